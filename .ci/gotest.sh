@@ -1,0 +1,58 @@
+# gotest.sh LOG go test ...: runs the tests verbosely into LOG and shows what
+# matters of it: a line per package, the shuffle's seeds, what failed, a count.
+# A skipped test is a failure, unless its message says "capability: NAME" and
+# NAME is a word of CI_PROBED, which lists what the machine was found to lack.
+set -euo pipefail
+log=$1
+shift
+status=0
+"$@" -v >"$log" 2>&1 || status=$?
+
+grep -E '^(ok  |FAIL|\?   |-test\.shuffle|go: |# )' "$log" | awk '!/^-test/ || !seen[$0]++' || true
+if ((status)); then
+  echo "--- what failed:"
+  # What each failed test had to say; then what belongs to no test.
+  awk '
+    /^=== (RUN|NAME|CONT) / { test = $3; next }
+    /^=== |^-test\./ { next }
+    /^ *--- FAIL: / {
+      for (i = 1; i <= lines[$3] && i <= 60; i++) print said[$3, i]
+      print
+      lines[$3] = 0
+      next
+    }
+    /^ *--- (PASS|SKIP): / { lines[$3] = 0; next }
+    /^(ok  |FAIL|PASS)/ { test = ""; delete lines; next }
+    test == "" { print; next }
+    { said[test, ++lines[test]] = $0 }
+    /^panic:|^fatal error:|WARNING: DATA RACE|^goleak:/ { loud = 60 }
+    loud-- > 0
+  ' "$log" | head -n 300
+fi
+
+skipped=$(awk -v probed=" ${CI_PROBED:-} " '
+  # The message stands before or after the SKIP line, as an indented file:line.
+  /^ *[^ ]+\.go:[0-9]+: / { message = $0 }
+  /^=== RUN/ { message = "" }
+  /^ *--- SKIP/ {
+    allowed = 0
+    if (match(message, /capability: [a-z0-9-]+/)) {
+      name = substr(message, RSTART + 12, RLENGTH - 12)
+      allowed = index(probed, " " name " ") > 0
+    }
+    if (!allowed) print $0 ": " message
+    message = ""
+  }' "$log")
+if [[ -n $skipped ]]; then
+  printf 'skipped tests:\n%s\n' "$skipped"
+  status=1
+fi
+
+count() { grep -cE "^ *--- $1: " "$log" || true; }
+packages=$(grep -cE '^ok  ' "$log" || true)
+echo "$packages packages ok; $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
+if ((packages == 0)); then
+  echo "no package was tested"
+  status=1
+fi
+exit "$status"

@@ -1,0 +1,11 @@
+# Installs by name what the stages use, whether it is there already or not.
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# gcc and libc6-dev: for the race detector, and to check what is built where cgo is on.
+# valgrind: to count instructions.
+apt-get install -y -qq --no-install-recommends ca-certificates git make gcc libc6-dev valgrind >/dev/null
+make tools
+gofumpt --version
+golangci-lint version
+go version

@@ -1,0 +1,65 @@
+# make help lists the targets. None of them is needed to use the library:
+# go run ./examples/quickstart and go test ./... are enough.
+
+GO        ?= go
+FUZZTIME  ?= 50000x
+BENCH     ?= .
+BENCHTIME ?= 1s
+
+GOBIN := $(shell $(GO) env GOPATH)/bin
+
+# Pinned, so that two machines agree; .ci/run installs the same.
+GOFUMPT_VERSION  := v0.12.0
+GOLANGCI_VERSION := v2.15.0
+
+.DEFAULT_GOAL := help
+.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer ci
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
+
+tools: ## install the formatter and the linter at their pinned versions
+	$(GO) install mvdan.cc/gofumpt@$(GOFUMPT_VERSION)
+	$(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+fmt: ## format every file
+	$(GOBIN)/gofumpt -w .
+
+tidy: ## make go.mod say what is used
+	$(GO) mod tidy
+
+vet: ## go vet
+	$(GO) vet ./...
+
+build: ## build everything, without a C compiler
+	CGO_ENABLED=0 $(GO) build ./...
+
+lint: ## golangci-lint, with the import rules
+	$(GOBIN)/golangci-lint run ./...
+
+test: ## the tests, as the README runs them
+	$(GO) test ./...
+
+race: ## the tests under the race detector, in a random order
+	$(GO) test -race -shuffle=on ./...
+
+mutate: ## break the code in known ways; each must make its test fail
+	$(GO) run ./internal/mutate
+
+fuzz: ## run each fuzz target for FUZZTIME
+	FUZZTIME=$(FUZZTIME) bash .ci/fuzz.sh
+
+examples: ## run the examples on small input
+	bash .ci/examples.sh
+
+bench: ## run the benchmarks that match BENCH for BENCHTIME
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+cross: ## build and vet for each system and architecture
+	bash .ci/cross.sh
+
+consumer: ## use the library from another module
+	bash .ci/consumer.sh
+
+ci: ## all that the checks on a clean machine do
+	.ci/run

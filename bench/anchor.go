@@ -1,0 +1,191 @@
+package main
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"sync/atomic"
+)
+
+// What a program would use instead, as bare as it can be.
+
+// vyukov is the textbook bounded ring of many producers and one consumer: a
+// sequence number in each cell, written by both sides.
+type vyukov struct {
+	cells []vyukovCell
+	_     [40]byte
+	tail  atomic.Uint64
+	_     [56]byte
+	head  uint64
+}
+
+type vyukovCell struct {
+	seq  atomic.Uint64
+	data [7]uint64
+}
+
+func newVyukov(n int) *vyukov {
+	r := &vyukov{cells: make([]vyukovCell, n)}
+	for i := range r.cells {
+		r.cells[i].seq.Store(uint64(i))
+	}
+	return r
+}
+
+func (r *vyukov) push(v *[7]uint64) bool {
+	for {
+		t := r.tail.Load()
+		c := &r.cells[t%uint64(len(r.cells))]
+		switch seq := c.seq.Load(); {
+		case seq == t:
+			if r.tail.CompareAndSwap(t, t+1) {
+				c.data = *v
+				c.seq.Store(t + 1)
+				return true
+			}
+		case seq < t:
+			return false
+		}
+	}
+}
+
+func (r *vyukov) pop(v *[7]uint64) bool {
+	c := &r.cells[r.head%uint64(len(r.cells))]
+	if c.seq.Load() != r.head+1 {
+		return false
+	}
+	*v = c.data
+	c.seq.Store(r.head + uint64(len(r.cells)))
+	r.head++
+	return true
+}
+
+// twoMPSC is one operation's worth of ring traffic for a pair: two events pushed
+// and popped.
+func twoMPSC() contestant {
+	r := newVyukov(256)
+	var v [7]uint64
+	return contestant{"raw MPSC ring, two events", func(n int) {
+		for range n {
+			r.push(&v)
+			r.push(&v)
+			r.pop(&v)
+			r.pop(&v)
+		}
+	}}
+}
+
+// rawChannel is one event sent and received by one goroutine.
+func rawChannel() contestant {
+	ch := make(chan [7]uint64, 256)
+	var v [7]uint64
+	return contestant{"raw channel, one event", func(n int) {
+		for range n {
+			ch <- v
+			v = <-ch
+		}
+	}}
+}
+
+// ringPingPong is a round trip between two goroutines that spin on rings and
+// yield on every empty look.
+func ringPingPong() contestant {
+	there, back := newVyukov(64), newVyukov(64)
+	return contestant{"raw rings, spin and yield", func(n int) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			var v [7]uint64
+			for range n {
+				for !there.pop(&v) {
+					runtime.Gosched()
+				}
+				back.push(&v)
+			}
+		}()
+		var v [7]uint64
+		for range n {
+			there.push(&v)
+			for !back.pop(&v) {
+				runtime.Gosched()
+			}
+		}
+		<-done
+	}}
+}
+
+func channelPingPong() contestant {
+	there, back := make(chan [7]uint64, 1), make(chan [7]uint64, 1)
+	return contestant{"raw channels", func(n int) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range n {
+				back <- <-there
+			}
+		}()
+		var v [7]uint64
+		for range n {
+			there <- v
+			v = <-back
+		}
+		<-done
+	}}
+}
+
+// connPingPong sends size bytes there and back.
+func connPingPong(name string, a, b net.Conn, size int) contestant {
+	return contestant{name, func(n int) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			buf := make([]byte, size)
+			for range n {
+				must(io.ReadFull(b, buf))
+				must(b.Write(buf))
+			}
+		}()
+		buf := make([]byte, size)
+		for range n {
+			must(a.Write(buf))
+			must(io.ReadFull(a, buf))
+		}
+		<-done
+	}}
+}
+
+// connBulk writes size bytes that the other end reads.
+func connBulk(name string, a, b net.Conn, size int) contestant {
+	return contestant{name, func(n int) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			buf := make([]byte, size)
+			for range n {
+				must(io.ReadFull(b, buf))
+			}
+		}()
+		buf := make([]byte, size)
+		for range n {
+			must(a.Write(buf))
+		}
+		<-done
+	}}
+}
+
+// tcpPair is a connection over loopback TCP.
+func tcpPair() (a, b net.Conn) {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	a = must(net.Dial("tcp", l.Addr().String()))
+	return a, must(l.Accept())
+}
+
+// must ends the program on an error: a benchmark that half works measures
+// nothing.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
+
+	dat "godat/runtime"
+)
+
+// The pool library runs two goroutines of its own from the start.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+func TestEveryTableIsWhole(t *testing.T) {
+	var out bytes.Buffer
+	quick := contest{repeats: 2, slice: time.Millisecond, procs: 1}
+	delivery(&out, quick)
+	targets(&out, quick)
+	for _, want := range []string{"pair, poll", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10"} {
+		assert.Contains(t, out.String(), want)
+	}
+	assert.NotContains(t, out.String(), "NaN")
+}
+
+func TestARepeatWithADisturbedAnchorIsDropped(t *testing.T) {
+	r := result{perOp: map[string][]time.Duration{
+		"anchor": {10, 10, 100},
+		"other":  {20, 22, 20},
+	}}
+	assert.InDelta(t, 2.2, r.ratio("other", "anchor"), 1e-9)
+}
+
+func benchmark(b *testing.B, cfg dat.DispatcherConfig, shared bool, workload func(*rig) contestant) {
+	r := newRig(cfg, shared)
+	defer r.close()
+	c := workload(r)
+	c.run(64)
+	b.ReportAllocs()
+	b.ResetTimer()
+	c.run(b.N)
+}
+
+func BenchmarkDelivery(b *testing.B) {
+	for _, m := range []struct {
+		name string
+		cfg  dat.DispatcherConfig
+		load func(*rig) contestant
+	}{
+		{"poll", dat.DispatcherConfig{}, pairPoll},
+		{"poll16", dat.DispatcherConfig{}, pairBatch},
+		{"wait", dat.DispatcherConfig{}, pairWait},
+		{"chan", dat.DispatcherConfig{Mode: dat.ModeChannel}, pairChannel},
+		{"batch", dat.DispatcherConfig{Mode: dat.ModeBatch, BatchMin: 32, BatchMax: 32}, pairBatches},
+		{"oneshot", dat.DispatcherConfig{Mode: dat.ModeChannel}, pairOneShot},
+	} {
+		b.Run(fmt.Sprintf("mode=%s/size=%d", m.name, messageSize), func(b *testing.B) {
+			benchmark(b, m.cfg, true, m.load)
+		})
+	}
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	b.Run("mode=poll/size=64", func(b *testing.B) {
+		benchmark(b, dat.DispatcherConfig{}, false, tripPoll)
+	})
+	b.Run("mode=chan/size=64", func(b *testing.B) {
+		benchmark(b, dat.DispatcherConfig{Mode: dat.ModeChannel}, false, tripChannel)
+	})
+}
+
+func BenchmarkBulk(b *testing.B) {
+	for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			b.SetBytes(int64(size))
+			benchmark(b, dat.DispatcherConfig{}, true, func(r *rig) contestant { return bulkWrite(r, size) })
+		})
+	}
+}

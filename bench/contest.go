@@ -1,0 +1,81 @@
+package main
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// contestant is a workload: run does n operations.
+type contestant struct {
+	name string
+	run  func(n int)
+}
+
+// contest has contestants take turns.
+type contest struct {
+	repeats int
+	slice   time.Duration // one turn
+	procs   int           // GOMAXPROCS
+}
+
+// result is how long one operation of each contestant took, per repeat.
+type result struct {
+	names []string
+	perOp map[string][]time.Duration // one per repeat, in picoseconds
+}
+
+const pico = 1000 // a Duration counts nanoseconds; results keep three more digits
+
+func (c contest) run(list ...contestant) result {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
+	r := result{perOp: make(map[string][]time.Duration)}
+	counts := make([]int, len(list))
+	for i, x := range list {
+		r.names = append(r.names, x.name)
+		counts[i] = calibrate(x, c.slice)
+	}
+	for range c.repeats {
+		for i, x := range list {
+			runtime.GC() // nobody pays for another's garbage
+			start := time.Now()
+			x.run(counts[i])
+			r.perOp[x.name] = append(r.perOp[x.name], time.Since(start)*pico/time.Duration(counts[i]))
+		}
+	}
+	return r
+}
+
+// calibrate finds how many operations fill a turn.
+func calibrate(x contestant, slice time.Duration) int {
+	x.run(64) // warm up
+	for n := 64; ; n *= 4 {
+		start := time.Now()
+		x.run(n)
+		if took := time.Since(start); took > slice/8 {
+			return max(1, int(float64(n)*float64(slice)/float64(took)))
+		}
+	}
+}
+
+// ratio is the median over the repeats of a's time divided by b's, leaving out
+// those in which b was disturbed.
+func (r result) ratio(a, b string) float64 {
+	best := slices.Min(r.perOp[b])
+	var ratios []float64
+	for i, t := range r.perOp[b] {
+		if t <= 2*best {
+			ratios = append(ratios, float64(r.perOp[a][i])/float64(t))
+		}
+	}
+	return median(ratios)
+}
+
+// ns is the median time of one operation in nanoseconds.
+func (r result) ns(name string) float64 { return float64(median(r.perOp[name])) / pico }
+
+func median[T cmp.Ordered](list []T) T {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	dat "godat/runtime"
+)
+
+// field is everything that is compared: rigs in each mode, and the anchors.
+type field struct {
+	queue, channel, batches *rig // one goroutine, one dispatcher
+	apartQueue, apartChan   *rig // two goroutines, two dispatchers
+	tcp, pipe               [2]net.Conn
+}
+
+func newField() *field {
+	f := &field{
+		queue:      newRig(dat.DispatcherConfig{Mode: dat.ModeQueue}, true),
+		channel:    newRig(dat.DispatcherConfig{Mode: dat.ModeChannel}, true),
+		batches:    newRig(dat.DispatcherConfig{Mode: dat.ModeBatch, BatchMin: 32, BatchMax: 32}, true),
+		apartQueue: newRig(dat.DispatcherConfig{Mode: dat.ModeQueue}, false),
+		apartChan:  newRig(dat.DispatcherConfig{Mode: dat.ModeChannel}, false),
+	}
+	f.tcp[0], f.tcp[1] = tcpPair()
+	f.pipe[0], f.pipe[1] = net.Pipe()
+	return f
+}
+
+func (f *field) close() {
+	for _, r := range []*rig{f.queue, f.channel, f.batches, f.apartQueue, f.apartChan} {
+		r.close()
+	}
+	for _, c := range []net.Conn{f.tcp[0], f.tcp[1], f.pipe[0], f.pipe[1]} {
+		check(c.Close())
+	}
+}
+
+func (f *field) pairs() []contestant {
+	return []contestant{
+		twoMPSC(), rawChannel(), pairPoll(f.queue), pairBatch(f.queue), pairWait(f.queue),
+		pairChannel(f.channel), pairBatches(f.batches), pairOneShot(f.channel),
+	}
+}
+
+func (f *field) trips() []contestant {
+	return []contestant{
+		ringPingPong(), channelPingPong(),
+		connPingPong("net.Conn, TCP", f.tcp[0], f.tcp[1], messageSize),
+		connPingPong("net.Pipe", f.pipe[0], f.pipe[1], messageSize),
+		tripPoll(f.apartQueue), tripChannel(f.apartChan),
+	}
+}
+
+// delivery prints what each way of delivery costs.
+func delivery(w io.Writer, c contest) {
+	f := newField()
+	defer f.close()
+	r := c.run(f.pairs()...)
+	show(w, fmt.Sprintf("64-byte pairs, one goroutine, GOMAXPROCS=%d", c.procs), r, r.names[0], r.names[2])
+	r = c.run(f.trips()...)
+	show(w, fmt.Sprintf("64-byte round trips, two goroutines, GOMAXPROCS=%d", c.procs), r, r.names[1], r.names[2])
+}
+
+// show prints one contest, with ratios to two anchors.
+func show(w io.Writer, title string, r result, anchors ...string) {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetTitle(title)
+	header := table.Row{"", "ns"}
+	for _, a := range anchors {
+		header = append(header, "× "+a)
+	}
+	t.AppendHeader(header)
+	for _, name := range r.names {
+		row := table.Row{name, fmt.Sprintf("%.1f", r.ns(name))}
+		for _, a := range anchors {
+			row = append(row, fmt.Sprintf("%.2f", r.ratio(name, a)))
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,14 @@
+// Command bench measures what the ways of delivery cost, beside what a program
+// would use instead, in the same process and the same run.
+//
+//	go run ./bench delivery   how the ways of delivery compare, as a table
+//	go run ./bench targets    the ratios that the project promises itself
+//
+// Every figure is the median of ratios: contestants take turns, repeat by
+// repeat, and each repeat is compared with the anchor of the same repeat. A
+// repeat whose anchor took over twice its best time is dropped: the machine was
+// disturbed. Absolute times say little about another machine.
+//
+// The same workloads are benchmarks for `go test -bench`, named so that
+// `benchstat -col /mode` compares them.
+package main

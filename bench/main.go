@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+type command struct {
+	Repeats int           `help:"How often the contestants take turns." default:"9"`
+	Slice   time.Duration `help:"How long one turn is." default:"40ms"`
+
+	Delivery struct{} `cmd:"" help:"Compare the ways of delivery."`
+	Targets  struct{} `cmd:"" help:"Measure the ratios that the project promises itself."`
+}
+
+func main() {
+	var c command
+	ctx := kong.Parse(&c,
+		kong.Name("bench"),
+		kong.Description("Measures delivery beside what a program would use instead."))
+	fmt.Printf("%s/%s, %d cores, %s; medians of %d repeats\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), c.Repeats)
+	// One core first: its figures are the steady ones.
+	for _, procs := range []int{1, 2} {
+		if procs > runtime.NumCPU() {
+			break
+		}
+		x := contest{repeats: c.Repeats, slice: c.Slice, procs: procs}
+		if ctx.Command() == "targets" {
+			targets(os.Stdout, x)
+		} else {
+			delivery(os.Stdout, x)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+
+	dat "godat/runtime"
+)
+
+const messageSize = 64
+
+// A pair is the smallest whole exchange: one receive posted, one send posted,
+// 64 bytes copied, two completions consumed, by one goroutine.
+
+func (r *rig) postPair() {
+	check(r.b.PostRecv(1, 0, r.lmr.Segment(half, messageSize)))
+	check(r.a.PostSend(2, 0, r.lmr.Segment(0, messageSize)))
+}
+
+// pairPoll consumes by Dequeue.
+func pairPoll(r *rig) contestant {
+	buf := make([]dat.Event, 32)
+	return contestant{"pair, poll", func(n int) {
+		for range n {
+			r.postPair()
+			dequeue(r.da, buf, 2)
+		}
+	}}
+}
+
+// pairBatch posts 16 at a time, and counts each pair.
+func pairBatch(r *rig) contestant {
+	buf := make([]dat.Event, 32)
+	recvs, sends := r.batch(16)
+	return contestant{"pair, poll, posted by 16", func(n int) {
+		for range (n + 15) / 16 {
+			must(r.b.PostRecvBatch(recvs))
+			must(r.a.PostBatch(sends))
+			dequeue(r.da, buf, 32)
+		}
+	}}
+}
+
+func (r *rig) batch(n int) (recvs, sends []dat.DTO) {
+	for range n {
+		recvs = append(recvs, dat.DTO{Segments: []dat.Segment{r.lmr.Segment(half, messageSize)}})
+		sends = append(sends, dat.DTO{Op: dat.OpSend, Segments: []dat.Segment{r.lmr.Segment(0, messageSize)}})
+	}
+	return recvs, sends
+}
+
+// pairChannel receives each event from a channel.
+func pairChannel(r *rig) contestant {
+	return contestant{"pair, channel", func(n int) {
+		for range n {
+			r.postPair()
+			receive(r.da, 2)
+		}
+	}}
+}
+
+// pairBatches posts 16 pairs at a time and receives their events as batches.
+func pairBatches(r *rig) contestant {
+	recvs, sends := r.batch(16)
+	return contestant{"pair, batches of 32, posted by 16", func(n int) {
+		for range (n + 15) / 16 {
+			must(r.b.PostRecvBatch(recvs))
+			must(r.a.PostBatch(sends))
+			for left := 32; left > 0; {
+				b := <-r.da.Batches()
+				for i := range b.Events() {
+					check(b.Events()[i].Status.Err())
+				}
+				left -= len(b.Events())
+				b.Release()
+			}
+		}
+	}}
+}
+
+// pairOneShot has a channel of its own for each operation.
+func pairOneShot(r *rig) contestant {
+	recvs, sends := r.batch(1)
+	recvs[0].OneShot, sends[0].OneShot = r.db.NewOneShot(), r.da.NewOneShot()
+	return contestant{"pair, one channel per request", func(n int) {
+		for range n {
+			must(r.b.PostRecvBatch(recvs))
+			must(r.a.PostBatch(sends))
+			check((<-recvs[0].OneShot.C()).Err())
+			check((<-sends[0].OneShot.C()).Err())
+		}
+	}}
+}
+
+// pairWait consumes by Wait.
+func pairWait(r *rig) contestant {
+	ctx := context.Background()
+	return contestant{"pair, Wait", func(n int) {
+		for range n {
+			r.postPair()
+			for range 2 {
+				ev, _, err := r.da.Wait(ctx, 1)
+				check(err)
+				check(ev.Status.Err())
+			}
+		}
+	}}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"runtime"
+
+	dat "godat/runtime"
+)
+
+// rig is two connected endpoints, each with a dispatcher of its own or both with
+// one, and memory for them.
+type rig struct {
+	ia   *dat.IA
+	lmr  *dat.LMR
+	a, b *dat.Endpoint
+	// da and db take the completions of a and b.
+	da, db *dat.Dispatcher
+}
+
+const (
+	regionSize = 8 << 20
+	half       = regionSize / 2 // a's memory is below, b's above
+)
+
+// newRig makes a rig whose dispatchers deliver as cfg says; shared has them be
+// one.
+func newRig(cfg dat.DispatcherConfig, shared bool) *rig {
+	r := &rig{ia: must(dat.Open(context.Background(), "loop"))}
+	pz := must(r.ia.NewPZ())
+	r.lmr = must(pz.Alloc(regionSize, dat.AllPrivileges))
+	cfg.QLen = 4096
+	conn := must(r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
+	r.da = must(r.ia.NewDispatcher(cfg))
+	r.db = r.da
+	if !shared {
+		r.db = must(r.ia.NewDispatcher(cfg))
+	}
+	attr := &dat.EndpointAttr{MaxRecvDTOs: 256, MaxRequestDTOs: 256}
+	r.a = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.da, Request: r.da, Conn: conn, Attr: attr}))
+	r.b = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.db, Request: r.db, Conn: conn, Attr: attr}))
+	psp := must(r.ia.Listen(dat.PSPConfig{Dispatcher: conn}))
+	check(r.a.Connect(dat.ConnectConfig{Qual: psp.Qual()}))
+	ev, _, err := conn.Wait(context.Background(), 1)
+	check(err)
+	check(dat.RequestOf(ev).Accept(r.b, nil))
+	for range 2 {
+		must2(conn.Wait(context.Background(), 1))
+	}
+	return r
+}
+
+func (r *rig) close() { check(r.ia.Close()) }
+
+// dequeue takes n completions off d, yielding when there are none, and demands
+// that each succeeded.
+func dequeue(d *dat.Dispatcher, buf []dat.Event, n int) {
+	for n > 0 {
+		m, err := d.Dequeue(buf)
+		check(err)
+		for i := range buf[:m] {
+			check(buf[i].Status.Err())
+		}
+		if n -= m; m == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+func receive(d *dat.Dispatcher, n int) {
+	for range n {
+		ev := <-d.C()
+		check(ev.Status.Err())
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func must2[T, U any](v T, _ U, err error) T { return must(v, err) }

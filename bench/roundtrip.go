@@ -1,0 +1,65 @@
+package main
+
+import (
+	"runtime"
+
+	dat "godat/runtime"
+)
+
+// A round trip is 64 bytes there and back between two goroutines, each with an
+// endpoint and a dispatcher of its own.
+
+// tripPoll spins on Dequeue and yields on every empty look.
+func tripPoll(r *rig) contestant {
+	return trip(r, "round trip, poll", func(d *dat.Dispatcher) func() dat.Event {
+		buf := make([]dat.Event, 1)
+		return func() dat.Event {
+			for {
+				if m := must(d.Dequeue(buf)); m == 1 {
+					return buf[0]
+				}
+				runtime.Gosched()
+			}
+		}
+	})
+}
+
+// tripChannel receives from the dispatchers' channels.
+func tripChannel(r *rig) contestant {
+	return trip(r, "round trip, channel", func(d *dat.Dispatcher) func() dat.Event {
+		return func() dat.Event { return <-d.C() }
+	})
+}
+
+func trip(r *rig, name string, consumer func(*dat.Dispatcher) func() dat.Event) contestant {
+	return contestant{name, func(n int) {
+		done := make(chan struct{})
+		check(r.b.PostRecv(1, 0, r.lmr.Segment(half, messageSize)))
+		check(r.a.PostRecv(1, 0, r.lmr.Segment(0, messageSize)))
+		go func() {
+			defer close(done)
+			echo(r.b, r.lmr.Segment(half, messageSize), consumer(r.db), n, false)
+		}()
+		echo(r.a, r.lmr.Segment(0, messageSize), consumer(r.da), n, true)
+		<-done
+	}}
+}
+
+// echo answers n messages, or asks and takes n answers. Sends are suppressed: a
+// round trip has one event at each end. One receive is always posted, and taken
+// by the last message.
+func echo(e *dat.Endpoint, seg dat.Segment, next func() dat.Event, n int, asks bool) {
+	for i := range n {
+		if asks {
+			check(e.PostSend(0, dat.Suppress, seg))
+		}
+		ev := next()
+		check(ev.Status.Err())
+		if i < n-1 {
+			check(e.PostRecv(1, 0, seg))
+		}
+		if !asks {
+			check(e.PostSend(0, dat.Suppress, seg))
+		}
+	}
+}

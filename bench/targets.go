@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// target is one promise: a ratio, and the bound it keeps to.
+type target struct {
+	id, what string
+	got      float64
+	atLeast  bool // the bound is a lower one
+	bound    float64
+}
+
+func (t target) met() string {
+	if t.atLeast && t.got >= t.bound || !t.atLeast && t.got <= t.bound {
+		return "met"
+	}
+	return "MISSED"
+}
+
+// targets measures and prints the promises.
+func targets(w io.Writer, c contest) {
+	f := newField()
+	defer f.close()
+	var list []target
+	list = append(list, pairTargets(c.run(f.pairs()...))...)
+	list = append(list, tripTargets(c.run(f.trips()...), c.procs)...)
+	list = append(list, f.bulkTargets(c)...)
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetTitle(fmt.Sprintf("GOMAXPROCS=%d", c.procs))
+	t.AppendHeader(table.Row{"", "ratio", "measured", "target", ""})
+	for _, x := range list {
+		sign := "≤"
+		if x.atLeast {
+			sign = "≥"
+		}
+		t.AppendRow(table.Row{x.id, x.what, fmt.Sprintf("%.2f", x.got), fmt.Sprintf("%s %.2f", sign, x.bound), x.met()})
+	}
+	t.Render()
+	fmt.Fprintln(w)
+}
+
+func pairTargets(r result) []target {
+	ring, ch, poll, batch, wait, channel, batches := r.names[0], r.names[1], r.names[2], r.names[3], r.names[4], r.names[5], r.names[6]
+	_ = wait
+	return []target{
+		{"T1", "pair polled / two raw MPSC push and pop", r.ratio(poll, ring), false, 2.0},
+		{"T2", "pair posted by 16 / pair posted singly", r.ratio(batch, poll), false, 0.6},
+		{"T5", "pair over a channel / pair polled", r.ratio(channel, poll), false, 2.0},
+		{"T5", "cost of channel delivery per event / raw channel", r.delivery(channel, poll, ch), false, 1.3},
+		{"T6", "pair over batches / pair posted by 16, polled", r.ratio(batches, batch), false, 1.2},
+	}
+}
+
+// delivery is what a pair over a channel costs more than one that is polled, per
+// event, in raw sends and receives.
+func (r result) delivery(channel, poll, raw string) float64 {
+	var ratios []float64
+	for i := range r.perOp[raw] {
+		ratios = append(ratios, float64(r.perOp[channel][i]-r.perOp[poll][i])/2/float64(r.perOp[raw][i]))
+	}
+	return median(ratios)
+}
+
+func tripTargets(r result, procs int) []target {
+	ring, ch, tcp, pipe, poll, channel := r.names[0], r.names[1], r.names[2], r.names[3], r.names[4], r.names[5]
+	list := []target{
+		{"T4", "round trip over channels / raw channels", r.ratio(channel, ch), false, 1.7},
+		{"T4", "net.Conn / round trip over channels", 1 / r.ratio(channel, tcp), true, 9},
+	}
+	if procs == 1 {
+		list = append([]target{
+			{"T3", "round trip polled / raw rings", r.ratio(poll, ring), false, 2.0},
+			{"T3", "net.Conn / round trip polled", 1 / r.ratio(poll, tcp), true, 12},
+			{"T3", "net.Pipe / round trip polled", 1 / r.ratio(poll, pipe), true, 5},
+		}, list...)
+	}
+	return list
+}
+
+func (f *field) bulkTargets(c contest) (list []target) {
+	for _, size := range []int{64 << 10, 1 << 20} {
+		r := c.run(rawCopy(f.queue, size), bulkWrite(f.queue, size), connBulk("net.Conn", f.tcp[0], f.tcp[1], size))
+		list = append(list,
+			target{"T10", fmt.Sprintf("copy / RDMA write, %d KiB", size>>10), 1 / r.ratio(r.names[1], r.names[0]), true, 0.95},
+			target{"T10", fmt.Sprintf("net.Conn / RDMA write, %d KiB", size>>10), 1 / r.ratio(r.names[1], r.names[2]), true, 5},
+		)
+	}
+	return list
+}

@@ -1,0 +1,157 @@
+package ep
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/internal/keys"
+)
+
+// Adapter is what the endpoints and service points of one interface adapter
+// share: the device, and the table by which completions find their endpoint.
+type Adapter struct {
+	// Immutable after NewAdapter.
+	dev  hw.Device
+	attr hw.Attr
+	cqs  CQPool
+
+	endpoints *keys.Table[*Endpoint]
+
+	mu   sync.Mutex
+	eps  map[*Endpoint]struct{}
+	qps  map[hw.QP]*Endpoint
+	psps map[*PSP]struct{}
+	crs  map[*CR]struct{} // not answered yet
+}
+
+// CQPool lends completion queues on a polled device. Completions of a queue that
+// was attached for a dispatcher are handed to [Adapter.Complete] by one goroutine
+// at a time.
+type CQPool interface {
+	// Attach finds room for entries completions; d is nil for a direction whose
+	// completions are dropped.
+	Attach(d *evd.Dispatcher, entries int) (hw.CQ, error)
+	// Detach gives the room back.
+	Detach(cq hw.CQ, entries int)
+}
+
+// AdapterConfig configures an Adapter.
+type AdapterConfig struct {
+	Device hw.Device
+	CQs    CQPool // nil unless the device is polled
+}
+
+// NewAdapter makes an adapter without endpoints.
+func NewAdapter(cfg AdapterConfig) *Adapter {
+	attr := cfg.Device.Attr()
+	return &Adapter{
+		dev: cfg.Device, attr: attr, cqs: cfg.CQs,
+		endpoints: keys.New[*Endpoint](attr.MaxQPs),
+		eps:       make(map[*Endpoint]struct{}),
+		qps:       make(map[hw.QP]*Endpoint),
+		psps:      make(map[*PSP]struct{}),
+		crs:       make(map[*CR]struct{}),
+	}
+}
+
+func (a *Adapter) add(e *Endpoint) (uint32, error) {
+	key, _, err := a.endpoints.Insert(func(uint32) *Endpoint { return e })
+	if err != nil {
+		return 0, hw.Errorf("", hw.InsufficientResources, hw.ResourceTEP, "%w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.eps[e] = struct{}{}
+	return key, nil
+}
+
+func (a *Adapter) remove(e *Endpoint) {
+	a.endpoints.Remove(e.key)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.eps, e)
+	delete(a.qps, e.qp)
+}
+
+// newQP makes an endpoint's queue pair.
+func (a *Adapter) newQP(e *Endpoint) (hw.QP, error) {
+	qp, err := a.dev.NewQP(e.qpConfig())
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.qps[qp] = e
+	return qp, nil
+}
+
+// OfQP is the endpoint that owns a queue pair of the device, for errors that the
+// device reports of it; nil when there is none. It may be called from any
+// goroutine.
+func (a *Adapter) OfQP(qp hw.QP) *Endpoint {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.qps[qp]
+}
+
+// Len counts the endpoints and service points that are not closed.
+func (a *Adapter) Len() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.eps) + len(a.psps)
+}
+
+// Close closes the service points, rejects the requests that nobody has answered
+// and closes the endpoints, as an abrupt close of the interface adapter does.
+func (a *Adapter) Close() error {
+	a.mu.Lock()
+	psps, crs, eps := slices.Collect(maps.Keys(a.psps)), slices.Collect(maps.Keys(a.crs)), slices.Collect(maps.Keys(a.eps))
+	a.mu.Unlock()
+	var errs []error
+	for _, p := range psps {
+		errs = append(errs, p.Close())
+	}
+	for _, c := range crs {
+		if err := c.Reject(nil); !errors.Is(err, hw.ErrInvalidHandle) { // else the program was faster
+			errs = append(errs, err)
+		}
+	}
+	for _, e := range eps {
+		errs = append(errs, e.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Complete hands polled completions on to the queues that their ids name. Those
+// of an endpoint that is gone are dropped.
+func (a *Adapter) Complete(wcs []hw.WC) {
+	for i := 0; i < len(wcs); {
+		q := a.queue(wcs[i].ID)
+		j := i + 1
+		for j < len(wcs) && a.queue(wcs[j].ID) == q {
+			j++
+		}
+		if q != nil {
+			q.Complete(wcs[i:j])
+		}
+		i = j
+	}
+}
+
+func (a *Adapter) queue(id uint64) *queue {
+	e := a.endpoints.Lookup(idKey(id))
+	if e == nil {
+		return nil
+	}
+	switch kindOf(id) {
+	case kindRequest, kindRequestEnd:
+		return &(*e).requests
+	case kindRecv, kindRecvEnd:
+		return &(*e).recvs
+	}
+	return nil
+}

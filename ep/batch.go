@@ -1,0 +1,172 @@
+package ep
+
+import (
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// DTO is one data transfer operation for PostBatch and PostRecvBatch. Programs
+// that must not allocate keep the array and what it points to for the next time.
+type DTO struct {
+	Op     hw.Op    // a request's; ignored by PostRecvBatch
+	Flags  hw.Flags // completion flags
+	Cookie uint64   // opaque; comes back in the event
+	// Segments are the local memory, of the endpoint's zone. The array is copied;
+	// the memory is the operation's until it completes.
+	Segments []mem.Segment
+	// Remote is the peer's memory, for RDMA. A read reads all of it; a write
+	// fills as much of it as the local segments hold.
+	Remote mem.RemoteSegment
+	// Immediate is the immediate data of OpWriteImm, and the peer's context that
+	// OpSendInvalidate invalidates.
+	Immediate uint32
+	// Operand and Compare are those of atomics: see PostFetchAdd and
+	// PostCompareSwap.
+	Operand, Compare uint64
+	// OneShot, if set, takes the completion in place of the dispatcher.
+	OneShot *evd.OneShot
+}
+
+// PostBatch posts requests in order, and reports how many it took; err says why
+// it did not take the next one. It costs less than one post each: the endpoint
+// steps once for up to 32 of them.
+func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
+	if e == nil {
+		return 0, nilEndpoint(hw.OpEnd)
+	}
+	return e.postBatch(&e.requests, dtos)
+}
+
+// PostRecvBatch is PostBatch for receives.
+func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
+	if e == nil {
+		return 0, nilEndpoint(hw.OpRecv)
+	}
+	return e.postBatch(&e.recvs, dtos)
+}
+
+// batchDTOs is the most operations admitted at a time.
+const batchDTOs = scratchWRs
+
+func (e *Endpoint) postBatch(q *queue, dtos []DTO) (n int, err error) {
+	for n < len(dtos) && err == nil {
+		var took int
+		took, err = e.postSome(q, dtos[n:min(len(dtos), n+batchDTOs)])
+		n += took
+	}
+	return n, err
+}
+
+// place is what an operation of a batch holds before it has a slot.
+type place struct {
+	to   *evd.Queue
+	lkey uint32
+}
+
+// postSome admits up to batchDTOs operations at once.
+func (e *Endpoint) postSome(q *queue, dtos []DTO) (int, error) {
+	var places [batchDTOs]place
+	k, err := e.checkBatch(q, dtos, &places)
+	k, fail := e.reserveBatch(q, dtos[:k], &places)
+	if fail != nil {
+		err = fail
+	}
+	if k == 0 {
+		return 0, err
+	}
+	ticket, n, _, mine := e.take(q, uint32(k))
+	for _, p := range places[n:k] {
+		unreserve(p.to)
+	}
+	if int(n) < k {
+		err = wrap(dtos[n].call(q), errNoSlot)
+	}
+	if n == 0 {
+		return 0, err
+	}
+	var w work
+	var x extra
+	for i := range n {
+		t := (ticket + i) & ticketMask
+		dtos[i].work(q, &w)
+		w.ext = nil
+		if operations[w.op&31].extended {
+			x = extra{imm: dtos[i].Immediate, operand: dtos[i].Operand, compare: dtos[i].Compare}
+			w.ext = &x
+		}
+		e.fill(q, t, &w, places[i].to, places[i].lkey)
+	}
+	e.submit(q, ticket, n, mine)
+	return int(n), err
+}
+
+// checkBatch checks operations as far as they are in order.
+func (e *Endpoint) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n int, err error) {
+	var w work
+	for i := range dtos {
+		dtos[i].work(q, &w)
+		if places[i].lkey, err = e.check(q, &w); err != nil {
+			return i, err
+		}
+	}
+	return len(dtos), nil
+}
+
+// reserveBatch reserves room for the events of operations, as far as there is
+// some. Runs that go to the same place are reserved at once.
+func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (int, error) {
+	for i := 0; i < len(dtos); {
+		to, err := q.destination(&dtos[i])
+		if err != nil {
+			return i, wrap(dtos[i].call(q), err)
+		}
+		places[i].to = to
+		n := 1
+		if to != nil && dtos[i].OneShot == nil {
+			for i+n < len(dtos) && dtos[i+n].OneShot == nil && q.evd.For(dtos[i+n].Cookie) == to {
+				places[i+n].to = to
+				n++
+			}
+			if !to.Reserve(n) {
+				if n == 1 || !to.Reserve(1) {
+					return i, wrap(dtos[i].call(q), errNoEventRoom)
+				}
+				n = 1
+			}
+		}
+		i += n
+	}
+	return len(dtos), nil
+}
+
+// destination is where the completion of d goes. A one-shot is armed by this.
+func (q *queue) destination(d *DTO) (*evd.Queue, error) {
+	switch {
+	case d.OneShot != nil:
+		return d.OneShot.Arm()
+	case q.evd == nil:
+		return nil, nil
+	}
+	return q.evd.For(d.Cookie), nil
+}
+
+// work puts into w what d asks of q; see describe for why field by field.
+func (d *DTO) work(q *queue, w *work) {
+	w.op, w.flags, w.cookie = d.Op, d.Flags, d.Cookie
+	w.segs = d.Segments
+	w.remote.Addr, w.remote.Len, w.remote.Context = d.Remote.Addr, d.Remote.Len, d.Remote.Context
+	switch {
+	case q == &q.e.recvs:
+		w.op = hw.OpRecv
+	case w.op == hw.OpRecv || w.op >= 32:
+		w.op = hw.OpEnd // not a request
+	}
+}
+
+// call names the call that posts d to q, for errors.
+func (d *DTO) call(q *queue) string {
+	var w work
+	d.work(q, &w)
+	return callOf(w.op)
+}

@@ -1,0 +1,199 @@
+package ep
+
+import (
+	"godat/evd"
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// Complete takes completions from the provider. It is for providers only.
+//
+// Until ESTABLISHED has been announced they wait: a program that watches one
+// dispatcher sees the connection before the data.
+func (q *queue) Complete(wcs []hw.WC) {
+	if q.detour.Load() && q.wait(wcs) {
+		return
+	}
+	if len(wcs) != 1 || wcs[0].ID == q.endID {
+		q.complete(wcs)
+		return
+	}
+	// In one piece, what most completions are: a success of a plain operation that
+	// nobody is silent about.
+	wc := &wcs[0]
+	r := q.retired.Load()
+	i := uint32(wc.ID) & q.mask
+	s := &q.slots[i]
+	to, op := s.to, s.op
+	if i != r&q.mask || wc.Status != hw.StatusSuccess || to == nil || op > hw.OpRecv ||
+		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || op == hw.OpRecv && (wc.Flags != 0 || q.e.solicitedWait) {
+		q.complete(wcs)
+		return
+	}
+	cookie := s.cookie
+	q.retired.Store((r + 1) & ticketMask)
+	yield.Point()
+	to.PutCompletion(q.e, cookie, hw.StatusSuccess, op, 0, wc.Len)
+	to.Flush()
+}
+
+// complete delivers completions; events for the same place are handed on
+// together.
+func (q *queue) complete(wcs []hw.WC) {
+	const together = 16
+	var (
+		evs [together]evd.Event
+		n   int
+		to  *evd.Queue
+	)
+	r := q.retired.Load()
+	for i := range wcs {
+		var next *evd.Queue
+		ended := wcs[i].ID == q.endID
+		if !ended {
+			r, next = q.describe(&evs[n], &wcs[i], r)
+			if next == nil {
+				continue
+			}
+		}
+		if n > 0 && (next != to || n == together-1) {
+			q.retired.Store(r)
+			to.PutAll(evs[:n])
+			to.Flush()
+			evs[0] = evs[n]
+			n = 0
+		}
+		if ended {
+			q.retired.Store(r)
+			q.end() // from now on the token's holder completes
+			return
+		}
+		to = next
+		n++
+	}
+	q.retired.Store(r)
+	if n > 0 {
+		to.PutAll(evs[:n])
+		to.Flush()
+	}
+}
+
+// describe makes the event of wc, and says where it goes; nil when there is none
+// to deliver. It passes over the silent successes before wc and returns what
+// retired becomes. That is stored before the event is handed on: who sees the
+// event may post again at once.
+func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to *evd.Queue) {
+	i := uint32(wc.ID) & q.mask
+	if i != r&q.mask {
+		r = q.passTo(r, i)
+	}
+	retired = (r + 1) & ticketMask
+	s := &q.slots[i]
+	to, flags := s.to, s.flags
+	if wc.Status == hw.StatusSuccess && flags&hw.Suppress != 0 || to == nil {
+		unreserve(to)
+		return retired, nil
+	}
+	// Field by field: a literal is built elsewhere and copied in wider pieces than
+	// it was written in, which the processor has to wait for.
+	ev.Number, ev.Status, ev.Op, ev.Flags = evd.DTOCompletion, wc.Status, s.op, 0
+	ev.Length, ev.Key, ev.Cookie = 0, 0, s.cookie
+	ev.Source, ev.Data = q.e, nil
+	if s.op > hw.OpRecv {
+		extendedEvent(ev)
+	}
+	if wc.Status == hw.StatusSuccess {
+		ev.Length = wc.Len
+		if flags&hw.Unsignalled != 0 {
+			ev.Flags = evd.Silent
+		}
+		if s.op == hw.OpRecv && (wc.Flags != 0 || q.e.solicitedWait) {
+			q.received(ev, wc)
+		}
+	}
+	return retired, to
+}
+
+// received adds what a receive may have beyond its length, and leaves a waiter
+// for solicited receives asleep.
+func (q *queue) received(ev *evd.Event, wc *hw.WC) {
+	ev.Op = wc.Op
+	ev.Key = wc.Imm
+	if wc.Op == hw.OpRecvImm {
+		ev.Number = evd.IBDTOEvent
+	}
+	if wc.Flags&hw.WCSolicited != 0 {
+		ev.Flags |= evd.Solicited
+	} else if q.e.solicitedWait {
+		ev.Flags |= evd.Silent
+	}
+	if wc.Flags&hw.WCImm != 0 {
+		ev.Flags |= evd.HasImm
+	}
+	if wc.Flags&hw.WCInvalidated != 0 {
+		ev.Flags |= evd.Invalidated
+	}
+}
+
+// passTo retires the suppressed requests before slot i and returns its ticket.
+func (q *queue) passTo(r, i uint32) uint32 {
+	for ; r&q.mask != i; r = (r + 1) & ticketMask {
+		q.pass(r)
+	}
+	return r
+}
+
+// pass retires a suppressed request that succeeded.
+func (q *queue) pass(ticket uint32) {
+	if to := q.slot(ticket).to; to != nil {
+		to.Release(1)
+	}
+}
+
+// end handles the queue's last completion. What has not completed by now
+// succeeded and was suppressed.
+func (q *queue) end() {
+	for r := q.retired.Load(); r != q.next; r = (r + 1) & ticketMask {
+		q.pass(r)
+	}
+	q.retired.Store(q.next)
+	q.e.tell(q.endInput)
+}
+
+// flushNext completes the next published post as flushed. Nothing of the queue
+// is with the provider, so the token's holder is the completer.
+func (q *queue) flushNext() {
+	t := q.next
+	q.next = (t + 1) & ticketMask
+	q.complete([]hw.WC{{ID: q.id | uint64(t&q.mask), Status: hw.StatusFlushed}})
+}
+
+// wait puts completions aside until ESTABLISHED is announced. Data proves that
+// the peer has the accept, so it also counts as word of the connection.
+func (q *queue) wait(wcs []hw.WC) bool {
+	q.mu.Lock()
+	if !q.detour.Load() {
+		q.mu.Unlock()
+		return false
+	}
+	q.waiting = append(q.waiting, wcs...)
+	q.mu.Unlock()
+	for i := range wcs {
+		if wcs[i].Status == hw.StatusSuccess && wcs[i].ID != q.endID {
+			q.e.tell(tellFirstData)
+			break
+		}
+	}
+	return true
+}
+
+// endDetour delivers what waited and lets the rest come straight.
+func (q *queue) endDetour() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.detour.Load() {
+		q.complete(q.waiting)
+		q.waiting = nil
+		q.detour.Store(false)
+	}
+}

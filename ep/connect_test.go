@@ -1,0 +1,255 @@
+package ep
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+func TestPrivateDataTravelsBothWays(t *testing.T) {
+	r := newRig(t)
+	most := r.adapter.attr.MaxPrivate
+	require.GreaterOrEqual(t, most, 64)
+	for _, n := range []int{0, 1, most} {
+		ask, answer := bytes.Repeat([]byte{1}, n), bytes.Repeat([]byte{2}, n)
+		a, b := r.endpoint(nil), r.endpoint(nil)
+		require.NoError(t, a.Connect(ConnectConfig{Qual: r.psp.Qual(), Private: ask}))
+		cr := RequestOf(r.next(r.cr))
+		p, err := cr.Query()
+		require.NoError(t, err)
+		assert.Equal(t, ask, append([]byte{}, p.Private...))
+		assert.False(t, p.Truncated)
+		assert.Equal(t, r.psp.Qual(), p.Qual)
+		require.ErrorIs(t, cr.Accept(b, make([]byte, most+1)), hw.ErrInvalidParameter)
+		require.NoError(t, cr.Accept(b, answer))
+		for range 2 {
+			ev := r.next(r.conn)
+			require.Equal(t, evd.Established, ev.Number)
+			c, ok := ev.Connection()
+			require.True(t, ok)
+			if Of(ev) == a {
+				assert.Equal(t, answer, append([]byte{}, c.Private...))
+			} else {
+				assert.Same(t, b, Of(ev))
+				assert.Empty(t, c.Private, "the passive side had it with the request")
+			}
+		}
+	}
+	e := r.endpoint(nil)
+	require.ErrorIs(t, e.Connect(ConnectConfig{Qual: r.psp.Qual(), Private: make([]byte, most+1)}), hw.ErrInvalidParameter)
+	assert.Equal(t, Unconnected, e.State())
+}
+
+func TestARejectedRequestCanBeTriedAgain(t *testing.T) {
+	r := newRig(t)
+	a := r.endpoint(nil)
+	require.NoError(t, a.PostRecv(5, 0, r.lmr.Segment(0, 8)))
+	require.NoError(t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+	cr := RequestOf(r.next(r.cr))
+	require.NoError(t, cr.Reject([]byte("no")))
+	ev := r.next(r.conn)
+	assert.Equal(t, evd.PeerRejected, ev.Number)
+	c, _ := ev.Connection()
+	assert.Equal(t, "no", string(c.Private))
+	assert.Equal(t, Disconnected, a.State())
+	assert.Equal(t, hw.StatusFlushed, r.next(r.dto).Status)
+	require.ErrorIs(t, cr.Reject(nil), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleCR})
+	require.ErrorIs(t, cr.Accept(r.endpoint(nil), nil), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleCR})
+	require.NoError(t, a.Reset())
+	b := r.endpoint(nil)
+	r.connect(a, b)
+	requireWorks(t, r, a, b)
+}
+
+func TestEachWayToFailHasItsEvent(t *testing.T) {
+	r := newRig(t)
+	for name, c := range map[string]struct {
+		cfg  ConnectConfig
+		want evd.Number
+	}{
+		"nobody listens": {ConnectConfig{Qual: 1 << 15}, evd.NonPeerRejected},
+		"no such host":   {ConnectConfig{Addr: "nowhere", Qual: 1}, evd.Unreachable},
+		"time is up":     {ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Millisecond}, evd.TimedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := r.endpoint(nil)
+			require.NoError(t, e.Connect(c.cfg))
+			ev := r.next(r.conn)
+			assert.Equal(t, c.want, ev.Number)
+			assert.Error(t, ev.Err())
+			assert.Same(t, e, Of(ev))
+			assert.Equal(t, Disconnected, e.State())
+			require.NoError(t, e.Disconnect(Abrupt), "nothing is left to disconnect, and that is no error")
+			r.none(r.conn)
+			require.NoError(t, e.Reset())
+			assert.Equal(t, Unconnected, e.State())
+		})
+	}
+}
+
+func TestALateAcceptEndsInAnError(t *testing.T) {
+	r := newRig(t)
+	a, b := r.endpoint(nil), r.endpoint(nil)
+	require.NoError(t, a.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Millisecond}))
+	cr := RequestOf(r.next(r.cr))
+	assert.Equal(t, evd.TimedOut, r.next(r.conn).Number)
+	require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+	require.NoError(t, cr.Accept(b, nil))
+	ev := r.next(r.conn)
+	assert.Equal(t, evd.AcceptCompletionError, ev.Number)
+	assert.Same(t, b, Of(ev))
+	assert.Equal(t, hw.StatusFlushed, r.next(r.dto).Status)
+}
+
+func TestTheBacklogRejectsWhatExceedsIt(t *testing.T) {
+	r := newRig(t)
+	psp, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Backlog: 2})
+	require.NoError(t, err)
+	var waiting []*CR
+	for range 2 {
+		require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: psp.Qual()}))
+		waiting = append(waiting, RequestOf(r.next(r.cr)))
+	}
+	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: psp.Qual()}))
+	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+	require.NoError(t, waiting[0].Reject(nil))
+	assert.Equal(t, evd.PeerRejected, r.next(r.conn).Number)
+	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: psp.Qual()}))
+	require.NotNil(t, RequestOf(r.next(r.cr)), "an answer makes room")
+	require.NoError(t, psp.Close())
+	require.NoError(t, psp.Close())
+	require.NoError(t, waiting[1].Accept(r.endpoint(nil), nil), "requests outlive the service point")
+	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: psp.Qual()}))
+}
+
+func TestServicePointsAreRefused(t *testing.T) {
+	r := newRig(t)
+	_, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Qual: r.psp.Qual()})
+	require.ErrorIs(t, err, hw.ErrConnQualInUse)
+	_, err = r.adapter.Listen(PSPConfig{})
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+	_, err = r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Backlog: -1})
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+}
+
+func TestAGracefulDisconnectWaitsForRequestsAndFlushesReceives(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	require.NoError(t, a.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+	for i := range 3 {
+		require.NoError(t, a.PostSend(uint64(10+i), 0, r.lmr.Segment(0, 8)))
+	}
+	require.NoError(t, a.Disconnect(Graceful))
+	assert.Equal(t, DisconnectPending, a.State())
+	require.NoError(t, a.Disconnect(Graceful), "a second one changes nothing")
+	require.ErrorIs(t, a.PostSend(99, 0, r.lmr.Segment(0, 8)), &hw.Error{Type: hw.InvalidState, Sub: hw.StateEPDisconnectPending})
+	require.NoError(t, a.PostRecv(2, 0, r.lmr.Segment(0, 8)))
+	r.none(r.conn)
+	for i := range 3 {
+		require.NoError(t, b.PostRecv(uint64(20+i), 0, r.lmr.Segment(0, 8)))
+	}
+	for range 2 {
+		assert.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+	}
+	status := map[uint64]hw.Status{}
+	for range 8 {
+		ev := r.next(r.dto)
+		status[ev.Cookie] = ev.Status
+	}
+	assert.Equal(t, map[uint64]hw.Status{
+		10: 0, 11: 0, 12: 0, 20: 0, 21: 0, 22: 0, 1: hw.StatusFlushed, 2: hw.StatusFlushed,
+	}, status)
+	r.none(r.conn)
+}
+
+func TestADrainThatTakesTooLongBecomesAbrupt(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(&Attr{DrainTimeout: time.Millisecond})
+	require.NoError(t, a.PostSend(10, 0, r.lmr.Segment(0, 8)))
+	require.NoError(t, a.Disconnect(Graceful))
+	for range 2 {
+		assert.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+	}
+	assert.Equal(t, hw.StatusFlushed, r.next(r.dto).Status)
+}
+
+func TestDisconnectedIsTheLastEventOfAConnection(t *testing.T) {
+	r := newRig(t)
+	both := r.dispatcher(evd.ModeQueue, 256)
+	cfg := Config{PZ: r.pz, Recv: both, Request: both, Conn: both}
+	a, b := r.endpointOf(cfg), r.endpointOf(cfg)
+	require.NoError(t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+	require.NoError(t, RequestOf(r.next(r.cr)).Accept(b, nil))
+	first := map[*Endpoint]evd.Number{}
+	for range 2 {
+		ev := r.next(both)
+		first[Of(ev)] = ev.Number
+	}
+	assert.Equal(t, map[*Endpoint]evd.Number{a: evd.Established, b: evd.Established}, first)
+	for i := range 8 {
+		require.NoError(t, a.PostRecv(uint64(i), 0, r.lmr.Segment(0, 8)))
+		require.NoError(t, b.PostRecv(uint64(i), 0, r.lmr.Segment(0, 8)))
+	}
+	require.NoError(t, a.Disconnect(Abrupt))
+	last := map[*Endpoint]evd.Number{}
+	for range 18 {
+		ev := r.next(both)
+		last[Of(ev)] = ev.Number
+	}
+	assert.Equal(t, map[*Endpoint]evd.Number{a: evd.Disconnected, b: evd.Disconnected}, last)
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+	r.none(both)
+	require.NoError(t, both.Close())
+}
+
+func TestARemoteAccessErrorBreaksBothEnds(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(nil)
+	bad := r.lmr.Remote(0, 8)
+	bad.Context ^= 0x5500
+	require.NoError(t, a.PostRDMAWrite(1, hw.Suppress, bad, r.lmr.Segment(0, 8)))
+	require.NoError(t, a.PostRecv(2, 0, r.lmr.Segment(0, 8)))
+	got := map[uint64]hw.Status{}
+	for range 2 {
+		ev := r.next(r.dto)
+		got[ev.Cookie] = ev.Status
+	}
+	assert.Equal(t, map[uint64]hw.Status{1: hw.StatusRemoteAccess, 2: hw.StatusFlushed}, got)
+	for range 2 {
+		assert.Equal(t, evd.Broken, r.next(r.conn).Number)
+	}
+}
+
+func TestQueryTellsWhatTheStateGivesMeaningTo(t *testing.T) {
+	r := newRig(t)
+	attr := &Attr{MaxRecvDTOs: 100, MaxRequestIOV: 7}
+	a, _ := r.pair(attr)
+	p, err := a.Query(FieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, Connected, p.State)
+	assert.GreaterOrEqual(t, p.Attr.MaxRecvDTOs, 100)
+	assert.GreaterOrEqual(t, p.Attr.MaxRequestIOV, 7)
+	assert.Equal(t, 16, p.Attr.MaxRequestDTOs)
+	assert.Same(t, r.pz, p.PZ)
+	assert.Same(t, r.dto, p.Recv)
+	assert.Same(t, r.conn, p.Conn)
+	assert.Equal(t, r.psp.Qual(), p.RemoteQual)
+	assert.NotNil(t, p.RemoteAddr)
+	some, err := a.Query(FieldState | FieldMaxRecvDTOs)
+	require.NoError(t, err)
+	assert.Equal(t, Param{State: Connected, Attr: Attr{MaxRecvDTOs: p.Attr.MaxRecvDTOs}}, some, "what was not asked for is zero")
+	_, err = a.Query(1 << 31)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	require.NoError(t, a.Disconnect(Abrupt))
+	p, err = a.Query(FieldAll)
+	require.NoError(t, err)
+	assert.Nil(t, p.RemoteAddr)
+	assert.Zero(t, p.RemoteQual)
+}

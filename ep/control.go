@@ -1,0 +1,274 @@
+package ep
+
+import (
+	"time"
+
+	"godat/hw"
+)
+
+// control is a call that changes the state. The step executes it and closes
+// done; the caller waits outside the token.
+type control struct {
+	op   string
+	in   input
+	done chan struct{}
+	err  error
+
+	connect hw.ConnectConfig // inConnect
+	request hw.Request       // inAccept
+	private []byte           // inAccept
+	used    bool             // inAccept: the request has been answered, well or not
+}
+
+// do has the step execute c. The caller holds e.ctl.
+func (e *Endpoint) do(c *control) error {
+	c.done = make(chan struct{})
+	e.pending = c
+	e.tell(tellControl)
+	<-c.done
+	return c.err
+}
+
+// control executes the pending control call.
+func (e *Endpoint) control() {
+	c := e.pending
+	e.pending = nil
+	switch c.in {
+	case inConnect, inAccept:
+		c.err = e.begin(c)
+	case inAbrupt, inGraceful:
+		c.err = e.disconnect(c)
+	case inReset:
+		c.err = e.reset(c)
+	case inClose:
+		c.err = e.close(c)
+	default: // the other inputs are not calls
+		panic("ep: no such control call")
+	}
+	close(c.done)
+}
+
+// begin starts to connect or to accept. If the provider can't even start,
+// nothing has happened.
+func (e *Endpoint) begin(c *control) error {
+	if transitions[e.State()][c.in] < firstEdge {
+		return stateError(c.op, e.State())
+	}
+	if !e.conn.Main().Reserve(2) { // the outcome and the end
+		return wrap(c.op, errNoEventRoom)
+	}
+	e.connRoom = 2
+	e.requests.detour.Store(true)
+	e.recvs.detour.Store(true)
+	e.startServing()
+	var err error
+	if c.in == inConnect {
+		err = e.qp.Connect(c.connect)
+	} else {
+		c.used = true
+		err = c.request.Accept(e.qp, c.private)
+	}
+	if err != nil {
+		e.releaseConnRoom()
+		e.requests.endDetour()
+		e.recvs.endDetour()
+		return wrap(c.op, err)
+	}
+	if c.in == inAccept {
+		e.setAddresses(c.request.Local(), c.request.Remote())
+	}
+	e.become(c.in)
+	e.setAlarm(c.connect.Timeout)
+	return nil
+}
+
+func (e *Endpoint) disconnect(c *control) error {
+	switch next := transitions[e.State()][c.in]; next {
+	case refuse:
+		return stateError(c.op, e.State())
+	case ignore:
+	case to(DisconnectPending):
+		e.become(c.in)
+		e.setAlarm(e.attr.DrainTimeout)
+		e.qp.Drain()
+	default:
+		e.leave(c.in, disconnected, nil)
+	}
+	return nil
+}
+
+// reset makes the endpoint as new. In DISCONNECTED both queues have ended: Reset
+// waited for that.
+func (e *Endpoint) reset(c *control) error {
+	if next := transitions[e.State()][inReset]; next == refuse {
+		return stateError(c.op, e.State())
+	} else if next == ignore {
+		return nil
+	}
+	if err := e.qp.Reset(); err != nil {
+		return wrap(c.op, err)
+	}
+	e.forget()
+	e.become(inReset)
+	return nil
+}
+
+// forget clears what belongs to one connection.
+func (e *Endpoint) forget() {
+	e.requests.ended, e.recvs.ended = false, false
+	e.broke, e.unsignaled = false, 0
+	e.info, e.refusal, e.why, e.private = hw.ConnInfo{}, refusal{}, hw.ReasonNone, nil
+	e.setAddresses(nil, nil)
+	e.over = make(chan struct{})
+}
+
+// close makes the handle dead and ends what is still going on.
+func (e *Endpoint) close(c *control) error {
+	if e.become(inClose) < firstEdge {
+		return stateError(c.op, e.State())
+	}
+	e.setAlarm(0)
+	e.requests.endDetour()
+	e.recvs.endDetour()
+	e.breakQP(true)
+	return nil
+}
+
+// Connect starts to connect to a listener. It returns at once; the outcome is an
+// event on the endpoint's connection dispatcher: ESTABLISHED, PEER_REJECTED,
+// NON_PEER_REJECTED, UNREACHABLE or TIMED_OUT. Receives that the peer's first
+// messages need are best posted before.
+// It answers to dat_ep_connect.
+func (e *Endpoint) Connect(cfg ConnectConfig) error {
+	const op = "ep.Connect"
+	if err := e.alive(op); err != nil {
+		return err
+	}
+	if e.conn == nil {
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
+	}
+	if cfg.Timeout < 0 {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "the time-out %v is negative", cfg.Timeout)
+	}
+	if err := e.adapter.checkPrivate(op, cfg.Private); err != nil {
+		return err
+	}
+	e.ctl.Lock()
+	defer e.ctl.Unlock()
+	return e.do(&control{op: op, in: inConnect, connect: hw.ConnectConfig{
+		Addr: cfg.Addr, Qual: cfg.Qual, Private: cfg.Private, Timeout: cfg.Timeout,
+	}})
+}
+
+// ConnectConfig says where to connect.
+type ConnectConfig struct {
+	Addr    string        // the peer's interface adapter, in the provider's way to name it
+	Qual    uint64        // its connection qualifier: the port
+	Timeout time.Duration // 0 means no bound
+	Private []byte        // shown to the peer with the request; copied
+}
+
+// CloseFlags say how a connection is given up: DAT_CLOSE_FLAGS, with its numbers.
+type CloseFlags uint8
+
+// The ways to give up a connection.
+const (
+	Abrupt   CloseFlags = 0 // outstanding operations are flushed
+	Graceful CloseFlags = 1 // requests posted so far run to completion first
+)
+
+// Disconnect ends the connection, or gives up an attempt at one. The
+// DISCONNECTED event follows the last completion. In DISCONNECTED it does
+// nothing; a graceful one while one is under way neither.
+// It answers to dat_ep_disconnect.
+func (e *Endpoint) Disconnect(how CloseFlags) error {
+	const op = "ep.Disconnect"
+	if err := e.alive(op); err != nil {
+		return err
+	}
+	in := inAbrupt
+	switch how {
+	case Abrupt:
+	case Graceful:
+		in = inGraceful
+	default:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "close flags %d", how)
+	}
+	e.ctl.Lock()
+	defer e.ctl.Unlock()
+	return e.do(&control{op: op, in: in})
+}
+
+// Reset makes a disconnected endpoint UNCONNECTED again, so that it can be
+// connected once more. It waits until everything posted has been flushed. In
+// UNCONNECTED it does nothing, and keeps the receives posted.
+// It answers to dat_ep_reset.
+func (e *Endpoint) Reset() error {
+	const op = "ep.Reset"
+	if err := e.alive(op); err != nil {
+		return err
+	}
+	e.ctl.Lock()
+	defer e.ctl.Unlock()
+	if e.State() == Disconnected {
+		<-e.over
+	}
+	return e.do(&control{op: op, in: inReset})
+}
+
+// Close frees the endpoint. A connection or an attempt at one is given up;
+// everything outstanding completes as flushed before Close returns, and no
+// connection event follows. Posts fail with INVALID_HANDLE from then on. Closing
+// it again does nothing. It fails, with no effect, while a service point owns
+// the endpoint.
+// It answers to dat_ep_free.
+func (e *Endpoint) Close() error {
+	const op = "ep.Close"
+	if e == nil {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP}
+	}
+	e.ctl.Lock()
+	defer e.ctl.Unlock()
+	if e.freed {
+		return nil
+	}
+	if e.State() != closed {
+		if err := e.do(&control{op: op, in: inClose}); err != nil {
+			return err
+		}
+	}
+	<-e.over
+	if err := e.qp.Close(); err != nil {
+		return wrap(op, err)
+	}
+	e.freed = true
+	if e.served != nil {
+		close(e.quit)
+		<-e.served
+	}
+	e.detachCQs()
+	e.adapter.remove(e)
+	for _, d := range e.dispatchers() {
+		d.to.Detach()
+	}
+	e.pz.Unuse()
+	return nil
+}
+
+// alive refuses nil and closed endpoints.
+func (e *Endpoint) alive(op string) error {
+	if e == nil {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint is nil"}
+	}
+	if e.State() == closed {
+		return stateError(op, closed)
+	}
+	return nil
+}
+
+func (a *Adapter) checkPrivate(op string, private []byte) error {
+	if len(private) > a.attr.MaxPrivate {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d bytes of private data; this device carries %d", len(private), a.attr.MaxPrivate)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package ep
+
+import (
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// extra is what the operations of DAT 2.0 and of its InfiniBand extension have
+// beyond the plain ones. A device that can't do one says so with an error that
+// matches hw.ErrModelNotSupported and errors.ErrUnsupported.
+type extra struct {
+	imm     uint32 // immediate data, or the key to invalidate
+	operand uint64
+	compare uint64
+}
+
+const atomicSize = 8
+
+// PostSendInvalidate is PostSend that also invalidates a context of the peer's,
+// before its receive completes; the receive's event says which.
+// It answers to dat_ep_post_send_with_invalidate.
+func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uint32, segments ...mem.Segment) error {
+	x := extra{imm: context}
+	w := work{op: hw.OpSendInvalidate, flags: flags, cookie: cookie, segs: segments, ext: &x}
+	return e.postRequest(&w)
+}
+
+// PostRDMAWriteImmediate is PostRDMAWrite that also consumes a receive of the
+// peer, whose event carries immediate and the length; SolicitedWait is legal. The
+// events of both sides have number IB_DTO.
+// It answers to dat_ib_post_rdma_write_immed.
+func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immediate uint32, remote mem.RemoteSegment, segments ...mem.Segment) error {
+	x := extra{imm: immediate}
+	w := work{op: hw.OpWriteImm, flags: flags, cookie: cookie, segs: segments, remote: remote, ext: &x}
+	return e.postRequest(&w)
+}
+
+// PostFetchAdd adds to the 8 bytes at remote, which are a number in the peer's
+// byte order, in one indivisible step, and puts what was there into local. Both
+// are 8 bytes long and 8-byte aligned; remote needs RemoteAtomic, local
+// LocalWrite. The event has number IB_DTO.
+// It answers to dat_ib_post_fetch_and_add.
+func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remote mem.RemoteSegment, local mem.Segment) error {
+	x := extra{operand: add}
+	segs := [1]mem.Segment{local}
+	w := work{op: hw.OpFetchAdd, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
+	return e.postRequest(&w)
+}
+
+// PostCompareSwap stores swap in the 8 bytes at remote if they hold compare, and
+// puts what was there into local; see PostFetchAdd.
+// It answers to dat_ib_post_cmp_and_swap.
+func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap uint64, remote mem.RemoteSegment, local mem.Segment) error {
+	x := extra{operand: swap, compare: compare}
+	segs := [1]mem.Segment{local}
+	w := work{op: hw.OpCompareSwap, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
+	return e.postRequest(&w)
+}
+
+// checkAtomic wants 8 bytes on both sides, aligned at the peer.
+func checkAtomic(w *work, local uint64) error {
+	call := callOf(w.op)
+	switch {
+	case local != atomicSize || w.remote.Len != atomicSize:
+		return hw.Errorf(call, hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer; an atomic has 8", local, w.remote.Len)
+	case w.remote.Addr%atomicSize != 0:
+		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "the remote address %#x is not 8-byte aligned", w.remote.Addr)
+	}
+	return nil
+}
+
+// extendedEvent gives the event of an operation beyond the plain ones the number
+// and the operation that DAT has for it.
+func extendedEvent(ev *evd.Event) {
+	switch ev.Op {
+	case hw.OpSendInvalidate:
+		ev.Op = hw.OpSend
+	default:
+		ev.Number = evd.IBDTOEvent
+	}
+}

@@ -1,0 +1,237 @@
+package ep
+
+import (
+	"net"
+	"strconv"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// What the step can be told from outside: bits, since each happens at most once
+// in a life and the order among them is the step's own.
+const (
+	tellEstablished uint32 = 1 << iota
+	tellFirstData          // data came before word of the connection
+	tellRefused
+	tellDown
+	tellTimeout
+	tellRequestEnd // the provider has completed all requests
+	tellRecvEnd
+	tellControl // a control call is pending
+)
+
+// tell records an input and makes somebody handle it. It never blocks.
+func (e *Endpoint) tell(what uint32) {
+	e.inputs.Or(what)
+	e.poke()
+}
+
+// facts is the endpoint as its provider sees it.
+type facts Endpoint
+
+func (f *facts) Established(info hw.ConnInfo) {
+	f.info = info
+	(*Endpoint)(f).tell(tellEstablished)
+}
+
+type refusal struct {
+	why     hw.Reason
+	private []byte
+}
+
+func (f *facts) Refused(why hw.Reason, private []byte) {
+	f.refusal = refusal{why, private}
+	(*Endpoint)(f).tell(tellRefused)
+}
+
+func (f *facts) Down(why hw.Reason) {
+	f.why = why
+	(*Endpoint)(f).tell(tellDown)
+}
+
+// outcome is how a connection, or the attempt at one, ended.
+type outcome evd.Number
+
+const (
+	none         outcome = 0
+	disconnected         = outcome(evd.Disconnected)
+	broken               = outcome(evd.Broken)
+	timedOut             = outcome(evd.TimedOut)
+)
+
+// handle does the side effects of what the step was told.
+func (e *Endpoint) handle(told uint32) {
+	e.own.Check()
+	if told&(tellEstablished|tellFirstData) != 0 {
+		e.established(told&tellEstablished != 0)
+	}
+	if told&tellRefused != 0 {
+		e.refused()
+	}
+	if told&tellDown != 0 {
+		e.down()
+	}
+	if told&tellTimeout != 0 && e.fired.Load() == e.alarmGen {
+		e.timeout()
+	}
+	if told&(tellRequestEnd|tellRecvEnd) != 0 {
+		e.requests.ended = e.requests.ended || told&tellRequestEnd != 0
+		e.recvs.ended = e.recvs.ended || told&tellRecvEnd != 0
+		e.ending = e.requests.ended && e.recvs.ended
+	}
+}
+
+// established announces the connection and lets the completions through that
+// waited for it.
+func (e *Endpoint) established(byFact bool) {
+	passive := e.State() == CompletionPending
+	if !byFact && !passive {
+		return
+	}
+	if byFact {
+		e.setAddresses(e.info.Local, e.info.Remote)
+	}
+	if e.become(inEstablished) < firstEdge {
+		return
+	}
+	e.setAlarm(0)
+	var private []byte
+	if !passive {
+		private = e.info.Private
+	}
+	e.emit(evd.Established, private)
+	e.requests.endDetour()
+	e.recvs.endDetour()
+}
+
+func (e *Endpoint) refused() {
+	if e.State() == CompletionPending {
+		e.leave(inRefused, outcome(evd.AcceptCompletionError), nil)
+		return
+	}
+	how := outcome(evd.NonPeerRejected)
+	switch e.refusal.why {
+	case hw.ReasonPeerRejected:
+		how = outcome(evd.PeerRejected)
+	case hw.ReasonUnreachable:
+		how = outcome(evd.Unreachable)
+	case hw.ReasonTimeout:
+		how = timedOut
+	}
+	e.leave(inRefused, how, e.refusal.private)
+}
+
+func (e *Endpoint) down() {
+	switch {
+	case e.why == hw.ReasonDrained:
+		e.leave(inDrained, disconnected, nil)
+	case e.State() == CompletionPending:
+		e.leave(inDown, outcome(evd.AcceptCompletionError), nil)
+	case e.why == hw.ReasonPeer:
+		e.leave(inDown, disconnected, nil)
+	default:
+		e.leave(inDown, broken, nil)
+	}
+}
+
+func (e *Endpoint) timeout() {
+	if e.State() == ActiveConnectionPending {
+		e.leave(inTimeout, timedOut, nil)
+		return
+	}
+	e.leave(inTimeout, disconnected, nil)
+}
+
+// leave gives up the connection or the attempt at one, if the table says that in
+// does that. The outcome is announced when everything posted has been flushed.
+func (e *Endpoint) leave(in input, how outcome, private []byte) {
+	if e.become(in) < firstEdge {
+		return
+	}
+	e.setAlarm(0)
+	e.outcome, e.private = how, private
+	e.requests.endDetour()
+	e.recvs.endDetour()
+	e.breakQP(how != broken)
+}
+
+// breakQP breaks the queue pair, and notes what has a ticket by then.
+func (e *Endpoint) breakQP(orderly bool) {
+	if !e.broke {
+		e.broke = true
+		w := e.word.Load()
+		e.requests.last, e.recvs.last = e.requests.tail(w), e.recvs.tail(w)
+		e.qp.Break(orderly)
+	}
+}
+
+// tryEnd announces the end when everything that had a ticket at Break has been
+// flushed. A post may have returned and still wait behind the ticket of one that
+// is being filled; whoever has that one pokes.
+func (e *Endpoint) tryEnd() {
+	if e.requests.reached(e.requests.last) && e.recvs.reached(e.recvs.last) {
+		e.ending = false
+		e.ended()
+	}
+}
+
+// ended announces the end, once both queues have ended: it is the last event of
+// the connection. A closed endpoint announces nothing.
+func (e *Endpoint) ended() {
+	if e.outcome != none && e.State() != closed {
+		e.emit(evd.Number(e.outcome), e.private)
+	}
+	e.outcome = none
+	e.releaseConnRoom()
+	select {
+	case <-e.over:
+	default:
+		close(e.over)
+	}
+}
+
+// emit delivers a connection event, for which room was reserved.
+func (e *Endpoint) emit(n evd.Number, private []byte) {
+	if e.connRoom == 0 {
+		return
+	}
+	e.connRoom--
+	ev := evd.Event{Number: n, Source: e}
+	if private != nil {
+		ev.Data = private
+	}
+	to := e.conn.Main()
+	to.Put(&ev, false)
+	to.Flush()
+}
+
+func (e *Endpoint) releaseConnRoom() {
+	if e.connRoom > 0 {
+		e.conn.Main().Release(e.connRoom)
+		e.connRoom = 0
+	}
+}
+
+// address is a transport address, split as DAT has it.
+type address struct {
+	addr net.Addr
+	qual uint64
+}
+
+func split(addr net.Addr) (a address) {
+	if addr == nil {
+		return a
+	}
+	a.addr = addr
+	if _, port, err := net.SplitHostPort(addr.String()); err == nil {
+		a.qual, _ = strconv.ParseUint(port, 10, 64)
+	}
+	return a
+}
+
+func (e *Endpoint) setAddresses(local, remote net.Addr) {
+	e.addrMu.Lock()
+	defer e.addrMu.Unlock()
+	e.local, e.remote = split(local), split(remote)
+}

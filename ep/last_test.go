@@ -1,0 +1,277 @@
+package ep
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// meddler is a queue pair that does something while a request is posted to it:
+// while somebody holds the endpoint's token, and has looked for receives already.
+type meddler struct {
+	hw.QP
+	peer   *Endpoint
+	meddle func()
+}
+
+func (m *meddler) PostSend(wrs []hw.SendWR) (int, error) {
+	n, err := m.QP.PostSend(wrs)
+	if m.meddle != nil {
+		meddle := m.meddle
+		m.meddle = nil
+		meddle()
+	}
+	return n, err
+}
+
+// meddled is a connected endpoint all of whose events go to one dispatcher, and
+// its meddler.
+func meddled(r *rig) (a *Endpoint, all *evd.Dispatcher, m *meddler) {
+	all = r.dispatcher(evd.ModeQueue, 256)
+	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: all}), r.endpoint(nil)
+	require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(b, nil))
+	require.Equal(r.t, evd.Established, r.next(all).Number)
+	m = &meddler{QP: a.qp, peer: b}
+	a.qp = m
+	return a, all, m
+}
+
+// disconnect begins to disconnect, and returns when the endpoint has been told.
+func (r *rig) disconnect(e *Endpoint, how CloseFlags) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- e.Disconnect(how) }()
+	r.await(func() bool { return e.inputs.Load()&tellControl != 0 })
+	return done
+}
+
+// write posts a request by way of the step.
+func (r *rig) write(e *Endpoint, cookie uint64) {
+	n, err := e.PostBatch([]DTO{{Op: hw.OpWrite, Cookie: cookie}})
+	require.NoError(r.t, err)
+	require.Equal(r.t, 1, n)
+}
+
+// finish closes the endpoint and the dispatcher, which has no event left.
+func (r *rig) finish(e *Endpoint, all *evd.Dispatcher) {
+	require.NoError(r.t, e.Close())
+	r.none(all)
+	require.NoError(r.t, all.Close())
+}
+
+func TestTheEndFollowsWhatWasPostedBeforeIt(t *testing.T) {
+	r := newRig(t)
+	a, all, m := meddled(r)
+	var done <-chan error
+	m.meddle = func() {
+		require.NoError(t, a.PostRecv(2, 0, r.lmr.Segment(0, 8)))
+		done = r.disconnect(a, Abrupt)
+	}
+	r.write(a, 1)
+	require.NoError(t, <-done)
+	assert.Equal(t, uint64(1), r.next(all).Cookie)
+	assert.Equal(t, uint64(2), r.next(all).Cookie, "the receive's post had returned when Disconnect was called")
+	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	r.finish(a, all)
+}
+
+// slow is a post that has its ticket and is still being filled.
+type slow struct {
+	e      *Endpoint
+	q      *queue
+	ticket uint32
+}
+
+// begin begins to post to q, and posts 3 behind it. Somebody holds the token.
+func (r *rig) begin(e *Endpoint, q *queue) *slow {
+	ticket, n, _, mine := e.take(q, 1)
+	require.Equal(r.t, uint32(1), n)
+	require.False(r.t, mine)
+	if q == &e.recvs {
+		require.NoError(r.t, e.PostRecv(3, 0, r.lmr.Segment(0, 8)))
+	} else {
+		r.write(e, 3)
+	}
+	return &slow{e, q, ticket}
+}
+
+// end ends the post, as number 2.
+func (s *slow) end(r *rig) {
+	w := work{op: hw.OpRecv, cookie: 2}
+	if s.q == &s.e.requests {
+		w.op = hw.OpWrite
+	}
+	require.True(r.t, s.q.evd.Main().Reserve(1))
+	s.e.fill(s.q, s.ticket, &w, s.q.evd.Main(), 0)
+	s.e.submit(s.q, s.ticket, 1, false)
+}
+
+func TestTheEndWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
+	r := newRig(t)
+	a, all, m := meddled(r)
+	var s *slow
+	m.meddle = func() { s = r.begin(a, &a.recvs) }
+	r.write(a, 1)
+	assert.Equal(t, uint64(1), r.next(all).Cookie)
+	require.NoError(t, m.peer.Disconnect(Abrupt))
+	r.await(func() bool { return a.State() == Disconnected })
+	r.none(all)
+	s.end(r)
+	for _, cookie := range []uint64{2, 3} {
+		ev := r.next(all)
+		assert.Equal(t, cookie, ev.Cookie)
+		assert.Equal(t, hw.StatusFlushed, ev.Status)
+	}
+	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	r.finish(a, all)
+}
+
+func TestAControlCallWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
+	for _, how := range []CloseFlags{Abrupt, Graceful} {
+		r := newRig(t)
+		a, all, m := meddled(r)
+		var (
+			s    *slow
+			done <-chan error
+		)
+		m.meddle = func() {
+			s = r.begin(a, &a.requests)
+			done = r.disconnect(a, how)
+		}
+		r.write(a, 1)
+		assert.Equal(t, uint64(1), r.next(all).Cookie)
+		r.none(all)
+		assert.Equal(t, Connected, a.State())
+		s.end(r)
+		require.NoError(t, <-done)
+		for _, cookie := range []uint64{2, 3} {
+			ev := r.next(all)
+			assert.Equal(t, cookie, ev.Cookie)
+			assert.Equal(t, hw.StatusSuccess, ev.Status, "it was posted before the call")
+		}
+		assert.Equal(t, evd.Disconnected, r.next(all).Number)
+		r.finish(a, all)
+	}
+}
+
+func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
+	r := newRig(t)
+	a, all, _ := meddled(r)
+	require.NoError(t, a.Disconnect(Abrupt))
+	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	a.word.Or(held) // somebody is about to let go
+	s := r.begin(a, &a.recvs)
+	done := make(chan error, 1)
+	go func() { done <- a.Reset() }()
+	r.await(func() bool { return a.inputs.Load()&tellControl != 0 })
+	a.own.Acquire()
+	a.run(false)
+	assert.Equal(t, Disconnected, a.State())
+	s.end(r)
+	require.NoError(t, <-done)
+	for _, cookie := range []uint64{2, 3} {
+		ev := r.next(all)
+		assert.Equal(t, cookie, ev.Cookie)
+		assert.Equal(t, hw.StatusFlushed, ev.Status, "it was posted in DISCONNECTED")
+	}
+	r.finish(a, all)
+}
+
+// A budget's worth of posts is always left, and yet a control call is executed.
+func TestDisconnectIsHeardWhoeverPosts(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(&Attr{MaxRequestDTOs: 4 * budget})
+	m := &meddler{QP: a.qp}
+	a.qp = m
+	dtos := make([]DTO, 2*budget)
+	for i := range dtos {
+		dtos[i] = DTO{Op: hw.OpWrite, Flags: hw.Suppress}
+	}
+	var enough atomic.Bool
+	var more func()
+	more = func() {
+		if !enough.Load() {
+			_, _ = a.PostBatch(dtos)
+			m.meddle = more
+		}
+	}
+	told := make(chan (<-chan error), 1)
+	m.meddle = func() {
+		told <- r.disconnect(a, Abrupt)
+		more()
+	}
+	posted := make(chan struct{})
+	go func() {
+		r.write(a, 1)
+		close(posted)
+	}()
+	done := <-told
+	select {
+	case err := <-done:
+		assert.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		t.Error("Disconnect does not return")
+	}
+	enough.Store(true)
+	<-posted
+}
+
+// Four goroutines post all they can while the connection ends.
+func TestDisconnectUnderLoad(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(&Attr{MaxRequestDTOs: 256})
+	var stop atomic.Bool
+	ended := make(chan struct{})
+	const posters = 4
+	for range posters {
+		go func() {
+			dtos := make([]DTO, 2*budget)
+			for i := range dtos {
+				dtos[i] = DTO{Op: hw.OpWrite, Flags: hw.Suppress}
+			}
+			for !stop.Load() {
+				_, _ = a.PostBatch(dtos)
+				r.drain()
+			}
+			ended <- struct{}{}
+		}()
+	}
+	require.NoError(t, a.Disconnect(Abrupt))
+	stop.Store(true)
+	for range posters {
+		<-ended
+	}
+}
+
+// drain throws away what r.dto has.
+func (r *rig) drain() {
+	var buf [64]evd.Event
+	for n := 1; n > 0; {
+		n, _ = r.dto.Dequeue(buf[:])
+	}
+}
+
+// What a poster leaves to the endpoint's goroutine is done by it: nobody posts or
+// pokes any more.
+func TestWhatExceedsTheBudgetIsLeftToTheGoroutine(t *testing.T) {
+	r := newRig(t)
+	all := r.dispatcher(evd.ModeQueue, 1024)
+	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
+	r.connect(a, b)
+	a.qp = &meddler{QP: a.qp, meddle: func() {
+		for i := range uint64(3 * budget) {
+			require.NoError(t, a.PostRDMAWrite(1+i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(64, 8)))
+		}
+	}}
+	r.write(a, 0)
+	for i := range uint64(1 + 3*budget) {
+		require.Equal(t, i, r.next(all).Cookie)
+	}
+	r.finish(a, all)
+}

@@ -1,0 +1,180 @@
+package ep
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// matrix is DAT's operation × state table, as its specification has it:
+//
+//	ok    accepted          E    INVALID_STATE, with the state's own subtype, and no effect
+//	fl    accepted, then FLUSHED     nop  accepted, no effect
+//	→XXX  accepted, and the endpoint ends in that state
+//
+// It is typed from the specification and shares nothing with the code's tables.
+const matrix = `
+                UNC   RSV   PAS   ACT   TEN   CMP   CON   DPN   DIS
+query           ok    ok    ok    ok    ok    ok    ok    ok    ok
+status          ok    ok    ok    ok    ok    ok    ok    ok    ok
+post_recv       ok    ok    ok    ok    ok    ok    ok    ok    fl
+post_send       E     E     E     E     E     E     ok    E     fl
+post_rdma_read  E     E     E     E     E     E     ok    E     fl
+post_rdma_write E     E     E     E     E     E     ok    E     fl
+connect         →ACT  E     E     E     E     E     E     E     E
+cr_accept       →CON  E     E     E     E     E     E     E     E
+disc_abrupt     E     E     E     →DIS  E     →DIS  →DIS  →DIS  nop
+disc_graceful   E     E     E     →DIS  E     →DIS  →DPN  nop   nop
+reset           nop   E     E     E     E     E     E     E     →UNC
+free            →gone E     E     →gone E     →gone →gone →gone →gone
+`
+
+var stateNames = map[string]State{
+	"UNC": Unconnected, "RSV": Reserved, "PAS": PassiveConnectionPending, "ACT": ActiveConnectionPending,
+	"TEN": TentativeConnectionPending, "CMP": CompletionPending, "CON": Connected, "DPN": DisconnectPending,
+	"DIS": Disconnected, "gone": closed,
+}
+
+// wantSubtype is each state's subtype, with DAT 2.0's numbers.
+var wantSubtype = map[string]hw.Subtype{
+	"UNC": 47, "ACT": 48, "PAS": 49, "TEN": 50, "CON": 51, "DIS": 52, "RSV": 53, "CMP": 54, "DPN": 55,
+}
+
+func TestStateMatrix(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(matrix), "\n")
+	states := strings.Fields(lines[0])
+	require.Len(t, lines[1:], 12)
+	for _, line := range lines[1:] {
+		cells := strings.Fields(line)
+		require.Len(t, cells, 1+len(states))
+		for i, state := range states {
+			op, want := cells[0], cells[1+i]
+			t.Run(fmt.Sprintf("%s in %s: %s", op, state, want), func(t *testing.T) {
+				checkCell(t, op, state, want)
+			})
+		}
+	}
+}
+
+func checkCell(t *testing.T, op, state, want string) {
+	r := newRig(t)
+	e := r.enter(state)
+	before := stateNames[state]
+	require.Equal(t, before, e.State())
+	status, err := e.Status()
+	require.NoError(t, err)
+	assert.Equal(t, before, status.State)
+
+	err = r.do(op, e)
+	switch {
+	case want == "E":
+		require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidState, Sub: wantSubtype[state]})
+		assert.Equal(t, before, e.State(), "a refused call has no effect")
+		after, err := e.Status()
+		require.NoError(t, err)
+		assert.Equal(t, status, after)
+	case strings.HasPrefix(want, "→"):
+		require.NoError(t, err)
+		r.await(func() bool { return e.State() == stateNames[strings.TrimPrefix(want, "→")] })
+	default:
+		require.NoError(t, err)
+		assert.Equal(t, before, e.State())
+	}
+	if want == "fl" {
+		ev := r.next(r.dto)
+		assert.Equal(t, hw.StatusFlushed, ev.Status)
+		assert.Equal(t, uint64(cookie), ev.Cookie)
+		assert.Same(t, e, Of(ev))
+	}
+}
+
+const cookie = 0xC0FFEE
+
+// do makes one call with arguments that are all in order.
+func (r *rig) do(op string, e *Endpoint) error {
+	seg := r.lmr.Segment(0, 64)
+	remote := r.lmr.Remote(0, 64)
+	switch op {
+	case "query":
+		_, err := e.Query(FieldAll)
+		return err
+	case "status":
+		_, err := e.Status()
+		return err
+	case "post_recv":
+		return e.PostRecv(cookie, 0, seg)
+	case "post_send":
+		return e.PostSend(cookie, 0, seg)
+	case "post_rdma_read":
+		return e.PostRDMARead(cookie, 0, remote, seg)
+	case "post_rdma_write":
+		return e.PostRDMAWrite(cookie, 0, remote, seg)
+	case "connect":
+		return e.Connect(ConnectConfig{Qual: r.psp.Qual()})
+	case "cr_accept":
+		return r.request().Accept(e, nil)
+	case "disc_abrupt":
+		return e.Disconnect(Abrupt)
+	case "disc_graceful":
+		return e.Disconnect(Graceful)
+	case "reset":
+		return e.Reset()
+	case "free":
+		return e.Close()
+	}
+	return errors.New("no such operation: " + op)
+}
+
+// enter makes an endpoint that is in the given state. States that nothing in the
+// library leads to yet are set by hand, and put back before the endpoint closes.
+func (r *rig) enter(state string) *Endpoint {
+	e := r.endpoint(nil)
+	switch state {
+	case "UNC":
+	case "ACT":
+		require.NoError(r.t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+		r.next(r.cr)
+	case "CON", "DPN", "DIS":
+		r.connect(e, r.endpoint(nil))
+		r.leaveConnected(e, state)
+	case "CMP":
+		require.NoError(r.t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+		r.next(r.cr)
+		r.force(e, CompletionPending)
+	default:
+		r.force(e, stateNames[state])
+	}
+	return e
+}
+
+func (r *rig) leaveConnected(e *Endpoint, state string) {
+	switch state {
+	case "CON":
+		// The peer has no receive, so the send is outstanding: a graceful
+		// disconnect has something to wait for.
+		require.NoError(r.t, e.PostSend(1, 0, r.lmr.Segment(0, 8)))
+	case "DPN":
+		require.NoError(r.t, e.PostSend(1, 0, r.lmr.Segment(0, 8)))
+		require.NoError(r.t, e.Disconnect(Graceful))
+	case "DIS":
+		require.NoError(r.t, e.Disconnect(Abrupt))
+		assert.Equal(r.t, evd.Disconnected, r.next(r.conn).Number)
+	}
+}
+
+func (r *rig) force(e *Endpoint, s State) {
+	was := e.State()
+	e.state.Store(uint32(s))
+	r.t.Cleanup(func() {
+		if e.State() == s {
+			e.state.Store(uint32(was))
+		}
+	})
+}

@@ -1,0 +1,256 @@
+package ep
+
+import (
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// PostSend sends the segments as one message, which consumes a receive of the
+// peer. It may be called from any goroutine, returns at once and allocates
+// nothing; what one goroutine posts goes out in the order posted. nil means that
+// exactly one completion follows, or none if flags has Suppress and it succeeds.
+// An error means that nothing has happened.
+//
+// The segments need LocalRead. Legal flags: Suppress, SolicitedWait,
+// BarrierFence, and Unsignalled if the endpoint's attributes have it.
+// It answers to dat_ep_post_send.
+func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
+	if e != nil {
+		if ticket, word, mine, ok := e.admitPlain(&e.requests, cookie, flags, segments); ok {
+			e.request(ticket, word, mine)
+			return nil
+		}
+	}
+	return e.postOdd(hw.OpSend, cookie, flags, segments)
+}
+
+// PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
+// address; remote is at least as long. See PostSend for the rest; SolicitedWait
+// is not legal. It answers to dat_ep_post_rdma_write.
+func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
+	w := work{op: hw.OpWrite, flags: flags, cookie: cookie, segs: segments, remote: remote}
+	return e.postRequest(&w)
+}
+
+// PostRDMARead reads remote into the segments, which need LocalWrite and are at
+// least as long. See PostRDMAWrite for the rest.
+// It answers to dat_ep_post_rdma_read.
+func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
+	w := work{op: hw.OpRead, flags: flags, cookie: cookie, segs: segments, remote: remote}
+	return e.postRequest(&w)
+}
+
+// PostRecv posts a buffer for one message of the peer; buffers are filled in the
+// order posted. It is legal before the endpoint is connected. The segments need
+// LocalWrite; Unsignalled is legal if the endpoint's attributes have it.
+// It answers to dat_ep_post_recv.
+func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
+	if e != nil {
+		if ticket, word, mine, ok := e.admitPlain(&e.recvs, cookie, flags, segments); ok {
+			e.receive(ticket, word, mine)
+			return nil
+		}
+	}
+	return e.postOdd(hw.OpRecv, cookie, flags, segments)
+}
+
+// work is a DTO without its one-shot: one that is on its way into a slot. It
+// stays on the poster's stack, and what it points to may, too.
+type work struct {
+	op     hw.Op
+	flags  hw.Flags
+	cookie uint64
+	segs   []mem.Segment
+	remote mem.RemoteSegment
+	ext    *extra // nil for the plain operations
+}
+
+// postOdd posts a send or a receive that is not plain; see admitPlain.
+func (e *Endpoint) postOdd(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment) error {
+	w := work{op: op, flags: flags, cookie: cookie, segs: segs}
+	if op == hw.OpRecv {
+		return e.postRecv(&w)
+	}
+	return e.postRequest(&w)
+}
+
+// postRequest checks and admits one request.
+func (e *Endpoint) postRequest(w *work) error {
+	if e == nil {
+		return nilEndpoint(w.op)
+	}
+	ticket, word, mine, err := e.admitOne(&e.requests, w)
+	if err == nil {
+		e.request(ticket, word, mine)
+	}
+	return err
+}
+
+// postRecv is postRequest for receives.
+func (e *Endpoint) postRecv(w *work) error {
+	if e == nil {
+		return nilEndpoint(w.op)
+	}
+	ticket, word, mine, err := e.admitOne(&e.recvs, w)
+	if err == nil {
+		e.receive(ticket, word, mine)
+	}
+	return err
+}
+
+// request takes an admitted request on. An endpoint that nobody else is using
+// takes the short way: the request goes straight to the provider, and one step of
+// the word lets go if nothing has happened since the ticket was taken.
+func (e *Endpoint) request(t uint32, word uint64, mine bool) {
+	q := &e.requests
+	if !mine || q.next != t || e.state.Load() != uint32(Connected) {
+		e.submit(q, t, 1, mine)
+		return
+	}
+	e.own.Acquire()
+	q.next = (t + 1) & ticketMask
+	q.ready = q.next
+	e.describe(&e.sendWRs[0], t)
+	if _, err := e.qp.PostSend(e.sendWRs[:1]); err != nil {
+		e.providerFailed(q, 1)
+	}
+	e.letGo(word)
+}
+
+// receive is request for receives.
+func (e *Endpoint) receive(t uint32, word uint64, mine bool) {
+	q := &e.recvs
+	if !mine || q.next != t || q.path(e.State()) != toProvider {
+		e.submit(q, t, 1, mine)
+		return
+	}
+	e.own.Acquire()
+	q.next = (t + 1) & ticketMask
+	q.ready = q.next
+	wr := &e.recvWRs[0]
+	wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t)[:q.slot(t).nseg]
+	if _, err := e.qp.PostRecv(e.recvWRs[:1]); err != nil {
+		e.providerFailed(q, 1)
+	}
+	e.letGo(word)
+}
+
+// admitPlain is admitOne, in one piece, for what most posts are: a send or a
+// receive of one segment with nothing wrong. ok is false, and nothing has
+// happened, for all others; admitOne says what they are.
+func (e *Endpoint) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem.Segment) (ticket uint32, word uint64, mine, ok bool) {
+	if flags&q.refused != 0 || len(segs) != 1 || q.admits>>e.state.Load()&1 == 0 || q.evd == nil {
+		return 0, 0, false, false
+	}
+	seg := &segs[0]
+	lkey, ok := e.pz.LKey(seg, q.need)
+	if !ok || seg.Len == 0 || uint64(seg.Len) > q.longest {
+		return 0, 0, false, false
+	}
+	to := q.evd.For(cookie)
+	if !to.Reserve(1) {
+		return 0, 0, false, false
+	}
+	shift := q.tailShift & 63
+	for {
+		w := e.word.Load()
+		ticket = uint32(w>>shift) & ticketMask
+		if (ticket-q.retired.Load())&ticketMask >= q.depth {
+			to.Release(1)
+			return 0, 0, false, false
+		}
+		word = (w+uint64(1)<<shift)&^guards | held
+		if e.word.CompareAndSwap(w, word) {
+			mine = w&held == 0
+			break
+		}
+	}
+	i := ticket & q.mask
+	s := &q.slots[i]
+	s.op, s.nseg, s.flags = q.plain, 1, flags
+	s.cookie = cookie
+	s.to = to
+	sge := &q.sges[int(i)*q.iov]
+	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
+	return ticket, word, mine, true
+}
+
+// single reports whether there is exactly one segment with something in it.
+func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
+
+// admitOne checks one operation, reserves room for its event, and gives it a
+// ticket and a filled slot.
+func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
+	lkey, err := e.check(q, w)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	var to *evd.Queue
+	if q.evd != nil {
+		if to = q.evd.For(w.cookie); !to.Reserve(1) {
+			return 0, 0, false, wrap(callOf(w.op), errNoEventRoom)
+		}
+	}
+	ticket, n, word, mine := e.take(q, 1)
+	if n == 0 {
+		unreserve(to)
+		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
+	}
+	e.fill(q, ticket, w, to, lkey)
+	return ticket, word, mine, nil
+}
+
+// fill writes the slot of a ticket; lkey is the key of a single segment.
+func (e *Endpoint) fill(q *queue, ticket uint32, w *work, to *evd.Queue, lkey uint32) {
+	i := ticket & q.mask
+	s := &q.slots[i]
+	s.op = w.op
+	s.nseg = uint8(len(w.segs))
+	s.flags = w.flags
+	s.cookie = w.cookie
+	s.to = to
+	if w.single() {
+		sge := &q.sges[int(i)*q.iov]
+		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey
+	} else {
+		e.translate(q.segments(ticket), w.segs)
+	}
+	if operations[w.op&31].special {
+		s.addr, s.rkey = w.remote.Addr, w.remote.Context
+		if w.op == hw.OpRead {
+			q.trim(ticket, w)
+		}
+	}
+	if w.ext != nil {
+		s.extra = *w.ext
+	}
+}
+
+// translate writes a slot's segments. They were checked; a region that was freed
+// since gives a key that no provider takes, and so LOCAL_PROTECTION.
+func (e *Endpoint) translate(sges []hw.SGE, segs []mem.Segment) {
+	for i := range segs {
+		sges[i] = hw.SGE{}
+		if segs[i].Len != 0 {
+			lkey, _ := e.pz.LKey(&segs[i], hw.NoPrivileges)
+			sges[i] = hw.SGE{Addr: segs[i].Addr, Len: segs[i].Len, LKey: lkey}
+		}
+	}
+}
+
+// trim cuts the sink of an RDMA read to the length of its source.
+func (q *queue) trim(ticket uint32, w *work) {
+	left := w.remote.Len
+	sges := q.segments(ticket)[:len(w.segs)]
+	for i := range sges {
+		sges[i].Len = min(sges[i].Len, left)
+		left -= sges[i].Len
+	}
+}
+
+func unreserve(to *evd.Queue) {
+	if to != nil {
+		to.Release(1)
+	}
+}

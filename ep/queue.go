@@ -1,0 +1,134 @@
+package ep
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// queue is one direction of an endpoint: a ring of slots that is its mailbox,
+// its admission and its bookkeeping at once. A ticket numbers each post; the
+// slot is the ticket modulo the ring, and tickets go round at 2^30.
+//
+//	retired ≤ next ≤ tail ≤ retired + depth
+//
+// Posters move tail (in the endpoint's word), the token's holder moves next, and
+// whoever the provider completes from moves retired. After the queue's end the
+// holder is the one who completes.
+type queue struct {
+	// Immutable.
+	e         *Endpoint
+	evd       *evd.Dispatcher // nil: completions of this direction are dropped
+	depth     uint32
+	mask      uint32        // of slots
+	iov       int           // segments per slot
+	admits    uint32        // states in which posting is no error, as bits
+	plain     hw.Op         // see admitPlain: the operation,
+	need      hw.Privileges // what it needs of memory,
+	refused   hw.Flags      // the flags that it can't have,
+	longest   uint64        // and its length; 0 admits none
+	tailShift uint          // where tail is in the endpoint's word
+	id        uint64        // of slot 0
+	endID     uint64
+	endInput  uint32
+	slots     []slot
+	sges      []hw.SGE // iov of them for each slot
+
+	// Owned by the token's holder.
+	next   uint32 // first ticket that the provider does not have yet
+	ready  uint32 // tickets before it need no look at their slot
+	ended  bool   // the provider has nothing of ours any more
+	last   uint32 // tail when the queue pair was broken
+	before uint32 // tail when a control call was made
+
+	// Owned by the completer; posters read retired.
+	_       [64]byte
+	retired atomic.Uint32
+	_       [60]byte
+
+	// The detour of completions that come before ESTABLISHED was announced.
+	detour  atomic.Bool
+	mu      sync.Mutex
+	waiting []hw.WC // under mu
+}
+
+const ticketMask = 1<<30 - 1
+
+// slot is one post. Its poster fills it and publishes it through seq, unless the
+// poster runs the step itself.
+type slot struct {
+	seq    atomic.Uint32 // ticket+1 once the slot is filled
+	op     hw.Op
+	nseg   uint8
+	flags  hw.Flags
+	cookie uint64
+	to     *evd.Queue // where the completion goes; room is reserved there
+	addr   uint64     // remote address
+	rkey   uint32
+	extra  // of operations that have it
+}
+
+func (q *queue) init(e *Endpoint, d *evd.Dispatcher, depth, iov int) {
+	n := 1
+	if depth > 1 {
+		n = 1 << bits.Len(uint(depth-1))
+	}
+	q.e, q.evd, q.depth, q.mask, q.iov = e, d, uint32(depth), uint32(n-1), iov
+	q.slots = make([]slot, n)
+	q.sges = make([]hw.SGE, n*iov)
+}
+
+func (q *queue) slot(ticket uint32) *slot { return &q.slots[ticket&q.mask] }
+
+// segments are the slot's places in the segment array.
+func (q *queue) segments(ticket uint32) []hw.SGE {
+	i := int(ticket&q.mask) * q.iov
+	return q.sges[i : i+q.iov : i+q.iov]
+}
+
+// publishedNext reports whether the holder may take ticket next.
+func (q *queue) publishedNext() bool {
+	if q.next != q.ready {
+		return true
+	}
+	t := q.next
+	if q.slot(t).seq.Load() != t+1 {
+		return false
+	}
+	q.ready = (t + 1) & ticketMask
+	return true
+}
+
+// tail is the next ticket, given the word.
+func (q *queue) tail(word uint64) uint32 { return uint32(word>>q.tailShift) & ticketMask }
+
+// published reports whether all tickets before that one are published, whether
+// the provider has them or not. It is at most a queue's length away.
+func (q *queue) published(ticket uint32) bool {
+	if q.reached(ticket) {
+		return true
+	}
+	for t := q.next; t != ticket; t = (t + 1) & ticketMask {
+		if (t-q.ready)&ticketMask <= ticketMask/2 && q.slot(t).seq.Load() != t+1 {
+			return false
+		}
+	}
+	return true
+}
+
+// reached reports whether next has come to ticket, which is at most a queue's
+// length away from it in either direction.
+func (q *queue) reached(ticket uint32) bool {
+	return (q.next-ticket)&ticketMask <= ticketMask/2
+}
+
+// outstanding reports whether any post has not completed, given the word.
+func (q *queue) outstanding(word uint64) bool { return q.tail(word) != q.retired.Load() }
+
+var (
+	errNoEventRoom = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Text: "the dispatcher has no room for the completion"}
+	errNoSlot      = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceCredits, Text: "as many operations are outstanding as the endpoint allows"}
+)

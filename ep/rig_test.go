@@ -1,0 +1,122 @@
+package ep
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"godat/evd"
+	"godat/hw"
+	_ "godat/hw/loop"
+	"godat/mem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is an adapter on loop with what tests need around it. Everything is closed
+// and checked when the test ends.
+type rig struct {
+	t       testing.TB
+	adapter *Adapter
+	domain  *mem.Domain
+	pz      *mem.PZ
+	lmr     *mem.LMR // 64 KiB, all privileges
+	psp     *PSP
+
+	cr, conn, dto *evd.Dispatcher // in queue mode
+}
+
+func newRig(t testing.TB) *rig {
+	provider, ok := hw.Lookup("loop")
+	require.True(t, ok)
+	dev, err := provider.Open(hw.OpenConfig{})
+	require.NoError(t, err)
+	r := &rig{t: t, adapter: NewAdapter(AdapterConfig{Device: dev}), domain: mem.NewDomain(dev)}
+	r.pz, err = r.domain.NewPZ()
+	require.NoError(t, err)
+	r.lmr, err = r.pz.Alloc(64<<10, hw.AllPrivileges)
+	require.NoError(t, err)
+	r.cr, r.conn, r.dto = r.dispatcher(evd.ModeQueue, 256), r.dispatcher(evd.ModeQueue, 256), r.dispatcher(evd.ModeQueue, 1024)
+	r.psp, err = r.adapter.Listen(PSPConfig{Dispatcher: r.cr})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, r.adapter.Close())
+		require.NoError(t, r.lmr.Free())
+		require.NoError(t, r.pz.Close())
+		require.NoError(t, r.domain.Close())
+		for _, d := range []*evd.Dispatcher{r.cr, r.conn, r.dto} {
+			require.NoError(t, d.Close())
+		}
+		require.NoError(t, dev.Close())
+	})
+	return r
+}
+
+func (r *rig) dispatcher(mode evd.Mode, qlen int) *evd.Dispatcher {
+	d, err := evd.New(evd.Config{QLen: qlen, Mode: mode})
+	require.NoError(r.t, err)
+	return d
+}
+
+// endpoint makes an endpoint that completes to r.dto and tells r.conn of its
+// connection.
+func (r *rig) endpoint(attr *Attr) *Endpoint {
+	return r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: r.dto, Conn: r.conn, Attr: attr})
+}
+
+func (r *rig) endpointOf(cfg Config) *Endpoint {
+	e, err := r.adapter.NewEndpoint(cfg)
+	require.NoError(r.t, err)
+	return e
+}
+
+// request is a connection request that a new endpoint made.
+func (r *rig) request() *CR {
+	active := r.endpoint(nil)
+	require.NoError(r.t, active.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+	cr := RequestOf(r.next(r.cr))
+	require.NotNil(r.t, cr)
+	return cr
+}
+
+// connect connects a to b and takes both ESTABLISHED events off r.conn.
+func (r *rig) connect(a, b *Endpoint) {
+	require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(b, nil))
+	for range 2 {
+		ev := r.next(r.conn)
+		require.Equal(r.t, evd.Established, ev.Number)
+	}
+}
+
+// pair is two connected endpoints.
+func (r *rig) pair(attr *Attr) (a, b *Endpoint) {
+	a, b = r.endpoint(attr), r.endpoint(attr)
+	r.connect(a, b)
+	return a, b
+}
+
+// next waits for the next event of d.
+func (r *rig) next(d *evd.Dispatcher) evd.Event {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	ev, _, err := d.Wait(ctx, 1)
+	require.NoError(r.t, err)
+	return ev
+}
+
+// none demands that d has no event now.
+func (r *rig) none(d *evd.Dispatcher) {
+	var buf [1]evd.Event
+	n, err := d.Dequeue(buf[:])
+	require.NoError(r.t, err)
+	require.Zero(r.t, n, "unexpected event %v", buf[0])
+}
+
+// await waits until cond holds.
+func (r *rig) await(cond func() bool) {
+	require.Eventually(r.t, cond, 10*time.Second, time.Millisecond)
+}

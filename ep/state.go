@@ -1,0 +1,145 @@
+package ep
+
+import (
+	"strconv"
+
+	"godat/hw"
+)
+
+// State is an endpoint's state: DAT_EP_STATE, with its numbers.
+type State uint8
+
+// The states.
+const (
+	Unconnected                State = 0
+	UnconfiguredUnconnected    State = 1 // never entered
+	Reserved                   State = 2
+	UnconfiguredReserved       State = 3 // never entered
+	PassiveConnectionPending   State = 4
+	UnconfiguredPassive        State = 5 // never entered
+	ActiveConnectionPending    State = 6
+	TentativeConnectionPending State = 7
+	UnconfiguredTentative      State = 8 // never entered
+	Connected                  State = 9
+	DisconnectPending          State = 10
+	Disconnected               State = 11
+	CompletionPending          State = 12
+	ConnectedSinglePath        State = 13 // never entered
+	ConnectedMultiPath         State = 14 // never entered
+
+	// closed is no DAT state: the handle is gone.
+	closed    State = 15
+	numStates State = 16
+)
+
+var stateText = [numStates]string{
+	"UNCONNECTED", "UNCONFIGURED_UNCONNECTED", "RESERVED", "UNCONFIGURED_RESERVED",
+	"PASSIVE_CONNECTION_PENDING", "UNCONFIGURED_PASSIVE", "ACTIVE_CONNECTION_PENDING",
+	"TENTATIVE_CONNECTION_PENDING", "UNCONFIGURED_TENTATIVE", "CONNECTED", "DISCONNECT_PENDING",
+	"DISCONNECTED", "COMPLETION_PENDING", "CONNECTED_SINGLE_PATH", "CONNECTED_MULTI_PATH", "closed",
+}
+
+func (s State) String() string {
+	if int(s) < len(stateText) {
+		return stateText[s]
+	}
+	return "State(" + strconv.Itoa(int(s)) + ")"
+}
+
+// subtypes are the INVALID_STATE subtypes that name each state.
+var subtypes = [numStates]hw.Subtype{
+	Unconnected:                hw.StateEPUnconnected,
+	Reserved:                   hw.StateEPReserved,
+	PassiveConnectionPending:   hw.StateEPPassiveConnectionPending,
+	ActiveConnectionPending:    hw.StateEPActiveConnectionPending,
+	TentativeConnectionPending: hw.StateEPTentativeConnectionPending,
+	Connected:                  hw.StateEPConnected,
+	DisconnectPending:          hw.StateEPDisconnectPending,
+	Disconnected:               hw.StateEPDisconnected,
+	CompletionPending:          hw.StateEPCompletionPending,
+}
+
+// input is something that may move an endpoint to another state.
+type input uint8
+
+const (
+	inConnect     input = iota // the program connects
+	inAccept                   // the program accepts a request with this endpoint
+	inEstablished              // the provider: the connection is up
+	inRefused                  // the provider: the attempt failed
+	inDown                     // the provider: the connection is over
+	inDrained                  // the provider: a graceful disconnect has run dry
+	inTimeout                  // the time for an attempt or a drain is up
+	inAbrupt                   // the program disconnects
+	inGraceful                 // the program disconnects when all requests are done
+	inReset                    // the program makes the endpoint as new
+	inFailure                  // the provider refused a post that it had to take
+	inClose                    // the program frees the endpoint
+	numInputs
+)
+
+// edge is what an input does in a state: refuse, ignore, or to(next).
+type edge uint8
+
+const (
+	refuse edge = iota // INVALID_STATE; nothing happens
+	ignore             // it has no effect, and that is no error
+	firstEdge
+)
+
+func to(s State) edge { return firstEdge + edge(s) }
+
+// transitions is the state machine. What is missing is refused.
+var transitions = [numStates][numInputs]edge{
+	Unconnected: {
+		inConnect: to(ActiveConnectionPending), inAccept: to(CompletionPending),
+		inReset: ignore, inFailure: to(Disconnected), inClose: to(closed),
+	},
+	ActiveConnectionPending: {
+		inEstablished: to(Connected), inRefused: to(Disconnected), inDown: to(Disconnected),
+		inTimeout: to(Disconnected), inAbrupt: to(Disconnected), inGraceful: to(Disconnected),
+		inFailure: to(Disconnected), inClose: to(closed),
+	},
+	CompletionPending: {
+		inEstablished: to(Connected), inRefused: to(Disconnected), inDown: to(Disconnected),
+		inAbrupt: to(Disconnected), inGraceful: to(Disconnected),
+		inFailure: to(Disconnected), inClose: to(closed),
+	},
+	Connected: {
+		inDown: to(Disconnected), inRefused: to(Disconnected),
+		inAbrupt: to(Disconnected), inGraceful: to(DisconnectPending),
+		inFailure: to(Disconnected), inClose: to(closed),
+	},
+	DisconnectPending: {
+		inDown: to(Disconnected), inDrained: to(Disconnected), inTimeout: to(Disconnected),
+		inAbrupt: to(Disconnected), inGraceful: ignore,
+		inFailure: to(Disconnected), inClose: to(closed),
+	},
+	Disconnected: {
+		inAbrupt: ignore, inGraceful: ignore,
+		inReset: to(Unconnected), inClose: to(closed),
+	},
+}
+
+// become moves to the state that in leads to, if it leads anywhere, and reports
+// what the table says. It is the only place that assigns the state.
+func (e *Endpoint) become(in input) edge {
+	e.own.Check()
+	next := transitions[e.State()][in]
+	if next >= firstEdge {
+		e.state.Store(uint32(next - firstEdge))
+	}
+	return next
+}
+
+// State is the endpoint's state now. Another goroutine may change it at once.
+func (e *Endpoint) State() State { return State(e.state.Load()) }
+
+// stateError is INVALID_STATE with the subtype of s, or INVALID_HANDLE for a
+// closed endpoint.
+func stateError(op string, s State) error {
+	if s == closed {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint is closed"}
+	}
+	return &hw.Error{Op: op, Type: hw.InvalidState, Sub: subtypes[s]}
+}

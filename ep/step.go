@@ -1,0 +1,195 @@
+package ep
+
+import "godat/hw"
+
+// scratchWRs is the most work requests handed to a provider in one call.
+const scratchWRs = 32
+
+// step does what there is to do: receives first, then requests, then inputs. It
+// returns what is left of the budget.
+//
+// An input is taken before the queues are drained, and handled after: what was
+// posted before it was told precedes it. It waits for no budget, or those who post
+// without end would keep it from being heard; what is drained for it is no more
+// than the queues hold.
+func (e *Endpoint) step(left int) int {
+	for {
+		if e.inputs.Load() == 0 && !e.called {
+			left = e.drainRecvs(left)
+			left = e.drainRequests(left)
+			if e.ending {
+				e.tryEnd()
+			}
+			return left
+		}
+		told := e.hear()
+		calm := e.called && e.requests.published(e.requests.before) && e.recvs.published(e.recvs.before)
+		e.drainRecvs(int(e.recvs.depth))
+		e.drainRequests(int(e.requests.depth))
+		if e.ending {
+			e.tryEnd()
+		}
+		e.handle(told)
+		switch {
+		case calm:
+			e.called = false
+			e.control()
+		case told == 0:
+			return left
+		}
+	}
+}
+
+// hear takes the inputs, and puts a control call aside: it is executed when all
+// that had a ticket before it is published. A post that has returned may still
+// wait behind the ticket of one that is being filled; whoever has that one pokes.
+func (e *Endpoint) hear() (told uint32) {
+	told = e.inputs.Swap(0)
+	if told&tellControl != 0 {
+		e.called = true
+		w := e.word.Load()
+		e.requests.before, e.recvs.before = e.requests.tail(w), e.recvs.tail(w)
+	}
+	return told &^ tellControl
+}
+
+// path says where published work goes in the present state.
+type path uint8
+
+const (
+	toProvider path = iota
+	toFlush         // nothing of ours is with the provider: complete it here
+	toHold          // the provider still has earlier work to flush; wait for the queue's end
+)
+
+func (q *queue) path(s State) path {
+	switch s {
+	case Connected:
+		return toProvider
+	case Disconnected, closed:
+		if q.ended {
+			return toFlush
+		}
+		return toHold
+	case DisconnectPending:
+		if q == &q.e.requests {
+			return toHold
+		}
+		return toProvider
+	default:
+		if q == &q.e.requests {
+			return toFlush // it was posted in an earlier life
+		}
+		return toProvider
+	}
+}
+
+func (e *Endpoint) drainRecvs(left int) int {
+	q := &e.recvs
+	for left > 0 && q.publishedNext() {
+		switch q.path(e.State()) {
+		case toHold:
+			return left
+		case toFlush:
+			q.flushNext()
+			left--
+		case toProvider:
+			n := e.gatherRecvs(min(left, len(e.recvWRs)))
+			left -= n
+			if done, err := e.qp.PostRecv(e.recvWRs[:n]); err != nil {
+				e.providerFailed(q, uint32(n-done))
+			}
+		}
+	}
+	return left
+}
+
+func (e *Endpoint) drainRequests(left int) int {
+	q := &e.requests
+	for left > 0 && q.publishedNext() {
+		switch q.path(e.State()) {
+		case toHold:
+			return left
+		case toFlush:
+			q.flushNext()
+			left--
+		case toProvider:
+			n := e.gatherRequests(min(left, len(e.sendWRs)))
+			left -= n
+			if done, err := e.qp.PostSend(e.sendWRs[:n]); err != nil {
+				e.providerFailed(q, uint32(n-done))
+			}
+		}
+	}
+	return left
+}
+
+func (e *Endpoint) gatherRecvs(most int) int {
+	q := &e.recvs
+	n := 0
+	for n < most && q.publishedNext() {
+		t := q.next
+		wr := &e.recvWRs[n]
+		wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t)[:q.slot(t).nseg]
+		q.next = (t + 1) & ticketMask
+		n++
+	}
+	return n
+}
+
+func (e *Endpoint) gatherRequests(most int) int {
+	q := &e.requests
+	n := 0
+	for n < most && q.publishedNext() {
+		t := q.next
+		e.describe(&e.sendWRs[n], t)
+		q.next = (t + 1) & ticketMask
+		n++
+	}
+	return n
+}
+
+// describe makes a request of a slot. Providers look at the extra fields of the
+// operations that have them only.
+func (e *Endpoint) describe(wr *hw.SendWR, t uint32) {
+	q := &e.requests
+	s := q.slot(t)
+	wr.ID = q.id | uint64(t&q.mask)
+	wr.Op = s.op
+	wr.Flags = hw.WRSignaled
+	if s.flags != 0 {
+		wr.Flags = e.wrFlags(s.flags)
+	}
+	wr.SGL = q.segments(t)[:s.nseg]
+	wr.RKey, wr.RemoteAddr = s.rkey, s.addr
+	if operations[s.op&31].extended {
+		wr.Imm, wr.Operand, wr.Compare = s.imm, s.operand, s.compare
+	}
+}
+
+// wrFlags are the request's flags for the provider. A suppressed request is
+// unsignaled, except now and then: only a completion tells that the ones before
+// it are done and gives their slots back.
+func (e *Endpoint) wrFlags(f hw.Flags) (w hw.WRFlags) {
+	if f&hw.Suppress == 0 || e.unsignaled+1 >= e.signalEvery {
+		w = hw.WRSignaled
+		e.unsignaled = 0
+	} else {
+		e.unsignaled++
+	}
+	if f&hw.SolicitedWait != 0 {
+		w |= hw.WRSolicited
+	}
+	if f&hw.BarrierFence != 0 {
+		w |= hw.WRFence
+	}
+	return w
+}
+
+// providerFailed takes back the last n requests of q that the provider refused,
+// though it had room for them: the connection can't go on. They are flushed when
+// the queue has ended.
+func (e *Endpoint) providerFailed(q *queue, n uint32) {
+	q.next = (q.next - n) & ticketMask
+	e.leave(inFailure, broken, nil)
+}

@@ -1,0 +1,189 @@
+package ep
+
+import (
+	"runtime"
+
+	"godat/internal/yield"
+)
+
+// The endpoint's word is the token, its mark and both directions' tails at once,
+// so that an uncontended post takes its ticket and the token in one step:
+//
+//	held:1 | kick:1 | guard:1 | request tail:30 | guard:1 | receive tail:30
+//
+// A guard takes a tail's carry when it goes round.
+//
+// Nobody holds the token of an idle endpoint. The protocol:
+//
+//	post  take a ticket, and the token too if it is free.
+//	      With the token: fill the slot, run. Without: fill the slot, publish it, poke.
+//	poke  free → take it and run; held → set the mark, unless it is set.
+//	run   drain what is published. Then let go by swapping the word that was read:
+//	      that fails when a mark (or a ticket) came since; a mark is cleared, and
+//	      the drain is done again.
+//
+// Why nothing is lost: a poster publishes before it reads the word, so it either
+// becomes the holder, or its mark makes the release fail and the holder drains
+// after clearing it. Why nothing is overtaken: tickets of one poster grow, and the
+// drain stops at the first slot that is not published; whoever has that ticket
+// pokes after publishing.
+//
+// While the token is held no user code runs and nothing blocks.
+const (
+	held uint64 = 1 << 63
+	kick uint64 = 1 << 62
+
+	guards uint64 = 1<<61 | 1<<30
+
+	requestShift = 31
+	recvShift    = 0
+)
+
+// budget is the most posts a holder executes before it leaves the rest to the
+// endpoint's goroutine: a poster does not work for others without end.
+const budget = 64
+
+// take gets consecutive tickets of q, n of them or as many as there is room for,
+// and the token if it was free. word is what it left behind.
+func (e *Endpoint) take(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
+	shift := q.tailShift & 63
+	for {
+		w := e.word.Load()
+		ticket = uint32(w>>shift) & ticketMask
+		got = min(n, q.depth-(ticket-q.retired.Load())&ticketMask)
+		if got == 0 {
+			return 0, 0, 0, false
+		}
+		word = (w+uint64(got)<<shift)&^guards | held
+		if e.word.CompareAndSwap(w, word) {
+			return ticket, got, word, w&held == 0
+		}
+	}
+}
+
+// letGo ends the short way of a post: it releases the token if the word is still
+// what take left, so that nobody has come since, and otherwise runs the step.
+func (e *Endpoint) letGo(word uint64) {
+	yield.Point()
+	e.own.Release()
+	if !e.word.CompareAndSwap(word, word&^held) {
+		e.own.Acquire()
+		e.run(false)
+	}
+}
+
+// submit hands n filled slots from ticket on to the endpoint's step.
+func (e *Endpoint) submit(q *queue, ticket, n uint32, mine bool) {
+	if mine {
+		e.own.Acquire()
+		if q.ready == ticket {
+			q.ready = (ticket + n) & ticketMask
+		} else {
+			q.publish(ticket, n) // somebody has an earlier ticket and is still filling
+		}
+		e.run(false)
+		return
+	}
+	yield.Point()
+	q.publish(ticket, n)
+	yield.Point()
+	e.poke()
+}
+
+func (q *queue) publish(ticket, n uint32) {
+	for ; n > 0; n-- {
+		q.slot(ticket).seq.Store(ticket + 1)
+		ticket = (ticket + 1) & ticketMask
+	}
+}
+
+// poke makes somebody run the step after this call began: the caller, or the
+// holder once more.
+func (e *Endpoint) poke() {
+	for {
+		w := e.word.Load()
+		switch {
+		case w&held == 0:
+			if e.word.CompareAndSwap(w, w|held) {
+				e.own.Acquire()
+				e.run(false)
+				return
+			}
+		case w&kick != 0:
+			return
+		default:
+			if e.word.CompareAndSwap(w, w|kick) {
+				return
+			}
+		}
+	}
+}
+
+// run is the holder's loop. It ends by letting go of the token, or by leaving it
+// to the endpoint's goroutine, which runs it patiently: its budget is renewed.
+func (e *Endpoint) run(patient bool) {
+	left := budget
+	for {
+		left = e.step(left)
+		if left > 0 {
+			yield.Point()
+			if e.release() {
+				return
+			}
+			continue
+		}
+		switch {
+		case patient:
+			runtime.Gosched()
+		case e.handOver():
+			return
+		}
+		left = budget
+	}
+}
+
+// release lets go of the token. It fails when somebody left a mark.
+func (e *Endpoint) release() bool {
+	e.own.Release()
+	for {
+		w := e.word.Load()
+		if w&kick == 0 {
+			if e.word.CompareAndSwap(w, w&^held) {
+				return true
+			}
+			continue
+		}
+		if e.word.CompareAndSwap(w, w&^kick) {
+			e.own.Acquire()
+			return false
+		}
+	}
+}
+
+// handOver leaves the token, still held, to the endpoint's goroutine, if there is
+// one. An endpoint without one has nothing to do but queue receives and flush.
+func (e *Endpoint) handOver() bool {
+	if !e.serving {
+		return false
+	}
+	e.own.Release()
+	e.inherited.Store(true)
+	e.ring()
+	return true
+}
+
+// ring wakes the endpoint's goroutine.
+func (e *Endpoint) ring() {
+	select {
+	case e.bell <- struct{}{}:
+	default:
+	}
+}
+
+// inherit runs the step if a poster left it.
+func (e *Endpoint) inherit() {
+	if e.inherited.CompareAndSwap(true, false) {
+		e.own.Acquire()
+		e.run(true)
+	}
+}

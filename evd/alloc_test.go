@@ -1,0 +1,142 @@
+package evd
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	eightEvents = []Event{*dto(0), *dto(1), *dto(2), *dto(3), *dto(4), *dto(5), *dto(6), *dto(7)}
+	eightPlaces = make([]Event, 8)
+)
+
+func putEight(q *Queue) {
+	for i := range uint64(8) {
+		q.Reserve(1)
+		ev := Event{Number: DTOCompletion, Cookie: i}
+		q.Put(&ev, i%3 == 0)
+		q.Flush()
+	}
+}
+
+func putEightTogether(q *Queue) {
+	q.Reserve(9)
+	q.PutAll(eightEvents)
+	q.Release(1)
+	q.Flush()
+}
+
+// deliveryPaths are the ways from a post's reservation to its consumer.
+var deliveryPaths = map[string]func(t *testing.T) func(){
+	"dequeue": func(t *testing.T) func() {
+		d := newDispatcher(t, Config{QLen: 32})
+		return func() {
+			putEight(d.Main())
+			putEightTogether(d.Main())
+			_, _ = d.Dequeue(eightPlaces)
+			_, _ = d.Dequeue(eightPlaces)
+		}
+	},
+	"wait": func(t *testing.T) func() {
+		d := newDispatcher(t, Config{QLen: 32})
+		return func() {
+			putEightTogether(d.Main())
+			for range 8 {
+				_, _, _ = d.Wait(background, 1)
+			}
+		}
+	},
+	"channel": func(t *testing.T) func() {
+		d := newDispatcher(t, Config{QLen: 32, Mode: ModeChannel})
+		return func() {
+			putEight(d.Main())
+			putEightTogether(d.Main())
+			for range 16 {
+				<-d.C()
+			}
+		}
+	},
+	"batches": func(t *testing.T) func() {
+		d := newDispatcher(t, Config{QLen: 32, Mode: ModeBatch, BatchMax: 8})
+		return func() {
+			putEightTogether(d.Main())
+			b := <-d.Batches()
+			if len(b.Events()) != 8 {
+				t.Fatal("not all")
+			}
+			b.Release()
+		}
+	},
+	"route": func(t *testing.T) func() {
+		d := newDispatcher(t, Config{})
+		r := newRoute(t, d, 1, 1, 32)
+		return func() {
+			q := d.For(1)
+			q.Reserve(1)
+			q.Put(&eightEvents[0], false)
+			<-r.C()
+		}
+	},
+	"one-shot": func(t *testing.T) func() {
+		d := newDispatcher(t, Config{})
+		return func() {
+			s := d.NewOneShot()
+			q, _ := s.Arm()
+			q.Put(&eightEvents[0], false)
+			<-s.C()
+			q, _ = s.Arm()
+			q.Put(&eightEvents[0], false)
+			_, _ = s.Wait(background)
+			s.Release()
+		}
+	},
+	"asynchronous error": func(t *testing.T) func() {
+		d, node := newDispatcher(t, Config{}), asyncNode(1)
+		return func() { d.PutAsync(node); _, _ = d.Dequeue(eightPlaces) }
+	},
+	"software event": func(t *testing.T) func() {
+		d := newDispatcher(t, Config{Streams: allStreams})
+		payload := any(d)
+		return func() { _ = d.PostSoftware(payload); _, _ = d.Dequeue(eightPlaces) }
+	},
+	"refusal": func(t *testing.T) func() {
+		d := newDispatcher(t, Config{})
+		require.True(t, d.Main().Reserve(8))
+		return func() { d.Main().Reserve(1); _, _ = d.Dequeue(eightPlaces) }
+	},
+}
+
+func TestDeliveryAllocatesNothing(t *testing.T) {
+	for name, path := range deliveryPaths {
+		t.Run(name, func(t *testing.T) {
+			assert.Zero(t, testing.AllocsPerRun(200, path(t)))
+		})
+	}
+}
+
+func TestAWaiterThatSleepsAllocatesNothing(t *testing.T) {
+	d := newDispatcher(t, Config{})
+	var sink [1]Event
+	feed := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range feed {
+			for !sleeping(d) {
+				runtime.Gosched()
+			}
+			d.Main().Reserve(1)
+			d.Main().Put(&sink[0], false)
+			d.Main().Flush()
+		}
+	}()
+	assert.Zero(t, testing.AllocsPerRun(50, func() {
+		feed <- struct{}{}
+		_, _, _ = d.Wait(background, 1)
+	}))
+	close(feed)
+	<-done
+}

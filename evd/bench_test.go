@@ -1,0 +1,143 @@
+package evd
+
+import (
+	"testing"
+
+	"godat/internal/ring"
+)
+
+// benchCase is a way to deliver: step delivers n events and takes them.
+type benchCase struct {
+	name string
+	n    int
+	step func()
+}
+
+// BenchmarkDelivery is the life of an event on one goroutine: reserve, put,
+// flush, take. An operation is one event. The anchors do the same with a bare
+// ring and a bare channel.
+func BenchmarkDelivery(b *testing.B) {
+	ev := Event{Number: DTOCompletion, Cookie: 1}
+	for _, c := range benchCases(b, &ev) {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; i < b.N; i += c.n {
+				c.step()
+			}
+		})
+	}
+}
+
+func benchCases(b *testing.B, ev *Event) []benchCase {
+	const few, many = 16, 32
+	mpsc, ch := ring.NewMPSC[Event](1024), make(chan Event, 1024)
+	queue := newDispatcher(b, Config{QLen: 1024})
+	channel := newDispatcher(b, Config{QLen: 1024, Mode: ModeChannel})
+	batch := newDispatcher(b, Config{QLen: 1024, Mode: ModeBatch, BatchMax: many})
+	shot := queue.NewOneShot()
+	var out [few]Event
+	evs := make([]Event, many)
+	for i := range evs {
+		evs[i] = *ev
+	}
+	single := func(q *Queue) {
+		q.Reserve(1)
+		q.Put(ev, false)
+		q.Flush()
+	}
+	together := func(q *Queue, n int) {
+		q.Reserve(n)
+		q.PutAll(evs[:n])
+		q.Flush()
+	}
+	take := func() {
+		if n, err := queue.Dequeue(out[:]); n == 0 || err != nil {
+			b.Fatal(n, err)
+		}
+	}
+	return []benchCase{
+		{"anchor=mpsc", 1, func() { mpsc.Push(ev); mpsc.Pop(&out[0]) }},
+		{"anchor=chan", 1, func() { ch <- *ev; out[0] = <-ch }},
+		{"mode=queue/take=1", 1, func() { single(queue.Main()); take() }},
+		{"mode=queue/take=16", few, func() {
+			for range few {
+				single(queue.Main())
+			}
+			take()
+		}},
+		{"mode=queue/put=16/take=16", few, func() { together(queue.Main(), few); take() }},
+		{"mode=wait", 1, func() {
+			single(queue.Main())
+			if _, _, err := queue.Wait(background, 1); err != nil {
+				b.Fatal(err)
+			}
+		}},
+		{"mode=chan", 1, func() { single(channel.Main()); out[0] = <-channel.C() }},
+		{"mode=batch", many, func() {
+			for range many {
+				single2(batch.Main(), ev)
+			}
+			batch.Main().Flush()
+			(<-batch.Batches()).Release()
+		}},
+		{"mode=batch/put=32", many, func() { together(batch.Main(), many); (<-batch.Batches()).Release() }},
+		{"mode=oneshot", 1, func() {
+			q, _ := shot.Arm()
+			q.Put(ev, false)
+			q.Flush()
+			out[0] = <-shot.C()
+		}},
+	}
+}
+
+// single2 is one event of a batch, which goes out later.
+func single2(q *Queue, ev *Event) {
+	q.Reserve(1)
+	q.Put(ev, false)
+}
+
+// BenchmarkWake is a round trip between two goroutines that sleep in between.
+func BenchmarkWake(b *testing.B) {
+	b.Run("anchor=chan", func(b *testing.B) {
+		there, back := make(chan Event, 1), make(chan Event, 1)
+		go func() {
+			for ev := range there {
+				back <- ev
+			}
+			close(back)
+		}()
+		for b.Loop() {
+			there <- Event{}
+			<-back
+		}
+		close(there)
+	})
+	for _, mode := range []Mode{ModeQueue, ModeChannel} {
+		b.Run("mode="+mode.String(), func(b *testing.B) {
+			there, back := newDispatcher(b, Config{Mode: mode}), newDispatcher(b, Config{Mode: mode})
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for ev := range there.Events(background) {
+					back.Main().Reserve(1)
+					back.Main().Put(&ev, false)
+					back.Main().Flush()
+				}
+			}()
+			for b.Loop() {
+				there.Main().Reserve(1)
+				there.Main().Put(dto(1), false)
+				there.Main().Flush()
+				if mode == ModeChannel {
+					<-back.C()
+					continue
+				}
+				if _, _, err := back.Wait(background, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			there.Abort()
+			<-done
+		})
+	}
+}

@@ -1,0 +1,279 @@
+package evd
+
+import (
+	"context"
+	"errors"
+	"runtime"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// The ring's consumer. There is one at a time, and cons says which kind: its low
+// bits are the owner's, the others count the events taken, so that one store
+// both frees the places and lets the next consumer in.
+const (
+	consFree     = 0
+	consBusy     = 1 // a Dequeue, or the task that calls back: soon over
+	consWaiter   = 2 // a Wait
+	consIterator = 3 // an iterator that waits
+	consMask     = 3
+	consShift    = 2
+)
+
+// What notify holds. A silent event must not wake the waiter, unless it fills
+// the gap in front of one that should have: an event is published in two steps,
+// and a later event may be published first. So a waiter that finds a gap before
+// it sleeps says so, and then silent events notify as well.
+const (
+	quiet  = 0 // nothing that notifies was put since the waiter looked
+	gapped = 1 // the same, and the next event of any kind notifies
+	due    = 2
+)
+
+// spins is how often a waiter looks and yields before it sleeps.
+const spins = 20
+
+// mark notes that an event was put, for Flush to see.
+func (q *Queue) mark(silent bool) {
+	s := q.notify.Load()
+	if s != due && (!silent || s == gapped) {
+		q.notify.Store(due)
+	}
+}
+
+// acquire makes the caller the consumer. It waits for a Dequeue to finish, and
+// reports false while somebody waits.
+func (q *Queue) acquire(as uint64) bool {
+	for {
+		w := q.cons.Load()
+		switch w & consMask {
+		case consFree:
+			if q.cons.CompareAndSwap(w, w|as) {
+				return true
+			}
+		case consBusy:
+			runtime.Gosched()
+		default:
+			return false
+		}
+	}
+}
+
+// release frees the places of what was taken, and lets other consumers in.
+func (q *Queue) release() { q.cons.Store(q.ring.Next() << consShift) }
+
+// take moves queued events to buf: asynchronous errors first, then the ring's.
+// Its caller is the consumer.
+func (q *Queue) take(buf []Event) int {
+	n := 0
+	if q.d.async.count.Load() != 0 {
+		n = q.d.async.take(buf)
+	}
+	return n + q.ring.Take(buf[n:])
+}
+
+// queued counts the events that take would find, up to at least limit. Its
+// caller is the consumer.
+func (q *Queue) queued(limit int) int {
+	return int(q.d.async.count.Load()) + int(q.ring.Ready(uint64(limit)))
+}
+
+// wake wakes the waiter if it sleeps and what it waits for may have come: with
+// force in any case, else if something notifies and the events claimed reach
+// its threshold. Whoever wins the swap owes the token.
+func (q *Queue) wake(force bool) {
+	for {
+		t := q.parked.Load()
+		if t == 0 {
+			return
+		}
+		if !force {
+			if q.notify.Load() != due {
+				return
+			}
+			claimed := q.ring.Tail() - q.cons.Load()>>consShift
+			if claimed < uint64(t) && q.d.async.count.Load() == 0 {
+				return
+			}
+		}
+		yield.Point()
+		if q.parked.CompareAndSwap(t, 0) {
+			q.token <- struct{}{}
+			return
+		}
+	}
+}
+
+// await returns nil when threshold events are queued, and otherwise what ended
+// the wait. Its caller is the consumer and has found too few.
+func (q *Queue) await(ctx context.Context, threshold int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for range q.spins {
+		runtime.Gosched()
+		if q.queued(threshold) >= threshold {
+			return nil
+		}
+		if q.closed() {
+			return errAborted
+		}
+	}
+	for {
+		ready := q.park(threshold)
+		if ready || q.closed() {
+			q.unpark()
+		} else {
+			select {
+			case <-q.token:
+			case <-ctx.Done():
+				q.unpark()
+				if q.queued(threshold) < threshold {
+					return ctx.Err()
+				}
+			}
+		}
+		switch {
+		case q.queued(threshold) >= threshold:
+			return nil
+		case q.closed():
+			return errAborted
+		}
+	}
+}
+
+// park says that the waiter is about to sleep, and then looks once more, since
+// whoever put an event before that did not see it. It reports whether the wait
+// is over.
+func (q *Queue) park(threshold int) bool {
+	q.notify.Store(quiet)
+	q.parked.Store(uint32(threshold))
+	yield.Point()
+	claimed := q.ring.Tail()
+	ready := q.queued(q.ring.Cap())
+	if ready >= threshold {
+		return true
+	}
+	if q.ring.Next()+uint64(ready) >= claimed {
+		return false
+	}
+	// A gap: whoever fills it finds out that it must notify, or has filled it.
+	yield.Point()
+	q.notify.CompareAndSwap(quiet, gapped)
+	yield.Point()
+	return q.queued(q.ring.Cap()) >= threshold
+}
+
+// unpark takes park back. If somebody has decided to wake the waiter, the token
+// is on its way.
+func (q *Queue) unpark() {
+	if q.parked.Swap(0) == 0 {
+		<-q.token
+	}
+}
+
+// Dequeue moves queued events to buf, at most len(buf) of them, and reports how
+// many; 0 when there are none. It never blocks. Any number of goroutines may
+// call it: each event goes to one of them. DAT: dat_evd_dequeue, whose
+// QUEUE_EMPTY is 0 and nil here.
+//
+// It fails with EVD_WAITER while somebody waits, and always on a dispatcher that
+// delivers in another way, which is a permanent waiter.
+func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
+	if d == nil || d.main.closed() {
+		return 0, errDequeueClosed
+	}
+	q := &d.main
+	if q.kind != kindRing {
+		return 0, errDequeueWaiter
+	}
+	w := q.cons.Load()
+	if w == q.ring.Tail()<<consShift && d.async.count.Load() == 0 {
+		return 0, nil
+	}
+	if w&consMask != consFree || !q.cons.CompareAndSwap(w, w|consBusy) {
+		if !q.acquire(consBusy) {
+			return 0, errDequeueWaiter
+		}
+	}
+	n := q.take(buf)
+	q.release()
+	return n, nil
+}
+
+// Wait waits until threshold events are queued, and returns the first one and
+// how many more are queued now. The others stay. It is DAT's dat_evd_wait, with
+// a context for the time limit:
+//
+//   - the context's deadline passed: TIMEOUT_EXPIRED; one that has passed
+//     already makes Wait look once;
+//   - the context was canceled: INTERRUPTED_CALL;
+//   - the dispatcher was aborted: ABORT.
+//
+// Then nothing is dequeued, and the count says how many events are queued.
+//
+// One goroutine may wait at a time; a second one gets EVD_WAITER, and so does
+// everybody on a dispatcher that delivers in another way. A threshold that is not
+// within 1 and the queue's length is INVALID_PARAMETER; one above 1 is
+// INVALID_STATE on a dispatcher that is fed with UNSIGNALLED or SOLICITED_WAIT.
+func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore int, err error) {
+	if d == nil || threshold != 1 || d.main.kind != kindRing || d.main.closed() {
+		if err := d.mayWait(threshold); err != nil {
+			return Event{}, 0, err
+		}
+	}
+	q := &d.main
+	if w := q.cons.Load(); w&consMask != consFree || !q.cons.CompareAndSwap(w, w|consWaiter) {
+		if !q.acquire(consWaiter) {
+			return Event{}, 0, errWaitWaiter
+		}
+	}
+	nmore = q.queued(q.ring.Cap())
+	if nmore < threshold {
+		err = q.await(ctx, threshold)
+		nmore = q.queued(q.ring.Cap())
+	}
+	if err == nil {
+		ev = q.first()
+		nmore--
+	} else {
+		err = waitError("evd.Wait", err)
+	}
+	q.releaseTurn()
+	return ev, nmore, err
+}
+
+// first takes the first event. Its caller is the consumer, and there is one.
+func (q *Queue) first() Event {
+	var one [1]Event
+	q.take(one[:])
+	return one[0]
+}
+
+// mayWait says what speaks against a Wait.
+func (d *Dispatcher) mayWait(threshold int) error {
+	switch {
+	case d == nil || d.main.closed():
+		return &hw.Error{Op: "evd.Wait", Type: hw.InvalidHandle, Sub: hw.Handle1}
+	case d.main.kind != kindRing:
+		return errWaitWaiter
+	case threshold < 1 || uint64(threshold) > d.main.limit.Load():
+		return hw.Errorf("evd.Wait", hw.InvalidParameter, hw.Arg3, "threshold %d, queue length %d", threshold, d.main.limit.Load())
+	case threshold > 1:
+		return d.mayThreshold()
+	}
+	return nil
+}
+
+// waitError is what a wait that ended with err returns.
+func waitError(op string, err error) error {
+	t := hw.InterruptedCall
+	switch {
+	case err == errAborted:
+		t = hw.Abort
+	case errors.Is(err, context.DeadlineExceeded):
+		t = hw.TimeoutExpired
+	}
+	return &hw.Error{Op: op, Type: t, Err: err}
+}

@@ -1,0 +1,268 @@
+package evd
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/internal/ring"
+)
+
+// MaxQLen is the longest queue there can be.
+const MaxQLen = 1 << 20
+
+// defaultBatch is the largest batch unless Config.BatchMax says otherwise.
+const defaultBatch = 32
+
+// Config configures a dispatcher.
+type Config struct {
+	// QLen is how many events it can hold: at least the sum of the operations
+	// outstanding on whatever feeds it. DAT's min_qlen.
+	QLen int
+	// MaxLen is the most that Resize can make of it; 0 means QLen.
+	MaxLen int
+	// Mode is how it delivers.
+	Mode Mode
+	// Streams are the kinds of events it takes; 0 means DefaultStreams.
+	Streams Streams
+
+	// BatchMin and BatchMax bound the batches of ModeBatch; 0 means 1 and 32. A
+	// batch smaller than BatchMin goes out only with an error or a connection
+	// event, when half the queue is in it, when a poster finds no room, and on
+	// Dispatcher.Flush. BatchMin above half the queue length has no effect.
+	BatchMin, BatchMax int
+
+	// Callback takes the events of ModeCallback, in order, one call at a time.
+	// The array is its own until it returns. It must not wait for control calls.
+	Callback func([]Event)
+	// Submit runs a task on a pool; it does not block. An error, and nil, mean
+	// a goroutine of its own.
+	Submit func(task func()) error
+}
+
+// Dispatcher is DAT's event dispatcher (EVD): where events go. Its methods may
+// be called from any goroutine.
+type Dispatcher struct {
+	// Immutable.
+	mode    Mode
+	streams Streams
+	maxLen  int
+	upcalls *upcalls // ModeCallback
+	stop    chan struct{}
+
+	// Shared, without a lock.
+	routes atomic.Pointer[[]*Route] // nil: none; never an empty list
+	main   Queue
+	async  asyncList
+	shots  shotPool
+
+	mu      sync.Mutex
+	feeds   feeds
+	closing sync.Once
+}
+
+// New makes a dispatcher. DAT: dat_evd_create.
+func New(cfg Config) (*Dispatcher, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	d := &Dispatcher{
+		mode:    cfg.Mode,
+		streams: cfg.Streams,
+		maxLen:  cfg.MaxLen,
+		stop:    make(chan struct{}),
+	}
+	q := &d.main
+	switch cfg.Mode {
+	case ModeChannel:
+		q.initChannel(d, cfg.QLen, cfg.MaxLen)
+		return d, nil
+	case ModeBatch:
+		q.kind = kindBatch
+	case ModeCallback:
+		q.kind = kindCallback
+		d.upcalls = newUpcalls(d, &cfg)
+	case ModeQueue:
+		q.kind = kindRing
+		q.spins = spins
+		q.token = make(chan struct{}, 1)
+		q.turn = make(chan struct{}, 1)
+	}
+	q.d = d
+	q.limit.Store(uint64(cfg.QLen))
+	if cfg.Mode == ModeBatch {
+		q.batches = newBatcher(q, cfg.MaxLen, cfg.BatchMin, cfg.BatchMax)
+	} else {
+		q.ring = ring.NewReserved[Event](cfg.MaxLen)
+	}
+	return d, nil
+}
+
+// complete fills in the defaults and checks the rest.
+func (cfg *Config) complete() error {
+	const op = "evd.New"
+	if cfg.MaxLen == 0 {
+		cfg.MaxLen = cfg.QLen
+	}
+	if cfg.Streams == 0 {
+		cfg.Streams = DefaultStreams
+	}
+	if cfg.BatchMax == 0 {
+		cfg.BatchMax = max(defaultBatch, cfg.BatchMin)
+	}
+	if cfg.BatchMin == 0 {
+		cfg.BatchMin = 1
+	}
+	switch {
+	case cfg.QLen < 1 || cfg.MaxLen < cfg.QLen:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "queue length %d, at most %d", cfg.QLen, cfg.MaxLen)
+	case cfg.MaxLen > MaxQLen:
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "queue length %d, the limit is %d", cfg.MaxLen, MaxQLen)
+	case cfg.Streams&^allStreams != 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown streams %#x", uint32(cfg.Streams))
+	case cfg.Mode > ModeCallback:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown mode %d", cfg.Mode)
+	case cfg.BatchMin < 1 || cfg.BatchMax < cfg.BatchMin || cfg.BatchMax > MaxQLen:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "batches of %d to %d events", cfg.BatchMin, cfg.BatchMax)
+	case cfg.Mode == ModeCallback && cfg.Callback == nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no callback")
+	}
+	return nil
+}
+
+// initChannel makes q a queue of the given length that delivers by a channel.
+func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
+	q.kind = kindChannel
+	q.d = d
+	q.limit.Store(uint64(qlen + slack))
+	q.ch = make(chan Event, maxLen+slack+asyncRoom)
+	q.hold = make([]Event, 0, maxLen/2+1)
+}
+
+// Mode is how the dispatcher delivers.
+func (d *Dispatcher) Mode() Mode { return d.mode }
+
+// C is the channel of events, in ModeChannel; nil otherwise. It is closed when
+// the dispatcher was closed and the last event is in it.
+func (d *Dispatcher) C() <-chan Event {
+	if d == nil {
+		return nil
+	}
+	return d.main.ch
+}
+
+// Batches is the channel of batches, in ModeBatch; nil otherwise. It is closed
+// when the dispatcher was closed and the last batch is in it. Who receives a
+// batch releases it, soon: a few that are not hold up the rest.
+func (d *Dispatcher) Batches() <-chan *Batch {
+	if d == nil || d.main.batches == nil {
+		return nil
+	}
+	return d.main.batches.ch
+}
+
+// Main is the queue of all events that no route takes.
+func (d *Dispatcher) Main() *Queue { return &d.main }
+
+// Flush makes silent events and batches that are not full visible now, the
+// dispatcher's own and those of its routes.
+func (d *Dispatcher) Flush() {
+	if d == nil {
+		return
+	}
+	d.main.expose()
+	if rs := d.routes.Load(); rs != nil {
+		for _, r := range *rs {
+			r.queue.expose()
+		}
+	}
+}
+
+// PostSoftware queues a software event with the payload. It is INVALID_PARAMETER
+// unless the dispatcher takes the stream StreamSoftware, and QUEUE_FULL when
+// there is no room. DAT: dat_evd_post_se.
+func (d *Dispatcher) PostSoftware(payload any) error {
+	const op = "evd.PostSoftware"
+	switch {
+	case d == nil || d.main.closed():
+		return invalidHandle(op)
+	case d.streams&StreamSoftware == 0:
+		return &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg1, Text: "the dispatcher does not take software events"}
+	case !d.main.Reserve(1):
+		return errSoftwareFull
+	}
+	d.main.Put(&Event{Number: SoftwareEvent, Source: d, Data: payload}, false)
+	d.main.Flush()
+	return nil
+}
+
+// Close frees the dispatcher. It fails with EVD_IN_USE while something is
+// attached, with EVD_WAITER while somebody is in Wait, and with INVALID_STATE
+// from the dispatcher's own callback. It ends iterators. What is queued is dropped,
+// except that what is in a channel can still be received. Closing again does
+// nothing. DAT: dat_evd_free.
+func (d *Dispatcher) Close() error {
+	const op = "evd.Close"
+	if d == nil {
+		return invalidHandle(op)
+	}
+	if d.InUpcall() {
+		return &hw.Error{Op: op, Type: hw.InvalidState, Text: "called from the dispatcher's own callback"}
+	}
+	if err := d.beginClose(); err != nil {
+		return err
+	}
+	d.endClose()
+	return nil
+}
+
+// beginClose refuses further work, unless somebody depends on the dispatcher.
+func (d *Dispatcher) beginClose() error {
+	const op = "evd.Close"
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.main.closed():
+		return nil
+	case d.feeds.total != 0:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse}
+	case d.main.cons.Load()&consMask == consWaiter:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
+	}
+	d.main.reserved.Or(closedBit)
+	return nil
+}
+
+// Abort is Close for when the IA closes abruptly: it does not refuse, and who is
+// in Wait returns with ABORT. Events of operations that are still outstanding
+// are taken; a channel is closed after the last of them.
+func (d *Dispatcher) Abort() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	d.main.reserved.Or(closedBit)
+	d.mu.Unlock()
+	d.endClose()
+}
+
+// endClose wakes everybody and waits for the goroutines. It runs once; a second
+// closer waits for the first.
+func (d *Dispatcher) endClose() {
+	d.closing.Do(func() {
+		close(d.stop)
+		d.main.shut()
+		d.mu.Lock()
+		routes := d.routes.Load()
+		d.mu.Unlock()
+		if routes != nil {
+			for _, r := range *routes {
+				r.queue.shut()
+			}
+		}
+		d.async.stop()
+	})
+	if d.upcalls != nil && !d.InUpcall() {
+		d.upcalls.stop()
+	}
+}

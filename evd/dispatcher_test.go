@@ -1,0 +1,199 @@
+package evd
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+var allModes = []Mode{ModeQueue, ModeChannel, ModeBatch, ModeCallback}
+
+func TestNewChecksItsConfig(t *testing.T) {
+	nop := func([]Event) {}
+	for name, tc := range map[string]struct {
+		cfg  Config
+		typ  hw.Type
+		sub  hw.Subtype
+		good bool
+	}{
+		"the least":                      {cfg: Config{QLen: 1}, good: true},
+		"the longest":                    {cfg: Config{QLen: 1, MaxLen: MaxQLen}, good: true},
+		"no length":                      {Config{}, hw.InvalidParameter, hw.Arg2, false},
+		"a negative length":              {Config{QLen: -1}, hw.InvalidParameter, hw.Arg2, false},
+		"a maximum below the length":     {Config{QLen: 2, MaxLen: 1}, hw.InvalidParameter, hw.Arg2, false},
+		"too long":                       {Config{QLen: MaxQLen + 1}, hw.InsufficientResources, hw.ResourceTEVD, false},
+		"a maximum too long":             {Config{QLen: 1, MaxLen: MaxQLen + 1}, hw.InsufficientResources, hw.ResourceTEVD, false},
+		"unknown streams":                {Config{QLen: 1, Streams: 0x200}, hw.InvalidParameter, hw.Arg4, false},
+		"an unknown mode":                {Config{QLen: 1, Mode: 4}, hw.InvalidParameter, hw.Arg4, false},
+		"a callback":                     {cfg: Config{QLen: 1, Mode: ModeCallback, Callback: nop}, good: true},
+		"no callback":                    {Config{QLen: 1, Mode: ModeCallback}, hw.InvalidParameter, hw.Arg4, false},
+		"batches":                        {cfg: Config{QLen: 1, Mode: ModeBatch, BatchMin: 3, BatchMax: 3}, good: true},
+		"a large minimum alone":          {cfg: Config{QLen: 1, Mode: ModeBatch, BatchMin: 100}, good: true},
+		"a maximum below the minimum":    {Config{QLen: 1, BatchMin: 3, BatchMax: 2}, hw.InvalidParameter, hw.Arg4, false},
+		"a negative minimum":             {Config{QLen: 1, BatchMin: -1}, hw.InvalidParameter, hw.Arg4, false},
+		"a batch longer than any queue":  {Config{QLen: 1, BatchMax: MaxQLen + 1}, hw.InvalidParameter, hw.Arg4, false},
+		"a batch longer than this queue": {cfg: Config{QLen: 1, BatchMax: 1000}, good: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := New(tc.cfg)
+			if tc.good {
+				require.NoError(t, err)
+				assert.NoError(t, d.Close())
+				return
+			}
+			assert.Nil(t, d)
+			isError(t, err, tc.typ, tc.sub)
+		})
+	}
+}
+
+func TestQueryAnswersWhatTheMaskAsks(t *testing.T) {
+	for _, mode := range allModes {
+		d := newDispatcher(t, Config{QLen: 5, Mode: mode, Streams: StreamDTO | StreamSoftware})
+		all := Param{QLen: 5, State: StateEnabled | StateWaitable | ConfigThreshold, Streams: StreamDTO | StreamSoftware}
+		for mask, want := range map[Field]Param{
+			0:            {},
+			FieldIA:      {},
+			FieldQLen:    {QLen: all.QLen},
+			FieldState:   {State: all.State},
+			FieldCNO:     {},
+			FieldStreams: {Streams: all.Streams},
+			FieldAll:     all,
+		} {
+			got, err := d.Query(mask)
+			require.NoError(t, err)
+			assert.Equal(t, want, got, "%v %#x", mode, mask)
+		}
+		_, err := d.Query(FieldAll + 1)
+		isError(t, err, hw.InvalidParameter, hw.Arg2)
+	}
+	assert.EqualValues(t, 0x1f, FieldAll)
+}
+
+func TestResizeMovesTheLimitWithinMaxLen(t *testing.T) {
+	room := map[Mode]int{ModeChannel: slack}
+	for _, mode := range allModes {
+		t.Run(mode.String(), func(t *testing.T) {
+			d := newDispatcher(t, Config{QLen: 4, MaxLen: 10, Mode: mode})
+			q := d.Main()
+			isError(t, d.Resize(0), hw.InvalidParameter, hw.Arg2)
+			isError(t, d.Resize(11), hw.InsufficientResources, hw.ResourceTEVD)
+			for _, n := range []int{4, 10, 1, 7} {
+				require.NoError(t, d.Resize(n))
+				p, err := d.Query(FieldQLen)
+				require.NoError(t, err)
+				assert.Equal(t, n, p.QLen)
+				assert.False(t, q.Reserve(n+room[mode]+1))
+				require.True(t, q.Reserve(n+room[mode]))
+				assert.False(t, q.Reserve(1))
+				q.Release(n + room[mode])
+			}
+		})
+	}
+}
+
+func TestResizeKeepsEvents(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 4, MaxLen: 10})
+	put(t, d.Main(), 1, 2, 3)
+	isError(t, d.Resize(2), hw.InvalidState, hw.NoSubtype)
+	require.NoError(t, d.Resize(10))
+	put(t, d.Main(), 4, 5, 6, 7)
+	require.NoError(t, d.Resize(7))
+	assert.False(t, d.Main().Reserve(1))
+	assert.Equal(t, list(1, 2, 3, 4, 5, 6, 7), drain(t, d))
+	require.NoError(t, d.Resize(1))
+
+	// Held events and those in a batch count.
+	c := newDispatcher(t, Config{QLen: 8, Mode: ModeChannel})
+	put(t, c.Main(), 1)
+	putSilent(t, c.Main(), 2, 3)
+	isError(t, c.Resize(2), hw.InvalidState, hw.NoSubtype)
+	require.NoError(t, c.Resize(3))
+	b := newDispatcher(t, Config{QLen: 8, Mode: ModeBatch})
+	put(t, b.Main(), 1)
+	putSilent(t, b.Main(), 2, 3)
+	isError(t, b.Resize(2), hw.InvalidState, hw.NoSubtype)
+	require.NoError(t, b.Resize(3))
+	(<-b.Batches()).Release()
+	require.NoError(t, b.Resize(2))
+}
+
+func TestNilAndClosedAreInvalidHandles(t *testing.T) {
+	gone, err := New(Config{QLen: 1, Streams: allStreams})
+	require.NoError(t, err)
+	require.NoError(t, gone.Close())
+	for name, d := range map[string]*Dispatcher{"nil": nil, "closed": gone} {
+		for call, f := range map[string]func() error{
+			"Dequeue":      func() error { _, err := d.Dequeue(make([]Event, 1)); return err },
+			"Wait":         func() error { _, _, err := d.Wait(background, 1); return err },
+			"Attach":       func() error { return d.Attach(StreamDTO) },
+			"AttachDTO":    func() error { return d.AttachDTO(0) },
+			"Query":        func() error { _, err := d.Query(0); return err },
+			"Resize":       func() error { return d.Resize(1) },
+			"Route":        func() error { _, err := d.Route(0, 0, 1); return err },
+			"PostSoftware": func() error { return d.PostSoftware(1) },
+			"Arm":          func() error { _, err := d.NewOneShot().Arm(); return err },
+		} {
+			isError(t, f(), hw.InvalidHandle, hw.Handle1, name, call)
+		}
+		for range d.Events(background) {
+			t.Error("an event")
+		}
+		d.PutAsync(new(AsyncNode))
+		d.Flush()
+		d.Abort()
+		assert.Nil(t, d.C())
+		assert.Nil(t, d.Batches())
+		assert.False(t, d.InUpcall())
+	}
+	isError(t, (*Dispatcher)(nil).Close(), hw.InvalidHandle, hw.Handle1)
+	isError(t, (*Route)(nil).Close(), hw.InvalidHandle, hw.Handle1)
+	_, err = (*OneShot)(nil).Wait(background)
+	isError(t, err, hw.InvalidHandle, hw.Handle1)
+	(*OneShot)(nil).Release()
+	assert.False(t, gone.Main().Reserve(1))
+}
+
+func TestSoftwareEvents(t *testing.T) {
+	for _, mode := range []Mode{ModeQueue, ModeChannel} {
+		d := newDispatcher(t, Config{QLen: 2, Mode: mode, Streams: StreamSoftware})
+		full := 2
+		if mode == ModeChannel {
+			full += slack
+		}
+		for i := range full {
+			require.NoError(t, d.PostSoftware(i))
+		}
+		isError(t, d.PostSoftware("no room"), hw.QueueFull, hw.NoSubtype)
+		var ev Event
+		if mode == ModeChannel {
+			ev = <-d.C()
+		} else {
+			ev, _, _ = d.Wait(background, 1)
+		}
+		payload, ok := ev.Software()
+		assert.True(t, ok)
+		assert.Equal(t, 0, payload)
+		assert.NoError(t, d.PostSoftware("room again"))
+	}
+	d := newDispatcher(t, Config{})
+	isError(t, d.PostSoftware(1), hw.InvalidParameter, hw.Arg1)
+}
+
+func TestAttachTakesOnlyTheDispatchersStreams(t *testing.T) {
+	d := newDispatcher(t, Config{Streams: StreamDTO | StreamConnection})
+	require.NoError(t, d.Attach(StreamDTO))
+	require.NoError(t, d.Attach(StreamDTO|StreamConnection))
+	isError(t, d.Attach(StreamDTO|StreamAsync), hw.InvalidParameter, hw.NoSubtype)
+	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
+	d.Detach()
+	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
+	require.True(t, d.Main().Reserve(1), "a refused Close has no effect")
+	d.Main().Release(1)
+	d.Detach()
+	assert.Panics(t, d.Detach)
+	assert.NoError(t, d.Close())
+}

@@ -1,0 +1,31 @@
+// Package evd turns completions and connection changes into events, and hands
+// them to whoever asked for them: through a Go channel, in batches, to a caller
+// that polls or waits, or to a callback. A [Dispatcher] is DAT's event
+// dispatcher (EVD); it outlives the endpoints attached to it.
+//
+// # Reservation
+//
+// Whatever may produce an event reserves a place for it first, at post time. So
+// to deliver never blocks and never fails, nothing is dropped, and a slow
+// consumer is felt by the poster, whose Reserve is refused: DAT's overflow can't
+// happen. A program that makes its dispatchers as long as DAT tells it to, which
+// is at least the sum of what may be outstanding, is never refused.
+//
+// # Silent events
+//
+// An event is silent when it does not by itself notify: the completion of an
+// UNSIGNALLED operation, or a receive that nobody marked as solicited on an
+// endpoint with SOLICITED_WAIT. Errors and connection events are never silent.
+// A waiter is not woken by a silent event, but finds it there once something
+// else wakes it. A channel can't have something in it and not be readable, so
+// there silent events are held back, in order, until the next one that
+// notifies, which they precede; they also go out when half the limit is held,
+// when a reservation would be refused, and on [Dispatcher.Flush]. So in both
+// cases the meaning of silent is: does not by itself make the consumer run.
+//
+// # Order
+//
+// Events that were put one after the other, by one goroutine or by several that
+// synchronize, reach their destination in that order. There is no order between
+// destinations.
+package evd

@@ -1,0 +1,139 @@
+package evd
+
+import (
+	"fmt"
+
+	"godat/hw"
+)
+
+// Event is DAT_EVENT: one thing that happened. It is a value, 56 bytes; a
+// delivered event belongs to whoever received it.
+type Event struct {
+	Number Number
+	Status hw.Status // of a completion
+	Op     hw.Op     // of a completion
+	Flags  EventFlags
+
+	Length uint32 // bytes a successful operation moved
+	Key    uint32 // immediate data with HasImm, the invalidated context with Invalidated
+
+	// Cookie is what the poster gave, untouched.
+	Cookie uint64
+
+	// Source is the object that the event is of, as a pointer: an endpoint, a
+	// service point, a shared receive queue. Package ep tells which (ep.Of).
+	Source any
+
+	// Data is a connection event's private data ([]byte), a connection request's
+	// object, a software event's payload or an asynchronous error's Reason.
+	Data any
+}
+
+// EventFlags say more about an event.
+type EventFlags uint16
+
+// The event flags.
+const (
+	Solicited   EventFlags = 1 << iota // a receive whose send asked for a notification
+	HasImm                             // Key is immediate data
+	Invalidated                        // Key is the context that the peer's send invalidated
+	Silent                             // did not by itself notify; see the package comment
+)
+
+// DTO is the data of DTO_COMPLETION_EVENT and RMR_BIND_COMPLETION_EVENT.
+type DTO struct {
+	Cookie uint64
+	Status hw.Status
+	Op     hw.Op
+	Length uint32 // bytes; 0 unless Status is StatusSuccess
+	Source any
+}
+
+// DTO is the event as a completion; ok is false when it is none.
+func (e Event) DTO() (dto DTO, ok bool) {
+	if !e.Number.Completion() {
+		return DTO{}, false
+	}
+	return DTO{Cookie: e.Cookie, Status: e.Status, Op: e.Op, Length: e.Length, Source: e.Source}, true
+}
+
+// Immediate is the immediate data that came with the message.
+func (e Event) Immediate() (data uint32, ok bool) { return e.Key, e.Flags&HasImm != 0 }
+
+// InvalidatedContext is the context that the peer's send invalidated.
+func (e Event) InvalidatedContext() (context uint32, ok bool) {
+	return e.Key, e.Flags&Invalidated != 0
+}
+
+// Connection is the data of a connection event.
+type Connection struct {
+	Private []byte // the peer's private data; the receiver's to keep
+	Source  any    // the endpoint
+}
+
+// Connection is the event as a connection event; ok is false when it is none.
+func (e Event) Connection() (c Connection, ok bool) {
+	if e.Number.Stream() != StreamConnection {
+		return Connection{}, false
+	}
+	private, _ := e.Data.([]byte)
+	return Connection{Private: private, Source: e.Source}, true
+}
+
+// Software is the payload of a software event.
+func (e Event) Software() (payload any, ok bool) {
+	if e.Number != SoftwareEvent {
+		return nil, false
+	}
+	return e.Data, true
+}
+
+// Async is the object and the reason of an asynchronous error.
+func (e Event) Async() (source any, why Reason, ok bool) {
+	if e.Number.Stream() != StreamAsync {
+		return nil, 0, false
+	}
+	why, _ = e.Data.(Reason)
+	return e.Source, why, true
+}
+
+// Err is nil when what the event tells of went well: a completion that
+// succeeded, a connection that was established or ended in order, a request, a
+// software event. Otherwise it is the completion's hw.StatusError, or an Error
+// with the event's number. It does not allocate.
+func (e Event) Err() error {
+	if e.Number.Completion() {
+		return e.Status.Err()
+	}
+	return e.Number.Err()
+}
+
+// String tells what the event is, for people.
+func (e Event) String() string {
+	switch {
+	case e.Number.Completion():
+		return fmt.Sprintf("%v{%v %v cookie=%#x len=%d}", e.Number, e.Op, e.Status, e.Cookie, e.Length)
+	case e.Data == nil:
+		return e.Number.String()
+	case e.Number.Stream() == StreamConnection:
+		private, _ := e.Data.([]byte)
+		return fmt.Sprintf("%v{private=%d bytes}", e.Number, len(private))
+	}
+	return fmt.Sprintf("%v{%v}", e.Number, e.Data)
+}
+
+// Reason is an asynchronous error's reason. DAT numbers the reasons per kind of
+// object: what one means depends on the event's source.
+type Reason uint32
+
+// The reasons.
+const (
+	IACatastrophic      Reason = 0
+	EPToError           Reason = 0
+	EVDOverflow         Reason = 0
+	SRQToError          Reason = 0
+	MemoryOther         Reason = 0 // OTHER, of LMR, RMR and PZ
+	ReasonOther         Reason = 1 // OTHER, of IA, EP, EVD and SRQ
+	EPSoftHighWatermark Reason = 2 // the endpoint holds many receives of its shared queue
+	SRQLowWatermark     Reason = 2
+)

@@ -1,0 +1,100 @@
+package evd
+
+import "godat/hw"
+
+// Field is a set of parameters, DAT_EVD_PARAM_MASK.
+type Field uint32
+
+// The parameters.
+const (
+	FieldIA      Field = 0x01 // known to whoever made the dispatcher; not answered here
+	FieldQLen    Field = 0x02
+	FieldState   Field = 0x04
+	FieldCNO     Field = 0x08
+	FieldStreams Field = 0x10
+	FieldAll     Field = 0x1f
+)
+
+// Param is DAT_EVD_PARAM. What was not asked for is zero.
+type Param struct {
+	QLen    int // events it holds
+	State   State
+	CNO     any // the consumer notification object; nil for none
+	Streams Streams
+}
+
+// Query reports the parameters that mask names. An unknown one is
+// INVALID_PARAMETER. DAT: dat_evd_query.
+func (d *Dispatcher) Query(mask Field) (Param, error) {
+	const op = "evd.Query"
+	if d == nil || d.main.closed() {
+		return Param{}, invalidHandle(op)
+	}
+	if mask&^FieldAll != 0 {
+		return Param{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x", uint32(mask))
+	}
+	var p Param
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if mask&FieldQLen != 0 {
+		p.QLen = d.qlen()
+	}
+	if mask&FieldState != 0 {
+		p.State = StateEnabled | StateWaitable | d.feeds.config()
+	}
+	if mask&FieldStreams != 0 {
+		p.Streams = d.streams
+	}
+	return p, nil
+}
+
+// qlen is the length of the queue.
+func (d *Dispatcher) qlen() int {
+	n := int(d.main.limit.Load())
+	if d.main.kind == kindChannel {
+		n -= slack
+	}
+	return n
+}
+
+// Resize changes the length. It keeps all events and their order. It fails with
+// INVALID_STATE when more events are queued, and with INSUFFICIENT_RESOURCES
+// above Config.MaxLen. DAT: dat_evd_resize.
+func (d *Dispatcher) Resize(qlen int) error {
+	const op = "evd.Resize"
+	switch {
+	case d == nil || d.main.closed():
+		return invalidHandle(op)
+	case qlen < 1:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "queue length %d", qlen)
+	case qlen > d.maxLen:
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "queue length %d, made for at most %d", qlen, d.maxLen)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.main.queuedNow(); n > qlen {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d events are queued", n)
+	}
+	limit := uint64(qlen)
+	if d.main.kind == kindChannel {
+		limit += slack
+	}
+	d.main.limit.Store(limit)
+	return nil
+}
+
+// queuedNow counts the events that the consumer has not got, for people and for
+// Resize: it may be out of date at once.
+func (q *Queue) queuedNow() int {
+	switch q.kind {
+	case kindRing, kindCallback:
+		head := q.cons.Load() >> consShift
+		return int(q.ring.Tail() - head)
+	case kindChannel:
+		return len(q.ch) + int(q.held.Load())
+	case kindBatch:
+		return q.batches.queued()
+	default:
+		return 0
+	}
+}

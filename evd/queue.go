@@ -1,0 +1,360 @@
+package evd
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/internal/ring"
+	"godat/internal/yield"
+)
+
+// kind is how a queue delivers.
+type kind uint8
+
+const (
+	kindRing     kind = iota // a ring, and a consumer that dequeues or waits
+	kindCallback             // a ring, and a task that calls back
+	kindChannel              // a channel of events
+	kindBatch                // a channel of batches
+	kindOneShot              // the channel of a one-shot request
+)
+
+// closedBit in the count of reservations: no more are granted.
+const closedBit = 1 << 63
+
+// slack is how much longer a channel is than its owner asked for. It makes up
+// for events that are counted twice, between their send and the count of it.
+const slack = 64
+
+// asyncRoom is what asynchronous errors may take beyond the limit, so that they
+// need not wait behind reservations that nobody uses.
+const asyncRoom = 16
+
+// doneEvery is how many sends of PutAll share one update of the count.
+const doneEvery = 8
+
+// A Queue is where an endpoint puts events: a dispatcher's main queue, a
+// route's or a one-shot request's. Its methods are the producer's side:
+//
+//	Reserve      at post time; false means that there is no room
+//	Put, PutAll  when it completed; uses one reservation per event
+//	Release      when it completed without an event
+//	Flush        when the producer has nothing more for the moment
+//
+// They may be called by any number of goroutines at once, and none blocks,
+// allocates or calls user code. What was put may stay unseen until a Flush.
+type Queue struct {
+	// Immutable.
+	kind    kind
+	d       *Dispatcher
+	ch      chan Event            // kindChannel, kindOneShot
+	ring    *ring.Reserved[Event] // kindRing, kindCallback
+	batches *batcher              // kindBatch
+	shot    *OneShot              // kindOneShot
+	route   *Route                // of a route's queue
+	spins   int                   // how often a waiter looks before it sleeps
+
+	// The posters' side of the places: see Reserve.
+	reserved atomic.Uint64
+	seen     atomic.Uint64
+	limit    atomic.Uint64
+	_        [40]byte
+
+	// The completers' side: the places given back, or used in a channel.
+	done     atomic.Uint64
+	held     atomic.Int32 // len(hold)
+	finished atomic.Bool
+	_        [48]byte
+
+	// What Flush looks at: is anything new that notifies, and does anybody
+	// sleep. See ring consumers in consumer.go.
+	notify atomic.Uint32
+	parked atomic.Uint32
+	_      [56]byte
+
+	// The ring's consumer: how many events it took, and which kind it is.
+	cons  atomic.Uint64
+	token chan struct{} // wakes the sleeping waiter
+	turn  chan struct{} // wakes an iterator that sleeps for its turn
+	turns atomic.Int32  // how many do
+	_     [32]byte
+
+	mu   sync.Mutex
+	hold []Event // silent events of kindChannel, under mu
+}
+
+// Reserve takes n places, all or none. It reports false when there is no room
+// or the queue is closed: INSUFFICIENT_RESOURCES/TEVD for the poster. Each
+// place is given back by one Put or Release.
+//
+// reserved only grows, so if the swap succeeds nothing was reserved since the
+// load; and seen is a number of places that were free again at some time, which
+// only grows too, so at worst it is too small. The closed bit fails the
+// comparison.
+func (q *Queue) Reserve(n int) bool {
+	r := q.reserved.Load()
+	yield.Point()
+	if r-q.seen.Load()+uint64(n) <= q.limit.Load() && q.reserved.CompareAndSwap(r, r+uint64(n)) {
+		return true
+	}
+	return q.reserveSlow(n, 0)
+}
+
+// reserveSlow is Reserve with a fresh look at what is free, and with so many
+// places beyond the limit.
+func (q *Queue) reserveSlow(n int, beyond uint64) bool {
+	for {
+		r := q.reserved.Load()
+		if r >= closedBit {
+			return false
+		}
+		yield.Point()
+		done := q.done.Load()
+		free := q.freed(done)
+		if int64(r-free)+int64(n) <= int64(q.limit.Load()+beyond) {
+			if q.reserved.CompareAndSwap(r, r+uint64(n)) {
+				q.seen.Store(free)
+				return true
+			}
+			continue
+		}
+		// If something was done meanwhile it may have been counted twice.
+		if q.done.Load() == done && q.reserved.Load() == r {
+			q.expose()
+			return false
+		}
+	}
+}
+
+// freed counts the places that are free again, given those that producers
+// counted. For a channel that is what is not in it any more. An event that was
+// sent after done was loaded is in the channel's length but not in done, and so
+// counts as not free, twice: never the other way round.
+func (q *Queue) freed(done uint64) uint64 {
+	yield.Point()
+	switch q.kind {
+	case kindChannel:
+		return done - uint64(len(q.ch))
+	case kindRing, kindCallback:
+		return done + q.cons.Load()>>consShift
+	default:
+		return done
+	}
+}
+
+// Release gives n reservations back that no event will use.
+func (q *Queue) Release(n int) {
+	if q.kind == kindOneShot {
+		q.shot.disarm()
+		return
+	}
+	q.giveBack(uint64(n))
+	if assertions && q.ring != nil {
+		q.checkRing()
+	}
+}
+
+// giveBack counts n places as done. Whoever gives the last one back after the
+// queue was closed ends it: of that count and the closed bit, each side writes
+// its own before it reads the other's.
+func (q *Queue) giveBack(n uint64) {
+	done := q.done.Add(n)
+	r := q.reserved.Load()
+	if assertions && done > r&^closedBit {
+		panic("evd: more places given back than reserved")
+	}
+	if r >= closedBit {
+		q.tryFinish()
+	}
+}
+
+// sent is giveBack for one event that was sent.
+func (q *Queue) sent() {
+	yield.Point()
+	if assertions {
+		q.giveBack(1)
+		return
+	}
+	q.done.Add(1)
+	if q.reserved.Load() >= closedBit {
+		q.tryFinish()
+	}
+}
+
+// Put delivers ev, which is copied, in one reserved place. A silent event does
+// not by itself notify; an error or a connection event always does.
+func (q *Queue) Put(ev *Event, silent bool) {
+	if silent {
+		silent = ev.maySilence()
+	}
+	switch q.kind {
+	case kindRing, kindCallback:
+		q.ring.Put(ev)
+		if assertions {
+			q.checkRing()
+		}
+		q.mark(silent)
+	case kindChannel:
+		if silent || q.held.Load() != 0 {
+			q.putHeld(ev, silent)
+			return
+		}
+		q.send(ev)
+		q.sent()
+	case kindBatch:
+		q.batches.put(ev, silent)
+	case kindOneShot:
+		q.shot.put(ev)
+	}
+}
+
+// PutCompletion is Put of a DTO_COMPLETION event with these fields. Into a ring or
+// a channel they go without being copied on the way.
+func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw.Op, flags EventFlags, length uint32) {
+	if q.kind == kindChannel && flags&Silent == 0 && q.held.Load() == 0 && !assertions {
+		q.ch <- Event{
+			Number: DTOCompletion, Status: status, Op: op, Flags: flags,
+			Length: length, Cookie: cookie, Source: source,
+		}
+		q.sent()
+		return
+	}
+	if q.kind != kindRing {
+		ev := Event{
+			Number: DTOCompletion, Status: status, Op: op, Flags: flags,
+			Length: length, Cookie: cookie, Source: source,
+		}
+		q.Put(&ev, flags&Silent != 0)
+		return
+	}
+	ev, t := q.ring.Claim()
+	ev.Number = DTOCompletion
+	ev.Status = status
+	ev.Op = op
+	ev.Flags = flags
+	ev.Length = length
+	ev.Key = 0
+	ev.Cookie = cookie
+	ev.Source = source
+	ev.Data = nil
+	q.ring.Publish(t)
+	if assertions {
+		q.checkRing()
+	}
+	q.mark(flags&Silent != 0 && status == hw.StatusSuccess)
+}
+
+// PutAll delivers evs in order, in as many reserved places, at a fraction of
+// the cost of single Puts. Events with the flag Silent are silent.
+func (q *Queue) PutAll(evs []Event) {
+	switch q.kind {
+	case kindRing, kindCallback:
+		q.ring.PutAll(evs)
+		if assertions {
+			q.checkRing()
+		}
+		q.mark(allSilent(evs))
+	case kindBatch:
+		q.batches.putAll(evs)
+	default:
+		q.putEach(evs)
+	}
+}
+
+// Flush says that the producer has nothing more for the moment: a waiter that
+// sleeps is woken, a batch that is not full goes out, a callback is scheduled,
+// if anything that notifies has come.
+func (q *Queue) Flush() {
+	switch q.kind {
+	case kindRing:
+		if q.parked.Load() != 0 {
+			q.wake(false)
+		}
+	case kindCallback:
+		if q.notify.Load() == due {
+			q.d.upcalls.schedule()
+		}
+	case kindBatch:
+		if q.notify.Load() == due {
+			q.batches.flush(false)
+		}
+	default: // a channel has it already
+	}
+}
+
+// expose makes what is held back visible to the consumer: somebody needs room,
+// or asked for it.
+func (q *Queue) expose() {
+	switch q.kind {
+	case kindRing:
+		if q.closed() || q.queuedNow() != 0 {
+			q.wake(true)
+		}
+	case kindCallback:
+		q.notify.Store(due)
+		q.d.upcalls.schedule()
+	case kindChannel:
+		if q.held.Load() != 0 {
+			q.mu.Lock()
+			q.sendHeld()
+			q.mu.Unlock()
+		}
+	case kindBatch:
+		q.batches.flush(true)
+	default:
+	}
+}
+
+// shut refuses further reservations. The queue ends when the last one granted
+// has come back.
+func (q *Queue) shut() {
+	q.reserved.Or(closedBit)
+	yield.Point()
+	q.expose()
+	q.tryFinish()
+}
+
+func (q *Queue) closed() bool { return q.reserved.Load() >= closedBit }
+
+// idle reports whether nothing is reserved or queued.
+func (q *Queue) idle() bool { return q.reserved.Load()&^closedBit == q.done.Load() }
+
+// tryFinish closes the channel once the queue is closed and no reservation is
+// left: nobody can send any more.
+func (q *Queue) tryFinish() {
+	switch q.kind {
+	case kindBatch:
+		q.batches.tryFinish()
+	case kindChannel:
+		if q.idle() && q.finished.CompareAndSwap(false, true) {
+			close(q.ch)
+			if q.route != nil {
+				q.d.drop(q.route)
+			}
+		}
+	default: // nobody can tell whether a ring ended
+	}
+}
+
+// checkRing panics when an event was put without a reservation.
+func (q *Queue) checkRing() {
+	used := q.ring.Tail() + q.done.Load()
+	if used > q.reserved.Load()&^closedBit {
+		panic("evd: more events than reservations")
+	}
+}
+
+// maySilence reports whether the event may be silent at all.
+func (e *Event) maySilence() bool {
+	return e.Status == 0 && e.Number.Completion()
+}
+
+func allSilent(evs []Event) bool {
+	for i := range evs {
+		if evs[i].Flags&Silent == 0 || !evs[i].maySilence() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,111 @@
+package evd
+
+import "strings"
+
+// Streams is DAT_EVD_FLAGS, with DAT's values: the kinds of events a dispatcher
+// takes.
+type Streams uint32
+
+// The streams.
+const (
+	StreamSoftware   Streams = 0x001
+	StreamCR         Streams = 0x010
+	StreamDTO        Streams = 0x020
+	StreamConnection Streams = 0x040
+	StreamBind       Streams = 0x080
+	StreamAsync      Streams = 0x100
+
+	// DefaultStreams is everything but software events.
+	DefaultStreams Streams = 0x1f0
+	allStreams             = DefaultStreams | StreamSoftware
+)
+
+var streamText = []struct {
+	s    Streams
+	name string
+}{
+	{StreamSoftware, "SOFTWARE"},
+	{StreamCR, "CR"},
+	{StreamDTO, "DTO"},
+	{StreamConnection, "CONNECTION"},
+	{StreamBind, "RMR_BIND"},
+	{StreamAsync, "ASYNC"},
+}
+
+func (s Streams) String() string {
+	var names []string
+	for _, t := range streamText {
+		if s&t.s != 0 {
+			names = append(names, t.name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, "|")
+}
+
+// Mode says how a dispatcher delivers. It is fixed when the dispatcher is made.
+type Mode uint8
+
+// The modes.
+const (
+	// ModeQueue keeps events until somebody calls Dequeue or Wait, as DAT does.
+	ModeQueue Mode = iota
+	// ModeChannel sends each event on the channel C.
+	ModeChannel
+	// ModeBatch sends recycled batches of events on the channel Batches.
+	ModeBatch
+	// ModeCallback calls Config.Callback, one call at a time.
+	ModeCallback
+)
+
+func (m Mode) String() string {
+	names := [...]string{"queue", "channel", "batch", "callback"}
+	if int(m) < len(names) {
+		return names[m]
+	}
+	return "unknown"
+}
+
+// State is DAT_EVD_STATE: three sub-states, each one bit or field of it.
+type State uint32
+
+// The states. What notifies a waiter is a two-bit field: ConfigThreshold is not
+// the sum of the others.
+const (
+	StateEnabled    State = 0x01 // arrivals trigger the CNO
+	StateDisabled   State = 0x02
+	StateWaitable   State = 0x04
+	StateUnwaitable State = 0x08
+
+	ConfigNotify    State = 0x10 // every event that is not UNSIGNALLED
+	ConfigSolicited State = 0x20 // solicited receives and errors
+	ConfigThreshold State = 0x30 // the waiter's threshold
+	configMask            = ConfigThreshold
+)
+
+// Config is the field that says what notifies.
+func (s State) Config() State { return s & configMask }
+
+func (s State) String() string {
+	var names []string
+	for _, t := range []struct {
+		s    State
+		name string
+	}{{StateEnabled, "ENABLED"}, {StateDisabled, "DISABLED"}, {StateWaitable, "WAITABLE"}, {StateUnwaitable, "UNWAITABLE"}} {
+		if s&t.s != 0 {
+			names = append(names, t.name)
+		}
+	}
+	switch s.Config() {
+	case ConfigNotify:
+		names = append(names, "CONFIG_NOTIFY")
+	case ConfigSolicited:
+		names = append(names, "CONFIG_SOLICITED")
+	case ConfigThreshold:
+		names = append(names, "CONFIG_THRESHOLD")
+	default: // a state that was not asked for
+	}
+	return strings.Join(names, "|")
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/blockstore/client"
+	"godat/examples/blockstore/proto"
+	"godat/hw"
+	"godat/hw/hwtest"
+)
+
+func register(t *testing.T, p hw.Provider) {
+	t.Helper()
+	require.NoError(t, hw.Register(p))
+	t.Cleanup(func() { assert.NoError(t, hw.Unregister(p.Name())) })
+}
+
+// The simulated device completes late and into queues that must be polled: the
+// other shape that a provider can have.
+func TestTheSameProgramRunsOnAPolledDevice(t *testing.T) {
+	register(t, hwtest.NewSim(hwtest.SimConfig{Seed: 1}))
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), newOptions(t, "-provider", "sim", "-dir", newTree(t)), &out))
+	assert.Contains(t, out.String(), "verified 8 files")
+}
+
+func TestWhatGoesWrongBelowEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
+	for kind, tc := range map[hwtest.FaultKind]struct {
+		nth  int
+		want error
+	}{
+		hwtest.FailSend:     {20, client.ErrLost},
+		hwtest.FailRecv:     {10, client.ErrLost},
+		hwtest.BreakConn:    {30, client.ErrLost},
+		hwtest.LosePeer:     {20, client.ErrLost},
+		hwtest.FailRegister: {3, hw.ErrInsufficientResources},
+		hwtest.FailNewQP:    {2, proto.Full.Err()}, // the server's, which then has no room
+		hwtest.FailConnect:  {1, hw.ErrInsufficientResources},
+	} {
+		t.Run(kind.String(), func(t *testing.T) {
+			cfg := hwtest.FaultConfig{Seed: 1}
+			cfg.On[kind].Nth = tc.nth
+			flaky := hwtest.NewFault(hwtest.NewSim(hwtest.SimConfig{Name: "flaky", Seed: 1}), cfg)
+			register(t, flaky)
+			err := run(t.Context(), newOptions(t, "-provider", "flaky", "-dir", newTree(t)), io.Discard)
+			assert.NotZero(t, flaky.Fired(kind))
+			require.ErrorIs(t, err, tc.want)
+			t.Log(err)
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"go.uber.org/zap"
+
+	"godat/examples/blockstore/proto"
+	"godat/examples/blockstore/store"
+	dat "godat/runtime"
+)
+
+// batch gathers PUTs for one transaction: it costs a write to the disk, however
+// many blocks there are.
+type batch struct {
+	puts   []put
+	blocks []store.Block
+	arena  []byte // what the blocks are in; it never moves
+}
+
+// put is a PUT that waits for its transaction.
+type put struct {
+	session *session
+	request proto.Message
+}
+
+// batchBytes is how much is gathered before a commit is due.
+const batchBytes = 4 << 20
+
+func newBatch() batch { return batch{arena: make([]byte, 0, batchBytes+proto.MaxBlock)} }
+
+// due says whether to commit: enough is gathered, or nothing else to do.
+func (b *batch) due(waiting int) bool {
+	return len(b.puts) > 0 && (waiting == 0 || len(b.arena) >= batchBytes)
+}
+
+// copy copies data to memory of the batch; add keeps it there, drop does not.
+func (b *batch) copy(data []byte) []byte {
+	at := len(b.arena)
+	b.arena = append(b.arena, data...)
+	return b.arena[at:]
+}
+
+func (b *batch) drop(data []byte) { b.arena = b.arena[:len(b.arena)-len(data)] }
+
+// add gathers a copied block.
+func (b *batch) add(c *session, m *proto.Message, data []byte) {
+	b.puts = append(b.puts, put{c, *m})
+	b.blocks = append(b.blocks, store.Block{ID: m.ID, Data: data})
+	c.gathered++
+}
+
+// commit keeps what is gathered and tells those who wait for it.
+func (s *Server) commit() {
+	b := &s.batch
+	if len(b.puts) == 0 {
+		return
+	}
+	status := proto.OK
+	if err := s.store.Put(b.blocks); err != nil {
+		s.log.Error("store", zap.Int("blocks", len(b.blocks)), zap.Error(err))
+		status = proto.Failed
+	}
+	for i := range b.puts {
+		c, m := b.puts[i].session, &b.puts[i].request
+		c.gathered--
+		if c.gone {
+			continue
+		}
+		if err := c.reply(m, status); err != nil {
+			s.log.Warn("reply", zap.Int("session", c.number), zap.Error(err))
+			c.disconnect(dat.Abrupt)
+		}
+	}
+	clear(b.puts)
+	b.puts, b.blocks, b.arena = b.puts[:0], b.blocks[:0], b.arena[:0]
+}

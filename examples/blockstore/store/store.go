@@ -1,0 +1,215 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"godat/examples/blockstore/block"
+)
+
+var (
+	// ErrNotFound says that a block, or the root, is not in the store.
+	ErrNotFound = errors.New("not in the store")
+	// ErrDamaged says that the store's file is not as it was written.
+	ErrDamaged = errors.New("the store is damaged")
+)
+
+var (
+	indexBucket = []byte("index")
+	dataBucket  = []byte("data")
+	metaBucket  = []byte("meta")
+	rootKey     = []byte("root")
+)
+
+// Store is an open store. Its methods may be called from any goroutine.
+type Store struct {
+	db   *bbolt.DB
+	path string
+}
+
+// Mode says what a store is opened for.
+type Mode int
+
+// The modes.
+const (
+	ReadWrite Mode = iota // the file is made if it does not exist
+	ReadOnly
+)
+
+// Open opens the store at path.
+func Open(path string, mode Mode) (s *Store, err error) {
+	if mode == ReadOnly {
+		// bbolt would make the file.
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+	}
+	err = guarded(func() error {
+		s, err = open(path, mode)
+		return err
+	})
+	switch {
+	case err == nil:
+		return s, nil
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("store: %s is in use by another process", path)
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil, fmt.Errorf("store: %s: %w", path, err)
+}
+
+func open(path string, mode Mode) (*Store, error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
+		ReadOnly:     mode == ReadOnly,
+		Timeout:      2 * time.Second, // for the file's lock
+		FreelistType: bbolt.FreelistMapType,
+	})
+	if err != nil {
+		return nil, err
+	}
+	db.AllocSize = 4 << 20 // the file grows by that
+	if mode == ReadWrite {
+		if err := db.Update(makeBuckets); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
+	return &Store{db: db, path: path}, nil
+}
+
+func makeBuckets(tx *bbolt.Tx) error {
+	for _, name := range [][]byte{indexBucket, dataBucket, metaBucket} {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Path is the store's file.
+func (s *Store) Path() string { return s.path }
+
+// Block is a block to put.
+type Block struct {
+	ID   block.ID
+	Data []byte
+}
+
+// Put keeps blocks; those that the store has already are passed over. When it
+// returns nil they are on disk; otherwise none of them was kept.
+func (s *Store) Put(blocks []Block) error {
+	return s.update(func(tx *bbolt.Tx) error {
+		index, data := tx.Bucket(indexBucket), tx.Bucket(dataBucket)
+		data.FillPercent = 1 // it is only appended to
+		for _, b := range blocks {
+			if err := put(index, data, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func put(index, data *bbolt.Bucket, b Block) error {
+	if index.Get(b.ID[:]) != nil {
+		return nil
+	}
+	n, err := data.NextSequence()
+	if err != nil {
+		return err
+	}
+	number := binary.BigEndian.AppendUint64(nil, n)
+	if err := index.Put(b.ID[:], number); err != nil {
+		return err
+	}
+	return data.Put(number, b.Data)
+}
+
+// Get copies a block into dst and returns its length.
+func (s *Store) Get(id block.ID, dst []byte) (n int, err error) {
+	err = s.view(func(index, data, _ *bbolt.Bucket) error {
+		number := index.Get(id[:])
+		if number == nil {
+			return ErrNotFound
+		}
+		b := data.Get(number)
+		if len(b) == 0 || len(b) > len(dst) {
+			return fmt.Errorf("%w: block %v has %d bytes", ErrDamaged, id, len(b))
+		}
+		n = copy(dst, b)
+		return nil
+	})
+	return n, err
+}
+
+// SetRoot makes id the root: what a reader begins with.
+func (s *Store) SetRoot(id block.ID) error {
+	return s.update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(metaBucket).Put(rootKey, id[:])
+	})
+}
+
+// Root is the last root that was set.
+func (s *Store) Root() (id block.ID, err error) {
+	err = s.view(func(_, _, meta *bbolt.Bucket) error {
+		b := meta.Get(rootKey)
+		switch len(b) {
+		case 0:
+			return ErrNotFound
+		case len(id):
+			id = block.ID(b)
+			return nil
+		}
+		return fmt.Errorf("%w: the root has %d bytes", ErrDamaged, len(b))
+	})
+	return id, err
+}
+
+// view and update run a transaction.
+func (s *Store) view(read func(index, data, meta *bbolt.Bucket) error) error {
+	return guarded(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			index, data, meta := tx.Bucket(indexBucket), tx.Bucket(dataBucket), tx.Bucket(metaBucket)
+			if index == nil || data == nil || meta == nil {
+				return fmt.Errorf("%w: %s is not a block store", ErrDamaged, s.path)
+			}
+			return read(index, data, meta)
+		})
+	})
+}
+
+func (s *Store) update(write func(*bbolt.Tx) error) error {
+	return guarded(func() error { return s.db.Update(write) })
+}
+
+// guarded turns into an error what bbolt makes of a damaged file: a panic, or a
+// fault from following a wrong number out of its mapping.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	return f()
+}
+
+// Close closes the file.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Remove deletes the file of a closed store.
+func (s *Store) Remove() error {
+	err := os.Remove(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package hwtest
+
+import (
+	"fmt"
+
+	"godat/hw"
+)
+
+// direction is one of a queue pair's queues.
+type direction uint8
+
+const (
+	sendQueue direction = iota
+	recvQueue
+)
+
+// book keeps what was posted to one queue of a queue pair, in order, and holds
+// each completion against it: nothing lost, doubled, out of order or after the
+// end, and no success behind a failure.
+type book struct {
+	queue   string // "send" or "receive", for reports
+	endID   uint64
+	entries []entry
+	head    int  // the oldest request not accounted for
+	failed  bool // a request failed: all later ones must
+	ended   bool
+}
+
+// entry is one request.
+type entry struct {
+	id       uint64
+	op       hw.Op  // what its completion must say
+	length   uint32 // of a send queue's request: the bytes it moves
+	signaled bool
+	done     bool  // it completed with wc
+	silent   bool  // it succeeded without a completion
+	wc       hw.WC // valid when done
+}
+
+// post notes requests that are about to be posted and returns the index of the
+// first. It goes first because completions may come from inside the post.
+func (b *book) post(es ...entry) int {
+	b.entries = append(b.entries, es...)
+	return len(b.entries) - len(es)
+}
+
+// unpost takes back the last n requests, which were refused. It returns what
+// is wrong with that.
+func (b *book) unpost(n int) string {
+	keep := len(b.entries) - n
+	for _, e := range b.entries[keep:] {
+		if e.done {
+			return fmt.Sprintf("%s queue: request %#x was refused and completed", b.queue, e.id)
+		}
+	}
+	b.entries = b.entries[:keep]
+	return ""
+}
+
+// complete takes one completion, and returns what is wrong with it. broken says
+// that Break was called.
+func (b *book) complete(wc hw.WC, broken bool) string {
+	if b.ended {
+		return fmt.Sprintf("%s queue: completion %#x (%v) after the queue's end", b.queue, wc.ID, wc.Status)
+	}
+	if wc.ID == b.endID {
+		return b.end(wc, broken)
+	}
+	i := b.head
+	for i < len(b.entries) && b.entries[i].id != wc.ID {
+		i++
+	}
+	if i == len(b.entries) {
+		return fmt.Sprintf("%s queue: completion %#x (%v) is of no outstanding request: doubled, swapped or made up", b.queue, wc.ID, wc.Status)
+	}
+	bad := b.skip(i)
+	e := &b.entries[i]
+	e.done, e.wc = true, wc
+	b.head = i + 1
+	switch {
+	case bad != "":
+	case wc.Status != hw.StatusSuccess:
+		b.failed = true
+	case b.failed:
+		bad = fmt.Sprintf("%s queue: request %#x succeeded behind one that failed", b.queue, wc.ID)
+	case !e.signaled:
+		bad = fmt.Sprintf("%s queue: request %#x succeeded and was not signaled, and has a completion", b.queue, wc.ID)
+	case e.op != hw.OpRecv && wc.Op != e.op:
+		bad = fmt.Sprintf("%s queue: request %#x completes as %v, not %v", b.queue, wc.ID, wc.Op, e.op)
+	case e.op != hw.OpRecv && wc.Len != e.length:
+		bad = fmt.Sprintf("%s queue: request %#x has moved %d bytes, not %d", b.queue, wc.ID, wc.Len, e.length)
+	}
+	return bad
+}
+
+// skip accounts for the requests before i, which a later one has overtaken: they
+// succeeded in silence, or were lost.
+func (b *book) skip(i int) (bad string) {
+	for ; b.head < i; b.head++ {
+		e := &b.entries[b.head]
+		e.silent = true
+		if (e.signaled || b.failed) && bad == "" {
+			bad = fmt.Sprintf("%s queue: request %#x was overtaken: lost or swapped", b.queue, e.id)
+		}
+	}
+	return bad
+}
+
+// end takes the queue's OpEnd.
+func (b *book) end(wc hw.WC, broken bool) string {
+	b.ended = true
+	bad := b.skip(len(b.entries))
+	switch {
+	case bad != "":
+		return "at the end: " + bad
+	case !broken:
+		return b.queue + " queue: ended before Break"
+	case wc.Op != hw.OpEnd:
+		return fmt.Sprintf("%s queue: the end's Op is %v", b.queue, wc.Op)
+	}
+	return ""
+}
+
+// statuses lists how the requests ended, for assertions; silent ones succeeded.
+func (b *book) statuses() []hw.Status {
+	out := make([]hw.Status, len(b.entries))
+	for i, e := range b.entries {
+		out[i] = e.wc.Status
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+package hwtest
+
+import (
+	"fmt"
+
+	"godat/hw"
+)
+
+var deregisterCases = []contractCase{
+	{"a posted receive whose memory is gone fails with LocalProtection, and Deregister did not wait for it", func(r *rig) {
+		a, b := r.pair()
+		src, dst := r.a.mem(64, hw.LocalRead), r.b.mem(64, hw.LocalWrite)
+		in := b.recv(dst.all())
+		r.within("Deregister", func() { r.also.NoError(dst.free()) })
+		out := a.post(sendOf(src.all()))
+		r.also.Equal(hw.StatusLocalProtection, b.received(in).Status)
+		r.also.Contains(r.atTarget(hw.StatusRemoteResponder), a.sent(out).Status)
+		r.broken(a, b)
+	}},
+	{"a send that waits fails with LocalProtection when its memory is gone, and Deregister did not wait for it", func(r *rig) {
+		if !r.a.attr.NotReadyWait {
+			r.tb.Log("without Attr.NotReadyWait nothing waits; failure/a send that finds no receive breaks at once shows it")
+			return
+		}
+		a, b := r.pair(notReady(hourLong))
+		src, dst := r.a.mem(64, hw.LocalRead), r.b.mem(64, hw.LocalWrite)
+		out := a.post(sendOf(src.all()))
+		a.stays(out)
+		r.within("Deregister", func() { r.also.NoError(src.free()) })
+		b.recv(dst.all())
+		r.also.Equal(hw.StatusLocalProtection, a.sent(out).Status)
+		r.broken(a, b)
+		r.also.Equal(make([]byte, 64), dst.buf)
+	}},
+	{"after Deregister of a write's target not a byte changes", func(r *rig) {
+		r.freeUnder(hw.OpWrite, hw.StatusRemoteAccess, false)
+	}},
+	{"after Deregister of a write's source not a byte is read", func(r *rig) {
+		r.freeUnder(hw.OpWrite, hw.StatusLocalProtection, true)
+	}},
+	{"after Deregister of a read's target not a byte is read", func(r *rig) {
+		r.freeUnder(hw.OpRead, hw.StatusRemoteAccess, false)
+	}},
+	{"after Deregister of a read's sink not a byte changes", func(r *rig) {
+		r.freeUnder(hw.OpRead, hw.StatusLocalProtection, true)
+	}},
+	{"after Deregister of a send's source not a byte is read", func(r *rig) {
+		r.freeUnder(hw.OpSend, hw.StatusLocalProtection, true)
+	}},
+	{"after Deregister of a receive's buffer not a byte changes", func(r *rig) {
+		r.freeUnder(hw.OpSend, hw.StatusRemoteResponder, false)
+	}},
+	{"Deregister returns while its region is being used without end", deregisterUnderLoad},
+}
+
+const (
+	freeRounds = 4
+	freeSize   = 256 << 10
+	freeDepth  = 8
+)
+
+// freeUnder streams large requests, frees the region on one side in the midst,
+// and writes to it at once: under the race detector any access that comes
+// later is a race, and without it a byte that changes is seen.
+func (r *rig) freeUnder(op hw.Op, want hw.Status, local bool) {
+	if !r.has(op) {
+		return
+	}
+	for round := range freeRounds {
+		a, b := r.pair(depth(freeDepth, freeDepth))
+		near, far := r.a.mem(freeSize, hw.AllPrivileges), r.b.mem(freeSize, hw.AllPrivileges)
+		for range freeDepth {
+			b.recv(far.all())
+		}
+		post := func() int {
+			switch op {
+			case hw.OpWrite:
+				return a.post(writeTo(far, 0, near.all()))
+			case hw.OpRead:
+				return a.post(readFrom(far, 0, near.all()))
+			default:
+				return a.post(sendOf(near.all()))
+			}
+		}
+		for range freeDepth {
+			post()
+		}
+		if round > 0 {
+			a.sent(round - 1) // the stream flows
+		}
+		victim := far
+		if local {
+			victim = near
+		}
+		r.within("Deregister", func() { r.also.NoError(victim.free()) })
+		fill(victim.buf, byte(round))
+		r.endOfStream(a, b, op, want)
+		a.over()
+		b.over()
+		r.also.Equal(pattern(freeSize, byte(round)), victim.buf, "round %d", round)
+		r.closePair(a, b, near, far)
+	}
+}
+
+// endOfStream checks how the requests ended: some succeeded, then at most one
+// found the region gone, and the rest was flushed.
+func (r *rig) endOfStream(a, b *end, op hw.Op, want hw.Status) {
+	r.tb.Helper()
+	last := a.sent(freeDepth - 1).Status
+	if last == hw.StatusSuccess {
+		return // the region was freed behind the stream, or the device completes early
+	}
+	r.broken(a, b)
+	failed := false
+	for i, s := range a.statuses(sendQueue) {
+		switch {
+		case s == hw.StatusSuccess:
+			continue
+		case !failed:
+			r.also.Contains(append(r.early(op), want), s, "request %d", i)
+			failed = true
+		default:
+			r.also.Equal(hw.StatusFlushed, s, "request %d", i)
+		}
+	}
+}
+
+// early is how a request that was not begun may end when an earlier one, which
+// had completed early, turns out to have failed.
+func (r *rig) early(op hw.Op) []hw.Status {
+	if r.cfg.Gaps&EarlyCompletion != 0 && op != hw.OpRead {
+		return []hw.Status{hw.StatusFlushed}
+	}
+	return nil
+}
+
+// closePair closes two queue pairs that have ended, and what is left of regions.
+func (r *rig) closePair(a, b *end, gs ...*region) {
+	r.tb.Helper()
+	a.close()
+	b.close()
+	for _, g := range gs {
+		if !g.freed {
+			r.must.NoError(g.free())
+		}
+	}
+}
+
+// deregisterUnderLoad frees a region that two connections keep reading.
+func deregisterUnderLoad(r *rig) {
+	if !r.has(hw.OpRead) {
+		return
+	}
+	far := r.b.mem(64<<10, hw.AllPrivileges)
+	var readers []*end
+	for i := range 2 {
+		a, _ := r.pair()
+		near := r.a.mem(64<<10, hw.AllPrivileges)
+		readers = append(readers, a)
+		for j := range defaultDepth {
+			r.must.Equal(j, a.post(readFrom(far, 0, near.all())), fmt.Sprintf("reader %d", i))
+		}
+	}
+	r.within("Deregister", func() { r.also.NoError(far.free()) })
+	fill(far.buf, 1)
+	for _, a := range readers {
+		a.sent(defaultDepth - 1)
+		for _, s := range a.statuses(sendQueue) {
+			r.also.Contains([]hw.Status{hw.StatusSuccess, hw.StatusRemoteAccess, hw.StatusFlushed}, s)
+		}
+	}
+	r.also.Equal(pattern(64<<10, 1), far.buf)
+}

@@ -1,0 +1,247 @@
+package hwtest
+
+import (
+	"time"
+
+	"godat/hw"
+)
+
+var polledCases = []contractCase{
+	{"a device either completes by itself or is polled", func(r *rig) {
+		if r.a.polled == nil {
+			r.tb.Log("this one completes by itself")
+			a, b := r.pair()
+			roundTrip(r, a, b)
+			return
+		}
+		r.also.Zero(r.a.polled.Poll(nil), "a poll for nothing returns nothing")
+	}},
+	{"Poll returns at once when there is nothing", polledOnly(func(_ *rig, h *host, _ []*end) {
+		for range 3 {
+			h.rig.also.Zero(h.pollOnce())
+		}
+	})},
+	{"Poll visits every queue, however full the others are", polledOnly(pollFairly)},
+	{"completions wait for a poll as long as it takes", polledOnly(pollLate)},
+	{"a completion after Arm ends Wait, before it or in it", polledOnly(armAndWait)},
+	{"Wake ends Wait, before it or in it", polledOnly(wakeUp)},
+	{"a queue for solicited completions wakes for those and for failed ones", solicitedOnly},
+	{"queue pairs share a completion queue", sharedQueue},
+}
+
+// polledOnly runs a case on a third device that nobody polls but the case, with
+// three connections to b.
+func polledOnly(run func(r *rig, h *host, ends []*end)) func(*rig) {
+	return func(r *rig) {
+		if r.a.polled == nil {
+			r.tb.Log("this device completes by itself; the first case of the group shows it")
+			return
+		}
+		h := r.openStill(0)
+		run(r, h, r.still(h))
+	}
+}
+
+// still connects three queue pairs of h, whose completions nobody takes.
+func (r *rig) still(h *host) (ends []*end) {
+	for range 3 {
+		e := h.newEnd()
+		r.join(e, r.b.newEnd())
+		ends = append(ends, e)
+	}
+	return ends
+}
+
+// peer is the other end of a connection that still made.
+func (r *rig) peer(e *end) *end { return r.b.ends[e.index] }
+
+// pollOnce polls one batch from the case's own goroutine.
+func (h *host) pollOnce() int {
+	p := pump{host: h, dev: h.polled}
+	return p.poll()
+}
+
+// stuff makes n receives complete on e, unpolled.
+func (r *rig) stuff(e *end, n int) {
+	r.tb.Helper()
+	from := r.peer(e)
+	for range n {
+		e.recv()
+		from.sent(from.post(sendOf()))
+	}
+}
+
+func pollFairly(r *rig, h *host, ends []*end) {
+	const each = 6
+	for _, e := range ends {
+		r.stuff(e, each)
+	}
+	seen := map[int]int{}
+	for range len(ends) * each {
+		var one [1]hw.WC
+		if h.polled.Poll(one[:]) == 0 {
+			continue
+		}
+		seen[endOf(one[0].ID)]++
+		h.route(one[0])
+		if len(seen) == len(ends) {
+			break
+		}
+	}
+	r.also.Len(seen, len(ends))
+	for i, n := range seen {
+		r.also.Less(n, each, "queue pair %d was served before others were seen", i)
+	}
+}
+
+func pollLate(r *rig, h *host, ends []*end) {
+	for _, e := range ends {
+		r.stuff(e, defaultDepth)
+	}
+	for _, e := range ends {
+		r.also.Zero(e.books[recvQueue].head)
+	}
+	deadline := time.Now().Add(r.cfg.Patience)
+	for n := 0; n < len(ends)*defaultDepth && time.Now().Before(deadline); {
+		n += h.pollOnce()
+	}
+	for _, e := range ends {
+		r.also.Equal(hw.StatusSuccess, e.received(defaultDepth-1).Status)
+	}
+}
+
+// waiting calls Wait on a goroutine.
+func (h *host) waiting() chan error {
+	done := make(chan error, 1)
+	h.waiter = make(chan struct{})
+	go closeAfter(h.waiter, func() { done <- h.polled.Wait() })
+	return done
+}
+
+// stopWaiting ends a Wait that a case gave up on.
+func (h *host) stopWaiting() {
+	if h.waiter == nil {
+		return
+	}
+	select {
+	case <-h.waiter:
+	default:
+		h.polled.Wake()
+		<-h.waiter
+	}
+}
+
+// returns waits for Wait to return.
+func (r *rig) returns(done chan error) {
+	r.tb.Helper()
+	select {
+	case err := <-done:
+		r.also.NoError(err)
+	case <-time.After(r.cfg.Patience):
+		r.tb.Fatal("Wait did not return")
+	}
+}
+
+// blocks sees that Wait does not return for a while.
+func (r *rig) blocks(done chan error) {
+	r.tb.Helper()
+	select {
+	case err := <-done:
+		r.tb.Fatalf("Wait returned %v without a completion or Wake", err)
+	case <-time.After(shortWait):
+	}
+}
+
+func armAndWait(r *rig, h *host, ends []*end) {
+	for i := range 6 {
+		e := ends[i%len(ends)]
+		for h.pollOnce() > 0 {
+		}
+		r.must.NoError(h.polled.Arm())
+		r.must.Zero(h.pollOnce())
+		if i%2 == 0 { // it comes before Wait
+			r.stuff(e, 1)
+			r.returns(h.waiting())
+		} else {
+			done := h.waiting()
+			r.blocks(done)
+			r.stuff(e, 1)
+			r.returns(done)
+		}
+		r.also.Equal(1, h.pollOnce())
+	}
+}
+
+func wakeUp(r *rig, h *host, _ []*end) {
+	for h.pollOnce() > 0 {
+	}
+	h.polled.Wake()
+	r.returns(h.waiting())
+	done := h.waiting()
+	r.blocks(done)
+	h.polled.Wake()
+	h.polled.Wake()
+	r.returns(done)
+}
+
+func solicitedOnly(r *rig) {
+	if r.a.polled == nil {
+		r.tb.Log("this device completes by itself")
+		return
+	}
+	h := r.openStill(0)
+	h.solicitedOnly = true
+	e := r.still(h)[0]
+	from := r.peer(e)
+	r.must.NoError(h.polled.Arm())
+	r.stuff(e, 3)
+	done := h.waiting()
+	r.blocks(done)
+	e.recv()
+	marked := sendOf()
+	marked.Flags |= hw.WRSolicited
+	from.post(marked)
+	r.returns(done)
+	r.also.Equal(4, h.pollOnce(), "the unsolicited ones had waited")
+
+	e.recv()
+	r.must.NoError(h.polled.Arm())
+	r.must.Zero(h.pollOnce())
+	done = h.waiting()
+	e.breakNow(false)
+	r.returns(done)
+}
+
+func sharedQueue(r *rig) {
+	if r.a.polled == nil {
+		r.tb.Log("this device completes by itself")
+		return
+	}
+	const n = 4
+	var cqs [2]hw.CQ
+	for i, h := range []*host{r.a, r.b} {
+		cqs[i] = h.newCQ(nil, n*(2*defaultDepth+2), tag{end: anyEnd})
+	}
+	var as, bs [n]*end
+	for i := range n {
+		as[i] = r.a.newEnd(func(c *hw.QPConfig) { c.SendCQ, c.RecvCQ = cqs[0], cqs[0] })
+		bs[i] = r.b.newEnd(func(c *hw.QPConfig) { c.SendCQ, c.RecvCQ = cqs[1], cqs[1] })
+		r.join(as[i], bs[i])
+	}
+	for round := range 10 {
+		for i := range n {
+			for range 2 {
+				bs[i].recv()
+				as[i].recv()
+				as[i].post(sendOf())
+				bs[i].post(sendOf())
+			}
+		}
+		for i := range n {
+			as[i].received(2*round + 1)
+			bs[i].received(2*round + 1)
+			as[i].sent(2*round + 1)
+			bs[i].sent(2*round + 1)
+		}
+	}
+}

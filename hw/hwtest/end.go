@@ -1,0 +1,396 @@
+package hwtest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"godat/hw"
+)
+
+// end is one end of a connection: a queue pair with its owner, who makes one
+// call at a time, records what he is told and holds it against the contract.
+type end struct {
+	host  *host
+	index int
+	cfg   hw.QPConfig
+	qp    hw.QP
+	cqs   []hw.CQ // this end's own
+
+	calls sync.Mutex // one call at a time
+
+	mu     sync.Mutex
+	cond   sync.Cond
+	life   int
+	books  [2]book
+	broken bool
+	closed bool
+	info   *hw.ConnInfo // Established
+	// Refused and Down, ReasonNone while they have not come.
+	refused, down hw.Reason
+	refusal       []byte
+	bad           []string
+}
+
+// An id is tag | index of the end | life | queue | sequence, and uses all bits.
+const (
+	idTag        = 1 << 63
+	idEndShift   = 48
+	idEndMask    = 1<<15 - 1
+	idLifeShift  = 40
+	idQueueShift = 32
+	idEnd        = 1<<32 - 1
+)
+
+func (e *end) id(q direction, seq int) uint64 {
+	return idTag | uint64(e.index)<<idEndShift | uint64(e.life&0xff)<<idLifeShift | uint64(q)<<idQueueShift | uint64(seq)
+}
+
+// endOf is the index in an id.
+func endOf(id uint64) int { return int(id >> idEndShift & idEndMask) }
+
+// sink is one queue's sink.
+type sink struct {
+	end   *end
+	queue direction
+	busy  atomic.Bool
+}
+
+// Complete implements [hw.Sink].
+func (s *sink) Complete(wcs []hw.WC) {
+	if !s.busy.CompareAndSwap(false, true) {
+		s.end.violate("two goroutines in a sink at once")
+	}
+	s.end.mu.Lock()
+	for _, wc := range wcs {
+		s.end.completeLocked(s.queue, wc)
+	}
+	s.end.mu.Unlock()
+	s.end.cond.Broadcast()
+	s.busy.Store(false)
+}
+
+func (e *end) completeLocked(q direction, wc hw.WC) {
+	if q == recvQueue && pooled(wc.ID) {
+		e.completePooled(wc)
+		return
+	}
+	if bad := e.books[q].complete(wc, e.broken); bad != "" {
+		e.bad = append(e.bad, bad)
+	}
+}
+
+// facts records what the provider says of the connection.
+type facts struct{ end *end }
+
+// Established implements [hw.Facts].
+func (f facts) Established(info hw.ConnInfo) {
+	f.end.fact("Established", func(e *end) string {
+		switch {
+		case e.info != nil:
+			return "Established twice"
+		case e.refused != hw.ReasonNone || e.down != hw.ReasonNone:
+			return "Established after Refused or Down"
+		}
+		e.info = &info
+		return ""
+	})
+}
+
+// Refused implements [hw.Facts].
+func (f facts) Refused(why hw.Reason, private []byte) {
+	f.end.fact("Refused", func(e *end) string {
+		switch {
+		case e.info != nil || e.refused != hw.ReasonNone:
+			return "Refused after Established or Refused"
+		case why < hw.ReasonPeerRejected || why > hw.ReasonTimeout:
+			return fmt.Sprintf("Refused(%v)", why)
+		}
+		e.refused, e.refusal = why, private
+		return ""
+	})
+}
+
+// Down implements [hw.Facts].
+func (f facts) Down(why hw.Reason) {
+	f.end.fact("Down", func(e *end) string {
+		switch {
+		case e.info == nil:
+			return "Down of what was never established"
+		case e.down != hw.ReasonNone:
+			return "Down twice"
+		case why < hw.ReasonDrained:
+			return fmt.Sprintf("Down(%v)", why)
+		}
+		e.down = why
+		return ""
+	})
+}
+
+func (e *end) fact(name string, record func(*end) string) {
+	e.mu.Lock()
+	if e.books[sendQueue].ended && e.books[recvQueue].ended {
+		e.bad = append(e.bad, name+" after both queues ended")
+	}
+	if bad := record(e); bad != "" {
+		e.bad = append(e.bad, bad)
+	}
+	e.mu.Unlock()
+	e.cond.Broadcast()
+}
+
+func (e *end) violate(bad string) {
+	e.mu.Lock()
+	e.bad = append(e.bad, bad)
+	e.mu.Unlock()
+}
+
+// begin starts a life: new books.
+func (e *end) begin() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.books[sendQueue] = book{queue: "send", endID: e.cfg.SendEnd}
+	e.books[recvQueue] = book{queue: "receive", endID: e.cfg.RecvEnd}
+	e.broken, e.info, e.refusal = false, nil, nil
+	e.refused, e.down = hw.ReasonNone, hw.ReasonNone
+}
+
+// wait waits until ok holds, which is called with the end locked, and reports
+// whether it came to that in time.
+func (e *end) wait(ok func() bool) bool { return e.waitFor(e.host.rig.cfg.Patience, ok) }
+
+// waitFor is wait with a limit of its own.
+func (e *end) waitFor(limit time.Duration, ok func() bool) bool {
+	late := false
+	timer := time.AfterFunc(limit, func() {
+		e.mu.Lock()
+		late = true
+		e.mu.Unlock()
+		e.cond.Broadcast()
+	})
+	defer timer.Stop()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for !ok() && !late {
+		e.cond.Wait()
+	}
+	return ok()
+}
+
+// stays sees for a while that nothing becomes of send i, which waits.
+func (e *end) stays(i int) {
+	e.host.rig.tb.Helper()
+	if e.waitFor(shortWait/4, func() bool { return e.books[sendQueue].entries[i].done || e.down != hw.ReasonNone }) {
+		e.host.rig.tb.Errorf("%s: a send that is to wait for a receive did not\n%s", e.name(), e.dump())
+	}
+}
+
+// await is wait for the test's own goroutine: it fails the test.
+func (e *end) await(what string, ok func() bool) {
+	e.host.rig.tb.Helper()
+	if !e.wait(ok) {
+		e.host.rig.tb.Fatalf("%s: waited in vain for %s\n%s", e.name(), what, e.dump())
+	}
+}
+
+func (e *end) name() string { return fmt.Sprintf("%s/%d", e.host.name, e.index) }
+
+func (e *end) dump() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := fmt.Sprintf("established %v, refused %q, down %q, broken %v, violations %q", e.info != nil, e.refused, e.down, e.broken, e.bad)
+	for i := range e.books {
+		b := &e.books[i]
+		s += fmt.Sprintf("\n%s queue: %d posted, %d accounted for, failed %v, ended %v", b.queue, len(b.entries), b.head, b.failed, b.ended)
+	}
+	return s
+}
+
+// tryPost posts sends, and reports as PostSend does. Ids are given here, and the
+// array is overwritten at once, as the contract allows.
+func (e *end) tryPost(wrs ...hw.SendWR) (first, n int, err error) {
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	e.mu.Lock()
+	own := slices.Clone(wrs)
+	for i := range own {
+		wr := &own[i]
+		wr.ID = e.id(sendQueue, len(e.books[sendQueue].entries))
+		at := e.books[sendQueue].post(entry{
+			id: wr.ID, op: reported(wr.Op), length: uint32(total(wr.SGL)), signaled: wr.Flags&hw.WRSignaled != 0,
+		})
+		if i == 0 {
+			first = at
+		}
+	}
+	e.mu.Unlock()
+	n, err = e.qp.PostSend(own)
+	for i := range own {
+		own[i] = hw.SendWR{ID: ^uint64(0), Op: 0xff, RKey: 0xdeadbeef, RemoteAddr: ^uint64(0)}
+	}
+	e.refusedPosts(sendQueue, len(wrs), n, err)
+	return first, n, err
+}
+
+// tryRecv is tryPost for receives.
+func (e *end) tryRecv(sgls ...[]hw.SGE) (first, n int, err error) {
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	e.mu.Lock()
+	own := make([]hw.RecvWR, len(sgls))
+	for i := range own {
+		own[i] = hw.RecvWR{ID: e.id(recvQueue, len(e.books[recvQueue].entries)), SGL: sgls[i]}
+		at := e.books[recvQueue].post(entry{id: own[i].ID, op: hw.OpRecv, signaled: true})
+		if i == 0 {
+			first = at
+		}
+	}
+	e.mu.Unlock()
+	n, err = e.qp.PostRecv(own)
+	for i := range own {
+		own[i] = hw.RecvWR{ID: ^uint64(0)}
+	}
+	e.refusedPosts(recvQueue, len(sgls), n, err)
+	return first, n, err
+}
+
+// refusedPosts takes back what a post did not take.
+func (e *end) refusedPosts(q direction, posted, n int, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	bad := ""
+	switch {
+	case n < 0 || n > posted:
+		bad = fmt.Sprintf("a post of %d took %d", posted, n)
+	case (n < posted) != (err != nil):
+		bad = fmt.Sprintf("a post of %d took %d with error %v", posted, n, err)
+	default:
+		bad = e.books[q].unpost(posted - n)
+	}
+	if bad != "" {
+		e.bad = append(e.bad, bad)
+	}
+}
+
+// post posts sends that must be taken, and returns the index of the first.
+func (e *end) post(wrs ...hw.SendWR) int {
+	e.host.rig.tb.Helper()
+	first, _, err := e.tryPost(wrs...)
+	e.host.rig.must.NoError(err)
+	return first
+}
+
+// recv posts one receive of the given segments.
+func (e *end) recv(sgl ...hw.SGE) int {
+	e.host.rig.tb.Helper()
+	first, _, err := e.tryRecv(sgl)
+	e.host.rig.must.NoError(err)
+	return first
+}
+
+// sent waits for the completion of send i.
+func (e *end) sent(i int) hw.WC { e.host.rig.tb.Helper(); return e.completion(sendQueue, i) }
+
+// received waits for the completion of receive i.
+func (e *end) received(i int) hw.WC { e.host.rig.tb.Helper(); return e.completion(recvQueue, i) }
+
+func (e *end) completion(q direction, i int) (wc hw.WC) {
+	e.host.rig.tb.Helper()
+	e.await(fmt.Sprintf("completion %d of the %s queue", i, e.books[q].queue), func() bool {
+		wc = e.books[q].entries[i].wc
+		return e.books[q].entries[i].done
+	})
+	return wc
+}
+
+// breakNow calls Break.
+func (e *end) breakNow(orderly bool) {
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	e.mu.Lock()
+	e.broken = true
+	e.mu.Unlock()
+	e.qp.Break(orderly)
+}
+
+// drain calls Drain.
+func (e *end) drain() {
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	e.qp.Drain()
+}
+
+// awaitEnd waits until both queues have ended.
+func (e *end) awaitEnd() {
+	e.host.rig.tb.Helper()
+	e.await("the end of both queues", e.overLocked)
+}
+
+func (e *end) overLocked() bool { return e.books[sendQueue].ended && e.books[recvQueue].ended }
+
+// awaitUp, awaitRefused and awaitDown wait for a fact.
+func (e *end) awaitUp() hw.ConnInfo {
+	e.host.rig.tb.Helper()
+	e.await("Established", func() bool { return e.info != nil })
+	return *e.info
+}
+
+func (e *end) awaitRefused() (why hw.Reason, private []byte) {
+	e.host.rig.tb.Helper()
+	e.await("Refused", func() bool { return e.refused != hw.ReasonNone })
+	return e.refused, e.refusal
+}
+
+func (e *end) awaitDown() hw.Reason {
+	e.host.rig.tb.Helper()
+	e.await("Down", func() bool { return e.down != hw.ReasonNone })
+	return e.down
+}
+
+// over ends the life: Break, unless it was called, and the end of both queues.
+func (e *end) over() {
+	e.host.rig.tb.Helper()
+	e.mu.Lock()
+	broken := e.broken
+	e.mu.Unlock()
+	if !broken {
+		e.breakNow(false)
+	}
+	e.awaitEnd()
+}
+
+// reset begins a new life after over.
+func (e *end) reset() {
+	e.host.rig.tb.Helper()
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	e.host.rig.must.NoError(e.qp.Reset())
+	e.mu.Lock()
+	e.life++
+	e.mu.Unlock()
+	e.begin()
+}
+
+// close closes the queue pair and its own completion queues.
+func (e *end) close() {
+	e.host.rig.tb.Helper()
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	e.host.rig.must.NoError(e.qp.Close())
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	for _, cq := range e.cqs {
+		e.host.rig.must.NoError(cq.Close())
+	}
+	e.cqs = nil
+}
+
+// statuses lists how the requests of a queue ended.
+func (e *end) statuses(q direction) []hw.Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.books[q].statuses()
+}

@@ -1,0 +1,337 @@
+package hwtest
+
+import (
+	"sync"
+	"time"
+
+	"godat/hw"
+)
+
+// faultQP wraps a queue pair. It is the inner one's owner: its own breaks and
+// those of the real owner go through one lock, and the real owner sees the life
+// that the contract promises, whichever of the two broke.
+type faultQP struct {
+	// Immutable.
+	dev   *faultDevice
+	inner hw.QP
+	cfg   hw.QPConfig // the owner's
+	index int
+	who   uint64
+
+	calls   sync.Mutex // one call on inner at a time; taken before mu
+	scratch []hw.SendWR
+	rcvs    []hw.RecvWR
+	poison  [1]hw.SGE
+
+	mu      sync.Mutex
+	queues  [2]faultQueue
+	up      bool // Established was told
+	down    bool // Down was told, or is being told
+	broken  bool // by the owner
+	severed bool // by us
+	lost    bool // the peer is silent: sends go nowhere
+	tell    bool // Down is to be told by us
+	telling bool // and until it was, no queue ends
+	ops     uint64
+	life    int
+}
+
+// innerConfig is what the inner device is asked for: the owner's configuration
+// with our sinks, ids and facts.
+func (q *faultQP) innerConfig() hw.QPConfig {
+	cfg := q.cfg
+	for i := range q.queues {
+		q.queues[i].qp, q.queues[i].dir = q, direction(i)
+	}
+	q.poison[0] = hw.SGE{Addr: poisonAt, Len: poisonLen}
+	if cfg.SendSink != nil {
+		q.queues[sendQueue].sink, cfg.SendSink = cfg.SendSink, &q.queues[sendQueue]
+	}
+	if cfg.RecvSink != nil {
+		q.queues[recvQueue].sink, cfg.RecvSink = cfg.RecvSink, &q.queues[recvQueue]
+	}
+	if c, ok := cfg.SendCQ.(*faultCQ); ok {
+		q.queues[sendQueue].cq, cfg.SendCQ = c, c.CQ
+	}
+	if c, ok := cfg.RecvCQ.(*faultCQ); ok {
+		q.queues[recvQueue].cq, cfg.RecvCQ = c, c.CQ
+	}
+	if s, ok := cfg.SRQ.(*faultSRQ); ok {
+		cfg.SRQ, cfg.Number = s.SRQ, uint32(q.index)
+	}
+	if cfg.Facts != nil {
+		cfg.Facts = faultFacts{q}
+	}
+	cfg.SendEnd = faultID(faultIDEnd, q.index, uint32(sendQueue))
+	cfg.RecvEnd = faultID(faultIDEnd, q.index, uint32(recvQueue))
+	return cfg
+}
+
+// Unwrap is the inner queue pair.
+func (q *faultQP) Unwrap() hw.QP { return q.inner }
+
+// poisonAt is an address range that is in no region, whatever the key.
+const (
+	poisonAt  = ^uint64(0) - 15
+	poisonLen = 8
+)
+
+// PostSend implements [hw.QP].
+func (q *faultQP) PostSend(wrs []hw.SendWR) (int, error) {
+	q.calls.Lock()
+	n, sever, err := q.postSend(wrs)
+	if sever {
+		q.severLocked()
+	}
+	q.calls.Unlock()
+	q.settle()
+	return n, err
+}
+
+// postSend posts to the inner queue pair what still goes there, and keeps the
+// rest. It reports whether the connection is to be broken now.
+func (q *faultQP) postSend(wrs []hw.SendWR) (n int, sever bool, err error) {
+	f := q.dev.fault
+	q.scratch = append(q.scratch[:0], wrs...)
+	q.mu.Lock()
+	pass := len(wrs) // how many the inner queue pair gets
+	s := &q.queues[sendQueue]
+	for i := range q.scratch {
+		wr := &q.scratch[i]
+		e := faultEntry{id: wr.ID}
+		q.ops++
+		if q.up && !q.down && !q.lost {
+			if f.hits(LosePeer, q.who, q.ops) {
+				q.lost = true
+				q.dev.worker.at(time.Now().Add(f.cfg.Bound), faultTask{qp: q, life: q.life, sever: true})
+			}
+			sever = f.hits(BreakConn, q.who, q.ops) || sever
+			e.delay = f.hits(DelaySend, q.who, q.ops)
+			if q.cfg.SendSegments > 0 && q.dev.attr.Ops.Has(wr.Op) && f.hits(FailSend, q.who, q.ops) {
+				e.poisoned = true
+				q.spoil(wr)
+			}
+		}
+		if (q.lost || q.severed) && i < pass {
+			pass = i
+		}
+		e.local = i >= pass
+		wr.ID = faultID(faultIDSend, q.index, s.push(e))
+	}
+	q.mu.Unlock()
+	if pass > 0 || len(wrs) == 0 {
+		n, err = q.inner.PostSend(q.scratch[:pass])
+	}
+	if err == nil {
+		n, err = q.keep(wrs, pass)
+	}
+	if n < len(wrs) {
+		q.mu.Lock()
+		s.pop(len(wrs) - n)
+		q.mu.Unlock()
+	}
+	return n, sever, err
+}
+
+// keep takes the requests from i on as the inner device would.
+func (q *faultQP) keep(wrs []hw.SendWR, i int) (int, error) {
+	for ; i < len(wrs); i++ {
+		if op := wrs[i].Op; !q.dev.attr.Ops.Has(op) {
+			return i, hw.Errorf("fault.PostSend", hw.ModelNotSupported, hw.NoSubtype, "no %v", op)
+		}
+	}
+	return i, nil
+}
+
+// spoil makes a request that must fail, and on this side.
+func (q *faultQP) spoil(wr *hw.SendWR) {
+	*wr = hw.SendWR{ID: wr.ID, Op: hw.OpSend, Flags: wr.Flags, SGL: q.poison[:]}
+	if q.dev.attr.Ops.Has(hw.OpWrite) {
+		wr.Op = hw.OpWrite // it waits for no receive
+	}
+}
+
+// PostRecv implements [hw.QP].
+func (q *faultQP) PostRecv(wrs []hw.RecvWR) (int, error) {
+	q.calls.Lock()
+	defer q.settle()
+	defer q.calls.Unlock()
+	q.rcvs = append(q.rcvs[:0], wrs...)
+	q.mu.Lock()
+	severed := q.severed
+	r := &q.queues[recvQueue]
+	for i := range q.rcvs {
+		wr := &q.rcvs[i]
+		q.ops++
+		e := faultEntry{id: wr.ID, local: severed}
+		if !severed && q.cfg.RecvSegments > 0 && q.dev.fault.hits(FailRecv, q.who, q.ops) {
+			e.poisoned, wr.SGL = true, q.poison[:]
+		}
+		wr.ID = faultID(faultIDRecv, q.index, r.push(e))
+	}
+	q.mu.Unlock()
+	if severed {
+		return len(wrs), nil
+	}
+	n, err := q.inner.PostRecv(q.rcvs)
+	if n < len(wrs) {
+		q.mu.Lock()
+		r.pop(len(wrs) - n)
+		q.mu.Unlock()
+	}
+	return n, err
+}
+
+// Connect implements [hw.QP].
+func (q *faultQP) Connect(cfg hw.ConnectConfig) error {
+	if err := q.dev.fault.call(FailConnect, "fault.Connect", hw.NoSubtype); err != nil {
+		return err
+	}
+	q.calls.Lock()
+	defer q.calls.Unlock()
+	return q.inner.Connect(cfg)
+}
+
+// Drain implements [hw.QP]. With a lost peer it does not come to an end, but for
+// that which the worker brings.
+func (q *faultQP) Drain() {
+	q.calls.Lock()
+	defer q.calls.Unlock()
+	q.mu.Lock()
+	idle := q.severed || q.lost
+	q.mu.Unlock()
+	if !idle {
+		q.inner.Drain()
+	}
+}
+
+// Break implements [hw.QP].
+func (q *faultQP) Break(orderly bool) {
+	q.calls.Lock()
+	q.mu.Lock()
+	q.broken = true
+	severed := q.severed
+	q.mu.Unlock()
+	if !severed {
+		q.inner.Break(orderly)
+	}
+	q.calls.Unlock()
+	q.settle()
+}
+
+// sever breaks the connection as if the transport had. The worker calls it.
+func (q *faultQP) sever(life int) {
+	q.calls.Lock()
+	q.mu.Lock()
+	same := q.life == life
+	q.mu.Unlock()
+	if same {
+		q.severLocked()
+	}
+	q.calls.Unlock()
+	q.settle()
+}
+
+// severLocked is sever with calls held. It leaves Down to settle, which is
+// called without.
+func (q *faultQP) severLocked() {
+	q.mu.Lock()
+	if !q.up || q.down || q.broken {
+		q.mu.Unlock()
+		return
+	}
+	q.severed, q.down, q.tell, q.telling = true, true, true, true
+	q.mu.Unlock()
+	q.inner.Break(false)
+}
+
+// settle tells the owner what has become due.
+func (q *faultQP) settle() {
+	q.mu.Lock()
+	tell := q.tell
+	q.tell = false
+	q.mu.Unlock()
+	if tell {
+		q.cfg.Facts.Down(hw.ReasonBroken)
+		q.mu.Lock()
+		q.telling = false
+		q.mu.Unlock()
+	}
+	for i := range q.queues {
+		q.queues[i].progress()
+	}
+}
+
+// Reset implements [hw.QP].
+func (q *faultQP) Reset() error {
+	q.calls.Lock()
+	defer q.calls.Unlock()
+	if err := q.refuseAlive("fault.Reset"); err != nil {
+		return err
+	}
+	if err := q.inner.Reset(); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.up, q.down, q.broken, q.severed, q.lost = false, false, false, false, false
+	q.life++
+	for i := range q.queues {
+		q.queues[i].reset()
+	}
+	return nil
+}
+
+// Close implements [hw.QP].
+func (q *faultQP) Close() error {
+	q.calls.Lock()
+	defer q.calls.Unlock()
+	if err := q.refuseAlive("fault.Close"); err != nil {
+		return err
+	}
+	if err := q.inner.Close(); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	q.life++ // what the worker still has in mind is void
+	q.mu.Unlock()
+	q.dev.forget(q)
+	return nil
+}
+
+// refuseAlive refuses what the inner queue pair would allow when we broke it
+// and the owner has not yet.
+func (q *faultQP) refuseAlive(op string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.severed && !(q.queues[sendQueue].ended && q.queues[recvQueue].ended) {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queues have not ended")
+	}
+	return nil
+}
+
+// faultFacts hands facts on.
+type faultFacts struct{ q *faultQP }
+
+// Established implements [hw.Facts].
+func (f faultFacts) Established(info hw.ConnInfo) {
+	f.q.mu.Lock()
+	f.q.up = true
+	f.q.mu.Unlock()
+	f.q.cfg.Facts.Established(info)
+}
+
+// Refused implements [hw.Facts].
+func (f faultFacts) Refused(why hw.Reason, private []byte) { f.q.cfg.Facts.Refused(why, private) }
+
+// Down implements [hw.Facts]. When we broke the connection ourselves, the owner
+// has heard of it from us.
+func (f faultFacts) Down(why hw.Reason) {
+	f.q.mu.Lock()
+	told := f.q.down
+	f.q.down = true
+	f.q.mu.Unlock()
+	if !told {
+		f.q.cfg.Facts.Down(why)
+	}
+}

@@ -1,0 +1,184 @@
+package hwtest
+
+import (
+	"time"
+
+	"godat/hw"
+)
+
+// faultQueue is one queue of a wrapped queue pair: what was posted to it, under
+// which id, and the completions on their way to the owner. It is the inner
+// queue pair's sink. Everything is guarded by qp.mu.
+type faultQueue struct {
+	// Immutable.
+	qp   *faultQP
+	dir  direction
+	sink hw.Sink  // the owner's,
+	cq   *faultCQ // or where its completions wait
+
+	entries   []faultEntry // outstanding, the oldest first
+	first     uint32       // number of the oldest
+	completed uint64
+
+	innerEnd bool // the inner queue has ended
+	ended    bool // so has ours
+	failed   bool // a completion failed
+
+	out        []hw.WC // to hand on, in order
+	spare      []hw.WC
+	held       time.Time // not before; zero when nothing is held
+	swapped    bool      // swap is to go behind the next one
+	swap       hw.WC
+	delivering bool // somebody hands on
+}
+
+// faultEntry is an outstanding request.
+type faultEntry struct {
+	id       uint64
+	local    bool // the inner queue pair has not got it
+	poisoned bool
+	delay    bool
+}
+
+// push notes a request and returns its number.
+func (s *faultQueue) push(e faultEntry) uint32 {
+	s.entries = append(s.entries, e)
+	return s.first + uint32(len(s.entries)-1)
+}
+
+// pop takes the last n back.
+func (s *faultQueue) pop(n int) { s.entries = s.entries[:len(s.entries)-n] }
+
+func (s *faultQueue) reset() {
+	s.entries, s.out = s.entries[:0], s.out[:0]
+	s.first, s.innerEnd, s.ended, s.failed, s.swapped = 0, false, false, false, false
+	s.held = time.Time{}
+}
+
+// Complete implements [hw.Sink].
+func (s *faultQueue) Complete(wcs []hw.WC) {
+	for _, wc := range wcs {
+		s.take(wc)
+	}
+	s.progress()
+}
+
+// take takes a completion of the inner queue.
+func (s *faultQueue) take(wc hw.WC) {
+	q := s.qp
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch number := uint32(wc.ID); wc.ID >> faultKindShift {
+	case faultIDEnd:
+		s.innerEnd = true
+		return
+	case faultIDSRQ:
+		wc.ID = q.cfg.SRQ.(*faultSRQ).restore(number)
+		wc.QP = q.cfg.Number
+	default:
+		i := int(number - s.first)
+		if i < 0 || i >= len(s.entries) {
+			break // the inner device made it up; the owner will see that
+		}
+		e := s.entries[i]
+		s.entries = append(s.entries[:0], s.entries[i+1:]...)
+		s.first = number + 1
+		wc.ID = e.id
+		if e.poisoned && wc.Status != hw.StatusSuccess && wc.Status != hw.StatusFlushed {
+			wc.Status = q.dev.fault.cfg.Status
+		}
+		if e.delay {
+			s.held = time.Now().Add(q.dev.fault.cfg.Delay)
+			q.dev.worker.at(s.held, faultTask{qp: q, life: q.life})
+		}
+	}
+	if q.broken && !s.ended && q.dev.fault.hits(EndEarly, q.who, s.completed) {
+		s.end()
+	}
+	s.emit(s.lossOf(wc))
+}
+
+// lossOf turns the first flush of a lost connection's sends into what a lost
+// peer looks like.
+func (s *faultQueue) lossOf(wc hw.WC) hw.WC {
+	if wc.Status == hw.StatusFlushed && !s.failed && s.dir == sendQueue && s.qp.lost && s.qp.severed {
+		wc.Status = hw.StatusTransport
+	}
+	s.failed = s.failed || wc.Status != hw.StatusSuccess
+	return wc
+}
+
+// emit puts a completion on its way, whole or not.
+func (s *faultQueue) emit(wc hw.WC) {
+	f, q := s.qp.dev.fault, s.qp
+	s.completed++
+	when := s.completed<<1 | uint64(s.dir)
+	if s.swapped {
+		s.swapped = false
+		s.out = append(s.out, wc, s.swap)
+		return
+	}
+	switch {
+	case f.hits(DropCompletion, q.who, when):
+	case f.hits(DoubleCompletion, q.who, when):
+		s.out = append(s.out, wc, wc)
+	case f.hits(SwapCompletions, q.who, when):
+		s.swapped, s.swap = true, wc
+	default:
+		s.out = append(s.out, wc)
+	}
+}
+
+// advance flushes what the inner queue pair has not got, and ends the queue,
+// as soon as the inner queue has ended.
+func (s *faultQueue) advance() {
+	q := s.qp
+	if !s.innerEnd {
+		return
+	}
+	for _, e := range s.entries {
+		if e.local {
+			s.emit(s.lossOf(hw.WC{ID: e.id, Status: hw.StatusFlushed}))
+		}
+	}
+	s.first += uint32(len(s.entries))
+	s.entries = s.entries[:0]
+	if q.broken && !s.ended && !q.telling {
+		s.end()
+	}
+}
+
+func (s *faultQueue) isHeld() bool { return !s.held.IsZero() && time.Now().Before(s.held) }
+
+func (s *faultQueue) end() {
+	s.ended = true
+	id := s.qp.cfg.SendEnd
+	if s.dir == recvQueue {
+		id = s.qp.cfg.RecvEnd
+	}
+	s.emit(hw.WC{ID: id, Op: hw.OpEnd})
+}
+
+// progress hands on what is due. One goroutine at a time does, and without a
+// lock: whoever comes meanwhile leaves it the rest.
+func (s *faultQueue) progress() {
+	q := s.qp
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s.advance()
+	for len(s.out) > 0 && !s.delivering && !s.isHeld() {
+		if s.cq != nil {
+			s.cq.add(s.out)
+			s.out = s.out[:0]
+			return
+		}
+		batch := s.out
+		s.out, s.spare = s.spare[:0], nil
+		s.delivering = true
+		q.mu.Unlock()
+		s.sink.Complete(batch)
+		q.mu.Lock()
+		s.delivering, s.spare = false, batch
+		s.advance()
+	}
+}

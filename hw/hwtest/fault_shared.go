@@ -1,0 +1,86 @@
+package hwtest
+
+import (
+	"sync"
+
+	"godat/hw"
+)
+
+// faultShared is the half of a wrapped device that makes shared receive queues.
+type faultShared struct {
+	d     *faultDevice
+	inner hw.SharedReceiver
+}
+
+// NewSRQ implements [hw.SharedReceiver].
+func (s faultShared) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
+	inner, err := s.inner.NewSRQ(cfg)
+	if err != nil {
+		return nil, err
+	}
+	q := &faultSRQ{SRQ: inner, dev: s.d}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	q.index = len(s.d.srqs)
+	s.d.srqs = append(s.d.srqs, q)
+	return q, nil
+}
+
+// faultSRQ wraps a shared receive queue. It only renames receives: which queue
+// pair takes one is the inner device's choice, and so nothing is made to fail
+// here.
+type faultSRQ struct {
+	hw.SRQ
+	dev   *faultDevice
+	index int
+
+	mu   sync.Mutex
+	ids  []uint64 // the owner's, by number
+	free []uint32
+}
+
+// PostRecv implements [hw.SRQ].
+func (s *faultSRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
+	own := append([]hw.RecvWR(nil), wrs...)
+	s.mu.Lock()
+	for i := range own {
+		own[i].ID = faultID(faultIDSRQ, s.index, s.rename(own[i].ID))
+	}
+	s.mu.Unlock()
+	n, err := s.SRQ.PostRecv(own)
+	for _, wr := range own[n:] {
+		s.restore(uint32(wr.ID))
+	}
+	return n, err
+}
+
+// rename keeps an id and returns its number.
+func (s *faultSRQ) rename(id uint64) uint32 {
+	if k := len(s.free); k > 0 {
+		number := s.free[k-1]
+		s.free = s.free[:k-1]
+		s.ids[number] = id
+		return number
+	}
+	s.ids = append(s.ids, id)
+	return uint32(len(s.ids) - 1)
+}
+
+// restore gives the id of a number back and forgets it.
+func (s *faultSRQ) restore(number uint32) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, number)
+	return s.ids[number]
+}
+
+// Close implements [hw.SRQ].
+func (s *faultSRQ) Close() error {
+	if err := s.SRQ.Close(); err != nil {
+		return err
+	}
+	s.dev.mu.Lock()
+	defer s.dev.mu.Unlock()
+	s.dev.srqs[s.index] = nil
+	return nil
+}

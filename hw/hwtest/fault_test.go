@@ -1,0 +1,290 @@
+package hwtest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/loop"
+)
+
+// inners are the providers that faults are tested over: one that completes by
+// itself, and one that is polled.
+var inners = []struct {
+	name string
+	make func() hw.Provider
+}{
+	{"loop", func() hw.Provider { return loop.Provider{} }},
+	{"sim", func() hw.Provider { return NewSim(SimConfig{Seed: 1}) }},
+}
+
+func TestFaultWithoutFaultsKeepsTheContract(t *testing.T) {
+	t.Run("over loop", func(t *testing.T) {
+		TestProvider(t, Config{Provider: NewFault(loop.Provider{}, FaultConfig{}), Devices: [2]string{"one", "two"}})
+	})
+	t.Run("over sim", func(t *testing.T) {
+		watched := &watchedSim{Sim: NewSim(SimConfig{Seed: 1})}
+		TestProvider(t, Config{Provider: NewFault(watched, FaultConfig{}), Devices: [2]string{"one", "two"}})
+		watched.check(t)
+	})
+}
+
+// overFault runs a test over each inner provider, with the given faults.
+func overFault(t *testing.T, cfg FaultConfig, test func(t *testing.T, r *rig, f *Fault)) {
+	t.Helper()
+	for _, in := range inners {
+		t.Run("over "+in.name, func(t *testing.T) {
+			inner := in.make()
+			if s, ok := inner.(*Sim); ok {
+				watched := &watchedSim{Sim: s}
+				t.Cleanup(func() { watched.check(t) })
+				inner = watched
+			}
+			f := NewFault(inner, cfg)
+			test(t, newRig(t, Config{Provider: f, Devices: [2]string{"one", "two"}}.withDefaults()), f)
+		})
+	}
+}
+
+func TestAFailedOperationFailsInItsPlace(t *testing.T) {
+	cfg := FaultConfig{On: Faults{FailSend: {Nth: 3}}, Status: hw.StatusBadResponse}
+	overFault(t, cfg, func(t *testing.T, r *rig, f *Fault) {
+		a, b := r.pair()
+		for range 5 {
+			b.recv()
+		}
+		a.post(sendOf(), hw.SendWR{Op: hw.OpSend}, hw.SendWR{Op: hw.OpSend}, sendOf(), hw.SendWR{Op: hw.OpSend})
+		r.broken(a, b)
+		a.post(sendOf())
+		a.over()
+		b.over()
+		assert.Equal(t, []hw.Status{
+			hw.StatusSuccess, hw.StatusSuccess, hw.StatusBadResponse, hw.StatusFlushed, hw.StatusFlushed, hw.StatusFlushed,
+		}, a.statuses(sendQueue))
+		assert.Equal(t, []hw.Status{
+			hw.StatusSuccess, hw.StatusSuccess, hw.StatusFlushed, hw.StatusFlushed, hw.StatusFlushed,
+		}, b.statuses(recvQueue))
+		assert.Equal(t, 1, f.Fired(FailSend))
+	})
+}
+
+func TestAFailedReceiveFailsWhenItsMessageComes(t *testing.T) {
+	cfg := FaultConfig{On: Faults{FailRecv: {Nth: 2}}, Status: hw.StatusPartialPacket}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+		a, b := r.pair()
+		src, dst := r.a.mem(8, hw.LocalRead), r.b.mem(8, hw.LocalWrite)
+		for range 3 {
+			b.recv(dst.all())
+		}
+		a.post(sendOf(src.all()), sendOf(src.all()))
+		r.broken(a, b)
+		a.over()
+		b.over()
+		assert.Equal(t, []hw.Status{hw.StatusSuccess, hw.StatusPartialPacket, hw.StatusFlushed}, b.statuses(recvQueue))
+		assert.Equal(t, []hw.Status{hw.StatusSuccess, hw.StatusRemoteResponder}, a.statuses(sendQueue))
+	})
+}
+
+func TestADelayedCompletionHoldsThoseBehindIt(t *testing.T) {
+	const delay = 20 * time.Millisecond
+	cfg := FaultConfig{On: Faults{DelaySend: {Nth: 2}}, Delay: delay}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+		a, b := r.pair()
+		before := time.Now()
+		for range 3 {
+			b.recv()
+		}
+		a.post(sendOf(), sendOf(), sendOf())
+		b.received(2)
+		a.sent(1)
+		assert.GreaterOrEqual(t, time.Since(before), delay)
+		a.sent(2)
+		assert.Equal(t, hw.ReasonNone, a.down, "late is not broken")
+		roundTrip(r, a, b)
+	})
+}
+
+func TestABrokenConnectionIsFlushedOnBothSides(t *testing.T) {
+	cfg := FaultConfig{On: Faults{BreakConn: {Nth: 2}}}
+	overFault(t, cfg, func(t *testing.T, r *rig, f *Fault) {
+		a, b := r.pair(notReady(hourLong))
+		a.recv()
+		b.recv()
+		in := b.recv()
+		a.post(sendOf())
+		a.sent(0)
+		a.post(sendOf(), sendOf(), sendOf()) // the first of these breaks it
+		r.broken(a, b)
+		late, lateIn := a.post(sendOf()), a.recv()
+		faultFacts{a.qp.(*faultQP)}.Down(hw.ReasonPeer) // the inner device noticed too: once is enough
+		a.mu.Lock()
+		assert.False(t, a.overLocked(), "Break has not been called")
+		a.mu.Unlock()
+		assert.ErrorIs(t, a.qp.Reset(), hw.ErrInvalidState)
+		assert.ErrorIs(t, a.qp.Close(), hw.ErrInvalidState)
+		a.over()
+		b.over()
+		assert.Equal(t, hw.StatusFlushed, a.statuses(sendQueue)[3])
+		assert.Equal(t, hw.StatusFlushed, a.statuses(sendQueue)[late])
+		assert.Equal(t, hw.StatusFlushed, a.statuses(recvQueue)[lateIn])
+		assert.Contains(t, []hw.Status{hw.StatusSuccess, hw.StatusFlushed}, b.statuses(recvQueue)[in])
+		assert.Equal(t, 1, f.Fired(BreakConn))
+
+		a.reset()
+		c := r.b.newEnd()
+		r.join(a, c)
+		roundTrip(r, a, c)
+	})
+}
+
+func TestALostPeerIsNoticedWithinTheBound(t *testing.T) {
+	const bound = 20 * time.Millisecond
+	cfg := FaultConfig{On: Faults{LosePeer: {Nth: 2}}, Bound: bound}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+		a, b := r.pair()
+		for range 4 {
+			b.recv()
+		}
+		a.recv()
+		before := time.Now()
+		a.post(sendOf(), sendOf())
+		a.post(sendOf())
+		r.broken(a, b)
+		assert.GreaterOrEqual(t, time.Since(before), bound)
+		a.post(sendOf())
+		a.over()
+		b.over()
+		assert.Equal(t, []hw.Status{hw.StatusSuccess, hw.StatusTransport, hw.StatusFlushed, hw.StatusFlushed}, a.statuses(sendQueue))
+		assert.Equal(t, []hw.Status{hw.StatusSuccess, hw.StatusFlushed, hw.StatusFlushed, hw.StatusFlushed}, b.statuses(recvQueue))
+		assert.Equal(t, []hw.Status{hw.StatusFlushed}, a.statuses(recvQueue))
+	})
+}
+
+func TestALostPeerAndBreakOrDrain(t *testing.T) {
+	cfg := FaultConfig{On: Faults{LosePeer: {Every: 1}}, Bound: 10 * time.Millisecond}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+		a, _ := r.pair()
+		a.post(sendOf())
+		a.over() // before the bound
+		assert.Equal(t, []hw.Status{hw.StatusFlushed}, a.statuses(sendQueue))
+		c, d := r.pair()
+		c.post(sendOf())
+		c.drain()
+		assert.Equal(t, hw.ReasonBroken, c.awaitDown(), "what was posted did not run to completion")
+		r.broken(d)
+		e, f := r.pair()
+		e.post(sendOf())
+		f.over() // the peer ends it first
+		e.awaitDown()
+		e.over()
+		assert.Equal(t, []hw.Status{hw.StatusFlushed}, e.statuses(sendQueue))
+	})
+}
+
+func TestALostPeerIsForgottenInTheNextLife(t *testing.T) {
+	const bound = 20 * time.Millisecond
+	cfg := FaultConfig{On: Faults{LosePeer: {Nth: 1}}, Bound: bound}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+		a, b := r.pair()
+		a.post(sendOf())
+		a.over()
+		b.over()
+		a.reset()
+		b.reset()
+		r.join(a, b)
+		assert.False(t, a.waitFor(2*bound, func() bool { return a.down != hw.ReasonNone }))
+		roundTrip(r, a, b)
+	})
+}
+
+// slowDown is an owner who takes his time to hear of the end.
+type slowDown struct {
+	hw.Facts
+	begun, gate chan struct{}
+}
+
+func (f slowDown) Down(why hw.Reason) {
+	close(f.begun)
+	<-f.gate
+	f.Facts.Down(why)
+}
+
+func TestNoQueueEndsWhileTheOwnerIsBeingToldOfTheEnd(t *testing.T) {
+	cfg := FaultConfig{On: Faults{LosePeer: {Nth: 1}}, Bound: time.Millisecond}
+	overFault(t, cfg, func(t *testing.T, r *rig, f *Fault) {
+		begun, gate := make(chan struct{}), make(chan struct{})
+		a, b := r.a.newEnd(func(c *hw.QPConfig) { c.Facts = slowDown{c.Facts, begun, gate} }), r.b.newEnd()
+		r.join(a, b)
+		a.post(sendOf())
+		<-begun
+		a.breakNow(false)
+		assert.False(t, a.waitFor(10*time.Millisecond, func() bool { return a.books[sendQueue].ended || a.books[recvQueue].ended }))
+		close(gate)
+		a.awaitEnd()
+		assert.Equal(t, hw.ReasonBroken, a.awaitDown())
+	})
+}
+
+func TestFailedCallsDoNothing(t *testing.T) {
+	cfg := FaultConfig{On: Faults{FailRegister: {Nth: 1}, FailNewQP: {Nth: 1}, FailConnect: {Nth: 1}}}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+		_, err := r.a.dev.Register(r.a.zone, make([]byte, 8), hw.AllPrivileges)
+		require.ErrorIs(t, err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceMemoryRegion})
+		_, err = r.a.dev.NewQP(hw.QPConfig{})
+		require.ErrorIs(t, err, hw.ErrInsufficientResources)
+		a, b := r.a.newEnd(), r.b.newEnd()
+		l := r.b.listen(hw.ListenConfig{})
+		require.ErrorIs(t, a.tryConnect(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: l.Qual()}), hw.ErrInsufficientResources)
+		r.join(a, b)
+		roundTrip(r, a, b)
+	})
+}
+
+// storm runs connections under all faults at once, and returns how all their
+// requests ended. The books of each queue pair must balance whatever happens.
+func storm(r *rig) (ends []string) {
+	for i := range 30 {
+		a, b := r.pair(depth(64, 64))
+		src, dst := r.a.mem(64, hw.AllPrivileges), r.b.mem(64, hw.AllPrivileges)
+		for j := range 20 {
+			_, _, _ = b.tryRecv([]hw.SGE{dst.all()})
+			wrs := []hw.SendWR{writeTo(dst, 0, src.all()), readFrom(dst, 0, src.all()), sendOf(src.all())}
+			wrs[j%3].Flags &^= hw.WRSignaled
+			_, _, _ = a.tryPost(wrs...)
+		}
+		a.breakNow(i%2 == 0)
+		a.awaitEnd()
+		b.over()
+		ends = append(ends, fmt.Sprint(slices.IndexFunc(a.statuses(sendQueue), func(s hw.Status) bool { return s == hw.StatusRemoteResponder })))
+	}
+	return ends
+}
+
+func TestTheContractHoldsUnderAllFaultsAtOnce(t *testing.T) {
+	cfg := FaultConfig{
+		Seed: 7, Status: hw.StatusRemoteResponder, Delay: 50 * time.Microsecond, Bound: 100 * time.Microsecond,
+		On: Faults{FailSend: {Every: 100}, FailRecv: {Every: 80}, DelaySend: {Every: 50}, BreakConn: {Every: 150}, LosePeer: {Every: 150}},
+	}
+	overFault(t, cfg, func(t *testing.T, r *rig, f *Fault) {
+		storm(r)
+		for _, k := range []FaultKind{FailSend, FailRecv, DelaySend, BreakConn, LosePeer} {
+			assert.Positive(t, f.Fired(k), "%v", k)
+		}
+	})
+}
+
+func TestTheSeedPicksTheOperationsThatFail(t *testing.T) {
+	// Which operation failed shows on loop, where all before it have run.
+	story := func(seed uint64) []string {
+		f := NewFault(loop.Provider{}, FaultConfig{Seed: seed, Status: hw.StatusRemoteResponder, On: Faults{FailSend: {Every: 30}}})
+		return storm(newRig(t, Config{Provider: f, Devices: [2]string{"one", "two"}}.withDefaults()))
+	}
+	one := story(1)
+	assert.Equal(t, one, story(1))
+	assert.NotEqual(t, one, story(2))
+}

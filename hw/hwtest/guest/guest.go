@@ -1,0 +1,245 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrTimeout is in the error of a program, or of a boot, that took too long.
+var ErrTimeout = errors.New("timed out")
+
+// Guest is a machine that runs one program.
+type Guest struct {
+	// Immutable after Start.
+	cfg     Config
+	job     *job
+	cancel  context.CancelFunc
+	release func() // ends the use of the cache's tree
+	scratch string // holds the initramfs and the log; removed at the end
+
+	booted chan struct{} // closed when the program is about to start
+	done   chan struct{} // closed when status and err are set
+
+	// Written by run, before done.
+	status int
+	err    error
+
+	once sync.Once
+}
+
+// Run runs a program in a guest and returns its exit status. An error means that
+// the program did not run to its end: a tool that is missing, a boot that failed,
+// a time limit (ErrTimeout) or ctx.
+func Run(ctx context.Context, cfg Config, prog string, args ...string) (status int, err error) {
+	g, err := Start(ctx, cfg, prog, args...)
+	if err != nil {
+		return 0, err
+	}
+	return g.Wait()
+}
+
+// Start boots a guest that runs a program. A program's name without a slash is
+// looked up in the guest's PATH. Wait or Close must be called; when ctx ends the
+// guest is killed.
+func Start(ctx context.Context, cfg Config, prog string, args ...string) (*Guest, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	tools, err := find(qemu, busybox, modprobe, rdma, aptCache)
+	if err != nil {
+		return nil, err
+	}
+	if err := static(tools[busybox]); err != nil {
+		return nil, err
+	}
+	k, err := currentKernel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	store, err := userCache()
+	if err != nil {
+		return nil, err
+	}
+	tree, release, err := store.acquire(ctx, k.key(), func(dir string) error {
+		return buildTree(ctx, k, dir, cfg.Progress)
+	})
+	if err != nil {
+		return nil, err
+	}
+	g := &Guest{cfg: cfg, release: release, booted: make(chan struct{}), done: make(chan struct{})}
+	g.job = &job{
+		cfg: &g.cfg, kernel: k, tree: tree, tools: tools, secret: rand.Text(),
+		prog: resolve(cfg.Dir, prog), args: args,
+	}
+	if err := g.prepare(ctx); err != nil {
+		g.clean()
+		return nil, err
+	}
+	ctx, g.cancel = context.WithCancel(ctx)
+	go g.run(ctx)
+	return g, nil
+}
+
+// prepare writes what the machine boots from.
+func (g *Guest) prepare(ctx context.Context) (err error) {
+	if g.scratch, err = os.MkdirTemp("", "godat-guest-"); err != nil {
+		return fmt.Errorf("guest: %w", err)
+	}
+	var image bytes.Buffer
+	if err := g.job.writeInitramfs(ctx, &image); err != nil {
+		return err
+	}
+	return os.WriteFile(g.initrd(), image.Bytes(), 0o644)
+}
+
+func (g *Guest) initrd() string { return filepath.Join(g.scratch, "initrd") }
+func (g *Guest) log() string    { return filepath.Join(g.scratch, "console") }
+
+func (g *Guest) clean() {
+	if g.scratch != "" {
+		_ = os.RemoveAll(g.scratch)
+	}
+	g.release()
+}
+
+// Booted is closed when the guest is up and the program is about to start.
+func (g *Guest) Booted() <-chan struct{} { return g.booted }
+
+// Done is closed when the program, or the guest, has ended.
+func (g *Guest) Done() <-chan struct{} { return g.done }
+
+// Wait waits for the program and returns its exit status; see Run.
+func (g *Guest) Wait() (status int, err error) {
+	<-g.done
+	return g.status, g.err
+}
+
+// Close kills the guest if it still runs, and waits until nothing is left of it.
+func (g *Guest) Close() {
+	g.cancel()
+	<-g.done
+}
+
+// run is the goroutine that starts the machine, hears it out and ends it.
+func (g *Guest) run(ctx context.Context) {
+	defer close(g.done)
+	defer g.clean()
+	defer g.cancel()
+	// The emulator dies with the thread that starts it, so that a program that
+	// is killed leaves none behind. The thread must outlive it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	con := newConsole(g.job.secret, g.cfg.Output, g.markBooted)
+	var complaint bytes.Buffer
+	cmd := exec.CommandContext(ctx, g.job.tools[qemu], g.job.arguments(g.initrd(), g.log())...)
+	cmd.Stdout, cmd.Stderr = con, &complaint
+	cmd.SysProcAttr = tied()
+	cmd.WaitDelay = haltTimeout
+	fmt.Fprintf(g.cfg.Progress, "guest: booting %s %s\n", g.job.kernel.name, strings.Join(g.cfg.Devices, " "))
+	if err := cmd.Start(); err != nil {
+		g.err = fmt.Errorf("guest: %w", err)
+		return
+	}
+	w := &watch{g: g, con: con, late: make(chan error, 1), stop: make(chan struct{}), gone: make(chan struct{})}
+	go w.run()
+	werr := cmd.Wait()
+	close(w.stop)
+	<-w.gone
+	g.finish(ctx, con, w, werr, complaint.String())
+}
+
+func (g *Guest) markBooted() { g.once.Do(func() { close(g.booted) }) }
+
+// finish says how it went. All that wrote to con has ended.
+func (g *Guest) finish(ctx context.Context, con *console, w *watch, werr error, complaint string) {
+	var late error
+	select {
+	case late = <-w.late:
+	default:
+	}
+	switch {
+	case con.ended:
+		g.status = con.status
+	case con.failed != nil:
+		g.err = fmt.Errorf("guest: %w\n%s", con.failed, g.lastWords())
+	case late != nil:
+		g.err = fmt.Errorf("guest: %w\n%s", late, g.lastWords())
+	case ctx.Err() != nil:
+		g.err = fmt.Errorf("guest: %w", context.Cause(ctx))
+	default:
+		g.err = fmt.Errorf("guest: the machine stopped before the program had ended (%v): %s\n%s",
+			werr, strings.TrimSpace(complaint), g.lastWords())
+	}
+}
+
+// watch ends the machine when it is done or late.
+type watch struct {
+	g    *Guest
+	con  *console
+	late chan error
+	stop chan struct{} // closed when the machine has ended
+	gone chan struct{} // closed when run has
+}
+
+func (w *watch) run() {
+	defer close(w.gone)
+	if !w.wait(w.g.booted, bootTimeout, "the guest did not boot") {
+		return
+	}
+	if !w.wait(w.con.finished, w.g.cfg.Timeout, "the program did not end") {
+		return
+	}
+	w.wait(nil, haltTimeout, "the guest did not power off") // nobody cares
+}
+
+// wait waits for ch. It reports false when the machine has ended, failed or
+// passed the limit, and is killed then.
+func (w *watch) wait(ch <-chan struct{}, limit time.Duration, what string) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	failed := w.con.finished
+	if ch == nil {
+		failed = nil
+	}
+	select {
+	case <-ch:
+		return true
+	case <-failed:
+		w.wait(nil, haltTimeout, "")
+		return false
+	case <-w.stop:
+		return false
+	case <-timer.C:
+		w.late <- fmt.Errorf("%s in %v: %w", what, limit, ErrTimeout)
+		w.g.cancel()
+		return false
+	}
+}
+
+// lastWords are the end of what the kernel and init had to say.
+func (g *Guest) lastWords() string {
+	const most = 2000
+	text, err := os.ReadFile(g.log())
+	if err != nil {
+		return ""
+	}
+	if len(text) > most {
+		text = text[len(text)-most:]
+	}
+	return "the console's last words:\n" + string(text)
+}
+
+var _ io.Writer = (*console)(nil)

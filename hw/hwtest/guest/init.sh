@@ -1,0 +1,74 @@
+#!/bin/busybox sh
+# The guest's init: inserts the modules that reach the host's files, mounts them
+# read-only, makes the devices, and runs one program in a chroot. /job/settings
+# and /job/run are written for each boot. Reports go to the second serial line,
+# in the form that console.go reads; everything else to the first.
+export PATH=/bin
+/bin/busybox mkdir -p /proc /sys /dev /host /bin
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+exec </dev/null >/dev/ttyS0 2>&1
+stty -F /dev/ttyS1 raw -echo
+. /job/settings
+
+# Setting a line's parameters waits until what was written has left it.
+report() {
+  printf '\n%s %s\n' "$SECRET" "$*" >/dev/ttyS1
+  stty -F /dev/ttyS1 raw -echo
+}
+halt() {
+  poweroff -f
+  sleep 60
+}
+fail() {
+  report failed "$*"
+  halt
+}
+
+while read -r module; do
+  insmod "$module" || fail "can't insert $module"
+done </job/modules
+
+options=trans=virtio,version=9p2000.L,msize=512000
+mount -t 9p -o "$options,cache=loose,ro" host /host || fail "can't mount the host's root"
+mount -t proc proc /host/proc
+mount -t sysfs sysfs /host/sys
+mount -t devtmpfs dev /host/dev
+mkdir -p /host/dev/pts /host/dev/shm
+mount -t devpts devpts /host/dev/pts
+mount -t tmpfs shm /host/dev/shm
+mount -t tmpfs run /host/run
+mkdir -p /host/run/tmp /host/run/home /host/run/lock
+cp /job/run /host/run/job
+
+n=0
+for dir in $SHARES; do
+  dir=$(cat "/job/share$n")
+  mount -t 9p -o "$options" "share$n" "/host$dir" || fail "can't mount $dir to write to"
+  n=$((n + 1))
+done
+
+for module in $MODULES; do
+  chroot /host "$MODPROBE" -C /dev/null -d "$MODULE_ROOT" -S "$KERNEL" "$module" || fail "can't insert the module $module"
+done
+
+hostname guest
+ip link set lo up
+ip link set eth0 up || fail "no network"
+ip addr add "$ADDRESS/24" dev eth0
+ip -6 addr add "$ADDRESS6/64" dev eth0 2>/dev/null
+ip route add default via "$HOST_ADDRESS"
+for device in $DEVICES; do
+  chroot /host "$RDMA" link add "$device" type "${device%%[0-9_]*}" netdev eth0 || fail "can't make the device $device"
+done
+
+ulimit -l unlimited
+ulimit -n 65536
+report booted
+chroot /host /bin/sh /run/job >/dev/ttyS1 2>&1
+status=$?
+kill -9 -1
+report exit "$status"
+halt

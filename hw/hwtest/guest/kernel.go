@@ -1,0 +1,229 @@
+package guest
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// recipe is counted up when what a tree holds changes: an older one is stale.
+const recipe = 1
+
+// kernel is a version of the distribution's kernel.
+type kernel struct {
+	name    string // 6.1.0-56-amd64: changes with the binary interface
+	version string // 6.1.192-2: the package's
+	series  string // 6.1: as its source package is called
+}
+
+const (
+	imagePrefix = "linux-image-"
+	metaPackage = "linux-image-amd64"
+)
+
+// key is the tree's name in the cache.
+func (k kernel) key() string { return fmt.Sprintf("%s_%s_%d", k.name, k.version, recipe) }
+
+// currentKernel asks the package manager what the distribution's kernel is now.
+func currentKernel(ctx context.Context) (kernel, error) {
+	out, err := aptCache.output(ctx, "", "depends", metaPackage)
+	if err != nil {
+		return kernel{}, err
+	}
+	name, err := parseDepends(out)
+	if err != nil {
+		return kernel{}, err
+	}
+	if out, err = aptCache.output(ctx, "", "show", "--no-all-versions", imagePrefix+name); err != nil {
+		return kernel{}, err
+	}
+	version, err := parseShow(out)
+	if err != nil {
+		return kernel{}, err
+	}
+	series := strings.SplitN(name, ".", 3)
+	if len(series) < 3 {
+		return kernel{}, fmt.Errorf("guest: strange kernel version %q", name)
+	}
+	return kernel{name, version, series[0] + "." + series[1]}, nil
+}
+
+// parseDepends finds the kernel that the distribution's meta package depends on.
+func parseDepends(out []byte) (string, error) {
+	for line := range strings.Lines(string(out)) {
+		if dep, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: "+imagePrefix); ok {
+			return dep, nil
+		}
+	}
+	return "", fmt.Errorf("guest: the package manager knows no kernel (%s): run apt-get update", metaPackage)
+}
+
+// parseShow finds the version of a package.
+func parseShow(out []byte) (string, error) {
+	for line := range strings.Lines(string(out)) {
+		if v, ok := strings.CutPrefix(line, "Version: "); ok {
+			return strings.TrimSpace(v), nil
+		}
+	}
+	return "", errors.New("guest: the package manager knows no version of its kernel: run apt-get update")
+}
+
+// download fetches a package of the distribution into dir and returns its file.
+// It installs nothing.
+func download(ctx context.Context, dir, pkg, version string) (string, error) {
+	if _, err := aptGet.output(ctx, dir, "download", "-qq", pkg+"="+version); err != nil {
+		return "", err
+	}
+	found, err := filepath.Glob(filepath.Join(dir, pkg+"_*.deb"))
+	if err != nil || len(found) != 1 {
+		return "", fmt.Errorf("guest: apt-get download %s left %d files", pkg, len(found))
+	}
+	return found[0], nil
+}
+
+// buildTree fills dir with a kernel and its modules, siw among them.
+func buildTree(ctx context.Context, k kernel, dir string, progress io.Writer) error {
+	if _, err := find(aptGet, dpkgDeb, depmod, xz, makeTool, compiler); err != nil {
+		return err
+	}
+	scratch := filepath.Join(dir, "scratch")
+	if err := os.Mkdir(scratch, 0o755); err != nil {
+		return fmt.Errorf("guest: cache: %w", err)
+	}
+	fmt.Fprintf(progress, "guest: fetching the kernel %s (%s)\n", k.name, k.version)
+	image, err := download(ctx, scratch, imagePrefix+k.name, k.version)
+	if err != nil {
+		return err
+	}
+	if err := unpackPackage(ctx, image, dir, wantedOfKernel); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "guest: building siw from the kernel's source\n")
+	if err := buildSiw(ctx, k, scratch, filepath.Join(dir, moduleDir(k.name), "extra")); err != nil {
+		return err
+	}
+	if _, err := depmod.output(ctx, "", "-b", dir, k.name); err != nil {
+		return err
+	}
+	return os.RemoveAll(scratch)
+}
+
+func moduleDir(kernel string) string { return "lib/modules/" + kernel }
+
+func kernelImage(tree, kernel string) string { return filepath.Join(tree, "boot", "vmlinuz-"+kernel) }
+
+// unwanted are the module directories that no test in a guest will ask for: three
+// quarters of a kernel.
+var unwanted = []string{
+	"sound", "drivers/gpu", "drivers/media", "drivers/hid", "drivers/hwmon", "drivers/staging", "drivers/comedi",
+	"drivers/iio", "drivers/usb", "drivers/platform", "drivers/input", "drivers/ata", "drivers/scsi", "drivers/mtd",
+	"drivers/net/wireless", "drivers/net/ethernet", "drivers/net/usb", "drivers/infiniband/hw", "drivers/isdn",
+	"net/bluetooth", "net/wireless", "net/mac80211", "arch/x86/kvm",
+}
+
+// wantedOfKernel selects what a tree keeps of the kernel's package.
+func wantedOfKernel(name string) bool {
+	if strings.HasPrefix(name, "boot/vmlinuz-") {
+		return true
+	}
+	rest, ok := strings.CutPrefix(name, "lib/modules/")
+	if !ok {
+		return false
+	}
+	_, rest, _ = strings.Cut(rest, "/")
+	rest, ok = strings.CutPrefix(rest, "kernel/")
+	return !ok || !slices.ContainsFunc(unwanted, func(dir string) bool { return strings.HasPrefix(rest, dir+"/") })
+}
+
+// unpackPackage unpacks those files of a package that are wanted. Their names
+// have no leading dot or slash.
+func unpackPackage(ctx context.Context, file, dir string, wanted func(name string) bool) error {
+	prog, err := dpkgDeb.path()
+	if err != nil {
+		return err
+	}
+	return unpackFrom(exec.CommandContext(ctx, prog, "--fsys-tarfile", file), dir, wanted)
+}
+
+// unpackFrom unpacks the archive that a command writes.
+func unpackFrom(cmd *exec.Cmd, dir string, wanted func(name string) bool) error {
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("guest: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("guest: %w", err)
+	}
+	err = unpack(bufio.NewReaderSize(pipe, 1<<20), dir, wanted)
+	if err == nil {
+		_, err = io.Copy(io.Discard, pipe) // padding after the archive's end
+	}
+	if err != nil {
+		_ = cmd.Process.Kill()
+	}
+	if werr := cmd.Wait(); werr != nil && err == nil {
+		err = fmt.Errorf("guest: %s: %w: %s", cmd.Path, werr, strings.TrimSpace(complaint.String()))
+	}
+	return err
+}
+
+// unpack unpacks the wanted files of a tar archive. Entries can't leave dir.
+func unpack(r io.Reader, dir string, wanted func(name string) bool) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("guest: unpack: %w", err)
+	}
+	defer root.Close()
+	for t := tar.NewReader(r); ; {
+		h, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("guest: unpack: %w", err)
+		}
+		name := path.Clean(strings.TrimPrefix(h.Name, "./"))
+		if h.Typeflag == tar.TypeDir || !wanted(name) {
+			continue
+		}
+		if err := unpackEntry(root, name, h, t); err != nil {
+			return fmt.Errorf("guest: unpack %s: %w", name, err)
+		}
+	}
+}
+
+func unpackEntry(root *os.Root, name string, h *tar.Header, r io.Reader) error {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeReg:
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, h.FileInfo().Mode().Perm()|0o200)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, r)
+		return errors.Join(err, f.Close())
+	case tar.TypeSymlink:
+		err := root.Symlink(h.Linkname, name)
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	default:
+		return nil // devices and the like: no tree needs them
+	}
+}

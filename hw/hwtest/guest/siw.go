@@ -1,0 +1,94 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// The distribution's kernels have rxe but not siw, which is in their source.
+const siwSource = "drivers/infiniband/sw/siw"
+
+// buildSiw builds siw.ko in scratch and puts it into the directory into. It uses
+// the kernel's own headers and source, unpacked below scratch.
+func buildSiw(ctx context.Context, k kernel, scratch, into string) error {
+	headers := filepath.Join(scratch, "headers")
+	if err := unpackHeaders(ctx, k, scratch, headers); err != nil {
+		return err
+	}
+	if err := unpackSiw(ctx, k, scratch); err != nil {
+		return err
+	}
+	source := filepath.Join(scratch, "linux-source-"+k.series, siwSource)
+	_, err := makeTool.output(ctx, "", "-s", "-C", filepath.Join(headers, "usr/src/linux-headers-"+k.name),
+		"M="+source, "CC="+compiler.name, "CONFIG_RDMA_SIW=m", "modules")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return fmt.Errorf("guest: cache: %w", err)
+	}
+	return os.Rename(filepath.Join(source, "siw.ko"), filepath.Join(into, "siw.ko"))
+}
+
+// unpackHeaders unpacks what modules are built against. The packages are made to
+// be unpacked at the root; one line says so.
+func unpackHeaders(ctx context.Context, k kernel, scratch, headers string) error {
+	if err := os.Mkdir(headers, 0o755); err != nil {
+		return fmt.Errorf("guest: cache: %w", err)
+	}
+	base := strings.TrimSuffix(k.name, "-amd64")
+	for _, pkg := range []string{
+		"linux-headers-" + k.name, "linux-headers-" + base + "-common",
+		"linux-kbuild-" + k.series, "linux-compiler-gcc-12-x86",
+	} {
+		file, err := download(ctx, scratch, pkg, k.version)
+		if err != nil {
+			return err
+		}
+		if err := unpackPackage(ctx, file, headers, func(string) bool { return true }); err != nil {
+			return err
+		}
+	}
+	makefile := filepath.Join(headers, "usr/src/linux-headers-"+k.name, "Makefile")
+	text, err := os.ReadFile(makefile)
+	if err != nil {
+		return fmt.Errorf("guest: kernel headers: %w", err)
+	}
+	text = bytes.ReplaceAll(text, []byte("include /usr/src/"), []byte("include "+headers+"/usr/src/"))
+	return os.WriteFile(makefile, text, 0o644)
+}
+
+// unpackSiw unpacks siw's directory from the kernel's source package, which is a
+// package around one compressed archive.
+func unpackSiw(ctx context.Context, k kernel, scratch string) error {
+	file, err := download(ctx, scratch, "linux-source-"+k.series, k.version)
+	if err != nil {
+		return err
+	}
+	archive := "usr/src/linux-source-" + k.series + ".tar.xz"
+	if err := unpackPackage(ctx, file, scratch, func(name string) bool { return name == archive }); err != nil {
+		return err
+	}
+	prog, err := xz.path()
+	if err != nil {
+		return err
+	}
+	prefix := path.Join("linux-source-"+k.series, siwSource) + "/"
+	found := false
+	err = unpackFrom(exec.CommandContext(ctx, prog, "-dc", filepath.Join(scratch, archive)), scratch,
+		func(name string) bool {
+			wanted := strings.HasPrefix(name, prefix)
+			found = found || wanted
+			return wanted
+		})
+	if err == nil && !found {
+		err = fmt.Errorf("guest: the kernel's source has no %s", siwSource)
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// installHint ends each message about something that is missing.
+const installHint = "hw/hwtest/guest/install.sh installs all that the guest needs"
+
+// tool is a program of the host, and the package that has it.
+type tool struct{ name, pkg string }
+
+var (
+	qemu     = tool{"qemu-system-x86_64", "qemu-system-x86"}
+	busybox  = tool{"busybox", "busybox-static"}
+	modprobe = tool{"modprobe", "kmod"}
+	depmod   = tool{"depmod", "kmod"}
+	dpkgDeb  = tool{"dpkg-deb", "dpkg"}
+	aptGet   = tool{"apt-get", "apt"}
+	aptCache = tool{"apt-cache", "apt"}
+	xz       = tool{"xz", "xz-utils"}
+	makeTool = tool{"make", "make"}
+	compiler = tool{"gcc-12", "gcc-12"}
+	rdma     = tool{"rdma", "iproute2"}
+)
+
+// path finds the program, also where only root looks.
+func (t tool) path() (string, error) {
+	if p, err := exec.LookPath(t.name); err == nil {
+		return p, nil
+	}
+	for _, dir := range []string{"/usr/sbin/", "/sbin/"} {
+		if p, err := exec.LookPath(dir + t.name); err == nil {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("guest: %s is missing: install the package %s (%s)", t.name, t.pkg, installHint)
+}
+
+// find is path for several programs; all that are missing are in the error.
+func find(tools ...tool) (map[tool]string, error) {
+	paths := make(map[tool]string, len(tools))
+	var errs []error
+	for _, t := range tools {
+		p, err := t.path()
+		paths[t] = p
+		errs = append(errs, err)
+	}
+	return paths, errors.Join(errs...)
+}
+
+// output runs a program of the host and returns what it wrote. dir may be empty.
+func (t tool) output(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	p, err := t.path()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, p, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("guest: %s %s: %w: %s", t.name, strings.Join(args, " "), err,
+			strings.TrimSpace(complaint.String()))
+	}
+	return out, nil
+}
+
+// static reports an error unless the program runs without libraries.
+func static(path string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("guest: %w", err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("guest: %s needs libraries: install the package %s in its place (%s)",
+				path, busybox.pkg, installHint)
+		}
+	}
+	return nil
+}

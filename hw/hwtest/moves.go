@@ -1,0 +1,103 @@
+package hwtest
+
+import (
+	"time"
+
+	"godat/hw"
+)
+
+// hourLong is a wait that no case sees the end of.
+const hourLong = time.Hour
+
+// fill writes a pattern that differs for each seed and place.
+func fill(buf []byte, seed byte) {
+	x := uint32(seed)*2654435761 + 1
+	for i := range buf {
+		x = x*1664525 + 1013904223
+		buf[i] = byte(x >> 24)
+	}
+}
+
+func pattern(n int, seed byte) []byte {
+	buf := make([]byte, n)
+	fill(buf, seed)
+	return buf
+}
+
+// sendOf is a signaled send.
+func sendOf(sgl ...hw.SGE) hw.SendWR {
+	return hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled, SGL: sgl}
+}
+
+// writeTo is a signaled RDMA write into g at off.
+func writeTo(g *region, off int, sgl ...hw.SGE) hw.SendWR {
+	return hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: sgl, RKey: g.mr.RKey(), RemoteAddr: g.base + uint64(off)}
+}
+
+// readFrom is a signaled RDMA read from g at off.
+func readFrom(g *region, off int, sgl ...hw.SGE) hw.SendWR {
+	wr := writeTo(g, off, sgl...)
+	wr.Op = hw.OpRead
+	return wr
+}
+
+// message sends n bytes and checks what arrives.
+func (r *rig) message(from, to *end, n int, seed byte) {
+	r.tb.Helper()
+	src, dst := from.host.mem(max(n, 1), hw.LocalRead), to.host.mem(max(n, 1), hw.LocalWrite)
+	fill(src.buf, seed)
+	in := to.recv(dst.sge(0, n))
+	out := from.post(sendOf(src.sge(0, n)))
+	wc := to.received(in)
+	r.must.Equal(hw.StatusSuccess, wc.Status)
+	r.also.Equal(uint32(n), wc.Len)
+	r.also.Equal(hw.OpRecv, wc.Op)
+	r.also.Equal(hw.StatusSuccess, from.sent(out).Status)
+	r.also.Equal(src.buf[:n], dst.buf[:n])
+	r.must.NoError(src.free())
+	r.must.NoError(dst.free())
+}
+
+// has reports whether both devices have the operation. That what is missing is
+// refused is a case of its own; other cases may then have nothing to say.
+func (r *rig) has(op hw.Op) bool {
+	if r.a.attr.Ops.Has(op) && r.b.attr.Ops.Has(op) {
+		return true
+	}
+	r.tb.Logf("the device has no %v, and refuses it: see send/an operation missing from Attr.Ops is refused", op)
+	return false
+}
+
+// atTarget is the status of a send or write that the target refuses with want:
+// with EarlyCompletion it may have succeeded before.
+func (r *rig) atTarget(want hw.Status) []hw.Status {
+	if r.cfg.Gaps&EarlyCompletion != 0 {
+		return []hw.Status{want, hw.StatusSuccess}
+	}
+	return []hw.Status{want}
+}
+
+// broken checks that the connection broke on both sides.
+func (r *rig) broken(ends ...*end) {
+	r.tb.Helper()
+	for _, e := range ends {
+		r.also.Equal(hw.ReasonBroken, e.awaitDown(), e.name())
+	}
+}
+
+// within fails the test when f does not return in time.
+func (r *rig) within(what string, f func()) {
+	r.tb.Helper()
+	done := make(chan struct{})
+	go closeAfter(done, f)
+	select {
+	case <-done:
+	case <-time.After(r.cfg.Patience):
+		r.tb.Fatalf("%s did not return", what)
+	}
+}
+
+func closeAfter(done chan struct{}, f func()) {
+	defer close(done)
+	f()
+}

@@ -1,0 +1,62 @@
+package hwtest
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"godat/hw"
+)
+
+// pump is the poller of a polled device: the loop of hw.Polled's documentation,
+// on a locked thread, handing each completion to the queue pair in its id.
+type pump struct {
+	host *host
+	dev  hw.Polled
+	stop atomic.Bool
+	done chan struct{}
+	wcs  [16]hw.WC
+}
+
+// pumpSpins is how often an empty poll is repeated before the pump sleeps.
+const pumpSpins = 4
+
+func (p *pump) run() {
+	defer close(p.done)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for !p.stop.Load() {
+		for idle := 0; idle < pumpSpins; idle++ {
+			if p.poll() > 0 {
+				idle = 0
+			}
+		}
+		if err := p.dev.Arm(); err != nil {
+			p.host.violate("Arm: " + err.Error())
+			return
+		}
+		if p.poll() > 0 {
+			continue
+		}
+		if err := p.dev.Wait(); err != nil {
+			p.host.violate("Wait: " + err.Error())
+			return
+		}
+	}
+}
+
+// poll hands on one batch.
+func (p *pump) poll() int {
+	n := p.dev.Poll(p.wcs[:])
+	for _, wc := range p.wcs[:n] {
+		p.host.route(wc)
+	}
+	clear(p.wcs[:])
+	return n
+}
+
+// end stops the pump.
+func (p *pump) end() {
+	p.stop.Store(true)
+	p.dev.Wake()
+	<-p.done
+}

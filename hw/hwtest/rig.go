@@ -1,0 +1,367 @@
+package hwtest
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// rig is what a case runs on: two open devices that reach each other. When the
+// case ends, all that it made is taken down in order, and each queue pair's
+// books are closed.
+type rig struct {
+	tb   testing.TB
+	must *require.Assertions
+	also *assert.Assertions
+	cfg  Config
+	a, b *host
+
+	hosts []*host
+}
+
+func newRig(tb testing.TB, cfg Config) *rig {
+	r := &rig{tb: tb, must: require.New(tb), also: assert.New(tb), cfg: cfg}
+	tb.Cleanup(r.close)
+	r.a = r.open(0)
+	r.b = r.open(1)
+	return r
+}
+
+// open opens one of the two devices, with a pump if it is polled.
+func (r *rig) open(i int) *host {
+	h := r.openStill(i)
+	h.start()
+	return h
+}
+
+// openStill opens a device that nobody polls.
+func (r *rig) openStill(i int) *host {
+	r.tb.Helper()
+	h := &host{rig: r, name: fmt.Sprintf("%c%d", 'a'+rune(i), len(r.hosts))}
+	dev, err := r.cfg.Provider.Open(hw.OpenConfig{Device: r.cfg.Devices[i], Params: r.cfg.Params, Async: h.onAsync})
+	r.must.NoError(err)
+	h.dev, h.attr = dev, dev.Attr()
+	h.polled, _ = dev.(hw.Polled)
+	h.zone, err = dev.NewZone()
+	r.must.NoError(err)
+	r.hosts = append(r.hosts, h)
+	return h
+}
+
+// close takes everything down. After a failure it does what it can.
+func (r *rig) close() {
+	for _, h := range r.hosts {
+		h.endAll()
+	}
+	for _, h := range r.hosts {
+		h.close()
+	}
+}
+
+// host is one open device and what was made on it.
+type host struct {
+	rig    *rig
+	name   string
+	dev    hw.Device
+	attr   hw.Attr
+	polled hw.Polled // nil when completions go to sinks
+	pump   *pump
+	zone   hw.Zone
+	zones  []hw.Zone // more of them
+	cqs    []hw.CQ   // shared ones
+	closed bool
+
+	solicitedOnly bool          // for completion queues made from now on
+	waiter        chan struct{} // closed when the case's own Wait has returned
+
+	mu      sync.Mutex
+	ends    []*end
+	tags    []tag
+	asyncs  []hw.AsyncEvent
+	bad     []string
+	regions []*region
+	ears    []*ear
+	front   *ear // that of join
+	pools   []*pool
+	later   []func() // to be done when the queue pairs are closed, before the regions are freed
+}
+
+// tag says which queues of which end complete into a completion queue with
+// this tag.
+type tag struct {
+	end    int // anyEnd when several share it
+	queues [2]bool
+}
+
+const anyEnd = -1
+
+func (t tag) fits(end int, q direction) bool {
+	return t.end == anyEnd || t.end == end && t.queues[q]
+}
+
+// start starts the pump of a polled device.
+func (h *host) start() {
+	if h.polled != nil && h.pump == nil && !h.closed {
+		h.pump = &pump{host: h, dev: h.polled, done: make(chan struct{})}
+		go h.pump.run()
+	}
+}
+
+func (h *host) onAsync(ev hw.AsyncEvent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asyncs = append(h.asyncs, ev)
+}
+
+func (h *host) violate(bad string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bad = append(h.bad, bad)
+}
+
+// route hands a polled completion to its queue pair, by its id alone.
+func (h *host) route(wc hw.WC) {
+	h.mu.Lock()
+	i, queue := endOf(wc.ID), direction(wc.ID>>idQueueShift&1)
+	if pooled(wc.ID) {
+		i, queue = int(wc.QP), recvQueue
+	}
+	var e *end
+	switch {
+	case wc.ID&idTag == 0 || i >= len(h.ends):
+		h.bad = append(h.bad, fmt.Sprintf("polled id %#x is nobody's", wc.ID))
+	case int(wc.CQ) >= len(h.tags) || !h.tags[wc.CQ].fits(i, queue):
+		h.bad = append(h.bad, fmt.Sprintf("polled id %#x carries the tag %d, of another queue", wc.ID, wc.CQ))
+	default:
+		e = h.ends[i]
+	}
+	h.mu.Unlock()
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	e.completeLocked(queue, wc)
+	e.mu.Unlock()
+	e.cond.Broadcast()
+}
+
+// option changes a queue pair's configuration.
+type option func(*hw.QPConfig)
+
+func depth(send, recv int) option {
+	return func(c *hw.QPConfig) { c.SendDepth, c.RecvDepth = send, recv }
+}
+
+func reads(in, out int) option {
+	return func(c *hw.QPConfig) { c.ReadsIn, c.ReadsOut = in, out }
+}
+
+func notReady(d time.Duration) option { return func(c *hw.QPConfig) { c.NotReady = d } }
+
+func segments(n int) option {
+	return func(c *hw.QPConfig) { c.SendSegments, c.RecvSegments = n, n }
+}
+
+// defaultDepth is that of queue pairs which don't say.
+const defaultDepth = 32
+
+// newEnd makes a queue pair. On a polled device every second one completes both
+// queues into one completion queue.
+func (h *host) newEnd(opts ...option) *end {
+	h.rig.tb.Helper()
+	e := &end{host: h}
+	e.cond.L = &e.mu
+	e.cfg = hw.QPConfig{
+		Zone: h.zone, Facts: facts{e}, SendDepth: defaultDepth, RecvDepth: defaultDepth,
+		SendSegments: min(4, h.attr.MaxSendSegments), RecvSegments: min(4, h.attr.MaxRecvSegments),
+		ReadsIn: min(4, h.attr.MaxReadsIn), ReadsOut: min(4, h.attr.MaxReadsOut),
+	}
+	for _, o := range opts {
+		o(&e.cfg)
+	}
+	h.mu.Lock()
+	e.index = len(h.ends)
+	h.ends = append(h.ends, e)
+	h.mu.Unlock()
+	e.cfg.SendEnd, e.cfg.RecvEnd = e.id(sendQueue, idEnd), e.id(recvQueue, idEnd)
+	if h.polled == nil {
+		e.cfg.SendSink, e.cfg.RecvSink = &sink{end: e, queue: sendQueue}, &sink{end: e, queue: recvQueue}
+	} else if e.cfg.SendCQ != nil {
+		// shared; the case made it
+	} else if e.index%2 == 0 {
+		e.cfg.SendCQ = h.newCQ(e, e.cfg.SendDepth+1, tag{end: e.index, queues: [2]bool{sendQueue: true}})
+		e.cfg.RecvCQ = h.newCQ(e, e.cfg.RecvDepth+1, tag{end: e.index, queues: [2]bool{recvQueue: true}})
+	} else {
+		e.cfg.SendCQ = h.newCQ(e, e.cfg.SendDepth+e.cfg.RecvDepth+2, tag{end: e.index, queues: [2]bool{true, true}})
+		e.cfg.RecvCQ = e.cfg.SendCQ
+	}
+	e.begin()
+	qp, err := h.dev.NewQP(e.cfg)
+	h.rig.must.NoError(err)
+	e.qp = qp
+	return e
+}
+
+// newCQ makes a completion queue, which the end closes, or the host when there
+// is none.
+func (h *host) newCQ(e *end, depth int, t tag) hw.CQ {
+	h.rig.tb.Helper()
+	h.mu.Lock()
+	h.tags = append(h.tags, t)
+	n := uint32(len(h.tags) - 1)
+	h.mu.Unlock()
+	cq, err := h.polled.NewCQ(hw.CQConfig{Depth: depth, Tag: n, SolicitedOnly: h.solicitedOnly})
+	h.rig.must.NoError(err)
+	h.rig.also.GreaterOrEqual(cq.Depth(), depth, "a completion queue holds what was asked for")
+	if e != nil {
+		e.cqs = append(e.cqs, cq)
+	} else {
+		h.cqs = append(h.cqs, cq)
+	}
+	return cq
+}
+
+// region is registered Go memory, pinned.
+type region struct {
+	mr     hw.MR
+	buf    []byte
+	base   uint64
+	pin    runtime.Pinner
+	freed  bool
+	pinned bool
+}
+
+// mem registers n bytes in the host's zone.
+func (h *host) mem(n int, priv hw.Privileges) *region {
+	h.rig.tb.Helper()
+	return h.memIn(h.zone, make([]byte, n), priv)
+}
+
+// memIn registers buf.
+func (h *host) memIn(zone hw.Zone, buf []byte, priv hw.Privileges) *region {
+	h.rig.tb.Helper()
+	g := &region{buf: buf, base: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))), pinned: true}
+	g.pin.Pin(unsafe.SliceData(buf))
+	h.mu.Lock()
+	h.regions = append(h.regions, g)
+	h.mu.Unlock()
+	mr, err := h.dev.Register(zone, buf, priv)
+	if err != nil {
+		g.freed = true
+		h.rig.must.NoError(err)
+	}
+	g.mr = mr
+	return g
+}
+
+// free deregisters the memory; it stays pinned until the case ends.
+func (g *region) free() error {
+	g.freed = true
+	return g.mr.Deregister()
+}
+
+// sge is a local segment of the region.
+func (g *region) sge(off, n int) hw.SGE {
+	return hw.SGE{Addr: g.base + uint64(off), Len: uint32(n), LKey: g.mr.LKey()}
+}
+
+// all is the whole region as a segment.
+func (g *region) all() hw.SGE { return g.sge(0, len(g.buf)) }
+
+// ear is a listener that keeps what it is offered.
+type ear struct {
+	hw.Listener
+	host     *host
+	requests chan hw.Request
+	refuse   atomic.Bool
+	closed   bool
+}
+
+// earRoom is more requests than any case makes.
+const earRoom = 256
+
+// listen listens; qual 0 lets the provider choose.
+func (h *host) listen(cfg hw.ListenConfig) *ear {
+	h.rig.tb.Helper()
+	l := &ear{host: h, requests: make(chan hw.Request, earRoom)}
+	cfg.OnRequest = l.onRequest
+	var err error
+	l.Listener, err = h.dev.Listen(cfg)
+	h.rig.must.NoError(err)
+	h.ears = append(h.ears, l)
+	return l
+}
+
+func (l *ear) onRequest(r hw.Request) bool {
+	if l.refuse.Load() {
+		return false
+	}
+	l.requests <- r
+	return true
+}
+
+// next waits for a request.
+func (l *ear) next() hw.Request {
+	l.host.rig.tb.Helper()
+	select {
+	case r := <-l.requests:
+		return r
+	case <-time.After(l.host.rig.cfg.Patience):
+		l.host.rig.tb.Fatalf("%s: no connection request came", l.host.name)
+		return nil
+	}
+}
+
+func (l *ear) close() {
+	l.host.rig.tb.Helper()
+	l.closed = true
+	l.host.rig.must.NoError(l.Listener.Close())
+}
+
+// connect starts to connect e to l.
+func (e *end) connect(l *ear, private []byte) {
+	e.host.rig.tb.Helper()
+	e.host.rig.must.NoError(e.tryConnect(hw.ConnectConfig{Addr: l.host.attr.Address, Qual: l.Qual(), Private: private}))
+}
+
+func (e *end) tryConnect(cfg hw.ConnectConfig) error {
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	return e.qp.Connect(cfg)
+}
+
+// accept accepts a request with e.
+func (e *end) accept(r hw.Request, private []byte) error {
+	e.calls.Lock()
+	defer e.calls.Unlock()
+	return r.Accept(e.qp, private)
+}
+
+// join connects a to b and waits until both are up.
+func (r *rig) join(a, b *end) {
+	r.tb.Helper()
+	if b.host.front == nil {
+		b.host.front = b.host.listen(hw.ListenConfig{})
+	}
+	a.connect(b.host.front, nil)
+	r.must.NoError(b.accept(b.host.front.next(), nil))
+	a.awaitUp()
+	b.awaitUp()
+}
+
+// pair makes two connected queue pairs, one on each device.
+func (r *rig) pair(opts ...option) (a, b *end) {
+	r.tb.Helper()
+	a, b = r.a.newEnd(opts...), r.b.newEnd(opts...)
+	r.join(a, b)
+	return a, b
+}

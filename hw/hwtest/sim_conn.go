@@ -1,0 +1,307 @@
+package hwtest
+
+import (
+	"bytes"
+	"net"
+	"slices"
+	"time"
+
+	"godat/hw"
+)
+
+// simBacklog is a listener's backlog when it asks for none.
+const simBacklog = 64
+
+// simListener is a listener.
+type simListener struct {
+	dev     *SimDevice
+	service simService
+	cfg     hw.ListenConfig
+
+	// Guarded by dev.sim.mu.
+	pending int // requests on their way to OnRequest
+	closed  bool
+}
+
+// simRequest is a connection request, from Connect to its answer. All but what
+// Private and the addresses return is guarded by sim.mu.
+type simRequest struct {
+	// Immutable.
+	sim     *Sim
+	private []byte
+	local   simAddr
+	remote  simAddr
+	qual    uint64
+
+	from     *simQP // nil when the initiator is gone
+	listener *simListener
+	answered bool
+
+	refusal       hw.Reason // the answer: a refusal,
+	acceptor      *simQP    // or an acceptor
+	answerPrivate []byte
+}
+
+// Listen implements [hw.Device].
+func (d *SimDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
+	const op = "sim.Listen"
+	s := d.sim
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case d.closed:
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
+	case cfg.OnRequest == nil:
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "no OnRequest")
+	case cfg.Addr != "" && cfg.Addr != d.name:
+		return nil, hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%q is not this device", cfg.Addr)
+	}
+	if cfg.Backlog <= 0 {
+		cfg.Backlog = simBacklog
+	}
+	at := simService{addr: d.name, qual: cfg.Qual}
+	for at.qual == 0 || cfg.Qual == 0 && s.listeners[at] != nil {
+		s.lastQual++
+		at.qual = s.lastQual
+	}
+	if s.listeners[at] != nil {
+		return nil, hw.Errorf(op, hw.ConnQualInUse, hw.NoSubtype, "qualifier %d", at.qual)
+	}
+	l := &simListener{dev: d, service: at, cfg: cfg}
+	s.listeners[at] = l
+	d.children++
+	return l, nil
+}
+
+// Addr implements [hw.Listener].
+func (l *simListener) Addr() net.Addr { return simAddr(l.service.addr) }
+
+// Qual implements [hw.Listener].
+func (l *simListener) Qual() uint64 { return l.service.qual }
+
+// Close implements [hw.Listener].
+func (l *simListener) Close() error {
+	s := l.dev.sim
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.closed {
+		return hw.Errorf("sim.Listener.Close", hw.InvalidHandle, hw.HandlePSP, "closed twice")
+	}
+	l.closed = true
+	l.dev.children--
+	delete(s.listeners, l.service)
+	l.dev.arrivals = slices.DeleteFunc(l.dev.arrivals, func(r *simRequest) bool {
+		if r.listener != l {
+			return false
+		}
+		r.refuse(hw.ReasonRejected, nil)
+		return true
+	})
+	return nil
+}
+
+// Connect implements [hw.QP].
+func (q *simQP) Connect(cfg hw.ConnectConfig) error {
+	const op = "sim.Connect"
+	q.enter("Connect")
+	defer q.leave()
+	switch {
+	case q.state != simNew:
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v", q.state)
+	case len(cfg.Private) > simMaxPrivate:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg5, "%d bytes of private data, at most %d", len(cfg.Private), simMaxPrivate)
+	}
+	q.state = simConnecting
+	q.attempt = &simRequest{
+		sim: q.dev.sim, from: q, private: bytes.Clone(cfg.Private),
+		local: simAddr(cfg.Addr), remote: simAddr(q.dev.name), qual: cfg.Qual,
+	}
+	if cfg.Timeout > 0 {
+		q.dev.setDeadline(q, time.Now().Add(cfg.Timeout))
+	}
+	q.dev.schedule(q)
+	return nil
+}
+
+// connecting sends the request on its way, or acts on its answer.
+func (q *simQP) connecting() (more bool) {
+	r := q.attempt
+	switch {
+	case r.refusal != hw.ReasonNone:
+		q.refused(r.refusal, r.answerPrivate)
+	case r.acceptor != nil:
+		q.connected(r)
+	case r.listener != nil:
+		return false // the answer schedules
+	default:
+		r.dispatch()
+	}
+	return true
+}
+
+// dispatch finds the listener.
+func (r *simRequest) dispatch() {
+	s := r.sim
+	l := s.listeners[simService{addr: string(r.local), qual: r.qual}]
+	switch {
+	case s.names[string(r.local)] == 0:
+		r.refuse(hw.ReasonUnreachable, nil)
+	case l == nil || l.pending >= l.cfg.Backlog:
+		r.refuse(hw.ReasonRejected, nil)
+	default:
+		r.listener = l
+		l.pending++
+		l.dev.arrivals = append(l.dev.arrivals, r)
+		l.dev.wakeEngine()
+	}
+}
+
+// arrive hands a request to its listener.
+func (d *SimDevice) arrive() {
+	r := d.arrivals[0]
+	d.arrivals = d.arrivals[1:]
+	l := r.listener
+	l.pending--
+	if r.from == nil {
+		return
+	}
+	d.offered = append(d.offered, r)
+	d.sim.mu.Unlock()
+	taken := l.cfg.OnRequest(r)
+	d.sim.mu.Lock()
+	if !taken && !r.answered {
+		r.refuse(hw.ReasonRejected, nil)
+	}
+}
+
+// refuse answers no. The initiator's engine tells it.
+func (r *simRequest) refuse(why hw.Reason, private []byte) {
+	r.answer()
+	r.refusal, r.answerPrivate = why, private
+	if r.from != nil {
+		r.from.dev.schedule(r.from)
+	}
+}
+
+// answer makes the request dead to its holder.
+func (r *simRequest) answer() {
+	r.answered = true
+	if r.listener != nil {
+		d := r.listener.dev
+		d.offered = slices.DeleteFunc(d.offered, func(o *simRequest) bool { return o == r })
+	}
+}
+
+// withdraw ends the attempt from the initiator's side.
+func (r *simRequest) withdraw() {
+	r.from = nil
+	if r.acceptor != nil {
+		r.acceptor.dev.schedule(r.acceptor)
+	}
+}
+
+// refused ends the attempt with a fact.
+func (q *simQP) refused(why hw.Reason, private []byte) {
+	q.state = simRefused
+	q.dev.clearDeadline(q)
+	q.fact(simFact{kind: simWasRefused, why: why, private: private})
+}
+
+// connected makes the initiator's side up. The acceptor's follows when its own
+// engine comes to it: the peer's first messages may arrive before.
+func (q *simQP) connected(r *simRequest) {
+	p := r.acceptor
+	q.state, q.held, q.peer = simUp, true, p
+	q.dev.clearDeadline(q)
+	q.readsOut = min(q.cfg.ReadsOut, p.cfg.ReadsIn)
+	q.readsIn = min(q.cfg.ReadsIn, p.cfg.ReadsOut)
+	p.peer, p.confirmed = q, true
+	p.readsOut, p.readsIn = q.readsIn, q.readsOut
+	p.dev.schedule(p)
+	q.fact(simFact{kind: simEstablished, info: hw.ConnInfo{
+		Local: r.remote, Remote: r.local, ReadsIn: q.readsIn, ReadsOut: q.readsOut, Private: r.answerPrivate,
+	}})
+}
+
+// accepting makes the acceptor's side up, or finds that the initiator has gone.
+func (q *simQP) accepting() (more bool) {
+	r := q.request
+	switch {
+	case q.confirmed:
+		q.state = simUp
+		q.fact(simFact{kind: simEstablished, info: hw.ConnInfo{
+			Local: r.local, Remote: r.remote, ReadsIn: q.readsIn, ReadsOut: q.readsOut,
+		}})
+	case r.from == nil:
+		q.refused(hw.ReasonUnreachable, nil)
+	default:
+		return false
+	}
+	return true
+}
+
+// Private implements [hw.Request].
+func (r *simRequest) Private() (data []byte, truncated bool) { return r.private, false }
+
+// Local implements [hw.Request].
+func (r *simRequest) Local() net.Addr { return r.local }
+
+// Remote implements [hw.Request].
+func (r *simRequest) Remote() net.Addr { return r.remote }
+
+// Qual implements [hw.Request].
+func (r *simRequest) Qual() uint64 { return r.qual }
+
+// Accept implements [hw.Request].
+func (r *simRequest) Accept(qp hw.QP, private []byte) error {
+	const op = "sim.Accept"
+	q, _ := qp.(*simQP)
+	if q == nil || q.dev != r.listener.dev {
+		return r.spoil(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "not a queue pair of this device"))
+	}
+	q.enter("Accept")
+	defer q.leave()
+	switch {
+	case r.answered:
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "answered already")
+	case q.state != simNew:
+		r.refuse(hw.ReasonRejected, nil)
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v", q.state)
+	case len(private) > simMaxPrivate:
+		r.refuse(hw.ReasonRejected, nil)
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "%d bytes of private data, at most %d", len(private), simMaxPrivate)
+	}
+	q.state, q.request = simAccepting, r
+	r.answer()
+	r.acceptor, r.answerPrivate = q, bytes.Clone(private)
+	if r.from != nil {
+		r.from.dev.schedule(r.from)
+	}
+	q.dev.schedule(q)
+	return nil
+}
+
+// spoil makes the request dead and returns why.
+func (r *simRequest) spoil(err *hw.Error) error {
+	r.sim.mu.Lock()
+	defer r.sim.mu.Unlock()
+	if !r.answered {
+		r.refuse(hw.ReasonRejected, nil)
+	}
+	return err
+}
+
+// Reject implements [hw.Request].
+func (r *simRequest) Reject(private []byte) error {
+	const op = "sim.Reject"
+	if len(private) > simMaxPrivate {
+		return r.spoil(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, at most %d", len(private), simMaxPrivate))
+	}
+	r.sim.mu.Lock()
+	defer r.sim.mu.Unlock()
+	if r.answered {
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "answered already")
+	}
+	r.refuse(hw.ReasonPeerRejected, bytes.Clone(private))
+	return nil
+}

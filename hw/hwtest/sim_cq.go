@@ -1,0 +1,190 @@
+package hwtest
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"godat/hw"
+)
+
+// simQueues are a device's completion queues: what its poller sees.
+type simQueues struct {
+	ready   atomic.Int64 // completions in all queues; lets an empty poll be one load
+	polling atomic.Bool  // somebody is inside Poll, Arm or Wait
+
+	mu    sync.Mutex // taken inside sim.mu by the engine, alone by the poller
+	cqs   []*simCQ
+	turn  int // where the next poll begins
+	armed bool
+}
+
+// simCQ is a completion queue: a ring of exactly the depth asked for.
+type simCQ struct {
+	dev *SimDevice
+	cfg hw.CQConfig
+
+	// Guarded by dev.sim.mu.
+	users   int
+	overrun bool
+	closed  bool
+
+	// Guarded by dev.queues.mu.
+	ring       []simCQE
+	head, tail uint64
+}
+
+// simCQE is a completion in its queue, with the queue pair whose OpEnd it is.
+type simCQE struct {
+	wc  hw.WC
+	end *simQP
+}
+
+// NewCQ implements [hw.Polled].
+func (d *SimDevice) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
+	const op = "sim.NewCQ"
+	d.sim.mu.Lock()
+	defer d.sim.mu.Unlock()
+	switch {
+	case d.closed:
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
+	case cfg.Depth <= 0 || cfg.Depth > simMaxCQDepth:
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d", cfg.Depth)
+	}
+	c := &simCQ{dev: d, cfg: cfg, ring: make([]simCQE, cfg.Depth)}
+	d.queues.mu.Lock()
+	d.queues.cqs = append(d.queues.cqs, c)
+	d.queues.mu.Unlock()
+	d.children++
+	return c, nil
+}
+
+// Depth implements [hw.CQ].
+func (c *simCQ) Depth() int { return len(c.ring) }
+
+// Close implements [hw.CQ].
+func (c *simCQ) Close() error {
+	const op = "sim.CQ.Close"
+	d := c.dev
+	d.sim.mu.Lock()
+	defer d.sim.mu.Unlock()
+	switch {
+	case c.closed:
+		return hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "closed twice")
+	case c.users > 0:
+		return hw.Errorf(op, hw.InvalidState, hw.StateEVDInUse, "%d queues attached", c.users)
+	}
+	c.closed = true
+	d.children--
+	d.queues.mu.Lock()
+	defer d.queues.mu.Unlock()
+	d.queues.ready.Add(-int64(c.tail - c.head))
+	for i, o := range d.queues.cqs {
+		if o == c {
+			d.queues.cqs = append(d.queues.cqs[:i], d.queues.cqs[i+1:]...)
+			break
+		}
+	}
+	return nil
+}
+
+// push stores a completion, and wakes the poller if it armed the device. A full
+// queue loses it: its owner attached more than it holds. The engine calls it
+// with sim.mu held.
+func (c *simCQ) push(e simCQE, solicited bool) {
+	d := c.dev
+	if tap := d.sim.cfg.Tap; tap != nil {
+		tap(e.wc)
+	}
+	e.wc.CQ = c.cfg.Tag
+	d.queues.mu.Lock()
+	full := c.tail-c.head == uint64(len(c.ring))
+	wake := false
+	if !full {
+		c.ring[c.tail%uint64(len(c.ring))] = e
+		c.tail++
+		d.queues.ready.Add(1)
+		if d.queues.armed && (solicited || !c.cfg.SolicitedOnly) {
+			d.queues.armed, wake = false, true
+		}
+	}
+	d.queues.mu.Unlock()
+	if wake {
+		d.waiter.completed()
+	}
+	if full {
+		d.overruns++
+		if !c.overrun {
+			c.overrun = true
+			d.asyncs = append(d.asyncs, hw.AsyncEvent{Kind: hw.AsyncCQOverrun, CQ: c})
+		}
+	}
+}
+
+// Poll implements [hw.Polled]. Each queue gives its share of the room before any
+// gives more, and the next poll begins with the next queue.
+func (d *SimDevice) Poll(wcs []hw.WC) int {
+	if d.queues.ready.Load() == 0 || len(wcs) == 0 {
+		return 0
+	}
+	d.enterPoller("Poll")
+	defer d.queues.polling.Store(false)
+	d.queues.mu.Lock()
+	defer d.queues.mu.Unlock()
+	k := len(d.queues.cqs)
+	n := 0
+	for found := true; found && n < len(wcs); {
+		found = false
+		share := max(1, (len(wcs)-n)/max(k, 1))
+		for i := range k {
+			m := d.queues.cqs[(d.queues.turn+i)%k].take(wcs[n:min(len(wcs), n+share)])
+			n, found = n+m, found || m > 0
+		}
+	}
+	if k > 0 {
+		d.queues.turn = (d.queues.turn + 1) % k
+	}
+	d.queues.ready.Add(-int64(n))
+	return n
+}
+
+// take moves completions out of one queue, under dev.queues.mu.
+func (c *simCQ) take(wcs []hw.WC) (n int) {
+	for n < len(wcs) && c.head < c.tail {
+		e := &c.ring[c.head%uint64(len(c.ring))]
+		wcs[n] = e.wc
+		if e.end != nil {
+			e.end.endsPolled.Add(1)
+		}
+		*e = simCQE{}
+		c.head++
+		n++
+	}
+	return n
+}
+
+// Arm implements [hw.Polled].
+func (d *SimDevice) Arm() error {
+	d.enterPoller("Arm")
+	defer d.queues.polling.Store(false)
+	d.queues.mu.Lock()
+	d.queues.armed = true
+	d.queues.mu.Unlock()
+	return nil
+}
+
+// Wait implements [hw.Polled].
+func (d *SimDevice) Wait() error {
+	d.enterPoller("Wait")
+	defer d.queues.polling.Store(false)
+	return d.waiter.wait()
+}
+
+// Wake implements [hw.Polled].
+func (d *SimDevice) Wake() { d.waiter.wake() }
+
+// enterPoller notes a second poller beside the first.
+func (d *SimDevice) enterPoller(call string) {
+	if !d.queues.polling.CompareAndSwap(false, true) {
+		d.violate("%s while another poller is inside the device", call)
+	}
+}

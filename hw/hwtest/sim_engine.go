@@ -1,0 +1,174 @@
+package hwtest
+
+import (
+	"runtime"
+	"time"
+)
+
+// run is the engine's goroutine: steps while there is something to do, and
+// sleep. Close ends it.
+func (d *SimDevice) run() {
+	defer close(d.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		d.sim.mu.Lock()
+		worked := d.step()
+		stop := d.closed
+		next := d.nextDeadline()
+		d.sim.mu.Unlock()
+		switch {
+		case stop:
+			return
+		case worked:
+			runtime.Gosched()
+		case next.IsZero():
+			<-d.kick
+		default:
+			timer.Reset(time.Until(next))
+			select {
+			case <-d.kick:
+			case <-timer.C:
+			}
+		}
+	}
+}
+
+// Step makes one step of a device whose engine is manual, on the calling
+// goroutine, and reports whether there was anything to do.
+func (d *SimDevice) Step() bool {
+	d.stepping.Lock()
+	defer d.stepping.Unlock()
+	d.sim.mu.Lock()
+	defer d.sim.mu.Unlock()
+	return d.step()
+}
+
+// step does one piece of work. sim.mu is held on entry and exit, and let go
+// while memory is copied and while the owner is told something.
+func (d *SimDevice) step() bool {
+	d.steps++
+	d.expire()
+	switch {
+	case len(d.asyncs) > 0:
+		d.tellAsync()
+		return true
+	case len(d.arrivals) > 0:
+		d.arrive()
+		return true
+	}
+	q := d.pop()
+	if q == nil {
+		return false
+	}
+	if q.wait > 0 {
+		q.wait--
+		d.push(q)
+		return true
+	}
+	if q.work() {
+		d.schedule(q)
+	}
+	return true
+}
+
+// schedule puts a queue pair in the run queue, with a delay. Any engine, post or
+// control call does it, with sim.mu held.
+func (d *SimDevice) schedule(q *simQP) {
+	if q.queued {
+		return
+	}
+	q.wait = 0
+	if n := d.sim.cfg.MaxDelay; n > 0 {
+		q.wait = d.rng.IntN(n + 1)
+	}
+	d.push(q)
+	d.wakeEngine()
+}
+
+func (d *SimDevice) push(q *simQP) {
+	q.queued, q.nextRun = true, nil
+	if d.last == nil {
+		d.first = q
+	} else {
+		d.last.nextRun = q
+	}
+	d.last = q
+}
+
+func (d *SimDevice) pop() *simQP {
+	q := d.first
+	if q == nil {
+		return nil
+	}
+	if d.first = q.nextRun; d.first == nil {
+		d.last = nil
+	}
+	q.queued, q.nextRun = false, nil
+	return q
+}
+
+func (d *SimDevice) wakeEngine() {
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+// setDeadline makes the engine look at q at the given time.
+func (d *SimDevice) setDeadline(q *simQP, at time.Time) {
+	q.deadline = at
+	d.timed = append(d.timed, q)
+	d.wakeEngine()
+}
+
+func (d *SimDevice) clearDeadline(q *simQP) {
+	if q.deadline.IsZero() {
+		return
+	}
+	q.deadline = time.Time{}
+	for i, o := range d.timed {
+		if o == q {
+			d.timed = append(d.timed[:i], d.timed[i+1:]...)
+			break
+		}
+	}
+}
+
+func (d *SimDevice) nextDeadline() (next time.Time) {
+	for _, q := range d.timed {
+		if next.IsZero() || q.deadline.Before(next) {
+			next = q.deadline
+		}
+	}
+	return next
+}
+
+// expire runs what has a deadline that passed.
+func (d *SimDevice) expire() {
+	if len(d.timed) == 0 {
+		return
+	}
+	now := time.Now()
+	for i := 0; i < len(d.timed); {
+		q := d.timed[i]
+		if now.Before(q.deadline) {
+			i++
+			continue
+		}
+		d.clearDeadline(q)
+		q.late()
+	}
+}
+
+// tellAsync reports what belongs to no work request.
+func (d *SimDevice) tellAsync() {
+	ev := d.asyncs[0]
+	d.asyncs = d.asyncs[1:]
+	if d.async == nil {
+		return
+	}
+	d.sim.mu.Unlock()
+	d.async(ev)
+	d.sim.mu.Lock()
+}

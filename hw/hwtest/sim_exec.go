@@ -1,0 +1,355 @@
+package hwtest
+
+import (
+	"time"
+
+	"godat/hw"
+)
+
+// work does one piece of a queue pair's work and reports whether there may be
+// more. The queue pair's own engine calls it, with sim.mu held; it is let go
+// while memory is copied and facts are told.
+func (q *simQP) work() (more bool) {
+	if q.nfacts > 0 {
+		q.tell()
+		return true
+	}
+	switch q.state {
+	case simConnecting:
+		return q.connecting()
+	case simAccepting:
+		return q.accepting()
+	case simUp:
+		return q.transfer()
+	case simDown, simBroken:
+		return q.flush()
+	default: // nothing to do
+		return false
+	}
+}
+
+// transfer is the work of a connected queue pair.
+func (q *simQP) transfer() (more bool) {
+	switch {
+	case q.notice != hw.ReasonNone:
+		q.peer = nil
+		q.down(q.notice)
+		return true
+	case q.lost > 0:
+		return q.losing()
+	case q.held:
+		return false // tell schedules
+	}
+	q.pace()
+	read, begin := q.sq.reads > 0 && q.heard(), q.canBegin()
+	switch {
+	case q.state != simUp || q.notice != hw.ReasonNone || q.lost > 0:
+		return true // things changed during the pause
+	case read && (!begin || q.dev.rng.IntN(2) == 0):
+		q.response()
+	case begin:
+		q.begin()
+	case q.draining && q.sq.head == q.sq.tail:
+		if q.dev.rng.IntN(2) == 0 {
+			q.part(hw.ReasonPeer) // or only when Break says so
+		}
+		q.down(hw.ReasonDrained)
+	default:
+		return false
+	}
+	q.retire()
+	return true
+}
+
+// losing counts down to noticing that the peer is gone.
+func (q *simQP) losing() (more bool) {
+	if q.lost--; q.lost > 0 {
+		return true
+	}
+	if q.sq.head < q.sq.tail {
+		s := q.sq.at(q.sq.head)
+		s.finished, s.status = true, hw.StatusTransport
+		q.sq.next = max(q.sq.next, q.sq.head+1)
+		q.retire()
+	}
+	q.down(hw.ReasonBroken)
+	return true
+}
+
+// pace keeps work requests SimConfig.Every apart.
+func (q *simQP) pace() {
+	d := q.dev
+	if every := d.sim.cfg.Every; every > 0 && q.sq.next < q.sq.tail {
+		d.sim.mu.Unlock()
+		simPause(every)
+		d.sim.mu.Lock()
+	}
+}
+
+// canBegin reports whether the next request may begin, or go on: not before the
+// reads that a fence waits for, nor before a read got a credit.
+func (q *simQP) canBegin() bool {
+	if q.sq.failed || q.sq.next == q.sq.tail || !q.heard() {
+		return false
+	}
+	p, s := q.peer, q.sq.at(q.sq.next)
+	if s.begun {
+		return true
+	}
+	if s.wr.Flags&hw.WRFence != 0 && q.sq.reads > 0 {
+		return false
+	}
+	if s.wr.Op == hw.OpRead {
+		return q.sq.reads < q.readsOut || q.readsOut == 0
+	}
+	return s.wr.Op != hw.OpSend || p.rq.head < p.rq.tail || !q.waitsForReceive()
+}
+
+// heard reports whether what is sent now reaches the peer. When that changes,
+// the peer or the loss of it schedules.
+func (q *simQP) heard() bool { return q.peer != nil && q.peer.hears() }
+
+// hears reports whether the queue pair takes what its peer sends.
+func (q *simQP) hears() bool {
+	return q.state == simUp && !q.held && q.notice == hw.ReasonNone || q.answering()
+}
+
+// waitsForReceive starts the clock of a send that finds no receive; false when
+// it is not to wait. PostRecv of the peer, or the deadline, schedules.
+func (q *simQP) waitsForReceive() bool {
+	if q.dev.sim.cfg.NoNotReadyWait || q.cfg.NotReady == 0 {
+		return false
+	}
+	if q.deadline.IsZero() {
+		q.dev.setDeadline(q, time.Now().Add(q.cfg.NotReady))
+	}
+	return true
+}
+
+// late is the deadline of a queue pair: of its attempt to connect, or of a send
+// that waited for a receive.
+func (q *simQP) late() {
+	switch q.state {
+	case simConnecting:
+		q.attempt.withdraw()
+		q.refused(hw.ReasonTimeout, nil)
+	case simUp:
+		if p := q.peer; q.heard() && p.rq.head == p.rq.tail && q.sq.next < q.sq.tail {
+			q.finishNext(hw.StatusReceiverNotReady)
+			q.retire()
+		}
+		q.dev.schedule(q)
+	default: // the deadline came too late to matter
+	}
+}
+
+// begin executes the next request, or a chunk more of it.
+func (q *simQP) begin() {
+	s := q.sq.at(q.sq.next)
+	local := simSpan{dev: q.dev, zone: q.zone, need: hw.LocalRead, sgl: s.wr.SGL}
+	limit := uint64(simMaxMessage)
+	if s.wr.Op == hw.OpRead {
+		local.need = hw.LocalWrite
+	}
+	if s.wr.Op != hw.OpSend {
+		limit = simMaxRDMA
+	}
+	if !s.begun {
+		q.dev.clearDeadline(q)
+		switch {
+		case s.total > limit:
+			q.finishNext(hw.StatusLocalLength)
+			return
+		case !local.check(s.total):
+			q.finishNext(hw.StatusLocalProtection)
+			return
+		case s.wr.Op == hw.OpRead && q.readsOut == 0:
+			q.finishNext(hw.StatusLocalEP)
+			return
+		}
+	}
+	switch s.wr.Op {
+	case hw.OpSend:
+		q.send(s, local)
+	case hw.OpWrite:
+		q.write(s, local)
+	case hw.OpRead:
+		s.begun, s.reading, s.due = true, true, q.dev.delay()
+		q.sq.reads++
+		q.sq.next++
+	}
+}
+
+// delay is a number of steps.
+func (d *SimDevice) delay() int {
+	if n := d.sim.cfg.MaxDelay; n > 0 {
+		return d.rng.IntN(n + 1)
+	}
+	return 0
+}
+
+// finishNext ends the next request; retire reports it when its turn comes.
+func (q *simQP) finishNext(status hw.Status) {
+	s := q.sq.at(q.sq.next)
+	q.sq.next++
+	q.finish(s, status)
+}
+
+func (q *simQP) finish(s *simSlot, status hw.Status) {
+	s.finished, s.status = true, status
+	if status != hw.StatusSuccess {
+		q.sq.failed = true
+	}
+}
+
+// failAtTarget ends a request that the target refused. With EarlyCompletion it
+// had succeeded already, and only the connection tells.
+func (q *simQP) failAtTarget(s *simSlot, status hw.Status) {
+	if q.dev.sim.cfg.Gaps&EarlyCompletion == 0 || s.wr.Op == hw.OpRead {
+		q.finish(s, status)
+		return
+	}
+	q.finish(s, hw.StatusSuccess)
+	q.sq.failed = true
+	q.retire()
+	q.fail()
+}
+
+// send places a message into the peer's oldest receive.
+func (q *simQP) send(s *simSlot, local simSpan) {
+	p := q.peer
+	if p.rq.head == p.rq.tail {
+		q.sq.next++
+		q.failAtTarget(s, hw.StatusReceiverNotReady)
+		return
+	}
+	r := p.rq.at(p.rq.head)
+	far := simSpan{dev: p.dev, zone: p.zone, need: hw.LocalWrite, sgl: r.SGL}
+	if !s.begun {
+		s.begun = true
+		status := hw.StatusSuccess
+		if total(r.SGL) < s.total {
+			status = hw.StatusLocalLength
+		} else if !far.check(s.total) {
+			status = hw.StatusLocalProtection
+		}
+		if status != hw.StatusSuccess {
+			q.failReceive(s, p, status)
+			return
+		}
+	}
+	p.rq.copying = true
+	moved, farGone, gone := q.move(&far, &local, s.moved, s.total-s.moved)
+	p.rq.copying = false
+	if q.state != simUp || q.peer != p || !q.heard() {
+		p.dev.schedule(p) // its flush waited for the copy
+		return
+	}
+	s.moved += moved
+	switch {
+	case gone:
+		q.finishNext(hw.StatusLocalProtection)
+	case farGone:
+		q.failReceive(s, p, hw.StatusLocalProtection)
+	case s.moved == s.total:
+		p.completeReceive(hw.WC{Op: hw.OpRecv, Len: uint32(s.total), Flags: solicited(s.wr.Flags)})
+		q.finishNext(hw.StatusSuccess)
+	}
+}
+
+func solicited(f hw.WRFlags) hw.WCFlags {
+	if f&hw.WRSolicited != 0 {
+		return hw.WCSolicited
+	}
+	return 0
+}
+
+// failReceive ends a message that the peer's receive can't take: an error on
+// both sides.
+func (q *simQP) failReceive(s *simSlot, p *simQP, status hw.Status) {
+	p.completeReceive(hw.WC{Status: status})
+	q.sq.next++
+	q.failAtTarget(s, hw.StatusRemoteResponder)
+}
+
+// completeReceive completes the oldest receive.
+func (q *simQP) completeReceive(wc hw.WC) {
+	wc.ID = q.rq.at(q.rq.head).ID
+	*q.rq.at(q.rq.head) = hw.RecvWR{}
+	q.rq.head++
+	q.complete(recvQueue, wc, false)
+}
+
+// write places bytes into the peer's memory.
+func (q *simQP) write(s *simSlot, local simSpan) {
+	far := q.remote(s, hw.RemoteWrite)
+	if !s.begun {
+		s.begun = true
+		if !far.check(s.total) {
+			q.sq.next++
+			q.failAtTarget(s, hw.StatusRemoteAccess)
+			return
+		}
+	}
+	p := q.peer
+	moved, farGone, gone := q.move(&far, &local, s.moved, s.total-s.moved)
+	if q.state != simUp || q.peer != p || !q.heard() {
+		return
+	}
+	s.moved += moved
+	switch {
+	case gone:
+		q.finishNext(hw.StatusLocalProtection)
+	case farGone:
+		q.sq.next++
+		q.failAtTarget(s, hw.StatusRemoteAccess)
+	case s.moved == s.total:
+		q.finishNext(hw.StatusSuccess)
+	}
+}
+
+// remote is the range of the peer's memory that a request names.
+func (q *simQP) remote(s *simSlot, need hw.Privileges) simSpan {
+	return simSpan{
+		dev: q.peer.dev, zone: q.peer.zone, need: need, far: true,
+		remote: [1]hw.SGE{{Addr: s.wr.RemoteAddr, Len: uint32(s.total), LKey: s.wr.RKey}},
+	}
+}
+
+// response brings a chunk of the oldest outstanding read's data.
+func (q *simQP) response() {
+	i := q.sq.head
+	for !q.sq.at(i).reading || q.sq.at(i).finished {
+		i++
+	}
+	s := q.sq.at(i)
+	if s.due > 0 {
+		s.due--
+		return
+	}
+	p := q.peer
+	far := q.remote(s, hw.RemoteRead)
+	local := simSpan{dev: q.dev, zone: q.zone, need: hw.LocalWrite, sgl: s.wr.SGL}
+	if s.moved == 0 && !far.check(s.total) {
+		q.answered(s, hw.StatusRemoteAccess)
+		return
+	}
+	moved, gone, farGone := q.move(&local, &far, s.moved, s.total-s.moved)
+	if q.state != simUp || q.peer != p {
+		return
+	}
+	s.moved += moved
+	switch {
+	case farGone:
+		q.answered(s, hw.StatusRemoteAccess)
+	case gone:
+		q.answered(s, hw.StatusLocalProtection)
+	case s.moved == s.total:
+		q.answered(s, hw.StatusSuccess)
+	}
+}
+
+func (q *simQP) answered(s *simSlot, status hw.Status) {
+	q.sq.reads--
+	q.finish(s, status)
+}

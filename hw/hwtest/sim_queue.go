@@ -1,0 +1,200 @@
+package hwtest
+
+import "godat/hw"
+
+// simSlot is a send request in its queue.
+type simSlot struct {
+	wr       hw.SendWR // SGL is the owner's, read when its turn comes
+	total    uint64
+	moved    uint64
+	begun    bool
+	finished bool
+	reading  bool // an RDMA read whose response is on its way
+	due      int  // steps until that response
+	status   hw.Status
+}
+
+// simSendQueue is a ring of slots: [head, next) have begun, [next, tail) wait.
+// A slot is free again when its completion has been stored.
+type simSendQueue struct {
+	slots            []simSlot
+	head, next, tail uint64
+	reads            int  // outstanding
+	failed           bool // a slot failed: nothing begins behind it
+}
+
+func (s *simSendQueue) at(i uint64) *simSlot { return &s.slots[i%uint64(len(s.slots))] }
+
+// simRecvQueue is a ring of receives. copying says that the peer's engine is
+// placing bytes into the oldest at this moment, outside the lock.
+type simRecvQueue struct {
+	slots      []hw.RecvWR
+	head, tail uint64
+	copying    bool
+}
+
+func (r *simRecvQueue) at(i uint64) *hw.RecvWR { return &r.slots[i%uint64(len(r.slots))] }
+
+// refusePost says why the queue pair takes no posts; nil when it does.
+func (q *simQP) refusePost(op string, states ...simState) error {
+	for _, s := range states {
+		if q.state == s {
+			return nil
+		}
+	}
+	if q.state == simBroken {
+		q.dev.violateLocked("%s after Break", op)
+	}
+	return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v", q.state)
+}
+
+// PostSend implements [hw.QP].
+func (q *simQP) PostSend(wrs []hw.SendWR) (int, error) {
+	const op = "sim.PostSend"
+	q.enter("PostSend")
+	defer q.leave()
+	if !q.answering() {
+		if err := q.refusePost(op, simUp, simDown); err != nil {
+			return 0, err
+		}
+	}
+	defer q.dev.schedule(q)
+	for i := range wrs {
+		if err := q.admit(op, &wrs[i]); err != nil {
+			return i, err
+		}
+		*q.sq.at(q.sq.tail) = simSlot{wr: wrs[i], total: total(wrs[i].SGL)}
+		q.sq.tail++
+	}
+	return len(wrs), nil
+}
+
+// admit checks what can be checked when a request is posted.
+func (q *simQP) admit(op string, wr *hw.SendWR) error {
+	switch {
+	case q.draining:
+		q.dev.violateLocked("PostSend after Drain")
+		return hw.Errorf(op, hw.InvalidState, hw.StateEPDisconnectPending, "draining")
+	case !q.dev.sim.cfg.Ops.Has(wr.Op):
+		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "no %v", wr.Op)
+	case len(wr.SGL) > q.cfg.SendSegments:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d segments, at most %d", len(wr.SGL), q.cfg.SendSegments)
+	case q.sq.tail-q.sq.head == uint64(len(q.sq.slots)):
+		q.dev.violateLocked("more than %d sends outstanding", len(q.sq.slots))
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "%d sends are outstanding", len(q.sq.slots))
+	}
+	return nil
+}
+
+// PostRecv implements [hw.QP].
+func (q *simQP) PostRecv(wrs []hw.RecvWR) (int, error) {
+	const op = "sim.PostRecv"
+	q.enter("PostRecv")
+	defer q.leave()
+	if err := q.refusePost(op, simNew, simConnecting, simAccepting, simUp, simRefused, simDown); err != nil {
+		return 0, err
+	}
+	defer q.received()
+	for i := range wrs {
+		switch {
+		case len(wrs[i].SGL) > q.cfg.RecvSegments:
+			return i, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d segments, at most %d", len(wrs[i].SGL), q.cfg.RecvSegments)
+		case q.rq.tail-q.rq.head == uint64(len(q.rq.slots)):
+			q.dev.violateLocked("more than %d receives outstanding", len(q.rq.slots))
+			return i, hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "%d receives are outstanding", len(q.rq.slots))
+		}
+		*q.rq.at(q.rq.tail) = wrs[i]
+		q.rq.tail++
+	}
+	return len(wrs), nil
+}
+
+// received wakes whoever waits for receives: the peer's send, or the flush.
+func (q *simQP) received() {
+	if q.peer != nil {
+		q.peer.dev.schedule(q.peer)
+	}
+	if q.state == simDown {
+		q.dev.schedule(q)
+	}
+}
+
+// complete stores a completion. On failure only ID and Status mean anything,
+// so the rest is whatever was there.
+func (q *simQP) complete(dir direction, wc hw.WC, end bool) {
+	cq := q.sendCQ
+	if dir == recvQueue {
+		cq = q.recvCQ
+	}
+	if wc.Status != hw.StatusSuccess && !end {
+		wc.Len, wc.Imm = q.dev.rng.Uint32(), q.dev.rng.Uint32()
+		wc.Op, wc.Flags = hw.Op(q.dev.rng.UintN(256)), hw.WCFlags(q.dev.rng.UintN(256))
+	}
+	e := simCQE{wc: wc}
+	if end {
+		e.end = q
+	}
+	cq.push(e, wc.Status != hw.StatusSuccess || wc.Flags&hw.WCSolicited != 0)
+}
+
+// retire completes the finished slots at the head of the send queue, in order.
+// The first that failed ends the connection.
+func (q *simQP) retire() {
+	for q.sq.head < q.sq.next && q.sq.at(q.sq.head).finished {
+		s := q.sq.at(q.sq.head)
+		wr, status, n := &s.wr, s.status, s.total
+		q.sq.head++
+		if status != hw.StatusSuccess || wr.Flags&hw.WRSignaled != 0 {
+			q.complete(sendQueue, hw.WC{ID: wr.ID, Status: status, Op: wr.Op, Len: uint32(n)}, false)
+		}
+		failed := status != hw.StatusSuccess
+		*s = simSlot{}
+		if failed {
+			q.fail()
+			return
+		}
+	}
+}
+
+// flush completes one outstanding request with StatusFlushed, or ends a queue.
+// Which queue is next is the engine's choice. Facts have been told before: work
+// sees to that.
+func (q *simQP) flush() (more bool) {
+	sends := q.sq.head < q.sq.tail
+	recvs := q.rq.head < q.rq.tail
+	switch {
+	case sends && (!recvs || q.rq.copying || q.dev.rng.IntN(2) == 0):
+		id := q.sq.at(q.sq.head).wr.ID
+		*q.sq.at(q.sq.head) = simSlot{}
+		q.sq.head++
+		q.sq.next = max(q.sq.next, q.sq.head)
+		q.complete(sendQueue, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
+	case recvs && !q.rq.copying:
+		id := q.rq.at(q.rq.head).ID
+		*q.rq.at(q.rq.head) = hw.RecvWR{}
+		q.rq.head++
+		q.complete(recvQueue, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
+	case recvs || q.state != simBroken:
+		return false // whoever copies or breaks schedules again
+	case !q.ended[sendQueue] || !q.ended[recvQueue]:
+		q.end()
+	default:
+		return false
+	}
+	return true
+}
+
+// end ends one of the queues that has not.
+func (q *simQP) end() {
+	dir, id := sendQueue, q.cfg.SendEnd
+	if q.ended[sendQueue] || !q.ended[recvQueue] && q.dev.rng.IntN(2) == 0 {
+		dir, id = recvQueue, q.cfg.RecvEnd
+	}
+	q.ended[dir] = true
+	if dir == sendQueue {
+		q.sq.head, q.sq.next, q.sq.tail, q.sq.reads, q.sq.failed = 0, 0, 0, 0, false
+	} else {
+		q.rq.head, q.rq.tail = 0, 0
+	}
+	q.complete(dir, hw.WC{ID: id, Status: hw.StatusFlushed, Op: hw.OpEnd}, true)
+}

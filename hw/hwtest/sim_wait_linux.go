@@ -1,0 +1,76 @@
+package hwtest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// simWaiter is what a poller sleeps on: one descriptor that the device makes
+// readable, as a completion channel is, and one for Wake. Its wait blocks the
+// thread in poll(2), as a real device's poller does.
+type simWaiter struct {
+	done, woken atomic.Int32 // -1 when closed
+}
+
+func newSimWaiter() (*simWaiter, error) {
+	done, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	woken, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		_ = unix.Close(done)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	w := &simWaiter{}
+	w.done.Store(int32(done))
+	w.woken.Store(int32(woken))
+	return w, nil
+}
+
+func (w *simWaiter) completed() { signal(w.done.Load()) }
+func (w *simWaiter) wake()      { signal(w.woken.Load()) }
+
+func (w *simWaiter) wait() error {
+	fds := []unix.PollFd{{Fd: w.done.Load(), Events: unix.POLLIN}, {Fd: w.woken.Load(), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); err == nil {
+			break
+		} else if !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("poll: %w", err)
+		}
+	}
+	var count [8]byte
+	for _, fd := range fds {
+		if fd.Revents&unix.POLLIN != 0 {
+			_, _ = unix.Read(int(fd.Fd), count[:]) // takes the whole count at once
+		}
+	}
+	return nil
+}
+
+func (w *simWaiter) close() {
+	_ = unix.Close(int(w.done.Swap(-1)))
+	_ = unix.Close(int(w.woken.Swap(-1)))
+}
+
+// signal adds one to an eventfd. It would only fail on a full counter, which is
+// readable anyway.
+func signal(fd int32) {
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
+	_, _ = unix.Write(int(fd), one[:])
+}
+
+// simPause sleeps for d to within the timer slack. The runtime's timers are
+// only good to a millisecond when the program is idle.
+func simPause(d time.Duration) {
+	ts := unix.NsecToTimespec(d.Nanoseconds())
+	for errors.Is(unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, &ts), unix.EINTR) {
+	}
+}

@@ -1,0 +1,76 @@
+package hwtest
+
+import "godat/hw"
+
+// endAll ends and closes the queue pairs of a host and checks their books.
+func (h *host) endAll() {
+	r := h.rig
+	h.stopWaiting()
+	h.start() // in case nobody polled it so far
+	for _, e := range h.ends {
+		if e.qp == nil {
+			continue
+		}
+		e.mu.Lock()
+		closed, broken := e.closed, e.broken
+		e.mu.Unlock()
+		if !closed {
+			if !broken {
+				e.breakNow(false)
+			}
+			if !e.wait(e.overLocked) {
+				r.tb.Errorf("%s: its queues did not end\n%s", e.name(), e.dump())
+			}
+			r.also.NoError(e.qp.Close(), e.name())
+			for _, cq := range e.cqs {
+				r.also.NoError(cq.Close())
+			}
+		}
+		e.mu.Lock()
+		r.also.Empty(e.bad, "%s broke the contract", e.name())
+		e.mu.Unlock()
+	}
+}
+
+// close closes everything but queue pairs, and the device.
+func (h *host) close() {
+	if h.closed {
+		return
+	}
+	h.closed = true
+	r := h.rig
+	for _, f := range h.later {
+		f()
+	}
+	for _, cq := range h.cqs {
+		r.also.NoError(cq.Close())
+	}
+	for _, l := range h.ears {
+		if !l.closed {
+			r.also.NoError(l.Listener.Close())
+		}
+	}
+	for _, g := range h.regions {
+		if !g.freed {
+			r.also.NoError(g.mr.Deregister())
+		}
+		if g.pinned {
+			g.pin.Unpin()
+		}
+	}
+	for _, z := range append(h.zones, h.zone) {
+		if z != nil {
+			r.also.NoError(z.Close())
+		}
+	}
+	if h.pump != nil {
+		h.pump.end()
+	}
+	r.also.NoError(h.dev.Close(), "%s: everything is closed", h.name)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.also.Empty(h.bad, "%s broke the contract", h.name)
+	for _, ev := range h.asyncs {
+		r.also.NotEqual(hw.AsyncCQOverrun, ev.Kind, "%s: a completion queue overran", h.name)
+	}
+}

@@ -1,0 +1,341 @@
+package hwtest
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// recorder stands in for a *testing.T, so that a case can fail without the test
+// failing that looks on.
+type recorder struct {
+	testing.TB
+	mu       sync.Mutex
+	said     []string
+	cleanups []func()
+}
+
+func (c *recorder) Helper()      {}
+func (c *recorder) Log(...any)   {}
+func (c *recorder) Name() string { return "recorded" }
+
+func (c *recorder) Logf(string, ...any) {}
+
+func (c *recorder) Cleanup(f func()) { c.cleanups = append(c.cleanups, f) }
+
+func (c *recorder) Errorf(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said = append(c.said, fmt.Sprintf(format, args...))
+}
+
+func (c *recorder) Error(args ...any) { c.Errorf("%s", fmt.Sprint(args...)) }
+func (c *recorder) FailNow()          { c.Errorf("stopped"); runtime.Goexit() }
+
+func (c *recorder) Fatalf(format string, args ...any) {
+	c.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (c *recorder) Fatal(args ...any) { c.Fatalf("%s", fmt.Sprint(args...)) }
+
+// failures runs one case and returns what it complained of.
+func failures(t *testing.T, name string, cfg Config) []string {
+	t.Helper()
+	group, name, _ := strings.Cut(name, "/")
+	all := contract()
+	g := slices.IndexFunc(all, func(g contractGroup) bool { return g.name == group })
+	require.GreaterOrEqual(t, g, 0, "no group %q", group)
+	i := slices.IndexFunc(all[g].cases, func(c contractCase) bool { return strings.HasPrefix(c.name, name) })
+	require.GreaterOrEqual(t, i, 0, "no case %q", name)
+	rec := &recorder{TB: t}
+	cfg.Devices = [2]string{"one", "two"}
+	done := make(chan struct{})
+	go closeAfter(done, func() { all[g].cases[i].run(newRig(rec, cfg.withDefaults())) })
+	<-done
+	for _, f := range slices.Backward(rec.cleanups) {
+		done := make(chan struct{})
+		go closeAfter(done, f)
+		<-done
+	}
+	return rec.said
+}
+
+// teethPatience is enough for what does happen.
+const teethPatience = 150 * time.Millisecond
+
+func TestTheSuiteSeesCompletionsLostDoubledAndSwapped(t *testing.T) {
+	const name = "send/messages arrive in the order posted"
+	for _, in := range inners {
+		require.Empty(t, failures(t, name, Config{Provider: in.make()}), "without a fault")
+		for _, nth := range []int{1, 10} {
+			for k, want := range map[FaultKind]string{
+				DropCompletion: "waited in vain", DoubleCompletion: "doubled", SwapCompletions: "swapped",
+			} {
+				var on Faults
+				on[k].Nth = nth
+				f := NewFault(in.make(), FaultConfig{On: on})
+				said := failures(t, name, Config{Provider: f, Patience: teethPatience})
+				assert.Contains(t, strings.Join(said, "\n"), want, "%v of completion %d over %s", k, nth, in.name)
+				assert.Equal(t, 1, f.Fired(k))
+			}
+		}
+	}
+}
+
+func TestTheSuiteSeesAQueueThatEndsEarly(t *testing.T) {
+	const name = "end/flushes come in order"
+	for _, in := range inners {
+		require.Empty(t, failures(t, name, Config{Provider: in.make()}), "without a fault")
+		f := NewFault(in.make(), FaultConfig{On: Faults{EndEarly: {Nth: 1}}})
+		said := failures(t, name, Config{Provider: f, Patience: teethPatience})
+		assert.NotEmpty(t, said, "over %s", in.name)
+	}
+}
+
+func TestTheSuiteSeesGapsThatAreNotAsDeclared(t *testing.T) {
+	for gap, name := range map[Gap]string{
+		EarlyCompletion: "gap/EarlyCompletion", ImpliedLocalRead: "gap/ImpliedLocalRead", ImpliedLocalWrite: "gap/ImpliedLocalWrite",
+	} {
+		with, without := NewSim(SimConfig{Gaps: gap}), NewSim(SimConfig{})
+		assert.Empty(t, failures(t, name, Config{Provider: with, Gaps: gap}), "%v", gap)
+		assert.NotEmpty(t, failures(t, name, Config{Provider: with, Patience: teethPatience}), "%v is not declared", gap)
+		assert.NotEmpty(t, failures(t, name, Config{Provider: without, Gaps: gap, Patience: teethPatience}), "%v is not there", gap)
+	}
+}
+
+// bend is one thing that a device does wrong. A nil function is as it should be.
+type bend struct {
+	register func(mem []byte, priv hw.Privileges) ([]byte, hw.Privileges)
+	config   func(cfg *hw.QPConfig)
+	facts    func(hw.Facts) hw.Facts
+	complete func(wcs []hw.WC)
+	send     func(wr *hw.SendWR)
+	connect  func(cfg *hw.ConnectConfig)
+	accept   func(private []byte) []byte
+	breaking func(orderly bool) bool
+	drain    func(qp hw.QP)
+	attr     func(*hw.Attr)
+	refuse   func(err error) error
+}
+
+func TestTheSuiteSeesADeviceThat(t *testing.T) {
+	for name, c := range map[string]struct {
+		bend  bend
+		cases []string
+	}{
+		"checks no local privilege": {bend{register: func(m []byte, p hw.Privileges) ([]byte, hw.Privileges) {
+			return m, p | hw.LocalRead
+		}}, []string{"memory/each operation needs its privilege on the local side", "gap/ImpliedLocalRead"}},
+		"checks no remote privilege": {bend{register: func(m []byte, p hw.Privileges) ([]byte, hw.Privileges) {
+			return m, p | hw.RemoteWrite | hw.RemoteRead
+		}}, []string{"memory/each operation needs its privilege on the remote side", "memory/a region has a remote key"}},
+		"registers a byte too much": {bend{register: func(m []byte, p hw.Privileges) ([]byte, hw.Privileges) {
+			return m[:min(len(m)+1, cap(m))], p
+		}}, []string{"memory/local segments stay within", "memory/remote ranges stay within"}},
+		"waits for no receive": {
+			bend{config: func(cfg *hw.QPConfig) { cfg.NotReady = 0 }},
+			[]string{"failure/a send waits for a receive", "end/Drain waits"},
+		},
+		"waits for a receive for ever": {
+			bend{config: func(cfg *hw.QPConfig) { cfg.NotReady = hourLong }},
+			[]string{"failure/a send that waited in vain", "failure/a send that finds no receive"},
+		},
+		"tells Down twice":        {bend{facts: func(f hw.Facts) hw.Facts { return twice{f} }}, []string{"end/an orderly Break"}},
+		"tells Established twice": {bend{facts: func(f hw.Facts) hw.Facts { return twice{f} }}, []string{"send/a device connects to itself"}},
+		"never tells of the end":  {bend{facts: func(f hw.Facts) hw.Facts { return deaf{f} }}, []string{"end/a Break that is not orderly"}},
+		"loses the solicited flag": {
+			bend{send: func(wr *hw.SendWR) { wr.Flags &^= hw.WRSolicited }},
+			[]string{"send/a solicited send", "polled/a queue for solicited"},
+		},
+		"signals everything": {bend{send: func(wr *hw.SendWR) { wr.Flags |= hw.WRSignaled }}, []string{"send/a request that is not signaled and succeeds"}},
+		"signals nothing":    {bend{send: func(wr *hw.SendWR) { wr.Flags &^= hw.WRSignaled }}, []string{"send/a message of any size"}},
+		"takes any operation": {
+			bend{refuse: func(error) error { return nil }},
+			[]string{"send/an operation missing", "send/a refused request ends the batch"},
+		},
+		"reports every failure as a success": {bend{complete: func(wcs []hw.WC) {
+			for i := range wcs {
+				wcs[i].Status = hw.StatusSuccess
+			}
+		}}, []string{"failure/after a failure everything later", "end/flushes come in order", "memory/local segments are of"}},
+		"reports the wrong failure": {bend{complete: func(wcs []hw.WC) {
+			for i := range wcs {
+				if wcs[i].Status != hw.StatusSuccess && wcs[i].Status != hw.StatusFlushed {
+					wcs[i].Status = hw.StatusLocalEP
+				}
+			}
+		}}, []string{"failure/a message too long", "memory/a made-up key", "deregister/a posted receive"}},
+		"counts a byte too much": {bend{complete: func(wcs []hw.WC) {
+			for i := range wcs {
+				wcs[i].Len++
+			}
+		}}, []string{"send/a message of any size", "rdma/a read of any size"}},
+		"mixes up its queues": {bend{complete: func(wcs []hw.WC) {
+			for i := range wcs {
+				wcs[i].CQ ^= 1
+			}
+		}}, []string{"send/messages arrive in the order"}},
+		"truncates ids": {bend{complete: func(wcs []hw.WC) {
+			for i := range wcs {
+				wcs[i].ID &= 1<<62 - 1
+			}
+		}}, []string{"send/messages arrive in the order"}},
+		"turns every Break orderly":      {bend{breaking: func(bool) bool { return true }}, []string{"end/a Break that is not orderly"}},
+		"turns no Break orderly":         {bend{breaking: func(bool) bool { return false }}, []string{"end/an orderly Break"}},
+		"drains by breaking the promise": {bend{drain: func(hw.QP) {}}, []string{"end/Drain with nothing outstanding"}},
+		"cuts private data off": {bend{connect: func(cfg *hw.ConnectConfig) {
+			cfg.Private = cfg.Private[:min(len(cfg.Private), 100)]
+		}}, []string{"connect/private data of every size"}},
+		"loses the accept's private data": {bend{accept: func([]byte) []byte { return nil }}, []string{"connect/private data of every size"}},
+		"takes private data of any size": {
+			bend{attr: func(a *hw.Attr) { a.MaxPrivate-- }},
+			[]string{"connect/more private data"},
+		},
+		"has attributes that change": {bend{attr: func(a *hw.Attr) { a.Hardware[0] = int(time.Now().UnixNano()) }}, []string{"device/the attributes never change"}},
+		"claims what it has not":     {bend{attr: func(a *hw.Attr) { a.Ops |= hw.Ops(hw.OpBind); a.MaxWindows = 1 }}, []string{"device/the attributes never change"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, one := range c.cases {
+				require.Empty(t, failures(t, one, Config{Provider: NewSim(SimConfig{Seed: 1})}), "%s: the straight device", one)
+				said := failures(t, one, Config{Provider: &bentProvider{NewSim(SimConfig{Seed: 1}), c.bend}, Patience: teethPatience})
+				assert.NotEmpty(t, said, "%s: the bent device", one)
+			}
+		})
+	}
+}
+
+// bentProvider opens simulated devices that do one thing wrong.
+type bentProvider struct {
+	*Sim
+	bend bend
+}
+
+func (p *bentProvider) Open(cfg hw.OpenConfig) (hw.Device, error) {
+	dev, err := p.Sim.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &bentDevice{dev.(*SimDevice), p.bend}, nil
+}
+
+type bentDevice struct {
+	*SimDevice
+	bend bend
+}
+
+func (d *bentDevice) Attr() hw.Attr {
+	a := d.SimDevice.Attr()
+	if d.bend.attr != nil {
+		d.bend.attr(&a)
+	}
+	return a
+}
+
+func (d *bentDevice) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
+	if d.bend.register != nil {
+		mem, priv = d.bend.register(mem, priv)
+	}
+	return d.SimDevice.Register(z, mem, priv)
+}
+
+func (d *bentDevice) Poll(wcs []hw.WC) int {
+	n := d.SimDevice.Poll(wcs)
+	if d.bend.complete != nil {
+		d.bend.complete(wcs[:n])
+	}
+	return n
+}
+
+func (d *bentDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
+	take := cfg.OnRequest
+	cfg.OnRequest = func(r hw.Request) bool { return take(&bentRequest{r, d.bend}) }
+	return d.SimDevice.Listen(cfg)
+}
+
+func (d *bentDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
+	if d.bend.config != nil {
+		d.bend.config(&cfg)
+	}
+	if d.bend.facts != nil {
+		cfg.Facts = d.bend.facts(cfg.Facts)
+	}
+	qp, err := d.SimDevice.NewQP(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &bentQP{qp, d.bend}, nil
+}
+
+type bentRequest struct {
+	hw.Request
+	bend bend
+}
+
+func (r *bentRequest) Accept(qp hw.QP, private []byte) error {
+	if r.bend.accept != nil {
+		private = r.bend.accept(private)
+	}
+	return r.Request.Accept(qp.(*bentQP).QP, private)
+}
+
+type bentQP struct {
+	hw.QP
+	bend bend
+}
+
+func (q *bentQP) PostSend(wrs []hw.SendWR) (int, error) {
+	own := slices.Clone(wrs)
+	for i := range own {
+		if q.bend.send != nil {
+			q.bend.send(&own[i])
+		}
+	}
+	n, err := q.QP.PostSend(own)
+	if err != nil && q.bend.refuse != nil {
+		return len(wrs), q.bend.refuse(err)
+	}
+	return n, err
+}
+
+func (q *bentQP) Connect(cfg hw.ConnectConfig) error {
+	if q.bend.connect != nil {
+		q.bend.connect(&cfg)
+	}
+	return q.QP.Connect(cfg)
+}
+
+func (q *bentQP) Break(orderly bool) {
+	if q.bend.breaking != nil {
+		orderly = q.bend.breaking(orderly)
+	}
+	q.QP.Break(orderly)
+}
+
+func (q *bentQP) Drain() {
+	if q.bend.drain != nil {
+		q.bend.drain(q.QP)
+		return
+	}
+	q.QP.Drain()
+}
+
+// twice tells everything twice.
+type twice struct{ hw.Facts }
+
+func (f twice) Established(i hw.ConnInfo) { f.Facts.Established(i); f.Facts.Established(i) }
+func (f twice) Down(why hw.Reason)        { f.Facts.Down(why); f.Facts.Down(why) }
+
+// deaf never tells of the end.
+type deaf struct{ hw.Facts }
+
+func (deaf) Down(hw.Reason) {}

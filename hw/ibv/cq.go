@@ -1,0 +1,128 @@
+//go:build linux && cgo
+
+package ibv
+
+// #cgo noescape gd_poll
+// #cgo nocallback gd_poll
+// #include "shim.h"
+import "C"
+
+import (
+	"syscall"
+	"unsafe"
+
+	"godat/hw"
+)
+
+// ownCompletions is how many completions of the provider's own a queue has room
+// for beside those of each queue pair.
+const ownCompletions = 16
+
+// completionQueue implements [hw.CQ].
+type completionQueue struct {
+	dev   *device
+	key   uint64
+	depth int
+	c     *C.struct_gd_cq
+	users
+}
+
+// NewCQ implements [hw.Polled].
+func (d *device) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
+	const op = "ibv.NewCQ"
+	if cfg.Depth <= 0 || cfg.Depth > d.attr.MaxCQDepth {
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, at most %d", cfg.Depth, d.attr.MaxCQDepth)
+	}
+	if err := d.adopt(op); err != nil {
+		return nil, err
+	}
+	q := &completionQueue{dev: d, depth: cfg.Depth}
+	d.mu.Lock()
+	q.key = d.key()
+	d.cqs[q.key] = q
+	d.mu.Unlock()
+	solicited := C.int(0)
+	if cfg.SolicitedOnly {
+		solicited = 1
+	}
+	// Each queue pair needs two places for its ends, which take none, and may use
+	// three for the provider's own requests: a half more is enough.
+	size := cfg.Depth + (cfg.Depth+1)/2 + ownCompletions
+	c, errno := C.gd_new_cq(d.c, C.int(size), C.uint64_t(q.key), C.uint32_t(cfg.Tag), solicited)
+	if c == nil {
+		q.drop()
+		return nil, resourceError(op, hw.ResourceTEVD, errno)
+	}
+	q.c = c
+	return q, nil
+}
+
+func (q *completionQueue) drop() {
+	q.dev.mu.Lock()
+	delete(q.dev.cqs, q.key)
+	q.dev.children--
+	q.dev.mu.Unlock()
+}
+
+// Depth implements [hw.CQ].
+func (q *completionQueue) Depth() int { return q.depth }
+
+// Close implements [hw.CQ].
+func (q *completionQueue) Close() error {
+	const op = "ibv.CQ.Close"
+	switch n, closed := q.end(); {
+	case closed:
+		return hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "closed twice")
+	case n > 0:
+		return hw.Errorf(op, hw.InvalidState, hw.StateEVDInUse, "%d queues attached", n)
+	}
+	errno := C.gd_close_cq(q.c)
+	q.drop()
+	if errno != 0 {
+		return internalError(op, syscall.Errno(errno))
+	}
+	return nil
+}
+
+// useCQ counts a queue in.
+func (d *device) useCQ(op string, cq hw.CQ) (*completionQueue, error) {
+	own, _ := cq.(*completionQueue)
+	if own == nil || own.dev != d {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "not a completion queue of this device")
+	}
+	if !own.use() {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.NoSubtype, "the completion queue is closed")
+	}
+	return own, nil
+}
+
+// Poll implements [hw.Polled].
+func (d *device) Poll(wcs []hw.WC) int {
+	if len(wcs) == 0 {
+		return 0
+	}
+	n := int(C.gd_poll(d.c, C.int(min(len(wcs), 1<<20))))
+	if n > 0 {
+		copy(wcs, unsafe.Slice((*hw.WC)(unsafe.Pointer(C.gd_out(d.c))), n))
+	}
+	return n
+}
+
+// Arm implements [hw.Polled].
+func (d *device) Arm() error {
+	if errno := C.gd_arm(d.c); errno != 0 {
+		return internalError("ibv.Arm", syscall.Errno(errno))
+	}
+	return nil
+}
+
+// Wait implements [hw.Polled].
+func (d *device) Wait() error {
+	if errno := C.gd_wait(d.c); errno != 0 {
+		return internalError("ibv.Wait", syscall.Errno(errno))
+	}
+	return nil
+}
+
+// Wake implements [hw.Polled].
+func (d *device) Wake() { C.gd_wake(d.c) }

@@ -1,0 +1,250 @@
+//go:build linux && cgo
+
+package ibv
+
+// #cgo CFLAGS: -O2
+// #cgo LDFLAGS: -ldl
+// #include <stdlib.h>
+// #include "shim.h"
+import "C"
+
+import (
+	"net/netip"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"godat/hw"
+)
+
+// device is an opened device of the verbs library. Beside the contract's methods
+// it has a goroutine that takes events, watch.
+type device struct {
+	// Immutable after open.
+	c         *C.struct_gd_device
+	params    params
+	name      string
+	attr      hw.Attr
+	addresses []netip.Addr // its own; the first is the default
+	transport transport
+	siw       bool       // soft-iWARP
+	access    C.uint32_t // what its queue pairs let peers do
+	async     func(hw.AsyncEvent)
+	fds       C.struct_gd_fds
+	done      chan struct{} // closed when watch has ended
+
+	dials sync.WaitGroup // goroutines that connect
+
+	mu       sync.Mutex
+	lastKey  uint64
+	qps      map[uint64]*queuePair
+	cqs      map[uint64]*completionQueue
+	srqs     map[uint64]*sharedQueue
+	conns    map[uint64]*conn
+	ears     map[uint64]*listener
+	errands  []func() // for watch to run
+	alarms   [alarmKinds][]alarm
+	children int
+	fatal    bool // Async heard of the device's end
+	closed   bool
+}
+
+// The kinds of device, by their rare powers.
+type (
+	plainDevice  struct{ *device }
+	sharedDevice struct {
+		*device
+		sharing
+	}
+	bindingDevice struct {
+		*device
+		binding
+	}
+	fullDevice struct {
+		*device
+		sharing
+		binding
+	}
+)
+
+var (
+	_ hw.Device         = plainDevice{}
+	_ hw.Polled         = plainDevice{}
+	_ hw.SharedReceiver = sharedDevice{}
+	_ hw.Binder         = bindingDevice{}
+	_ hw.SharedReceiver = fullDevice{}
+	_ hw.Binder         = fullDevice{}
+	_ counted           = plainDevice{}
+)
+
+// public is the device with the interfaces that its attributes speak of.
+func (d *device) public() hw.Device {
+	shares, binds := d.attr.MaxSRQs > 0, d.attr.MaxWindows > 0
+	switch {
+	case shares && binds:
+		return fullDevice{d, sharing{d}, binding{d}}
+	case shares:
+		return sharedDevice{d, sharing{d}}
+	case binds:
+		return bindingDevice{d, binding{d}}
+	}
+	return plainDevice{d}
+}
+
+// deviceOf finds the device in what public returned.
+func (d *device) self() *device { return d }
+
+// Attr implements [hw.Device].
+func (d *device) Attr() hw.Attr { return d.attr }
+
+// key makes a name that C and the kernel know an object by.
+func (d *device) key() uint64 {
+	d.lastKey++
+	return d.lastKey
+}
+
+// adopt counts an object in, unless the device is closed.
+func (d *device) adopt(op string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
+	}
+	d.children++
+	return nil
+}
+
+// disown counts an object out.
+func (d *device) disown() {
+	d.mu.Lock()
+	d.children--
+	d.mu.Unlock()
+}
+
+// Close implements [hw.Device]. Requests that nobody answered are refused.
+func (d *device) Close() error {
+	const op = "ibv.Close"
+	d.mu.Lock()
+	switch {
+	case d.closed:
+		d.mu.Unlock()
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "closed twice")
+	case d.children > 0:
+		defer d.mu.Unlock()
+		return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse, "%d objects are open", d.children)
+	}
+	d.closed = true
+	d.mu.Unlock()
+	C.gd_wake_events(d.c)
+	<-d.done
+	d.dials.Wait()
+	d.abandonRequests()
+	C.gd_close(d.c)
+	return nil
+}
+
+func (d *device) counters() Counters {
+	c := C.gd_count(d.c)
+	return Counters{
+		Posts: uint64(c.posts), Polls: uint64(c.polls), Posted: uint64(c.posted),
+		Polled: uint64(c.polled), Doorbells: uint64(c.doorbells),
+	}
+}
+
+// zone implements [hw.Zone].
+type zone struct {
+	dev *device
+	pd  *C.struct_gv_pd
+
+	users
+	pages []*tellPage // guarded by mu
+}
+
+// NewZone implements [hw.Device].
+func (d *device) NewZone() (hw.Zone, error) {
+	const op = "ibv.NewZone"
+	if err := d.adopt(op); err != nil {
+		return nil, err
+	}
+	pd, errno := C.gd_alloc_pd(d.c)
+	if pd == nil {
+		d.disown()
+		return nil, resourceError(op, hw.ResourceProtectionDomain, errno)
+	}
+	return &zone{dev: d, pd: pd}, nil
+}
+
+// useZone counts a user in. It fails when z is no open zone of the device.
+func (d *device) useZone(op string, z hw.Zone) (*zone, error) {
+	own, _ := z.(*zone)
+	if own == nil || own.dev != d {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "not a zone of this device")
+	}
+	if !own.use() {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is closed")
+	}
+	return own, nil
+}
+
+// Close implements [hw.Zone].
+func (z *zone) Close() error {
+	const op = "ibv.Zone.Close"
+	switch n, closed := z.end(); {
+	case closed:
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "closed twice")
+	case n > 0:
+		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d users", n)
+	}
+	for _, p := range z.pages {
+		p.unmap(z.dev)
+	}
+	z.pages = nil
+	if errno := C.gd_free_pd(z.pd); errno != 0 {
+		z.reopen()
+		return internalError(op, syscall.Errno(errno))
+	}
+	z.dev.disown()
+	return nil
+}
+
+// resourceError says that the device or the system has no more of something.
+func resourceError(op string, what hw.Subtype, err error) error {
+	return hw.Errorf(op, hw.InsufficientResources, what, "%w", err)
+}
+
+func internalError(op string, err error) error {
+	return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
+}
+
+// cString is a C string's text; the string stays C's.
+func cString(s *C.char) string {
+	if s == nil {
+		return ""
+	}
+	return C.GoString(s)
+}
+
+// The contract's structures have C's layout.
+const (
+	_ = uint(unsafe.Sizeof(hw.WC{}) - C.sizeof_struct_gd_wc)
+	_ = uint(C.sizeof_struct_gd_wc - unsafe.Sizeof(hw.WC{}))
+	_ = uint(unsafe.Sizeof(hw.SGE{}) - C.sizeof_struct_gv_sge)
+	_ = uint(C.sizeof_struct_gv_sge - unsafe.Sizeof(hw.SGE{}))
+	_ = uint(unsafe.Offsetof(hw.WC{}.Status) - unsafe.Offsetof(C.struct_gd_wc{}.status))
+	_ = uint(unsafe.Offsetof(C.struct_gd_wc{}.status) - unsafe.Offsetof(hw.WC{}.Status))
+	_ = uint(unsafe.Offsetof(hw.WC{}.CQ) - unsafe.Offsetof(C.struct_gd_wc{}.cq))
+	_ = uint(unsafe.Offsetof(C.struct_gd_wc{}.cq) - unsafe.Offsetof(hw.WC{}.CQ))
+	_ = uint(unsafe.Offsetof(hw.SGE{}.LKey) - unsafe.Offsetof(C.struct_gv_sge{}.lkey))
+	_ = uint(unsafe.Offsetof(C.struct_gv_sge{}.lkey) - unsafe.Offsetof(hw.SGE{}.LKey))
+)
+
+// So are the values of both halves the same.
+var _ = [1]struct{}{}[(C.GD_OP_SEND^int(hw.OpSend))|(C.GD_OP_WRITE^int(hw.OpWrite))|(C.GD_OP_READ^int(hw.OpRead))|
+	(C.GD_OP_RECV^int(hw.OpRecv))|(C.GD_OP_RECV_INVALIDATE^int(hw.OpRecvInvalidate))|(C.GD_OP_BIND^int(hw.OpBind))|
+	(C.GD_OP_WRITE_IMM^int(hw.OpWriteImm))|(C.GD_OP_RECV_IMM^int(hw.OpRecvImm))|
+	(C.GD_OP_FETCH_ADD^int(hw.OpFetchAdd))|(C.GD_OP_COMPARE_SWAP^int(hw.OpCompareSwap))|
+	(C.GD_OP_SEND_INVALIDATE^int(hw.OpSendInvalidate))|(C.GD_OP_END^int(hw.OpEnd))|
+	(C.GD_WR_SIGNALED^int(hw.WRSignaled))|(C.GD_WR_SOLICITED^int(hw.WRSolicited))|(C.GD_WR_FENCE^int(hw.WRFence))|
+	(C.GD_WC_SOLICITED^int(hw.WCSolicited))|(C.GD_WC_IMM^int(hw.WCImm))|(C.GD_WC_INVALIDATED^int(hw.WCInvalidated))|
+	(C.GD_SUCCESS^int(hw.StatusSuccess))|(C.GD_FLUSHED^int(hw.StatusFlushed))|
+	(C.GD_LOCAL_LENGTH^int(hw.StatusLocalLength))|(C.GD_LOCAL_PROTECTION^int(hw.StatusLocalProtection))]

@@ -1,0 +1,288 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"godat/hw"
+)
+
+// resolveTime bounds each of address and route resolution.
+const resolveTime = 2 * time.Second
+
+// mostPortNumber is the largest connection qualifier: it is a port.
+const mostPortNumber = 65535
+
+// Connect implements [hw.QP]. It leaves the rest to a goroutine: the name may have to
+// be looked up, and some drivers block until the peer's transport has answered.
+// ConnectConfig.Timeout is the owner's business.
+func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
+	const op = "ibv.Connect"
+	d := q.dev
+	switch {
+	case cfg.Qual == 0 || cfg.Qual > mostPortNumber:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "qualifier %d is no port", cfg.Qual)
+	case len(cfg.Private) > d.attr.MaxPrivate:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "%d bytes of private data, at most %d", len(cfg.Private), d.attr.MaxPrivate)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.at() != phaseNew {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is not new")
+	}
+	c := d.newConn(nil)
+	c.qp, c.life, c.dialing = q, q.life, true
+	q.conn = c
+	q.up.reads_in, q.up.reads_out = C.uint8_t(q.cfg.ReadsIn), C.uint8_t(q.cfg.ReadsOut)
+	q.become(phaseConnecting)
+	C.gd_hold(q.c, 1) // nothing completes before Established was told
+	a := &attempt{
+		conn: c, qp: q, life: q.life, up: q.up, host: cfg.Addr, port: uint16(cfg.Qual),
+		qpNum: q.rings.qp_num, private: d.transport.pack(msgRequest, cfg.Private, true, c.takePlace(q.zone)),
+	}
+	d.dials.Add(1)
+	go a.run()
+	return nil
+}
+
+// attempt is an attempt to connect, and the goroutine that makes it.
+type attempt struct {
+	conn    *conn
+	qp      *queuePair
+	life    uint64
+	up      C.struct_gd_up
+	host    string
+	port    uint16
+	qpNum   C.uint32_t
+	private []byte
+}
+
+// failure is why an attempt came to nothing.
+type failure struct {
+	why     hw.Reason
+	private []byte
+}
+
+func (a *attempt) run() {
+	defer a.conn.dev.dials.Done()
+	if f := a.dial(); f != nil {
+		a.qp.refused(a.life, f.why, f.private)
+	}
+	a.leave()
+}
+
+// leave hands the connection over to watch, or takes it down when nobody wants it
+// any more. The latter lasts as long as the kernel is at it.
+func (a *attempt) leave() {
+	c := a.conn
+	c.mu.Lock()
+	for !c.gaveUp {
+		select {
+		case e := <-c.events:
+			c.mu.Unlock()
+			c.handle(e)
+			c.mu.Lock()
+			continue
+		default:
+		}
+		c.dialing = false
+		c.mu.Unlock()
+		return
+	}
+	c.mu.Unlock()
+	c.destroy()
+	c.mu.Lock()
+	c.dialing = false
+	orphan, used := c.orphan, c.used
+	c.mu.Unlock()
+	if orphan != nil {
+		C.gd_destroy_hw(orphan)
+		for _, u := range used {
+			u.depart()
+		}
+	}
+}
+
+var unreachable = &failure{why: hw.ReasonUnreachable}
+
+// dial goes through the steps of connecting. nil means that the connection is up,
+// or that nobody wants it any more.
+func (a *attempt) dial() *failure {
+	dst, err := a.lookup()
+	if err != nil {
+		return unreachable
+	}
+	c := a.conn
+	var id *C.struct_gc_id
+	if C.gd_cm_new(c.dev.c, C.uint64_t(c.key), &id) != 0 {
+		return unreachable
+	}
+	c.mu.Lock()
+	c.id = id
+	c.mu.Unlock()
+	src, to := sockaddr(c.dev.source(dst)), sockaddr(netip.AddrPortFrom(dst, a.port))
+	ms := C.int(resolveTime / time.Millisecond)
+	if C.gd_cm_resolve(id, &src, &to, ms) != 0 || !a.reaches(C.GC_EVENT_ADDR_RESOLVED) {
+		return unreachable
+	}
+	if cString(C.gd_cm_device(id)) != c.dev.name {
+		return unreachable // the route leads through another device
+	}
+	if C.gd_cm_route(id, ms) != 0 || !a.reaches(C.GC_EVENT_ROUTE_RESOLVED) {
+		return unreachable
+	}
+	data, n := bytesOf(a.private)
+	if errno := C.gd_cm_connect(id, &a.up, a.qpNum, a.qp.shared(), data, n); errno != 0 {
+		return refusal(syscall.Errno(errno))
+	}
+	return a.outcome(id)
+}
+
+// shared is 1 when receives come from a shared queue.
+func (q *queuePair) shared() C.int {
+	if q.srq != nil {
+		return 1
+	}
+	return 0
+}
+
+// refusal reads the error of a transport that connects while we wait.
+func refusal(errno syscall.Errno) *failure {
+	switch errno {
+	case syscall.ECONNREFUSED, syscall.ECONNRESET:
+		return &failure{why: hw.ReasonRejected}
+	case syscall.ETIMEDOUT:
+		return &failure{why: hw.ReasonTimeout}
+	default:
+		return unreachable
+	}
+}
+
+// lookup finds the address of the host.
+func (a *attempt) lookup() (netip.Addr, error) {
+	if ip, err := netip.ParseAddr(a.host); err == nil {
+		return ip.Unmap(), nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go a.cancelWith(ctx, cancel)
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", a.host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, ip := range found {
+		if a.conn.dev.source(ip.Unmap()).IsValid() {
+			return ip.Unmap(), nil
+		}
+	}
+	return found[0].Unmap(), nil
+}
+
+// cancelWith cancels a look-up when the attempt is given up.
+func (a *attempt) cancelWith(ctx context.Context, cancel context.CancelFunc) {
+	select {
+	case <-a.conn.quit:
+		cancel()
+	case <-ctx.Done():
+	}
+}
+
+// source is the device's address of the same family, to connect from.
+func (d *device) source(dst netip.Addr) netip.AddrPort {
+	for _, a := range d.addresses {
+		if a.Is4() == dst.Is4() {
+			return netip.AddrPortFrom(a, 0)
+		}
+	}
+	return netip.AddrPort{}
+}
+
+// next waits for the attempt's next event; false when it was given up.
+func (a *attempt) next() (event, bool) {
+	select {
+	case <-a.conn.quit:
+		return event{}, false
+	default:
+	}
+	select {
+	case e := <-a.conn.events:
+		return e, true
+	case <-a.conn.quit:
+		return event{}, false
+	}
+}
+
+// reaches waits for a step of the resolution.
+func (a *attempt) reaches(kind C.int) bool {
+	e, ok := a.next()
+	return ok && e.kind == kind
+}
+
+// outcome waits for the peer's answer.
+func (a *attempt) outcome(id *C.struct_gc_id) *failure {
+	e, ok := a.next()
+	if !ok {
+		return nil
+	}
+	switch e.kind {
+	case C.GC_EVENT_CONNECT_RESPONSE:
+		return a.respond(id, e)
+	case C.GC_EVENT_ESTABLISHED: // on iWARP the queue pair is in service already
+		a.agree(e, nil)
+		a.established(e)
+		return nil
+	case C.GC_EVENT_REJECTED:
+		data, byConsumer := a.conn.dev.transport.unpackReject(e.status, e.private)
+		if byConsumer {
+			return &failure{hw.ReasonPeerRejected, data}
+		}
+		return &failure{why: hw.ReasonRejected}
+	}
+	return unreachable
+}
+
+// respond takes the queue pair into service and tells the peer so.
+func (a *attempt) respond(id *C.struct_gc_id, e event) *failure {
+	if !a.agree(e, id) {
+		C.gd_cm_reject(id, nil, 0)
+		return unreachable
+	}
+	// Told first: the peer may send as soon as it knows.
+	if a.established(e) && C.gd_cm_establish(id) != 0 {
+		a.qp.lost(a.life, hw.ReasonBroken)
+	}
+	return nil
+}
+
+// agree takes over what the peer agreed to. With an identifier it brings the queue
+// pair into service.
+func (a *attempt) agree(e event, id *C.struct_gc_id) bool {
+	q := a.qp
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.life != a.life || q.at() != phaseConnecting {
+		return false
+	}
+	q.agree(e)
+	return id == nil || C.gd_bring_up(q.c, id, &q.up, a.conn.dev.access) == 0
+}
+
+// established tells that the connection is up.
+func (a *attempt) established(e event) bool {
+	c := a.conn
+	data, peer, tailed := c.dev.transport.unpack(msgAccept, e.private)
+	c.mu.Lock()
+	c.peer, c.tailed = peer, tailed
+	c.mu.Unlock()
+	info := c.info(e)
+	info.Private = data
+	return a.qp.established(a.life, info)
+}

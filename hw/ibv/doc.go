@@ -1,0 +1,76 @@
+// Package ibv is the provider for RDMA devices that the system's verbs library
+// knows: InfiniBand, RoCE and iWARP adapters, and the kernel's soft-RoCE and
+// soft-iWARP. Import it for its effect:
+//
+//	import _ "godat/hw/ibv"
+//
+// and open "ibv" for the first device, or "ibv:rxe0" by name. Open says what is
+// missing when there is no library, device or address.
+//
+// # Building
+//
+// Nothing has to be installed to build it, and no build tag has to be given. With
+// cgo on Linux the package loads libibverbs.so.1 and librdmacm.so.1 when a device
+// is opened; elsewhere, and without a C compiler, Open says so. The other choice, a
+// build tag and the distribution's headers, would have made every program that can
+// use a device a program of its own, built on a machine with headers. The price is
+// that abi.h declares what the headers would: the structures that both libraries
+// promise not to change. testdata/abi_check.c compares them with the headers.
+// What the headers define inline calls through the context's table of operations,
+// and so does this package.
+//
+// # The data path
+//
+// One crossing into C posts a list of requests with one doorbell, and one moves the
+// completions of all queues out. Requests are written straight into rings that C
+// owns; no Go pointer is ever stored there. A send that fits goes inline. What a
+// completion says is made from the ring: the device's word for lengths and
+// operations is only good on success, and not always then. [CountersOf] counts.
+//
+// # Connections
+//
+// One goroutine per device takes the events of the connection manager and of the
+// device, and an attempt to connect has a goroutine until it is decided: some
+// drivers block in it. Facts are told from those, never from the poller's thread.
+//
+// Verbs flush a queue pair in their own time, and what succeeded without being
+// signaled leaves no trace, so the end of a send queue is a marker's completion. On
+// iWARP markers don't work; there every send is signaled, the silent ones are
+// dropped, and what is left when the queue pair is in error is flushed here. What
+// is posted after a queue pair's death never reaches the device.
+//
+// # Private data
+//
+// InfiniBand's messages carry a fixed number of bytes. Eight of them at the end, in
+// a request for a connection and in the answer to such a request, hold the length
+// of the private data and where to write one byte when the connection ends in
+// order; a peer that is not godat sees zeros and then these. It is how the peer
+// tells an orderly end from a broken one, which verbs don't. The parameter tail=off
+// leaves them out: then private data arrives with the padding, and every end that
+// the peer announces is an orderly one. iWARP keeps the length, so the default
+// there is off; tail=on appends sixteen bytes.
+//
+// A reject begins with the four bytes that the C library of uDAPL sends, which tell
+// a consumer's reject from others; on iWARP only when it has no private data.
+//
+// # What verbs don't have
+//
+// Any region may be sent from, and one that peers may write may be received into. No
+// completion says that it was solicited, so all receives say so: whoever waits for
+// solicited ones is woken too often, never too seldom. A completion queue made for
+// solicited ones alone does wake the poller for those only, except on soft-iWARP.
+// An inline send has read its memory when it is posted.
+//
+// Soft-iWARP completes sends before the peer has looked at them, reports a read that
+// the peer refused as flushed, and lets peers read any region that has a remote key.
+// An attempt to connect can't be given up before the peer's transport has answered;
+// what it uses is free only then.
+//
+// # Parameters
+//
+//	address      the device's own address to use, when it has several
+//	tail         on or off; see above
+//	inline       most bytes of an inline send (64)
+//	ack_timeout  exponent of the transport's retry timer, as verbs have it (17)
+//	port         the device's port (1)
+package ibv

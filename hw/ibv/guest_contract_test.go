@@ -1,0 +1,57 @@
+//go:build guest
+
+package ibv
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/hw/hwtest"
+)
+
+// The tests behind the build tag guest run in the guest, on the device that it was
+// booted with: see test-guest.sh.
+
+// guestDevice is that device.
+func guestDevice(t testing.TB) string {
+	t.Helper()
+	name := os.Getenv("GODAT_GUEST_DEVICE")
+	require.NotEmpty(t, name, "these tests run in the guest: see test-guest.sh")
+	return name
+}
+
+func onSIW(t testing.TB) bool { return strings.HasPrefix(guestDevice(t), "siw") }
+
+// gaps are the documented differences of a kind of device from the contract.
+func gaps(t testing.TB) hwtest.Gap {
+	g := hwtest.ImpliedLocalRead | hwtest.ImpliedLocalWrite
+	if onSIW(t) {
+		g |= hwtest.EarlyCompletion
+	}
+	return g
+}
+
+// nowhere is an address of the guest's network that nobody has.
+const nowhere = "10.0.2.99"
+
+func contract(t *testing.T, params map[string]string) {
+	t.Helper()
+	device := guestDevice(t)
+	hwtest.TestProvider(t, hwtest.Config{
+		Provider: New(),
+		Devices:  [2]string{device, device},
+		Params:   params,
+		Unknown:  nowhere,
+		Gaps:     gaps(t),
+		Patience: time.Minute,
+	})
+}
+
+// TestContract is the contract, to the letter: an inline send has read its memory
+// when it is posted, which the contract's cases about freed memory don't expect; see
+// TestInlineSendIsDoneWithItsMemory.
+func TestContract(t *testing.T) { contract(t, map[string]string{"tail": "on", "inline": "0"}) }

@@ -1,0 +1,197 @@
+//go:build guest
+
+package ibv
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// patience is how long a test waits for what must happen, on a machine ten times
+// slower than a quiet guest.
+const patience = time.Minute
+
+// bench is two connected queue pairs, each on a device of its own, both opened on
+// the guest's. The test itself polls.
+type bench struct {
+	t    *testing.T
+	ends [2]*benchEnd
+}
+
+type benchEnd struct {
+	b    *bench
+	dev  hw.Device
+	poll hw.Polled
+	zone hw.Zone
+	cq   hw.CQ
+	qp   hw.QP
+	wcs  []hw.WC // polled and not asked for yet
+
+	mu      sync.Mutex
+	info    *hw.ConnInfo
+	refused hw.Reason
+	down    hw.Reason
+}
+
+func (e *benchEnd) Established(info hw.ConnInfo) { e.mu.Lock(); e.info = &info; e.mu.Unlock() }
+func (e *benchEnd) Refused(why hw.Reason, _ []byte) {
+	e.mu.Lock()
+	e.refused = why
+	e.mu.Unlock()
+}
+func (e *benchEnd) Down(why hw.Reason) { e.mu.Lock(); e.down = why; e.mu.Unlock() }
+
+const (
+	benchDepth = 32
+	sendEnd    = 1 << 40
+	recvEnd    = 1<<40 + 1
+)
+
+// newBench opens both ends and connects the first to the second. The requests'
+// private data is told to seen, which may be nil.
+func newBench(t *testing.T, params map[string]string, change func(*hw.QPConfig), seen func([]byte)) *bench {
+	t.Helper()
+	b := &bench{t: t}
+	for i := range b.ends {
+		b.ends[i] = b.open(params, change)
+	}
+	from, to := b.ends[0], b.ends[1]
+	requests := make(chan hw.Request, 1)
+	l, err := to.dev.Listen(hw.ListenConfig{OnRequest: func(r hw.Request) bool { requests <- r; return true }})
+	require.NoError(t, err)
+	require.NoError(t, from.qp.Connect(hw.ConnectConfig{Addr: to.dev.Attr().Address, Qual: l.Qual(), Private: []byte("hello")}))
+	req := <-requests
+	if seen != nil {
+		data, _ := req.Private()
+		seen(data)
+	}
+	require.NoError(t, req.Accept(to.qp, []byte("welcome")))
+	for _, e := range b.ends {
+		e.until("Established", func() bool { return e.info != nil })
+	}
+	require.NoError(t, l.Close())
+	t.Cleanup(b.close)
+	return b
+}
+
+func (b *bench) open(params map[string]string, change func(*hw.QPConfig)) *benchEnd {
+	b.t.Helper()
+	e := &benchEnd{b: b}
+	dev, err := New().Open(hw.OpenConfig{Device: guestDevice(b.t), Params: params})
+	require.NoError(b.t, err)
+	e.dev, e.poll = dev, dev.(hw.Polled)
+	e.zone, err = dev.NewZone()
+	require.NoError(b.t, err)
+	e.cq, err = e.poll.NewCQ(hw.CQConfig{Depth: 2*benchDepth + 2})
+	require.NoError(b.t, err)
+	cfg := hw.QPConfig{
+		Zone: e.zone, SendCQ: e.cq, RecvCQ: e.cq, Facts: e, SendDepth: benchDepth, RecvDepth: benchDepth,
+		SendSegments: 2, RecvSegments: 2, ReadsIn: 4, ReadsOut: 4, SendEnd: sendEnd, RecvEnd: recvEnd,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	e.qp, err = dev.NewQP(cfg)
+	require.NoError(b.t, err)
+	return e
+}
+
+func (b *bench) close() {
+	for _, e := range b.ends {
+		e.qp.Break(false)
+	}
+	for _, e := range b.ends {
+		e.completion(sendEnd)
+		e.completion(recvEnd)
+		require.NoError(b.t, e.qp.Close())
+		require.NoError(b.t, e.cq.Close())
+		require.NoError(b.t, e.zone.Close())
+		require.NoError(b.t, e.dev.Close())
+	}
+}
+
+// until polls both ends until ok holds.
+func (e *benchEnd) until(what string, ok func() bool) {
+	e.b.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		for _, o := range e.b.ends {
+			if o != nil {
+				var wcs [16]hw.WC
+				o.wcs = append(o.wcs, wcs[:o.poll.Poll(wcs[:])]...)
+			}
+		}
+		e.mu.Lock()
+		done := ok()
+		e.mu.Unlock()
+		if done {
+			return
+		}
+		require.True(e.b.t, time.Now().Before(deadline), "waited in vain for %s", what)
+		runtime.Gosched()
+	}
+}
+
+// completion waits for the completion of a request.
+func (e *benchEnd) completion(id uint64) (found hw.WC) {
+	e.b.t.Helper()
+	e.until("a completion", func() bool {
+		for i, wc := range e.wcs {
+			if wc.ID == id {
+				found = wc
+				e.wcs = append(e.wcs[:i], e.wcs[i+1:]...)
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// memory is registered memory of an end's.
+type memory struct {
+	hw.MR
+	buf []byte
+}
+
+func (e *benchEnd) memory(n int, priv hw.Privileges) *memory {
+	e.b.t.Helper()
+	m := &memory{buf: make([]byte, n)}
+	var pin runtime.Pinner
+	pin.Pin(unsafe.SliceData(m.buf))
+	mr, err := e.dev.Register(e.zone, m.buf, priv)
+	require.NoError(e.b.t, err)
+	m.MR = mr
+	e.b.t.Cleanup(func() { // before bench.close, which was asked for earlier
+		_ = mr.Deregister()
+		pin.Unpin()
+	})
+	return m
+}
+
+func (m *memory) addr() uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.buf)))) }
+
+func (m *memory) sge(off, n int) hw.SGE {
+	return hw.SGE{Addr: m.addr() + uint64(off), Len: uint32(n), LKey: m.LKey()}
+}
+
+func (e *benchEnd) send(wrs ...hw.SendWR) {
+	e.b.t.Helper()
+	n, err := e.qp.PostSend(wrs)
+	require.NoError(e.b.t, err)
+	require.Len(e.b.t, wrs, n)
+}
+
+func (e *benchEnd) recv(id uint64, sgl ...hw.SGE) {
+	e.b.t.Helper()
+	n, err := e.qp.PostRecv([]hw.RecvWR{{ID: id, SGL: sgl}})
+	require.NoError(e.b.t, err)
+	require.Equal(e.b.t, 1, n)
+}

@@ -1,0 +1,199 @@
+// The C half's own structures.
+//
+// Locks: a queue pair's mu is held while something is posted to it and while it
+// is killed; its device's mu while completions are taken and while queue pairs
+// and completion queues come and go. A holder of a queue pair's mu may take the
+// device's, never the reverse. Under the device's mu nothing waits.
+#ifndef GODAT_IBV_INTERNAL_H
+#define GODAT_IBV_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "lib.h"
+#include "shim.h"
+
+enum {
+	GD_REGION_BUCKETS = 1024,
+	GD_RECENT = 256,
+	GD_MOST_QPS = 1 << 18,
+	GD_QP_CHUNK = 4096,
+	GD_RAW = 64,         // completions taken from the device at a time
+	GD_SPARE_SLOTS = 2,  // of a send queue: the provider's own requests
+	GD_GENERATION = 0xfff,
+	GD_POSITION = 0x3fffffff,
+};
+
+#define GD_NO_SLOT (~0u)
+
+// A work request's id, as the device knows it: of a queue pair
+// generation:12 index:18 recv:1 marker:1 position:30, of a shared queue
+// 1:1 queue:31 slot:32.
+#define GD_ID_SHARED (1ull << 63)
+#define GD_ID_RECV (1ull << 31)
+#define GD_ID_MARKER (1ull << 30)
+
+// gd_queue is one queue of a queue pair. Positions count requests and wrap at 2^32;
+// a position's slot is pos & mask. done <= reaped <= posted, and between hw_end and
+// posted lies what was posted after the queue pair's death.
+struct gd_queue {
+	struct gd_slot *slots;
+	struct gv_sge *sges; // segs per slot
+	uint32_t mask;
+	uint32_t segs;
+	uint32_t tag;        // of the completion queue
+	uint64_t end_id;     // of OpEnd
+	struct gd_cq *cq;
+
+	_Atomic uint32_t posted; // written by the owner, under the queue pair's mu
+	// Under the device's mu:
+	uint32_t reaped; // seen to complete
+	uint32_t done;   // handed on
+	uint32_t hw_end; // valid when the queue pair is dead
+	uint8_t ended;   // OpEnd was handed on
+	// Of a send queue:
+	uint32_t recorded; // slots that completed and wait to be handed on
+	uint8_t marked;    // the marker completed
+	uint8_t failed;    // a failure was handed on
+};
+
+struct gd_qp {
+	struct gd_device *dev;
+	uint64_t handle; // the Go half's name for it
+	uint32_t index;  // in the device's table
+	uint32_t generation;
+	uint32_t number; // hw.QPConfig.Number
+	uint32_t inline_max;
+	struct gd_srq *srq;
+
+	pthread_mutex_t mu;
+	struct gv_qp *qp;
+	struct gd_queue sq, rq;
+	struct gv_send_wr *send_wrs;
+	struct gv_recv_wr *recv_wrs;
+	uint32_t batch; // how many of each
+	uint32_t last_signaled; // the position behind the last signaled send
+
+	// Under dev->mu, once the queue pair is in the table:
+	uint8_t dead;      // in error for good; nothing is given to the device any more
+	uint8_t hold;      // receives wait until Established was told
+	uint8_t over;      // Break was called
+	uint8_t forced;    // waited long enough for the device to flush
+	uint8_t last_wqe;  // the device takes no more shared receives for it
+	uint8_t draining;  // tell when the send queue is done to drain_at
+	uint8_t dry;       // that has come; 2: and was told
+	uint8_t listed;    // in the device's pending list
+	uint32_t drain_at;
+	uint64_t dry_seq; // the device's poll count when it came
+	uint64_t killed_seq; // the device's poll count then
+	uint32_t notices;
+	struct gd_qp *next_notice;
+	struct gd_qp *next_pending;
+	uint32_t srq_head, srq_tail; // shared receives that wait to be handed on
+	_Atomic int telling;  // a fact is being told: no end until it was
+	_Atomic int inlining; // a post may be copying from its segments
+};
+
+static inline uint64_t gd_wr_id(const struct gd_qp *q, int recv, uint32_t pos)
+{
+	return (uint64_t)q->generation << 50 | (uint64_t)q->index << 32 | (recv ? GD_ID_RECV : 0) | (pos & GD_POSITION);
+}
+
+struct gd_cq {
+	struct gd_device *dev;
+	struct gv_cq *cq;
+	uint64_t handle;
+	uint32_t tag;
+	uint8_t solicited;
+	uint8_t armed;     // under dev->mu
+	uint64_t empty_at; // the device's poll count when it was last found empty
+};
+
+struct gd_srq {
+	struct gd_device *dev;
+	struct gv_srq *srq;
+	uint64_t handle;
+	uint32_t index;
+	pthread_mutex_t mu;
+	struct gd_slot *slots;
+	struct gv_sge *sges;
+	struct gv_recv_wr *wrs;
+	uint32_t nslots, segs, batch;
+	uint32_t *staged; // slots taken for the next post
+	uint32_t nstaged;
+	uint32_t free_head, nfree; // linked by next
+};
+
+// gd_region is what is known of registered memory, by local key.
+struct gd_region {
+	struct gd_region *next;
+	uint32_t lkey;
+	uint32_t access;
+	uint64_t base, len;
+	struct gv_pd *pd;
+};
+
+// gd_recent caches a region where posts find it without a lock; see gd_inlinable.
+struct gd_recent {
+	_Atomic uint32_t seq;
+	_Atomic uint32_t lkey;
+	_Atomic uint64_t base, len;
+	_Atomic(struct gv_pd *) pd;
+};
+
+struct gd_device {
+	struct gv_context *ctx;
+	struct gv_comp_channel *channel;
+	struct gc_event_channel *cm;
+	struct gv_cq *ballast; // see gd_configure
+	int wake_fd;   // ends Wait
+	int notice_fd; // wakes the event goroutine
+	struct gd_device_config cfg;
+	_Atomic int attention; // a poll would hand something on that no event tells of
+	_Atomic int sleeping;  // the poller is inside gd_wait
+
+	pthread_mutex_t mu;
+	struct gd_qp **qps[GD_MOST_QPS / GD_QP_CHUNK];
+	uint32_t *generations;
+	uint32_t nqps;     // indexes ever used
+	uint32_t *free_qps;
+	uint32_t free_at, free_len, free_cap;
+	struct gd_cq **cqs;
+	uint32_t ncqs, cap_cqs, turn;
+	uint8_t armed; // between gd_arm and the end of gd_wait
+	struct gd_srq **srqs;
+	uint32_t nsrqs;
+	struct gd_qp *pending;
+	struct gd_qp *notice_list;
+	uint8_t noticed; // since the event goroutine was last woken
+	struct gd_qp **numbers[1 << 12]; // by queue pair number, two levels
+	uint64_t seq;
+	struct gd_wc *out;
+	uint32_t out_cap;
+
+	pthread_mutex_t regions_mu;
+	struct gd_region *regions[GD_REGION_BUCKETS];
+	struct gd_recent recent[GD_RECENT];
+
+	_Atomic uint64_t posts, polls, posted, polled, doorbells; // crossings and what they moved
+};
+
+void gd_signal(int fd);
+void gd_attend(struct gd_device *d);
+int gd_arm_cq(struct gd_cq *cq);
+int gd_cm_open(struct gd_device *d);
+void gd_list(struct gd_qp *q);
+void gd_notice(struct gd_qp *q, uint32_t bits);
+int gd_settle(struct gd_device *d, struct gd_wc *out, int max);
+void gd_give_back(struct gd_srq *s, uint32_t slot);
+int gd_too_long(const struct gd_device *d, const struct gd_slot *s);
+int gd_inlinable(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, int n);
+int gd_sges_valid(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, int n, uint32_t access);
+
+static inline struct gd_slot *slot_at(struct gd_queue *k, uint32_t pos) { return &k->slots[pos & k->mask]; }
+
+static inline struct gv_sge *sges_at(struct gd_queue *k, uint32_t pos)
+{
+	return &k->sges[(size_t)(pos & k->mask) * k->segs];
+}
+
+#endif

@@ -1,0 +1,181 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+
+	"godat/hw"
+)
+
+// listener implements [hw.Listener]: an identifier of the connection manager's for
+// each of the device's addresses, all with one port.
+type listener struct {
+	dev       *device
+	key       uint64
+	qual      uint64
+	addr      address
+	onRequest func(hw.Request) bool
+
+	mu     sync.Mutex
+	ids    []*C.struct_gc_id
+	closed bool
+}
+
+const (
+	defaultBacklog = 128
+	// portTries is how often a free port is looked for that all addresses have.
+	portTries = 16
+)
+
+// Listen implements [hw.Device].
+func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
+	const op = "ibv.Listen"
+	addrs, err := d.listenAddresses(op, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.adopt(op); err != nil {
+		return nil, err
+	}
+	l := &listener{dev: d, onRequest: cfg.OnRequest}
+	d.mu.Lock()
+	l.key = d.key()
+	d.ears[l.key] = l
+	d.mu.Unlock()
+	for try := 0; ; try++ {
+		err = l.open(op, addrs, uint16(cfg.Qual), cfg.Backlog)
+		if err == nil {
+			return l, nil
+		}
+		l.drop()
+		if cfg.Qual != 0 || !errors.Is(err, hw.ErrConnQualInUse) || try == portTries {
+			break
+		}
+	}
+	d.mu.Lock()
+	delete(d.ears, l.key)
+	d.children--
+	d.mu.Unlock()
+	return nil, err
+}
+
+func (d *device) listenAddresses(op string, cfg *hw.ListenConfig) ([]netip.Addr, error) {
+	switch {
+	case cfg.OnRequest == nil:
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no OnRequest")
+	case cfg.Qual > mostPortNumber:
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "qualifier %d is no port", cfg.Qual)
+	case cfg.Addr == "":
+		return d.addresses, nil
+	}
+	ip, err := netip.ParseAddr(cfg.Addr)
+	if err != nil {
+		return nil, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%w", err)
+	}
+	return []netip.Addr{ip.Unmap()}, nil
+}
+
+// open listens on each address; the first finds the port when none was asked for.
+func (l *listener) open(op string, addrs []netip.Addr, port uint16, backlog int) error {
+	if backlog <= 0 {
+		backlog = defaultBacklog
+	}
+	for i, a := range addrs {
+		own, err := l.openOne(op, netip.AddrPortFrom(a, port), backlog)
+		if err != nil {
+			return err
+		}
+		port = own.Port()
+		if i == 0 {
+			l.addr, l.qual = address(own), uint64(port)
+		}
+	}
+	return nil
+}
+
+func (l *listener) openOne(op string, at netip.AddrPort, backlog int) (netip.AddrPort, error) {
+	var id *C.struct_gc_id
+	if errno := C.gd_cm_new(l.dev.c, C.uint64_t(l.key), &id); errno != 0 {
+		return at, resourceError(op, hw.ResourceDevice, syscall.Errno(errno))
+	}
+	l.mu.Lock()
+	l.ids = append(l.ids, id)
+	l.mu.Unlock()
+	sa := sockaddr(at)
+	errno := C.gd_cm_bind(id, &sa)
+	if errno == 0 && cString(C.gd_cm_device(id)) != l.dev.name {
+		errno = C.int(syscall.EADDRNOTAVAIL)
+	}
+	if errno == 0 {
+		errno = C.gd_cm_listen(id, C.int(backlog))
+	}
+	switch e := syscall.Errno(errno); e {
+	case 0:
+	case syscall.EADDRINUSE:
+		return at, hw.Errorf(op, hw.ConnQualInUse, hw.NoSubtype, "port %d: %w", at.Port(), e)
+	case syscall.EADDRNOTAVAIL, syscall.ENODEV, syscall.EINVAL:
+		return at, hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%s is not an address of %s: %w", at.Addr(), l.dev.name, e)
+	case syscall.EACCES, syscall.EPERM:
+		return at, hw.Errorf(op, hw.ConnQualUnavailable, hw.NoSubtype, "port %d: %w", at.Port(), e)
+	default:
+		return at, internalError(op, e)
+	}
+	var local, remote C.struct_sockaddr_storage
+	C.gd_cm_addresses(id, &local, &remote)
+	return addrPort(&local), nil
+}
+
+// drop destroys the identifiers.
+func (l *listener) drop() {
+	l.mu.Lock()
+	ids := l.ids
+	l.ids = nil
+	l.mu.Unlock()
+	for _, id := range ids {
+		C.gd_cm_destroy(id)
+	}
+}
+
+// Addr implements [hw.Listener].
+func (l *listener) Addr() net.Addr { return l.addr }
+
+// Qual implements [hw.Listener].
+func (l *listener) Qual() uint64 { return l.qual }
+
+// Close implements [hw.Listener].
+func (l *listener) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return hw.Errorf("ibv.Listener.Close", hw.InvalidHandle, hw.HandlePSP, "closed twice")
+	}
+	l.closed = true
+	l.mu.Unlock()
+	l.drop()
+	l.dev.mu.Lock()
+	delete(l.dev.ears, l.key)
+	l.dev.children--
+	l.dev.mu.Unlock()
+	return nil
+}
+
+// arrive takes a request from watch.
+func (l *listener) arrive(e event) {
+	d := l.dev
+	c := d.newConn(e.id)
+	C.gd_cm_set_key(e.id, C.uint64_t(c.key)) // before any other event of it can come
+	data, peer, tailed := d.transport.unpack(msgRequest, e.private)
+	c.peer, c.tailed = peer, tailed
+	r := &request{conn: c, qual: l.qual, private: data, first: e}
+	if cString(C.gd_cm_device(e.id)) != d.name || !l.onRequest(r) {
+		r.refuse()
+	}
+}

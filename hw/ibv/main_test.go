@@ -1,0 +1,15 @@
+package ibv
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// beforeTests is what the tests in the guest do first.
+var beforeTests = func() {}
+
+func TestMain(m *testing.M) {
+	beforeTests()
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,274 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"math"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"godat/hw"
+)
+
+// load loads the libraries once.
+var load = sync.OnceValue(func() error {
+	var missing *C.char
+	if C.gd_load(&missing) == 0 {
+		return nil
+	}
+	return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NoSubtype,
+		"%s: install the RDMA libraries (libibverbs1, librdmacm1 and ibverbs-providers on Debian; libibverbs and librdmacm on Fedora)",
+		cString(missing))
+})
+
+// cmFile is what librdmacm talks to.
+const cmFile = "/dev/infiniband/rdma_cm"
+
+func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
+	if err := load(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(cmFile); err != nil {
+		return nil, hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
+			"%s is missing: load the kernel modules rdma_ucm and ib_uverbs, and the one of the device", cmFile)
+	}
+	d := &device{
+		params: p, async: cfg.Async, done: make(chan struct{}),
+		qps: make(map[uint64]*queuePair), cqs: make(map[uint64]*completionQueue),
+		srqs: make(map[uint64]*sharedQueue), conns: make(map[uint64]*conn), ears: make(map[uint64]*listener),
+	}
+	if d.async == nil {
+		d.async = func(hw.AsyncEvent) {}
+	}
+	if err := d.find(cfg.Device); err != nil {
+		return nil, err
+	}
+	err := d.describe()
+	if err == nil {
+		err = d.findAddresses()
+	}
+	if err != nil {
+		C.gd_close(d.c)
+		return nil, err
+	}
+	d.fds = C.gd_watch_fds(d.c)
+	go d.watch()
+	return d.public(), nil
+}
+
+// find opens the device of that name, or the first of all.
+func (d *device) find(name string) error {
+	var n C.int
+	list := C.gd_devices(&n)
+	if list == nil || n == 0 {
+		return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
+			"there is no RDMA device: no adapter's kernel module is loaded (rdma link add rxe0 type rxe netdev eth0 makes one in software)")
+	}
+	defer C.gd_free_devices(list)
+	var names []string
+	for _, dev := range unsafe.Slice(list, int(n)) {
+		own := C.GoString(&dev.name[0])
+		names = append(names, own)
+		if name != "" && name != own {
+			continue
+		}
+		c, errno := C.gd_open(dev)
+		if c == nil {
+			return openError(own, errno)
+		}
+		d.c, d.name = c, own
+		return nil
+	}
+	return hw.Errorf(opOpen, hw.ProviderNotFound, hw.NameNotRegistered,
+		"there is no RDMA device %q, only %s", name, strings.Join(names, ", "))
+}
+
+func openError(name string, err error) error {
+	if err == syscall.EACCES || err == syscall.EPERM {
+		return hw.Errorf(opOpen, hw.PrivilegesViolation, hw.NoSubtype, "%s: %w: may this user open /dev/infiniband/*?", name, err)
+	}
+	return hw.Errorf(opOpen, hw.InsufficientResources, hw.ResourceDevice, "%s: %w", name, err)
+}
+
+// unlimited is what hw says of a count without a limit.
+const unlimited = math.MaxInt32
+
+const (
+	mostReads  = 128 // the connection manager's messages have a byte for it
+	mostVector = 32  // segments: more is no use, and costs in every slot
+	// verbsDepth is what of the device's depth is the owner's.
+	spareDepth = C.GD_BATCH
+)
+
+// describe asks the device what it can do.
+func (d *device) describe() error {
+	var a C.struct_gv_device_attr
+	var port C.struct_gv_port_attr
+	if errno := C.gd_query(d.c, &a, &port, C.int(d.params.port)); errno != 0 {
+		return openError(d.name, syscall.Errno(errno))
+	}
+	d.transport.iwarp = C.gd_transport(d.c) == C.GV_TRANSPORT_IWARP
+	d.transport.tail = d.params.tail == tailOn || d.params.tail == tailAuto && !d.transport.iwarp
+	major, minor := firmware(C.GoString(&a.fw_ver[0]))
+	d.attr = hw.Attr{
+		Provider: provider{}.Name(), Device: d.name, Vendor: vendor(uint32(a.vendor_id)),
+		Hardware: [2]int{int(a.hw_ver), 0}, Firmware: [2]int{major, minor},
+		MaxQPs: limit(a.max_qp), MaxMRs: limit(a.max_mr), MaxZones: limit(a.max_pd), MaxCQs: limit(a.max_cq),
+		MaxDepth: limit(a.max_qp_wr) - spareDepth, MaxCQDepth: usefulCQ(limit(a.max_cqe)),
+		MaxSendSegments: min(limit(a.max_sge), mostVector), MaxRecvSegments: min(limit(a.max_sge), mostVector),
+		MaxReadSegments: min(limit(a.max_sge), mostVector),
+		MaxReadsIn:      min(limit(a.max_qp_rd_atom), mostReads),
+		MaxReadsOut:     min(limit(a.max_qp_init_rd_atom), mostReads),
+		MaxMessage:      uint64(port.max_msg_sz), MaxRDMA: uint64(port.max_msg_sz), MaxMR: min(uint64(a.max_mr_size), math.MaxInt64),
+		MaxPrivate: d.transport.most(),
+		Alignment:  64, NotReadyWait: !d.transport.iwarp,
+	}
+	if d.transport.iwarp {
+		d.attr.MaxReadSegments = max(1, min(limit(a.max_sge_rd), d.attr.MaxReadSegments))
+	}
+	if a.max_srq > 0 {
+		d.attr.MaxSRQs, d.attr.MaxSRQDepth, d.attr.MaxSRQSegments = limit(a.max_srq), limit(a.max_srq_wr), min(limit(a.max_srq_sge), mostVector)
+	}
+	d.operations(&a)
+	return d.configure(&a, &port)
+}
+
+// operations decides which operations the device takes.
+func (d *device) operations(a *C.struct_gv_device_attr) {
+	d.attr.Ops = hw.Ops(hw.OpSend, hw.OpWrite, hw.OpRead)
+	d.access = C.GV_ACCESS_REMOTE_WRITE | C.GV_ACCESS_REMOTE_READ
+	if d.transport.iwarp {
+		return // neither immediate data nor atomics
+	}
+	d.attr.Ops |= hw.Ops(hw.OpWriteImm)
+	if a.atomic_cap != 0 {
+		d.attr.Ops |= hw.Ops(hw.OpFetchAdd, hw.OpCompareSwap)
+		d.access |= C.GV_ACCESS_REMOTE_ATOMIC
+	}
+	if a.max_mw > 0 && a.device_cap_flags&C.GV_DEVICE_MW_TYPE_2B != 0 {
+		d.attr.MaxWindows = limit(a.max_mw)
+		d.attr.Ops |= hw.Ops(hw.OpBind, hw.OpSendInvalidate)
+	}
+}
+
+// vendorSoftIWARP is the vendor that soft-iWARP says it is of.
+const vendorSoftIWARP = 0x626d74
+
+// configure tells the C half.
+func (d *device) configure(a *C.struct_gv_device_attr, port *C.struct_gv_port_attr) error {
+	cfg := C.struct_gd_device_config{
+		max_message: C.uint64_t(d.attr.MaxMessage), max_rdma: C.uint64_t(d.attr.MaxRDMA),
+	}
+	if d.transport.iwarp {
+		cfg.signal_all = 1
+	}
+	if d.siw = a.vendor_id == vendorSoftIWARP; d.siw {
+		cfg.siw = 1
+	}
+	if port.link_layer == C.GV_LINK_LAYER_INFINIBAND {
+		cfg.plain_ib = 1
+	}
+	for i, recv := range []bool{false, true} {
+		for j, s := range statusTable(recv) {
+			cfg.status_of[i][j] = C.uint8_t(s)
+		}
+	}
+	if errno := C.gd_configure(d.c, &cfg); errno != 0 {
+		return openError(d.name, syscall.Errno(errno))
+	}
+	return nil
+}
+
+func limit(n C.int) int {
+	if n <= 0 || n > unlimited {
+		return unlimited
+	}
+	return int(n)
+}
+
+// usefulCQ is how much of the device's largest completion queue can be asked for:
+// a third is kept for completions of the provider's own.
+func usefulCQ(most int) int { return (most - ownCompletions) / 3 * 2 }
+
+// vendors are those whose identifiers are no organisation's.
+var vendors = map[uint32]string{0xffffff: "soft-RoCE", vendorSoftIWARP: "softiwarp", 0x2c9: "Mellanox", 0x14e4: "Broadcom", 0x8086: "Intel", 0x1425: "Chelsio"}
+
+func vendor(id uint32) string {
+	if v, ok := vendors[id]; ok {
+		return v
+	}
+	return "vendor 0x" + strconv.FormatUint(uint64(id), 16)
+}
+
+// firmware reads a version's first two numbers.
+func firmware(s string) (major, minor int) {
+	parts := strings.SplitN(s, ".", 3)
+	major, _ = strconv.Atoi(parts[0])
+	if len(parts) > 1 {
+		minor, _ = strconv.Atoi(parts[1])
+	}
+	return major, minor
+}
+
+// findAddresses asks the connection manager which of the host's addresses are the
+// device's.
+func (d *device) findAddresses() error {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return internalError(opOpen, err)
+	}
+	for _, a := range all {
+		ip, ok := netip.AddrFromSlice(ipOf(a))
+		if ok = ok && !ip.IsLoopback() && !ip.IsLinkLocalUnicast(); ok && d.owns(ip.Unmap()) {
+			d.addresses = append(d.addresses, ip.Unmap())
+		}
+	}
+	own := d.params.address.Unmap()
+	switch {
+	case own.IsValid() && !d.owns(own):
+		return hw.Errorf(opOpen, hw.InvalidAddress, hw.AddressUnsupported, "%s is not an address of %s", own, d.name)
+	case own.IsValid():
+		d.addresses = append([]netip.Addr{own}, without(d.addresses, own)...)
+	case len(d.addresses) == 0:
+		return hw.Errorf(opOpen, hw.InvalidAddress, hw.AddressUnsupported,
+			"%s has no IP address: give its network interface one", d.name)
+	}
+	d.attr.Address = d.addresses[0].String()
+	return nil
+}
+
+func without(list []netip.Addr, a netip.Addr) (rest []netip.Addr) {
+	for _, o := range list {
+		if o != a {
+			rest = append(rest, o)
+		}
+	}
+	return rest
+}
+
+func ipOf(a net.Addr) net.IP {
+	if n, ok := a.(*net.IPNet); ok {
+		return n.IP
+	}
+	return nil
+}
+
+// owns reports whether an address leads to the device.
+func (d *device) owns(ip netip.Addr) bool {
+	var id *C.struct_gc_id
+	if C.gd_cm_new(d.c, 0, &id) != 0 {
+		return false
+	}
+	defer C.gd_cm_destroy(id)
+	addr := sockaddr(netip.AddrPortFrom(ip, 0))
+	return C.gd_cm_bind(id, &addr) == 0 && cString(C.gd_cm_device(id)) == d.name
+}

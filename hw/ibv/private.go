@@ -1,0 +1,153 @@
+package ibv
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// transport says how a connection's messages carry private data.
+type transport struct {
+	iwarp bool // lengths are exact; else they are the message's
+	tail  bool // this side adds and understands tails
+}
+
+// message is a message of the connection manager that carries private data.
+type message uint8
+
+const (
+	msgRequest message = iota
+	msgAccept
+	msgReject
+)
+
+// The bytes for private data in InfiniBand's messages, behind the header that an
+// IP request carries. The most that the connection manager takes on iWARP, where
+// a fragment of it is the library's.
+var roomInfiniBand = [...]int{msgRequest: 56, msgAccept: 196, msgReject: 148}
+
+const roomIWARP = 240
+
+// rejectHeader begins a consumer's reject: version 2.0 of DAT, version 2.0 of the
+// C library's provider.
+var rejectHeader = []byte{2, 0, 2, 0}
+
+// note tells the peer where to write one byte when the connection ends in order; a
+// key of zero means nowhere.
+type note struct {
+	key  uint32
+	addr uint64 // on InfiniBand less than 1<<16
+}
+
+// A tail on InfiniBand: key:32 addr:16 len:8 check:8 at the end of the message; on
+// iWARP magic:32 key:32 addr:64 behind the data.
+const (
+	tailInfiniBand = 8
+	tailIWARP      = 16
+	tailMagic      = 0x67647431 // "gdt1"
+)
+
+// most is how many bytes of the owner's fit into every kind of message.
+func (t transport) most() int {
+	switch {
+	case t.iwarp && t.tail:
+		return roomIWARP - tailIWARP
+	case t.iwarp:
+		return roomIWARP
+	case t.tail:
+		return roomInfiniBand[msgRequest] - tailInfiniBand
+	}
+	return roomInfiniBand[msgRequest]
+}
+
+// pack makes a message's bytes out of private data. tail says whether to add one:
+// to a request always, to an answer when the request had one.
+func (t transport) pack(m message, data []byte, tail bool, n note) []byte {
+	data = bytes.Clone(data)
+	if m == msgReject && (!t.iwarp || len(data) == 0) {
+		data = append(bytes.Clone(rejectHeader), data...)
+	}
+	switch {
+	case !tail || !t.tail:
+		return data
+	case t.iwarp && m == msgReject:
+		return data // nothing ends after it
+	case t.iwarp:
+		b := data
+		b = binary.BigEndian.AppendUint32(b, tailMagic)
+		b = binary.BigEndian.AppendUint32(b, n.key)
+		return binary.BigEndian.AppendUint64(b, n.addr)
+	}
+	b := make([]byte, roomInfiniBand[m])
+	copy(b, data)
+	end := b[len(b)-tailInfiniBand:]
+	binary.BigEndian.PutUint32(end, n.key)
+	binary.BigEndian.PutUint16(end[4:], uint16(n.addr))
+	end[6] = byte(len(data))
+	end[7] = check(m, b)
+	return b
+}
+
+// check is a tail's last byte.
+func check(m message, b []byte) byte {
+	sum := crc32.NewIEEE()
+	_, _ = sum.Write([]byte{byte(m), 'g', 'd', 't'})
+	_, _ = sum.Write(b[:len(b)-1])
+	return byte(sum.Sum32())
+}
+
+// unpack is the reverse of pack, from any peer: data is what its consumer gave, as
+// far as that can be known; tailed says that the peer understands tails.
+func (t transport) unpack(m message, b []byte) (data []byte, n note, tailed bool) {
+	data = b
+	switch {
+	case !t.tail:
+	case t.iwarp && m != msgReject:
+		data, n, tailed = cutIWARP(b)
+	case !t.iwarp:
+		data, n, tailed = cutInfiniBand(m, b)
+	}
+	if !tailed && !t.iwarp && len(bytes.Trim(data, "\x00")) == 0 {
+		data = nil // all padding
+	}
+	return bytes.Clone(data), n, tailed
+}
+
+func cutIWARP(b []byte) (data []byte, n note, tailed bool) {
+	at := len(b) - tailIWARP
+	if at < 0 || binary.BigEndian.Uint32(b[at:]) != tailMagic {
+		return b, note{}, false
+	}
+	return b[:at], note{binary.BigEndian.Uint32(b[at+4:]), binary.BigEndian.Uint64(b[at+8:])}, true
+}
+
+func cutInfiniBand(m message, b []byte) (data []byte, n note, tailed bool) {
+	if len(b) != roomInfiniBand[m] {
+		return b, note{}, false
+	}
+	at := len(b) - tailInfiniBand
+	end, size := b[at:], int(b[at+6])
+	if size > at || end[7] != check(m, b) || len(bytes.Trim(b[size:at], "\x00")) != 0 {
+		return b, note{}, false
+	}
+	return b[:size], note{binary.BigEndian.Uint32(end), uint64(binary.BigEndian.Uint16(end[4:]))}, true
+}
+
+// consumerReject is InfiniBand's reason of a reject by a consumer.
+const consumerReject = 28
+
+// unpackReject reads a reject: whether the peer's consumer sent it, and its data.
+func (t transport) unpackReject(status int, b []byte) (data []byte, byConsumer bool) {
+	if !t.iwarp && status != consumerReject {
+		return nil, false
+	}
+	data, _, tailed := t.unpack(msgReject, b)
+	if len(data) == 0 {
+		return nil, false // a provider's own: it has nothing to say
+	}
+	data, _ = bytes.CutPrefix(data, rejectHeader)
+	if len(data) == 0 || !t.iwarp && !tailed && len(bytes.Trim(data, "\x00")) == 0 {
+		return nil, true
+	}
+	return data, true
+}

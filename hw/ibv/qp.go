@@ -1,0 +1,246 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"godat/hw"
+)
+
+// phase is where a queue pair is in its life.
+type phase uint32
+
+const (
+	phaseNew        phase = iota
+	phaseConnecting       // Connect or Accept was called
+	phaseUp               // Established was told, or is about to be
+	phaseDown             // Refused or Down was told, or is about to be
+	phaseBroken           // Break was called
+)
+
+// queuePair implements [hw.QP].
+type queuePair struct {
+	// Immutable after NewQP.
+	dev      *device
+	key      uint64
+	cfg      hw.QPConfig
+	zone     *zone
+	send     *completionQueue
+	recv     *completionQueue
+	srq      *sharedQueue
+	c        *C.struct_gd_qp
+	ccfg     C.struct_gd_qp_config
+	rings    C.struct_gd_rings
+	up       C.struct_gd_up
+	sendable hw.OpSet
+
+	// Owned by the owner of the queue pair: positions of the next requests.
+	sendPos, recvPos uint32
+
+	phase atomic.Uint32 // written under mu
+
+	// Guarded by mu, which is never held while a fact is told.
+	mu      sync.Mutex
+	life    uint64
+	conn    *conn
+	leaving bool   // broken in order; waits until the peer was told
+	telling bool   // somebody is telling facts
+	untold  []fact // and these too
+	closed  bool
+}
+
+// NewQP implements [hw.Device].
+func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
+	const op = "ibv.NewQP"
+	if err := d.checkQP(op, &cfg); err != nil {
+		return nil, err
+	}
+	q := &queuePair{dev: d, cfg: cfg, life: 1}
+	if err := q.attach(op); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	q.key = d.key()
+	d.qps[q.key] = q
+	d.mu.Unlock()
+	q.configure()
+	c, errno := C.gd_new_qp(d.c, &q.ccfg)
+	if c == nil {
+		d.mu.Lock()
+		delete(d.qps, q.key)
+		d.mu.Unlock()
+		q.detach()
+		return nil, resourceError(op, hw.ResourceTEP, errno)
+	}
+	q.c = c
+	q.rings = C.gd_rings_of(c)
+	return q, nil
+}
+
+func (d *device) checkQP(op string, cfg *hw.QPConfig) error {
+	a := &d.attr
+	switch {
+	case cfg.Facts == nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no Facts")
+	case cfg.SendDepth < 0 || cfg.SendDepth > a.MaxDepth || cfg.RecvDepth < 0 || cfg.RecvDepth > a.MaxDepth:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depths %d and %d, at most %d", cfg.SendDepth, cfg.RecvDepth, a.MaxDepth)
+	case cfg.SendSegments < 0 || cfg.SendSegments > a.MaxSendSegments || cfg.RecvSegments < 0 || cfg.RecvSegments > a.MaxRecvSegments:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d and %d segments, at most %d and %d",
+			cfg.SendSegments, cfg.RecvSegments, a.MaxSendSegments, a.MaxRecvSegments)
+	case cfg.ReadsIn < 0 || cfg.ReadsIn > a.MaxReadsIn || cfg.ReadsOut < 0 || cfg.ReadsOut > a.MaxReadsOut:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d reads in and %d out, at most %d and %d",
+			cfg.ReadsIn, cfg.ReadsOut, a.MaxReadsIn, a.MaxReadsOut)
+	}
+	return nil
+}
+
+// attach counts the queue pair in on all that it uses.
+func (q *queuePair) attach(op string) (err error) {
+	d := q.dev
+	defer func() {
+		if err != nil {
+			q.detachParts()
+		}
+	}()
+	if q.zone, err = d.useZone(op, q.cfg.Zone); err != nil {
+		return err
+	}
+	if q.send, err = d.useCQ(op, q.cfg.SendCQ); err != nil {
+		return err
+	}
+	if q.recv, err = d.useCQ(op, q.cfg.RecvCQ); err != nil {
+		return err
+	}
+	if q.cfg.SRQ != nil {
+		if q.srq, err = d.useSRQ(op, q.cfg.SRQ); err != nil {
+			return err
+		}
+	}
+	return d.adopt(op)
+}
+
+func (q *queuePair) detach() {
+	q.detachParts()
+	q.dev.disown()
+}
+
+func (q *queuePair) detachParts() {
+	for _, u := range q.parts() {
+		u.unuse()
+	}
+}
+
+// parts are what the queue pair uses.
+func (q *queuePair) parts() (all []*users) {
+	if q.zone != nil {
+		all = append(all, &q.zone.users)
+	}
+	if q.send != nil {
+		all = append(all, &q.send.users)
+	}
+	if q.recv != nil {
+		all = append(all, &q.recv.users)
+	}
+	if q.srq != nil {
+		all = append(all, &q.srq.users)
+	}
+	return all
+}
+
+// configure writes the C half's configuration.
+func (q *queuePair) configure() {
+	d, cfg := q.dev, &q.cfg
+	q.sendable = d.attr.Ops
+	q.ccfg = C.struct_gd_qp_config{
+		pd: q.zone.pd, send_cq: q.send.c, recv_cq: q.recv.c,
+		handle: C.uint64_t(q.key), send_end: C.uint64_t(cfg.SendEnd), recv_end: C.uint64_t(cfg.RecvEnd),
+		number: C.uint32_t(cfg.Number), send_depth: C.uint32_t(cfg.SendDepth), recv_depth: C.uint32_t(cfg.RecvDepth),
+		send_segs: C.uint32_t(cfg.SendSegments), recv_segs: C.uint32_t(cfg.RecvSegments),
+		inline_max: C.uint32_t(d.params.inline), port: C.uint8_t(d.params.port), access: d.access,
+	}
+	if q.srq != nil {
+		q.ccfg.srq = q.srq.c
+	}
+	if d.transport.iwarp {
+		q.ccfg.iwarp = 1
+	}
+	retries, code := rnr(cfg.NotReady)
+	q.up = C.struct_gd_up{
+		reads_in: C.uint8_t(cfg.ReadsIn), reads_out: C.uint8_t(cfg.ReadsOut),
+		min_rnr: C.uint8_t(code), rnr_retry: C.uint8_t(retries), timeout: C.uint8_t(d.params.ackTimeout), retry: 7,
+	}
+}
+
+// at is the queue pair's phase; it may be a new one when at returns.
+func (q *queuePair) at() phase { return phase(q.phase.Load()) }
+
+// become changes the phase, with mu held.
+func (q *queuePair) become(p phase) { q.phase.Store(uint32(p)) }
+
+// Reset implements [hw.QP].
+func (q *queuePair) Reset() error {
+	const op = "ibv.QP.Reset"
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.finished(op); err != nil {
+		return err
+	}
+	var old *C.struct_gv_qp
+	if errno := C.gd_renew_qp(q.c, &q.ccfg, &old); errno != 0 {
+		return resourceError(op, hw.ResourceTEP, syscall.Errno(errno))
+	}
+	q.rings = C.gd_rings_of(q.c)
+	q.sendPos, q.recvPos = 0, 0
+	q.life++
+	c := q.conn
+	q.conn, q.leaving = nil, false
+	q.become(phaseNew)
+	if c == nil || !c.inherit(old, q) {
+		C.gd_destroy_hw(old)
+	}
+	return nil
+}
+
+// finished fails unless the life of a queue pair is over, with mu held.
+func (q *queuePair) finished(op string) error {
+	switch {
+	case q.closed:
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
+	case q.at() != phaseBroken || C.gd_has_ended(q.c) == 0:
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "its queues have not ended")
+	}
+	return nil
+}
+
+// Close implements [hw.QP]. When the kernel is still at an attempt to connect, the
+// zone and the completion queues are free again later, and wait for that when they
+// are closed.
+func (q *queuePair) Close() error {
+	const op = "ibv.QP.Close"
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.at() != phaseNew || q.closed {
+		if err := q.finished(op); err != nil {
+			return err
+		}
+	}
+	q.closed = true
+	q.dev.mu.Lock()
+	delete(q.dev.qps, q.key)
+	q.dev.mu.Unlock()
+	old := C.gd_free_qp(q.c, 1)
+	q.c = nil
+	c := q.conn
+	q.conn = nil
+	if c == nil || !c.inherit(old, q) {
+		C.gd_destroy_hw(old)
+	}
+	q.detach()
+	return nil
+}

@@ -1,0 +1,149 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"net"
+	"sync/atomic"
+
+	"godat/hw"
+)
+
+// request implements [hw.Request].
+type request struct {
+	conn     *conn
+	qual     uint64
+	private  []byte
+	first    event // what it came with
+	answered atomic.Bool
+}
+
+// Private implements [hw.Request]. Requests that are longer than what the
+// transport carries do not arrive at all.
+func (r *request) Private() ([]byte, bool) { return r.private, false }
+
+// Local implements [hw.Request].
+func (r *request) Local() net.Addr {
+	local, _ := r.conn.addresses()
+	return local
+}
+
+// Remote implements [hw.Request].
+func (r *request) Remote() net.Addr {
+	_, remote := r.conn.addresses()
+	return remote
+}
+
+// Qual implements [hw.Request].
+func (r *request) Qual() uint64 { return r.qual }
+
+// answer makes sure that there is one.
+func (r *request) answer(op string) error {
+	if !r.answered.CompareAndSwap(false, true) {
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request is answered")
+	}
+	return nil
+}
+
+// refuse rejects as the provider, not as the consumer, and forgets the request.
+func (r *request) refuse() {
+	r.answered.Store(true)
+	r.conn.with(func(id *C.struct_gc_id) { C.gd_cm_reject(id, nil, 0) })
+	r.conn.destroy()
+}
+
+// Reject implements [hw.Request].
+func (r *request) Reject(private []byte) error {
+	const op = "ibv.Reject"
+	if err := r.answer(op); err != nil {
+		return err
+	}
+	d := r.conn.dev
+	if len(private) > d.attr.MaxPrivate {
+		r.refuse()
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, at most %d", len(private), d.attr.MaxPrivate)
+	}
+	data, n := bytesOf(d.transport.pack(msgReject, private, r.conn.tailed, note{}))
+	r.conn.with(func(id *C.struct_gc_id) { C.gd_cm_reject(id, data, n) })
+	r.conn.destroy()
+	return nil
+}
+
+// Accept implements [hw.Request].
+func (r *request) Accept(qp hw.QP, private []byte) error {
+	const op = "ibv.Accept"
+	if err := r.answer(op); err != nil {
+		return err
+	}
+	d := r.conn.dev
+	q, err := d.ownQP(op, qp)
+	switch {
+	case err == nil && q == nil:
+		err = hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "no queue pair")
+	case len(private) > d.attr.MaxPrivate:
+		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d bytes of private data, at most %d", len(private), d.attr.MaxPrivate)
+	}
+	if err == nil {
+		err = q.accept(op, r, private)
+	}
+	if err != nil {
+		r.refuse()
+	}
+	return err
+}
+
+// accept binds a request to the queue pair. Once it is bound, what goes wrong is the
+// connection's fate and is told as a fact.
+func (q *queuePair) accept(op string, r *request, private []byte) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.at() != phaseNew {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is not new")
+	}
+	c, d := r.conn, q.dev
+	q.conn = c
+	q.become(phaseConnecting)
+	q.agree(r.first)
+	var place note
+	if c.tailed {
+		place = c.takePlace(q.zone)
+	}
+	data, n := bytesOf(d.transport.pack(msgAccept, private, c.tailed, place))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.qp, c.life = q, q.life
+	lost := c.gone || c.id == nil
+	if !lost && !d.transport.iwarp {
+		lost = C.gd_bring_up(q.c, c.id, &q.up, d.access) != 0
+	}
+	if !lost {
+		lost = C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.shared(), data, n) != 0
+	}
+	if lost {
+		life := q.life
+		d.later(func() { q.refused(life, hw.ReasonUnreachable, nil) })
+	}
+	return nil
+}
+
+// abandonRequests refuses the requests that nobody answered, when the device is
+// closed.
+func (d *device) abandonRequests() {
+	d.mu.Lock()
+	var left []*conn
+	for _, c := range d.conns {
+		left = append(left, c)
+	}
+	d.mu.Unlock()
+	for _, c := range left {
+		c.with(func(id *C.struct_gc_id) {
+			if c.passive {
+				C.gd_cm_reject(id, nil, 0)
+			}
+		})
+		c.destroy()
+	}
+}

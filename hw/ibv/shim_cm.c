@@ -1,0 +1,110 @@
+//go:build linux && cgo
+
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+
+// The library reports -1 and errno.
+static int result(int r) { return r == 0 ? 0 : errno ? errno : EIO; }
+
+int gd_cm_open(struct gd_device *d)
+{
+	d->cm = gd_lib.create_event_channel();
+	return d->cm ? 0 : errno ? errno : ENODEV;
+}
+
+// gd_cm_next takes the next connection event, copies and acknowledges it: EAGAIN
+// when there is none. What it says of private data is the transport's word.
+int gd_cm_next(struct gd_device *d, struct gd_event *out)
+{
+	struct gc_event *e;
+	if (gd_lib.get_cm_event(d->cm, &e) != 0)
+		return errno ? errno : EAGAIN;
+	memset(out, 0, offsetof(struct gd_event, data));
+	out->id = e->id;
+	out->key = (uintptr_t)e->id->context;
+	out->parent = e->event == GC_EVENT_CONNECT_REQUEST ? (uintptr_t)e->listen_id->context : 0;
+	out->event = e->event;
+	out->status = e->status;
+	switch (e->event) {
+	case GC_EVENT_CONNECT_REQUEST:
+	case GC_EVENT_CONNECT_RESPONSE:
+	case GC_EVENT_ESTABLISHED:
+	case GC_EVENT_REJECTED:
+		out->qp_num = e->param.conn.qp_num;
+		out->reads_in = e->param.conn.responder_resources;
+		out->reads_out = e->param.conn.initiator_depth;
+		if (e->param.conn.private_data) {
+			out->len = e->param.conn.private_data_len;
+			memcpy(out->data, e->param.conn.private_data, out->len);
+		}
+	}
+	gd_lib.ack_cm_event(e);
+	return 0;
+}
+
+int gd_cm_new(struct gd_device *d, uint64_t key, struct gc_id **id)
+{
+	return result(gd_lib.create_id(d->cm, id, (void *)(uintptr_t)key, GC_PS_TCP));
+}
+
+void gd_cm_set_key(struct gc_id *id, uint64_t key) { id->context = (void *)(uintptr_t)key; }
+
+int gd_cm_bind(struct gc_id *id, struct sockaddr_storage *addr)
+{
+	return result(gd_lib.bind_addr(id, (struct sockaddr *)addr));
+}
+
+int gd_cm_listen(struct gc_id *id, int backlog) { return result(gd_lib.listen(id, backlog)); }
+
+int gd_cm_resolve(struct gc_id *id, struct sockaddr_storage *src, struct sockaddr_storage *dst, int ms)
+{
+	struct sockaddr *from = src->ss_family ? (struct sockaddr *)src : NULL;
+	return result(gd_lib.resolve_addr(id, from, (struct sockaddr *)dst, ms));
+}
+
+int gd_cm_route(struct gc_id *id, int ms) { return result(gd_lib.resolve_route(id, ms)); }
+
+static struct gc_conn_param parameters(const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
+{
+	return (struct gc_conn_param){
+		.private_data = data,
+		.private_data_len = len,
+		.responder_resources = up->reads_in,
+		.initiator_depth = up->reads_out,
+		.flow_control = 1,
+		.retry_count = up->retry,
+		.rnr_retry_count = up->rnr_retry,
+		.srq = srq,
+		.qp_num = qp_num,
+	};
+}
+
+// gd_cm_connect may block for as long as the transport takes to connect.
+int gd_cm_connect(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
+{
+	struct gc_conn_param p = parameters(up, qp_num, srq, data, len);
+	return result(gd_lib.connect(id, &p));
+}
+
+int gd_cm_accept(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
+{
+	struct gc_conn_param p = parameters(up, qp_num, srq, data, len);
+	return result(gd_lib.accept(id, &p));
+}
+
+int gd_cm_reject(struct gc_id *id, const uint8_t *data, int len) { return result(gd_lib.reject(id, data, len)); }
+int gd_cm_establish(struct gc_id *id) { return result(gd_lib.establish(id)); }
+int gd_cm_notify(struct gc_id *id) { return result(gd_lib.notify(id, GV_EVENT_COMM_EST)); }
+int gd_cm_disconnect(struct gc_id *id) { return result(gd_lib.disconnect(id)); }
+int gd_cm_destroy(struct gc_id *id) { return result(gd_lib.destroy_id(id)); }
+
+// gd_cm_device is the name of the device that an address led to, NULL if to none.
+const char *gd_cm_device(struct gc_id *id) { return id->verbs ? id->verbs->device->name : NULL; }
+
+void gd_cm_addresses(struct gc_id *id, struct sockaddr_storage *local, struct sockaddr_storage *remote)
+{
+	*local = id->route.src_addr;
+	*remote = id->route.dst_addr;
+}

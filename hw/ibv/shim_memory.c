@@ -1,0 +1,144 @@
+//go:build linux && cgo
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+static uint32_t bucket(uint32_t lkey) { return (lkey ^ lkey >> 8 ^ lkey >> 18) % GD_REGION_BUCKETS; }
+
+static struct gd_recent *recent(struct gd_device *d, uint32_t lkey)
+{
+	return &d->recent[(lkey ^ lkey >> 8) % GD_RECENT];
+}
+
+// remember makes a region known to posts; g NULL makes them forget. Writers hold
+// regions_mu; readers notice by seq that they were disturbed.
+static void remember(struct gd_recent *r, const struct gd_region *g)
+{
+	atomic_fetch_add(&r->seq, 1);
+	atomic_store(&r->lkey, g ? g->lkey : 0);
+	atomic_store(&r->base, g ? g->base : 0);
+	atomic_store(&r->len, g ? g->len : 0);
+	atomic_store(&r->pd, g ? g->pd : NULL);
+	atomic_fetch_add(&r->seq, 1);
+}
+
+static int inside(uint64_t base, uint64_t len, uint64_t addr, uint64_t n)
+{
+	return addr >= base && addr - base <= len && n <= len - (addr - base);
+}
+
+struct gv_mr *gd_register(struct gd_device *d, struct gv_pd *pd, uintptr_t addr, uint64_t len, uint32_t access)
+{
+	struct gd_region *g = calloc(1, sizeof *g);
+	if (g == NULL)
+		return NULL;
+	struct gv_mr *mr = gd_lib.reg_mr(pd, (void *)addr, len, access);
+	if (mr == NULL) {
+		int err = errno;
+		free(g);
+		errno = err;
+		return NULL;
+	}
+	g->lkey = mr->lkey;
+	g->access = access;
+	g->base = addr;
+	g->len = len;
+	g->pd = pd;
+	pthread_mutex_lock(&d->regions_mu);
+	g->next = d->regions[bucket(g->lkey)];
+	d->regions[bucket(g->lkey)] = g;
+	remember(recent(d, g->lkey), g);
+	pthread_mutex_unlock(&d->regions_mu);
+	return mr;
+}
+
+// gd_register_at registers memory under addresses that begin at iova. Posts don't
+// know it.
+struct gv_mr *gd_register_at(struct gv_pd *pd, uintptr_t addr, uint64_t len, uint64_t iova, uint32_t access)
+{
+	return gd_lib.reg_mr_iova(pd, (void *)addr, len, iova, access);
+}
+
+static void forget(struct gd_device *d, uint32_t lkey)
+{
+	struct gd_region *gone = NULL;
+	pthread_mutex_lock(&d->regions_mu);
+	for (struct gd_region **p = &d->regions[bucket(lkey)]; *p; p = &(*p)->next) {
+		if ((*p)->lkey == lkey) {
+			gone = *p;
+			*p = gone->next;
+			break;
+		}
+	}
+	if (atomic_load(&recent(d, lkey)->lkey) == lkey)
+		remember(recent(d, lkey), NULL);
+	pthread_mutex_unlock(&d->regions_mu);
+	free(gone);
+}
+
+// settle_inlining waits until no post can still be copying from a region that was
+// just forgotten: one post's time at most.
+static void settle_inlining(struct gd_device *d)
+{
+	pthread_mutex_lock(&d->mu);
+	for (uint32_t i = 0; i < d->nqps; i++) {
+		struct gd_qp *q = d->qps[i / GD_QP_CHUNK][i % GD_QP_CHUNK];
+		while (q && atomic_load(&q->inlining))
+			sched_yield();
+	}
+	pthread_mutex_unlock(&d->mu);
+}
+
+int gd_deregister(struct gd_device *d, struct gv_mr *mr)
+{
+	forget(d, mr->lkey);
+	settle_inlining(d);
+	return gd_lib.dereg_mr(mr);
+}
+
+// gd_inlinable reports whether all segments certainly lie in registered memory of
+// the zone, so that the processor may copy from them. No is always safe: then the
+// device looks.
+int gd_inlinable(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct gd_recent *r = recent(d, s[i].lkey);
+		uint32_t seq = atomic_load(&r->seq);
+		int good = atomic_load(&r->lkey) == s[i].lkey && atomic_load(&r->pd) == pd &&
+			   inside(atomic_load(&r->base), atomic_load(&r->len), s[i].addr, s[i].length);
+		if (!good || seq & 1 || atomic_load(&r->seq) != seq)
+			return 0;
+	}
+	return 1;
+}
+
+// gd_sges_valid tells whether segments are within live regions of the zone that
+// grant the access. It is asked when a device's word for a failure says less.
+int gd_sges_valid(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, int n, uint32_t access)
+{
+	int good = 1;
+	pthread_mutex_lock(&d->regions_mu);
+	for (int i = 0; i < n && good; i++) {
+		struct gd_region *g = d->regions[bucket(s[i].lkey)];
+		while (g && g->lkey != s[i].lkey)
+			g = g->next;
+		good = g && g->pd == pd && (g->access & access) == access &&
+		       inside(g->base, g->len, s[i].addr, s[i].length);
+	}
+	pthread_mutex_unlock(&d->regions_mu);
+	return good;
+}
+
+struct gv_mw *gd_new_window(struct gv_pd *pd)
+{
+	if (pd->context->ops.alloc_mw == NULL) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return pd->context->ops.alloc_mw(pd, GV_MW_TYPE_2);
+}
+
+int gd_close_window(struct gv_mw *mw) { return mw->context->ops.dealloc_mw(mw); }

@@ -1,0 +1,441 @@
+//go:build linux && cgo
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "internal.h"
+
+
+// gd_notice has the event goroutine look at a queue pair. Whoever calls it wakes
+// that goroutine when it has let go of dev->mu; other callers need not hold it.
+static void note(struct gd_qp *q, uint32_t bits)
+{
+	struct gd_device *d = q->dev;
+	if (q->notices == 0) {
+		q->next_notice = d->notice_list;
+		d->notice_list = q;
+	}
+	q->notices |= bits;
+	d->noticed = 1;
+}
+
+void gd_notice(struct gd_qp *q, uint32_t bits)
+{
+	pthread_mutex_lock(&q->dev->mu);
+	note(q, bits);
+	pthread_mutex_unlock(&q->dev->mu);
+	gd_signal(q->dev->notice_fd);
+}
+
+// gd_take_notices takes the queue pairs to look at, by their handles.
+int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int max)
+{
+	int n = 0;
+	pthread_mutex_lock(&d->mu);
+	while (n < max && d->notice_list) {
+		struct gd_qp *q = d->notice_list;
+		d->notice_list = q->next_notice;
+		handles[n] = q->handle;
+		bits[n++] = q->notices;
+		q->notices = 0;
+	}
+	pthread_mutex_unlock(&d->mu);
+	return n;
+}
+
+// status_of says in hw's words how a request ended. Where the device's word says
+// too little, the segments do.
+static uint8_t status_of(struct gd_qp *q, int recv, struct gd_slot *s, struct gv_sge *sges, int status)
+{
+	struct gd_device *d = q->dev;
+	uint8_t st = d->cfg.status_of[recv][status & 63];
+	if (status == GV_WC_SUCCESS || status == GV_WC_WR_FLUSH_ERR)
+		return st;
+	if (!recv && gd_too_long(d, s))
+		return GD_LOCAL_LENGTH;
+	if (status != GV_WC_LOC_QP_OP_ERR && status != GV_WC_GENERAL_ERR)
+		return st;
+	int writes = recv || s->op == GD_OP_READ || s->op == GD_OP_FETCH_ADD || s->op == GD_OP_COMPARE_SWAP;
+	if (!gd_sges_valid(d, q->qp->pd, sges, s->nsge, writes ? GV_ACCESS_LOCAL_WRITE : 0))
+		return GD_LOCAL_PROTECTION;
+	return st;
+}
+
+// end_of_silence notes that something failed. What is flushed before anybody said
+// why waits: the owner is told of the connection first.
+static void end_of_silence(struct gd_qp *q, int status)
+{
+	if (q->dead || status == GV_WC_SUCCESS)
+		return;
+	if (status == GV_WC_WR_FLUSH_ERR)
+		q->hold = 1;
+	note(q, status == GV_WC_WR_FLUSH_ERR ? GD_NOTICE_FLUSHED : GD_NOTICE_FAILED);
+}
+
+static void look_if_dry(struct gd_qp *q, uint8_t status)
+{
+	if (status != GD_SUCCESS) {
+		q->draining = 0;
+	} else if (q->draining && !q->dry && (int32_t)(q->sq.done - q->drain_at) >= 0) {
+		q->dry = 1;
+		q->dry_seq = q->dev->seq;
+		gd_list(q);
+	}
+}
+
+// hand_on_send hands the next send's completion on, unless it is to be silent. A
+// success behind a failure is none: the device had lost its place.
+static int hand_on_send(struct gd_qp *q, struct gd_slot *s, uint8_t status, struct gd_wc *out)
+{
+	struct gd_queue *k = &q->sq;
+	k->reaped = ++k->done;
+	k->recorded -= s->done;
+	s->done = 0;
+	if (status != GD_SUCCESS)
+		k->failed = 1;
+	else if (k->failed)
+		status = GD_FLUSHED;
+	look_if_dry(q, status);
+	if (s->kind != GD_USER) {
+		if (s->kind == GD_TOLD && status == GD_SUCCESS)
+			note(q, GD_NOTICE_TOLD);
+		return 0;
+	}
+	if (status == GD_SUCCESS && !(s->flags & GD_WR_SIGNALED))
+		return 0;
+	*out = (struct gd_wc){
+		.id = s->id, .len = s->len, .cq = k->tag, .op = s->op == GD_OP_SEND_INVALIDATE ? GD_OP_SEND : s->op,
+		.status = status,
+	};
+	return 1;
+}
+
+// pass_marker takes the marker's word that everything before it is flushed: what has
+// no completion succeeded in silence.
+static void pass_marker(struct gd_queue *k)
+{
+	if (k->marked && !k->recorded)
+		k->reaped = k->done = k->hw_end;
+}
+
+// reap_send accounts for one completion of a send queue and all that it implies.
+// It returns how many completions are to be handed on: at most one.
+static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, struct gd_wc *out)
+{
+	struct gd_queue *k = &q->sq;
+	uint32_t ahead = (low - k->done) & GD_POSITION, posted = atomic_load(&k->posted) - k->done;
+	end_of_silence(q, wc->status);
+	if (wc->wr_id & GD_ID_MARKER) {
+		k->marked = 1;
+		pass_marker(k);
+		return 0;
+	}
+	if (ahead >= posted)
+		return 0; // flushed by hand before
+	uint32_t pos = k->done + ahead;
+	struct gd_slot *s = slot_at(k, pos);
+	uint8_t status = status_of(q, 0, s, sges_at(k, pos), wc->status);
+	if (q->hold || (q->dev->cfg.signal_all ? ahead : k->recorded)) {
+		// It waits for word of the connection, or for an earlier one: soft-iWARP
+		// completes what is behind a read before the read.
+		k->recorded += !s->done;
+		s->wc_status = status;
+		s->done = 1;
+		gd_list(q);
+		return 0;
+	}
+	k->done = pos; // those before it succeeded in silence
+	return hand_on_send(q, s, status, out);
+}
+
+// fill_recv notes in a slot how its receive ended. No completion of verbs' says
+// whether it was solicited; since somebody may be waiting for one that was, all are
+// said to be.
+static void fill_recv(struct gd_qp *q, struct gd_slot *s, struct gv_sge *sges, const struct gv_wc *wc)
+{
+	s->wc_status = status_of(q, 1, s, sges, wc->status);
+	s->wc_len = wc->byte_len;
+	s->wc_op = wc->opcode == GV_WC_RECV_RDMA_WITH_IMM ? GD_OP_RECV_IMM : GD_OP_RECV;
+	s->wc_flags = GD_WC_SOLICITED;
+	s->wc_imm = 0;
+	if (wc->wc_flags & GV_WC_WITH_IMM) {
+		s->wc_flags |= GD_WC_IMM;
+		s->wc_imm = ntohl(wc->imm_data);
+	} else if (wc->wc_flags & GV_WC_WITH_INV) {
+		s->wc_op = GD_OP_RECV_INVALIDATE;
+		s->wc_flags |= GD_WC_INVALIDATED;
+		s->wc_imm = wc->imm_data;
+	}
+}
+
+static void hand_on_recv(struct gd_qp *q, const struct gd_slot *s, struct gd_wc *out)
+{
+	*out = (struct gd_wc){
+		.id = s->id, .len = s->wc_len, .imm = s->wc_imm, .status = s->wc_status, .op = s->wc_op,
+		.flags = s->wc_flags, .cq = q->rq.tag, .qp = q->srq ? q->number : 0,
+	};
+}
+
+static int reap_recv(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, struct gd_wc *out)
+{
+	struct gd_queue *k = &q->rq;
+	uint32_t ahead = (low - k->reaped) & GD_POSITION;
+	end_of_silence(q, wc->status);
+	if (ahead >= atomic_load(&k->posted) - k->reaped)
+		return 0; // flushed by hand before
+	uint32_t pos = k->reaped + ahead;
+	struct gd_slot *s = slot_at(k, pos);
+	fill_recv(q, s, sges_at(k, pos), wc);
+	int behind = k->reaped != k->done;
+	k->reaped = pos + 1;
+	if (q->hold || behind) {
+		gd_list(q);
+		return 0;
+	}
+	k->done = pos + 1;
+	hand_on_recv(q, s, out);
+	return 1;
+}
+
+static int reap_shared(struct gd_device *d, const struct gv_wc *wc, struct gd_wc *out)
+{
+	struct gd_srq *srq = d->srqs[wc->wr_id >> 32 & 0x7fffffff];
+	struct gd_qp **row = d->numbers[wc->qp_num >> 12 & 0xfff];
+	struct gd_qp *q = row ? row[wc->qp_num & 0xfff] : NULL;
+	uint32_t i = (uint32_t)wc->wr_id;
+	if (srq == NULL || i >= srq->nslots)
+		return 0;
+	if (q == NULL || q->srq != srq) {
+		gd_give_back(srq, i);
+		return 0;
+	}
+	struct gd_slot *s = &srq->slots[i];
+	end_of_silence(q, wc->status);
+	fill_recv(q, s, &srq->sges[(size_t)i * srq->segs], wc);
+	if (q->hold || q->srq_head != GD_NO_SLOT) {
+		s->next = GD_NO_SLOT;
+		if (q->srq_head == GD_NO_SLOT)
+			q->srq_head = i;
+		else
+			srq->slots[q->srq_tail].next = i;
+		q->srq_tail = i;
+		gd_list(q);
+		return 0;
+	}
+	hand_on_recv(q, s, out);
+	gd_give_back(srq, i);
+	return 1;
+}
+
+static int reap(struct gd_device *d, const struct gv_wc *wc, struct gd_wc *out)
+{
+	if (wc->wr_id & GD_ID_SHARED)
+		return reap_shared(d, wc, out);
+	uint32_t index = wc->wr_id >> 32 & (GD_MOST_QPS - 1);
+	struct gd_qp **chunk = d->qps[index / GD_QP_CHUNK];
+	struct gd_qp *q = chunk ? chunk[index % GD_QP_CHUNK] : NULL;
+	if (q == NULL || q->generation != (wc->wr_id >> 50 & GD_GENERATION))
+		return 0;
+	uint32_t low = wc->wr_id & GD_POSITION;
+	return wc->wr_id & GD_ID_RECV ? reap_recv(q, low, wc, out) : reap_send(q, low, wc, out);
+}
+
+// take moves completions out of one queue until it is empty or gave its share.
+static int take(struct gd_device *d, struct gd_cq *cq, struct gd_wc *out, int share)
+{
+	struct gv_wc raw[GD_RAW];
+	int n = 0;
+	while (n < share) {
+		int ask = share - n < GD_RAW ? share - n : GD_RAW;
+		int got = cq->cq->context->ops.poll_cq(cq->cq, ask, raw);
+		for (int i = 0; i < got; i++)
+			n += reap(d, &raw[i], &out[n]);
+		if (got < ask) {
+			cq->empty_at = d->seq;
+			break;
+		}
+	}
+	return n;
+}
+
+// take_all visits the queues in turn; each gives its share before any gives more.
+static int take_all(struct gd_device *d, struct gd_wc *out, int max)
+{
+	int n = 0, more = 1;
+	for (int round = 0; more && n < max; round++) {
+		int share = (max - n) / (int)(d->ncqs ? d->ncqs : 1);
+		more = 0;
+		for (uint32_t i = 0; i < d->ncqs && n < max; i++) {
+			struct gd_cq *cq = d->cqs[(d->turn + i) % d->ncqs];
+			if (cq->empty_at == d->seq)
+				continue;
+			int part = share > 0 ? share : 1;
+			n += take(d, cq, out + n, part < max - n ? part : max - n);
+			more |= cq->empty_at != d->seq;
+		}
+	}
+	if (d->ncqs)
+		d->turn = (d->turn + 1) % d->ncqs;
+	return n;
+}
+
+// gd_poll moves completions of all queues into d->out.
+int gd_poll(struct gd_device *d, int max)
+{
+	int n = 0;
+	if (max > (int)d->out_cap)
+		max = d->out_cap;
+	atomic_store(&d->attention, 0);
+	pthread_mutex_lock(&d->mu);
+	d->seq++;
+	if (d->pending && d->seq & 1) // the queues must not starve the rest
+		n = gd_settle(d, d->out, max);
+	n += take_all(d, d->out + n, max - n);
+	if (d->pending && n < max)
+		n += gd_settle(d, d->out + n, max - n);
+	int noticed = d->noticed;
+	d->noticed = 0;
+	pthread_mutex_unlock(&d->mu);
+	if (n == max) // there may be more that no event tells of
+		gd_attend(d);
+	if (noticed)
+		gd_signal(d->notice_fd);
+	atomic_fetch_add(&d->polls, 1);
+	atomic_fetch_add(&d->polled, n);
+	return n;
+}
+
+// gd_note_dry tells that the send queue has run dry, a poll after the one that
+// handed its last completion on.
+static void note_dry(struct gd_qp *q)
+{
+	if (q->dry == 1 && q->dry_seq != q->dev->seq && !q->dead) {
+		q->dry = 2;
+		note(q, GD_NOTICE_DRAINED);
+	}
+}
+
+// next_known is the next send whose completion is known and may be handed on: on a
+// device that leaves silent ones out, behind those.
+static struct gd_slot *next_known(struct gd_qp *q)
+{
+	struct gd_queue *k = &q->sq;
+	uint32_t posted = atomic_load(&k->posted);
+	for (uint32_t pos = k->done; pos != posted; pos++) {
+		struct gd_slot *s = slot_at(k, pos);
+		if (s->done) {
+			k->done = pos;
+			return s;
+		}
+		if (q->dev->cfg.signal_all)
+			break;
+	}
+	return NULL;
+}
+
+// hand_on_held hands on completions that had to wait.
+static int hand_on_held(struct gd_qp *q, struct gd_wc *out, int max)
+{
+	struct gd_queue *k = &q->rq;
+	int n = 0;
+	if (q->hold)
+		return 0;
+	while (q->sq.recorded && n < max) {
+		struct gd_slot *s = next_known(q);
+		if (s == NULL)
+			break;
+		n += hand_on_send(q, s, s->wc_status, &out[n]);
+	}
+	pass_marker(&q->sq);
+	for (; k->done != k->reaped && n < max; k->done++)
+		hand_on_recv(q, slot_at(k, k->done), &out[n++]);
+	while (q->srq_head != GD_NO_SLOT && n < max) {
+		uint32_t i = q->srq_head;
+		hand_on_recv(q, &q->srq->slots[i], &out[n++]);
+		q->srq_head = q->srq->slots[i].next;
+		gd_give_back(q->srq, i);
+	}
+	return n;
+}
+
+static int flush_one(struct gd_qp *q, struct gd_queue *k, struct gd_wc *out)
+{
+	struct gd_slot *s = slot_at(k, k->done);
+	if (k == &q->sq)
+		return hand_on_send(q, s, s->done ? s->wc_status : GD_FLUSHED, out);
+	k->reaped = ++k->done;
+	*out = (struct gd_wc){.id = s->id, .status = GD_FLUSHED, .op = s->op, .cq = k->tag};
+	return 1;
+}
+
+// flush completes by hand what the device won't: what it was never given, and,
+// when it is done flushing, what it forgot.
+static int flush(struct gd_qp *q, struct gd_queue *k, int quiet, struct gd_wc *out, int max)
+{
+	int n = 0;
+	while (n < max && quiet && (int32_t)(k->hw_end - k->done) > 0)
+		n += flush_one(q, k, &out[n]);
+	if ((int32_t)(k->hw_end - k->done) > 0)
+		return n;
+	while (n < max && k->done != atomic_load(&k->posted))
+		n += flush_one(q, k, &out[n]);
+	return n;
+}
+
+static int end(struct gd_queue *k, struct gd_wc *out)
+{
+	k->ended = 1;
+	*out = (struct gd_wc){.id = k->end_id, .status = GD_SUCCESS, .op = GD_OP_END, .cq = k->tag};
+	return 1;
+}
+
+// end_all hands on OpEnd of the queues of a dead queue pair that have nothing left.
+static int end_all(struct gd_qp *q, int empty, struct gd_wc *out, int max)
+{
+	int n = 0;
+	if (!q->over || atomic_load(&q->telling))
+		return 0;
+	if (!q->sq.ended && n < max && q->sq.done == atomic_load(&q->sq.posted))
+		n += end(&q->sq, &out[n]);
+	int shared = !q->srq || (q->srq_head == GD_NO_SLOT && empty && (q->dev->cfg.siw || q->last_wqe || q->forced));
+	if (!q->rq.ended && n < max && shared && q->rq.done == atomic_load(&q->rq.posted))
+		n += end(&q->rq, &out[n]);
+	return n;
+}
+
+// gd_settle_one does for a queue pair what no completion of the device's does, and
+// says whether it needs to be looked at again.
+static int settle_one(struct gd_device *d, struct gd_qp *q, struct gd_wc *out, int max, int *again)
+{
+	note_dry(q);
+	int n = hand_on_held(q, out, max);
+	int empty = q->sq.cq->empty_at == d->seq && q->rq.cq->empty_at == d->seq && q->killed_seq < d->seq;
+	if (q->dead && q->rq.done == q->rq.reaped && q->srq_head == GD_NO_SLOT) {
+		// Soft-iWARP has flushed when it says so, and forgets what came later.
+		int quiet = q->forced || (d->cfg.siw && empty);
+		n += flush(q, &q->sq, quiet, out + n, max - n);
+		n += flush(q, &q->rq, quiet, out + n, max - n);
+		n += end_all(q, empty, out + n, max - n);
+	}
+	int held = q->sq.recorded || q->rq.done != q->rq.reaped || q->srq_head != GD_NO_SLOT;
+	*again = q->dead ? !(q->sq.ended && q->rq.ended) : held || q->dry == 1;
+	return n;
+}
+
+// gd_settle looks after the queue pairs on the pending list.
+int gd_settle(struct gd_device *d, struct gd_wc *out, int max)
+{
+	int n = 0;
+	for (struct gd_qp **p = &d->pending; *p && n < max;) {
+		struct gd_qp *q = *p;
+		int again = 0;
+		n += settle_one(d, q, out + n, max - n, &again);
+		if (again) {
+			p = &q->next_pending;
+		} else {
+			*p = q->next_pending;
+			q->listed = 0;
+		}
+	}
+	return n;
+}

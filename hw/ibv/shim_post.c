@@ -1,0 +1,266 @@
+//go:build linux && cgo
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+
+static const int opcodes[32] = {
+	[GD_OP_SEND] = GV_WR_SEND,
+	[GD_OP_WRITE] = GV_WR_RDMA_WRITE,
+	[GD_OP_READ] = GV_WR_RDMA_READ,
+	[GD_OP_BIND] = GV_WR_BIND_MW,
+	[GD_OP_WRITE_IMM] = GV_WR_RDMA_WRITE_WITH_IMM,
+	[GD_OP_FETCH_ADD] = GV_WR_ATOMIC_FETCH_AND_ADD,
+	[GD_OP_COMPARE_SWAP] = GV_WR_ATOMIC_CMP_AND_SWP,
+	[GD_OP_SEND_INVALIDATE] = GV_WR_SEND_WITH_INV,
+};
+
+
+static void build_bind(struct gv_send_wr *wr, const struct gd_slot *s)
+{
+	wr->bind_mw.mw = s->mw;
+	wr->bind_mw.rkey = s->bind_key;
+	wr->bind_mw.bind_info.mr = s->bind_mr;
+	wr->bind_mw.bind_info.addr = s->raddr;
+	wr->bind_mw.bind_info.length = s->operand;
+	wr->bind_mw.bind_info.mw_access_flags = s->bind_access;
+}
+
+// gd_too_long reports whether a request moves more than the device can.
+int gd_too_long(const struct gd_device *d, const struct gd_slot *s)
+{
+	switch (s->op) {
+	case GD_OP_SEND:
+	case GD_OP_SEND_INVALIDATE:
+		return s->len > d->cfg.max_message;
+	case GD_OP_WRITE:
+	case GD_OP_WRITE_IMM:
+	case GD_OP_READ:
+		return s->len > d->cfg.max_rdma;
+	}
+	return 0;
+}
+
+static int copyable(uint8_t op)
+{
+	return op == GD_OP_SEND || op == GD_OP_WRITE || op == GD_OP_WRITE_IMM || op == GD_OP_SEND_INVALIDATE;
+}
+
+// build makes the device's request out of a slot.
+static void build(struct gd_qp *q, uint32_t pos, struct gv_send_wr *wr)
+{
+	struct gd_slot *s = slot_at(&q->sq, pos);
+	memset(wr, 0, sizeof *wr);
+	wr->wr_id = gd_wr_id(q, 0, pos);
+	wr->opcode = opcodes[s->op & 31];
+	wr->sg_list = sges_at(&q->sq, pos);
+	wr->num_sge = s->nsge;
+	if (s->flags & GD_WR_SIGNALED || q->dev->cfg.signal_all)
+		wr->send_flags |= GV_SEND_SIGNALED;
+	if (s->flags & GD_WR_SOLICITED)
+		wr->send_flags |= GV_SEND_SOLICITED;
+	if (s->flags & GD_WR_FENCE)
+		wr->send_flags |= GV_SEND_FENCE;
+	wr->imm_data = s->op == GD_OP_SEND_INVALIDATE ? s->imm : htonl(s->imm);
+	if (s->op == GD_OP_FETCH_ADD || s->op == GD_OP_COMPARE_SWAP) {
+		wr->wr.atomic.remote_addr = s->raddr;
+		wr->wr.atomic.rkey = s->rkey;
+		wr->wr.atomic.compare_add = s->op == GD_OP_FETCH_ADD ? s->operand : s->compare;
+		wr->wr.atomic.swap = s->operand;
+	} else {
+		wr->wr.rdma.remote_addr = s->raddr;
+		wr->wr.rdma.rkey = s->rkey;
+	}
+	if (s->op == GD_OP_BIND)
+		build_bind(wr, s);
+	if (gd_too_long(q->dev, s)) { // fails in its turn, as a request of no region's
+		static struct gv_sge nowhere = {.addr = 1, .length = 1, .lkey = 0};
+		wr->opcode = GV_WR_SEND;
+		wr->sg_list = &nowhere;
+		wr->num_sge = 1;
+	} else if (s->nsge == 0 && q->dev->cfg.siw) {
+		// Its requests need a segment, and its reads something to read.
+		memset(wr->sg_list, 0, sizeof *wr->sg_list);
+		wr->num_sge = 1;
+		if (s->op == GD_OP_READ)
+			wr->opcode = GV_WR_RDMA_WRITE;
+	} else if (s->len > 0 && s->len <= q->inline_max && copyable(s->op) &&
+		   gd_inlinable(q->dev, q->qp->pd, wr->sg_list, wr->num_sge)) {
+		wr->send_flags |= GV_SEND_INLINE;
+	}
+}
+
+// late takes requests for a queue pair that is dead: they are flushed by a poll.
+static void late(struct gd_qp *q, struct gd_queue *k, uint32_t n)
+{
+	atomic_fetch_add(&k->posted, n);
+	pthread_mutex_lock(&q->dev->mu);
+	gd_list(q);
+	pthread_mutex_unlock(&q->dev->mu);
+	gd_attend(q->dev);
+}
+
+static int hand_over_sends(struct gd_qp *q, uint32_t n, uint32_t *taken)
+{
+	struct gd_device *d = q->dev;
+	uint32_t pos = atomic_load(&q->sq.posted), last = q->last_signaled;
+	struct gv_send_wr *bad = NULL;
+	atomic_store(&q->inlining, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		struct gv_send_wr *wr = &q->send_wrs[i];
+		build(q, pos + i, wr);
+		wr->next = i + 1 < n ? wr + 1 : NULL;
+		if (wr->send_flags & GV_SEND_SIGNALED)
+			last = pos + i + 1;
+	}
+	// A poll may see them complete before post_send returns.
+	atomic_store(&q->sq.posted, pos + n);
+	int err = q->qp->context->ops.post_send(q->qp, q->send_wrs, &bad);
+	atomic_store(&q->inlining, 0);
+	atomic_fetch_add(&d->doorbells, 1);
+	*taken = n;
+	if (err && bad) {
+		*taken = bad - q->send_wrs;
+		atomic_store(&q->sq.posted, pos + *taken);
+		for (last = q->last_signaled, n = 0; n < *taken; n++)
+			if (q->send_wrs[n].send_flags & GV_SEND_SIGNALED)
+				last = pos + n + 1;
+	} else if (err) { // all are in the queue, but the device was not told
+		gd_notice(q, GD_NOTICE_FAILED);
+		err = 0;
+	}
+	q->last_signaled = last;
+	return err < 0 ? -err : err;
+}
+
+// gd_post_send posts the next n slots, at most q->batch.
+int gd_post_send(struct gd_qp *q, uint32_t n, uint32_t *taken)
+{
+	int err = 0;
+	pthread_mutex_lock(&q->mu);
+	if (q->dead) {
+		late(q, &q->sq, n);
+		*taken = n;
+	} else {
+		err = hand_over_sends(q, n, taken);
+	}
+	pthread_mutex_unlock(&q->mu);
+	atomic_fetch_add(&q->dev->posts, 1);
+	atomic_fetch_add(&q->dev->posted, *taken);
+	return err;
+}
+
+static int hand_over_recvs(struct gd_qp *q, uint32_t n, uint32_t *taken)
+{
+	uint32_t pos = atomic_load(&q->rq.posted);
+	struct gv_recv_wr *bad = NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		struct gd_slot *s = slot_at(&q->rq, pos + i);
+		struct gv_recv_wr *wr = &q->recv_wrs[i];
+		wr->wr_id = gd_wr_id(q, 1, pos + i);
+		wr->sg_list = sges_at(&q->rq, pos + i);
+		wr->num_sge = s->nsge;
+		wr->next = i + 1 < n ? wr + 1 : NULL;
+		if (s->nsge == 0 && q->dev->cfg.siw) {
+			memset(wr->sg_list, 0, sizeof *wr->sg_list);
+			wr->num_sge = 1;
+		}
+	}
+	atomic_store(&q->rq.posted, pos + n);
+	int err = q->qp->context->ops.post_recv(q->qp, q->recv_wrs, &bad);
+	*taken = n;
+	if (err) {
+		*taken = bad ? bad - q->recv_wrs : 0;
+		atomic_store(&q->rq.posted, pos + *taken);
+	}
+	return err < 0 ? -err : err;
+}
+
+// gd_post_recv posts the next n slots of the receive queue, at most q->batch.
+int gd_post_recv(struct gd_qp *q, uint32_t n, uint32_t *taken)
+{
+	int err = 0;
+	pthread_mutex_lock(&q->mu);
+	if (q->dead) {
+		late(q, &q->rq, n);
+		*taken = n;
+	} else {
+		err = hand_over_recvs(q, n, taken);
+	}
+	pthread_mutex_unlock(&q->mu);
+	atomic_fetch_add(&q->dev->posts, 1);
+	atomic_fetch_add(&q->dev->posted, *taken);
+	return err;
+}
+
+static struct gd_slot *own_slot(struct gd_qp *q, uint8_t kind)
+{
+	struct gd_slot *s = slot_at(&q->sq, atomic_load(&q->sq.posted));
+	memset(s, 0, sizeof *s);
+	s->kind = kind;
+	s->op = GD_OP_WRITE;
+	s->flags = GD_WR_SIGNALED;
+	return s;
+}
+
+// gd_post_told writes one byte where the peer looks when the connection ends.
+int gd_post_told(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted)
+{
+	uint32_t taken = 0;
+	pthread_mutex_lock(&q->mu);
+	int err = q->dead ? ECANCELED : 0;
+	if (err == 0) {
+		struct gd_slot *s = own_slot(q, GD_TOLD);
+		struct gv_sge *e = sges_at(&q->sq, atomic_load(&q->sq.posted));
+		*e = (struct gv_sge){.addr = from, .length = 1, .lkey = lkey};
+		s->nsge = 1;
+		s->len = 1;
+		s->raddr = to;
+		s->rkey = rkey;
+		err = hand_over_sends(q, 1, &taken);
+	}
+	*posted = atomic_load(&q->sq.posted);
+	pthread_mutex_unlock(&q->mu);
+	return err;
+}
+
+// gd_drain asks for a notice when all that was posted to the send queue has
+// completed. It posts a request of its own if the last one completes in silence.
+int gd_drain(struct gd_qp *q, uint32_t *posted)
+{
+	struct gd_device *d = q->dev;
+	uint32_t taken = 0;
+	pthread_mutex_lock(&q->mu);
+	int err = q->dead ? ECANCELED : 0;
+	uint32_t end = atomic_load(&q->sq.posted);
+	if (err == 0 && !d->cfg.signal_all && end != q->last_signaled) {
+		own_slot(q, GD_DRAIN);
+		err = hand_over_sends(q, 1, &taken);
+		end++;
+	}
+	int dry = 0;
+	if (err == 0) {
+		pthread_mutex_lock(&d->mu);
+		q->draining = 1;
+		q->drain_at = end;
+		dry = (int32_t)(q->sq.done - end) >= 0;
+		q->dry = dry ? 2 : 0;
+		pthread_mutex_unlock(&d->mu);
+	}
+	if (dry)
+		gd_notice(q, GD_NOTICE_DRAINED);
+	*posted = atomic_load(&q->sq.posted);
+	pthread_mutex_unlock(&q->mu);
+	return err;
+}
+
+// gd_idle reports whether nothing that was posted to the send queue is outstanding.
+int gd_idle(struct gd_qp *q)
+{
+	pthread_mutex_lock(&q->dev->mu);
+	int idle = q->sq.done == atomic_load(&q->sq.posted);
+	pthread_mutex_unlock(&q->dev->mu);
+	return idle;
+}

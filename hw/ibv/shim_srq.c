@@ -1,0 +1,163 @@
+//go:build linux && cgo
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+// gd_give_back frees the slot of a shared receive that completed, or of one that
+// was not posted.
+void gd_give_back(struct gd_srq *s, uint32_t slot)
+{
+	pthread_mutex_lock(&s->mu);
+	s->slots[slot].next = s->free_head;
+	s->free_head = slot;
+	s->nfree++;
+	pthread_mutex_unlock(&s->mu);
+}
+
+// gd_outstanding is how many receives are posted and not handed on.
+int gd_outstanding(struct gd_srq *s)
+{
+	pthread_mutex_lock(&s->mu);
+	int n = s->nslots - s->nfree - s->nstaged;
+	pthread_mutex_unlock(&s->mu);
+	return n;
+}
+
+// gd_stage_srq takes up to n free slots for the post that is being prepared.
+int gd_stage_srq(struct gd_srq *s, uint32_t n)
+{
+	pthread_mutex_lock(&s->mu);
+	while (s->nstaged < n && s->free_head != GD_NO_SLOT) {
+		uint32_t i = s->free_head;
+		s->free_head = s->slots[i].next;
+		s->nfree--;
+		s->staged[s->nstaged++] = i;
+	}
+	pthread_mutex_unlock(&s->mu);
+	return s->nstaged;
+}
+
+static void free_srq(struct gd_srq *s)
+{
+	free(s->slots);
+	free(s->sges);
+	free(s->wrs);
+	free(s->staged);
+	pthread_mutex_destroy(&s->mu);
+	free(s);
+}
+
+static int admit(struct gd_srq *s)
+{
+	struct gd_device *d = s->dev;
+	int err = 0;
+	pthread_mutex_lock(&d->mu);
+	for (s->index = 0; s->index < d->nsrqs && d->srqs[s->index]; s->index++)
+		;
+	if (s->index == d->nsrqs) {
+		struct gd_srq **more = realloc(d->srqs, (d->nsrqs + 1) * sizeof *more);
+		if (more) {
+			d->srqs = more;
+			d->nsrqs++;
+		} else {
+			err = ENOMEM;
+		}
+	}
+	if (err == 0)
+		d->srqs[s->index] = s;
+	pthread_mutex_unlock(&d->mu);
+	return err;
+}
+
+// gd_new_srq makes a shared receive queue for room receives.
+struct gd_srq *gd_new_srq(struct gd_device *d, struct gv_pd *pd, uint32_t room, uint32_t segs, uint64_t handle)
+{
+	struct gd_srq *s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return NULL;
+	struct gv_srq_init_attr a = {
+		.srq_context = (void *)(uintptr_t)handle,
+		.attr = {.max_wr = room, .max_sge = segs},
+	};
+	s->dev = d;
+	s->handle = handle;
+	s->nslots = room;
+	s->segs = segs ? segs : 1;
+	s->batch = GD_BATCH;
+	pthread_mutex_init(&s->mu, NULL);
+	s->slots = calloc(room, sizeof *s->slots);
+	s->sges = calloc((size_t)room * s->segs, sizeof *s->sges);
+	s->wrs = calloc(s->batch, sizeof *s->wrs);
+	s->staged = calloc(s->batch, sizeof *s->staged);
+	int err = s->slots && s->sges && s->wrs && s->staged ? 0 : ENOMEM;
+	if (err == 0 && (s->srq = gd_lib.create_srq(pd, &a)) == NULL)
+		err = errno ? errno : ENOMEM;
+	if (err == 0 && (err = admit(s)) != 0)
+		gd_lib.destroy_srq(s->srq);
+	if (err) {
+		free_srq(s);
+		errno = err;
+		return NULL;
+	}
+	s->free_head = GD_NO_SLOT;
+	s->nfree = room;
+	for (uint32_t i = room; i-- > 0;) {
+		s->slots[i].next = s->free_head;
+		s->free_head = i;
+	}
+	return s;
+}
+
+// gd_post_srq posts the first n staged slots. One goroutine at a time calls it.
+int gd_post_srq(struct gd_srq *s, uint32_t n, uint32_t *taken)
+{
+	struct gv_recv_wr *bad = NULL;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t slot = s->staged[i];
+		struct gv_recv_wr *wr = &s->wrs[i];
+		wr->wr_id = GD_ID_SHARED | (uint64_t)s->index << 32 | slot;
+		wr->sg_list = &s->sges[(size_t)slot * s->segs];
+		wr->num_sge = s->slots[slot].nsge;
+		wr->next = i + 1 < n ? wr + 1 : NULL;
+		if (wr->num_sge == 0 && s->dev->cfg.siw) {
+			memset(wr->sg_list, 0, sizeof *wr->sg_list);
+			wr->num_sge = 1;
+		}
+	}
+	int err = s->srq->context->ops.post_srq_recv(s->srq, s->wrs, &bad);
+	*taken = err == 0 ? n : bad ? (uint32_t)(bad - s->wrs) : 0;
+	pthread_mutex_lock(&s->mu);
+	s->nstaged -= *taken;
+	memmove(s->staged, s->staged + *taken, s->nstaged * sizeof *s->staged);
+	pthread_mutex_unlock(&s->mu);
+	atomic_fetch_add(&s->dev->posts, 1);
+	atomic_fetch_add(&s->dev->posted, *taken);
+	return err < 0 ? -err : err;
+}
+
+// gd_modify_srq sets the low watermark or the depth.
+int gd_modify_srq(struct gd_srq *s, int what, uint32_t value)
+{
+	struct gv_srq_attr a = {.max_wr = value, .srq_limit = value};
+	int err = gd_lib.modify_srq(s->srq, &a, what);
+	return err < 0 ? -err : err;
+}
+
+int gd_close_srq(struct gd_srq *s)
+{
+	struct gd_device *d = s->dev;
+	pthread_mutex_lock(&d->mu);
+	d->srqs[s->index] = NULL;
+	pthread_mutex_unlock(&d->mu);
+	int err = gd_lib.destroy_srq(s->srq);
+	free_srq(s);
+	return err;
+}
+
+struct gd_srq_ring gd_srq_ring_of(struct gd_srq *s)
+{
+	return (struct gd_srq_ring){.slots = s->slots, .sges = s->sges, .staged = s->staged, .segs = s->segs};
+}

@@ -1,0 +1,174 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"godat/hw"
+)
+
+// sharing is a device's power to share receive queues.
+type sharing struct{ dev *device }
+
+// sharedQueue implements [hw.SRQ].
+type sharedQueue struct {
+	dev  *device
+	key  uint64
+	zone *zone
+	cfg  hw.SRQConfig
+	c    *C.struct_gd_srq
+	ring C.struct_gd_srq_ring
+
+	users
+
+	posts sync.Mutex // one post at a time
+	depth int        // guarded by posts
+}
+
+// mostGrowth is how many times its first depth a shared queue may grow to. The
+// device's is made for that at once: soft-iWARP can't change it later.
+const mostGrowth = 4
+
+// NewSRQ implements [hw.SharedReceiver].
+func (s sharing) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
+	const op = "ibv.NewSRQ"
+	d := s.dev
+	if cfg.Depth <= 0 || cfg.Depth > d.attr.MaxSRQDepth || cfg.Segments < 0 || cfg.Segments > d.attr.MaxSRQSegments {
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d of %d segments, at most %d of %d",
+			cfg.Depth, cfg.Segments, d.attr.MaxSRQDepth, d.attr.MaxSRQSegments)
+	}
+	z, err := d.useZone(op, cfg.Zone)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.adopt(op); err != nil {
+		z.unuse()
+		return nil, err
+	}
+	q := &sharedQueue{dev: d, zone: z, cfg: cfg, depth: cfg.Depth}
+	d.mu.Lock()
+	q.key = d.key()
+	d.srqs[q.key] = q
+	d.mu.Unlock()
+	room := min(mostGrowth*cfg.Depth, d.attr.MaxSRQDepth)
+	c, errno := C.gd_new_srq(d.c, z.pd, C.uint32_t(room), C.uint32_t(max(cfg.Segments, 1)), C.uint64_t(q.key))
+	if c == nil {
+		q.drop()
+		return nil, resourceError(op, hw.ResourceSRQ, errno)
+	}
+	q.c, q.ring = c, C.gd_srq_ring_of(c)
+	return q, nil
+}
+
+func (q *sharedQueue) drop() {
+	q.dev.mu.Lock()
+	delete(q.dev.srqs, q.key)
+	q.dev.children--
+	q.dev.mu.Unlock()
+	q.zone.unuse()
+}
+
+// PostRecv implements [hw.SRQ].
+func (q *sharedQueue) PostRecv(wrs []hw.RecvWR) (n int, err error) {
+	q.posts.Lock()
+	defer q.posts.Unlock()
+	if q.isClosed() {
+		return 0, hw.Errorf(opPostRecv, hw.InvalidHandle, hw.HandleSRQ, "the shared queue is closed")
+	}
+	for n < len(wrs) && err == nil {
+		most := min(C.GD_BATCH, len(wrs)-n, q.depth-q.outstanding())
+		if most <= 0 || int(C.gd_stage_srq(q.c, C.uint32_t(most))) < most {
+			return n, hw.Errorf(opPostRecv, hw.InsufficientResources, hw.ResourceSRQ, "the shared queue is full")
+		}
+		var k int
+		for k < most && err == nil {
+			if err = q.fill(k, &wrs[n+k]); err == nil {
+				k++
+			}
+		}
+		if k == 0 {
+			break
+		}
+		var taken C.uint32_t
+		errno := C.gd_post_srq(q.c, C.uint32_t(k), &taken)
+		n += int(taken)
+		if int(taken) < k {
+			err = postError(opPostRecv, errno)
+		}
+	}
+	return n, err
+}
+
+// fill writes a receive into the kth staged slot.
+func (q *sharedQueue) fill(k int, wr *hw.RecvWR) error {
+	i := uint32(unsafe.Slice(q.ring.staged, C.GD_BATCH)[k])
+	s := (*C.struct_gd_slot)(unsafe.Add(unsafe.Pointer(q.ring.slots), uintptr(i)*C.sizeof_struct_gd_slot))
+	return fillRecvSlot(s, segmentsOf(q.ring.sges, i, uint32(q.ring.segs)), wr, q.cfg.Segments)
+}
+
+// Arm implements [hw.SRQ].
+func (q *sharedQueue) Arm(limit int) error {
+	const op = "ibv.SRQ.Arm"
+	if limit < 0 {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "limit %d", limit)
+	}
+	if errno := C.gd_modify_srq(q.c, C.GV_SRQ_LIMIT, C.uint32_t(limit)); errno != 0 {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "limit %d: %w", limit, syscall.Errno(errno))
+	}
+	return nil
+}
+
+// outstanding is how many receives are posted and have not completed.
+func (q *sharedQueue) outstanding() int { return int(C.gd_outstanding(q.c)) }
+
+// Resize implements [hw.SRQ]. A queue grows to four times its first depth at most.
+func (q *sharedQueue) Resize(depth int) error {
+	const op = "ibv.SRQ.Resize"
+	q.posts.Lock()
+	defer q.posts.Unlock()
+	if depth <= 0 || depth > min(mostGrowth*q.cfg.Depth, q.dev.attr.MaxSRQDepth) {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, made for %d", depth, q.cfg.Depth)
+	}
+	if n := q.outstanding(); depth < n {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d are outstanding", n)
+	}
+	q.depth = depth
+	return nil
+}
+
+// Close implements [hw.SRQ].
+func (q *sharedQueue) Close() error {
+	const op = "ibv.SRQ.Close"
+	q.posts.Lock()
+	defer q.posts.Unlock()
+	switch n, closed := q.end(); {
+	case closed:
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "closed twice")
+	case n > 0:
+		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d queue pairs attached", n)
+	}
+	errno := C.gd_close_srq(q.c)
+	q.drop()
+	if errno != 0 {
+		return internalError(op, syscall.Errno(errno))
+	}
+	return nil
+}
+
+// useSRQ counts a queue pair in.
+func (d *device) useSRQ(op string, s hw.SRQ) (*sharedQueue, error) {
+	own, _ := s.(*sharedQueue)
+	if own == nil || own.dev != d {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "not a shared queue of this device")
+	}
+	if !own.use() {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared queue is closed")
+	}
+	return own, nil
+}

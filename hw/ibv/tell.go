@@ -1,0 +1,129 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A tellPage is memory of a zone where peers write one byte when their connection
+// ends in order; see the package's documentation. Its first word is where such
+// bytes are written from.
+type tellPage struct {
+	mem  []byte
+	mr   *C.struct_gv_mr
+	base uint64 // what its first byte is called in work requests
+	free []uint16
+}
+
+const (
+	tellPageSize = 4096
+	tellSlot     = 4 // bytes, for atomic loads
+	told         = 1
+)
+
+// tellPlace is one connection's place on a page.
+type tellPlace struct {
+	zone *zone
+	page *tellPage
+	slot uint16
+}
+
+// tellPlace finds a place for a connection; nil when there is none, and then all
+// its ends are orderly ones.
+func (z *zone) tellPlace() *tellPlace {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	for _, p := range z.pages {
+		if n := len(p.free); n > 0 {
+			slot := p.free[n-1]
+			p.free = p.free[:n-1]
+			return p.take(z, slot)
+		}
+	}
+	p := z.newTellPage()
+	if p == nil {
+		return nil
+	}
+	z.pages = append(z.pages, p)
+	slot := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	return p.take(z, slot)
+}
+
+func (z *zone) newTellPage() *tellPage {
+	mem, err := unix.Mmap(-1, 0, tellPageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil
+	}
+	p := &tellPage{mem: mem}
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
+	access := C.uint32_t(C.GV_ACCESS_LOCAL_WRITE | C.GV_ACCESS_REMOTE_WRITE)
+	if z.dev.transport.iwarp { // can't be told where to begin counting
+		p.base = uint64(at)
+		p.mr = C.gd_register(z.dev.c, z.pd, C.uintptr_t(at), tellPageSize, access)
+	} else {
+		p.mr = C.gd_register_at(z.pd, C.uintptr_t(at), tellPageSize, 0, access)
+	}
+	if p.mr == nil {
+		_ = unix.Munmap(mem)
+		return nil
+	}
+	mem[0] = told
+	for slot := tellPageSize/tellSlot - 1; slot > 0; slot-- {
+		p.free = append(p.free, uint16(slot))
+	}
+	return p
+}
+
+func (p *tellPage) unmap(d *device) {
+	C.gd_deregister(d.c, p.mr)
+	_ = unix.Munmap(p.mem)
+}
+
+func (p *tellPage) word(slot uint16) *atomic.Uint32 {
+	return (*atomic.Uint32)(unsafe.Pointer(&p.mem[int(slot)*tellSlot]))
+}
+
+func (p *tellPage) take(z *zone, slot uint16) *tellPlace {
+	p.word(slot).Store(0)
+	return &tellPlace{zone: z, page: p, slot: slot}
+}
+
+// release gives the place back; nil is fine.
+func (t *tellPlace) release() {
+	if t == nil {
+		return
+	}
+	t.zone.mu.Lock()
+	t.page.free = append(t.page.free, t.slot)
+	t.zone.mu.Unlock()
+}
+
+// note is what the peer is told of the place.
+func (t *tellPlace) note() note {
+	if t == nil {
+		return note{}
+	}
+	return note{key: uint32(t.page.mr.rkey), addr: t.page.base + uint64(t.slot)*tellSlot}
+}
+
+// told reports whether the peer has written there.
+func (t *tellPlace) told() bool { return t != nil && t.page.word(t.slot).Load() != 0 }
+
+// tellPeer posts the write to the peer's place, from ours. The owner calls it.
+func (q *queuePair) tellPeer(from *tellPlace, to note) bool {
+	if from == nil || to.key == 0 {
+		return false
+	}
+	var posted C.uint32_t
+	errno := C.gd_post_told(q.c, C.uint64_t(from.page.base), from.page.mr.lkey, C.uint64_t(to.addr), C.uint32_t(to.key), &posted)
+	q.sendPos = uint32(posted)
+	return errno == 0
+}

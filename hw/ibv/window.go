@@ -1,0 +1,122 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"sync"
+	"syscall"
+
+	"godat/hw"
+)
+
+// binding is a device's power to bind memory windows.
+type binding struct{ dev *device }
+
+// window implements [hw.Window], by a type 2 window of verbs.
+type window struct {
+	dev  *device
+	zone *zone
+	qp   *queuePair // nil: any of the zone's
+	c    *C.struct_gv_mw
+
+	mu     sync.Mutex
+	key    uint32 // what the last bind gave
+	closed bool
+}
+
+// NewWindow implements [hw.Binder].
+func (b binding) NewWindow(z hw.Zone, qp hw.QP) (hw.Window, error) {
+	const op = "ibv.NewWindow"
+	d := b.dev
+	own, err := d.useZone(op, z)
+	if err != nil {
+		return nil, err
+	}
+	q, err := d.ownQP(op, qp)
+	if err == nil {
+		err = d.adopt(op)
+	}
+	if err != nil {
+		own.unuse()
+		return nil, err
+	}
+	c, errno := C.gd_new_window(own.pd)
+	if c == nil {
+		d.disown()
+		own.unuse()
+		return nil, resourceError(op, hw.ResourceMemoryRegion, errno)
+	}
+	return &window{dev: d, zone: own, qp: q, c: c, key: uint32(c.rkey)}, nil
+}
+
+// ownQP finds the queue pair in a wrapper of it; nil stays nil.
+func (d *device) ownQP(op string, qp hw.QP) (*queuePair, error) {
+	for qp != nil {
+		if q, ok := qp.(*queuePair); ok && q.dev == d {
+			return q, nil
+		}
+		u, ok := qp.(interface{ Unwrap() hw.QP })
+		if !ok {
+			return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
+		}
+		qp = u.Unwrap()
+	}
+	return nil, nil
+}
+
+// keyVariant is the part of a window's key that changes with each bind.
+const keyVariant = 0xff
+
+// NextKey implements [hw.Window].
+func (w *window) NextKey() uint32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.key&^keyVariant | (w.key+1)&keyVariant
+}
+
+// Close implements [hw.Window].
+func (w *window) Close() error {
+	const op = "ibv.Window.Close"
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleRMR, "closed twice")
+	}
+	if errno := C.gd_close_window(w.c); errno != 0 {
+		return internalError(op, syscall.Errno(errno))
+	}
+	w.closed = true
+	w.zone.unuse()
+	w.dev.disown()
+	return nil
+}
+
+// fillBind writes what a bind binds.
+func (q *queuePair) fillBind(s *C.struct_gd_slot, b *hw.Bind) error {
+	if b == nil {
+		return hw.Errorf(opPostSend, hw.InvalidParameter, hw.Arg1, "nothing to bind")
+	}
+	w, _ := b.Window.(*window)
+	mr, _ := b.MR.(*region)
+	switch {
+	case w == nil || w.dev != q.dev || w.qp != nil && w.qp != q:
+		return hw.Errorf(opPostSend, hw.InvalidHandle, hw.HandleRMR, "not a window of this queue pair's")
+	case mr == nil && b.Len > 0:
+		return hw.Errorf(opPostSend, hw.InvalidHandle, hw.HandleLMR, "not a region of this device")
+	case b.ZeroBased:
+		return hw.Errorf(opPostSend, hw.ModelNotSupported, hw.NoSubtype, "windows are not addressed from zero")
+	}
+	w.mu.Lock()
+	w.key = b.Key
+	w.mu.Unlock()
+	s.mw, s.bind_key = w.c, C.uint32_t(b.Key)
+	s.raddr, s.operand = C.uint64_t(b.Addr), C.uint64_t(b.Len)
+	s.bind_mr, s.bind_access = nil, q.dev.accessFlags(b.Priv)&^(C.GV_ACCESS_LOCAL_WRITE|C.GV_ACCESS_MW_BIND)
+	if mr != nil {
+		s.bind_mr = mr.c
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package iwarp
+
+import (
+	"net"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// agreement is what the two ends of a connection have settled on.
+type agreement struct {
+	ops               hw.OpSet // that PostSend takes
+	crc               bool
+	markersIn         bool // in what we receive
+	markersOut        bool
+	extended          bool // RFC 7306
+	tagged, untagged  int  // most payload of an FPDU
+	readsIn, readsOut int
+}
+
+// offer is the enhanced data that says what a queue pair offers. Of the bits for
+// the kinds of ready-to-receive, that for a send, which nobody asks for or takes,
+// tells ends of our own kind, together with the one for big FPDUs, that RFC 7306
+// is welcome.
+func (l *life) offer() wire.EnhancedData {
+	set, cfg := &l.dev.set, &l.qp.cfg
+	return wire.EnhancedData{
+		PeerToPeer: set.peer2peer,
+		SendRTR:    set.big && set.extensions,
+		WriteRTR:   true,
+		ReadRTR:    cfg.ReadsOut > 0,
+		IRD:        uint16(cfg.ReadsIn),
+		ORD:        uint16(cfg.ReadsOut),
+	}
+}
+
+// atMost is a depth bounded by what the peer says of its own.
+func atMost(own int, peers uint16) int {
+	if peers == wire.NotNegotiated {
+		return own
+	}
+	return min(own, int(peers))
+}
+
+// request is the frame that asks for a connection.
+func (l *life) request(revision int, private []byte) wire.MPARequest {
+	set := &l.dev.set
+	return wire.MPARequest{
+		Revision: uint8(revision), Markers: set.markers, CRC: set.crc, BigFPDU: set.big,
+		Enhanced: revision == wire.MPARevision2, Data: l.offer(), Private: private,
+	}
+}
+
+// agree settles what a reply makes of our request.
+func (l *life) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, rtr wire.Opcode, due bool, err error) {
+	if reply.Revision != req.Revision || reply.Enhanced != req.Enhanced {
+		return a, 0, false, wire.ErrMPAMode
+	}
+	cfg := &l.qp.cfg
+	a = agreement{
+		crc: req.CRC || reply.CRC, markersIn: req.Markers, markersOut: reply.Markers,
+		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,
+	}
+	l.fit(&a, req.BigFPDU && reply.BigFPDU)
+	if !reply.Enhanced {
+		return a, 0, false, nil
+	}
+	d := &reply.Data
+	a.extended = req.Data.SendRTR && d.SendRTR && reply.BigFPDU
+	a.readsOut = atMost(cfg.ReadsOut, d.IRD)
+	if d.ORD != wire.NotNegotiated {
+		if int(d.ORD) > cfg.ReadsIn {
+			return a, 0, false, wire.ErrMPAIRD
+		}
+		a.readsIn = int(d.ORD)
+	}
+	l.allow(&a)
+	switch {
+	case !req.Data.PeerToPeer || !d.PeerToPeer:
+		return a, 0, false, nil
+	case d.WriteRTR:
+		return a, wire.OpWrite, true, nil
+	case d.ReadRTR && req.Data.ReadRTR:
+		return a, wire.OpReadRequest, true, nil
+	}
+	return a, 0, false, wire.ErrMPARTR
+}
+
+// answer is our reply to a request, and what it settles. await says that the
+// initiator's first FPDU is promised.
+func (l *life) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
+	set, cfg := &l.dev.set, &l.qp.cfg
+	a = agreement{
+		crc: req.CRC || set.crc, markersIn: set.markers, markersOut: req.Markers,
+		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,
+	}
+	reply = wire.MPAReply{
+		Revision: req.Revision, Markers: set.markers, CRC: a.crc, BigFPDU: req.BigFPDU && set.big,
+		Enhanced: req.Enhanced, Private: private,
+	}
+	l.fit(&a, reply.BigFPDU)
+	if !req.Enhanced {
+		return a, reply, false, nil
+	}
+	d := &req.Data
+	a.readsOut = atMost(cfg.ReadsOut, d.IRD)
+	a.readsIn = atMost(cfg.ReadsIn, d.ORD)
+	reply.Data = wire.EnhancedData{IRD: uint16(a.readsIn), ORD: uint16(a.readsOut)}
+	if d.PeerToPeer {
+		reply.Data.PeerToPeer = true
+		reply.Data.WriteRTR = d.WriteRTR
+		reply.Data.ReadRTR = d.ReadRTR && !d.WriteRTR
+		if !d.WriteRTR && !d.ReadRTR {
+			return a, reply, false, wire.ErrMPARTR
+		}
+		a.extended = d.SendRTR && reply.BigFPDU && set.extensions
+		reply.Data.SendRTR = a.extended
+	}
+	l.allow(&a)
+	return a, reply, d.PeerToPeer, nil
+}
+
+// allow says which operations can be posted.
+func (l *life) allow(a *agreement) {
+	a.ops = offered &^ notSendable
+	if a.extended {
+		a.ops |= extended &^ notSendable
+	}
+}
+
+// fit settles how long FPDUs are: a segment, unless the peer takes long ones.
+// Payloads are multiples of 4, so that only a message's last FPDU has a pad.
+func (l *life) fit(a *agreement, big bool) {
+	l.allow(a)
+	set := &l.dev.set
+	mulpdu := 0
+	switch {
+	case set.fpdu != 0:
+		mulpdu = min(max(set.fpdu-wire.FPDUOverhead, wire.MinMULPDU), wire.MaxULPDU)
+	case big:
+		mulpdu = wire.MaxULPDU
+	default:
+		mss := 0
+		if tcp, ok := l.conn.(*net.TCPConn); ok {
+			mss = segmentSize(tcp)
+		}
+		if mss == 0 {
+			mss = defaultMSS
+		}
+		mulpdu = wire.MULPDU(mss, a.markersOut)
+	}
+	a.tagged = (mulpdu - wire.TaggedHeaderSize) &^ 3
+	a.untagged = (mulpdu - wire.UntaggedHeaderSize) &^ 3
+}
+
+// defaultMSS is Ethernet's, with IPv6 and timestamps.
+const defaultMSS = 1428

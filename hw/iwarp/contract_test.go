@@ -1,0 +1,54 @@
+package iwarp
+
+import (
+	"net"
+	"testing"
+
+	"godat/hw/hwtest"
+	"godat/internal/owner"
+)
+
+// TestContract holds the provider against the contract suite, in the ways it can
+// be configured. Under the race detector, which takes its time, in those that
+// take different paths.
+func TestContract(t *testing.T) {
+	tcp, pipe := New(Config{}), New((&pipes{}).config())
+	for _, c := range []struct {
+		name     string
+		provider *Provider
+		host     string
+		params   map[string]string
+		slow     bool
+	}{
+		{name: "with CRCs", provider: tcp, host: "127.0.0.1"},
+		{name: "without CRCs", provider: tcp, host: "127.0.0.1", params: map[string]string{"crc": "false"}},
+		{name: "with markers", provider: tcp, host: "127.0.0.1", params: map[string]string{"markers": "true"}},
+		{name: "a pipe", provider: pipe, host: "here"},
+		{name: "IPv6", provider: tcp, host: "::1", slow: true},
+		{name: "a pipe, with markers", provider: pipe, host: "here", params: map[string]string{"markers": "true"}, slow: true},
+		{name: "strict", provider: tcp, host: "127.0.0.1", params: map[string]string{"strict": "true"}, slow: true},
+		{name: "small FPDUs", provider: tcp, host: "127.0.0.1", params: map[string]string{"fpdu": "256"}, slow: true},
+		{name: "small buffers", provider: tcp, host: "127.0.0.1", params: map[string]string{"buffer": "65536"}},
+		{name: "without RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"peer2peer": "false", "grace": "5ms"}, slow: true},
+		{name: "most private data", provider: tcp, host: "127.0.0.1", params: map[string]string{"private": "508"}, slow: true},
+	} {
+		if c.slow && owner.Enabled || c.host == "::1" && !hasIPv6() {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			hwtest.TestProvider(t, hwtest.Config{
+				Provider: c.provider, Devices: [2]string{c.host, c.host}, Params: c.params,
+				Unknown: "no such host!", Gaps: hwtest.EarlyCompletion,
+			})
+		})
+	}
+}
+
+func hasIPv6() bool {
+	ln, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		return false
+	}
+	_ = ln.Close()
+	return true
+}

@@ -1,0 +1,340 @@
+package iwarp
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"math/big"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+	"godat/internal/owner"
+)
+
+func TestExtensionsWorkBetweenOurOwnEnds(t *testing.T) {
+	for _, params := range []map[string]string{nil, {"markers": "true"}} {
+		a, b := pair(t, params)
+		src, dst := a.memory(64, hw.AllPrivileges), b.memory(64, hw.AllPrivileges|hw.RemoteAtomic)
+		copy(src.buf, "something to write")
+		b.recv()
+		b.recv()
+		b.recv()
+		a.post(
+			hw.SendWR{Op: hw.OpWriteImm, Flags: hw.WRSignaled | hw.WRSolicited, Imm: 0xcafe, SGL: []hw.SGE{src.sge(0, 18)}, RKey: dst.RKey(), RemoteAddr: dst.base},
+			hw.SendWR{Op: hw.OpWriteImm, Flags: hw.WRSignaled, Imm: 1},
+			hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled},
+		)
+		wc := b.received(0)
+		assert.Equal(t, hw.WC{Op: hw.OpRecvImm, Flags: hw.WCImm | hw.WCSolicited, Imm: 0xcafe, Len: 18}, wc)
+		assert.Equal(t, "something to write", string(dst.buf[:18]))
+		assert.Equal(t, hw.WC{Op: hw.OpRecvImm, Flags: hw.WCImm, Imm: 1}, b.received(1))
+		assert.Equal(t, hw.OpRecv, b.received(2).Op)
+		assert.Equal(t, hw.WC{Op: hw.OpWriteImm, Len: 18}, a.sent(0))
+
+		binary.NativeEndian.PutUint64(dst.buf[32:], 40)
+		atomic := hw.SendWR{Op: hw.OpFetchAdd, Flags: hw.WRSignaled, SGL: []hw.SGE{src.sge(32, 3), src.sge(35, 5)}, RKey: dst.RKey(), RemoteAddr: dst.base + 32, Operand: 2}
+		a.post(atomic)
+		assert.Equal(t, hw.WC{Op: hw.OpFetchAdd, Len: 8}, a.sent(3))
+		assert.Equal(t, uint64(40), binary.NativeEndian.Uint64(src.buf[32:]))
+		swap := atomic
+		swap.Op, swap.Compare, swap.Operand = hw.OpCompareSwap, 42, 7
+		a.post(swap, swap)
+		a.sent(5)
+		assert.Equal(t, uint64(7), binary.NativeEndian.Uint64(src.buf[32:]), "the second found what the first has stored")
+		assert.Equal(t, uint64(7), binary.NativeEndian.Uint64(dst.buf[32:]))
+
+		atomic.RemoteAddr++
+		a.post(atomic)
+		assert.Equal(t, hw.StatusRemoteResponder, a.sent(6).Status, "not aligned")
+	}
+}
+
+func TestAnAtomicNeedsItsPrivilege(t *testing.T) {
+	a, b := pair(t, nil)
+	src, dst := a.memory(8, hw.LocalWrite), b.memory(8, hw.AllPrivileges)
+	a.post(hw.SendWR{Op: hw.OpFetchAdd, SGL: []hw.SGE{src.sge(0, 8)}, RKey: dst.RKey(), RemoteAddr: dst.base, Operand: 2})
+	assert.Equal(t, hw.StatusRemoteAccess, a.sent(0).Status)
+	assert.Equal(t, make([]byte, 8), dst.buf)
+}
+
+func TestExtensionsAreRefusedWhereThePeerHasNone(t *testing.T) {
+	p := New(Config{})
+	a, b := newNode(t, p, nil).peer(), newNode(t, p, map[string]string{"extensions": "false"}).peer()
+	join(a, b)
+	n, err := a.qp.PostSend([]hw.SendWR{{Op: hw.OpWriteImm}})
+	assert.Zero(t, n)
+	assert.ErrorIs(t, err, hw.ErrModelNotSupported)
+}
+
+func TestASendInvalidatesTheRemoteKeyAndNoOther(t *testing.T) {
+	a, b := pair(t, nil)
+	src, dst := a.memory(8, hw.AllPrivileges), b.memory(8, hw.AllPrivileges)
+	b.recv()
+	b.recv(dst.sge(0, 8))
+	a.post(
+		hw.SendWR{Op: hw.OpSendInvalidate, Flags: hw.WRSignaled, Imm: dst.RKey()},
+		hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{src.sge(0, 8)}},
+	)
+	assert.Equal(t, hw.WC{Op: hw.OpRecvInvalidate, Flags: hw.WCInvalidated, Imm: dst.RKey()}, b.received(0))
+	assert.Equal(t, hw.OpSend, a.sent(0).Op)
+	assert.Equal(t, hw.StatusSuccess, b.received(1).Status, "the local key lives")
+	a.post(hw.SendWR{Op: hw.OpRead, SGL: []hw.SGE{src.sge(0, 8)}, RKey: dst.RKey(), RemoteAddr: dst.base})
+	assert.Equal(t, hw.StatusRemoteAccess, a.sent(1).Status)
+	assert.NoError(t, dst.Deregister())
+}
+
+// otherWays are connections of the caller's own.
+func otherWays(t *testing.T) map[string]Config {
+	path := filepath.Join(t.TempDir(), "socket")
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	cert := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"godat"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
+	require.NoError(t, err)
+	cert, err = x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	server := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	client := &tls.Config{RootCAs: pool, ServerName: "godat"}
+	return map[string]Config{
+		"TLS": {
+			Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+				d := tls.Dialer{Config: client}
+				return d.DialContext(ctx, "tcp", addr)
+			},
+			Listen: func(addr string) (net.Listener, error) { return tls.Listen("tcp", addr, server) },
+		},
+		"a unix socket": {
+			Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", path)
+			},
+			Listen: func(string) (net.Listener, error) { return net.Listen("unix", path) },
+		},
+		"a pipe": (&pipes{}).config(),
+	}
+}
+
+func TestAnyConnectionWillDo(t *testing.T) {
+	for name, cfg := range otherWays(t) {
+		t.Run(name, func(t *testing.T) {
+			const size = 1 << 20
+			p := New(cfg)
+			na, nb := newNode(t, p, nil), newNode(t, p, nil)
+			a, b := na.peer(), nb.peer()
+			near, far := na.memory(size, hw.AllPrivileges), nb.memory(size, hw.AllPrivileges)
+			for i := range near.buf {
+				near.buf[i] = byte(i * 11)
+			}
+			b.recv(far.sge(0, size))
+			join(a, b)
+			a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{near.sge(0, size)}})
+			require.Equal(t, uint32(size), b.received(0).Len)
+			require.Equal(t, near.buf, far.buf)
+			clear(near.buf)
+			a.post(hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{near.sge(0, size)}, RKey: far.RKey(), RemoteAddr: far.base})
+			require.Equal(t, hw.StatusSuccess, a.sent(0).Status)
+			require.Equal(t, near.buf, far.buf)
+			a.qp.Drain()
+			a.awaitDown()
+			require.Equal(t, hw.ReasonDrained, a.down)
+			b.awaitDown()
+			require.Equal(t, hw.ReasonPeer, b.down)
+		})
+	}
+}
+
+// TestAPeerThatTakesNothingIsGivenUp has a socket fill up.
+func TestAPeerThatTakesNothingIsGivenUp(t *testing.T) {
+	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "100ms", "linger": "100ms"})
+	a, m := n.peer(), n.memory(16<<20, hw.LocalRead)
+	scripted(t, a)
+	a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 16<<20)}, RKey: 1})
+	a.awaitDown()
+	assert.Equal(t, hw.ReasonBroken, a.down)
+	assert.Equal(t, hw.StatusFlushed, a.sent(0).Status)
+}
+
+// TestPostingAndBreakingWaitForNoPeer has a socket fill up, too.
+func TestPostingAndBreakingWaitForNoPeer(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	a, m := n.peer(), n.memory(16<<20, hw.LocalRead)
+	scripted(t, a)
+	for range 60 {
+		a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{m.sge(0, 16<<20)}, RKey: 1})
+	}
+	before := time.Now()
+	require.NoError(t, m.Deregister())
+	clear(m.buf) // it is ours again, though half an FPDU of it has gone
+	a.end(true)
+	assert.Less(t, time.Since(before), patience/2)
+	assert.Len(t, a.sends, 61)
+}
+
+// TestAHalfWrittenFPDUIsFinishedFromACopy frees and overwrites memory while the
+// socket is full: what the peer gets of the FPDU under way is what was posted,
+// and a Terminate follows.
+func TestAHalfWrittenFPDUIsFinishedFromACopy(t *testing.T) {
+	n := newNode(t, New(Config{}), map[string]string{"linger": "2s"})
+	a, m := n.peer(), n.memory(16<<20, hw.LocalRead)
+	for i := range m.buf {
+		m.buf[i] = 0x5a
+	}
+	_, s := answering(t, a, hw.ConnectConfig{})
+	req := s.request()
+	reply := obliging(req)
+	reply.BigFPDU = true
+	s.crc = true
+	s.write(reply.Append(nil))
+	s.next()
+	a.awaitUp()
+	a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{m.sge(0, 16<<20)}, RKey: 1})
+	require.NoError(t, m.Deregister())
+	clear(m.buf)
+	got := 0
+	for {
+		h, body := s.next() // the CRC is checked
+		if h.Opcode == wire.OpTerminate {
+			break
+		}
+		got += len(body)
+		for _, c := range body {
+			require.Equal(t, byte(0x5a), c)
+		}
+	}
+	assert.Less(t, got, 16<<20)
+	assert.Equal(t, hw.StatusLocalProtection, a.sent(0).Status)
+}
+
+func TestADrainThatThePeerAnswersWithATerminateIsBroken(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	s := scripted(t, a)
+	a.post(hw.SendWR{Op: hw.OpSend})
+	a.qp.Drain()
+	s.next()
+	s.eof()
+	s.write(wire.AppendFPDU(nil, false, terminate(wire.TermUntaggedNoBuffer, nil, 0)))
+	a.awaitDown()
+	assert.Equal(t, hw.ReasonBroken, a.down)
+}
+
+func TestADrainDoesNotWaitForeverForThePeersEnd(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	s := scripted(t, a)
+	a.qp.Drain()
+	s.eof()
+	a.awaitDown()
+	assert.Equal(t, hw.ReasonDrained, a.down)
+}
+
+func TestADrainWaitsForReads(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	a, m := n.peer(), n.memory(8, hw.LocalWrite)
+	s := scripted(t, a)
+	a.post(hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}, RKey: 1})
+	a.qp.Drain()
+	_, body := s.next()
+	s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: binary.BigEndian.Uint32(body)}, make([]byte, 8)))
+	assert.Equal(t, hw.StatusSuccess, a.sent(0).Status)
+	s.eof()
+	_ = s.conn.Close()
+	a.awaitDown()
+	assert.Equal(t, hw.ReasonDrained, a.down)
+}
+
+func TestFPDUsFitTheirLimit(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		params map[string]string
+		big    bool
+		most   int
+	}{
+		{"a segment", nil, false, 65536},
+		{"as told", map[string]string{"fpdu": "1440"}, true, 1440},
+		{"64 KiB", nil, true, wire.FPDUSize(wire.MaxULPDU)},
+	} {
+		n := newNode(t, New(Config{}), c.params)
+		a, m := n.peer(), n.memory(300000, hw.LocalRead)
+		_, s := answering(t, a, hw.ConnectConfig{})
+		reply := obliging(s.request())
+		reply.BigFPDU, s.crc = c.big, true
+		s.write(reply.Append(nil))
+		s.next()
+		a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{m.sge(0, 300000)}})
+		for got, last := 0, false; !last; {
+			h, body := s.next()
+			require.Equal(t, uint32(got), h.MO)
+			size := wire.FPDUSize(len(body) + wire.UntaggedHeaderSize)
+			require.LessOrEqual(t, size, c.most, c.name)
+			got, last = got+len(body), h.Last
+			if last {
+				require.Equal(t, 300000, got)
+			}
+		}
+	}
+}
+
+func TestTheDataPathAllocatesNothing(t *testing.T) {
+	if owner.Enabled {
+		return // the race build's checks allocate
+	}
+	for name, params := range map[string]map[string]string{"raw": nil, "markers": {"markers": "true"}} {
+		x, y, sends, recvs := counted(t, params, 64)
+		src, dst := x.memory(100000, hw.AllPrivileges), y.memory(100000, hw.AllPrivileges)
+		in := []hw.RecvWR{{SGL: []hw.SGE{dst.sge(0, 100000)}}}
+		out := []hw.SendWR{
+			{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{src.sge(0, 100000)}, RKey: dst.RKey(), RemoteAddr: dst.base},
+			{Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{src.sge(0, 50000)}, RKey: dst.RKey(), RemoteAddr: dst.base},
+			{Op: hw.OpSend, Flags: hw.WRSignaled, SGL: []hw.SGE{src.sge(0, 64), src.sge(64, 2000)}},
+		}
+		n := int64(0)
+		step := func() {
+			n++
+			_, _ = y.qp.PostRecv(in)
+			_, _ = x.qp.PostSend(out)
+			sends.until(3 * n)
+			recvs.until(n)
+		}
+		for range 100 {
+			step()
+		}
+		assert.Less(t, testing.AllocsPerRun(200, step), 1.0, name)
+	}
+}
+
+func TestAPeerThatStopsInTheMiddleOfAnFPDUIsGivenUp(t *testing.T) {
+	for _, size := range []int{0, 10, 30000} {
+		n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "100ms", "linger": "100ms"})
+		b, m := n.peer(), n.memory(30000, hw.LocalWrite)
+		for range 3 {
+			b.recv(m.sge(0, 30000))
+		}
+		s, _ := accepted(t, b, plain())
+		one := fpdu(false, sendHeader, make([]byte, size))
+		s.write(one[:len(one)/2])
+		<-time.After(20 * time.Millisecond)
+		s.write(one[len(one)/2:])
+		b.received(0)
+		idle := time.NewTimer(150 * time.Millisecond)
+		<-idle.C // between two FPDUs a peer may be silent for as long as it likes
+		two := fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 2}, make([]byte, size))
+		s.write(two)
+		assert.Equal(t, hw.StatusSuccess, b.received(1).Status)
+		s.write(fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 3}, make([]byte, size))[:len(two)/2])
+		b.awaitDown()
+		assert.Equal(t, hw.ReasonBroken, b.down)
+		assert.Equal(t, hw.StatusFlushed, b.received(2).Status)
+	}
+}

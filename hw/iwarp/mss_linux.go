@@ -1,0 +1,33 @@
+package iwarp
+
+import (
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// segmentSize is what TCP puts into a segment of the connection; 0 if unknown.
+func segmentSize(tcp *net.TCPConn) (mss int) {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			mss = int(info.Snd_mss)
+		}
+	})
+	return mss
+}
+
+// limitUnacked bounds how long data may go unacknowledged.
+func limitUnacked(tcp *net.TCPConn, d time.Duration) {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+	})
+}

@@ -1,0 +1,213 @@
+package iwarp
+
+import (
+	"sync"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// Sizes of a send buffer.
+const (
+	arenaSize = 128 << 10 // at least two of the longest FPDUs
+	mostSent  = 256 << 10 // bytes gathered for one write
+	mostParts = 256
+	// Payloads up to this are copied: an iovec of their own costs more.
+	inlined = 512
+	// spareParts is what one FPDU takes: its segments, and what lies around.
+	spareParts = maxSegments + 2
+	// frameSpare is what it takes in the arena with its payload elsewhere.
+	frameSpare = wire.MaxFramedHeaderSize + wire.AtomicRequestSize + wire.MaxTrailerSize
+)
+
+// piece is a run of octets to send: in the arena or a copy, and then key is 0,
+// or in a region, which is looked up again before each write but the first.
+type piece struct {
+	mem  []byte
+	addr uint64
+	key  uint32
+	need hw.Privileges
+}
+
+// frame is where an FPDU begins among the pieces, and whose it is.
+type frame struct {
+	piece, off int
+	end        uint64 // position in the stream
+	slot       uint64 // of the send queue, or of the responses
+	response   bool
+}
+
+// sendBuf is what a connection needs while it has something to send.
+type sendBuf struct {
+	arena  []byte
+	pieces []piece
+	frames []frame
+	copied []byte // the rest of a half-written FPDU
+	parts  [][]byte
+	vec    vector
+}
+
+var sendBufs = sync.Pool{New: func() any {
+	return &sendBuf{
+		arena:  make([]byte, 0, arenaSize),
+		pieces: make([]piece, 0, mostParts),
+		frames: make([]frame, 0, mostParts),
+		parts:  make([][]byte, 0, mostParts),
+	}
+}}
+
+// outbox is what has been cut into FPDUs and not been written. Positions count
+// the octets of the stream from its first FPDU.
+type outbox struct {
+	*sendBuf               // nil when there is nothing
+	first, skip     int    // the first piece not wholly written, and how much of it is
+	queued, written uint64 // positions
+	base            uint64 // where the buffer begins
+}
+
+func (o *outbox) empty() bool { return o.queued == o.written }
+
+// ready sees to a buffer.
+func (o *outbox) ready() {
+	if o.sendBuf == nil {
+		o.sendBuf = sendBufs.Get().(*sendBuf)
+		o.base = o.queued
+	}
+}
+
+// release gives the buffer back.
+func (o *outbox) release() {
+	b := o.sendBuf
+	if b == nil {
+		return
+	}
+	clear(b.pieces)
+	clear(b.parts[:cap(b.parts)])
+	b.arena, b.pieces, b.frames, b.parts = b.arena[:0], b.pieces[:0], b.frames[:0], b.parts[:0]
+	o.sendBuf, o.first, o.skip = nil, 0, 0
+	sendBufs.Put(b)
+}
+
+// room reports whether an FPDU that takes n octets of the arena has its place.
+func (o *outbox) room(n int) bool {
+	return len(o.pieces)+spareParts <= mostParts && len(o.frames) < mostParts &&
+		cap(o.arena)-len(o.arena) >= n && o.queued-o.written < mostSent
+}
+
+// begin notes where the next FPDU begins.
+func (o *outbox) begin(slot uint64, response bool) {
+	f := frame{piece: len(o.pieces), slot: slot, response: response}
+	if n := len(o.pieces); n > 0 && o.pieces[n-1].key == 0 {
+		f.piece, f.off = n-1, len(o.pieces[n-1].mem)
+	}
+	o.frames = append(o.frames, f)
+}
+
+// addArena adds what the arena has from start on; it goes into the last piece if
+// that is the arena's end, too.
+func (o *outbox) addArena(start int) {
+	if start == len(o.arena) {
+		return
+	}
+	o.queued += uint64(len(o.arena) - start)
+	if n := len(o.pieces); n > 0 && o.pieces[n-1].key == 0 {
+		p := &o.pieces[n-1]
+		p.mem = o.arena[start-len(p.mem):] // nothing but pieces is in the arena
+		return
+	}
+	o.pieces = append(o.pieces, piece{mem: o.arena[start:]})
+}
+
+// addMemory adds a run of a region.
+func (o *outbox) addMemory(mem []byte, c *cursor) {
+	s := &c.sgl[0]
+	o.pieces = append(o.pieces, piece{mem: mem, addr: s.Addr + uint64(c.off), key: s.LKey, need: c.need})
+	o.queued += uint64(len(mem))
+}
+
+// seal ends the FPDU.
+func (o *outbox) seal() { o.frames[len(o.frames)-1].end = o.queued }
+
+// cut takes away frame i and all behind it; it has not begun to be written.
+func (o *outbox) cut(i int) {
+	f := o.frames[i]
+	start := o.start(i)
+	n := f.piece
+	if f.off > 0 {
+		o.pieces[n].mem = o.pieces[n].mem[:f.off]
+		n++
+	}
+	clear(o.pieces[n:])
+	o.pieces = o.pieces[:n]
+	o.frames = o.frames[:i]
+	o.queued = start
+}
+
+// start is where frame i begins in the stream.
+func (o *outbox) start(i int) uint64 {
+	if i > 0 {
+		return o.frames[i-1].end
+	}
+	return o.base
+}
+
+// advance notes that n more octets are written.
+func (o *outbox) advance(n int) {
+	o.written += uint64(n)
+	if o.empty() {
+		o.release()
+		return
+	}
+	for n > 0 {
+		k := len(o.pieces[o.first].mem) - o.skip
+		if n < k {
+			o.skip += n
+			return
+		}
+		n -= k
+		o.first++
+		o.skip = 0
+	}
+}
+
+// current is the frame that is half written, if one is.
+func (o *outbox) current() (i int, half bool) {
+	if o.sendBuf == nil {
+		return 0, false
+	}
+	for i = range o.frames {
+		if o.frames[i].end > o.written {
+			return i, o.start(i) < o.written
+		}
+	}
+	return 0, false
+}
+
+// bounce makes the rest of a half-written FPDU a copy: whatever happens to the
+// memory, the FPDU can be finished.
+func (o *outbox) bounce() {
+	i, half := o.current()
+	if !half {
+		return
+	}
+	o.copied = o.copied[:0]
+	if need := int(o.frames[i].end - o.written); cap(o.copied) < need {
+		o.copied = make([]byte, 0, wire.FPDUSize(1<<16-1))
+	}
+	left := int(o.frames[i].end - o.written)
+	skip := o.skip
+	for k := o.first; left > 0; k++ {
+		p := &o.pieces[k]
+		mem := p.mem[skip:]
+		if p.key != 0 {
+			start := len(o.copied)
+			o.copied = append(o.copied, mem...)
+			*p = piece{mem: o.copied[start:]}
+			if k == o.first {
+				o.skip = 0
+			}
+		}
+		left -= len(mem)
+		skip = 0
+	}
+}

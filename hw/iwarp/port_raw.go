@@ -1,0 +1,108 @@
+//go:build linux || darwin
+
+package iwarp
+
+import (
+	"io"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const haveRaw = true
+
+// portState is what the callbacks of a raw connection work on. Those of writing
+// are the token holder's or, while it has a job, the sender's; those of reading
+// the receiver's.
+type portState struct {
+	writeFn, awaitFn func(fd uintptr) bool
+	out              *outbox
+	wn               int
+	werr             error
+}
+
+// bind makes the callbacks, once: a method value allocates.
+func (p *port) bind() {
+	p.writeFn, p.awaitFn = p.doWrite, p.doAwait
+}
+
+// write writes of the outbox what the socket takes, without waiting.
+func (p *port) write(o *outbox) (int, error) {
+	p.out = o
+	if err := p.raw.Write(p.writeFn); err != nil {
+		return 0, err
+	}
+	return p.wn, p.werr
+}
+
+func (p *port) doWrite(fd uintptr) bool {
+	for {
+		p.wn, p.werr = p.out.writev(int(fd))
+		if p.werr == unix.EINTR {
+			continue
+		}
+		break
+	}
+	if p.werr == unix.EAGAIN {
+		p.wn, p.werr = 0, nil
+	}
+	p.wn = max(p.wn, 0)
+	return true
+}
+
+// await waits until the socket takes more.
+func (p *port) await() error { return p.raw.Write(p.awaitFn) }
+
+// doAwait looks for itself: what the poller has heard before is forgotten.
+func (p *port) doAwait(fd uintptr) bool {
+	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	n, err := unix.Poll(fds[:], 0)
+	return n > 0 || err != nil && err != unix.EINTR
+}
+
+// readInto is a read that does not wait; again means that there is nothing yet.
+func readInto(fd int, b []byte) (n int, again bool, err error) {
+	for {
+		n, err = syscall.Read(fd, b)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			return 0, true, nil
+		case err != nil:
+			return 0, false, err
+		case n == 0:
+			return 0, false, io.EOF
+		}
+		return n, false, nil
+	}
+}
+
+// readVector is readInto for several places.
+func readVector(fd int, v *vector, parts [][]byte) (n int, again bool, err error) {
+	for {
+		n, err = v.readv(fd, parts)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			return 0, true, nil
+		case err != nil:
+			return 0, false, err
+		case n == 0:
+			return 0, false, io.EOF
+		}
+		return n, false, nil
+	}
+}
+
+// writev gathers what is not written and tries to.
+func (o *outbox) writev(fd int) (int, error) {
+	parts := o.parts[:0]
+	skip := o.skip
+	for k := o.first; k < len(o.pieces) && len(parts) < cap(parts); k++ {
+		parts = append(parts, o.pieces[k].mem[skip:])
+		skip = 0
+	}
+	return o.vec.writev(fd, parts)
+}

@@ -1,0 +1,136 @@
+package iwarp
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"godat/hw"
+)
+
+// The queues are rings with one producer and one consumer. A producer publishes
+// once per call; a consumer gives slots back before it hands out a completion
+// that could make the owner post again.
+
+// cacheLine keeps apart what different processors write.
+const cacheLine = 64
+
+// sendQueue holds requests from the post to their completion. Segment lists are
+// the owner's until then, so a slot holds a slice of them.
+type sendQueue struct {
+	slots []hw.SendWR
+	// The token holder's, per slot: where in the stream its last octet is, and
+	// which read it is, counted from 1.
+	ends  []uint64
+	reads []uint64
+	mask  uint64
+	depth uint64
+	_     [cacheLine]byte
+	tail  atomic.Uint64
+	_     [cacheLine]byte
+	freed atomic.Uint64 // slots given back
+	_     [cacheLine]byte
+}
+
+func newSendQueue(depth int) *sendQueue {
+	n := ringLen(depth)
+	return &sendQueue{
+		slots: make([]hw.SendWR, n), ends: make([]uint64, n), reads: make([]uint64, n),
+		mask: uint64(n - 1), depth: uint64(depth),
+	}
+}
+
+// push appends as many as there is room for and says how many.
+func (q *sendQueue) push(wrs []hw.SendWR) int {
+	tail := q.tail.Load()
+	n := min(uint64(len(wrs)), q.freed.Load()+q.depth-tail)
+	for i := range wrs[:n] {
+		q.slots[(tail+uint64(i))&q.mask] = wrs[i]
+	}
+	if n > 0 {
+		q.tail.Store(tail + n)
+	}
+	return int(n)
+}
+
+// recvQueue holds receives.
+type recvQueue struct {
+	slots []hw.RecvWR
+	mask  uint64
+	depth uint64
+	_     [cacheLine]byte
+	tail  atomic.Uint64
+	_     [cacheLine]byte
+	freed atomic.Uint64
+	_     [cacheLine]byte
+}
+
+func newRecvQueue(depth int) *recvQueue {
+	n := ringLen(depth)
+	return &recvQueue{slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(depth)}
+}
+
+// push appends receives of at most so many segments while there is room.
+func (q *recvQueue) push(wrs []hw.RecvWR, segments int) int {
+	tail := q.tail.Load()
+	room := q.freed.Load() + q.depth - tail
+	n := uint64(0)
+	for n < room && n < uint64(len(wrs)) && len(wrs[n].SGL) <= segments {
+		q.slots[(tail+n)&q.mask] = wrs[n]
+		n++
+	}
+	if n > 0 {
+		q.tail.Store(tail + n)
+	}
+	return int(n)
+}
+
+// read is one of our reads or atomics that is outstanding.
+type read struct {
+	sgl    []hw.SGE
+	size   uint32
+	stag   uint32 // of the sink, as the peer knows it; an atomic's request id
+	atomic bool
+}
+
+// readQueue holds them: the token holder pushes, the receiver takes.
+type readQueue struct {
+	slots  []read
+	mask   uint64
+	pushed atomic.Uint64
+	done   atomic.Uint64
+}
+
+// response is what we owe the peer for a request of its, in order.
+type response struct {
+	kind   responseKind
+	stag   uint32
+	size   uint32
+	srcKey uint32
+	to     uint64
+	src    uint64
+	msn    uint32
+	value  uint64 // of an atomic
+	// Of a termination: the ULPDU, and what to say of our requests.
+	term    []byte
+	verdict verdict
+}
+
+type responseKind uint8
+
+const (
+	readResponse responseKind = iota
+	atomicResponse
+	termination // nothing else can follow
+)
+
+// responseQueue holds them: the receiver pushes, the token holder takes.
+type responseQueue struct {
+	slots  []response
+	mask   uint64
+	limit  uint64
+	pushed atomic.Uint64
+	freed  atomic.Uint64
+}
+
+// ringLen is the power of two that holds n, at least 1.
+func ringLen(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }

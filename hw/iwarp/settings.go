@@ -1,0 +1,112 @@
+package iwarp
+
+import (
+	"strconv"
+	"time"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// settings are a device's, from Config.Params and OpenConfig.Params.
+type settings struct {
+	crc, strict, markers, big, extensions, fallback, peer2peer bool
+
+	fpdu, revision, private, halfOpen, halfOpenIP, buffer int
+
+	mpa, grace, keepalive, stall, linger time.Duration
+}
+
+func defaultSettings() settings {
+	return settings{
+		crc: true, big: true, extensions: true, fallback: true, peer2peer: true,
+		revision: wire.MPARevision2, private: wire.MaxPrivateSiw,
+		halfOpen: 1024, halfOpenIP: 256,
+		mpa: 5 * time.Second, grace: 50 * time.Millisecond, keepalive: 30 * time.Second,
+		stall: 30 * time.Second, linger: time.Second,
+	}
+}
+
+// minFPDU is the shortest limit for FPDUs that makes sense.
+const minFPDU = wire.MinMULPDU + wire.FPDUOverhead
+
+// apply sets one of them.
+func (s *settings) apply(key, value string) error {
+	var err error
+	switch key {
+	case "crc":
+		s.crc, err = strconv.ParseBool(value)
+	case "strict":
+		s.strict, err = strconv.ParseBool(value)
+	case "markers":
+		s.markers, err = strconv.ParseBool(value)
+	case "big":
+		s.big, err = strconv.ParseBool(value)
+	case "extensions":
+		s.extensions, err = strconv.ParseBool(value)
+	case "fallback":
+		s.fallback, err = strconv.ParseBool(value)
+	case "peer2peer":
+		s.peer2peer, err = strconv.ParseBool(value)
+	case "mpa":
+		s.mpa, err = positive(value)
+	case "grace":
+		s.grace, err = positive(value)
+	case "keepalive":
+		s.keepalive, err = time.ParseDuration(value)
+	case "stall":
+		s.stall, err = positive(value)
+	case "linger":
+		s.linger, err = positive(value)
+	default:
+		return s.applyNumber(key, value)
+	}
+	return badValue(key, value, err)
+}
+
+// applyNumber sets one of those that are numbers.
+func (s *settings) applyNumber(key, value string) error {
+	var err error
+	switch key {
+	case "fpdu":
+		if s.fpdu, err = within(value, 0, wire.FPDUSize(wire.MaxULPDU)); s.fpdu != 0 {
+			s.fpdu = max(s.fpdu, minFPDU)
+		}
+	case "revision":
+		s.revision, err = within(value, wire.MPARevision1, wire.MPARevision2)
+	case "private":
+		s.private, err = within(value, 0, wire.MaxPrivateEnhanced)
+	case "halfopen":
+		s.halfOpen, err = within(value, 1, 1<<20)
+	case "halfopenip":
+		s.halfOpenIP, err = within(value, 1, 1<<20)
+	case "buffer":
+		s.buffer, err = within(value, 0, 1<<30)
+	default:
+		return hw.Errorf("iwarp.Open", hw.InvalidParameter, hw.Arg1, "there is no parameter %q", key)
+	}
+	return badValue(key, value, err)
+}
+
+func badValue(key, value string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return hw.Errorf("iwarp.Open", hw.InvalidParameter, hw.Arg1, "parameter %s=%q: %w", key, value, err)
+}
+
+func within(value string, low, high int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err == nil && (n < low || n > high) {
+		return 0, strconv.ErrRange
+	}
+	return n, err
+}
+
+func positive(value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err == nil && d <= 0 {
+		return 0, strconv.ErrRange
+	}
+	return d, err
+}

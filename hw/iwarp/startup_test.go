@@ -1,0 +1,294 @@
+package iwarp
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// edited is a frame with some octets changed.
+func edited(frame []byte, change func([]byte)) []byte {
+	change(frame)
+	return frame
+}
+
+func TestARequestThatIsNoneIsHungUpOn(t *testing.T) {
+	p := plain()
+	reply := wire.MPAReply{Revision: 2}
+	for name, b := range map[string][]byte{
+		"something else":       []byte("GET / HTTP/1.1\r\n\r\n"),
+		"a reply":              reply.Append(nil),
+		"revision 3":           edited(p.Append(nil), func(b []byte) { b[17] = 3 }),
+		"revision 0":           edited(p.Append(nil), func(b []byte) { b[17] = 0 }),
+		"private data too big": edited(p.Append(nil), func(b []byte) { b[18], b[19] = 2, 1 }),
+		"S without its block":  edited(p.Append(nil)[:20], func(b []byte) { b[18], b[19] = 0, 0 }),
+		"nothing":              nil,
+		"half of it":           p.Append(nil)[:22],
+	} {
+		t.Run(name, func(t *testing.T) {
+			b2 := newNode(t, New(Config{}), noCRC)
+			ln, requests := b2.listen(hw.ListenConfig{})
+			s := dialScript(t, ln)
+			s.write(b)
+			s.eof()
+			assert.Empty(t, requests)
+		})
+	}
+}
+
+func TestOneSlowPeerAddressCanTakeNoMoreThanItsShareOfStartUps(t *testing.T) {
+	n := newNode(t, New(Config{}), map[string]string{"halfopenip": "2", "mpa": "5s"})
+	ln, requests := n.listen(hw.ListenConfig{})
+	one, two, three := dialScript(t, ln), dialScript(t, ln), dialScript(t, ln)
+	three.eof()
+	p := plain()
+	one.write(p.Append(nil))
+	two.write(p.Append(nil))
+	for range 2 {
+		require.NoError(t, (<-requests).Reject(nil))
+	}
+	assert.True(t, one.reply().Reject)
+}
+
+func TestStartUpsBeyondTheBacklogWaitForThoseBefore(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	ln, requests := n.listen(hw.ListenConfig{Backlog: 1})
+	slow, quick := dialScript(t, ln), dialScript(t, ln)
+	p := plain()
+	quick.write(p.Append(nil))
+	slow.eof() // its time is up
+	require.NoError(t, (<-requests).Reject([]byte("no")))
+	assert.Equal(t, "no", string(quick.reply().Private))
+}
+
+func TestAReplyFitsItsRequest(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		req   wire.MPARequest
+		reply wire.MPAReply
+		first func(*script) // what the initiator sends first
+	}{
+		{"siw's", plain(), wire.MPAReply{Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}}, nil},
+		{
+			"deeper reads",
+			wire.MPARequest{Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: 2, ORD: 128}},
+			wire.MPAReply{Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 2}},
+			nil,
+		},
+		{
+			"reads not negotiated",
+			wire.MPARequest{Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: wire.NotNegotiated, ORD: wire.NotNegotiated}},
+			wire.MPAReply{Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}},
+			nil,
+		},
+		{
+			"with CRCs",
+			wire.MPARequest{Revision: 2, CRC: true, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}},
+			wire.MPAReply{Revision: 2, CRC: true, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}},
+			nil,
+		},
+		{"revision 1", wire.MPARequest{Revision: 1}, wire.MPAReply{Revision: 1}, nil},
+		{
+			"peer to peer, a write",
+			wire.MPARequest{Revision: 2, Enhanced: true, Data: wire.EnhancedData{PeerToPeer: true, WriteRTR: true, IRD: 4, ORD: 4}},
+			wire.MPAReply{Revision: 2, Enhanced: true, Data: wire.EnhancedData{PeerToPeer: true, WriteRTR: true, IRD: 4, ORD: 4}},
+			func(s *script) { s.write(fpdu(s.crc, wire.Header{Opcode: wire.OpWrite, Last: true, STag: 1})) },
+		},
+		{
+			"peer to peer, a read",
+			wire.MPARequest{Revision: 2, Enhanced: true, Data: wire.EnhancedData{PeerToPeer: true, ReadRTR: true, IRD: 4, ORD: 4}},
+			wire.MPAReply{Revision: 2, Enhanced: true, Data: wire.EnhancedData{PeerToPeer: true, ReadRTR: true, IRD: 4, ORD: 4}},
+			func(s *script) {
+				r := wire.ReadRequest{SinkSTag: 1, SrcSTag: 1}
+				s.write(fpdu(s.crc, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 1}, r.Append(nil)))
+				h, body := s.next()
+				assert.Equal(s.tb, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: 1}, h)
+				assert.Empty(s.tb, body)
+			},
+		},
+		{
+			"big FPDUs",
+			wire.MPARequest{Revision: 2, BigFPDU: true, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}},
+			wire.MPAReply{Revision: 2, BigFPDU: true, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}},
+			nil,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newNode(t, New(Config{}), noCRC).peer()
+			s, reply := accepted(t, b, c.req)
+			c.reply.Private = []byte("welcome")
+			assert.Equal(t, c.reply, reply)
+			if c.first != nil {
+				c.first(s)
+			}
+			b.awaitUp() // by the first FPDU, or the grace
+			b.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled})
+			h, _ := s.next()
+			assert.Equal(t, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 1}, h)
+			_ = s.conn.(*net.TCPConn).CloseWrite()
+			b.awaitDown()
+			assert.Equal(t, hw.ReasonPeer, b.down)
+		})
+	}
+}
+
+func TestAnInitiatorThatPromisedToSpeakAndDoesNotIsRefused(t *testing.T) {
+	b := newNode(t, New(Config{}), noCRC).peer()
+	req := plain()
+	req.Data.PeerToPeer, req.Data.WriteRTR = true, true
+	s, _ := accepted(t, b, req)
+	b.await("refusal", func() bool { return b.refused != 0 })
+	assert.Equal(t, hw.ReasonTimeout, b.refused)
+	s.eof()
+}
+
+func TestWhatAReplyMeans(t *testing.T) {
+	edit := func(f func(*wire.MPAReply)) func(wire.MPARequest) []byte {
+		return func(req wire.MPARequest) []byte {
+			r := obliging(req)
+			f(&r)
+			return r.Append(nil)
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		reply func(wire.MPARequest) []byte
+		want  hw.Reason
+		term  wire.TermCode
+	}{
+		{"reject", edit(func(r *wire.MPAReply) { r.Reject = true }), hw.ReasonPeerRejected, 0},
+		{"reject with private data", edit(func(r *wire.MPAReply) { r.Reject, r.Private = true, []byte("no") }), hw.ReasonPeerRejected, 0},
+		{"our provider's own reject", edit(func(r *wire.MPAReply) {
+			r.Reject, r.Data = true, wire.EnhancedData{IRD: wire.NotNegotiated, ORD: wire.NotNegotiated}
+		}), hw.ReasonRejected, 0},
+		{"no S for S", edit(func(r *wire.MPAReply) { r.Enhanced = false }), hw.ReasonRejected, 0},
+		{"another revision", edit(func(r *wire.MPAReply) { r.Revision, r.Enhanced = 1, false }), hw.ReasonRejected, 0},
+		{"a request", func(req wire.MPARequest) []byte { return req.Append(nil) }, hw.ReasonRejected, 0},
+		{"garbage", func(wire.MPARequest) []byte { return []byte("SSH-2.0-OpenSSH") }, hw.ReasonRejected, 0},
+		{"half a reply", func(req wire.MPARequest) []byte { r := obliging(req); return r.Append(nil)[:10] }, hw.ReasonRejected, 0},
+		{"reads that we can't take", edit(func(r *wire.MPAReply) { r.Data.ORD = 100 }), hw.ReasonRejected, wire.TermMPAIRD},
+		{"no ready-to-receive", edit(func(r *wire.MPAReply) { r.Data.WriteRTR = false }), hw.ReasonRejected, wire.TermMPARTR},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := newNode(t, New(Config{}), noCRC).peer()
+			_, s := answering(t, a, hw.ConnectConfig{})
+			s.write(c.reply(s.request()))
+			if c.name == "half a reply" {
+				_ = s.conn.(*net.TCPConn).CloseWrite()
+			}
+			if c.term != 0 {
+				h, body := s.next()
+				require.Equal(t, wire.OpTerminate, h.Opcode)
+				term, _, err := wire.ParseTerminate(body, false)
+				require.NoError(t, err)
+				assert.Equal(t, c.term, term.Code)
+			}
+			a.await("refusal", func() bool { return a.refused != 0 })
+			assert.Equal(t, c.want, a.refused)
+			s.eof()
+		})
+	}
+}
+
+func TestAPeerThatHangsUpIsAskedAgainWithRevisionOne(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	ln, s := answering(t, a, hw.ConnectConfig{Private: []byte("hello")})
+	assert.Equal(t, uint8(2), s.request().Revision)
+	_ = s.conn.Close()
+	s = acceptScript(t, ln)
+	req := s.request()
+	assert.Equal(t, wire.MPARequest{Revision: 1, BigFPDU: true, Private: []byte("hello")}, req)
+	reply := wire.MPAReply{Revision: 1, Private: []byte("yes")}
+	s.write(reply.Append(nil))
+	a.awaitUp()
+	assert.Equal(t, "yes", string(a.info.Private))
+	a.post(hw.SendWR{Op: hw.OpSend})
+	h, _ := s.next()
+	assert.Equal(t, wire.OpSend, h.Opcode, "without a ready-to-receive")
+}
+
+func TestFPDUsRightBehindTheReplyAreTaken(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	a, m := n.peer(), n.memory(5, hw.LocalWrite)
+	a.recv(m.sge(0, 5))
+	_, s := answering(t, a, hw.ConnectConfig{})
+	reply := obliging(s.request())
+	s.write(append(reply.Append(nil), fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 1}, []byte("early"))...))
+	assert.Equal(t, uint32(5), a.received(0).Len)
+	assert.Equal(t, "early", string(m.buf))
+	assert.NotNil(t, a.info)
+}
+
+func TestTheReadyToReceiveIsWhatTheReplyChose(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	_, s := answering(t, a, hw.ConnectConfig{})
+	req := s.request()
+	require.True(t, req.Data.PeerToPeer && req.Data.WriteRTR && req.Data.ReadRTR)
+	reply := obliging(req)
+	reply.Data.WriteRTR, reply.Data.ReadRTR = false, true
+	s.write(reply.Append(nil))
+	h, body := s.next()
+	assert.Equal(t, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 1}, h)
+	var r wire.ReadRequest
+	_, err := r.Parse(body)
+	require.NoError(t, err)
+	assert.Equal(t, wire.ReadRequest{SinkSTag: 1, SrcSTag: 1}, r, "hardware refuses an STag of 0")
+	a.awaitUp()
+	s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: 1}))
+	a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled | hw.WRFence})
+	h, _ = s.next()
+	assert.Equal(t, wire.OpSend, h.Opcode, "behind the fence")
+}
+
+func TestAPeerThatNeverAnswersRunsOutOfTime(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	_, s := answering(t, a, hw.ConnectConfig{Timeout: 50 * time.Millisecond})
+	s.request()
+	a.await("refusal", func() bool { return a.refused != 0 })
+	assert.Equal(t, hw.ReasonTimeout, a.refused)
+	s.eof()
+}
+
+func TestQualifiersArePorts(t *testing.T) {
+	n := newNode(t, New(Config{}), nil)
+	a := n.peer()
+	assert.ErrorIs(t, a.qp.Connect(hw.ConnectConfig{Addr: "127.0.0.1", Qual: 1 << 16}), hw.ErrInvalidParameter)
+	_, err := n.dev.Listen(hw.ListenConfig{Qual: 1 << 16, OnRequest: func(hw.Request) bool { return false }})
+	assert.ErrorIs(t, err, hw.ErrInvalidParameter)
+	_, err = n.dev.Listen(hw.ListenConfig{Addr: "192.0.2.1", OnRequest: func(hw.Request) bool { return false }})
+	assert.ErrorIs(t, err, hw.ErrInvalidAddress)
+}
+
+func TestParametersAreChecked(t *testing.T) {
+	for _, p := range []map[string]string{
+		{"crc": "perhaps"},
+		{"fpdu": "70000"},
+		{"fpdu": "-1"},
+		{"revision": "3"},
+		{"private": "509"},
+		{"mpa": "0s"},
+		{"linger": "soon"},
+		{"CRC": "true"},
+		{"": ""},
+	} {
+		_, err := New(Config{}).Open(hw.OpenConfig{Params: p})
+		assert.ErrorIs(t, err, hw.ErrInvalidParameter, "%v", p)
+		_, err = New(Config{Params: p}).Open(hw.OpenConfig{})
+		assert.ErrorIs(t, err, hw.ErrInvalidParameter, "%v", p)
+	}
+}
+
+func TestTheProviderIsRegistered(t *testing.T) {
+	p, ok := hw.Lookup(Name)
+	require.True(t, ok)
+	dev, err := p.Open(hw.OpenConfig{})
+	require.NoError(t, err)
+	assert.NotEmpty(t, dev.Attr().Address)
+	assert.NoError(t, dev.Close())
+}

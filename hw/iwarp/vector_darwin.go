@@ -1,0 +1,12 @@
+//go:build darwin && !race
+
+package iwarp
+
+import "golang.org/x/sys/unix"
+
+// vector is nothing here.
+type vector struct{}
+
+func (*vector) writev(fd int, parts [][]byte) (int, error) { return unix.Writev(fd, parts) }
+
+func (*vector) readv(fd int, parts [][]byte) (int, error) { return unix.Readv(fd, parts) }

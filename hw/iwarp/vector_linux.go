@@ -1,0 +1,40 @@
+//go:build linux && !race
+
+package iwarp
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// vector holds iovecs between calls: those of unix.Writev are allocated when
+// there are more than a few.
+type vector struct{ iov []unix.Iovec }
+
+func (v *vector) fill(parts [][]byte) {
+	v.iov = v.iov[:0]
+	for _, p := range parts {
+		if len(p) == 0 {
+			continue
+		}
+		v.iov = append(v.iov, unix.Iovec{Base: unsafe.SliceData(p)})
+		v.iov[len(v.iov)-1].SetLen(len(p))
+	}
+}
+
+func (v *vector) writev(fd int, parts [][]byte) (int, error) {
+	return v.call(unix.SYS_WRITEV, fd, parts)
+}
+
+func (v *vector) readv(fd int, parts [][]byte) (int, error) { return v.call(unix.SYS_READV, fd, parts) }
+
+func (v *vector) call(trap uintptr, fd int, parts [][]byte) (int, error) {
+	v.fill(parts)
+	n, _, errno := unix.Syscall(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(v.iov))), uintptr(len(v.iov)))
+	clear(v.iov)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}

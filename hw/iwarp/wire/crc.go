@@ -1,0 +1,21 @@
+package wire
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// castagnoli selects the hardware's CRC instructions where there are some.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// UpdateCRC adds p to sum, a CRC-32C (RFC 5044 section 4.4), and returns it; the
+// CRC of nothing is 0. An FPDU's covers everything from ULPDU_Length, or the
+// marker right before it, to the last octet before the CRC field.
+func UpdateCRC(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+
+// AppendCRC appends a CRC field. The field is little-endian: iSCSI's bit order,
+// which RFC 5044 adopts, puts the reflected sum's low octet first.
+func AppendCRC(dst []byte, sum uint32) []byte { return binary.LittleEndian.AppendUint32(dst, sum) }
+
+// fieldCRC is the sum in a CRC field.
+func fieldCRC(field []byte) uint32 { return binary.LittleEndian.Uint32(field) }

@@ -1,0 +1,93 @@
+package wire
+
+import "encoding/binary"
+
+// EnhancedDataSize is the size of an [EnhancedData] in octets.
+const EnhancedDataSize = 4
+
+// Read depths that an [EnhancedData] can't say are said as one of these.
+const (
+	// MaxReads is the most that IRD and ORD can be; Append lowers greater values.
+	MaxReads = 0x3ffe
+	// NotNegotiated as IRD or ORD asks the peer to leave its own value alone, and
+	// answers such a request.
+	NotNegotiated = 0x3fff
+)
+
+// The bits of the two words.
+const (
+	wordHigh  = 0x8000 // A, C
+	wordLow   = 0x4000 // B, D
+	readsMask = 0x3fff
+)
+
+// EnhancedData is the enhanced RDMA connection establishment data that precedes
+// the private data of a frame with S (RFC 6581 section 9):
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+---------------------------+-+-+---------------------------+
+//	|A|B|            IRD            |C|D|            ORD            |
+//	+-+-+---------------------------+-+-+---------------------------+
+type EnhancedData struct {
+	// PeerToPeer is A: the initiator's first FPDU will be a ready-to-receive
+	// indication (RTR), one of those that the next three name. Without it they
+	// are neither sent nor looked at.
+	PeerToPeer bool
+	SendRTR    bool // B: a zero-length Send
+	WriteRTR   bool // C: a zero-length RDMA Write
+	ReadRTR    bool // D: a zero-length RDMA Read Request
+	// IRD and ORD are how many RDMA reads the frame's sender can take, and will
+	// issue, at a time: up to [MaxReads], or [NotNegotiated].
+	IRD, ORD uint16
+}
+
+// Append appends the block.
+func (e *EnhancedData) Append(dst []byte) []byte {
+	ird, ord := reads(e.IRD), reads(e.ORD)
+	if e.PeerToPeer {
+		ird |= wordHigh
+		if e.SendRTR {
+			ird |= wordLow
+		}
+		if e.WriteRTR {
+			ord |= wordHigh
+		}
+		if e.ReadRTR {
+			ord |= wordLow
+		}
+	}
+	dst = binary.BigEndian.AppendUint16(dst, ird)
+	return binary.BigEndian.AppendUint16(dst, ord)
+}
+
+// reads is n as fourteen bits say it.
+func reads(n uint16) uint16 {
+	if n > NotNegotiated {
+		return MaxReads
+	}
+	return n
+}
+
+// Parse takes the block that begins b. The error is [ErrIncomplete].
+func (e *EnhancedData) Parse(b []byte) (n int, err error) {
+	if len(b) < EnhancedDataSize {
+		return 0, ErrIncomplete
+	}
+	e.decode(b)
+	return EnhancedDataSize, nil
+}
+
+// decode takes the block from b, which is long enough.
+func (e *EnhancedData) decode(b []byte) {
+	ird, ord := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	p2p := ird&wordHigh != 0
+	*e = EnhancedData{
+		PeerToPeer: p2p,
+		SendRTR:    p2p && ird&wordLow != 0,
+		WriteRTR:   p2p && ord&wordHigh != 0,
+		ReadRTR:    p2p && ord&wordLow != 0,
+		IRD:        ird & readsMask,
+		ORD:        ord & readsMask,
+	}
+}

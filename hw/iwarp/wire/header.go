@@ -1,0 +1,249 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Sizes of a DDP header with the RDMAP control octet in it, in octets.
+const (
+	TaggedHeaderSize   = 14
+	UntaggedHeaderSize = 18
+	// MaxFramedHeaderSize is the most that [Header.AppendFramed] appends.
+	MaxFramedHeaderSize = FPDULengthSize + UntaggedHeaderSize
+)
+
+// The bits of the two control octets.
+const (
+	ddpTagged      = 0x80
+	ddpLast        = 0x40
+	ddpVersionMask = 0x03
+	ddpVersion     = 0x01
+
+	rdmapVersionMask = 0xc0
+	rdmapVersion     = 0x40
+	opcodeMask       = 0x0f
+)
+
+// Offsets in a header. The first field after the control octets is the data
+// sink's STag in a tagged header and the STag to invalidate in an untagged one.
+const (
+	offSTag = 2
+	offTO   = 6
+	offQN   = 6
+	offMSN  = 10
+	offMO   = 14
+)
+
+// Header is the DDP header of a segment together with RDMAP's control octet,
+// which begin every ULPDU (RFC 5041 sections 4.1 to 4.3, RFC 5040 section 4.1).
+// Tagged:
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	                                +-+-+-------+---+---+---+-------+
+//	                                |1|L| Resrv | DV| RV|Rsv| Opcode|
+//	+-------------------------------+-+-+-------+---+---+---+-------+
+//	|                             STag                              |
+//	+---------------------------------------------------------------+
+//	|                              TO                               |
+//	+                                                               +
+//	|                                                               |
+//	+---------------------------------------------------------------+
+//
+// and untagged:
+//
+//	                                +-+-+-------+---+---+---+-------+
+//	                                |0|L| Resrv | DV| RV|Rsv| Opcode|
+//	+-------------------------------+-+-+-------+---+---+---+-------+
+//	|                        Invalidate STag                        |
+//	+---------------------------------------------------------------+
+//	|                              QN                               |
+//	+---------------------------------------------------------------+
+//	|                              MSN                              |
+//	+---------------------------------------------------------------+
+//	|                              MO                               |
+//	+---------------------------------------------------------------+
+//
+// DV and RV are 1. T and QN follow from the opcode and have no field here. A
+// Header is meant to be used again and again; Parse sets every field.
+type Header struct {
+	// TO is the tagged offset of the segment's first octet. Tagged messages only.
+	TO uint64
+	// STag is the data sink's STag of a tagged message, and the STag to
+	// invalidate of a Send with Invalidate; 0 in other messages. Of a tagged
+	// segment without payload neither STag nor TO means anything.
+	STag uint32
+	// MSN is the number of an untagged message on its queue; the first has 1.
+	MSN uint32
+	// MO is the offset in its message of an untagged segment's first octet.
+	MO     uint32
+	Opcode Opcode
+	Last   bool // the message's last segment
+}
+
+// Size is the size of the header in octets.
+func (h *Header) Size() int {
+	if h.Opcode.Tagged() {
+		return TaggedHeaderSize
+	}
+	return UntaggedHeaderSize
+}
+
+// Append appends the header, which begins a ULPDU.
+func (h *Header) Append(dst []byte) []byte {
+	var b [UntaggedHeaderSize]byte
+	return append(dst, b[:h.put(&b)]...)
+}
+
+// AppendFramed appends ULPDU_Length, for a ULPDU with payload octets behind the
+// header, and the header: what precedes the payload of an FPDU without markers.
+// "Payload" includes an RDMAP header such as a [ReadRequest]. A ULPDU over 65535
+// octets panics.
+func (h *Header) AppendFramed(dst []byte, payload int) []byte {
+	var b [UntaggedHeaderSize]byte
+	n := h.put(&b)
+	start := len(dst)
+	dst = append(dst, 0, 0)
+	putLength(dst[start:], n+payload)
+	return append(dst, b[:n]...)
+}
+
+// put writes the header to b and returns its size.
+func (h *Header) put(b *[UntaggedHeaderSize]byte) int {
+	info := h.Opcode.info()
+	b[0], b[1] = ddpVersion, rdmapVersion|byte(h.Opcode&opcodeMask)
+	if h.Last {
+		b[0] |= ddpLast
+	}
+	if info.tagged {
+		b[0] |= ddpTagged
+		binary.BigEndian.PutUint32(b[offSTag:], h.STag)
+		binary.BigEndian.PutUint64(b[offTO:], h.TO)
+		return TaggedHeaderSize
+	}
+	if h.Opcode.Invalidates() {
+		binary.BigEndian.PutUint32(b[offSTag:], h.STag)
+	}
+	binary.BigEndian.PutUint32(b[offQN:], uint32(info.queue))
+	binary.BigEndian.PutUint32(b[offMSN:], h.MSN)
+	binary.BigEndian.PutUint32(b[offMO:], h.MO)
+	return UntaggedHeaderSize
+}
+
+// Parse takes the header of the ULPDU that begins b and is length octets long;
+// b need not hold more than its header. n is the header's size, so that the
+// payload has length-n octets.
+//
+// It checks what can be seen without any state: that length suffices for the
+// header, and is right for a message of fixed size; versions; opcode, buffer
+// model and queue against each other; that offset and length do not wrap; that a
+// message which is always one segment is one. Sequence, buffers and RFC 7306's
+// opcodes on a stream that did not agree on them are left to the caller.
+//
+// The error is [ErrIncomplete] when b is shorter than both the header and
+// length, and an [*Error] otherwise; the fields then mean nothing.
+func (h *Header) Parse(b []byte, length int) (n int, err error) {
+	if length < TaggedHeaderSize {
+		return 0, ErrULPDUShort
+	}
+	if len(b) < TaggedHeaderSize {
+		return 0, ErrIncomplete
+	}
+	if b[0]&ddpTagged != 0 {
+		return h.parseTagged(b, length)
+	}
+	if length < UntaggedHeaderSize {
+		return 0, ErrULPDUShort
+	}
+	if len(b) < UntaggedHeaderSize {
+		return 0, ErrIncomplete
+	}
+	return h.parseUntagged(b, length)
+}
+
+// parseTagged parses b, which holds a tagged header at least.
+func (h *Header) parseTagged(b []byte, length int) (n int, err error) {
+	if b[0]&ddpVersionMask != ddpVersion {
+		return 0, ErrTaggedVersion
+	}
+	info, err := h.parseControl(b)
+	if err != nil {
+		return 0, err
+	}
+	if !info.tagged {
+		return 0, ErrOpcodeModel
+	}
+	h.STag = binary.BigEndian.Uint32(b[offSTag:])
+	h.TO = binary.BigEndian.Uint64(b[offTO:])
+	h.MSN, h.MO = 0, 0
+	// RFC 5041 section 7.1: the 64-bit sum of TO and payload length must not
+	// wrap; section 5.2: TO is not looked at without payload.
+	if payload := uint64(length - TaggedHeaderSize); payload > 0 && h.TO+payload < h.TO {
+		return 0, ErrTaggedWrap
+	}
+	return TaggedHeaderSize, nil
+}
+
+// parseUntagged parses b, which holds an untagged header at least.
+func (h *Header) parseUntagged(b []byte, length int) (n int, err error) {
+	if b[0]&ddpVersionMask != ddpVersion {
+		return 0, ErrUntaggedVersion
+	}
+	qn := Queue(binary.BigEndian.Uint32(b[offQN:]))
+	if qn >= queues {
+		return 0, ErrQueue
+	}
+	info, err := h.parseControl(b)
+	if err != nil {
+		return 0, err
+	}
+	if info.tagged {
+		return 0, ErrOpcodeModel
+	}
+	if info.queue != qn {
+		return 0, ErrOpcodeQueue
+	}
+	h.STag, h.TO = 0, 0
+	if h.Opcode.Invalidates() {
+		h.STag = binary.BigEndian.Uint32(b[offSTag:])
+	}
+	h.MSN = binary.BigEndian.Uint32(b[offMSN:])
+	h.MO = binary.BigEndian.Uint32(b[offMO:])
+	payload := length - UntaggedHeaderSize
+	if info.extra != 0 {
+		return h.checkSingle(info, payload)
+	}
+	if uint64(h.MO)+uint64(payload) > math.MaxUint32 {
+		return 0, ErrTooLong // RFC 5041 section 5.2: messages are shorter than 2^32
+	}
+	return UntaggedHeaderSize, nil
+}
+
+// parseControl takes the flags and RDMAP's control octet.
+func (h *Header) parseControl(b []byte) (*opcodeInfo, error) {
+	if b[1]&rdmapVersionMask != rdmapVersion {
+		return nil, ErrRDMAPVersion
+	}
+	h.Opcode = Opcode(b[1] & opcodeMask)
+	h.Last = b[0]&ddpLast != 0
+	info := h.Opcode.info()
+	if !info.known {
+		return nil, ErrOpcode
+	}
+	return info, nil
+}
+
+// checkSingle checks a message whose buffer has room for its RDMAP header and
+// nothing else. Only a Terminate may be longer: what it quotes varies.
+func (h *Header) checkSingle(info *opcodeInfo, payload int) (n int, err error) {
+	switch {
+	case payload < info.extra:
+		return 0, ErrULPDUShort
+	case h.MO != 0:
+		return 0, ErrMO
+	case !h.Last, payload > info.extra && h.Opcode != OpTerminate:
+		return 0, ErrTooLong
+	}
+	return UntaggedHeaderSize, nil
+}

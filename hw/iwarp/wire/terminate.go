@@ -1,0 +1,230 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// TerminateControlSize is the size of a Terminate's control field and the
+// reserved bits after it, which is all that every Terminate has.
+const TerminateControlSize = 4
+
+// The header control bits of a Terminate.
+const (
+	termLength = 0x80 // M
+	termDDP    = 0x40 // D
+	termRead   = 0x20 // R
+	termFlags  = termLength | termDDP | termRead
+
+	// swappedFlags are the same three where siw has them: 0x01, 0x02 and 0x04.
+	swappedFlags = 0x07
+
+	segmentLengthSize = 2
+)
+
+// Terminate is the RDMAP header of a Terminate (RFC 5040 section 4.8), the last
+// message of a stream, number 1 of its queue:
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-------+-------+---------------+-+-+-+-------------------------+
+//	| Layer | EType |  Error Code   |M|D|R|        Reserved         |
+//	+-------+-------+---------------+-+-+-+-------------------------+
+//	|  DDP Segment Length  (if any) |                               |
+//	+-------------------------------+                               +
+//	//                Terminated DDP Header (if any)                //
+//	+---------------------------------------------------------------+
+//	//                Terminated RDMA Header (if any)               //
+//	+---------------------------------------------------------------+
+//
+// siw on a little-endian machine swaps the first and the third octet's bits, in
+// the way of C bit-fields: EType and Layer change places, and M, D and R are
+// 0x01, 0x02 and 0x04. [ParseTerminate] tells the forms apart; Append uses the
+// RFC's.
+type Terminate struct {
+	Code TermCode
+	// Swapped says that the Terminate came in siw's form. Append ignores it.
+	Swapped bool
+
+	// LengthValid is M: Length is the terminated segment's length, DDP header
+	// and payload. siw counts the payload only.
+	LengthValid bool
+	Length      uint16
+	// Header is the terminated DDP header, 14 octets when its first bit says
+	// tagged, else 18; empty without D. It may be anything: parse it with
+	// [Header.Parse]. In siw's quote of a Read Request the MSN is wrong: match
+	// the request by Read's sink.
+	Header []byte
+	// Read is the terminated Read Request, as far as it was still to do, if
+	// HasRead, which is R.
+	HasRead bool
+	Read    ReadRequest
+}
+
+// NewTerminate makes the Terminate for code that the ULPDU of length octets
+// which begins b calls for: it quotes what RFC 5040 figure 10 and RFC 5041
+// section 7.1 say, as far as b has it. The headers are b's octets. An empty b
+// stands for an error that no message caused.
+func NewTerminate(code TermCode, b []byte, length int) Terminate {
+	t := Terminate{Code: code}
+	if code.Layer() == LayerLLP || code.Type() == TypeCatastrophic {
+		return t
+	}
+	size := ddpHeaderSize(b)
+	if size == 0 || len(b) < size || length < size {
+		return t
+	}
+	t.LengthValid, t.Length = true, uint16(length)
+	t.Header = b[:size:size]
+	if code.Layer() == LayerRDMAP && code.Type() == TypeProtection && isReadRequest(t.Header) &&
+		length >= size+ReadRequestSize && len(b) >= size+ReadRequestSize {
+		t.HasRead = true
+		t.Read.decode(b[size:])
+	}
+	return t
+}
+
+// ddpHeaderSize is the size of the DDP header that begins b; 0 if b is empty.
+func ddpHeaderSize(b []byte) int {
+	switch {
+	case len(b) == 0:
+		return 0
+	case b[0]&ddpTagged != 0:
+		return TaggedHeaderSize
+	}
+	return UntaggedHeaderSize
+}
+
+// isReadRequest reports whether header, complete or empty, is a Read Request's.
+func isReadRequest(header []byte) bool {
+	return len(header) == UntaggedHeaderSize && Opcode(header[1]&opcodeMask) == OpReadRequest
+}
+
+// Size is how many octets Append appends.
+func (t *Terminate) Size() int {
+	n := TerminateControlSize
+	if t.quotesDDP() {
+		n += len(t.Header)
+	}
+	if t.LengthValid || t.quotesDDP() {
+		n += segmentLengthSize
+	}
+	if t.HasRead {
+		n += ReadRequestSize
+	}
+	return n
+}
+
+// quotesDDP reports whether Header is one that a receiver will take for one.
+func (t *Terminate) quotesDDP() bool {
+	return len(t.Header) > 0 && len(t.Header) == ddpHeaderSize(t.Header)
+}
+
+// Append appends the Terminate's header, which follows the [Header] of its
+// message. A DDP header of a wrong size is left out.
+func (t *Terminate) Append(dst []byte) []byte {
+	var flags byte
+	if t.LengthValid {
+		flags |= termLength
+	}
+	if t.quotesDDP() {
+		flags |= termDDP
+	}
+	if t.HasRead {
+		flags |= termRead
+	}
+	dst = append(dst, byte(t.Code>>8), byte(t.Code), flags, 0)
+	if flags&(termLength|termDDP) != 0 {
+		dst = binary.BigEndian.AppendUint16(dst, t.Length)
+	}
+	if flags&termDDP != 0 {
+		dst = append(dst, t.Header...)
+	}
+	if flags&termRead != 0 {
+		dst = t.Read.Append(dst)
+	}
+	return dst
+}
+
+// ParseTerminate takes the Terminate's header that b is, in either form. Of the
+// few that read well in both forms, established, which says that a message went
+// either way before, decides: an MPA start-up code can't come later, nor a
+// complaint about a message earlier. Octets left over are no error. n is how
+// many were used.
+//
+// The error is [ErrTerminate] when b ends early. Code, and what else came whole,
+// is then set if b has the control field.
+func ParseTerminate(b []byte, established bool) (t Terminate, n int, err error) {
+	if len(b) < TerminateControlSize {
+		return t, 0, ErrTerminate
+	}
+	flags := t.parseControl(b, established)
+	rest := b[TerminateControlSize:]
+	// Some adapters send the length without the header, hence M or D.
+	if flags&(termLength|termDDP) != 0 {
+		if len(rest) < segmentLengthSize {
+			return t, 0, ErrTerminate
+		}
+		t.LengthValid = flags&termLength != 0
+		t.Length = binary.BigEndian.Uint16(rest)
+		rest = rest[segmentLengthSize:]
+	}
+	if flags&termDDP != 0 {
+		size := ddpHeaderSize(rest)
+		if size == 0 || len(rest) < size {
+			return t, 0, ErrTerminate
+		}
+		t.Header = rest[:size:size]
+		rest = rest[size:]
+	}
+	if flags&termRead != 0 {
+		switch {
+		case len(rest) >= ReadRequestSize:
+			t.HasRead = true
+			t.Read.decode(rest)
+			rest = rest[ReadRequestSize:]
+		case len(t.Header) == 0 || isReadRequest(t.Header):
+			return t, 0, ErrTerminate
+		default:
+			// siw sets R for every protection error, but quotes an RDMA header
+			// only where there is one.
+		}
+	}
+	return t, len(b) - len(rest), nil
+}
+
+// parseControl sets Code and Swapped from the control field that begins b, and
+// returns the flags where the RFC has them.
+func (t *Terminate) parseControl(b []byte, established bool) (flags byte) {
+	t.Code = TermCode(binary.BigEndian.Uint16(b))
+	flags = b[2] & termFlags
+	swapped := t.Code&0x00ff | TermCode(bits.RotateLeft8(b[0], 4))<<8
+	switch low := b[2] & swappedFlags; {
+	case flags == 0 && low != 0:
+		t.Swapped = true
+		flags = bits.Reverse8(low)
+	case !t.Code.possible():
+		t.Swapped = swapped.possible()
+	case flags == 0:
+		t.Swapped = ambiguous(t.Code, established)
+	}
+	if t.Swapped {
+		t.Code = swapped
+	}
+	return flags
+}
+
+// ambiguous reports whether code, which came without flags, is to be read in
+// siw's form although it means something in the RFC's.
+func ambiguous(code TermCode, established bool) bool {
+	c := code.Code()
+	switch {
+	case code.Layer() == LayerLLP: // or RDMAP, remote operation
+		return established && (c >= TermOperationVersion.Code() && c <= TermOperationInvalidate.Code() ||
+			c == TermOperationUnspecified.Code())
+	case code.Layer() == LayerRDMAP && code.Type() == TypeOperation: // or MPA
+		return c >= TermMPALost.Code() && c <= TermMPARequest.Code() ||
+			!established && c >= TermMPALocal.Code() && c <= TermMPARTR.Code()
+	}
+	return false
+}

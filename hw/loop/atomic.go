@@ -1,0 +1,59 @@
+package loop
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	"godat/hw"
+)
+
+// wordLen is the size of an atomic's target.
+const wordLen = 8
+
+// atomic does a fetch-add or compare-swap. The target stays what it is unless
+// the old value can be stored.
+func (p *pipe) atomic(wr *hw.SendWR) verdict {
+	switch {
+	case p.canRead != hw.StatusSuccess:
+		return p.fail(wr, p.canRead)
+	case total(wr.SGL) != wordLen:
+		return p.fail(wr, hw.StatusLocalLength)
+	case !p.src.allows(wr.SGL, hw.LocalWrite):
+		return p.fail(wr, hw.StatusLocalProtection)
+	}
+	word := (*uint64)(p.dst.reach(wr.RemoteAddr, wordLen, wr.RKey, hw.RemoteAtomic))
+	if word == nil {
+		return p.fail(wr, hw.StatusRemoteAccess)
+	}
+	if wr.RemoteAddr%wordLen != 0 {
+		return p.fail(wr, hw.StatusRemoteResponder)
+	}
+	var old uint64
+	if wr.Op == hw.OpFetchAdd {
+		old = atomic.AddUint64(word, wr.Operand) - wr.Operand
+	} else {
+		old = compareSwap(word, wr.Compare, wr.Operand)
+	}
+	binary.NativeEndian.PutUint64(p.old[:], old)
+	sink := cursor{end: &p.src, need: hw.LocalWrite, sgl: wr.SGL}
+	for rest := p.old[:]; len(rest) > 0; {
+		mem := sink.rest(uint64(len(rest)))
+		if mem == nil {
+			return p.fail(wr, hw.StatusLocalProtection)
+		}
+		k := copy(mem, rest)
+		sink.off += uint32(k)
+		rest = rest[k:]
+	}
+	return p.sent(wr, wordLen)
+}
+
+// compareSwap stores v if the word equals want, and returns what it was.
+func compareSwap(word *uint64, want, v uint64) uint64 {
+	for {
+		old := atomic.LoadUint64(word)
+		if old != want || atomic.CompareAndSwapUint64(word, want, v) {
+			return old
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package loop
+
+import (
+	"sync"
+
+	"godat/hw"
+)
+
+// fabric knows the devices of the process by name.
+var fabric = struct {
+	sync.Mutex
+	nodes map[string]*node
+}{nodes: make(map[string]*node)}
+
+// firstQual is where the qualifiers that loop itself chooses begin, above what
+// programs use by habit.
+const firstQual = 1 << 16
+
+// node is what the devices open under one name share. The fabric's lock guards
+// all but the name.
+type node struct {
+	name      string
+	devices   int
+	lastQual  uint64
+	listeners map[uint64]*listener
+}
+
+// attach finds or makes the node of a name, for one more device.
+func attach(name string) *node {
+	fabric.Lock()
+	defer fabric.Unlock()
+	n := fabric.nodes[name]
+	if n == nil {
+		n = &node{name: name, lastQual: firstQual - 1, listeners: make(map[uint64]*listener)}
+		fabric.nodes[name] = n
+	}
+	n.devices++
+	return n
+}
+
+// detach forgets the node with its last device.
+func (n *node) detach() {
+	fabric.Lock()
+	defer fabric.Unlock()
+	if n.devices--; n.devices == 0 {
+		delete(fabric.nodes, n.name)
+	}
+}
+
+// find looks up who listens. With no device of that name known is false.
+func find(name string, qual uint64) (ln *listener, known bool) {
+	if name == "" {
+		name = Name
+	}
+	fabric.Lock()
+	defer fabric.Unlock()
+	n := fabric.nodes[name]
+	if n == nil {
+		return nil, false
+	}
+	return n.listeners[qual], true
+}
+
+// listen enters a listener under its qualifier, or one that it picks.
+func (n *node) listen(ln *listener) error {
+	fabric.Lock()
+	defer fabric.Unlock()
+	if ln.qual == 0 {
+		ln.qual = n.pick()
+	}
+	if n.listeners[ln.qual] != nil {
+		return hw.Errorf("loop.Listen", hw.ConnQualInUse, hw.NoSubtype, "%s", ln.Addr())
+	}
+	n.listeners[ln.qual] = ln
+	return nil
+}
+
+// unlisten removes a listener, if it is there still.
+func (n *node) unlisten(ln *listener) bool {
+	fabric.Lock()
+	defer fabric.Unlock()
+	if n.listeners[ln.qual] != ln {
+		return false
+	}
+	delete(n.listeners, ln.qual)
+	return true
+}
+
+// ephemeral picks a qualifier for the initiating end of a connection.
+func (n *node) ephemeral() uint64 {
+	fabric.Lock()
+	defer fabric.Unlock()
+	return n.pick()
+}
+
+// pick chooses a qualifier that nobody listens on. The lock is held.
+func (n *node) pick() uint64 {
+	for {
+		n.lastQual++
+		if n.lastQual < firstQual {
+			n.lastQual = firstQual
+		}
+		if n.listeners[n.lastQual] == nil {
+			return n.lastQual
+		}
+	}
+}

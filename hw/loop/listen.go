@@ -1,0 +1,172 @@
+package loop
+
+import (
+	"net"
+	"slices"
+	"sync/atomic"
+
+	"godat/hw"
+)
+
+// listener is a qualifier of a device name that somebody listens on.
+type listener struct {
+	dev       *device
+	qual      uint64
+	onRequest func(hw.Request) bool
+}
+
+// Addr returns the device's name with the qualifier.
+func (ln *listener) Addr() net.Addr { return ln.addr() }
+
+func (ln *listener) addr() Addr { return Addr{Device: ln.dev.node.name, Qual: ln.qual} }
+
+// Qual returns the qualifier.
+func (ln *listener) Qual() uint64 { return ln.qual }
+
+// Close frees the qualifier.
+func (ln *listener) Close() error {
+	if ln == nil || !ln.dev.node.unlisten(ln) {
+		return hw.Errorf("loop.Listener.Close", hw.InvalidHandle, hw.HandlePSP, "the listener is closed")
+	}
+	ln.dev.unuse(&ln.dev.listeners)
+	return nil
+}
+
+// request is a connection request. The side that asked is refused when it is
+// answered badly or not at all; its own Break makes the answer come to nothing.
+type request struct {
+	// Immutable.
+	dev     *device // the listener's
+	local   Addr
+	remote  Addr
+	from    *life
+	private []byte
+
+	answered atomic.Bool
+}
+
+// Connect offers the request to whoever listens before it returns.
+// cfg.Timeout has no effect: the owner breaks an attempt that takes too long.
+func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
+	const op = "loop.Connect"
+	l := q.life
+	if l == nil {
+		return gone(op)
+	}
+	if len(cfg.Private) > maxPrivate {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data", len(cfg.Private))
+	}
+	if err := l.begin(op); err != nil {
+		return err
+	}
+	l.local = Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
+	ln, known := find(cfg.Addr, cfg.Qual)
+	switch {
+	case !known:
+		l.refuse(hw.ReasonUnreachable, nil)
+	case ln == nil:
+		l.refuse(hw.ReasonRejected, nil)
+	default:
+		ln.offer(&request{
+			dev: ln.dev, local: ln.addr(), remote: l.local, from: l, private: slices.Clone(cfg.Private),
+		})
+	}
+	return nil
+}
+
+// offer hands a request to the program, or refuses it.
+func (ln *listener) offer(r *request) {
+	if r.pending() && ln.onRequest(r) {
+		return
+	}
+	if r.answer() {
+		r.from.refuse(hw.ReasonRejected, nil)
+	}
+}
+
+// pending enters the request with the device, which answers it when it closes.
+func (r *request) pending() bool {
+	r.dev.mu.Lock()
+	defer r.dev.mu.Unlock()
+	if r.dev.closed {
+		return false
+	}
+	r.dev.asked[r] = struct{}{}
+	return true
+}
+
+// answer makes the caller the one who answers.
+func (r *request) answer() bool {
+	if !r.answered.CompareAndSwap(false, true) {
+		return false
+	}
+	r.dev.mu.Lock()
+	delete(r.dev.asked, r)
+	r.dev.mu.Unlock()
+	return true
+}
+
+// Private returns the data that came with the request; it is never truncated.
+func (r *request) Private() (data []byte, truncated bool) { return r.private, false }
+
+// Local is the listener's address.
+func (r *request) Local() net.Addr { return r.local }
+
+// Remote is the asking side's address.
+func (r *request) Remote() net.Addr { return r.remote }
+
+// Qual is the qualifier that the request came for.
+func (r *request) Qual() uint64 { return r.local.Qual }
+
+// Accept connects at once: both sides have heard of it when it returns. After an
+// error the asking side has been refused.
+func (r *request) Accept(qp hw.QP, private []byte) error {
+	const op = "loop.Accept"
+	if r == nil || !r.answer() {
+		return answered(op)
+	}
+	b, err := r.answering(op, qp, private)
+	if err != nil {
+		r.from.refuse(hw.ReasonRejected, nil)
+		return err
+	}
+	if !join(r.from, b, slices.Clone(private)) {
+		b.refuse(hw.ReasonUnreachable, nil)
+	}
+	return nil
+}
+
+// answering finds the life that is to be connected, and begins it.
+func (r *request) answering(op string, qp hw.QP, private []byte) (*life, error) {
+	q, ok := qp.(*queuePair)
+	if !ok || q == nil || q.dev != r.dev || q.life == nil {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
+	}
+	if len(private) > maxPrivate {
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data", len(private))
+	}
+	l := q.life
+	if err := l.begin(op); err != nil {
+		return nil, err
+	}
+	l.local = r.local
+	return l, nil
+}
+
+// Reject refuses the request, without the private data if there is too much.
+func (r *request) Reject(private []byte) error {
+	const op = "loop.Reject"
+	if r == nil || !r.answer() {
+		return answered(op)
+	}
+	if len(private) > maxPrivate {
+		r.from.refuse(hw.ReasonPeerRejected, nil)
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data", len(private))
+	}
+	r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private))
+	return nil
+}
+
+func answered(op string) error {
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request has been answered")
+}

@@ -1,0 +1,322 @@
+package loop
+
+import (
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// queuePair is a QP. Its owner makes the calls one at a time; the side that
+// answers a request installs the pipes.
+type queuePair struct {
+	out, in atomic.Pointer[pipe] // nil until connected
+
+	// The owner's. A closed queue pair has neither.
+	life *life
+	rq   *recvQueue // the life's
+
+	// Immutable.
+	segments int // the most a receive may have; -1 refuses all
+	dev      *device
+	zone     *zone
+	scope    zone         // only its address means something: see window.go
+	srq      *sharedQueue // may be nil
+	cfg      hw.QPConfig
+}
+
+// NewQP makes a queue pair. A value beyond the device's limits is an
+// INVALID_PARAMETER.
+func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
+	const op = "loop.NewQP"
+	if err := checkConfig(op, &cfg); err != nil {
+		return nil, err
+	}
+	z, err := d.useZone(op, cfg.Zone)
+	if err != nil {
+		return nil, err
+	}
+	srq, err := d.useSRQ(op, cfg.SRQ, z)
+	if err != nil {
+		d.unuse(&z.users)
+		return nil, err
+	}
+	if err := d.use(op, &d.qps, maxQPs, hw.ResourceTEP); err != nil {
+		srq.unuse()
+		d.unuse(&z.users)
+		return nil, err
+	}
+	q := &queuePair{dev: d, zone: z, srq: srq, cfg: cfg, segments: cfg.RecvSegments}
+	if srq != nil {
+		q.segments = -1
+	}
+	q.begin()
+	return q, nil
+}
+
+// recvDepth is that of its own receive queue.
+func (q *queuePair) recvDepth() int {
+	if q.srq != nil {
+		return 0
+	}
+	return q.cfg.RecvDepth
+}
+
+// begin starts a new life.
+func (q *queuePair) begin() {
+	q.life = newLife(q)
+	q.rq = q.life.rq
+}
+
+func checkConfig(op string, cfg *hw.QPConfig) error {
+	bad := func(why string) error { return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%s", why) }
+	outside := func(n, limit int) bool { return n < 0 || n > limit }
+	switch {
+	case cfg.SendSink == nil || cfg.RecvSink == nil || cfg.Facts == nil:
+		return bad("a sink or the facts are missing")
+	case cfg.SendCQ != nil || cfg.RecvCQ != nil:
+		return bad("the device has no completion queues")
+	case outside(cfg.SendDepth, maxDepth) || outside(cfg.RecvDepth, maxDepth):
+		return bad("depth")
+	case outside(cfg.SendSegments, maxSegments) || outside(cfg.RecvSegments, maxSegments):
+		return bad("segments")
+	case outside(cfg.ReadsIn, maxReads) || outside(cfg.ReadsOut, maxReads):
+		return bad("reads")
+	case cfg.NotReady < 0:
+		return bad("negative NotReady")
+	}
+	return nil
+}
+
+// sendable are the operations that PostSend takes.
+var sendable = offered &^ hw.Ops(hw.OpRecv, hw.OpRecvImm, hw.OpRecvInvalidate)
+
+// refuses reports whether a request can't be taken at all.
+func (p *pipe) refuses(wr *hw.SendWR) bool {
+	return !sendable.Has(wr.Op) || len(wr.SGL) > p.segments || wr.Op == hw.OpBind && p.badBind(wr.Bind) != nil
+}
+
+// refusal says why.
+func (p *pipe) refusal(wr *hw.SendWR) error {
+	const op = "loop.PostSend"
+	switch {
+	case !sendable.Has(wr.Op):
+		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%v", wr.Op)
+	case len(wr.SGL) > p.segments:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), p.segments)
+	}
+	return p.badBind(wr.Bind)
+}
+
+func full(op string, depth int) error {
+	return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue of %d is full", depth)
+}
+
+func gone(op string) error {
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
+}
+
+// PostSend executes the requests if it can take the pipe, and queues what is left.
+// Nothing waits in the send queue before them when the pipe is free, unless the
+// attention word says so: what the owner put there it also kicked for, and no
+// holder let go before it was done, stalled or flushed.
+func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
+	p := q.out.Load()
+	if p == nil {
+		return 0, q.unconnected()
+	}
+	w := p.word.Load()
+	yield.Point()
+	if w&held != 0 || !p.word.CompareAndSwap(w, w|held) {
+		n, err := p.enqueue(wrs)
+		yield.Point()
+		p.kick()
+		return n, err
+	}
+	p.grant()
+	n := 0
+	if p.attention.Load() == 0 {
+		n = p.straight(wrs)
+	}
+	if n == len(wrs) {
+		p.emit()
+		if p.word.CompareAndSwap(w|held, w+count) { // not kicked, and no step
+			return n, nil
+		}
+	}
+	return p.rest(n, wrs)
+}
+
+func (q *queuePair) unconnected() error {
+	const op = "loop.PostSend"
+	l := q.life
+	if l == nil {
+		return gone(op)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return hw.Errorf(op, hw.InvalidState, l.state(), "the queue pair is not connected")
+}
+
+// straight executes requests from the caller's array until one can't be, and says
+// how many are done.
+func (p *pipe) straight(wrs []hw.SendWR) int {
+	for n := range wrs {
+		if n%maxOps == maxOps-1 {
+			p.step()
+		}
+		wr := &wrs[n]
+		if wr.Op == hw.OpSend && p.briefSend(wr) || wr.Op != hw.OpSend && p.brief(wr) {
+			continue
+		}
+		if p.refuses(wr) {
+			return n
+		}
+		if v := p.execute(wr); v == failure {
+			p.step() // so that PostSend does not just let go
+			return n + 1
+		} else if v != done {
+			return n
+		}
+	}
+	return len(wrs)
+}
+
+// rest leaves to the queue what was not done at once, and runs the pipe.
+func (p *pipe) rest(n int, wrs []hw.SendWR) (int, error) {
+	k, err := p.enqueue(wrs[n:])
+	p.run()
+	return n + k, err
+}
+
+// enqueue appends requests to the send queue.
+func (p *pipe) enqueue(wrs []hw.SendWR) (int, error) {
+	take := wrs
+	var refusal error
+	binds := false
+	for i := range wrs {
+		if p.refuses(&wrs[i]) {
+			take, refusal = wrs[:i], p.refusal(&wrs[i])
+			break
+		}
+		binds = binds || wrs[i].Op == hw.OpBind
+	}
+	n := p.sq.push(take)
+	if n < len(take) {
+		refusal = full("loop.PostSend", int(p.sq.depth))
+	}
+	for i := 0; binds && i < n; i++ {
+		if b := wrs[i].Bind; wrs[i].Op == hw.OpBind {
+			b.Window.(*window).spend(b.Key)
+		}
+	}
+	return n, refusal
+}
+
+// PostRecv appends receives, and runs the pipe if it waits for one or is broken.
+func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
+	rq := q.rq
+	if rq == nil {
+		return 0, gone("loop.PostRecv")
+	}
+	n, tail, limit := 0, rq.tail.Load(), rq.limit.Load()
+	for n < len(wrs) && tail != limit && len(wrs[n].SGL) <= q.segments {
+		slot := &rq.slots[tail&rq.mask]
+		slot.ID, slot.SGL = wrs[n].ID, wrs[n].SGL
+		tail++
+		n++
+	}
+	rq.tail.Store(tail)
+	yield.Point()
+	// Published above, looked at here: a send that stalls does it the other way
+	// around, so one of the two sees the other. A pipe installed meanwhile looks
+	// at the queue when it first needs to.
+	if p := q.in.Load(); p != nil && p.attention.Load() != 0 {
+		p.kick()
+	}
+	if n < len(wrs) {
+		return n, q.recvRefusal(&wrs[n])
+	}
+	return n, nil
+}
+
+// recvRefusal says why a receive was not taken.
+func (q *queuePair) recvRefusal(wr *hw.RecvWR) error {
+	const op = "loop.PostRecv"
+	if q.srq != nil {
+		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
+	}
+	if n := len(wr.SGL); n > q.segments {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", n, q.segments)
+	}
+	return full(op, q.cfg.RecvDepth)
+}
+
+// Drain has Down(ReasonDrained) reported when the send queue is empty.
+func (q *queuePair) Drain() {
+	if p := q.out.Load(); p != nil {
+		p.attention.Or(draining)
+		p.kick()
+	}
+}
+
+// Break breaks both pipes and leaves the rest to whoever holds them, or flushes
+// and ends the queues at once where there are none. A second call does nothing.
+func (q *queuePair) Break(inOrder bool) {
+	if q.life == nil || !q.life.breakUp() {
+		return
+	}
+	out, in := q.out.Load(), q.in.Load()
+	why := uint32(broken | lost)
+	if inOrder {
+		why = broken | orderly
+	}
+	in.attention.Or(why | dstClosed)
+	yield.Point()
+	out.attention.Or(broken | srcClosed)
+	yield.Point()
+	in.kick()
+	out.kick()
+}
+
+// Reset gives the queue pair a new life, unless it has one that it has not used.
+func (q *queuePair) Reset() error {
+	const op = "loop.Reset"
+	l := q.life
+	switch {
+	case l == nil:
+		return gone(op)
+	case l.over():
+		q.out.Store(nil)
+		q.in.Store(nil)
+		q.begin()
+	case !l.pristine():
+		return l.notOver(op)
+	}
+	return nil
+}
+
+// Close frees the queue pair.
+func (q *queuePair) Close() error {
+	const op = "loop.QP.Close"
+	l := q.life
+	switch {
+	case l == nil:
+		return gone(op)
+	case !l.over() && !l.pristine():
+		return l.notOver(op)
+	}
+	q.life, q.rq = nil, nil
+	q.out.Store(nil)
+	q.in.Store(nil)
+	q.srq.unuse()
+	q.dev.unuse(&q.dev.qps)
+	q.dev.unuse(&q.zone.users)
+	return nil
+}
+
+func (l *life) notOver(op string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return hw.Errorf(op, hw.InvalidState, l.state(), "its queues have not both ended")
+}

@@ -1,0 +1,151 @@
+package loop
+
+import (
+	"sync"
+	"time"
+
+	"godat/internal/yield"
+)
+
+// How often the watch looks: an eighth of the shortest wait, within these.
+const (
+	minTick = time.Millisecond
+	maxTick = 100 * time.Millisecond
+)
+
+// never is no position in a queue.
+const never = ^uint64(0)
+
+// watch fails sends that have waited too long for a receive. The data path only
+// puts a pipe on its list, when a send stalls and the pipe is not there yet;
+// telling the time is the watch's, which runs only while the list is not empty.
+// A send waits for its NotReady at least, and two ticks longer at most.
+type watch struct {
+	wake, quit chan struct{}
+	wg         sync.WaitGroup
+
+	mu   sync.Mutex // a leaf: taken while a pipe is held, holds nothing else
+	list *pipe
+	tick time.Duration // of this round
+}
+
+func startWatch() *watch {
+	w := &watch{wake: make(chan struct{}, 1), quit: make(chan struct{})}
+	w.wg.Add(1)
+	go w.run()
+	return w
+}
+
+// stop ends the watch.
+func (w *watch) stop() {
+	close(w.quit)
+	w.wg.Wait()
+}
+
+// add puts a pipe on the list. Its stalled bit is set: either it is seen on the
+// list here, and look sees the bit later, or it goes back on.
+func (w *watch) add(p *pipe) {
+	if p.listed.Load() {
+		return
+	}
+	w.mu.Lock()
+	hurry := w.list == nil || p.tick() < w.tick
+	if !p.listed.Load() {
+		p.listed.Store(true)
+		p.seenAt = never
+		p.nextListed, w.list = w.list, p
+	}
+	w.mu.Unlock()
+	if hurry {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// tick is how often the watch must look at a pipe.
+func (p *pipe) tick() time.Duration {
+	return max(minTick, min(maxTick, p.from.qp.cfg.NotReady/8))
+}
+
+// run is the watch's goroutine.
+func (w *watch) run() {
+	defer w.wg.Done()
+	start := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-w.wake:
+		case <-timer.C:
+		case <-w.quit:
+			return
+		}
+		if tick := w.look(time.Since(start)); tick > 0 {
+			timer.Reset(tick)
+		}
+	}
+}
+
+// look goes through the list once and says when to look again, 0 for not before
+// it is woken.
+func (w *watch) look(now time.Duration) time.Duration {
+	var late *pipe // those whose time is up
+	w.mu.Lock()
+	list := w.list
+	w.list, w.tick = nil, 0
+	for list != nil {
+		p := list
+		list = p.nextListed
+		if !p.stays() {
+			continue
+		}
+		at := p.stalledAt.Load()
+		if p.seenAt != at {
+			p.seenAt, p.seenSince = at, now
+		}
+		if now-p.seenSince >= p.from.qp.cfg.NotReady {
+			p.expiredAt.Store(at)
+			p.nextListed, late = late, p
+			continue
+		}
+		p.nextListed, w.list = w.list, p
+		if t := p.tick(); w.tick == 0 || t < w.tick {
+			w.tick = t
+		}
+	}
+	tick := w.tick
+	w.mu.Unlock()
+	w.expire(late)
+	return tick
+}
+
+// stays decides whether a pipe stays on the list. One whose send went on leaves
+// it, unless another stalls at this moment: see add.
+func (p *pipe) stays() bool {
+	if p.attention.Load()&(stalled|broken) == stalled {
+		return true
+	}
+	yield.Point()
+	p.listed.Store(false)
+	yield.Point()
+	if p.attention.Load()&(stalled|broken) == stalled {
+		p.listed.Store(true)
+		return true
+	}
+	return false
+}
+
+// expire has the sends of these pipes failed, which are off the list but marked
+// as on it. A pipe that meanwhile stalled on another send adds itself again when
+// it is kicked.
+func (w *watch) expire(late *pipe) {
+	for late != nil {
+		p := late
+		late = p.nextListed
+		p.listed.Store(false)
+		p.attention.Or(expired)
+		p.kick()
+	}
+}

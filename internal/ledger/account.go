@@ -1,0 +1,224 @@
+package ledger
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// character is what an endpoint's attributes make of it.
+type character uint8
+
+const (
+	plain     character = iota
+	silent              // both directions may post UNSIGNALLED
+	solicited           // receives notify when the sender asked for it
+	characters
+)
+
+func (c character) String() string { return [...]string{"plain", "silent", "solicited"}[c] }
+
+const (
+	requestPages  = 4 // three posters and the link itself
+	receivePages  = 2
+	linkPage      = requestPages - 1
+	perLife       = 400 // posts of one poster in one life, at most
+	requestLeeway = 200 // what follows them: closing posts, posts after the end
+	requestRoom   = 2 * (perLife + requestLeeway)
+	receiveRoom   = 2 * (3*perLife + 600)
+)
+
+// account is an endpoint in the books, and what belongs to it.
+type account struct {
+	// Immutable once it is open.
+	books *books
+	w     *world
+	home  *home // the adapter and zone it lives in
+	id    uint32
+	ep    *dat.Endpoint
+	kind  character
+	jumpy bool // a send soon gives up when the peer has no receive
+	lanes [2]lane
+	conn  *hub
+	own   []*hub // those that nobody else uses
+	// quietPlace is where all events of a lane go that may be silent: they wait
+	// for a louder one at the same place.
+	quietPlace [2]place
+
+	out  *region // sources of sends and writes, sinks of reads: slots by page
+	recv *region // receive buffers: slots by page
+	in   *region // what the peer writes to: slots by its page, then its mailboxes
+	// bigIn is for writes too long to be moved at once; nil in most accounts.
+	bigIn *region
+
+	// Set by the link between two lives.
+	peer *account
+	life atomic.Pointer[life]
+
+	book    connections
+	closing atomic.Bool // Close has been called, or is about to be
+	closed  bool        // the link's: it has returned
+}
+
+func (a *account) String() string {
+	return fmt.Sprintf("endpoint %d (%v, %s)", a.id, a.kind, a.home.name)
+}
+
+// slotAt is where a memory slot of a page is, in out, recv and the peer's in.
+func (p *page) slotAt(slot int) int {
+	return (int(p.number%firstReceivePage)*maxWindow + slot) * slotSize
+}
+
+// mailbox is where a mailbox of a request page is in the peer's in.
+func (p *page) mailbox(m int) int {
+	return requestPages*maxWindow*slotSize + (int(p.number)*mailSlots+m)*mailSize
+}
+
+const inSize = requestPages*maxWindow*slotSize + requestPages*mailSlots*mailSize + 8
+
+// openAccount makes an endpoint with all that belongs to it. It returns nil when
+// that fails, after a complaint.
+func (l *link) openAccount(side int, rng *rand.Rand) *account {
+	w := l.w
+	a := &account{books: &w.books, w: w, home: w.homes[l.adapters[side]][rng.IntN(zonesPerAdapter)]}
+	w.books.open(a)
+	if !w.cfg.Simple {
+		a.kind = character(rng.IntN(int(characters)))
+		a.jumpy = rng.IntN(8) == 0
+	}
+	attr := a.attributes(rng)
+	if !a.chooseHubs(rng) || !a.registerAll(rng) {
+		return nil
+	}
+	for try := 0; ; try++ {
+		ep, err := a.home.ia.NewEndpoint(dat.EndpointConfig{
+			PZ: a.home.pz, Recv: a.lanes[receives].hub.disp, Request: a.lanes[requests].hub.disp, Conn: a.conn.disp, Attr: &attr,
+		})
+		if err == nil {
+			a.ep = ep
+			break
+		}
+		if !w.mayRefuse(err) || try == registerTries {
+			w.complain(Code, "%v: making it: %v", a, err)
+			return nil
+		}
+	}
+	for d := range a.lanes {
+		if l := &a.lanes[d]; l.hub.routed && a.classOf(l.dir) != anyFeed {
+			a.quietPlace[d] = [...]place{atMain, 1, 3}[rng.IntN(3)]
+		}
+	}
+	w.books.known(a)
+	return a
+}
+
+// attributes chooses the endpoint's attributes, and the pages that fit them.
+func (a *account) attributes(rng *rand.Rand) (attr dat.EndpointAttr) {
+	depths := [...]int{8, 16, 32, 64}
+	requestDepth, receiveDepth := depths[rng.IntN(len(depths))], depths[1+rng.IntN(len(depths)-1)]
+	posters, receivers := 1+rng.IntN(requestPages-1), 1+rng.IntN(receivePages)
+	if a.w.cfg.Simple {
+		requestDepth, receiveDepth, posters, receivers = 64, 64, 1, 1
+	}
+	attr.MaxRequestDTOs, attr.MaxRecvDTOs = requestDepth, receiveDepth
+	attr.MaxRecvIOV, attr.MaxRequestIOV = maxSegments, maxSegments
+	attr.MaxReadIn, attr.MaxReadOut = 1+rng.IntN(8), 1+rng.IntN(8)
+	attr.DrainTimeout = a.w.cfg.Patience
+	attr.ReceiverNotReady = a.w.cfg.Patience
+	if a.jumpy {
+		attr.ReceiverNotReady = jumpiness
+	}
+	switch a.kind {
+	case silent:
+		attr.RecvFlags, attr.RequestFlags = dat.Unsignalled, dat.Unsignalled
+	case solicited:
+		attr.RecvFlags = dat.SolicitedWait
+	default: // plain: every completion notifies
+	}
+	for dir, depth := range [...]int{requestDepth, receiveDepth} {
+		a.lanes[dir].account, a.lanes[dir].dir, a.lanes[dir].depth = a, direction(dir), depth
+	}
+	a.lanes[requests].posters = posters
+	for range requestPages - 1 {
+		window := 4 + rng.IntN(min(maxWindow, 2*requestDepth)-3)
+		if a.w.cfg.Simple {
+			window = maxWindow
+		}
+		a.lanes[requests].addPage(window, requestRoom)
+	}
+	a.lanes[requests].addPage(8, requestRoom)
+	for range receivers {
+		a.lanes[receives].addPage(min(maxWindow, receiveDepth/receivers), receiveRoom)
+	}
+	return attr
+}
+
+// jumpiness is how long a send of a jumpy endpoint waits for a receive.
+const jumpiness = 30 * time.Millisecond
+
+// crowded reports whether the lane's posters may find the queue full.
+func (l *lane) crowded() bool { return l.windows() > l.depth }
+
+// windows is how many posts of the lane may be out, for all that the ledger has
+// seen of their events.
+func (l *lane) windows() (sum int) {
+	for i, p := range l.pages {
+		if l.dir == receives || i < l.posters || i == linkPage {
+			sum += p.window
+		}
+	}
+	return sum
+}
+
+// room is how many events of the lane may be in a dispatcher.
+func (l *lane) room() int { return max(l.depth, l.windows()) }
+
+// registerAll registers the account's memory.
+func (a *account) registerAll(rng *rand.Rand) bool {
+	reg := func(size int, priv dat.Privileges) *region {
+		return a.w.register(a.home.pz, size, priv, rng.IntN(3) == 0, rng)
+	}
+	a.out = reg(requestPages*maxWindow*slotSize, dat.LocalRead|dat.LocalWrite)
+	a.recv = reg(receivePages*maxWindow*slotSize, dat.LocalWrite)
+	a.in = reg(inSize, dat.LocalRead|dat.RemoteRead|dat.RemoteWrite)
+	if rng.IntN(6) == 0 && !a.w.cfg.Simple {
+		if a.bigIn = reg(bigSize, dat.RemoteWrite); a.bigIn == nil {
+			return false
+		}
+	}
+	return a.out != nil && a.recv != nil && a.in != nil
+}
+
+// room reports whether the account's pages last for one more life.
+func (a *account) room() bool {
+	for _, p := range a.lanes[requests].pages {
+		if p.left() < perLife+requestLeeway {
+			return false
+		}
+	}
+	for _, p := range a.lanes[receives].pages {
+		if p.left() < receiveRoom/2 {
+			return false
+		}
+	}
+	return true
+}
+
+// free ends what belonged to the endpoint, which is closed.
+func (a *account) free() {
+	for _, r := range [...]*region{a.out, a.recv, a.in, a.bigIn} {
+		if r == nil {
+			continue
+		}
+		if err := r.lmr.Free(); err != nil {
+			a.w.complain(Code, "%v: freeing its memory: %v", a, err)
+		}
+	}
+	for _, h := range a.own {
+		h.close()
+	}
+	a.books.seal(a)
+}

@@ -1,0 +1,356 @@
+package ledger
+
+import (
+	"errors"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// The weights of what a poster does.
+var acts = [...]struct {
+	weight int
+	do     func(*poster)
+}{
+	{40, func(p *poster) { p.send(false) }},
+	{18, (*poster).write},
+	{14, (*poster).read},
+	{12, (*poster).several},
+	{5, (*poster).copyBack},
+	{5, (*poster).mailTo},
+	{4, (*poster).byShot},
+	{1, (*poster).writeBig},
+	{1, (*poster).wrong},
+}
+
+// act does one of what a poster does.
+func (p *poster) act() {
+	if p.account.w.cfg.Simple {
+		p.send(true)
+		return
+	}
+	x := p.rng.IntN(100)
+	for _, a := range acts {
+		if x -= a.weight; x < 0 {
+			a.do(p)
+			return
+		}
+	}
+}
+
+// flags chooses the flags of the entry k after next. The one that fills the window
+// is loud, so that there is an event to wait for.
+func (p *poster) flags(op dat.Op, k int) (f dat.Flags) {
+	x := p.rng.Uint32()
+	last := p.outstanding()+k+1 >= p.window
+	if !last && x%4 == 0 {
+		f |= dat.Suppress
+	}
+	if !last && p.account.kind == silent && x>>8%2 == 0 {
+		f |= dat.Unsignalled
+	}
+	if x>>16%8 == 0 {
+		f |= dat.BarrierFence
+	}
+	if op == dat.OpSend {
+		if p.unasked++; p.unasked >= solicitEvery || x>>24%8 == 0 {
+			f |= dat.SolicitedWait
+			p.unasked = 0
+		}
+	}
+	return f
+}
+
+// place chooses where the event goes. Silent events wait for a louder one at the
+// same place, so there a poster keeps to one.
+func (p *poster) place() place {
+	switch {
+	case p.account.kind == silent:
+		return p.account.quietPlace[requests]
+	case p.lane.hub.routed && p.rng.IntN(4) == 0:
+		return place(1 + p.rng.IntN(maxRoute))
+	}
+	return atMain
+}
+
+// label gives the entry k after next its cookie, and its place.
+func (p *poster) label(k int) *entry {
+	return p.page.label(k, p.place(), untagged|uint8(p.rng.Uint32()))
+}
+
+// size chooses the length of a message.
+func (p *poster) size() int {
+	switch x := p.rng.IntN(100); {
+	case x < 4:
+		return 0
+	case x < 8:
+		return 1 + p.rng.IntN(headerSize-1)
+	case x < 70:
+		return headerSize + p.rng.IntN(120)
+	case x < 95:
+		return headerSize + p.rng.IntN(504)
+	}
+	return maxMessage
+}
+
+// local lays out n bytes in the slot of the entry k after next.
+func (p *poster) local(k, n int) spread { return cut(p.rng, p.slotAt(p.slot(k)), n) }
+
+// fillSend makes the entry k after next a send.
+func (p *poster) fillSend(k int, loud bool) *entry {
+	e := p.label(k)
+	n := p.size()
+	e.op, e.flags, e.body, e.length = dat.OpSend, p.flags(dat.OpSend, k), bodyNone, uint32(n)
+	if loud {
+		e.flags &^= dat.Suppress | dat.Unsignalled
+	}
+	e.local = p.local(k, n)
+	p.account.out.fill(&e.local, n, e.cookie)
+	return e
+}
+
+// fillWrite makes it a write into the peer's slot.
+func (p *poster) fillWrite(k int) *entry {
+	e := p.label(k)
+	n := p.size()
+	e.op, e.flags, e.body, e.length = dat.OpWrite, p.flags(dat.OpWrite, k), bodyWrite, uint32(n)
+	e.local = p.local(k, n)
+	e.remote = uint32(p.slotAt(p.slot(k)))
+	p.account.out.fill(&e.local, n, e.cookie)
+	return e
+}
+
+// fillRead makes it a read of the peer's library. The sink may be longer.
+func (p *poster) fillRead(k int) *entry {
+	e := p.label(k)
+	n := p.size()
+	e.op, e.flags, e.body, e.length = dat.OpRead, p.flags(dat.OpRead, k), bodyRead, uint32(n)
+	e.local = p.local(k, min(maxMessage, n+p.rng.IntN(2)*p.rng.IntN(64)))
+	e.source = uint32(p.rng.IntN(librarySize - maxMessage))
+	p.account.out.clear(&e.local)
+	return e
+}
+
+// segmentsOf names an entry's local memory to a post.
+func (p *poster) segmentsOf(e *entry) []dat.Segment {
+	at := len(p.segments)
+	p.segments = p.account.out.segments(&e.local, p.segments)
+	return p.segments[at:]
+}
+
+// remoteOf names the peer's memory. What is written may be shorter.
+func (p *poster) remoteOf(e *entry) dat.RemoteSegment {
+	switch e.body {
+	case bodyRead:
+		return p.peer.home.library.lmr.Remote(int(e.source), int(e.length))
+	case bodyBig:
+		return p.peer.bigIn.lmr.Remote(int(e.remote), int(e.length))
+	default:
+		return p.peer.in.lmr.Remote(int(e.remote), int(e.length)+int(e.length&7))
+	}
+}
+
+// post posts next, which is filled in.
+func (p *poster) post() verdict {
+	e := p.next()
+	p.segments = p.segments[:0]
+	segs := p.segmentsOf(e)
+	p.begin(1)
+	var err error
+	switch e.op {
+	case dat.OpSend:
+		err = p.account.ep.PostSend(e.cookie, e.flags, segs...)
+	case dat.OpWrite:
+		err = p.account.ep.PostRDMAWrite(e.cookie, e.flags, p.remoteOf(e), segs...)
+	default:
+		err = p.account.ep.PostRDMARead(e.cookie, e.flags, p.remoteOf(e), segs...)
+	}
+	k := 1
+	if err != nil {
+		k = 0
+	}
+	return p.judge(1, k, err)
+}
+
+func (p *poster) send(loud bool) verdict {
+	p.fillSend(0, loud)
+	return p.post()
+}
+
+func (p *poster) write() {
+	p.fillWrite(0)
+	p.post()
+}
+
+func (p *poster) read() {
+	p.fillRead(0)
+	p.post()
+}
+
+// room is how many entries the window still takes.
+func (p *poster) room() int { return p.window - p.outstanding() }
+
+// several posts a batch of anything.
+func (p *poster) several() {
+	n := min(p.room(), 1+p.rng.IntN(mostBatch))
+	p.batch, p.segments = p.batch[:0], p.segments[:0]
+	for k := range n {
+		var e *entry
+		switch x := p.rng.IntN(4); {
+		case x < 2:
+			e = p.fillSend(k, false)
+		case x == 2:
+			e = p.fillWrite(k)
+		default:
+			e = p.fillRead(k)
+		}
+		d := dat.DTO{Op: e.op, Flags: e.flags, Cookie: e.cookie, Segments: p.segmentsOf(e)}
+		if e.op != dat.OpSend {
+			d.Remote = p.remoteOf(e)
+		}
+		p.batch = append(p.batch, d)
+	}
+	p.begin(n)
+	k, err := p.account.ep.PostBatch(p.batch)
+	p.judge(n, k, err)
+}
+
+// copyBack reads from the peer's library, and writes to the peer what the read
+// brings: only a fence makes that right.
+func (p *poster) copyBack() {
+	if p.room() < 2 {
+		p.read()
+		return
+	}
+	r := p.fillRead(0)
+	r.chain = true
+	local, source, n := r.local, r.source, r.length
+	if p.post() != took {
+		return
+	}
+	e := p.label(0)
+	e.op, e.flags, e.body, e.length, e.source = dat.OpWrite, p.flags(dat.OpWrite, 0)|dat.BarrierFence, bodyCopy, n, source
+	e.local = local.first(int(n))
+	e.remote = uint32(p.slotAt(p.slot(0)))
+	p.post()
+}
+
+// mailTo writes to the peer and then sends word of it: when the message is there,
+// so is what was written.
+func (p *poster) mailTo() {
+	m := -1
+	for i := range p.mail {
+		if !p.mail[i].Load() {
+			m = i
+			break
+		}
+	}
+	if m < 0 || p.room() < 2 {
+		p.write()
+		return
+	}
+	p.mail[m].Store(true)
+	e := p.label(0)
+	s := p.label(1)
+	n := 1 + p.rng.IntN(mailSize)
+	e.op, e.flags, e.body, e.length = dat.OpWrite, p.flags(dat.OpWrite, 0), bodyNone, uint32(n)
+	e.local, e.remote = p.local(0, n), uint32(p.mailbox(m))
+	p.account.out.fill(&e.local, n, s.cookie)
+	cookie, at := s.cookie, s.place
+	if p.post() != took {
+		return // the mailbox stays taken: a part may have been written
+	}
+	s = p.next()
+	s.cookie, s.place = cookie, at
+	s.op, s.flags, s.body, s.length = dat.OpSend, p.flags(dat.OpSend, 0), bodyNone, headerSize+uint32(n%headerSize)
+	s.mail, s.told = uint8(m+1), uint32(n)
+	s.local = p.local(0, int(s.length))
+	p.account.out.fill(&s.local, int(s.length), s.cookie)
+	p.post()
+}
+
+// byShot posts with a one-shot request: it waits for the event at once, or gets
+// it later, or gives it up.
+func (p *poster) byShot() {
+	if p.room() < 2 {
+		p.write() // the one that fills the window is heard at the others' place
+		return
+	}
+	e := p.fillWrite(0)
+	if p.rng.IntN(2) == 0 {
+		e = p.fillRead(0)
+	}
+	x := p.rng.IntN(10)
+	e.flags &^= dat.Suppress | dat.Unsignalled
+	e.place = atShot
+	if x == 0 {
+		e.place = nowhere
+	}
+	to := p.spare
+	if p.spare = nil; to == nil {
+		to = p.lane.hub.disp.NewOneShot()
+	}
+	p.segments = p.segments[:0]
+	p.batch = append(p.batch[:0], dat.DTO{
+		Op: e.op, Flags: e.flags, Cookie: e.cookie, Segments: p.segmentsOf(e), Remote: p.remoteOf(e), OneShot: to,
+	})
+	p.begin(1)
+	k, err := p.account.ep.PostBatch(p.batch)
+	switch {
+	case p.judge(1, k, err) != took || e.place == nowhere:
+		to.Release()
+	case x < 5:
+		p.waitShot(to, e)
+	default:
+		p.shots = append(p.shots, shot{to, e})
+	}
+}
+
+// writeBig writes more than is moved at once, into a region of its own.
+func (p *poster) writeBig() {
+	if p.peer.bigIn == nil || p.number != 0 || p.head < p.big {
+		p.write()
+		return
+	}
+	e := p.label(0)
+	n := bigLeast + p.rng.IntN(bigSize-bigLeast)
+	e.op, e.flags, e.body, e.length = dat.OpWrite, p.flags(dat.OpWrite, 0)&^(dat.Suppress|dat.Unsignalled), bodyBig, uint32(n)
+	e.local = spread{n: 1, at: [maxSegments]span{{uint32(p.rng.IntN(bigSize - n)), uint32(n)}}}
+	e.remote = uint32(p.rng.IntN(bigSize - n))
+	p.begin(1)
+	p.big = p.begun.Load()
+	err := p.account.ep.PostRDMAWrite(e.cookie, e.flags, p.remoteOf(e), p.account.home.big.segments(&e.local, nil)...)
+	k := 1
+	if err != nil {
+		k = 0
+	}
+	p.judge(1, k, err)
+}
+
+// wrong posts what must be refused, without an effect.
+func (p *poster) wrong() {
+	e := p.fillSend(0, true)
+	p.begin(1)
+	ep := p.account.ep
+	var err, want error
+	switch p.rng.IntN(4) {
+	case 0:
+		err, want = ep.PostSend(e.cookie, 0, p.account.out.lmr.Segment(len(p.account.out.buf)-4, 8)), dat.ErrProtection
+	case 1:
+		err, want = ep.PostSend(e.cookie, hw.EVDThreshold), dat.ErrInvalidParameter
+	case 2:
+		err, want = ep.PostSend(e.cookie, 0, make([]dat.Segment, maxSegments+1)...), dat.ErrInvalidParameter
+	default:
+		err, want = ep.PostRDMARead(e.cookie, 0, p.peer.in.lmr.Remote(0, 64), p.account.out.lmr.Segment(0, 32)), dat.ErrLength
+	}
+	if errors.Is(err, want) {
+		p.returned(1, 0)
+		return
+	}
+	k := 0
+	if err == nil {
+		k = 1
+		p.account.w.complain(Code, "%s: it was taken, instead of %v", p.name(e), want)
+	}
+	p.judge(1, k, err)
+}

@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"time"
+
+	dat "godat/runtime"
+)
+
+// audit looks at everything that the link's sides have posted since the last
+// time. Nobody posts, and every event that was delivered is in the books.
+func (l *link) audit() {
+	for _, a := range l.sides {
+		if a != nil {
+			a.lanes[requests].audit()
+			a.lanes[receives].audit()
+		}
+	}
+	for _, a := range l.sides {
+		if a == nil {
+			continue
+		}
+		if a.peer != nil && !a.books.early {
+			a.auditArrivals()
+		}
+		a.conclude()
+	}
+}
+
+// conclude ends the audit of an account: it checks what was moved, and that an
+// endpoint with nothing outstanding is idle.
+func (a *account) conclude() {
+	for d := range a.lanes {
+		for _, p := range a.lanes[d].pages {
+			p.reclaim(direction(d) == requests || a.closed)
+			p.audited = p.head
+			if left := p.outstanding(); a.closed && left > 0 {
+				a.books.accuse(Lost, "%v: %d entries of a closed endpoint are not settled", p, left)
+			}
+		}
+	}
+	if !a.closed {
+		a.auditIdle()
+	}
+}
+
+// audit demands that everything in the lane is settled, that nothing succeeded
+// after a failure, and that suppressed posts which did not fail could succeed.
+func (l *lane) audit() {
+	deadline := time.Now().Add(l.account.w.cfg.Patience)
+	failure := ^uint64(0) // when the first post that failed had returned
+	for _, p := range l.pages {
+		for i := p.audited; i < p.begun.Load(); i++ {
+			e := &p.entries[i]
+			l.awaitEntry(p, e, deadline)
+			if end := e.end.Load(); l.inLife(e) && e.state.Load() == failed {
+				failure = min(failure, end)
+			}
+		}
+	}
+	for _, p := range l.pages {
+		p.auditOrder(failure)
+	}
+}
+
+// inLife reports whether an entry was posted in this life, and before the endpoint
+// was reset at its end.
+func (l *lane) inLife(e *entry) bool {
+	end := e.end.Load()
+	return end != 0 && e.begin > l.since && (l.resetAt == 0 || end < l.resetAt)
+}
+
+// auditOrder looks for what succeeded, or can only have succeeded, though one
+// before it failed.
+func (p *page) auditOrder(failure uint64) {
+	b := p.lane.account.books
+	broken := false
+	for i := p.audited; i < p.begun.Load(); i++ {
+		e := &p.entries[i]
+		after := p.lane.inLife(e) && (broken || e.begin > failure)
+		suppressed := e.flags&dat.Suppress != 0
+		switch state := e.state.Load(); {
+		case state == failed:
+			broken = broken || p.lane.inLife(e)
+		case state == succeeded && after:
+			b.accuse(Resurgence, "%s: it succeeded after a failure", p.name(e))
+		case state == accepted && suppressed && after:
+			b.accuse(Lost, "%s: it was suppressed and one before it failed, so it must have failed, too", p.name(e))
+		case state == accepted && suppressed:
+			b.counts.quiet.Add(1)
+		}
+	}
+}
+
+// succeededQuietly reports whether an audited entry succeeded, with an event or
+// without.
+func succeededQuietly(e *entry) bool {
+	s := e.state.Load()
+	return s == succeeded || s == accepted && e.flags&dat.Suppress != 0
+}
+
+// awaitEntry waits until an entry is settled. Receives that were posted while the
+// endpoint was being reset may live on.
+func (l *lane) awaitEntry(p *page, e *entry, deadline time.Time) {
+	for {
+		s := e.state.Load()
+		if s == succeeded || s == failed || s == refused || s == accepted && e.quiet() {
+			return
+		}
+		if l.dir == receives && l.resetAt != 0 && e.end.Load() >= l.resetAt && !l.account.closed {
+			l.account.books.counts.carried.Add(1)
+			return
+		}
+		if e.place == atShot {
+			p.poll()
+		}
+		if time.Now().After(deadline) || l.account.books.fallen.Load() {
+			l.account.books.accuse(Lost, "%s: it was accepted, and did not complete (%v)", p.name(e), l.account.life.Load())
+			return
+		}
+		time.Sleep(idlePause)
+	}
+}
+
+// auditArrivals demands that what was sent with success was received.
+func (a *account) auditArrivals() {
+	l, peers := &a.lanes[requests], &a.peer.lanes[receives]
+	missing := int64(0)
+	var first string
+	for _, p := range l.pages {
+		for i := p.audited; i < p.begun.Load(); i++ {
+			e := &p.entries[i]
+			if e.op == dat.OpSend && e.length >= headerSize && succeededQuietly(e) && e.arrived.Load() == 0 {
+				missing++
+				first = p.name(e)
+			}
+		}
+	}
+	if missing > peers.blind.Load() {
+		a.books.accuse(Lost, "%s: it succeeded, and the peer has not received it (%d such, and %d receives unseen)", first, missing, peers.blind.Load())
+	}
+}
+
+// auditIdle demands that an endpoint with nothing outstanding says so. What was
+// left to the endpoint's goroutine may still be on its way.
+func (a *account) auditIdle() {
+	carried := false
+	for _, p := range a.lanes[receives].pages {
+		carried = carried || p.outstanding() > 0
+	}
+	for deadline := time.Now().Add(a.w.cfg.Patience); ; time.Sleep(idlePause) {
+		s, err := a.ep.Status()
+		if err == nil && s.State == dat.StateUnconnected && s.RequestIdle && (s.RecvIdle || carried) {
+			return
+		}
+		if time.Now().After(deadline) || a.books.fallen.Load() {
+			a.books.accuse(Leak, "%v: all is settled after Reset, and its status is %v, requests idle %v, receives idle %v, error %v",
+				a, s.State, s.RequestIdle, s.RecvIdle, err)
+			return
+		}
+	}
+}

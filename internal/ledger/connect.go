@@ -1,0 +1,232 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// Sizes and times of attempts to connect.
+const (
+	nonceSize   = 8
+	mostPrivate = 48
+	shortTime   = 5 * time.Millisecond
+	nowhereQual = 1 << 40
+)
+
+// call is a request to connect, as the link that makes it sees it.
+type call struct {
+	private []byte
+	to      *home
+	crs     chan *dat.CR // the request, when it has come
+	late    bool         // it may come when nobody waits for it any more
+}
+
+// newCall prepares a call from one side to the other.
+func (l *link) newCall(lf *life) *call {
+	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 1)
+	c := &call{private: make([]byte, nonceSize+rng.IntN(mostPrivate)), to: lf.sides[1-lf.plan.active].home, crs: make(chan *dat.CR, 1)}
+	c.late = lf.plan.attempt == timedOut || lf.plan.attempt == raced
+	fill(c.private, rng.Uint64(), 8)
+	binary.BigEndian.PutUint64(c.private, uint64(l.number)<<32|uint64(lf.number))
+	l.w.expect(c)
+	return c
+}
+
+// connect makes the planned attempt, and reports whether the connection is up.
+func (l *link) connect(lf *life) bool {
+	lf.receive(lf.plan.active)
+	c := l.newCall(lf)
+	defer l.w.forget(c)
+	switch lf.plan.attempt {
+	case joined:
+		return l.join(lf, c)
+	case rejected:
+		l.reject(lf, c)
+	case unheard:
+		l.try(lf, dat.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: nowhereQual, Private: c.private}, nil, dat.NonPeerRejected)
+	case unreachable:
+		l.try(lf, dat.ConnectConfig{Addr: "nobody-has-this-address", Qual: c.to.psp.Qual(), Private: c.private}, nil, dat.Unreachable)
+	case timedOut, raced:
+		return l.tooLate(lf, c)
+	case givenUp:
+		l.giveUp(lf, c)
+	case attempts:
+	}
+	return false
+}
+
+// try calls Connect.
+func (l *link) try(lf *life, cfg dat.ConnectConfig, private []byte, may ...dat.EventNumber) bool {
+	a := lf.sides[lf.plan.active]
+	for n := 0; ; n++ {
+		a.try(private, may...)
+		err := a.ep.Connect(cfg)
+		if err == nil {
+			return true
+		}
+		a.fail()
+		if !l.w.mayRefuse(err) || n == registerTries {
+			l.w.complain(Code, "%v: connecting %v: %v", lf, a, err)
+			return false
+		}
+	}
+}
+
+// ask connects and waits for the request to come.
+func (l *link) ask(lf *life, c *call, timeout time.Duration, private []byte, may ...dat.EventNumber) *dat.CR {
+	if !l.try(lf, dat.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: c.to.psp.Qual(), Private: c.private, Timeout: timeout}, private, may...) {
+		return nil
+	}
+	if timeout > 0 {
+		return nil
+	}
+	return l.asked(lf, c)
+}
+
+// asked waits for the request.
+func (l *link) asked(lf *life, c *call) *dat.CR {
+	select {
+	case cr := <-c.crs:
+		return cr
+	case <-l.w.over:
+		return nil
+	case <-time.After(l.w.cfg.Patience):
+		l.w.complain(Connection, "%v: the request does not come", lf)
+		return nil
+	}
+}
+
+// answer is the private data that a request is answered with.
+func (l *link) answer(lf *life) []byte {
+	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 2)
+	answer := make([]byte, rng.IntN(mostPrivate))
+	fill(answer, rng.Uint64(), 8)
+	return answer
+}
+
+// join connects the two sides.
+func (l *link) join(lf *life, c *call) bool {
+	answer := l.answer(lf)
+	cr := l.ask(lf, c, 0, answer, dat.Established)
+	if cr == nil {
+		return false
+	}
+	return l.accept(lf, cr, answer) && l.established(lf, lf.plan.active) && l.established(lf, 1-lf.plan.active)
+}
+
+// accept answers a request with the passive side's endpoint.
+func (l *link) accept(lf *life, cr *dat.CR, answer []byte, may ...dat.EventNumber) bool {
+	side := 1 - lf.plan.active
+	lf.receive(side)
+	a := lf.sides[side]
+	may = append(may, dat.Established)
+	if l.w.cfg.Unreliable || a.fragile() {
+		may = append(may, dat.AcceptCompletionError)
+	}
+	a.try(nil, may...)
+	if err := cr.Accept(a.ep, answer); err != nil {
+		a.fail()
+		l.w.complain(Code, "%v: accepting with %v: %v", lf, a, err)
+		return false
+	}
+	return true
+}
+
+// established waits for a side's outcome.
+func (l *link) established(lf *life, side int) bool {
+	a := lf.sides[side]
+	select {
+	case n := <-a.book.heard:
+		if n == dat.Established {
+			close(lf.up[side])
+			return true
+		}
+		// Its book has said whether that may be.
+		lf.ending.Store(true)
+		return false
+	case <-l.w.over:
+		return false
+	case <-time.After(l.w.cfg.Patience):
+		l.w.complain(Connection, "%v: %v hears of no outcome; %s", lf, a, l.describe())
+		return false
+	}
+}
+
+// reject answers no.
+func (l *link) reject(lf *life, c *call) {
+	answer := l.answer(lf)
+	cr := l.ask(lf, c, 0, answer, dat.PeerRejected)
+	if cr == nil {
+		return
+	}
+	if err := cr.Reject(answer); err != nil {
+		l.w.complain(Code, "%v: rejecting: %v", lf, err)
+	}
+	if err := cr.Reject(answer); !errors.Is(err, dat.ErrInvalidHandle) {
+		l.w.complain(Code, "%v: rejecting again: %v", lf, err)
+	}
+}
+
+// tooLate answers a request when its sender has given up, or is about to.
+func (l *link) tooLate(lf *life, c *call) bool {
+	active, passive := lf.plan.active, 1-lf.plan.active
+	answer := l.answer(lf)
+	may := []dat.EventNumber{dat.TimedOut}
+	if lf.plan.attempt == raced {
+		may = append(may, dat.Established)
+	}
+	l.ask(lf, c, shortTime, answer, may...)
+	if lf.plan.attempt == timedOut {
+		l.awaitEnd(lf, active)
+		c.to.crs.sync()
+	}
+	var cr *dat.CR
+	select {
+	case cr = <-c.crs:
+	case <-time.After(shortTime):
+		return false // it timed out on its way
+	}
+	if !l.accept(lf, cr, answer, dat.AcceptCompletionError) {
+		return false
+	}
+	if lf.plan.attempt == timedOut {
+		return l.established(lf, passive)
+	}
+	// One may be up without the other, which then ends it.
+	a, b := l.established(lf, active), l.established(lf, passive)
+	if a && b {
+		lf.ending.Store(false)
+	}
+	return a && b
+}
+
+// giveUp disconnects while the request waits for its answer.
+func (l *link) giveUp(lf *life, c *call) {
+	a := lf.sides[lf.plan.active]
+	cr := l.ask(lf, c, 0, nil, dat.Disconnected)
+	if cr == nil {
+		return
+	}
+	how := dat.Graceful
+	if lf.plan.abruptly {
+		how = dat.Abrupt
+	}
+	lf.end()
+	if err := a.ep.Disconnect(how); err != nil {
+		l.w.complain(Code, "%v: giving up: %v", lf, err)
+	}
+	if !lf.plan.abruptly {
+		_ = cr.Reject(nil) // nobody is there to hear it
+		return
+	}
+	lf.receive(1 - lf.plan.active)
+	b := lf.sides[1-lf.plan.active]
+	b.try(nil, dat.AcceptCompletionError)
+	if err := cr.Accept(b.ep, nil); err != nil {
+		b.fail()
+		l.w.complain(Code, "%v: accepting what was given up: %v", lf, err)
+	}
+}

@@ -1,0 +1,63 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryBitOfACookieCounts(t *testing.T) {
+	for bit := range 64 {
+		d := newDesk(t).up()
+		e := d.send(0)
+		ev := event(d, e)
+		ev.Cookie ^= 1 << bit
+		d.main.take(ev)
+		assert.Equal(t, []Kind{Stranger}, d.said(), "bit %d", bit)
+	}
+}
+
+func TestACookieIsFoundAgain(t *testing.T) {
+	const salt = 0xfedcba98765432
+	for _, id := range []uint32{0, 1, 7, maxAccount} {
+		for _, number := range []uint32{0, 31, 63} {
+			for _, i := range []uint32{0, 5, 1<<entryBits - 1} {
+				a, p, e, ok := decode(salt, encode(salt, 9, id, number, i))
+				require.True(t, ok)
+				assert.Equal(t, [...]uint32{id, number, i}, [...]uint32{a, p, e})
+			}
+		}
+	}
+}
+
+func TestFillAndDiffersAgreeOnAnyRange(t *testing.T) {
+	whole := make([]byte, 200)
+	fill(whole, 5, 0)
+	assert.Equal(t, uint64(5), binary.LittleEndian.Uint64(whole))
+	for from := range 40 {
+		for n := range 40 {
+			part := make([]byte, n)
+			fill(part, 5, from)
+			require.Equal(t, whole[from:from+n], part)
+			require.Equal(t, -1, differs(part, 5, from))
+			if n > 0 {
+				part[n-1] ^= 0x80
+				require.Equal(t, n-1, differs(part, 5, from))
+			}
+		}
+	}
+}
+
+func TestTheSeedDecides(t *testing.T) {
+	plans := func(seed uint64) (all []plan) {
+		l := &link{w: &world{cfg: Config{Seed: seed}}}
+		for n := range uint64(50) {
+			all = append(all, l.draw(l.w.cfg.dice(forLife, 3, n)))
+		}
+		return all
+	}
+	assert.Equal(t, plans(1), plans(1))
+	assert.NotEqual(t, plans(1), plans(2))
+}

@@ -1,0 +1,324 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// style is how the events of a dispatcher are got.
+type style uint8
+
+const (
+	byChannel   style = iota
+	byBatch           // a channel of batches
+	bySlowBatch       // batches have a least size, and a clock flushes
+	byDequeue         // somebody looks from time to time
+	byWait
+	byThreshold // Wait for several at once
+	byIterator
+	byCallback
+	styles
+
+	// Not of a dispatcher, but counted with them.
+	byRoute = styles
+	byShot  = styles + 1
+)
+
+func (s style) String() string {
+	return [...]string{"channel", "batch", "slow batch", "dequeue", "wait", "threshold", "iterator", "callback", "route", "one-shot"}[s]
+}
+
+// hub is a dispatcher, and whoever gets its events.
+type hub struct {
+	// Immutable.
+	w     *world
+	name  string
+	style style
+	qlen  int
+	tight bool // it has less room than may be outstanding
+	disp  *dat.Dispatcher
+	main  *outlet
+	done  chan struct{} // closed when nobody gets events any more
+
+	routed bool // it has routes
+
+	mu      sync.Mutex
+	routes  [maxRoute + 1]*outlet // by tag; the present ones
+	outlets []*outlet             // of all routes whose channel is not closed
+}
+
+// hubPlan says what hub to make.
+type hubPlan struct {
+	name   string
+	style  style
+	qlen   int
+	tight  bool
+	routed bool
+}
+
+// marks is how much longer a dispatcher is for what the ledger posts itself.
+const marks = 8
+
+// mostInBatch is the size of batches.
+const mostInBatch = 16
+
+// churned is the tag whose route is closed and made again while posts use it.
+const churned = 2
+
+// newHub makes a dispatcher, and starts whoever gets its events.
+func (w *world) newHub(ia *dat.IA, plan hubPlan) *hub {
+	h := &hub{
+		w: w, name: fmt.Sprintf("%s, %v", plan.name, plan.style), style: plan.style, qlen: plan.qlen + marks,
+		tight: plan.tight, routed: plan.routed, done: make(chan struct{}),
+	}
+	if plan.style == byBatch || plan.style == bySlowBatch {
+		h.qlen += mostInBatch // a batch's places are given back together
+	}
+	h.main = newOutlet(h, atMain)
+	cfg := dat.DispatcherConfig{QLen: h.qlen, Streams: dat.DefaultStreams | dat.StreamSoftware}
+	switch plan.style {
+	case byChannel:
+		cfg.Mode = dat.ModeChannel
+	case byBatch:
+		cfg.Mode, cfg.BatchMax = dat.ModeBatch, mostInBatch
+	case bySlowBatch:
+		cfg.Mode, cfg.BatchMin, cfg.BatchMax = dat.ModeBatch, 8, mostInBatch
+	case byCallback:
+		cfg.Mode, cfg.Callback = dat.ModeCallback, h.main.callback
+	default: // ModeQueue
+	}
+	var err error
+	if h.disp, err = ia.NewDispatcher(cfg); err != nil {
+		w.complain(Code, "dispatcher %s: %v", h.name, err)
+		return nil
+	}
+	if plan.routed {
+		for tag := 1; tag <= maxRoute; tag++ {
+			h.openRoute(tag)
+		}
+	}
+	if w.cfg.Fall {
+		w.mu.Lock()
+		w.hubs = append(w.hubs, h)
+		w.mu.Unlock()
+	}
+	if plan.style == byCallback {
+		return h // the library calls
+	}
+	go h.run()
+	return h
+}
+
+// openRoute makes the route of a tag.
+func (h *hub) openRoute(tag int) {
+	r, err := h.disp.Route(routeMask, uint64(tag)<<tagShift, h.qlen)
+	if err != nil {
+		h.w.complain(Code, "route %d of %s: %v", tag, h.name, err)
+		return
+	}
+	o := newOutlet(h, place(tag))
+	o.route, o.ask, o.ended = r, make(chan chan struct{}), make(chan struct{})
+	h.routes[tag] = o
+	h.outlets = append(h.outlets, o)
+	go o.follow()
+}
+
+// churn closes a route under the posts that use it, and makes it anew.
+func (h *hub) churn() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.routed {
+		return
+	}
+	if err := h.routes[churned].route.Close(); err != nil {
+		h.w.complain(Code, "closing a route of %s: %v", h.name, err)
+	}
+	h.openRoute(churned)
+}
+
+// gone forgets an outlet whose channel is closed.
+func (h *hub) gone(o *outlet) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, x := range h.outlets {
+		if x == o {
+			h.outlets = append(h.outlets[:i], h.outlets[i+1:]...)
+			return
+		}
+	}
+}
+
+// mark is a software event: when somebody has got it, everything that was
+// delivered before has been got, too.
+type mark struct {
+	got  chan struct{}
+	last bool // stop here
+}
+
+// sync waits until everything that the dispatcher and its routes had is in the
+// books.
+func (h *hub) sync() {
+	m := &mark{got: make(chan struct{})}
+	h.post(m)
+	h.disp.Flush()
+	h.w.await(m.got, "an event posted to dispatcher %s", h.name)
+	h.mu.Lock()
+	outlets := append([]*outlet(nil), h.outlets...)
+	h.mu.Unlock()
+	for _, o := range outlets {
+		o.sync()
+	}
+}
+
+// post posts a mark. There may be no room for it for a while.
+func (h *hub) post(m *mark) {
+	for deadline := time.Now().Add(h.w.cfg.Patience); ; {
+		err := h.disp.PostSoftware(m)
+		switch {
+		case err == nil:
+			return
+		case !errors.Is(err, dat.ErrQueueFull):
+			h.w.complain(Code, "posting a software event to %s: %v", h.name, err)
+			return
+		case time.Now().After(deadline):
+			h.w.complain(Stuck, "dispatcher %s has no room for a software event", h.name)
+			return
+		}
+		time.Sleep(idlePause)
+	}
+}
+
+// close ends the hub, after whatever fed it. Then all room that was reserved must
+// have been given back: a channel is closed when it was, and of a queue as much as
+// it is long must be free.
+func (h *hub) close() {
+	w := h.w
+	ends := h.style == byChannel || h.style == byBatch || h.style == bySlowBatch
+	if !ends {
+		m := &mark{got: make(chan struct{}), last: true}
+		h.post(m)
+		if !w.await(m.got, "the last event of dispatcher %s", h.name) {
+			return
+		}
+	}
+	if !ends && h.style != byCallback {
+		if !w.await(h.done, "the consumer of dispatcher %s", h.name) {
+			return
+		}
+		h.checkRoom()
+	}
+	if err := h.disp.Close(); err != nil {
+		w.complain(Code, "closing dispatcher %s: %v", h.name, err)
+		return
+	}
+	if ends && !w.await(h.done, "dispatcher %s to close its channel: not all reservations came back", h.name) {
+		return
+	}
+	h.mu.Lock()
+	outlets := append([]*outlet(nil), h.outlets...)
+	h.mu.Unlock()
+	for _, o := range outlets {
+		w.await(o.ended, "route %d of dispatcher %s to close its channel: not all reservations came back", o.place, h.name)
+	}
+}
+
+// checkRoom fills the dispatcher, of which nobody gets events any more.
+func (h *hub) checkRoom() {
+	n := 0
+	for n <= h.qlen && h.disp.PostSoftware(&mark{}) == nil {
+		n++
+	}
+	if n != h.qlen {
+		h.w.complain(Leak, "dispatcher %s has room for %d events; it was made for %d", h.name, n, h.qlen)
+	}
+}
+
+// classes of hubs, by the feeds that may share one.
+type class uint8
+
+const (
+	anyFeed class = iota
+	unsignalledFeed
+	solicitedFeed
+	classes
+)
+
+// stylesOf are the styles that make sense for a class: a threshold is not for
+// feeds that may be silent.
+func stylesOf(c class) []style {
+	if c == anyFeed {
+		return []style{byChannel, byBatch, bySlowBatch, byDequeue, byWait, byThreshold, byIterator, byCallback}
+	}
+	return []style{byChannel, byBatch, byDequeue, byWait, byCallback}
+}
+
+// classOf is the class of the hub that one of an account's lanes needs.
+func (a *account) classOf(d direction) class {
+	switch {
+	case a.kind == silent:
+		return unsignalledFeed
+	case a.kind == solicited && d == receives:
+		return solicitedFeed
+	}
+	return anyFeed
+}
+
+// chooseHubs chooses where the endpoint's events go: one dispatcher for all, or
+// several; of its own, and then exactly as long as it needs, or shared.
+func (a *account) chooseHubs(rng *rand.Rand) bool {
+	room := a.lanes[requests].room() + a.lanes[receives].room() + 2
+	one := a.kind == plain && rng.IntN(2) == 0
+	switch {
+	case a.w.cfg.Simple:
+		a.conn = a.ownHub(hubPlan{style: byChannel, qlen: room})
+	case one && rng.IntN(2) == 0:
+		all := stylesOf(anyFeed)
+		a.conn = a.ownHub(hubPlan{style: all[rng.IntN(len(all))], qlen: room, routed: rng.IntN(2) == 0})
+	default:
+		a.conn = a.home.shared(anyFeed, rng)
+	}
+	if one || a.w.cfg.Simple {
+		a.lanes[requests].hub, a.lanes[receives].hub = a.conn, a.conn
+		return a.conn != nil
+	}
+	for dir := range a.lanes {
+		a.lanes[dir].hub = a.chooseHub(direction(dir), rng)
+	}
+	return a.conn != nil && a.lanes[requests].hub != nil && a.lanes[receives].hub != nil
+}
+
+func (a *account) chooseHub(d direction, rng *rand.Rand) *hub {
+	c := a.classOf(d)
+	if rng.IntN(2) == 0 {
+		return a.home.shared(c, rng)
+	}
+	all := stylesOf(c)
+	plan := hubPlan{style: all[rng.IntN(len(all))], qlen: a.lanes[d].room(), routed: rng.IntN(2) == 0}
+	// A channel has more room than it says; and receives must always find some,
+	// or the peer's sends would wait for ever.
+	if d == requests && c == anyFeed && plan.style != byChannel && rng.IntN(3) == 0 {
+		plan.tight = true
+		plan.qlen = max(1, plan.qlen/4)
+	}
+	return a.ownHub(plan)
+}
+
+func (a *account) ownHub(plan hubPlan) *hub {
+	plan.name = a.String()
+	h := a.w.newHub(a.home.ia, plan)
+	if h != nil {
+		a.own = append(a.own, h)
+	}
+	return h
+}
+
+// noRoom reports whether err says that a dispatcher has no room.
+func noRoom(err error) bool {
+	return errors.Is(err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEVD})
+}

@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"godat/hw"
+	"godat/hw/hwtest"
+	"godat/hw/loop"
+)
+
+// faults is what goes wrong by itself, now and then.
+var faults = hwtest.Faults{
+	hwtest.FailSend: {Every: 4000}, hwtest.FailRecv: {Every: 6000}, hwtest.DelaySend: {Every: 1500},
+	hwtest.BreakConn: {Every: 8000}, hwtest.LosePeer: {Every: 8000},
+	hwtest.FailRegister: {Every: 20}, hwtest.FailNewQP: {Every: 10}, hwtest.FailConnect: {Every: 10},
+}
+
+// provider is one to run on, as often as asked for.
+type provider struct {
+	name     string
+	adapters [2]string
+	open     func(seed uint64) hw.Provider
+	check    func(t *testing.T, p hw.Provider)
+}
+
+var providers = []provider{
+	{
+		name: "loop", adapters: [2]string{"loop:one", "loop:two"},
+		open: func(uint64) hw.Provider { return loop.Provider{} },
+	},
+	{
+		name: "sim", adapters: [2]string{"sim:one", "sim:two"},
+		open: func(seed uint64) hw.Provider {
+			return &watched{Provider: hwtest.NewSim(hwtest.SimConfig{Seed: seed})}
+		},
+		check: func(t *testing.T, p hw.Provider) { p.(*watched).check(t) },
+	},
+}
+
+// watched remembers the devices that were opened.
+type watched struct {
+	hw.Provider
+	devices []*hwtest.SimDevice
+}
+
+func (w *watched) Open(cfg hw.OpenConfig) (hw.Device, error) {
+	d, err := w.Provider.Open(cfg)
+	if err == nil {
+		w.devices = append(w.devices, d.(*hwtest.SimDevice))
+	}
+	return d, err
+}
+
+// check demands that the devices found nothing to complain about.
+func (w *watched) check(t *testing.T) {
+	for _, d := range w.devices {
+		assert.Empty(t, d.Violations(), "what the device's user did against the contract")
+		assert.Zero(t, d.Overruns(), "completions for which there was no room")
+	}
+}
+
+func TestEveryPostCompletesExactlyOnce(t *testing.T) {
+	procs := []int{1, 2, 8}
+	for _, p := range providers {
+		var all tally
+		for i, n := range procs {
+			for _, unreliable := range []bool{false, true} {
+				kind := map[bool]string{false: "calm", true: "faulty"}[unreliable]
+				t.Run(fmt.Sprintf("%s/procs=%d/%s", p.name, n, kind), func(t *testing.T) {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+					runs := int64(2 * len(procs))
+					cfg := Config{
+						Adapters: p.adapters, Seed: mix(seed, uint64(i)), Ops: (*opsFlag + runs - 1) / runs, Unreliable: unreliable,
+						Patience: *patienceFlag,
+					}
+					fault := hwtest.FaultConfig{Seed: cfg.Seed}
+					if unreliable {
+						fault.On = faults
+					}
+					inner := p.open(cfg.Seed)
+					outer := hwtest.NewFault(inner, fault)
+					cfg.Providers = [2]hw.Provider{inner, inner}
+					if unreliable {
+						cfg.Providers = [2]hw.Provider{outer, outer}
+					}
+					r := Run(cfg)
+					t.Logf("-ledger.seed=%d: %v", seed, r)
+					assert.Empty(t, r.Complaints)
+					assert.GreaterOrEqual(t, r.Posts(), cfg.Ops)
+					if p.check != nil {
+						p.check(t, inner)
+					}
+					all.add(r, outer)
+				})
+			}
+		}
+		if *opsFlag >= fullRun {
+			all.check(t, p.name)
+		}
+	}
+}
+
+// fullRun is how many posts it takes for everything to have happened.
+const fullRun = 1_000_000
+
+// tally adds up what the runs on a provider did.
+type tally struct {
+	what map[string]int64
+}
+
+func (a *tally) add(r *Report, f *hwtest.Fault) {
+	if a.what == nil {
+		a.what = make(map[string]int64)
+	}
+	for _, m := range []map[string]int64{r.Styles, r.Attempts, r.Endings} {
+		for name, n := range m {
+			a.what[name] += n
+		}
+	}
+	for _, s := range []hw.Status{
+		hw.StatusSuccess, hw.StatusFlushed, hw.StatusLocalLength, hw.StatusLocalProtection, hw.StatusRemoteAccess,
+		hw.StatusRemoteResponder, hw.StatusTransport, hw.StatusReceiverNotReady,
+	} {
+		a.what[s.String()] += r.Statuses[s]
+	}
+	for k, on := range faults {
+		if on != (hwtest.Trigger{}) {
+			a.what[hwtest.FaultKind(k).String()] += int64(f.Fired(hwtest.FaultKind(k)))
+		}
+	}
+	a.what["carried over"] += r.Carried
+	a.what["mailed"] += r.Mailed
+	a.what["suppressed"] += r.Quiet
+	a.what["orphaned"] += r.Orphans
+}
+
+// check demands that everything has happened.
+func (a *tally) check(t *testing.T, name string) {
+	for what, n := range a.what {
+		assert.NotZero(t, n, "on %s, this has not happened: %s", name, what)
+	}
+}
+
+func TestAnAbruptCloseInFullFlight(t *testing.T) {
+	for _, p := range providers {
+		for i := range uint64(5) {
+			cfg := Config{Adapters: p.adapters, Seed: mix(seed, 100+i), Ops: 3000, Fall: true, Patience: *patienceFlag}
+			inner := p.open(cfg.Seed)
+			cfg.Providers = [2]hw.Provider{inner, inner}
+			r := Run(cfg)
+			assert.Empty(t, r.Complaints, "%s, -ledger.seed=%d: %v", p.name, seed, r)
+			if p.check != nil {
+				p.check(t, inner)
+			}
+		}
+	}
+}

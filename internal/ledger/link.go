@@ -1,0 +1,221 @@
+package ledger
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// link is a pair of endpoints that connect to each other, again and again. Its
+// goroutine does what is done to endpoints; posters only post.
+type link struct {
+	w        *world
+	number   int
+	adapters [2]int // of each side
+	sides    [2]*account
+}
+
+// run lives one life after the other, until the world has seen enough.
+func (l *link) run() {
+	defer l.w.links.Done()
+	for n := 0; l.w.going(); n++ {
+		if !l.live(n) {
+			break
+		}
+	}
+	if l.w.broken() {
+		return
+	}
+	for s, a := range l.sides {
+		if a != nil {
+			l.close(s)
+		}
+	}
+	l.settle()
+	l.audit()
+	for s := range l.sides {
+		l.release(s)
+	}
+}
+
+// live lives one life. It reports false when the link can't go on.
+func (l *link) live(n int) bool {
+	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(n))
+	p := l.draw(rng)
+	for s := range l.sides {
+		if l.sides[s] != nil {
+			continue
+		}
+		if l.sides[s] = l.openAccount(s, rng); l.sides[s] == nil {
+			return false
+		}
+	}
+	p.fit(l.sides)
+	lf := newLife(l, n, p)
+	l.w.books.counts.lives.Add(1)
+	l.w.books.counts.attempts[p.attempt].Add(1)
+	lf.begin()
+	if l.connect(lf) {
+		l.finish(lf)
+	}
+	l.conclude(lf)
+	return !l.w.broken()
+}
+
+// finish waits for the time to end the connection, and ends it as planned, unless
+// it has ended by itself.
+func (l *link) finish(lf *life) {
+	if lf.plan.churn {
+		for _, a := range lf.sides {
+			a.lanes[requests].hub.churn()
+			a.lanes[receives].hub.churn()
+		}
+	}
+	due := lf.due
+	if lf.plan.ending.quiet() {
+		due = lf.rest
+	}
+	stuck := time.After(l.w.cfg.Patience)
+	select {
+	case <-due:
+	case <-lf.rest:
+	case <-lf.sides[0].book.heard:
+		lf.orphan()
+		return
+	case <-lf.sides[1].book.heard:
+		lf.orphan()
+		return
+	case <-l.w.over:
+		return
+	case <-stuck:
+		l.w.complain(Stuck, "%v: its posters neither post nor rest; %s", lf, l.describe())
+	}
+	l.w.books.counts.endings[lf.plan.ending].Add(1)
+	l.end(lf)
+}
+
+// conclude waits until the life is over on both sides, makes the endpoints as new
+// or closes them, and audits their accounts.
+func (l *link) conclude(lf *life) {
+	for s, a := range lf.sides {
+		if ph := a.phaseNow(); !a.closed && (ph == up || ph == trying) {
+			l.awaitEnd(lf, s)
+		}
+	}
+	lf.ending.Store(true)
+	if l.w.books.fallen.Load() {
+		lf.halt()
+		return
+	}
+	if !lf.plan.linger {
+		lf.halt()
+	}
+	for s, a := range lf.sides {
+		switch {
+		case a.closed:
+		case lf.plan.closes[s] || !a.room():
+			l.close(s)
+		default:
+			l.reset(s)
+		}
+	}
+	if lf.plan.linger {
+		for range 10 {
+			runtime.Gosched()
+		}
+		lf.halt()
+	}
+	if l.w.books.fallen.Load() {
+		return
+	}
+	l.settle()
+	l.audit()
+	for s := range lf.sides {
+		l.release(s)
+	}
+}
+
+// awaitEnd waits for the events that a side has yet to hear.
+func (l *link) awaitEnd(lf *life, side int) {
+	a := lf.sides[side]
+	timeout := time.After(l.w.cfg.Patience)
+	for ph := a.phaseNow(); ph == up || ph == trying; ph = a.phaseNow() {
+		select {
+		case <-a.book.heard:
+		case <-l.w.over:
+			return
+		case <-timeout:
+			l.w.complain(Connection, "%v: %v hears of no end, and is %v; %s", lf, a, ph, l.describe())
+			return
+		}
+	}
+}
+
+// reset makes a side's endpoint as new. One that has not tried to connect keeps
+// the receives it has.
+func (l *link) reset(side int) {
+	a := l.sides[side]
+	for d := range a.lanes {
+		a.lanes[d].resetAt = a.lanes[d].clock.Add(1)
+		if a.phaseNow() == idle {
+			a.lanes[d].resetAt = 1
+		}
+	}
+	if err := a.ep.Reset(); err != nil {
+		l.w.complain(Code, "%v: resetting it: %v", a, err)
+	}
+	a.setPhase(idle)
+}
+
+// close closes a side's endpoint.
+func (l *link) close(side int) {
+	a := l.sides[side]
+	a.closing.Store(true)
+	if err := a.ep.Close(); err != nil {
+		l.w.complain(Code, "%v: closing it: %v", a, err)
+	}
+	a.closed = true
+}
+
+// settle waits until all events that were delivered are in the books.
+func (l *link) settle() {
+	done := make(map[*hub]bool)
+	for _, a := range l.sides {
+		if a == nil {
+			continue
+		}
+		for _, h := range [...]*hub{a.conn, a.lanes[requests].hub, a.lanes[receives].hub} {
+			if !done[h] {
+				done[h] = true
+				h.sync()
+			}
+		}
+	}
+}
+
+// release frees what a closed endpoint had.
+func (l *link) release(side int) {
+	if a := l.sides[side]; a != nil && a.closed {
+		if !l.w.broken() {
+			a.free()
+		}
+		l.sides[side] = nil
+	}
+}
+
+// describe tells where the endpoints stand, for complaints.
+func (l *link) describe() (text string) {
+	for s, a := range l.sides {
+		if a == nil {
+			continue
+		}
+		status, err := a.ep.Status()
+		text += fmt.Sprintf("side %d: %v, %v, requests idle %v, receives idle %v, error %v;", s, a, status.State, status.RequestIdle, status.RecvIdle, err)
+		for d := range a.lanes {
+			for _, p := range a.lanes[d].pages {
+				text += fmt.Sprintf(" %v page %d: %d outstanding of %d;", direction(d), p.number, p.begun.Load()-p.done.Load(), p.begun.Load())
+			}
+		}
+	}
+	return text
+}

@@ -1,0 +1,265 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// poster posts the requests of one page in one life.
+type poster struct {
+	*page
+	life    *life
+	account *account
+	peer    *account
+	up      <-chan struct{}
+	rng     *rand.Rand
+	left    int // posts until it rests
+
+	shut     int    // posts refused because the endpoint is not connected
+	after    int    // posts since the end was begun
+	failures int    // of the page when the life began
+	unasked  int    // sends since one that was solicited
+	big      uint32 // 1 + the last large write; its memory is in use until it is reclaimed
+	batch    []dat.DTO
+	segments []dat.Segment
+	spare    *dat.OneShot // one whose event was received
+}
+
+// Limits of what a poster does when the connection is not up.
+const (
+	mostShut     = 12 // refusals until it gives up
+	mostAfter    = 40 // posts after the end was begun
+	eagerTries   = 3
+	solicitEvery = 3
+	mostBatch    = 40
+)
+
+func newPoster(lf *life, side, number int) *poster {
+	a := lf.sides[side]
+	p := &poster{
+		page: a.lanes[requests].pages[number], life: lf, account: a, peer: a.peer, up: lf.up[side],
+		rng:   a.w.cfg.dice(forPoster, uint64(lf.link.number), uint64(lf.number), uint64(side), uint64(number)),
+		left:  lf.plan.posts,
+		batch: make([]dat.DTO, 0, mostBatch), segments: make([]dat.Segment, 0, mostBatch*maxSegments),
+	}
+	p.failures = p.page.failures
+	return p
+}
+
+// run is the poster's goroutine.
+func (p *poster) run() {
+	defer p.life.posters.Done()
+	p.work()
+	p.spare.Release()
+	p.life.resting()
+	p.linger()
+}
+
+func (p *poster) work() {
+	if !p.await() {
+		return
+	}
+	for p.left > 0 && p.going() && p.makeRoom() {
+		before := p.begun.Load()
+		p.act()
+		n := int(p.begun.Load() - before)
+		p.left -= n
+		p.life.posted(n)
+		if p.life.ending.Load() {
+			p.after += n
+		}
+	}
+	if p.life.plan.ending.quiet() {
+		p.finish()
+	}
+}
+
+// await waits for the connection; an eager poster tries without.
+func (p *poster) await() bool {
+	if p.life.plan.eager {
+		p.page.early = true
+		for i := 0; i < eagerTries && p.going() && p.makeRoom(); i++ {
+			p.act()
+			runtime.Gosched()
+		}
+		p.page.early = false
+	}
+	select {
+	case <-p.up:
+		p.shut = 0
+		return true
+	case <-p.life.stop:
+		return false
+	}
+}
+
+// going reports whether to go on.
+func (p *poster) going() bool {
+	return p.shut < mostShut && p.after < mostAfter && p.page.failures-p.failures < p.window+mostAfter &&
+		!p.life.halted.Load() && p.page.left() > mostBatch
+}
+
+// makeRoom waits until the window has room.
+func (p *poster) makeRoom() bool {
+	for {
+		p.poll()
+		p.reclaim(false)
+		if p.outstanding() < p.window {
+			return true
+		}
+		select {
+		case <-p.bell:
+		case <-p.life.stop:
+			return false
+		}
+	}
+}
+
+// finish makes sure that everything is settled: a last post that is neither
+// suppressed nor silent, and then a wait for all.
+func (p *poster) finish() {
+	for said := busy; said != took; said = p.send(true) {
+		if !p.going() || !p.makeRoom() {
+			return
+		}
+	}
+	for p.poll(); p.outstanding() > 0; p.poll() {
+		p.reclaim(false)
+		if p.outstanding() == 0 {
+			return
+		}
+		select {
+		case <-p.bell:
+		case <-p.life.stop:
+			return
+		case <-time.After(shotPause):
+		}
+	}
+}
+
+// linger waits for the end of the life, and gets what comes by one-shot.
+func (p *poster) linger() {
+	for {
+		p.poll()
+		select {
+		case <-p.life.stop:
+			p.poll()
+			return
+		case <-p.bell:
+		case <-time.After(shotPause):
+		}
+	}
+}
+
+// shotPause is how often a poster that waits looks at its one-shot requests.
+const shotPause = 2 * time.Millisecond
+
+// poll gets the events of one-shot requests that have come.
+func (p *page) poll() {
+	rest := p.shots[:0]
+	for _, s := range p.shots {
+		select {
+		case ev := <-s.to.C():
+			p.lane.shot(&ev)
+			s.to.Release()
+		default:
+			rest = append(rest, s)
+		}
+	}
+	p.shots = rest
+}
+
+// shot settles an event that came by one-shot.
+func (l *lane) shot(ev *dat.Event) {
+	o := outlet{hub: l.hub, place: atShot}
+	o.completion(ev)
+}
+
+// verdict is what a return code means for its poster.
+type verdict uint8
+
+const (
+	took verdict = iota
+	busy         // no room for the moment
+	shut         // the endpoint is not connected
+	gone         // it is closed
+)
+
+// judge judges what a post of n entries returned that took k of them.
+func (p *page) judge(n, k int, err error) verdict {
+	p.returned(n, k)
+	a := p.lane.account
+	lf := a.life.Load()
+	first := &p.entries[int(p.begun.Load())-n+min(k, n-1)]
+	switch {
+	case (err == nil) != (k == n):
+		a.w.complain(Code, "%s: %d of %d posts were taken, and the error is %v", p.name(first), k, n, err)
+	case err == nil:
+		return took
+	case noRoom(err):
+		if first.place == churned || p.lane.hub.tight {
+			return busy
+		}
+		a.w.complain(Code, "%s: there must be room at %s: %v", p.name(first), p.lane.hub.name, err)
+	case errors.Is(err, dat.ErrInsufficientResources):
+		if p.lane.crowded() {
+			return busy
+		}
+		a.w.complain(Code, "%s: there must be a slot: %v", p.name(first), err)
+	case errors.Is(err, dat.ErrInvalidHandle) && (a.closing.Load() || a.books.fallen.Load()):
+		return gone
+	case errors.Is(err, dat.ErrInvalidState) && p.lane.dir == requests && (p.early || lf.ending.Load()):
+		return shut
+	case errors.Is(err, dat.ErrInvalidState) && p.lane.dir == requests && (a.w.cfg.Unreliable || a.fragile()):
+		return shut
+	default:
+		a.w.complain(Code, "%s: %v", p.name(first), err)
+	}
+	return gone
+}
+
+// judge is page.judge for requests, after which the poster may have to wait.
+func (p *poster) judge(n, k int, err error) verdict {
+	v := p.page.judge(n, k, err)
+	if v != took {
+		p.unasked = solicitEvery
+	}
+	switch v {
+	case busy:
+		p.pause()
+	case shut:
+		p.shut++
+		runtime.Gosched()
+	case gone:
+		p.shut = mostShut
+	case took:
+	}
+	return v
+}
+
+// pause waits until there may be room again.
+func (p *poster) pause() {
+	p.reclaim(false)
+	select {
+	case <-p.bell:
+	case <-time.After(idlePause):
+	}
+}
+
+// waitShot waits for the event of a one-shot request.
+func (p *poster) waitShot(s *dat.OneShot, e *entry) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.account.w.cfg.Patience)
+	defer cancel()
+	ev, err := s.Wait(ctx)
+	if err != nil {
+		p.account.w.complain(Stuck, "%s: waiting for its one-shot request: %v", p.name(e), err)
+		return
+	}
+	p.lane.shot(&ev)
+	p.spare = s
+}

@@ -1,0 +1,177 @@
+package ledger
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// receiver keeps the receives of one page posted, in one life: from a goroutine
+// of its own, or from wherever its events are got, an upcall for example.
+type receiver struct {
+	*page
+	life    *life
+	account *account
+	side    int
+	rng     *rand.Rand
+	upcall  bool
+
+	mu       sync.Mutex // of an upcall receiver
+	retired  bool
+	failures int
+	batch    []dat.DTO
+	segments []dat.Segment
+}
+
+func newReceiver(lf *life, side, number int, p *page) *receiver {
+	a := lf.sides[side]
+	rng := a.w.cfg.dice(forReceiver, uint64(lf.link.number), uint64(lf.number), uint64(side), uint64(number))
+	return &receiver{
+		page: p, life: lf, account: a, side: side, rng: rng, upcall: rng.IntN(3) == 0 && len(p.shots) == 0, failures: p.failures,
+		batch: make([]dat.DTO, 0, maxWindow), segments: make([]dat.Segment, 0, maxWindow*maxSegments),
+	}
+}
+
+// prime posts the first receives, before the endpoint connects.
+func (r *receiver) prime() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reclaim(false)
+	r.fill()
+}
+
+// run is the receiver's goroutine.
+func (r *receiver) run() {
+	defer r.life.posters.Done()
+	for {
+		r.poll()
+		r.reclaim(false)
+		said := r.fill()
+		var look <-chan time.Time
+		if len(r.shots) > 0 || said == busy {
+			look = time.After(shotPause)
+		}
+		select {
+		case <-r.bell:
+		case <-look:
+		case <-r.life.stop:
+			r.poll()
+			return
+		}
+	}
+}
+
+// replenish posts receives for those that have completed. It is called wherever
+// an event was got.
+func (a *account) replenish(p *page) {
+	if r := p.pump.Load(); r != nil {
+		r.replenish()
+	}
+}
+
+func (r *receiver) replenish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.retired {
+		r.reclaim(false)
+		r.fill()
+	}
+}
+
+// retire ends an upcall receiver.
+func (r *receiver) retire() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.retired = true
+}
+
+// fill fills the window, and returns what the last post came to.
+func (r *receiver) fill() (said verdict) {
+	for r.outstanding() < r.window && r.going() {
+		n := 1
+		if r.rng.IntN(4) == 0 {
+			n = min(r.window-r.outstanding(), 1+r.rng.IntN(8))
+		}
+		if said = r.post(n); said != took {
+			break
+		}
+	}
+	return said
+}
+
+func (r *receiver) going() bool {
+	return !r.life.halted.Load() && !r.life.paused[r.side].Load() &&
+		r.page.failures-r.failures < r.window+mostAfter && r.left() > maxWindow
+}
+
+// place chooses where a receive's event goes.
+func (r *receiver) place() place {
+	switch {
+	case r.account.classOf(receives) != anyFeed:
+		return r.account.quietPlace[receives]
+	case r.lane.hub.routed && r.rng.IntN(4) == 0:
+		if at := place(1 + r.rng.IntN(maxRoute)); at != churned || !r.upcall {
+			return at // there may be no room for a while, and nobody to try again
+		}
+	}
+	return atMain
+}
+
+// label makes the entry k after next a receive.
+func (r *receiver) label(k int) *entry {
+	e := r.page.label(k, r.place(), untagged|uint8(r.rng.Uint32()))
+	e.op, e.flags, e.body, e.length = dat.OpRecv, 0, bodyMessage, maxMessage
+	if r.account.kind == silent && r.outstanding()+k+1 < r.window && r.rng.IntN(2) == 0 {
+		e.flags = dat.Unsignalled
+	}
+	e.local = cut(r.rng, r.slotAt(r.slot(k)), maxMessage)
+	return e
+}
+
+// post posts the next n receives.
+func (r *receiver) post(n int) verdict {
+	r.batch, r.segments = r.batch[:0], r.segments[:0]
+	for k := range n {
+		e := r.label(k)
+		at := len(r.segments)
+		r.segments = r.account.recv.segments(&e.local, r.segments)
+		r.batch = append(r.batch, dat.DTO{Flags: e.flags, Cookie: e.cookie, Segments: r.segments[at:]})
+	}
+	if n == 1 && !r.upcall && !r.account.w.cfg.Simple && r.rng.IntN(16) == 0 {
+		return r.byShot()
+	}
+	r.begin(n)
+	var err error
+	k := n
+	if n == 1 {
+		if err = r.account.ep.PostRecv(r.batch[0].Cookie, r.batch[0].Flags, r.batch[0].Segments...); err != nil {
+			k = 0
+		}
+	} else {
+		k, err = r.account.ep.PostRecvBatch(r.batch)
+	}
+	return r.judge(n, k, err)
+}
+
+// byShot posts a receive whose event comes by one-shot, or never.
+func (r *receiver) byShot() verdict {
+	e := r.next()
+	e.flags, e.place = 0, atShot
+	if r.outstanding()+1 < r.window && r.rng.IntN(8) == 0 {
+		e.place = nowhere
+		r.lane.blind.Add(1)
+	}
+	to := r.lane.hub.disp.NewOneShot()
+	r.batch[0].Flags, r.batch[0].OneShot = 0, to
+	r.begin(1)
+	k, err := r.account.ep.PostRecvBatch(r.batch)
+	v := r.judge(1, k, err)
+	if v != took || e.place == nowhere {
+		to.Release()
+	} else {
+		r.shots = append(r.shots, shot{to, e})
+	}
+	return v
+}

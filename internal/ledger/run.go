@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// Report is what a [Run] found and did.
+type Report struct {
+	Seed       uint64
+	Took       time.Duration
+	Complaints []Complaint
+
+	Requests, Receives int64 // posts that were accepted
+	Refused            int64 // posts that were not
+	Quiet              int64 // suppressed requests that succeeded
+	Lives              int64 // attempts to connect
+	Endpoints          int   // endpoints made
+	Orphans            int64 // connections that the provider broke before their time
+	Carried            int64 // receives that lived through a reset
+	Mailed             int64 // writes found in place by the message behind them
+	Bytes              int64 // bytes verified
+
+	Statuses map[dat.Status]int64 // events by completion status
+	Styles   map[string]int64     // events by how they were got
+	Ops      map[dat.Op]int64     // events by operation
+	Attempts map[string]int64     // lives by how they began
+	Endings  map[string]int64     // lives by how they ended
+}
+
+// Posts is how many posts were accepted.
+func (r *Report) Posts() int64 { return r.Requests + r.Receives }
+
+// Run runs the program that cfg describes, and keeps its books.
+func Run(cfg Config) *Report {
+	cfg = cfg.withDefaults()
+	w := &world{cfg: cfg}
+	began := time.Now()
+	warmUp()
+	before := takeStock()
+	if w.open() {
+		w.run()
+	}
+	w.close()
+	if !w.books.any.Load() {
+		before.compare(w)
+	}
+	r := w.report()
+	r.Took = time.Since(began)
+	return r
+}
+
+func (w *world) report() *Report {
+	c := &w.books.counts
+	r := &Report{
+		Seed: w.cfg.Seed, Complaints: w.books.all(),
+		Requests: c.posted[requests].Load(), Receives: c.posted[receives].Load(), Refused: c.refused.Load(),
+		Quiet: c.quiet.Load(), Lives: c.lives.Load(), Endpoints: len(w.books.accounts), Orphans: c.orphans.Load(),
+		Carried: c.carried.Load(), Mailed: c.mailed.Load(), Bytes: c.bytes.Load(),
+		Statuses: make(map[dat.Status]int64), Styles: make(map[string]int64), Ops: make(map[dat.Op]int64),
+		Attempts: make(map[string]int64), Endings: make(map[string]int64),
+	}
+	for i := range c.statuses {
+		if n := c.statuses[i].Load(); n > 0 {
+			r.Statuses[dat.Status(i)] = n
+		}
+	}
+	for i := range c.events {
+		r.Styles[style(i).String()] = c.events[i].Load()
+	}
+	for i := range c.ops {
+		if n := c.ops[i].Load(); n > 0 {
+			r.Ops[dat.Op(i)] = n
+		}
+	}
+	for i := range c.attempts {
+		r.Attempts[attempt(i).String()] = c.attempts[i].Load()
+	}
+	for i := range c.endings {
+		r.Endings[ending(i).String()] = c.endings[i].Load()
+	}
+	return r
+}
+
+// String tells it in a few lines.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d: %d posts (%d requests, %d receives; %d refused) on %d endpoints in %d lives, %v, %.0f posts/s\n",
+		r.Seed, r.Posts(), r.Requests, r.Receives, r.Refused, r.Endpoints, r.Lives, r.Took.Round(time.Millisecond), float64(r.Posts())/r.Took.Seconds())
+	fmt.Fprintf(&b, "%d bytes verified, %d suppressed successes, %d writes mailed, %d orphans, %d receives carried over\n", r.Bytes, r.Quiet, r.Mailed, r.Orphans, r.Carried)
+	fmt.Fprintf(&b, "events %v\nstatuses %v\noperations %v\nattempts %v\nendings %v", r.Styles, r.Statuses, r.Ops, r.Attempts, r.Endings)
+	for _, c := range r.Complaints {
+		fmt.Fprintf(&b, "\n%v", c)
+	}
+	return b.String()
+}

@@ -1,0 +1,181 @@
+package ledger
+
+import (
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+const opSend = dat.OpSend
+
+// take enters an event in the books.
+func (o *outlet) take(ev *dat.Event) {
+	w := o.hub.w
+	switch {
+	case ev.Number == dat.DTOCompletion:
+		o.completion(ev)
+	case ev.Number == dat.ConnectionRequest:
+		w.requested(ev)
+	case ev.Number.Stream() == dat.StreamConnection:
+		o.connection(ev)
+	case ev.Number == dat.SoftwareEvent:
+		payload, _ := ev.Software()
+		if m, ok := payload.(*mark); ok && m.got != nil {
+			o.last = o.last || m.last
+			close(m.got)
+		}
+	default:
+		w.complain(Alarm, "%s: %v", o.hub.name, *ev)
+	}
+}
+
+// sight is what the outlet has seen of an account.
+func (o *outlet) sight(a *account) *sight {
+	s := o.seen[a.id]
+	if s == nil {
+		if len(o.seen) >= sightsKept {
+			o.forget()
+		}
+		s = new(sight)
+		o.seen[a.id] = s
+	}
+	return s
+}
+
+// sightsKept is how many accounts an outlet remembers before it forgets the
+// closed ones.
+const sightsKept = 256
+
+func (o *outlet) forget() {
+	for id := range o.seen {
+		if o.hub.w.books.account(id) == nil {
+			delete(o.seen, id)
+		}
+	}
+}
+
+// style is how the outlet's events are got.
+func (o *outlet) style() style {
+	switch o.place {
+	case atMain:
+		return o.hub.style
+	case atShot:
+		return byShot
+	default:
+		return byRoute
+	}
+}
+
+// completion settles the entry of a completion.
+func (o *outlet) completion(ev *dat.Event) {
+	b := &o.hub.w.books
+	p, e, i := b.find(ev.Cookie)
+	if e == nil {
+		b.complain(Stranger, "%s: nobody has posted this, or its endpoint was closed and all of it accounted for: %v", o.hub.name, *ev)
+		return
+	}
+	switch was := e.claim(); was {
+	case posting, accepted:
+	case refused:
+		b.complain(Refused, "%s: it was refused, and completed: %v", p.name(e), *ev)
+		return
+	default:
+		b.complain(Twice, "%s: it completed again: %v", p.name(e), *ev)
+		return
+	}
+	b.counts.events[o.style()].Add(1)
+	b.counts.statuses[ev.Status&15].Add(1)
+	b.counts.ops[e.op&7].Add(1)
+	a := p.lane.account
+	ok := ev.Status == dat.StatusSuccess
+	o.compare(p, e, ev)
+	o.locate(p, e)
+	if o.place != atShot {
+		s := o.sight(a)
+		if why := s.orders[p.lane.dir].follow(p, e, i); why != "" {
+			b.complain(Disorder, "%s: at %s, %s", p.name(e), o.hub.name, why)
+		}
+		if a.conn == o.hub && o.place == atMain && !s.up && ev.Status != dat.StatusFlushed {
+			b.complain(Misplaced, "%s: %v outside ESTABLISHED and the end, which come at the same dispatcher", p.name(e), ev.Status)
+		}
+	}
+	if !ok {
+		a.excuse(p, e, ev.Status)
+	} else if e.op == dat.OpRecv {
+		a.arrival(p, e, ev)
+	}
+	p.settled(e, i, ok)
+	a.replenish(p)
+}
+
+// compare compares what an event says with what was posted.
+func (o *outlet) compare(p *page, e *entry, ev *dat.Event) {
+	b := &o.hub.w.books
+	if dat.EndpointOf(*ev) != p.lane.account.ep || ev.Op != e.op {
+		b.complain(Mismatch, "%s: the event is of another endpoint or operation: %v", p.name(e), *ev)
+	}
+	if ev.Status != dat.StatusSuccess {
+		if ev.Length != 0 {
+			b.complain(Mismatch, "%s: it failed, and moved %d bytes", p.name(e), ev.Length)
+		}
+		return
+	}
+	switch {
+	case e.hopes:
+		b.complain(Mismatch, "%s: it had to fail: %v", p.name(e), *ev)
+	case e.flags&dat.Suppress != 0:
+		b.complain(Unasked, "%s: it was suppressed, and reported success", p.name(e))
+	case e.op == dat.OpRecv && ev.Length > e.length, e.op != dat.OpRecv && ev.Length != e.length:
+		b.complain(Mismatch, "%s: %d bytes: %v", p.name(e), ev.Length, *ev)
+	}
+}
+
+// locate demands that the event came where it had to.
+func (o *outlet) locate(p *page, e *entry) {
+	if o.hub == p.lane.hub && (o.place == e.place || e.place == churned && o.place == atMain) {
+		return
+	}
+	p.lane.account.books.complain(Misplaced, "%s: it came at place %d of %s", p.name(e), o.place, o.hub.name)
+}
+
+// excuse demands a cause for a failure, and that the status fits.
+func (a *account) excuse(p *page, e *entry, status dat.Status) {
+	lf := a.life.Load()
+	ending := lf != nil && lf.ending.Load()
+	if !ending && !a.w.cfg.Unreliable && !a.fragile() && !a.closing.Load() {
+		a.books.complain(Causeless, "%s: %v, and nothing was done (%v)", p.name(e), status, lf)
+		return
+	}
+	if lf != nil && lf.promised(p, e) {
+		a.books.complain(Causeless, "%s: %v, and it was posted before its own side disconnected gracefully (at %d; %v)",
+			p.name(e), status, p.lane.bound.Load(), lf)
+	}
+	may := statuses(dat.StatusFlushed)
+	if lf != nil {
+		may |= lf.may
+	}
+	if a.w.cfg.Unreliable {
+		may |= unreliableStatuses
+	}
+	if a.fragile() {
+		may |= statuses(dat.StatusReceiverNotReady)
+	}
+	if may>>status&1 == 0 {
+		a.books.complain(Causeless, "%s: %v does not fit what was done (%v)", p.name(e), status, lf)
+	}
+}
+
+// fragile reports whether a slow receiver may break the connection.
+func (a *account) fragile() bool { return a.jumpy || a.peer != nil && a.peer.jumpy }
+
+// statusSet is a set of completion statuses.
+type statusSet uint32
+
+func statuses(list ...dat.Status) (s statusSet) {
+	for _, x := range list {
+		s |= 1 << x
+	}
+	return s
+}
+
+// unreliableStatuses are what an unreliable provider's faults look like.
+var unreliableStatuses = statuses(hw.StatusTransport, hw.StatusRemoteResponder)

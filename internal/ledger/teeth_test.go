@@ -1,0 +1,100 @@
+package ledger
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/hwtest"
+)
+
+// A tooth is a breach of the contract, and what the books must say of it. The
+// breach is at one completion of the first adapter's only, all of which are of
+// sends until the connection ends.
+type tooth struct {
+	fault  hwtest.FaultKind
+	nth    int
+	says   []Kind // one of these
+	spoils bool   // it spoils what the library counts: there is no tidying up
+}
+
+var teeth = []tooth{
+	{hwtest.DropCompletion, 5, []Kind{Lost}, false},
+	{hwtest.DoubleCompletion, 1, []Kind{Twice}, true},
+	{hwtest.SwapCompletions, 5, []Kind{Disorder}, true},
+}
+
+// childVar names the tooth that this process is to be bitten by.
+const childVar = "LEDGER_TOOTH"
+
+// noticed is how a child exits when the books have said what they must.
+const noticed = 42
+
+// What spoils the library's counts has a process of its own, in which the ledger
+// runs until the books have said it; after that nothing can be said of the library.
+func TestABreachOfTheContractIsNoticed(t *testing.T) {
+	for _, p := range providers {
+		for i, x := range teeth {
+			t.Run(fmt.Sprintf("%s/%v", p.name, x.fault), func(t *testing.T) {
+				if !x.spoils {
+					r := p.bite(x, time.Second/2, nil)
+					assert.True(t, slices.ContainsFunc(r.Complaints, x.wants), "%v", r)
+					return
+				}
+				child := exec.Command(os.Args[0], "-test.run=^TestChild$", fmt.Sprintf("-ledger.seed=%d", seed))
+				child.Env = append(os.Environ(), fmt.Sprintf("%s=%s/%d", childVar, p.name, i))
+				out, err := child.CombinedOutput()
+				var exit *exec.ExitError
+				require.ErrorAs(t, err, &exit, "%s", out)
+				assert.Equal(t, noticed, exit.ExitCode(), "%s", out)
+			})
+		}
+	}
+}
+
+func TestWithoutABreachThereIsNothingToSay(t *testing.T) {
+	for _, p := range providers {
+		r := p.bite(tooth{}, time.Minute, nil)
+		assert.Empty(t, r.Complaints)
+		assert.EqualValues(t, simplePosts+1, r.Requests)
+	}
+}
+
+// TestChild is the other process, when there is one.
+func TestChild(t *testing.T) {
+	which := os.Getenv(childVar)
+	for _, p := range providers {
+		for i, x := range teeth {
+			if which != fmt.Sprintf("%s/%d", p.name, i) {
+				continue
+			}
+			r := p.bite(x, 10*time.Second, func(c Complaint) {
+				fmt.Println(c)
+				if x.wants(c) {
+					os.Exit(noticed)
+				}
+			})
+			t.Error(r)
+		}
+	}
+}
+
+func (x tooth) wants(c Complaint) bool { return slices.Contains(x.says, c.Kind) }
+
+// bite runs the ledger on a provider whose first adapter breaks the contract.
+func (p provider) bite(x tooth, patience time.Duration, hear func(Complaint)) *Report {
+	cfg := hwtest.FaultConfig{Seed: seed}
+	cfg.On[x.fault].Nth = x.nth
+	inner := p.open(seed)
+	return Run(Config{
+		Providers: [2]hw.Provider{hwtest.NewFault(inner, cfg), inner}, Adapters: p.adapters,
+		Seed: seed, Ops: 1, Links: 1, Simple: true, Patience: patience, OnComplaint: hear,
+	})
+}

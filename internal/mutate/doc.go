@@ -1,0 +1,29 @@
+// Command mutate breaks the code in known ways and demands that a named test
+// notices each of them.
+//
+// The concurrency protocols hold because of a few lines that look superfluous:
+// a second look, a wait, a counter added after and not before. A test that
+// would still pass without the line shows nothing. So each such line has a
+// mutation here, and the mutation names the test that must fail:
+//
+//	== no second look after stalled
+//	file  hw/loop/pipe.go
+//	test  ./hw/loop TestSendMeetsALateReceive
+//	flags -race -count=3
+//	<<<
+//		if p.secondLook() {
+//	===
+//		if false {
+//	>>>
+//
+// The tables are the files mutations/*.txt. The text between the arrows must
+// occur exactly once in its file; a line that starts with # is a comment.
+// A mutation may have several files and several changes. Of the flags, -race
+// and -tags go to the compiler, the others to the test; -count=10 gives a race
+// ten tries to be lost, and the first that fails ends them.
+//
+// Nothing in the tree is touched: a changed file reaches the compiler through
+// its overlay. A run fails when a mutation survives, when its old text is not
+// found, when it does not compile, and when the named test does not exist or
+// fails without it.
+package main

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program.
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("mutate", flag.ExitOnError)
+	only := flags.String("run", "", "only mutations whose name, after its table's, matches this regular expression, as in ^loop:")
+	dir := flags.String("tables", "internal/mutate/mutations", "directory of the tables, from the module's root")
+	parallel := flags.Int("j", min(2, runtime.GOMAXPROCS(0)), "mutations at a time")
+	limit := flags.Duration("timeout", 40*time.Second, "time limit of one test run")
+	list := flags.Bool("list", false, "list the mutations and stop")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := loadTables(filepath.Join(root, *dir))
+	if err != nil {
+		return err
+	}
+	chosen := all[:0]
+	for _, m := range all {
+		if match.MatchString(m.title()) {
+			chosen = append(chosen, m)
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("no mutation matches %q", *only)
+	}
+	if *list {
+		for _, m := range chosen {
+			fmt.Printf("%-14s %-60s %s %s\n", m.where, m.title(), m.pkg, m.test)
+		}
+		return nil
+	}
+	temp, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	c := campaign{runner: runner{root, temp, *limit}, all: chosen, parallel: max(1, *parallel)}
+	return c.run(ctx)
+}
+
+// moduleRoot finds the directory of the module's go.mod.
+func moduleRoot(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("go list -m: %w", err)
+	}
+	return string(bytes.TrimSpace(out)), nil
+}
+
+// campaign is one run over the chosen mutations.
+type campaign struct {
+	runner   runner
+	all      []mutation
+	parallel int
+	results  []result
+}
+
+// run tries all mutations, prints the table and reports the failures.
+func (c *campaign) run(ctx context.Context) error {
+	if err := c.baselines(ctx); err != nil {
+		return err
+	}
+	c.results = make([]result, len(c.all))
+	c.each(ctx, c.tryOne)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	bad := 0
+	for i, r := range c.results {
+		if r.verdict != killed {
+			bad++
+			fmt.Printf("\n%s: %s: %s\n%s\n", c.all[i].where, c.all[i].name, r.verdict, r.detail)
+		}
+	}
+	c.print()
+	if bad > 0 {
+		return fmt.Errorf("%d of %d mutations were not caught", bad, len(c.all))
+	}
+	return nil
+}
+
+// baselines runs each distinct test once without any change.
+func (c *campaign) baselines(ctx context.Context) error {
+	seen := make(map[string]bool)
+	distinct := campaign{runner: c.runner, parallel: c.parallel}
+	for _, m := range c.all {
+		key := fmt.Sprint(m.pkg, m.test, m.build, m.run)
+		if !seen[key] {
+			seen[key] = true
+			distinct.all = append(distinct.all, m)
+		}
+	}
+	errs := make([]error, len(distinct.all))
+	distinct.each(ctx, func(ctx context.Context, i int) {
+		errs[i] = c.runner.baseline(ctx, distinct.all[i])
+	})
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%s: %w", distinct.all[i].where, err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (c *campaign) tryOne(ctx context.Context, i int) {
+	c.results[i] = c.runner.try(ctx, c.all[i])
+	fmt.Printf("%-9s %6.1fs  %s\n", c.results[i].verdict, c.results[i].took.Seconds(), c.all[i].title())
+}
+
+// each calls f for every mutation's index, a few at a time.
+func (c *campaign) each(ctx context.Context, f func(context.Context, int)) {
+	indexes := make(chan int)
+	var workers sync.WaitGroup
+	for range min(c.parallel, len(c.all)) {
+		workers.Go(func() { work(ctx, indexes, f) })
+	}
+	for i := range c.all {
+		if ctx.Err() != nil {
+			break
+		}
+		indexes <- i
+	}
+	close(indexes)
+	workers.Wait()
+}
+
+// work is the body of each worker: it ends when indexes is closed.
+func work(ctx context.Context, indexes <-chan int, f func(context.Context, int)) {
+	for i := range indexes {
+		f(ctx, i)
+	}
+}
+
+func (c *campaign) print() {
+	t := table.NewWriter()
+	t.SetOutputMirror(os.Stdout)
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"mutation", "package", "test", "verdict", "seconds"})
+	for i, m := range c.all {
+		t.AppendRow(table.Row{m.title(), m.pkg, m.test, c.results[i].verdict, fmt.Sprintf("%.1f", c.results[i].took.Seconds())})
+	}
+	t.Render()
+}

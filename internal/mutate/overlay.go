@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// errStale says that the code has moved on and the mutation has not.
+var errStale = errors.New("the old text must occur exactly once")
+
+// writeOverlay writes the changed files and the overlay's description into dir
+// and returns the description's path.
+func writeOverlay(root, dir string, changes []change) (string, error) {
+	texts := make(map[string]string) // changed text by absolute path
+	for _, c := range changes {
+		path := filepath.Join(root, filepath.FromSlash(c.file))
+		text, seen := texts[path]
+		if !seen {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return "", err
+			}
+			text = string(b)
+		}
+		if n := strings.Count(text, c.old); n != 1 {
+			return "", fmt.Errorf("%s: %w, and occurs %d times:\n%s", c.file, errStale, n, c.old)
+		}
+		texts[path] = strings.Replace(text, c.old, c.new, 1)
+	}
+	var desc struct{ Replace map[string]string }
+	desc.Replace = make(map[string]string, len(texts))
+	for path, text := range texts {
+		changed := filepath.Join(dir, strconv.Itoa(len(desc.Replace))+"_"+filepath.Base(path))
+		if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		desc.Replace[path] = changed
+	}
+	b, err := json.Marshal(desc)
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, b, 0o600)
+}

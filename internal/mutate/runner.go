@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// verdict is what became of a mutation.
+type verdict string
+
+// The verdicts. All but killed fail the run.
+const (
+	killed   verdict = "killed"   // the named test failed, as it must
+	survived verdict = "SURVIVED" // the named test passed
+	stale    verdict = "STALE"    // the old text is not there
+	broken   verdict = "BROKEN"   // it does not compile, or the test could not run
+)
+
+// result is a verdict with what led to it.
+type result struct {
+	verdict verdict
+	took    time.Duration
+	detail  string // output or error; empty for killed
+}
+
+// runner compiles and runs the tests of one module.
+type runner struct {
+	root    string        // directory of go.mod
+	temp    string        // for overlays and test binaries
+	timeout time.Duration // for one run of a test
+}
+
+// errNoTest says that a pattern matches no test.
+var errNoTest = errors.New("no test has that name")
+
+// baseline compiles and runs the named test of m without the change. It must
+// exist and pass, or its failure would show nothing.
+func (r *runner) baseline(ctx context.Context, m mutation) error {
+	dir, err := os.MkdirTemp(r.temp, "base")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	bin, out, err := r.compile(ctx, dir, m, "")
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	// A race may take many tries to lose, but passing once says enough here.
+	out, err = r.runTest(ctx, bin, m, "-test.count=1")
+	if err != nil {
+		return fmt.Errorf("%s %s must pass without the change: %w\n%s", m.pkg, m.test, err, tail(out))
+	}
+	if !ranLine(m.test).Match(out) {
+		return fmt.Errorf("%s %s: %w", m.pkg, m.test, errNoTest)
+	}
+	return nil
+}
+
+// try applies m and says what its test made of it.
+func (r *runner) try(ctx context.Context, m mutation) result {
+	start := time.Now()
+	v, detail := r.judge(ctx, m)
+	return result{v, time.Since(start), detail}
+}
+
+func (r *runner) judge(ctx context.Context, m mutation) (verdict, string) {
+	dir, err := os.MkdirTemp(r.temp, "mut")
+	if err != nil {
+		return broken, err.Error()
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := writeOverlay(r.root, dir, m.changes)
+	switch {
+	case errors.Is(err, errStale):
+		return stale, err.Error()
+	case err != nil:
+		return broken, err.Error()
+	}
+	bin, out, err := r.compile(ctx, dir, m, overlay)
+	if err != nil {
+		return broken, "does not compile:\n" + tail(out)
+	}
+	// A window that opens by chance may stay shut: a mutation survives when its
+	// test has passed so many times.
+	for range tries {
+		if out, err = r.runTest(ctx, bin, m); err != nil {
+			break
+		}
+	}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return survived, tail(out)
+	case ctx.Err() != nil, !errors.As(err, &exit):
+		return broken, err.Error() + "\n" + tail(out)
+	case !failLine.Match(out):
+		return broken, "ended without a failing test:\n" + tail(out)
+	}
+	return killed, ""
+}
+
+// tries is how often a test may pass before its mutation counts as a survivor.
+const tries = 4
+
+// failLine is how a test binary says that a test failed. A panic, a crash, the
+// time limit and a leak found by TestMain have no FAIL line of their own.
+var failLine = regexp.MustCompile(`(?m)^(--- FAIL: |panic: |fatal error: |unexpected fault address|SIG[A-Z]+: |goleak: )`)
+
+// ranLine matches how a test binary says that the named test, or a subtest as
+// deep as the name says, ran and passed.
+func ranLine(test string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*--- PASS: [^/\s]+` + strings.Repeat(`/\S+`, strings.Count(test, "/")) + ` \(`)
+}
+
+// runPattern anchors each part of a test's name, as -test.run splits it.
+func runPattern(test string) string {
+	parts := strings.Split(test, "/")
+	for i, p := range parts {
+		parts[i] = "^(" + p + ")$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// compile builds the test binary of m's package, with the overlay if any.
+func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay string) (bin string, out []byte, err error) {
+	bin = filepath.Join(dir, "mutated.exe") // Windows wants the ending, the others don't mind
+	args := append([]string{"test", "-c", "-o", bin}, m.build...)
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, m.pkg)...)
+	cmd.Dir = r.root
+	out, err = cmd.CombinedOutput()
+	if err == nil {
+		if _, err = os.Stat(bin); err != nil {
+			err = fmt.Errorf("%s: %w", m.pkg, errNoTest)
+		}
+	}
+	return bin, out, err
+}
+
+// runTest runs the named test in its package's directory. The binary's own
+// time limit comes first, so that its output says where it hung.
+func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout+10*time.Second)
+	defer cancel()
+	args := []string{"-test.v", "-test.failfast", "-test.run=" + runPattern(m.test), "-test.timeout=" + r.timeout.String()}
+	args = append(append(args, m.run...), flags...)
+	if usesRapid(ctx, bin) {
+		args = append(args, "-rapid.nofailfile") // a failure is no news here
+	}
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(m.pkg))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	return out.Bytes(), err
+}
+
+// usesRapid reports whether a test binary has rapid's flags. A rapid test that
+// fails would otherwise leave a file in the tree.
+func usesRapid(ctx context.Context, bin string) bool {
+	usage, _ := exec.CommandContext(ctx, bin, "-help").CombinedOutput() // ends with an error by design
+	return bytes.Contains(usage, []byte("-rapid.nofailfile"))
+}
+
+// tail keeps the last lines of out.
+func tail(out []byte) string {
+	const most = 25
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	if len(lines) > most {
+		lines = append([]string{"..."}, lines[len(lines)-most:]...)
+	}
+	return strings.Join(lines, "\n")
+}

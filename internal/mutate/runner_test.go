@@ -1,0 +1,132 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// victim is a module with one package and its tests.
+var victim = map[string]string{
+	"go.mod": "module victim\n\ngo 1.26\n",
+	"v/v.go": `package v
+
+func Add(a, b int) int { return a + b }
+
+func Forever() bool { return false }
+`,
+	"v/v_test.go": `package v
+
+import "testing"
+
+func TestAdd(t *testing.T) {
+	t.Run("two and two", func(t *testing.T) {
+		if Add(2, 2) != 4 {
+			t.Error("wrong")
+		}
+	})
+}
+
+func TestWeak(t *testing.T) {
+	if Add(0, 0) != 0 {
+		t.Error("wrong")
+	}
+}
+
+func TestForever(t *testing.T) {
+	for Forever() {
+	}
+}
+
+func TestFails(t *testing.T) { t.Error("always") }
+`,
+	"empty/e.go": "package empty\n",
+}
+
+func newVictim(t *testing.T) *runner {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range victim {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return &runner{root: root, temp: t.TempDir(), timeout: 2 * time.Second}
+}
+
+func replaceInV(before, after string) []change { return []change{{"v/v.go", before, after}} }
+
+func TestVerdictSaysWhatTheNamedTestMadeOfIt(t *testing.T) {
+	r := newVictim(t)
+	for name, tc := range map[string]struct {
+		test    string
+		changes []change
+		want    verdict
+		detail  string
+	}{
+		"a failing test kills":               {"TestAdd", replaceInV("a + b", "a - b"), killed, ""},
+		"a failing subtest kills":            {"TestAdd/two_and_two", replaceInV("a + b", "a - b"), killed, ""},
+		"a panic kills":                      {"TestAdd", replaceInV("return a + b", `panic("x")`), killed, ""},
+		"a hang kills at the time limit":     {"TestForever", replaceInV("false", "true"), killed, ""},
+		"a passing test lets it survive":     {"TestWeak", replaceInV("a + b", "a - b"), survived, "PASS"},
+		"another test's failure is none":     {"TestWeak", replaceInV("false", "true"), survived, "PASS"},
+		"a text that is gone is stale":       {"TestAdd", replaceInV("a * b", "a"), stale, "occurs 0 times"},
+		"a text found twice is stale":        {"TestAdd", replaceInV("return", "x"), stale, "occurs 2 times"},
+		"code that won't compile is no kill": {"TestAdd", replaceInV("a + b", "nonsense"), broken, "nonsense"},
+		"a file that is not there is broken": {"TestAdd", []change{{"v/w.go", "a", "b"}}, broken, "w.go"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := r.try(t.Context(), mutation{pkg: "./v", test: tc.test, changes: tc.changes})
+			assert.Equal(t, tc.want, got.verdict, got.detail)
+			assert.Contains(t, got.detail, tc.detail)
+		})
+	}
+}
+
+func TestBaselineDemandsATestThatPasses(t *testing.T) {
+	r := newVictim(t)
+	for name, tc := range map[string]struct {
+		pkg, test string
+		want      string
+	}{
+		"a test that passes":            {"./v", "TestAdd", ""},
+		"a subtest that passes":         {"./v", "TestAdd/two_and_two", ""},
+		"a test that fails":             {"./v", "TestFails", "must pass without the change"},
+		"a test that does not exist":    {"./v", "TestNone", errNoTest.Error()},
+		"a subtest that does not exist": {"./v", "TestAdd/three", errNoTest.Error()},
+		"a part of a test's name":       {"./v", "TestAd", errNoTest.Error()},
+		"a package without tests":       {"./empty", "TestAdd", errNoTest.Error()},
+		"a package that does not exist": {"./none", "TestAdd", "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := r.baseline(t.Context(), mutation{pkg: tc.pkg, test: tc.test})
+			if tc.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestChangesOfOneFileAddUp(t *testing.T) {
+	r := newVictim(t)
+	dir := t.TempDir()
+	_, err := writeOverlay(r.root, dir, []change{
+		{"v/v.go", "a + b", "b"},
+		{"v/v.go", "return b", "return 0"}, // as the first change left it
+	})
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(dir, "0_v.go"))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "{ return 0 }")
+	whole, err := os.ReadFile(filepath.Join(r.root, "v/v.go"))
+	require.NoError(t, err)
+	assert.Contains(t, string(whole), "a + b", "the tree itself is not touched")
+}

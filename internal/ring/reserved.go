@@ -1,0 +1,185 @@
+package ring
+
+import (
+	"sync/atomic"
+
+	"godat/internal/yield"
+)
+
+// cacheLine is the distance that keeps two fields of different owners out of
+// one cache line, on all the architectures we build for.
+const cacheLine = 64
+
+// A cell's word says what is in it: the position of a batch's first value in
+// the upper bits and the number of its values, which follow in the next cells,
+// in the lower. A word of an earlier round has another position, and the zero
+// word no values, so neither is taken for a batch.
+const (
+	countBits = 16
+	maxBatch  = 1<<countBits - 1
+)
+
+// cell is 64 bytes for a value of 56: one cache line carries word and value.
+type cell[T any] struct {
+	word  atomic.Uint64
+	value T
+}
+
+// Reserved is a ring with many producers and one consumer whose owner sees to
+// it that no more values are in it than it has places: every producer has
+// reserved what it puts, and a place is reserved again only when Take has
+// returned for its value. So Put needs no check and takes no second try.
+//
+// Producers' methods may be called by any number of goroutines. The consumer's
+// methods (Take, Ready, Next) need one goroutine at a time, ordered by the
+// owner.
+type Reserved[T any] struct {
+	// Immutable.
+	cells []cell[T] // as many as a power of two
+	_     [cacheLine - 24]byte
+
+	// The producers'. Positions count from 0 and never wrap.
+	tail atomic.Uint64 // next free position
+	_    [cacheLine - 8]byte
+
+	// The consumer's.
+	next  uint64 // position of the next value to take
+	avail uint64 // values before it are known to be published
+	_     [cacheLine - 16]byte
+}
+
+// NewReserved makes a ring with at least places places.
+func NewReserved[T any](places int) *Reserved[T] {
+	r := new(Reserved[T])
+	r.Init(places)
+	return r
+}
+
+// Init makes the zero Reserved ready for use, with at least places places.
+func (r *Reserved[T]) Init(places int) {
+	r.cells = make([]cell[T], powerOfTwo(places))
+}
+
+// Cap is the number of places.
+func (r *Reserved[T]) Cap() int { return len(r.cells) }
+
+// Put appends v, for which the caller has reserved a place.
+func (r *Reserved[T]) Put(v *T) {
+	r.publish(r.tail.Add(1)-1, v)
+}
+
+// Claim is the first half of a Put that fills the value where it lies: it
+// returns the value's place, which has an old value in it, and its position.
+func (r *Reserved[T]) Claim() (v *T, position uint64) {
+	t := r.tail.Add(1) - 1
+	return &r.cells[t&uint64(len(r.cells)-1)].value, t
+}
+
+// Publish is the other half. Until then the consumer stops before the value,
+// however many later ones are published.
+func (r *Reserved[T]) Publish(position uint64) {
+	yield.Point()
+	r.cells[position&uint64(len(r.cells)-1)].word.Store(position<<countBits | 1)
+}
+
+// PutAll appends vs in order with nothing in between, up to 65535 at a time. The
+// caller has reserved their places. One publication covers them all.
+func (r *Reserved[T]) PutAll(vs []T) {
+	for len(vs) > maxBatch {
+		r.putBatch(vs[:maxBatch])
+		vs = vs[maxBatch:]
+	}
+	if len(vs) > 0 {
+		r.putBatch(vs)
+	}
+}
+
+func (r *Reserved[T]) putBatch(vs []T) {
+	n := uint64(len(vs))
+	r.publishAll(r.tail.Add(n)-n, vs)
+}
+
+// publish fills the cell at position t. Until then the consumer stops before
+// it, however many later ones are published.
+func (r *Reserved[T]) publish(t uint64, v *T) {
+	yield.Point()
+	c := &r.cells[t&uint64(len(r.cells)-1)]
+	c.value = *v
+	c.word.Store(t<<countBits | 1)
+}
+
+// publishAll is publish for the positions from t on.
+func (r *Reserved[T]) publishAll(t uint64, vs []T) {
+	yield.Point()
+	cells := r.cells
+	for i := range vs {
+		cells[(t+uint64(i))&uint64(len(cells)-1)].value = vs[i]
+	}
+	cells[t&uint64(len(cells)-1)].word.Store(t<<countBits | uint64(len(vs)))
+}
+
+// Tail is how many values have been claimed since the ring was made, published
+// or not. Any goroutine may ask.
+func (r *Reserved[T]) Tail() uint64 { return r.tail.Load() }
+
+// Take moves the next values into buf and reports how many. It belongs to the
+// consumer. Their places are free once it has returned.
+func (r *Reserved[T]) Take(buf []T) int {
+	cells := r.cells
+	if len(cells) == 0 {
+		return 0
+	}
+	next, avail := r.next, r.avail
+	n := 0
+	for n < len(buf) {
+		c := &cells[next&uint64(len(cells)-1)]
+		if next == avail {
+			n := published(c.word.Load(), next)
+			if n == 0 {
+				break
+			}
+			avail += n
+		}
+		buf[n] = c.value
+		next++
+		n++
+	}
+	r.next, r.avail = next, avail
+	return n
+}
+
+// look finds the next published batch.
+func (r *Reserved[T]) look() bool {
+	n := published(r.cells[r.avail&uint64(len(r.cells)-1)].word.Load(), r.avail)
+	r.avail += n
+	return n != 0
+}
+
+// published is how many values a cell's word announces from a position on: 0 for
+// a word of an earlier round.
+func published(word, position uint64) uint64 {
+	if word>>countBits != position<<countBits>>countBits {
+		return 0
+	}
+	return word & maxBatch
+}
+
+// Ready counts the values that Take would find, up to at least limit. It
+// belongs to the consumer.
+func (r *Reserved[T]) Ready(limit uint64) uint64 {
+	for r.avail-r.next < limit && r.look() {
+	}
+	return r.avail - r.next
+}
+
+// Next is the position of the next value to take, which is how many have been
+// taken. It belongs to the consumer.
+func (r *Reserved[T]) Next() uint64 { return r.next }
+
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p <<= 1
+	}
+	return p
+}

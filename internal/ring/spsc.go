@@ -1,0 +1,124 @@
+package ring
+
+import (
+	"sync/atomic"
+
+	"godat/internal/yield"
+)
+
+// SPSC is a bounded ring with one producer and one consumer. Push, PushAll and
+// Free belong to the producer, Pop, PopAll and Empty to the consumer; each side
+// is one goroutine at a time.
+type SPSC[T any] struct {
+	// Immutable.
+	values []T // as many as a power of two
+	limit  uint64
+	_      [cacheLine - 32]byte
+
+	// The producer's.
+	tail uint64 // next free position
+	room uint64 // credit, as last seen: tail may go up to room+limit
+	_    [cacheLine - 16]byte
+
+	published atomic.Uint64 // values before it may be taken
+	_         [cacheLine - 8]byte
+
+	// The consumer's.
+	next  uint64 // position of the next value to take
+	avail uint64 // published, as last seen
+	_     [cacheLine - 16]byte
+
+	credit atomic.Uint64 // places before it are free again
+	_      [cacheLine - 8]byte
+}
+
+// NewSPSC makes a ring that holds at least capacity values. Because places come
+// back in batches it may hold up to 32 more.
+func NewSPSC[T any](capacity int) *SPSC[T] {
+	r := new(SPSC[T])
+	r.limit = uint64(max(capacity, 1)) + creditEvery
+	r.values = make([]T, powerOfTwo(int(r.limit)))
+	return r
+}
+
+// Free is how many values Push would take now.
+func (r *SPSC[T]) Free() int {
+	r.room = r.credit.Load()
+	return int(r.room + r.limit - r.tail)
+}
+
+// Push appends v. It reports false, and does nothing, when the ring is full.
+func (r *SPSC[T]) Push(v *T) bool {
+	if r.tail-r.room >= r.limit && r.Free() == 0 {
+		return false
+	}
+	r.values[r.tail&uint64(len(r.values)-1)] = *v
+	r.tail++
+	yield.Point()
+	r.published.Store(r.tail)
+	return true
+}
+
+// PushAll appends as many of vs as fit, in order, and reports how many. The
+// consumer sees them all at once.
+func (r *SPSC[T]) PushAll(vs []T) int {
+	n := int(r.room + r.limit - r.tail)
+	if n < len(vs) {
+		n = r.Free()
+	}
+	n = min(n, len(vs))
+	if n == 0 {
+		return 0
+	}
+	at := int(r.tail & uint64(len(r.values)-1))
+	k := copy(r.values[at:], vs[:n])
+	copy(r.values, vs[k:n])
+	r.tail += uint64(n)
+	yield.Point()
+	r.published.Store(r.tail)
+	return n
+}
+
+// Empty reports whether there is nothing to pop.
+func (r *SPSC[T]) Empty() bool {
+	return r.next == r.avail && r.published.Load() == r.next
+}
+
+// Pop moves the next value into v. It reports false when there is none.
+func (r *SPSC[T]) Pop(v *T) bool {
+	if r.next == r.avail {
+		if r.avail = r.published.Load(); r.next == r.avail {
+			r.giveBack()
+			return false
+		}
+	}
+	*v = r.values[r.next&uint64(len(r.values)-1)]
+	r.next++
+	if r.next%creditEvery == 0 {
+		yield.Point()
+		r.credit.Store(r.next)
+	}
+	return true
+}
+
+// PopAll moves the next values into buf and reports how many.
+func (r *SPSC[T]) PopAll(buf []T) int {
+	if int(r.avail-r.next) < len(buf) {
+		r.avail = r.published.Load()
+	}
+	n := min(int(r.avail-r.next), len(buf))
+	at := int(r.next & uint64(len(r.values)-1))
+	k := copy(buf[:n], r.values[at:])
+	copy(buf[k:n], r.values)
+	r.next += uint64(n)
+	yield.Point()
+	r.giveBack()
+	return n
+}
+
+// giveBack returns all places that are free.
+func (r *SPSC[T]) giveBack() {
+	if r.credit.Load() != r.next {
+		r.credit.Store(r.next)
+	}
+}

@@ -1,0 +1,49 @@
+//go:build race
+
+package yield
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+)
+
+// state is read and written by all goroutines without order: an atomic would
+// give the race detector a happens-before edge at every point, and hide the very
+// races that the points are there to show. A lost update costs randomness only.
+var state uint64
+
+func init() {
+	seed, err := strconv.ParseUint(os.Getenv("GODAT_YIELD_SEED"), 0, 64)
+	if err != nil {
+		seed = 1
+	}
+	Seed(seed)
+}
+
+// Seed sets where the sequence of yields begins; the environment variable
+// GODAT_YIELD_SEED does it at the start of the program.
+//
+//go:norace
+func Seed(seed uint64) { state = seed }
+
+// Point marks a window: one call in eight lets other goroutines run, and one in
+// 256 lets them run for long.
+//
+//go:norace
+func Point() {
+	state += 0x9e3779b97f4a7c15 // splitmix64
+	x := state
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	rounds := 0
+	switch {
+	case x>>56 == 0:
+		rounds = 16
+	case x>>61 == 0:
+		rounds = 1
+	}
+	for range rounds {
+		runtime.Gosched()
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package yield
+
+const enabled = true

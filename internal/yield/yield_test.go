@@ -1,0 +1,60 @@
+package yield
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestPointsMayBePassedByManyGoroutinesAtOnce(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 1000 {
+				Point()
+			}
+		})
+	}
+	wg.Wait()
+	assert.Zero(t, testing.AllocsPerRun(100, Point))
+}
+
+// On one processor a goroutine runs on until it yields, so how often another
+// one got a turn tells how often the points yielded.
+func TestPointsYieldUnderRaceAndNowhereElse(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var (
+		turns atomic.Int64
+		stop  atomic.Bool
+		wg    sync.WaitGroup
+	)
+	wg.Go(func() {
+		for !stop.Load() {
+			turns.Add(1)
+			runtime.Gosched()
+		}
+	})
+	runtime.Gosched()
+	before := turns.Load()
+	Seed(1)
+	for range 4096 {
+		Point()
+	}
+	got := turns.Load() - before
+	stop.Store(true)
+	wg.Wait()
+	if enabled {
+		// 1 in 8, some of them 16 times.
+		assert.Greater(t, got, int64(300))
+		assert.Less(t, got, int64(1600))
+	} else {
+		// Nothing but preemption, if even that.
+		assert.Less(t, got, int64(10))
+	}
+}

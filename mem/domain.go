@@ -1,0 +1,205 @@
+package mem
+
+import (
+	"errors"
+	"sync"
+
+	"godat/hw"
+	"godat/internal/keys"
+)
+
+// MaxRegions is the most regions of a domain, if the device has no lower limit.
+const MaxRegions = 1 << 20
+
+// Domain is all the memory that one interface adapter knows: its zones, its
+// regions, and the table of contexts that posts are checked against. Its methods
+// may be called from any goroutine.
+type Domain struct {
+	// Immutable after NewDomain.
+	dev   hw.Device
+	attr  hw.Attr
+	table *keys.Table[region]
+
+	// gate is held shared by every call that makes something on the device, so
+	// that Close, which takes it alone, is the last of them.
+	gate   sync.RWMutex
+	closed bool // guarded by gate
+
+	// mu guards what follows, for a few instructions at a time.
+	mu     sync.Mutex
+	zones  map[*PZ]struct{}
+	lmrs   map[*LMR]struct{}
+	bytes  int64
+	blocks map[*block]struct{}
+	mapped int64
+}
+
+// NewDomain makes the domain of a device, which stays the caller's and outlives
+// the domain.
+func NewDomain(dev hw.Device) *Domain {
+	attr := dev.Attr()
+	return &Domain{
+		dev:    dev,
+		attr:   attr,
+		table:  keys.New[region](min(max(attr.MaxMRs, 1), MaxRegions)),
+		zones:  make(map[*PZ]struct{}),
+		lmrs:   make(map[*LMR]struct{}),
+		blocks: make(map[*block]struct{}),
+	}
+}
+
+// NewPZ makes a protection zone. It may block. A closed domain is
+// INVALID_HANDLE/IA. It answers to dat_pz_create.
+func (d *Domain) NewPZ() (*PZ, error) {
+	const op = "mem.NewPZ"
+	if err := d.enter(op); err != nil {
+		return nil, err
+	}
+	defer d.gate.RUnlock()
+	zone, err := d.dev.NewZone()
+	if err != nil {
+		return nil, refused(op, hw.ResourceProtectionDomain, err)
+	}
+	p := &PZ{domain: d, table: d.table, zone: zone}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.zones[p] = struct{}{}
+	return p, nil
+}
+
+// Stats reports how many regions are registered and how many bytes they have.
+// A region counts until its Free has returned.
+func (d *Domain) Stats() (regions int, bytes int64) {
+	if d == nil {
+		return 0, 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.lmrs), d.bytes
+}
+
+// Zones reports how many zones are open.
+func (d *Domain) Zones() int {
+	if d == nil {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.zones)
+}
+
+// Mapped reports how many ranges of memory are mapped and how many bytes they
+// have, rounded to pages. The range of a region that was allocated stays mapped
+// after Free, until the domain is closed; see [WithUnmapOnFree].
+func (d *Domain) Mapped() (ranges int, bytes int64) {
+	if d == nil {
+		return 0, 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.blocks), d.mapped
+}
+
+// Close frees every region, closes every zone and unmaps all memory, also what
+// freed regions have left behind: slices of it fault from then on. It waits for
+// calls in progress, and then for each region as [LMR.Free] does. Whatever could
+// not be freed is reported and stays; Close may be called again to try once
+// more, and does nothing when nothing is left.
+//
+// Queue pairs of the device are closed before: a zone that still has one stays.
+func (d *Domain) Close() error {
+	if d == nil {
+		return closedDomain("mem.Domain.Close")
+	}
+	d.gate.Lock()
+	d.closed = true
+	d.gate.Unlock()
+
+	var errs []error
+	for _, l := range snapshot(d, d.lmrs) {
+		if err := l.free(); err != nil && !errors.Is(err, hw.ErrInvalidHandle) {
+			errs = append(errs, err)
+		}
+	}
+	for _, p := range snapshot(d, d.zones) {
+		if err := p.close(true); err != nil && !errors.Is(err, hw.ErrInvalidHandle) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, d.unmapIdle()...)...)
+}
+
+// unmapIdle gives back every range that no region uses.
+func (d *Domain) unmapIdle() (errs []error) {
+	for _, b := range snapshot(d, d.blocks) {
+		if b.used.Load() {
+			continue // its region could not be freed
+		}
+		if err := d.unmap(b); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// enter begins a call that makes something on the device. The caller ends it
+// with gate.RUnlock.
+func (d *Domain) enter(op string) error {
+	if d == nil {
+		return closedDomain(op)
+	}
+	d.gate.RLock()
+	if d.closed {
+		d.gate.RUnlock()
+		return closedDomain(op)
+	}
+	return nil
+}
+
+func (d *Domain) addRegion(l *LMR) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lmrs[l] = struct{}{}
+	d.bytes += int64(len(l.buf))
+}
+
+func (d *Domain) dropRegion(l *LMR) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.lmrs, l)
+	d.bytes -= int64(len(l.buf))
+}
+
+func (d *Domain) addBlock(b *block) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.blocks[b] = struct{}{}
+	d.mapped += int64(len(b.whole))
+}
+
+// unmap gives a range back. Whoever calls it makes sure that nobody else does.
+func (d *Domain) unmap(b *block) error {
+	n := int64(len(b.whole))
+	if err := b.unmap(); err != nil {
+		return hw.Errorf("mem", hw.InternalError, hw.NoSubtype, "can't unmap %d bytes: %w", n, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.blocks, b)
+	d.mapped -= n
+	return nil
+}
+
+func snapshot[T comparable](d *Domain, set map[T]struct{}) []T {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]T, 0, len(set))
+	for v := range set {
+		all = append(all, v)
+	}
+	return all
+}
+
+func closedDomain(op string) error {
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the adapter is closed")
+}

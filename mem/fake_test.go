@@ -1,0 +1,184 @@
+package mem
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"godat/hw"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeDevice registers memory and nothing else. It keeps the books that a
+// device would, so that tests can ask it whether ours agree.
+type fakeDevice struct {
+	hw.Device // nil: whatever else is called on it, panics
+
+	attr hw.Attr
+
+	mu       sync.Mutex
+	zones    int
+	mrs      map[*fakeMR]bool
+	lastKey  uint32
+	register error // what the next Register fails with
+	newZone  error
+}
+
+func newFakeDevice() *fakeDevice {
+	return &fakeDevice{
+		attr: hw.Attr{Provider: "fake", MaxMRs: 1000, MaxMR: 1 << 40, MaxZones: math.MaxInt32},
+		mrs:  make(map[*fakeMR]bool),
+	}
+}
+
+func (d *fakeDevice) Attr() hw.Attr { return d.attr }
+
+func (d *fakeDevice) NewZone() (hw.Zone, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.newZone; err != nil {
+		return nil, err
+	}
+	d.zones++
+	return &fakeZone{dev: d}, nil
+}
+
+func (d *fakeDevice) Register(zone hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.register; err != nil {
+		return nil, err
+	}
+	d.lastKey += 17
+	mr := &fakeMR{dev: d, mem: mem, priv: priv, key: d.lastKey}
+	d.mrs[mr] = true
+	return mr, nil
+}
+
+func (d *fakeDevice) find(lkey uint32) *fakeMR {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for mr := range d.mrs {
+		if mr.key == lkey {
+			return mr
+		}
+	}
+	return nil
+}
+
+func (d *fakeDevice) registered() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.mrs)
+}
+
+type fakeZone struct {
+	dev *fakeDevice
+	err error
+}
+
+func (z *fakeZone) Close() error {
+	z.dev.mu.Lock()
+	defer z.dev.mu.Unlock()
+	if z.err == nil {
+		z.dev.zones--
+	}
+	return z.err
+}
+
+// fakeMR can be worked on as a device does: busy is held for one chunk of a copy
+// at a time, and Deregister waits for it.
+type fakeMR struct {
+	dev  *fakeDevice
+	mem  []byte
+	priv hw.Privileges
+	key  uint32
+	busy sync.Mutex
+	dead atomic.Bool
+	err  error
+}
+
+func (m *fakeMR) LKey() uint32 { return m.key }
+func (m *fakeMR) RKey() uint32 { return m.key | 1<<31 }
+
+func (m *fakeMR) Deregister() error {
+	if m.err != nil {
+		return m.err
+	}
+	m.dead.Store(true)
+	m.busy.Lock()
+	defer m.busy.Unlock()
+	m.dev.mu.Lock()
+	defer m.dev.mu.Unlock()
+	delete(m.dev.mrs, m)
+	return nil
+}
+
+// write is a device's copy into the region, chunk by chunk; it reports whether
+// the region lived to the end.
+func (m *fakeMR) write(v byte, chunk int) bool {
+	for off := 0; off < len(m.mem); off += chunk {
+		m.busy.Lock()
+		if m.dead.Load() {
+			m.busy.Unlock()
+			return false
+		}
+		for i := off; i < min(off+chunk, len(m.mem)); i++ {
+			m.mem[i] = v // a loop, so that the race detector sees every store
+		}
+		m.busy.Unlock()
+	}
+	return true
+}
+
+func newTestPZ(t testing.TB) (*fakeDevice, *Domain, *PZ) {
+	t.Helper()
+	dev := newFakeDevice()
+	d := NewDomain(dev)
+	pz, err := d.NewPZ()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, d.Close())
+		requireEmpty(t, dev, d)
+	})
+	return dev, d, pz
+}
+
+func requireEmpty(t testing.TB, dev *fakeDevice, d *Domain) {
+	t.Helper()
+	regions, bytes := d.Stats()
+	require.Zero(t, regions)
+	require.Zero(t, bytes)
+	ranges, mapped := d.Mapped()
+	require.Zero(t, ranges)
+	require.Zero(t, mapped)
+	require.Zero(t, d.Zones())
+	require.Zero(t, dev.registered())
+	require.Zero(t, dev.zones)
+	for l := range kept.lmrs {
+		require.NotSame(t, d, l.Domain(), "a region of this domain is kept")
+	}
+}
+
+func alloc(t testing.TB, pz *PZ, size int, priv hw.Privileges, opts ...Option) *LMR {
+	t.Helper()
+	l, err := pz.Alloc(size, priv, opts...)
+	require.NoError(t, err)
+	return l
+}
+
+func requireCode(t testing.TB, err error, typ hw.Type, sub hw.Subtype) {
+	t.Helper()
+	var code *hw.Error
+	require.ErrorAs(t, err, &code)
+	require.Equal(t, typ, code.Type, "%v", err)
+	require.Equal(t, sub, code.Sub, "%v", err)
+}
+
+func addr(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

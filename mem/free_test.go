@@ -1,0 +1,335 @@
+package mem
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func TestFreeEndsARegionOnce(t *testing.T) {
+	dev, d, pz := newTestPZ(t)
+	l := alloc(t, pz, 4096, hw.AllPrivileges)
+	require.NoError(t, l.Free())
+	assert.Zero(t, dev.registered())
+	assert.Nil(t, l.Bytes())
+	_, err := l.Query(LMRFieldAll)
+	requireCode(t, err, hw.InvalidHandle, hw.HandleLMR)
+	require.NoError(t, l.Free(), "freeing it again does nothing")
+	regions, size := d.Stats()
+	assert.Zero(t, regions)
+	assert.Zero(t, size)
+}
+
+func TestASecondFreeDoesNotTouchTheRegionThatGotTheContext(t *testing.T) {
+	dev := newFakeDevice()
+	dev.attr.MaxMRs = 1 // one index: the 256th region has the first one's context again
+	d := NewDomain(dev)
+	pz, err := d.NewPZ()
+	require.NoError(t, err)
+	first := alloc(t, pz, 64, hw.LocalRead, WithUnmapOnFree())
+	require.NoError(t, first.Free())
+	var l *LMR
+	for range 300 {
+		l = alloc(t, pz, 64, hw.LocalRead, WithUnmapOnFree())
+		if l.Context() == first.Context() {
+			break
+		}
+		require.NoError(t, l.Free())
+	}
+	require.Equal(t, first.Context(), l.Context())
+	require.NoError(t, first.Free())
+	_, refusal := pz.Resolve(make([]hw.SGE, 1), []Segment{l.Segment(0, 64)}, hw.LocalRead)
+	require.Nil(t, refusal)
+	require.NoError(t, d.Close())
+	requireEmpty(t, dev, d)
+}
+
+func TestFreedMemoryStaysReadableAsZerosUntilTheDomainCloses(t *testing.T) {
+	dev := newFakeDevice()
+	d := NewDomain(dev)
+	pz, err := d.NewPZ()
+	require.NoError(t, err)
+	for _, opts := range [][]Option{nil, {WithHugePages()}} {
+		l := alloc(t, pz, 3<<20, hw.AllPrivileges, opts...)
+		b := l.Bytes()
+		for i := range b {
+			b[i] = 0xff
+		}
+		require.NoError(t, l.Free())
+		assert.True(t, bytes.Equal(b, make([]byte, len(b))), "freed memory is not zero")
+		b[0], b[len(b)-1] = 1, 1 // and may be written by mistake
+	}
+	ranges, _ := d.Mapped()
+	assert.Equal(t, 2, ranges)
+	require.NoError(t, d.Close())
+	requireEmpty(t, dev, d)
+}
+
+func TestFreedMemoryIsGivenBackAtOnceIfAsked(t *testing.T) {
+	_, d, pz := newTestPZ(t)
+	l := alloc(t, pz, 1<<20, hw.AllPrivileges, WithUnmapOnFree())
+	ranges, mapped := d.Mapped()
+	assert.Equal(t, 1, ranges)
+	assert.EqualValues(t, 1<<20, mapped)
+	require.NoError(t, l.Free())
+	ranges, mapped = d.Mapped()
+	assert.Zero(t, ranges)
+	assert.Zero(t, mapped)
+}
+
+func TestStatsFollowEveryRegion(t *testing.T) {
+	_, d, pz := newTestPZ(t)
+	var (
+		live []*LMR
+		sum  int64
+		rng  = rand.New(rand.NewPCG(1, 2))
+	)
+	for range 300 {
+		if len(live) > 0 && rng.IntN(2) == 0 {
+			i := rng.IntN(len(live))
+			sum -= int64(len(live[i].Bytes()))
+			require.NoError(t, live[i].Free())
+			live = slices.Delete(live, i, i+1)
+		} else {
+			n := 1 + rng.IntN(10000)
+			l, err := pz.Register(make([]byte, n), hw.LocalRead)
+			if rng.IntN(2) == 0 {
+				require.NoError(t, l.Free())
+				l, err = pz.Alloc(n, hw.LocalRead)
+			}
+			require.NoError(t, err)
+			live, sum = append(live, l), sum+int64(n)
+		}
+		regions, size := d.Stats()
+		require.Equal(t, len(live), regions)
+		require.Equal(t, sum, size)
+	}
+}
+
+func TestARegionThatTheDeviceKeepsIsDeadButNotGivenBack(t *testing.T) {
+	for name, register := range map[string]func(*testing.T, *PZ) *LMR{
+		"allocated": func(t *testing.T, pz *PZ) *LMR { return alloc(t, pz, 4096, hw.AllPrivileges, WithUnmapOnFree()) },
+		"registered": func(t *testing.T, pz *PZ) *LMR {
+			l, err := pz.Register(make([]byte, 4096), hw.AllPrivileges)
+			require.NoError(t, err)
+			return l
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dev := newFakeDevice()
+			d := NewDomain(dev)
+			pz, err := d.NewPZ()
+			require.NoError(t, err)
+			l := register(t, pz)
+			seg, b := l.Segment(0, 8), l.Bytes()
+			l.mr.(*fakeMR).err = syscall.EIO
+
+			requireCode(t, l.Free(), hw.InternalError, hw.NoSubtype)
+			_, refusal := pz.Resolve(make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
+			requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
+			require.ErrorIs(t, d.Close(), syscall.EIO)
+			b[0] = 1 // still there: the device may be writing to it
+			regions, size := d.Stats()
+			assert.Equal(t, 1, regions)
+			assert.EqualValues(t, 4096, size)
+
+			l.mr.(*fakeMR).err = nil
+			require.NoError(t, d.Close())
+			require.NoError(t, l.Free())
+			requireEmpty(t, dev, d)
+		})
+	}
+}
+
+func TestDomainCloseFreesEverythingAndThenRefuses(t *testing.T) {
+	dev := newFakeDevice()
+	d := NewDomain(dev)
+	var segs []Segment
+	var pzs []*PZ
+	for range 3 {
+		pz, err := d.NewPZ()
+		require.NoError(t, err)
+		pzs = append(pzs, pz)
+		for range 3 {
+			segs = append(segs, alloc(t, pz, 64, hw.LocalRead).Segment(0, 64))
+			_, err = pz.Register(make([]byte, 64), hw.LocalRead)
+			require.NoError(t, err)
+		}
+		require.NoError(t, pz.Use())
+	}
+	require.NoError(t, d.Close())
+	requireEmpty(t, dev, d)
+	require.NoError(t, d.Close(), "a second Close has nothing to do")
+
+	_, err := d.NewPZ()
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	_, err = pzs[0].Alloc(64, hw.LocalRead)
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	_, err = pzs[0].Register(make([]byte, 8), hw.LocalRead)
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	require.NoError(t, pzs[0].Close())
+	_, refusal := pzs[0].Resolve(make([]hw.SGE, 1), segs[:1], hw.LocalRead)
+	requireCode(t, refusal, hw.InvalidHandle, hw.HandlePZ)
+	pzs[0].Unuse() // an endpoint that is closed late
+}
+
+func TestDomainCloseReportsAZoneThatIsStillInUse(t *testing.T) {
+	dev := newFakeDevice()
+	d := NewDomain(dev)
+	pz, err := d.NewPZ()
+	require.NoError(t, err)
+	l := alloc(t, pz, 64, hw.LocalRead)
+	inUse := hw.Errorf("fake", hw.InvalidState, hw.StatePZInUse, "a queue pair is in it")
+	pz.zone.(*fakeZone).err = inUse
+	require.ErrorIs(t, d.Close(), inUse)
+	assert.Equal(t, 1, d.Zones())
+	assert.Nil(t, l.Bytes())
+	assert.Zero(t, dev.registered())
+	pz.zone.(*fakeZone).err = nil
+	require.NoError(t, d.Close())
+	requireEmpty(t, dev, d)
+}
+
+// Posters resolve and hand over, a device copies, and the owner frees: from the
+// moment Free has returned nobody writes a byte and no post finds the region.
+// The memory is Go's, so that the race detector sees each access to it.
+func TestNothingTouchesARegionAfterFree(t *testing.T) {
+	dev, d, pz := newTestPZ(t)
+	for round := range 200 {
+		var (
+			buf     = make([]byte, 256)
+			l, err  = pz.Register(buf, hw.LocalWrite)
+			seg     = l.Segment(0, len(buf))
+			refused atomic.Int32
+			wg      sync.WaitGroup
+		)
+		require.NoError(t, err)
+		for p := range 3 {
+			wg.Go(func() {
+				var sge [1]hw.SGE
+				for {
+					if _, err := pz.Resolve(sge[:], []Segment{seg}, hw.LocalWrite); err != nil {
+						assert.ErrorIs(t, err, hw.ErrInvalidHandle)
+						refused.Add(1)
+						return
+					}
+					// The post is accepted; the device comes to it later.
+					runtime.Gosched()
+					if mr := dev.find(sge[0].LKey); mr != nil {
+						mr.write(byte(p), 16)
+					}
+				}
+			})
+		}
+		for range round % 7 {
+			runtime.Gosched()
+		}
+		require.NoError(t, l.Free())
+		_, refusal := pz.Resolve(make([]hw.SGE, 1), []Segment{seg}, hw.LocalWrite)
+		requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
+		for i := range buf {
+			buf[i] = 0xaa // a race with a device that still writes
+		}
+		wg.Wait()
+		assert.EqualValues(t, 3, refused.Load())
+		for i := range buf {
+			require.EqualValues(t, 0xaa, buf[i], "byte %d changed after Free", i)
+		}
+	}
+	regions, _ := d.Stats()
+	assert.Zero(t, regions)
+}
+
+func TestFreeWaitsForACopyInProgressButNotLonger(t *testing.T) {
+	_, _, pz := newTestPZ(t)
+	l := alloc(t, pz, 4096, hw.LocalWrite)
+	seg := l.Segment(0, 1)
+	mr := l.mr.(*fakeMR)
+	mr.busy.Lock() // a copy begins
+	end := sync.OnceFunc(mr.busy.Unlock)
+	defer end()
+	freed := make(chan error, 1)
+	go func() { freed <- l.Free() }()
+
+	require.Eventually(t, mr.dead.Load, 10*time.Second, time.Millisecond)
+	_, refusal := pz.Resolve(make([]hw.SGE, 1), []Segment{seg}, hw.LocalWrite)
+	requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
+	select {
+	case err := <-freed:
+		require.Fail(t, "Free returned during a copy", "%v", err)
+	default:
+	}
+	l.buf[0] = 1 // the copy still has its memory
+	end()
+	require.NoError(t, <-freed)
+}
+
+func TestManyFreesOfOneRegionEndItOnce(t *testing.T) {
+	_, d, pz := newTestPZ(t)
+	for range 100 {
+		l := alloc(t, pz, 64, hw.LocalRead, WithUnmapOnFree())
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				assert.NoError(t, l.Free())
+				regions, _ := d.Stats()
+				assert.Zero(t, regions, "a call returned before the region was gone")
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestAllocRegisterFreeAndCloseMayRaceEachOther(t *testing.T) {
+	for range 20 {
+		dev := newFakeDevice()
+		d := NewDomain(dev)
+		pz, err := d.NewPZ()
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					var l *LMR
+					var err error
+					if (g+i)%2 == 0 {
+						l, err = pz.Alloc(100, hw.LocalRead)
+					} else {
+						l, err = pz.Register(make([]byte, 100), hw.LocalRead)
+					}
+					if errors.Is(err, hw.ErrInsufficientResources) {
+						runtime.Gosched() // every context is in use
+						continue
+					}
+					if err != nil {
+						assert.ErrorIs(t, err, hw.ErrInvalidHandle)
+						return
+					}
+					if i%3 != 0 {
+						if err := l.Free(); err != nil {
+							assert.ErrorIs(t, err, hw.ErrInvalidHandle)
+						}
+					}
+				}
+			})
+		}
+		for range 50 {
+			runtime.Gosched()
+		}
+		require.NoError(t, d.Close())
+		wg.Wait()
+		requireEmpty(t, dev, d)
+	}
+}

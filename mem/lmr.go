@@ -1,0 +1,262 @@
+package mem
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// LMR is a local memory region: memory that work requests of its zone's
+// endpoints may name, and that peers may reach as far as its privileges say. Its
+// methods may be called from any goroutine. It answers to DAT_LMR_HANDLE.
+type LMR struct {
+	// Immutable once made.
+	pz      *PZ
+	buf     []byte
+	base    uint64
+	context uint32
+	remote  uint32
+	priv    hw.Privileges
+	unmap   bool
+
+	dead atomic.Bool // set by the Free that wins, before anything else
+
+	mu    sync.Mutex // held by Free from beginning to end
+	freed bool
+	mr    hw.MR
+	block *block         // memory of ours
+	pin   runtime.Pinner // memory of the caller's
+}
+
+// Alloc makes a region of size bytes from outside the Go heap: zeroed, aligned
+// to a page, mapped until the region is freed and, unless [WithUnmapOnFree] is
+// given, readable beyond that. It may block.
+//
+// A size below 1 or above the device's limit is LENGTH_ERROR, an unknown
+// privilege or option INVALID_PARAMETER, a closed zone INVALID_HANDLE, and want
+// of memory, of regions or of memory that may be locked INSUFFICIENT_RESOURCES.
+// It answers to dat_lmr_create.
+func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
+	const op = "mem.Alloc"
+	cfg, err := configure(op, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.begin(op, size, priv); err != nil {
+		return nil, err
+	}
+	defer p.domain.gate.RUnlock()
+	b, err := newBlock(size, cfg)
+	if err != nil {
+		p.Unuse()
+		return nil, hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "%d bytes: %w", size, err)
+	}
+	p.domain.addBlock(b)
+	l := &LMR{pz: p, buf: b.buf, priv: priv, block: b, unmap: cfg.unmap}
+	return l.register(op)
+}
+
+// Register makes a region of the caller's memory, without copying it. The memory
+// is pinned for the life of the region and must not be used again before Free
+// has returned, except as the region. Registering the same memory twice gives
+// two regions. It may block. Errors are those of Alloc, for a nil or empty buf
+// too. It answers to dat_lmr_create.
+func (p *PZ) Register(buf []byte, priv hw.Privileges, opts ...Option) (*LMR, error) {
+	const op = "mem.Register"
+	if len(opts) > 0 {
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "options are for memory that Alloc makes")
+	}
+	if err := p.begin(op, len(buf), priv); err != nil {
+		return nil, err
+	}
+	defer p.domain.gate.RUnlock()
+	l := &LMR{pz: p, buf: buf[:len(buf):len(buf)], priv: priv}
+	l.pin.Pin(unsafe.SliceData(l.buf))
+	return l.register(op)
+}
+
+// begin checks what both ways to make a region have in common. With a nil error
+// the zone has one more use, which is the region's, and the gate is held shared.
+func (p *PZ) begin(op string, size int, priv hw.Privileges) error {
+	if p == nil {
+		return closedPZ(op)
+	}
+	d := p.domain
+	if err := d.enter(op); err != nil {
+		return err
+	}
+	var err error
+	switch limit := d.attr.MaxMR; {
+	case size < 1:
+		err = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "a region of %d bytes", size)
+	case limit > 0 && uint64(size) > limit:
+		err = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes, and the device takes %d", size, limit)
+	case priv&^(hw.AllPrivileges|hw.RemoteAtomic) != 0:
+		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "privileges %v", priv)
+	default:
+		err = p.use(op)
+	}
+	if err != nil {
+		d.gate.RUnlock()
+	}
+	return err
+}
+
+// register makes the region known to the device and to the table of contexts.
+// If it fails, nothing of the region is left.
+func (l *LMR) register(op string) (*LMR, error) {
+	d := l.pz.domain
+	mr, err := d.dev.Register(l.pz.zone, l.buf, l.priv)
+	if err != nil {
+		l.pz.Unuse()
+		return nil, errors.Join(lockedMemory(op, len(l.buf), err), l.giveBack(true))
+	}
+	l.mr = mr
+	if l.priv&^(hw.LocalRead|hw.LocalWrite) != 0 {
+		l.remote = mr.RKey()
+	}
+	l.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
+	keep(l)
+	d.addRegion(l)
+	_, _, err = d.table.Insert(func(key uint32) region {
+		l.context = key
+		return region{base: l.base, size: uint64(len(l.buf)), pz: l.pz, lkey: mr.LKey(), priv: l.priv}
+	})
+	if err != nil {
+		l.unmap = true // nobody has seen the memory
+		err = hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%w", err)
+		return nil, errors.Join(err, l.free())
+	}
+	return l, nil
+}
+
+// Free ends the region. From the moment it is called no post finds the region;
+// when it returns, no byte of the memory changes any more and none is read, and
+// caller's memory is the caller's again. It waits for a transfer in progress, a
+// chunk at most, and never for a peer. Work that had not begun fails with
+// LOCAL_PROTECTION, a peer's access with REMOTE_ACCESS; both break connections.
+//
+// Freeing it again does nothing, and returns when the first call has. If the
+// device can't end the region, Free says so, the memory stays registered and
+// kept from reuse, and Free may be tried again. It answers to dat_lmr_free.
+func (l *LMR) Free() error {
+	if l == nil {
+		return deadLMR("mem.LMR.Free")
+	}
+	return l.free()
+}
+
+func (l *LMR) free() error {
+	const op = "mem.LMR.Free"
+	if l.dead.CompareAndSwap(false, true) {
+		// Once only: the context may be another region's by the next time.
+		l.pz.domain.table.Remove(l.context)
+	}
+	yield.Point()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.freed {
+		return nil
+	}
+	// A post that found the region before it left the table is in the device's
+	// hands or will be: Deregister is what it meets there.
+	if err := l.mr.Deregister(); err != nil {
+		return refused(op, hw.ResourceMemoryRegion, err)
+	}
+	l.freed = true
+	err := l.giveBack(l.unmap)
+	// Last, so that a Domain.Close that no longer sees the region finds its
+	// memory given back.
+	l.pz.domain.dropRegion(l)
+	l.pz.Unuse()
+	unkeep(l)
+	return err
+}
+
+// giveBack ends the hold on the memory, which the device no longer knows.
+func (l *LMR) giveBack(unmap bool) error {
+	switch {
+	case l.block == nil:
+		l.pin.Unpin()
+		return nil
+	case unmap:
+		return l.pz.domain.unmap(l.block)
+	default:
+		return l.block.retire()
+	}
+}
+
+// Bytes is the region's memory; nil when it is nil or freed. A slice taken
+// before must not be used after Free; how that ends is told at [WithUnmapOnFree].
+func (l *LMR) Bytes() []byte {
+	if l == nil || l.dead.Load() {
+		return nil
+	}
+	return l.buf
+}
+
+// Context names the region in local segments; 0, which names none, for a nil one.
+func (l *LMR) Context() uint32 {
+	if l == nil {
+		return 0
+	}
+	return l.context
+}
+
+// RemoteContext names the region to peers; 0 for a nil one, and for one made
+// without a remote privilege.
+func (l *LMR) RemoteContext() uint32 {
+	if l == nil {
+		return 0
+	}
+	return l.remote
+}
+
+// PZ is the zone the region is in; nil for a nil region.
+func (l *LMR) PZ() *PZ {
+	if l == nil {
+		return nil
+	}
+	return l.pz
+}
+
+// Domain is the domain the region is in; nil for a nil region.
+func (l *LMR) Domain() *Domain { return l.PZ().Domain() }
+
+// Segment names n bytes of the region from offset off on. A range that is not
+// within the region gives a segment that every post refuses, as does one of a
+// nil or freed region: the error appears where it can be returned.
+func (l *LMR) Segment(off, n int) Segment {
+	addr, size := l.span(off, n)
+	return Segment{Addr: addr, Len: size, Context: l.Context()}
+}
+
+// Remote names n bytes of the region from offset off on to a peer, which may use
+// it as far as the region's privileges go. A range that is not within the region
+// gives one that the region's device refuses to touch.
+func (l *LMR) Remote(off, n int) RemoteSegment {
+	addr, size := l.span(off, n)
+	return RemoteSegment{Addr: addr, Len: size, Context: l.RemoteContext()}
+}
+
+// span turns a range into an address and a length. One out of bounds becomes one
+// that no region has: the last byte of the address space and beyond.
+func (l *LMR) span(off, n int) (addr uint64, size uint32) {
+	if n == 0 {
+		return 0, 0
+	}
+	if l == nil || off < 0 || n < 0 || off > len(l.buf)-n || uint64(n) > math.MaxUint32 {
+		return math.MaxUint64, math.MaxUint32
+	}
+	return l.base + uint64(off), uint32(n)
+}
+
+func deadLMR(op string) error {
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is nil or freed")
+}

@@ -1,0 +1,46 @@
+package mem_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/loop"
+	"godat/mem"
+)
+
+// The books of a domain and of a real device agree.
+func TestRegionsLiveAndEndOnARealDevice(t *testing.T) {
+	dev, err := loop.Provider{}.Open(hw.OpenConfig{Device: "mem-test"})
+	require.NoError(t, err)
+	d := mem.NewDomain(dev)
+	pz, err := d.NewPZ()
+	require.NoError(t, err)
+	other, err := d.NewPZ()
+	require.NoError(t, err)
+
+	l, err := pz.Alloc(4096, hw.AllPrivileges)
+	require.NoError(t, err)
+	buf := make([]byte, 64)
+	r, err := pz.Register(buf, hw.LocalRead)
+	require.NoError(t, err)
+	assert.NotZero(t, l.RemoteContext())
+	assert.Zero(t, r.RemoteContext())
+
+	var sges [2]hw.SGE
+	segs := []mem.Segment{l.Segment(0, 4096), r.Segment(8, 8)}
+	total, refusal := pz.Resolve(sges[:], segs, hw.LocalRead)
+	require.Nil(t, refusal)
+	assert.EqualValues(t, 4104, total)
+	_, refusal = other.Resolve(sges[:], segs, hw.LocalRead)
+	require.ErrorIs(t, refusal, hw.ErrProtection)
+
+	require.ErrorIs(t, pz.Close(), hw.ErrInvalidState)
+	require.ErrorIs(t, dev.Close(), hw.ErrInvalidState, "the device has regions and zones")
+	require.NoError(t, r.Free())
+	require.NoError(t, other.Close())
+	require.NoError(t, d.Close())
+	require.NoError(t, dev.Close())
+}

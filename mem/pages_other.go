@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package mem
+
+import "golang.org/x/sys/unix"
+
+func mapHuge(int, bool) ([]byte, error) { return nil, unix.ENOTSUP }
+
+func advise([]byte, bool) {}

@@ -1,0 +1,111 @@
+package mem
+
+import "godat/hw"
+
+// LMRField is a mask of what [LMR.Query] is asked for: DAT_LMR_PARAM_MASK, with
+// its numbers.
+type LMRField uint32
+
+// The fields of a region.
+const (
+	LMRFieldIA                LMRField = 1 << iota // Domain, which stands for the adapter here
+	LMRFieldMemType                                // Type
+	LMRFieldRegionDesc                             // Memory
+	LMRFieldLength                                 // Length
+	LMRFieldPZ                                     // PZ
+	LMRFieldPrivileges                             // Privileges
+	LMRFieldVAType                                 // ZeroBased
+	LMRFieldContext                                // Context
+	LMRFieldRemoteContext                          // RemoteContext
+	LMRFieldRegisteredSize                         // RegisteredSize
+	LMRFieldRegisteredAddress                      // RegisteredAddress
+	LMRFieldAll               = 1<<iota - 1
+)
+
+// MemType says how a region came by its memory: DAT_MEM_TYPE.
+type MemType uint8
+
+// MemVirtual is a range of virtual memory: DAT_MEM_TYPE_VIRTUAL.
+const MemVirtual MemType = 0
+
+// LMRParam describes a region: DAT_LMR_PARAM.
+type LMRParam struct {
+	Domain            *Domain
+	Type              MemType
+	Memory            []byte // the region itself, not a copy
+	Length            uint64 // bytes
+	PZ                *PZ
+	Privileges        hw.Privileges
+	ZeroBased         bool // addresses in segments count from 0; false for now
+	Context           uint32
+	RemoteContext     uint32
+	RegisteredSize    uint64 // bytes that the device can reach: those of Memory
+	RegisteredAddress uint64
+}
+
+// Query reports what mask asks for; the other fields are zero. A bit that is no
+// field is INVALID_PARAMETER, a freed region INVALID_HANDLE/LMR. It answers to
+// dat_lmr_query.
+func (l *LMR) Query(mask LMRField) (LMRParam, error) {
+	const op = "mem.LMR.Query"
+	if l == nil || l.dead.Load() {
+		return LMRParam{}, deadLMR(op)
+	}
+	if mask&^LMRFieldAll != 0 {
+		return LMRParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "mask %#x", uint32(mask))
+	}
+	var q LMRParam
+	q.Type = MemVirtual
+	fill(mask&LMRFieldIA, &q.Domain, l.pz.domain)
+	fill(mask&LMRFieldRegionDesc, &q.Memory, l.buf)
+	fill(mask&LMRFieldLength, &q.Length, uint64(len(l.buf)))
+	fill(mask&LMRFieldPZ, &q.PZ, l.pz)
+	fill(mask&LMRFieldPrivileges, &q.Privileges, l.priv)
+	fill(mask&LMRFieldContext, &q.Context, l.context)
+	fill(mask&LMRFieldRemoteContext, &q.RemoteContext, l.remote)
+	fill(mask&LMRFieldRegisteredSize, &q.RegisteredSize, uint64(len(l.buf)))
+	fill(mask&LMRFieldRegisteredAddress, &q.RegisteredAddress, l.base)
+	return q, nil
+}
+
+func fill[T any](asked LMRField, dst *T, v T) {
+	if asked != 0 {
+		*dst = v
+	}
+}
+
+// PZField is a mask of what [PZ.Query] is asked for: DAT_PZ_PARAM_MASK.
+type PZField uint32
+
+// The fields of a zone.
+const (
+	PZFieldIA  PZField = 1 << iota // Domain, which stands for the adapter here
+	PZFieldAll         = 1<<iota - 1
+)
+
+// PZParam describes a zone: DAT_PZ_PARAM.
+type PZParam struct {
+	Domain *Domain
+}
+
+// Query reports what mask asks for. A bit that is no field is
+// INVALID_PARAMETER, a closed zone INVALID_HANDLE/PZ. It answers to dat_pz_query.
+func (p *PZ) Query(mask PZField) (PZParam, error) {
+	const op = "mem.PZ.Query"
+	if p == nil || p.isClosed() {
+		return PZParam{}, closedPZ(op)
+	}
+	if mask&^PZFieldAll != 0 {
+		return PZParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "mask %#x", uint32(mask))
+	}
+	if mask&PZFieldIA == 0 {
+		return PZParam{}, nil
+	}
+	return PZParam{Domain: p.domain}, nil
+}
+
+func (p *PZ) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}

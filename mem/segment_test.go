@@ -1,0 +1,93 @@
+package mem
+
+import (
+	"encoding"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+var (
+	_ encoding.BinaryAppender    = RemoteSegment{}
+	_ encoding.BinaryMarshaler   = RemoteSegment{}
+	_ encoding.BinaryUnmarshaler = (*RemoteSegment)(nil)
+)
+
+func TestTripletsHaveTheLayoutOfDAT(t *testing.T) {
+	assert.EqualValues(t, 16, unsafe.Sizeof(Segment{}))
+	assert.EqualValues(t, 16, unsafe.Sizeof(RemoteSegment{}))
+	assert.EqualValues(t, 8, unsafe.Offsetof(Segment{}.Len))
+	assert.EqualValues(t, 12, unsafe.Offsetof(Segment{}.Context))
+}
+
+func TestRemoteSegmentIsEncodedBigEndian(t *testing.T) {
+	r := RemoteSegment{Addr: 0x0102030405060708, Len: 0x090a0b0c, Context: 0x0d0e0f10}
+	want := []byte("\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10")
+
+	b, err := r.AppendBinary([]byte("before"))
+	require.NoError(t, err)
+	assert.Equal(t, append([]byte("before"), want...), b)
+	b, err = r.MarshalBinary()
+	require.NoError(t, err)
+	assert.Equal(t, want, b)
+
+	got, err := ParseRemoteSegment(append(want, "after"...))
+	require.NoError(t, err)
+	assert.Equal(t, r, got)
+	var u RemoteSegment
+	require.NoError(t, u.UnmarshalBinary(want))
+	assert.Equal(t, r, u)
+}
+
+func TestRemoteSegmentOfTheWrongLengthIsRefused(t *testing.T) {
+	was := RemoteSegment{Addr: 1, Len: 2, Context: 3}
+	for n := range 40 {
+		b := make([]byte, n)
+		_, err := ParseRemoteSegment(b)
+		assert.Equal(t, n < RemoteSegmentSize, err != nil, "parse %d", n)
+		u := was
+		err = u.UnmarshalBinary(b)
+		if n == RemoteSegmentSize {
+			assert.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, hw.ErrInvalidParameter, "unmarshal %d", n)
+		assert.Equal(t, was, u, "unmarshal %d changed it", n)
+	}
+}
+
+func TestRemoteSegmentEncodesWithoutAllocating(t *testing.T) {
+	b := make([]byte, 0, RemoteSegmentSize)
+	r := RemoteSegment{Addr: 1, Len: 2, Context: 3}
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		b, _ = r.AppendBinary(b[:0])
+		_ = r.UnmarshalBinary(b)
+	}))
+}
+
+func FuzzRemoteSegment(f *testing.F) {
+	for _, r := range []RemoteSegment{{}, {1, 2, 3}, {^uint64(0), ^uint32(0), ^uint32(0)}} {
+		b, _ := r.MarshalBinary()
+		f.Add(b)
+		f.Add(b[1:])
+		f.Add(append(b, 0))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := ParseRemoteSegment(b)
+		require.Equal(t, len(b) < RemoteSegmentSize, err != nil)
+		if err != nil {
+			return
+		}
+		again, err := r.AppendBinary(nil)
+		require.NoError(t, err)
+		require.Equal(t, b[:RemoteSegmentSize], again)
+		var u RemoteSegment
+		require.NoError(t, u.UnmarshalBinary(again))
+		require.Equal(t, r, u)
+		require.Equal(t, len(b) != RemoteSegmentSize, u.UnmarshalBinary(b) != nil)
+	})
+}

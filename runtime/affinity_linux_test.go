@@ -1,0 +1,59 @@
+package runtime
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"godat/hw"
+	"godat/hw/hwtest"
+)
+
+// whereabouts tells on which processors the thread may run that polls it.
+type whereabouts struct {
+	*polled
+	sets chan unix.CPUSet
+}
+
+func (d *whereabouts) Poll([]hw.WC) int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) == nil {
+		select {
+		case d.sets <- set:
+		default:
+		}
+	}
+	return 0
+}
+
+func TestThePollersThreadRunsWhereItIsTold(t *testing.T) {
+	var may unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &may))
+	cpu := 0
+	for !may.IsSet(cpu) {
+		cpu++
+	}
+	dev := &whereabouts{newPolled(), make(chan unix.CPUSet, 1)}
+	p := newPoller(dev, PollerConfig{CPUs: []int{cpu}}, func(hw.AsyncEvent) {})
+	require.NoError(t, p.start())
+	set := <-dev.sets
+	p.stop()
+	assert.Equal(t, 1, set.Count())
+	assert.True(t, set.IsSet(cpu))
+	var now unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &now))
+	assert.Equal(t, may, now, "another thread's affinity changed")
+}
+
+func TestAPollerThatCantRunWhereItShallFailsOpen(t *testing.T) {
+	for _, cpus := range [][]int{{1 << 20}, {-1}, {1000}} {
+		s := newSim(hwtest.SimConfig{})
+		_, err := Open(context.Background(), "sim", WithProvider(s), WithPoller(PollerConfig{CPUs: cpus}))
+		require.Error(t, err)
+		require.Len(t, s.devs, 1)
+		require.ErrorIs(t, s.devs[0].Close(), ErrInvalidHandle, "the device was left open")
+	}
+}

@@ -1,0 +1,160 @@
+package runtime
+
+import (
+	"sync"
+
+	"go.uber.org/zap"
+
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+)
+
+const (
+	// asyncQLen is the length of the dispatcher that an adapter makes for
+	// asynchronous errors. They need no room: it is for the program's own events.
+	asyncQLen = 64
+	// asyncNodes bounds the objects whose errors are told apart.
+	asyncNodes = 1024
+)
+
+// asyncErrors turns what a device reports on its own into events and log lines.
+type asyncErrors struct {
+	// Immutable after newAsyncErrors.
+	to  *evd.Dispatcher // nil: none
+	own bool            // made here
+	log *zap.Logger
+
+	mu    sync.Mutex
+	ia    *IA // the source of the device's errors; nil until it is open
+	nodes map[asyncKey]*evd.AsyncNode
+}
+
+// asyncKey is what an error is latched by: reported again before somebody took
+// its event, it stays one.
+type asyncKey struct {
+	kind   hw.AsyncKind
+	source any
+}
+
+func newAsyncErrors(cfg *config) (*asyncErrors, error) {
+	a := &asyncErrors{log: cfg.log, to: cfg.async, nodes: make(map[asyncKey]*evd.AsyncNode)}
+	if !cfg.hasAsync {
+		d, err := evd.New(evd.Config{QLen: asyncQLen, Streams: evd.StreamAsync | evd.StreamSoftware})
+		if err != nil {
+			return nil, err
+		}
+		a.to, a.own = d, true
+	}
+	if a.to == nil {
+		return a, nil
+	}
+	return a, a.to.Attach(evd.StreamAsync)
+}
+
+// close ends the dispatcher if it was made here: waiters get ABORT.
+func (a *asyncErrors) close() {
+	if a.to == nil {
+		return
+	}
+	a.to.Detach()
+	if a.own {
+		a.to.Abort()
+	}
+}
+
+// report takes an error. It does not block on the program.
+func (a *asyncErrors) report(ev hw.AsyncEvent) {
+	a.log.Error("asynchronous error", zap.Stringer("kind", asyncText(ev.Kind)), zap.Error(ev.Err))
+	if a.to != nil {
+		a.to.PutAsync(a.node(ev))
+	}
+}
+
+// node is the latch of an error.
+func (a *asyncErrors) node(ev hw.AsyncEvent) *evd.AsyncNode {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.event(ev)
+	key := asyncKey{ev.Kind, e.Source}
+	node := a.nodes[key]
+	if node == nil && len(a.nodes) >= asyncNodes {
+		a.forgetClosed()
+	}
+	if node == nil && len(a.nodes) >= asyncNodes {
+		key.source, e.Source = nil, nil
+		node = a.nodes[key]
+	}
+	if node == nil {
+		node = &evd.AsyncNode{Event: e}
+		a.nodes[key] = node
+	}
+	return node
+}
+
+// forgetClosed makes room: what has been closed reports no more. mu is held.
+func (a *asyncErrors) forgetClosed() {
+	for key := range a.nodes {
+		if e, ok := key.source.(*ep.Endpoint); ok && !openEndpoint(e) {
+			delete(a.nodes, key)
+		}
+	}
+}
+
+// openEndpoint reports whether an endpoint is not closed.
+func openEndpoint(e *ep.Endpoint) bool {
+	_, err := e.Status()
+	return err == nil
+}
+
+// event is what the program hears. mu is held.
+func (a *asyncErrors) event(ev hw.AsyncEvent) (e evd.Event) {
+	if a.ia != nil {
+		e.Source = a.ia
+	}
+	switch ev.Kind {
+	case hw.AsyncDeviceFatal:
+		e.Number, e.Data = evd.AsyncIACatastrophic, evd.IACatastrophic
+	case hw.AsyncPortDown:
+		e.Number, e.Data = evd.AsyncIACatastrophic, evd.ReasonOther
+	case hw.AsyncQPError:
+		e.Number, e.Data, e.Source = evd.AsyncEPBroken, evd.EPToError, nil
+		if a.ia != nil && a.ia.adapter != nil {
+			if owner := a.ia.adapter.OfQP(ev.QP); owner != nil {
+				e.Source = owner
+			}
+		}
+	case hw.AsyncSRQError:
+		e.Number, e.Data, e.Source = evd.AsyncEPBroken, evd.SRQToError, nil
+	case hw.AsyncCQOverrun:
+		e.Number, e.Data, e.Source = evd.AsyncEVDOverflow, evd.EVDOverflow, nil
+		if a.ia != nil && a.ia.cqs != nil {
+			if d := a.ia.cqs.dispatcher(ev.CQ); d != nil {
+				e.Source = d
+			}
+		}
+	default:
+		e.Number, e.Data = evd.AsyncProviderError, evd.ReasonOther
+	}
+	return e
+}
+
+// asyncText names a kind in the log.
+type asyncText hw.AsyncKind
+
+func (k asyncText) String() string {
+	switch hw.AsyncKind(k) {
+	case hw.AsyncDeviceFatal:
+		return "device fatal"
+	case hw.AsyncPortDown:
+		return "port down"
+	case hw.AsyncQPError:
+		return "queue pair error"
+	case hw.AsyncCQOverrun:
+		return "completion queue overrun"
+	case hw.AsyncSRQError:
+		return "shared receive queue error"
+	default:
+		return "provider error"
+	}
+}

@@ -1,0 +1,131 @@
+package runtime
+
+import (
+	"godat/hw"
+	"godat/mem"
+)
+
+// IAAttr are an adapter's attributes: DAT_IA_ATTR. Counts without a limit of
+// their own are math.MaxInt32. What this version does not offer is 0 and false:
+// windows (RMR), shared receive queues, zero-based addresses.
+type IAAttr struct {
+	AdapterName               string // the device
+	VendorName                string
+	Hardware, Firmware        [2]int // versions: major, minor
+	Address                   string // its own, as Connect takes it
+	MaxEPs                    int
+	MaxDTOPerEP               int // of one direction
+	MaxReadPerEPIn            int // RDMA reads towards one endpoint at a time
+	MaxReadPerEPOut           int // RDMA reads of one endpoint at a time
+	MaxEVDs                   int
+	MaxEVDQLen                int
+	MaxIOVPerDTO              int // segments of a send or receive
+	MaxLMRs                   int
+	MaxLMRBlockSize           uint64 // bytes of a region
+	MaxLMRVirtualAddress      uint64
+	MaxPZs                    int
+	MaxMessageSize            uint64 // bytes of a send
+	MaxRDMASize               uint64 // bytes of a read or write
+	MaxRMRs                   int
+	MaxRMRTargetAddress       uint64
+	MaxSRQs                   int
+	MaxEPPerSRQ               int
+	MaxRecvPerSRQ             int
+	MaxIOVPerRead             int // segments
+	MaxIOVPerWrite            int // segments
+	MaxReadIn, MaxReadOut     int // RDMA reads of all endpoints together at a time
+	MaxReadInGuaranteed       bool
+	MaxReadOutGuaranteed      bool // each endpoint can have its most at the same time
+	ZeroBased                 bool
+	Extension                 Extension
+	ExtensionVersion          int
+	TransportAttr, VendorAttr []NamedAttr
+}
+
+// Extension says which of DAT's extensions an adapter has.
+type Extension uint8
+
+// The extensions.
+const (
+	NoExtension    Extension = 0
+	InfiniBandExt  Extension = 1
+	IWARPExtension Extension = 2
+)
+
+// NamedAttr is an attribute that DAT has no field for: DAT_NAMED_ATTR.
+type NamedAttr struct{ Name, Value string }
+
+// ProviderAttr are a provider's attributes: DAT_PROVIDER_ATTR. Each is what this
+// library does on top of the device too, which is more than some devices do.
+type ProviderAttr struct {
+	Name                  string
+	Version               [2]int        // of this library: major, minor
+	DAPLVersion           [2]int        // of the API: 2.0
+	LMRTypes              []mem.MemType // how a region may come by its memory
+	IOVOwnership          IOVOwnership
+	QoS                   QoS
+	CompletionFlags       hw.Flags // those that posts and attributes may use
+	ThreadSafe            bool
+	MaxPrivateData        int // bytes
+	Multipath             bool
+	EPCreator             EPCreator
+	PZSupport             PZSupport
+	Alignment             int        // of buffers, for speed: bytes
+	StreamMerging         [6][6]bool // by SOFTWARE, CR, DTO, CONNECTION, RMR_BIND, ASYNC
+	SRQ                   bool
+	SRQWatermarks         int
+	SRQPZDifference       bool // an endpoint's zone may differ from its SRQ's
+	SRQInfo, EPRecvInfo   bool // counts are really returned
+	LMRSyncRequired       bool
+	AsyncReturnGuaranteed bool // a post never waits
+	WriteForReadRequired  bool // a read's sink needs RemoteWrite
+	ContextExposure       bool // a read shows the sink's context to the peer
+	RMRScope              RMRScope
+	SignalSafe            bool
+	HA, HALoadBalancing   bool
+	SpecificAttr          []NamedAttr
+}
+
+// IOVOwnership says whose the array of segments is when a post has returned.
+type IOVOwnership uint8
+
+// IOVConsumer is the only answer: the array is copied, and the caller's again.
+const IOVConsumer IOVOwnership = 0
+
+// QoS is a quality of service.
+type QoS uint8
+
+// BestEffort is the only one.
+const BestEffort QoS = 0
+
+// EPCreator says when a service point makes endpoints by itself.
+type EPCreator uint8
+
+// The answers.
+const (
+	EPCreatorNever   EPCreator = 0
+	EPCreatorIfAsked EPCreator = 1
+	EPCreatorAlways  EPCreator = 2
+)
+
+// PZSupport says how many zones an endpoint may share.
+type PZSupport uint8
+
+// PZUnique is the only answer: an endpoint has one zone.
+const PZUnique PZSupport = 0
+
+// RMRScope says what a window may be bound to.
+type RMRScope uint8
+
+// The scopes.
+const (
+	RMRScopeEP  RMRScope = 0
+	RMRScopePZ  RMRScope = 1
+	RMRScopeAny RMRScope = 2
+)
+
+// version is this library's: major, minor.
+var version = [2]int{0, 1}
+
+// allFlags are the completion flags this library has.
+const allFlags = hw.Suppress | hw.SolicitedWait | hw.Unsignalled | hw.BarrierFence | hw.EVDThreshold

@@ -1,0 +1,139 @@
+package runtime
+
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// Close closes the adapter abruptly, with all that lives on it, in this order:
+// endpoints and service points, whose connections break and whose work is
+// flushed; dispatchers, whose waiters return with ABORT and whose channels are
+// closed; memory regions, whose memory is unmapped: slices of it fault from then
+// on; protection zones; the device. Closing again does nothing, or tries once
+// more what failed. From a callback of one of the dispatchers it is INVALID_STATE, since it
+// waits for callbacks to return. It answers to dat_ia_close with ABRUPT.
+func (ia *IA) Close() error {
+	const op = "runtime.IA.Close"
+	if ia == nil {
+		return closedIA(op)
+	}
+	if ia.inUpcall() {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
+	}
+	ia.gate.Lock()
+	ia.closed = true
+	ia.gate.Unlock()
+	return ia.tearDown()
+}
+
+// CloseGraceful closes the adapter if nothing made on it is left; otherwise it
+// is INVALID_STATE/IA_IN_USE and nothing happens. A closed adapter is
+// INVALID_HANDLE/IA; one whose close failed is tried once more. It answers to
+// dat_ia_close with GRACEFUL.
+func (ia *IA) CloseGraceful() error {
+	const op = "runtime.IA.CloseGraceful"
+	if ia == nil {
+		return closedIA(op)
+	}
+	if ia.inUpcall() {
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
+	}
+	ia.gate.Lock()
+	if !ia.closed {
+		if err := ia.inUse(op); err != nil {
+			ia.gate.Unlock()
+			return err
+		}
+		ia.closed = true
+		ia.gate.Unlock()
+		return ia.tearDown()
+	}
+	ia.gate.Unlock()
+	if ia.isGone() {
+		return closedIA(op)
+	}
+	return ia.tearDown()
+}
+
+// isGone reports whether nothing is left of the adapter.
+func (ia *IA) isGone() bool {
+	ia.closing.Lock()
+	defer ia.closing.Unlock()
+	return ia.gone
+}
+
+// inUse says what is left, if anything. gate is held alone.
+func (ia *IA) inUse(op string) error {
+	ia.mu.Lock()
+	ia.sweep()
+	dispatchers := len(ia.dispatchers)
+	ia.mu.Unlock()
+	regions, _ := ia.domain.Stats()
+	endpoints, zones := ia.adapter.Len(), ia.domain.Zones()
+	if endpoints+dispatchers+regions+zones == 0 {
+		return nil
+	}
+	return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
+		"%d endpoints and service points, %d dispatchers, %d regions and %d zones are open",
+		endpoints, dispatchers, regions, zones)
+}
+
+// tearDown ends everything. The adapter is closed: nothing new comes.
+func (ia *IA) tearDown() error {
+	ia.closing.Lock()
+	defer ia.closing.Unlock()
+	if ia.gone {
+		return nil
+	}
+	var errs []error
+	if ia.adapter != nil { // it is nil when Open fails half-way
+		errs = append(errs, ia.adapter.Close())
+	}
+	for _, d := range ia.allDispatchers() {
+		d.Abort()
+	}
+	if ia.domain != nil {
+		errs = append(errs, ia.domain.Close())
+	}
+	if ia.cqs != nil {
+		errs = append(errs, ia.cqs.close())
+	}
+	errs = append(errs, ia.dev.Close())
+	err := errors.Join(errs...)
+	if err != nil {
+		ia.log.Error("close", zap.Error(err))
+		return hw.Errorf("runtime.IA.Close", hw.InternalError, hw.NoSubtype, "%w", err)
+	}
+	// Last: until here the device may report errors.
+	ia.async.close()
+	ia.pool.release()
+	ia.release()
+	ia.gone = true
+	ia.log.Info("closed")
+	return nil
+}
+
+// inUpcall reports whether the caller is inside a callback of a dispatcher of
+// this adapter.
+func (ia *IA) inUpcall() bool {
+	for _, d := range ia.allDispatchers() {
+		if d.InUpcall() {
+			return true
+		}
+	}
+	return false
+}
+
+func (ia *IA) allDispatchers() []*evd.Dispatcher {
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	all := make([]*evd.Dispatcher, 0, len(ia.dispatchers))
+	for d := range ia.dispatchers {
+		all = append(all, d)
+	}
+	return all
+}

@@ -1,0 +1,164 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
+	ia := open(t, "loop")
+	p := connect(t, ia, channel(64))
+	p.establish(t)
+	for i := range 10 {
+		require.NoError(t, p.b.PostRecv(uint64(i), Default, p.mem.Segment(0, 8)))
+	}
+	queue, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
+	require.NoError(t, err)
+	waiting := make(chan error, 2)
+	for _, d := range []*Dispatcher{queue, ia.Async()} {
+		go func() {
+			_, _, err := d.Wait(context.Background(), 1)
+			waiting <- err
+		}()
+	}
+	listener, err := ia.Listen(PSPConfig{Dispatcher: queue})
+	require.NoError(t, err)
+	// Until a waiter waits, another call is taken.
+	for _, d := range []*Dispatcher{queue, ia.Async()} {
+		require.Eventually(t, func() bool { _, err := d.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
+	}
+
+	require.NoError(t, ia.Close())
+	for range 2 {
+		require.ErrorIs(t, <-waiting, ErrAbort)
+	}
+	flushed := 0
+	for ev := range p.events.C() { // closed at the end
+		if ev.Number == DTOCompletion {
+			assert.Equal(t, StatusFlushed, ev.Status)
+			flushed++
+		}
+	}
+	assert.Equal(t, 10, flushed)
+	requireClosed(t, ia, p, listener)
+	require.NoError(t, ia.Close(), "a second Close has nothing to do")
+	requireCode(t, ia.CloseGraceful(), hw.InvalidHandle, hw.HandleIA)
+}
+
+// requireClosed requires that every object of a closed adapter is an invalid
+// handle.
+func requireClosed(t *testing.T, ia *IA, p *pair, psp *PSP) {
+	t.Helper()
+	_, err := ia.NewPZ()
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	_, err = ia.NewDispatcher(channel(1))
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	_, err = ia.NewEndpoint(EndpointConfig{})
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	_, err = ia.Listen(PSPConfig{})
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	_, err = ia.Query(IAFieldAll, 0)
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	require.ErrorIs(t, p.a.PostSend(0, Default), ErrInvalidHandle)
+	require.ErrorIs(t, p.b.Disconnect(Abrupt), ErrInvalidHandle)
+	_, err = p.mem.Query(LMRFieldAll)
+	require.ErrorIs(t, err, ErrInvalidHandle)
+	require.NoError(t, p.mem.Free(), "nothing is left to free")
+	require.NoError(t, p.pz.Close())
+	_, err = p.events.Query(0)
+	require.ErrorIs(t, err, ErrInvalidHandle)
+	require.NoError(t, psp.Close())
+	regions, bytes := ia.Domain().Stats()
+	assert.Zero(t, regions)
+	assert.Zero(t, bytes)
+	ranges, mapped := ia.Domain().Mapped()
+	assert.Zero(t, ranges)
+	assert.Zero(t, mapped)
+}
+
+func TestANilAdapterIsAnInvalidHandle(t *testing.T) {
+	var ia *IA
+	requireCode(t, ia.Close(), hw.InvalidHandle, hw.HandleIA)
+	requireCode(t, ia.CloseGraceful(), hw.InvalidHandle, hw.HandleIA)
+	_, err := ia.NewPZ()
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	assert.Zero(t, ia.Attr())
+	assert.Nil(t, ia.Async())
+	assert.Nil(t, ia.Domain())
+	assert.Empty(t, ia.Name())
+}
+
+func TestGracefulCloseIsRefusedWhileAnythingIsLeft(t *testing.T) {
+	ia := open(t, "loop")
+	p := connect(t, ia, channel(16))
+	closers := []func() error{
+		p.a.Close, p.b.Close, p.mem.Free, p.events.Close, p.pz.Close,
+	}
+	for _, c := range closers {
+		requireCode(t, ia.CloseGraceful(), hw.InvalidState, hw.StateIAInUse)
+		require.NoError(t, c())
+	}
+	pz, err := ia.NewPZ()
+	require.NoError(t, err, "a refused close closed something")
+	require.NoError(t, pz.Close())
+	require.NoError(t, ia.CloseGraceful())
+	_, err = ia.NewPZ()
+	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+}
+
+func TestOpeningAndClosingMayRaceWithEverything(t *testing.T) {
+	for range 30 {
+		ia, err := Open(context.Background(), "loop")
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for {
+					err := useAdapter(ia)
+					if errors.Is(err, ErrInsufficientResources) {
+						continue // a post that met the end of its dispatcher
+					}
+					if err != nil {
+						assert.ErrorIs(t, err, ErrInvalidHandle)
+						return
+					}
+				}
+			})
+		}
+		for range 2 {
+			wg.Go(func() { assert.NoError(t, ia.Close()) })
+		}
+		wg.Wait()
+	}
+}
+
+func useAdapter(ia *IA) error {
+	pz, err := ia.NewPZ()
+	if err != nil {
+		return err
+	}
+	d, err := ia.NewDispatcher(channel(8))
+	if err != nil {
+		return err
+	}
+	lmr, err := pz.Alloc(64, AllPrivileges)
+	if err != nil {
+		return err
+	}
+	e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Recv: d, Request: d, Conn: d})
+	if err != nil {
+		return err
+	}
+	if err := e.PostRecv(1, Default, lmr.Segment(0, 64)); err != nil {
+		return err
+	}
+	return e.Close()
+}

@@ -1,0 +1,212 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"godat/hw"
+)
+
+// RegistryFile is where DAT's static registry is, unless the environment
+// variable DAT_OVERRIDE names another file.
+const RegistryFile = "/etc/dat.conf"
+
+// RegistryEntry is a line of DAT's static registry file: an interface adapter
+// that a provider's library can open.
+type RegistryEntry struct {
+	Line                         int // in the file, from 1
+	Name                         string
+	Kernel                       bool // for kDAPL; the others are for uDAPL
+	Major, Minor                 int  // the version of the DAT API
+	ThreadSafe, Default          bool
+	Library                      string // its path
+	Provider                     string // who made it, the first part of "id.major.minor"
+	ProviderMajor, ProviderMinor int
+	Params                       string // ia_params, without the quotes
+	PlatformParams               string
+}
+
+// Info is the entry as the registry lists it.
+func (e RegistryEntry) Info() hw.Info {
+	return hw.Info{Name: e.Name, Major: e.Major, Minor: e.Minor, ThreadSafe: e.ThreadSafe}
+}
+
+// String is the entry as a line of the file.
+func (e RegistryEntry) String() string {
+	api, safe, def := "u", "nonthreadsafe", "nondefault"
+	if e.Kernel {
+		api = "k"
+	}
+	if e.ThreadSafe {
+		safe = "threadsafe"
+	}
+	if e.Default {
+		def = "default"
+	}
+	return fmt.Sprintf("%s %s%d.%d %s %s %s %s %s %s", quote(e.Name), api, e.Major, e.Minor, safe, def,
+		quote(e.Library), quote(fmt.Sprintf("%s.%d.%d", e.Provider, e.ProviderMajor, e.ProviderMinor)),
+		quote(e.Params), quote(e.PlatformParams))
+}
+
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// StaticRegistry reads DAT's static registry: the file that the environment
+// variable DAT_OVERRIDE names, or else [RegistryFile]. That there is no such file
+// is no error; for others see [ParseRegistry].
+func StaticRegistry() ([]RegistryEntry, error) {
+	path := os.Getenv("DAT_OVERRIDE")
+	if path == "" {
+		path = RegistryFile
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("static registry: %w", err)
+	}
+	entries, err := ParseRegistry(string(text))
+	if err != nil {
+		err = fmt.Errorf("static registry %s: %w", path, err)
+	}
+	return entries, err
+}
+
+// ParseRegistry parses the text of a static registry file. A line has eight
+// fields, between blanks:
+//
+//	name  u2.0  threadsafe  default  library  id.2.0  "ia params"  "platform params"
+//
+// The second begins with u or k; the others of that kind are nonthreadsafe and
+// nondefault. A field in double quotes may be empty and have blanks; a backslash
+// in it takes the next character as it is. From a # that begins a field the line
+// is a comment. Lines that are not so are left out, and the error says for each
+// of them its number and what is wrong.
+func ParseRegistry(text string) ([]RegistryEntry, error) {
+	var entries []RegistryEntry
+	var errs []error
+	for i, line := range strings.Split(text, "\n") {
+		fields, err := splitFields(strings.TrimSuffix(line, "\r"))
+		if err == nil && len(fields) == 0 {
+			continue
+		}
+		e := RegistryEntry{Line: i + 1}
+		if err == nil {
+			err = e.parse(fields)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("line %d: %w", i+1, err))
+			continue
+		}
+		entries = append(entries, e)
+	}
+	return entries, errors.Join(errs...)
+}
+
+// splitFields splits a line into fields, and drops a comment.
+func splitFields(line string) (fields []string, err error) {
+	const blanks = " \t\v\f"
+	for {
+		line = strings.TrimLeft(line, blanks)
+		switch {
+		case line == "" || line[0] == '#':
+			return fields, nil
+		case line[0] == '"':
+			var field string
+			if field, line, err = cutQuoted(line[1:]); err != nil {
+				return nil, fmt.Errorf("field %d: %w", len(fields)+1, err)
+			}
+			if line != "" && !strings.ContainsRune(blanks, rune(line[0])) {
+				return nil, fmt.Errorf("field %d: %q follows the closing quote", len(fields)+1, line[:1])
+			}
+			fields = append(fields, field)
+		default:
+			end := strings.IndexAny(line, blanks)
+			if end < 0 {
+				end = len(line)
+			}
+			fields = append(fields, line[:end])
+			line = line[end:]
+		}
+	}
+}
+
+// cutQuoted cuts s, which follows a quote, behind the quote that ends the field.
+func cutQuoted(s string) (field, rest string, err error) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			return b.String(), s[i+1:], nil
+		case '\\':
+			if i++; i == len(s) {
+				return "", "", errors.New("the line ends after a backslash")
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return "", "", errors.New("no closing quote")
+}
+
+// parse takes the fields of a line.
+func (e *RegistryEntry) parse(fields []string) (err error) {
+	const want = 8
+	if len(fields) != want {
+		return fmt.Errorf("%d fields, want %d", len(fields), want)
+	}
+	if e.Name = fields[0]; e.Name == "" || len(e.Name) > hw.MaxName {
+		return fmt.Errorf("a name of %d bytes", len(e.Name))
+	}
+	api, version := fields[1], ""
+	if api != "" {
+		api, version = api[:1], api[1:]
+	}
+	if e.Kernel, err = either(api, "k", "u"); err != nil {
+		return fmt.Errorf("API version %q: %w", fields[1], err)
+	}
+	if e.Major, e.Minor, err = parseVersion(version); err != nil {
+		return fmt.Errorf("API version %q: %w", fields[1], err)
+	}
+	if e.ThreadSafe, err = either(fields[2], "threadsafe", "nonthreadsafe"); err != nil {
+		return err
+	}
+	if e.Default, err = either(fields[3], "default", "nondefault"); err != nil {
+		return err
+	}
+	if e.Library = fields[4]; e.Library == "" {
+		return errors.New("no library")
+	}
+	id, version, ok := strings.Cut(fields[5], ".")
+	if !ok || id == "" {
+		return fmt.Errorf("provider version %q, want id.major.minor", fields[5])
+	}
+	if e.ProviderMajor, e.ProviderMinor, err = parseVersion(version); err != nil {
+		return fmt.Errorf("provider version %q: %w", fields[5], err)
+	}
+	e.Provider, e.Params, e.PlatformParams = id, fields[6], fields[7]
+	return nil
+}
+
+// either is true for yes and false for no.
+func either(s, yes, no string) (bool, error) {
+	if s != yes && s != no {
+		return false, fmt.Errorf("%q, want %s or %s", s, yes, no)
+	}
+	return s == yes, nil
+}
+
+// parseVersion parses "major.minor".
+func parseVersion(s string) (major, minor int, err error) {
+	a, b, _ := strings.Cut(s, ".")
+	x, errX := strconv.ParseUint(a, 10, 31)
+	y, errY := strconv.ParseUint(b, 10, 31)
+	if errX != nil || errY != nil {
+		return 0, 0, fmt.Errorf("%q, want major.minor", s)
+	}
+	return int(x), int(y), nil
+}

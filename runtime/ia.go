@@ -1,0 +1,181 @@
+package runtime
+
+import (
+	"sync"
+
+	"go.uber.org/zap"
+
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// IA is an interface adapter: an open device, and the parent of all that is made
+// on it. Its methods may be called from any goroutine. It answers to
+// DAT_IA_HANDLE.
+type IA struct {
+	// Immutable after Open.
+	name    string
+	dev     hw.Device
+	attr    hw.Attr
+	log     *zap.Logger
+	release func() // of the provider
+	pool    *pool
+	async   *asyncErrors
+	cqs     *cqPool // nil unless the device is polled
+	adapter *ep.Adapter
+	domain  *mem.Domain
+
+	// gate is held shared by every call that makes something, so that Close,
+	// which takes it alone, is the last of them.
+	gate   sync.RWMutex
+	closed bool // guarded by gate
+
+	closing sync.Mutex // held while the adapter is torn down
+	gone    bool       // guarded by closing: nothing is left
+
+	mu          sync.Mutex
+	dispatchers map[*evd.Dispatcher]struct{} // with some that are closed
+	sweepAt     int
+}
+
+// minSweep is how many dispatchers an adapter remembers before it looks which of
+// them are closed.
+const minSweep = 64
+
+func newIA(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) *IA {
+	ia := &IA{
+		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
+		pool: p, async: async, dispatchers: make(map[*evd.Dispatcher]struct{}), sweepAt: minSweep,
+	}
+	async.mu.Lock()
+	defer async.mu.Unlock()
+	async.ia = ia
+	return ia
+}
+
+// Name is the name the adapter was opened by.
+func (ia *IA) Name() string {
+	if ia == nil {
+		return ""
+	}
+	return ia.name
+}
+
+// Attr is what the device can do, in the provider's terms; see [IA.Query] for
+// DAT's. It is zero for a nil adapter.
+func (ia *IA) Attr() hw.Attr {
+	if ia == nil {
+		return hw.Attr{}
+	}
+	return ia.attr
+}
+
+// Domain is the adapter's memory: its books, for a program that watches them. It
+// belongs to the adapter.
+func (ia *IA) Domain() *mem.Domain {
+	if ia == nil {
+		return nil
+	}
+	return ia.domain
+}
+
+// Async is the dispatcher of asynchronous errors, of the device and of objects:
+// the adapter's own, or what [WithAsync] said. It can't be closed before the
+// adapter. It answers to the asynchronous EVD of dat_ia_open.
+func (ia *IA) Async() *evd.Dispatcher {
+	if ia == nil {
+		return nil
+	}
+	return ia.async.to
+}
+
+// NewPZ makes a protection zone. It may block. A closed adapter is
+// INVALID_HANDLE/IA, as for all that follow. It answers to dat_pz_create.
+func (ia *IA) NewPZ() (*mem.PZ, error) {
+	if err := ia.enter("runtime.NewPZ"); err != nil {
+		return nil, err
+	}
+	defer ia.gate.RUnlock()
+	return ia.domain.NewPZ()
+}
+
+// NewDispatcher makes an event dispatcher. Its callbacks, if it has any, run in
+// the adapter's pool unless cfg says otherwise. Errors are those of [evd.New].
+// It answers to dat_evd_create.
+func (ia *IA) NewDispatcher(cfg evd.Config) (*evd.Dispatcher, error) {
+	if err := ia.enter("runtime.NewDispatcher"); err != nil {
+		return nil, err
+	}
+	defer ia.gate.RUnlock()
+	if cfg.Submit == nil {
+		cfg.Submit = ia.pool.upcall
+	}
+	d, err := evd.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	if len(ia.dispatchers) >= ia.sweepAt {
+		ia.sweep()
+		ia.sweepAt = max(minSweep, 2*len(ia.dispatchers))
+	}
+	ia.dispatchers[d] = struct{}{}
+	return d, nil
+}
+
+// NewEndpoint makes an endpoint in state UNCONNECTED. It may block. Errors are
+// those of [ep.Adapter.NewEndpoint]. It answers to dat_ep_create.
+func (ia *IA) NewEndpoint(cfg ep.Config) (*ep.Endpoint, error) {
+	const op = "runtime.NewEndpoint"
+	if err := ia.enter(op); err != nil {
+		return nil, err
+	}
+	defer ia.gate.RUnlock()
+	if cfg.PZ != nil && cfg.PZ.Domain() != ia.domain {
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is another adapter's")
+	}
+	return ia.adapter.NewEndpoint(cfg)
+}
+
+// Listen makes a public service point, whose connection requests are events. It
+// may block. Errors are those of [ep.Adapter.Listen]. It answers to
+// dat_psp_create and dat_psp_create_any.
+func (ia *IA) Listen(cfg ep.PSPConfig) (*ep.PSP, error) {
+	if err := ia.enter("runtime.Listen"); err != nil {
+		return nil, err
+	}
+	defer ia.gate.RUnlock()
+	return ia.adapter.Listen(cfg)
+}
+
+// enter begins a call that makes something. The caller ends it with
+// gate.RUnlock.
+func (ia *IA) enter(op string) error {
+	if ia == nil {
+		return closedIA(op)
+	}
+	ia.gate.RLock()
+	if ia.closed {
+		ia.gate.RUnlock()
+		return closedIA(op)
+	}
+	return nil
+}
+
+// sweep forgets dispatchers that the program has closed. mu is held.
+func (ia *IA) sweep() {
+	for d := range ia.dispatchers {
+		if !live(d) {
+			delete(ia.dispatchers, d)
+		}
+	}
+}
+
+// live reports whether a dispatcher is not closed.
+func live(d *evd.Dispatcher) bool {
+	_, err := d.Query(0)
+	return err == nil
+}

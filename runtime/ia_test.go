@@ -1,0 +1,90 @@
+package runtime
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func TestAMessageGoesFromEndToEnd(t *testing.T) {
+	p := connect(t, open(t, "loop"), channel(16))
+	p.establish(t)
+	require.NoError(t, p.b.PostRecv(1, Default, p.mem.Segment(2048, 100)))
+	copy(p.mem.Bytes(), "hello")
+	require.NoError(t, p.a.PostSend(2, Default, p.mem.Segment(0, 5)))
+	got := make(map[uint64]Event)
+	for range 2 {
+		ev := <-p.events.C()
+		got[ev.Cookie] = ev
+	}
+	assert.Equal(t, p.b, EndpointOf(got[1]))
+	assert.EqualValues(t, 5, got[1].Length)
+	assert.Equal(t, p.a, EndpointOf(got[2]))
+	assert.Equal(t, StatusSuccess, got[2].Status)
+	assert.Equal(t, "hello", string(p.mem.Bytes()[2048:2053]))
+}
+
+func TestAdaptersDoNotMix(t *testing.T) {
+	a, b := open(t, "loop"), open(t, "loop")
+	pz, err := a.NewPZ()
+	require.NoError(t, err)
+	_, err = b.NewEndpoint(EndpointConfig{PZ: pz})
+	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
+}
+
+func TestCallbacksRunInThePoolAndMayNotCloseTheAdapter(t *testing.T) {
+	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1}))
+	type call struct {
+		n           int
+		hard, grace error
+	}
+	calls := make(chan call, 8)
+	cfg := DispatcherConfig{
+		QLen: 8, Mode: ModeCallback, Streams: DefaultStreams | StreamSoftware,
+		Callback: func(evs []Event) { calls <- call{len(evs), ia.Close(), ia.CloseGraceful()} },
+	}
+	d, err := ia.NewDispatcher(cfg)
+	require.NoError(t, err)
+	require.NoError(t, d.PostSoftware("x"))
+	got := <-calls
+	assert.Equal(t, 1, got.n)
+	requireCode(t, got.hard, hw.InvalidState, 0)
+	requireCode(t, got.grace, hw.InvalidState, 0)
+	require.Eventually(t, func() bool { return ia.pool.upcalls.Running() == 1 }, 10*time.Second, time.Millisecond)
+}
+
+// A callback that blocks takes the pool's only place; those of other dispatchers
+// run all the same, and so do control calls.
+func TestABlockedCallbackKeepsNobodyFromRunning(t *testing.T) {
+	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1, Control: 1}))
+	gate, came := make(chan struct{}), make(chan int, 4)
+	for i := range 4 {
+		d, err := ia.NewDispatcher(DispatcherConfig{
+			QLen: 8, Mode: ModeCallback, Streams: StreamSoftware,
+			Callback: func([]Event) { came <- i; <-gate },
+		})
+		require.NoError(t, err)
+		require.NoError(t, d.PostSoftware(nil))
+	}
+	for range 4 {
+		<-came
+	}
+	control := make(chan struct{})
+	require.NoError(t, ia.pool.call(func() { close(control) }))
+	<-control
+	close(gate)
+}
+
+func TestDispatchersThatAreClosedAreForgotten(t *testing.T) {
+	ia := open(t, "loop")
+	for range 10 * minSweep {
+		d, err := ia.NewDispatcher(channel(1))
+		require.NoError(t, err)
+		require.NoError(t, d.Close())
+	}
+	assert.LessOrEqual(t, len(ia.dispatchers), minSweep)
+}

@@ -1,0 +1,124 @@
+package runtime
+
+import (
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// The memory privileges.
+const (
+	NoPrivileges  = hw.NoPrivileges
+	LocalRead     = hw.LocalRead
+	LocalWrite    = hw.LocalWrite
+	RemoteRead    = hw.RemoteRead
+	RemoteWrite   = hw.RemoteWrite
+	RemoteAtomic  = hw.RemoteAtomic
+	AllPrivileges = hw.AllPrivileges
+)
+
+// The completion flags.
+const (
+	Default       = hw.Default
+	Suppress      = hw.Suppress
+	SolicitedWait = hw.SolicitedWait
+	Unsignalled   = hw.Unsignalled
+	BarrierFence  = hw.BarrierFence
+	EVDThreshold  = hw.EVDThreshold
+)
+
+// The operations of DTOs and of their events.
+const (
+	OpSend  = hw.OpSend
+	OpWrite = hw.OpWrite
+	OpRead  = hw.OpRead
+	OpRecv  = hw.OpRecv
+)
+
+// The completion statuses.
+const (
+	StatusSuccess          = hw.StatusSuccess
+	StatusFlushed          = hw.StatusFlushed
+	StatusLocalLength      = hw.StatusLocalLength
+	StatusLocalEP          = hw.StatusLocalEP
+	StatusLocalProtection  = hw.StatusLocalProtection
+	StatusBadResponse      = hw.StatusBadResponse
+	StatusRemoteAccess     = hw.StatusRemoteAccess
+	StatusRemoteResponder  = hw.StatusRemoteResponder
+	StatusTransport        = hw.StatusTransport
+	StatusReceiverNotReady = hw.StatusReceiverNotReady
+	StatusPartialPacket    = hw.StatusPartialPacket
+	StatusBindFailed       = hw.StatusBindFailed
+)
+
+// The modes of a dispatcher.
+const (
+	ModeQueue    = evd.ModeQueue
+	ModeChannel  = evd.ModeChannel
+	ModeBatch    = evd.ModeBatch
+	ModeCallback = evd.ModeCallback
+)
+
+// The streams of a dispatcher.
+const (
+	StreamSoftware   = evd.StreamSoftware
+	StreamCR         = evd.StreamCR
+	StreamDTO        = evd.StreamDTO
+	StreamConnection = evd.StreamConnection
+	StreamBind       = evd.StreamBind
+	StreamAsync      = evd.StreamAsync
+	DefaultStreams   = evd.DefaultStreams
+)
+
+// The event numbers.
+const (
+	DTOCompletion         = evd.DTOCompletion
+	BindCompletion        = evd.BindCompletion
+	ConnectionRequest     = evd.ConnectionRequest
+	Established           = evd.Established
+	PeerRejected          = evd.PeerRejected
+	NonPeerRejected       = evd.NonPeerRejected
+	AcceptCompletionError = evd.AcceptCompletionError
+	Disconnected          = evd.Disconnected
+	Broken                = evd.Broken
+	TimedOut              = evd.TimedOut
+	Unreachable           = evd.Unreachable
+	SoftwareEvent         = evd.SoftwareEvent
+	AsyncEVDOverflow      = evd.AsyncEVDOverflow
+	AsyncIACatastrophic   = evd.AsyncIACatastrophic
+	AsyncEPBroken         = evd.AsyncEPBroken
+	AsyncTimedOut         = evd.AsyncTimedOut
+	AsyncProviderError    = evd.AsyncProviderError
+)
+
+// The ways to give up a connection.
+const (
+	Abrupt   = ep.Abrupt
+	Graceful = ep.Graceful
+)
+
+// NoDTOs asks for none in an [EndpointAttr], where 0 would mean the default.
+const NoDTOs = ep.NoDTOs
+
+// The states of an endpoint that this version enters.
+const (
+	StateUnconnected                = ep.Unconnected
+	StateReserved                   = ep.Reserved
+	StatePassiveConnectionPending   = ep.PassiveConnectionPending
+	StateActiveConnectionPending    = ep.ActiveConnectionPending
+	StateTentativeConnectionPending = ep.TentativeConnectionPending
+	StateConnected                  = ep.Connected
+	StateDisconnectPending          = ep.DisconnectPending
+	StateDisconnected               = ep.Disconnected
+	StateCompletionPending          = ep.CompletionPending
+)
+
+// What queries are asked for, when it is everything. The single fields are in
+// the packages of the objects.
+const (
+	EndpointFieldAll   = ep.FieldAll
+	DispatcherFieldAll = evd.FieldAll
+	LMRFieldAll        = mem.LMRFieldAll
+	PZFieldAll         = mem.PZFieldAll
+)

@@ -1,0 +1,160 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"godat/ep"
+	"godat/hw"
+	_ "godat/hw/loop" // every program has it
+	"godat/mem"
+)
+
+// Open opens an interface adapter. Its name is that of a registered provider,
+// and of one of the provider's devices after a colon: "loop", "iwarp",
+// "ibv:mlx5_0". The provider loop is always there; others are registered by
+// importing them. Failing that, it is a name of DAT's static registry, such as
+// "ofa-v2-ib0", whose provider and device the file tells; see [StaticRegistry].
+// ctx bounds the opening, not the adapter's life.
+//
+// An empty name and one of more than 255 bytes are INVALID_PARAMETER. A name,
+// version or thread-safety (see [WithVersion], [WithThreadSafe]) that is not
+// there is PROVIDER_NOT_FOUND, with the subtype that says which. A ctx that ends
+// first is TIMEOUT_EXPIRED or INTERRUPTED_CALL. It answers to dat_ia_open and
+// dat_ia_openv.
+func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
+	cfg := config{log: zap.NewNop()}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	from, err := find(name, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := newPool(cfg.pool)
+	if err != nil {
+		from.release()
+		return nil, err
+	}
+	async, err := newAsyncErrors(&cfg)
+	if err != nil {
+		pool.release()
+		from.release()
+		return nil, err
+	}
+	o := &opening{
+		from: from, pool: pool, async: async, done: make(chan struct{}),
+		cfg: hw.OpenConfig{Device: from.device, Params: from.params, Async: async.report},
+	}
+	dev, err := o.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ia := newIA(name, dev, &cfg, pool, async)
+	ia.release = from.release
+	if err := ia.startPoller(cfg.poller); err != nil {
+		return nil, errors.Join(err, ia.Close())
+	}
+	ia.log.Info("opened", zap.String("provider", ia.attr.Provider), zap.String("device", ia.attr.Device))
+	return ia, nil
+}
+
+// opening is a device on its way. Whoever comes second, the device or the end of
+// the wait for it, cleans up.
+type opening struct {
+	from    source
+	cfg     hw.OpenConfig
+	pool    *pool
+	async   *asyncErrors
+	done    chan struct{}
+	settled atomic.Bool // one of the two has come
+	dev     hw.Device
+	err     error
+}
+
+// wait opens the device, for as long as ctx lasts. With an error, everything is
+// freed or will be.
+func (o *opening) wait(ctx context.Context) (hw.Device, error) {
+	err := ctx.Err()
+	if err == nil {
+		err = o.pool.call(o.run)
+	}
+	if err != nil {
+		o.fail()
+		return nil, openError(err)
+	}
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		if o.settled.CompareAndSwap(false, true) {
+			return nil, openError(ctx.Err())
+		}
+		<-o.done
+	}
+	if o.err != nil {
+		o.fail()
+		return nil, openError(o.err)
+	}
+	return o.dev, nil
+}
+
+// run is the call that may block.
+func (o *opening) run() {
+	o.dev, o.err = o.from.provider.Open(o.cfg)
+	if o.settled.CompareAndSwap(false, true) {
+		close(o.done)
+		return
+	}
+	if o.err == nil {
+		_ = o.dev.Close()
+	}
+	o.async.close()
+	o.pool.abandon()
+	o.from.release()
+}
+
+// fail frees what there is without a device.
+func (o *opening) fail() {
+	o.async.close()
+	o.pool.release()
+	o.from.release()
+}
+
+func openError(err error) error {
+	const op = "runtime.Open"
+	var code *hw.Error
+	switch {
+	case errors.As(err, &code):
+		return hw.Errorf(op, code.Type, code.Sub, "%w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return hw.Errorf(op, hw.TimeoutExpired, hw.NoSubtype, "%w", err)
+	case errors.Is(err, context.Canceled):
+		return hw.Errorf(op, hw.InterruptedCall, hw.NoSubtype, "%w", err)
+	case errors.Is(err, errors.ErrUnsupported):
+		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%w", err)
+	}
+	return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
+}
+
+// startPoller gives a polled device its poller, and the adapter its parts.
+func (ia *IA) startPoller(cfg PollerConfig) error {
+	var cqs ep.CQPool
+	dev, polled := ia.dev.(hw.Polled)
+	if polled {
+		p := newPoller(dev, cfg, ia.async.report)
+		if err := p.start(); err != nil {
+			return openError(err)
+		}
+		ia.cqs = newCQPool(dev, ia.attr, cfg, p, ia.async.report)
+		cqs = ia.cqs
+	}
+	ia.adapter = ep.NewAdapter(ep.AdapterConfig{Device: ia.dev, CQs: cqs})
+	ia.domain = mem.NewDomain(ia.dev)
+	if polled {
+		ia.cqs.to = ia.adapter
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package runtime
+
+import (
+	goruntime "runtime"
+	"sync/atomic"
+	"time"
+
+	"godat/hw"
+)
+
+// PollerConfig configures the pinned poller: the thread that empties the
+// completion queues of a device that must be polled. Other devices have none.
+type PollerConfig struct {
+	// CPUs are the processors that the thread may run on; none means any. It is
+	// supported on Linux; elsewhere Open fails when it is set.
+	CPUs []int
+
+	// SpinRounds is how many polls in a row may find nothing before the thread
+	// arms the device and sleeps: latency bought with processor time. 0 means 20,
+	// or none where GOMAXPROCS is below 3, as the thread would keep the program
+	// from running. Below 0 means none.
+	SpinRounds int
+
+	// FeederRounds is how often a dispatcher's goroutine yields, finding nothing to
+	// deliver, before it parks; one that is parked takes microseconds to wake. 0
+	// means 20, below 0 that it never parks, and uses what no other goroutine
+	// does of a processor.
+	FeederRounds int
+
+	// CQDepth is the depth of the completion queues; a queue pair that needs more
+	// gets a deeper one. 0 means 992.
+	CQDepth int
+}
+
+const (
+	pollBatch      = 64
+	defaultSpin    = 20
+	defaultRounds  = 20 // longer than a round trip takes, and short enough to be no burden
+	minSpinProcs   = 3
+	degradedPeriod = time.Millisecond
+)
+
+// poller is the pinned poller. Its thread never touches a channel, a mutex or
+// the scheduler as long as the device works: each of these costs a locked thread
+// a hand-off to another one, 14 µs or more, and the goroutine it readied waits
+// behind it for longer. It polls, copies to rings, and writes to the eventfd of
+// a feeder that sleeps:
+//
+//	device ─Poll→ poller ─ring per CQ→ feeder per dispatcher ─Complete→ endpoints
+type poller struct {
+	// Immutable after newPoller.
+	dev    hw.Polled
+	cpus   []int
+	spin   int
+	report func(hw.AsyncEvent)
+	ready  chan error    // the outcome of the start
+	done   chan struct{} // closed when the thread has ended
+
+	// Shared.
+	lanes    atomic.Pointer[[]*lane] // by the tag of the completion queue; a new list at each change
+	stopping atomic.Bool
+
+	// The thread's.
+	wcs      [pollBatch]hw.WC
+	degraded bool
+}
+
+// newPoller makes a poller for a device. report takes errors of the device.
+func newPoller(dev hw.Polled, cfg PollerConfig, report func(hw.AsyncEvent)) *poller {
+	p := &poller{
+		dev: dev, cpus: cfg.CPUs, spin: cfg.SpinRounds, report: report,
+		ready: make(chan error, 1), done: make(chan struct{}),
+	}
+	switch {
+	case p.spin < 0:
+		p.spin = 0
+	case p.spin == 0 && goruntime.GOMAXPROCS(0) >= minSpinProcs:
+		p.spin = defaultSpin
+	}
+	p.lanes.Store(new([]*lane))
+	return p
+}
+
+// start starts the thread, and returns when it runs where it was asked to.
+func (p *poller) start() error {
+	go p.run()
+	if err := <-p.ready; err != nil {
+		<-p.done
+		return err
+	}
+	return nil
+}
+
+// stop ends the thread. Completions not polled by then stay where they are.
+func (p *poller) stop() {
+	p.stopping.Store(true)
+	p.dev.Wake()
+	<-p.done
+}
+
+// run is the thread. It is never unlocked: the system thread ends with the
+// goroutine, and its affinity with it.
+func (p *poller) run() {
+	defer close(p.done)
+	goruntime.LockOSThread()
+	err := setAffinity(p.cpus)
+	p.ready <- err
+	if err != nil {
+		return
+	}
+	idle := 0
+	for !p.stopping.Load() {
+		switch {
+		case p.poll():
+			idle = 0
+		case idle < p.spin:
+			idle++
+		default:
+			p.sleep()
+			idle = 0
+		}
+	}
+}
+
+// poll polls once and reports whether something came.
+func (p *poller) poll() bool {
+	n := p.dev.Poll(p.wcs[:])
+	if n == 0 {
+		return false
+	}
+	p.hand(p.wcs[:n])
+	return true
+}
+
+// hand copies completions to the rings of their queues, and wakes the feeders
+// that sleep. One batch wakes a feeder once at most, since it no longer counts as
+// asleep then.
+func (p *poller) hand(wcs []hw.WC) {
+	lanes := *p.lanes.Load()
+	for len(wcs) > 0 {
+		tag, n := wcs[0].CQ, 1
+		for n < len(wcs) && wcs[n].CQ == tag {
+			n++
+		}
+		// A queue without a lane has been closed, after its last queue pair.
+		if int(tag) < len(lanes) && lanes[tag] != nil {
+			lanes[tag].push(wcs[:n])
+		}
+		wcs = wcs[n:]
+	}
+}
+
+// sleep arms the device, looks once more, and waits. Without the second look, a
+// completion that came before the device was armed would wait for the next one.
+func (p *poller) sleep() {
+	if p.degraded {
+		time.Sleep(degradedPeriod)
+		return
+	}
+	err := p.dev.Arm()
+	if err == nil {
+		if p.poll() || p.stopping.Load() {
+			return
+		}
+		err = p.dev.Wait()
+	}
+	if err != nil {
+		// The device no longer wakes us, but what it flushes must be heard: so
+		// from now on look from time to time.
+		p.degraded = true
+		p.report(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal, Err: err})
+	}
+}

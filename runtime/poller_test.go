@@ -1,0 +1,331 @@
+package runtime
+
+import (
+	"errors"
+	"math/rand/v2"
+	goruntime "runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// newTestPool starts a poller and a pool of queues on a device.
+func newTestPool(t testing.TB, dev hw.Polled, cfg PollerConfig, to completer) (*cqPool, *asyncLog) {
+	t.Helper()
+	log := new(asyncLog)
+	p := newPoller(dev, cfg, log.report)
+	require.NoError(t, p.start())
+	pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, cfg, p, log.report)
+	pool.to = to
+	t.Cleanup(func() { require.NoError(t, pool.close()) })
+	return pool, log
+}
+
+func attach(t testing.TB, pool *cqPool, d *evd.Dispatcher, entries int) *polledCQ {
+	t.Helper()
+	cq, err := pool.Attach(d, entries)
+	require.NoError(t, err)
+	return cq.(*polledCQ)
+}
+
+func newDispatcher(t testing.TB) *evd.Dispatcher {
+	t.Helper()
+	d, err := evd.New(evd.Config{QLen: 8})
+	require.NoError(t, err)
+	return d
+}
+
+func wcs(first, n int) []hw.WC {
+	out := make([]hw.WC, n)
+	for i := range out {
+		out[i].ID = uint64(first + i)
+	}
+	return out
+}
+
+// The device completes in bursts with pauses of all lengths between them, so
+// that poller and feeder are caught awake, about to sleep and asleep. Each round
+// waits for its completions: one that was not woken for hangs.
+func TestNoWakeUpIsLost(t *testing.T) {
+	for _, procs := range []int{1, 2, 4} {
+		for _, spin := range []int{-1, 5} {
+			ok := t.Run("", func(t *testing.T) {
+				defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
+				dev, to := newPolled(), newCollector()
+				pool, log := newTestPool(t, dev, PollerConfig{SpinRounds: spin}, to)
+				cq := attach(t, pool, newDispatcher(t), 64)
+				rng := rand.New(rand.NewPCG(1, uint64(procs)))
+				sent := 0
+				for range 1500 {
+					n := 1 + rng.IntN(3)
+					cq.complete(wcs(sent, n)...)
+					sent += n
+					to.requireAll(t, sent)
+					for range rng.IntN(30) {
+						goruntime.Gosched()
+					}
+				}
+				assert.Empty(t, log.kinds())
+				pool.Detach(cq, 64)
+			})
+			if !ok {
+				return // each further one that is lost takes as long to notice
+			}
+		}
+	}
+}
+
+// Every queue keeps at most its depth outstanding, as queue pairs do: what was
+// delivered makes room for more.
+func TestCompletionsOfManyQueuesComeInOrderAndOnce(t *testing.T) {
+	const queues, each, depth = 6, 3000, 100
+	dev, to := newPolled(), newCollector()
+	pool, log := newTestPool(t, dev, PollerConfig{CQDepth: depth}, to)
+	ds := []*evd.Dispatcher{newDispatcher(t), newDispatcher(t), nil}
+	var wg sync.WaitGroup
+	for i := range queues {
+		cq := attach(t, pool, ds[i%len(ds)], depth)
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(2, uint64(i)))
+			for sent := 0; sent < each; {
+				n := min(1+rng.IntN(depth), each-sent)
+				for sent+n-to.delivered(cq.cfg.Tag) > depth {
+					goruntime.Gosched()
+				}
+				cq.complete(wcs(sent, n)...)
+				sent += n
+			}
+		})
+	}
+	wg.Wait()
+	to.requireAll(t, queues*each)
+	assert.Empty(t, log.kinds())
+	assert.Len(t, pool.feeders, len(ds), "a dispatcher has one feeder")
+}
+
+func (c *collector) delivered(tag uint32) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int(c.next[tag])
+}
+
+func TestQueuesMayComeAndGoWhileThePollerRuns(t *testing.T) {
+	dev, to := newPolled(), newCollector()
+	to.reused = true
+	pool, log := newTestPool(t, dev, PollerConfig{}, to)
+	shared := newDispatcher(t)
+	var sent atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for round := range 100 {
+				d := shared
+				if (round+i)%2 == 0 {
+					d = newDispatcher(t)
+				}
+				// As deep as a queue is, so that nobody shares it.
+				cq := attach(t, pool, d, defaultCQDepth)
+				to.restart(cq.cfg.Tag)
+				cq.complete(wcs(0, 3)...)
+				sent.Add(3)
+				for to.delivered(cq.cfg.Tag) < 3 {
+					goruntime.Gosched()
+				}
+				pool.Detach(cq, defaultCQDepth)
+				assert.True(t, cq.closed)
+			}
+		})
+	}
+	wg.Wait()
+	to.requireAll(t, int(sent.Load()))
+	assert.Empty(t, log.kinds())
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	assert.Empty(t, pool.lanes)
+	assert.Empty(t, pool.feeders)
+	assert.NotEmpty(t, pool.wakers)
+	assert.LessOrEqual(t, len(pool.wakers), 40, "wakers pile up")
+	assert.LessOrEqual(t, len(*pool.poller.lanes.Load()), 40, "tags pile up")
+}
+
+func (c *collector) restart(tag uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next[tag] = 0
+}
+
+func TestAQueueMadeWhileThePollerSleepsIsArmed(t *testing.T) {
+	dev, to := newPolled(), newCollector()
+	pool, _ := newTestPool(t, dev, PollerConfig{}, to)
+	for range 50 {
+		require.Eventually(t, dev.asleep, 10*time.Second, 50*time.Microsecond)
+		arms := dev.arms.Load()
+		attach(t, pool, newDispatcher(t), 8)
+		require.Eventually(t, func() bool { return dev.arms.Load() > arms && dev.asleep() },
+			10*time.Second, 50*time.Microsecond)
+	}
+}
+
+func TestAnIdlePollerAndItsFeedersSleep(t *testing.T) {
+	dev, to := newPolled(), newCollector()
+	pool, _ := newTestPool(t, dev, PollerConfig{SpinRounds: 10}, to)
+	cq := attach(t, pool, nil, 8)
+	cq.complete(wcs(0, 1)...)
+	to.requireAll(t, 1)
+	f := pool.feeders[nil]
+	require.Eventually(t, func() bool { return dev.asleep() && f.parked.Load() == 1 }, 10*time.Second, time.Millisecond)
+	polls := dev.polls.Load()
+	for range 1000 {
+		goruntime.Gosched()
+	}
+	assert.Equal(t, polls, dev.polls.Load())
+	assert.EqualValues(t, 1, f.parked.Load())
+}
+
+func TestQueuePairsShareAQueueAsLongAsThereIsRoom(t *testing.T) {
+	dev := newPolled()
+	pool, _ := newTestPool(t, dev, PollerConfig{CQDepth: 100}, newCollector())
+	a, b := newDispatcher(t), newDispatcher(t)
+	first := attach(t, pool, a, 60)
+	assert.Same(t, first, attach(t, pool, a, 40), "there is room for 40 more")
+	second := attach(t, pool, a, 1)
+	assert.NotSame(t, first, second, "the first queue is full")
+	assert.Same(t, second, attach(t, pool, a, 99))
+	other := attach(t, pool, b, 1)
+	assert.NotSame(t, second, other, "two dispatchers share a queue")
+	deep := attach(t, pool, b, 5000)
+	assert.Equal(t, 5000, deep.Depth())
+	assert.Equal(t, 100, other.Depth())
+
+	pool.Detach(first, 60)
+	assert.False(t, first.closed)
+	assert.Same(t, first, attach(t, pool, a, 50), "the room that came back is not used")
+	pool.Detach(first, 40)
+	pool.Detach(first, 50)
+	assert.True(t, first.closed)
+	require.Panics(t, func() { pool.Detach(first, 1) })
+	require.Panics(t, func() { pool.Detach(second, 101) })
+
+	_, err := pool.Attach(a, 1<<16+1)
+	require.ErrorIs(t, err, hw.ErrInsufficientResources)
+	_, err = pool.Attach(a, 0)
+	require.ErrorIs(t, err, hw.ErrInsufficientResources)
+	require.NoError(t, pool.close())
+	_, err = pool.Attach(a, 1)
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+	require.NoError(t, pool.close(), "a second close has nothing to do")
+}
+
+func TestADeviceThatMakesNoQueueLeavesNothing(t *testing.T) {
+	dev, to := newPolled(), newCollector()
+	pool, _ := newTestPool(t, dev, PollerConfig{}, to)
+	dev.cqErr = syscall.ENOMEM
+	for range 3 {
+		_, err := pool.Attach(newDispatcher(t), 1)
+		require.ErrorIs(t, err, syscall.ENOMEM)
+	}
+	assert.Empty(t, pool.lanes)
+	assert.Empty(t, pool.feeders)
+	dev.cqErr = nil
+	attach(t, pool, nil, 8).complete(wcs(0, 5)...)
+	to.requireAll(t, 5)
+}
+
+// A feeder may be the one to close the last queue pair of its dispatcher.
+func TestDetachMayComeFromTheFeeder(t *testing.T) {
+	dev := newPolled()
+	var pool *cqPool
+	var cq *polledCQ
+	done := make(chan struct{})
+	pool, _ = newTestPool(t, dev, PollerConfig{}, completeFunc(func([]hw.WC) {
+		pool.Detach(cq, 8)
+		close(done)
+	}))
+	cq = attach(t, pool, nil, 8)
+	cq.complete(wcs(0, 1)...)
+	<-done
+	require.NoError(t, pool.close())
+}
+
+type completeFunc func([]hw.WC)
+
+func (f completeFunc) Complete(wcs []hw.WC) { f(wcs) }
+
+func TestMoreCompletionsThanTheQueueHoldsAreReported(t *testing.T) {
+	dev, to := newPolled(), newCollector()
+	gate := make(chan struct{})
+	to.pause = func() { <-gate }
+	pool, log := newTestPool(t, dev, PollerConfig{CQDepth: 8}, to)
+	cq := attach(t, pool, nil, 8)
+	for i := range 8 {
+		cq.complete(wcs(64*i, 64)...) // into a ring of 8+32, with nobody to empty it
+	}
+	require.Eventually(t, dev.asleep, 10*time.Second, time.Millisecond)
+	close(gate)
+	require.Eventually(t, func() bool { return len(log.kinds()) > 0 }, 10*time.Second, time.Millisecond)
+	assert.Equal(t, hw.AsyncCQOverrun, log.kinds()[0])
+	assert.Same(t, cq, log.events[0].CQ)
+}
+
+func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
+	dev, to := newPolled(), newCollector()
+	pool, log := newTestPool(t, dev, PollerConfig{}, to)
+	dev.mu.Lock()
+	dev.armErr = errors.New("gone")
+	dev.mu.Unlock()
+	cq := attach(t, pool, nil, 8)
+	require.Eventually(t, func() bool { return len(log.kinds()) > 0 }, 10*time.Second, time.Millisecond)
+	for i := range 5 {
+		cq.complete(wcs(i, 1)...)
+		to.requireAll(t, i+1)
+	}
+	assert.Equal(t, []hw.AsyncKind{hw.AsyncDeviceFatal}, log.kinds(), "it is told once")
+	assert.EqualError(t, log.events[0].Err, "gone")
+}
+
+func TestClosingEndsThePollerWhateverItDoes(t *testing.T) {
+	for i := range 50 {
+		dev, to := newPolled(), newCollector()
+		p := newPoller(dev, PollerConfig{SpinRounds: 3}, func(hw.AsyncEvent) {})
+		require.NoError(t, p.start())
+		pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, PollerConfig{}, p, func(hw.AsyncEvent) {})
+		pool.to = to
+		cq := attach(t, pool, nil, 8)
+		cq.complete(wcs(0, 3)...)
+		for range i {
+			goruntime.Gosched()
+		}
+		require.NoError(t, pool.close())
+		assert.True(t, cq.closed)
+	}
+}
+
+func TestHandingOnAllocatesNothing(t *testing.T) {
+	dev := newPolled()
+	to := completeFunc(func([]hw.WC) {})
+	w, err := newWaker()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.close()) }()
+	f := newFeeder(to, 0, nil, w, nil)
+	p := newPoller(dev, PollerConfig{}, nil)
+	l := newLane(0, 64, f)
+	p.lanes.Store(&[]*lane{l})
+	f.add(l)
+	batch := wcs(0, 64)
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		p.hand(batch)
+		f.drain()
+		f.parked.Store(1)
+		p.hand(batch[:1])
+		w.wait()
+		f.drain()
+	}))
+}

@@ -1,0 +1,79 @@
+package runtime
+
+import (
+	"time"
+
+	"github.com/panjf2000/ants/v2"
+
+	"godat/hw"
+)
+
+// PoolConfig bounds the goroutines of an adapter. Upcalls and control calls have
+// a share each, which the other can't take: a program that blocks in control
+// calls still gets its callbacks.
+type PoolConfig struct {
+	// Upcalls is how many callbacks of dispatchers may run at once in the pool; 0
+	// means 64. What exceeds it gets goroutines of its own: events don't wait for
+	// the callbacks of other dispatchers.
+	Upcalls int
+	// Control is how many blocking calls on the provider may run at once; 0 means
+	// 16.
+	Control int
+}
+
+const (
+	defaultUpcalls = 64
+	defaultControl = 16
+	releaseBound   = 5 * time.Second
+)
+
+// pool runs tasks, each kind in its share.
+type pool struct {
+	upcalls *ants.Pool
+	control *ants.Pool
+}
+
+func newPool(cfg PoolConfig) (*pool, error) {
+	const op = "runtime.Open"
+	if cfg.Upcalls < 0 || cfg.Control < 0 {
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype,
+			"a pool of %d upcalls and %d control calls", cfg.Upcalls, cfg.Control)
+	}
+	if cfg.Upcalls == 0 {
+		cfg.Upcalls = defaultUpcalls
+	}
+	if cfg.Control == 0 {
+		cfg.Control = defaultControl
+	}
+	p := new(pool)
+	var err error
+	if p.upcalls, err = ants.NewPool(cfg.Upcalls, ants.WithNonblocking(true)); err != nil {
+		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
+	}
+	if p.control, err = ants.NewPool(cfg.Control, ants.WithNonblocking(true)); err != nil {
+		p.upcalls.Release()
+		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
+	}
+	return p, nil
+}
+
+// upcall runs a dispatcher's callbacks. It never blocks; an error means that the
+// share is used up.
+func (p *pool) upcall(task func()) error { return p.upcalls.Submit(task) }
+
+// call runs a call that may block. It never blocks itself; an error means that
+// the share is used up.
+func (p *pool) call(task func()) error { return p.control.Submit(task) }
+
+// release ends the pool's goroutines. Its tasks have ended, or are about to.
+func (p *pool) release() {
+	// The only error is that a task takes longer: it ends without us.
+	_ = p.upcalls.ReleaseTimeout(releaseBound)
+	_ = p.control.ReleaseTimeout(releaseBound)
+}
+
+// abandon is release for a caller that is one of the tasks.
+func (p *pool) abandon() {
+	p.upcalls.Release()
+	p.control.Release()
+}

@@ -1,0 +1,156 @@
+package runtime
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"godat/hw"
+)
+
+// ProviderInfo says who a provider is; see [hw.Info].
+type ProviderInfo = hw.Info
+
+// Providers lists what [Open] opens by name: the providers registered, and those
+// names of the static registry (see [StaticRegistry]) that a registered provider
+// stands behind. With an error, which is the file's, the list is still good. It
+// answers to dat_registry_list_providers.
+func Providers() ([]ProviderInfo, error) {
+	list := hw.ListProviders()
+	entries, err := StaticRegistry()
+	for _, e := range entries {
+		_, known := hw.Lookup(e.provider())
+		if _, hidden := hw.Lookup(e.Name); known && !hidden && !e.Kernel {
+			list = append(list, e.Info())
+		}
+	}
+	return list, err
+}
+
+// source is what Open opens: a provider that stays registered until release is
+// called, one of its devices, and settings.
+type source struct {
+	provider hw.Provider
+	release  func()
+	device   string
+	params   map[string]string
+}
+
+// find finds the provider of a name: the one given, if any; one that is
+// registered; or one that the static registry leads to.
+func find(name string, cfg *config) (source, error) {
+	const op = "runtime.Open"
+	if name == "" || len(name) > hw.MaxName {
+		return source{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "a name of %d bytes", len(name))
+	}
+	kind, device, _ := strings.Cut(name, ":")
+	s := source{device: device, params: cfg.params}
+	want := cfg.want
+	want.Name = kind
+	var err error
+	if s.provider = cfg.provider; s.provider == nil {
+		s.provider, s.release, err = hw.Acquire(want)
+	} else {
+		if s.provider.Name() != kind {
+			return source{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%q is no name for provider %q", name, s.provider.Name())
+		}
+		s.release = func() {}
+		_, err = hw.Match([]hw.Info{hw.InfoOf(s.provider)}, want)
+	}
+	if errors.Is(err, &hw.Error{Type: hw.ProviderNotFound, Sub: hw.NameNotRegistered}) {
+		want.Name = name
+		return findStatic(op, want, cfg.params)
+	}
+	if err != nil {
+		var code *hw.Error
+		errors.As(err, &code)
+		return source{}, hw.Errorf(op, code.Type, code.Sub, "%s", code.Text)
+	}
+	return s, nil
+}
+
+// findStatic finds the provider behind a name of the static registry.
+func findStatic(op string, want hw.Info, params map[string]string) (source, error) {
+	entries, fileErr := StaticRegistry()
+	var behind []RegistryEntry
+	var infos []hw.Info
+	for _, e := range entries {
+		if e.Kernel {
+			continue
+		}
+		info := e.Info()
+		// The file tells of the C library. What matters is who is opened.
+		if p, ok := hw.Lookup(e.provider()); ok {
+			info.ThreadSafe = hw.InfoOf(p).ThreadSafe
+		}
+		behind, infos = append(behind, e), append(infos, info)
+	}
+	i, err := hw.Match(infos, want)
+	if err != nil {
+		var code *hw.Error
+		errors.As(err, &code)
+		text := code.Text + "; registered: " + strings.Join(hw.Providers(), ", ") + " (is its package imported?)"
+		if fileErr != nil {
+			return source{}, hw.Errorf(op, code.Type, code.Sub, "%s; %w", text, fileErr)
+		}
+		return source{}, hw.Errorf(op, code.Type, code.Sub, "%s", text)
+	}
+	e := behind[i]
+	provider, release, err := hw.Acquire(hw.Info{Name: e.provider()})
+	if err != nil {
+		return source{}, hw.Errorf(op, hw.ProviderNotFound, hw.NameNotRegistered,
+			"%q is for library %s; nothing registered stands for it (%w)", e.Name, e.Library, err)
+	}
+	s := source{provider: provider, release: release}
+	s.device, s.params = e.settings(params)
+	return s, nil
+}
+
+// ownLibrary begins what stands for a library's path when the provider is one of
+// this library: "godat/loop".
+const ownLibrary = "godat/"
+
+// provider is the name of the provider that does what the entry's library does
+// for C programs. DAPL's libraries over verbs, of whichever connection manager,
+// have one counterpart: ibv. It is empty for libraries that nobody knows.
+func (e RegistryEntry) provider() string {
+	if own, ok := strings.CutPrefix(e.Library, ownLibrary); ok {
+		return own
+	}
+	base, _, _ := strings.Cut(path.Base(e.Library), ".so")
+	switch base {
+	case "libdaplofa", "libdaploscm", "libdaploucm", "libdaplcma", "libdaplscm":
+		return "ibv"
+	}
+	return ""
+}
+
+// settings are the device and the parameters that the entry's ia_params and
+// platform_params tell the provider. The first word of ia_params is the device:
+// its name, its network interface's or its address. A second one that has no "="
+// is the port, unless it is 0, which says that the device tells. Further words of
+// either are key=value, or a key alone. The program's own parameters win.
+func (e RegistryEntry) settings(own map[string]string) (device string, params map[string]string) {
+	params = make(map[string]string)
+	words := strings.Fields(e.Params)
+	if len(words) > 0 {
+		device, words = words[0], words[1:]
+	}
+	if len(words) > 0 && !strings.Contains(words[0], "=") {
+		if words[0] != "0" {
+			params["port"] = words[0]
+		}
+		words = words[1:]
+	}
+	for _, w := range append(words, strings.Fields(e.PlatformParams)...) {
+		key, value, _ := strings.Cut(w, "=")
+		params[key] = value
+	}
+	for key, value := range own {
+		params[key] = value
+	}
+	if len(params) == 0 {
+		return device, nil
+	}
+	return device, params
+}

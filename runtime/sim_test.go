@@ -1,0 +1,191 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	goruntime "runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"godat/hw"
+	"godat/hw/hwtest"
+)
+
+// sim opens simulated devices, and remembers them.
+type sim struct {
+	*hwtest.Sim
+	mu   sync.Mutex
+	devs []*hwtest.SimDevice
+}
+
+func newSim(cfg hwtest.SimConfig) *sim { return &sim{Sim: hwtest.NewSim(cfg)} }
+
+func (s *sim) Open(cfg hw.OpenConfig) (hw.Device, error) {
+	dev, err := s.Sim.Open(cfg)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.devs = append(s.devs, dev.(*hwtest.SimDevice))
+	}
+	return dev, err
+}
+
+// requireKept requires that everybody kept the contract with the devices.
+func (s *sim) requireKept(t testing.TB) {
+	t.Helper()
+	for _, d := range s.devs {
+		assert.Empty(t, d.Violations())
+		assert.Zero(t, d.Overruns())
+	}
+}
+
+func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
+	for _, procs := range []int{1, 2, 4} {
+		t.Run(fmt.Sprintf("procs=%d", procs), func(t *testing.T) {
+			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
+			s := newSim(hwtest.SimConfig{Seed: 7})
+			ia := open(t, "sim", WithProvider(s))
+			var wg sync.WaitGroup
+			for i := range 3 {
+				p := connect(t, ia, channel(256))
+				p.establish(t)
+				wg.Go(func() { p.exchange(t, 400, uint64(i)) })
+			}
+			wg.Wait()
+			require.NoError(t, ia.Close())
+			s.requireKept(t)
+		})
+	}
+}
+
+// exchange sends n messages from a to b, with pauses in which poller and feeder
+// fall asleep, and requires each side's completions in order.
+func (p *pair) exchange(t *testing.T, n int, seed uint64) {
+	const depth = 8
+	rng := rand.New(rand.NewPCG(seed, 1))
+	seg := p.mem.Segment(0, 8)
+	posted, sent, received := 0, 0, 0
+	for received < n || sent < n {
+		for posted < n && posted-received < depth && posted-sent < depth && rng.IntN(4) != 0 {
+			if !assert.NoError(t, p.b.PostRecv(uint64(posted), Default, seg)) ||
+				!assert.NoError(t, p.a.PostSend(uint64(posted), Default, seg)) {
+				return
+			}
+			posted++
+		}
+		if posted == sent && posted == received {
+			time.Sleep(time.Duration(rng.IntN(100)) * time.Microsecond)
+			continue
+		}
+		ev := p.next(t)
+		switch {
+		case ev.Number != DTOCompletion || ev.Status != StatusSuccess:
+			assert.Failf(t, "unexpected", "%v", ev)
+			return
+		case EndpointOf(ev) == p.a:
+			assert.EqualValues(t, sent, ev.Cookie)
+			sent++
+		default:
+			assert.EqualValues(t, received, ev.Cookie)
+			received++
+		}
+	}
+}
+
+// next receives an event, or fails because a wake-up was lost.
+func (p *pair) next(t *testing.T) Event {
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	select {
+	case ev := <-p.events.C():
+		return ev
+	case <-limit.C:
+		assert.Fail(t, "a wake-up was lost")
+		return Event{}
+	}
+}
+
+func TestEndpointsMayComeAndGoOnAPolledDevice(t *testing.T) {
+	s := newSim(hwtest.SimConfig{Seed: 3})
+	ia := open(t, "sim", WithProvider(s))
+	for i := range 40 {
+		p := connect(t, ia, channel(64))
+		p.establish(t)
+		p.exchange(t, 5, uint64(i))
+		require.NoError(t, p.a.Close())
+		require.NoError(t, p.b.Close())
+	}
+	ia.cqs.mu.Lock()
+	assert.Empty(t, ia.cqs.lanes)
+	assert.Empty(t, ia.cqs.feeders)
+	ia.cqs.mu.Unlock()
+	require.NoError(t, ia.Close())
+	s.requireKept(t)
+}
+
+func TestClosingAPolledAdapterFlushesWhatIsOutstanding(t *testing.T) {
+	for seed := range uint64(20) {
+		s := newSim(hwtest.SimConfig{Seed: seed})
+		ia := open(t, "sim", WithProvider(s))
+		p := connect(t, ia, channel(64))
+		p.establish(t)
+		for i := range 8 {
+			require.NoError(t, p.b.PostRecv(uint64(i), Default, p.mem.Segment(0, 8)))
+			require.NoError(t, p.a.PostSend(uint64(100+i), Default, p.mem.Segment(0, 8)))
+		}
+		require.NoError(t, ia.Close())
+		n := 0
+		for ev := range p.events.C() {
+			if ev.Number == DTOCompletion {
+				n++
+			}
+		}
+		assert.Equal(t, 16, n)
+		s.requireKept(t)
+	}
+}
+
+// descriptors counts what the process has open, or 0 where that can't be told.
+func descriptors() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+func TestNothingIsLeftAfterClose(t *testing.T) {
+	providers := map[string]func() []Option{
+		"loop": func() []Option { return nil },
+		"sim":  func() []Option { return []Option{WithProvider(newSim(hwtest.SimConfig{}))} },
+	}
+	for name, opts := range providers {
+		t.Run(name, func(t *testing.T) {
+			cycle := func() {
+				ia, err := Open(context.Background(), name, opts()...)
+				require.NoError(t, err)
+				p := connect(t, ia, channel(64))
+				p.establish(t)
+				p.exchange(t, 3, 0)
+				require.NoError(t, ia.Close())
+				ranges, mapped := ia.Domain().Mapped()
+				require.Zero(t, ranges)
+				require.Zero(t, mapped)
+			}
+			cycle() // opens the network poller's own descriptors
+			fds, now := descriptors(), goleak.IgnoreCurrent()
+			for range 10 {
+				cycle()
+			}
+			goleak.VerifyNone(t, now)
+			assert.Equal(t, fds, descriptors(), "descriptors are left")
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package runtime
+
+import (
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// The objects, under the names that DAT gives them.
+type (
+	// PZ is a protection zone; see [mem.PZ].
+	PZ = mem.PZ
+	// LMR is a local memory region; see [mem.LMR].
+	LMR = mem.LMR
+	// Segment is a piece of a region; see [mem.Segment].
+	Segment = mem.Segment
+	// RemoteSegment is a piece of a peer's region; see [mem.RemoteSegment].
+	RemoteSegment = mem.RemoteSegment
+	// Dispatcher is an event dispatcher (EVD); see [evd.Dispatcher].
+	Dispatcher = evd.Dispatcher
+	// Route sends the events of some cookies to a channel of its own; see [evd.Route].
+	Route = evd.Route
+	// OneShot takes the completion of one request; see [evd.OneShot].
+	OneShot = evd.OneShot
+	// Batch is a batch of events; see [evd.Batch].
+	Batch = evd.Batch
+	// Event is one thing that happened; see [evd.Event].
+	Event = evd.Event
+	// Endpoint is one end of a connection (EP); see [ep.Endpoint].
+	Endpoint = ep.Endpoint
+	// PSP is a public service point, which listens; see [ep.PSP].
+	PSP = ep.PSP
+	// CR is a connection request; see [ep.CR].
+	CR = ep.CR
+)
+
+// What the objects are made of, and what they tell of themselves.
+type (
+	// DispatcherConfig configures a dispatcher; see [evd.Config].
+	DispatcherConfig = evd.Config
+	// DispatcherMode says how a dispatcher delivers; see [evd.Mode].
+	DispatcherMode = evd.Mode
+	// DispatcherParam describes a dispatcher; see [evd.Param].
+	DispatcherParam = evd.Param
+	// EndpointConfig configures an endpoint; see [ep.Config].
+	EndpointConfig = ep.Config
+	// EndpointAttr are an endpoint's attributes; see [ep.Attr].
+	EndpointAttr = ep.Attr
+	// EndpointParam describes an endpoint; see [ep.Param].
+	EndpointParam = ep.Param
+	// EndpointState is an endpoint's state; see [ep.State].
+	EndpointState = ep.State
+	// EndpointStatus is a snapshot of an endpoint; see [ep.Status].
+	EndpointStatus = ep.Status
+	// ConnectConfig says where to connect; see [ep.ConnectConfig].
+	ConnectConfig = ep.ConnectConfig
+	// CloseFlags say how a connection is given up; see [ep.CloseFlags].
+	CloseFlags = ep.CloseFlags
+	// PSPConfig says where a service point listens; see [ep.PSPConfig].
+	PSPConfig = ep.PSPConfig
+	// CRParam describes a connection request; see [ep.CRParam].
+	CRParam = ep.CRParam
+	// DTO is a request of a batch of posts; see [ep.DTO].
+	DTO = ep.DTO
+	// LMRParam describes a region; see [mem.LMRParam].
+	LMRParam = mem.LMRParam
+	// PZParam describes a zone; see [mem.PZParam].
+	PZParam = mem.PZParam
+	// MemoryOption modifies how a region gets its memory; see [mem.Option].
+	MemoryOption = mem.Option
+)
+
+// The words of requests, completions and events.
+type (
+	// Privileges say what may be done with memory; see [hw.Privileges].
+	Privileges = hw.Privileges
+	// Flags modify a post; see [hw.Flags].
+	Flags = hw.Flags
+	// Op is an operation; see [hw.Op].
+	Op = hw.Op
+	// Status is how an operation ended; see [hw.Status].
+	Status = hw.Status
+	// StatusError is a Status as an error; see [hw.StatusError].
+	StatusError = hw.StatusError
+	// EventNumber says what an event tells of; see [evd.Number].
+	EventNumber = evd.Number
+	// EventError is an event number as an error; see [evd.Error].
+	EventError = evd.Error
+	// EventFlags say more of an event; see [evd.EventFlags].
+	EventFlags = evd.EventFlags
+	// Streams are the kinds of events a dispatcher takes; see [evd.Streams].
+	Streams = evd.Streams
+	// Reason says why an asynchronous error came; see [evd.Reason].
+	Reason = evd.Reason
+)
+
+// EndpointOf is the endpoint that an event is about, or nil.
+func EndpointOf(ev Event) *Endpoint { return ep.Of(ev) }
+
+// RequestOf is the connection request that an event tells of, or nil.
+func RequestOf(ev Event) *CR { return ep.RequestOf(ev) }
+
+// ParseRemoteSegment takes a peer's segment from the first [RemoteSegmentSize]
+// bytes of b; see [mem.ParseRemoteSegment].
+func ParseRemoteSegment(b []byte) (RemoteSegment, error) { return mem.ParseRemoteSegment(b) }
+
+// RemoteSegmentSize is how many bytes an encoded RemoteSegment has.
+const RemoteSegmentSize = mem.RemoteSegmentSize
+
+// WithHugePages asks [PZ.Alloc] for 2 MiB pages; see [mem.WithHugePages].
+func WithHugePages() MemoryOption { return mem.WithHugePages() }
+
+// WithAlignment asks [PZ.Alloc] for an address that is a multiple of n; see
+// [mem.WithAlignment].
+func WithAlignment(n int) MemoryOption { return mem.WithAlignment(n) }
+
+// WithUnmapOnFree has [LMR.Free] give the address range back at once; see
+// [mem.WithUnmapOnFree].
+func WithUnmapOnFree() MemoryOption { return mem.WithUnmapOnFree() }

@@ -1,0 +1,22 @@
+//go:build !linux
+
+package runtime
+
+// waker lets the poller's thread wake a goroutine. This one goes through the
+// scheduler, which costs a locked thread more than the eventfd that Linux has.
+type waker struct{ woken chan struct{} }
+
+func newWaker() (*waker, error) { return &waker{woken: make(chan struct{}, 1)}, nil }
+
+// wake ends a wait, the present or the next one. It does not block.
+func (w *waker) wake() {
+	select {
+	case w.woken <- struct{}{}:
+	default:
+	}
+}
+
+// wait sleeps until wake was called. One goroutine waits at a time.
+func (w *waker) wait() { <-w.woken }
+
+func (w *waker) close() error { return nil }
