@@ -16,13 +16,31 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 CGO_ENABLED=0 go test -c -o "$work/bench.test" ./bench
 
-# Only what runs inside the workload's function is counted.
-for mode in poll poll16 wait chan batch oneshot; do
-  GOMAXPROCS=1 GOGC=off GODEBUG=asyncpreemptoff=1 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-    --collect-atstart=no --toggle-collect='godat/bench.pair*.func1' \
-    "$work/bench.test" -test.run '^$' -test.bench "^BenchmarkDelivery\$/^mode=$mode\$/" -test.benchtime ${n}x 2>&1 |
-    awk -v mode=$mode -v n=$n '/Collected/ { printf "%-8s %d\n", mode, $NF / (n + 64) }'
-done | tee "$work/now"
+# count MODE: the least of a few counts, since a consumer that finds nothing yet
+# spins, more on a busy machine. Only what runs inside the workload's function is
+# counted. Without --fair-sched one spinning thread can starve the others.
+count() {
+  local mode=$1 least='' now try
+  local limit=${recorded[$mode]:-0}
+  for try in 1 2 3 4 5; do
+    now=$(GOMAXPROCS=1 GOGC=off GODEBUG=asyncpreemptoff=1 timeout 100 valgrind --fair-sched=yes \
+      --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no --toggle-collect='godat/bench.pair*.func1' \
+      "$work/bench.test" -test.run '^$' -test.bench "^BenchmarkDelivery\$/^mode=$mode\$/" -test.benchtime ${n}x 2>&1 |
+      awk -v n=$n '/ns\/op/ { ran = 1 } /Collected/ && ran { printf "%d", $NF / (n + 64) }') || true
+    if [[ -n $now && ( -z $least || $now -lt $least ) ]]; then least=$now; fi
+    if [[ -n $least && $try -ge $tries && $least -le $((limit * 102 / 100)) ]]; then break; fi
+  done
+  [[ -n $least ]] || { echo "instructions.sh: mode $mode did not run to its end" >&2; return 1; }
+  printf '%-8s %d\n' "$mode" "$least"
+}
+
+declare -A recorded=()
+tries=3
+if [[ ${1-} == --check ]]; then
+  tries=1
+  while read -r mode instructions; do recorded[$mode]=$instructions; done <"$baseline"
+fi
+for mode in poll poll16 wait chan batch oneshot; do count "$mode"; done | tee "$work/now"
 
 case "${1-}" in
 --record) cp "$work/now" "$baseline" ;;
