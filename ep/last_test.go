@@ -275,3 +275,28 @@ func TestWhatExceedsTheBudgetIsLeftToTheGoroutine(t *testing.T) {
 	}
 	r.finish(a, all)
 }
+
+// The endpoint's goroutine ends with Close, so nothing can be left to it then.
+func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
+	r := newRig(t)
+	all := r.dispatcher(evd.ModeQueue, 1024)
+	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
+	r.connect(a, b)
+	require.NoError(t, a.Close())
+	// They were checked before Close, and get their tickets after it.
+	q, posts := &a.requests, uint32(3*budget)
+	require.True(t, all.Main().Reserve(int(posts)))
+	ticket, n, _, mine := a.take(q, posts)
+	require.Equal(t, posts, n)
+	require.True(t, mine)
+	for i := range n {
+		a.fill(q, (ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, all.Main(), 0)
+	}
+	a.submit(q, ticket, n, mine)
+	for i := range uint64(n) {
+		ev := r.next(all)
+		require.Equal(t, i, ev.Cookie)
+		require.Equal(t, hw.StatusFlushed, ev.Status)
+	}
+	r.finish(a, all)
+}

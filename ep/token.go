@@ -161,9 +161,10 @@ func (e *Endpoint) release() bool {
 }
 
 // handOver leaves the token, still held, to the endpoint's goroutine, if there is
-// one. An endpoint without one has nothing to do but queue receives and flush.
+// one: it ends with Close. An endpoint without one has nothing to do but queue
+// receives and flush.
 func (e *Endpoint) handOver() bool {
-	if !e.serving {
+	if !e.serving || e.State() == closed {
 		return false
 	}
 	e.own.Release()
