@@ -92,7 +92,7 @@ const handTries = 1000
 // be any more.
 func (p *poster) insist(fill func()) bool {
 	for range handTries {
-		if !p.makeRoom() {
+		if p.page.left() == 0 || !p.makeRoom() {
 			return false
 		}
 		fill()
@@ -125,7 +125,7 @@ func (l *link) sendTooLong(lf *life) {
 func (l *link) writeAstray(lf *life) {
 	p := l.hand(lf, lf.plan.by)
 	for range handTries {
-		if !p.makeRoom() {
+		if p.page.left() == 0 || !p.makeRoom() {
 			break
 		}
 		e := p.fillWrite(0)
