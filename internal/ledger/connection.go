@@ -116,7 +116,7 @@ func (o *outlet) late(a *account, end dat.EventNumber) {
 		for _, p := range l.pages {
 			for i := range p.begun.Load() {
 				e := &p.entries[i]
-				if end := e.end.Load(); end != 0 && end < bound && e.place == atMain && !e.quiet() && e.isOpen() {
+				if returned := e.end.Load(); returned != 0 && returned < bound && e.place == atMain && !e.quiet() && e.isOpen() {
 					o.hub.w.complain(Misplaced, "%s: it was posted before the end of the connection (%d), and has not completed at %v, which comes at the same dispatcher",
 						p.name(e), bound, end)
 				}
