@@ -150,7 +150,9 @@ func TestStringsAreForPeople(t *testing.T) {
 		"DISCONNECTED":                                  Event{Number: Disconnected},
 		"SOFTWARE{x}":                                   Event{Number: SoftwareEvent, Data: "x"},
 		"none":                                          Streams(0),
+
 		"SOFTWARE|CR|DTO|CONNECTION|RMR_BIND|ASYNC": allStreams,
+
 		"queue":                             ModeQueue,
 		"channel":                           ModeChannel,
 		"batch":                             ModeBatch,
