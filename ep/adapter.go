@@ -18,14 +18,15 @@ type Adapter struct {
 	dev  hw.Device
 	attr hw.Attr
 	cqs  CQPool
+	ia   any
 
 	endpoints *keys.Table[*Endpoint]
 
-	mu   sync.Mutex
-	eps  map[*Endpoint]struct{}
-	qps  map[hw.QP]*Endpoint
-	psps map[*PSP]struct{}
-	crs  map[*CR]struct{} // not answered yet
+	mu     sync.Mutex
+	eps    map[*Endpoint]struct{}
+	qps    map[hw.QP]*Endpoint
+	points map[*point]struct{}
+	crs    map[*CR]struct{} // not answered yet
 }
 
 // CQPool lends completion queues on a polled device. Completions of a queue that
@@ -43,17 +44,18 @@ type CQPool interface {
 type AdapterConfig struct {
 	Device hw.Device
 	CQs    CQPool // nil unless the device is polled
+	IA     any    // what queries give for the interface adapter
 }
 
 // NewAdapter makes an adapter without endpoints.
 func NewAdapter(cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	return &Adapter{
-		dev: cfg.Device, attr: attr, cqs: cfg.CQs,
+		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA,
 		endpoints: keys.New[*Endpoint](attr.MaxQPs),
 		eps:       make(map[*Endpoint]struct{}),
 		qps:       make(map[hw.QP]*Endpoint),
-		psps:      make(map[*PSP]struct{}),
+		points:    make(map[*point]struct{}),
 		crs:       make(map[*CR]struct{}),
 	}
 }
@@ -102,18 +104,18 @@ func (a *Adapter) OfQP(qp hw.QP) *Endpoint {
 func (a *Adapter) Len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.eps) + len(a.psps)
+	return len(a.eps) + len(a.points)
 }
 
 // Close closes the service points, rejects the requests that nobody has answered
 // and closes the endpoints, as an abrupt close of the interface adapter does.
 func (a *Adapter) Close() error {
 	a.mu.Lock()
-	psps, crs, eps := slices.Collect(maps.Keys(a.psps)), slices.Collect(maps.Keys(a.crs)), slices.Collect(maps.Keys(a.eps))
+	points, crs, eps := slices.Collect(maps.Keys(a.points)), slices.Collect(maps.Keys(a.crs)), slices.Collect(maps.Keys(a.eps))
 	a.mu.Unlock()
 	var errs []error
-	for _, p := range psps {
-		errs = append(errs, p.Close())
+	for _, p := range points {
+		errs = append(errs, p.self.Close())
 	}
 	for _, c := range crs {
 		if err := c.Reject(nil); !errors.Is(err, hw.ErrInvalidHandle) { // else the program was faster

@@ -1,8 +1,6 @@
 package ep
 
 import (
-	"time"
-
 	"godat/hw"
 )
 
@@ -15,9 +13,9 @@ type control struct {
 	err  error
 
 	connect hw.ConnectConfig // inConnect
-	request hw.Request       // inAccept
-	private []byte           // inAccept
-	used    bool             // inAccept: the request has been answered, well or not
+	cr      *CR              // inAccept, inAcceptOwn
+	private []byte           // the same
+	used    bool             // the same: the request has been answered, well or not
 }
 
 // do has the step execute c. The caller holds e.ctl.
@@ -34,8 +32,12 @@ func (e *Endpoint) control() {
 	c := e.pending
 	e.pending = nil
 	switch c.in {
-	case inConnect, inAccept:
+	case inConnect, inAccept, inAcceptOwn:
 		c.err = e.begin(c)
+	case inReserve, inRelease:
+		c.err = e.move(c)
+	case inDisown:
+		c.err = e.disowned(c)
 	case inAbrupt, inGraceful:
 		c.err = e.disconnect(c)
 	case inReset:
@@ -54,6 +56,9 @@ func (e *Endpoint) begin(c *control) error {
 	if transitions[e.State()][c.in] < firstEdge {
 		return stateError(c.op, e.State())
 	}
+	if e.conn == nil {
+		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
+	}
 	if !e.conn.Main().Reserve(2) { // the outcome and the end
 		return wrap(c.op, errNoEventRoom)
 	}
@@ -65,8 +70,10 @@ func (e *Endpoint) begin(c *control) error {
 	if c.in == inConnect {
 		err = e.qp.Connect(c.connect)
 	} else {
+		// The peer may know before Accept has returned, and ask again.
 		c.used = true
-		err = c.request.Accept(e.qp, c.private)
+		c.cr.at.answered()
+		err = c.cr.request.Accept(e.qp, c.private)
 	}
 	if err != nil {
 		e.releaseConnRoom()
@@ -74,8 +81,10 @@ func (e *Endpoint) begin(c *control) error {
 		e.recvs.endDetour()
 		return wrap(c.op, err)
 	}
-	if c.in == inAccept {
-		e.setAddresses(c.request.Local(), c.request.Remote())
+	if c.in == inConnect {
+		e.setTarget(c.connect.Addr, c.connect.Qual)
+	} else {
+		e.setAddresses(c.cr.request.Local(), c.cr.request.Remote())
 	}
 	e.become(c.in)
 	e.setAlarm(c.connect.Timeout)
@@ -118,13 +127,14 @@ func (e *Endpoint) forget() {
 	e.requests.ended, e.recvs.ended = false, false
 	e.broke, e.unsignaled = false, 0
 	e.info, e.refusal, e.why, e.private = hw.ConnInfo{}, refusal{}, hw.ReasonNone, nil
+	e.setTarget("", 0)
 	e.setAddresses(nil, nil)
 	e.over = make(chan struct{})
 }
 
 // close makes the handle dead and ends what is still going on.
 func (e *Endpoint) close(c *control) error {
-	if e.become(inClose) < firstEdge {
+	if e.become(c.in) < firstEdge {
 		return stateError(c.op, e.State())
 	}
 	e.setAlarm(0)
@@ -132,40 +142,6 @@ func (e *Endpoint) close(c *control) error {
 	e.recvs.endDetour()
 	e.breakQP(true)
 	return nil
-}
-
-// Connect starts to connect to a listener. It returns at once; the outcome is an
-// event on the endpoint's connection dispatcher: ESTABLISHED, PEER_REJECTED,
-// NON_PEER_REJECTED, UNREACHABLE or TIMED_OUT. Receives that the peer's first
-// messages need are best posted before.
-// It answers to dat_ep_connect.
-func (e *Endpoint) Connect(cfg ConnectConfig) error {
-	const op = "ep.Connect"
-	if err := e.alive(op); err != nil {
-		return err
-	}
-	if e.conn == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
-	}
-	if cfg.Timeout < 0 {
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "the time-out %v is negative", cfg.Timeout)
-	}
-	if err := e.adapter.checkPrivate(op, cfg.Private); err != nil {
-		return err
-	}
-	e.ctl.Lock()
-	defer e.ctl.Unlock()
-	return e.do(&control{op: op, in: inConnect, connect: hw.ConnectConfig{
-		Addr: cfg.Addr, Qual: cfg.Qual, Private: cfg.Private, Timeout: cfg.Timeout,
-	}})
-}
-
-// ConnectConfig says where to connect.
-type ConnectConfig struct {
-	Addr    string        // the peer's interface adapter, in the provider's way to name it
-	Qual    uint64        // its connection qualifier: the port
-	Timeout time.Duration // 0 means no bound
-	Private []byte        // shown to the peer with the request; copied
 }
 
 // CloseFlags say how a connection is given up: DAT_CLOSE_FLAGS, with its numbers.
@@ -237,6 +213,11 @@ func (e *Endpoint) Close() error {
 			return err
 		}
 	}
+	return e.free(op)
+}
+
+// free gives back what a closed endpoint has. The caller holds e.ctl.
+func (e *Endpoint) free(op string) error {
 	<-e.over
 	if err := e.qp.Close(); err != nil {
 		return wrap(op, err)
@@ -266,6 +247,7 @@ func (e *Endpoint) alive(op string) error {
 	return nil
 }
 
+// checkPrivate refuses more private data than the device carries.
 func (a *Adapter) checkPrivate(op string, private []byte) error {
 	if len(private) > a.attr.MaxPrivate {
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d bytes of private data; this device carries %d", len(private), a.attr.MaxPrivate)

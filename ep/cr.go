@@ -9,11 +9,14 @@ import (
 )
 
 // CR is a connection request that waits for an answer. It answers to
-// DAT_CR_HANDLE. After Accept or Reject succeeded it is dead: every call on it
-// fails with INVALID_HANDLE.
+// DAT_CR_HANDLE. After Accept, Reject or Handoff succeeded it is dead: every call
+// on it fails with INVALID_HANDLE.
 type CR struct {
-	psp       *PSP
+	// Immutable once it is announced.
+	at        *point
+	own       *Endpoint // that the service point has for it, or nil
 	request   hw.Request
+	qual      uint64
 	private   []byte
 	truncated bool
 
@@ -30,9 +33,13 @@ func RequestOf(ev evd.Event) *CR {
 // CRParam describes a connection request: DAT_CR_PARAM.
 type CRParam struct {
 	Local, Remote net.Addr
+	RemoteQual    uint64
 	Qual          uint64 // the service point's
 	Private       []byte // the peer's; the callee's to keep
 	Truncated     bool   // the transport could not carry all of it
+	// Endpoint is the one that Accept connects if it is not given another: that
+	// of a reserved service point, or one that was made for this request.
+	Endpoint *Endpoint
 }
 
 // Query describes the request. It answers to dat_cr_query.
@@ -42,16 +49,17 @@ func (c *CR) Query() (CRParam, error) {
 	}
 	defer c.mu.Unlock()
 	return CRParam{
-		Local: c.request.Local(), Remote: c.request.Remote(), Qual: c.request.Qual(),
-		Private: c.private, Truncated: c.truncated,
+		Local: c.request.Local(), Remote: c.request.Remote(), RemoteQual: split(c.request.Remote()).qual, Qual: c.qual,
+		Private: c.private, Truncated: c.truncated, Endpoint: c.own,
 	}, nil
 }
 
-// Accept answers the request with an UNCONNECTED endpoint. It returns at once;
-// ESTABLISHED or ACCEPT_COMPLETION_ERROR follows on the endpoint's connection
-// dispatcher. The peer sees private with its own ESTABLISHED. Receives for the
-// peer's first messages must be posted before. When the endpoint can't be used
-// the request stays valid.
+// Accept answers the request with an UNCONNECTED endpoint; nil means the one that
+// came with it, and no other will do then. It returns at once; ESTABLISHED or
+// ACCEPT_COMPLETION_ERROR follows on the endpoint's connection dispatcher. The
+// peer sees private with its own ESTABLISHED. Receives for the peer's first
+// messages must be posted before. When the endpoint can't be used the request
+// stays valid.
 // It answers to dat_cr_accept.
 func (c *CR) Accept(e *Endpoint, private []byte) error {
 	const op = "ep.CR.Accept"
@@ -59,29 +67,48 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 		return err
 	}
 	defer c.mu.Unlock()
-	if err := e.alive(op); err != nil {
+	call := control{op: op, in: inAccept, cr: c, private: private}
+	if c.own != nil && e == nil {
+		e, call.in = c.own, inAcceptOwn
+	}
+	if err := c.mayAccept(op, e, call.in); err != nil {
 		return err
 	}
-	if e.adapter != c.psp.adapter {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint belongs to another adapter"}
-	}
-	if e.conn == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
-	}
-	if err := e.adapter.checkPrivate(op, private); err != nil {
+	if err := c.at.adapter.checkPrivate(op, private); err != nil {
 		return err
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	call := control{op: op, in: inAccept, request: c.request, private: private}
 	err := e.do(&call)
 	if call.used {
-		c.answered()
+		c.dead = true
+		c.at.adapter.removeCR(c)
+	}
+	if err != nil && call.used && c.own != nil {
+		_ = e.disown(op)
 	}
 	return err
 }
 
-// Reject refuses the request; the peer gets PEER_REJECTED with private.
+// mayAccept checks the endpoint that is to accept.
+func (c *CR) mayAccept(op string, e *Endpoint, in input) error {
+	if err := e.alive(op); err != nil {
+		return err
+	}
+	switch s := e.State(); {
+	case e.adapter != c.at.adapter:
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint belongs to another adapter"}
+	case transitions[s][in] < firstEdge:
+		return stateError(op, s)
+	case c.own != nil && c.own != e:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "the request came with an endpoint")
+	}
+	return nil
+}
+
+// Reject refuses the request; the peer gets PEER_REJECTED with private. An
+// endpoint that came with the request is UNCONNECTED again, or freed if it was
+// made for it.
 // It answers to dat_cr_reject.
 func (c *CR) Reject(private []byte) error {
 	const op = "ep.CR.Reject"
@@ -89,11 +116,37 @@ func (c *CR) Reject(private []byte) error {
 		return err
 	}
 	defer c.mu.Unlock()
-	if err := c.psp.adapter.checkPrivate(op, private); err != nil {
+	if err := c.at.adapter.checkPrivate(op, private); err != nil {
 		return err
 	}
 	c.answered()
-	return wrap(op, c.request.Reject(private))
+	err := c.request.Reject(private)
+	c.giveUpOwn(op)
+	return wrap(op, err)
+}
+
+// Handoff hands the request to the service point of the same adapter that listens
+// on qual, where it is a new request; this one is dead. An endpoint that came with
+// this one is left as by Reject. When there is no such service point it is
+// INVALID_PARAMETER, and when that one has no room INSUFFICIENT_RESOURCES; the
+// request stays valid.
+// It answers to dat_cr_handoff.
+func (c *CR) Handoff(qual uint64) error {
+	const op = "ep.CR.Handoff"
+	if err := c.lock(op); err != nil {
+		return err
+	}
+	defer c.mu.Unlock()
+	to := c.at.adapter.at(qual)
+	if to == nil {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "no service point of this adapter listens on %d", qual)
+	}
+	if err := to.take(c.request, qual); err != nil {
+		return wrap(op, err)
+	}
+	c.answered()
+	c.giveUpOwn(op)
+	return nil
 }
 
 // lock locks a request that is alive.
@@ -109,18 +162,38 @@ func (c *CR) lock(op string) error {
 	return nil
 }
 
+// announce puts the event of the request, for which room was reserved.
+func (c *CR) announce() {
+	to := c.at.to.Main()
+	ev := evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
+	to.Put(&ev, false)
+	to.Flush()
+}
+
 // answered makes the request dead; c.mu is held.
 func (c *CR) answered() {
 	c.dead = true
-	c.psp.answered()
-	a := c.psp.adapter
-	a.mu.Lock()
-	delete(a.crs, c)
-	a.mu.Unlock()
+	c.at.answered()
+	c.at.adapter.removeCR(c)
+}
+
+// giveUpOwn takes the request from the endpoint that came with it.
+func (c *CR) giveUpOwn(op string) {
+	if c.own != nil {
+		c.own.ctl.Lock()
+		defer c.own.ctl.Unlock()
+		_ = c.own.disown(op) // refused: its provider failed, and it is DISCONNECTED
+	}
 }
 
 func (a *Adapter) addCR(c *CR) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.crs[c] = struct{}{}
+}
+
+func (a *Adapter) removeCR(c *CR) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.crs, c)
 }

@@ -57,11 +57,13 @@ type Endpoint struct {
 	// Written by the holder.
 	addrMu        sync.Mutex
 	local, remote address
+	target        target
 
 	// Written by a fact before it is told, read by the step.
 	info    hw.ConnInfo
 	refusal refusal
 	why     hw.Reason
+	asked   *CR // the same, of a reserved service point
 
 	// Control calls, one at a time.
 	ctl     sync.Mutex

@@ -19,6 +19,7 @@ const (
 	tellRequestEnd // the provider has completed all requests
 	tellRecvEnd
 	tellControl // a control call is pending
+	tellAsked   // a request has come for a reserved endpoint
 )
 
 // tell records an input and makes somebody handle it. It never blocks.
@@ -63,6 +64,9 @@ const (
 // handle does the side effects of what the step was told.
 func (e *Endpoint) handle(told uint32) {
 	e.own.Check()
+	if told&tellAsked != 0 {
+		e.askedFor()
+	}
 	if told&(tellEstablished|tellFirstData) != 0 {
 		e.established(told&tellEstablished != 0)
 	}

@@ -29,6 +29,10 @@ post_send       E     E     E     E     E     E     ok    E     fl
 post_rdma_read  E     E     E     E     E     E     ok    E     fl
 post_rdma_write E     E     E     E     E     E     ok    E     fl
 connect         →ACT  E     E     E     E     E     E     E     E
+dup_connect     →ACT  E     E     E     E     E     E     E     E
+dup_of          E     E     E     E     E     E     ok    E     E
+common_connect  →ACT  E     E     E     E     E     E     E     E
+rsp_create      →RSV  E     E     E     E     E     E     E     E
 cr_accept       →CON  E     E     E     E     E     E     E     E
 disc_abrupt     E     E     E     →DIS  E     →DIS  →DIS  →DIS  nop
 disc_graceful   E     E     E     →DIS  E     →DIS  →DPN  nop   nop
@@ -50,7 +54,7 @@ var wantSubtype = map[string]hw.Subtype{
 func TestStateMatrix(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(matrix), "\n")
 	states := strings.Fields(lines[0])
-	require.Len(t, lines[1:], 12)
+	require.Len(t, lines[1:], 16)
 	for _, line := range lines[1:] {
 		cells := strings.Fields(line)
 		require.Len(t, cells, 1+len(states))
@@ -118,6 +122,15 @@ func (r *rig) do(op string, e *Endpoint) error {
 		return e.PostRDMAWrite(cookie, 0, remote, seg)
 	case "connect":
 		return e.Connect(ConnectConfig{Qual: r.psp.Qual()})
+	case "dup_connect":
+		return e.DupConnect(r.apart(), ConnectConfig{})
+	case "dup_of":
+		return r.endpoint(nil).DupConnect(e, ConnectConfig{})
+	case "common_connect":
+		return e.CommonConnect(r.psp.Addr().String(), ConnectConfig{})
+	case "rsp_create":
+		_, err := r.adapter.Reserve(RSPConfig{Endpoint: e, Dispatcher: r.cr})
+		return err
 	case "cr_accept":
 		return r.request().Accept(e, nil)
 	case "disc_abrupt":
@@ -138,6 +151,10 @@ func (r *rig) enter(state string) *Endpoint {
 	e := r.endpoint(nil)
 	switch state {
 	case "UNC":
+	case "RSV":
+		r.reserve(e)
+	case "PAS":
+		r.asked(e)
 	case "ACT":
 		require.NoError(r.t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 		r.next(r.cr)

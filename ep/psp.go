@@ -2,25 +2,33 @@ package ep
 
 import (
 	"net"
-	"sync"
 
 	"godat/evd"
 	"godat/hw"
 )
 
 // PSP is a public service point: it listens for connection requests until it is
-// closed. It answers to DAT_PSP_HANDLE.
+// closed. Its methods may be called from any goroutine. It answers to
+// DAT_PSP_HANDLE.
 type PSP struct {
-	// Immutable after Listen.
-	adapter  *Adapter
-	to       *evd.Dispatcher
-	backlog  int
-	listener hw.Listener
-
-	mu      sync.Mutex
-	waiting int // requests not answered yet
-	closed  bool
+	point point
+	flags PSPFlags
 }
+
+// PSPFlags say who makes the endpoints of a service point: DAT_PSP_FLAGS, with its
+// numbers.
+type PSPFlags uint8
+
+// The makers of endpoints.
+const (
+	// PSPConsumer: the program accepts with an endpoint that it made.
+	PSPConsumer PSPFlags = 0
+	// PSPProvider: each request comes with an endpoint in state
+	// TENTATIVE_CONNECTION_PENDING, without zone and dispatchers. Modify gives it
+	// those; CR.Accept without an endpoint accepts; a request that is rejected or
+	// handed off takes it along.
+	PSPProvider PSPFlags = 1
+)
 
 // PSPConfig says where a service point listens, and who hears of requests.
 type PSPConfig struct {
@@ -30,6 +38,7 @@ type PSPConfig struct {
 	// Backlog is the most requests waiting for an answer; 0 means as many as the
 	// dispatcher has room for. What exceeds it is rejected (NON_PEER_REJECTED).
 	Backlog int
+	Flags   PSPFlags
 }
 
 // Listen makes a service point. Each connection request is an event on the
@@ -44,80 +53,80 @@ func (a *Adapter) Listen(cfg PSPConfig) (*PSP, error) {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
 	case cfg.Backlog < 0:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the backlog %d is negative", cfg.Backlog)
+	case cfg.Flags > PSPProvider:
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "flags %d", cfg.Flags)
+	case cfg.Flags == PSPProvider:
+		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "endpoints made by the provider")
 	}
-	if err := cfg.Dispatcher.Attach(evd.StreamCR); err != nil {
-		return nil, wrap(op, err)
+	p := &PSP{flags: cfg.Flags}
+	p.point = point{adapter: a, self: p, handle: hw.HandlePSP, to: cfg.Dispatcher, backlog: cfg.Backlog}
+	if err := p.point.start(op, cfg.Addr, cfg.Qual); err != nil {
+		return nil, err
 	}
-	p := &PSP{adapter: a, to: cfg.Dispatcher, backlog: cfg.Backlog}
-	l, err := a.dev.Listen(hw.ListenConfig{Addr: cfg.Addr, Qual: cfg.Qual, Backlog: cfg.Backlog, OnRequest: p.onRequest})
-	if err != nil {
-		cfg.Dispatcher.Detach()
-		return nil, wrap(op, err)
-	}
-	p.listener = l
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.psps[p] = struct{}{}
 	return p, nil
 }
 
-// onRequest makes an event of a request, if there is room for it.
-func (p *PSP) onRequest(r hw.Request) bool {
-	p.mu.Lock()
-	full := p.closed || p.backlog > 0 && p.waiting >= p.backlog
-	if !full {
-		p.waiting++
-	}
-	p.mu.Unlock()
-	if full {
-		return false
-	}
-	to := p.to.Main()
-	if !to.Reserve(1) {
-		p.answered()
-		return false
-	}
-	cr := &CR{psp: p, request: r}
-	cr.private, cr.truncated = r.Private()
-	p.adapter.addCR(cr)
-	ev := evd.Event{Number: evd.ConnectionRequest, Source: p, Data: cr}
-	to.Put(&ev, false)
-	to.Flush()
-	return true
-}
-
-func (p *PSP) answered() {
-	p.mu.Lock()
-	p.waiting--
-	p.mu.Unlock()
-}
-
 // Qual is the connection qualifier it listens on.
-func (p *PSP) Qual() uint64 { return p.listener.Qual() }
+func (p *PSP) Qual() uint64 { return p.point.qual() }
 
 // Addr is the address it listens on.
-func (p *PSP) Addr() net.Addr { return p.listener.Addr() }
+func (p *PSP) Addr() net.Addr { return p.point.addr() }
 
 // Dispatcher is where its requests go.
-func (p *PSP) Dispatcher() *evd.Dispatcher { return p.to }
+func (p *PSP) Dispatcher() *evd.Dispatcher { return p.point.to }
+
+// PSPMask selects the fields that PSP.Query fills: DAT_PSP_PARAM_MASK, with its
+// numbers.
+type PSPMask uint32
+
+// The fields of PSPParam.
+const (
+	PSPFieldIA    PSPMask = 0x1
+	PSPFieldQual  PSPMask = 0x2
+	PSPFieldEVD   PSPMask = 0x4
+	PSPFieldFlags PSPMask = 0x8
+	PSPFieldAll   PSPMask = 0xF
+)
+
+// PSPParam describes a public service point: DAT_PSP_PARAM. What was not asked
+// for is zero.
+type PSPParam struct {
+	IA         any // as in Param
+	Qual       uint64
+	Dispatcher *evd.Dispatcher
+	Flags      PSPFlags
+}
+
+// Query returns the fields that mask selects. It answers to dat_psp_query.
+func (p *PSP) Query(mask PSPMask) (q PSPParam, err error) {
+	const op = "ep.PSP.Query"
+	if p == nil {
+		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePSP}
+	}
+	if err := p.point.open(op, uint32(mask), uint32(PSPFieldAll)); err != nil {
+		return q, err
+	}
+	fill(mask&PSPFieldIA, &q.IA, p.point.adapter.ia)
+	fill(mask&PSPFieldQual, &q.Qual, p.Qual())
+	fill(mask&PSPFieldEVD, &q.Dispatcher, p.point.to)
+	fill(mask&PSPFieldFlags, &q.Flags, p.flags)
+	return q, nil
+}
 
 // Close stops listening. Requests that came before stay valid. Closing it again
 // does nothing. It answers to dat_psp_free.
 func (p *PSP) Close() error {
+	const op = "ep.PSP.Close"
 	if p == nil {
-		return &hw.Error{Op: "ep.PSP.Close", Type: hw.InvalidHandle, Sub: hw.HandlePSP}
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePSP}
 	}
-	p.mu.Lock()
-	was := p.closed
-	p.closed = true
-	p.mu.Unlock()
-	if was {
-		return nil
+	_, err := p.point.close(op)
+	return err
+}
+
+// fill sets what was asked for.
+func fill[M ~uint32, T any](asked M, dst *T, v T) {
+	if asked != 0 {
+		*dst = v
 	}
-	err := p.listener.Close()
-	p.adapter.mu.Lock()
-	delete(p.adapter.psps, p)
-	p.adapter.mu.Unlock()
-	p.to.Detach()
-	return wrap("ep.PSP.Close", err)
 }

@@ -99,6 +99,17 @@ func (r *rig) pair(attr *Attr) (a, b *Endpoint) {
 	return a, b
 }
 
+// apart is a connected endpoint of whose connection r.conn hears nothing.
+func (r *rig) apart() *Endpoint {
+	conn := r.dispatcher(evd.ModeQueue, 8)
+	a := r.endpointOf(Config{PZ: r.pz, Conn: conn})
+	require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(r.endpointOf(Config{PZ: r.pz, Conn: conn}), nil))
+	r.next(conn)
+	r.next(conn)
+	return a
+}
+
 // next waits for the next event of d.
 func (r *rig) next(d *evd.Dispatcher) evd.Event {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -65,6 +65,11 @@ type input uint8
 const (
 	inConnect     input = iota // the program connects
 	inAccept                   // the program accepts a request with this endpoint
+	inReserve                  // a reserved service point begins to listen for it
+	inRelease                  // that one ends, and no request has come
+	inAsked                    // a request has come
+	inAcceptOwn                // the program accepts the request that came for it
+	inDisown                   // that request is gone
 	inEstablished              // the provider: the connection is up
 	inRefused                  // the provider: the attempt failed
 	inDown                     // the provider: the connection is over
@@ -93,7 +98,20 @@ func to(s State) edge { return firstEdge + edge(s) }
 var transitions = [numStates][numInputs]edge{
 	Unconnected: {
 		inConnect: to(ActiveConnectionPending), inAccept: to(CompletionPending),
-		inReset: ignore, inFailure: to(Disconnected), inClose: to(closed),
+		inReserve: to(Reserved),
+		inReset:   ignore, inFailure: to(Disconnected), inClose: to(closed),
+	},
+	Reserved: {
+		inRelease: to(Unconnected), inAsked: to(PassiveConnectionPending),
+		inFailure: to(Disconnected),
+	},
+	PassiveConnectionPending: {
+		inAcceptOwn: to(CompletionPending), inDisown: to(Unconnected),
+		inFailure: to(Disconnected),
+	},
+	TentativeConnectionPending: {
+		inAcceptOwn: to(CompletionPending), inDisown: to(closed),
+		inFailure: to(Disconnected),
 	},
 	ActiveConnectionPending: {
 		inEstablished: to(Connected), inRefused: to(Disconnected), inDown: to(Disconnected),

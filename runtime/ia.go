@@ -151,6 +151,28 @@ func (ia *IA) Listen(cfg ep.PSPConfig) (*ep.PSP, error) {
 	return ia.adapter.Listen(cfg)
 }
 
+// Reserve makes a reserved service point for an endpoint, which takes one
+// connection request. It may block. Errors are those of [ep.Adapter.Reserve]. It
+// answers to dat_rsp_create.
+func (ia *IA) Reserve(cfg ep.RSPConfig) (*ep.RSP, error) {
+	if err := ia.enter("runtime.Reserve"); err != nil {
+		return nil, err
+	}
+	defer ia.gate.RUnlock()
+	return ia.adapter.Reserve(cfg)
+}
+
+// ListenCommon makes a common service point, which listens at an address as
+// sockets do. It may block. Errors are those of [ep.Adapter.ListenCommon]. It
+// answers to dat_csp_create.
+func (ia *IA) ListenCommon(cfg ep.CSPConfig) (*ep.CSP, error) {
+	if err := ia.enter("runtime.ListenCommon"); err != nil {
+		return nil, err
+	}
+	defer ia.gate.RUnlock()
+	return ia.adapter.ListenCommon(cfg)
+}
+
 // enter begins a call that makes something. The caller ends it with
 // gate.RUnlock.
 func (ia *IA) enter(op string) error {

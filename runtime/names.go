@@ -98,6 +98,12 @@ const (
 	Graceful = ep.Graceful
 )
 
+// The makers of a service point's endpoints.
+const (
+	PSPConsumer = ep.PSPConsumer
+	PSPProvider = ep.PSPProvider
+)
+
 // NoDTOs asks for none in an [EndpointAttr], where 0 would mean the default.
 const NoDTOs = ep.NoDTOs
 
@@ -118,6 +124,9 @@ const (
 // the packages of the objects.
 const (
 	EndpointFieldAll   = ep.FieldAll
+	PSPFieldAll        = ep.PSPFieldAll
+	RSPFieldAll        = ep.RSPFieldAll
+	CSPFieldAll        = ep.CSPFieldAll
 	DispatcherFieldAll = evd.FieldAll
 	LMRFieldAll        = mem.LMRFieldAll
 	PZFieldAll         = mem.PZFieldAll

@@ -31,6 +31,10 @@ type (
 	Endpoint = ep.Endpoint
 	// PSP is a public service point, which listens; see [ep.PSP].
 	PSP = ep.PSP
+	// RSP is a reserved service point, which takes one request; see [ep.RSP].
+	RSP = ep.RSP
+	// CSP is a common service point, which listens at an address; see [ep.CSP].
+	CSP = ep.CSP
 	// CR is a connection request; see [ep.CR].
 	CR = ep.CR
 )
@@ -59,6 +63,20 @@ type (
 	CloseFlags = ep.CloseFlags
 	// PSPConfig says where a service point listens; see [ep.PSPConfig].
 	PSPConfig = ep.PSPConfig
+	// PSPFlags say who makes a service point's endpoints; see [ep.PSPFlags].
+	PSPFlags = ep.PSPFlags
+	// PSPParam describes a public service point; see [ep.PSPParam].
+	PSPParam = ep.PSPParam
+	// RSPConfig says where a reserved service point listens; see [ep.RSPConfig].
+	RSPConfig = ep.RSPConfig
+	// RSPParam describes a reserved service point; see [ep.RSPParam].
+	RSPParam = ep.RSPParam
+	// CSPConfig says where a common service point listens; see [ep.CSPConfig].
+	CSPConfig = ep.CSPConfig
+	// CSPParam describes a common service point; see [ep.CSPParam].
+	CSPParam = ep.CSPParam
+	// Comm is a communication domain; see [ep.Comm].
+	Comm = ep.Comm
 	// CRParam describes a connection request; see [ep.CRParam].
 	CRParam = ep.CRParam
 	// DTO is a request of a batch of posts; see [ep.DTO].

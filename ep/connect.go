@@ -1,0 +1,116 @@
+package ep
+
+import (
+	"net"
+	"strconv"
+	"time"
+
+	"godat/hw"
+)
+
+// ConnectConfig says where to connect.
+type ConnectConfig struct {
+	Addr    string        // the peer's interface adapter, in the provider's way to name it
+	Qual    uint64        // its connection qualifier: the port
+	Timeout time.Duration // 0 means no bound
+	Private []byte        // shown to the peer with the request; copied
+}
+
+// Connect starts to connect to a listener. It returns at once; the outcome is an
+// event on the endpoint's connection dispatcher: ESTABLISHED, PEER_REJECTED,
+// NON_PEER_REJECTED, UNREACHABLE or TIMED_OUT. Receives that the peer's first
+// messages need are best posted before.
+// It answers to dat_ep_connect.
+func (e *Endpoint) Connect(cfg ConnectConfig) error { return e.connect("ep.Connect", cfg) }
+
+func (e *Endpoint) connect(op string, cfg ConnectConfig) error {
+	if err := e.alive(op); err != nil {
+		return err
+	}
+	if cfg.Timeout < 0 {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "the time-out %v is negative", cfg.Timeout)
+	}
+	if err := e.adapter.checkPrivate(op, cfg.Private); err != nil {
+		return err
+	}
+	e.ctl.Lock()
+	defer e.ctl.Unlock()
+	return e.do(&control{op: op, in: inConnect, connect: hw.ConnectConfig{
+		Addr: cfg.Addr, Qual: cfg.Qual, Private: cfg.Private, Timeout: cfg.Timeout,
+	}})
+}
+
+// DupConnect is Connect to where other, which is CONNECTED, is connected to: the
+// same service point, if it was other that connected. cfg says the rest; its
+// address and qualifier are not looked at.
+// It answers to dat_ep_dup_connect.
+func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
+	const op = "ep.DupConnect"
+	if err := e.alive(op); err != nil {
+		return err
+	}
+	if err := other.alive(op); err != nil {
+		return err
+	}
+	if other.adapter != e.adapter {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "the endpoints belong to different adapters")
+	}
+	var s State
+	if cfg.Addr, cfg.Qual, s = other.peer(); s != Connected {
+		return stateError(op, s)
+	}
+	return e.connect(op, cfg)
+}
+
+// peer is where to connect for another connection to the same peer.
+func (e *Endpoint) peer() (addr string, qual uint64, s State) {
+	e.addrMu.Lock()
+	defer e.addrMu.Unlock()
+	if s = e.State(); s != Connected {
+		return "", 0, s
+	}
+	if e.target.qual != 0 {
+		return e.target.addr, e.target.qual, s
+	}
+	host, _, err := net.SplitHostPort(e.remote.addr.String())
+	if err != nil {
+		host = e.remote.addr.String()
+	}
+	return host, e.remote.qual, s
+}
+
+// target is where an endpoint was told to connect to; zero if it accepted.
+type target struct {
+	addr string
+	qual uint64
+}
+
+func (e *Endpoint) setTarget(addr string, qual uint64) {
+	e.addrMu.Lock()
+	defer e.addrMu.Unlock()
+	e.target = target{addr, qual}
+}
+
+// CommonConnect is Connect to an address that says both host and qualifier, as
+// those of package net do: "host:port".
+// It answers to dat_ep_common_connect.
+func (e *Endpoint) CommonConnect(address string, cfg ConnectConfig) error {
+	const op = "ep.CommonConnect"
+	var err error
+	if cfg.Addr, cfg.Qual, err = splitAddress(op, address); err != nil {
+		return err
+	}
+	return e.connect(op, cfg)
+}
+
+// splitAddress splits "host:port".
+func splitAddress(op, address string) (host string, qual uint64, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		qual, err = strconv.ParseUint(port, 10, 64)
+	}
+	if err != nil {
+		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: %w", address, err)
+	}
+	return host, qual, nil
+}

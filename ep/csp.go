@@ -1,0 +1,119 @@
+package ep
+
+import (
+	"net"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// CSP is a common service point: it listens as a socket does, at an address that
+// says both host and port. Its methods may be called from any goroutine. It
+// answers to DAT_CSP_HANDLE.
+type CSP struct {
+	point point
+	comm  Comm
+}
+
+// Comm is a communication domain, in the numbers of the system's socket call:
+// DAT_COMM. The zero value is the adapter's own; besides that there are streams
+// over IPv4 and IPv6.
+type Comm struct {
+	Domain, Type, Protocol int
+}
+
+// check refuses what no adapter has.
+func (c Comm) check(op string) error {
+	const inet, inet6, stream, tcp = 2, 10, 1, 6
+	if c == (Comm{}) || (c.Domain == inet || c.Domain == inet6) && c.Type == stream && (c.Protocol == 0 || c.Protocol == tcp) {
+		return nil
+	}
+	return hw.Errorf(op, hw.CommNotSupported, hw.NoSubtype, "domain %d, type %d, protocol %d", c.Domain, c.Type, c.Protocol)
+}
+
+// CSPConfig says where a common service point listens, and who hears of requests.
+type CSPConfig struct {
+	Comm       Comm
+	Address    string // "host:port"; an empty host is all of the adapter's addresses
+	Dispatcher *evd.Dispatcher
+	Backlog    int // as in PSPConfig
+}
+
+// ListenCommon makes a common service point. Its requests are those of a PSP.
+// It answers to dat_csp_create.
+func (a *Adapter) ListenCommon(cfg CSPConfig) (*CSP, error) {
+	const op = "ep.ListenCommon"
+	switch {
+	case a == nil:
+		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
+	case cfg.Dispatcher == nil:
+		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
+	case cfg.Backlog < 0:
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the backlog %d is negative", cfg.Backlog)
+	}
+	if err := cfg.Comm.check(op); err != nil {
+		return nil, err
+	}
+	host, qual, err := splitAddress(op, cfg.Address)
+	if err != nil {
+		return nil, err
+	}
+	c := &CSP{comm: cfg.Comm}
+	c.point = point{adapter: a, self: c, handle: hw.HandleCSP, to: cfg.Dispatcher, backlog: cfg.Backlog}
+	if err := c.point.start(op, host, qual); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Addr is the address it listens on.
+func (c *CSP) Addr() net.Addr { return c.point.addr() }
+
+// CSPMask selects the fields that CSP.Query fills: DAT_CSP_PARAM_MASK, with its
+// numbers.
+type CSPMask uint32
+
+// The fields of CSPParam.
+const (
+	CSPFieldIA   CSPMask = 0x1
+	CSPFieldComm CSPMask = 0x2
+	CSPFieldAddr CSPMask = 0x4
+	CSPFieldEVD  CSPMask = 0x8
+	CSPFieldAll  CSPMask = 0xF
+)
+
+// CSPParam describes a common service point: DAT_CSP_PARAM. What was not asked
+// for is zero.
+type CSPParam struct {
+	IA         any // as in Param
+	Comm       Comm
+	Addr       net.Addr
+	Dispatcher *evd.Dispatcher
+}
+
+// Query returns the fields that mask selects. It answers to dat_csp_query.
+func (c *CSP) Query(mask CSPMask) (q CSPParam, err error) {
+	const op = "ep.CSP.Query"
+	if c == nil {
+		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCSP}
+	}
+	if err := c.point.open(op, uint32(mask), uint32(CSPFieldAll)); err != nil {
+		return q, err
+	}
+	fill(mask&CSPFieldIA, &q.IA, c.point.adapter.ia)
+	fill(mask&CSPFieldComm, &q.Comm, c.comm)
+	fill(mask&CSPFieldAddr, &q.Addr, c.Addr())
+	fill(mask&CSPFieldEVD, &q.Dispatcher, c.point.to)
+	return q, nil
+}
+
+// Close stops listening. Requests that came before stay valid. Closing it again
+// does nothing. It answers to dat_csp_free.
+func (c *CSP) Close() error {
+	const op = "ep.CSP.Close"
+	if c == nil {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCSP}
+	}
+	_, err := c.point.close(op)
+	return err
+}

@@ -1,0 +1,125 @@
+package ep
+
+import (
+	"sync/atomic"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// RSP is a reserved service point: it listens for one connection request, for one
+// endpoint. Its methods may be called from any goroutine. It answers to
+// DAT_RSP_HANDLE.
+type RSP struct {
+	point    point
+	endpoint *Endpoint
+	used     atomic.Bool // the request has come, or can't come any more
+}
+
+// RSPConfig says where a reserved service point listens, and for whom.
+type RSPConfig struct {
+	Addr       string // local address; empty means all of the adapter's
+	Qual       uint64 // connection qualifier; 0 lets the provider choose
+	Endpoint   *Endpoint
+	Dispatcher *evd.Dispatcher
+}
+
+// Reserve makes a service point for an UNCONNECTED endpoint, which is RESERVED
+// from then on. The first connection request makes it PASSIVE_CONNECTION_PENDING
+// and an event on the dispatcher; those that follow are rejected
+// (NON_PEER_REJECTED). CR.Accept without an endpoint connects it; when the request
+// is rejected, or handed off, it is UNCONNECTED again.
+// It answers to dat_rsp_create.
+func (a *Adapter) Reserve(cfg RSPConfig) (*RSP, error) {
+	const op = "ep.Reserve"
+	e := cfg.Endpoint
+	switch {
+	case a == nil:
+		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
+	case cfg.Dispatcher == nil:
+		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
+	}
+	if err := e.alive(op); err != nil {
+		return nil, err
+	}
+	if e.adapter != a {
+		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint belongs to another adapter"}
+	}
+	if err := e.change(op, inReserve); err != nil {
+		return nil, err
+	}
+	r := &RSP{endpoint: e}
+	r.point = point{adapter: a, self: r, handle: hw.HandleRSP, to: cfg.Dispatcher, offer: r.offer}
+	if err := r.point.start(op, cfg.Addr, cfg.Qual); err != nil {
+		_ = e.change(op, inRelease) // it is RESERVED: nobody else could do a thing to it
+		return nil, err
+	}
+	return r, nil
+}
+
+// offer leaves a request to the endpoint, which announces it. Only the first.
+func (r *RSP) offer(cr *CR) error {
+	if !r.used.CompareAndSwap(false, true) {
+		return errPointClosed
+	}
+	e := r.endpoint
+	cr.own, e.asked = e, cr
+	e.tell(tellAsked)
+	return nil
+}
+
+// Qual is the connection qualifier it listens on.
+func (r *RSP) Qual() uint64 { return r.point.qual() }
+
+// RSPMask selects the fields that RSP.Query fills: DAT_RSP_PARAM_MASK, with its
+// numbers.
+type RSPMask uint32
+
+// The fields of RSPParam.
+const (
+	RSPFieldIA       RSPMask = 0x1
+	RSPFieldQual     RSPMask = 0x2
+	RSPFieldEVD      RSPMask = 0x4
+	RSPFieldEndpoint RSPMask = 0x8
+	RSPFieldAll      RSPMask = 0xF
+)
+
+// RSPParam describes a reserved service point: DAT_RSP_PARAM. What was not asked
+// for is zero.
+type RSPParam struct {
+	IA         any // as in Param
+	Qual       uint64
+	Dispatcher *evd.Dispatcher
+	Endpoint   *Endpoint
+}
+
+// Query returns the fields that mask selects. It answers to dat_rsp_query.
+func (r *RSP) Query(mask RSPMask) (q RSPParam, err error) {
+	const op = "ep.RSP.Query"
+	if r == nil {
+		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleRSP}
+	}
+	if err := r.point.open(op, uint32(mask), uint32(RSPFieldAll)); err != nil {
+		return q, err
+	}
+	fill(mask&RSPFieldIA, &q.IA, r.point.adapter.ia)
+	fill(mask&RSPFieldQual, &q.Qual, r.Qual())
+	fill(mask&RSPFieldEVD, &q.Dispatcher, r.point.to)
+	fill(mask&RSPFieldEndpoint, &q.Endpoint, r.endpoint)
+	return q, nil
+}
+
+// Close stops listening. An endpoint whose request has not come is UNCONNECTED
+// again; a request that came stays valid. Closing it again does nothing.
+// It answers to dat_rsp_free.
+func (r *RSP) Close() error {
+	const op = "ep.RSP.Close"
+	if r == nil {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleRSP}
+	}
+	first, err := r.point.close(op)
+	if first && r.used.CompareAndSwap(false, true) {
+		_ = r.endpoint.change(op, inRelease) // refused: its provider failed meanwhile
+	}
+	return err
+}

@@ -1,0 +1,287 @@
+package ep
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// reserve makes a reserved service point for e.
+func (r *rig) reserve(e *Endpoint) *RSP {
+	rsp, err := r.adapter.Reserve(RSPConfig{Endpoint: e, Dispatcher: r.cr})
+	require.NoError(r.t, err)
+	return rsp
+}
+
+// asked has a new endpoint ask for e, by a reserved service point.
+func (r *rig) asked(e *Endpoint) (rsp *RSP, cr *CR, active *Endpoint) {
+	rsp, active = r.reserve(e), r.endpoint(nil)
+	require.NoError(r.t, active.Connect(ConnectConfig{Qual: rsp.Qual(), Private: []byte("me")}))
+	ev := r.next(r.cr)
+	require.Same(r.t, rsp, ev.Source)
+	return rsp, RequestOf(ev), active
+}
+
+func invalidState(sub hw.Subtype) error { return &hw.Error{Type: hw.InvalidState, Sub: sub} }
+
+func TestAReservedEndpointTakesOneRequest(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	rsp, cr, active := r.asked(e)
+	assert.Equal(t, PassiveConnectionPending, e.State())
+	p, err := cr.Query()
+	require.NoError(t, err)
+	assert.Same(t, e, p.Endpoint)
+	assert.Equal(t, rsp.Qual(), p.Qual)
+	assert.Equal(t, "me", string(p.Private))
+	ep, err := e.Query(FieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, p.Remote, ep.RemoteAddr, "who asks is known before it is accepted")
+	assert.Equal(t, p.RemoteQual, ep.RemoteQual)
+
+	late := r.endpoint(nil)
+	require.NoError(t, late.Connect(ConnectConfig{Qual: rsp.Qual()}))
+	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number, "a second request")
+	r.none(r.cr)
+
+	require.ErrorIs(t, cr.Accept(r.endpoint(nil), nil), hw.ErrInvalidParameter, "another endpoint than its own")
+	require.ErrorIs(t, cr.Accept(e, nil), invalidState(hw.StateEPPassiveConnectionPending))
+	require.NoError(t, cr.Accept(nil, []byte("you")))
+	for range 2 {
+		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+	}
+	requireWorks(t, r, active, e)
+	require.NoError(t, rsp.Close())
+	assert.Equal(t, Connected, e.State(), "the service point has done its work")
+	require.NoError(t, rsp.Close())
+	_, err = rsp.Query(RSPFieldAll)
+	require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleRSP})
+}
+
+func TestARejectedRequestLeavesTheReservedEndpointUnconnected(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	require.NoError(t, e.PostRecv(7, 0, r.lmr.Segment(0, 8)))
+	rsp, cr, _ := r.asked(e)
+	require.NoError(t, cr.Reject([]byte("no")))
+	assert.Equal(t, Unconnected, e.State())
+	assert.Equal(t, evd.PeerRejected, r.next(r.conn).Number)
+	require.NoError(t, rsp.Close())
+	assert.Equal(t, Unconnected, e.State())
+	r.none(r.dto)
+	rsp2, cr, active := r.asked(e)
+	require.NoError(t, cr.Accept(nil, nil))
+	for range 2 {
+		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+	}
+	require.NoError(t, active.PostSend(8, 0, r.lmr.Segment(0, 8)))
+	got := map[uint64]hw.Status{}
+	for range 2 {
+		ev := r.next(r.dto)
+		got[ev.Cookie] = ev.Status
+	}
+	assert.Equal(t, map[uint64]hw.Status{7: 0, 8: 0}, got, "the receive was kept")
+	require.NoError(t, rsp2.Close())
+}
+
+func TestAReservedServicePointIsFreed(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	rsp := r.reserve(e)
+	assert.Equal(t, Reserved, e.State())
+	q, err := rsp.Query(RSPFieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, RSPParam{Qual: rsp.Qual(), Dispatcher: r.cr, Endpoint: e}, q)
+	q, err = rsp.Query(RSPFieldEndpoint)
+	require.NoError(t, err)
+	assert.Equal(t, RSPParam{Endpoint: e}, q)
+	_, err = rsp.Query(0x10)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	require.NoError(t, rsp.Close())
+	assert.Equal(t, Unconnected, e.State())
+	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: rsp.Qual()}))
+	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+	require.NoError(t, e.Close())
+}
+
+func TestAReservationThatFailsHasNoEffect(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	for name, c := range map[string]struct {
+		cfg  RSPConfig
+		want error
+	}{
+		"no dispatcher":       {RSPConfig{Endpoint: e}, hw.ErrInvalidHandle},
+		"no endpoint":         {RSPConfig{Dispatcher: r.cr}, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP}},
+		"a qualifier in use":  {RSPConfig{Endpoint: e, Dispatcher: r.cr, Qual: r.psp.Qual()}, hw.ErrConnQualInUse},
+		"another's endpoint":  {RSPConfig{Endpoint: newRig(t).endpoint(nil), Dispatcher: r.cr}, hw.ErrInvalidHandle},
+		"an unwilling target": {RSPConfig{Endpoint: e, Dispatcher: r.unwilling()}, hw.ErrInvalidParameter},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.adapter.Reserve(c.cfg)
+			require.ErrorIs(t, err, c.want)
+			assert.Equal(t, Unconnected, e.State())
+		})
+	}
+}
+
+// unwilling is a dispatcher that takes no connection requests.
+func (r *rig) unwilling() *evd.Dispatcher {
+	d, err := evd.New(evd.Config{QLen: 1, Streams: evd.StreamDTO})
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { require.NoError(r.t, d.Close()) })
+	return d
+}
+
+func TestARequestIsHandedOff(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	rsp, first, active := r.asked(e)
+	require.ErrorIs(t, first.Handoff(1), hw.ErrInvalidParameter, "nobody listens there")
+	require.ErrorIs(t, first.Handoff(rsp.Qual()), hw.ErrConnQualUnavailable, "it has had its request")
+	full, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Backlog: 1})
+	require.NoError(t, err)
+	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: full.Qual()}))
+	other := RequestOf(r.next(r.cr))
+	require.ErrorIs(t, first.Handoff(full.Qual()), hw.ErrInsufficientResources)
+	assert.Equal(t, PassiveConnectionPending, e.State(), "the request is still there")
+
+	require.NoError(t, first.Handoff(r.psp.Qual()))
+	assert.Equal(t, Unconnected, e.State())
+	_, err = first.Query()
+	require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleCR})
+	ev := r.next(r.cr)
+	assert.Same(t, r.psp, ev.Source)
+	cr := RequestOf(ev)
+	p, err := cr.Query()
+	require.NoError(t, err)
+	assert.Equal(t, r.psp.Qual(), p.Qual)
+	assert.Equal(t, "me", string(p.Private))
+	assert.Nil(t, p.Endpoint)
+	b := r.endpoint(nil)
+	require.NoError(t, cr.Accept(b, nil))
+	for range 2 {
+		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+	}
+	requireWorks(t, r, active, b)
+	// What a reserved service point listens for may come from another one, too.
+	require.NoError(t, rsp.Close())
+	rsp = r.reserve(e)
+	require.NoError(t, other.Handoff(rsp.Qual()))
+	assert.Same(t, rsp, r.next(r.cr).Source)
+	assert.Equal(t, PassiveConnectionPending, e.State())
+}
+
+// A peer that hears that it is established before Accept has returned may ask
+// again at once: its request is no longer one that waits.
+func TestTheBacklogDoesNotCountWhoIsBeingAccepted(t *testing.T) {
+	r := newRig(t)
+	psp, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Backlog: 1})
+	require.NoError(t, err)
+	a, b, again := r.endpoint(nil), r.endpoint(nil), r.endpoint(nil)
+	require.NoError(t, a.Connect(ConnectConfig{Qual: psp.Qual()}))
+	cr := RequestOf(r.next(r.cr))
+	cr.request = &accepting{Request: cr.request, then: func() {
+		assert.Equal(t, Connected, a.State())
+		require.NoError(t, again.Connect(ConnectConfig{Qual: psp.Qual()}))
+	}}
+	require.NoError(t, cr.Accept(b, nil))
+	assert.NotNil(t, RequestOf(r.next(r.cr)))
+	assert.Equal(t, ActiveConnectionPending, again.State())
+}
+
+// accepting is a request that does something when it is accepted, before its
+// acceptor knows.
+type accepting struct {
+	hw.Request
+	then func()
+}
+
+func (a *accepting) Accept(qp hw.QP, private []byte) error {
+	err := a.Request.Accept(qp, private)
+	a.then()
+	return err
+}
+
+func TestDupConnectGoesWhereTheOtherIs(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	e := r.endpoint(nil)
+	require.NoError(t, e.DupConnect(a, ConnectConfig{Addr: "ignored", Qual: 1, Private: []byte("again")}))
+	ev := r.next(r.cr)
+	assert.Same(t, r.psp, ev.Source)
+	p, err := RequestOf(ev).Query()
+	require.NoError(t, err)
+	assert.Equal(t, "again", string(p.Private))
+	peer := r.endpoint(nil)
+	require.NoError(t, RequestOf(ev).Accept(peer, nil))
+	for range 2 {
+		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+	}
+	requireWorks(t, r, e, peer)
+	// The one that accepted knows where the other comes from, and nobody listens
+	// there.
+	f := r.endpoint(nil)
+	require.NoError(t, f.DupConnect(b, ConnectConfig{}))
+	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+
+	g := r.endpoint(nil)
+	require.ErrorIs(t, g.DupConnect(nil, ConnectConfig{}), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
+	require.ErrorIs(t, g.DupConnect(g, ConnectConfig{}), invalidState(hw.StateEPUnconnected))
+	stranger, _ := newRig(t).pair(nil)
+	require.ErrorIs(t, g.DupConnect(stranger, ConnectConfig{}), hw.ErrInvalidParameter)
+	assert.Equal(t, Unconnected, g.State())
+}
+
+func TestACommonServicePointListensAtAnAddress(t *testing.T) {
+	r := newRig(t)
+	cfg := CSPConfig{Address: "loop:4711", Dispatcher: r.cr, Comm: Comm{Domain: 2, Type: 1, Protocol: 6}}
+	csp, err := r.adapter.ListenCommon(cfg)
+	require.NoError(t, err)
+	q, err := csp.Query(CSPFieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, CSPParam{Comm: cfg.Comm, Addr: csp.Addr(), Dispatcher: r.cr}, q)
+	a, b := r.endpoint(nil), r.endpoint(nil)
+	require.NoError(t, a.CommonConnect("loop:4711", ConnectConfig{}))
+	ev := r.next(r.cr)
+	assert.Same(t, csp, ev.Source)
+	require.NoError(t, RequestOf(ev).Accept(b, nil))
+	for range 2 {
+		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+	}
+	require.NoError(t, csp.Close())
+	require.NoError(t, csp.Close())
+	_, err = csp.Query(0)
+	require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleCSP})
+
+	e := r.endpoint(nil)
+	for _, address := range []string{"", "loop", "loop:", "loop:x", "loop:-1"} {
+		require.ErrorIs(t, e.CommonConnect(address, ConnectConfig{}), &hw.Error{Type: hw.InvalidAddress, Sub: hw.AddressMalformed})
+		cfg.Address = address
+		_, err = r.adapter.ListenCommon(cfg)
+		require.ErrorIs(t, err, hw.ErrInvalidAddress)
+	}
+	cfg.Address, cfg.Comm.Type = "loop:4711", 2
+	_, err = r.adapter.ListenCommon(cfg)
+	require.ErrorIs(t, err, hw.ErrCommNotSupported)
+	assert.Equal(t, Unconnected, e.State())
+}
+
+func TestAPublicServicePointTellsOfItself(t *testing.T) {
+	r := newRig(t)
+	q, err := r.psp.Query(PSPFieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, PSPParam{Qual: r.psp.Qual(), Dispatcher: r.cr}, q)
+	q, err = r.psp.Query(PSPFieldQual)
+	require.NoError(t, err)
+	assert.Equal(t, PSPParam{Qual: r.psp.Qual()}, q)
+	_, err = r.psp.Query(0x10)
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	var none *PSP
+	_, err = none.Query(PSPFieldAll)
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+}
