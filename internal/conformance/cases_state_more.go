@@ -1,0 +1,199 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+func st3(r *rig) {
+	e := r.enter("DIS")
+	seg := e.mem.Segment(0, 64)
+	for i := range uint64(3) {
+		require.NoError(r, e.ep.PostSend(10+i, dat.Suppress, seg), "a flush is no success, and not suppressed")
+		require.NoError(r, e.ep.PostRecv(20+i, 0, seg))
+	}
+	for i := range uint64(3) {
+		assert.Equal(r, dat.OpSend, e.done(e.req, 10+i, dat.StatusFlushed).Op)
+		assert.Equal(r, dat.OpRecv, e.done(e.recv, 20+i, dat.StatusFlushed).Op)
+	}
+	r.none(e.req)
+	r.none(e.recv)
+}
+
+func st5(r *rig) {
+	client, server := r.pair()
+	for range 3 {
+		require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 64)))
+		require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 64)))
+		client.done(client.req, 2, dat.StatusSuccess)
+		server.done(server.recv, 1, dat.StatusSuccess)
+		require.NoError(r, client.ep.PostRecv(3, 0, client.mem.Segment(0, 64)))
+		require.NoError(r, client.ep.Disconnect(dat.Graceful))
+		client.done(client.recv, 3, dat.StatusFlushed)
+		client.connection(dat.Disconnected)
+		server.connection(dat.Disconnected)
+		for _, e := range []*end{client, server} {
+			require.NoError(r, e.ep.Reset())
+			st, err := e.ep.Status()
+			require.NoError(r, err)
+			require.Equal(r, dat.EndpointStatus{State: dat.StateUnconnected, RecvIdle: true, RequestIdle: true}, st)
+		}
+		r.connect(client, server)
+	}
+}
+
+func st6(r *rig) {
+	client, server := r.pair()
+	idle := func(e *end, recv, request bool) {
+		r.Helper()
+		st, err := e.ep.Status()
+		require.NoError(r, err)
+		assert.Equal(r, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: recv, RequestIdle: request}, st)
+	}
+	idle(server, true, true)
+	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 64)))
+	idle(server, false, true)
+	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 64)))
+	client.done(client.req, 2, dat.StatusSuccess)
+	server.done(server.recv, 1, dat.StatusSuccess)
+	idle(server, true, true)
+	idle(client, true, true)
+	if client.waitsForReceives() {
+		require.NoError(r, client.ep.PostSend(3, 0, client.mem.Segment(0, 64)))
+		idle(client, true, false)
+	}
+}
+
+// st7 knows the states in which the addresses of an endpoint mean something.
+func st7(r *rig) {
+	for state, means := range map[string]struct{ local, remote bool }{
+		"UNC": {false, false}, "ACT": {true, true}, "CON": {true, true}, "DIS": {false, false},
+	} {
+		r.each(state, func(r *rig) {
+			e := r.enter(state)
+			p, err := e.ep.Query(dat.EndpointFieldAll)
+			require.NoError(r, err)
+			assert.Equal(r, stateNames[state], p.State)
+			if !means.local {
+				assert.Nil(r, p.LocalAddr)
+				assert.Zero(r, p.LocalQual)
+			}
+			if !means.remote {
+				assert.Nil(r, p.RemoteAddr)
+				assert.Zero(r, p.RemoteQual)
+			}
+			if state == "CON" {
+				assert.NotNil(r, p.LocalAddr)
+				assert.NotNil(r, p.RemoteAddr)
+			}
+		})
+	}
+}
+
+func st8(r *rig) {
+	for _, n := range []int{1, 3, 64, 200} {
+		e := r.node().end(attr(func(a *dat.EndpointAttr) {
+			a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, a.MaxMessageSize = n, n, min(n, 4), 1, uint64(n)
+		}))
+		p, err := e.ep.Query(dat.EndpointFieldAll)
+		require.NoError(r, err)
+		assert.GreaterOrEqual(r, p.Attr.MaxRecvDTOs, n)
+		assert.GreaterOrEqual(r, p.Attr.MaxRequestDTOs, n)
+		assert.GreaterOrEqual(r, p.Attr.MaxRecvIOV, min(n, 4))
+		assert.GreaterOrEqual(r, p.Attr.MaxRequestIOV, 1)
+		assert.GreaterOrEqual(r, p.Attr.MaxMessageSize, uint64(n))
+	}
+	n := r.node()
+	d, limits := n.dispatcher(64), n.ia.Attr()
+	for name, a := range map[string]dat.EndpointAttr{
+		"deeper": {MaxRecvDTOs: limits.MaxDepth + 1}, "more segments": {MaxRequestIOV: limits.MaxSendSegments + 1},
+		"longer": {MaxMessageSize: limits.MaxMessage + 1}, "negative": {MaxRequestDTOs: -2},
+		"no such flag": {RecvFlags: dat.BarrierFence}, "not for requests": {RequestFlags: dat.SolicitedWait},
+	} {
+		_, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &a})
+		assert.ErrorIs(r, err, dat.ErrInvalidParameter, name)
+	}
+}
+
+func st9(r *rig) {
+	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
+		e := r.enter("DIS")
+		require.NoError(r, e.ep.Disconnect(how))
+		require.Equal(r, dat.StateDisconnected, e.ep.State())
+		r.none(e.conn)
+
+		e = r.enter("ACT")
+		require.NoError(r, e.ep.Disconnect(how))
+		e.connection(dat.Disconnected)
+		require.Equal(r, dat.StateDisconnected, e.ep.State())
+		require.NoError(r, e.ep.Disconnect(how))
+		r.none(e.conn)
+	}
+}
+
+// fails connects, and requires how that ends.
+func (e *end) fails(at dat.ConnectConfig, want dat.EventNumber) {
+	e.Helper()
+	require.NoError(e, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
+	require.NoError(e, e.ep.Connect(at))
+	e.connection(want)
+	require.Equal(e, dat.StateDisconnected, e.ep.State())
+	e.done(e.recv, 5, dat.StatusFlushed)
+	require.NoError(e, e.ep.Reset())
+	require.Equal(e, dat.StateUnconnected, e.ep.State())
+}
+
+func st11(r *rig) {
+	e := r.node().end()
+	s := r.node().listen()
+	at := s.at()
+
+	unheard := at
+	unheard.Timeout = time.Millisecond
+	e.fails(unheard, dat.TimedOut)
+
+	require.NoError(r, s.psp.Close())
+	e.fails(at, dat.NonPeerRejected)
+
+	nowhere := at
+	nowhere.Addr = r.p.Nobody
+	e.fails(nowhere, dat.Unreachable)
+}
+
+func st12(r *rig) {
+	e := r.node().end()
+	s := r.node().listen()
+	for range 3 { // the endpoint can be used again each time
+		require.NoError(r, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
+		require.NoError(r, e.ep.Connect(s.at()))
+		require.NoError(r, s.request().Reject([]byte("no")))
+		ev := e.connection(dat.PeerRejected)
+		c, ok := ev.Connection()
+		require.True(r, ok)
+		assert.Equal(r, "no", string(c.Private[:min(2, len(c.Private))]))
+		require.Equal(r, dat.StateDisconnected, e.ep.State())
+		e.done(e.recv, 5, dat.StatusFlushed)
+		require.NoError(r, e.ep.Reset())
+	}
+}
+
+func st13(r *rig) {
+	client, server := r.pair()
+	const posted = 5
+	for i := range uint64(posted) {
+		require.NoError(r, client.ep.PostRecv(i, 0, client.mem.Segment(0, 64)))
+	}
+	require.NoError(r, server.ep.Disconnect(dat.Abrupt))
+	r.until("the end", func() bool { return client.ep.State() == dat.StateDisconnected })
+	require.NoError(r, client.ep.PostRecv(99, 0, client.mem.Segment(0, 64)))
+	for i := range uint64(posted) {
+		client.done(client.recv, i, dat.StatusFlushed)
+	}
+	client.done(client.recv, 99, dat.StatusFlushed)
+	require.NoError(r, client.ep.Reset())
+	r.none(client.recv)
+}

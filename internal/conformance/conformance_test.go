@@ -1,0 +1,60 @@
+package conformance
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	_ "godat/hw/ibv"
+	_ "godat/hw/iwarp"
+	dat "godat/runtime"
+)
+
+// With -conformance.ia the suite runs over that adapter alone, as in a guest:
+//
+//	conformance.test -test.run Conformance -conformance.ia ibv:rxe0 -conformance.table rxe -conformance.scale 1/256
+var (
+	onIA    = flag.String("conformance.ia", "", "run over this adapter alone, as in ibv:rxe0")
+	onTable = flag.String("conformance.table", "", "its column of the table")
+	nobody  = flag.String("conformance.nobody", "", "an address at which no adapter is")
+	scale   = Scale{1, 8}
+)
+
+func init() {
+	flag.Var(&scale, "conformance.scale", "what counts of iterations, threads and endpoints are multiplied with")
+}
+
+// The pool that runtime imports has two goroutines from the beginning.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+func TestConformance(t *testing.T) {
+	if *onIA != "" {
+		Run(t, Provider{Table: *onTable, IA: *onIA, Nobody: *nobody, Scale: scale})
+		return
+	}
+	t.Run("loop", func(t *testing.T) {
+		Run(t, Provider{Table: "loop", IA: "loop", Nobody: "loop:nobody", Scale: scale})
+	})
+	t.Run("sim", func(t *testing.T) {
+		sim := newSim()
+		Run(t, Provider{
+			Table: "sim", IA: "sim", Options: []dat.Option{dat.WithProvider(sim)}, Nobody: "nobody", Scale: scale, After: sim.kept,
+		})
+	})
+	t.Run("iwarp", func(t *testing.T) {
+		Run(t, Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Scale: scale})
+	})
+}
+
+func TestTheTableHasEveryCaseOnce(t *testing.T) {
+	says, err := column("loop")
+	require.NoError(t, err)
+	for _, c := range Cases() {
+		assert.Contains(t, says, c.ID)
+		delete(says, c.ID)
+	}
+	assert.Empty(t, says, "no such cases")
+}

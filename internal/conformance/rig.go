@@ -1,0 +1,252 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// patience is how long a case waits for what must happen. An emulated machine
+// needs it.
+const patience = time.Minute
+
+// rig is what a case works with: it makes objects, and has all of them closed
+// when the case is over.
+type rig struct {
+	*testing.T
+	p    Provider
+	undo []func() error
+	ias  []*dat.IA
+}
+
+func newRig(t *testing.T, p Provider) *rig {
+	r := &rig{T: t, p: p}
+	r.watchLeaks()
+	r.Cleanup(r.closeAll)
+	return r
+}
+
+// each runs a cell of a table with a rig of its own.
+func (r *rig) each(name string, f func(*rig)) {
+	r.Run(name, func(t *testing.T) { f(newRig(t, r.p)) })
+}
+
+// later has f called when the case is over, before what was made earlier is
+// closed.
+func (r *rig) later(f func() error) { r.undo = append(r.undo, f) }
+
+// soon is a context for what must happen soon.
+func (r *rig) soon() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	r.later(func() error { cancel(); return nil })
+	return ctx
+}
+
+// open opens an adapter.
+func (r *rig) open(opts ...dat.Option) *dat.IA {
+	r.Helper()
+	ia, err := dat.Open(r.soon(), r.p.IA, append(r.p.Options[:len(r.p.Options):len(r.p.Options)], opts...)...)
+	require.NoError(r, err)
+	r.ias = append(r.ias, ia)
+	return ia
+}
+
+// node is an adapter with a zone and a dispatcher for connection requests.
+type node struct {
+	*rig
+	ia *dat.IA
+	pz *dat.PZ
+}
+
+func (r *rig) node(opts ...dat.Option) *node {
+	r.Helper()
+	n := &node{rig: r, ia: r.open(opts...)}
+	n.pz = n.zone()
+	return n
+}
+
+func (n *node) zone() *dat.PZ {
+	n.Helper()
+	pz, err := n.ia.NewPZ()
+	require.NoError(n, err)
+	n.later(pz.Close)
+	return pz
+}
+
+// addr is what a peer connects to.
+func (n *node) addr() string { return n.ia.Attr().Address }
+
+// dispatcher makes a dispatcher of qlen places, for all streams unless it is told
+// which.
+func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
+	n.Helper()
+	cfg := dat.DispatcherConfig{QLen: qlen}
+	for _, s := range streams {
+		cfg.Streams |= s
+	}
+	d, err := n.ia.NewDispatcher(cfg)
+	require.NoError(n, err)
+	n.later(d.Close)
+	return d
+}
+
+// lmr makes a region with all privileges.
+func (n *node) lmr(size int) *dat.LMR { n.Helper(); return n.region(n.pz, size, dat.AllPrivileges) }
+
+func (n *node) region(pz *dat.PZ, size int, priv dat.Privileges) *dat.LMR {
+	n.Helper()
+	m, err := pz.Alloc(size, priv)
+	require.NoError(n, err)
+	n.later(m.Free)
+	return m
+}
+
+// end is an endpoint with dispatchers of its own and a region.
+type end struct {
+	*node
+	ep              *dat.Endpoint
+	conn, recv, req *dat.Dispatcher
+	mem             *dat.LMR
+	peer            *end // of the connection, if any
+}
+
+// endMem is the size of an end's region in bytes.
+const endMem = 64 << 10
+
+// end makes an endpoint; change may change what it is made of. Dispatchers that
+// it sets are used in place of the end's own.
+func (n *node) end(change ...func(*dat.EndpointConfig)) *end {
+	n.Helper()
+	cfg := dat.EndpointConfig{PZ: n.pz, Attr: &dat.EndpointAttr{}}
+	for _, f := range change {
+		f(&cfg)
+	}
+	depth := func(n int) int { return max(64, n) }
+	if cfg.Conn == nil {
+		cfg.Conn = n.dispatcher(8, dat.StreamConnection)
+	}
+	if cfg.Recv == nil {
+		cfg.Recv = n.dispatcher(depth(cfg.Attr.MaxRecvDTOs), dat.StreamDTO)
+	}
+	if cfg.Request == nil {
+		cfg.Request = n.dispatcher(depth(cfg.Attr.MaxRequestDTOs), dat.StreamDTO, dat.StreamBind)
+	}
+	e := &end{node: n, conn: cfg.Conn, recv: cfg.Recv, req: cfg.Request, mem: n.lmr(endMem)}
+	e.ep = n.endpoint(cfg)
+	return e
+}
+
+func (n *node) endpoint(cfg dat.EndpointConfig) *dat.Endpoint {
+	n.Helper()
+	ep, err := n.ia.NewEndpoint(cfg)
+	require.NoError(n, err)
+	n.later(ep.Close)
+	return ep
+}
+
+// attr changes an end's attributes.
+func attr(f func(*dat.EndpointAttr)) func(*dat.EndpointConfig) {
+	return func(cfg *dat.EndpointConfig) { f(cfg.Attr) }
+}
+
+// service is a service point with its dispatcher.
+type service struct {
+	*node
+	psp *dat.PSP
+	cr  *dat.Dispatcher
+}
+
+func (n *node) listen() *service {
+	n.Helper()
+	s := &service{node: n, cr: n.dispatcher(16, dat.StreamCR)}
+	psp, err := n.ia.Listen(dat.PSPConfig{Dispatcher: s.cr})
+	require.NoError(n, err)
+	n.later(psp.Close)
+	s.psp = psp
+	return s
+}
+
+// at is how to connect to a service.
+func (s *service) at() dat.ConnectConfig {
+	return dat.ConnectConfig{Addr: s.addr(), Qual: s.psp.Qual()}
+}
+
+// request waits for a connection request.
+func (s *service) request() *dat.CR {
+	s.Helper()
+	ev := s.next(s.cr)
+	require.Equal(s, dat.ConnectionRequest, ev.Number)
+	cr := dat.RequestOf(ev)
+	require.NotNil(s, cr)
+	return cr
+}
+
+// pair is two connected endpoints, each on an adapter of its own.
+func (r *rig) pair(change ...func(*dat.EndpointConfig)) (client, server *end) {
+	r.Helper()
+	client, server = r.node().end(change...), r.node().end(change...)
+	r.connect(client, server)
+	return client, server
+}
+
+// connect connects client to server.
+func (r *rig) connect(client, server *end) {
+	r.Helper()
+	s := server.listen()
+	require.NoError(r, client.ep.Connect(s.at()))
+	require.NoError(r, s.request().Accept(server.ep, nil))
+	client.established()
+	server.established()
+	client.peer, server.peer = server, client
+	require.NoError(r, s.psp.Close())
+}
+
+func (e *end) established() dat.Event { e.Helper(); return e.connection(dat.Established) }
+
+// connection waits for a connection event.
+func (e *end) connection(want dat.EventNumber) dat.Event {
+	e.Helper()
+	ev := e.next(e.conn)
+	require.Equal(e, want, ev.Number, "%v", ev)
+	require.Same(e, e.ep, dat.EndpointOf(ev))
+	return ev
+}
+
+// next waits for an event.
+func (r *rig) next(d *dat.Dispatcher) dat.Event {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ev, _, err := d.Wait(ctx, 1)
+	require.NoError(r, err)
+	return ev
+}
+
+// none requires that nothing is queued.
+func (r *rig) none(d *dat.Dispatcher) {
+	r.Helper()
+	var buf [1]dat.Event
+	n, err := d.Dequeue(buf[:])
+	require.NoError(r, err)
+	require.Zero(r, n, "%v", buf[0])
+}
+
+// done waits for a completion and requires its cookie, status and operation.
+func (e *end) done(d *dat.Dispatcher, cookie uint64, status dat.Status) dat.Event {
+	e.Helper()
+	ev := e.next(d)
+	require.Equal(e, cookie, ev.Cookie, "%v", ev)
+	require.Equal(e, status, ev.Status, "%v", ev)
+	require.Same(e, e.ep, dat.EndpointOf(ev))
+	return ev
+}
+
+// until waits for a condition that no event tells of.
+func (r *rig) until(what string, ok func() bool) {
+	r.Helper()
+	require.Eventually(r, ok, patience, 100*time.Microsecond, what)
+}

@@ -1,0 +1,66 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// Provider is what the suite runs over.
+type Provider struct {
+	Table   string       // its column in the table
+	IA      string       // what both sides open, "iwarp:127.0.0.1"
+	Options []dat.Option // and how
+	Scale   Scale        // of iterations, threads and endpoints; the zero value is 1
+
+	// Nobody is an address, of the provider's kind, where no adapter is.
+	Nobody string
+	// After, if set, is called when a case is over and everything is closed.
+	After func(testing.TB)
+}
+
+// Case is one case of the suite.
+type Case struct {
+	ID    string
+	Claim string // what it shows
+	needs []*capability
+	run   func(*rig)
+}
+
+// Cases are all cases, in the order they run.
+func Cases() []Case {
+	var all []Case
+	for _, area := range [][]Case{
+		hwconnCases, endpointCases, pzCases, memCases, connmgtCases, queryCases, dormantCases, limitCases,
+		stateCases,
+	} {
+		all = append(all, area...)
+	}
+	return all
+}
+
+const passes = "pass"
+
+// Run runs all cases over a provider, and demands of each what the table says.
+func Run(t *testing.T, p Provider) {
+	t.Helper()
+	want, err := column(p.Table)
+	require.NoError(t, err)
+	for _, c := range Cases() {
+		t.Run(c.ID, func(t *testing.T) {
+			r := newRig(t, p)
+			got := passes
+			if lack := r.lacks(c.needs); lack != nil {
+				got = lack.name
+			}
+			require.Equal(t, want[c.ID], got, "%s: the table says otherwise", c.Claim)
+			if got == passes {
+				c.run(r)
+			} else {
+				t.Logf("without %s: the call says so", got)
+			}
+		})
+	}
+}
