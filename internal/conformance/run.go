@@ -34,7 +34,7 @@ func Cases() []Case {
 	var all []Case
 	for _, area := range [][]Case{
 		hwconnCases, endpointCases, pzCases, memCases, connmgtCases, queryCases, dormantCases, limitCases,
-		stateCases,
+		stateCases, extensionCases,
 	} {
 		all = append(all, area...)
 	}

@@ -1,0 +1,175 @@
+package conformance
+
+import (
+	"encoding/binary"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+var extensionCases = []Case{
+	{ID: "EXT-1", Claim: "RDMA writes with immediate data, both ways at once", needs: needs(immediate), run: ext1},
+	{ID: "EXT-2", Claim: "a compare-and-swap that doesn't match changes nothing and returns what is there", needs: needs(atomics), run: ext2},
+	{ID: "EXT-3", Claim: "a compare-and-swap that matches swaps and returns what was there", needs: needs(atomics), run: ext3},
+	{ID: "EXT-4", Claim: "fetch-and-adds add up, and each returns what was there before", needs: needs(atomics), run: ext4},
+	{ID: "EXT-6", Claim: "an atomic without its privilege is REMOTE_ACCESS", needs: needs(atomics), run: ext6},
+	{ID: "EXT-7", Claim: "a send with invalidate tells the receiver which context is gone", needs: needs(sendInvalidate), run: ext7},
+	{ID: "EXT-9", Claim: "an adapter's attributes say which extensions it has", run: ext9},
+}
+
+// atomics, immediate and sendInvalidate are operations that not all devices have.
+var (
+	atomics = &capability{"atomics", func(r *rig) bool {
+		client, server := r.pair()
+		at, into := server.mem.Remote(0, 8), client.mem.Segment(0, 8)
+		swaps := r.granted(client.ep.PostCompareSwap(1, 0, 1, 1, at, into))
+		adds := r.granted(client.ep.PostFetchAdd(1, 0, 1, at, into))
+		require.Equal(r, swaps, adds)
+		return adds
+	}}
+	immediate = &capability{"immediate", func(r *rig) bool {
+		client, server := r.pair()
+		require.NoError(r, server.ep.PostRecv(1, 0))
+		return r.granted(client.ep.PostRDMAWriteImmediate(1, 0, 1, server.mem.Remote(0, 8), client.mem.Segment(0, 8)))
+	}}
+	sendInvalidate = &capability{"send-invalidate", func(r *rig) bool {
+		client, _ := r.pair()
+		return r.granted(client.ep.PostSendInvalidate(1, 0, 42, client.mem.Segment(0, 8)))
+	}}
+)
+
+func ext1(r *rig) {
+	client, server := r.pair()
+	const size = 4096
+	post := func(from, to *end, imm uint32, fill byte) {
+		for i := range size {
+			from.mem.Bytes()[i] = fill
+		}
+		require.NoError(r, from.ep.PostRDMAWriteImmediate(0x9999, 0, imm, to.mem.Remote(size, size), from.mem.Segment(0, size)))
+	}
+	for _, e := range []*end{client, server} {
+		require.NoError(r, e.ep.PostRecv(5, 0))
+	}
+	post(client, server, 0x7777, 0xC1)
+	post(server, client, 0x1111, 0x5E)
+	check := func(e *end, imm uint32, fill byte) {
+		sent := e.done(e.req, 0x9999, dat.StatusSuccess)
+		assert.Equal(r, evd.IBDTOEvent, sent.Number)
+		assert.Equal(r, hw.OpWriteImm, sent.Op)
+		got := e.done(e.recv, 5, dat.StatusSuccess)
+		assert.Equal(r, evd.IBDTOEvent, got.Number)
+		assert.Equal(r, hw.OpRecvImm, got.Op)
+		data, ok := got.Immediate()
+		assert.True(r, ok)
+		assert.Equal(r, imm, data)
+		assert.EqualValues(r, size, got.Length)
+		for i := range size {
+			require.Equal(r, fill, e.mem.Bytes()[size+i])
+		}
+	}
+	check(server, 0x7777, 0xC1)
+	check(client, 0x1111, 0x5E)
+}
+
+// atom is a connection, and 8 bytes of the server's that allow atomics.
+type atom struct {
+	client *end
+	word   []byte
+	at     dat.RemoteSegment
+}
+
+func (r *rig) atom(start uint64) *atom {
+	client, server := r.pair()
+	m := server.region(server.pz, 64, dat.LocalRead|dat.LocalWrite|dat.RemoteAtomic)
+	a := &atom{client, m.Bytes()[:8], m.Remote(0, 8)}
+	binary.NativeEndian.PutUint64(a.word, start)
+	return a
+}
+
+// returns waits for the atomic that was posted, and checks the value that it
+// returned and the one it left.
+func (a *atom) returns(op hw.Op, old, now uint64) {
+	c := a.client
+	c.Helper()
+	ev := c.done(c.req, 1, dat.StatusSuccess)
+	assert.Equal(c, op, ev.Op)
+	assert.Equal(c, evd.IBDTOEvent, ev.Number)
+	assert.EqualValues(c, 8, ev.Length)
+	assert.Equal(c, old, binary.NativeEndian.Uint64(c.mem.Bytes()))
+	assert.Equal(c, now, binary.NativeEndian.Uint64(a.word))
+}
+
+func ext2(r *rig) {
+	a := r.atom(0xBAD)
+	require.NoError(r, a.client.ep.PostCompareSwap(1, 0, 0x12345, 0x98765, a.at, a.client.mem.Segment(0, 8)))
+	a.returns(hw.OpCompareSwap, 0xBAD, 0xBAD)
+}
+
+func ext3(r *rig) {
+	a := r.atom(0x12345)
+	require.NoError(r, a.client.ep.PostCompareSwap(1, 0, 0x12345, 0x98765, a.at, a.client.mem.Segment(0, 8)))
+	a.returns(hw.OpCompareSwap, 0x12345, 0x98765)
+}
+
+func ext4(r *rig) {
+	for _, add := range []uint64{0x10, 0x100} {
+		a := r.atom(0)
+		for i := range uint64(3) {
+			require.NoError(r, a.client.ep.PostFetchAdd(1, 0, add, a.at, a.client.mem.Segment(0, 8)))
+			a.returns(hw.OpFetchAdd, i*add, (i+1)*add)
+		}
+	}
+}
+
+func ext6(r *rig) {
+	for _, priv := range []dat.Privileges{dat.AllPrivileges, dat.LocalRead | dat.RemoteRead} {
+		client, server := r.pair()
+		m := server.region(server.pz, 64, priv)
+		require.NoError(r, client.ep.PostFetchAdd(1, 0, 1, m.Remote(0, 8), client.mem.Segment(0, 8)))
+		client.done(client.req, 1, dat.StatusRemoteAccess)
+		client.connection(dat.Broken)
+		assert.Zero(r, binary.NativeEndian.Uint64(m.Bytes()))
+	}
+}
+
+func ext7(r *rig) {
+	client, server := r.pair()
+	m := server.region(server.pz, 64, dat.AllPrivileges)
+	gone := m.RemoteContext()
+	require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(0, 64)))
+	require.NoError(r, client.ep.PostSendInvalidate(1, 0, gone, client.mem.Segment(0, 8)))
+	ev := client.next(client.req)
+	if ev.Status != dat.StatusSuccess { // a region's context may be beyond its power; a window's is not
+		client.connection(dat.Broken)
+		return
+	}
+	assert.Equal(r, dat.OpSend, ev.Op)
+	got := server.done(server.recv, 2, dat.StatusSuccess)
+	assert.Equal(r, hw.OpRecvInvalidate, got.Op)
+	context, ok := got.InvalidatedContext()
+	assert.True(r, ok)
+	assert.Equal(r, gone, context)
+}
+
+func ext9(r *rig) {
+	ia := r.open()
+	p, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+	require.NoError(r, err)
+	named := make(map[string]string)
+	for _, a := range p.Provider.SpecificAttr {
+		named[a.Name] = a.Value
+	}
+	for name, op := range map[string]hw.Op{
+		"DAT_IB_FETCH_AND_ADD": hw.OpFetchAdd, "DAT_IB_CMP_AND_SWAP": hw.OpCompareSwap, "DAT_IB_IMMED_DATA": hw.OpWriteImm,
+	} {
+		want := "FALSE"
+		if ia.Attr().Ops.Has(op) {
+			want = "TRUE"
+		}
+		assert.Equal(r, want, named[name], name)
+	}
+}
