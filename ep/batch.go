@@ -130,7 +130,7 @@ func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) 
 			}
 			if !to.Reserve(n) {
 				if n == 1 || !to.Reserve(1) {
-					return i, wrap(dtos[i].call(q), errNoEventRoom)
+					return i, e.noEventRoom(dtos[i].call(q))
 				}
 				n = 1
 			}

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -299,4 +300,25 @@ func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 		require.Equal(t, hw.StatusFlushed, ev.Status)
 	}
 	r.finish(a, all)
+}
+
+// Whoever posts while everything is closed hears of the endpoint, not of the
+// dispatcher that was aborted after it.
+func TestAPostThatRacesTheEndOfItsDispatcherHearsOfItsEndpoint(t *testing.T) {
+	r := newRig(t)
+	for range 100 {
+		all := r.dispatcher(evd.ModeQueue, 64)
+		e := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: all})
+		refused := make(chan error)
+		go func() {
+			var err error
+			for err == nil || errors.Is(err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceCredits}) {
+				err = e.PostRecv(1, 0, r.lmr.Segment(0, 8))
+			}
+			refused <- err
+		}()
+		require.NoError(t, e.Close())
+		all.Abort()
+		require.ErrorIs(t, <-refused, hw.ErrInvalidHandle)
+	}
 }

@@ -189,7 +189,7 @@ func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine
 	var to *evd.Queue
 	if q.evd != nil {
 		if to = q.evd.For(w.cookie); !to.Reserve(1) {
-			return 0, 0, false, wrap(callOf(w.op), errNoEventRoom)
+			return 0, 0, false, e.noEventRoom(callOf(w.op))
 		}
 	}
 	ticket, n, word, mine := e.take(q, 1)
@@ -199,6 +199,15 @@ func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine
 	}
 	e.fill(q, ticket, w, to, lkey)
 	return ticket, word, mine, nil
+}
+
+// noEventRoom says why a post found no room for its event. A dispatcher that was
+// aborted with its adapter has none, but then the endpoint was closed before.
+func (e *Endpoint) noEventRoom(op string) error {
+	if e.State() == closed {
+		return stateError(op, closed)
+	}
+	return wrap(op, errNoEventRoom)
 }
 
 // fill writes the slot of a ticket; lkey is the key of a single segment.
