@@ -20,12 +20,15 @@ type Adapter struct {
 	cqs  CQPool
 	ia   any
 
+	async *evd.Dispatcher // nil: errors of objects are dropped
+
 	endpoints *keys.Table[*Endpoint]
 
 	mu     sync.Mutex
 	eps    map[*Endpoint]struct{}
 	qps    map[hw.QP]*Endpoint
 	points map[*point]struct{}
+	srqs   map[hw.SRQ]*SRQ
 	crs    map[*CR]struct{} // not answered yet
 }
 
@@ -45,17 +48,21 @@ type AdapterConfig struct {
 	Device hw.Device
 	CQs    CQPool // nil unless the device is polled
 	IA     any    // what queries give for the interface adapter
+	// Async takes the asynchronous errors of endpoints and shared receive queues;
+	// nil drops them. It outlives the adapter.
+	Async *evd.Dispatcher
 }
 
 // NewAdapter makes an adapter without endpoints.
 func NewAdapter(cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	return &Adapter{
-		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA,
+		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, async: cfg.Async,
 		endpoints: keys.New[*Endpoint](attr.MaxQPs),
 		eps:       make(map[*Endpoint]struct{}),
 		qps:       make(map[hw.QP]*Endpoint),
 		points:    make(map[*point]struct{}),
+		srqs:      make(map[hw.SRQ]*SRQ),
 		crs:       make(map[*CR]struct{}),
 	}
 }
@@ -100,18 +107,46 @@ func (a *Adapter) OfQP(qp hw.QP) *Endpoint {
 	return a.qps[qp]
 }
 
-// Len counts the endpoints and service points that are not closed.
+func (a *Adapter) addSRQ(q *SRQ) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.srqs[q.hw] = q
+}
+
+func (a *Adapter) removeSRQ(q *SRQ) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.srqs, q.hw)
+}
+
+// FailSRQ tells the shared receive queue behind the device's that the device gave
+// it up, and returns it; nil when there is none. It may be called from any
+// goroutine.
+func (a *Adapter) FailSRQ(device hw.SRQ) *SRQ {
+	a.mu.Lock()
+	q := a.srqs[device]
+	a.mu.Unlock()
+	if q != nil {
+		q.fail()
+	}
+	return q
+}
+
+// Len counts the endpoints, shared receive queues and service points that are not
+// closed.
 func (a *Adapter) Len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.eps) + len(a.points)
+	return len(a.eps) + len(a.srqs) + len(a.points)
 }
 
 // Close closes the service points, rejects the requests that nobody has answered
-// and closes the endpoints, as an abrupt close of the interface adapter does.
+// and closes the endpoints, then the shared receive queues, as an abrupt close of
+// the interface adapter does.
 func (a *Adapter) Close() error {
 	a.mu.Lock()
 	points, crs, eps := slices.Collect(maps.Keys(a.points)), slices.Collect(maps.Keys(a.crs)), slices.Collect(maps.Keys(a.eps))
+	srqs := slices.Collect(maps.Values(a.srqs))
 	a.mu.Unlock()
 	var errs []error
 	for _, p := range points {
@@ -125,6 +160,9 @@ func (a *Adapter) Close() error {
 	for _, e := range eps {
 		errs = append(errs, e.Close())
 	}
+	for _, q := range srqs {
+		errs = append(errs, q.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -132,9 +170,9 @@ func (a *Adapter) Close() error {
 // of an endpoint that is gone are dropped.
 func (a *Adapter) Complete(wcs []hw.WC) {
 	for i := 0; i < len(wcs); {
-		q := a.queue(wcs[i].ID)
+		q := a.queue(&wcs[i])
 		j := i + 1
-		for j < len(wcs) && a.queue(wcs[j].ID) == q {
+		for j < len(wcs) && a.queue(&wcs[j]) == q {
 			j++
 		}
 		if q != nil {
@@ -144,12 +182,16 @@ func (a *Adapter) Complete(wcs []hw.WC) {
 	}
 }
 
-func (a *Adapter) queue(id uint64) *queue {
-	e := a.endpoints.Lookup(idKey(id))
+func (a *Adapter) queue(wc *hw.WC) *queue {
+	kind, key := kindOf(wc.ID), idKey(wc.ID)
+	if kind == kindShared {
+		kind, key = kindRecv, wc.QP
+	}
+	e := a.endpoints.Lookup(key)
 	if e == nil {
 		return nil
 	}
-	switch kindOf(id) {
+	switch kind {
 	case kindRequest, kindRequestEnd:
 		return &(*e).requests
 	case kindRecv, kindRecvEnd:

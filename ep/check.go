@@ -52,6 +52,8 @@ func (e *Endpoint) whyNot(q *queue, w *work, state State) error {
 		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "operation %v can't be posted", w.op)
 	case !postable(e.adapter.attr.Ops).Has(w.op):
 		return hw.Errorf(call, hw.ModelNotSupported, hw.NoSubtype, "%v on %s", w.op, e.adapter.attr.Device)
+	case q.srq != nil && state != closed:
+		return &hw.Error{Op: call, Type: hw.InvalidState, Sub: hw.StateSRQInUse, Text: "receives come from the shared queue"}
 	case uint32(w.flags)&e.illegal[w.op] != 0:
 		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "completion flags %#x", uint16(w.flags))
 	case len(w.segs) > q.iov:

@@ -40,6 +40,10 @@ func (q *queue) Complete(wcs []hw.WC) {
 // complete delivers completions; events for the same place are handed on
 // together.
 func (q *queue) complete(wcs []hw.WC) {
+	if q.srq != nil {
+		q.completeShared(wcs)
+		return
+	}
 	const together = 16
 	var (
 		evs [together]evd.Event

@@ -228,6 +228,9 @@ func (e *Endpoint) free(op string) error {
 		<-e.served
 	}
 	e.detachCQs()
+	if q := &e.recvs; q.srq != nil {
+		q.srq.detach(q.feed)
+	}
 	e.adapter.remove(e)
 	for _, d := range e.dispatchers() {
 		d.to.Detach()

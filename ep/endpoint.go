@@ -22,6 +22,7 @@ type Endpoint struct {
 	qp            hw.QP
 	sendCQ        hw.CQ // on a polled device
 	recvCQ        hw.CQ
+	recvRoom      int                     // receives that recvCQ has room for
 	illegal       [len(operations)]uint32 // see illegalFlags
 	solicitedWait bool                    // receives notify only when solicited
 	signalEvery   int                     // suppressed requests between two signaled ones
@@ -80,12 +81,17 @@ type Config struct {
 	// requests, and connection events. They may be one and the same. A direction
 	// whose dispatcher is nil loses its completions; Conn is needed to connect.
 	Recv, Request, Conn *evd.Dispatcher
-	// Attr are the attributes; nil means all defaults.
+	// Attr are the attributes; nil means all defaults, which is not allowed with
+	// an SRQ.
 	Attr *Attr
+	// SRQ, if set, is where receives come from. It is of the same zone. MaxRecvDTOs
+	// and MaxRecvIOV of the attributes have no effect then, and posting a receive to
+	// the endpoint is INVALID_STATE/SRQ_IN_USE.
+	SRQ *SRQ
 }
 
 // NewEndpoint makes an endpoint in state UNCONNECTED.
-// It answers to dat_ep_create.
+// It answers to dat_ep_create, and with an SRQ to dat_ep_create_with_srq.
 func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 	const op = "ep.NewEndpoint"
 	if a == nil {
@@ -94,9 +100,15 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 	if cfg.PZ == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone"}
 	}
+	if err := cfg.checkSRQ(op, a); err != nil {
+		return nil, err
+	}
 	attr, err := cfg.Attr.resolve(op, a.attr)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.SRQ != nil {
+		attr.MaxRecvDTOs, attr.MaxRecvIOV = 0, 0
 	}
 	e := &Endpoint{
 		adapter: a, pz: cfg.PZ, conn: cfg.Conn, attr: attr,
@@ -114,6 +126,9 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 	e.requests.tailShift, e.requests.endInput = requestShift, tellRequestEnd
 	e.recvs.init(e, cfg.Recv, attr.MaxRecvDTOs, attr.MaxRecvIOV)
 	e.recvs.tailShift, e.recvs.endInput = recvShift, tellRecvEnd
+	if e.recvs.srq = cfg.SRQ; cfg.SRQ != nil {
+		e.recvs.admits = 0
+	}
 	e.requests.setPlain(hw.OpSend, attr.MaxMessageSize)
 	e.recvs.setPlain(hw.OpRecv, math.MaxUint32)
 	if err := e.build(op); err != nil {
@@ -147,6 +162,13 @@ func (e *Endpoint) build(op string) (err error) {
 	undo = append(undo, func() { e.adapter.remove(e) })
 	e.requests.id, e.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
 	e.recvs.id, e.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
+	e.recvRoom = e.attr.MaxRecvDTOs
+	if srq := e.recvs.srq; srq != nil {
+		if e.recvs.feed, e.recvRoom, err = srq.attach(e.recvs.evd); err != nil {
+			return wrap(op, err)
+		}
+		undo = append(undo, func() { srq.detach(e.recvs.feed) })
+	}
 	if err = e.attachCQs(); err != nil {
 		return err
 	}
@@ -162,7 +184,10 @@ func (e *Endpoint) qpConfig() hw.QPConfig {
 		SendSegments: e.attr.MaxRequestIOV, RecvSegments: e.attr.MaxRecvIOV,
 		ReadsIn: e.attr.MaxReadIn, ReadsOut: e.attr.MaxReadOut,
 		NotReady: e.attr.ReceiverNotReady,
-		SendEnd:  e.requests.endID, RecvEnd: e.recvs.endID,
+		SendEnd:  e.requests.endID, RecvEnd: e.recvs.endID, Number: e.key,
+	}
+	if e.recvs.srq != nil {
+		cfg.SRQ = e.recvs.srq.hw
 	}
 	if e.adapter.cqs == nil {
 		cfg.SendSink, cfg.RecvSink = &e.requests, &e.recvs
@@ -199,7 +224,7 @@ func (e *Endpoint) attachCQs() (err error) {
 	if e.sendCQ, err = cqs.Attach(e.requests.evd, e.attr.MaxRequestDTOs+2); err != nil {
 		return err
 	}
-	if e.recvCQ, err = cqs.Attach(e.recvs.evd, e.attr.MaxRecvDTOs+2); err != nil {
+	if e.recvCQ, err = cqs.Attach(e.recvs.evd, e.recvRoom+2); err != nil {
 		cqs.Detach(e.sendCQ, e.attr.MaxRequestDTOs+2)
 	}
 	return err
@@ -208,7 +233,7 @@ func (e *Endpoint) attachCQs() (err error) {
 func (e *Endpoint) detachCQs() {
 	if cqs := e.adapter.cqs; cqs != nil {
 		cqs.Detach(e.sendCQ, e.attr.MaxRequestDTOs+2)
-		cqs.Detach(e.recvCQ, e.attr.MaxRecvDTOs+2)
+		cqs.Detach(e.recvCQ, e.recvRoom+2)
 	}
 }
 

@@ -26,6 +26,7 @@ const (
 	kindRecv
 	kindRequestEnd
 	kindRecvEnd
+	kindShared // a shared queue's; the completion says which endpoint took it
 )
 
 // idBase is the id of slot 0.

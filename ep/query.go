@@ -23,6 +23,7 @@ const (
 	FieldRecvEVD         Mask = 0x100
 	FieldRequestEVD      Mask = 0x200
 	FieldConnectEVD      Mask = 0x400
+	FieldSRQ             Mask = 0x800
 	FieldMaxMessageSize  Mask = 0x2000
 	FieldMaxRDMASize     Mask = 0x4000
 	FieldRecvFlags       Mask = 0x10000
@@ -48,6 +49,7 @@ type Param struct {
 	LocalQual, RemoteQual uint64
 	PZ                    *mem.PZ
 	Recv, Request, Conn   *evd.Dispatcher
+	SRQ                   *SRQ
 	Attr                  Attr // what was given; see Attr
 }
 
@@ -62,6 +64,7 @@ func (e *Endpoint) Query(mask Mask) (Param, error) {
 	}
 	p := e.snapshot()
 	p.PZ, p.Recv, p.Request, p.Conn, p.Attr = e.pz, e.recvs.evd, e.requests.evd, e.conn, e.attr
+	p.SRQ = e.recvs.srq
 	p.clear(^mask)
 	return p, nil
 }
@@ -105,6 +108,7 @@ func (p *Param) clear(mask Mask) {
 		{FieldRecvEVD, func() { p.Recv = nil }},
 		{FieldRequestEVD, func() { p.Request = nil }},
 		{FieldConnectEVD, func() { p.Conn = nil }},
+		{FieldSRQ, func() { p.SRQ = nil }},
 		{FieldMaxMessageSize, func() { a.MaxMessageSize = 0 }},
 		{FieldMaxRDMASize, func() { a.MaxRDMASize = 0 }},
 		{FieldRecvFlags, func() { a.RecvFlags = 0 }},

@@ -34,6 +34,8 @@ type queue struct {
 	id        uint64        // of slot 0
 	endID     uint64
 	endInput  uint32
+	srq       *SRQ  // where receives come from, in place of the slots; or nil
+	feed      *feed // of srq, for evd
 	slots     []slot
 	sges      []hw.SGE // iov of them for each slot
 

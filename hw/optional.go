@@ -76,6 +76,12 @@ type SRQ interface {
 	Close() error
 }
 
+// SRQCounter is an [SRQ] that can tell how many receives are left in it: posted,
+// and taken by no queue pair. Any goroutine may ask.
+type SRQCounter interface {
+	Available() int
+}
+
 // Binder is a Device with memory windows.
 type Binder interface {
 	// NewWindow makes an unbound window. With qp set only that queue pair can

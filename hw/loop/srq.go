@@ -272,6 +272,13 @@ func (q *sharedQueue) Resize(depth int) error {
 	return nil
 }
 
+// Available implements [hw.SRQCounter].
+func (q *sharedQueue) Available() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return int(q.tail - q.head)
+}
+
 // Close frees the queue with the receives that are left in it.
 func (q *sharedQueue) Close() error {
 	const op = "loop.SRQ.Close"

@@ -1,0 +1,243 @@
+package ep
+
+import (
+	"math"
+	"sync"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// SRQ is a shared receive queue: receives that any of its endpoints may take, in
+// the order posted. What an endpoint took completes on that endpoint's receive
+// dispatcher, with the endpoint as the event's source; so across endpoints
+// completions come in any order. Receives that nobody took stay when an endpoint
+// goes. Its methods may be called from any goroutine. It answers to
+// DAT_SRQ_HANDLE.
+type SRQ struct {
+	// Immutable after NewSRQ.
+	adapter *Adapter
+	pz      *mem.PZ
+	hw      hw.SRQ
+	iov     int // segments of a receive
+	low     evd.AsyncNode
+
+	// ctl lets one call at a time change the queue; posts do not take it.
+	ctl sync.Mutex
+
+	// mu guards what follows. It is not held in a call on hw.SRQ but for Resize,
+	// and that takes no lock of an endpoint.
+	mu     sync.Mutex
+	slots  []sharedSlot
+	wrs    []hw.RecvWR // one for each slot
+	sges   []hw.SGE    // iov of them for each slot
+	free   []uint32    // slots; the one used last on top
+	feeds  []*feed
+	depth  int // the most receives outstanding
+	used   int // receives outstanding
+	users  int // endpoints
+	cqRoom int // completions that every endpoint's queue of a polled device holds
+	lw     int
+	failed bool
+	closed bool
+}
+
+// sharedSlot is a receive that was posted and has not completed.
+type sharedSlot struct {
+	cookie uint64
+	busy   bool
+}
+
+// feed is a dispatcher that a shared queue's completions may go to. Who will take
+// a receive is not known when it is posted, so room is reserved in each feed, and
+// what the completion does not use is given back.
+type feed struct {
+	d     *evd.Dispatcher // nil: completions are dropped
+	users int             // endpoints
+	to    []*evd.Queue    // by slot: where the room is
+}
+
+// SRQAttr are a shared receive queue's attributes: DAT_SRQ_ATTR, but for the low
+// watermark, which SetLowWatermark arms. 0 takes the default.
+type SRQAttr struct {
+	MaxRecvDTOs int // receives posted whose completion has not been delivered; default 16
+	MaxRecvIOV  int // segments of a receive; default 4
+}
+
+// NewSRQ makes a shared receive queue for endpoints of the zone. What the device
+// does not allow is INVALID_PARAMETER, a device without shared receive queues
+// MODEL_NOT_SUPPORTED. It answers to dat_srq_create.
+func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
+	const op = "ep.NewSRQ"
+	switch {
+	case a == nil:
+		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
+	case pz == nil:
+		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "a shared receive queue needs a protection zone"}
+	}
+	dev, ok := a.dev.(hw.SharedReceiver)
+	if !ok {
+		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "shared receive queues on %s", a.attr.Device)
+	}
+	depths := min(a.attr.MaxSRQDepth, maxDepth)
+	segments := min(a.attr.MaxSRQSegments, maxIOV)
+	if attr.MaxRecvDTOs == 0 {
+		attr.MaxRecvDTOs = min(defaultDTOs, depths)
+	}
+	if attr.MaxRecvIOV == 0 {
+		attr.MaxRecvIOV = min(defaultIOV, segments)
+	}
+	if attr.MaxRecvDTOs < 1 || attr.MaxRecvDTOs > depths || attr.MaxRecvIOV < 1 || attr.MaxRecvIOV > segments {
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d receives of %d segments; this device allows 1 to %d of 1 to %d",
+			attr.MaxRecvDTOs, attr.MaxRecvIOV, depths, segments)
+	}
+	if err := pz.Use(); err != nil {
+		return nil, wrap(op, err)
+	}
+	q := &SRQ{adapter: a, pz: pz, iov: attr.MaxRecvIOV, depth: attr.MaxRecvDTOs, cqRoom: math.MaxInt}
+	q.low.Event = evd.Event{Number: evd.AsyncEPBroken, Source: q, Data: evd.SRQLowWatermark}
+	q.grow(q.depth)
+	var err error
+	q.hw, err = dev.NewSRQ(hw.SRQConfig{
+		Zone: pz.Zone(), Depth: attr.MaxRecvDTOs, Segments: attr.MaxRecvIOV, OnLow: q.reportLow,
+	})
+	if err != nil {
+		pz.Unuse()
+		return nil, wrap(op, err)
+	}
+	a.addSRQ(q)
+	return q, nil
+}
+
+// SRQOf is the shared receive queue that an asynchronous error is about, or nil.
+func SRQOf(ev evd.Event) *SRQ {
+	q, _ := ev.Source.(*SRQ)
+	return q
+}
+
+// grow makes n slots of the queue. Receives that are outstanding keep the arrays
+// that they were posted from.
+func (q *SRQ) grow(n int) {
+	had := len(q.slots)
+	q.slots = append(make([]sharedSlot, 0, n), q.slots...)[:n]
+	q.wrs = append(make([]hw.RecvWR, 0, n), q.wrs...)[:n]
+	q.sges = make([]hw.SGE, n*q.iov)
+	q.free = append(make([]uint32, 0, n), q.free...)
+	for i := n - 1; i >= had; i-- {
+		q.wrs[i].ID = uint64(kindShared)<<kindPos | uint64(i)
+		q.free = append(q.free, uint32(i))
+	}
+	for _, f := range q.feeds {
+		f.to = append(make([]*evd.Queue, 0, n), f.to...)[:n]
+	}
+}
+
+// PostRecv posts a buffer for one message to any of the queue's endpoints. It
+// returns at once and allocates nothing. nil means that the buffer waits until an
+// endpoint takes it, and that one completion follows then; an error that nothing
+// has happened. The segments are of the queue's zone and need LocalWrite.
+//
+// With as many receives outstanding as the queue allows it is
+// INSUFFICIENT_RESOURCES/SRQ, and without room for the completion in one of the
+// endpoints' dispatchers INSUFFICIENT_RESOURCES/TEVD.
+// It answers to dat_srq_post_recv.
+func (q *SRQ) PostRecv(cookie uint64, segments ...mem.Segment) error {
+	const op = "ep.SRQ.PostRecv"
+	if q == nil {
+		return deadSRQ(op)
+	}
+	slot, err := q.admit(cookie, segments)
+	if err != nil {
+		return wrap(op, err)
+	}
+	if _, err := q.hw.PostRecv(slot); err != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.retire(slot[0].ID&slotMask, nil)
+		return wrap(op, err)
+	}
+	return nil
+}
+
+// admit checks a receive, reserves room for its completion wherever that may go,
+// and gives it a slot.
+func (q *SRQ) admit(cookie uint64, segments []mem.Segment) ([]hw.RecvWR, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return nil, errDeadSRQ
+	case q.failed:
+		return nil, errFailedSRQ
+	case len(segments) > q.iov:
+		return nil, hw.Errorf("", hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue allows %d", len(segments), q.iov)
+	case q.used >= q.depth:
+		return nil, errFullSRQ
+	}
+	i := int(q.free[len(q.free)-1])
+	sges := q.sges[i*q.iov : (i+1)*q.iov : (i+1)*q.iov]
+	if _, err := q.pz.Resolve(sges, segments, hw.LocalWrite); err != nil {
+		return nil, err
+	}
+	for n, f := range q.feeds {
+		if !f.reserve(i, cookie) {
+			for _, done := range q.feeds[:n] {
+				done.release(i)
+			}
+			return nil, errNoEventRoom
+		}
+	}
+	q.free = q.free[:len(q.free)-1]
+	q.used++
+	q.slots[i] = sharedSlot{cookie: cookie, busy: true}
+	q.wrs[i].SGL = sges[:len(segments)]
+	return q.wrs[i : i+1 : i+1], nil
+}
+
+// retire frees a slot whose receive came to an end, and gives back the room that
+// its completion does not use. It returns the cookie and where the completion
+// goes. mu is held.
+func (q *SRQ) retire(slot uint64, taker *feed) (cookie uint64, to *evd.Queue) {
+	for _, f := range q.feeds {
+		if f == taker {
+			to = f.to[slot]
+			f.to[slot] = nil
+		} else {
+			f.release(int(slot))
+		}
+	}
+	s := &q.slots[slot]
+	cookie = s.cookie
+	s.busy = false
+	q.free = append(q.free, uint32(slot))
+	q.used--
+	return cookie, to
+}
+
+func (f *feed) reserve(slot int, cookie uint64) bool {
+	if f.d == nil {
+		return true
+	}
+	to := f.d.For(cookie)
+	if !to.Reserve(1) {
+		return false
+	}
+	f.to[slot] = to
+	return true
+}
+
+func (f *feed) release(slot int) {
+	if to := f.to[slot]; to != nil {
+		f.to[slot] = nil
+		to.Release(1)
+	}
+}
+
+var (
+	errDeadSRQ   = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleSRQ, Text: "the shared receive queue is nil or closed"}
+	errFailedSRQ = &hw.Error{Type: hw.InvalidState, Sub: hw.StateSRQError, Text: "the device gave the shared receive queue up"}
+	errFullSRQ   = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceSRQ, Text: "as many receives are outstanding as the shared queue allows"}
+)
+
+func deadSRQ(op string) error { return wrap(op, errDeadSRQ) }

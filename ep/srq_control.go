@@ -1,0 +1,274 @@
+package ep
+
+import (
+	"math"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// SRQState is a shared receive queue's state: DAT_SRQ_STATE, with DAT 2.0's
+// numbers.
+type SRQState uint8
+
+// The states of a shared receive queue.
+const (
+	SRQError       SRQState = 0 // the device gave it up; it can be closed
+	SRQOperational SRQState = 1
+	SRQShutdown    SRQState = 2 // never entered
+)
+
+// SRQMask selects the fields that SRQ.Query fills: DAT_SRQ_PARAM_MASK, with DAT
+// 2.0's numbers.
+type SRQMask uint32
+
+// The fields of SRQParam.
+const (
+	SRQFieldIA           SRQMask = 1 << iota // IA
+	SRQFieldState                            // State
+	SRQFieldPZ                               // PZ
+	SRQFieldMaxRecvDTOs                      // MaxRecvDTOs
+	SRQFieldMaxRecvIOV                       // MaxRecvIOV
+	SRQFieldLowWatermark                     // LowWatermark
+	SRQFieldAvailable                        // Available
+	SRQFieldOutstanding                      // Outstanding
+	SRQFieldAll          = 1<<iota - 1
+)
+
+// Unknown is a count that the device can't tell: DAT_VALUE_UNKNOWN.
+const Unknown = -2
+
+// SRQParam describes a shared receive queue: DAT_SRQ_PARAM.
+type SRQParam struct {
+	IA           any // the interface adapter
+	State        SRQState
+	PZ           *mem.PZ
+	MaxRecvDTOs  int
+	MaxRecvIOV   int
+	LowWatermark int // what SetLowWatermark was last given
+	Available    int // receives that no endpoint has taken, or Unknown
+	Outstanding  int // receives posted whose completion has not been delivered
+}
+
+// Query returns the fields that mask selects; the others are zero. A bit that is
+// no field is INVALID_PARAMETER. It answers to dat_srq_query.
+func (q *SRQ) Query(mask SRQMask) (SRQParam, error) {
+	const op = "ep.SRQ.Query"
+	if q == nil {
+		return SRQParam{}, deadSRQ(op)
+	}
+	if mask&^SRQFieldAll != 0 {
+		return SRQParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", uint32(mask))
+	}
+	available := Unknown
+	if counter, ok := q.hw.(hw.SRQCounter); ok {
+		available = counter.Available()
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return SRQParam{}, deadSRQ(op)
+	}
+	state := SRQOperational
+	if q.failed {
+		state = SRQError
+	}
+	var p SRQParam
+	pick(mask&SRQFieldIA, &p.IA, q.adapter.ia)
+	pick(mask&SRQFieldState, &p.State, state)
+	pick(mask&SRQFieldPZ, &p.PZ, q.pz)
+	pick(mask&SRQFieldMaxRecvDTOs, &p.MaxRecvDTOs, q.depth)
+	pick(mask&SRQFieldMaxRecvIOV, &p.MaxRecvIOV, q.iov)
+	pick(mask&SRQFieldLowWatermark, &p.LowWatermark, q.lw)
+	pick(mask&SRQFieldAvailable, &p.Available, available)
+	pick(mask&SRQFieldOutstanding, &p.Outstanding, q.used)
+	return p, nil
+}
+
+func pick[M ~uint32, T any](asked M, dst *T, v T) {
+	if asked != 0 {
+		*dst = v
+	}
+}
+
+// Resize changes how many receives may be outstanding. Nothing that is posted is
+// lost: with more than that outstanding it is INVALID_STATE/SRQ_OPERATIONAL. On a
+// device with completion queues a queue that endpoints take from can't outgrow
+// what those were made for; that is INSUFFICIENT_RESOURCES/TEVD.
+// It answers to dat_srq_resize.
+func (q *SRQ) Resize(maxRecvDTOs int) error {
+	const op = "ep.SRQ.Resize"
+	if q == nil {
+		return deadSRQ(op)
+	}
+	if limit := min(q.adapter.attr.MaxSRQDepth, maxDepth); maxRecvDTOs < 1 || maxRecvDTOs > limit {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d receives; this device allows 1 to %d", maxRecvDTOs, limit)
+	}
+	q.ctl.Lock()
+	defer q.ctl.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return deadSRQ(op)
+	case q.failed:
+		return wrap(op, errFailedSRQ)
+	case q.used > maxRecvDTOs:
+		return hw.Errorf(op, hw.InvalidState, hw.StateSRQOperational, "%d receives are outstanding", q.used)
+	case maxRecvDTOs > q.cqRoom:
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "the endpoints were made for %d receives", q.cqRoom)
+	}
+	// Under the lock, so that no post finds the one changed and not the other.
+	if err := q.hw.Resize(maxRecvDTOs); err != nil {
+		return wrap(op, err)
+	}
+	q.depth = maxRecvDTOs
+	if maxRecvDTOs > len(q.slots) {
+		q.grow(maxRecvDTOs)
+	}
+	return nil
+}
+
+// SetLowWatermark asks for one asynchronous event when fewer receives than that
+// are left that no endpoint has taken: at once if it is so already. 0 takes it
+// back. The event has number ASYNC_ERROR_EP_BROKEN, as DAT has no other, the
+// queue as its source, and reason SRQLowWatermark.
+// It answers to dat_srq_set_lw.
+func (q *SRQ) SetLowWatermark(receives int) error {
+	const op = "ep.SRQ.SetLowWatermark"
+	if q == nil {
+		return deadSRQ(op)
+	}
+	q.ctl.Lock()
+	defer q.ctl.Unlock()
+	q.mu.Lock()
+	var err error
+	switch {
+	case q.closed:
+		err = deadSRQ(op)
+	case q.failed:
+		err = wrap(op, errFailedSRQ)
+	case receives < 0 || receives > q.depth:
+		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d receives; the queue allows %d", receives, q.depth)
+	}
+	was := q.lw
+	if err == nil {
+		q.lw = receives
+	}
+	q.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err = q.hw.Arm(receives); err != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.lw = was
+	}
+	return wrap(op, err)
+}
+
+// reportLow is told by the device.
+func (q *SRQ) reportLow() { q.adapter.async.PutAsync(&q.low) }
+
+// Close frees the queue; receives that nobody took are dropped, without a
+// completion. With an endpoint attached it is INVALID_STATE/SRQ_IN_USE and
+// nothing happens. Closing it again does nothing.
+// It answers to dat_srq_free.
+func (q *SRQ) Close() error {
+	const op = "ep.SRQ.Close"
+	if q == nil {
+		return deadSRQ(op)
+	}
+	q.ctl.Lock()
+	defer q.ctl.Unlock()
+	q.mu.Lock()
+	users, closed := q.users, q.closed
+	q.closed = closed || users == 0
+	q.mu.Unlock()
+	switch {
+	case closed:
+		return nil
+	case users > 0:
+		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d endpoints take from it", users)
+	}
+	if err := q.hw.Close(); err != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.closed = false
+		return wrap(op, err)
+	}
+	q.adapter.removeSRQ(q)
+	q.pz.Unuse()
+	return nil
+}
+
+// fail notes that the device gave the queue up.
+func (q *SRQ) fail() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.failed = true
+}
+
+// attach counts an endpoint that completes to d, and reserves what the receives
+// that are outstanding may need there. All of them may be the endpoint's: room is
+// how many, and the queue does not outgrow that while it has endpoints.
+func (q *SRQ) attach(d *evd.Dispatcher) (f *feed, room int, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, 0, errDeadSRQ
+	}
+	if f, err = q.feedOf(d); err != nil {
+		return nil, 0, err
+	}
+	f.users++
+	q.users++
+	if q.adapter.cqs != nil {
+		q.cqRoom = min(q.cqRoom, q.depth)
+	}
+	return f, q.depth, nil
+}
+
+// feedOf is the feed of a dispatcher, made if there is none. mu is held.
+func (q *SRQ) feedOf(d *evd.Dispatcher) (*feed, error) {
+	for _, f := range q.feeds {
+		if f.d == d {
+			return f, nil
+		}
+	}
+	f := &feed{d: d, to: make([]*evd.Queue, len(q.slots))}
+	for i := range q.slots {
+		if q.slots[i].busy && !f.reserve(i, q.slots[i].cookie) {
+			f.releaseAll()
+			return nil, errNoEventRoom
+		}
+	}
+	q.feeds = append(q.feeds, f)
+	return f, nil
+}
+
+// detach takes one attach back. The endpoint has completed all that it took.
+func (q *SRQ) detach(f *feed) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.users--; q.users == 0 {
+		q.cqRoom = math.MaxInt
+	}
+	if f.users--; f.users > 0 {
+		return
+	}
+	f.releaseAll()
+	for i := range q.feeds {
+		if q.feeds[i] == f {
+			q.feeds = append(q.feeds[:i], q.feeds[i+1:]...)
+			return
+		}
+	}
+}
+
+func (f *feed) releaseAll() {
+	for i := range f.to {
+		f.release(i)
+	}
+}

@@ -1,0 +1,67 @@
+package ep
+
+import (
+	"godat/evd"
+	"godat/hw"
+)
+
+// checkSRQ says what of a configuration with a shared receive queue is wrong.
+func (cfg *Config) checkSRQ(op string, a *Adapter) error {
+	switch q := cfg.SRQ; {
+	case q == nil:
+		return nil
+	case q.adapter != a:
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is another adapter's")
+	case q.pz != cfg.PZ:
+		return hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
+	case cfg.Attr == nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "an endpoint with a shared receive queue needs attributes")
+	}
+	return nil
+}
+
+// completeShared is complete for an endpoint that takes its receives from a shared
+// queue. They retire there, in whatever order, before their event can be seen.
+func (q *queue) completeShared(wcs []hw.WC) {
+	var (
+		ev   evd.Event
+		last *evd.Queue
+	)
+	for i := range wcs {
+		wc := &wcs[i]
+		ended := wc.ID == q.endID
+		var to *evd.Queue
+		if !ended {
+			to = q.describeShared(&ev, wc)
+		}
+		if last != nil && last != to {
+			last.Flush()
+		}
+		if last = to; to != nil {
+			to.Put(&ev, ev.Flags&evd.Silent != 0)
+		}
+		if ended {
+			q.end()
+			return
+		}
+	}
+	if last != nil {
+		last.Flush()
+	}
+}
+
+// describeShared makes the event of a receive from the shared queue, and says
+// where it goes; nil when there is none to deliver.
+func (q *queue) describeShared(ev *evd.Event, wc *hw.WC) (to *evd.Queue) {
+	q.srq.mu.Lock()
+	ev.Cookie, to = q.srq.retire(wc.ID&slotMask, q.feed)
+	q.srq.mu.Unlock()
+	ev.Number, ev.Status, ev.Op, ev.Flags = evd.DTOCompletion, wc.Status, hw.OpRecv, 0
+	ev.Length, ev.Key = 0, 0
+	ev.Source, ev.Data = q.e, nil
+	if wc.Status == hw.StatusSuccess {
+		ev.Length = wc.Len
+		q.received(ev, wc)
+	}
+	return to
+}
