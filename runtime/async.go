@@ -95,15 +95,21 @@ func (a *asyncErrors) node(ev hw.AsyncEvent) *evd.AsyncNode {
 // forgetClosed makes room: what has been closed reports no more. mu is held.
 func (a *asyncErrors) forgetClosed() {
 	for key := range a.nodes {
-		if e, ok := key.source.(*ep.Endpoint); ok && !openEndpoint(e) {
+		if !isOpen(key.source) {
 			delete(a.nodes, key)
 		}
 	}
 }
 
-// openEndpoint reports whether an endpoint is not closed.
-func openEndpoint(e *ep.Endpoint) bool {
-	_, err := e.Status()
+// isOpen reports whether the source of an error is not closed.
+func isOpen(source any) bool {
+	var err error
+	switch s := source.(type) {
+	case *ep.Endpoint:
+		_, err = s.Status()
+	case *ep.SRQ:
+		_, err = s.Query(0)
+	}
 	return err == nil
 }
 
@@ -126,6 +132,11 @@ func (a *asyncErrors) event(ev hw.AsyncEvent) (e evd.Event) {
 		}
 	case hw.AsyncSRQError:
 		e.Number, e.Data, e.Source = evd.AsyncEPBroken, evd.SRQToError, nil
+		if a.ia != nil && a.ia.adapter != nil {
+			if owner := a.ia.adapter.FailSRQ(ev.SRQ); owner != nil {
+				e.Source = owner
+			}
+		}
 	case hw.AsyncCQOverrun:
 		e.Number, e.Data, e.Source = evd.AsyncEVDOverflow, evd.EVDOverflow, nil
 		if a.ia != nil && a.ia.cqs != nil {

@@ -11,7 +11,7 @@ import (
 
 // Close closes the adapter abruptly, with all that lives on it, in this order:
 // endpoints and service points, whose connections break and whose work is
-// flushed; dispatchers, whose waiters return with ABORT and whose channels are
+// flushed; shared receive queues; dispatchers, whose waiters return with ABORT and whose channels are
 // closed; memory regions, whose memory is unmapped: slices of it fault from then
 // on; protection zones; the device. Closing again does nothing, or tries once
 // more what failed. From a callback of one of the dispatchers it is INVALID_STATE, since it
@@ -78,7 +78,7 @@ func (ia *IA) inUse(op string) error {
 		return nil
 	}
 	return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
-		"%d endpoints and service points, %d dispatchers, %d regions and %d zones are open",
+		"%d endpoints, shared receive queues and service points, %d dispatchers, %d regions and %d zones are open",
 		endpoints, dispatchers, regions, zones)
 }
 

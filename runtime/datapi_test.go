@@ -219,6 +219,8 @@ var sameType = map[string][]string{
 	"ep.PSPMask":            nil,
 	"ep.RSPMask":            nil,
 	"ep.CSPMask":            nil,
+	"ep.SRQState":           nil,
+	"ep.SRQMask":            nil,
 	"mem.MemType":           nil,
 	"mem.LMRField":          nil,
 	"mem.PZField":           nil,

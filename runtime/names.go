@@ -120,6 +120,12 @@ const (
 	StateCompletionPending          = ep.CompletionPending
 )
 
+// The states of a shared receive queue.
+const (
+	SRQError       = ep.SRQError
+	SRQOperational = ep.SRQOperational
+)
+
 // What queries are asked for, when it is everything. The single fields are in
 // the packages of the objects.
 const (
@@ -128,6 +134,7 @@ const (
 	RSPFieldAll        = ep.RSPFieldAll
 	CSPFieldAll        = ep.CSPFieldAll
 	DispatcherFieldAll = evd.FieldAll
+	SRQFieldAll        = ep.SRQFieldAll
 	LMRFieldAll        = mem.LMRFieldAll
 	PZFieldAll         = mem.PZFieldAll
 )

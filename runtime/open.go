@@ -151,7 +151,7 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 		ia.cqs = newCQPool(dev, ia.attr, cfg, p, ia.async.report)
 		cqs = ia.cqs
 	}
-	ia.adapter = ep.NewAdapter(ep.AdapterConfig{Device: ia.dev, CQs: cqs, IA: ia})
+	ia.adapter = ep.NewAdapter(ep.AdapterConfig{Device: ia.dev, CQs: cqs, IA: ia, Async: ia.async.to})
 	ia.domain = mem.NewDomain(ia.dev)
 	if polled {
 		ia.cqs.to = ia.adapter

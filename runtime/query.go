@@ -75,6 +75,11 @@ func fillLimits(q *IAAttr, m IAField, a hw.Attr) {
 	fill(m&IAFieldMaxPZs, &q.MaxPZs, a.MaxZones)
 	fill(m&IAFieldMaxMessageSize, &q.MaxMessageSize, a.MaxMessage)
 	fill(m&IAFieldMaxRDMASize, &q.MaxRDMASize, a.MaxRDMA)
+	fill(m&IAFieldMaxSRQs, &q.MaxSRQs, a.MaxSRQs)
+	fill(m&IAFieldMaxRecvPerSRQ, &q.MaxRecvPerSRQ, a.MaxSRQDepth)
+	if a.MaxSRQs > 0 {
+		fill(m&IAFieldMaxEPPerSRQ, &q.MaxEPPerSRQ, a.MaxQPs)
+	}
 	fill(m&IAFieldMaxIOVPerRead, &q.MaxIOVPerRead, a.MaxReadSegments)
 	fill(m&IAFieldMaxIOVPerWrite, &q.MaxIOVPerWrite, a.MaxSendSegments)
 	// Read credits are each endpoint's own: together they are no fewer.
@@ -106,6 +111,11 @@ func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	fill(m&ProviderFieldPZSupport, &q.PZSupport, PZUnique)
 	fill(m&ProviderFieldAlignment, &q.Alignment, a.Alignment)
 	fill(m&ProviderFieldStreamMerging, &q.StreamMerging, mergeAll())
+	fill(m&ProviderFieldSRQ, &q.SRQ, a.MaxSRQs > 0)
+	fill(m&ProviderFieldSRQInfo, &q.SRQInfo, a.MaxSRQs > 0)
+	if a.MaxSRQs > 0 {
+		fill(m&ProviderFieldSRQWatermarks, &q.SRQWatermarks, 1) // the low one
+	}
 	fill(m&ProviderFieldAsyncReturnGuaranteed, &q.AsyncReturnGuaranteed, true)
 	fill(m&ProviderFieldRMRScope, &q.RMRScope, RMRScopeAny)
 	fill(m&(ProviderFieldNumSpecificAttr|ProviderFieldSpecificAttr), &q.SpecificAttr, specific(a))

@@ -29,6 +29,8 @@ type (
 	Event = evd.Event
 	// Endpoint is one end of a connection (EP); see [ep.Endpoint].
 	Endpoint = ep.Endpoint
+	// SRQ is a shared receive queue; see [ep.SRQ].
+	SRQ = ep.SRQ
 	// PSP is a public service point, which listens; see [ep.PSP].
 	PSP = ep.PSP
 	// RSP is a reserved service point, which takes one request; see [ep.RSP].
@@ -79,6 +81,14 @@ type (
 	Comm = ep.Comm
 	// CRParam describes a connection request; see [ep.CRParam].
 	CRParam = ep.CRParam
+	// SRQAttr are a shared receive queue's attributes; see [ep.SRQAttr].
+	SRQAttr = ep.SRQAttr
+	// SRQParam describes a shared receive queue; see [ep.SRQParam].
+	SRQParam = ep.SRQParam
+	// SRQState is a shared receive queue's state; see [ep.SRQState].
+	SRQState = ep.SRQState
+	// SRQMask selects what SRQ.Query fills; see [ep.SRQMask].
+	SRQMask = ep.SRQMask
 	// DTO is a request of a batch of posts; see [ep.DTO].
 	DTO = ep.DTO
 	// LMRParam describes a region; see [mem.LMRParam].
@@ -115,6 +125,9 @@ type (
 
 // EndpointOf is the endpoint that an event is about, or nil.
 func EndpointOf(ev Event) *Endpoint { return ep.Of(ev) }
+
+// SRQOf is the shared receive queue that an asynchronous error is about, or nil.
+func SRQOf(ev Event) *SRQ { return ep.SRQOf(ev) }
 
 // RequestOf is the connection request that an event tells of, or nil.
 func RequestOf(ev Event) *CR { return ep.RequestOf(ev) }

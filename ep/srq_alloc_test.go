@@ -1,0 +1,29 @@
+//go:build !race
+
+package ep
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"godat/evd"
+)
+
+func TestPostingToASharedQueueAllocatesNothing(t *testing.T) {
+	r := newRig(t)
+	q := r.srq(SRQAttr{})
+	from, _ := r.feeder(q, r.dto)
+	first, second := r.lmr.Segment(0, 8), r.lmr.Segment(8, 8)
+	var buf [8]evd.Event
+	assert.Zero(t, testing.AllocsPerRun(200, func() {
+		if q.PostRecv(1, first, second) != nil || from.PostSend(2, 0, first) != nil {
+			t.Error("a post failed")
+		}
+		for {
+			if n, _ := r.dto.Dequeue(buf[:]); n == 0 {
+				break
+			}
+		}
+	}))
+}
