@@ -185,7 +185,7 @@ func (a *Adapter) Complete(wcs []hw.WC) {
 func (a *Adapter) queue(wc *hw.WC) *queue {
 	kind, key := kindOf(wc.ID), idKey(wc.ID)
 	if kind == kindShared {
-		kind, key = kindRecv, wc.QP
+		key = wc.QP
 	}
 	e := a.endpoints.Lookup(key)
 	if e == nil {
@@ -194,7 +194,7 @@ func (a *Adapter) queue(wc *hw.WC) *queue {
 	switch kind {
 	case kindRequest, kindRequestEnd:
 		return &(*e).requests
-	case kindRecv, kindRecvEnd:
+	case kindRecv, kindRecvEnd, kindShared:
 		return &(*e).recvs
 	}
 	return nil
