@@ -9,14 +9,15 @@ import (
 
 	"godat/ep"
 	"godat/hw"
-	_ "godat/hw/loop" // every program has it
+	_ "godat/hw/iwarp" // every program has these
+	_ "godat/hw/loop"
 	"godat/mem"
 )
 
 // Open opens an interface adapter. Its name is that of a registered provider,
 // and of one of the provider's devices after a colon: "loop", "iwarp",
-// "ibv:mlx5_0". The provider loop is always there; others are registered by
-// importing them. Failing that, it is a name of DAT's static registry, such as
+// "ibv:mlx5_0". The providers loop and iwarp are always there; others are registered
+// by importing them. Failing that, it is a name of DAT's static registry, such as
 // "ofa-v2-ib0", whose provider and device the file tells; see [StaticRegistry].
 // ctx bounds the opening, not the adapter's life.
 //

@@ -20,6 +20,10 @@ func TestOpenFindsProvidersByName(t *testing.T) {
 		assert.Equal(t, name, ia.Name())
 		assert.Equal(t, "loop", ia.Attr().Provider)
 	}
+	for _, name := range []string{"iwarp", "iwarp:", "iwarp:127.0.0.1", "iwarp:::1"} {
+		assert.Equal(t, "iwarp", open(t, name).Attr().Provider, name)
+	}
+	assert.Equal(t, "::1", open(t, "iwarp:::1").Attr().Device)
 	assert.Equal(t, "open-test", open(t, "loop:open-test").Attr().Device)
 	assert.Equal(t, "a:b", open(t, "loop:a:b").Attr().Device)
 	assert.Equal(t, "given", open(t, "loop:given", WithProvider(loop.Provider{})).Attr().Device)

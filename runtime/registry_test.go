@@ -168,6 +168,7 @@ func TestProvidersListsWhatOpenOpens(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []ProviderInfo{
 		{Name: "ibv", Major: 2, ThreadSafe: true},
+		{Name: "iwarp", Major: 2, ThreadSafe: true},
 		{Name: "loop", Major: 2, ThreadSafe: true},
 		{Name: "ofa-v2-ib0", Major: 2},
 		{Name: "ofa-v2-mlx4_0-2", Major: 2},
@@ -183,7 +184,7 @@ func TestProvidersListsWhatOpenOpens(t *testing.T) {
 	useRegistry(t, "broken")
 	list, err = Providers()
 	require.Error(t, err)
-	assert.Len(t, list, 2)
+	assert.Len(t, list, 3)
 }
 
 // TestFFTHardwareConnection has the cases of dapltest's functional test hwconn.

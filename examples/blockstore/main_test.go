@@ -18,8 +18,15 @@ import (
 	"godat/examples/blockstore/archive"
 )
 
-// The goroutine pool that runtime uses starts two goroutines when it is imported.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+// The test binary is the program itself where the environment says so. The
+// goroutine pool that runtime uses starts two goroutines when it is imported.
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
+}
 
 // content is what the tests store: empty files, one of exactly a block, one of
 // a block and a byte, one that is in two places.

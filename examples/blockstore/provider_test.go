@@ -29,6 +29,12 @@ func TestTheSameProgramRunsOnAPolledDevice(t *testing.T) {
 	assert.Contains(t, out.String(), "verified 8 files")
 }
 
+func TestTheSameProgramRunsOverTCP(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), newOptions(t, "-provider", "iwarp:127.0.0.1", "-dir", newTree(t)), &out))
+	assert.Contains(t, out.String(), "verified 8 files")
+}
+
 func TestWhatGoesWrongBelowEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
 	for kind, tc := range map[hwtest.FaultKind]struct {
 		nth  int
