@@ -2,6 +2,7 @@ package loop
 
 import (
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/internal/yield"
 )
 
@@ -76,7 +77,7 @@ func (p *pipe) flushSends() {
 		}
 		wr := &p.sq.slots[p.sendHead&p.sq.mask]
 		if wr.Op == hw.OpBind {
-			wr.Bind.Window.(*window).forget(wr.Bind.Key)
+			wr.Bind.Window.(*soft.Window).Forget(wr.Bind.Key)
 		}
 		p.sends[p.nSends] = hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: wr.Op}
 		p.nSends++

@@ -118,16 +118,16 @@ func post(t *testing.T, a, b *side, source bool, current *atomic.Uint64, stop ch
 		default:
 		}
 		key := uint32(current.Load())
-		r := a.dev.(*device).keys.Lookup(key)
+		r := a.dev.(*device).Keys.Lookup(key)
 		if r == nil {
 			runtime.Gosched()
 			continue
 		}
 		w := wr(hw.OpWrite, a, 0, 64, b.mr.RKey(), b.addr(0))
 		if source {
-			w.SGL = []hw.SGE{{Addr: r.addr, Len: 64, LKey: key}}
+			w.SGL = []hw.SGE{{Addr: r.Addr, Len: 64, LKey: key}}
 		} else {
-			w.RKey, w.RemoteAddr = key, r.addr
+			w.RKey, w.RemoteAddr = key, r.Addr
 		}
 		n, err := a.qp.PostSend([]hw.SendWR{w})
 		assert.NoError(t, err)

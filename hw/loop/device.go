@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"godat/hw"
-	"godat/internal/keys"
+	"godat/hw/internal/soft"
 )
 
 // The device's limits.
@@ -22,7 +22,7 @@ const (
 	maxSRQs     = 1 << 16
 	maxSRQDepth = 1 << 16
 	maxWindows  = 1 << 18
-	alignment   = cacheLine
+	alignment   = soft.CacheLine
 )
 
 var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead,
@@ -31,46 +31,29 @@ var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead,
 
 // device is one opened device.
 type device struct {
+	soft.Device // taken while a pipe is held: its locks are leaves
+
 	// Immutable after newDevice.
 	node    *node
-	keys    *keys.Table[region]
 	workers *workers
 	watch   *watch
-
-	mu        sync.Mutex
-	closed    bool
-	qps       int
-	zones     int
-	listeners int
-	srqs      int
-	windows   int
-	asked     map[*request]struct{} // handed out and not answered
-
-	// bindMu guards what windows are bound to. It is a leaf but for the table's:
-	// taken while a pipe is held.
-	bindMu sync.Mutex
 
 	pipesMu sync.Mutex // a leaf: taken while a pipe is held, holds nothing else
 	pipes   []*pipe    // those that may touch the device's memory
 }
 
 func newDevice(name string) *device {
-	return &device{
-		node:    attach(name),
-		keys:    keys.New[region](maxMRs + 2*maxWindows),
-		workers: startWorkers(),
-		watch:   startWatch(),
-		asked:   make(map[*request]struct{}),
-	}
+	d := &device{node: attach(name), workers: startWorkers(), watch: startWatch()}
+	d.Init(soft.Config{Provider: Name, Attr: attributes(d.node.name), Grace: d.grace})
+	return d
 }
 
-// Attr reports the limits. MaxCQs is without meaning: the device completes by
-// itself.
-func (d *device) Attr() hw.Attr {
+// attributes are a device's. MaxCQs is without meaning: it completes by itself.
+func attributes(name string) hw.Attr {
 	return hw.Attr{
 		Provider:        Name,
-		Device:          d.node.name,
-		Address:         d.node.name,
+		Device:          name,
+		Address:         name,
 		Vendor:          "godat",
 		Hardware:        [2]int{1, 0},
 		Firmware:        [2]int{1, 0},
@@ -100,56 +83,15 @@ func (d *device) Attr() hw.Attr {
 	}
 }
 
-// Close ends the device's goroutines. Connection requests that were handed out
-// and not answered are refused. It fails with IA_IN_USE while a zone, region,
-// queue pair or listener lives.
+// Close ends the device's goroutines.
 func (d *device) Close() error {
-	const op = "loop.Close"
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
-	}
-	if n := d.qps + d.zones + d.listeners; n > 0 {
-		d.mu.Unlock()
-		return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
-			"%d queue pairs, %d zones and %d listeners", d.qps, d.zones, d.listeners)
-	}
-	d.closed = true
-	asked := d.asked
-	d.asked = nil
-	d.mu.Unlock()
-
-	for r := range asked {
-		if r.answered.CompareAndSwap(false, true) {
-			r.from.refuse(hw.ReasonRejected, nil)
-		}
+	if err := d.End(); err != nil {
+		return err
 	}
 	d.watch.stop()
 	d.workers.stop()
 	d.node.detach()
 	return nil
-}
-
-// use counts one more object of a kind, within its limit. Zones count their
-// regions and queue pairs themselves.
-func (d *device) use(op string, count *int, limit int, sub hw.Subtype) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
-	}
-	if *count == limit {
-		return hw.Errorf(op, hw.InsufficientResources, sub, "all %d are in use", limit)
-	}
-	*count++
-	return nil
-}
-
-func (d *device) unuse(count *int) {
-	d.mu.Lock()
-	*count--
-	d.mu.Unlock()
 }
 
 // Listen enters the qualifier under the device's name. A request is offered from
@@ -163,12 +105,12 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	if cfg.Addr != "" && cfg.Addr != d.node.name {
 		return nil, hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%q is not this device's", cfg.Addr)
 	}
-	if err := d.use(op, &d.listeners, math.MaxInt32, hw.ResourceDevice); err != nil {
+	if err := d.Use("Listen", soft.Listeners); err != nil {
 		return nil, err
 	}
 	ln := &listener{dev: d, qual: cfg.Qual, onRequest: cfg.OnRequest}
 	if err := d.node.listen(ln); err != nil {
-		d.unuse(&d.listeners)
+		d.Unuse(soft.Listeners)
 		return nil, err
 	}
 	return ln, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 func TestTheProviderRegistersItself(t *testing.T) {
@@ -56,14 +57,14 @@ func TestForeignZones(t *testing.T) {
 	theirs, err := other.NewZone()
 	require.NoError(t, err)
 	defer theirs.Close()
-	for _, z := range []hw.Zone{nil, (*zone)(nil), theirs} {
+	for _, z := range []hw.Zone{nil, (*soft.Zone)(nil), theirs} {
 		_, err := dev.Register(z, make([]byte, 1), hw.LocalRead)
 		require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandlePZ})
 		_, err = dev.NewQP(hw.QPConfig{Zone: z, SendSink: &recorder{}, RecvSink: &recorder{}, Facts: &facts{}})
 		require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandlePZ})
 	}
-	require.ErrorIs(t, (*zone)(nil).Close(), hw.ErrInvalidHandle)
-	require.ErrorIs(t, (*mr)(nil).Deregister(), hw.ErrInvalidHandle)
+	require.ErrorIs(t, (*soft.Zone)(nil).Close(), hw.ErrInvalidHandle)
+	require.ErrorIs(t, (*soft.MR)(nil).Deregister(), hw.ErrInvalidHandle)
 	require.ErrorIs(t, (*listener)(nil).Close(), hw.ErrInvalidHandle)
 }
 
@@ -139,28 +140,32 @@ type (
 )
 
 func TestLimitsAreEnforced(t *testing.T) {
-	dev := open(t, uniqueName())
-	attr := dev.Attr()
-	zone, err := dev.NewZone()
+	d := open(t, uniqueName()).(*device)
+	attr := d.Attr()
+	attr.MaxQPs, attr.MaxZones, attr.MaxWindows, attr.MaxSRQs = 1, 2, 1, 1
+	d.Init(soft.Config{Provider: Name, Attr: attr, Grace: d.grace})
+	zone, err := d.NewZone()
 	require.NoError(t, err)
 	cfg := hw.QPConfig{Zone: zone, SendSink: &recorder{t: t}, RecvSink: &recorder{t: t}, Facts: &facts{t: t}}
-	d := dev.(*device)
-	d.mu.Lock()
-	d.qps, d.zones = attr.MaxQPs-1, attr.MaxZones-1 // as if there were so many
-	d.mu.Unlock()
-	qp, err := dev.NewQP(cfg)
+	qp, err := d.NewQP(cfg)
 	require.NoError(t, err)
-	_, err = dev.NewQP(cfg)
+	_, err = d.NewQP(cfg)
 	require.ErrorIs(t, err, hw.ErrInsufficientResources)
-	last, err := dev.NewZone()
+	last, err := d.NewZone()
 	require.NoError(t, err)
-	_, err = dev.NewZone()
+	_, err = d.NewZone()
 	require.ErrorIs(t, err, hw.ErrInsufficientResources)
-	require.NoError(t, last.Close())
-	require.NoError(t, qp.Close())
-	d.mu.Lock()
-	d.qps, d.zones = 0, 1
-	d.mu.Unlock()
+	w, err := d.NewWindow(zone, nil)
+	require.NoError(t, err)
+	_, err = d.NewWindow(zone, nil)
+	require.ErrorIs(t, err, hw.ErrInsufficientResources)
+	q, err := d.NewSRQ(hw.SRQConfig{Zone: zone, Depth: 1})
+	require.NoError(t, err)
+	_, err = d.NewSRQ(hw.SRQConfig{Zone: zone, Depth: 1})
+	require.ErrorIs(t, err, hw.ErrInsufficientResources)
+	for _, c := range []interface{ Close() error }{w, q, last, qp} {
+		require.NoError(t, c.Close())
+	}
 	require.NoError(t, zone.Close(), "an attempt that failed left no use behind")
 }
 

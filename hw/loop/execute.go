@@ -47,14 +47,14 @@ func (p *pipe) execute(wr *hw.SendWR) verdict {
 // up again after a step: Deregister waits for that. n is not 0.
 func (e *end) reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Pointer {
 	r := e.keys.Lookup(key)
-	if r == nil || r.priv&need != need || r.zone != e.zone && r.zone != e.scope {
+	if r == nil || r.Priv&need != need || r.Zone != e.zone && r.Zone != e.scope {
 		return nil
 	}
-	off := addr - r.addr // far out of bounds when addr is below
-	if off > r.size || uint64(n) > r.size-off {
+	off := addr - r.Addr // far out of bounds when addr is below
+	if off > r.Size || uint64(n) > r.Size-off {
 		return nil
 	}
-	return unsafe.Add(r.base, off)
+	return unsafe.Add(r.Base, off)
 }
 
 // available reports whether the target has posted a receive.

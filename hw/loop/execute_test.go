@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 // A range is reached if it lies within the region, and no other, whatever the
@@ -17,7 +18,7 @@ import (
 func TestReach(t *testing.T) {
 	a := newSide(t, open(t, uniqueName()), nil)
 	d := a.dev.(*device)
-	e := end{keys: d.keys, zone: a.zone.(*zone)}
+	e := end{keys: d.Keys, zone: a.zone.(*soft.Zone)}
 	first := a.addr(0)
 	near := rapid.Custom(func(t *rapid.T) uint64 {
 		at := rapid.SampledFrom([]uint64{0, first, first + memLen, first + memLen/2, 1 << 63, 1 << 32}).Draw(t, "at")

@@ -3,9 +3,9 @@ package loop
 import (
 	"net"
 	"slices"
-	"sync/atomic"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 // listener is a qualifier of a device name that somebody listens on.
@@ -28,7 +28,7 @@ func (ln *listener) Close() error {
 	if ln == nil || !ln.dev.node.unlisten(ln) {
 		return hw.Errorf("loop.Listener.Close", hw.InvalidHandle, hw.HandlePSP, "the listener is closed")
 	}
-	ln.dev.unuse(&ln.dev.listeners)
+	ln.dev.Unuse(soft.Listeners)
 	return nil
 }
 
@@ -42,7 +42,7 @@ type request struct {
 	from    *life
 	private []byte
 
-	answered atomic.Bool
+	soft.Request
 }
 
 // Connect offers the request to whoever listens before it returns.
@@ -76,35 +76,16 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 
 // offer hands a request to the program, or refuses it.
 func (ln *listener) offer(r *request) {
-	if r.pending() && ln.onRequest(r) {
+	if r.Pend(&r.dev.Device, r.decline) && ln.onRequest(r) {
 		return
 	}
-	if r.answer() {
-		r.from.refuse(hw.ReasonRejected, nil)
+	if r.Take() {
+		r.decline()
 	}
 }
 
-// pending enters the request with the device, which answers it when it closes.
-func (r *request) pending() bool {
-	r.dev.mu.Lock()
-	defer r.dev.mu.Unlock()
-	if r.dev.closed {
-		return false
-	}
-	r.dev.asked[r] = struct{}{}
-	return true
-}
-
-// answer makes the caller the one who answers.
-func (r *request) answer() bool {
-	if !r.answered.CompareAndSwap(false, true) {
-		return false
-	}
-	r.dev.mu.Lock()
-	delete(r.dev.asked, r)
-	r.dev.mu.Unlock()
-	return true
-}
+// decline is the provider's own reject.
+func (r *request) decline() { r.from.refuse(hw.ReasonRejected, nil) }
 
 // Private returns the data that came with the request; it is never truncated.
 func (r *request) Private() (data []byte, truncated bool) { return r.private, false }
@@ -122,12 +103,12 @@ func (r *request) Qual() uint64 { return r.local.Qual }
 // error the asking side has been refused.
 func (r *request) Accept(qp hw.QP, private []byte) error {
 	const op = "loop.Accept"
-	if r == nil || !r.answer() {
+	if r == nil || !r.Take() {
 		return answered(op)
 	}
 	b, err := r.answering(op, qp, private)
 	if err != nil {
-		r.from.refuse(hw.ReasonRejected, nil)
+		r.decline()
 		return err
 	}
 	if !join(r.from, b, slices.Clone(private)) {
@@ -156,7 +137,7 @@ func (r *request) answering(op string, qp hw.QP, private []byte) (*life, error) 
 // Reject refuses the request, without the private data if there is too much.
 func (r *request) Reject(private []byte) error {
 	const op = "loop.Reject"
-	if r == nil || !r.answer() {
+	if r == nil || !r.Take() {
 		return answered(op)
 	}
 	if len(private) > maxPrivate {

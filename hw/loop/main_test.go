@@ -211,7 +211,7 @@ func (s *side) sge(off, n int) hw.SGE {
 }
 
 func (s *side) addr(off int) uint64 {
-	return s.mr.(*mr).dev.keys.Lookup(s.mr.LKey()).addr + uint64(off)
+	return s.dev.(*device).Keys.Lookup(s.mr.LKey()).Addr + uint64(off)
 }
 
 func (s *side) post(wrs ...hw.SendWR) {

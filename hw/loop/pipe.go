@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/internal/keys"
 	"godat/internal/yield"
 )
@@ -57,9 +58,9 @@ const (
 
 // end is one side of a pipe as the data path sees it.
 type end struct {
-	keys  *keys.Table[region]
-	zone  *zone
-	scope *zone // stands for the queue pair's own windows
+	keys  *keys.Table[soft.Region]
+	zone  *soft.Zone
+	scope *soft.Zone // stands for the queue pair's own windows
 	sink  hw.Sink
 }
 
@@ -81,7 +82,7 @@ type pipe struct {
 	srq        *sharedQueue // where receives come from, instead of rq
 	number     uint32       // of the queue pair that takes from srq
 
-	_ [cacheLine]byte
+	_ [soft.CacheLine]byte
 
 	// word is shared. The rest of this part is the holder's.
 	word               atomic.Uint64
@@ -102,7 +103,7 @@ type pipe struct {
 	lined              bool // it may be in srq's line, or called
 	killed             bool // the first send has invalidated its key already
 
-	_ [cacheLine]byte
+	_ [soft.CacheLine]byte
 
 	// Shared, off the data path.
 	listed    atomic.Bool   // on the watch's list

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/internal/yield"
 )
 
@@ -17,10 +18,9 @@ type queuePair struct {
 	rq   *recvQueue // the life's
 
 	// Immutable.
+	soft.QP
 	segments int // the most a receive may have; -1 refuses all
 	dev      *device
-	zone     *zone
-	scope    zone         // only its address means something: see window.go
 	srq      *sharedQueue // may be nil
 	cfg      hw.QPConfig
 }
@@ -28,25 +28,25 @@ type queuePair struct {
 // NewQP makes a queue pair. A value beyond the device's limits is an
 // INVALID_PARAMETER.
 func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
-	const op = "loop.NewQP"
-	if err := checkConfig(op, &cfg); err != nil {
+	const op = "NewQP"
+	if err := d.CheckQP(op, &cfg); err != nil {
 		return nil, err
 	}
-	z, err := d.useZone(op, cfg.Zone)
+	z, err := d.UseZone(op, cfg.Zone)
 	if err != nil {
 		return nil, err
 	}
 	srq, err := d.useSRQ(op, cfg.SRQ, z)
 	if err != nil {
-		d.unuse(&z.users)
+		z.Unuse()
 		return nil, err
 	}
-	if err := d.use(op, &d.qps, maxQPs, hw.ResourceTEP); err != nil {
+	if err := d.Use(op, soft.QPs); err != nil {
 		srq.unuse()
-		d.unuse(&z.users)
+		z.Unuse()
 		return nil, err
 	}
-	q := &queuePair{dev: d, zone: z, srq: srq, cfg: cfg, segments: cfg.RecvSegments}
+	q := &queuePair{QP: soft.QP{Zone: z}, dev: d, srq: srq, cfg: cfg, segments: cfg.RecvSegments}
 	if srq != nil {
 		q.segments = -1
 	}
@@ -68,32 +68,12 @@ func (q *queuePair) begin() {
 	q.rq = q.life.rq
 }
 
-func checkConfig(op string, cfg *hw.QPConfig) error {
-	bad := func(why string) error { return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%s", why) }
-	outside := func(n, limit int) bool { return n < 0 || n > limit }
-	switch {
-	case cfg.SendSink == nil || cfg.RecvSink == nil || cfg.Facts == nil:
-		return bad("a sink or the facts are missing")
-	case cfg.SendCQ != nil || cfg.RecvCQ != nil:
-		return bad("the device has no completion queues")
-	case outside(cfg.SendDepth, maxDepth) || outside(cfg.RecvDepth, maxDepth):
-		return bad("depth")
-	case outside(cfg.SendSegments, maxSegments) || outside(cfg.RecvSegments, maxSegments):
-		return bad("segments")
-	case outside(cfg.ReadsIn, maxReads) || outside(cfg.ReadsOut, maxReads):
-		return bad("reads")
-	case cfg.NotReady < 0:
-		return bad("negative NotReady")
-	}
-	return nil
-}
-
 // sendable are the operations that PostSend takes.
 var sendable = offered &^ hw.Ops(hw.OpRecv, hw.OpRecvImm, hw.OpRecvInvalidate)
 
 // refuses reports whether a request can't be taken at all.
 func (p *pipe) refuses(wr *hw.SendWR) bool {
-	return !sendable.Has(wr.Op) || len(wr.SGL) > p.segments || wr.Op == hw.OpBind && p.badBind(wr.Bind) != nil
+	return !sendable.Has(wr.Op) || len(wr.SGL) > p.segments || wr.Op == hw.OpBind && p.from.qp.dev.CheckBind(wr.Bind) != nil
 }
 
 // refusal says why.
@@ -105,7 +85,7 @@ func (p *pipe) refusal(wr *hw.SendWR) error {
 	case len(wr.SGL) > p.segments:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), p.segments)
 	}
-	return p.badBind(wr.Bind)
+	return p.from.qp.dev.CheckBind(wr.Bind)
 }
 
 func full(op string, depth int) error {
@@ -205,10 +185,8 @@ func (p *pipe) enqueue(wrs []hw.SendWR) (int, error) {
 	if n < len(take) {
 		refusal = full("loop.PostSend", int(p.sq.depth))
 	}
-	for i := 0; binds && i < n; i++ {
-		if b := wrs[i].Bind; wrs[i].Op == hw.OpBind {
-			b.Window.(*window).spend(b.Key)
-		}
+	if binds {
+		soft.SpendBinds(wrs[:n])
 	}
 	return n, refusal
 }
@@ -310,8 +288,8 @@ func (q *queuePair) Close() error {
 	q.out.Store(nil)
 	q.in.Store(nil)
 	q.srq.unuse()
-	q.dev.unuse(&q.dev.qps)
-	q.dev.unuse(&q.zone.users)
+	q.dev.Unuse(soft.QPs)
+	q.Zone.Unuse()
 	return nil
 }
 

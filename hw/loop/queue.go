@@ -1,10 +1,10 @@
 package loop
 
 import (
-	"math/bits"
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 // Both queues are rings with one producer, the owner of the queue pair, and one
@@ -13,24 +13,21 @@ import (
 // pipe.recvHead); it gives slots back in batches, before a completion that could
 // make the owner post again.
 
-// cacheLine keeps apart what different processors write.
-const cacheLine = 64
-
 // sendQueue holds what could not be executed at once. Segment lists are the
 // owner's until completion, so a slot holds a slice of them.
 type sendQueue struct {
 	slots []hw.SendWR
 	mask  uint64
 	depth uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 	tail  atomic.Uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 	freed atomic.Uint64 // slots given back
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 }
 
 func newSendQueue(depth int) *sendQueue {
-	n := ringLen(depth)
+	n := soft.RingLen(depth)
 	return &sendQueue{slots: make([]hw.SendWR, n), mask: uint64(n - 1), depth: uint64(depth)}
 }
 
@@ -59,15 +56,15 @@ type recvQueue struct {
 	mask  uint64
 	depth uint64
 	lag   uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 	tail  atomic.Uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 	limit atomic.Uint64 // the tail may go up to here
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 }
 
 func newRecvQueue(depth int) *recvQueue {
-	n := ringLen(depth + min(depth, 16))
+	n := soft.RingLen(depth + min(depth, 16))
 	q := &recvQueue{slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(depth), lag: uint64(n - depth)}
 	q.limit.Store(q.depth)
 	return q
@@ -79,6 +76,3 @@ func (q *recvQueue) free(head uint64) (next uint64) {
 	q.limit.Store(head + q.depth + q.lag)
 	return head + q.lag
 }
-
-// ringLen is the power of two that holds n, at least 1.
-func ringLen(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }

@@ -1,9 +1,8 @@
 package loop
 
 import (
-	"sync"
-
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/internal/yield"
 )
 
@@ -12,29 +11,17 @@ import (
 // the connection.
 //
 // A pipe that finds none is put in line by the same hold of the lock that found
-// none, so whoever posts next sees it. A post calls the first in line for as many
-// receives as there are: one called has a claim to a receive, and its kick comes
-// after the lock was let go. Who was not called takes nothing while others wait,
+// none, so whoever posts next sees it. After a post the first in line are called, for
+// as many receives as there are: one called has a claim to a receive, and its kick
+// comes when the lock is let go. Who was not called takes nothing while others wait,
 // so a busy connection can't starve one that came before. A pipe that breaks, or
 // has nothing more to send, gives its claim back.
 type sharedQueue struct {
-	// Immutable.
-	dev      *device
-	zone     *zone
-	segments int
-	onLow    func()
+	*soft.SRQ
 
-	// mu is a leaf: taken while a pipe is held, holds nothing else.
-	mu          sync.Mutex
-	slots       []hw.RecvWR
-	mask        uint64
-	depth       uint64
-	head, tail  uint64 // those in between are there to be taken
-	claims      uint64 // how many of them are for pipes that were called
+	// Its lock, which is taken while a pipe is held, guards these.
+	claims      uint64 // how many receives are for pipes that were called
 	first, last *pipe  // the line
-	low         uint64 // the watermark; 0 when it is not armed
-	users       int    // queue pairs
-	closed      bool
 }
 
 // place is where a pipe stands with its shared queue.
@@ -46,94 +33,49 @@ const (
 	called
 )
 
-// NewSRQ makes a shared receive queue. A value beyond the device's limits is an
-// INVALID_PARAMETER.
+// NewSRQ makes a shared receive queue.
 func (d *device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
-	const op = "loop.NewSRQ"
-	if cfg.Depth < 1 || cfg.Depth > maxSRQDepth || cfg.Segments < 0 || cfg.Segments > maxSegments {
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, %d segments", cfg.Depth, cfg.Segments)
-	}
-	z, err := d.useZone(op, cfg.Zone)
+	q := &sharedQueue{}
+	base, err := d.Device.NewSRQ(cfg, q.serve)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.use(op, &d.srqs, maxSRQs, hw.ResourceSRQ); err != nil {
-		d.unuse(&z.users)
-		return nil, err
-	}
-	n := ringLen(cfg.Depth)
-	return &sharedQueue{
-		dev: d, zone: z, segments: cfg.Segments, onLow: cfg.OnLow,
-		slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(cfg.Depth),
-	}, nil
+	q.SRQ = base
+	return q, nil
 }
 
 // useSRQ finds the device's queue behind a handle and counts one more queue pair
-// that takes from it. It is of the same zone: the memory of its receives is
-// checked as that of the queue pair's own would be.
-func (d *device) useSRQ(op string, h hw.SRQ, z *zone) (*sharedQueue, error) {
+// that takes from it.
+func (d *device) useSRQ(op string, h hw.SRQ, z *soft.Zone) (*sharedQueue, error) {
 	if h == nil {
 		return nil, nil
 	}
 	q, ok := h.(*sharedQueue)
-	if !ok || q == nil || q.dev != d {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "not a shared receive queue of this device")
+	if !ok || q == nil {
+		return nil, hw.Errorf("loop."+op, hw.InvalidHandle, hw.HandleSRQ, "not a shared receive queue of this device")
 	}
-	if q.zone != z {
-		return nil, hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return nil, q.gone(op)
-	}
-	q.users++
-	return q, nil
+	return q, q.Attach(op, &d.Device, z)
 }
 
 func (q *sharedQueue) unuse() {
 	if q != nil {
-		q.mu.Lock()
-		q.users--
-		q.mu.Unlock()
+		q.Detach()
 	}
 }
 
-func (q *sharedQueue) gone(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is closed")
-}
-
-// PostRecv appends receives, and runs the pipes that wait for one.
-func (q *sharedQueue) PostRecv(wrs []hw.RecvWR) (int, error) {
-	const op = "loop.SRQ.PostRecv"
-	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
-		return 0, q.gone(op)
-	}
-	n, depth := 0, q.depth
-	for n < len(wrs) && q.tail-q.head != depth && len(wrs[n].SGL) <= q.segments {
-		q.slots[q.tail&q.mask] = wrs[n]
-		q.tail++
-		n++
-	}
+// serve runs the pipes that wait for what was posted.
+func (q *sharedQueue) serve() {
+	q.Mu.Lock()
 	next := q.call()
-	q.mu.Unlock()
+	q.Mu.Unlock()
 	q.wake(next)
-	switch {
-	case n == len(wrs):
-		return n, nil
-	case len(wrs[n].SGL) > q.segments:
-		return n, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wrs[n].SGL), q.segments)
-	}
-	return n, full(op, int(depth))
 }
 
 // call calls the first in line, if there is a receive for it. Who called it wakes
 // it, and looks for the next, when the lock is let go.
 func (q *sharedQueue) call() *pipe {
 	p := q.first
-	if p == nil || q.tail-q.head == q.claims {
+	if p == nil || q.Left() == q.claims {
 		return nil
 	}
 	q.remove(p)
@@ -148,43 +90,38 @@ func (q *sharedQueue) wake(p *pipe) {
 	for p != nil {
 		yield.Point()
 		p.kick()
-		q.mu.Lock()
+		q.Mu.Lock()
 		p = q.call()
-		q.mu.Unlock()
+		q.Mu.Unlock()
 	}
 }
 
 // fetch takes the first receive for a pipe, which is held, or puts it in line.
 func (q *sharedQueue) fetch(p *pipe) bool {
-	q.mu.Lock()
+	q.Mu.Lock()
 	switch {
 	case p.place == called:
 		p.place = outside
 		q.claims--
-	case q.first == nil && q.tail-q.head > q.claims:
+	case q.first == nil && q.Left() > q.claims:
 	default:
 		if p.place == outside {
 			q.add(p)
 		}
-		q.mu.Unlock()
+		q.Mu.Unlock()
 		return false
 	}
-	p.drawn = q.slots[q.head&q.mask]
-	q.head++
-	low := q.tail-q.head < q.low
+	low := q.Pop(&p.drawn)
+	q.Mu.Unlock()
 	if low {
-		q.low = 0
-	}
-	q.mu.Unlock()
-	if low && q.onLow != nil {
-		q.onLow()
+		q.Low()
 	}
 	return true
 }
 
 // leave takes a pipe, which is held, out of the line; its claim is the next one's.
 func (q *sharedQueue) leave(p *pipe) {
-	q.mu.Lock()
+	q.Mu.Lock()
 	switch p.place {
 	case outside:
 	case inLine:
@@ -194,7 +131,7 @@ func (q *sharedQueue) leave(p *pipe) {
 	}
 	p.place = outside
 	next := q.call()
-	q.mu.Unlock()
+	q.Mu.Unlock()
 	q.wake(next)
 }
 
@@ -220,85 +157,6 @@ func (q *sharedQueue) remove(p *pipe) {
 		p.behind.ahead = p.ahead
 	}
 	p.ahead, p.behind = nil, nil
-}
-
-// Arm sets the watermark. With fewer receives than that already, OnLow is called
-// before Arm returns.
-func (q *sharedQueue) Arm(limit int) error {
-	const op = "loop.SRQ.Arm"
-	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
-		return q.gone(op)
-	}
-	if limit < 0 || uint64(limit) > q.depth {
-		q.mu.Unlock()
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d of %d", limit, q.depth)
-	}
-	q.low = uint64(limit)
-	low := q.tail-q.head < q.low
-	if low {
-		q.low = 0
-	}
-	q.mu.Unlock()
-	if low && q.onLow != nil {
-		q.onLow()
-	}
-	return nil
-}
-
-// Resize changes the depth. It fails with INVALID_STATE when more receives than
-// that are in the queue.
-func (q *sharedQueue) Resize(depth int) error {
-	const op = "loop.SRQ.Resize"
-	if depth < 1 || depth > maxSRQDepth {
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d", depth)
-	}
-	n := ringLen(depth)
-	slots := make([]hw.RecvWR, n)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return q.gone(op)
-	}
-	if left := q.tail - q.head; left > uint64(depth) {
-		return hw.Errorf(op, hw.InvalidState, hw.StateSRQOperational, "%d receives are in the queue", left)
-	}
-	mask := uint64(n - 1)
-	for i := q.head; i != q.tail; i++ {
-		slots[i&mask] = q.slots[i&q.mask]
-	}
-	q.slots, q.mask, q.depth = slots, mask, uint64(depth)
-	return nil
-}
-
-// Available implements [hw.SRQCounter].
-func (q *sharedQueue) Available() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return int(q.tail - q.head)
-}
-
-// Close frees the queue with the receives that are left in it.
-func (q *sharedQueue) Close() error {
-	const op = "loop.SRQ.Close"
-	if q == nil {
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "no shared receive queue")
-	}
-	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
-		return q.gone(op)
-	}
-	if n := q.users; n > 0 {
-		q.mu.Unlock()
-		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d queue pairs take from it", n)
-	}
-	q.closed, q.slots = true, nil
-	q.mu.Unlock()
-	q.dev.unuse(&q.dev.srqs)
-	q.dev.unuse(&q.zone.users)
-	return nil
 }
 
 // The pipe's side of it.

@@ -113,7 +113,7 @@ func newActor(t *testing.T, name string, dev hw.Device, seed uint64) (*actor, fu
 	region, err := dev.Register(zone, mem, all)
 	require.NoError(t, err)
 	a.rkey = region.RKey()
-	base := dev.(*device).keys.Lookup(region.LKey()).addr
+	base := dev.(*device).Keys.Lookup(region.LKey()).Addr
 	for i := range 2 * depth {
 		a.slots = append(a.slots, hw.SGE{Addr: base + uint64(i*size), Len: size, LKey: region.LKey()})
 	}

@@ -130,7 +130,7 @@ func newArea(t *testing.T, s *side) *area {
 }
 
 func (x *area) sge(s *side, off, n int) hw.SGE {
-	return hw.SGE{Addr: s.dev.(*device).keys.Lookup(x.mr.LKey()).addr + uint64(off), Len: uint32(n), LKey: x.mr.LKey()}
+	return hw.SGE{Addr: s.dev.(*device).Keys.Lookup(x.mr.LKey()).Addr + uint64(off), Len: uint32(n), LKey: x.mr.LKey()}
 }
 
 func TestLongMessages(t *testing.T) {

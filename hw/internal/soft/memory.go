@@ -1,0 +1,196 @@
+package soft
+
+import (
+	"unsafe"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// Remote are the privileges of peers.
+const Remote = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
+
+// Zone is a protection zone. The device's lock guards its counts.
+type Zone struct {
+	dev    *Device
+	closed bool
+	users  int // queue pairs, regions, shared queues and windows
+}
+
+// NewZone makes a protection zone.
+func (d *Device) NewZone() (hw.Zone, error) {
+	if err := d.Use("NewZone", Zones); err != nil {
+		return nil, err
+	}
+	return &Zone{dev: d}, nil
+}
+
+// Close fails with PZ_IN_USE while anything uses the zone.
+func (z *Zone) Close() error {
+	if z == nil {
+		return hw.Errorf("Zone.Close", hw.InvalidHandle, hw.HandlePZ, "no zone")
+	}
+	const op = "Zone.Close"
+	d := z.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case z.closed:
+		return d.errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is closed")
+	case z.users > 0:
+		return d.errorf(op, hw.InvalidState, hw.StatePZInUse, "%d queue pairs and regions use it", z.users)
+	}
+	z.closed = true
+	d.counts[Zones]--
+	return nil
+}
+
+// UseZone finds the device's zone behind a handle and counts one more user of it.
+func (d *Device) UseZone(op string, h hw.Zone) (*Zone, error) {
+	z, ok := h.(*Zone)
+	if !ok || z == nil || z.dev != d {
+		return nil, d.errorf(op, hw.InvalidHandle, hw.HandlePZ, "not a zone of this device")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if z.closed {
+		return nil, d.errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is closed")
+	}
+	z.users++
+	return z, nil
+}
+
+// Unuse counts one user less.
+func (z *Zone) Unuse() {
+	z.dev.mu.Lock()
+	z.users--
+	z.dev.mu.Unlock()
+}
+
+// Region is what a key stands for: memory, who may reach it, and how. It never
+// changes in place; to take it out of the table is to kill it.
+type Region struct {
+	Base unsafe.Pointer
+	Size uint64
+	Addr uint64 // of the first byte, as requests name it
+	Zone *Zone  // or a queue pair's scope; nil before a window is bound
+	Priv hw.Privileges
+
+	window *Window // whose key it is; nil for a region's own
+}
+
+// MR is the handle of a registered region.
+type MR struct {
+	// Immutable.
+	dev        *Device
+	zone       *Zone
+	lkey, rkey uint32
+	priv       hw.Privileges
+
+	// The device's bindMu guards these.
+	dead  bool
+	bound int // windows
+}
+
+// Register enters mem in the device's table.
+func (d *Device) Register(h hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
+	const op = "Register"
+	if len(mem) == 0 || uint64(len(mem)) > d.cfg.Attr.MaxMR {
+		return nil, d.errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes", len(mem))
+	}
+	if bad := priv &^ (hw.AllPrivileges | hw.RemoteAtomic); bad != 0 {
+		return nil, d.errorf(op, hw.InvalidParameter, hw.Arg3, "privileges %v", bad)
+	}
+	z, err := d.UseZone(op, h)
+	if err != nil {
+		return nil, err
+	}
+	m := &MR{dev: d, zone: z, priv: priv}
+	if d.cfg.Split {
+		err = d.enterBoth(m, mem)
+	} else {
+		err = d.enter(&m.lkey, z, mem, priv)
+		if priv&Remote != 0 {
+			m.rkey = m.lkey
+		}
+	}
+	if err != nil {
+		z.Unuse()
+		return nil, d.errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%w", err)
+	}
+	return m, nil
+}
+
+func (d *Device) enter(key *uint32, z *Zone, mem []byte, priv hw.Privileges) (err error) {
+	*key, _, err = d.Keys.Insert(func(uint32) Region {
+		base := unsafe.Pointer(unsafe.SliceData(mem))
+		return Region{Base: base, Size: uint64(len(mem)), Addr: uint64(uintptr(base)), Zone: z, Priv: priv}
+	})
+	return err
+}
+
+func (d *Device) enterBoth(m *MR, mem []byte) error {
+	if err := d.enter(&m.lkey, m.zone, mem, m.priv&^Remote); err != nil || m.priv&Remote == 0 {
+		return err
+	}
+	err := d.enter(&m.rkey, m.zone, mem, m.priv&Remote)
+	if err != nil {
+		d.Keys.Remove(m.lkey)
+	}
+	return err
+}
+
+// LKey is what local segments name the region by.
+func (m *MR) LKey() uint32 { return m.lkey }
+
+// RKey is what a peer names the region by.
+func (m *MR) RKey() uint32 { return m.rkey }
+
+// Deregister takes the keys out of the table and waits until all who may have
+// looked them up before have stopped or moved on. It fails with LMR_IN_USE while
+// a window is bound to the region.
+func (m *MR) Deregister() error {
+	const op = "Deregister"
+	if m == nil {
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleLMR, "no region")
+	}
+	d := m.dev
+	d.bindMu.Lock()
+	dead, bound := m.dead, m.bound
+	m.dead = dead || bound == 0
+	d.bindMu.Unlock()
+	switch {
+	case dead:
+		return d.errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
+	case bound > 0:
+		return d.errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", bound)
+	}
+	d.Keys.Remove(m.lkey)
+	if d.cfg.Split && m.rkey != 0 {
+		d.Keys.Remove(m.rkey)
+	}
+	yield.Point()
+	d.cfg.Grace()
+	m.zone.Unuse()
+	return nil
+}
+
+// Invalidate makes a remote key dead on a peer's behalf, if it is of the queue
+// pair's zone or scope. A window is unbound; a region's key has no remote rights
+// any more. Who may have looked it up before is for the caller to wait for.
+func (d *Device) Invalidate(q *QP, key uint32) bool {
+	d.bindMu.Lock()
+	defer d.bindMu.Unlock()
+	r := d.Keys.Lookup(key)
+	if r == nil || r.Priv&Remote == 0 || r.Zone != q.Zone && r.Zone != &q.Scope {
+		return false
+	}
+	if w := r.window; w != nil {
+		w.kill()
+		w.release() // whoever deregisters it waits, too
+		return true
+	}
+	now := *r
+	now.Priv &^= Remote
+	return d.Keys.Set(key, now)
+}

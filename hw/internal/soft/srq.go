@@ -1,0 +1,232 @@
+package soft
+
+import (
+	"sync"
+
+	"godat/hw"
+)
+
+// SRQ is a shared receive queue: a ring that any goroutine fills, and from which
+// those who need a receive take the first, one at a time.
+type SRQ struct {
+	// Immutable.
+	dev      *Device
+	zone     *Zone
+	segments int
+	onLow    func()
+	posted   func()
+
+	// Mu is a leaf. It guards the rest, and what a provider adds to that.
+	Mu         sync.Mutex
+	slots      []hw.RecvWR
+	mask       uint64
+	depth      uint64
+	head, tail uint64 // those in between are there to be taken
+	low        uint64 // the watermark; 0 when it is not armed
+	users      int    // queue pairs
+	closed     bool
+}
+
+// NewSRQ makes a shared receive queue. posted is called after each post, without
+// the lock; it may be nil. A value beyond the device's limits is an
+// INVALID_PARAMETER.
+func (d *Device) NewSRQ(cfg hw.SRQConfig, posted func()) (*SRQ, error) {
+	const op = "NewSRQ"
+	a := &d.cfg.Attr
+	if cfg.Depth < 1 || cfg.Depth > a.MaxSRQDepth || cfg.Segments < 0 || cfg.Segments > a.MaxSRQSegments {
+		return nil, d.errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, %d segments", cfg.Depth, cfg.Segments)
+	}
+	z, err := d.UseZone(op, cfg.Zone)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Use(op, SRQs); err != nil {
+		z.Unuse()
+		return nil, err
+	}
+	n := RingLen(cfg.Depth)
+	return &SRQ{
+		dev: d, zone: z, segments: cfg.Segments, onLow: cfg.OnLow, posted: posted,
+		slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(cfg.Depth),
+	}, nil
+}
+
+// Attach counts one more queue pair that takes from the queue. It is of the same
+// device and zone: the memory of its receives is checked as that of the queue
+// pair's own would be.
+func (q *SRQ) Attach(op string, d *Device, z *Zone) error {
+	if q == nil || q.dev != d {
+		return d.errorf(op, hw.InvalidHandle, hw.HandleSRQ, "not a shared receive queue of this device")
+	}
+	if q.zone != z {
+		return d.errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
+	}
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	if q.closed {
+		return q.gone(op)
+	}
+	q.users++
+	return nil
+}
+
+// Detach counts one less; of no queue it has no effect.
+func (q *SRQ) Detach() {
+	if q != nil {
+		q.Mu.Lock()
+		q.users--
+		q.Mu.Unlock()
+	}
+}
+
+func (q *SRQ) gone(op string) error {
+	return q.dev.errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is closed")
+}
+
+// PostRecv appends receives.
+func (q *SRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
+	const op = "SRQ.PostRecv"
+	q.Mu.Lock()
+	if q.closed {
+		q.Mu.Unlock()
+		return 0, q.gone(op)
+	}
+	n, depth := 0, q.depth
+	for n < len(wrs) && q.tail-q.head != depth && len(wrs[n].SGL) <= q.segments {
+		q.slots[q.tail&q.mask] = wrs[n]
+		q.tail++
+		n++
+	}
+	q.Mu.Unlock()
+	if q.posted != nil {
+		q.posted()
+	}
+	switch {
+	case n == len(wrs):
+		return n, nil
+	case len(wrs[n].SGL) > q.segments:
+		return n, q.dev.errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wrs[n].SGL), q.segments)
+	}
+	return n, q.dev.errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue of %d is full", depth)
+}
+
+// Left is how many receives are in the queue. The lock is held.
+func (q *SRQ) Left() uint64 { return q.tail - q.head }
+
+// Pop takes the first receive, of which there is one. The lock is held; low says
+// that [SRQ.Low] is to be called without it.
+func (q *SRQ) Pop(to *hw.RecvWR) (low bool) {
+	slot := &q.slots[q.head&q.mask]
+	*to = *slot
+	slot.SGL = nil
+	q.head++
+	return q.isLow()
+}
+
+// isLow reports whether the watermark has been crossed, once. The lock is held.
+func (q *SRQ) isLow() bool {
+	low := q.Left() < q.low
+	if low {
+		q.low = 0
+	}
+	return low
+}
+
+// Low tells the owner that few receives are left.
+func (q *SRQ) Low() {
+	if q.onLow != nil {
+		q.onLow()
+	}
+}
+
+// Take takes the first receive, if there is one.
+func (q *SRQ) Take(to *hw.RecvWR) bool {
+	q.Mu.Lock()
+	if q.Left() == 0 {
+		q.Mu.Unlock()
+		return false
+	}
+	low := q.Pop(to)
+	q.Mu.Unlock()
+	if low {
+		q.Low()
+	}
+	return true
+}
+
+// Arm sets the watermark. With fewer receives than that already, OnLow is called
+// before Arm returns.
+func (q *SRQ) Arm(limit int) error {
+	const op = "SRQ.Arm"
+	q.Mu.Lock()
+	if q.closed {
+		q.Mu.Unlock()
+		return q.gone(op)
+	}
+	if depth := q.depth; limit < 0 || uint64(limit) > depth {
+		q.Mu.Unlock()
+		return q.dev.errorf(op, hw.InvalidParameter, hw.Arg1, "%d of %d", limit, depth)
+	}
+	q.low = uint64(limit)
+	low := q.isLow()
+	q.Mu.Unlock()
+	if low {
+		q.Low()
+	}
+	return nil
+}
+
+// Resize changes the depth. It fails with INVALID_STATE when more receives than
+// that are in the queue.
+func (q *SRQ) Resize(depth int) error {
+	const op = "SRQ.Resize"
+	if depth < 1 || depth > q.dev.cfg.Attr.MaxSRQDepth {
+		return q.dev.errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d", depth)
+	}
+	n := RingLen(depth)
+	slots := make([]hw.RecvWR, n)
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	if q.closed {
+		return q.gone(op)
+	}
+	if left := q.Left(); left > uint64(depth) {
+		return q.dev.errorf(op, hw.InvalidState, hw.StateSRQOperational, "%d receives are in the queue", left)
+	}
+	mask := uint64(n - 1)
+	for i := q.head; i != q.tail; i++ {
+		slots[i&mask] = q.slots[i&q.mask]
+	}
+	q.slots, q.mask, q.depth = slots, mask, uint64(depth)
+	return nil
+}
+
+// Available implements [hw.SRQCounter].
+func (q *SRQ) Available() int {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	return int(q.Left())
+}
+
+// Close frees the queue with the receives that are left in it. It fails with
+// SRQ_IN_USE while a queue pair is attached.
+func (q *SRQ) Close() error {
+	const op = "SRQ.Close"
+	if q == nil {
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "no shared receive queue")
+	}
+	q.Mu.Lock()
+	if q.closed {
+		q.Mu.Unlock()
+		return q.gone(op)
+	}
+	if n := q.users; n > 0 {
+		q.Mu.Unlock()
+		return q.dev.errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d queue pairs take from it", n)
+	}
+	q.closed, q.slots = true, nil
+	q.Mu.Unlock()
+	q.dev.Unuse(SRQs)
+	q.zone.Unuse()
+	return nil
+}
