@@ -222,7 +222,14 @@ func (r *rig) through(a *end, op hw.Op, key uint32, addr uint64, n int) hw.Statu
 	r.tb.Helper()
 	near := a.host.mem(n, hw.AllPrivileges)
 	fill(near.buf, throughSeed)
-	return a.sent(a.post(hw.SendWR{Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{near.all()}, RKey: key, RemoteAddr: addr})).Status
+	status := a.sent(a.post(hw.SendWR{Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{near.all()}, RKey: key, RemoteAddr: addr})).Status
+	if status == hw.StatusSuccess && op == hw.OpWrite && r.cfg.Gaps&EarlyCompletion != 0 {
+		// Success says nothing yet: a read of nothing behind it is answered, or the end comes.
+		if a.sent(a.post(hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled})).Status != hw.StatusSuccess {
+			status = hw.StatusRemoteAccess
+		}
+	}
+	return status
 }
 
 // deadKey sees that a key of b's reaches nothing.

@@ -3,10 +3,10 @@ package iwarp
 import (
 	"net"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -18,29 +18,7 @@ type request struct {
 	frame wire.MPARequest
 	qual  uint64
 
-	answered atomic.Bool
-}
-
-// pending enters the request with the device, which answers it when it closes.
-func (r *request) pending() bool {
-	r.dev.mu.Lock()
-	defer r.dev.mu.Unlock()
-	if r.dev.closed {
-		return false
-	}
-	r.dev.asked[r] = struct{}{}
-	return true
-}
-
-// take makes the caller the one who answers.
-func (r *request) take() bool {
-	if !r.answered.CompareAndSwap(false, true) {
-		return false
-	}
-	r.dev.mu.Lock()
-	delete(r.dev.asked, r)
-	r.dev.mu.Unlock()
-	return true
+	soft.Request
 }
 
 // Private returns the data that came with the request; it is never truncated.
@@ -59,7 +37,7 @@ func (r *request) Qual() uint64 { return r.qual }
 // shown that it is there. After an error the asking side has been refused.
 func (r *request) Accept(qp hw.QP, private []byte) error {
 	const op = "iwarp.Accept"
-	if r == nil || !r.take() {
+	if r == nil || !r.Take() {
 		return answered(op)
 	}
 	l, err := r.answering(op, qp, private)
@@ -90,7 +68,7 @@ func (r *request) answering(op string, qp hw.QP, private []byte) (*life, error) 
 // Reject refuses the request, without the private data if there is too much.
 func (r *request) Reject(private []byte) error {
 	const op = "iwarp.Reject"
-	if r == nil || !r.take() {
+	if r == nil || !r.Take() {
 		return answered(op)
 	}
 	var err error

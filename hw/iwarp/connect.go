@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -198,9 +199,9 @@ func (l *life) start(a agreement) bool {
 	l.agreed = a
 	l.port = openPort(l.conn, &l.dev.set)
 	l.port.bind()
-	n := ringLen(a.readsOut + 1)
+	n := soft.RingLen(a.readsOut + 1)
 	l.reads.slots, l.reads.mask = make([]read, n), uint64(n-1)
-	n = ringLen(a.readsIn + 2)
+	n = soft.RingLen(a.readsIn + 2)
 	l.answers.slots, l.answers.mask = make([]response, n), uint64(n-1)
 	l.answers.limit = uint64(max(a.readsIn, 1)) // a ready-to-receive may be a read
 	l.wake, l.rxDone = make(chan struct{}, 1), make(chan struct{})

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"godat/hw"
-	"godat/internal/keys"
+	"godat/hw/internal/soft"
 )
 
 // The device's limits.
@@ -19,30 +19,26 @@ const (
 	maxReads    = 256
 	maxMessage  = 1 << 31
 	maxMR       = 1 << 40
-	alignment   = 64
+	maxSRQs     = 1 << 16
+	maxSRQDepth = 1 << 16
+	maxWindows  = 1 << 18
 )
 
-var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead, hw.OpSendInvalidate, hw.OpRecvInvalidate)
+var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead,
+	hw.OpBind, hw.OpSendInvalidate, hw.OpRecvInvalidate)
 
 // extended are RFC 7306's operations, for which the peer must be of our own kind.
 var extended = hw.Ops(hw.OpWriteImm, hw.OpRecvImm, hw.OpFetchAdd, hw.OpCompareSwap)
 
 // device is one opened device.
 type device struct {
+	soft.Device
+
 	// Immutable after newDevice.
 	provider *Provider
 	set      settings
-	host     string // the local address; empty for all
-	address  string
-	keys     *keys.Table[region]
+	host     string         // the local address; empty for all
 	running  sync.WaitGroup // goroutines
-
-	mu        sync.Mutex
-	closed    bool
-	qps       int
-	zones     int
-	listeners int
-	asked     map[*request]struct{} // handed out and not answered
 
 	livesMu sync.Mutex         // a leaf
 	lives   map[*life]struct{} // those that may touch memory
@@ -52,15 +48,11 @@ func newDevice(p *Provider, host string, set settings) *device {
 	if host == Name {
 		host = ""
 	}
-	return &device{
-		provider: p,
-		set:      set,
-		host:     host,
-		address:  ownAddress(p.cfg.Address, host),
-		keys:     keys.New[region](2 * maxMRs),
-		asked:    make(map[*request]struct{}),
-		lives:    make(map[*life]struct{}),
-	}
+	d := &device{provider: p, set: set, host: host, lives: make(map[*life]struct{})}
+	d.Init(soft.Config{
+		Provider: Name, Attr: d.attributes(), Split: true, Grace: func() { d.grace(nil) },
+	})
+	return d
 }
 
 // ownAddress is how a peer finds the device: for all addresses, the first of an
@@ -81,9 +73,8 @@ func ownAddress(configured, host string) string {
 	return "127.0.0.1"
 }
 
-// Attr reports the limits. MaxCQs is without meaning: the device completes by
-// itself.
-func (d *device) Attr() hw.Attr {
+// attributes are the device's. MaxCQs is without meaning: it completes by itself.
+func (d *device) attributes() hw.Attr {
 	name := d.host
 	if name == "" {
 		name = Name
@@ -95,7 +86,7 @@ func (d *device) Attr() hw.Attr {
 	return hw.Attr{
 		Provider:        d.provider.Name(),
 		Device:          name,
-		Address:         d.address,
+		Address:         ownAddress(d.provider.cfg.Address, d.host),
 		Vendor:          "godat",
 		Hardware:        [2]int{1, 0},
 		Firmware:        [2]int{1, 0},
@@ -115,58 +106,22 @@ func (d *device) Attr() hw.Attr {
 		MaxRDMA:         maxMessage,
 		MaxMR:           maxMR,
 		MaxPrivate:      d.set.private,
-		Alignment:       alignment,
+		MaxSRQs:         maxSRQs,
+		MaxWindows:      maxWindows,
+		MaxSRQDepth:     maxSRQDepth,
+		MaxSRQSegments:  maxSegments,
+		Alignment:       soft.CacheLine,
+		ZeroBased:       true,
 	}
 }
 
-// Close ends the device. Connection requests that were handed out and not
-// answered are refused, and connections that are ending get the time for it. It
-// fails with IA_IN_USE while a zone, region, queue pair or listener lives.
+// Close ends the device. Connections that are ending get the time for it.
 func (d *device) Close() error {
-	const op = "iwarp.Close"
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
-	}
-	if n := d.qps + d.zones + d.listeners; n > 0 {
-		d.mu.Unlock()
-		return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
-			"%d queue pairs, %d zones and %d listeners", d.qps, d.zones, d.listeners)
-	}
-	d.closed = true
-	asked := d.asked
-	d.asked = nil
-	d.mu.Unlock()
-
-	for r := range asked {
-		if r.answered.CompareAndSwap(false, true) {
-			_ = r.conn.Close()
-		}
+	if err := d.End(); err != nil {
+		return err
 	}
 	d.running.Wait()
 	return nil
-}
-
-// use counts one more object of a kind, within its limit. Zones count their
-// regions and queue pairs themselves.
-func (d *device) use(op string, count *int, limit int, sub hw.Subtype) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
-	}
-	if *count == limit {
-		return hw.Errorf(op, hw.InsufficientResources, sub, "all %d are in use", limit)
-	}
-	*count++
-	return nil
-}
-
-func (d *device) unuse(count *int) {
-	d.mu.Lock()
-	*count--
-	d.mu.Unlock()
 }
 
 // addLife and dropLife keep those that grace looks at.

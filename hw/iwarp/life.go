@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/internal/owner"
 )
 
@@ -37,7 +38,8 @@ type life struct {
 	// Immutable.
 	qp    *queuePair
 	dev   *device
-	zone  *zone
+	zone  *soft.Zone
+	scope *soft.Zone // stands for the queue pair's own windows
 	facts hw.Facts
 	sq    *sendQueue
 	rq    *recvQueue
@@ -63,7 +65,7 @@ type life struct {
 	reads   readQueue     // shared; see there
 	answers responseQueue // shared; see there
 
-	_ [cacheLine]byte
+	_ [soft.CacheLine]byte
 
 	// word is shared; see token.go. sender, which does what blocks, works on job
 	// from its wake-up until it clears busy.
@@ -82,7 +84,7 @@ type life struct {
 	rqEnded    bool
 	undertaken bool
 
-	_ [cacheLine]byte
+	_ [soft.CacheLine]byte
 
 	// touch is odd while the receiver touches memory. The rest is the receiver's.
 	touch atomic.Uint64
@@ -107,7 +109,7 @@ type verdict struct {
 
 func newLife(q *queuePair) *life {
 	l := &life{
-		qp: q, dev: q.dev, zone: q.zone, facts: q.cfg.Facts,
+		qp: q, dev: q.dev, zone: q.Zone, scope: &q.Scope, facts: q.cfg.Facts,
 		sq: newSendQueue(q.cfg.SendDepth), rq: newRecvQueue(q.cfg.RecvDepth),
 	}
 	l.attention.Store(idleRecv)

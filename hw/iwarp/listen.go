@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -42,7 +43,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	case cfg.Qual > maxPort:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "connection qualifier %d is no TCP port", cfg.Qual)
 	}
-	if err := d.use(op, &d.listeners, maxQPs, hw.ResourceDevice); err != nil {
+	if err := d.Use("Listen", soft.Listeners); err != nil {
 		return nil, err
 	}
 	host := cfg.Addr
@@ -51,7 +52,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	}
 	ln, err := d.provider.cfg.Listen(net.JoinHostPort(host, strconv.FormatUint(cfg.Qual, 10)))
 	if err != nil {
-		d.unuse(&d.listeners)
+		d.Unuse(soft.Listeners)
 		return nil, listenError(op, err)
 	}
 	backlog := d.set.halfOpen
@@ -115,7 +116,7 @@ func (l *listener) Close() error {
 	_ = l.ln.Close()
 	<-l.done
 	l.wg.Wait()
-	l.dev.unuse(&l.dev.listeners)
+	l.dev.Unuse(soft.Listeners)
 	return nil
 }
 
@@ -205,10 +206,10 @@ func (l *listener) greet(conn net.Conn) {
 		return
 	}
 	_ = r.conn.SetDeadline(time.Time{})
-	if r.pending() && l.onRequest(r) {
+	if r.Pend(&r.dev.Device, func() { _ = r.conn.Close() }) && l.onRequest(r) {
 		return
 	}
-	if r.take() {
+	if r.Take() {
 		r.decline()
 	}
 }

@@ -83,6 +83,9 @@ func (l *life) flushSends() {
 	t, q, n := &l.tx, l.sq, 0
 	for t.head != q.tail.Load() {
 		wr := &q.slots[t.head&q.mask]
+		if wr.Op == hw.OpBind {
+			l.unbind(wr.Bind)
+		}
 		l.wcs[n] = hw.WC{ID: wr.ID, Status: l.fate(wr), Op: wr.Op}
 		n++
 		t.head++
@@ -107,6 +110,7 @@ func (l *life) fate(wr *hw.SendWR) hw.Status {
 		status = t.failStatus
 	case t.head >= t.next && !(t.active && !t.cur.response && t.cur.slot == t.head):
 		// not begun
+	case wr.Op == hw.OpBind:
 	case r != 0 && r == l.verdict.read:
 		status = l.verdict.status
 	case r == 0 && l.verdict.other != 0 && l.verdict.op.Has(wr.Op):
@@ -116,8 +120,15 @@ func (l *life) fate(wr *hw.SendWR) hw.Status {
 	return status
 }
 
+// flushRecvs flushes what the queue pair has of receives: of a shared queue only
+// the one that a message has begun to fill.
 func (l *life) flushRecvs() {
 	x, q, n := &l.rx, l.rq, 0
+	if l.qp.srq != nil && x.open {
+		x.open = false
+		l.wcs[0] = hw.WC{ID: x.drawn.ID, QP: l.qp.cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}
+		l.qp.cfg.RecvSink.Complete(l.wcs[:1])
+	}
 	for x.head != q.tail.Load() {
 		wr := &q.slots[x.head&q.mask]
 		l.wcs[n] = hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: hw.OpRecv}

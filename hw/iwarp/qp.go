@@ -5,15 +5,17 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/internal/yield"
 )
 
 // queuePair is a QP. Its owner makes the calls one at a time.
 type queuePair struct {
 	// Immutable.
-	dev  *device
-	zone *zone
-	cfg  hw.QPConfig
+	soft.QP
+	dev *device
+	srq *soft.SRQ // may be nil
+	cfg hw.QPConfig
 
 	// leaving counts the calls that report the end of a queue and have not
 	// returned; a life that follows completes nothing before they have.
@@ -34,43 +36,30 @@ func (q *queuePair) vacant() {
 // NewQP makes a queue pair. A value beyond the device's limits is an
 // INVALID_PARAMETER.
 func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
-	const op = "iwarp.NewQP"
-	if err := checkConfig(op, &cfg); err != nil {
+	const op = "NewQP"
+	if err := d.CheckQP(op, &cfg); err != nil {
 		return nil, err
 	}
-	z, err := d.useZone(op, cfg.Zone)
+	z, err := d.UseZone(op, cfg.Zone)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.use(op, &d.qps, maxQPs, hw.ResourceTEP); err != nil {
-		d.unuse(&z.users)
+	q := &queuePair{QP: soft.QP{Zone: z}, dev: d, cfg: cfg}
+	if cfg.SRQ != nil {
+		q.srq, _ = cfg.SRQ.(*soft.SRQ)
+		if err := q.srq.Attach(op, &d.Device, z); err != nil {
+			z.Unuse()
+			return nil, err
+		}
+		q.cfg.RecvDepth = 0
+	}
+	if err := d.Use(op, soft.QPs); err != nil {
+		q.srq.Detach()
+		z.Unuse()
 		return nil, err
 	}
-	q := &queuePair{dev: d, zone: z, cfg: cfg}
 	q.life = newLife(q)
 	return q, nil
-}
-
-func checkConfig(op string, cfg *hw.QPConfig) error {
-	bad := func(why string) error { return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%s", why) }
-	outside := func(n, limit int) bool { return n < 0 || n > limit }
-	switch {
-	case cfg.SRQ != nil:
-		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "no shared receive queues")
-	case cfg.SendSink == nil || cfg.RecvSink == nil || cfg.Facts == nil:
-		return bad("a sink or the facts are missing")
-	case cfg.SendCQ != nil || cfg.RecvCQ != nil:
-		return bad("the device has no completion queues")
-	case outside(cfg.SendDepth, maxDepth) || outside(cfg.RecvDepth, maxDepth):
-		return bad("depth")
-	case outside(cfg.SendSegments, maxSegments) || outside(cfg.RecvSegments, maxSegments):
-		return bad("segments")
-	case outside(cfg.ReadsIn, maxReads) || outside(cfg.ReadsOut, maxReads):
-		return bad("reads")
-	case cfg.NotReady < 0:
-		return bad("negative NotReady")
-	}
-	return nil
 }
 
 // sendable are the operations that PostSend takes.
@@ -92,14 +81,16 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	n := len(wrs)
 	var err error
 	for i := range wrs {
-		if !l.agreed.ops.Has(wrs[i].Op) || len(wrs[i].SGL) > q.cfg.SendSegments {
-			n, err = i, l.refusal(&wrs[i])
+		wr := &wrs[i]
+		if !l.agreed.ops.Has(wr.Op) || len(wr.SGL) > q.cfg.SendSegments || wr.Op == hw.OpBind && q.dev.CheckBind(wr.Bind) != nil {
+			n, err = i, l.refusal(wr)
 			break
 		}
 	}
 	if k := l.sq.push(wrs[:n]); k < n {
 		n, err = k, full(op, q.cfg.SendDepth)
 	}
+	soft.SpendBinds(wrs[:n])
 	yield.Point()
 	if n > 0 {
 		l.kick(posterBudget)
@@ -110,10 +101,13 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 // refusal says why a request can't be taken.
 func (l *life) refusal(wr *hw.SendWR) error {
 	const op = "iwarp.PostSend"
-	if !l.agreed.ops.Has(wr.Op) {
+	switch {
+	case !l.agreed.ops.Has(wr.Op):
 		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%v on this connection", wr.Op)
+	case len(wr.SGL) > l.qp.cfg.SendSegments:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), l.qp.cfg.SendSegments)
 	}
-	return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), l.qp.cfg.SendSegments)
+	return l.dev.CheckBind(wr.Bind)
 }
 
 // PostRecv queues receives.
@@ -122,6 +116,9 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	l := q.life
 	if l == nil {
 		return 0, gone(op)
+	}
+	if q.srq != nil {
+		return 0, hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
 	}
 	n := l.rq.push(wrs, q.cfg.RecvSegments)
 	yield.Point()
@@ -190,8 +187,9 @@ func (q *queuePair) Close() error {
 		return l.notOver(op)
 	}
 	q.life = nil
-	q.dev.unuse(&q.dev.qps)
-	q.dev.unuse(&q.zone.users)
+	q.srq.Detach()
+	q.dev.Unuse(soft.QPs)
+	q.Zone.Unuse()
 	return nil
 }
 

@@ -1,18 +1,15 @@
 package iwarp
 
 import (
-	"math/bits"
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 // The queues are rings with one producer and one consumer. A producer publishes
 // once per call; a consumer gives slots back before it hands out a completion
 // that could make the owner post again.
-
-// cacheLine keeps apart what different processors write.
-const cacheLine = 64
 
 // sendQueue holds requests from the post to their completion. Segment lists are
 // the owner's until then, so a slot holds a slice of them.
@@ -24,15 +21,15 @@ type sendQueue struct {
 	reads []uint64
 	mask  uint64
 	depth uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 	tail  atomic.Uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 	freed atomic.Uint64 // slots given back
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 }
 
 func newSendQueue(depth int) *sendQueue {
-	n := ringLen(depth)
+	n := soft.RingLen(depth)
 	return &sendQueue{
 		slots: make([]hw.SendWR, n), ends: make([]uint64, n), reads: make([]uint64, n),
 		mask: uint64(n - 1), depth: uint64(depth),
@@ -44,7 +41,12 @@ func (q *sendQueue) push(wrs []hw.SendWR) int {
 	tail := q.tail.Load()
 	n := min(uint64(len(wrs)), q.freed.Load()+q.depth-tail)
 	for i := range wrs[:n] {
-		q.slots[(tail+uint64(i))&q.mask] = wrs[i]
+		s := &q.slots[(tail+uint64(i))&q.mask]
+		*s = wrs[i]
+		if s.Op == hw.OpBind { // which the owner may use again, as the array
+			bind := *s.Bind
+			s.Bind = &bind
+		}
 	}
 	if n > 0 {
 		q.tail.Store(tail + n)
@@ -57,15 +59,15 @@ type recvQueue struct {
 	slots []hw.RecvWR
 	mask  uint64
 	depth uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 	tail  atomic.Uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 	freed atomic.Uint64
-	_     [cacheLine]byte
+	_     [soft.CacheLine]byte
 }
 
 func newRecvQueue(depth int) *recvQueue {
-	n := ringLen(depth)
+	n := soft.RingLen(depth)
 	return &recvQueue{slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(depth)}
 }
 
@@ -131,6 +133,3 @@ type responseQueue struct {
 	pushed atomic.Uint64
 	freed  atomic.Uint64
 }
-
-// ringLen is the power of two that holds n, at least 1.
-func ringLen(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }

@@ -35,6 +35,8 @@ type receiving struct {
 	dst     *cursor // the one that the segment at hand fills
 	one     [1]hw.SGE
 
+	drawn hw.RecvWR // the receive of the message at hand, from a shared queue
+
 	wcs [batch]hw.WC
 	n   int
 
@@ -262,11 +264,7 @@ func (l *life) fault(err error, ulpdu []byte, length int) error {
 		return err
 	}
 	if x.open && x.failed != hw.StatusSuccess {
-		wr := l.taken()
-		x.wcs[x.n] = hw.WC{ID: wr.ID, Status: x.failed, Op: hw.OpRecv}
-		x.n++
-		x.head++
-		x.open = false
+		l.received(hw.WC{Status: x.failed, Op: hw.OpRecv})
 		x.failed = hw.StatusSuccess
 	}
 	if e.Close {

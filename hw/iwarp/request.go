@@ -25,11 +25,30 @@ func (l *life) nextMessage() bool {
 		return l.beginResponse()
 	}
 	t.turns = 0
-	if !t.stop && t.next != l.sq.tail.Load() && l.beginRequest() {
-		return true
-	}
-	return owed && l.beginResponse()
+	return l.nextRequest() || owed && l.beginResponse()
 }
+
+// nextRequest begins the next request that is to be sent, and does the binds
+// before it.
+func (l *life) nextRequest() bool {
+	t := &l.tx
+	for !t.stop && t.next != l.sq.tail.Load() {
+		wr := &l.sq.slots[t.next&l.sq.mask]
+		if wr.Flags&hw.WRFence != 0 && l.fetching() > 0 {
+			return false
+		}
+		if wr.Op != hw.OpBind {
+			return l.beginRequest(wr)
+		}
+		if !l.bind(wr) {
+			return false
+		}
+	}
+	return false
+}
+
+// fetching is how many reads and atomics are outstanding.
+func (l *life) fetching() uint64 { return l.reads.pushed.Load() - l.reads.done.Load() }
 
 // beginRTR makes what says that the initiator is ready to receive. Chelsio's
 // hardware refuses an STag of 0.
@@ -61,13 +80,8 @@ func (l *life) pushRead(r read) {
 
 // beginRequest begins the next request of the send queue; false if it has to
 // wait, or fails.
-func (l *life) beginRequest() bool {
+func (l *life) beginRequest(wr *hw.SendWR) bool {
 	t := &l.tx
-	wr := &l.sq.slots[t.next&l.sq.mask]
-	outstanding := l.reads.pushed.Load() - l.reads.done.Load()
-	if wr.Flags&hw.WRFence != 0 && outstanding > 0 {
-		return false
-	}
 	n := total(wr.SGL)
 	fetches := wr.Op == hw.OpRead || wr.Op == hw.OpFetchAdd || wr.Op == hw.OpCompareSwap
 	need := hw.LocalRead
@@ -84,7 +98,7 @@ func (l *life) beginRequest() bool {
 	case !l.allows(wr.SGL, need):
 		l.fail(hw.StatusLocalProtection)
 		return false
-	case fetches && outstanding >= uint64(l.agreed.readsOut):
+	case fetches && l.fetching() >= uint64(l.agreed.readsOut):
 		return false
 	}
 	l.sq.reads[t.next&l.sq.mask] = 0

@@ -44,6 +44,8 @@ type sending struct {
 	resumed      bool   // the outbox is from before the socket was full
 	loose        bool   // see letLoose
 	doomed       bool   // a request had a fate of its own
+	patient      bool   // the holder is the sender
+	unsettled    bool   // a bind waits for one that is
 }
 
 // fairShare is how many responses go before a request has its turn.

@@ -35,6 +35,7 @@ func (l *life) give(kind jobKind) {
 
 // step does what there is to do for the token's holder.
 func (l *life) step(budget int) {
+	l.tx.patient = budget == senderBudget
 	for {
 		if l.attention.Load()&broken != 0 {
 			l.end()
@@ -54,6 +55,12 @@ func (l *life) step(budget int) {
 			return
 		}
 		if l.out.empty() && !l.assemble() {
+			l.complete() // binds have nothing to be written
+			if l.tx.unsettled {
+				l.tx.unsettled = false
+				l.give(jobMore)
+				return
+			}
 			l.idle()
 			if l.attention.Load()&broken != 0 {
 				continue

@@ -27,7 +27,20 @@ func (l *life) control(h *wire.Header, b []byte) error {
 }
 
 // taken is the receive of the message at hand.
-func (l *life) taken() *hw.RecvWR { return &l.rq.slots[l.rx.head&l.rq.mask] }
+func (l *life) taken() *hw.RecvWR {
+	if l.qp.srq != nil {
+		return &l.rx.drawn
+	}
+	return &l.rq.slots[l.rx.head&l.rq.mask]
+}
+
+// take finds a receive for a new message.
+func (l *life) take() bool {
+	if srq := l.qp.srq; srq != nil {
+		return srq.Take(&l.rx.drawn)
+	}
+	return l.rx.head != l.rq.tail.Load()
+}
 
 // beginMessage takes a receive for a new message.
 func (l *life) beginMessage(h *wire.Header) error {
@@ -37,7 +50,7 @@ func (l *life) beginMessage(h *wire.Header) error {
 		return wire.ErrMSN
 	case h.MO != 0:
 		return wire.ErrMO
-	case x.head == l.rq.tail.Load():
+	case !l.take():
 		return wire.ErrNoBuffer
 	}
 	if x.n == batch {
@@ -102,9 +115,13 @@ func (l *life) finishSend(h *wire.Header, n int) error {
 func (l *life) received(wc hw.WC) {
 	x := &l.rx
 	wc.ID = l.taken().ID
+	if l.qp.srq != nil {
+		wc.QP = l.qp.cfg.Number
+	} else {
+		x.head++
+	}
 	x.wcs[x.n] = wc
 	x.n++
-	x.head++
 	x.open = false
 }
 

@@ -214,6 +214,16 @@ func (w *Window) EndBind(q *QP, b *hw.Bind) bool {
 	return true
 }
 
+// Undo takes back a bind that was done and is reported as flushed.
+func (w *Window) Undo(b *hw.Bind) {
+	w.dev.bindMu.Lock()
+	defer w.dev.bindMu.Unlock()
+	if b.Len != 0 && w.key == b.Key {
+		w.kill()
+		w.release() // whoever deregisters it waits
+	}
+}
+
 // CheckBind says what of a bind can't be taken at all.
 func (d *Device) CheckBind(b *hw.Bind) error {
 	const op = "PostSend"

@@ -1,0 +1,61 @@
+package iwarp
+
+import (
+	"godat/hw"
+	"godat/hw/internal/soft"
+)
+
+// NewSRQ makes a shared receive queue.
+func (d *device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
+	q, err := d.Device.NewSRQ(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// NewWindow makes a window for a zone, or for one queue pair of that zone: it is
+// reached through that queue pair's connections alone.
+func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
+	if qp == nil {
+		return d.Device.NewWindow(h, nil)
+	}
+	q, ok := qp.(*queuePair)
+	if !ok || q == nil || q.dev != d || q.life == nil {
+		return nil, hw.Errorf("iwarp.NewWindow", hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
+	}
+	return d.Device.NewWindow(h, &q.QP)
+}
+
+// bind binds a window, or unbinds it; false if that has to wait, or fails. What
+// follows in the queue is begun after it. It completes when all before it is
+// sent: so what was being read through the old key is not read any more.
+func (l *life) bind(wr *hw.SendWR) bool {
+	t, b := &l.tx, wr.Bind
+	w, q := b.Window.(*soft.Window), &l.qp.QP // see CheckBind
+	ok, used, _ := w.BeginBind(q, b)
+	if used && !l.settle() {
+		t.unsettled = true
+		return false
+	}
+	if !ok || !w.EndBind(q, b) {
+		w.Forget(b.Key)
+		l.fail(hw.StatusBindFailed)
+		return false
+	}
+	i := t.next & l.sq.mask
+	l.sq.reads[i], l.sq.ends[i] = 0, l.out.queued
+	t.next++
+	return true
+}
+
+// unbind sees to it that the oldest request, a bind that is flushed, has bound
+// nothing.
+func (l *life) unbind(b *hw.Bind) {
+	w := b.Window.(*soft.Window)
+	if l.tx.head < l.tx.next {
+		w.Undo(b)
+	} else {
+		w.Forget(b.Key)
+	}
+}

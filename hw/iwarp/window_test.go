@@ -1,0 +1,152 @@
+package iwarp
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func (n *node) window(qp hw.QP) hw.Window {
+	n.tb.Helper()
+	w, err := n.dev.(hw.Binder).NewWindow(n.zone, qp)
+	require.NoError(n.tb, err)
+	n.tb.Cleanup(func() { require.NoError(n.tb, w.Close()) })
+	return w
+}
+
+func bindTo(w hw.Window, m *memory) hw.SendWR {
+	return hw.SendWR{Op: hw.OpBind, Flags: hw.WRSignaled, Bind: &hw.Bind{
+		Window: w, MR: m.MR, Addr: m.base, Len: uint64(len(m.buf)), Priv: hw.RemoteRead | hw.RemoteWrite, Key: w.NextKey(),
+	}}
+}
+
+func TestNewWindowChecksItsArguments(t *testing.T) {
+	p := New(Config{})
+	a, b := newNode(t, p, nil), newNode(t, p, nil)
+	qp := a.peer().qp
+	_, err := b.dev.(hw.Binder).NewWindow(b.zone, qp)
+	assert.ErrorIs(t, err, hw.ErrInvalidHandle)
+	_, err = b.dev.(hw.Binder).NewWindow(a.zone, nil)
+	assert.ErrorIs(t, err, hw.ErrInvalidHandle)
+	zone, err := a.dev.NewZone()
+	require.NoError(t, err)
+	_, err = a.dev.(hw.Binder).NewWindow(zone, qp)
+	assert.ErrorIs(t, err, hw.ErrProtection)
+	require.NoError(t, zone.Close())
+}
+
+// lives are the connections of peers.
+func lives(peers ...*peer) (all []*life) {
+	for _, p := range peers {
+		all = append(all, p.qp.(*queuePair).life)
+	}
+	return all
+}
+
+// hold takes a token, as soon as it is free.
+func (l *life) grab() {
+	for {
+		if w := l.word.Load(); w&held == 0 && l.word.CompareAndSwap(w, w|held) {
+			return
+		}
+		rest(0)
+	}
+}
+
+// The poster of a bind waits for nobody: the sender does.
+func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
+	p := New(Config{})
+	na, nb := newNode(t, p, nil), newNode(t, p, nil)
+	a, b, c, d := na.peer(), nb.peer(), na.peer(), nb.peer()
+	join(a, b)
+	join(c, d)
+	m, w := nb.memory(64, hw.LocalRead|hw.LocalWrite), nb.window(nil)
+	b.post(bindTo(w, m))
+	assert.Equal(t, hw.WC{Op: hw.OpBind}, b.sent(0))
+
+	other := lives(d)[0] // it might be answering a read of the window
+	other.grab()
+	again := bindTo(w, m)
+	b.post(again)
+	b.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled}) // behind it
+	old := nb.dev.(*device).Keys.Lookup(again.Bind.Key)
+	require.NotNil(t, old)
+	assert.Zero(t, old.Size, "the new key is good for nothing yet")
+	b.mu.Lock()
+	assert.Len(t, b.sends, 1)
+	b.mu.Unlock()
+	other.run(posterBudget)
+	assert.Equal(t, hw.WC{Op: hw.OpBind}, b.sent(1))
+	assert.Equal(t, hw.StatusSuccess, b.sent(2).Status)
+}
+
+func TestTwoThatSettleDoNotWaitForEachOther(t *testing.T) {
+	p := New(Config{})
+	na, nb := newNode(t, p, nil), newNode(t, p, nil)
+	a, b, c, d := na.peer(), nb.peer(), na.peer(), nb.peer()
+	join(a, b)
+	join(c, d)
+	for range 100 {
+		var wg sync.WaitGroup
+		two := lives(b, d)
+		for _, l := range two {
+			l.grab()
+			l.tx.patient = true
+		}
+		for _, l := range two {
+			wg.Go(func() {
+				assert.True(t, l.settle())
+				l.run(posterBudget)
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// A bind that was done and not reported when the connection broke is flushed like
+// the rest, and has bound nothing.
+func TestAFlushedBindHasBoundNothing(t *testing.T) {
+	const n, size = 1000, 16 << 10 // the socket has room for some, and the outbox for a few
+	node := newNode(t, New(Config{}), noCRC)
+	a, big := node.peer(func(c *hw.QPConfig) { c.SendDepth = 2 * n }), node.memory(size, hw.LocalRead)
+	scripted(t, a)
+	var regions [n]*memory
+	var windows [n]hw.Window
+	for i := range n {
+		regions[i], windows[i] = node.memory(64, hw.LocalRead), node.window(nil)
+	}
+	for i := range n {
+		bind := bindTo(windows[i], regions[i])
+		bind.Bind.Priv = hw.RemoteRead
+		a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{big.sge(0, size)}}, bind)
+	}
+	tx := lives(a)[0]
+	tx.grab()
+	done := tx.tx.next - tx.tx.head
+	tx.run(posterBudget)
+	require.Greater(t, done, uint64(1), "a bind is done and not reported")
+	a.end(true)
+	bound, binds, keys := 0, 0, node.dev.(*device).Keys.Len()
+	for _, wc := range a.sends {
+		if wc.Op == hw.OpBind {
+			binds++
+			if wc.Status == hw.StatusSuccess {
+				bound++
+			}
+		}
+	}
+	assert.Equal(t, n, binds)
+	for i := range n {
+		if i >= bound {
+			assert.NoError(t, regions[i].Deregister(), "%d of %d", i, bound)
+			keys--
+		} else {
+			assert.ErrorIs(t, regions[i].Deregister(), &hw.Error{Type: hw.InvalidState, Sub: hw.StateLMRInUse})
+		}
+	}
+	assert.Equal(t, keys, node.dev.(*device).Keys.Len(), "a flushed bind keeps no key")
+}
