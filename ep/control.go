@@ -233,7 +233,7 @@ func (e *Endpoint) free(op string) error {
 	}
 	e.adapter.remove(e)
 	for _, d := range e.dispatchers() {
-		d.to.Detach()
+		d.detach()
 	}
 	e.pz.Unuse()
 	return nil

@@ -151,10 +151,10 @@ func (e *Endpoint) build(op string) (err error) {
 	}
 	undo = append(undo, e.pz.Unuse)
 	for _, d := range e.dispatchers() {
-		if err = d.to.Attach(d.streams); err != nil {
+		if err = d.attach(); err != nil {
 			return err
 		}
-		undo = append(undo, d.to.Detach)
+		undo = append(undo, d.detach)
 	}
 	if e.key, err = e.adapter.add(e); err != nil {
 		return err
@@ -195,17 +195,35 @@ func (e *Endpoint) qpConfig() hw.QPConfig {
 	return cfg
 }
 
+// attachment is one use of a dispatcher: a direction's, with its completion flags,
+// or that of connection events.
 type attachment struct {
-	to      *evd.Dispatcher
-	streams evd.Streams
+	to    *evd.Dispatcher
+	conn  bool
+	flags hw.Flags
+}
+
+func (a attachment) attach() error {
+	if a.conn {
+		return a.to.Attach(evd.StreamConnection)
+	}
+	return a.to.AttachDTO(a.flags)
+}
+
+func (a attachment) detach() {
+	if a.conn {
+		a.to.Detach()
+	} else {
+		a.to.DetachDTO(a.flags)
+	}
 }
 
 // dispatchers are those that the endpoint feeds, one entry for each use.
 func (e *Endpoint) dispatchers() (list []attachment) {
 	for _, a := range [...]attachment{
-		{e.recvs.evd, evd.StreamDTO},
-		{e.requests.evd, evd.StreamDTO},
-		{e.conn, evd.StreamConnection},
+		{to: e.recvs.evd, flags: e.attr.RecvFlags},
+		{to: e.requests.evd, flags: e.attr.RequestFlags},
+		{to: e.conn, conn: true},
 	} {
 		if a.to != nil {
 			list = append(list, a)
