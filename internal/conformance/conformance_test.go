@@ -20,6 +20,7 @@ var (
 	onIA    = flag.String("conformance.ia", "", "run over this adapter alone, as in ibv:rxe0")
 	onTable = flag.String("conformance.table", "", "its column of the table")
 	nobody  = flag.String("conformance.nobody", "", "an address at which no adapter is")
+	early   = flag.Bool("conformance.early", false, "requests complete when they have left")
 	scale   = Scale{1, 8}
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 func TestConformance(t *testing.T) {
 	if *onIA != "" {
-		Run(t, Provider{Table: *onTable, IA: *onIA, Nobody: *nobody, Scale: scale})
+		Run(t, Provider{Table: *onTable, IA: *onIA, Nobody: *nobody, Early: *early, Scale: scale})
 		return
 	}
 	t.Run("loop", func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestConformance(t *testing.T) {
 		})
 	})
 	t.Run("iwarp", func(t *testing.T) {
-		Run(t, Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Scale: scale})
+		Run(t, Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Early: true, Scale: scale})
 	})
 }
 

@@ -40,6 +40,10 @@ func descriptors() int {
 // which refuse when something is left. What the case has closed itself is closed
 // once more, which must do nothing.
 func (r *rig) closeAll() {
+	if r.Failed() {
+		r.giveUp()
+		return
+	}
 	for i := len(r.undo) - 1; i >= 0; i-- {
 		assert.NoError(r, r.undo[i]())
 	}
@@ -53,6 +57,16 @@ func (r *rig) closeAll() {
 		assert.Zero(r, bytes)
 		regions, _ := ia.Domain().Stats()
 		assert.Zero(r, regions, "registrations are left")
+	}
+}
+
+// giveUp closes what a case that failed has made, in any way.
+func (r *rig) giveUp() {
+	for _, ia := range r.ias {
+		_ = ia.Close()
+	}
+	for i := len(r.undo) - 1; i >= 0; i-- {
+		_ = r.undo[i]()
 	}
 }
 

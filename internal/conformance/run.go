@@ -17,6 +17,9 @@ type Provider struct {
 
 	// Nobody is an address, of the provider's kind, where no adapter is.
 	Nobody string
+	// Early says that a request completes when it has left, which may be before the
+	// peer has found fault with it.
+	Early bool
 	// After, if set, is called when a case is over and everything is closed.
 	After func(testing.TB)
 }
@@ -34,7 +37,7 @@ func Cases() []Case {
 	var all []Case
 	for _, area := range [][]Case{
 		hwconnCases, endpointCases, pzCases, memCases, connmgtCases, queryCases, dormantCases, limitCases,
-		stateCases, extensionCases,
+		stateCases, dtoCases, flagCases, extensionCases,
 	} {
 		all = append(all, area...)
 	}

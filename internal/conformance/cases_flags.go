@@ -1,0 +1,290 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// flagTable says which flags each operation takes: y, -, or attr where the
+// endpoint's attribute must grant it.
+const flagTable = `
+                 SUPPRESS SOLICITED UNSIGNALLED FENCE THRESHOLD INVALIDATE
+post_recv        -        -         attr        -     -         -
+post_send        y        y         attr        y     -         -
+send_invalidate  y        y         attr        y     -         -
+post_rdma_read   y        -         attr        y     -         -
+post_rdma_write  y        -         attr        y     -         -
+write_immed      y        y         attr        y     -         -
+cmp_and_swap     y        -         attr        y     -         -
+fetch_and_add    y        -         attr        y     -         -
+`
+
+// flagBits are the flags' numbers.
+var flagBits = map[string]dat.Flags{
+	"SUPPRESS": 0x01, "SOLICITED": 0x02, "UNSIGNALLED": 0x04, "FENCE": 0x08, "THRESHOLD": 0x10, "INVALIDATE": 0x20,
+}
+
+var flagCases = []Case{
+	{ID: "FL-1", Claim: "each operation takes the flags of its row, in every combination, and no others", run: fl1},
+	{ID: "FL-2", Claim: "SUPPRESS hides a success and shows a flush", run: fl2},
+	{ID: "FL-3", Claim: "suppressed requests alone never run out of room", run: fl3},
+	{ID: "FL-4", Claim: "an UNSIGNALLED completion doesn't wake a waiter, which then finds it first", run: fl4},
+	{ID: "FL-6", Claim: "a receive wakes a waiter of solicited ones if its send asked for it", run: fl6},
+	{ID: "FL-7", Claim: "feeds of a dispatcher that don't go together are refused", run: fl7},
+	{ID: "FL-8", Claim: "a fenced send goes out after the read before it is there", run: fl8},
+}
+
+// postWith posts an operation with flags, from client to server.
+func postWith(client, server *end, op string, flags dat.Flags) error {
+	seg, remote := client.mem.Segment(0, 8), server.mem.Remote(0, 8)
+	switch op {
+	case "post_recv":
+		return client.ep.PostRecv(1, flags, seg)
+	case "post_send":
+		return client.ep.PostSend(1, flags, seg)
+	case "send_invalidate":
+		return client.ep.PostSendInvalidate(1, flags, 0, seg)
+	case "post_rdma_read":
+		return client.ep.PostRDMARead(1, flags, remote, seg)
+	case "post_rdma_write":
+		return client.ep.PostRDMAWrite(1, flags, remote, seg)
+	case "write_immed":
+		return client.ep.PostRDMAWriteImmediate(1, flags, 1, remote, seg)
+	case "cmp_and_swap":
+		return client.ep.PostCompareSwap(1, flags, 0, 0, remote, seg)
+	case "fetch_and_add":
+		return client.ep.PostFetchAdd(1, flags, 0, remote, seg)
+	}
+	return fmt.Errorf("no such operation: %s", op)
+}
+
+// fl1 posts in DISCONNECTED, where whatever is accepted is flushed: the flags are
+// checked the same in all states that accept the operation.
+func fl1(r *rig) {
+	lines := strings.Split(strings.TrimSpace(flagTable), "\n")
+	columns := strings.Fields(lines[0])
+	for _, granted := range []dat.Flags{0, dat.Unsignalled} {
+		client, server := r.pair(attr(func(a *dat.EndpointAttr) {
+			a.RecvFlags, a.RequestFlags, a.MaxRecvDTOs, a.MaxRequestDTOs = granted, granted, 64, 64
+		}))
+		require.NoError(r, client.ep.Disconnect(dat.Abrupt))
+		client.connection(dat.Disconnected)
+		for _, line := range lines[1:] {
+			f := strings.Fields(line)
+			if err := postWith(client, server, f[0], 0); err != nil {
+				r.granted(err) // the operation is beyond the device
+				continue
+			}
+			client.flushed(1)
+			var legal dat.Flags
+			for i, c := range columns {
+				if f[1+i] == "y" || f[1+i] == "attr" && granted&flagBits[c] != 0 {
+					legal |= flagBits[c]
+				}
+			}
+			for flags := range dat.Flags(0x80) {
+				err := postWith(client, server, f[0], flags)
+				if flags&^legal != 0 {
+					require.ErrorIs(r, err, dat.ErrInvalidParameter, "%s with %#x", f[0], flags)
+					continue
+				}
+				require.NoError(r, err, "%s with %#x", f[0], flags)
+				client.flushed(1)
+			}
+			client.flushed(0)
+		}
+	}
+}
+
+// flushed takes n flushed completions of either direction, and requires that
+// there are no more.
+func (e *end) flushed(n int) {
+	e.Helper()
+	taken := 0
+	e.until("flushes", func() bool {
+		for _, d := range []*dat.Dispatcher{e.req, e.recv} {
+			var buf [4]dat.Event
+			k, err := d.Dequeue(buf[:])
+			require.NoError(e, err)
+			for _, ev := range buf[:k] {
+				require.Equal(e, dat.StatusFlushed, ev.Status)
+			}
+			taken += k
+		}
+		return taken >= n
+	})
+	require.Equal(e, n, taken)
+}
+
+func fl2(r *rig) {
+	client, server := r.pair()
+	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 64)))
+	require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(0, 64)))
+	require.NoError(r, client.ep.PostSend(3, dat.Suppress, client.mem.Segment(0, 64)))
+	require.NoError(r, client.ep.PostSend(4, 0, client.mem.Segment(0, 64)))
+	client.done(client.req, 4, dat.StatusSuccess)
+	r.none(client.req)
+	server.done(server.recv, 1, dat.StatusSuccess)
+	server.done(server.recv, 2, dat.StatusSuccess)
+	require.NoError(r, client.ep.Disconnect(dat.Abrupt))
+	client.connection(dat.Disconnected)
+	require.NoError(r, client.ep.PostSend(5, dat.Suppress, client.mem.Segment(0, 64)))
+	client.done(client.req, 5, dat.StatusFlushed)
+}
+
+func fl3(r *rig) {
+	const depth = 8
+	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxRequestDTOs, a.MaxRecvDTOs = depth, depth }))
+	for i := range 6 * depth {
+		require.NoError(r, server.ep.PostRecv(uint64(i), 0, server.mem.Segment(0, 64)))
+		r.until("room for a suppressed send", func() bool {
+			err := client.ep.PostSend(uint64(i), dat.Suppress, client.mem.Segment(0, 64))
+			if err != nil {
+				require.ErrorIs(r, err, dat.ErrInsufficientResources)
+			}
+			return err == nil
+		})
+		server.done(server.recv, uint64(i), dat.StatusSuccess)
+	}
+	r.none(client.req)
+}
+
+// asleep starts a waiter, and waits until it sleeps.
+func (r *rig) asleep(d *dat.Dispatcher) (woken chan waited) {
+	r.Helper()
+	woken = make(chan waited, 1)
+	go waiter(r.soon(), d, woken)
+	r.until("the waiter", func() bool {
+		_, err := d.Dequeue(make([]dat.Event, 1))
+		return err != nil
+	})
+	time.Sleep(5 * time.Millisecond) // it may look a few times more before it sleeps
+	return woken
+}
+
+// waited is what a wait returned.
+type waited struct {
+	ev    dat.Event
+	nmore int
+	err   error
+}
+
+// waiter waits for one event.
+func waiter(ctx context.Context, d *dat.Dispatcher, to chan<- waited) {
+	ev, nmore, err := d.Wait(ctx, 1)
+	to <- waited{ev, nmore, err}
+}
+
+// still requires that a waiter is not woken for a while.
+func (r *rig) still(woken <-chan waited, why string) {
+	r.Helper()
+	select {
+	case w := <-woken:
+		require.Failf(r, why, "%v", w)
+	case <-time.After(10 * time.Millisecond):
+	}
+}
+
+func fl4(r *rig) {
+	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.RequestFlags = dat.Unsignalled }))
+	for i := range uint64(2) {
+		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
+	}
+	woken := r.asleep(client.req)
+	require.NoError(r, client.ep.PostSend(7, dat.Unsignalled, client.mem.Segment(0, 64)))
+	server.done(server.recv, 0, dat.StatusSuccess)
+	r.still(woken, "an unsignalled completion woke the waiter")
+	require.NoError(r, client.ep.PostSend(8, 0, client.mem.Segment(0, 64)))
+	w := <-woken
+	require.NoError(r, w.err)
+	assert.EqualValues(r, 7, w.ev.Cookie)
+	assert.Equal(r, 1, w.nmore)
+	client.done(client.req, 8, dat.StatusSuccess)
+}
+
+func fl6(r *rig) {
+	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.RecvFlags = dat.SolicitedWait }))
+	for i := range uint64(3) {
+		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
+	}
+	woken := r.asleep(server.recv)
+	require.NoError(r, client.ep.PostSend(7, 0, client.mem.Segment(0, 64)))
+	client.done(client.req, 7, dat.StatusSuccess)
+	r.still(woken, "an unsolicited receive woke the waiter")
+	require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
+	w := <-woken
+	require.NoError(r, w.err)
+	assert.EqualValues(r, 0, w.ev.Cookie)
+	assert.Equal(r, 1, w.nmore)
+	ev := server.done(server.recv, 1, dat.StatusSuccess)
+	assert.NotZero(r, ev.Flags&evd.Solicited)
+
+	// A flush notifies too.
+	woken = r.asleep(server.recv)
+	require.NoError(r, client.ep.Disconnect(dat.Abrupt))
+	w = <-woken
+	require.NoError(r, w.err)
+	assert.Equal(r, dat.StatusFlushed, w.ev.Status)
+}
+
+// fl7 makes two endpoints that feed one dispatcher.
+func fl7(r *rig) {
+	for _, c := range []struct {
+		name          string
+		first, second dat.EndpointAttr
+		sub           hw.Subtype // 0: they go together
+	}{
+		{"unsignalled after default", dat.EndpointAttr{}, dat.EndpointAttr{RecvFlags: dat.Unsignalled}, 77},
+		{"default after unsignalled", dat.EndpointAttr{RecvFlags: dat.Unsignalled}, dat.EndpointAttr{}, 75},
+		{"default after solicited", dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, dat.EndpointAttr{}, 76},
+		{"solicited after default", dat.EndpointAttr{}, dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, 77},
+		{"default after default", dat.EndpointAttr{}, dat.EndpointAttr{}, 0},
+		{"unsignalled after unsignalled", dat.EndpointAttr{RecvFlags: dat.Unsignalled}, dat.EndpointAttr{RecvFlags: dat.Unsignalled}, 0},
+		{"solicited after solicited", dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, 0},
+	} {
+		r.each(c.name, func(r *rig) {
+			n := r.node()
+			d, conn := n.dispatcher(64, dat.StreamDTO), n.dispatcher(8, dat.StreamConnection)
+			req := n.dispatcher(64, dat.StreamDTO)
+			n.endpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.first})
+			ep, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.second})
+			if c.sub != 0 {
+				require.ErrorIs(r, err, code(hw.InvalidState, c.sub))
+				return
+			}
+			require.NoError(r, err)
+			require.NoError(r, ep.Close())
+		})
+	}
+	r.each("unsignalled with connection events", func(r *rig) {
+		n := r.node()
+		d := n.dispatcher(64)
+		_, err := n.ia.NewEndpoint(dat.EndpointConfig{
+			PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &dat.EndpointAttr{RecvFlags: dat.Unsignalled, RequestFlags: dat.Unsignalled},
+		})
+		require.ErrorIs(r, err, dat.ErrInvalidState)
+	})
+}
+
+func fl8(r *rig) {
+	client, server := r.pair()
+	const n = 32 << 10
+	for i := range n {
+		server.mem.Bytes()[i] = byte(i * 7)
+	}
+	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(n, n)))
+	require.NoError(r, client.ep.PostRDMARead(2, dat.Suppress, server.mem.Remote(0, n), client.mem.Segment(0, n)))
+	require.NoError(r, client.ep.PostSend(3, dat.BarrierFence, client.mem.Segment(0, n)))
+	client.done(client.req, 3, dat.StatusSuccess)
+	server.done(server.recv, 1, dat.StatusSuccess)
+	assert.Equal(r, server.mem.Bytes()[:n], server.mem.Bytes()[n:2*n])
+}
