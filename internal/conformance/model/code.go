@@ -1,0 +1,104 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Code is a DAT return code without its class bits: type in the upper half,
+// subtype in the lower. Expected codes with subtype 0 stand for any subtype.
+type Code uint32
+
+// Return types, from dat_error.h.
+const (
+	success               Code = 0
+	connQualInUse         Code = 0x02 << 16
+	insufficientResources Code = 0x03 << 16
+	invalidHandle         Code = 0x05 << 16
+	invalidParameter      Code = 0x06 << 16
+	invalidState          Code = 0x07 << 16
+	lengthError           Code = 0x08 << 16
+	modelNotSupported     Code = 0x09 << 16
+	privilegesViolation   Code = 0x0B << 16
+	protectionViolation   Code = 0x0C << 16
+	queueFull             Code = 0x0E << 16
+	timeoutExpired        Code = 0x0F << 16
+)
+
+// Subtypes.
+const (
+	subEVDConnect Code = 62
+	subEVDInUse   Code = 74
+	subPZInUse    Code = 83
+)
+
+var typeNames = map[Code]string{
+	success: "SUCCESS", connQualInUse: "CONN_QUAL_IN_USE", insufficientResources: "INSUFFICIENT_RESOURCES",
+	invalidHandle: "INVALID_HANDLE", invalidParameter: "INVALID_PARAMETER", invalidState: "INVALID_STATE",
+	lengthError: "LENGTH_ERROR", modelNotSupported: "MODEL_NOT_SUPPORTED",
+	privilegesViolation: "PRIVILEGES_VIOLATION", protectionViolation: "PROTECTION_VIOLATION",
+	queueFull: "QUEUE_FULL", timeoutExpired: "TIMEOUT_EXPIRED",
+}
+
+func (c Code) String() string {
+	name := typeNames[c&^0xffff]
+	if name == "" {
+		name = fmt.Sprintf("type %#x", uint32(c>>16))
+	}
+	if sub := c & 0xffff; sub != 0 {
+		name += fmt.Sprintf("/%d", uint32(sub))
+	}
+	return name
+}
+
+// CodeOf takes a DAT_RETURN apart.
+func CodeOf(ret uint32) Code { return Code(ret & 0x3fffffff) }
+
+func (c Code) matches(got Code) bool {
+	return c == got || c&0xffff == 0 && c == got&^0xffff
+}
+
+// verdict is what a call may return. With anything in must it has to fail, with
+// one of them or of may; otherwise it may succeed or fail with one of may.
+type verdict struct{ must, may []Code }
+
+// when notes that a call has to fail with c.
+func (v *verdict) when(cond bool, c Code) {
+	if cond {
+		v.must = append(v.must, c)
+	}
+}
+
+// perhaps notes that it may.
+func (v *verdict) perhaps(cond bool, c Code) {
+	if cond {
+		v.may = append(v.may, c)
+	}
+}
+
+// judge says whether the call succeeded; err when it should not have ended so.
+func (v *verdict) judge(got Code) (ok bool, err error) {
+	if got == success {
+		if len(v.must) > 0 {
+			return false, fmt.Errorf("succeeded, should fail with %s", list(v.must))
+		}
+		return true, nil
+	}
+	for _, c := range append(v.must, v.may...) {
+		if c.matches(got) {
+			return false, nil
+		}
+	}
+	if len(v.must) == 0 {
+		return false, fmt.Errorf("failed with %v, should succeed", got)
+	}
+	return false, fmt.Errorf("failed with %v, should with %s", got, list(v.must))
+}
+
+func list(codes []Code) string {
+	texts := make([]string, len(codes))
+	for i, c := range codes {
+		texts[i] = c.String()
+	}
+	return strings.Join(texts, " or ")
+}

@@ -1,0 +1,369 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/internal/conformance/model"
+	"godat/mem"
+	dat "godat/runtime"
+)
+
+// driver makes the calls of commands, and says what came of them in the model's
+// terms.
+type driver struct {
+	ia      *dat.IA
+	zones   []*dat.PZ
+	regions []*memory
+	evds    []*dat.Dispatcher
+	eps     []*dat.Endpoint
+	psps    []*dat.PSP
+	cr      func(name string) any
+	names   map[any]string // of endpoints and service points
+}
+
+// memory is a region with what is known of it after Free, too.
+type memory struct {
+	lmr     *dat.LMR
+	buf     []byte
+	base    uint64
+	context uint32
+	remote  uint32
+}
+
+func newDriver(ia *dat.IA, cr func(string) any) *driver {
+	return &driver{ia: ia, cr: cr, names: make(map[any]string)}
+}
+
+// calls are the commands.
+var calls = map[string]func(*driver, model.Command) (model.Result, error){
+	"pz": (*driver).newZone, "lmr": (*driver).newRegion, "evd": (*driver).newEVD, "ep": (*driver).newEP, "psp": (*driver).newPSP,
+	"pz_free": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, pick(d.zones, 'z', c.On).Close()
+	},
+	"lmr_free": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.lmr(c.On).Free() },
+	"evd_free": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.evd(c.On).Close() },
+	"ep_free":  func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Close() },
+	"psp_free": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, pick(d.psps, 's', c.On).Close()
+	},
+
+	"lmr_query": (*driver).queryRegion, "evd_query": (*driver).queryEVD, "ep_query": (*driver).queryEP,
+	"status": (*driver).status, "cr_query": (*driver).queryCR,
+	"evd_resize": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, d.evd(c.On).Resize(c.Int("qlen"))
+	},
+	"post_se": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, d.evd(c.On).PostSoftware(c.Int("data"))
+	},
+	"dequeue": (*driver).dequeue, "wait": (*driver).wait,
+
+	"connect": (*driver).connect, "accept": (*driver).accept, "reject": (*driver).reject, "disconnect": (*driver).disconnect,
+	"reset": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Reset() },
+
+	"recv": (*driver).post, "send": (*driver).post, "write": (*driver).post, "read": (*driver).post,
+	"write_imm": (*driver).post, "fetch_add": (*driver).post, "cmp_swap": (*driver).post,
+}
+
+// do makes a command's call.
+func (d *driver) do(c model.Command) model.Result {
+	call, known := calls[c.Op]
+	if !known {
+		panic("no call for " + c.Op)
+	}
+	r, err := call(d, c)
+	var e *hw.Error
+	switch {
+	case errors.As(err, &e):
+		r.Code = model.CodeOf(e.Code())
+	case err != nil:
+		panic(fmt.Sprintf("%s: an error without a code: %v", c, err))
+	}
+	return r
+}
+
+func pick[T any](all []*T, kind byte, name string) *T {
+	if i := model.Index(kind, name); i >= 0 && i < len(all) {
+		return all[i]
+	}
+	return nil
+}
+
+func (d *driver) evd(name string) *dat.Dispatcher { return pick(d.evds, 'e', name) }
+func (d *driver) ep(name string) *dat.Endpoint    { return pick(d.eps, 'p', name) }
+func (d *driver) request(name string) *dat.CR     { cr, _ := d.cr(name).(*dat.CR); return cr }
+
+func (d *driver) lmr(name string) *dat.LMR {
+	if m := pick(d.regions, 'm', name); m != nil {
+		return m.lmr
+	}
+	return nil
+}
+
+func (d *driver) newZone(model.Command) (model.Result, error) {
+	z, err := d.ia.NewPZ()
+	d.zones = append(d.zones, z)
+	return model.Result{}, err
+}
+
+func (d *driver) newRegion(c model.Command) (model.Result, error) {
+	m := &memory{}
+	d.regions = append(d.regions, m)
+	z, priv := pick(d.zones, 'z', c.Text("pz")), dat.Privileges(c.Bits("priv", model.Privileges))
+	var err error
+	if c.Text("by") == "alloc" {
+		if m.lmr, err = z.Alloc(c.Int("size"), priv); err != nil {
+			return model.Result{}, err
+		}
+		m.buf = m.lmr.Bytes()
+	} else {
+		m.buf = aligned(c.Int("size"))
+		if m.lmr, err = z.Register(m.buf, priv); err != nil {
+			m.lmr = nil
+			return model.Result{}, err
+		}
+	}
+	for i := range m.buf {
+		m.buf[i] = model.Fill(len(d.regions)-1, i)
+	}
+	m.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.buf))))
+	m.context, m.remote = m.lmr.Context(), m.lmr.RemoteContext()
+	return model.Result{}, nil
+}
+
+// aligned is memory that begins where atomics may.
+func aligned(n int) []byte {
+	words := make([]uint64, n/8+1)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)[:n]
+}
+
+func (d *driver) queryRegion(c model.Command) (model.Result, error) {
+	mask := mem.LMRField(mem.LMRFieldAll)
+	if c.Text("mask") == "bad" {
+		mask = 1 << 30
+	}
+	q, err := d.lmr(c.On).Query(mask)
+	return values("length", int(q.Length), "privileges", int(q.Privileges), "remote", number(q.RemoteContext != 0),
+		"covered", number(q.RegisteredSize >= q.Length)), err
+}
+
+func (d *driver) newEVD(c model.Command) (model.Result, error) {
+	e, err := d.ia.NewDispatcher(dat.DispatcherConfig{
+		QLen: c.Int("qlen"), MaxLen: c.Int("max"), Streams: dat.Streams(c.Bits("streams", model.Streams)),
+	})
+	d.evds = append(d.evds, e)
+	return model.Result{}, err
+}
+
+func (d *driver) queryEVD(c model.Command) (model.Result, error) {
+	mask := evd.FieldAll
+	if c.Text("mask") == "bad" {
+		mask = 1 << 20
+	}
+	q, err := d.evd(c.On).Query(mask)
+	return values("qlen", q.QLen, "streams", int(q.Streams)), err
+}
+
+func (d *driver) dequeue(c model.Command) (model.Result, error) {
+	buf := make([]dat.Event, c.Int("n"))
+	n, err := d.evd(c.On).Dequeue(buf)
+	return model.Result{Events: d.events(buf[:n])}, err
+}
+
+// past is a context whose time is up: a wait with it looks once.
+var past = func() context.Context {
+	ctx, cancel := context.WithDeadline(context.Background(), time.Now())
+	<-ctx.Done()
+	cancel()
+	return ctx
+}()
+
+func (d *driver) wait(c model.Command) (model.Result, error) {
+	ev, nmore, err := d.evd(c.On).Wait(past, c.Int("threshold"))
+	r := values("nmore", nmore)
+	if err == nil {
+		r.Events = d.events([]dat.Event{ev})
+	}
+	return r, err
+}
+
+// events tells events in the model's terms.
+func (d *driver) events(evs []dat.Event) (all []model.Event) {
+	for _, ev := range evs {
+		e := model.Event{
+			Number: int(ev.Number), Source: d.names[ev.Source], Cookie: int(ev.Cookie),
+			Status: int(ev.Status), Op: int(ev.Op), Length: int(ev.Length),
+		}
+		if imm, ok := ev.Immediate(); ok {
+			e.Imm = int(imm)
+			e.Flags |= model.HasImm
+		}
+		if ev.Flags&evd.Solicited != 0 {
+			e.Flags |= model.Solicited
+		}
+		if c, ok := ev.Connection(); ok {
+			e.Private = string(c.Private)
+		}
+		if data, ok := ev.Software(); ok {
+			e.Cookie, _ = data.(int)
+		}
+		if cr := dat.RequestOf(ev); cr != nil {
+			e.Handle = cr
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func (d *driver) newEP(c model.Command) (model.Result, error) {
+	attr := dat.EndpointAttr{
+		MaxRecvDTOs: c.Int("recvs"), MaxRequestDTOs: c.Int("reqs"), MaxRecvIOV: c.Int("recviov"), MaxRequestIOV: c.Int("reqiov"),
+		MaxMessageSize: uint64(c.Int("maxmsg")), MaxRDMASize: uint64(c.Int("maxrdma")),
+		MaxReadIn: c.Int("readsin"), MaxReadOut: c.Int("readsout"),
+		RecvFlags: dat.Flags(c.Bits("recvflags", model.Flags)), RequestFlags: dat.Flags(c.Bits("reqflags", model.Flags)),
+		ReceiverNotReady: time.Hour, DrainTimeout: -1,
+	}
+	if c.Text("rnr") == "fail" {
+		attr.ReceiverNotReady = -1
+	}
+	e, err := d.ia.NewEndpoint(dat.EndpointConfig{
+		PZ: pick(d.zones, 'z', c.Text("pz")), Recv: d.evd(c.Text("recv")), Request: d.evd(c.Text("req")), Conn: d.evd(c.Text("conn")), Attr: &attr,
+	})
+	d.eps = append(d.eps, e)
+	if err != nil {
+		return model.Result{}, err
+	}
+	d.names[e] = c.On
+	q, err := e.Query(ep.FieldAttr)
+	a := q.Attr
+	return values("recvs", a.MaxRecvDTOs, "reqs", a.MaxRequestDTOs, "recviov", a.MaxRecvIOV, "reqiov", a.MaxRequestIOV,
+		"maxmsg", int(a.MaxMessageSize), "maxrdma", int(a.MaxRDMASize), "readsin", a.MaxReadIn, "readsout", a.MaxReadOut), err
+}
+
+func (d *driver) status(c model.Command) (model.Result, error) {
+	s, err := d.ep(c.On).Status()
+	return values("state", int(s.State), "recv_idle", number(s.RecvIdle), "request_idle", number(s.RequestIdle)), err
+}
+
+func (d *driver) queryEP(c model.Command) (model.Result, error) {
+	mask := dat.EndpointFieldAll
+	if c.Text("mask") == "bad" {
+		mask = 1 << 31
+	}
+	q, err := d.ep(c.On).Query(mask)
+	return values("state", int(q.State), "local", number(q.LocalAddr != nil), "remote", number(q.RemoteAddr != nil)), err
+}
+
+func (d *driver) newPSP(c model.Command) (model.Result, error) {
+	s, err := d.ia.Listen(dat.PSPConfig{Qual: uint64(c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Backlog: c.Int("backlog")})
+	d.psps = append(d.psps, s)
+	if err != nil {
+		return model.Result{}, err
+	}
+	d.names[s] = c.On
+	return values("qual", int(s.Qual())), nil
+}
+
+func (d *driver) connect(c model.Command) (model.Result, error) {
+	cfg := dat.ConnectConfig{Addr: d.ia.Attr().Address, Qual: 9999, Private: []byte(model.Private(c.Int("private")))}
+	if c.Text("addr") == "nowhere" {
+		cfg.Addr = "nowhere"
+	}
+	if c.Text("timeout") == "negative" {
+		cfg.Timeout = -1
+	}
+	if s := pick(d.psps, 's', c.Text("to")); s != nil {
+		cfg.Qual = s.Qual()
+	}
+	e := d.ep(c.On)
+	err := e.Connect(cfg)
+	if err != nil {
+		return model.Result{}, err
+	}
+	return values("state", int(e.State())), nil
+}
+
+func (d *driver) queryCR(c model.Command) (model.Result, error) {
+	q, err := d.request(c.On).Query()
+	return values("qual", int(q.Qual), "private", len(q.Private), "intact", number(string(q.Private) == model.Private(len(q.Private))),
+		"truncated", number(q.Truncated)), err
+}
+
+func (d *driver) accept(c model.Command) (model.Result, error) {
+	return model.Result{}, d.request(c.On).Accept(d.ep(c.Text("ep")), []byte(model.Private(c.Int("private"))))
+}
+
+func (d *driver) reject(c model.Command) (model.Result, error) {
+	return model.Result{}, d.request(c.On).Reject([]byte(model.Private(c.Int("private"))))
+}
+
+func (d *driver) disconnect(c model.Command) (model.Result, error) {
+	how := map[string]dat.CloseFlags{"": dat.Abrupt, "graceful": dat.Graceful, "bad": 7}[c.Text("how")]
+	return model.Result{}, d.ep(c.On).Disconnect(how)
+}
+
+func (d *driver) post(c model.Command) (model.Result, error) {
+	e, cookie, flags := d.ep(c.On), uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags))
+	var local []dat.Segment
+	for _, s := range c.Segments("local") {
+		m := d.at(s)
+		local = append(local, dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context})
+	}
+	var remote dat.RemoteSegment
+	for _, s := range c.Segments("remote") {
+		m := d.at(s)
+		remote = dat.RemoteSegment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.remote}
+	}
+	var one dat.Segment
+	if len(local) > 0 {
+		one = local[0]
+	}
+	var err error
+	switch c.Op {
+	case "recv":
+		err = e.PostRecv(cookie, flags, local...)
+	case "send":
+		err = e.PostSend(cookie, flags, local...)
+	case "write":
+		err = e.PostRDMAWrite(cookie, flags, remote, local...)
+	case "read":
+		err = e.PostRDMARead(cookie, flags, remote, local...)
+	case "write_imm":
+		err = e.PostRDMAWriteImmediate(cookie, flags, uint32(c.Int("imm")), remote, local...)
+	case "fetch_add":
+		err = e.PostFetchAdd(cookie, flags, uint64(c.Int("add")), remote, one)
+	case "cmp_swap":
+		err = e.PostCompareSwap(cookie, flags, uint64(c.Int("cmp")), uint64(c.Int("add")), remote, one)
+	}
+	return model.Result{}, err
+}
+
+// at is the region of a segment; one that never was has a context of nobody's.
+func (d *driver) at(s model.Segment) memory {
+	if s.Region >= 0 && s.Region < len(d.regions) && d.regions[s.Region].lmr != nil {
+		return *d.regions[s.Region]
+	}
+	return memory{context: 1<<31 - 7, remote: 1<<31 - 7}
+}
+
+// values are a result's values: name, value, name, value...
+func values(pairs ...any) model.Result {
+	r := model.Result{Values: make(map[string]int, len(pairs)/2)}
+	for i := 0; i < len(pairs); i += 2 {
+		r.Values[pairs[i].(string)] = pairs[i+1].(int)
+	}
+	return r
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,236 @@
+package model
+
+import "fmt"
+
+// Endpoint states, from DAT_EP_STATE.
+const (
+	unconnected       = 0
+	activePending     = 6
+	isConnected       = 9
+	disconnectPending = 10
+	isDisconnected    = 11
+	gone              = NoState
+)
+
+// NoState is the state of an endpoint that was freed, or never made.
+const NoState = -1
+
+// StateNames are the states that programs reach, for people.
+var StateNames = map[int]string{
+	unconnected: "UNCONNECTED", activePending: "ACTIVE", isConnected: "CONNECTED",
+	disconnectPending: "DISCONNECT_PENDING", isDisconnected: "DISCONNECTED", gone: "freed",
+}
+
+// stateCodes are INVALID_STATE with the subtype of each state.
+var stateCodes = map[int]Code{
+	unconnected: invalidState | 47, activePending: invalidState | 48, isConnected: invalidState | 51,
+	isDisconnected: invalidState | 52, disconnectPending: invalidState | 55, gone: invalidHandle,
+}
+
+// Flags are the completion flags.
+var Flags = map[string]int{"SUPPRESS": 0x01, "SOLICITED": 0x02, "UNSIGNALLED": 0x04, "FENCE": 0x08}
+
+const (
+	suppress    = 0x01
+	solicited   = 0x02
+	unsignalled = 0x04
+	fence       = 0x08
+)
+
+type endpoint struct {
+	name                string
+	zone                *zone
+	recv, request, conn *evd
+	recvDepth, reqDepth int
+	recvIOV, reqIOV     int
+	maxMessage, maxRDMA int
+	readsIn, readsOut   int
+	recvFlags, reqFlags int
+	waits               bool // a send without a receive waits, for longer than the program lasts
+	state               int
+	peer                *endpoint
+	asked               *cr // its attempt to connect
+	recvs, reqs         []*work
+	suppressed          []*work // done, and not known to have given their slots back
+	connRoom            int
+}
+
+// work is a posted operation.
+type work struct {
+	op            string
+	cookie, flags int
+	segs          []Segment
+	remote        Segment
+	imm           int
+	add, cmp      uint64
+}
+
+func (w *World) ep(name string) *endpoint { return object(w.eps, 'p', name) }
+
+// EPs is how many endpoints were made.
+func (w *World) EPs() int { return len(w.eps) }
+
+// State is an endpoint's state; -1 when it is not there.
+func (w *World) State(index int) int {
+	if index < 0 || index >= len(w.eps) || w.eps[index] == nil {
+		return gone
+	}
+	return w.eps[index].state
+}
+
+func (w *World) newEP(c Command, r Result) error {
+	p := &endpoint{
+		name: c.On, zone: w.zone(c.Text("pz")), state: gone,
+		recv: w.evd(c.Text("recv")), request: w.evd(c.Text("req")), conn: w.evd(c.Text("conn")),
+		recvFlags: c.Bits("recvflags", Flags), reqFlags: c.Bits("reqflags", Flags),
+		waits: c.Text("rnr") != "fail",
+	}
+	w.eps = append(w.eps, nil)
+	var v verdict
+	v.when(p.zone == nil || !p.zone.open, invalidHandle)
+	for _, d := range p.feeds() {
+		v.when(!d.to.open, invalidHandle)
+		v.when(d.to.takes&d.stream == 0, invalidParameter)
+	}
+	v.when(p.recvFlags&(suppress|fence) != 0 || p.reqFlags&(suppress|fence|solicited) != 0, invalidParameter)
+	v.when(c.Int("recvs") == tooMany || c.Int("reqs") == tooMany || c.Int("recviov") == tooMany, invalidParameter)
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	w.eps[len(w.eps)-1] = p
+	p.state = unconnected
+	p.zone.uses++
+	for _, d := range p.feeds() {
+		d.to.feeds++
+	}
+	return p.setAttr(c, r)
+}
+
+// tooMany is more than any device allows.
+const tooMany = 1 << 24
+
+// setAttr takes what the endpoint was given, which is no less than it asked for.
+func (p *endpoint) setAttr(c Command, r Result) error {
+	for _, a := range []struct {
+		name    string
+		to      *int
+		initial int
+	}{
+		{"recvs", &p.recvDepth, 1},
+		{"reqs", &p.reqDepth, 1},
+		{"recviov", &p.recvIOV, 1},
+		{"reqiov", &p.reqIOV, 1},
+		{"maxmsg", &p.maxMessage, 1},
+		{"maxrdma", &p.maxRDMA, 1},
+		{"readsin", &p.readsIn, 0},
+		{"readsout", &p.readsOut, 0},
+	} {
+		got, asked := r.Values[a.name], c.Int(a.name)
+		if asked < 0 {
+			asked, a.initial = 0, 0 // asked for none
+		}
+		if got < max(asked, a.initial) {
+			return fmt.Errorf("%s is %d, less than %d", a.name, got, max(asked, a.initial))
+		}
+		*a.to = got
+	}
+	return nil
+}
+
+type feed struct {
+	to     *evd
+	stream int
+}
+
+// feeds are the dispatchers that the endpoint's events go to.
+func (p *endpoint) feeds() (all []feed) {
+	for _, f := range []feed{{p.recv, streamDTO}, {p.request, streamDTO}, {p.conn, streamConn}} {
+		if f.to != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// unsure counts the finished suppressed requests that may still hold a slot and
+// a place for their event. Suppressed requests alone never wedge a queue: half
+// of it is the most they keep.
+func (p *endpoint) unsure() int { return min(len(p.suppressed), p.reqDepth/2) }
+
+func (p *endpoint) usable() (v verdict) {
+	v.when(p == nil || p.state == gone, invalidHandle)
+	return v
+}
+
+func (w *World) status(c Command, r Result) error {
+	p := w.ep(c.On)
+	v := p.usable()
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	if len(p.suppressed) == 0 || len(p.reqs) > 0 {
+		if err := r.check("request_idle", number(len(p.reqs) == 0)); err != nil {
+			return err
+		}
+	}
+	return r.check("state", p.state, "recv_idle", number(len(p.recvs) == 0))
+}
+
+// queryEP looks at the state and at which addresses are there.
+func (w *World) queryEP(c Command, r Result) error {
+	p := w.ep(c.On)
+	v := p.usable()
+	v.when(c.Text("mask") == "bad", invalidParameter)
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	if err := r.check("state", p.state); err != nil {
+		return err
+	}
+	switch p.state {
+	case isConnected, disconnectPending:
+		return r.check("local", 1, "remote", 1)
+	case unconnected, isDisconnected:
+		return r.check("remote", 0)
+	}
+	return nil
+}
+
+// reset makes a disconnected endpoint as new.
+func (w *World) reset(c Command, r Result) error {
+	p := w.ep(c.On)
+	v := p.usable()
+	if p != nil && p.state != unconnected && p.state != isDisconnected {
+		v.when(true, stateCodes[p.state])
+	}
+	ok, err := v.judge(r.Code)
+	if ok {
+		p.state = unconnected
+	}
+	return err
+}
+
+func (w *World) freeEP(c Command, r Result) error {
+	p := w.ep(c.On)
+	var v verdict
+	v.when(p == nil, invalidHandle)
+	ok, err := v.judge(r.Code)
+	if !ok || p.state == gone {
+		return err
+	}
+	peer := p.peer
+	w.flush(p)
+	w.leave(p)
+	p.state = gone
+	if peer != nil {
+		w.end(peer, disconnected)
+	}
+	p.zone.uses--
+	for _, d := range p.feeds() {
+		d.to.feeds--
+	}
+	return nil
+}

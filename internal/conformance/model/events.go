@@ -1,0 +1,275 @@
+package model
+
+import "fmt"
+
+// Streams are what an event dispatcher takes, from DAT_EVD_FLAGS.
+var Streams = map[string]int{
+	"SOFTWARE": 0x001, "CR": 0x010, "DTO": 0x020, "CONN": 0x040, "RMR": 0x080, "ASYNC": 0x100,
+}
+
+const (
+	streamSoftware = 0x001
+	streamCR       = 0x010
+	streamDTO      = 0x020
+	streamConn     = 0x040
+)
+
+// Event numbers.
+const (
+	dtoCompletion         = 0x00001
+	connectionRequest     = 0x02001
+	established           = 0x04001
+	peerRejected          = 0x04002
+	nonPeerRejected       = 0x04003
+	acceptCompletionError = 0x04004
+	disconnected          = 0x04005
+	broken                = 0x04006
+	unreachable           = 0x04008
+	softwareEvent         = 0x10001
+	ibDTOEvent            = 0x40000
+)
+
+var eventNames = map[int]string{
+	dtoCompletion: "DTO_COMPLETION", connectionRequest: "CONNECTION_REQUEST", established: "ESTABLISHED",
+	peerRejected: "PEER_REJECTED", nonPeerRejected: "NON_PEER_REJECTED",
+	acceptCompletionError: "ACCEPT_COMPLETION_ERROR", disconnected: "DISCONNECTED", broken: "BROKEN",
+	unreachable: "UNREACHABLE", softwareEvent: "SOFTWARE", ibDTOEvent: "IB_DTO",
+}
+
+// Flags of [Event].
+const (
+	Solicited = 1 << iota // the send asked for a notification
+	HasImm                // Imm means something
+)
+
+type evd struct {
+	open    bool
+	qlen    int
+	maxLen  int
+	takes   int
+	feeds   int
+	quiet   bool     // fed by an endpoint whose completions may be silent
+	awaited int      // events that are sure to come or to give their room back
+	queue   []queued // in the order in which they came about
+}
+
+// queued is an event that a dispatcher holds.
+type queued struct {
+	want   Event
+	any    bool   // any status but success will do
+	stream string // events of one stream keep their order
+	of     string // the endpoint; its connection events keep their place among its others
+	conn   bool
+	step   int
+	cr     *cr
+}
+
+func (w *World) evd(name string) *evd { return object(w.evds, 'e', name) }
+
+func (w *World) newEVD(c Command, r Result) error {
+	d := &evd{qlen: c.Int("qlen"), maxLen: c.Int("max"), takes: c.Bits("streams", Streams)}
+	d.maxLen = max(d.maxLen, d.qlen)
+	w.evds = append(w.evds, nil)
+	var v verdict
+	v.when(d.qlen < 1, invalidParameter)
+	ok, err := v.judge(r.Code)
+	if ok {
+		d.open = true
+		w.evds[len(w.evds)-1] = d
+	}
+	return err
+}
+
+func (w *World) freeEVD(c Command, r Result) error {
+	d := w.evd(c.On)
+	var v verdict
+	v.when(d == nil, invalidHandle)
+	v.when(d != nil && d.open && d.feeds > 0, invalidState|subEVDInUse)
+	ok, err := v.judge(r.Code)
+	if ok {
+		d.open, d.queue = false, nil
+	}
+	return err
+}
+
+func (w *World) queryEVD(c Command, r Result) error {
+	d := w.evd(c.On)
+	v := d.usable()
+	v.when(c.Text("mask") == "bad", invalidParameter)
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	return r.check("qlen", d.qlen, "streams", d.takes)
+}
+
+func (w *World) resizeEVD(c Command, r Result) error {
+	d, n := w.evd(c.On), c.Int("qlen")
+	v := d.usable()
+	v.when(n < 1, invalidParameter)
+	v.when(d != nil && n > d.maxLen, insufficientResources)
+	v.when(d != nil && n < len(d.queue), invalidState)
+	ok, err := v.judge(r.Code)
+	if ok {
+		d.qlen = n
+	}
+	return err
+}
+
+func (d *evd) usable() (v verdict) {
+	v.when(d == nil || !d.open, invalidHandle)
+	return v
+}
+
+// free says how much room there is at least, and at most when suppressed
+// requests have given theirs back.
+func (w *World) free(d *evd) (least, most int) {
+	most = d.qlen - d.awaited - len(d.queue)
+	return most - w.unsure(d), most
+}
+
+// unsure counts the places that suppressed requests may still hold: all but
+// those that could fill half of a queue have been given back.
+func (w *World) unsure(d *evd) (n int) {
+	for _, p := range w.eps {
+		if p != nil && p.request == d {
+			n += p.unsure()
+		}
+	}
+	return n
+}
+
+// room notes what a call for n places may end with.
+func (w *World) room(v *verdict, d *evd, n int) {
+	if d == nil {
+		return
+	}
+	least, most := w.free(d)
+	v.when(most < n, insufficientResources)
+	v.perhaps(least < n, insufficientResources)
+}
+
+// put queues an event, for which a place was awaited.
+func (w *World) put(d *evd, q queued) {
+	if d == nil {
+		return
+	}
+	d.awaited--
+	q.step = w.step
+	d.queue = append(d.queue, q)
+}
+
+func (w *World) postSE(c Command, r Result) error {
+	d := w.evd(c.On)
+	v := d.usable()
+	if d != nil {
+		v.when(d.takes&streamSoftware == 0, invalidParameter)
+		least, most := w.free(d)
+		v.when(most < 1, queueFull)
+		v.perhaps(least < 1, queueFull)
+	}
+	ok, err := v.judge(r.Code)
+	if ok {
+		d.awaited++
+		w.put(d, queued{want: Event{Number: softwareEvent, Cookie: c.Int("data")}, stream: "software"})
+	}
+	return err
+}
+
+// dequeue takes up to n events.
+func (w *World) dequeue(c Command, r Result) error {
+	d := w.evd(c.On)
+	v := d.usable()
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	if want := min(c.Int("n"), len(d.queue)); len(r.Events) != want {
+		return fmt.Errorf("%d events %v, should be %d: %s", len(r.Events), r.Events, want, d.heads())
+	}
+	return w.takeAll(d, r.Events)
+}
+
+// wait is a wait that looks once.
+func (w *World) wait(c Command, r Result) error {
+	d, t := w.evd(c.On), c.Int("threshold")
+	v := d.usable()
+	v.when(d != nil && (t < 1 || t > d.qlen), invalidParameter)
+	v.when(d != nil && len(d.queue) < t, timeoutExpired)
+	ok, err := v.judge(r.Code)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		if err := w.takeAll(d, r.Events); err != nil {
+			return err
+		}
+		fallthrough
+	case r.Code == timeoutExpired:
+		return r.check("nmore", len(d.queue))
+	}
+	return nil
+}
+
+// take notes that events were dequeued, in the order given.
+func (w *World) takeAll(d *evd, events []Event) error {
+	for _, e := range events {
+		if err := w.take(d, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pending says how many events a dispatcher should hold.
+func (w *World) Pending(index int) int { return len(w.evds[index].queue) }
+
+// take finds the event among those that may come next.
+func (w *World) take(d *evd, got Event) error {
+	for i, q := range d.queue {
+		if !d.mayCome(i, w.limits.InOrder) || !q.matches(got) {
+			continue
+		}
+		d.queue = append(d.queue[:i:i], d.queue[i+1:]...)
+		if q.cr != nil {
+			q.cr.seen, q.cr.Handle = true, got.Handle
+		}
+		return nil
+	}
+	return fmt.Errorf("event %v, should be one of %s", got, d.heads())
+}
+
+// mayCome reports whether event i may be the next one: nothing of its stream is
+// before it, nor anything that its endpoint's connection must come before or
+// after; and with inOrder nothing that an earlier call brought about.
+func (d *evd) mayCome(i int, inOrder bool) bool {
+	q := &d.queue[i]
+	for j := range d.queue[:i] {
+		p := &d.queue[j]
+		if p.stream == q.stream || p.of != "" && p.of == q.of && (p.conn || q.conn) || inOrder && p.step < q.step {
+			return false
+		}
+	}
+	return true
+}
+
+func (q *queued) matches(got Event) bool {
+	want := q.want
+	got.Handle = nil
+	if q.any && got.Status != 0 {
+		got.Status = want.Status
+	}
+	return want == got
+}
+
+func (d *evd) heads() (text string) {
+	for i := range d.queue {
+		if d.mayCome(i, false) {
+			text += " " + d.queue[i].want.String()
+		}
+	}
+	if text == "" {
+		return "none"
+	}
+	return text
+}

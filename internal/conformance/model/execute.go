@@ -1,0 +1,190 @@
+package model
+
+import "encoding/binary"
+
+// DTO completion statuses.
+const (
+	errFlushed         = 1
+	errLocalLength     = 2
+	errLocalEP         = 3
+	errLocalProtection = 4
+	errRemoteAccess    = 6
+	errRemoteResponder = 7
+	errNotReady        = 9
+)
+
+// pump executes the requests of p, as far as they can be.
+func (w *World) pump(p *endpoint) {
+	for p.peer != nil && len(p.reqs) > 0 {
+		if !w.execute(p, p.reqs[0]) {
+			return
+		}
+	}
+	if p.state == disconnectPending {
+		peer := p.peer
+		w.end(p, disconnected)
+		w.end(peer, disconnected)
+	}
+}
+
+// execute does the first request. It reports false when that waits for a receive.
+func (w *World) execute(p *endpoint, x *work) bool {
+	takesRecv := x.op == "send" || x.op == "write_imm"
+	if x.op == "send" && !w.alive(x.segs, total(x.segs)) {
+		w.fail(p, errLocalProtection)
+		return true
+	}
+	if takesRecv && len(p.peer.recvs) == 0 {
+		if p.waits {
+			return false
+		}
+		w.fail(p, errNotReady)
+		return true
+	}
+	switch x.op {
+	case "send":
+		w.send(p, x)
+	case "write", "write_imm":
+		w.write(p, x)
+	case "read":
+		w.read(p, x)
+	default:
+		w.atomic(p, x)
+	}
+	return true
+}
+
+func (w *World) send(p *endpoint, x *work) {
+	n, sink := total(x.segs), p.peer.recvs[0].segs
+	switch {
+	case n > total(sink):
+		w.failBoth(p, errLocalLength)
+	case !w.alive(sink, n):
+		w.failBoth(p, errLocalProtection)
+	default:
+		w.move(sink, x.segs, n)
+		w.received(p.peer, 0, n, x)
+		w.requested(p, 0, n, false)
+	}
+}
+
+func (w *World) write(p *endpoint, x *work) {
+	n, target := total(x.segs), x.remote
+	target.Len = n
+	switch {
+	case !w.alive(x.segs, n):
+		w.fail(p, errLocalProtection)
+	case !w.reachable(target, p.peer.zone, remoteWrite):
+		w.fail(p, errRemoteAccess)
+	default:
+		w.move([]Segment{target}, x.segs, n)
+		if x.op == "write_imm" {
+			w.received(p.peer, 0, n, x)
+		}
+		w.requested(p, 0, n, false)
+	}
+}
+
+func (w *World) read(p *endpoint, x *work) {
+	n := x.remote.Len
+	switch {
+	case p.readsOut == 0:
+		w.failSomehow(p)
+	case p.peer.readsIn == 0:
+		w.failSomehow(p)
+	case !w.alive(x.segs, n):
+		w.fail(p, errLocalProtection)
+	case !w.reachable(x.remote, p.peer.zone, remoteRead):
+		w.fail(p, errRemoteAccess)
+	default:
+		w.move(x.segs, []Segment{x.remote}, n)
+		w.requested(p, 0, n, false)
+	}
+}
+
+func (w *World) atomic(p *endpoint, x *work) {
+	switch {
+	case p.readsOut == 0 || p.peer.readsIn == 0:
+		w.failSomehow(p)
+		return
+	case !w.alive(x.segs, 8):
+		w.fail(p, errLocalProtection)
+		return
+	case !w.reachable(x.remote, p.peer.zone, remoteAtomic):
+		w.fail(p, errRemoteAccess)
+		return
+	}
+	target, sink := w.places([]Segment{x.remote}), w.places(head(x.segs, 8))
+	var cell [8]byte
+	vague := false
+	for i, t := range target {
+		cell[i] = t.m.bytes[t.i]
+		vague = vague || t.m.vague[t.i]
+	}
+	old := binary.NativeEndian.Uint64(cell[:])
+	value := old + x.add
+	if x.op == "cmp_swap" {
+		value = old
+		if old == x.cmp {
+			value = x.add
+		}
+	}
+	before := cell
+	binary.NativeEndian.PutUint64(cell[:], value)
+	for i, t := range target {
+		t.m.bytes[t.i], t.m.vague[t.i] = cell[i], vague
+	}
+	mixed := vague
+	for _, s := range x.segs {
+		mixed = mixed || s.overlaps(x.remote)
+	}
+	for i, t := range sink {
+		t.m.bytes[t.i], t.m.vague[t.i] = before[i], mixed
+	}
+	if mixed {
+		w.blur([]Segment{x.remote})
+		w.blur(x.segs)
+	}
+	w.requested(p, 0, 8, false)
+}
+
+// fail ends the first request with an error, and so the connection.
+func (w *World) fail(p *endpoint, status int) {
+	w.blurWork(p.reqs[0])
+	w.requested(p, status, 0, false)
+	w.breakUp(p)
+}
+
+// failSomehow is fail with a status that DAT leaves open.
+func (w *World) failSomehow(p *endpoint) {
+	w.blurWork(p.reqs[0])
+	w.requested(p, errLocalEP, 0, true)
+	w.breakUp(p)
+}
+
+// failBoth fails a send and the receive it has taken.
+func (w *World) failBoth(p *endpoint, atReceiver int) {
+	w.blur(p.peer.recvs[0].segs)
+	w.received(p.peer, atReceiver, 0, nil)
+	w.fail(p, errRemoteResponder)
+}
+
+// blurWork makes the memory unknown that x may have begun to fill.
+func (w *World) blurWork(x *work) {
+	switch x.op {
+	case "read", "fetch_add", "cmp_swap":
+		w.blur(x.segs)
+	}
+	if operations[x.op].remote&(remoteWrite|remoteAtomic) != 0 {
+		w.blur([]Segment{x.remote})
+	}
+}
+
+// breakUp ends a connection with an error.
+func (w *World) breakUp(p *endpoint) {
+	peer := p.peer
+	w.end(p, broken)
+	if peer != nil {
+		w.end(peer, broken)
+	}
+}

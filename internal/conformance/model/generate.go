@@ -1,0 +1,310 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Draw draws a number below n, label says what for. What is drawn small makes a
+// simple program.
+type Draw func(label string, n int) int
+
+// Next draws a command that makes sense in this world, mostly: now and then its
+// arguments are bad, its objects freed or its endpoint in the wrong state.
+func (w *World) Next(draw Draw) Command {
+	g := generator{w, draw}
+	if c, ok := g.needed(); ok {
+		return c
+	}
+	i := draw("command", totalWeight)
+	for _, k := range kinds {
+		if i < k.weight {
+			return k.make(&g)
+		}
+		i -= k.weight
+	}
+	panic("unreachable")
+}
+
+type generator struct {
+	w    *World
+	draw Draw
+}
+
+type kind struct {
+	weight int
+	make   func(*generator) Command
+}
+
+var (
+	kinds       []kind
+	totalWeight int
+)
+
+func init() {
+	kinds = []kind{
+		{2, func(g *generator) Command { return New("status", g.anyEP()) }},
+		{14, func(g *generator) Command { return g.request("send") }},
+		{16, (*generator).recv},
+		{12, (*generator).dequeue},
+		{6, func(g *generator) Command { return g.request("write") }},
+		{6, func(g *generator) Command { return g.request("read") }},
+		{5, (*generator).connect},
+		{4, (*generator).accept},
+		{3, (*generator).disconnect},
+		{4, func(g *generator) Command { return New("reset", g.ep(isDisconnected)) }},
+		{4, (*generator).wait},
+		{3, func(g *generator) Command { return g.request("write_imm") }},
+		{2, func(g *generator) Command { return g.request("fetch_add") }},
+		{2, func(g *generator) Command { return g.request("cmp_swap") }},
+		{3, func(g *generator) Command { return New("post_se", g.evd(streamSoftware), "data", g.w.step) }},
+		{1, (*generator).reject},
+		{3, (*generator).newEP},
+		{2, (*generator).newRegion},
+		{2, (*generator).newEVD},
+		{1, (*generator).newPSP},
+		{1, func(g *generator) Command { return New("pz", g.name('z', len(g.w.zones))) }},
+		{1, func(g *generator) Command { return New("ep_free", g.anyEP()) }},
+		{1, func(g *generator) Command { return New("lmr_free", g.any('m', len(g.w.regions))) }},
+		{1, func(g *generator) Command { return New("evd_free", g.any('e', len(g.w.evds))) }},
+		{1, func(g *generator) Command { return New("psp_free", g.any('s', len(g.w.psps))) }},
+		{1, func(g *generator) Command { return New("pz_free", g.any('z', len(g.w.zones))) }},
+		{1, func(g *generator) Command {
+			return New("evd_resize", g.any('e', len(g.w.evds)), "qlen", g.of(0, 1, 2, 4, 16, 64, 65))
+		}},
+		{1, func(g *generator) Command { return New("lmr_query", g.any('m', len(g.w.regions)), "mask", g.bad()) }},
+		{1, func(g *generator) Command { return New("evd_query", g.any('e', len(g.w.evds)), "mask", g.bad()) }},
+		{1, func(g *generator) Command { return New("ep_query", g.anyEP(), "mask", g.bad()) }},
+		{1, func(g *generator) Command { return New("cr_query", g.any('c', len(g.w.crs))) }},
+	}
+	for _, k := range kinds {
+		totalWeight += k.weight
+	}
+}
+
+// needed is what nothing goes on without; or, most of the time, the next step
+// towards a connection.
+func (g *generator) needed() (c Command, ok bool) {
+	w := g.w
+	switch {
+	case count(w.zones, func(z *zone) bool { return z.open }) == 0:
+		return New("pz", g.name('z', len(w.zones))), true
+	case count(w.regions, func(m *region) bool { return m.open }) == 0:
+		return g.newRegion(), true
+	case count(w.evds, func(d *evd) bool { return d.open }) == 0:
+		return g.newEVD(), true
+	case count(w.psps, func(s *psp) bool { return s.open }) == 0:
+		return g.newPSP(), true
+	case count(w.eps, func(p *endpoint) bool { return p.state != gone }) < 2:
+		return g.newEP(), true
+	}
+	if count(w.eps, func(p *endpoint) bool { return p.state == isConnected }) >= 2 || g.draw("hurry", 3) == 0 {
+		return c, false
+	}
+	switch {
+	case count(w.crs, func(q *cr) bool { return q.seen && !q.dead && q.waits() }) > 0:
+		return g.accept(), true
+	case count(w.crs, func(q *cr) bool { return !q.seen && q.waits() }) > 0:
+		return g.dequeue(), true
+	case count(w.eps, func(p *endpoint) bool { return p.state == unconnected && p.conn != nil }) >= 2:
+		return g.connect(), true
+	}
+	return c, false
+}
+
+func count[T any](all []*T, is func(*T) bool) (n int) {
+	for _, o := range all {
+		if o != nil && is(o) {
+			n++
+		}
+	}
+	return n
+}
+
+func (g *generator) name(kind byte, i int) string { return fmt.Sprintf("%c%d", kind, i) }
+
+// rarely is true once in a dozen times, at most.
+func (g *generator) rarely(label string) bool { return g.draw(label, 16) == 15 }
+
+func (g *generator) of(choices ...int) int { return choices[g.draw("choice", len(choices))] }
+
+func (g *generator) bad() string {
+	if g.rarely("bad mask") {
+		return "bad"
+	}
+	return ""
+}
+
+// any is an object of a kind, whether it lives or not, and rarely none.
+func (g *generator) any(kind byte, n int) string {
+	if n == 0 || g.rarely("no object") {
+		return "-"
+	}
+	return g.name(kind, n-1-g.draw("object", n))
+}
+
+// pickOne is an object that is right, if there is any, and rarely another.
+func pickOne[T any](g *generator, kind byte, all []*T, right func(*T) bool) string {
+	var good []int
+	for i, o := range all {
+		if o != nil && right(o) {
+			good = append(good, i)
+		}
+	}
+	if len(good) == 0 || g.rarely("wrong object") {
+		return g.any(kind, len(all))
+	}
+	return g.name(kind, good[g.draw("object", len(good))])
+}
+
+func (g *generator) anyEP() string { return g.any('p', len(g.w.eps)) }
+
+func (g *generator) ep(states ...int) string {
+	return pickOne(g, 'p', g.w.eps, func(p *endpoint) bool {
+		for _, s := range states {
+			if p.state == s {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (g *generator) evd(stream int) string {
+	return pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && d.takes&stream != 0 && !d.quiet })
+}
+
+func (g *generator) zone() string {
+	return pickOne(g, 'z', g.w.zones, func(z *zone) bool { return z.open })
+}
+
+func (g *generator) newRegion() Command {
+	priv := "LOCAL_READ|LOCAL_WRITE|REMOTE_READ|REMOTE_WRITE|REMOTE_ATOMIC"
+	if g.draw("few privileges", 4) == 3 {
+		names := strings.Split(priv, "|")
+		i := g.draw("missing", len(names))
+		priv = strings.Join(append(names[:i:i], names[i+1:]...), "|")
+	}
+	by := ""
+	if g.rarely("alloc") {
+		by = "alloc"
+	}
+	size := g.of(64, 128, 256, 8, 1)
+	if g.rarely("empty") {
+		size = 0
+	}
+	return New("lmr", g.name('m', len(g.w.regions)), "pz", g.zone(), "size", size, "priv", priv, "by", by)
+}
+
+func (g *generator) newEVD() Command {
+	streams := "SOFTWARE|CR|DTO|CONN|RMR|ASYNC"
+	switch g.draw("streams", 8) {
+	case 5:
+		streams = "DTO"
+	case 6:
+		streams = "CR|CONN"
+	case 7:
+		streams = "DTO|CONN"
+	}
+	qlen := g.of(64, 64, 64, 32, 16, 8, 4, 2, 1)
+	if g.rarely("no length") {
+		qlen = 0
+	}
+	return New("evd", g.name('e', len(g.w.evds)), "qlen", qlen, "max", 64, "streams", streams)
+}
+
+func (g *generator) newPSP() Command {
+	backlog := 0
+	switch g.draw("backlog", 8) {
+	case 5:
+		backlog = 2
+	case 6:
+		backlog = 1
+	case 7:
+		backlog = -1
+	}
+	return New("psp", g.name('s', len(g.w.psps)), "evd", g.evd(streamCR), "qual", g.of(0, 0, 7, 8, 9), "backlog", backlog)
+}
+
+func (g *generator) newEP() Command {
+	recv, req, conn := g.evd(streamDTO), g.evd(streamDTO), g.evd(streamConn)
+	for _, name := range []*string{&recv, &req, &conn} {
+		if g.rarely("no dispatcher") {
+			*name = "-"
+		}
+	}
+	args := []any{
+		"pz", g.zone(), "recv", recv, "req", req, "conn", conn,
+		"recvs", g.of(0, 16, 8, 4, 3, 2, 1, -1), "reqs", g.of(0, 16, 8, 4, 3, 2, 1, -1),
+		"recviov", g.of(0, 4, 2, 1), "reqiov", g.of(0, 4, 2, 1),
+		"maxmsg", g.of(0, 0, 256, 64), "maxrdma", g.of(0, 0, 256, 64),
+	}
+	if g.rarely("reads") {
+		args = append(args, "readsin", g.of(0, -1), "readsout", g.of(-1, 0))
+	}
+	if g.draw("rnr", 4) == 3 {
+		args = append(args, "rnr", "fail")
+	}
+	switch {
+	case g.rarely("too much"):
+		args = append(args[:8:8], "recvs", tooMany)
+	case g.rarely("bad flags"):
+		args = append(args, "reqflags", "SUPPRESS")
+	}
+	return New("ep", g.name('p', len(g.w.eps)), args...)
+}
+
+// private is how much private data goes with a call.
+func (g *generator) private() int {
+	if g.rarely("much private data") {
+		return g.w.limits.Private + g.draw("more", 2)
+	}
+	return g.of(0, 1, 5, 64)
+}
+
+func (g *generator) connect() Command {
+	addr, timeout := "", ""
+	if g.rarely("nowhere") {
+		addr = "nowhere"
+	}
+	if g.rarely("negative") {
+		timeout = "negative"
+	}
+	to := pickOne(g, 's', g.w.psps, func(s *psp) bool { return s.open })
+	return New("connect", g.ep(unconnected), "to", to, "private", g.private(), "addr", addr, "timeout", timeout)
+}
+
+func (g *generator) openCR() string {
+	return pickOne(g, 'c', g.w.crs, func(q *cr) bool { return q.seen && !q.dead })
+}
+
+func (g *generator) accept() Command {
+	return New("accept", g.openCR(), "ep", g.ep(unconnected), "private", g.private())
+}
+
+func (g *generator) reject() Command { return New("reject", g.openCR(), "private", g.private()) }
+
+func (g *generator) disconnect() Command {
+	how := ""
+	switch g.draw("how", 16) {
+	case 8, 9, 10, 11, 12, 13, 14:
+		how = "graceful"
+	case 15:
+		how = "bad"
+	}
+	if how == "graceful" && g.draw("busy", 2) == 1 {
+		busy := func(p *endpoint) bool { return p.state == isConnected && len(p.reqs) > 0 }
+		return New("disconnect", pickOne(g, 'p', g.w.eps, busy), "how", how)
+	}
+	return New("disconnect", g.ep(isConnected, disconnectPending, activePending), "how", how)
+}
+
+func (g *generator) dequeue() Command {
+	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && len(d.queue) > 0 })
+	return New("dequeue", d, "n", g.of(8, 1, 2, 64, 0))
+}
+
+func (g *generator) wait() Command {
+	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && len(d.queue) > 0 })
+	return New("wait", d, "threshold", g.of(1, 2, 3, 4, 8, 16, 64, 65, 0))
+}

@@ -1,0 +1,108 @@
+package model
+
+import "strings"
+
+// flags are the completion flags of a post; rarely illegal ones.
+func (g *generator) flags(legal int) string {
+	var names []string
+	for _, n := range []string{"SUPPRESS", "SOLICITED", "UNSIGNALLED", "FENCE"} {
+		likely := legal&Flags[n] != 0
+		if likely && g.draw(n, 4) == 3 || !likely && g.draw(n, 32) == 31 {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, "|")
+}
+
+// segments draws n local segments of an endpoint in zone z.
+func (g *generator) segments(n int, z *zone, need int) (segs []Segment) {
+	for range n {
+		segs = append(segs, g.segment(z, need, -1))
+	}
+	return segs
+}
+
+// segment draws a piece of a region; size -1 leaves the length to chance.
+func (g *generator) segment(z *zone, need, size int) Segment {
+	s := Segment{Region: Index('m', pickOne(g, 'm', g.w.regions, func(m *region) bool {
+		return m.open && m.zone == z && m.priv&need != 0 && len(m.bytes) >= size
+	}))}
+	length := 64
+	if m := g.w.at(s); m != nil {
+		length = len(m.bytes)
+	}
+	s.Off = min(g.of(0, 8, 16, 24, 1), length)
+	s.Len = min(g.of(8, 16, 4, 32, 1, 0, 64), length-s.Off)
+	if size >= 0 {
+		s.Len = size
+		s.Off = max(0, min(s.Off, length-size))
+	}
+	if g.rarely("out of bounds") {
+		s.Off, s.Len = g.of(length, length-7, 0, -1), g.of(8, 1, length+1)
+	}
+	return s
+}
+
+func (g *generator) recv() Command {
+	name := g.ep(isConnected, unconnected, activePending, disconnectPending, isDisconnected)
+	p := g.w.ep(name)
+	if p == nil {
+		return New("recv", name)
+	}
+	n := g.howMany(p.recvIOV)
+	return New("recv", name, "cookie", g.w.step, "flags", g.flags(unsignalled&p.recvFlags),
+		"local", JoinSegments(g.segments(n, p.zone, localWrite)))
+}
+
+// howMany segments a post has: mostly one, rarely more than are allowed.
+func (g *generator) howMany(iov int) int {
+	switch {
+	case g.rarely("too many"):
+		return iov + 1
+	case g.draw("many", 4) == 3:
+		return g.draw("segments", iov+1)
+	}
+	return 1
+}
+
+func (g *generator) request(op string) Command {
+	name := g.ep(isConnected, isDisconnected)
+	if g.rarely("wrong state") {
+		name = g.ep(disconnectPending, activePending, unconnected)
+	}
+	p := g.w.ep(name)
+	if p == nil {
+		return New(op, name)
+	}
+	o := operations[op]
+	args := []any{"cookie", g.w.step, "flags", g.flags(o.flags &^ (unsignalled &^ p.reqFlags))}
+	if op == "fetch_add" || op == "cmp_swap" {
+		return New(op, name, append(args, "add", g.w.step, "cmp", g.of(0, 1),
+			"local", JoinSegments([]Segment{g.segment(p.zone, o.local, 8)}), "remote", g.remote(p, o, 8))...)
+	}
+	segs := g.segments(g.howMany(p.reqIOV), p.zone, o.local)
+	args = append(args, "local", JoinSegments(segs))
+	if o.remote != 0 {
+		args = append(args, "remote", g.remote(p, o, total(segs)))
+	}
+	if op == "write_imm" {
+		args = append(args, "imm", g.w.step)
+	}
+	return New(op, name, args...)
+}
+
+// remote draws the remote segment for n local bytes.
+func (g *generator) remote(p *endpoint, o operation, n int) string {
+	z := p.zone
+	if p.peer != nil {
+		z = p.peer.zone
+	}
+	if g.rarely("other length") {
+		n = max(0, n+g.of(-1, 1))
+	}
+	s := g.segment(z, o.remote, n)
+	if o.remote == remoteAtomic {
+		s.Off -= s.Off % 8 * (1 - number(g.rarely("misaligned")))
+	}
+	return JoinSegments([]Segment{s})
+}

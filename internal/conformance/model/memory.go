@@ -1,0 +1,227 @@
+package model
+
+import "fmt"
+
+// Privileges are the memory privileges, from dat.h and the InfiniBand extension.
+var Privileges = map[string]int{
+	"LOCAL_READ": 0x01, "REMOTE_READ": 0x02, "LOCAL_WRITE": 0x10, "REMOTE_WRITE": 0x20, "REMOTE_ATOMIC": 0x40,
+}
+
+const (
+	localRead    = 0x01
+	remoteRead   = 0x02
+	localWrite   = 0x10
+	remoteWrite  = 0x20
+	remoteAtomic = 0x40
+)
+
+type zone struct {
+	open bool
+	uses int // endpoints and regions
+}
+
+// region is an LMR, with a copy of what its memory should hold.
+type region struct {
+	zone  *zone
+	open  bool
+	priv  int
+	bytes []byte
+	vague []bool // bytes that may be anything: a failed transfer may have begun
+}
+
+// Fill is what byte i of a new region holds.
+func Fill(region, i int) byte { return byte(region*31 + i*7 + 1) }
+
+func (w *World) zone(name string) *zone     { return object(w.zones, 'z', name) }
+func (w *World) region(name string) *region { return object(w.regions, 'm', name) }
+
+func (w *World) newZone(_ Command, r Result) error {
+	w.zones = append(w.zones, &zone{open: true})
+	_, err := new(verdict).judge(r.Code)
+	return err
+}
+
+func (w *World) freeZone(c Command, r Result) error {
+	z := w.zone(c.On)
+	var v verdict
+	v.when(z == nil, invalidHandle)
+	v.when(z != nil && z.open && z.uses > 0, invalidState|subPZInUse)
+	ok, err := v.judge(r.Code)
+	if ok {
+		z.open = false
+	}
+	return err
+}
+
+func (w *World) newRegion(c Command, r Result) error {
+	m := &region{zone: w.zone(c.Text("pz")), priv: c.Bits("priv", Privileges)}
+	w.regions = append(w.regions, nil)
+	n := c.Int("size")
+	var v verdict
+	v.when(m.zone == nil || !m.zone.open, invalidHandle)
+	v.when(n == 0, lengthError)
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	m.open = true
+	w.regions[len(w.regions)-1] = m
+	m.zone.uses++
+	m.bytes, m.vague = make([]byte, n), make([]bool, n)
+	for i := range m.bytes {
+		m.bytes[i] = Fill(len(w.regions)-1, i)
+	}
+	return err
+}
+
+func (w *World) freeRegion(c Command, r Result) error {
+	m := w.region(c.On)
+	var v verdict
+	v.when(m == nil, invalidHandle)
+	ok, err := v.judge(r.Code)
+	if ok && m.open {
+		m.open = false
+		m.zone.uses--
+	}
+	return err
+}
+
+func (w *World) queryRegion(c Command, r Result) error {
+	m := w.region(c.On)
+	var v verdict
+	v.when(m == nil || !m.open, invalidHandle)
+	v.when(c.Text("mask") == "bad", invalidParameter)
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	return r.check("length", len(m.bytes), "privileges", m.priv, "covered", 1,
+		"remote", number(m.priv&(remoteRead|remoteWrite|remoteAtomic) != 0))
+}
+
+// at is the region of a segment; nil for one that never was.
+func (w *World) at(s Segment) *region {
+	if s.Region < 0 || s.Region >= len(w.regions) {
+		return nil
+	}
+	return w.regions[s.Region]
+}
+
+// checkSegments adds what a post has to be refused for.
+func (w *World) checkSegments(v *verdict, segs []Segment, z *zone, need int) (total int) {
+	for _, s := range segs {
+		total += s.Len
+		if s.Len == 0 {
+			continue
+		}
+		m := w.at(s)
+		if m == nil || !m.open {
+			v.when(true, invalidHandle)
+			continue
+		}
+		v.when(m.zone != z, protectionViolation)
+		v.when(s.Off < 0 || s.Off+s.Len > len(m.bytes), protectionViolation)
+		v.when(m.priv&need == 0, privilegesViolation)
+	}
+	return total
+}
+
+// reachable reports whether a peer in that zone may touch s.
+func (w *World) reachable(s Segment, z *zone, need int) bool {
+	if s.Len == 0 {
+		return true
+	}
+	m := w.at(s)
+	return m != nil && m.open && m.zone == z && m.priv&need != 0 && s.Off >= 0 && s.Off+s.Len <= len(m.bytes)
+}
+
+// alive reports whether no region of the first n bytes of segs was freed.
+func (w *World) alive(segs []Segment, n int) bool {
+	for _, s := range head(segs, n) {
+		if !w.regions[s.Region].open {
+			return false
+		}
+	}
+	return true
+}
+
+// head is the first n bytes of segs, without empty segments.
+func head(segs []Segment, n int) (first []Segment) {
+	for _, s := range segs {
+		s.Len = min(s.Len, n)
+		n -= s.Len
+		if s.Len > 0 {
+			first = append(first, s)
+		}
+	}
+	return first
+}
+
+func total(segs []Segment) (n int) {
+	for _, s := range segs {
+		n += s.Len
+	}
+	return n
+}
+
+// place is one byte of a region.
+type place struct {
+	m *region
+	i int
+}
+
+func (w *World) places(segs []Segment) (all []place) {
+	for _, s := range segs {
+		for i := range s.Len {
+			all = append(all, place{w.regions[s.Region], s.Off + i})
+		}
+	}
+	return all
+}
+
+// move copies n bytes. Where source and sink overlap anything may come of it.
+func (w *World) move(to, from []Segment, n int) {
+	to, from = head(to, n), head(from, n)
+	mixed := false
+	for i, d := range to {
+		for _, s := range from {
+			mixed = mixed || d.overlaps(s)
+		}
+		for _, s := range to[:i] {
+			mixed = mixed || d.overlaps(s)
+		}
+	}
+	dst, src := w.places(to), w.places(from)
+	for i, p := range dst {
+		p.m.bytes[p.i] = src[i].m.bytes[src[i].i]
+		p.m.vague[p.i] = mixed || src[i].m.vague[src[i].i]
+	}
+}
+
+func (s Segment) overlaps(o Segment) bool {
+	return s.Region == o.Region && s.Off < o.Off+o.Len && o.Off < s.Off+s.Len
+}
+
+// blur makes memory unknown that a failed transfer may have begun to fill.
+func (w *World) blur(segs []Segment) {
+	for _, s := range segs {
+		m := w.at(s)
+		if m == nil {
+			continue
+		}
+		for i := max(0, s.Off); i < min(len(m.vague), s.Off+s.Len); i++ {
+			m.vague[i] = true
+		}
+	}
+}
+
+// CheckMemory compares a region that is not freed with what it should hold.
+func (w *World) CheckMemory(index int, got []byte) error {
+	m := w.regions[index]
+	for i := range m.bytes {
+		if !m.vague[i] && got[i] != m.bytes[i] {
+			return fmt.Errorf("byte %d of m%d is %#x, should be %#x", i, index, got[i], m.bytes[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package model_test
+
+import (
+	"flag"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"godat/internal/conformance/model"
+)
+
+var (
+	programs = flag.Int("model.programs", 500, "random programs to run on loop")
+	steps    = flag.Int("model.steps", 70, "commands of a random program, on average")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+// command draws the next command of a program. Inside a generator of rapid's the
+// single draws are not logged.
+func command(t *rapid.T, w *model.World) model.Command {
+	return rapid.Custom(func(t *rapid.T) model.Command {
+		rapid.Bool().Draw(t, "") // a generator has to draw something
+		return w.Next(func(label string, n int) int { return int(below(n).Draw(t, label)) })
+	}).Draw(t, "command")
+}
+
+var generators = map[int]*rapid.Generator[uint64]{}
+
+func below(n int) *rapid.Generator[uint64] {
+	g := generators[n]
+	if g == nil {
+		g = rapid.Uint64Range(0, uint64(n-1))
+		generators[n] = g
+	}
+	return g
+}
+
+func TestRandomProgramsDoWhatTheModelSays(t *testing.T) {
+	require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(*programs)))
+	require.NoError(t, flag.Set("rapid.steps", strconv.Itoa(*steps)))
+	seen, on := newCoverage(), &adapters{provider: "loop"}
+	rapid.Check(t, func(t *rapid.T) {
+		p, err := on.begin(seen)
+		require.NoError(t, err)
+		passed := false
+		defer func() {
+			if !passed {
+				t.Logf("replay(t, `\n%s\n`)", p)
+				on.abandon()
+			}
+		}()
+		t.Repeat(map[string]func(*rapid.T){"command": func(t *rapid.T) {
+			if err := p.do(command(t, p.world)); err != nil {
+				t.Fatal(err)
+			}
+		}})
+		seen.lengths = append(seen.lengths, len(p.script))
+		if err := p.finish(); err != nil {
+			t.Fatal(err)
+		}
+		passed = true
+	})
+	assert.NoError(t, on.close())
+	t.Logf("\n%s", seen)
+	calls, cells := seen.shares()
+	assert.GreaterOrEqual(t, seen.median(), 30)
+	assert.GreaterOrEqual(t, calls, 0.95)
+	assert.GreaterOrEqual(t, cells, 0.9)
+}
+
+// replay runs a script.
+func replay(t *testing.T, script string) {
+	t.Helper()
+	cmds, err := model.Parse(script)
+	require.NoError(t, err)
+	on := &adapters{provider: "loop"}
+	defer on.abandon()
+	p, err := on.begin(newCoverage())
+	require.NoError(t, err)
+	for _, c := range cmds {
+		require.NoError(t, p.do(c), "in\n%s", p)
+	}
+	require.NoError(t, p.finish(), "in\n%s", p)
+	require.NoError(t, on.close())
+}

@@ -1,0 +1,164 @@
+package model
+
+// operation is what DAT says of one kind of post.
+type operation struct {
+	flags  int // legal ones; UNSIGNALLED only where the endpoint has it
+	local  int // privilege of the local segments
+	remote int // and of the remote one; 0 for none
+	number int // of the completion's event
+	code   int // DAT_DTOS in the event
+}
+
+var operations = map[string]operation{
+	"recv":      {unsignalled, localWrite, 0, dtoCompletion, 3},
+	"send":      {suppress | solicited | unsignalled | fence, localRead, 0, dtoCompletion, 0},
+	"write":     {suppress | unsignalled | fence, localRead, remoteWrite, dtoCompletion, 1},
+	"read":      {suppress | unsignalled | fence, localWrite, remoteRead, dtoCompletion, 2},
+	"write_imm": {suppress | solicited | unsignalled | fence, localRead, remoteWrite, ibDTOEvent, 8},
+	"fetch_add": {suppress | unsignalled | fence, localWrite, remoteAtomic, ibDTOEvent, 10},
+	"cmp_swap":  {suppress | unsignalled | fence, localWrite, remoteAtomic, ibDTOEvent, 11},
+}
+
+const recvImmediate = 9 // in the event of a receive that a write with immediate data took
+
+// workOf makes the operation that a command posts.
+func workOf(c Command) *work {
+	x := &work{
+		op: c.Op, cookie: c.Int("cookie"), flags: c.Bits("flags", Flags), segs: c.Segments("local"),
+		imm: c.Int("imm"), add: uint64(c.Int("add")), cmp: uint64(c.Int("cmp")),
+	}
+	if remote := c.Segments("remote"); len(remote) > 0 {
+		x.remote = remote[0]
+	}
+	return x
+}
+
+// refusals adds what a post of x has to be refused for; iov is how many segments it may have.
+func (w *World) refusals(v *verdict, p *endpoint, x *work, iov, allowed int) {
+	o := operations[x.op]
+	legal := o.flags &^ (unsignalled &^ allowed)
+	v.when(x.flags&^legal != 0, invalidParameter)
+	v.when(len(x.segs) > iov, invalidParameter)
+	n := w.checkSegments(v, x.segs, p.zone, o.local)
+	switch x.op {
+	case "send":
+		v.when(n > p.maxMessage, lengthError)
+	case "write", "write_imm":
+		v.when(n > x.remote.Len || n > p.maxRDMA, lengthError)
+	case "read":
+		v.when(n < x.remote.Len || x.remote.Len > p.maxRDMA, lengthError)
+	case "fetch_add", "cmp_swap":
+		v.when(n != 8 || x.remote.Len != 8, lengthError)
+		v.when(x.remote.Off%8 != 0, invalidParameter)
+	}
+}
+
+// postRecv queues a receive. In DISCONNECTED it is flushed at once.
+func (w *World) postRecv(c Command, r Result) error {
+	p := w.ep(c.On)
+	v := p.usable()
+	x := workOf(c)
+	if p != nil {
+		w.refusals(&v, p, x, p.recvIOV, p.recvFlags)
+		v.when(len(p.recvs) >= p.recvDepth, insufficientResources)
+		w.room(&v, p.recv, 1)
+	}
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	p.recvs = append(p.recvs, x)
+	if p.recv != nil {
+		p.recv.awaited++
+	}
+	switch {
+	case p.state == isDisconnected:
+		w.flush(p)
+	case p.peer != nil:
+		w.pump(p.peer)
+	}
+	return nil
+}
+
+// postRequest queues a request, and executes what can be.
+func (w *World) postRequest(c Command, r Result) error {
+	p := w.ep(c.On)
+	v := p.usable()
+	x := workOf(c)
+	extended := operations[x.op].number == ibDTOEvent
+	if p != nil {
+		w.refusals(&v, p, x, p.reqIOV, p.reqFlags)
+		v.when(extended && !w.limits.Extended, modelNotSupported)
+		if p.state != isConnected && p.state != isDisconnected {
+			v.when(true, stateCodes[p.state])
+		}
+		v.when(len(p.reqs) >= p.reqDepth, insufficientResources)
+		v.perhaps(len(p.reqs)+p.unsure() >= p.reqDepth, insufficientResources)
+		w.room(&v, p.request, 1)
+	}
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	p.reqs = append(p.reqs, x)
+	if p.request != nil {
+		p.request.awaited++
+	}
+	if p.state == isDisconnected {
+		w.flush(p)
+	} else {
+		w.pump(p)
+	}
+	return nil
+}
+
+// received completes the first receive.
+func (w *World) received(p *endpoint, status, length int, by *work) {
+	x := p.recvs[0]
+	p.recvs = p.recvs[1:]
+	e := Event{Number: dtoCompletion, Source: p.name, Cookie: x.cookie, Status: status, Op: 3}
+	if status == 0 {
+		e.Length = length
+		if by.flags&solicited != 0 {
+			e.Flags |= Solicited
+		}
+		if by.op == "write_imm" {
+			e.Number, e.Op, e.Imm = ibDTOEvent, recvImmediate, by.imm
+			e.Flags |= HasImm
+		}
+	}
+	w.put(p.recv, queued{want: e, stream: "recv " + p.name, of: p.name})
+}
+
+// requested completes the first request. One that is suppressed and succeeds
+// leaves it open when its slot is free; any other tells that all before are done.
+func (w *World) requested(p *endpoint, status, length int, anyError bool) {
+	x := p.reqs[0]
+	p.reqs = p.reqs[1:]
+	if status == 0 && x.flags&suppress != 0 {
+		p.suppressed = append(p.suppressed, x)
+		if p.request != nil {
+			p.request.awaited--
+		}
+		return
+	}
+	p.suppressed = nil
+	o := operations[x.op]
+	e := Event{Number: o.number, Source: p.name, Cookie: x.cookie, Status: status, Op: o.code}
+	if status == 0 {
+		e.Length = length
+	}
+	w.put(p.request, queued{want: e, any: anyError, stream: "request " + p.name, of: p.name})
+}
+
+// flush completes all that is posted.
+func (w *World) flush(p *endpoint) {
+	for len(p.recvs) > 0 {
+		w.blur(p.recvs[0].segs)
+		w.received(p, errFlushed, 0, nil)
+	}
+	for len(p.reqs) > 0 {
+		w.requested(p, errFlushed, 0, false)
+	}
+	p.suppressed = nil
+}

@@ -1,0 +1,157 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"godat/internal/conformance/model"
+	dat "godat/runtime"
+)
+
+// program is a run of commands against a fresh adapter and a fresh model.
+type program struct {
+	ia     *dat.IA
+	world  *model.World
+	driver *driver
+	script []string // each with what came of it
+	seen   *coverage
+}
+
+// adapters opens an adapter for some programs in a row: opening one takes longer
+// than a program does. One that failed is closed with what is left on it.
+type adapters struct {
+	provider string
+	opts     func() []dat.Option
+	ia       *dat.IA
+	uses     int
+}
+
+const programsPerAdapter = 50
+
+func (a *adapters) begin(seen *coverage) (*program, error) {
+	if a.uses++; a.ia != nil && a.uses > programsPerAdapter {
+		if err := a.close(); err != nil {
+			return nil, err
+		}
+	}
+	if a.ia == nil {
+		var opts []dat.Option
+		if a.opts != nil {
+			opts = a.opts()
+		}
+		ia, err := dat.Open(context.Background(), a.provider, opts...)
+		if err != nil {
+			return nil, err
+		}
+		a.ia, a.uses = ia, 1
+	}
+	p := &program{ia: a.ia, seen: seen}
+	p.world = model.Make(model.Limits{Private: a.ia.Attr().MaxPrivate, InOrder: true, Extended: true})
+	p.driver = newDriver(a.ia, p.world.CR)
+	return p, nil
+}
+
+// close closes the adapter, on which nothing is left.
+func (a *adapters) close() error {
+	if a.ia == nil {
+		return nil
+	}
+	err := a.ia.CloseGraceful()
+	a.ia = nil
+	if err != nil {
+		return fmt.Errorf("with everything freed: %w", err)
+	}
+	return nil
+}
+
+// abandon closes an adapter with what a failed program has left on it.
+func (a *adapters) abandon() {
+	if a.ia != nil {
+		_ = a.ia.Close()
+		a.ia = nil
+	}
+}
+
+// String is the program as a script; see [model.Parse].
+func (p *program) String() string { return strings.Join(p.script, "\n") }
+
+// do makes a call and has the model judge it.
+func (p *program) do(c model.Command) error {
+	state := model.NoState
+	if c.On[0] == 'p' {
+		state = p.world.State(model.Index('p', c.On))
+	}
+	p.script = append(p.script, c.String())
+	r := p.driver.do(c)
+	if r.Code != 0 {
+		p.script[len(p.script)-1] += fmt.Sprintf("  # %v", r.Code)
+	}
+	p.seen.call(c.Op, state, r)
+	if err := p.world.Step(c, r); err != nil {
+		return err
+	}
+	return p.checkStates()
+}
+
+// checkStates compares the states of all endpoints.
+func (p *program) checkStates() error {
+	for i, e := range p.driver.eps {
+		if want := p.world.State(i); want != model.NoState && int(e.State()) != want {
+			return fmt.Errorf("p%d is %v, should be %s", i, e.State(), model.StateNames[want])
+		}
+	}
+	return nil
+}
+
+// finish looks at all that is there and frees it, by commands.
+func (p *program) finish() error {
+	d := p.driver
+	for _, do := range []func() error{
+		p.checkMemory,
+		p.drain,
+		func() error { return p.each("status", 'p', len(d.eps)) },
+		func() error { return p.each("ep_free", 'p', len(d.eps)) },
+		func() error { return p.each("psp_free", 's', len(d.psps)) },
+		p.drain,
+		func() error { return p.each("evd_free", 'e', len(d.evds)) },
+		func() error { return p.each("lmr_free", 'm', len(d.regions)) },
+		func() error { return p.each("pz_free", 'z', len(d.zones)) },
+	} {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) each(op string, kind byte, n int) error {
+	for i := range n {
+		if err := p.do(model.New(op, fmt.Sprintf("%c%d", kind, i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain takes all events, and looks whether there is one more than there should.
+func (p *program) drain() error {
+	for i := range p.driver.evds {
+		if err := p.do(model.New("dequeue", fmt.Sprintf("e%d", i), "n", 100)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) checkMemory() error {
+	for i, m := range p.driver.regions {
+		if m.lmr.Bytes() == nil {
+			continue
+		}
+		if err := p.world.CheckMemory(i, m.buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package model
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Command is one call: its name, the object it is made on, and its arguments as
+// key=value.
+//
+//	send p0 cookie=3 flags=SUPPRESS local=m0:0+16,m1:8+4
+//
+// Objects are named by a letter and a number that counts from 0: z zone, m
+// memory region, e event dispatcher, p endpoint, s service point, c connection
+// request; - is none.
+type Command struct {
+	Op, On string
+	Args   []string
+}
+
+// Parse reads a script: a command a line, # begins a comment.
+func Parse(script string) (cmds []Command, err error) {
+	for i, line := range strings.Split(script, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+			continue
+		case len(words) == 1:
+			return nil, fmt.Errorf("line %d: %q names no object", i+1, line)
+		}
+		for _, w := range words[2:] {
+			if !strings.Contains(w, "=") {
+				return nil, fmt.Errorf("line %d: %q is not key=value", i+1, w)
+			}
+		}
+		cmds = append(cmds, Command{words[0], words[1], words[2:]})
+	}
+	return cmds, nil
+}
+
+// New makes a command; args are keys and values in turn, and those that are ""
+// or 0 are left out.
+func New(op, on string, args ...any) Command {
+	c := Command{Op: op, On: on}
+	for i := 0; i < len(args); i += 2 {
+		if v := fmt.Sprint(args[i+1]); v != "" && v != "0" {
+			c.Args = append(c.Args, fmt.Sprint(args[i], "=", v))
+		}
+	}
+	return c
+}
+
+func (c Command) String() string {
+	return strings.Join(append([]string{c.Op, c.On}, c.Args...), " ")
+}
+
+// Text is an argument; "" when it is not there.
+func (c Command) Text(key string) string {
+	for _, a := range c.Args {
+		if k, v, _ := strings.Cut(a, "="); k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// Int is an argument as a number; 0 when it is not there.
+func (c Command) Int(key string) int {
+	n, _ := strconv.Atoi(c.Text(key))
+	return n
+}
+
+// Index is the number of an object's name; -1 for none and for no such kind.
+func Index(kind byte, name string) int {
+	if len(name) < 2 || name[0] != kind {
+		return -1
+	}
+	n, err := strconv.Atoi(name[1:])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// Bits is an argument of names joined by |, as the sum of their numbers.
+func (c Command) Bits(key string, names map[string]int) (sum int) {
+	for _, n := range strings.Split(c.Text(key), "|") {
+		sum |= names[n]
+	}
+	return sum
+}
+
+// Segment is a piece of a region: m0:8+4 is 4 bytes from offset 8 on.
+type Segment struct {
+	Region   int
+	Off, Len int
+}
+
+// Segments is an argument of segments with commas in between.
+func (c Command) Segments(key string) (segs []Segment) {
+	text := c.Text(key)
+	if text == "" {
+		return nil
+	}
+	for _, t := range strings.Split(text, ",") {
+		name, span, _ := strings.Cut(t, ":")
+		off, n, _ := strings.Cut(span, "+")
+		var s Segment
+		s.Region = Index('m', name)
+		s.Off, _ = strconv.Atoi(off)
+		s.Len, _ = strconv.Atoi(n)
+		segs = append(segs, s)
+	}
+	return segs
+}
+
+// JoinSegments is the inverse of [Command.Segments].
+func JoinSegments(segs []Segment) string {
+	texts := make([]string, len(segs))
+	for i, s := range segs {
+		texts[i] = fmt.Sprintf("m%d:%d+%d", s.Region, s.Off, s.Len)
+	}
+	return strings.Join(texts, ",")
+}

@@ -1,0 +1,86 @@
+package model_test
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/internal/conformance/model"
+)
+
+func TestTheModelKnowsNothingOfTheLibrary(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	seen := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		seen++
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, i := range f.Imports {
+			assert.NotContains(t, i.Path.Value, ".", "%s imports more than the standard library", name)
+			assert.NotContains(t, i.Path.Value, "godat/", "%s", name)
+		}
+	}
+	assert.Greater(t, seen, 5)
+}
+
+func TestAScriptReadsAsItPrints(t *testing.T) {
+	const line = "send p0 cookie=3 flags=SUPPRESS|FENCE local=m0:0+16,m1:-1+4"
+	cmds, err := model.Parse("# nothing\n\n  " + line + "  # SUCCESS\n")
+	require.NoError(t, err)
+	require.Len(t, cmds, 1)
+	assert.Equal(t, line, cmds[0].String())
+	assert.Equal(t, 3, cmds[0].Int("cookie"))
+	assert.Zero(t, cmds[0].Int("imm"))
+	assert.Equal(t, 0x01|0x08, cmds[0].Bits("flags", model.Flags))
+	segs := cmds[0].Segments("local")
+	assert.Equal(t, []model.Segment{{Region: 0, Off: 0, Len: 16}, {Region: 1, Off: -1, Len: 4}}, segs)
+	assert.Equal(t, cmds[0].Text("local"), model.JoinSegments(segs))
+	for _, bad := range []string{"send", "send p0 now"} {
+		_, err := model.Parse(bad)
+		assert.Error(t, err, bad)
+	}
+}
+
+// The scripts of programs that failed once, and of what is worth a look.
+func TestReplay(t *testing.T) {
+	for name, script := range map[string]string{
+		"a message and a disconnect": `
+			pz z0
+			lmr m0 pz=z0 size=64 priv=LOCAL_READ|LOCAL_WRITE
+			evd e0 qlen=64 streams=CR|DTO|CONN
+			psp s0 evd=e0
+			ep p0 pz=z0 recv=e0 req=e0 conn=e0
+			ep p1 pz=z0 recv=e0 req=e0 conn=e0
+			recv p1 cookie=1 local=m0:32+16
+			connect p0 to=s0 private=5
+			dequeue e0 n=8
+			accept c0 ep=p1
+			send p0 cookie=2 local=m0:0+16
+			send p0 cookie=3 local=m0:0+16
+			disconnect p0 how=graceful
+			status p0
+			recv p1 cookie=4 local=m0:48+16
+			wait e0 threshold=6`,
+		"a service point in the place of another": `
+			pz z0
+			evd e0 qlen=64 streams=CR|DTO|CONN
+			psp s0 evd=e0 qual=8
+			ep p0 pz=z0 recv=e0 req=e0 conn=e0
+			psp_free s0
+			psp s1 evd=e0 qual=8
+			connect p0 to=s0
+			dequeue e0 n=8
+			reject c0 private=3`,
+	} {
+		t.Run(name, func(t *testing.T) { replay(t, script) })
+	}
+}

@@ -1,0 +1,119 @@
+package model
+
+import "fmt"
+
+// World is what a program has made so far.
+type World struct {
+	limits Limits
+	step   int // commands so far
+
+	zones   []*zone
+	regions []*region
+	evds    []*evd
+	eps     []*endpoint
+	psps    []*psp
+	crs     []*cr
+}
+
+// Limits are what the model has to know of a provider.
+type Limits struct {
+	Private  int  // bytes of private data
+	InOrder  bool // what a call causes has happened when it returns
+	Extended bool // it has atomics and writes with immediate data
+}
+
+// Make is a world without objects.
+func Make(l Limits) *World { return &World{limits: l} }
+
+// Result is what came of a command.
+type Result struct {
+	Code   Code
+	Events []Event        // what a dequeue or a wait returned
+	Values map[string]int // what else there was to see
+}
+
+// Event is what the program saw of an event.
+type Event struct {
+	Number  int
+	Source  string // name of the endpoint or service point; "" for others
+	Cookie  int
+	Status  int
+	Op      int
+	Length  int
+	Private string
+	Imm     int
+	Flags   int // of Solicited and so on
+	Handle  any // a connection request's, for later commands
+}
+
+func (e Event) String() string {
+	return fmt.Sprintf("{%s of %s cookie %d status %d op %d length %d private %q imm %d flags %d}",
+		eventNames[e.Number], e.Source, e.Cookie, e.Status, e.Op, e.Length, e.Private, e.Imm, e.Flags)
+}
+
+// Step takes a command with its result. An error says what DAT does not allow;
+// the world is of no use then.
+func (w *World) Step(c Command, r Result) error {
+	w.step++
+	judge, known := judges[c.Op]
+	if !known {
+		return fmt.Errorf("no such command: %s", c.Op)
+	}
+	if err := judge(w, c, r); err != nil {
+		return fmt.Errorf("%s: %w", c, err)
+	}
+	return nil
+}
+
+// judges are the commands.
+var judges map[string]func(*World, Command, Result) error
+
+func init() {
+	judges = map[string]func(*World, Command, Result) error{
+		"pz": (*World).newZone, "pz_free": (*World).freeZone,
+		"lmr": (*World).newRegion, "lmr_free": (*World).freeRegion, "lmr_query": (*World).queryRegion,
+		"evd": (*World).newEVD, "evd_free": (*World).freeEVD, "evd_query": (*World).queryEVD,
+		"evd_resize": (*World).resizeEVD, "dequeue": (*World).dequeue, "wait": (*World).wait, "post_se": (*World).postSE,
+		"ep": (*World).newEP, "ep_free": (*World).freeEP, "status": (*World).status, "ep_query": (*World).queryEP,
+		"reset": (*World).reset, "connect": (*World).connect, "disconnect": (*World).disconnect,
+		"psp": (*World).newPSP, "psp_free": (*World).freePSP,
+		"accept": (*World).accept, "reject": (*World).reject, "cr_query": (*World).queryCR,
+		"recv": (*World).postRecv, "send": (*World).postRequest, "write": (*World).postRequest,
+		"read": (*World).postRequest, "write_imm": (*World).postRequest,
+		"fetch_add": (*World).postRequest, "cmp_swap": (*World).postRequest,
+	}
+}
+
+// Commands are the names of all commands.
+func Commands() (names []string) {
+	for n := range judges {
+		names = append(names, n)
+	}
+	return names
+}
+
+// object finds an object by its name; nil for none.
+func object[T any](all []*T, kind byte, name string) *T {
+	if i := Index(kind, name); i >= 0 && i < len(all) {
+		return all[i]
+	}
+	return nil
+}
+
+// check that values are what they should be: name, want, name, want...
+func (r Result) check(want ...any) error {
+	for i := 0; i < len(want); i += 2 {
+		name := want[i].(string)
+		if got := r.Values[name]; got != want[i+1].(int) {
+			return fmt.Errorf("%s is %d, should be %d", name, got, want[i+1])
+		}
+	}
+	return nil
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
