@@ -155,7 +155,7 @@ func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...s
 	args := []string{"-test.v", "-test.failfast", "-test.run=" + runPattern(m.test), "-test.timeout=" + r.timeout.String()}
 	args = append(append(args, m.run...), flags...)
 	if usesRapid(ctx, bin) {
-		args = append(args, "-rapid.nofailfile") // a failure is no news here
+		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms") // a failure is no news here
 	}
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(m.pkg))

@@ -51,8 +51,8 @@ func init() {
 		{6, func(g *generator) Command { return g.request("read") }},
 		{5, (*generator).connect},
 		{4, (*generator).accept},
-		{3, (*generator).disconnect},
-		{4, func(g *generator) Command { return New("reset", g.ep(isDisconnected)) }},
+		{5, (*generator).disconnect},
+		{4, func(g *generator) Command { return New("reset", g.resettable()) }},
 		{4, (*generator).wait},
 		{3, func(g *generator) Command { return g.request("write_imm") }},
 		{2, func(g *generator) Command { return g.request("fetch_add") }},
@@ -157,7 +157,13 @@ func pickOne[T any](g *generator, kind byte, all []*T, right func(*T) bool) stri
 	return g.name(kind, good[g.draw("object", len(good))])
 }
 
-func (g *generator) anyEP() string { return g.any('p', len(g.w.eps)) }
+// anyEP is an endpoint in any state, of which some are seldom.
+func (g *generator) anyEP() string {
+	if g.draw("seldom", 4) == 3 {
+		return g.ep(disconnectPending, activePending)
+	}
+	return g.any('p', len(g.w.eps))
+}
 
 func (g *generator) ep(states ...int) string {
 	return pickOne(g, 'p', g.w.eps, func(p *endpoint) bool {
@@ -263,6 +269,10 @@ func (g *generator) private() int {
 }
 
 func (g *generator) connect() Command {
+	who := g.ep(unconnected)
+	if g.rarely("connect again") {
+		who = g.anyEP()
+	}
 	addr, timeout := "", ""
 	if g.rarely("nowhere") {
 		addr = "nowhere"
@@ -271,7 +281,14 @@ func (g *generator) connect() Command {
 		timeout = "negative"
 	}
 	to := pickOne(g, 's', g.w.psps, func(s *psp) bool { return s.open })
-	return New("connect", g.ep(unconnected), "to", to, "private", g.private(), "addr", addr, "timeout", timeout)
+	return New("connect", who, "to", to, "private", g.private(), "addr", addr, "timeout", timeout)
+}
+
+func (g *generator) resettable() string {
+	if g.draw("reset another", 8) == 7 {
+		return g.anyEP()
+	}
+	return g.ep(isDisconnected)
 }
 
 func (g *generator) openCR() string {
@@ -285,16 +302,16 @@ func (g *generator) accept() Command {
 func (g *generator) reject() Command { return New("reject", g.openCR(), "private", g.private()) }
 
 func (g *generator) disconnect() Command {
+	busy := func(p *endpoint) bool { return p.state == isConnected && len(p.reqs) > 0 }
+	if count(g.w.eps, busy) > 0 && g.draw("drain", 2) == 1 {
+		return New("disconnect", pickOne(g, 'p', g.w.eps, busy), "how", "graceful")
+	}
 	how := ""
 	switch g.draw("how", 16) {
 	case 8, 9, 10, 11, 12, 13, 14:
 		how = "graceful"
 	case 15:
 		how = "bad"
-	}
-	if how == "graceful" && g.draw("busy", 2) == 1 {
-		busy := func(p *endpoint) bool { return p.state == isConnected && len(p.reqs) > 0 }
-		return New("disconnect", pickOne(g, 'p', g.w.eps, busy), "how", how)
 	}
 	return New("disconnect", g.ep(isConnected, disconnectPending, activePending), "how", how)
 }

@@ -67,7 +67,7 @@ func (g *generator) howMany(iov int) int {
 
 func (g *generator) request(op string) Command {
 	name := g.ep(isConnected, isDisconnected)
-	if g.rarely("wrong state") {
+	if g.draw("wrong state", 8) == 7 {
 		name = g.ep(disconnectPending, activePending, unconnected)
 	}
 	p := g.w.ep(name)

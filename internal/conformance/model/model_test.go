@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	programs = flag.Int("model.programs", 500, "random programs to run on loop")
+	programs = flag.Int("model.programs", 1000, "random programs to run on loop")
 	steps    = flag.Int("model.steps", 70, "commands of a random program, on average")
 )
 
@@ -67,6 +67,9 @@ func TestRandomProgramsDoWhatTheModelSays(t *testing.T) {
 	})
 	assert.NoError(t, on.close())
 	t.Logf("\n%s", seen)
+	if *programs < 1000 {
+		return // too few to reach everything
+	}
 	calls, cells := seen.shares()
 	assert.GreaterOrEqual(t, seen.median(), 30)
 	assert.GreaterOrEqual(t, calls, 0.95)
