@@ -84,8 +84,12 @@ func (q *Queue) queued(limit int) int {
 // its threshold. Whoever wins the swap owes the token.
 func (q *Queue) wake(force bool) {
 	for {
-		t := q.parked.Load()
+		p := q.parked.Load()
+		t := p &^ cnoBit
 		if t == 0 {
+			if p != 0 {
+				q.tellCNO(force)
+			}
 			return
 		}
 		if !force {
@@ -98,7 +102,7 @@ func (q *Queue) wake(force bool) {
 			}
 		}
 		yield.Point()
-		if q.parked.CompareAndSwap(t, 0) {
+		if q.parked.CompareAndSwap(p, p&cnoBit) {
 			q.token <- struct{}{}
 			return
 		}
@@ -122,7 +126,7 @@ func (q *Queue) await(ctx context.Context, threshold int) error {
 	}
 	for {
 		ready := q.park(threshold)
-		if ready || q.closed() {
+		if ready || q.over() != nil {
 			q.unpark()
 		} else {
 			select {
@@ -134,13 +138,24 @@ func (q *Queue) await(ctx context.Context, threshold int) error {
 				}
 			}
 		}
-		switch {
-		case q.queued(threshold) >= threshold:
+		if q.queued(threshold) >= threshold {
 			return nil
-		case q.closed():
-			return errAborted
+		}
+		if err := q.over(); err != nil {
+			return err
 		}
 	}
+}
+
+// over is what ends a wait in any case; nil as long as nothing does.
+func (q *Queue) over() error {
+	switch {
+	case q.closed():
+		return errAborted
+	case q.d.unwaitable.Load():
+		return errUnwaitable
+	}
+	return nil
 }
 
 // park says that the waiter is about to sleep, and then looks once more, since
@@ -148,7 +163,7 @@ func (q *Queue) await(ctx context.Context, threshold int) error {
 // is over.
 func (q *Queue) park(threshold int) bool {
 	q.notify.Store(quiet)
-	q.parked.Store(uint32(threshold))
+	q.parked.Or(uint32(threshold))
 	yield.Point()
 	claimed := q.ring.Tail()
 	ready := q.queued(q.ring.Cap())
@@ -168,7 +183,7 @@ func (q *Queue) park(threshold int) bool {
 // unpark takes park back. If somebody has decided to wake the waiter, the token
 // is on its way.
 func (q *Queue) unpark() {
-	if q.parked.Swap(0) == 0 {
+	if q.parked.And(cnoBit)&^cnoBit == 0 {
 		<-q.token
 	}
 }
@@ -198,6 +213,9 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 		}
 	}
 	n := q.take(buf)
+	if n < len(buf) && q.parked.Load() != 0 {
+		n += q.takeGap(buf[n:])
+	}
 	q.release()
 	return n, nil
 }
@@ -209,7 +227,8 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 //   - the context's deadline passed: TIMEOUT_EXPIRED; one that has passed
 //     already makes Wait look once;
 //   - the context was canceled: INTERRUPTED_CALL;
-//   - the dispatcher was aborted: ABORT.
+//   - the dispatcher was aborted: ABORT;
+//   - it was made unwaitable: INVALID_STATE/EVD_UNWAITABLE.
 //
 // Then nothing is dequeued, and the count says how many events are queued.
 //
@@ -218,7 +237,7 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 // within 1 and the queue's length is INVALID_PARAMETER; one above 1 is
 // INVALID_STATE on a dispatcher that is fed with UNSIGNALLED or SOLICITED_WAIT.
 func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore int, err error) {
-	if d == nil || threshold != 1 || d.main.kind != kindRing || d.main.closed() {
+	if d == nil || threshold != 1 || d.main.kind != kindRing || d.main.closed() || d.unwaitable.Load() {
 		if err := d.mayWait(threshold); err != nil {
 			return Event{}, 0, err
 		}
@@ -233,6 +252,9 @@ func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore i
 	if nmore < threshold {
 		err = q.await(ctx, threshold)
 		nmore = q.queued(q.ring.Cap())
+	}
+	if q.parked.Load() != 0 {
+		nmore = q.recount()
 	}
 	if err == nil {
 		ev = q.first()
@@ -260,6 +282,8 @@ func (d *Dispatcher) mayWait(threshold int) error {
 		return errWaitWaiter
 	case threshold < 1 || uint64(threshold) > d.main.limit.Load():
 		return hw.Errorf("evd.Wait", hw.InvalidParameter, hw.Arg3, "threshold %d, queue length %d", threshold, d.main.limit.Load())
+	case d.unwaitable.Load():
+		return waitError("evd.Wait", errUnwaitable)
 	case threshold > 1:
 		return d.mayThreshold()
 	}
@@ -270,6 +294,8 @@ func (d *Dispatcher) mayWait(threshold int) error {
 func waitError(op string, err error) error {
 	t := hw.InterruptedCall
 	switch {
+	case err == errUnwaitable:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDUnwaitable}
 	case err == errAborted:
 		t = hw.Abort
 	case errors.Is(err, context.DeadlineExceeded):

@@ -32,6 +32,11 @@ type Config struct {
 	// Dispatcher.Flush. BatchMin above half the queue length has no effect.
 	BatchMin, BatchMax int
 
+	// CNO is told of events in ModeQueue; nil for none. See Dispatcher.ModifyCNO.
+	CNO *CNO
+	// IA is the adapter that Query reports.
+	IA any
+
 	// Callback takes the events of ModeCallback, in order, one call at a time.
 	// The array is its own until it returns. It must not wait for control calls.
 	Callback func([]Event)
@@ -44,6 +49,7 @@ type Config struct {
 // be called from any goroutine.
 type Dispatcher struct {
 	// Immutable.
+	ia      any
 	mode    Mode
 	streams Streams
 	maxLen  int
@@ -55,10 +61,14 @@ type Dispatcher struct {
 	main   Queue
 	async  asyncList
 	shots  shotPool
+	cno    atomic.Pointer[CNO] // written under mu
 
-	mu      sync.Mutex
-	feeds   feeds
-	closing sync.Once
+	unwaitable atomic.Bool
+
+	mu       sync.Mutex
+	disabled bool // the CNO is not told
+	feeds    feeds
+	closing  sync.Once
 }
 
 // New makes a dispatcher. DAT: dat_evd_create.
@@ -67,6 +77,7 @@ func New(cfg Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{
+		ia:      cfg.IA,
 		mode:    cfg.Mode,
 		streams: cfg.Streams,
 		maxLen:  cfg.MaxLen,
@@ -94,6 +105,9 @@ func New(cfg Config) (*Dispatcher, error) {
 		q.batches = newBatcher(q, cfg.MaxLen, cfg.BatchMin, cfg.BatchMax)
 	} else {
 		q.ring = ring.NewReserved[Event](cfg.MaxLen)
+	}
+	if err := d.ModifyCNO(cfg.CNO); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -124,6 +138,8 @@ func (cfg *Config) complete() error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown mode %d", cfg.Mode)
 	case cfg.BatchMin < 1 || cfg.BatchMax < cfg.BatchMin || cfg.BatchMax > MaxQLen:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "batches of %d to %d events", cfg.BatchMin, cfg.BatchMax)
+	case cfg.Mode != ModeQueue && cfg.CNO != nil:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter, Text: "a CNO in mode " + cfg.Mode.String()}
 	case cfg.Mode == ModeCallback && cfg.Callback == nil:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "no callback")
 	}
@@ -250,6 +266,7 @@ func (d *Dispatcher) Abort() {
 // closer waits for the first.
 func (d *Dispatcher) endClose() {
 	d.closing.Do(func() {
+		d.leaveCNO()
 		close(d.stop)
 		d.main.shut()
 		d.mu.Lock()

@@ -9,6 +9,9 @@ import (
 // errAborted ends a wait whose dispatcher was closed.
 var errAborted = errors.New("the dispatcher was closed")
 
+// errUnwaitable ends a wait whose dispatcher was made unwaitable.
+var errUnwaitable = errors.New("the dispatcher is unwaitable")
+
 // Errors of calls that may be made often, made once.
 var (
 	errDequeueClosed error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidHandle, Sub: hw.Handle1}

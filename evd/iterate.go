@@ -6,7 +6,8 @@ import (
 )
 
 // Events iterates over the events, in every mode but ModeCallback, until the
-// context or the dispatcher ends. Any number of goroutines may iterate: each
+// context or the dispatcher ends, or in ModeQueue the dispatcher becomes
+// unwaitable. Any number of goroutines may iterate: each
 // event goes to one of them. Between two events others may dequeue; while an
 // iterator sleeps, they get EVD_WAITER.
 //
@@ -46,8 +47,11 @@ func (q *Queue) nextFor(ctx context.Context) (ev Event, ok bool) {
 		}
 	}
 	defer q.releaseTurn()
-	if q.closed() || q.queued(1) == 0 && q.await(ctx, 1) != nil {
+	if q.over() != nil || q.queued(1) == 0 && q.await(ctx, 1) != nil {
 		return Event{}, false
+	}
+	if q.parked.Load() != 0 {
+		q.recount()
 	}
 	return q.first(), true
 }
@@ -78,6 +82,9 @@ func (q *Queue) releaseTurn() {
 		case q.turn <- struct{}{}:
 		default:
 		}
+	}
+	if q.parked.Load() != 0 {
+		q.wake(false)
 	}
 }
 

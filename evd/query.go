@@ -7,7 +7,7 @@ type Field uint32
 
 // The parameters.
 const (
-	FieldIA      Field = 0x01 // known to whoever made the dispatcher; not answered here
+	FieldIA      Field = 0x01
 	FieldQLen    Field = 0x02
 	FieldState   Field = 0x04
 	FieldCNO     Field = 0x08
@@ -17,9 +17,10 @@ const (
 
 // Param is DAT_EVD_PARAM. What was not asked for is zero.
 type Param struct {
+	IA      any // the adapter it was made on, a *runtime.IA; nil for none
 	QLen    int // events it holds
 	State   State
-	CNO     any // the consumer notification object; nil for none
+	CNO     *CNO // nil for none
 	Streams Streams
 }
 
@@ -36,16 +37,34 @@ func (d *Dispatcher) Query(mask Field) (Param, error) {
 	var p Param
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if mask&FieldIA != 0 {
+		p.IA = d.ia
+	}
 	if mask&FieldQLen != 0 {
 		p.QLen = d.qlen()
 	}
 	if mask&FieldState != 0 {
-		p.State = StateEnabled | StateWaitable | d.feeds.config()
+		p.State = d.state()
+	}
+	if mask&FieldCNO != 0 {
+		p.CNO = d.cno.Load()
 	}
 	if mask&FieldStreams != 0 {
 		p.Streams = d.streams
 	}
 	return p, nil
+}
+
+// state packs the three sub-states. mu is held.
+func (d *Dispatcher) state() State {
+	s := StateEnabled
+	if d.disabled {
+		s = StateDisabled
+	}
+	if d.unwaitable.Load() {
+		return s | StateUnwaitable | d.feeds.config()
+	}
+	return s | StateWaitable | d.feeds.config()
 }
 
 // qlen is the length of the queue.

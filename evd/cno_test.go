@@ -1,0 +1,611 @@
+package evd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func newCNO(t testing.TB, cfg CNOConfig) *CNO {
+	t.Helper()
+	c, err := NewCNO(cfg)
+	require.NoError(t, err)
+	t.Cleanup(c.Abort)
+	return c
+}
+
+// withCNO makes a dispatcher that takes software events as well, with a CNO.
+func withCNO(t testing.TB, c *CNO) *Dispatcher {
+	t.Helper()
+	return newDispatcher(t, Config{CNO: c, Streams: DefaultStreams | StreamSoftware})
+}
+
+// triggered takes the trigger; nil when there is none.
+func triggered(t testing.TB, c *CNO) *Dispatcher {
+	t.Helper()
+	d, err := c.Trigger()
+	if err != nil {
+		isError(t, err, hw.QueueEmpty, hw.NoSubtype)
+		return nil
+	}
+	require.NotNil(t, d)
+	return d
+}
+
+func TestATriggerIsStickyAndOne(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	a, b := withCNO(t, c), withCNO(t, c)
+	assert.Nil(t, triggered(t, c), "a new one is not triggered")
+	put(t, a.Main(), 1, 2)
+	require.NoError(t, b.PostSoftware("x"))
+	d, err := c.Wait(background)
+	require.NoError(t, err)
+	assert.Same(t, a, d, "the first that came")
+	assert.Nil(t, triggered(t, c), "three events made one trigger")
+	put(t, b.Main(), 3)
+	assert.Same(t, b, triggered(t, c))
+}
+
+// A time limit is QUEUE_EMPTY here, not TIMEOUT_EXPIRED.
+func TestCNOWaitThatEndsEarlySaysWhy(t *testing.T) {
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	c := newCNO(t, CNOConfig{})
+	d, err := c.Wait(expired())
+	assert.Nil(t, d)
+	isError(t, err, hw.QueueEmpty, hw.NoSubtype)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	d, err = c.Wait(canceled)
+	assert.Nil(t, d)
+	isError(t, err, hw.InterruptedCall, hw.NoSubtype)
+	assert.ErrorIs(t, err, context.Canceled)
+
+	a := withCNO(t, c)
+	put(t, a.Main(), 1)
+	d, err = c.Wait(expired())
+	require.NoError(t, err, "a trigger goes before the time limit")
+	assert.Same(t, a, d)
+}
+
+func TestCNOWaitEndsAtItsDeadlineExactly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCNO(t, CNOConfig{})
+		const limit = 71 * time.Minute
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		start := time.Now()
+		_, err := c.Wait(ctx)
+		isError(t, err, hw.QueueEmpty, hw.NoSubtype)
+		assert.Equal(t, limit, time.Since(start))
+	})
+}
+
+func TestEachTriggerWakesOneWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCNO(t, CNOConfig{})
+		d := withCNO(t, c)
+		woken := make(chan *Dispatcher, 3)
+		for range 3 {
+			go func() {
+				d, err := c.Wait(context.Background())
+				assert.NoError(t, err)
+				woken <- d
+			}()
+		}
+		for n := range 3 {
+			synctest.Wait()
+			assert.Len(t, woken, n)
+			put(t, d.Main(), 1)
+		}
+		synctest.Wait()
+		assert.Len(t, woken, 3)
+		assert.Same(t, d, <-woken)
+		assert.Nil(t, triggered(t, c))
+	})
+}
+
+func TestSilentEventsDoNotTrigger(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	d := withCNO(t, c)
+	putSilent(t, d.Main(), 1, 2)
+	assert.Nil(t, triggered(t, c))
+	put(t, d.Main(), 3)
+	assert.Same(t, d, triggered(t, c))
+	assert.Equal(t, list(1, 2, 3), drain(t, d))
+	putSilent(t, d.Main(), 4)
+	assert.Nil(t, triggered(t, c), "what was reported is over")
+	putEvent(t, d.Main(), flushed(5), true)
+	assert.Same(t, d, triggered(t, c), "errors notify")
+	d.PutAsync(asyncNode(6))
+	assert.Same(t, d, triggered(t, c))
+
+	// A poster without room wakes whoever can make some.
+	for range 8 - 2 {
+		putSilent(t, d.Main(), 7)
+	}
+	assert.Nil(t, triggered(t, c))
+	require.False(t, d.Main().Reserve(1))
+	assert.Same(t, d, triggered(t, c))
+	d.Flush()
+	assert.Same(t, d, triggered(t, c))
+}
+
+// While somebody is in Wait the events are his.
+func TestAWaiterGoesBeforeTheCNO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCNO(t, CNOConfig{})
+		d := withCNO(t, c)
+		var nmore int
+		var err error
+		wait := func(ctx context.Context, threshold int) {
+			go func() { _, nmore, err = d.Wait(ctx, threshold) }()
+			synctest.Wait()
+		}
+		wait(context.Background(), 1)
+		put(t, d.Main(), 1)
+		synctest.Wait()
+		require.NoError(t, err)
+		assert.Nil(t, triggered(t, c), "the waiter had it")
+
+		wait(context.Background(), 3)
+		put(t, d.Main(), 2)
+		synctest.Wait()
+		assert.Nil(t, triggered(t, c), "too few for the waiter are his, too")
+		put(t, d.Main(), 3, 4)
+		synctest.Wait()
+		require.NoError(t, err)
+		assert.Equal(t, 2, nmore)
+		assert.Nil(t, triggered(t, c))
+		put(t, d.Main(), 5)
+		assert.Same(t, d, triggered(t, c), "nobody waits any more")
+
+		// What a waiter that goes away has counted is reported.
+		drain(t, d)
+		ctx, cancel := context.WithCancel(context.Background())
+		wait(ctx, 2)
+		put(t, d.Main(), 6)
+		cancel()
+		synctest.Wait()
+		assert.Error(t, err)
+		assert.Equal(t, 1, nmore)
+		assert.Nil(t, triggered(t, c))
+		putSilent(t, d.Main(), 7)
+		assert.Nil(t, triggered(t, c))
+		put(t, d.Main(), 8)
+		assert.Same(t, d, triggered(t, c))
+	})
+}
+
+// A waiter has its place from the begin of Wait to the end, asleep or not.
+func TestWhatComesAsAWaiterLeavesTriggers(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	d := withCNO(t, c)
+	require.True(t, d.main.acquire(consWaiter))
+	assert.Zero(t, d.main.recount(), "the waiter finds nothing")
+	put(t, d.Main(), 1)
+	assert.Nil(t, triggered(t, c))
+	d.main.releaseTurn()
+	assert.Same(t, d, triggered(t, c))
+
+	require.NoError(t, d.ModifyCNO(nil))
+	c.trigger(d) // it was on its way
+	assert.Nil(t, triggered(t, c))
+}
+
+func TestDisabledDispatchersDoNotTrigger(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	d := withCNO(t, c)
+	state := func() State {
+		p, err := d.Query(FieldState)
+		require.NoError(t, err)
+		return p.State
+	}
+	assert.Equal(t, StateEnabled|StateWaitable|ConfigThreshold, state())
+	require.NoError(t, d.Enable())
+	require.NoError(t, d.Disable())
+	require.NoError(t, d.Disable())
+	assert.Equal(t, StateDisabled|StateWaitable|ConfigThreshold, state())
+	put(t, d.Main(), 1)
+	d.PutAsync(asyncNode(2))
+	assert.Nil(t, triggered(t, c))
+	_, nmore, err := d.Wait(background, 1)
+	require.NoError(t, err, "it can be waited for")
+	assert.Equal(t, 1, nmore)
+	assert.Equal(t, list(1), drain(t, d))
+	require.NoError(t, d.Enable())
+	assert.Nil(t, triggered(t, c), "nothing is queued")
+	putSilent(t, d.Main(), 3)
+	assert.Nil(t, triggered(t, c), "what was disabled is over")
+
+	require.NoError(t, d.Disable())
+	put(t, d.Main(), 4)
+	require.NoError(t, d.Enable())
+	assert.Same(t, d, triggered(t, c), "what is queued triggers")
+	require.NoError(t, d.Enable())
+	assert.Nil(t, triggered(t, c), "enabling again has no effect")
+}
+
+func TestModifyCNOTriggersForWhatIsQueued(t *testing.T) {
+	a, b := newCNO(t, CNOConfig{}), newCNO(t, CNOConfig{})
+	d := newDispatcher(t, Config{})
+	put(t, d.Main(), 1)
+	require.NoError(t, d.ModifyCNO(nil), "it has none")
+	require.NoError(t, d.ModifyCNO(a))
+	assert.Same(t, d, triggered(t, a))
+	require.NoError(t, d.ModifyCNO(a))
+	assert.Nil(t, triggered(t, a), "it is the same one")
+	p, err := d.Query(FieldCNO)
+	require.NoError(t, err)
+	assert.Equal(t, Param{CNO: a}, p)
+
+	require.NoError(t, d.ModifyCNO(b))
+	assert.Nil(t, triggered(t, a))
+	assert.Same(t, d, triggered(t, b))
+	require.NoError(t, a.Close(), "nobody uses it")
+	isError(t, d.ModifyCNO(a), hw.InvalidHandle, hw.HandleCNO)
+	put(t, d.Main(), 2)
+	assert.Same(t, d, triggered(t, b), "the refused call had an effect")
+
+	require.NoError(t, d.Disable())
+	require.NoError(t, d.ModifyCNO(nil))
+	require.NoError(t, d.ModifyCNO(b))
+	assert.Nil(t, triggered(t, b), "it is disabled")
+	require.NoError(t, d.ModifyCNO(nil))
+	require.NoError(t, d.Enable())
+	put(t, d.Main(), 3)
+	assert.Nil(t, triggered(t, b))
+	drain(t, d)
+	require.NoError(t, d.ModifyCNO(b))
+	assert.Nil(t, triggered(t, b), "nothing is queued")
+}
+
+// Delivering by itself makes a dispatcher a permanent waiter.
+func TestOnlyAQueueHasACNO(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	for _, mode := range []Mode{ModeChannel, ModeBatch, ModeCallback} {
+		_, err := New(Config{QLen: 1, Mode: mode, CNO: c, Callback: func([]Event) {}})
+		isError(t, err, hw.InvalidState, hw.StateEVDWaiter, mode)
+		d := newDispatcher(t, Config{Mode: mode})
+		isError(t, d.ModifyCNO(c), hw.InvalidState, hw.StateEVDWaiter, mode)
+		assert.NoError(t, d.ModifyCNO(nil))
+		assert.NoError(t, d.Disable())
+		assert.NoError(t, d.Enable())
+	}
+	require.NoError(t, c.Close(), "a refused call had an effect")
+}
+
+func TestADispatcherOfAnotherAdapterCantHaveTheCNO(t *testing.T) {
+	c := newCNO(t, CNOConfig{IA: "one"})
+	_, err := New(Config{QLen: 1, CNO: c, IA: "two"})
+	isError(t, err, hw.InvalidHandle, hw.HandleCNO)
+	newDispatcher(t, Config{CNO: c, IA: "one"})
+	d := newDispatcher(t, Config{CNO: c})
+	isError(t, c.Close(), hw.InvalidState, hw.StateCNOInUse)
+	p, err := d.Query(FieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, Param{QLen: 8, State: StateEnabled | StateWaitable | ConfigThreshold, CNO: c, Streams: 0x1f0}, p)
+}
+
+func TestCloseOfACNOInUseIsRefused(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	d := newDispatcher(t, Config{CNO: c})
+	isError(t, c.Close(), hw.InvalidState, hw.StateCNOInUse)
+	put(t, d.Main(), 1)
+	assert.Same(t, d, triggered(t, c), "a refused Close had an effect")
+	require.NoError(t, d.Close(), "a CNO does not keep a dispatcher")
+
+	ctx, cancel := context.WithCancel(background)
+	done := make(chan error)
+	go func() {
+		_, err := c.Wait(ctx)
+		done <- err
+	}()
+	eventually(t, "a waiter", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.waiters > 0
+	})
+	isError(t, c.Close(), hw.InvalidState, hw.StateCNOInUse)
+	cancel()
+	isError(t, <-done, hw.InterruptedCall, hw.NoSubtype)
+	require.NoError(t, c.Close())
+	require.NoError(t, c.Close(), "a second Close has nothing to do")
+	for _, err := range []error{
+		second(c.Wait(background)), second(c.Trigger()), c.ModifyAgent(nil), second(c.Query(0)), second(c.FD()),
+		d.ModifyCNO(c), d.Enable(), d.Disable(), d.SetUnwaitable(), d.ClearUnwaitable(),
+	} {
+		assert.ErrorIs(t, err, hw.ErrInvalidHandle)
+	}
+	var none *CNO
+	for _, err := range []error{
+		second(none.Wait(background)), second(none.Trigger()), none.ModifyAgent(nil), second(none.Query(0)), second(none.FD()), none.Close(),
+	} {
+		isError(t, err, hw.InvalidHandle, hw.HandleCNO)
+	}
+	none.Abort()
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestTheLastDispatchersEndWakesAllWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCNO(t, CNOConfig{})
+		a, b := withCNO(t, c), withCNO(t, c)
+		type result struct {
+			d   *Dispatcher
+			err error
+		}
+		results := make(chan result, 2)
+		for range 2 {
+			go func() {
+				d, err := c.Wait(context.Background())
+				results <- result{d, err}
+			}()
+		}
+		synctest.Wait()
+		require.NoError(t, a.Close())
+		synctest.Wait()
+		assert.Empty(t, results, "one is left")
+		require.NoError(t, b.Close())
+		synctest.Wait()
+		require.Len(t, results, 2)
+		assert.Equal(t, result{}, <-results)
+		assert.Equal(t, result{}, <-results)
+
+		// A CNO that lives on may get others.
+		d := withCNO(t, c)
+		put(t, d.Main(), 1)
+		assert.Same(t, d, triggered(t, c))
+	})
+}
+
+func TestWhatAFreedDispatcherTriggered(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	a, b := withCNO(t, c), withCNO(t, c)
+	put(t, a.Main(), 1)
+	put(t, b.Main(), 2) // behind a's trigger
+	require.NoError(t, a.Close())
+	d, err := c.Trigger()
+	require.NoError(t, err, "b's event would be missed")
+	assert.Nil(t, d, "a is gone")
+	put(t, b.Main(), 3)
+	require.NoError(t, b.Close())
+	assert.Nil(t, triggered(t, c), "nothing is left to look at")
+}
+
+func TestAbortEndsTheWaitersOfACNO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCNO(t, CNOConfig{})
+		withCNO(t, c)
+		var err error
+		go func() { _, err = c.Wait(context.Background()) }()
+		synctest.Wait()
+		c.Abort()
+		synctest.Wait()
+		isError(t, err, hw.InvalidState, hw.StateCNODead)
+		c.Abort()
+		require.NoError(t, c.Close())
+	})
+}
+
+func TestCNOQueryAnswersWhatTheMaskAsks(t *testing.T) {
+	called := make(chan *Dispatcher, 1)
+	agent := Agent(func(d *Dispatcher) { called <- d })
+	c := newCNO(t, CNOConfig{IA: "ia", Agent: agent})
+	for mask, want := range map[CNOField]CNOParam{
+		0:                 {},
+		CNOFieldIA:        {IA: "ia"},
+		CNOFieldProxyType: {ProxyType: ProxyAgent},
+	} {
+		p, err := c.Query(mask)
+		require.NoError(t, err)
+		assert.Equal(t, want, p)
+	}
+	p, err := c.Query(CNOFieldAll)
+	require.NoError(t, err)
+	require.NotNil(t, p.Agent)
+	p.Agent(nil)
+	assert.Nil(t, <-called)
+	_, err = c.Query(CNOFieldAll + 1)
+	isError(t, err, hw.InvalidParameter, hw.Arg2)
+	require.NoError(t, c.ModifyAgent(nil))
+	p, err = c.Query(CNOFieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, CNOParam{IA: "ia"}, p)
+	_, err = c.FD()
+	isError(t, err, hw.InvalidState, hw.NoSubtype)
+}
+
+// The lost wake-up of the classic kind: whoever takes the trigger looks at all
+// dispatchers, and what comes after triggers anew.
+func TestEveryEventIsFoundThroughTheCNO(t *testing.T) {
+	const dispatchers, waiters, each = 3, 2, 500
+	atEach(t, func(t *testing.T) {
+		c := newCNO(t, CNOConfig{})
+		var ds []*Dispatcher
+		for range dispatchers {
+			ds = append(ds, newDispatcher(t, Config{CNO: c, QLen: 4}))
+		}
+		found := make(chan int, 1<<16)
+		var wg sync.WaitGroup
+		for range waiters {
+			wg.Go(func() {
+				buf := make([]Event, 3)
+				for {
+					if _, err := c.Wait(background); err != nil {
+						return
+					}
+					for _, d := range ds {
+						for {
+							n, err := d.Dequeue(buf)
+							if err != nil || n == 0 {
+								break
+							}
+							found <- n
+						}
+					}
+				}
+			})
+		}
+		// Each producer sends its next event when all so far were found.
+		for round := range uint64(each) {
+			var puts sync.WaitGroup
+			for i, d := range ds {
+				puts.Go(func() {
+					ev := dto(round)
+					// One loud event among silent ones, which fill gaps before it.
+					for j := range 3 {
+						q := d.Main()
+						for !q.Reserve(1) {
+							runtime.Gosched()
+						}
+						puts.Go(func() {
+							q.Put(ev, j != i)
+							q.Flush()
+						})
+					}
+				})
+			}
+			puts.Wait()
+			for _, d := range ds {
+				d.Flush() // silent ones that came last
+			}
+			for n := 0; n < 3*dispatchers; {
+				select {
+				case k := <-found:
+					n += k
+				case <-time.After(10 * time.Second):
+					t.Fatalf("round %d: a wake-up was lost", round)
+				}
+			}
+		}
+		c.Abort()
+		wg.Wait()
+	})
+}
+
+// Only loud events wake, and each time one does it is found, though others that
+// are silent were claimed before it and published after.
+func TestNoTriggerIsLostInAGap(t *testing.T) {
+	const producers, rounds = 4, 1000
+	atEach(t, func(t *testing.T) {
+		c := newCNO(t, CNOConfig{})
+		d := newDispatcher(t, Config{CNO: c, QLen: 2 * producers})
+		loud := make(chan uint64, producers)
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			buf := make([]Event, 4)
+			for {
+				if _, err := c.Wait(background); err != nil {
+					return
+				}
+				for {
+					n, err := d.Dequeue(buf)
+					if err != nil || n == 0 {
+						break
+					}
+					for _, ev := range buf[:n] {
+						if ev.Flags&Silent == 0 {
+							loud <- ev.Cookie
+						}
+					}
+				}
+			}
+		})
+		for round := range uint64(rounds) {
+			var wg sync.WaitGroup
+			for p := range uint64(producers) {
+				ev := dto(round)
+				if p != round%producers {
+					ev.Flags = Silent
+				}
+				for !d.Main().Reserve(1) {
+					runtime.Gosched()
+				}
+				wg.Go(func() {
+					d.Main().Put(ev, ev.Flags&Silent != 0)
+					d.Main().Flush()
+				})
+			}
+			select {
+			case got := <-loud:
+				require.Equal(t, round, got)
+			case <-time.After(10 * time.Second):
+				t.Fatalf("round %d: the trigger was lost", round)
+			}
+			wg.Wait()
+		}
+		c.Abort()
+		waiting.Wait()
+	})
+}
+
+// A waiter with a time limit comes and goes while events come.
+func TestNoTriggerIsLostBehindAWaiterThatLeaves(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	d := newDispatcher(t, Config{CNO: c})
+	d.main.spins = 0
+	for i := range uint64(2000) {
+		ctx, cancel := context.WithCancel(background)
+		var wg sync.WaitGroup
+		wg.Go(func() { put(t, d.Main(), i) })
+		wg.Go(cancel)
+		_, nmore, err := d.Wait(ctx, 1)
+		wg.Wait()
+		told := triggered(t, c) != nil
+		if err == nil || nmore > 0 {
+			drain(t, d)
+			continue
+		}
+		require.True(t, told, "round %d: nobody was told of the event", i)
+		require.Equal(t, list(i), drain(t, d))
+	}
+}
+
+func TestADescriptorIsReadableWhileTheCNOIsTriggered(t *testing.T) {
+	c, err := NewCNO(CNOConfig{Descriptor: true})
+	if errors.Is(err, errors.ErrUnsupported) {
+		isError(t, err, hw.ModelNotSupported, hw.NoSubtype)
+		t.Skip("no descriptors here")
+	}
+	require.NoError(t, err)
+	_, err = NewCNO(CNOConfig{Descriptor: true, Agent: func(*Dispatcher) {}})
+	isError(t, err, hw.InvalidParameter, hw.Arg2)
+	isError(t, c.ModifyAgent(func(*Dispatcher) {}), hw.InvalidState, hw.NoSubtype)
+	fd, err := c.FD()
+	require.NoError(t, err)
+	p, err := c.Query(CNOFieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, CNOParam{ProxyType: ProxyFD, FD: fd}, p)
+
+	d := withCNO(t, c)
+	assert.False(t, readable(t, fd))
+	for range 3 {
+		put(t, d.Main(), 1, 2)
+		assert.True(t, readable(t, fd))
+		assert.True(t, readable(t, fd), "looking changes nothing")
+		assert.Same(t, d, triggered(t, c))
+		assert.False(t, readable(t, fd))
+		put(t, d.Main(), 3)
+		_, err = c.Wait(background)
+		require.NoError(t, err)
+		assert.False(t, readable(t, fd), "a waiter took the trigger")
+		drain(t, d)
+	}
+	put(t, d.Main(), 4)
+	require.NoError(t, d.Close())
+	assert.False(t, readable(t, fd))
+	require.NoError(t, c.Close())
+	_, err = os.Stat(descriptorPath(fd))
+	assert.ErrorIs(t, err, os.ErrNotExist, "the descriptor is open")
+}

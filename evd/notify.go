@@ -1,0 +1,177 @@
+package evd
+
+import "godat/hw"
+
+// The CNO's side of a ring. It is one more consumer to wake, which comes after a
+// waiter: cnoBit in parked says that there is one, so Flush looks at one word
+// for both.
+//
+// What notifies is the same: notify is due. It is put back to quiet by whoever
+// tells the CNO of it, before that; so a producer that finds it quiet again put
+// its event before the CNO was told. A waiter that leaves puts it back as well,
+// before it counts for the last time what is queued, and looks once more when it
+// has left: who came in between relied on it.
+
+// cnoBit in parked: a CNO is to be told. The other bits are the sleeping
+// waiter's threshold.
+const cnoBit = 1 << 31
+
+// tellCNO triggers the CNO, with force in any case, else if something notifies
+// and nobody waits who sees to it.
+func (q *Queue) tellCNO(force bool) {
+	if !force && (q.cons.Load()&consMask > consBusy || !q.notify.CompareAndSwap(due, quiet)) {
+		return
+	}
+	if c := q.d.cno.Load(); c != nil {
+		c.trigger(q.d)
+	}
+}
+
+// recount is the last look of a waiter, on a dispatcher with a CNO: how many
+// events are queued. What notifies from now on is the CNO's. Its caller is the
+// consumer.
+func (q *Queue) recount() int {
+	q.notify.Store(quiet)
+	n := q.queued(q.ring.Cap())
+	if q.gap(n) {
+		n = q.queued(q.ring.Cap())
+	}
+	return n
+}
+
+// takeGap looks again after a Dequeue that did not fill buf, on a dispatcher with
+// a CNO: behind an event that is not published may be one that the CNO was told
+// of. Its caller is the consumer.
+func (q *Queue) takeGap(buf []Event) int {
+	if q.gap(0) {
+		return q.take(buf)
+	}
+	return 0
+}
+
+// gap reports whether events were claimed and not published, with ready ones
+// before them, and has whoever publishes them notify, silent or not. It may have
+// happened just now, so its caller looks again.
+func (q *Queue) gap(ready int) bool {
+	if q.ring.Next()+uint64(ready) >= q.ring.Tail() {
+		return false
+	}
+	q.notify.CompareAndSwap(quiet, gapped)
+	return true
+}
+
+// ModifyCNO gives the dispatcher another CNO, or with nil none. If events are
+// queued, and the dispatcher is enabled, the new one is triggered. The one it has
+// already is left alone.
+//
+// It is for dispatchers of ModeQueue: others deliver by themselves, which makes
+// them permanent waiters, INVALID_STATE/EVD_WAITER. A CNO that is closed, or
+// another adapter's, is INVALID_HANDLE/CNO. DAT: dat_evd_modify_cno.
+func (d *Dispatcher) ModifyCNO(c *CNO) error {
+	const op = "evd.ModifyCNO"
+	if d == nil {
+		return invalidHandle(op)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := d.cno.Load()
+	switch {
+	case d.main.closed():
+		return invalidHandle(op)
+	case d.main.kind != kindRing && c != nil:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
+	case c == old:
+		return nil
+	}
+	if c != nil {
+		if err := c.join(op, d); err != nil {
+			return err
+		}
+	}
+	d.cno.Store(c)
+	if old != nil {
+		old.part(d, false)
+	}
+	d.arm()
+	return nil
+}
+
+// Enable has events trigger the CNO, as they do from the start. If events are
+// queued they trigger it now. Enabling again does nothing. DAT: dat_evd_enable.
+func (d *Dispatcher) Enable() error { return d.setDisabled("evd.Enable", false) }
+
+// Disable keeps events from triggering the CNO. They are queued, and may be
+// dequeued and waited for, as ever. Disabling again does nothing. DAT:
+// dat_evd_disable.
+func (d *Dispatcher) Disable() error { return d.setDisabled("evd.Disable", true) }
+
+func (d *Dispatcher) setDisabled(op string, disabled bool) error {
+	if d == nil {
+		return invalidHandle(op)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.main.closed():
+		return invalidHandle(op)
+	case d.disabled != disabled:
+		d.disabled = disabled
+		d.arm()
+	}
+	return nil
+}
+
+// arm turns the telling of the CNO on or off, and tells it of what is queued. mu
+// is held. Of a waiter the CNO hears nothing: it looks when it leaves.
+func (d *Dispatcher) arm() {
+	q := &d.main
+	c := d.cno.Load()
+	if c == nil || d.disabled || q.closed() {
+		q.parked.And(^uint32(cnoBit))
+		return
+	}
+	q.parked.Or(cnoBit)
+	if !q.acquire(consBusy) {
+		return
+	}
+	q.notify.Store(quiet) // of what came before
+	some := q.queuedNow() != 0 || d.async.count.Load() != 0
+	q.release()
+	if some {
+		c.trigger(d)
+	}
+}
+
+// leaveCNO parts from the CNO of a dispatcher that is closed.
+func (d *Dispatcher) leaveCNO() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c := d.cno.Swap(nil); c != nil {
+		d.main.parked.And(^uint32(cnoBit))
+		c.part(d, true)
+	}
+}
+
+// SetUnwaitable has Wait fail with INVALID_STATE/EVD_UNWAITABLE, also for who is
+// in it and finds too few events, and ends iterators of ModeQueue. Dequeue and
+// the CNO go on. DAT: dat_evd_set_unwaitable.
+func (d *Dispatcher) SetUnwaitable() error {
+	const op = "evd.SetUnwaitable"
+	if d == nil || d.main.closed() {
+		return invalidHandle(op)
+	}
+	d.unwaitable.Store(true)
+	if q := &d.main; q.parked.Load()&^cnoBit != 0 {
+		q.wake(true)
+	}
+	return nil
+}
+
+// ClearUnwaitable takes SetUnwaitable back. DAT: dat_evd_clear_unwaitable.
+func (d *Dispatcher) ClearUnwaitable() error {
+	if d == nil || d.main.closed() {
+		return invalidHandle("evd.ClearUnwaitable")
+	}
+	d.unwaitable.Store(false)
+	return nil
+}

@@ -1,0 +1,40 @@
+package runtime
+
+import (
+	"godat/evd"
+	"godat/hw"
+)
+
+// NewCNO makes a consumer notification object, by which one wait serves many
+// dispatchers. Its agents run in the adapter's pool of upcalls unless cfg says
+// otherwise. Errors are those of [evd.NewCNO]. It answers to dat_cno_create and
+// dat_cno_fd_create.
+func (ia *IA) NewCNO(cfg CNOConfig) (*CNO, error) {
+	if err := ia.enter("runtime.NewCNO"); err != nil {
+		return nil, err
+	}
+	defer ia.gate.RUnlock()
+	if cfg.Submit == nil {
+		cfg.Submit = ia.pool.upcall
+	}
+	cfg.IA = ia
+	c, err := evd.NewCNO(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	ia.cnos.add(c)
+	return c, nil
+}
+
+// ownCNO wants a CNO to be this adapter's.
+func (ia *IA) ownCNO(op string, c *CNO) error {
+	if c == nil {
+		return nil
+	}
+	if p, err := c.Query(evd.CNOFieldIA); err != nil || p.IA != ia {
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCNO, "the CNO is closed, or another adapter's")
+	}
+	return nil
+}
