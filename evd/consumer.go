@@ -85,9 +85,9 @@ func (q *Queue) queued(limit int) int {
 func (q *Queue) wake(force bool) {
 	for {
 		p := q.parked.Load()
-		t := p &^ cnoBit
+		t := p &^ flagBits
 		if t == 0 {
-			if p != 0 {
+			if p&cnoBit != 0 {
 				q.tellCNO(force)
 			}
 			return
@@ -102,7 +102,7 @@ func (q *Queue) wake(force bool) {
 			}
 		}
 		yield.Point()
-		if q.parked.CompareAndSwap(p, p&cnoBit) {
+		if q.parked.CompareAndSwap(p, p&flagBits) {
 			q.token <- struct{}{}
 			return
 		}
@@ -152,7 +152,7 @@ func (q *Queue) over() error {
 	switch {
 	case q.closed():
 		return errAborted
-	case q.d.unwaitable.Load():
+	case q.parked.Load()&unwaitableBit != 0:
 		return errUnwaitable
 	}
 	return nil
@@ -183,7 +183,7 @@ func (q *Queue) park(threshold int) bool {
 // unpark takes park back. If somebody has decided to wake the waiter, the token
 // is on its way.
 func (q *Queue) unpark() {
-	if q.parked.And(cnoBit)&^cnoBit == 0 {
+	if q.parked.And(flagBits)&^flagBits == 0 {
 		<-q.token
 	}
 }
@@ -237,7 +237,7 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 // within 1 and the queue's length is INVALID_PARAMETER; one above 1 is
 // INVALID_STATE on a dispatcher that is fed with UNSIGNALLED or SOLICITED_WAIT.
 func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore int, err error) {
-	if d == nil || threshold != 1 || d.main.kind != kindRing || d.main.closed() || d.unwaitable.Load() {
+	if d == nil || threshold != 1 || d.main.kind != kindRing || d.main.closed() {
 		if err := d.mayWait(threshold); err != nil {
 			return Event{}, 0, err
 		}
@@ -253,8 +253,11 @@ func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore i
 		err = q.await(ctx, threshold)
 		nmore = q.queued(q.ring.Cap())
 	}
-	if q.parked.Load() != 0 {
+	if p := q.parked.Load(); p != 0 {
 		nmore = q.recount()
+		if p&unwaitableBit != 0 {
+			err = errUnwaitable
+		}
 	}
 	if err == nil {
 		ev = q.first()
@@ -282,8 +285,6 @@ func (d *Dispatcher) mayWait(threshold int) error {
 		return errWaitWaiter
 	case threshold < 1 || uint64(threshold) > d.main.limit.Load():
 		return hw.Errorf("evd.Wait", hw.InvalidParameter, hw.Arg3, "threshold %d, queue length %d", threshold, d.main.limit.Load())
-	case d.unwaitable.Load():
-		return waitError("evd.Wait", errUnwaitable)
 	case threshold > 1:
 		return d.mayThreshold()
 	}

@@ -63,8 +63,6 @@ type Dispatcher struct {
 	shots  shotPool
 	cno    atomic.Pointer[CNO] // written under mu
 
-	unwaitable atomic.Bool
-
 	mu       sync.Mutex
 	disabled bool // the CNO is not told
 	feeds    feeds

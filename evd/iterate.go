@@ -77,15 +77,22 @@ func (q *Queue) awaitTurn(ctx context.Context) bool {
 // is woken. Many releases may share one signal: whoever takes it releases, too.
 func (q *Queue) releaseTurn() {
 	q.release()
+	if q.turns.Load() != 0 || q.parked.Load() != 0 {
+		q.released()
+	}
+}
+
+// released tells an iterator, and the CNO of what it left to the waiter.
+//
+//go:noinline
+func (q *Queue) released() {
 	if q.turns.Load() != 0 {
 		select {
 		case q.turn <- struct{}{}:
 		default:
 		}
 	}
-	if q.parked.Load() != 0 {
-		q.wake(false)
-	}
+	q.wake(false)
 }
 
 func iterateChannel(ctx context.Context, ch <-chan Event, yield func(Event) bool) {

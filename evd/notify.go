@@ -12,9 +12,12 @@ import "godat/hw"
 // before it counts for the last time what is queued, and looks once more when it
 // has left: who came in between relied on it.
 
-// cnoBit in parked: a CNO is to be told. The other bits are the sleeping
-// waiter's threshold.
-const cnoBit = 1 << 31
+// Bits in parked beside the sleeping waiter's threshold.
+const (
+	cnoBit        = 1 << 31 // the CNO is to be told
+	unwaitableBit = 1 << 30 // nobody may wait
+	flagBits      = cnoBit | unwaitableBit
+)
 
 // tellCNO triggers the CNO, with force in any case, else if something notifies
 // and nobody waits who sees to it.
@@ -27,9 +30,9 @@ func (q *Queue) tellCNO(force bool) {
 	}
 }
 
-// recount is the last look of a waiter, on a dispatcher with a CNO: how many
-// events are queued. What notifies from now on is the CNO's. Its caller is the
-// consumer.
+// recount is the last look of a waiter on a dispatcher that may have a CNO: how
+// many events are queued. What notifies from now on is the CNO's. Its caller is
+// the consumer.
 func (q *Queue) recount() int {
 	q.notify.Store(quiet)
 	n := q.queued(q.ring.Cap())
@@ -39,8 +42,8 @@ func (q *Queue) recount() int {
 	return n
 }
 
-// takeGap looks again after a Dequeue that did not fill buf, on a dispatcher with
-// a CNO: behind an event that is not published may be one that the CNO was told
+// takeGap looks again after a Dequeue that did not fill buf: if there is a CNO,
+// behind an event that is not published may be one that the CNO was told
 // of. Its caller is the consumer.
 func (q *Queue) takeGap(buf []Event) int {
 	if q.gap(0) {
@@ -160,8 +163,8 @@ func (d *Dispatcher) SetUnwaitable() error {
 	if d == nil || d.main.closed() {
 		return invalidHandle(op)
 	}
-	d.unwaitable.Store(true)
-	if q := &d.main; q.parked.Load()&^cnoBit != 0 {
+	q := &d.main
+	if q.parked.Or(unwaitableBit)&^flagBits != 0 {
 		q.wake(true)
 	}
 	return nil
@@ -172,6 +175,6 @@ func (d *Dispatcher) ClearUnwaitable() error {
 	if d == nil || d.main.closed() {
 		return invalidHandle("evd.ClearUnwaitable")
 	}
-	d.unwaitable.Store(false)
+	d.main.parked.And(^uint32(unwaitableBit))
 	return nil
 }

@@ -61,7 +61,7 @@ func (d *Dispatcher) state() State {
 	if d.disabled {
 		s = StateDisabled
 	}
-	if d.unwaitable.Load() {
+	if d.main.parked.Load()&unwaitableBit != 0 {
 		return s | StateUnwaitable | d.feeds.config()
 	}
 	return s | StateWaitable | d.feeds.config()

@@ -70,7 +70,7 @@ type Queue struct {
 	// What Flush looks at: is anything new that notifies, and does anybody
 	// sleep. See ring consumers in consumer.go.
 	notify atomic.Uint32
-	parked atomic.Uint32
+	parked atomic.Uint32 // a threshold, and flagBits
 	_      [56]byte
 
 	// The ring's consumer: how many events it took, and which kind it is.

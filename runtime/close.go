@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -11,10 +12,11 @@ import (
 
 // Close closes the adapter abruptly, with all that lives on it, in this order:
 // endpoints and service points, whose connections break and whose work is
-// flushed; shared receive queues; dispatchers, whose waiters return with ABORT and whose channels are
-// closed; memory regions, whose memory is unmapped: slices of it fault from then
+// flushed; shared receive queues; dispatchers, whose waiters return with ABORT and
+// whose channels are closed; CNOs, whose waiters return with CNO_DEAD; memory
+// regions, whose memory is unmapped: slices of it fault from then
 // on; protection zones; the device. Closing again does nothing, or tries once
-// more what failed. From a callback of one of the dispatchers it is INVALID_STATE, since it
+// more what failed. From a callback of a dispatcher or an agent it is INVALID_STATE, since it
 // waits for callbacks to return. It answers to dat_ia_close with ABRUPT.
 func (ia *IA) Close() error {
 	const op = "runtime.IA.Close"
@@ -69,17 +71,16 @@ func (ia *IA) isGone() bool {
 // inUse says what is left, if anything. gate is held alone.
 func (ia *IA) inUse(op string) error {
 	ia.mu.Lock()
-	ia.sweep()
-	dispatchers := len(ia.dispatchers)
+	dispatchers, cnos := ia.dispatchers.count(), ia.cnos.count()
 	ia.mu.Unlock()
 	regions, _ := ia.domain.Stats()
 	endpoints, zones := ia.adapter.Len(), ia.domain.Zones()
-	if endpoints+dispatchers+regions+zones == 0 {
+	if endpoints+dispatchers+cnos+regions+zones == 0 {
 		return nil
 	}
 	return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
-		"%d endpoints, shared receive queues and service points, %d dispatchers, %d regions and %d zones are open",
-		endpoints, dispatchers, regions, zones)
+		"%d endpoints, shared receive queues and service points, %d dispatchers, %d CNOs, %d regions and %d zones are open",
+		endpoints, dispatchers, cnos, regions, zones)
 }
 
 // tearDown ends everything. The adapter is closed: nothing new comes.
@@ -93,8 +94,12 @@ func (ia *IA) tearDown() error {
 	if ia.adapter != nil { // it is nil when Open fails half-way
 		errs = append(errs, ia.adapter.Close())
 	}
-	for _, d := range ia.allDispatchers() {
+	dispatchers, cnos := ia.waitables()
+	for _, d := range dispatchers {
 		d.Abort()
+	}
+	for _, c := range cnos {
+		c.Abort()
 	}
 	if ia.domain != nil {
 		errs = append(errs, ia.domain.Close())
@@ -118,22 +123,15 @@ func (ia *IA) tearDown() error {
 }
 
 // inUpcall reports whether the caller is inside a callback of a dispatcher of
-// this adapter.
+// this adapter, or an agent of a CNO.
 func (ia *IA) inUpcall() bool {
-	for _, d := range ia.allDispatchers() {
-		if d.InUpcall() {
-			return true
-		}
-	}
-	return false
+	dispatchers, cnos := ia.waitables()
+	return slices.ContainsFunc(dispatchers, (*evd.Dispatcher).InUpcall) || slices.ContainsFunc(cnos, (*CNO).InUpcall)
 }
 
-func (ia *IA) allDispatchers() []*evd.Dispatcher {
+// waitables are the dispatchers and CNOs, some of which may be closed.
+func (ia *IA) waitables() ([]*evd.Dispatcher, []*CNO) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	all := make([]*evd.Dispatcher, 0, len(ia.dispatchers))
-	for d := range ia.dispatchers {
-		all = append(all, d)
-	}
-	return all
+	return ia.dispatchers.list(), ia.cnos.list()
 }

@@ -1,9 +1,6 @@
 package runtime
 
-import (
-	"godat/evd"
-	"godat/hw"
-)
+import "godat/evd"
 
 // NewCNO makes a consumer notification object, by which one wait serves many
 // dispatchers. Its agents run in the adapter's pool of upcalls unless cfg says
@@ -28,13 +25,8 @@ func (ia *IA) NewCNO(cfg CNOConfig) (*CNO, error) {
 	return c, nil
 }
 
-// ownCNO wants a CNO to be this adapter's.
-func (ia *IA) ownCNO(op string, c *CNO) error {
-	if c == nil {
-		return nil
-	}
-	if p, err := c.Query(evd.CNOFieldIA); err != nil || p.IA != ia {
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCNO, "the CNO is closed, or another adapter's")
-	}
-	return nil
+// liveCNO reports whether a CNO is not closed.
+func liveCNO(c *CNO) bool {
+	_, err := c.Query(0)
+	return err == nil
 }

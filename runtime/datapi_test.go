@@ -212,6 +212,8 @@ var sameType = map[string][]string{
 	"evd.State":             nil,
 	"evd.Reason":            nil,
 	"evd.Field":             nil,
+	"evd.CNOField":          nil,
+	"evd.ProxyType":         nil,
 	"ep.State":              nil,
 	"ep.Mask":               nil,
 	"ep.CloseFlags":         nil,

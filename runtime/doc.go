@@ -4,7 +4,7 @@
 //
 // [Open] opens an interface adapter ([IA]) by the name of its provider. The
 // adapter makes everything that lives on it: protection zones and their memory
-// regions, event dispatchers, endpoints and service points; and it closes them.
+// regions, event dispatchers and CNOs, endpoints and service points; and it closes them.
 // The types, flags and errors of the packages below are declared here again, so
 // that a first program needs one import.
 //

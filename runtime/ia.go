@@ -36,18 +36,14 @@ type IA struct {
 	gone    bool       // guarded by closing: nothing is left
 
 	mu          sync.Mutex
-	dispatchers map[*evd.Dispatcher]struct{} // with some that are closed
-	sweepAt     int
+	dispatchers children[*evd.Dispatcher]
+	cnos        children[*CNO]
 }
-
-// minSweep is how many dispatchers an adapter remembers before it looks which of
-// them are closed.
-const minSweep = 64
 
 func newIA(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) *IA {
 	ia := &IA{
 		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
-		pool: p, async: async, dispatchers: make(map[*evd.Dispatcher]struct{}), sweepAt: minSweep,
+		pool: p, async: async, dispatchers: newChildren(live), cnos: newChildren(liveCNO),
 	}
 	async.mu.Lock()
 	defer async.mu.Unlock()
@@ -112,17 +108,14 @@ func (ia *IA) NewDispatcher(cfg evd.Config) (*evd.Dispatcher, error) {
 	if cfg.Submit == nil {
 		cfg.Submit = ia.pool.upcall
 	}
+	cfg.IA = ia
 	d, err := evd.New(cfg)
 	if err != nil {
 		return nil, err
 	}
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	if len(ia.dispatchers) >= ia.sweepAt {
-		ia.sweep()
-		ia.sweepAt = max(minSweep, 2*len(ia.dispatchers))
-	}
-	ia.dispatchers[d] = struct{}{}
+	ia.dispatchers.add(d)
 	return d, nil
 }
 
@@ -200,15 +193,6 @@ func (ia *IA) enter(op string) error {
 		return closedIA(op)
 	}
 	return nil
-}
-
-// sweep forgets dispatchers that the program has closed. mu is held.
-func (ia *IA) sweep() {
-	for d := range ia.dispatchers {
-		if !live(d) {
-			delete(ia.dispatchers, d)
-		}
-	}
 }
 
 // live reports whether a dispatcher is not closed.

@@ -135,6 +135,7 @@ const (
 	CSPFieldAll        = ep.CSPFieldAll
 	DispatcherFieldAll = evd.FieldAll
 	SRQFieldAll        = ep.SRQFieldAll
+	CNOFieldAll        = evd.CNOFieldAll
 	LMRFieldAll        = mem.LMRFieldAll
 	PZFieldAll         = mem.PZFieldAll
 )

@@ -215,3 +215,10 @@ func (l *asyncLog) kinds() (kinds []hw.AsyncKind) {
 	}
 	return kinds
 }
+
+// first is the first event; there is one.
+func (l *asyncLog) first() hw.AsyncEvent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events[0]
+}

@@ -271,8 +271,9 @@ func TestMoreCompletionsThanTheQueueHoldsAreReported(t *testing.T) {
 	require.Eventually(t, dev.asleep, 10*time.Second, time.Millisecond)
 	close(gate)
 	require.Eventually(t, func() bool { return len(log.kinds()) > 0 }, 10*time.Second, time.Millisecond)
-	assert.Equal(t, hw.AsyncCQOverrun, log.kinds()[0])
-	assert.Same(t, cq, log.events[0].CQ)
+	first := log.first() // a second one may be on its way
+	assert.Equal(t, hw.AsyncCQOverrun, first.Kind)
+	assert.Same(t, cq, first.CQ)
 }
 
 func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
@@ -288,7 +289,7 @@ func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
 		to.requireAll(t, i+1)
 	}
 	assert.Equal(t, []hw.AsyncKind{hw.AsyncDeviceFatal}, log.kinds(), "it is told once")
-	assert.EqualError(t, log.events[0].Err, "gone")
+	assert.EqualError(t, log.first().Err, "gone")
 }
 
 func TestClosingEndsThePollerWhateverItDoes(t *testing.T) {

@@ -19,6 +19,8 @@ type (
 	RemoteSegment = mem.RemoteSegment
 	// Dispatcher is an event dispatcher (EVD); see [evd.Dispatcher].
 	Dispatcher = evd.Dispatcher
+	// CNO is one place to wait for many dispatchers; see [evd.CNO].
+	CNO = evd.CNO
 	// Route sends the events of some cookies to a channel of its own; see [evd.Route].
 	Route = evd.Route
 	// OneShot takes the completion of one request; see [evd.OneShot].
@@ -49,6 +51,12 @@ type (
 	DispatcherMode = evd.Mode
 	// DispatcherParam describes a dispatcher; see [evd.Param].
 	DispatcherParam = evd.Param
+	// CNOConfig configures a CNO; see [evd.CNOConfig].
+	CNOConfig = evd.CNOConfig
+	// CNOParam describes a CNO; see [evd.CNOParam].
+	CNOParam = evd.CNOParam
+	// Agent is what a CNO calls when it is triggered; see [evd.Agent].
+	Agent = evd.Agent
 	// EndpointConfig configures an endpoint; see [ep.Config].
 	EndpointConfig = ep.Config
 	// EndpointAttr are an endpoint's attributes; see [ep.Attr].
