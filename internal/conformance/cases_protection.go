@@ -1,0 +1,292 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+var protectionCases = []Case{
+	{ID: "DTO-10", Claim: "each operation needs its privilege on each side, and no other", run: dto10},
+	{ID: "DTO-11", Claim: "memory of another zone is out of reach, local and remote", run: dto11},
+	{ID: "DTO-12", Claim: "a byte outside the region is out of reach, local and remote", run: dto12},
+	{ID: "DTO-13", Claim: "a region that was freed is out of reach, local and remote", run: dto13},
+	{ID: "DTO-20", Claim: "a receive whose region was freed meanwhile is LOCAL_PROTECTION", run: dto20},
+	{ID: "ME-8", Claim: "what is registered covers what was asked for", run: me8},
+	{ID: "ME-10", Claim: "regions of the same memory have their own privileges each", run: me10},
+}
+
+// privilegeTable says which privilege an operation needs of the memory on either
+// side.
+var privilegeTable = []struct {
+	op, side string
+	need     dat.Privileges
+}{
+	{"post_recv", "local", dat.LocalWrite},
+	{"post_send", "local", dat.LocalRead},
+	{"post_rdma_read", "local", dat.LocalWrite},
+	{"post_rdma_read", "remote", dat.RemoteRead},
+	{"post_rdma_write", "local", dat.LocalRead},
+	{"post_rdma_write", "remote", dat.RemoteWrite},
+	{"write_immed", "local", dat.LocalRead},
+	{"write_immed", "remote", dat.RemoteWrite},
+	{"cmp_and_swap", "local", dat.LocalWrite},
+	{"cmp_and_swap", "remote", dat.RemoteAtomic},
+	{"fetch_and_add", "local", dat.LocalWrite},
+	{"fetch_and_add", "remote", dat.RemoteAtomic},
+}
+
+// privilegeSets are none, each alone, and all but one.
+func privilegeSets() []dat.Privileges {
+	const all = dat.AllPrivileges | dat.RemoteAtomic
+	sets := []dat.Privileges{dat.NoPrivileges, all}
+	for _, p := range []dat.Privileges{dat.LocalRead, dat.RemoteRead, dat.LocalWrite, dat.RemoteWrite, dat.RemoteAtomic} {
+		sets = append(sets, p, all&^p)
+	}
+	return sets
+}
+
+func dto10(r *rig) {
+	for _, row := range privilegeTable {
+		r.each(row.op+" "+row.side, func(r *rig) {
+			w := r.wire()
+			if !w.can(row.op) {
+				return
+			}
+			for _, set := range privilegeSets() {
+				what := fmt.Sprintf("%v", set)
+				if row.side == "local" {
+					w.local(row.op, w.client.region(w.client.pz, 64, set), set&row.need != 0, dat.ErrPrivileges, what)
+				} else {
+					w.remote(row.op, w.server.region(w.server.pz, 64, set).Remote(0, 8), set&row.need != 0, what)
+				}
+			}
+		})
+	}
+}
+
+// wire is a connection that is made anew when it broke.
+type wire struct {
+	*rig
+	client, server *end
+}
+
+func (r *rig) wire() *wire {
+	w := &wire{rig: r, client: r.node().end(), server: r.node().end()}
+	r.connect(w.client, w.server)
+	return w
+}
+
+// again makes the connection anew.
+func (w *wire) again() {
+	w.Helper()
+	for _, e := range []*end{w.client, w.server} {
+		w.until("the end", func() bool { return e.ep.State() == dat.StateDisconnected })
+		require.NoError(w, e.ep.Reset())
+		for _, d := range []*dat.Dispatcher{e.conn, e.recv, e.req} {
+			for n := 1; n > 0; {
+				var err error
+				n, err = d.Dequeue(make([]dat.Event, 16))
+				require.NoError(w, err)
+			}
+		}
+	}
+	w.connect(w.client, w.server)
+}
+
+// post posts an operation of 8 bytes, at the client.
+func (w *wire) post(op string, local dat.Segment, remote dat.RemoteSegment) error {
+	ep := w.client.ep
+	switch op {
+	case "post_recv":
+		return ep.PostRecv(1, 0, local)
+	case "post_send":
+		return ep.PostSend(1, 0, local)
+	case "post_rdma_read":
+		return ep.PostRDMARead(1, 0, remote, local)
+	case "post_rdma_write":
+		return ep.PostRDMAWrite(1, 0, remote, local)
+	case "write_immed":
+		return ep.PostRDMAWriteImmediate(1, 0, 1, remote, local)
+	case "cmp_and_swap":
+		return ep.PostCompareSwap(1, 0, 0, 0, remote, local)
+	case "fetch_and_add":
+		return ep.PostFetchAdd(1, 0, 0, remote, local)
+	}
+	return fmt.Errorf("no such operation: %s", op)
+}
+
+// allowing is memory of the server's that allows everything.
+func (w *wire) allowing() dat.RemoteSegment {
+	return w.server.region(w.server.pz, 64, dat.AllPrivileges|dat.RemoteAtomic).Remote(0, 8)
+}
+
+// can reports whether the device has an operation.
+func (w *wire) can(op string) bool {
+	w.Helper()
+	if op == "post_recv" {
+		return true
+	}
+	if w.consumes(op) {
+		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
+	}
+	if err := w.post(op, w.client.mem.Segment(0, 8), w.allowing()); err != nil {
+		return w.granted(err)
+	}
+	w.client.done(w.client.req, 1, dat.StatusSuccess)
+	return true
+}
+
+// consumes reports whether an operation consumes a receive of the peer.
+func (w *wire) consumes(op string) bool { return op == "post_send" || op == "write_immed" }
+
+// local posts an operation on a local segment, which works or is refused at once.
+func (w *wire) local(op string, m *dat.LMR, works bool, why error, what string) {
+	w.Helper()
+	w.segment(op, m.Segment(0, 8), works, why, what)
+}
+
+func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what string) {
+	w.Helper()
+	if works && w.consumes(op) {
+		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
+	}
+	err := w.post(op, seg, w.allowing())
+	if !works {
+		require.ErrorIs(w, err, why, what)
+		st, err := w.client.ep.Status()
+		require.NoError(w, err)
+		require.Equal(w, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: true, RequestIdle: true}, st, what)
+		return
+	}
+	require.NoError(w, err, what)
+	if op == "post_recv" {
+		require.NoError(w, w.server.ep.PostSend(3, 0, w.server.mem.Segment(0, 8)))
+		w.client.done(w.client.recv, 1, dat.StatusSuccess)
+		w.server.done(w.server.req, 3, dat.StatusSuccess)
+		return
+	}
+	w.client.done(w.client.req, 1, dat.StatusSuccess)
+}
+
+// remote posts an operation on remote memory, which works, or breaks both sides
+// with REMOTE_ACCESS.
+func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what string) {
+	w.Helper()
+	if w.consumes(op) {
+		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
+	}
+	require.NoError(w, w.post(op, w.client.mem.Segment(0, 8), remote), what)
+	ev := w.client.next(w.client.req)
+	if works {
+		require.Equal(w, dat.StatusSuccess, ev.Status, what)
+		return
+	}
+	// A write that left before the peer could object has succeeded here.
+	if !w.p.Early || ev.Status != dat.StatusSuccess || ev.Op != dat.OpWrite && ev.Op != hw.OpWriteImm {
+		require.Equal(w, dat.StatusRemoteAccess, ev.Status, what)
+	}
+	brokenBoth(w.client, w.server)
+	w.again()
+}
+
+// localOps and remoteOps are the operations that every device has.
+var (
+	localOps  = []string{"post_recv", "post_send", "post_rdma_read", "post_rdma_write"}
+	remoteOps = []string{"post_rdma_read", "post_rdma_write"}
+)
+
+func dto11(r *rig) {
+	w := r.wire()
+	mine := w.client.region(w.client.zone(), 64, dat.AllPrivileges)
+	for _, op := range localOps {
+		w.local(op, mine, false, dat.ErrProtection, op)
+	}
+	theirs := w.server.region(w.server.zone(), 64, dat.AllPrivileges)
+	for _, op := range remoteOps {
+		w.remote(op, theirs.Remote(0, 8), false, op)
+	}
+}
+
+func dto12(r *rig) {
+	w := r.wire()
+	const size = 4096
+	m := w.client.lmr(size)
+	theirs := w.server.lmr(size)
+	for at, works := range map[int]bool{-1: false, 0: true, size - 8: true, size - 7: false} {
+		what := fmt.Sprintf("at %d", at)
+		for _, op := range localOps {
+			seg := m.Segment(0, 8)
+			seg.Addr += uint64(at)
+			w.segment(op, seg, works, dat.ErrProtection, op+" "+what)
+		}
+		for _, op := range remoteOps {
+			remote := theirs.Remote(0, 8)
+			remote.Addr += uint64(at)
+			w.remote(op, remote, works, op+" "+what)
+		}
+	}
+	seg := m.Segment(0, 8)
+	seg.Addr = ^uint64(0) - 3 // it ends beyond the address space
+	w.segment("post_send", seg, false, dat.ErrProtection, "around the end")
+}
+
+func dto13(r *rig) {
+	w := r.wire()
+	m, theirs := w.client.lmr(64), w.server.lmr(64)
+	seg, remote := m.Segment(0, 8), theirs.Remote(0, 8)
+	require.NoError(r, m.Free())
+	require.NoError(r, theirs.Free())
+	for _, op := range localOps {
+		w.segment(op, seg, false, dat.ErrInvalidHandle, op)
+	}
+	for _, op := range remoteOps {
+		w.remote(op, remote, false, op)
+	}
+}
+
+func dto20(r *rig) {
+	client, server := r.pair()
+	m := server.lmr(64)
+	require.NoError(r, server.ep.PostRecv(1, 0, m.Segment(0, 64)))
+	require.NoError(r, m.Free())
+	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 64)))
+	server.done(server.recv, 1, dat.StatusLocalProtection)
+	server.connection(dat.Broken)
+}
+
+func me8(r *rig) {
+	n := r.node()
+	buf := make([]byte, 10000)
+	for _, at := range []struct{ off, len int }{{0, 1}, {1, 1}, {4095, 2}, {100, 9000}} {
+		b := buf[at.off : at.off+at.len]
+		m, err := n.pz.Register(b, dat.AllPrivileges)
+		require.NoError(r, err)
+		p, err := m.Query(dat.LMRFieldAll)
+		require.NoError(r, err)
+		assert.LessOrEqual(r, p.RegisteredAddress, address(b))
+		assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(b)+uint64(at.len))
+		require.NoError(r, m.Free())
+	}
+}
+
+func me10(r *rig) {
+	w := r.wire()
+	buf := make([]byte, 4096)
+	register := func(n *node, priv dat.Privileges) *dat.LMR {
+		m, err := n.pz.Register(buf, priv)
+		require.NoError(r, err)
+		n.later(m.Free)
+		return m
+	}
+	readable := register(w.server.node, dat.LocalRead|dat.RemoteRead)
+	writable := register(w.server.node, dat.LocalWrite|dat.RemoteWrite)
+	w.remote("post_rdma_read", readable.Remote(0, 8), true, "read")
+	w.remote("post_rdma_write", writable.Remote(0, 8), true, "write")
+	w.remote("post_rdma_read", writable.Remote(0, 8), false, "read of what is for writing")
+	w.remote("post_rdma_write", readable.Remote(0, 8), false, "write to what is for reading")
+}
