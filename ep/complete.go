@@ -94,6 +94,9 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 	retired = (r + 1) & ticketMask
 	s := &q.slots[i]
 	to, flags := s.to, s.flags
+	if s.op == hw.OpBind {
+		q.endBind(i, wc.Status)
+	}
 	if wc.Status == hw.StatusSuccess && flags&hw.Suppress != 0 || to == nil {
 		unreserve(to)
 		return retired, nil
@@ -104,7 +107,7 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 	ev.Length, ev.Key, ev.Cookie = 0, 0, s.cookie
 	ev.Source, ev.Data = q.e, nil
 	if s.op > hw.OpRecv {
-		extendedEvent(ev)
+		q.extendedEvent(ev, i)
 	}
 	if wc.Status == hw.StatusSuccess {
 		ev.Length = wc.Len

@@ -72,8 +72,11 @@ func checkAtomic(w *work, local uint64) error {
 
 // extendedEvent gives the event of an operation beyond the plain ones the number
 // and the operation that DAT has for it.
-func extendedEvent(ev *evd.Event) {
+func (q *queue) extendedEvent(ev *evd.Event, slot uint32) {
 	switch ev.Op {
+	case hw.OpBind:
+		ev.Number = evd.BindCompletion
+		ev.Data = (*q.binds.Load())[slot].rmr
 	case hw.OpSendInvalidate:
 		ev.Op = hw.OpSend
 	default:

@@ -37,7 +37,8 @@ type queue struct {
 	srq       *SRQ  // where receives come from, in place of the slots; or nil
 	feed      *feed // of srq, for evd
 	slots     []slot
-	sges      []hw.SGE // iov of them for each slot
+	sges      []hw.SGE                      // iov of them for each slot
+	binds     atomic.Pointer[[]pendingBind] // one for each slot, from the first bind on
 
 	// Owned by the token's holder.
 	next   uint32 // first ticket that the provider does not have yet

@@ -54,6 +54,10 @@ var operations = [32]operation{
 		call: "ep.PostCompareSwap", local: hw.LocalWrite, atomic: true, special: true, extended: true,
 		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
 	},
+	hw.OpBind: {
+		call: "ep.PostBind", extended: true,
+		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
+	},
 	hw.OpRecv: {call: "ep.PostRecv", local: hw.LocalWrite, flags: hw.Unsignalled},
 }
 

@@ -164,6 +164,9 @@ func (e *Endpoint) describe(wr *hw.SendWR, t uint32) {
 	wr.RKey, wr.RemoteAddr = s.rkey, s.addr
 	if operations[s.op&31].extended {
 		wr.Imm, wr.Operand, wr.Compare = s.imm, s.operand, s.compare
+		if s.op == hw.OpBind {
+			q.describeBind(wr, t)
+		}
 	}
 }
 

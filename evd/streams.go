@@ -109,3 +109,6 @@ func (s State) String() string {
 	}
 	return strings.Join(names, "|")
 }
+
+// Takes reports whether the dispatcher takes events of all those streams.
+func (d *Dispatcher) Takes(s Streams) bool { return s&^d.streams == 0 }

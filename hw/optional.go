@@ -99,6 +99,12 @@ type Window interface {
 	Close() error
 }
 
+// Bound is a [Window] that can tell whether it is bound, or an [MR] that can tell
+// whether a window is bound to it. Any goroutine may ask.
+type Bound interface {
+	Bound() bool
+}
+
 // Bind is the argument of OpBind. With Len 0 it unbinds.
 type Bind struct {
 	Window    Window

@@ -4,6 +4,7 @@
 // ([PZ]), and a zone makes local memory regions ([LMR]): memory from outside the
 // Go heap, or the caller's own, pinned. A [Segment] names a part of a region in
 // a local operation, a [RemoteSegment] names it to a peer.
+// A window ([RMR]) gives a peer a part of a region for a while.
 //
 // # Checks and the end of a region
 //

@@ -29,6 +29,7 @@ type Domain struct {
 	mu     sync.Mutex
 	zones  map[*PZ]struct{}
 	lmrs   map[*LMR]struct{}
+	rmrs   map[*RMR]struct{}
 	bytes  int64
 	blocks map[*block]struct{}
 	mapped int64
@@ -44,6 +45,7 @@ func NewDomain(dev hw.Device) *Domain {
 		table:  keys.New[region](min(max(attr.MaxMRs, 1), MaxRegions)),
 		zones:  make(map[*PZ]struct{}),
 		lmrs:   make(map[*LMR]struct{}),
+		rmrs:   make(map[*RMR]struct{}),
 		blocks: make(map[*block]struct{}),
 	}
 }
@@ -78,6 +80,16 @@ func (d *Domain) Stats() (regions int, bytes int64) {
 	return len(d.lmrs), d.bytes
 }
 
+// RMRs reports how many windows there are.
+func (d *Domain) RMRs() int {
+	if d == nil {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.rmrs)
+}
+
 // Zones reports how many zones are open.
 func (d *Domain) Zones() int {
 	if d == nil {
@@ -100,7 +112,7 @@ func (d *Domain) Mapped() (ranges int, bytes int64) {
 	return len(d.blocks), d.mapped
 }
 
-// Close frees every region, closes every zone and unmaps all memory, also what
+// Close frees every window and every region, closes every zone and unmaps all memory, also what
 // freed regions have left behind: slices of it fault from then on. It waits for
 // calls in progress, and then for each region as [LMR.Free] does. Whatever could
 // not be freed is reported and stays; Close may be called again to try once
@@ -116,6 +128,9 @@ func (d *Domain) Close() error {
 	d.gate.Unlock()
 
 	var errs []error
+	for _, r := range snapshot(d, d.rmrs) {
+		errs = append(errs, r.free(true))
+	}
 	for _, l := range snapshot(d, d.lmrs) {
 		if err := l.free(); err != nil && !errors.Is(err, hw.ErrInvalidHandle) {
 			errs = append(errs, err)
@@ -168,6 +183,12 @@ func (d *Domain) dropRegion(l *LMR) {
 	defer d.mu.Unlock()
 	delete(d.lmrs, l)
 	d.bytes -= int64(len(l.buf))
+}
+
+func (d *Domain) dropRMR(r *RMR) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.rmrs, r)
 }
 
 func (d *Domain) addBlock(b *block) {

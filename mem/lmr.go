@@ -126,7 +126,7 @@ func (l *LMR) register(op string) (*LMR, error) {
 	d.addRegion(l)
 	_, _, err = d.table.Insert(func(key uint32) region {
 		l.context = key
-		return region{base: l.base, size: uint64(len(l.buf)), pz: l.pz, lkey: mr.LKey(), priv: l.priv}
+		return region{base: l.base, size: uint64(len(l.buf)), pz: l.pz, lkey: mr.LKey(), priv: l.priv, mr: mr}
 	})
 	if err != nil {
 		l.unmap = true // nobody has seen the memory
@@ -142,7 +142,8 @@ func (l *LMR) register(op string) (*LMR, error) {
 // chunk at most, and never for a peer. Work that had not begun fails with
 // LOCAL_PROTECTION, a peer's access with REMOTE_ACCESS; both break connections.
 //
-// Freeing it again does nothing, and returns when the first call has. If the
+// A region that a window is bound to is INVALID_STATE/LMR_IN_USE, and nothing
+// happens. Freeing it again does nothing, and returns when the first call has. If the
 // device can't end the region, Free says so, the memory stays registered and
 // kept from reuse, and Free may be tried again. It answers to dat_lmr_free.
 func (l *LMR) Free() error {
@@ -154,6 +155,9 @@ func (l *LMR) Free() error {
 
 func (l *LMR) free() error {
 	const op = "mem.LMR.Free"
+	if l.isBound() {
+		return hw.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "a window is bound to the region")
+	}
 	if l.dead.CompareAndSwap(false, true) {
 		// Once only: the context may be another region's by the next time.
 		l.pz.domain.table.Remove(l.context)
@@ -177,6 +181,12 @@ func (l *LMR) free() error {
 	l.pz.Unuse()
 	unkeep(l)
 	return err
+}
+
+// isBound reports whether the device says that a window is bound to the region.
+func (l *LMR) isBound() bool {
+	b, ok := l.mr.(hw.Bound)
+	return ok && !l.dead.Load() && b.Bound()
 }
 
 // giveBack ends the hold on the memory, which the device no longer knows.

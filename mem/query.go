@@ -68,7 +68,7 @@ func (l *LMR) Query(mask LMRField) (LMRParam, error) {
 	return q, nil
 }
 
-func fill[T any](asked LMRField, dst *T, v T) {
+func fill[M ~uint32, T any](asked M, dst *T, v T) {
 	if asked != 0 {
 		*dst = v
 	}

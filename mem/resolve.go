@@ -10,6 +10,7 @@ type region struct {
 	pz   *PZ
 	lkey uint32
 	priv hw.Privileges
+	mr   hw.MR
 }
 
 // Resolve checks segments as a post must and translates them for the device. It

@@ -146,6 +146,13 @@ func (m *MR) LKey() uint32 { return m.lkey }
 // RKey is what a peer names the region by.
 func (m *MR) RKey() uint32 { return m.rkey }
 
+// Bound implements [hw.Bound].
+func (m *MR) Bound() bool {
+	m.dev.bindMu.Lock()
+	defer m.dev.bindMu.Unlock()
+	return m.bound > 0
+}
+
 // Deregister takes the keys out of the table and waits until all who may have
 // looked them up before have stopped or moved on. It fails with LMR_IN_USE while
 // a window is bound to the region.

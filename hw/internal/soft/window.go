@@ -65,6 +65,13 @@ func (w *Window) NextKey() uint32 {
 	return w.next
 }
 
+// Bound implements [hw.Bound].
+func (w *Window) Bound() bool {
+	w.dev.bindMu.Lock()
+	defer w.dev.bindMu.Unlock()
+	return w.key != 0
+}
+
 // Spend makes NextKey go on to another key. The post and the execution of a bind
 // both call it, in any order.
 func (w *Window) Spend(key uint32) {

@@ -1,0 +1,114 @@
+package ep
+
+import (
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// pendingBind is what a slot has more of when its operation is a bind.
+type pendingBind struct {
+	hw.Bind
+	rmr *mem.RMR
+	to  mem.Binding
+}
+
+// NewRMR makes a window that only this endpoint can bind and only its peer can
+// reach. It outlives a Reset, and is freed before the endpoint's zone. Errors are
+// those of [mem.PZ.NewRMR]. It answers to dat_rmr_create_for_ep.
+func (e *Endpoint) NewRMR() (*mem.RMR, error) {
+	const op = "ep.NewRMR"
+	if err := e.alive(op); err != nil {
+		return nil, err
+	}
+	r, err := e.pz.NewRMRFor(e.qp, e)
+	return r, wrap(op, err)
+}
+
+// PostBind binds a window to a part of a region, in place of what it was bound to,
+// and returns how peers name that part. The name is good when the bind has
+// completed; what is posted to this endpoint later finds it done, so it may carry
+// the name at once. The name that the window had before is dead then: a peer that
+// uses it gets REMOTE_ACCESS, and the connection breaks. The zero Binding unbinds.
+//
+// nil means that exactly one completion follows, or none if flags has Suppress and
+// it succeeds: an event RMR_BIND_COMPLETION on the request dispatcher; [RMROf] is
+// its window. Legal flags are Suppress, BarrierFence, and Unsignalled if the
+// endpoint's attributes have it. Errors beyond those of every post are those of
+// [mem.RMR.BeginBind]; a dispatcher that does not take the stream StreamBind is
+// INVALID_STATE/EP_EVD_REQUEST. See PostSend for the rest.
+// It answers to dat_rmr_bind.
+func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.Binding) (mem.RemoteSegment, error) {
+	const op = "ep.PostBind"
+	if e == nil {
+		return mem.RemoteSegment{}, nilEndpoint(hw.OpBind)
+	}
+	q := &e.requests
+	w := work{op: hw.OpBind, flags: flags, cookie: cookie}
+	if _, err := e.check(q, &w); err != nil {
+		return mem.RemoteSegment{}, err
+	}
+	if q.evd != nil && !q.evd.Takes(evd.StreamBind) {
+		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
+	}
+	bind, err := rmr.BeginBind(e.pz, e, &to)
+	if err != nil {
+		return mem.RemoteSegment{}, wrap(op, err)
+	}
+	ticket, word, mine, err := e.admitBind(q, &w, &bind, rmr, &to)
+	if err != nil {
+		rmr.EndBind(&to, bind.Key, false)
+		return mem.RemoteSegment{}, err
+	}
+	e.request(ticket, word, mine)
+	return to.Remote(bind.Key), nil
+}
+
+// admitBind is admitOne, after the check, for a bind.
+func (e *Endpoint) admitBind(q *queue, w *work, bind *hw.Bind, rmr *mem.RMR, to *mem.Binding) (ticket uint32, word uint64, mine bool, err error) {
+	binds := q.pendingBinds()
+	var dest *evd.Queue
+	if q.evd != nil {
+		if dest = q.evd.For(w.cookie); !dest.Reserve(1) {
+			return 0, 0, false, wrap(callOf(w.op), errNoEventRoom)
+		}
+	}
+	ticket, n, word, mine := e.take(q, 1)
+	if n == 0 {
+		unreserve(dest)
+		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
+	}
+	p := &binds[ticket&q.mask]
+	p.Bind, p.rmr, p.to = *bind, rmr, *to
+	e.fill(q, ticket, w, dest, 0)
+	return ticket, word, mine, nil
+}
+
+// pendingBinds are the slots' places for binds. Most endpoints never bind.
+func (q *queue) pendingBinds() []pendingBind {
+	if b := q.binds.Load(); b != nil {
+		return *b
+	}
+	b := make([]pendingBind, len(q.slots))
+	q.binds.CompareAndSwap(nil, &b)
+	return *q.binds.Load()
+}
+
+// describeBind completes the request of a bind. It is always signaled, since its
+// window has to hear of the end.
+func (q *queue) describeBind(wr *hw.SendWR, t uint32) {
+	wr.Bind = &(*q.binds.Load())[t&q.mask].Bind
+	wr.Flags |= hw.WRSignaled
+}
+
+// endBind tells the window of the slot that its bind has completed.
+func (q *queue) endBind(slot uint32, status hw.Status) {
+	p := &(*q.binds.Load())[slot]
+	p.rmr.EndBind(&p.to, p.Key, status == hw.StatusSuccess)
+}
+
+// RMROf is the window that a RMR_BIND_COMPLETION event is about, or nil.
+func RMROf(ev evd.Event) *mem.RMR {
+	r, _ := ev.Data.(*mem.RMR)
+	return r
+}
