@@ -16,7 +16,10 @@ import (
 func (r *rig) rmr() *mem.RMR {
 	w, err := r.pz.NewRMR()
 	require.NoError(r.t, err)
-	r.t.Cleanup(func() { require.NoError(r.t, w.Free()) })
+	r.t.Cleanup(func() {
+		require.NoError(r.t, r.adapter.Close()) // no bind is outstanding then
+		require.NoError(r.t, w.Free())
+	})
 	return w
 }
 

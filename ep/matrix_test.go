@@ -11,6 +11,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/mem"
 )
 
 // matrix is DAT's operation × state table, as its specification has it:
@@ -28,6 +29,12 @@ post_recv       ok    ok    ok    ok    ok    ok    ok    ok    fl
 post_send       E     E     E     E     E     E     ok    E     fl
 post_rdma_read  E     E     E     E     E     E     ok    E     fl
 post_rdma_write E     E     E     E     E     E     ok    E     fl
+post_send_inv   E     E     E     E     E     E     ok    E     fl
+rmr_bind        E     E     E     E     E     E     ok    E     fl
+rmr_unbind      E     E     E     E     E     E     ok    E     fl
+write_immed     E     E     E     E     E     E     ok    E     fl
+fetch_add       E     E     E     E     E     E     ok    E     fl
+cmp_swap        E     E     E     E     E     E     ok    E     fl
 connect         →ACT  E     E     E     E     E     E     E     E
 dup_connect     →ACT  E     E     E     E     E     E     E     E
 dup_of          E     E     E     E     E     E     ok    E     E
@@ -54,7 +61,7 @@ var wantSubtype = map[string]hw.Subtype{
 func TestStateMatrix(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(matrix), "\n")
 	states := strings.Fields(lines[0])
-	require.Len(t, lines[1:], 16)
+	require.Len(t, lines[1:], 22)
 	for _, line := range lines[1:] {
 		cells := strings.Fields(line)
 		require.Len(t, cells, 1+len(states))
@@ -120,6 +127,20 @@ func (r *rig) do(op string, e *Endpoint) error {
 		return e.PostRDMARead(cookie, 0, remote, seg)
 	case "post_rdma_write":
 		return e.PostRDMAWrite(cookie, 0, remote, seg)
+	case "post_send_inv":
+		return e.PostSendInvalidate(cookie, 0, 0, seg)
+	case "rmr_bind":
+		_, err := e.PostBind(cookie, 0, r.rmr(), mem.Binding{Segment: seg, Privileges: hw.RemoteRead})
+		return err
+	case "rmr_unbind":
+		_, err := e.PostBind(cookie, 0, r.rmr(), mem.Binding{})
+		return err
+	case "write_immed":
+		return e.PostRDMAWriteImmediate(cookie, 0, 1, remote, seg)
+	case "fetch_add":
+		return e.PostFetchAdd(cookie, 0, 1, r.lmr.Remote(0, 8), r.lmr.Segment(0, 8))
+	case "cmp_swap":
+		return e.PostCompareSwap(cookie, 0, 1, 1, r.lmr.Remote(0, 8), r.lmr.Segment(0, 8))
 	case "connect":
 		return e.Connect(ConnectConfig{Qual: r.psp.Qual()})
 	case "dup_connect":

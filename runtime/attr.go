@@ -114,14 +114,14 @@ type PZSupport uint8
 // PZUnique is the only answer: an endpoint has one zone.
 const PZUnique PZSupport = 0
 
-// RMRScope says what a window may be bound to.
-type RMRScope uint8
+// RMRScope says which endpoints a window belongs to; see [mem.RMRScope].
+type RMRScope = mem.RMRScope
 
 // The scopes.
 const (
-	RMRScopeEP  RMRScope = 0
-	RMRScopePZ  RMRScope = 1
-	RMRScopeAny RMRScope = 2
+	RMRScopeEP  = mem.RMRScopeEP
+	RMRScopePZ  = mem.RMRScopePZ
+	RMRScopeAny = mem.RMRScopeAny
 )
 
 // version is this library's: major, minor.

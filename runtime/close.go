@@ -13,8 +13,8 @@ import (
 // Close closes the adapter abruptly, with all that lives on it, in this order:
 // endpoints and service points, whose connections break and whose work is
 // flushed; shared receive queues; dispatchers, whose waiters return with ABORT and
-// whose channels are closed; CNOs, whose waiters return with CNO_DEAD; memory
-// regions, whose memory is unmapped: slices of it fault from then
+// whose channels are closed; CNOs, whose waiters return with CNO_DEAD;
+// windows and memory regions, whose memory is unmapped: slices of it fault from then
 // on; protection zones; the device. Closing again does nothing, or tries once
 // more what failed. From a callback of a dispatcher or an agent it is INVALID_STATE, since it
 // waits for callbacks to return. It answers to dat_ia_close with ABRUPT.
@@ -74,13 +74,14 @@ func (ia *IA) inUse(op string) error {
 	dispatchers, cnos := ia.dispatchers.count(), ia.cnos.count()
 	ia.mu.Unlock()
 	regions, _ := ia.domain.Stats()
+	windows := ia.domain.RMRs()
 	endpoints, zones := ia.adapter.Len(), ia.domain.Zones()
-	if endpoints+dispatchers+cnos+regions+zones == 0 {
+	if endpoints+dispatchers+cnos+regions+windows+zones == 0 {
 		return nil
 	}
 	return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
-		"%d endpoints, shared receive queues and service points, %d dispatchers, %d CNOs, %d regions and %d zones are open",
-		endpoints, dispatchers, cnos, regions, zones)
+		"%d endpoints, shared receive queues and service points, %d dispatchers, %d CNOs, %d regions, %d windows and %d zones are open",
+		endpoints, dispatchers, cnos, regions, windows, zones)
 }
 
 // tearDown ends everything. The adapter is closed: nothing new comes.

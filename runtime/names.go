@@ -34,6 +34,7 @@ const (
 	OpWrite = hw.OpWrite
 	OpRead  = hw.OpRead
 	OpRecv  = hw.OpRecv
+	OpBind  = hw.OpBind
 )
 
 // The completion statuses.
@@ -137,5 +138,6 @@ const (
 	SRQFieldAll        = ep.SRQFieldAll
 	CNOFieldAll        = evd.CNOFieldAll
 	LMRFieldAll        = mem.LMRFieldAll
+	RMRFieldAll        = mem.RMRFieldAll
 	PZFieldAll         = mem.PZFieldAll
 )

@@ -75,6 +75,11 @@ func fillLimits(q *IAAttr, m IAField, a hw.Attr) {
 	fill(m&IAFieldMaxPZs, &q.MaxPZs, a.MaxZones)
 	fill(m&IAFieldMaxMessageSize, &q.MaxMessageSize, a.MaxMessage)
 	fill(m&IAFieldMaxRDMASize, &q.MaxRDMASize, a.MaxRDMA)
+	fill(m&IAFieldMaxRMRs, &q.MaxRMRs, a.MaxWindows)
+	fill(m&IAFieldZeroBased, &q.ZeroBased, a.ZeroBased)
+	if a.MaxWindows > 0 {
+		fill(m&IAFieldMaxRMRTargetAddress, &q.MaxRMRTargetAddress, math.MaxUint64)
+	}
 	fill(m&IAFieldMaxSRQs, &q.MaxSRQs, a.MaxSRQs)
 	fill(m&IAFieldMaxRecvPerSRQ, &q.MaxRecvPerSRQ, a.MaxSRQDepth)
 	if a.MaxSRQs > 0 {

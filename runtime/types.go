@@ -13,6 +13,8 @@ type (
 	PZ = mem.PZ
 	// LMR is a local memory region; see [mem.LMR].
 	LMR = mem.LMR
+	// RMR is a remote memory region, a window; see [mem.RMR].
+	RMR = mem.RMR
 	// Segment is a piece of a region; see [mem.Segment].
 	Segment = mem.Segment
 	// RemoteSegment is a piece of a peer's region; see [mem.RemoteSegment].
@@ -101,6 +103,10 @@ type (
 	DTO = ep.DTO
 	// LMRParam describes a region; see [mem.LMRParam].
 	LMRParam = mem.LMRParam
+	// RMRParam describes a window; see [mem.RMRParam].
+	RMRParam = mem.RMRParam
+	// Binding is what a window is bound to; see [mem.Binding].
+	Binding = mem.Binding
 	// PZParam describes a zone; see [mem.PZParam].
 	PZParam = mem.PZParam
 	// MemoryOption modifies how a region gets its memory; see [mem.Option].
@@ -133,6 +139,9 @@ type (
 
 // EndpointOf is the endpoint that an event is about, or nil.
 func EndpointOf(ev Event) *Endpoint { return ep.Of(ev) }
+
+// RMROf is the window that the completion of a bind is about, or nil.
+func RMROf(ev Event) *RMR { return ep.RMROf(ev) }
 
 // SRQOf is the shared receive queue that an asynchronous error is about, or nil.
 func SRQOf(ev Event) *SRQ { return ep.SRQOf(ev) }
