@@ -12,14 +12,11 @@ import (
 	"godat/mem"
 )
 
-// rmr makes a window of the zone.
+// rmr makes a window of the zone, which is freed when no bind is outstanding.
 func (r *rig) rmr() *mem.RMR {
 	w, err := r.pz.NewRMR()
 	require.NoError(r.t, err)
-	r.t.Cleanup(func() {
-		require.NoError(r.t, r.adapter.Close()) // no bind is outstanding then
-		require.NoError(r.t, w.Free())
-	})
+	r.windows = append(r.windows, w)
 	return w
 }
 

@@ -25,6 +25,7 @@ type rig struct {
 	pz      *mem.PZ
 	lmr     *mem.LMR // 64 KiB, all privileges
 	psp     *PSP
+	windows []*mem.RMR
 
 	cr, conn, dto *evd.Dispatcher // in queue mode
 }
@@ -44,6 +45,9 @@ func newRig(t testing.TB) *rig {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, r.adapter.Close())
+		for _, w := range r.windows {
+			require.NoError(t, w.Free())
+		}
 		require.NoError(t, r.lmr.Free())
 		require.NoError(t, r.pz.Close())
 		require.NoError(t, r.domain.Close())
