@@ -13,10 +13,10 @@ GOFUMPT_VERSION  := v0.12.0
 GOLANGCI_VERSION := v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer ci
+.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer test-iwarp ci
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12
 
 tools: ## install the formatter and the linter at their pinned versions
 	$(GO) install mvdan.cc/gofumpt@$(GOFUMPT_VERSION)
@@ -60,6 +60,9 @@ cross: ## build and vet for each system and architecture
 
 consumer: ## use the library from another module
 	bash .ci/consumer.sh
+
+test-iwarp: ## hw/iwarp against the kernel's soft-iWARP, in a QEMU guest (hw/hwtest/guest/install.sh)
+	bash hw/iwarp/test-guest.sh
 
 ci: ## all that the checks on a clean machine do
 	.ci/run

@@ -132,7 +132,8 @@ func (n *node) peer(change ...func(*hw.QPConfig)) *peer {
 	return p
 }
 
-const patience = 10 * time.Second
+// patience is how long what must happen may take.
+var patience = 10 * time.Second
 
 // await waits for a condition, which is looked at with the lock held.
 func (p *peer) await(what string, cond func() bool) {

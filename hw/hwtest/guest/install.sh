@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Installs by name what the guest and the tests in it use, on Debian as root:
 # the emulator and what builds the guest, then the verbs libraries, their tools
-# and the C programs that the tests talk to. The kernel and its headers are not
+# the C programs that the tests talk to, and what dissects the captures. The kernel and its headers are not
 # installed: package guest unpacks them into its own cache.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 
 guest=(qemu-system-x86 busybox-static kmod dpkg xz-utils make gcc-12 libc6-dev libelf1 libssl3 iproute2)
 verbs=(rdma-core ibverbs-providers libibverbs1 librdmacm1 libibverbs-dev librdmacm-dev)
-peers=(ibverbs-utils rdmacm-utils perftest dapl2-utils libdapl2)
+peers=(ibverbs-utils rdmacm-utils perftest dapl2-utils libdapl2 tshark)
 
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "${guest[@]}" "${verbs[@]}" "${peers[@]}" >/dev/null
