@@ -91,10 +91,9 @@ func (c *conn) destroy() {
 	place.release()
 }
 
-// giveUp ends an attempt to connect, as soon as the kernel lets go of it.
+// giveUp ends an attempt to connect, as soon as the kernel lets go of it, with mu
+// held.
 func (c *conn) giveUp() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if !c.gaveUp {
 		c.gaveUp = true
 		close(c.quit)
@@ -106,6 +105,7 @@ func (c *conn) giveUp() {
 func (c *conn) inherit(old *C.struct_gv_qp, q *queuePair) bool {
 	c.mu.Lock()
 	if c.dialing {
+		c.giveUp()
 		c.orphan, c.used = old, q.parts()
 		for _, u := range c.used {
 			u.leave()
@@ -201,9 +201,17 @@ func (c *conn) takePlace(z *zone) note {
 	return p.note()
 }
 
-// disconnect tells the peer that the connection is over.
-func (c *conn) disconnect() {
-	c.with(func(id *C.struct_gc_id) { C.gd_cm_disconnect(id) })
+// hangUp tells the peer that the connection is over. A goroutine that still dials,
+// or has just told that the connection is up, does it when it lets go.
+func (c *conn) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.dialing:
+		c.giveUp()
+	case c.id != nil:
+		C.gd_cm_disconnect(c.id)
+	}
 }
 
 // bytesOf is a pointer to private data for the length of a call; nil for none.

@@ -73,4 +73,9 @@
 //	inline       most bytes of an inline send (64)
 //	ack_timeout  exponent of the transport's retry timer, as verbs have it (17)
 //	port         the device's port (1)
+//	windows      on or off: memory windows, and sends that invalidate their keys (off)
+//
+// Windows are off because soft-RoCE holds what comes through a window against the
+// region's bounds and not against the window's. No other device with windows has
+// been tried.
 package ibv

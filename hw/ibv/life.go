@@ -106,8 +106,8 @@ func (q *queuePair) failed(life uint64) {
 // mu held.
 func (q *queuePair) die() {
 	C.gd_kill(q.c)
-	if q.conn != nil && !q.conn.isDialing() {
-		q.conn.disconnect()
+	if q.conn != nil {
+		q.conn.hangUp()
 	}
 	q.dev.watchFlush(q, q.life)
 }
@@ -161,9 +161,6 @@ func (q *queuePair) Break(orderly bool) {
 	}
 	q.become(phaseBroken)
 	switch {
-	case was == phaseConnecting:
-		q.conn.giveUp()
-		q.leave()
 	case was == phaseUp && orderly:
 		kind := alarmTold
 		if C.gd_idle(q.c) == 0 {
@@ -194,10 +191,4 @@ func (q *queuePair) leave() {
 	q.leaving = false
 	q.die()
 	C.gd_over(q.c)
-}
-
-func (c *conn) isDialing() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.dialing
 }

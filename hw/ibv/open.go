@@ -154,7 +154,8 @@ func (d *device) operations(a *C.struct_gv_device_attr) {
 		d.attr.Ops |= hw.Ops(hw.OpFetchAdd, hw.OpCompareSwap)
 		d.access |= C.GV_ACCESS_REMOTE_ATOMIC
 	}
-	if a.max_mw > 0 && a.device_cap_flags&C.GV_DEVICE_MW_TYPE_2B != 0 {
+	const windows = C.GV_DEVICE_MEM_WINDOW | C.GV_DEVICE_MW_TYPE_2B
+	if d.params.windows && a.max_mw > 0 && a.device_cap_flags&windows == windows {
 		d.attr.MaxWindows = limit(a.max_mw)
 		d.attr.Ops |= hw.Ops(hw.OpBind, hw.OpSendInvalidate)
 	}

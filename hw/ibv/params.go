@@ -25,6 +25,7 @@ type params struct {
 	inline     int
 	ackTimeout int
 	port       int
+	windows    bool
 }
 
 // tailMode says whether private data carries a tail.
@@ -45,6 +46,8 @@ func parseParams(m map[string]string) (params, error) {
 			p.address, err = netip.ParseAddr(v)
 		case "tail":
 			p.tail, err = parseTail(v)
+		case "windows":
+			p.windows, err = parseSwitch(v)
 		case "inline":
 			p.inline, err = parseInt(v, 0, mostInline)
 		case "ack_timeout":
@@ -71,6 +74,13 @@ func parseTail(s string) (tailMode, error) {
 		return tailOff, nil
 	}
 	return 0, strconv.ErrSyntax
+}
+
+func parseSwitch(s string) (bool, error) {
+	if s != "on" && s != "off" {
+		return false, strconv.ErrSyntax
+	}
+	return s == "on", nil
 }
 
 func parseInt(s string, least, most int) (int, error) {

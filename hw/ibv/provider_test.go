@@ -40,7 +40,7 @@ func TestOpenSaysInOneSentenceWhatIsMissing(t *testing.T) {
 
 func TestOpenRefusesParametersThatItDoesNotKnow(t *testing.T) {
 	for k, v := range map[string]string{
-		"color": "red", "address": "nowhere", "tail": "long", "inline": "-1", "ack_timeout": "32", "port": "0",
+		"color": "red", "address": "nowhere", "tail": "long", "inline": "-1", "ack_timeout": "32", "port": "0", "windows": "yes",
 	} {
 		_, err := New().Open(hw.OpenConfig{Params: map[string]string{k: v}})
 		require.ErrorIs(t, err, hw.ErrInvalidParameter, k)
@@ -50,7 +50,7 @@ func TestOpenRefusesParametersThatItDoesNotKnow(t *testing.T) {
 
 func TestParametersAreRead(t *testing.T) {
 	p, err := parseParams(map[string]string{
-		"address": "10.0.2.15", "tail": "off", "inline": "0", "ack_timeout": "14", "port": "2",
+		"address": "10.0.2.15", "tail": "off", "inline": "0", "ack_timeout": "14", "port": "2", "windows": "on",
 	})
 	require.NoError(t, err)
 	assert.Equal(t, "10.0.2.15", p.address.String())
@@ -58,12 +58,14 @@ func TestParametersAreRead(t *testing.T) {
 	assert.Zero(t, p.inline)
 	assert.Equal(t, 14, p.ackTimeout)
 	assert.Equal(t, 2, p.port)
+	assert.True(t, p.windows)
 
 	p, err = parseParams(nil)
 	require.NoError(t, err)
 	assert.False(t, p.address.IsValid())
 	assert.Equal(t, tailAuto, p.tail)
 	assert.Equal(t, defaultInline, p.inline)
+	assert.False(t, p.windows)
 }
 
 func TestCountersAreOfThisPackagesDevicesOnly(t *testing.T) {

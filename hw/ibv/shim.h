@@ -198,7 +198,7 @@ int gd_cq_depth(struct gd_cq *cq);
 struct gv_mr *gd_register(struct gd_device *d, struct gv_pd *pd, uintptr_t addr, uint64_t len, uint32_t access);
 struct gv_mr *gd_register_at(struct gv_pd *pd, uintptr_t addr, uint64_t len, uint64_t iova, uint32_t access);
 int gd_deregister(struct gd_device *d, struct gv_mr *mr);
-struct gv_mw *gd_new_window(struct gv_pd *pd);
+struct gv_mw *gd_new_window(struct gv_pd *pd, int own);
 int gd_close_window(struct gv_mw *mw);
 
 // shim_qp.c

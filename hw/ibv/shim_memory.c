@@ -132,13 +132,15 @@ int gd_sges_valid(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s,
 	return good;
 }
 
-struct gv_mw *gd_new_window(struct gv_pd *pd)
+// gd_new_window makes a window of one queue pair's (type 2), or of all the zone's
+// (type 1). The latter is bound by a posted request too, under a key that is told.
+struct gv_mw *gd_new_window(struct gv_pd *pd, int own)
 {
 	if (pd->context->ops.alloc_mw == NULL) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	return pd->context->ops.alloc_mw(pd, GV_MW_TYPE_2);
+	return pd->context->ops.alloc_mw(pd, own ? GV_MW_TYPE_2 : GV_MW_TYPE_1);
 }
 
 int gd_close_window(struct gv_mw *mw) { return mw->context->ops.dealloc_mw(mw); }

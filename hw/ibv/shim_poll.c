@@ -111,10 +111,11 @@ static int hand_on_send(struct gd_qp *q, struct gd_slot *s, uint8_t status, stru
 }
 
 // pass_marker takes the marker's word that everything before it is flushed: what has
-// no completion succeeded in silence.
-static void pass_marker(struct gd_queue *k)
+// no completion succeeded in silence. What was posted later has no place before it.
+static void pass_marker(struct gd_qp *q)
 {
-	if (k->marked && !k->recorded)
+	struct gd_queue *k = &q->sq;
+	if (q->dead && k->marked && !k->recorded && (int32_t)(k->hw_end - k->done) > 0)
 		k->reaped = k->done = k->hw_end;
 }
 
@@ -127,7 +128,7 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 	end_of_silence(q, wc->status);
 	if (wc->wr_id & GD_ID_MARKER) {
 		k->marked = 1;
-		pass_marker(k);
+		pass_marker(q);
 		return 0;
 	}
 	if (ahead >= posted)
@@ -346,7 +347,7 @@ static int hand_on_held(struct gd_qp *q, struct gd_wc *out, int max)
 			break;
 		n += hand_on_send(q, s, s->wc_status, &out[n]);
 	}
-	pass_marker(&q->sq);
+	pass_marker(q);
 	for (; k->done != k->reaped && n < max; k->done++)
 		hand_on_recv(q, slot_at(k, k->done), &out[n++]);
 	while (q->srq_head != GD_NO_SLOT && n < max) {

@@ -15,7 +15,8 @@ import (
 // binding is a device's power to bind memory windows.
 type binding struct{ dev *device }
 
-// window implements [hw.Window], by a type 2 window of verbs.
+// window implements [hw.Window]: one of a queue pair's is a type 2 window of verbs,
+// one of a zone's a type 1 window.
 type window struct {
 	dev  *device
 	zone *zone
@@ -43,7 +44,11 @@ func (b binding) NewWindow(z hw.Zone, qp hw.QP) (hw.Window, error) {
 		own.unuse()
 		return nil, err
 	}
-	c, errno := C.gd_new_window(own.pd)
+	one := C.int(0)
+	if q != nil {
+		one = 1
+	}
+	c, errno := C.gd_new_window(own.pd, one)
 	if c == nil {
 		d.disown()
 		own.unuse()

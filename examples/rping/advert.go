@@ -1,0 +1,37 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	dat "godat/runtime"
+)
+
+// advertSize is the length of every message: an advert. The server's, which mean
+// that it is done, say nothing of use.
+//
+//	 0               8       12      16
+//	+---------------+-------+-------+
+//	| address       | key   | bytes |   in network order
+//	+---------------+-------+-------+
+const advertSize = 16
+
+func putAdvert(b []byte, r dat.RemoteSegment) {
+	binary.BigEndian.PutUint64(b, r.Addr)
+	binary.BigEndian.PutUint32(b[8:], r.Context)
+	binary.BigEndian.PutUint32(b[12:], r.Len)
+}
+
+// parseAdvert reads an advert of a buffer of at most that many bytes.
+func parseAdvert(b []byte, most int) (dat.RemoteSegment, error) {
+	if len(b) != advertSize {
+		return dat.RemoteSegment{}, fmt.Errorf("a message of %d bytes, not %d", len(b), advertSize)
+	}
+	r := dat.RemoteSegment{
+		Addr: binary.BigEndian.Uint64(b), Context: binary.BigEndian.Uint32(b[8:]), Len: binary.BigEndian.Uint32(b[12:]),
+	}
+	if r.Len == 0 || int64(r.Len) > int64(most) {
+		return r, fmt.Errorf("the peer's buffer has %d bytes, and at most %d were agreed on (-S)", r.Len, most)
+	}
+	return r, nil
+}

@@ -1,0 +1,87 @@
+// Command rping pings a peer by RDMA: the client advertises a buffer, which the
+// server reads; then another, into which the server writes what it has read. It
+// speaks the protocol of the rping that comes with librdmacm, so that either side
+// can be that program.
+//
+//	rping -s -a 10.0.2.15 --provider ibv
+//	rping -c -a 10.0.2.15 --provider ibv -C 10 -V
+//
+// The server serves one client and ends with it. It exits with 1 when the
+// connection was lost, or when with -V a ping came back with another content.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	dat "godat/runtime"
+)
+
+// options is the command line. The letters are those of the C program.
+type options struct {
+	Server   bool   `short:"s" help:"Be the server." xor:"role" required:""`
+	Client   bool   `short:"c" help:"Be the client." xor:"role" required:""`
+	Addr     string `short:"a" help:"The server's address; for a server, by default all of its own."`
+	Port     uint64 `short:"p" help:"The server's port." default:"7174"`
+	Count    int    `short:"C" help:"How many pings; 0 means until interrupted."`
+	Size     int    `short:"S" help:"Bytes of a ping." default:"100"`
+	Verbose  bool   `short:"v" help:"Print what goes to and fro."`
+	Validate bool   `short:"V" help:"Compare what comes back with what was sent."`
+	Provider string `help:"Provider and device to run on." default:"ibv"`
+}
+
+// The sizes of a ping. The least has room for the text that begins it.
+const (
+	leastSize = 32
+	mostSize  = 65535
+)
+
+// check refuses what the tags of the options can't tell.
+func (o *options) check() error {
+	switch {
+	case o.Size < leastSize || o.Size > mostSize:
+		return fmt.Errorf("a ping has %d to %d bytes", leastSize, mostSize)
+	case o.Count < 0:
+		return errors.New("the count is negative")
+	case o.Client && o.Addr == "":
+		return errors.New("a client needs the server's address (-a)")
+	}
+	return nil
+}
+
+func main() {
+	o := &options{}
+	parser := kong.Must(o, kong.Name("rping"), kong.Description("Pings a peer by RDMA."), kong.UsageOnError())
+	_, err := parser.Parse(os.Args[1:])
+	if err == nil {
+		err = o.check()
+	}
+	parser.FatalIfErrorf(err)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "rping:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program.
+func run(ctx context.Context, o *options, out io.Writer) error {
+	ia, err := dat.Open(ctx, o.Provider)
+	if err != nil {
+		return err
+	}
+	if o.Server {
+		err = serve(ctx, ia, o, out, nil)
+	} else {
+		err = ping(ctx, ia, o, out)
+	}
+	return errors.Join(err, ia.Close())
+}
