@@ -83,12 +83,11 @@ func (a *Adapter) remove(e *Endpoint) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.eps, e)
-	delete(a.qps, e.qp)
 }
 
-// newQP makes an endpoint's queue pair.
-func (a *Adapter) newQP(e *Endpoint) (hw.QP, error) {
-	qp, err := a.dev.NewQP(e.qpConfig())
+// newQP makes a queue pair for an endpoint.
+func (a *Adapter) newQP(e *Endpoint, cfg hw.QPConfig) (hw.QP, error) {
+	qp, err := a.dev.NewQP(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +95,12 @@ func (a *Adapter) newQP(e *Endpoint) (hw.QP, error) {
 	defer a.mu.Unlock()
 	a.qps[qp] = e
 	return qp, nil
+}
+
+func (a *Adapter) removeQP(qp hw.QP) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.qps, qp)
 }
 
 // OfQP is the endpoint that owns a queue pair of the device, for errors that the

@@ -11,6 +11,9 @@ import (
 // asked for; Query tells what was given, which is never less. 0 takes the
 // default, except where it says otherwise.
 type Attr struct {
+	ServiceType ServiceType
+	QoS         QoS
+
 	MaxMessageSize uint64 // bytes of a send; default: the device's limit
 	MaxRDMASize    uint64 // bytes of an RDMA read or write; default: the device's limit
 
@@ -21,9 +24,15 @@ type Attr struct {
 	MaxRecvDTOs    int // receives posted whose completion has not been delivered; default 16, NoDTOs for none
 	MaxRequestDTOs int // the same for requests
 	MaxRecvIOV     int // segments of a receive; default 4
-	MaxRequestIOV  int // segments of a send, read or write; default 4
+	MaxRequestIOV  int // segments of a send; default 4
+	MaxReadIOV     int // segments of an RDMA read; default MaxRequestIOV
+	MaxWriteIOV    int // segments of an RDMA write; default MaxRequestIOV
 	MaxReadIn      int // RDMA reads the peer may have outstanding; default 4, NoDTOs for none
 	MaxReadOut     int // RDMA reads outstanding here; more wait their turn; default 4, NoDTOs for none
+
+	// SoftHighWatermark is the first argument of SetWatermark, from the beginning;
+	// default: NoWatermark.
+	SoftHighWatermark int
 
 	// ReceiverNotReady is how long a send waits for the peer to post a receive
 	// before the connection breaks; default 1 s, negative fails at once. Devices
@@ -33,6 +42,21 @@ type Attr struct {
 	// one; default 10 s, negative means no bound.
 	DrainTimeout time.Duration
 }
+
+// ServiceType is the kind of connection: DAT_SERVICE_TYPE.
+type ServiceType uint8
+
+// ReliableConnection is the only service type.
+const ReliableConnection ServiceType = 0
+
+// QoS is a quality of service: DAT_QOS.
+type QoS uint8
+
+// BestEffort is the only quality of service.
+const BestEffort QoS = 0
+
+// NoWatermark is a watermark that is never reached: DAT_WATERMARK_INFINITE.
+const NoWatermark = -1
 
 // NoDTOs asks for none where 0 would mean the default.
 const NoDTOs = -1
@@ -53,19 +77,7 @@ func (a *Attr) resolve(op string, dev hw.Attr) (Attr, error) {
 	}
 	r.MaxMessageSize = cmp.Or(r.MaxMessageSize, dev.MaxMessage)
 	r.MaxRDMASize = cmp.Or(r.MaxRDMASize, dev.MaxRDMA)
-	for _, c := range [...]struct {
-		name  string
-		value *int
-		def   int
-		limit int
-	}{
-		{"MaxRecvDTOs", &r.MaxRecvDTOs, defaultDTOs, min(dev.MaxDepth, maxDepth)},
-		{"MaxRequestDTOs", &r.MaxRequestDTOs, defaultDTOs, min(dev.MaxDepth, maxDepth)},
-		{"MaxRecvIOV", &r.MaxRecvIOV, defaultIOV, min(dev.MaxRecvSegments, maxIOV)},
-		{"MaxRequestIOV", &r.MaxRequestIOV, defaultIOV, min(dev.MaxSendSegments, maxIOV)},
-		{"MaxReadIn", &r.MaxReadIn, min(defaultReads, dev.MaxReadsIn), dev.MaxReadsIn},
-		{"MaxReadOut", &r.MaxReadOut, min(defaultReads, dev.MaxReadsOut), dev.MaxReadsOut},
-	} {
+	for _, c := range r.counts(dev) {
 		switch {
 		case *c.value == 0:
 			*c.value = min(c.def, c.limit)
@@ -74,6 +86,14 @@ func (a *Attr) resolve(op string, dev hw.Attr) (Attr, error) {
 		case *c.value < 0 || *c.value > c.limit:
 			return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "%s is %d; this device allows 0 to %d", c.name, *c.value, c.limit)
 		}
+	}
+	r.MaxRequestIOV = max(r.MaxRequestIOV, r.MaxReadIOV, r.MaxWriteIOV)
+	r.SoftHighWatermark = cmp.Or(r.SoftHighWatermark, NoWatermark)
+	if r.ServiceType != ReliableConnection || r.QoS != BestEffort {
+		return r, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "service type %d, quality of service %d", r.ServiceType, r.QoS)
+	}
+	if r.SoftHighWatermark < NoWatermark {
+		return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "a soft high watermark of %d", r.SoftHighWatermark)
 	}
 	if r.MaxMessageSize > dev.MaxMessage || r.MaxRDMASize > dev.MaxRDMA {
 		return r, hw.Errorf(op, hw.InvalidParameter, hw.Arg7, "messages of %d and RDMA of %d bytes; this device allows %d and %d",
@@ -85,6 +105,43 @@ func (a *Attr) resolve(op string, dev hw.Attr) (Attr, error) {
 	r.ReceiverNotReady = orDuration(r.ReceiverNotReady, defaultNotReady)
 	r.DrainTimeout = orDuration(r.DrainTimeout, defaultDrain)
 	return r, nil
+}
+
+// count is an attribute with a default and a limit.
+type count struct {
+	name  string
+	value *int
+	def   int
+	limit int
+}
+
+func (a *Attr) counts(dev hw.Attr) [8]count {
+	rdmaIOV := max(cmp.Or(a.MaxRequestIOV, defaultIOV), 0)
+	return [...]count{
+		{"MaxRecvDTOs", &a.MaxRecvDTOs, defaultDTOs, min(dev.MaxDepth, maxDepth)},
+		{"MaxRequestDTOs", &a.MaxRequestDTOs, defaultDTOs, min(dev.MaxDepth, maxDepth)},
+		{"MaxRecvIOV", &a.MaxRecvIOV, defaultIOV, min(dev.MaxRecvSegments, maxIOV)},
+		{"MaxRequestIOV", &a.MaxRequestIOV, defaultIOV, min(dev.MaxSendSegments, maxIOV)},
+		{"MaxReadIOV", &a.MaxReadIOV, rdmaIOV, min(dev.MaxReadSegments, dev.MaxSendSegments, maxIOV)},
+		{"MaxWriteIOV", &a.MaxWriteIOV, rdmaIOV, min(dev.MaxSendSegments, maxIOV)},
+		{"MaxReadIn", &a.MaxReadIn, min(defaultReads, dev.MaxReadsIn), dev.MaxReadsIn},
+		{"MaxReadOut", &a.MaxReadOut, min(defaultReads, dev.MaxReadsOut), dev.MaxReadsOut},
+	}
+}
+
+// again is what to ask for to be given a once more.
+func (a Attr) again() Attr {
+	for _, c := range a.counts(hw.Attr{}) {
+		if *c.value == 0 {
+			*c.value = NoDTOs
+		}
+	}
+	for _, d := range [...]*time.Duration{&a.ReceiverNotReady, &a.DrainTimeout} {
+		if *d == 0 {
+			*d = -1
+		}
+	}
+	return a
 }
 
 // orDuration turns 0 into the default and a negative value into 0.

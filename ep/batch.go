@@ -116,15 +116,16 @@ func (e *Endpoint) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n
 // reserveBatch reserves room for the events of operations, as far as there is
 // some. Runs that go to the same place are reserved at once.
 func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (int, error) {
+	d := q.evd.Load()
 	for i := 0; i < len(dtos); {
-		to, err := q.destination(&dtos[i])
+		to, err := dtos[i].destination(d)
 		if err != nil {
 			return i, wrap(dtos[i].call(q), err)
 		}
 		places[i].to = to
 		n := 1
 		if to != nil && dtos[i].OneShot == nil {
-			for i+n < len(dtos) && dtos[i+n].OneShot == nil && q.evd.For(dtos[i+n].Cookie) == to {
+			for i+n < len(dtos) && dtos[i+n].OneShot == nil && d.For(dtos[i+n].Cookie) == to {
 				places[i+n].to = to
 				n++
 			}
@@ -140,15 +141,16 @@ func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) 
 	return len(dtos), nil
 }
 
-// destination is where the completion of d goes. A one-shot is armed by this.
-func (q *queue) destination(d *DTO) (*evd.Queue, error) {
+// destination is where the completion of d goes, of a queue that completes to that
+// dispatcher. A one-shot is armed by this.
+func (d *DTO) destination(to *evd.Dispatcher) (*evd.Queue, error) {
 	switch {
 	case d.OneShot != nil:
 		return d.OneShot.Arm()
-	case q.evd == nil:
+	case to == nil:
 		return nil, nil
 	}
-	return q.evd.For(d.Cookie), nil
+	return to.For(d.Cookie), nil
 }
 
 // work puts into w what d asks of q; see describe for why field by field.

@@ -21,7 +21,12 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 	if err := e.alive(op); err != nil {
 		return nil, err
 	}
-	r, err := e.pz.NewRMRFor(e.qp, e)
+	e.ctl.Lock()
+	defer e.ctl.Unlock()
+	if e.qp == nil {
+		return nil, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
+	}
+	r, err := e.pz.Load().NewRMRFor(e.qp, e)
 	return r, wrap(op, err)
 }
 
@@ -48,10 +53,10 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if _, err := e.check(q, &w); err != nil {
 		return mem.RemoteSegment{}, err
 	}
-	if q.evd != nil && !q.evd.Takes(evd.StreamBind) {
+	if d := q.evd.Load(); d != nil && !d.Takes(evd.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
-	bind, err := rmr.BeginBind(e.pz, e, &to)
+	bind, err := rmr.BeginBind(e.pz.Load(), e, &to)
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
@@ -66,10 +71,9 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 
 // admitBind is admitOne, after the check, for a bind.
 func (e *Endpoint) admitBind(q *queue, w *work, bind *hw.Bind, rmr *mem.RMR, to *mem.Binding) (ticket uint32, word uint64, mine bool, err error) {
-	binds := q.pendingBinds()
 	var dest *evd.Queue
-	if q.evd != nil {
-		if dest = q.evd.For(w.cookie); !dest.Reserve(1) {
+	if d := q.evd.Load(); d != nil {
+		if dest = d.For(w.cookie); !dest.Reserve(1) {
 			return 0, 0, false, wrap(callOf(w.op), errNoEventRoom)
 		}
 	}
@@ -78,13 +82,14 @@ func (e *Endpoint) admitBind(q *queue, w *work, bind *hw.Bind, rmr *mem.RMR, to 
 		unreserve(dest)
 		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
 	}
-	p := &binds[ticket&q.mask]
+	p := &q.pendingBinds()[ticket&q.mask]
 	p.Bind, p.rmr, p.to = *bind, rmr, *to
 	e.fill(q, ticket, w, dest, 0)
 	return ticket, word, mine, nil
 }
 
-// pendingBinds are the slots' places for binds. Most endpoints never bind.
+// pendingBinds are the slots' places for binds, for who has a ticket. Most
+// endpoints never bind.
 func (q *queue) pendingBinds() []pendingBind {
 	if b := q.binds.Load(); b != nil {
 		return *b

@@ -9,14 +9,16 @@ import (
 // looked up again when they have a slot.
 func (e *Endpoint) check(q *queue, w *work) (lkey uint32, err error) {
 	state := e.state.Load()
-	if (uint32(w.flags)|always)&e.illegal[w.op&31] != 0 || len(w.segs) > q.iov || q.admits>>state&1 == 0 {
-		return 0, e.whyNot(q, w, State(state))
+	if (uint32(w.flags)|always)&e.illegal[w.op&31].Load() != 0 || len(w.segs) > q.segs() || q.admits>>state&1 == 0 {
+		if err := e.whyNot(q, w, State(state)); err != nil {
+			return 0, err
+		}
 	}
 	o := &operations[w.op&31]
 	var total uint64
 	if w.single() {
 		var ok bool
-		if lkey, ok = e.pz.LKey(&w.segs[0], o.local); !ok {
+		if lkey, ok = e.pz.Load().LKey(&w.segs[0], o.local); !ok {
 			_, err = e.checkMany(w, o)
 			return 0, err
 		}
@@ -24,7 +26,7 @@ func (e *Endpoint) check(q *queue, w *work) (lkey uint32, err error) {
 	} else if total, err = e.checkMany(w, o); err != nil {
 		return 0, err
 	}
-	if w.op == hw.OpRecv || !o.special && total <= e.attr.MaxMessageSize {
+	if w.op == hw.OpRecv || !o.special && total <= e.maxMessage.Load() {
 		return lkey, nil
 	}
 	return lkey, e.checkSize(w, o, total)
@@ -37,8 +39,9 @@ func (e *Endpoint) checkSize(w *work, o *operation, total uint64) error {
 		return e.checkRDMA(w, total)
 	case o.atomic:
 		return checkAtomic(w, total)
-	case total > e.attr.MaxMessageSize:
-		return tooLong(o.call, total, e.attr.MaxMessageSize)
+	}
+	if most := e.maxMessage.Load(); total > most {
+		return tooLong(o.call, total, most)
 	}
 	return nil
 }
@@ -54,10 +57,17 @@ func (e *Endpoint) whyNot(q *queue, w *work, state State) error {
 		return hw.Errorf(call, hw.ModelNotSupported, hw.NoSubtype, "%v on %s", w.op, e.adapter.attr.Device)
 	case q.srq != nil && state != closed:
 		return &hw.Error{Op: call, Type: hw.InvalidState, Sub: hw.StateSRQInUse, Text: "receives come from the shared queue"}
-	case uint32(w.flags)&e.illegal[w.op] != 0:
+	case uint32(w.flags)&e.illegal[w.op].Load() != 0:
 		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "completion flags %#x", uint16(w.flags))
-	case len(w.segs) > q.iov:
-		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), q.iov)
+	case len(w.segs) > q.segs():
+		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), q.segs())
+	case state == TentativeConnectionPending && q == &e.recvs:
+		if e.pz.Load() != nil {
+			return nil
+		}
+		return &hw.Error{Op: call, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
+	case q.admits>>state&1 != 0:
+		return nil // it has been modified meanwhile
 	}
 	return stateError(call, state)
 }
@@ -68,7 +78,7 @@ func (e *Endpoint) checkMany(w *work, o *operation) (total uint64, err error) {
 	var sges [some]hw.SGE
 	for segs := w.segs; len(segs) > 0; {
 		n := min(len(segs), some)
-		part, fail := e.pz.Resolve(sges[:], segs[:n], o.local)
+		part, fail := e.pz.Load().Resolve(sges[:], segs[:n], o.local)
 		if fail != nil {
 			return 0, wrap(o.call, fail)
 		}
@@ -82,15 +92,18 @@ func (e *Endpoint) checkMany(w *work, o *operation) (total uint64, err error) {
 // has, a write as much as this one.
 func (e *Endpoint) checkRDMA(w *work, local uint64) error {
 	remote, moved := uint64(w.remote.Len), local
-	fits := local <= remote
+	fits, iov := local <= remote, &e.writeIOV
 	if w.op == hw.OpRead {
-		fits, moved = remote <= local, remote
+		fits, moved, iov = remote <= local, remote, &e.readIOV
 	}
-	switch {
-	case !fits:
+	if n, most := len(w.segs), int(iov.Load()); n > most {
+		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", n, most)
+	}
+	if !fits {
 		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer", local, remote)
-	case moved > e.attr.MaxRDMASize:
-		return tooLong(callOf(w.op), moved, e.attr.MaxRDMASize)
+	}
+	if most := e.maxRDMA.Load(); moved > most {
+		return tooLong(callOf(w.op), moved, most)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ type control struct {
 	done chan struct{}
 	err  error
 
+	mod     *modification    // inModify
 	connect hw.ConnectConfig // inConnect
 	cr      *CR              // inAccept, inAcceptOwn
 	private []byte           // the same
@@ -38,6 +39,8 @@ func (e *Endpoint) control() {
 		c.err = e.move(c)
 	case inDisown:
 		c.err = e.disowned(c)
+	case inModify:
+		c.err = e.modify(c)
 	case inAbrupt, inGraceful:
 		c.err = e.disconnect(c)
 	case inReset:
@@ -56,7 +59,10 @@ func (e *Endpoint) begin(c *control) error {
 	if transitions[e.State()][c.in] < firstEdge {
 		return stateError(c.op, e.State())
 	}
-	if e.conn == nil {
+	switch {
+	case e.qp == nil:
+		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
+	case e.conn == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
 	}
 	if !e.conn.Main().Reserve(2) { // the outcome and the end
@@ -219,23 +225,17 @@ func (e *Endpoint) Close() error {
 // free gives back what a closed endpoint has. The caller holds e.ctl.
 func (e *Endpoint) free(op string) error {
 	<-e.over
-	if err := e.qp.Close(); err != nil {
-		return wrap(op, err)
-	}
-	e.freed = true
 	if e.served != nil {
 		close(e.quit)
 		<-e.served
+		e.served = nil
 	}
-	e.detachCQs()
-	if q := &e.recvs; q.srq != nil {
-		q.srq.detach(q.feed)
+	p := e.parts()
+	if err := e.giveBack(&p, &parts{}); err != nil {
+		return wrap(op, err)
 	}
+	e.freed = true
 	e.adapter.remove(e)
-	for _, d := range e.dispatchers() {
-		d.detach()
-	}
-	e.pz.Unuse()
 	return nil
 }
 

@@ -13,22 +13,26 @@ import (
 
 // Endpoint is one end of a connection: DAT_EP_HANDLE.
 type Endpoint struct {
-	// Immutable after NewEndpoint.
-	adapter       *Adapter
-	pz            *mem.PZ
-	conn          *evd.Dispatcher
-	attr          Attr
-	key           uint32
-	qp            hw.QP
-	sendCQ        hw.CQ // on a polled device
-	recvCQ        hw.CQ
-	recvRoom      int                     // receives that recvCQ has room for
-	illegal       [len(operations)]uint32 // see illegalFlags
-	solicitedWait bool                    // receives notify only when solicited
-	signalEvery   int                     // suppressed requests between two signaled ones
-	bell          chan struct{}
-	alarms        chan alarm
-	quit, served  chan struct{}
+	// Immutable after it was made.
+	adapter      *Adapter
+	key          uint32
+	bell         chan struct{}
+	alarms       chan alarm
+	quit, served chan struct{}
+
+	// Changed by Modify, while posters read it.
+	pz         atomic.Pointer[mem.PZ] // nil until an endpoint that a service point made has one
+	maxMessage atomic.Uint64
+	maxRDMA    atomic.Uint64
+	readIOV    atomic.Int32
+	writeIOV   atomic.Int32
+	illegal    [len(operations)]atomic.Uint32 // see illegalFlags
+	changing   atomic.Bool                    // a queue's slots are being replaced
+
+	// Changed by Modify, when nothing is with the provider that could complete.
+	device
+	solicitedWait bool // receives notify only when solicited
+	signalEvery   int  // suppressed requests between two signaled ones
 
 	// Shared; see token.go.
 	_         [64]byte
@@ -55,8 +59,10 @@ type Endpoint struct {
 	outcome    outcome
 	private    []byte // of the outcome
 
-	// Written by the holder.
+	// Written by the holder, under addrMu, and read by it and under addrMu.
 	addrMu        sync.Mutex
+	conn          *evd.Dispatcher
+	attr          Attr
 	local, remote address
 	target        target
 
@@ -110,149 +116,72 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 	if cfg.SRQ != nil {
 		attr.MaxRecvDTOs, attr.MaxRecvIOV = 0, 0
 	}
+	return a.make(op, cfg, attr)
+}
+
+// make makes an endpoint, UNCONNECTED if it has a zone.
+func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
-		adapter: a, pz: cfg.PZ, conn: cfg.Conn, attr: attr,
-		solicitedWait: attr.RecvFlags&hw.SolicitedWait != 0,
-		illegal:       illegalFlags(postable(a.attr.Ops), &attr),
-		signalEvery:   max(1, min(16, attr.MaxRequestDTOs/2)),
-		bell:          make(chan struct{}, 1),
-		alarms:        make(chan alarm, 1),
-		over:          make(chan struct{}),
-		sendWRs:       make([]hw.SendWR, min(scratchWRs, max(attr.MaxRequestDTOs, 1))),
-		recvWRs:       make([]hw.RecvWR, min(scratchWRs, max(attr.MaxRecvDTOs, 1))),
+		adapter: a, conn: cfg.Conn,
+		bell:   make(chan struct{}, 1),
+		alarms: make(chan alarm, 1),
+		over:   make(chan struct{}),
+	}
+	e.pz.Store(cfg.PZ)
+	if cfg.PZ == nil {
+		e.state.Store(uint32(TentativeConnectionPending))
 	}
 	e.requests.init(e, cfg.Request, attr.MaxRequestDTOs, attr.MaxRequestIOV)
-	e.requests.admits, e.recvs.admits = requestStates, recvStates
+	e.requests.admits, e.requests.plain, e.requests.need = requestStates, hw.OpSend, operations[hw.OpSend].local
 	e.requests.tailShift, e.requests.endInput = requestShift, tellRequestEnd
 	e.recvs.init(e, cfg.Recv, attr.MaxRecvDTOs, attr.MaxRecvIOV)
+	e.recvs.admits, e.recvs.plain, e.recvs.need = recvStates, hw.OpRecv, operations[hw.OpRecv].local
 	e.recvs.tailShift, e.recvs.endInput = recvShift, tellRecvEnd
 	if e.recvs.srq = cfg.SRQ; cfg.SRQ != nil {
 		e.recvs.admits = 0
 	}
-	e.requests.setPlain(hw.OpSend, attr.MaxMessageSize)
-	e.recvs.setPlain(hw.OpRecv, math.MaxUint32)
+	e.setAttr(&attr)
 	if err := e.build(op); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
+// setAttr makes the attributes what posts are checked against.
+func (e *Endpoint) setAttr(attr *Attr) {
+	e.addrMu.Lock()
+	e.attr = *attr
+	e.addrMu.Unlock()
+	for op, bits := range illegalFlags(postable(e.adapter.attr.Ops), attr) {
+		e.illegal[op].Store(bits)
+	}
+	e.maxMessage.Store(attr.MaxMessageSize)
+	e.maxRDMA.Store(attr.MaxRDMASize)
+	e.readIOV.Store(int32(attr.MaxReadIOV))
+	e.writeIOV.Store(int32(attr.MaxWriteIOV))
+	e.requests.setPlain(attr.MaxMessageSize)
+	e.recvs.setPlain(math.MaxUint32)
+	e.solicitedWait = attr.RecvFlags&hw.SolicitedWait != 0
+	e.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
+	e.sendWRs = make([]hw.SendWR, min(scratchWRs, max(attr.MaxRequestDTOs, 1)))
+	e.recvWRs = make([]hw.RecvWR, min(scratchWRs, max(attr.MaxRecvDTOs, 1)))
+}
+
 // build takes what the endpoint needs of others, and gives all of it back if
 // anything fails.
 func (e *Endpoint) build(op string) (err error) {
-	var undo []func()
-	defer func() {
-		for i := len(undo) - 1; err != nil && i >= 0; i-- {
-			undo[i]()
-		}
-	}()
-	if err = e.pz.Use(); err != nil {
-		return err
-	}
-	undo = append(undo, e.pz.Unuse)
-	for _, d := range e.dispatchers() {
-		if err = d.attach(); err != nil {
-			return err
-		}
-		undo = append(undo, d.detach)
-	}
 	if e.key, err = e.adapter.add(e); err != nil {
-		return err
+		return wrap(op, err)
 	}
-	undo = append(undo, func() { e.adapter.remove(e) })
 	e.requests.id, e.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
 	e.recvs.id, e.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
-	e.recvRoom = e.attr.MaxRecvDTOs
-	if srq := e.recvs.srq; srq != nil {
-		if e.recvs.feed, e.recvRoom, err = srq.attach(e.recvs.evd); err != nil {
-			return wrap(op, err)
-		}
-		undo = append(undo, func() { srq.detach(e.recvs.feed) })
+	p := e.parts()
+	if _, err = e.acquire(&parts{}, &p); err != nil {
+		e.adapter.remove(e)
+		return wrap(op, err)
 	}
-	if err = e.attachCQs(); err != nil {
-		return err
-	}
-	undo = append(undo, e.detachCQs)
-	e.qp, err = e.adapter.newQP(e)
-	return wrap(op, err)
-}
-
-func (e *Endpoint) qpConfig() hw.QPConfig {
-	cfg := hw.QPConfig{
-		Zone: e.pz.Zone(), SendCQ: e.sendCQ, RecvCQ: e.recvCQ, Facts: (*facts)(e),
-		SendDepth: e.attr.MaxRequestDTOs, RecvDepth: e.attr.MaxRecvDTOs,
-		SendSegments: e.attr.MaxRequestIOV, RecvSegments: e.attr.MaxRecvIOV,
-		ReadsIn: e.attr.MaxReadIn, ReadsOut: e.attr.MaxReadOut,
-		NotReady: e.attr.ReceiverNotReady,
-		SendEnd:  e.requests.endID, RecvEnd: e.recvs.endID, Number: e.key,
-	}
-	if e.recvs.srq != nil {
-		cfg.SRQ = e.recvs.srq.hw
-	}
-	if e.adapter.cqs == nil {
-		cfg.SendSink, cfg.RecvSink = &e.requests, &e.recvs
-	}
-	return cfg
-}
-
-// attachment is one use of a dispatcher: a direction's, with its completion flags,
-// or that of connection events.
-type attachment struct {
-	to    *evd.Dispatcher
-	conn  bool
-	flags hw.Flags
-}
-
-func (a attachment) attach() error {
-	if a.conn {
-		return a.to.Attach(evd.StreamConnection)
-	}
-	return a.to.AttachDTO(a.flags)
-}
-
-func (a attachment) detach() {
-	if a.conn {
-		a.to.Detach()
-	} else {
-		a.to.DetachDTO(a.flags)
-	}
-}
-
-// dispatchers are those that the endpoint feeds, one entry for each use.
-func (e *Endpoint) dispatchers() (list []attachment) {
-	for _, a := range [...]attachment{
-		{to: e.recvs.evd, flags: e.attr.RecvFlags},
-		{to: e.requests.evd, flags: e.attr.RequestFlags},
-		{to: e.conn, conn: true},
-	} {
-		if a.to != nil {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-// attachCQs finds completion queues on a polled device. Each direction needs two
-// places more than its depth: its end, and a provider's own marker.
-func (e *Endpoint) attachCQs() (err error) {
-	cqs := e.adapter.cqs
-	if cqs == nil {
-		return nil
-	}
-	if e.sendCQ, err = cqs.Attach(e.requests.evd, e.attr.MaxRequestDTOs+2); err != nil {
-		return err
-	}
-	if e.recvCQ, err = cqs.Attach(e.recvs.evd, e.recvRoom+2); err != nil {
-		cqs.Detach(e.sendCQ, e.attr.MaxRequestDTOs+2)
-	}
-	return err
-}
-
-func (e *Endpoint) detachCQs() {
-	if cqs := e.adapter.cqs; cqs != nil {
-		cqs.Detach(e.sendCQ, e.attr.MaxRequestDTOs+2)
-		cqs.Detach(e.recvCQ, e.recvRoom+2)
-	}
+	e.device, e.recvs.feed = p.device, p.feed
+	return nil
 }
 
 // Of is the endpoint that an event is about, or nil.

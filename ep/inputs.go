@@ -162,6 +162,10 @@ func (e *Endpoint) leave(in input, how outcome, private []byte) {
 
 // breakQP breaks the queue pair, and notes what has a ticket by then.
 func (e *Endpoint) breakQP(orderly bool) {
+	if e.qp == nil { // it was made for a request, and had nothing yet
+		e.requests.ended, e.recvs.ended, e.ending = true, true, true
+		return
+	}
 	if !e.broke {
 		e.broke = true
 		w := e.word.Load()

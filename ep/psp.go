@@ -55,15 +55,34 @@ func (a *Adapter) Listen(cfg PSPConfig) (*PSP, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the backlog %d is negative", cfg.Backlog)
 	case cfg.Flags > PSPProvider:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "flags %d", cfg.Flags)
-	case cfg.Flags == PSPProvider:
-		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "endpoints made by the provider")
 	}
 	p := &PSP{flags: cfg.Flags}
 	p.point = point{adapter: a, self: p, handle: hw.HandlePSP, to: cfg.Dispatcher, backlog: cfg.Backlog}
+	if p.flags == PSPProvider {
+		p.point.offer = p.offer
+	}
 	if err := p.point.start(op, cfg.Addr, cfg.Qual); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// offer announces a request with an endpoint that is made for it.
+func (p *PSP) offer(cr *CR) error {
+	const op = "ep.Listen"
+	a := p.point.adapter
+	attr, err := (*Attr)(nil).resolve(op, a.attr)
+	if err != nil {
+		return err
+	}
+	e, err := a.make(op, Config{}, attr)
+	if err != nil {
+		return err
+	}
+	e.setAddresses(cr.request.Local(), cr.request.Remote())
+	cr.own = e
+	cr.announce()
+	return nil
 }
 
 // Qual is the connection qualifier it listens on.

@@ -14,7 +14,9 @@ type Mask uint32
 
 // The fields of Param and of its Attr.
 const (
+	FieldIA              Mask = 0x1
 	FieldState           Mask = 0x2
+	FieldComm            Mask = 0x4
 	FieldLocalAddr       Mask = 0x8
 	FieldLocalQual       Mask = 0x10
 	FieldRemoteAddr      Mask = 0x20
@@ -24,8 +26,10 @@ const (
 	FieldRequestEVD      Mask = 0x200
 	FieldConnectEVD      Mask = 0x400
 	FieldSRQ             Mask = 0x800
+	FieldServiceType     Mask = 0x1000
 	FieldMaxMessageSize  Mask = 0x2000
 	FieldMaxRDMASize     Mask = 0x4000
+	FieldQoS             Mask = 0x8000
 	FieldRecvFlags       Mask = 0x10000
 	FieldRequestFlags    Mask = 0x20000
 	FieldMaxRecvDTOs     Mask = 0x40000
@@ -34,8 +38,13 @@ const (
 	FieldMaxRequestIOV   Mask = 0x200000
 	FieldMaxReadIn       Mask = 0x400000
 	FieldMaxReadOut      Mask = 0x800000
-	FieldTransportValues Mask = 0x8000000 // ReceiverNotReady
-	FieldProviderValues  Mask = 0x20000000
+	FieldSoftHighWater   Mask = 0x1000000
+	FieldMaxReadIOV      Mask = 0x2000000
+	FieldMaxWriteIOV     Mask = 0x4000000
+	FieldTransportValues Mask = 0x8000000  // ReceiverNotReady
+	FieldTransportAttr   Mask = 0x10000000 // the same
+	FieldProviderValues  Mask = 0x20000000 // DrainTimeout
+	FieldProviderAttr    Mask = 0x40000000 // the same
 
 	FieldAttr Mask = 0x7FFFF000 // all of Attr
 	FieldAll  Mask = 0x7FFFFFFF
@@ -44,7 +53,9 @@ const (
 // Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for, and
 // addresses that the state gives no meaning, are zero.
 type Param struct {
+	IA                    any // what AdapterConfig.IA said: a *runtime.IA
 	State                 State
+	Comm                  Comm
 	LocalAddr, RemoteAddr net.Addr
 	LocalQual, RemoteQual uint64
 	PZ                    *mem.PZ
@@ -63,10 +74,7 @@ func (e *Endpoint) Query(mask Mask) (Param, error) {
 		return Param{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", uint32(mask))
 	}
 	p := e.snapshot()
-	p.PZ, p.Recv, p.Request, p.Conn, p.Attr = e.pz, e.recvs.evd, e.requests.evd, e.conn, e.attr
-	p.SRQ = e.recvs.srq
-	p.clear(^mask)
-	return p, nil
+	return p.only(mask), nil
 }
 
 // localValid and remoteValid are the states in which the addresses mean
@@ -78,11 +86,14 @@ const (
 		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
 )
 
-// snapshot is the part of Param that changes.
-func (e *Endpoint) snapshot() (p Param) {
+// snapshot describes the endpoint now.
+func (e *Endpoint) snapshot() Param {
 	e.addrMu.Lock()
 	defer e.addrMu.Unlock()
-	p.State = e.State()
+	p := Param{
+		IA: e.adapter.ia, State: e.State(), PZ: e.pz.Load(),
+		Recv: e.recvs.evd.Load(), Request: e.requests.evd.Load(), Conn: e.conn, SRQ: e.recvs.srq, Attr: e.attr,
+	}
 	if 1<<p.State&localValid != 0 {
 		p.LocalAddr, p.LocalQual = e.local.addr, e.local.qual
 	}
@@ -92,40 +103,43 @@ func (e *Endpoint) snapshot() (p Param) {
 	return p
 }
 
-// clear zeroes the fields in mask.
-func (p *Param) clear(mask Mask) {
-	a := &p.Attr
-	for _, f := range [...]struct {
-		bit  Mask
-		zero func()
-	}{
-		{FieldState, func() { p.State = 0 }},
-		{FieldLocalAddr, func() { p.LocalAddr = nil }},
-		{FieldLocalQual, func() { p.LocalQual = 0 }},
-		{FieldRemoteAddr, func() { p.RemoteAddr = nil }},
-		{FieldRemoteQual, func() { p.RemoteQual = 0 }},
-		{FieldPZ, func() { p.PZ = nil }},
-		{FieldRecvEVD, func() { p.Recv = nil }},
-		{FieldRequestEVD, func() { p.Request = nil }},
-		{FieldConnectEVD, func() { p.Conn = nil }},
-		{FieldSRQ, func() { p.SRQ = nil }},
-		{FieldMaxMessageSize, func() { a.MaxMessageSize = 0 }},
-		{FieldMaxRDMASize, func() { a.MaxRDMASize = 0 }},
-		{FieldRecvFlags, func() { a.RecvFlags = 0 }},
-		{FieldRequestFlags, func() { a.RequestFlags = 0 }},
-		{FieldMaxRecvDTOs, func() { a.MaxRecvDTOs = 0 }},
-		{FieldMaxRequestDTOs, func() { a.MaxRequestDTOs = 0 }},
-		{FieldMaxRecvIOV, func() { a.MaxRecvIOV = 0 }},
-		{FieldMaxRequestIOV, func() { a.MaxRequestIOV = 0 }},
-		{FieldMaxReadIn, func() { a.MaxReadIn = 0 }},
-		{FieldMaxReadOut, func() { a.MaxReadOut = 0 }},
-		{FieldTransportValues, func() { a.ReceiverNotReady = 0 }},
-		{FieldProviderValues, func() { a.DrainTimeout = 0 }},
-	} {
-		if mask&f.bit != 0 {
-			f.zero()
-		}
-	}
+// only is p without the fields that are not in mask.
+func (p *Param) only(mask Mask) (q Param) {
+	fill(mask&FieldIA, &q.IA, p.IA)
+	fill(mask&FieldState, &q.State, p.State)
+	fill(mask&FieldComm, &q.Comm, p.Comm)
+	fill(mask&FieldLocalAddr, &q.LocalAddr, p.LocalAddr)
+	fill(mask&FieldLocalQual, &q.LocalQual, p.LocalQual)
+	fill(mask&FieldRemoteAddr, &q.RemoteAddr, p.RemoteAddr)
+	fill(mask&FieldRemoteQual, &q.RemoteQual, p.RemoteQual)
+	fill(mask&FieldPZ, &q.PZ, p.PZ)
+	fill(mask&FieldRecvEVD, &q.Recv, p.Recv)
+	fill(mask&FieldRequestEVD, &q.Request, p.Request)
+	fill(mask&FieldConnectEVD, &q.Conn, p.Conn)
+	fill(mask&FieldSRQ, &q.SRQ, p.SRQ)
+	p.Attr.copyTo(&q.Attr, mask)
+	return q
+}
+
+// copyTo sets the fields of mask in b.
+func (a *Attr) copyTo(b *Attr, mask Mask) {
+	fill(mask&FieldServiceType, &b.ServiceType, a.ServiceType)
+	fill(mask&FieldMaxMessageSize, &b.MaxMessageSize, a.MaxMessageSize)
+	fill(mask&FieldMaxRDMASize, &b.MaxRDMASize, a.MaxRDMASize)
+	fill(mask&FieldQoS, &b.QoS, a.QoS)
+	fill(mask&FieldRecvFlags, &b.RecvFlags, a.RecvFlags)
+	fill(mask&FieldRequestFlags, &b.RequestFlags, a.RequestFlags)
+	fill(mask&FieldMaxRecvDTOs, &b.MaxRecvDTOs, a.MaxRecvDTOs)
+	fill(mask&FieldMaxRequestDTOs, &b.MaxRequestDTOs, a.MaxRequestDTOs)
+	fill(mask&FieldMaxRecvIOV, &b.MaxRecvIOV, a.MaxRecvIOV)
+	fill(mask&FieldMaxRequestIOV, &b.MaxRequestIOV, a.MaxRequestIOV)
+	fill(mask&FieldMaxReadIn, &b.MaxReadIn, a.MaxReadIn)
+	fill(mask&FieldMaxReadOut, &b.MaxReadOut, a.MaxReadOut)
+	fill(mask&FieldSoftHighWater, &b.SoftHighWatermark, a.SoftHighWatermark)
+	fill(mask&FieldMaxReadIOV, &b.MaxReadIOV, a.MaxReadIOV)
+	fill(mask&FieldMaxWriteIOV, &b.MaxWriteIOV, a.MaxWriteIOV)
+	fill(mask&(FieldTransportValues|FieldTransportAttr), &b.ReceiverNotReady, a.ReceiverNotReady)
+	fill(mask&(FieldProviderValues|FieldProviderAttr), &b.DrainTimeout, a.DrainTimeout)
 }
 
 // Status is a snapshot of an endpoint.

@@ -21,24 +21,28 @@ import (
 type queue struct {
 	// Immutable.
 	e         *Endpoint
-	evd       *evd.Dispatcher // nil: completions of this direction are dropped
-	depth     uint32
-	mask      uint32        // of slots
-	iov       int           // segments per slot
 	admits    uint32        // states in which posting is no error, as bits
 	plain     hw.Op         // see admitPlain: the operation,
 	need      hw.Privileges // what it needs of memory,
-	refused   hw.Flags      // the flags that it can't have,
-	longest   uint64        // and its length; 0 admits none
 	tailShift uint          // where tail is in the endpoint's word
 	id        uint64        // of slot 0
 	endID     uint64
 	endInput  uint32
-	srq       *SRQ  // where receives come from, in place of the slots; or nil
-	feed      *feed // of srq, for evd
-	slots     []slot
-	sges      []hw.SGE                      // iov of them for each slot
-	binds     atomic.Pointer[[]pendingBind] // one for each slot, from the first bind on
+	srq       *SRQ // where receives come from, in place of the slots; or nil
+
+	// Changed by Modify, while posters read it.
+	evd     atomic.Pointer[evd.Dispatcher] // nil: completions of this direction are dropped
+	refused atomic.Uint32                  // see admitPlain: the flags that it can't have,
+	longest atomic.Uint64                  // and its length; 0 admits none
+	iov     atomic.Int64                   // segments per slot
+	depth   atomic.Uint32                  // tickets out at a time; 0 while the slots are replaced
+
+	// Changed by Modify, when nobody has a ticket and nobody gets one.
+	mask  uint32 // of slots
+	slots []slot
+	sges  []hw.SGE                      // iov of them for each slot
+	feed  *feed                         // of srq, for evd
+	binds atomic.Pointer[[]pendingBind] // one for each slot, from the first bind on
 
 	// Owned by the token's holder.
 	next   uint32 // first ticket that the provider does not have yet
@@ -75,21 +79,34 @@ type slot struct {
 }
 
 func (q *queue) init(e *Endpoint, d *evd.Dispatcher, depth, iov int) {
+	q.e = e
+	q.evd.Store(d)
+	q.depth.Store(uint32(depth))
+	q.allot(depth, iov)
+}
+
+// allot makes the slots.
+func (q *queue) allot(depth, iov int) {
 	n := 1
 	if depth > 1 {
 		n = 1 << bits.Len(uint(depth-1))
 	}
-	q.e, q.evd, q.depth, q.mask, q.iov = e, d, uint32(depth), uint32(n-1), iov
+	q.mask = uint32(n - 1)
 	q.slots = make([]slot, n)
 	q.sges = make([]hw.SGE, n*iov)
+	q.iov.Store(int64(iov))
 }
+
+// segs is how many segments a post may have.
+func (q *queue) segs() int { return int(q.iov.Load()) }
 
 func (q *queue) slot(ticket uint32) *slot { return &q.slots[ticket&q.mask] }
 
 // segments are the slot's places in the segment array.
 func (q *queue) segments(ticket uint32) []hw.SGE {
-	i := int(ticket&q.mask) * q.iov
-	return q.sges[i : i+q.iov : i+q.iov]
+	n := q.segs()
+	i := int(ticket&q.mask) * n
+	return q.sges[i : i+n : i+n]
 }
 
 // publishedNext reports whether the holder may take ticket next.

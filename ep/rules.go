@@ -5,10 +5,11 @@ import "godat/hw"
 // recvStates and requestStates are the states in which posting is no error.
 // Admission is decided once, in the poster, against a snapshot of the state: work
 // that arrives when the state has moved on is flushed, never lost. What is posted
-// in DISCONNECTED is flushed at once.
+// in DISCONNECTED is flushed at once. Receives in TENTATIVE_CONNECTION_PENDING,
+// where there may be no zone, go the long way: see whyNot.
 const (
 	recvStates uint32 = 1<<Unconnected | 1<<Reserved | 1<<PassiveConnectionPending |
-		1<<ActiveConnectionPending | 1<<TentativeConnectionPending | 1<<CompletionPending |
+		1<<ActiveConnectionPending | 1<<CompletionPending |
 		1<<Connected | 1<<DisconnectPending | 1<<Disconnected
 	requestStates uint32 = 1<<Connected | 1<<Disconnected
 )
@@ -98,11 +99,13 @@ func illegalFlags(ops hw.OpSet, attr *Attr) (table [len(operations)]uint32) {
 	return table
 }
 
-// setPlain prepares q for admitPlain of op.
-func (q *queue) setPlain(op hw.Op, longest uint64) {
-	q.plain, q.need = op, operations[op].local
-	q.refused = hw.Flags(q.e.illegal[op])
-	if q.iov > 0 && q.e.illegal[op]&always == 0 {
-		q.longest = longest
+// setPlain prepares q for admitPlain of messages that are no longer than that.
+func (q *queue) setPlain(longest uint64) {
+	op := q.plain
+	illegal := q.e.illegal[op].Load()
+	q.refused.Store(illegal)
+	if q.segs() == 0 || illegal&always != 0 {
+		longest = 0
 	}
+	q.longest.Store(longest)
 }

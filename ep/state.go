@@ -70,6 +70,7 @@ const (
 	inAsked                    // a request has come
 	inAcceptOwn                // the program accepts the request that came for it
 	inDisown                   // that request is gone
+	inModify                   // the program changes what it is made of: see mayModify
 	inEstablished              // the provider: the connection is up
 	inRefused                  // the provider: the attempt failed
 	inDown                     // the provider: the connection is over

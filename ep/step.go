@@ -24,8 +24,8 @@ func (e *Endpoint) step(left int) int {
 		}
 		told := e.hear()
 		calm := e.called && e.requests.published(e.requests.before) && e.recvs.published(e.recvs.before)
-		e.drainRecvs(int(e.recvs.depth))
-		e.drainRequests(int(e.requests.depth))
+		e.drainRecvs(len(e.recvs.slots))
+		e.drainRequests(len(e.requests.slots))
 		if e.ending {
 			e.tryEnd()
 		}

@@ -50,10 +50,14 @@ func (e *Endpoint) take(q *queue, n uint32) (ticket, got uint32, word uint64, mi
 	for {
 		w := e.word.Load()
 		ticket = uint32(w>>shift) & ticketMask
-		got = min(n, q.depth-(ticket-q.retired.Load())&ticketMask)
-		if got == 0 {
+		out, depth := (ticket-q.retired.Load())&ticketMask, q.depth.Load()
+		if out >= depth {
+			if e.changes(q, w, depth) {
+				continue
+			}
 			return 0, 0, 0, false
 		}
+		got = min(n, depth-out)
 		word = (w+uint64(got)<<shift)&^guards | held
 		if e.word.CompareAndSwap(w, word) {
 			return ticket, got, word, w&held == 0

@@ -34,45 +34,92 @@ func classOf(f hw.Flags) (class int) {
 // notify. It fails with INVALID_PARAMETER when the dispatcher does not take one
 // of them, with INVALID_HANDLE when it is closed, and as AttachDTO does. While
 // something is attached Close is refused.
-func (d *Dispatcher) Attach(s Streams) error { return d.attach(s, classThreshold) }
+func (d *Dispatcher) Attach(s Streams) error { return d.attach(Feed{Streams: s}) }
 
 // Detach takes one Attach back.
-func (d *Dispatcher) Detach() { d.detach(classThreshold) }
+func (d *Dispatcher) Detach() { d.detach(Feed{}) }
 
 // AttachDTO is Attach for one direction of an endpoint, with the completion
 // flags of the endpoint's attribute. Feeds that don't go together are
 // INVALID_STATE, with the subtype that says what the dispatcher is configured
 // for: EVD_CONFIG_NOTIFY, EVD_CONFIG_SOLICITED or EVD_CONFIG_THRESHOLD.
-func (d *Dispatcher) AttachDTO(flags hw.Flags) error { return d.attach(StreamDTO, classOf(flags)) }
+func (d *Dispatcher) AttachDTO(flags hw.Flags) error { return d.attach(Feed{StreamDTO, flags}) }
 
 // DetachDTO takes one AttachDTO with the same flags back.
-func (d *Dispatcher) DetachDTO(flags hw.Flags) { d.detach(classOf(flags)) }
+func (d *Dispatcher) DetachDTO(flags hw.Flags) { d.detach(Feed{StreamDTO, flags}) }
 
-func (d *Dispatcher) attach(s Streams, class int) error {
-	const op = "evd.Attach"
+// Feed says what an object feeds a dispatcher with: events of the streams, and
+// for completions the flags of the endpoint's attribute.
+type Feed struct {
+	Streams Streams
+	Flags   hw.Flags
+}
+
+// Refeed takes feeds back and attaches others in one step; errors are those of
+// AttachDTO, and change nothing. undo puts the old feeds back, whether they go
+// together with what has been attached since or not.
+func (d *Dispatcher) Refeed(remove, add []Feed) (undo func(), err error) {
 	if d == nil {
-		return invalidHandle(op)
+		return nil, invalidHandle("evd.Attach")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := &d.feeds
+	was := d.feeds
+	for _, f := range remove {
+		d.feeds.remove(f)
+	}
+	for _, f := range add {
+		if err := d.mayFeed(f); err != nil {
+			d.feeds = was
+			return nil, err
+		}
+		d.feeds.add(f)
+	}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, f := range add {
+			d.feeds.remove(f)
+		}
+		for _, f := range remove {
+			d.feeds.add(f)
+		}
+	}, nil
+}
+
+func (d *Dispatcher) attach(f Feed) error {
+	_, err := d.Refeed(nil, []Feed{f})
+	return err
+}
+
+func (d *Dispatcher) detach(f Feed) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.feeds.remove(f)
+}
+
+// mayFeed says why f can't be attached. mu is held.
+func (d *Dispatcher) mayFeed(f Feed) error {
+	const op = "evd.Attach"
+	class := classOf(f.Flags)
 	switch {
 	case d.main.closed():
 		return invalidHandle(op)
-	case s&^d.streams != 0:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the dispatcher takes %v, not %v", d.streams, s&^d.streams)
-	case f.byClass[class] != f.total:
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: f.subtype()}
+	case f.Streams&^d.streams != 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the dispatcher takes %v, not %v", d.streams, f.Streams&^d.streams)
+	case d.feeds.byClass[class] != d.feeds.total:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: d.feeds.subtype()}
 	}
-	f.total++
-	f.byClass[class]++
 	return nil
 }
 
-func (d *Dispatcher) detach(class int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f := &d.feeds
+func (f *feeds) add(feed Feed) {
+	f.total++
+	f.byClass[classOf(feed.Flags)]++
+}
+
+func (f *feeds) remove(feed Feed) {
+	class := classOf(feed.Flags)
 	if f.byClass[class] == 0 {
 		panic("evd: detached more often than attached")
 	}

@@ -152,6 +152,7 @@ type QP interface {
 	Reset() error
 
 	// Close frees the queue pair. It is new, reset, or both queues have ended.
+	// Receives posted to a new or reset one are dropped: they do not complete.
 	Close() error
 }
 

@@ -193,3 +193,16 @@ func (r *RMR) Query(mask RMRField) (RMRParam, error) {
 func deadRMR(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleRMR, "the window is nil or freed")
 }
+
+// HasRMR reports whether there is a window that was made for that endpoint. It is
+// for package ep.
+func (d *Domain) HasRMR(owner any) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for r := range d.rmrs {
+		if r.owner == owner {
+			return true
+		}
+	}
+	return false
+}

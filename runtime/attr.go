@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"godat/ep"
 	"godat/hw"
 	"godat/mem"
 )
@@ -92,11 +93,11 @@ type IOVOwnership uint8
 // IOVConsumer is the only answer: the array is copied, and the caller's again.
 const IOVConsumer IOVOwnership = 0
 
-// QoS is a quality of service.
-type QoS uint8
+// QoS is a quality of service; see [ep.QoS].
+type QoS = ep.QoS
 
 // BestEffort is the only one.
-const BestEffort QoS = 0
+const BestEffort = ep.BestEffort
 
 // EPCreator says when a service point makes endpoints by itself.
 type EPCreator uint8

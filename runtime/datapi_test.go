@@ -233,7 +233,8 @@ var sameType = map[string][]string{
 	"runtime.Extension":     nil,
 	"runtime.EPCreator":     nil,
 	"runtime.PZSupport":     nil,
-	"runtime.QoS":           nil,
+	"ep.QoS":                nil,
+	"ep.ServiceType":        nil,
 	"runtime.IOVOwnership":  nil,
 }
 

@@ -112,7 +112,7 @@ func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	fill(m&ProviderFieldCompletionFlags, &q.CompletionFlags, allFlags)
 	fill(m&ProviderFieldThreadSafe, &q.ThreadSafe, true)
 	fill(m&ProviderFieldMaxPrivateData, &q.MaxPrivateData, a.MaxPrivate)
-	fill(m&ProviderFieldEPCreator, &q.EPCreator, EPCreatorNever)
+	fill(m&ProviderFieldEPCreator, &q.EPCreator, EPCreatorIfAsked)
 	fill(m&ProviderFieldPZSupport, &q.PZSupport, PZUnique)
 	fill(m&ProviderFieldAlignment, &q.Alignment, a.Alignment)
 	fill(m&ProviderFieldStreamMerging, &q.StreamMerging, mergeAll())

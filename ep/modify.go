@@ -1,0 +1,218 @@
+package ep
+
+import (
+	"runtime"
+
+	"godat/hw"
+	"godat/mem"
+)
+
+// modifiable says in which states what may be modified.
+var modifiable = [...]struct {
+	fields Mask
+	states uint32
+}{
+	{FieldPZ, 1<<Unconnected | 1<<TentativeConnectionPending},
+	{
+		fieldEVDs | FieldAttr&^fieldSpecific,
+		1<<Unconnected | 1<<Reserved | 1<<PassiveConnectionPending | 1<<TentativeConnectionPending,
+	},
+	{fieldSpecific, 1 << Unconnected},
+}
+
+const (
+	fieldEVDs     = FieldRecvEVD | FieldRequestEVD | FieldConnectEVD
+	fieldSpecific = FieldTransportValues | FieldTransportAttr | FieldProviderValues | FieldProviderAttr
+)
+
+// mayModify reports whether all of the fields may be modified in that state.
+func mayModify(mask Mask, s State) bool {
+	for _, m := range modifiable {
+		if mask&m.fields != 0 && m.states>>s&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Modify changes the fields that mask selects to what they are in p, all of them
+// or none. The zone can be changed while the endpoint is UNCONNECTED or
+// TENTATIVE_CONNECTION_PENDING; dispatchers and attributes also while it is
+// RESERVED or PASSIVE_CONNECTION_PENDING, except ReceiverNotReady and
+// DrainTimeout: these only while it is UNCONNECTED. Everything else is
+// INVALID_PARAMETER in any state. RecvFlags can't be changed while receives are
+// posted.
+//
+// Attributes are those of NewEndpoint: 0 takes the default, and Query tells what
+// was given. Depths and segments do not shrink. Receives stay posted; in memory
+// of another zone than the new one they fail when their turn comes. Receives that
+// are posted at the same time are subject to the old rules or to the new ones.
+// A dispatcher may be nil. An endpoint that has windows of its own (NewRMR) keeps
+// its zone, and can't grow.
+// It answers to dat_ep_modify.
+func (e *Endpoint) Modify(mask Mask, p Param) error {
+	const op = "ep.Modify"
+	if err := e.alive(op); err != nil {
+		return err
+	}
+	if mask&^(FieldPZ|fieldEVDs|FieldAttr) != 0 {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits of what can't be modified", uint32(mask))
+	}
+	e.ctl.Lock()
+	defer e.ctl.Unlock()
+	if s := e.State(); !mayModify(mask, s) {
+		return stateError(op, s)
+	}
+	m := modification{mask: mask, old: e.parts()}
+	var err error
+	if m.now, err = m.old.with(op, e, mask, &p); err != nil {
+		return err
+	}
+	if m.old.qp != nil && e.needsDevice(&m.old, &m.now) && m.old.pz.Domain().HasRMR(e) {
+		return wrap(op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[e.State()], Text: "the endpoint has windows, which depend on it as it is"})
+	}
+	undo, err := e.acquire(&m.old, &m.now)
+	if err != nil {
+		return wrap(op, err)
+	}
+	if err := e.do(&control{op: op, in: inModify, mod: &m}); err != nil {
+		undo()
+		return err
+	}
+	return wrap(op, e.giveBack(&m.old, &m.now))
+}
+
+// modification is a Modify on its way.
+type modification struct {
+	mask     Mask
+	old, now parts
+}
+
+// with is p with the fields of mask as in q.
+func (p parts) with(op string, e *Endpoint, mask Mask, q *Param) (parts, error) {
+	if mask&FieldPZ != 0 {
+		if err := p.checkPZ(op, e, q.PZ); err != nil {
+			return p, err
+		}
+		p.pz = q.PZ
+	}
+	fill(mask&FieldRecvEVD, &p.recv, q.Recv)
+	fill(mask&FieldRequestEVD, &p.request, q.Request)
+	fill(mask&FieldConnectEVD, &p.conn, q.Conn)
+	if mask&FieldAttr == 0 {
+		return p, nil
+	}
+	was := p.attr
+	asked := was.again()
+	q.Attr.copyTo(&asked, mask)
+	a, err := asked.resolve(op, e.adapter.attr)
+	if err != nil {
+		return p, err
+	}
+	a.MaxRecvDTOs, a.MaxRequestDTOs = max(a.MaxRecvDTOs, was.MaxRecvDTOs), max(a.MaxRequestDTOs, was.MaxRequestDTOs)
+	a.MaxRecvIOV, a.MaxRequestIOV = max(a.MaxRecvIOV, was.MaxRecvIOV), max(a.MaxRequestIOV, was.MaxRequestIOV)
+	if e.recvs.srq != nil {
+		a.MaxRecvDTOs, a.MaxRecvIOV = 0, 0
+	}
+	p.attr = a
+	return p, nil
+}
+
+// checkPZ says why the endpoint can't have that zone.
+func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
+	switch {
+	case pz == nil:
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone"}
+	case p.pz != nil && pz.Domain() != p.pz.Domain():
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's"}
+	case e.recvs.srq != nil && pz != p.pz:
+		return hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
+	}
+	return nil
+}
+
+// modify makes the endpoint what was asked for. What it needs for that is there.
+func (e *Endpoint) modify(c *control) error {
+	m := c.mod
+	s := e.State()
+	if !mayModify(m.mask, s) {
+		return stateError(c.op, s)
+	}
+	if m.mask&FieldRecvFlags != 0 && m.now.attr.RecvFlags != m.old.attr.RecvFlags && e.recvs.outstanding(e.word.Load()) {
+		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
+	}
+	e.changing.Store(true)
+	e.enlarge(&e.requests, m.now.attr.MaxRequestDTOs, m.now.attr.MaxRequestIOV)
+	e.enlarge(&e.recvs, m.now.attr.MaxRecvDTOs, m.now.attr.MaxRecvIOV)
+	e.changing.Store(false)
+	e.pz.Store(m.now.pz)
+	e.recvs.evd.Store(m.now.recv)
+	e.requests.evd.Store(m.now.request)
+	e.recvs.feed = m.now.feed
+	e.addrMu.Lock()
+	e.conn = m.now.conn
+	e.addrMu.Unlock()
+	e.setAttr(&m.now.attr)
+	if m.now.qp != m.old.qp {
+		// The step posts the receives again. The old queue pair never connected:
+		// what it has does not complete.
+		e.recvs.next = e.recvs.retired.Load()
+	}
+	e.device = m.now.device
+	return nil
+}
+
+// enlarge gives a queue more slots, or larger ones. Nobody else may have a ticket
+// that is not published, and nobody may get one: with a depth of 0 there is none,
+// and one more that is taken here makes those fail that have looked already. The
+// posts move on by that one.
+func (e *Endpoint) enlarge(q *queue, depth, iov int) {
+	if depth <= int(q.depth.Load()) && iov <= q.segs() {
+		return
+	}
+	q.depth.Store(0)
+	var tail uint32
+	for {
+		w := e.word.Load()
+		tail = q.tail(w)
+		if e.word.CompareAndSwap(w, (w+1<<q.tailShift)&^guards) {
+			break
+		}
+	}
+	for !q.published(tail) {
+		runtime.Gosched() // its poster has nothing to do but to publish it
+	}
+	old, was := q.slots, q.mask
+	oldSGEs, oldIOV, oldBinds := q.sges, q.segs(), q.binds.Swap(nil)
+	q.allot(depth, iov)
+	first := q.retired.Load()
+	for t := first; t != tail; t = (t + 1) & ticketMask {
+		next := (t + 1) & ticketMask
+		q.slot(next).set(&old[t&was], next)
+		copy(q.segments(next), oldSGEs[int(t&was)*oldIOV:][:oldIOV])
+		if oldBinds != nil {
+			q.pendingBinds()[next&q.mask] = (*oldBinds)[t&was]
+		}
+	}
+	q.next = (first + 1) & ticketMask
+	q.ready = (tail + 1) & ticketMask
+	q.retired.Store(q.next)
+	q.depth.Store(uint32(depth))
+}
+
+// set makes the slot that of another, with a ticket of its own.
+func (s *slot) set(o *slot, ticket uint32) {
+	s.op, s.nseg, s.flags, s.cookie = o.op, o.nseg, o.flags, o.cookie
+	s.to, s.addr, s.rkey, s.extra = o.to, o.addr, o.rkey, o.extra
+	s.seq.Store(ticket + 1)
+}
+
+// changes reports whether a ticket that could not be had may be had now: the queue
+// is changing, or has changed since its word and depth were read.
+func (e *Endpoint) changes(q *queue, word uint64, depth uint32) bool {
+	if e.changing.Load() {
+		runtime.Gosched()
+		return true
+	}
+	return q.depth.Load() != depth || e.word.Load() != word
+}

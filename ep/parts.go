@@ -1,0 +1,187 @@
+package ep
+
+import (
+	"errors"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// parts are what an endpoint is made of, and what it has of others for that.
+type parts struct {
+	pz                  *mem.PZ
+	recv, request, conn *evd.Dispatcher
+	attr                Attr
+	feed                *feed // of the shared receive queue, for recv
+	device
+}
+
+// device is what an endpoint has of its device. On a polled one each direction
+// has room in a completion queue: two places more than its depth, for its end and
+// a provider's own marker.
+type device struct {
+	qp                 hw.QP // nil without a zone
+	sendCQ, recvCQ     hw.CQ
+	sendRoom, recvRoom int
+}
+
+// parts are those of now. The caller holds e.ctl, or nobody knows e yet.
+func (e *Endpoint) parts() parts {
+	return parts{
+		pz: e.pz.Load(), recv: e.recvs.evd.Load(), request: e.requests.evd.Load(), conn: e.conn,
+		attr: e.attr, feed: e.recvs.feed, device: e.device,
+	}
+}
+
+// feeds says what the endpoint feeds its dispatchers with, in the order of first
+// use.
+func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]evd.Feed) {
+	with = make(map[*evd.Dispatcher][]evd.Feed)
+	for _, f := range [...]struct {
+		d    *evd.Dispatcher
+		feed evd.Feed
+	}{
+		{p.recv, evd.Feed{Streams: evd.StreamDTO, Flags: p.attr.RecvFlags}},
+		{p.request, evd.Feed{Streams: evd.StreamDTO, Flags: p.attr.RequestFlags}},
+		{p.conn, evd.Feed{Streams: evd.StreamConnection}},
+	} {
+		if f.d == nil {
+			continue
+		}
+		if with[f.d] == nil {
+			to = append(to, f.d)
+		}
+		with[f.d] = append(with[f.d], f.feed)
+	}
+	return to, with
+}
+
+// acquire takes what p has beyond old, and fills in what it got. The function that
+// it returns gives it back; after an error nothing has been taken.
+func (e *Endpoint) acquire(old, p *parts) (_ func(), err error) {
+	var undos []func()
+	undo := func() {
+		for i := len(undos) - 1; i >= 0; i-- {
+			undos[i]()
+		}
+	}
+	defer func() {
+		if err != nil {
+			undo()
+		}
+	}()
+	if p.pz != old.pz {
+		if err = p.pz.Use(); err != nil {
+			return nil, err
+		}
+		undos = append(undos, p.pz.Unuse)
+	}
+	_, was := old.feeds()
+	to, with := p.feeds()
+	for _, d := range to {
+		back, err := d.Refeed(was[d], with[d])
+		if err != nil {
+			return nil, err
+		}
+		undos = append(undos, back)
+	}
+	if srq := e.recvs.srq; srq == nil {
+		p.recvRoom = p.attr.MaxRecvDTOs + 2
+	} else if old.feed == nil || p.recv != old.recv {
+		if p.feed, p.recvRoom, err = srq.attach(p.recv); err != nil {
+			return nil, err
+		}
+		p.recvRoom += 2
+		undos = append(undos, func() { srq.detach(p.feed) })
+	}
+	p.sendRoom = p.attr.MaxRequestDTOs + 2
+	if p.pz != nil && e.needsDevice(old, p) {
+		err = e.newDevice(p)
+		undos = append(undos, func() { _ = e.closeDevice(&p.device) })
+	}
+	return undo, err
+}
+
+// giveBack gives back what old has beyond p.
+func (e *Endpoint) giveBack(old, p *parts) error {
+	if old.qp != nil && old.qp != p.qp {
+		if err := e.closeDevice(&old.device); err != nil {
+			return err
+		}
+	}
+	if old.feed != nil && old.feed != p.feed {
+		e.recvs.srq.detach(old.feed)
+	}
+	to, was := old.feeds()
+	_, with := p.feeds()
+	var errs []error
+	for _, d := range to {
+		if with[d] == nil {
+			_, err := d.Refeed(was[d], nil)
+			errs = append(errs, err)
+		}
+	}
+	if old.pz != nil && old.pz != p.pz {
+		old.pz.Unuse()
+	}
+	return errors.Join(errs...)
+}
+
+// needsDevice reports whether the queue pair of old won't do for p.
+func (e *Endpoint) needsDevice(old, p *parts) bool {
+	return old.qp == nil || p.pz != old.pz || shape(&p.attr) != shape(&old.attr) ||
+		e.adapter.cqs != nil && (p.recv != old.recv || p.request != old.request)
+}
+
+// shape is the part of the attributes that a queue pair is made for.
+func shape(a *Attr) hw.QPConfig {
+	return hw.QPConfig{
+		SendDepth: a.MaxRequestDTOs, RecvDepth: a.MaxRecvDTOs,
+		SendSegments: a.MaxRequestIOV, RecvSegments: a.MaxRecvIOV,
+		ReadsIn: a.MaxReadIn, ReadsOut: a.MaxReadOut,
+		NotReady: a.ReceiverNotReady,
+	}
+}
+
+// newDevice makes the queue pair for p, and finds completion queues for it.
+func (e *Endpoint) newDevice(p *parts) (err error) {
+	cqs := e.adapter.cqs
+	cfg := shape(&p.attr)
+	cfg.Zone, cfg.Facts, cfg.Number = p.pz.Zone(), (*facts)(e), e.key
+	cfg.SendEnd, cfg.RecvEnd = e.requests.endID, e.recvs.endID
+	if srq := e.recvs.srq; srq != nil {
+		cfg.SRQ = srq.hw
+	}
+	p.qp, p.sendCQ, p.recvCQ = nil, nil, nil
+	if cqs == nil {
+		cfg.SendSink, cfg.RecvSink = &e.requests, &e.recvs
+	} else {
+		if p.sendCQ, err = cqs.Attach(p.request, p.sendRoom); err != nil {
+			return err
+		}
+		if p.recvCQ, err = cqs.Attach(p.recv, p.recvRoom); err != nil {
+			return err
+		}
+		cfg.SendCQ, cfg.RecvCQ = p.sendCQ, p.recvCQ
+	}
+	p.qp, err = e.adapter.newQP(e, cfg)
+	return err
+}
+
+// closeDevice gives back what there is of d.
+func (e *Endpoint) closeDevice(d *device) error {
+	if d.qp != nil {
+		if err := d.qp.Close(); err != nil {
+			return err
+		}
+		e.adapter.removeQP(d.qp)
+	}
+	if d.sendCQ != nil {
+		e.adapter.cqs.Detach(d.sendCQ, d.sendRoom)
+	}
+	if d.recvCQ != nil {
+		e.adapter.cqs.Detach(d.recvCQ, d.recvRoom)
+	}
+	return nil
+}
