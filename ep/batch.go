@@ -161,7 +161,7 @@ func (d *DTO) work(q *queue, w *work) {
 	switch {
 	case q == &q.e.recvs:
 		w.op = hw.OpRecv
-	case w.op == hw.OpRecv || w.op == hw.OpBind || w.op >= 32:
+	case w.op == hw.OpRecv || w.op == hw.OpBind || w.op == hw.OpReadToRMR || w.op >= 32:
 		w.op = hw.OpEnd // not a request
 	}
 }

@@ -60,31 +60,32 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
-	ticket, word, mine, err := e.admitBind(q, &w, &bind, rmr, &to)
+	ticket, word, mine, err := e.admitOdd(q, &w)
 	if err != nil {
 		rmr.EndBind(&to, bind.Key, false)
 		return mem.RemoteSegment{}, err
 	}
+	p := &q.pendingBinds()[ticket&q.mask]
+	p.Bind, p.rmr, p.to = bind, rmr, to
 	e.request(ticket, word, mine)
 	return to.Remote(bind.Key), nil
 }
 
-// admitBind is admitOne, after the check, for a bind.
-func (e *Endpoint) admitBind(q *queue, w *work, bind *hw.Bind, rmr *mem.RMR, to *mem.Binding) (ticket uint32, word uint64, mine bool, err error) {
-	var dest *evd.Queue
+// admitOdd is admitOne, after the check, for a request whose slot needs more than
+// work tells. The caller adds it.
+func (e *Endpoint) admitOdd(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
+	var to *evd.Queue
 	if d := q.evd.Load(); d != nil {
-		if dest = d.For(w.cookie); !dest.Reserve(1) {
+		if to = d.For(w.cookie); !to.Reserve(1) {
 			return 0, 0, false, wrap(callOf(w.op), errNoEventRoom)
 		}
 	}
 	ticket, n, word, mine := e.take(q, 1)
 	if n == 0 {
-		unreserve(dest)
+		unreserve(to)
 		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
 	}
-	p := &q.pendingBinds()[ticket&q.mask]
-	p.Bind, p.rmr, p.to = *bind, rmr, *to
-	e.fill(q, ticket, w, dest, 0)
+	e.fill(q, ticket, w, to, 0)
 	return ticket, word, mine, nil
 }
 

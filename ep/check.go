@@ -93,7 +93,7 @@ func (e *Endpoint) checkMany(w *work, o *operation) (total uint64, err error) {
 func (e *Endpoint) checkRDMA(w *work, local uint64) error {
 	remote, moved := uint64(w.remote.Len), local
 	fits, iov := local <= remote, &e.writeIOV
-	if w.op == hw.OpRead {
+	if w.op == hw.OpRead || w.op == hw.OpReadToRMR {
 		fits, moved, iov = remote <= local, remote, &e.readIOV
 	}
 	if n, most := len(w.segs), int(iov.Load()); n > most {

@@ -79,6 +79,8 @@ func (q *queue) extendedEvent(ev *evd.Event, slot uint32) {
 		ev.Data = (*q.binds.Load())[slot].rmr
 	case hw.OpSendInvalidate:
 		ev.Op = hw.OpSend
+	case hw.OpReadToRMR:
+		ev.Op = hw.OpRead
 	default:
 		ev.Number = evd.IBDTOEvent
 	}

@@ -32,6 +32,7 @@ post_send       E     E     E     E     E     E     ok    E     fl
 post_rdma_read  E     E     E     E     E     E     ok    E     fl
 post_rdma_write E     E     E     E     E     E     ok    E     fl
 post_send_inv   E     E     E     E     E     E     ok    E     fl
+read_to_rmr     E     E     E     E     E     E     ok    E     fl
 rmr_bind        E     E     E     E     E     E     ok    E     fl
 rmr_unbind      E     E     E     E     E     E     ok    E     fl
 write_immed     E     E     E     E     E     E     ok    E     fl
@@ -76,7 +77,7 @@ var wantSubtype = map[string]hw.Subtype{
 func TestStateMatrix(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(matrix), "\n")
 	states := strings.Fields(lines[0])
-	require.Len(t, lines[1:], 35)
+	require.Len(t, lines[1:], 36)
 	for _, line := range lines[1:] {
 		cells := strings.Fields(line)
 		require.Len(t, cells, 1+len(states))
@@ -147,6 +148,8 @@ func (r *rig) do(op string, e *Endpoint) error {
 		return e.PostRDMAWrite(cookie, 0, remote, seg)
 	case "post_send_inv":
 		return e.PostSendInvalidate(cookie, 0, 0, seg)
+	case "read_to_rmr":
+		return e.PostRDMAReadToRMR(cookie, 0, remote, remote)
 	case "rmr_bind":
 		_, err := e.PostBind(cookie, 0, r.rmr(), mem.Binding{Segment: seg, Privileges: hw.RemoteRead})
 		return err

@@ -39,6 +39,10 @@ var operations = [32]operation{
 		call: "ep.PostRDMARead", local: hw.LocalWrite, rdma: true, special: true,
 		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
 	},
+	hw.OpReadToRMR: { // its sink is no segment: see PostRDMAReadToRMR
+		call: "ep.PostRDMAReadToRMR",
+		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
+	},
 	hw.OpSendInvalidate: {
 		call: "ep.PostSendInvalidate", local: hw.LocalRead, extended: true,
 		flags: hw.Suppress | hw.SolicitedWait | hw.Unsignalled | hw.BarrierFence,

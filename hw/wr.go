@@ -73,12 +73,13 @@ type SendWR struct {
 	ID    uint64 // echoed in the completion
 	Op    Op
 	Flags WRFlags
-	// Imm is the immediate data of OpWriteImm, the key to invalidate of
-	// OpSendInvalidate, and the sink's key of OpReadToRMR. Immediate data is a
-	// number here; the provider puts it in network order.
+	// Imm is the immediate data of OpWriteImm and the key to invalidate of
+	// OpSendInvalidate. Immediate data is a number here; the provider puts it in
+	// network order.
 	Imm uint32
 	// SGL is the local memory: source of sends and writes, sink of reads and
-	// atomics. Empty is legal and moves nothing.
+	// atomics. Empty is legal and moves nothing. OpReadToRMR has one segment, whose
+	// key is a remote one: a window's, or a region's RKey, with RemoteWrite.
 	SGL []SGE
 	// RKey and RemoteAddr name the peer's memory, for RDMA and atomics.
 	RKey       uint32

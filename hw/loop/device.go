@@ -27,7 +27,7 @@ const (
 
 var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead,
 	hw.OpWriteImm, hw.OpRecvImm, hw.OpFetchAdd, hw.OpCompareSwap,
-	hw.OpBind, hw.OpSendInvalidate, hw.OpRecvInvalidate)
+	hw.OpBind, hw.OpSendInvalidate, hw.OpRecvInvalidate, hw.OpReadToRMR)
 
 // device is one opened device.
 type device struct {

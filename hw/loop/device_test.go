@@ -172,7 +172,7 @@ func TestLimitsAreEnforced(t *testing.T) {
 func TestAttrSaysOnlyWhatIsThere(t *testing.T) {
 	attr := open(t, uniqueName()).Attr()
 	assert.Equal(t, offered, attr.Ops)
-	for _, op := range []hw.Op{hw.OpFastRegister, hw.OpInvalidate, hw.OpReadToRMR} {
+	for _, op := range []hw.Op{hw.OpFastRegister, hw.OpInvalidate} {
 		assert.False(t, attr.Ops.Has(op), op)
 	}
 	assert.Positive(t, attr.MaxSRQs)

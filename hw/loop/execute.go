@@ -32,7 +32,9 @@ func (p *pipe) execute(wr *hw.SendWR) verdict {
 	case hw.OpWrite:
 		return p.write(wr)
 	case hw.OpRead:
-		return p.read(wr)
+		return p.read(wr, hw.LocalWrite)
+	case hw.OpReadToRMR:
+		return p.read(wr, hw.RemoteWrite)
 	case hw.OpWriteImm:
 		return p.writeImm(wr)
 	case hw.OpBind:
@@ -282,15 +284,15 @@ func (p *pipe) writeImm(wr *hw.SendWR) verdict {
 	return v
 }
 
-// read moves the target's memory to the local segments.
-func (p *pipe) read(wr *hw.SendWR) verdict {
+// read moves the target's memory to the local segments, whose keys allow sink.
+func (p *pipe) read(wr *hw.SendWR, sink hw.Privileges) verdict {
 	n := total(wr.SGL)
 	switch {
 	case p.canRead != hw.StatusSuccess:
 		return p.fail(wr, p.canRead)
 	case n > maxMessage:
 		return p.fail(wr, hw.StatusLocalLength)
-	case !p.src.allows(wr.SGL, hw.LocalWrite):
+	case !p.src.allows(wr.SGL, sink):
 		return p.fail(wr, hw.StatusLocalProtection)
 	}
 	source := [1]hw.SGE{{Addr: wr.RemoteAddr, Len: uint32(n), LKey: wr.RKey}}
@@ -300,7 +302,7 @@ func (p *pipe) read(wr *hw.SendWR) verdict {
 	if int64(n) > p.bytes && !p.patient {
 		return tooLong
 	}
-	switch p.transfer(&p.dst, source[:], hw.RemoteRead, &p.src, wr.SGL, hw.LocalWrite, n) {
+	switch p.transfer(&p.dst, source[:], hw.RemoteRead, &p.src, wr.SGL, sink, n) {
 	case moved:
 		return p.sent(wr, uint32(n))
 	case badSource:

@@ -1,0 +1,41 @@
+package ep
+
+import (
+	"godat/hw"
+	"godat/mem"
+)
+
+// PostRDMAReadToRMR is PostRDMARead into memory of this side that is named as a
+// peer would name it: by the context that a window was bound under, or by a
+// region's remote context. It needs RemoteWrite, of this endpoint's zone or of a
+// window of its own. So a read exposes no more than the window does, on transports
+// that show the sink to the peer.
+//
+// Whether local may be written is known when the read is executed: if not, it
+// completes with LOCAL_PROTECTION and the connection breaks.
+// It answers to dat_ep_post_rdma_read_to_rmr.
+func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remote mem.RemoteSegment) error {
+	if e == nil {
+		return nilEndpoint(hw.OpReadToRMR)
+	}
+	q := &e.requests
+	w := work{op: hw.OpReadToRMR, flags: flags, cookie: cookie, remote: remote}
+	if _, err := e.check(q, &w); err != nil {
+		return err
+	}
+	if q.segs() == 0 {
+		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "the endpoint allows no segments")
+	}
+	if err := e.checkRDMA(&w, uint64(local.Len)); err != nil {
+		return err
+	}
+	ticket, word, mine, err := e.admitOdd(q, &w)
+	if err != nil {
+		return err
+	}
+	s := q.slot(ticket)
+	s.nseg, s.addr, s.rkey = 1, remote.Addr, remote.Context
+	q.segments(ticket)[0] = hw.SGE{Addr: local.Addr, Len: remote.Len, LKey: local.Context}
+	e.request(ticket, word, mine)
+	return nil
+}
