@@ -17,9 +17,9 @@ var errTooLarge = errors.New("more than the address space")
 
 // block is a mapped range of memory, outside the Go heap.
 type block struct {
-	whole []byte // as mapped, in whole pages
-	buf   []byte // the part in use, aligned
-	used  atomic.Bool
+	whole []byte       // as mapped, in whole pages
+	buf   []byte       // the part in use, aligned
+	users atomic.Int32 // regions
 }
 
 // newBlock maps memory for size bytes. It is zero.
@@ -45,14 +45,13 @@ func newBlock(size int, cfg config) (*block, error) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
 	off := int(-addr & uintptr(align-1))
 	b := &block{whole: whole, buf: whole[off : off+size : off+size]}
-	b.used.Store(true)
+	b.users.Store(1)
 	return b, nil
 }
 
 // retire gives the pages back. The range stays mapped and reads as zeros, until
 // the domain is closed.
 func (b *block) retire() error {
-	defer b.used.Store(false)
 	if err := dropPages(b.whole); err != nil {
 		return hw.Errorf("mem", hw.InternalError, hw.NoSubtype, "can't empty %d bytes: %w", len(b.whole), err)
 	}

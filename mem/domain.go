@@ -147,8 +147,8 @@ func (d *Domain) Close() error {
 // unmapIdle gives back every range that no region uses.
 func (d *Domain) unmapIdle() (errs []error) {
 	for _, b := range snapshot(d, d.blocks) {
-		if b.used.Load() {
-			continue // its region could not be freed
+		if b.users.Load() > 0 {
+			continue // a region of it could not be freed
 		}
 		if err := d.unmap(b); err != nil {
 			errs = append(errs, err)

@@ -23,6 +23,9 @@ type LMR struct {
 	context uint32
 	remote  uint32
 	priv    hw.Privileges
+	kind    MemType
+	from    *LMR     // of MemLMR
+	shared  SharedID // of MemSharedVirtual
 	unmap   bool
 
 	dead atomic.Bool // set by the Free that wins, before anything else
@@ -115,7 +118,7 @@ func (l *LMR) register(op string) (*LMR, error) {
 	mr, err := d.dev.Register(l.pz.zone, l.buf, l.priv)
 	if err != nil {
 		l.pz.Unuse()
-		return nil, errors.Join(lockedMemory(op, len(l.buf), err), l.giveBack(true))
+		return nil, errors.Join(lockedMemory(op, len(l.buf), err), l.giveBack(l.unmap || l.kind == MemVirtual))
 	}
 	l.mr = mr
 	if l.priv&^(hw.LocalRead|hw.LocalWrite) != 0 {
@@ -129,7 +132,7 @@ func (l *LMR) register(op string) (*LMR, error) {
 		return region{base: l.base, size: uint64(len(l.buf)), pz: l.pz, lkey: mr.LKey(), priv: l.priv, mr: mr}
 	})
 	if err != nil {
-		l.unmap = true // nobody has seen the memory
+		l.unmap = l.unmap || l.kind == MemVirtual // nobody has seen the memory
 		err = hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%w", err)
 		return nil, errors.Join(err, l.free())
 	}
@@ -191,9 +194,14 @@ func (l *LMR) isBound() bool {
 
 // giveBack ends the hold on the memory, which the device no longer knows.
 func (l *LMR) giveBack(unmap bool) error {
+	if l.kind == MemSharedVirtual {
+		leave(l.shared)
+	}
 	switch {
 	case l.block == nil:
 		l.pin.Unpin()
+		return nil
+	case l.block.users.Add(-1) > 0: // another region's too
 		return nil
 	case unmap:
 		return l.pz.domain.unmap(l.block)

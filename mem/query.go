@@ -10,7 +10,7 @@ type LMRField uint32
 const (
 	LMRFieldIA                LMRField = 1 << iota // Domain, which stands for the adapter here
 	LMRFieldMemType                                // Type
-	LMRFieldRegionDesc                             // Memory
+	LMRFieldRegionDesc                             // Memory, From, Shared
 	LMRFieldLength                                 // Length
 	LMRFieldPZ                                     // PZ
 	LMRFieldPrivileges                             // Privileges
@@ -25,18 +25,24 @@ const (
 // MemType says how a region came by its memory: DAT_MEM_TYPE.
 type MemType uint8
 
-// MemVirtual is a range of virtual memory: DAT_MEM_TYPE_VIRTUAL.
-const MemVirtual MemType = 0
+// The types of memory.
+const (
+	MemVirtual       MemType = 0 // a range of virtual memory
+	MemLMR           MemType = 1 // the memory of another region
+	MemSharedVirtual MemType = 2 // memory that an id names
+)
 
 // LMRParam describes a region: DAT_LMR_PARAM.
 type LMRParam struct {
 	Domain            *Domain
 	Type              MemType
-	Memory            []byte // the region itself, not a copy
-	Length            uint64 // bytes
+	Memory            []byte   // the region itself, not a copy
+	From              *LMR     // of MemLMR: what it was made of
+	Shared            SharedID // of MemSharedVirtual
+	Length            uint64   // bytes
 	PZ                *PZ
 	Privileges        hw.Privileges
-	ZeroBased         bool // addresses in segments count from 0; false for now
+	ZeroBased         bool // addresses in segments count from 0; always false: windows can be, see Binding
 	Context           uint32
 	RemoteContext     uint32
 	RegisteredSize    uint64 // bytes that the device can reach: those of Memory
@@ -55,7 +61,9 @@ func (l *LMR) Query(mask LMRField) (LMRParam, error) {
 		return LMRParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "mask %#x", uint32(mask))
 	}
 	var q LMRParam
-	q.Type = MemVirtual
+	fill(mask&LMRFieldMemType, &q.Type, l.kind)
+	fill(mask&LMRFieldRegionDesc, &q.From, l.from)
+	fill(mask&LMRFieldRegionDesc, &q.Shared, l.shared)
 	fill(mask&LMRFieldIA, &q.Domain, l.pz.domain)
 	fill(mask&LMRFieldRegionDesc, &q.Memory, l.buf)
 	fill(mask&LMRFieldLength, &q.Length, uint64(len(l.buf)))

@@ -97,6 +97,25 @@ func (ia *IA) NewPZ() (*mem.PZ, error) {
 	return ia.domain.NewPZ()
 }
 
+// SyncRDMARead is [mem.Domain.SyncRDMARead]. It answers to dat_lmr_sync_rdma_read.
+func (ia *IA) SyncRDMARead(segments ...mem.Segment) error {
+	if err := ia.enter("runtime.SyncRDMARead"); err != nil {
+		return err
+	}
+	defer ia.gate.RUnlock()
+	return ia.domain.SyncRDMARead(segments...)
+}
+
+// SyncRDMAWrite is [mem.Domain.SyncRDMAWrite]. It answers to
+// dat_lmr_sync_rdma_write.
+func (ia *IA) SyncRDMAWrite(segments ...mem.Segment) error {
+	if err := ia.enter("runtime.SyncRDMAWrite"); err != nil {
+		return err
+	}
+	defer ia.gate.RUnlock()
+	return ia.domain.SyncRDMAWrite(segments...)
+}
+
 // NewDispatcher makes an event dispatcher. Its callbacks, if it has any, run in
 // the adapter's pool unless cfg says otherwise. Errors are those of [evd.New].
 // It answers to dat_evd_create.

@@ -106,7 +106,7 @@ func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	fill(m&ProviderFieldVersionMinor, &q.Version[1], version[1])
 	fill(m&ProviderFieldDAPLMajor, &q.DAPLVersion[0], 2)
 	fill(m&ProviderFieldDAPLMinor, &q.DAPLVersion[1], 0)
-	fill(m&ProviderFieldLMRTypes, &q.LMRTypes, []mem.MemType{mem.MemVirtual})
+	fill(m&ProviderFieldLMRTypes, &q.LMRTypes, []mem.MemType{mem.MemVirtual, mem.MemLMR, mem.MemSharedVirtual})
 	fill(m&ProviderFieldIOVOwnership, &q.IOVOwnership, IOVConsumer)
 	fill(m&ProviderFieldQoS, &q.QoS, BestEffort)
 	fill(m&ProviderFieldCompletionFlags, &q.CompletionFlags, allFlags)

@@ -101,6 +101,8 @@ type (
 	SRQMask = ep.SRQMask
 	// DTO is a request of a batch of posts; see [ep.DTO].
 	DTO = ep.DTO
+	// SharedID names memory that regions share; see [mem.SharedID].
+	SharedID = mem.SharedID
 	// LMRParam describes a region; see [mem.LMRParam].
 	LMRParam = mem.LMRParam
 	// RMRParam describes a window; see [mem.RMRParam].

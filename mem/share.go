@@ -1,0 +1,111 @@
+package mem
+
+import (
+	"sync"
+	"unsafe"
+
+	"godat/hw"
+)
+
+// RegisterLMR makes a region of the memory of another one, which may be of another
+// zone of the same adapter: with contexts and privileges of its own. The memory
+// lives until the last region that has it is freed. It may block. Errors are those
+// of [PZ.Register]; a freed region, and one of another adapter, is
+// INVALID_HANDLE/LMR. It answers to dat_lmr_create with DAT_MEM_TYPE_LMR.
+func (p *PZ) RegisterLMR(from *LMR, priv hw.Privileges) (*LMR, error) {
+	const op = "mem.RegisterLMR"
+	if from == nil || p != nil && from.pz.domain != p.domain {
+		return nil, deadLMR(op)
+	}
+	if err := p.begin(op, len(from.buf), priv); err != nil {
+		return nil, err
+	}
+	defer p.domain.gate.RUnlock()
+	l := &LMR{pz: p, buf: from.buf, priv: priv, kind: MemLMR, from: from, unmap: from.unmap}
+	if !l.holdMemoryOf(from) {
+		p.Unuse()
+		return nil, deadLMR(op)
+	}
+	return l.register(op)
+}
+
+// holdMemoryOf keeps the memory of another region for this one, unless it has been
+// freed.
+func (l *LMR) holdMemoryOf(from *LMR) bool {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	if from.dead.Load() {
+		return false
+	}
+	if l.block = from.block; l.block != nil {
+		l.block.users.Add(1)
+	} else {
+		l.pin.Pin(unsafe.SliceData(l.buf))
+	}
+	return true
+}
+
+// SharedID names memory that regions of this process share, whatever adapters they
+// are of: the id of DAT_SHARED_MEMORY, compared as a whole.
+type SharedID [40]byte
+
+// shares are the memory that the ids name.
+var shares struct {
+	sync.Mutex
+	byID map[SharedID]*share
+}
+
+type share struct {
+	buf     []byte
+	regions int
+}
+
+// RegisterShared is [PZ.Register] of memory that id names. The first region with
+// an id says what it names; for the others buf is that same memory, or nil, and
+// anything else is INVALID_PARAMETER. Each region has contexts of its own. The id
+// is free again when the last of them is. It answers to dat_lmr_create with
+// DAT_MEM_TYPE_SHARED_VIRTUAL.
+func (p *PZ) RegisterShared(id SharedID, buf []byte, priv hw.Privileges) (*LMR, error) {
+	const op = "mem.RegisterShared"
+	buf, err := join(op, id, buf)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.begin(op, len(buf), priv); err != nil {
+		leave(id)
+		return nil, err
+	}
+	defer p.domain.gate.RUnlock()
+	l := &LMR{pz: p, buf: buf, priv: priv, kind: MemSharedVirtual, shared: id}
+	l.pin.Pin(unsafe.SliceData(l.buf))
+	return l.register(op)
+}
+
+// join counts one more region with an id and returns its memory.
+func join(op string, id SharedID, buf []byte) ([]byte, error) {
+	shares.Lock()
+	defer shares.Unlock()
+	s := shares.byID[id]
+	switch {
+	case s == nil:
+		if shares.byID == nil {
+			shares.byID = make(map[SharedID]*share)
+		}
+		s = &share{buf: buf[:len(buf):len(buf)]}
+		shares.byID[id] = s
+	case buf != nil && (len(buf) != len(s.buf) || unsafe.SliceData(buf) != unsafe.SliceData(s.buf)):
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "the id names other memory, of %d bytes", len(s.buf))
+	}
+	s.regions++
+	return s.buf, nil
+}
+
+// leave takes one join back.
+func leave(id SharedID) {
+	shares.Lock()
+	defer shares.Unlock()
+	s := shares.byID[id]
+	if s.regions--; s.regions == 0 {
+		delete(shares.byID, id)
+	}
+}
