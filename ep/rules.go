@@ -40,7 +40,7 @@ var operations = [32]operation{
 		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
 	},
 	hw.OpReadToRMR: { // its sink is no segment: see PostRDMAReadToRMR
-		call: "ep.PostRDMAReadToRMR",
+		call:  "ep.PostRDMAReadToRMR",
 		flags: hw.Suppress | hw.Unsignalled | hw.BarrierFence,
 	},
 	hw.OpSendInvalidate: {
