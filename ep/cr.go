@@ -164,7 +164,7 @@ func (c *CR) lock(op string) error {
 
 // announce puts the event of the request, for which room was reserved.
 func (c *CR) announce() {
-	to := c.at.to.Main()
+	to := c.at.to.Firm()
 	ev := evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
 	to.Put(&ev, false)
 	to.Flush()

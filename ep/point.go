@@ -57,7 +57,7 @@ func (p *point) take(r hw.Request, qual uint64) (err error) {
 	if err := p.count(); err != nil {
 		return err
 	}
-	if !p.to.Main().Reserve(1) {
+	if !p.to.Firm().Reserve(1) {
 		p.answered()
 		return errBacklog
 	}
@@ -69,7 +69,7 @@ func (p *point) take(r hw.Request, qual uint64) (err error) {
 		return nil
 	}
 	if err = p.offer(cr); err != nil {
-		p.to.Main().Release(1)
+		p.to.Firm().Release(1)
 		p.adapter.removeCR(cr)
 		p.answered()
 	}

@@ -32,6 +32,15 @@ type Config struct {
 	// Dispatcher.Flush. BatchMin above half the queue length has no effect.
 	BatchMin, BatchMax int
 
+	// Overcommit takes posts without room for their events, as DAT does; needs
+	// ModeQueue. An event that finds the queue full is lost, and Async is told by an
+	// ASYNC_ERROR_EVD_OVERFLOW event, of which one is pending at a time. The
+	// connections that feed the dispatcher are to be considered broken then.
+	Overcommit bool
+	// Async takes the dispatcher's own errors; nil drops them. An adapter gives
+	// its own unless it is set.
+	Async *Dispatcher
+
 	// CNO is told of events in ModeQueue; nil for none. See Dispatcher.ModifyCNO.
 	CNO *CNO
 	// IA is the adapter that Query reports.
@@ -54,14 +63,16 @@ type Dispatcher struct {
 	streams Streams
 	maxLen  int
 	upcalls *upcalls // ModeCallback
+	front   *Queue   // of an over-committed dispatcher
 	stop    chan struct{}
 
 	// Shared, without a lock.
-	routes atomic.Pointer[[]*Route] // nil: none; never an empty list
-	main   Queue
-	async  asyncList
-	shots  shotPool
-	cno    atomic.Pointer[CNO] // written under mu
+	routes   atomic.Pointer[[]*Route] // nil: none; an empty list: see overcommit
+	main     Queue
+	async    asyncList
+	shots    shotPool
+	overflow overflow
+	cno      atomic.Pointer[CNO] // written under mu
 
 	mu       sync.Mutex
 	disabled bool // the CNO is not told
@@ -104,6 +115,9 @@ func New(cfg Config) (*Dispatcher, error) {
 	} else {
 		q.ring = ring.NewReserved[Event](cfg.MaxLen)
 	}
+	if cfg.Overcommit {
+		d.overcommit(cfg.Async)
+	}
 	if err := d.ModifyCNO(cfg.CNO); err != nil {
 		return nil, err
 	}
@@ -134,6 +148,8 @@ func (cfg *Config) complete() error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown streams %#x", uint32(cfg.Streams))
 	case cfg.Mode > ModeCallback:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown mode %d", cfg.Mode)
+	case cfg.Overcommit && cfg.Mode != ModeQueue:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "over-committed in mode %v", cfg.Mode)
 	case cfg.BatchMin < 1 || cfg.BatchMax < cfg.BatchMin || cfg.BatchMax > MaxQLen:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "batches of %d to %d events", cfg.BatchMin, cfg.BatchMax)
 	case cfg.Mode != ModeQueue && cfg.CNO != nil:
@@ -174,9 +190,6 @@ func (d *Dispatcher) Batches() <-chan *Batch {
 	}
 	return d.main.batches.ch
 }
-
-// Main is the queue of all events that no route takes.
-func (d *Dispatcher) Main() *Queue { return &d.main }
 
 // Flush makes silent events and batches that are not full visible now, the
 // dispatcher's own and those of its routes.
@@ -267,6 +280,9 @@ func (d *Dispatcher) endClose() {
 		d.leaveCNO()
 		close(d.stop)
 		d.main.shut()
+		if d.front != nil {
+			d.front.shut()
+		}
 		d.mu.Lock()
 		routes := d.routes.Load()
 		d.mu.Unlock()

@@ -9,7 +9,21 @@
 // to deliver never blocks and never fails, nothing is dropped, and a slow
 // consumer is felt by the poster, whose Reserve is refused: DAT's overflow can't
 // happen. A program that makes its dispatchers as long as DAT tells it to, which
-// is at least the sum of what may be outstanding, is never refused.
+// is at least the sum of what may be outstanding, is never refused. Only a
+// dispatcher that asks for it ([Config.Overcommit]) takes posts beyond its room,
+// and may lose events, as DAT says.
+//
+// # Consumers
+//
+// An event has one consumer, and one rule says which may be there:
+//
+//   - [Dispatcher.Dequeue] takes what is queued. Any number of goroutines may.
+//   - [Dispatcher.Wait] is exclusive: while somebody waits, all others get
+//     EVD_WAITER. An unwaitable dispatcher has no waiter.
+//   - A [CNO] comes after a waiter: it is told of events while nobody waits, and
+//     whoever it tells dequeues.
+//   - Channel, batches and callback are permanent waiters: there Dequeue, Wait and
+//     a CNO are refused with EVD_WAITER.
 //
 // # Silent events
 //

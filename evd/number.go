@@ -23,7 +23,7 @@ const (
 	Broken                Number = 0x04006 // an error ended the connection
 	TimedOut              Number = 0x04007 // the consumer's time limit for connecting ran out
 	Unreachable           Number = 0x04008 // no such address, or no way there
-	AsyncEVDOverflow      Number = 0x08001 // can't happen here; kept for its number
+	AsyncEVDOverflow      Number = 0x08001 // only with Config.Overcommit, or of a device's queue
 	AsyncIACatastrophic   Number = 0x08002
 	AsyncEPBroken         Number = 0x08003
 	AsyncTimedOut         Number = 0x08004

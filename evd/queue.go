@@ -18,6 +18,8 @@ const (
 	kindChannel              // a channel of events
 	kindBatch                // a channel of batches
 	kindOneShot              // the channel of a one-shot request
+
+	kindOvercommitted // a ring that may be full
 )
 
 // closedBit in the count of reservations: no more are granted.
@@ -206,6 +208,8 @@ func (q *Queue) Put(ev *Event, silent bool) {
 		q.batches.put(ev, silent)
 	case kindOneShot:
 		q.shot.put(ev)
+	case kindOvercommitted:
+		q.putOver(ev, silent)
 	}
 }
 
@@ -279,6 +283,8 @@ func (q *Queue) Flush() {
 		if q.notify.Load() == due {
 			q.batches.flush(false)
 		}
+	case kindOvercommitted:
+		q.d.main.Flush()
 	default: // a channel has it already
 	}
 }

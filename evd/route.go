@@ -74,7 +74,7 @@ func (d *Dispatcher) drop(r *Route) {
 			rs = append(rs, other)
 		}
 	}
-	if len(rs) == 0 {
+	if len(rs) == 0 && d.front == nil {
 		d.routes.Store(nil)
 	} else {
 		d.routes.Store(&rs)
@@ -97,5 +97,5 @@ func (d *Dispatcher) routed(rs []*Route, cookie uint64) *Queue {
 			return &r.queue
 		}
 	}
-	return &d.main
+	return d.Main()
 }

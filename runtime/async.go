@@ -37,10 +37,11 @@ type asyncKey struct {
 	source any
 }
 
-func newAsyncErrors(cfg *config) (*asyncErrors, error) {
+// newAsyncErrors is for an adapter that is about to be opened.
+func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	a := &asyncErrors{log: cfg.log, to: cfg.async, nodes: make(map[asyncKey]*evd.AsyncNode)}
 	if !cfg.hasAsync {
-		d, err := evd.New(evd.Config{QLen: asyncQLen, Streams: evd.StreamAsync | evd.StreamSoftware})
+		d, err := evd.New(evd.Config{QLen: asyncQLen, Streams: evd.StreamAsync | evd.StreamSoftware, IA: ia})
 		if err != nil {
 			return nil, err
 		}
@@ -108,6 +109,8 @@ func isOpen(source any) bool {
 	case *ep.Endpoint:
 		_, err = s.Status()
 	case *ep.SRQ:
+		_, err = s.Query(0)
+	case *evd.Dispatcher:
 		_, err = s.Query(0)
 	}
 	return err == nil

@@ -89,6 +89,9 @@ func TestACNOLivesOnItsAdapter(t *testing.T) {
 	assert.Same(t, ia, q.IA)
 	assert.Same(t, cno, q.CNO)
 	require.NoError(t, d.Close())
+	q, err = ia.Async().Query(DispatcherFieldAll)
+	require.NoError(t, err)
+	assert.Same(t, ia, q.IA)
 
 	requireCode(t, ia.CloseGraceful(), hw.InvalidState, hw.StateIAInUse)
 	require.NoError(t, ia.Close())

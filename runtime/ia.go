@@ -40,15 +40,14 @@ type IA struct {
 	cnos        children[*CNO]
 }
 
-func newIA(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) *IA {
-	ia := &IA{
+func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) {
+	*ia = IA{
 		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
 		pool: p, async: async, dispatchers: newChildren(live), cnos: newChildren(liveCNO),
 	}
 	async.mu.Lock()
 	defer async.mu.Unlock()
 	async.ia = ia
-	return ia
 }
 
 // Name is the name the adapter was opened by.
@@ -126,6 +125,9 @@ func (ia *IA) NewDispatcher(cfg evd.Config) (*evd.Dispatcher, error) {
 	defer ia.gate.RUnlock()
 	if cfg.Submit == nil {
 		cfg.Submit = ia.pool.upcall
+	}
+	if cfg.Async == nil {
+		cfg.Async = ia.async.to
 	}
 	cfg.IA = ia
 	d, err := evd.New(cfg)

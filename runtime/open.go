@@ -40,7 +40,8 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 		from.release()
 		return nil, err
 	}
-	async, err := newAsyncErrors(&cfg)
+	ia := new(IA)
+	async, err := newAsyncErrors(&cfg, ia)
 	if err != nil {
 		pool.release()
 		from.release()
@@ -54,7 +55,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	if err != nil {
 		return nil, err
 	}
-	ia := newIA(name, dev, &cfg, pool, async)
+	ia.init(name, dev, &cfg, pool, async)
 	ia.release = from.release
 	if err := ia.startPoller(cfg.poller); err != nil {
 		return nil, errors.Join(err, ia.Close())

@@ -1,0 +1,52 @@
+package evd
+
+// An over-committed dispatcher is DAT's own: posts are taken whether or not there
+// will be room for their events, and an event that finds none is lost, which is an
+// asynchronous error. Its reservations go to a queue that always has room, in
+// front of the main queue, and there a place is reserved when the event comes.
+//
+// What DAT has an answer for when there is no room reserves in the main queue
+// itself, as ever: software events (QUEUE_FULL) and connection requests (the
+// peer is rejected). See Firm.
+
+// overflow is how an over-committed dispatcher reports.
+type overflow struct {
+	to   *Dispatcher
+	node AsyncNode
+}
+
+// boundless is a limit that no number of reservations reaches.
+const boundless = 1 << 62
+
+// overcommit puts the boundless queue in front.
+func (d *Dispatcher) overcommit(async *Dispatcher) {
+	d.front = &Queue{kind: kindOvercommitted, d: d}
+	d.front.limit.Store(boundless)
+	d.routes.Store(new([]*Route)) // so that For asks Main
+	d.overflow.to = async
+	d.overflow.node.Event = Event{Number: AsyncEVDOverflow, Source: d, Data: EVDOverflow}
+}
+
+// putOver is Put into the queue in front.
+func (q *Queue) putOver(ev *Event, silent bool) {
+	main := &q.d.main
+	switch {
+	case main.Reserve(1):
+		main.Put(ev, silent)
+	case !main.closed():
+		q.d.overflow.to.PutAsync(&q.d.overflow.node)
+	}
+	q.giveBack(1)
+}
+
+// Main is the queue of all events that no route takes.
+func (d *Dispatcher) Main() *Queue {
+	if d.front != nil {
+		return d.front
+	}
+	return &d.main
+}
+
+// Firm is Main, but for events that must not be lost: on an over-committed
+// dispatcher its places are real ones, and so it may refuse them.
+func (d *Dispatcher) Firm() *Queue { return &d.main }

@@ -1,0 +1,82 @@
+package runtime
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw/hwtest"
+)
+
+// DAT's overflow, on a dispatcher that asks for it: the event that finds no room
+// is lost, and the asynchronous dispatcher hears whose it was.
+func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
+	for name, opts := range map[string][]Option{
+		"loop": nil,
+		"sim":  {WithProvider(newSim(hwtest.SimConfig{}))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ia := open(t, name, opts...)
+			p := connect(t, ia, channel(64))
+			p.establish(t)
+			d, err := ia.NewDispatcher(DispatcherConfig{QLen: 2, Overcommit: true})
+			require.NoError(t, err)
+			e, err := ia.NewEndpoint(EndpointConfig{PZ: p.pz, Recv: d, Conn: p.events})
+			require.NoError(t, err)
+			for i := range uint64(5) {
+				require.NoError(t, e.PostRecv(i, Default, p.mem.Segment(0, 8)), "there is no room, and it is taken")
+			}
+			require.NoError(t, e.Close()) // flushes all five
+			ev, nmore, err := ia.Async().Wait(t.Context(), 1)
+			require.NoError(t, err)
+			assert.Zero(t, nmore)
+			source, why, ok := ev.Async()
+			assert.True(t, ok)
+			assert.EqualValues(t, 0x08001, ev.Number)
+			assert.Same(t, d, source)
+			assert.Equal(t, evd.EVDOverflow, why)
+			for i := range uint64(2) {
+				ev, _, err := d.Wait(t.Context(), 1)
+				require.NoError(t, err)
+				assert.Equal(t, i, ev.Cookie)
+			}
+			n, err := d.Dequeue(make([]Event, 1))
+			require.NoError(t, err)
+			assert.Zero(t, n)
+		})
+	}
+}
+
+// A service point's dispatcher does not overflow: its length is the backlog.
+func TestAnOvercommittedServicePointRefuses(t *testing.T) {
+	ia := open(t, "loop")
+	requests, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, Overcommit: true})
+	require.NoError(t, err)
+	psp, err := ia.Listen(PSPConfig{Dispatcher: requests})
+	require.NoError(t, err)
+	pz, err := ia.NewPZ()
+	require.NoError(t, err)
+	conn, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
+	require.NoError(t, err)
+	for range 2 {
+		e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: conn})
+		require.NoError(t, err)
+		require.NoError(t, e.Connect(ConnectConfig{Qual: psp.Qual()}))
+	}
+	ev, _, err := conn.Wait(t.Context(), 1)
+	require.NoError(t, err)
+	assert.Equal(t, NonPeerRejected, ev.Number)
+	n, err := ia.Async().Dequeue(make([]Event, 1))
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	require.NotNil(t, RequestOf(firstOf(t, requests)))
+}
+
+func firstOf(t *testing.T, d *Dispatcher) Event {
+	t.Helper()
+	ev, _, err := d.Wait(t.Context(), 1)
+	require.NoError(t, err)
+	return ev
+}
