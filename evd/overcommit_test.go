@@ -46,6 +46,7 @@ func TestAnOvercommittedDispatcherLosesWhatFindsNoRoom(t *testing.T) {
 		q.Put(dto(6), false)
 		q.Release(1)
 		q.Flush()
+		assert.True(t, q.idle())
 		assert.Empty(t, overflows(t, async))
 		assert.Equal(t, list(6), drain(t, d), "it goes on")
 	}
@@ -71,6 +72,18 @@ func TestAnOverflowLeavesNoWaiterBehind(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, woken)
 		assert.Len(t, overflows(t, async), 1)
+
+		drain(t, d)
+		woken = false
+		go func() {
+			_, _, err := d.Wait(context.Background(), 1)
+			assert.NoError(t, err)
+			woken = true
+		}()
+		synctest.Wait()
+		put(t, d.Main(), 4)
+		synctest.Wait()
+		assert.True(t, woken, "a loud event wakes as ever")
 	})
 }
 
@@ -107,9 +120,11 @@ func TestOvercommittingIsForQueues(t *testing.T) {
 	}
 	d := newDispatcher(t, Config{QLen: 1, Overcommit: true})
 	put(t, d.Main(), 1, 2) // nobody is told
+	d, async := over(t, Config{})
 	q := d.Main()
 	require.True(t, q.Reserve(1))
 	require.NoError(t, d.Close())
 	assert.False(t, q.Reserve(1))
-	q.Put(dto(3), false) // outstanding, and dropped
+	q.Put(dto(3), false)
+	assert.Empty(t, overflows(t, async), "what comes after Close is dropped, and no overflow")
 }

@@ -270,11 +270,13 @@ func (q *Queue) PutAll(evs []Event) {
 // sleeps is woken, a batch that is not full goes out, a callback is scheduled,
 // if anything that notifies has come.
 func (q *Queue) Flush() {
-	switch q.kind {
-	case kindRing:
+	if q.kind == kindRing {
 		if q.parked.Load() != 0 {
 			q.wake(false)
 		}
+		return
+	}
+	switch q.kind {
 	case kindCallback:
 		if q.notify.Load() == due {
 			q.d.upcalls.schedule()
