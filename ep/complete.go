@@ -94,10 +94,10 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 	retired = (r + 1) & ticketMask
 	s := &q.slots[i]
 	to, flags := s.to, s.flags
-	if s.op == hw.OpBind {
-		q.endBind(i, wc.Status)
-	}
 	if wc.Status == hw.StatusSuccess && flags&hw.Suppress != 0 || to == nil {
+		if s.op == hw.OpBind {
+			q.endBind(i, wc.Status)
+		}
 		unreserve(to)
 		return retired, nil
 	}

@@ -75,6 +75,7 @@ func checkAtomic(w *work, local uint64) error {
 func (q *queue) extendedEvent(ev *evd.Event, slot uint32) {
 	switch ev.Op {
 	case hw.OpBind:
+		q.endBind(slot, ev.Status)
 		ev.Number = evd.BindCompletion
 		ev.Data = (*q.binds.Load())[slot].rmr
 	case hw.OpSendInvalidate:
