@@ -1,0 +1,298 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+var cnoCases = []Case{
+	{ID: "EV-6", Claim: "an unwaitable dispatcher can't be waited for, wakes who waits, and can be dequeued from", run: ev6},
+	{ID: "EV-7", Claim: "a dispatcher that is waitable again has kept its events", run: ev7},
+	{ID: "EV-8", Claim: "a disabled dispatcher is silent to its CNO, and enabling it with a backlog triggers", run: ev8},
+	{ID: "Q-1", Claim: "a query of a CNO says what it was made with", run: q1},
+	{ID: "Q-12", Claim: "a query of a CNO with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: q12},
+	{ID: "LIM-CNO", Claim: "CNOs can be made until there are no more", run: limCNO},
+	{ID: "CN-1", Claim: "many dispatchers, one CNO, several waiters: no event is missed", run: cn1},
+	{ID: "CN-2", Claim: "a trigger stays until it is taken, and is taken once", run: cn2},
+	{ID: "CN-3", Claim: "a wait without a trigger ends with QUEUE_EMPTY", run: cn3},
+	{ID: "CN-4", Claim: "an agent is called once for each time it is set", run: cn4},
+	{ID: "CN-6", Claim: "a CNO with a dispatcher or a waiter is in use; one whose adapter closes is dead", run: cn6},
+	{ID: "CN-7", Claim: "who waits on a dispatcher comes before its CNO", run: cn7},
+	{ID: "FL-5", Claim: "an UNSIGNALLED completion doesn't trigger a CNO", run: fl5},
+}
+
+// cno makes a CNO.
+func (n *node) cno() *dat.CNO {
+	n.Helper()
+	c, err := n.ia.NewCNO(dat.CNOConfig{})
+	require.NoError(n, err)
+	n.later(c.Close)
+	return c
+}
+
+// watched makes a dispatcher of software events that triggers c.
+func (n *node) watched(c *dat.CNO, qlen int) *dat.Dispatcher {
+	n.Helper()
+	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: qlen, Streams: dat.StreamSoftware, CNO: c})
+	require.NoError(n, err)
+	n.later(d.Close)
+	return d
+}
+
+// quiet requires that a CNO is not triggered.
+func (r *rig) quiet(c *dat.CNO) {
+	r.Helper()
+	_, err := c.Trigger()
+	require.ErrorIs(r, err, dat.ErrQueueEmpty)
+}
+
+// triggered takes the trigger.
+func (r *rig) triggered(c *dat.CNO, by *dat.Dispatcher) {
+	r.Helper()
+	d, err := c.Wait(r.soon())
+	require.NoError(r, err)
+	require.Same(r, by, d)
+}
+
+func ev6(r *rig) {
+	d := r.node().software(8)
+	woken := r.asleep(d)
+	require.NoError(r, d.SetUnwaitable())
+	unwaitable := code(hw.InvalidState, hw.StateEVDUnwaitable)
+	assert.ErrorIs(r, (<-woken).err, unwaitable)
+	_, _, err := d.Wait(r.soon(), 1)
+	assert.ErrorIs(r, err, unwaitable)
+	post(r, d, 3, 1)
+	var buf [2]dat.Event
+	n, err := d.Dequeue(buf[:])
+	require.NoError(r, err)
+	require.Equal(r, 1, n)
+	assert.Equal(r, 3, payload(r, buf[0]))
+	p, err := d.Query(dat.DispatcherFieldAll)
+	require.NoError(r, err)
+	assert.EqualValues(r, 8, p.State&0xC, "UNWAITABLE")
+}
+
+func ev7(r *rig) {
+	d := r.node().software(8)
+	require.NoError(r, d.SetUnwaitable())
+	post(r, d, 0, 3)
+	require.NoError(r, d.ClearUnwaitable())
+	for i := range 3 {
+		assert.Equal(r, i, payload(r, r.next(d)))
+	}
+	p, err := d.Query(dat.DispatcherFieldAll)
+	require.NoError(r, err)
+	assert.EqualValues(r, 4, p.State&0xC, "WAITABLE")
+}
+
+func ev8(r *rig) {
+	n := r.node()
+	c := n.cno()
+	d := n.watched(c, 8)
+	require.NoError(r, d.Disable())
+	require.NoError(r, d.Disable(), "again")
+	post(r, d, 0, 2)
+	r.quiet(c)
+	assert.Equal(r, 0, payload(r, r.next(d)), "it can be waited for")
+	require.NoError(r, d.Enable())
+	r.triggered(c, d)
+	assert.Equal(r, 1, payload(r, r.next(d)))
+	require.NoError(r, d.Enable())
+	r.quiet(c)
+	post(r, d, 2, 1)
+	r.triggered(c, d)
+	// Another CNO hears of the events that wait.
+	second := n.cno()
+	require.NoError(r, d.ModifyCNO(second))
+	r.triggered(second, d)
+	require.NoError(r, d.ModifyCNO(nil))
+	post(r, d, 3, 1)
+	r.quiet(c)
+	r.quiet(second)
+}
+
+func q1(r *rig) {
+	n := r.node()
+	_, err := n.cno().Query(dat.CNOFieldAll)
+	require.NoError(r, err)
+}
+
+func q12(r *rig) {
+	c := r.node().cno()
+	_, err := c.Query(0x80)
+	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+	require.NoError(r, c.Close())
+	_, err = c.Query(dat.CNOFieldAll)
+	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCNO))
+	var none *dat.CNO
+	_, err = none.Query(dat.CNOFieldAll)
+	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCNO))
+}
+
+func limCNO(r *rig) {
+	n := r.node()
+	r.fill(most, func() (func() error, error) {
+		c, err := n.ia.NewCNO(dat.CNOConfig{})
+		if err != nil {
+			return nil, err
+		}
+		return c.Close, nil
+	})
+}
+
+func cn1(r *rig) {
+	const evds, waiters = 5, 3
+	each := r.p.Scale.of(40000, 200)
+	n := r.node()
+	c := n.cno()
+	var ds []*dat.Dispatcher
+	for range evds {
+		ds = append(ds, n.watched(c, 16))
+	}
+	var found atomic.Int64
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var wg sync.WaitGroup
+	for range waiters {
+		wg.Go(func() {
+			for found.Load() < int64(evds*each) {
+				if _, err := c.Wait(ctx); err != nil {
+					assert.ErrorIs(r, err, dat.ErrInterrupted, "a trigger was lost")
+					return
+				}
+				for _, d := range ds {
+					for k := 1; k > 0; {
+						var buf [4]dat.Event
+						var err error
+						if k, err = d.Dequeue(buf[:]); !assert.NoError(r, err) {
+							return
+						}
+						found.Add(int64(k))
+					}
+				}
+			}
+			cancel()
+		})
+	}
+	for _, d := range ds {
+		wg.Go(func() {
+			for i := 0; i < each && ctx.Err() == nil; {
+				if d.PostSoftware(i) == nil {
+					i++
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.EqualValues(r, evds*each, found.Load())
+}
+
+func cn2(r *rig) {
+	n := r.node()
+	c := n.cno()
+	d := n.watched(c, 8)
+	post(r, d, 0, 3)
+	r.triggered(c, d)
+	r.quiet(c)
+	post(r, d, 3, 1)
+	r.triggered(c, d)
+	r.quiet(c)
+}
+
+func cn3(r *rig) {
+	c := r.node().cno()
+	for _, limit := range []time.Duration{0, 10 * time.Millisecond} {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		d, err := c.Wait(ctx)
+		cancel()
+		require.ErrorIs(r, err, dat.ErrQueueEmpty)
+		assert.Nil(r, d)
+		assert.GreaterOrEqual(r, time.Since(began), limit)
+	}
+}
+
+func cn4(r *rig) {
+	n := r.node()
+	c := n.cno()
+	d := n.watched(c, 16)
+	calls := make(chan *dat.Dispatcher, 16)
+	agent := func(by *dat.Dispatcher) { calls <- by }
+	require.NoError(r, c.ModifyAgent(agent))
+	post(r, d, 0, 3)
+	require.Same(r, d, <-calls)
+	r.triggered(c, d)
+	post(r, d, 3, 1)
+	r.triggered(c, d)
+	assert.Empty(r, calls, "it was called once, and is set no more")
+	require.NoError(r, c.ModifyAgent(agent))
+	post(r, d, 4, 1)
+	require.Same(r, d, <-calls)
+}
+
+func cn6(r *rig) {
+	n := r.node()
+	c := n.cno()
+	d := n.watched(c, 8)
+	inUse := code(hw.InvalidState, hw.StateCNOInUse)
+	require.ErrorIs(r, c.Close(), inUse)
+	require.NoError(r, d.Close())
+	require.ErrorIs(r, n.ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse), "a CNO counts")
+	ended, begun := make(chan error, 1), make(chan struct{})
+	ctx := r.soon()
+	go func() { // ends with the adapter
+		close(begun)
+		_, err := c.Wait(ctx)
+		ended <- err
+	}()
+	<-begun
+	time.Sleep(5 * time.Millisecond) // until it waits
+	require.ErrorIs(r, c.Close(), inUse)
+	require.NoError(r, n.ia.Close())
+	require.ErrorIs(r, <-ended, code(hw.InvalidState, hw.StateCNODead))
+}
+
+func cn7(r *rig) {
+	n := r.node()
+	c := n.cno()
+	d := n.watched(c, 8)
+	woken := r.asleep(d)
+	post(r, d, 1, 1)
+	assert.Equal(r, 1, payload(r, (<-woken).ev))
+	r.quiet(c)
+}
+
+func fl5(r *rig) {
+	client, server := r.node(), r.node().end()
+	c := client.cno()
+	d, err := client.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
+	require.NoError(r, err)
+	client.later(d.Close)
+	e := client.end(func(cfg *dat.EndpointConfig) { cfg.Request, cfg.Attr.RequestFlags = d, dat.Unsignalled })
+	r.connect(e, server)
+	for i := range uint64(2) {
+		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 8)))
+	}
+	require.NoError(r, e.ep.PostSend(1, dat.Unsignalled, e.mem.Segment(0, 8)))
+	server.done(server.recv, 0, dat.StatusSuccess)
+	r.until("the send's end", func() bool {
+		st, err := e.ep.Status()
+		return err == nil && st.RequestIdle
+	})
+	r.quiet(c)
+	require.NoError(r, e.ep.PostSend(2, 0, e.mem.Segment(0, 8)))
+	r.triggered(c, d)
+	var buf [4]dat.Event
+	k, err := d.Dequeue(buf[:])
+	require.NoError(r, err)
+	assert.Equal(r, 2, k)
+}
