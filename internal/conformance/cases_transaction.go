@@ -1,0 +1,105 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	dat "godat/runtime"
+)
+
+// short and long are the mixes of the C library's scripts: everything both ways,
+// in pieces of a few KiB and of 128 KiB.
+var (
+	short = []transaction{
+		{by: byClient, op: dat.OpWrite, size: 4096, segs: 1},
+		{by: byServer, op: dat.OpWrite, size: 2048, segs: 4},
+		{by: byServer, op: dat.OpRead, size: 1024, segs: 1},
+		{by: byClient, op: dat.OpRead, size: 2048, segs: 1},
+		{by: byClient, op: dat.OpSend, size: 1024, segs: 3, late: true},
+		{by: byServer, op: dat.OpSend, size: 256, segs: 3, late: true},
+	}
+	long = []transaction{
+		{by: byClient, op: dat.OpWrite, size: 32768, segs: 4},
+		{by: byServer, op: dat.OpWrite, size: 8192, segs: 4},
+		{by: byServer, op: dat.OpRead, size: 16384, segs: 2},
+		{by: byClient, op: dat.OpRead, size: 32768, segs: 1},
+		{by: byClient, op: dat.OpSend, size: 8192, segs: 3, late: true},
+		{by: byServer, op: dat.OpSend, size: 16384, segs: 4, late: true},
+	}
+)
+
+var transactionCases = []Case{
+	transactionCase("TX-conn", "connect, one message each way", mix{iterations: 1, ops: sr(4096, 1)}),
+	transactionCase("TX-trans", "messages back and forth", mix{iterations: 8192, ops: sr(4096, 1)}),
+	transactionCase("TX-transm", "a mix of all operations, polling", mix{iterations: 4096, ops: short, poll: true}),
+	transactionCase("TX-transmx", "a mix of long operations, polling", mix{iterations: 2048, ops: long, poll: true}),
+	transactionCase("TX-transt", "four threads", mix{iterations: 4096, threads: 4, ops: sr(8192, 3)}),
+	transactionCase("TX-transme", "the mix on four connections", mix{iterations: 4096, eps: 4, ops: short, poll: true}),
+	transactionCase("TX-transmet", "the mix on two threads with four connections each", mix{iterations: 4096, threads: 2, eps: 4, ops: short}),
+	transactionCase("TX-transmete", "the mix on four threads with four connections each", mix{iterations: 8192, threads: 4, eps: 4, ops: short}),
+	transactionCase("TX-threads", "six threads", mix{iterations: 2048, threads: 6, ops: sr(8192, 3)}),
+	transactionCase("TX-threadsm", "four threads with four connections each", mix{iterations: 2048, threads: 4, eps: 4, ops: sr(8192, 3)}),
+	{ID: "TX-epa", Claim: "ten threads with ten to fifty connections each", run: txEpa},
+	{ID: "TX-validate", Claim: "what arrives is what was sent, read and written", run: txValidate},
+	transactionCase("TX-rsp", "through reserved service points", mix{iterations: 512, threads: 2, eps: 2, ops: sr(4096, 1), rsp: true}),
+	transactionCase("TX-poll", "polling", mix{iterations: 4096, ops: sr(4096, 1), poll: true}),
+	transactionCase("TX-cno", "waiting for a CNO", mix{iterations: 4096, eps: 4, ops: sr(4096, 1), cno: true}),
+	{ID: "TX-regress", Claim: "many iterations, small and large, on one and on many connections", run: txRegress},
+	{ID: "TX-multi", Claim: "several clients of one server", run: txMulti},
+}
+
+func transactionCase(id, claim string, m mix) Case {
+	return Case{ID: id, Claim: claim, run: func(r *rig) { r.transact(m) }}
+}
+
+func txEpa(r *rig) {
+	for eps := 10; eps <= 50; eps += 10 {
+		r.each(fmt.Sprint(eps), func(r *rig) {
+			r.transact(mix{iterations: 4096 / eps, threads: 10, eps: eps, ops: sr(8192, 3)})
+		})
+	}
+}
+
+func txValidate(r *rig) {
+	for name, first := range map[string][]transaction{
+		"SR": nil,
+		"RR": {{by: byClient, op: dat.OpRead, size: 4096, segs: 2}, {by: byServer, op: dat.OpRead, size: 512, segs: 1}},
+		"RW": {{by: byClient, op: dat.OpWrite, size: 4096, segs: 2}},
+	} {
+		r.each(name, func(r *rig) {
+			r.transact(mix{iterations: 512, threads: 2, eps: 2, ops: slices.Concat(first, sr(1024, 3)), validate: true})
+		})
+	}
+}
+
+func txRegress(r *rig) {
+	for name, m := range map[string]mix{
+		"small":            {iterations: 10000, ops: sr(256, 1)},
+		"large":            {iterations: 1000, ops: sr(1<<18, 1)},
+		"1 thread, 8 EPs":  {iterations: 2000, eps: 8, ops: sr(1024, 1)},
+		"4 threads, 8 EPs": {iterations: 2000, threads: 4, eps: 8, ops: sr(1024, 1)},
+	} {
+		r.each(name, func(r *rig) { r.transact(m) })
+	}
+}
+
+// txMulti has the threads' clients be adapters of their own.
+func txMulti(r *rig) {
+	server := r.node()
+	s := server.listen()
+	for i := range r.p.Scale.of(16, 3) {
+		client, e := r.node().end(), server.end()
+		if err := client.ep.Connect(s.at()); err != nil {
+			r.Fatal(err)
+		}
+		if err := s.request().Accept(e.ep, nil); err != nil {
+			r.Fatal(err)
+		}
+		client.established()
+		e.established()
+		for range i + 1 {
+			say(client, e, 64)
+			say(e, client, 64)
+		}
+	}
+}
