@@ -1,0 +1,197 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"godat/examples/dattest/performance"
+	"godat/examples/dattest/transaction"
+	"godat/examples/dattest/wire"
+	dat "godat/runtime"
+)
+
+// Listener is a server.
+type Listener struct {
+	ia       *dat.IA
+	requests *dat.Dispatcher
+	psp      *dat.PSP
+	out      io.Writer
+	mu       sync.Mutex // of out
+	next     uint64     // port for a test
+	tests    sync.WaitGroup
+}
+
+// handshake is the longest that a client may take to say what it wants.
+const handshake = 30 * time.Second
+
+// ports is after how many ports a server begins anew.
+const ports = 1000
+
+// Listen makes a server. It says on out what it does.
+func Listen(ia *dat.IA, port uint64, out io.Writer) (*Listener, error) {
+	d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 32, Streams: dat.StreamCR})
+	if err != nil {
+		return nil, err
+	}
+	psp, err := ia.Listen(dat.PSPConfig{Qual: port, Dispatcher: d})
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return &Listener{ia: ia, requests: d, psp: psp, out: out, next: psp.Qual() + 1}, nil
+}
+
+// Port is where it listens.
+func (s *Listener) Port() uint64 { return s.psp.Qual() }
+
+// Run serves one client after the other, whose tests may overlap, until one asks
+// it to quit or ctx is done. It waits for the tests to end. A client that does
+// not behave is told of and forgotten.
+func (s *Listener) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		s.tests.Wait()
+	}()
+	for {
+		s.say("Dapltest: Service Point Ready - %s", s.ia.Name())
+		ev, _, err := s.requests.Wait(ctx, 1)
+		if err != nil {
+			return errors.Join(err, s.Close())
+		}
+		quit, err := s.client(ctx, dat.RequestOf(ev))
+		if err != nil {
+			s.say("Server: client: %v", err)
+		}
+		if quit {
+			s.tests.Wait()
+			return s.Close()
+		}
+	}
+}
+
+// Close stops listening.
+func (s *Listener) Close() error { return errors.Join(s.psp.Close(), s.requests.Close()) }
+
+func (s *Listener) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.out, format+"\n", args...)
+}
+
+// client hears what a client wants, starts its test and tells it where.
+func (s *Listener) client(ctx context.Context, cr *dat.CR) (quit bool, err error) {
+	c, err := open(s.ia)
+	if err != nil {
+		return false, errors.Join(err, cr.Reject(nil))
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for _, buffer := range []int{infoBuffer, commandBuffer} {
+		if err := c.link.PostRecv(c.pool, buffer, wire.ControlSize); err != nil {
+			return false, errors.Join(err, cr.Reject(nil))
+		}
+	}
+	brief, done := context.WithTimeout(ctx, handshake)
+	defer done()
+	if err := c.link.Take(brief, cr); err != nil {
+		return false, err
+	}
+	if err := c.recv(brief, infoBuffer); err != nil {
+		return false, err
+	}
+	info, err := wire.ParseClientInfo(c.pool.Buffer(infoBuffer))
+	if err != nil {
+		return false, err
+	}
+	if err := c.recv(brief, commandBuffer); err != nil {
+		return false, err
+	}
+	test, err := s.test(info, c.pool.Buffer(commandBuffer))
+	if err != nil {
+		return false, err
+	}
+	answer := wire.ServerInfo{FirstPort: uint32(s.next)}
+	if test != nil {
+		if err := s.start(ctx, test); err != nil {
+			return false, err
+		}
+		answer.FirstPort = uint32(test.port)
+	}
+	copy(c.pool.Buffer(answerBuffer), answer.Append(nil))
+	quit = test == nil
+	if err := c.send(brief, answerBuffer); err != nil {
+		return quit, err
+	}
+	return quit, c.link.Disconnect(brief, dat.Graceful)
+}
+
+// test is a test that a client asked for.
+type test struct {
+	name string
+	port uint64
+	run  func(ctx context.Context, ready func() error) error
+}
+
+// test reads a command; nil for one to quit.
+func (s *Listener) test(info wire.ClientInfo, command []byte) (*test, error) {
+	switch info.Test {
+	case wire.TransactionTest:
+		cmd, err := wire.ParseTransaction(command)
+		if err != nil {
+			return nil, err
+		}
+		port := s.take(uint64(cmd.Threads) * uint64(cmd.EPs))
+		return &test{"Transaction Test", port, func(ctx context.Context, ready func() error) error {
+			side := transaction.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: ready}
+			_, err := side.Run(ctx)
+			return err
+		}}, nil
+	case wire.PerformanceTest:
+		cmd, err := wire.ParsePerformance(command)
+		if err != nil {
+			return nil, err
+		}
+		port := s.take(1)
+		return &test{"performance test", port, func(ctx context.Context, ready func() error) error {
+			side := performance.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: ready}
+			_, err := side.Run(ctx)
+			return err
+		}}, nil
+	case wire.QuitTest:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%w: test type %d", wire.ErrFormat, info.Test)
+}
+
+// take takes n ports.
+func (s *Listener) take(n uint64) uint64 {
+	if s.next >= s.Port()+ports {
+		s.next = s.Port() + 1
+	}
+	port := s.next
+	s.next += n
+	return port
+}
+
+// start runs a test's server side, and returns when that listens.
+func (s *Listener) start(ctx context.Context, t *test) error {
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	s.tests.Go(func() {
+		err := t.run(ctx, func() error { close(ready); return nil })
+		ended <- err
+		if err != nil {
+			s.say("Server: %s failed: %v", t.name, err)
+			return
+		}
+		s.say("Server: %s Finished for this client", t.name)
+	})
+	select {
+	case <-ready:
+		return nil
+	case err := <-ended:
+		return err
+	}
+}

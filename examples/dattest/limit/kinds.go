@@ -1,0 +1,183 @@
+package limit
+
+import (
+	"errors"
+	"fmt"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+const bufferSize = 4096
+
+func limitIA(b *bench) (string, error) {
+	return b.count("IAs opened", func() error {
+		ia, err := dat.Open(b.ctx, b.cfg.Provider)
+		if err == nil {
+			b.keep(ia.CloseGraceful)
+		}
+		return err
+	})
+}
+
+func limitPZ(b *bench) (string, error) {
+	return b.count("PZs created", func() error { _, err := b.pz(); return err })
+}
+
+func limitEVD(b *bench) (string, error) {
+	return b.count("EVDs created", func() error { _, err := b.evd(); return err })
+}
+
+func limitEP(b *bench) (string, error) {
+	another, err := b.endpoints()
+	if err != nil {
+		return "", err
+	}
+	return b.count("EPs created", func() error { _, err := another(); return err })
+}
+
+func limitRSP(b *bench) (string, error) {
+	another, err := b.endpoints()
+	if err != nil {
+		return "", err
+	}
+	evd, err := b.evd()
+	if err != nil {
+		return "", err
+	}
+	return b.count("RSPs created", func() error {
+		e, err := another()
+		if err != nil {
+			return err
+		}
+		r, err := b.ia.Reserve(dat.RSPConfig{Endpoint: e, Dispatcher: evd})
+		if err == nil {
+			b.keep(r.Close)
+		}
+		return err
+	})
+}
+
+func limitPSP(b *bench) (string, error) {
+	evd, err := b.evd()
+	if err != nil {
+		return "", err
+	}
+	return b.count("PSPs created", func() error {
+		p, err := b.ia.Listen(dat.PSPConfig{Dispatcher: evd})
+		if err == nil {
+			b.keep(p.Close)
+		}
+		return err
+	})
+}
+
+func limitLMR(b *bench) (string, error) {
+	pz, err := b.pz()
+	if err != nil {
+		return "", err
+	}
+	return b.count("LMRs created", func() error { _, err := b.lmr(pz, bufferSize); return err })
+}
+
+// limitRecv posts receives until there are as many as the endpoint says it has
+// room for.
+func limitRecv(b *bench) (string, error) {
+	pz, err := b.pz()
+	if err != nil {
+		return "", err
+	}
+	lmr, err := b.lmr(pz, bufferSize)
+	if err != nil {
+		return "", err
+	}
+	evd, err := b.evd()
+	if err != nil {
+		return "", err
+	}
+	e, err := b.endpoint(pz, evd)
+	if err != nil {
+		return "", err
+	}
+	q, err := e.Query(dat.EndpointFieldAll)
+	if err != nil {
+		return "", err
+	}
+	n, err := b.exhaust(2*evdLength, func() error { return e.PostRecv(0, dat.Default, lmr.Segment(0, bufferSize)) })
+	if err == nil && n != q.Attr.MaxRecvDTOs {
+		err = fmt.Errorf("%d receives were taken, and %d are allowed", n, q.Attr.MaxRecvDTOs)
+	}
+	return fmt.Sprintf("recv buffers posted per EP: %d", n), errors.Join(err, e.Reset())
+}
+
+// limitSize registers ever larger regions. Beyond largest it does not go: memory
+// is the machine's, and others use it.
+func limitSize(b *bench) (string, error) {
+	const largest = 1 << 30
+	pz, err := b.pz()
+	if err != nil {
+		return "", err
+	}
+	for size := bufferSize; ; size *= 2 {
+		lmr, err := pz.Alloc(size, dat.AllPrivileges, dat.WithUnmapOnFree())
+		if errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, hw.ErrLength) {
+			return fmt.Sprintf("Largest LMR was %#x bytes (failed attempting %#x bytes)", size/2, size), nil
+		}
+		if err == nil {
+			err = lmr.Free()
+		}
+		if err != nil {
+			return "", fmt.Errorf("%#x bytes: %w", size, err)
+		}
+		if size == largest {
+			return fmt.Sprintf("LMR of %#x bytes OK - stopping now.", size), nil
+		}
+	}
+}
+
+func (b *bench) pz() (*dat.PZ, error) {
+	pz, err := b.ia.NewPZ()
+	if err == nil {
+		b.keep(pz.Close)
+	}
+	return pz, err
+}
+
+const evdLength = 64
+
+func (b *bench) evd() (*dat.Dispatcher, error) {
+	d, err := b.ia.NewDispatcher(dat.DispatcherConfig{QLen: evdLength})
+	if err == nil {
+		b.keep(d.Close)
+	}
+	return d, err
+}
+
+func (b *bench) lmr(pz *dat.PZ, size int) (*dat.LMR, error) {
+	l, err := pz.Alloc(size, dat.AllPrivileges, dat.WithUnmapOnFree())
+	if err == nil {
+		b.keep(l.Free)
+	}
+	return l, err
+}
+
+// endpoints makes what endpoints need, and returns what makes one.
+func (b *bench) endpoints() (func() (*dat.Endpoint, error), error) {
+	pz, err := b.pz()
+	if err != nil {
+		return nil, err
+	}
+	evd, err := b.evd()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*dat.Endpoint, error) { return b.endpoint(pz, evd) }, nil
+}
+
+func (b *bench) endpoint(pz *dat.PZ, evd *dat.Dispatcher) (*dat.Endpoint, error) {
+	e, err := b.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: evd, Request: evd, Conn: evd})
+	if err == nil {
+		b.keep(e.Close)
+	}
+	return e, err
+}

@@ -1,0 +1,129 @@
+// Package limit is the limit test: it makes objects of one kind until the library
+// refuses, or there are as many as were asked for, and frees them.
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// Test is a limit test for one kind.
+type Test struct {
+	Name        string // limit_pz
+	Description string
+	run         func(*bench) (string, error)
+}
+
+// Config says how far a test goes.
+type Config struct {
+	Provider string
+	Width    int // sets of objects, made at the same time
+	Maximum  int // of objects in a set
+}
+
+// Tests are all, in dapltest's order.
+var Tests = []Test{
+	{"limit_ia", "Test max num of opens for the same physical IA", limitIA},
+	{"limit_pz", "Test max num of PZs that are supported by an IA", limitPZ},
+	{"limit_evd", "Test max num of EVDs that are supported by an IA", limitEVD},
+	{"limit_ep", "Test max num of EPs that are supported by an IA", limitEP},
+	{"limit_rsp", "Test max num of RSPs that are supported by an IA", limitRSP},
+	{"limit_psp", "Test max num of PSPs that are supported by an IA", limitPSP},
+	{"limit_lmr", "Test max num of LMRs that are supported by an IA", limitLMR},
+	{"limit_rpost", "Test max num of receive buffers posted to an EP", limitRecv},
+	{"limit_size_lmr", "Test max size of LMRs that are supported by an IA", limitSize},
+}
+
+// Find is the test of that name.
+func Find(name string) (Test, error) {
+	for _, t := range Tests {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return Test{}, fmt.Errorf("there is no limit test %q", name)
+}
+
+const stars = "**********************************************************************"
+
+// Run runs the test and prints how far it came. That it came to an end by
+// anything but want of resources is an error.
+func (t Test) Run(ctx context.Context, cfg Config, out io.Writer) error {
+	fmt.Fprintf(out, "%s\nLimitation Test%22s%s\nDescription:  %s\n", stars, "", t.Name, t.Description)
+	results, errs := make([]string, cfg.Width), make([]error, cfg.Width)
+	var running sync.WaitGroup
+	for i := range cfg.Width {
+		running.Go(func() { results[i], errs[i] = t.one(ctx, cfg) })
+	}
+	running.Wait()
+	for _, r := range results {
+		if r != "" {
+			fmt.Fprintf(out, "LimitTest: %s\n", r)
+		}
+	}
+	fmt.Fprintln(out, stars)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return nil
+}
+
+func (t Test) one(ctx context.Context, cfg Config) (result string, err error) {
+	ia, err := dat.Open(ctx, cfg.Provider)
+	if err != nil {
+		return "", err
+	}
+	b := &bench{ctx: ctx, cfg: cfg, ia: ia}
+	defer func() { err = errors.Join(err, b.free(), ia.CloseGraceful()) }()
+	return t.run(b)
+}
+
+// bench is what one set of objects is made on.
+type bench struct {
+	ctx  context.Context
+	cfg  Config
+	ia   *dat.IA
+	undo []func() error
+}
+
+// keep notes how to free something.
+func (b *bench) keep(free func() error) { b.undo = append(b.undo, free) }
+
+// free frees everything, the last first.
+func (b *bench) free() error {
+	var errs []error
+	for _, f := range slices.Backward(b.undo) {
+		errs = append(errs, f())
+	}
+	b.undo = nil
+	return errors.Join(errs...)
+}
+
+// exhaust makes objects until it is refused.
+func (b *bench) exhaust(maximum int, one func() error) (int, error) {
+	for n := range maximum {
+		if err := b.ctx.Err(); err != nil {
+			return n, err
+		}
+		switch err := one(); {
+		case errors.Is(err, hw.ErrInsufficientResources):
+			return n, nil
+		case err != nil:
+			return n, fmt.Errorf("after %d: %w", n, err)
+		}
+	}
+	return maximum, nil
+}
+
+// count is exhaust with the result as a line.
+func (b *bench) count(what string, one func() error) (string, error) {
+	n, err := b.exhaust(b.cfg.Maximum, one)
+	return fmt.Sprintf("%s: %d", what, n), err
+}

@@ -1,0 +1,288 @@
+// Package link is one connection of a test, with an event dispatcher for each
+// kind of its events, and the memory that it sends from and receives into.
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// Link is an endpoint with what it needs. One goroutine uses it.
+type Link struct {
+	ia   *dat.IA
+	pz   *dat.PZ
+	poll bool
+
+	EP            *dat.Endpoint
+	Recv, Request *dat.Dispatcher
+	conn, arrival *dat.Dispatcher
+	psp           *dat.PSP
+	rsp           *dat.RSP
+	pools         []*Pool
+	up            bool
+}
+
+// Config says how much a link may have outstanding, and how it waits.
+type Config struct {
+	Recvs, Requests, Segments int
+	Poll                      bool // look for completions in place of waiting for them
+}
+
+// New makes a link that is not connected.
+func New(ia *dat.IA, pz *dat.PZ, cfg Config) (*Link, error) {
+	l := &Link{ia: ia, pz: pz, poll: cfg.Poll}
+	for _, d := range []struct {
+		to      **dat.Dispatcher
+		qlen    int
+		streams dat.Streams
+	}{
+		{&l.Recv, cfg.Recvs, dat.StreamDTO},
+		{&l.Request, cfg.Requests, dat.StreamDTO | dat.StreamBind},
+		{&l.conn, 4, dat.StreamConnection},
+		{&l.arrival, 8, dat.StreamCR},
+	} {
+		var err error
+		if *d.to, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: d.qlen, Streams: d.streams}); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
+	var err error
+	l.EP, err = ia.NewEndpoint(dat.EndpointConfig{
+		PZ: pz, Recv: l.Recv, Request: l.Request, Conn: l.conn,
+		Attr: &dat.EndpointAttr{
+			MaxRecvDTOs: cfg.Recvs, MaxRequestDTOs: cfg.Requests, MaxRecvIOV: cfg.Segments, MaxRequestIOV: cfg.Segments,
+		},
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Close frees the link and its memory. A connection is given up.
+func (l *Link) Close() error {
+	var errs []error
+	if l.psp != nil {
+		errs = append(errs, l.psp.Close())
+	}
+	if l.rsp != nil {
+		errs = append(errs, l.rsp.Close())
+	}
+	if l.EP != nil {
+		errs = append(errs, l.EP.Close())
+	}
+	for _, p := range l.pools {
+		errs = append(errs, p.lmr.Free())
+	}
+	for _, d := range []*dat.Dispatcher{l.Recv, l.Request, l.conn, l.arrival} {
+		if d != nil {
+			errs = append(errs, d.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Listen listens for the one connection request that Accept waits for, with a
+// service point reserved for this endpoint or a public one.
+func (l *Link) Listen(qual uint64, reserved bool) (err error) {
+	if reserved {
+		l.rsp, err = l.ia.Reserve(dat.RSPConfig{Qual: qual, Endpoint: l.EP, Dispatcher: l.arrival})
+		return err
+	}
+	l.psp, err = l.ia.Listen(dat.PSPConfig{Qual: qual, Dispatcher: l.arrival})
+	return err
+}
+
+// Accept waits for the request, which private must come with, and for the
+// connection. It stops listening.
+func (l *Link) Accept(ctx context.Context, private string) error {
+	ev, err := l.next(ctx, l.arrival)
+	if err != nil {
+		return fmt.Errorf("waiting for a connection request: %w", err)
+	}
+	cr := dat.RequestOf(ev)
+	q, err := cr.Query()
+	if err != nil {
+		return err
+	}
+	// The transport may pad it.
+	if len(q.Private) < len(private) || string(q.Private[:len(private)]) != private {
+		return errors.Join(fmt.Errorf("a connection request with the private data %q, not %q", q.Private, private), cr.Reject(nil))
+	}
+	if l.rsp != nil {
+		err = cr.Accept(nil, nil)
+	} else {
+		err = cr.Accept(l.EP, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.established(ctx); err != nil {
+		return err
+	}
+	return l.stopListening()
+}
+
+func (l *Link) stopListening() (err error) {
+	if l.psp != nil {
+		err = l.psp.Close()
+	}
+	if l.rsp != nil {
+		err = errors.Join(err, l.rsp.Close())
+	}
+	l.psp, l.rsp = nil, nil
+	return err
+}
+
+// Take connects the endpoint by a request that came elsewhere.
+func (l *Link) Take(ctx context.Context, cr *dat.CR) error {
+	if err := cr.Accept(l.EP, nil); err != nil {
+		return err
+	}
+	return l.established(ctx)
+}
+
+// How often and after which pause a client that was rejected asks again.
+const (
+	attempts = 8
+	pause    = time.Second
+)
+
+// Connect connects. A peer that rejects is asked again, a few times; post is
+// called before each attempt, for the receives that the peer's first messages
+// need.
+func (l *Link) Connect(ctx context.Context, addr string, qual uint64, private string, post func() error) error {
+	for try := 1; ; try++ {
+		if err := post(); err != nil {
+			return err
+		}
+		if err := l.EP.Connect(dat.ConnectConfig{Addr: addr, Qual: qual, Private: []byte(private)}); err != nil {
+			return err
+		}
+		err := l.established(ctx)
+		if !errors.Is(err, dat.EventError(dat.PeerRejected)) || try == attempts {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := l.EP.Reset(); err != nil {
+			return err
+		}
+		var flushed [16]dat.Event
+		for n := 1; n > 0; {
+			if n, err = l.Recv.Dequeue(flushed[:]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (l *Link) established(ctx context.Context) error {
+	ev, err := l.next(ctx, l.conn)
+	switch {
+	case err != nil:
+		return fmt.Errorf("waiting for the connection: %w", err)
+	case ev.Number != dat.Established:
+		return fmt.Errorf("connecting: %w", cause(ev))
+	}
+	l.up = true
+	return nil
+}
+
+// cause is an event that is not the one waited for, as an error.
+func cause(ev dat.Event) error {
+	if err := ev.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("unexpected event %v", ev)
+}
+
+// Disconnect ends the connection and waits for word of it.
+func (l *Link) Disconnect(ctx context.Context, how dat.CloseFlags) error {
+	if !l.up {
+		return nil
+	}
+	l.up = false
+	if err := l.EP.Disconnect(how); err != nil {
+		return err
+	}
+	ev, err := l.next(ctx, l.conn)
+	if err != nil {
+		return fmt.Errorf("waiting for the disconnect: %w", err)
+	}
+	if ev.Number != dat.Disconnected && ev.Number != dat.Broken { // the peer may have been faster, and rude
+		return cause(ev)
+	}
+	return nil
+}
+
+// Reap waits for the next completion of d, which has to be that of cookie, with
+// so many bytes.
+func (l *Link) Reap(ctx context.Context, d *dat.Dispatcher, cookie uint64, length int) error {
+	ev, err := l.reap(ctx, d)
+	switch {
+	case err != nil:
+		return l.explain(err)
+	case ev.Err() != nil:
+		return ev.Err()
+	case ev.Cookie != cookie || int(ev.Length) != length || dat.EndpointOf(ev) != l.EP:
+		return fmt.Errorf("%v, where cookie %#x and %d bytes should be", ev, cookie, length)
+	}
+	return nil
+}
+
+// explain adds how the connection ended to the error of a wait, if it did.
+func (l *Link) explain(err error) error {
+	var evs [1]dat.Event
+	if n, _ := l.conn.Dequeue(evs[:]); n == 1 {
+		l.up = false
+		return errors.Join(err, fmt.Errorf("the connection ended: %v", evs[0].Number))
+	}
+	return err
+}
+
+func (l *Link) reap(ctx context.Context, d *dat.Dispatcher) (dat.Event, error) {
+	if !l.poll {
+		return l.next(ctx, d)
+	}
+	var one [1]dat.Event
+	for i := 1; ; i++ {
+		n, err := d.Dequeue(one[:])
+		if n == 1 || err != nil {
+			return one[0], err
+		}
+		if err := Idle(ctx, i); err != nil {
+			return one[0], err
+		}
+	}
+}
+
+// napAfter and nap let others work while a poller finds nothing: whoever only
+// yields keeps Go's scheduler from looking at the network.
+const (
+	napAfter = 256
+	nap      = 10 * time.Microsecond
+)
+
+// Idle is what a poller does after it has found nothing for the ith time.
+func Idle(ctx context.Context, i int) error {
+	if i%napAfter != 0 {
+		runtime.Gosched()
+		return nil
+	}
+	time.Sleep(nap)
+	return ctx.Err()
+}
+
+func (l *Link) next(ctx context.Context, d *dat.Dispatcher) (dat.Event, error) {
+	ev, _, err := d.Wait(ctx, 1)
+	return ev, err
+}

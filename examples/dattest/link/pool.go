@@ -1,0 +1,51 @@
+package link
+
+import dat "godat/runtime"
+
+// alignment of the buffers of a pool.
+const alignment = 256
+
+// Pool is a region of some buffers of one size, which begin at multiples of the
+// alignment, as those of the C program do. It lives as long as its link.
+type Pool struct {
+	lmr          *dat.LMR
+	size, stride int
+	segments     []dat.Segment
+}
+
+// NewPool makes n buffers of size bytes.
+func (l *Link) NewPool(size, n int) (*Pool, error) {
+	stride := (size + alignment - 1) / alignment * alignment
+	lmr, err := l.pz.Alloc(stride*n, dat.AllPrivileges, dat.WithAlignment(max(alignment, 4096)))
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{lmr: lmr, size: size, stride: stride}
+	for i := range n {
+		p.segments = append(p.segments, p.lmr.Segment(i*stride, size))
+	}
+	l.pools = append(l.pools, p)
+	return p, nil
+}
+
+// Buffer is the memory of buffer i.
+func (p *Pool) Buffer(i int) []byte { return p.lmr.Bytes()[i*p.stride:][:p.size] }
+
+// Segments are all buffers.
+func (p *Pool) Segments() []dat.Segment { return p.segments }
+
+// Remote is the first n bytes of the region for a peer.
+func (p *Pool) Remote(n int) dat.RemoteSegment { return p.lmr.Remote(0, n) }
+
+// PostRecv posts the first n bytes of buffer i, with i for a cookie.
+func (l *Link) PostRecv(p *Pool, i, n int) error {
+	return l.EP.PostRecv(uint64(i), dat.Default, p.lmr.Segment(i*p.stride, n))
+}
+
+// PostSend sends the first n bytes of buffer i.
+func (l *Link) PostSend(p *Pool, i, n int) error {
+	return l.EP.PostSend(uint64(i), dat.Default, p.lmr.Segment(i*p.stride, n))
+}
+
+// Bytes is the region's memory, all buffers and what is between them.
+func (p *Pool) Bytes() []byte { return p.lmr.Bytes() }

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"godat/examples/dattest/limit"
+	"godat/examples/dattest/wire"
+)
+
+// options is the command line, with dapltest's letters.
+type options struct {
+	test     string // -T
+	provider string // -D or -provider
+	server   string // -s
+	port     uint64 // -n
+	timeout  time.Duration
+
+	iterations, threads, eps uint // -i -t -w
+	validate, poll, rsp      bool // -V -P -r
+	mode                     string
+	pipeline                 uint
+	width, maximum           uint // -w -m of the limit test
+	debug                    bool
+	ops                      []wire.Op
+	limits                   []limit.Test
+}
+
+// The tests.
+const (
+	testLocal       = "" // a few transactions, server and client in one process
+	testServer      = "S"
+	testTransaction = "T"
+	testPerformance = "P"
+	testLimit       = "L"
+	testQuit        = "Q"
+)
+
+// parse reads the command line. Messages for the user go to out.
+func parse(args []string, out io.Writer) (*options, error) {
+	o := &options{}
+	if len(args) > 0 {
+		switch {
+		case args[0] == "-T" && len(args) > 1:
+			o.test, args = args[1], args[2:]
+		case strings.HasPrefix(args[0], "-T") && len(args[0]) > 2:
+			o.test, args = args[0][2:], args[1:]
+		}
+	}
+	f := flag.NewFlagSet("dattest", flag.ContinueOnError)
+	f.SetOutput(out)
+	f.Usage = func() { usage(out, f) }
+	f.StringVar(&o.provider, "D", "loop", "provider and device to run on, or an IA `name` of the static registry")
+	f.StringVar(&o.provider, "provider", "loop", "the same as -D")
+	f.Uint64Var(&o.port, "n", wire.Port, "the server's `port`")
+	f.BoolVar(&o.debug, "d", false, "say what is asked of the server")
+	f.String("R", "BE", "quality of service; it has no effect here")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest `time` for a client's test")
+	if err := o.flags(f); err != nil {
+		f.Usage()
+		return nil, err
+	}
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if err := o.operands(f.Args()); err != nil {
+		return nil, err
+	}
+	return o, o.check()
+}
+
+// flags declares those of the test.
+func (o *options) flags(f *flag.FlagSet) error {
+	switch o.test {
+	case testTransaction, testPerformance, testQuit:
+		f.StringVar(&o.server, "s", "", "the server's `host`; without it a server runs in this process")
+	}
+	switch o.test {
+	case testLocal, testTransaction:
+		f.UintVar(&o.iterations, "i", 1000, "`iterations`")
+		f.UintVar(&o.threads, "t", 1, "`threads`")
+		f.UintVar(&o.eps, "w", 1, "`endpoints` per thread")
+		f.BoolVar(&o.validate, "V", false, "validate the data")
+		f.BoolVar(&o.poll, "P", false, "poll for completions")
+		f.BoolVar(&o.rsp, "r", false, "use reserved service points")
+	case testPerformance:
+		f.UintVar(&o.iterations, "i", 1000, "`iterations`")
+		f.StringVar(&o.mode, "m", "b", "`mode`: b waits for completions, p polls")
+		f.UintVar(&o.pipeline, "p", 1<<32-1, "operations outstanding (as many as are possible)")
+	case testLimit:
+		f.UintVar(&o.width, "w", 1, "`sets` of objects at a time")
+		f.UintVar(&o.maximum, "m", 1000, "most objects of a set")
+	case testServer, testQuit:
+	default:
+		return fmt.Errorf("there is no test %q: -T is S, T, P, L or Q", o.test)
+	}
+	return nil
+}
+
+// operands reads what follows the flags.
+func (o *options) operands(args []string) (err error) {
+	switch o.test {
+	case testLocal, testTransaction:
+		if len(args) == 0 && o.server == "" {
+			args = strings.Fields("client SR 4096 server SR 4096")
+		}
+		o.ops, err = parseOps(args)
+		if err == nil && o.validate {
+			for _, server := range []bool{true, false, true} {
+				o.ops = append(o.ops, wire.Op{Server: server, Transfer: wire.SendRecv, Segments: 1, Size: 4096})
+			}
+		}
+	case testPerformance:
+		if len(args) == 0 {
+			args = []string{"RW"}
+		}
+		var op wire.Op
+		op, args, err = parseTransfer(args)
+		o.ops = []wire.Op{op}
+		switch {
+		case err != nil:
+		case len(args) > 0:
+			err = fmt.Errorf("too much after the operation: %q", args)
+		case op.Transfer == wire.SendRecv:
+			err = errors.New("a performance test is of RR or RW")
+		}
+	case testLimit:
+		o.limits = limit.Tests
+		if len(args) > 0 {
+			o.limits = nil
+		}
+		for _, name := range args {
+			t, err := limit.Find(name)
+			if err != nil {
+				return err
+			}
+			o.limits = append(o.limits, t)
+		}
+	default:
+		if len(args) > 0 {
+			err = fmt.Errorf("too much on the command line: %q", args)
+		}
+	}
+	return err
+}
+
+// parseOps reads operations: client|server SR|RR|RW [size [segments]] [-f].
+func parseOps(args []string) (ops []wire.Op, err error) {
+	for len(args) > 0 {
+		who := args[0]
+		if who != "client" && who != "server" {
+			return nil, fmt.Errorf("an operation begins with client or server, not %q", who)
+		}
+		var op wire.Op
+		if op, args, err = parseTransfer(args[1:]); err != nil {
+			return nil, err
+		}
+		op.Server = who == "server"
+		if len(args) > 0 && args[0] == "-f" {
+			if op.Transfer != wire.SendRecv {
+				return nil, errors.New("-f is for SR only")
+			}
+			op.ReapOnRecv, args = true, args[1:]
+		}
+		ops = append(ops, op)
+	}
+	return ops, nil
+}
+
+func parseTransfer(args []string) (op wire.Op, rest []string, err error) {
+	if len(args) == 0 {
+		return op, nil, errors.New("an operation lacks its transfer: SR, RR or RW")
+	}
+	transfers := map[string]wire.Transfer{"SR": wire.SendRecv, "RR": wire.RDMARead, "RW": wire.RDMAWrite}
+	t, known := transfers[args[0]]
+	if !known {
+		return op, nil, fmt.Errorf("transfer %q is not SR, RR or RW", args[0])
+	}
+	op = wire.Op{Transfer: t, Size: 4096, Segments: 1}
+	args = args[1:]
+	for _, to := range []*uint32{&op.Size, &op.Segments} {
+		if len(args) == 0 || args[0][0] < '0' || args[0][0] > '9' {
+			break
+		}
+		n, err := strconv.ParseUint(args[0], 10, 31)
+		if err != nil {
+			return op, nil, fmt.Errorf("size or segments: %w", err)
+		}
+		*to, args = uint32(n), args[1:]
+	}
+	return op, args, nil
+}
+
+func usage(out io.Writer, f *flag.FlagSet) {
+	fmt.Fprint(out, `dattest [-T TEST] [flags] [operations]
+
+TEST is the first on the command line, and one of
+  S  a server
+  T  a transaction test: client|server SR|RR|RW [size [segments]] [-f] ...
+  P  a performance test: RR|RW [size [segments]]
+  L  limit tests: limit_pz, limit_ep ...; all if none is named
+  Q  ask a server to quit
+With none, or without -s, the server runs in this process.
+
+flags of this test:
+`)
+	f.PrintDefaults()
+}

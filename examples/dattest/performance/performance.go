@@ -1,0 +1,147 @@
+// Package performance is the performance test: RDMA reads or writes of the
+// client, first as many at a time as the pipeline is long, then one at a time for
+// the latency.
+package performance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"godat/examples/dattest/link"
+	"godat/examples/dattest/wire"
+	dat "godat/runtime"
+)
+
+// The buffers of the control messages.
+const (
+	syncSend = iota
+	syncRecv
+	syncs
+)
+
+const opCookie = 1 << 32
+
+// Side is one side of a test.
+type Side struct {
+	IA     *dat.IA
+	Test   *wire.Performance
+	Server bool
+	Addr   string // the server's, for the client
+	Port   uint64
+	// Ready, of a server, is called when it listens.
+	Ready func() error
+}
+
+// Run runs the side. The server measures nothing.
+func (s *Side) Run(ctx context.Context) (stats *Stats, err error) {
+	pz, err := s.IA.NewPZ()
+	if err != nil {
+		return nil, err
+	}
+	pipeline := s.pipeline()
+	l, err := link.New(s.IA, pz, link.Config{
+		Recvs: 4, Requests: max(pipeline, 4), Segments: int(s.Test.Op.Segments), Poll: s.Test.Poll,
+	})
+	if err != nil {
+		return nil, errors.Join(err, pz.Close())
+	}
+	defer func() { err = errors.Join(err, l.Close(), pz.Close()) }()
+	t := &test{side: s, link: l, pipeline: pipeline}
+	if t.control, err = l.NewPool(wire.MemorySize, syncs); err != nil {
+		return nil, err
+	}
+	if t.pool, err = l.NewPool(int(s.Test.Op.Size), int(s.Test.Op.Segments)); err != nil {
+		return nil, err
+	}
+	if s.Server {
+		return nil, t.serve(ctx)
+	}
+	return t.measure(ctx)
+}
+
+// pipeline is how many operations are outstanding: what was asked for, as far as
+// there are that many and the device can do it.
+func (s *Side) pipeline() int {
+	a := s.IA.Attr()
+	n := min(int64(s.Test.Pipeline), int64(s.Test.Iterations), int64(a.MaxDepth))
+	if s.Test.Op.Transfer == wire.RDMARead {
+		n = min(n, int64(max(1, a.MaxReadsOut)))
+	}
+	return int(n)
+}
+
+type test struct {
+	side          *Side
+	link          *link.Link
+	control, pool *link.Pool
+	pipeline      int
+	remote        dat.RemoteSegment
+}
+
+// serve tells the client where the memory is, and waits until it is done.
+func (t *test) serve(ctx context.Context) error {
+	if err := t.postSync(); err != nil {
+		return err
+	}
+	if err := t.link.Listen(t.side.Port, false); err != nil {
+		return err
+	}
+	if err := t.side.Ready(); err != nil {
+		return err
+	}
+	if err := t.link.Accept(ctx, ""); err != nil {
+		return err
+	}
+	r := t.pool.Remote(t.side.Test.Op.Bytes())
+	if err := t.send(ctx, wire.Memory{Context: r.Context, Addr: r.Addr}); err != nil {
+		return err
+	}
+	if err := t.recv(ctx); err != nil {
+		return err
+	}
+	return t.link.Disconnect(ctx, dat.Abrupt)
+}
+
+// measure is the client's part.
+func (t *test) measure(ctx context.Context) (*Stats, error) {
+	if err := t.link.Connect(ctx, t.side.Addr, t.side.Port, "", t.postSync); err != nil {
+		return nil, err
+	}
+	if err := t.recv(ctx); err != nil {
+		return nil, err
+	}
+	m, err := wire.ParseMemory(t.control.Buffer(syncRecv), 1)
+	if err != nil {
+		return nil, err
+	}
+	t.remote = dat.RemoteSegment{Addr: m[0].Addr, Len: uint32(t.side.Test.Op.Bytes()), Context: m[0].Context}
+	stats := newStats(t.side.Test, t.pipeline)
+	if err := t.throughput(ctx, stats); err != nil {
+		return nil, fmt.Errorf("throughput: %w", err)
+	}
+	if err := t.latency(ctx, stats); err != nil {
+		return nil, fmt.Errorf("latency: %w", err)
+	}
+	if err := t.send(ctx, wire.Memory{}); err != nil {
+		return nil, err
+	}
+	return stats, t.link.Disconnect(ctx, dat.Abrupt)
+}
+
+func (t *test) postSync() error { return t.link.PostRecv(t.control, syncRecv, wire.MemorySize) }
+
+func (t *test) send(ctx context.Context, m wire.Memory) error {
+	wire.AppendMemory(t.control.Buffer(syncSend)[:0], m)
+	if err := t.link.PostSend(t.control, syncSend, wire.MemorySize); err != nil {
+		return err
+	}
+	return t.link.Reap(ctx, t.link.Request, syncSend, wire.MemorySize)
+}
+
+func (t *test) recv(ctx context.Context) error {
+	if err := t.link.Reap(ctx, t.link.Recv, syncRecv, wire.MemorySize); err != nil {
+		return fmt.Errorf("waiting for the peer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package transaction
+
+import (
+	"context"
+	"fmt"
+
+	"godat/examples/dattest/link"
+	"godat/examples/dattest/wire"
+	dat "godat/runtime"
+)
+
+// The buffers of an endpoint's control messages, which are their cookies, too.
+const (
+	memorySend = iota
+	memoryRecv
+	syncSend
+	syncRecv
+	finalSend
+	finalRecv
+	controls
+)
+
+const syncSize = 64
+
+// opCookie is the first cookie of the operations.
+const opCookie = 1 << 32
+
+// end is one endpoint of a thread, with the memory of all operations.
+type end struct {
+	t       *thread
+	index   int
+	link    *link.Link
+	control *link.Pool
+	pools   []*link.Pool // by operation
+	remote  []wire.Memory
+	unpaid  []reap // sends whose completion is looked for later, in the order posted
+}
+
+// reap is a completion to come.
+type reap struct {
+	cookie uint64
+	length int
+}
+
+// open makes an endpoint, which listens if it is a server's.
+func (t *thread) open(pz *dat.PZ, index int) (*end, error) {
+	test, segments := t.side.Test, 1
+	for _, o := range test.Ops {
+		segments = max(segments, int(o.Segments))
+	}
+	// Three more: what memory there is, and the two synchronizations.
+	depth := max(16, len(test.Ops)+3)
+	l, err := link.New(t.side.IA, pz, link.Config{Recvs: depth, Requests: depth, Segments: segments, Poll: test.Poll})
+	if err != nil {
+		return nil, err
+	}
+	e := &end{t: t, index: index, link: l}
+	if err := e.prepare(); err != nil {
+		_ = l.Close() // what went wrong before says more
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *end) prepare() (err error) {
+	if e.control, err = e.link.NewPool(wire.AllMemorySize, controls); err != nil {
+		return err
+	}
+	for _, o := range e.t.side.Test.Ops {
+		p, err := e.link.NewPool(int(o.Size), int(o.Segments))
+		if err != nil {
+			return err
+		}
+		e.pools = append(e.pools, p)
+	}
+	if !e.t.side.Server {
+		return nil // a client posts when it connects
+	}
+	if err := e.postControls(); err != nil {
+		return err
+	}
+	return e.link.Listen(e.port(), e.t.side.Test.RSP)
+}
+
+func (e *end) postControls() error {
+	if err := e.link.PostRecv(e.control, memoryRecv, wire.AllMemorySize); err != nil {
+		return err
+	}
+	return e.link.PostRecv(e.control, syncRecv, syncSize)
+}
+
+func (e *end) port() uint64 {
+	s := e.t.side
+	return s.Port + uint64(e.t.index)*uint64(s.Test.EPs) + uint64(e.index)
+}
+
+// connect connects, and exchanges with the peer what memory there is for RDMA.
+// The client sends first, as iWARP wants it.
+func (e *end) connect(ctx context.Context) error {
+	s := e.t.side
+	if s.Server {
+		if err := e.link.Accept(ctx, wire.PrivateData); err != nil {
+			return err
+		}
+		if err := e.recvMemory(ctx); err != nil {
+			return err
+		}
+		return e.sendMemory(ctx)
+	}
+	if err := e.link.Connect(ctx, s.Addr, e.port(), wire.PrivateData, e.postControls); err != nil {
+		return err
+	}
+	if err := e.sendMemory(ctx); err != nil {
+		return err
+	}
+	return e.recvMemory(ctx)
+}
+
+func (e *end) sendMemory(ctx context.Context) error {
+	msg := e.control.Buffer(memorySend)[:0]
+	for i, o := range e.t.side.Test.Ops {
+		var m wire.Memory
+		if o.Transfer != wire.SendRecv && !e.ours(o) {
+			r := e.pools[i].Remote(o.Bytes())
+			m = wire.Memory{Context: r.Context, Addr: r.Addr}
+		}
+		msg = wire.AppendMemory(msg, m)
+	}
+	if err := e.link.PostSend(e.control, memorySend, wire.AllMemorySize); err != nil {
+		return err
+	}
+	return e.reapRequest(ctx, memorySend, wire.AllMemorySize)
+}
+
+func (e *end) recvMemory(ctx context.Context) (err error) {
+	if err = e.link.Reap(ctx, e.link.Recv, memoryRecv, wire.AllMemorySize); err != nil {
+		return fmt.Errorf("the peer's memory: %w", err)
+	}
+	e.remote, err = wire.ParseMemory(e.control.Buffer(memoryRecv), len(e.t.side.Test.Ops))
+	return err
+}
+
+// ours reports whether this side begins the operation.
+func (e *end) ours(o wire.Op) bool { return o.Server == e.t.side.Server }
+
+// reapRequest waits for the completion of a request, after those of sends that
+// were put off.
+func (e *end) reapRequest(ctx context.Context, cookie uint64, length int) error {
+	if err := e.reapUnpaid(ctx); err != nil {
+		return err
+	}
+	return e.link.Reap(ctx, e.link.Request, cookie, length)
+}
+
+func (e *end) reapUnpaid(ctx context.Context) error {
+	for len(e.unpaid) > 0 {
+		r := e.unpaid[0]
+		e.unpaid = e.unpaid[1:]
+		if err := e.link.Reap(ctx, e.link.Request, r.cookie, r.length); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package transaction
+
+import (
+	"context"
+	"fmt"
+
+	"godat/examples/dattest/wire"
+	dat "godat/runtime"
+)
+
+// iterate is the test itself.
+func (t *thread) iterate(ctx context.Context) error {
+	test := t.side.Test
+	for i := range test.Iterations {
+		last := i+1 == test.Iterations
+		if last {
+			if err := t.each(func(e *end) error { return e.link.PostRecv(e.control, finalRecv, syncSize) }); err != nil {
+				return err
+			}
+		}
+		for op, o := range test.Ops {
+			if err := t.do(ctx, op, o, last); err != nil {
+				return fmt.Errorf("iteration %d, operation %d (%v): %w", i, op, o.Transfer, err)
+			}
+			if err := t.validate(op, i); err != nil {
+				return fmt.Errorf("iteration %d: %w", i, err)
+			}
+		}
+	}
+	t.stats.Ops += uint64(test.Iterations) * uint64(len(test.Ops)) * uint64(test.EPs)
+	return t.sync(ctx, finalSend, finalRecv, func() error { return nil })
+}
+
+// do does one operation on all endpoints: first it is begun on all, then its
+// completions are looked for.
+func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
+	ours := o.Server == t.side.Server
+	t.stats.count(o, ours, len(t.ends))
+	switch {
+	case ours:
+		if err := t.each(func(e *end) error { return e.post(op, o) }); err != nil {
+			return err
+		}
+		return t.each(func(e *end) error {
+			if o.Transfer == wire.SendRecv && o.ReapOnRecv && !o.Server {
+				e.unpaid = append(e.unpaid, reap{opCookie + uint64(op), o.Bytes()})
+				return nil
+			}
+			return e.reapRequest(ctx, opCookie+uint64(op), o.Bytes())
+		})
+	case o.Transfer != wire.SendRecv:
+		return nil // the peer's business
+	}
+	return t.each(func(e *end) error {
+		if err := e.link.Reap(ctx, e.link.Recv, opCookie+uint64(op), o.Bytes()); err != nil {
+			return err
+		}
+		if o.ReapOnRecv && o.Server {
+			if err := e.reapUnpaid(ctx); err != nil {
+				return err
+			}
+		}
+		if last {
+			return nil
+		}
+		return e.postRecv(op)
+	})
+}
+
+// post begins an operation.
+func (e *end) post(op int, o wire.Op) error {
+	cookie, segs := opCookie+uint64(op), e.pools[op].Segments()
+	m := e.remote[op]
+	remote := dat.RemoteSegment{Addr: m.Addr, Len: uint32(o.Bytes()), Context: m.Context}
+	switch o.Transfer {
+	case wire.RDMARead:
+		return e.link.EP.PostRDMARead(cookie, dat.Default, remote, segs...)
+	case wire.RDMAWrite:
+		return e.link.EP.PostRDMAWrite(cookie, dat.Default, remote, segs...)
+	default:
+		return e.link.EP.PostSend(cookie, dat.Default, segs...)
+	}
+}
+
+// postRecvs posts a receive for each send of the peer's.
+func (e *end) postRecvs() error {
+	for op, o := range e.t.side.Test.Ops {
+		if o.Transfer == wire.SendRecv && !e.ours(o) {
+			if err := e.postRecv(op); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *end) postRecv(op int) error {
+	return e.link.EP.PostRecv(opCookie+uint64(op), dat.Default, e.pools[op].Segments()...)
+}

@@ -1,0 +1,185 @@
+// Package transaction is the transaction test: threads of endpoints, on each of
+// which both sides go through a list of sends, RDMA reads and RDMA writes, over
+// and over.
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"godat/examples/dattest/wire"
+	dat "godat/runtime"
+)
+
+// Side is one side of a test.
+type Side struct {
+	IA     *dat.IA
+	Test   *wire.Transaction
+	Server bool
+	Addr   string // the server's, for the client
+	Port   uint64 // of the first endpoint of the first thread
+	// Ready, of a server, is called when it listens for all connections.
+	Ready func() error
+}
+
+// Run runs the side's threads. When one fails the others are given up.
+func (s *Side) Run(ctx context.Context) (Stats, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	n := int(s.Test.Threads)
+	threads := make([]*thread, n)
+	var listening, synced sync.WaitGroup
+	listening.Add(n)
+	synced.Add(n)
+	for i := range threads {
+		threads[i] = &thread{side: s, index: i, synced: &synced}
+	}
+	var running sync.WaitGroup
+	for _, t := range threads {
+		running.Go(func() { t.main(ctx, cancel, &listening) })
+	}
+	if s.Server {
+		listening.Wait()
+		if ctx.Err() == nil {
+			if err := s.Ready(); err != nil {
+				cancel(err)
+			}
+		}
+	}
+	running.Wait()
+	total := Stats{Threads: n, EPs: int(s.Test.EPs)}
+	var errs []error
+	for _, t := range threads {
+		total.add(&t.stats)
+		if t.err != nil && !errors.Is(t.err, context.Canceled) {
+			errs = append(errs, fmt.Errorf("thread %d: %w", t.index, t.err))
+		}
+	}
+	if len(errs) == 0 && ctx.Err() != nil {
+		errs = append(errs, context.Cause(ctx))
+	}
+	return total, errors.Join(errs...)
+}
+
+// thread is one thread of a side.
+type thread struct {
+	side   *Side
+	index  int
+	synced *sync.WaitGroup // all threads have heard from their peers
+	ends   []*end
+	stats  Stats
+	err    error
+}
+
+// main is the thread's body.
+func (t *thread) main(ctx context.Context, cancel context.CancelCauseFunc, listening *sync.WaitGroup) {
+	var told, heard sync.Once
+	listens := func() { told.Do(listening.Done) }
+	hears := func() { heard.Do(t.synced.Done) }
+	// However it ends, nobody waits for this thread.
+	defer hears()
+	defer listens()
+	if t.err = t.run(ctx, listens, hears); t.err != nil {
+		cancel(t.err)
+	}
+}
+
+func (t *thread) run(ctx context.Context, listens, hears func()) (err error) {
+	pz, err := t.side.IA.NewPZ()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close(), pz.Close()) }()
+	for i := range int(t.side.Test.EPs) {
+		e, err := t.open(pz, i)
+		if err != nil {
+			return err
+		}
+		t.ends = append(t.ends, e)
+	}
+	listens()
+	for _, e := range t.ends {
+		if err := e.connect(ctx); err != nil {
+			return fmt.Errorf("endpoint %d: %w", e.index, err)
+		}
+	}
+	if err := t.begin(ctx, hears); err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := t.iterate(ctx); err != nil {
+		return err
+	}
+	t.stats.Time = time.Since(start)
+	for _, e := range t.ends {
+		if err := e.link.Disconnect(ctx, dat.Abrupt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *thread) close() error {
+	var errs []error
+	for _, e := range t.ends {
+		errs = append(errs, e.link.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// each calls do for every endpoint.
+func (t *thread) each(do func(*end) error) error {
+	for _, e := range t.ends {
+		if err := do(e); err != nil {
+			return fmt.Errorf("endpoint %d: %w", e.index, err)
+		}
+	}
+	return nil
+}
+
+// begin posts the receives and synchronizes with the peer: the server's threads
+// tell the client's that they are ready; when all of the client's have heard it,
+// they tell the server's to begin.
+func (t *thread) begin(ctx context.Context, hears func()) error {
+	if err := t.each((*end).postRecvs); err != nil {
+		return err
+	}
+	if t.side.Test.Validate {
+		t.fill(0)
+	}
+	return t.sync(ctx, syncSend, syncRecv, func() error {
+		hears()
+		t.synced.Wait()
+		return ctx.Err()
+	})
+}
+
+// sync exchanges a message with the peer on each endpoint; the server's comes
+// first. between is what the client does when it has it.
+func (t *thread) sync(ctx context.Context, send, recv int, between func() error) error {
+	sendAll := func() error {
+		if err := t.each(func(e *end) error { return e.link.PostSend(e.control, send, syncSize) }); err != nil {
+			return err
+		}
+		return t.each(func(e *end) error { return e.reapRequest(ctx, uint64(send), syncSize) })
+	}
+	recvAll := func() error {
+		return t.each(func(e *end) error { return e.link.Reap(ctx, e.link.Recv, uint64(recv), syncSize) })
+	}
+	if t.side.Server {
+		if err := sendAll(); err != nil {
+			return fmt.Errorf("sync: %w", err)
+		}
+		return recvAll()
+	}
+	if err := recvAll(); err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	if err := between(); err != nil {
+		return err
+	}
+	return sendAll()
+}

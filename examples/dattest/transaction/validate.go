@@ -1,0 +1,88 @@
+package transaction
+
+import (
+	"fmt"
+
+	"godat/examples/dattest/wire"
+)
+
+// barriers are the operations at the end of the list that are there for
+// validation: the server says that it will send nothing more, the client that it
+// has looked, and the server that it has, too.
+const barriers = 3
+
+// pattern is what all bytes of an iteration are.
+func pattern(iteration uint32) byte { return byte(iteration + 1) }
+
+// validate looks at what has come, after the barrier that says that it has all
+// come, and prepares what goes out in the next iteration.
+func (t *thread) validate(op int, iteration uint32) error {
+	n := len(t.side.Test.Ops)
+	at := n - barriers
+	if t.side.Server {
+		at = n - barriers + 1
+	}
+	if !t.side.Test.Validate || op != at {
+		return nil
+	}
+	if err := t.check(iteration); err != nil {
+		return err
+	}
+	if iteration+1 < t.side.Test.Iterations {
+		t.fill(iteration + 1)
+	}
+	return nil
+}
+
+// fill writes the pattern to all memory that is sent, written or read by the peer.
+func (t *thread) fill(iteration uint32) {
+	for _, e := range t.ends {
+		for op, o := range e.validated() {
+			if e.ours(o) == (o.Transfer == wire.RDMARead) {
+				continue
+			}
+			b := e.pools[op].Bytes()
+			for i := range b {
+				b[i] = pattern(iteration)
+			}
+		}
+	}
+}
+
+// validated are the operations without the barriers.
+func (e *end) validated() []wire.Op {
+	ops := e.t.side.Test.Ops
+	return ops[:len(ops)-barriers]
+}
+
+// check compares all that has come with the pattern.
+func (t *thread) check(iteration uint32) error {
+	want := pattern(iteration)
+	for _, e := range t.ends {
+		for op, o := range e.validated() {
+			if e.ours(o) != (o.Transfer == wire.RDMARead) {
+				continue
+			}
+			for i, got := range e.arrived(op, o) {
+				if got != want {
+					return fmt.Errorf("endpoint %d, operation %d (%v): validation error: byte %d is %#x, expected %#x",
+						e.index, op, o.Transfer, i, got, want)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// arrived is what an operation has brought. A write of the peer's fills the
+// region from its beginning, whatever buffers it has.
+func (e *end) arrived(op int, o wire.Op) []byte {
+	if o.Transfer == wire.RDMAWrite {
+		return e.pools[op].Bytes()[:o.Bytes()]
+	}
+	var all []byte
+	for i := range int(o.Segments) {
+		all = append(all, e.pools[op].Buffer(i)...)
+	}
+	return all
+}
