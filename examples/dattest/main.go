@@ -18,6 +18,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -25,6 +26,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"godat/examples/dattest/control"
@@ -86,7 +88,8 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 
 // local runs a server in this process, too.
 func local(ctx context.Context, o *options, ia *dat.IA, out io.Writer) error {
-	s, err := control.Listen(ia, 0, io.Discard)
+	var said bytes.Buffer // the server's, until it has ended
+	s, err := control.Listen(ia, 0, &said)
 	if err != nil {
 		return err
 	}
@@ -102,10 +105,15 @@ func local(ctx context.Context, o *options, ia *dat.IA, out io.Writer) error {
 	}
 	served := <-ended
 	stop()
-	if err != nil {
-		return err // the server's follows from it
+	if err == nil {
+		return served
 	}
-	return served
+	for line := range strings.Lines(said.String()) {
+		if strings.HasPrefix(line, "Server: ") {
+			fmt.Fprint(out, line)
+		}
+	}
+	return err
 }
 
 // client runs the client's side of a test.

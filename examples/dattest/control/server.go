@@ -11,6 +11,7 @@ import (
 	"godat/examples/dattest/performance"
 	"godat/examples/dattest/transaction"
 	"godat/examples/dattest/wire"
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -115,10 +116,11 @@ func (s *Listener) client(ctx context.Context, cr *dat.CR) (quit bool, err error
 	}
 	answer := wire.ServerInfo{FirstPort: uint32(s.next)}
 	if test != nil {
-		if err := s.start(ctx, test); err != nil {
+		port, err := s.start(ctx, test)
+		if err != nil {
 			return false, err
 		}
-		answer.FirstPort = uint32(test.port)
+		answer.FirstPort = uint32(port)
 	}
 	copy(c.pool.Buffer(answerBuffer), answer.Append(nil))
 	quit = test == nil
@@ -130,9 +132,9 @@ func (s *Listener) client(ctx context.Context, cr *dat.CR) (quit bool, err error
 
 // test is a test that a client asked for.
 type test struct {
-	name string
-	port uint64
-	run  func(ctx context.Context, ready func() error) error
+	name  string
+	ports uint64
+	run   func(ctx context.Context, port uint64, ready func() error) error
 }
 
 // test reads a command; nil for one to quit.
@@ -143,8 +145,8 @@ func (s *Listener) test(info wire.ClientInfo, command []byte) (*test, error) {
 		if err != nil {
 			return nil, err
 		}
-		port := s.take(uint64(cmd.Threads) * uint64(cmd.EPs))
-		return &test{"Transaction Test", port, func(ctx context.Context, ready func() error) error {
+		n := uint64(cmd.Threads) * uint64(cmd.EPs)
+		return &test{"Transaction Test", n, func(ctx context.Context, port uint64, ready func() error) error {
 			side := transaction.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: ready}
 			_, err := side.Run(ctx)
 			return err
@@ -154,8 +156,7 @@ func (s *Listener) test(info wire.ClientInfo, command []byte) (*test, error) {
 		if err != nil {
 			return nil, err
 		}
-		port := s.take(1)
-		return &test{"performance test", port, func(ctx context.Context, ready func() error) error {
+		return &test{"performance test", 1, func(ctx context.Context, port uint64, ready func() error) error {
 			side := performance.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: ready}
 			_, err := side.Run(ctx)
 			return err
@@ -176,17 +177,34 @@ func (s *Listener) take(n uint64) uint64 {
 	return port
 }
 
-// start runs a test's server side, and returns when that listens.
-func (s *Listener) start(ctx context.Context, t *test) error {
+// attempts is how many ranges of ports a test may find in use by others.
+const attempts = 32
+
+// start runs a test's server side, and returns when that listens, from which port
+// on.
+func (s *Listener) start(ctx context.Context, t *test) (port uint64, err error) {
+	for range attempts {
+		port = s.take(t.ports)
+		if err = s.startAt(ctx, t, port); !errors.Is(err, hw.ErrConnQualInUse) {
+			break
+		}
+	}
+	return port, err
+}
+
+func (s *Listener) startAt(ctx context.Context, t *test, port uint64) error {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	s.tests.Go(func() {
-		err := t.run(ctx, func() error { close(ready); return nil })
+		listened := false
+		err := t.run(ctx, port, func() error { listened = true; close(ready); return nil })
 		ended <- err
-		if err != nil {
+		switch {
+		case !listened: // whoever waits says so
+		case err != nil:
 			s.say("Server: %s failed: %v", t.name, err)
-			return
+		default:
+			s.say("Server: %s Finished for this client", t.name)
 		}
-		s.say("Server: %s Finished for this client", t.name)
 	})
 	select {
 	case <-ready:
