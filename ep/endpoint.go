@@ -31,6 +31,7 @@ type Endpoint struct {
 
 	// Changed by Modify, when nothing is with the provider that could complete.
 	device
+	marks         watermarks
 	solicitedWait bool // receives notify only when solicited
 	signalEvery   int  // suppressed requests between two signaled ones
 
@@ -140,6 +141,7 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	if e.recvs.srq = cfg.SRQ; cfg.SRQ != nil {
 		e.recvs.admits = 0
 	}
+	e.marks.init(e, attr.SoftHighWatermark)
 	e.setAttr(&attr)
 	if err := e.build(op); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ const (
 	tellRecvEnd
 	tellControl // a control call is pending
 	tellAsked   // a request has come for a reserved endpoint
+	tellOverrun // more receives were taken than the hard watermark allows
 )
 
 // tell records an input and makes somebody handle it. It never blocks.
@@ -75,6 +76,9 @@ func (e *Endpoint) handle(told uint32) {
 	}
 	if told&tellDown != 0 {
 		e.down()
+	}
+	if told&tellOverrun != 0 && e.State() != Unconnected {
+		e.leave(inFailure, broken, nil)
 	}
 	if told&tellTimeout != 0 && e.fired.Load() == e.alarmGen {
 		e.timeout()

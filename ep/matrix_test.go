@@ -27,6 +27,8 @@ const matrix = `
                 UNC   RSV   PAS   ACT   TEN   CMP   CON   DPN   DIS
 query           ok    ok    ok    ok    ok    ok    ok    ok    ok
 status          ok    ok    ok    ok    ok    ok    ok    ok    ok
+recv_query      ok    ok    ok    ok    ok    ok    ok    ok    ok
+set_watermark   ok    ok    ok    ok    ok    ok    ok    ok    ok
 post_recv       ok    ok    ok    ok    ok    ok    ok    ok    fl
 post_send       E     E     E     E     E     E     ok    E     fl
 post_rdma_read  E     E     E     E     E     E     ok    E     fl
@@ -77,7 +79,7 @@ var wantSubtype = map[string]hw.Subtype{
 func TestStateMatrix(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(matrix), "\n")
 	states := strings.Fields(lines[0])
-	require.Len(t, lines[1:], 36)
+	require.Len(t, lines[1:], 38)
 	for _, line := range lines[1:] {
 		cells := strings.Fields(line)
 		require.Len(t, cells, 1+len(states))
@@ -138,6 +140,11 @@ func (r *rig) do(op string, e *Endpoint) error {
 	case "status":
 		_, err := e.Status()
 		return err
+	case "recv_query":
+		_, _, err := e.RecvQuery()
+		return err
+	case "set_watermark":
+		return e.SetWatermark(1, 2)
 	case "post_recv":
 		return e.PostRecv(cookie, 0, seg)
 	case "post_send":

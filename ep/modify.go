@@ -153,6 +153,9 @@ func (e *Endpoint) modify(c *control) error {
 	e.conn = m.now.conn
 	e.addrMu.Unlock()
 	e.setAttr(&m.now.attr)
+	if m.mask&FieldSoftHighWater != 0 {
+		e.marks.soft.Store(int64(m.now.attr.SoftHighWatermark))
+	}
 	if m.now.qp != m.old.qp {
 		// The step posts the receives again. The old queue pair never connected:
 		// what it has does not complete.

@@ -27,6 +27,11 @@ func (q *queue) completeShared(wcs []hw.WC) {
 		ev   evd.Event
 		last *evd.Queue
 	)
+	n := len(wcs)
+	if n > 0 && wcs[n-1].ID == q.endID {
+		n--
+	}
+	q.e.taken(n)
 	for i := range wcs {
 		wc := &wcs[i]
 		ended := wc.ID == q.endID

@@ -119,8 +119,9 @@ func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	fill(m&ProviderFieldSRQ, &q.SRQ, a.MaxSRQs > 0)
 	fill(m&ProviderFieldSRQInfo, &q.SRQInfo, a.MaxSRQs > 0)
 	if a.MaxSRQs > 0 {
-		fill(m&ProviderFieldSRQWatermarks, &q.SRQWatermarks, 1) // the low one
+		fill(m&ProviderFieldSRQWatermarks, &q.SRQWatermarks, 2) // the low one, and an endpoint's soft high one
 	}
+	fill(m&ProviderFieldEPRecvInfo, &q.EPRecvInfo, true)
 	fill(m&ProviderFieldAsyncReturnGuaranteed, &q.AsyncReturnGuaranteed, true)
 	fill(m&ProviderFieldRMRScope, &q.RMRScope, RMRScopeAny)
 	fill(m&(ProviderFieldNumSpecificAttr|ProviderFieldSpecificAttr), &q.SpecificAttr, specific(a))
