@@ -10,9 +10,7 @@ import (
 func (e *Endpoint) check(q *queue, w *work) (lkey uint32, err error) {
 	state := e.state.Load()
 	if (uint32(w.flags)|always)&e.illegal[w.op&31].Load() != 0 || len(w.segs) > q.segs() || q.admits>>state&1 == 0 {
-		if err := e.whyNot(q, w, State(state)); err != nil {
-			return 0, err
-		}
+		return e.checkOdd(q, w, State(state))
 	}
 	o := &operations[w.op&31]
 	var total uint64
@@ -30,6 +28,22 @@ func (e *Endpoint) check(q *queue, w *work) (lkey uint32, err error) {
 		return lkey, nil
 	}
 	return lkey, e.checkSize(w, o, total)
+}
+
+// checkOdd is check for what the rules refuse at first sight.
+func (e *Endpoint) checkOdd(q *queue, w *work, state State) (lkey uint32, err error) {
+	if err := e.whyNot(q, w, state); err != nil {
+		return 0, err
+	}
+	o := &operations[w.op&31]
+	total, err := e.checkMany(w, o)
+	if err != nil || w.op == hw.OpRecv {
+		if w.single() {
+			lkey, _ = e.pz.Load().LKey(&w.segs[0], o.local)
+		}
+		return lkey, err
+	}
+	return 0, e.checkSize(w, o, total)
 }
 
 // checkSize wants lengths that go together and are not too long.
