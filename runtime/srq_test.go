@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"errors"
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +11,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/hwtest"
 	"godat/hw/loop"
 )
 
@@ -92,4 +95,87 @@ func (d *spyDevice) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	q, err := d.SharedReceiver.NewSRQ(cfg)
 	d.spy.srq = q
 	return q, err
+}
+
+func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
+	const (
+		pairs    = 3
+		depth    = 4
+		messages = 100 // of each pair
+	)
+	s := newSim(hwtest.SimConfig{Seed: 11})
+	ia := open(t, "sim", WithProvider(s))
+	pz, err := ia.NewPZ()
+	require.NoError(t, err)
+	memory, err := pz.Alloc(4096, AllPrivileges)
+	require.NoError(t, err)
+	events, err := ia.NewDispatcher(channel(1024))
+	require.NoError(t, err)
+	requests, err := ia.NewDispatcher(channel(pairs))
+	require.NoError(t, err)
+	q, err := ia.NewSRQ(pz, SRQAttr{MaxRecvDTOs: depth})
+	require.NoError(t, err)
+	psp, err := ia.Listen(PSPConfig{Dispatcher: requests})
+	require.NoError(t, err)
+	var from [pairs]*Endpoint
+	number := make(map[*Endpoint]int)
+	for i := range from {
+		from[i], err = ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: events})
+		require.NoError(t, err)
+		to, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Recv: events, Conn: events, SRQ: q, Attr: &EndpointAttr{}})
+		require.NoError(t, err)
+		require.NoError(t, from[i].Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}))
+		require.NoError(t, RequestOf(<-requests.C()).Accept(to, nil))
+		for range 2 {
+			require.Equal(t, Established, (<-events.C()).Number)
+		}
+		number[to] = i
+	}
+	requireCode(t, q.Resize(depth+1), hw.InsufficientResources, hw.ResourceTEVD)
+	require.NoError(t, q.Resize(depth-1))
+	require.NoError(t, q.Resize(depth))
+	for i := range depth {
+		require.NoError(t, q.PostRecv(uint64(i), memory.Segment(8*i, 8)))
+	}
+	errs := make(chan error, pairs)
+	for i, e := range from {
+		go func() { errs <- sendSuppressed(e, memory, 1024+8*i, messages) }()
+	}
+	var got [pairs]int
+	for range pairs * messages {
+		ev := <-events.C()
+		require.Equal(t, StatusSuccess, ev.Status, "%v", ev)
+		i, ok := number[EndpointOf(ev)]
+		require.True(t, ok)
+		require.EqualValues(t, i+1, memory.Bytes()[8*ev.Cookie])
+		got[i]++
+		require.NoError(t, q.PostRecv(ev.Cookie, memory.Segment(8*int(ev.Cookie), 8)))
+	}
+	for range pairs {
+		require.NoError(t, <-errs)
+	}
+	assert.Equal(t, [pairs]int{messages, messages, messages}, got)
+	p, err := q.Query(SRQFieldAll)
+	require.NoError(t, err)
+	assert.Equal(t, depth, p.Available)
+	assert.Equal(t, depth, p.Outstanding)
+	require.NoError(t, ia.Close())
+	s.requireKept(t)
+}
+
+// sendSuppressed sends n messages that begin with the endpoint's number.
+func sendSuppressed(e *Endpoint, memory *LMR, off, n int) error {
+	memory.Bytes()[off] = byte((off-1024)/8 + 1)
+	for sent := 0; sent < n; {
+		err := e.PostSend(0, Suppress, memory.Segment(off, 8))
+		switch {
+		case err == nil:
+			sent++
+		case errors.Is(err, ErrInsufficientResources):
+			goruntime.Gosched()
+		default:
+			return err
+		}
+	}
+	return nil
 }

@@ -44,6 +44,7 @@ type SimDevice struct {
 	arrivals   []*simRequest // on their way to a listener of this device
 	offered    []*simRequest // handed to a listener of this device, unanswered
 	asyncs     []hw.AsyncEvent
+	lows       []*simSRQ // to be told of
 	children   int
 	overruns   int
 	violations []string
@@ -67,6 +68,10 @@ func (d *SimDevice) Attr() hw.Attr {
 		MaxMRs:   math.MaxInt32,
 		MaxZones: math.MaxInt32,
 		MaxCQs:   math.MaxInt32,
+
+		MaxSRQs:        math.MaxInt32,
+		MaxSRQDepth:    simMaxDepth,
+		MaxSRQSegments: simMaxSegments,
 
 		MaxDepth:        simMaxDepth,
 		MaxCQDepth:      simMaxCQDepth,

@@ -53,6 +53,9 @@ func (d *SimDevice) step() bool {
 	case len(d.asyncs) > 0:
 		d.tellAsync()
 		return true
+	case len(d.lows) > 0:
+		d.tellLow()
+		return true
 	case len(d.arrivals) > 0:
 		d.arrive()
 		return true

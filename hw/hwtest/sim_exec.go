@@ -102,7 +102,7 @@ func (q *simQP) canBegin() bool {
 	if s.wr.Op == hw.OpRead {
 		return q.sq.reads < q.readsOut || q.readsOut == 0
 	}
-	return s.wr.Op != hw.OpSend || p.rq.head < p.rq.tail || !q.waitsForReceive()
+	return s.wr.Op != hw.OpSend || p.hasReceive() || !q.waitsForReceive()
 }
 
 // heard reports whether what is sent now reaches the peer. When that changes,
@@ -134,7 +134,7 @@ func (q *simQP) late() {
 		q.attempt.withdraw()
 		q.refused(hw.ReasonTimeout, nil)
 	case simUp:
-		if p := q.peer; q.heard() && p.rq.head == p.rq.tail && q.sq.next < q.sq.tail {
+		if p := q.peer; q.heard() && !p.hasReceive() && q.sq.next < q.sq.tail {
 			q.finishNext(hw.StatusReceiverNotReady)
 			q.retire()
 		}
@@ -218,12 +218,12 @@ func (q *simQP) failAtTarget(s *simSlot, status hw.Status) {
 // send places a message into the peer's oldest receive.
 func (q *simQP) send(s *simSlot, local simSpan) {
 	p := q.peer
-	if p.rq.head == p.rq.tail {
+	if !p.hasReceive() {
 		q.sq.next++
 		q.failAtTarget(s, hw.StatusReceiverNotReady)
 		return
 	}
-	r := p.rq.at(p.rq.head)
+	r := p.receive()
 	far := simSpan{dev: p.dev, zone: p.zone, need: hw.LocalWrite, sgl: r.SGL}
 	if !s.begun {
 		s.begun = true

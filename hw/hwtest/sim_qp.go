@@ -33,6 +33,7 @@ type simQP struct {
 	cfg    hw.QPConfig
 	sendCQ *simCQ
 	recvCQ *simCQ
+	srq    *simSRQ // may be nil
 
 	calls      atomic.Int32 // calls of the owner under way: 0 or 1
 	endsPolled atomic.Int32 // how many of the two OpEnds the owner has seen
@@ -98,8 +99,6 @@ func (d *SimDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a polled device needs completion queues of its own")
 	case cfg.SendSink != nil || cfg.RecvSink != nil:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a polled device has no sinks")
-	case cfg.SRQ != nil:
-		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "no shared receive queues")
 	case cfg.Facts == nil:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "no facts")
 	case outside(cfg.SendDepth, simMaxDepth) || outside(cfg.RecvDepth, simMaxDepth),
@@ -107,7 +106,15 @@ func (d *SimDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 		outside(cfg.ReadsIn, simMaxReads) || outside(cfg.ReadsOut, simMaxReads):
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a limit of Attr is exceeded")
 	}
-	q := &simQP{dev: d, zone: z, cfg: cfg, sendCQ: scq, recvCQ: rcq}
+	srq, err := d.shared(op, cfg.SRQ, z)
+	if err != nil {
+		return nil, err
+	}
+	if srq != nil {
+		cfg.RecvDepth = 1 // the one that a message is being placed into
+	}
+	q := &simQP{dev: d, zone: z, cfg: cfg, sendCQ: scq, recvCQ: rcq, srq: srq}
+	srq.join(q)
 	q.sq.slots = make([]simSlot, cfg.SendDepth)
 	q.rq.slots = make([]hw.RecvWR, cfg.RecvDepth)
 	z.users++
@@ -206,6 +213,7 @@ func (q *simQP) Close() error {
 	q.zone.users--
 	q.sendCQ.users--
 	q.recvCQ.users--
+	q.srq.part(q)
 	q.dev.children--
 	return nil
 }

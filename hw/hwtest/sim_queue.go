@@ -94,6 +94,9 @@ func (q *simQP) PostRecv(wrs []hw.RecvWR) (int, error) {
 	if err := q.refusePost(op, simNew, simConnecting, simAccepting, simUp, simRefused, simDown); err != nil {
 		return 0, err
 	}
+	if q.srq != nil {
+		return 0, hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
+	}
 	defer q.received()
 	for i := range wrs {
 		switch {
@@ -125,6 +128,9 @@ func (q *simQP) complete(dir direction, wc hw.WC, end bool) {
 	cq := q.sendCQ
 	if dir == recvQueue {
 		cq = q.recvCQ
+		if q.srq != nil && !end {
+			wc.QP = q.cfg.Number
+		}
 	}
 	if wc.Status != hw.StatusSuccess && !end {
 		wc.Len, wc.Imm = q.dev.rng.Uint32(), q.dev.rng.Uint32()
