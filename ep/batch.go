@@ -116,7 +116,7 @@ func (e *Endpoint) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n
 // reserveBatch reserves room for the events of operations, as far as there is
 // some. Runs that go to the same place are reserved at once.
 func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (int, error) {
-	d := q.evd.Load()
+	d := q.rules.Load().evd
 	for i := 0; i < len(dtos); {
 		to, err := dtos[i].destination(d)
 		if err != nil {

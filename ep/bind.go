@@ -26,7 +26,7 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 	if e.qp == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
-	r, err := e.pz.Load().NewRMRFor(e.qp, e)
+	r, err := e.zone().NewRMRFor(e.qp, e)
 	return r, wrap(op, err)
 }
 
@@ -53,10 +53,10 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if _, err := e.check(q, &w); err != nil {
 		return mem.RemoteSegment{}, err
 	}
-	if d := q.evd.Load(); d != nil && !d.Takes(evd.StreamBind) {
+	if d := q.rules.Load().evd; d != nil && !d.Takes(evd.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
-	bind, err := rmr.BeginBind(e.pz.Load(), e, &to)
+	bind, err := rmr.BeginBind(e.zone(), e, &to)
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
@@ -75,7 +75,7 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 // work tells. The caller adds it.
 func (e *Endpoint) admitOdd(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
 	var to *evd.Queue
-	if d := q.evd.Load(); d != nil {
+	if d := q.rules.Load().evd; d != nil {
 		if to = d.For(w.cookie); !to.Reserve(1) {
 			return 0, 0, false, wrap(callOf(w.op), errNoEventRoom)
 		}

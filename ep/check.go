@@ -8,61 +8,59 @@ import (
 // single segment is looked up on the way; those of more are checked here and
 // looked up again when they have a slot.
 func (e *Endpoint) check(q *queue, w *work) (lkey uint32, err error) {
-	state := e.state.Load()
-	if (uint32(w.flags)|always)&e.illegal[w.op&31].Load() != 0 || len(w.segs) > q.segs() || q.admits>>state&1 == 0 {
-		return e.checkOdd(q, w, State(state))
+	state, r := e.state.Load(), q.rules.Load()
+	if (uint32(w.flags)|always)&r.illegal[w.op&31] != 0 || len(w.segs) > r.iov || q.admits>>state&1 == 0 {
+		return e.checkOdd(q, r, w, State(state))
 	}
 	o := &operations[w.op&31]
 	var total uint64
 	if w.single() {
 		var ok bool
-		if lkey, ok = e.pz.Load().LKey(&w.segs[0], o.local); !ok {
-			_, err = e.checkMany(w, o)
+		if lkey, ok = r.pz.LKey(&w.segs[0], o.local); !ok {
+			_, err = r.checkMany(w, o)
 			return 0, err
 		}
 		total = uint64(w.segs[0].Len)
-	} else if total, err = e.checkMany(w, o); err != nil {
+	} else if total, err = r.checkMany(w, o); err != nil {
 		return 0, err
 	}
-	if w.op == hw.OpRecv || !o.special && total <= e.maxMessage.Load() {
+	if w.op == hw.OpRecv || !o.special && total <= r.maxMessage {
 		return lkey, nil
 	}
-	return lkey, e.checkSize(w, o, total)
+	return lkey, r.checkSize(w, o, total)
 }
 
-// checkOdd is check for what the rules refuse at first sight.
-func (e *Endpoint) checkOdd(q *queue, w *work, state State) (lkey uint32, err error) {
-	if err := e.whyNot(q, w, state); err != nil {
+// checkOdd is check for what is refused at first sight: most of it rightly.
+func (e *Endpoint) checkOdd(q *queue, r *rules, w *work, state State) (lkey uint32, err error) {
+	if err := e.whyNot(q, r, w, state); err != nil {
 		return 0, err
 	}
-	o := &operations[w.op&31]
-	total, err := e.checkMany(w, o)
-	if err != nil || w.op == hw.OpRecv {
-		if w.single() {
-			lkey, _ = e.pz.Load().LKey(&w.segs[0], o.local)
-		}
-		return lkey, err
+	if _, err := r.checkMany(w, &operations[w.op&31]); err != nil {
+		return 0, err
 	}
-	return 0, e.checkSize(w, o, total)
+	if w.single() {
+		lkey, _ = r.pz.LKey(&w.segs[0], hw.NoPrivileges)
+	}
+	return lkey, nil
 }
 
 // checkSize wants lengths that go together and are not too long.
-func (e *Endpoint) checkSize(w *work, o *operation, total uint64) error {
+func (r *rules) checkSize(w *work, o *operation, total uint64) error {
 	switch {
 	case o.rdma:
-		return e.checkRDMA(w, total)
+		return r.checkRDMA(w, total)
 	case o.atomic:
 		return checkAtomic(w, total)
-	}
-	if most := e.maxMessage.Load(); total > most {
-		return tooLong(o.call, total, most)
+	case total > r.maxMessage:
+		return tooLong(o.call, total, r.maxMessage)
 	}
 	return nil
 }
 
 // whyNot says why w can't be posted in that state, in the order of what a caller
-// should mend first. The state may be another one by now.
-func (e *Endpoint) whyNot(q *queue, w *work, state State) error {
+// should mend first. The state may be another one by now. It returns nil for a
+// receive of an endpoint that was made for a request and has a zone.
+func (e *Endpoint) whyNot(q *queue, r *rules, w *work, state State) error {
 	call := callOf(w.op)
 	switch {
 	case int(w.op) >= len(operations) || operations[w.op].call == "":
@@ -71,28 +69,26 @@ func (e *Endpoint) whyNot(q *queue, w *work, state State) error {
 		return hw.Errorf(call, hw.ModelNotSupported, hw.NoSubtype, "%v on %s", w.op, e.adapter.attr.Device)
 	case q.srq != nil && state != closed:
 		return &hw.Error{Op: call, Type: hw.InvalidState, Sub: hw.StateSRQInUse, Text: "receives come from the shared queue"}
-	case uint32(w.flags)&e.illegal[w.op].Load() != 0:
+	case uint32(w.flags)&r.illegal[w.op] != 0:
 		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "completion flags %#x", uint16(w.flags))
-	case len(w.segs) > q.segs():
-		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), q.segs())
+	case len(w.segs) > r.iov:
+		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), r.iov)
 	case state == TentativeConnectionPending && q == &e.recvs:
-		if e.pz.Load() != nil {
+		if r.pz != nil {
 			return nil
 		}
 		return &hw.Error{Op: call, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
-	case q.admits>>state&1 != 0:
-		return nil // it has been modified meanwhile
 	}
 	return stateError(call, state)
 }
 
 // checkMany checks any number of segments and adds up their lengths.
-func (e *Endpoint) checkMany(w *work, o *operation) (total uint64, err error) {
+func (r *rules) checkMany(w *work, o *operation) (total uint64, err error) {
 	const some = 8
 	var sges [some]hw.SGE
 	for segs := w.segs; len(segs) > 0; {
 		n := min(len(segs), some)
-		part, fail := e.pz.Load().Resolve(sges[:], segs[:n], o.local)
+		part, fail := r.pz.Resolve(sges[:], segs[:n], o.local)
 		if fail != nil {
 			return 0, wrap(o.call, fail)
 		}
@@ -104,20 +100,19 @@ func (e *Endpoint) checkMany(w *work, o *operation) (total uint64, err error) {
 
 // checkRDMA compares both sides' lengths. A read moves as much as the peer's side
 // has, a write as much as this one.
-func (e *Endpoint) checkRDMA(w *work, local uint64) error {
+func (r *rules) checkRDMA(w *work, local uint64) error {
 	remote, moved := uint64(w.remote.Len), local
-	fits, iov := local <= remote, &e.writeIOV
+	fits, iov := local <= remote, r.writeIOV
 	if w.op == hw.OpRead || w.op == hw.OpReadToRMR {
-		fits, moved, iov = remote <= local, remote, &e.readIOV
+		fits, moved, iov = remote <= local, remote, r.readIOV
 	}
-	if n, most := len(w.segs), int(iov.Load()); n > most {
-		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", n, most)
-	}
-	if !fits {
+	switch {
+	case len(w.segs) > iov:
+		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), iov)
+	case !fits:
 		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer", local, remote)
-	}
-	if most := e.maxRDMA.Load(); moved > most {
-		return tooLong(callOf(w.op), moved, most)
+	case moved > r.maxRDMA:
+		return tooLong(callOf(w.op), moved, r.maxRDMA)
 	}
 	return nil
 }

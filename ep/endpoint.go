@@ -1,7 +1,6 @@
 package ep
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 
@@ -20,14 +19,8 @@ type Endpoint struct {
 	alarms       chan alarm
 	quit, served chan struct{}
 
-	// Changed by Modify, while posters read it.
-	pz         atomic.Pointer[mem.PZ] // nil until an endpoint that a service point made has one
-	maxMessage atomic.Uint64
-	maxRDMA    atomic.Uint64
-	readIOV    atomic.Int32
-	writeIOV   atomic.Int32
-	illegal    [len(operations)]atomic.Uint32 // see illegalFlags
-	changing   atomic.Bool                    // a queue's slots are being replaced
+	// See rules for what else Modify changes while posters read it.
+	changing atomic.Bool // a queue's slots are being replaced
 
 	// Changed by Modify, when nothing is with the provider that could complete.
 	device
@@ -123,46 +116,42 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 // make makes an endpoint, UNCONNECTED if it has a zone.
 func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
-		adapter: a, conn: cfg.Conn,
-		bell:   make(chan struct{}, 1),
-		alarms: make(chan alarm, 1),
-		over:   make(chan struct{}),
+		adapter: a,
+		bell:    make(chan struct{}, 1),
+		alarms:  make(chan alarm, 1),
+		over:    make(chan struct{}),
 	}
-	e.pz.Store(cfg.PZ)
 	if cfg.PZ == nil {
 		e.state.Store(uint32(TentativeConnectionPending))
 	}
-	e.requests.init(e, cfg.Request, attr.MaxRequestDTOs, attr.MaxRequestIOV)
+	e.requests.init(e, attr.MaxRequestDTOs, attr.MaxRequestIOV)
 	e.requests.admits, e.requests.plain, e.requests.need = requestStates, hw.OpSend, operations[hw.OpSend].local
 	e.requests.tailShift, e.requests.endInput = requestShift, tellRequestEnd
-	e.recvs.init(e, cfg.Recv, attr.MaxRecvDTOs, attr.MaxRecvIOV)
+	e.recvs.init(e, attr.MaxRecvDTOs, attr.MaxRecvIOV)
 	e.recvs.admits, e.recvs.plain, e.recvs.need = recvStates, hw.OpRecv, operations[hw.OpRecv].local
 	e.recvs.tailShift, e.recvs.endInput = recvShift, tellRecvEnd
 	if e.recvs.srq = cfg.SRQ; cfg.SRQ != nil {
 		e.recvs.admits = 0
 	}
 	e.marks.init(e, attr.SoftHighWatermark)
-	e.setAttr(&attr)
+	e.setParts(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
 	if err := e.build(op); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// setAttr makes the attributes what posts are checked against.
-func (e *Endpoint) setAttr(attr *Attr) {
+// zone is the endpoint's protection zone; nil until an endpoint that a service
+// point made has one.
+func (e *Endpoint) zone() *mem.PZ { return e.requests.rules.Load().pz }
+
+// setParts makes the endpoint one of p, but for what p has of others.
+func (e *Endpoint) setParts(p *parts) {
+	attr := &p.attr
 	e.addrMu.Lock()
-	e.attr = *attr
+	e.attr, e.conn = *attr, p.conn
 	e.addrMu.Unlock()
-	for op, bits := range illegalFlags(postable(e.adapter.attr.Ops), attr) {
-		e.illegal[op].Store(bits)
-	}
-	e.maxMessage.Store(attr.MaxMessageSize)
-	e.maxRDMA.Store(attr.MaxRDMASize)
-	e.readIOV.Store(int32(attr.MaxReadIOV))
-	e.writeIOV.Store(int32(attr.MaxWriteIOV))
-	e.requests.setPlain(attr.MaxMessageSize)
-	e.recvs.setPlain(math.MaxUint32)
+	e.setRules(p)
 	e.solicitedWait = attr.RecvFlags&hw.SolicitedWait != 0
 	e.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
 	e.sendWRs = make([]hw.SendWR, min(scratchWRs, max(attr.MaxRequestDTOs, 1)))

@@ -108,8 +108,8 @@ func (s *slow) end(r *rig) {
 	if s.q == &s.e.requests {
 		w.op = hw.OpWrite
 	}
-	require.True(r.t, s.q.evd.Load().Main().Reserve(1))
-	s.e.fill(s.q, s.ticket, &w, s.q.evd.Load().Main(), 0)
+	require.True(r.t, s.q.rules.Load().evd.Main().Reserve(1))
+	s.e.fill(s.q, s.ticket, &w, s.q.rules.Load().evd.Main(), 0)
 	s.e.submit(s.q, s.ticket, 1, false)
 }
 

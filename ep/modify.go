@@ -145,14 +145,8 @@ func (e *Endpoint) modify(c *control) error {
 	e.enlarge(&e.requests, m.now.attr.MaxRequestDTOs, m.now.attr.MaxRequestIOV)
 	e.enlarge(&e.recvs, m.now.attr.MaxRecvDTOs, m.now.attr.MaxRecvIOV)
 	e.changing.Store(false)
-	e.pz.Store(m.now.pz)
-	e.recvs.evd.Store(m.now.recv)
-	e.requests.evd.Store(m.now.request)
 	e.recvs.feed = m.now.feed
-	e.addrMu.Lock()
-	e.conn = m.now.conn
-	e.addrMu.Unlock()
-	e.setAttr(&m.now.attr)
+	e.setParts(&m.now)
 	if m.mask&FieldSoftHighWater != 0 {
 		e.marks.soft.Store(int64(m.now.attr.SoftHighWatermark))
 	}
@@ -170,7 +164,7 @@ func (e *Endpoint) modify(c *control) error {
 // and one more that is taken here makes those fail that have looked already. The
 // posts move on by that one.
 func (e *Endpoint) enlarge(q *queue, depth, iov int) {
-	if depth <= int(q.depth.Load()) && iov <= q.segs() {
+	if depth <= int(q.depth.Load()) && iov <= q.iov {
 		return
 	}
 	q.depth.Store(0)
@@ -186,7 +180,7 @@ func (e *Endpoint) enlarge(q *queue, depth, iov int) {
 		runtime.Gosched() // its poster has nothing to do but to publish it
 	}
 	old, was := q.slots, q.mask
-	oldSGEs, oldIOV, oldBinds := q.sges, q.segs(), q.binds.Swap(nil)
+	oldSGEs, oldIOV, oldBinds := q.sges, q.iov, q.binds.Swap(nil)
 	q.allot(depth, iov)
 	first := q.retired.Load()
 	for t := first; t != tail; t = (t + 1) & ticketMask {

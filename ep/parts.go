@@ -29,7 +29,7 @@ type device struct {
 // parts are those of now. The caller holds e.ctl, or nobody knows e yet.
 func (e *Endpoint) parts() parts {
 	return parts{
-		pz: e.pz.Load(), recv: e.recvs.evd.Load(), request: e.requests.evd.Load(), conn: e.conn,
+		pz: e.zone(), recv: e.recvs.rules.Load().evd, request: e.requests.rules.Load().evd, conn: e.conn,
 		attr: e.attr, feed: e.recvs.feed, device: e.device,
 	}
 }

@@ -140,13 +140,14 @@ func (e *Endpoint) receive(t uint32, word uint64, mine bool) {
 // receive of one segment with nothing wrong. ok is false, and nothing has
 // happened, for all others; admitOne says what they are.
 func (e *Endpoint) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem.Segment) (ticket uint32, word uint64, mine, ok bool) {
-	d := q.evd.Load()
-	if uint32(flags)&q.refused.Load() != 0 || len(segs) != 1 || q.admits>>e.state.Load()&1 == 0 || d == nil {
+	r := q.rules.Load()
+	d := r.evd
+	if flags&r.refused != 0 || len(segs) != 1 || q.admits>>e.state.Load()&1 == 0 || d == nil {
 		return 0, 0, false, false
 	}
 	seg := &segs[0]
-	lkey, ok := e.pz.Load().LKey(seg, q.need)
-	if !ok || seg.Len == 0 || uint64(seg.Len) > q.longest.Load() {
+	lkey, ok := r.pz.LKey(seg, q.need)
+	if !ok || seg.Len == 0 || uint64(seg.Len) > r.longest {
 		return 0, 0, false, false
 	}
 	to := d.For(cookie)
@@ -172,7 +173,7 @@ func (e *Endpoint) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []me
 	s.op, s.nseg, s.flags = q.plain, 1, flags
 	s.cookie = cookie
 	s.to = to
-	sge := &q.sges[int(i)*q.segs()]
+	sge := &q.sges[int(i)*q.iov]
 	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
 	return ticket, word, mine, true
 }
@@ -188,7 +189,7 @@ func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine
 		return 0, 0, false, err
 	}
 	var to *evd.Queue
-	if d := q.evd.Load(); d != nil {
+	if d := q.rules.Load().evd; d != nil {
 		if to = d.For(w.cookie); !to.Reserve(1) {
 			return 0, 0, false, e.noEventRoom(callOf(w.op))
 		}
@@ -221,7 +222,7 @@ func (e *Endpoint) fill(q *queue, ticket uint32, w *work, to *evd.Queue, lkey ui
 	s.cookie = w.cookie
 	s.to = to
 	if w.single() {
-		sge := &q.sges[int(i)*q.segs()]
+		sge := &q.sges[int(i)*q.iov]
 		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey
 	} else {
 		e.translate(q.segments(ticket), w.segs)
@@ -243,7 +244,7 @@ func (e *Endpoint) translate(sges []hw.SGE, segs []mem.Segment) {
 	for i := range segs {
 		sges[i] = hw.SGE{}
 		if segs[i].Len != 0 {
-			lkey, _ := e.pz.Load().LKey(&segs[i], hw.NoPrivileges)
+			lkey, _ := e.zone().LKey(&segs[i], hw.NoPrivileges)
 			sges[i] = hw.SGE{Addr: segs[i].Addr, Len: segs[i].Len, LKey: lkey}
 		}
 	}

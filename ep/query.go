@@ -91,8 +91,8 @@ func (e *Endpoint) snapshot() Param {
 	e.addrMu.Lock()
 	defer e.addrMu.Unlock()
 	p := Param{
-		IA: e.adapter.ia, State: e.State(), PZ: e.pz.Load(),
-		Recv: e.recvs.evd.Load(), Request: e.requests.evd.Load(), Conn: e.conn, SRQ: e.recvs.srq, Attr: e.attr,
+		IA: e.adapter.ia, State: e.State(), PZ: e.zone(),
+		Recv: e.recvs.rules.Load().evd, Request: e.requests.rules.Load().evd, Conn: e.conn, SRQ: e.recvs.srq, Attr: e.attr,
 	}
 	if 1<<p.State&localValid != 0 {
 		p.LocalAddr, p.LocalQual = e.local.addr, e.local.qual

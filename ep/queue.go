@@ -31,13 +31,11 @@ type queue struct {
 	srq       *SRQ // where receives come from, in place of the slots; or nil
 
 	// Changed by Modify, while posters read it.
-	evd     atomic.Pointer[evd.Dispatcher] // nil: completions of this direction are dropped
-	refused atomic.Uint32                  // see admitPlain: the flags that it can't have,
-	longest atomic.Uint64                  // and its length; 0 admits none
-	iov     atomic.Int64                   // segments per slot
-	depth   atomic.Uint32                  // tickets out at a time; 0 while the slots are replaced
+	rules atomic.Pointer[rules]
+	depth atomic.Uint32 // tickets out at a time; 0 while the slots are replaced
 
 	// Changed by Modify, when nobody has a ticket and nobody gets one.
+	iov   int    // segments per slot
 	mask  uint32 // of slots
 	slots []slot
 	sges  []hw.SGE                      // iov of them for each slot
@@ -78,9 +76,8 @@ type slot struct {
 	extra  // of operations that have it
 }
 
-func (q *queue) init(e *Endpoint, d *evd.Dispatcher, depth, iov int) {
+func (q *queue) init(e *Endpoint, depth, iov int) {
 	q.e = e
-	q.evd.Store(d)
 	q.depth.Store(uint32(depth))
 	q.allot(depth, iov)
 }
@@ -94,19 +91,15 @@ func (q *queue) allot(depth, iov int) {
 	q.mask = uint32(n - 1)
 	q.slots = make([]slot, n)
 	q.sges = make([]hw.SGE, n*iov)
-	q.iov.Store(int64(iov))
+	q.iov = iov
 }
-
-// segs is how many segments a post may have.
-func (q *queue) segs() int { return int(q.iov.Load()) }
 
 func (q *queue) slot(ticket uint32) *slot { return &q.slots[ticket&q.mask] }
 
 // segments are the slot's places in the segment array.
 func (q *queue) segments(ticket uint32) []hw.SGE {
-	n := q.segs()
-	i := int(ticket&q.mask) * n
-	return q.sges[i : i+n : i+n]
+	i := int(ticket&q.mask) * q.iov
+	return q.sges[i : i+q.iov : i+q.iov]
 }
 
 // publishedNext reports whether the holder may take ticket next.

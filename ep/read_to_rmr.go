@@ -23,10 +23,11 @@ func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remot
 	if _, err := e.check(q, &w); err != nil {
 		return err
 	}
-	if q.segs() == 0 {
+	r := q.rules.Load()
+	if r.iov == 0 {
 		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "the endpoint allows no segments")
 	}
-	if err := e.checkRDMA(&w, uint64(local.Len)); err != nil {
+	if err := r.checkRDMA(&w, uint64(local.Len)); err != nil {
 		return err
 	}
 	ticket, word, mine, err := e.admitOdd(q, &w)

@@ -1,6 +1,12 @@
 package ep
 
-import "godat/hw"
+import (
+	"math"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
 
 // recvStates and requestStates are the states in which posting is no error.
 // Admission is decided once, in the poster, against a snapshot of the state: work
@@ -103,13 +109,37 @@ func illegalFlags(ops hw.OpSet, attr *Attr) (table [len(operations)]uint32) {
 	return table
 }
 
-// setPlain prepares q for admitPlain of messages that are no longer than that.
-func (q *queue) setPlain(longest uint64) {
-	op := q.plain
-	illegal := q.e.illegal[op].Load()
-	q.refused.Store(illegal)
-	if q.segs() == 0 || illegal&always != 0 {
-		longest = 0
+// rules are what posts to a queue are checked against. They are replaced, never
+// changed: a post goes by one set of them.
+type rules struct {
+	pz                *mem.PZ
+	evd               *evd.Dispatcher // nil: completions of this direction are dropped
+	refused           hw.Flags        // see admitPlain: the flags that it can't have,
+	longest           uint64          // and its length; 0 admits none
+	iov               int             // segments
+	readIOV, writeIOV int
+	maxMessage        uint64
+	maxRDMA           uint64
+	illegal           [len(operations)]uint32 // see illegalFlags
+}
+
+// setRules makes the rules of both queues those for p.
+func (e *Endpoint) setRules(p *parts) {
+	a := &p.attr
+	r := rules{
+		pz: p.pz, readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,
+		maxMessage: a.MaxMessageSize, maxRDMA: a.MaxRDMASize,
+		illegal: illegalFlags(postable(e.adapter.attr.Ops), a),
 	}
-	q.longest.Store(longest)
+	e.requests.setRules(r, p.request, a.MaxRequestIOV, a.MaxMessageSize)
+	e.recvs.setRules(r, p.recv, a.MaxRecvIOV, math.MaxUint32)
+}
+
+func (q *queue) setRules(r rules, d *evd.Dispatcher, iov int, longest uint64) {
+	illegal := r.illegal[q.plain]
+	r.evd, r.iov, r.refused = d, iov, hw.Flags(illegal)
+	if iov > 0 && illegal&always == 0 {
+		r.longest = longest
+	}
+	q.rules.Store(&r)
 }
