@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,7 +152,7 @@ func limCNO(r *rig) {
 
 func cn1(r *rig) {
 	const evds, waiters = 5, 3
-	each := r.p.Scale.of(40000, 200)
+	each := r.p.Scale.of(8000, 100)
 	n := r.node()
 	c := n.cno()
 	var ds []*dat.Dispatcher
@@ -188,6 +189,8 @@ func cn1(r *rig) {
 			for i := 0; i < each && ctx.Err() == nil; {
 				if d.PostSoftware(i) == nil {
 					i++
+				} else {
+					goruntime.Gosched()
 				}
 			}
 		})

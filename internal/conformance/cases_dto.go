@@ -229,7 +229,9 @@ func dto15(r *rig) {
 			if at <= i && i < at+n {
 				want = byte(i - at)
 			}
-			require.Equal(r, want, b, "byte %d", i)
+			if b != want {
+				require.Equal(r, want, b, "byte %d", i)
+			}
 		}
 		for i := range n {
 			e.mem.Bytes()[at+i] = canary

@@ -251,7 +251,7 @@ func ev16(r *rig) {
 
 func ev17(r *rig) {
 	const workers = 4
-	n := r.p.Scale.of(80000, 2000)
+	n := r.p.Scale.of(16000, 500)
 	d := r.node().software(64)
 	var mu sync.Mutex
 	seen := make(map[int]int)

@@ -177,6 +177,7 @@ func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what s
 // with REMOTE_ACCESS.
 func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what string) {
 	w.Helper()
+	remote.Len = 8
 	if w.consumes(op) {
 		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
 	}

@@ -1,0 +1,224 @@
+package conformance
+
+import (
+	"encoding/binary"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+var srqCases = []Case{
+	{ID: "DS-1", Claim: "a shared receive queue says what it was made with", needs: needs(sharedReceives), run: ds1},
+	{ID: "DS-3", Claim: "many endpoints share it: all arrives, in each connection's order", needs: needs(sharedReceives), run: func(r *rig) { ds3(r, true) }},
+	{ID: "DS-5", Claim: "the same without one", run: func(r *rig) { ds3(r, false) }},
+	{ID: "DS-7", Claim: "one more receive than it holds is INSUFFICIENT_RESOURCES, until it is resized", needs: needs(sharedReceives), run: ds7},
+	{ID: "DS-8", Claim: "the low watermark is told once for each time it is set", needs: needs(sharedReceives), run: ds8},
+	{ID: "DS-9", Claim: "with an endpoint attached it can't be freed", needs: needs(sharedReceives), run: ds9},
+	{ID: "DS-10", Claim: "an endpoint that shares one takes no receives of its own", needs: needs(sharedReceives), run: ds10},
+	{ID: "DS-11", Claim: "what an endpoint did not take stays when it goes", needs: needs(sharedReceives), run: ds11},
+}
+
+// sharedReceives: shared receive queues (SRQ).
+var sharedReceives = &capability{"srq", func(r *rig) bool {
+	n := r.node()
+	q, err := n.ia.NewSRQ(n.pz, dat.SRQAttr{})
+	if err == nil {
+		n.later(q.Close)
+	}
+	return r.granted(err)
+}}
+
+func (n *node) srq(attr dat.SRQAttr) *dat.SRQ {
+	n.Helper()
+	q, err := n.ia.NewSRQ(n.pz, attr)
+	require.NoError(n, err)
+	n.later(q.Close)
+	return q
+}
+
+func from(q *dat.SRQ) func(*dat.EndpointConfig) {
+	return func(cfg *dat.EndpointConfig) { cfg.SRQ = q }
+}
+
+func ds1(r *rig) {
+	n := r.node()
+	q := n.srq(dat.SRQAttr{MaxRecvDTOs: 33, MaxRecvIOV: 2})
+	p, err := q.Query(dat.SRQFieldAll)
+	require.NoError(r, err)
+	assert.GreaterOrEqual(r, p.MaxRecvDTOs, 33)
+	assert.GreaterOrEqual(r, p.MaxRecvIOV, 2)
+	assert.Equal(r, dat.SRQOperational, p.State)
+	assert.Same(r, n.pz, p.PZ)
+	assert.Zero(r, p.Outstanding)
+	require.NoError(r, q.PostRecv(1, n.lmr(64).Segment(0, 64)))
+	p, err = q.Query(dat.SRQFieldAll)
+	require.NoError(r, err)
+	assert.Equal(r, 1, p.Outstanding)
+	_, err = q.Query(dat.SRQFieldAll + 1)
+	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+	require.NoError(r, q.Close())
+	_, err = q.Query(dat.SRQFieldAll)
+	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleSRQ))
+}
+
+// ds3 sends bursts over many connections. Each message says which connection it
+// is of and its number there. The server reposts what has come in while the
+// traffic runs.
+func ds3(r *rig, shared bool) {
+	const burst, size = 10, 16
+	eps, bursts := r.p.Scale.of(100, 4), r.p.Scale.of(80, 4)
+	server, client := r.node(), r.node()
+	recv := server.dispatcher(eps*2*burst, dat.StreamDTO)
+	into := server.lmr(eps * 2 * burst * size)
+	at := func(slot uint64) dat.Segment { return into.Segment(int(slot)*size, size) }
+	cfg := func(cfg *dat.EndpointConfig) { cfg.Recv = recv }
+	var q *dat.SRQ
+	if shared {
+		q = server.srq(dat.SRQAttr{MaxRecvDTOs: eps * 2 * burst})
+		cfg = func(cfg *dat.EndpointConfig) { cfg.Recv, cfg.SRQ = recv, q }
+	}
+	number := make(map[*dat.Endpoint]int)
+	var clients, servers []*end
+	depth := attr(func(a *dat.EndpointAttr) { a.MaxRecvDTOs, a.MaxRequestDTOs = 2*burst, 2*burst })
+	for i := range eps {
+		s := server.end(depth, cfg)
+		for k := range uint64(2 * burst) {
+			slot := uint64(i*2*burst) + k
+			if shared {
+				require.NoError(r, q.PostRecv(slot, at(slot)))
+			} else {
+				require.NoError(r, s.ep.PostRecv(slot, 0, at(slot)))
+			}
+		}
+		number[s.ep] = i
+		servers = append(servers, s)
+	}
+	for i := range eps {
+		c := client.end(depth)
+		r.connect(c, servers[i])
+		clients = append(clients, c)
+	}
+	next := make([]uint64, eps)
+	sent := make([]uint64, eps)
+	for range bursts {
+		for i, c := range clients {
+			for k := range burst {
+				b := c.mem.Bytes()[k*size:]
+				binary.LittleEndian.PutUint64(b, uint64(i))
+				binary.LittleEndian.PutUint64(b[8:], sent[i])
+				sent[i]++
+				require.NoError(r, c.ep.PostSend(uint64(k), 0, c.mem.Segment(k*size, size)))
+			}
+		}
+		for range eps * burst {
+			ev := r.next(recv)
+			require.Equal(r, dat.StatusSuccess, ev.Status, "%v", ev)
+			ep := dat.EndpointOf(ev)
+			i, ok := number[ep]
+			require.True(r, ok, "the event names the endpoint that took the message")
+			b := into.Bytes()[int(ev.Cookie)*size:]
+			require.EqualValues(r, i, binary.LittleEndian.Uint64(b))
+			require.Equal(r, next[i], binary.LittleEndian.Uint64(b[8:]), "in the connection's order")
+			next[i]++
+			if shared {
+				require.NoError(r, q.PostRecv(ev.Cookie, at(ev.Cookie)))
+			} else {
+				require.NoError(r, ep.PostRecv(ev.Cookie, 0, at(ev.Cookie)))
+			}
+		}
+		for _, c := range clients {
+			for k := range uint64(burst) {
+				c.done(c.req, k, dat.StatusSuccess)
+			}
+		}
+	}
+}
+
+func ds7(r *rig) {
+	n := r.node()
+	q, m := n.srq(dat.SRQAttr{MaxRecvDTOs: 4}), n.lmr(64)
+	p, err := q.Query(dat.SRQFieldAll)
+	require.NoError(r, err)
+	for i := range p.MaxRecvDTOs {
+		require.NoError(r, q.PostRecv(uint64(i), m.Segment(0, 64)))
+	}
+	require.ErrorIs(r, q.PostRecv(9, m.Segment(0, 64)), code(hw.InsufficientResources, hw.ResourceSRQ))
+	require.NoError(r, q.Resize(p.MaxRecvDTOs+4))
+	require.NoError(r, q.PostRecv(9, m.Segment(0, 64)))
+	require.ErrorIs(r, q.Resize(2), dat.ErrInvalidState, "more than that are outstanding")
+	p, err = q.Query(dat.SRQFieldAll)
+	require.NoError(r, err)
+	assert.GreaterOrEqual(r, p.Outstanding, 5)
+}
+
+func ds8(r *rig) {
+	n := r.node()
+	q := n.srq(dat.SRQAttr{MaxRecvDTOs: 16})
+	server, client := n.end(from(q)), r.node().end()
+	r.connect(client, server)
+	for i := range uint64(4) {
+		require.NoError(r, q.PostRecv(i, server.mem.Segment(0, 64)))
+	}
+	err := q.SetLowWatermark(3)
+	if !r.granted(err) {
+		return
+	}
+	take := func(cookie uint64) {
+		r.Helper()
+		require.NoError(r, client.ep.PostSend(cookie, 0, client.mem.Segment(0, 8)))
+		client.done(client.req, cookie, dat.StatusSuccess)
+		server.done(server.recv, cookie, dat.StatusSuccess)
+	}
+	take(0)
+	r.none(n.ia.Async())
+	take(1)
+	ev := r.next(n.ia.Async())
+	assert.Same(r, q, dat.SRQOf(ev))
+	_, why, ok := ev.Async()
+	assert.True(r, ok)
+	assert.Equal(r, evd.SRQLowWatermark, why)
+	take(2)
+	r.none(n.ia.Async())
+	require.NoError(r, q.SetLowWatermark(3), "it is below already")
+	assert.Same(r, q, dat.SRQOf(r.next(n.ia.Async())))
+}
+
+func ds9(r *rig) {
+	n := r.node()
+	q := n.srq(dat.SRQAttr{})
+	e := n.end(from(q))
+	require.ErrorIs(r, q.Close(), code(hw.InvalidState, hw.StateSRQInUse))
+	require.NoError(r, e.ep.Close())
+	require.NoError(r, q.Close())
+}
+
+func ds10(r *rig) {
+	n := r.node()
+	e := n.end(from(n.srq(dat.SRQAttr{})))
+	require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
+	r.connect(r.node().end(), e)
+	require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
+}
+
+func ds11(r *rig) {
+	n := r.node()
+	q := n.srq(dat.SRQAttr{})
+	for i := range uint64(2) {
+		require.NoError(r, q.PostRecv(i, n.lmr(64).Segment(0, 64)))
+	}
+	for i := range uint64(2) {
+		server, client := n.end(from(q)), r.node().end()
+		r.connect(client, server)
+		require.NoError(r, client.ep.PostSend(5, 0, client.mem.Segment(0, 64)))
+		client.done(client.req, 5, dat.StatusSuccess)
+		server.done(server.recv, i, dat.StatusSuccess)
+		require.NoError(r, client.ep.Disconnect(dat.Graceful))
+		server.connection(dat.Disconnected)
+		r.none(server.recv)
+		require.NoError(r, server.ep.Close())
+	}
+}
