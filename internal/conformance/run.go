@@ -37,7 +37,7 @@ func Cases() []Case {
 	var all []Case
 	for _, area := range [][]Case{
 		hwconnCases, endpointCases, pzCases, memCases, connmgtCases, queryCases, dormantCases, limitCases,
-		transactionCases, stateCases, dtoCases, protectionCases, flagCases, evdCases, cnoCases, connectCases, windowCases, srqCases, extensionCases,
+		transactionCases, dtestCases, stateCases, dtoCases, protectionCases, flagCases, evdCases, cnoCases, connectCases, windowCases, srqCases, extensionCases,
 	} {
 		all = append(all, area...)
 	}

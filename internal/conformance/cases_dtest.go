@@ -1,0 +1,331 @@
+package conformance
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+var dtestCases = []Case{
+	{ID: "DT-1", Claim: "everything a connection needs is made, and freed in reverse", run: dt1},
+	{ID: "DT-6", Claim: "receives posted before the connection are consumed after it, in order", run: dt6},
+	{ID: "DT-7", Claim: "48 bytes of private data go each way with the connection", run: dt7},
+	{ID: "DT-8", Claim: "48 bytes of private data come with a rejection, and the endpoint is usable again", run: dt8},
+	{ID: "DT-9", Claim: "each side sends the other the name of its memory", run: dt9},
+	{ID: "DT-10", Claim: "of a burst of suppressed writes each tenth is seen", run: dt10},
+	{ID: "DT-11", Claim: "what was written is there when the message after it is", run: dt11},
+	{ID: "DT-12", Claim: "four reads of a buffer", run: dt12},
+	{ID: "DT-13", Claim: "a hundred messages back and forth, compared", run: dt13},
+	{ID: "DT-14", Claim: "writes back and forth of all sizes around powers of two, compared", run: dt14},
+	{ID: "DT-15", Claim: "a stream of writes one way", run: dt15},
+	{ID: "DT-18", Claim: "an accept that comes after the time-out ends in an error or a disconnect", run: dt18},
+	{ID: "DT-19", Claim: "both sides hear of a disconnect, once", run: dt19},
+	{ID: "DC-1", Claim: "many connections in bursts through one service point", run: func(r *rig) { dc(r, false) }},
+	{ID: "DC-2", Claim: "a service point for each connection", run: func(r *rig) { dc(r, true) }},
+	{ID: "DC-6", Claim: "connections from many goroutines at once", run: dc6},
+}
+
+func dt1(r *rig) {
+	n := r.node()
+	e, s := n.end(), n.listen()
+	require.NoError(r, s.psp.Close())
+	require.NoError(r, s.cr.Close())
+	require.NoError(r, e.ep.Close())
+	for _, d := range []*dat.Dispatcher{e.req, e.recv, e.conn} {
+		require.NoError(r, d.Close())
+	}
+	require.NoError(r, e.mem.Free())
+	require.NoError(r, n.pz.Close())
+	require.NoError(r, n.ia.CloseGraceful())
+}
+
+func dt6(r *rig) {
+	client, server := r.node().end(), r.node().end()
+	for i := range uint64(3) {
+		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(int(i)*64, 64)))
+	}
+	r.connect(client, server)
+	for i := range uint64(3) {
+		client.mem.Bytes()[i] = byte('a' + i)
+		require.NoError(r, client.ep.PostSend(i, 0, client.mem.Segment(int(i), 1)))
+	}
+	for i := range uint64(3) {
+		client.done(client.req, i, dat.StatusSuccess)
+		server.done(server.recv, i, dat.StatusSuccess)
+		assert.Equal(r, byte('a'+i), server.mem.Bytes()[i*64])
+	}
+}
+
+func dt7(r *rig) {
+	client, server := r.node().end(), r.node().end()
+	s := server.listen()
+	at := s.at()
+	at.Private = private(48, 1)
+	require.NoError(r, client.ep.Connect(at))
+	cr := s.request()
+	p, err := cr.Query()
+	require.NoError(r, err)
+	carries(r, private(48, 1), p.Private)
+	require.NoError(r, cr.Accept(server.ep, private(48, 2)))
+	c, ok := client.established().Connection()
+	require.True(r, ok)
+	carries(r, private(48, 2), c.Private)
+	server.established()
+}
+
+func dt8(r *rig) {
+	client := r.node().end()
+	s := r.node().listen()
+	require.NoError(r, client.ep.Connect(s.at()))
+	require.NoError(r, s.request().Reject(private(48, 3)))
+	c, ok := client.connection(dat.PeerRejected).Connection()
+	require.True(r, ok)
+	carries(r, private(48, 3), c.Private)
+	require.Equal(r, dat.StateDisconnected, client.ep.State())
+	require.NoError(r, client.ep.Reset())
+	require.Equal(r, dat.StateUnconnected, client.ep.State())
+	r.connect(client, r.node().end())
+}
+
+// tell sends the name of from's memory, and returns it as to reads it.
+func tell(from, to *end) dat.RemoteSegment {
+	from.Helper()
+	b, err := from.mem.Remote(0, endMem).AppendBinary(nil)
+	require.NoError(from, err)
+	copy(from.mem.Bytes(), b)
+	say(from, to, dat.RemoteSegmentSize)
+	remote, err := dat.ParseRemoteSegment(to.mem.Bytes())
+	require.NoError(to, err)
+	return remote
+}
+
+func dt9(r *rig) {
+	client, server := r.pair()
+	assert.Equal(r, server.mem.Remote(0, endMem), tell(server, client))
+	assert.Equal(r, client.mem.Remote(0, endMem), tell(client, server))
+}
+
+func dt10(r *rig) {
+	const each = 10
+	burst := each * r.p.Scale.of(80, 4)
+	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxRequestDTOs = 2 * each }))
+	seen := 0
+	for i := 1; i <= burst; i++ {
+		flags := dat.Suppress
+		if i%each == 0 {
+			flags = 0
+		}
+		require.NoError(r, client.ep.PostRDMAWrite(uint64(i), flags, server.mem.Remote(0, 1024), client.mem.Segment(0, 1024)))
+		if i%each == 0 {
+			client.done(client.req, uint64(i), dat.StatusSuccess)
+			seen++
+		}
+	}
+	assert.Equal(r, burst/each, seen)
+	r.none(client.req)
+}
+
+func dt11(r *rig) {
+	client, server := r.pair()
+	for i := range r.p.Scale.of(800, 20) {
+		fill := bytes.Repeat([]byte{byte(i + 1)}, 4096)
+		copy(client.mem.Bytes(), fill)
+		require.NoError(r, server.ep.PostRecv(uint64(i), 0, server.mem.Segment(8192, 64)))
+		require.NoError(r, client.ep.PostRDMAWrite(1, dat.Suppress, server.mem.Remote(0, 4096), client.mem.Segment(0, 4096)))
+		require.NoError(r, client.ep.PostSend(2, dat.Suppress, client.mem.Segment(0, 16)))
+		assert.EqualValues(r, 16, server.done(server.recv, uint64(i), dat.StatusSuccess).Length)
+		require.True(r, bytes.Equal(fill, server.mem.Bytes()[:4096]), "round %d", i)
+		// The buffer may be filled again once a later request has completed.
+		require.NoError(r, client.ep.PostRDMAWrite(3, 0, dat.RemoteSegment{}))
+		client.done(client.req, 3, dat.StatusSuccess)
+	}
+}
+
+func dt12(r *rig) {
+	client, server := r.pair()
+	for i := range 32 << 10 {
+		server.mem.Bytes()[i] = pattern(i)
+	}
+	for i := range 4 {
+		require.NoError(r, client.ep.PostRDMARead(0x9999, 0, server.mem.Remote(0, 8192), client.mem.Segment(i*8192, 8192)))
+	}
+	for i := range 4 {
+		ev := client.done(client.req, 0x9999, dat.StatusSuccess)
+		assert.EqualValues(r, 8192, ev.Length)
+		require.True(r, bytes.Equal(server.mem.Bytes()[:8192], client.mem.Bytes()[i*8192:(i+1)*8192]))
+	}
+}
+
+func dt13(r *rig) {
+	client, server := r.pair()
+	const size = 2048
+	for i := range uint64(r.p.Scale.of(100, 10)) {
+		for _, way := range []struct {
+			from, to *end
+			fill     byte
+		}{{client, server, 0x55}, {server, client, 0xAA}} {
+			want := bytes.Repeat([]byte{way.fill}, size)
+			copy(way.from.mem.Bytes(), want)
+			require.NoError(r, way.to.ep.PostRecv(i, 0, way.to.mem.Segment(size, size)))
+			require.NoError(r, way.from.ep.PostSend(i, 0, way.from.mem.Segment(0, size)))
+			way.from.done(way.from.req, i, dat.StatusSuccess)
+			way.to.done(way.to.recv, i, dat.StatusSuccess)
+			require.True(r, bytes.Equal(want, way.to.mem.Bytes()[size:2*size]))
+			clear(way.to.mem.Bytes()[size : 2*size])
+		}
+	}
+}
+
+func dt14(r *rig) {
+	client, server := r.pair()
+	fill := byte(0)
+	for n := 1; n <= endMem/2; n *= 2 {
+		for _, size := range slices.Compact([]int{max(n-1, 1), n, n + 1}) {
+			for _, way := range [][2]*end{{client, server}, {server, client}} {
+				from, to := way[0], way[1]
+				fill++
+				want := bytes.Repeat([]byte{fill}, size)
+				copy(from.mem.Bytes(), want)
+				require.NoError(r, from.ep.PostRDMAWrite(1, 0, to.mem.Remote(100, size), from.mem.Segment(0, size)))
+				from.done(from.req, 1, dat.StatusSuccess)
+				say(from, to, 0)
+				require.True(r, bytes.Equal(want, to.mem.Bytes()[100:100+size]), "%d bytes", size)
+			}
+		}
+	}
+}
+
+func dt15(r *rig) {
+	client, server := r.pair()
+	outstanding := 0
+	for i := range uint64(r.p.Scale.of(4000, 100)) {
+		if outstanding == 16 {
+			client.done(client.req, i-16, dat.StatusSuccess)
+			outstanding--
+		}
+		require.NoError(r, client.ep.PostRDMAWrite(i, 0, server.mem.Remote(0, 4096), client.mem.Segment(0, 4096)))
+		outstanding++
+	}
+	for range outstanding {
+		require.Equal(r, dat.StatusSuccess, client.next(client.req).Status)
+	}
+}
+
+func dt18(r *rig) {
+	client, server := r.node().end(), r.node().end()
+	s := server.listen()
+	at := s.at()
+	at.Timeout = 5 * time.Millisecond
+	require.NoError(r, client.ep.Connect(at))
+	cr := s.request()
+	client.connection(dat.TimedOut)
+	require.Equal(r, dat.StateDisconnected, client.ep.State())
+	if err := cr.Accept(server.ep, nil); err != nil {
+		require.Equal(r, dat.StateUnconnected, server.ep.State())
+		r.none(server.conn)
+		return
+	}
+	ev := server.next(server.conn)
+	if ev.Number == dat.Established {
+		ev = server.next(server.conn)
+	}
+	assert.Contains(r, []dat.EventNumber{dat.AcceptCompletionError, dat.Disconnected, dat.Broken}, ev.Number)
+	r.until("the end", func() bool { return server.ep.State() == dat.StateDisconnected })
+}
+
+func dt19(r *rig) {
+	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
+		client, server := r.pair()
+		require.NoError(r, client.ep.Disconnect(how))
+		client.connection(dat.Disconnected)
+		server.connection(dat.Disconnected)
+		require.NoError(r, server.ep.Disconnect(dat.Abrupt))
+		r.none(client.conn)
+		r.none(server.conn)
+	}
+}
+
+// dc counts what connections tell of themselves.
+func dc(r *rig, onePointEach bool) {
+	const burst = 25
+	server, client := r.node(), r.node()
+	one := server.listen()
+	var requests, established, disconnected int
+	total := max(burst, r.p.Scale.of(1000, burst)/burst*burst)
+	for range total / burst {
+		conn, peer := client.dispatcher(2*burst, dat.StreamConnection), server.dispatcher(2*burst, dat.StreamConnection)
+		var clients, servers []*dat.Endpoint
+		for range burst {
+			c := client.endpoint(dat.EndpointConfig{PZ: client.pz, Conn: conn})
+			s := one
+			if onePointEach {
+				s = server.listen()
+			}
+			require.NoError(r, c.Connect(s.at()))
+			ep := server.endpoint(dat.EndpointConfig{PZ: server.pz, Conn: peer})
+			require.NoError(r, s.request().Accept(ep, nil))
+			requests++
+			clients, servers = append(clients, c), append(servers, ep)
+			if onePointEach {
+				require.NoError(r, s.psp.Close())
+			}
+		}
+		for _, d := range []*dat.Dispatcher{conn, peer} {
+			for range burst {
+				require.Equal(r, dat.Established, r.next(d).Number)
+				established++
+			}
+		}
+		for _, c := range clients {
+			require.NoError(r, c.Disconnect(dat.Abrupt))
+		}
+		for _, d := range []*dat.Dispatcher{conn, peer} {
+			for range burst {
+				require.Equal(r, dat.Disconnected, r.next(d).Number)
+				disconnected++
+			}
+			r.none(d)
+		}
+		for i := range clients {
+			require.NoError(r, clients[i].Close())
+			require.NoError(r, servers[i].Close())
+		}
+	}
+	assert.Equal(r, total, requests)
+	assert.Equal(r, 2*total, established)
+	assert.Equal(r, 2*total, disconnected)
+}
+
+// dc6 has many connect to one service point at once, and one goroutine answer.
+func dc6(r *rig) {
+	n := r.p.Scale.of(64, 4)
+	server, client := r.node(), r.node()
+	s := &service{node: server, cr: server.dispatcher(n, dat.StreamCR)}
+	psp, err := server.ia.Listen(dat.PSPConfig{Dispatcher: s.cr})
+	require.NoError(r, err)
+	server.later(psp.Close)
+	s.psp = psp
+	at := s.at()
+	var clients, servers []*end
+	for range n {
+		clients, servers = append(clients, client.end()), append(servers, server.end())
+	}
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		wg.Go(func() { assert.NoError(r, c.ep.Connect(at)) })
+	}
+	for _, e := range servers {
+		require.NoError(r, s.request().Accept(e.ep, nil))
+	}
+	wg.Wait()
+	for i := range clients {
+		clients[i].established()
+		servers[i].established()
+	}
+}
