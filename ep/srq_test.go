@@ -129,6 +129,7 @@ func TestSharedReceivesRetireInAnyOrder(t *testing.T) {
 		assert.Equal(t, status, ev.Status)
 		assert.Same(t, e, Of(ev))
 	}
+	assert.ErrorIs(t, q.Resize(3), &hw.Error{Type: hw.InvalidState, Sub: 85}, "the device has none of them any more")
 	done(2, hw.StatusSuccess)
 	done(0, hw.StatusFlushed)
 	ids[4] = post(4) // in a place that another one has left
