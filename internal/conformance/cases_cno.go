@@ -27,6 +27,7 @@ var cnoCases = []Case{
 	{ID: "CN-4", Claim: "an agent is called once for each time it is set", run: cn4},
 	{ID: "CN-6", Claim: "a CNO with a dispatcher or a waiter is in use; one whose adapter closes is dead", run: cn6},
 	{ID: "CN-7", Claim: "who waits on a dispatcher comes before its CNO", run: cn7},
+	{ID: "CN-8", Claim: "a trigger that comes as a wait's time runs out is not lost", run: cn8},
 	{ID: "FL-5", Claim: "an UNSIGNALLED completion doesn't trigger a CNO", run: fl5},
 }
 
@@ -243,13 +244,17 @@ func cn4(r *rig) {
 }
 
 func cn6(r *rig) {
-	n := r.node()
-	c := n.cno()
-	d := n.watched(c, 8)
+	ia := r.open()
+	c, err := ia.NewCNO(dat.CNOConfig{})
+	require.NoError(r, err)
+	r.later(c.Close)
+	require.ErrorIs(r, ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse), "a CNO counts")
+	d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, CNO: c})
+	require.NoError(r, err)
+	r.later(d.Close)
 	inUse := code(hw.InvalidState, hw.StateCNOInUse)
 	require.ErrorIs(r, c.Close(), inUse)
 	require.NoError(r, d.Close())
-	require.ErrorIs(r, n.ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse), "a CNO counts")
 	ended, begun := make(chan error, 1), make(chan struct{})
 	ctx := r.soon()
 	go func() { // ends with the adapter
@@ -260,8 +265,28 @@ func cn6(r *rig) {
 	<-begun
 	time.Sleep(5 * time.Millisecond) // until it waits
 	require.ErrorIs(r, c.Close(), inUse)
-	require.NoError(r, n.ia.Close())
+	require.NoError(r, ia.Close())
 	require.ErrorIs(r, <-ended, code(hw.InvalidState, hw.StateCNODead))
+}
+
+func cn8(r *rig) {
+	n := r.node()
+	c := n.cno()
+	d := n.watched(c, 8)
+	for i := range r.p.Scale.of(8000, 500) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i%50)*time.Microsecond)
+		posted := make(chan error, 1)
+		go func() { posted <- d.PostSoftware(i) }() // ends at once
+		_, waited := c.Wait(ctx)
+		cancel()
+		require.NoError(r, <-posted)
+		if waited != nil {
+			require.ErrorIs(r, waited, dat.ErrQueueEmpty)
+			_, err := c.Trigger()
+			require.NoError(r, err, "round %d", i)
+		}
+		require.Equal(r, i, payload(r, r.next(d)))
+	}
 }
 
 func cn7(r *rig) {

@@ -324,9 +324,11 @@ func co14(r *rig) {
 	client := n.end()
 	if err := client.ep.Connect(at); err != nil {
 		require.ErrorIs(r, err, dat.ErrInvalidParameter)
+		require.Equal(r, dat.StateUnconnected, client.ep.State())
 	} else {
 		client.connection(dat.NonPeerRejected)
 	}
+	r.none(client.conn)
 	r.none(s.cr)
 }
 

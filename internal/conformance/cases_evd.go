@@ -18,6 +18,7 @@ var evdCases = []Case{
 	{ID: "EV-3", Claim: "a wait for three returns the first when there are three, and no sooner", run: ev3},
 	{ID: "EV-4", Claim: "while one waits, a second waiter and a dequeue are INVALID_STATE", run: ev4},
 	{ID: "EV-10", Claim: "software events are first in, first out; a full queue is QUEUE_FULL and no overflow", run: ev10},
+	{ID: "EV-11", Claim: "a dispatcher that takes too many events says so to the asynchronous one, and goes on", run: ev11},
 	{ID: "EV-12", Claim: "a dispatcher that is fed or waited for can't be freed", run: ev12},
 	{ID: "EV-13", Claim: "every two streams can share a dispatcher", run: ev13},
 	{ID: "EV-14", Claim: "a waiter whose adapter is closed abruptly gets ABORT", run: ev14},
@@ -135,6 +136,27 @@ func ev10(r *rig) {
 	woken := r.asleep(d)
 	post(r, d, 5, 1)
 	assert.Equal(r, 5, payload(r, (<-woken).ev), "it wakes as any event does")
+}
+
+func ev11(r *rig) {
+	n := r.node()
+	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 2, Overcommit: true})
+	require.NoError(r, err)
+	n.later(d.Close)
+	server, client := n.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d }), r.node().end()
+	r.connect(client, server)
+	for i := range uint64(6) {
+		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
+	}
+	for i := range uint64(6) {
+		require.NoError(r, client.ep.PostSend(i, 0, client.mem.Segment(0, 8)))
+	}
+	ev := r.next(n.ia.Async())
+	require.Equal(r, dat.AsyncEVDOverflow, ev.Number)
+	source, _, ok := ev.Async()
+	require.True(r, ok)
+	require.Same(r, d, source, "it names the dispatcher")
+	require.EqualValues(r, 0, r.next(d).Cookie, "what there was room for is there")
 }
 
 func ev12(r *rig) {

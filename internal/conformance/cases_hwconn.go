@@ -17,6 +17,7 @@ var hwconnCases = []Case{
 	{ID: "HW-3", Claim: "an abrupt close takes along what lives on the adapter", run: hw3},
 	{ID: "HW-4", Claim: "a graceful close with something alive is refused and harmless", run: hw4},
 	{ID: "HW-5", Claim: "an adapter that was closed is INVALID_HANDLE", run: hw5},
+	{ID: "HW-6", Claim: "an abrupt close takes CNOs, windows and shared receive queues along", needs: needs(windows, sharedReceives), run: hw6},
 	{ID: "HW-8", Claim: "another version of the API is PROVIDER_NOT_FOUND", run: hw8},
 }
 
@@ -66,6 +67,19 @@ func hw5(r *rig) {
 	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleIA))
 	_, err = ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
 	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleIA))
+}
+
+func hw6(r *rig) {
+	n := r.node()
+	c, q, w := n.cno(), n.srq(dat.SRQAttr{}), n.window()
+	require.NoError(r, q.PostRecv(1, n.lmr(64).Segment(0, 64)))
+	require.NoError(r, n.ia.Close())
+	_, err := c.Query(dat.CNOFieldAll)
+	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCNO))
+	_, err = q.Query(dat.SRQFieldAll)
+	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleSRQ))
+	_, err = w.Query(dat.RMRFieldAll)
+	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleRMR))
 }
 
 func hw8(r *rig) {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,20 +17,29 @@ import (
 //	ok    accepted          E    INVALID_STATE with the state's own subtype, and no effect
 //	fl    accepted, then FLUSHED     nop  accepted, no effect
 //	→XXX  accepted, and the endpoint ends in that state
+//	P     INVALID_PARAMETER, and no effect
 const stateTable = `
-                UNC   ACT   CON   DPN   DIS
-query           ok    ok    ok    ok    ok
-status          ok    ok    ok    ok    ok
-post_recv       ok    ok    ok    ok    fl
-post_send       E     E     ok    E     fl
-post_rdma_read  E     E     ok    E     fl
-post_rdma_write E     E     ok    E     fl
-connect         →ACT  E     E     E     E
-cr_accept       →CON  E     E     E     E
-disc_abrupt     E     →DIS  →DIS  →DIS  nop
-disc_graceful   E     →DIS  →DPN  nop   nop
-reset           nop   E     E     E     →UNC
-free            →gone →gone →gone →gone →gone
+                UNC   RSV   PAS   ACT   TEN   CON   DPN   DIS
+query           ok    ok    ok    ok    ok    ok    ok    ok
+status          ok    ok    ok    ok    ok    ok    ok    ok
+post_recv       ok    ok    ok    ok    ok    ok    ok    fl
+post_send       E     E     E     E     E     ok    E     fl
+post_rdma_read  E     E     E     E     E     ok    E     fl
+post_rdma_write E     E     E     E     E     ok    E     fl
+rmr_bind        E     E     E     E     E     ok    E     fl
+connect         →ACT  E     E     E     E     E     E     E
+dup_connect     →ACT  E     E     E     E     E     E     E
+rsp_create      →RSV  E     E     E     E     E     E     E
+cr_accept       →CON  E     E     E     E     E     E     E
+disc_abrupt     E     E     E     →DIS  E     →DIS  →DIS  nop
+disc_graceful   E     E     E     →DIS  E     →DPN  nop   nop
+modify_pz       ok    E     E     E     ok    E     E     E
+modify_evd      ok    ok    ok    E     ok    E     E     E
+modify_attr     ok    ok    ok    E     ok    E     E     E
+modify_specific ok    E     E     E     E     E     E     E
+modify_state    P     P     P     P     P     P     P     P
+reset           nop   E     E     E     E     E     E     →UNC
+free            →gone E     E     →gone E     →gone →gone →gone
 `
 
 var stateNames = map[string]dat.EndpointState{
@@ -46,6 +56,9 @@ var stateSubtypes = map[string]hw.Subtype{
 
 var stateCases = []Case{
 	{ID: "ST-1/UNC", Claim: "every operation in UNCONNECTED", run: func(r *rig) { st1(r, "UNC") }},
+	{ID: "ST-1/RSV", Claim: "every operation in RESERVED", run: func(r *rig) { st1(r, "RSV") }},
+	{ID: "ST-1/PAS", Claim: "every operation in PASSIVE_CONNECTION_PENDING", run: func(r *rig) { st1(r, "PAS") }},
+	{ID: "ST-1/TEN", Claim: "every operation in TENTATIVE_CONNECTION_PENDING", run: func(r *rig) { st1(r, "TEN") }},
 	{ID: "ST-1/ACT", Claim: "every operation in ACTIVE_CONNECTION_PENDING", run: func(r *rig) { st1(r, "ACT") }},
 	{ID: "ST-1/CON", Claim: "every operation in CONNECTED", run: func(r *rig) { st1(r, "CON") }},
 	{ID: "ST-1/DPN", Claim: "every operation in DISCONNECT_PENDING", needs: needs(notReadyWait), run: func(r *rig) { st1(r, "DPN") }},
@@ -59,6 +72,7 @@ var stateCases = []Case{
 	{ID: "ST-11", Claim: "nobody listens, no such address, no answer in time: each has its own event", run: st11},
 	{ID: "ST-12", Claim: "an attempt that failed leaves DISCONNECTED, and receives flushed", run: st12},
 	{ID: "ST-13", Claim: "the marker: when its flush is seen, everything before was seen", run: st13},
+	{ID: "ST-14", Claim: "a modify changes what it says, all of it or nothing", run: st14},
 }
 
 func st1(r *rig, state string) {
@@ -73,6 +87,9 @@ func st1(r *rig, state string) {
 	for _, line := range lines[1:] {
 		f := strings.Fields(line)
 		op, want := f[0], f[column]
+		if op == "rmr_bind" && !r.open().Attr().Ops.Has(hw.OpBind) {
+			continue
+		}
 		r.each(op+" "+want, func(r *rig) { cell(r, state, op, want) })
 	}
 }
@@ -88,8 +105,12 @@ func cell(r *rig, state, op, want string) {
 	err = e.do(op)
 	to, moves := strings.CutPrefix(want, "→")
 	switch {
-	case want == "E":
-		require.ErrorIs(r, err, code(hw.InvalidState, stateSubtypes[state]))
+	case want == "E" || want == "P":
+		refusal := code(hw.InvalidState, stateSubtypes[state])
+		if want == "P" {
+			refusal = dat.ErrInvalidParameter
+		}
+		require.ErrorIs(r, err, refusal)
 		after, err := e.ep.Status()
 		require.NoError(r, err)
 		assert.Equal(r, before, after, "a refused call has no effect")
@@ -122,6 +143,15 @@ func (r *rig) enter(state string) *end {
 	client := r.node().end()
 	switch state {
 	case "UNC":
+	case "RSV":
+		client.reserved()
+	case "PAS":
+		rsp, s := client.reserved()
+		require.NoError(r, r.node().end().ep.Connect(dat.ConnectConfig{Addr: client.addr(), Qual: rsp.Qual()}))
+		cr := s.request()
+		client.later(func() error { return cr.Reject(nil) })
+	case "TEN":
+		client.become(client.tentative())
 	case "ACT":
 		s := r.node().listen()
 		require.NoError(r, client.ep.Connect(s.at()))
@@ -150,6 +180,40 @@ func (r *rig) enter(state string) *end {
 	return client
 }
 
+// tentative is an endpoint that a service point has made for a request, which is
+// rejected when the case is over.
+func (e *end) tentative() *dat.Endpoint {
+	e.Helper()
+	s := e.providing()
+	require.NoError(e, e.rig.node().end().ep.Connect(s.at()))
+	cr := s.request()
+	p, err := cr.Query()
+	require.NoError(e, err)
+	require.NotNil(e, p.Endpoint)
+	e.later(func() error { return cr.Reject(nil) })
+	return p.Endpoint
+}
+
+// become has the end be another endpoint, which gets its zone and dispatchers.
+func (e *end) become(ep *dat.Endpoint) {
+	e.Helper()
+	e.ep = ep
+	require.NoError(e, ep.Modify(fieldPZ|fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{
+		PZ: e.pz, Recv: e.recv, Request: e.req, Conn: e.conn,
+	}))
+}
+
+// The fields of an endpoint, with DAT 2.0's numbers.
+const (
+	fieldState     = 0x2
+	fieldPZ        = 0x80
+	fieldRecv      = 0x100
+	fieldRequest   = 0x200
+	fieldConn      = 0x400
+	fieldMaxSize   = 0x2000
+	fieldTransport = 0x8000000
+)
+
 // do makes one call with arguments that are all in order.
 func (e *end) do(op string) error {
 	seg, remote := e.mem.Segment(0, 64), dat.RemoteSegment{Addr: 4096, Len: 64, Context: 1}
@@ -171,8 +235,37 @@ func (e *end) do(op string) error {
 		return e.ep.PostRDMARead(cellCookie, 0, remote, seg)
 	case "post_rdma_write":
 		return e.ep.PostRDMAWrite(cellCookie, 0, remote, seg)
+	case "rmr_bind":
+		w := e.window()
+		// The bind may wait behind what the endpoint has outstanding.
+		e.later(func() error { _ = e.ep.Close(); return nil })
+		_, err := e.ep.PostBind(cellCookie, 0, w, dat.Binding{Segment: seg, Privileges: remoteBoth})
+		return err
 	case "connect":
 		return e.ep.Connect(e.listen().at())
+	case "dup_connect":
+		a, b := e.end(), e.rig.node().end()
+		s := b.listen()
+		require.NoError(e, a.ep.Connect(s.at()))
+		require.NoError(e, s.request().Accept(b.ep, nil))
+		a.established()
+		return e.ep.DupConnect(a.ep, dat.ConnectConfig{})
+	case "rsp_create":
+		rsp, err := e.ia.Reserve(dat.RSPConfig{Endpoint: e.ep, Dispatcher: e.dispatcher(4, dat.StreamCR)})
+		if err == nil {
+			e.later(rsp.Close)
+		}
+		return err
+	case "modify_pz":
+		return e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: e.pz})
+	case "modify_evd":
+		return e.ep.Modify(fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{Recv: e.recv, Request: e.req, Conn: e.conn})
+	case "modify_attr":
+		return e.ep.Modify(fieldMaxSize, dat.EndpointParam{Attr: dat.EndpointAttr{MaxMessageSize: 100}})
+	case "modify_specific":
+		return e.ep.Modify(fieldTransport, dat.EndpointParam{Attr: dat.EndpointAttr{ReceiverNotReady: time.Second}})
+	case "modify_state":
+		return e.ep.Modify(fieldState, dat.EndpointParam{State: dat.StateConnected})
 	case "cr_accept":
 		peer, s := e.rig.node().end(), e.listen()
 		if err := peer.ep.Connect(s.at()); err != nil {

@@ -197,3 +197,31 @@ func st13(r *rig) {
 	require.NoError(r, client.ep.Reset())
 	r.none(client.recv)
 }
+
+func st14(r *rig) {
+	n := r.node()
+	recv, conn, closed := n.dispatcher(64, dat.StreamDTO), n.dispatcher(8, dat.StreamConnection), n.dispatcher(8)
+	require.NoError(r, closed.Close())
+	e := n.end()
+	is := func(r1, q1, c1 *dat.Dispatcher) {
+		r.Helper()
+		p, err := e.ep.Query(dat.EndpointFieldAll)
+		require.NoError(r, err)
+		assert.Same(r, r1, p.Recv)
+		assert.Same(r, q1, p.Request)
+		assert.Same(r, c1, p.Conn)
+	}
+	require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldConn, dat.EndpointParam{Recv: recv, Conn: closed}), dat.ErrInvalidHandle)
+	is(e.recv, e.req, e.conn)
+	require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldState, dat.EndpointParam{Recv: recv}), dat.ErrInvalidParameter)
+	is(e.recv, e.req, e.conn)
+	require.NoError(r, e.ep.Modify(fieldRecv, dat.EndpointParam{Recv: recv}))
+	is(recv, e.req, e.conn)
+	require.NoError(r, e.ep.Modify(fieldConn, dat.EndpointParam{Conn: conn}))
+	is(recv, e.req, conn)
+	require.NoError(r, e.recv.Close(), "nothing feeds it any more")
+	e.recv, e.conn = recv, conn
+	peer := r.node().end()
+	r.connect(peer, e)
+	say(peer, e, 64)
+}
