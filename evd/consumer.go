@@ -112,6 +112,9 @@ func (q *Queue) wake(force bool) {
 // await returns nil when threshold events are queued, and otherwise what ended
 // the wait. Its caller is the consumer and has found too few.
 func (q *Queue) await(ctx context.Context, threshold int) error {
+	if q.parked.Load()&stirBit != 0 {
+		q.stir()
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -205,6 +208,9 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 	}
 	w := q.cons.Load()
 	if w == q.ring.Tail()<<consShift && d.async.count.Load() == 0 {
+		if q.parked.Load()&stirBit != 0 {
+			q.stir()
+		}
 		return 0, nil
 	}
 	if w&consMask != consFree || !q.cons.CompareAndSwap(w, w|consBusy) {

@@ -73,6 +73,7 @@ type Dispatcher struct {
 	shots    shotPool
 	overflow overflow
 	cno      atomic.Pointer[CNO] // written under mu
+	stir     atomic.Pointer[func()]
 
 	mu       sync.Mutex
 	disabled bool // the CNO is not told

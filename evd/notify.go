@@ -16,7 +16,8 @@ import "godat/hw"
 const (
 	cnoBit        = 1 << 31 // the CNO is to be told
 	unwaitableBit = 1 << 30 // nobody may wait
-	flagBits      = cnoBit | unwaitableBit
+	stirBit       = 1 << 29 // the device may keep silent events to itself
+	flagBits      = cnoBit | unwaitableBit | stirBit
 )
 
 // tellCNO triggers the CNO, with force in any case, else if something notifies

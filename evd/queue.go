@@ -294,6 +294,9 @@ func (q *Queue) Flush() {
 // expose makes what is held back visible to the consumer: somebody needs room,
 // or asked for it.
 func (q *Queue) expose() {
+	if q.d.main.parked.Load()&stirBit != 0 {
+		q.stir()
+	}
 	switch q.kind {
 	case kindRing:
 		if q.closed() || q.queuedNow() != 0 {

@@ -16,7 +16,8 @@ const defaultCQDepth = 992
 
 // cqPool lends completion queues on a polled device. Each belongs to one
 // dispatcher, and is shared by as many queue pairs as it has room for: they
-// attach with their depths, so it can't overrun and is never resized.
+// attach with their depths, so it can't overrun and is never resized. Those of a
+// dispatcher that notifies when solicited only do not wake the poller for else.
 type cqPool struct {
 	// Immutable after newCQPool.
 	dev    hw.Polled
@@ -63,10 +64,11 @@ func (p *cqPool) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 	if p.closed {
 		return nil, closedIA(op)
 	}
+	silent := d != nil && d.Solicited()
 	f := p.feeders[d]
 	if f != nil {
 		for _, l := range *f.lanes.Load() {
-			if l.depth-l.used >= entries {
+			if l.silent == silent && l.depth-l.used >= entries {
 				l.used += entries
 				return l.cq, nil
 			}
@@ -77,12 +79,15 @@ func (p *cqPool) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 			return nil, hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "%w", err)
 		}
 	}
-	l, err := p.newLane(f, max(entries, p.depth))
+	l, err := p.newLane(f, max(entries, p.depth), silent)
 	if err != nil {
 		p.stopIfIdle(d, f)
 		return nil, err
 	}
 	l.used = entries
+	if silent {
+		d.SetStir(p.poller.stir)
+	}
 	return l.cq, nil
 }
 
@@ -110,7 +115,7 @@ func (p *cqPool) Detach(cq hw.CQ, entries int) {
 // newLane makes a completion queue and the way from it to a feeder. The poller
 // knows the lane before the device knows the queue, and the feeder before a queue
 // pair does, so no completion finds nobody. mu is held.
-func (p *cqPool) newLane(f *feeder, depth int) (*lane, error) {
+func (p *cqPool) newLane(f *feeder, depth int, silent bool) (*lane, error) {
 	lanes := slices.Clone(*p.poller.lanes.Load())
 	tag := uint32(len(lanes))
 	if len(p.tags) > 0 {
@@ -118,10 +123,10 @@ func (p *cqPool) newLane(f *feeder, depth int) (*lane, error) {
 	} else {
 		lanes = append(lanes, nil)
 	}
-	l := newLane(tag, depth, f)
+	l := newLane(tag, depth, f, silent)
 	lanes[tag] = l
 	p.poller.lanes.Store(&lanes)
-	cq, err := p.dev.NewCQ(hw.CQConfig{Depth: depth, Tag: tag})
+	cq, err := p.dev.NewCQ(hw.CQConfig{Depth: depth, Tag: tag, SolicitedOnly: silent})
 	if err != nil {
 		p.unpublish(l)
 		return nil, err
@@ -138,13 +143,15 @@ func (p *cqPool) newLane(f *feeder, depth int) (*lane, error) {
 func (p *cqPool) dropLane(l *lane) {
 	delete(p.lanes, l.cq)
 	p.unpublish(l)
-	if !l.feeder.remove(l) {
-		return
-	}
+	l.feeder.remove(l)
 	for d, f := range p.feeders {
-		if f == l.feeder {
-			p.stopIfIdle(d, f)
+		if f != l.feeder {
+			continue
 		}
+		if l.silent && !slices.ContainsFunc(*f.lanes.Load(), func(o *lane) bool { return o.silent }) {
+			d.SetStir(nil)
+		}
+		p.stopIfIdle(d, f)
 	}
 }
 

@@ -53,12 +53,10 @@ func (f *feeder) add(l *lane) {
 	f.lanes.Store(&lanes)
 }
 
-// remove takes a ring away and reports whether it was the last one. Its caller
-// excludes others.
-func (f *feeder) remove(l *lane) (last bool) {
+// remove takes a ring away. Its caller excludes others.
+func (f *feeder) remove(l *lane) {
 	lanes := slices.DeleteFunc(slices.Clone(*f.lanes.Load()), func(o *lane) bool { return o == l })
 	f.lanes.Store(&lanes)
-	return len(lanes) == 0
 }
 
 // stop ends the goroutine when it has emptied its rings. It does not wait.

@@ -14,6 +14,7 @@ type lane struct {
 	tag    uint32
 	depth  int
 	feeder *feeder
+	silent bool // the queue wakes the poller for solicited receives only
 	ring   *ring.SPSC[hw.WC]
 
 	// overrun is set when the ring was full: the device completed more than was
@@ -29,8 +30,8 @@ type lane struct {
 // ring before its operation counts as done and another may be posted in its
 // place, so no more are in the queue and the ring together than the queue holds:
 // a ring of that size is never full.
-func newLane(tag uint32, depth int, f *feeder) *lane {
-	return &lane{tag: tag, depth: depth, feeder: f, ring: ring.NewSPSC[hw.WC](depth)}
+func newLane(tag uint32, depth int, f *feeder, silent bool) *lane {
+	return &lane{tag: tag, depth: depth, feeder: f, silent: silent, ring: ring.NewSPSC[hw.WC](depth)}
 }
 
 // push belongs to the poller's thread.

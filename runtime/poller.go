@@ -59,6 +59,7 @@ type poller struct {
 	// Shared.
 	lanes    atomic.Pointer[[]*lane] // by the tag of the completion queue; a new list at each change
 	stopping atomic.Bool
+	asleep   atomic.Bool // or about to be
 
 	// The thread's.
 	wcs      [pollBatch]hw.WC
@@ -96,6 +97,14 @@ func (p *poller) stop() {
 	p.stopping.Store(true)
 	p.dev.Wake()
 	<-p.done
+}
+
+// stir has the device polled once more. Some of its queues don't wake the thread
+// for every completion. If the thread is not asleep by now it polls before it is.
+func (p *poller) stir() {
+	if p.asleep.Load() && p.asleep.CompareAndSwap(true, false) {
+		p.dev.Wake()
+	}
 }
 
 // run is the thread. It is never unlocked: the system thread ends with the
@@ -157,6 +166,8 @@ func (p *poller) sleep() {
 		time.Sleep(degradedPeriod)
 		return
 	}
+	p.asleep.Store(true) // before the second look: see stir
+	defer p.asleep.Store(false)
 	err := p.dev.Arm()
 	if err == nil {
 		if p.poll() || p.stopping.Load() {

@@ -317,7 +317,7 @@ func TestHandingOnAllocatesNothing(t *testing.T) {
 	defer func() { require.NoError(t, w.close()) }()
 	f := newFeeder(to, 0, nil, w, nil)
 	p := newPoller(dev, PollerConfig{}, nil)
-	l := newLane(0, 64, f)
+	l := newLane(0, 64, f, false)
 	p.lanes.Store(&[]*lane{l})
 	f.add(l)
 	batch := wcs(0, 64)

@@ -13,7 +13,7 @@ func TestAParkedFeederIsWokenOncePerBatchAndAnAwakeOneNever(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
 	f := newFeeder(nil, 0, nil, w, nil)
-	a, b := newLane(0, 64, f), newLane(1, 64, f)
+	a, b := newLane(0, 64, f, false), newLane(1, 64, f, false)
 	p := newPoller(newPolled(), PollerConfig{}, nil)
 	p.lanes.Store(&[]*lane{a, b})
 	batch := wcs(0, 6)

@@ -1,0 +1,119 @@
+package runtime
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/hwtest"
+)
+
+// The queues of a dispatcher that notifies when solicited only wake the poller for
+// nothing else, and are shared with no others.
+func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
+	dev := newPolled()
+	pool, _ := newTestPool(t, dev, PollerConfig{CQDepth: 100}, newCollector())
+	d := newDispatcher(t)
+	loud := attach(t, pool, d, 10)
+	assert.False(t, loud.cfg.SolicitedOnly)
+	require.NoError(t, d.AttachDTO(hw.SolicitedWait))
+	silent := attach(t, pool, d, 10)
+	assert.True(t, silent.cfg.SolicitedOnly)
+	assert.Same(t, silent, attach(t, pool, d, 10))
+	d.DetachDTO(hw.SolicitedWait)
+	assert.Same(t, loud, attach(t, pool, d, 10))
+	assert.False(t, attach(t, pool, nil, 1).cfg.SolicitedOnly)
+
+	// Whoever looks has the device looked at, as long as there is such a queue.
+	look := func() { _, _ = d.Dequeue(make([]Event, 1)) }
+	asleep := func() bool { return dev.asleep() && pool.poller.asleep.Load() }
+	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
+	polls := dev.polls.Load()
+	look()
+	require.Eventually(t, func() bool { return dev.polls.Load() > polls && asleep() }, 10*time.Second, time.Millisecond)
+	pool.Detach(silent, 20)
+	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
+	polls = dev.polls.Load()
+	look()
+	assert.True(t, asleep())
+	assert.Equal(t, polls, dev.polls.Load())
+}
+
+// Receives that are not solicited wake nobody, in the device or here, and are
+// found by whoever looks.
+func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
+	for name, opts := range map[string][]Option{
+		"loop": nil,
+		"sim":  {WithProvider(newSim(hwtest.SimConfig{})), WithPoller(PollerConfig{SpinRounds: -1})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ia := open(t, name, opts...)
+			p := connect(t, ia, channel(64))
+			p.establish(t)
+			recvs, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
+			require.NoError(t, err)
+			b, err := ia.NewEndpoint(EndpointConfig{
+				PZ: p.pz, Recv: recvs, Conn: p.events, Attr: &EndpointAttr{RecvFlags: SolicitedWait},
+			})
+			require.NoError(t, err)
+			a := p.connectTo(t, b)
+			state, err := recvs.Query(DispatcherFieldAll)
+			require.NoError(t, err)
+			assert.EqualValues(t, 0x20, state.State.Config(), "CONFIG_SOLICITED")
+
+			send := func(first, n uint64, flags Flags) {
+				for i := range n {
+					require.NoError(t, b.PostRecv(first+i, Default, p.mem.Segment(0, 8)))
+					require.NoError(t, a.PostSend(first+i, flags, p.mem.Segment(8, 8)))
+				}
+				for range n {
+					assert.NoError(t, p.next(t).Err())
+				}
+			}
+			woken := make(chan int)
+			go func() {
+				_, nmore, err := recvs.Wait(context.Background(), 1)
+				assert.NoError(t, err)
+				woken <- nmore
+			}()
+			require.Eventually(t, func() bool { _, err := recvs.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
+			send(0, 3, Default)
+			send(3, 1, SolicitedWait)
+			assert.Equal(t, 3, <-woken, "an earlier one woke the waiter")
+			buf := make([]Event, 8)
+			n, err := recvs.Dequeue(buf)
+			require.NoError(t, err)
+			require.Equal(t, 3, n)
+
+			send(4, 3, Default)
+			n = 0
+			require.Eventually(t, func() bool {
+				k, err := recvs.Dequeue(buf[n:])
+				n += k
+				return err == nil && n == 3
+			}, 10*time.Second, time.Millisecond, "who looks finds them")
+			for i, ev := range buf[:3] {
+				assert.EqualValues(t, 4+i, ev.Cookie)
+			}
+		})
+	}
+}
+
+// connectTo connects a new endpoint to b.
+func (p *pair) connectTo(t *testing.T, b *Endpoint) *Endpoint {
+	t.Helper()
+	a, err := p.ia.NewEndpoint(EndpointConfig{PZ: p.pz, Recv: p.events, Request: p.events, Conn: p.events})
+	require.NoError(t, err)
+	requests, err := p.ia.NewDispatcher(DispatcherConfig{QLen: 4, Mode: ModeChannel})
+	require.NoError(t, err)
+	psp, err := p.ia.Listen(PSPConfig{Dispatcher: requests})
+	require.NoError(t, err)
+	require.NoError(t, a.Connect(ConnectConfig{Addr: p.ia.Attr().Address, Qual: psp.Qual()}))
+	require.NoError(t, RequestOf(<-requests.C()).Accept(b, nil))
+	p.establish(t)
+	return a
+}
