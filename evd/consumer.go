@@ -88,7 +88,7 @@ func (q *Queue) wake(force bool) {
 		t := p &^ flagBits
 		if t == 0 {
 			if p&cnoBit != 0 {
-				q.tellCNO(force)
+				q.tellCNO()
 			}
 			return
 		}
@@ -118,9 +118,12 @@ func (q *Queue) await(ctx context.Context, threshold int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if q.recount() >= threshold {
+		return nil
+	}
 	for range q.spins {
 		runtime.Gosched()
-		if q.queued(threshold) >= threshold {
+		if q.came(threshold) {
 			return nil
 		}
 		if q.closed() {
@@ -128,8 +131,7 @@ func (q *Queue) await(ctx context.Context, threshold int) error {
 		}
 	}
 	for {
-		ready := q.park(threshold)
-		if ready || q.over() != nil {
+		if q.park(threshold) || q.over() != nil {
 			q.unpark()
 		} else {
 			select {
@@ -161,26 +163,17 @@ func (q *Queue) over() error {
 	return nil
 }
 
+// came reports whether the wait is over: something notified, and enough is queued.
+func (q *Queue) came(threshold int) bool {
+	return q.notify.Load() == due && q.queued(threshold) >= threshold
+}
+
 // park says that the waiter is about to sleep, and then looks once more, since
-// whoever put an event before that did not see it. It reports whether the wait
-// is over.
+// whoever put an event before that did not see it.
 func (q *Queue) park(threshold int) bool {
-	q.notify.Store(quiet)
 	q.parked.Or(uint32(threshold))
 	yield.Point()
-	claimed := q.ring.Tail()
-	ready := q.queued(q.ring.Cap())
-	if ready >= threshold {
-		return true
-	}
-	if q.ring.Next()+uint64(ready) >= claimed {
-		return false
-	}
-	// A gap: whoever fills it finds out that it must notify, or has filled it.
-	yield.Point()
-	q.notify.CompareAndSwap(quiet, gapped)
-	yield.Point()
-	return q.queued(q.ring.Cap()) >= threshold
+	return q.came(threshold)
 }
 
 // unpark takes park back. If somebody has decided to wake the waiter, the token

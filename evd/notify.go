@@ -1,6 +1,9 @@
 package evd
 
-import "godat/hw"
+import (
+	"godat/hw"
+	"godat/internal/yield"
+)
 
 // The CNO's side of a ring. It is one more consumer to wake, which comes after a
 // waiter: cnoBit in parked says that there is one, so Flush looks at one word
@@ -20,10 +23,16 @@ const (
 	flagBits      = cnoBit | unwaitableBit | stirBit
 )
 
-// tellCNO triggers the CNO, with force in any case, else if something notifies
-// and nobody waits who sees to it.
-func (q *Queue) tellCNO(force bool) {
-	if !force && (q.cons.Load()&consMask > consBusy || !q.notify.CompareAndSwap(due, quiet)) {
+// tellCNO triggers the CNO if something notifies and nobody waits who sees to it.
+// Somebody may have begun to, after the first look, and then it was his.
+func (q *Queue) tellCNO() {
+	if q.awaited() || !q.notify.CompareAndSwap(due, quiet) {
+		return
+	}
+	yield.Point()
+	if q.awaited() {
+		q.notify.Store(due)
+		q.wake(false)
 		return
 	}
 	if c := q.d.cno.Load(); c != nil {
@@ -31,13 +40,19 @@ func (q *Queue) tellCNO(force bool) {
 	}
 }
 
-// recount is the last look of a waiter on a dispatcher that may have a CNO: how
-// many events are queued. What notifies from now on is the CNO's. Its caller is
-// the consumer.
+// awaited reports whether somebody waits, asleep or not.
+func (q *Queue) awaited() bool { return q.cons.Load()&consMask > consBusy }
+
+// recount is the look from which on only what notifies counts: a waiter's first
+// one, before it sleeps, and the last, on a dispatcher with a CNO. It counts the
+// events that are queued. Its caller is the consumer.
 func (q *Queue) recount() int {
 	q.notify.Store(quiet)
+	yield.Point()
+	claimed := q.ring.Tail()
 	n := q.queued(q.ring.Cap())
-	if q.gap(n) {
+	if q.gap(claimed, n) {
+		yield.Point()
 		n = q.queued(q.ring.Cap())
 	}
 	return n
@@ -47,19 +62,20 @@ func (q *Queue) recount() int {
 // behind an event that is not published may be one that the CNO was told
 // of. Its caller is the consumer.
 func (q *Queue) takeGap(buf []Event) int {
-	if q.gap(0) {
+	if q.gap(q.ring.Tail(), 0) {
 		return q.take(buf)
 	}
 	return 0
 }
 
-// gap reports whether events were claimed and not published, with ready ones
-// before them, and has whoever publishes them notify, silent or not. It may have
-// happened just now, so its caller looks again.
-func (q *Queue) gap(ready int) bool {
-	if q.ring.Next()+uint64(ready) >= q.ring.Tail() {
+// gap reports whether some of the claimed events are not published, with ready
+// ones before them, and has whoever publishes them notify, silent or not. One who has
+// done so did not hear of it, so the caller looks again.
+func (q *Queue) gap(claimed uint64, ready int) bool {
+	if q.ring.Next()+uint64(ready) >= claimed {
 		return false
 	}
+	yield.Point()
 	q.notify.CompareAndSwap(quiet, gapped)
 	return true
 }

@@ -300,6 +300,7 @@ func (q *Queue) expose() {
 	switch q.kind {
 	case kindRing:
 		if q.closed() || q.queuedNow() != 0 {
+			q.notify.Store(due)
 			q.wake(true)
 		}
 	case kindCallback:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -174,6 +175,28 @@ func TestSilentEventsDoNotWakeButCountLater(t *testing.T) {
 			assert.Equal(t, list(ev.Cookie), got)
 		}
 	})
+}
+
+// A waiter that has not fallen asleep yet sleeps, as far as one can tell.
+func TestSilentEventsDoNotEndAWaitThatJustBegan(t *testing.T) {
+	d := newDispatcher(t, Config{})
+	d.main.spins = 1 << 30
+	nmore := make(chan int)
+	go func() {
+		_, n, err := d.Wait(background, 1)
+		assert.NoError(t, err)
+		nmore <- n
+	}()
+	eventually(t, "it waits", d.main.awaited)
+	for range 100 {
+		runtime.Gosched()
+	}
+	putSilent(t, d.Main(), 1, 2)
+	for range 100 {
+		runtime.Gosched()
+	}
+	put(t, d.Main(), 3)
+	assert.Equal(t, 2, <-nmore)
 }
 
 // Without this a loop of UNSIGNALLED work and a waiter would starve each other.
