@@ -21,6 +21,7 @@ const (
 	modelNotSupported     Code = 0x09 << 16
 	privilegesViolation   Code = 0x0B << 16
 	protectionViolation   Code = 0x0C << 16
+	queueEmpty            Code = 0x0D << 16
 	queueFull             Code = 0x0E << 16
 	timeoutExpired        Code = 0x0F << 16
 )
@@ -28,6 +29,8 @@ const (
 // Subtypes.
 const (
 	subEVDConnect Code = 62
+	subCNOInUse   Code = 67
+	subUnwaitable Code = 73
 	subEVDInUse   Code = 74
 	subPZInUse    Code = 83
 )
@@ -37,7 +40,7 @@ var typeNames = map[Code]string{
 	invalidHandle: "INVALID_HANDLE", invalidParameter: "INVALID_PARAMETER", invalidState: "INVALID_STATE",
 	lengthError: "LENGTH_ERROR", modelNotSupported: "MODEL_NOT_SUPPORTED",
 	privilegesViolation: "PRIVILEGES_VIOLATION", protectionViolation: "PROTECTION_VIOLATION",
-	queueFull: "QUEUE_FULL", timeoutExpired: "TIMEOUT_EXPIRED",
+	queueEmpty: "QUEUE_EMPTY", queueFull: "QUEUE_FULL", timeoutExpired: "TIMEOUT_EXPIRED",
 }
 
 func (c Code) String() string {

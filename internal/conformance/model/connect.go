@@ -55,6 +55,7 @@ func (w *World) newPSP(c Command, r Result) error {
 	var v verdict
 	v.when(s.to == nil || !s.to.open, invalidHandle)
 	v.when(s.to != nil && s.to.takes&streamCR == 0, invalidParameter)
+	v.when(s.to != nil && s.to.feeds > 0 && s.to.class != 0, invalidState)
 	v.when(s.backlog < 0, invalidParameter)
 	for _, o := range w.psps {
 		v.when(o != nil && o.open && o.qual == s.qual && s.qual != 0, connQualInUse)
@@ -66,6 +67,7 @@ func (w *World) newPSP(c Command, r Result) error {
 	w.psps[len(w.psps)-1] = s
 	s.open = true
 	s.to.feeds++
+	s.to.class = 0
 	if s.qual == 0 {
 		s.qual = r.Values["qual"]
 		for _, o := range w.psps {
@@ -129,6 +131,9 @@ func (w *World) connect(c Command, r Result) error {
 		return nil
 	}
 	least, most := w.free(s.to)
+	if least < 1 && len(s.to.queue) > 0 {
+		s.to.trigger(false)
+	}
 	if most < 1 || least < 1 && r.Values["state"] == isDisconnected {
 		w.end(p, nonPeerRejected)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -24,6 +25,7 @@ type driver struct {
 	evds    []*dat.Dispatcher
 	eps     []*dat.Endpoint
 	psps    []*dat.PSP
+	cnos    []*dat.CNO
 	cr      func(name string) any
 	names   map[any]string // of endpoints and service points
 }
@@ -63,6 +65,20 @@ var calls = map[string]func(*driver, model.Command) (model.Result, error){
 		return model.Result{}, d.evd(c.On).PostSoftware(c.Int("data"))
 	},
 	"dequeue": (*driver).dequeue, "wait": (*driver).wait,
+
+	"evd_modify_cno": (*driver).modifyCNO,
+	"evd_enable":     func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.evd(c.On).Enable() },
+	"evd_disable":    func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.evd(c.On).Disable() },
+	"evd_set_unwaitable": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, d.evd(c.On).SetUnwaitable()
+	},
+	"evd_clear_unwaitable": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, d.evd(c.On).ClearUnwaitable()
+	},
+	"cno": (*driver).newCNO, "cno_wait": (*driver).waitCNO,
+	"cno_free": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, pick(d.cnos, 'n', c.On).Close()
+	},
 
 	"connect": (*driver).connect, "accept": (*driver).accept, "reject": (*driver).reject, "disconnect": (*driver).disconnect,
 	"reset": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Reset() },
@@ -191,6 +207,21 @@ func (d *driver) wait(c model.Command) (model.Result, error) {
 		r.Events = d.events([]dat.Event{ev})
 	}
 	return r, err
+}
+
+func (d *driver) newCNO(model.Command) (model.Result, error) {
+	n, err := d.ia.NewCNO(dat.CNOConfig{})
+	d.cnos = append(d.cnos, n)
+	return model.Result{}, err
+}
+
+func (d *driver) waitCNO(c model.Command) (model.Result, error) {
+	hint, err := pick(d.cnos, 'n', c.On).Wait(past)
+	return values("hint", slices.IndexFunc(d.evds, func(e *dat.Dispatcher) bool { return e != nil && e == hint })), err
+}
+
+func (d *driver) modifyCNO(c model.Command) (model.Result, error) {
+	return model.Result{}, d.evd(c.On).ModifyCNO(pick(d.cnos, 'n', c.Text("cno")))
 }
 
 // events tells events in the model's terms.

@@ -92,6 +92,7 @@ func (w *World) newEP(c Command, r Result) error {
 		v.when(!d.to.open, invalidHandle)
 		v.when(d.to.takes&d.stream == 0, invalidParameter)
 	}
+	v.when(!p.feedable(), invalidState)
 	v.when(p.recvFlags&(suppress|fence) != 0 || p.reqFlags&(suppress|fence|solicited) != 0, invalidParameter)
 	v.when(c.Int("recvs") == tooMany || c.Int("reqs") == tooMany || c.Int("recviov") == tooMany, invalidParameter)
 	ok, err := v.judge(r.Code)
@@ -103,6 +104,7 @@ func (w *World) newEP(c Command, r Result) error {
 	p.zone.uses++
 	for _, d := range p.feeds() {
 		d.to.feeds++
+		d.to.class = d.class
 	}
 	return p.setAttr(c, r)
 }
@@ -141,11 +143,16 @@ func (p *endpoint) setAttr(c Command, r Result) error {
 type feed struct {
 	to     *evd
 	stream int
+	class  int
 }
 
 // feeds are the dispatchers that the endpoint's events go to.
 func (p *endpoint) feeds() (all []feed) {
-	for _, f := range []feed{{p.recv, streamDTO}, {p.request, streamDTO}, {p.conn, streamConn}} {
+	for _, f := range []feed{
+		{p.recv, streamDTO, classOf(p.recvFlags)},
+		{p.request, streamDTO, classOf(p.reqFlags)},
+		{p.conn, streamConn, 0},
+	} {
 		if f.to != nil {
 			all = append(all, f)
 		}

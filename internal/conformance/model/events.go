@@ -43,20 +43,23 @@ const (
 )
 
 type evd struct {
-	open    bool
-	qlen    int
-	maxLen  int
-	takes   int
-	feeds   int
-	quiet   bool     // fed by an endpoint whose completions may be silent
-	awaited int      // events that are sure to come or to give their room back
-	queue   []queued // in the order in which they came about
+	open                 bool
+	qlen                 int
+	maxLen               int
+	takes                int
+	feeds                int
+	class                int // of all that feeds it; see classOf
+	cno                  *cno
+	disabled, unwaitable bool
+	awaited              int      // events that are sure to come or to give their room back
+	queue                []queued // in the order in which they came about
 }
 
 // queued is an event that a dispatcher holds.
 type queued struct {
 	want   Event
 	any    bool   // any status but success will do
+	silent bool   // it does not notify
 	stream string // events of one stream keep their order
 	of     string // the endpoint; its connection events keep their place among its others
 	conn   bool
@@ -87,6 +90,7 @@ func (w *World) freeEVD(c Command, r Result) error {
 	v.when(d != nil && d.open && d.feeds > 0, invalidState|subEVDInUse)
 	ok, err := v.judge(r.Code)
 	if ok {
+		d.part()
 		d.open, d.queue = false, nil
 	}
 	return err
@@ -147,6 +151,9 @@ func (w *World) room(v *verdict, d *evd, n int) {
 	least, most := w.free(d)
 	v.when(most < n, insufficientResources)
 	v.perhaps(least < n, insufficientResources)
+	if least < n && len(d.queue) > 0 {
+		d.trigger(false) // who finds no room may have the consumer woken
+	}
 }
 
 // put queues an event, for which a place was awaited.
@@ -157,6 +164,9 @@ func (w *World) put(d *evd, q queued) {
 	d.awaited--
 	q.step = w.step
 	d.queue = append(d.queue, q)
+	if !q.silent {
+		d.trigger(true)
+	}
 }
 
 func (w *World) postSE(c Command, r Result) error {
@@ -167,6 +177,9 @@ func (w *World) postSE(c Command, r Result) error {
 		least, most := w.free(d)
 		v.when(most < 1, queueFull)
 		v.perhaps(least < 1, queueFull)
+		if least < 1 {
+			d.trigger(false)
+		}
 	}
 	ok, err := v.judge(r.Code)
 	if ok {
@@ -195,6 +208,8 @@ func (w *World) wait(c Command, r Result) error {
 	d, t := w.evd(c.On), c.Int("threshold")
 	v := d.usable()
 	v.when(d != nil && (t < 1 || t > d.qlen), invalidParameter)
+	v.when(d != nil && d.unwaitable, invalidState|subUnwaitable)
+	v.when(d != nil && d.class != 0 && d.feeds > 0 && t > 1, invalidState)
 	v.when(d != nil && len(d.queue) < t, timeoutExpired)
 	ok, err := v.judge(r.Code)
 	switch {

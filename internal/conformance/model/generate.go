@@ -72,6 +72,9 @@ func init() {
 		{1, func(g *generator) Command {
 			return New("evd_resize", g.any('e', len(g.w.evds)), "qlen", g.of(0, 1, 2, 4, 16, 64, 65))
 		}},
+		{5, (*generator).notify},
+		{3, func(g *generator) Command { return New("cno_wait", g.any('n', len(g.w.cnos))) }},
+		{1, func(g *generator) Command { return New("cno_free", g.any('n', len(g.w.cnos))) }},
 		{1, func(g *generator) Command { return New("lmr_query", g.any('m', len(g.w.regions)), "mask", g.bad()) }},
 		{1, func(g *generator) Command { return New("evd_query", g.any('e', len(g.w.evds)), "mask", g.bad()) }},
 		{1, func(g *generator) Command { return New("ep_query", g.anyEP(), "mask", g.bad()) }},
@@ -177,7 +180,14 @@ func (g *generator) ep(states ...int) string {
 }
 
 func (g *generator) evd(stream int) string {
-	return pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && d.takes&stream != 0 && !d.quiet })
+	return pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && d.takes&stream != 0 && (d.feeds == 0 || d.class == 0) })
+}
+
+// evdOf is a dispatcher for completions of a class.
+func (g *generator) evdOf(class int) string {
+	return pickOne(g, 'e', g.w.evds, func(d *evd) bool {
+		return d.open && d.takes&streamDTO != 0 && (d.feeds == 0 || d.class == class)
+	})
 }
 
 func (g *generator) zone() string {
@@ -219,6 +229,28 @@ func (g *generator) newEVD() Command {
 	return New("evd", g.name('e', len(g.w.evds)), "qlen", qlen, "max", 64, "streams", streams)
 }
 
+// notify is about CNOs, and who may wait.
+func (g *generator) notify() Command {
+	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open })
+	open := func(n *cno) bool { return n.open }
+	switch g.draw("notify", 12) {
+	case 0, 1, 2, 3, 4, 5, 6:
+		if count(g.w.cnos, open) == 0 {
+			return New("cno", g.name('n', len(g.w.cnos)))
+		}
+		return New("evd_modify_cno", d, "cno", pickOne(g, 'n', g.w.cnos, open))
+	case 7:
+		return New("cno", g.name('n', len(g.w.cnos)))
+	case 8:
+		return New("evd_disable", d)
+	case 9:
+		return New("evd_enable", d)
+	case 10:
+		return New("evd_set_unwaitable", d)
+	}
+	return New("evd_clear_unwaitable", d)
+}
+
 func (g *generator) newPSP() Command {
 	backlog := 0
 	switch g.draw("backlog", 8) {
@@ -239,12 +271,23 @@ func (g *generator) newEP() Command {
 			*name = "-"
 		}
 	}
+	recvFlags, reqFlags := "", ""
+	switch g.draw("completion flags", 10) {
+	case 7:
+		recvFlags, recv = "UNSIGNALLED", g.evdOf(unsignalled)
+	case 8:
+		recvFlags, recv = "SOLICITED", g.evdOf(solicited)
+	case 9:
+		recvFlags, recv = "UNSIGNALLED", g.evdOf(unsignalled)
+		reqFlags, req = "UNSIGNALLED", g.evdOf(unsignalled)
+	}
 	args := []any{
 		"pz", g.zone(), "recv", recv, "req", req, "conn", conn,
 		"recvs", g.of(0, 16, 8, 4, 3, 2, 1, -1), "reqs", g.of(0, 16, 8, 4, 3, 2, 1, -1),
 		"recviov", g.of(0, 4, 2, 1), "reqiov", g.of(0, 4, 2, 1),
 		"maxmsg", g.of(0, 0, 256, 64), "maxrdma", g.of(0, 0, 256, 64),
 	}
+	args = append(args, "recvflags", recvFlags, "reqflags", reqFlags)
 	if g.rarely("reads") {
 		args = append(args, "readsin", g.of(0, -1), "readsout", g.of(-1, 0))
 	}

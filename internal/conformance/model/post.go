@@ -117,7 +117,9 @@ func (w *World) received(p *endpoint, status, length int, by *work) {
 	x := p.recvs[0]
 	p.recvs = p.recvs[1:]
 	e := Event{Number: dtoCompletion, Source: p.name, Cookie: x.cookie, Status: status, Op: 3}
+	silent := false
 	if status == 0 {
+		silent = x.flags&unsignalled != 0 || p.recvFlags&solicited != 0 && by.flags&solicited == 0
 		e.Length = length
 		if by.flags&solicited != 0 {
 			e.Flags |= Solicited
@@ -127,7 +129,7 @@ func (w *World) received(p *endpoint, status, length int, by *work) {
 			e.Flags |= HasImm
 		}
 	}
-	w.put(p.recv, queued{want: e, stream: "recv " + p.name, of: p.name})
+	w.put(p.recv, queued{want: e, silent: silent, stream: "recv " + p.name, of: p.name})
 }
 
 // requested completes the first request. One that is suppressed and succeeds
@@ -148,7 +150,8 @@ func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 	if status == 0 {
 		e.Length = length
 	}
-	w.put(p.request, queued{want: e, any: anyError, stream: "request " + p.name, of: p.name})
+	silent := status == 0 && x.flags&unsignalled != 0
+	w.put(p.request, queued{want: e, silent: silent, any: anyError, stream: "request " + p.name, of: p.name})
 }
 
 // flush completes all that is posted.

@@ -13,7 +13,7 @@ import (
 //
 // Objects are named by a letter and a number that counts from 0: z zone, m
 // memory region, e event dispatcher, p endpoint, s service point, c connection
-// request; - is none.
+// request, n notification object; - is none.
 type Command struct {
 	Op, On string
 	Args   []string

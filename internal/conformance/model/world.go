@@ -13,6 +13,7 @@ type World struct {
 	eps     []*endpoint
 	psps    []*psp
 	crs     []*cr
+	cnos    []*cno
 }
 
 // Limits are what the model has to know of a provider.
@@ -74,6 +75,9 @@ func init() {
 		"lmr": (*World).newRegion, "lmr_free": (*World).freeRegion, "lmr_query": (*World).queryRegion,
 		"evd": (*World).newEVD, "evd_free": (*World).freeEVD, "evd_query": (*World).queryEVD,
 		"evd_resize": (*World).resizeEVD, "dequeue": (*World).dequeue, "wait": (*World).wait, "post_se": (*World).postSE,
+		"evd_modify_cno": (*World).modifyCNO, "evd_enable": (*World).enable, "evd_disable": (*World).enable,
+		"evd_set_unwaitable": (*World).unwaitable, "evd_clear_unwaitable": (*World).unwaitable,
+		"cno": (*World).newCNO, "cno_free": (*World).freeCNO, "cno_wait": (*World).waitCNO,
 		"ep": (*World).newEP, "ep_free": (*World).freeEP, "status": (*World).status, "ep_query": (*World).queryEP,
 		"reset": (*World).reset, "connect": (*World).connect, "disconnect": (*World).disconnect,
 		"psp": (*World).newPSP, "psp_free": (*World).freePSP,
