@@ -140,6 +140,10 @@ func (p *tableParser) flags(words []string) {
 			p.cur.build = append(p.cur.build, f)
 			continue
 		}
+		if name, _, _ := strings.Cut(f, "="); strings.Contains(name, ".") { // the package's own
+			p.cur.run = append(p.cur.run, f)
+			continue
+		}
 		p.cur.run = append(p.cur.run, "-test."+strings.TrimLeft(f, "-"))
 	}
 }

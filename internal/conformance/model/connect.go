@@ -132,7 +132,7 @@ func (w *World) connect(c Command, r Result) error {
 	}
 	least, most := w.free(s.to)
 	if least < 1 && len(s.to.queue) > 0 {
-		s.to.trigger(false)
+		w.trigger(s.to, false)
 	}
 	if most < 1 || least < 1 && r.Values["state"] == isDisconnected {
 		w.end(p, nonPeerRejected)

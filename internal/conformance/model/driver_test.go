@@ -26,6 +26,8 @@ type driver struct {
 	eps     []*dat.Endpoint
 	psps    []*dat.PSP
 	cnos    []*dat.CNO
+	windows []*mem.RMR
+	binds   []named
 	cr      func(name string) any
 	names   map[any]string // of endpoints and service points
 }
@@ -74,6 +76,10 @@ var calls = map[string]func(*driver, model.Command) (model.Result, error){
 	},
 	"evd_clear_unwaitable": func(d *driver, c model.Command) (model.Result, error) {
 		return model.Result{}, d.evd(c.On).ClearUnwaitable()
+	},
+	"rmr": (*driver).newWindow, "bind": (*driver).bind, "rmr_query": (*driver).queryWindow,
+	"rmr_free": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, pick(d.windows, 'w', c.On).Free()
 	},
 	"cno": (*driver).newCNO, "cno_wait": (*driver).waitCNO,
 	"cno_free": func(d *driver, c model.Command) (model.Result, error) {
@@ -244,6 +250,9 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 		if data, ok := ev.Software(); ok {
 			e.Cookie, _ = data.(int)
 		}
+		if rmr := ep.RMROf(ev); rmr != nil {
+			e.Private = d.names[rmr]
+		}
 		if cr := dat.RequestOf(ev); cr != nil {
 			e.Handle = cr
 		}
@@ -348,6 +357,10 @@ func (d *driver) post(c model.Command) (model.Result, error) {
 	}
 	var remote dat.RemoteSegment
 	for _, s := range c.Segments("remote") {
+		if s.Window {
+			remote = d.through(s)
+			continue
+		}
 		m := d.at(s)
 		remote = dat.RemoteSegment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.remote}
 	}
@@ -381,6 +394,52 @@ func (d *driver) at(s model.Segment) memory {
 		return *d.regions[s.Region]
 	}
 	return memory{context: 1<<31 - 7, remote: 1<<31 - 7}
+}
+
+// named is what a bind has returned.
+type named struct {
+	base    uint64 // of the region
+	context uint32
+}
+
+func (d *driver) newWindow(c model.Command) (model.Result, error) {
+	r, err := pick(d.zones, 'z', c.Text("pz")).NewRMR()
+	d.windows = append(d.windows, r)
+	if err == nil {
+		d.names[r] = c.On
+	}
+	return model.Result{}, err
+}
+
+func (d *driver) queryWindow(c model.Command) (model.Result, error) {
+	mask := mem.RMRField(mem.RMRFieldAll)
+	if c.Text("mask") == "bad" {
+		mask = 1 << 20
+	}
+	q, err := pick(d.windows, 'w', c.On).Query(mask)
+	return values("length", int(q.Segment.Len), "privileges", int(q.Privileges), "context", number(q.RemoteContext != 0)), err
+}
+
+func (d *driver) bind(c model.Command) (model.Result, error) {
+	to := mem.Binding{Privileges: dat.Privileges(c.Bits("priv", model.Privileges))}
+	var base uint64
+	for _, s := range c.Segments("local") {
+		m := d.at(s)
+		base = m.base
+		to.Segment = dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context}
+	}
+	r, err := d.ep(c.On).PostBind(uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags)), pick(d.windows, 'w', c.Text("rmr")), to)
+	d.binds = append(d.binds, named{base, r.Context})
+	return values("context", int(r.Context)), err
+}
+
+// through is a piece of what a bind has named.
+func (d *driver) through(s model.Segment) dat.RemoteSegment {
+	if s.Region >= len(d.binds) {
+		return dat.RemoteSegment{Len: uint32(s.Len)}
+	}
+	b := d.binds[s.Region]
+	return dat.RemoteSegment{Addr: b.base + uint64(s.Off), Len: uint32(s.Len), Context: b.context}
 }
 
 // values are a result's values: name, value, name, value...

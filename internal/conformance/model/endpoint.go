@@ -63,6 +63,7 @@ type work struct {
 	remote        Segment
 	imm           int
 	add, cmp      uint64
+	bind          *binding // of a bind
 }
 
 func (w *World) ep(name string) *endpoint { return object(w.eps, 'p', name) }

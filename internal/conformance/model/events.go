@@ -152,7 +152,7 @@ func (w *World) room(v *verdict, d *evd, n int) {
 	v.when(most < n, insufficientResources)
 	v.perhaps(least < n, insufficientResources)
 	if least < n && len(d.queue) > 0 {
-		d.trigger(false) // who finds no room may have the consumer woken
+		w.trigger(d, false) // who finds no room may have the consumer woken
 	}
 }
 
@@ -165,7 +165,7 @@ func (w *World) put(d *evd, q queued) {
 	q.step = w.step
 	d.queue = append(d.queue, q)
 	if !q.silent {
-		d.trigger(true)
+		w.trigger(d, true)
 	}
 }
 
@@ -178,7 +178,7 @@ func (w *World) postSE(c Command, r Result) error {
 		v.when(most < 1, queueFull)
 		v.perhaps(least < 1, queueFull)
 		if least < 1 {
-			d.trigger(false)
+			w.trigger(d, false)
 		}
 	}
 	ok, err := v.judge(r.Code)

@@ -48,6 +48,8 @@ func (w *World) execute(p *endpoint, x *work) bool {
 		w.write(p, x)
 	case "read":
 		w.read(p, x)
+	case "bind":
+		w.bound(p, x)
 	default:
 		w.atomic(p, x)
 	}
@@ -74,7 +76,7 @@ func (w *World) write(p *endpoint, x *work) {
 	switch {
 	case !w.alive(x.segs, n):
 		w.fail(p, errLocalProtection)
-	case !w.reachable(target, p.peer.zone, remoteWrite):
+	case !w.reachable(&target, p.peer.zone, remoteWrite):
 		w.fail(p, errRemoteAccess)
 	default:
 		w.move([]Segment{target}, x.segs, n)
@@ -86,23 +88,22 @@ func (w *World) write(p *endpoint, x *work) {
 }
 
 func (w *World) read(p *endpoint, x *work) {
-	n := x.remote.Len
+	n, source := x.remote.Len, x.remote
 	switch {
-	case p.readsOut == 0:
-		w.failSomehow(p)
-	case p.peer.readsIn == 0:
+	case p.readsOut == 0 || p.peer.readsIn == 0:
 		w.failSomehow(p)
 	case !w.alive(x.segs, n):
 		w.fail(p, errLocalProtection)
-	case !w.reachable(x.remote, p.peer.zone, remoteRead):
+	case !w.reachable(&source, p.peer.zone, remoteRead):
 		w.fail(p, errRemoteAccess)
 	default:
-		w.move(x.segs, []Segment{x.remote}, n)
+		w.move(x.segs, []Segment{source}, n)
 		w.requested(p, 0, n, false)
 	}
 }
 
 func (w *World) atomic(p *endpoint, x *work) {
+	remote := x.remote
 	switch {
 	case p.readsOut == 0 || p.peer.readsIn == 0:
 		w.failSomehow(p)
@@ -110,11 +111,11 @@ func (w *World) atomic(p *endpoint, x *work) {
 	case !w.alive(x.segs, 8):
 		w.fail(p, errLocalProtection)
 		return
-	case !w.reachable(x.remote, p.peer.zone, remoteAtomic):
+	case !w.reachable(&remote, p.peer.zone, remoteAtomic):
 		w.fail(p, errRemoteAccess)
 		return
 	}
-	target, sink := w.places([]Segment{x.remote}), w.places(head(x.segs, 8))
+	target, sink := w.places([]Segment{remote}), w.places(head(x.segs, 8))
 	var cell [8]byte
 	vague := false
 	for i, t := range target {
@@ -136,13 +137,13 @@ func (w *World) atomic(p *endpoint, x *work) {
 	}
 	mixed := vague
 	for _, s := range x.segs {
-		mixed = mixed || s.overlaps(x.remote)
+		mixed = mixed || s.overlaps(remote)
 	}
 	for i, t := range sink {
 		t.m.bytes[t.i], t.m.vague[t.i] = before[i], mixed
 	}
 	if mixed {
-		w.blur([]Segment{x.remote})
+		w.blur([]Segment{remote})
 		w.blur(x.segs)
 	}
 	w.requested(p, 0, 8, false)
@@ -176,7 +177,11 @@ func (w *World) blurWork(x *work) {
 		w.blur(x.segs)
 	}
 	if operations[x.op].remote&(remoteWrite|remoteAtomic) != 0 {
-		w.blur([]Segment{x.remote})
+		if real, ok := w.through(x.remote, remotePrivilege); x.remote.Window && ok {
+			w.blur([]Segment{real})
+		} else if !x.remote.Window {
+			w.blur([]Segment{x.remote})
+		}
 	}
 }
 

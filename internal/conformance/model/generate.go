@@ -65,15 +65,21 @@ func init() {
 		{1, (*generator).newPSP},
 		{1, func(g *generator) Command { return New("pz", g.name('z', len(g.w.zones))) }},
 		{1, func(g *generator) Command { return New("ep_free", g.anyEP()) }},
-		{1, func(g *generator) Command { return New("lmr_free", g.any('m', len(g.w.regions))) }},
+		{1, func(g *generator) Command { return New("lmr_free", g.freeable()) }},
 		{1, func(g *generator) Command { return New("evd_free", g.any('e', len(g.w.evds))) }},
 		{1, func(g *generator) Command { return New("psp_free", g.any('s', len(g.w.psps))) }},
 		{1, func(g *generator) Command { return New("pz_free", g.any('z', len(g.w.zones))) }},
 		{1, func(g *generator) Command {
 			return New("evd_resize", g.any('e', len(g.w.evds)), "qlen", g.of(0, 1, 2, 4, 16, 64, 65))
 		}},
-		{5, (*generator).notify},
-		{3, func(g *generator) Command { return New("cno_wait", g.any('n', len(g.w.cnos))) }},
+		{8, (*generator).notify},
+		{1, func(g *generator) Command { return New("rmr", g.name('w', len(g.w.windows)), "pz", g.zone()) }},
+		{8, (*generator).bind},
+		{1, func(g *generator) Command { return New("rmr_free", g.any('w', len(g.w.windows))) }},
+		{1, func(g *generator) Command { return New("rmr_query", g.any('w', len(g.w.windows)), "mask", g.bad()) }},
+		{6, func(g *generator) Command {
+			return New("cno_wait", pickOne(g, 'n', g.w.cnos, func(n *cno) bool { return n.open && n.users > 0 }))
+		}},
 		{1, func(g *generator) Command { return New("cno_free", g.any('n', len(g.w.cnos))) }},
 		{1, func(g *generator) Command { return New("lmr_query", g.any('m', len(g.w.regions)), "mask", g.bad()) }},
 		{1, func(g *generator) Command { return New("evd_query", g.any('e', len(g.w.evds)), "mask", g.bad()) }},
@@ -94,8 +100,8 @@ func (g *generator) needed() (c Command, ok bool) {
 		return New("pz", g.name('z', len(w.zones))), true
 	case count(w.regions, func(m *region) bool { return m.open }) == 0:
 		return g.newRegion(), true
-	case count(w.evds, func(d *evd) bool { return d.open }) == 0:
-		return g.newEVD(), true
+	case count(w.evds, func(d *evd) bool { return d.open && d.takes == allStreams && d.qlen >= 16 && d.class == 0 }) == 0:
+		return g.plainEVD(), true
 	case count(w.psps, func(s *psp) bool { return s.open }) == 0:
 		return g.newPSP(), true
 	case count(w.eps, func(p *endpoint) bool { return p.state != gone }) < 2:
@@ -212,43 +218,16 @@ func (g *generator) newRegion() Command {
 	return New("lmr", g.name('m', len(g.w.regions)), "pz", g.zone(), "size", size, "priv", priv, "by", by)
 }
 
-func (g *generator) newEVD() Command {
-	streams := "SOFTWARE|CR|DTO|CONN|RMR|ASYNC"
-	switch g.draw("streams", 8) {
-	case 5:
-		streams = "DTO"
-	case 6:
-		streams = "CR|CONN"
-	case 7:
-		streams = "DTO|CONN"
-	}
-	qlen := g.of(64, 64, 64, 32, 16, 8, 4, 2, 1)
-	if g.rarely("no length") {
-		qlen = 0
-	}
-	return New("evd", g.name('e', len(g.w.evds)), "qlen", qlen, "max", 64, "streams", streams)
-}
-
-// notify is about CNOs, and who may wait.
-func (g *generator) notify() Command {
-	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open })
-	open := func(n *cno) bool { return n.open }
-	switch g.draw("notify", 12) {
-	case 0, 1, 2, 3, 4, 5, 6:
-		if count(g.w.cnos, open) == 0 {
-			return New("cno", g.name('n', len(g.w.cnos)))
+// freeable is a region that no bind on its way is about: whether a window stays
+// bound when a bind fails DAT does not say.
+func (g *generator) freeable() string {
+	name := g.any('m', len(g.w.regions))
+	for _, m := range g.w.windows {
+		if m != nil && m.pending != nil && m.pending.seg.Region == Index('m', name) {
+			return "-"
 		}
-		return New("evd_modify_cno", d, "cno", pickOne(g, 'n', g.w.cnos, open))
-	case 7:
-		return New("cno", g.name('n', len(g.w.cnos)))
-	case 8:
-		return New("evd_disable", d)
-	case 9:
-		return New("evd_enable", d)
-	case 10:
-		return New("evd_set_unwaitable", d)
 	}
-	return New("evd_clear_unwaitable", d)
+	return name
 }
 
 func (g *generator) newPSP() Command {
@@ -272,7 +251,11 @@ func (g *generator) newEP() Command {
 		}
 	}
 	recvFlags, reqFlags := "", ""
-	switch g.draw("completion flags", 10) {
+	flags := g.draw("completion flags", 10)
+	if flags > 6 && count(g.w.evds, func(d *evd) bool { return d.open && (d.feeds == 0 || d.class != 0) }) == 0 {
+		return g.plainEVD() // they do not go together with others
+	}
+	switch flags {
 	case 7:
 		recvFlags, recv = "UNSIGNALLED", g.evdOf(unsignalled)
 	case 8:
@@ -357,14 +340,4 @@ func (g *generator) disconnect() Command {
 		how = "bad"
 	}
 	return New("disconnect", g.ep(isConnected, disconnectPending, activePending), "how", how)
-}
-
-func (g *generator) dequeue() Command {
-	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && len(d.queue) > 0 })
-	return New("dequeue", d, "n", g.of(8, 1, 2, 64, 0))
-}
-
-func (g *generator) wait() Command {
-	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && len(d.queue) > 0 })
-	return New("wait", d, "threshold", g.of(1, 2, 3, 4, 8, 16, 64, 65, 0))
 }

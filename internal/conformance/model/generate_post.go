@@ -100,9 +100,43 @@ func (g *generator) remote(p *endpoint, o operation, n int) string {
 	if g.rarely("other length") {
 		n = max(0, n+g.of(-1, 1))
 	}
+	if len(g.w.names) > 0 && g.draw("window", 2) == 1 {
+		return JoinSegments([]Segment{g.through(n)})
+	}
 	s := g.segment(z, o.remote, n)
 	if o.remote == remoteAtomic {
 		s.Off -= s.Off % 8 * (1 - number(g.rarely("misaligned")))
 	}
 	return JoinSegments([]Segment{s})
+}
+
+// through is a part of what a bind has named, mostly of one that is still good.
+func (g *generator) through(n int) Segment {
+	i := len(g.w.names) - 1 - min(g.draw("name", 4), g.draw("older", len(g.w.names)))
+	s := Segment{Region: i, Window: true, Len: n}
+	if b := g.w.names[i]; b != nil {
+		s.Off = b.seg.Off + g.of(0, 0, max(0, b.seg.Len-n), -1)
+	}
+	return s
+}
+
+// bind binds a window of the endpoint's zone, or unbinds it.
+func (g *generator) bind() Command {
+	if count(g.w.windows, func(m *window) bool { return m.open }) == 0 {
+		return New("rmr", g.name('w', len(g.w.windows)), "pz", g.zone())
+	}
+	name := g.ep(isConnected, isDisconnected)
+	p := g.w.ep(name)
+	rmr := pickOne(g, 'w', g.w.windows, func(m *window) bool { return m.open && p != nil && m.zone == p.zone })
+	if p == nil {
+		return New("bind", name, "rmr", rmr)
+	}
+	args := []any{"rmr", rmr, "cookie", g.w.step, "flags", g.flags(operations["bind"].flags &^ (unsignalled &^ p.reqFlags))}
+	if g.draw("unbind", 6) == 5 {
+		return New("bind", name, args...)
+	}
+	all := "REMOTE_READ|REMOTE_WRITE|REMOTE_ATOMIC"
+	priv := []string{all, all, all, all, all, "REMOTE_READ", "REMOTE_WRITE", "LOCAL_READ"}[g.draw("priv", 8)]
+	seg := g.segment(p.zone, localRead|localWrite, -1)
+	return New("bind", name, append(args, "priv", priv, "local", JoinSegments([]Segment{seg}))...)
 }

@@ -78,6 +78,7 @@ func (w *World) freeRegion(c Command, r Result) error {
 	m := w.region(c.On)
 	var v verdict
 	v.when(m == nil, invalidHandle)
+	v.when(m != nil && m.open && w.bindings(Index('m', c.On)) > 0, invalidState|subLMRInUse)
 	ok, err := v.judge(r.Code)
 	if ok && m.open {
 		m.open = false
@@ -101,7 +102,7 @@ func (w *World) queryRegion(c Command, r Result) error {
 
 // at is the region of a segment; nil for one that never was.
 func (w *World) at(s Segment) *region {
-	if s.Region < 0 || s.Region >= len(w.regions) {
+	if s.Window || s.Region < 0 || s.Region >= len(w.regions) {
 		return nil
 	}
 	return w.regions[s.Region]
@@ -126,12 +127,20 @@ func (w *World) checkSegments(v *verdict, segs []Segment, z *zone, need int) (to
 	return total
 }
 
-// reachable reports whether a peer in that zone may touch s.
-func (w *World) reachable(s Segment, z *zone, need int) bool {
+// reachable reports whether a peer in that zone may touch s. A part of a window
+// becomes that of the region it is bound to.
+func (w *World) reachable(s *Segment, z *zone, need int) bool {
 	if s.Len == 0 {
+		s.Window = false
 		return true
 	}
-	m := w.at(s)
+	if s.Window {
+		real, ok := w.through(*s, need)
+		ok = ok && w.names[s.Region].window.zone == z
+		*s = real
+		return ok
+	}
+	m := w.at(*s)
 	return m != nil && m.open && m.zone == z && m.priv&need != 0 && s.Off >= 0 && s.Off+s.Len <= len(m.bytes)
 }
 

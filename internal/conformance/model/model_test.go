@@ -15,6 +15,7 @@ import (
 
 var (
 	programs = flag.Int("model.programs", 1000, "random programs to run on loop")
+	seed     = flag.Uint64("model.seed", 1, "what the programs come from; 0 is another one each time")
 	steps    = flag.Int("model.steps", 70, "commands of a random program, on average")
 )
 
@@ -42,6 +43,9 @@ func below(n int) *rapid.Generator[uint64] {
 
 func TestRandomProgramsDoWhatTheModelSays(t *testing.T) {
 	require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(*programs)))
+	if *seed != 0 {
+		require.NoError(t, flag.Set("rapid.seed", strconv.FormatUint(*seed, 10)))
+	}
 	require.NoError(t, flag.Set("rapid.steps", strconv.Itoa(*steps)))
 	seen, on := newCoverage(), &adapters{provider: "loop"}
 	rapid.Check(t, func(t *rapid.T) {

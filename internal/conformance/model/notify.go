@@ -8,6 +8,7 @@ type cno struct {
 	users int
 	open  bool
 	sure  bool   // it is triggered; otherwise it may be, when there are hints
+	since int    // step of the call that did it
 	hints []*evd // one of which the next wait names; nil for one that has left
 }
 
@@ -68,14 +69,17 @@ func (w *World) at1(i int) *evd {
 	return w.evds[i]
 }
 
-// trigger is an arrival at d that notifies; unless sure it may be one.
-func (d *evd) trigger(sure bool) {
+// trigger is an arrival at d that notifies; unless sure it may be one. Of what
+// one call brings about in several dispatchers, any may be the first.
+func (w *World) trigger(d *evd, sure bool) {
 	n := d.cno
-	if n == nil || d.disabled || n.sure {
+	if n == nil || d.disabled || n.sure && n.since != w.step {
 		return
 	}
 	n.hints = append(n.hints, d)
-	n.sure = sure
+	if sure && !n.sure {
+		n.sure, n.since = true, w.step
+	}
 }
 
 // part takes d from its CNO.
@@ -109,7 +113,7 @@ func (w *World) modifyCNO(c Command, r Result) error {
 	if d.cno = n; n != nil {
 		n.users++
 		if len(d.queue) > 0 {
-			d.trigger(true)
+			w.trigger(d, true)
 		}
 	}
 	return nil
@@ -125,7 +129,7 @@ func (w *World) enable(c Command, r Result) error {
 	was := d.disabled
 	d.disabled = c.Op == "evd_disable"
 	if was && !d.disabled && len(d.queue) > 0 {
-		d.trigger(true)
+		w.trigger(d, true)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ var operations = map[string]operation{
 	"write_imm": {suppress | solicited | unsignalled | fence, localRead, remoteWrite, ibDTOEvent, 8},
 	"fetch_add": {suppress | unsignalled | fence, localWrite, remoteAtomic, ibDTOEvent, 10},
 	"cmp_swap":  {suppress | unsignalled | fence, localWrite, remoteAtomic, ibDTOEvent, 11},
+	"bind":      {suppress | unsignalled | fence, 0, 0, bindCompletion, 5},
 }
 
 const recvImmediate = 9 // in the event of a receive that a write with immediate data took
@@ -89,17 +90,28 @@ func (w *World) postRequest(c Command, r Result) error {
 	if p != nil {
 		w.refusals(&v, p, x, p.reqIOV, p.reqFlags)
 		v.when(extended && !w.limits.Extended, modelNotSupported)
-		if p.state != isConnected && p.state != isDisconnected {
-			v.when(true, stateCodes[p.state])
-		}
-		v.when(len(p.reqs) >= p.reqDepth, insufficientResources)
-		v.perhaps(len(p.reqs)+p.unsure() >= p.reqDepth, insufficientResources)
-		w.room(&v, p.request, 1)
+		w.refuseRequest(&v, p)
 	}
 	ok, err := v.judge(r.Code)
 	if !ok {
 		return err
 	}
+	w.posted(p, x)
+	return nil
+}
+
+// refuseRequest adds what any request has to be refused for.
+func (w *World) refuseRequest(v *verdict, p *endpoint) {
+	if p.state != isConnected && p.state != isDisconnected {
+		v.when(true, stateCodes[p.state])
+	}
+	v.when(len(p.reqs) >= p.reqDepth, insufficientResources)
+	v.perhaps(len(p.reqs)+p.unsure() >= p.reqDepth, insufficientResources)
+	w.room(v, p.request, 1)
+}
+
+// posted takes a request on.
+func (w *World) posted(p *endpoint, x *work) {
 	p.reqs = append(p.reqs, x)
 	if p.request != nil {
 		p.request.awaited++
@@ -109,7 +121,6 @@ func (w *World) postRequest(c Command, r Result) error {
 	} else {
 		w.pump(p)
 	}
-	return nil
 }
 
 // received completes the first receive.
@@ -137,6 +148,7 @@ func (w *World) received(p *endpoint, status, length int, by *work) {
 func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 	x := p.reqs[0]
 	p.reqs = p.reqs[1:]
+	x.settle()
 	if status == 0 && x.flags&suppress != 0 {
 		p.suppressed = append(p.suppressed, x)
 		if p.request != nil {
@@ -149,6 +161,9 @@ func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 	e := Event{Number: o.number, Source: p.name, Cookie: x.cookie, Status: status, Op: o.code}
 	if status == 0 {
 		e.Length = length
+	}
+	if x.bind != nil {
+		e.Private = x.bind.window.name
 	}
 	silent := status == 0 && x.flags&unsignalled != 0
 	w.put(p.request, queued{want: e, silent: silent, any: anyError, stream: "request " + p.name, of: p.name})

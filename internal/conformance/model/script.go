@@ -13,7 +13,8 @@ import (
 //
 // Objects are named by a letter and a number that counts from 0: z zone, m
 // memory region, e event dispatcher, p endpoint, s service point, c connection
-// request, n notification object; - is none.
+// request, n notification object, w window (RMR), b what a bind has named;
+// - is none.
 type Command struct {
 	Op, On string
 	Args   []string
@@ -93,9 +94,11 @@ func (c Command) Bits(key string, names map[string]int) (sum int) {
 }
 
 // Segment is a piece of a region: m0:8+4 is 4 bytes from offset 8 on.
+// From what a bind named, it is b0:8+4, the offset still that of the region.
 type Segment struct {
 	Region   int
 	Off, Len int
+	Window   bool // Region is a bind's
 }
 
 // Segments is an argument of segments with commas in between.
@@ -108,7 +111,10 @@ func (c Command) Segments(key string) (segs []Segment) {
 		name, span, _ := strings.Cut(t, ":")
 		off, n, _ := strings.Cut(span, "+")
 		var s Segment
-		s.Region = Index('m', name)
+		if s.Region = Index('m', name); s.Region < 0 {
+			s.Region = Index('b', name)
+			s.Window = s.Region >= 0
+		}
 		s.Off, _ = strconv.Atoi(off)
 		s.Len, _ = strconv.Atoi(n)
 		segs = append(segs, s)
@@ -120,7 +126,11 @@ func (c Command) Segments(key string) (segs []Segment) {
 func JoinSegments(segs []Segment) string {
 	texts := make([]string, len(segs))
 	for i, s := range segs {
-		texts[i] = fmt.Sprintf("m%d:%d+%d", s.Region, s.Off, s.Len)
+		kind := 'm'
+		if s.Window {
+			kind = 'b'
+		}
+		texts[i] = fmt.Sprintf("%c%d:%d+%d", kind, s.Region, s.Off, s.Len)
 	}
 	return strings.Join(texts, ",")
 }

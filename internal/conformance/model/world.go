@@ -14,6 +14,8 @@ type World struct {
 	psps    []*psp
 	crs     []*cr
 	cnos    []*cno
+	windows []*window
+	names   []*binding // what binds have returned; nil for those that failed
 }
 
 // Limits are what the model has to know of a provider.
@@ -82,6 +84,7 @@ func init() {
 		"reset": (*World).reset, "connect": (*World).connect, "disconnect": (*World).disconnect,
 		"psp": (*World).newPSP, "psp_free": (*World).freePSP,
 		"accept": (*World).accept, "reject": (*World).reject, "cr_query": (*World).queryCR,
+		"rmr": (*World).newWindow, "rmr_free": (*World).freeWindow, "rmr_query": (*World).queryWindow, "bind": (*World).bind,
 		"recv": (*World).postRecv, "send": (*World).postRequest, "write": (*World).postRequest,
 		"read": (*World).postRequest, "write_imm": (*World).postRequest,
 		"fetch_add": (*World).postRequest, "cmp_swap": (*World).postRequest,

@@ -1,0 +1,63 @@
+package model
+
+const (
+	allStreamNames = "SOFTWARE|CR|DTO|CONN|RMR|ASYNC"
+	allStreams     = 0x1f1
+)
+
+// plainEVD makes a dispatcher that is good for everything.
+func (g *generator) plainEVD() Command {
+	return New("evd", g.name('e', len(g.w.evds)), "qlen", 64, "max", 64, "streams", allStreamNames)
+}
+
+func (g *generator) newEVD() Command {
+	streams := allStreamNames
+	switch g.draw("streams", 8) {
+	case 5:
+		streams = "DTO"
+	case 6:
+		streams = "CR|CONN"
+	case 7:
+		streams = "DTO|CONN"
+	}
+	qlen := g.of(64, 64, 64, 32, 16, 8, 4, 2, 1)
+	if g.rarely("no length") {
+		qlen = 0
+	}
+	return New("evd", g.name('e', len(g.w.evds)), "qlen", qlen, "max", 64, "streams", streams)
+}
+
+// notify is about CNOs, and who may wait.
+func (g *generator) notify() Command {
+	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open })
+	if i := g.draw("with a CNO", 2); i == 1 {
+		d = pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && d.cno != nil })
+	}
+	open := func(n *cno) bool { return n.open }
+	switch g.draw("notify", 12) {
+	case 0, 1, 2, 3, 4:
+		if count(g.w.cnos, open) == 0 {
+			return New("cno", g.name('n', len(g.w.cnos)))
+		}
+		return New("evd_modify_cno", d, "cno", pickOne(g, 'n', g.w.cnos, open))
+	case 5:
+		return New("cno", g.name('n', len(g.w.cnos)))
+	case 6, 7:
+		return New("evd_disable", d)
+	case 8, 9:
+		return New("evd_enable", d)
+	case 10:
+		return New("evd_set_unwaitable", d)
+	}
+	return New("evd_clear_unwaitable", d)
+}
+
+func (g *generator) dequeue() Command {
+	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && len(d.queue) > 0 })
+	return New("dequeue", d, "n", g.of(8, 1, 2, 64, 0))
+}
+
+func (g *generator) wait() Command {
+	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && len(d.queue) > 0 })
+	return New("wait", d, "threshold", g.of(1, 2, 3, 4, 8, 16, 64, 65, 0))
+}
