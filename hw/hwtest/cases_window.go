@@ -70,6 +70,7 @@ var windowCases = []contractCase{
 		roundTrip(r, a, b)
 		r.deadKey(key, g)
 	})},
+	{"a read into a window goes where it is bound to", ifBinds(readIntoWindow)},
 	{"Close unbinds", ifBinds(func(r *rig) {
 		_, b := r.pair()
 		g := r.b.mem(64, localAll)

@@ -34,7 +34,7 @@ func (p *pipe) execute(wr *hw.SendWR) verdict {
 	case hw.OpRead:
 		return p.read(wr, hw.LocalWrite)
 	case hw.OpReadToRMR:
-		return p.read(wr, hw.RemoteWrite)
+		return p.readToRMR(wr)
 	case hw.OpWriteImm:
 		return p.writeImm(wr)
 	case hw.OpBind:
@@ -280,6 +280,16 @@ func (p *pipe) writeImm(wr *hw.SendWR) verdict {
 	v := p.write(wr)
 	if v == done {
 		p.received(uint32(total(wr.SGL)), hw.OpRecvImm, hw.WCImm|solicited(wr), wr.Imm)
+	}
+	return v
+}
+
+// readToRMR is a read whose sink is named as a peer would name it.
+func (p *pipe) readToRMR(wr *hw.SendWR) verdict {
+	at := p.nSends
+	v := p.read(wr, hw.RemoteWrite)
+	if v == done && p.nSends > at {
+		p.sends[at].Op = hw.OpRead
 	}
 	return v
 }
