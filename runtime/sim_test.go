@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/ep"
 	"godat/hw"
 	"godat/hw/hwtest"
 )
@@ -63,6 +64,46 @@ func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
 			s.requireKept(t)
 		})
 	}
+}
+
+// What completes goes to other queues of the device when the dispatcher changes,
+// and the receives go along.
+func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
+	s := newSim(hwtest.SimConfig{Seed: 3})
+	ia := open(t, "sim", WithProvider(s))
+	p := connect(t, ia, channel(256))
+	p.establish(t)
+	other, err := ia.NewDispatcher(channel(64))
+	require.NoError(t, err)
+	for _, e := range []*Endpoint{p.a, p.b} {
+		require.NoError(t, e.Disconnect(Abrupt))
+	}
+	for range 2 {
+		require.Equal(t, Disconnected, (<-p.events.C()).Number)
+	}
+	for _, e := range []*Endpoint{p.a, p.b} {
+		require.NoError(t, e.Reset())
+	}
+	require.NoError(t, p.b.PostRecv(7, Default, p.mem.Segment(0, 8)))
+	require.NoError(t, p.b.Modify(ep.FieldRecvEVD|ep.FieldMaxRecvDTOs, EndpointParam{
+		Recv: other, Attr: EndpointAttr{MaxRecvDTOs: 40},
+	}))
+	require.NoError(t, p.b.PostRecv(8, Default, p.mem.Segment(8, 8)))
+	rsp, err := ia.Reserve(RSPConfig{Endpoint: p.b, Dispatcher: p.events})
+	require.NoError(t, err)
+	require.NoError(t, p.a.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: rsp.Qual()}))
+	require.NoError(t, RequestOf(<-p.events.C()).Accept(nil, nil))
+	p.establish(t)
+	for i := range 2 {
+		require.NoError(t, p.a.PostSend(uint64(i), Suppress, p.mem.Segment(64, 8)))
+	}
+	first := <-p.events.C()
+	assert.Equal(t, uint64(7), first.Cookie, "it was posted when completions went there")
+	assert.Equal(t, StatusSuccess, first.Status)
+	assert.Equal(t, uint64(8), (<-other.C()).Cookie)
+	require.NoError(t, rsp.Close())
+	require.NoError(t, ia.Close())
+	s.requireKept(t)
 }
 
 // exchange sends n messages from a to b, with pauses in which poller and feeder

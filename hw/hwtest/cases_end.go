@@ -122,6 +122,19 @@ var endCases = []contractCase{
 		b.over()
 		b.close()
 	}},
+	{"receives of a queue pair that closes without having connected do not complete", func(r *rig) {
+		fresh := r.a.newEnd()
+		again, b := r.pair()
+		again.over()
+		b.over()
+		again.reset()
+		for _, e := range []*end{fresh, again} {
+			in := e.recv()
+			e.close()
+			r.also.False(e.waitFor(shortWait/4, func() bool { return e.books[recvQueue].entries[in].done }))
+		}
+		b.close()
+	}},
 	{"memory is the owner's again when its queues have ended", memoryAfterEnd},
 }
 
