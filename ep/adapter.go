@@ -23,6 +23,7 @@ type Adapter struct {
 	async *evd.Dispatcher // nil: errors of objects are dropped
 
 	endpoints *keys.Table[*Endpoint]
+	counters  counters
 
 	mu     sync.Mutex
 	eps    map[*Endpoint]struct{}
@@ -75,6 +76,7 @@ func (a *Adapter) add(e *Endpoint) (uint32, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.eps[e] = struct{}{}
+	a.counters.endpoints.Add(1)
 	return key, nil
 }
 
@@ -83,6 +85,7 @@ func (a *Adapter) remove(e *Endpoint) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.eps, e)
+	a.counters.endpointsFreed.Add(1)
 }
 
 // newQP makes a queue pair for an endpoint.

@@ -88,6 +88,7 @@ func (e *Endpoint) begin(c *control) error {
 		return wrap(c.op, err)
 	}
 	if c.in == inConnect {
+		e.adapter.counters.connects.Add(1)
 		e.setTarget(c.connect.Addr, c.connect.Qual)
 	} else {
 		e.setAddresses(c.cr.request.Local(), c.cr.request.Remote())

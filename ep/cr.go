@@ -81,6 +81,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	defer e.ctl.Unlock()
 	err := e.do(&call)
 	if call.used {
+		c.at.adapter.counters.accepted.Add(1)
 		c.dead = true
 		c.at.adapter.removeCR(c)
 	}
@@ -120,6 +121,7 @@ func (c *CR) Reject(private []byte) error {
 		return err
 	}
 	c.answered()
+	c.at.adapter.counters.rejected.Add(1)
 	err := c.request.Reject(private)
 	c.giveUpOwn(op)
 	return wrap(op, err)
@@ -164,6 +166,7 @@ func (c *CR) lock(op string) error {
 
 // announce puts the event of the request, for which room was reserved.
 func (c *CR) announce() {
+	c.at.adapter.counters.requests.Add(1)
 	to := c.at.to.Firm()
 	ev := evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
 	to.Put(&ev, false)

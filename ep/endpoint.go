@@ -66,6 +66,8 @@ type Endpoint struct {
 	why     hw.Reason
 	asked   *CR // the same, of a reserved service point
 
+	counted counted
+
 	// Control calls, one at a time.
 	ctl     sync.Mutex
 	pending *control      // under ctl; read by the step

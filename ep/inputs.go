@@ -108,6 +108,8 @@ func (e *Endpoint) established(byFact bool) {
 	if !passive {
 		private = e.info.Private
 	}
+	e.adapter.counters.of(evd.Established, passive).Add(1)
+	e.counted.connects.Add(1)
 	e.emit(evd.Established, private)
 	e.requests.endDetour()
 	e.recvs.endDetour()
@@ -192,6 +194,8 @@ func (e *Endpoint) tryEnd() {
 // the connection. A closed endpoint announces nothing.
 func (e *Endpoint) ended() {
 	if e.outcome != none && e.State() != closed {
+		e.adapter.counters.of(evd.Number(e.outcome), false).Add(1)
+		e.counted.disconnects.Add(1)
 		e.emit(evd.Number(e.outcome), e.private)
 	}
 	e.outcome = none

@@ -168,14 +168,7 @@ func (e *Endpoint) enlarge(q *queue, depth, iov int) {
 		return
 	}
 	q.depth.Store(0)
-	var tail uint32
-	for {
-		w := e.word.Load()
-		tail = q.tail(w)
-		if e.word.CompareAndSwap(w, (w+1<<q.tailShift)&^guards) {
-			break
-		}
-	}
+	tail := e.skip(q)
 	for !q.published(tail) {
 		runtime.Gosched() // its poster has nothing to do but to publish it
 	}
@@ -195,6 +188,19 @@ func (e *Endpoint) enlarge(q *queue, depth, iov int) {
 	q.ready = (tail + 1) & ticketMask
 	q.retired.Store(q.next)
 	q.depth.Store(uint32(depth))
+}
+
+// skip takes a ticket for nothing, and returns it.
+func (e *Endpoint) skip(q *queue) (ticket uint32) {
+	e.counted.mu.Lock()
+	defer e.counted.mu.Unlock()
+	q.seen = (q.seen + 1) & ticketMask // it is no post
+	for {
+		w := e.word.Load()
+		if e.word.CompareAndSwap(w, (w+1<<q.tailShift)&^guards) {
+			return q.tail(w)
+		}
+	}
 }
 
 // set makes the slot that of another, with a ticket of its own.

@@ -41,6 +41,7 @@ func (p *point) start(op, addr string, qual uint64) error {
 	defer a.mu.Unlock()
 	p.listener = l
 	a.points[p] = struct{}{}
+	a.counters.points.Add(1)
 	return nil
 }
 
@@ -122,6 +123,7 @@ func (p *point) close(op string) (bool, error) {
 	err := p.listener.Close()
 	p.adapter.mu.Lock()
 	delete(p.adapter.points, p)
+	p.adapter.counters.pointsFreed.Add(1)
 	p.adapter.mu.Unlock()
 	p.to.Detach()
 	return true, wrap(op, err)

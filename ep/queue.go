@@ -49,6 +49,10 @@ type queue struct {
 	last   uint32 // tail when the queue pair was broken
 	before uint32 // tail when a control call was made
 
+	// Guarded by the endpoint's counted.mu.
+	posted uint64 // until tail was seen
+	seen   uint32
+
 	// Owned by the completer; posters read retired.
 	_       [64]byte
 	retired atomic.Uint32

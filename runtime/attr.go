@@ -53,6 +53,10 @@ const (
 	IWARPExtension Extension = 2
 )
 
+// IBExtensionVersion is the version of the InfiniBand extension whose operations
+// an adapter with it may have; its named attributes say which.
+const IBExtensionVersion = 209
+
 // NamedAttr is an attribute that DAT has no field for: DAT_NAMED_ATTR.
 type NamedAttr struct{ Name, Value string }
 

@@ -55,7 +55,10 @@ func fillIA(q *IAAttr, m IAField, a hw.Attr) {
 	fill(m&IAFieldAddress, &q.Address, a.Address)
 	fill(m&IAFieldMaxReadPerEPInGuaranteed, &q.MaxReadInGuaranteed, true)
 	fill(m&IAFieldMaxReadPerEPOutGuaranteed, &q.MaxReadOutGuaranteed, true)
-	fill(m&IAFieldExtension, &q.Extension, NoExtension)
+	if a.Ops.Has(hw.OpFetchAdd) || a.Ops.Has(hw.OpCompareSwap) || a.Ops.Has(hw.OpWriteImm) {
+		fill(m&IAFieldExtension, &q.Extension, InfiniBandExt)
+		fill(m&IAFieldExtensionVersion, &q.ExtensionVersion, IBExtensionVersion)
+	}
 	fill(m&(IAFieldNumTransportAttr|IAFieldTransportAttr), &q.TransportAttr, nil)
 	fill(m&(IAFieldNumVendorAttr|IAFieldVendorAttr), &q.VendorAttr, nil)
 }
@@ -139,7 +142,10 @@ func mergeAll() (m [6][6]bool) {
 
 // specific are the attributes by which a consumer finds extensions.
 func specific(a hw.Attr) []NamedAttr {
-	attrs := []NamedAttr{{"DAT_IB_PROVIDER_NAME", a.Provider}, {"DAT_IB_DEVICE_NAME", a.Device}}
+	attrs := []NamedAttr{
+		{"DAT_IB_PROVIDER_NAME", a.Provider}, {"DAT_IB_DEVICE_NAME", a.Device},
+		{"DAT_EXTENSION_INTERFACE", "TRUE"}, {"DAT_COUNTERS", "TRUE"}, {"DAT_IB_UD", "FALSE"},
+	}
 	for _, x := range [...]struct {
 		name string
 		op   hw.Op

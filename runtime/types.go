@@ -69,6 +69,10 @@ type (
 	EndpointState = ep.State
 	// EndpointStatus is a snapshot of an endpoint; see [ep.Status].
 	EndpointStatus = ep.Status
+	// Counters say what has happened on an adapter; see [ep.Counters].
+	Counters = ep.Counters
+	// EndpointCounters say what has happened on an endpoint; see [ep.EndpointCounters].
+	EndpointCounters = ep.EndpointCounters
 	// ConnectConfig says where to connect; see [ep.ConnectConfig].
 	ConnectConfig = ep.ConnectConfig
 	// CloseFlags say how a connection is given up; see [ep.CloseFlags].
