@@ -143,8 +143,11 @@ func mergeAll() (m [6][6]bool) {
 // specific are the attributes by which a consumer finds extensions.
 func specific(a hw.Attr) []NamedAttr {
 	attrs := []NamedAttr{
-		{"DAT_IB_PROVIDER_NAME", a.Provider}, {"DAT_IB_DEVICE_NAME", a.Device},
-		{"DAT_EXTENSION_INTERFACE", "TRUE"}, {"DAT_COUNTERS", "TRUE"}, {"DAT_IB_UD", "FALSE"},
+		{"DAT_IB_PROVIDER_NAME", a.Provider},
+		{"DAT_IB_DEVICE_NAME", a.Device},
+		{"DAT_EXTENSION_INTERFACE", "TRUE"},
+		{"DAT_COUNTERS", "TRUE"},
+		{"DAT_IB_UD", "FALSE"},
 	}
 	for _, x := range [...]struct {
 		name string
