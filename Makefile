@@ -13,7 +13,7 @@ GOFUMPT_VERSION  := v0.12.0
 GOLANGCI_VERSION := v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer test-iwarp ci
+.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer test-iwarp test-ibv ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -63,6 +63,10 @@ consumer: ## use the library from another module
 
 test-iwarp: ## hw/iwarp against the kernel's soft-iWARP, in a QEMU guest (hw/hwtest/guest/install.sh)
 	bash hw/iwarp/test-guest.sh
+
+test-ibv: ## hw/ibv on soft-RoCE and soft-iWARP, in a QEMU guest (on Debian, as root: it installs what it needs)
+	bash hw/hwtest/guest/install.sh
+	bash hw/ibv/test-guest.sh
 
 ci: ## all that the checks on a clean machine do
 	.ci/run

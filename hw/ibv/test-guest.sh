@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Runs this package's tests on real verbs devices: soft-RoCE and soft-iWARP, in the
-# guest that hw/hwtest/guest makes. It fails, never skips, when something is missing,
-# and when fewer cases ran than testdata/cases.txt says. What is to be installed,
-# hw/hwtest/guest/install.sh installs.
+# guest that hw/hwtest/guest makes. There run the contract's suite and what is special
+# to verbs, rping of examples/rping with the C program in either role, and
+# examples/blockstore between two processes. It fails, never skips, when something is
+# missing, and when fewer cases ran than testdata/cases.txt says. What is to be
+# installed, hw/hwtest/guest/install.sh installs.
 #
 #   hw/ibv/test-guest.sh [MODE] [DEVICE...]
 #
-# MODE is plain (all tests, the default), race (the contract under the race
+# MODE is plain (everything, the default), race (the contract under the race
 # detector), cgocheck (the contract with all checks of what C is given) or asan (the
 # contract with the shim address-sanitised). DEVICEs are rxe0 and siw0.
 set -euo pipefail
@@ -17,8 +19,8 @@ shift || true
 devices=("$@")
 if ((${#devices[@]} == 0)); then devices=(rxe0 siw0); fi
 
-# The bound of one device's run. The slowest took 4 minutes on a quiet machine.
-limit=${GODAT_GUEST_LIMIT:-12m}
+# The bound of one device's run, in minutes. The slowest took 4 on a busy machine.
+limit=${GODAT_GUEST_LIMIT:-10}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -33,11 +35,40 @@ case $mode in
   *) echo "unknown mode $mode" >&2 && exit 2 ;;
 esac
 
+export CGO_ENABLED=1
 echo "abi.h against the distribution's headers"
 cc -fsyntax-only -Wall -Werror -Ihw/ibv hw/ibv/testdata/abi_check.c
 
-CGO_ENABLED=1 "${build[@]}" -o "$work/ibv.test" ./hw/ibv
+"${build[@]}" -o "$work/ibv.test" ./hw/ibv
 go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
+if [[ $mode == plain ]]; then
+  command -v rping >/dev/null || { echo "the C program rping is missing: install rdmacm-utils" >&2; exit 1; }
+  "${build[@]}" -o "$work/rping.test" ./examples/rping
+  go build -o "$work/blockstore" ./examples/blockstore
+  mkdir "$work/tree"
+  cp -r hw/loop ep "$work/tree"
+fi
+
+# What one guest runs: the programs that were built, one after the other.
+cat >"$work/job" <<'JOB'
+work=$1 run=$2 limit=$3 status=0
+"$work/ibv.test" -test.v -test.run "$run" -test.timeout "$limit" || status=$?
+if [ ! -e "$work/rping.test" ]; then exit $status; fi
+"$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
+
+device=ibv:$GODAT_GUEST_DEVICE
+"$work/blockstore" -provider "$device" -listen 10.0.2.15:4791 -store "$TMPDIR/blocks.db" >"$TMPDIR/server" 2>&1 &
+server=$!
+for i in $(seq 300); do
+  if grep -q serving "$TMPDIR/server"; then break; fi
+  sleep 0.1
+done
+timeout 120 "$work/blockstore" -provider "$device" -connect 10.0.2.15:4791 -dir "$work/tree" || status=$?
+kill "$server"
+wait "$server" || status=$?
+cat "$TMPDIR/server"
+exit $status
+JOB
 
 # expected DEVICE: how many cases ran when this was committed.
 expected() {
@@ -48,19 +79,20 @@ failed=0
 summary=''
 for device in "${devices[@]}"; do
   log=$work/$device.log
-  status=0
-  "$work/guest" -device "$device" -timeout "$limit" -- \
-    "$work/ibv.test" -test.v -test.run "$run" -test.timeout "$limit" >"$log" || status=$?
-  passed=$(grep -cE '^ *--- PASS' "$log" || true)
+  status=0 began=$SECONDS
+  "$work/guest" -device "$device" -timeout "${limit}m" -- \
+    sh "$work/job" "$work" "$run" "$((limit - 1))m" >"$log" || status=$?
+  passed=$(grep -cE '^ *--- PASS|^verified ' "$log" || true)
   bad=$(grep -cE '^ *--- FAIL' "$log" || true)
   skipped=$(grep -cE '^ *--- SKIP' "$log" || true)
   want=$(expected "$device")
-  line="$mode on $device: $passed cases passed, $bad failed, ${want:-?} expected"
+  line="$mode on $device: $passed cases passed, $bad failed, ${want:-?} expected, in $((SECONDS - began)) s"
   if ((status || bad || skipped)) || [[ -z $want ]] || ((passed < want)); then
     failed=1
     grep -vE '^ *(=== (RUN|PAUSE|CONT)|--- PASS)' "$log" | cut -c1-400 | tail -n 200
     line+=": FAILED (exit status $status)"
   fi
+  grep '^different: ' "$log" | sort -u || true
   echo "$line"
   summary+=$line$'\n'
 done

@@ -1,0 +1,105 @@
+//go:build guest
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// These run in the guest, on the device that it was booted with, against the rping
+// that comes with librdmacm: see hw/ibv/test-guest.sh.
+
+const (
+	guestAddress  = "10.0.2.15"
+	guestPatience = time.Minute
+	guestPings    = 5
+)
+
+var guestSizes = []int{64, 100, 4096, mostSize}
+
+// guestPort is the next test's: one that was just used may not be free yet.
+var guestPort = 7174
+
+func guestAdapter(t *testing.T, ctx context.Context) *dat.IA {
+	t.Helper()
+	device := os.Getenv("GODAT_GUEST_DEVICE")
+	require.NotEmpty(t, device, "these tests run in the guest: see hw/ibv/test-guest.sh")
+	ia, err := dat.Open(ctx, "ibv:"+device)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ia.Close()) })
+	return ia
+}
+
+// theirs is the C program on the next port; it is killed when ctx ends.
+func theirs(ctx context.Context, size int, role ...string) (*exec.Cmd, *bytes.Buffer) {
+	args := append(role, "-a", guestAddress, "-p", strconv.Itoa(guestPort), "-S", strconv.Itoa(size), "-V", "-v")
+	cmd := exec.CommandContext(ctx, "rping", args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	return cmd, &out
+}
+
+func TestOurServerAnswersTheirClient(t *testing.T) {
+	for _, size := range guestSizes {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
+			defer cancel()
+			ia := guestAdapter(t, ctx)
+			guestPort++
+			cmd, heard := theirs(ctx, size, "-c", "-C", strconv.Itoa(guestPings))
+			var said bytes.Buffer
+			ready, done := make(chan struct{}), make(chan error, 1)
+			o := options{Port: uint64(guestPort), Size: size, Verbose: true}
+			go func() { done <- serve(ctx, ia, &o, &said, func(uint64) { close(ready) }) }()
+			<-ready
+			err := cmd.Run()
+			require.NoError(t, err, heard)
+			require.NoError(t, <-done)
+			assert.Equal(t, guestPings, strings.Count(said.String(), "server ping data: rdma-ping-"))
+			assert.Equal(t, guestPings, strings.Count(heard.String(), "ping data: rdma-ping-"), heard)
+		})
+	}
+}
+
+func TestTheirServerAnswersOurClient(t *testing.T) {
+	for _, size := range guestSizes {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
+			defer cancel()
+			ia := guestAdapter(t, ctx)
+			guestPort++
+			cmd, said := theirs(ctx, size, "-s")
+			require.NoError(t, cmd.Start())
+			o := options{Addr: guestAddress, Port: uint64(guestPort), Size: size, Count: guestPings, Validate: true, Verbose: true}
+			var heard bytes.Buffer
+			err := pingWhenUp(ctx, ia, &o, &heard)
+			require.NoError(t, err)
+			assert.Equal(t, guestPings, strings.Count(heard.String(), "ping data: rdma-ping-"))
+			require.NoError(t, cmd.Wait(), said)
+			assert.Equal(t, guestPings, strings.Count(said.String(), "server ping data: rdma-ping-"), said)
+		})
+	}
+}
+
+// pingWhenUp is ping, again and again while nobody listens yet.
+func pingWhenUp(ctx context.Context, ia *dat.IA, o *options, out *bytes.Buffer) error {
+	for {
+		err := ping(ctx, ia, o, out)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, dat.NonPeerRejected.Err()) {
+			return err
+		}
+	}
+}
