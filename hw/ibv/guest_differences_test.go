@@ -27,6 +27,7 @@ var differences = map[string]map[string]string{
 		"connect/the_active_side_is_up_before_anything_completes_on_it":        acceptorFirst,
 		"deregister/after_Deregister_of_a_read's_sink":                         regionOnce,
 		"deregister/after_Deregister_of_a_receive's_buffer":                    regionOnce,
+		"failure/requests_before_the_one_that_fails":                           readsCut,
 		"connect/Accept_when_the_initiator_has_gone":                           "the kernel can't give up an attempt on iWARP: the acceptor is up for a moment",
 	},
 }
@@ -34,6 +35,7 @@ var differences = map[string]map[string]string{
 // Why soft-iWARP differs.
 const (
 	readsOfSIW    = "siw flushes a read that the peer refuses, and serves reads of any region with a remote key"
+	readsCut      = "siw ends a connection at a request that fails at home, and flushes the reads before it whose answers have not come"
 	acceptorFirst = "siw refuses an answer to a request for a connection with a message close behind it, as MPA demands of the initiator to be first"
 	regionOnce    = "siw looks at a region at the beginning of what comes into it, and places the rest of it later"
 )
