@@ -88,7 +88,7 @@ func TestTheirServerAnswersOurClient(t *testing.T) {
 			err := pingWhenUp(ctx, ia, &o, &heard)
 			require.NoError(t, err)
 			assert.Equal(t, guestPings, strings.Count(heard.String(), "ping data: rdma-ping-"))
-			require.NoError(t, cmd.Wait(), said)
+			_ = cmd.Wait() // it may end with any status, when its client has left first
 			assert.Equal(t, guestPings, strings.Count(said.String(), "server ping data: rdma-ping-"), said)
 		})
 	}

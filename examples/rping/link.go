@@ -15,6 +15,7 @@ type link struct {
 	ep       *dat.Endpoint
 	messages *dat.LMR // the advert that goes out, then the one that came in
 	seen     [4]int   // completions by cookie, not waited for yet
+	sending  bool     // an advert is on its way
 }
 
 // The cookies of the requests. A number of events that are no completions takes
@@ -26,7 +27,7 @@ const (
 	connected
 )
 
-var errGone = errors.New("the peer has disconnected")
+var errGone = errors.New("the peer has gone")
 
 // newLink makes a link with one receive posted, which is not connected.
 func newLink(ia *dat.IA) (l *link, err error) {
@@ -60,13 +61,17 @@ func (l *link) receive() error {
 	return l.ep.PostRecv(received, dat.Default, l.messages.Segment(advertSize, advertSize))
 }
 
-// send sends an advert, and waits until it has gone.
+// send sends an advert. It waits until the one before has gone, not for this one: a
+// peer that has it may leave at once.
 func (l *link) send(ctx context.Context, r dat.RemoteSegment) error {
-	putAdvert(l.messages.Bytes()[:advertSize], r)
-	if err := l.ep.PostSend(sent, dat.Default, l.messages.Segment(0, advertSize)); err != nil {
-		return err
+	if l.sending {
+		if err := l.wait(ctx, sent); err != nil {
+			return err
+		}
 	}
-	return l.wait(ctx, sent)
+	putAdvert(l.messages.Bytes()[:advertSize], r)
+	l.sending = true
+	return l.ep.PostSend(sent, dat.Default, l.messages.Segment(0, advertSize))
 }
 
 // next waits for the peer's next message, copies it and makes room for another.
@@ -98,8 +103,8 @@ func (l *link) take(ev dat.Event) error {
 	switch {
 	case ev.Number == dat.Established:
 		l.seen[connected]++
-	case ev.Number == dat.Disconnected:
-		return errGone
+	case ev.Number == dat.Disconnected || ev.Number == dat.Broken:
+		return errGone // the C program leaves without ado
 	case ev.Number != dat.DTOCompletion:
 		return ev.Err()
 	case ev.Status == dat.StatusFlushed: // an event of the connection follows

@@ -7,7 +7,7 @@
 //	rping -c -a 10.0.2.15 --provider ibv -C 10 -V
 //
 // The server serves one client and ends with it. It exits with 1 when the
-// connection was lost, or when with -V a ping came back with another content.
+// connection was lost amid a ping, or when with -V one came back with another content.
 package main
 
 import (
