@@ -24,8 +24,9 @@ type Event struct {
 	// service point, a shared receive queue. Package ep tells which (ep.Of).
 	Source any
 
-	// Data is a connection event's private data ([]byte), a connection request's
-	// object, a software event's payload or an asynchronous error's Reason.
+	// Data is a connection event's private data ([]byte), a bind's window, a
+	// connection request's object, a software event's payload or an asynchronous
+	// error's Reason.
 	Data any
 }
 
