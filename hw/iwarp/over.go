@@ -35,16 +35,18 @@ func (l *life) end() {
 		l.saidDown = true
 		l.facts.Down(why)
 	}
-	l.flushSends()
-	if a&idleRecv != 0 {
-		l.flushRecvs()
-	}
-	if a&closed != 0 {
-		if !l.sqEnded {
+	// The receiver may be in the middle of a receive, or of a read's response.
+	gone := a&idleRecv != 0
+	if gone || l.fetching() == 0 {
+		l.flushSends()
+		if a&closed != 0 && !l.sqEnded {
 			l.sqEnded = true
 			l.finish(l.qp.cfg.SendSink, l.qp.cfg.SendEnd)
 		}
-		if !l.rqEnded && a&idleRecv != 0 {
+	}
+	if gone {
+		l.flushRecvs()
+		if a&closed != 0 && !l.rqEnded {
 			l.rqEnded = true
 			l.dev.dropLife(l)
 			l.finish(l.qp.cfg.RecvSink, l.qp.cfg.RecvEnd)
