@@ -225,3 +225,21 @@ func st14(r *rig) {
 	r.connect(peer, e)
 	say(peer, e, 64)
 }
+
+func st15(r *rig) {
+	for how, want := range map[dat.CloseFlags]dat.Status{dat.Graceful: dat.StatusSuccess, dat.Abrupt: dat.StatusFlushed} {
+		client, server := r.pair()
+		require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 64)))
+		require.NoError(r, client.ep.PostRecv(2, 0, client.mem.Segment(0, 64)))
+		require.NoError(r, client.ep.Disconnect(how))
+		if how == dat.Graceful {
+			require.Equal(r, dat.StateDisconnectPending, client.ep.State())
+			require.NoError(r, server.ep.PostRecv(3, 0, server.mem.Segment(0, 64)))
+			server.done(server.recv, 3, dat.StatusSuccess)
+		}
+		client.done(client.req, 1, want)
+		client.done(client.recv, 2, dat.StatusFlushed)
+		client.connection(dat.Disconnected)
+		server.connection(dat.Disconnected)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	_ "godat/hw/ibv"
 	_ "godat/hw/iwarp"
+	"godat/internal/owner"
 	dat "godat/runtime"
 )
 
@@ -25,6 +26,10 @@ var (
 )
 
 func init() {
+	if owner.Enabled { // the race detector takes its time
+		scale = Scale{1, 32}
+	}
+	flag.DurationVar(&patience, "conformance.patience", patience, "how long to wait for what must happen")
 	flag.Var(&scale, "conformance.scale", "what counts of iterations, threads and endpoints are multiplied with")
 }
 

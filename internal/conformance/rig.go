@@ -10,9 +10,9 @@ import (
 	dat "godat/runtime"
 )
 
-// patience is how long a case waits for what must happen. An emulated machine
-// needs it.
-const patience = time.Minute
+// patience is how long a case waits for what must happen. An emulated machine needs
+// more.
+var patience = 20 * time.Second
 
 // rig is what a case works with: it makes objects, and has all of them closed
 // when the case is over.
