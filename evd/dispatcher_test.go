@@ -1,7 +1,9 @@
 package evd
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -93,6 +95,21 @@ func TestResizeMovesTheLimitWithinMaxLen(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestResizeLeavesNoWaiterWithoutHope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher(t, Config{})
+		var err error
+		go func() { _, _, err = d.Wait(context.Background(), 3) }()
+		synctest.Wait()
+		isError(t, d.Resize(2), hw.InvalidState, hw.StateEVDWaiter)
+		require.NoError(t, d.Resize(3))
+		put(t, d.Main(), 1, 2, 3)
+		synctest.Wait()
+		assert.NoError(t, err)
+		assert.NoError(t, d.Resize(2))
+	})
 }
 
 func TestResizeKeepsEvents(t *testing.T) {

@@ -77,8 +77,9 @@ func (d *Dispatcher) qlen() int {
 }
 
 // Resize changes the length. It keeps all events and their order. It fails with
-// INVALID_STATE when more events are queued, and with INSUFFICIENT_RESOURCES
-// above Config.MaxLen. DAT: dat_evd_resize.
+// INVALID_STATE when more events are queued, with EVD_WAITER when somebody sleeps
+// in Wait until there are more, and with INSUFFICIENT_RESOURCES above
+// Config.MaxLen. DAT: dat_evd_resize.
 func (d *Dispatcher) Resize(qlen int) error {
 	const op = "evd.Resize"
 	switch {
@@ -93,6 +94,9 @@ func (d *Dispatcher) Resize(qlen int) error {
 	defer d.mu.Unlock()
 	if n := d.main.queuedNow(); n > qlen {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d events are queued", n)
+	}
+	if n := int(d.main.parked.Load() &^ flagBits); n > qlen {
+		return hw.Errorf(op, hw.InvalidState, hw.StateEVDWaiter, "somebody waits for %d events", n)
 	}
 	limit := uint64(qlen)
 	if d.main.kind == kindChannel {

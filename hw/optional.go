@@ -37,7 +37,7 @@ type Polled interface {
 type CQConfig struct {
 	Depth         int    // completions it must hold
 	Tag           uint32 // echoed in WC.CQ
-	SolicitedOnly bool   // wake only for solicited or failed completions
+	SolicitedOnly bool   // wake only for solicited or failed completions; a poll takes them all
 }
 
 // CQ is a completion queue of a [Polled] device. Its owner sees to it that the
