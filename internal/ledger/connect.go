@@ -13,7 +13,7 @@ const (
 	nonceSize   = 8
 	mostPrivate = 48
 	shortTime   = 5 * time.Millisecond
-	nowhereQual = 1 << 40
+	nowhereQual = 9 // a port that nobody chooses
 )
 
 // call is a request to connect, as the link that makes it sees it.
@@ -48,7 +48,7 @@ func (l *link) connect(lf *life) bool {
 	case unheard:
 		l.try(lf, dat.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: nowhereQual, Private: c.private}, nil, dat.NonPeerRejected)
 	case unreachable:
-		l.try(lf, dat.ConnectConfig{Addr: "nobody-has-this-address", Qual: c.to.psp.Qual(), Private: c.private}, nil, dat.Unreachable)
+		l.try(lf, dat.ConnectConfig{Addr: "no such host!", Qual: c.to.psp.Qual(), Private: c.private}, nil, dat.Unreachable)
 	case timedOut, raced:
 		return l.tooLate(lf, c)
 	case givenUp:

@@ -29,7 +29,7 @@ type entry struct {
 	body   body
 	chain  bool // its memory is the next entry's too
 	mail   uint8
-	hopes  bool // it is to fail
+	hopes  bool // it is to fail at the target
 	local  spread
 	remote uint32 // offset in the peer's region that body says
 	source uint32 // offset in the peer's library

@@ -23,6 +23,7 @@ type world struct {
 	all     []*link
 	links   sync.WaitGroup
 	victims victims
+	hasty   bool          // a send that finds no receive breaks the connection at once
 	over    chan struct{} // closed when everything has fallen
 
 	mu    sync.Mutex
@@ -117,6 +118,7 @@ func (w *world) open() bool {
 			return false
 		}
 		w.ias[i] = &adapter{ia: ia}
+		w.hasty = w.hasty || !ia.Attr().NotReadyWait
 		if !w.furnish(i) {
 			return false
 		}
