@@ -49,6 +49,20 @@ func (q *queuePair) established(life uint64, info hw.ConnInfo) bool {
 	return true
 }
 
+// upEarly is called when the owner acts on a connection that nobody has told of. On
+// the passive side a receive that succeeded told it, before the connection manager
+// did; then Established is told now. It reports whether that is so.
+func (q *queuePair) upEarly() bool {
+	q.mu.Lock()
+	c, life := q.conn, q.life
+	early := q.at() == phaseConnecting && c != nil && c.passive
+	q.mu.Unlock()
+	if early {
+		q.established(life, c.info(event{}))
+	}
+	return early || q.at() != phaseConnecting
+}
+
 // refused tells that an attempt came to nothing.
 func (q *queuePair) refused(life uint64, why hw.Reason, private []byte) {
 	q.mu.Lock()
@@ -125,6 +139,9 @@ func (q *queuePair) drained(life uint64) {
 // Drain implements [hw.QP]. The peer is told of the orderly end behind the requests
 // posted so far.
 func (q *queuePair) Drain() {
+	if q.at() == phaseConnecting {
+		q.upEarly()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.at() != phaseUp {

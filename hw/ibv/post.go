@@ -27,7 +27,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (n int, err error) {
 	if len(wrs) == 0 {
 		return 0, nil
 	}
-	if p := q.at(); p == phaseNew || p == phaseConnecting {
+	if p := q.at(); p == phaseNew || p == phaseConnecting && !q.upEarly() {
 		return 0, hw.Errorf(opPostSend, hw.InvalidState, hw.StateEPUnconnected, "no connection yet")
 	}
 	for n < len(wrs) && err == nil {
