@@ -28,6 +28,7 @@ type driver struct {
 	cnos    []*dat.CNO
 	windows []*mem.RMR
 	binds   []named
+	srqs    []*dat.SRQ
 	cr      func(name string) any
 	names   map[any]string // of endpoints and service points
 }
@@ -76,6 +77,10 @@ var calls = map[string]func(*driver, model.Command) (model.Result, error){
 	},
 	"evd_clear_unwaitable": func(d *driver, c model.Command) (model.Result, error) {
 		return model.Result{}, d.evd(c.On).ClearUnwaitable()
+	},
+	"srq": (*driver).newSRQ, "srq_recv": (*driver).sharedRecv, "srq_query": (*driver).querySRQ,
+	"srq_free": func(d *driver, c model.Command) (model.Result, error) {
+		return model.Result{}, pick(d.srqs, 'q', c.On).Close()
 	},
 	"rmr": (*driver).newWindow, "bind": (*driver).bind, "rmr_query": (*driver).queryWindow,
 	"rmr_free": func(d *driver, c model.Command) (model.Result, error) {
@@ -274,6 +279,7 @@ func (d *driver) newEP(c model.Command) (model.Result, error) {
 	}
 	e, err := d.ia.NewEndpoint(dat.EndpointConfig{
 		PZ: pick(d.zones, 'z', c.Text("pz")), Recv: d.evd(c.Text("recv")), Request: d.evd(c.Text("req")), Conn: d.evd(c.Text("conn")), Attr: &attr,
+		SRQ: pick(d.srqs, 'q', c.Text("srq")),
 	})
 	d.eps = append(d.eps, e)
 	if err != nil {
@@ -350,11 +356,7 @@ func (d *driver) disconnect(c model.Command) (model.Result, error) {
 
 func (d *driver) post(c model.Command) (model.Result, error) {
 	e, cookie, flags := d.ep(c.On), uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags))
-	var local []dat.Segment
-	for _, s := range c.Segments("local") {
-		m := d.at(s)
-		local = append(local, dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context})
-	}
+	local := d.local(c)
 	var remote dat.RemoteSegment
 	for _, s := range c.Segments("remote") {
 		if s.Window {
@@ -394,6 +396,36 @@ func (d *driver) at(s model.Segment) memory {
 		return *d.regions[s.Region]
 	}
 	return memory{context: 1<<31 - 7, remote: 1<<31 - 7}
+}
+
+// local are the local segments of a post.
+func (d *driver) local(c model.Command) (all []dat.Segment) {
+	for _, s := range c.Segments("local") {
+		m := d.at(s)
+		all = append(all, dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context})
+	}
+	return all
+}
+
+func (d *driver) newSRQ(c model.Command) (model.Result, error) {
+	attr := dat.SRQAttr{MaxRecvDTOs: c.Int("recvs"), MaxRecvIOV: c.Int("iov")}
+	q, err := d.ia.NewSRQ(pick(d.zones, 'z', c.Text("pz")), attr)
+	d.srqs = append(d.srqs, q)
+	if err != nil {
+		return model.Result{}, err
+	}
+	p, err := q.Query(ep.SRQFieldAll)
+	return values("recvs", p.MaxRecvDTOs, "iov", p.MaxRecvIOV,
+		"enough", number(p.MaxRecvDTOs >= attr.MaxRecvDTOs && p.MaxRecvIOV >= attr.MaxRecvIOV)), err
+}
+
+func (d *driver) querySRQ(c model.Command) (model.Result, error) {
+	p, err := pick(d.srqs, 'q', c.On).Query(ep.SRQFieldAll)
+	return values("available", p.Available, "outstanding", p.Outstanding, "recvs", p.MaxRecvDTOs), err
+}
+
+func (d *driver) sharedRecv(c model.Command) (model.Result, error) {
+	return model.Result{}, pick(d.srqs, 'q', c.On).PostRecv(uint64(c.Int("cookie")), d.local(c)...)
 }
 
 // named is what a bind has returned.

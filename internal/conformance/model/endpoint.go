@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Endpoint states, from DAT_EP_STATE.
 const (
@@ -38,6 +41,8 @@ const (
 )
 
 type endpoint struct {
+	srq                 *srq // where its receives come from, if not its own
+	stalled             int  // step since which its first request waits for a receive
 	name                string
 	zone                *zone
 	recv, request, conn *evd
@@ -84,7 +89,7 @@ func (w *World) newEP(c Command, r Result) error {
 		name: c.On, zone: w.zone(c.Text("pz")), state: gone,
 		recv: w.evd(c.Text("recv")), request: w.evd(c.Text("req")), conn: w.evd(c.Text("conn")),
 		recvFlags: c.Bits("recvflags", Flags), reqFlags: c.Bits("reqflags", Flags),
-		waits: c.Text("rnr") != "fail",
+		waits: c.Text("rnr") != "fail", srq: w.srq(c.Text("srq")),
 	}
 	w.eps = append(w.eps, nil)
 	var v verdict
@@ -94,11 +99,21 @@ func (w *World) newEP(c Command, r Result) error {
 		v.when(d.to.takes&d.stream == 0, invalidParameter)
 	}
 	v.when(!p.feedable(), invalidState)
+	if q := p.srq; q != nil {
+		v.when(!q.open, invalidHandle)
+		v.when(q.zone != p.zone, protectionViolation)
+		if p.recv != nil && !slices.Contains(w.sinks(q), p.recv) {
+			w.room(&v, p.recv, len(q.recvs))
+		}
+	}
 	v.when(p.recvFlags&(suppress|fence) != 0 || p.reqFlags&(suppress|fence|solicited) != 0, invalidParameter)
 	v.when(c.Int("recvs") == tooMany || c.Int("reqs") == tooMany || c.Int("recviov") == tooMany, invalidParameter)
 	ok, err := v.judge(r.Code)
 	if !ok {
 		return err
+	}
+	if q := p.srq; q != nil && p.recv != nil && !slices.Contains(w.sinks(q), p.recv) {
+		p.recv.awaited += len(q.recvs)
 	}
 	w.eps[len(w.eps)-1] = p
 	p.state = unconnected
@@ -130,6 +145,9 @@ func (p *endpoint) setAttr(c Command, r Result) error {
 		{"readsout", &p.readsOut, 0},
 	} {
 		got, asked := r.Values[a.name], c.Int(a.name)
+		if p.srq != nil && (a.name == "recvs" || a.name == "recviov") {
+			continue // its receives are the queue's
+		}
 		if asked < 0 {
 			asked, a.initial = 0, 0 // asked for none
 		}
@@ -233,6 +251,9 @@ func (w *World) freeEP(c Command, r Result) error {
 	w.flush(p)
 	w.leave(p)
 	p.state = gone
+	if q := p.srq; q != nil && p.recv != nil && !slices.Contains(w.sinks(q), p.recv) {
+		p.recv.awaited -= len(q.recvs)
+	}
 	if peer != nil {
 		w.end(peer, disconnected)
 	}

@@ -145,7 +145,7 @@ func (w *World) unsure(d *evd) (n int) {
 
 // room notes what a call for n places may end with.
 func (w *World) room(v *verdict, d *evd, n int) {
-	if d == nil {
+	if d == nil || n == 0 {
 		return
 	}
 	least, most := w.free(d)

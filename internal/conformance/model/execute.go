@@ -31,16 +31,24 @@ func (w *World) pump(p *endpoint) {
 func (w *World) execute(p *endpoint, x *work) bool {
 	takesRecv := x.op == "send" || x.op == "write_imm"
 	if x.op == "send" && !w.alive(x.segs, total(x.segs)) {
+		p.stalled = 0
 		w.fail(p, errLocalProtection)
 		return true
 	}
+	if takesRecv {
+		w.draw(p.peer)
+	}
 	if takesRecv && len(p.peer.recvs) == 0 {
 		if p.waits {
+			if p.stalled == 0 {
+				p.stalled = w.step
+			}
 			return false
 		}
 		w.fail(p, errNotReady)
 		return true
 	}
+	p.stalled = 0
 	switch x.op {
 	case "send":
 		w.send(p, x)

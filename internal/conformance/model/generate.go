@@ -49,6 +49,7 @@ func init() {
 		{12, (*generator).dequeue},
 		{6, func(g *generator) Command { return g.request("write") }},
 		{6, func(g *generator) Command { return g.request("read") }},
+		{4, (*generator).sharedRecv},
 		{5, (*generator).connect},
 		{4, (*generator).accept},
 		{5, (*generator).disconnect},
@@ -58,6 +59,9 @@ func init() {
 		{2, func(g *generator) Command { return g.request("fetch_add") }},
 		{2, func(g *generator) Command { return g.request("cmp_swap") }},
 		{3, func(g *generator) Command { return New("post_se", g.evd(streamSoftware), "data", g.w.step) }},
+		{1, (*generator).newSRQ},
+		{1, func(g *generator) Command { return New("srq_free", g.any('q', len(g.w.srqs))) }},
+		{1, func(g *generator) Command { return New("srq_query", g.any('q', len(g.w.srqs))) }},
 		{1, (*generator).reject},
 		{3, (*generator).newEP},
 		{2, (*generator).newRegion},
@@ -271,6 +275,9 @@ func (g *generator) newEP() Command {
 		"maxmsg", g.of(0, 0, 256, 64), "maxrdma", g.of(0, 0, 256, 64),
 	}
 	args = append(args, "recvflags", recvFlags, "reqflags", reqFlags)
+	if len(g.w.srqs) > 0 && g.draw("shared", 2) == 1 {
+		args = append(args, "srq", pickOne(g, 'q', g.w.srqs, func(q *srq) bool { return q.open }))
+	}
 	if g.rarely("reads") {
 		args = append(args, "readsin", g.of(0, -1), "readsout", g.of(-1, 0))
 	}

@@ -74,6 +74,9 @@ func (g *generator) request(op string) Command {
 	if p == nil {
 		return New(op, name)
 	}
+	if op == "write_imm" && p.peer != nil && p.peer.srq != nil {
+		op = "send" // whether one that fails has taken a shared receive DAT does not say
+	}
 	o := operations[op]
 	args := []any{"cookie", g.w.step, "flags", g.flags(o.flags &^ (unsignalled &^ p.reqFlags))}
 	if op == "fetch_add" || op == "cmp_swap" {
@@ -139,4 +142,20 @@ func (g *generator) bind() Command {
 	priv := []string{all, all, all, all, all, "REMOTE_READ", "REMOTE_WRITE", "LOCAL_READ"}[g.draw("priv", 8)]
 	seg := g.segment(p.zone, localRead|localWrite, -1)
 	return New("bind", name, append(args, "priv", priv, "local", JoinSegments([]Segment{seg}))...)
+}
+
+func (g *generator) newSRQ() Command {
+	return New("srq", g.name('q', len(g.w.srqs)), "pz", g.zone(), "recvs", g.of(0, 16, 4, 2, 1, -1), "iov", g.of(0, 1, 2, 4))
+}
+
+func (g *generator) sharedRecv() Command {
+	if count(g.w.srqs, func(q *srq) bool { return q.open }) == 0 {
+		return g.newSRQ()
+	}
+	name := pickOne(g, 'q', g.w.srqs, func(q *srq) bool { return q.open })
+	q := g.w.srq(name)
+	if q == nil {
+		return New("srq_recv", name)
+	}
+	return New("srq_recv", name, "cookie", g.w.step, "local", JoinSegments(g.segments(g.howMany(q.iov), q.zone, localWrite)))
 }

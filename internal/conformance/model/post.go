@@ -62,6 +62,7 @@ func (w *World) postRecv(c Command, r Result) error {
 	if p != nil {
 		w.refusals(&v, p, x, p.recvIOV, p.recvFlags)
 		v.when(len(p.recvs) >= p.recvDepth, insufficientResources)
+		v.when(p.srq != nil, invalidState|subSRQInUse)
 		w.room(&v, p.recv, 1)
 	}
 	ok, err := v.judge(r.Code)
@@ -178,5 +179,6 @@ func (w *World) flush(p *endpoint) {
 	for len(p.reqs) > 0 {
 		w.requested(p, errFlushed, 0, false)
 	}
+	p.stalled = 0
 	p.suppressed = nil
 }

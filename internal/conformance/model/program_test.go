@@ -116,6 +116,8 @@ func (p *program) finish() error {
 		p.drain,
 		func() error { return p.each("evd_free", 'e', len(d.evds)) },
 		func() error { return p.each("cno_free", 'n', len(d.cnos)) },
+		func() error { return p.each("srq_query", 'q', len(d.srqs)) },
+		func() error { return p.each("srq_free", 'q', len(d.srqs)) },
 		func() error { return p.each("rmr_free", 'w', len(d.windows)) },
 		func() error { return p.each("lmr_free", 'm', len(d.regions)) },
 		func() error { return p.each("pz_free", 'z', len(d.zones)) },

@@ -13,7 +13,8 @@ import (
 //
 // Objects are named by a letter and a number that counts from 0: z zone, m
 // memory region, e event dispatcher, p endpoint, s service point, c connection
-// request, n notification object, w window (RMR), b what a bind has named;
+// request, n notification object, w window (RMR), q shared receive
+// queue, b what a bind has named;
 // - is none.
 type Command struct {
 	Op, On string

@@ -15,6 +15,7 @@ type World struct {
 	crs     []*cr
 	cnos    []*cno
 	windows []*window
+	srqs    []*srq
 	names   []*binding // what binds have returned; nil for those that failed
 }
 
@@ -85,6 +86,7 @@ func init() {
 		"psp": (*World).newPSP, "psp_free": (*World).freePSP,
 		"accept": (*World).accept, "reject": (*World).reject, "cr_query": (*World).queryCR,
 		"rmr": (*World).newWindow, "rmr_free": (*World).freeWindow, "rmr_query": (*World).queryWindow, "bind": (*World).bind,
+		"srq": (*World).newSRQ, "srq_free": (*World).freeSRQ, "srq_query": (*World).querySRQ, "srq_recv": (*World).postShared,
 		"recv": (*World).postRecv, "send": (*World).postRequest, "write": (*World).postRequest,
 		"read": (*World).postRequest, "write_imm": (*World).postRequest,
 		"fetch_add": (*World).postRequest, "cmp_swap": (*World).postRequest,
