@@ -461,6 +461,11 @@ func (d *driver) bind(c model.Command) (model.Result, error) {
 		to.Segment = dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context}
 	}
 	r, err := d.ep(c.On).PostBind(uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags)), pick(d.windows, 'w', c.Text("rmr")), to)
+	for i := range d.binds { // the context of a bind that came to nothing may come again
+		if err == nil && d.binds[i].context == r.Context {
+			d.binds[i].base = base
+		}
+	}
 	d.binds = append(d.binds, named{base, r.Context})
 	return values("context", int(r.Context)), err
 }
