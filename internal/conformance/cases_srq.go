@@ -20,6 +20,7 @@ var srqCases = []Case{
 	{ID: "DS-9", Claim: "with an endpoint attached it can't be freed", needs: needs(sharedReceives), run: ds9},
 	{ID: "DS-10", Claim: "an endpoint that shares one takes no receives of its own", needs: needs(sharedReceives), run: ds10},
 	{ID: "DS-11", Claim: "what an endpoint did not take stays when it goes", needs: needs(sharedReceives), run: ds11},
+	{ID: "DS-12", Claim: "beyond its soft watermark an endpoint is told of, beyond the hard one broken", needs: needs(sharedReceives), run: ds12},
 }
 
 // sharedReceives: shared receive queues (SRQ).
@@ -221,4 +222,29 @@ func ds11(r *rig) {
 		r.none(server.recv)
 		require.NoError(r, server.ep.Close())
 	}
+}
+
+// ds12 has watermarks that one receive is beyond.
+func ds12(r *rig) {
+	n := r.node()
+	q := n.srq(dat.SRQAttr{})
+	server, client := n.end(from(q)), r.node().end()
+	r.connect(client, server)
+	for i := range uint64(2) {
+		require.NoError(r, q.PostRecv(i, server.mem.Segment(0, 64)))
+	}
+	const none = -1
+	require.ErrorIs(r, server.ep.SetWatermark(-2, none), dat.ErrInvalidParameter)
+	require.NoError(r, server.ep.SetWatermark(0, none))
+	require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 8)))
+	client.done(client.req, 1, dat.StatusSuccess)
+	server.done(server.recv, 0, dat.StatusSuccess)
+	ev := r.next(n.ia.Async())
+	source, why, ok := ev.Async()
+	require.True(r, ok)
+	require.Same(r, server.ep, source)
+	require.Equal(r, evd.EPSoftHighWatermark, why)
+	require.NoError(r, server.ep.SetWatermark(none, 0))
+	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 8)))
+	server.connection(dat.Broken)
 }

@@ -73,6 +73,7 @@ var stateCases = []Case{
 	{ID: "ST-12", Claim: "an attempt that failed leaves DISCONNECTED, and receives flushed", run: st12},
 	{ID: "ST-13", Claim: "the marker: when its flush is seen, everything before was seen", run: st13},
 	{ID: "ST-14", Claim: "a modify changes what it says, all of it or nothing", run: st14},
+	{ID: "ST-16", Claim: "the receives of an endpoint are counted", run: st16},
 	{ID: "ST-15", Claim: "a graceful disconnect lets requests complete, an abrupt one flushes them", needs: needs(notReadyWait), run: st15},
 }
 

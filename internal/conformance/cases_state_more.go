@@ -243,3 +243,25 @@ func st15(r *rig) {
 		server.connection(dat.Disconnected)
 	}
 }
+
+func st16(r *rig) {
+	client, server := r.pair()
+	counts := func(want int) {
+		r.Helper()
+		allocated, span, err := server.ep.RecvQuery()
+		require.NoError(r, err)
+		assert.Equal(r, want, allocated)
+		assert.GreaterOrEqual(r, span, want)
+	}
+	counts(0)
+	for i := range uint64(3) {
+		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
+	}
+	counts(3)
+	require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 8)))
+	server.done(server.recv, 0, dat.StatusSuccess)
+	counts(2)
+	require.NoError(r, client.ep.Disconnect(dat.Abrupt))
+	server.connection(dat.Disconnected)
+	counts(0)
+}
