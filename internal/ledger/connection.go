@@ -103,10 +103,14 @@ func (a *account) mayBreak() bool {
 	return a.w.cfg.Unreliable || a.fragile() || lf != nil && lf.ending.Load() && lf.breaks
 }
 
-// late demands, when the end of a connection is announced that somebody has ended,
+// late demands, when the end of a connection is announced that a side has ended,
 // that everything that was posted before that has completed, where it completes at
-// the same dispatcher.
+// the same dispatcher. A connection that fell with its adapter ended before the
+// side, perhaps, got to it.
 func (o *outlet) late(a *account, end dat.EventNumber) {
+	if o.hub.w.books.fallen.Load() {
+		return
+	}
 	for d := range a.lanes {
 		l := &a.lanes[d]
 		bound := l.bound.Load()
@@ -117,8 +121,8 @@ func (o *outlet) late(a *account, end dat.EventNumber) {
 			for i := range p.begun.Load() {
 				e := &p.entries[i]
 				if returned := e.end.Load(); returned != 0 && returned < bound && e.place == atMain && !e.quiet() && e.isOpen() {
-					o.hub.w.complain(Misplaced, "%s: it was posted before the end of the connection (%d), and has not completed at %v, which comes at the same dispatcher",
-						p.name(e), bound, end)
+					o.hub.w.complain(Misplaced, "%s: it was posted before the end of the connection (%d), and has not completed at %v, which comes at %s, too",
+						p.name(e), bound, end, o.hub.name)
 				}
 			}
 		}

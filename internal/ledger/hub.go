@@ -228,14 +228,19 @@ func (h *hub) close() {
 	}
 }
 
-// checkRoom fills the dispatcher, of which nobody gets events any more.
+// checkRoom fills the dispatcher, of which nobody gets events any more. One that
+// is aborted meanwhile has no room, and nothing to be said of it.
 func (h *hub) checkRoom() {
 	n := 0
-	for n <= h.qlen && h.disp.PostSoftware(&mark{}) == nil {
+	var err error
+	for n <= h.qlen {
+		if err = h.disp.PostSoftware(&mark{}); err != nil {
+			break
+		}
 		n++
 	}
-	if n != h.qlen {
-		h.w.complain(Leak, "dispatcher %s has room for %d events; it was made for %d", h.name, n, h.qlen)
+	if n != h.qlen && !(errors.Is(err, dat.ErrInvalidHandle) && h.w.broken()) {
+		h.w.complain(Leak, "dispatcher %s has room for %d events; it was made for %d: %v", h.name, n, h.qlen, err)
 	}
 }
 

@@ -116,6 +116,8 @@ func (p *poster) makeRoom() bool {
 		case <-p.bell:
 		case <-p.life.stop:
 			return false
+		case <-p.account.w.over: // what is outstanding may have been lost
+			return false
 		}
 	}
 }
@@ -136,6 +138,8 @@ func (p *poster) finish() {
 		select {
 		case <-p.bell:
 		case <-p.life.stop:
+			return
+		case <-p.account.w.over:
 			return
 		case <-time.After(shotPause):
 		}
