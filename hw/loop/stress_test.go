@@ -36,12 +36,13 @@ func (l *ledger) Complete(wcs []hw.WC) {
 	if !l.inside.CompareAndSwap(false, true) {
 		l.t.Errorf("%s: two goroutines complete at once", l.name)
 	}
+	over := l.ended.Load()
 	for _, wc := range wcs {
 		switch {
-		case l.ended.Load():
+		case over:
 			l.t.Errorf("%s: %v after the end", l.name, wc)
 		case wc.Op == hw.OpEnd:
-			l.ended.Store(true)
+			over = true
 			continue
 		case wc.ID <= l.last:
 			l.t.Errorf("%s: %d after %d", l.name, wc.ID, l.last)
@@ -67,6 +68,9 @@ func (l *ledger) Complete(wcs []hw.WC) {
 		l.done.Store(wc.ID)
 	}
 	l.inside.Store(false)
+	if over {
+		l.ended.Store(true) // last: its owner may begin another life
+	}
 }
 
 // settle checks the books when the queue has ended.
