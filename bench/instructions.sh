@@ -22,7 +22,7 @@ CGO_ENABLED=0 go test -c -o "$work/bench.test" ./bench
 count() {
   local mode=$1 least='' now try
   local limit=${recorded[$mode]:-0}
-  for try in 1 2 3 4 5; do
+  for try in $(seq 12); do
     now=$(GOMAXPROCS=1 GOGC=off GODEBUG=asyncpreemptoff=1 timeout 100 valgrind --fair-sched=yes \
       --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no --toggle-collect='godat/bench.pair*.func1' \
       "$work/bench.test" -test.run '^$' -test.bench "^BenchmarkDelivery\$/^mode=$mode\$/" -test.benchtime ${n}x 2>&1 |
