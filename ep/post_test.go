@@ -310,3 +310,18 @@ func TestSuppressedSendsNeverUseUpTheDispatcher(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.NoError(t, small.Close())
 }
+
+func TestSuppressedRequestsGiveTheirRoomBack(t *testing.T) {
+	r := newRig(t)
+	few := r.dispatcher(evd.ModeQueue, 8)
+	a, b := r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: few, Conn: r.conn}), r.endpoint(nil)
+	r.connect(a, b)
+	for range 5 {
+		for range 3 {
+			require.NoError(t, a.PostRDMAWrite(1, hw.Suppress, r.lmr.Remote(0, 8), r.lmr.Segment(64, 8)))
+		}
+		require.NoError(t, a.PostRDMAWrite(2, 0, r.lmr.Remote(0, 8), r.lmr.Segment(64, 8)))
+		require.Equal(t, uint64(2), r.next(few).Cookie)
+	}
+	r.finish(a, few)
+}
