@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,7 +54,10 @@ func TestABreachOfTheContractIsNoticed(t *testing.T) {
 				out, err := child.CombinedOutput()
 				var exit *exec.ExitError
 				require.ErrorAs(t, err, &exit, "%s", out)
-				assert.Equal(t, noticed, exit.ExitCode(), "%s", out)
+				// Under the race detector the library may notice by itself, and first.
+				if !bytes.Contains(out, []byte("panic: evd: more places given back than reserved")) {
+					assert.Equal(t, noticed, exit.ExitCode(), "%s", out)
+				}
 			})
 		}
 	}
