@@ -15,8 +15,8 @@ const scratchWRs = 32
 func (e *Endpoint) step(left int) int {
 	for {
 		if e.inputs.Load() == 0 && !e.called {
-			left = e.drainRecvs(left)
-			left = e.drainRequests(left)
+			left = e.drain(&e.recvs, left)
+			left = e.drain(&e.requests, left)
 			if e.ending {
 				e.tryEnd()
 			}
@@ -24,8 +24,8 @@ func (e *Endpoint) step(left int) int {
 		}
 		told := e.hear()
 		calm := e.called && e.requests.published(e.requests.before) && e.recvs.published(e.recvs.before)
-		e.drainRecvs(len(e.recvs.slots))
-		e.drainRequests(len(e.requests.slots))
+		e.drain(&e.recvs, len(e.recvs.slots))
+		e.drain(&e.requests, len(e.requests.slots))
 		if e.ending {
 			e.tryEnd()
 		}
@@ -84,8 +84,9 @@ func (q *queue) path(s State) path {
 	}
 }
 
-func (e *Endpoint) drainRecvs(left int) int {
-	q := &e.recvs
+// drain hands on what is published of q, as far as the budget goes, and returns
+// what is left of it.
+func (e *Endpoint) drain(q *queue, left int) int {
 	for left > 0 && q.publishedNext() {
 		switch q.path(e.State()) {
 		case toHold:
@@ -94,9 +95,9 @@ func (e *Endpoint) drainRecvs(left int) int {
 			q.flushNext()
 			left--
 		case toProvider:
-			n := e.gatherRecvs(min(left, len(e.recvWRs)))
+			n, done, err := e.hand(q, left)
 			left -= n
-			if done, err := e.qp.PostRecv(e.recvWRs[:n]); err != nil {
+			if err != nil {
 				e.providerFailed(q, uint32(n-done))
 			}
 		}
@@ -104,24 +105,16 @@ func (e *Endpoint) drainRecvs(left int) int {
 	return left
 }
 
-func (e *Endpoint) drainRequests(left int) int {
-	q := &e.requests
-	for left > 0 && q.publishedNext() {
-		switch q.path(e.State()) {
-		case toHold:
-			return left
-		case toFlush:
-			q.flushNext()
-			left--
-		case toProvider:
-			n := e.gatherRequests(min(left, len(e.sendWRs)))
-			left -= n
-			if done, err := e.qp.PostSend(e.sendWRs[:n]); err != nil {
-				e.providerFailed(q, uint32(n-done))
-			}
-		}
+// hand gives the provider up to most posts of q: n were gathered, done taken.
+func (e *Endpoint) hand(q *queue, most int) (n, done int, err error) {
+	if q == &e.recvs {
+		n = e.gatherRecvs(min(most, len(e.recvWRs)))
+		done, err = e.qp.PostRecv(e.recvWRs[:n])
+	} else {
+		n = e.gatherRequests(min(most, len(e.sendWRs)))
+		done, err = e.qp.PostSend(e.sendWRs[:n])
 	}
-	return left
+	return n, done, err
 }
 
 func (e *Endpoint) gatherRecvs(most int) int {
