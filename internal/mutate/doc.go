@@ -26,4 +26,8 @@
 // its overlay. A run fails when a mutation survives, when its old text is not
 // found, when it does not compile, and when the named test does not exist or
 // fails without it.
+//
+// A mutation survives when its test passes three times. One that was killed at
+// the second or third try fails no run, but is shown: its test leaves the kill to
+// chance, and another that does not should take its place.
 package main

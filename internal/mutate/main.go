@@ -101,14 +101,20 @@ func (c *campaign) run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	bad := 0
+	bad, late := 0, 0
 	for i, r := range c.results {
+		if r.late() {
+			late++
+		}
 		if r.verdict != killed {
 			bad++
 			fmt.Printf("\n%s: %s: %s\n%s\n", c.all[i].where, c.all[i].name, r.verdict, r.detail)
 		}
 	}
 	c.print()
+	if late > 0 {
+		fmt.Printf("%d of %d mutations were not killed at the first try: their tests leave it to chance\n", late, len(c.all))
+	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d mutations were not caught", bad, len(c.all))
 	}
@@ -140,7 +146,7 @@ func (c *campaign) baselines(ctx context.Context) error {
 
 func (c *campaign) tryOne(ctx context.Context, i int) {
 	c.results[i] = c.runner.try(ctx, c.all[i])
-	fmt.Printf("%-9s %6.1fs  %s\n", c.results[i].verdict, c.results[i].took.Seconds(), c.all[i].title())
+	fmt.Printf("%-15s %6.1fs  %s\n", c.results[i], c.results[i].took.Seconds(), c.all[i].title())
 }
 
 // each calls f for every mutation's index, a few at a time.
@@ -173,7 +179,7 @@ func (c *campaign) print() {
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"mutation", "package", "test", "verdict", "seconds"})
 	for i, m := range c.all {
-		t.AppendRow(table.Row{m.title(), m.pkg, m.test, c.results[i].verdict, fmt.Sprintf("%.1f", c.results[i].took.Seconds())})
+		t.AppendRow(table.Row{m.title(), m.pkg, m.test, c.results[i], fmt.Sprintf("%.1f", c.results[i].took.Seconds())})
 	}
 	t.Render()
 }

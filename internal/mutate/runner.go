@@ -27,9 +27,22 @@ const (
 // result is a verdict with what led to it.
 type result struct {
 	verdict verdict
+	tries   int // how often its test ran
 	took    time.Duration
 	detail  string // output or error; empty for killed
 }
+
+// String is the verdict, with the tries if it took more than one to kill.
+func (r result) String() string {
+	if r.late() {
+		return fmt.Sprintf("killed at try %d", r.tries)
+	}
+	return string(r.verdict)
+}
+
+// late reports whether the test passed before it failed. Such a test leaves the
+// kill to chance, and wants another that does not.
+func (r result) late() bool { return r.verdict == killed && r.tries > 1 }
 
 // runner compiles and runs the tests of one module.
 type runner struct {
@@ -67,34 +80,43 @@ func (r *runner) baseline(ctx context.Context, m mutation) error {
 // try applies m and says what its test made of it.
 func (r *runner) try(ctx context.Context, m mutation) result {
 	start := time.Now()
-	v, detail := r.judge(ctx, m)
-	return result{v, time.Since(start), detail}
+	res := r.judge(ctx, m)
+	res.took = time.Since(start)
+	return res
 }
 
-func (r *runner) judge(ctx context.Context, m mutation) (verdict, string) {
+func (r *runner) judge(ctx context.Context, m mutation) result {
 	dir, err := os.MkdirTemp(r.temp, "mut")
 	if err != nil {
-		return broken, err.Error()
+		return result{verdict: broken, detail: err.Error()}
 	}
 	defer os.RemoveAll(dir)
 	overlay, err := writeOverlay(r.root, dir, m.changes)
 	switch {
 	case errors.Is(err, errStale):
-		return stale, err.Error()
+		return result{verdict: stale, detail: err.Error()}
 	case err != nil:
-		return broken, err.Error()
+		return result{verdict: broken, detail: err.Error()}
 	}
 	bin, out, err := r.compile(ctx, dir, m, overlay)
 	if err != nil {
-		return broken, "does not compile:\n" + tail(out)
+		return result{verdict: broken, detail: "does not compile:\n" + tail(out)}
 	}
-	// A window that opens by chance may stay shut: a mutation survives when its
-	// test has passed so many times.
-	for range tries {
-		if out, err = r.runTest(ctx, bin, m); err != nil {
-			break
-		}
+	// A window that opens by chance may stay shut.
+	res := result{verdict: survived}
+	for res.tries < maxTries && res.verdict == survived {
+		res.tries++
+		out, err = r.runTest(ctx, bin, m)
+		res.verdict, res.detail = judgeRun(ctx, out, err)
 	}
+	return res
+}
+
+// maxTries is how often a test may pass before its mutation counts as a survivor.
+const maxTries = 3
+
+// judgeRun says what one run of the named test shows.
+func judgeRun(ctx context.Context, out []byte, err error) (verdict, string) {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -106,9 +128,6 @@ func (r *runner) judge(ctx context.Context, m mutation) (verdict, string) {
 	}
 	return killed, ""
 }
-
-// tries is how often a test may pass before its mutation counts as a survivor.
-const tries = 4
 
 // failLine is how a test binary says that a test failed. A panic, a crash, the
 // time limit and a leak found by TestMain have no FAIL line of their own.

@@ -21,7 +21,10 @@ func Forever() bool { return false }
 `,
 	"v/v_test.go": `package v
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 func TestAdd(t *testing.T) {
 	t.Run("two and two", func(t *testing.T) {
@@ -34,6 +37,20 @@ func TestAdd(t *testing.T) {
 func TestWeak(t *testing.T) {
 	if Add(0, 0) != 0 {
 		t.Error("wrong")
+	}
+}
+
+func TestAtThirdTry(t *testing.T) {
+	name := os.Getenv("TRIES")
+	was, _ := os.ReadFile(name)
+	if name == "" || Add(0, 1) == 1 {
+		return
+	}
+	if len(was) == 2 {
+		t.Fatal("wrong")
+	}
+	if err := os.WriteFile(name, append(was, '.'), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -86,6 +103,24 @@ func TestVerdictSaysWhatTheNamedTestMadeOfIt(t *testing.T) {
 			assert.Contains(t, got.detail, tc.detail)
 		})
 	}
+}
+
+func TestALateKillSaysSo(t *testing.T) {
+	r := newVictim(t)
+	t.Setenv("TRIES", filepath.Join(t.TempDir(), "tries"))
+	late := r.try(t.Context(), mutation{pkg: "./v", test: "TestAtThirdTry", changes: replaceInV("a + b", "a - b")})
+	assert.Equal(t, killed, late.verdict, late.detail)
+	assert.Equal(t, "killed at try 3", late.String())
+	assert.True(t, late.late())
+
+	sure := r.try(t.Context(), mutation{pkg: "./v", test: "TestAdd", changes: replaceInV("a + b", "a - b")})
+	assert.Equal(t, "killed", sure.String())
+	assert.False(t, sure.late())
+
+	never := r.try(t.Context(), mutation{pkg: "./v", test: "TestWeak", changes: replaceInV("a + b", "a - b")})
+	assert.Equal(t, "SURVIVED", never.String())
+	assert.Equal(t, 3, never.tries)
+	assert.False(t, never.late())
 }
 
 func TestBaselineDemandsATestThatPasses(t *testing.T) {
