@@ -45,13 +45,11 @@ func (d *metronome) Wake()       {}
 //
 //	naive     a locked, spinning thread sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
-//	pinned    poller, ring, feeder, channel; the feeder sleeps between two
-//	awake     the same with a feeder that does not park
+//	pinned    poller, ring, feeder, channel
 func BenchmarkPinned(b *testing.B) {
 	b.Run("path=naive", func(b *testing.B) { benchSender(b, goruntime.LockOSThread, func() {}) })
 	b.Run("path=unlocked", func(b *testing.B) { benchSender(b, func() {}, goruntime.Gosched) })
-	b.Run("path=pinned", func(b *testing.B) { benchPoller(b, 0) })
-	b.Run("path=awake", func(b *testing.B) { benchPoller(b, -1) })
+	b.Run("path=pinned", benchPoller)
 }
 
 func benchSender(b *testing.B, begin, between func()) {
@@ -74,10 +72,10 @@ func benchSender(b *testing.B, begin, between func()) {
 	<-done
 }
 
-func benchPoller(b *testing.B, rounds int) {
+func benchPoller(b *testing.B) {
 	dev := new(metronome)
 	ch := make(chan uint64, 16)
-	cfg := PollerConfig{SpinRounds: noBound, FeederRounds: rounds}
+	cfg := PollerConfig{SpinRounds: noBound}
 	pool, _ := newTestPool(b, dev, cfg, completeFunc(func(wcs []hw.WC) {
 		for _, wc := range wcs {
 			offer(ch, wc.ID)

@@ -174,7 +174,7 @@ func (p *cqPool) startFeeder(d *evd.Dispatcher) (*feeder, error) {
 			return nil, err
 		}
 	}
-	f := newFeeder(p.to, p.rounds, p.report, w, p.feederEnded)
+	f := newFeeder(p.to, p.rounds, p.report, p.poller, w, p.feederEnded)
 	p.feeders[d] = f
 	p.running.Add(1)
 	go f.run()

@@ -28,7 +28,8 @@ type feeder struct {
 	// Immutable.
 	to     completer
 	report func(hw.AsyncEvent)
-	rounds int // see PollerConfig.FeederRounds
+	rounds int     // see PollerConfig.FeederRounds
+	poller *poller // the one that feeds it
 	waker  *waker
 	ended  func(*feeder) // called last
 
@@ -41,8 +42,8 @@ type feeder struct {
 	buf [pollBatch]hw.WC
 }
 
-func newFeeder(to completer, rounds int, report func(hw.AsyncEvent), w *waker, ended func(*feeder)) *feeder {
-	f := &feeder{to: to, rounds: cmp.Or(rounds, defaultRounds), report: report, waker: w, ended: ended}
+func newFeeder(to completer, rounds int, report func(hw.AsyncEvent), p *poller, w *waker, ended func(*feeder)) *feeder {
+	f := &feeder{to: to, rounds: cmp.Or(rounds, defaultRounds), report: report, poller: p, waker: w, ended: ended}
 	f.lanes.Store(new([]*lane))
 	return f
 }
@@ -83,7 +84,7 @@ func (f *feeder) run() {
 			idle = 0
 		case f.stopping.Load():
 			return
-		case f.rounds < 0 || idle < f.rounds:
+		case f.stays(idle):
 			idle++
 			goruntime.Gosched()
 		default:
@@ -91,6 +92,13 @@ func (f *feeder) run() {
 			idle = 0
 		}
 	}
+}
+
+// stays reports whether the goroutine goes on looking after idle rounds in which
+// it found nothing. The one that was fed last does as long as the poller spins:
+// who pays for a spinning thread wants no wake-up of microseconds behind it.
+func (f *feeder) stays(idle int) bool {
+	return f.rounds < 0 || idle < f.rounds || f.poller.spinsFor.Load() == f
 }
 
 // drain takes a batch from each ring and reports whether there was any.

@@ -24,7 +24,8 @@ type PollerConfig struct {
 	// FeederRounds is how often a dispatcher's goroutine yields, finding nothing to
 	// deliver, before it parks; one that is parked takes microseconds to wake. 0
 	// means 20, below 0 that it never parks, and uses what no other goroutine
-	// does of a processor.
+	// does of a processor. Of all of them, the one that had the last completion
+	// does not park before the poller's thread sleeps, however long that spins.
 	FeederRounds int
 
 	// CQDepth is the depth of the completion queues; a queue pair that needs more
@@ -60,6 +61,10 @@ type poller struct {
 	lanes    atomic.Pointer[[]*lane] // by the tag of the completion queue; a new list at each change
 	stopping atomic.Bool
 	asleep   atomic.Bool // or about to be
+
+	// spinsFor is the feeder that the thread fed last, and nil from when it sleeps
+	// until it feeds one again. Only the thread writes it.
+	spinsFor atomic.Pointer[feeder]
 
 	// The thread's.
 	wcs      [pollBatch]hw.WC
@@ -111,6 +116,7 @@ func (p *poller) stir() {
 // goroutine, and its affinity with it.
 func (p *poller) run() {
 	defer close(p.done)
+	defer p.spinsFor.Store(nil)
 	goruntime.LockOSThread()
 	err := setAffinity(p.cpus)
 	p.ready <- err
@@ -153,15 +159,24 @@ func (p *poller) hand(wcs []hw.WC) {
 		}
 		// A queue without a lane has been closed, after its last queue pair.
 		if int(tag) < len(lanes) && lanes[tag] != nil {
-			lanes[tag].push(wcs[:n])
+			p.feed(lanes[tag], wcs[:n])
 		}
 		wcs = wcs[n:]
 	}
 }
 
+// feed hands completions of one queue to its feeder.
+func (p *poller) feed(l *lane, wcs []hw.WC) {
+	if p.spinsFor.Load() != l.feeder { // the feeders read it all the time
+		p.spinsFor.Store(l.feeder)
+	}
+	l.push(wcs)
+}
+
 // sleep arms the device, looks once more, and waits. Without the second look, a
 // completion that came before the device was armed would wait for the next one.
 func (p *poller) sleep() {
+	p.spinsFor.Store(nil)
 	if p.degraded {
 		time.Sleep(degradedPeriod)
 		return

@@ -190,6 +190,26 @@ func TestAnIdlePollerAndItsFeedersSleep(t *testing.T) {
 	assert.EqualValues(t, 1, f.parked.Load())
 }
 
+func TestTheFeederFedLastStaysAwakeWithASpinningPoller(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(4)) // one is the poller's
+	dev, to := newPolled(), newCollector()
+	pool, _ := newTestPool(t, dev, PollerConfig{SpinRounds: noBound}, to)
+	first, second := newDispatcher(t), newDispatcher(t)
+	a, b := attach(t, pool, first, 8), attach(t, pool, second, 8)
+	a.complete(wcs(0, 1)...)
+	to.requireAll(t, 1)
+	b.complete(wcs(0, 1)...)
+	to.requireAll(t, 2)
+	last := pool.feeders[second]
+	require.Eventually(t, func() bool { return pool.feeders[first].parked.Load() == 1 }, 10*time.Second, time.Millisecond)
+	for range 1000 {
+		goruntime.Gosched()
+		require.Zero(t, last.parked.Load())
+	}
+	pool.Detach(a, 8)
+	pool.Detach(b, 8)
+}
+
 func TestQueuePairsShareAQueueAsLongAsThereIsRoom(t *testing.T) {
 	dev := newPolled()
 	pool, _ := newTestPool(t, dev, PollerConfig{CQDepth: 100}, newCollector())
@@ -315,7 +335,7 @@ func TestHandingOnAllocatesNothing(t *testing.T) {
 	w, err := newWaker()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
-	f := newFeeder(to, 0, nil, w, nil)
+	f := newFeeder(to, 0, nil, new(poller), w, nil)
 	p := newPoller(dev, PollerConfig{}, nil)
 	l := newLane(0, 64, f, false)
 	p.lanes.Store(&[]*lane{l})

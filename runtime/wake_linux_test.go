@@ -12,7 +12,7 @@ func TestAParkedFeederIsWokenOncePerBatchAndAnAwakeOneNever(t *testing.T) {
 	w, err := newWaker()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
-	f := newFeeder(nil, 0, nil, w, nil)
+	f := newFeeder(nil, 0, nil, new(poller), w, nil)
 	a, b := newLane(0, 64, f, false), newLane(1, 64, f, false)
 	p := newPoller(newPolled(), PollerConfig{}, nil)
 	p.lanes.Store(&[]*lane{a, b})
