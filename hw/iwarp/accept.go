@@ -171,7 +171,7 @@ func (l *life) deadlineBoth(d time.Duration) {
 // has spoken enough, or may listen.
 func (l *life) firstFPDU() bool {
 	l.rx.heard = true
-	l.deadline(0)
+	l.deadline(l.rx.pulse)
 	return l.establish(hw.ConnInfo{
 		Local: l.conn.LocalAddr(), Remote: l.conn.RemoteAddr(),
 		ReadsIn: l.agreed.readsIn, ReadsOut: l.agreed.readsOut,

@@ -78,6 +78,7 @@ func (l *life) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up 
 	if err != nil {
 		return false, err
 	}
+	l.dev.tune(conn)
 	conn = l.dev.traced(conn)
 	defer func() {
 		if !up {
@@ -197,21 +198,21 @@ func (l *life) start(a agreement) bool {
 		return false
 	}
 	l.agreed = a
-	l.port = openPort(l.conn, &l.dev.set)
+	l.port = openPort(l.conn)
 	l.port.bind()
+	l.rx.pulse = l.pulse()
 	n := soft.RingLen(a.readsOut + 1)
 	l.reads.slots, l.reads.mask = make([]read, n), uint64(n-1)
 	n = soft.RingLen(a.readsIn + 2)
 	l.answers.slots, l.answers.mask = make([]response, n), uint64(n-1)
 	l.answers.limit = uint64(max(a.readsIn, 1)) // a ready-to-receive may be a read
-	l.wake, l.rxDone = make(chan struct{}, 1), make(chan struct{})
+	l.rxDone = make(chan struct{})
 	l.job.told = true
 	_ = l.conn.SetDeadline(time.Time{})
 	l.begun = true
 	l.attention.And(^uint32(idleRecv))
 	l.dev.addLife(l)
-	l.dev.running.Add(1)
-	go l.transmit()
+	l.dev.running.Add(1) // the sender, which has its last job in any case
 	return true
 }
 

@@ -112,7 +112,9 @@ func (l *life) readDirect() error {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return l.ended(err)
+			if err = l.ended(err); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -158,6 +160,7 @@ func (l *life) doDirect(fd uintptr) bool {
 		got -= k
 	}
 	x.in.w += got
+	x.seen = true
 	clear(x.parts)
 	l.touch.Add(1)
 	return true

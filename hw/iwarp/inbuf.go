@@ -5,6 +5,10 @@ import "sync"
 // readSize holds at least the longest FPDU, with markers, and then some.
 const readSize = 128 << 10
 
+// firstSize is what is read at once, on a connection without a descriptor, when
+// nothing is at hand.
+const firstSize = 256
+
 var readBufs = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 // inbuf is what has been read and not been looked at: buf[r:w]. A connection that

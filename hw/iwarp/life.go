@@ -31,6 +31,7 @@ const (
 	idleRecv             // nobody receives: the receive queue is the token holder's
 	finSent              // our half is closed, and the peer's answer awaited
 	bounded              // the receiver's time is limited from here on
+	asking               // the peer is to show that it is there; see pulse.go
 )
 
 // life is what a queue pair is from NewQP or Reset to the OpEnd of both queues.
@@ -71,7 +72,7 @@ type life struct {
 	// from its wake-up until it clears busy.
 	word atomic.Uint64
 	busy atomic.Bool
-	wake chan struct{}
+	wake chan struct{} // nil until there is something for it
 	job  job
 	own  owner.Tag
 

@@ -195,6 +195,7 @@ func (l *listener) greet(conn net.Conn) {
 		_ = conn.SetDeadline(past)
 	}
 	l.mu.Unlock()
+	l.dev.tune(conn)
 	r := &request{dev: l.dev, conn: l.dev.traced(conn), qual: l.qual}
 	err := readFrame(r.conn, func(b []byte) (err error) {
 		r.frame, _, err = wire.ParseMPARequest(b)

@@ -15,12 +15,9 @@ type port struct {
 	portState
 }
 
-// openPort looks at what kind of connection it is, and sets its options.
-func openPort(conn net.Conn, set *settings) port {
+// openPort looks at what kind of connection it is.
+func openPort(conn net.Conn) port {
 	var p port
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		tune(tcp, set)
-	}
 	p.staged = true
 	if haveRaw {
 		// These and no others: a type that embeds one may do more in its Write.
@@ -35,8 +32,13 @@ func openPort(conn net.Conn, set *settings) port {
 	return p
 }
 
-// tune sets a TCP connection's options; what a system lacks it does without.
-func tune(tcp *net.TCPConn, set *settings) {
+// tune sets the options of the TCP connection that carries conn, if one does; what
+// a system lacks it does without.
+func (d *device) tune(conn net.Conn) {
+	tcp, set := tcpUnder(conn), &d.set
+	if tcp == nil {
+		return
+	}
 	_ = tcp.SetNoDelay(true)
 	if set.buffer > 0 {
 		_ = tcp.SetReadBuffer(set.buffer)

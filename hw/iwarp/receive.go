@@ -13,6 +13,7 @@ import (
 // receiving is the receiver's state.
 type receiving struct {
 	in       inbuf
+	first    [firstSize]byte
 	need     int // size of the FPDU that is incomplete, as far as known
 	h        wire.Header
 	pos      uint64 // in the stream, where it has markers
@@ -20,6 +21,11 @@ type receiving struct {
 	promised bool   // the initiator will send one
 	hurried  bool   // the rest of an FPDU may take so long
 	kick     bool   // the token's holder has to look at something
+
+	// See pulse.go.
+	pulse  time.Duration
+	seen   bool // octets have come since the last look
+	silent int  // looks in a row that have found none
 
 	head    uint64 // the next receive to take
 	msn     uint32 // of the message that is or was received last
@@ -59,6 +65,9 @@ func (l *life) receive() {
 	defer close(l.rxDone)
 	x := &l.rx
 	x.fillFn, x.directFn = l.doFill, l.doDirect
+	if x.heard && x.pulse > 0 {
+		l.deadline(x.pulse)
+	}
 	for {
 		err := l.consume()
 		if err == nil {
@@ -96,8 +105,10 @@ func (l *life) ended(err error) error {
 	case a&broken != 0:
 	case !x.heard:
 		return l.unheard(err)
-	case a&finSent != 0 && (err == io.EOF || isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
+	case a&finSent != 0 && (err == io.EOF || a&bounded != 0 && isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
 		l.die(hw.ReasonDrained, nil, verdict{})
+	case isTimeout(err) && x.pulse > 0 && !x.hurried && a&bounded == 0:
+		return l.look()
 	case err == io.EOF && x.in.r == x.in.w && x.left == 0:
 		l.die(hw.ReasonPeer, nil, verdict{})
 	default:
@@ -279,6 +290,7 @@ func (l *life) fault(err error, ulpdu []byte, length int) error {
 // discard reads and forgets until the Terminate is on its way.
 func (l *life) discard() {
 	var b [512]byte
+	l.deadline(0)
 	for l.attention.Load()&broken == 0 {
 		if _, err := l.conn.Read(b[:]); err != nil {
 			l.die(hw.ReasonBroken, nil, l.rx.verdict)
@@ -290,17 +302,7 @@ func (l *life) discard() {
 func (l *life) fill() error {
 	x := &l.rx
 	if l.port.staged {
-		l.hurry()
-		x.in.ready(x.need)
-		n, err := l.conn.Read(x.in.buf[x.in.w:])
-		x.in.w += n
-		if n > 0 {
-			return nil
-		}
-		if err == nil {
-			err = io.ErrNoProgress
-		}
-		return err
+		return l.fillStaged()
 	}
 	x.in.release()
 	x.err = nil
@@ -308,6 +310,34 @@ func (l *life) fill() error {
 		return err
 	}
 	return x.err
+}
+
+// fillStaged is fill for a connection that can't say whether it has something: the
+// receiver waits with a small buffer while it has none of an FPDU.
+func (l *life) fillStaged() error {
+	x := &l.rx
+	l.hurry()
+	x.in.release()
+	var n int
+	var err error
+	if x.in.buf == nil {
+		if n, err = l.conn.Read(x.first[:]); n > 0 {
+			x.in.ready(x.need)
+			x.in.w = copy(x.in.buf[:], x.first[:n])
+		}
+	} else {
+		x.in.ready(x.need)
+		n, err = l.conn.Read(x.in.buf[x.in.w:])
+		x.in.w += n
+	}
+	switch {
+	case n > 0:
+		x.seen = true
+		return nil
+	case err == nil:
+		err = io.ErrNoProgress
+	}
+	return err
 }
 
 func (l *life) doFill(fd uintptr) bool {
@@ -320,6 +350,7 @@ func (l *life) doFill(fd uintptr) bool {
 		return false
 	}
 	x.in.w += n
+	x.seen = true
 	x.err = err
 	return true
 }
@@ -350,6 +381,6 @@ func (l *life) hurry() {
 func (l *life) relax() {
 	if l.rx.hurried {
 		l.rx.hurried = false
-		l.deadline(0)
+		l.deadline(l.rx.pulse)
 	}
 }

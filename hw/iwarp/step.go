@@ -30,6 +30,10 @@ const (
 func (l *life) give(kind jobKind) {
 	l.job = job{kind: kind}
 	l.busy.Store(true)
+	if l.wake == nil { // most connections need it at their end alone
+		l.wake = make(chan struct{}, 1)
+		go l.transmit()
+	}
 	l.wake <- struct{}{}
 }
 
@@ -37,9 +41,11 @@ func (l *life) give(kind jobKind) {
 func (l *life) step(budget int) {
 	l.tx.patient = budget == senderBudget
 	for {
-		if l.attention.Load()&broken != 0 {
+		if a := l.attention.Load(); a&broken != 0 {
 			l.end()
 			return
+		} else if a&asking != 0 {
+			l.inquire()
 		}
 		if l.busy.Load() {
 			l.complete()

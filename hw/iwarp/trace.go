@@ -20,9 +20,6 @@ func (d *device) traced(conn net.Conn) net.Conn {
 	if w == nil {
 		return conn
 	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		tune(tcp, &d.set)
-	}
 	return newTraceConn(conn, w)
 }
 
@@ -187,6 +184,9 @@ func (t *traceConn) end(from int) {
 		t.packet(from, tcpAck|tcpFin, nil)
 	}
 }
+
+// NetConn is what carries the connection.
+func (t *traceConn) NetConn() net.Conn { return t.Conn }
 
 func (t *traceConn) Read(b []byte) (int, error) {
 	n, err := t.Conn.Read(b)

@@ -1,0 +1,185 @@
+package iwarp
+
+import (
+	"context"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// The time of these tests is synctest's: it passes when everybody waits.
+
+const keepAlive = 8 * time.Second
+
+func pulsing() (*pipes, map[string]string) {
+	return &pipes{}, map[string]string{"crc": "false", "keepalive": keepAlive.String(), "linger": "1s"}
+}
+
+// pipeScript connects to a listener over a pipe.
+func pipeScript(tb tester, ways *pipes, ln hw.Listener) *script {
+	tb.Helper()
+	conn, err := ways.dial(context.Background(), "here:"+portText(ln))
+	require.NoError(tb, err)
+	return newScript(tb, conn)
+}
+
+// acceptedByPipe is accepted over a pipe; the script may take any time.
+func acceptedByPipe(tb tester, ways *pipes, b *peer, req wire.MPARequest) *script {
+	tb.Helper()
+	ln, requests := b.listen(hw.ListenConfig{})
+	s := pipeScript(tb, ways, ln)
+	_ = s.conn.SetDeadline(time.Time{})
+	s.write(req.Append(nil))
+	require.NoError(tb, (<-requests).Accept(b.qp, nil))
+	s.reply()
+	return s
+}
+
+// swallow has a peer take everything and say nothing any more.
+func (s *script) swallow() {
+	go func() { _, _ = io.Copy(io.Discard, s.conn) }()
+}
+
+func TestAPeerGoneWithoutAWordIsNoticedWithinTheKeepAlive(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		last  []byte // what the peer says before
+		work  func(b *peer, m *memory)
+		sends int // completions that the work has
+	}{
+		{"idle", nil, func(*peer, *memory) {}, 0},
+		{"a read is outstanding", nil, func(b *peer, m *memory) {
+			b.post(hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}, RKey: 1})
+		}, 1},
+		{"sends are posted", nil, func(b *peer, m *memory) {
+			for range 3 {
+				b.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}})
+			}
+		}, 3},
+		{
+			"in the middle of a message",
+			fpdu(false, wire.Header{Opcode: wire.OpSend, MSN: 1}, []byte("half")),
+			func(*peer, *memory) {},
+			0,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ways, params := pulsing()
+				n := newNode(t, New(ways.config()), params)
+				b, m := n.peer(), n.memory(8, hw.LocalWrite|hw.LocalRead)
+				b.recv(m.sge(0, 8))
+				s := acceptedByPipe(t, ways, b, plain())
+				b.awaitUp()
+				if c.last != nil {
+					s.write(c.last)
+				}
+				s.swallow()
+				last := time.Now()
+				c.work(b, m)
+				b.awaitDown()
+				assert.Equal(t, hw.ReasonBroken, b.down)
+				assert.LessOrEqual(t, time.Since(last), keepAlive)
+				assert.GreaterOrEqual(t, time.Since(last), keepAlive/2, "it had time to answer")
+				assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
+				b.end(false)
+				assert.Len(t, b.sends, c.sends+1, "and the end")
+			})
+		})
+	}
+}
+
+func TestAPeerThatIsSilentAndLivesIsKept(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		reads int
+	}{{"with reads", 4}, {"without", 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ways, params := pulsing()
+				p := New(ways.config())
+				depth := func(cfg *hw.QPConfig) { cfg.ReadsIn, cfg.ReadsOut = c.reads, c.reads }
+				a, b := newNode(t, p, params).peer(depth), newNode(t, p, params).peer(depth)
+				b.recv()
+				b.recv()
+				join(a, b)
+				time.Sleep(time.Hour)
+				a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled | hw.WRFence})
+				assert.Equal(t, hw.StatusSuccess, b.received(0).Status)
+				assert.Equal(t, hw.StatusSuccess, a.sent(0).Status)
+				assert.Zero(t, a.down)
+				assert.Zero(t, b.down)
+				a.qp.Drain()
+				a.awaitDown()
+				assert.Equal(t, hw.ReasonDrained, a.down)
+			})
+		})
+	}
+}
+
+func TestAPeerIsAskedByAReadOfNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways, params := pulsing()
+		b := newNode(t, New(ways.config()), params).peer()
+		s := acceptedByPipe(t, ways, b, plain())
+		for i := range uint32(100) {
+			h, body := s.next()
+			require.Equal(t, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: i + 1}, h)
+			var r wire.ReadRequest
+			_, err := r.Parse(body)
+			require.NoError(t, err)
+			require.Equal(t, wire.ReadRequest{SinkSTag: 1, SrcSTag: 1}, r)
+			s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: 1}))
+		}
+		assert.Zero(t, b.down)
+		_ = s.conn.Close()
+	})
+}
+
+func TestWithoutKeepAliveADeadPeerIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways, params := pulsing()
+		params["keepalive"] = "0"
+		b := newNode(t, New(ways.config()), params).peer()
+		s := acceptedByPipe(t, ways, b, plain())
+		b.awaitUp()
+		s.swallow()
+		time.Sleep(24 * time.Hour)
+		b.mu.Lock()
+		assert.Zero(t, b.down)
+		b.mu.Unlock()
+		_ = s.conn.Close()
+	})
+}
+
+// A peer that takes nothing and says nothing is given up by stall, however short
+// the keep-alive.
+func TestAPeerThatTakesItsTimeIsNotTakenForDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways, params := pulsing()
+		params["stall"] = "9h"
+		n := newNode(t, New(ways.config()), params)
+		b, m := n.peer(), n.memory(1<<20, hw.LocalRead)
+		s := acceptedByPipe(t, ways, b, plain())
+		b.awaitUp()
+		b.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 1<<20)}, RKey: 1})
+		for got := 0; got < 1<<20; time.Sleep(time.Minute) {
+			h, body := s.next()
+			if h.Opcode == wire.OpReadRequest { // are you there?
+				s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: 1}))
+				continue
+			}
+			got += len(body)
+		}
+		s.swallow()
+		assert.Equal(t, hw.StatusSuccess, b.sent(0).Status)
+		_ = s.conn.Close()
+	})
+}
