@@ -147,7 +147,7 @@ func (l *life) respond(r *request, private []byte) {
 	}
 	if err != nil {
 		_ = r.conn.Close()
-		l.refuse(hw.ReasonUnreachable, nil)
+		l.refuse(unheardOf(err), nil)
 		return
 	}
 	if promised {
@@ -187,11 +187,15 @@ func (l *life) unheard(err error) error {
 		}
 		return errOver
 	}
-	why := hw.ReasonUnreachable
-	if isTimeout(err) {
-		why = hw.ReasonTimeout
-	}
 	l.die(hw.ReasonNone, nil, verdict{})
-	l.refuse(why, nil)
+	l.refuse(unheardOf(err), nil)
 	return errOver
+}
+
+// unheardOf is why an initiator is lost before it has spoken.
+func unheardOf(err error) hw.Reason {
+	if isTimeout(err) {
+		return hw.ReasonTimeout
+	}
+	return hw.ReasonUnreachable
 }

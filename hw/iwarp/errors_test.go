@@ -22,7 +22,9 @@ type abuse struct {
 
 // ground is what abuse is about.
 type ground struct {
-	all, none, foreign *memory
+	all     *memory // all but atomics
+	none    *memory // nothing but atomics
+	foreign *memory // of another zone
 }
 
 func read1(r wire.ReadRequest) []byte {
@@ -136,7 +138,7 @@ func newGround(n *node) *ground {
 	other := &node{tb: n.tb, dev: n.dev, zone: zone}
 	return &ground{
 		all:     n.memory(64, hw.AllPrivileges),
-		none:    n.memory(64, hw.AllPrivileges|hw.RemoteAtomic),
+		none:    n.memory(64, hw.LocalRead|hw.RemoteAtomic),
 		foreign: other.memory(64, hw.AllPrivileges),
 	}
 }
@@ -146,7 +148,6 @@ func TestEachAbuseIsAnsweredWithItsTerminate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNode(t, New(Config{}), noCRC)
 			g := newGround(n)
-			g.none = n.memory(64, hw.LocalRead|hw.RemoteAtomic)
 			b, m := n.peer(), n.memory(64, hw.LocalWrite)
 			b.recv(m.sge(0, 64))
 			s, _ := accepted(t, b, plain())
@@ -170,18 +171,56 @@ func TestEachAbuseIsAnsweredWithItsTerminate(t *testing.T) {
 }
 
 func TestABadCRCIsAnsweredWithItsTerminate(t *testing.T) {
+	rtr := fpdu(true, wire.Header{Opcode: wire.OpWrite, Last: true})
 	for _, n := range []int{0, 100, 30000} {
-		for _, params := range []map[string]string{{"linger": "300ms"}, {"linger": "300ms", "strict": "true"}} {
+		for _, params := range []map[string]string{{"linger": "10s"}, {"linger": "10s", "strict": "true"}} {
 			node := newNode(t, New(Config{}), params)
 			b, m := node.peer(), node.memory(30000, hw.LocalWrite)
 			b.recv(m.sge(0, 30000))
 			s, _ := accepted(t, b, plain())
 			f := fpdu(true, sendHeader, make([]byte, n))
 			f[len(f)-1] ^= 1
-			s.write(f)
+			s.write(append(rtr[:len(rtr):len(rtr)], f...))
 			assert.Equal(t, wire.TermMPACRC, s.terminate().Code)
+			b.awaitDown()
+			assert.Equal(t, hw.ReasonBroken, b.down)
 			assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
 		}
+	}
+}
+
+// The end that accepts is up with the first FPDU; if that is none, it never was.
+func TestAFirstFPDUThatIsNoneIsAnsweredAndRefused(t *testing.T) {
+	bad := wire.AppendFPDU(nil, false, make([]byte, 5))
+	flipped := fpdu(true, sendHeader)
+	flipped[len(flipped)-1] ^= 1
+	for _, c := range []struct {
+		name   string
+		params map[string]string
+		send   []byte
+		want   wire.TermCode
+	}{
+		{"CRC", map[string]string{"linger": "10s"}, flipped, wire.TermMPACRC},
+		{"marker", map[string]string{"linger": "10s", "crc": "false", "markers": "true"}, append([]byte{0, 0, 0, 4}, bad...), wire.TermMPAMarker},
+		{"length", map[string]string{"linger": "10s", "crc": "false"}, bad, wire.TermMPAMarker},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newNode(t, New(Config{}), c.params).peer()
+			b.recv()
+			req := plain()
+			req.Data.PeerToPeer, req.Data.WriteRTR = true, true
+			s, _ := accepted(t, b, req)
+			s.write(c.send)
+			assert.Equal(t, c.want, s.terminate().Code)
+			if c.name == "length" { // it was one, of nothing that is known
+				b.awaitDown()
+				assert.Equal(t, hw.ReasonBroken, b.down)
+				return
+			}
+			b.await("refusal", func() bool { return b.refused != 0 })
+			assert.Equal(t, hw.ReasonRejected, b.refused)
+			assert.Nil(t, b.info)
+		})
 	}
 }
 

@@ -67,7 +67,7 @@ func fuzzEngine(t *testing.T, crc, tcp, extended bool, stream []byte) {
 	if tcp {
 		p = New(Config{})
 	}
-	n := newNode(t, p, map[string]string{"crc": "false", "linger": "100ms", "mpa": "1s", "grace": "1ms"})
+	n := newNode(t, p, map[string]string{"crc": "false", "linger": "100ms", "mpa": "10s", "grace": "1ms"})
 	b := n.peer()
 	m := n.memory(fuzzRoom+2*fuzzMargin, hw.AllPrivileges)
 	mr, err := n.dev.Register(n.zone, m.buf[fuzzMargin:fuzzMargin+fuzzRoom], hw.AllPrivileges|hw.RemoteAtomic)

@@ -109,3 +109,10 @@ func (ln *pipeListener) Close() error {
 }
 
 func (ln *pipeListener) Addr() net.Addr { return pipeAddr(ln.port) }
+
+// halved gives a connection a sending half of its own, which nobody hears close.
+func halved(c net.Conn) net.Conn { return halvedConn{c} }
+
+type halvedConn struct{ net.Conn }
+
+func (halvedConn) CloseWrite() error { return nil }

@@ -83,6 +83,9 @@ func (l *life) receive() {
 		if errors.As(err, &fault) {
 			l.emit()
 			l.discard()
+			if !x.heard { // the first FPDU was none
+				l.refuse(hw.ReasonRejected, nil)
+			}
 		}
 		break
 	}

@@ -164,4 +164,4 @@ func scripted(tb tester, a *peer) *script {
 	return s
 }
 
-var noCRC = map[string]string{"fallback": "true", "crc": "false", "mpa": "300ms", "grace": "20ms", "linger": "300ms"}
+var noCRC = map[string]string{"fallback": "true", "crc": "false", "mpa": "10s", "grace": "20ms", "linger": "10s"}

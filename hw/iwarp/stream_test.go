@@ -67,9 +67,13 @@ func TestHowTheStreamIsCutMakesNoDifference(t *testing.T) {
 	tcp, pipe := New(Config{}), New(ways.config())
 	rapid.Check(t, func(t *rapid.T) {
 		markers := rapid.Bool().Draw(t, "markers")
-		params := map[string]string{"linger": "300ms", "private": "248"}
+		params := map[string]string{"linger": "10s", "private": "248"}
 		if markers {
 			params["markers"] = "true"
+		}
+		crc := rapid.Bool().Draw(t, "crc")
+		if !crc {
+			params["crc"] = "false"
 		}
 		if rapid.Bool().Draw(t, "strict") {
 			params["strict"] = "true"
@@ -80,7 +84,7 @@ func TestHowTheStreamIsCutMakesNoDifference(t *testing.T) {
 				return ways.dial(context.Background(), "here:"+portText(ln))
 			}
 		}
-		feed(t, provider, params, dial, markers)
+		feed(t, provider, params, dial, markers, crc)
 	})
 }
 
@@ -89,7 +93,7 @@ func portText(ln hw.Listener) string {
 	return port
 }
 
-func feed(rt *rapid.T, p *Provider, params map[string]string, dial func(hw.Listener) (net.Conn, error), markers bool) {
+func feed(rt *rapid.T, p *Provider, params map[string]string, dial func(hw.Listener) (net.Conn, error), markers, crc bool) {
 	n := newNode(rt, p, params)
 	b := n.peer()
 	into, target := n.memory(8*playground, hw.LocalWrite), n.memory(playground, hw.RemoteWrite)
@@ -100,10 +104,10 @@ func feed(rt *rapid.T, p *Provider, params map[string]string, dial func(hw.Liste
 	var pos uint64
 	frame := func(dst []byte, parts ...[]byte) []byte {
 		if !markers {
-			return wire.AppendFPDU(dst, true, parts...)
+			return wire.AppendFPDU(dst, crc, parts...)
 		}
 		start := len(dst)
-		dst = wire.AppendMarkedFPDU(dst, pos, true, parts...)
+		dst = wire.AppendMarkedFPDU(dst, pos, crc, parts...)
 		pos += uint64(len(dst) - start)
 		return dst
 	}

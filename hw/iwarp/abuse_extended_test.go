@@ -1,0 +1,213 @@
+package iwarp
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// ours is a request as our own kind makes it: RFC 7306 is agreed on.
+func ours() wire.MPARequest {
+	req := plain()
+	req.BigFPDU = true
+	req.Data.PeerToPeer, req.Data.WriteRTR, req.Data.SendRTR = true, true, true
+	return req
+}
+
+var (
+	rtrFPDU         = fpdu(false, wire.Header{Opcode: wire.OpWrite, Last: true})
+	immediateHeader = wire.Header{Opcode: wire.OpImmediate, Last: true, MSN: 1}
+)
+
+func atomic1(a wire.AtomicRequest) []byte {
+	return fpdu(false, wire.Header{Opcode: wire.OpAtomicRequest, Last: true, MSN: 1}, a.Append(nil))
+}
+
+var extendedAbuses = []struct {
+	name string
+	send func(g *ground) []byte
+	want wire.TermCode
+	recv hw.Status // of the receive that is posted
+}{
+	{"an atomic on nothing", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{STag: g.all.RKey() ^ 0x80, TO: g.all.base})
+	}, wire.TermProtectionSTag, hw.StatusFlushed},
+	{"an atomic by a local key", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{STag: g.all.LKey(), TO: g.all.base})
+	}, wire.TermProtectionSTag, hw.StatusFlushed},
+	{"an atomic without the right to", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{STag: g.all.RKey(), TO: g.all.base})
+	}, wire.TermProtectionAccess, hw.StatusFlushed},
+	{"an atomic in another zone", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{STag: g.foreign.RKey(), TO: g.foreign.base})
+	}, wire.TermProtectionStream, hw.StatusFlushed},
+	{"an atomic out of bounds", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{STag: g.none.RKey(), TO: g.none.base + 57})
+	}, wire.TermProtectionBounds, hw.StatusFlushed},
+	{"an atomic that wraps", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{STag: g.none.RKey(), TO: ^uint64(0)})
+	}, wire.TermProtectionBounds, hw.StatusFlushed},
+	{"an atomic that is not aligned", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{STag: g.none.RKey(), TO: g.none.base + 4})
+	}, wire.TermOperationStream, hw.StatusFlushed},
+	{"an unknown atomic", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{Op: 7, STag: g.none.RKey(), TO: g.none.base})
+	}, wire.TermOperationOpcode, hw.StatusFlushed},
+	{"an atomic out of sequence", func(g *ground) []byte {
+		a := wire.AtomicRequest{STag: g.none.RKey(), TO: g.none.base}
+		return fpdu(false, wire.Header{Opcode: wire.OpAtomicRequest, Last: true, MSN: 2}, a.Append(nil))
+	}, wire.TermUntaggedMSN, hw.StatusFlushed},
+	{"an atomic's response that nobody asked for", func(*ground) []byte {
+		a := wire.AtomicResponse{ID: 1}
+		return fpdu(false, wire.Header{Opcode: wire.OpAtomicResponse, Last: true, MSN: 1}, a.Append(nil))
+	}, wire.TermOperationStream, hw.StatusFlushed},
+	{"an atomic's response out of sequence", func(*ground) []byte {
+		a := wire.AtomicResponse{ID: 1}
+		return fpdu(false, wire.Header{Opcode: wire.OpAtomicResponse, Last: true, MSN: 2}, a.Append(nil))
+	}, wire.TermUntaggedMSN, hw.StatusFlushed},
+	{"immediate data that is too short", func(*ground) []byte {
+		return fpdu(false, immediateHeader, make([]byte, 7))
+	}, wire.TermMPAMarker, hw.StatusFlushed},
+	{"immediate data out of sequence", func(*ground) []byte {
+		return fpdu(false, wire.Header{Opcode: wire.OpImmediate, Last: true, MSN: 2}, make([]byte, 8))
+	}, wire.TermUntaggedMSN, hw.StatusFlushed},
+	{"immediate data in the middle of a message", func(*ground) []byte {
+		return append(fpdu(false, wire.Header{Opcode: wire.OpSend, MSN: 1}, []byte("half")),
+			fpdu(false, immediateHeader, make([]byte, 8))...)
+	}, wire.TermUntaggedMSN, hw.StatusFlushed},
+	{"immediate data without a receive", func(*ground) []byte {
+		return append(fpdu(false, sendHeader),
+			fpdu(false, wire.Header{Opcode: wire.OpImmediate, Last: true, MSN: 2}, make([]byte, 8))...)
+	}, wire.TermUntaggedNoBuffer, hw.StatusSuccess},
+}
+
+func TestEachAbuseOfTheExtensionsIsAnsweredWithItsTerminate(t *testing.T) {
+	for _, c := range extendedAbuses {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNode(t, New(Config{}), noCRC)
+			g := newGround(n)
+			b, m := n.peer(), n.memory(64, hw.LocalWrite)
+			b.recv(m.sge(0, 64))
+			s, reply := accepted(t, b, ours())
+			require.True(t, reply.Data.SendRTR, "agreed on")
+			s.write(append(rtrFPDU[:len(rtrFPDU):len(rtrFPDU)], c.send(g)...))
+			assert.Equal(t, c.want, s.terminate().Code)
+			b.awaitDown()
+			assert.Equal(t, hw.ReasonBroken, b.down)
+			assert.Equal(t, c.recv, b.received(0).Status)
+			assert.Equal(t, make([]byte, 64), g.all.buf)
+			assert.Equal(t, make([]byte, 64), g.none.buf)
+		})
+	}
+}
+
+// A peer that takes no answers may ask only as often as was agreed on.
+func TestMoreAtomicsThanAgreedBreakTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := &pipes{}
+		n := newNode(t, New(ways.config()), bounds)
+		b, m := n.peer(), n.memory(8, hw.RemoteAtomic)
+		s := acceptedByPipe(t, ways, b, ours())
+		s.write(rtrFPDU)
+		b.awaitUp()
+		const agreed = 4
+		for i := range uint32(agreed + 2) { // the first's answer is being written, and no debt any more
+			a := wire.AtomicRequest{STag: m.RKey(), TO: m.base, Data: 1}
+			s.write(fpdu(false, wire.Header{Opcode: wire.OpAtomicRequest, Last: true, MSN: i + 1}, a.Append(nil)))
+			synctest.Wait()
+		}
+		for range agreed + 1 {
+			h, _ := s.next()
+			require.Equal(t, wire.OpAtomicResponse, h.Opcode)
+		}
+		assert.Equal(t, wire.TermOperationStream, s.terminate().Code)
+		b.awaitDown()
+	})
+}
+
+var markedRTR = wire.AppendMarkedFPDU(nil, 0, false, (&wire.Header{Opcode: wire.OpWrite, Last: true}).Append(nil))
+
+func TestABadMarkerIsAnsweredWithItsTerminate(t *testing.T) {
+	n := newNode(t, New(Config{}), map[string]string{"markers": "true", "crc": "false", "linger": "10s"})
+	b, m := n.peer(), n.memory(2000, hw.LocalWrite)
+	b.recv(m.sge(0, 2000))
+	s, reply := accepted(t, b, plain())
+	require.True(t, reply.Markers)
+	f := wire.AppendMarkedFPDU(markedRTR, uint64(len(markedRTR)), false, sendHeader.Append(nil), make([]byte, 1500))
+	f[wire.MarkerInterval+3] ^= 4
+	s.write(f)
+	assert.Equal(t, wire.TermMPAMarker, s.terminate().Code)
+	b.awaitDown()
+	assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
+}
+
+// Requests that the peer has not taken hear of its Terminate, those that have left
+// do not: they have completed.
+func TestWhatAPeersTerminateMeansToARequestThatHasNotLeft(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		op   hw.Op
+		code []byte
+		want hw.Status
+	}{
+		{"no receive", hw.OpSend, []byte{0x12, 0x02, 0, 0}, hw.StatusReceiverNotReady},
+		{"siw: no receive, or one too small", hw.OpSend, []byte{0x21, 0x02, 0x03, 0}, hw.StatusReceiverNotReady},
+		{"too long", hw.OpSend, []byte{0x12, 0x05, 0, 0}, hw.StatusRemoteResponder},
+		{"no receive, and it was a write", hw.OpWrite, []byte{0x12, 0x02, 0, 0}, hw.StatusFlushed},
+		{"invalid STag", hw.OpWrite, []byte{0x11, 0x00, 0, 0}, hw.StatusRemoteAccess},
+		{"siw: invalid STag", hw.OpWrite, []byte{0x11, 0x00, 0x03, 0}, hw.StatusRemoteAccess},
+		{"bounds", hw.OpWrite, []byte{0x11, 0x01, 0, 0}, hw.StatusRemoteAccess},
+		{"invalid STag, and it was a send", hw.OpSend, []byte{0x11, 0x00, 0, 0}, hw.StatusFlushed},
+		{"siw: DDP version", hw.OpSend, []byte{0x21, 0x06, 0, 0}, hw.StatusRemoteResponder},
+		{"CRC", hw.OpSend, []byte{0x20, 0x02, 0, 0}, hw.StatusFlushed},
+		{"marker", hw.OpWrite, []byte{0x20, 0x03, 0, 0}, hw.StatusFlushed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ways := &pipes{}
+				n := newNode(t, New(ways.config()), bounds)
+				b, m := n.peer(), n.memory(1<<20, hw.LocalRead)
+				s := acceptedByPipe(t, ways, b, plain())
+				b.awaitUp()
+				for range 2 {
+					b.post(hw.SendWR{Op: c.op, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 1<<20)}, RKey: 1})
+				}
+				s.next() // the first has begun to leave
+				h := wire.Header{Opcode: wire.OpTerminate, Last: true, MSN: 1}
+				s.write(wire.AppendFPDU(nil, false, append(h.Append(nil), c.code...)))
+				b.awaitDown()
+				assert.Equal(t, hw.ReasonBroken, b.down)
+				s.swallow()
+				assert.Equal(t, c.want, b.sent(0).Status)
+				assert.Equal(t, hw.StatusFlushed, b.sent(1).Status)
+			})
+		})
+	}
+}
+
+// Nothing follows a Terminate, and what the peer says after its own is not heard.
+func TestATerminateIsTheLastWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := &pipes{}
+		n := newNode(t, New(ways.config()), bounds)
+		b, m := n.peer(), n.memory(8, hw.RemoteWrite)
+		s := acceptedByPipe(t, ways, b, plain())
+		b.awaitUp()
+		s.write(wire.AppendFPDU(nil, false, terminate(wire.TermMPACRC, nil, 0)))
+		s.meanwhile(func() {
+			write := wire.Header{Opcode: wire.OpWrite, Last: true, STag: m.RKey(), TO: m.base}
+			_, _ = s.conn.Write(fpdu(false, write, []byte("too late")))
+		})
+		b.awaitDown()
+		s.eof() // and no Terminate answers it
+		b.end(false)
+		time.Sleep(2 * lingerTime)
+		assert.Equal(t, make([]byte, 8), m.buf)
+	})
+}
