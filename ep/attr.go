@@ -46,8 +46,11 @@ type Attr struct {
 // ServiceType is the kind of connection: DAT_SERVICE_TYPE.
 type ServiceType uint8
 
-// ReliableConnection is the only service type.
-const ReliableConnection ServiceType = 0
+// The service types.
+const (
+	ReliableConnection ServiceType = 0 // the only one that an endpoint can have
+	UnreliableDatagram ServiceType = 1
+)
 
 // QoS is a quality of service: DAT_QOS.
 type QoS uint8

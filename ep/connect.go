@@ -14,6 +14,28 @@ type ConnectConfig struct {
 	Qual    uint64        // its connection qualifier: the port
 	Timeout time.Duration // 0 means no bound
 	Private []byte        // shown to the peer with the request; copied
+	Flags   ConnectFlags
+}
+
+// ConnectFlags say what a connection is to be like: DAT_CONNECT_FLAGS.
+type ConnectFlags uint32
+
+// The connect flags. No provider has more than one path to a peer.
+const (
+	ConnectDefault     ConnectFlags = 0
+	MultipathRequested ConnectFlags = 1 // more than one path if there are: it gets one
+	MultipathRequired  ConnectFlags = 2 // MODEL_NOT_SUPPORTED
+)
+
+// check says why a connection can't be like that.
+func (f ConnectFlags) check(op string) error {
+	switch {
+	case f&^(MultipathRequested|MultipathRequired) != 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg8, "connect flags %#x", uint32(f))
+	case f&MultipathRequired != 0:
+		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "more than one path to a peer")
+	}
+	return nil
 }
 
 // Connect starts to connect to a listener. It returns at once; the outcome is an
@@ -29,6 +51,9 @@ func (e *Endpoint) connect(op string, cfg ConnectConfig) error {
 	}
 	if cfg.Timeout < 0 {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "the time-out %v is negative", cfg.Timeout)
+	}
+	if err := cfg.Flags.check(op); err != nil {
+		return err
 	}
 	if err := e.adapter.checkPrivate(op, cfg.Private); err != nil {
 		return err

@@ -87,7 +87,8 @@ type ProviderAttr struct {
 	ContextExposure       bool // a read shows the sink's context to the peer
 	RMRScope              RMRScope
 	SignalSafe            bool
-	HA, HALoadBalancing   bool
+	HA                    bool
+	HALoadBalancing       HALoadBalancing
 	SpecificAttr          []NamedAttr
 }
 

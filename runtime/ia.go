@@ -38,6 +38,7 @@ type IA struct {
 	mu          sync.Mutex
 	dispatchers children[*evd.Dispatcher]
 	cnos        children[*CNO]
+	contexts    consumerContexts
 }
 
 func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) {

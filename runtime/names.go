@@ -99,6 +99,19 @@ const (
 	Graceful = ep.Graceful
 )
 
+// What a connection is to be like.
+const (
+	ConnectDefault     = ep.ConnectDefault
+	MultipathRequested = ep.MultipathRequested
+	MultipathRequired  = ep.MultipathRequired
+)
+
+// The service types.
+const (
+	ReliableConnection = ep.ReliableConnection
+	UnreliableDatagram = ep.UnreliableDatagram
+)
+
 // The makers of a service point's endpoints.
 const (
 	PSPConsumer = ep.PSPConsumer

@@ -31,7 +31,7 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	for _, o := range opts {
 		o(&cfg)
 	}
-	from, err := find(name, &cfg)
+	from, err := find("runtime.Open", name, &cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,7 @@ type source struct {
 
 // find finds the provider of a name: the one given, if any; one that is
 // registered; or one that the static registry leads to.
-func find(name string, cfg *config) (source, error) {
-	const op = "runtime.Open"
+func find(op, name string, cfg *config) (source, error) {
 	if name == "" || len(name) > hw.MaxName {
 		return source{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "a name of %d bytes", len(name))
 	}

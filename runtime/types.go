@@ -75,6 +75,12 @@ type (
 	EndpointCounters = ep.EndpointCounters
 	// ConnectConfig says where to connect; see [ep.ConnectConfig].
 	ConnectConfig = ep.ConnectConfig
+	// ConnectFlags say what a connection is to be like; see [ep.ConnectFlags].
+	ConnectFlags = ep.ConnectFlags
+	// ServiceType is the kind of connection; see [ep.ServiceType].
+	ServiceType = ep.ServiceType
+	// AddressHandle names who gets a datagram; see [ep.AddressHandle].
+	AddressHandle = ep.AddressHandle
 	// CloseFlags say how a connection is given up; see [ep.CloseFlags].
 	CloseFlags = ep.CloseFlags
 	// PSPConfig says where a service point listens; see [ep.PSPConfig].

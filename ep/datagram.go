@@ -1,0 +1,34 @@
+package ep
+
+import (
+	"godat/hw"
+	"godat/mem"
+)
+
+// AddressHandle names who gets a datagram: DAT_IB_ADDR_HANDLE. Endpoints are
+// reliable connections on all providers, so there is none.
+type AddressHandle struct{ _ byte }
+
+// PostSendUD would send a datagram. It is MODEL_NOT_SUPPORTED, as an endpoint of
+// service type UnreliableDatagram is.
+// It answers to dat_ib_post_send_ud.
+func (e *Endpoint) PostSendUD(_ uint64, _ hw.Flags, _ *AddressHandle, _ ...mem.Segment) error {
+	return e.noDatagrams("ep.PostSendUD")
+}
+
+// FreeUDConnection would free what a connection request has left to a datagram
+// endpoint. It is MODEL_NOT_SUPPORTED. It answers to dat_ib_ud_cm_free.
+func (e *Endpoint) FreeUDConnection(uint64) error { return e.noDatagrams("ep.FreeUDConnection") }
+
+// FreeAddressHandle would free an address handle. It is MODEL_NOT_SUPPORTED.
+// It answers to dat_ib_ud_ah_free.
+func (e *Endpoint) FreeAddressHandle(*AddressHandle) error {
+	return e.noDatagrams("ep.FreeAddressHandle")
+}
+
+func (e *Endpoint) noDatagrams(op string) error {
+	if err := e.alive(op); err != nil {
+		return err
+	}
+	return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "datagrams on %s", e.adapter.attr.Device)
+}

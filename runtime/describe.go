@@ -1,0 +1,19 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+)
+
+// Describe reports attributes of an adapter that nobody has to open for that:
+// those of [IA.Query] for the masks; Param.Async is nil. The name and the errors
+// are those of [Open], and of Query.
+// It answers to dat_ib_open_query, and leaves nothing for dat_ib_close_query to do.
+func Describe(ctx context.Context, name string, mask IAField, provider ProviderField, opts ...Option) (Param, error) {
+	ia, err := Open(ctx, name, append(opts[:len(opts):len(opts)], WithAsync(nil))...)
+	if err != nil {
+		return Param{}, err
+	}
+	q, err := ia.Query(mask, provider)
+	return q, errors.Join(err, ia.Close())
+}

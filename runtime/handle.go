@@ -1,0 +1,135 @@
+package runtime
+
+import (
+	"maps"
+
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// HandleType is a kind of object: DAT_HANDLE_TYPE.
+type HandleType uint32
+
+// The kinds of objects.
+const (
+	HandleTypeCR  HandleType = 0
+	HandleTypeEP  HandleType = 1
+	HandleTypeEVD HandleType = 2
+	HandleTypeIA  HandleType = 3
+	HandleTypeLMR HandleType = 4
+	HandleTypePSP HandleType = 5
+	HandleTypePZ  HandleType = 6
+	HandleTypeRMR HandleType = 7
+	HandleTypeRSP HandleType = 8
+	HandleTypeCNO HandleType = 9
+	HandleTypeSRQ HandleType = 10
+	HandleTypeCSP HandleType = 11
+)
+
+// HandleTypeOf tells the kind of an object, as an Event.Source is. Anything else,
+// also an object that is nil or closed, and a request that was answered, is
+// INVALID_HANDLE. It answers to dat_get_handle_type.
+func HandleTypeOf(handle any) (t HandleType, err error) {
+	switch h := handle.(type) {
+	case *ep.CR:
+		t = HandleTypeCR
+		_, err = h.Query()
+	case *ep.Endpoint:
+		t = HandleTypeEP
+		_, err = h.Status()
+	case *evd.Dispatcher:
+		t = HandleTypeEVD
+		_, err = h.Query(0)
+	case *IA:
+		t = HandleTypeIA
+		_, err = h.Query(0, 0)
+	case *mem.LMR:
+		t = HandleTypeLMR
+		_, err = h.Query(0)
+	case *ep.PSP:
+		t = HandleTypePSP
+		_, err = h.Query(0)
+	case *mem.PZ:
+		t = HandleTypePZ
+		_, err = h.Query(0)
+	case *mem.RMR:
+		t = HandleTypeRMR
+		_, err = h.Query(0)
+	case *ep.RSP:
+		t = HandleTypeRSP
+		_, err = h.Query(0)
+	case *evd.CNO:
+		t = HandleTypeCNO
+		_, err = h.Query(0)
+	case *ep.SRQ:
+		t = HandleTypeSRQ
+		_, err = h.Query(0)
+	case *ep.CSP:
+		t = HandleTypeCSP
+		_, err = h.Query(0)
+	default:
+		err = hw.Errorf("runtime.HandleTypeOf", hw.InvalidHandle, hw.Handle1, "a %T is no object of DAT", handle)
+	}
+	return t, err
+}
+
+// consumerContexts are what the program has attached to objects. IA.mu guards
+// them.
+type consumerContexts struct {
+	of      map[any]any
+	sweepAt int
+}
+
+// SetConsumerContext attaches a value of the program's to an object, in place of
+// the one before; nil takes it away. It stays until the object is closed. An object
+// that is not, or no more, is INVALID_HANDLE. It is for programs that know no more
+// of an event than its source, and not for the data path.
+// It answers to dat_set_consumer_context.
+func (ia *IA) SetConsumerContext(handle, context any) error {
+	if err := ia.checkHandle("runtime.IA.SetConsumerContext", handle); err != nil {
+		return err
+	}
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	c := &ia.contexts
+	if context == nil {
+		delete(c.of, handle)
+		return nil
+	}
+	if c.of == nil {
+		c.of, c.sweepAt = make(map[any]any), minSweep
+	}
+	if len(c.of) >= c.sweepAt {
+		maps.DeleteFunc(c.of, func(handle, _ any) bool {
+			_, err := HandleTypeOf(handle)
+			return err != nil
+		})
+		c.sweepAt = max(minSweep, 2*len(c.of))
+	}
+	c.of[handle] = context
+	return nil
+}
+
+// ConsumerContext is what SetConsumerContext has attached to an object; nil if
+// nothing. An object that is not, or no more, is INVALID_HANDLE.
+// It answers to dat_get_consumer_context.
+func (ia *IA) ConsumerContext(handle any) (any, error) {
+	if err := ia.checkHandle("runtime.IA.ConsumerContext", handle); err != nil {
+		return nil, err
+	}
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	return ia.contexts.of[handle], nil
+}
+
+// checkHandle says why no value can be attached to an object.
+func (ia *IA) checkHandle(op string, handle any) error {
+	if err := ia.enter(op); err != nil {
+		return err
+	}
+	ia.gate.RUnlock()
+	_, err := HandleTypeOf(handle)
+	return err
+}

@@ -1,0 +1,102 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// oneOfEach makes an object of each kind, and what closes it, by DAT's number.
+func oneOfEach(t *testing.T) (objects [12]any, closers [12]func() error) {
+	ia, err := Open(context.Background(), "loop:handles")
+	require.NoError(t, err)
+	pz, err := ia.NewPZ()
+	require.NoError(t, err)
+	lmr, err := pz.Alloc(64, AllPrivileges)
+	require.NoError(t, err)
+	rmr, err := pz.NewRMR()
+	require.NoError(t, err)
+	d, err := ia.NewDispatcher(channel(16))
+	require.NoError(t, err)
+	ec := EndpointConfig{PZ: pz, Recv: d, Request: d, Conn: d}
+	active, err := ia.NewEndpoint(ec)
+	require.NoError(t, err)
+	reserved, err := ia.NewEndpoint(ec)
+	require.NoError(t, err)
+	psp, err := ia.Listen(PSPConfig{Dispatcher: d})
+	require.NoError(t, err)
+	rsp, err := ia.Reserve(RSPConfig{Dispatcher: d, Endpoint: reserved})
+	require.NoError(t, err)
+	csp, err := ia.ListenCommon(CSPConfig{Dispatcher: d, Address: "handles:1"})
+	require.NoError(t, err)
+	cno, err := ia.NewCNO(CNOConfig{})
+	require.NoError(t, err)
+	srq, err := ia.NewSRQ(pz, SRQAttr{MaxRecvDTOs: 1})
+	require.NoError(t, err)
+	require.NoError(t, active.Connect(ConnectConfig{Addr: "handles", Qual: psp.Qual()}))
+	cr := RequestOf(<-d.C())
+
+	objects = [12]any{cr, reserved, d, ia, lmr, psp, pz, rmr, rsp, cno, srq, csp}
+	closers = [12]func() error{
+		func() error { return cr.Reject(nil) },
+		func() error { return errors.Join(active.Close(), reserved.Close()) },
+		d.Close, ia.CloseGraceful, lmr.Free, psp.Close, pz.Close, rmr.Free, rsp.Close, cno.Close, srq.Close, csp.Close,
+	}
+	t.Cleanup(func() { require.NoError(t, ia.Close()) })
+	return objects, closers
+}
+
+func TestObjectsOfEachKindTellItAndHaveAConsumerContext(t *testing.T) {
+	objects, closers := oneOfEach(t)
+	other := open(t, "loop:contexts")
+	for number, object := range objects {
+		kind, err := HandleTypeOf(object)
+		require.NoError(t, err)
+		assert.EqualValues(t, number, kind)
+
+		context, err := other.ConsumerContext(object)
+		require.NoError(t, err)
+		require.Nil(t, context)
+		require.NoError(t, other.SetConsumerContext(object, "first"))
+		require.NoError(t, other.SetConsumerContext(object, number))
+		context, err = other.ConsumerContext(object)
+		require.NoError(t, err)
+		require.Equal(t, number, context)
+	}
+	require.NoError(t, other.SetConsumerContext(objects[0], nil))
+	context, err := other.ConsumerContext(objects[0])
+	require.NoError(t, err)
+	require.Nil(t, context)
+
+	for _, number := range [...]int{0, 5, 8, 11, 1, 10, 7, 4, 6, 2, 9, 3} { // children first
+		require.NoError(t, closers[number](), number)
+		_, err := HandleTypeOf(objects[number])
+		require.ErrorIs(t, err, ErrInvalidHandle, number)
+		_, err = other.ConsumerContext(objects[number])
+		require.ErrorIs(t, err, ErrInvalidHandle)
+		require.ErrorIs(t, other.SetConsumerContext(objects[number], 1), ErrInvalidHandle)
+	}
+	for _, wrong := range []any{nil, 1, (*IA)(nil), (*Endpoint)(nil), (*LMR)(nil), evd.Event{}} {
+		_, err := HandleTypeOf(wrong)
+		require.ErrorIs(t, err, ErrInvalidHandle)
+	}
+	require.NoError(t, other.Close())
+	requireCode(t, other.SetConsumerContext(other, 1), hw.InvalidHandle, hw.HandleIA)
+}
+
+func TestContextsOfClosedObjectsAreForgotten(t *testing.T) {
+	ia := open(t, "loop")
+	for range 10 * minSweep {
+		pz, err := ia.NewPZ()
+		require.NoError(t, err)
+		require.NoError(t, ia.SetConsumerContext(pz, pz))
+		require.NoError(t, pz.Close())
+	}
+	assert.LessOrEqual(t, len(ia.contexts.of), minSweep)
+}

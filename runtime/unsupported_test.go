@@ -1,0 +1,111 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// Calls of DAT that no provider can answer say so with DAT's type and the
+// standard library's word.
+func TestWhatNoProviderCanDoIsSaidSo(t *testing.T) {
+	ia := open(t, "loop")
+	pz, err := ia.NewPZ()
+	require.NoError(t, err)
+	d, err := ia.NewDispatcher(channel(4))
+	require.NoError(t, err)
+	e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: d})
+	require.NoError(t, err)
+	_, datagrams := ia.NewEndpoint(EndpointConfig{PZ: pz, Attr: &EndpointAttr{ServiceType: UnreliableDatagram}})
+	for name, c := range map[string]struct {
+		err error
+		typ hw.Type
+	}{
+		"an endpoint of datagrams":       {datagrams, hw.ModelNotSupported},
+		"dat_ib_post_send_ud":            {e.PostSendUD(1, 0, nil), hw.ModelNotSupported},
+		"dat_ib_ud_cm_free":              {e.FreeUDConnection(1), hw.ModelNotSupported},
+		"dat_ib_ud_ah_free":              {e.FreeAddressHandle(nil), hw.ModelNotSupported},
+		"more than one path":             {e.Connect(ConnectConfig{Qual: 1, Flags: MultipathRequired}), hw.ModelNotSupported},
+		"an operation that is a method":  {ia.ExtensionOp(e, 0), hw.NotImplemented},
+		"dat_ib_start_counter":           {ia.ExtensionOp(ia, 26, 0), hw.NotImplemented},
+		"dat_ib_collective_barrier":      {ia.ExtensionOp(nil, 25), hw.NotImplemented},
+		"an operation that nobody knows": {ia.ExtensionOp(nil, 1<<31), hw.NotImplemented},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.ErrorIs(t, c.err, errors.ErrUnsupported)
+			requireCode(t, c.err, c.typ, hw.NoSubtype)
+		})
+	}
+	assert.Contains(t, ia.ExtensionOp(e, 0).Error(), "PostFetchAdd")
+	s, err := e.Status()
+	require.NoError(t, err)
+	assert.Equal(t, StateUnconnected, s.State)
+
+	require.NoError(t, e.Close())
+	for _, err := range []error{
+		e.PostSendUD(1, 0, nil), e.FreeUDConnection(1), e.FreeAddressHandle(nil),
+		(*Endpoint)(nil).PostSendUD(1, 0, nil),
+	} {
+		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
+	}
+	requireCode(t, (*IA)(nil).ExtensionOp(nil, 0), hw.InvalidHandle, hw.HandleIA)
+}
+
+func TestNoTwoProvidersAreRelated(t *testing.T) {
+	useRegistry(t, testRegistry)
+	for _, names := range [][2]string{{"loop", "loop"}, {"loop:a", "iwarp"}, {"here", "loop"}} {
+		r, err := Related(names[0], names[1])
+		require.NoError(t, err)
+		assert.Equal(t, HAFalse, r)
+	}
+	for _, names := range [][2]string{{"nothing", "loop"}, {"loop", "nothing"}, {"stranger", "loop"}} {
+		_, err := Related(names[0], names[1])
+		requireCode(t, err, hw.ProviderNotFound, hw.NameNotRegistered)
+	}
+	_, err := Related("loop", "")
+	requireCode(t, err, hw.InvalidParameter, hw.Arg1)
+
+	r := register(t, hw.Info{Name: "related", Major: 2})
+	_, err = Related("related", "related")
+	require.NoError(t, err)
+	assert.Empty(t, r.opened)
+	require.NoError(t, hw.Unregister("related"), "it is not in use")
+	require.NoError(t, hw.Register(r))
+}
+
+func TestAnAdapterIsDescribedWithoutBeingOpened(t *testing.T) {
+	t.Setenv("DAT_OVERRIDE", filepath.Join(t.TempDir(), "absent"))
+	bg := context.Background()
+	q, err := Describe(bg, "loop:described", IAFieldAdapterName, ProviderFieldName|ProviderFieldThreadSafe)
+	require.NoError(t, err)
+	assert.Equal(t, Param{IA: IAAttr{AdapterName: "described"}, Provider: ProviderAttr{Name: "loop", ThreadSafe: true}}, q)
+
+	r := register(t, hw.Info{Name: "once", Major: 2})
+	_, err = Describe(bg, "once", IAFieldAll+1, 0)
+	requireCode(t, err, hw.InvalidParameter, hw.Arg2)
+	require.Len(t, r.opened, 1)
+	require.NoError(t, hw.Unregister("once"), "what was opened is closed again")
+	require.NoError(t, hw.Register(r))
+	_, err = Describe(bg, "nothing", 0, 0)
+	requireCode(t, err, hw.ProviderNotFound, hw.NameNotRegistered)
+}
+
+func TestMorePathsMayBeAskedForButNotDemanded(t *testing.T) {
+	ia := open(t, "loop")
+	p := connect(t, ia, channel(16))
+	p.establish(t)
+	pz := p.pz
+	e, err := ia.NewEndpoint(EndpointConfig{PZ: pz, Conn: p.events})
+	require.NoError(t, err)
+	requireCode(t, e.Connect(ConnectConfig{Qual: 1, Flags: 4}), hw.InvalidParameter, hw.Arg8)
+	requireCode(t, e.DupConnect(p.a, ConnectConfig{Flags: MultipathRequired}), hw.ModelNotSupported, hw.NoSubtype)
+	requireCode(t, e.CommonConnect("a:1", ConnectConfig{Flags: MultipathRequired | MultipathRequested}), hw.ModelNotSupported, hw.NoSubtype)
+	require.NoError(t, e.Connect(ConnectConfig{Addr: "nowhere", Qual: 1, Flags: MultipathRequested}))
+	require.Equal(t, Unreachable, (<-p.events.C()).Number)
+}
