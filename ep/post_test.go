@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -182,7 +183,10 @@ func TestPostersOfBothEndsAtOnceKeepTheirOrder(t *testing.T) {
 	const posters, each = 4, 2000
 	r := newRig(t)
 	dispatcher := r.dispatcher(evd.ModeQueue, 4096)
-	cfg := Config{PZ: r.pz, Recv: dispatcher, Request: dispatcher, Conn: r.conn, Attr: &Attr{MaxRecvDTOs: 64, MaxRequestDTOs: 64}}
+	// Receives come when the scheduler lets their posters run: on a busy machine
+	// that may be later than a connection waits by default.
+	attr := &Attr{MaxRecvDTOs: 64, MaxRequestDTOs: 64, ReceiverNotReady: time.Hour}
+	cfg := Config{PZ: r.pz, Recv: dispatcher, Request: dispatcher, Conn: r.conn, Attr: attr}
 	a, b := r.endpointOf(cfg), r.endpointOf(cfg)
 	r.connect(a, b)
 	var wg sync.WaitGroup
