@@ -216,7 +216,10 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 		return invalidHandle(op)
 	case d.streams&StreamSoftware == 0:
 		return &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg1, Text: "the dispatcher does not take software events"}
-	case !d.main.Reserve(1):
+	case d.main.Reserve(1):
+	case d.main.closed(): // meanwhile
+		return invalidHandle(op)
+	default:
 		return errSoftwareFull
 	}
 	d.main.Put(&Event{Number: SoftwareEvent, Source: d, Data: payload}, false)
