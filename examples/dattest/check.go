@@ -22,6 +22,15 @@ func (o *options) check() error {
 		if o.width < 1 || o.width > wire.MaxThreads || o.maximum < 1 {
 			return fmt.Errorf("-w must be 1 to %d and -m at least 1", wire.MaxThreads)
 		}
+	case testFunctional:
+		if o.area == nil {
+			return errors.New("-f must name the area to test")
+		}
+		for _, n := range o.cases {
+			if n >= o.area.Len() {
+				return fmt.Errorf("the last case of %s is case%d", o.area.Name, o.area.Len()-1)
+			}
+		}
 	case testQuit:
 		if o.server == "" {
 			return errors.New("-s must name the server to quit")
@@ -57,6 +66,8 @@ func (o *options) checkTransaction() error {
 		return errors.New("a transaction test requires at least one server SR and one client SR")
 	case reaps != 0:
 		return errors.New("-f without one on a server SR after it")
+	case o.poll && o.cno:
+		return errors.New("-P polls and -Q waits: not both")
 	case len(o.ops) > wire.MaxOps:
 		return fmt.Errorf("%d operations; the most are %d", len(o.ops), wire.MaxOps)
 	case o.iterations < 1 || o.threads < 1 || o.eps < 1:

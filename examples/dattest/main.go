@@ -10,6 +10,7 @@
 //	dattest -T T -s host -D iwarp -i 4096 -t 4 -w 2 -V client SR 8192 3 server SR 8192 3 client RW 4096
 //	dattest -T P -s host -D iwarp -m p -i 100000 -p 16 RW 65536
 //	dattest -T L -w 8 -m 1000 limit_pz limit_ep
+//	dattest -T F -f endpoint case0 case2
 //	dattest -T Q -s host -D iwarp             end the server
 //
 // -D, or -provider, names the provider. It exits with 1 when the test failed.
@@ -63,8 +64,11 @@ func main() {
 
 // run is the program.
 func run(ctx context.Context, o *options, out io.Writer) (err error) {
-	if o.test == testLimit {
+	switch o.test {
+	case testLimit:
 		return limits(ctx, o, out)
+	case testFunctional:
+		return o.area.Run(ctx, o.provider, o.cases, out)
 	}
 	ia, err := dat.Open(ctx, o.provider)
 	if err != nil {
@@ -123,6 +127,9 @@ func client(ctx context.Context, o *options, ia *dat.IA, at control.Server, out 
 		return control.Quit(ctx, ia, at)
 	case testPerformance:
 		cmd := o.performance()
+		if o.debug {
+			cmd.Print(out)
+		}
 		return control.Ask(ctx, ia, at, wire.ClientInfo{Test: wire.PerformanceTest, Threads: 1}, cmd.Append(nil), func(s wire.ServerInfo) error {
 			side := performance.Side{IA: ia, Test: cmd, Addr: at.Addr, Port: uint64(s.FirstPort)}
 			stats, err := side.Run(ctx)
@@ -133,8 +140,11 @@ func client(ctx context.Context, o *options, ia *dat.IA, at control.Server, out 
 		})
 	}
 	cmd := o.transaction()
+	if o.debug {
+		cmd.Print(out)
+	}
 	return control.Ask(ctx, ia, at, wire.ClientInfo{Test: wire.TransactionTest, Threads: cmd.Threads}, cmd.Append(nil), func(s wire.ServerInfo) error {
-		side := transaction.Side{IA: ia, Test: cmd, Addr: at.Addr, Port: uint64(s.FirstPort)}
+		side := transaction.Side{IA: ia, Test: cmd, Addr: at.Addr, Port: uint64(s.FirstPort), CNO: o.cno}
 		stats, err := side.Run(ctx)
 		if err == nil {
 			stats.Print(out)

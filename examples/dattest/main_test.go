@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +48,7 @@ func TestTransactions(t *testing.T) {
 			"validated": "-i 300 -V " + mix,
 			"reserved":  "-i 2 -w 2 -r client SR server SR",
 			"threads":   "-i 4 -t 6 client SR 8192 3 server SR 8192 3",
+			"a CNO":     "-i 8 -t 2 -w 2 -Q " + mix,
 		} {
 			t.Run(provider+"/"+name, func(t *testing.T) {
 				if name == "reserved" && provider == "sim" {
@@ -73,28 +76,90 @@ func TestPerformance(t *testing.T) {
 	for _, line := range []string{"-m b -i 64 -p 16 RW 4096 2", "-m p -i 64 -p 1 RR 512", "-i 32"} {
 		out, err := test(t, "-T P "+line)
 		require.NoError(t, err, line)
-		for _, word := range []string{"Operation Throughput : ", "Bandwidth            : ", "Latency\n", "Time Per Post\n", "Time Per Reap\n", "raw: RDMA_"} {
+		for _, word := range []string{"Operation Throughput : ", "Bandwidth            : ", "Latency\n", "Time Per Post\n", "Time Per Reap\n", "raw: R"} {
 			assert.Contains(t, out, word, line)
 		}
 	}
 	out, err := test(t, "-T P -m p -i 64 -p 16 RR 512 2")
 	require.NoError(t, err)
-	assert.Contains(t, out, "Mode                 : polling\n    Operation Type       : RDMA_READ\n    Number of Operations : 64\n")
-	assert.Contains(t, out, "raw: RDMA_READ, 64, 512, 2, 16, ")
+	assert.Contains(t, out, "Mode                 : polling\n    Operation Type       : RR\n    Number of Operations : 64\n")
+	assert.Contains(t, out, "raw: RR, 64, 512, 2, 16, ")
 }
 
 func TestLimits(t *testing.T) {
-	out, err := test(t, "-T L -w 2 -m 20 limit_pz limit_ep limit_rpost limit_rsp")
+	out, err := test(t, "-T L -w 2 -m 20 limit_pz limit_ep limit_rpost limit_rsp limit_cno")
 	require.NoError(t, err)
 	assert.Equal(t, 2, strings.Count(out, "LimitTest: PZs created: 20\n"))
 	assert.Equal(t, 2, strings.Count(out, "LimitTest: EPs created: 20\n"))
+	assert.Equal(t, 2, strings.Count(out, "LimitTest: CNOs created: 20\n"))
 	assert.Equal(t, 2, strings.Count(out, "LimitTest: recv buffers posted per EP: 16\n"))
 	assert.Contains(t, out, "Limitation Test                      limit_rsp\n")
 }
 
+func TestAreas(t *testing.T) {
+	for area, cases := range map[string]int{"hwconn": 4, "endpoint": 3, "pz": 3, "mem": 5, "connmgt": 2, "queryinfo": 18} {
+		for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
+			out, err := test(t, "-T F -D "+provider+" -f "+area)
+			require.NoError(t, err, out)
+			assert.Equal(t, cases, strings.Count(out, "Result: PASS\n"), out)
+			assert.Equal(t, cases, strings.Count(out, "Function feature: "), out)
+		}
+	}
+	out, err := test(t, "-T F -f mem case4 case2")
+	require.NoError(t, err)
+	assert.Regexp(t, `(?s)case: 4\n.*null lmr_handle\n.*case: 2\n.*size 0\n`, out)
+	assert.Equal(t, 2, strings.Count(out, "Result: PASS\n"))
+}
+
+func TestACaseThatFailsSaysSo(t *testing.T) {
+	out, err := test(t, "-T F -D nobody -f endpoint")
+	require.ErrorIs(t, err, dat.ErrProviderNotFound)
+	assert.Equal(t, 3, strings.Count(out, "Result: FAIL\n"))
+	assert.NotContains(t, out, "Result: PASS")
+}
+
+func TestACommandLineFromAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "line")
+	require.NoError(t, os.WriteFile(file, []byte("-T T -i 3 # three\n\tclient SR 8 #none 9\nserver SR 16\n"), 0o600))
+	for _, args := range [][]string{{"-f", file}, {"-f" + file}} {
+		o, err := parse(args, io.Discard)
+		require.NoError(t, err)
+		assert.Equal(t, "T", o.test)
+		assert.EqualValues(t, 3, o.iterations)
+		assert.Equal(t, []wire.Op{
+			{Transfer: wire.SendRecv, Segments: 1, Size: 8},
+			{Server: true, Transfer: wire.SendRecv, Segments: 1, Size: 16},
+		}, o.ops)
+	}
+	for _, args := range [][]string{{"-f"}, {"-f", file, "-T"}, {"-f" + file, "-d"}, {"-f", file + "x"}} {
+		_, err := parse(args, io.Discard)
+		require.Error(t, err, args)
+	}
+}
+
+func TestWhatIsAskedForIsPrinted(t *testing.T) {
+	out, err := test(t, "-T T -d -i 2 -V client RW 128 2 client SR 64 3 -f server SR 64 -f")
+	require.NoError(t, err)
+	for _, line := range []string{
+		"TransCmd.num_iterations           : 2\n", "TransCmd.validate                 : 1\n", "TransCmd.num_ops                  : 6\n",
+		"TransCmd.op[0].transfer_type      : RDMA_WRITE (client)\n", "TransCmd.op[0].num_segs           : 2\n",
+		"TransCmd.op[2].transfer_type      : SEND_RECV (server)\n", "TransCmd.op[2].reap_send_on_recv  : 1\n",
+	} {
+		assert.Contains(t, out, line)
+	}
+	out, err = test(t, "-T P -d -i 8 -p 4 RR 512")
+	require.NoError(t, err)
+	assert.Contains(t, out, "PerfCmd.transfer_type             : RDMA_READ\n")
+}
+
 func TestBadCommandLines(t *testing.T) {
 	for line, says := range map[string]string{
-		"-T X":                                    "-T is S, T, P, L or Q",
+		"-T X":                                    "-T is S, T, P, L, F or Q",
+		"-T F":                                    "-f must name",
+		"-T F -f cqmgt":                           "no area \"cqmgt\"",
+		"-T F -f pz case3":                        "the last case of pz is case2",
+		"-T F -f pz 1":                            "case0, case1",
+		"-T T -P -Q client SR server SR":          "-P polls",
 		"-T T client SR":                          "at least one server SR",
 		"-T T client SR server SX":                "SR, RR or RW",
 		"-T T client SR -f server SR":             "-f",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"godat/examples/dattest/fft"
 	"godat/examples/dattest/limit"
 	"godat/examples/dattest/wire"
 )
@@ -22,13 +23,15 @@ type options struct {
 	timeout  time.Duration
 
 	iterations, threads, eps uint // -i -t -w
-	validate, poll, rsp      bool // -V -P -r
+	validate, poll, rsp, cno bool // -V -P -r -Q
 	mode                     string
 	pipeline                 uint
 	width, maximum           uint // -w -m of the limit test
 	debug                    bool
 	ops                      []wire.Op
 	limits                   []limit.Test
+	area                     *fft.Area // -f of the functional test
+	cases                    []int
 }
 
 // The tests.
@@ -39,11 +42,16 @@ const (
 	testPerformance = "P"
 	testLimit       = "L"
 	testQuit        = "Q"
+	testFunctional  = "F"
 )
 
 // parse reads the command line. Messages for the user go to out.
 func parse(args []string, out io.Writer) (*options, error) {
 	o := &options{}
+	args, err := script(args)
+	if err != nil {
+		return nil, err
+	}
 	if len(args) > 0 {
 		switch {
 		case args[0] == "-T" && len(args) > 1:
@@ -58,8 +66,8 @@ func parse(args []string, out io.Writer) (*options, error) {
 	f.StringVar(&o.provider, "D", "loop", "provider and device to run on, or an IA `name` of the static registry")
 	f.StringVar(&o.provider, "provider", "loop", "the same as -D")
 	f.Uint64Var(&o.port, "n", wire.Port, "the server's `port`")
-	f.BoolVar(&o.debug, "d", false, "say what is asked of the server")
-	f.String("R", "BE", "quality of service; it has no effect here")
+	f.BoolVar(&o.debug, "d", false, "print what is asked of the server")
+	f.String("R", "BE", "quality of service: BE, HT, LL, EC or PM; it has no effect here")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest `time` for a client's test")
 	if err := o.flags(f); err != nil {
 		f.Usage()
@@ -88,6 +96,7 @@ func (o *options) flags(f *flag.FlagSet) error {
 		f.BoolVar(&o.validate, "V", false, "validate the data")
 		f.BoolVar(&o.poll, "P", false, "poll for completions")
 		f.BoolVar(&o.rsp, "r", false, "use reserved service points")
+		f.BoolVar(&o.cno, "Q", false, "wait for completions at a CNO")
 	case testPerformance:
 		f.UintVar(&o.iterations, "i", 1000, "`iterations`")
 		f.StringVar(&o.mode, "m", "b", "`mode`: b waits for completions, p polls")
@@ -95,9 +104,14 @@ func (o *options) flags(f *flag.FlagSet) error {
 	case testLimit:
 		f.UintVar(&o.width, "w", 1, "`sets` of objects at a time")
 		f.UintVar(&o.maximum, "m", 1000, "most objects of a set")
+	case testFunctional:
+		f.Func("f", "`area`: hwconn, endpoint, pz, mem, connmgt or queryinfo", func(name string) (err error) {
+			o.area, err = fft.Find(name)
+			return err
+		})
 	case testServer, testQuit:
 	default:
-		return fmt.Errorf("there is no test %q: -T is S, T, P, L or Q", o.test)
+		return fmt.Errorf("there is no test %q: -T is S, T, P, L, F or Q", o.test)
 	}
 	return nil
 }
@@ -141,6 +155,8 @@ func (o *options) operands(args []string) (err error) {
 			}
 			o.limits = append(o.limits, t)
 		}
+	case testFunctional:
+		o.cases, err = parseCases(args)
 	default:
 		if len(args) > 0 {
 			err = fmt.Errorf("too much on the command line: %q", args)
@@ -196,6 +212,18 @@ func parseTransfer(args []string) (op wire.Op, rest []string, err error) {
 	return op, args, nil
 }
 
+func parseCases(args []string) (cases []int, err error) {
+	for _, arg := range args {
+		number, found := strings.CutPrefix(arg, "case")
+		n, err := strconv.ParseUint(number, 10, 16)
+		if !found || err != nil {
+			return nil, fmt.Errorf("a case is case0, case1 …, not %q", arg)
+		}
+		cases = append(cases, int(n))
+	}
+	return cases, nil
+}
+
 func usage(out io.Writer, f *flag.FlagSet) {
 	fmt.Fprint(out, `dattest [-T TEST] [flags] [operations]
 
@@ -204,8 +232,9 @@ TEST is the first on the command line, and one of
   T  a transaction test: client|server SR|RR|RW [size [segments]] [-f] ...
   P  a performance test: RR|RW [size [segments]]
   L  limit tests: limit_pz, limit_ep ...; all if none is named
+  F  functional tests of one area: case0 case1 ...; all if none is named
   Q  ask a server to quit
-With none, or without -s, the server runs in this process.
+With -f FILE alone, the command line is read from a file. With none, or without -s, the server runs in this process.
 
 flags of this test:
 `)

@@ -24,6 +24,16 @@ func limitPZ(b *bench) (string, error) {
 	return b.count("PZs created", func() error { _, err := b.pz(); return err })
 }
 
+func limitCNO(b *bench) (string, error) {
+	return b.count("CNOs created", func() error {
+		c, err := b.ia.NewCNO(dat.CNOConfig{})
+		if err == nil {
+			b.keep(c.Close)
+		}
+		return err
+	})
+}
+
 func limitEVD(b *bench) (string, error) {
 	return b.count("EVDs created", func() error { _, err := b.evd(); return err })
 }

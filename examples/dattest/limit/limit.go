@@ -32,6 +32,7 @@ type Config struct {
 var Tests = []Test{
 	{"limit_ia", "Test max num of opens for the same physical IA", limitIA},
 	{"limit_pz", "Test max num of PZs that are supported by an IA", limitPZ},
+	{"limit_cno", "Test max num of CNOs that are supported by an IA", limitCNO},
 	{"limit_evd", "Test max num of EVDs that are supported by an IA", limitEVD},
 	{"limit_ep", "Test max num of EPs that are supported by an IA", limitEP},
 	{"limit_rsp", "Test max num of RSPs that are supported by an IA", limitRSP},

@@ -17,6 +17,7 @@ type Link struct {
 	ia   *dat.IA
 	pz   *dat.PZ
 	poll bool
+	cno  *dat.CNO
 
 	EP            *dat.Endpoint
 	Recv, Request *dat.Dispatcher
@@ -30,24 +31,26 @@ type Link struct {
 // Config says how much a link may have outstanding, and how it waits.
 type Config struct {
 	Recvs, Requests, Segments int
-	Poll                      bool // look for completions in place of waiting for them
+	Poll                      bool     // look for completions in place of waiting for them
+	CNO                       *dat.CNO // wait for completions here, if there is one; the caller's
 }
 
 // New makes a link that is not connected.
 func New(ia *dat.IA, pz *dat.PZ, cfg Config) (*Link, error) {
-	l := &Link{ia: ia, pz: pz, poll: cfg.Poll}
+	l := &Link{ia: ia, pz: pz, poll: cfg.Poll, cno: cfg.CNO}
 	for _, d := range []struct {
 		to      **dat.Dispatcher
 		qlen    int
 		streams dat.Streams
+		cno     *dat.CNO
 	}{
-		{&l.Recv, cfg.Recvs, dat.StreamDTO},
-		{&l.Request, cfg.Requests, dat.StreamDTO | dat.StreamBind},
-		{&l.conn, 4, dat.StreamConnection},
-		{&l.arrival, 8, dat.StreamCR},
+		{&l.Recv, cfg.Recvs, dat.StreamDTO, cfg.CNO},
+		{&l.Request, cfg.Requests, dat.StreamDTO | dat.StreamBind, cfg.CNO},
+		{&l.conn, 4, dat.StreamConnection, nil},
+		{&l.arrival, 8, dat.StreamCR, nil},
 	} {
 		var err error
-		if *d.to, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: d.qlen, Streams: d.streams}); err != nil {
+		if *d.to, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: d.qlen, Streams: d.streams, CNO: d.cno}); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
@@ -250,7 +253,7 @@ func (l *Link) explain(err error) error {
 }
 
 func (l *Link) reap(ctx context.Context, d *dat.Dispatcher) (dat.Event, error) {
-	if !l.poll {
+	if !l.poll && l.cno == nil {
 		return l.next(ctx, d)
 	}
 	var one [1]dat.Event
@@ -259,10 +262,20 @@ func (l *Link) reap(ctx context.Context, d *dat.Dispatcher) (dat.Event, error) {
 		if n == 1 || err != nil {
 			return one[0], err
 		}
-		if err := Idle(ctx, i); err != nil {
+		if err := l.pause(ctx, i); err != nil {
 			return one[0], err
 		}
 	}
+}
+
+// pause comes after the ith time that a dispatcher was empty. The event that
+// triggers the CNO may be another dispatcher's: it is found when it is looked for.
+func (l *Link) pause(ctx context.Context, i int) error {
+	if l.poll {
+		return Idle(ctx, i)
+	}
+	_, err := l.cno.Wait(ctx)
+	return err
 }
 
 // napAfter and nap let others work while a poller finds nothing: whoever only

@@ -60,7 +60,7 @@ func (s *Stats) Print(w io.Writer) {
 	mb := float64(s.Ops) * float64(o.Bytes()) / (1 << 20)
 	ops, bandwidth := float64(s.Ops)/seconds, mb/seconds
 	fmt.Fprintf(w, "------------------------- Statistics -------------------------\n")
-	fmt.Fprintf(w, "    Mode                 : %s\n    Operation Type       : %v\n    Number of Operations : %d\n", mode, o.Transfer, s.Ops)
+	fmt.Fprintf(w, "    Mode                 : %s\n    Operation Type       : %v\n    Number of Operations : %d\n", mode, o.Transfer.Short(), s.Ops)
 	fmt.Fprintf(w, "    Segment Size         : %d\n    Number of Segments   : %d \n    Pipeline Length      : %d\n\n", o.Size, o.Segments, s.pipeline)
 	fmt.Fprintf(w, "    Total Time           : %.2f sec\n    Total Data Exchanged : %.2f MB\n    CPU Utilization      : %.2f\n", seconds, mb, s.CPU)
 	fmt.Fprintf(w, "    Operation Throughput : %.2f ops/sec\n    Bandwidth            : %.2f MB/sec\n", ops, bandwidth)
@@ -71,7 +71,7 @@ func (s *Stats) Print(w io.Writer) {
 	fmt.Fprintf(w, "\nTime Per Reap\n    %d reaps\n", s.Reap.N)
 	s.Reap.print(w)
 	fmt.Fprintf(w, "\nNOTE: 1 MB = 1024 KB = 1048576 B \n%s\n", rule)
-	fmt.Fprintf(w, "raw: %v, %d, %d, %d, %d, %.2f, %.2f, %.2f, %.2f, %.2f, %.2f \n%s\n", o.Transfer, s.Ops, o.Size, o.Segments, s.pipeline,
+	fmt.Fprintf(w, "raw: %v, %d, %d, %d, %d, %.2f, %.2f, %.2f, %.2f, %.2f, %.2f \n%s\n", o.Transfer.Short(), s.Ops, o.Size, o.Segments, s.pipeline,
 		s.CPU, ops, bandwidth, s.Latency.Mean(), s.Post.Mean(), s.Reap.Mean(), rule)
 }
 

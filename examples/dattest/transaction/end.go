@@ -50,7 +50,7 @@ func (t *thread) open(pz *dat.PZ, index int) (*end, error) {
 	}
 	// Three more: what memory there is, and the two synchronizations.
 	depth := max(16, len(test.Ops)+3)
-	l, err := link.New(t.side.IA, pz, link.Config{Recvs: depth, Requests: depth, Segments: segments, Poll: test.Poll})
+	l, err := link.New(t.side.IA, pz, link.Config{Recvs: depth, Requests: depth, Segments: segments, Poll: test.Poll, CNO: t.cno})
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type Side struct {
 	Server bool
 	Addr   string // the server's, for the client
 	Port   uint64 // of the first endpoint of the first thread
+	CNO    bool   // each thread waits for all its completions at one CNO
 	// Ready, of a server, is called when it listens for all connections.
 	Ready func() error
 }
@@ -69,6 +70,7 @@ type thread struct {
 	side   *Side
 	index  int
 	synced *sync.WaitGroup // all threads have heard from their peers
+	cno    *dat.CNO        // nil without Side.CNO
 	ends   []*end
 	stats  Stats
 	err    error
@@ -93,6 +95,11 @@ func (t *thread) run(ctx context.Context, listens, hears func()) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close(), pz.Close()) }()
+	if t.side.CNO {
+		if t.cno, err = t.side.IA.NewCNO(dat.CNOConfig{}); err != nil {
+			return err
+		}
+	}
 	for i := range int(t.side.Test.EPs) {
 		e, err := t.open(pz, i)
 		if err != nil {
@@ -126,6 +133,9 @@ func (t *thread) close() error {
 	var errs []error
 	for _, e := range t.ends {
 		errs = append(errs, e.link.Close())
+	}
+	if t.cno != nil {
+		errs = append(errs, t.cno.Close())
 	}
 	return errors.Join(errs...)
 }

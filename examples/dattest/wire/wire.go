@@ -60,6 +60,19 @@ func (t Transfer) String() string {
 	return fmt.Sprintf("Transfer(%d)", uint32(t))
 }
 
+// Short is the name on command lines, and in what a performance test prints.
+func (t Transfer) Short() string {
+	switch t {
+	case RDMARead:
+		return "RR"
+	case RDMAWrite:
+		return "RW"
+	case SendRecv:
+		return "SR"
+	}
+	return t.String()
+}
+
 // The bounds of what is believed of a peer.
 const (
 	MaxOps        = 100
@@ -74,7 +87,8 @@ const (
 // ErrFormat is what each error matches that comes of bytes of a peer.
 var ErrFormat = errors.New("not a message of dapltest")
 
-// ClientInfo is a client's first message.
+// ClientInfo is a client's first message. The C program says of a request to quit
+// that it has no threads.
 type ClientInfo struct {
 	Test    TestType
 	Threads uint32
@@ -91,7 +105,7 @@ func ParseClientInfo(b []byte) (c ClientInfo, err error) {
 	r.version()
 	r.littleEndian()
 	c.Test, c.Threads = TestType(r.u32()), r.u32()
-	r.want(c.Threads >= 1 && c.Threads <= MaxThreads, "%d threads", c.Threads)
+	r.want(c.Threads <= MaxThreads && (c.Threads >= 1 || c.Test == QuitTest), "%d threads", c.Threads)
 	return c, r.err
 }
 

@@ -31,6 +31,12 @@ func TestInfosAreTheCStructs(t *testing.T) {
 	assert.Equal(t, s, gotS)
 }
 
+func TestTheCProgramQuitsWithoutThreads(t *testing.T) {
+	c, err := ParseClientInfo([]byte{6, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0})
+	require.NoError(t, err)
+	assert.Equal(t, ClientInfo{Test: QuitTest}, c)
+}
+
 func TestATransactionIsTheCStruct(t *testing.T) {
 	cmd := &Transaction{
 		Server: "host", Iterations: 4096, Threads: 2, EPs: 3, RSP: true, Validate: true, Poll: true, Port: 62000, Device: "ofa-v2-ib0",

@@ -1,0 +1,203 @@
+package fft
+
+import (
+	"fmt"
+
+	dat "godat/runtime"
+)
+
+// query is a case that has the adapter and what is on it.
+func query(run func(objects) error) func(*bench) error {
+	return func(b *bench) error {
+		o, err := b.open()
+		if err != nil {
+			return err
+		}
+		return run(o)
+	}
+}
+
+func description(call string) string {
+	return fmt.Sprintf("Verify %s Querying information is successful using DAT_%[1]s_QUERY.", call)
+}
+
+func refusal(call, code, why string) string {
+	return fmt.Sprintf("Verify %s Querying fails with DAT_%s when passing %s to DAT_%[1]s_QUERY", call, code, why)
+}
+
+const (
+	badMask = "a bad parameter"
+	badIt   = "an invalid handle"
+)
+
+var queryinfo = []testCase{
+	{description("IA"), query(func(o objects) error {
+		p, err := o.ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		if err != nil {
+			return err
+		}
+		return is(p.Async != nil && p.IA.MaxEPs > 0 && p.Provider.Name != "", "not all is said: %+v", p)
+	})},
+	{description("CNO"), query(func(o objects) error {
+		c, err := o.ia.NewCNO(dat.CNOConfig{})
+		if err != nil {
+			return err
+		}
+		_, err = c.Query(dat.CNOFieldAll)
+		return err
+	})},
+	{description("EVD"), query(func(o objects) error {
+		p, err := o.d.Query(dat.DispatcherFieldAll)
+		if err != nil {
+			return err
+		}
+		return is(p.QLen >= 64, "a length of %d", p.QLen)
+	})},
+	{description("PSP"), query(func(o objects) error {
+		psp, err := o.ia.Listen(dat.PSPConfig{Dispatcher: o.d})
+		if err != nil {
+			return err
+		}
+		p, err := psp.Query(dat.PSPFieldAll)
+		if err != nil {
+			return err
+		}
+		return is(p.Qual == psp.Qual() && p.Dispatcher == o.d, "it says %+v", p)
+	})},
+	{description("RSP"), query(func(o objects) error {
+		e, err := o.endpoint()
+		if err != nil {
+			return err
+		}
+		rsp, err := o.ia.Reserve(dat.RSPConfig{Endpoint: e, Dispatcher: o.d})
+		if err != nil {
+			return err
+		}
+		p, err := rsp.Query(dat.RSPFieldAll)
+		if err != nil {
+			return err
+		}
+		return is(p.Endpoint == e && p.Dispatcher == o.d, "it says %+v", p)
+	})},
+	{description("CR"), request},
+	{description("EP"), query(func(o objects) error {
+		e, err := o.endpoint()
+		if err != nil {
+			return err
+		}
+		p, err := e.Query(dat.EndpointFieldAll)
+		if err != nil {
+			return err
+		}
+		return is(p.State == dat.StateUnconnected && p.PZ == o.pz && p.Recv == o.d, "it says %+v", p)
+	})},
+	{description("PZ"), query(func(o objects) error {
+		p, err := o.pz.Query(dat.PZFieldAll)
+		if err != nil {
+			return err
+		}
+		return is(p.Domain == o.ia.Domain(), "it is another adapter's")
+	})},
+	{description("LMR"), query(func(o objects) error {
+		m, err := o.pz.Alloc(bufferSize, dat.AllPrivileges)
+		if err != nil {
+			return err
+		}
+		p, err := m.Query(dat.LMRFieldAll)
+		if err != nil {
+			return err
+		}
+		return is(p.PZ == o.pz && p.Length == bufferSize && p.Context == m.Context(), "it says %+v", p)
+	})},
+	{description("RMR"), query(func(o objects) error {
+		m, err := o.pz.NewRMR()
+		if err != nil {
+			return err
+		}
+		p, err := m.Query(dat.RMRFieldAll)
+		if err != nil {
+			return err
+		}
+		return is(p.PZ == o.pz, "it says %+v", p)
+	})},
+	{refusal("IA", "INVALID_PARAMETER", badMask), query(func(o objects) error {
+		_, err := o.ia.Query(dat.IAFieldAll+1, dat.ProviderFieldAll)
+		return returns("the query", err, dat.ErrInvalidParameter)
+	})},
+	{refusal("IA", "INVALID_HANDLE", badIt), func(*bench) error {
+		var ia *dat.IA
+		_, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		return returns("the query", err, dat.ErrInvalidHandle)
+	}},
+	{refusal("CNO", "INVALID_PARAMETER", badMask), query(func(o objects) error {
+		c, err := o.ia.NewCNO(dat.CNOConfig{})
+		if err != nil {
+			return err
+		}
+		_, err = c.Query(dat.CNOFieldAll + 1)
+		return returns("the query", err, dat.ErrInvalidParameter)
+	})},
+	{refusal("CNO", "INVALID_HANDLE", badIt), func(*bench) error {
+		var c *dat.CNO
+		_, err := c.Query(dat.CNOFieldAll)
+		return returns("the query", err, dat.ErrInvalidHandle)
+	}},
+	{refusal("EVD", "INVALID_PARAMETER", badMask), query(func(o objects) error {
+		_, err := o.d.Query(dat.DispatcherFieldAll + 1)
+		return returns("the query", err, dat.ErrInvalidParameter)
+	})},
+	{refusal("EVD", "INVALID_HANDLE", badIt), func(*bench) error {
+		var d *dat.Dispatcher
+		_, err := d.Query(dat.DispatcherFieldAll)
+		return returns("the query", err, dat.ErrInvalidHandle)
+	}},
+	{refusal("PSP", "INVALID_PARAMETER", badMask), query(func(o objects) error {
+		psp, err := o.ia.Listen(dat.PSPConfig{Dispatcher: o.d})
+		if err != nil {
+			return err
+		}
+		_, err = psp.Query(dat.PSPFieldAll + 1)
+		return returns("the query", err, dat.ErrInvalidParameter)
+	})},
+	{refusal("PSP", "INVALID_HANDLE", badIt), func(*bench) error {
+		var psp *dat.PSP
+		_, err := psp.Query(dat.PSPFieldAll)
+		return returns("the query", err, dat.ErrInvalidHandle)
+	}},
+}
+
+// request queries a connection request. The adapter asks itself.
+func request(b *bench) error {
+	o, err := b.open()
+	if err != nil {
+		return err
+	}
+	requests, err := o.ia.NewDispatcher(dat.DispatcherConfig{QLen: 8})
+	if err != nil {
+		return err
+	}
+	psp, err := o.ia.Listen(dat.PSPConfig{Dispatcher: requests})
+	if err != nil {
+		return err
+	}
+	e, err := o.endpoint()
+	if err != nil {
+		return err
+	}
+	if err := e.Connect(dat.ConnectConfig{Addr: o.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
+		return err
+	}
+	ev, _, err := requests.Wait(b.ctx, 1)
+	if err != nil {
+		return err
+	}
+	cr := dat.RequestOf(ev)
+	q, err := cr.Query()
+	if err != nil {
+		return err
+	}
+	if err := is(q.Qual == psp.Qual(), "it says %+v", q); err != nil {
+		return err
+	}
+	return cr.Reject(nil)
+}

@@ -1,0 +1,225 @@
+//go:build guest
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// These run in the guest, on the device that it was booted with, against the
+// dapltest of dapl2-utils: see hw/ibv/test-guest.sh.
+
+const (
+	guestAddress  = "10.0.2.15"
+	guestPatience = 3 * time.Minute // for one command line
+	guestFarewell = time.Minute     // for a server that was asked to quit
+
+	guestMix = "client RW 4096 1 server RW 2048 4 server RR 1024 1 client RR 2048 1 client SR 1024 3 -f server SR 256 3 -f"
+)
+
+// guestLines are what a client is started with, and what it must have counted: MB
+// sent and received, read and written by RDMA. They were counted by hand: endpoints
+// × iterations × bytes, and with -V a barrier of 4096 bytes of the client and two
+// of the server in each iteration.
+var guestLines = []struct {
+	test, args string
+	megabytes  []float64 // of a transaction test
+	raw        string    // of a performance test, without what depends on time
+}{
+	{test: "T", args: "-i 16 client SR 8192 server SR 8192", megabytes: []float64{0.131, 0.131, 0, 0}},
+	{test: "T", args: "-i 8 -t 2 -w 2 -V " + guestMix, megabytes: []float64{0.229, 0.287, 0.098, 0.393}},
+	{test: "T", args: "-i 8 -P -V " + guestMix, megabytes: []float64{0.057, 0.072, 0.025, 0.098}},
+	{
+		test: "T", args: "-i 8 -V client SR 8192 3 server SR 8192 3 server RW 65536 client RR 65536",
+		megabytes: []float64{0.229, 0.262, 0.524, 0.524},
+	},
+	{test: "T", args: "-i 8 -w 2 -r client SR 4096 server SR 4096", megabytes: []float64{0.066, 0.066, 0, 0}},
+	{test: "P", args: "-i 64 -p 8 RW 4096 2", raw: "RW, 64, 4096, 2, 8, "},
+	{test: "P", args: "-m p -i 64 -p 4 RR 4096", raw: "RR, 64, 4096, 1, 4, "},
+}
+
+// side is dapltest or dattest, and what names the device to it.
+type side struct{ name, program, device string }
+
+func ours(device string) side {
+	return side{name: "ours on " + device, program: os.Args[0], device: device}
+}
+
+func theirs() side {
+	kind := strings.TrimSuffix(os.Getenv("GODAT_GUEST_DEVICE"), "0")
+	return side{name: "theirs", program: "dapltest", device: kind}
+}
+
+// pairs are all servers and clients of which one is ours.
+func pairs(t *testing.T) (all [][2]side) {
+	t.Helper()
+	device := os.Getenv("GODAT_GUEST_DEVICE")
+	require.NotEmpty(t, device, "these tests run in the guest: see hw/ibv/test-guest.sh")
+	ourselves := []side{ours("ibv:" + device)}
+	if strings.HasPrefix(device, "siw") { // the kernel's iWARP and the one in Go
+		ourselves = append(ourselves, ours("iwarp:"+guestAddress))
+	}
+	for _, o := range ourselves {
+		all = append(all, [2]side{o, theirs()}, [2]side{theirs(), o})
+	}
+	return all
+}
+
+// asProgram in the environment has the test binary be the program.
+const asProgram = "GODAT_DATTEST"
+
+func init() {
+	if os.Getenv(asProgram) != "" {
+		main()
+		os.Exit(0)
+	}
+}
+
+// command is a side's process; it is killed when ctx ends.
+func (s side) command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.program, append([]string{args[0], args[1], "-D", s.device}, args[2:]...)...)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "DAT_OVERRIDE="+registry(t))
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
+// registry is a dat.conf that names the guest's devices to the C program.
+func registry(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "dat.conf")
+	var conf string
+	for _, kind := range []string{"rxe", "siw"} {
+		conf += kind + ` u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "eth0 0" ""` + "\n"
+	}
+	require.NoError(t, os.WriteFile(path, []byte(conf), 0o644))
+	return path
+}
+
+// guestPort is the next server's: its tests use those behind it.
+var guestPort = 40000
+
+// output is what a process has printed. The one that waits for the next time
+// that a server is ready hears of it by a receive.
+type output struct {
+	mu    sync.Mutex
+	all   bytes.Buffer
+	ready chan struct{}
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := strings.Count(o.all.String(), "Service Point Ready")
+	o.all.Write(b)
+	for range strings.Count(o.all.String(), "Service Point Ready") - before {
+		o.ready <- struct{}{}
+	}
+	return len(b), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all.String()
+}
+
+// trouble is what either program prints when something went wrong; theirs ends
+// with 0 all the same.
+var trouble = regexp.MustCompile(`(?i)error|fail|mismatch|bad |unexpected|reject|cannot|not support`)
+
+func TestAgainstTheCProgram(t *testing.T) {
+	for _, pair := range pairs(t) {
+		server, client := pair[0], pair[1]
+		t.Run("server "+server.name+", client "+client.name, func(t *testing.T) { playAgainst(t, server, client) })
+	}
+}
+
+func playAgainst(t *testing.T, server, client side) {
+	guestPort += 100
+	port := strconv.Itoa(guestPort)
+	said := &output{ready: make(chan struct{}, 100)}
+	serving := server.command(t.Context(), t, "-T", "S", "-n", port)
+	serving.Stdout, serving.Stderr = said, said
+	require.NoError(t, serving.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- serving.Wait() }()
+	t.Cleanup(func() {
+		_ = serving.Process.Kill() // it has ended, if all is well
+		if t.Failed() {
+			t.Logf("the server said:\n%s", said)
+		}
+	})
+	for _, line := range guestLines {
+		ok := t.Run(line.test+" "+line.args, func(t *testing.T) {
+			waitReady(t, said)
+			heard := ask(t, client, port, append([]string{"-T", line.test}, strings.Fields(line.args)...))
+			if line.raw != "" {
+				assert.Contains(t, heard, "raw: "+line.raw)
+				return
+			}
+			// The C program cuts off where this one rounds.
+			assert.InDeltaSlice(t, line.megabytes, megabytes(t, heard), 0.0101, heard)
+		})
+		if !ok {
+			return
+		}
+	}
+	t.Run("Q", func(t *testing.T) {
+		waitReady(t, said)
+		ask(t, client, port, []string{"-T", "Q"})
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+		case <-time.After(guestFarewell):
+			t.Fatal("the server does not quit")
+		}
+		assert.NotRegexp(t, trouble, said.String())
+		assert.Equal(t, 5, strings.Count(said.String(), "Server: Transaction Test Finished for this client"))
+	})
+}
+
+func waitReady(t *testing.T, said *output) {
+	t.Helper()
+	select {
+	case <-said.ready:
+	case <-time.After(guestPatience):
+		t.Fatal("the server does not wait for a client")
+	}
+}
+
+// ask runs a client to its end, and returns what it printed.
+func ask(t *testing.T, client side, port string, args []string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
+	defer cancel()
+	args = append(args[:2:2], append([]string{"-s", guestAddress, "-n", port}, args[2:]...)...)
+	heard, err := client.command(ctx, t, args...).CombinedOutput()
+	require.NoError(t, err, string(heard))
+	require.NotRegexp(t, trouble, string(heard))
+	return string(heard)
+}
+
+var total = regexp.MustCompile(`Total (?:Send|Recv|RDMA Read|RDMA Write) +: +([0-9.]+) MB`)
+
+// megabytes are what a transaction test's client has counted.
+func megabytes(t *testing.T, heard string) (all []float64) {
+	t.Helper()
+	for _, m := range total.FindAllStringSubmatch(heard, -1) {
+		n, err := strconv.ParseFloat(m[1], 64)
+		require.NoError(t, err)
+		all = append(all, n)
+	}
+	return all
+}

@@ -1,0 +1,3 @@
+package main
+
+import _ "godat/hw/ibv" // what --provider may name, beside those that every program has
