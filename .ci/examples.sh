@@ -27,3 +27,69 @@ fi
 cat "$dir/err"
 grep -q "the file to damage" "$dir/err" || { echo "the damaged file is not named"; exit 1; }
 grep -q "1 of " "$dir/err"
+
+# Two processes that talk over iwarp on loopback: dattest, then rping.
+go build -o "$dir/dattest" ./examples/dattest
+go build -o "$dir/rping" ./examples/rping
+provider=iwarp:127.0.0.1
+
+# ready FILE TEXT PID: waits until a process has printed it, or is gone.
+ready() {
+  for _ in $(seq 600); do
+    if grep -q "$2" "$1"; then return; fi
+    kill -0 "$3" 2>/dev/null || return 1
+    sleep 0.05
+  done
+  return 1
+}
+
+# The server's port is any that is free: others may run here.
+for _ in $(seq 20); do
+  port=$((20000 + RANDOM % 10000))
+  timeout 120 "$dir/dattest" -T S -D "$provider" -n "$port" >"$dir/said" 2>&1 &
+  server=$!
+  if ready "$dir/said" "Service Point Ready" "$server"; then break; fi
+  wait "$server" || true
+  server=
+done
+[[ -n $server ]] || { cat "$dir/said"; echo "dattest does not listen"; exit 1; }
+ask() {
+  local test=$1
+  shift
+  timeout 60 "$dir/dattest" -T "$test" -D "$provider" -s 127.0.0.1 -n "$port" "$@" >"$dir/heard" || { cat "$dir/heard" "$dir/said"; return 1; }
+}
+ask T -i 50 -t 2 -w 2 -V client SR server SR client RW
+grep "^Total" "$dir/heard"
+ask T -i 50 -Q client RR 2048 2 server RW 8192 client SR 64 -f server SR 64 -f
+ask P -i 1000 RW 4096
+grep "^raw" "$dir/heard"
+ask Q
+wait "$server" || { cat "$dir/said"; echo "the server of dattest ended with $?"; exit 1; }
+[[ $(grep -c "Finished for this client" "$dir/said") == 3 ]] || { cat "$dir/said"; exit 1; }
+timeout 60 "$dir/dattest" -T L -m 50 -D "$provider" | grep LimitTest:
+for area in hwconn endpoint pz mem connmgt queryinfo; do
+  timeout 60 "$dir/dattest" -T F -D "$provider" -f "$area" >"$dir/heard" || { cat "$dir/heard"; exit 1; }
+done
+
+# pings SIZE: rping, whose client finds the server as soon as it listens.
+pings() {
+  local port server heard
+  for _ in $(seq 5); do
+    port=$((20000 + RANDOM % 10000))
+    timeout 60 "$dir/rping" -s -a 127.0.0.1 -p "$port" --provider "$provider" -S "$1" >"$dir/said" 2>&1 &
+    server=$!
+    while kill -0 "$server" 2>/dev/null; do
+      if heard=$(timeout 60 "$dir/rping" -c -a 127.0.0.1 -p "$port" --provider "$provider" -C 10 -S "$1" -V -v 2>"$dir/err"); then
+        wait "$server" || { cat "$dir/said"; return 1; }
+        [[ $(grep -c "^ping data: rdma-ping-" <<<"$heard") == 10 ]]
+        return
+      fi
+      sleep 0.1
+    done
+  done
+  cat "$dir/said" "$dir/err"
+  return 1
+}
+pings 64
+pings 65535
+echo "rping: 20 pings came back as they were"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs this package's tests on real verbs devices: soft-RoCE and soft-iWARP, in the
 # guest that hw/hwtest/guest makes. There run the contract's suite and what is special
-# to verbs, rping of examples/rping with the C program in either role, and
-# examples/blockstore between two processes. It fails, never skips, when something is
+# to verbs, examples/rping and examples/dattest with the C programs rping and dapltest in
+# either role, and examples/blockstore between two processes. It fails, never skips, when something is
 # missing, and when fewer cases ran than testdata/cases.txt says. What is to be
 # installed, hw/hwtest/guest/install.sh installs.
 #
@@ -19,8 +19,8 @@ shift || true
 devices=("$@")
 if ((${#devices[@]} == 0)); then devices=(rxe0 siw0); fi
 
-# The bound of one device's run, in minutes. The slowest took 4 on a busy machine.
-limit=${GODAT_GUEST_LIMIT:-10}
+# The bound of one device's run, in minutes. The slowest took 6 on a busy machine.
+limit=${GODAT_GUEST_LIMIT:-15}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -43,7 +43,9 @@ cc -fsyntax-only -Wall -Werror -Ihw/ibv hw/ibv/testdata/abi_check.c
 go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
 if [[ $mode == plain ]]; then
   command -v rping >/dev/null || { echo "the C program rping is missing: install rdmacm-utils" >&2; exit 1; }
+  command -v dapltest >/dev/null || { echo "the C program dapltest is missing: install dapl2-utils and libdapl2" >&2; exit 1; }
   "${build[@]}" -o "$work/rping.test" ./examples/rping
+  "${build[@]}" -o "$work/dattest.test" ./examples/dattest
   go build -o "$work/blockstore" ./examples/blockstore
   mkdir "$work/tree"
   cp -r hw/loop ep "$work/tree"
@@ -55,6 +57,7 @@ work=$1 run=$2 limit=$3 status=0
 "$work/ibv.test" -test.v -test.run "$run" -test.timeout "$limit" || status=$?
 if [ ! -e "$work/rping.test" ]; then exit $status; fi
 "$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
+"$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$' || status=$?
 
 device=ibv:$GODAT_GUEST_DEVICE
 "$work/blockstore" -provider "$device" -listen 10.0.2.15:4791 -store "$TMPDIR/blocks.db" >"$TMPDIR/server" 2>&1 &
