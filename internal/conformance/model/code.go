@@ -28,6 +28,7 @@ const (
 
 // Subtypes.
 const (
+	subPZ         Code = 59
 	subEVDConnect Code = 62
 	subCNOInUse   Code = 67
 	subUnwaitable Code = 73

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 	"unsafe"
@@ -267,16 +268,7 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 }
 
 func (d *driver) newEP(c model.Command) (model.Result, error) {
-	attr := dat.EndpointAttr{
-		MaxRecvDTOs: c.Int("recvs"), MaxRequestDTOs: c.Int("reqs"), MaxRecvIOV: c.Int("recviov"), MaxRequestIOV: c.Int("reqiov"),
-		MaxMessageSize: uint64(c.Int("maxmsg")), MaxRDMASize: uint64(c.Int("maxrdma")),
-		MaxReadIn: c.Int("readsin"), MaxReadOut: c.Int("readsout"),
-		RecvFlags: dat.Flags(c.Bits("recvflags", model.Flags)), RequestFlags: dat.Flags(c.Bits("reqflags", model.Flags)),
-		ReceiverNotReady: time.Hour, DrainTimeout: -1,
-	}
-	if c.Text("rnr") == "fail" {
-		attr.ReceiverNotReady = -1
-	}
+	attr := attrOf(c)
 	e, err := d.ia.NewEndpoint(dat.EndpointConfig{
 		PZ: pick(d.zones, 'z', c.Text("pz")), Recv: d.evd(c.Text("recv")), Request: d.evd(c.Text("req")), Conn: d.evd(c.Text("conn")), Attr: &attr,
 		SRQ: pick(d.srqs, 'q', c.Text("srq")),
@@ -287,9 +279,7 @@ func (d *driver) newEP(c model.Command) (model.Result, error) {
 	}
 	d.names[e] = c.On
 	q, err := e.Query(ep.FieldAttr)
-	a := q.Attr
-	return values("recvs", a.MaxRecvDTOs, "reqs", a.MaxRequestDTOs, "recviov", a.MaxRecvIOV, "reqiov", a.MaxRequestIOV,
-		"maxmsg", int(a.MaxMessageSize), "maxrdma", int(a.MaxRDMASize), "readsin", a.MaxReadIn, "readsout", a.MaxReadOut), err
+	return attrValues(&q.Attr), err
 }
 
 func (d *driver) status(c model.Command) (model.Result, error) {
@@ -303,7 +293,18 @@ func (d *driver) queryEP(c model.Command) (model.Result, error) {
 		mask = 1 << 31
 	}
 	q, err := d.ep(c.On).Query(mask)
-	return values("state", int(q.State), "local", number(q.LocalAddr != nil), "remote", number(q.RemoteAddr != nil)), err
+	r := attrValues(&q.Attr)
+	maps.Copy(r.Values, values("state", int(q.State), "local", number(q.LocalAddr != nil), "remote", number(q.RemoteAddr != nil),
+		"pz", indexOf(d.zones, q.PZ), "recv", indexOf(d.evds, q.Recv), "req", indexOf(d.evds, q.Request), "conn", indexOf(d.evds, q.Conn)).Values)
+	return r, err
+}
+
+// indexOf is an object's number; -1 for nil.
+func indexOf[T any](all []*T, o *T) int {
+	if o == nil {
+		return -1
+	}
+	return slices.Index(all, o)
 }
 
 func (d *driver) newPSP(c model.Command) (model.Result, error) {

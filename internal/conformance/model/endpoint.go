@@ -8,7 +8,10 @@ import (
 // Endpoint states, from DAT_EP_STATE.
 const (
 	unconnected       = 0
+	reserved          = 2
+	passivePending    = 4
 	activePending     = 6
+	tentative         = 7
 	isConnected       = 9
 	disconnectPending = 10
 	isDisconnected    = 11
@@ -20,14 +23,16 @@ const NoState = -1
 
 // StateNames are the states that programs reach, for people.
 var StateNames = map[int]string{
-	unconnected: "UNCONNECTED", activePending: "ACTIVE", isConnected: "CONNECTED",
+	unconnected: "UNCONNECTED", reserved: "RESERVED", passivePending: "PASSIVE",
+	activePending: "ACTIVE", tentative: "TENTATIVE", isConnected: "CONNECTED",
 	disconnectPending: "DISCONNECT_PENDING", isDisconnected: "DISCONNECTED", gone: "freed",
 }
 
 // stateCodes are INVALID_STATE with the subtype of each state.
 var stateCodes = map[int]Code{
-	unconnected: invalidState | 47, activePending: invalidState | 48, isConnected: invalidState | 51,
-	isDisconnected: invalidState | 52, disconnectPending: invalidState | 55, gone: invalidHandle,
+	unconnected: invalidState | 47, activePending: invalidState | 48, passivePending: invalidState | 49,
+	tentative: invalidState | 50, isConnected: invalidState | 51,
+	isDisconnected: invalidState | 52, reserved: invalidState | 53, disconnectPending: invalidState | 55, gone: invalidHandle,
 }
 
 // Flags are the completion flags.
@@ -48,6 +53,7 @@ type endpoint struct {
 	recv, request, conn *evd
 	recvDepth, reqDepth int
 	recvIOV, reqIOV     int
+	readIOV, writeIOV   int
 	maxMessage, maxRDMA int
 	readsIn, readsOut   int
 	recvFlags, reqFlags int
@@ -55,6 +61,7 @@ type endpoint struct {
 	state               int
 	peer                *endpoint
 	asked               *cr // its attempt to connect
+	own                 *cr // the request that came with it, or for it
 	recvs, reqs         []*work
 	suppressed          []*work // done, and not known to have given their slots back
 	connRoom            int
@@ -63,6 +70,7 @@ type endpoint struct {
 // work is a posted operation.
 type work struct {
 	op            string
+	to            *evd // where its completion goes
 	cookie, flags int
 	segs          []Segment
 	remote        Segment
@@ -128,33 +136,33 @@ func (w *World) newEP(c Command, r Result) error {
 // tooMany is more than any device allows.
 const tooMany = 1 << 24
 
-// setAttr takes what the endpoint was given, which is no less than it asked for.
+// attr are the attributes that have numbers. Those of receives are the shared
+// queue's, if there is one.
+func (p *endpoint) attr() map[string]*int {
+	all := map[string]*int{
+		"recvs": &p.recvDepth, "reqs": &p.reqDepth, "recviov": &p.recvIOV, "reqiov": &p.reqIOV, "readiov": &p.readIOV, "writeiov": &p.writeIOV,
+		"maxmsg": &p.maxMessage, "maxrdma": &p.maxRDMA, "readsin": &p.readsIn, "readsout": &p.readsOut,
+	}
+	if p.srq != nil {
+		delete(all, "recvs")
+		delete(all, "recviov")
+	}
+	return all
+}
+
+// setAttr takes what the endpoint was given, which is no less than it asked for:
+// something by default, but for reads.
 func (p *endpoint) setAttr(c Command, r Result) error {
-	for _, a := range []struct {
-		name    string
-		to      *int
-		initial int
-	}{
-		{"recvs", &p.recvDepth, 1},
-		{"reqs", &p.reqDepth, 1},
-		{"recviov", &p.recvIOV, 1},
-		{"reqiov", &p.reqIOV, 1},
-		{"maxmsg", &p.maxMessage, 1},
-		{"maxrdma", &p.maxRDMA, 1},
-		{"readsin", &p.readsIn, 0},
-		{"readsout", &p.readsOut, 0},
-	} {
-		got, asked := r.Values[a.name], c.Int(a.name)
-		if p.srq != nil && (a.name == "recvs" || a.name == "recviov") {
-			continue // its receives are the queue's
+	for name, to := range p.attr() {
+		got, asked := r.Values[name], c.Int(name)
+		least := max(asked, 1)
+		if asked < 0 || asked == 0 && (name == "readsin" || name == "readsout") {
+			least = 0
 		}
-		if asked < 0 {
-			asked, a.initial = 0, 0 // asked for none
+		if got < least {
+			return fmt.Errorf("%s is %d, less than %d", name, got, least)
 		}
-		if got < max(asked, a.initial) {
-			return fmt.Errorf("%s is %d, less than %d", a.name, got, max(asked, a.initial))
-		}
-		*a.to = got
+		*to = got
 	}
 	return nil
 }
@@ -213,16 +221,25 @@ func (w *World) queryEP(c Command, r Result) error {
 	if !ok {
 		return err
 	}
-	if err := r.check("state", p.state); err != nil {
+	if err := r.check("state", p.state, "pz", indexOf(w.zones, p.zone), "recv", indexOf(w.evds, p.recv),
+		"req", indexOf(w.evds, p.request), "conn", indexOf(w.evds, p.conn)); err != nil {
 		return err
+	}
+	for name, want := range p.attr() {
+		if err := r.check(name, *want); err != nil {
+			return err
+		}
 	}
 	switch p.state {
 	case isConnected, disconnectPending:
 		return r.check("local", 1, "remote", 1)
-	case unconnected, isDisconnected:
-		return r.check("remote", 0)
+	case passivePending, tentative:
+		return r.check("remote", 1)
 	}
-	return nil
+	if p.state == activePending {
+		return nil
+	}
+	return r.check("remote", 0)
 }
 
 // reset makes a disconnected endpoint as new.
@@ -243,23 +260,33 @@ func (w *World) freeEP(c Command, r Result) error {
 	p := w.ep(c.On)
 	var v verdict
 	v.when(p == nil, invalidHandle)
+	if p != nil && (p.state == reserved || p.state == passivePending || p.state == tentative) {
+		v.when(true, stateCodes[p.state])
+	}
 	ok, err := v.judge(r.Code)
 	if !ok || p.state == gone {
 		return err
 	}
 	peer := p.peer
+	w.destroy(p)
+	if peer != nil {
+		w.end(peer, disconnected)
+	}
+	return nil
+}
+
+// destroy takes an endpoint away, after all it has posted.
+func (w *World) destroy(p *endpoint) {
 	w.flush(p)
 	w.leave(p)
 	p.state = gone
 	if q := p.srq; q != nil && p.recv != nil && !slices.Contains(w.sinks(q), p.recv) {
 		p.recv.awaited -= len(q.recvs)
 	}
-	if peer != nil {
-		w.end(peer, disconnected)
+	if p.zone != nil {
+		p.zone.uses--
 	}
-	p.zone.uses--
 	for _, d := range p.feeds() {
 		d.to.feeds--
 	}
-	return nil
 }

@@ -69,7 +69,7 @@ func (w *World) send(p *endpoint, x *work) {
 	switch {
 	case n > total(sink):
 		w.failBoth(p, errLocalLength)
-	case !w.alive(sink, n):
+	case !w.alive(sink, n) || !w.inZone(sink, n, p.peer.zone):
 		w.failBoth(p, errLocalProtection)
 	default:
 		w.move(sink, x.segs, n)

@@ -55,6 +55,7 @@ func init() {
 		{5, (*generator).disconnect},
 		{4, func(g *generator) Command { return New("reset", g.resettable()) }},
 		{4, (*generator).wait},
+		{4, (*generator).modify},
 		{3, func(g *generator) Command { return g.request("write_imm") }},
 		{2, func(g *generator) Command { return g.request("fetch_add") }},
 		{2, func(g *generator) Command { return g.request("cmp_swap") }},

@@ -83,7 +83,7 @@ func (g *generator) request(op string) Command {
 		return New(op, name, append(args, "add", g.w.step, "cmp", g.of(0, 1),
 			"local", JoinSegments([]Segment{g.segment(p.zone, o.local, 8)}), "remote", g.remote(p, o, 8))...)
 	}
-	segs := g.segments(g.howMany(p.reqIOV), p.zone, o.local)
+	segs := g.segments(g.howMany(p.segments(op)), p.zone, o.local)
 	args = append(args, "local", JoinSegments(segs))
 	if o.remote != 0 {
 		args = append(args, "remote", g.remote(p, o, total(segs)))

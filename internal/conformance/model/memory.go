@@ -154,6 +154,17 @@ func (w *World) alive(segs []Segment, n int) bool {
 	return true
 }
 
+// inZone reports whether the first n bytes of segs are of zone z, as they were
+// when they were posted: the endpoint may have another zone since.
+func (w *World) inZone(segs []Segment, n int, z *zone) bool {
+	for _, s := range head(segs, n) {
+		if w.regions[s.Region].zone != z {
+			return false
+		}
+	}
+	return true
+}
+
 // head is the first n bytes of segs, without empty segments.
 func head(segs []Segment, n int) (first []Segment) {
 	for _, s := range segs {

@@ -63,12 +63,14 @@ func (w *World) postRecv(c Command, r Result) error {
 		w.refusals(&v, p, x, p.recvIOV, p.recvFlags)
 		v.when(len(p.recvs) >= p.recvDepth, insufficientResources)
 		v.when(p.srq != nil, invalidState|subSRQInUse)
+		v.when(p.zone == nil, invalidState|subPZ)
 		w.room(&v, p.recv, 1)
 	}
 	ok, err := v.judge(r.Code)
 	if !ok {
 		return err
 	}
+	x.to = p.recv
 	p.recvs = append(p.recvs, x)
 	if p.recv != nil {
 		p.recv.awaited++
@@ -89,7 +91,7 @@ func (w *World) postRequest(c Command, r Result) error {
 	x := workOf(c)
 	extended := operations[x.op].number == ibDTOEvent
 	if p != nil {
-		w.refusals(&v, p, x, p.reqIOV, p.reqFlags)
+		w.refusals(&v, p, x, p.segments(x.op), p.reqFlags)
 		v.when(extended && !w.limits.Extended, modelNotSupported)
 		w.refuseRequest(&v, p)
 	}
@@ -99,6 +101,17 @@ func (w *World) postRequest(c Command, r Result) error {
 	}
 	w.posted(p, x)
 	return nil
+}
+
+// segments is how many local ones a request may have.
+func (p *endpoint) segments(op string) int {
+	switch op {
+	case "read":
+		return p.readIOV
+	case "write", "write_imm":
+		return p.writeIOV
+	}
+	return p.reqIOV
 }
 
 // refuseRequest adds what any request has to be refused for.
@@ -113,6 +126,7 @@ func (w *World) refuseRequest(v *verdict, p *endpoint) {
 
 // posted takes a request on.
 func (w *World) posted(p *endpoint, x *work) {
+	x.to = p.request
 	p.reqs = append(p.reqs, x)
 	if p.request != nil {
 		p.request.awaited++
@@ -141,7 +155,7 @@ func (w *World) received(p *endpoint, status, length int, by *work) {
 			e.Flags |= HasImm
 		}
 	}
-	w.put(p.recv, queued{want: e, silent: silent, stream: "recv " + p.name, of: p.name})
+	w.put(x.to, queued{want: e, silent: silent, stream: "recv " + p.name, of: p.name})
 }
 
 // requested completes the first request. One that is suppressed and succeeds
@@ -152,8 +166,8 @@ func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 	x.settle()
 	if status == 0 && x.flags&suppress != 0 {
 		p.suppressed = append(p.suppressed, x)
-		if p.request != nil {
-			p.request.awaited--
+		if x.to != nil {
+			x.to.awaited--
 		}
 		return
 	}
@@ -167,7 +181,7 @@ func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 		e.Private = x.bind.window.name
 	}
 	silent := status == 0 && x.flags&unsignalled != 0
-	w.put(p.request, queued{want: e, silent: silent, any: anyError, stream: "request " + p.name, of: p.name})
+	w.put(x.to, queued{want: e, silent: silent, any: anyError, stream: "request " + p.name, of: p.name})
 }
 
 // flush completes all that is posted.

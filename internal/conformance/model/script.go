@@ -68,6 +68,9 @@ func (c Command) Text(key string) string {
 	return ""
 }
 
+// Has reports whether there is an argument.
+func (c Command) Has(key string) bool { return c.Text(key) != "" }
+
 // Int is an argument as a number; 0 when it is not there.
 func (c Command) Int(key string) int {
 	n, _ := strconv.Atoi(c.Text(key))

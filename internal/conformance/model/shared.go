@@ -132,6 +132,7 @@ func (w *World) draw(p *endpoint) {
 			d.awaited--
 		}
 	}
+	q.recvs[0].to = p.recv
 	p.recvs = append(p.recvs, q.recvs[0])
 	q.recvs = q.recvs[1:]
 }

@@ -82,7 +82,8 @@ func init() {
 		"evd_set_unwaitable": (*World).unwaitable, "evd_clear_unwaitable": (*World).unwaitable,
 		"cno": (*World).newCNO, "cno_free": (*World).freeCNO, "cno_wait": (*World).waitCNO,
 		"ep": (*World).newEP, "ep_free": (*World).freeEP, "status": (*World).status, "ep_query": (*World).queryEP,
-		"reset": (*World).reset, "connect": (*World).connect, "disconnect": (*World).disconnect,
+		"modify": (*World).modify,
+		"reset":  (*World).reset, "connect": (*World).connect, "disconnect": (*World).disconnect,
 		"psp": (*World).newPSP, "psp_free": (*World).freePSP,
 		"accept": (*World).accept, "reject": (*World).reject, "cr_query": (*World).queryCR,
 		"rmr": (*World).newWindow, "rmr_free": (*World).freeWindow, "rmr_query": (*World).queryWindow, "bind": (*World).bind,
@@ -107,6 +108,16 @@ func object[T any](all []*T, kind byte, name string) *T {
 		return all[i]
 	}
 	return nil
+}
+
+// indexOf is an object's number; -1 for nil.
+func indexOf[T any](all []*T, o *T) int {
+	for i := range all {
+		if all[i] == o && o != nil {
+			return i
+		}
+	}
+	return -1
 }
 
 // check that values are what they should be: name, want, name, want...

@@ -1,0 +1,60 @@
+package model_test
+
+import (
+	"time"
+
+	"godat/ep"
+	"godat/internal/conformance/model"
+	dat "godat/runtime"
+)
+
+func init() { calls["modify"] = (*driver).modify }
+
+// attrValues are the attributes that an endpoint was given.
+func attrValues(a *dat.EndpointAttr) model.Result {
+	return values("recvs", a.MaxRecvDTOs, "reqs", a.MaxRequestDTOs, "recviov", a.MaxRecvIOV, "reqiov", a.MaxRequestIOV,
+		"readiov", a.MaxReadIOV, "writeiov", a.MaxWriteIOV,
+		"maxmsg", int(a.MaxMessageSize), "maxrdma", int(a.MaxRDMASize), "readsin", a.MaxReadIn, "readsout", a.MaxReadOut)
+}
+
+// modify names in its mask what the command names.
+func (d *driver) modify(c model.Command) (model.Result, error) {
+	e := d.ep(c.On)
+	p := dat.EndpointParam{
+		PZ: pick(d.zones, 'z', c.Text("pz")), Recv: d.evd(c.Text("recv")), Request: d.evd(c.Text("req")), Conn: d.evd(c.Text("conn")),
+		Attr: attrOf(c),
+	}
+	var mask ep.Mask
+	for name, bit := range map[string]ep.Mask{
+		"mask": ep.FieldState, "pz": ep.FieldPZ, "recv": ep.FieldRecvEVD, "req": ep.FieldRequestEVD, "conn": ep.FieldConnectEVD,
+		"recvs": ep.FieldMaxRecvDTOs, "reqs": ep.FieldMaxRequestDTOs, "recviov": ep.FieldMaxRecvIOV, "reqiov": ep.FieldMaxRequestIOV,
+		"readiov": ep.FieldMaxReadIOV, "writeiov": ep.FieldMaxWriteIOV,
+		"maxmsg": ep.FieldMaxMessageSize, "maxrdma": ep.FieldMaxRDMASize, "readsin": ep.FieldMaxReadIn, "readsout": ep.FieldMaxReadOut,
+		"recvflags": ep.FieldRecvFlags, "reqflags": ep.FieldRequestFlags, "rnr": ep.FieldTransportAttr,
+	} {
+		if c.Has(name) {
+			mask |= bit
+		}
+	}
+	if err := e.Modify(mask, p); err != nil {
+		return model.Result{}, err
+	}
+	q, err := e.Query(ep.FieldAttr)
+	return attrValues(&q.Attr), err
+}
+
+// attrOf are the attributes that a command asks for.
+func attrOf(c model.Command) dat.EndpointAttr {
+	attr := dat.EndpointAttr{
+		MaxRecvDTOs: c.Int("recvs"), MaxRequestDTOs: c.Int("reqs"), MaxRecvIOV: c.Int("recviov"), MaxRequestIOV: c.Int("reqiov"),
+		MaxReadIOV: c.Int("readiov"), MaxWriteIOV: c.Int("writeiov"),
+		MaxMessageSize: uint64(c.Int("maxmsg")), MaxRDMASize: uint64(c.Int("maxrdma")),
+		MaxReadIn: c.Int("readsin"), MaxReadOut: c.Int("readsout"),
+		RecvFlags: dat.Flags(c.Bits("recvflags", model.Flags)), RequestFlags: dat.Flags(c.Bits("reqflags", model.Flags)),
+		ReceiverNotReady: time.Hour, DrainTimeout: -1,
+	}
+	if c.Text("rnr") == "fail" {
+		attr.ReceiverNotReady = -1
+	}
+	return attr
+}
