@@ -1,27 +1,18 @@
 package model
 
-import "strconv"
-
-type psp struct {
-	open    bool
-	qual    int
-	to      *evd
-	backlog int
-	waiting int
-}
+import "slices"
 
 // cr is a connection request.
 type cr struct {
 	Handle  any
 	seen    bool // its event was dequeued
 	dead    bool
-	psp     *psp
+	point   *point
 	qual    int
 	from    *endpoint
+	own     *endpoint // that came with it, or nil
 	private string
 }
-
-func (w *World) psp(name string) *psp { return object(w.psps, 's', name) }
 
 // CR is the handle of a request whose event the program has seen; nil if it has
 // not.
@@ -31,6 +22,9 @@ func (w *World) CR(name string) any {
 	}
 	return nil
 }
+
+// CRs is how many requests there were.
+func (w *World) CRs() int { return len(w.crs) }
 
 func (w *World) cr(name string) *cr {
 	c := object(w.crs, 'c', name)
@@ -49,55 +43,16 @@ func Private(n int) string {
 	return string(b)
 }
 
-func (w *World) newPSP(c Command, r Result) error {
-	s := &psp{qual: c.Int("qual"), to: w.evd(c.Text("evd")), backlog: c.Int("backlog")}
-	w.psps = append(w.psps, nil)
-	var v verdict
-	v.when(s.to == nil || !s.to.open, invalidHandle)
-	v.when(s.to != nil && s.to.takes&streamCR == 0, invalidParameter)
-	v.when(s.to != nil && s.to.feeds > 0 && s.to.class != 0, invalidState)
-	v.when(s.backlog < 0, invalidParameter)
-	for _, o := range w.psps {
-		v.when(o != nil && o.open && o.qual == s.qual && s.qual != 0, connQualInUse)
-	}
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
-	}
-	w.psps[len(w.psps)-1] = s
-	s.open = true
-	s.to.feeds++
-	s.to.class = 0
-	if s.qual == 0 {
-		s.qual = r.Values["qual"]
-		for _, o := range w.psps {
-			if o != nil && o != s && o.open && o.qual == s.qual {
-				return r.check("qual", -1)
-			}
-		}
-		return nil
-	}
-	return r.check("qual", s.qual)
-}
-
-func (w *World) freePSP(c Command, r Result) error {
-	s := w.psp(c.On)
-	var v verdict
-	v.when(s == nil, invalidHandle)
-	ok, err := v.judge(r.Code)
-	if ok && s.open {
-		s.open = false
-		s.to.feeds--
-	}
-	return err
-}
-
 // attach is what connecting and accepting have in common: a dispatcher for
 // connection events, with room for two of them, and private data that fits.
-func (w *World) attach(v *verdict, p *endpoint, private int) {
+func (w *World) attach(v *verdict, p *endpoint, private int) { w.attachIn(v, p, private, unconnected) }
+
+// attachIn is attach in another state.
+func (w *World) attachIn(v *verdict, p *endpoint, private, state int) {
 	v.when(p.conn == nil, invalidState|subEVDConnect)
+	v.when(p.zone == nil, invalidState|subPZ)
 	v.when(private > w.limits.Private, invalidParameter)
-	if p.state != unconnected {
+	if p.state != state {
 		v.when(true, stateCodes[p.state])
 	}
 	w.room(v, p.conn, 2)
@@ -125,48 +80,8 @@ func (w *World) connect(c Command, r Result) error {
 		w.end(p, unreachable)
 		return nil
 	}
-	s := w.listening(w.psp(c.Text("to")))
-	if s == nil || s.backlog > 0 && s.waiting >= s.backlog {
-		w.end(p, nonPeerRejected)
-		return nil
-	}
-	least, most := w.free(s.to)
-	if least < 1 && len(s.to.queue) > 0 {
-		w.trigger(s.to, false)
-	}
-	if most < 1 || least < 1 && r.Values["state"] == isDisconnected {
-		w.end(p, nonPeerRejected)
-		return nil
-	}
-	q := &cr{psp: s, qual: s.qual, from: p, private: Private(c.Int("private"))}
-	w.crs = append(w.crs, q)
-	p.asked = q
-	s.waiting++
-	s.to.awaited++
-	w.put(s.to, queued{
-		want:   Event{Number: connectionRequest, Source: "s" + strconv.Itoa(w.indexOf(s))},
-		stream: "requests", cr: q,
-	})
+	w.ask(p, w.qualOf(c.Text("to")), Private(c.Int("private")), r)
 	return nil
-}
-
-// listening is the service point that has the qualifier of s now.
-func (w *World) listening(s *psp) *psp {
-	for _, o := range w.psps {
-		if s != nil && o != nil && o.open && o.qual == s.qual {
-			return o
-		}
-	}
-	return nil
-}
-
-func (w *World) indexOf(s *psp) int {
-	for i, o := range w.psps {
-		if o == s {
-			return i
-		}
-	}
-	return -1
 }
 
 func (w *World) queryCR(c Command, r Result) error {
@@ -177,24 +92,37 @@ func (w *World) queryCR(c Command, r Result) error {
 	if !ok {
 		return err
 	}
-	return r.check("qual", q.qual, "private", len(q.private), "intact", 1, "truncated", 0)
+	return r.check("qual", q.qual, "private", len(q.private), "intact", 1, "truncated", 0, "own", indexOf(w.eps, q.own))
 }
 
-// accept answers a request with an endpoint.
+// accept answers a request with an endpoint; without one, with that of the request.
 func (w *World) accept(c Command, r Result) error {
 	q, p := w.cr(c.On), w.ep(c.Text("ep"))
-	v := p.usable()
+	var v verdict
 	v.when(q == nil || q.dead, invalidHandle)
-	if p != nil {
-		w.attach(&v, p, c.Int("private"))
+	own := q != nil && q.own != nil
+	switch {
+	case own && p == nil:
+		p = q.own
+		w.attachIn(&v, p, c.Int("private"), p.state)
+	case own:
+		v.when(true, invalidParameter)
+		fallthrough
+	default:
+		v.must = append(v.must, p.usable().must...)
+		if p != nil {
+			w.attach(&v, p, c.Int("private"))
+		}
 	}
 	ok, err := v.judge(r.Code)
 	if !ok {
 		return err
 	}
+	waits := q.waits()
 	q.answered()
+	p.own = nil
 	p.attached()
-	if !q.waits() {
+	if !waits {
 		p.state = activePending // for the length of this call
 		w.end(p, acceptCompletionError)
 		return nil
@@ -216,8 +144,10 @@ func (w *World) reject(c Command, r Result) error {
 	if !ok {
 		return err
 	}
+	waits := q.waits()
 	q.answered()
-	if q.waits() {
+	w.disown(q)
+	if waits {
 		p := q.from
 		w.endWith(p, peerRejected, Private(c.Int("private")))
 	}
@@ -226,7 +156,7 @@ func (w *World) reject(c Command, r Result) error {
 
 func (q *cr) answered() {
 	q.dead = true
-	q.psp.waiting--
+	q.point.waiting--
 }
 
 // waits reports whether the side that asked still waits for the answer.
@@ -236,8 +166,8 @@ func (w *World) disconnect(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()
 	v.when(c.Text("how") == "bad", invalidParameter)
-	if p != nil && p.state == unconnected {
-		v.when(true, stateCodes[unconnected])
+	if p != nil && slices.Contains([]int{unconnected, reserved, passivePending, tentative}, p.state) {
+		v.when(true, stateCodes[p.state])
 	}
 	ok, err := v.judge(r.Code)
 	if !ok {

@@ -43,6 +43,14 @@ func (d *driver) modify(c model.Command) (model.Result, error) {
 	return attrValues(&q.Attr), err
 }
 
+// worse is a mask, or with bad one that names what is no field.
+func worse[M ~uint32](mask M, bad bool) M {
+	if bad {
+		return 1 << 30
+	}
+	return mask
+}
+
 // attrOf are the attributes that a command asks for.
 func attrOf(c model.Command) dat.EndpointAttr {
 	attr := dat.EndpointAttr{

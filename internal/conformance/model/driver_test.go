@@ -25,7 +25,7 @@ type driver struct {
 	regions []*memory
 	evds    []*dat.Dispatcher
 	eps     []*dat.Endpoint
-	psps    []*dat.PSP
+	points  []*point
 	cnos    []*dat.CNO
 	windows []*mem.RMR
 	binds   []named
@@ -49,17 +49,13 @@ func newDriver(ia *dat.IA, cr func(string) any) *driver {
 
 // calls are the commands.
 var calls = map[string]func(*driver, model.Command) (model.Result, error){
-	"pz": (*driver).newZone, "lmr": (*driver).newRegion, "evd": (*driver).newEVD, "ep": (*driver).newEP, "psp": (*driver).newPSP,
+	"pz": (*driver).newZone, "lmr": (*driver).newRegion, "evd": (*driver).newEVD, "ep": (*driver).newEP,
 	"pz_free": func(d *driver, c model.Command) (model.Result, error) {
 		return model.Result{}, pick(d.zones, 'z', c.On).Close()
 	},
-	"lmr_free": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.lmr(c.On).Free() },
-	"evd_free": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.evd(c.On).Close() },
-	"ep_free":  func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Close() },
-	"psp_free": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, pick(d.psps, 's', c.On).Close()
-	},
-
+	"lmr_free":  func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.lmr(c.On).Free() },
+	"evd_free":  func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.evd(c.On).Close() },
+	"ep_free":   func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Close() },
 	"lmr_query": (*driver).queryRegion, "evd_query": (*driver).queryEVD, "ep_query": (*driver).queryEP,
 	"status": (*driver).status, "cr_query": (*driver).queryCR,
 	"evd_resize": func(d *driver, c model.Command) (model.Result, error) {
@@ -260,7 +256,7 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 			e.Private = d.names[rmr]
 		}
 		if cr := dat.RequestOf(ev); cr != nil {
-			e.Handle = cr
+			e.Handle, e.Attr = cr, d.own(cr)
 		}
 		all = append(all, e)
 	}
@@ -307,16 +303,6 @@ func indexOf[T any](all []*T, o *T) int {
 	return slices.Index(all, o)
 }
 
-func (d *driver) newPSP(c model.Command) (model.Result, error) {
-	s, err := d.ia.Listen(dat.PSPConfig{Qual: uint64(c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Backlog: c.Int("backlog")})
-	d.psps = append(d.psps, s)
-	if err != nil {
-		return model.Result{}, err
-	}
-	d.names[s] = c.On
-	return values("qual", int(s.Qual())), nil
-}
-
 func (d *driver) connect(c model.Command) (model.Result, error) {
 	cfg := dat.ConnectConfig{Addr: d.ia.Attr().Address, Qual: 9999, Private: []byte(model.Private(c.Int("private")))}
 	if c.Text("addr") == "nowhere" {
@@ -325,8 +311,8 @@ func (d *driver) connect(c model.Command) (model.Result, error) {
 	if c.Text("timeout") == "negative" {
 		cfg.Timeout = -1
 	}
-	if s := pick(d.psps, 's', c.Text("to")); s != nil {
-		cfg.Qual = s.Qual()
+	if s := pick(d.points, 's', c.Text("to")); s != nil {
+		cfg.Qual = s.qual
 	}
 	e := d.ep(c.On)
 	err := e.Connect(cfg)
@@ -339,7 +325,7 @@ func (d *driver) connect(c model.Command) (model.Result, error) {
 func (d *driver) queryCR(c model.Command) (model.Result, error) {
 	q, err := d.request(c.On).Query()
 	return values("qual", int(q.Qual), "private", len(q.Private), "intact", number(string(q.Private) == model.Private(len(q.Private))),
-		"truncated", number(q.Truncated)), err
+		"truncated", number(q.Truncated), "own", indexOf(d.eps, q.Endpoint)), err
 }
 
 func (d *driver) accept(c model.Command) (model.Result, error) {

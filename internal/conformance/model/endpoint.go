@@ -61,7 +61,7 @@ type endpoint struct {
 	state               int
 	peer                *endpoint
 	asked               *cr // its attempt to connect
-	own                 *cr // the request that came with it, or for it
+	own                 *cr // the request that it came with, or that came for it
 	recvs, reqs         []*work
 	suppressed          []*work // done, and not known to have given their slots back
 	connRoom            int

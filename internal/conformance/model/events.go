@@ -247,7 +247,7 @@ func (w *World) take(d *evd, got Event) error {
 		}
 		d.queue = append(d.queue[:i:i], d.queue[i+1:]...)
 		if q.cr != nil {
-			q.cr.seen, q.cr.Handle = true, got.Handle
+			return w.see(q.cr, got)
 		}
 		return nil
 	}
@@ -270,7 +270,7 @@ func (d *evd) mayCome(i int, inOrder bool) bool {
 
 func (q *queued) matches(got Event) bool {
 	want := q.want
-	got.Handle = nil
+	got.Handle, got.Attr = nil, nil
 	if q.any && got.Status != 0 {
 		got.Status = want.Status
 	}

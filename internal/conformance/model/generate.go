@@ -67,12 +67,14 @@ func init() {
 		{3, (*generator).newEP},
 		{2, (*generator).newRegion},
 		{2, (*generator).newEVD},
-		{1, (*generator).newPSP},
 		{1, func(g *generator) Command { return New("pz", g.name('z', len(g.w.zones))) }},
 		{1, func(g *generator) Command { return New("ep_free", g.anyEP()) }},
 		{1, func(g *generator) Command { return New("lmr_free", g.freeable()) }},
-		{1, func(g *generator) Command { return New("evd_free", g.any('e', len(g.w.evds))) }},
-		{1, func(g *generator) Command { return New("psp_free", g.any('s', len(g.w.psps))) }},
+		{1, func(g *generator) Command { return New("evd_free", g.freeableEVD()) }},
+		{2, (*generator).freePoint},
+		{2, (*generator).newPoint},
+		{1, func(g *generator) Command { return New("sp_query", g.any('s', len(g.w.points)), "mask", g.bad()) }},
+		{2, (*generator).handoff},
 		{1, func(g *generator) Command { return New("pz_free", g.any('z', len(g.w.zones))) }},
 		{1, func(g *generator) Command {
 			return New("evd_resize", g.any('e', len(g.w.evds)), "qlen", g.of(0, 1, 2, 4, 16, 64, 65))
@@ -107,8 +109,8 @@ func (g *generator) needed() (c Command, ok bool) {
 		return g.newRegion(), true
 	case count(w.evds, func(d *evd) bool { return d.open && d.takes == allStreams && d.qlen >= 16 && d.class == 0 }) == 0:
 		return g.plainEVD(), true
-	case count(w.psps, func(s *psp) bool { return s.open }) == 0:
-		return g.newPSP(), true
+	case count(w.points, func(s *point) bool { return s.open && s.kind == "psp" }) == 0:
+		return g.newPoint(), true
 	case count(w.eps, func(p *endpoint) bool { return p.state != gone }) < 2:
 		return g.newEP(), true
 	}
@@ -173,8 +175,8 @@ func pickOne[T any](g *generator, kind byte, all []*T, right func(*T) bool) stri
 
 // anyEP is an endpoint in any state, of which some are seldom.
 func (g *generator) anyEP() string {
-	if g.draw("seldom", 4) == 3 {
-		return g.ep(disconnectPending, activePending)
+	if g.draw("seldom", 3) == 2 {
+		return g.ep(disconnectPending, activePending, reserved, passivePending, tentative)
 	}
 	return g.any('p', len(g.w.eps))
 }
@@ -233,19 +235,6 @@ func (g *generator) freeable() string {
 		}
 	}
 	return name
-}
-
-func (g *generator) newPSP() Command {
-	backlog := 0
-	switch g.draw("backlog", 8) {
-	case 5:
-		backlog = 2
-	case 6:
-		backlog = 1
-	case 7:
-		backlog = -1
-	}
-	return New("psp", g.name('s', len(g.w.psps)), "evd", g.evd(streamCR), "qual", g.of(0, 0, 7, 8, 9), "backlog", backlog)
 }
 
 func (g *generator) newEP() Command {
@@ -314,7 +303,7 @@ func (g *generator) connect() Command {
 	if g.rarely("negative") {
 		timeout = "negative"
 	}
-	to := pickOne(g, 's', g.w.psps, func(s *psp) bool { return s.open })
+	to := pickOne(g, 's', g.w.points, func(s *point) bool { return s.open && s.kind == "psp" })
 	return New("connect", who, "to", to, "private", g.private(), "addr", addr, "timeout", timeout)
 }
 
@@ -330,7 +319,15 @@ func (g *generator) openCR() string {
 }
 
 func (g *generator) accept() Command {
-	return New("accept", g.openCR(), "ep", g.ep(unconnected), "private", g.private())
+	name := g.openCR()
+	q := g.w.cr(name)
+	if q != nil && q.own != nil && g.draw("another endpoint", 8) != 7 {
+		if p := q.own; p.zone == nil || p.conn == nil {
+			return g.modifyEP(p.name)
+		}
+		return New("accept", name, "ep", "-", "private", g.private())
+	}
+	return New("accept", name, "ep", g.ep(unconnected), "private", g.private())
 }
 
 func (g *generator) reject() Command { return New("reject", g.openCR(), "private", g.private()) }
@@ -346,6 +343,9 @@ func (g *generator) disconnect() Command {
 		how = "graceful"
 	case 15:
 		how = "bad"
+	}
+	if g.rarely("disconnect what is not connected") {
+		return New("disconnect", g.anyEP(), "how", how)
 	}
 	return New("disconnect", g.ep(isConnected, disconnectPending, activePending), "how", how)
 }

@@ -6,6 +6,10 @@ func (g *generator) modify() Command {
 	if g.draw("in another state", 8) == 7 {
 		name = g.anyEP()
 	}
+	return g.modifyEP(name)
+}
+
+func (g *generator) modifyEP(name string) Command {
 	p := g.w.ep(name)
 	if p == nil {
 		return New("modify", name, "reqs", 4)

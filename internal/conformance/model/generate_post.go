@@ -44,7 +44,7 @@ func (g *generator) segment(z *zone, need, size int) Segment {
 }
 
 func (g *generator) recv() Command {
-	name := g.ep(isConnected, unconnected, activePending, disconnectPending, isDisconnected)
+	name := g.ep(isConnected, unconnected, activePending, disconnectPending, isDisconnected, reserved, passivePending, tentative)
 	p := g.w.ep(name)
 	if p == nil {
 		return New("recv", name)
@@ -68,7 +68,7 @@ func (g *generator) howMany(iov int) int {
 func (g *generator) request(op string) Command {
 	name := g.ep(isConnected, isDisconnected)
 	if g.draw("wrong state", 8) == 7 {
-		name = g.ep(disconnectPending, activePending, unconnected)
+		name = g.ep(disconnectPending, activePending, unconnected, reserved, passivePending, tentative)
 	}
 	p := g.w.ep(name)
 	if p == nil {
@@ -129,6 +129,9 @@ func (g *generator) bind() Command {
 		return New("rmr", g.name('w', len(g.w.windows)), "pz", g.zone())
 	}
 	name := g.ep(isConnected, isDisconnected)
+	if g.draw("bind elsewhere", 16) == 15 {
+		name = g.anyEP()
+	}
 	p := g.w.ep(name)
 	rmr := pickOne(g, 'w', g.w.windows, func(m *window) bool { return m.open && p != nil && m.zone == p.zone })
 	if p == nil {

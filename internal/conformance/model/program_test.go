@@ -111,8 +111,9 @@ func (p *program) finish() error {
 		p.checkMemory,
 		p.drain,
 		func() error { return p.each("status", 'p', len(d.eps)) },
+		func() error { return p.each("reject", 'c', p.world.CRs()) },
+		p.freePoints,
 		func() error { return p.each("ep_free", 'p', len(d.eps)) },
-		func() error { return p.each("psp_free", 's', len(d.psps)) },
 		p.drain,
 		func() error { return p.each("evd_free", 'e', len(d.evds)) },
 		func() error { return p.each("cno_free", 'n', len(d.cnos)) },
@@ -132,6 +133,18 @@ func (p *program) finish() error {
 func (p *program) each(op string, kind byte, n int) error {
 	for i := range n {
 		if err := p.do(model.New(op, fmt.Sprintf("%c%d", kind, i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) freePoints() error {
+	for i, s := range p.driver.points {
+		if s == nil {
+			continue
+		}
+		if err := p.do(model.New(s.kind+"_free", fmt.Sprintf("s%d", i))); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ type World struct {
 	regions []*region
 	evds    []*evd
 	eps     []*endpoint
-	psps    []*psp
+	points  []*point
 	crs     []*cr
 	cnos    []*cno
 	windows []*window
@@ -48,6 +48,16 @@ type Event struct {
 	Imm     int
 	Flags   int // of Solicited and so on
 	Handle  any // a connection request's, for later commands
+
+	// Attr are the attributes of the endpoint that came with a request.
+	Attr *map[string]int
+}
+
+func (e Event) attr() map[string]int {
+	if e.Attr == nil {
+		return nil
+	}
+	return *e.Attr
 }
 
 func (e Event) String() string {
@@ -84,7 +94,9 @@ func init() {
 		"ep": (*World).newEP, "ep_free": (*World).freeEP, "status": (*World).status, "ep_query": (*World).queryEP,
 		"modify": (*World).modify,
 		"reset":  (*World).reset, "connect": (*World).connect, "disconnect": (*World).disconnect,
-		"psp": (*World).newPSP, "psp_free": (*World).freePSP,
+		"psp": (*World).newPoint, "rsp": (*World).newPoint, "csp": (*World).newPoint,
+		"psp_free": (*World).freePoint, "rsp_free": (*World).freePoint, "csp_free": (*World).freePoint,
+		"sp_query": (*World).queryPoint, "handoff": (*World).handoff,
 		"accept": (*World).accept, "reject": (*World).reject, "cr_query": (*World).queryCR,
 		"rmr": (*World).newWindow, "rmr_free": (*World).freeWindow, "rmr_query": (*World).queryWindow, "bind": (*World).bind,
 		"srq": (*World).newSRQ, "srq_free": (*World).freeSRQ, "srq_query": (*World).querySRQ, "srq_recv": (*World).postShared,

@@ -1,0 +1,211 @@
+package model
+
+import "fmt"
+
+// point is a service point: public (PSP), reserved (RSP) or common (CSP).
+type point struct {
+	kind    string // of the command that made it
+	open    bool
+	qual    int
+	to      *evd
+	backlog int
+	waiting int
+	makes   bool      // a PSP: requests come with endpoints of their own
+	ep      *endpoint // an RSP's
+	used    bool      // an RSP: its request has come
+}
+
+const (
+	connQualUnavailable Code = 0x14 << 16
+)
+
+func (w *World) point(name string) *point { return object(w.points, 's', name) }
+
+// newPoint makes a service point of the kind that the command names.
+//
+//	psp s0 evd=e0 qual=7 backlog=2 makes=endpoints
+//	rsp s1 evd=e0 ep=p3
+//	csp s2 evd=e0 qual=8
+func (w *World) newPoint(c Command, r Result) error {
+	s := &point{
+		kind: c.Op, qual: c.Int("qual"), to: w.evd(c.Text("evd")), backlog: c.Int("backlog"),
+		makes: c.Has("makes"), ep: w.ep(c.Text("ep")),
+	}
+	w.points = append(w.points, nil)
+	var v verdict
+	v.when(s.to == nil || !s.to.open, invalidHandle)
+	v.when(s.to != nil && s.to.takes&streamCR == 0, invalidParameter)
+	v.when(s.to != nil && s.to.feeds > 0 && s.to.class != 0, invalidState)
+	v.when(s.backlog < 0, invalidParameter)
+	for _, o := range w.points {
+		v.when(o != nil && o.open && o.qual == s.qual && s.qual != 0, connQualInUse)
+	}
+	if s.kind == "rsp" {
+		v.must = append(v.must, s.ep.usable().must...)
+		if s.ep != nil && s.ep.state != unconnected {
+			v.when(true, stateCodes[s.ep.state])
+		}
+	}
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	w.points[len(w.points)-1] = s
+	s.open = true
+	s.to.feeds++
+	s.to.class = 0
+	if s.ep != nil {
+		s.ep.state = reserved
+	}
+	if s.qual != 0 {
+		return r.check("qual", s.qual)
+	}
+	s.qual = r.Values["qual"]
+	for _, o := range w.points {
+		if o != nil && o != s && o.open && o.qual == s.qual {
+			return fmt.Errorf("qualifier %d is that of another service point", s.qual)
+		}
+	}
+	return nil
+}
+
+// freePoint frees a service point of the command's kind; another is no handle.
+func (w *World) freePoint(c Command, r Result) error {
+	s := w.point(c.On)
+	var v verdict
+	v.when(s == nil || s.kind+"_free" != c.Op, invalidHandle)
+	ok, err := v.judge(r.Code)
+	if !ok || !s.open {
+		return err
+	}
+	s.open = false
+	s.to.feeds--
+	if s.ep != nil && !s.used {
+		s.ep.state = unconnected
+	}
+	s.used = true
+	return nil
+}
+
+// queryPoint looks at what a service point was made of.
+func (w *World) queryPoint(c Command, r Result) error {
+	s := w.point(c.On)
+	var v verdict
+	v.when(s == nil || !s.open, invalidHandle)
+	v.when(c.Text("mask") == "bad", invalidParameter)
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	return r.check("qual", s.qual, "evd", indexOf(w.evds, s.to), "ep", indexOf(w.eps, s.ep), "makes", number(s.makes))
+}
+
+// qualOf is the qualifier of a service point, whether it listens or not; that of
+// none is nobody's.
+func (w *World) qualOf(name string) int {
+	if s := w.point(name); s != nil {
+		return s.qual
+	}
+	return -1
+}
+
+// listening is the service point that has a qualifier now.
+func (w *World) listening(qual int) *point {
+	for _, o := range w.points {
+		if o != nil && o.open && o.qual == qual {
+			return o
+		}
+	}
+	return nil
+}
+
+// ask is a connection request that has come to a qualifier.
+func (w *World) ask(p *endpoint, qual int, private string, r Result) {
+	s := w.listening(qual)
+	if s == nil || s.used || s.backlog > 0 && s.waiting >= s.backlog {
+		w.end(p, nonPeerRejected)
+		return
+	}
+	least, most := w.free(s.to)
+	if least < 1 && len(s.to.queue) > 0 {
+		w.trigger(s.to, false)
+	}
+	if most < 1 || least < 1 && r.Values["state"] == isDisconnected {
+		w.end(p, nonPeerRejected)
+		return
+	}
+	p.asked = w.announce(s, p, private)
+}
+
+// announce puts the event of a request at a service point that has room for it.
+func (w *World) announce(s *point, from *endpoint, private string) *cr {
+	q := &cr{point: s, qual: s.qual, from: from, private: private}
+	switch {
+	case s.ep != nil:
+		q.own, s.used = s.ep, true
+		q.own.state, q.own.own = passivePending, q
+	case s.makes: // it gets its name when the program sees it
+		q.own = &endpoint{state: tentative, own: q}
+	}
+	w.crs = append(w.crs, q)
+	s.waiting++
+	s.to.awaited++
+	w.put(s.to, queued{
+		want:   Event{Number: connectionRequest, Source: fmt.Sprintf("s%d", indexOf(w.points, s))},
+		stream: "requests", cr: q,
+	})
+	return q
+}
+
+// see notes that the program has the event of a request, and with it the endpoint
+// that was made for it.
+func (w *World) see(q *cr, e Event) error {
+	q.seen, q.Handle = true, e.Handle
+	p := q.own
+	if p == nil || p.state != tentative || p.name != "" {
+		return nil
+	}
+	p.name = fmt.Sprintf("p%d", len(w.eps))
+	w.eps = append(w.eps, p)
+	p.waits = true
+	return p.setAttr(Command{}, Result{Values: e.attr()})
+}
+
+// handoff hands a request to the service point of another qualifier, where it is
+// a new one.
+func (w *World) handoff(c Command, r Result) error {
+	q, s := w.cr(c.On), w.listening(w.qualOf(c.Text("to")))
+	var v verdict
+	v.when(q == nil || q.dead, invalidHandle)
+	v.when(s == nil, invalidParameter)
+	if s != nil {
+		v.when(s.used, connQualUnavailable)
+		v.when(s.backlog > 0 && s.waiting >= s.backlog, insufficientResources)
+		w.room(&v, s.to, 1)
+	}
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	waits := q.waits()
+	again := w.announce(s, q.from, q.private)
+	if waits {
+		q.from.asked = again
+	}
+	q.answered()
+	w.disown(q)
+	return nil
+}
+
+// disown takes a request from the endpoint that came with it. One that was made
+// for it goes.
+func (w *World) disown(q *cr) {
+	p := q.own
+	switch {
+	case p == nil:
+	case p.state == passivePending:
+		p.state, p.own = unconnected, nil
+	case p.state == tentative:
+		w.destroy(p)
+	}
+}
