@@ -176,9 +176,14 @@ func pickOne[T any](g *generator, kind byte, all []*T, right func(*T) bool) stri
 // anyEP is an endpoint in any state, of which some are seldom.
 func (g *generator) anyEP() string {
 	if g.draw("seldom", 3) == 2 {
-		return g.ep(disconnectPending, activePending, reserved, passivePending, tentative)
+		return g.seldom()
 	}
 	return g.any('p', len(g.w.eps))
+}
+
+// seldom is an endpoint in one of the states that are seldom.
+func (g *generator) seldom() string {
+	return g.ep([]int{disconnectPending, activePending, reserved, passivePending, tentative}[g.draw("state", 5)])
 }
 
 func (g *generator) ep(states ...int) string {
@@ -304,6 +309,10 @@ func (g *generator) connect() Command {
 		timeout = "negative"
 	}
 	to := pickOne(g, 's', g.w.points, func(s *point) bool { return s.open && s.kind == "psp" })
+	waiting := func(s *point) bool { return s.open && !s.used && s.ep != nil }
+	if count(g.w.points, waiting) > 0 && g.draw("to one that is reserved", 4) != 0 {
+		to = pickOne(g, 's', g.w.points, waiting)
+	}
 	return New("connect", who, "to", to, "private", g.private(), "addr", addr, "timeout", timeout)
 }
 

@@ -45,6 +45,9 @@ func (g *generator) segment(z *zone, need, size int) Segment {
 
 func (g *generator) recv() Command {
 	name := g.ep(isConnected, unconnected, activePending, disconnectPending, isDisconnected, reserved, passivePending, tentative)
+	if g.draw("early", 8) == 7 {
+		name = g.seldom()
+	}
 	p := g.w.ep(name)
 	if p == nil {
 		return New("recv", name)
@@ -68,7 +71,7 @@ func (g *generator) howMany(iov int) int {
 func (g *generator) request(op string) Command {
 	name := g.ep(isConnected, isDisconnected)
 	if g.draw("wrong state", 8) == 7 {
-		name = g.ep(disconnectPending, activePending, unconnected, reserved, passivePending, tentative)
+		name = g.seldom()
 	}
 	p := g.w.ep(name)
 	if p == nil {
