@@ -24,6 +24,7 @@ const (
 	queueEmpty            Code = 0x0D << 16
 	queueFull             Code = 0x0E << 16
 	timeoutExpired        Code = 0x0F << 16
+	invalidAddress        Code = 0x12 << 16
 )
 
 // Subtypes.
@@ -42,6 +43,7 @@ var typeNames = map[Code]string{
 	lengthError: "LENGTH_ERROR", modelNotSupported: "MODEL_NOT_SUPPORTED",
 	privilegesViolation: "PRIVILEGES_VIOLATION", protectionViolation: "PROTECTION_VIOLATION",
 	queueEmpty: "QUEUE_EMPTY", queueFull: "QUEUE_FULL", timeoutExpired: "TIMEOUT_EXPIRED",
+	invalidAddress: "INVALID_ADDRESS",
 }
 
 func (c Code) String() string {

@@ -66,6 +66,7 @@ func (p *endpoint) attached() {
 func (w *World) connect(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()
+	v.when(c.Text("addr") == "malformed", invalidAddress)
 	if p != nil {
 		w.attach(&v, p, c.Int("private"))
 		v.when(c.Text("timeout") == "negative", invalidParameter)
@@ -81,6 +82,27 @@ func (w *World) connect(c Command, r Result) error {
 		return nil
 	}
 	w.ask(p, w.qualOf(c.Text("to")), Private(c.Int("private")), r)
+	return nil
+}
+
+// dupConnect connects to where another endpoint has connected to.
+func (w *World) dupConnect(c Command, r Result) error {
+	p, o := w.ep(c.On), w.ep(c.Text("of"))
+	v := p.usable()
+	v.must = append(v.must, o.usable().must...)
+	if p != nil {
+		w.attach(&v, p, c.Int("private"))
+	}
+	if o != nil && o.state != isConnected {
+		v.when(true, stateCodes[o.state])
+	}
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	p.attached()
+	p.state = activePending
+	w.ask(p, o.target, Private(c.Int("private")), r)
 	return nil
 }
 
@@ -128,6 +150,7 @@ func (w *World) accept(c Command, r Result) error {
 		return nil
 	}
 	active := q.from
+	p.target = 0
 	p.state, active.state = isConnected, isConnected
 	p.peer, active.peer = active, p
 	w.tell(active, established, Private(c.Int("private")))
@@ -206,6 +229,11 @@ func (w *World) tell(p *endpoint, number int, private string) {
 		return
 	}
 	p.connRoom--
+	if number == established {
+		p.connects++
+	} else {
+		p.disconnects++
+	}
 	w.put(p.conn, queued{
 		want:   Event{Number: number, Source: p.name, Private: private},
 		stream: "connection " + p.name, of: p.name, conn: true,

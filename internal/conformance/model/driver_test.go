@@ -88,7 +88,7 @@ var calls = map[string]func(*driver, model.Command) (model.Result, error){
 		return model.Result{}, pick(d.cnos, 'n', c.On).Close()
 	},
 
-	"connect": (*driver).connect, "accept": (*driver).accept, "reject": (*driver).reject, "disconnect": (*driver).disconnect,
+	"accept": (*driver).accept, "reject": (*driver).reject, "disconnect": (*driver).disconnect,
 	"reset": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Reset() },
 
 	"recv": (*driver).post, "send": (*driver).post, "write": (*driver).post, "read": (*driver).post,
@@ -249,6 +249,9 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 		if c, ok := ev.Connection(); ok {
 			e.Private = string(c.Private)
 		}
+		if _, why, ok := ev.Async(); ok {
+			e.Op = int(why)
+		}
 		if data, ok := ev.Software(); ok {
 			e.Cookie, _ = data.(int)
 		}
@@ -301,25 +304,6 @@ func indexOf[T any](all []*T, o *T) int {
 		return -1
 	}
 	return slices.Index(all, o)
-}
-
-func (d *driver) connect(c model.Command) (model.Result, error) {
-	cfg := dat.ConnectConfig{Addr: d.ia.Attr().Address, Qual: 9999, Private: []byte(model.Private(c.Int("private")))}
-	if c.Text("addr") == "nowhere" {
-		cfg.Addr = "nowhere"
-	}
-	if c.Text("timeout") == "negative" {
-		cfg.Timeout = -1
-	}
-	if s := pick(d.points, 's', c.Text("to")); s != nil {
-		cfg.Qual = s.qual
-	}
-	e := d.ep(c.On)
-	err := e.Connect(cfg)
-	if err != nil {
-		return model.Result{}, err
-	}
-	return values("state", int(e.State())), nil
 }
 
 func (d *driver) queryCR(c model.Command) (model.Result, error) {
@@ -401,6 +385,7 @@ func (d *driver) newSRQ(c model.Command) (model.Result, error) {
 	if err != nil {
 		return model.Result{}, err
 	}
+	d.names[q] = c.On
 	p, err := q.Query(ep.SRQFieldAll)
 	return values("recvs", p.MaxRecvDTOs, "iov", p.MaxRecvIOV,
 		"enough", number(p.MaxRecvDTOs >= attr.MaxRecvDTOs && p.MaxRecvIOV >= attr.MaxRecvIOV)), err
@@ -408,7 +393,7 @@ func (d *driver) newSRQ(c model.Command) (model.Result, error) {
 
 func (d *driver) querySRQ(c model.Command) (model.Result, error) {
 	p, err := pick(d.srqs, 'q', c.On).Query(ep.SRQFieldAll)
-	return values("available", p.Available, "outstanding", p.Outstanding, "recvs", p.MaxRecvDTOs), err
+	return values("available", p.Available, "outstanding", p.Outstanding, "recvs", p.MaxRecvDTOs, "low", p.LowWatermark), err
 }
 
 func (d *driver) sharedRecv(c model.Command) (model.Result, error) {

@@ -65,6 +65,11 @@ type endpoint struct {
 	recvs, reqs         []*work
 	suppressed          []*work // done, and not known to have given their slots back
 	connRoom            int
+	target              int  // the qualifier that it connected to
+	watched             bool // its soft watermark is armed
+	soft                int
+
+	connects, disconnects, requests, receives int // as its counters say
 }
 
 // work is a posted operation.

@@ -145,7 +145,7 @@ func (w *World) atomic(p *endpoint, x *work) {
 	}
 	mixed := vague
 	for _, s := range x.segs {
-		mixed = mixed || s.overlaps(remote)
+		mixed = mixed || w.overlap(s, remote)
 	}
 	for i, t := range sink {
 		t.m.bytes[t.i], t.m.vague[t.i] = before[i], mixed

@@ -56,6 +56,15 @@ func init() {
 		{4, func(g *generator) Command { return New("reset", g.resettable()) }},
 		{4, (*generator).wait},
 		{4, (*generator).modify},
+		{1, (*generator).newRegionOf},
+		{1, (*generator).dupConnect},
+		{2, (*generator).srqControl},
+		{1, (*generator).setWatermark},
+		{1, func(g *generator) Command { return New("async", "-") }},
+		{2, func(g *generator) Command {
+			return New([]string{"recv_query", "counters"}[g.draw("count", 2)], g.anyEP())
+		}},
+		{1, (*generator).sync},
 		{3, func(g *generator) Command { return g.request("write_imm") }},
 		{2, func(g *generator) Command { return g.request("fetch_add") }},
 		{2, func(g *generator) Command { return g.request("cmp_swap") }},
@@ -73,6 +82,7 @@ func init() {
 		{1, func(g *generator) Command { return New("evd_free", g.freeableEVD()) }},
 		{2, (*generator).freePoint},
 		{2, (*generator).newPoint},
+		{2, (*generator).reserve},
 		{1, func(g *generator) Command { return New("sp_query", g.any('s', len(g.w.points)), "mask", g.bad()) }},
 		{2, (*generator).handoff},
 		{1, func(g *generator) Command { return New("pz_free", g.any('z', len(g.w.zones))) }},
@@ -313,7 +323,14 @@ func (g *generator) connect() Command {
 	if count(g.w.points, waiting) > 0 && g.draw("to one that is reserved", 4) != 0 {
 		to = pickOne(g, 's', g.w.points, waiting)
 	}
-	return New("connect", who, "to", to, "private", g.private(), "addr", addr, "timeout", timeout)
+	op := "connect"
+	if g.draw("common", 4) == 3 {
+		op = "common_connect"
+		if g.rarely("malformed") {
+			addr = "malformed"
+		}
+	}
+	return New(op, who, "to", to, "private", g.private(), "addr", addr, "timeout", timeout)
 }
 
 func (g *generator) resettable() string {

@@ -27,6 +27,14 @@ func (g *generator) newPoint() Command {
 	return New(kind, g.name('s', len(g.w.points)), append(args, "backlog", backlog)...)
 }
 
+// reserve makes an endpoint wait for a request, if there are enough others.
+func (g *generator) reserve() Command {
+	if count(g.w.eps, func(p *endpoint) bool { return p.state == unconnected && p.conn != nil }) < 2 {
+		return g.newEP()
+	}
+	return New("rsp", g.name('s', len(g.w.points)), "evd", g.evd(streamCR), "ep", g.ep(unconnected))
+}
+
 func (g *generator) freePoint() Command {
 	name := g.any('s', len(g.w.points))
 	kind := "psp"

@@ -25,6 +25,7 @@ type region struct {
 	zone  *zone
 	open  bool
 	priv  int
+	root  int // the first region with this memory
 	bytes []byte
 	vague []bool // bytes that may be anything: a failed transfer may have begun
 }
@@ -65,12 +66,45 @@ func (w *World) newRegion(c Command, r Result) error {
 		return err
 	}
 	m.open = true
-	w.regions[len(w.regions)-1] = m
+	m.root = len(w.regions) - 1
+	w.regions[m.root] = m
 	m.zone.uses++
 	m.bytes, m.vague = make([]byte, n), make([]bool, n)
 	for i := range m.bytes {
 		m.bytes[i] = Fill(len(w.regions)-1, i)
 	}
+	return err
+}
+
+// newRegionOf makes a region of the memory of another one.
+func (w *World) newRegionOf(c Command, r Result) error {
+	m, o := &region{zone: w.zone(c.Text("pz")), priv: c.Bits("priv", Privileges)}, w.region(c.Text("of"))
+	w.regions = append(w.regions, nil)
+	var v verdict
+	v.when(m.zone == nil || !m.zone.open, invalidHandle)
+	v.when(o == nil || !o.open, invalidHandle)
+	ok, err := v.judge(r.Code)
+	if !ok {
+		return err
+	}
+	m.open, m.root, m.bytes, m.vague = true, o.root, o.bytes, o.vague
+	w.regions[len(w.regions)-1] = m
+	m.zone.uses++
+	return nil
+}
+
+// sync makes memory visible; all there is to see is what it refuses.
+func (w *World) sync(c Command, r Result) error {
+	var v verdict
+	for _, s := range c.Segments("local") {
+		m := w.at(s)
+		if s.Len == 0 {
+			continue
+		}
+		v.when(m == nil || !m.open, invalidHandle)
+		v.when(m != nil && (s.Off < 0 || s.Off+s.Len > len(m.bytes)), invalidParameter)
+	}
+	_, err := v.judge(r.Code)
 	return err
 }
 
@@ -205,10 +239,10 @@ func (w *World) move(to, from []Segment, n int) {
 	mixed := false
 	for i, d := range to {
 		for _, s := range from {
-			mixed = mixed || d.overlaps(s)
+			mixed = mixed || w.overlap(d, s)
 		}
 		for _, s := range to[:i] {
-			mixed = mixed || d.overlaps(s)
+			mixed = mixed || w.overlap(d, s)
 		}
 	}
 	dst, src := w.places(to), w.places(from)
@@ -218,8 +252,9 @@ func (w *World) move(to, from []Segment, n int) {
 	}
 }
 
-func (s Segment) overlaps(o Segment) bool {
-	return s.Region == o.Region && s.Off < o.Off+o.Len && o.Off < s.Off+s.Len
+// overlap reports whether two segments have a byte of memory in common.
+func (w *World) overlap(s, o Segment) bool {
+	return w.regions[s.Region].root == w.regions[o.Region].root && s.Off < o.Off+o.Len && o.Off < s.Off+s.Len
 }
 
 // blur makes memory unknown that a failed transfer may have begun to fill.

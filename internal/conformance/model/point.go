@@ -121,6 +121,7 @@ func (w *World) listening(qual int) *point {
 
 // ask is a connection request that has come to a qualifier.
 func (w *World) ask(p *endpoint, qual int, private string, r Result) {
+	p.target = qual
 	s := w.listening(qual)
 	if s == nil || s.used || s.backlog > 0 && s.waiting >= s.backlog {
 		w.end(p, nonPeerRejected)

@@ -70,6 +70,7 @@ func (w *World) postRecv(c Command, r Result) error {
 	if !ok {
 		return err
 	}
+	p.receives++
 	x.to = p.recv
 	p.recvs = append(p.recvs, x)
 	if p.recv != nil {
@@ -126,6 +127,7 @@ func (w *World) refuseRequest(v *verdict, p *endpoint) {
 
 // posted takes a request on.
 func (w *World) posted(p *endpoint, x *work) {
+	p.requests++
 	x.to = p.request
 	p.reqs = append(p.reqs, x)
 	if p.request != nil {

@@ -111,6 +111,7 @@ func (p *program) finish() error {
 		p.checkMemory,
 		p.drain,
 		func() error { return p.each("status", 'p', len(d.eps)) },
+		func() error { return p.do(model.New("async", "-")) },
 		func() error { return p.each("reject", 'c', p.world.CRs()) },
 		p.freePoints,
 		func() error { return p.each("ep_free", 'p', len(d.eps)) },

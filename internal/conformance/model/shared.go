@@ -7,6 +7,8 @@ type srq struct {
 	zone       *zone
 	depth, iov int
 	recvs      []*work // that no endpoint has taken
+	low        int     // the low watermark
+	armed      bool
 }
 
 const subSRQInUse = 87
@@ -50,7 +52,7 @@ func (w *World) querySRQ(c Command, r Result) error {
 	if !ok {
 		return err
 	}
-	return r.check("available", len(q.recvs), "outstanding", len(q.recvs), "recvs", q.depth)
+	return r.check("available", len(q.recvs), "outstanding", len(q.recvs), "recvs", q.depth, "low", q.low)
 }
 
 // takers counts the endpoints of a queue.
@@ -135,4 +137,5 @@ func (w *World) draw(p *endpoint) {
 	q.recvs[0].to = p.recv
 	p.recvs = append(p.recvs, q.recvs[0])
 	q.recvs = q.recvs[1:]
+	w.passed(p)
 }

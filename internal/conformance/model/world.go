@@ -16,6 +16,7 @@ type World struct {
 	cnos    []*cno
 	windows []*window
 	srqs    []*srq
+	async   []asyncError
 	names   []*binding // what binds have returned; nil for those that failed
 }
 
@@ -100,6 +101,10 @@ func init() {
 		"accept": (*World).accept, "reject": (*World).reject, "cr_query": (*World).queryCR,
 		"rmr": (*World).newWindow, "rmr_free": (*World).freeWindow, "rmr_query": (*World).queryWindow, "bind": (*World).bind,
 		"srq": (*World).newSRQ, "srq_free": (*World).freeSRQ, "srq_query": (*World).querySRQ, "srq_recv": (*World).postShared,
+		"srq_resize": (*World).resizeSRQ, "srq_set_lw": (*World).setLow, "async": (*World).dequeueAsync,
+		"set_watermark": (*World).setWatermark, "recv_query": (*World).queryRecvs, "counters": (*World).countersEP,
+		"lmr_of": (*World).newRegionOf, "sync_read": (*World).sync, "sync_write": (*World).sync,
+		"dup_connect": (*World).dupConnect, "common_connect": (*World).connect,
 		"recv": (*World).postRecv, "send": (*World).postRequest, "write": (*World).postRequest,
 		"read": (*World).postRequest, "write_imm": (*World).postRequest,
 		"fetch_add": (*World).postRequest, "cmp_swap": (*World).postRequest,
