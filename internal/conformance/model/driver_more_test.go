@@ -78,7 +78,7 @@ func (d *driver) newRegionOf(c model.Command) (model.Result, error) {
 	m.buf = of.buf
 	m.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.buf))))
 	m.context, m.remote = m.lmr.Context(), m.lmr.RemoteContext()
-	return model.Result{}, nil
+	return values("context", int(m.remote)), nil
 }
 
 // dequeueAsync takes all asynchronous errors.

@@ -92,7 +92,7 @@ var calls = map[string]func(*driver, model.Command) (model.Result, error){
 	"reset": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Reset() },
 
 	"recv": (*driver).post, "send": (*driver).post, "write": (*driver).post, "read": (*driver).post,
-	"write_imm": (*driver).post, "fetch_add": (*driver).post, "cmp_swap": (*driver).post,
+	"write_imm": (*driver).post, "fetch_add": (*driver).post, "send_inv": (*driver).post, "read_rmr": (*driver).post, "cmp_swap": (*driver).post,
 }
 
 // do makes a command's call.
@@ -158,7 +158,7 @@ func (d *driver) newRegion(c model.Command) (model.Result, error) {
 	}
 	m.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.buf))))
 	m.context, m.remote = m.lmr.Context(), m.lmr.RemoteContext()
-	return model.Result{}, nil
+	return values("context", int(m.remote)), nil
 }
 
 // aligned is memory that begins where atomics may.
@@ -242,6 +242,10 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 		if imm, ok := ev.Immediate(); ok {
 			e.Imm = int(imm)
 			e.Flags |= model.HasImm
+		}
+		if context, ok := ev.InvalidatedContext(); ok {
+			e.Imm = int(context)
+			e.Flags |= model.Invalidated
 		}
 		if ev.Flags&evd.Solicited != 0 {
 			e.Flags |= model.Solicited
@@ -328,15 +332,7 @@ func (d *driver) disconnect(c model.Command) (model.Result, error) {
 func (d *driver) post(c model.Command) (model.Result, error) {
 	e, cookie, flags := d.ep(c.On), uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags))
 	local := d.local(c)
-	var remote dat.RemoteSegment
-	for _, s := range c.Segments("remote") {
-		if s.Window {
-			remote = d.through(s)
-			continue
-		}
-		m := d.at(s)
-		remote = dat.RemoteSegment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.remote}
-	}
+	remote := d.remote(c, "remote")
 	var one dat.Segment
 	if len(local) > 0 {
 		one = local[0]
@@ -345,6 +341,10 @@ func (d *driver) post(c model.Command) (model.Result, error) {
 	switch c.Op {
 	case "recv":
 		err = e.PostRecv(cookie, flags, local...)
+	case "send_inv":
+		err = e.PostSendInvalidate(cookie, flags, remote.Context, local...)
+	case "read_rmr":
+		err = e.PostRDMAReadToRMR(cookie, flags, d.remote(c, "local"), remote)
 	case "send":
 		err = e.PostSend(cookie, flags, local...)
 	case "write":
@@ -367,6 +367,19 @@ func (d *driver) at(s model.Segment) memory {
 		return *d.regions[s.Region]
 	}
 	return memory{context: 1<<31 - 7, remote: 1<<31 - 7}
+}
+
+// remote is a segment as peers name it.
+func (d *driver) remote(c model.Command, key string) (remote dat.RemoteSegment) {
+	for _, s := range c.Segments(key) {
+		if s.Window {
+			remote = d.through(s)
+			continue
+		}
+		m := d.at(s)
+		remote = dat.RemoteSegment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.remote}
+	}
+	return remote
 }
 
 // local are the local segments of a post.
@@ -407,7 +420,13 @@ type named struct {
 }
 
 func (d *driver) newWindow(c model.Command) (model.Result, error) {
-	r, err := pick(d.zones, 'z', c.Text("pz")).NewRMR()
+	var r *mem.RMR
+	var err error
+	if c.Has("ep") {
+		r, err = d.ep(c.Text("ep")).NewRMR()
+	} else {
+		r, err = pick(d.zones, 'z', c.Text("pz")).NewRMR()
+	}
 	d.windows = append(d.windows, r)
 	if err == nil {
 		d.names[r] = c.On
@@ -421,7 +440,7 @@ func (d *driver) queryWindow(c model.Command) (model.Result, error) {
 		mask = 1 << 20
 	}
 	q, err := pick(d.windows, 'w', c.On).Query(mask)
-	return values("length", int(q.Segment.Len), "privileges", int(q.Privileges), "context", number(q.RemoteContext != 0)), err
+	return values("ep scope", number(err == nil && q.Scope == mem.RMRScopeEP), "length", int(q.Segment.Len), "privileges", int(q.Privileges), "context", number(q.RemoteContext != 0)), err
 }
 
 func (d *driver) bind(c model.Command) (model.Result, error) {

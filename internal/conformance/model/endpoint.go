@@ -79,6 +79,7 @@ type work struct {
 	cookie, flags int
 	segs          []Segment
 	remote        Segment
+	sink          Segment // of a read to a window
 	imm           int
 	add, cmp      uint64
 	bind          *binding // of a bind

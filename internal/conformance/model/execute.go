@@ -29,8 +29,9 @@ func (w *World) pump(p *endpoint) {
 
 // execute does the first request. It reports false when that waits for a receive.
 func (w *World) execute(p *endpoint, x *work) bool {
-	takesRecv := x.op == "send" || x.op == "write_imm"
-	if x.op == "send" && !w.alive(x.segs, total(x.segs)) {
+	sends := x.op == "send" || x.op == "send_inv"
+	takesRecv := sends || x.op == "write_imm"
+	if sends && !w.alive(x.segs, total(x.segs)) {
 		p.stalled = 0
 		w.fail(p, errLocalProtection)
 		return true
@@ -50,8 +51,10 @@ func (w *World) execute(p *endpoint, x *work) bool {
 	}
 	p.stalled = 0
 	switch x.op {
-	case "send":
+	case "send", "send_inv":
 		w.send(p, x)
+	case "read_rmr":
+		w.readToRMR(p, x)
 	case "write", "write_imm":
 		w.write(p, x)
 	case "read":
@@ -66,9 +69,18 @@ func (w *World) execute(p *endpoint, x *work) bool {
 
 func (w *World) send(p *endpoint, x *work) {
 	n, sink := total(x.segs), p.peer.recvs[0].segs
-	switch {
-	case n > total(sink):
+	if n > total(sink) {
 		w.failBoth(p, errLocalLength)
+		return
+	}
+	if x.op == "send_inv" {
+		ok := false
+		if x.imm, ok = w.invalidate(p.peer, x.remote); !ok {
+			w.fail(p, errRemoteAccess)
+			return
+		}
+	}
+	switch {
 	case !w.alive(sink, n) || !w.inZone(sink, n, p.peer.zone):
 		w.failBoth(p, errLocalProtection)
 	default:
@@ -84,7 +96,7 @@ func (w *World) write(p *endpoint, x *work) {
 	switch {
 	case !w.alive(x.segs, n):
 		w.fail(p, errLocalProtection)
-	case !w.reachable(&target, p.peer.zone, remoteWrite):
+	case !w.reachable(&target, p.peer, remoteWrite):
 		w.fail(p, errRemoteAccess)
 	default:
 		w.move([]Segment{target}, x.segs, n)
@@ -102,7 +114,7 @@ func (w *World) read(p *endpoint, x *work) {
 		w.failSomehow(p)
 	case !w.alive(x.segs, n):
 		w.fail(p, errLocalProtection)
-	case !w.reachable(&source, p.peer.zone, remoteRead):
+	case !w.reachable(&source, p.peer, remoteRead):
 		w.fail(p, errRemoteAccess)
 	default:
 		w.move(x.segs, []Segment{source}, n)
@@ -119,7 +131,7 @@ func (w *World) atomic(p *endpoint, x *work) {
 	case !w.alive(x.segs, 8):
 		w.fail(p, errLocalProtection)
 		return
-	case !w.reachable(&remote, p.peer.zone, remoteAtomic):
+	case !w.reachable(&remote, p.peer, remoteAtomic):
 		w.fail(p, errRemoteAccess)
 		return
 	}

@@ -60,12 +60,14 @@ func init() {
 		{1, (*generator).dupConnect},
 		{2, (*generator).srqControl},
 		{1, (*generator).setWatermark},
-		{1, func(g *generator) Command { return New("async", "-") }},
+		{1, func(*generator) Command { return New("async", "-") }},
 		{2, func(g *generator) Command {
 			return New([]string{"recv_query", "counters"}[g.draw("count", 2)], g.anyEP())
 		}},
 		{1, (*generator).sync},
 		{3, func(g *generator) Command { return g.request("write_imm") }},
+		{3, func(g *generator) Command { return g.request("send_inv") }},
+		{2, func(g *generator) Command { return g.request("read_rmr") }},
 		{2, func(g *generator) Command { return g.request("fetch_add") }},
 		{2, func(g *generator) Command { return g.request("cmp_swap") }},
 		{3, func(g *generator) Command { return New("post_se", g.evd(streamSoftware), "data", g.w.step) }},
@@ -90,7 +92,7 @@ func init() {
 			return New("evd_resize", g.any('e', len(g.w.evds)), "qlen", g.of(0, 1, 2, 4, 16, 64, 65))
 		}},
 		{8, (*generator).notify},
-		{1, func(g *generator) Command { return New("rmr", g.name('w', len(g.w.windows)), "pz", g.zone()) }},
+		{2, (*generator).newWindow},
 		{8, (*generator).bind},
 		{1, func(g *generator) Command { return New("rmr_free", g.any('w', len(g.w.windows))) }},
 		{1, func(g *generator) Command { return New("rmr_query", g.any('w', len(g.w.windows)), "mask", g.bad()) }},
@@ -124,19 +126,27 @@ func (g *generator) needed() (c Command, ok bool) {
 	case count(w.eps, func(p *endpoint) bool { return p.state != gone }) < 2:
 		return g.newEP(), true
 	}
+	if count(w.points, reservedPoint) > 0 && count(w.eps, connectable) > 0 && g.draw("come", 3) == 2 {
+		return g.connect(), true // an endpoint that is asked for soon is seen in that state longer
+	}
 	if count(w.eps, func(p *endpoint) bool { return p.state == isConnected }) >= 2 || g.draw("hurry", 3) == 0 {
 		return c, false
 	}
 	switch {
-	case count(w.crs, func(q *cr) bool { return q.seen && !q.dead && q.waits() }) > 0:
+	case count(w.crs, func(q *cr) bool { return q.seen && !q.dead && q.waits() && q.own == nil }) > 0:
 		return g.accept(), true
 	case count(w.crs, func(q *cr) bool { return !q.seen && q.waits() }) > 0:
 		return g.dequeue(), true
-	case count(w.eps, func(p *endpoint) bool { return p.state == unconnected && p.conn != nil }) >= 2:
+	case count(w.eps, connectable) >= 2:
 		return g.connect(), true
 	}
 	return c, false
 }
+
+func connectable(p *endpoint) bool { return p.state == unconnected && p.conn != nil }
+
+// reservedPoint is one whose endpoint waits for a request.
+func reservedPoint(s *point) bool { return s.open && !s.used && s.ep != nil }
 
 func count[T any](all []*T, is func(*T) bool) (n int) {
 	for _, o := range all {
@@ -319,9 +329,8 @@ func (g *generator) connect() Command {
 		timeout = "negative"
 	}
 	to := pickOne(g, 's', g.w.points, func(s *point) bool { return s.open && s.kind == "psp" })
-	waiting := func(s *point) bool { return s.open && !s.used && s.ep != nil }
-	if count(g.w.points, waiting) > 0 && g.draw("to one that is reserved", 4) != 0 {
-		to = pickOne(g, 's', g.w.points, waiting)
+	if count(g.w.points, reservedPoint) > 0 && g.draw("to one that is reserved", 4) != 0 {
+		to = pickOne(g, 's', g.w.points, reservedPoint)
 	}
 	op := "connect"
 	if g.draw("common", 4) == 3 {

@@ -29,7 +29,7 @@ func (g *generator) newPoint() Command {
 
 // reserve makes an endpoint wait for a request, if there are enough others.
 func (g *generator) reserve() Command {
-	if count(g.w.eps, func(p *endpoint) bool { return p.state == unconnected && p.conn != nil }) < 2 {
+	if count(g.w.eps, connectable) < 2 {
 		return g.newEP()
 	}
 	return New("rsp", g.name('s', len(g.w.points)), "evd", g.evd(streamCR), "ep", g.ep(unconnected))

@@ -77,7 +77,7 @@ func (g *generator) request(op string) Command {
 	if p == nil {
 		return New(op, name)
 	}
-	if op == "write_imm" && p.peer != nil && p.peer.srq != nil {
+	if (op == "write_imm" || op == "send_inv") && p.peer != nil && p.peer.srq != nil {
 		op = "send" // whether one that fails has taken a shared receive DAT does not say
 	}
 	o := operations[op]
@@ -86,8 +86,15 @@ func (g *generator) request(op string) Command {
 		return New(op, name, append(args, "add", g.w.step, "cmp", g.of(0, 1),
 			"local", JoinSegments([]Segment{g.segment(p.zone, o.local, 8)}), "remote", g.remote(p, o, 8))...)
 	}
+	if op == "read_rmr" {
+		n := g.of(8, 16, 1, 0)
+		return New(op, name, append(args, "local", g.remote(&endpoint{zone: p.zone}, operations["write"], n), "remote", g.remote(p, o, n))...)
+	}
 	segs := g.segments(g.howMany(p.segments(op)), p.zone, o.local)
 	args = append(args, "local", JoinSegments(segs))
+	if op == "send_inv" {
+		args = append(args, "remote", g.remote(p, operations["write"], 0))
+	}
 	if o.remote != 0 {
 		args = append(args, "remote", g.remote(p, o, total(segs)))
 	}
@@ -129,14 +136,14 @@ func (g *generator) through(n int) Segment {
 // bind binds a window of the endpoint's zone, or unbinds it.
 func (g *generator) bind() Command {
 	if count(g.w.windows, func(m *window) bool { return m.open }) == 0 {
-		return New("rmr", g.name('w', len(g.w.windows)), "pz", g.zone())
+		return g.newWindow()
 	}
 	name := g.ep(isConnected, isDisconnected)
 	if g.draw("bind elsewhere", 16) == 15 {
 		name = g.anyEP()
 	}
 	p := g.w.ep(name)
-	rmr := pickOne(g, 'w', g.w.windows, func(m *window) bool { return m.open && p != nil && m.zone == p.zone })
+	rmr := pickOne(g, 'w', g.w.windows, func(m *window) bool { return m.open && p != nil && m.within(p) })
 	if p == nil {
 		return New("bind", name, "rmr", rmr)
 	}
@@ -148,6 +155,14 @@ func (g *generator) bind() Command {
 	priv := []string{all, all, all, all, all, "REMOTE_READ", "REMOTE_WRITE", "LOCAL_READ"}[g.draw("priv", 8)]
 	seg := g.segment(p.zone, localRead|localWrite, -1)
 	return New("bind", name, append(args, "priv", priv, "local", JoinSegments([]Segment{seg}))...)
+}
+
+// newWindow makes a window for a zone, or for one endpoint.
+func (g *generator) newWindow() Command {
+	if g.draw("of an endpoint", 3) == 2 {
+		return New("rmr", g.name('w', len(g.w.windows)), "ep", g.ep(isConnected))
+	}
+	return New("rmr", g.name('w', len(g.w.windows)), "pz", g.zone())
 }
 
 func (g *generator) newSRQ() Command {

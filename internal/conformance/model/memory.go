@@ -22,12 +22,14 @@ type zone struct {
 
 // region is an LMR, with a copy of what its memory should hold.
 type region struct {
-	zone  *zone
-	open  bool
-	priv  int
-	root  int // the first region with this memory
-	bytes []byte
-	vague []bool // bytes that may be anything: a failed transfer may have begun
+	zone    *zone
+	open    bool
+	priv    int
+	context int  // by which peers name it
+	closed  bool // a peer has invalidated that
+	root    int  // the first region with this memory
+	bytes   []byte
+	vague   []bool // bytes that may be anything: a failed transfer may have begun
 }
 
 // Fill is what byte i of a new region holds.
@@ -66,7 +68,7 @@ func (w *World) newRegion(c Command, r Result) error {
 		return err
 	}
 	m.open = true
-	m.root = len(w.regions) - 1
+	m.root, m.context = len(w.regions)-1, r.Values["context"]
 	w.regions[m.root] = m
 	m.zone.uses++
 	m.bytes, m.vague = make([]byte, n), make([]bool, n)
@@ -87,7 +89,8 @@ func (w *World) newRegionOf(c Command, r Result) error {
 	if !ok {
 		return err
 	}
-	m.open, m.root, m.bytes, m.vague = true, o.root, o.bytes, o.vague
+	m.open, m.context = true, r.Values["context"]
+	m.root, m.bytes, m.vague = o.root, o.bytes, o.vague
 	w.regions[len(w.regions)-1] = m
 	m.zone.uses++
 	return nil
@@ -161,21 +164,21 @@ func (w *World) checkSegments(v *verdict, segs []Segment, z *zone, need int) (to
 	return total
 }
 
-// reachable reports whether a peer in that zone may touch s. A part of a window
+// reachable reports whether the peer of p may touch s. A part of a window
 // becomes that of the region it is bound to.
-func (w *World) reachable(s *Segment, z *zone, need int) bool {
+func (w *World) reachable(s *Segment, p *endpoint, need int) bool {
 	if s.Len == 0 {
 		s.Window = false
 		return true
 	}
 	if s.Window {
 		real, ok := w.through(*s, need)
-		ok = ok && w.names[s.Region].window.zone == z
+		ok = ok && w.names[s.Region].window.within(p)
 		*s = real
 		return ok
 	}
 	m := w.at(*s)
-	return m != nil && m.open && m.zone == z && m.priv&need != 0 && s.Off >= 0 && s.Off+s.Len <= len(m.bytes)
+	return m != nil && m.open && m.zone == p.zone && m.remote()&need != 0 && s.Off >= 0 && s.Off+s.Len <= len(m.bytes)
 }
 
 // alive reports whether no region of the first n bytes of segs was freed.

@@ -90,6 +90,9 @@ func (w *World) refuseModify(v *verdict, c Command, p, q *endpoint) {
 		v.when(c.Int(a) == tooMany && (p.srq == nil || a == "reqs"), invalidParameter)
 		v.perhaps(c.Int(a) == tooMany, invalidParameter)
 	}
+	windows := count(w.windows, func(m *window) bool { return m.open && m.ep == p }) > 0
+	v.when(windows && q.zone != p.zone, invalidState)
+	v.perhaps(windows, invalidState) // whether it can grow is the device's
 	if s := p.srq; s != nil && q.recv != p.recv && q.recv != nil && !slices.Contains(w.sinks(s), q.recv) {
 		w.room(v, q.recv, len(s.recvs))
 	}

@@ -12,6 +12,8 @@ type operation struct {
 var operations = map[string]operation{
 	"recv":      {unsignalled, localWrite, 0, dtoCompletion, 3},
 	"send":      {suppress | solicited | unsignalled | fence, localRead, 0, dtoCompletion, 0},
+	"send_inv":  {suppress | solicited | unsignalled | fence, localRead, 0, dtoCompletion, 0},
+	"read_rmr":  {suppress | unsignalled | fence, 0, remoteRead, dtoCompletion, 2},
 	"write":     {suppress | unsignalled | fence, localRead, remoteWrite, dtoCompletion, 1},
 	"read":      {suppress | unsignalled | fence, localWrite, remoteRead, dtoCompletion, 2},
 	"write_imm": {suppress | solicited | unsignalled | fence, localRead, remoteWrite, ibDTOEvent, 8},
@@ -31,6 +33,9 @@ func workOf(c Command) *work {
 	if remote := c.Segments("remote"); len(remote) > 0 {
 		x.remote = remote[0]
 	}
+	if x.op == "read_rmr" && len(x.segs) > 0 {
+		x.sink, x.segs = x.segs[0], nil
+	}
 	return x
 }
 
@@ -42,8 +47,11 @@ func (w *World) refusals(v *verdict, p *endpoint, x *work, iov, allowed int) {
 	v.when(len(x.segs) > iov, invalidParameter)
 	n := w.checkSegments(v, x.segs, p.zone, o.local)
 	switch x.op {
-	case "send":
+	case "send", "send_inv":
 		v.when(n > p.maxMessage, lengthError)
+	case "read_rmr":
+		v.when(x.sink.Len < x.remote.Len || x.remote.Len > p.maxRDMA, lengthError)
+		v.when(iov == 0, invalidParameter)
 	case "write", "write_imm":
 		v.when(n > x.remote.Len || n > p.maxRDMA, lengthError)
 	case "read":
@@ -107,7 +115,7 @@ func (w *World) postRequest(c Command, r Result) error {
 // segments is how many local ones a request may have.
 func (p *endpoint) segments(op string) int {
 	switch op {
-	case "read":
+	case "read", "read_rmr":
 		return p.readIOV
 	case "write", "write_imm":
 		return p.writeIOV
@@ -151,6 +159,10 @@ func (w *World) received(p *endpoint, status, length int, by *work) {
 		e.Length = length
 		if by.flags&solicited != 0 {
 			e.Flags |= Solicited
+		}
+		if by.op == "send_inv" {
+			e.Op, e.Imm = recvInvalidate, by.imm
+			e.Flags |= Invalidated
 		}
 		if by.op == "write_imm" {
 			e.Number, e.Op, e.Imm = ibDTOEvent, recvImmediate, by.imm

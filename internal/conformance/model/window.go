@@ -7,9 +7,11 @@ type window struct {
 	name    string
 	open    bool
 	zone    *zone
-	bound   *binding // what it is bound to; nil for nothing
-	posted  int      // binds that have not completed
-	pending *binding // of one that gives a context
+	bound   *binding  // what it is bound to; nil for nothing
+	ep      *endpoint // the only one that may bind it, if set
+	lost    bool      // a peer has invalidated what it was bound to
+	posted  int       // binds that have not completed
+	pending *binding  // of one that gives a context
 }
 
 // binding is what a bind gives a name to: a part of a region, as peers see it.
@@ -36,12 +38,21 @@ func (w *World) window(name string) *window { return object(w.windows, 'w', name
 func (w *World) newWindow(c Command, r Result) error {
 	z := w.zone(c.Text("pz"))
 	w.windows = append(w.windows, nil)
+	p := w.ep(c.Text("ep"))
 	var v verdict
-	v.when(z == nil || !z.open, invalidHandle)
+	if c.Has("ep") {
+		v = p.usable()
+		if p != nil {
+			z = p.zone
+		}
+		v.when(p != nil && z == nil, invalidState|subPZ)
+	} else {
+		v.when(z == nil || !z.open, invalidHandle)
+	}
 	ok, err := v.judge(r.Code)
 	if ok {
 		z.uses++
-		w.windows[len(w.windows)-1] = &window{name: c.On, open: true, zone: z}
+		w.windows[len(w.windows)-1] = &window{name: c.On, open: true, zone: z, ep: p}
 	}
 	return err
 }
@@ -72,7 +83,10 @@ func (w *World) queryWindow(c Command, r Result) error {
 	if b == nil {
 		b = &binding{}
 	}
-	return r.check("length", b.seg.Len, "privileges", b.priv, "context", number(m.bound != nil))
+	if m.lost && m.posted > 0 {
+		return nil // what holds for a peer, or what the program has asked for
+	}
+	return r.check("ep scope", number(m.ep != nil), "length", b.seg.Len, "privileges", b.priv, "context", number(m.bound != nil))
 }
 
 // bindings count the windows that are bound to a region.
@@ -95,7 +109,7 @@ func (w *World) bind(c Command, r Result) error {
 	v := p.usable()
 	v.when(m == nil || !m.open, invalidHandle)
 	if p != nil {
-		v.when(m != nil && m.zone != p.zone, protectionViolation)
+		v.when(m != nil && (m.zone != p.zone || m.ep != nil && m.ep != p), protectionViolation)
 		w.refusals(&v, p, &work{op: "bind", flags: x.flags}, p.reqIOV, p.reqFlags)
 		w.refuseRequest(&v, p)
 		v.when(p.request != nil && p.request.takes&streamRMR == 0, invalidState|subEVDRequest)
@@ -163,9 +177,9 @@ func (w *World) bound(p *endpoint, x *work) {
 			w.fail(p, errBindFailed)
 			return
 		}
-		m.bound, b.was = b, true
+		m.bound, m.lost, b.was = b, false, true
 	} else {
-		m.bound = nil
+		m.bound, m.lost = nil, false
 	}
 	w.requested(p, 0, 0, false)
 }

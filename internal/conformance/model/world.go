@@ -107,6 +107,7 @@ func init() {
 		"dup_connect": (*World).dupConnect, "common_connect": (*World).connect,
 		"recv": (*World).postRecv, "send": (*World).postRequest, "write": (*World).postRequest,
 		"read": (*World).postRequest, "write_imm": (*World).postRequest,
+		"send_inv": (*World).postRequest, "read_rmr": (*World).postRequest,
 		"fetch_add": (*World).postRequest, "cmp_swap": (*World).postRequest,
 	}
 }
