@@ -73,7 +73,7 @@ func (s *OneShot) C() <-chan Event {
 
 // Wait receives the event. The context's deadline is TIMEOUT_EXPIRED, its end
 // INTERRUPTED_CALL, and an aborted dispatcher ABORT; the event may be waited for
-// again then. It is INVALID_STATE if no operation was posted.
+// again then. It is INVALID_STATE if no operation was posted since the last event.
 func (s *OneShot) Wait(ctx context.Context) (Event, error) {
 	const op = "evd.OneShot.Wait"
 	if s == nil {
@@ -85,6 +85,11 @@ func (s *OneShot) Wait(ctx context.Context) (Event, error) {
 	default:
 	}
 	switch s.state.Load() {
+	case shotSent:
+		if len(s.queue.ch) != 0 {
+			break // it came meanwhile
+		}
+		fallthrough
 	case shotIdle:
 		return Event{}, &hw.Error{Op: op, Type: hw.InvalidState, Text: "nothing was posted"}
 	case shotPooled, shotAbandoned:

@@ -42,6 +42,21 @@ func TestOneShotTakesOneEventAtATime(t *testing.T) {
 	assert.Empty(t, drain(t, d), "it takes nothing from the dispatcher")
 }
 
+// Whoever waited for an event that nothing brings would wait for ever.
+func TestOneShotThatWasReceivedHasNothingToWaitFor(t *testing.T) {
+	s := newDispatcher(t, Config{}).NewOneShot()
+	for c := range uint64(2) {
+		_, err := s.Wait(background)
+		isError(t, err, hw.InvalidState, hw.NoSubtype, "before")
+		arm(t, s).Put(dto(c), false)
+		ev, err := s.Wait(background)
+		require.NoError(t, err)
+		assert.Equal(t, c, ev.Cookie)
+	}
+	_, err := s.Wait(background)
+	isError(t, err, hw.InvalidState, hw.NoSubtype, "after")
+}
+
 func TestOneShotQueueReservesOnlyByArm(t *testing.T) {
 	s := newDispatcher(t, Config{}).NewOneShot()
 	q := arm(t, s)
