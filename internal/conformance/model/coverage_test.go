@@ -43,7 +43,7 @@ func (v *coverage) call(op string, state int, r model.Result) {
 // onEndpoints are the calls made on an endpoint.
 var onEndpoints = []string{
 	"status", "ep_query", "ep_free", "reset", "modify", "connect", "common_connect", "dup_connect", "recv_query", "counters", "set_watermark", "disconnect",
-	"recv", "send", "send_inv", "read_rmr", "write", "read", "write_imm", "fetch_add", "cmp_swap", "bind",
+	"recv", "batch", "send", "send_inv", "read_rmr", "write", "read", "write_imm", "fetch_add", "cmp_swap", "bind",
 }
 
 // median is that of the programs' lengths.

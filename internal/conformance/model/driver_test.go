@@ -30,6 +30,7 @@ type driver struct {
 	windows []*mem.RMR
 	binds   []named
 	srqs    []*dat.SRQ
+	shots   []*dat.OneShot
 	cr      func(name string) any
 	names   map[any]string // of endpoints and service points
 }

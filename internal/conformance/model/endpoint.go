@@ -75,7 +75,8 @@ type endpoint struct {
 // work is a posted operation.
 type work struct {
 	op            string
-	to            *evd // where its completion goes
+	to            *evd  // where its completion goes
+	shot          *shot // if that is a one-shot
 	cookie, flags int
 	segs          []Segment
 	remote        Segment

@@ -51,6 +51,7 @@ type evd struct {
 	class                int // of all that feeds it; see classOf
 	cno                  *cno
 	disabled, unwaitable bool
+	shots                bool     // it has had one-shots
 	awaited              int      // events that are sure to come or to give their room back
 	queue                []queued // in the order in which they came about
 }

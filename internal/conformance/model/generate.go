@@ -56,6 +56,8 @@ func init() {
 		{4, func(g *generator) Command { return New("reset", g.resettable()) }},
 		{4, (*generator).wait},
 		{4, (*generator).modify},
+		{6, (*generator).batch},
+		{3, (*generator).shots},
 		{1, (*generator).newRegionOf},
 		{1, (*generator).dupConnect},
 		{2, (*generator).srqControl},

@@ -54,6 +54,9 @@ func (g *generator) handoff() Command {
 func (g *generator) freeableEVD() string {
 	name := g.any('e', len(g.w.evds))
 	if d := g.w.evd(name); d != nil {
+		if d.shots {
+			return "-" // its one-shots go with it
+		}
 		for _, q := range d.queue {
 			if q.cr != nil && q.cr.own != nil {
 				return "-"

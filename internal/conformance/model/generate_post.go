@@ -48,6 +48,10 @@ func (g *generator) recv() Command {
 	if g.draw("early", 8) == 7 {
 		name = g.seldom()
 	}
+	return g.recvOn(name)
+}
+
+func (g *generator) recvOn(name string) Command {
 	p := g.w.ep(name)
 	if p == nil {
 		return New("recv", name)
@@ -73,6 +77,10 @@ func (g *generator) request(op string) Command {
 	if g.draw("wrong state", 8) == 7 {
 		name = g.seldom()
 	}
+	return g.requestOn(op, name)
+}
+
+func (g *generator) requestOn(op, name string) Command {
 	p := g.w.ep(name)
 	if p == nil {
 		return New(op, name)

@@ -169,7 +169,7 @@ func (w *World) received(p *endpoint, status, length int, by *work) {
 			e.Flags |= HasImm
 		}
 	}
-	w.put(x.to, queued{want: e, silent: silent, stream: "recv " + p.name, of: p.name})
+	w.complete(x, queued{want: e, silent: silent, stream: "recv " + p.name, of: p.name})
 }
 
 // requested completes the first request. One that is suppressed and succeeds
@@ -180,9 +180,7 @@ func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 	x.settle()
 	if status == 0 && x.flags&suppress != 0 {
 		p.suppressed = append(p.suppressed, x)
-		if x.to != nil {
-			x.to.awaited--
-		}
+		x.drop()
 		return
 	}
 	p.suppressed = nil
@@ -195,7 +193,7 @@ func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 		e.Private = x.bind.window.name
 	}
 	silent := status == 0 && x.flags&unsignalled != 0
-	w.put(x.to, queued{want: e, silent: silent, any: anyError, stream: "request " + p.name, of: p.name})
+	w.complete(x, queued{want: e, silent: silent, any: anyError, stream: "request " + p.name, of: p.name})
 }
 
 // flush completes all that is posted.

@@ -115,6 +115,7 @@ func (p *program) finish() error {
 		func() error { return p.each("reject", 'c', p.world.CRs()) },
 		p.freePoints,
 		func() error { return p.each("ep_free", 'p', len(d.eps)) },
+		func() error { return p.each("os_release", 'o', len(d.shots)) },
 		p.drain,
 		func() error { return p.each("evd_free", 'e', len(d.evds)) },
 		func() error { return p.each("cno_free", 'n', len(d.cnos)) },

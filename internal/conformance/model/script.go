@@ -14,7 +14,7 @@ import (
 // Objects are named by a letter and a number that counts from 0: z zone, m
 // memory region, e event dispatcher, p endpoint, s service point, c connection
 // request, n notification object, w window (RMR), q shared receive
-// queue, b what a bind has named;
+// queue, o one-shot, b what a bind has named;
 // - is none.
 type Command struct {
 	Op, On string
@@ -57,6 +57,18 @@ func New(op, on string, args ...any) Command {
 func (c Command) String() string {
 	return strings.Join(append([]string{c.Op, c.On}, c.Args...), " ")
 }
+
+// Batch are the commands that are arguments: 0=send;cookie=3 is the first.
+func (c Command) Batch() (all []Command) {
+	for i := 0; c.Has(strconv.Itoa(i)); i++ {
+		words := strings.Split(c.Text(strconv.Itoa(i)), ";")
+		all = append(all, Command{Op: words[0], On: c.On, Args: words[1:]})
+	}
+	return all
+}
+
+// asArgument is the inverse.
+func (c Command) asArgument() string { return strings.Join(append([]string{c.Op}, c.Args...), ";") }
 
 // Text is an argument; "" when it is not there.
 func (c Command) Text(key string) string {

@@ -17,6 +17,7 @@ type World struct {
 	windows []*window
 	srqs    []*srq
 	async   []asyncError
+	shots   []*shot
 	names   []*binding // what binds have returned; nil for those that failed
 }
 
@@ -103,6 +104,7 @@ func init() {
 		"srq": (*World).newSRQ, "srq_free": (*World).freeSRQ, "srq_query": (*World).querySRQ, "srq_recv": (*World).postShared,
 		"srq_resize": (*World).resizeSRQ, "srq_set_lw": (*World).setLow, "async": (*World).dequeueAsync,
 		"set_watermark": (*World).setWatermark, "recv_query": (*World).queryRecvs, "counters": (*World).countersEP,
+		"batch": (*World).postBatch, "oneshot": (*World).newShot, "os_wait": (*World).waitShot, "os_release": (*World).releaseShot,
 		"lmr_of": (*World).newRegionOf, "sync_read": (*World).sync, "sync_write": (*World).sync,
 		"dup_connect": (*World).dupConnect, "common_connect": (*World).connect,
 		"recv": (*World).postRecv, "send": (*World).postRequest, "write": (*World).postRequest,
