@@ -47,13 +47,16 @@ const (
 	SwapCompletions
 	// EndEarly hands a queue's OpEnd on before what is left of its completions.
 	EndEarly
+	// LoseEstablished keeps word of a connection from its owner. Each connection
+	// that comes up counts.
+	LoseEstablished
 
 	faultKinds
 )
 
 var faultText = [...]string{
 	"FailSend", "FailRecv", "DelaySend", "BreakConn", "LosePeer", "FailRegister", "FailNewQP", "FailConnect",
-	"DropCompletion", "DoubleCompletion", "SwapCompletions", "EndEarly",
+	"DropCompletion", "DoubleCompletion", "SwapCompletions", "EndEarly", "LoseEstablished",
 }
 
 func (k FaultKind) String() string { return faultText[k] }

@@ -317,8 +317,11 @@ type faultFacts struct{ q *faultQP }
 func (f faultFacts) Established(info hw.ConnInfo) {
 	f.q.mu.Lock()
 	f.q.up = true
+	when := f.q.ops
 	f.q.mu.Unlock()
-	f.q.cfg.Facts.Established(info)
+	if !f.q.dev.fault.hits(LoseEstablished, f.q.who, when) {
+		f.q.cfg.Facts.Established(info)
+	}
 }
 
 // Refused implements [hw.Facts].

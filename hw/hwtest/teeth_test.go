@@ -102,6 +102,16 @@ func TestTheSuiteSeesAQueueThatEndsEarly(t *testing.T) {
 	}
 }
 
+func TestTheSuiteSeesThatWordOfAConnectionIsLost(t *testing.T) {
+	const name = "send/messages arrive in the order posted"
+	for _, in := range inners {
+		f := NewFault(in.make(), FaultConfig{On: Faults{LoseEstablished: {Nth: 1}}})
+		said := failures(t, name, Config{Provider: f, Patience: teethPatience})
+		assert.NotEmpty(t, said, "over %s", in.name)
+		assert.Equal(t, 1, f.Fired(LoseEstablished))
+	}
+}
+
 func TestTheSuiteSeesGapsThatAreNotAsDeclared(t *testing.T) {
 	for gap, name := range map[Gap]string{
 		EarlyCompletion: "gap/EarlyCompletion", ImpliedLocalRead: "gap/ImpliedLocalRead", ImpliedLocalWrite: "gap/ImpliedLocalWrite",

@@ -83,6 +83,6 @@ func hw6(r *rig) {
 }
 
 func hw8(r *rig) {
-	_, err := dat.Open(context.Background(), r.p.IA, append(r.p.Options[:len(r.p.Options):len(r.p.Options)], dat.WithVersion(3, 0))...)
+	_, err := dat.Open(context.Background(), r.p.IA, r.p.options(dat.WithVersion(3, 0))...)
 	require.ErrorIs(r, err, code(hw.ProviderNotFound, hw.MajorNotFound))
 }

@@ -55,7 +55,7 @@ func (r *rig) fillOnce(n int, make func() (func() error, error)) (made int) {
 
 func limIA(r *rig) {
 	r.fill(most/10, func() (func() error, error) {
-		ia, err := dat.Open(r.soon(), r.p.IA, r.p.Options...)
+		ia, err := dat.Open(r.soon(), r.p.IA, r.p.options()...)
 		if err != nil {
 			return nil, err
 		}

@@ -100,24 +100,7 @@ func (w *wire) again() {
 
 // post posts an operation of 8 bytes, at the client.
 func (w *wire) post(op string, local dat.Segment, remote dat.RemoteSegment) error {
-	ep := w.client.ep
-	switch op {
-	case "post_recv":
-		return ep.PostRecv(1, 0, local)
-	case "post_send":
-		return ep.PostSend(1, 0, local)
-	case "post_rdma_read":
-		return ep.PostRDMARead(1, 0, remote, local)
-	case "post_rdma_write":
-		return ep.PostRDMAWrite(1, 0, remote, local)
-	case "write_immed":
-		return ep.PostRDMAWriteImmediate(1, 0, 1, remote, local)
-	case "cmp_and_swap":
-		return ep.PostCompareSwap(1, 0, 0, 0, remote, local)
-	case "fetch_and_add":
-		return ep.PostFetchAdd(1, 0, 0, remote, local)
-	}
-	return fmt.Errorf("no such operation: %s", op)
+	return postOn(w.client.ep, op, 1, 0, local, remote)
 }
 
 // allowing is memory of the server's that allows everything.

@@ -2,44 +2,69 @@ package conformance
 
 import (
 	"strings"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/hwtest"
 	dat "godat/runtime"
 )
 
-// stateTable is DAT's table of operations and states, for the states that a
-// program can have an endpoint stay in:
+// stateTable is DAT's table of operations and states:
 //
 //	ok    accepted          E    INVALID_STATE with the state's own subtype, and no effect
 //	fl    accepted, then FLUSHED     nop  accepted, no effect
 //	→XXX  accepted, and the endpoint ends in that state
 //	P     INVALID_PARAMETER, and no effect
+//	S     INVALID_STATE with the subtype SRQ_IN_USE, and no effect
+//	-     there is no such thing
+//
+// A provider that lacks an operation says MODEL_NOT_SUPPORTED in all states.
 const stateTable = `
-                UNC   RSV   PAS   ACT   TEN   CON   DPN   DIS
-query           ok    ok    ok    ok    ok    ok    ok    ok
-status          ok    ok    ok    ok    ok    ok    ok    ok
-post_recv       ok    ok    ok    ok    ok    ok    ok    fl
-post_send       E     E     E     E     E     ok    E     fl
-post_rdma_read  E     E     E     E     E     ok    E     fl
-post_rdma_write E     E     E     E     E     ok    E     fl
-rmr_bind        E     E     E     E     E     ok    E     fl
-connect         →ACT  E     E     E     E     E     E     E
-dup_connect     →ACT  E     E     E     E     E     E     E
-rsp_create      →RSV  E     E     E     E     E     E     E
-cr_accept       →CON  E     E     E     E     E     E     E
-disc_abrupt     E     E     E     →DIS  E     →DIS  →DIS  nop
-disc_graceful   E     E     E     →DIS  E     →DPN  nop   nop
-modify_pz       ok    E     E     E     ok    E     E     E
-modify_evd      ok    ok    ok    E     ok    E     E     E
-modify_attr     ok    ok    ok    E     ok    E     E     E
-modify_specific ok    E     E     E     E     E     E     E
-modify_state    P     P     P     P     P     P     P     P
-reset           nop   E     E     E     E     E     E     →UNC
-free            →gone E     E     →gone E     →gone →gone →gone
+                UNC   RSV   PAS   ACT   TEN   CMP   CON   DPN   DIS
+query           ok    ok    ok    ok    ok    ok    ok    ok    ok
+status          ok    ok    ok    ok    ok    ok    ok    ok    ok
+recv_query      ok    ok    ok    ok    ok    ok    ok    ok    ok
+set_watermark   ok    ok    ok    ok    ok    ok    ok    ok    ok
+post_recv       ok    ok    ok    ok    ok    ok    ok    ok    fl
+post_recv_srq   S     S     S     S     -     S     S     S     S
+post_send       E     E     E     E     E     E     ok    E     fl
+send_invalidate E     E     E     E     E     E     ok    E     fl
+post_rdma_read  E     E     E     E     E     E     ok    E     fl
+read_to_rmr     E     E     E     E     E     E     ok    E     fl
+post_rdma_write E     E     E     E     E     E     ok    E     fl
+write_immed     E     E     E     E     E     E     ok    E     fl
+cmp_and_swap    E     E     E     E     E     E     ok    E     fl
+fetch_and_add   E     E     E     E     E     E     ok    E     fl
+rmr_bind        E     E     E     E     E     E     ok    E     fl
+rmr_unbind      E     E     E     E     E     E     ok    E     fl
+connect         →ACT  E     E     E     E     E     E     E     E
+common_connect  →ACT  E     E     E     E     E     E     E     E
+dup_connect     →ACT  E     E     E     E     E     E     E     E
+dup_source      E     E     E     E     E     E     ok    E     E
+rsp_create      →RSV  E     E     E     E     E     E     E     E
+cr_accept       →CON  E     E     E     E     E     E     E     E
+cr_accept_own   -     -     →CON  -     →CON  -     -     -     -
+disc_abrupt     E     E     E     →DIS  E     →DIS  →DIS  →DIS  nop
+disc_graceful   E     E     E     →DIS  E     →DIS  →DPN  nop   nop
+modify_pz       ok    E     E     E     ok    E     E     E     E
+modify_evd      ok    ok    ok    E     ok    E     E     E     E
+modify_service  ok    ok    ok    E     ok    E     E     E     E
+modify_size     ok    ok    ok    E     ok    E     E     E     E
+modify_qos      ok    ok    ok    E     ok    E     E     E     E
+modify_flags    ok    ok    ok    E     ok    E     E     E     E
+modify_max      ok    ok    ok    E     ok    E     E     E     E
+modify_watermrk ok    ok    ok    E     ok    E     E     E     E
+modify_transprt ok    E     E     E     E     E     E     E     E
+modify_provider ok    E     E     E     E     E     E     E     E
+modify_ia       P     P     P     P     P     P     P     P     P
+modify_state    P     P     P     P     P     P     P     P     P
+modify_address  P     P     P     P     P     P     P     P     P
+modify_qual     P     P     P     P     P     P     P     P     P
+reset           nop   E     E     E     E     E     E     E     →UNC
+free            →gone E     E     →gone E     →gone →gone →gone →gone
 `
 
 var stateNames = map[string]dat.EndpointState{
@@ -60,6 +85,7 @@ var stateCases = []Case{
 	{ID: "ST-1/PAS", Claim: "every operation in PASSIVE_CONNECTION_PENDING", run: func(r *rig) { st1(r, "PAS") }},
 	{ID: "ST-1/TEN", Claim: "every operation in TENTATIVE_CONNECTION_PENDING", run: func(r *rig) { st1(r, "TEN") }},
 	{ID: "ST-1/ACT", Claim: "every operation in ACTIVE_CONNECTION_PENDING", run: func(r *rig) { st1(r, "ACT") }},
+	{ID: "ST-1/CMP", Claim: "every operation in COMPLETION_PENDING", run: func(r *rig) { st1(r, "CMP") }},
 	{ID: "ST-1/CON", Claim: "every operation in CONNECTED", run: func(r *rig) { st1(r, "CON") }},
 	{ID: "ST-1/DPN", Claim: "every operation in DISCONNECT_PENDING", needs: needs(notReadyWait), run: func(r *rig) { st1(r, "DPN") }},
 	{ID: "ST-1/DIS", Claim: "every operation in DISCONNECTED", run: func(r *rig) { st1(r, "DIS") }},
@@ -75,6 +101,7 @@ var stateCases = []Case{
 	{ID: "ST-14", Claim: "a modify changes what it says, all of it or nothing", run: st14},
 	{ID: "ST-16", Claim: "the receives of an endpoint are counted", run: st16},
 	{ID: "ST-15", Claim: "a graceful disconnect lets requests complete, an abrupt one flushes them", needs: needs(notReadyWait), run: st15},
+	{ID: "ST-17", Claim: "an accepted connection is announced by its first message, or its end is an error of the accept", run: st17},
 }
 
 func st1(r *rig, state string) {
@@ -88,18 +115,20 @@ func st1(r *rig, state string) {
 	require.Positive(r, column)
 	for _, line := range lines[1:] {
 		f := strings.Fields(line)
-		op, want := f[0], f[column]
-		if op == "rmr_bind" && !r.open().Attr().Ops.Has(hw.OpBind) {
-			continue
+		if op, want := f[0], f[column]; want != "-" {
+			r.each(op+" "+want, func(r *rig) { cell(r, state, op, want) })
 		}
-		r.each(op+" "+want, func(r *rig) { cell(r, state, op, want) })
 	}
 }
 
 const cellCookie = 0xC0FFEE
 
 func cell(r *rig, state, op, want string) {
-	e := r.enter(state)
+	e := r.enter(state, op)
+	if _, posts := operations[op]; posts && e.lacks(op) {
+		require.False(r, r.granted(e.do(op)), "the device lacks it")
+		return
+	}
 	before, err := e.ep.Status()
 	require.NoError(r, err)
 	require.Equal(r, stateNames[state], before.State)
@@ -107,12 +136,11 @@ func cell(r *rig, state, op, want string) {
 	err = e.do(op)
 	to, moves := strings.CutPrefix(want, "→")
 	switch {
-	case want == "E" || want == "P":
-		refusal := code(hw.InvalidState, stateSubtypes[state])
-		if want == "P" {
-			refusal = dat.ErrInvalidParameter
+	case want == "E" || want == "P" || want == "S":
+		refusal := map[string]error{
+			"E": code(hw.InvalidState, stateSubtypes[state]), "P": dat.ErrInvalidParameter, "S": code(hw.InvalidState, 87),
 		}
-		require.ErrorIs(r, err, refusal)
+		require.ErrorIs(r, err, refusal[want])
 		after, err := e.ep.Status()
 		require.NoError(r, err)
 		assert.Equal(r, before, after, "a refused call has no effect")
@@ -131,59 +159,105 @@ func cell(r *rig, state, op, want string) {
 		assert.Equal(r, stateNames[state], e.ep.State())
 	}
 	if want == "fl" {
-		d := e.req
-		if op == "post_recv" {
-			d = e.recv
-		}
-		e.done(d, cellCookie, dat.StatusFlushed)
+		e.flush(op)
 	}
 }
 
-// enter makes an endpoint that is in a state and stays there.
-func (r *rig) enter(state string) *end {
+// flush waits for the flush of what was posted, at the place of its direction and
+// as an event of its kind.
+func (e *end) flush(op string) {
+	e.Helper()
+	d := e.req
+	if op == "post_recv" {
+		d = e.recv
+	}
+	ev := e.done(d, cellCookie, dat.StatusFlushed)
+	called := operations[op].called
+	require.Equal(e, called, ev.Op)
+	number := dat.DTOCompletion
+	switch {
+	case called == dat.OpBind:
+		number = dat.BindCompletion
+	case called > hw.OpInvalidate:
+		number = evd.IBDTOEvent
+	}
+	require.Equal(e, number, ev.Number)
+}
+
+// enter makes an endpoint that is in a state and stays there. What is to be done
+// with it then may need an endpoint of a special kind.
+func (r *rig) enter(state string, op ...string) *end {
 	r.Helper()
-	client := r.node().end()
+	var opts []dat.Option
+	if state == "CMP" {
+		opts = append(opts, dat.WithProvider(hwtest.NewFault(r.p.provider(), hwtest.FaultConfig{
+			// It does not hear that its peer has taken the acceptance.
+			On: hwtest.Faults{hwtest.LoseEstablished: {Nth: 1}},
+		})))
+	}
+	n := r.node(opts...)
+	var change []func(*dat.EndpointConfig)
+	if len(op) > 0 && op[0] == "post_recv_srq" {
+		change = append(change, from(n.srq(dat.SRQAttr{})))
+	}
+	e := n.end(change...)
 	switch state {
 	case "UNC":
 	case "RSV":
-		client.reserved()
+		e.reserved()
 	case "PAS":
-		rsp, s := client.reserved()
-		require.NoError(r, r.node().end().ep.Connect(dat.ConnectConfig{Addr: client.addr(), Qual: rsp.Qual()}))
-		cr := s.request()
-		client.later(func() error { return cr.Reject(nil) })
+		rsp, s := e.reserved()
+		require.NoError(r, r.node().end().ep.Connect(dat.ConnectConfig{Addr: e.addr(), Qual: rsp.Qual()}))
+		e.asked(s.request())
 	case "TEN":
-		client.become(client.tentative())
+		e.become(e.tentative())
 	case "ACT":
 		s := r.node().listen()
-		require.NoError(r, client.ep.Connect(s.at()))
+		require.NoError(r, e.ep.Connect(s.at()))
 		s.request() // which is not answered
+	case "CMP":
+		client, s := r.node().end(), e.listen()
+		require.NoError(r, client.ep.Connect(s.at()))
+		require.NoError(r, s.request().Accept(e.ep, nil))
+		client.established()
+		e.peer = client
 	case "CON", "DPN", "DIS":
 		server := r.node().end()
-		r.connect(client, server)
+		r.connect(e, server)
 		switch {
-		case !client.waitsForReceives():
+		case !e.waitsForReceives():
 			require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 64)))
 		case state != "DIS":
 			// The peer has no receive, so a graceful disconnect has something to
 			// wait for.
-			require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 8)))
+			require.NoError(r, e.ep.PostSend(1, 0, e.mem.Segment(0, 8)))
 		}
 		switch state {
 		case "DPN":
-			require.NoError(r, client.ep.Disconnect(dat.Graceful))
+			require.NoError(r, e.ep.Disconnect(dat.Graceful))
 		case "DIS":
-			require.NoError(r, client.ep.Disconnect(dat.Abrupt))
-			client.connection(dat.Disconnected)
+			require.NoError(r, e.ep.Disconnect(dat.Abrupt))
+			e.connection(dat.Disconnected)
 		}
 	default:
 		r.Fatalf("nothing leads to %s", state)
 	}
-	return client
+	return e
 }
 
-// tentative is an endpoint that a service point has made for a request, which is
-// rejected when the case is over.
+// asked remembers the request that waits for the end, which is rejected when the
+// case is over and it was not answered.
+func (e *end) asked(cr *dat.CR) {
+	e.cr = cr
+	e.later(func() error {
+		if _, err := cr.Query(); err != nil {
+			return nil
+		}
+		return cr.Reject(nil)
+	})
+}
+
+// tentative is an endpoint that a service point has made for a request.
 func (e *end) tentative() *dat.Endpoint {
 	e.Helper()
 	s := e.providing()
@@ -192,97 +266,22 @@ func (e *end) tentative() *dat.Endpoint {
 	p, err := cr.Query()
 	require.NoError(e, err)
 	require.NotNil(e, p.Endpoint)
-	e.later(func() error { return cr.Reject(nil) })
+	e.asked(cr)
 	return p.Endpoint
 }
 
-// become has the end be another endpoint, which gets its zone and dispatchers.
+// become has the end be another endpoint, which gets its zone and dispatchers, and
+// which is freed when the case is over.
 func (e *end) become(ep *dat.Endpoint) {
 	e.Helper()
 	e.ep = ep
+	e.later(func() error {
+		if ep.State() == dat.StateTentativeConnectionPending {
+			return nil // it goes with its request
+		}
+		return ep.Close()
+	})
 	require.NoError(e, ep.Modify(fieldPZ|fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{
 		PZ: e.pz, Recv: e.recv, Request: e.req, Conn: e.conn,
 	}))
-}
-
-// The fields of an endpoint, with DAT 2.0's numbers.
-const (
-	fieldState     = 0x2
-	fieldPZ        = 0x80
-	fieldRecv      = 0x100
-	fieldRequest   = 0x200
-	fieldConn      = 0x400
-	fieldMaxSize   = 0x2000
-	fieldTransport = 0x8000000
-)
-
-// do makes one call with arguments that are all in order.
-func (e *end) do(op string) error {
-	seg, remote := e.mem.Segment(0, 64), dat.RemoteSegment{Addr: 4096, Len: 64, Context: 1}
-	if e.peer != nil {
-		remote = e.peer.mem.Remote(0, 64)
-	}
-	switch op {
-	case "query":
-		_, err := e.ep.Query(dat.EndpointFieldAll)
-		return err
-	case "status":
-		_, err := e.ep.Status()
-		return err
-	case "post_recv":
-		return e.ep.PostRecv(cellCookie, 0, seg)
-	case "post_send":
-		return e.ep.PostSend(cellCookie, 0, seg)
-	case "post_rdma_read":
-		return e.ep.PostRDMARead(cellCookie, 0, remote, seg)
-	case "post_rdma_write":
-		return e.ep.PostRDMAWrite(cellCookie, 0, remote, seg)
-	case "rmr_bind":
-		w := e.window()
-		// The bind may wait behind what the endpoint has outstanding.
-		e.later(func() error { _ = e.ep.Close(); return nil })
-		_, err := e.ep.PostBind(cellCookie, 0, w, dat.Binding{Segment: seg, Privileges: remoteBoth})
-		return err
-	case "connect":
-		return e.ep.Connect(e.listen().at())
-	case "dup_connect":
-		a, b := e.end(), e.rig.node().end()
-		s := b.listen()
-		require.NoError(e, a.ep.Connect(s.at()))
-		require.NoError(e, s.request().Accept(b.ep, nil))
-		a.established()
-		return e.ep.DupConnect(a.ep, dat.ConnectConfig{})
-	case "rsp_create":
-		rsp, err := e.ia.Reserve(dat.RSPConfig{Endpoint: e.ep, Dispatcher: e.dispatcher(4, dat.StreamCR)})
-		if err == nil {
-			e.later(rsp.Close)
-		}
-		return err
-	case "modify_pz":
-		return e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: e.pz})
-	case "modify_evd":
-		return e.ep.Modify(fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{Recv: e.recv, Request: e.req, Conn: e.conn})
-	case "modify_attr":
-		return e.ep.Modify(fieldMaxSize, dat.EndpointParam{Attr: dat.EndpointAttr{MaxMessageSize: 100}})
-	case "modify_specific":
-		return e.ep.Modify(fieldTransport, dat.EndpointParam{Attr: dat.EndpointAttr{ReceiverNotReady: time.Second}})
-	case "modify_state":
-		return e.ep.Modify(fieldState, dat.EndpointParam{State: dat.StateConnected})
-	case "cr_accept":
-		peer, s := e.rig.node().end(), e.listen()
-		if err := peer.ep.Connect(s.at()); err != nil {
-			return err
-		}
-		return s.request().Accept(e.ep, nil)
-	case "disc_abrupt":
-		return e.ep.Disconnect(dat.Abrupt)
-	case "disc_graceful":
-		return e.ep.Disconnect(dat.Graceful)
-	case "reset":
-		return e.ep.Reset()
-	case "free":
-		return e.ep.Close()
-	}
-	e.Fatalf("no such operation: %s", op)
-	return nil
 }

@@ -265,3 +265,31 @@ func st16(r *rig) {
 	server.connection(dat.Disconnected)
 	counts(0)
 }
+
+// st17 accepts a request with an endpoint whose provider never says that the
+// connection is up.
+func st17(r *rig) {
+	e := r.enter("CMP")
+	require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))
+	require.NoError(r, e.peer.ep.PostSend(2, 0, e.peer.mem.Segment(0, 8)))
+	e.established()
+	e.done(e.recv, 1, dat.StatusSuccess)
+	require.Equal(r, dat.StateConnected, e.ep.State())
+
+	e = r.enter("CMP")
+	require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))
+	require.NoError(r, e.peer.ep.Disconnect(dat.Abrupt))
+	e.done(e.recv, 1, dat.StatusFlushed)
+	e.connection(dat.AcceptCompletionError)
+	require.Equal(r, dat.StateDisconnected, e.ep.State())
+
+	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
+		e = r.enter("CMP")
+		require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))
+		require.NoError(r, e.ep.Disconnect(how))
+		e.done(e.recv, 1, dat.StatusFlushed)
+		e.connection(dat.Disconnected)
+		require.Equal(r, dat.StateDisconnected, e.ep.State())
+		r.none(e.conn)
+	}
+}

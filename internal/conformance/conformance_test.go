@@ -11,7 +11,6 @@ import (
 	_ "godat/hw/ibv"
 	_ "godat/hw/iwarp"
 	"godat/internal/owner"
-	dat "godat/runtime"
 )
 
 // With -conformance.ia the suite runs over that adapter alone, as in a guest:
@@ -47,7 +46,7 @@ func TestConformance(t *testing.T) {
 	t.Run("sim", func(t *testing.T) {
 		sim := newSim()
 		Run(t, Provider{
-			Table: "sim", IA: "sim", Options: []dat.Option{dat.WithProvider(sim)}, Nobody: "nobody", Scale: scale, After: sim.kept,
+			Table: "sim", IA: "sim", Provider: sim, Nobody: "nobody", Scale: scale, After: sim.kept,
 		})
 	})
 	t.Run("iwarp", func(t *testing.T) {

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -49,7 +51,7 @@ func (r *rig) soon() context.Context {
 // open opens an adapter.
 func (r *rig) open(opts ...dat.Option) *dat.IA {
 	r.Helper()
-	ia, err := dat.Open(r.soon(), r.p.IA, append(r.p.Options[:len(r.p.Options):len(r.p.Options)], opts...)...)
+	ia, err := dat.Open(r.soon(), r.p.IA, r.p.options(opts...)...)
 	require.NoError(r, err)
 	r.ias = append(r.ias, ia)
 	return ia
@@ -111,7 +113,12 @@ type end struct {
 	ep              *dat.Endpoint
 	conn, recv, req *dat.Dispatcher
 	mem             *dat.LMR
-	peer            *end // of the connection, if any
+
+	// What some cases give it.
+	peer *end     // of the connection
+	cr   *dat.CR  // the request that waits for it
+	rmr  *dat.RMR // a window to bind
+	open *dat.LMR // with all privileges
 }
 
 // endMem is the size of an end's region in bytes.
@@ -174,6 +181,11 @@ func (n *node) listen() *service {
 func (s *service) at() dat.ConnectConfig {
 	return dat.ConnectConfig{Addr: s.addr(), Qual: s.psp.Qual()}
 }
+
+// hostPort is the same for a common connect.
+func (s *service) hostPort() string { return hostPort(s.addr(), s.psp.Qual()) }
+
+func hostPort(addr string, qual uint64) string { return net.JoinHostPort(addr, fmt.Sprint(qual)) }
 
 // request waits for a connection request.
 func (s *service) request() *dat.CR {

@@ -1,19 +1,23 @@
 package conformance
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
 // Provider is what the suite runs over.
 type Provider struct {
-	Table   string       // its column in the table
-	IA      string       // what both sides open, "iwarp:127.0.0.1"
-	Options []dat.Option // and how
-	Scale   Scale        // of iterations, threads and endpoints; the zero value is 1
+	Table string // its column in the table
+	IA    string // what both sides open, "iwarp:127.0.0.1"
+	Scale Scale  // of iterations, threads and endpoints; the zero value is 1
+
+	// Provider is what the name of IA leads to, if it isn't registered.
+	Provider hw.Provider
 
 	// Nobody is an address, of the provider's kind, where no adapter is.
 	Nobody string
@@ -22,6 +26,21 @@ type Provider struct {
 	Early bool
 	// After, if set, is called when a case is over and everything is closed.
 	After func(testing.TB)
+}
+
+// provider is what the name of IA leads to.
+func (p *Provider) provider() hw.Provider {
+	if p.Provider != nil {
+		return p.Provider
+	}
+	kind, _, _ := strings.Cut(p.IA, ":")
+	registered, _ := hw.Lookup(kind)
+	return registered
+}
+
+// options are how to open IA.
+func (p *Provider) options(more ...dat.Option) []dat.Option {
+	return append([]dat.Option{dat.WithProvider(p.Provider)}, more...)
 }
 
 // Case is one case of the suite.

@@ -1,0 +1,144 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/ep"
+	dat "godat/runtime"
+)
+
+// The fields of an endpoint, with DAT 2.0's numbers.
+const (
+	fieldIA        = 0x1
+	fieldState     = 0x2
+	fieldLocal     = 0x8
+	fieldLocalQual = 0x10
+	fieldPZ        = 0x80
+	fieldRecv      = 0x100
+	fieldRequest   = 0x200
+	fieldConn      = 0x400
+	fieldService   = 0x1000
+	fieldMaxSize   = 0x2000
+	fieldMaxRDMA   = 0x4000
+	fieldQoS       = 0x8000
+	fieldFlags     = 0x10000 | 0x20000
+	fieldMax       = 0x40000 | 0x80000 | 0x100000 | 0x200000 | 0x400000 | 0x800000 | 0x2000000 | 0x4000000
+	fieldWatermark = 0x1000000
+	fieldTransport = 0x8000000 | 0x10000000
+	fieldProvider  = 0x20000000 | 0x40000000
+)
+
+// modifies are the rows of what can be modified, and what to.
+var modifies = map[string]struct {
+	mask  ep.Mask
+	param dat.EndpointParam
+}{
+	"modify_service":  {fieldService, dat.EndpointParam{}},
+	"modify_size":     {fieldMaxSize | fieldMaxRDMA, with(dat.EndpointAttr{MaxMessageSize: 100, MaxRDMASize: 200})},
+	"modify_qos":      {fieldQoS, dat.EndpointParam{}},
+	"modify_flags":    {fieldFlags, with(dat.EndpointAttr{RecvFlags: dat.EVDThreshold, RequestFlags: dat.EVDThreshold})},
+	"modify_watermrk": {fieldWatermark, with(dat.EndpointAttr{SoftHighWatermark: 5})},
+	"modify_transprt": {fieldTransport, with(dat.EndpointAttr{ReceiverNotReady: 3 * time.Second})},
+	"modify_provider": {fieldProvider, with(dat.EndpointAttr{DrainTimeout: 4 * time.Second})},
+	"modify_max": {fieldMax, with(dat.EndpointAttr{
+		MaxRecvDTOs: 20, MaxRequestDTOs: 21, MaxRecvIOV: 4, MaxRequestIOV: 4, MaxReadIOV: 1, MaxWriteIOV: 4, MaxReadIn: 1, MaxReadOut: 2,
+	})},
+
+	"modify_ia":      {fieldIA, dat.EndpointParam{}},
+	"modify_state":   {fieldState, dat.EndpointParam{State: dat.StateConnected}},
+	"modify_address": {fieldLocal, dat.EndpointParam{}},
+	"modify_qual":    {fieldLocalQual, dat.EndpointParam{LocalQual: 1}},
+}
+
+func with(a dat.EndpointAttr) dat.EndpointParam { return dat.EndpointParam{Attr: a} }
+
+// do makes one call with arguments that are all in order.
+func (e *end) do(op string) error {
+	if _, posts := operations[op]; posts {
+		return e.post(op, cellCookie, 0)
+	}
+	if m, ok := modifies[op]; ok {
+		return e.modify(m.mask, m.param)
+	}
+	switch op {
+	case "query":
+		_, err := e.ep.Query(dat.EndpointFieldAll)
+		return err
+	case "status":
+		_, err := e.ep.Status()
+		return err
+	case "recv_query":
+		_, _, err := e.ep.RecvQuery()
+		return err
+	case "set_watermark":
+		return e.ep.SetWatermark(5, 6)
+	case "post_recv_srq":
+		return e.ep.PostRecv(cellCookie, 0, e.mem.Segment(0, 64))
+	case "rsp_create":
+		rsp, err := e.ia.Reserve(dat.RSPConfig{Endpoint: e.ep, Dispatcher: e.dispatcher(4, dat.StreamCR)})
+		if err == nil {
+			e.later(rsp.Close)
+		}
+		return err
+	case "modify_pz":
+		pz := e.zone()
+		err := e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: pz})
+		if err == nil {
+			e.later(func() error { return e.ep.Modify(fieldPZ, dat.EndpointParam{PZ: e.pz}) })
+		}
+		return err
+	case "modify_evd":
+		return e.ep.Modify(fieldRecv|fieldRequest|fieldConn, dat.EndpointParam{Recv: e.recv, Request: e.req, Conn: e.conn})
+	case "disc_abrupt":
+		return e.ep.Disconnect(dat.Abrupt)
+	case "disc_graceful":
+		return e.ep.Disconnect(dat.Graceful)
+	case "reset":
+		return e.ep.Reset()
+	case "free":
+		return e.ep.Close()
+	}
+	return e.doConnect(op)
+}
+
+// doConnect is do for the calls that connect.
+func (e *end) doConnect(op string) error {
+	switch op {
+	case "connect":
+		return e.ep.Connect(e.listen().at())
+	case "common_connect":
+		return e.ep.CommonConnect(e.listen().hostPort(), dat.ConnectConfig{})
+	case "dup_connect":
+		a, b := e.end(), e.rig.node().end()
+		s := b.listen()
+		require.NoError(e, a.ep.Connect(s.at()))
+		require.NoError(e, s.request().Accept(b.ep, nil))
+		a.established()
+		return e.ep.DupConnect(a.ep, dat.ConnectConfig{})
+	case "dup_source":
+		return e.node.end().ep.DupConnect(e.ep, dat.ConnectConfig{})
+	case "cr_accept":
+		peer, s := e.rig.node().end(), e.listen()
+		if err := peer.ep.Connect(s.at()); err != nil {
+			return err
+		}
+		return s.request().Accept(e.ep, nil)
+	case "cr_accept_own":
+		return e.cr.Accept(nil, nil)
+	}
+	e.Fatalf("no such operation: %s", op)
+	return nil
+}
+
+// modify modifies, and when that went well compares with what a query says.
+func (e *end) modify(mask ep.Mask, to dat.EndpointParam) error {
+	if err := e.ep.Modify(mask, to); err != nil {
+		return err
+	}
+	p, err := e.ep.Query(mask)
+	require.NoError(e, err)
+	require.Equal(e, to, p, "what was modified")
+	return nil
+}

@@ -1,0 +1,100 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+// operations are what the names of posts mean to a provider, and how their
+// completions call them, in DAT's numbers.
+var operations = map[string]struct{ is, called hw.Op }{
+	"post_recv": {hw.OpRecv, 3}, "post_send": {hw.OpSend, 0}, "send_invalidate": {hw.OpSendInvalidate, 0},
+	"post_rdma_read": {hw.OpRead, 2}, "read_to_rmr": {hw.OpReadToRMR, 2}, "post_rdma_write": {hw.OpWrite, 1},
+	"write_immed": {hw.OpWriteImm, 8}, "fetch_and_add": {hw.OpFetchAdd, 10}, "cmp_and_swap": {hw.OpCompareSwap, 11},
+	"rmr_bind": {hw.OpBind, 5}, "rmr_unbind": {hw.OpBind, 5},
+}
+
+// lacks reports whether an end's device says that it lacks an operation.
+func (e *end) lacks(op string) bool {
+	return op != "post_recv" && !e.ia.Attr().Ops.Has(operations[op].is)
+}
+
+// postOn posts an operation that takes a local segment, a remote one, or both.
+func postOn(ep *dat.Endpoint, op string, cookie uint64, flags dat.Flags, local dat.Segment, remote dat.RemoteSegment) error {
+	switch op {
+	case "post_recv":
+		return ep.PostRecv(cookie, flags, local)
+	case "post_send":
+		return ep.PostSend(cookie, flags, local)
+	case "post_rdma_read":
+		return ep.PostRDMARead(cookie, flags, remote, local)
+	case "post_rdma_write":
+		return ep.PostRDMAWrite(cookie, flags, remote, local)
+	case "write_immed":
+		return ep.PostRDMAWriteImmediate(cookie, flags, 1, remote, local)
+	case "cmp_and_swap":
+		return ep.PostCompareSwap(cookie, flags, 0, 0, remote, local)
+	case "fetch_and_add":
+		return ep.PostFetchAdd(cookie, flags, 0, remote, local)
+	}
+	return fmt.Errorf("no such operation: %s", op)
+}
+
+// post posts any operation, of 8 bytes, with arguments that are all in order.
+func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
+	e.Helper()
+	const size = 8
+	local, remote := e.mem.Segment(0, size), e.theirs(size)
+	switch op {
+	case "send_invalidate":
+		return e.ep.PostSendInvalidate(cookie, flags, e.invalidatable(), local)
+	case "read_to_rmr":
+		return e.ep.PostRDMAReadToRMR(cookie, flags, e.mem.Remote(0, size), remote)
+	case "rmr_bind", "rmr_unbind":
+		if e.rmr == nil {
+			w, err := e.pz.NewRMR()
+			if err != nil {
+				return err
+			}
+			e.rmr = w
+			e.later(w.Free)
+			// The bind may wait behind what the endpoint has outstanding.
+			e.later(func() error { _ = e.ep.Close(); return nil })
+		}
+		to := dat.Binding{Segment: local, Privileges: remoteBoth}
+		if op == "rmr_unbind" {
+			to = dat.Binding{}
+		}
+		_, err := e.ep.PostBind(cookie, flags, e.rmr, to)
+		return err
+	}
+	return postOn(e.ep, op, cookie, flags, local, remote)
+}
+
+// theirs is memory of the peer that allows everything; with no peer it is
+// anything.
+func (e *end) theirs(size uint32) dat.RemoteSegment {
+	if e.peer == nil {
+		return dat.RemoteSegment{Addr: 4096, Len: size, Context: 1}
+	}
+	if e.peer.open == nil {
+		e.peer.open = e.peer.region(e.peer.pz, 64, dat.AllPrivileges|dat.RemoteAtomic)
+	}
+	return e.peer.open.Remote(0, int(size))
+}
+
+// invalidatable is a context of the peer's that may be invalidated, if the end is
+// connected.
+func (e *end) invalidatable() uint32 {
+	if e.peer == nil || e.ep.State() != dat.StateConnected || e.lacks("rmr_bind") {
+		return 42
+	}
+	remote, err := e.peer.ep.PostBind(77, 0, e.peer.window(), dat.Binding{Segment: e.peer.mem.Segment(0, 64), Privileges: dat.RemoteRead})
+	require.NoError(e, err)
+	require.Equal(e, dat.StatusSuccess, e.peer.next(e.peer.req).Status)
+	return remote.Context
+}
