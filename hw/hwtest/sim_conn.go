@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"godat/hw"
@@ -74,7 +75,9 @@ func (d *SimDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 }
 
 // Addr implements [hw.Listener].
-func (l *simListener) Addr() net.Addr { return simAddr(l.service.addr) }
+func (l *simListener) Addr() net.Addr {
+	return simAddr(net.JoinHostPort(l.service.addr, strconv.FormatUint(l.service.qual, 10)))
+}
 
 // Qual implements [hw.Listener].
 func (l *simListener) Qual() uint64 { return l.service.qual }

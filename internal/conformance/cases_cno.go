@@ -255,15 +255,13 @@ func cn6(r *rig) {
 	inUse := code(hw.InvalidState, hw.StateCNOInUse)
 	require.ErrorIs(r, c.Close(), inUse)
 	require.NoError(r, d.Close())
-	ended, begun := make(chan error, 1), make(chan struct{})
-	ctx := r.soon()
+	ended := make(chan error, 1)
+	ctx := &sleeper{Context: r.soon(), sleeps: make(chan struct{})}
 	go func() { // ends with the adapter
-		close(begun)
 		_, err := c.Wait(ctx)
 		ended <- err
 	}()
-	<-begun
-	time.Sleep(5 * time.Millisecond) // until it waits
+	<-ctx.sleeps
 	require.ErrorIs(r, c.Close(), inUse)
 	require.NoError(r, ia.Close())
 	require.ErrorIs(r, <-ended, code(hw.InvalidState, hw.StateCNODead))

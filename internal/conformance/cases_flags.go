@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -58,12 +59,12 @@ func fl1(r *rig) {
 		client.connection(dat.Disconnected)
 		for _, line := range lines[1:] {
 			f := strings.Fields(line)
-			if err := client.post(f[0], 1, 0); client.lacks(f[0]) {
+			err := client.post(f[0], 1, 0)
+			if client.lacks(f[0]) {
 				require.False(r, r.granted(err))
 				continue
-			} else {
-				require.NoError(r, err)
 			}
+			require.NoError(r, err)
 			client.flushed(1)
 			var legal dat.Flags
 			for i, c := range columns {
@@ -142,13 +143,27 @@ func fl3(r *rig) {
 func (r *rig) asleep(d *dat.Dispatcher) (woken chan waited) {
 	r.Helper()
 	woken = make(chan waited, 1)
-	go waiter(r.soon(), d, woken)
-	r.until("the waiter", func() bool {
-		_, err := d.Dequeue(make([]dat.Event, 1))
-		return err != nil
-	})
-	time.Sleep(5 * time.Millisecond) // it may look a few times more before it sleeps
+	ctx := &sleeper{Context: r.soon(), sleeps: make(chan struct{})}
+	go waiter(ctx, d, woken)
+	select {
+	case <-ctx.sleeps:
+	case w := <-woken:
+		require.Failf(r, "it did not sleep", "%v", w)
+	}
 	return woken
+}
+
+// sleeper is a context that tells when somebody begins to wait for its end: when
+// there is nothing else to do for him.
+type sleeper struct {
+	context.Context
+	once   sync.Once
+	sleeps chan struct{}
+}
+
+func (s *sleeper) Done() <-chan struct{} {
+	s.once.Do(func() { close(s.sleeps) })
+	return s.Context.Done()
 }
 
 // waited is what a wait returned.

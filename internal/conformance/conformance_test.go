@@ -33,7 +33,10 @@ func init() {
 }
 
 // The pool that runtime imports has two goroutines from the beginning.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+func TestMain(m *testing.M) {
+	PeerProcess()
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
+}
 
 func TestConformance(t *testing.T) {
 	if *onIA != "" {

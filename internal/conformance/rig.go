@@ -23,12 +23,18 @@ type rig struct {
 	p    Provider
 	undo []func() error
 	ias  []*dat.IA
+	last func() // if set, called when the adapters are closed
 }
 
 func newRig(t *testing.T, p Provider) *rig {
 	r := &rig{T: t, p: p}
 	r.watchLeaks()
-	r.Cleanup(r.closeAll)
+	r.Cleanup(func() {
+		r.closeAll()
+		if r.last != nil {
+			r.last()
+		}
+	})
 	return r
 }
 

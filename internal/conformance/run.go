@@ -55,8 +55,9 @@ type Case struct {
 func Cases() []Case {
 	var all []Case
 	for _, area := range [][]Case{
-		hwconnCases, endpointCases, pzCases, memCases, connmgtCases, queryCases, dormantCases, limitCases,
-		transactionCases, dtestCases, stateCases, dtoCases, protectionCases, flagCases, evdCases, cnoCases, connectCases, windowCases, srqCases, extensionCases,
+		hwconnCases, registryCases, endpointCases, pzCases, memCases, connmgtCases, queryCases, dormantCases, limitCases,
+		transactionCases, performanceCases, dtestCases, stateCases, dtoCases, protectionCases, flagCases, evdCases, deliveryCases,
+		cnoCases, descriptorCases, connectCases, serviceCases, processCases, windowCases, moreWindowCases, srqCases, extensionCases,
 	} {
 		all = append(all, area...)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -355,7 +354,7 @@ func (p *party) event(ctx context.Context, d *dat.Dispatcher) (dat.Event, error)
 			return buf[0], ctx.Err()
 		}
 		if goruntime.Gosched(); i%64 == 0 {
-			time.Sleep(time.Microsecond) // a simulated device needs a processor, too
+			backOff()
 		}
 	}
 }

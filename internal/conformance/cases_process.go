@@ -1,0 +1,174 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+var processCases = []Case{
+	{ID: "CO-12", Claim: "the survivor hears that its peer's process was killed, and everything is flushed", needs: needs(processes), run: co12},
+}
+
+// processes: connections between two processes of the host.
+var processes = &capability{"processes", func(r *rig) bool {
+	p := r.process()
+	if p.at == nil {
+		return false
+	}
+	// The other process listens; whether it is the same fabric is for the call
+	// to say.
+	e := r.node().end()
+	require.NoError(r, e.ep.Connect(*p.at))
+	ev := e.next(e.conn)
+	if ev.Number == dat.Established {
+		return true
+	}
+	require.Contains(r, []dat.EventNumber{dat.Unreachable, dat.NonPeerRejected}, ev.Number)
+	return false
+}}
+
+// peerVariable is the environment variable that has a test binary be the peer
+// process, on the adapter that it names.
+const peerVariable = "GODAT_CONFORMANCE_PEER"
+
+// process is another process, which listens.
+type process struct {
+	*exec.Cmd
+	at *dat.ConnectConfig // nil: it has no such adapter
+}
+
+// process starts one. It ends with the case at the latest.
+func (r *rig) process() *process {
+	r.Helper()
+	self, err := os.Executable()
+	require.NoError(r, err)
+	p := &process{Cmd: exec.Command(self)}
+	p.Env = append(os.Environ(), peerVariable+"="+r.p.IA)
+	p.Stderr = os.Stderr
+	_, err = p.StdinPipe() // which closes when this process goes: then the other one goes, too
+	require.NoError(r, err)
+	out, err := p.StdoutPipe()
+	require.NoError(r, err)
+	require.NoError(r, p.Start())
+	r.Cleanup(p.kill)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(r, err)
+	var at dat.ConnectConfig
+	if _, err := fmt.Sscan(line, &at.Addr, &at.Qual); err == nil {
+		p.at = &at
+	} else {
+		require.Contains(r, line, noAdapter)
+	}
+	return p
+}
+
+// kill ends the process as nothing else does: it has no say in it.
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
+// noAdapter is what the peer process says when it can't open its adapter.
+const noAdapter = "no such adapter"
+
+// servePeer is the body of the peer process: it connects whoever asks, posts them
+// a receive each, and goes on until its standard input ends.
+func servePeer(ia string) error {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	ctx := context.Background()
+	a, err := dat.Open(ctx, ia)
+	if errors.Is(err, dat.ErrProviderNotFound) {
+		fmt.Println(noAdapter)
+		select {}
+	}
+	if err != nil {
+		return err
+	}
+	pz, err := a.NewPZ()
+	if err != nil {
+		return err
+	}
+	mem, err := pz.Alloc(4096, dat.AllPrivileges)
+	if err != nil {
+		return err
+	}
+	d, err := a.NewDispatcher(dat.DispatcherConfig{QLen: 1024})
+	if err != nil {
+		return err
+	}
+	psp, err := a.Listen(dat.PSPConfig{Dispatcher: d})
+	if err != nil {
+		return err
+	}
+	fmt.Println(a.Attr().Address, psp.Qual())
+	for {
+		ev, _, err := d.Wait(ctx, 1)
+		if err != nil {
+			return err
+		}
+		cr := dat.RequestOf(ev)
+		if cr == nil {
+			continue
+		}
+		ep, err := a.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: d, Request: d, Conn: d})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(ep.PostRecv(1, 0, mem.Segment(0, 64)), cr.Accept(ep, nil)); err != nil {
+			return err
+		}
+	}
+}
+
+// PeerProcess makes this process the peer of a conformance test, if it was started
+// as one, and does not return then. The TestMain of a package that calls Run
+// begins with it.
+func PeerProcess() {
+	ia, is := os.LookupEnv(peerVariable)
+	if !is {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "conformance peer:", servePeer(ia))
+	os.Exit(1)
+}
+
+func co12(r *rig) {
+	p := r.process()
+	e := r.node().end()
+	require.NoError(r, e.ep.Connect(*p.at))
+	e.established()
+	require.NoError(r, e.ep.PostSend(1, 0, e.mem.Segment(0, 8)))
+	e.done(e.req, 1, dat.StatusSuccess)
+	for i := range uint64(3) {
+		require.NoError(r, e.ep.PostRecv(i, 0, e.mem.Segment(0, 64)))
+	}
+	woken := r.asleep(e.recv)
+	p.kill()
+	w := <-woken
+	require.NoError(r, w.err, "who waits hears of it")
+	assert.EqualValues(r, 0, w.ev.Cookie)
+	assert.Equal(r, dat.StatusFlushed, w.ev.Status)
+	for i := uint64(1); i < 3; i++ {
+		e.done(e.recv, i, dat.StatusFlushed)
+	}
+	ev := e.next(e.conn)
+	assert.Contains(r, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
+	assert.Equal(r, dat.StateDisconnected, e.ep.State())
+	require.NoError(r, e.ep.PostSend(2, 0, e.mem.Segment(0, 8)))
+	e.done(e.req, 2, dat.StatusFlushed)
+	require.NoError(r, e.ep.Reset())
+	e.fails(*p.at, dat.NonPeerRejected)
+}

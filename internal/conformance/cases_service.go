@@ -1,0 +1,200 @@
+package conformance
+
+import (
+	"net"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	dat "godat/runtime"
+)
+
+var serviceCases = []Case{
+	{ID: "Q-4", Claim: "a query of a reserved service point says what it was made with", run: q4},
+	{ID: "Q-16", Claim: "a query of a service point with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: q16},
+	{ID: "Q-19", Claim: "a query of a common service point says what it was made with", run: q19},
+	{ID: "LIM-RSP", Claim: "reserved service points can be made until there are no more", run: limRSP},
+	{ID: "CO-16", Claim: "an endpoint that a service point made is configured, accepted and connected", needs: needs(providerEndpoints), run: co16},
+	{ID: "CO-17", Claim: "a request that came with an endpoint is handed off, and the endpoint is as before, or gone", needs: needs(providerEndpoints), run: co17},
+	{ID: "CO-18", Claim: "a common service point listens at an address, to which endpoints connect", run: co18},
+	{ID: "CO-19", Claim: "an address that is none and a domain that nobody has are refused", run: co19},
+}
+
+func q4(r *rig) {
+	e := r.node().end()
+	rsp, s := e.reserved()
+	p, err := rsp.Query(dat.RSPFieldAll)
+	require.NoError(r, err)
+	assert.Same(r, e.ia, p.IA)
+	assert.NotZero(r, p.Qual)
+	assert.Equal(r, rsp.Qual(), p.Qual)
+	assert.Same(r, s.cr, p.Dispatcher)
+	assert.Same(r, e.ep, p.Endpoint)
+	p, err = rsp.Query(0x2) // the qualifier
+	require.NoError(r, err)
+	assert.Equal(r, dat.RSPParam{Qual: rsp.Qual()}, p)
+}
+
+func q16(r *rig) {
+	s := r.node().listen()
+	p, err := s.psp.Query(dat.PSPFieldAll)
+	require.NoError(r, err)
+	assert.Equal(r, dat.PSPParam{IA: s.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: dat.PSPConsumer}, p)
+	rsp, _ := r.node().end().reserved()
+	csp := s.common()
+	_, err = s.psp.Query(dat.PSPFieldAll + 1)
+	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+	_, err = rsp.Query(dat.RSPFieldAll + 1)
+	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+	_, err = csp.Query(dat.CSPFieldAll + 1)
+	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+
+	require.NoError(r, s.psp.Close())
+	require.NoError(r, rsp.Close())
+	require.NoError(r, csp.Close())
+	for _, psp := range []*dat.PSP{s.psp, nil} {
+		_, err = psp.Query(dat.PSPFieldAll)
+		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandlePSP))
+	}
+	for _, rsp := range []*dat.RSP{rsp, nil} {
+		_, err = rsp.Query(dat.RSPFieldAll)
+		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleRSP))
+	}
+	for _, csp := range []*dat.CSP{csp, nil} {
+		_, err = csp.Query(dat.CSPFieldAll)
+		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCSP))
+	}
+}
+
+// common makes a common service point at any port of the adapter's.
+func (s *service) common() *dat.CSP {
+	s.Helper()
+	csp, err := s.ia.ListenCommon(dat.CSPConfig{Address: ":0", Dispatcher: s.cr})
+	require.NoError(s, err)
+	s.later(csp.Close)
+	return csp
+}
+
+func q19(r *rig) {
+	s := r.node().listen()
+	csp := s.common()
+	p, err := csp.Query(dat.CSPFieldAll)
+	require.NoError(r, err)
+	assert.Equal(r, dat.CSPParam{IA: s.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
+	_, port, err := net.SplitHostPort(p.Addr.String())
+	require.NoError(r, err)
+	assert.NotEqual(r, "0", port, "it got one")
+	p, err = csp.Query(0x4) // the address
+	require.NoError(r, err)
+	assert.Equal(r, dat.CSPParam{Addr: csp.Addr()}, p)
+}
+
+func limRSP(r *rig) {
+	n := r.node()
+	d := n.dispatcher(64)
+	r.fill(most/4, func() (func() error, error) {
+		ep, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: d, Conn: d})
+		if err != nil {
+			return nil, err
+		}
+		rsp, err := n.ia.Reserve(dat.RSPConfig{Endpoint: ep, Dispatcher: d})
+		if err != nil {
+			assert.NoError(r, ep.Close())
+			return nil, err
+		}
+		return func() error {
+			if err := rsp.Close(); err != nil {
+				return err
+			}
+			return ep.Close()
+		}, nil
+	})
+}
+
+func co16(r *rig) {
+	client, e := r.node().end(), r.node().end()
+	s := e.providing()
+	require.NoError(r, client.ep.Connect(s.at()))
+	cr := s.request()
+	p, err := cr.Query()
+	require.NoError(r, err)
+	// It has no zone yet, and is accepted with none.
+	require.ErrorIs(r, cr.Accept(nil, nil), code(hw.InvalidState, hw.StateEPPZ))
+	_, err = cr.Query()
+	require.NoError(r, err, "the request is valid still")
+	e.cr = cr
+	e.become(p.Endpoint)
+	require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))
+	require.ErrorIs(r, cr.Accept(e.node.end().ep, nil), dat.ErrInvalidParameter, "it came with an endpoint")
+	require.NoError(r, cr.Accept(nil, nil))
+	client.established()
+	e.established()
+	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 8)))
+	e.done(e.recv, 1, dat.StatusSuccess)
+	client.done(client.req, 2, dat.StatusSuccess)
+	say(e, client, 64)
+	require.NoError(r, client.ep.Disconnect(dat.Graceful))
+	e.connection(dat.Disconnected)
+	require.NoError(r, e.ep.Reset())
+	require.NoError(r, e.ep.Close())
+}
+
+func co17(r *rig) {
+	for _, state := range []string{"PAS", "TEN"} {
+		r.each(state, func(r *rig) {
+			e := r.enter(state)
+			other := e.listen()
+			require.NoError(r, e.cr.Handoff(other.psp.Qual()))
+			if state == "PAS" {
+				require.Equal(r, dat.StateUnconnected, e.ep.State())
+			} else {
+				_, err := e.ep.Status()
+				require.ErrorIs(r, err, dat.ErrInvalidHandle)
+			}
+			server := e.node.end()
+			require.NoError(r, other.request().Accept(server.ep, nil))
+			server.established()
+		})
+	}
+}
+
+func co18(r *rig) {
+	client, server := r.node().end(), r.node().end()
+	s := &service{node: server.node, cr: server.dispatcher(16, dat.StreamCR)}
+	csp := s.common()
+	_, port, err := net.SplitHostPort(csp.Addr().String())
+	require.NoError(r, err)
+	at := net.JoinHostPort(server.addr(), port)
+	require.NoError(r, client.ep.CommonConnect(at, dat.ConnectConfig{Private: []byte("hello")}))
+	cr := s.request()
+	p, err := cr.Query()
+	require.NoError(r, err)
+	carries(r, []byte("hello"), p.Private)
+	require.NoError(r, cr.Accept(server.ep, nil))
+	client.established()
+	server.established()
+	say(client, server, 64)
+
+	require.NoError(r, csp.Close())
+	late := r.node().end()
+	require.NoError(r, late.ep.CommonConnect(at, dat.ConnectConfig{}))
+	late.connection(dat.NonPeerRejected)
+}
+
+func co19(r *rig) {
+	e, s := r.node().end(), r.node().listen()
+	for _, address := range []string{"", "no port", "a:b:c", "host:many"} {
+		assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)
+		_, err := s.ia.ListenCommon(dat.CSPConfig{Address: address, Dispatcher: s.cr})
+		assert.ErrorIs(r, err, dat.ErrInvalidAddress, address)
+	}
+	const unix, datagram = 1, 2
+	for _, c := range []dat.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
+		_, err := s.ia.ListenCommon(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})
+		assert.ErrorIs(r, err, code(hw.CommNotSupported, hw.NoSubtype))
+	}
+	_, err := s.ia.ListenCommon(dat.CSPConfig{Address: ":0"})
+	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleEVDCR))
+	require.Equal(r, dat.StateUnconnected, e.ep.State())
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package conformance
+
+import "time"
+
+// pollLoop is for systems whose CNOs have descriptors.
+type pollLoop struct{}
+
+func newPollLoop(r *rig, _ uintptr) *pollLoop {
+	r.Helper()
+	r.Fatal("no descriptors here")
+	return nil
+}
+
+func (*pollLoop) readable(*rig, time.Duration) bool { return false }
