@@ -2,6 +2,7 @@ package ep
 
 import (
 	"bytes"
+	"net"
 	"testing"
 	"time"
 
@@ -44,6 +45,26 @@ func TestPrivateDataTravelsBothWays(t *testing.T) {
 	e := r.endpoint(nil)
 	require.ErrorIs(t, e.Connect(ConnectConfig{Qual: r.psp.Qual(), Private: make([]byte, most+1)}), hw.ErrInvalidParameter)
 	assert.Equal(t, Unconnected, e.State())
+}
+
+// cutOff is a request with more private data than the transport could carry.
+type cutOff struct{ hw.Request }
+
+func (cutOff) Private() ([]byte, bool) { return []byte("the beg"), true }
+func (cutOff) Local() net.Addr         { return nil }
+func (cutOff) Remote() net.Addr        { return nil }
+func (cutOff) Qual() uint64            { return 1 }
+func (cutOff) Reject([]byte) error     { return nil }
+
+func TestPrivateDataThatWasCutOffSaysSo(t *testing.T) {
+	r := newRig(t)
+	require.True(t, r.psp.point.onRequest(cutOff{}))
+	cr := RequestOf(r.next(r.cr))
+	p, err := cr.Query()
+	require.NoError(t, err)
+	assert.Equal(t, "the beg", string(p.Private))
+	assert.True(t, p.Truncated)
+	require.NoError(t, cr.Reject(nil))
 }
 
 func TestARejectedRequestCanBeTriedAgain(t *testing.T) {

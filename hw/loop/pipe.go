@@ -266,6 +266,7 @@ func (p *pipe) stall(wr *hw.SendWR) bool {
 	if !p.waiting {
 		p.waiting = true
 		p.stalledAt.Store(at)
+		yield.Point()
 		p.attention.Or(stalled)
 		yield.Point()
 		// A receive posted before the bit was set kicked nobody: look again.

@@ -120,6 +120,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	}
 	if n == len(wrs) {
 		p.emit()
+		yield.Point()
 		if p.word.CompareAndSwap(w|held, w+count) { // not kicked, and no step
 			return n, nil
 		}

@@ -28,27 +28,29 @@ const (
 type result struct {
 	verdict verdict
 	tries   int // how often its test ran
+	passed  int // and how often it passed
 	took    time.Duration
 	detail  string // output or error; empty for killed
 }
 
-// String is the verdict, with the tries if it took more than one to kill.
+// String is the verdict, with the tries if not all of them killed.
 func (r result) String() string {
-	if r.late() {
-		return fmt.Sprintf("killed at try %d", r.tries)
+	if r.chance() {
+		return fmt.Sprintf("killed in %d of %d", r.tries-r.passed, r.tries)
 	}
 	return string(r.verdict)
 }
 
-// late reports whether the test passed before it failed. Such a test leaves the
-// kill to chance, and wants another that does not.
-func (r result) late() bool { return r.verdict == killed && r.tries > 1 }
+// chance reports whether the test passed, too. It leaves the kill to chance, and
+// one that does not should take its place.
+func (r result) chance() bool { return r.verdict == killed && r.passed > 0 }
 
 // runner compiles and runs the tests of one module.
 type runner struct {
 	root    string        // directory of go.mod
 	temp    string        // for overlays and test binaries
 	timeout time.Duration // for one run of a test
+	kills   int           // how often each mutation is to be killed
 }
 
 // errNoTest says that a pattern matches no test.
@@ -103,17 +105,20 @@ func (r *runner) judge(ctx context.Context, m mutation) result {
 		return result{verdict: broken, detail: "does not compile:\n" + tail(out)}
 	}
 	// A window that opens by chance may stay shut.
-	res := result{verdict: survived}
-	for res.tries < maxTries && res.verdict == survived {
-		res.tries++
+	var res result
+	for res.passed < maxPasses && res.tries-res.passed < r.kills && res.verdict != broken {
 		out, err = r.runTest(ctx, bin, m)
+		res.tries++
 		res.verdict, res.detail = judgeRun(ctx, out, err)
+		if res.verdict == survived {
+			res.passed++
+		}
 	}
 	return res
 }
 
-// maxTries is how often a test may pass before its mutation counts as a survivor.
-const maxTries = 3
+// maxPasses is how often a test must pass for its mutation to be a survivor.
+const maxPasses = 3
 
 // judgeRun says what one run of the named test shows.
 func judgeRun(ctx context.Context, out []byte, err error) (verdict, string) {

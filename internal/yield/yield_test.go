@@ -58,3 +58,27 @@ func TestPointsYieldUnderRaceAndNowhereElse(t *testing.T) {
 		assert.Less(t, got, int64(10))
 	}
 }
+
+func TestInterleaveMeetsEveryPoint(t *testing.T) {
+	var rounds []string
+	Interleave(func() (first, second, check func()) {
+		text := ""
+		return func() {
+				text += "a"
+				Point()
+				text += "b"
+				Point()
+				text += "c"
+			},
+			func() {
+				text += "-"
+				Point() // no round of its own
+			},
+			func() { rounds = append(rounds, text) }
+	})
+	want := []string{"abc-"}
+	if enabled {
+		want = []string{"a-bc", "ab-c", "abc-"}
+	}
+	assert.Equal(t, want, rounds)
+}

@@ -1,0 +1,118 @@
+package iwarp
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+func TestAPostIsTheHoldersWhileThereIsOne(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	s := scripted(t, a)
+	l := lives(a)[0]
+	l.grab()
+	a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled})
+	require.False(t, l.letGo(), "there is something to look at")
+	l.run(posterBudget)
+	h, _ := s.next()
+	assert.Equal(t, wire.OpSend, h.Opcode)
+	assert.Equal(t, hw.WC{Op: hw.OpSend}, a.sent(0))
+}
+
+// On a pipe the sender writes, and is not done before the peer has read. A post
+// meanwhile is sent when it is, and gives it nothing else to do.
+func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
+	near, far := net.Pipe()
+	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
+	a := newNode(t, New(Config{Dial: dial}), noCRC).peer()
+	require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: "there", Qual: 1}))
+	s := newScript(t, far)
+	reply := obliging(s.request())
+	s.write(reply.Append(nil))
+	s.next() // ready to receive
+	a.awaitUp()
+	l := lives(a)[0]
+	for l.busy.Load() { // until it knows that this was read
+		runtime.Gosched()
+	}
+	l.grab()
+	l.run(posterBudget)
+
+	one := hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled}
+	a.post(one)
+	a.post(one)
+	require.Empty(t, l.wake)
+	for i := range 2 {
+		h, _ := s.next()
+		require.Equal(t, wire.Header{Opcode: wire.OpSend, Last: true, MSN: uint32(i + 1)}, h)
+		assert.Equal(t, hw.WC{Op: hw.OpSend}, a.sent(i))
+	}
+}
+
+// Nobody looks at the receive queue any more when the receiver has gone, but who
+// posts to it.
+func TestAReceiveBehindTheReceiverIsFlushed(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	s := scripted(t, a)
+	require.NoError(t, s.conn.Close())
+	a.awaitDown()
+	<-lives(a)[0].rxDone
+	a.recv()
+	assert.Equal(t, hw.WC{Status: hw.StatusFlushed, Op: hw.OpRecv}, a.received(0))
+}
+
+// hasty does something before it hears of the connection.
+type hasty struct {
+	hw.Facts
+	first func()
+}
+
+func (h *hasty) Established(info hw.ConnInfo) {
+	h.first()
+	h.Facts.Established(info)
+}
+
+// A queue that has ended may be closed, and its owner hears of nothing then.
+func TestNoQueueEndsWhileTheConnectionIsAnnounced(t *testing.T) {
+	var a *peer
+	hurry := func() {
+		a.broken = true
+		a.qp.Break(true)
+		a.mu.Lock()
+		assert.Empty(t, a.sends)
+		assert.Empty(t, a.recvs)
+		a.mu.Unlock()
+	}
+	a = newNode(t, New(Config{}), noCRC).peer(func(c *hw.QPConfig) { c.Facts = &hasty{c.Facts, hurry} })
+	_, s := answering(t, a, hw.ConnectConfig{})
+	reply := obliging(s.request())
+	s.write(reply.Append(nil))
+	a.awaitUp()
+	a.end(true)
+}
+
+func TestADeregisteredRegionIsOutOfAPeersReach(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	b, m := n.peer(), n.memory(8, hw.AllPrivileges)
+	s, _ := accepted(t, b, plain())
+	key := m.RKey()
+	require.NoError(t, m.Deregister())
+	s.write(fpdu(false, wire.Header{Opcode: wire.OpWrite, Last: true, STag: key, TO: m.base}, []byte("x")))
+	assert.Equal(t, wire.TermTaggedSTag, s.terminate().Code)
+	assert.Equal(t, make([]byte, 8), m.buf)
+}
+
+func TestARemoteKeyIsNoLocalOne(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	a, m := n.peer(), n.memory(8, hw.AllPrivileges)
+	scripted(t, a)
+	a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{{Addr: m.base, Len: 8, LKey: m.RKey()}}})
+	assert.Equal(t, hw.StatusLocalProtection, a.sent(0).Status)
+}

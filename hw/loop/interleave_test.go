@@ -1,0 +1,95 @@
+package loop
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// Whatever the point at which the other comes, a send and its receive meet, and
+// nothing is left for a later kick.
+func TestASendMeetsItsReceiveAtAnyPoint(t *testing.T) {
+	yield.Interleave(func() (first, second, check func()) {
+		x, y := pair(t, nil)
+		return func() { x.post(send(1)) }, func() { y.recv(2) }, func() {
+			assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpSend}}, x.sends.all())
+			assert.Equal(t, []hw.WC{{ID: 2, Op: hw.OpRecv}}, y.recvs.all())
+		}
+	})
+	yield.Interleave(func() (first, second, check func()) {
+		x, y := pair(t, nil)
+		return func() { y.recv(2) }, func() { x.post(send(1)) }, func() {
+			assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpSend}}, x.sends.all())
+		}
+	})
+}
+
+// A post that finds the pipe held leaves its request to the holder.
+func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
+	yield.Interleave(func() (first, second, check func()) {
+		x, y := pair(t, nil)
+		y.recv(1)
+		y.recv(2)
+		return func() { x.post(send(1)) }, func() { x.post(send(2)) }, func() {
+			assert.Len(t, x.sends.all(), 2)
+			assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpRecv}, {ID: 2, Op: hw.OpRecv}}, y.recvs.all())
+		}
+	})
+}
+
+// The same with a receive from a shared queue, which knows the pipes that wait.
+func TestASendMeetsASharedReceiveAtAnyPoint(t *testing.T) {
+	yield.Interleave(func() (first, second, check func()) {
+		_, q, xs, ys := shared(t, 1, hw.SRQConfig{Depth: 8}, nil)
+		return func() { xs[0].post(send(1)) }, func() { q.post(t, 7) }, func() {
+			assert.Equal(t, []uint64{7}, taken(ys...))
+			assert.Zero(t, q.claims)
+		}
+	})
+	yield.Interleave(func() (first, second, check func()) {
+		_, q, xs, ys := shared(t, 1, hw.SRQConfig{Depth: 8}, nil)
+		return func() { q.post(t, 7) }, func() { xs[0].post(send(1)) }, func() {
+			assert.Equal(t, []uint64{7}, taken(ys...))
+		}
+	})
+}
+
+// Once Deregister has returned, nobody reads the memory any more, wherever in a
+// copy it was called. On one processor it has returned, or waits for the copy,
+// when this goroutine goes on.
+func TestDeregisterAtAnyPointOfACopy(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, size := range []int{8, 4096} {
+		yield.Interleave(func() (first, second, check func()) {
+			a, b := pair(t, nil)
+			mem := bytes.Repeat([]byte{1}, size)
+			region, err := a.dev.Register(a.zone, mem, hw.LocalRead)
+			require.NoError(t, err)
+			source := hw.SGE{Addr: a.dev.(*device).Keys.Lookup(region.LKey()).Addr, Len: uint32(size), LKey: region.LKey()}
+			done := make(chan struct{})
+			return func() {
+					a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{source}, RKey: b.mr.RKey(), RemoteAddr: b.addr(0)})
+				}, func() {
+					go func() {
+						defer close(done)
+						if assert.NoError(t, region.Deregister()) {
+							clear(mem)
+							mem[0], mem[size-1] = 2, 2 // ours again
+						}
+					}()
+					for range 50 {
+						runtime.Gosched()
+					}
+				}, func() {
+					<-done
+					assert.NotContains(t, b.mem[:size], byte(2))
+				}
+		})
+	}
+}
