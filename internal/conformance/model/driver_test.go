@@ -31,6 +31,7 @@ type driver struct {
 	binds   []named
 	srqs    []*dat.SRQ
 	shots   []*dat.OneShot
+	blocked map[*dat.Dispatcher]*blocked
 	cr      func(name string) any
 	names   map[any]string // of endpoints and service points
 }
@@ -45,7 +46,7 @@ type memory struct {
 }
 
 func newDriver(ia *dat.IA, cr func(string) any) *driver {
-	return &driver{ia: ia, cr: cr, names: make(map[any]string)}
+	return &driver{ia: ia, cr: cr, names: make(map[any]string), blocked: make(map[*dat.Dispatcher]*blocked)}
 }
 
 // calls are the commands.
@@ -103,14 +104,24 @@ func (d *driver) do(c model.Command) model.Result {
 		panic("no call for " + c.Op)
 	}
 	r, err := call(d, c)
-	var e *hw.Error
-	switch {
-	case errors.As(err, &e):
-		r.Code = model.CodeOf(e.Code())
-	case err != nil:
+	if r.Code = codeOf(err); r.Code == notACode {
 		panic(fmt.Sprintf("%s: an error without a code: %v", c, err))
 	}
 	return r
+}
+
+const notACode = model.Code(1 << 31)
+
+// codeOf is an error's DAT_RETURN.
+func codeOf(err error) model.Code {
+	var e *hw.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return model.CodeOf(e.Code())
+	}
+	return notACode
 }
 
 func pick[T any](all []*T, kind byte, name string) *T {

@@ -51,8 +51,9 @@ type evd struct {
 	class                int // of all that feeds it; see classOf
 	cno                  *cno
 	disabled, unwaitable bool
-	shots                bool     // it has had one-shots
-	awaited              int      // events that are sure to come or to give their room back
+	shots                bool // it has had one-shots
+	awaited              int  // events that are sure to come or to give their room back
+	waiter               *waiter
 	queue                []queued // in the order in which they came about
 }
 
@@ -89,6 +90,7 @@ func (w *World) freeEVD(c Command, r Result) error {
 	var v verdict
 	v.when(d == nil, invalidHandle)
 	v.when(d != nil && d.open && d.feeds > 0, invalidState|subEVDInUse)
+	v.when(d != nil && d.waiter != nil, invalidState|subWaiter)
 	ok, err := v.judge(r.Code)
 	if ok {
 		d.part()
@@ -114,6 +116,7 @@ func (w *World) resizeEVD(c Command, r Result) error {
 	v.when(n < 1, invalidParameter)
 	v.when(d != nil && n > d.maxLen, insufficientResources)
 	v.when(d != nil && n < len(d.queue), invalidState)
+	v.perhaps(d != nil && d.waiter != nil && n < d.waiter.threshold, invalidState|subWaiter) // if it sleeps already
 	ok, err := v.judge(r.Code)
 	if ok {
 		d.qlen = n
@@ -168,6 +171,7 @@ func (w *World) put(d *evd, q queued) {
 	if !q.silent {
 		w.trigger(d, true)
 	}
+	d.wake(q.silent)
 }
 
 func (w *World) postSE(c Command, r Result) error {
@@ -194,6 +198,7 @@ func (w *World) postSE(c Command, r Result) error {
 func (w *World) dequeue(c Command, r Result) error {
 	d := w.evd(c.On)
 	v := d.usable()
+	v.when(d != nil && d.waiter != nil, invalidState|subWaiter)
 	ok, err := v.judge(r.Code)
 	if !ok {
 		return err
@@ -208,9 +213,7 @@ func (w *World) dequeue(c Command, r Result) error {
 func (w *World) wait(c Command, r Result) error {
 	d, t := w.evd(c.On), c.Int("threshold")
 	v := d.usable()
-	v.when(d != nil && (t < 1 || t > d.qlen), invalidParameter)
-	v.when(d != nil && d.unwaitable, invalidState|subUnwaitable)
-	v.when(d != nil && d.class != 0 && d.feeds > 0 && t > 1, invalidState)
+	w.refuseWait(&v, d, t)
 	v.when(d != nil && len(d.queue) < t, timeoutExpired)
 	ok, err := v.judge(r.Code)
 	switch {

@@ -58,6 +58,7 @@ func init() {
 		{4, (*generator).modify},
 		{6, (*generator).batch},
 		{3, (*generator).shots},
+		{3, (*generator).block},
 		{1, (*generator).newRegionOf},
 		{1, (*generator).dupConnect},
 		{2, (*generator).srqControl},

@@ -61,3 +61,17 @@ func (g *generator) wait() Command {
 	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && len(d.queue) > 0 })
 	return New("wait", d, "threshold", g.of(1, 2, 3, 4, 8, 16, 64, 65, 0))
 }
+
+// block begins to wait for a little more than there is, or ends such a wait.
+func (g *generator) block() Command {
+	blocked := func(d *evd) bool { return d.waiter != nil }
+	if count(g.w.evds, blocked) > 0 && g.draw("unblock", 3) == 2 {
+		return New("unblock", pickOne(g, 'e', g.w.evds, blocked))
+	}
+	name := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && d.waiter == nil })
+	n := 0
+	if d := g.w.evd(name); d != nil {
+		n = len(d.queue)
+	}
+	return New("block", name, "threshold", n+g.of(1, 2, 3, 4, 0, 65))
+}

@@ -77,7 +77,7 @@ func (w *World) trigger(d *evd, sure bool) {
 		return
 	}
 	n.hints = append(n.hints, d)
-	if sure && !n.sure {
+	if sure && !n.sure && d.waiter == nil { // who waits comes first
 		n.sure, n.since = true, w.step
 	}
 }
@@ -140,6 +140,9 @@ func (w *World) unwaitable(c Command, r Result) error {
 	ok, err := v.judge(r.Code)
 	if ok {
 		d.unwaitable = c.Op == "evd_set_unwaitable"
+		if d.unwaitable && d.waiter != nil {
+			d.waiter.due, d.waiter.ends = true, invalidState|subUnwaitable
+		}
 	}
 	return err
 }

@@ -91,6 +91,9 @@ func (p *program) do(c model.Command) error {
 	if err := p.world.Step(c, r); err != nil {
 		return err
 	}
+	if err := p.checkWaits(); err != nil {
+		return err
+	}
 	return p.checkStates()
 }
 
@@ -109,6 +112,7 @@ func (p *program) finish() error {
 	d := p.driver
 	for _, do := range []func() error{
 		p.checkMemory,
+		func() error { return p.each("unblock", 'e', len(d.evds)) },
 		p.drain,
 		func() error { return p.each("status", 'p', len(d.eps)) },
 		func() error { return p.do(model.New("async", "-")) },

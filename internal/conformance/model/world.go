@@ -105,6 +105,7 @@ func init() {
 		"srq_resize": (*World).resizeSRQ, "srq_set_lw": (*World).setLow, "async": (*World).dequeueAsync,
 		"set_watermark": (*World).setWatermark, "recv_query": (*World).queryRecvs, "counters": (*World).countersEP,
 		"batch": (*World).postBatch, "oneshot": (*World).newShot, "os_wait": (*World).waitShot, "os_release": (*World).releaseShot,
+		"block": (*World).block, "unblock": (*World).unblock,
 		"lmr_of": (*World).newRegionOf, "sync_read": (*World).sync, "sync_write": (*World).sync,
 		"dup_connect": (*World).dupConnect, "common_connect": (*World).connect,
 		"recv": (*World).postRecv, "send": (*World).postRequest, "write": (*World).postRequest,

@@ -1,0 +1,114 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"godat/hw"
+	"godat/internal/conformance/model"
+	dat "godat/runtime"
+)
+
+func init() {
+	calls["block"] = (*driver).block
+	calls["unblock"] = func(d *driver, c model.Command) (model.Result, error) {
+		if b := d.blocked[d.evd(c.On)]; b != nil {
+			b.cancel()
+		}
+		return model.Result{}, nil
+	}
+}
+
+// blocked is a goroutine in Wait.
+type blocked struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	ev     dat.Event
+	nmore  int
+	err    error
+}
+
+func (b *blocked) wait(ctx context.Context, e *dat.Dispatcher, threshold int) {
+	defer close(b.done)
+	b.ev, b.nmore, b.err = e.Wait(ctx, threshold)
+}
+
+// result may be asked for when it has returned.
+func (b *blocked) result(d *driver) (model.Result, error) {
+	r := values("nmore", b.nmore)
+	if b.err == nil {
+		r.Events = d.events([]dat.Event{b.ev})
+	}
+	return r, b.err
+}
+
+var waiterThere = &hw.Error{Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
+
+// block has a goroutine wait, and returns when it does or has returned. With
+// somebody waiting already it can only be refused.
+func (d *driver) block(c model.Command) (model.Result, error) {
+	e := d.evd(c.On)
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &blocked{cancel: cancel, done: make(chan struct{})}
+	go b.wait(ctx, e, c.Int("threshold"))
+	if d.blocked[e] != nil {
+		<-b.done
+		cancel()
+		return b.result(d)
+	}
+	for {
+		select {
+		case <-b.done:
+			cancel()
+			return b.result(d)
+		default:
+		}
+		if _, err := e.Dequeue(nil); errors.Is(err, waiterThere) {
+			d.blocked[e] = b
+			return values("blocked", 1), nil
+		}
+		runtime.Gosched()
+	}
+}
+
+// checkWaits takes the results of the waits that have to end, and looks that the
+// others have not.
+func (p *program) checkWaits() error {
+	for i, e := range p.driver.evds {
+		b := p.driver.blocked[e]
+		if b == nil {
+			continue
+		}
+		_, due, vague := p.world.Due(i)
+		if vague {
+			b.cancel()
+		}
+		if !due && !vague {
+			select {
+			case <-b.done:
+				return fmt.Errorf("the wait on e%d ended early: %v, %v", i, b.ev, b.err)
+			default:
+			}
+			continue
+		}
+		select {
+		case <-b.done:
+		case <-time.After(patience):
+			return fmt.Errorf("the wait on e%d has not ended", i)
+		}
+		b.cancel()
+		delete(p.driver.blocked, e)
+		r, err := b.result(p.driver)
+		r.Code = codeOf(err)
+		if err := p.world.Returned(i, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patience is how long something that has to happen may take.
+const patience = 30 * time.Second
