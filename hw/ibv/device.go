@@ -31,7 +31,8 @@ type device struct {
 	access    C.uint32_t // what its queue pairs let peers do
 	async     func(hw.AsyncEvent)
 	fds       C.struct_gd_fds
-	done      chan struct{} // closed when watch has ended
+	done      chan struct{}   // closed when watch has ended
+	sentry    *C.struct_gc_id // hears of the device's removal when nobody else does
 
 	dials sync.WaitGroup // goroutines that connect
 
@@ -139,6 +140,7 @@ func (d *device) Close() error {
 	<-d.done
 	d.dials.Wait()
 	d.abandonRequests()
+	C.gd_cm_destroy(d.sentry)
 	C.gd_close(d.c)
 	return nil
 }

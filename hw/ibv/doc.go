@@ -61,10 +61,23 @@
 // solicited ones alone does wake the poller for those only, except on soft-iWARP.
 // An inline send has read its memory when it is posted.
 //
+// What is left in a shared receive queue is not known, nor whether a window is bound;
+// there is no read into a window.
+//
 // Soft-iWARP completes sends before the peer has looked at them, reports a read that
 // the peer refused as flushed, and lets peers read any region that has a remote key.
 // An attempt to connect can't be given up before the peer's transport has answered;
-// what it uses is free only then.
+// what it uses is free only then. It looks at a region when a request begins and not
+// again, so Deregister ends the connections that have a request outstanding which
+// names the region; the first such request fails with a protection error.
+//
+// # When the device goes
+//
+// A device that is removed is reported as such (hw.AsyncDeviceFatal) to all who have it
+// open, connected or not, and their connections end with what is outstanding flushed.
+// Drivers of hardware then let go of it. Those in software wait until no process has it
+// open, and librdmacm keeps it open for itself as long as the process lives: rdma link
+// delete returns when the processes that used the device have ended.
 //
 // # Parameters
 //
@@ -76,6 +89,6 @@
 //	windows      on or off: memory windows, and sends that invalidate their keys (off)
 //
 // Windows are off because soft-RoCE holds what comes through a window against the
-// region's bounds and not against the window's. No other device with windows has
-// been tried.
+// region's bounds and not against the window's (check_rkey in Linux 6.1's rxe_resp.c
+// goes on with the window's region). No other device with windows has been tried.
 package ibv

@@ -38,6 +38,9 @@ func gaps(t testing.TB) hwtest.Gap {
 // nowhere is an address of the guest's network that nobody has.
 const nowhere = "10.0.2.99"
 
+// guestAddress6 is the guest's own, of IP version 6.
+const guestAddress6 = "fec0::15"
+
 func contract(t *testing.T, params map[string]string) {
 	t.Helper()
 	device := guestDevice(t)

@@ -208,10 +208,9 @@ func TestQualifierThatIsNoPortIsRefused(t *testing.T) {
 }
 
 func TestConnectionsGoOverIPv6(t *testing.T) {
-	const own = "fec0::15"
-	b := newBench(t, map[string]string{"address": own}, nil, nil)
-	assert.Equal(t, own, b.ends[0].dev.Attr().Address)
-	assert.Contains(t, b.ends[0].info.Remote.String(), "["+own+"]:")
+	b := newBench(t, map[string]string{"address": guestAddress6}, nil, nil)
+	assert.Equal(t, guestAddress6, b.ends[0].dev.Attr().Address)
+	assert.Contains(t, b.ends[0].info.Remote.String(), "["+guestAddress6+"]:")
 }
 
 func TestAddressOfAnotherDeviceIsRefused(t *testing.T) {

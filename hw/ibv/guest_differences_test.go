@@ -17,7 +17,7 @@ var differences = map[string]map[string]string{
 		"send/a_solicited_send_marks_the_receive's_completion": "no completion of verbs' says that it was solicited",
 	},
 	"siw": {
-		"polled/a_queue_for_solicited_completions":                             "siw has no event for solicited completions alone; it wakes for all",
+		"polled/a_queue_for_solicited_completions":                             wakesForAll,
 		"memory/each_operation_needs_its_privilege_on_the_remote_side":         readsOfSIW,
 		"memory/remote_ranges_stay_within_their_region":                        readsOfSIW,
 		"memory/remote_ranges_are_of_the_peer's_zone":                          readsOfSIW,
@@ -25,19 +25,31 @@ var differences = map[string]map[string]string{
 		"memory/a_made-up_key_is_good_for_nothing":                             readsOfSIW,
 		"deregister/after_Deregister_of_a_read's_target":                       readsOfSIW,
 		"connect/the_active_side_is_up_before_anything_completes_on_it":        acceptorFirst,
-		"deregister/after_Deregister_of_a_read's_sink":                         regionOnce,
-		"deregister/after_Deregister_of_a_receive's_buffer":                    regionOnce,
 		"failure/requests_before_the_one_that_fails":                           readsCut,
-		"connect/Accept_when_the_initiator_has_gone":                           "the kernel can't give up an attempt on iWARP: the acceptor is up for a moment",
+		"connect/Accept_when_the_initiator_has_gone":                           attemptsEnd,
 	},
 }
 
-// Why soft-iWARP differs.
+// Why soft-iWARP differs, with the place in Linux 6.1's drivers/infiniband that shows
+// it: nothing outside the kernel can make up for these.
 const (
-	readsOfSIW    = "siw flushes a read that the peer refuses, and serves reads of any region with a remote key"
-	readsCut      = "siw ends a connection at a request that fails at home, and flushes the reads before it whose answers have not come"
+	// siw_qp_sq_proc_tx checks what a read is answered from with no permission asked
+	// for (siw_check_sgl_tx(…, 0)). siw_proc_terminate, at who asked, prints the
+	// reason to the log and drops the connection; siw_sq_flush completes all of it.
+	readsOfSIW = "siw flushes a read that the peer refuses, and serves reads of any region with a remote key"
+	// siw_qp_sq_process calls siw_qp_cm_drop at a request that fails, then flushes;
+	// the reads before it wait in the ORQ, which siw_sq_flush empties first.
+	readsCut = "siw ends a connection at a request that fails at home, and flushes the reads before it whose answers have not come"
+	// siw_recv_mpa_rr fails when there is one more byte behind the answer to a request
+	// for a connection. RFC 5044 has the initiator send first; siw has no other mode
+	// (peer_to_peer in siw_main.c is a constant).
 	acceptorFirst = "siw refuses an answer to a request for a connection with a message close behind it, as MPA demands of the initiator to be first"
-	regionOnce    = "siw looks at a region at the beginning of what comes into it, and places the rest of it later"
+	// siw_rqe_complete tells siw_cq_notify_now of no solicited receive, so a queue that
+	// is armed for those never wakes; see gd_arm_cq.
+	wakesForAll = "siw has no event for solicited completions alone; it wakes for all"
+	// core/iwcm.c: iw_cm_disconnect does nothing in IW_CM_STATE_CONN_SENT, and
+	// destroying the identifier waits for the end of the attempt.
+	attemptsEnd = "the kernel can't give up an attempt on iWARP: the acceptor is up for a moment"
 )
 
 func init() { beforeTests = leaveOutDifferences }
@@ -45,6 +57,9 @@ func init() { beforeTests = leaveOutDifferences }
 // leaveOutDifferences has the suite's runner leave the cases out, and says so.
 func leaveOutDifferences() {
 	var patterns []string
+	if os.Getenv(removal) == "" {
+		patterns = append(patterns, "^TestDeviceThatIsRemoved")
+	}
 	for kind, cases := range differences {
 		if !strings.HasPrefix(os.Getenv("GODAT_GUEST_DEVICE"), kind) {
 			continue

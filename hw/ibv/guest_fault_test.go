@@ -3,79 +3,54 @@
 package ibv
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"godat/hw"
 )
 
-// peerPort is the environment's word for a process that is to be a peer: the port
-// to connect to.
-const peerPort = "GODAT_GUEST_PEER"
+// The faults strike while at least half of both queues is outstanding, which the
+// completions themselves prove: what was outstanding then did not succeed.
 
 // tailed devices tell a peer that leaves in order from one that is lost.
 var tailed = map[string]string{"tail": "on"}
 
-func init() {
-	tests := beforeTests
-	beforeTests = func() {
-		if port, err := strconv.ParseUint(os.Getenv(peerPort), 10, 16); err == nil {
-			bePeer(port)
-		}
-		tests()
-	}
-}
+// patiently lets sends wait for receives, where the device can.
+func patiently(c *hw.QPConfig) { c.NotReady = time.Hour }
 
-// bePeer connects, and then does nothing until it is killed: it posts no receive.
-func bePeer(port uint64) {
-	t := &testing.T{}
-	b := &bench{t: t}
-	e := b.open(tailed, nil)
-	b.ends[0] = e
-	if err := e.qp.Connect(hw.ConnectConfig{Addr: e.dev.Attr().Address, Qual: port}); err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	select {}
-}
-
-// newBenchWithProcess is a bench whose second end is another process, which is
-// returned.
-func newBenchWithProcess(t *testing.T) (*benchEnd, *exec.Cmd) {
+// pages is memory that is none of Go's, of a size that takes a device a while.
+func pages(t testing.TB, n int) []byte {
 	t.Helper()
-	b := &bench{t: t}
-	e := b.open(tailed, func(c *hw.QPConfig) { c.NotReady = time.Hour })
-	b.ends[0] = e
-	requests := make(chan hw.Request, 1)
-	l, err := e.dev.Listen(hw.ListenConfig{OnRequest: func(r hw.Request) bool { requests <- r; return true }})
+	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	require.NoError(t, err)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), peerPort+"="+strconv.FormatUint(l.Qual(), 10))
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	require.NoError(t, cmd.Start())
-	select {
-	case req := <-requests:
-		require.NoError(t, req.Accept(e.qp, nil))
-	case <-time.After(patience):
-		require.Fail(t, "the peer's process did not connect")
-	}
-	e.until("Established", func() bool { return e.info != nil })
-	require.NoError(t, l.Close())
-	return e, cmd
+	t.Cleanup(func() { _ = unix.Munmap(mem) })
+	return mem
 }
 
-// outstanding fills both queues of an end with what waits, for receives in vain; a
-// send that finds no receive waits too, where the device waits at all.
-func (e *benchEnd) outstanding() (sends, recvs int) {
+// readSize is of each of the reads that fill a queue: soft-RoCE cuts them into
+// packets of 1 KiB, soft-iWARP does not.
+func readSize(t testing.TB) int {
+	if onSIW(t) {
+		return 8 << 20
+	}
+	return 256 << 10
+}
+
+// far is memory of a peer's to read from.
+type far struct {
+	addr uint64
+	rkey uint32
+}
+
+// load fills both queues of an end with what is not done soon: receives in vain, and
+// long reads from the peer, or sends for which the peer has no receive.
+func (e *benchEnd) load(from far) {
 	e.b.t.Helper()
 	for i := range benchDepth {
 		e.recv(uint64(1000 + i))
@@ -84,29 +59,63 @@ func (e *benchEnd) outstanding() (sends, recvs int) {
 		for i := range benchDepth {
 			e.send(hw.SendWR{ID: uint64(i), Op: hw.OpSend, Flags: hw.WRSignaled})
 		}
-		sends = benchDepth
+		return
 	}
-	var wcs [1]hw.WC
-	require.Zero(e.b.t, e.poll.Poll(wcs[:]), "all of it is outstanding")
-	return sends, benchDepth
+	e.read(from)
 }
 
-// finish breaks the connection, sees that everything posted has completed exactly
-// once, and closes all.
-func (e *benchEnd) finish(sends, recvs int) {
+// read fills the send queue with reads.
+func (e *benchEnd) read(from far) {
+	e.b.t.Helper()
+	sink := e.sink()
+	for i := range benchDepth {
+		e.send(hw.SendWR{
+			ID: uint64(i), Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{sink.sge(0, len(sink.buf))},
+			RKey: from.rkey, RemoteAddr: from.addr,
+		})
+	}
+}
+
+// sink is memory to read into; flushed frees it.
+func (e *benchEnd) sink() *memory {
+	m := &memory{buf: pages(e.b.t, readSize(e.b.t))}
+	mr, err := e.dev.Register(e.zone, m.buf, hw.LocalWrite)
+	require.NoError(e.b.t, err)
+	m.MR = mr
+	e.regions = append(e.regions, mr)
+	return m
+}
+
+// target is memory for the peer to read from.
+func (e *benchEnd) target() far {
+	m := &memory{buf: pages(e.b.t, readSize(e.b.t))}
+	mr, err := e.dev.Register(e.zone, m.buf, hw.RemoteRead)
+	require.NoError(e.b.t, err)
+	m.MR = mr
+	e.regions = append(e.regions, mr)
+	return far{m.addr(), mr.RKey()}
+}
+
+// ended waits for the ends of both queues, and returns how many of the sends and of
+// the receives succeeded. Each that was posted has completed exactly once.
+func (e *benchEnd) ended(sends, recvs int) (sent, received int) {
 	e.b.t.Helper()
 	t := e.b.t
-	e.qp.Break(false)
 	ends := 0
 	seen := map[uint64]int{}
 	e.until("the ends of both queues", func() bool {
 		for _, wc := range e.wcs {
-			if wc.ID == sendEnd || wc.ID == recvEnd {
+			switch {
+			case wc.ID == sendEnd || wc.ID == recvEnd:
 				ends++
-			} else {
-				seen[wc.ID]++
-				assert.NotEqual(t, hw.StatusSuccess, wc.Status)
+				continue
+			case wc.Status != hw.StatusSuccess:
+			case wc.ID >= 1000:
+				received++
+			default:
+				sent++
 			}
+			seen[wc.ID]++
 		}
 		e.wcs = e.wcs[:0]
 		return ends == 2
@@ -115,20 +124,121 @@ func (e *benchEnd) finish(sends, recvs int) {
 	for id, n := range seen {
 		assert.Equal(t, 1, n, "request %d completes once", id)
 	}
-	require.NoError(t, e.qp.Close())
-	require.NoError(t, e.cq.Close())
-	require.NoError(t, e.zone.Close())
-	require.NoError(t, e.dev.Close())
+	return sent, received
 }
 
-func TestPeerThatIsKilledIsReportedAndNothingIsLost(t *testing.T) {
-	for range 3 {
-		e, peer := newBenchWithProcess(t)
-		sends, recvs := e.outstanding()
-		require.NoError(t, peer.Process.Kill())
-		e.until("Down", func() bool { return e.down != hw.ReasonNone })
-		assert.Equal(t, hw.ReasonBroken, e.down)
-		require.Error(t, peer.Wait())
-		e.finish(sends, recvs)
+// shut closes what an end has.
+func (e *benchEnd) shut() {
+	e.b.t.Helper()
+	require.NoError(e.b.t, e.qp.Close())
+	for _, mr := range e.regions {
+		require.NoError(e.b.t, mr.Deregister())
 	}
+	require.NoError(e.b.t, e.cq.Close())
+	require.NoError(e.b.t, e.zone.Close())
+	require.NoError(e.b.t, e.dev.Close())
+}
+
+// struck breaks a connection that a fault has struck and closes all. Half the queue
+// was outstanding then, and nothing is lost.
+func (e *benchEnd) struck() {
+	e.b.t.Helper()
+	e.qp.Break(false)
+	sent, received := e.ended(benchDepth, benchDepth)
+	assert.LessOrEqual(e.b.t, sent, benchDepth/2, "half the send queue was outstanding")
+	assert.Zero(e.b.t, received)
+	e.shut()
+}
+
+// hears waits for an event of the device's.
+func (e *benchEnd) hears(kind hw.AsyncKind) {
+	e.b.t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case a := <-e.async:
+			if a.Kind == kind {
+				return
+			}
+		case <-deadline:
+			require.Fail(e.b.t, "no event", "%v", kind)
+		}
+	}
+}
+
+// newFaultBench is a connected bench that the test itself takes down.
+func newFaultBench(t *testing.T, cqDepth int) *bench {
+	t.Helper()
+	b := &bench{t: t}
+	b.ends[1] = b.open(tailed, patiently)
+	b.cqDepth = cqDepth
+	b.ends[0] = b.open(tailed, patiently)
+	b.connect(nil)
+	return b
+}
+
+func command(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd
+}
+
+func TestLinkThatGoesDownIsReportedAndNothingIsLost(t *testing.T) {
+	b := newFaultBench(t, 0)
+	a, peer := b.ends[0], b.ends[1]
+	a.load(peer.target())
+	defer func() {
+		require.NoError(t, command(t, "ip", "link", "set", "eth0", "up").Run())
+		require.NoError(t, command(t, "ip", "-6", "addr", "add", guestAddress6+"/64", "dev", "eth0", "nodad").Run())
+	}()
+	require.NoError(t, command(t, "ip", "link", "set", "eth0", "down").Run())
+	for _, e := range b.ends {
+		e.hears(hw.AsyncPortDown)
+	}
+	peer.qp.Break(false)
+	a.struck()
+	peer.ended(0, 0)
+	peer.shut()
+}
+
+func TestMemoryFreedUnderReadsFailsThemAndNothingIsLost(t *testing.T) {
+	b := newFaultBench(t, 0)
+	a, peer := b.ends[0], b.ends[1]
+	from := peer.target()
+	for i := range benchDepth {
+		a.recv(uint64(1000 + i))
+	}
+	a.read(from)
+	began := time.Now()
+	require.NoError(t, peer.regions[0].Deregister())
+	assert.Less(t, time.Since(began), patience/2, "it waits for no peer")
+	peer.regions = nil
+	a.until("Down", func() bool { return a.down != hw.ReasonNone })
+	peer.qp.Break(false)
+	a.struck()
+	peer.ended(0, 0)
+	peer.shut()
+}
+
+func TestCompletionQueueTooSmallIsReportedAndNothingIsLost(t *testing.T) {
+	b := newFaultBench(t, 8)
+	a, peer := b.ends[0], b.ends[1]
+	for i := range benchDepth {
+		a.recv(uint64(1000 + i))
+		peer.recv(uint64(1000 + i))
+	}
+	for i := range benchDepth {
+		wr := hw.SendWR{ID: uint64(i), Op: hw.OpSend, Flags: hw.WRSignaled}
+		a.send(wr)
+		peer.send(wr)
+	}
+	a.hears(hw.AsyncCQOverrun) // nobody has polled
+	a.until("Down", func() bool { return a.down != hw.ReasonNone })
+	for _, e := range b.ends {
+		e.qp.Break(false)
+		e.ended(benchDepth, benchDepth)
+	}
+	a.shut()
+	peer.shut()
 }

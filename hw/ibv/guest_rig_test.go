@@ -21,8 +21,10 @@ const patience = time.Minute
 // bench is two connected queue pairs, each on a device of its own, both opened on
 // the guest's. The test itself polls.
 type bench struct {
-	t    *testing.T
+	t    testing.TB
 	ends [2]*benchEnd
+
+	cqDepth int // of the ends to be opened; 0: room for all
 }
 
 type benchEnd struct {
@@ -33,6 +35,9 @@ type benchEnd struct {
 	cq   hw.CQ
 	qp   hw.QP
 	wcs  []hw.WC // polled and not asked for yet
+
+	regions []hw.MR // to be freed at the end
+	async   chan hw.AsyncEvent
 
 	mu      sync.Mutex
 	info    *hw.ConnInfo
@@ -62,6 +67,15 @@ func newBench(t *testing.T, params map[string]string, change func(*hw.QPConfig),
 	for i := range b.ends {
 		b.ends[i] = b.open(params, change)
 	}
+	b.connect(seen)
+	t.Cleanup(b.close)
+	return b
+}
+
+// connect connects the first end to the second.
+func (b *bench) connect(seen func([]byte)) {
+	t := b.t
+	t.Helper()
 	from, to := b.ends[0], b.ends[1]
 	requests := make(chan hw.Request, 1)
 	l, err := to.dev.Listen(hw.ListenConfig{OnRequest: func(r hw.Request) bool { requests <- r; return true }})
@@ -77,19 +91,23 @@ func newBench(t *testing.T, params map[string]string, change func(*hw.QPConfig),
 		e.until("Established", func() bool { return e.info != nil })
 	}
 	require.NoError(t, l.Close())
-	t.Cleanup(b.close)
-	return b
 }
 
 func (b *bench) open(params map[string]string, change func(*hw.QPConfig)) *benchEnd {
 	b.t.Helper()
-	e := &benchEnd{b: b}
-	dev, err := New().Open(hw.OpenConfig{Device: guestDevice(b.t), Params: params})
+	e := &benchEnd{b: b, async: make(chan hw.AsyncEvent, 64)}
+	dev, err := New().Open(hw.OpenConfig{
+		Device: guestDevice(b.t), Params: params, Async: func(a hw.AsyncEvent) { e.async <- a },
+	})
 	require.NoError(b.t, err)
 	e.dev, e.poll = dev, dev.(hw.Polled)
 	e.zone, err = dev.NewZone()
 	require.NoError(b.t, err)
-	e.cq, err = e.poll.NewCQ(hw.CQConfig{Depth: 2*benchDepth + 2})
+	depth := 2*benchDepth + 2
+	if b.cqDepth > 0 {
+		depth = b.cqDepth
+	}
+	e.cq, err = e.poll.NewCQ(hw.CQConfig{Depth: depth})
 	require.NoError(b.t, err)
 	cfg := hw.QPConfig{
 		Zone: e.zone, SendCQ: e.cq, RecvCQ: e.cq, Facts: e, SendDepth: benchDepth, RecvDepth: benchDepth,

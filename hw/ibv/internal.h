@@ -23,6 +23,8 @@ enum {
 	GD_POSITION = 0x3fffffff,
 };
 
+enum { GD_WAS_FLUSHED = 1, GD_BY_ITSELF };
+
 #define GD_NO_SLOT (~0u)
 
 // A work request's id, as the device knows it: of a queue pair
@@ -53,7 +55,9 @@ struct gd_queue {
 	// Of a send queue:
 	uint32_t recorded; // slots that completed and wait to be handed on
 	uint8_t marked;    // the marker completed
-	uint8_t failed;    // a failure was handed on
+	uint8_t failed;    // what failure was handed on
+	uint8_t blamed;    // the request at blame names a region that is gone
+	uint32_t blame;
 };
 
 struct gd_qp {

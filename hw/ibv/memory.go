@@ -8,6 +8,8 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -111,7 +113,8 @@ func lockedAdvice() string {
 }
 
 // Deregister implements [hw.MR]. The device stops before it returns, and so does a
-// post that copies from the region.
+// post that copies from the region. On soft-iWARP a connection ends that has a request
+// outstanding which names the region.
 func (r *region) Deregister() error {
 	const op = "ibv.MR.Deregister"
 	r.mu.Lock()
@@ -126,7 +129,31 @@ func (r *region) Deregister() error {
 		return internalError(op, syscall.Errno(errno))
 	}
 	r.dead = true
+	if r.dev.siw {
+		r.dev.stopUsing(r.lkey)
+	}
 	r.zone.unuse()
 	r.dev.disown()
 	return nil
+}
+
+// stopUsing has soft-iWARP stop what it is doing with a region that is gone. It looks
+// at a region when a request begins, and then moves the rest of the data when it
+// comes; only the end of the connection stops it. Of what peers send and write it
+// looks at the region for each piece, and a piece on its way is waited for.
+func (d *device) stopUsing(lkey uint32) {
+	d.mu.Lock()
+	all := slices.Collect(maps.Values(d.qps))
+	d.mu.Unlock()
+	for _, q := range all {
+		q.mu.Lock()
+		hit, life := !q.closed && q.at() != phaseNew && C.gd_blame(q.c, C.uint32_t(lkey)) != 0, q.life
+		q.mu.Unlock()
+		if hit {
+			q.lost(life, hw.ReasonBroken)
+		}
+	}
+	if len(all) > 0 {
+		C.gd_settle_copies()
+	}
 }

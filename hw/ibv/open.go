@@ -56,6 +56,9 @@ func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 	if err == nil {
 		err = d.findAddresses()
 	}
+	if err == nil {
+		err = d.postSentry()
+	}
 	if err != nil {
 		C.gd_close(d.c)
 		return nil, err
@@ -259,6 +262,20 @@ func without(list []netip.Addr, a netip.Addr) (rest []netip.Addr) {
 func ipOf(a net.Addr) net.IP {
 	if n, ok := a.(*net.IPNet); ok {
 		return n.IP
+	}
+	return nil
+}
+
+// postSentry binds an identifier to the device, for the connection manager tells of
+// a device's removal those whose identifiers are bound to it.
+func (d *device) postSentry() error {
+	if errno := C.gd_cm_new(d.c, 0, &d.sentry); errno != 0 {
+		return openError(d.name, syscall.Errno(errno))
+	}
+	addr := sockaddr(netip.AddrPortFrom(d.addresses[0], 0))
+	if errno := C.gd_cm_bind(d.sentry, &addr); errno != 0 {
+		C.gd_cm_destroy(d.sentry)
+		return openError(d.name, syscall.Errno(errno))
 	}
 	return nil
 }

@@ -74,6 +74,7 @@ struct gd_slot {
 	uint8_t flags;
 	uint8_t kind;
 	uint8_t done; // a send that completed and waits to be handed on
+	uint8_t copied; // a send that went inline: its memory has been read
 	// How a request that waits to be handed on completed.
 	uint8_t wc_status;
 	uint8_t wc_op;
@@ -198,6 +199,8 @@ int gd_cq_depth(struct gd_cq *cq);
 struct gv_mr *gd_register(struct gd_device *d, struct gv_pd *pd, uintptr_t addr, uint64_t len, uint32_t access);
 struct gv_mr *gd_register_at(struct gv_pd *pd, uintptr_t addr, uint64_t len, uint64_t iova, uint32_t access);
 int gd_deregister(struct gd_device *d, struct gv_mr *mr);
+int gd_blame(struct gd_qp *q, uint32_t lkey);
+void gd_settle_copies(void);
 struct gv_mw *gd_new_window(struct gv_pd *pd, int own);
 int gd_close_window(struct gv_mw *mw);
 

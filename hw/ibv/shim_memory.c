@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -97,6 +99,44 @@ int gd_deregister(struct gd_device *d, struct gv_mr *mr)
 	forget(d, mr->lkey);
 	settle_inlining(d);
 	return gd_lib.dereg_mr(mr);
+}
+
+static int names(const struct gd_queue *k, uint32_t pos, uint32_t lkey)
+{
+	const struct gd_slot *s = &k->slots[pos & k->mask];
+	const struct gv_sge *e = &k->sges[(size_t)(pos & k->mask) * k->segs];
+	for (int i = 0; i < s->nsge && !s->done && !s->copied; i++)
+		if (e[i].lkey == lkey)
+			return 1;
+	return 0;
+}
+
+// gd_blame looks for the first request outstanding that names a region which is
+// gone. When the queue pair is killed now, that one has failed for it.
+int gd_blame(struct gd_qp *q, uint32_t lkey)
+{
+	struct gd_queue *k = &q->sq;
+	pthread_mutex_lock(&q->mu); // nothing is being posted
+	pthread_mutex_lock(&q->dev->mu);
+	uint32_t posted = atomic_load(&k->posted);
+	for (uint32_t pos = k->done; !q->dead && !k->blamed && pos != posted; pos++) {
+		if (names(k, pos, lkey)) {
+			k->blamed = 1;
+			k->blame = pos;
+		}
+	}
+	int blamed = k->blamed;
+	pthread_mutex_unlock(&q->dev->mu);
+	pthread_mutex_unlock(&q->mu);
+	return blamed;
+}
+
+// gd_settle_copies waits until no processor is in a piece of the kernel's code that
+// can't be interrupted, where a piece of a message may be on its way into memory.
+void gd_settle_copies(void)
+{
+	enum { GLOBAL = 1 };
+	syscall(__NR_membarrier, GLOBAL, 0, 0);
 }
 
 // gd_inlinable reports whether all segments certainly lie in registered memory of

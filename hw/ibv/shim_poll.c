@@ -88,13 +88,15 @@ static void look_if_dry(struct gd_qp *q, uint8_t status)
 static int hand_on_send(struct gd_qp *q, struct gd_slot *s, uint8_t status, struct gd_wc *out)
 {
 	struct gd_queue *k = &q->sq;
+	if (status == GD_FLUSHED && k->blamed && k->blame == k->done && k->failed < GD_BY_ITSELF)
+		status = GD_LOCAL_PROTECTION;
 	k->reaped = ++k->done;
 	k->recorded -= s->done;
 	s->done = 0;
-	if (status != GD_SUCCESS)
-		k->failed = 1;
-	else if (k->failed)
+	if (status == GD_SUCCESS && k->failed)
 		status = GD_FLUSHED;
+	else if (status != GD_SUCCESS && k->failed < GD_BY_ITSELF)
+		k->failed = status == GD_FLUSHED ? GD_WAS_FLUSHED : GD_BY_ITSELF;
 	look_if_dry(q, status);
 	if (s->kind != GD_USER) {
 		if (s->kind == GD_TOLD && status == GD_SUCCESS)

@@ -52,6 +52,7 @@ static int copyable(uint8_t op)
 static void build(struct gd_qp *q, uint32_t pos, struct gv_send_wr *wr)
 {
 	struct gd_slot *s = slot_at(&q->sq, pos);
+	s->copied = 0;
 	memset(wr, 0, sizeof *wr);
 	wr->wr_id = gd_wr_id(q, 0, pos);
 	wr->opcode = opcodes[s->op & 31];
@@ -89,6 +90,7 @@ static void build(struct gd_qp *q, uint32_t pos, struct gv_send_wr *wr)
 	} else if (s->len > 0 && s->len <= q->inline_max && copyable(s->op) &&
 		   gd_inlinable(q->dev, q->qp->pd, wr->sg_list, wr->num_sge)) {
 		wr->send_flags |= GV_SEND_INLINE;
+		s->copied = 1;
 	}
 }
 

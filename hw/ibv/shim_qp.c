@@ -213,7 +213,7 @@ static void renew_queue(struct gd_queue *k)
 {
 	atomic_store(&k->posted, 0);
 	k->reaped = k->done = k->hw_end = k->recorded = 0;
-	k->ended = k->marked = k->failed = 0;
+	k->ended = k->marked = k->failed = k->blamed = 0;
 }
 
 // gd_renew_qp gives a queue pair that has ended a new one of the device's, for its

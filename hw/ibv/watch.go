@@ -147,6 +147,8 @@ func (d *device) dispatch(buf *C.struct_gd_event) {
 		C.gd_cm_destroy(e.id)
 	case c != nil:
 		c.deliver(e)
+	case e.kind == C.GC_EVENT_DEVICE_REMOVAL: // a listener's, or the sentry's
+		d.removed()
 	}
 }
 

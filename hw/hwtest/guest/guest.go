@@ -231,7 +231,7 @@ func (w *watch) wait(ch <-chan struct{}, limit time.Duration, what string) bool 
 
 // lastWords are the end of what the kernel and init had to say.
 func (g *Guest) lastWords() string {
-	const most = 2000
+	const most = 12000 // a kernel's report of its fault fits
 	text, err := os.ReadFile(g.log())
 	if err != nil {
 		return ""

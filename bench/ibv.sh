@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Measures hw/ibv beside the C tools of perftest, on soft-RoCE in the guest: pairs of
+# runs that take turns in one boot, for a machine that does nothing else. What the
+# guest needs, hw/hwtest/guest/install.sh installs.
+#
+#   bench/ibv.sh [PAIRS]
+#
+# It prints each pair and the medians of the ratios. 64 bytes, half a round trip:
+# ours / ib_send_lat, polled and with events. 64 KiB written: ours / ib_write_bw. Then
+# the crossings into C per operation.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+pairs=${1:-7}
+
+for tool in ib_send_lat ib_write_bw; do
+  command -v "$tool" >/dev/null || { echo "the C program $tool is missing: install perftest" >&2; exit 1; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+CGO_ENABLED=1 go test -c -tags guest -o "$work/ibv.test" ./hw/ibv
+go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
+
+# c NAME TOOL FLAGS...: runs both halves of a C tool and prints "NAME c FIGURE".
+# ours NAME BENCHMARK UNIT COUNT: the same with ours.
+cat >"$work/job" <<'JOB'
+work=$1 pairs=$2 address=10.0.2.15 port=18515
+
+c() {
+  name=$1 column=$2 tool=$3
+  shift 3
+  port=$((port + 1))
+  timeout 120 "$tool" -d rxe0 -x 1 -p $port "$@" >/dev/null 2>&1 &
+  server=$!
+  for i in $(seq 300); do # it listens on TCP for its own handshake
+    if grep -qi ":$(printf %04X $port) " /proc/net/tcp /proc/net/tcp6; then break; fi
+    sleep 0.1
+  done
+  figure=$(timeout 120 "$tool" -d rxe0 -x 1 -p $port "$@" $address 2>/dev/null | awk -v c="$column" '/^ *[0-9]/ && NF >= c { f = $c } END { print f }')
+  wait $server
+  echo "$name c ${figure:?$tool said nothing}"
+}
+
+ours() {
+  "$work/ibv.test" -test.run '^$' -test.bench "^$2\$" -test.benchtime "$4" |
+    awk -v name="$1" -v unit="$3" '/^Benchmark/ {
+      for (i = 3; i < NF; i += 2) if ($(i + 1) == unit) print name, "ours", $i
+      else if ($(i + 1) ~ /\/op$/ && $(i + 1) != "ns/op") print name, $(i + 1), $i }'
+}
+
+for pair in $(seq "$pairs"); do
+  c latency 5 ib_send_lat -s 64 -n 1000 # t_typical
+  ours latency BenchmarkSendLatency µs/half 1000x
+  c events 5 ib_send_lat -s 64 -n 500 -e
+  ours events BenchmarkSendLatencyWithEvents µs/half 500x
+  c bandwidth 4 ib_write_bw -s 65536 -n 500 # the average
+  ours bandwidth BenchmarkWriteBandwidth MB/s 500x
+done
+JOB
+
+"$work/guest" -device rxe0 -timeout 60m -- sh "$work/job" "$work" "$pairs" | tee "$work/log"
+
+# ib_write_bw's megabyte has 2^20 bytes, Go's 10^6.
+awk '
+  $2 == "c" { c = $1 == "bandwidth" ? $3 * 1.048576 : $3 }
+  $2 == "ours" { n[$1]++; r[$1, n[$1]] = $3 / c }
+  $2 ~ /\/op$/ { crossing[$1 " " $2] = $3 }
+  END {
+    for (name in n) {
+      for (i = 1; i <= n[name]; i++)
+        for (j = i; j > 1 && r[name, j] < r[name, j - 1]; j--) { t = r[name, j]; r[name, j] = r[name, j - 1]; r[name, j - 1] = t }
+      printf "%s: %.3f of the C tool (median of %d pairs, %.3f to %.3f)\n", name, r[name, int((n[name] + 1) / 2)], n[name], r[name, 1], r[name, n[name]]
+    }
+    for (name in crossing) print name ": " crossing[name]
+  }' "$work/log"

@@ -1,0 +1,176 @@
+//go:build guest
+
+package ibv
+
+import (
+	"testing"
+
+	"godat/hw"
+)
+
+// Both ends poll by themselves, each on an own thread, as the two processes of the C
+// tools do that bench/ibv.sh sets beside them.
+
+const (
+	latencySize   = 64       // ib_send_lat -s 64
+	bandwidthSize = 64 << 10 // ib_write_bw -s 65536
+	bandwidthMost = 128      // its --tx-depth
+)
+
+func newBenchmark(b *testing.B) *bench {
+	b.Helper()
+	r := &bench{t: b, cqDepth: 4 * bandwidthMost}
+	deep := func(c *hw.QPConfig) { c.SendDepth, c.RecvDepth = bandwidthMost, bandwidthMost }
+	for i := range r.ends {
+		r.ends[i] = r.open(nil, deep)
+	}
+	r.connect(nil)
+	b.Cleanup(r.close)
+	return r
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// spin polls until n of the end's requests have succeeded.
+func (e *benchEnd) spin(n int) {
+	var wcs [bandwidthMost]hw.WC
+	for n > 0 {
+		m := e.poll.Poll(wcs[:])
+		for i := range wcs[:m] {
+			if wcs[i].Status != hw.StatusSuccess {
+				panic(wcs[i].Status)
+			}
+		}
+		n -= m
+	}
+}
+
+func crossings(b *testing.B, before Counters, e *benchEnd, ops int) {
+	after, _ := CountersOf(e.dev)
+	b.ReportMetric(float64(after.Posts-before.Posts)/float64(ops), "posts/op")
+	b.ReportMetric(float64(after.Polls-before.Polls)/float64(ops), "polls/op")
+	b.ReportMetric(float64(after.Doorbells-before.Doorbells)/float64(ops), "doorbells/op")
+}
+
+// BenchmarkSendLatency is half a round trip of 64 bytes.
+func BenchmarkSendLatency(b *testing.B) {
+	r := newBenchmark(b)
+	var mem [2]*memory
+	for i, e := range r.ends {
+		mem[i] = e.memory(latencySize, hw.LocalRead|hw.LocalWrite)
+	}
+	post := func(i int) {
+		e := r.ends[i]
+		e.recv(1, mem[i].sge(0, latencySize))
+	}
+	ask := func(i int) {
+		r.ends[i].send(hw.SendWR{ID: 2, Op: hw.OpSend, Flags: hw.WRSignaled, SGL: []hw.SGE{mem[i].sge(0, latencySize)}})
+	}
+	post(0)
+	post(1)
+	before, _ := CountersOf(r.ends[0].dev)
+	done := make(chan struct{})
+	b.ResetTimer()
+	go func() {
+		defer close(done)
+		for range b.N {
+			r.ends[1].spin(1) // what was asked
+			post(1)
+			ask(1)
+			r.ends[1].spin(1) // it is sent
+		}
+	}()
+	for range b.N {
+		ask(0)
+		r.ends[0].spin(2)
+		post(0)
+	}
+	<-done
+	b.StopTimer()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/2/float64(b.N), "µs/half")
+	crossings(b, before, r.ends[0], b.N)
+}
+
+// BenchmarkWriteBandwidth keeps 128 writes of 64 KiB outstanding. The other end's
+// thread polls too, as the C tool's server does not.
+func BenchmarkWriteBandwidth(b *testing.B) {
+	r := newBenchmark(b)
+	from, to := r.ends[0], r.ends[1]
+	near, far := from.memory(bandwidthSize, hw.LocalRead), to.memory(bandwidthSize, hw.RemoteWrite)
+	wr := hw.SendWR{
+		ID: 1, Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{near.sge(0, bandwidthSize)},
+		RKey: far.RKey(), RemoteAddr: far.addr(),
+	}
+	b.SetBytes(bandwidthSize)
+	before, _ := CountersOf(from.dev)
+	b.ResetTimer()
+	out := 0
+	for range b.N {
+		if out == bandwidthMost {
+			from.spin(1)
+			out--
+		}
+		from.send(wr)
+		out++
+	}
+	from.spin(out)
+	b.StopTimer()
+	crossings(b, before, from, b.N)
+}
+
+// BenchmarkSendLatencyWithEvents is BenchmarkSendLatency with sleeping ends, as
+// ib_send_lat -e.
+func BenchmarkSendLatencyWithEvents(b *testing.B) {
+	r := newBenchmark(b)
+	// look polls once, and says what came: anything, and something received.
+	look := func(e *benchEnd) (any, received bool) {
+		var wcs [4]hw.WC
+		n := e.poll.Poll(wcs[:])
+		for _, wc := range wcs[:n] {
+			received = received || wc.Op == hw.OpRecv
+		}
+		return n > 0, received
+	}
+	await := func(e *benchEnd) {
+		for armed := false; ; {
+			any, received := look(e)
+			switch {
+			case received:
+				return
+			case any:
+				armed = false
+			case !armed:
+				armed = true
+				must(e.poll.Arm())
+			default:
+				armed = false
+				must(e.poll.Wait())
+			}
+		}
+	}
+	for _, e := range r.ends {
+		e.recv(1)
+	}
+	done := make(chan struct{})
+	b.ResetTimer()
+	go func() {
+		defer close(done)
+		for range b.N {
+			await(r.ends[1])
+			r.ends[1].recv(1)
+			r.ends[1].send(hw.SendWR{Op: hw.OpSend})
+		}
+	}()
+	for range b.N {
+		r.ends[0].send(hw.SendWR{Op: hw.OpSend})
+		await(r.ends[0])
+		r.ends[0].recv(1)
+	}
+	<-done
+	b.StopTimer()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/2/float64(b.N), "µs/half")
+}

@@ -1,0 +1,43 @@
+//go:build guest
+
+package ibv
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// removal is the environment's word for a process whose one test removes the device.
+const removal = "GODAT_GUEST_REMOVAL"
+
+// TestDeviceThatIsRemovedIsReportedAndNothingIsLost leaves the guest without a device.
+// The drivers in software wait with the removal until nobody has the device open any
+// more; that includes librdmacm, which opens it for itself and keeps it open as long
+// as the process lives. So who runs this looks after the process whether it is gone.
+func TestDeviceThatIsRemovedIsReportedAndNothingIsLost(t *testing.T) {
+	b := newFaultBench(t, 0)
+	a, peer := b.ends[0], b.ends[1]
+	idle := b.open(tailed, nil) // has no connection that could tell it
+	a.load(peer.target())
+	remove := exec.Command("rdma", "link", "delete", guestDevice(t))
+	remove.Stdout, remove.Stderr = os.Stdout, os.Stderr
+	require.NoError(t, remove.Start())
+	for _, e := range []*benchEnd{a, peer, idle} {
+		e.hears(hw.AsyncDeviceFatal)
+	}
+	for _, e := range b.ends {
+		e.until("Down", func() bool { return e.down != hw.ReasonNone })
+		assert.Equal(t, hw.ReasonBroken, e.down)
+	}
+	idle.shut()
+	peer.qp.Break(false)
+	a.struck()
+	peer.ended(0, 0)
+	peer.shut()
+}
