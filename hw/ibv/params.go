@@ -10,7 +10,7 @@ import (
 // The defaults of the parameters.
 const (
 	defaultInline     = 64
-	defaultAckTimeout = 17 // 4.096 µs << 17 = 0.54 s, eight times
+	defaultAckTimeout = 17 // 4.096 µs << 17 = 0.54 s, seven times
 	defaultPort       = 1
 
 	mostInline     = 4096

@@ -153,6 +153,10 @@ func (q *queuePair) parts() (all []*users) {
 	return all
 }
 
+// mostRetries is how often the transport repeats what is not acknowledged. Seven would
+// be the most that verbs have, but is without end on soft-RoCE.
+const mostRetries = 6
+
 // configure writes the C half's configuration.
 func (q *queuePair) configure() {
 	d, cfg := q.dev, &q.cfg
@@ -173,7 +177,7 @@ func (q *queuePair) configure() {
 	retries, code := rnr(cfg.NotReady)
 	q.up = C.struct_gd_up{
 		reads_in: C.uint8_t(cfg.ReadsIn), reads_out: C.uint8_t(cfg.ReadsOut),
-		min_rnr: C.uint8_t(code), rnr_retry: C.uint8_t(retries), timeout: C.uint8_t(d.params.ackTimeout), retry: 7,
+		min_rnr: C.uint8_t(code), rnr_retry: C.uint8_t(retries), timeout: C.uint8_t(d.params.ackTimeout), retry: mostRetries,
 	}
 }
 
