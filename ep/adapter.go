@@ -119,12 +119,14 @@ func (a *Adapter) addSRQ(q *SRQ) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.srqs[q.hw] = q
+	a.counters.srqs.Add(1)
 }
 
 func (a *Adapter) removeSRQ(q *SRQ) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.srqs, q.hw)
+	a.counters.srqsFreed.Add(1)
 }
 
 // FailSRQ tells the shared receive queue behind the device's that the device gave

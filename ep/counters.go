@@ -7,10 +7,12 @@ import (
 	"godat/evd"
 )
 
-// Counters say what has happened on an adapter since it was opened.
+// Counters say what has happened on an adapter since it was opened, or its counters
+// were reset.
 type Counters struct {
 	Endpoints, EndpointsFreed         uint64 // made, and closed again
 	ServicePoints, ServicePointsFreed uint64
+	SRQs, SRQsFreed                   uint64
 
 	Requests           uint64 // connection requests that were announced
 	Accepted, Rejected uint64 // answers given to them
@@ -25,6 +27,7 @@ type Counters struct {
 // counters are those of an adapter, as they grow.
 type counters struct {
 	endpoints, endpointsFreed, points, pointsFreed atomic.Uint64
+	srqs, srqsFreed                                atomic.Uint64
 	requests, accepted, rejected, connects         atomic.Uint64
 	activeEstablished, passiveEstablished          atomic.Uint64
 	peerRejected, nonPeerRejected, unreachable     atomic.Uint64
@@ -33,16 +36,24 @@ type counters struct {
 
 // Counters tells what has happened. It answers to dat_ib_query_counters, for an
 // interface adapter.
-func (a *Adapter) Counters() Counters {
-	c := &a.counters
+func (a *Adapter) Counters() Counters { return a.counters.all((*atomic.Uint64).Load) }
+
+// ResetCounters is Counters, which from then on count from 0.
+func (a *Adapter) ResetCounters() Counters { return a.counters.all(reset) }
+
+func reset(c *atomic.Uint64) uint64 { return c.Swap(0) }
+
+// all reads the counters.
+func (c *counters) all(read func(*atomic.Uint64) uint64) Counters {
 	return Counters{
-		Endpoints: c.endpoints.Load(), EndpointsFreed: c.endpointsFreed.Load(),
-		ServicePoints: c.points.Load(), ServicePointsFreed: c.pointsFreed.Load(),
-		Requests: c.requests.Load(), Accepted: c.accepted.Load(), Rejected: c.rejected.Load(),
-		Connects: c.connects.Load(), ActiveEstablished: c.activeEstablished.Load(), PassiveEstablished: c.passiveEstablished.Load(),
-		PeerRejected: c.peerRejected.Load(), NonPeerRejected: c.nonPeerRejected.Load(),
-		Unreachable: c.unreachable.Load(), TimedOut: c.timedOut.Load(), AcceptErrors: c.acceptErrors.Load(),
-		Disconnected: c.disconnected.Load(), Broken: c.broken.Load(),
+		Endpoints: read(&c.endpoints), EndpointsFreed: read(&c.endpointsFreed),
+		ServicePoints: read(&c.points), ServicePointsFreed: read(&c.pointsFreed),
+		SRQs: read(&c.srqs), SRQsFreed: read(&c.srqsFreed),
+		Requests: read(&c.requests), Accepted: read(&c.accepted), Rejected: read(&c.rejected),
+		Connects: read(&c.connects), ActiveEstablished: read(&c.activeEstablished), PassiveEstablished: read(&c.passiveEstablished),
+		PeerRejected: read(&c.peerRejected), NonPeerRejected: read(&c.nonPeerRejected),
+		Unreachable: read(&c.unreachable), TimedOut: read(&c.timedOut), AcceptErrors: read(&c.acceptErrors),
+		Disconnected: read(&c.disconnected), Broken: read(&c.broken),
 	}
 }
 
@@ -71,7 +82,8 @@ func (c *counters) of(n evd.Number, passive bool) *atomic.Uint64 {
 	}
 }
 
-// EndpointCounters say what has happened on an endpoint since it was made.
+// EndpointCounters say what has happened on an endpoint since it was made, or its
+// counters were reset: DAT_EP_COUNTERS.
 type EndpointCounters struct {
 	Connects    uint64 // connections that were established
 	Disconnects uint64 // those that ended, and attempts that failed
@@ -94,14 +106,30 @@ func (e *Endpoint) Counters() (EndpointCounters, error) {
 	if err := e.alive("ep.Counters"); err != nil {
 		return EndpointCounters{}, err
 	}
-	c := &e.counted
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	e.counted.mu.Lock()
+	defer e.counted.mu.Unlock()
+	return e.readCounters((*atomic.Uint64).Load), nil
+}
+
+// ResetCounters is Counters, which from then on count from 0.
+func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
+	if err := e.alive("ep.ResetCounters"); err != nil {
+		return EndpointCounters{}, err
+	}
+	e.counted.mu.Lock()
+	defer e.counted.mu.Unlock()
+	c := e.readCounters(reset)
+	e.requests.posted, e.recvs.posted = 0, 0
+	return c, nil
+}
+
+// readCounters reads the counters. counted.mu is held.
+func (e *Endpoint) readCounters(read func(*atomic.Uint64) uint64) EndpointCounters {
 	w := e.word.Load()
 	return EndpointCounters{
-		Connects: c.connects.Load(), Disconnects: c.disconnects.Load(),
+		Connects: read(&e.counted.connects), Disconnects: read(&e.counted.disconnects),
 		Requests: e.requests.count(w), Receives: e.recvs.count(w),
-	}, nil
+	}
 }
 
 // count counts the posts until now. counted.mu is held.

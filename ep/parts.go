@@ -128,10 +128,12 @@ func (e *Endpoint) giveBack(old, p *parts) error {
 	return errors.Join(errs...)
 }
 
-// needsDevice reports whether the queue pair of old won't do for p.
+// needsDevice reports whether the queue pair of old won't do for p. What wakes the
+// poller is the completion queue's from the beginning.
 func (e *Endpoint) needsDevice(old, p *parts) bool {
 	return old.qp == nil || p.pz != old.pz || shape(&p.attr) != shape(&old.attr) ||
-		e.adapter.cqs != nil && (p.recv != old.recv || p.request != old.request)
+		e.adapter.cqs != nil && (p.recv != old.recv || p.request != old.request ||
+			(p.attr.RecvFlags^old.attr.RecvFlags)&hw.SolicitedWait != 0)
 }
 
 // shape is the part of the attributes that a queue pair is made for.

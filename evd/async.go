@@ -23,6 +23,7 @@ type asyncList struct {
 	mu          sync.Mutex
 	first, last *AsyncNode
 	pumping     bool
+	delivered   uint64 // taken off, ever
 	pump        sync.WaitGroup
 }
 
@@ -74,6 +75,7 @@ func (l *asyncList) pop(ev *Event) bool {
 	}
 	*ev = node.Event
 	l.count.Add(-1)
+	l.delivered++
 	node.pending.Store(false)
 	return true
 }

@@ -112,6 +112,12 @@ func (q *Queue) wake(force bool) {
 // await returns nil when threshold events are queued, and otherwise what ended
 // the wait. Its caller is the consumer and has found too few.
 func (q *Queue) await(ctx context.Context, threshold int) error {
+	if threshold > 1 {
+		if err := q.d.expect(threshold); err != nil {
+			return err
+		}
+		defer q.d.expectNone()
+	}
 	if q.parked.Load()&stirBit != 0 {
 		q.stir()
 	}
@@ -134,6 +140,7 @@ func (q *Queue) await(ctx context.Context, threshold int) error {
 		if q.park(threshold) || q.over() != nil {
 			q.unpark()
 		} else {
+			q.d.sleeps.Add(1)
 			select {
 			case <-q.token:
 			case <-ctx.Done():
@@ -296,6 +303,8 @@ func waitError(op string, err error) error {
 	switch {
 	case err == errUnwaitable:
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDUnwaitable}
+	case err == errThreshold:
+		return &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg3, Err: err}
 	case err == errAborted:
 		t = hw.Abort
 	case errors.Is(err, context.DeadlineExceeded):

@@ -74,10 +74,13 @@ type Dispatcher struct {
 	overflow overflow
 	cno      atomic.Pointer[CNO] // written under mu
 	stir     atomic.Pointer[func()]
+	sleeps   atomic.Uint64 // see Counters
 
 	mu       sync.Mutex
 	disabled bool // the CNO is not told
 	feeds    feeds
+	expected int      // events that somebody in Wait waits for, if more than one
+	counted  Counters // when they were reset
 	closing  sync.Once
 }
 

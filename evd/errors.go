@@ -12,6 +12,9 @@ var errAborted = errors.New("the dispatcher was closed")
 // errUnwaitable ends a wait whose dispatcher was made unwaitable.
 var errUnwaitable = errors.New("the dispatcher is unwaitable")
 
+// errThreshold ends a wait for more events than the queue can hold by now.
+var errThreshold = errors.New("the threshold is above the queue length")
+
 // Errors of calls that may be made often, made once.
 var (
 	errDequeueClosed error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidHandle, Sub: hw.Handle1}

@@ -1,5 +1,7 @@
 package evd
 
+import "sync/atomic"
+
 // An over-committed dispatcher is DAT's own: posts are taken whether or not there
 // will be room for their events, and an event that finds none is lost, which is an
 // asynchronous error. Its reservations go to a queue that always has room, in
@@ -13,6 +15,7 @@ package evd
 type overflow struct {
 	to   *Dispatcher
 	node AsyncNode
+	lost atomic.Uint64
 }
 
 // boundless is a limit that no number of reservations reaches.
@@ -34,6 +37,7 @@ func (q *Queue) putOver(ev *Event, silent bool) {
 	case main.Reserve(1):
 		main.Put(ev, silent)
 	case !main.closed():
+		q.d.overflow.lost.Add(1)
 		q.d.overflow.to.PutAsync(&q.d.overflow.node)
 	}
 	q.giveBack(1)

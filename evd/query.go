@@ -77,8 +77,8 @@ func (d *Dispatcher) qlen() int {
 }
 
 // Resize changes the length. It keeps all events and their order. It fails with
-// INVALID_STATE when more events are queued, with EVD_WAITER when somebody sleeps
-// in Wait until there are more, and with INSUFFICIENT_RESOURCES above
+// INVALID_STATE when more events are queued, with EVD_WAITER when somebody is in
+// Wait until there are more, and with INSUFFICIENT_RESOURCES above
 // Config.MaxLen. DAT: dat_evd_resize.
 func (d *Dispatcher) Resize(qlen int) error {
 	const op = "evd.Resize"
@@ -95,8 +95,8 @@ func (d *Dispatcher) Resize(qlen int) error {
 	if n := d.main.queuedNow(); n > qlen {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d events are queued", n)
 	}
-	if n := int(d.main.parked.Load() &^ flagBits); n > qlen {
-		return hw.Errorf(op, hw.InvalidState, hw.StateEVDWaiter, "somebody waits for %d events", n)
+	if d.expected > qlen {
+		return hw.Errorf(op, hw.InvalidState, hw.StateEVDWaiter, "somebody waits for %d events", d.expected)
 	}
 	limit := uint64(qlen)
 	if d.main.kind == kindChannel {
@@ -104,6 +104,25 @@ func (d *Dispatcher) Resize(qlen int) error {
 	}
 	d.main.limit.Store(limit)
 	return nil
+}
+
+// expect says for how many events somebody waits, from which on Resize leaves room
+// for them. It fails when it was faster.
+func (d *Dispatcher) expect(threshold int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if threshold > d.qlen() {
+		return errThreshold
+	}
+	d.expected = threshold
+	return nil
+}
+
+// expectNone takes expect back.
+func (d *Dispatcher) expectNone() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expected = 0
 }
 
 // queuedNow counts the events that the consumer has not got, for people and for

@@ -67,7 +67,8 @@ type Queue struct {
 	done     atomic.Uint64
 	held     atomic.Int32 // len(hold)
 	finished atomic.Bool
-	_        [48]byte
+	unused   atomic.Uint64 // of done, without an event; of a channel or batches
+	_        [40]byte
 
 	// What Flush looks at: is anything new that notifies, and does anybody
 	// sleep. See ring consumers in consumer.go.
@@ -147,14 +148,24 @@ func (q *Queue) freed(done uint64) uint64 {
 
 // Release gives n reservations back that no event will use.
 func (q *Queue) Release(n int) {
-	if q.kind == kindOneShot {
-		q.shot.disarm()
+	if q.kind >= kindChannel {
+		q.releaseUnringed(n)
 		return
 	}
 	q.giveBack(uint64(n))
 	if assertions && q.ring != nil {
 		q.checkRing()
 	}
+}
+
+// releaseUnringed is Release of a queue that is no ring.
+func (q *Queue) releaseUnringed(n int) {
+	if q.kind == kindOneShot {
+		q.shot.disarm()
+		return
+	}
+	q.unused.Add(uint64(n))
+	q.giveBack(uint64(n))
 }
 
 // giveBack counts n places as done. Whoever gives the last one back after the

@@ -26,13 +26,14 @@ type Domain struct {
 	closed bool // guarded by gate
 
 	// mu guards what follows, for a few instructions at a time.
-	mu     sync.Mutex
-	zones  map[*PZ]struct{}
-	lmrs   map[*LMR]struct{}
-	rmrs   map[*RMR]struct{}
-	bytes  int64
-	blocks map[*block]struct{}
-	mapped int64
+	mu       sync.Mutex
+	zones    map[*PZ]struct{}
+	lmrs     map[*LMR]struct{}
+	rmrs     map[*RMR]struct{}
+	bytes    int64
+	blocks   map[*block]struct{}
+	mapped   int64
+	counters Counters
 }
 
 // NewDomain makes the domain of a device, which stays the caller's and outlives
@@ -66,6 +67,7 @@ func (d *Domain) NewPZ() (*PZ, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.zones[p] = struct{}{}
+	d.counters.Zones++
 	return p, nil
 }
 
@@ -175,6 +177,7 @@ func (d *Domain) addRegion(l *LMR) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lmrs[l] = struct{}{}
+	d.counters.Regions++
 	d.bytes += int64(len(l.buf))
 }
 
@@ -182,6 +185,7 @@ func (d *Domain) dropRegion(l *LMR) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.lmrs, l)
+	d.counters.RegionsFreed++
 	d.bytes -= int64(len(l.buf))
 }
 
@@ -189,6 +193,7 @@ func (d *Domain) dropRMR(r *RMR) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.rmrs, r)
+	d.counters.WindowsFreed++
 }
 
 func (d *Domain) addBlock(b *block) {

@@ -93,6 +93,7 @@ func (p *PZ) close(force bool) error {
 	p.domain.mu.Lock()
 	defer p.domain.mu.Unlock()
 	delete(p.domain.zones, p)
+	p.domain.counters.ZonesFreed++
 	return nil
 }
 

@@ -85,6 +85,7 @@ func (p *PZ) NewRMRFor(qp hw.QP, owner any) (*RMR, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rmrs[r] = struct{}{}
+	d.counters.Windows++
 	return r, nil
 }
 

@@ -25,9 +25,10 @@ type asyncErrors struct {
 	own bool            // made here
 	log *zap.Logger
 
-	mu    sync.Mutex
-	ia    *IA // the source of the device's errors; nil until it is open
-	nodes map[asyncKey]*evd.AsyncNode
+	mu      sync.Mutex
+	ia      *IA // the source of the device's errors; nil until it is open
+	nodes   map[asyncKey]*evd.AsyncNode
+	counted AsyncCounters
 }
 
 // asyncKey is what an error is latched by: reported again before somebody took
@@ -67,8 +68,8 @@ func (a *asyncErrors) close() {
 // report takes an error. It does not block on the program.
 func (a *asyncErrors) report(ev hw.AsyncEvent) {
 	a.log.Error("asynchronous error", zap.Stringer("kind", asyncText(ev.Kind)), zap.Error(ev.Err))
-	if a.to != nil {
-		a.to.PutAsync(a.node(ev))
+	if node := a.node(ev); a.to != nil {
+		a.to.PutAsync(node)
 	}
 }
 
@@ -76,6 +77,7 @@ func (a *asyncErrors) report(ev hw.AsyncEvent) {
 func (a *asyncErrors) node(ev hw.AsyncEvent) *evd.AsyncNode {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.counted.count(ev.Kind)
 	e := a.event(ev)
 	key := asyncKey{ev.Kind, e.Source}
 	node := a.nodes[key]

@@ -10,6 +10,9 @@ type children[T comparable] struct {
 	live    func(T) bool
 	all     map[T]struct{}
 	sweepAt int
+	made    uint64
+
+	madeBefore, freedBefore uint64 // when the counters were reset
 }
 
 func newChildren[T comparable](live func(T) bool) children[T] {
@@ -21,6 +24,7 @@ func (c *children[T]) add(child T) {
 		c.sweepAt = max(minSweep, 2*c.count())
 	}
 	c.all[child] = struct{}{}
+	c.made++
 }
 
 // count counts those that are not closed, and forgets the others.

@@ -203,16 +203,6 @@ func (ia *IA) ListenCommon(cfg ep.CSPConfig) (*ep.CSP, error) {
 	return ia.adapter.ListenCommon(cfg)
 }
 
-// Counters tells what has happened on the adapter since it was opened; those of an
-// endpoint are its own. It answers to dat_ib_query_counters.
-func (ia *IA) Counters() (ep.Counters, error) {
-	if err := ia.enter("runtime.IA.Counters"); err != nil {
-		return ep.Counters{}, err
-	}
-	defer ia.gate.RUnlock()
-	return ia.adapter.Counters(), nil
-}
-
 // enter begins a call that makes something. The caller ends it with
 // gate.RUnlock.
 func (ia *IA) enter(op string) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/hw"
 	"godat/hw/hwtest"
 )
@@ -98,6 +99,50 @@ func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 			}, 10*time.Second, time.Millisecond, "who looks finds them")
 			for i, ev := range buf[:3] {
 				assert.EqualValues(t, 4+i, ev.Cookie)
+			}
+		})
+	}
+}
+
+// Whether the device wakes the poller for all receives is fixed when its queue is
+// made: an endpoint whose attribute changes gets another.
+func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
+	for name, opts := range map[string][]Option{
+		"loop": nil,
+		"sim":  {WithProvider(newSim(hwtest.SimConfig{})), WithPoller(PollerConfig{SpinRounds: -1})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ia := open(t, name, opts...)
+			p := connect(t, ia, channel(64))
+			p.establish(t)
+			recvs, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
+			require.NoError(t, err)
+			b, err := ia.NewEndpoint(EndpointConfig{
+				PZ: p.pz, Recv: recvs, Conn: p.events, Attr: &EndpointAttr{RecvFlags: SolicitedWait},
+			})
+			require.NoError(t, err)
+			require.NoError(t, b.Modify(ep.FieldRecvFlags, EndpointParam{}))
+			a := p.connectTo(t, b)
+			require.NoError(t, b.PostRecv(1, Default, p.mem.Segment(0, 8)))
+			woken := make(chan Event, 1)
+			go func() {
+				ev, _, err := recvs.Wait(context.Background(), 1)
+				assert.NoError(t, err)
+				woken <- ev
+			}()
+			require.Eventually(t, func() bool {
+				c, err := recvs.Counters()
+				return err == nil && c.Sleeps == 1
+			}, 10*time.Second, time.Millisecond)
+			if ia.cqs != nil { // what the waiter stirred is over: the device itself has to wake it
+				require.Eventually(t, ia.cqs.poller.asleep.Load, 10*time.Second, time.Millisecond)
+			}
+			require.NoError(t, a.PostSend(2, Default, p.mem.Segment(8, 8)))
+			select {
+			case ev := <-woken:
+				assert.EqualValues(t, 1, ev.Cookie)
+			case <-time.After(20 * time.Second):
+				require.Fail(t, "nobody was woken")
 			}
 		})
 	}

@@ -69,8 +69,8 @@ type (
 	EndpointState = ep.State
 	// EndpointStatus is a snapshot of an endpoint; see [ep.Status].
 	EndpointStatus = ep.Status
-	// Counters say what has happened on an adapter; see [ep.Counters].
-	Counters = ep.Counters
+	// DispatcherCounters say what has happened on a dispatcher; see [evd.Counters].
+	DispatcherCounters = evd.Counters
 	// EndpointCounters say what has happened on an endpoint; see [ep.EndpointCounters].
 	EndpointCounters = ep.EndpointCounters
 	// ConnectConfig says where to connect; see [ep.ConnectConfig].

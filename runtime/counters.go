@@ -1,0 +1,86 @@
+package runtime
+
+import (
+	"godat/ep"
+	"godat/hw"
+	"godat/mem"
+)
+
+// Counters say what has happened on an adapter since it was opened, or its
+// counters were reset: DAT_IA_COUNTERS. Those of an endpoint and of a dispatcher
+// are their own.
+type Counters struct {
+	ep.Counters                                 // endpoints, service points and connections
+	Memory                        mem.Counters  // zones, regions and windows
+	Dispatchers, DispatchersFreed uint64        // made, and closed again
+	Async                         AsyncCounters // errors that the device has reported
+}
+
+// AsyncCounters count asynchronous errors, each time they are reported.
+type AsyncCounters struct {
+	Errors          uint64 // of all kinds
+	Endpoints       uint64 // of them: queue pairs'
+	Dispatchers     uint64 // completion queues'
+	SharedReceivers uint64 // shared receive queues'
+}
+
+// Counters tells what has happened. A provider whose named attribute DAT_COUNTERS
+// is "TRUE" has them, which all do. It answers to dat_ib_query_counters.
+func (ia *IA) Counters() (Counters, error) { return ia.takeCounters("runtime.IA.Counters", false) }
+
+// ResetCounters is Counters, which from then on count from 0.
+func (ia *IA) ResetCounters() (Counters, error) {
+	return ia.takeCounters("runtime.IA.ResetCounters", true)
+}
+
+func (ia *IA) takeCounters(op string, reset bool) (c Counters, err error) {
+	if err := ia.enter(op); err != nil {
+		return c, err
+	}
+	defer ia.gate.RUnlock()
+	if reset {
+		c.Counters, c.Memory = ia.adapter.ResetCounters(), ia.domain.ResetCounters()
+	} else {
+		c.Counters, c.Memory = ia.adapter.Counters(), ia.domain.Counters()
+	}
+	c.Async = ia.async.takeCounters(reset)
+	ia.mu.Lock()
+	defer ia.mu.Unlock()
+	c.Dispatchers, c.DispatchersFreed = ia.dispatchers.takeCounts(reset)
+	return c, nil
+}
+
+// takeCounts says how many children were made, and how many closed.
+func (c *children[T]) takeCounts(reset bool) (made, freed uint64) {
+	freed = c.made - uint64(c.count())
+	made, freed = c.made-c.madeBefore, freed-c.freedBefore
+	if reset {
+		c.madeBefore += made
+		c.freedBefore += freed
+	}
+	return made, freed
+}
+
+// count counts an error. mu is held.
+func (c *AsyncCounters) count(kind hw.AsyncKind) {
+	c.Errors++
+	switch kind {
+	case hw.AsyncQPError:
+		c.Endpoints++
+	case hw.AsyncCQOverrun:
+		c.Dispatchers++
+	case hw.AsyncSRQError:
+		c.SharedReceivers++
+	default:
+	}
+}
+
+func (a *asyncErrors) takeCounters(reset bool) AsyncCounters {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.counted
+	if reset {
+		a.counted = AsyncCounters{}
+	}
+	return c
+}
