@@ -32,4 +32,7 @@ type Attr struct {
 	// NotReadyWait says that a send waits for a receive to be posted; without it
 	// a send that finds none breaks the connection at once.
 	NotReadyWait bool
+	// ExposesSink says that a read shows the peer its sink's key, under which the
+	// peer could write there for as long as the read lasts.
+	ExposesSink bool
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // IAAttr are an adapter's attributes: DAT_IA_ATTR. Counts without a limit of
-// their own are math.MaxInt32. What this version does not offer is 0 and false:
-// windows (RMR), shared receive queues, zero-based addresses.
+// their own are math.MaxInt32. What the adapter does not have is 0 and false, which
+// may be windows (RMR), shared receive queues, zero-based addresses.
 type IAAttr struct {
 	AdapterName               string // the device
 	VendorName                string

@@ -126,6 +126,7 @@ func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	}
 	fill(m&ProviderFieldEPRecvInfo, &q.EPRecvInfo, true)
 	fill(m&ProviderFieldAsyncReturnGuaranteed, &q.AsyncReturnGuaranteed, true)
+	fill(m&ProviderFieldContextExposure, &q.ContextExposure, a.ExposesSink)
 	fill(m&ProviderFieldRMRScope, &q.RMRScope, RMRScopeAny)
 	fill(m&(ProviderFieldNumSpecificAttr|ProviderFieldSpecificAttr), &q.SpecificAttr, specific(a))
 }

@@ -133,7 +133,7 @@ func (d *device) describe() error {
 		MaxReadsOut:     min(limit(a.max_qp_init_rd_atom), mostReads),
 		MaxMessage:      uint64(port.max_msg_sz), MaxRDMA: uint64(port.max_msg_sz), MaxMR: min(uint64(a.max_mr_size), math.MaxInt64),
 		MaxPrivate: d.transport.most(),
-		Alignment:  64, NotReadyWait: !d.transport.iwarp,
+		Alignment:  64, NotReadyWait: !d.transport.iwarp, ExposesSink: d.transport.iwarp,
 	}
 	if d.transport.iwarp {
 		d.attr.MaxReadSegments = max(1, min(limit(a.max_sge_rd), d.attr.MaxReadSegments))

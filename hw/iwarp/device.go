@@ -108,6 +108,7 @@ func (d *device) attributes() hw.Attr {
 		MaxPrivate:      d.set.private,
 		MaxSRQs:         maxSRQs,
 		MaxWindows:      maxWindows,
+		ExposesSink:     true,
 		MaxSRQDepth:     maxSRQDepth,
 		MaxSRQSegments:  maxSegments,
 		Alignment:       soft.CacheLine,
