@@ -24,10 +24,13 @@ var dtestCases = []Case{
 	{ID: "DT-13", Claim: "a hundred messages back and forth, compared", run: dt13},
 	{ID: "DT-14", Claim: "writes back and forth of all sizes around powers of two, compared", run: dt14},
 	{ID: "DT-15", Claim: "a stream of writes one way", run: dt15},
+	{ID: "DT-16", Claim: "all of it through one CNO on each side", run: dt16},
+	{ID: "DT-17", Claim: "all of it by polling", run: dt17},
 	{ID: "DT-18", Claim: "an accept that comes after the time-out ends in an error or a disconnect", run: dt18},
 	{ID: "DT-19", Claim: "both sides hear of a disconnect, once", run: dt19},
 	{ID: "DC-1", Claim: "many connections in bursts through one service point", run: func(r *rig) { dc(r, false) }},
 	{ID: "DC-2", Claim: "a service point for each connection", run: func(r *rig) { dc(r, true) }},
+	{ID: "DC-3", Claim: "many connections, polled for", run: func(r *rig) { r.take = r.poll; dc(r, false) }},
 	{ID: "DC-6", Claim: "connections from many goroutines at once", run: dc6},
 }
 
@@ -217,6 +220,34 @@ func dt15(r *rig) {
 	}
 }
 
+// dtest is what dtest does between connecting and disconnecting.
+func dtest(r *rig) {
+	for _, part := range []func(*rig){dt6, dt7, dt8, dt9, dt10, dt11, dt12, dt13, dt14, dt15, dt19} {
+		part(r)
+	}
+}
+
+func dt16(r *rig) {
+	r.notify = make(map[*dat.IA]*dat.CNO)
+	r.take = func(d *dat.Dispatcher) dat.Event {
+		p, err := d.Query(dat.DispatcherFieldAll)
+		require.NoError(r, err)
+		for {
+			if ev, ok := r.dequeue(d); ok {
+				return ev
+			}
+			_, err := p.CNO.Wait(r.soon())
+			require.NoError(r, err, "the trigger did not come")
+		}
+	}
+	dtest(r)
+}
+
+func dt17(r *rig) {
+	r.take = r.poll
+	dtest(r)
+}
+
 func dt18(r *rig) {
 	client, server := r.node().end(), r.node().end()
 	s := server.listen()
@@ -253,11 +284,12 @@ func dt19(r *rig) {
 
 // dc counts what connections tell of themselves.
 func dc(r *rig, onePointEach bool) {
-	const burst = 25
+	burst := r.p.Scale.of(100, 4)
 	server, client := r.node(), r.node()
 	one := server.listen()
 	var requests, established, disconnected int
 	total := max(burst, r.p.Scale.of(1000, burst)/burst*burst)
+	began := time.Now()
 	for range total / burst {
 		conn, peer := client.dispatcher(2*burst, dat.StreamConnection), server.dispatcher(2*burst, dat.StreamConnection)
 		var clients, servers []*dat.Endpoint
@@ -297,6 +329,7 @@ func dc(r *rig, onePointEach bool) {
 			require.NoError(r, servers[i].Close())
 		}
 	}
+	r.Logf("%.0f connections/s", float64(total)/time.Since(began).Seconds())
 	assert.Equal(r, total, requests)
 	assert.Equal(r, 2*total, established)
 	assert.Equal(r, 2*total, disconnected)

@@ -19,6 +19,7 @@ var extensionCases = []Case{
 	{ID: "EXT-6", Claim: "an atomic without its privilege is REMOTE_ACCESS", needs: needs(atomics), run: ext6},
 	{ID: "EXT-7", Claim: "a send with invalidate tells the receiver which context is gone", needs: needs(sendInvalidate), run: ext7},
 	{ID: "EXT-9", Claim: "an adapter's attributes say which extensions it has", run: ext9},
+	{ID: "EXT-10", Claim: "adapters and endpoints count what happens on them", run: ext10},
 }
 
 // atomics, immediate and sendInvalidate are operations that not all devices have.
@@ -172,4 +173,49 @@ func ext9(r *rig) {
 		}
 		assert.Equal(r, want, named[name], name)
 	}
+	want := dat.NoExtension
+	if ops := ia.Attr().Ops; ops.Has(hw.OpFetchAdd) || ops.Has(hw.OpCompareSwap) || ops.Has(hw.OpWriteImm) {
+		want = dat.InfiniBandExt
+		assert.Equal(r, 209, p.IA.ExtensionVersion)
+	}
+	assert.Equal(r, want, p.IA.Extension)
+}
+
+// ext10 counts on both sides of two connections, one of which breaks.
+func ext10(r *rig) {
+	client, server := r.pair()
+	for range 3 {
+		say(client, server, 64)
+	}
+	require.NoError(r, client.ep.Disconnect(dat.Graceful))
+	client.connection(dat.Disconnected)
+	server.connection(dat.Disconnected)
+	c, err := client.ep.Counters()
+	require.NoError(r, err)
+	assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Requests: 3}, c)
+	c, err = server.ep.Counters()
+	require.NoError(r, err)
+	assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Receives: 3}, c)
+
+	s := server.listen()
+	other := client.node.end()
+	require.NoError(r, other.ep.Connect(s.at()))
+	require.NoError(r, s.request().Reject(nil))
+	other.connection(dat.PeerRejected)
+	a, err := client.ia.Counters()
+	require.NoError(r, err)
+	assert.Equal(r, dat.Counters{
+		Endpoints: 2, Connects: 2, ActiveEstablished: 1, PeerRejected: 1, Disconnected: 1,
+	}, a)
+	a, err = server.ia.Counters()
+	require.NoError(r, err)
+	assert.Equal(r, dat.Counters{
+		Endpoints: 1, ServicePoints: 2, ServicePointsFreed: 1, Requests: 2, Accepted: 1, Rejected: 1, PassiveEstablished: 1, Disconnected: 1,
+	}, a)
+	require.NoError(r, server.ep.Close())
+	_, err = server.ep.Counters()
+	assert.ErrorIs(r, err, dat.ErrInvalidHandle)
+	require.NoError(r, server.ia.Close())
+	_, err = server.ia.Counters()
+	assert.ErrorIs(r, err, dat.ErrInvalidHandle)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/stretchr/testify/require"
+
 	dat "godat/runtime"
 )
 
@@ -32,7 +34,7 @@ var transactionCases = []Case{
 	transactionCase("TX-conn", "connect, one message each way", mix{iterations: 1, ops: sr(4096, 1)}),
 	transactionCase("TX-trans", "messages back and forth", mix{iterations: 8192, ops: sr(4096, 1)}),
 	transactionCase("TX-transm", "a mix of all operations, polling", mix{iterations: 4096, ops: short, poll: true}),
-	transactionCase("TX-transmx", "a mix of long operations, polling", mix{iterations: 2048, ops: long, poll: true}),
+	transactionCase("TX-transmx", "a mix of long operations, polling", mix{iterations: 8192, ops: long, poll: true}),
 	transactionCase("TX-transt", "four threads", mix{iterations: 4096, threads: 4, ops: sr(8192, 3)}),
 	transactionCase("TX-transme", "the mix on four connections", mix{iterations: 4096, eps: 4, ops: short, poll: true}),
 	transactionCase("TX-transmet", "the mix on two threads with four connections each", mix{iterations: 4096, threads: 2, eps: 4, ops: short}),
@@ -46,6 +48,7 @@ var transactionCases = []Case{
 	transactionCase("TX-cno", "waiting for a CNO", mix{iterations: 4096, eps: 4, ops: sr(4096, 1), cno: true}),
 	{ID: "TX-regress", Claim: "many iterations, small and large, on one and on many connections", run: txRegress},
 	{ID: "TX-multi", Claim: "several clients of one server", run: txMulti},
+	{ID: "TX-quit", Claim: "a server that is told to quit frees everything and closes", run: txQuit},
 }
 
 func transactionCase(id, claim string, m mix) Case {
@@ -53,9 +56,9 @@ func transactionCase(id, claim string, m mix) Case {
 }
 
 func txEpa(r *rig) {
-	for eps := 10; eps <= 50; eps += 10 {
+	for eps := 10; eps <= 50; eps += 10 { // which are 6 million messages each way at scale 1
 		r.each(fmt.Sprint(eps), func(r *rig) {
-			r.transact(mix{iterations: 4096 / eps, threads: 10, eps: eps, ops: sr(8192, 3)})
+			r.transact(mix{iterations: 4096, threads: 10, eps: eps, ops: sr(8192, 3)})
 		})
 	}
 }
@@ -75,9 +78,9 @@ func txValidate(r *rig) {
 func txRegress(r *rig) {
 	for name, m := range map[string]mix{
 		"small":            {iterations: 10000, ops: sr(256, 1)},
-		"large":            {iterations: 1000, ops: sr(1<<18, 1)},
-		"1 thread, 8 EPs":  {iterations: 2000, eps: 8, ops: sr(1024, 1)},
-		"4 threads, 8 EPs": {iterations: 2000, threads: 4, eps: 8, ops: sr(1024, 1)},
+		"large":            {iterations: 10000, ops: sr(1<<18, 1)},
+		"1 thread, 8 EPs":  {iterations: 10000, eps: 8, ops: sr(1024, 1)},
+		"4 threads, 8 EPs": {iterations: 10000, threads: 4, eps: 8, ops: sr(1024, 1)},
 	} {
 		r.each(name, func(r *rig) { r.transact(m) })
 	}
@@ -102,4 +105,30 @@ func txMulti(r *rig) {
 			say(e, client, 64)
 		}
 	}
+}
+
+// txQuit has a client tell the server to quit. The server answers, disconnects,
+// and frees what it has in an order in which nothing is in use.
+func txQuit(r *rig) {
+	client, server := r.node().end(), r.node().end()
+	s := server.listen()
+	require.NoError(r, client.ep.Connect(s.at()))
+	require.NoError(r, s.request().Accept(server.ep, nil))
+	client.established()
+	server.established()
+	copy(client.mem.Bytes(), "quit")
+	say(client, server, 4)
+	require.Equal(r, "quit", string(server.mem.Bytes()[:4]))
+	say(server, client, 4)
+	require.NoError(r, server.ep.Disconnect(dat.Graceful))
+	server.connection(dat.Disconnected)
+	client.connection(dat.Disconnected)
+	require.NoError(r, s.psp.Close())
+	require.NoError(r, server.ep.Close())
+	for _, d := range []*dat.Dispatcher{s.cr, server.conn, server.recv, server.req} {
+		require.NoError(r, d.Close())
+	}
+	require.NoError(r, server.mem.Free())
+	require.NoError(r, server.pz.Close())
+	require.NoError(r, server.ia.CloseGraceful())
 }

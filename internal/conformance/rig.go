@@ -24,6 +24,11 @@ type rig struct {
 	undo []func() error
 	ias  []*dat.IA
 	last func() // if set, called when the adapters are closed
+
+	// If set, how the case takes an event that will come, in place of a wait; and
+	// the CNOs that its dispatchers have.
+	take   func(*dat.Dispatcher) dat.Event
+	notify map[*dat.IA]*dat.CNO
 }
 
 func newRig(t *testing.T, p Provider) *rig {
@@ -95,6 +100,12 @@ func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
 	cfg := dat.DispatcherConfig{QLen: qlen}
 	for _, s := range streams {
 		cfg.Streams |= s
+	}
+	if n.notify != nil {
+		if n.notify[n.ia] == nil {
+			n.notify[n.ia] = n.cno()
+		}
+		cfg.CNO = n.notify[n.ia]
 	}
 	d, err := n.ia.NewDispatcher(cfg)
 	require.NoError(n, err)
@@ -237,6 +248,9 @@ func (e *end) connection(want dat.EventNumber) dat.Event {
 // next waits for an event.
 func (r *rig) next(d *dat.Dispatcher) dat.Event {
 	r.Helper()
+	if r.take != nil {
+		return r.take(d)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	ev, _, err := d.Wait(ctx, 1)
@@ -244,13 +258,27 @@ func (r *rig) next(d *dat.Dispatcher) dat.Event {
 	return ev
 }
 
-// none requires that nothing is queued.
-func (r *rig) none(d *dat.Dispatcher) {
+// poll is next by Dequeue.
+func (r *rig) poll(d *dat.Dispatcher) (ev dat.Event) {
+	r.Helper()
+	r.until("an event", func() (ok bool) { ev, ok = r.dequeue(d); return ok })
+	return ev
+}
+
+// dequeue takes an event if there is one.
+func (r *rig) dequeue(d *dat.Dispatcher) (dat.Event, bool) {
 	r.Helper()
 	var buf [1]dat.Event
 	n, err := d.Dequeue(buf[:])
 	require.NoError(r, err)
-	require.Zero(r, n, "%v", buf[0])
+	return buf[0], n == 1
+}
+
+// none requires that nothing is queued.
+func (r *rig) none(d *dat.Dispatcher) {
+	r.Helper()
+	ev, some := r.dequeue(d)
+	require.False(r, some, "%v", ev)
 }
 
 // done waits for a completion and requires its cookie, status and operation.

@@ -1,0 +1,92 @@
+package conformance
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
+	w := watch()
+	require.NoError(t, w.find(patience))
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() { <-end; close(ended) }()
+	assert.ErrorContains(t, w.find(0), "goroutine")
+	close(end)
+	<-ended
+	assert.NoError(t, w.find(patience))
+}
+
+func TestADescriptorThatIsLeftIsFound(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("descriptors: nothing tells which are open")
+	}
+	w := watch()
+	f, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	assert.ErrorContains(t, w.find(0), "descriptors are open")
+	require.NoError(t, f.Close())
+	assert.NoError(t, w.find(patience))
+}
+
+// What lives on an adapter is found when it is closed, and what its books still
+// have then as well.
+func TestWhatIsLeftOnAnAdapterIsFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		leave        func(*testing.T, *dat.IA, *dat.PZ)
+		refusal, has string
+	}{
+		"nothing":    {func(*testing.T, *dat.IA, *dat.PZ) {}, "1 zones are open", "left: 0 regions of 0 bytes, 0 windows, 1 zones, 0 mappings"},
+		"a region":   {leaveRegion, "1 regions", "left: 1 regions of 64 bytes, 0 windows, 1 zones, 0 mappings"},
+		"a mapping":  {leaveMapping, "1 regions", "1 mappings of"},
+		"a window":   {leaveWindow, "1 windows", "left: 0 regions of 0 bytes, 1 windows"},
+		"an EVD":     {leaveDispatcher, "1 dispatchers", ""},
+		"a free one": {leaveFreed, "1 zones are open", "left: 0 regions of 0 bytes, 0 windows, 1 zones, 1 mappings of"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := watch()
+			ia, err := dat.Open(t.Context(), "loop")
+			require.NoError(t, err)
+			pz, err := ia.NewPZ()
+			require.NoError(t, err)
+			c.leave(t, ia, pz)
+			assert.ErrorContains(t, books(ia), c.has)
+			assert.Error(t, w.find(0), "an adapter that is open has goroutines")
+			assert.ErrorContains(t, closeAdapter(ia), c.refusal)
+			assert.NoError(t, closeAdapter(ia), "it is closed by now")
+			assert.NoError(t, w.find(patience))
+		})
+	}
+}
+
+func leaveRegion(t *testing.T, _ *dat.IA, pz *dat.PZ) {
+	_, err := pz.Register(make([]byte, 64), dat.AllPrivileges)
+	require.NoError(t, err)
+}
+
+func leaveMapping(t *testing.T, _ *dat.IA, pz *dat.PZ) {
+	_, err := pz.Alloc(64, dat.AllPrivileges)
+	require.NoError(t, err)
+}
+
+func leaveWindow(t *testing.T, _ *dat.IA, pz *dat.PZ) {
+	_, err := pz.NewRMR()
+	require.NoError(t, err)
+}
+
+func leaveDispatcher(t *testing.T, ia *dat.IA, _ *dat.PZ) {
+	_, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 4})
+	require.NoError(t, err)
+}
+
+// leaveFreed leaves a region that was freed, whose range stays until the end.
+func leaveFreed(t *testing.T, _ *dat.IA, pz *dat.PZ) {
+	m, err := pz.Alloc(64, dat.AllPrivileges)
+	require.NoError(t, err)
+	require.NoError(t, m.Free())
+}
