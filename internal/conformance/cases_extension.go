@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/ep"
 	"godat/evd"
 	"godat/hw"
 	dat "godat/runtime"
@@ -197,6 +198,12 @@ func ext10(r *rig) {
 	require.NoError(r, err)
 	assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Receives: 3}, c)
 
+	d, err := server.recv.Counters()
+	require.NoError(r, err)
+	assert.EqualValues(r, 3, d.Events)
+	assert.EqualValues(r, 3, d.Taken)
+	assert.Zero(r, d.Lost)
+
 	s := server.listen()
 	other := client.node.end()
 	require.NoError(r, other.ep.Connect(s.at()))
@@ -204,14 +211,14 @@ func ext10(r *rig) {
 	other.connection(dat.PeerRejected)
 	a, err := client.ia.Counters()
 	require.NoError(r, err)
-	assert.Equal(r, dat.Counters{
+	assert.Equal(r, ep.Counters{
 		Endpoints: 2, Connects: 2, ActiveEstablished: 1, PeerRejected: 1, Disconnected: 1,
-	}, a)
+	}, a.Counters)
 	a, err = server.ia.Counters()
 	require.NoError(r, err)
-	assert.Equal(r, dat.Counters{
+	assert.Equal(r, ep.Counters{
 		Endpoints: 1, ServicePoints: 2, ServicePointsFreed: 1, Requests: 2, Accepted: 1, Rejected: 1, PassiveEstablished: 1, Disconnected: 1,
-	}, a)
+	}, a.Counters)
 	require.NoError(r, server.ep.Close())
 	_, err = server.ep.Counters()
 	assert.ErrorIs(r, err, dat.ErrInvalidHandle)

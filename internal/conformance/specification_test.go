@@ -1,8 +1,8 @@
 package conformance
 
 import (
+	_ "embed"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+//go:embed testdata/specification.txt
+var specificationText string
+
 func TestEveryCaseAndFeatureOfTheSpecificationIsShownOrSaysWhyNot(t *testing.T) {
-	text, err := os.ReadFile("testdata/specification.txt")
-	require.NoError(t, err)
 	cases := make(map[string]bool)
 	for _, c := range Cases() {
 		cases[c.ID] = true
 	}
 	seen := make(map[string]bool)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(specificationText) {
 		line = strings.TrimSpace(line)
 		f := strings.Fields(line)
 		if len(f) == 0 || strings.HasPrefix(line, "# ") || strings.HasPrefix(line, "#\t") || line == "#" {
