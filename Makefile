@@ -61,7 +61,8 @@ cross: ## build and vet for each system and architecture
 consumer: ## use the library from another module
 	bash .ci/consumer.sh
 
-test-iwarp: ## hw/iwarp against the kernel's soft-iWARP, in a QEMU guest (hw/hwtest/guest/install.sh)
+test-iwarp: ## hw/iwarp against the kernel's soft-iWARP, in a QEMU guest (on Debian, as root: it installs what it needs)
+	bash hw/hwtest/guest/install.sh
 	bash hw/iwarp/test-guest.sh
 
 test-ibv: ## hw/ibv on soft-RoCE and soft-iWARP, in a QEMU guest (on Debian, as root: it installs what it needs)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -19,8 +20,10 @@ import (
 	dat "godat/runtime"
 )
 
-// These run in the guest, on the device that it was booted with, against the rping
-// that comes with librdmacm: see hw/ibv/test-guest.sh.
+// These run in the guest, against the rping that comes with librdmacm over the
+// device that it was booted with. Ours runs on that device, too, or on the adapter
+// that the environment names, with its parameters: see hw/ibv/test-guest.sh and
+// hw/iwarp/test-guest.sh.
 
 const (
 	guestAddress  = "10.0.2.15"
@@ -37,7 +40,13 @@ func guestAdapter(t *testing.T, ctx context.Context) *dat.IA {
 	t.Helper()
 	device := os.Getenv("GODAT_GUEST_DEVICE")
 	require.NotEmpty(t, device, "these tests run in the guest: see hw/ibv/test-guest.sh")
-	ia, err := dat.Open(ctx, "ibv:"+device)
+	name := cmp.Or(os.Getenv("GODAT_RPING_IA"), "ibv:"+device)
+	params := make(map[string]string)
+	for _, p := range strings.Fields(os.Getenv("GODAT_RPING_PARAMS")) {
+		key, value, _ := strings.Cut(p, "=")
+		params[key] = value
+	}
+	ia, err := dat.Open(ctx, name, dat.WithParams(params))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, ia.Close()) })
 	return ia

@@ -2,18 +2,23 @@
 # Has this package talk to the kernel's soft-iWARP (siw) in the guest that
 # hw/hwtest/guest makes: C rping as server and as client, with CRCs and without,
 # with and without the peer-to-peer model, of 64 to 65535 bytes; what siw refuses;
-# captures of that, which tshark must dissect without a malformed frame; and
-# examples/blockstore between two processes that lose 1 % of their packets and have
-# 20 ms of delay. It fails, never skips, when something is missing, and when fewer
-# cases ran than it says here. hw/hwtest/guest/install.sh installs what it needs.
+# captures of that, which tshark must dissect without a malformed frame. Then the
+# same with the program examples/rping; examples/dattest's transactions with hw/ibv
+# on siw as the other process, either being the server; and examples/blockstore
+# between two processes that lose 1 % of their packets and have 20 ms of delay. It
+# fails, never skips, when something is missing, and when fewer cases ran than it
+# says here. hw/hwtest/guest/install.sh installs what it needs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-want=38     # cases that must have passed, with their groups
-captures=6  # of them are captured
-limit=${GODAT_GUEST_LIMIT:-8m}
+want=59         # cases that must have passed, with their groups
+captures=6      # of them are captured
+transactions=8  # of dattest
+limit=${GODAT_GUEST_LIMIT:-10m}
 
-command -v tshark >/dev/null || { echo "test-guest.sh needs tshark" >&2; exit 1; }
+for program in tshark rping; do
+  command -v "$program" >/dev/null || { echo "test-guest.sh needs $program" >&2; exit 1; }
+done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -22,22 +27,61 @@ cp -r hw/loop hw/iwarp ep "$work/tree"
 
 CGO_ENABLED=0 go test -c -tags guest -o "$work/iwarp.test" ./hw/iwarp
 CGO_ENABLED=0 go build -o "$work/blockstore" ./examples/blockstore
+CGO_ENABLED=1 go test -c -tags guest -o "$work/rping.test" ./examples/rping
+CGO_ENABLED=1 go build -o "$work/dattest" ./examples/dattest
 go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
 
 cat >"$work/job" <<'JOB'
 work=$1
 status=0
-GODAT_CAPTURES=$work/captures "$work/iwarp.test" -test.v -test.timeout 7m \
+GODAT_CAPTURES=$work/captures "$work/iwarp.test" -test.v -test.timeout 6m \
   -test.run '^(TestOurClientAndTheCServer|TestOurServerAndTheCClient|TestSiwHearsAReject|TestWhatSiwRefuses)$' || status=$?
+
+for params in '' 'crc=false peer2peer=false'; do
+  GODAT_RPING_IA=iwarp:10.0.2.15 GODAT_RPING_PARAMS=$params "$work/rping.test" -test.v -test.timeout 4m \
+    -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
+done
+
+# awaited FILE TEXT: waits until a program has said it.
+awaited() {
+  for i in $(seq 600); do
+    if grep -q "$2" "$1"; then return; fi
+    sleep 0.1
+  done
+  echo "$1: no $2" >&2
+}
+
+# transactions SERVER CLIENT: dattest's, of two processes with an adapter each.
+transactions() {
+  said=$TMPDIR/dattest
+  "$work/dattest" -T S -D "$1" >"$said" 2>&1 &
+  server=$!
+  awaited "$said" 'Service Point Ready'
+  while read -r line; do
+    if timeout 100 "$work/dattest" -T T -D "$2" -s 10.0.2.15 -timeout 90s $line </dev/null; then
+      echo "transaction passed: $1, $2: $line"
+    else
+      status=1
+      echo "transaction failed: $1, $2: $line" >&2
+    fi
+  done <<'LINES'
+-i 1 client SR 4096 server SR 4096
+-i 20 -V client RR 4096 server RR 512 client RW 4096 2 server RW 2048 4 client SR 1024 3 server SR 1024 3
+-i 10 -P -w 2 client RW 32768 4 server RW 8192 4 server RR 16384 client RR 32768 client SR 8192 3 -f server SR 16384 4 -f
+-i 10 -t 2 -w 2 client SR 8192 3 server SR 8192 3
+LINES
+  timeout 60 "$work/dattest" -T Q -D "$2" -s 10.0.2.15 || status=1
+  wait "$server" || status=1
+  cat "$said"
+}
+transactions iwarp:10.0.2.15 "ibv:$GODAT_GUEST_DEVICE"
+transactions "ibv:$GODAT_GUEST_DEVICE" iwarp:10.0.2.15
 
 tc qdisc add dev lo root netem delay 20ms loss 1% || status=1
 store=$TMPDIR/blocks.db
 "$work/blockstore" -provider iwarp -listen 10.0.2.15:4791 -store "$store" >"$TMPDIR/server" 2>&1 &
 server=$!
-for i in $(seq 300); do
-  if grep -q serving "$TMPDIR/server"; then break; fi
-  sleep 0.1
-done
+awaited "$TMPDIR/server" serving
 timeout 150 "$work/blockstore" -provider iwarp -connect 10.0.2.15:4791 -dir "$work/tree" -stall 60s || status=$?
 tc -s qdisc show dev lo
 kill "$server"
@@ -50,6 +94,7 @@ log=$work/log status=0
 nice -n 5 "$work/guest" -q -device siw0 -module sch_netem -share "$work/captures" -timeout "$limit" -- \
   sh "$work/job" "$work" >"$log" || status=$?
 passed=$(grep -cE '^ *--- PASS' "$log" || true)
+traded=$(grep -c '^transaction passed' "$log" || true)
 verified=$(grep -c '^verified ' "$log" || true)
 lost=$(sed -nE 's/.*\(dropped ([0-9]+),.*/\1/p' "$log" | head -n 1)
 
@@ -69,9 +114,9 @@ for f in "$work"/captures/*.pcapng; do
   good=$((good + $(grep -c 'Good CRC32' <<<"$text" || true)))
 done
 
-line="iwarp in the guest: $passed cases passed of $want; blockstore with $((lost)) packets lost: $verified verified;"
+line="iwarp in the guest: $passed cases passed of $want; $traded transactions of $transactions; blockstore with $((lost)) packets lost: $verified verified;"
 line+=" $files captures of $captures, $good good CRCs"
-if ((status || bad || passed < want || verified != 1 || lost == 0 || files < captures || good == 0)); then
+if ((status || bad || passed < want || traded < transactions || verified != 1 || lost == 0 || files < captures || good == 0)); then
   grep -vE '^ *(=== (RUN|PAUSE|CONT)|--- PASS)' "$log" | cut -c1-400 | tail -n 150
   echo "$line: FAILED (exit status $status)"
   exit 1
