@@ -3,6 +3,7 @@
 //
 //	go run ./bench delivery   how the ways of delivery compare, as a table
 //	go run ./bench targets    the ratios that the project promises itself
+//	go run ./bench idle       what idle connections between two processes cost
 //
 // Every figure is the median of ratios: contestants take turns, repeat by
 // repeat, and each repeat is compared with the anchor of the same repeat. A

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	dat "godat/runtime"
+)
+
+// A crowd is one process's ends of many connections to another, each of which has
+// carried a message each way and has a receive posted.
+type crowd struct {
+	ia     *dat.IA
+	pz     *dat.PZ
+	lmr    *dat.LMR
+	events *dat.Dispatcher
+	eps    []*dat.Endpoint
+	before usage
+}
+
+const (
+	arriving   = 64      // connections being made at a time
+	crowdFiles = 20000   // descriptors that a process may have
+	answered   = 1 << 32 // the cookie of a receive
+)
+
+func newCrowd(name string, n int) *crowd {
+	c := &crowd{ia: must(dat.Open(context.Background(), name))}
+	c.pz = must(c.ia.NewPZ())
+	c.lmr = must(c.pz.Alloc(4096, dat.AllPrivileges))
+	c.events = must(c.ia.NewDispatcher(dat.DispatcherConfig{QLen: 8*n + 1024}))
+	c.before = measure()
+	return c
+}
+
+// end makes one end, with a receive posted.
+func (c *crowd) end() *dat.Endpoint {
+	attr := &dat.EndpointAttr{MaxRecvDTOs: 2, MaxRequestDTOs: 2, MaxRecvIOV: 1, MaxRequestIOV: 1}
+	e := must(c.ia.NewEndpoint(dat.EndpointConfig{PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: attr}))
+	c.eps = append(c.eps, e)
+	c.listen(e)
+	return e
+}
+
+func (c *crowd) listen(e *dat.Endpoint) {
+	check(e.PostRecv(answered, 0, c.lmr.Segment(messageSize, messageSize)))
+}
+
+func (c *crowd) say(e *dat.Endpoint) {
+	check(e.PostSend(0, dat.Suppress, c.lmr.Segment(0, messageSize)))
+}
+
+// serve takes n connections and answers their messages.
+func (c *crowd) serve(n int, ready func(port uint64)) {
+	psp := must(c.ia.Listen(dat.PSPConfig{Dispatcher: c.events}))
+	ready(psp.Qual())
+	for done := 0; done < n; {
+		ev := c.next()
+		switch {
+		case ev.Number == dat.ConnectionRequest:
+			check(dat.RequestOf(ev).Accept(c.end(), nil))
+		case ev.Number == dat.DTOCompletion:
+			c.listen(dat.EndpointOf(ev))
+			c.say(dat.EndpointOf(ev))
+			done++
+		}
+	}
+	check(psp.Close())
+}
+
+// visit makes n connections, a few at a time, and has an answer from each.
+func (c *crowd) visit(addr string, port uint64, n int) {
+	asked := 0
+	ask := func() {
+		if asked < n {
+			asked++
+			check(c.end().Connect(dat.ConnectConfig{Addr: addr, Qual: port}))
+		}
+	}
+	for range arriving {
+		ask()
+	}
+	for done := 0; done < n; {
+		ev := c.next()
+		switch {
+		case ev.Number == dat.Established:
+			c.say(dat.EndpointOf(ev))
+		case ev.Number == dat.DTOCompletion:
+			c.listen(dat.EndpointOf(ev))
+			done++
+			ask()
+		}
+	}
+}
+
+// next is the next event, which is good news.
+func (c *crowd) next() dat.Event {
+	ev, _, err := c.events.Wait(context.Background(), 1)
+	check(err)
+	check(ev.Err())
+	return ev
+}
+
+// usage is what a process has in use.
+type usage struct {
+	Heap, Stacks, Resident, Goroutines, Files int64
+}
+
+func measure() usage {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	files, _ := os.ReadDir("/proc/self/fd")
+	return usage{
+		Heap: int64(m.HeapAlloc), Stacks: int64(m.StackInuse), Resident: resident(),
+		Goroutines: int64(runtime.NumGoroutine()), Files: int64(len(files)),
+	}
+}
+
+// resident is the memory that the system has given the process; 0 if unknown.
+func resident() int64 {
+	var size, pages int64
+	b, _ := os.ReadFile("/proc/self/statm")
+	_, _ = fmt.Sscan(string(b), &size, &pages)
+	return pages * int64(os.Getpagesize())
+}
+
+// idle is what the connections have added, and the processor's time while they do
+// nothing.
+type idle struct {
+	Connections int
+	Added       usage
+	Files       int64
+	Processor   time.Duration
+	Over        time.Duration
+}
+
+// rest measures it for so long.
+func (c *crowd) rest(d time.Duration) idle {
+	now := measure()
+	start, used := time.Now(), processorTime()
+	time.Sleep(d)
+	used = processorTime() - used
+	b := c.before
+	return idle{
+		Connections: len(c.eps), Files: now.Files, Processor: used, Over: time.Since(start),
+		Added: usage{
+			Heap: now.Heap - b.Heap, Stacks: now.Stacks - b.Stacks, Resident: now.Resident - b.Resident,
+			Goroutines: now.Goroutines - b.Goroutines, Files: now.Files - b.Files,
+		},
+	}
+}
+
+func (i *idle) row(name string) table.Row {
+	per := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/float64(max(i.Connections, 1))) }
+	return table.Row{
+		name, i.Connections, i.Files, per(i.Added.Heap), per(i.Added.Stacks), per(i.Added.Resident), per(i.Added.Goroutines),
+		fmt.Sprintf("%.3f %%", 100*i.Processor.Seconds()/i.Over.Seconds()),
+	}
+}
+
+// idleCommand is the command line of a measurement.
+type idleCommand struct {
+	Connections int           `help:"How many." default:"10000"`
+	IA          string        `help:"The interface adapter of both processes." name:"ia" default:"iwarp:127.0.0.1"`
+	Addr        string        `help:"Where the other process listens." default:"127.0.0.1"`
+	For         time.Duration `help:"How long they are idle." default:"10s"`
+	Peer        bool          `help:"Be the other process." hidden:""`
+}
+
+// run starts the other process, and connects to it.
+func (o *idleCommand) run(out io.Writer) {
+	limitFiles(crowdFiles)
+	cmd := exec.Command(must(os.Executable()), "idle", "--peer", "--connections", strconv.Itoa(o.Connections), "--ia", o.IA, "--for", o.For.String())
+	cmd.Stderr = os.Stderr
+	in, said := must(cmd.StdinPipe()), bufio.NewReader(must(cmd.StdoutPipe()))
+	check(cmd.Start())
+	port := must(strconv.ParseUint(firstWord(said), 10, 16))
+	c := newCrowd(o.IA, o.Connections)
+	began := time.Now()
+	c.visit(o.Addr, port, o.Connections)
+	took := time.Since(began)
+	must(io.WriteString(in, "measure\n"))
+	ours := c.rest(o.For)
+	var theirs idle
+	check(json.Unmarshal([]byte(firstWord(said)), &theirs))
+	t := table.NewWriter()
+	t.SetOutputMirror(out)
+	t.SetTitle(fmt.Sprintf("made in %v, idle for %v", took.Round(time.Millisecond), o.For))
+	t.AppendHeader(table.Row{"", "connections", "descriptors", "heap B/conn", "stack B/conn", "resident B/conn", "goroutines/conn", "processor"})
+	t.AppendRow(ours.row("connecting"))
+	t.AppendRow(theirs.row("accepting"))
+	t.Render()
+	check(in.Close())
+	check(cmd.Wait())
+	check(c.ia.Close())
+}
+
+// peer is the other process: it says its port, waits for a line, says what it has
+// measured, and goes when its input ends.
+func (o *idleCommand) peer(in io.Reader, out io.Writer) {
+	limitFiles(crowdFiles)
+	c := newCrowd(o.IA, o.Connections)
+	c.serve(o.Connections, func(port uint64) { fmt.Fprintln(out, port) })
+	lines := bufio.NewReader(in)
+	_ = firstWord(lines)
+	fmt.Fprintln(out, string(must(json.Marshal(c.rest(o.For)))))
+	_, _ = io.Copy(io.Discard, lines)
+	check(c.ia.Close())
+}
+
+// firstWord is the next line, without its end.
+func firstWord(r *bufio.Reader) string {
+	line := must(r.ReadString('\n'))
+	return line[:len(line)-1]
+}

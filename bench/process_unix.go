@@ -1,0 +1,23 @@
+//go:build unix
+
+package main
+
+import (
+	"syscall"
+	"time"
+)
+
+// processorTime is what the process has used of the processors.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// limitFiles bounds the descriptors that the process may have.
+func limitFiles(n uint64) {
+	var r syscall.Rlimit
+	check(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r))
+	r.Cur = min(r.Max, n)
+	check(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r))
+}
