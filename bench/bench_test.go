@@ -20,10 +20,30 @@ func TestEveryTableIsWhole(t *testing.T) {
 	quick := contest{repeats: 2, slice: time.Millisecond, procs: 1}
 	delivery(&out, quick)
 	targets(&out, quick)
-	for _, want := range []string{"pair, poll", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10"} {
+	overTCP(&out, quick)
+	for _, want := range []string{"pair, poll", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10", "T12", "T13"} {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.NotContains(t, out.String(), "NaN")
+}
+
+func TestIdleConnectionsAreCounted(t *testing.T) {
+	const n = 10
+	port := make(chan uint64, 1)
+	server, client := newCrowd("iwarp:127.0.0.1", n), newCrowd("iwarp:127.0.0.1", n)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.serve(n, func(p uint64) { port <- p })
+	}()
+	client.visit("127.0.0.1", <-port, n)
+	<-served
+	i := client.rest(time.Millisecond)
+	assert.Equal(t, n, i.Connections)
+	assert.Positive(t, i.Added.Goroutines)
+	assert.Len(t, i.row("client"), 8)
+	check(client.ia.Close())
+	check(server.ia.Close())
 }
 
 func TestARepeatWithADisturbedAnchorIsDropped(t *testing.T) {

@@ -3,6 +3,7 @@
 //
 //	go run ./bench delivery   how the ways of delivery compare, as a table
 //	go run ./bench targets    the ratios that the project promises itself
+//	go run ./bench iwarp      those of iWARP to plain TCP
 //	go run ./bench idle       what idle connections between two processes cost
 //
 // Every figure is the median of ratios: contestants take turns, repeat by

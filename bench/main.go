@@ -15,6 +15,7 @@ type command struct {
 
 	Delivery struct{}    `cmd:"" help:"Compare the ways of delivery."`
 	Targets  struct{}    `cmd:"" help:"Measure the ratios that the project promises itself."`
+	Iwarp    struct{}    `cmd:"" help:"Measure the ratios of iWARP to plain TCP."`
 	Idle     idleCommand `cmd:"" help:"Measure what idle connections between two processes cost."`
 }
 
@@ -38,9 +39,12 @@ func main() {
 			break
 		}
 		x := contest{repeats: c.Repeats, slice: c.Slice, procs: procs}
-		if ctx.Command() == "targets" {
+		switch ctx.Command() {
+		case "targets":
 			targets(os.Stdout, x)
-		} else {
+		case "iwarp":
+			overTCP(os.Stdout, x)
+		default:
 			delivery(os.Stdout, x)
 		}
 	}

@@ -22,10 +22,13 @@ const (
 	half       = regionSize / 2 // a's memory is below, b's above
 )
 
-// newRig makes a rig whose dispatchers deliver as cfg says; shared has them be
-// one.
-func newRig(cfg dat.DispatcherConfig, shared bool) *rig {
-	r := &rig{ia: must(dat.Open(context.Background(), "loop"))}
+// newRig makes a rig inside the process whose dispatchers deliver as cfg says;
+// shared has them be one.
+func newRig(cfg dat.DispatcherConfig, shared bool) *rig { return newRigOn("loop", nil, cfg, shared) }
+
+// newRigOn makes it on an adapter with parameters of its own.
+func newRigOn(ia string, params map[string]string, cfg dat.DispatcherConfig, shared bool) *rig {
+	r := &rig{ia: must(dat.Open(context.Background(), ia, dat.WithParams(params)))}
 	pz := must(r.ia.NewPZ())
 	r.lmr = must(pz.Alloc(regionSize, dat.AllPrivileges))
 	cfg.QLen = 4096
@@ -39,7 +42,7 @@ func newRig(cfg dat.DispatcherConfig, shared bool) *rig {
 	r.a = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.da, Request: r.da, Conn: conn, Attr: attr}))
 	r.b = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.db, Request: r.db, Conn: conn, Attr: attr}))
 	psp := must(r.ia.Listen(dat.PSPConfig{Dispatcher: conn}))
-	check(r.a.Connect(dat.ConnectConfig{Qual: psp.Qual()}))
+	check(r.a.Connect(dat.ConnectConfig{Addr: r.ia.Attr().Address, Qual: psp.Qual()}))
 	ev, _, err := conn.Wait(context.Background(), 1)
 	check(err)
 	check(dat.RequestOf(ev).Accept(r.b, nil))

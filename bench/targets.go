@@ -30,6 +30,11 @@ func targets(w io.Writer, c contest) {
 	list = append(list, pairTargets(c.run(f.pairs()...))...)
 	list = append(list, tripTargets(c.run(f.trips()...), c.procs)...)
 	list = append(list, f.bulkTargets(c)...)
+	printTargets(w, c, list)
+}
+
+// printTargets prints promises as a table.
+func printTargets(w io.Writer, c contest, list []target) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetTitle(fmt.Sprintf("GOMAXPROCS=%d", c.procs))

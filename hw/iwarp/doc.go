@@ -16,7 +16,9 @@
 // sending belongs to whoever holds the connection's token (token.go): the poster
 // if it is free, the receiver that got a read request or a read's response, or
 // the second goroutine, which does only what blocks: it waits until the socket
-// takes more, writes to a connection without a descriptor, and closes.
+// takes more, writes to a connection without a descriptor, and closes. It is
+// started when there is something of that for the first time; and a connection has
+// buffers only while octets are in them.
 //
 //	PostSend   queue, take the token, cut into FPDUs (request.go, segment.go), one writev
 //	           for all of them (step.go); what the socket does not take waits
@@ -34,4 +36,40 @@
 // privilege, and again when a socket that was full takes more; an FPDU that is
 // half written is finished from a copy. A region's local and remote keys differ,
 // and a send with invalidate kills the remote one only.
+//
+// # What a peer can't do
+//
+// Each line has its tests, in the files named.
+//
+//	guess a key                      keys are random at first and change with each use of an index
+//	                                 (internal/keys)
+//	reach what is not offered        key, zone or queue pair, privilege, wrap and bounds are checked, in
+//	                                 this order, for each FPDU (memory.go; errors_test.go,
+//	                                 abuse_extended_test.go); what is read ends with the key (window_test.go)
+//	kill another's keys              an invalidation needs a remote key of the same zone (errors_test.go)
+//	overrun a receive                a message is held against its receive (errors_test.go)
+//	have anything placed out of turn sequence numbers and offsets are exact (errors_test.go)
+//	have us allocate by a length     private data is at most 512 octets, an FPDU fits the buffer that a
+//	                                 connection has while it receives, and reads of gigabytes are sent a
+//	                                 buffer at a time (limits_test.go)
+//	ask without end                  reads outstanding are bounded by what was agreed on (errors_test.go,
+//	                                 abuse_extended_test.go); messages of nothing keep nobody from sending
+//	                                 (limits_test.go)
+//	fill us with half-open set-ups   at most halfopen per listener, of them halfopenip per address, for the
+//	                                 time mpa each, however slowly their octets come (limits_test.go,
+//	                                 startup_test.go, deadline_test.go)
+//	be slow, or stuck, or gone       mpa, grace, stall, linger and keepalive bound each wait for a peer
+//	                                 (deadline_test.go, pulse_test.go)
+//	upset a parser                   each has a fuzz target, and the live engine two (fuzz_test.go)
+//
+// There is no limit to the rate of set-ups but those on how many are in progress,
+// and how many requests a service point's dispatcher has room for.
+//
+// iWARP itself has neither authentication nor secrecy. Between our own ends TLS has
+// both ([Config]); with other peers, use a tunnel of the system's. A service point
+// that listens at the address of an interface is not reached by the others; a
+// request's private data is there for the program's own credentials, and is seen
+// before anything is accepted. For peers that do not trust each other make a zone
+// for each, or windows of one queue pair: a region is open to all connections of its
+// zone.
 package iwarp

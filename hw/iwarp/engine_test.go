@@ -328,3 +328,16 @@ func TestAPeerThatStopsInTheMiddleOfAnFPDUIsGivenUp(t *testing.T) {
 		assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
 	}
 }
+
+func TestAReceiverThatSpinsReceives(t *testing.T) {
+	a, b := pair(t, map[string]string{"spin": "1ms"})
+	m := b.memory(8, hw.LocalWrite)
+	for i := range 10 {
+		b.recv(m.sge(0, 8))
+		a.post(hw.SendWR{Op: hw.OpSend})
+		assert.Equal(t, hw.StatusSuccess, b.received(i).Status)
+	}
+	a.qp.Drain()
+	a.awaitDown()
+	assert.Equal(t, hw.ReasonDrained, a.down)
+}

@@ -53,6 +53,8 @@ type Config struct {
 	//	linger      how long the end of a connection may take, twice (1s)
 	//	halfopen    most start-ups in progress per listener (1024)
 	//	halfopenip  the same per peer address (256)
+	//	spin        how long to look again and again for what comes, before
+	//	            waiting for it: shorter round trips for a processor (0)
 	//	buffer      socket buffers in bytes; 0 leaves them to the system (0)
 	Params map[string]string
 

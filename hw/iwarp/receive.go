@@ -3,6 +3,7 @@ package iwarp
 import (
 	"errors"
 	"io"
+	"runtime"
 	"time"
 
 	"godat/hw"
@@ -347,6 +348,9 @@ func (l *life) doFill(fd uintptr) bool {
 	x := &l.rx
 	x.in.ready(x.need)
 	n, again, err := readInto(int(fd), x.in.buf[x.in.w:])
+	if again && l.dev.set.spin > 0 {
+		n, again, err = l.spin(int(fd))
+	}
 	if again {
 		l.hurry()
 		x.in.release()
@@ -356,6 +360,19 @@ func (l *life) doFill(fd uintptr) bool {
 	x.seen = true
 	x.err = err
 	return true
+}
+
+// spin is readInto again and again, for the time of the parameter of that name.
+func (l *life) spin(fd int) (n int, again bool, err error) {
+	x := &l.rx
+	for end := time.Now().Add(l.dev.set.spin); l.attention.Load()&broken == 0; {
+		n, again, err = readInto(fd, x.in.buf[x.in.w:])
+		if !again || time.Now().After(end) {
+			return n, again, err
+		}
+		runtime.Gosched()
+	}
+	return 0, true, nil
 }
 
 // deadline sets how long the receiver waits; 0 is for ever.

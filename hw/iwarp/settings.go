@@ -14,7 +14,7 @@ type settings struct {
 
 	fpdu, revision, private, halfOpen, halfOpenIP, buffer int
 
-	mpa, grace, keepalive, stall, linger time.Duration
+	mpa, grace, keepalive, stall, linger, spin time.Duration
 }
 
 func defaultSettings() settings {
@@ -58,6 +58,8 @@ func (s *settings) apply(key, value string) error {
 		s.stall, err = positive(value)
 	case "linger":
 		s.linger, err = positive(value)
+	case "spin":
+		s.spin, err = time.ParseDuration(value)
 	default:
 		return s.applyNumber(key, value)
 	}
