@@ -288,6 +288,23 @@ func TestSiwHearsAReject(t *testing.T) {
 	assert.Contains(t, said.String(), "REJECTED")
 }
 
+// siw as initiator does not insert markers, and says so when it sees the reply.
+func TestSiwDoesNotTakeAReplyThatAsksForMarkers(t *testing.T) {
+	n := guestNode(t, map[string]string{"markers": "true", "grace": "10s"}, "")
+	p := n.peer()
+	_, requests := n.listen(hw.ListenConfig{Qual: rpingPort})
+	said, wait := rping(t, "-c", "-C", "1")
+	select {
+	case r := <-requests:
+		require.NoError(t, r.Accept(p.qp, nil))
+	case <-time.After(time.Minute):
+		require.Fail(t, "no request", said.String())
+	}
+	p.await("refusal", func() bool { return p.refused != 0 })
+	require.Error(t, wait())
+	assert.Contains(t, said.String(), "REJECTED")
+}
+
 // siw's Terminates are read as what they mean.
 func TestWhatSiwRefuses(t *testing.T) {
 	rping(t, "-s", "-P", "-S", "65535")
@@ -302,6 +319,27 @@ func TestWhatSiwRefuses(t *testing.T) {
 		p := connect(t, map[string]string{"markers": "true"})
 		p.await("refusal", func() bool { return p.refused != 0 })
 		assert.Equal(t, hw.ReasonPeerRejected, p.refused)
+	})
+	t.Run("private data that it has no room for", func(t *testing.T) {
+		n := guestNode(t, map[string]string{"private": "508", "fallback": "false"}, "")
+		p := newPinger(n, 64)
+		cfg := hw.ConnectConfig{Addr: guestAddress, Qual: rpingPort, Private: make([]byte, 300)}
+		require.NoError(t, p.qp.Connect(cfg))
+		p.await("refusal", func() bool { return p.refused != 0 })
+		assert.Equal(t, hw.ReasonRejected, p.refused, "it hangs up")
+	})
+	t.Run("the most private data that it has room for", func(t *testing.T) {
+		n := guestNode(t, nil, "")
+		p := newPinger(n, 64)
+		cfg := hw.ConnectConfig{Addr: guestAddress, Qual: rpingPort, Private: make([]byte, 248)}
+		require.NoError(t, p.qp.Connect(cfg))
+		p.awaitUp()
+	})
+	t.Run("nothing of revision 1, but without reads", func(t *testing.T) {
+		p := connect(t, map[string]string{"revision": "1"})
+		p.awaitUp()
+		p.offer() // which the server wants to read, and can't
+		p.awaitDown()
 	})
 	t.Run("a read with a wrong key", func(t *testing.T) {
 		p := connect(t, nil)
