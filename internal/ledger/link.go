@@ -75,20 +75,26 @@ func (l *link) finish(lf *life) {
 	if lf.plan.ending.quiet() {
 		due = lf.rest
 	}
-	stuck := time.After(l.w.cfg.Patience)
-	select {
-	case <-due:
-	case <-lf.rest:
-	case <-lf.sides[0].book.heard:
-		lf.orphan()
-		return
-	case <-lf.sides[1].book.heard:
-		lf.orphan()
-		return
-	case <-l.w.over:
-		return
-	case <-stuck:
-		l.w.complain(Stuck, "%v: its posters neither post nor rest; %s", lf, l.describe())
+	for posts := lf.posts.Load(); ; {
+		select {
+		case <-due:
+		case <-lf.rest:
+		case <-lf.sides[0].book.heard:
+			lf.orphan()
+			return
+		case <-lf.sides[1].book.heard:
+			lf.orphan()
+			return
+		case <-l.w.over:
+			return
+		case <-time.After(l.w.cfg.Patience):
+			if n := lf.posts.Load(); n != posts {
+				posts = n
+				continue // slowly, but on it goes
+			}
+			l.w.complain(Stuck, "%v: its posters neither post nor rest; %s", lf, l.describe())
+		}
+		break
 	}
 	l.w.books.counts.endings[lf.plan.ending].Add(1)
 	l.end(lf)
