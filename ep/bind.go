@@ -62,7 +62,7 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	}
 	ticket, word, mine, err := e.admitOdd(q, &w)
 	if err != nil {
-		rmr.EndBind(&to, bind.Key, false)
+		rmr.CancelBind(bind.Key)
 		return mem.RemoteSegment{}, err
 	}
 	p := &q.pendingBinds()[ticket&q.mask]

@@ -316,9 +316,12 @@ func TestABindIsFlushedAndItsWindowStaysAsItWas(t *testing.T) {
 	require.NoError(t, b.Disconnect(Abrupt))
 	r.next(r.conn)
 	r.next(r.conn)
-	for range 2 { // a flushed one leaves the window to the next
-		_, err := b.PostBind(9, hw.Suppress, w, mem.Binding{Segment: l.Segment(8, 8), Privileges: readWrite})
+	told := map[uint32]bool{}
+	for range 2 { // a flushed one leaves the window to the next, but not its name
+		remote, err := b.PostBind(9, hw.Suppress, w, mem.Binding{Segment: l.Segment(8, 8), Privileges: readWrite})
 		require.NoError(t, err)
+		require.NotContains(t, told, remote.Context)
+		told[remote.Context] = true
 		ev := r.next(r.dto)
 		assert.Equal(t, evd.BindCompletion, ev.Number)
 		assert.Equal(t, hw.StatusFlushed, ev.Status)
@@ -330,6 +333,24 @@ func TestABindIsFlushedAndItsWindowStaysAsItWas(t *testing.T) {
 	assert.Equal(t, was.Context, p.RemoteContext)
 	require.NoError(t, w.Free())
 	require.NoError(t, l.Free())
+}
+
+func TestABindThatIsRefusedIsNotOutstanding(t *testing.T) {
+	r := newRig(t)
+	_, b := r.pair(nil)
+	w, to := r.rmr(), mem.Binding{Segment: r.lmr.Segment(0, 8), Privileges: readWrite}
+	d := r.dispatcher(evd.ModeQueue, 1)
+	e := r.endpointOf(Config{PZ: r.pz, Request: d, Conn: r.conn})
+	r.accept(e)
+	require.True(t, d.Main().Reserve(1)) // there is no room for the event
+	_, err := e.PostBind(1, 0, w, to)
+	require.ErrorIs(t, err, hw.ErrInsufficientResources)
+	_, err = e.PostBind(1, 0, w, to)
+	require.ErrorIs(t, err, hw.ErrInsufficientResources, "it is not the window")
+	d.Main().Release(1)
+	r.bind(b, w, to)
+	require.NoError(t, e.Close())
+	require.NoError(t, d.Close())
 }
 
 func TestABindThatFailsBreaksTheConnection(t *testing.T) {

@@ -99,6 +99,14 @@ type Window interface {
 	Close() error
 }
 
+// Forgetter is a [Window] whose next key can be given up, for one whose bind never
+// came to the device and whose key may be known to peers. NextKey then goes on to
+// another. To forget a key that was bound, or forgotten, does nothing. Any
+// goroutine may call it.
+type Forgetter interface {
+	Forget(key uint32)
+}
+
 // Bound is a [Window] that can tell whether it is bound, or an [MR] that can tell
 // whether a window is bound to it. Any goroutine may ask.
 type Bound interface {

@@ -81,17 +81,33 @@ func (p *PZ) bindable(op string, b *Binding) (hw.MR, error) {
 	return l.mr, nil
 }
 
-// EndBind takes BeginBind back: the bind has completed, or was not posted after
-// all. context is what it gave; done says whether it succeeded.
-func (r *RMR) EndBind(b *Binding, context uint32, done bool) {
+// CancelBind takes BeginBind back: the bind was not posted after all. context is
+// what it gave, which nobody knows.
+func (r *RMR) CancelBind(context uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.endBind(context)
+}
+
+func (r *RMR) endBind(context uint32) {
 	r.posted--
 	if context != 0 {
 		r.keyed = false
 	}
+}
+
+// EndBind ends what BeginBind began: the bind has completed; done says whether it
+// succeeded. The context of one that did not is given up, wherever it ended: what
+// was told of it must not come true with a later bind.
+func (r *RMR) EndBind(b *Binding, context uint32, done bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endBind(context)
 	switch {
 	case !done:
+		if w, ok := r.window.(hw.Forgetter); ok && context != 0 {
+			w.Forget(context)
+		}
 	case context == 0:
 		r.bound, r.remote = Binding{}, 0
 	default:
