@@ -99,3 +99,17 @@ func TestLongQueuesAreFlushedInOrder(t *testing.T) {
 	assert.Equal(t, flushed(hw.OpSend, ids...), a.sends.all())
 	assert.Equal(t, flushed(hw.OpRecv, ids...), a.recvs.all())
 }
+
+// Who sees a completion may post in its place, even from inside the sink.
+func TestASlotIsFreeWhenItsCompletionIsSeen(t *testing.T) {
+	a, b := pair(t, func(cfg *hw.QPConfig) { cfg.SendDepth = 1 })
+	a.sends.hook = func(wcs []hw.WC) {
+		if wcs[0].ID == 1 {
+			a.post(send(2))
+		}
+	}
+	a.post(send(1))
+	b.recv(1)
+	b.recv(2)
+	assert.Len(t, a.sends.all(), 2)
+}
