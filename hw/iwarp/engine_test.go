@@ -193,39 +193,57 @@ func (l *life) awaitFull() {
 	}
 }
 
-// TestAHalfWrittenFPDUIsFinishedFromACopy frees and overwrites memory while the
-// socket is full: what the peer gets of the FPDU under way is what was posted,
-// and a Terminate follows. The FPDUs are short, so that the socket is full in the
-// midst of one, and others wait behind it.
-func TestAHalfWrittenFPDUIsFinishedFromACopy(t *testing.T) {
+// stuffed is a connection whose socket is full of octets of value 0x5a. The FPDUs
+// are short, so that it is full in the midst of one, and others wait behind it.
+func stuffed(t *testing.T) (a *peer, m *memory, s *script) {
+	const size = 16 << 20
 	n := newNode(t, New(Config{}), map[string]string{"linger": "10s", "fpdu": "1440"})
-	a, m := n.peer(), n.memory(16<<20, hw.LocalRead)
+	a, m = n.peer(), n.memory(size, hw.LocalRead)
 	for i := range m.buf {
 		m.buf[i] = 0x5a
 	}
-	_, s := answering(t, a, hw.ConnectConfig{})
-	req := s.request()
-	reply := obliging(req)
-	reply.BigFPDU = true
-	s.crc = true
+	_, s = answering(t, a, hw.ConnectConfig{})
+	reply := obliging(s.request())
+	reply.BigFPDU, s.crc = true, true
 	s.write(reply.Append(nil))
 	s.next()
 	a.awaitUp()
-	a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{m.sge(0, 16<<20)}, RKey: 1})
+	a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
 	lives(a)[0].awaitFull()
-	require.NoError(t, m.Deregister())
-	clear(m.buf)
+	return a, m, s
+}
+
+// unstuff reads whole FPDUs, whose CRCs are checked, up to a Terminate.
+func unstuff(t *testing.T, s *script, m *memory) {
 	got := 0
 	for {
-		h, body := s.next() // the CRC is checked
+		h, body := s.next()
 		if h.Opcode == wire.OpTerminate {
 			break
 		}
 		got += len(body)
 		require.Equal(t, len(body), bytes.Count(body, []byte{0x5a}))
 	}
-	assert.Less(t, got, 16<<20)
+	assert.Less(t, got, len(m.buf))
+}
+
+// The memory is freed and overwritten while the socket is full: what the peer gets
+// of the FPDU under way is what was posted, and a Terminate follows.
+func TestAHalfWrittenFPDUIsFinishedFromACopy(t *testing.T) {
+	a, m, s := stuffed(t)
+	require.NoError(t, m.Deregister())
+	clear(m.buf)
+	unstuff(t, s, m)
 	assert.Equal(t, hw.StatusLocalProtection, a.sent(0).Status)
+}
+
+func TestABreakFinishesAHalfWrittenFPDU(t *testing.T) {
+	a, m, s := stuffed(t)
+	a.broken = true
+	a.qp.Break(false)
+	a.end(false)
+	clear(m.buf) // it is ours again
+	unstuff(t, s, m)
 }
 
 func TestADrainThatThePeerAnswersWithATerminateIsBroken(t *testing.T) {
