@@ -11,6 +11,7 @@ import (
 	_ "godat/hw/ibv"
 	_ "godat/hw/iwarp"
 	"godat/internal/owner"
+	dat "godat/runtime"
 )
 
 // With -conformance.ia the suite runs over that adapter alone, as in a guest:
