@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -54,7 +55,8 @@ func (r *rig) transact(m mix) {
 	m.iterations = r.p.Scale.of(m.iterations, 1)
 	m.threads, m.eps = r.p.Scale.of(max(1, m.threads), 2), r.p.Scale.of(max(1, m.eps), 2)
 	client, server := r.node(), r.node()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
+	operations := m.iterations * m.threads * m.eps * len(m.ops)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience+time.Duration(operations)*100*time.Microsecond)
 	defer cancel()
 	threads, ctx := errgroup.WithContext(ctx)
 	var clients, servers []*link
