@@ -38,10 +38,11 @@ func init() { patience = time.Minute } // the processor is emulated
 // captures is where traces go.
 var captures = os.Getenv("GODAT_CAPTURES")
 
-// rping starts the C program.
+// rping starts the C program. A server of it lives through a whole test, which on a
+// busy host takes minutes.
 func rping(t *testing.T, args ...string) (out *bytes.Buffer, wait func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	cmd := exec.CommandContext(ctx, "rping", append(args, "-a", guestAddress)...)
 	out = new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, out

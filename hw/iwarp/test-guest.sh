@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.."
 want=62         # cases that must have passed, with their groups
 captures=6      # of them are captured
 transactions=8  # of dattest
-limit=${GODAT_GUEST_LIMIT:-10m}
+limit=${GODAT_GUEST_LIMIT:-12m}
 
 for program in tshark rping; do
   command -v "$program" >/dev/null || { echo "test-guest.sh needs $program" >&2; exit 1; }
@@ -34,7 +34,7 @@ go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
 cat >"$work/job" <<'JOB'
 work=$1
 status=0
-GODAT_CAPTURES=$work/captures "$work/iwarp.test" -test.v -test.timeout 6m \
+GODAT_CAPTURES=$work/captures "$work/iwarp.test" -test.v -test.timeout 7m \
   -test.run '^(TestOurClientAndTheCServer|TestOurServerAndTheCClient|TestSiwHearsAReject|TestSiwDoesNot.*|TestWhatSiwRefuses)$' || status=$?
 
 for params in '' 'crc=false peer2peer=false'; do
