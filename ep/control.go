@@ -235,6 +235,10 @@ func (e *Endpoint) free(op string) error {
 	if err := e.giveBack(&p, &parts{}); err != nil {
 		return wrap(op, err)
 	}
+	for _, o := range e.owed {
+		o.to.DetachDTO(o.flags)
+	}
+	e.owed = nil
 	e.freed = true
 	e.adapter.remove(e)
 	return nil

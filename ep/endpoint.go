@@ -73,6 +73,7 @@ type Endpoint struct {
 	pending *control      // under ctl; read by the step
 	over    chan struct{} // closed when both queues have ended; replaced by Reset
 	freed   bool          // under ctl
+	owed    []owed        // under ctl
 }
 
 // Config says what an endpoint is made of.

@@ -2,7 +2,9 @@ package ep
 
 import (
 	"runtime"
+	"slices"
 
+	"godat/evd"
 	"godat/hw"
 	"godat/mem"
 )
@@ -47,8 +49,9 @@ func mayModify(mask Mask, s State) bool {
 // was given. Depths and segments do not shrink. Receives stay posted; in memory
 // of another zone than the new one they fail when their turn comes. Receives that
 // are posted at the same time are subject to the old rules or to the new ones.
-// A dispatcher may be nil. An endpoint that has windows of its own (NewRMR) keeps
-// its zone, and can't grow.
+// Completions of posted receives go to the dispatcher that they were posted for,
+// which stays in use until the endpoint is closed. A dispatcher may be nil. An
+// endpoint that has windows of its own (NewRMR) keeps its zone, and can't grow.
 // It answers to dat_ep_modify.
 func (e *Endpoint) Modify(mask Mask, p Param) error {
 	const op = "ep.Modify"
@@ -71,6 +74,11 @@ func (e *Endpoint) Modify(mask Mask, p Param) error {
 	if m.old.qp != nil && e.needsDevice(&m.old, &m.now) && m.old.pz.Domain().HasRMR(e) {
 		return wrap(op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[e.State()], Text: "the endpoint has windows, which depend on it as it is"})
 	}
+	done, err := e.outlast(&m)
+	if err != nil {
+		return wrap(op, err)
+	}
+	defer done()
 	undo, err := e.acquire(&m.old, &m.now)
 	if err != nil {
 		return wrap(op, err)
@@ -86,6 +94,33 @@ func (e *Endpoint) Modify(mask Mask, p Param) error {
 type modification struct {
 	mask     Mask
 	old, now parts
+	behind   bool // receives are posted for the old dispatcher
+}
+
+// owed is what completions go to of receives that were posted before Modify gave
+// the endpoint another dispatcher.
+type owed struct {
+	to    *evd.Dispatcher
+	flags hw.Flags
+}
+
+// outlast has the dispatcher that Modify takes away stay in use. done lets it go
+// when no receive was posted for it.
+func (e *Endpoint) outlast(m *modification) (done func(), err error) {
+	o := owed{m.old.recv, m.old.attr.RecvFlags}
+	if o.to == nil || m.now.recv == o.to || slices.Contains(e.owed, o) {
+		return func() {}, nil
+	}
+	if err := o.to.AttachDTO(o.flags); err != nil {
+		return nil, err
+	}
+	return func() {
+		if m.behind {
+			e.owed = append(e.owed, o)
+		} else {
+			o.to.DetachDTO(o.flags)
+		}
+	}, nil
 }
 
 // with is p with the fields of mask as in q.
@@ -147,6 +182,7 @@ func (e *Endpoint) modify(c *control) error {
 	e.changing.Store(false)
 	e.recvs.feed = m.now.feed
 	e.setParts(&m.now)
+	m.behind = e.recvs.outstanding(e.word.Load())
 	if m.mask&FieldSoftHighWater != 0 {
 		e.marks.soft.Store(int64(m.now.attr.SoftHighWatermark))
 	}

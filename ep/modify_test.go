@@ -212,6 +212,7 @@ func TestCompletionsGoWhereModifySays(t *testing.T) {
 	assert.Equal(t, map[uint64]bool{1: true, 10: true, 11: true, 12: true}, seen, "the third receive's is lost")
 	require.NoError(t, e.PostSend(20, 0))
 	r.none(r.dto)
+	require.NoError(t, e.Close())
 	require.NoError(t, other.Close())
 }
 
@@ -349,4 +350,27 @@ func TestAnEndpointWithWindowsStaysAsItIs(t *testing.T) {
 	bare, _, _ := r.tentative()
 	_, err = bare.NewRMR()
 	require.ErrorIs(t, err, invalidState(hw.StateEPPZ))
+}
+
+// What receives were posted for would lose their completions with the dispatcher.
+func TestADispatcherOutlivesTheReceivesPostedForIt(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	old, now := r.dispatcher(evd.ModeQueue, 8), r.dispatcher(evd.ModeQueue, 8)
+	require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: old}))
+	require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+	for range 2 { // and back, and away again
+		require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: now}))
+		require.ErrorIs(t, old.Close(), hw.ErrInvalidState)
+		require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: old}))
+	}
+	require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: now}))
+	require.NoError(t, e.Close())
+	var evs [2]evd.Event
+	n, err := old.Dequeue(evs[:])
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	assert.EqualValues(t, 1, evs[0].Cookie)
+	require.NoError(t, old.Close())
+	require.NoError(t, now.Close())
 }

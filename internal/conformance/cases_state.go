@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -189,11 +190,11 @@ func (e *end) flush(op string) {
 func (r *rig) enter(state string, op ...string) *end {
 	r.Helper()
 	var opts []dat.Option
+	var deaf *hwtest.Fault
 	if state == "CMP" {
-		opts = append(opts, dat.WithProvider(hwtest.NewFault(r.p.provider(), hwtest.FaultConfig{
-			// It does not hear that its peer has taken the acceptance.
-			On: hwtest.Faults{hwtest.LoseEstablished: {Nth: 1}},
-		})))
+		// It does not hear that its peer has taken the acceptance.
+		deaf = hwtest.NewFault(r.p.provider(), hwtest.FaultConfig{On: hwtest.Faults{hwtest.LoseEstablished: {Nth: 1}}})
+		opts = append(opts, dat.WithProvider(deaf))
 	}
 	n := r.node(opts...)
 	var change []func(*dat.EndpointConfig)
@@ -220,6 +221,8 @@ func (r *rig) enter(state string, op ...string) *end {
 		require.NoError(r, client.ep.Connect(s.at()))
 		require.NoError(r, s.request().Accept(e.ep, nil))
 		client.established()
+		require.Eventually(r, func() bool { return deaf.Fired(hwtest.LoseEstablished) == 1 }, patience, time.Millisecond,
+			"the next connection is not to be the one that it does not hear of")
 		e.peer = client
 	case "CON", "DPN", "DIS":
 		server := r.node().end()
