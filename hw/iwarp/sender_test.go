@@ -47,6 +47,9 @@ func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
 
 	one := hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled}
 	a.post(one)
+	for len(l.wake) > 0 { // until it has heard of it
+		runtime.Gosched()
+	}
 	a.post(one)
 	require.Empty(t, l.wake)
 	for i := range 2 {
