@@ -195,6 +195,7 @@ func (e *Endpoint) Reset() error {
 	defer e.ctl.Unlock()
 	if e.State() == Disconnected {
 		<-e.over
+		e.settle()
 	}
 	return e.do(&control{op: op, in: inReset})
 }
@@ -235,10 +236,7 @@ func (e *Endpoint) free(op string) error {
 	if err := e.giveBack(&p, &parts{}); err != nil {
 		return wrap(op, err)
 	}
-	for _, o := range e.owed {
-		o.to.DetachDTO(o.flags)
-	}
-	e.owed = nil
+	e.settle()
 	e.freed = true
 	e.adapter.remove(e)
 	return nil

@@ -50,8 +50,9 @@ func mayModify(mask Mask, s State) bool {
 // of another zone than the new one they fail when their turn comes. Receives that
 // are posted at the same time are subject to the old rules or to the new ones.
 // Completions of posted receives go to the dispatcher that they were posted for,
-// which stays in use until the endpoint is closed. A dispatcher may be nil. An
-// endpoint that has windows of its own (NewRMR) keeps its zone, and can't grow.
+// which stays in use until the endpoint is reset or closed. A dispatcher may be
+// nil. An endpoint that has windows of its own (NewRMR) keeps its zone, and can't
+// grow.
 // It answers to dat_ep_modify.
 func (e *Endpoint) Modify(mask Mask, p Param) error {
 	const op = "ep.Modify"
@@ -94,7 +95,7 @@ func (e *Endpoint) Modify(mask Mask, p Param) error {
 type modification struct {
 	mask     Mask
 	old, now parts
-	behind   bool // receives are posted for the old dispatcher
+	made     bool
 }
 
 // owed is what completions go to of receives that were posted before Modify gave
@@ -104,23 +105,32 @@ type owed struct {
 	flags hw.Flags
 }
 
-// outlast has the dispatcher that Modify takes away stay in use. done lets it go
-// when no receive was posted for it.
+// outlast has the dispatcher that Modify takes away stay in use if receives are
+// posted for it. done lets it go when Modify has failed.
 func (e *Endpoint) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
-	if o.to == nil || m.now.recv == o.to || slices.Contains(e.owed, o) {
+	if o.to == nil || m.now.recv == o.to || !e.recvs.outstanding(e.word.Load()) || slices.Contains(e.owed, o) {
 		return func() {}, nil
 	}
 	if err := o.to.AttachDTO(o.flags); err != nil {
 		return nil, err
 	}
 	return func() {
-		if m.behind {
+		if m.made {
 			e.owed = append(e.owed, o)
 		} else {
 			o.to.DetachDTO(o.flags)
 		}
 	}, nil
+}
+
+// settle lets go of dispatchers that have got all that was owed to them. e.ctl is
+// held.
+func (e *Endpoint) settle() {
+	for _, o := range e.owed {
+		o.to.DetachDTO(o.flags)
+	}
+	e.owed = nil
 }
 
 // with is p with the fields of mask as in q.
@@ -182,7 +192,6 @@ func (e *Endpoint) modify(c *control) error {
 	e.changing.Store(false)
 	e.recvs.feed = m.now.feed
 	e.setParts(&m.now)
-	m.behind = e.recvs.outstanding(e.word.Load())
 	if m.mask&FieldSoftHighWater != 0 {
 		e.marks.soft.Store(int64(m.now.attr.SoftHighWatermark))
 	}
@@ -192,6 +201,7 @@ func (e *Endpoint) modify(c *control) error {
 		e.recvs.next = e.recvs.retired.Load()
 	}
 	e.device = m.now.device
+	m.made = true
 	return nil
 }
 

@@ -365,12 +365,12 @@ func TestADispatcherOutlivesTheReceivesPostedForIt(t *testing.T) {
 		require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: old}))
 	}
 	require.NoError(t, e.Modify(FieldRecvEVD, Param{Recv: now}))
-	require.NoError(t, e.Close())
-	var evs [2]evd.Event
-	n, err := old.Dequeue(evs[:])
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	assert.EqualValues(t, 1, evs[0].Cookie)
+	a := r.accept(e)
+	require.NoError(t, a.PostSend(2, 0, r.lmr.Segment(0, 8)))
+	assert.EqualValues(t, 1, r.next(old).Cookie)
+	require.ErrorIs(t, old.Close(), hw.ErrInvalidState, "who knows what is still posted")
+	require.NoError(t, e.Disconnect(Abrupt))
+	require.Eventually(t, func() bool { return e.State() == Disconnected }, 10*time.Second, time.Millisecond)
+	require.NoError(t, e.Reset())
 	require.NoError(t, old.Close())
-	require.NoError(t, now.Close())
 }

@@ -51,6 +51,7 @@ type endpoint struct {
 	name                string
 	zone                *zone
 	recv, request, conn *evd
+	owed                []*evd // see settle
 	recvDepth, reqDepth int
 	recvIOV, reqIOV     int
 	readIOV, writeIOV   int
@@ -257,6 +258,9 @@ func (w *World) reset(c Command, r Result) error {
 		v.when(true, stateCodes[p.state])
 	}
 	ok, err := v.judge(r.Code)
+	if ok && p.state == isDisconnected {
+		p.settle()
+	}
 	if ok {
 		p.state = unconnected
 	}
@@ -296,4 +300,14 @@ func (w *World) destroy(p *endpoint) {
 	for _, d := range p.feeds() {
 		d.to.feeds--
 	}
+	p.settle()
+}
+
+// settle lets go of dispatchers that receives were posted for before a modify gave
+// the endpoint another one.
+func (p *endpoint) settle() {
+	for _, d := range p.owed {
+		d.feeds--
+	}
+	p.owed = nil
 }

@@ -39,6 +39,10 @@ func (w *World) modify(c Command, r Result) error {
 		}
 		q.zone.uses++
 	}
+	if p.outlives(&q) && !slices.Contains(p.owed, p.recv) {
+		q.owed = append(q.owed, p.recv)
+		p.recv.feeds++
+	}
 	for _, d := range p.feeds() {
 		d.to.feeds--
 	}
@@ -98,12 +102,25 @@ func (w *World) refuseModify(v *verdict, c Command, p, q *endpoint) {
 	}
 }
 
-// feedableAfter is feedable once the feeds of before are taken back.
+// outlives reports whether receives are posted for a dispatcher that the endpoint
+// is to have no more.
+func (p *endpoint) outlives(after *endpoint) bool {
+	return p.recv != nil && p.recv != after.recv && len(p.recvs) > 0
+}
+
+// feedableAfter is feedable once the feeds of before are taken back, but for that of
+// posted receives.
 func (p *endpoint) feedableAfter(before *endpoint) bool {
 	for _, f := range before.feeds() {
 		f.to.feeds--
 	}
+	if before.outlives(p) {
+		before.recv.feeds++
+	}
 	ok := p.feedable()
+	if before.outlives(p) {
+		before.recv.feeds--
+	}
 	for _, f := range before.feeds() {
 		f.to.feeds++
 	}
