@@ -54,9 +54,16 @@ func TestConformance(t *testing.T) {
 			Table: "sim", IA: "sim", Provider: sim, Nobody: "nobody", Scale: scale, After: sim.kept,
 		})
 	})
-	t.Run("iwarp", func(t *testing.T) {
-		Run(t, Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Early: true, Scale: scale})
-	})
+	iwarp := Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Early: true, Scale: scale}
+	t.Run("iwarp", func(t *testing.T) { Run(t, iwarp) })
+	iwarp.Scale = Scale{1, 256} // what differs does in the first messages
+	for name, params := range map[string]map[string]string{
+		"iwarp without CRCs": {"crc": "false"},
+		"iwarp with markers": {"markers": "true"},
+	} {
+		iwarp.Params = params
+		t.Run(name, func(t *testing.T) { Run(t, iwarp) })
+	}
 }
 
 // warmUp opens and closes an adapter, for what a provider takes with the first

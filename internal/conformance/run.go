@@ -16,6 +16,9 @@ type Provider struct {
 	IA    string // what both sides open, "iwarp:127.0.0.1"
 	Scale Scale  // of iterations, threads and endpoints; the zero value is 1
 
+	// Params are those of IA, where a case does not open it by its name alone.
+	Params map[string]string
+
 	// Provider is what the name of IA leads to, if it isn't registered.
 	Provider hw.Provider
 
@@ -40,7 +43,7 @@ func (p *Provider) provider() hw.Provider {
 
 // options are how to open IA.
 func (p *Provider) options(more ...dat.Option) []dat.Option {
-	return append([]dat.Option{dat.WithProvider(p.Provider)}, more...)
+	return append([]dat.Option{dat.WithProvider(p.Provider), dat.WithParams(p.Params)}, more...)
 }
 
 // Case is one case of the suite.
