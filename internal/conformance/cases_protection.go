@@ -67,6 +67,42 @@ func dto10(r *rig) {
 			}
 		})
 	}
+	r.each("send_invalidate local", func(r *rig) {
+		if sendInvalidate.has(r) {
+			dto10Invalidate(r)
+		}
+	})
+	r.each("srq_post_recv local", dto10Shared)
+}
+
+// dto10Invalidate is dto10 for the memory of a send that invalidates.
+func dto10Invalidate(r *rig) {
+	w := r.wire()
+	for _, set := range privilegeSets() {
+		m := w.client.region(w.client.pz, 64, set).Segment(0, 8)
+		if set&dat.LocalRead == 0 {
+			require.ErrorIs(r, w.client.ep.PostSendInvalidate(1, 0, 42, m), dat.ErrPrivileges, "%v", set)
+			continue
+		}
+		require.NoError(r, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
+		require.NoError(r, w.client.ep.PostSendInvalidate(1, 0, w.client.invalidatable(), m), "%v", set)
+		w.client.done(w.client.req, 1, dat.StatusSuccess)
+		w.server.done(w.server.recv, 2, dat.StatusSuccess)
+	}
+}
+
+// dto10Shared is dto10 for receives of a shared queue.
+func dto10Shared(r *rig) {
+	n := r.node()
+	q := n.srq(dat.SRQAttr{})
+	for _, set := range privilegeSets() {
+		m := n.region(n.pz, 64, set).Segment(0, 8)
+		if set&dat.LocalWrite == 0 {
+			require.ErrorIs(r, q.PostRecv(1, m), dat.ErrPrivileges, "%v", set)
+		} else {
+			require.NoError(r, q.PostRecv(1, m), "%v", set)
+		}
+	}
 }
 
 // wire is a connection that is made anew when it broke.

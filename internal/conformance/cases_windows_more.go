@@ -65,6 +65,19 @@ func me11(r *rig) {
 	refused(w.client.bind(w.client.window(), w.client.mem.Segment(0, size), dat.RemoteRead), "a window for reading")
 	w.client.bind(rmr, dat.Segment{}, 0)
 	refused(sink, "a window that was unbound")
+
+	sink = w.client.bind(rmr, w.client.mem.Segment(100, size), dat.RemoteWrite)
+	for _, set := range privilegeSets() {
+		source := w.server.region(w.server.pz, size, set).Remote(0, size)
+		require.NoError(r, w.client.ep.PostRDMAReadToRMR(1, 0, sink, source), "%v", set)
+		if set&dat.RemoteRead != 0 {
+			w.client.done(w.client.req, 1, dat.StatusSuccess)
+			continue
+		}
+		w.client.done(w.client.req, 1, dat.StatusRemoteAccess)
+		brokenBoth(w.client, w.server)
+		w.again()
+	}
 }
 
 func me12(r *rig) {
