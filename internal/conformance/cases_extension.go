@@ -19,6 +19,7 @@ var extensionCases = []Case{
 	{ID: "EXT-4", Claim: "fetch-and-adds add up, and each returns what was there before", needs: needs(atomics), run: ext4},
 	{ID: "EXT-6", Claim: "an atomic without its privilege is REMOTE_ACCESS", needs: needs(atomics), run: ext6},
 	{ID: "EXT-7", Claim: "a send with invalidate tells the receiver which context is gone", needs: needs(sendInvalidate), run: ext7},
+	{ID: "EXT-8", Claim: "datagrams, which no provider has, are refused by each call", run: ext8},
 	{ID: "EXT-9", Claim: "an adapter's attributes say which extensions it has", run: ext9},
 	{ID: "EXT-10", Claim: "adapters and endpoints count what happens on them", run: ext10},
 }
@@ -155,6 +156,21 @@ func ext7(r *rig) {
 	context, ok := got.InvalidatedContext()
 	assert.True(r, ok)
 	assert.Equal(r, gone, context)
+}
+
+func ext8(r *rig) {
+	n := r.node()
+	attr := &dat.EndpointAttr{ServiceType: dat.UnreliableDatagram}
+	_, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Attr: attr})
+	require.False(r, r.granted(err))
+	e := n.end().ep
+	for call, err := range map[string]error{
+		"ib_post_send_ud": e.PostSendUD(1, 0, nil),
+		"ib_ud_cm_free":   e.FreeUDConnection(1),
+		"ib_ud_ah_free":   e.FreeAddressHandle(nil),
+	} {
+		require.False(r, r.granted(err), call)
+	}
 }
 
 func ext9(r *rig) {

@@ -252,11 +252,15 @@ func fl7(r *rig) {
 			req := n.dispatcher(64, dat.StreamDTO)
 			n.endpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.first})
 			ep, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.second})
+			lone := n.endpoint(dat.EndpointConfig{PZ: n.pz, Recv: n.dispatcher(64, dat.StreamDTO), Request: req, Conn: conn, Attr: &c.second})
+			modified := lone.Modify(fieldRecv, dat.EndpointParam{Recv: d})
 			if c.sub != 0 {
 				require.ErrorIs(r, err, code(hw.InvalidState, c.sub))
+				require.ErrorIs(r, modified, code(hw.InvalidState, c.sub))
 				return
 			}
 			require.NoError(r, err)
+			require.NoError(r, modified)
 			require.NoError(r, ep.Close())
 		})
 	}

@@ -20,6 +20,7 @@ var registryCases = []Case{
 	{ID: "HW-9", Claim: "a name of the static registry opens the provider that stands behind it", run: hw9},
 	{ID: "HW-10", Claim: "adapters share a dispatcher for asynchronous errors, or have none", run: hw10},
 	{ID: "HW-11", Claim: "each part of a name, version and thread-safety that is not there has its own subtype", run: hw11},
+	{ID: "HW-12", Claim: "no adapter stands in for another, and there is one path between two", run: hw12},
 	{ID: "ER-1", Claim: "errors have DAT's numbers, and texts", run: er1},
 }
 
@@ -114,6 +115,25 @@ func hw11(r *rig) {
 	assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg1))
 	_, err = dat.Open(context.Background(), strings.Repeat("x", 256))
 	assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg1))
+}
+
+func hw12(r *rig) {
+	r.registered()
+	related, err := dat.Related(r.p.IA, r.p.IA)
+	require.NoError(r, err)
+	assert.Equal(r, dat.HAFalse, related)
+	_, err = dat.Related(r.p.IA, "nobody's")
+	require.ErrorIs(r, err, dat.ErrProviderNotFound)
+
+	client, server := r.node().end(), r.node().end()
+	s := server.listen()
+	at := s.at()
+	at.Flags = dat.MultipathRequired
+	require.False(r, r.granted(client.ep.Connect(at)))
+	at.Flags = dat.MultipathRequested
+	require.NoError(r, client.ep.Connect(at))
+	require.NoError(r, s.request().Accept(server.ep, nil))
+	client.established()
 }
 
 // er1 compares refusals with the numbers that a C program would see, class bit and
