@@ -110,10 +110,19 @@ type target struct {
 	qual uint64
 }
 
+// Network implements [net.Addr].
+func (target) Network() string { return "dat" }
+
+// String implements [net.Addr].
+func (t target) String() string { return net.JoinHostPort(t.addr, strconv.FormatUint(t.qual, 10)) }
+
 func (e *Endpoint) setTarget(addr string, qual uint64) {
 	e.addrMu.Lock()
 	defer e.addrMu.Unlock()
 	e.target = target{addr, qual}
+	if qual != 0 {
+		e.remote = address{e.target, qual} // until the device says whom it reached
+	}
 }
 
 // CommonConnect is Connect to an address that says both host and qualifier, as

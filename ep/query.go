@@ -51,7 +51,8 @@ const (
 )
 
 // Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for, and
-// addresses that the state gives no meaning, are zero.
+// addresses that the state gives no meaning, are zero. During an attempt to connect
+// the remote address is what Connect was told, and the local one not known yet.
 type Param struct {
 	IA                    any // what AdapterConfig.IA said: a *runtime.IA
 	State                 State

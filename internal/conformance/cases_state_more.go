@@ -86,9 +86,14 @@ func st7(r *rig) {
 				assert.Nil(r, p.RemoteAddr)
 				assert.Zero(r, p.RemoteQual)
 			}
+			if means.remote {
+				assert.NotNil(r, p.RemoteAddr)
+			}
+			if state == "ACT" {
+				assert.NotZero(r, p.RemoteQual, "what was asked for")
+			}
 			if state == "CON" {
 				assert.NotNil(r, p.LocalAddr)
-				assert.NotNil(r, p.RemoteAddr)
 			}
 		})
 	}

@@ -241,11 +241,8 @@ func (w *World) queryEP(c Command, r Result) error {
 	switch p.state {
 	case isConnected, disconnectPending:
 		return r.check("local", 1, "remote", 1)
-	case passivePending, tentative:
+	case passivePending, tentative, activePending:
 		return r.check("remote", 1)
-	}
-	if p.state == activePending {
-		return nil
 	}
 	return r.check("remote", 0)
 }
