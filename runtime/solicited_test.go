@@ -47,66 +47,83 @@ func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
 // Receives that are not solicited wake nobody, in the device or here, and are
 // found by whoever looks.
 func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
-	for name, opts := range map[string][]Option{
-		"loop": nil,
-		"sim":  {WithProvider(newSim(hwtest.SimConfig{})), WithPoller(PollerConfig{SpinRounds: -1})},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ia := open(t, name, opts...)
-			p := connect(t, ia, channel(64))
-			p.establish(t)
-			recvs, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
-			require.NoError(t, err)
-			b, err := ia.NewEndpoint(EndpointConfig{
-				PZ: p.pz, Recv: recvs, Conn: p.events, Attr: &EndpointAttr{RecvFlags: SolicitedWait},
-			})
-			require.NoError(t, err)
-			a := p.connectTo(t, b)
-			state, err := recvs.Query(DispatcherFieldAll)
-			require.NoError(t, err)
-			assert.EqualValues(t, 0x20, state.State.Config(), "CONFIG_SOLICITED")
+	forSolicited(t, func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher) {
+		a := p.connectTo(t, b)
+		state, err := recvs.Query(DispatcherFieldAll)
+		require.NoError(t, err)
+		assert.EqualValues(t, 0x20, state.State.Config(), "CONFIG_SOLICITED")
 
-			send := func(first, n uint64, flags Flags) {
-				for i := range n {
-					require.NoError(t, b.PostRecv(first+i, Default, p.mem.Segment(0, 8)))
-					require.NoError(t, a.PostSend(first+i, flags, p.mem.Segment(8, 8)))
-				}
-				for range n {
-					assert.NoError(t, p.next(t).Err())
-				}
+		send := func(first, n uint64, flags Flags) {
+			for i := range n {
+				require.NoError(t, b.PostRecv(first+i, Default, p.mem.Segment(0, 8)))
+				require.NoError(t, a.PostSend(first+i, flags, p.mem.Segment(8, 8)))
 			}
-			woken := make(chan int)
-			go func() {
-				_, nmore, err := recvs.Wait(context.Background(), 1)
-				assert.NoError(t, err)
-				woken <- nmore
-			}()
-			require.Eventually(t, func() bool { _, err := recvs.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
-			send(0, 3, Default)
-			send(3, 1, SolicitedWait)
-			assert.Equal(t, 3, <-woken, "an earlier one woke the waiter")
-			buf := make([]Event, 8)
-			n, err := recvs.Dequeue(buf)
-			require.NoError(t, err)
-			require.Equal(t, 3, n)
+			for range n {
+				assert.NoError(t, p.next(t).Err())
+			}
+		}
+		woken := make(chan int)
+		go func() {
+			_, nmore, err := recvs.Wait(context.Background(), 1)
+			assert.NoError(t, err)
+			woken <- nmore
+		}()
+		require.Eventually(t, func() bool { _, err := recvs.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
+		send(0, 3, Default)
+		send(3, 1, SolicitedWait)
+		assert.Equal(t, 3, <-woken, "an earlier one woke the waiter")
+		buf := make([]Event, 8)
+		n, err := recvs.Dequeue(buf)
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
 
-			send(4, 3, Default)
-			n = 0
-			require.Eventually(t, func() bool {
-				k, err := recvs.Dequeue(buf[n:])
-				n += k
-				return err == nil && n == 3
-			}, 10*time.Second, time.Millisecond, "who looks finds them")
-			for i, ev := range buf[:3] {
-				assert.EqualValues(t, 4+i, ev.Cookie)
-			}
-		})
-	}
+		send(4, 3, Default)
+		n = 0
+		require.Eventually(t, func() bool {
+			k, err := recvs.Dequeue(buf[n:])
+			n += k
+			return err == nil && n == 3
+		}, 10*time.Second, time.Millisecond, "who looks finds them")
+		for i, ev := range buf[:3] {
+			assert.EqualValues(t, 4+i, ev.Cookie)
+		}
+	})
 }
 
 // Whether the device wakes the poller for all receives is fixed when its queue is
 // made: an endpoint whose attribute changes gets another.
 func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
+	forSolicited(t, func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher) {
+		require.NoError(t, b.Modify(ep.FieldRecvFlags, EndpointParam{}))
+		a := p.connectTo(t, b)
+		require.NoError(t, b.PostRecv(1, Default, p.mem.Segment(0, 8)))
+		woken := make(chan Event, 1)
+		go func() {
+			ev, _, err := recvs.Wait(context.Background(), 1)
+			assert.NoError(t, err)
+			woken <- ev
+		}()
+		require.Eventually(t, func() bool {
+			c, err := recvs.Counters()
+			return err == nil && c.Sleeps == 1
+		}, 10*time.Second, time.Millisecond)
+		if cqs := p.ia.cqs; cqs != nil { // what the waiter stirred is over: the device itself has to wake it
+			require.Eventually(t, cqs.poller.asleep.Load, 10*time.Second, time.Millisecond)
+		}
+		// Suppressed, for its own completion would wake the poller.
+		require.NoError(t, a.PostSend(2, Suppress, p.mem.Segment(8, 8)))
+		select {
+		case ev := <-woken:
+			assert.EqualValues(t, 1, ev.Cookie)
+		case <-time.After(30 * time.Second):
+			require.Fail(t, "nobody was woken")
+		}
+	})
+}
+
+// forSolicited runs a test on a device without a poller and on one with, of an
+// endpoint b whose receives go to recvs and wake its waiter when they are solicited.
+func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher)) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,
 		"sim":  {WithProvider(newSim(hwtest.SimConfig{})), WithPoller(PollerConfig{SpinRounds: -1})},
@@ -121,30 +138,7 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 				PZ: p.pz, Recv: recvs, Conn: p.events, Attr: &EndpointAttr{RecvFlags: SolicitedWait},
 			})
 			require.NoError(t, err)
-			require.NoError(t, b.Modify(ep.FieldRecvFlags, EndpointParam{}))
-			a := p.connectTo(t, b)
-			require.NoError(t, b.PostRecv(1, Default, p.mem.Segment(0, 8)))
-			woken := make(chan Event, 1)
-			go func() {
-				ev, _, err := recvs.Wait(context.Background(), 1)
-				assert.NoError(t, err)
-				woken <- ev
-			}()
-			require.Eventually(t, func() bool {
-				c, err := recvs.Counters()
-				return err == nil && c.Sleeps == 1
-			}, 10*time.Second, time.Millisecond)
-			if ia.cqs != nil { // what the waiter stirred is over: the device itself has to wake it
-				require.Eventually(t, ia.cqs.poller.asleep.Load, 10*time.Second, time.Millisecond)
-			}
-			// Suppressed, for its own completion would wake the poller.
-			require.NoError(t, a.PostSend(2, Suppress, p.mem.Segment(8, 8)))
-			select {
-			case ev := <-woken:
-				assert.EqualValues(t, 1, ev.Cookie)
-			case <-time.After(30 * time.Second):
-				require.Fail(t, "nobody was woken")
-			}
+			test(t, p, b, recvs)
 		})
 	}
 }

@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"os"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,18 +17,6 @@ func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
 	assert.ErrorContains(t, w.find(0), "goroutine")
 	close(end)
 	<-ended
-	assert.NoError(t, w.find(patience))
-}
-
-func TestADescriptorThatIsLeftIsFound(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("descriptors: nothing tells which are open")
-	}
-	w := watch()
-	f, err := os.Open(os.DevNull)
-	require.NoError(t, err)
-	assert.ErrorContains(t, w.find(0), "descriptors are open")
-	require.NoError(t, f.Close())
 	assert.NoError(t, w.find(patience))
 }
 

@@ -1,0 +1,19 @@
+package conformance
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Only Linux tells which descriptors are open.
+func TestADescriptorThatIsLeftIsFound(t *testing.T) {
+	w := watch()
+	f, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	assert.ErrorContains(t, w.find(0), "descriptors are open")
+	require.NoError(t, f.Close())
+	assert.NoError(t, w.find(patience))
+}
