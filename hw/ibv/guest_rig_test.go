@@ -81,7 +81,16 @@ func (b *bench) connect(seen func([]byte)) {
 	l, err := to.dev.Listen(hw.ListenConfig{OnRequest: func(r hw.Request) bool { requests <- r; return true }})
 	require.NoError(t, err)
 	require.NoError(t, from.qp.Connect(hw.ConnectConfig{Addr: to.dev.Attr().Address, Qual: l.Qual(), Private: []byte("hello")}))
-	req := <-requests
+	var req hw.Request
+	from.until("the request", func() bool {
+		require.Equal(t, hw.ReasonNone, from.refused)
+		select {
+		case req = <-requests:
+			return true
+		default:
+			return false
+		}
+	})
 	if seen != nil {
 		data, _ := req.Private()
 		seen(data)
