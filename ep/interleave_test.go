@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	"godat/hw"
 	"godat/internal/yield"
 	"godat/mem"
@@ -40,6 +41,105 @@ func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
 						cookies = append(cookies, ev.Cookie)
 					}
 					assert.ElementsMatch(t, []uint64{1, 2, 11, 12}, cookies)
+				}
+			})
+		})
+	}
+}
+
+// Whatever the point of a post at which its endpoint leaves the dispatcher that
+// the post goes by, and the dispatcher is closed: one that was taken completes
+// once, where a program can see it.
+func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
+	receive := func(r *rig, e *Endpoint) error { return e.PostRecv(1, 0, r.lmr.Segment(0, 8)) }
+	send := func(r *rig, e *Endpoint) error { return e.PostSend(1, 0, r.lmr.Segment(0, 8)) }
+	disconnected := func(r *rig, e *Endpoint) {
+		r.accept(e)
+		require.NoError(r.t, e.Disconnect(Abrupt))
+		r.next(r.conn)
+		r.next(r.conn)
+	}
+	for name, c := range map[string]struct {
+		overcommit bool
+		prepare    func(r *rig, e *Endpoint)
+		post       func(r *rig, e *Endpoint) error
+		leave      func(e *Endpoint, now *evd.Dispatcher) error
+	}{
+		"a receive": {post: receive},
+		"a receive of two segments": {post: func(r *rig, e *Endpoint) error {
+			return e.PostRecv(1, 0, r.lmr.Segment(0, 8), r.lmr.Segment(8, 8))
+		}},
+		"a batch of receives": {post: func(r *rig, e *Endpoint) error {
+			_, err := e.PostRecvBatch([]DTO{{Cookie: 1, Segments: []mem.Segment{r.lmr.Segment(0, 8)}}})
+			return err
+		}},
+		"a receive, over-committed": {post: receive, overcommit: true},
+		"a send that was checked before a Reset": {
+			prepare: disconnected, post: send,
+			leave: func(e *Endpoint, now *evd.Dispatcher) error {
+				if err := e.Reset(); err != nil {
+					return err
+				}
+				return e.Modify(FieldRequestEVD, Param{Request: now})
+			},
+		},
+		"a receive that was checked before a Close": {
+			post: receive, leave: func(e *Endpoint, _ *evd.Dispatcher) error { return e.Close() },
+		},
+	} {
+		if c.leave == nil {
+			c.leave = func(e *Endpoint, now *evd.Dispatcher) error { return e.Modify(FieldRecvEVD, Param{Recv: now}) }
+		}
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			yield.Interleave(func() (first, second, check func()) {
+				old, err := evd.New(evd.Config{QLen: 8, Overcommit: c.overcommit})
+				require.NoError(t, err)
+				now := r.dispatcher(evd.ModeQueue, 8)
+				e := r.endpointOf(Config{PZ: r.pz, Recv: old, Request: old, Conn: r.conn})
+				other := FieldRequestEVD // that it has no other reason to be in use
+				if c.prepare != nil {
+					c.prepare(r, e)
+					other = FieldRecvEVD
+				}
+				var (
+					refused, inUse error
+					left           bool
+					seen           int
+				)
+				look := func(d *evd.Dispatcher) {
+					var buf [8]evd.Event
+					n, err := d.Dequeue(buf[:])
+					require.NoError(t, err)
+					seen += n
+				}
+				leave := func() {
+					if left || e.word.Load()&held != 0 { // Modify would wait for the post
+						return
+					}
+					left = true
+					require.NoError(t, c.leave(e, now))
+					if e.State() != closed {
+						require.NoError(t, e.Modify(other, Param{}))
+					}
+					look(old) // Close drops what is queued
+					inUse = old.Close()
+				}
+				return func() { refused = c.post(r, e) }, leave, func() {
+					leave()
+					require.NoError(t, e.Close())
+					if inUse != nil {
+						require.ErrorIs(t, inUse, invalidState(hw.StateEVDInUse))
+						look(old)
+						require.NoError(t, old.Close())
+					}
+					look(now)
+					require.NoError(t, now.Close())
+					if refused == nil {
+						assert.Equal(t, 1, seen)
+					} else {
+						assert.Zero(t, seen)
+					}
 				}
 			})
 		})

@@ -3,6 +3,7 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/yield"
 	"godat/mem"
 )
 
@@ -154,6 +155,7 @@ func (e *Endpoint) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []me
 	if !to.Reserve(1) {
 		return 0, 0, false, false
 	}
+	yield.Point()
 	shift := q.tailShift & 63
 	for {
 		w := e.word.Load()

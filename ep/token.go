@@ -46,6 +46,7 @@ const budget = 64
 // take gets consecutive tickets of q, n of them or as many as there is room for,
 // and the token if it was free. word is what it left behind.
 func (e *Endpoint) take(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
+	yield.Point()
 	shift := q.tailShift & 63
 	for {
 		w := e.word.Load()

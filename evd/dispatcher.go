@@ -231,10 +231,11 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 }
 
 // Close frees the dispatcher. It fails with EVD_IN_USE while something is
-// attached, with EVD_WAITER while somebody is in Wait, and with INVALID_STATE
-// from the dispatcher's own callback. It ends iterators. What is queued is dropped,
-// except that what is in a channel can still be received. Closing again does
-// nothing. DAT: dat_evd_free.
+// attached or a post that was taken has its place in the queue, with EVD_WAITER
+// while somebody is in Wait, and with INVALID_STATE from the dispatcher's own
+// callback. It ends iterators. What is queued is dropped, except that what is in a
+// channel, or still comes to it, can be received. Closing again does nothing.
+// DAT: dat_evd_free.
 func (d *Dispatcher) Close() error {
 	const op = "evd.Close"
 	if d == nil {
@@ -262,8 +263,10 @@ func (d *Dispatcher) beginClose() error {
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse}
 	case d.main.cons.Load()&consMask == consWaiter:
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
+	case !d.Main().refuse():
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse, Text: "a post was taken whose completion is still to come"}
 	}
-	d.main.reserved.Or(closedBit)
+	d.main.reserved.Or(closedBit) // of an over-committed one
 	return nil
 }
 

@@ -195,7 +195,12 @@ func (w *world) flush(*rapid.T) {
 
 func (w *world) close(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "really") == 0 {
-		require.NoError(t, w.d.Close())
+		err := w.d.Close()
+		if w.mode == ModeQueue && w.granted > 0 && !w.closed {
+			require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidState, Sub: hw.StateEVDInUse})
+			return
+		}
+		require.NoError(t, err)
 		w.closed = true
 		w.show()
 	}

@@ -123,8 +123,9 @@ func TestOvercommittingIsForQueues(t *testing.T) {
 	d, async := over(t, Config{})
 	q := d.Main()
 	require.True(t, q.Reserve(1))
-	require.NoError(t, d.Close())
+	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
+	d.Abort()
 	assert.False(t, q.Reserve(1))
 	q.Put(dto(3), false)
-	assert.Empty(t, overflows(t, async), "what comes after Close is dropped, and no overflow")
+	assert.Empty(t, overflows(t, async), "what comes after Abort is dropped, and no overflow")
 }

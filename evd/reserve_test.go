@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/hw"
 )
 
 // Each mode grants as many places as it was asked for: a channel a few more, to
@@ -80,6 +82,27 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 		require.True(t, d.Main().Reserve(3))
 		require.False(t, d.Main().Reserve(1))
 	})
+}
+
+// What comes to a channel or a batch can be received after Close.
+func TestCloseWaitsForWhatWouldBeLost(t *testing.T) {
+	for _, mode := range allModes {
+		d := newDispatcher(t, Config{Mode: mode})
+		q := d.Main()
+		require.True(t, q.Reserve(2))
+		if mode == ModeQueue || mode == ModeCallback {
+			isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse, mode)
+			q.Put(dto(1), false)
+			isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse, mode)
+			require.True(t, q.Reserve(1), "it is open")
+			q.Release(2)
+		}
+		require.NoError(t, d.Close(), mode)
+		require.False(t, q.Reserve(1))
+		if mode == ModeChannel || mode == ModeBatch {
+			q.Release(2)
+		}
+	}
 }
 
 func TestPutWithoutAReservationIsNoticedUnderRace(t *testing.T) {
