@@ -119,7 +119,10 @@ func (q *Queue) await(ctx context.Context, threshold int) error {
 		defer q.d.expectNone()
 	}
 	if q.parked.Load()&stirBit != 0 {
-		q.stir()
+		q.stir(LookAndLeave)
+		if q.queued(threshold) >= threshold {
+			return nil
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -209,7 +212,7 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 	w := q.cons.Load()
 	if w == q.ring.Tail()<<consShift && d.async.count.Load() == 0 {
 		if q.parked.Load()&stirBit != 0 {
-			q.stir()
+			return d.dequeueStirred(buf)
 		}
 		return 0, nil
 	}

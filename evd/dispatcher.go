@@ -73,7 +73,7 @@ type Dispatcher struct {
 	shots    shotPool
 	overflow overflow
 	cno      atomic.Pointer[CNO] // written under mu
-	stir     atomic.Pointer[func()]
+	stir     atomic.Pointer[func(Look)]
 	sleeps   atomic.Uint64 // see Counters
 
 	mu       sync.Mutex

@@ -306,7 +306,7 @@ func (q *Queue) Flush() {
 // or asked for it.
 func (q *Queue) expose() {
 	if q.d.main.parked.Load()&stirBit != 0 {
-		q.stir()
+		q.stir(LookElsewhere)
 	}
 	switch q.kind {
 	case kindRing:

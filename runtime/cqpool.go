@@ -19,9 +19,10 @@ const defaultCQDepth = 992
 // attach with their depths, so it can't overrun and is never resized. Those of a
 // dispatcher that notifies when solicited only do not wake the poller for else.
 type cqPool struct {
-	// Immutable after newCQPool.
+	// Immutable after start. One of poller and driver is there.
 	dev    hw.Polled
 	poller *poller
+	driver *driver
 	depth  int // of a queue, unless more is asked for
 	limit  int
 	rounds int // of feeders
@@ -29,27 +30,43 @@ type cqPool struct {
 	report func(hw.AsyncEvent)
 
 	mu      sync.Mutex
-	feeders map[*evd.Dispatcher]*feeder // those that are not stopping; of no dispatcher too
 	lanes   map[hw.CQ]*lane
-	tags    []uint32 // free ones, which rested longest first
-	wakers  []*waker // without a feeder
+	owned   map[*evd.Dispatcher][]*lane // of no dispatcher too
+	feeders map[*evd.Dispatcher]*feeder // those that are not stopping
+	tags    []uint32                    // free ones, which rested longest first
+	wakers  []*waker                    // without a feeder
 	running sync.WaitGroup
 	closed  bool
 }
 
 var _ ep.CQPool = (*cqPool)(nil)
 
-// newCQPool makes a pool. to takes the completions; it is called from feeders.
-func newCQPool(dev hw.Polled, attr hw.Attr, cfg PollerConfig, p *poller, report func(hw.AsyncEvent)) *cqPool {
+// newCQPool makes a pool, with who empties its queues.
+func newCQPool(dev hw.Polled, attr hw.Attr, cfg PollerConfig, report func(hw.AsyncEvent)) *cqPool {
 	depth := cfg.CQDepth
 	if depth <= 0 {
 		depth = defaultCQDepth
 	}
-	return &cqPool{
-		dev: dev, poller: p, depth: min(depth, attr.MaxCQDepth), limit: attr.MaxCQDepth,
+	p := &cqPool{
+		dev: dev, depth: min(depth, attr.MaxCQDepth), limit: attr.MaxCQDepth,
 		rounds: cfg.FeederRounds, report: report,
-		feeders: make(map[*evd.Dispatcher]*feeder), lanes: make(map[hw.CQ]*lane),
+		lanes: make(map[hw.CQ]*lane), owned: make(map[*evd.Dispatcher][]*lane), feeders: make(map[*evd.Dispatcher]*feeder),
 	}
+	if cfg.ConsumerPolls {
+		p.driver = newDriver(dev, cfg, report)
+	} else {
+		p.poller = newPoller(dev, cfg, report)
+	}
+	return p
+}
+
+// start starts who empties the queues. to takes the completions.
+func (p *cqPool) start(to completer) error {
+	p.to = to
+	if p.driver != nil {
+		return p.driver.start(to)
+	}
+	return p.poller.start()
 }
 
 // Attach implements [ep.CQPool].
@@ -65,30 +82,32 @@ func (p *cqPool) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 		return nil, closedIA(op)
 	}
 	silent := d != nil && d.Solicited()
-	f := p.feeders[d]
-	if f != nil {
-		for _, l := range *f.lanes.Load() {
-			if l.silent == silent && l.depth-l.used >= entries {
-				l.used += entries
-				return l.cq, nil
-			}
-		}
-	} else {
-		var err error
-		if f, err = p.startFeeder(d); err != nil {
-			return nil, hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "%w", err)
+	for _, l := range p.owned[d] {
+		if l.silent == silent && l.depth-l.used >= entries {
+			l.used += entries
+			return l.cq, nil
 		}
 	}
-	l, err := p.newLane(f, max(entries, p.depth), silent)
-	if err != nil {
-		p.stopIfIdle(d, f)
+	l := &lane{owner: d, depth: max(entries, p.depth), silent: silent, used: entries}
+	if err := p.open(l); err != nil {
 		return nil, err
 	}
-	l.used = entries
-	if silent {
-		d.SetStir(p.poller.stir)
+	if d != nil && p.stirs(l) {
+		d.SetStir(p.stir)
 	}
 	return l.cq, nil
+}
+
+// stirs reports whether the queue's dispatcher must have the device looked at.
+func (p *cqPool) stirs(l *lane) bool { return l.silent || p.driver != nil }
+
+// stir has the device looked at.
+func (p *cqPool) stir(how evd.Look) {
+	if p.driver != nil {
+		p.driver.stir(how)
+	} else {
+		p.poller.stir()
+	}
 }
 
 // Detach implements [ep.CQPool]. The queue pair is closed. It does not wait for
@@ -112,10 +131,51 @@ func (p *cqPool) Detach(cq hw.CQ, entries int) {
 	}
 }
 
-// newLane makes a completion queue and the way from it to a feeder. The poller
-// knows the lane before the device knows the queue, and the feeder before a queue
-// pair does, so no completion finds nobody. mu is held.
-func (p *cqPool) newLane(f *feeder, depth int, silent bool) (*lane, error) {
+// open makes a completion queue and the way from it to its dispatcher. The poller
+// and the feeder know the lane before the device knows the queue, so no completion
+// finds nobody. mu is held.
+func (p *cqPool) open(l *lane) error {
+	if p.poller != nil {
+		if err := p.publish(l); err != nil {
+			return hw.Errorf("runtime.CQPool.Attach", hw.InsufficientResources, hw.ResourceTEVD, "%w", err)
+		}
+	}
+	cq, err := p.dev.NewCQ(hw.CQConfig{Depth: l.depth, Tag: l.tag, SolicitedOnly: l.silent})
+	if err != nil {
+		p.unpublish(l)
+		return err
+	}
+	l.cq = cq
+	p.lanes[cq] = l
+	p.owned[l.owner] = append(p.owned[l.owner], l)
+	p.dev.Wake() // a poller that sleeps has not armed this one
+	return nil
+}
+
+// dropLane forgets a lane that is empty for good: the ends of both queues of its
+// last queue pair came through it. mu is held.
+func (p *cqPool) dropLane(l *lane) {
+	delete(p.lanes, l.cq)
+	rest := slices.DeleteFunc(p.owned[l.owner], func(o *lane) bool { return o == l })
+	p.owned[l.owner] = rest
+	if len(rest) == 0 {
+		delete(p.owned, l.owner)
+	}
+	if l.owner != nil && p.stirs(l) && !slices.ContainsFunc(rest, p.stirs) {
+		l.owner.SetStir(nil)
+	}
+	p.unpublish(l)
+}
+
+// publish tells the poller and a feeder of a lane. mu is held.
+func (p *cqPool) publish(l *lane) error {
+	f := p.feeders[l.owner]
+	if f == nil {
+		var err error
+		if f, err = p.startFeeder(l.owner); err != nil {
+			return err
+		}
+	}
 	lanes := slices.Clone(*p.poller.lanes.Load())
 	tag := uint32(len(lanes))
 	if len(p.tags) > 0 {
@@ -123,44 +183,28 @@ func (p *cqPool) newLane(f *feeder, depth int, silent bool) (*lane, error) {
 	} else {
 		lanes = append(lanes, nil)
 	}
-	l := newLane(tag, depth, f, silent)
+	l.carry(tag, f)
 	lanes[tag] = l
 	p.poller.lanes.Store(&lanes)
-	cq, err := p.dev.NewCQ(hw.CQConfig{Depth: depth, Tag: tag, SolicitedOnly: silent})
-	if err != nil {
-		p.unpublish(l)
-		return nil, err
-	}
-	l.cq = cq
-	p.lanes[cq] = l
 	f.add(l)
-	p.dev.Wake() // a poller that sleeps has not armed this one
-	return l, nil
+	return nil
 }
 
-// dropLane forgets a lane that is empty for good: the ends of both queues of its
-// last queue pair came through it. mu is held.
-func (p *cqPool) dropLane(l *lane) {
-	delete(p.lanes, l.cq)
-	p.unpublish(l)
-	l.feeder.remove(l)
-	for d, f := range p.feeders {
-		if f != l.feeder {
-			continue
-		}
-		if l.silent && !slices.ContainsFunc(*f.lanes.Load(), func(o *lane) bool { return o.silent }) {
-			d.SetStir(nil)
-		}
-		p.stopIfIdle(d, f)
-	}
-}
-
-// unpublish takes a lane from the poller. mu is held.
+// unpublish takes a lane from them. mu is held.
 func (p *cqPool) unpublish(l *lane) {
+	f := l.feeder
+	if f == nil {
+		return
+	}
 	lanes := slices.Clone(*p.poller.lanes.Load())
 	lanes[l.tag] = nil
 	p.poller.lanes.Store(&lanes)
 	p.tags = append(p.tags, l.tag)
+	f.remove(l)
+	if len(*f.lanes.Load()) == 0 {
+		delete(p.feeders, l.owner)
+		f.stop()
+	}
 }
 
 // startFeeder starts the goroutine of a dispatcher. mu is held.
@@ -181,14 +225,6 @@ func (p *cqPool) startFeeder(d *evd.Dispatcher) (*feeder, error) {
 	return f, nil
 }
 
-// stopIfIdle ends a feeder that has no lane. mu is held.
-func (p *cqPool) stopIfIdle(d *evd.Dispatcher, f *feeder) {
-	if len(*f.lanes.Load()) == 0 {
-		delete(p.feeders, d)
-		f.stop()
-	}
-}
-
 // feederEnded takes a feeder's waker back. It is not closed before the poller
 // has ended: the thread may still be about to wake the feeder that it belonged
 // to, and must not write to what has become another file by then. Whoever has it
@@ -205,17 +241,13 @@ func (p *cqPool) dispatcher(cq hw.CQ) *evd.Dispatcher {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.lanes[cq]; l != nil {
-		for d, f := range p.feeders {
-			if f == l.feeder {
-				return d
-			}
-		}
+		return l.owner
 	}
 	return nil
 }
 
-// close ends the feeders, and then the poller and what they share. Queue pairs
-// are closed; of a queue that is still attached, completions are lost.
+// close ends the feeders, and then the poller and what they share, or the driver.
+// Queue pairs are closed; of a queue that is still attached, completions are lost.
 func (p *cqPool) close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -230,7 +262,11 @@ func (p *cqPool) close() error {
 	}
 	p.mu.Unlock()
 	p.running.Wait()
-	p.poller.stop()
+	if p.driver != nil {
+		p.driver.stop()
+	} else {
+		p.poller.stop()
+	}
 	for _, w := range p.wakers {
 		errs = append(errs, w.close())
 	}

@@ -3,18 +3,21 @@ package runtime
 import (
 	"sync/atomic"
 
+	"godat/evd"
 	"godat/hw"
 	"godat/internal/ring"
 )
 
-// lane carries the completions of one completion queue from the poller's thread
-// to the feeder of the dispatcher that the queue belongs to.
+// lane is a completion queue in use. With a pinned poller it carries the
+// completions from the poller's thread to the feeder of the dispatcher that the
+// queue belongs to; where consumers poll it has no ring.
 type lane struct {
 	// Immutable after it was published.
-	tag    uint32
+	owner  *evd.Dispatcher // nil if it belongs to none
 	depth  int
-	feeder *feeder
 	silent bool // the queue wakes the poller for solicited receives only
+	tag    uint32
+	feeder *feeder
 	ring   *ring.SPSC[hw.WC]
 
 	// overrun is set when the ring was full: the device completed more than was
@@ -26,12 +29,12 @@ type lane struct {
 	used int // entries attached
 }
 
-// newLane makes the lane of a queue of depth entries. A completion leaves the
-// ring before its operation counts as done and another may be posted in its
-// place, so no more are in the queue and the ring together than the queue holds:
-// a ring of that size is never full.
-func newLane(tag uint32, depth int, f *feeder, silent bool) *lane {
-	return &lane{tag: tag, depth: depth, feeder: f, silent: silent, ring: ring.NewSPSC[hw.WC](depth)}
+// carry gives the lane a ring and who empties it. A completion leaves the ring
+// before its operation counts as done and another may be posted in its place, so no
+// more are in the queue and the ring together than the queue holds: a ring of that
+// size is never full.
+func (l *lane) carry(tag uint32, f *feeder) {
+	l.tag, l.feeder, l.ring = tag, f, ring.NewSPSC[hw.WC](l.depth)
 }
 
 // push belongs to the poller's thread.

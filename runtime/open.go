@@ -146,17 +146,15 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 	var cqs ep.CQPool
 	dev, polled := ia.dev.(hw.Polled)
 	if polled {
-		p := newPoller(dev, cfg, ia.async.report)
-		if err := p.start(); err != nil {
-			return openError(err)
-		}
-		ia.cqs = newCQPool(dev, ia.attr, cfg, p, ia.async.report)
+		ia.cqs = newCQPool(dev, ia.attr, cfg, ia.async.report)
 		cqs = ia.cqs
 	}
 	ia.adapter = ep.NewAdapter(ep.AdapterConfig{Device: ia.dev, CQs: cqs, IA: ia, Async: ia.async.to})
 	ia.domain = mem.NewDomain(ia.dev)
 	if polled {
-		ia.cqs.to = ia.adapter
+		if err := ia.cqs.start(ia.adapter); err != nil {
+			return openError(err)
+		}
 	}
 	return nil
 }

@@ -58,8 +58,8 @@ func WithLogger(log *zap.Logger) Option {
 // WithPool bounds the adapter's pool of goroutines.
 func WithPool(p PoolConfig) Option { return func(c *config) { c.pool = p } }
 
-// WithPoller configures the pinned poller. It has no effect on a device that
-// completes by itself.
+// WithPoller configures the pinned poller, or has the program poll in its place. It
+// has no effect on a device that completes by itself.
 func WithPoller(p PollerConfig) Option { return func(c *config) { c.poller = p } }
 
 // WithAsync sends asynchronous errors to d, which takes [StreamAsync], may serve

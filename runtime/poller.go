@@ -8,9 +8,29 @@ import (
 	"godat/hw"
 )
 
-// PollerConfig configures the pinned poller: the thread that empties the
-// completion queues of a device that must be polled. Other devices have none.
+// PollerConfig configures who empties the completion queues of a device that must
+// be polled: the pinned poller, which is a thread of its own, or with
+// ConsumerPolls the program. Other devices have none.
 type PollerConfig struct {
+	// ConsumerPolls has a Dequeue that finds its dispatcher empty poll the device
+	// itself, once, and deliver what came: to its own dispatcher and to all others,
+	// whatever their mode. Nothing is handed from thread to thread. It is for the
+	// lowest latency, in programs that call Dequeue all the time anyway and spend a
+	// processor on it. Any number of goroutines may: one polls at a time, and the
+	// others find what there is.
+	//
+	// Nobody has to poll. When no Dequeue has for a millisecond or two, the adapter
+	// polls and waits for the device itself, and leaves it again to consumers that
+	// come back. Who is in Wait, iterates, or dequeues from a dispatcher with a CNO
+	// puts the adapter in charge at once, after one poll of its own. So events that are
+	// not dequeued (channels, callbacks, CNOs) may come those milliseconds
+	// late once, when a goroutine stops dequeueing elsewhere.
+	//
+	// There is no pinned thread then, and FeederRounds has no effect. With CPUs,
+	// what stands in for idle consumers has a thread on these, which makes
+	// it slower to wake others.
+	ConsumerPolls bool
+
 	// CPUs are the processors that the thread may run on; none means any. It is
 	// supported on Linux; elsewhere Open fails when it is set.
 	CPUs []int
@@ -74,17 +94,19 @@ type poller struct {
 // newPoller makes a poller for a device. report takes errors of the device.
 func newPoller(dev hw.Polled, cfg PollerConfig, report func(hw.AsyncEvent)) *poller {
 	p := &poller{
-		dev: dev, cpus: cfg.CPUs, spin: cfg.SpinRounds, report: report,
+		dev: dev, cpus: cfg.CPUs, spin: cfg.spins(), report: report,
 		ready: make(chan error, 1), done: make(chan struct{}),
-	}
-	switch {
-	case p.spin < 0:
-		p.spin = 0
-	case p.spin == 0 && goruntime.GOMAXPROCS(0) >= minSpinProcs:
-		p.spin = defaultSpin
 	}
 	p.lanes.Store(new([]*lane))
 	return p
+}
+
+// spins is what SpinRounds means.
+func (cfg *PollerConfig) spins() int {
+	if cfg.SpinRounds == 0 && goruntime.GOMAXPROCS(0) >= minSpinProcs {
+		return defaultSpin
+	}
+	return max(0, cfg.SpinRounds)
 }
 
 // start starts the thread, and returns when it runs where it was asked to.

@@ -17,14 +17,12 @@ import (
 	"godat/hw"
 )
 
-// newTestPool starts a poller and a pool of queues on a device.
+// newTestPool starts a pool of queues on a device, with who empties them.
 func newTestPool(t testing.TB, dev hw.Polled, cfg PollerConfig, to completer) (*cqPool, *asyncLog) {
 	t.Helper()
 	log := new(asyncLog)
-	p := newPoller(dev, cfg, log.report)
-	require.NoError(t, p.start())
-	pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, cfg, p, log.report)
-	pool.to = to
+	pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, cfg, log.report)
+	require.NoError(t, pool.start(to))
 	t.Cleanup(func() { require.NoError(t, pool.close()) })
 	return pool, log
 }
@@ -315,10 +313,8 @@ func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
 func TestClosingEndsThePollerWhateverItDoes(t *testing.T) {
 	for i := range 50 {
 		dev, to := newPolled(), newCollector()
-		p := newPoller(dev, PollerConfig{SpinRounds: 3}, func(hw.AsyncEvent) {})
-		require.NoError(t, p.start())
-		pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, PollerConfig{}, p, func(hw.AsyncEvent) {})
-		pool.to = to
+		pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, PollerConfig{SpinRounds: 3}, func(hw.AsyncEvent) {})
+		require.NoError(t, pool.start(to))
 		cq := attach(t, pool, nil, 8)
 		cq.complete(wcs(0, 3)...)
 		for range i {
@@ -337,7 +333,8 @@ func TestHandingOnAllocatesNothing(t *testing.T) {
 	defer func() { require.NoError(t, w.close()) }()
 	f := newFeeder(to, 0, nil, new(poller), w, nil)
 	p := newPoller(dev, PollerConfig{}, nil)
-	l := newLane(0, 64, f, false)
+	l := &lane{depth: 64}
+	l.carry(0, f)
 	p.lanes.Store(&[]*lane{l})
 	f.add(l)
 	batch := wcs(0, 64)

@@ -13,7 +13,9 @@ func TestAParkedFeederIsWokenOncePerBatchAndAnAwakeOneNever(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
 	f := newFeeder(nil, 0, nil, new(poller), w, nil)
-	a, b := newLane(0, 64, f, false), newLane(1, 64, f, false)
+	a, b := &lane{depth: 64}, &lane{depth: 64}
+	a.carry(0, f)
+	b.carry(1, f)
 	p := newPoller(newPolled(), PollerConfig{}, nil)
 	p.lanes.Store(&[]*lane{a, b})
 	batch := wcs(0, 6)
