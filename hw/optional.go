@@ -3,14 +3,20 @@ package hw
 // Polled is a Device whose completions wait in queues until somebody polls.
 //
 // NewCQ and Wake may be called from any goroutine. A queue made while the poller
-// waits is armed with the next Arm, so whoever makes one wakes the poller. Poll, Arm and Wait belong to one
-// poller, which calls them from one thread:
+// waits is armed with the next Arm, so whoever makes one wakes the poller. Arm and
+// Wait belong to one poller:
 //
 //	for {
 //		while Poll returns something: hand it on
 //		spin for a bounded while
 //		Arm; Poll once more; if still nothing: Wait
 //	}
+//
+// Poll may be called by others too. Their calls and the poller's Poll and Arm come
+// one at a time, each after what the one before it returned was handed on. Wait alone
+// may overlap them: another's Poll takes nothing back of what Arm asked for. But a
+// Poll that returned something may leave more to do that ends no Wait: who made it
+// polls until there is nothing, or wakes the poller.
 type Polled interface {
 	// NewCQ makes a completion queue of at least cfg.Depth entries.
 	NewCQ(cfg CQConfig) (CQ, error)

@@ -33,6 +33,7 @@ type cqPool struct {
 	lanes   map[hw.CQ]*lane
 	owned   map[*evd.Dispatcher][]*lane // of no dispatcher too
 	feeders map[*evd.Dispatcher]*feeder // those that are not stopping
+	made    uint32                      // tags there ever were
 	tags    []uint32                    // free ones, which rested longest first
 	wakers  []*waker                    // without a feeder
 	running sync.WaitGroup
@@ -136,10 +137,11 @@ func (p *cqPool) Detach(cq hw.CQ, entries int) {
 // finds nobody. mu is held.
 func (p *cqPool) open(l *lane) error {
 	if p.poller != nil {
-		if err := p.publish(l); err != nil {
+		if err := p.startFeeder(l); err != nil {
 			return hw.Errorf("runtime.CQPool.Attach", hw.InsufficientResources, hw.ResourceTEVD, "%w", err)
 		}
 	}
+	p.publish(l)
 	cq, err := p.dev.NewCQ(hw.CQConfig{Depth: l.depth, Tag: l.tag, SolicitedOnly: l.silent})
 	if err != nil {
 		p.unpublish(l)
@@ -167,39 +169,29 @@ func (p *cqPool) dropLane(l *lane) {
 	p.unpublish(l)
 }
 
-// publish tells the poller and a feeder of a lane. mu is held.
-func (p *cqPool) publish(l *lane) error {
-	f := p.feeders[l.owner]
-	if f == nil {
-		var err error
-		if f, err = p.startFeeder(l.owner); err != nil {
-			return err
-		}
-	}
-	lanes := slices.Clone(*p.poller.lanes.Load())
-	tag := uint32(len(lanes))
+// publish gives the lane a tag, and a pinned poller and its feeder the lane. mu is
+// held.
+func (p *cqPool) publish(l *lane) {
 	if len(p.tags) > 0 {
-		tag, p.tags = p.tags[0], p.tags[1:]
+		l.tag, p.tags = p.tags[0], p.tags[1:]
 	} else {
-		lanes = append(lanes, nil)
+		l.tag = p.made
+		p.made++
 	}
-	l.carry(tag, f)
-	lanes[tag] = l
-	p.poller.lanes.Store(&lanes)
-	f.add(l)
-	return nil
+	if l.feeder != nil {
+		p.poller.know(l.tag, l)
+		l.feeder.add(l)
+	}
 }
 
-// unpublish takes a lane from them. mu is held.
+// unpublish takes publish back, and ends a feeder that has no other lane. mu is held.
 func (p *cqPool) unpublish(l *lane) {
+	p.tags = append(p.tags, l.tag)
 	f := l.feeder
 	if f == nil {
 		return
 	}
-	lanes := slices.Clone(*p.poller.lanes.Load())
-	lanes[l.tag] = nil
-	p.poller.lanes.Store(&lanes)
-	p.tags = append(p.tags, l.tag)
+	p.poller.know(l.tag, nil)
 	f.remove(l)
 	if len(*f.lanes.Load()) == 0 {
 		delete(p.feeders, l.owner)
@@ -207,22 +199,33 @@ func (p *cqPool) unpublish(l *lane) {
 	}
 }
 
-// startFeeder starts the goroutine of a dispatcher. mu is held.
-func (p *cqPool) startFeeder(d *evd.Dispatcher) (*feeder, error) {
-	var w *waker
-	if n := len(p.wakers); n > 0 {
-		w, p.wakers = p.wakers[n-1], p.wakers[:n-1]
-	} else {
-		var err error
-		if w, err = newWaker(); err != nil {
-			return nil, err
+// startFeeder has a lane emptied by the goroutine of its dispatcher, which it starts
+// with the first. mu is held.
+func (p *cqPool) startFeeder(l *lane) error {
+	f := p.feeders[l.owner]
+	if f == nil {
+		w, err := p.takeWaker()
+		if err != nil {
+			return err
 		}
+		f = newFeeder(p.to, p.rounds, p.report, p.poller, w, p.feederEnded)
+		p.feeders[l.owner] = f
+		p.running.Add(1)
+		go f.run()
 	}
-	f := newFeeder(p.to, p.rounds, p.report, p.poller, w, p.feederEnded)
-	p.feeders[d] = f
-	p.running.Add(1)
-	go f.run()
-	return f, nil
+	l.carry(f)
+	return nil
+}
+
+// takeWaker finds or makes a waker. mu is held.
+func (p *cqPool) takeWaker() (*waker, error) {
+	n := len(p.wakers)
+	if n == 0 {
+		return newWaker()
+	}
+	w := p.wakers[n-1]
+	p.wakers = p.wakers[:n-1]
+	return w, nil
 }
 
 // feederEnded takes a feeder's waker back. It is not closed before the poller

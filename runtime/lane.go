@@ -33,9 +33,7 @@ type lane struct {
 // before its operation counts as done and another may be posted in its place, so no
 // more are in the queue and the ring together than the queue holds: a ring of that
 // size is never full.
-func (l *lane) carry(tag uint32, f *feeder) {
-	l.tag, l.feeder, l.ring = tag, f, ring.NewSPSC[hw.WC](l.depth)
-}
+func (l *lane) carry(f *feeder) { l.feeder, l.ring = f, ring.NewSPSC[hw.WC](l.depth) }
 
 // push belongs to the poller's thread.
 func (l *lane) push(wcs []hw.WC) {

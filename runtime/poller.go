@@ -2,6 +2,7 @@ package runtime
 
 import (
 	goruntime "runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -124,6 +125,17 @@ func (p *poller) stop() {
 	p.stopping.Store(true)
 	p.dev.Wake()
 	<-p.done
+}
+
+// know has the completions with a tag go to a lane, or with nil nowhere. Its caller
+// excludes others.
+func (p *poller) know(tag uint32, l *lane) {
+	lanes := slices.Clone(*p.lanes.Load())
+	for int(tag) >= len(lanes) {
+		lanes = append(lanes, nil)
+	}
+	lanes[tag] = l
+	p.lanes.Store(&lanes)
 }
 
 // stir has the device polled once more. Some of its queues don't wake the thread

@@ -334,7 +334,7 @@ func TestHandingOnAllocatesNothing(t *testing.T) {
 	f := newFeeder(to, 0, nil, new(poller), w, nil)
 	p := newPoller(dev, PollerConfig{}, nil)
 	l := &lane{depth: 64}
-	l.carry(0, f)
+	l.carry(f)
 	p.lanes.Store(&[]*lane{l})
 	f.add(l)
 	batch := wcs(0, 64)

@@ -13,9 +13,9 @@ func TestAParkedFeederIsWokenOncePerBatchAndAnAwakeOneNever(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
 	f := newFeeder(nil, 0, nil, new(poller), w, nil)
-	a, b := &lane{depth: 64}, &lane{depth: 64}
-	a.carry(0, f)
-	b.carry(1, f)
+	a, b := &lane{depth: 64}, &lane{depth: 64, tag: 1}
+	a.carry(f)
+	b.carry(f)
 	p := newPoller(newPolled(), PollerConfig{}, nil)
 	p.lanes.Store(&[]*lane{a, b})
 	batch := wcs(0, 6)

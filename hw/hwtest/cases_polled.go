@@ -25,6 +25,7 @@ var polledCases = []contractCase{
 	{"completions wait for a poll as long as it takes", polledOnly(pollLate)},
 	{"a completion after Arm ends Wait, before it or in it", polledOnly(armAndWait)},
 	{"Wake ends Wait, before it or in it", polledOnly(wakeUp)},
+	{"somebody else may poll during a Wait, and takes no wake-up from it", polledOnly(pollBesideWait)},
 	{"a queue for solicited completions wakes for those and for failed ones", solicitedOnly},
 	{"queue pairs share a completion queue", sharedQueue},
 }
@@ -59,6 +60,14 @@ func (r *rig) peer(e *end) *end { return r.b.ends[e.index] }
 func (h *host) pollOnce() int {
 	p := pump{host: h, dev: h.polled}
 	return p.poll()
+}
+
+// pollFor polls until so many completions came, or the case has no patience left.
+func (h *host) pollFor(most int) {
+	deadline := time.Now().Add(h.rig.cfg.Patience)
+	for n := 0; n < most && time.Now().Before(deadline); {
+		n += h.pollOnce()
+	}
 }
 
 // stuff makes n receives complete on e, unpolled.
@@ -101,10 +110,7 @@ func pollLate(r *rig, h *host, ends []*end) {
 	for _, e := range ends {
 		r.also.Zero(e.books[recvQueue].head)
 	}
-	deadline := time.Now().Add(r.cfg.Patience)
-	for n := 0; n < len(ends)*defaultDepth && time.Now().Before(deadline); {
-		n += h.pollOnce()
-	}
+	h.pollFor(len(ends) * defaultDepth)
 	for _, e := range ends {
 		r.also.Equal(hw.StatusSuccess, e.received(defaultDepth-1).Status)
 	}
@@ -182,6 +188,35 @@ func wakeUp(r *rig, h *host, _ []*end) {
 	h.polled.Wake()
 	h.polled.Wake()
 	r.returns(done)
+}
+
+// pollBesideWait has the case poll while another goroutine waits, as consumers do
+// who poll by themselves: what they find or take is no less a wake-up.
+func pollBesideWait(r *rig, h *host, ends []*end) {
+	for i := range 6 {
+		e := ends[i%len(ends)]
+		for h.pollOnce() > 0 {
+		}
+		r.must.NoError(h.polled.Arm())
+		r.must.Zero(h.pollOnce())
+		done := h.waiting()
+		for range 3 {
+			r.also.Zero(h.pollOnce())
+		}
+		r.blocks(done)
+		if i%2 == 0 { // Wait returns before somebody polls
+			r.stuff(e, 1)
+			r.returns(done)
+			r.also.Equal(1, h.pollOnce())
+			continue
+		}
+		e.recv()
+		from := r.peer(e)
+		out := from.post(sendOf())
+		h.pollFor(1)
+		r.returns(done)
+		from.sent(out)
+	}
 }
 
 func solicitedOnly(r *rig) {

@@ -10,7 +10,8 @@ import (
 // simQueues are a device's completion queues: what its poller sees.
 type simQueues struct {
 	ready   atomic.Int64 // completions in all queues; lets an empty poll be one load
-	polling atomic.Bool  // somebody is inside Poll, Arm or Wait
+	polling atomic.Bool  // somebody is inside Poll or Arm
+	waiting atomic.Bool  // somebody is inside Wait
 
 	mu    sync.Mutex // taken inside sim.mu by the engine, alone by the poller
 	cqs   []*simCQ
@@ -126,7 +127,7 @@ func (d *SimDevice) Poll(wcs []hw.WC) int {
 	if d.queues.ready.Load() == 0 || len(wcs) == 0 {
 		return 0
 	}
-	d.enterPoller("Poll")
+	d.enter(&d.queues.polling, "Poll")
 	defer d.queues.polling.Store(false)
 	d.queues.mu.Lock()
 	defer d.queues.mu.Unlock()
@@ -164,8 +165,11 @@ func (c *simCQ) take(wcs []hw.WC) (n int) {
 
 // Arm implements [hw.Polled].
 func (d *SimDevice) Arm() error {
-	d.enterPoller("Arm")
+	d.enter(&d.queues.polling, "Arm")
 	defer d.queues.polling.Store(false)
+	if d.queues.waiting.Load() {
+		d.violate("Arm while a poller is in Wait")
+	}
 	d.queues.mu.Lock()
 	d.queues.armed = true
 	d.queues.mu.Unlock()
@@ -174,17 +178,17 @@ func (d *SimDevice) Arm() error {
 
 // Wait implements [hw.Polled].
 func (d *SimDevice) Wait() error {
-	d.enterPoller("Wait")
-	defer d.queues.polling.Store(false)
+	d.enter(&d.queues.waiting, "Wait")
+	defer d.queues.waiting.Store(false)
 	return d.waiter.wait()
 }
 
 // Wake implements [hw.Polled].
 func (d *SimDevice) Wake() { d.waiter.wake() }
 
-// enterPoller notes a second poller beside the first.
-func (d *SimDevice) enterPoller(call string) {
-	if !d.queues.polling.CompareAndSwap(false, true) {
+// enter notes a second poller beside the first.
+func (d *SimDevice) enter(inside *atomic.Bool, call string) {
+	if !inside.CompareAndSwap(false, true) {
 		d.violate("%s while another poller is inside the device", call)
 	}
 }

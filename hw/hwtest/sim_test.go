@@ -303,6 +303,12 @@ func TestSimNotesWhatItsUserDoesWrong(t *testing.T) {
 		"a Drain of a new one": func(s *stepped, _, _ *end) { s.a.newEnd().drain() },
 		"two calls at once":    func(_ *stepped, a, _ *end) { a.qp.(*simQP).calls.Add(1); a.drain(); a.qp.(*simQP).calls.Add(-1) },
 		"two pollers":          func(s *stepped, _, _ *end) { s.da.queues.polling.Store(true); _ = s.da.Arm() },
+		"two that wait": func(s *stepped, _, _ *end) {
+			s.da.queues.waiting.Store(true)
+			s.da.Wake()
+			_ = s.da.Wait()
+		},
+		"arming what waits": func(s *stepped, _, _ *end) { s.da.queues.waiting.Store(true); _ = s.da.Arm() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStepped(t, SimConfig{Seed: 1})

@@ -168,6 +168,7 @@ struct gd_device {
 	uint32_t nsrqs;
 	struct gd_qp *pending;
 	struct gd_qp *notice_list;
+	uint8_t unfinished; // this poll leaves something to the next
 	uint8_t noticed; // since the event goroutine was last woken
 	struct gd_qp **numbers[1 << 12]; // by queue pair number, two levels
 	uint64_t seq;

@@ -79,6 +79,7 @@ static void look_if_dry(struct gd_qp *q, uint8_t status)
 	} else if (q->draining && !q->dry && (int32_t)(q->sq.done - q->drain_at) >= 0) {
 		q->dry = 1;
 		q->dry_seq = q->dev->seq;
+		q->dev->unfinished = 1;
 		gd_list(q);
 	}
 }
@@ -296,10 +297,10 @@ int gd_poll(struct gd_device *d, int max)
 	n += take_all(d, d->out + n, max - n);
 	if (d->pending && n < max)
 		n += gd_settle(d, d->out + n, max - n);
-	int noticed = d->noticed;
-	d->noticed = 0;
+	int noticed = d->noticed, more = n == max || d->unfinished;
+	d->noticed = d->unfinished = 0;
 	pthread_mutex_unlock(&d->mu);
-	if (n == max) // there may be more that no event tells of
+	if (more) // there may be more that no event tells of
 		gd_attend(d);
 	if (noticed)
 		gd_signal(d->notice_fd);
