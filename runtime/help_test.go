@@ -2,8 +2,11 @@ package runtime
 
 import (
 	"context"
+	goruntime "runtime"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
@@ -61,13 +64,62 @@ func connect(t testing.TB, ia *IA, cfg DispatcherConfig) *pair {
 	return p
 }
 
-// establish waits for both ends on a dispatcher of mode channel.
+// establish waits for both ends.
 func (p *pair) establish(t testing.TB) {
 	t.Helper()
 	for range 2 {
-		ev := <-p.events.C()
+		ev := p.next(t)
 		require.Equal(t, Established, ev.Number, "%v", ev)
 	}
 }
 
+// next takes an event, by Dequeue from a dispatcher of mode queue, or fails because
+// a wake-up was lost.
+func (p *pair) next(t testing.TB) Event {
+	t.Helper()
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	if p.events.Mode() == ModeQueue {
+		return p.dequeue(t, limit.C)
+	}
+	select {
+	case ev := <-p.events.C():
+		return ev
+	case <-limit.C:
+		assert.Fail(t, "a wake-up was lost")
+		return Event{}
+	}
+}
+
+func (p *pair) dequeue(t testing.TB, limit <-chan time.Time) Event {
+	t.Helper()
+	var buf [1]Event
+	for {
+		n, err := p.events.Dequeue(buf[:])
+		if n == 1 || !assert.NoError(t, err) {
+			return buf[0]
+		}
+		select {
+		case <-limit:
+			assert.Fail(t, "an event was lost")
+			return Event{}
+		default:
+			goruntime.Gosched()
+		}
+	}
+}
+
 func channel(n int) DispatcherConfig { return DispatcherConfig{QLen: n, Mode: ModeChannel} }
+
+func polledQueue(n int) DispatcherConfig { return DispatcherConfig{QLen: n} }
+
+// pollers are the ways to empty the queues of a polled device, and how programs take
+// events in each.
+var pollers = map[string]struct {
+	cfg    PollerConfig
+	events func(int) DispatcherConfig
+}{
+	"pinned":              {PollerConfig{}, channel},
+	"consumers":           {PollerConfig{ConsumerPolls: true}, polledQueue},
+	"consumers who don't": {PollerConfig{ConsumerPolls: true}, channel},
+}

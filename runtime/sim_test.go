@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	goruntime "runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,61 +50,65 @@ func (s *sim) requireKept(t testing.TB) {
 
 func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
 	for _, procs := range []int{1, 2, 4} {
-		t.Run(fmt.Sprintf("procs=%d", procs), func(t *testing.T) {
-			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
-			s := newSim(hwtest.SimConfig{Seed: 7})
-			ia := open(t, "sim", WithProvider(s))
-			var wg sync.WaitGroup
-			for i := range 3 {
-				p := connect(t, ia, channel(256))
-				p.establish(t)
-				wg.Go(func() { p.exchange(t, 400, uint64(i)) })
-			}
-			wg.Wait()
-			require.NoError(t, ia.Close())
-			s.requireKept(t)
-		})
+		for name, mode := range pollers {
+			t.Run(fmt.Sprintf("%s/procs=%d", name, procs), func(t *testing.T) {
+				defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
+				s := newSim(hwtest.SimConfig{Seed: 7})
+				ia := open(t, "sim", WithProvider(s), WithPoller(mode.cfg))
+				var wg sync.WaitGroup
+				for i := range 3 {
+					p := connect(t, ia, mode.events(256))
+					p.establish(t)
+					wg.Go(func() { p.exchange(t, 400, uint64(i)) })
+				}
+				wg.Wait()
+				require.NoError(t, ia.Close())
+				s.requireKept(t)
+			})
+		}
 	}
 }
 
 // What completes goes to other queues of the device when the dispatcher changes,
 // and the receives go along.
 func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
-	s := newSim(hwtest.SimConfig{Seed: 3})
-	ia := open(t, "sim", WithProvider(s))
-	p := connect(t, ia, channel(256))
-	p.establish(t)
-	other, err := ia.NewDispatcher(channel(64))
-	require.NoError(t, err)
-	for _, e := range []*Endpoint{p.a, p.b} {
-		require.NoError(t, e.Disconnect(Abrupt))
+	for _, cfg := range []PollerConfig{{}, {ConsumerPolls: true}} {
+		s := newSim(hwtest.SimConfig{Seed: 3})
+		ia := open(t, "sim", WithProvider(s), WithPoller(cfg))
+		p := connect(t, ia, channel(256))
+		p.establish(t)
+		other, err := ia.NewDispatcher(channel(64))
+		require.NoError(t, err)
+		for _, e := range []*Endpoint{p.a, p.b} {
+			require.NoError(t, e.Disconnect(Abrupt))
+		}
+		for range 2 {
+			require.Equal(t, Disconnected, (<-p.events.C()).Number)
+		}
+		for _, e := range []*Endpoint{p.a, p.b} {
+			require.NoError(t, e.Reset())
+		}
+		require.NoError(t, p.b.PostRecv(7, Default, p.mem.Segment(0, 8)))
+		require.NoError(t, p.b.Modify(ep.FieldRecvEVD|ep.FieldMaxRecvDTOs, EndpointParam{
+			Recv: other, Attr: EndpointAttr{MaxRecvDTOs: 40},
+		}))
+		require.NoError(t, p.b.PostRecv(8, Default, p.mem.Segment(8, 8)))
+		rsp, err := ia.Reserve(RSPConfig{Endpoint: p.b, Dispatcher: p.events})
+		require.NoError(t, err)
+		require.NoError(t, p.a.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: rsp.Qual()}))
+		require.NoError(t, RequestOf(<-p.events.C()).Accept(nil, nil))
+		p.establish(t)
+		for i := range 2 {
+			require.NoError(t, p.a.PostSend(uint64(i), Suppress, p.mem.Segment(64, 8)))
+		}
+		first := <-p.events.C()
+		assert.Equal(t, uint64(7), first.Cookie, "it was posted when completions went there")
+		assert.Equal(t, StatusSuccess, first.Status)
+		assert.Equal(t, uint64(8), (<-other.C()).Cookie)
+		require.NoError(t, rsp.Close())
+		require.NoError(t, ia.Close())
+		s.requireKept(t)
 	}
-	for range 2 {
-		require.Equal(t, Disconnected, (<-p.events.C()).Number)
-	}
-	for _, e := range []*Endpoint{p.a, p.b} {
-		require.NoError(t, e.Reset())
-	}
-	require.NoError(t, p.b.PostRecv(7, Default, p.mem.Segment(0, 8)))
-	require.NoError(t, p.b.Modify(ep.FieldRecvEVD|ep.FieldMaxRecvDTOs, EndpointParam{
-		Recv: other, Attr: EndpointAttr{MaxRecvDTOs: 40},
-	}))
-	require.NoError(t, p.b.PostRecv(8, Default, p.mem.Segment(8, 8)))
-	rsp, err := ia.Reserve(RSPConfig{Endpoint: p.b, Dispatcher: p.events})
-	require.NoError(t, err)
-	require.NoError(t, p.a.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: rsp.Qual()}))
-	require.NoError(t, RequestOf(<-p.events.C()).Accept(nil, nil))
-	p.establish(t)
-	for i := range 2 {
-		require.NoError(t, p.a.PostSend(uint64(i), Suppress, p.mem.Segment(64, 8)))
-	}
-	first := <-p.events.C()
-	assert.Equal(t, uint64(7), first.Cookie, "it was posted when completions went there")
-	assert.Equal(t, StatusSuccess, first.Status)
-	assert.Equal(t, uint64(8), (<-other.C()).Cookie)
-	require.NoError(t, rsp.Close())
-	require.NoError(t, ia.Close())
-	s.requireKept(t)
 }
 
 // exchange sends n messages from a to b, with pauses in which poller and feeder
@@ -140,41 +145,33 @@ func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 	}
 }
 
-// next receives an event, or fails because a wake-up was lost.
-func (p *pair) next(t *testing.T) Event {
-	limit := time.NewTimer(20 * time.Second)
-	defer limit.Stop()
-	select {
-	case ev := <-p.events.C():
-		return ev
-	case <-limit.C:
-		assert.Fail(t, "a wake-up was lost")
-		return Event{}
-	}
-}
-
 func TestEndpointsMayComeAndGoOnAPolledDevice(t *testing.T) {
-	s := newSim(hwtest.SimConfig{Seed: 3})
-	ia := open(t, "sim", WithProvider(s))
-	for i := range 40 {
-		p := connect(t, ia, channel(64))
-		p.establish(t)
-		p.exchange(t, 5, uint64(i))
-		require.NoError(t, p.a.Close())
-		require.NoError(t, p.b.Close())
+	for name, mode := range pollers {
+		t.Run(name, func(t *testing.T) {
+			s := newSim(hwtest.SimConfig{Seed: 3})
+			ia := open(t, "sim", WithProvider(s), WithPoller(mode.cfg))
+			for i := range 40 {
+				p := connect(t, ia, mode.events(64))
+				p.establish(t)
+				p.exchange(t, 5, uint64(i))
+				require.NoError(t, p.a.Close())
+				require.NoError(t, p.b.Close())
+			}
+			ia.cqs.mu.Lock()
+			assert.Empty(t, ia.cqs.lanes)
+			assert.Empty(t, ia.cqs.owned)
+			assert.Empty(t, ia.cqs.feeders)
+			ia.cqs.mu.Unlock()
+			require.NoError(t, ia.Close())
+			s.requireKept(t)
+		})
 	}
-	ia.cqs.mu.Lock()
-	assert.Empty(t, ia.cqs.lanes)
-	assert.Empty(t, ia.cqs.feeders)
-	ia.cqs.mu.Unlock()
-	require.NoError(t, ia.Close())
-	s.requireKept(t)
 }
 
 func TestClosingAPolledAdapterFlushesWhatIsOutstanding(t *testing.T) {
 	for seed := range uint64(20) {
 		s := newSim(hwtest.SimConfig{Seed: seed})
-		ia := open(t, "sim", WithProvider(s))
+		ia := open(t, "sim", WithProvider(s), WithPoller(PollerConfig{ConsumerPolls: seed%2 == 0}))
 		p := connect(t, ia, channel(64))
 		p.establish(t)
 		for i := range 8 {
@@ -205,14 +202,22 @@ func descriptors() int {
 func TestNothingIsLeftAfterClose(t *testing.T) {
 	providers := map[string]func() []Option{
 		"loop": func() []Option { return nil },
-		"sim":  func() []Option { return []Option{WithProvider(newSim(hwtest.SimConfig{}))} },
+	}
+	events := map[string]func(int) DispatcherConfig{"loop": channel}
+	for name, mode := range pollers {
+		name = "sim: " + name
+		providers[name] = func() []Option {
+			return []Option{WithProvider(newSim(hwtest.SimConfig{})), WithPoller(mode.cfg)}
+		}
+		events[name] = mode.events
 	}
 	for name, opts := range providers {
 		t.Run(name, func(t *testing.T) {
 			cycle := func() {
-				ia, err := Open(context.Background(), name, opts()...)
+				device, _, _ := strings.Cut(name, ":")
+				ia, err := Open(context.Background(), device, opts()...)
 				require.NoError(t, err)
-				p := connect(t, ia, channel(64))
+				p := connect(t, ia, events[name](64))
 				p.establish(t)
 				p.exchange(t, 3, 0)
 				require.NoError(t, ia.Close())

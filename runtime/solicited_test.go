@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,7 +109,7 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 			return err == nil && c.Sleeps == 1
 		}, 10*time.Second, time.Millisecond)
 		if cqs := p.ia.cqs; cqs != nil { // what the waiter stirred is over: the device itself has to wake it
-			require.Eventually(t, cqs.poller.asleep.Load, 10*time.Second, time.Millisecond)
+			require.Eventually(t, cqs.isAsleep, 10*time.Second, time.Millisecond)
 		}
 		// Suppressed, for its own completion would wake the poller.
 		require.NoError(t, a.PostSend(2, Suppress, p.mem.Segment(8, 8)))
@@ -121,15 +122,27 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 	})
 }
 
-// forSolicited runs a test on a device without a poller and on one with, of an
+// isAsleep reports whether whoever polls waits for the device, or is about to.
+func (p *cqPool) isAsleep() bool {
+	if p.driver != nil {
+		return p.driver.asleep.Load()
+	}
+	return p.poller.asleep.Load()
+}
+
+// forSolicited runs a test on a device without a poller and on polled ones, of an
 // endpoint b whose receives go to recvs and wake its waiter when they are solicited.
 func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher)) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,
 		"sim":  {WithProvider(newSim(hwtest.SimConfig{})), WithPoller(PollerConfig{SpinRounds: -1})},
+		"sim: consumers": {
+			WithProvider(newSim(hwtest.SimConfig{})), WithPoller(PollerConfig{SpinRounds: -1, ConsumerPolls: true}),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ia := open(t, name, opts...)
+			device, _, _ := strings.Cut(name, ":")
+			ia := open(t, device, opts...)
 			p := connect(t, ia, channel(64))
 			p.establish(t)
 			recvs, err := ia.NewDispatcher(DispatcherConfig{QLen: 8})
