@@ -297,6 +297,18 @@ func TestTheBackStopFallsAsleepAmongConsumers(t *testing.T) {
 	}
 }
 
+func TestTheBackStopLooksAgainBeforeItWaits(t *testing.T) {
+	dev := &drowsy{polled: newPolled()}
+	total := 0
+	pool := undriven(t, dev, completeFunc(func(wcs []hw.WC) { total += len(wcs) }))
+	cq := attach(t, pool, nil, 8)
+	dev.woken = false
+	dev.whisper(cq) // since it last looked
+	pool.driver.sleep()
+	assert.Equal(t, 1, total)
+	assert.False(t, dev.blocked)
+}
+
 // drowsy is a device whose Wait only notes that it would have blocked, and whether
 // that was before anything was there.
 type drowsy struct {

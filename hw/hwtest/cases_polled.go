@@ -200,10 +200,10 @@ func pollBesideWait(r *rig, h *host, ends []*end) {
 		r.must.NoError(h.polled.Arm())
 		r.must.Zero(h.pollOnce())
 		done := h.waiting()
+		r.blocks(done)
 		for range 3 {
 			r.also.Zero(h.pollOnce())
 		}
-		r.blocks(done)
 		if i%2 == 0 { // Wait returns before somebody polls
 			r.stuff(e, 1)
 			r.returns(done)
