@@ -57,8 +57,8 @@ func init() { beforeTests = leaveOutDifferences }
 // leaveOutDifferences has the suite's runner leave the cases out, and says so.
 func leaveOutDifferences() {
 	var patterns []string
-	if os.Getenv(removal) == "" {
-		patterns = append(patterns, "^TestDeviceThatIsRemoved")
+	if os.Getenv(ruin) == "" {
+		patterns = append(patterns, ruinous)
 	}
 	for kind, cases := range differences {
 		if !strings.HasPrefix(os.Getenv("GODAT_GUEST_DEVICE"), kind) {

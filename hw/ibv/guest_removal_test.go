@@ -13,8 +13,12 @@ import (
 	"godat/hw"
 )
 
-// removal is the environment's word for a process whose one test removes the device.
-const removal = "GODAT_GUEST_REMOVAL"
+// ruin is the environment's word for a process whose one test leaves a device behind
+// that is good for nothing; ruinous are those tests.
+const (
+	ruin    = "GODAT_GUEST_RUIN"
+	ruinous = "^TestLinkThatGoesDown|^TestDeviceThatIsRemoved"
+)
 
 // TestDeviceThatIsRemovedIsReportedAndNothingIsLost leaves the guest without a device.
 // The drivers in software wait with the removal until nobody has the device open any
