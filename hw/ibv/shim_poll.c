@@ -5,7 +5,6 @@
 
 #include "internal.h"
 
-
 // gd_notice has the event goroutine look at a queue pair. Whoever calls it wakes
 // that goroutine when it has let go of dev->mu; other callers need not hold it.
 static void note(struct gd_qp *q, uint32_t bits)
@@ -113,12 +112,35 @@ static int hand_on_send(struct gd_qp *q, struct gd_slot *s, uint8_t status, stru
 	return 1;
 }
 
-// pass_marker takes the marker's word that everything before it is flushed: what has
-// no completion succeeded in silence. What was posted later has no place before it.
+static void record(struct gd_qp *q, struct gd_slot *s, uint8_t status)
+{
+	q->sq.recorded += !s->done;
+	s->wc_status = status;
+	s->done = 1;
+	gd_list(q);
+}
+
+// pass takes a completion's word that all sends before it are done: what has none
+// succeeded in silence, or its own was lost by a queue that was too small.
+static void pass(struct gd_qp *q, uint32_t end)
+{
+	struct gd_queue *k = &q->sq;
+	for (uint32_t pos = k->done; pos != end; pos++) {
+		struct gd_slot *s = slot_at(k, pos);
+		if (!s->done && s->kind == GD_USER && s->flags & GD_WR_SIGNALED)
+			record(q, s, GD_FLUSHED);
+	}
+}
+
+// pass_marker takes the marker's word that everything before it is flushed. What was
+// posted later has no place before it.
 static void pass_marker(struct gd_qp *q)
 {
 	struct gd_queue *k = &q->sq;
-	if (q->dead && k->marked && !k->recorded && (int32_t)(k->hw_end - k->done) > 0)
+	if (!q->dead || !k->marked || (int32_t)(k->hw_end - k->done) <= 0)
+		return;
+	pass(q, k->hw_end);
+	if (!k->recorded)
 		k->reaped = k->done = k->hw_end;
 }
 
@@ -139,16 +161,15 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 	uint32_t pos = k->done + ahead;
 	struct gd_slot *s = slot_at(k, pos);
 	uint8_t status = status_of(q, 0, s, sges_at(k, pos), wc->status);
+	if (!q->dev->cfg.signal_all)
+		pass(q, pos);
 	if (q->hold || (q->dev->cfg.signal_all ? ahead : k->recorded)) {
 		// It waits for word of the connection, or for an earlier one: soft-iWARP
 		// completes what is behind a read before the read.
-		k->recorded += !s->done;
-		s->wc_status = status;
-		s->done = 1;
-		gd_list(q);
+		record(q, s, status);
 		return 0;
 	}
-	k->done = pos; // those before it succeeded in silence
+	k->done = pos;
 	return hand_on_send(q, s, status, out);
 }
 
@@ -172,6 +193,14 @@ static void fill_recv(struct gd_qp *q, struct gd_slot *s, struct gv_sge *sges, c
 	}
 }
 
+static void lose_recv(struct gd_slot *s)
+{
+	s->wc_status = GD_FLUSHED;
+	s->wc_op = GD_OP_RECV;
+	s->wc_flags = 0;
+	s->wc_len = s->wc_imm = 0;
+}
+
 static void hand_on_recv(struct gd_qp *q, const struct gd_slot *s, struct gd_wc *out)
 {
 	*out = (struct gd_wc){
@@ -190,8 +219,10 @@ static int reap_recv(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 	uint32_t pos = k->reaped + ahead;
 	struct gd_slot *s = slot_at(k, pos);
 	fill_recv(q, s, sges_at(k, pos), wc);
-	int behind = k->reaped != k->done;
-	k->reaped = pos + 1;
+	int behind = pos != k->done;
+	for (; k->reaped != pos; k->reaped++) // lost by a queue that was too small
+		lose_recv(slot_at(k, k->reaped));
+	k->reaped++;
 	if (q->hold || behind) {
 		gd_list(q);
 		return 0;
