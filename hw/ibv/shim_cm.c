@@ -1,6 +1,8 @@
 //go:build linux && cgo
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "internal.h"
@@ -81,23 +83,55 @@ static struct gc_conn_param parameters(const struct gd_up *up, uint32_t qp_num, 
 	};
 }
 
+// deafen keeps signals from the thread, until hear is called. The kernel restarts a
+// call that a signal interrupted: soft-iWARP, which waits in connect for the peer's
+// transport, has abandoned the connection then, and refuses the second attempt. What
+// it does with the one it abandoned corrupts the listener. Go's runtime signals its
+// threads to preempt them.
+static sigset_t deafen(void)
+{
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	return old;
+}
+
+static int hear(sigset_t old, int r)
+{
+	int err = result(r);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
 // gd_cm_connect may block for as long as the transport takes to connect.
 int gd_cm_connect(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
 {
 	struct gc_conn_param p = parameters(up, qp_num, srq, data, len);
-	return result(gd_lib.connect(id, &p));
+	sigset_t old = deafen();
+	return hear(old, gd_lib.connect(id, &p));
 }
 
 int gd_cm_accept(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
 {
 	struct gc_conn_param p = parameters(up, qp_num, srq, data, len);
-	return result(gd_lib.accept(id, &p));
+	sigset_t old = deafen();
+	return hear(old, gd_lib.accept(id, &p));
 }
 
-int gd_cm_reject(struct gc_id *id, const uint8_t *data, int len) { return result(gd_lib.reject(id, data, len)); }
+int gd_cm_reject(struct gc_id *id, const uint8_t *data, int len)
+{
+	sigset_t old = deafen();
+	return hear(old, gd_lib.reject(id, data, len));
+}
+
+int gd_cm_disconnect(struct gc_id *id)
+{
+	sigset_t old = deafen();
+	return hear(old, gd_lib.disconnect(id));
+}
+
 int gd_cm_establish(struct gc_id *id) { return result(gd_lib.establish(id)); }
 int gd_cm_notify(struct gc_id *id) { return result(gd_lib.notify(id, GV_EVENT_COMM_EST)); }
-int gd_cm_disconnect(struct gc_id *id) { return result(gd_lib.disconnect(id)); }
 int gd_cm_destroy(struct gc_id *id) { return result(gd_lib.destroy_id(id)); }
 
 // gd_cm_device is the name of the device that an address led to, NULL if to none.
