@@ -241,6 +241,10 @@ func sharedLow(r *rig) {
 	r.must.NoError(p.srq.Arm(3))
 	take()
 	p.wait("OnLow", func() bool { return p.lows == 2 })
+	r.must.NoError(p.srq.Arm(3))
+	p.wait("OnLow at once", func() bool { return p.lows == 3 })
+	take()
+	r.also.Equal(3, p.low(), "once")
 }
 
 func sharedResize(r *rig) {

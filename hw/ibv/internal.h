@@ -125,6 +125,7 @@ struct gd_srq {
 	uint32_t *staged; // slots taken for the next post
 	uint32_t nstaged;
 	uint32_t free_head, nfree; // linked by next
+	uint32_t limit; // the low watermark that is armed; 0: none
 };
 
 // gd_region is what is known of registered memory, by local key.

@@ -176,7 +176,7 @@ func (q *queuePair) configure() {
 	}
 	retries, code := rnr(cfg.NotReady)
 	q.up = C.struct_gd_up{
-		reads_in: C.uint8_t(cfg.ReadsIn), reads_out: C.uint8_t(cfg.ReadsOut),
+		reads_in: C.uint8_t(cfg.ReadsIn), reads_out: C.uint8_t(cfg.ReadsOut), least_out: C.uint8_t(min(1, d.attr.MaxReadsOut)),
 		min_rnr: C.uint8_t(code), rnr_retry: C.uint8_t(retries), timeout: C.uint8_t(d.params.ackTimeout), retry: mostRetries,
 	}
 }

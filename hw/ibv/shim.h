@@ -166,7 +166,7 @@ struct gd_qp_config {
 
 // gd_up is how a queue pair goes into service on InfiniBand and RoCE.
 struct gd_up {
-	uint8_t reads_in, reads_out, min_rnr, rnr_retry, timeout, retry;
+	uint8_t reads_in, reads_out, least_out, min_rnr, rnr_retry, timeout, retry;
 };
 
 // Unless they say otherwise, functions return 0 or an errno, or NULL with errno.
@@ -231,7 +231,9 @@ struct gd_srq *gd_new_srq(struct gd_device *d, struct gv_pd *pd, uint32_t room, 
 int gd_outstanding(struct gd_srq *s);
 int gd_stage_srq(struct gd_srq *s, uint32_t n);
 int gd_post_srq(struct gd_srq *s, uint32_t n, uint32_t *taken);
-int gd_modify_srq(struct gd_srq *s, int what, uint32_t value);
+int gd_arm_srq(struct gd_srq *s, uint32_t limit);
+int gd_is_low(struct gd_srq *s);
+int gd_disarm_srq(struct gd_srq *s);
 int gd_close_srq(struct gd_srq *s);
 struct gd_srq_ring gd_srq_ring_of(struct gd_srq *s);
 

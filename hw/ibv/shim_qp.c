@@ -300,7 +300,8 @@ static int step_up(struct gd_qp *q, struct gc_id *id, const struct gd_up *up, ui
 		a.min_rnr_timer = up->min_rnr;
 		break;
 	case GV_QPS_RTS:
-		a.max_rd_atomic = up->reads_out;
+		// With none a read would wait for ever. So one goes out, for the peer to refuse.
+		a.max_rd_atomic = up->reads_out ? up->reads_out : up->least_out;
 		a.rnr_retry = up->rnr_retry;
 		a.retry_cnt = up->retry;
 		a.timeout = up->timeout;

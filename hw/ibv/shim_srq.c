@@ -6,14 +6,18 @@
 
 #include "internal.h"
 
+static uint32_t outstanding(const struct gd_srq *s) { return s->nslots - s->nfree - s->nstaged; }
+
 // gd_give_back frees the slot of a shared receive that completed, or of one that
-// was not posted.
+// was not posted, under dev->mu.
 void gd_give_back(struct gd_srq *s, uint32_t slot)
 {
 	pthread_mutex_lock(&s->mu);
 	s->slots[slot].next = s->free_head;
 	s->free_head = slot;
 	s->nfree++;
+	if (outstanding(s) < s->limit)
+		s->dev->noticed = 1;
 	pthread_mutex_unlock(&s->mu);
 }
 
@@ -21,9 +25,42 @@ void gd_give_back(struct gd_srq *s, uint32_t slot)
 int gd_outstanding(struct gd_srq *s)
 {
 	pthread_mutex_lock(&s->mu);
-	int n = s->nslots - s->nfree - s->nstaged;
+	int n = outstanding(s);
 	pthread_mutex_unlock(&s->mu);
 	return n;
+}
+
+// gd_arm_srq sets the low watermark. Soft-RoCE says nothing of a queue that is below
+// it by then, and the device's part is left out when the queue is known to be:
+// gd_is_low tells.
+int gd_arm_srq(struct gd_srq *s, uint32_t limit)
+{
+	pthread_mutex_lock(&s->mu);
+	s->limit = limit;
+	struct gv_srq_attr a = {.srq_limit = outstanding(s) < limit ? 0 : limit};
+	pthread_mutex_unlock(&s->mu);
+	int err = gd_lib.modify_srq(s->srq, &a, GV_SRQ_LIMIT);
+	return err < 0 ? -err : err;
+}
+
+// gd_is_low reports whether fewer receives are left than the low watermark says, as
+// far as completions were handed on.
+int gd_is_low(struct gd_srq *s)
+{
+	pthread_mutex_lock(&s->mu);
+	int low = outstanding(s) < s->limit;
+	pthread_mutex_unlock(&s->mu);
+	return low;
+}
+
+// gd_disarm_srq takes the low watermark back, and reports whether one was set.
+int gd_disarm_srq(struct gd_srq *s)
+{
+	pthread_mutex_lock(&s->mu);
+	int armed = s->limit != 0;
+	s->limit = 0;
+	pthread_mutex_unlock(&s->mu);
+	return armed;
 }
 
 // gd_stage_srq takes up to n free slots for the post that is being prepared.
@@ -135,14 +172,6 @@ int gd_post_srq(struct gd_srq *s, uint32_t n, uint32_t *taken)
 	pthread_mutex_unlock(&s->mu);
 	atomic_fetch_add(&s->dev->posts, 1);
 	atomic_fetch_add(&s->dev->posted, *taken);
-	return err < 0 ? -err : err;
-}
-
-// gd_modify_srq sets the low watermark or the depth.
-int gd_modify_srq(struct gd_srq *s, int what, uint32_t value)
-{
-	struct gv_srq_attr a = {.max_wr = value, .srq_limit = value};
-	int err = gd_lib.modify_srq(s->srq, &a, what);
 	return err < 0 ? -err : err;
 }
 

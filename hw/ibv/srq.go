@@ -6,6 +6,8 @@ package ibv
 import "C"
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -27,7 +29,7 @@ type sharedQueue struct {
 
 	users
 
-	posts sync.Mutex // one post at a time
+	posts sync.Mutex // one post at a time; held for each use of c
 	depth int        // guarded by posts
 }
 
@@ -56,6 +58,8 @@ func (s sharing) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	q.key = d.key()
 	d.srqs[q.key] = q
 	d.mu.Unlock()
+	q.posts.Lock()
+	defer q.posts.Unlock()
 	room := min(mostGrowth*cfg.Depth, d.attr.MaxSRQDepth)
 	c, errno := C.gd_new_srq(d.c, z.pd, C.uint32_t(room), C.uint32_t(max(cfg.Segments, 1)), C.uint64_t(q.key))
 	if c == nil {
@@ -115,13 +119,52 @@ func (q *sharedQueue) fill(k int, wr *hw.RecvWR) error {
 // Arm implements [hw.SRQ].
 func (q *sharedQueue) Arm(limit int) error {
 	const op = "ibv.SRQ.Arm"
-	if limit < 0 {
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "limit %d", limit)
+	q.posts.Lock()
+	defer q.posts.Unlock()
+	switch {
+	case q.isClosed():
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared queue is closed")
+	case limit < 0 || limit > q.depth:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "limit %d of %d", limit, q.depth)
 	}
-	if errno := C.gd_modify_srq(q.c, C.GV_SRQ_LIMIT, C.uint32_t(limit)); errno != 0 {
+	if errno := C.gd_arm_srq(q.c, C.uint32_t(limit)); errno != 0 {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "limit %d: %w", limit, syscall.Errno(errno))
 	}
+	if C.gd_is_low(q.c) != 0 {
+		q.dev.later(q.low)
+	}
 	return nil
+}
+
+// lowQueues are the shared queues that have come below their watermark.
+func (d *device) lowQueues() (low []*sharedQueue) {
+	d.mu.Lock()
+	all := slices.Collect(maps.Values(d.srqs))
+	d.mu.Unlock()
+	for _, q := range all {
+		if q.isLow() {
+			low = append(low, q)
+		}
+	}
+	return low
+}
+
+// isLow reports whether fewer receives are left than the watermark says.
+func (q *sharedQueue) isLow() bool {
+	q.posts.Lock()
+	defer q.posts.Unlock()
+	return q.c != nil && !q.isClosed() && C.gd_is_low(q.c) != 0
+}
+
+// low tells the owner that few receives are left, once for each Arm: the device and
+// our own count may both have noticed.
+func (q *sharedQueue) low() {
+	q.posts.Lock()
+	armed := q.c != nil && !q.isClosed() && C.gd_disarm_srq(q.c) != 0
+	q.posts.Unlock()
+	if armed && q.cfg.OnLow != nil {
+		q.cfg.OnLow()
+	}
 }
 
 // outstanding is how many receives are posted and have not completed.

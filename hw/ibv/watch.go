@@ -86,8 +86,12 @@ func (d *device) watch() {
 		for C.gd_cm_next(d.c, &buf) == 0 {
 			d.dispatch(&buf)
 		}
+		low := d.lowQueues() // asked first: what the device says of them is there by then
 		d.takeAsync()
 		d.takeNotices()
+		for _, q := range low {
+			q.low()
+		}
 		if d.runErrands() {
 			return
 		}
@@ -268,8 +272,8 @@ func (d *device) takeAsync() {
 				q.alarm(alarmShared, q.currentLife())
 			}
 		case C.GV_EVENT_SRQ_LIMIT_REACHED:
-			if srq != nil && srq.cfg.OnLow != nil {
-				srq.cfg.OnLow()
+			if srq != nil {
+				srq.low()
 			}
 		case C.GV_EVENT_SRQ_ERR:
 			if srq != nil {
