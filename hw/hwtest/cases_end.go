@@ -62,6 +62,18 @@ var endCases = []contractCase{
 		a.breakNow(true)
 		r.also.Equal(hw.ReasonPeer, b.awaitDown())
 	}},
+	{"an orderly Break with a send that waits: the peer hears Down(ReasonPeer)", func(r *rig) {
+		if !r.a.attr.NotReadyWait {
+			r.tb.Log("without Attr.NotReadyWait nothing waits")
+			return
+		}
+		a, b := r.pair(notReady(hourLong))
+		out := a.post(sendOf())
+		a.stays(out)
+		a.breakNow(true)
+		r.also.Equal(hw.ReasonPeer, b.awaitDown())
+		r.also.Equal(hw.StatusFlushed, a.sent(out).Status)
+	}},
 	{"a Drain that can't succeed ends with Down(ReasonBroken)", func(r *rig) {
 		a, b := r.pair(notReady(shortWait))
 		out := a.post(sendOf())

@@ -159,13 +159,24 @@ func (c *conn) handle(e event) {
 	case C.GC_EVENT_ESTABLISHED:
 		q.established(life, c.info(e))
 	case C.GC_EVENT_DISCONNECTED:
-		q.lost(life, c.reason())
+		q.hungUp(life)
 	case C.GC_EVENT_REJECTED, C.GC_EVENT_CONNECT_ERROR, C.GC_EVENT_UNREACHABLE:
 		q.lost(life, hw.ReasonBroken)
 	case C.GC_EVENT_DEVICE_REMOVAL:
 		q.lost(life, hw.ReasonBroken)
 		c.dev.removed()
 	}
+}
+
+// leaving says for a peer that asks that this end leaves in order, and takes the
+// connection down.
+func (c *conn) leaving() {
+	c.mu.Lock()
+	if c.place != nil {
+		c.place.word().Store(told)
+	}
+	c.mu.Unlock()
+	c.hangUp()
 }
 
 // reason says why a connection ended that the peer took down.

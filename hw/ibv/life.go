@@ -104,6 +104,29 @@ func (q *queuePair) lost(life uint64, why hw.Reason) {
 	}
 }
 
+// hungUp is called when the peer has taken the connection down. What it has not told
+// is asked, if it may not have been able to.
+func (q *queuePair) hungUp(life uint64) {
+	q.mu.Lock()
+	asked := q.life == life && q.at() == phaseUp && q.conn.reason() == hw.ReasonBroken && q.askPeer()
+	q.mu.Unlock()
+	if asked {
+		q.dev.setAlarm(alarmAsked, q, life)
+	} else {
+		q.answered(life)
+	}
+}
+
+// answered tells that the connection is over, and what is known of the reason.
+func (q *queuePair) answered(life uint64) {
+	q.mu.Lock()
+	c := q.conn
+	q.mu.Unlock()
+	if c != nil {
+		q.lost(life, c.reason())
+	}
+}
+
 // failed ends a connection on which a request failed, or of which the device said
 // so. The peer hears of no order.
 func (q *queuePair) failed(life uint64) {
@@ -200,6 +223,18 @@ func (q *queuePair) toldPeer(life uint64) {
 	defer q.mu.Unlock()
 	if q.life == life && q.leaving {
 		q.leave()
+	}
+}
+
+// unheard goes on with an orderly Break when the peer has not been told, which a send
+// that waits for a receive may prevent. The peer may ask, as long as the queue pair
+// lives: until it takes the connection down, too, or doesn't.
+func (q *queuePair) unheard(life uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.life == life && q.leaving {
+		q.conn.leaving()
+		q.dev.setAlarm(alarmTold, q, life)
 	}
 }
 

@@ -94,6 +94,7 @@ enum {
 	GD_NOTICE_FLUSHED = 2, // one was flushed, and nobody has said why yet
 	GD_NOTICE_DRAINED = 4,
 	GD_NOTICE_TOLD = 8, // the peer knows of the orderly end
+	GD_NOTICE_ASKED = 16, // what gd_ask reads is there
 };
 
 enum { GD_BATCH = 32 }; // requests posted in one crossing
@@ -223,6 +224,8 @@ int gd_has_ended(struct gd_qp *q);
 int gd_post_send(struct gd_qp *q, uint32_t n, uint32_t *taken);
 int gd_post_recv(struct gd_qp *q, uint32_t n, uint32_t *taken);
 int gd_post_told(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted);
+int gd_ask(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey);
+int gd_unready(struct gd_qp *q);
 int gd_drain(struct gd_qp *q, uint32_t *posted);
 int gd_idle(struct gd_qp *q);
 

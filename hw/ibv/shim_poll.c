@@ -151,6 +151,10 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 	struct gd_queue *k = &q->sq;
 	uint32_t ahead = (low - k->done) & GD_POSITION, posted = atomic_load(&k->posted) - k->done;
 	end_of_silence(q, wc->status);
+	if ((wc->wr_id & GD_ID_ASKED) == GD_ID_ASKED) {
+		note(q, GD_NOTICE_ASKED);
+		return 0;
+	}
 	if (wc->wr_id & GD_ID_MARKER) {
 		k->marked = 1;
 		pass_marker(q);

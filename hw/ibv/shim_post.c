@@ -228,6 +228,34 @@ int gd_post_told(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uin
 	return err;
 }
 
+// gd_ask reads one byte that the peer has for us. It goes to the device past the ring,
+// which is its owner's.
+int gd_ask(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey)
+{
+	struct gv_sge e = {.addr = into, .length = 1, .lkey = lkey};
+	struct gv_send_wr *bad = NULL, wr = {
+		.wr_id = gd_wr_id(q, 0, 0) | GD_ID_ASKED,
+		.sg_list = &e,
+		.num_sge = 1,
+		.opcode = GV_WR_RDMA_READ,
+		.send_flags = GV_SEND_SIGNALED,
+		.wr.rdma = {.remote_addr = from, .rkey = rkey},
+	};
+	pthread_mutex_lock(&q->mu);
+	int err = q->dead ? ECANCELED : q->qp->context->ops.post_send(q->qp, &wr, &bad);
+	pthread_mutex_unlock(&q->mu);
+	return err < 0 ? -err : err;
+}
+
+// gd_unready reports whether there is no receive that a send of the peer could take.
+int gd_unready(struct gd_qp *q)
+{
+	pthread_mutex_lock(&q->dev->mu);
+	int none = q->srq ? gd_outstanding(q->srq) == 0 : q->rq.done == atomic_load(&q->rq.posted);
+	pthread_mutex_unlock(&q->dev->mu);
+	return none;
+}
+
 // gd_drain asks for a notice when all that was posted to the send queue has
 // completed. It posts a request of its own if the last one completes in silence.
 int gd_drain(struct gd_qp *q, uint32_t *posted)

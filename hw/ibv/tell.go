@@ -64,7 +64,7 @@ func (z *zone) newTellPage() *tellPage {
 	}
 	p := &tellPage{mem: mem}
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
-	access := C.uint32_t(C.GV_ACCESS_LOCAL_WRITE | C.GV_ACCESS_REMOTE_WRITE)
+	access := C.uint32_t(C.GV_ACCESS_LOCAL_WRITE | C.GV_ACCESS_REMOTE_WRITE | C.GV_ACCESS_REMOTE_READ)
 	if z.dev.transport.iwarp { // can't be told where to begin counting
 		p.base = uint64(at)
 		p.mr = C.gd_register(z.dev.c, z.pd, C.uintptr_t(at), tellPageSize, access)
@@ -115,7 +115,9 @@ func (t *tellPlace) note() note {
 }
 
 // told reports whether the peer has written there.
-func (t *tellPlace) told() bool { return t != nil && t.page.word(t.slot).Load() != 0 }
+func (t *tellPlace) told() bool { return t != nil && t.word().Load() != 0 }
+
+func (t *tellPlace) word() *atomic.Uint32 { return t.page.word(t.slot) }
 
 // tellPeer posts the write to the peer's place, from ours. The owner calls it.
 func (q *queuePair) tellPeer(from *tellPlace, to note) bool {
@@ -126,4 +128,19 @@ func (q *queuePair) tellPeer(from *tellPlace, to note) bool {
 	errno := C.gd_post_told(q.c, C.uint64_t(from.page.base), from.page.mr.lkey, C.uint64_t(to.addr), C.uint32_t(to.key), &posted)
 	q.sendPos = uint32(posted)
 	return errno == 0
+}
+
+// askPeer posts a read of the peer's place into ours, where told looks. The peer's word
+// may be stuck behind a send that waits for a receive of ours: only then is there
+// anything to ask.
+func (q *queuePair) askPeer() bool {
+	c := q.conn
+	if c == nil || q.up.reads_out == 0 || C.gd_unready(q.c) == 0 {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.place
+	return p != nil && c.peer.key != 0 &&
+		C.gd_ask(q.c, C.uint64_t(p.note().addr), p.page.mr.lkey, C.uint64_t(c.peer.addr), C.uint32_t(c.peer.key)) == 0
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs this package's tests on real verbs devices: soft-RoCE and soft-iWARP, in the
 # guest that hw/hwtest/guest makes. There run the contract's suite and what is special
-# to verbs, examples/rping and examples/dattest with the C programs rping and dapltest in
-# either role, and examples/blockstore between two processes. It fails, never skips, when
-# something is missing, and when fewer cases ran than testdata/cases.txt says. What is to be
-# installed, hw/hwtest/guest/install.sh installs. GODAT_GUEST_KILLS is how many peers
-# are killed, if not 3.
+# to verbs, DAT's conformance suite, examples/rping and examples/dattest with the C
+# programs rping and dapltest in either role, and examples/blockstore between two
+# processes. It fails, never skips, when something is missing, and when fewer cases ran
+# than testdata/cases.txt says. What is to be installed, hw/hwtest/guest/install.sh
+# installs. GODAT_GUEST_KILLS is how many peers are killed, if not 3.
 #
 #   hw/ibv/test-guest.sh [MODE] [DEVICE...]
 #
@@ -46,6 +46,7 @@ go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
 if [[ $mode == plain ]]; then
   command -v rping >/dev/null || { echo "the C program rping is missing: install rdmacm-utils" >&2; exit 1; }
   command -v dapltest >/dev/null || { echo "the C program dapltest is missing: install dapl2-utils and libdapl2" >&2; exit 1; }
+  "${build[@]}" -o "$work/conformance.test" ./internal/conformance
   "${build[@]}" -o "$work/rping.test" ./examples/rping
   "${build[@]}" -o "$work/dattest.test" ./examples/dattest
   go build -o "$work/blockstore" ./examples/blockstore
@@ -58,10 +59,16 @@ cat >"$work/job" <<'JOB'
 work=$1 run=$2 limit=$3 status=0
 "$work/ibv.test" -test.v -test.run "$run" -test.timeout "$limit" || status=$?
 if [ ! -e "$work/rping.test" ]; then exit $status; fi
+device=ibv:$GODAT_GUEST_DEVICE
+kind=${GODAT_GUEST_DEVICE%[0-9]}
+set --
+if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps early,lax-reads,lax-credit,wakes-for-all; fi
+"$work/conformance.test" -test.v -test.timeout "$limit" -test.run '^TestConformance$' "$@" \
+  -conformance.ia "$device" -conformance.table "$kind" -conformance.nobody 10.0.2.99 \
+  -conformance.scale 1/256 -conformance.patience 2m || status=$?
 "$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
 "$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$' || status=$?
 
-device=ibv:$GODAT_GUEST_DEVICE
 "$work/blockstore" -provider "$device" -listen 10.0.2.15:4791 -store "$TMPDIR/blocks.db" >"$TMPDIR/server" 2>&1 &
 server=$!
 for i in $(seq 300); do

@@ -22,6 +22,7 @@ type alarmKind int
 const (
 	alarmTold     alarmKind = iota // the peer does not answer to an orderly end
 	alarmToldBusy                  // the same, behind requests that may be stuck
+	alarmAsked                     // the peer does not say whether its end was an orderly one
 	alarmFlushed                   // something was flushed and nobody has said why
 	alarmForce                     // the device has not flushed all
 	alarmShared                    // it does not say that it takes no more shared receives
@@ -31,6 +32,7 @@ const (
 var alarmDelays = [alarmKinds]time.Duration{
 	alarmTold:     2 * time.Second,
 	alarmToldBusy: 500 * time.Millisecond,
+	alarmAsked:    500 * time.Millisecond,
 	alarmFlushed:  time.Second,
 	alarmForce:    5 * time.Second,
 	alarmShared:   200 * time.Millisecond,
@@ -184,6 +186,9 @@ func (q *queuePair) noticed(bits uint32) {
 	if bits&C.GD_NOTICE_TOLD != 0 {
 		q.toldPeer(life)
 	}
+	if bits&C.GD_NOTICE_ASKED != 0 {
+		q.answered(life)
+	}
 	if bits&C.GD_NOTICE_FAILED != 0 {
 		q.failed(life)
 	}
@@ -219,8 +224,12 @@ func (d *device) ring() {
 
 func (q *queuePair) alarm(kind alarmKind, life uint64) {
 	switch kind {
-	case alarmTold, alarmToldBusy:
+	case alarmTold:
 		q.toldPeer(life)
+	case alarmToldBusy:
+		q.unheard(life)
+	case alarmAsked:
+		q.answered(life)
 	case alarmFlushed:
 		q.mu.Lock()
 		up := q.life == life && q.at() == phaseUp

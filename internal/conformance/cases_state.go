@@ -209,7 +209,7 @@ func (r *rig) enter(state string, op ...string) *end {
 	case "PAS":
 		rsp, s := e.reserved()
 		require.NoError(r, r.node().end().ep.Connect(dat.ConnectConfig{Addr: e.addr(), Qual: rsp.Qual()}))
-		e.asked(s.request())
+		e.cr = s.request()
 	case "TEN":
 		e.become(e.tentative())
 	case "ACT":
@@ -248,18 +248,6 @@ func (r *rig) enter(state string, op ...string) *end {
 	return e
 }
 
-// asked remembers the request that waits for the end, which is rejected when the
-// case is over and it was not answered.
-func (e *end) asked(cr *dat.CR) {
-	e.cr = cr
-	e.later(func() error {
-		if _, err := cr.Query(); err != nil {
-			return nil
-		}
-		return cr.Reject(nil)
-	})
-}
-
 // tentative is an endpoint that a service point has made for a request.
 func (e *end) tentative() *dat.Endpoint {
 	e.Helper()
@@ -269,7 +257,7 @@ func (e *end) tentative() *dat.Endpoint {
 	p, err := cr.Query()
 	require.NoError(e, err)
 	require.NotNil(e, p.Endpoint)
-	e.asked(cr)
+	e.cr = cr
 	return p.Endpoint
 }
 

@@ -67,7 +67,7 @@ func me11(r *rig) {
 	refused(sink, "a window that was unbound")
 
 	sink = w.client.bind(rmr, w.client.mem.Segment(100, size), dat.RemoteWrite)
-	for _, set := range privilegeSets() {
+	for _, set := range w.client.privilegeSets() {
 		source := w.server.region(w.server.pz, size, set).Remote(0, size)
 		require.NoError(r, w.client.ep.PostRDMAReadToRMR(1, 0, sink, source), "%v", set)
 		if set&dat.RemoteRead != 0 {

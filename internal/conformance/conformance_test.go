@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"flag"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,8 +22,9 @@ var (
 	onIA    = flag.String("conformance.ia", "", "run over this adapter alone, as in ibv:rxe0")
 	onTable = flag.String("conformance.table", "", "its column of the table")
 	nobody  = flag.String("conformance.nobody", "", "an address at which no adapter is")
-	early   = flag.Bool("conformance.early", false, "requests complete when they have left")
+	gaps    Gap
 	scale   = Scale{1, 8}
+	params  = map[string]string{}
 )
 
 func init() {
@@ -30,6 +32,14 @@ func init() {
 		scale = Scale{1, 32}
 	}
 	flag.DurationVar(&patience, "conformance.patience", patience, "how long to wait for what must happen")
+	flag.Func("conformance.params", "the adapter's parameters, as in tail=on,inline=0", func(list string) error {
+		for one := range strings.SplitSeq(list, ",") {
+			name, value, _ := strings.Cut(one, "=")
+			params[name] = value
+		}
+		return nil
+	})
+	flag.Var(&gaps, "conformance.gaps", "how the adapter differs")
 	flag.Var(&scale, "conformance.scale", "what counts of iterations, threads and endpoints are multiplied with")
 }
 
@@ -42,7 +52,7 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	if *onIA != "" {
 		warmUp(t, *onIA)
-		Run(t, Provider{Table: *onTable, IA: *onIA, Nobody: *nobody, Early: *early, Scale: scale})
+		Run(t, Provider{Table: *onTable, IA: *onIA, Params: params, Nobody: *nobody, Gaps: gaps, Scale: scale})
 		return
 	}
 	t.Run("loop", func(t *testing.T) {
@@ -54,7 +64,7 @@ func TestConformance(t *testing.T) {
 			Table: "sim", IA: "sim", Provider: sim, Nobody: "nobody", Scale: scale, After: sim.kept,
 		})
 	})
-	iwarp := Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Early: true, Scale: scale}
+	iwarp := Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Gaps: EarlyCompletion, Scale: scale}
 	t.Run("iwarp", func(t *testing.T) { Run(t, iwarp) })
 	iwarp.Scale = Scale{1, 256} // what differs does in the first messages
 	for name, params := range map[string]map[string]string{

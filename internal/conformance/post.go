@@ -75,14 +75,14 @@ func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 	return postOn(e.ep, op, cookie, flags, local, remote)
 }
 
-// theirs is memory of the peer that allows everything; with no peer it is
-// anything.
+// theirs is memory of the peer that allows all that its device can do; with no peer
+// it is anything.
 func (e *end) theirs(size uint32) dat.RemoteSegment {
 	if e.peer == nil {
 		return dat.RemoteSegment{Addr: 4096, Len: size, Context: 1}
 	}
 	if e.peer.open == nil {
-		e.peer.open = e.peer.region(e.peer.pz, 64, dat.AllPrivileges|dat.RemoteAtomic)
+		e.peer.open = e.peer.region(e.peer.pz, 64, e.peer.allPrivileges())
 	}
 	return e.peer.open.Remote(0, int(size))
 }

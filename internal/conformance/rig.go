@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -116,6 +117,14 @@ func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
 // lmr makes a region with all privileges.
 func (n *node) lmr(size int) *dat.LMR { n.Helper(); return n.region(n.pz, size, dat.AllPrivileges) }
 
+// allPrivileges are those that the device has.
+func (n *node) allPrivileges() dat.Privileges {
+	if n.ia.Attr().Ops.Has(hw.OpFetchAdd) {
+		return dat.AllPrivileges | dat.RemoteAtomic
+	}
+	return dat.AllPrivileges
+}
+
 func (n *node) region(pz *dat.PZ, size int, priv dat.Privileges) *dat.LMR {
 	n.Helper()
 	m, err := pz.Alloc(size, priv)
@@ -204,13 +213,15 @@ func (s *service) hostPort() string { return hostPort(s.addr(), s.psp.Qual()) }
 
 func hostPort(addr string, qual uint64) string { return net.JoinHostPort(addr, fmt.Sprint(qual)) }
 
-// request waits for a connection request.
+// request waits for a connection request. It is rejected when the case is over, if
+// nobody has answered it: some transports let go of an attempt only then.
 func (s *service) request() *dat.CR {
 	s.Helper()
 	ev := s.next(s.cr)
 	require.Equal(s, dat.ConnectionRequest, ev.Number)
 	cr := dat.RequestOf(ev)
 	require.NotNil(s, cr)
+	s.later(func() error { _ = cr.Reject(nil); return nil })
 	return cr
 }
 

@@ -24,9 +24,8 @@ type Provider struct {
 
 	// Nobody is an address, of the provider's kind, where no adapter is.
 	Nobody string
-	// Early says that a request completes when it has left, which may be before the
-	// peer has found fault with it.
-	Early bool
+	// Gaps are its documented differences.
+	Gaps Gap
 	// After, if set, is called when a case is over and everything is closed.
 	After func(testing.TB)
 }
