@@ -39,8 +39,7 @@ type life struct {
 	// Immutable.
 	qp    *queuePair
 	dev   *device
-	zone  *soft.Zone
-	scope *soft.Zone // stands for the queue pair's own windows
+	view  soft.View
 	facts hw.Facts
 	sq    *sendQueue
 	rq    *recvQueue
@@ -110,7 +109,7 @@ type verdict struct {
 
 func newLife(q *queuePair) *life {
 	l := &life{
-		qp: q, dev: q.dev, zone: q.Zone, scope: &q.Scope, facts: q.cfg.Facts,
+		qp: q, dev: q.dev, view: q.View(&q.dev.Device), facts: q.cfg.Facts,
 		sq: newSendQueue(q.cfg.SendDepth), rq: newRecvQueue(q.cfg.RecvDepth),
 	}
 	l.attention.Store(idleRecv)

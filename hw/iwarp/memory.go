@@ -26,8 +26,8 @@ type busy struct {
 	send, rx uint64
 }
 
-// inProgress is what is in progress, but for a receiver and a holder.
-func (d *device) inProgress(receiver, holder *life) (all []busy) {
+// inProgress appends to all what is in progress, but for a receiver and a holder.
+func (d *device) inProgress(receiver, holder *life, all []busy) []busy {
 	d.livesMu.Lock()
 	defer d.livesMu.Unlock()
 	for l := range d.lives {
@@ -55,7 +55,7 @@ func (b *busy) over() bool {
 // key is looked up: so what is seen idle here finds the key dead. receiver is one
 // that waits itself, and touches nothing meanwhile.
 func (d *device) grace(receiver *life) {
-	for _, b := range d.inProgress(receiver, nil) {
+	for _, b := range d.inProgress(receiver, nil, nil) {
 		for spin := 0; !b.over(); spin++ {
 			rest(spin)
 		}
@@ -67,7 +67,10 @@ func (d *device) grace(receiver *life) {
 // touches nothing, for two that wait for each other; so what is in the outbox is
 // looked up again before it is written.
 func (l *life) settle() bool {
-	for _, b := range l.dev.inProgress(nil, l) {
+	wait := l.dev.inProgress(nil, l, l.tx.scratch[:0])
+	l.tx.scratch = wait
+	defer clear(wait) // they may end
+	for _, b := range wait {
 		for spin := 0; !b.over(); spin++ {
 			if !l.tx.patient {
 				return false
@@ -94,15 +97,11 @@ func rest(spin int) {
 // it. Whoever uses them holds the token or has said touch, and looks up again
 // after a step: Deregister waits for that. n is not 0.
 func (l *life) reach(addr uint64, n, key uint32, need hw.Privileges) []byte {
-	r := l.dev.Keys.Lookup(key)
-	if r == nil || r.Priv&need != need || r.Zone != l.zone && r.Zone != l.scope {
+	p := l.view.Reach(addr, n, key, need)
+	if p == nil {
 		return nil
 	}
-	off := addr - r.Addr // far out of bounds when addr is below
-	if off > r.Size || uint64(n) > r.Size-off {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Add(r.Base, off)), n)
+	return unsafe.Slice((*byte)(p), n)
 }
 
 // allows reports whether all segments can be reached. Empty ones always can.
@@ -120,9 +119,9 @@ func (l *life) allows(sgl []hw.SGE, need hw.Privileges) bool {
 func (l *life) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wire.Error {
 	r := l.dev.Keys.Lookup(key)
 	switch {
-	case r == nil || r.Priv&soft.Remote == 0:
+	case r.Priv&soft.Remote == 0:
 		return wire.ErrSTag
-	case r.Zone != l.zone && r.Zone != l.scope:
+	case r.Zone != l.view.Zone && r.Zone != l.view.Scope:
 		return wire.ErrStream
 	case r.Priv&need != need:
 		return wire.ErrAccess

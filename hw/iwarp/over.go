@@ -83,16 +83,16 @@ func (l *life) finish(sink hw.Sink, id uint64) {
 
 func (l *life) flushSends() {
 	t, q, n := &l.tx, l.sq, 0
-	for t.head != q.tail.Load() {
-		wr := &q.slots[t.head&q.mask]
+	for t.head != q.Tail.Load() {
+		wr := &q.Slots[t.head&q.Mask]
 		if wr.Op == hw.OpBind {
 			l.unbind(wr.Bind)
 		}
 		l.wcs[n] = hw.WC{ID: wr.ID, Status: l.fate(wr), Op: wr.Op}
 		n++
 		t.head++
-		if n == batch || t.head == q.tail.Load() {
-			q.freed.Store(t.head)
+		if n == batch || t.head == q.Tail.Load() {
+			q.Freed.Store(t.head)
 			l.qp.cfg.SendSink.Complete(l.wcs[:n])
 			n = 0
 		}
@@ -107,7 +107,7 @@ func (l *life) fate(wr *hw.SendWR) hw.Status {
 		return hw.StatusFlushed
 	}
 	status := hw.StatusFlushed
-	switch r := l.sq.reads[t.head&l.sq.mask]; {
+	switch r := l.sq.reads[t.head&l.sq.Mask]; {
 	case t.failed && t.head == t.failAt:
 		status = t.failStatus
 	case t.head >= t.next && !(t.active && !t.cur.response && t.cur.slot == t.head):

@@ -87,7 +87,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 			break
 		}
 	}
-	if k := l.sq.push(wrs[:n]); k < n {
+	if k := l.sq.Push(wrs[:n]); k < n {
 		n, err = k, full(op, q.cfg.SendDepth)
 	}
 	soft.SpendBinds(wrs[:n])

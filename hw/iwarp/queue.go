@@ -7,54 +7,23 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// The queues are rings with one producer and one consumer. A producer publishes
-// once per call; a consumer gives slots back before it hands out a completion
-// that could make the owner post again.
-
-// sendQueue holds requests from the post to their completion. Segment lists are
-// the owner's until then, so a slot holds a slice of them.
+// sendQueue holds requests from the post to their completion.
 type sendQueue struct {
-	slots []hw.SendWR
+	soft.SendQueue
 	// The token holder's, per slot: where in the stream its last octet is, and
 	// which read it is, counted from 1.
 	ends  []uint64
 	reads []uint64
-	mask  uint64
-	depth uint64
-	_     [soft.CacheLine]byte
-	tail  atomic.Uint64
-	_     [soft.CacheLine]byte
-	freed atomic.Uint64 // slots given back
-	_     [soft.CacheLine]byte
 }
 
 func newSendQueue(depth int) *sendQueue {
-	n := soft.RingLen(depth)
-	return &sendQueue{
-		slots: make([]hw.SendWR, n), ends: make([]uint64, n), reads: make([]uint64, n),
-		mask: uint64(n - 1), depth: uint64(depth),
-	}
+	q := &sendQueue{}
+	q.Init(depth)
+	q.ends, q.reads = make([]uint64, len(q.Slots)), make([]uint64, len(q.Slots))
+	return q
 }
 
-// push appends as many as there is room for and says how many.
-func (q *sendQueue) push(wrs []hw.SendWR) int {
-	tail := q.tail.Load()
-	n := min(uint64(len(wrs)), q.freed.Load()+q.depth-tail)
-	for i := range wrs[:n] {
-		s := &q.slots[(tail+uint64(i))&q.mask]
-		*s = wrs[i]
-		if s.Op == hw.OpBind { // which the owner may use again, as the array
-			bind := *s.Bind
-			s.Bind = &bind
-		}
-	}
-	if n > 0 {
-		q.tail.Store(tail + n)
-	}
-	return int(n)
-}
-
-// recvQueue holds receives.
+// recvQueue holds receives, as a [soft.SendQueue] holds requests.
 type recvQueue struct {
 	slots []hw.RecvWR
 	mask  uint64

@@ -32,8 +32,8 @@ func (l *life) nextMessage() bool {
 // before it.
 func (l *life) nextRequest() bool {
 	t := &l.tx
-	for !t.stop && t.next != l.sq.tail.Load() {
-		wr := &l.sq.slots[t.next&l.sq.mask]
+	for !t.stop && t.next != l.sq.Tail.Load() {
+		wr := &l.sq.Slots[t.next&l.sq.Mask]
 		if wr.Flags&hw.WRFence != 0 && l.fetching() > 0 {
 			return false
 		}
@@ -101,7 +101,7 @@ func (l *life) beginRequest(wr *hw.SendWR) bool {
 	case fetches && l.fetching() >= uint64(l.agreed.readsOut):
 		return false
 	}
-	l.sq.reads[t.next&l.sq.mask] = 0
+	l.sq.reads[t.next&l.sq.Mask] = 0
 	t.active, t.immediate = true, wr.Op == hw.OpWriteImm
 	t.cur = message{c: cursor{sgl: wr.SGL, need: need}, left: n, slot: t.next}
 	switch {
@@ -132,7 +132,7 @@ func sendOpcode(wr *hw.SendWR) wire.Opcode {
 func (l *life) beginFetch(wr *hw.SendWR, n uint32) {
 	t := &l.tx
 	seq := l.reads.pushed.Load() + 1
-	l.sq.reads[t.next&l.sq.mask] = seq
+	l.sq.reads[t.next&l.sq.Mask] = seq
 	t.readMSN++
 	t.cur.left = 0
 	r := read{sgl: wr.SGL, size: n, stag: uint32(seq)<<8 | 1}
@@ -158,7 +158,7 @@ const wordLen = 8
 // of the write before it too.
 func (l *life) beginImmediate(slot uint64) {
 	t := &l.tx
-	wr := &l.sq.slots[slot&l.sq.mask]
+	wr := &l.sq.Slots[slot&l.sq.Mask]
 	t.msn++
 	t.cur = message{h: wire.Header{Opcode: wire.OpImmediate, MSN: t.msn}, slot: slot, extraLen: wire.ImmediateSize}
 	if wr.Flags&hw.WRSolicited != 0 {

@@ -46,6 +46,7 @@ type sending struct {
 	doomed       bool   // a request had a fate of its own
 	patient      bool   // the holder is the sender
 	unsettled    bool   // a bind waits for one that is
+	scratch      []busy // of settle
 }
 
 // fairShare is how many responses go before a request has its turn.
@@ -197,7 +198,7 @@ func (l *life) sent(m *message) {
 		t.immediate = false
 		l.beginImmediate(m.slot)
 	case !m.silent:
-		l.sq.ends[m.slot&l.sq.mask] = l.out.queued
+		l.sq.ends[m.slot&l.sq.Mask] = l.out.queued
 		t.next++
 	}
 }

@@ -169,7 +169,7 @@ func (l *life) idle() {
 	case t.lastDue:
 		l.die(hw.ReasonBroken, t.last, t.verdict)
 	case t.finished:
-	case l.attention.Load()&draining != 0 && t.head == l.sq.tail.Load():
+	case l.attention.Load()&draining != 0 && t.head == l.sq.Tail.Load():
 		t.finished = true
 		l.give(jobFinish)
 	}
@@ -180,7 +180,7 @@ func (l *life) complete() {
 	t, q, n := &l.tx, l.sq, 0
 	from := t.head
 	for t.head < t.next {
-		i := t.head & q.mask
+		i := t.head & q.Mask
 		if r := q.reads[i]; r != 0 {
 			if r > l.reads.done.Load() {
 				break
@@ -188,7 +188,7 @@ func (l *life) complete() {
 		} else if q.ends[i] > l.out.written {
 			break
 		}
-		wr := &q.slots[i]
+		wr := &q.Slots[i]
 		if wr.Flags&hw.WRSignaled != 0 {
 			op := wr.Op
 			if op == hw.OpSendInvalidate {
@@ -199,7 +199,7 @@ func (l *life) complete() {
 		}
 		t.head++
 		if n == batch {
-			q.freed.Store(t.head)
+			q.Freed.Store(t.head)
 			l.qp.cfg.SendSink.Complete(l.wcs[:n])
 			n = 0
 		}
@@ -207,7 +207,7 @@ func (l *life) complete() {
 	if t.head == from {
 		return
 	}
-	q.freed.Store(t.head)
+	q.Freed.Store(t.head)
 	if n > 0 {
 		l.qp.cfg.SendSink.Complete(l.wcs[:n])
 	}

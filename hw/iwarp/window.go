@@ -43,7 +43,7 @@ func (l *life) bind(wr *hw.SendWR) bool {
 		l.fail(hw.StatusBindFailed)
 		return false
 	}
-	i := t.next & l.sq.mask
+	i := t.next & l.sq.Mask
 	l.sq.reads[i], l.sq.ends[i] = 0, l.out.queued
 	t.next++
 	return true

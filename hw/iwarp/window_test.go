@@ -74,7 +74,6 @@ func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
 	b.post(again)
 	b.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled}) // behind it
 	old := nb.dev.(*device).Keys.Lookup(again.Bind.Key)
-	require.NotNil(t, old)
 	assert.Zero(t, old.Size, "the new key is good for nothing yet")
 	b.mu.Lock()
 	assert.Len(t, b.sends, 1)

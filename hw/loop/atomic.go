@@ -21,7 +21,7 @@ func (p *pipe) atomic(wr *hw.SendWR) verdict {
 	case !p.src.allows(wr.SGL, hw.LocalWrite):
 		return p.fail(wr, hw.StatusLocalProtection)
 	}
-	word := (*uint64)(p.dst.reach(wr.RemoteAddr, wordLen, wr.RKey, hw.RemoteAtomic))
+	word := (*uint64)(p.dst.Reach(wr.RemoteAddr, wordLen, wr.RKey, hw.RemoteAtomic))
 	if word == nil {
 		return p.fail(wr, hw.StatusRemoteAccess)
 	}

@@ -71,11 +71,11 @@ func reason(why uint32) hw.Reason {
 }
 
 func (p *pipe) flushSends() {
-	for p.sendHead != p.sq.tail.Load() {
+	for p.sendHead != p.sq.Tail.Load() {
 		if p.full() {
 			p.emit()
 		}
-		wr := &p.sq.slots[p.sendHead&p.sq.mask]
+		wr := &p.sq.Slots[p.sendHead&p.sq.Mask]
 		if wr.Op == hw.OpBind {
 			wr.Bind.Window.(*soft.Window).Forget(wr.Bind.Key)
 		}

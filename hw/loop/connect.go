@@ -56,8 +56,8 @@ func (l *life) install(b *life, ab, ba *pipe) bool {
 func newPipe(from, to *life) *pipe {
 	src, dst := from.qp, to.qp
 	p := &pipe{
-		src:        end{keys: src.dev.Keys, zone: src.Zone, scope: &src.Scope, sink: src.cfg.SendSink},
-		dst:        end{keys: dst.dev.Keys, zone: dst.Zone, scope: &dst.Scope, sink: dst.cfg.RecvSink},
+		src:        end{View: src.View(&src.dev.Device), sink: src.cfg.SendSink},
+		dst:        end{View: dst.View(&dst.dev.Device), sink: dst.cfg.RecvSink},
 		sq:         from.sq,
 		rq:         to.rq,
 		from:       from,

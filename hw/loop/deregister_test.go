@@ -119,7 +119,7 @@ func post(t *testing.T, a, b *side, source bool, current *atomic.Uint64, stop ch
 		}
 		key := uint32(current.Load())
 		r := a.dev.(*device).Keys.Lookup(key)
-		if r == nil {
+		if r.Size == 0 {
 			runtime.Gosched()
 			continue
 		}

@@ -44,21 +44,6 @@ func (p *pipe) execute(wr *hw.SendWR) verdict {
 	}
 }
 
-// reach returns where a segment of n bytes begins in memory, or nil if its key is
-// dead or does not allow it. Whoever uses the pointer holds the pipe, and looks
-// up again after a step: Deregister waits for that. n is not 0.
-func (e *end) reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Pointer {
-	r := e.keys.Lookup(key)
-	if r == nil || r.Priv&need != need || r.Zone != e.zone && r.Zone != e.scope {
-		return nil
-	}
-	off := addr - r.Addr // far out of bounds when addr is below
-	if off > r.Size || uint64(n) > r.Size-off {
-		return nil
-	}
-	return unsafe.Add(r.Base, off)
-}
-
 // available reports whether the target has posted a receive.
 func (p *pipe) available() bool {
 	if p.recvHead != p.recvTail {
@@ -144,8 +129,8 @@ func (p *pipe) briefSend(wr *hw.SendWR) bool {
 	if n > d.Len || !p.affords(n) {
 		return false
 	}
-	from := p.src.reach(s.Addr, n, s.LKey, hw.LocalRead)
-	to := p.dst.reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
+	from := p.src.Reach(s.Addr, n, s.LKey, hw.LocalRead)
+	to := p.dst.Reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
 	if from == nil || to == nil {
 		return false
 	}
@@ -164,8 +149,8 @@ func (p *pipe) briefWrite(wr *hw.SendWR) bool {
 	if !p.affords(s.Len) {
 		return false
 	}
-	from := p.src.reach(s.Addr, s.Len, s.LKey, hw.LocalRead)
-	to := p.dst.reach(wr.RemoteAddr, s.Len, wr.RKey, hw.RemoteWrite)
+	from := p.src.Reach(s.Addr, s.Len, s.LKey, hw.LocalRead)
+	to := p.dst.Reach(wr.RemoteAddr, s.Len, wr.RKey, hw.RemoteWrite)
 	if from == nil || to == nil {
 		return false
 	}
@@ -181,8 +166,8 @@ func (p *pipe) briefRead(wr *hw.SendWR) bool {
 	if !p.affords(d.Len) {
 		return false
 	}
-	from := p.dst.reach(wr.RemoteAddr, d.Len, wr.RKey, hw.RemoteRead)
-	to := p.src.reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
+	from := p.dst.Reach(wr.RemoteAddr, d.Len, wr.RKey, hw.RemoteRead)
+	to := p.src.Reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
 	if from == nil || to == nil {
 		return false
 	}

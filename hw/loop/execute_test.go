@@ -18,7 +18,7 @@ import (
 func TestReach(t *testing.T) {
 	a := newSide(t, open(t, uniqueName()), nil)
 	d := a.dev.(*device)
-	e := end{keys: d.Keys, zone: a.zone.(*soft.Zone)}
+	e := soft.View{Keys: &d.Keys, Zone: a.zone.(*soft.Zone)}
 	first := a.addr(0)
 	near := rapid.Custom(func(t *rapid.T) uint64 {
 		at := rapid.SampledFrom([]uint64{0, first, first + memLen, first + memLen/2, 1 << 63, 1 << 32}).Draw(t, "at")
@@ -29,7 +29,7 @@ func TestReach(t *testing.T) {
 		n := rapid.OneOf(rapid.Uint32Range(1, 10), rapid.Uint32Range(memLen-5, memLen+5), rapid.Uint32Min(1)).Draw(t, "n")
 		last, wraps := bits.Add64(addr, uint64(n-1), 0)
 		inside := wraps == 0 && addr >= first && last < first+memLen
-		got := e.reach(addr, n, a.mr.LKey(), hw.LocalRead)
+		got := e.Reach(addr, n, a.mr.LKey(), hw.LocalRead)
 		if !inside {
 			require.Nil(t, got)
 			return

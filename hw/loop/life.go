@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 )
 
 // phase is where the connection of a life stands.
@@ -26,7 +27,7 @@ type life struct {
 	// Immutable.
 	qp    *queuePair
 	facts hw.Facts
-	sq    *sendQueue
+	sq    *soft.SendQueue
 	rq    *recvQueue
 	local Addr
 
@@ -40,12 +41,14 @@ type life struct {
 }
 
 func newLife(q *queuePair) *life {
-	return &life{
+	l := &life{
 		qp:    q,
 		facts: q.cfg.Facts,
-		sq:    newSendQueue(q.cfg.SendDepth),
+		sq:    new(soft.SendQueue),
 		rq:    newRecvQueue(q.recvDepth()),
 	}
+	l.sq.Init(q.cfg.SendDepth)
+	return l
 }
 
 // begin starts an attempt to connect; there is one in a life.

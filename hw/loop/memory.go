@@ -11,15 +11,15 @@ type busy struct {
 // up again, by a write to its word before it looks a key up: so a pipe seen idle
 // here finds the key dead.
 func (d *device) grace() {
-	for _, b := range d.inProgress(nil) {
+	for _, b := range d.inProgress(nil, nil) {
 		for spin := 0; !b.p.movedOn(b.w); spin++ {
 			rest(spin)
 		}
 	}
 }
 
-// inProgress is what is in progress, but for one pipe.
-func (d *device) inProgress(but *pipe) (all []busy) {
+// inProgress appends to all what is in progress, but for one pipe.
+func (d *device) inProgress(but *pipe, all []busy) []busy {
 	d.pipesMu.Lock()
 	defer d.pipesMu.Unlock()
 	for _, p := range d.pipes {

@@ -6,7 +6,6 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/soft"
-	"godat/internal/keys"
 	"godat/internal/yield"
 )
 
@@ -58,10 +57,8 @@ const (
 
 // end is one side of a pipe as the data path sees it.
 type end struct {
-	keys  *keys.Table[soft.Region]
-	zone  *soft.Zone
-	scope *soft.Zone // stands for the queue pair's own windows
-	sink  hw.Sink
+	soft.View
+	sink hw.Sink
 }
 
 type pipe struct {
@@ -72,7 +69,7 @@ type pipe struct {
 	canRead    hw.Status // what reads and atomics fail with, or success
 	segments   int       // the most a send may have
 	src, dst   end
-	sq         *sendQueue
+	sq         *soft.SendQueue
 	rq         *recvQueue
 	sends      []hw.WC // the holder's: completions not handed out yet
 	recvs      []hw.WC
@@ -100,8 +97,9 @@ type pipe struct {
 	old                [wordLen]byte
 	drawn              hw.RecvWR // taken from srq
 	hasDrawn           bool
-	lined              bool // it may be in srq's line, or called
-	killed             bool // the first send has invalidated its key already
+	lined              bool   // it may be in srq's line, or called
+	killed             bool   // the first send has invalidated its key already
+	scratch            []busy // of settle
 
 	_ [soft.CacheLine]byte
 
@@ -194,7 +192,7 @@ func (p *pipe) drain() (more bool) {
 			p.flush()
 			return false
 		}
-		if p.sendHead == p.sq.tail.Load() {
+		if p.sendHead == p.sq.Tail.Load() {
 			p.emit()
 			p.drained()
 			return false
@@ -204,7 +202,7 @@ func (p *pipe) drain() (more bool) {
 			return true
 		}
 		p.ops--
-		wr := &p.sq.slots[p.sendHead&p.sq.mask]
+		wr := &p.sq.Slots[p.sendHead&p.sq.Mask]
 		switch p.execute(wr) {
 		case done:
 			p.sendHead++
@@ -302,6 +300,6 @@ func (p *pipe) emit() {
 // giveBack gives back the slots of both queues that are done with.
 func (p *pipe) giveBack() {
 	p.sendFreed = p.sendHead
-	p.sq.freed.Store(p.sendHead)
+	p.sq.Freed.Store(p.sendHead)
 	p.recvFree = p.rq.free(p.recvHead)
 }

@@ -182,9 +182,9 @@ func (p *pipe) enqueue(wrs []hw.SendWR) (int, error) {
 		}
 		binds = binds || wrs[i].Op == hw.OpBind
 	}
-	n := p.sq.push(take)
+	n := p.sq.Push(take)
 	if n < len(take) {
-		refusal = full("loop.PostSend", int(p.sq.depth))
+		refusal = full("loop.PostSend", int(p.sq.Depth))
 	}
 	if binds {
 		soft.SpendBinds(wrs[:n])

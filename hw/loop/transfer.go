@@ -29,7 +29,7 @@ func total(sgl []hw.SGE) (n uint64) {
 func (e *end) allows(sgl []hw.SGE, need hw.Privileges) bool {
 	for i := range sgl {
 		s := &sgl[i]
-		if s.Len != 0 && e.reach(s.Addr, s.Len, s.LKey, need) == nil {
+		if s.Len != 0 && e.Reach(s.Addr, s.Len, s.LKey, need) == nil {
 			return false
 		}
 	}
@@ -51,7 +51,7 @@ func (c *cursor) rest(n uint64) []byte {
 		c.sgl, c.off = c.sgl[1:], 0
 	}
 	s := &c.sgl[0]
-	base := c.end.reach(s.Addr, s.Len, s.LKey, c.need)
+	base := c.end.Reach(s.Addr, s.Len, s.LKey, c.need)
 	if base == nil {
 		return nil
 	}

@@ -76,12 +76,14 @@ func (p *pipe) invalidated(wr *hw.SendWR, n uint32) verdict {
 // worker, may not wait. What waits touches no memory and says so, for two that
 // wait for each other.
 func (p *pipe) settle(d *device, scope *queuePair) bool {
-	var wait []busy
+	wait := p.scratch[:0]
 	if scope == nil {
-		wait = d.inProgress(p)
+		wait = d.inProgress(p, wait)
 	} else if in := scope.in.Load(); in != nil && in != p {
-		wait = []busy{{in, in.word.Load()}}
+		wait = append(wait, busy{in, in.word.Load()})
 	}
+	p.scratch = wait
+	defer clear(wait) // they may end
 	for _, b := range wait {
 		for spin := 0; !b.p.movedOn(b.w); spin++ {
 			if !p.patient {

@@ -60,7 +60,7 @@ func TestNewWindowChecksItsArguments(t *testing.T) {
 // No key stays behind, whatever becomes of the binds that were to use it.
 func TestWindowsLeaveNoKeysBehind(t *testing.T) {
 	a, b := pair(t, nil)
-	keys := b.dev.(*device).Keys
+	keys := &b.dev.(*device).Keys
 	before := keys.Len()
 	w, v := newWindow(t, b, nil), newWindow(t, b, b.qp)
 	b.post(bindTo(w, b, 0, 8), bindTo(v, b, 0, 8))

@@ -43,20 +43,6 @@ func TestRemoveMakesDead(t *testing.T) {
 	assert.Zero(t, tab.Len())
 }
 
-func TestSetGivesALiveKeyAnotherValue(t *testing.T) {
-	tab := New[uint32](10)
-	key, old, err := tab.Insert(same)
-	require.NoError(t, err)
-	assert.True(t, tab.Set(key, 7))
-	assert.EqualValues(t, 7, *tab.Lookup(key))
-	assert.Equal(t, key, *old, "who found the old value keeps it")
-	assert.False(t, tab.Set(key^1, 8), "another generation is dead")
-	require.True(t, tab.Remove(key))
-	assert.False(t, tab.Set(key, 8))
-	assert.Nil(t, tab.Lookup(key))
-	assert.Zero(t, tab.Len())
-}
-
 func TestFullTable(t *testing.T) {
 	for _, n := range []int{1, 2, 511, 512, 513, 2000} {
 		tab := New[uint32](n)
@@ -110,7 +96,7 @@ func TestAnIndexRestsBeforeItIsReused(t *testing.T) {
 		recent = append(recent, key>>genBits)
 		require.True(t, tab.Remove(key))
 	}
-	assert.LessOrEqual(t, len(tab.freed), 2*rest+3, "the memory of removed keys is bounded")
+	assert.LessOrEqual(t, len(tab.indexes.freed), 2*rest+3, "the memory of removed keys is bounded")
 }
 
 func TestTheFirstKeyIsRandom(t *testing.T) {
@@ -129,8 +115,8 @@ func TestSizesAtTheLimits(t *testing.T) {
 	}
 	for _, n := range []int{MaxEntries, MaxEntries + 1, math.MaxInt32} {
 		tab := New[uint32](n)
-		assert.EqualValues(t, MaxEntries, tab.max)
-		tab.next = MaxEntries
+		assert.EqualValues(t, MaxEntries, tab.indexes.max)
+		tab.indexes.next = MaxEntries
 		for _, index := range []uint32{MaxEntries, 1} {
 			key, v, err := tab.Insert(same)
 			require.NoError(t, err)

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
-	"godat/internal/keys"
 )
 
 // Config says what kind of device it is.
@@ -26,7 +25,7 @@ type Config struct {
 type Device struct {
 	// Immutable.
 	cfg  Config
-	Keys *keys.Table[Region]
+	Keys Table
 
 	mu     sync.Mutex
 	closed bool
@@ -57,7 +56,7 @@ func (d *Device) Init(cfg Config) {
 		entries += cfg.Attr.MaxMRs
 	}
 	d.cfg = cfg
-	d.Keys = keys.New[Region](entries)
+	d.Keys.init(entries)
 	d.asked = make(map[*Request]struct{})
 }
 

@@ -67,18 +67,6 @@ func (z *Zone) Unuse() {
 	z.dev.mu.Unlock()
 }
 
-// Region is what a key stands for: memory, who may reach it, and how. It never
-// changes in place; to take it out of the table is to kill it.
-type Region struct {
-	Base unsafe.Pointer
-	Size uint64
-	Addr uint64 // of the first byte, as requests name it
-	Zone *Zone  // or a queue pair's scope; nil before a window is bound
-	Priv hw.Privileges
-
-	window *Window // whose key it is; nil for a region's own
-}
-
 // MR is the handle of a registered region.
 type MR struct {
 	// Immutable.
@@ -122,10 +110,8 @@ func (d *Device) Register(h hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 }
 
 func (d *Device) enter(key *uint32, z *Zone, mem []byte, priv hw.Privileges) (err error) {
-	*key, _, err = d.Keys.Insert(func(uint32) Region {
-		base := unsafe.Pointer(unsafe.SliceData(mem))
-		return Region{Base: base, Size: uint64(len(mem)), Addr: uint64(uintptr(base)), Zone: z, Priv: priv}
-	})
+	base := unsafe.Pointer(unsafe.SliceData(mem))
+	*key, err = d.Keys.insert(Region{Base: base, Size: uint64(len(mem)), Addr: uint64(uintptr(base)), Zone: z, Priv: priv})
 	return err
 }
 
@@ -135,7 +121,7 @@ func (d *Device) enterBoth(m *MR, mem []byte) error {
 	}
 	err := d.enter(&m.rkey, m.zone, mem, m.priv&Remote)
 	if err != nil {
-		d.Keys.Remove(m.lkey)
+		d.Keys.remove(m.lkey)
 	}
 	return err
 }
@@ -172,9 +158,9 @@ func (m *MR) Deregister() error {
 	case bound > 0:
 		return d.errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", bound)
 	}
-	d.Keys.Remove(m.lkey)
+	d.Keys.remove(m.lkey)
 	if d.cfg.Split && m.rkey != 0 {
-		d.Keys.Remove(m.rkey)
+		d.Keys.remove(m.rkey)
 	}
 	yield.Point()
 	d.cfg.Grace()
@@ -189,7 +175,7 @@ func (d *Device) Invalidate(q *QP, key uint32) bool {
 	d.bindMu.Lock()
 	defer d.bindMu.Unlock()
 	r := d.Keys.Lookup(key)
-	if r == nil || r.Priv&Remote == 0 || r.Zone != q.Zone && r.Zone != &q.Scope {
+	if r.Priv&Remote == 0 || r.Zone != q.Zone && r.Zone != &q.Scope {
 		return false
 	}
 	if w := r.window; w != nil {
@@ -197,7 +183,5 @@ func (d *Device) Invalidate(q *QP, key uint32) bool {
 		w.release() // whoever deregisters it waits, too
 		return true
 	}
-	now := *r
-	now.Priv &^= Remote
-	return d.Keys.Set(key, now)
+	return d.Keys.restrict(key, Remote)
 }

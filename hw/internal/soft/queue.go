@@ -2,6 +2,7 @@ package soft
 
 import (
 	"math/bits"
+	"sync/atomic"
 
 	"godat/hw"
 )
@@ -32,4 +33,54 @@ func (d *Device) CheckQP(op string, cfg *hw.QPConfig) error {
 		return bad("negative NotReady")
 	}
 	return nil
+}
+
+// SendQueue is a ring of requests with one producer, the owner of the queue pair,
+// and one consumer, whose place is its own. Positions only grow. The producer
+// publishes once per call; the consumer gives slots back before it hands out a
+// completion that could make the owner post again. Segment lists are the owner's
+// until completion, so a slot holds a slice of them.
+type SendQueue struct {
+	Slots []hw.SendWR
+	Mask  uint64
+	Depth uint64
+	binds []hw.Bind // of the slots, from the first bind on; the producer's
+	_     [CacheLine]byte
+	Tail  atomic.Uint64
+	_     [CacheLine]byte
+	Freed atomic.Uint64 // slots given back
+	_     [CacheLine]byte
+}
+
+// Init makes the queue one of that depth.
+func (q *SendQueue) Init(depth int) {
+	n := RingLen(depth)
+	q.Slots, q.Mask, q.Depth = make([]hw.SendWR, n), uint64(n-1), uint64(depth)
+}
+
+// Push appends as many as there is room for and says how many.
+func (q *SendQueue) Push(wrs []hw.SendWR) int {
+	tail := q.Tail.Load()
+	n := min(uint64(len(wrs)), q.Freed.Load()+q.Depth-tail)
+	for i := range wrs[:n] {
+		at := (tail + uint64(i)) & q.Mask
+		s := &q.Slots[at]
+		*s = wrs[i]
+		if s.Op == hw.OpBind {
+			s.Bind = q.keep(at, s.Bind)
+		}
+	}
+	if n > 0 {
+		q.Tail.Store(tail + n)
+	}
+	return int(n)
+}
+
+// keep is a copy of a slot's bind, which the owner may use again, as the array.
+func (q *SendQueue) keep(at uint64, b *hw.Bind) *hw.Bind {
+	if q.binds == nil { // most queues never have one
+		q.binds = make([]hw.Bind, len(q.Slots))
+	}
+	q.binds[at] = *b
+	return &q.binds[at]
 }

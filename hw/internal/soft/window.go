@@ -58,7 +58,7 @@ func (w *Window) NextKey() uint32 {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
 	if w.next == 0 && !w.closed {
-		if key, _, err := w.dev.Keys.Insert(func(uint32) Region { return Region{window: w} }); err == nil {
+		if key, err := w.dev.Keys.insert(Region{window: w}); err == nil {
 			w.next = key
 		}
 	}
@@ -89,7 +89,7 @@ func (w *Window) spend(key uint32) {
 // reserved reports whether a key was told by NextKey and not bound yet.
 func (w *Window) reserved(key uint32) bool {
 	r := w.dev.Keys.Lookup(key)
-	return r != nil && r.window == w && r.Zone == nil
+	return r.window == w && r.Zone == nil
 }
 
 // Forget gives up the key of a bind that comes to nothing.
@@ -98,7 +98,7 @@ func (w *Window) Forget(key uint32) {
 	defer w.dev.bindMu.Unlock()
 	w.spend(key)
 	if w.reserved(key) {
-		w.dev.Keys.Remove(key)
+		w.dev.Keys.remove(key)
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *Window) Close() error {
 	}
 	w.closed = true
 	if w.next != 0 {
-		d.Keys.Remove(w.next)
+		d.Keys.remove(w.next)
 		w.next = 0
 	}
 	bound := w.mr != nil
@@ -135,7 +135,7 @@ func (w *Window) Close() error {
 // kill makes the key dead. The lock is held.
 func (w *Window) kill() {
 	if w.key != 0 {
-		w.dev.Keys.Remove(w.key)
+		w.dev.Keys.remove(w.key)
 		w.key = 0
 	}
 }
@@ -168,7 +168,7 @@ func (w *Window) region(q *QP, b *hw.Bind) (Region, bool) {
 	if b.Priv&(hw.RemoteWrite|hw.RemoteAtomic) != 0 {
 		need |= hw.LocalWrite
 	}
-	r := *w.dev.Keys.Lookup(m.lkey) // it is not dead
+	r := w.dev.Keys.Lookup(m.lkey) // it is not dead
 	off := b.Addr - r.Addr
 	if m.priv&need != need || off > r.Size || b.Len > r.Size-off {
 		return Region{}, false
@@ -214,7 +214,7 @@ func (w *Window) EndBind(q *QP, b *hw.Bind) bool {
 		return true
 	}
 	w.spend(b.Key)
-	w.dev.Keys.Set(b.Key, r)
+	w.dev.Keys.set(b.Key, &r)
 	m := b.MR.(*MR)
 	m.bound++
 	w.key, w.mr = b.Key, m

@@ -1,0 +1,204 @@
+package soft
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"godat/hw"
+	"godat/internal/keys"
+	"godat/internal/yield"
+)
+
+// Region is what a key stands for: memory, who may reach it, and how. The zero
+// Region is that of a dead key.
+type Region struct {
+	Base unsafe.Pointer
+	Size uint64
+	Addr uint64 // of the first byte, as requests name it
+	Zone *Zone  // or a queue pair's scope; nil before a window is bound
+	Priv hw.Privileges
+
+	window *Window // whose key it is; nil for a region's own
+}
+
+// Table maps keys to regions. Anybody may look a key up at any time; the changes
+// exclude each other. A window that is bound changes the table twice and allocates
+// nothing, so a region lies in the table itself, is read while it changes, and
+// whoever read it looks whether it has.
+type Table struct {
+	dir []unsafe.Pointer // to chunks; immutable but for these, which are atomic
+
+	mu      sync.Mutex
+	indexes keys.Indexes
+}
+
+const (
+	chunkBits = 9
+	chunkLen  = 1 << chunkBits
+)
+
+type chunk [chunkLen]place
+
+// place is where the region of an index lies.
+//
+// word is the key, 0 if there is none, and above it a count of the changes. It is
+// without a key while the rest changes, and never what it was before: if it is the
+// same before and after, what was read in between goes together.
+//
+// All of it is atomic, by the functions: the methods leave marks of themselves
+// where they are inlined, which are instructions.
+type place struct {
+	word   uint64
+	base   unsafe.Pointer
+	size   uint64
+	addr   uint64
+	zone   unsafe.Pointer
+	window unsafe.Pointer
+	priv   uint32
+	_      [12]byte // a line each
+}
+
+// nowhere is a chunk of keys that never were, and its first place that of keys that
+// can't be.
+var nowhere chunk
+
+// init makes the table for up to max keys.
+func (t *Table) init(max int) {
+	t.dir = make([]unsafe.Pointer, t.indexes.Init(max)>>chunkBits+1)
+	for i := range t.dir {
+		t.dir[i] = unsafe.Pointer(&nowhere)
+	}
+}
+
+// place is where the region of a key is, if it is.
+func (t *Table) place(key uint32) *place {
+	i := keys.Index(key)
+	if uint(i>>chunkBits) >= uint(len(t.dir)) {
+		return &nowhere[0]
+	}
+	return &(*chunk)(atomic.LoadPointer(&t.dir[i>>chunkBits]))[i%chunkLen]
+}
+
+// Lookup is the region of a key, zero if it is dead.
+func (t *Table) Lookup(key uint32) Region {
+	p := t.place(key)
+	for {
+		w := atomic.LoadUint64(&p.word)
+		if uint32(w) != key {
+			return Region{}
+		}
+		r := Region{
+			Base: atomic.LoadPointer(&p.base), Size: atomic.LoadUint64(&p.size), Addr: atomic.LoadUint64(&p.addr),
+			Zone: (*Zone)(atomic.LoadPointer(&p.zone)), Priv: hw.Privileges(atomic.LoadUint32(&p.priv)),
+			window: (*Window)(atomic.LoadPointer(&p.window)),
+		}
+		if atomic.LoadUint64(&p.word) == w {
+			return r
+		}
+	}
+}
+
+// insert enters a region and returns its key.
+func (t *Table) insert(r Region) (uint32, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key, err := t.indexes.Take()
+	if err != nil {
+		return 0, err
+	}
+	i := keys.Index(key) >> chunkBits
+	if t.dir[i] == unsafe.Pointer(&nowhere) {
+		atomic.StorePointer(&t.dir[i], unsafe.Pointer(new(chunk)))
+	}
+	t.place(key).set(key, &r)
+	return key, nil
+}
+
+// remove makes a key dead. A Lookup that begins later does not find it.
+func (t *Table) remove(key uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.alive(key); p != nil {
+		p.set(0, &Region{})
+		t.indexes.Give(key)
+	}
+}
+
+// set gives a key another region. Who looks it up at that moment may find it dead.
+func (t *Table) set(key uint32, r *Region) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.alive(key); p != nil {
+		p.set(key, r)
+	}
+}
+
+// restrict takes privileges from a key, and reports whether it was alive. Nobody
+// finds it dead meanwhile.
+func (t *Table) restrict(key uint32, from hw.Privileges) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.alive(key)
+	if p != nil {
+		atomic.AndUint32(&p.priv, ^uint32(from))
+	}
+	return p != nil
+}
+
+// alive is where the region of a key is; nil if the key is dead. The lock is held.
+func (t *Table) alive(key uint32) *place {
+	if p := t.place(key); key != 0 && uint32(p.word) == key {
+		return p
+	}
+	return nil
+}
+
+// Len is how many keys are alive.
+func (t *Table) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.indexes.Len()
+}
+
+// set makes the place that of a region. The table's lock is held.
+func (p *place) set(key uint32, r *Region) {
+	changes := p.word >> 32
+	atomic.StoreUint64(&p.word, (changes+1)<<32)
+	atomic.StorePointer(&p.base, r.Base)
+	atomic.StoreUint64(&p.size, r.Size)
+	atomic.StoreUint64(&p.addr, r.Addr)
+	atomic.StorePointer(&p.zone, unsafe.Pointer(r.Zone))
+	atomic.StorePointer(&p.window, unsafe.Pointer(r.window))
+	atomic.StoreUint32(&p.priv, uint32(r.Priv))
+	atomic.StoreUint64(&p.word, (changes+2)<<32|uint64(key))
+}
+
+// View is the table as a queue pair sees it.
+type View struct {
+	Keys  *Table
+	Zone  *Zone
+	Scope *Zone // stands for the queue pair's own windows
+}
+
+// View is what the queue pair may reach on the device.
+func (q *QP) View(d *Device) View { return View{&d.Keys, q.Zone, &q.Scope} }
+
+// Reach returns where the n bytes at addr begin in memory, or nil if the key is dead
+// or does not allow it. Whoever uses the pointer looks up again once others may have
+// waited for it: see [Config.Grace]. n is not 0.
+func (v *View) Reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Pointer {
+	p := v.Keys.place(key)
+	w := atomic.LoadUint64(&p.word)
+	zone, priv := (*Zone)(atomic.LoadPointer(&p.zone)), hw.Privileges(atomic.LoadUint32(&p.priv))
+	if uint32(w) != key || priv&need != need || zone != v.Zone && zone != v.Scope {
+		return nil
+	}
+	base, size := atomic.LoadPointer(&p.base), atomic.LoadUint64(&p.size)
+	yield.Point()
+	off := addr - atomic.LoadUint64(&p.addr) // far out of bounds when addr is below
+	if off > size || uint64(n) > size-off || atomic.LoadUint64(&p.word) != w {
+		return nil
+	}
+	return unsafe.Add(base, off)
+}

@@ -1,0 +1,159 @@
+package soft
+
+import (
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// area is memory as a region, whose bytes requests count from addr on.
+func area(z *Zone, size int, addr uint64) (Region, unsafe.Pointer) {
+	base := unsafe.Pointer(unsafe.SliceData(make([]byte, size)))
+	return Region{Base: base, Size: uint64(size), Addr: addr, Zone: z, Priv: hw.AllPrivileges}, base
+}
+
+func newTable(max int) *Table {
+	t := &Table{}
+	t.init(max)
+	return t
+}
+
+func TestADeadKeyStandsForNothing(t *testing.T) {
+	var z Zone
+	tab := newTable(1000)
+	r, base := area(&z, 8, 100)
+	key, err := tab.insert(r)
+	require.NoError(t, err)
+	v := View{Keys: tab, Zone: &z}
+	assert.Equal(t, r, tab.Lookup(key))
+	assert.Equal(t, base, v.Reach(100, 8, key, hw.LocalRead))
+	for _, other := range []uint32{0, 1, key ^ 1, key + 256, key - 256, ^uint32(0)} {
+		assert.Zero(t, tab.Lookup(other))
+		assert.Nil(t, v.Reach(100, 8, other, hw.LocalRead))
+	}
+	assert.True(t, tab.restrict(key, hw.LocalWrite))
+	assert.Nil(t, v.Reach(100, 8, key, hw.LocalWrite))
+	assert.Equal(t, base, v.Reach(100, 8, key, hw.LocalRead))
+	for range 2 {
+		tab.remove(key)
+		assert.Zero(t, tab.Len())
+	}
+	assert.Zero(t, tab.Lookup(key))
+	assert.Nil(t, v.Reach(100, 8, key, hw.LocalRead))
+	tab.set(key, &r)
+	assert.False(t, tab.restrict(key, hw.LocalRead))
+	assert.Zero(t, tab.Lookup(key), "it stays dead")
+}
+
+// Whatever the point of a look-up at which the key dies, and its place is another
+// region's: nobody gets a piece of each.
+func TestALookUpFindsOneRegionOrNone(t *testing.T) {
+	var z Zone
+	for name, change := range map[string]func(tab *Table, key uint32, to Region){
+		"another region under the same key": func(tab *Table, key uint32, to Region) { tab.set(key, &to) },
+		"another key in the same place": func(tab *Table, key uint32, to Region) {
+			tab.remove(key)
+			_, err := tab.insert(to)
+			require.NoError(t, err)
+		},
+		"the same key again": func(tab *Table, key uint32, to Region) {
+			for range 256 {
+				tab.remove(key)
+				again, err := tab.insert(to)
+				require.NoError(t, err)
+				key = again
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			yield.Interleave(func() (first, second, check func()) {
+				tab := newTable(1)
+				old, a := area(&z, 64, 0)
+				now, b := area(&z, 64, 32)
+				key, err := tab.insert(old)
+				require.NoError(t, err)
+				v := View{Keys: tab, Zone: &z}
+				var got unsafe.Pointer
+				return func() { got = v.Reach(32, 8, key, hw.LocalRead) },
+					func() { change(tab, key, now) },
+					func() { assert.Contains(t, []unsafe.Pointer{nil, unsafe.Add(a, 32), b}, got) }
+			})
+		})
+	}
+}
+
+// Under -race this shows that places are read and changed without a data race.
+func TestLookUpsWhileTheTableChanges(t *testing.T) {
+	var zones [2]Zone
+	tab := newTable(1) // one place for all
+	var regions [2]Region
+	for i := range regions {
+		regions[i], _ = area(&zones[i], 64, uint64(i)*1000)
+	}
+	current := make(chan uint32, 1)
+	var wg sync.WaitGroup
+	for i := range zones {
+		wg.Go(func() {
+			v := View{Keys: tab, Zone: &zones[i]}
+			for key := range current {
+				if p := v.Reach(regions[i].Addr, 64, key, hw.LocalRead); p != nil {
+					assert.Equal(t, regions[i].Base, p)
+				}
+				if r := tab.Lookup(key); r != (Region{}) {
+					assert.Contains(t, regions, r)
+				}
+			}
+		})
+	}
+	for n := range 3000 {
+		key, err := tab.insert(regions[n%2])
+		require.NoError(t, err)
+		current <- key
+		tab.set(key, &regions[(n+1)%2])
+		tab.remove(key)
+	}
+	close(current)
+	wg.Wait()
+}
+
+func TestABindOfAWindowAllocatesNothing(t *testing.T) {
+	var d Device
+	d.Init(Config{
+		Provider: "test", Grace: func() {},
+		Attr: hw.Attr{MaxMR: 1 << 20, MaxMRs: 100, MaxWindows: 100, MaxZones: 1},
+	})
+	zone, err := d.NewZone()
+	require.NoError(t, err)
+	mr, err := d.Register(zone, make([]byte, 64), hw.AllPrivileges)
+	require.NoError(t, err)
+	q := &QP{Zone: zone.(*Zone)}
+	h, err := d.NewWindow(zone, q)
+	require.NoError(t, err)
+	w := h.(*Window)
+	b := hw.Bind{Window: w, MR: mr, Addr: d.Keys.Lookup(mr.LKey()).Addr, Len: 8, Priv: hw.RemoteRead}
+	queue := &SendQueue{}
+	queue.Init(4)
+	wrs := []hw.SendWR{{Op: hw.OpBind, Bind: &b}}
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		b.Key = w.NextKey()
+		if queue.Push(wrs) != 1 {
+			t.Error("no room")
+		}
+		queue.Freed.Add(1)
+		SpendBinds(wrs)
+		ok, _, _ := w.BeginBind(q, &b)
+		if !ok || !w.EndBind(q, &b) {
+			t.Error("not bound")
+		}
+	}))
+	assert.Equal(t, 2, d.Keys.Len(), "the region's and the window's")
+}
