@@ -161,6 +161,54 @@ func TestAControlCallWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	}
 }
 
+// A post that takes the token while an earlier one is still being filled goes the
+// long way, and neither is handed on before that is filled.
+func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
+	for name, c := range map[string]struct {
+		q      func(*Endpoint) *queue
+		post   func(*rig, *Endpoint) error
+		status hw.Status
+	}{
+		"a request": {
+			func(e *Endpoint) *queue { return &e.requests },
+			func(r *rig, e *Endpoint) error {
+				return e.PostRDMAWrite(3, 0, r.lmr.Remote(0, 8), r.lmr.Segment(8, 8))
+			},
+			hw.StatusSuccess,
+		},
+		"a receive": {
+			func(e *Endpoint) *queue { return &e.recvs },
+			func(r *rig, e *Endpoint) error { return e.PostRecv(3, 0, r.lmr.Segment(0, 8)) },
+			hw.StatusFlushed,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			a, all, _ := meddled(r)
+			q := c.q(a)
+			a.word.Or(held) // somebody who lets go once the ticket is out
+			ticket, _, _, mine := a.take(q, 1)
+			require.False(t, mine)
+			a.own.Acquire()
+			a.run(false)
+			require.Zero(t, a.word.Load()&held)
+			require.Equal(t, ticket, q.next, "it is not published")
+			require.NoError(t, c.post(r, a))
+			require.Equal(t, ticket, q.next, "the one before it is not published")
+			r.none(all)
+			(&slow{a, q, ticket}).end(r)
+			require.NoError(t, a.Disconnect(Abrupt))
+			for _, cookie := range []uint64{2, 3} {
+				ev := r.next(all)
+				assert.Equal(t, cookie, ev.Cookie)
+				assert.Equal(t, c.status, ev.Status)
+			}
+			assert.Equal(t, evd.Disconnected, r.next(all).Number)
+			r.finish(a, all)
+		})
+	}
+}
+
 func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	r := newRig(t)
 	a, all, _ := meddled(r)

@@ -316,6 +316,31 @@ func TestAPostFromInsideEstablishedIsExecuted(t *testing.T) {
 	assert.Len(t, b.recvs.all(), 1)
 }
 
+// A pipe flushes its other end when the queue pair has a new life already.
+func TestANewLifeHasNothingOfTheOldOne(t *testing.T) {
+	x, y := pair(t, nil)
+	x.qp.Break(false)
+	x.reset()
+	x.recv(1)
+	y.recv(2)
+	y.qp.Break(false)
+	for _, end := range []struct {
+		s    *recorder
+		want []hw.WC
+	}{
+		{&y.sends, []hw.WC{endOf(sendEnd)}},
+		{&y.recvs, append(flushed(hw.OpRecv, 2), endOf(recvEnd))},
+	} {
+		assert.Equal(t, end.want, end.s.all(), "each queue ends once")
+	}
+	assert.Empty(t, x.sends.all())
+	assert.Empty(t, x.recvs.all())
+	y.reset()
+	connect(t, x, y)
+	y.post(send(3))
+	assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpRecv}}, x.recvs.all())
+}
+
 func TestAQueuePairThatNeverConnectedEndsItsQueues(t *testing.T) {
 	a := newSide(t, open(t, uniqueName()), func(cfg *hw.QPConfig) { cfg.RecvDepth = 200 })
 	var ids []uint64

@@ -93,3 +93,34 @@ func TestDeregisterAtAnyPointOfACopy(t *testing.T) {
 		})
 	}
 }
+
+// Deregister waits for who found the key alive. So the key is dead by then.
+func TestNobodyFindsTheKeyWhileDeregisterWaits(t *testing.T) {
+	yield.Interleave(func() (first, second, check func()) {
+		a, b := pair(t, nil)
+		region, err := a.dev.Register(a.zone, make([]byte, 8), hw.LocalRead)
+		require.NoError(t, err)
+		source := hw.SGE{Addr: a.dev.(*device).Keys.Lookup(region.LKey()).Addr, Len: 8, LKey: region.LKey()}
+		return func() { require.NoError(t, region.Deregister()) }, func() {
+				a.post(hw.SendWR{ID: 1, Op: hw.OpWrite, SGL: []hw.SGE{source}, RKey: b.mr.RKey(), RemoteAddr: b.addr(0)})
+			}, func() {
+				assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpWrite, Status: hw.StatusLocalProtection}}, a.sends.all())
+			}
+	})
+}
+
+// A queue ends after what was posted before its Break, whatever the point of a flush
+// at which they come.
+func TestAQueueEndsAtAnyPointOfAFlush(t *testing.T) {
+	yield.Interleave(func() (first, second, check func()) {
+		x, y := pair(t, nil)
+		return func() { y.qp.Break(false) }, func() {
+				x.post(send(1))
+				x.recv(2)
+				x.qp.Break(false)
+			}, func() {
+				assert.Equal(t, append(flushed(hw.OpSend, 1), endOf(sendEnd)), x.sends.all())
+				assert.Equal(t, append(flushed(hw.OpRecv, 2), endOf(recvEnd)), x.recvs.all())
+			}
+	})
+}
