@@ -22,6 +22,7 @@ var (
 	onIA    = flag.String("conformance.ia", "", "run over this adapter alone, as in ibv:rxe0")
 	onTable = flag.String("conformance.table", "", "its column of the table")
 	nobody  = flag.String("conformance.nobody", "", "an address at which no adapter is")
+	driven  = flag.Bool("conformance.driven", false, "the cases poll for their events, and the device with them")
 	gaps    Gap
 	scale   = Scale{1, 8}
 	params  = map[string]string{}
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	if *onIA != "" {
 		warmUp(t, *onIA)
-		Run(t, Provider{Table: *onTable, IA: *onIA, Params: params, Nobody: *nobody, Gaps: gaps, Scale: scale})
+		Run(t, Provider{Table: *onTable, IA: *onIA, Params: params, Nobody: *nobody, Gaps: gaps, Driven: *driven, Scale: scale})
 		return
 	}
 	t.Run("loop", func(t *testing.T) {
@@ -62,6 +63,12 @@ func TestConformance(t *testing.T) {
 		sim := newSim()
 		Run(t, Provider{
 			Table: "sim", IA: "sim", Provider: sim, Nobody: "nobody", Scale: scale, After: sim.kept,
+		})
+	})
+	t.Run("sim, polled by its consumers", func(t *testing.T) {
+		sim := newSim()
+		Run(t, Provider{
+			Table: "sim", IA: "sim", Provider: sim, Driven: true, Nobody: "nobody", Scale: Scale{1, 256}, After: sim.kept,
 		})
 	})
 	iwarp := Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Gaps: EarlyCompletion, Scale: scale}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	goruntime "runtime"
 	"testing"
 	"time"
 
@@ -34,6 +35,9 @@ type rig struct {
 
 func newRig(t *testing.T, p Provider) *rig {
 	r := &rig{T: t, p: p}
+	if p.Driven {
+		r.take = r.drive
+	}
 	r.watchLeaks()
 	r.Cleanup(func() {
 		r.closeAll()
@@ -274,6 +278,17 @@ func (r *rig) poll(d *dat.Dispatcher) (ev dat.Event) {
 	r.Helper()
 	r.until("an event", func() (ok bool) { ev, ok = r.dequeue(d); return ok })
 	return ev
+}
+
+// drive is poll for a device that its consumers poll, without a pause.
+func (r *rig) drive(d *dat.Dispatcher) dat.Event {
+	r.Helper()
+	for end := time.Now().Add(patience); ; goruntime.Gosched() {
+		if ev, ok := r.dequeue(d); ok {
+			return ev
+		}
+		require.Less(r, time.Now(), end, "an event")
+	}
 }
 
 // dequeue takes an event if there is one.

@@ -22,6 +22,9 @@ type Provider struct {
 	// Provider is what the name of IA leads to, if it isn't registered.
 	Provider hw.Provider
 
+	// Driven has the cases poll for their events, and the device with them.
+	Driven bool
+
 	// Nobody is an address, of the provider's kind, where no adapter is.
 	Nobody string
 	// Gaps are its documented differences.
@@ -42,7 +45,11 @@ func (p *Provider) provider() hw.Provider {
 
 // options are how to open IA.
 func (p *Provider) options(more ...dat.Option) []dat.Option {
-	return append([]dat.Option{dat.WithProvider(p.Provider), dat.WithParams(p.Params)}, more...)
+	options := []dat.Option{dat.WithProvider(p.Provider), dat.WithParams(p.Params)}
+	if p.Driven {
+		options = append(options, dat.WithPoller(dat.PollerConfig{ConsumerPolls: true}))
+	}
+	return append(options, more...)
 }
 
 // Case is one case of the suite.

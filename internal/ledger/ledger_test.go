@@ -10,6 +10,7 @@ import (
 	"godat/hw"
 	"godat/hw/hwtest"
 	"godat/hw/loop"
+	dat "godat/runtime"
 )
 
 // faults is what goes wrong by itself, now and then.
@@ -23,6 +24,7 @@ var faults = hwtest.Faults{
 type provider struct {
 	name     string
 	adapters [2]string
+	options  []dat.Option
 	open     func(seed uint64) hw.Provider
 	check    func(t *testing.T, p hw.Provider)
 }
@@ -32,13 +34,18 @@ var providers = []provider{
 		name: "loop", adapters: [2]string{"loop:one", "loop:two"},
 		open: func(uint64) hw.Provider { return loop.Provider{} },
 	},
-	{
-		name: "sim", adapters: [2]string{"sim:one", "sim:two"},
+	simulated("sim"),
+	simulated("sim, polled by its consumers", dat.WithPoller(dat.PollerConfig{ConsumerPolls: true})),
+}
+
+func simulated(name string, options ...dat.Option) provider {
+	return provider{
+		name: name, adapters: [2]string{"sim:one", "sim:two"}, options: options,
 		open: func(seed uint64) hw.Provider {
 			return &watched{Provider: hwtest.NewSim(hwtest.SimConfig{Seed: seed})}
 		},
 		check: func(t *testing.T, p hw.Provider) { p.(*watched).check(t) },
-	},
+	}
 }
 
 // watched remembers the devices that were opened.
@@ -75,7 +82,7 @@ func TestEveryPostCompletesExactlyOnce(t *testing.T) {
 					runs := int64(2 * len(procs))
 					cfg := Config{
 						Adapters: p.adapters, Seed: mix(seed, uint64(i)), Ops: (*opsFlag + runs - 1) / runs, Unreliable: unreliable,
-						Patience: *patienceFlag,
+						Patience: *patienceFlag, Options: p.options,
 					}
 					fault := hwtest.FaultConfig{Seed: cfg.Seed}
 					if unreliable {
@@ -148,7 +155,7 @@ func (a *tally) check(t *testing.T, name string) {
 func TestAnAbruptCloseInFullFlight(t *testing.T) {
 	for _, p := range providers {
 		for i := range uint64(5) {
-			cfg := Config{Adapters: p.adapters, Seed: mix(seed, 100+i), Ops: 3000, Fall: true, Patience: *patienceFlag}
+			cfg := Config{Adapters: p.adapters, Seed: mix(seed, 100+i), Ops: 3000, Fall: true, Patience: *patienceFlag, Options: p.options}
 			inner := p.open(cfg.Seed)
 			cfg.Providers = [2]hw.Provider{inner, inner}
 			r := Run(cfg)
