@@ -6,8 +6,10 @@
 #   bench/ibv.sh [PAIRS]
 #
 # It prints each pair and the medians of the ratios. 64 bytes, half a round trip:
-# ours / ib_send_lat, polled and with events. 64 KiB written: ours / ib_write_bw. Then
-# the crossings into C per operation.
+# ours / ib_send_lat, polled and with events. The same through the whole library, by each
+# way to take events, beside the polled ib_send_lat: "channel", "wait" and "poll" with the
+# pinned poller, "driven" with consumers who poll the device. 64 KiB written: ours /
+# ib_write_bw. Then the crossings into C per operation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pairs=${1:-7}
@@ -17,11 +19,13 @@ for tool in ib_send_lat ib_write_bw; do
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-CGO_ENABLED=1 go test -c -tags guest -o "$work/ibv.test" ./hw/ibv
+export CGO_ENABLED=1
+go test -c -tags guest -o "$work/ibv.test" ./hw/ibv
+go test -c -tags guest -o "$work/bench.test" ./bench
 go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
 
 # c NAME TOOL FLAGS...: runs both halves of a C tool and prints "NAME c FIGURE".
-# ours NAME BENCHMARK UNIT COUNT: the same with ours.
+# ours NAME BENCHMARK UNIT COUNT [PROGRAM]: the same with ours.
 cat >"$work/job" <<'JOB'
 work=$1 pairs=$2 address=10.0.2.15 port=18515
 
@@ -41,7 +45,7 @@ c() {
 }
 
 ours() {
-  "$work/ibv.test" -test.run '^$' -test.bench "^$2\$" -test.benchtime "$4" |
+  "$work/${5:-ibv.test}" -test.run '^$' -test.bench "^$2\$" -test.benchtime "$4" |
     awk -v name="$1" -v unit="$3" '/^Benchmark/ {
       for (i = 3; i < NF; i += 2) if ($(i + 1) == unit) print name, "ours", $i
       else if ($(i + 1) ~ /\/op$/ && $(i + 1) != "ns/op") print name, $(i + 1), $i }'
@@ -50,6 +54,9 @@ ours() {
 for pair in $(seq "$pairs"); do
   c latency 5 ib_send_lat -s 64 -n 1000 # t_typical
   ours latency BenchmarkSendLatency µs/half 1000x
+  for way in channel wait poll driven driven-wait driven-channel; do
+    ours "$way" "BenchmarkIBVRoundTrip\$/^delivery=$way" µs/half 1000x bench.test
+  done
   c events 5 ib_send_lat -s 64 -n 500 -e
   ours events BenchmarkSendLatencyWithEvents µs/half 500x
   c bandwidth 4 ib_write_bw -s 65536 -n 500 # the average

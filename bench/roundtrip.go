@@ -11,24 +11,28 @@ import (
 
 // tripPoll spins on Dequeue and yields on every empty look.
 func tripPoll(r *rig) contestant {
-	return trip(r, "round trip, poll", func(d *dat.Dispatcher) func() dat.Event {
-		buf := make([]dat.Event, 1)
-		return func() dat.Event {
-			for {
-				if m := must(d.Dequeue(buf)); m == 1 {
-					return buf[0]
-				}
-				runtime.Gosched()
+	return trip(r, "round trip, poll", dequeuing)
+}
+
+func dequeuing(d *dat.Dispatcher) func() dat.Event {
+	buf := make([]dat.Event, 1)
+	return func() dat.Event {
+		for {
+			if m := must(d.Dequeue(buf)); m == 1 {
+				return buf[0]
 			}
+			runtime.Gosched()
 		}
-	})
+	}
 }
 
 // tripChannel receives from the dispatchers' channels.
 func tripChannel(r *rig) contestant {
-	return trip(r, "round trip, channel", func(d *dat.Dispatcher) func() dat.Event {
-		return func() dat.Event { return <-d.C() }
-	})
+	return trip(r, "round trip, channel", receiving)
+}
+
+func receiving(d *dat.Dispatcher) func() dat.Event {
+	return func() dat.Event { return <-d.C() }
 }
 
 func trip(r *rig, name string, consumer func(*dat.Dispatcher) func() dat.Event) contestant {

@@ -1,0 +1,123 @@
+//go:build guest
+
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	_ "godat/hw/ibv"
+	dat "godat/runtime"
+)
+
+// These run in the guest, on the verbs device that it was booted with, between two
+// adapters as between two processes.
+
+// onVerbs are the ways to empty the device's queues and to take events.
+var onVerbs = []struct {
+	name   string
+	poller dat.PollerConfig
+	events dat.DispatcherConfig
+	next   func(*dat.Dispatcher) func() dat.Event
+}{
+	{"channel", dat.PollerConfig{}, dat.DispatcherConfig{Mode: dat.ModeChannel}, receiving},
+	{"wait", dat.PollerConfig{}, dat.DispatcherConfig{}, waiting},
+	{"poll", dat.PollerConfig{}, dat.DispatcherConfig{}, dequeuing},
+	{"driven", dat.PollerConfig{ConsumerPolls: true}, dat.DispatcherConfig{}, dequeuing},
+	{"driven-wait", dat.PollerConfig{ConsumerPolls: true}, dat.DispatcherConfig{}, waiting},
+	{"driven-channel", dat.PollerConfig{ConsumerPolls: true}, dat.DispatcherConfig{Mode: dat.ModeChannel}, receiving},
+}
+
+func waiting(d *dat.Dispatcher) func() dat.Event {
+	return func() dat.Event {
+		ev, _, err := d.Wait(context.Background(), 1)
+		check(err)
+		return ev
+	}
+}
+
+// verbsEnd is an adapter with an endpoint.
+type verbsEnd struct {
+	ia     *dat.IA
+	ep     *dat.Endpoint
+	mem    *dat.LMR
+	events *dat.Dispatcher
+	conn   *dat.Dispatcher
+}
+
+func newVerbsEnd(tb testing.TB, poller dat.PollerConfig, cfg dat.DispatcherConfig) *verbsEnd {
+	tb.Helper()
+	device := os.Getenv("GODAT_GUEST_DEVICE")
+	require.NotEmpty(tb, device, "this runs in the guest: see hw/ibv/test-guest.sh")
+	e := &verbsEnd{ia: must(dat.Open(context.Background(), "ibv:"+device, dat.WithPoller(poller)))}
+	pz := must(e.ia.NewPZ())
+	e.mem = must(pz.Alloc(4096, dat.AllPrivileges))
+	e.conn = must(e.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
+	cfg.QLen = 128
+	e.events = must(e.ia.NewDispatcher(cfg))
+	e.ep = must(e.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: e.events, Request: e.events, Conn: e.conn}))
+	return e
+}
+
+func newVerbsEnds(tb testing.TB, poller dat.PollerConfig, cfg dat.DispatcherConfig) (a, b *verbsEnd) {
+	tb.Helper()
+	a, b = newVerbsEnd(tb, poller, cfg), newVerbsEnd(tb, poller, cfg)
+	psp := must(b.ia.Listen(dat.PSPConfig{Dispatcher: b.conn}))
+	check(a.ep.Connect(dat.ConnectConfig{Addr: b.ia.Attr().Address, Qual: psp.Qual()}))
+	check(dat.RequestOf(waiting(b.conn)()).Accept(b.ep, nil))
+	for _, e := range []*verbsEnd{a, b} {
+		require.Equal(tb, dat.Established, waiting(e.conn)().Number)
+	}
+	return a, b
+}
+
+// trips makes n round trips.
+func (a *verbsEnd) trips(b *verbsEnd, n int, next func(*dat.Dispatcher) func() dat.Event) {
+	segA, segB := a.mem.Segment(0, messageSize), b.mem.Segment(0, messageSize)
+	check(b.ep.PostRecv(1, 0, segB))
+	check(a.ep.PostRecv(1, 0, segA))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		echo(b.ep, segB, next(b.events), n, false)
+	}()
+	echo(a.ep, segA, next(a.events), n, true)
+	<-done
+}
+
+func TestIBVRoundTrips(t *testing.T) {
+	for _, c := range onVerbs {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := newVerbsEnds(t, c.poller, c.events)
+			copy(a.mem.Bytes(), "there and back")
+			a.trips(b, 200, c.next)
+			require.Equal(t, "there and back", string(b.mem.Bytes()[:14]))
+			a.trips(b, 50, c.next) // whoever stopped polling goes on
+			require.NoError(t, a.ep.Disconnect(dat.Graceful))
+			for _, e := range []*verbsEnd{a, b} {
+				require.Equal(t, dat.Disconnected, waiting(e.conn)().Number)
+			}
+			require.NoError(t, a.ia.Close())
+			require.NoError(t, b.ia.Close())
+		})
+	}
+}
+
+// BenchmarkIBVRoundTrip is half a round trip of 64 bytes, as programs see it.
+func BenchmarkIBVRoundTrip(b *testing.B) {
+	for _, c := range onVerbs {
+		b.Run("delivery="+c.name, func(b *testing.B) {
+			from, to := newVerbsEnds(b, c.poller, c.events)
+			from.trips(to, 16, c.next)
+			b.ResetTimer()
+			from.trips(to, b.N, c.next)
+			b.StopTimer()
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/2/float64(b.N), "µs/half")
+			check(from.ia.Close())
+			check(to.ia.Close())
+		})
+	}
+}
