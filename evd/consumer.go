@@ -199,6 +199,9 @@ func (q *Queue) unpark() {
 // call it: each event goes to one of them. DAT: dat_evd_dequeue, whose
 // QUEUE_EMPTY is 0 and nil here.
 //
+// On an adapter whose consumers poll, one that finds nothing polls the device once,
+// delivers what that has for any dispatcher, and looks again.
+//
 // It fails with EVD_WAITER while somebody waits, and always on a dispatcher that
 // delivers in another way, which is a permanent waiter.
 func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
