@@ -45,7 +45,9 @@
 // a request for a connection and in the answer to such a request, hold the length
 // of the private data and where to write one byte when the connection ends in
 // order; a peer that is not godat sees zeros and then these. It is how the peer
-// tells an orderly end from a broken one, which verbs don't. The parameter tail=off
+// tells an orderly end from a broken one, which verbs don't. The byte may be stuck behind
+// a send that waits for a receive; so a peer that has none posted, and was not told,
+// reads from the other side whether its end is an orderly one. The parameter tail=off
 // leaves them out: then private data arrives with the padding, and every end that
 // the peer announces is an orderly one. iWARP keeps the length, so the default
 // there is off; tail=on appends sixteen bytes.
@@ -61,11 +63,13 @@
 // solicited ones alone does wake the poller for those only, except on soft-iWARP.
 // An inline send has read its memory when it is posted.
 //
-// What is left in a shared receive queue is not known, nor whether a window is bound;
-// there is no read into a window.
+// What is left in a shared receive queue is not known, so its low watermark goes by what
+// has completed as well as by the device's word. Nor is it known whether a window is
+// bound; there is no read into a window.
 //
 // Soft-iWARP completes sends before the peer has looked at them, reports a read that
-// the peer refused as flushed, and lets peers read any region that has a remote key.
+// the peer refused as flushed, lets peers read any region that has a remote key, and
+// takes as many reads at a time as the peer asks for.
 // An attempt to connect can't be given up before the peer's transport has answered;
 // what it uses is free only then. It looks at a region when a request begins and not
 // again, so Deregister ends the connections that have a request outstanding which

@@ -13,6 +13,9 @@
 // capability is not taken on trust: the call is made and must be refused with an
 // error that says so.
 //
+// Where a provider differs in another way, a [Gap] says so, and the cases that meet it
+// demand what the gap says.
+//
 // After each case everything is closed, in reverse, and nothing may be left: no
 // object (the adapters close gracefully), no registration or mapping, no
 // goroutine, no descriptor.
