@@ -49,10 +49,11 @@ type chunk [chunkLen]place
 // All of it is atomic, by the functions: the methods leave marks of themselves
 // where they are inlined, which are instructions.
 type place struct {
+	_      [0]atomic.Uint64 // aligned as such: so is what follows, on any machine
 	word   uint64
-	base   unsafe.Pointer
 	size   uint64
 	addr   uint64
+	base   unsafe.Pointer
 	zone   unsafe.Pointer
 	window unsafe.Pointer
 	priv   uint32
