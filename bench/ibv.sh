@@ -9,25 +9,29 @@
 # ours / ib_send_lat, polled and with events. The same through the whole library, by each
 # way to take events, beside the polled ib_send_lat: "channel", "wait" and "poll" with the
 # pinned poller, "driven" with consumers who poll the device. 64 KiB written: ours /
-# ib_write_bw. Then the crossings into C per operation.
+# ib_write_bw. Writes of 4 KiB per second, 32 outstanding: examples/dattest / dapltest.
+# Then the crossings into C per operation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pairs=${1:-7}
 
-for tool in ib_send_lat ib_write_bw; do
-  command -v "$tool" >/dev/null || { echo "the C program $tool is missing: install perftest" >&2; exit 1; }
+for tool in ib_send_lat ib_write_bw dapltest; do
+  command -v "$tool" >/dev/null || { echo "the C program $tool is missing: install perftest, dapl2-utils and libdapl2" >&2; exit 1; }
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CGO_ENABLED=1
 go test -c -tags guest -o "$work/ibv.test" ./hw/ibv
 go test -c -tags guest -o "$work/bench.test" ./bench
+go build -o "$work/dattest" ./examples/dattest
 go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
 
 # c NAME TOOL FLAGS...: runs both halves of a C tool and prints "NAME c FIGURE".
 # ours NAME BENCHMARK UNIT COUNT [PROGRAM]: the same with ours.
 cat >"$work/job" <<'JOB'
 work=$1 pairs=$2 address=10.0.2.15 port=18515
+export DAT_OVERRIDE=$TMPDIR/dat.conf
+echo 'rxe u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "eth0 0" ""' >"$DAT_OVERRIDE"
 
 c() {
   name=$1 column=$2 tool=$3
@@ -51,6 +55,21 @@ ours() {
       else if ($(i + 1) ~ /\/op$/ && $(i + 1) != "ns/op") print name, $(i + 1), $i }'
 }
 
+# dapl WHOSE PROGRAM DEVICE: a performance test of dapltest's, by either program.
+dapl() {
+  port=$((port + 100))
+  "$2" -T S -D "$3" -n $port >"$TMPDIR/server" 2>&1 &
+  server=$!
+  for i in $(seq 300); do
+    if grep -q 'Service Point Ready' "$TMPDIR/server"; then break; fi
+    sleep 0.1
+  done
+  figure=$(timeout 120 "$2" -T P -D "$3" -s $address -n $port -m p -i 2000 -p 32 RW 4096 | awk '/Operation Throughput/ { print $4 }')
+  kill $server
+  wait $server || true
+  echo "dapl $1 ${figure:?$2 said nothing}"
+}
+
 for pair in $(seq "$pairs"); do
   c latency 5 ib_send_lat -s 64 -n 1000 # t_typical
   ours latency BenchmarkSendLatency µs/half 1000x
@@ -61,6 +80,8 @@ for pair in $(seq "$pairs"); do
   ours events BenchmarkSendLatencyWithEvents µs/half 500x
   c bandwidth 4 ib_write_bw -s 65536 -n 500 # the average
   ours bandwidth BenchmarkWriteBandwidth MB/s 500x
+  dapl c dapltest rxe
+  dapl ours "$work/dattest" ibv:rxe0
 done
 JOB
 
