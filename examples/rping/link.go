@@ -103,8 +103,8 @@ func (l *link) take(ev dat.Event) error {
 	switch {
 	case ev.Number == dat.Established:
 		l.seen[connected]++
-	case ev.Number == dat.Disconnected || ev.Number == dat.Broken:
-		return errGone // the C program leaves without ado
+	case ev.Number == dat.Disconnected:
+		return errGone
 	case ev.Number != dat.DTOCompletion:
 		return ev.Err()
 	case ev.Status == dat.StatusFlushed: // an event of the connection follows
