@@ -10,8 +10,8 @@
 # way to take events, beside the polled ib_send_lat: "channel", "wait" and "poll" with the
 # pinned poller, "driven" with consumers who poll the device. 64 KiB written: ours /
 # ib_write_bw. Writes of 4 KiB per second, 32 outstanding: examples/dattest / dapltest.
-# How long the receiver of a channel waits for what a poll found (BenchmarkPinned of
-# hw/ibv): naive / pinned and pinned / unlocked. Then the crossings into C per operation.
+# How long the receiver of a channel waits for what a poll found (BenchmarkIBVPinned):
+# naive / pinned and pinned / unlocked. Then the crossings into C per operation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pairs=${1:-7}
@@ -78,7 +78,7 @@ for pair in $(seq "$pairs"); do
     ours "$way" "BenchmarkIBVRoundTrip\$/^delivery=$way" µs/half 500x bench.test
   done
   for path in naive unlocked pinned; do
-    ours "$path" "BenchmarkPinned\$/^path=$path" µs/p50 500x | sed 's/ours/p50/'
+    ours "$path" "BenchmarkIBVPinned\$/^path=$path" µs/p50 500x bench.test | sed 's/ours/p50/'
   done
   c events 5 ib_send_lat -s 64 -n 500 -e
   ours events BenchmarkSendLatencyWithEvents µs/half 500x

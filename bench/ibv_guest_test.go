@@ -48,11 +48,11 @@ type verbsEnd struct {
 	conn   *dat.Dispatcher
 }
 
-func newVerbsEnd(tb testing.TB, poller dat.PollerConfig, cfg dat.DispatcherConfig) *verbsEnd {
+func newVerbsEnd(tb testing.TB, cfg dat.DispatcherConfig, options ...dat.Option) *verbsEnd {
 	tb.Helper()
 	device := os.Getenv("GODAT_GUEST_DEVICE")
 	require.NotEmpty(tb, device, "this runs in the guest: see hw/ibv/test-guest.sh")
-	e := &verbsEnd{ia: must(dat.Open(context.Background(), "ibv:"+device, dat.WithPoller(poller)))}
+	e := &verbsEnd{ia: must(dat.Open(context.Background(), "ibv:"+device, options...))}
 	pz := must(e.ia.NewPZ())
 	e.mem = must(pz.Alloc(4096, dat.AllPrivileges))
 	e.conn = must(e.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
@@ -64,14 +64,19 @@ func newVerbsEnd(tb testing.TB, poller dat.PollerConfig, cfg dat.DispatcherConfi
 
 func newVerbsEnds(tb testing.TB, poller dat.PollerConfig, cfg dat.DispatcherConfig) (a, b *verbsEnd) {
 	tb.Helper()
-	a, b = newVerbsEnd(tb, poller, cfg), newVerbsEnd(tb, poller, cfg)
+	a, b = newVerbsEnd(tb, cfg, dat.WithPoller(poller)), newVerbsEnd(tb, cfg, dat.WithPoller(poller))
+	a.connect(tb, b)
+	return a, b
+}
+
+func (a *verbsEnd) connect(tb testing.TB, b *verbsEnd) {
+	tb.Helper()
 	psp := must(b.ia.Listen(dat.PSPConfig{Dispatcher: b.conn}))
 	check(a.ep.Connect(dat.ConnectConfig{Addr: b.ia.Attr().Address, Qual: psp.Qual()}))
 	check(dat.RequestOf(waiting(b.conn)()).Accept(b.ep, nil))
 	for _, e := range []*verbsEnd{a, b} {
 		require.Equal(tb, dat.Established, waiting(e.conn)().Number)
 	}
-	return a, b
 }
 
 // trips makes n round trips.
