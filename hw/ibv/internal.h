@@ -57,8 +57,8 @@ struct gd_queue {
 	uint32_t recorded; // slots that completed and wait to be handed on
 	uint8_t marked;    // the marker completed
 	uint8_t failed;    // what failure was handed on
-	uint8_t blamed;    // the request at blame names a region that is gone
-	uint32_t blame;
+	uint8_t blamed;    // the first request flushed that names the region blame fails for it
+	uint32_t blame;    // a local key
 };
 
 struct gd_qp {
@@ -192,6 +192,7 @@ void gd_list(struct gd_qp *q);
 void gd_notice(struct gd_qp *q, uint32_t bits);
 int gd_settle(struct gd_device *d, struct gd_wc *out, int max);
 void gd_give_back(struct gd_srq *s, uint32_t slot);
+int gd_names(struct gd_queue *k, uint32_t pos, uint32_t lkey);
 int gd_too_long(const struct gd_device *d, const struct gd_slot *s);
 int gd_inlinable(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, int n);
 int gd_sges_valid(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, int n, uint32_t access);

@@ -101,18 +101,20 @@ int gd_deregister(struct gd_device *d, struct gv_mr *mr)
 	return gd_lib.dereg_mr(mr);
 }
 
-static int names(const struct gd_queue *k, uint32_t pos, uint32_t lkey)
+// gd_names reports whether a send still reads or writes a region.
+int gd_names(struct gd_queue *k, uint32_t pos, uint32_t lkey)
 {
-	const struct gd_slot *s = &k->slots[pos & k->mask];
-	const struct gv_sge *e = &k->sges[(size_t)(pos & k->mask) * k->segs];
-	for (int i = 0; i < s->nsge && !s->done && !s->copied; i++)
+	const struct gd_slot *s = slot_at(k, pos);
+	const struct gv_sge *e = sges_at(k, pos);
+	for (int i = 0; i < s->nsge && !s->copied; i++)
 		if (e[i].lkey == lkey)
 			return 1;
 	return 0;
 }
 
-// gd_blame looks for the first request outstanding that names a region which is
-// gone. When the queue pair is killed now, that one has failed for it.
+// gd_blame looks for a request outstanding that names a region which is gone. When
+// the queue pair is killed now, the first such request that is flushed has failed
+// for it: some may succeed yet.
 int gd_blame(struct gd_qp *q, uint32_t lkey)
 {
 	struct gd_queue *k = &q->sq;
@@ -120,9 +122,9 @@ int gd_blame(struct gd_qp *q, uint32_t lkey)
 	pthread_mutex_lock(&q->dev->mu);
 	uint32_t posted = atomic_load(&k->posted);
 	for (uint32_t pos = k->done; !q->dead && !k->blamed && pos != posted; pos++) {
-		if (names(k, pos, lkey)) {
+		if (!slot_at(k, pos)->done && gd_names(k, pos, lkey)) {
 			k->blamed = 1;
-			k->blame = pos;
+			k->blame = lkey;
 		}
 	}
 	int blamed = k->blamed;

@@ -88,7 +88,7 @@ static void look_if_dry(struct gd_qp *q, uint8_t status)
 static int hand_on_send(struct gd_qp *q, struct gd_slot *s, uint8_t status, struct gd_wc *out)
 {
 	struct gd_queue *k = &q->sq;
-	if (status == GD_FLUSHED && k->blamed && k->blame == k->done && k->failed < GD_BY_ITSELF)
+	if (status == GD_FLUSHED && k->blamed && k->failed < GD_BY_ITSELF && gd_names(k, k->done, k->blame))
 		status = GD_LOCAL_PROTECTION;
 	k->reaped = ++k->done;
 	k->recorded -= s->done;
