@@ -36,6 +36,8 @@ type benchEnd struct {
 	qp   hw.QP
 	wcs  []hw.WC // polled and not asked for yet
 
+	ahead int // successes that spin has seen too many of
+
 	regions []hw.MR // to be freed at the end
 	async   chan hw.AsyncEvent
 
