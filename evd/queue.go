@@ -338,29 +338,6 @@ func (q *Queue) shut() {
 	q.tryFinish()
 }
 
-// refuse refuses further reservations, unless the event of one is still to come
-// and would be lost: a post may have got its place while its endpoint still fed
-// the dispatcher. A channel stays open for those. What came only grows, so if the
-// swap succeeds nothing was reserved but for what came.
-func (q *Queue) refuse() bool {
-	for {
-		r, came := q.reserved.Load(), q.done.Load()
-		switch q.kind {
-		case kindRing, kindCallback:
-			came += q.ring.Tail()
-		case kindChannel, kindBatch, kindOneShot:
-			came = r
-		default:
-		}
-		if came != r {
-			return false
-		}
-		if q.reserved.CompareAndSwap(r, r|closedBit) {
-			return true
-		}
-	}
-}
-
 func (q *Queue) closed() bool { return q.reserved.Load() >= closedBit }
 
 // idle reports whether nothing is reserved or queued.

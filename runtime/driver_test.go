@@ -429,21 +429,6 @@ func TestAnAdapterClosesUnderConsumersWhoPoll(t *testing.T) {
 	}
 }
 
-func TestADegradedDeviceIsStillLookedAt(t *testing.T) {
-	dev, to := newPolled(), newCollector()
-	pool, log := newTestPool(t, dev, PollerConfig{ConsumerPolls: true}, to)
-	dev.mu.Lock()
-	dev.armErr = assert.AnError
-	dev.mu.Unlock()
-	cq := attach(t, pool, nil, 8)
-	require.Eventually(t, func() bool { return len(log.kinds()) > 0 }, 10*time.Second, time.Millisecond)
-	for i := range 5 {
-		cq.complete(wcs(i, 1)...)
-		to.requireAll(t, i+1)
-	}
-	assert.Equal(t, []hw.AsyncKind{hw.AsyncDeviceFatal}, log.kinds(), "it is told once")
-}
-
 func TestAConsumersPollAllocatesNothing(t *testing.T) {
 	d := newDispatcher(t)
 	pool := undriven(t, newPolled(), completeFunc(func(wcs []hw.WC) {

@@ -295,19 +295,21 @@ func TestMoreCompletionsThanTheQueueHoldsAreReported(t *testing.T) {
 }
 
 func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
-	dev, to := newPolled(), newCollector()
-	pool, log := newTestPool(t, dev, PollerConfig{}, to)
-	dev.mu.Lock()
-	dev.armErr = errors.New("gone")
-	dev.mu.Unlock()
-	cq := attach(t, pool, nil, 8)
-	require.Eventually(t, func() bool { return len(log.kinds()) > 0 }, 10*time.Second, time.Millisecond)
-	for i := range 5 {
-		cq.complete(wcs(i, 1)...)
-		to.requireAll(t, i+1)
+	for _, cfg := range []PollerConfig{{}, {ConsumerPolls: true}} {
+		dev, to := newPolled(), newCollector()
+		pool, log := newTestPool(t, dev, cfg, to)
+		dev.mu.Lock()
+		dev.armErr = errors.New("gone")
+		dev.mu.Unlock()
+		cq := attach(t, pool, nil, 8)
+		require.Eventually(t, func() bool { return len(log.kinds()) > 0 }, 10*time.Second, time.Millisecond)
+		for i := range 5 {
+			cq.complete(wcs(i, 1)...)
+			to.requireAll(t, i+1)
+		}
+		assert.Equal(t, []hw.AsyncKind{hw.AsyncDeviceFatal}, log.kinds(), "it is told once")
+		assert.EqualError(t, log.first().Err, "gone")
 	}
-	assert.Equal(t, []hw.AsyncKind{hw.AsyncDeviceFatal}, log.kinds(), "it is told once")
-	assert.EqualError(t, log.first().Err, "gone")
 }
 
 func TestClosingEndsThePollerWhateverItDoes(t *testing.T) {
