@@ -102,17 +102,18 @@ func (c *campaign) run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	c.print()
 	bad, chance := 0, 0
 	for i, r := range c.results {
-		if r.chance() {
+		switch {
+		case r.chance():
 			chance++
-		}
-		if r.verdict != killed {
+			fmt.Printf("%s: %s: %s\n", c.all[i].where, c.all[i].title(), r)
+		case r.verdict != killed:
 			bad++
-			fmt.Printf("\n%s: %s: %s\n%s\n", c.all[i].where, c.all[i].name, r.verdict, r.detail)
+			fmt.Printf("\n%s: %s: %s\n%s\n", c.all[i].where, c.all[i].title(), r.verdict, r.detail)
 		}
 	}
-	c.print()
 	if chance > 0 {
 		fmt.Printf("%d of %d mutations were not killed at every try: their tests leave it to chance\n", chance, len(c.all))
 	}

@@ -117,8 +117,10 @@ func (r *runner) judge(ctx context.Context, m mutation) result {
 	return res
 }
 
-// maxPasses is how often a test must pass for its mutation to be a survivor.
-const maxPasses = 3
+// maxPasses is how often a test must pass for its mutation to be a survivor. What
+// leaves a kill to chance is printed, and mended at leisure; it is no reason to
+// refuse a change that has nothing to do with it.
+const maxPasses = 20
 
 // judgeRun says what one run of the named test shows.
 func judgeRun(ctx context.Context, out []byte, err error) (verdict, string) {
