@@ -172,6 +172,9 @@ func (q *queue) end() {
 func (q *queue) flushNext() {
 	t := q.next
 	q.next = (t + 1) & ticketMask
+	if q.prompt {
+		q.handed.Store(q.next)
+	}
 	q.complete([]hw.WC{{ID: q.id | uint64(t&q.mask), Status: hw.StatusFlushed}})
 }
 

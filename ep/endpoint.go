@@ -133,6 +133,7 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e.recvs.init(e, attr.MaxRecvDTOs, attr.MaxRecvIOV)
 	e.recvs.admits, e.recvs.plain, e.recvs.need = recvStates, hw.OpRecv, operations[hw.OpRecv].local
 	e.recvs.tailShift, e.recvs.endInput = recvShift, tellRecvEnd
+	e.recvs.prompt = !a.attr.NotReadyWait
 	if e.recvs.srq = cfg.SRQ; cfg.SRQ != nil {
 		e.recvs.admits = 0
 	}

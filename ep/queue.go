@@ -28,6 +28,7 @@ type queue struct {
 	id        uint64        // of slot 0
 	endID     uint64
 	endInput  uint32
+	prompt    bool // a post returns when the provider has what it posted; see settle
 	srq       *SRQ // where receives come from, in place of the slots; or nil
 
 	// Changed by Modify, while posters read it.
@@ -48,6 +49,10 @@ type queue struct {
 	ended  bool   // the provider has nothing of ours any more
 	last   uint32 // tail when the queue pair was broken
 	before uint32 // tail when a control call was made
+
+	// Written by the token's holder: tickets before it went to the provider, or were
+	// flushed. It is kept for a prompt queue, and leaves out what goes the short way.
+	handed atomic.Uint32
 
 	// Guarded by the endpoint's counted.mu.
 	posted uint64 // until tail was seen
@@ -138,9 +143,10 @@ func (q *queue) published(ticket uint32) bool {
 
 // reached reports whether next has come to ticket, which is at most a queue's
 // length away from it in either direction.
-func (q *queue) reached(ticket uint32) bool {
-	return (q.next-ticket)&ticketMask <= ticketMask/2
-}
+func (q *queue) reached(ticket uint32) bool { return !before(q.next, ticket) }
+
+// before reports whether a ticket comes before another.
+func before(a, b uint32) bool { return (a-b)&ticketMask > ticketMask/2 }
 
 // outstanding reports whether any post has not completed, given the word.
 func (q *queue) outstanding(word uint64) bool { return q.tail(word) != q.retired.Load() }

@@ -110,6 +110,9 @@ func (e *Endpoint) hand(q *queue, most int) (n, done int, err error) {
 	if q == &e.recvs {
 		n = e.gatherRecvs(min(most, len(e.recvWRs)))
 		done, err = e.qp.PostRecv(e.recvWRs[:n])
+		if q.prompt {
+			q.handed.Store(q.next)
+		}
 	} else {
 		n = e.gatherRequests(min(most, len(e.sendWRs)))
 		done, err = e.qp.PostSend(e.sendWRs[:n])

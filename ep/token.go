@@ -87,12 +87,28 @@ func (e *Endpoint) submit(q *queue, ticket, n uint32, mine bool) {
 			q.publish(ticket, n) // somebody has an earlier ticket and is still filling
 		}
 		e.run(false)
-		return
+	} else {
+		yield.Point()
+		q.publish(ticket, n)
+		yield.Point()
+		e.poke()
 	}
-	yield.Point()
-	q.publish(ticket, n)
-	yield.Point()
-	e.poke()
+	if q.prompt {
+		q.settle((ticket + n) & ticketMask)
+	}
+}
+
+// settle waits until the provider has all before that ticket. Whoever holds the
+// token hands it on; that takes as long as the calls to the provider take. A program
+// whose PostRecv has returned may tell the peer to send: where a send does not wait
+// for its receive, one that is still on its way to the device breaks the connection.
+func (q *queue) settle(ticket uint32) {
+	for before(q.handed.Load(), ticket) {
+		if s := q.e.State(); s == Disconnected || s == closed {
+			return // it is flushed
+		}
+		runtime.Gosched()
+	}
 }
 
 func (q *queue) publish(ticket, n uint32) {

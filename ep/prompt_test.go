@@ -1,0 +1,94 @@
+package ep
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// witness is a meddler that counts the receives that were posted to it.
+type witness struct {
+	*meddler
+	received atomic.Int32
+}
+
+func (w *witness) PostRecv(wrs []hw.RecvWR) (int, error) {
+	n, err := w.meddler.PostRecv(wrs)
+	w.received.Add(int32(n))
+	return n, err
+}
+
+// Where a send does not wait for its receive, a program that has posted one tells
+// its peer to send. The endpoint may be at something else just then.
+func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
+	for name, c := range map[string]struct {
+		post func(*Endpoint, mem.Segment) error
+		n    int32
+	}{
+		"one": {func(e *Endpoint, s mem.Segment) error { return e.PostRecv(2, 0, s) }, 1},
+		"a batch": {func(e *Endpoint, s mem.Segment) error {
+			_, err := e.PostRecvBatch([]DTO{{Cookie: 2, Segments: []mem.Segment{s}}, {Cookie: 3, Segments: []mem.Segment{s}}})
+			return err
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.adapter.attr.NotReadyWait = false
+			a, all, m := meddled(r)
+			w := &witness{meddler: m}
+			a.qp = w
+			given := make(chan int32, 1)
+			m.meddle = func() {
+				go func() {
+					assert.NoError(t, c.post(a, r.lmr.Segment(0, 8)))
+					given <- w.received.Load()
+				}()
+				r.await(func() bool { return a.word.Load()&kick != 0 })
+				for i := 0; i < 10_000 && len(given) == 0; i++ {
+					runtime.Gosched() // had it not waited, the post would return now
+				}
+			}
+			r.write(a, 1)
+			assert.Equal(t, c.n, <-given)
+			assert.Equal(t, uint64(1), r.next(all).Cookie)
+			require.NoError(t, a.Disconnect(Abrupt))
+			for i := range uint64(c.n) {
+				assert.Equal(t, 2+i, r.next(all).Cookie)
+			}
+			assert.Equal(t, evd.Disconnected, r.next(all).Number)
+			r.finish(a, all)
+		})
+	}
+}
+
+// The end of the connection ends the wait, too.
+func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
+	r := newRig(t)
+	r.adapter.attr.NotReadyWait = false
+	a, all, m := meddled(r)
+	posted := make(chan error, 1)
+	var s *slow
+	m.meddle = func() {
+		ticket, _, _, mine := a.take(&a.recvs, 1) // it will be filled when all is over
+		require.False(t, mine)
+		s = &slow{a, &a.recvs, ticket}
+		go func() { posted <- a.PostRecv(3, 0, r.lmr.Segment(0, 8)) }()
+		r.await(func() bool { return a.word.Load()&kick != 0 })
+	}
+	r.write(a, 1)
+	assert.Equal(t, uint64(1), r.next(all).Cookie)
+	require.NoError(t, m.peer.Disconnect(Abrupt))
+	require.NoError(t, <-posted)
+	s.end(r)
+	assert.Equal(t, uint64(2), r.next(all).Cookie)
+	assert.Equal(t, uint64(3), r.next(all).Cookie)
+	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	r.finish(a, all)
+}
