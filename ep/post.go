@@ -45,6 +45,11 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // PostRecv posts a buffer for one message of the peer; buffers are filled in the
 // order posted. It is legal before the endpoint is connected. The segments need
 // LocalWrite; Unsignalled is legal if the endpoint's attributes have it.
+//
+// A peer that is told to send once PostRecv has returned finds the buffer. Where
+// sends don't wait for receives, so without hw.Attr.NotReadyWait, PostRecv waits
+// for that until another call on the endpoint, if one is under way, has handed the
+// receive to the device; elsewhere it returns at once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
 	if e != nil {

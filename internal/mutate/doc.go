@@ -27,8 +27,8 @@
 // found, when it does not compile, and when the named test does not exist or
 // fails without it.
 //
-// A mutation survives when its test passes three times. One that was killed after
-// a pass or two fails no run, but is shown: its test leaves the kill to chance, and
+// A mutation survives when its test passes twenty times. One that was killed after
+// fewer passes fails no run, but is shown: its test leaves the kill to chance, and
 // another that does not should take its place. To find those, have each killed
 // more than once: -kills 3.
 package main
