@@ -109,6 +109,18 @@ func TestNoWakeUpIsLostAtTheEdgeOfSleep(t *testing.T) {
 	})
 }
 
+// The same at the edge itself: the event comes after a waiter's last look, and
+// before the waiter says that it is about to sleep.
+func TestAWaiterLooksOnceMoreBeforeItSleeps(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 1})
+	require.False(t, d.main.came(1))
+	require.True(t, d.Main().Reserve(1))
+	d.Main().Put(dto(1), false)
+	d.Main().Flush()
+	assert.True(t, d.main.park(1), "nobody wakes it for what was there before")
+	d.main.unpark()
+}
+
 // A threshold is met by several producers together: each alone sees too few.
 func TestNoWakeUpIsLostAtAThreshold(t *testing.T) {
 	const producers, rounds = 3, 2000

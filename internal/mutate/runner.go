@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,9 +177,10 @@ func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay st
 // runTest runs the named test in its package's directory. The binary's own
 // time limit comes first, so that its output says where it hung.
 func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout+10*time.Second)
+	limit := cmp.Or(m.limit, r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
-	args := []string{"-test.v", "-test.failfast", "-test.run=" + runPattern(m.test), "-test.timeout=" + r.timeout.String()}
+	args := []string{"-test.v", "-test.failfast", "-test.run=" + runPattern(m.test), "-test.timeout=" + limit.String()}
 	args = append(append(args, m.run...), flags...)
 	if usesRapid(ctx, bin) {
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms") // a failure is no news here

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // change replaces one piece of text in one file.
@@ -20,10 +21,11 @@ type change struct {
 type mutation struct {
 	where   string // table file and line, for messages
 	name    string
-	pkg     string   // package of the test, "./hw/loop"
-	test    string   // regular expression for the test's name
-	build   []string // flags for the compiler
-	run     []string // flags for the test binary
+	pkg     string        // package of the test, "./hw/loop"
+	test    string        // regular expression for the test's name
+	build   []string      // flags for the compiler
+	run     []string      // flags for the test binary
+	limit   time.Duration // time limit of its runs; 0 is the runner's
 	changes []change
 }
 
@@ -126,7 +128,7 @@ func (p *tableParser) field(line string) error {
 	case key == "test" && len(words) == 3:
 		p.cur.pkg, p.cur.test = words[1], words[2]
 	case key == "flags" && len(words) > 1:
-		p.flags(words[1:])
+		return p.flags(words[1:])
 	default:
 		return fmt.Errorf("%q is not file PATH, test PACKAGE REGEXP, flags FLAG..., <<< or # comment", line)
 	}
@@ -134,8 +136,15 @@ func (p *tableParser) field(line string) error {
 }
 
 // flags sorts flags into those for the compiler and those for the test.
-func (p *tableParser) flags(words []string) {
+func (p *tableParser) flags(words []string) error {
 	for _, f := range words {
+		if limit, ok := strings.CutPrefix(f, "-timeout="); ok {
+			var err error
+			if p.cur.limit, err = time.ParseDuration(limit); err != nil {
+				return err
+			}
+			continue
+		}
 		if f == "-race" || strings.HasPrefix(f, "-tags=") {
 			p.cur.build = append(p.cur.build, f)
 			continue
@@ -146,6 +155,7 @@ func (p *tableParser) flags(words []string) {
 		}
 		p.cur.run = append(p.cur.run, "-test."+strings.TrimLeft(f, "-"))
 	}
+	return nil
 }
 
 // change reads the old and the new text, up to the closing arrows.

@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,7 +13,7 @@ const goodTable = `# a comment
 == first
 file  a/x.go
 test  ./a TestX
-flags -race -count=3 -cpu=1,2
+flags -race -count=3 -cpu=1,2 -timeout=1m
 <<<
 	if a {
 		b()
@@ -42,7 +43,7 @@ func TestTableIsReadAsWritten(t *testing.T) {
 	assert.Equal(t, []mutation{
 		{
 			where: "t.txt:2", name: "first", pkg: "./a", test: "TestX",
-			build: []string{"-race"}, run: []string{"-test.count=3", "-test.cpu=1,2"},
+			build: []string{"-race"}, run: []string{"-test.count=3", "-test.cpu=1,2"}, limit: time.Minute,
 			changes: []change{{"a/x.go", "\tif a {\n\t\tb()", "\tif false {\n\t\tb()"}},
 		},
 		{
