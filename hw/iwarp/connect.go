@@ -116,6 +116,9 @@ func (l *life) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up 
 	}
 	l.tx.rtr, l.tx.rtrDue = rtr, due
 	l.rx.heard = true
+	if !agreed.extended { // or it is one of ours
+		l.rx.nudge = l.dev.set.nudge
+	}
 	info := hw.ConnInfo{
 		Local: conn.LocalAddr(), Remote: conn.RemoteAddr(),
 		ReadsIn: agreed.readsIn, ReadsOut: agreed.readsOut, Private: slices.Clone(reply.Private),

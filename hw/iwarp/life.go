@@ -32,6 +32,7 @@ const (
 	finSent              // our half is closed, and the peer's answer awaited
 	bounded              // the receiver's time is limited from here on
 	asking               // the peer is to show that it is there; see pulse.go
+	nudging              // the peer is to look again; see nudge.go
 )
 
 // life is what a queue pair is from NewQP or Reset to the OpEnd of both queues.

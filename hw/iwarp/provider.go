@@ -48,6 +48,9 @@ type Config struct {
 	//	private     most private data, 0 to 508; siw loses what exceeds 248 (248)
 	//	mpa         how long a peer may take for its side of the start-up (5s)
 	//	grace       how long a peer that asked for nothing may send first (50ms)
+	//	nudge       how long a peer of another kind that we have connected to may say
+	//	            nothing before it gets a write of no octets, as Linux's siw may
+	//	            need to look; longer for each that follows, 0 is for ever (50ms)
 	//	keepalive   how long a dead peer goes unnoticed at most; 0 is for ever (30s)
 	//	stall       how long a peer may take nothing while we send (30s)
 	//	linger      how long the end of a connection may take, twice (1s)

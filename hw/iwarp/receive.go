@@ -22,6 +22,8 @@ type receiving struct {
 	hurried  bool   // the rest of an FPDU may take so long
 	kick     bool   // the token's holder has to look at something
 
+	nudge time.Duration // to the next one, if there will be one; see nudge.go
+
 	// See pulse.go.
 	pulse  time.Duration
 	seen   bool // octets have come since the last look
@@ -65,8 +67,8 @@ func (l *life) receive() {
 	defer close(l.rxDone)
 	x := &l.rx
 	x.fillFn, x.directFn = l.doFill, l.doDirect
-	if x.heard && x.pulse > 0 {
-		l.deadline(x.pulse)
+	if x.heard && x.patience() > 0 {
+		l.deadline(x.patience())
 	}
 	for {
 		err := l.consume()
@@ -110,6 +112,9 @@ func (l *life) ended(err error) error {
 		return l.unheard(err)
 	case a&finSent != 0 && (err == io.EOF || a&bounded != 0 && isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
 		l.die(hw.ReasonDrained, nil, verdict{})
+	case isTimeout(err) && x.nudge > 0 && !x.hurried && a&bounded == 0:
+		l.nudge()
+		return nil
 	case isTimeout(err) && x.pulse > 0 && !x.hurried && a&bounded == 0:
 		return l.look()
 	case err == io.EOF && x.in.r == x.in.w && x.left == 0:
@@ -327,6 +332,6 @@ func (l *life) hurry() {
 func (l *life) relax() {
 	if l.rx.hurried {
 		l.rx.hurried = false
-		l.deadline(l.rx.pulse)
+		l.deadline(l.rx.patience())
 	}
 }

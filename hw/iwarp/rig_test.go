@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -29,6 +30,13 @@ type node struct {
 
 func newNode(tb tester, p *Provider, params map[string]string) *node {
 	tb.Helper()
+	params = maps.Clone(params)
+	if params == nil {
+		params = make(map[string]string)
+	}
+	if _, ok := params["nudge"]; !ok { // scripts count what comes
+		params["nudge"] = "0"
+	}
 	dev, err := p.Open(hw.OpenConfig{Device: "127.0.0.1", Params: params})
 	require.NoError(tb, err)
 	zone, err := dev.NewZone()

@@ -14,7 +14,7 @@ type settings struct {
 
 	fpdu, revision, private, halfOpen, halfOpenIP, buffer int
 
-	mpa, grace, keepalive, stall, linger, spin time.Duration
+	mpa, grace, nudge, keepalive, stall, linger, spin time.Duration
 }
 
 func defaultSettings() settings {
@@ -22,7 +22,7 @@ func defaultSettings() settings {
 		crc: true, big: true, extensions: true, fallback: true, peer2peer: true,
 		revision: wire.MPARevision2, private: wire.MaxPrivateSiw,
 		halfOpen: 1024, halfOpenIP: 256,
-		mpa: 5 * time.Second, grace: 50 * time.Millisecond, keepalive: 30 * time.Second,
+		mpa: 5 * time.Second, grace: 50 * time.Millisecond, nudge: 50 * time.Millisecond, keepalive: 30 * time.Second,
 		stall: 30 * time.Second, linger: time.Second,
 	}
 }
@@ -52,6 +52,8 @@ func (s *settings) apply(key, value string) error {
 		s.mpa, err = positive(value)
 	case "grace":
 		s.grace, err = positive(value)
+	case "nudge":
+		s.nudge, err = time.ParseDuration(value)
 	case "keepalive":
 		s.keepalive, err = time.ParseDuration(value)
 	case "stall":

@@ -46,6 +46,8 @@ func (l *life) step(budget int) {
 			return
 		} else if a&asking != 0 {
 			l.inquire()
+		} else if a&nudging != 0 {
+			l.sendNudge()
 		}
 		if l.busy.Load() {
 			l.complete()

@@ -1,0 +1,116 @@
+package iwarp
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// nudged connects to a script, which has been told that we are ready to receive.
+func nudged(t *testing.T, params map[string]string) (a *peer, s *script) {
+	near, far := net.Pipe()
+	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
+	params["crc"], params["keepalive"], params["linger"] = "false", "0", "1s"
+	a = newNode(t, New(Config{Dial: dial}), params).peer()
+	require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: "there", Qual: 1}))
+	s = newScript(t, far)
+	_ = far.SetDeadline(time.Time{})
+	reply := obliging(s.request())
+	s.write(reply.Append(nil))
+	s.isWriteOfNothing()
+	a.awaitUp()
+	return a, s
+}
+
+func (s *script) isWriteOfNothing() {
+	s.tb.Helper()
+	h, body := s.next()
+	assert.Equal(s.tb, wire.Header{Opcode: wire.OpWrite, Last: true, STag: rtrSTag}, h)
+	assert.Empty(s.tb, body)
+}
+
+// hearsNothing ends the connection when nothing has come for a day.
+func (s *script) hearsNothing(a *peer) {
+	s.tb.Helper()
+	_ = s.conn.SetReadDeadline(time.Now().Add(24 * time.Hour))
+	n, err := s.conn.Read(make([]byte, 1))
+	assert.Zero(s.tb, n)
+	assert.True(s.tb, isTimeout(err), "%v", err)
+	_ = s.conn.Close()
+	a.awaitDown()
+}
+
+func TestAPeerOfAnotherKindIsNudgedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, s := nudged(t, map[string]string{"nudge": "1s"})
+		began := time.Now()
+		for wait := time.Second; wait <= 64*time.Second; wait *= 2 {
+			s.isWriteOfNothing()
+			assert.Equal(t, 2*wait-time.Second, time.Since(began))
+		}
+		s.hearsNothing(a)
+	})
+}
+
+func TestAPeerThatSpeaksIsNudgedNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, s := nudged(t, map[string]string{"nudge": "1s"})
+		a.recv()
+		s.isWriteOfNothing()
+		s.write(fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 1}))
+		assert.Equal(t, hw.StatusSuccess, a.received(0).Status)
+		s.hearsNothing(a)
+	})
+}
+
+func TestNobodyIsNudgedWhereThatIsOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, s := nudged(t, map[string]string{"nudge": "0"})
+		s.hearsNothing(a)
+	})
+}
+
+// Our own kind sees whatever comes: nothing but the ready-to-receive is sent.
+func TestAPeerOfOurKindIsNotNudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := &pipes{}
+		cfg := ways.config()
+		var wrote writes
+		dial := cfg.Dial
+		cfg.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, addr)
+			wrote.Conn = conn
+			return &wrote, err
+		}
+		params := map[string]string{"nudge": "1s", "keepalive": "0"}
+		p := New(cfg)
+		a, b := newNode(t, p, params).peer(), newNode(t, p, params).peer()
+		join(a, b)
+		synctest.Wait()
+		before := wrote.n
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		assert.Equal(t, before, wrote.n)
+		a.qp.Drain()
+		a.awaitDown()
+	})
+}
+
+// writes is a connection that counts what is written to it.
+type writes struct {
+	net.Conn
+	n int
+}
+
+func (c *writes) Write(b []byte) (int, error) {
+	c.n++
+	return c.Conn.Write(b)
+}
