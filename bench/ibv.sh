@@ -89,7 +89,7 @@ for pair in $(seq "$pairs"); do
 done
 JOB
 
-"$work/guest" -device rxe0 -timeout 60m -- sh "$work/job" "$work" "$pairs" | tee "$work/log"
+"$work/guest" -device rxe0 -kernel 'tsc=reliable clocksource=tsc' -timeout 60m -- sh "$work/job" "$work" "$pairs" | tee "$work/log"
 
 # ib_write_bw's megabyte has 2^20 bytes, Go's 10^6.
 awk '

@@ -42,6 +42,10 @@ type Config struct {
 	// Modules are kernel modules to insert besides those of the devices: dummy,
 	// veth, sch_netem and most others of the kernel's.
 	Modules []string
+	// Kernel is added to the kernel's command line. With "tsc=reliable
+	// clocksource=tsc" time is read without a system call, which benchmarks want; on
+	// a busy host that clock may be set up wrong.
+	Kernel string
 	// Forward lets programs on the host reach TCP ports of the guest.
 	Forward []Forward
 

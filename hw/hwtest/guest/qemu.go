@@ -18,7 +18,7 @@ func (j *job) arguments(initrd, log string) []string {
 		"-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", kernelImage(j.tree, j.kernel.name), "-initrd", initrd,
-		"-append", "console=ttyS0 panic=-1 oops=panic quiet mitigations=off no_timer_check",
+		"-append", "console=ttyS0 panic=-1 oops=panic quiet mitigations=off no_timer_check " + c.Kernel,
 		"-serial", "file:" + escape(log), // the kernel's messages and init's
 		"-serial", "stdio", // the program, and init's reports
 		"-nic", nic(c.Forward),
