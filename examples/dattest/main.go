@@ -70,7 +70,9 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 	case testFunctional:
 		return o.area.Run(ctx, o.provider, o.cases, out)
 	}
-	ia, err := dat.Open(ctx, o.provider)
+	// Who polls for events polls a verbs device, too, as the C program does.
+	polls := dat.PollerConfig{ConsumerPolls: o.poll || o.mode == "p"}
+	ia, err := dat.Open(ctx, o.provider, dat.WithPoller(polls))
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,8 @@ func (s *Side) Run(ctx context.Context) (stats *Stats, err error) {
 	}
 	pipeline := s.pipeline()
 	l, err := link.New(s.IA, pz, link.Config{
-		Recvs: 4, Requests: max(pipeline, 4), Segments: int(s.Test.Op.Segments), Poll: s.Test.Poll,
+		Recvs: 4, Requests: max(pipeline, 4), Segments: int(s.Test.Op.Segments),
+		Poll: s.Test.Poll && !s.Server, // who only waits takes no processor from the client
 	})
 	if err != nil {
 		return nil, errors.Join(err, pz.Close())
