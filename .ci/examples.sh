@@ -17,9 +17,13 @@ marker="these words are in one file and nowhere else: $RANDOM$RANDOM"
 "$dir/blockstore" -dir "$tree" -store "$dir/blocks.db"
 "$dir/blockstore" -verify -store "$dir/blocks.db"
 
-# Flips a bit of the marker, wherever it lies in the store.
-at=$(grep -abo "$marker" "$dir/blocks.db" | head -n 1 | cut -d: -f1)
-printf 'T' | dd of="$dir/blocks.db" bs=1 seek="$at" conv=notrunc status=none
+# Flips a bit of the marker, wherever it lies in the store: a page that was written
+# anew leaves an old copy behind.
+grep -abo "$marker" "$dir/blocks.db" | cut -d: -f1 >"$dir/marks"
+[[ -s $dir/marks ]] || { echo "the marker is not in the store"; exit 1; }
+while read -r at; do
+  printf 'T' | dd of="$dir/blocks.db" bs=1 seek="$at" conv=notrunc status=none
+done <"$dir/marks"
 if "$dir/blockstore" -verify -store "$dir/blocks.db" 2>"$dir/err"; then
   echo "a flipped byte was not noticed"
   exit 1
