@@ -62,7 +62,7 @@ func (c *crowd) say(e *dat.Endpoint) {
 
 // serve takes n connections and answers their messages.
 func (c *crowd) serve(n int, ready func(port uint64)) {
-	psp := must(c.ia.Listen(dat.PSPConfig{Dispatcher: c.events}))
+	psp := must(c.ia.NewPSP(dat.PSPConfig{Dispatcher: c.events}))
 	ready(psp.Qual())
 	for done := 0; done < n; {
 		ev := c.next()

@@ -73,7 +73,7 @@ func newVerbsEnds(tb testing.TB, poller dat.PollerConfig, cfg dat.DispatcherConf
 
 func (a *verbsEnd) connect(tb testing.TB, b *verbsEnd) {
 	tb.Helper()
-	psp := must(b.ia.Listen(dat.PSPConfig{Dispatcher: b.conn}))
+	psp := must(b.ia.NewPSP(dat.PSPConfig{Dispatcher: b.conn}))
 	check(a.ep.Connect(dat.ConnectConfig{Addr: b.ia.Attr().Address, Qual: psp.Qual()}))
 	check(dat.RequestOf(waiting(b.conn)()).Accept(b.ep, nil))
 	for _, e := range []*verbsEnd{a, b} {

@@ -41,7 +41,7 @@ func newRigOn(ia string, params map[string]string, cfg dat.DispatcherConfig, sha
 	attr := &dat.EndpointAttr{MaxRecvDTOs: 256, MaxRequestDTOs: 256}
 	r.a = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.da, Request: r.da, Conn: conn, Attr: attr}))
 	r.b = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.db, Request: r.db, Conn: conn, Attr: attr}))
-	psp := must(r.ia.Listen(dat.PSPConfig{Dispatcher: conn}))
+	psp := must(r.ia.NewPSP(dat.PSPConfig{Dispatcher: conn}))
 	check(r.a.Connect(dat.ConnectConfig{Addr: r.ia.Attr().Address, Qual: psp.Qual()}))
 	ev, _, err := conn.Wait(context.Background(), 1)
 	check(err)

@@ -130,7 +130,7 @@ func TestALateAcceptEndsInAnError(t *testing.T) {
 
 func TestTheBacklogRejectsWhatExceedsIt(t *testing.T) {
 	r := newRig(t)
-	psp, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Backlog: 2})
+	psp, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Backlog: 2})
 	require.NoError(t, err)
 	var waiting []*CR
 	for range 2 {
@@ -151,11 +151,11 @@ func TestTheBacklogRejectsWhatExceedsIt(t *testing.T) {
 
 func TestServicePointsAreRefused(t *testing.T) {
 	r := newRig(t)
-	_, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Qual: r.psp.Qual()})
+	_, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Qual: r.psp.Qual()})
 	require.ErrorIs(t, err, hw.ErrConnQualInUse)
-	_, err = r.adapter.Listen(PSPConfig{})
+	_, err = r.adapter.NewPSP(PSPConfig{})
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
-	_, err = r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Backlog: -1})
+	_, err = r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Backlog: -1})
 	require.ErrorIs(t, err, hw.ErrInvalidParameter)
 }
 

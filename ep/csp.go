@@ -39,10 +39,10 @@ type CSPConfig struct {
 	Backlog    int // as in PSPConfig
 }
 
-// ListenCommon makes a common service point. Its requests are those of a PSP.
+// NewCSP makes a common service point. Its requests are those of a PSP.
 // It answers to dat_csp_create.
-func (a *Adapter) ListenCommon(cfg CSPConfig) (*CSP, error) {
-	const op = "ep.ListenCommon"
+func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
+	const op = "ep.NewCSP"
 	switch {
 	case a == nil:
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}

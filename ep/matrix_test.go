@@ -178,7 +178,7 @@ func (r *rig) do(op string, e *Endpoint) error {
 	case "common_connect":
 		return e.CommonConnect(r.psp.Addr().String(), ConnectConfig{})
 	case "rsp_create":
-		_, err := r.adapter.Reserve(RSPConfig{Endpoint: e, Dispatcher: r.cr})
+		_, err := r.adapter.NewRSP(RSPConfig{Endpoint: e, Dispatcher: r.cr})
 		return err
 	case "cr_accept":
 		return r.request().Accept(e, nil)

@@ -41,11 +41,11 @@ type PSPConfig struct {
 	Flags   PSPFlags
 }
 
-// Listen makes a service point. Each connection request is an event on the
+// NewPSP makes a service point. Each connection request is an event on the
 // dispatcher; see [RequestOf].
 // It answers to dat_psp_create, and with Qual 0 to dat_psp_create_any.
-func (a *Adapter) Listen(cfg PSPConfig) (*PSP, error) {
-	const op = "ep.Listen"
+func (a *Adapter) NewPSP(cfg PSPConfig) (*PSP, error) {
+	const op = "ep.NewPSP"
 	switch {
 	case a == nil:
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
@@ -69,7 +69,7 @@ func (a *Adapter) Listen(cfg PSPConfig) (*PSP, error) {
 
 // offer announces a request with an endpoint that is made for it.
 func (p *PSP) offer(cr *CR) error {
-	const op = "ep.Listen"
+	const op = "ep.NewPSP"
 	a := p.point.adapter
 	attr, err := (*Attr)(nil).resolve(op, a.attr)
 	if err != nil {

@@ -41,7 +41,7 @@ func newRig(t testing.TB) *rig {
 	r.lmr, err = r.pz.Alloc(64<<10, hw.AllPrivileges)
 	require.NoError(t, err)
 	r.cr, r.conn, r.dto = r.dispatcher(evd.ModeQueue, 256), r.dispatcher(evd.ModeQueue, 256), r.dispatcher(evd.ModeQueue, 1024)
-	r.psp, err = r.adapter.Listen(PSPConfig{Dispatcher: r.cr})
+	r.psp, err = r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, r.adapter.Close())

@@ -24,14 +24,14 @@ type RSPConfig struct {
 	Dispatcher *evd.Dispatcher
 }
 
-// Reserve makes a service point for an UNCONNECTED endpoint, which is RESERVED
+// NewRSP makes a service point for an UNCONNECTED endpoint, which is RESERVED
 // from then on. The first connection request makes it PASSIVE_CONNECTION_PENDING
 // and an event on the dispatcher; those that follow are rejected
 // (NON_PEER_REJECTED). CR.Accept without an endpoint connects it; when the request
 // is rejected, or handed off, it is UNCONNECTED again.
 // It answers to dat_rsp_create.
-func (a *Adapter) Reserve(cfg RSPConfig) (*RSP, error) {
-	const op = "ep.Reserve"
+func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
+	const op = "ep.NewRSP"
 	e := cfg.Endpoint
 	switch {
 	case a == nil:

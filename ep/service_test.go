@@ -12,7 +12,7 @@ import (
 
 // reserve makes a reserved service point for e.
 func (r *rig) reserve(e *Endpoint) *RSP {
-	rsp, err := r.adapter.Reserve(RSPConfig{Endpoint: e, Dispatcher: r.cr})
+	rsp, err := r.adapter.NewRSP(RSPConfig{Endpoint: e, Dispatcher: r.cr})
 	require.NoError(r.t, err)
 	return rsp
 }
@@ -122,7 +122,7 @@ func TestAReservationThatFailsHasNoEffect(t *testing.T) {
 		"an unwilling target": {RSPConfig{Endpoint: e, Dispatcher: r.unwilling()}, hw.ErrInvalidParameter},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.adapter.Reserve(c.cfg)
+			_, err := r.adapter.NewRSP(c.cfg)
 			require.ErrorIs(t, err, c.want)
 			assert.Equal(t, Unconnected, e.State())
 		})
@@ -143,7 +143,7 @@ func TestARequestIsHandedOff(t *testing.T) {
 	rsp, first, active := r.asked(e)
 	require.ErrorIs(t, first.Handoff(1), hw.ErrInvalidParameter, "nobody listens there")
 	require.ErrorIs(t, first.Handoff(rsp.Qual()), hw.ErrConnQualUnavailable, "it has had its request")
-	full, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Backlog: 1})
+	full, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Backlog: 1})
 	require.NoError(t, err)
 	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: full.Qual()}))
 	other := RequestOf(r.next(r.cr))
@@ -180,7 +180,7 @@ func TestARequestIsHandedOff(t *testing.T) {
 // again at once: its request is no longer one that waits.
 func TestTheBacklogDoesNotCountWhoIsBeingAccepted(t *testing.T) {
 	r := newRig(t)
-	psp, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Backlog: 1})
+	psp, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Backlog: 1})
 	require.NoError(t, err)
 	a, b, again := r.endpoint(nil), r.endpoint(nil), r.endpoint(nil)
 	require.NoError(t, a.Connect(ConnectConfig{Qual: psp.Qual()}))
@@ -240,7 +240,7 @@ func TestDupConnectGoesWhereTheOtherIs(t *testing.T) {
 func TestACommonServicePointListensAtAnAddress(t *testing.T) {
 	r := newRig(t)
 	cfg := CSPConfig{Address: "loop:4711", Dispatcher: r.cr, Comm: Comm{Domain: 2, Type: 1, Protocol: 6}}
-	csp, err := r.adapter.ListenCommon(cfg)
+	csp, err := r.adapter.NewCSP(cfg)
 	require.NoError(t, err)
 	q, err := csp.Query(CSPFieldAll)
 	require.NoError(t, err)
@@ -262,11 +262,11 @@ func TestACommonServicePointListensAtAnAddress(t *testing.T) {
 	for _, address := range []string{"", "loop", "loop:", "loop:x", "loop:-1"} {
 		require.ErrorIs(t, e.CommonConnect(address, ConnectConfig{}), &hw.Error{Type: hw.InvalidAddress, Sub: hw.AddressMalformed})
 		cfg.Address = address
-		_, err = r.adapter.ListenCommon(cfg)
+		_, err = r.adapter.NewCSP(cfg)
 		require.ErrorIs(t, err, hw.ErrInvalidAddress)
 	}
 	cfg.Address, cfg.Comm.Type = "loop:4711", 2
-	_, err = r.adapter.ListenCommon(cfg)
+	_, err = r.adapter.NewCSP(cfg)
 	require.ErrorIs(t, err, hw.ErrCommNotSupported)
 	assert.Equal(t, Unconnected, e.State())
 }
@@ -289,7 +289,7 @@ func TestAPublicServicePointTellsOfItself(t *testing.T) {
 // tentative is an endpoint that a service point has made, its request, and who
 // asked.
 func (r *rig) tentative() (e *Endpoint, cr *CR, active *Endpoint) {
-	psp, err := r.adapter.Listen(PSPConfig{Dispatcher: r.cr, Flags: PSPProvider})
+	psp, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Flags: PSPProvider})
 	require.NoError(r.t, err)
 	active = r.endpoint(nil)
 	require.NoError(r.t, active.Connect(ConnectConfig{Qual: psp.Qual()}))

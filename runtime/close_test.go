@@ -29,7 +29,7 @@ func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
 			waiting <- err
 		}()
 	}
-	listener, err := ia.Listen(PSPConfig{Dispatcher: queue})
+	listener, err := ia.NewPSP(PSPConfig{Dispatcher: queue})
 	require.NoError(t, err)
 	// Until a waiter waits, another call is taken.
 	for _, d := range []*Dispatcher{queue, ia.Async()} {
@@ -63,7 +63,7 @@ func requireClosed(t *testing.T, ia *IA, p *pair, psp *PSP) {
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	_, err = ia.NewEndpoint(EndpointConfig{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
-	_, err = ia.Listen(PSPConfig{})
+	_, err = ia.NewPSP(PSPConfig{})
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	_, err = ia.Query(IAFieldAll, 0)
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)

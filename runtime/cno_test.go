@@ -55,7 +55,7 @@ func TestOneCNOServesAllDispatchers(t *testing.T) {
 			require.NoError(t, err)
 			b, err := ia.NewEndpoint(cfg)
 			require.NoError(t, err)
-			psp, err := ia.Listen(PSPConfig{Dispatcher: ds[3]})
+			psp, err := ia.NewPSP(PSPConfig{Dispatcher: ds[3]})
 			require.NoError(t, err)
 			require.NoError(t, a.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}))
 			require.NoError(t, RequestOf(next()).Accept(b, nil))

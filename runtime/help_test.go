@@ -55,7 +55,7 @@ func connect(t testing.TB, ia *IA, cfg DispatcherConfig) *pair {
 	require.NoError(t, err)
 	requests, err := ia.NewDispatcher(DispatcherConfig{QLen: 4, Mode: ModeChannel})
 	require.NoError(t, err)
-	p.psp, err = ia.Listen(PSPConfig{Dispatcher: requests})
+	p.psp, err = ia.NewPSP(PSPConfig{Dispatcher: requests})
 	require.NoError(t, err)
 	require.NoError(t, p.a.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: p.psp.Qual()}))
 	require.NoError(t, RequestOf(<-requests.C()).Accept(p.b, nil))

@@ -170,37 +170,37 @@ func (ia *IA) NewSRQ(pz *mem.PZ, attr ep.SRQAttr) (*ep.SRQ, error) {
 	return ia.adapter.NewSRQ(pz, attr)
 }
 
-// Listen makes a public service point, whose connection requests are events. It
-// may block. Errors are those of [ep.Adapter.Listen]. It answers to
+// NewPSP makes a public service point, whose connection requests are events. It
+// may block. Errors are those of [ep.Adapter.NewPSP]. It answers to
 // dat_psp_create and dat_psp_create_any.
-func (ia *IA) Listen(cfg ep.PSPConfig) (*ep.PSP, error) {
-	if err := ia.enter("runtime.Listen"); err != nil {
+func (ia *IA) NewPSP(cfg ep.PSPConfig) (*ep.PSP, error) {
+	if err := ia.enter("runtime.NewPSP"); err != nil {
 		return nil, err
 	}
 	defer ia.gate.RUnlock()
-	return ia.adapter.Listen(cfg)
+	return ia.adapter.NewPSP(cfg)
 }
 
-// Reserve makes a reserved service point for an endpoint, which takes one
-// connection request. It may block. Errors are those of [ep.Adapter.Reserve]. It
+// NewRSP makes a reserved service point for an endpoint, which takes one
+// connection request. It may block. Errors are those of [ep.Adapter.NewRSP]. It
 // answers to dat_rsp_create.
-func (ia *IA) Reserve(cfg ep.RSPConfig) (*ep.RSP, error) {
-	if err := ia.enter("runtime.Reserve"); err != nil {
+func (ia *IA) NewRSP(cfg ep.RSPConfig) (*ep.RSP, error) {
+	if err := ia.enter("runtime.NewRSP"); err != nil {
 		return nil, err
 	}
 	defer ia.gate.RUnlock()
-	return ia.adapter.Reserve(cfg)
+	return ia.adapter.NewRSP(cfg)
 }
 
-// ListenCommon makes a common service point, which listens at an address as
-// sockets do. It may block. Errors are those of [ep.Adapter.ListenCommon]. It
+// NewCSP makes a common service point, which listens at an address as
+// sockets do. It may block. Errors are those of [ep.Adapter.NewCSP]. It
 // answers to dat_csp_create.
-func (ia *IA) ListenCommon(cfg ep.CSPConfig) (*ep.CSP, error) {
-	if err := ia.enter("runtime.ListenCommon"); err != nil {
+func (ia *IA) NewCSP(cfg ep.CSPConfig) (*ep.CSP, error) {
+	if err := ia.enter("runtime.NewCSP"); err != nil {
 		return nil, err
 	}
 	defer ia.gate.RUnlock()
-	return ia.adapter.ListenCommon(cfg)
+	return ia.adapter.NewCSP(cfg)
 }
 
 // enter begins a call that makes something. The caller ends it with

@@ -56,7 +56,7 @@ func TestAnOvercommittedServicePointRefuses(t *testing.T) {
 	ia := open(t, "loop")
 	requests, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, Overcommit: true})
 	require.NoError(t, err)
-	psp, err := ia.Listen(PSPConfig{Dispatcher: requests})
+	psp, err := ia.NewPSP(PSPConfig{Dispatcher: requests})
 	require.NoError(t, err)
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)

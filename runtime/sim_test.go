@@ -93,7 +93,7 @@ func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
 			Recv: other, Attr: EndpointAttr{MaxRecvDTOs: 40},
 		}))
 		require.NoError(t, p.b.PostRecv(8, Default, p.mem.Segment(8, 8)))
-		rsp, err := ia.Reserve(RSPConfig{Endpoint: p.b, Dispatcher: p.events})
+		rsp, err := ia.NewRSP(RSPConfig{Endpoint: p.b, Dispatcher: p.events})
 		require.NoError(t, err)
 		require.NoError(t, p.a.Connect(ConnectConfig{Addr: ia.Attr().Address, Qual: rsp.Qual()}))
 		require.NoError(t, RequestOf(<-p.events.C()).Accept(nil, nil))

@@ -163,7 +163,7 @@ func (p *pair) connectTo(t *testing.T, b *Endpoint) *Endpoint {
 	require.NoError(t, err)
 	requests, err := p.ia.NewDispatcher(DispatcherConfig{QLen: 4, Mode: ModeChannel})
 	require.NoError(t, err)
-	psp, err := p.ia.Listen(PSPConfig{Dispatcher: requests})
+	psp, err := p.ia.NewPSP(PSPConfig{Dispatcher: requests})
 	require.NoError(t, err)
 	require.NoError(t, a.Connect(ConnectConfig{Addr: p.ia.Attr().Address, Qual: psp.Qual()}))
 	require.NoError(t, RequestOf(<-requests.C()).Accept(b, nil))

@@ -115,7 +115,7 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 	require.NoError(t, err)
 	q, err := ia.NewSRQ(pz, SRQAttr{MaxRecvDTOs: depth})
 	require.NoError(t, err)
-	psp, err := ia.Listen(PSPConfig{Dispatcher: requests})
+	psp, err := ia.NewPSP(PSPConfig{Dispatcher: requests})
 	require.NoError(t, err)
 	var from [pairs]*Endpoint
 	number := make(map[*Endpoint]int)

@@ -20,7 +20,7 @@ func TestHello(t *testing.T) {
 	check(t, err)
 	events, err := ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 32})
 	check(t, err)
-	psp, err := ia.Listen(dat.PSPConfig{Dispatcher: events})
+	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: events})
 	check(t, err)
 	buf, err := pz.Alloc(64, dat.LocalRead|dat.LocalWrite)
 	check(t, err)

@@ -20,7 +20,7 @@ func main() {
 	events := must(ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 64}))
 	cfg := dat.EndpointConfig{PZ: pz, Recv: events, Request: events, Conn: events}
 	client, server := must(ia.NewEndpoint(cfg)), must(ia.NewEndpoint(cfg))
-	listener := must(ia.Listen(dat.PSPConfig{Dispatcher: events}))
+	listener := must(ia.NewPSP(dat.PSPConfig{Dispatcher: events}))
 
 	check(server.PostRecv(1, dat.Default, mem.Segment(2048, 2048)))
 	check(client.Connect(dat.ConnectConfig{Addr: ia.Attr().Address, Qual: listener.Qual()}))

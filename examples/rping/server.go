@@ -17,7 +17,7 @@ func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready fun
 		return err
 	}
 	defer func() { err = errors.Join(err, requests.Close()) }()
-	listener, err := ia.Listen(dat.PSPConfig{Addr: o.Addr, Qual: o.Port, Dispatcher: requests})
+	listener, err := ia.NewPSP(dat.PSPConfig{Addr: o.Addr, Qual: o.Port, Dispatcher: requests})
 	if err != nil {
 		return err
 	}

@@ -47,10 +47,10 @@ func co2(r *rig) {
 	n := r.node()
 	s := n.listen()
 	cfg := dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}
-	_, err := n.ia.Listen(cfg)
+	_, err := n.ia.NewPSP(cfg)
 	require.ErrorIs(r, err, dat.ErrConnQualInUse)
 	require.NoError(r, s.psp.Close())
-	psp, err := n.ia.Listen(cfg)
+	psp, err := n.ia.NewPSP(cfg)
 	require.NoError(r, err)
 	assert.Equal(r, cfg.Qual, psp.Qual())
 	require.NoError(r, psp.Close())
@@ -62,7 +62,7 @@ func co3(r *rig) {
 	require.NoError(r, client.ep.Connect(s.at()))
 	cr := s.request()
 	require.NoError(r, s.psp.Close())
-	again, err := server.ia.Listen(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()})
+	again, err := server.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()})
 	require.NoError(r, err, "the qualifier is free, though a request waits")
 	require.NoError(r, again.Close())
 	require.NoError(r, cr.Accept(server.ep, nil))
@@ -77,7 +77,7 @@ func co3(r *rig) {
 func (e *end) reserved() (*dat.RSP, *service) {
 	e.Helper()
 	s := &service{node: e.node, cr: e.dispatcher(16, dat.StreamCR)}
-	rsp, err := e.ia.Reserve(dat.RSPConfig{Endpoint: e.ep, Dispatcher: s.cr})
+	rsp, err := e.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: s.cr})
 	require.NoError(e, err)
 	e.later(rsp.Close)
 	return rsp, s
@@ -115,7 +115,7 @@ func co4(r *rig) {
 // providerEndpoints: service points that make endpoints for their requests.
 var providerEndpoints = &capability{"provider-endpoints", func(r *rig) bool {
 	n := r.node()
-	psp, err := n.ia.Listen(dat.PSPConfig{Dispatcher: n.dispatcher(4), Flags: dat.PSPProvider})
+	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: n.dispatcher(4), Flags: dat.PSPProvider})
 	if err == nil {
 		n.later(psp.Close)
 	}
@@ -126,7 +126,7 @@ var providerEndpoints = &capability{"provider-endpoints", func(r *rig) bool {
 func (n *node) providing() *service {
 	n.Helper()
 	s := &service{node: n, cr: n.dispatcher(16, dat.StreamCR)}
-	psp, err := n.ia.Listen(dat.PSPConfig{Dispatcher: s.cr, Flags: dat.PSPProvider})
+	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr, Flags: dat.PSPProvider})
 	require.NoError(n, err)
 	n.later(psp.Close)
 	s.psp = psp
@@ -280,7 +280,7 @@ func co10(r *rig) {
 func co11(r *rig) {
 	n := r.node()
 	d := n.dispatcher(2, dat.StreamCR)
-	psp, err := n.ia.Listen(dat.PSPConfig{Dispatcher: d, Backlog: 2})
+	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d, Backlog: 2})
 	require.NoError(r, err)
 	n.later(psp.Close)
 	at := dat.ConnectConfig{Addr: n.addr(), Qual: psp.Qual()}

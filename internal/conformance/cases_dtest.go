@@ -347,7 +347,7 @@ func dc6(r *rig) {
 	n := r.p.Scale.of(64, 4)
 	server, client := r.node(), r.node()
 	s := &service{node: server, cr: server.dispatcher(n, dat.StreamCR)}
-	psp, err := server.ia.Listen(dat.PSPConfig{Dispatcher: s.cr})
+	psp, err := server.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr})
 	require.NoError(r, err)
 	server.later(psp.Close)
 	s.psp = psp

@@ -198,7 +198,7 @@ func ev13(r *rig) {
 	n.later(d.Close)
 	one := func(cfg *dat.EndpointConfig) { cfg.Conn, cfg.Recv, cfg.Request = d, d, d }
 	client, server := n.end(one), n.end(one)
-	psp, err := n.ia.Listen(dat.PSPConfig{Dispatcher: d})
+	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d})
 	require.NoError(r, err)
 	n.later(psp.Close)
 	require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: n.addr(), Qual: psp.Qual()}))

@@ -107,7 +107,7 @@ func limPSP(r *rig) {
 
 func (n *node) makePSP(d *dat.Dispatcher) func() (func() error, error) {
 	return func() (func() error, error) {
-		psp, err := n.ia.Listen(dat.PSPConfig{Dispatcher: d})
+		psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d})
 		if err != nil {
 			return nil, err
 		}

@@ -109,7 +109,7 @@ func servePeer(ia string) error {
 	if err != nil {
 		return err
 	}
-	psp, err := a.Listen(dat.PSPConfig{Dispatcher: d})
+	psp, err := a.NewPSP(dat.PSPConfig{Dispatcher: d})
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func q16(r *rig) {
 // common makes a common service point at any port of the adapter's.
 func (s *service) common() *dat.CSP {
 	s.Helper()
-	csp, err := s.ia.ListenCommon(dat.CSPConfig{Address: ":0", Dispatcher: s.cr})
+	csp, err := s.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: s.cr})
 	require.NoError(s, err)
 	s.later(csp.Close)
 	return csp
@@ -98,7 +98,7 @@ func limRSP(r *rig) {
 		if err != nil {
 			return nil, err
 		}
-		rsp, err := n.ia.Reserve(dat.RSPConfig{Endpoint: ep, Dispatcher: d})
+		rsp, err := n.ia.NewRSP(dat.RSPConfig{Endpoint: ep, Dispatcher: d})
 		if err != nil {
 			assert.NoError(r, ep.Close())
 			return nil, err
@@ -186,15 +186,15 @@ func co19(r *rig) {
 	e, s := r.node().end(), r.node().listen()
 	for _, address := range []string{"", "no port", "a:b:c", "host:many"} {
 		assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)
-		_, err := s.ia.ListenCommon(dat.CSPConfig{Address: address, Dispatcher: s.cr})
+		_, err := s.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})
 		assert.ErrorIs(r, err, dat.ErrInvalidAddress, address)
 	}
 	const unix, datagram = 1, 2
 	for _, c := range []dat.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
-		_, err := s.ia.ListenCommon(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})
+		_, err := s.ia.NewCSP(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})
 		assert.ErrorIs(r, err, code(hw.CommNotSupported, hw.NoSubtype))
 	}
-	_, err := s.ia.ListenCommon(dat.CSPConfig{Address: ":0"})
+	_, err := s.ia.NewCSP(dat.CSPConfig{Address: ":0"})
 	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleEVDCR))
 	require.Equal(r, dat.StateUnconnected, e.ep.State())
 }

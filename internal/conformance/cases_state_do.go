@@ -77,7 +77,7 @@ func (e *end) do(op string) error {
 	case "post_recv_srq":
 		return e.ep.PostRecv(cellCookie, 0, e.mem.Segment(0, 64))
 	case "rsp_create":
-		rsp, err := e.ia.Reserve(dat.RSPConfig{Endpoint: e.ep, Dispatcher: e.dispatcher(4, dat.StreamCR)})
+		rsp, err := e.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: e.dispatcher(4, dat.StreamCR)})
 		if err == nil {
 			e.later(rsp.Close)
 		}

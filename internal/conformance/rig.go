@@ -200,7 +200,7 @@ type service struct {
 func (n *node) listen() *service {
 	n.Helper()
 	s := &service{node: n, cr: n.dispatcher(16, dat.StreamCR)}
-	psp, err := n.ia.Listen(dat.PSPConfig{Dispatcher: s.cr})
+	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr})
 	require.NoError(n, err)
 	n.later(psp.Close)
 	s.psp = psp

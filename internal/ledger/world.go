@@ -146,7 +146,7 @@ func (w *world) furnish(i int) bool {
 		return false
 	}
 	var err error
-	if ad.psp, err = ad.ia.Listen(dat.PSPConfig{Dispatcher: ad.crs.disp}); err != nil {
+	if ad.psp, err = ad.ia.NewPSP(dat.PSPConfig{Dispatcher: ad.crs.disp}); err != nil {
 		w.complain(Code, "listening: %v", err)
 		return false
 	}

@@ -39,7 +39,7 @@ func newFake(t *testing.T) *fake {
 	require.NoError(t, err)
 	f.requests = f.dispatcher()
 	f.events = f.dispatcher()
-	f.psp, err = f.ia.Listen(dat.PSPConfig{Dispatcher: f.requests})
+	f.psp, err = f.ia.NewPSP(dat.PSPConfig{Dispatcher: f.requests})
 	require.NoError(t, err)
 	pz, err := f.ia.NewPZ()
 	require.NoError(t, err)

@@ -92,7 +92,7 @@ func (s *Server) listen(cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	s.psp, err = s.ia.Listen(dat.PSPConfig{Addr: cfg.Addr, Qual: cfg.Qual, Dispatcher: s.requests, Backlog: backlog})
+	s.psp, err = s.ia.NewPSP(dat.PSPConfig{Addr: cfg.Addr, Qual: cfg.Qual, Dispatcher: s.requests, Backlog: backlog})
 	return err
 }
 

@@ -38,7 +38,7 @@ func Listen(ia *dat.IA, port uint64, out io.Writer) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	psp, err := ia.Listen(dat.PSPConfig{Qual: port, Dispatcher: d})
+	psp, err := ia.NewPSP(dat.PSPConfig{Qual: port, Dispatcher: d})
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}

@@ -178,7 +178,7 @@ func waits(limit time.Duration) func(*bench) error {
 		if err != nil {
 			return err
 		}
-		if _, err := o.ia.Listen(dat.PSPConfig{Dispatcher: o.d}); err != nil {
+		if _, err := o.ia.NewPSP(dat.PSPConfig{Dispatcher: o.d}); err != nil {
 			return err
 		}
 		began := time.Now()

@@ -54,7 +54,7 @@ var queryinfo = []testCase{
 		return is(p.QLen >= 64, "a length of %d", p.QLen)
 	})},
 	{description("PSP"), query(func(o objects) error {
-		psp, err := o.ia.Listen(dat.PSPConfig{Dispatcher: o.d})
+		psp, err := o.ia.NewPSP(dat.PSPConfig{Dispatcher: o.d})
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		rsp, err := o.ia.Reserve(dat.RSPConfig{Endpoint: e, Dispatcher: o.d})
+		rsp, err := o.ia.NewRSP(dat.RSPConfig{Endpoint: e, Dispatcher: o.d})
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ var queryinfo = []testCase{
 		return returns("the query", err, dat.ErrInvalidHandle)
 	}},
 	{refusal("PSP", "INVALID_PARAMETER", badMask), query(func(o objects) error {
-		psp, err := o.ia.Listen(dat.PSPConfig{Dispatcher: o.d})
+		psp, err := o.ia.NewPSP(dat.PSPConfig{Dispatcher: o.d})
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func request(b *bench) error {
 	if err != nil {
 		return err
 	}
-	psp, err := o.ia.Listen(dat.PSPConfig{Dispatcher: requests})
+	psp, err := o.ia.NewPSP(dat.PSPConfig{Dispatcher: requests})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func limitRSP(b *bench) (string, error) {
 		if err != nil {
 			return err
 		}
-		r, err := b.ia.Reserve(dat.RSPConfig{Endpoint: e, Dispatcher: evd})
+		r, err := b.ia.NewRSP(dat.RSPConfig{Endpoint: e, Dispatcher: evd})
 		if err == nil {
 			b.keep(r.Close)
 		}
@@ -74,7 +74,7 @@ func limitPSP(b *bench) (string, error) {
 		return "", err
 	}
 	return b.count("PSPs created", func() error {
-		p, err := b.ia.Listen(dat.PSPConfig{Dispatcher: evd})
+		p, err := b.ia.NewPSP(dat.PSPConfig{Dispatcher: evd})
 		if err == nil {
 			b.keep(p.Close)
 		}

@@ -94,10 +94,10 @@ func (l *Link) Close() error {
 // service point reserved for this endpoint or a public one.
 func (l *Link) Listen(qual uint64, reserved bool) (err error) {
 	if reserved {
-		l.rsp, err = l.ia.Reserve(dat.RSPConfig{Qual: qual, Endpoint: l.EP, Dispatcher: l.arrival})
+		l.rsp, err = l.ia.NewRSP(dat.RSPConfig{Qual: qual, Endpoint: l.EP, Dispatcher: l.arrival})
 		return err
 	}
-	l.psp, err = l.ia.Listen(dat.PSPConfig{Qual: qual, Dispatcher: l.arrival})
+	l.psp, err = l.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: l.arrival})
 	return err
 }
 

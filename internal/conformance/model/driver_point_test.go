@@ -59,17 +59,17 @@ func (d *driver) newPSP(c model.Command) (model.Result, error) {
 	if c.Has("makes") {
 		cfg.Flags = dat.PSPProvider
 	}
-	s, err := d.ia.Listen(cfg)
+	s, err := d.ia.NewPSP(cfg)
 	return d.made(c, s, s.Qual, err)
 }
 
 func (d *driver) newRSP(c model.Command) (model.Result, error) {
-	s, err := d.ia.Reserve(dat.RSPConfig{Qual: uint64(c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Endpoint: d.ep(c.Text("ep"))})
+	s, err := d.ia.NewRSP(dat.RSPConfig{Qual: uint64(c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Endpoint: d.ep(c.Text("ep"))})
 	return d.made(c, s, s.Qual, err)
 }
 
 func (d *driver) newCSP(c model.Command) (model.Result, error) {
-	s, err := d.ia.ListenCommon(dat.CSPConfig{
+	s, err := d.ia.NewCSP(dat.CSPConfig{
 		Address: fmt.Sprintf(":%d", c.Int("qual")), Dispatcher: d.evd(c.Text("evd")), Backlog: c.Int("backlog"),
 	})
 	return d.made(c, s, func() uint64 { return portOf(s.Addr()) }, err)
