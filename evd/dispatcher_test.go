@@ -2,6 +2,7 @@ package evd
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 
@@ -115,7 +116,7 @@ func TestResizeLeavesNoWaiterWithoutHope(t *testing.T) {
 // A waiter that looks and yields before it sleeps counts as one that sleeps.
 func TestResizeSeesAWaiterThatDoesNotSleepYet(t *testing.T) {
 	d := newDispatcher(t, Config{})
-	d.main.spins = 1 << 60
+	d.main.spins = math.MaxInt
 	done := make(chan error)
 	go func() {
 		_, _, err := d.Wait(background, 3)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
 	"syscall"
 	"testing"
@@ -93,6 +94,7 @@ func TestWhatCantBeARegionIsRefusedAndLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, gone.Close())
 	buf := make([]byte, 64)
+	aligned := maxAlign // twice as much is negative where an int has 32 bits
 
 	cases := map[string]struct {
 		make func() (*LMR, error)
@@ -109,7 +111,7 @@ func TestWhatCantBeARegionIsRefusedAndLeavesNothing(t *testing.T) {
 		"the same, registered":   {func() (*LMR, error) { return pz.Register(buf, 0x08) }, hw.InvalidParameter, hw.Arg2},
 		"alignment 3":            {func() (*LMR, error) { return pz.Alloc(8, 0, WithAlignment(3)) }, hw.InvalidParameter, hw.Arg3},
 		"a negative alignment":   {func() (*LMR, error) { return pz.Alloc(8, 0, WithAlignment(-8)) }, hw.InvalidParameter, hw.Arg3},
-		"a huge alignment":       {func() (*LMR, error) { return pz.Alloc(8, 0, WithAlignment(2<<30)) }, hw.InvalidParameter, hw.Arg3},
+		"a huge alignment":       {func() (*LMR, error) { return pz.Alloc(8, 0, WithAlignment(2*aligned)) }, hw.InvalidParameter, hw.Arg3},
 		"options for memory":     {func() (*LMR, error) { return pz.Register(buf, 0, WithHugePages()) }, hw.InvalidParameter, hw.Arg3},
 		"no zone":                {func() (*LMR, error) { return (*PZ)(nil).Alloc(8, 0) }, hw.InvalidHandle, hw.HandlePZ},
 		"no zone, registered":    {func() (*LMR, error) { return (*PZ)(nil).Register(buf, 0) }, hw.InvalidHandle, hw.HandlePZ},
@@ -143,7 +145,11 @@ func requireUntouched(t *testing.T, dev *fakeDevice, d *Domain, pz *PZ) {
 func TestMoreMemoryThanThereIsSaysSo(t *testing.T) {
 	dev, d, pz := newTestPZ(t)
 	d.attr.MaxMR = math.MaxUint64
-	for _, size := range []int{1 << 55, math.MaxInt} {
+	sizes := []int{math.MaxInt}
+	if terabytes := uint64(1) << 55; bits.UintSize == 64 {
+		sizes = append(sizes, int(terabytes))
+	}
+	for _, size := range sizes {
 		_, err := pz.Alloc(size, hw.AllPrivileges)
 		requireCode(t, err, hw.InsufficientResources, hw.ResourceMemory)
 		assert.NotNil(t, errors.Unwrap(err))

@@ -3,6 +3,7 @@ package mem
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -86,7 +87,12 @@ func TestResolveRefusesWhatAPostMust(t *testing.T) {
 		"Segment of negative length":    {read.Segment(0, -8), hw.LocalRead, hw.ProtectionViolation, hw.ProtectionRead},
 		"Segment beyond the end":        {read.Segment(60, 5), hw.LocalRead, hw.ProtectionViolation, hw.ProtectionRead},
 		"Segment whose end overflows":   {read.Segment(8, math.MaxInt), hw.LocalRead, hw.ProtectionViolation, hw.ProtectionRead},
-		"Segment of 4 GiB and 8 bytes":  {read.Segment(0, 1<<32+8), hw.LocalRead, hw.ProtectionViolation, hw.ProtectionRead},
+		"Segment of 2 GiB less a byte":  {read.Segment(0, math.MaxInt32), hw.LocalRead, hw.ProtectionViolation, hw.ProtectionRead},
+	}
+	if long := uint64(1<<32 + 8); bits.UintSize == 64 {
+		c := cases["Segment beyond the end"]
+		c.seg = read.Segment(0, int(long))
+		cases["Segment of 4 GiB and 8 bytes"] = c
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -44,7 +44,7 @@ const (
 	idEnd        = 1<<32 - 1
 )
 
-func (e *end) id(q direction, seq int) uint64 {
+func (e *end) id(q direction, seq uint32) uint64 {
 	return idTag | uint64(e.index)<<idEndShift | uint64(e.life&0xff)<<idLifeShift | uint64(q)<<idQueueShift | uint64(seq)
 }
 
@@ -217,7 +217,7 @@ func (e *end) tryPost(wrs ...hw.SendWR) (first, n int, err error) {
 	own := slices.Clone(wrs)
 	for i := range own {
 		wr := &own[i]
-		wr.ID = e.id(sendQueue, len(e.books[sendQueue].entries))
+		wr.ID = e.id(sendQueue, uint32(len(e.books[sendQueue].entries)))
 		at := e.books[sendQueue].post(entry{
 			id: wr.ID, op: reported(wr.Op), length: uint32(total(wr.SGL)), signaled: wr.Flags&hw.WRSignaled != 0,
 		})
@@ -241,7 +241,7 @@ func (e *end) tryRecv(sgls ...[]hw.SGE) (first, n int, err error) {
 	e.mu.Lock()
 	own := make([]hw.RecvWR, len(sgls))
 	for i := range own {
-		own[i] = hw.RecvWR{ID: e.id(recvQueue, len(e.books[recvQueue].entries)), SGL: sgls[i]}
+		own[i] = hw.RecvWR{ID: e.id(recvQueue, uint32(len(e.books[recvQueue].entries))), SGL: sgls[i]}
 		at := e.books[recvQueue].post(entry{id: own[i].ID, op: hw.OpRecv, signaled: true})
 		if i == 0 {
 			first = at

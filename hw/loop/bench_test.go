@@ -74,7 +74,7 @@ func BenchmarkWrite(b *testing.B) {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
 			var done atomic.Uint64
 			x, y := pair(b, func(cfg *hw.QPConfig) { cfg.SendSink = countSink{&done} })
-			w := []hw.SendWR{wr(hw.OpWrite, x, 0, size, y.mr.RKey(), y.addr(0))}
+			w := []hw.SendWR{wr(hw.OpWrite, x, 0, uint32(size), y.mr.RKey(), y.addr(0))}
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -11,8 +11,8 @@ import (
 	"godat/hw"
 )
 
-func wr(op hw.Op, s *side, off, n int, rkey uint32, remote uint64) hw.SendWR {
-	return hw.SendWR{ID: 1, Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{s.sge(off, n)}, RKey: rkey, RemoteAddr: remote}
+func wr(op hw.Op, s *side, off int, n uint32, rkey uint32, remote uint64) hw.SendWR {
+	return hw.SendWR{ID: 1, Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{{Addr: s.addr(off), Len: n, LKey: s.mr.LKey()}}, RKey: rkey, RemoteAddr: remote}
 }
 
 // Every way a request can fail: what each side is told, and that the connection

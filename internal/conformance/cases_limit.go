@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"math"
 	"sync"
 
 	"github.com/stretchr/testify/assert"
@@ -154,7 +155,7 @@ func limSizeLMR(r *rig) {
 		}
 		require.NoError(r, m.Free())
 	}
-	_, err := n.pz.Alloc(1<<50, dat.AllPrivileges)
+	_, err := n.pz.Alloc(math.MaxInt, dat.AllPrivileges)
 	require.True(r, errors.Is(err, dat.ErrInsufficientResources) || errors.Is(err, dat.ErrLength), "%v", err)
 }
 
