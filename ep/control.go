@@ -108,7 +108,7 @@ func (e *Endpoint) disconnect(c *control) error {
 		e.setAlarm(e.attr.DrainTimeout)
 		e.qp.Drain()
 	default:
-		e.leave(c.in, disconnected, nil)
+		e.leave(c.in, disconnected, nil, nil)
 	}
 	return nil
 }
@@ -133,7 +133,8 @@ func (e *Endpoint) reset(c *control) error {
 func (e *Endpoint) forget() {
 	e.requests.ended, e.recvs.ended = false, false
 	e.broke, e.unsignaled = false, 0
-	e.info, e.refusal, e.why, e.private = hw.ConnInfo{}, refusal{}, hw.ReasonNone, nil
+	e.info, e.refusal, e.private = hw.ConnInfo{}, refusal{}, nil
+	e.why, e.downCause, e.cause = hw.ReasonNone, nil, nil
 	e.setTarget("", 0)
 	e.setAddresses(nil, nil)
 	e.over = make(chan struct{})

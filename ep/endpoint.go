@@ -51,7 +51,8 @@ type Endpoint struct {
 	alarmGen   uint32
 	connRoom   int // event room reserved for this connection
 	outcome    outcome
-	private    []byte // of the outcome
+	private    []byte    // of the outcome
+	cause      *hw.Cause // of the outcome; nil for a plain end
 
 	// Written by the holder, under addrMu, and read by it and under addrMu.
 	addrMu        sync.Mutex
@@ -61,10 +62,11 @@ type Endpoint struct {
 	target        target
 
 	// Written by a fact before it is told, read by the step.
-	info    hw.ConnInfo
-	refusal refusal
-	why     hw.Reason
-	asked   *CR // the same, of a reserved service point
+	info      hw.ConnInfo
+	refusal   refusal
+	why       hw.Reason
+	downCause *hw.Cause
+	asked     *CR // the same, of a reserved service point
 
 	counted counted
 

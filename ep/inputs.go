@@ -40,15 +40,16 @@ func (f *facts) Established(info hw.ConnInfo) {
 type refusal struct {
 	why     hw.Reason
 	private []byte
+	cause   *hw.Cause
 }
 
-func (f *facts) Refused(why hw.Reason, private []byte) {
-	f.refusal = refusal{why, private}
+func (f *facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
+	f.refusal = refusal{why, private, cause}
 	(*Endpoint)(f).tell(tellRefused)
 }
 
-func (f *facts) Down(why hw.Reason) {
-	f.why = why
+func (f *facts) Down(why hw.Reason, cause *hw.Cause) {
+	f.why, f.downCause = why, cause
 	(*Endpoint)(f).tell(tellDown)
 }
 
@@ -78,7 +79,7 @@ func (e *Endpoint) handle(told uint32) {
 		e.down()
 	}
 	if told&tellOverrun != 0 && e.State() != Unconnected {
-		e.leave(inFailure, broken, nil)
+		e.leave(inFailure, broken, nil, &hw.Cause{Text: "the hard high watermark of receives is exceeded"})
 	}
 	if told&tellTimeout != 0 && e.fired.Load() == e.alarmGen {
 		e.timeout()
@@ -110,14 +111,18 @@ func (e *Endpoint) established(byFact bool) {
 	}
 	e.adapter.counters.of(evd.Established, passive).Add(1)
 	e.counted.connects.Add(1)
-	e.emit(evd.Established, private)
+	ev := evd.Event{Number: evd.Established, Source: e}
+	if private != nil {
+		ev.Data = private
+	}
+	e.emit(ev)
 	e.requests.endDetour()
 	e.recvs.endDetour()
 }
 
 func (e *Endpoint) refused() {
 	if e.State() == CompletionPending {
-		e.leave(inRefused, outcome(evd.AcceptCompletionError), nil)
+		e.leave(inRefused, outcome(evd.AcceptCompletionError), nil, e.refusal.cause)
 		return
 	}
 	how := outcome(evd.NonPeerRejected)
@@ -129,38 +134,39 @@ func (e *Endpoint) refused() {
 	case hw.ReasonTimeout:
 		how = timedOut
 	}
-	e.leave(inRefused, how, e.refusal.private)
+	e.leave(inRefused, how, e.refusal.private, e.refusal.cause)
 }
 
 func (e *Endpoint) down() {
 	switch {
 	case e.why == hw.ReasonDrained:
-		e.leave(inDrained, disconnected, nil)
+		e.leave(inDrained, disconnected, nil, e.downCause)
 	case e.State() == CompletionPending:
-		e.leave(inDown, outcome(evd.AcceptCompletionError), nil)
+		e.leave(inDown, outcome(evd.AcceptCompletionError), nil, e.downCause)
 	case e.why == hw.ReasonPeer:
-		e.leave(inDown, disconnected, nil)
+		e.leave(inDown, disconnected, nil, e.downCause)
 	default:
-		e.leave(inDown, broken, nil)
+		e.leave(inDown, broken, nil, e.downCause)
 	}
 }
 
 func (e *Endpoint) timeout() {
 	if e.State() == ActiveConnectionPending {
-		e.leave(inTimeout, timedOut, nil)
+		e.leave(inTimeout, timedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call", Err: hw.ErrTimeout})
 		return
 	}
-	e.leave(inTimeout, disconnected, nil)
+	e.leave(inTimeout, disconnected, nil, &hw.Cause{Text: "the requests did not complete in EndpointAttr.DrainTimeout", Err: hw.ErrTimeout})
 }
 
 // leave gives up the connection or the attempt at one, if the table says that in
-// does that. The outcome is announced when everything posted has been flushed.
-func (e *Endpoint) leave(in input, how outcome, private []byte) {
+// does that. The outcome and its cause are announced when everything posted has been
+// flushed.
+func (e *Endpoint) leave(in input, how outcome, private []byte, cause *hw.Cause) {
 	if e.become(in) < firstEdge {
 		return
 	}
 	e.setAlarm(0)
-	e.outcome, e.private = how, private
+	e.outcome, e.private, e.cause = how, private, cause.Between(e.local.addr, e.remote.addr)
 	e.requests.endDetour()
 	e.recvs.endDetour()
 	e.breakQP(how != broken)
@@ -196,7 +202,7 @@ func (e *Endpoint) ended() {
 	if e.outcome != none && e.State() != closed {
 		e.adapter.counters.of(evd.Number(e.outcome), false).Add(1)
 		e.counted.disconnects.Add(1)
-		e.emit(evd.Number(e.outcome), e.private)
+		e.emit(evd.ConnectionEnd(evd.Number(e.outcome), e, e.private, e.cause))
 	}
 	e.outcome = none
 	e.releaseConnRoom()
@@ -208,15 +214,11 @@ func (e *Endpoint) ended() {
 }
 
 // emit delivers a connection event, for which room was reserved.
-func (e *Endpoint) emit(n evd.Number, private []byte) {
+func (e *Endpoint) emit(ev evd.Event) {
 	if e.connRoom == 0 {
 		return
 	}
 	e.connRoom--
-	ev := evd.Event{Number: n, Source: e}
-	if private != nil {
-		ev.Data = private
-	}
 	to := e.conn.Main()
 	to.Put(&ev, false)
 	to.Flush()

@@ -119,7 +119,7 @@ func (e *Endpoint) request(t uint32, word uint64, mine bool) {
 	q.ready = q.next
 	e.describe(&e.sendWRs[0], t)
 	if _, err := e.qp.PostSend(e.sendWRs[:1]); err != nil {
-		e.providerFailed(q, 1)
+		e.providerFailed(q, 1, err)
 	}
 	e.letGo(word)
 }
@@ -137,7 +137,7 @@ func (e *Endpoint) receive(t uint32, word uint64, mine bool) {
 	wr := &e.recvWRs[0]
 	wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t)[:q.slot(t).nseg]
 	if _, err := e.qp.PostRecv(e.recvWRs[:1]); err != nil {
-		e.providerFailed(q, 1)
+		e.providerFailed(q, 1, err)
 	}
 	e.letGo(word)
 }

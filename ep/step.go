@@ -98,7 +98,7 @@ func (e *Endpoint) drain(q *queue, left int) int {
 			n, done, err := e.hand(q, left)
 			left -= n
 			if err != nil {
-				e.providerFailed(q, uint32(n-done))
+				e.providerFailed(q, uint32(n-done), err)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (e *Endpoint) wrFlags(f hw.Flags) (w hw.WRFlags) {
 // providerFailed takes back the last n requests of q that the provider refused,
 // though it had room for them: the connection can't go on. They are flushed when
 // the queue has ended.
-func (e *Endpoint) providerFailed(q *queue, n uint32) {
+func (e *Endpoint) providerFailed(q *queue, n uint32, err error) {
 	q.next = (q.next - n) & ticketMask
-	e.leave(inFailure, broken, nil)
+	e.leave(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
 }

@@ -24,9 +24,9 @@ type Event struct {
 	// service point, a shared receive queue. Package ep tells which (ep.Of).
 	Source any
 
-	// Data is a connection event's private data ([]byte), a bind's window, a
-	// connection request's object, a software event's payload or an asynchronous
-	// error's Reason.
+	// Data is a bind's window, a connection request's object, a software event's
+	// payload or an asynchronous error's Reason. What a connection event has is given
+	// by Connection and Cause.
 	Data any
 }
 
@@ -68,8 +68,9 @@ func (e Event) InvalidatedContext() (context uint32, ok bool) {
 
 // Connection is the data of a connection event.
 type Connection struct {
-	Private []byte // the peer's private data; the receiver's to keep
-	Source  any    // the endpoint
+	Private []byte    // the peer's private data; the receiver's to keep
+	Cause   *hw.Cause // why it ended; nil when that is all that the number says
+	Source  any       // the endpoint
 }
 
 // Connection is the event as a connection event; ok is false when it is none.
@@ -77,8 +78,14 @@ func (e Event) Connection() (c Connection, ok bool) {
 	if e.Number.Stream() != StreamConnection {
 		return Connection{}, false
 	}
-	private, _ := e.Data.([]byte)
-	return Connection{Private: private, Source: e.Source}, true
+	c = Connection{Source: e.Source}
+	switch data := e.Data.(type) {
+	case []byte:
+		c.Private = data
+	case *connectionEnd:
+		c.Private, c.Cause = data.private, data.cause
+	}
+	return c, true
 }
 
 // Software is the payload of a software event.
@@ -100,13 +107,23 @@ func (e Event) Async() (source any, why Reason, ok bool) {
 
 // Err is nil when what the event tells of went well: a completion that
 // succeeded, a connection that was established or ended in order, a request, a
-// software event. Otherwise it is the completion's hw.StatusError, or an Error
-// with the event's number. It does not allocate.
+// software event. Otherwise it is the completion's hw.StatusError, or matches the
+// Error with the event's number. The error of a connection's end tells why and
+// unwraps to the *hw.Cause:
+//
+//	var cause *hw.Cause
+//	if errors.As(ev.Err(), &cause) { ... }
+//
+// Err does not allocate.
 func (e Event) Err() error {
 	if e.Number.Completion() {
 		return e.Status.Err()
 	}
-	return e.Number.Err()
+	err := e.Number.Err()
+	if end, ok := e.Data.(*connectionEnd); ok && err != nil {
+		return end
+	}
+	return err
 }
 
 // String tells what the event is, for people.
@@ -117,8 +134,11 @@ func (e Event) String() string {
 	case e.Data == nil:
 		return e.Number.String()
 	case e.Number.Stream() == StreamConnection:
-		private, _ := e.Data.([]byte)
-		return fmt.Sprintf("%v{private=%d bytes}", e.Number, len(private))
+		c, _ := e.Connection()
+		if c.Cause != nil {
+			return fmt.Sprintf("%v{private=%d bytes, %v}", e.Number, len(c.Private), c.Cause)
+		}
+		return fmt.Sprintf("%v{private=%d bytes}", e.Number, len(c.Private))
 	}
 	return fmt.Sprintf("%v{%v}", e.Number, e.Data)
 }

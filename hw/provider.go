@@ -171,11 +171,13 @@ type Facts interface {
 	// have come before it; a receive that succeeded says the same to the owner,
 	// who from then on may post to the send queue, and call Drain.
 	Established(info ConnInfo)
-	// Refused: the attempt failed. Break follows.
-	Refused(why Reason, private []byte)
-	// Down: the connection is over, and not by Break. Break follows; until then
-	// posts are taken and flushed.
-	Down(why Reason)
+	// Refused: the attempt failed. cause says to whom, and what exactly went wrong.
+	// Break follows.
+	Refused(why Reason, private []byte, cause *Cause)
+	// Down: the connection is over, and not by Break. With ReasonBroken cause says
+	// what exactly went wrong; with the others it may be nil. Break follows; until
+	// then posts are taken and flushed.
+	Down(why Reason, cause *Cause)
 }
 
 // ConnInfo describes an established connection. Private is the callee's to keep.

@@ -147,6 +147,25 @@ type (
 	Streams = evd.Streams
 	// Reason says why an asynchronous error came; see [evd.Reason].
 	Reason = evd.Reason
+	// Cause says why a connection, or the attempt at one, ended; see [hw.Cause].
+	Cause = hw.Cause
+	// Layer is the part of the stack in whose words a Cause speaks; see [hw.Layer].
+	Layer = hw.Layer
+	// Side is an end of a connection; see [hw.Side].
+	Side = hw.Side
+)
+
+// The layers of a Cause, and the sides that find it.
+const (
+	LayerDAT   = hw.LayerDAT
+	LayerTCP   = hw.LayerTCP
+	LayerMPA   = hw.LayerMPA
+	LayerDDP   = hw.LayerDDP
+	LayerRDMAP = hw.LayerRDMAP
+	LayerVerbs = hw.LayerVerbs
+
+	SideLocal = hw.SideLocal
+	SidePeer  = hw.SidePeer
 )
 
 // EndpointOf is the endpoint that an event is about, or nil.

@@ -31,6 +31,7 @@ type end struct {
 	// Refused and Down, ReasonNone while they have not come.
 	refused, down hw.Reason
 	refusal       []byte
+	cause         *hw.Cause // of either
 	bad           []string
 }
 
@@ -100,7 +101,7 @@ func (f facts) Established(info hw.ConnInfo) {
 }
 
 // Refused implements [hw.Facts].
-func (f facts) Refused(why hw.Reason, private []byte) {
+func (f facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	f.end.fact("Refused", func(e *end) string {
 		switch {
 		case e.info != nil || e.refused != hw.ReasonNone:
@@ -108,13 +109,13 @@ func (f facts) Refused(why hw.Reason, private []byte) {
 		case why < hw.ReasonPeerRejected || why > hw.ReasonTimeout:
 			return fmt.Sprintf("Refused(%v)", why)
 		}
-		e.refused, e.refusal = why, private
+		e.refused, e.refusal, e.cause = why, private, cause
 		return ""
 	})
 }
 
 // Down implements [hw.Facts].
-func (f facts) Down(why hw.Reason) {
+func (f facts) Down(why hw.Reason, cause *hw.Cause) {
 	f.end.fact("Down", func(e *end) string {
 		switch {
 		case e.info == nil:
@@ -124,7 +125,7 @@ func (f facts) Down(why hw.Reason) {
 		case why < hw.ReasonDrained:
 			return fmt.Sprintf("Down(%v)", why)
 		}
-		e.down = why
+		e.down, e.cause = why, cause
 		return ""
 	})
 }
@@ -154,7 +155,7 @@ func (e *end) begin() {
 	e.books[sendQueue] = book{queue: "send", endID: e.cfg.SendEnd}
 	e.books[recvQueue] = book{queue: "receive", endID: e.cfg.RecvEnd}
 	e.broken, e.info, e.refusal = false, nil, nil
-	e.refused, e.down = hw.ReasonNone, hw.ReasonNone
+	e.refused, e.down, e.cause = hw.ReasonNone, hw.ReasonNone, nil
 }
 
 // wait waits until ok holds, which is called with the end locked, and reports

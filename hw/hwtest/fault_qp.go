@@ -252,7 +252,7 @@ func (q *faultQP) settle() {
 	q.tell = false
 	q.mu.Unlock()
 	if tell {
-		q.cfg.Facts.Down(hw.ReasonBroken)
+		q.cfg.Facts.Down(hw.ReasonBroken, &hw.Cause{Text: "injected fault"})
 		q.mu.Lock()
 		q.telling = false
 		q.mu.Unlock()
@@ -325,16 +325,18 @@ func (f faultFacts) Established(info hw.ConnInfo) {
 }
 
 // Refused implements [hw.Facts].
-func (f faultFacts) Refused(why hw.Reason, private []byte) { f.q.cfg.Facts.Refused(why, private) }
+func (f faultFacts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
+	f.q.cfg.Facts.Refused(why, private, cause)
+}
 
 // Down implements [hw.Facts]. When we broke the connection ourselves, the owner
 // has heard of it from us.
-func (f faultFacts) Down(why hw.Reason) {
+func (f faultFacts) Down(why hw.Reason, cause *hw.Cause) {
 	f.q.mu.Lock()
 	told := f.q.down
 	f.q.down = true
 	f.q.mu.Unlock()
 	if !told {
-		f.q.cfg.Facts.Down(why)
+		f.q.cfg.Facts.Down(why, cause)
 	}
 }

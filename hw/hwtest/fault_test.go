@@ -121,7 +121,7 @@ func TestABrokenConnectionIsFlushedOnBothSides(t *testing.T) {
 		a.post(sendOf(), sendOf(), sendOf()) // the first of these breaks it
 		r.broken(a, b)
 		late, lateIn := a.post(sendOf()), a.recv()
-		faultFacts{a.qp.(*faultQP)}.Down(hw.ReasonPeer) // the inner device noticed too: once is enough
+		faultFacts{a.qp.(*faultQP)}.Down(hw.ReasonPeer, nil) // the inner device noticed too: once is enough
 		a.mu.Lock()
 		assert.False(t, a.overLocked(), "Break has not been called")
 		a.mu.Unlock()
@@ -208,10 +208,10 @@ type slowDown struct {
 	begun, gate chan struct{}
 }
 
-func (f slowDown) Down(why hw.Reason) {
+func (f slowDown) Down(why hw.Reason, cause *hw.Cause) {
 	close(f.begun)
 	<-f.gate
-	f.Facts.Down(why)
+	f.Facts.Down(why, cause)
 }
 
 func TestNoQueueEndsWhileTheOwnerIsBeingToldOfTheEnd(t *testing.T) {

@@ -71,6 +71,7 @@ type simFact struct {
 	kind    simFactKind
 	why     hw.Reason
 	private []byte
+	cause   *hw.Cause
 	info    hw.ConnInfo
 }
 
@@ -239,9 +240,9 @@ func (q *simQP) tell() {
 	case simEstablished:
 		q.cfg.Facts.Established(f.info)
 	case simWasRefused:
-		q.cfg.Facts.Refused(f.why, f.private)
+		q.cfg.Facts.Refused(f.why, f.private, f.cause)
 	case simWentDown:
-		q.cfg.Facts.Down(f.why)
+		q.cfg.Facts.Down(f.why, f.cause)
 	}
 	mu.Lock()
 	// Only now is it told: the queues don't end while a fact is on its way.

@@ -343,9 +343,12 @@ func (q *bentQP) Drain() {
 type twice struct{ hw.Facts }
 
 func (f twice) Established(i hw.ConnInfo) { f.Facts.Established(i); f.Facts.Established(i) }
-func (f twice) Down(why hw.Reason)        { f.Facts.Down(why); f.Facts.Down(why) }
+func (f twice) Down(why hw.Reason, cause *hw.Cause) {
+	f.Facts.Down(why, cause)
+	f.Facts.Down(why, cause)
+}
 
 // deaf never tells of the end.
 type deaf struct{ hw.Facts }
 
-func (deaf) Down(hw.Reason) {}
+func (deaf) Down(hw.Reason, *hw.Cause) {}

@@ -74,7 +74,7 @@ type failure struct {
 func (a *attempt) run() {
 	defer a.conn.dev.dials.Done()
 	if f := a.dial(); f != nil {
-		a.qp.refused(a.life, f.why, f.private)
+		a.qp.refused(a.life, f.why, f.private, nil)
 	}
 	a.leave()
 }
@@ -257,7 +257,7 @@ func (a *attempt) respond(id *C.struct_gc_id, e event) *failure {
 	}
 	// Told first: the peer may send as soon as it knows.
 	if a.established(e) && C.gd_cm_establish(id) != 0 {
-		a.qp.lost(a.life, hw.ReasonBroken)
+		a.qp.lost(a.life, hw.ReasonBroken, nil)
 	}
 	return nil
 }

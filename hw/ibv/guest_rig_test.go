@@ -48,12 +48,12 @@ type benchEnd struct {
 }
 
 func (e *benchEnd) Established(info hw.ConnInfo) { e.mu.Lock(); e.info = &info; e.mu.Unlock() }
-func (e *benchEnd) Refused(why hw.Reason, _ []byte) {
+func (e *benchEnd) Refused(why hw.Reason, _ []byte, _ *hw.Cause) {
 	e.mu.Lock()
 	e.refused = why
 	e.mu.Unlock()
 }
-func (e *benchEnd) Down(why hw.Reason) { e.mu.Lock(); e.down = why; e.mu.Unlock() }
+func (e *benchEnd) Down(why hw.Reason, _ *hw.Cause) { e.mu.Lock(); e.down = why; e.mu.Unlock() }
 
 const (
 	benchDepth = 32

@@ -64,7 +64,7 @@ func (q *queuePair) upEarly() bool {
 }
 
 // refused tells that an attempt came to nothing.
-func (q *queuePair) refused(life uint64, why hw.Reason, private []byte) {
+func (q *queuePair) refused(life uint64, why hw.Reason, private []byte, cause *hw.Cause) {
 	q.mu.Lock()
 	if q.life != life || q.at() != phaseConnecting {
 		q.mu.Unlock()
@@ -72,24 +72,24 @@ func (q *queuePair) refused(life uint64, why hw.Reason, private []byte) {
 	}
 	q.become(phaseDown)
 	C.gd_kill(q.c)
-	q.tell(func(f hw.Facts) { f.Refused(why, private) })
+	q.tell(func(f hw.Facts) { f.Refused(why, private, cause) })
 }
 
 // down tells that the connection is over; mu is held, and released.
-func (q *queuePair) down(why hw.Reason) {
+func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
 	q.become(phaseDown)
-	q.tell(func(f hw.Facts) { f.Down(why) })
+	q.tell(func(f hw.Facts) { f.Down(why, cause) })
 }
 
 // lost tells that a connection, or an attempt by the peer at one, is over.
-func (q *queuePair) lost(life uint64, why hw.Reason) {
+func (q *queuePair) lost(life uint64, why hw.Reason, cause *hw.Cause) {
 	q.mu.Lock()
 	switch {
 	case q.life != life || q.closed:
 		q.mu.Unlock()
 	case q.at() == phaseConnecting:
 		q.mu.Unlock()
-		q.refused(life, hw.ReasonUnreachable, nil)
+		q.refused(life, hw.ReasonUnreachable, nil, cause)
 	case q.leaving:
 		q.leave()
 		q.mu.Unlock()
@@ -97,7 +97,7 @@ func (q *queuePair) lost(life uint64, why hw.Reason) {
 		up := q.at() == phaseUp
 		q.die()
 		if up {
-			q.down(why)
+			q.down(why, cause)
 			return
 		}
 		q.mu.Unlock()
@@ -123,20 +123,20 @@ func (q *queuePair) answered(life uint64) {
 	c := q.conn
 	q.mu.Unlock()
 	if c != nil {
-		q.lost(life, c.reason())
+		q.lost(life, c.reason(), nil)
 	}
 }
 
 // failed ends a connection on which a request failed, or of which the device said
 // so. The peer hears of no order.
-func (q *queuePair) failed(life uint64) {
+func (q *queuePair) failed(life uint64, cause *hw.Cause) {
 	q.mu.Lock()
 	if q.life != life || q.closed || q.at() == phaseNew || q.at() == phaseConnecting {
 		q.mu.Unlock()
 		return
 	}
 	q.mu.Unlock()
-	q.lost(life, hw.ReasonBroken)
+	q.lost(life, hw.ReasonBroken, cause)
 }
 
 // die takes the queue pair out of service and tells the peer, or answers it, with
@@ -156,7 +156,7 @@ func (q *queuePair) drained(life uint64) {
 		q.mu.Unlock()
 		return
 	}
-	q.down(hw.ReasonDrained)
+	q.down(hw.ReasonDrained, nil)
 }
 
 // Drain implements [hw.QP]. The peer is told of the orderly end behind the requests

@@ -124,7 +124,7 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 	}
 	if lost {
 		life := q.life
-		d.later(func() { q.refused(life, hw.ReasonUnreachable, nil) })
+		d.later(func() { q.refused(life, hw.ReasonUnreachable, nil, nil) })
 	}
 	return nil
 }

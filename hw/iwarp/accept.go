@@ -136,7 +136,7 @@ func (l *life) respond(r *request, private []byte) {
 	if err != nil {
 		l.protest(r.conn, err)
 		_ = r.conn.Close()
-		l.refuse(hw.ReasonRejected, nil)
+		l.refuse(hw.ReasonRejected, nil, nil)
 		return
 	}
 	l.rx.promised = promised
@@ -147,7 +147,7 @@ func (l *life) respond(r *request, private []byte) {
 	}
 	if err != nil {
 		_ = r.conn.Close()
-		l.refuse(unheardOf(err), nil)
+		l.refuse(unheardOf(err), nil, nil)
 		return
 	}
 	if promised {
@@ -187,8 +187,8 @@ func (l *life) unheard(err error) error {
 		}
 		return errOver
 	}
-	l.die(hw.ReasonNone, nil, verdict{})
-	l.refuse(unheardOf(err), nil)
+	l.die(hw.ReasonNone, nil, nil, verdict{})
+	l.refuse(unheardOf(err), nil, nil)
 	return errOver
 }
 

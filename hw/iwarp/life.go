@@ -56,6 +56,7 @@ type life struct {
 	begun  bool // the goroutines of a connection run, or have
 	dead   bool
 	why    hw.Reason // why it is dead
+	cause  *hw.Cause // what exactly broke it
 	term   []byte    // the Terminate that says so; may be nil
 	conn   net.Conn
 	cancel context.CancelFunc
@@ -172,22 +173,23 @@ func (l *life) tell(then phase, report func()) bool {
 }
 
 // refuse reports that the attempt failed.
-func (l *life) refuse(why hw.Reason, private []byte) {
-	l.tell(refused, func() { l.facts.Refused(why, private) })
+func (l *life) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
+	l.tell(refused, func() { l.facts.Refused(why, private, cause) })
 }
 
 // past is a deadline that has been.
 var past = time.Unix(1, 0)
 
-// die says why the connection is over, once, and makes everybody stop. term is
-// the ULPDU of the Terminate that tells the peer; nil for none.
-func (l *life) die(why hw.Reason, term []byte, v verdict) {
+// die says why the connection is over, once, and makes everybody stop. cause may be
+// nil unless it broke; term is the ULPDU of the Terminate that tells the peer, nil
+// for none.
+func (l *life) die(why hw.Reason, cause *hw.Cause, term []byte, v verdict) {
 	l.mu.Lock()
 	if l.dead {
 		l.mu.Unlock()
 		return
 	}
-	l.dead, l.why, l.term, l.verdict = true, why, term, v
+	l.dead, l.why, l.cause, l.term, l.verdict = true, why, cause, term, v
 	l.attention.Or(broken)
 	if l.cancel != nil {
 		l.cancel()
@@ -210,7 +212,7 @@ func (l *life) breakUp(orderly bool) {
 	if !orderly {
 		term = localTerminate()
 	}
-	l.die(hw.ReasonNone, term, verdict{})
+	l.die(hw.ReasonNone, nil, term, verdict{})
 	l.kick(posterBudget)
 }
 

@@ -22,7 +22,7 @@ func (l *life) end() {
 	// Before the queues are looked at: an owner posts nothing after Break.
 	a := l.attention.Load()
 	l.mu.Lock()
-	phase, begun, why := l.phase, l.begun, l.why
+	phase, begun, why, cause := l.phase, l.begun, l.why, l.cause
 	l.mu.Unlock()
 	if phase == telling {
 		return
@@ -33,7 +33,7 @@ func (l *life) end() {
 	}
 	if phase == connected && a&closed == 0 && !l.saidDown {
 		l.saidDown = true
-		l.facts.Down(why)
+		l.facts.Down(why, cause)
 	}
 	// The receiver may be in the middle of a receive, or of a read's response.
 	gone := a&idleRecv != 0

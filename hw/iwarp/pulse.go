@@ -56,7 +56,7 @@ func (l *life) look() error {
 			l.attention.Or(asking)
 			l.kick(receiverBudget)
 		} else if x.silent >= looks-1 {
-			l.die(hw.ReasonBroken, nil, verdict{})
+			l.die(hw.ReasonBroken, nil, nil, verdict{})
 			return errOver
 		}
 	}

@@ -86,7 +86,7 @@ func (l *life) receive() {
 			l.emit()
 			l.discard()
 			if !x.heard { // the first FPDU was none
-				l.refuse(hw.ReasonRejected, nil)
+				l.refuse(hw.ReasonRejected, nil, nil)
 			}
 		}
 		break
@@ -111,16 +111,16 @@ func (l *life) ended(err error) error {
 	case !x.heard:
 		return l.unheard(err)
 	case a&finSent != 0 && (err == io.EOF || a&bounded != 0 && isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
-		l.die(hw.ReasonDrained, nil, verdict{})
+		l.die(hw.ReasonDrained, nil, nil, verdict{})
 	case isTimeout(err) && x.nudge > 0 && !x.hurried && a&bounded == 0:
 		l.nudge()
 		return nil
 	case isTimeout(err) && x.pulse > 0 && !x.hurried && a&bounded == 0:
 		return l.look()
 	case err == io.EOF && x.in.r == x.in.w && x.left == 0:
-		l.die(hw.ReasonPeer, nil, verdict{})
+		l.die(hw.ReasonPeer, nil, nil, verdict{})
 	default:
-		l.die(hw.ReasonBroken, nil, verdict{})
+		l.die(hw.ReasonBroken, nil, nil, verdict{})
 	}
 	return errOver
 }
@@ -287,7 +287,7 @@ func (l *life) fault(err error, ulpdu []byte, length int) error {
 		x.failed = hw.StatusSuccess
 	}
 	if e.Close {
-		l.die(hw.ReasonBroken, nil, x.verdict)
+		l.die(hw.ReasonBroken, nil, nil, x.verdict)
 		return e
 	}
 	l.answers.push(response{kind: termination, term: terminate(e.Term, ulpdu, length), verdict: x.verdict})
@@ -301,7 +301,7 @@ func (l *life) discard() {
 	l.deadline(0)
 	for l.attention.Load()&broken == 0 {
 		if _, err := l.conn.Read(b[:]); err != nil {
-			l.die(hw.ReasonBroken, nil, l.rx.verdict)
+			l.die(hw.ReasonBroken, nil, nil, l.rx.verdict)
 		}
 	}
 }

@@ -86,6 +86,7 @@ type peer struct {
 	sends, recvs []hw.WC
 	info         *hw.ConnInfo
 	refused      hw.Reason
+	cause        *hw.Cause // of refused or down
 	down         hw.Reason
 	broken       bool
 }
@@ -107,9 +108,14 @@ func (r recorder) Complete(wcs []hw.WC) {
 	r.p.cond.Broadcast()
 }
 
-func (p *peer) Established(info hw.ConnInfo)       { p.note(func() { p.info = &info }) }
-func (p *peer) Refused(why hw.Reason, priv []byte) { p.note(func() { p.refused = why }) }
-func (p *peer) Down(why hw.Reason)                 { p.note(func() { p.down = why }) }
+func (p *peer) Established(info hw.ConnInfo) { p.note(func() { p.info = &info }) }
+func (p *peer) Refused(why hw.Reason, _ []byte, cause *hw.Cause) {
+	p.note(func() { p.refused, p.cause = why, cause })
+}
+
+func (p *peer) Down(why hw.Reason, cause *hw.Cause) {
+	p.note(func() { p.down, p.cause = why, cause })
+}
 
 func (p *peer) note(f func()) {
 	p.mu.Lock()

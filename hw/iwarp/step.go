@@ -56,7 +56,7 @@ func (l *life) step(budget int) {
 		l.collect()
 		l.complete()
 		if l.tx.failed && l.tx.head == l.tx.failAt {
-			l.die(hw.ReasonBroken, localTerminate(), verdict{})
+			l.die(hw.ReasonBroken, nil, localTerminate(), verdict{})
 			continue
 		}
 		if l.tx.mute {
@@ -169,7 +169,7 @@ func (l *life) idle() {
 	t := &l.tx
 	switch {
 	case t.lastDue:
-		l.die(hw.ReasonBroken, t.last, t.verdict)
+		l.die(hw.ReasonBroken, nil, t.last, t.verdict)
 	case t.finished:
 	case l.attention.Load()&draining != 0 && t.head == l.sq.Tail.Load():
 		t.finished = true

@@ -38,7 +38,7 @@ func (p *pipe) flush() {
 	}
 	if why&srcClosed == 0 && !p.saidDown {
 		p.saidDown = true
-		p.from.facts.Down(reason(why))
+		p.from.facts.Down(reason(why), nil)
 	}
 	if !p.srcEnded {
 		p.flushSends()

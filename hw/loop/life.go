@@ -78,7 +78,7 @@ func (l *life) state() hw.Subtype {
 // refuse ends an attempt that nothing has ended yet. A Break that comes while
 // the fact is being reported leaves the rest to be done here: after the queues
 // have ended nothing of this life may be reported.
-func (l *life) refuse(why hw.Reason, private []byte) {
+func (l *life) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
 	l.mu.Lock()
 	if l.phase != connecting {
 		l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *life) refuse(why hw.Reason, private []byte) {
 	}
 	l.phase = refusing
 	l.mu.Unlock()
-	l.facts.Refused(why, private)
+	l.facts.Refused(why, private, cause)
 	l.mu.Lock()
 	l.phase = refused
 	finish := l.broken

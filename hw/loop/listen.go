@@ -63,9 +63,9 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	ln, known := find(cfg.Addr, cfg.Qual)
 	switch {
 	case !known:
-		l.refuse(hw.ReasonUnreachable, nil)
+		l.refuse(hw.ReasonUnreachable, nil, nil)
 	case ln == nil:
-		l.refuse(hw.ReasonRejected, nil)
+		l.refuse(hw.ReasonRejected, nil, nil)
 	default:
 		ln.offer(&request{
 			dev: ln.dev, local: ln.addr(), remote: l.local, from: l, private: slices.Clone(cfg.Private),
@@ -85,7 +85,7 @@ func (ln *listener) offer(r *request) {
 }
 
 // decline is the provider's own reject.
-func (r *request) decline() { r.from.refuse(hw.ReasonRejected, nil) }
+func (r *request) decline() { r.from.refuse(hw.ReasonRejected, nil, nil) }
 
 // Private returns the data that came with the request; it is never truncated.
 func (r *request) Private() (data []byte, truncated bool) { return r.private, false }
@@ -112,7 +112,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 		return err
 	}
 	if !join(r.from, b, slices.Clone(private)) {
-		b.refuse(hw.ReasonUnreachable, nil)
+		b.refuse(hw.ReasonUnreachable, nil, nil)
 	}
 	return nil
 }
@@ -141,10 +141,10 @@ func (r *request) Reject(private []byte) error {
 		return answered(op)
 	}
 	if len(private) > maxPrivate {
-		r.from.refuse(hw.ReasonPeerRejected, nil)
+		r.from.refuse(hw.ReasonPeerRejected, nil, nil)
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data", len(private))
 	}
-	r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private))
+	r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private), nil)
 	return nil
 }
 

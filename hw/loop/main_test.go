@@ -100,6 +100,7 @@ type facts struct {
 	private  []byte
 	down     hw.Reason
 	nRefused int
+	cause    *hw.Cause // of refused or down
 }
 
 func (f *facts) Established(info hw.ConnInfo) {
@@ -114,25 +115,25 @@ func (f *facts) Established(info hw.ConnInfo) {
 	}
 }
 
-func (f *facts) Refused(why hw.Reason, private []byte) {
+func (f *facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	f.mu.Lock()
 	if f.est != nil || f.nRefused > 0 {
 		f.t.Error("Refused comes once, or Established")
 	}
 	f.nRefused++
-	f.refused, f.private = why, private
+	f.refused, f.private, f.cause = why, private, cause
 	f.mu.Unlock()
 	if f.onOff != nil {
 		f.onOff()
 	}
 }
 
-func (f *facts) Down(why hw.Reason) {
+func (f *facts) Down(why hw.Reason, cause *hw.Cause) {
 	f.mu.Lock()
 	if f.est == nil || f.down != 0 {
 		f.t.Error("Down comes once, after Established")
 	}
-	f.down = why
+	f.down, f.cause = why, cause
 	f.mu.Unlock()
 	if f.onOff != nil {
 		f.onOff()

@@ -248,7 +248,7 @@ func (p *pipe) drained() {
 	}
 	if a&draining != 0 && !p.saidDown {
 		p.saidDown = true
-		p.from.facts.Down(hw.ReasonDrained)
+		p.from.facts.Down(hw.ReasonDrained, nil)
 	}
 }
 

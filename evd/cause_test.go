@@ -1,0 +1,52 @@
+package evd
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func TestTheErrorOfAConnectionsEndUnwrapsToItsNumberAndItsCause(t *testing.T) {
+	cause := &hw.Cause{Layer: hw.LayerTCP, Text: "read", Err: syscall.ECONNRESET, Found: hw.SidePeer}
+	ev := ConnectionEnd(Broken, nil, []byte("bye"), cause)
+	err := ev.Err()
+	require.ErrorIs(t, err, Error(Broken))
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+	assert.NotErrorIs(t, err, Error(Disconnected))
+	assert.Equal(t, "godat: connection: BROKEN: TCP: read: connection reset by peer, found by the peer", err.Error())
+	var got *hw.Cause
+	require.ErrorAs(t, err, &got)
+	assert.Same(t, cause, got)
+	assert.Same(t, cause, ev.Cause())
+	var number Error
+	require.ErrorAs(t, err, &number)
+	assert.Equal(t, Error(Broken), number)
+	c, ok := ev.Connection()
+	assert.True(t, ok)
+	assert.Equal(t, Connection{Private: []byte("bye"), Cause: cause}, c)
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = ev.Err() }))
+}
+
+func TestAConnectionsEndWithoutACauseIsWhatItsNumberIs(t *testing.T) {
+	ev := ConnectionEnd(TimedOut, nil, nil, nil)
+	assert.Equal(t, Error(TimedOut), ev.Err())
+	assert.Nil(t, ev.Cause())
+	private := ConnectionEnd(TimedOut, nil, []byte{1}, nil)
+	require.ErrorIs(t, private.Err(), os.ErrDeadlineExceeded)
+	assert.Equal(t, Error(TimedOut).Error(), private.Err().Error())
+	var cause *hw.Cause
+	assert.False(t, errors.As(private.Err(), &cause))
+}
+
+func TestAnOrderlyEndIsNoErrorThoughItHasACause(t *testing.T) {
+	cause := &hw.Cause{Text: "the peer disconnected", Found: hw.SidePeer}
+	ev := ConnectionEnd(Disconnected, nil, nil, cause)
+	require.NoError(t, ev.Err())
+	assert.Same(t, cause, ev.Cause())
+}

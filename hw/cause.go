@@ -1,0 +1,100 @@
+package hw
+
+import (
+	"fmt"
+	"net"
+	"strings"
+)
+
+// Layer is the part of the stack in whose words a [Cause] speaks.
+type Layer uint8
+
+// The layers.
+const (
+	LayerDAT   Layer = iota // the endpoint and DAT's completion statuses
+	LayerTCP                // the socket, name look-up and routing included
+	LayerMPA                // iWARP's framing and its start-up
+	LayerDDP                // iWARP's direct data placement
+	LayerRDMAP              // iWARP's operations
+	LayerVerbs              // a verbs device and its connection manager
+)
+
+var layerText = [...]string{"DAT", "TCP", "MPA", "DDP", "RDMAP", "verbs"}
+
+func (l Layer) String() string { return text(layerText[:], int(l), "Layer") }
+
+// Side is an end of a connection, seen from this one.
+type Side uint8
+
+// The sides.
+const (
+	SideLocal Side = iota // this end
+	SidePeer              // the other end
+)
+
+func (s Side) String() string { return text([]string{"here", "by the peer"}, int(s), "Side") }
+
+// Cause says why a connection, or the attempt at one, ended. It is an error and
+// never changes; get it from an event's error by errors.As. It unwraps to Err.
+type Cause struct {
+	Layer Layer
+	// Code is the layer's own number for it: an errno of LayerTCP, the control field
+	// of a Terminate (layer, type and code, as in 0x1202) of MPA, DDP and RDMAP, a
+	// completion's status or a connection event's of LayerVerbs. 0 is none.
+	Code int
+	// Text is what happened, in the layer's words.
+	Text string
+	// Err is the error below, if there is one: a syscall.Errno, a StatusError.
+	Err error
+	// Found is the end that found the error, which is not always the one at fault.
+	Found Side
+	// Local and Remote are the addresses of the two ends. Local is nil where the
+	// attempt did not come so far as to have one.
+	Local, Remote net.Addr
+}
+
+// Error says all of it in one line: "DDP: no buffer available (0x1202), found by
+// the peer (10.0.0.1:40000 to 10.0.0.2:4444)".
+func (c *Cause) Error() string {
+	var b strings.Builder
+	b.WriteString(c.Layer.String())
+	if c.Text != "" {
+		b.WriteString(": " + c.Text)
+	}
+	if c.Err != nil {
+		b.WriteString(": " + c.Err.Error())
+	}
+	switch {
+	case c.Code == 0:
+	case c.Layer == LayerMPA || c.Layer == LayerDDP || c.Layer == LayerRDMAP:
+		fmt.Fprintf(&b, " (%#04x)", c.Code)
+	default:
+		fmt.Fprintf(&b, " (%d)", c.Code)
+	}
+	b.WriteString(", found " + c.Found.String())
+	switch {
+	case c.Local != nil && c.Remote != nil:
+		fmt.Fprintf(&b, " (%v to %v)", c.Local, c.Remote)
+	case c.Remote != nil:
+		fmt.Fprintf(&b, " (to %v)", c.Remote)
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (c *Cause) Unwrap() error { return c.Err }
+
+// Between is the cause with the addresses that it lacks. A nil one stays nil.
+func (c *Cause) Between(local, remote net.Addr) *Cause {
+	if c == nil || c.Local != nil && c.Remote != nil {
+		return c
+	}
+	full := *c
+	if full.Local == nil {
+		full.Local = local
+	}
+	if full.Remote == nil {
+		full.Remote = remote
+	}
+	return &full
+}
