@@ -56,7 +56,7 @@ func ParseManifest(b []byte) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if count > len(b)/fileFixed {
+	if uint64(count) > uint64(len(b)/fileFixed) {
 		return nil, fmt.Errorf("%w: %d files in %d bytes", ErrMalformed, count, len(b))
 	}
 	files := make([]File, count)
@@ -141,12 +141,12 @@ func ParseRoot(b []byte) (Root, error) {
 var errCut = fmt.Errorf("%w: cut short", ErrMalformed)
 
 // header reads a magic word and the number after it.
-func header(b []byte, magic string) (int, []byte, error) {
+func header(b []byte, magic string) (uint32, []byte, error) {
 	if len(b) < len(magic)+4 || string(b[:len(magic)]) != magic {
 		return 0, nil, fmt.Errorf("%w: it does not begin with %s", ErrMalformed, magic)
 	}
 	b = b[len(magic):]
-	return int(binary.BigEndian.Uint32(b)), b[4:], nil
+	return binary.BigEndian.Uint32(b), b[4:], nil
 }
 
 func appendIDs(b []byte, ids []block.ID) []byte {
