@@ -1,6 +1,7 @@
 package evd
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -50,12 +51,13 @@ type Queue struct {
 	// Immutable.
 	kind    kind
 	d       *Dispatcher
-	ch      chan Event            // kindChannel, kindOneShot
-	ring    *ring.Reserved[Event] // kindRing, kindCallback
-	batches *batcher              // kindBatch
-	shot    *OneShot              // kindOneShot
-	route   *Route                // of a route's queue
-	spins   int                   // how often a waiter looks before it sleeps
+	ch      chan Event               // kindChannel, kindOneShot
+	ring    *ring.Reserved[Event]    // kindRing, kindCallback
+	batches *batcher                 // kindBatch
+	shot    *OneShot                 // kindOneShot
+	route   *Route                   // of a route's queue
+	spins   int                      // how often a waiter looks before it sleeps
+	_       [64 - bits.UintSize]byte // the eight words above take as many bytes as one has bits
 
 	// The posters' side of the places: see Reserve.
 	reserved atomic.Uint64

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"godat/internal/yield"
 )
@@ -9,6 +10,9 @@ import (
 // cacheLine is the distance that keeps two fields of different owners out of
 // one cache line, on all the architectures we build for.
 const cacheLine = 64
+
+// sliceSize is how long a slice is: 24 bytes, or 12 where a pointer has 32 bits.
+const sliceSize = unsafe.Sizeof([]byte(nil))
 
 // A cell's word says what is in it: the position of a batch's first value in
 // the upper bits and the number of its values, which follow in the next cells,
@@ -36,7 +40,7 @@ type cell[T any] struct {
 type Reserved[T any] struct {
 	// Immutable.
 	cells []cell[T] // as many as a power of two
-	_     [cacheLine - 24]byte
+	_     [cacheLine - sliceSize]byte
 
 	// The producers'. Positions count from 0 and never wrap.
 	tail atomic.Uint64 // next free position

@@ -13,7 +13,7 @@ type SPSC[T any] struct {
 	// Immutable.
 	values []T // as many as a power of two
 	limit  uint64
-	_      [cacheLine - 32]byte
+	_      [cacheLine - sliceSize - 8]byte
 
 	// The producer's.
 	tail uint64 // next free position
