@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"encoding/binary"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,6 +57,9 @@ var extendedAbuses = []struct {
 	{"an atomic that is not aligned", func(g *ground) []byte {
 		return atomic1(wire.AtomicRequest{STag: g.none.RKey(), TO: g.none.base + 4})
 	}, wire.TermOperationStream, hw.StatusFlushed},
+	{"an atomic that is not aligned in memory, though its offset is", func(g *ground) []byte {
+		return atomic1(wire.AtomicRequest{STag: g.shifted, TO: 8, Data: 1})
+	}, wire.TermOperationStream, hw.StatusFlushed},
 	{"an unknown atomic", func(g *ground) []byte {
 		return atomic1(wire.AtomicRequest{Op: 7, STag: g.none.RKey(), TO: g.none.base})
 	}, wire.TermOperationOpcode, hw.StatusFlushed},
@@ -103,6 +107,72 @@ func TestEachAbuseOfTheExtensionsIsAnsweredWithItsTerminate(t *testing.T) {
 			assert.Equal(t, c.recv, b.received(0).Status)
 			assert.Equal(t, make([]byte, 64), g.all.buf)
 			assert.Equal(t, make([]byte, 64), g.none.buf)
+		})
+	}
+}
+
+// The window's offsets begin in the middle of a word, so an aligned address has an
+// offset that is not.
+func TestAnAtomicIsAlignedWhenItsAddressIs(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	g := newGround(n)
+	b := n.peer()
+	s, _ := accepted(t, b, ours())
+	s.write(append(rtrFPDU[:len(rtrFPDU):len(rtrFPDU)], atomic1(wire.AtomicRequest{STag: g.shifted, TO: 4, Data: 5})...))
+	h, _ := s.next()
+	require.Equal(t, wire.OpAtomicResponse, h.Opcode)
+	assert.Equal(t, uint64(5), binary.NativeEndian.Uint64(g.none.buf[8:]))
+	_ = s.conn.Close()
+	b.awaitDown()
+}
+
+// A peer says in its immediate data how long its write was. What the receiver is
+// told is what the write has placed.
+func TestTheLengthOfImmediateDataIsWhatWasPlaced(t *testing.T) {
+	write := func(m *memory, last bool, off, n int) []byte {
+		h := wire.Header{Opcode: wire.OpWrite, Last: last, STag: m.RKey(), TO: m.base + uint64(off)}
+		return fpdu(false, h, make([]byte, n))
+	}
+	nothing := func(*memory) []byte { return rtrFPDU }
+	for _, c := range []struct {
+		name string
+		send func(m *memory) []byte
+		want uint32
+	}{
+		{"no write", func(*memory) []byte { return nil }, 0},
+		{"a write of nothing", nothing, 0},
+		{"a write", func(m *memory) []byte { return write(m, true, 0, 24) }, 24},
+		{"a write in two segments", func(m *memory) []byte {
+			return append(write(m, false, 0, 24), write(m, true, 24, 16)...)
+		}, 40},
+		{"a write behind another", func(m *memory) []byte {
+			return append(write(m, true, 0, 24), write(m, true, 24, 16)...)
+		}, 16},
+		{"a write of nothing behind another", func(m *memory) []byte {
+			return append(write(m, true, 0, 24), rtrFPDU...)
+		}, 0},
+		{"a write before another message", func(m *memory) []byte {
+			return append(write(m, true, 0, 24), fpdu(false, immediateHeader, make([]byte, 8))...)
+		}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNode(t, New(Config{}), noCRC)
+			b, m := n.peer(), n.memory(64, hw.RemoteWrite)
+			b.recv()
+			b.recv()
+			s, _ := accepted(t, b, ours())
+			s.write(rtrFPDU)
+			s.write(c.send(m))
+			last := uint32(1)
+			if c.name == "a write before another message" {
+				last++
+			}
+			h := wire.Header{Opcode: wire.OpImmediate, Last: true, MSN: last}
+			s.write(fpdu(false, h, []byte{0, 0, 0xca, 0xfe, 0xff, 0xff, 0xff, 0xf0}))
+			want := hw.WC{Op: hw.OpRecvImm, Flags: hw.WCImm, Imm: 0xcafe, Len: c.want}
+			assert.Equal(t, want, b.received(int(last-1)))
+			_ = s.conn.Close()
+			b.awaitDown()
 		})
 	}
 }

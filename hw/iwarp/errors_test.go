@@ -25,6 +25,7 @@ type ground struct {
 	all     *memory // all but atomics
 	none    *memory // nothing but atomics
 	foreign *memory // of another zone
+	shifted uint32  // the key of a window on none whose offset 0 is its fifth octet
 }
 
 func read1(r wire.ReadRequest) []byte {
@@ -136,11 +137,28 @@ func newGround(n *node) *ground {
 	require.NoError(n.tb, err)
 	n.tb.Cleanup(func() { require.NoError(n.tb, zone.Close()) })
 	other := &node{tb: n.tb, dev: n.dev, zone: zone}
-	return &ground{
+	g := &ground{
 		all:     n.memory(64, hw.AllPrivileges),
-		none:    n.memory(64, hw.LocalRead|hw.RemoteAtomic),
+		none:    n.memory(64, hw.LocalRead|hw.LocalWrite|hw.RemoteAtomic),
 		foreign: other.memory(64, hw.AllPrivileges),
 	}
+	g.shifted = n.shifted(g.none)
+	return g
+}
+
+// shifted is the key of a zero-based window that begins four octets into m, bound
+// by a connection of its own.
+func (n *node) shifted(m *memory) uint32 {
+	n.tb.Helper()
+	a, b := n.peer(), n.peer()
+	join(a, b)
+	w := n.window(nil)
+	key := w.NextKey()
+	a.post(hw.SendWR{Op: hw.OpBind, Flags: hw.WRSignaled, Bind: &hw.Bind{
+		Window: w, MR: m.MR, Addr: m.base + 4, Len: uint64(len(m.buf)) - 4, Priv: hw.RemoteAtomic, Key: key, ZeroBased: true,
+	}})
+	require.Equal(n.tb, hw.WC{Op: hw.OpBind}, a.sent(0))
+	return key
 }
 
 func TestEachAbuseIsAnsweredWithItsTerminate(t *testing.T) {

@@ -35,13 +35,16 @@ type receiving struct {
 	respMSN uint32
 	open    bool   // a message is being received
 	got     uint32 // octets of it
-	room    uint64 // octets of its receive
+	room    uint64 // octets of its receive, at most as many as a message may have
 	msg     cursor
 	read    cursor // of our oldest read, once its response has begun
 	readGot uint32
 	place   cursor
 	dst     *cursor // the one that the segment at hand fills
 	one     [1]hw.SGE
+
+	writing bool   // in the middle of a write
+	wrote   uint64 // octets of the write that is or was received last, until a message comes
 
 	drawn hw.RecvWR // the receive of the message at hand, from a shared queue
 
@@ -243,6 +246,7 @@ func (l *life) begin(h *wire.Header, n int) error {
 func (l *life) finishSegment(h *wire.Header, n int) error {
 	switch h.Opcode {
 	case wire.OpWrite:
+		l.finishWrite(h, n)
 		return nil
 	case wire.OpReadResponse:
 		l.finishReadResponse(h, n)

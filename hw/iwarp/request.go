@@ -154,8 +154,8 @@ func (l *life) beginFetch(wr *hw.SendWR, n uint32) {
 // wordLen is the size of an atomic's target.
 const wordLen = 8
 
-// beginImmediate makes the message of immediate data, which carries the length
-// of the write before it too.
+// beginImmediate makes the message of immediate data: four octets of the eight
+// that it has.
 func (l *life) beginImmediate(slot uint64) {
 	t := &l.tx
 	wr := &l.sq.Slots[slot&l.sq.Mask]
@@ -165,6 +165,5 @@ func (l *life) beginImmediate(slot uint64) {
 		t.cur.h.Opcode = wire.OpImmediateSE
 	}
 	binary.BigEndian.PutUint32(t.cur.extra[:], wr.Imm)
-	binary.BigEndian.PutUint32(t.cur.extra[4:], uint32(total(wr.SGL)))
 	t.active = true
 }

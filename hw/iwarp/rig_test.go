@@ -60,13 +60,19 @@ func (n *node) memory(size int, priv hw.Privileges) *memory {
 	buf := make([]byte, size)
 	var pin runtime.Pinner
 	pin.Pin(unsafe.SliceData(buf))
+	n.tb.Cleanup(pin.Unpin)
+	return n.registered(buf, priv)
+}
+
+// registered is memory that stays where it is.
+func (n *node) registered(buf []byte, priv hw.Privileges) *memory {
+	n.tb.Helper()
 	mr, err := n.dev.Register(n.zone, buf, priv)
 	require.NoError(n.tb, err)
 	n.tb.Cleanup(func() {
 		if err := mr.Deregister(); err != nil {
 			require.ErrorIs(n.tb, err, hw.ErrInvalidHandle)
 		}
-		pin.Unpin()
 	})
 	return &memory{MR: mr, buf: buf, base: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))}
 }

@@ -24,6 +24,17 @@ func (l *life) beginWrite(h *wire.Header, n int) error {
 	return nil
 }
 
+// finishWrite counts what a write has placed: immediate data that follows it
+// completes with that length.
+func (l *life) finishWrite(h *wire.Header, n int) {
+	x := &l.rx
+	if !x.writing {
+		x.wrote = 0
+	}
+	x.wrote += uint64(n)
+	x.writing = !h.Last
+}
+
 // oldest is our oldest outstanding read, or nil.
 func (l *life) oldest() *read {
 	q := &l.reads
@@ -126,23 +137,32 @@ func (l *life) atomicRequest(h *wire.Header, b []byte) error {
 	if e := l.remoteFault(a.TO, wordLen, a.STag, hw.RemoteAtomic); e != nil {
 		return e
 	}
-	if a.TO%wordLen != 0 {
-		return wire.ErrMisaligned
-	}
 	if l.answers.pushed.Load()-l.answers.freed.Load() >= l.answers.limit {
 		return wire.ErrReadLimit
 	}
-	l.touch.Add(1)
-	mem := l.reach(a.TO, wordLen, a.STag, hw.RemoteAtomic)
-	if mem == nil {
-		l.touch.Add(1)
-		return wire.ErrSTag
+	old, err := l.change(&a)
+	if err != nil {
+		return err
 	}
-	old := apply((*uint64)(unsafe.Pointer(unsafe.SliceData(mem))), &a)
-	l.touch.Add(1)
 	l.answers.push(response{kind: atomicResponse, stag: a.ID, value: old, msn: h.MSN})
 	x.kick = true
 	return nil
+}
+
+// change does a peer's atomic and returns what the word was. The word's address is
+// what must be aligned: an offset into a zero-based window says nothing of it.
+func (l *life) change(a *wire.AtomicRequest) (old uint64, err error) {
+	l.touch.Add(1)
+	defer l.touch.Add(1)
+	mem := l.reach(a.TO, wordLen, a.STag, hw.RemoteAtomic)
+	if mem == nil {
+		return 0, wire.ErrSTag
+	}
+	word := unsafe.Pointer(unsafe.SliceData(mem))
+	if uintptr(word)%wordLen != 0 {
+		return 0, wire.ErrMisaligned
+	}
+	return apply((*uint64)(word), a), nil
 }
 
 // apply does an atomic and returns what the word was.

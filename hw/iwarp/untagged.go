@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"encoding/binary"
+	"math"
 
 	"godat/hw"
 	"godat/hw/iwarp/wire"
@@ -58,7 +59,7 @@ func (l *life) beginMessage(h *wire.Header) error {
 	}
 	x.msn++
 	wr := l.taken()
-	x.open, x.got, x.room = true, 0, total(wr.SGL)
+	x.open, x.got, x.room = true, 0, min(total(wr.SGL), maxMessage)
 	x.msg = cursor{sgl: wr.SGL, need: hw.LocalWrite}
 	if !l.allows(wr.SGL, hw.LocalWrite) {
 		x.failed = hw.StatusLocalProtection
@@ -122,10 +123,11 @@ func (l *life) received(wc hw.WC) {
 	}
 	x.wcs[x.n] = wc
 	x.n++
-	x.open = false
+	x.open, x.wrote = false, 0
 }
 
-// immediate takes a receive for immediate data.
+// immediate takes a receive for immediate data. Its length is what the write before
+// it has placed, whatever the peer says.
 func (l *life) immediate(h *wire.Header, b []byte) error {
 	var data wire.Immediate
 	if _, err := data.Parse(b); err != nil {
@@ -138,7 +140,7 @@ func (l *life) immediate(h *wire.Header, b []byte) error {
 		return err
 	}
 	wc := hw.WC{
-		Imm: binary.BigEndian.Uint32(data[:]), Len: binary.BigEndian.Uint32(data[4:]),
+		Imm: binary.BigEndian.Uint32(data[:]), Len: uint32(min(l.rx.wrote, math.MaxUint32)),
 		Op: hw.OpRecvImm, Flags: hw.WCImm,
 	}
 	if h.Opcode.Solicited() {
