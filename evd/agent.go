@@ -7,7 +7,8 @@ import (
 
 // Agent is DAT_OS_WAIT_PROXY_AGENT: what a CNO calls when it is triggered, with
 // the dispatcher that did it, a hint. It runs in the adapter's pool of upcalls,
-// and never two of one CNO at once.
+// and never two of one CNO at once. A panic in it is that of a goroutine, and ends
+// the process.
 type Agent func(d *Dispatcher)
 
 type agentCall struct {
@@ -62,6 +63,12 @@ func (c *CNO) callAgent(d *Dispatcher) {
 	}
 	c.running = true
 	c.tasks.Add(1)
+	c.start()
+}
+
+// start hands the task to the pool, or to a goroutine of its own if the pool has no
+// place.
+func (c *CNO) start() {
 	if c.submit == nil || c.submit(c.task) != nil {
 		go c.run()
 	}
@@ -69,16 +76,28 @@ func (c *CNO) callAgent(d *Dispatcher) {
 
 // run is the task that calls agents, one after the other.
 func (c *CNO) run() {
-	defer c.tasks.Done()
 	c.goroutine.Store(owner.GoroutineID())
-	defer c.goroutine.Store(0)
+	ended := false
+	defer func() { c.endTask(ended) }()
 	for {
 		call, ok := c.nextCall()
 		if !ok {
-			return
+			break
 		}
 		call.agent(call.d)
 	}
+	ended = true
+}
+
+// endTask ends the task. When an agent ended the goroutine, by runtime.Goexit or by a
+// panic that the program's own pool recovers, another task calls those that follow.
+func (c *CNO) endTask(ended bool) {
+	c.goroutine.Store(0)
+	if ended {
+		c.tasks.Done()
+		return
+	}
+	c.start()
 }
 
 func (c *CNO) nextCall() (call agentCall, ok bool) {

@@ -50,24 +50,41 @@ func (u *upcalls) start() {
 	}
 }
 
-// run is the task. Having found nothing more it says that it ends, and looks
-// again, for whoever put an event before that did not see it end.
+// run is the task.
 func (u *upcalls) run() {
 	u.running <- struct{}{}
-	defer func() { <-u.running }()
 	u.goroutine.Store(owner.GoroutineID())
-	defer u.goroutine.Store(0)
+	again := true
+	defer func() { u.leave(again) }()
+	again = u.work()
+}
+
+// leave ends the task. Another one follows if there is more to do, and also when the
+// callback ended the goroutine, by runtime.Goexit or by a panic that the program's
+// own pool recovers: the dispatcher goes on with the next events.
+func (u *upcalls) leave(again bool) {
+	u.goroutine.Store(0)
+	<-u.running
+	if again {
+		u.start()
+	}
+}
+
+// work calls back until there is nothing more to do, or reports true when it had
+// more than its share of the pool first. Having found nothing more it says that the
+// task ends, and looks again: a producer that put an event before that saw a task,
+// and started none.
+func (u *upcalls) work() (again bool) {
 	q := &u.d.main
 	for {
 		if !u.drain(q) {
-			u.start() // it waits for running
-			return
+			return true
 		}
 		yield.Point()
 		u.scheduled.Store(false)
 		yield.Point()
 		if q.notify.Load() != due || q.closed() || !u.scheduled.CompareAndSwap(false, true) {
-			return
+			return false
 		}
 	}
 }

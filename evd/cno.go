@@ -55,7 +55,8 @@ type CNOConfig struct {
 	// see CNO.FD. Such a CNO has no agent.
 	Descriptor bool
 	// Submit runs a task on a pool; it does not block. An error, and nil, mean
-	// a goroutine of its own.
+	// a goroutine of its own. If the pool recovers a panic of an agent, agents that are
+	// set later are called.
 	Submit func(task func()) error
 	// IA is the adapter that Query reports. A dispatcher of another one can't
 	// have the CNO.

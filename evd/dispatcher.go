@@ -47,10 +47,12 @@ type Config struct {
 	IA any
 
 	// Callback takes the events of ModeCallback, in order, one call at a time.
-	// The array is its own until it returns. It must not wait for control calls.
+	// The array is its own until it returns. It must not wait for control calls. A
+	// panic in it is that of a goroutine, and ends the process.
 	Callback func([]Event)
 	// Submit runs a task on a pool; it does not block. An error, and nil, mean
-	// a goroutine of its own.
+	// a goroutine of its own. If the pool recovers a panic of Callback, the dispatcher
+	// goes on with the events behind those that Callback had.
 	Submit func(task func()) error
 }
 

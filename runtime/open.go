@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -24,8 +23,9 @@ import (
 // An empty name and one of more than 255 bytes are INVALID_PARAMETER. A name,
 // version or thread-safety (see [WithVersion], [WithThreadSafe]) that is not
 // there is PROVIDER_NOT_FOUND, with the subtype that says which. A ctx that ends
-// first is TIMEOUT_EXPIRED or INTERRUPTED_CALL. It answers to dat_ia_open and
-// dat_ia_openv.
+// first is TIMEOUT_EXPIRED or INTERRUPTED_CALL. A provider that panics makes Open
+// panic with a [*ProviderPanic], and leaves nothing behind. It answers to dat_ia_open
+// and dat_ia_openv.
 func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	cfg := config{log: zap.NewNop()}
 	for _, o := range opts {
@@ -62,83 +62,6 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	}
 	ia.log.Info("opened", zap.String("provider", ia.attr.Provider), zap.String("device", ia.attr.Device))
 	return ia, nil
-}
-
-// opening is a device on its way. Whoever comes second, the device or the end of
-// the wait for it, cleans up.
-type opening struct {
-	from    source
-	cfg     hw.OpenConfig
-	pool    *pool
-	async   *asyncErrors
-	done    chan struct{}
-	settled atomic.Bool // one of the two has come
-	dev     hw.Device
-	err     error
-}
-
-// wait opens the device, for as long as ctx lasts. With an error, everything is
-// freed or will be.
-func (o *opening) wait(ctx context.Context) (hw.Device, error) {
-	err := ctx.Err()
-	if err == nil {
-		err = o.pool.call(o.run)
-	}
-	if err != nil {
-		o.fail()
-		return nil, openError(err)
-	}
-	select {
-	case <-o.done:
-	case <-ctx.Done():
-		if o.settled.CompareAndSwap(false, true) {
-			return nil, openError(ctx.Err())
-		}
-		<-o.done
-	}
-	if o.err != nil {
-		o.fail()
-		return nil, openError(o.err)
-	}
-	return o.dev, nil
-}
-
-// run is the call that may block.
-func (o *opening) run() {
-	o.dev, o.err = o.from.provider.Open(o.cfg)
-	if o.settled.CompareAndSwap(false, true) {
-		close(o.done)
-		return
-	}
-	if o.err == nil {
-		_ = o.dev.Close()
-	}
-	o.async.close()
-	o.pool.abandon()
-	o.from.release()
-}
-
-// fail frees what there is without a device.
-func (o *opening) fail() {
-	o.async.close()
-	o.pool.release()
-	o.from.release()
-}
-
-func openError(err error) error {
-	const op = "runtime.Open"
-	var code *hw.Error
-	switch {
-	case errors.As(err, &code):
-		return hw.Errorf(op, code.Type, code.Sub, "%w", err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return hw.Errorf(op, hw.TimeoutExpired, hw.NoSubtype, "%w", err)
-	case errors.Is(err, context.Canceled):
-		return hw.Errorf(op, hw.InterruptedCall, hw.NoSubtype, "%w", err)
-	case errors.Is(err, errors.ErrUnsupported):
-		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%w", err)
-	}
-	return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 }
 
 // startPoller gives a polled device its poller, and the adapter its parts.

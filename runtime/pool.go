@@ -47,15 +47,20 @@ func newPool(cfg PoolConfig) (*pool, error) {
 	}
 	p := new(pool)
 	var err error
-	if p.upcalls, err = ants.NewPool(cfg.Upcalls, ants.WithNonblocking(true)); err != nil {
+	if p.upcalls, err = ants.NewPool(cfg.Upcalls, ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain)); err != nil {
 		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 	}
-	if p.control, err = ants.NewPool(cfg.Control, ants.WithNonblocking(true)); err != nil {
+	if p.control, err = ants.NewPool(cfg.Control, ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain)); err != nil {
 		p.upcalls.Release()
 		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 	}
 	return p, nil
 }
+
+// panicAgain undoes the pool's recovery of a panic: the program's panic ends the
+// process, as it does when the pool has no place and the task has a goroutine of its
+// own. The pool calls it before the stack unwinds, so the trace shows who panicked.
+func panicAgain(v any) { panic(v) }
 
 // upcall runs a dispatcher's callbacks. It never blocks; an error means that the
 // share is used up.
