@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"math"
 	"time"
 
 	"godat/ep"
@@ -10,11 +11,12 @@ import (
 
 func init() { calls["modify"] = (*driver).modify }
 
-// attrValues are the attributes that an endpoint was given.
+// attrValues are the attributes that an endpoint was given; a device's longest
+// message may be more than an int of 32 bits holds.
 func attrValues(a *dat.EndpointAttr) model.Result {
 	return values("recvs", a.MaxRecvDTOs, "reqs", a.MaxRequestDTOs, "recviov", a.MaxRecvIOV, "reqiov", a.MaxRequestIOV,
 		"readiov", a.MaxReadIOV, "writeiov", a.MaxWriteIOV,
-		"maxmsg", int(a.MaxMessageSize), "maxrdma", int(a.MaxRDMASize), "readsin", a.MaxReadIn, "readsout", a.MaxReadOut)
+		"maxmsg", int(min(a.MaxMessageSize, math.MaxInt)), "maxrdma", int(min(a.MaxRDMASize, math.MaxInt)), "readsin", a.MaxReadIn, "readsout", a.MaxReadOut)
 }
 
 // modify names in its mask what the command names.
