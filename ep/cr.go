@@ -19,6 +19,7 @@ type CR struct {
 	qual      uint64
 	private   []byte
 	truncated bool
+	event     evd.AsyncNode
 
 	mu   sync.Mutex
 	dead bool
@@ -164,13 +165,12 @@ func (c *CR) lock(op string) error {
 	return nil
 }
 
-// announce puts the event of the request, for which room was reserved.
+// announce puts the event of the request, which brings its own place: what
+// strangers ask for takes none from the endpoints of the dispatcher.
 func (c *CR) announce() {
 	c.at.adapter.counters.requests.Add(1)
-	to := c.at.to.Firm()
-	ev := evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
-	to.Put(&ev, false)
-	to.Flush()
+	c.event.Event = evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
+	c.at.to.PutRequest(&c.event)
 }
 
 // answered makes the request dead; c.mu is held.

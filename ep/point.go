@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"sync"
@@ -17,7 +18,7 @@ type point struct {
 	self     io.Closer // the service point: the source of its events
 	handle   hw.Subtype
 	to       *evd.Dispatcher
-	backlog  int             // 0: what the dispatcher has room for
+	backlog  int             // the most requests waiting for an answer
 	offer    func(*CR) error // announces a request its own way; may be nil
 	listener hw.Listener
 
@@ -32,7 +33,9 @@ func (p *point) start(op, addr string, qual uint64) error {
 	if err := p.to.Attach(evd.StreamCR); err != nil {
 		return wrap(op, err)
 	}
-	l, err := a.dev.Listen(hw.ListenConfig{Addr: addr, Qual: qual, Backlog: p.backlog, OnRequest: p.onRequest})
+	asked := p.backlog
+	p.backlog = cmp.Or(asked, defaultBacklog)
+	l, err := a.dev.Listen(hw.ListenConfig{Addr: addr, Qual: qual, Backlog: asked, OnRequest: p.onRequest})
 	if err != nil {
 		p.to.Detach()
 		return wrap(op, err)
@@ -44,6 +47,10 @@ func (p *point) start(op, addr string, qual uint64) error {
 	a.counters.points.Add(1)
 	return nil
 }
+
+// defaultBacklog is how many requests may wait for an answer unless the program
+// says otherwise.
+const defaultBacklog = 128
 
 func (p *point) onRequest(r hw.Request) bool { return p.take(r, r.Qual()) == nil }
 
@@ -58,10 +65,6 @@ func (p *point) take(r hw.Request, qual uint64) (err error) {
 	if err := p.count(); err != nil {
 		return err
 	}
-	if !p.to.Firm().Reserve(1) {
-		p.answered()
-		return errBacklog
-	}
 	cr := &CR{at: p, request: r, qual: qual}
 	cr.private, cr.truncated = r.Private()
 	p.adapter.addCR(cr)
@@ -70,7 +73,6 @@ func (p *point) take(r hw.Request, qual uint64) (err error) {
 		return nil
 	}
 	if err = p.offer(cr); err != nil {
-		p.to.Firm().Release(1)
 		p.adapter.removeCR(cr)
 		p.answered()
 	}
@@ -84,7 +86,7 @@ func (p *point) count() error {
 	switch {
 	case p.closed:
 		return errPointClosed
-	case p.backlog > 0 && p.waiting >= p.backlog:
+	case p.waiting >= p.backlog:
 		return errBacklog
 	}
 	p.waiting++

@@ -35,8 +35,9 @@ type PSPConfig struct {
 	Addr       string // local address; empty means all of the adapter's
 	Qual       uint64 // connection qualifier; 0 lets the provider choose
 	Dispatcher *evd.Dispatcher
-	// Backlog is the most requests waiting for an answer; 0 means as many as the
-	// dispatcher has room for. What exceeds it is rejected (NON_PEER_REJECTED).
+	// Backlog is the most requests waiting for an answer; 0 means 128. What exceeds
+	// it is rejected (NON_PEER_REJECTED). Requests have room of their own beside the
+	// dispatcher's QLen.
 	Backlog int
 	Flags   PSPFlags
 }

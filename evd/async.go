@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// AsyncNode is an asynchronous error that one object may report, for one
-// reason. It is latched: reported again before its event was delivered, it stays
-// one event. So it needs no place, and none can be lost.
+// AsyncNode is an event that brings its own place: an asynchronous error that one
+// object may report, for one reason, or a connection request. It is latched:
+// reported again before its event was delivered, it stays one event. So it needs
+// no reservation, and none can be lost.
 type AsyncNode struct {
 	// Event is what is delivered. It does not change once the node was put.
 	Event Event
@@ -17,23 +18,39 @@ type AsyncNode struct {
 	pending atomic.Bool
 }
 
-// asyncList is the errors that wait for delivery, first come first.
+// asyncList is the events that wait for delivery in places of their own. Errors
+// go before connection requests, and each kind is first come first.
 type asyncList struct {
-	count       atomic.Int32 // may be read without mu, before taking it
-	mu          sync.Mutex
-	first, last *AsyncNode
-	pumping     bool
-	delivered   uint64 // taken off, ever
-	pump        sync.WaitGroup
+	count     atomic.Int32 // may be read without mu, before taking it
+	mu        sync.Mutex
+	errors    nodes
+	requests  nodes
+	pumping   bool
+	delivered uint64 // taken off, ever
+	pump      sync.WaitGroup
 }
+
+// nodes is a list in order. The mutex of the asyncList guards it.
+type nodes struct{ first, last *AsyncNode }
 
 // PutAsync reports an asynchronous error. Any goroutine may call it; it does not
 // block. On a closed dispatcher it does nothing.
 func (d *Dispatcher) PutAsync(node *AsyncNode) {
-	if d == nil || d.main.closed() || !node.pending.CompareAndSwap(false, true) {
+	if d != nil {
+		d.putListed(&d.async.errors, node)
+	}
+}
+
+// PutRequest is PutAsync for a connection request. Whoever puts requests bounds
+// how many there are: strangers cause them, and they take no place that an
+// endpoint could reserve.
+func (d *Dispatcher) PutRequest(node *AsyncNode) { d.putListed(&d.async.requests, node) }
+
+func (d *Dispatcher) putListed(to *nodes, node *AsyncNode) {
+	if d.main.closed() || !node.pending.CompareAndSwap(false, true) {
 		return
 	}
-	d.async.push(node)
+	d.async.push(to, node)
 	q := &d.main
 	switch q.kind {
 	case kindChannel:
@@ -48,30 +65,35 @@ func (d *Dispatcher) PutAsync(node *AsyncNode) {
 	}
 }
 
-func (l *asyncList) push(node *AsyncNode) {
+func (l *asyncList) push(to *nodes, node *AsyncNode) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	node.next = nil
-	if l.last == nil {
-		l.first = node
+	if to.last == nil {
+		to.first = node
 	} else {
-		l.last.next = node
+		to.last.next = node
 	}
-	l.last = node
+	to.last = node
 	l.count.Add(1)
 }
 
-// pop takes the first error off the list, which may be reported again.
+// pop takes the first event off the list, whose node may be put again.
 func (l *asyncList) pop(ev *Event) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	node := l.first
+	return l.popFrom(&l.errors, ev) || l.popFrom(&l.requests, ev)
+}
+
+// popFrom is pop for one kind. mu is held.
+func (l *asyncList) popFrom(from *nodes, ev *Event) bool {
+	node := from.first
 	if node == nil {
 		return false
 	}
-	l.first = node.next
-	if l.first == nil {
-		l.last = nil
+	from.first = node.next
+	if from.first == nil {
+		from.last = nil
 	}
 	*ev = node.Event
 	l.count.Add(-1)
@@ -80,15 +102,37 @@ func (l *asyncList) pop(ev *Event) bool {
 	return true
 }
 
-func (l *asyncList) take(buf []Event) int {
-	n := 0
-	for n < len(buf) && l.pop(&buf[n]) {
+// takeFrom moves events of one kind to buf.
+func (l *asyncList) takeFrom(from *nodes, buf []Event) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n < len(buf) && l.popFrom(from, &buf[n]) {
 		n++
 	}
 	return n
 }
 
-// takeAsync moves errors into the batch, as many as there is room for. The rest
+// takeListed is take when events wait on the list: all errors, and then as many
+// requests as other events, or a flood of strangers would keep the consumer from
+// its completions. Its caller is the consumer.
+//
+//go:noinline
+func (q *Queue) takeListed(buf []Event) (n int) {
+	l := &q.d.async
+	n = l.takeFrom(&l.errors, buf)
+	share := len(buf) - n
+	if q.ring.Ready(1) != 0 {
+		if q.requestsFirst = !q.requestsFirst; q.requestsFirst {
+			share++
+		}
+		share /= 2
+	}
+	n += l.takeFrom(&l.requests, buf[n:n+share])
+	n += q.ring.Take(buf[n:])
+	return n + l.takeFrom(&l.requests, buf[n:])
+}
+
+// takeAsync moves listed events into the batch, as many as there is room for. The rest
 // follows when a batch is released. Its caller holds mu.
 func (b *batcher) takeAsync() {
 	for b.errs < asyncRoom && b.cur != nil {
@@ -105,8 +149,8 @@ func (b *batcher) takeAsync() {
 	}
 }
 
-// sendAsync moves errors into the channel. Nobody tells when a channel gets room
-// again: if there is none, a goroutine looks from time to time.
+// sendAsync moves listed events into the channel. Nobody tells when a channel gets
+// room again: if there is none, a goroutine looks from time to time.
 func (d *Dispatcher) sendAsync() {
 	if d.trySendAsync() {
 		return
@@ -120,7 +164,7 @@ func (d *Dispatcher) sendAsync() {
 	}
 }
 
-// trySendAsync reports whether all errors were sent.
+// trySendAsync reports whether all listed events were sent.
 func (d *Dispatcher) trySendAsync() bool {
 	q := &d.main
 	q.mu.Lock()
@@ -128,7 +172,7 @@ func (d *Dispatcher) trySendAsync() bool {
 	q.sendHeld() // also because a refusal does so, and needs mu
 	var ev Event
 	for d.async.count.Load() != 0 {
-		if !q.reserveSlow(1, asyncRoom) {
+		if !q.mayList() || !q.reserveSlow(1, asyncRoom) {
 			return false
 		}
 		if !d.async.pop(&ev) {
@@ -137,9 +181,31 @@ func (d *Dispatcher) trySendAsync() bool {
 		}
 		q.send(&ev)
 		q.sent()
+		q.listed++
+		q.listedAt = q.sends()
 	}
 	return true
 }
+
+// mayList reports whether the channel holds fewer than asyncRoom listed events. It
+// can't tell which events were received. All were if it is empty; and a listed
+// event was if the events that were sent since, and are not in the channel any
+// more, are more than could have been on their way when it was sent. mu is held.
+func (q *Queue) mayList() bool {
+	if q.listed < asyncRoom {
+		return true
+	}
+	sends := q.sends()
+	inside := uint64(len(q.ch))
+	if inside == 0 || int64(sends-inside-q.listedAt) >= inFlight {
+		q.listed = 0
+	}
+	return q.listed == 0
+}
+
+// sends counts the events that were sent, but for those whose sender has not
+// counted them yet.
+func (q *Queue) sends() uint64 { return q.done.Load() - q.unused.Load() }
 
 // stop waits for the goroutine. The dispatcher is closed, so none begins any
 // more once mu was free.
@@ -152,7 +218,7 @@ func (l *asyncList) stop() {
 // pumpInterval is how often pumpAsync looks for room.
 const pumpInterval = time.Millisecond
 
-// pumpAsync sends the errors that found a full channel.
+// pumpAsync sends the listed events that found no room.
 func (d *Dispatcher) pumpAsync() {
 	defer d.async.pump.Done()
 	tick := time.NewTicker(pumpInterval)
@@ -165,7 +231,7 @@ func (d *Dispatcher) pumpAsync() {
 			return
 		}
 		d.async.mu.Lock()
-		if d.async.first == nil {
+		if d.async.count.Load() == 0 {
 			d.async.pumping = false
 			d.async.mu.Unlock()
 			return

@@ -54,6 +54,7 @@ const spareBatches = 8
 
 func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
 	room := maxLen + asyncRoom
+	size = min(size, room, max(defaultBatch, room/spareBatches)) // so the spare ones hold no more than room
 	n := (room+size-1)/size + spareBatches
 	b := &batcher{q: q, ch: make(chan *Batch, n), size: size, min: minimum, room: room}
 	all := make([]Batch, n)

@@ -63,14 +63,13 @@ func (q *Queue) acquire(as uint64) bool {
 // release frees the places of what was taken, and lets other consumers in.
 func (q *Queue) release() { q.cons.Store(q.ring.Next() << consShift) }
 
-// take moves queued events to buf: asynchronous errors first, then the ring's.
-// Its caller is the consumer.
+// take moves queued events to buf, the listed ones and the ring's. Its caller is
+// the consumer.
 func (q *Queue) take(buf []Event) int {
-	n := 0
 	if q.d.async.count.Load() != 0 {
-		n = q.d.async.take(buf)
+		return q.takeListed(buf)
 	}
-	return n + q.ring.Take(buf[n:])
+	return q.ring.Take(buf)
 }
 
 // queued counts the events that take would find, up to at least limit. Its

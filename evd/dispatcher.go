@@ -17,7 +17,10 @@ const defaultBatch = 32
 // Config configures a dispatcher.
 type Config struct {
 	// QLen is how many events it can hold: at least the sum of the operations
-	// outstanding on whatever feeds it. DAT's min_qlen.
+	// outstanding on whatever feeds it, and two for each connection. Connection
+	// requests and asynchronous errors have places of their own. DAT's min_qlen. In
+	// ModeChannel it holds 80 events more than asked for, which Query tells too: an
+	// event that is being sent may count twice for a moment.
 	QLen int
 	// MaxLen is the most that Resize can make of it; 0 means QLen.
 	MaxLen int
@@ -26,7 +29,8 @@ type Config struct {
 	// Streams are the kinds of events it takes; 0 means DefaultStreams.
 	Streams Streams
 
-	// BatchMin and BatchMax bound the batches of ModeBatch; 0 means 1 and 32. A
+	// BatchMin and BatchMax bound the batches of ModeBatch; 0 means 1 and 32. Batches
+	// above 32 events are at most an eighth of what the dispatcher holds. A
 	// batch smaller than BatchMin goes out only with an error or a connection
 	// event, when half the queue is in it, when a poster finds no room, and on
 	// Dispatcher.Flush. BatchMin above half the queue length has no effect.

@@ -57,6 +57,9 @@ func TestQueryAnswersWhatTheMaskAsks(t *testing.T) {
 	for _, mode := range allModes {
 		d := newDispatcher(t, Config{QLen: 5, Mode: mode, Streams: StreamDTO | StreamSoftware})
 		all := Param{QLen: 5, State: StateEnabled | StateWaitable | ConfigThreshold, Streams: StreamDTO | StreamSoftware}
+		if mode == ModeChannel {
+			all.QLen += slack
+		}
 		for mask, want := range map[Field]Param{
 			0:            {},
 			FieldIA:      {},
@@ -88,7 +91,7 @@ func TestResizeMovesTheLimitWithinMaxLen(t *testing.T) {
 				require.NoError(t, d.Resize(n))
 				p, err := d.Query(FieldQLen)
 				require.NoError(t, err)
-				assert.Equal(t, n, p.QLen)
+				assert.Equal(t, n+room[mode], p.QLen)
 				assert.False(t, q.Reserve(n+room[mode]+1))
 				require.True(t, q.Reserve(n+room[mode]))
 				assert.False(t, q.Reserve(1))
@@ -246,4 +249,48 @@ func TestAttachTakesOnlyTheDispatchersStreams(t *testing.T) {
 	d.Detach()
 	assert.Panics(t, d.Detach)
 	assert.NoError(t, d.Close())
+}
+
+func TestQueryTellsHowManyEventsAreAdmitted(t *testing.T) {
+	for _, mode := range allModes {
+		d := newDispatcher(t, Config{Mode: mode, QLen: 6, MaxLen: 12})
+		for _, qlen := range []int{6, 12, 3} {
+			require.NoError(t, d.Resize(qlen), mode)
+			p, err := d.Query(FieldQLen)
+			require.NoError(t, err)
+			assert.GreaterOrEqual(t, p.QLen, qlen, mode)
+			n := 0
+			for d.Main().Reserve(1) {
+				n++
+			}
+			assert.Equal(t, p.QLen, n, mode)
+			d.Main().Release(n)
+		}
+	}
+}
+
+// Whatever the size of a batch may be, the memory is for a few times as many events
+// as the dispatcher holds.
+func TestTheMemoryOfBatchesIsBoundedByTheLength(t *testing.T) {
+	for _, qlen := range []int{1, 100, 10_000} {
+		for _, most := range []int{0, 64, 1 << 20} {
+			d := newDispatcher(t, Config{Mode: ModeBatch, QLen: qlen, BatchMin: 1, BatchMax: most})
+			b := d.main.batches
+			assert.LessOrEqual(t, len(b.free)*b.size, 2*(qlen+asyncRoom)+(1+spareBatches)*defaultBatch, "%d, batches of %d", qlen, most)
+			require.True(t, d.Main().Reserve(qlen))
+			for c := range uint64(qlen) {
+				d.Main().Put(dto(c), false)
+			}
+			d.Main().Flush()
+			n := uint64(0)
+			for n < uint64(qlen) {
+				batch := <-d.Batches()
+				for _, ev := range batch.Events() {
+					require.Equal(t, n, ev.Cookie)
+					n++
+				}
+				batch.Release()
+			}
+		}
+	}
 }

@@ -7,9 +7,8 @@ import "sync/atomic"
 // asynchronous error. Its reservations go to a queue that always has room, in
 // front of the main queue, and there a place is reserved when the event comes.
 //
-// What DAT has an answer for when there is no room reserves in the main queue
-// itself, as ever: software events (QUEUE_FULL) and connection requests (the
-// peer is rejected). See Firm.
+// Software events, for which DAT has an answer when there is no room (QUEUE_FULL),
+// reserve in the main queue itself, as ever.
 
 // overflow is how an over-committed dispatcher reports.
 type overflow struct {
@@ -50,7 +49,3 @@ func (d *Dispatcher) Main() *Queue {
 	}
 	return &d.main
 }
-
-// Firm is Main, but for events that must not be lost: on an over-committed
-// dispatcher its places are real ones, and so it may refuse them.
-func (d *Dispatcher) Firm() *Queue { return &d.main }

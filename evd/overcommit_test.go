@@ -87,13 +87,11 @@ func TestAnOverflowLeavesNoWaiterBehind(t *testing.T) {
 	})
 }
 
-// Software events have QUEUE_FULL, connection requests a refusal.
 func TestWhatDATAnswersWhenFullIsNoOverflow(t *testing.T) {
 	d, async := over(t, Config{QLen: 2})
 	require.NoError(t, d.PostSoftware(1))
 	require.NoError(t, d.PostSoftware(2))
 	isError(t, d.PostSoftware(3), hw.QueueFull, hw.NoSubtype)
-	assert.False(t, d.Firm().Reserve(1))
 	assert.Empty(t, overflows(t, async))
 	put(t, d.Main(), 4)
 	assert.Len(t, overflows(t, async), 1)

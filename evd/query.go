@@ -18,7 +18,7 @@ const (
 // Param is DAT_EVD_PARAM. What was not asked for is zero.
 type Param struct {
 	IA      any // the adapter it was made on, a *runtime.IA; nil for none
-	QLen    int // events it holds
+	QLen    int // events it holds; in ModeChannel 80 more than asked for
 	State   State
 	CNO     *CNO // nil for none
 	Streams Streams
@@ -67,14 +67,8 @@ func (d *Dispatcher) state() State {
 	return s | StateWaitable | d.feeds.config()
 }
 
-// qlen is the length of the queue.
-func (d *Dispatcher) qlen() int {
-	n := int(d.main.limit.Load())
-	if d.main.kind == kindChannel {
-		n -= slack
-	}
-	return n
-}
+// qlen is the length of the queue: what posts are admitted against.
+func (d *Dispatcher) qlen() int { return int(d.main.limit.Load()) }
 
 // Resize changes the length. It keeps all events and their order. It fails with
 // INVALID_STATE when more events are queued, with EVD_WAITER when somebody is in

@@ -26,13 +26,19 @@ const (
 // closedBit in the count of reservations: no more are granted.
 const closedBit = 1 << 63
 
-// slack is how much longer a channel is than its owner asked for. It makes up
-// for events that are counted twice, between their send and the count of it.
-const slack = 64
+// inFlight is how many events may be counted twice, between their send and the
+// count of it.
+const inFlight = 64
 
-// asyncRoom is what asynchronous errors may take beyond the limit, so that they
-// need not wait behind reservations that nobody uses.
+// asyncRoom is how many listed events, which have no reservation, are in a channel
+// or in batches at a time. That is beyond the limit, so that they need not wait
+// behind reservations that nobody uses.
 const asyncRoom = 16
+
+// slack is how many places a channel has beyond those that its owner asked for:
+// for the events that are counted twice, and for the listed ones, which count as
+// others do once they are in it.
+const slack = inFlight + asyncRoom
 
 // doneEvery is how many sends of PutAll share one update of the count.
 const doneEvery = 8
@@ -85,8 +91,12 @@ type Queue struct {
 	turns atomic.Int32  // how many do
 	_     [32]byte
 
-	mu   sync.Mutex
-	hold []Event // silent events of kindChannel, under mu
+	requestsFirst bool // in takeListed; the consumer's
+
+	mu       sync.Mutex
+	hold     []Event // silent events of kindChannel, under mu
+	listed   int     // listed events that may be in the channel, under mu
+	listedAt uint64  // sends when the last of them was sent, under mu
 }
 
 // Reserve takes n places, all or none. It reports false when there is no room

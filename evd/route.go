@@ -10,8 +10,8 @@ type Route struct {
 
 // Route makes a channel for the events of the operations whose cookie, masked,
 // is value. Which channel an operation's event goes to is fixed when it is
-// posted. Where routes overlap the older one decides. qlen is how many
-// operations may be outstanding on the route.
+// posted. Where routes overlap the older one decides. At least qlen operations may
+// be outstanding on the route; as any channel it holds 80 more.
 //
 // The dispatcher's mode doesn't matter. Closing the dispatcher closes its
 // routes.

@@ -51,12 +51,13 @@ func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 	}
 }
 
-// A service point's dispatcher does not overflow: its length is the backlog.
+// Requests do not make an over-committed dispatcher overflow: they have places of
+// their own, as many as the backlog.
 func TestAnOvercommittedServicePointRefuses(t *testing.T) {
 	ia := open(t, "loop")
 	requests, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, Overcommit: true})
 	require.NoError(t, err)
-	psp, err := ia.NewPSP(PSPConfig{Dispatcher: requests})
+	psp, err := ia.NewPSP(PSPConfig{Dispatcher: requests, Backlog: 1})
 	require.NoError(t, err)
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
