@@ -151,6 +151,9 @@ func (w *world) async(t *rapid.T) {
 	if w.closed {
 		return
 	}
+	if w.mode == ModeChannel && !w.q.mayList() {
+		return // it would wait until the consumer has received more
+	}
 	node := w.asyncs[c]
 	if node == nil {
 		node = &AsyncNode{Event: Event{Number: AsyncEPBroken, Cookie: c}}
