@@ -81,7 +81,7 @@ func (w *World) connect(c Command, r Result) error {
 		w.end(p, unreachable)
 		return nil
 	}
-	w.ask(p, w.qualOf(c.Text("to")), Private(c.Int("private")), r)
+	w.ask(p, w.qualOf(c.Text("to")), Private(c.Int("private")))
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (w *World) dupConnect(c Command, r Result) error {
 	}
 	p.attached()
 	p.state = activePending
-	w.ask(p, o.target, Private(c.Int("private")), r)
+	w.ask(p, o.target, Private(c.Int("private")))
 	return nil
 }
 

@@ -115,7 +115,7 @@ func (w *World) resizeEVD(c Command, r Result) error {
 	v := d.usable()
 	v.when(n < 1, invalidParameter)
 	v.when(d != nil && n > d.maxLen, insufficientResources)
-	v.when(d != nil && n < len(d.queue), invalidState)
+	v.when(d != nil && n < d.placed(), invalidState)
 	v.perhaps(d != nil && d.waiter != nil && n < d.waiter.threshold, invalidState|subWaiter) // if it sleeps already
 	ok, err := v.judge(r.Code)
 	if ok {
@@ -132,8 +132,22 @@ func (d *evd) usable() (v verdict) {
 // free says how much room there is at least, and at most when suppressed
 // requests have given theirs back.
 func (w *World) free(d *evd) (least, most int) {
-	most = d.qlen - d.awaited - len(d.queue)
+	most = d.qlen - d.awaited - d.placed()
 	return most - w.unsure(d), most
+}
+
+// placed counts the queued events that take a place: connection requests bring
+// their own.
+func (d *evd) placed() (n int) {
+	if d == nil {
+		return 0
+	}
+	for i := range d.queue {
+		if d.queue[i].cr == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // unsure counts the places that suppressed requests may still hold: all but
@@ -260,12 +274,14 @@ func (w *World) take(d *evd, got Event) error {
 
 // mayCome reports whether event i may be the next one: nothing of its stream is
 // before it, nor anything that its endpoint's connection must come before or
-// after; and with inOrder nothing that an earlier call brought about.
+// after; and with inOrder nothing that an earlier call brought about, but for
+// requests, which take turns with what is not.
 func (d *evd) mayCome(i int, inOrder bool) bool {
 	q := &d.queue[i]
 	for j := range d.queue[:i] {
 		p := &d.queue[j]
-		if p.stream == q.stream || p.of != "" && p.of == q.of && (p.conn || q.conn) || inOrder && p.step < q.step {
+		earlier := inOrder && p.step < q.step && (p.cr == nil) == (q.cr == nil)
+		if p.stream == q.stream || p.of != "" && p.of == q.of && (p.conn || q.conn) || earlier {
 			return false
 		}
 	}

@@ -120,25 +120,17 @@ func (w *World) listening(qual int) *point {
 }
 
 // ask is a connection request that has come to a qualifier.
-func (w *World) ask(p *endpoint, qual int, private string, r Result) {
+func (w *World) ask(p *endpoint, qual int, private string) {
 	p.target = qual
 	s := w.listening(qual)
 	if s == nil || s.used || s.backlog > 0 && s.waiting >= s.backlog {
 		w.end(p, nonPeerRejected)
 		return
 	}
-	least, most := w.free(s.to)
-	if least < 1 && len(s.to.queue) > 0 {
-		w.trigger(s.to, false)
-	}
-	if most < 1 || least < 1 && r.Values["state"] == isDisconnected {
-		w.end(p, nonPeerRejected)
-		return
-	}
 	p.asked = w.announce(s, p, private)
 }
 
-// announce puts the event of a request at a service point that has room for it.
+// announce puts the event of a request at a service point. It brings its own place.
 func (w *World) announce(s *point, from *endpoint, private string) *cr {
 	q := &cr{point: s, qual: s.qual, from: from, private: private}
 	switch {
@@ -182,7 +174,6 @@ func (w *World) handoff(c Command, r Result) error {
 	if s != nil {
 		v.when(s.used, connQualUnavailable)
 		v.when(s.backlog > 0 && s.waiting >= s.backlog, insufficientResources)
-		w.room(&v, s.to, 1)
 	}
 	ok, err := v.judge(r.Code)
 	if !ok {
