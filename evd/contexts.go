@@ -1,0 +1,70 @@
+package evd
+
+import (
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/internal/freelist"
+)
+
+// Contexts keeps what a program has to know of each outstanding operation, a T,
+// under the operation's cookie. Put takes no lock, uses no map and allocates
+// nothing; Take neither. Both may be called from any goroutine.
+//
+// A cookie says the place in the table and how often the place was used. So a
+// cookie that was taken already, or never given, finds nothing. Its highest bit is
+// clear.
+type Contexts[T any] struct {
+	slots []contextSlot[T]
+	free  freelist.List
+}
+
+type contextSlot[T any] struct {
+	uses atomic.Uint32 // odd while a value is in it
+	val  T
+}
+
+// NewContexts makes a table for n operations at a time: as many as may be
+// outstanding on the endpoints that it serves. It panics unless n is within 1 and
+// [MaxQLen].
+func NewContexts[T any](n int) *Contexts[T] {
+	if n < 1 || n > MaxQLen {
+		panic(hw.Errorf("evd.NewContexts", hw.InvalidParameter, hw.Arg1, "%d contexts; there may be 1 to %d", n, MaxQLen).Error())
+	}
+	c := &Contexts[T]{slots: make([]contextSlot[T], n)}
+	c.free.Init(n)
+	return c
+}
+
+// Put keeps v and returns the cookie to post with; ok is false when the table is
+// full. A cookie whose post is refused is taken out again with Take.
+func (c *Contexts[T]) Put(v T) (cookie uint64, ok bool) {
+	i, ok := c.free.Take()
+	if !ok {
+		return 0, false
+	}
+	s := &c.slots[i]
+	s.val = v
+	return uint64(s.uses.Add(1)&usesMask)<<32 | uint64(i), true
+}
+
+// usesMask keeps the highest bit of a cookie clear.
+const usesMask = 1<<31 - 1
+
+// Take returns what was kept under the cookie of an event, and frees its place.
+// ok is false when nothing is.
+func (c *Contexts[T]) Take(cookie uint64) (v T, ok bool) {
+	i := uint32(cookie)
+	if uint64(i) >= uint64(len(c.slots)) || cookie>>32&1 == 0 {
+		return v, false
+	}
+	s := &c.slots[i]
+	uses := s.uses.Load()
+	if uint64(uses&usesMask) != cookie>>32 || !s.uses.CompareAndSwap(uses, uses+1) {
+		return v, false
+	}
+	var none T
+	v, s.val = s.val, none
+	c.free.Give(i)
+	return v, true
+}

@@ -1,0 +1,58 @@
+// Package freelist hands out small numbers, such as the places of an array, and
+// takes them back. It takes no lock and allocates nothing.
+package freelist
+
+import (
+	"sync/atomic"
+
+	"godat/internal/yield"
+)
+
+// List is a set of free numbers. Take and Give may be called from any goroutine.
+type List struct {
+	// head is the first free number plus one, 0 if there is none, in the lower
+	// half. The upper half counts the changes: a goroutine that was held up between
+	// its load and its swap must not find the same first number with another one
+	// behind it.
+	head atomic.Uint64
+	next []atomic.Uint32 // the free number behind each free one, plus one
+}
+
+// Init makes all numbers below n free. The lowest is taken first. It comes before
+// every other call.
+func (l *List) Init(n int) {
+	l.next = make([]atomic.Uint32, n)
+	for i := range n - 1 {
+		l.next[i].Store(uint32(i) + 2)
+	}
+	if n > 0 {
+		l.head.Store(1)
+	}
+}
+
+// Take takes the number that was given back last; ok is false when none is free.
+func (l *List) Take() (n uint32, ok bool) {
+	for {
+		h := l.head.Load()
+		first := uint32(h)
+		if first == 0 {
+			return 0, false
+		}
+		yield.Point()
+		if l.head.CompareAndSwap(h, (h>>32+1)<<32|uint64(l.next[first-1].Load())) {
+			return first - 1, true
+		}
+	}
+}
+
+// Give makes a number free that was taken.
+func (l *List) Give(n uint32) {
+	for {
+		h := l.head.Load()
+		l.next[n].Store(uint32(h))
+		yield.Point()
+		if l.head.CompareAndSwap(h, (h>>32+1)<<32|uint64(n+1)) {
+			return
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package freelist
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestEveryNumberIsHandedOutOnce(t *testing.T) {
+	var l List
+	l.Init(3)
+	for want := range uint32(3) {
+		n, ok := l.Take()
+		require.True(t, ok)
+		assert.Equal(t, want, n)
+	}
+	_, ok := l.Take()
+	assert.False(t, ok, "none is left")
+	l.Give(1)
+	n, ok := l.Take()
+	require.True(t, ok)
+	assert.EqualValues(t, 1, n)
+}
+
+func TestAnEmptyListHasNothing(t *testing.T) {
+	var l List
+	l.Init(0)
+	_, ok := l.Take()
+	assert.False(t, ok)
+}
+
+func TestNoNumberHasTwoHoldersAtATime(t *testing.T) {
+	const numbers, goroutines, rounds = 3, 4, 3000
+	var (
+		l    List
+		held [numbers]atomic.Int32
+		wg   sync.WaitGroup
+	)
+	l.Init(numbers)
+	for range goroutines {
+		wg.Go(func() {
+			for range rounds {
+				// Two at a time: the order of the free ones changes.
+				var taken []uint32
+				for range 2 {
+					if n, ok := l.Take(); ok {
+						assert.EqualValues(t, 1, held[n].Add(1))
+						taken = append(taken, n)
+					}
+				}
+				for _, n := range taken {
+					held[n].Add(-1)
+					l.Give(n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range numbers {
+		_, ok := l.Take()
+		assert.True(t, ok, "a number was lost")
+	}
+}
+
+// A goroutine that was held up in Take would put the wrong number first if the head
+// it loaded could come back with another list behind it.
+func TestAHeadNeverComesBack(t *testing.T) {
+	var l List
+	l.Init(3)
+	seen := make(map[uint64]bool)
+	for range 5 {
+		a, _ := l.Take()
+		b, _ := l.Take()
+		l.Give(a)
+		require.False(t, seen[l.head.Load()])
+		seen[l.head.Load()] = true
+		c, _ := l.Take()
+		require.Equal(t, a, c)
+		l.Give(b)
+		l.Give(a)
+	}
+}
