@@ -1,6 +1,8 @@
 package ep
 
 import (
+	"unsafe"
+
 	"godat/evd"
 	"godat/hw"
 	"godat/mem"
@@ -15,6 +17,9 @@ type DTO struct {
 	// Segments are the local memory, of the endpoint's zone. The array is copied;
 	// the memory is the operation's until it completes.
 	Segments []mem.Segment
+	// Segment is the local memory if Segments is nil: a list of one needs no array.
+	// One of length 0 is no memory at all.
+	Segment mem.Segment
 	// Remote is the peer's memory, for RDMA. A read reads all of it; a write
 	// fills as much of it as the local segments hold.
 	Remote mem.RemoteSegment
@@ -156,7 +161,9 @@ func (d *DTO) destination(to *evd.Dispatcher) (*evd.Queue, error) {
 // work puts into w what d asks of q; see describe for why field by field.
 func (d *DTO) work(q *queue, w *work) {
 	w.op, w.flags, w.cookie = d.Op, d.Flags, d.Cookie
-	w.segs = d.Segments
+	if w.segs = d.Segments; w.segs == nil && d.Segment.Len != 0 {
+		w.segs = unsafe.Slice(&d.Segment, 1)
+	}
 	w.remote.Addr, w.remote.Len, w.remote.Context = d.Remote.Addr, d.Remote.Len, d.Remote.Context
 	switch {
 	case q == &q.e.recvs:

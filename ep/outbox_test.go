@@ -1,0 +1,141 @@
+package ep
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/mem"
+)
+
+func TestADTONamesOneSegmentWithoutAList(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	copy(r.lmr.Bytes(), "one segment")
+	n, err := b.PostRecvBatch([]DTO{{Cookie: 1, Segment: r.lmr.Segment(1024, 64)}})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	_, err = a.PostBatch([]DTO{{Op: hw.OpSend, Cookie: 2, Segment: r.lmr.Segment(0, 11)}})
+	require.NoError(t, err)
+	assert.EqualValues(t, 11, r.completionOf(1).Length)
+	require.NoError(t, r.completionOf(2).Err())
+	assert.Equal(t, "one segment", string(r.lmr.Bytes()[1024:1024+11]))
+}
+
+func TestADTOWithoutMemorySendsAnEmptyMessage(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	require.NoError(t, b.PostRecv(1, hw.Default, r.lmr.Segment(0, 64)))
+	_, err := a.PostBatch([]DTO{{Op: hw.OpSend, Cookie: 2}})
+	require.NoError(t, err)
+	ev := r.completionOf(1)
+	require.NoError(t, ev.Err())
+	assert.Zero(t, ev.Length)
+}
+
+func TestAListOfSegmentsGoesBeforeTheOne(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	require.NoError(t, b.PostRecv(1, hw.Default, r.lmr.Segment(1024, 64)))
+	_, err := a.PostBatch([]DTO{{
+		Op: hw.OpSend, Cookie: 2, Segment: r.lmr.Segment(0, 50),
+		Segments: []mem.Segment{r.lmr.Segment(0, 3), r.lmr.Segment(8, 4)},
+	}})
+	require.NoError(t, err)
+	assert.EqualValues(t, 7, r.completionOf(1).Length)
+}
+
+func TestTheOneSegmentIsCheckedAsAListIs(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(nil)
+	_, err := a.PostBatch([]DTO{{Op: hw.OpSend, Segment: r.lmr.Segment(64<<10, 1)}})
+	require.ErrorIs(t, err, hw.ErrProtection)
+	_, err = a.PostBatch([]DTO{{Op: hw.OpSend, Segment: mem.Segment{Addr: 1, Len: 1, Context: 77}}})
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+}
+
+func TestAnOutboxPostsWhatItGatheredInOrder(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	for i := range 5 {
+		require.NoError(t, b.PostRecv(uint64(100+i), hw.Default, r.lmr.Segment(1024+64*i, 64)))
+	}
+	o := NewOutbox(a, 3)
+	for i := range 5 {
+		require.NoError(t, o.Add(DTO{Op: hw.OpSend, Flags: hw.Suppress, Segment: r.lmr.Segment(0, 10+i)}))
+	}
+	assert.Equal(t, 2, o.Len(), "the first three went out when it was full")
+	require.NoError(t, o.Flush())
+	assert.Zero(t, o.Len())
+	require.NoError(t, o.Flush(), "with nothing in it")
+	for i := range 5 {
+		assert.EqualValues(t, 10+i, r.completionOf(uint64(100+i)).Length)
+	}
+}
+
+func TestAnOutboxKeepsWhatFoundNoRoom(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(&Attr{MaxRequestDTOs: 2})
+	o := NewOutbox(a, 4)
+	for i := range 3 {
+		require.NoError(t, o.Add(DTO{Op: hw.OpSend, Cookie: uint64(i), Segment: r.lmr.Segment(0, 8)}))
+	}
+	require.ErrorIs(t, o.Flush(), hw.ErrInsufficientResources, "no receive is posted, so two sends wait")
+	require.Equal(t, 1, o.Len())
+	for i := range 3 {
+		require.NoError(t, b.PostRecv(uint64(100+i), hw.Default, r.lmr.Segment(1024+64*i, 64)))
+	}
+	for i := range 2 {
+		require.NoError(t, r.completionOf(uint64(i)).Err())
+	}
+	require.NoError(t, o.Flush())
+	require.NoError(t, r.completionOf(2).Err())
+}
+
+func TestAnOutboxDropsWhatIsWrong(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(nil)
+	o := NewOutbox(a, 1)
+	require.NoError(t, o.Add(DTO{Op: hw.OpSend, Segment: mem.Segment{Addr: 1, Len: 1, Context: 77}}))
+	require.ErrorIs(t, o.Add(DTO{Op: hw.OpSend}), hw.ErrInvalidHandle, "it is full, and can't be flushed")
+	assert.Zero(t, o.Len())
+	assert.Panics(t, func() { NewOutbox(a, 0) })
+}
+
+func TestASenderWithCreditsNeverOutrunsItsPeer(t *testing.T) {
+	c := NewCredits(3)
+	var wg sync.WaitGroup
+	taken := make(chan bool, 40)
+	for range 4 {
+		wg.Go(func() {
+			for range 10 {
+				taken <- c.Take()
+			}
+		})
+	}
+	wg.Wait()
+	close(taken)
+	n := 0
+	for ok := range taken {
+		if ok {
+			n++
+		}
+	}
+	assert.Equal(t, 3, n)
+	assert.Zero(t, c.Left())
+	c.Grant(2)
+	assert.Equal(t, 2, c.Left())
+	assert.True(t, c.Take())
+}
+
+func TestWhatIsOwedIsToldOnce(t *testing.T) {
+	c := NewCredits(0)
+	c.Owe(2)
+	c.Owe(1)
+	assert.Equal(t, 3, c.Pay())
+	assert.Zero(t, c.Pay())
+	assert.Zero(t, c.Left(), "what is owed to the peer gives this end nothing")
+}
