@@ -1,0 +1,101 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	dat "godat/runtime"
+)
+
+// A program gets a buffer, fills it, names it in a post and puts it when that has
+// completed. Under Debug the pool says who forgot one.
+func ExampleBufferPool() {
+	ia, err := dat.Open(context.Background(), "loop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ia.Close()
+	pz, err := ia.NewPZ()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pool, err := pz.NewBufferPool(dat.BufferPoolConfig{Count: 2, Size: 4096, Debug: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	b := pool.Get()
+	fmt.Fprintf(b, "hello")
+	fmt.Printf("%q is %d bytes of a region\n", b.Bytes(), b.Segment().Len)
+	b.Put()
+
+	pool.Get() // and forgotten
+	fmt.Println("a leak:", pool.Close() != nil)
+	// Output:
+	// "hello" is 5 bytes of a region
+	// a leak: true
+}
+
+// An operation's context is a value of the program's own type, kept under its
+// cookie until its event comes.
+func ExampleContexts() {
+	type request struct {
+		file  string
+		block int
+	}
+	requests := dat.NewContexts[request](16)
+	cookie, ok := requests.Put(request{"go.mod", 3})
+	fmt.Println("kept:", ok) // now a post with the cookie
+
+	ev := dat.Event{Cookie: cookie} // as its completion says
+	r, ok := requests.Take(ev.Cookie)
+	fmt.Println(r.file, r.block, ok)
+	_, ok = requests.Take(ev.Cookie)
+	fmt.Println("a second time:", ok)
+	// Output:
+	// kept: true
+	// go.mod 3 true
+	// a second time: false
+}
+
+// A sender takes a credit for each message. Here an answer is worth one.
+func ExampleCredits() {
+	credits := dat.NewCredits(2) // the peer has posted two receives
+	for i := range 3 {
+		fmt.Println("request", i, "may be sent:", credits.Take())
+	}
+	credits.Grant(1) // an answer: the peer has posted another receive
+	fmt.Println("request 2 may be sent:", credits.Take())
+	// Output:
+	// request 0 may be sent: true
+	// request 1 may be sent: true
+	// request 2 may be sent: false
+	// request 2 may be sent: true
+}
+
+// A channel that a program closes when it ends wakes a goroutine that waits for
+// events.
+func ExampleUntil() {
+	ia, err := dat.Open(context.Background(), "loop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ia.Close()
+	events, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 16})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stop, ended := make(chan struct{}), make(chan error)
+	go func() {
+		_, _, err := events.Wait(dat.Until(stop), 1)
+		ended <- err
+	}()
+	close(stop)
+	fmt.Println(errors.Is(<-ended, context.Canceled))
+	// Output: true
+}
