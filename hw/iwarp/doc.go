@@ -41,8 +41,8 @@
 //
 // Each line has its tests, in the files named.
 //
-//	guess a key                      keys are random at first and change with each use of an index
-//	                                 (internal/keys)
+//	guess a key                      all 32 bits of an STag are drawn at random, so those that a peer has
+//	                                 seen tell it nothing of others (internal/keys)
 //	reach what is not offered        key, zone or queue pair, privilege, wrap and bounds are checked, in
 //	                                 this order, for each FPDU (memory.go; errors_test.go,
 //	                                 abuse_extended_test.go); what is read ends with the key (window_test.go)

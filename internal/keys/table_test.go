@@ -23,10 +23,9 @@ func TestLookup(t *testing.T) {
 
 	assert.Equal(t, key, *v, "value gets the key that Insert returns")
 	assert.Same(t, v, tab.Lookup(key))
-	assert.Nil(t, tab.Lookup(key^1), "another generation is dead")
-	assert.Nil(t, tab.Lookup(key+1<<genBits), "another index is dead")
-	assert.Nil(t, tab.Lookup(0))
-	assert.Nil(t, tab.Lookup(^uint32(0)), "an index beyond the table is dead")
+	for _, other := range []uint32{key ^ 1, key + leastSlots, key ^ 1<<31, empty, spare, Smallest - 1} {
+		assert.Nil(t, tab.Lookup(other), "%#x was never given out", other)
+	}
 	assert.Equal(t, 1, tab.Len())
 }
 
@@ -50,11 +49,9 @@ func TestFullTable(t *testing.T) {
 		for range n {
 			key, _, err := tab.Insert(same)
 			require.NoError(t, err)
-			index := key >> genBits
-			require.False(t, seen[index], "every index is given once")
-			require.NotZero(t, index)
-			require.LessOrEqual(t, index, uint32(n))
-			seen[index] = true
+			require.False(t, seen[key], "every key is given once")
+			require.GreaterOrEqual(t, key, uint32(Smallest))
+			seen[key] = true
 		}
 		_, _, err := tab.Insert(func(uint32) uint32 { t.Error("value called on a full table"); return 0 })
 		require.ErrorIs(t, err, ErrFull)
@@ -62,51 +59,22 @@ func TestFullTable(t *testing.T) {
 	}
 }
 
-func TestIndexesAreReusedFirstInFirstOutWithAnotherGeneration(t *testing.T) {
-	const n = 100
-	tab := New[uint32](n)
-	var keys []uint32
-	for range n {
-		key, _, err := tab.Insert(same)
-		require.NoError(t, err)
-		keys = append(keys, key)
-	}
-	for _, key := range keys {
-		require.True(t, tab.Remove(key))
-	}
-	for _, old := range keys {
-		key, _, err := tab.Insert(same)
-		require.NoError(t, err)
-		require.Equal(t, old>>genBits, key>>genBits)
-		require.NotEqual(t, old, key)
-		require.Nil(t, tab.Lookup(old))
-	}
-}
-
-func TestAnIndexRestsBeforeItIsReused(t *testing.T) {
+func TestTheMemoryOfRemovedKeysIsBounded(t *testing.T) {
 	tab := New[uint32](1000)
-	recent := make([]uint32, 0, rest)
-	for range 5000 {
-		key, _, err := tab.Insert(same)
-		require.NoError(t, err)
-		require.NotContains(t, recent, key>>genBits)
-		if len(recent) == rest {
-			recent = slices.Delete(recent, 0, 1)
+	live := make([]uint32, 0, 100)
+	for range 100_000 {
+		if len(live) == cap(live) {
+			require.True(t, tab.Remove(live[0]))
+			live = slices.Delete(live, 0, 1)
 		}
-		recent = append(recent, key>>genBits)
-		require.True(t, tab.Remove(key))
+		live = append(live, insert(t, tab))
 	}
-	assert.LessOrEqual(t, len(tab.indexes.freed), 2*rest+3, "the memory of removed keys is bounded")
-}
-
-func TestTheFirstKeyIsRandom(t *testing.T) {
-	seen := make(map[uint32]bool)
-	for range 20 {
-		key, _, err := New[uint32](1 << 20).Insert(same)
-		require.NoError(t, err)
-		seen[key] = true
+	assert.Len(t, tab.slots.resting, Rest)
+	assert.LessOrEqual(t, len(tab.slots.slots()), 8*(Rest+cap(live)+1))
+	assert.LessOrEqual(t, 2*tab.slots.used, len(tab.slots.slots()), "half of the places are empty")
+	for _, key := range live {
+		require.Equal(t, key, *tab.Lookup(key))
 	}
-	assert.Greater(t, len(seen), 10)
 }
 
 func TestSizesAtTheLimits(t *testing.T) {
@@ -114,15 +82,7 @@ func TestSizesAtTheLimits(t *testing.T) {
 		assert.Panics(t, func() { New[int](n) })
 	}
 	for _, n := range []int{MaxEntries, MaxEntries + 1, math.MaxInt32} {
-		tab := New[uint32](n)
-		assert.EqualValues(t, MaxEntries, tab.indexes.max)
-		tab.indexes.next = MaxEntries
-		for _, index := range []uint32{MaxEntries, 1} {
-			key, v, err := tab.Insert(same)
-			require.NoError(t, err)
-			assert.Equal(t, index, key>>genBits)
-			assert.Same(t, v, tab.Lookup(key))
-		}
+		assert.Equal(t, MaxEntries, New[uint32](n).slots.max)
 	}
 }
 

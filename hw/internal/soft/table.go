@@ -24,23 +24,16 @@ type Region struct {
 
 // Table maps keys to regions. Anybody may look a key up at any time; the changes
 // exclude each other. A window that is bound changes the table twice and allocates
-// nothing, so a region lies in the table itself, is read while it changes, and
-// whoever read it looks whether it has.
+// nothing, so a region lies in a place of the table's, which is used again, is read
+// while it changes, and whoever read it looks whether it has.
 type Table struct {
-	dir []unsafe.Pointer // to chunks; immutable but for these, which are atomic
+	slots keys.Slots[place]
 
-	mu      sync.Mutex
-	indexes keys.Indexes
+	mu    sync.Mutex // guards slots, but for Find
+	spare []*place   // of dead keys
 }
 
-const (
-	chunkBits = 9
-	chunkLen  = 1 << chunkBits
-)
-
-type chunk [chunkLen]place
-
-// place is where the region of an index lies.
+// place is where the region of a key lies.
 //
 // word is the key, 0 if there is none, and above it a count of the changes. It is
 // without a key while the rest changes, and never what it was before: if it is the
@@ -60,30 +53,15 @@ type place struct {
 	_      [12]byte // a line each
 }
 
-// nowhere is a chunk of keys that never were, and its first place that of keys that
-// can't be.
-var nowhere chunk
-
 // init makes the table for up to max keys.
-func (t *Table) init(max int) {
-	t.dir = make([]unsafe.Pointer, t.indexes.Init(max)>>chunkBits+1)
-	for i := range t.dir {
-		t.dir[i] = unsafe.Pointer(&nowhere)
-	}
-}
-
-// place is where the region of a key is, if it is.
-func (t *Table) place(key uint32) *place {
-	i := keys.Index(key)
-	if uint(i>>chunkBits) >= uint(len(t.dir)) {
-		return &nowhere[0]
-	}
-	return &(*chunk)(atomic.LoadPointer(&t.dir[i>>chunkBits]))[i%chunkLen]
-}
+func (t *Table) init(max int) { t.slots.Init(max) }
 
 // Lookup is the region of a key, zero if it is dead.
 func (t *Table) Lookup(key uint32) Region {
-	p := t.place(key)
+	p := t.slots.Find(key)
+	if p == nil {
+		return Region{}
+	}
 	for {
 		w := atomic.LoadUint64(&p.word)
 		if uint32(w) != key {
@@ -104,15 +82,18 @@ func (t *Table) Lookup(key uint32) Region {
 func (t *Table) insert(r Region) (uint32, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key, err := t.indexes.Take()
+	key, err := t.slots.Draw()
 	if err != nil {
 		return 0, err
 	}
-	i := keys.Index(key) >> chunkBits
-	if t.dir[i] == unsafe.Pointer(&nowhere) {
-		atomic.StorePointer(&t.dir[i], unsafe.Pointer(new(chunk)))
+	var p *place
+	if last := len(t.spare) - 1; last >= 0 {
+		p, t.spare = t.spare[last], t.spare[:last]
+	} else {
+		p = new(place)
 	}
-	t.place(key).set(key, &r)
+	p.set(key, &r)
+	t.slots.Insert(key, p)
 	return key, nil
 }
 
@@ -120,9 +101,10 @@ func (t *Table) insert(r Region) (uint32, error) {
 func (t *Table) remove(key uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.alive(key); p != nil {
+	if p := t.slots.Find(key); p != nil {
 		p.set(0, &Region{})
-		t.indexes.Give(key)
+		t.slots.Remove(key)
+		t.spare = append(t.spare, p)
 	}
 }
 
@@ -130,7 +112,7 @@ func (t *Table) remove(key uint32) {
 func (t *Table) set(key uint32, r *Region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.alive(key); p != nil {
+	if p := t.slots.Find(key); p != nil {
 		p.set(key, r)
 	}
 }
@@ -140,26 +122,18 @@ func (t *Table) set(key uint32, r *Region) {
 func (t *Table) restrict(key uint32, from hw.Privileges) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.alive(key)
+	p := t.slots.Find(key)
 	if p != nil {
 		atomic.AndUint32(&p.priv, ^uint32(from))
 	}
 	return p != nil
 }
 
-// alive is where the region of a key is; nil if the key is dead. The lock is held.
-func (t *Table) alive(key uint32) *place {
-	if p := t.place(key); key != 0 && uint32(p.word) == key {
-		return p
-	}
-	return nil
-}
-
 // Len is how many keys are alive.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.indexes.Len()
+	return t.slots.Len()
 }
 
 // set makes the place that of a region. The table's lock is held.
@@ -189,7 +163,10 @@ func (q *QP) View(d *Device) View { return View{&d.Keys, q.Zone, &q.Scope} }
 // or does not allow it. Whoever uses the pointer looks up again once others may have
 // waited for it: see [Config.Grace]. n is not 0.
 func (v *View) Reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Pointer {
-	p := v.Keys.place(key)
+	p := v.Keys.slots.Find(key)
+	if p == nil {
+		return nil
+	}
 	w := atomic.LoadUint64(&p.word)
 	zone, priv := (*Zone)(atomic.LoadPointer(&p.zone)), hw.Privileges(atomic.LoadUint32(&p.priv))
 	if uint32(w) != key || priv&need != need || zone != v.Zone && zone != v.Scope {
