@@ -102,6 +102,29 @@ func TestAnIdleWatchSleeps(t *testing.T) {
 	})
 }
 
+// The watch decides that a send's time is up, and says so to the pipe only when that
+// send has found its receive after all and the next one waits.
+func TestAnExpiryThatComesLateDoesNotFailTheNextSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, func(cfg *hw.QPConfig) { cfg.NotReady = time.Hour })
+		a.post(send(1), send(2))
+		w, p := a.dev.(*device).watch, a.qp.(*queuePair).out.Load()
+		w.mu.Lock()
+		require.Same(t, p, w.list)
+		w.list = nil
+		w.mu.Unlock()
+		p.expiredAt.Store(p.stalledAt.Load())
+		b.recv(1)
+		assert.Len(t, a.sends.all(), 1)
+		w.expire(p)
+		assert.Len(t, a.sends.all(), 1, "the second has just begun to wait")
+		b.recv(2)
+		for i, wc := range a.sends.wait(2) {
+			assert.Equal(t, hw.StatusSuccess, wc.Status, "send %d", i+1)
+		}
+	})
+}
+
 // A receive that comes when the time is up: either the send succeeds, or it
 // fails, and the receive is flushed.
 func TestAReceiveThatComesAsTheTimeRunsOut(t *testing.T) {
