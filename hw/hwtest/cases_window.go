@@ -147,6 +147,7 @@ var windowCases = []contractCase{
 		r.also.Equal(pattern(32, throughSeed), g.buf[16:48])
 		r.also.Equal(hw.StatusRemoteAccess, r.through(a, hw.OpWrite, key, 31, 2))
 	})},
+	{"an atomic wants its target aligned in memory, wherever a window counts from", ifBinds(atomicsThroughWindows)},
 }
 
 const (

@@ -21,13 +21,15 @@ func (p *pipe) atomic(wr *hw.SendWR) verdict {
 	case !p.src.allows(wr.SGL, hw.LocalWrite):
 		return p.fail(wr, hw.StatusLocalProtection)
 	}
-	word := (*uint64)(p.dst.Reach(wr.RemoteAddr, wordLen, wr.RKey, hw.RemoteAtomic))
-	if word == nil {
+	target := p.dst.Reach(wr.RemoteAddr, wordLen, wr.RKey, hw.RemoteAtomic)
+	if target == nil {
 		return p.fail(wr, hw.StatusRemoteAccess)
 	}
-	if wr.RemoteAddr%wordLen != 0 {
+	// An offset into a zero-based window says nothing of the address.
+	if uintptr(target)%wordLen != 0 {
 		return p.fail(wr, hw.StatusRemoteResponder)
 	}
+	word := (*uint64)(target)
 	var old uint64
 	if wr.Op == hw.OpFetchAdd {
 		old = atomic.AddUint64(word, wr.Operand) - wr.Operand

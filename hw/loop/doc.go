@@ -32,8 +32,8 @@
 // or an atomic fails at once when one side has none: with StatusLocalEP where
 // QPConfig.ReadsOut is 0, with StatusRemoteResponder where the peer's ReadsIn is.
 // Atomics are atomic against each other and against sync/atomic, not against a
-// send or write to the same place; their target must be aligned to 8 bytes, or
-// they fail with StatusRemoteResponder. The initiator sees the old value in host
+// send or write to the same place; the address of their target must be aligned
+// to 8 bytes, or they fail with StatusRemoteResponder. The initiator sees the old value in host
 // order.
 //
 // A shared receive queue and the queue pairs that take from it are of one zone.
