@@ -201,6 +201,13 @@ func (q *Queue) unpark() {
 // On an adapter whose consumers poll, one that finds nothing polls the device once,
 // delivers what that has for any dispatcher, and looks again.
 //
+// A loop of Dequeue that never sleeps takes a processor. Over a provider whose
+// connections are sockets (iwarp) it also keeps Go's network poller waiting: the
+// scheduler looks at sockets when a processor has nothing else to run, and
+// [runtime.Gosched] gives it no such moment. If such loops use all of GOMAXPROCS,
+// each message is found by the runtime's monitor only, up to 10 ms late. Wait, C
+// and the iterators sleep, and leave the processor to the network poller.
+//
 // It fails with EVD_WAITER while somebody waits, and always on a dispatcher that
 // delivers in another way, which is a permanent waiter.
 func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
@@ -242,6 +249,11 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 //   - it was made unwaitable: INVALID_STATE/EVD_UNWAITABLE.
 //
 // Then nothing is dequeued, and the count says how many events are queued.
+//
+// Silent events do not end the wait early, but they count when it ends: a Wait whose
+// deadline passes, or whose context is canceled, succeeds if as many events as its
+// threshold are queued then, silent or not. One that begins with so many queued
+// returns at once.
 //
 // One goroutine may wait at a time; a second one gets EVD_WAITER, and so does
 // everybody on a dispatcher that delivers in another way. A threshold that is not

@@ -177,6 +177,35 @@ func TestSilentEventsDoNotWakeButCountLater(t *testing.T) {
 	})
 }
 
+// The deadline ends the wait, and what is queued then decides: a silent event is
+// no reason to say that there is none.
+func TestAWaitThatEndsFindsTheSilentEventsThatCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher(t, Config{})
+		for name, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+			"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Hour)
+			},
+			"cancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(time.Hour, cancel)
+				return ctx, cancel
+			},
+		} {
+			ctx, cancel := end(t.Context())
+			time.AfterFunc(time.Minute, func() { putSilent(t, d.Main(), 1, 2) })
+			start := time.Now()
+			ev, nmore, err := d.Wait(ctx, 1)
+			require.NoError(t, err, name)
+			assert.Equal(t, time.Hour, time.Since(start), name)
+			assert.EqualValues(t, 1, ev.Cookie, name)
+			assert.Equal(t, 1, nmore, name)
+			cancel()
+			drain(t, d)
+		}
+	})
+}
+
 // A waiter that has not fallen asleep yet sleeps, as far as one can tell.
 func TestSilentEventsDoNotEndAWaitThatJustBegan(t *testing.T) {
 	d := newDispatcher(t, Config{})
