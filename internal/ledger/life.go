@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	dat "godat/runtime"
 )
 
 // life is one attempt to connect two accounts, and what follows from it.
@@ -133,12 +135,17 @@ func (lf *life) halt() {
 	lf.link.w.outlast(done, "%v: its posters to stop", lf)
 }
 
-// end says that from now on things are done that end the connection.
+// end says that from now on things are done that end the connection. A network that
+// cuts connections may have been first; then posts from before this moment need not
+// be from before the end, and nothing bounds those that are.
 func (lf *life) end() {
 	lf.ending.Store(true)
 	for _, a := range lf.sides {
 		for d := range a.lanes {
-			a.lanes[d].bound.CompareAndSwap(0, a.lanes[d].clock.Add(1))
+			now := a.lanes[d].clock.Add(1)
+			if !a.w.cfg.Unreliable || a.ep.State() == dat.StateConnected {
+				a.lanes[d].bound.CompareAndSwap(0, now)
+			}
 		}
 	}
 }
