@@ -68,16 +68,21 @@ func NewAdapter(cfg AdapterConfig) *Adapter {
 	}
 }
 
-func (a *Adapter) add(e *Endpoint) (uint32, error) {
+// key gives an endpoint that is being made the key by which completions find it.
+func (a *Adapter) key(e *Endpoint) (uint32, error) {
 	key, _, err := a.endpoints.Insert(func(uint32) *Endpoint { return e })
 	if err != nil {
 		return 0, hw.Errorf("", hw.InsufficientResources, hw.ResourceTEP, "%w", err)
 	}
+	return key, nil
+}
+
+// add enters an endpoint that is complete.
+func (a *Adapter) add(e *Endpoint) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.eps[e] = struct{}{}
 	a.counters.endpoints.Add(1)
-	return key, nil
 }
 
 func (a *Adapter) remove(e *Endpoint) {
@@ -152,28 +157,38 @@ func (a *Adapter) Len() int {
 
 // Close closes the service points, rejects the requests that nobody has answered
 // and closes the endpoints, then the shared receive queues, as an abrupt close of
-// the interface adapter does.
+// the interface adapter does. Its caller has made sure that no call that makes
+// something is under way, or comes.
+//
+// Each step takes its list after the one before: a point's close waits for the
+// requests on their way in, and those bring endpoints along. Objects leave these
+// lists when they are closed, so what the program is about to close is waited for.
+// What can't be closed stays for the next Close.
 func (a *Adapter) Close() error {
-	a.mu.Lock()
-	points, crs, eps := slices.Collect(maps.Keys(a.points)), slices.Collect(maps.Keys(a.crs)), slices.Collect(maps.Keys(a.eps))
-	srqs := slices.Collect(maps.Values(a.srqs))
-	a.mu.Unlock()
 	var errs []error
-	for _, p := range points {
+	for _, p := range list(a, a.points) {
 		errs = append(errs, p.self.Close())
 	}
-	for _, c := range crs {
-		if err := c.Reject(nil); !errors.Is(err, hw.ErrInvalidHandle) { // else the program was faster
-			errs = append(errs, err)
-		}
+	for _, c := range list(a, a.crs) {
+		c.decline()
 	}
-	for _, e := range eps {
+	for _, e := range list(a, a.eps) {
 		errs = append(errs, e.Close())
 	}
+	a.mu.Lock()
+	srqs := slices.Collect(maps.Values(a.srqs))
+	a.mu.Unlock()
 	for _, q := range srqs {
 		errs = append(errs, q.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// list is what is in one of the adapter's sets now.
+func list[T comparable](a *Adapter, set map[T]struct{}) []T {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Keys(set))
 }
 
 // Complete hands polled completions on to the queues that their ids name. Those

@@ -81,14 +81,15 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
 	err := e.do(&call)
-	if call.used {
-		c.at.adapter.counters.accepted.Add(1)
-		c.dead = true
-		c.at.adapter.removeCR(c)
+	if !call.used {
+		return err
 	}
-	if err != nil && call.used && c.own != nil {
+	c.at.adapter.counters.accepted.Add(1)
+	c.dead = true
+	if err != nil && c.own != nil {
 		_ = e.disown(op)
 	}
+	c.at.adapter.removeCR(c)
 	return err
 }
 
@@ -121,11 +122,28 @@ func (c *CR) Reject(private []byte) error {
 	if err := c.at.adapter.checkPrivate(op, private); err != nil {
 		return err
 	}
-	c.answered()
+	return c.reject(op, private)
+}
+
+// reject is Reject of a request that is alive. c.mu is held.
+func (c *CR) reject(op string, private []byte) error {
+	c.dead = true
+	c.at.answered()
 	c.at.adapter.counters.rejected.Add(1)
 	err := c.request.Reject(private)
-	c.giveUpOwn(op)
+	c.end(op)
 	return wrap(op, err)
+}
+
+// decline rejects the request unless the program has answered it. If the program is
+// about to, decline waits for that.
+func (c *CR) decline() {
+	const op = "ep.CR.Reject"
+	if c.lock(op) != nil {
+		return
+	}
+	defer c.mu.Unlock()
+	_ = c.reject(op, nil) // an error says that the peer has gone
 }
 
 // Handoff hands the request to the service point of the same adapter that listens
@@ -147,8 +165,9 @@ func (c *CR) Handoff(qual uint64) error {
 	if err := to.take(c.request, qual); err != nil {
 		return wrap(op, err)
 	}
-	c.answered()
-	c.giveUpOwn(op)
+	c.dead = true
+	c.at.answered()
+	c.end(op)
 	return nil
 }
 
@@ -173,20 +192,16 @@ func (c *CR) announce() {
 	c.at.to.PutRequest(&c.event)
 }
 
-// answered makes the request dead; c.mu is held.
-func (c *CR) answered() {
-	c.dead = true
-	c.at.answered()
-	c.at.adapter.removeCR(c)
-}
-
-// giveUpOwn takes the request from the endpoint that came with it.
-func (c *CR) giveUpOwn(op string) {
+// end takes a request that was answered from the endpoint that came with it, and
+// last from the adapter: an adapter's close that no longer sees the request finds that
+// endpoint free. c.mu is held.
+func (c *CR) end(op string) {
 	if c.own != nil {
 		c.own.ctl.Lock()
-		defer c.own.ctl.Unlock()
 		_ = c.own.disown(op) // refused: its provider failed, and it is DISCONNECTED
+		c.own.ctl.Unlock()
 	}
+	c.at.adapter.removeCR(c)
 }
 
 func (a *Adapter) addCR(c *CR) {

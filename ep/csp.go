@@ -59,7 +59,7 @@ func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 		return nil, err
 	}
 	c := &CSP{comm: cfg.Comm}
-	c.point = point{adapter: a, self: c, handle: hw.HandleCSP, to: cfg.Dispatcher, backlog: cfg.Backlog}
+	c.point = point{adapter: a, self: c, handle: hw.HandleCSP, to: cfg.Dispatcher, backlog: cfg.Backlog, announce: (*CR).announce}
 	if err := c.point.start(op, host, qual); err != nil {
 		return nil, err
 	}
@@ -107,13 +107,11 @@ func (c *CSP) Query(mask CSPMask) (q CSPParam, err error) {
 	return q, nil
 }
 
-// Close stops listening. Requests that came before stay valid. Closing it again
-// does nothing. It answers to dat_csp_free.
+// Close stops listening, as [PSP.Close] does. It answers to dat_csp_free.
 func (c *CSP) Close() error {
 	const op = "ep.CSP.Close"
 	if c == nil {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCSP}
 	}
-	_, err := c.point.close(op)
-	return err
+	return c.point.close(op)
 }

@@ -167,17 +167,18 @@ func (e *Endpoint) setParts(p *parts) {
 // build takes what the endpoint needs of others, and gives all of it back if
 // anything fails.
 func (e *Endpoint) build(op string) (err error) {
-	if e.key, err = e.adapter.add(e); err != nil {
+	if e.key, err = e.adapter.key(e); err != nil {
 		return wrap(op, err)
 	}
 	e.requests.id, e.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
 	e.recvs.id, e.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
 	p := e.parts()
 	if _, err = e.acquire(&parts{}, &p); err != nil {
-		e.adapter.remove(e)
+		e.adapter.endpoints.Remove(e.key)
 		return wrap(op, err)
 	}
 	e.device, e.recvs.feed = p.device, p.feed
+	e.adapter.add(e)
 	return nil
 }
 

@@ -19,12 +19,18 @@ type point struct {
 	handle   hw.Subtype
 	to       *evd.Dispatcher
 	backlog  int             // the most requests waiting for an answer
-	offer    func(*CR) error // announces a request its own way; may be nil
+	prepare  func(*CR) error // finds the request its endpoint; may be nil
+	announce func(*CR)       // says of the request that it came
+	release  func()          // lets go of what the point keeps while it listens; may be nil
 	listener hw.Listener
 
 	mu      sync.Mutex
-	waiting int // requests not answered yet
+	waiting int            // requests not answered yet
+	taking  sync.WaitGroup // requests on their way in; none begins once closed is set
 	closed  bool
+
+	closing sync.Mutex // held by close from beginning to end
+	gone    bool       // under closing: nothing is left to close
 }
 
 // start listens. Requests may come before it returns.
@@ -61,25 +67,26 @@ var (
 
 // take makes a connection request of what a provider or another service point has,
 // and announces it. After an error it is still theirs.
-func (p *point) take(r hw.Request, qual uint64) (err error) {
+func (p *point) take(r hw.Request, qual uint64) error {
 	if err := p.count(); err != nil {
 		return err
 	}
+	defer p.taking.Done()
 	cr := &CR{at: p, request: r, qual: qual}
 	cr.private, cr.truncated = r.Private()
+	if p.prepare != nil {
+		if err := p.prepare(cr); err != nil {
+			p.answered()
+			return err
+		}
+	}
 	p.adapter.addCR(cr)
-	if p.offer == nil {
-		cr.announce()
-		return nil
-	}
-	if err = p.offer(cr); err != nil {
-		p.adapter.removeCR(cr)
-		p.answered()
-	}
-	return err
+	p.announce(cr)
+	return nil
 }
 
-// count counts one more request, if there may be one.
+// count counts one more request, if there may be one, which is on its way in until
+// taking is done.
 func (p *point) count() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,6 +97,7 @@ func (p *point) count() error {
 		return errBacklog
 	}
 	p.waiting++
+	p.taking.Add(1)
 	return nil
 }
 
@@ -113,22 +121,33 @@ func (p *point) open(op string, mask, all uint32) error {
 	return nil
 }
 
-// close stops listening. It reports false if somebody did already.
-func (p *point) close(op string) (bool, error) {
+// close stops listening. When it returns, no request is on its way in any more. A
+// second closer waits for the first. If the device refuses, the point hands out no
+// requests but stays the adapter's, and may be closed once more.
+func (p *point) close(op string) error {
+	p.closing.Lock()
+	defer p.closing.Unlock()
+	if p.gone {
+		return nil
+	}
 	p.mu.Lock()
-	was := p.closed
 	p.closed = true
 	p.mu.Unlock()
-	if was {
-		return false, nil
+	p.taking.Wait()
+	if err := p.listener.Close(); err != nil {
+		return wrap(op, err)
 	}
-	err := p.listener.Close()
+	if p.release != nil {
+		p.release()
+	}
+	p.to.Detach()
+	p.gone = true
+	// Last, so that an adapter's close that no longer sees the point finds it closed.
 	p.adapter.mu.Lock()
+	defer p.adapter.mu.Unlock()
 	delete(p.adapter.points, p)
 	p.adapter.counters.pointsFreed.Add(1)
-	p.adapter.mu.Unlock()
-	p.to.Detach()
-	return true, wrap(op, err)
+	return nil
 }
 
 func (p *point) qual() uint64 { return p.listener.Qual() }

@@ -58,9 +58,11 @@ func (a *Adapter) NewPSP(cfg PSPConfig) (*PSP, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "flags %d", cfg.Flags)
 	}
 	p := &PSP{flags: cfg.Flags}
-	p.point = point{adapter: a, self: p, handle: hw.HandlePSP, to: cfg.Dispatcher, backlog: cfg.Backlog}
+	p.point = point{
+		adapter: a, self: p, handle: hw.HandlePSP, to: cfg.Dispatcher, backlog: cfg.Backlog, announce: (*CR).announce,
+	}
 	if p.flags == PSPProvider {
-		p.point.offer = p.offer
+		p.point.prepare = p.prepare
 	}
 	if err := p.point.start(op, cfg.Addr, cfg.Qual); err != nil {
 		return nil, err
@@ -68,8 +70,8 @@ func (a *Adapter) NewPSP(cfg PSPConfig) (*PSP, error) {
 	return p, nil
 }
 
-// offer announces a request with an endpoint that is made for it.
-func (p *PSP) offer(cr *CR) error {
+// prepare makes an endpoint for a request.
+func (p *PSP) prepare(cr *CR) error {
 	const op = "ep.NewPSP"
 	a := p.point.adapter
 	attr, err := (*Attr)(nil).resolve(op, a.attr)
@@ -82,7 +84,6 @@ func (p *PSP) offer(cr *CR) error {
 	}
 	e.setAddresses(cr.request.Local(), cr.request.Remote())
 	cr.own = e
-	cr.announce()
 	return nil
 }
 
@@ -133,15 +134,16 @@ func (p *PSP) Query(mask PSPMask) (q PSPParam, err error) {
 	return q, nil
 }
 
-// Close stops listening. Requests that came before stay valid. Closing it again
-// does nothing. It answers to dat_psp_free.
+// Close stops listening: no request comes once it has returned. Requests that came
+// before stay valid. Closing it again does nothing, but for waiting for the first
+// call. An error is the device's: the service point takes no more requests then, and
+// Close may be tried once more. It answers to dat_psp_free.
 func (p *PSP) Close() error {
 	const op = "ep.PSP.Close"
 	if p == nil {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePSP}
 	}
-	_, err := p.point.close(op)
-	return err
+	return p.point.close(op)
 }
 
 // fill sets what was asked for.

@@ -30,11 +30,18 @@ type rig struct {
 	cr, conn, dto *evd.Dispatcher // in queue mode
 }
 
-func newRig(t testing.TB) *rig {
+func newRig(t testing.TB) *rig { return newRigOn(t, loopDevice(t)) }
+
+func loopDevice(t testing.TB) hw.Device {
 	provider, ok := hw.Lookup("loop")
 	require.True(t, ok)
 	dev, err := provider.Open(hw.OpenConfig{})
 	require.NoError(t, err)
+	return dev
+}
+
+func newRigOn(t testing.TB, dev hw.Device) *rig {
+	var err error
 	r := &rig{t: t, adapter: NewAdapter(AdapterConfig{Device: dev}), domain: mem.NewDomain(dev)}
 	r.pz, err = r.domain.NewPZ()
 	require.NoError(t, err)

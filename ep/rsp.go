@@ -49,7 +49,7 @@ func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 		return nil, err
 	}
 	r := &RSP{endpoint: e}
-	r.point = point{adapter: a, self: r, handle: hw.HandleRSP, to: cfg.Dispatcher, offer: r.offer}
+	r.point = point{adapter: a, self: r, handle: hw.HandleRSP, to: cfg.Dispatcher, prepare: r.prepare, announce: r.announce, release: r.release}
 	if err := r.point.start(op, cfg.Addr, cfg.Qual); err != nil {
 		_ = e.change(op, inRelease) // it is RESERVED: nobody else could do a thing to it
 		return nil, err
@@ -57,15 +57,26 @@ func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 	return r, nil
 }
 
-// offer leaves a request to the endpoint, which announces it. Only the first.
-func (r *RSP) offer(cr *CR) error {
+// prepare gives the reserved endpoint to the first request, and to no other.
+func (r *RSP) prepare(cr *CR) error {
 	if !r.used.CompareAndSwap(false, true) {
 		return errPointClosed
 	}
-	e := r.endpoint
-	cr.own, e.asked = e, cr
-	e.tell(tellAsked)
+	cr.own = r.endpoint
 	return nil
+}
+
+// announce leaves the request to the endpoint, which announces it.
+func (r *RSP) announce(cr *CR) {
+	r.endpoint.asked = cr
+	r.endpoint.tell(tellAsked)
+}
+
+// release lets go of an endpoint whose request has not come, and now can't.
+func (r *RSP) release() {
+	if r.used.CompareAndSwap(false, true) {
+		_ = r.endpoint.change("ep.RSP.Close", inRelease) // refused: its provider failed meanwhile
+	}
 }
 
 // Qual is the connection qualifier it listens on.
@@ -109,17 +120,13 @@ func (r *RSP) Query(mask RSPMask) (q RSPParam, err error) {
 	return q, nil
 }
 
-// Close stops listening. An endpoint whose request has not come is UNCONNECTED
-// again; a request that came stays valid. Closing it again does nothing.
+// Close stops listening, as [PSP.Close] does. An endpoint whose request has not come
+// is UNCONNECTED again; a request that came stays valid.
 // It answers to dat_rsp_free.
 func (r *RSP) Close() error {
 	const op = "ep.RSP.Close"
 	if r == nil {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleRSP}
 	}
-	first, err := r.point.close(op)
-	if first && r.used.CompareAndSwap(false, true) {
-		_ = r.endpoint.change(op, inRelease) // refused: its provider failed meanwhile
-	}
-	return err
+	return r.point.close(op)
 }

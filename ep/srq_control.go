@@ -198,8 +198,8 @@ func (q *SRQ) Close() error {
 		q.closed = false
 		return wrap(op, err)
 	}
-	q.adapter.removeSRQ(q)
 	q.pz.Unuse()
+	q.adapter.removeSRQ(q) // last: an adapter's close that no longer sees the queue finds it closed
 	return nil
 }
 

@@ -251,11 +251,12 @@ func (c *CNO) Close() error {
 	}
 	c.mu.Unlock()
 	c.Abort()
+	c.tasks.Wait()
 	return nil
 }
 
-// Abort is Close for when the IA closes abruptly: it does not refuse, and who is
-// in Wait returns with CNO_DEAD.
+// Abort is Close for when the IA closes abruptly: it does not refuse, who is in Wait
+// returns with CNO_DEAD, and it does not wait for agents; Close does.
 func (c *CNO) Abort() {
 	if c == nil {
 		return
@@ -269,9 +270,6 @@ func (c *CNO) Abort() {
 		}
 	}
 	c.mu.Unlock()
-	if !c.InUpcall() {
-		c.tasks.Wait()
-	}
 }
 
 // InUpcall reports whether the calling goroutine is inside the CNO's agent.

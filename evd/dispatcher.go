@@ -254,6 +254,9 @@ func (d *Dispatcher) Close() error {
 		return err
 	}
 	d.endClose()
+	if d.upcalls != nil {
+		d.upcalls.stop()
+	}
 	return nil
 }
 
@@ -278,7 +281,8 @@ func (d *Dispatcher) beginClose() error {
 
 // Abort is Close for when the IA closes abruptly: it does not refuse, and who is
 // in Wait returns with ABORT. Events of operations that are still outstanding
-// are taken; a channel is closed after the last of them.
+// are taken; a channel is closed after the last of them. It does not wait for
+// callbacks; Close does.
 func (d *Dispatcher) Abort() {
 	if d == nil {
 		return
@@ -289,8 +293,7 @@ func (d *Dispatcher) Abort() {
 	d.endClose()
 }
 
-// endClose wakes everybody and waits for the goroutines. It runs once; a second
-// closer waits for the first.
+// endClose wakes everybody. It runs once; a second closer waits for the first.
 func (d *Dispatcher) endClose() {
 	d.closing.Do(func() {
 		d.leaveCNO()
@@ -309,9 +312,6 @@ func (d *Dispatcher) endClose() {
 		}
 		d.async.stop()
 	})
-	if d.upcalls != nil && !d.InUpcall() {
-		d.upcalls.stop()
-	}
 }
 
 // refuse refuses further reservations, unless the event of one is still to come

@@ -91,25 +91,15 @@ func (ia *IA) tearDown() error {
 	if ia.gone {
 		return nil
 	}
-	var errs []error
-	if ia.adapter != nil { // it is nil when Open fails half-way
-		errs = append(errs, ia.adapter.Close())
+	err := ia.closeObjects()
+	// Completion queues and the device go when nothing that is on them is left: what
+	// could not be closed needs them when Close is tried once more.
+	if err == nil && ia.cqs != nil {
+		err = ia.cqs.close()
 	}
-	dispatchers, cnos := ia.waitables()
-	for _, d := range dispatchers {
-		d.Abort()
+	if err == nil {
+		err = ia.dev.Close()
 	}
-	for _, c := range cnos {
-		c.Abort()
-	}
-	if ia.domain != nil {
-		errs = append(errs, ia.domain.Close())
-	}
-	if ia.cqs != nil {
-		errs = append(errs, ia.cqs.close())
-	}
-	errs = append(errs, ia.dev.Close())
-	err := errors.Join(errs...)
 	if err != nil {
 		ia.log.Error("close", zap.Error(err))
 		return hw.Errorf("runtime.IA.Close", hw.InternalError, hw.NoSubtype, "%w", err)
@@ -121,6 +111,33 @@ func (ia *IA) tearDown() error {
 	ia.gone = true
 	ia.log.Info("closed")
 	return nil
+}
+
+// closeObjects closes what was made on the adapter, as far as it can.
+func (ia *IA) closeObjects() error {
+	var errs []error
+	if ia.adapter != nil { // it is nil when Open fails half-way
+		errs = append(errs, ia.adapter.Close())
+	}
+	dispatchers, cnos := ia.waitables()
+	for _, d := range dispatchers {
+		d.Abort()
+	}
+	for _, c := range cnos {
+		c.Abort()
+	}
+	// Aborting wakes everybody who waits; only then callbacks are waited for, which may
+	// be among those.
+	for _, d := range dispatchers {
+		errs = append(errs, d.Close())
+	}
+	for _, c := range cnos {
+		errs = append(errs, c.Close())
+	}
+	if ia.domain != nil {
+		errs = append(errs, ia.domain.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // inUpcall reports whether the caller is inside a callback of a dispatcher of

@@ -1,0 +1,209 @@
+package ep
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// hookedDevice runs hooks of a test's in calls of the device.
+type hookedDevice struct {
+	hw.Device
+	onRequest     func()       // before the owner hears of a request; may be nil
+	closeListener func() error // before a listener closes; may be nil
+	rejected      func()       // before a request is rejected; may be nil
+}
+
+func (d *hookedDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
+	take := cfg.OnRequest
+	cfg.OnRequest = func(r hw.Request) bool { return take(&hookedRequest{r, d}) }
+	l, err := d.Device.Listen(cfg)
+	return &hookedListener{l, d}, err
+}
+
+type hookedRequest struct {
+	hw.Request
+	dev *hookedDevice
+}
+
+func (r *hookedRequest) Private() ([]byte, bool) {
+	if r.dev.onRequest != nil {
+		r.dev.onRequest()
+	}
+	return r.Request.Private()
+}
+
+func (r *hookedRequest) Reject(private []byte) error {
+	if r.dev.rejected != nil {
+		r.dev.rejected()
+	}
+	return r.Request.Reject(private)
+}
+
+type hookedListener struct {
+	hw.Listener
+	dev *hookedDevice
+}
+
+func (l *hookedListener) Close() error {
+	if l.dev.closeListener != nil {
+		if err := l.dev.closeListener(); err != nil {
+			return err
+		}
+	}
+	return l.Listener.Close()
+}
+
+// stop is where a call stops until the test lets it go on.
+type stop struct{ reached, on chan struct{} }
+
+func newStop() *stop { return &stop{make(chan struct{}), make(chan struct{})} }
+
+// here is reached once.
+func (s *stop) here() {
+	close(s.reached)
+	<-s.on
+}
+
+// behind runs f, which is to wait until s goes on. It demands that f has not returned
+// when all others have nothing to do, lets s go on, and returns what f did.
+func (s *stop) behind(t *testing.T, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	for range 1000 {
+		runtime.Gosched()
+		select {
+		case err := <-done:
+			require.Fail(t, "it did not wait", "%v", err)
+		default:
+		}
+	}
+	close(s.on)
+	return <-done
+}
+
+// closers are the service points of each kind, each on its own dispatcher.
+var closers = map[string]func(r *rig) (interface{ Close() error }, uint64){
+	"PSP": func(r *rig) (interface{ Close() error }, uint64) {
+		p, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr})
+		require.NoError(r.t, err)
+		return p, p.Qual()
+	},
+	"PSP that makes endpoints": func(r *rig) (interface{ Close() error }, uint64) {
+		p, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Flags: PSPProvider})
+		require.NoError(r.t, err)
+		return p, p.Qual()
+	},
+	"RSP": func(r *rig) (interface{ Close() error }, uint64) {
+		p, err := r.adapter.NewRSP(RSPConfig{Endpoint: r.endpoint(nil), Dispatcher: r.cr})
+		require.NoError(r.t, err)
+		return p, p.Qual()
+	},
+	"CSP": func(r *rig) (interface{ Close() error }, uint64) {
+		p, err := r.adapter.NewCSP(CSPConfig{Address: ":4711", Dispatcher: r.cr})
+		require.NoError(r.t, err)
+		return p, 4711
+	},
+}
+
+func TestASecondCloserOfAServicePointWaitsForTheFirst(t *testing.T) {
+	for name, make := range closers {
+		t.Run(name, func(t *testing.T) {
+			dev := &hookedDevice{Device: loopDevice(t)}
+			r := newRigOn(t, dev)
+			point, _ := make(r)
+			closing := newStop()
+			dev.closeListener = func() error { closing.here(); return nil }
+			first := goResult(point.Close)
+			<-closing.reached
+			dev.closeListener = nil
+			require.NoError(t, closing.behind(t, point.Close))
+			require.NoError(t, <-first)
+			require.NoError(t, point.Close())
+		})
+	}
+}
+
+func TestTheAdaptersCloseWaitsForAServicePointThatCloses(t *testing.T) {
+	for name, make := range closers {
+		t.Run(name, func(t *testing.T) {
+			dev := &hookedDevice{Device: loopDevice(t)}
+			r := newRigOn(t, dev)
+			point, _ := make(r)
+			closing := newStop()
+			dev.closeListener = func() error { closing.here(); return nil }
+			first := goResult(point.Close)
+			<-closing.reached
+			dev.closeListener = nil
+			require.NoError(t, closing.behind(t, r.adapter.Close))
+			require.NoError(t, <-first)
+			assert.Zero(t, r.adapter.Len())
+		})
+	}
+}
+
+func TestARequestOnItsWayInIsRejectedByTheAdaptersClose(t *testing.T) {
+	for name, make := range closers {
+		t.Run(name, func(t *testing.T) {
+			dev := &hookedDevice{Device: loopDevice(t)}
+			r := newRigOn(t, dev)
+			_, qual := make(r)
+			// The peer is another adapter's: this one does not close its endpoint.
+			peer := newRig(t)
+			coming := newStop()
+			dev.onRequest = coming.here
+			asks := goResult(func() error { return peer.endpoint(nil).Connect(ConnectConfig{Qual: qual}) })
+			<-coming.reached
+			require.NoError(t, coming.behind(t, r.adapter.Close))
+			require.NoError(t, <-asks)
+			assert.Equal(t, evd.PeerRejected, peer.next(peer.conn).Number)
+			assert.Zero(t, r.adapter.Len())
+			assert.Empty(t, r.adapter.crs)
+		})
+	}
+}
+
+func TestTheAdaptersCloseWaitsForARequestThatIsBeingRejected(t *testing.T) {
+	dev := &hookedDevice{Device: loopDevice(t)}
+	r := newRigOn(t, dev)
+	_, cr, _ := r.asked(r.endpoint(nil))
+	rejecting := newStop()
+	dev.rejected = rejecting.here
+	first := goResult(func() error { return cr.Reject(nil) })
+	<-rejecting.reached
+	require.NoError(t, rejecting.behind(t, r.adapter.Close), "the endpoint was still the request's")
+	require.NoError(t, <-first)
+}
+
+func TestAServicePointThatCantBeClosedMayBeClosedOnceMore(t *testing.T) {
+	for name, make := range closers {
+		t.Run(name, func(t *testing.T) {
+			dev := &hookedDevice{Device: loopDevice(t)}
+			r := newRigOn(t, dev)
+			point, qual := make(r)
+			failure := errors.New("the device is busy")
+			dev.closeListener = func() error { return failure }
+			require.ErrorIs(t, point.Close(), failure)
+			peer := newRig(t)
+			require.NoError(t, peer.endpoint(nil).Connect(ConnectConfig{Qual: qual}))
+			assert.Equal(t, evd.NonPeerRejected, peer.next(peer.conn).Number, "it hands out no requests")
+			require.ErrorIs(t, r.adapter.Close(), failure)
+			dev.closeListener = nil
+			require.NoError(t, r.adapter.Close())
+			require.NoError(t, point.Close())
+			assert.Zero(t, r.adapter.Len())
+		})
+	}
+}
+
+func goResult(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return done
+}
