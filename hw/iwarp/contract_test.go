@@ -26,7 +26,6 @@ func TestContract(t *testing.T) {
 		{name: "a pipe", provider: pipe, host: "here"},
 		{name: "IPv6", provider: tcp, host: "::1", slow: true},
 		{name: "a pipe, with markers", provider: pipe, host: "here", params: map[string]string{"markers": "true"}, slow: true},
-		{name: "strict", provider: tcp, host: "127.0.0.1", params: map[string]string{"strict": "true"}, slow: true},
 		{name: "small FPDUs", provider: tcp, host: "127.0.0.1", params: map[string]string{"fpdu": "256"}, slow: true},
 		{name: "small buffers", provider: tcp, host: "127.0.0.1", params: map[string]string{"buffer": "65536"}},
 		{name: "without RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"peer2peer": "false", "grace": "5ms"}, slow: true},

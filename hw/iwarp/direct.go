@@ -8,7 +8,8 @@ import (
 )
 
 // directMin is how much of a payload must be outstanding for it to be read
-// straight into memory.
+// straight into memory. With a CRC none is: others may write to the memory between
+// the placement and the sum, and nothing is placed before its CRC has been checked.
 const directMin = 8 << 10
 
 // direct begins to take an FPDU that is incomplete, and reads what is missing
@@ -16,7 +17,7 @@ const directMin = 8 << 10
 // was not for it.
 func (l *life) direct(b []byte, length int) (done bool, err error) {
 	x := &l.rx
-	if l.port.staged || l.dev.set.strict || !x.heard || x.need-len(b) < directMin {
+	if l.port.staged || l.agreed.crc || !x.heard || x.need-len(b) < directMin {
 		return false, nil
 	}
 	if readSize-x.in.r < readSize/2 {
@@ -48,9 +49,6 @@ func (l *life) placeDirect(h wire.Header, b []byte, n, length int) error {
 		return l.fault(err, b, length)
 	}
 	have := b[n:min(len(b), length)]
-	if l.agreed.crc {
-		x.sum = wire.UpdateCRC(0, x.in.bytes()[:wire.FPDULengthSize+n+len(have)])
-	}
 	if !l.store(have) {
 		return l.fault(l.storeFault(h.Opcode), b, length)
 	}
@@ -67,7 +65,7 @@ func (l *life) placeDirect(h wire.Header, b []byte, n, length int) error {
 		return l.fault(l.storeFault(h.Opcode), ulpdu, length)
 	}
 	for {
-		k, err := wire.ParseTrailer(x.in.buf[trailer:x.in.w], length, x.sum, l.agreed.crc)
+		k, err := wire.ParseTrailer(x.in.buf[trailer:x.in.w], length, 0, false)
 		switch err {
 		case nil:
 			if err = l.finishSegment(&h, length-n); err != nil {
@@ -152,9 +150,6 @@ func (l *life) doDirect(fd uintptr) bool {
 	x.err = err
 	for _, mem := range parts[:direct] {
 		k := min(got, len(mem))
-		if l.agreed.crc {
-			x.sum = wire.UpdateCRC(x.sum, mem[:k])
-		}
 		l.skip(x.dst, k)
 		x.left -= k
 		got -= k

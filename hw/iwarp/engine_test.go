@@ -194,17 +194,18 @@ func (l *life) awaitFull() {
 }
 
 // stuffed is a connection whose socket is full of octets of value 0x5a. The FPDUs
-// are short, so that it is full in the midst of one, and others wait behind it.
+// are short, so that it is full in the midst of one, and others wait behind it. They
+// have no CRC, and so stay in memory until they are written.
 func stuffed(t *testing.T) (a *peer, m *memory, s *script) {
 	const size = 16 << 20
-	n := newNode(t, New(Config{}), map[string]string{"linger": "10s", "fpdu": "1440"})
+	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "linger": "10s", "fpdu": "1440"})
 	a, m = n.peer(), n.memory(size, hw.LocalRead)
 	for i := range m.buf {
 		m.buf[i] = 0x5a
 	}
 	_, s = answering(t, a, hw.ConnectConfig{})
 	reply := obliging(s.request())
-	reply.BigFPDU, s.crc = true, true
+	reply.BigFPDU = true
 	s.write(reply.Append(nil))
 	s.next()
 	a.awaitUp()
@@ -213,7 +214,7 @@ func stuffed(t *testing.T) (a *peer, m *memory, s *script) {
 	return a, m, s
 }
 
-// unstuff reads whole FPDUs, whose CRCs are checked, up to a Terminate.
+// unstuff reads whole FPDUs of what was posted, up to a Terminate.
 func unstuff(t *testing.T, s *script, m *memory) {
 	got := 0
 	for {
@@ -243,6 +244,22 @@ func TestABreakFinishesAHalfWrittenFPDU(t *testing.T) {
 	a.qp.Break(false)
 	a.end(false)
 	clear(m.buf) // it is ours again
+	unstuff(t, s, m)
+}
+
+// A break interrupts the sender, which may be back before the break goes on.
+func TestABreakFinishesAHalfWrittenFPDUThoughTheSenderWasInterrupted(t *testing.T) {
+	a, m, s := stuffed(t)
+	l := lives(a)[0]
+	l.grab()
+	a.broken = true
+	a.qp.Break(false)
+	for l.busy.Load() {
+		rest(0)
+	}
+	l.run(posterBudget)
+	a.end(false)
+	clear(m.buf)
 	unstuff(t, s, m)
 }
 

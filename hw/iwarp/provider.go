@@ -36,7 +36,6 @@ type Config struct {
 	// Booleans are as for strconv.ParseBool, times as for time.ParseDuration:
 	//
 	//	crc         both ends compute CRCs, which else the peer decides (true)
-	//	strict      place nothing before its CRC has been checked (false)
 	//	markers     ask the peer for markers (false)
 	//	fpdu        longest FPDU sent; 0 is one TCP segment, or 64 KiB to a peer
 	//	            that says it takes those (0)

@@ -59,7 +59,6 @@ type receiving struct {
 	err              error
 	dead             bool // memory was gone
 	left             int  // of a payload that is read directly
-	sum              uint32
 	parts            [][]byte
 	vec              vector
 }

@@ -155,6 +155,9 @@ func (n *node) peer(change ...func(*hw.QPConfig)) *peer {
 // patience is how long what must happen may take.
 var patience = 10 * time.Second
 
+// tick is how often to look whether it has.
+const tick = time.Millisecond
+
 // await waits for a condition, which is looked at with the lock held.
 func (p *peer) await(what string, cond func() bool) {
 	p.tb.Helper()

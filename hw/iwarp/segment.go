@@ -79,7 +79,7 @@ func (l *life) segment(m *message) bool {
 		limit = l.agreed.tagged
 	}
 	n := int(min(m.left, uint64(limit)))
-	copied := l.port.staged || l.agreed.markersOut || n <= inlined
+	copied := l.port.staged || l.agreed.markersOut || l.agreed.crc || n <= inlined
 	need := frameSpare
 	if copied {
 		need += n + n/wire.MarkerInterval*wire.MarkerSize + 4*wire.MarkerSize
@@ -116,7 +116,9 @@ func (l *life) segment(m *message) bool {
 	return true
 }
 
-// appendCopied appends an FPDU all of which is in the arena.
+// appendCopied appends an FPDU all of which is in the arena. One with a CRC always
+// is: others may write to the memory between the sum and the write, and the peer
+// would find the connection corrupt.
 func (l *life) appendCopied(m *message, n int) bool {
 	o := &l.out
 	start := len(o.arena)
@@ -137,15 +139,11 @@ func (l *life) appendCopied(m *message, n int) bool {
 	return true
 }
 
-// appendVector appends an FPDU whose payload stays where it is.
+// appendVector appends an FPDU whose payload stays where it is, and which has no CRC.
 func (l *life) appendVector(m *message, n int) bool {
 	o := &l.out
 	start := len(o.arena)
 	o.arena = m.h.AppendFramed(o.arena, n)
-	var sum uint32
-	if l.agreed.crc {
-		sum = wire.UpdateCRC(0, o.arena[start:])
-	}
 	length := m.h.Size() + n
 	o.addArena(start)
 	for n > 0 {
@@ -154,14 +152,11 @@ func (l *life) appendVector(m *message, n int) bool {
 			return false
 		}
 		o.addMemory(mem, &m.c)
-		if l.agreed.crc {
-			sum = wire.UpdateCRC(sum, mem)
-		}
 		m.c.off += uint32(len(mem))
 		n -= len(mem)
 	}
 	start = len(o.arena)
-	o.arena = wire.AppendTrailer(o.arena, length, sum, l.agreed.crc)
+	o.arena = wire.AppendTrailer(o.arena, length, 0, false)
 	o.addArena(start)
 	return true
 }

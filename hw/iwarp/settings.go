@@ -10,7 +10,7 @@ import (
 
 // settings are a device's, from Config.Params and OpenConfig.Params.
 type settings struct {
-	crc, strict, markers, big, extensions, fallback, peer2peer bool
+	crc, markers, big, extensions, fallback, peer2peer bool
 
 	fpdu, revision, private, halfOpen, halfOpenIP, buffer int
 
@@ -36,8 +36,6 @@ func (s *settings) apply(key, value string) error {
 	switch key {
 	case "crc":
 		s.crc, err = strconv.ParseBool(value)
-	case "strict":
-		s.strict, err = strconv.ParseBool(value)
 	case "markers":
 		s.markers, err = strconv.ParseBool(value)
 	case "big":

@@ -142,7 +142,8 @@ func (l *life) recheck() {
 	}
 }
 
-// collect takes in what the sender has done.
+// collect takes in what the sender has done. An interruption by die says nothing of
+// the connection, which has still to take what is half written, and the Terminate.
 func (l *life) collect() {
 	if l.job.told {
 		return
@@ -151,7 +152,7 @@ func (l *life) collect() {
 	if l.job.n > 0 {
 		l.out.advance(l.job.n)
 	}
-	if l.job.err != nil {
+	if err := l.job.err; err != nil && !(isTimeout(err) && l.attention.Load()&broken != 0) {
 		l.fallMute()
 	}
 }

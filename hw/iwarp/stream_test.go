@@ -75,9 +75,6 @@ func TestHowTheStreamIsCutMakesNoDifference(t *testing.T) {
 		if !crc {
 			params["crc"] = "false"
 		}
-		if rapid.Bool().Draw(t, "strict") {
-			params["strict"] = "true"
-		}
 		provider, dial := tcp, func(ln hw.Listener) (net.Conn, error) { return net.Dial("tcp", ln.Addr().String()) }
 		if rapid.Bool().Draw(t, "pipe") {
 			provider, dial = pipe, func(ln hw.Listener) (net.Conn, error) {

@@ -1,0 +1,60 @@
+//go:build linux || darwin
+
+package iwarp
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// A read into memory is made to take its time, by a descriptor that blocks.
+func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	l := lives(n.peer())[0]
+	d := n.dev.(*device)
+	d.addLife(l)
+	defer d.dropLife(l)
+	l.rx.in.ready(readSize)
+	defer l.rx.in.drop()
+	for !freeUnderRead(t, n, l) {
+		l.rx.dead = false
+	}
+}
+
+// freeUnderRead frees a region that is being read into. It is false if the region was
+// gone before the read looked it up.
+func freeUnderRead(t *testing.T, n *node, l *life) bool {
+	m, d := n.memory(8, hw.LocalWrite), n.dev.(*device)
+	l.rx.dst, l.rx.left = &cursor{sgl: []hw.SGE{m.sge(0, 8)}, need: hw.LocalWrite}, 8
+	var fds [2]int
+	require.NoError(t, syscall.Pipe(fds[:]))
+	defer func() {
+		require.NoError(t, syscall.Close(fds[0]))
+		require.NoError(t, syscall.Close(fds[1]))
+	}()
+	read, freed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(read)
+		l.doDirect(uintptr(fds[0]))
+	}()
+	key := m.LKey()
+	require.Eventually(t, func() bool { return len(d.inProgress(nil, nil, nil)) == 1 }, patience, tick, "the read is under way")
+	go func() { freed <- m.Deregister() }()
+	require.Eventually(t, func() bool { return d.Keys.Lookup(key).Size == 0 }, patience, tick, "the region is being freed")
+	early := len(freed)
+	_, err := syscall.Write(fds[1], []byte("into mem"))
+	require.NoError(t, err)
+	<-read
+	require.NoError(t, <-freed)
+	if l.rx.dead {
+		return false
+	}
+	assert.Zero(t, early, "it waited")
+	assert.Equal(t, "into mem", string(m.buf))
+	return true
+}

@@ -1,0 +1,72 @@
+package iwarp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// The socket is full, and several writes wait, made into FPDUs, each of a region of
+// its own. One region is freed: the peer gets all before it, whole, and nothing of it.
+func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
+	const size, writes = 4 << 10, 4096
+	n := newNode(t, New(Config{}), noCRC)
+	a := n.peer(func(c *hw.QPConfig) { c.SendDepth = writes })
+	_, s := answering(t, a, hw.ConnectConfig{})
+	reply := obliging(s.request())
+	reply.BigFPDU = true // an FPDU for each
+	s.write(reply.Append(nil))
+	s.next()
+	a.awaitUp()
+	var regions [writes]*memory
+	var wrs []hw.SendWR
+	for i := range regions {
+		regions[i] = n.memory(size, hw.LocalRead)
+		wrs = append(wrs, hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{regions[i].sge(0, size)}, RKey: uint32(i)})
+	}
+	a.post(wrs...)
+	got := uint32(0)
+	expect := func() {
+		h, body := s.next()
+		require.Equal(t, got, h.STag)
+		require.Len(t, body, size)
+		got++
+	}
+	victim, ok := waiting(lives(a)[0])
+	for ; !ok; victim, ok = waiting(lives(a)[0]) {
+		expect()
+	}
+	require.NoError(t, regions[victim].Deregister())
+	for got < uint32(victim) {
+		expect()
+	}
+	h, _ := s.next()
+	assert.Equal(t, wire.OpTerminate, h.Opcode)
+	s.eof()
+	a.awaitDown()
+	a.end(false)
+	for i, wc := range a.sends[:writes-int(victim)] { // those before it were not to be signaled
+		want := hw.StatusFlushed
+		if i == 0 {
+			want = hw.StatusLocalProtection
+		}
+		assert.Equal(t, want, wc.Status, "write %d", int(victim)+i)
+	}
+}
+
+// waiting waits until the socket is full, and is the request of an FPDU that has not
+// begun to leave, if there are some before it and behind.
+func waiting(l *life) (slot uint64, ok bool) {
+	l.awaitFull()
+	l.grab()
+	defer l.run(posterBudget)
+	n := len(l.out.frames)
+	if n < 6 || l.out.start(n-6) <= l.out.written {
+		return 0, false
+	}
+	return l.out.frames[n-3].slot, true
+}
