@@ -13,8 +13,16 @@ import (
 // exactly one completion follows, or none if flags has Suppress and it succeeds.
 // An error means that nothing has happened.
 //
+// The segments are the program's again when the completion says so, and not before.
+// An answer of the peer's does not say so: it can come before the completion of the
+// send that it answers. A success says no more than that on every provider: over
+// TCP (iwarp) the peer need not have looked at the message yet.
+//
 // The segments need LocalRead. Legal flags: Suppress, SolicitedWait,
-// BarrierFence, and Unsignalled if the endpoint's attributes have it.
+// BarrierFence, and Unsignalled if the endpoint's attributes have it. What verbs
+// call an unsignaled request is one with Suppress: a success has no event. With
+// Unsignalled the event comes, takes its place in the dispatcher and wants to be
+// taken from there; it only wakes nobody by itself.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
 	if e != nil {
@@ -29,13 +37,22 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
 // address; remote is at least as long. See PostSend for the rest; SolicitedWait
 // is not legal. It answers to dat_ep_post_rdma_write.
+//
+// A success gives the segments back. It does not say that the bytes are in the
+// peer's memory: over TCP (iwarp, and soft-iWARP by way of ibv) it comes when TCP has
+// taken them, and a peer that then refuses the write breaks the connection. Two
+// things say that they are there, on every provider: the peer's answer to a message
+// that was posted behind the write, and the success of a read that was posted
+// behind it.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	w := work{op: hw.OpWrite, flags: flags, cookie: cookie, segs: segments, remote: remote}
 	return e.postRequest(&w)
 }
 
 // PostRDMARead reads remote into the segments, which need LocalWrite and are at
-// least as long. See PostRDMAWrite for the rest.
+// least as long. A success says that the bytes are there, and that the writes which
+// were posted before it are in the peer's memory. See PostSend for the rest;
+// SolicitedWait is not legal.
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	w := work{op: hw.OpRead, flags: flags, cookie: cookie, segs: segments, remote: remote}

@@ -17,10 +17,11 @@ const defaultBatch = 32
 // Config configures a dispatcher.
 type Config struct {
 	// QLen is how many events it can hold: at least the sum of the operations
-	// outstanding on whatever feeds it, and two for each connection. Connection
-	// requests and asynchronous errors have places of their own. DAT's min_qlen. In
-	// ModeChannel it holds 80 events more than asked for, which Query tells too: an
-	// event that is being sent may count twice for a moment.
+	// outstanding on whatever feeds it, and two for each connection; "Places" in the
+	// package documentation says from when to when. Connection requests and
+	// asynchronous errors have places of their own. DAT's min_qlen. In ModeChannel it
+	// holds 80 events more than asked for, which Query tells too: an event that is
+	// being sent may count twice for a moment.
 	QLen int
 	// MaxLen is the most that Resize can make of it; 0 means QLen.
 	MaxLen int

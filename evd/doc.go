@@ -13,6 +13,26 @@
 // dispatcher that asks for it ([Config.Overcommit]) takes posts beyond its room,
 // and may lose events, as DAT says.
 //
+// # Places
+//
+// An event has its place from when it is promised until a consumer takes it. So
+// these are the places that are in use:
+//
+//   - a receive or a request: one, from its post until its event is taken. One that
+//     is suppressed has it too, and after a success gives it back at the latest when
+//     a request behind it has completed.
+//   - a connection: two, from Connect or Accept on, for its outcome and its end. The
+//     first is free again when the ESTABLISHED event is taken, the second when the
+//     DISCONNECTED event is. If there will be no second event, the outcome is the only
+//     one, and its place is free when it is taken.
+//   - a software event: one, until it is taken.
+//
+// Completions whose cookie matches a route have their places there, and those of a
+// one-shot in it. Connection requests and asynchronous errors bring places of their
+// own. So a program that has at most so many receives and requests of an endpoint
+// outstanding, and counts one as outstanding until it has taken its event, needs
+// that many places and two more for each endpoint, and is never refused.
+//
 // # Consumers
 //
 // An event has one consumer, and one rule says which may be there:

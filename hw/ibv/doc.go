@@ -27,6 +27,18 @@
 // completion says is made from the ring: the device's word for lengths and
 // operations is only good on success, and not always then. [CountersOf] counts.
 //
+// # What a completion means
+//
+// On InfiniBand and RoCE a send or write completes with success when the peer's adapter
+// has acknowledged it, and a request that the peer refuses completes with the error.
+// The adapter may acknowledge a write before the peer's processor can see it. On iWARP
+// (soft-iWARP, too) it completes when the transport has taken it, and a refusal is
+// heard as a broken connection. On both, the bytes of a write are visible to the peer's
+// program when a later message has completed there; on this side the peer's answer
+// says so, or the success of a read that was posted behind the write. Each queue is
+// polled by itself: the answer to a message may be delivered before the message's own
+// completion.
+//
 // # Connections
 //
 // One goroutine per device takes the events of the connection manager and of the

@@ -28,14 +28,28 @@
 //	           flushes and ends both queues, and the second goroutine sends the
 //	           Terminate, closes its half, and reads to the end (over.go)
 //
+// # What a completion means
+//
+// A send or write completes with success when TCP has taken its bytes: the memory is
+// the program's again. It says nothing of the peer, which may not have read them yet,
+// and may refuse them; that is heard as Down(ReasonBroken), behind the success. A read
+// or atomic completes when its response has been placed, and the peer has placed all
+// writes before it by then. So what says that a write is in the peer's memory is the
+// success of a read behind it, or the peer's answer to a message behind it. That answer
+// can be received before the message itself completes here: the receiver may run
+// before the poster goes on (meaning_test.go).
+//
+// The receivers wait in Go's network poller, which runs when a processor has nothing
+// else to do. A program that polls for completions on all its processors gets each
+// message up to 10 ms late, when the runtime's monitor looks at the sockets; it should
+// sleep for them (a channel, Wait), or leave a processor free.
+//
 // # What else it does its own way
 //
-// A send or write completes when the transport has taken it; what goes wrong at
-// the target is heard as Down(ReasonBroken). A send that finds no receive breaks
-// the connection at once. Memory is checked per FPDU, by key, zone, bounds and
-// privilege, and again when a socket that was full takes more; an FPDU that is
-// half written is finished from a copy. A region's local and remote keys differ,
-// and a send with invalidate kills the remote one only.
+// A send that finds no receive breaks the connection at once. Memory is checked per
+// FPDU, by key, zone, bounds and privilege, and again when a socket that was full
+// takes more; an FPDU that is half written is finished from a copy. A region's local
+// and remote keys differ, and a send with invalidate kills the remote one only.
 //
 // # What a peer can't do
 //
