@@ -1,8 +1,6 @@
 package iwarp
 
 import (
-	"io"
-
 	"godat/hw/iwarp/wire"
 	"godat/internal/yield"
 )
@@ -88,9 +86,6 @@ func (l *life) more() error {
 	l.emit()
 	l.rx.need = 0 // so that nothing moves
 	if err := l.fill(); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
 		return l.ended(err)
 	}
 	return nil
@@ -107,9 +102,6 @@ func (l *life) readDirect() error {
 			err = x.err
 		}
 		if err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
 			if err = l.ended(err); err != nil {
 				return err
 			}

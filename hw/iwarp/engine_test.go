@@ -386,3 +386,63 @@ func TestAReceiverThatSpinsReceives(t *testing.T) {
 	a.awaitDown()
 	assert.Equal(t, hw.ReasonDrained, a.down)
 }
+
+// inParts writes b up to each of the ends by itself. New connections to n in
+// between give the receiver of this one the time to take what there is.
+func (s *script) inParts(n *node, b []byte, ends ...int) {
+	s.tb.Helper()
+	from := 0
+	for _, to := range append(ends, len(b)) {
+		s.write(b[from:to])
+		from = to
+		for range 3 {
+			accepted(s.tb, n.peer(), plain())
+		}
+	}
+}
+
+// An initiator that promised nothing may begin with anything. With so long a
+// grace only its first FPDU can tell that it is there.
+func TestALargeFirstFPDUShowsThatTheInitiatorIsThere(t *testing.T) {
+	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "grace": "1h"})
+	b, m := n.peer(), n.memory(30000, hw.LocalWrite)
+	b.recv(m.sge(0, 30000))
+	s, _ := accepted(t, b, plain())
+	s.inParts(n, fpdu(false, sendHeader, make([]byte, 30000)), 100)
+	b.awaitUp()
+	assert.Equal(t, hw.StatusSuccess, b.received(0).Status)
+}
+
+// The FIN that ends an orderly drain stands between two FPDUs, never in one.
+func TestADrainWhosePeerStopsInTheMiddleOfAnFPDUIsBroken(t *testing.T) {
+	for _, size := range []int{100, 30000} { // the larger one is read directly
+		n := newNode(t, New(Config{}), noCRC)
+		a, m := n.peer(), n.memory(30000, hw.LocalWrite)
+		a.recv(m.sge(0, 30000))
+		s := scripted(t, a)
+		a.qp.Drain()
+		s.eof()
+		one := fpdu(false, sendHeader, make([]byte, size))
+		s.write(one[:len(one)/2])
+		require.NoError(t, s.conn.Close())
+		a.awaitDown()
+		assert.Equal(t, hw.ReasonBroken, a.down, "%d octets", size)
+	}
+}
+
+// Two empty segments stand behind each other in what is read directly, and the
+// reading stops and goes on behind them.
+func TestEmptySegmentsAreReadPast(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	b, m := n.peer(), n.memory(32<<10, hw.LocalWrite)
+	b.recv(m.sge(0, 12<<10), m.sge(0, 0), m.sge(0, 0), m.sge(12<<10, 20<<10))
+	s, _ := accepted(t, b, plain())
+	b.awaitUp()
+	payload := make([]byte, 32<<10)
+	for i := range payload {
+		payload[i] = byte(i * 7 >> 3)
+	}
+	s.inParts(n, fpdu(false, sendHeader, payload), 1000, 16<<10)
+	assert.Equal(t, hw.StatusSuccess, b.received(0).Status)
+	assert.Equal(t, payload, m.buf)
+}

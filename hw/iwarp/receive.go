@@ -108,18 +108,19 @@ var errOver = errors.New("iwarp: over")
 func (l *life) ended(err error) error {
 	x := &l.rx
 	a := l.attention.Load()
+	closed := err == io.EOF && x.in.r == x.in.w && x.left == 0 // in order: between two FPDUs
 	switch {
 	case a&broken != 0:
 	case !x.heard:
 		return l.unheard(err)
-	case a&finSent != 0 && (err == io.EOF || a&bounded != 0 && isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
+	case a&finSent != 0 && (closed || a&bounded != 0 && isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
 		l.die(hw.ReasonDrained, nil, nil, verdict{})
 	case isTimeout(err) && x.nudge > 0 && !x.hurried && a&bounded == 0:
 		l.nudge()
 		return nil
 	case isTimeout(err) && x.pulse > 0 && !x.hurried && a&bounded == 0:
 		return l.look()
-	case err == io.EOF && x.in.r == x.in.w && x.left == 0:
+	case closed:
 		l.die(hw.ReasonPeer, nil, nil, verdict{})
 	default:
 		l.die(hw.ReasonBroken, nil, nil, verdict{})
