@@ -374,3 +374,22 @@ func TestADispatcherOutlivesTheReceivesPostedForIt(t *testing.T) {
 	require.NoError(t, e.Reset())
 	require.NoError(t, old.Close())
 }
+
+// Segments do not shrink, whatever grows beside them.
+func TestReceivesKeepTheirSegmentsWhenTheQueueGrows(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(&Attr{MaxRecvDTOs: 2, MaxRecvIOV: 3})
+	require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 2), r.lmr.Segment(64, 2), r.lmr.Segment(128, 4)))
+	require.NoError(t, e.Modify(FieldMaxRecvDTOs|FieldMaxRecvIOV, Param{Attr: Attr{MaxRecvDTOs: 8, MaxRecvIOV: 1}}))
+	p, err := e.Query(FieldMaxRecvIOV)
+	require.NoError(t, err)
+	assert.Equal(t, 3, p.Attr.MaxRecvIOV)
+	a := r.accept(e)
+	copy(r.lmr.Bytes()[4096:], "12345678")
+	require.NoError(t, a.PostSend(2, hw.Suppress, r.lmr.Segment(4096, 8)))
+	ev := r.next(r.dto)
+	require.NoError(t, ev.Err())
+	assert.Equal(t, uint32(8), ev.Length)
+	b := r.lmr.Bytes()
+	assert.Equal(t, "12345678", string(b[0:2])+string(b[64:66])+string(b[128:132]))
+}

@@ -359,3 +359,42 @@ func TestAnEndpointMadeForARequestGoesWithIt(t *testing.T) {
 	gone(handed)
 	assert.Equal(t, before+3+3, r.adapter.Len(), "three service points and three that asked")
 }
+
+func TestAResetEndpointForgetsWhereItWasConnectedTo(t *testing.T) {
+	r := newRig(t)
+	e, _ := r.pair(nil)
+	require.NoError(t, e.Disconnect(Abrupt))
+	for range 2 {
+		r.next(r.conn)
+	}
+	require.NoError(t, e.Reset())
+	// It accepts this time. What it connects to again is where that peer comes
+	// from, and nobody listens there.
+	requireWorks(t, r, r.accept(e), e)
+	require.NoError(t, r.endpoint(nil).DupConnect(e, ConnectConfig{}))
+	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+}
+
+// stuckQP is a device's queue pair that can't begin to connect.
+type stuckQP struct{ hw.QP }
+
+func (stuckQP) Connect(hw.ConnectConfig) error {
+	return &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice}
+}
+
+func TestAConnectThatCantStartTakesNoEventRoom(t *testing.T) {
+	r := newRig(t)
+	conn := r.dispatcher(evd.ModeQueue, 2)
+	e := r.endpointOf(Config{PZ: r.pz, Conn: conn})
+	device := e.qp
+	e.qp = stuckQP{device}
+	for range 100 {
+		require.ErrorIs(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}), &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice})
+	}
+	e.qp = device
+	require.NoError(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}))
+	require.NoError(t, RequestOf(r.next(r.cr)).Accept(r.endpoint(nil), nil))
+	assert.Equal(t, evd.Established, r.next(conn).Number)
+	require.NoError(t, r.adapter.Close())
+	require.NoError(t, conn.Close())
+}

@@ -547,3 +547,35 @@ func resizeUntil(stop chan struct{}, q *SRQ, depth int) error {
 		}
 	}
 }
+
+// refusingSRQ is a device's queue that takes nothing.
+type refusingSRQ struct {
+	hw.SRQ
+	err error
+}
+
+func (q refusingSRQ) PostRecv([]hw.RecvWR) (int, error) { return 0, q.err }
+func (q refusingSRQ) Arm(int) error                     { return q.err }
+
+func TestWhatTheDeviceRefusesLeavesASharedQueueAsItWas(t *testing.T) {
+	r := newRig(t)
+	q := r.srq(SRQAttr{MaxRecvDTOs: 2})
+	narrow := r.dispatcher(evd.ModeQueue, 2)
+	r.taker(q, narrow)
+	require.NoError(t, q.SetLowWatermark(0))
+	device := q.hw
+	q.hw = refusingSRQ{device, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice}}
+	for i := range uint64(3) { // more than there are slots, and places
+		require.ErrorIs(t, q.PostRecv(i, r.lmr.Segment(0, 8)), &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice})
+	}
+	require.ErrorIs(t, q.SetLowWatermark(1), &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice})
+	q.hw = device
+	p, err := q.Query(SRQFieldOutstanding | SRQFieldLowWatermark)
+	require.NoError(t, err)
+	assert.Zero(t, p)
+	for i := range uint64(2) {
+		require.NoError(t, q.PostRecv(i, r.lmr.Segment(0, 8)))
+	}
+	require.NoError(t, r.adapter.Close())
+	require.NoError(t, narrow.Close())
+}

@@ -199,3 +199,19 @@ func TestTheThresholdIsTheWaiters(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, <-got, 2)
 }
+
+// The end of an endpoint's queue comes as a completion, and is no receive.
+func TestTheEndOfAnEndpointPassesNoWatermark(t *testing.T) {
+	r := newRig(t)
+	async := r.dispatcher(evd.ModeQueue, 4)
+	r.adapter.async = async
+	_, e := r.feeder(r.srq(SRQAttr{}), r.dto)
+	require.NoError(t, e.SetWatermark(0, NoWatermark))
+	require.NoError(t, e.Disconnect(Abrupt))
+	for range 2 {
+		assert.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+	}
+	r.none(async)
+	require.NoError(t, r.adapter.Close())
+	require.NoError(t, async.Close())
+}

@@ -609,3 +609,13 @@ func TestADescriptorIsReadableWhileTheCNOIsTriggered(t *testing.T) {
 	_, err = os.Stat(descriptorPath(fd))
 	assert.ErrorIs(t, err, os.ErrNotExist, "the descriptor is open")
 }
+
+func TestEnableTriggersForAnErrorThatWaits(t *testing.T) {
+	c := newCNO(t, CNOConfig{})
+	d := withCNO(t, c)
+	require.NoError(t, d.Disable())
+	d.PutAsync(asyncNode(1))
+	require.Nil(t, triggered(t, c))
+	require.NoError(t, d.Enable())
+	assert.Same(t, d, triggered(t, c))
+}

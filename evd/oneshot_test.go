@@ -193,3 +193,30 @@ func TestOneShotsUnderLoad(t *testing.T) {
 		}
 	})
 }
+
+// doneHook is a context that runs a function when its end is asked for: at the
+// moment in which a waiter that found nothing is about to sleep.
+type doneHook struct {
+	context.Context
+	hook func()
+}
+
+func (c doneHook) Done() <-chan struct{} {
+	c.hook()
+	return c.Context.Done()
+}
+
+// A select picks any of the cases that are ready, so one round shows nothing.
+func TestAOneShotsEventThatCameBeforeTheAbortIsNotLost(t *testing.T) {
+	for i := range uint64(100) {
+		d := newDispatcher(t, Config{})
+		s := d.NewOneShot()
+		q := arm(t, s)
+		ev, err := s.Wait(doneHook{background, func() {
+			q.Put(dto(i), false)
+			d.Abort()
+		}})
+		require.NoError(t, err)
+		require.Equal(t, i, ev.Cookie)
+	}
+}

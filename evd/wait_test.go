@@ -433,3 +433,29 @@ func TestIteratorTakesOverFromAWaiter(t *testing.T) {
 		d.Abort()
 	})
 }
+
+// A silent event does not wake the waiter. It counts all the same when the
+// deadline ends the wait.
+func TestAWaitWhoseDeadlinePassesWithEnoughEventsSucceeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher(t, Config{})
+		ctx, cancel := context.WithTimeout(background, time.Second)
+		defer cancel()
+		type result struct {
+			ev  Event
+			err error
+		}
+		done := make(chan result, 1)
+		go func() {
+			ev, _, err := d.Wait(ctx, 1)
+			done <- result{ev, err}
+		}()
+		synctest.Wait()
+		putSilent(t, d.Main(), 7)
+		synctest.Wait()
+		require.Empty(t, done, "the silent event did not end the wait")
+		got := <-done
+		require.NoError(t, got.err)
+		assert.Equal(t, uint64(7), got.ev.Cookie)
+	})
+}

@@ -159,6 +159,10 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, depth, p.Available)
 	assert.Equal(t, depth, p.Outstanding)
+	for e := range number {
+		require.NoError(t, e.Close())
+	}
+	require.NoError(t, q.Resize(depth+1), "no endpoint bounds it any more")
 	require.NoError(t, ia.Close())
 	s.requireKept(t)
 }
