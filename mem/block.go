@@ -49,9 +49,8 @@ func newBlock(size int, cfg config) (*block, error) {
 	return b, nil
 }
 
-// retire gives the pages back. The range stays mapped and reads as zeros, until
-// the domain is closed.
-func (b *block) retire() error {
+// empty gives the pages back. The range stays mapped and reads as zeros.
+func (b *block) empty() error {
 	if err := dropPages(b.whole); err != nil {
 		return hw.Errorf("mem", hw.InternalError, hw.NoSubtype, "can't empty %d bytes: %w", len(b.whole), err)
 	}

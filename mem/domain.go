@@ -34,6 +34,9 @@ type Domain struct {
 	blocks   map[*block]struct{}
 	mapped   int64
 	counters Counters
+
+	retired      []*block // of freed regions, and still mapped: oldest first
+	retiredBytes int
 }
 
 // NewDomain makes the domain of a device, which stays the caller's and outlives
@@ -103,8 +106,8 @@ func (d *Domain) Zones() int {
 }
 
 // Mapped reports how many ranges of memory are mapped and how many bytes they
-// have, rounded to pages. The range of a region that was allocated stays mapped
-// after Free, until the domain is closed; see [WithUnmapOnFree].
+// have, rounded to pages. The range of a region that was allocated stays mapped for
+// some time after Free; see [WithUnmapOnFree].
 func (d *Domain) Mapped() (ranges int, bytes int64) {
 	if d == nil {
 		return 0, 0
@@ -203,16 +206,24 @@ func (d *Domain) addBlock(b *block) {
 	d.mapped += int64(len(b.whole))
 }
 
-// unmap gives a range back. Whoever calls it makes sure that nobody else does.
+// unmap gives a range back, which no region uses. Of several that do it at a time one
+// does, and a range that the system does not take is the domain's still.
 func (d *Domain) unmap(b *block) error {
 	n := int64(len(b.whole))
+	d.mu.Lock()
+	_, ours := d.blocks[b]
+	if ours {
+		delete(d.blocks, b)
+		d.mapped -= n
+	}
+	d.mu.Unlock()
+	if !ours {
+		return nil
+	}
 	if err := b.unmap(); err != nil {
+		d.addBlock(b)
 		return hw.Errorf("mem", hw.InternalError, hw.NoSubtype, "can't unmap %d bytes: %w", n, err)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.blocks, b)
-	d.mapped -= n
 	return nil
 }
 

@@ -39,7 +39,7 @@ type LMR struct {
 
 // Alloc makes a region of size bytes from outside the Go heap: zeroed, aligned
 // to a page, mapped until the region is freed and, unless [WithUnmapOnFree] is
-// given, readable beyond that. It may block.
+// given, for some time after that. It may block.
 //
 // A size below 1 or above the device's limit is LENGTH_ERROR, an unknown
 // privilege or option INVALID_PARAMETER, a closed zone INVALID_HANDLE, and want
@@ -56,6 +56,9 @@ func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
 	}
 	defer p.domain.gate.RUnlock()
 	b, err := newBlock(size, cfg)
+	if err != nil && p.domain.giveBackRetired(0, 0) > 0 {
+		b, err = newBlock(size, cfg)
+	}
 	if err != nil {
 		p.Unuse()
 		return nil, hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "%d bytes: %w", size, err)
@@ -206,7 +209,7 @@ func (l *LMR) giveBack(unmap bool) error {
 	case unmap:
 		return l.pz.domain.unmap(l.block)
 	default:
-		return l.block.retire()
+		return l.pz.domain.retire(l.block)
 	}
 }
 

@@ -29,9 +29,12 @@ func WithAlignment(n int) Option { return func(c *config) { c.align = n } }
 
 // WithUnmapOnFree gives the address range back as soon as the region is freed.
 // Without it the pages go back to the system but the range stays mapped and
-// reads as zeros until the adapter is closed, because a slice of unmapped memory
-// that somebody still holds kills the program. A program that allocates and
-// frees for as long as it runs wants this option, or to keep its regions.
+// reads as zeros for some time, because a slice of unmapped memory that somebody
+// still holds kills the program: until 64 MiB or 1024 ranges of an adapter have been
+// freed after it, until the system has no room for another region, or until the
+// adapter is closed. A range of more than 64 MiB is given back at once. No program
+// may rely on what it reads there; a range is never used for another region before
+// it was given back.
 func WithUnmapOnFree() Option { return func(c *config) { c.unmap = true } }
 
 const maxAlign = 1 << 30

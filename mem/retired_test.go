@@ -1,0 +1,67 @@
+package mem
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func TestWhatFreedRegionsLeaveMappedIsBounded(t *testing.T) {
+	for name, c := range map[string]struct{ size, pairs, ranges int }{
+		"many small regions": {4096, 3 * maxRetired, maxRetired},
+		"large regions":      {maxRetiredBytes / 8, 30, 8},
+		"the largest":        {maxRetiredBytes, 3, 1},
+		"too large":          {maxRetiredBytes + 1, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, d, pz := newTestPZ(t)
+			var last []byte
+			for range c.pairs {
+				l := alloc(t, pz, c.size, hw.AllPrivileges)
+				last = l.Bytes()
+				last[0] = 1
+				require.NoError(t, l.Free())
+			}
+			ranges, mapped := d.Mapped()
+			assert.Equal(t, c.ranges, ranges)
+			assert.Equal(t, int64(c.ranges*c.size), mapped)
+			if c.ranges > 0 {
+				assert.True(t, bytes.Equal(last, make([]byte, c.size)), "the last one freed reads as zeros")
+			}
+			require.NoError(t, d.Close())
+			ranges, mapped = d.Mapped()
+			assert.Zero(t, ranges)
+			assert.Zero(t, mapped)
+		})
+	}
+}
+
+// What is given back when there is no room for more is the oldest.
+func TestTheRangeThatWasFreedFirstIsGivenBackFirst(t *testing.T) {
+	_, d, pz := newTestPZ(t)
+	var freed []*block
+	for range maxRetired + 10 {
+		l := alloc(t, pz, 4096, hw.LocalRead)
+		freed = append(freed, l.block)
+		require.NoError(t, l.Free())
+	}
+	for i, b := range freed {
+		_, mapped := d.blocks[b]
+		require.Equal(t, i >= 10, mapped, "range %d", i)
+	}
+}
+
+// Closers of a domain meet each other, and a Free that finds the range too old.
+func TestOneOfTwoWhoGiveARangeBackDoes(t *testing.T) {
+	_, d, pz := newTestPZ(t)
+	l := alloc(t, pz, 4096, hw.LocalRead)
+	require.NoError(t, l.Free())
+	require.NoError(t, d.unmap(l.block))
+	require.NoError(t, d.unmap(l.block), "the address may be somebody else's by now")
+	_, mapped := d.Mapped()
+	assert.Zero(t, mapped)
+}
