@@ -162,9 +162,9 @@ func script(max int, numbers ...uint32) (*Table[uint32], *[]uint32) {
 }
 
 func TestAFreedKeyIsNotSeenAgainSoon(t *testing.T) {
-	const old = 1 << 31
+	const old uint32 = 1 << 31
 	tab, draws := script(1000, old)
-	require.EqualValues(t, old, insert(t, tab))
+	require.Equal(t, old, insert(t, tab))
 	require.True(t, tab.Remove(old))
 	for i := range uint32(Rest) {
 		*draws = []uint32{old, 1<<30 | i}
@@ -175,13 +175,13 @@ func TestAFreedKeyIsNotSeenAgainSoon(t *testing.T) {
 		require.Nil(t, tab.Lookup(old))
 	}
 	*draws = []uint32{old}
-	assert.EqualValues(t, old, insert(t, tab), "it is a number like any other from then on")
+	assert.Equal(t, old, insert(t, tab), "it is a number like any other from then on")
 }
 
 func TestANumberThatIsInUseOrSmallIsDrawnAgain(t *testing.T) {
 	tab, draws := script(1000, 0, 1, Smallest-1, Smallest, Smallest, math.MaxUint32)
 	assert.EqualValues(t, Smallest, insert(t, tab))
-	assert.EqualValues(t, math.MaxUint32, insert(t, tab))
+	assert.Equal(t, uint32(math.MaxUint32), insert(t, tab))
 	assert.Empty(t, *draws)
 }
 
