@@ -179,14 +179,25 @@ func (p *peer) awaitDown() { p.tb.Helper(); p.await("end", func() bool { return 
 
 func (p *peer) sent(i int) hw.WC {
 	p.tb.Helper()
-	p.await("completion of a send", func() bool { return len(p.sends) > i })
-	return p.sends[i]
+	return p.completion("send", &p.sends, i)
 }
 
 func (p *peer) received(i int) hw.WC {
 	p.tb.Helper()
-	p.await("completion of a receive", func() bool { return len(p.recvs) > i })
-	return p.recvs[i]
+	return p.completion("receive", &p.recvs, i)
+}
+
+// completion waits for a queue's completion number i.
+func (p *peer) completion(of string, queue *[]hw.WC, i int) (wc hw.WC) {
+	p.tb.Helper()
+	p.await("completion of a "+of, func() bool {
+		if len(*queue) > i {
+			wc = (*queue)[i]
+			return true
+		}
+		return false
+	})
+	return wc
 }
 
 func (p *peer) post(wrs ...hw.SendWR) {
