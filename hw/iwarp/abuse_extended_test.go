@@ -16,8 +16,7 @@ import (
 // ours is a request as our own kind makes it: RFC 7306 is agreed on.
 func ours() wire.MPARequest {
 	req := plain()
-	req.BigFPDU = true
-	req.Data.PeerToPeer, req.Data.WriteRTR, req.Data.SendRTR = true, true, true
+	req.BigFPDU, req.Data.SendRTR = true, true
 	return req
 }
 

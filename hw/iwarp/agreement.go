@@ -22,6 +22,16 @@ type agreement struct {
 // the kinds of ready-to-receive, that for a send, which nobody asks for or takes,
 // tells ends of our own kind, together with the one for big FPDUs, that RFC 7306
 // is welcome.
+//
+// The peer-to-peer model promises a ready-to-receive to whatever answers, and the
+// kernel of a Linux peer does not outlive a promise that is broken: siw reports a
+// connection as established when the ready-to-receive has come, and when the
+// connection closes before, cm_close_handler in iwcm.c finds a state that it takes
+// for impossible (BUG, in Linux 6.1). A ready-to-receive that overtook siw's taking over the
+// socket counts as one that has not come, and so does that of a process which was
+// killed. So by default we promise nothing, as siw does not. Without a promise siw
+// reports the connection before it looks at the socket. Ends of our own kind know
+// each other by the bits above, and have a ready-to-receive in any case.
 func (l *life) offer() wire.EnhancedData {
 	set, cfg := &l.dev.set, &l.qp.cfg
 	return wire.EnhancedData{
@@ -75,19 +85,20 @@ func (l *life) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, r
 		a.readsIn = int(d.ORD)
 	}
 	l.allow(&a)
-	switch {
-	case !req.Data.PeerToPeer || !d.PeerToPeer:
-		return a, 0, false, nil
-	case d.WriteRTR:
+	switch promised := req.Data.PeerToPeer && d.PeerToPeer; {
+	case promised && d.WriteRTR, !promised && a.extended:
 		return a, wire.OpWrite, true, nil
-	case d.ReadRTR && req.Data.ReadRTR:
+	case promised && d.ReadRTR && req.Data.ReadRTR:
 		return a, wire.OpReadRequest, true, nil
+	case promised:
+		return a, 0, false, wire.ErrMPARTR
 	}
-	return a, 0, false, wire.ErrMPARTR
+	return a, 0, false, nil
 }
 
 // answer is our reply to a request, and what it settles. await says that the
-// initiator's first FPDU is promised.
+// initiator's first FPDU is promised, or comes because the initiator is of our own
+// kind.
 func (l *life) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
 	set, cfg := &l.dev.set, &l.qp.cfg
 	a = agreement{
@@ -113,11 +124,11 @@ func (l *life) answer(req *wire.MPARequest, private []byte) (a agreement, reply 
 		if !d.WriteRTR && !d.ReadRTR {
 			return a, reply, false, wire.ErrMPARTR
 		}
-		a.extended = d.SendRTR && reply.BigFPDU && set.extensions
-		reply.Data.SendRTR = a.extended
 	}
+	a.extended = d.SendRTR && reply.BigFPDU && set.extensions
+	reply.Data.SendRTR = a.extended
 	l.allow(&a)
-	return a, reply, d.PeerToPeer, nil
+	return a, reply, d.PeerToPeer || a.extended, nil
 }
 
 // allow says which operations can be posted.

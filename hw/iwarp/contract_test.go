@@ -28,7 +28,8 @@ func TestContract(t *testing.T) {
 		{name: "a pipe, with markers", provider: pipe, host: "here", params: map[string]string{"markers": "true"}, slow: true},
 		{name: "small FPDUs", provider: tcp, host: "127.0.0.1", params: map[string]string{"fpdu": "256"}, slow: true},
 		{name: "small buffers", provider: tcp, host: "127.0.0.1", params: map[string]string{"buffer": "65536"}},
-		{name: "without RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"peer2peer": "false", "grace": "5ms"}, slow: true},
+		{name: "with the promise of an RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"peer2peer": "true"}, slow: true},
+		{name: "without RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"extensions": "false", "grace": "5ms"}, slow: true},
 		{name: "most private data", provider: tcp, host: "127.0.0.1", params: map[string]string{"private": "508"}, slow: true},
 	} {
 		if c.slow && owner.Enabled || c.host == "::1" && !hasIPv6() {

@@ -51,6 +51,23 @@
 // takes more; an FPDU that is half written is finished from a copy. A region's local
 // and remote keys differ, and a send with invalidate kills the remote one only.
 //
+// # Linux's soft-iWARP as the peer
+//
+// Two of its faults are worth knowing (Linux 6.1). Its kernel stops (BUG in iwcm.c)
+// when an initiator that promised a ready-to-receive leaves too early, so by default
+// none is promised to peers of another kind: the parameter peer2peer. That costs
+// nothing between ends of this package, which have a ready-to-receive without a
+// promise, unless extensions or big is false: then the accepting end waits for the
+// initiator's first message, or for the time grace. Intel's adapters refuse a request
+// without the promise and hang up; they are asked again with MPA's revision 1, which
+// does not negotiate how many reads there are at a time.
+//
+// And it misreads a CRC that comes in two TCP segments, since it stores the second
+// part over the first (siw_get_trailer): it logs "crc error" and ends the connection,
+// and again after each new attempt. What cuts the stream anew on its way brings this
+// about, such as the user-mode network of QEMU. siw itself asks for no CRCs; to have
+// none, set crc=false here, whichever side connects.
+//
 // # What a peer can't do
 //
 // Each line has its tests, in the files named.

@@ -207,7 +207,6 @@ func stuffed(t *testing.T) (a *peer, m *memory, s *script) {
 	reply := obliging(s.request())
 	reply.BigFPDU = true
 	s.write(reply.Append(nil))
-	s.next()
 	a.awaitUp()
 	a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
 	lives(a)[0].awaitFull()
@@ -316,7 +315,7 @@ func TestFPDUsFitTheirLimit(t *testing.T) {
 		reply := obliging(s.request())
 		reply.BigFPDU, s.crc = c.big, true
 		s.write(reply.Append(nil))
-		s.next()
+		a.awaitUp()
 		a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{m.sge(0, 300000)}})
 		for got, last := 0, false; !last; {
 			h, body := s.next()

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -52,16 +51,6 @@ func rping(t *testing.T, args ...string) (out *bytes.Buffer, wait func() error) 
 		_ = cmd.Wait() // a second time it is an error, or the server was ended
 	})
 	return out, cmd.Wait
-}
-
-// listening waits until the kernel listens on rping's port.
-func listening(t *testing.T) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		table, err := os.ReadFile("/proc/net/tcp")
-		require.NoError(t, err)
-		return strings.Contains(string(table), fmt.Sprintf(":%04X 00000000:0000 0A", rpingPort))
-	}, time.Minute, 50*time.Millisecond)
 }
 
 // guestNode is a device in the guest. With a name its packets are captured.
@@ -215,7 +204,7 @@ func ways(client bool) (all []map[string]string) {
 
 func TestOurClientAndTheCServer(t *testing.T) {
 	rping(t, "-s", "-P", "-S", "65535")
-	listening(t)
+	awaitListener(t, rpingPort)
 	for _, params := range ways(true) {
 		for _, size := range rpingSizes {
 			for _, traced := range []bool{false, true} {
@@ -309,7 +298,7 @@ func TestSiwDoesNotTakeAReplyThatAsksForMarkers(t *testing.T) {
 // siw's Terminates are read as what they mean.
 func TestWhatSiwRefuses(t *testing.T) {
 	rping(t, "-s", "-P", "-S", "65535")
-	listening(t)
+	awaitListener(t, rpingPort)
 	connect := func(t *testing.T, params map[string]string) *pinger {
 		n := guestNode(t, params, "")
 		p := newPinger(n, 64)

@@ -43,7 +43,9 @@ type Config struct {
 	//	extensions  offer RFC 7306 to a peer of our own kind (true)
 	//	revision    of MPA, to begin with: 2 or 1 (2)
 	//	fallback    ask again with revision 1 when the peer hangs up (true)
-	//	peer2peer   ask for the peer-to-peer model: the peer may send first (true)
+	//	peer2peer   promise peers of other kinds a ready-to-receive (RFC 6581), as
+	//	            Intel's adapters want; Linux's siw stops its kernel when a
+	//	            connection with that promise closes too early (false)
 	//	private     most private data, 0 to 508; siw loses what exceeds 248 (248)
 	//	mpa         how long a peer may take for its side of the start-up (5s)
 	//	grace       how long a peer that asked for nothing may send first (50ms)

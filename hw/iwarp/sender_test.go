@@ -36,7 +36,6 @@ func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
 	s := newScript(t, far)
 	reply := obliging(s.request())
 	s.write(reply.Append(nil))
-	s.next() // ready to receive
 	a.awaitUp()
 	l := lives(a)[0]
 	for l.busy.Load() { // until it knows that this was read

@@ -19,7 +19,7 @@ type settings struct {
 
 func defaultSettings() settings {
 	return settings{
-		crc: true, big: true, extensions: true, fallback: true, peer2peer: true,
+		crc: true, big: true, extensions: true, fallback: true,
 		revision: wire.MPARevision2, private: wire.MaxPrivateSiw,
 		halfOpen: 1024, halfOpenIP: 256,
 		mpa: 5 * time.Second, grace: 50 * time.Millisecond, nudge: 50 * time.Millisecond, keepalive: 30 * time.Second,

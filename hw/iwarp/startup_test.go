@@ -3,6 +3,8 @@ package iwarp
 import (
 	"net"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -172,7 +174,7 @@ func TestWhatAReplyMeans(t *testing.T) {
 		{"no ready-to-receive", edit(func(r *wire.MPAReply) { r.Data.WriteRTR = false }), hw.ReasonRejected, wire.TermMPARTR},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := newNode(t, New(Config{}), noCRC).peer()
+			a := newNode(t, New(Config{}), promising).peer()
 			_, s := answering(t, a, hw.ConnectConfig{})
 			s.write(c.reply(s.request()))
 			if c.name == "half a reply" {
@@ -221,8 +223,11 @@ func TestFPDUsRightBehindTheReplyAreTaken(t *testing.T) {
 	assert.NotNil(t, a.info)
 }
 
+// promising are the settings of an initiator that asks for the peer-to-peer model.
+var promising = map[string]string{"fallback": "true", "crc": "false", "mpa": "10s", "grace": "20ms", "linger": "10s", "peer2peer": "true"}
+
 func TestTheReadyToReceiveIsWhatTheReplyChose(t *testing.T) {
-	a := newNode(t, New(Config{}), noCRC).peer()
+	a := newNode(t, New(Config{}), promising).peer()
 	_, s := answering(t, a, hw.ConnectConfig{})
 	req := s.request()
 	require.True(t, req.Data.PeerToPeer && req.Data.WriteRTR && req.Data.ReadRTR)
@@ -240,6 +245,53 @@ func TestTheReadyToReceiveIsWhatTheReplyChose(t *testing.T) {
 	a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled | hw.WRFence})
 	h, _ = s.next()
 	assert.Equal(t, wire.OpSend, h.Opcode, "behind the fence")
+}
+
+// A peer's kernel that waits for a ready-to-receive may not outlive an end that
+// comes before it.
+func TestNothingIsPromisedToAPeerOfAnotherKind(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	_, s := answering(t, a, hw.ConnectConfig{})
+	req := s.request()
+	assert.False(t, req.Data.PeerToPeer || req.Data.WriteRTR || req.Data.ReadRTR)
+	reply := obliging(req)
+	reply.Data.PeerToPeer = true // which was not asked for
+	s.write(reply.Append(nil))
+	a.awaitUp()
+	a.post(hw.SendWR{Op: hw.OpSend})
+	h, _ := s.next()
+	assert.Equal(t, wire.OpSend, h.Opcode, "without a ready-to-receive")
+}
+
+func TestAPeerOfOurKindHasAReadyToReceiveWithoutAPromise(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	_, s := answering(t, a, hw.ConnectConfig{})
+	req := s.request()
+	require.False(t, req.Data.PeerToPeer)
+	require.True(t, req.Data.SendRTR && req.BigFPDU, "the signs of our kind")
+	reply := obliging(req)
+	reply.Data.SendRTR, reply.BigFPDU = true, true
+	s.write(reply.Append(nil))
+	h, body := s.next()
+	assert.Equal(t, wire.Header{Opcode: wire.OpWrite, Last: true, STag: rtrSTag}, h)
+	assert.Empty(t, body)
+	a.awaitUp()
+}
+
+func TestAnInitiatorOfOurKindIsHeardBeforeItIsEstablished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := &pipes{}
+		b := newNode(t, New(ways.config()), bounds).peer()
+		s := acceptedByPipe(t, ways, b, ours())
+		time.Sleep(2 * graceTime)
+		synctest.Wait()
+		b.mu.Lock()
+		assert.Nil(t, b.info, "the grace is for initiators of other kinds")
+		b.mu.Unlock()
+		s.write(rtrFPDU)
+		b.awaitUp()
+		_ = s.conn.Close()
+	})
 }
 
 func TestQualifiersArePorts(t *testing.T) {

@@ -31,10 +31,10 @@ const (
 //	+-+-+---------------------------+-+-+---------------------------+
 type EnhancedData struct {
 	// PeerToPeer is A: the initiator's first FPDU will be a ready-to-receive
-	// indication (RTR), one of those that the next three name. Without it they
-	// are neither sent nor looked at.
+	// indication (RTR), one of those that the next three name. Without it other
+	// implementations look at none of the three, and C and D are not sent.
 	PeerToPeer bool
-	SendRTR    bool // B: a zero-length Send
+	SendRTR    bool // B: a zero-length Send; without A it is free for a sign among ends of one kind
 	WriteRTR   bool // C: a zero-length RDMA Write
 	ReadRTR    bool // D: a zero-length RDMA Read Request
 	// IRD and ORD are how many RDMA reads the frame's sender can take, and will
@@ -45,11 +45,11 @@ type EnhancedData struct {
 // Append appends the block.
 func (e *EnhancedData) Append(dst []byte) []byte {
 	ird, ord := reads(e.IRD), reads(e.ORD)
+	if e.SendRTR {
+		ird |= wordLow
+	}
 	if e.PeerToPeer {
 		ird |= wordHigh
-		if e.SendRTR {
-			ird |= wordLow
-		}
 		if e.WriteRTR {
 			ord |= wordHigh
 		}
@@ -84,7 +84,7 @@ func (e *EnhancedData) decode(b []byte) {
 	p2p := ird&wordHigh != 0
 	*e = EnhancedData{
 		PeerToPeer: p2p,
-		SendRTR:    p2p && ird&wordLow != 0,
+		SendRTR:    ird&wordLow != 0,
 		WriteRTR:   p2p && ord&wordHigh != 0,
 		ReadRTR:    p2p && ord&wordLow != 0,
 		IRD:        ird & readsMask,

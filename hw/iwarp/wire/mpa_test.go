@@ -55,6 +55,13 @@ var requestRows = []struct {
 		},
 	},
 	{
+		"B without A", reqKey + "18 02 0004 4002 0003",
+		wire.MPARequest{
+			Revision: 2, BigFPDU: true, Enhanced: true,
+			Data: wire.EnhancedData{SendRTR: true, IRD: 2, ORD: 3}, Private: []byte{},
+		},
+	},
+	{
 		"big FPDUs welcome", reqKey + "18 02 0004 0000 0000",
 		wire.MPARequest{Revision: 2, BigFPDU: true, Enhanced: true, Private: []byte{}},
 	},
@@ -193,8 +200,8 @@ func TestReservedBitsAndTheRequestsRejectBitAreNotLookedAt(t *testing.T) {
 
 	r, _, err = wire.ParseMPARequest(unhex(t, reqKey+"10 02 0004 4001 c002"))
 	require.NoError(t, err)
-	assert.Equal(t, wire.EnhancedData{IRD: 1, ORD: 2}, r.Data, "B, C and D mean nothing without A")
-	assert.Equal(t, unhex(t, reqKey+"10 02 0004 0001 0002"), r.Append(nil))
+	assert.Equal(t, wire.EnhancedData{SendRTR: true, IRD: 1, ORD: 2}, r.Data, "C and D mean nothing without A")
+	assert.Equal(t, unhex(t, reqKey+"10 02 0004 4001 0002"), r.Append(nil))
 }
 
 func TestTheEnhancedBlockGoesWithRevision2Only(t *testing.T) {

@@ -15,11 +15,11 @@ func genPrivate(limit int) *rapid.Generator[[]byte] {
 	return rapid.SliceOfN(rapid.Byte(), 0, limit)
 }
 
-// genEnhanced draws a block as a parse gives it: no RTR without A.
+// genEnhanced draws a block as a parse gives it: neither C nor D without A.
 func genEnhanced(t *rapid.T) (e wire.EnhancedData) {
 	e.PeerToPeer = rapid.Bool().Draw(t, "A")
+	e.SendRTR = rapid.Bool().Draw(t, "B")
 	if e.PeerToPeer {
-		e.SendRTR = rapid.Bool().Draw(t, "B")
 		e.WriteRTR = rapid.Bool().Draw(t, "C")
 		e.ReadRTR = rapid.Bool().Draw(t, "D")
 	}

@@ -1,0 +1,124 @@
+//go:build guest
+
+package iwarp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// What is tested here is that the kernel outlives what we do: siw's passive side
+// has killed it when an initiator that had promised a ready-to-receive left early
+// (agreement.go). A kernel that dies ends the guest, and the test with it.
+
+// closer is a C program that accepts what is closed at once.
+type closer struct {
+	prog  string
+	args  []string
+	port  uint64
+	asked int    // a port where it wants to be asked for its address first, or 0
+	count string // the variable that says how many connections are wanted
+	usual int    // if it does not
+	batch int    // that one server is asked to take
+}
+
+// cmtime frees its protection domain under its other thread now and then, and refuses
+// all that come after. dtest takes one connection.
+var closers = []closer{
+	{"cmtime", []string{"-b", guestAddress, "-p", "7471"}, 7471, 0, "GODAT_GUEST_CLOSES", 200, 50},
+	{"dtest", []string{"-P", "siw", "-b", "64", "-B", "4"}, 45248, 15828, "GODAT_GUEST_DTEST_CLOSES", 15, 1},
+}
+
+func TestTheKernelOutlivesConnectionsThatCloseAtOnce(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "dat.conf")
+	line := `siw u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "eth0 0" ""` + "\n"
+	require.NoError(t, os.WriteFile(conf, []byte(line), 0o644))
+	t.Setenv("DAT_OVERRIDE", conf)
+	for _, c := range closers {
+		t.Run(c.prog, func(t *testing.T) {
+			want := c.usual
+			if s := os.Getenv(c.count); s != "" {
+				var err error
+				want, err = strconv.Atoi(s)
+				require.NoError(t, err)
+			}
+			n := guestNode(t, map[string]string{"linger": "5s", "mpa": "30s"}, "")
+			closed, servers := 0, 0
+			for closed < want {
+				servers++
+				require.Less(t, servers, want+10, "servers that refuse: %d closed", closed)
+				closed += c.closeAtOnce(t, n, min(c.batch, want-closed), closed)
+			}
+			fmt.Printf("%s: %d connections closed at once, of %d servers\n", c.prog, closed, servers)
+			kernelIsWell(t)
+		})
+	}
+}
+
+// closeAtOnce has a server accept at most so many connections, one after another,
+// which are closed as soon as they are there, every other one without order. It ends
+// early when the server refuses one, and returns how many there were.
+func (c *closer) closeAtOnce(t *testing.T, n *node, most, before int) (closed int) {
+	t.Helper()
+	cmd := exec.Command(c.prog, c.args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	require.NoError(t, cmd.Start())
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	if c.asked != 0 {
+		awaitListener(t, c.asked)
+		conn, err := net.Dial("tcp", net.JoinHostPort(guestAddress, strconv.Itoa(c.asked)))
+		require.NoError(t, err)
+		_, err = io.ReadAll(conn)
+		require.NoError(t, err)
+		_ = conn.Close()
+	}
+	awaitListener(t, int(c.port))
+	for closed < most {
+		p := n.peer()
+		require.NoError(t, p.qp.Connect(hw.ConnectConfig{Addr: guestAddress, Qual: c.port}))
+		p.await("outcome", func() bool { return p.info != nil || p.refused != 0 })
+		p.end((before+closed)%2 == 0)
+		if p.refused != 0 {
+			return closed
+		}
+		closed++
+	}
+	return closed
+}
+
+// awaitListener waits until the kernel listens at a port.
+func awaitListener(t *testing.T, port int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		table, err := os.ReadFile("/proc/net/tcp")
+		require.NoError(t, err)
+		return bytes.Contains(table, fmt.Appendf(nil, ":%04X 00000000:0000 0A", port))
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// kernelIsWell looks for complaints in the kernel's log.
+func kernelIsWell(t *testing.T) {
+	t.Helper()
+	log, err := exec.Command("dmesg").Output()
+	require.NoError(t, err)
+	for _, word := range []string{"BUG", "WARNING", "Oops", "blocked for more than"} {
+		assert.NotContains(t, string(log), word)
+	}
+}
