@@ -23,9 +23,12 @@ const (
 	LaxCredit
 	// WakesForAll: who waits for a solicited receive is woken by any.
 	WakesForAll
+	// MayWakeForAll: who waits for a solicited receive may be woken by any, when
+	// something else makes the provider look at its completions.
+	MayWakeForAll
 )
 
-var gapNames = []string{"early", "lax-reads", "lax-credit", "wakes-for-all"}
+var gapNames = []string{"early", "lax-reads", "lax-credit", "wakes-for-all", "may-wake-for-all"}
 
 // Set implements flag.Value.
 func (g *Gap) Set(text string) error {
