@@ -165,13 +165,16 @@ func (d *DTO) work(q *queue, w *work) {
 		w.segs = unsafe.Slice(&d.Segment, 1)
 	}
 	w.remote.Addr, w.remote.Len, w.remote.Context = d.Remote.Addr, d.Remote.Len, d.Remote.Context
-	switch {
-	case q == &q.e.recvs:
+	if q.plain == hw.OpRecv {
 		w.op = hw.OpRecv
-	case w.op == hw.OpRecv || w.op == hw.OpBind || w.op == hw.OpReadToRMR || w.op >= 32:
-		w.op = hw.OpEnd // not a request
+	} else if mayBeRequests>>w.op&1 == 0 {
+		w.op = hw.OpEnd
 	}
 }
+
+// mayBeRequests are the operations, of those with a number below 32, that PostBatch
+// does not refuse at once.
+const mayBeRequests = ^uint32(1<<hw.OpRecv | 1<<hw.OpBind | 1<<hw.OpReadToRMR)
 
 // call names the call that posts d to q, for errors.
 func (d *DTO) call(q *queue) string {
