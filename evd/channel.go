@@ -69,7 +69,7 @@ func (q *Queue) sendAll(evs []Event) {
 func (q *Queue) putEach(evs []Event) {
 	for len(evs) > 0 {
 		n := 0
-		if q.kind == kindChannel && q.held.Load() == 0 {
+		if q.kind == kindChannel && q.held.Load() == 0 && !q.filter {
 			for n < len(evs) && (evs[n].Flags&Silent == 0 || !evs[n].maySilence()) {
 				n++
 			}

@@ -46,6 +46,14 @@ type Config struct {
 	// its own unless it is set.
 	Async *Dispatcher
 
+	// Filter, if set, is called with each event of ModeChannel that is about to go into
+	// the channel C, by the goroutine that completes the operation, and reports whether
+	// it does. What it refuses is gone, and its place free again. It must not
+	// block, or call the library but for [godat/mem.Buffer.Put] and what only
+	// looks. It is not called for connection requests, asynchronous errors, routes and
+	// one-shots.
+	Filter func(Event) bool
+
 	// CNO is told of events in ModeQueue; nil for none. See Dispatcher.ModifyCNO.
 	CNO *CNO
 	// IA is the adapter that Query reports.
@@ -70,7 +78,8 @@ type Dispatcher struct {
 	streams Streams
 	maxLen  int
 	upcalls *upcalls // ModeCallback
-	front   *Queue   // of an over-committed dispatcher
+	filter  func(Event) bool
+	front   *Queue // of an over-committed dispatcher
 	stop    chan struct{}
 
 	// Shared, without a lock.
@@ -107,6 +116,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	switch cfg.Mode {
 	case ModeChannel:
 		q.initChannel(d, cfg.QLen, cfg.MaxLen)
+		d.filter, q.filter = cfg.Filter, cfg.Filter != nil
 		return d, nil
 	case ModeBatch:
 		q.kind = kindBatch
@@ -159,6 +169,8 @@ func (cfg *Config) complete() error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown streams %#x", uint32(cfg.Streams))
 	case cfg.Mode > ModeCallback:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown mode %d", cfg.Mode)
+	case cfg.Filter != nil && cfg.Mode != ModeChannel:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "a filter in mode %v", cfg.Mode)
 	case cfg.Overcommit && cfg.Mode != ModeQueue:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "over-committed in mode %v", cfg.Mode)
 	case cfg.BatchMin < 1 || cfg.BatchMax < cfg.BatchMin || cfg.BatchMax > MaxQLen:

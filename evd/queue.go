@@ -56,6 +56,7 @@ const doneEvery = 8
 type Queue struct {
 	// Immutable.
 	kind    kind
+	filter  bool // Config.Filter sees the events first; beside kind, in the same word
 	d       *Dispatcher
 	ch      chan Event               // kindChannel, kindOneShot
 	ring    *ring.Reserved[Event]    // kindRing, kindCallback
@@ -221,6 +222,10 @@ func (q *Queue) Put(ev *Event, silent bool) {
 		}
 		q.mark(silent)
 	case kindChannel:
+		if q.filter && !q.d.filter(*ev) {
+			q.Release(1)
+			return
+		}
 		if silent || q.held.Load() != 0 {
 			q.putHeld(ev, silent)
 			return
@@ -239,7 +244,7 @@ func (q *Queue) Put(ev *Event, silent bool) {
 // PutCompletion is Put of a DTO_COMPLETION event with these fields. Into a ring or
 // a channel they go without being copied on the way.
 func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw.Op, flags EventFlags, length uint32) {
-	if q.kind == kindChannel && flags&Silent == 0 && q.held.Load() == 0 && !assertions {
+	if q.kind == kindChannel && flags&Silent == 0 && q.held.Load() == 0 && !q.filter && !assertions {
 		q.ch <- Event{
 			Number: DTOCompletion, Status: status, Op: op, Flags: flags,
 			Length: length, Cookie: cookie, Source: source,

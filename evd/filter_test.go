@@ -1,0 +1,56 @@
+package evd
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
+	var seen []uint64
+	d := newDispatcher(t, Config{QLen: 4, Mode: ModeChannel, Filter: func(ev Event) bool {
+		seen = append(seen, ev.Cookie)
+		return ev.Cookie%2 == 0
+	}})
+	q := d.Main()
+	room := int(q.limit.Load())
+	for range 3 { // it could not be refused so often if that took places
+		require.True(t, q.Reserve(room))
+		for i := range room - 2 {
+			q.PutCompletion(nil, uint64(2*i+1), hw.StatusSuccess, hw.OpSend, 0, 0)
+		}
+		q.PutAll([]Event{{Number: DTOCompletion, Cookie: 1}, {Number: DTOCompletion, Cookie: 2}})
+		q.Flush()
+		ev := <-d.C()
+		assert.EqualValues(t, 2, ev.Cookie)
+		assert.Empty(t, d.C())
+	}
+	assert.Len(t, seen, 3*room)
+}
+
+func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
+	var seen []Number
+	d := newDispatcher(t, Config{QLen: 4, Mode: ModeChannel, Filter: func(ev Event) bool {
+		seen = append(seen, ev.Number)
+		return ev.Number == Disconnected
+	}})
+	q := d.Main()
+	require.True(t, q.Reserve(2))
+	q.PutCompletion(nil, 7, hw.StatusSuccess, hw.OpSend, Silent, 0)
+	q.Put(&Event{Number: Disconnected}, false)
+	assert.Equal(t, Disconnected, (<-d.C()).Number)
+	assert.Equal(t, []Number{DTOCompletion, Disconnected}, seen)
+	require.NoError(t, d.Close())
+	_, open := <-d.C()
+	assert.False(t, open, "nothing is held back for what was refused")
+}
+
+func TestAFilterNeedsAChannel(t *testing.T) {
+	for _, mode := range []Mode{ModeQueue, ModeBatch, ModeCallback} {
+		_, err := New(Config{QLen: 4, Mode: mode, Callback: func([]Event) {}, Filter: func(Event) bool { return true }})
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	}
+}
