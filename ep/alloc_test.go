@@ -19,7 +19,6 @@ func TestPostsAllocateNothing(t *testing.T) {
 	for i := range segs {
 		segs[i] = r.lmr.Segment(64*i, 10)
 	}
-	one := make([]DTO, 0, 2) // made anew for each post, as a program does
 	out := NewOutbox(a, 2)
 	batch := []DTO{{Op: hw.OpWrite, Segments: segs[:1], Remote: r.lmr.Remote(0, 10)}, {Op: hw.OpSend, Segments: segs[:2]}}
 	var buf [8]evd.Event
@@ -39,8 +38,8 @@ func TestPostsAllocateNothing(t *testing.T) {
 			both(b.PostRecv(1, 0, segs[0], segs[1]), err)
 		},
 		"lists of one": func() {
-			_, err := b.PostRecvBatch(append(one[:0], DTO{Segment: r.lmr.Segment(0, 64)}))
-			_, err2 := a.PostBatch(append(one[:0], DTO{Op: hw.OpSend, Segment: r.lmr.Segment(64, 64)}))
+			_, err := b.PostRecvBatch([]DTO{{Segment: r.lmr.Segment(0, 64)}})
+			_, err2 := a.PostBatch([]DTO{{Op: hw.OpSend, Segment: r.lmr.Segment(64, 64)}})
 			both(err, err2)
 		},
 		"outbox": func() {

@@ -95,6 +95,7 @@ func (e *Endpoint) postSome(q *queue, dtos []DTO) (int, error) {
 	for i := range n {
 		t := (ticket + i) & ticketMask
 		dtos[i].work(q, &w)
+		w.segs = dtos[i].list()
 		w.ext = nil
 		if operations[w.op&31].extended {
 			x = extra{imm: dtos[i].Immediate, operand: dtos[i].Operand, compare: dtos[i].Compare}
@@ -111,6 +112,7 @@ func (e *Endpoint) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n
 	var w work
 	for i := range dtos {
 		dtos[i].work(q, &w)
+		w.segs = dtos[i].list()
 		if places[i].lkey, err = e.check(q, &w); err != nil {
 			return i, err
 		}
@@ -158,12 +160,19 @@ func (d *DTO) destination(to *evd.Dispatcher) (*evd.Queue, error) {
 	return to.For(d.Cookie), nil
 }
 
-// work puts into w what d asks of q; see describe for why field by field.
+// list is the local memory. Its callers put it into a work of their own: the compiler
+// takes what is stored through a pointer for kept, and would allocate d.
+func (d *DTO) list() []mem.Segment {
+	if d.Segments == nil && d.Segment.Len != 0 {
+		return unsafe.Slice(&d.Segment, 1)
+	}
+	return d.Segments
+}
+
+// work puts into w what d asks of q, but for its memory; see describe for why field
+// by field.
 func (d *DTO) work(q *queue, w *work) {
 	w.op, w.flags, w.cookie = d.Op, d.Flags, d.Cookie
-	if w.segs = d.Segments; w.segs == nil && d.Segment.Len != 0 {
-		w.segs = unsafe.Slice(&d.Segment, 1)
-	}
 	w.remote.Addr, w.remote.Len, w.remote.Context = d.Remote.Addr, d.Remote.Len, d.Remote.Context
 	if q.plain == hw.OpRecv {
 		w.op = hw.OpRecv

@@ -137,6 +137,7 @@ func (e *Endpoint) forget() {
 	e.why, e.downCause, e.cause = hw.ReasonNone, nil, nil
 	e.setTarget("", 0)
 	e.setAddresses(nil, nil)
+	e.agree(0, 0)
 	e.over = make(chan struct{})
 }
 

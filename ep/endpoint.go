@@ -15,6 +15,7 @@ type Endpoint struct {
 	// Immutable after it was made.
 	adapter      *Adapter
 	key          uint32
+	context      any
 	bell         chan struct{}
 	alarms       chan alarm
 	quit, served chan struct{}
@@ -68,6 +69,7 @@ type Endpoint struct {
 	downCause *hw.Cause
 	asked     *CR // the same, of a reserved service point
 
+	agreed  atomic.Uint64 // see Reads
 	counted counted
 
 	// Control calls, one at a time.
@@ -93,6 +95,9 @@ type Config struct {
 	// and MaxRecvIOV of the attributes have no effect then, and posting a receive to
 	// the endpoint is INVALID_STATE/SRQ_IN_USE.
 	SRQ *SRQ
+	// Context is the program's own: [Endpoint.Context] returns it, without the table
+	// that DAT's consumer contexts need.
+	Context any
 }
 
 // NewEndpoint makes an endpoint in state UNCONNECTED.
@@ -122,6 +127,7 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
 		adapter: a,
+		context: cfg.Context,
 		bell:    make(chan struct{}, 1),
 		alarms:  make(chan alarm, 1),
 		over:    make(chan struct{}),

@@ -100,6 +100,7 @@ func (e *Endpoint) established(byFact bool) {
 	}
 	if byFact {
 		e.setAddresses(e.info.Local, e.info.Remote)
+		e.agree(e.info.ReadsIn, e.info.ReadsOut)
 	}
 	if e.become(inEstablished) < firstEdge {
 		return

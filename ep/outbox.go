@@ -1,10 +1,6 @@
 package ep
 
-import (
-	"errors"
-
-	"godat/hw"
-)
+import "godat/hw"
 
 // Outbox gathers requests for an endpoint, and posts them together: a server that
 // handles the events at hand and then flushes the answers rings the device's
@@ -36,24 +32,26 @@ func (o *Outbox) Add(d DTO) error {
 	return nil
 }
 
-// Flush posts what was gathered, in order, as one batch. When the endpoint or a
-// dispatcher has no more room, which is INSUFFICIENT_RESOURCES, the requests that
-// were not posted stay for the next Flush. Any other error is about the first
-// request that was not posted, and drops it and those behind it: see
-// [Endpoint.PostBatch].
+// Flush posts what was gathered, in order, as one batch. With an error the requests
+// that were not posted stay for the next Flush, or for Reset: INSUFFICIENT_RESOURCES
+// says that the endpoint or a dispatcher has no more room now, any other is about the
+// first of them and lasts. See [Endpoint.PostBatch].
 func (o *Outbox) Flush() error {
 	if len(o.dtos) == 0 {
 		return nil
 	}
 	n, err := o.ep.PostBatch(o.dtos)
-	left := 0
-	if errors.Is(err, hw.ErrInsufficientResources) {
-		left = copy(o.dtos, o.dtos[n:])
-	}
-	clear(o.dtos[left:])
-	o.dtos = o.dtos[:left]
+	o.keep(copy(o.dtos, o.dtos[n:]))
 	return err
 }
 
-// Len is how many requests are gathered.
-func (o *Outbox) Len() int { return len(o.dtos) }
+// Pending are the requests gathered and not posted; valid until the next call.
+func (o *Outbox) Pending() []DTO { return o.dtos }
+
+// Reset forgets the requests gathered.
+func (o *Outbox) Reset() { o.keep(0) }
+
+func (o *Outbox) keep(n int) {
+	clear(o.dtos[n:]) // they may hold segments and one-shots
+	o.dtos = o.dtos[:n]
+}

@@ -164,6 +164,7 @@ func TestALeakNamesItsOwner(t *testing.T) {
 	p := newTestPool(t, BufferPoolConfig{Count: 2, Size: 8, Debug: true})
 	p.Get().Put()
 	forget(p)
+	p.Get().Lend()
 	err := p.Close()
 	require.ErrorIs(t, err, hw.ErrInvalidState)
 	assert.ErrorContains(t, err, "buffer 0 was not put")

@@ -91,13 +91,14 @@ func (w *watch) complain(b *Buffer, what string) {
 	panic(fmt.Sprintf("mem: buffer %d was %s; %s\nlast got by\n%vlast put by\n%v", b.index, what, owner, &t.got, &t.put))
 }
 
-// leaks names the holders of the buffers that were not put.
+// leaks names the holders of the buffers that were not put. What an operation has is
+// nobody's fault.
 func (w *watch) leaks(p *BufferPool) error {
 	var errs []error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range p.buffers {
-		if p.buffers[i].state.Load() != pooled {
+		if p.buffers[i].state.Load() == held {
 			errs = append(errs, leakError(fmt.Sprintf("buffer %d was not put; got by\n%v", i, &w.traces[i].got)))
 		}
 	}

@@ -1,0 +1,25 @@
+package ep
+
+// Context is what [Config.Context] was when the endpoint was made; nil for a nil
+// endpoint.
+func (e *Endpoint) Context() any {
+	if e == nil {
+		return nil
+	}
+	return e.context
+}
+
+// Reads are how many RDMA reads the two ends agreed on when they connected: in,
+// those that the peer may have outstanding here; out, those that this end may have at
+// the peer, while more wait their turn. Attr says what was asked for. Before the
+// endpoint is connected both are 0.
+func (e *Endpoint) Reads() (in, out int) {
+	if e == nil {
+		return 0, 0
+	}
+	both := e.agreed.Load()
+	return int(uint32(both >> 32)), int(uint32(both))
+}
+
+// agree notes what the two ends agreed on.
+func (e *Endpoint) agree(in, out int) { e.agreed.Store(uint64(uint32(in))<<32 | uint64(uint32(out))) }
