@@ -1,0 +1,317 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// Conn is a connection with what a program needs around its endpoint: a protection
+// zone, buffers, receives that are always posted, a channel of events, and an end.
+// [IA.Dial] and [Listener.Accept] make one. Its methods may be called from any
+// goroutine.
+//
+// A buffer has one owner at a time. A receive gives it to the program ([Conn.Message]);
+// the program sends it ([Conn.Send]) or gives it back ([Conn.Release]), and the
+// connection posts it again. A send has no event of its own: when it fails the
+// connection ends, and the event of that says why.
+//
+// A peer may have sent Depth messages that nobody has answered yet, if each answer
+// goes out by Send: so many receives are there for it whatever this end does. A program
+// that keeps more than Depth messages at a time gives its peer less.
+type Conn struct {
+	// Endpoint is the endpoint below: for RDMA, whose events come to Events, too.
+	// Cookies whose highest bit is set are the connection's; see [Contexts] for
+	// others. A program does not close it.
+	Endpoint *ep.Endpoint
+	// Context is the program's own, set in ConnConfig.Setup.
+	Context any
+
+	// Immutable once the connection was made.
+	ia       *IA
+	cfg      ConnConfig
+	pz       *mem.PZ
+	pool     *mem.BufferPool
+	events   *evd.Dispatcher
+	listener *Listener // nil if it was dialed
+	peer     string
+	apart    bool // events is its own
+	ended    chan struct{}
+
+	missing atomic.Int32  // receives that found no buffer
+	taken   atomic.Int32  // buffers that Buffer gave out
+	own     []atomic.Bool // by index: it was one of these
+	closed  atomic.Bool
+	over    atomic.Bool // ended is closed
+	private atomic.Pointer[[]byte]
+
+	outbox *ep.Outbox // of the goroutine that calls Queue
+
+	closing sync.Mutex
+}
+
+// The cookies of a connection's own operations: a buffer's index below these.
+const (
+	connCookie = 1 << 63
+	sendCookie = connCookie | 1<<62
+)
+
+// ConnOf is the connection that an event is about; nil if it is no Conn's.
+func ConnOf(ev Event) *Conn {
+	c, _ := ep.Of(ev).Context().(*Conn)
+	return c
+}
+
+// filter keeps the ends of sends, and of receives that had no message, from the
+// channel: their buffers are free. It runs wherever the device completes.
+func filterConn(ev evd.Event) bool {
+	e, _ := ev.Source.(*ep.Endpoint)
+	c, _ := e.Context().(*Conn)
+	switch {
+	case c == nil:
+	case ev.Cookie&connCookie != 0:
+		if ev.Cookie&sendCookie == connCookie && ev.Status == hw.StatusSuccess {
+			return true
+		}
+		c.put(c.pool.At(int(uint32(ev.Cookie))))
+		return false
+	case ev.Number == evd.Established:
+		if data, _ := ev.Connection(); data.Private != nil {
+			c.private.Store(&data.Private)
+		}
+	case ev.Number.Stream() == evd.StreamConnection:
+		c.end()
+	}
+	return true
+}
+
+// end notes that the connection is over.
+func (c *Conn) end() {
+	if !c.over.Swap(true) {
+		close(c.ended)
+	}
+}
+
+// put gives a buffer back to the pool.
+func (c *Conn) put(b *mem.Buffer) {
+	if i := b.Index(); c.own[i].Load() {
+		c.own[i].Store(false)
+		c.taken.Add(-1)
+	}
+	b.Put()
+}
+
+// Events is the channel on which the events of the connection come: receives, which
+// have messages; the program's own operations; and the end of the connection, which
+// is the last one (see [evd.Event.Ended]). Connections that one Listener accepted
+// share its channel unless ConnConfig.Apart says otherwise. It is closed when what
+// it belongs to is.
+func (c *Conn) Events() <-chan Event { return c.events.C() }
+
+// PZ is the zone of the connection's memory.
+func (c *Conn) PZ() *PZ { return c.pz }
+
+// Private is the private data that the peer accepted or asked with; nil before
+// that.
+func (c *Conn) Private() []byte {
+	if p := c.private.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// String is the peer's address.
+func (c *Conn) String() string {
+	if c == nil {
+		return "no connection"
+	}
+	return c.peer
+}
+
+// Buffer takes a buffer, for a message that answers none or for RDMA; its length is
+// 0. It is nil when the program has taken Depth of them already that were neither
+// sent nor released, and when the connection is closed.
+func (c *Conn) Buffer() *Buffer {
+	if c.closed.Load() {
+		return nil
+	}
+	if int(c.taken.Add(1)) > c.cfg.Depth {
+		c.taken.Add(-1)
+		return nil
+	}
+	b := c.pool.Get()
+	if b == nil {
+		c.taken.Add(-1)
+		return nil
+	}
+	c.own[b.Index()].Store(true)
+	return b
+}
+
+// Message is the buffer with the message that a receive has brought; the program
+// owns it from then on. It is nil for all other events and when the connection is
+// closed. It is called once for an event.
+func (c *Conn) Message(ev Event) *Buffer {
+	if c == nil || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() {
+		return nil
+	}
+	b := c.pool.At(int(uint32(ev.Cookie)))
+	b.Return(int(ev.Length))
+	c.receive()
+	return b
+}
+
+// receive posts one receive; a buffer that is missing is made up for later.
+func (c *Conn) receive() {
+	b := c.pool.Get()
+	if b == nil {
+		c.missing.Add(1)
+		return
+	}
+	b.Resize(b.Cap())
+	seg := b.Segment()
+	b.Lend()
+	if c.Endpoint.PostRecv(connCookie|uint64(b.Index()), hw.Default, seg) != nil {
+		b.Put() // the connection is over
+		c.missing.Add(1)
+	}
+}
+
+// refill posts the receives that are missing, as far as there are buffers.
+func (c *Conn) refill() {
+	for n := c.missing.Swap(0); n > 0; n-- {
+		c.receive()
+	}
+}
+
+// Send sends the bytes in use of a buffer as one message, and takes the buffer from
+// the program, also when it fails. The buffer is free again when the message has been
+// sent; no event tells of it. Errors are those of [ep.Endpoint.PostSend];
+// a nil buffer is INVALID_PARAMETER.
+func (c *Conn) Send(b *Buffer) error {
+	if b == nil {
+		return noBuffer("runtime.Conn.Send")
+	}
+	seg := b.Segment()
+	b.Lend()
+	err := c.Endpoint.PostSend(sendCookie|uint64(b.Index()), hw.Default, seg)
+	if err != nil {
+		c.put(b)
+	}
+	if c.missing.Load() != 0 {
+		c.refill()
+	}
+	return err
+}
+
+// Queue is Send for a server that has more to say: the message goes out with the next
+// Flush, together with all that was queued. One goroutine at a time calls Queue,
+// Outbox and Flush. Errors are those of [ep.Outbox.Add].
+func (c *Conn) Queue(b *Buffer) error {
+	if b == nil {
+		return noBuffer("runtime.Conn.Queue")
+	}
+	d := ep.DTO{Op: hw.OpSend, Cookie: sendCookie | uint64(b.Index()), Segment: b.Segment()}
+	b.Lend()
+	err := c.outbox.Add(d)
+	if err != nil {
+		c.put(b)
+	}
+	return err
+}
+
+// Outbox takes requests that go out with the messages queued, in order: an RDMA write
+// before the message that tells of it.
+func (c *Conn) Outbox() *Outbox { return c.outbox }
+
+// Flush posts what was queued as one batch. Errors are those of [ep.Outbox.Flush].
+func (c *Conn) Flush() error {
+	err := c.outbox.Flush()
+	if c.missing.Load() != 0 {
+		c.refill()
+	}
+	return err
+}
+
+func noBuffer(op string) error {
+	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed, or has none left")
+}
+
+// Release gives a buffer back that the program does not send. nil is nothing.
+func (c *Conn) Release(b *Buffer) {
+	if b == nil {
+		return
+	}
+	c.put(b)
+	if c.missing.Load() != 0 {
+		c.refill()
+	}
+}
+
+// Shutdown ends the connection in order: what was posted is sent, the peer is told,
+// and then everything is given back as by Close. If ctx ends first the connection is
+// closed as it is, and the error is ctx's.
+func (c *Conn) Shutdown(ctx context.Context) error {
+	return errors.Join(c.drain(ctx), c.Close())
+}
+
+// drain disconnects in order and waits for the end.
+func (c *Conn) drain(ctx context.Context) error {
+	if c.Endpoint.Disconnect(ep.Graceful) != nil {
+		return nil // not connected
+	}
+	select {
+	case <-c.ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Close gives back all that the connection has, its memory included; a connection
+// that is still up is broken off. Buffers that the program has may not be used any
+// more; under ConnConfig.Debug the error names whoever has one. Closing it again
+// does nothing, or tries once more what failed.
+func (c *Conn) Close() error {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	var errs []error
+	if c.Endpoint != nil {
+		errs = append(errs, c.Endpoint.Close())
+	}
+	c.closed.Store(true)
+	c.end()
+	c.unqueue()
+	if c.pool != nil {
+		errs = append(errs, c.pool.Close())
+	}
+	if c.pz != nil && c.pz != c.cfg.PZ {
+		errs = append(errs, c.pz.Close())
+	}
+	if c.apart && c.events != nil {
+		errs = append(errs, c.events.Close())
+	}
+	if c.listener != nil {
+		c.listener.forget(c)
+	}
+	return errors.Join(errs...)
+}
+
+// unqueue takes the buffers of messages back that were queued and not flushed.
+func (c *Conn) unqueue() {
+	if c.outbox == nil {
+		return
+	}
+	for _, d := range c.outbox.Pending() {
+		if d.Cookie&sendCookie == sendCookie {
+			c.put(c.pool.At(int(uint32(d.Cookie))))
+		}
+	}
+	c.outbox.Reset()
+}

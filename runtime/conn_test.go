@@ -1,0 +1,464 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/ep"
+	"godat/hw"
+	"godat/hw/hwtest"
+)
+
+// patience is how long a test waits for what is to come at once.
+const patience = 20 * time.Second
+
+// providers are those that a test of connections runs on.
+var providers = map[string]func(t testing.TB) *IA{
+	"loop":  func(t testing.TB) *IA { return open(t, "loop") },
+	"iwarp": func(t testing.TB) *IA { return open(t, "iwarp") },
+	"sim":   func(t testing.TB) *IA { return open(t, "sim", WithProvider(newSim(hwtest.SimConfig{Seed: 5}))) },
+}
+
+// onEach runs a test on each provider. Whatever the test made is closed by then: the
+// adapter closes gracefully.
+func onEach(t *testing.T, test func(t *testing.T, ia *IA)) {
+	for name, make := range providers {
+		t.Run(name, func(t *testing.T) {
+			ia := make(t)
+			test(t, ia)
+			require.NoError(t, ia.CloseGraceful(), "something is left")
+		})
+	}
+}
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// listen makes a listener with debugging on.
+func listen(t testing.TB, ia *IA, cfg ConnConfig) *Listener {
+	t.Helper()
+	cfg.Debug = true
+	l, err := ia.Listen(within(t), localhost(ia), cfg)
+	require.NoError(t, err)
+	return l
+}
+
+// localhost is where to listen so that nothing else can reach it.
+func localhost(ia *IA) string {
+	if ia.Attr().Provider == "iwarp" {
+		return "127.0.0.1:0"
+	}
+	return ""
+}
+
+func dial(t testing.TB, ia *IA, l *Listener, cfg ConnConfig) *Conn {
+	t.Helper()
+	cfg.Debug = true
+	c, err := ia.Dial(within(t), l.Addr(), cfg)
+	require.NoError(t, err)
+	return c
+}
+
+// event takes the next event of a channel.
+func event(t testing.TB, events <-chan Event) Event {
+	t.Helper()
+	select {
+	case ev, ok := <-events:
+		require.True(t, ok, "the channel is closed")
+		return ev
+	case <-time.After(patience):
+		require.Fail(t, "no event came")
+		return Event{}
+	}
+}
+
+// accept accepts the next request.
+func accept(t testing.TB, l *Listener) *Conn {
+	t.Helper()
+	c, err := l.Accept(RequestOf(event(t, l.Requests())), nil)
+	require.NoError(t, err)
+	return c
+}
+
+// both is a listener and a connection to it from both ends.
+func both(t testing.TB, ia *IA, cfg ConnConfig) (l *Listener, client, server *Conn) {
+	t.Helper()
+	l = listen(t, ia, cfg)
+	accepted := make(chan *Conn, 1)
+	go func() {
+		c, err := l.Accept(RequestOf(<-l.Requests()), nil)
+		assert.NoError(t, err)
+		accepted <- c
+	}()
+	client = dial(t, ia, l, cfg)
+	server = <-accepted
+	require.NotNil(t, server)
+	require.Equal(t, Established, event(t, server.Events()).Number)
+	return l, client, server
+}
+
+// say sends text in a buffer of its own.
+func say(t testing.TB, c *Conn, text string) {
+	t.Helper()
+	b := c.Buffer()
+	require.NotNil(t, b, "no buffer")
+	_, err := b.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, c.Send(b))
+}
+
+// hear takes a message and gives its buffer back.
+func hear(t testing.TB, c *Conn) string {
+	t.Helper()
+	ev := event(t, c.Events())
+	require.NoError(t, ev.Err())
+	require.Equal(t, c, ConnOf(ev))
+	b := c.Message(ev)
+	require.NotNil(t, b, "%v is no message", ev)
+	defer c.Release(b)
+	return string(b.Bytes())
+}
+
+func TestMessagesComeBackFromTheBuffersTheyCameIn(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		const depth, rounds = 4, 60
+		l, client, server := both(t, ia, ConnConfig{Depth: depth, Message: 64})
+		served := make(chan error, 1)
+		go func() { served <- echo(server) }()
+		credits := NewCredits(depth)
+		for sent, heard := 0, 0; heard < rounds; {
+			for sent < rounds && credits.Take() {
+				say(t, client, fmt.Sprint("message ", sent))
+				sent++
+			}
+			require.Equal(t, fmt.Sprint("message ", heard), hear(t, client))
+			credits.Grant(1)
+			heard++
+		}
+		require.NoError(t, client.Shutdown(within(t)))
+		require.NoError(t, <-served)
+		require.NoError(t, l.Close())
+	})
+}
+
+// echo answers until the connection ends.
+func echo(c *Conn) error {
+	for ev := range c.Events() {
+		if ev.Ended() {
+			return ev.Err()
+		}
+		if b := c.Message(ev); b != nil {
+			if err := c.Send(b); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.New("the channel was closed")
+}
+
+// A peer that sends as much as the depth allows before anybody looks finds receives,
+// again as soon as it has the answers.
+func TestAPeerWithinItsCreditsAlwaysFindsAReceive(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		const depth = 3
+		l, client, server := both(t, ia, ConnConfig{Depth: depth, Message: 64})
+		for range 20 {
+			for i := range depth {
+				say(t, client, fmt.Sprint(i))
+			}
+			// The server keeps all of them before it answers the first.
+			var held []*Buffer
+			for range depth {
+				held = append(held, server.Message(event(t, server.Events())))
+			}
+			for _, b := range held {
+				require.NoError(t, server.Queue(b))
+			}
+			require.NoError(t, server.Flush())
+			for i := range depth {
+				require.Equal(t, fmt.Sprint(i), hear(t, client))
+			}
+		}
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestOneChannelCarriesAllConnectionsOfAListener(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		const n = 5
+		l := listen(t, ia, ConnConfig{Depth: 2, Message: 64, Setup: func(c *Conn) error {
+			c.Context = c.String() + string(c.Private())
+			return nil
+		}})
+		ctx := within(t)
+		ended := make(chan error, 1)
+		go func() { ended <- serveAll(ctx, l, n) }()
+		var conns []*Conn
+		for i := range n {
+			c := dial(t, ia, l, ConnConfig{Depth: 2, Message: 64, Private: []byte{byte(i)}})
+			assert.Equal(t, l.Addr(), c.String())
+			assert.Equal(t, "welcome", string(c.Private()))
+			conns = append(conns, c)
+		}
+		for i, c := range conns {
+			say(t, c, fmt.Sprint("from ", i))
+		}
+		for i, c := range conns {
+			require.Equal(t, fmt.Sprint("from ", i), hear(t, c))
+			require.NoError(t, c.Shutdown(ctx))
+		}
+		require.NoError(t, <-ended)
+		require.NoError(t, l.Close())
+		require.NoError(t, l.Close(), "again")
+	})
+}
+
+// serveAll is an echo server in one select, until so many connections have ended.
+func serveAll(ctx context.Context, l *Listener, n int) error {
+	for n > 0 {
+		select {
+		case ev := <-l.Requests():
+			if _, err := l.Accept(RequestOf(ev), []byte("welcome")); err != nil {
+				return err
+			}
+		case ev := <-l.Events():
+			c := ConnOf(ev)
+			switch {
+			case ev.Ended():
+				if c.Context == nil {
+					return errors.New("Setup was not called")
+				}
+				n--
+				if err := errors.Join(ev.Err(), c.Close()); err != nil {
+					return err
+				}
+			case ev.Op == hw.OpRecv:
+				if err := c.Send(c.Message(ev)); err != nil {
+					return err
+				}
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func TestRDMAEndsInTheSameChannelWithATypedContext(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		cfg := ConnConfig{Depth: 4, Message: 256, Privileges: hw.AllPrivileges}
+		l, client, server := both(t, ia, cfg)
+		source := client.Buffer()
+		_, _ = source.Write([]byte("read me"))
+		offer := client.Buffer()
+		where, _ := source.Remote().AppendBinary(offer.Bytes())
+		_, _ = offer.Write(where)
+		require.NoError(t, client.Send(offer))
+
+		m := server.Message(event(t, server.Events()))
+		from, err := ParseRemoteSegment(m.Bytes())
+		require.NoError(t, err)
+		pending := NewContexts[*Buffer](4)
+		cookie, ok := pending.Put(m)
+		require.True(t, ok)
+		m.Resize(int(from.Len))
+		require.NoError(t, server.Endpoint.PostRDMARead(cookie, hw.Default, from, m.Segment()))
+		ev := event(t, server.Events())
+		require.NoError(t, ev.Err())
+		require.Equal(t, hw.OpRead, ev.Op)
+		assert.Nil(t, server.Message(ev), "a read is no message")
+		b, ok := pending.Take(ev.Cookie)
+		require.True(t, ok)
+		assert.Equal(t, "read me", string(b.Bytes()))
+		server.Release(b)
+		client.Release(source)
+
+		in, out := server.Endpoint.Reads()
+		assert.Equal(t, [2]int{4, 4}, [2]int{in, out}, "a default that throttled nobody")
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestAConnectionIsRefusedWithItsReason(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l := listen(t, ia, ConnConfig{Depth: 1, Conns: 1})
+		refused := make(chan error, 2)
+		go func() {
+			for range 2 {
+				_, err := l.Accept(RequestOf(<-l.Requests()), nil)
+				refused <- err
+			}
+		}()
+		c := dial(t, ia, l, ConnConfig{})
+		_, err := ia.Dial(within(t), l.Addr(), ConnConfig{})
+		require.ErrorIs(t, err, EventError(PeerRejected))
+		assert.ErrorContains(t, err, l.Addr())
+		require.NoError(t, <-refused)
+		require.ErrorIs(t, <-refused, hw.ErrInsufficientResources)
+		require.NoError(t, c.Close())
+		require.NoError(t, l.Close())
+
+		_, err = ia.Dial(within(t), l.Addr(), ConnConfig{})
+		require.Error(t, err, "nobody listens any more")
+	})
+}
+
+func TestDialEndsWithItsContext(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l := listen(t, ia, ConnConfig{})
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		go func() {
+			<-l.Requests()
+			cancel(why)
+		}()
+		_, err := ia.Dial(ctx, l.Addr(), ConnConfig{})
+		require.ErrorIs(t, err, why)
+		_, err = ia.Listen(ctx, "", ConnConfig{})
+		require.ErrorIs(t, err, why)
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestShutdownSendsWhatWasPosted(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 8, Message: 64})
+		for i := range 8 {
+			say(t, server, fmt.Sprint(i))
+		}
+		require.NoError(t, l.Shutdown(within(t)))
+		for i := range 8 {
+			require.Equal(t, fmt.Sprint(i), hear(t, client))
+		}
+		ev := event(t, client.Events())
+		require.True(t, ev.Ended())
+		require.NoError(t, ev.Err())
+		require.NoError(t, client.Close())
+	})
+}
+
+func TestAConnectionThatDoesNotEndIsBrokenOff(t *testing.T) {
+	ia := open(t, "loop")
+	// The peer has no receive for it, so the send waits.
+	l, client, server := both(t, ia, ConnConfig{Depth: 1, Message: 64, Attr: &ep.Attr{ReceiverNotReady: time.Hour}})
+	for range 2 {
+		say(t, server, "a message")
+		require.Eventually(t, func() bool { return server.taken.Load() == 0 || client.missing.Load() != 0 || len(client.Events()) > 0 }, patience, time.Millisecond)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, l.Shutdown(ctx), context.Canceled)
+	require.NoError(t, client.Close())
+	require.NoError(t, ia.CloseGraceful())
+}
+
+func TestABufferThatIsKeptIsNamedAtTheEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
+		require.NotNil(t, client.Buffer())
+		err := client.Close()
+		require.ErrorIs(t, err, hw.ErrInvalidState)
+		assert.ErrorContains(t, err, "TestABufferThatIsKept")
+		require.NoError(t, client.Close(), "said once")
+		require.True(t, event(t, server.Events()).Ended())
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestAClosedConnectionHasNoBuffers(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64, Apart: true})
+		assert.Nil(t, l.Events(), "each connection has its own channel")
+		say(t, client, "unheard")
+		ev := event(t, server.Events())
+		require.NoError(t, server.Close())
+		assert.Nil(t, server.Message(ev))
+		assert.Nil(t, server.Buffer())
+		server.Release(nil)
+		require.ErrorIs(t, server.Send(nil), hw.ErrInvalidParameter)
+		require.ErrorIs(t, server.Queue(nil), hw.ErrInvalidParameter)
+		for range server.Events() {
+			// It is closed.
+		}
+		require.True(t, event(t, client.Events()).Ended())
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestAProgramHasDepthBuffersOfItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, _ := both(t, ia, ConnConfig{Depth: 2, Message: 64})
+		a, b := client.Buffer(), client.Buffer()
+		require.NotNil(t, a)
+		require.NotNil(t, b)
+		require.Nil(t, client.Buffer())
+		client.Release(a)
+		require.NoError(t, client.Send(b))
+		require.Eventually(t, func() bool { return client.taken.Load() == 0 }, patience, time.Millisecond, "a buffer is back when it was sent")
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestWhatWasQueuedIsNotLostWithTheConnection(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
+		require.NoError(t, server.Close())
+		require.True(t, event(t, client.Events()).Ended())
+		require.NoError(t, client.Queue(client.Buffer()))
+		require.NoError(t, client.Flush(), "it is flushed, as posts are when the connection is over")
+		require.NoError(t, client.Queue(client.Buffer()))
+		require.NoError(t, client.Close(), "no buffer is missing")
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestASetupThatFailsLeavesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		why := errors.New("not today")
+		l := listen(t, ia, ConnConfig{Setup: func(*Conn) error { return why }})
+		_, err := ia.Dial(within(t), l.Addr(), ConnConfig{Setup: func(*Conn) error { return why }})
+		require.ErrorIs(t, err, why)
+		accepted := make(chan error, 1)
+		go func() {
+			_, err := l.Accept(RequestOf(<-l.Requests()), nil)
+			accepted <- err
+		}()
+		_, err = ia.Dial(within(t), l.Addr(), ConnConfig{})
+		require.ErrorIs(t, err, EventError(PeerRejected))
+		require.ErrorIs(t, <-accepted, why)
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestAnAddressOrASizeThatCannotBeIsRefused(t *testing.T) {
+	ia := open(t, "loop")
+	ctx := within(t)
+	for _, address := range []string{"nowhere", "host:port", "host:1:2"} {
+		_, err := ia.Listen(ctx, address, ConnConfig{})
+		require.ErrorIs(t, err, hw.ErrInvalidAddress, address)
+		_, err = ia.Dial(ctx, address, ConnConfig{})
+		require.ErrorIs(t, err, hw.ErrInvalidAddress, address)
+	}
+	for _, cfg := range []ConnConfig{{Depth: -1}, {Depth: 1 << 17}, {Message: -1}, {Conns: -1}, {Conns: 1 << 20}} {
+		_, err := ia.Listen(ctx, "", cfg)
+		require.ErrorIs(t, err, hw.ErrInvalidParameter, "%+v", cfg)
+	}
+	_, err := (*IA)(nil).Dial(ctx, "", ConnConfig{})
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+	_, err = (*IA)(nil).Listen(ctx, "", ConnConfig{})
+	require.ErrorIs(t, err, hw.ErrInvalidHandle)
+	require.NoError(t, ia.CloseGraceful())
+}

@@ -1,0 +1,160 @@
+package runtime
+
+import (
+	"cmp"
+	"errors"
+	"sync/atomic"
+
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// ConnConfig says what a connection is made of, or each of a listener's. The zero
+// value is good for 16 messages of 4 KiB at a time.
+type ConnConfig struct {
+	// Depth is how many messages a peer may have outstanding that were not answered,
+	// and how many this end may: both ends use the same number, or the one that sends
+	// less than the other's keeps [Credits]. Receives, requests, reads, buffers and
+	// places for events all follow from it. 0 means 16.
+	Depth int
+	// Message is the length of the longest message, and the size of a buffer, in
+	// bytes; 0 means 4096.
+	Message int
+
+	// Private is shown to the peer with the request of a Dial; an Accept has its own.
+	Private []byte
+	// PZ is the zone of the connection, for programs with memory that several
+	// connections use; nil gives each one of its own, so that no peer reaches the memory
+	// of another's connection.
+	PZ *mem.PZ
+	// Privileges are those of the buffers; 0 means that no peer reaches them by RDMA.
+	Privileges hw.Privileges
+	// Attr has what else the endpoint shall be; nil means nothing. MaxRecvDTOs,
+	// MaxRequestDTOs, MaxReadIn and MaxReadOut follow from Depth where they are 0: the
+	// reads are Depth, as far as the device has that many.
+	Attr *ep.Attr
+	// Setup, if set, is called with each connection before it is made, so before the
+	// peer may send: to post further receives, or to set Context. An error ends the
+	// attempt.
+	Setup func(*Conn) error
+
+	// Conns is the most connections of a listener at a time; what exceeds it is
+	// rejected. 0 means 128.
+	Conns int
+	// Apart gives each connection that is accepted a channel of its own.
+	Apart bool
+
+	// Debug has the connections watch over their buffers: see
+	// [mem.BufferPoolConfig.Debug].
+	Debug bool
+}
+
+const (
+	defaultDepth   = 16
+	defaultMessage = 4096
+	defaultConns   = 128
+	mostDepth      = 1 << 16
+)
+
+// complete fills in the defaults and checks the rest.
+func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
+	cfg.Depth = cmp.Or(cfg.Depth, defaultDepth)
+	cfg.Message = cmp.Or(cfg.Message, defaultMessage)
+	cfg.Conns = cmp.Or(cfg.Conns, defaultConns)
+	switch {
+	case cfg.Depth < 0 || cfg.Depth > mostDepth:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Depth is %d; it may be 1 to %d", cfg.Depth, mostDepth)
+	case cfg.Message < 0 || uint64(cfg.Message) > dev.MaxMessage:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Message is %d; this device sends 1 to %d bytes", cfg.Message, dev.MaxMessage)
+	case cfg.Conns < 0 || cfg.Conns > evd.MaxQLen/cfg.places():
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Conns is %d; with this depth there may be 1 to %d", cfg.Conns, evd.MaxQLen/cfg.places())
+	}
+	attr := ep.Attr{}
+	if cfg.Attr != nil {
+		attr = *cfg.Attr
+	}
+	attr.MaxRecvDTOs = cmp.Or(attr.MaxRecvDTOs, cfg.Depth)
+	attr.MaxRequestDTOs = cmp.Or(attr.MaxRequestDTOs, requestsPerDepth*cfg.Depth)
+	attr.MaxReadIn = cmp.Or(attr.MaxReadIn, min(cfg.Depth, dev.MaxReadsIn))
+	attr.MaxReadOut = cmp.Or(attr.MaxReadOut, min(cfg.Depth, dev.MaxReadsOut))
+	cfg.Attr = &attr
+	return nil
+}
+
+const (
+	// requestsPerDepth: while a message is answered, there may be an operation by
+	// RDMA for it, too.
+	requestsPerDepth = 2
+	// buffersPerDepth: of the receives' buffers as many are posted as a peer may send
+	// messages, while as many requests as there may be are still being sent out of
+	// others, and the program has as many of its own. A peer that waits for answers
+	// always finds a receive, even if it has an answer before this end knows that it
+	// was sent.
+	buffersPerDepth = 1 + requestsPerDepth + 1
+)
+
+// places is how many events a connection may have waiting.
+func (cfg *ConnConfig) places() int {
+	recvs, requests := cfg.Depth, requestsPerDepth*cfg.Depth
+	if cfg.Attr != nil {
+		recvs, requests = max(recvs, cfg.Attr.MaxRecvDTOs), max(requests, cfg.Attr.MaxRequestDTOs)
+	}
+	return recvs + requests + 2 // its beginning and its end
+}
+
+// newConnEvents makes a dispatcher for so many connections.
+func (ia *IA) newConnEvents(cfg *ConnConfig, conns int) (*evd.Dispatcher, error) {
+	return ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: conns * cfg.places(), Filter: filterConn})
+}
+
+// newConn makes what is around a connection with a peer, with all receives posted.
+// events is where its events go; nil gives it a channel of its own.
+func (ia *IA) newConn(cfg *ConnConfig, events *evd.Dispatcher, peer string, private []byte) (*Conn, error) {
+	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, events: events, apart: events == nil, peer: peer, ended: make(chan struct{})}
+	if private != nil {
+		c.private.Store(&private)
+	}
+	err := c.make()
+	if err == nil && cfg.Setup != nil {
+		err = cfg.Setup(c)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// make makes the parts of a connection.
+func (c *Conn) make() (err error) {
+	ia, cfg := c.ia, &c.cfg
+	if c.apart {
+		if c.events, err = ia.newConnEvents(cfg, 1); err != nil {
+			return err
+		}
+	}
+	if c.pz == nil {
+		if c.pz, err = ia.NewPZ(); err != nil {
+			return err
+		}
+	}
+	c.own = make([]atomic.Bool, buffersPerDepth*cfg.Depth)
+	c.pool, err = c.pz.NewBufferPool(mem.BufferPoolConfig{
+		Count: len(c.own), Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
+	})
+	if err != nil {
+		return err
+	}
+	c.Endpoint, err = ia.NewEndpoint(ep.Config{
+		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: cfg.Attr, Context: c,
+	})
+	if err != nil {
+		return err
+	}
+	c.outbox = ep.NewOutbox(c.Endpoint, cfg.Attr.MaxRequestDTOs)
+	for range cfg.Depth {
+		c.receive()
+	}
+	return nil
+}

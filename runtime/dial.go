@@ -1,0 +1,54 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"godat/ep"
+	"godat/evd"
+)
+
+// Dial connects to address, "host:port", and returns when the connection is up. The
+// receives are posted before. The connection has a channel of events of its own. If
+// ctx ends first, the error is its cause; if the peer refuses, it is that of the
+// event that says so: see [evd.Event.Err].
+func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, error) {
+	const op = "runtime.Dial"
+	if ia == nil {
+		return nil, closedIA(op)
+	}
+	if err := cfg.complete(op, ia.attr); err != nil {
+		return nil, err
+	}
+	c, err := ia.newConn(&cfg, nil, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	err = c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: cfg.Private})
+	if err == nil {
+		err = c.established(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s %s: %w", op, address, err), c.Close())
+	}
+	return c, nil
+}
+
+// established waits until the connection is up.
+func (c *Conn) established(ctx context.Context) error {
+	for {
+		select {
+		case ev := <-c.events.C():
+			switch {
+			case ev.Number == evd.Established:
+				return nil
+			case ev.Ended():
+				return ev.Err()
+			}
+			// An operation that Setup posted was flushed.
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+
+	"godat/ep"
+	"godat/evd"
+	"godat/hw"
+)
+
+// Listener takes connections: requests for them come on one channel, and the events
+// of all that it accepted on another, for a server to select on. Its methods may be
+// called from any goroutine.
+type Listener struct {
+	// Immutable.
+	ia       *IA
+	cfg      ConnConfig
+	psp      *ep.PSP
+	requests *evd.Dispatcher
+	events   *evd.Dispatcher // nil if each connection has its own
+
+	mu     sync.Mutex
+	conns  map[*Conn]struct{}
+	closed bool
+}
+
+// Listen listens on address, "host:port": an empty host is all of the adapter's
+// addresses, port 0 or none at all lets the provider choose. ctx bounds the call, not
+// the listener's life: it is looked at before the device is asked.
+func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (l *Listener, err error) {
+	const op = "runtime.Listen"
+	if ia == nil {
+		return nil, closedIA(op)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	host, qual, err := splitListen(op, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.complete(op, ia.attr); err != nil {
+		return nil, err
+	}
+	l = &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	if l.requests, err = ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}); err != nil {
+		return nil, err
+	}
+	if !cfg.Apart {
+		if l.events, err = ia.newConnEvents(&cfg, cfg.Conns); err != nil {
+			return nil, err
+		}
+	}
+	if l.psp, err = ia.NewPSP(ep.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests}); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// splitListen splits "host:port", of which both may be missing.
+func splitListen(op, address string) (host string, qual uint64, err error) {
+	if address == "" {
+		return "", 0, nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && port != "" {
+		qual, err = strconv.ParseUint(port, 10, 64)
+	}
+	if err != nil {
+		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: %w", address, err)
+	}
+	return host, qual, nil
+}
+
+// Addr is where to dial it: "host:port", with the adapter's own address if it listens
+// on all of them.
+func (l *Listener) Addr() string {
+	host, _, err := net.SplitHostPort(l.psp.Addr().String())
+	if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() {
+		host = l.ia.attr.Address
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(l.psp.Qual(), 10))
+}
+
+// Requests is the channel on which connection requests come: [RequestOf] gives them
+// to Accept. It is closed when the listener is.
+func (l *Listener) Requests() <-chan Event { return l.requests.C() }
+
+// Events is the channel on which the events of all its connections come; see
+// [Conn.Events] and [ConnOf]. It is closed when the listener is; nil with
+// ConnConfig.Apart.
+func (l *Listener) Events() <-chan Event { return l.events.C() }
+
+// Accept accepts a request. The receives are posted before the peer hears of it,
+// which sees private with its end of the connection. It returns at once: ESTABLISHED
+// is the first event of the connection, or an end is. With an error the peer is
+// rejected, unless the request is answered already; with ConnConfig.Conns connections
+// the error is INSUFFICIENT_RESOURCES.
+func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
+	c, err := l.accept(cr, private)
+	if err != nil {
+		if e := cr.Reject(nil); e != nil && !errors.Is(e, hw.ErrInvalidHandle) {
+			err = errors.Join(err, e)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+func (l *Listener) accept(cr *CR, private []byte) (*Conn, error) {
+	asked, err := cr.Query()
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.ia.newConn(&l.cfg, l.events, asked.Remote.String(), asked.Private)
+	if err != nil {
+		return nil, err
+	}
+	if err = l.remember(c); err == nil {
+		err = cr.Accept(c.Endpoint, private)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// remember enters a connection, if there may be one more.
+func (l *Listener) remember(c *Conn) error {
+	const op = "runtime.Listener.Accept"
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "the listener is closed")
+	case len(l.conns) >= l.cfg.Conns:
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEP, "there are %d connections, as many as ConnConfig.Conns allows", len(l.conns))
+	}
+	l.conns[c] = struct{}{}
+	c.listener = l
+	return nil
+}
+
+func (l *Listener) forget(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+}
+
+// Shutdown ends the listener in order: it takes no more requests and rejects those
+// that nobody accepted, ends all connections as [Conn.Shutdown] does, and gives
+// everything back. Connections that have not ended when ctx does are broken off, and
+// the error is ctx's.
+func (l *Listener) Shutdown(ctx context.Context) error {
+	errs := []error{l.refuse()}
+	conns := l.list()
+	drained := make(chan error, len(conns))
+	for _, c := range conns {
+		go c.drainTo(ctx, drained)
+	}
+	for range conns {
+		errs = append(errs, <-drained)
+	}
+	return errors.Join(append(errs, l.Close())...)
+}
+
+// drainTo is drain, for many connections at a time.
+func (c *Conn) drainTo(ctx context.Context, done chan<- error) { done <- c.drain(ctx) }
+
+// Close ends the listener, closes all connections that it accepted, and gives
+// everything back. Closing it again does nothing, or tries once more what failed.
+func (l *Listener) Close() error {
+	errs := []error{l.refuse()}
+	for _, c := range l.list() {
+		errs = append(errs, c.Close())
+	}
+	for _, d := range []*evd.Dispatcher{l.requests, l.events} {
+		if d != nil {
+			errs = append(errs, d.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// refuse stops listening and rejects the requests at hand.
+func (l *Listener) refuse() error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	if l.psp == nil {
+		return nil
+	}
+	errs := []error{l.psp.Close()}
+	for {
+		select {
+		case ev, ok := <-l.requests.C():
+			if !ok {
+				return errors.Join(errs...)
+			}
+			if err := RequestOf(ev).Reject(nil); !errors.Is(err, hw.ErrInvalidHandle) {
+				errs = append(errs, err)
+			}
+		default:
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// list is the connections there are now.
+func (l *Listener) list() []*Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	conns := make([]*Conn, 0, len(l.conns))
+	for c := range l.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
