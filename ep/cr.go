@@ -3,6 +3,7 @@ package ep
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"godat/evd"
 	"godat/hw"
@@ -10,7 +11,9 @@ import (
 
 // CR is a connection request that waits for an answer. It answers to
 // DAT_CR_HANDLE. After Accept, Reject or Handoff succeeded it is dead: every call
-// on it fails with INVALID_HANDLE.
+// on it fails with INVALID_HANDLE. The library rejects a request, and it is dead,
+// when the adapter closes, and when the dispatcher that holds its event is closed
+// before RequestOf took the request out.
 type CR struct {
 	// Immutable once it is announced.
 	at        *point
@@ -21,13 +24,19 @@ type CR struct {
 	truncated bool
 	event     evd.AsyncNode
 
+	taken atomic.Bool // the program has it
+
 	mu   sync.Mutex
 	dead bool
 }
 
-// RequestOf is the connection request that an event tells of, or nil.
+// RequestOf is the connection request that an event tells of, or nil. From then on the
+// request outlasts its dispatcher, and it is for the program to answer it.
 func RequestOf(ev evd.Event) *CR {
-	cr, _ := ev.Data.(*CR)
+	cr, ok := ev.Data.(*CR)
+	if ok {
+		cr.taken.Store(true)
+	}
 	return cr
 }
 
@@ -135,6 +144,13 @@ func (c *CR) reject(op string, private []byte) error {
 	return wrap(op, err)
 }
 
+// Drop implements [evd.Request]. It is for dispatchers only.
+func (c *CR) Drop() {
+	if !c.taken.Load() {
+		c.decline()
+	}
+}
+
 // decline rejects the request unless the program has answered it. If the program is
 // about to, decline waits for that.
 func (c *CR) decline() {
@@ -211,6 +227,7 @@ func (a *Adapter) addCR(c *CR) {
 }
 
 func (a *Adapter) removeCR(c *CR) {
+	c.at.to.ForgetRequest(&c.event)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.crs, c)

@@ -41,10 +41,47 @@ func (d *Dispatcher) PutAsync(node *AsyncNode) {
 	}
 }
 
-// PutRequest is PutAsync for a connection request. Whoever puts requests bounds
-// how many there are: strangers cause them, and they take no place that an
-// endpoint could reserve.
-func (d *Dispatcher) PutRequest(node *AsyncNode) { d.putListed(&d.async.requests, node) }
+// Request is what the Data of a connection request's event does.
+type Request interface {
+	// Drop answers for the program, unless the program has taken the request from its
+	// event or answered it. The dispatcher calls it when it is closed.
+	Drop()
+}
+
+// PutRequest is PutAsync for a connection request, until ForgetRequest takes it back.
+// Whoever puts requests bounds how many there are: strangers cause them, and they
+// take no place that an endpoint could reserve.
+func (d *Dispatcher) PutRequest(node *AsyncNode) {
+	d.mu.Lock()
+	if d.requests == nil {
+		d.requests = make(map[*AsyncNode]struct{})
+	}
+	d.requests[node] = struct{}{}
+	d.mu.Unlock()
+	d.putListed(&d.async.requests, node)
+}
+
+// ForgetRequest says that a request was answered. It need not have been put.
+func (d *Dispatcher) ForgetRequest(node *AsyncNode) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.requests, node)
+}
+
+// dropRequests has the requests dropped that nobody has answered. In which of them an
+// event is still in a channel can't be told, so each knows whether it was taken. The
+// dispatcher is closed.
+func (d *Dispatcher) dropRequests() {
+	d.mu.Lock()
+	nodes := d.requests
+	d.requests = nil
+	d.mu.Unlock()
+	for node := range nodes {
+		if r, ok := node.Event.Data.(Request); ok {
+			r.Drop()
+		}
+	}
+}
 
 func (d *Dispatcher) putListed(to *nodes, node *AsyncNode) {
 	if d.main.closed() || !node.pending.CompareAndSwap(false, true) {

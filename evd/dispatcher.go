@@ -95,8 +95,9 @@ type Dispatcher struct {
 	mu       sync.Mutex
 	disabled bool // the CNO is not told
 	feeds    feeds
-	expected int      // events that somebody in Wait waits for, if more than one
-	counted  Counters // when they were reset
+	expected int                     // events that somebody in Wait waits for, if more than one
+	counted  Counters                // when they were reset
+	requests map[*AsyncNode]struct{} // not answered yet
 	closing  sync.Once
 }
 
@@ -253,7 +254,8 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 // attached or a post that was taken has its place in the queue, with EVD_WAITER
 // while somebody is in Wait, and with INVALID_STATE from the dispatcher's own
 // callback. It ends iterators. What is queued is dropped, except that what is in a
-// channel, or still comes to it, can be received. Closing again does nothing.
+// channel, or still comes to it, can be received. Connection requests that nobody
+// took from their events (see ep.RequestOf) are rejected. Closing again does nothing.
 // DAT: dat_evd_free.
 func (d *Dispatcher) Close() error {
 	const op = "evd.Close"
@@ -311,6 +313,7 @@ func (d *Dispatcher) endClose() {
 	d.closing.Do(func() {
 		d.leaveCNO()
 		close(d.stop)
+		d.dropRequests()
 		d.main.shut()
 		if d.front != nil {
 			d.front.shut()
