@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -98,7 +99,7 @@ func (c *campaign) run(ctx context.Context) error {
 		return err
 	}
 	c.results = make([]result, len(c.all))
-	c.each(ctx, c.tryOne)
+	each(ctx, c.parallel, len(c.all), c.tryOne)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -123,27 +124,30 @@ func (c *campaign) run(ctx context.Context) error {
 	return nil
 }
 
-// baselines runs each distinct test once without any change.
+// baselines runs each distinct test once without any change. Those that need the
+// same binary share it.
 func (c *campaign) baselines(ctx context.Context) error {
 	seen := make(map[string]bool)
-	distinct := campaign{runner: c.runner, parallel: c.parallel}
+	place := make(map[string]int) // in shared, by binary
+	var shared [][]mutation
 	for _, m := range c.all {
-		key := fmt.Sprint(m.pkg, m.test, m.build, m.run)
-		if !seen[key] {
-			seen[key] = true
-			distinct.all = append(distinct.all, m)
+		binary := fmt.Sprint(m.pkg, m.build)
+		test := fmt.Sprint(binary, m.test, m.run)
+		if seen[test] {
+			continue
 		}
+		seen[test] = true
+		if _, ok := place[binary]; !ok {
+			place[binary] = len(shared)
+			shared = append(shared, nil)
+		}
+		shared[place[binary]] = append(shared[place[binary]], m)
 	}
-	errs := make([]error, len(distinct.all))
-	distinct.each(ctx, func(ctx context.Context, i int) {
-		errs[i] = c.runner.baseline(ctx, distinct.all[i])
+	errs := make([]error, len(shared))
+	each(ctx, c.parallel, len(shared), func(ctx context.Context, i int) {
+		errs[i] = c.runner.baseline(ctx, shared[i])
 	})
-	for i, err := range errs {
-		if err != nil {
-			return fmt.Errorf("%s: %w", distinct.all[i].where, err)
-		}
-	}
-	return ctx.Err()
+	return errors.Join(append(errs, ctx.Err())...)
 }
 
 func (c *campaign) tryOne(ctx context.Context, i int) {
@@ -151,14 +155,14 @@ func (c *campaign) tryOne(ctx context.Context, i int) {
 	fmt.Printf("%-15s %6.1fs  %s\n", c.results[i], c.results[i].took.Seconds(), c.all[i].title())
 }
 
-// each calls f for every mutation's index, a few at a time.
-func (c *campaign) each(ctx context.Context, f func(context.Context, int)) {
+// each calls f for every index below n, a few at a time.
+func each(ctx context.Context, parallel, n int, f func(context.Context, int)) {
 	indexes := make(chan int)
 	var workers sync.WaitGroup
-	for range min(c.parallel, len(c.all)) {
+	for range min(parallel, n) {
 		workers.Go(func() { work(ctx, indexes, f) })
 	}
-	for i := range c.all {
+	for i := range n {
 		if ctx.Err() != nil {
 			break
 		}

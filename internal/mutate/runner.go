@@ -57,25 +57,27 @@ type runner struct {
 // errNoTest says that a pattern matches no test.
 var errNoTest = errors.New("no test has that name")
 
-// baseline compiles and runs the named test of m without the change. It must
-// exist and pass, or its failure would show nothing.
-func (r *runner) baseline(ctx context.Context, m mutation) error {
+// baseline compiles the package that ms share, without a change, and runs the
+// named test of each. It must exist and pass, or its failure would show nothing.
+func (r *runner) baseline(ctx context.Context, ms []mutation) error {
 	dir, err := os.MkdirTemp(r.temp, "base")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	bin, out, err := r.compile(ctx, dir, m, "")
+	bin, out, err := r.compile(ctx, dir, ms[0], "")
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+		return fmt.Errorf("%s: %w\n%s", ms[0].where, err, out)
 	}
-	// A race may take many tries to lose, but passing once says enough here.
-	out, err = r.runTest(ctx, bin, m, "-test.count=1")
-	if err != nil {
-		return fmt.Errorf("%s %s must pass without the change: %w\n%s", m.pkg, m.test, err, tail(out))
-	}
-	if !ranLine(m.test).Match(out) {
-		return fmt.Errorf("%s %s: %w", m.pkg, m.test, errNoTest)
+	for _, m := range ms {
+		// A race may take many tries to lose, but passing once says enough here.
+		out, err = r.runTest(ctx, bin, m, "-test.count=1")
+		if err != nil {
+			return fmt.Errorf("%s: %s %s must pass without the change: %w\n%s", m.where, m.pkg, m.test, err, tail(out))
+		}
+		if !ranLine(m.test).Match(out) {
+			return fmt.Errorf("%s: %s %s: %w", m.where, m.pkg, m.test, errNoTest)
+		}
 	}
 	return nil
 }
@@ -159,7 +161,8 @@ func runPattern(test string) string {
 // compile builds the test binary of m's package, with the overlay if any.
 func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay string) (bin string, out []byte, err error) {
 	bin = filepath.Join(dir, "mutated.exe") // Windows wants the ending, the others don't mind
-	args := append([]string{"test", "-c", "-o", bin}, m.build...)
+	// Vet has nothing to say of a broken program, and nobody debugs it.
+	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin}, m.build...)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}

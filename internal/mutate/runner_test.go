@@ -139,7 +139,7 @@ func TestBaselineDemandsATestThatPasses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := r.baseline(t.Context(), mutation{pkg: tc.pkg, test: tc.test})
+			err := r.baseline(t.Context(), []mutation{{pkg: tc.pkg, test: tc.test}})
 			if tc.want == "" {
 				assert.NoError(t, err)
 				return
