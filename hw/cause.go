@@ -42,7 +42,7 @@ type Cause struct {
 	// of a Terminate (layer, type and code, as in 0x1202) of MPA, DDP and RDMAP, a
 	// completion's status or a connection event's of LayerVerbs. 0 is none.
 	Code int
-	// Text is what happened, in the layer's words.
+	// Text is what happened, in the layer's words. If it is empty, Err says it.
 	Text string
 	// Err is the error below, if there is one: a syscall.Errno, a StatusError.
 	Err error
@@ -58,10 +58,10 @@ type Cause struct {
 func (c *Cause) Error() string {
 	var b strings.Builder
 	b.WriteString(c.Layer.String())
-	if c.Text != "" {
+	switch {
+	case c.Text != "":
 		b.WriteString(": " + c.Text)
-	}
-	if c.Err != nil {
+	case c.Err != nil:
 		b.WriteString(": " + c.Err.Error())
 	}
 	switch {

@@ -21,7 +21,7 @@ func TestACauseSaysLayerCodeSideAndAddresses(t *testing.T) {
 			"DDP: no buffer available (0x1202), found by the peer (10.0.0.1:40000 to 10.0.0.2:4444)",
 		},
 		{
-			Cause{Layer: LayerTCP, Code: 111, Text: "dial", Err: errors.New("connection refused"), Remote: remote},
+			Cause{Layer: LayerTCP, Code: 111, Text: "dial: connection refused", Err: errors.New("connection refused"), Remote: remote},
 			"TCP: dial: connection refused (111), found here (to 10.0.0.2:4444)",
 		},
 		{Cause{Err: StatusReceiverNotReady.Err()}, "DAT: godat: completion: ERR_RECEIVER_NOT_READY, found here"},
