@@ -9,8 +9,13 @@ import (
 // fail completes a request with an error, and breaks the connection. What was
 // done before and after it on this pipe is handed out and flushed in order.
 func (p *pipe) fail(wr *hw.SendWR, status hw.Status) verdict {
+	return p.failWith(wr, status, hw.StatusSuccess)
+}
+
+func (p *pipe) failWith(wr *hw.SendWR, status, atReceiver hw.Status) verdict {
 	p.sends[p.nSends] = hw.WC{ID: wr.ID, Status: status, Op: wr.Op}
 	p.nSends++
+	p.failure = p.blame(wr.Op, status, atReceiver)
 	p.attention.Or(broken | failed)
 	return failure
 }
@@ -20,7 +25,7 @@ func (p *pipe) failBoth(wr *hw.SendWR, status, atReceiver hw.Status) verdict {
 	rr := p.take()
 	p.recvs[p.nRecvs] = hw.WC{ID: rr.ID, QP: p.number, Status: atReceiver, Op: hw.OpRecv}
 	p.nRecvs++
-	return p.fail(wr, status)
+	return p.failWith(wr, status, atReceiver)
 }
 
 // flush ends the pipe: it says what is to be said, flushes both queues, and ends
@@ -38,7 +43,7 @@ func (p *pipe) flush() {
 	}
 	if why&srcClosed == 0 && !p.saidDown {
 		p.saidDown = true
-		p.from.facts.Down(reason(why), nil)
+		p.from.facts.Down(reason(why), p.cause(why))
 	}
 	if !p.srcEnded {
 		p.flushSends()

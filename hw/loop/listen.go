@@ -61,11 +61,12 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	}
 	l.local = Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
 	ln, known := find(cfg.Addr, cfg.Qual)
+	to := Addr{Device: cfg.Addr, Qual: cfg.Qual}
 	switch {
 	case !known:
-		l.refuse(hw.ReasonUnreachable, nil, nil)
+		l.refuse(hw.ReasonUnreachable, nil, l.refusal(to, "no device of that name is open in this process"))
 	case ln == nil:
-		l.refuse(hw.ReasonRejected, nil, nil)
+		l.refuse(hw.ReasonRejected, nil, l.refusal(to, "nobody listens there"))
 	default:
 		ln.offer(&request{
 			dev: ln.dev, local: ln.addr(), remote: l.local, from: l, private: slices.Clone(cfg.Private),
@@ -85,7 +86,9 @@ func (ln *listener) offer(r *request) {
 }
 
 // decline is the provider's own reject.
-func (r *request) decline() { r.from.refuse(hw.ReasonRejected, nil, nil) }
+func (r *request) decline() {
+	r.from.refuse(hw.ReasonRejected, nil, r.from.refusal(r.local, "the peer had no room for the request, or was closing"))
+}
 
 // Private returns the data that came with the request; it is never truncated.
 func (r *request) Private() (data []byte, truncated bool) { return r.private, false }
@@ -112,7 +115,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 		return err
 	}
 	if !join(r.from, b, slices.Clone(private)) {
-		b.refuse(hw.ReasonUnreachable, nil, nil)
+		b.refuse(hw.ReasonUnreachable, nil, b.refusal(r.remote, "the peer gave up before it was accepted"))
 	}
 	return nil
 }
@@ -141,11 +144,16 @@ func (r *request) Reject(private []byte) error {
 		return answered(op)
 	}
 	if len(private) > maxPrivate {
-		r.from.refuse(hw.ReasonPeerRejected, nil, nil)
+		r.reject(nil)
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data", len(private))
 	}
-	r.from.refuse(hw.ReasonPeerRejected, slices.Clone(private), nil)
+	r.reject(slices.Clone(private))
 	return nil
+}
+
+// reject is the program's reject.
+func (r *request) reject(private []byte) {
+	r.from.refuse(hw.ReasonPeerRejected, private, r.from.refusal(r.local, "the peer's program rejected the request"))
 }
 
 func answered(op string) error {

@@ -107,6 +107,7 @@ type pipe struct {
 	listed    atomic.Bool   // on the watch's list
 	stalledAt atomic.Uint64 // position of the send that waits
 	expiredAt atomic.Uint64 // position of the send that waited long enough
+	failure   causes        // the holder's, and everybody's once attention says failed
 
 	// The watch's.
 	nextListed *pipe
