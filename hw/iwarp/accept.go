@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"io"
 	"net"
 	"slices"
 	"time"
@@ -136,7 +137,7 @@ func (l *life) respond(r *request, private []byte) {
 	if err != nil {
 		l.protest(r.conn, err)
 		_ = r.conn.Close()
-		l.refuse(hw.ReasonRejected, nil, nil)
+		l.refuse(hw.ReasonRejected, nil, attemptCause(err))
 		return
 	}
 	l.rx.promised = promised
@@ -147,7 +148,7 @@ func (l *life) respond(r *request, private []byte) {
 	}
 	if err != nil {
 		_ = r.conn.Close()
-		l.refuse(unheardOf(err), nil, nil)
+		l.refuse(unheardOf(err), nil, attemptCause(err))
 		return
 	}
 	if promised {
@@ -179,16 +180,18 @@ func (l *life) firstFPDU() bool {
 }
 
 // unheard decides what it means that reading ended before the first FPDU; nil to
-// go on. An initiator that has promised nothing may be silent for a while.
+// go on. An initiator that has promised nothing may be silent for a while, or leave
+// in order without a word: it has been connected.
 func (l *life) unheard(err error) error {
-	if !l.rx.promised && isTimeout(err) {
+	x := &l.rx
+	if !x.promised && (isTimeout(err) || err == io.EOF && x.in.r == x.in.w) {
 		if l.firstFPDU() {
 			return nil
 		}
 		return errOver
 	}
 	l.die(hw.ReasonNone, nil, nil, verdict{})
-	l.refuse(unheardOf(err), nil, nil)
+	l.refuse(unheardOf(err), nil, attemptCause(err))
 	return errOver
 }
 

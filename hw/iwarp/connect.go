@@ -64,7 +64,7 @@ func (l *life) initiate(ctx context.Context, cancel context.CancelFunc, cfg hw.C
 		return
 	}
 	if err != nil {
-		l.refuse(reasonOf(ctx, err), nil, nil)
+		l.refuse(reasonOf(ctx, err), nil, attemptCause(err))
 	}
 }
 
@@ -158,10 +158,10 @@ func hungUp(err error) error {
 func (l *life) rejected(reply *wire.MPAReply) {
 	d := &reply.Data
 	if reply.Enhanced && d.IRD == wire.NotNegotiated && d.ORD == wire.NotNegotiated && len(reply.Private) == 0 {
-		l.refuse(hw.ReasonRejected, nil, nil)
+		l.refuse(hw.ReasonRejected, nil, rejection("the peer's provider refused: no room, or closing"))
 		return
 	}
-	l.refuse(hw.ReasonPeerRejected, slices.Clone(reply.Private), nil)
+	l.refuse(hw.ReasonPeerRejected, slices.Clone(reply.Private), rejection("the peer's program rejected the request"))
 }
 
 // protest sends the Terminate that a reply calls for, if any.

@@ -51,6 +51,10 @@
 // takes more; an FPDU that is half written is finished from a copy. A region's local
 // and remote keys differ, and a send with invalidate kills the remote one only.
 //
+// The end of a peer's stream is an orderly end, unless requests to it are outstanding
+// or its message is incomplete: then it is taken for a process that died. An end of our
+// own kind therefore says farewell first, by a write of no octets (cause.go).
+//
 // # Linux's soft-iWARP as the peer
 //
 // Two of its faults are worth knowing (Linux 6.1). Its kernel stops (BUG in iwcm.c)

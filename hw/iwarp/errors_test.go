@@ -265,7 +265,7 @@ func TestHowAStreamEndsIsHowTheConnectionDoes(t *testing.T) {
 		{"between two FPDUs", nil, false, hw.ReasonPeer},
 		{"in the middle of one", fpdu(false, sendHeader, make([]byte, 10))[:20], false, hw.ReasonBroken},
 		{"in the middle of a long one", fpdu(false, sendHeader, make([]byte, 30000))[:15000], false, hw.ReasonBroken},
-		{"in the middle of a message", fpdu(false, wire.Header{Opcode: wire.OpSend, MSN: 1}, make([]byte, 10)), false, hw.ReasonPeer},
+		{"in the middle of a message", fpdu(false, wire.Header{Opcode: wire.OpSend, MSN: 1}, make([]byte, 10)), false, hw.ReasonBroken},
 		{"with a reset", nil, true, hw.ReasonBroken},
 	} {
 		t.Run(c.name, func(t *testing.T) {

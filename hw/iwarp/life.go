@@ -51,15 +51,16 @@ type life struct {
 
 	// mu settles who ends an attempt to connect, and why a connection ended.
 	// Nothing is called under it but a connection's deadlines.
-	mu     sync.Mutex
-	phase  phase
-	begun  bool // the goroutines of a connection run, or have
-	dead   bool
-	why    hw.Reason // why it is dead
-	cause  *hw.Cause // what exactly broke it
-	term   []byte    // the Terminate that says so; may be nil
-	conn   net.Conn
-	cancel context.CancelFunc
+	mu      sync.Mutex
+	phase   phase
+	begun   bool // the goroutines of a connection run, or have
+	dead    bool
+	why     hw.Reason // why it is dead
+	cause   *hw.Cause // what exactly broke it
+	term    []byte    // the last ULPDU, which says so; may be nil
+	sendErr error     // why the connection takes nothing more
+	conn    net.Conn
+	cancel  context.CancelFunc
 
 	// Immutable once begun.
 	agreed  agreement
@@ -174,6 +175,7 @@ func (l *life) tell(then phase, report func()) bool {
 
 // refuse reports that the attempt failed.
 func (l *life) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
+	cause = l.addressed(cause)
 	l.tell(refused, func() { l.facts.Refused(why, private, cause) })
 }
 
@@ -181,8 +183,7 @@ func (l *life) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
 var past = time.Unix(1, 0)
 
 // die says why the connection is over, once, and makes everybody stop. cause may be
-// nil unless it broke; term is the ULPDU of the Terminate that tells the peer, nil
-// for none.
+// nil unless it broke; term is the ULPDU that tells the peer, nil for none.
 func (l *life) die(why hw.Reason, cause *hw.Cause, term []byte, v verdict) {
 	l.mu.Lock()
 	if l.dead {
@@ -204,13 +205,17 @@ func (l *life) die(why hw.Reason, cause *hw.Cause, term []byte, v verdict) {
 func (l *life) breakUp(orderly bool) {
 	l.mu.Lock()
 	again := l.attention.Or(closed)&closed != 0
+	kindred := l.begun && l.agreed.extended
 	l.mu.Unlock()
 	if again {
 		return
 	}
 	var term []byte
-	if !orderly {
+	switch {
+	case !orderly:
 		term = localTerminate()
+	case kindred:
+		term = farewell()
 	}
 	l.die(hw.ReasonNone, nil, term, verdict{})
 	l.kick(posterBudget)

@@ -30,10 +30,11 @@ func (l *life) end() {
 	if begun {
 		l.complete()
 		l.letLoose()
+		why, cause = l.abandoned(why, cause)
 	}
 	if phase == connected && a&closed == 0 && !l.saidDown {
 		l.saidDown = true
-		l.facts.Down(why, cause)
+		l.facts.Down(why, l.addressed(cause))
 	}
 	// The receiver may be in the middle of a receive, or of a read's response.
 	gone := a&idleRecv != 0

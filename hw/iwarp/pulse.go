@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"fmt"
 	"net"
 	"time"
 
@@ -56,7 +57,10 @@ func (l *life) look() error {
 			l.attention.Or(asking)
 			l.kick(receiverBudget)
 		} else if x.silent >= looks-1 {
-			l.die(hw.ReasonBroken, nil, nil, verdict{})
+			l.die(hw.ReasonBroken, &hw.Cause{
+				Layer: hw.LayerRDMAP, Err: hw.ErrTimeout,
+				Text: fmt.Sprintf("the peer has not answered a read for %v", l.dev.set.keepalive),
+			}, nil, verdict{})
 			return errOver
 		}
 	}

@@ -81,8 +81,9 @@ type response struct {
 	src    uint64
 	msn    uint32
 	value  uint64 // of an atomic
-	// Of a termination: the ULPDU, and what to say of our requests.
+	// Of a termination: the ULPDU, why, and what to say of our requests.
 	term    []byte
+	cause   *hw.Cause
 	verdict verdict
 }
 

@@ -43,8 +43,9 @@ type receiving struct {
 	dst     *cursor // the one that the segment at hand fills
 	one     [1]hw.SGE
 
-	writing bool   // in the middle of a write
-	wrote   uint64 // octets of the write that is or was received last, until a message comes
+	writing  bool   // in the middle of a write
+	farewell bool   // the peer has said that it leaves in order
+	wrote    uint64 // octets of the write that is or was received last, until a message comes
 
 	drawn hw.RecvWR // the receive of the message at hand, from a shared queue
 
@@ -88,7 +89,7 @@ func (l *life) receive() {
 			l.emit()
 			l.discard()
 			if !x.heard { // the first FPDU was none
-				l.refuse(hw.ReasonRejected, nil, nil)
+				l.refuse(hw.ReasonRejected, nil, faultCause(fault))
 			}
 		}
 		break
@@ -123,7 +124,7 @@ func (l *life) ended(err error) error {
 	case closed:
 		l.die(hw.ReasonPeer, nil, nil, verdict{})
 	default:
-		l.die(hw.ReasonBroken, nil, nil, verdict{})
+		l.die(hw.ReasonBroken, l.readCause(err), nil, verdict{})
 	}
 	return errOver
 }
@@ -291,10 +292,12 @@ func (l *life) fault(err error, ulpdu []byte, length int) error {
 		x.failed = hw.StatusSuccess
 	}
 	if e.Close {
-		l.die(hw.ReasonBroken, nil, nil, x.verdict)
+		l.die(hw.ReasonBroken, faultCause(e), nil, x.verdict)
 		return e
 	}
-	l.answers.push(response{kind: termination, term: terminate(e.Term, ulpdu, length), verdict: x.verdict})
+	l.answers.push(response{
+		kind: termination, term: terminate(e.Term, ulpdu, length), cause: faultCause(e), verdict: x.verdict,
+	})
 	x.kick = true
 	return e
 }
@@ -305,7 +308,7 @@ func (l *life) discard() {
 	l.deadline(0)
 	for l.attention.Load()&broken == 0 {
 		if _, err := l.conn.Read(b[:]); err != nil {
-			l.die(hw.ReasonBroken, nil, nil, l.rx.verdict)
+			l.die(hw.ReasonBroken, l.readCause(err), nil, l.rx.verdict)
 		}
 	}
 }

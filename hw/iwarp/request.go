@@ -57,6 +57,9 @@ func (l *life) beginRTR() {
 	t.active = true
 	if t.rtr == wire.OpWrite {
 		t.cur = message{h: wire.Header{Opcode: wire.OpWrite, STag: rtrSTag}, silent: true}
+		if t.farewell {
+			t.cur.h.TO = farewellTO
+		}
 		return
 	}
 	t.readMSN++

@@ -11,7 +11,7 @@ func (l *life) beginResponse() bool {
 	r := &l.answers.slots[t.answer&l.answers.mask]
 	switch r.kind {
 	case termination:
-		t.last, t.lastDue, t.stop, t.verdict = r.term, true, true, r.verdict
+		t.last, t.lastDue, t.stop, t.verdict, t.cause = r.term, true, true, r.verdict, r.cause
 		return false
 	case atomicResponse:
 		t.atomicMSN++

@@ -36,8 +36,10 @@ type sending struct {
 	last         []byte // the ULPDU of a Terminate that goes when all is written
 	lastDue      bool
 	verdict      verdict // that goes with it
-	finished     bool    // our half is closed
-	mute         bool    // the connection takes nothing more
+	cause        *hw.Cause
+	farewell     bool // is said, or due
+	finished     bool // our half is closed
+	mute         bool // the connection takes nothing more
 	one          [1]hw.SGE
 	header       [wire.UntaggedHeaderSize]byte
 	tail         []byte // what the sender writes at the end
@@ -209,7 +211,12 @@ func (l *life) lost(slot uint64, isResponse bool) {
 		return
 	}
 	r := &l.answers.slots[slot&l.answers.mask]
-	t.last, t.lastDue = r.refusal(wire.ErrSTag), true
+	t.last, t.lastDue, t.cause = r.refusal(wire.ErrSTag), true, faultCause(wire.ErrSTag)
+}
+
+// ownFailure is the cause of the end that fail brings.
+func (l *life) ownFailure() *hw.Cause {
+	return statusCause(l.sq.Slots[l.tx.failAt&l.sq.Mask].Op, l.tx.failStatus)
 }
 
 // fail has the next request fail as soon as those before it have completed.

@@ -56,7 +56,7 @@ func (l *life) step(budget int) {
 		l.collect()
 		l.complete()
 		if l.tx.failed && l.tx.head == l.tx.failAt {
-			l.die(hw.ReasonBroken, nil, localTerminate(), verdict{})
+			l.die(hw.ReasonBroken, l.ownFailure(), localTerminate(), verdict{})
 			continue
 		}
 		if l.tx.mute {
@@ -73,7 +73,7 @@ func (l *life) step(budget int) {
 			if l.attention.Load()&broken != 0 {
 				continue
 			}
-			if l.tx.failed && l.tx.head == l.tx.failAt {
+			if l.tx.failed && l.tx.head == l.tx.failAt || l.tx.rtrDue {
 				continue
 			}
 			return
@@ -110,7 +110,7 @@ func (l *life) write(budget *int) bool {
 	l.moved()
 	switch {
 	case err != nil:
-		l.fallMute()
+		l.fallMute(err)
 	case full:
 		l.complete()
 		l.give(jobWait)
@@ -153,15 +153,20 @@ func (l *life) collect() {
 		l.out.advance(l.job.n)
 	}
 	if err := l.job.err; err != nil && !(isTimeout(err) && l.attention.Load()&broken != 0) {
-		l.fallMute()
+		l.fallMute(err)
 	}
 }
 
 // fallMute is for when the connection takes nothing more. Why that is, the
 // receiver finds out: the peer's last word, or its orderly end, may be there to
 // be read.
-func (l *life) fallMute() {
+func (l *life) fallMute(err error) {
 	l.tx.mute = true
+	l.mu.Lock()
+	if l.sendErr == nil {
+		l.sendErr = err
+	}
+	l.mu.Unlock()
 	l.bound()
 }
 
@@ -170,9 +175,12 @@ func (l *life) idle() {
 	t := &l.tx
 	switch {
 	case t.lastDue:
-		l.die(hw.ReasonBroken, nil, t.last, t.verdict)
+		l.die(hw.ReasonBroken, t.cause, t.last, t.verdict)
 	case t.finished:
-	case l.attention.Load()&draining != 0 && t.head == l.sq.Tail.Load():
+	case l.attention.Load()&draining == 0 || t.head != l.sq.Tail.Load():
+	case l.agreed.extended && !t.farewell:
+		t.farewell, t.rtr, t.rtrDue = true, wire.OpWrite, true
+	default:
 		t.finished = true
 		l.give(jobFinish)
 	}

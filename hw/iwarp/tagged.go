@@ -12,8 +12,9 @@ import (
 // beginWrite finds where a peer's write goes.
 func (l *life) beginWrite(h *wire.Header, n int) error {
 	x := &l.rx
-	if n == 0 {
-		return nil // nothing is checked then: it may be the ready-to-receive
+	if n == 0 { // nothing is checked then: it may be the ready-to-receive
+		x.farewell = x.farewell || h.TO == farewellTO
+		return nil
 	}
 	if e := l.remoteFault(h.TO, uint32(n), h.STag, hw.RemoteWrite); e != nil {
 		return tagged(e)

@@ -154,9 +154,9 @@ func (l *life) immediate(h *wire.Header, b []byte) error {
 func (l *life) terminated(b []byte) error {
 	t, _, err := wire.ParseTerminate(b, true)
 	if err == nil || t.Code != 0 {
-		l.die(hw.ReasonBroken, nil, nil, l.blame(&t))
+		l.die(hw.ReasonBroken, termCause(t.Code, hw.SidePeer), nil, l.blame(&t))
 	} else {
-		l.die(hw.ReasonBroken, nil, nil, verdict{})
+		l.die(hw.ReasonBroken, faultCause(wire.ErrTerminate), nil, verdict{})
 	}
 	return errOver
 }

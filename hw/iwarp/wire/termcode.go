@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // TermCode is why a stream is terminated, as the first two octets of a
 // Terminate's control field have it (RFC 5040 section 4.8, RFC 5041 section 7.2,
@@ -155,6 +158,20 @@ func (c TermCode) possible() bool {
 		return c.Type() == TypeMPA
 	}
 	return false
+}
+
+// Text is the code in its RFC's words, without the layer.
+func (c TermCode) Text() string {
+	text, ok := termText[c]
+	switch {
+	case ok:
+	case c.anyCode():
+		text = termText[TermRDMAPLocal]
+	default:
+		return "unknown"
+	}
+	_, text, _ = strings.Cut(text, ": ")
+	return text
 }
 
 // String is the code in words and then as layer/type/code in hexadecimal.
