@@ -161,9 +161,9 @@ func (c *conn) handle(e event) {
 	case C.GC_EVENT_DISCONNECTED:
 		q.hungUp(life)
 	case C.GC_EVENT_REJECTED, C.GC_EVENT_CONNECT_ERROR, C.GC_EVENT_UNREACHABLE:
-		q.lost(life, hw.ReasonBroken, nil)
+		q.lost(life, hw.ReasonBroken, eventCause(e))
 	case C.GC_EVENT_DEVICE_REMOVAL:
-		q.lost(life, hw.ReasonBroken, nil)
+		q.lost(life, hw.ReasonBroken, eventCause(e))
 		c.dev.removed()
 	}
 }

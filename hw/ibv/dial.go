@@ -69,12 +69,13 @@ type attempt struct {
 type failure struct {
 	why     hw.Reason
 	private []byte
+	cause   *hw.Cause
 }
 
 func (a *attempt) run() {
 	defer a.conn.dev.dials.Done()
 	if f := a.dial(); f != nil {
-		a.qp.refused(a.life, f.why, f.private, nil)
+		a.qp.refused(a.life, f.why, f.private, f.cause)
 	}
 	a.leave()
 }
@@ -111,33 +112,35 @@ func (a *attempt) leave() {
 	}
 }
 
-var unreachable = &failure{why: hw.ReasonUnreachable}
+func unreachable(cause *hw.Cause) *failure {
+	return &failure{why: hw.ReasonUnreachable, cause: cause}
+}
 
 // dial goes through the steps of connecting. nil means that the connection is up,
 // or that nobody wants it any more.
 func (a *attempt) dial() *failure {
 	dst, err := a.lookup()
 	if err != nil {
-		return unreachable
+		return unreachable(&hw.Cause{Layer: hw.LayerTCP, Text: err.Error(), Err: err})
 	}
 	c := a.conn
 	var id *C.struct_gc_id
-	if C.gd_cm_new(c.dev.c, C.uint64_t(c.key), &id) != 0 {
-		return unreachable
+	if bad, cause := failed("rdma_create_id", C.gd_cm_new(c.dev.c, C.uint64_t(c.key), &id)); bad {
+		return unreachable(cause)
 	}
 	c.mu.Lock()
 	c.id = id
 	c.mu.Unlock()
 	src, to := sockaddr(c.dev.source(dst)), sockaddr(netip.AddrPortFrom(dst, a.port))
 	ms := C.int(resolveTime / time.Millisecond)
-	if C.gd_cm_resolve(id, &src, &to, ms) != 0 || !a.reaches(C.GC_EVENT_ADDR_RESOLVED) {
-		return unreachable
+	if cause := a.step("rdma_resolve_addr", C.gd_cm_resolve(id, &src, &to, ms), C.GC_EVENT_ADDR_RESOLVED); cause != nil {
+		return unreachable(cause)
 	}
-	if cString(C.gd_cm_device(id)) != c.dev.name {
-		return unreachable // the route leads through another device
+	if name := cString(C.gd_cm_device(id)); name != c.dev.name {
+		return unreachable(localCause("the route leads through the device "+name, syscall.ENETUNREACH))
 	}
-	if C.gd_cm_route(id, ms) != 0 || !a.reaches(C.GC_EVENT_ROUTE_RESOLVED) {
-		return unreachable
+	if cause := a.step("rdma_resolve_route", C.gd_cm_route(id, ms), C.GC_EVENT_ROUTE_RESOLVED); cause != nil {
+		return unreachable(cause)
 	}
 	data, n := bytesOf(a.private)
 	if errno := C.gd_cm_connect(id, &a.up, a.qpNum, a.qp.shared(), data, n); errno != 0 {
@@ -158,11 +161,11 @@ func (q *queuePair) shared() C.int {
 func refusal(errno syscall.Errno) *failure {
 	switch errno {
 	case syscall.ECONNREFUSED, syscall.ECONNRESET:
-		return &failure{why: hw.ReasonRejected}
+		return &failure{why: hw.ReasonRejected, cause: callCause("rdma_connect", errno)}
 	case syscall.ETIMEDOUT:
-		return &failure{why: hw.ReasonTimeout}
+		return &failure{why: hw.ReasonTimeout, cause: callCause("rdma_connect", errno)}
 	default:
-		return unreachable
+		return unreachable(callCause("rdma_connect", errno))
 	}
 }
 
@@ -220,10 +223,20 @@ func (a *attempt) next() (event, bool) {
 	}
 }
 
-// reaches waits for a step of the resolution.
-func (a *attempt) reaches(kind C.int) bool {
+// step waits for the end of a step of the resolution that a call has begun, and says
+// why it failed; nil if it did not. What is given up needs no cause that is true.
+func (a *attempt) step(call string, errno, want C.int) *hw.Cause {
+	if bad, cause := failed(call, errno); bad {
+		return cause
+	}
 	e, ok := a.next()
-	return ok && e.kind == kind
+	switch {
+	case !ok:
+		return localCause("the attempt was given up", syscall.ECANCELED)
+	case e.kind != want:
+		return eventCause(e)
+	}
+	return nil
 }
 
 // outcome waits for the peer's answer.
@@ -242,22 +255,24 @@ func (a *attempt) outcome(id *C.struct_gc_id) *failure {
 	case C.GC_EVENT_REJECTED:
 		data, byConsumer := a.conn.dev.transport.unpackReject(e.status, e.private)
 		if byConsumer {
-			return &failure{hw.ReasonPeerRejected, data}
+			return &failure{hw.ReasonPeerRejected, data, eventCause(e)}
 		}
-		return &failure{why: hw.ReasonRejected}
+		return &failure{why: hw.ReasonRejected, cause: eventCause(e)}
 	}
-	return unreachable
+	return unreachable(eventCause(e))
 }
 
 // respond takes the queue pair into service and tells the peer so.
 func (a *attempt) respond(id *C.struct_gc_id, e event) *failure {
 	if !a.agree(e, id) {
 		C.gd_cm_reject(id, nil, 0)
-		return unreachable
+		return unreachable(localCause("the queue pair could not be brought into service", errDevice))
 	}
 	// Told first: the peer may send as soon as it knows.
-	if a.established(e) && C.gd_cm_establish(id) != 0 {
-		a.qp.lost(a.life, hw.ReasonBroken, nil)
+	if a.established(e) {
+		if bad, cause := failed("rdma_establish", C.gd_cm_establish(id)); bad {
+			a.qp.lost(a.life, hw.ReasonBroken, cause)
+		}
 	}
 	return nil
 }

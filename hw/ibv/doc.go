@@ -64,8 +64,11 @@
 // the peer announces is an orderly one. iWARP keeps the length, so the default
 // there is off; tail=on appends sixteen bytes.
 //
-// A reject begins with the four bytes that the C library of uDAPL sends, which tell
-// a consumer's reject from others; on iWARP only when it has no private data.
+// A consumer's reject begins with the four bytes that the C library of uDAPL sends; on
+// iWARP only when it has no private data. A reject of this package's own, for want of
+// room, carries bytes that say so. Every other reject with the reason of a consumer's is
+// one: a C program's plain rdma_reject, with data or without. The kernel sends the same
+// for a process that ended before it answered.
 //
 // # What verbs don't have
 //

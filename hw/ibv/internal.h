@@ -86,6 +86,9 @@ struct gd_qp {
 	uint8_t last_wqe;  // the device takes no more shared receives for it
 	uint8_t draining;  // tell when the send queue is done to drain_at
 	uint8_t dry;       // that has come; 2: and was told
+	uint8_t failed_recv; // the first that failed by itself was a receive
+	uint32_t failed_status; // verbs' word for it; 0: none has
+	uint32_t failed_vendor; // the device's
 	uint8_t listed;    // in the device's pending list
 	uint32_t drain_at;
 	uint64_t dry_seq; // the device's poll count when it came

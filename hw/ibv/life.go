@@ -75,8 +75,14 @@ func (q *queuePair) refused(life uint64, why hw.Reason, private []byte, cause *h
 	q.tell(func(f hw.Facts) { f.Refused(why, private, cause) })
 }
 
-// down tells that the connection is over; mu is held, and released.
+// down tells that the connection is over; mu is held, and released. The completion of
+// a request that failed says more than what followed from it.
 func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
+	if why != hw.ReasonBroken {
+		cause = nil
+	} else if f := q.failure(); f != nil {
+		cause = f
+	}
 	q.become(phaseDown)
 	q.tell(func(f hw.Facts) { f.Down(why, cause) })
 }
@@ -123,7 +129,9 @@ func (q *queuePair) answered(life uint64) {
 	c := q.conn
 	q.mu.Unlock()
 	if c != nil {
-		q.lost(life, c.reason(), nil)
+		q.lost(life, c.reason(), &hw.Cause{
+			Layer: hw.LayerVerbs, Code: C.GC_EVENT_DISCONNECTED, Text: "RDMA_CM_EVENT_DISCONNECTED, and not in order", Found: hw.SidePeer,
+		})
 	}
 }
 

@@ -150,7 +150,7 @@ func (d *device) stopUsing(lkey uint32) {
 		hit, life := !q.closed && q.at() != phaseNew && C.gd_blame(q.c, C.uint32_t(lkey)) != 0, q.life
 		q.mu.Unlock()
 		if hit {
-			q.lost(life, hw.ReasonBroken, nil)
+			q.lost(life, hw.ReasonBroken, localCause("a region was freed that a request uses", hw.StatusLocalProtection.Err()))
 		}
 	}
 	if len(all) > 0 {

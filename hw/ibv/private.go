@@ -32,6 +32,10 @@ const roomIWARP = 240
 // C library's provider.
 var rejectHeader = []byte{2, 0, 2, 0}
 
+// providerReject is what a provider's own reject carries. A reject without private
+// data is a consumer's, as every plain rdma_reject of a C program.
+var providerReject = []byte("godat: no room\x01")
+
 // note tells the peer where to write one byte when the connection ends in order; a
 // key of zero means nowhere.
 type note struct {
@@ -142,8 +146,8 @@ func (t transport) unpackReject(status int, b []byte) (data []byte, byConsumer b
 		return nil, false
 	}
 	data, _, tailed := t.unpack(msgReject, b)
-	if len(data) == 0 {
-		return nil, false // a provider's own: it has nothing to say
+	if !tailed && bytes.Equal(bytes.TrimRight(data, "\x00"), providerReject) {
+		return nil, false
 	}
 	data, _ = bytes.CutPrefix(data, rejectHeader)
 	if len(data) == 0 || !t.iwarp && !tailed && len(bytes.Trim(data, "\x00")) == 0 {

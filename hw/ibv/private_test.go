@@ -87,7 +87,7 @@ func TestMessagesFitTheirRoom(t *testing.T) {
 }
 
 func TestProvidersOwnRejectIsNotTheConsumers(t *testing.T) {
-	padded := make([]byte, roomInfiniBand[msgReject])
+	padded := transport{}.carried(msgReject, providerReject)
 	for _, c := range []struct {
 		name   string
 		tr     transport
@@ -96,11 +96,22 @@ func TestProvidersOwnRejectIsNotTheConsumers(t *testing.T) {
 	}{
 		{"RoCE, nobody listens", transport{tail: true}, 8, padded},
 		{"RoCE, the provider's own", transport{tail: true}, consumerReject, padded},
-		{"iWARP, without data", transport{iwarp: true}, -104, nil},
+		{"iWARP, the provider's own", transport{iwarp: true}, -104, providerReject},
+		{"iWARP, the provider's own, between ends that know tails", transport{iwarp: true, tail: true}, -104, providerReject},
 	} {
 		_, byConsumer := c.tr.unpackReject(c.status, c.data)
 		assert.False(t, byConsumer, c.name)
 	}
+}
+
+func TestAPlainRejectOfACProgramIsTheConsumers(t *testing.T) {
+	for name, tr := range transports {
+		data, byConsumer := tr.unpackReject(consumerReject, tr.carried(msgReject, nil))
+		assert.True(t, byConsumer, name)
+		assert.Empty(t, data, name)
+	}
+	_, byConsumer := transport{tail: true}.unpackReject(8, make([]byte, roomInfiniBand[msgReject]))
+	assert.False(t, byConsumer, "nobody listens")
 }
 
 func TestRejectOfTheCLibraryIsUnderstood(t *testing.T) {

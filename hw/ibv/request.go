@@ -8,6 +8,7 @@ import "C"
 import (
 	"net"
 	"sync/atomic"
+	"syscall"
 
 	"godat/hw"
 )
@@ -51,8 +52,14 @@ func (r *request) answer(op string) error {
 // refuse rejects as the provider, not as the consumer, and forgets the request.
 func (r *request) refuse() {
 	r.answered.Store(true)
-	r.conn.with(func(id *C.struct_gc_id) { C.gd_cm_reject(id, nil, 0) })
+	r.conn.with(rejectAsProvider)
 	r.conn.destroy()
+}
+
+// rejectAsProvider is a reject that is not the consumer's.
+func rejectAsProvider(id *C.struct_gc_id) {
+	data, n := bytesOf(providerReject)
+	C.gd_cm_reject(id, data, n)
 }
 
 // Reject implements [hw.Request].
@@ -115,18 +122,26 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.qp, c.life = q, q.life
-	lost := c.gone || c.id == nil
+	lost, cause := c.gone || c.id == nil, &hw.Cause{Layer: hw.LayerVerbs, Text: "the peer gave up before it was accepted", Found: hw.SidePeer}
 	if !lost && !d.transport.iwarp {
-		lost = C.gd_bring_up(q.c, c.id, &q.up, d.access) != 0
+		lost, cause = failed("ibv_modify_qp", C.gd_bring_up(q.c, c.id, &q.up, d.access))
 	}
 	if !lost {
-		lost = C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.shared(), data, n) != 0
+		lost, cause = failed("rdma_accept", C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.shared(), data, n))
 	}
 	if lost {
 		life := q.life
-		d.later(func() { q.refused(life, hw.ReasonUnreachable, nil, nil) })
+		d.later(func() { q.refused(life, hw.ReasonUnreachable, nil, cause) })
 	}
 	return nil
+}
+
+// failed reports whether a call did, and why.
+func failed(call string, errno C.int) (bool, *hw.Cause) {
+	if errno == 0 {
+		return false, nil
+	}
+	return true, callCause(call, syscall.Errno(errno))
 }
 
 // abandonRequests refuses the requests that nobody answered, when the device is
@@ -141,7 +156,7 @@ func (d *device) abandonRequests() {
 	for _, c := range left {
 		c.with(func(id *C.struct_gc_id) {
 			if c.passive {
-				C.gd_cm_reject(id, nil, 0)
+				rejectAsProvider(id)
 			}
 		})
 		c.destroy()

@@ -149,6 +149,12 @@ struct gd_event {
 	uint8_t data[256];
 };
 
+// gd_failure is the status of a completion that ended a connection; 0 is none.
+struct gd_failure {
+	uint32_t status, vendor;
+	int recv;
+};
+
 // gd_async is an asynchronous event, copied and acknowledged.
 struct gd_async {
 	uint64_t handle; // of the queue, queue pair or shared queue that it is about
@@ -244,6 +250,7 @@ struct gd_srq_ring gd_srq_ring_of(struct gd_srq *s);
 int gd_poll(struct gd_device *d, int max);
 int gd_arm(struct gd_device *d);
 int gd_wait(struct gd_device *d);
+struct gd_failure gd_failure_of(struct gd_qp *q);
 int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int max);
 
 // shim_cm.c

@@ -26,6 +26,15 @@ void gd_notice(struct gd_qp *q, uint32_t bits)
 	gd_signal(q->dev->notice_fd);
 }
 
+// gd_failure_of says which request was the first to fail by itself, in verbs' words.
+struct gd_failure gd_failure_of(struct gd_qp *q)
+{
+	pthread_mutex_lock(&q->dev->mu);
+	struct gd_failure f = {.status = q->failed_status, .vendor = q->failed_vendor, .recv = q->failed_recv};
+	pthread_mutex_unlock(&q->dev->mu);
+	return f;
+}
+
 // gd_take_notices takes the queue pairs to look at, by their handles.
 int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int max)
 {
@@ -62,9 +71,17 @@ static uint8_t status_of(struct gd_qp *q, int recv, struct gd_slot *s, struct gv
 
 // end_of_silence notes that something failed. What is flushed before anybody said
 // why waits: the owner is told of the connection first.
-static void end_of_silence(struct gd_qp *q, int status)
+static void end_of_silence(struct gd_qp *q, const struct gv_wc *wc, int recv)
 {
-	if (q->dead || status == GV_WC_SUCCESS)
+	int status = wc->status;
+	if (status == GV_WC_SUCCESS)
+		return;
+	if (status != GV_WC_WR_FLUSH_ERR && !q->failed_status) {
+		q->failed_status = status;
+		q->failed_vendor = wc->vendor_err;
+		q->failed_recv = recv;
+	}
+	if (q->dead)
 		return;
 	if (status == GV_WC_WR_FLUSH_ERR)
 		q->hold = 1;
@@ -150,7 +167,7 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 {
 	struct gd_queue *k = &q->sq;
 	uint32_t ahead = (low - k->done) & GD_POSITION, posted = atomic_load(&k->posted) - k->done;
-	end_of_silence(q, wc->status);
+	end_of_silence(q, wc, 0);
 	if ((wc->wr_id & GD_ID_ASKED) == GD_ID_ASKED) {
 		note(q, GD_NOTICE_ASKED);
 		return 0;
@@ -217,7 +234,7 @@ static int reap_recv(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 {
 	struct gd_queue *k = &q->rq;
 	uint32_t ahead = (low - k->reaped) & GD_POSITION;
-	end_of_silence(q, wc->status);
+	end_of_silence(q, wc, 1);
 	if (ahead >= atomic_load(&k->posted) - k->reaped)
 		return 0; // flushed by hand before
 	uint32_t pos = k->reaped + ahead;
@@ -249,7 +266,7 @@ static int reap_shared(struct gd_device *d, const struct gv_wc *wc, struct gd_wc
 		return 0;
 	}
 	struct gd_slot *s = &srq->slots[i];
-	end_of_silence(q, wc->status);
+	end_of_silence(q, wc, 1);
 	fill_recv(q, s, &srq->sges[(size_t)i * srq->segs], wc);
 	if (q->hold || q->srq_head != GD_NO_SLOT) {
 		s->next = GD_NO_SLOT;

@@ -1,6 +1,10 @@
 package ibv
 
-import "godat/hw"
+import (
+	"fmt"
+
+	"godat/hw"
+)
 
 // The completion statuses of verbs, in the order of their numbers.
 const (
@@ -79,4 +83,52 @@ func statusTable(recv bool) (t [wcStatuses]hw.Status) {
 		t[i] = s
 	}
 	return t
+}
+
+// wcText are the statuses' names in the C library.
+var wcText = [...]string{
+	"IBV_WC_SUCCESS",
+	"IBV_WC_LOC_LEN_ERR",
+	"IBV_WC_LOC_QP_OP_ERR",
+	"IBV_WC_LOC_EEC_OP_ERR",
+	"IBV_WC_LOC_PROT_ERR",
+	"IBV_WC_WR_FLUSH_ERR",
+	"IBV_WC_MW_BIND_ERR",
+	"IBV_WC_BAD_RESP_ERR",
+	"IBV_WC_LOC_ACCESS_ERR",
+	"IBV_WC_REM_INV_REQ_ERR",
+	"IBV_WC_REM_ACCESS_ERR",
+	"IBV_WC_REM_OP_ERR",
+	"IBV_WC_RETRY_EXC_ERR",
+	"IBV_WC_RNR_RETRY_EXC_ERR",
+	"IBV_WC_LOC_RDD_VIOL_ERR",
+	"IBV_WC_REM_INV_RD_REQ_ERR",
+	"IBV_WC_REM_ABORT_ERR",
+	"IBV_WC_INV_EECN_ERR",
+	"IBV_WC_INV_EEC_STATE_ERR",
+	"IBV_WC_FATAL_ERR",
+	"IBV_WC_RESP_TIMEOUT_ERR",
+	"IBV_WC_GENERAL_ERR",
+}
+
+// completionCause is a completion that ended a connection, in verbs' words.
+func completionCause(status, vendor int, recv bool) *hw.Cause {
+	c := &hw.Cause{Layer: hw.LayerVerbs, Code: status, Err: statusTable(recv)[status%wcStatuses].Err()}
+	c.Text = fmt.Sprintf("completion status %d", status)
+	if status < len(wcText) {
+		c.Text = wcText[status]
+	}
+	if recv {
+		c.Text += " of a receive"
+	}
+	if vendor != 0 {
+		c.Text += fmt.Sprintf(", vendor error %#x", vendor)
+	}
+	switch status {
+	case wcRemoteInvalidRequest, wcRemoteAccess, wcRemoteOp, wcRemoteInvalidRDRequest, wcRemoteAbort:
+		if !recv {
+			c.Found = hw.SidePeer
+		}
+	}
+	return c
 }

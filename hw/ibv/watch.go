@@ -149,7 +149,7 @@ func (d *device) dispatch(buf *C.struct_gd_event) {
 	case e.kind == C.GC_EVENT_CONNECT_REQUEST && l != nil:
 		l.arrive(e)
 	case e.kind == C.GC_EVENT_CONNECT_REQUEST:
-		C.gd_cm_reject(e.id, nil, 0) // the listener has just been closed
+		rejectAsProvider(e.id) // the listener has just been closed
 		C.gd_cm_destroy(e.id)
 	case c != nil:
 		c.deliver(e)
@@ -190,7 +190,7 @@ func (q *queuePair) noticed(bits uint32) {
 		q.answered(life)
 	}
 	if bits&C.GD_NOTICE_FAILED != 0 {
-		q.failed(life, nil)
+		q.failed(life, localCause("the device was not told of a request", errDevice))
 	}
 	if bits&C.GD_NOTICE_DRAINED != 0 {
 		q.drained(life)
@@ -235,7 +235,7 @@ func (q *queuePair) alarm(kind alarmKind, life uint64) {
 		up := q.life == life && q.at() == phaseUp
 		q.mu.Unlock()
 		if up {
-			q.failed(life, nil)
+			q.failed(life, localCause("requests were flushed, and nobody said why", errDevice))
 		}
 	case alarmForce, alarmShared, alarmKinds:
 		q.mu.Lock()
@@ -314,7 +314,7 @@ func (d *device) qpError(q *queuePair, kind C.int) {
 	if kind != C.GV_EVENT_QP_FATAL || !d.transport.iwarp {
 		d.async(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: q, Err: errDevice})
 	}
-	q.failed(q.currentLife(), nil)
+	q.failed(q.currentLife(), asyncCause(kind))
 }
 
 // heard tells the connection manager that data came before its own word.
@@ -337,7 +337,7 @@ func (d *device) failAll(cq *completionQueue) {
 	}
 	d.mu.Unlock()
 	for _, q := range hit {
-		q.failed(q.currentLife(), nil)
+		q.failed(q.currentLife(), localCause(errOverrun.Error(), errOverrun))
 	}
 }
 
@@ -356,6 +356,6 @@ func (d *device) removed() {
 	}
 	d.async(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal, Err: errRemoved})
 	for _, q := range all {
-		q.failed(q.currentLife(), nil)
+		q.failed(q.currentLife(), localCause(errRemoved.Error(), errRemoved))
 	}
 }

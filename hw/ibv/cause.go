@@ -1,0 +1,83 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"godat/hw"
+)
+
+// failure is the completion that ended the connection, in verbs' words; nil if none
+// did, or none was polled yet.
+func (q *queuePair) failure() *hw.Cause {
+	f := C.gd_failure_of(q.c)
+	if f.status == 0 {
+		return nil
+	}
+	return completionCause(int(f.status), int(f.vendor), f.recv != 0)
+}
+
+// eventCause is an event of the connection manager.
+func eventCause(e event) *hw.Cause {
+	c := &hw.Cause{Layer: hw.LayerVerbs, Code: e.status, Text: eventText(int(e.kind)), Found: hw.SidePeer}
+	if e.status < 0 {
+		c.Err = syscall.Errno(-e.status)
+		c.Text += ": " + c.Err.Error()
+	}
+	switch e.kind {
+	case C.GC_EVENT_DEVICE_REMOVAL, C.GC_EVENT_ADDR_ERROR, C.GC_EVENT_ROUTE_ERROR, C.GC_EVENT_UNREACHABLE:
+		c.Found = hw.SideLocal
+	}
+	return c
+}
+
+var eventNames = map[int]string{
+	C.GC_EVENT_ADDR_ERROR:     "RDMA_CM_EVENT_ADDR_ERROR",
+	C.GC_EVENT_ROUTE_ERROR:    "RDMA_CM_EVENT_ROUTE_ERROR",
+	C.GC_EVENT_CONNECT_ERROR:  "RDMA_CM_EVENT_CONNECT_ERROR",
+	C.GC_EVENT_UNREACHABLE:    "RDMA_CM_EVENT_UNREACHABLE",
+	C.GC_EVENT_REJECTED:       "RDMA_CM_EVENT_REJECTED",
+	C.GC_EVENT_DISCONNECTED:   "RDMA_CM_EVENT_DISCONNECTED",
+	C.GC_EVENT_DEVICE_REMOVAL: "RDMA_CM_EVENT_DEVICE_REMOVAL",
+}
+
+func eventText(kind int) string {
+	if s, ok := eventNames[kind]; ok {
+		return s
+	}
+	return fmt.Sprintf("event %d of the connection manager", kind)
+}
+
+// callCause is a call that failed with an errno.
+func callCause(call string, err error) *hw.Cause {
+	c := &hw.Cause{Layer: hw.LayerVerbs, Text: call + ": " + err.Error(), Err: err}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		c.Code = int(errno)
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) {
+		c.Found = hw.SidePeer
+	}
+	return c
+}
+
+// local is something that this side found, without a number.
+func localCause(text string, err error) *hw.Cause {
+	return &hw.Cause{Layer: hw.LayerVerbs, Text: text, Err: err}
+}
+
+// asyncCause is an asynchronous event of the device about a queue pair.
+func asyncCause(kind C.int) *hw.Cause {
+	names := map[C.int]string{
+		C.GV_EVENT_QP_FATAL:      "IBV_EVENT_QP_FATAL",
+		C.GV_EVENT_QP_REQ_ERR:    "IBV_EVENT_QP_REQ_ERR",
+		C.GV_EVENT_QP_ACCESS_ERR: "IBV_EVENT_QP_ACCESS_ERR",
+	}
+	return &hw.Cause{Layer: hw.LayerVerbs, Code: int(kind), Text: names[kind], Err: errDevice}
+}
