@@ -108,6 +108,8 @@ func (f facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
 			return "Refused after Established or Refused"
 		case why < hw.ReasonPeerRejected || why > hw.ReasonTimeout:
 			return fmt.Sprintf("Refused(%v)", why)
+		case badCause(cause):
+			return fmt.Sprintf("Refused(%v) with the cause %v", why, cause)
 		}
 		e.refused, e.refusal, e.cause = why, private, cause
 		return ""
@@ -124,6 +126,8 @@ func (f facts) Down(why hw.Reason, cause *hw.Cause) {
 			return "Down twice"
 		case why < hw.ReasonDrained:
 			return fmt.Sprintf("Down(%v)", why)
+		case why == hw.ReasonBroken && badCause(cause):
+			return fmt.Sprintf("Down(%v) with the cause %v", why, cause)
 		}
 		e.down, e.cause = why, cause
 		return ""

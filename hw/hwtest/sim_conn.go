@@ -39,7 +39,8 @@ type simRequest struct {
 	answered bool
 
 	refusal       hw.Reason // the answer: a refusal,
-	acceptor      *simQP    // or an acceptor
+	refusalText   string
+	acceptor      *simQP // or an acceptor
 	answerPrivate []byte
 }
 
@@ -97,7 +98,7 @@ func (l *simListener) Close() error {
 		if r.listener != l {
 			return false
 		}
-		r.refuse(hw.ReasonRejected, nil)
+		r.refuse(hw.ReasonRejected, "the listener closed", nil)
 		return true
 	})
 	return nil
@@ -131,7 +132,7 @@ func (q *simQP) connecting() (more bool) {
 	r := q.attempt
 	switch {
 	case r.refusal != hw.ReasonNone:
-		q.refused(r.refusal, r.answerPrivate)
+		q.refused(r.refusal, r.answerPrivate, &hw.Cause{Text: r.refusalText, Found: hw.SidePeer, Local: r.remote, Remote: r.local})
 	case r.acceptor != nil:
 		q.connected(r)
 	case r.listener != nil:
@@ -148,9 +149,11 @@ func (r *simRequest) dispatch() {
 	l := s.listeners[simService{addr: string(r.local), qual: r.qual}]
 	switch {
 	case s.names[string(r.local)] == 0:
-		r.refuse(hw.ReasonUnreachable, nil)
-	case l == nil || l.pending >= l.cfg.Backlog:
-		r.refuse(hw.ReasonRejected, nil)
+		r.refuse(hw.ReasonUnreachable, "no device of that name is open", nil)
+	case l == nil:
+		r.refuse(hw.ReasonRejected, "nobody listens there", nil)
+	case l.pending >= l.cfg.Backlog:
+		r.refuse(hw.ReasonRejected, "the backlog is full", nil)
 	default:
 		r.listener = l
 		l.pending++
@@ -173,14 +176,14 @@ func (d *SimDevice) arrive() {
 	taken := l.cfg.OnRequest(r)
 	d.sim.mu.Lock()
 	if !taken && !r.answered {
-		r.refuse(hw.ReasonRejected, nil)
+		r.refuse(hw.ReasonRejected, "the peer had no room for the request", nil)
 	}
 }
 
 // refuse answers no. The initiator's engine tells it.
-func (r *simRequest) refuse(why hw.Reason, private []byte) {
+func (r *simRequest) refuse(why hw.Reason, text string, private []byte) {
 	r.answer()
-	r.refusal, r.answerPrivate = why, private
+	r.refusal, r.refusalText, r.answerPrivate = why, text, private
 	if r.from != nil {
 		r.from.dev.schedule(r.from)
 	}
@@ -204,10 +207,10 @@ func (r *simRequest) withdraw() {
 }
 
 // refused ends the attempt with a fact.
-func (q *simQP) refused(why hw.Reason, private []byte) {
+func (q *simQP) refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	q.state = simRefused
 	q.dev.clearDeadline(q)
-	q.fact(simFact{kind: simWasRefused, why: why, private: private})
+	q.fact(simFact{kind: simWasRefused, why: why, private: private, cause: cause})
 }
 
 // connected makes the initiator's side up. The acceptor's follows when its own
@@ -236,7 +239,9 @@ func (q *simQP) accepting() (more bool) {
 			Local: r.local, Remote: r.remote, ReadsIn: q.readsIn, ReadsOut: q.readsOut,
 		}})
 	case r.from == nil:
-		q.refused(hw.ReasonUnreachable, nil)
+		q.refused(hw.ReasonUnreachable, nil, &hw.Cause{
+			Text: "the peer gave up before it was accepted", Found: hw.SidePeer, Local: r.local, Remote: r.remote,
+		})
 	default:
 		return false
 	}
@@ -268,10 +273,10 @@ func (r *simRequest) Accept(qp hw.QP, private []byte) error {
 	case r.answered:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "answered already")
 	case q.state != simNew:
-		r.refuse(hw.ReasonRejected, nil)
+		r.refuse(hw.ReasonRejected, "the peer could not accept", nil)
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v", q.state)
 	case len(private) > simMaxPrivate:
-		r.refuse(hw.ReasonRejected, nil)
+		r.refuse(hw.ReasonRejected, "the peer could not accept", nil)
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "%d bytes of private data, at most %d", len(private), simMaxPrivate)
 	}
 	q.state, q.request = simAccepting, r
@@ -289,7 +294,7 @@ func (r *simRequest) spoil(err *hw.Error) error {
 	r.sim.mu.Lock()
 	defer r.sim.mu.Unlock()
 	if !r.answered {
-		r.refuse(hw.ReasonRejected, nil)
+		r.refuse(hw.ReasonRejected, "the peer could not accept", nil)
 	}
 	return err
 }
@@ -305,6 +310,6 @@ func (r *simRequest) Reject(private []byte) error {
 	if r.answered {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "answered already")
 	}
-	r.refuse(hw.ReasonPeerRejected, bytes.Clone(private))
+	r.refuse(hw.ReasonPeerRejected, "the peer's program rejected the request", bytes.Clone(private))
 	return nil
 }

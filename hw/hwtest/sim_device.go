@@ -113,7 +113,7 @@ func (d *SimDevice) Close() error {
 	}
 	d.closed = true
 	for len(d.offered) > 0 {
-		d.offered[0].refuse(hw.ReasonRejected, nil)
+		d.offered[0].refuse(hw.ReasonRejected, "the peer's device closed", nil)
 	}
 	if d.sim.names[d.name]--; d.sim.names[d.name] == 0 {
 		delete(d.sim.names, d.name)

@@ -33,7 +33,7 @@ func (q *simQP) transfer() (more bool) {
 	switch {
 	case q.notice != hw.ReasonNone:
 		q.peer = nil
-		q.down(q.notice)
+		q.down(q.notice, q.noticed)
 		return true
 	case q.lost > 0:
 		return q.losing()
@@ -51,9 +51,9 @@ func (q *simQP) transfer() (more bool) {
 		q.begin()
 	case q.draining && q.sq.head == q.sq.tail:
 		if q.dev.rng.IntN(2) == 0 {
-			q.part(hw.ReasonPeer) // or only when Break says so
+			q.part(hw.ReasonPeer, nil) // or only when Break says so
 		}
-		q.down(hw.ReasonDrained)
+		q.down(hw.ReasonDrained, nil)
 	default:
 		return false
 	}
@@ -72,7 +72,7 @@ func (q *simQP) losing() (more bool) {
 		q.sq.next = max(q.sq.next, q.sq.head+1)
 		q.retire()
 	}
-	q.down(hw.ReasonBroken)
+	q.down(hw.ReasonBroken, &hw.Cause{Text: "the peer is gone", Err: hw.StatusTransport.Err()})
 	return true
 }
 
@@ -132,7 +132,9 @@ func (q *simQP) late() {
 	switch q.state {
 	case simConnecting:
 		q.attempt.withdraw()
-		q.refused(hw.ReasonTimeout, nil)
+		q.refused(hw.ReasonTimeout, nil, &hw.Cause{
+			Text: "the peer did not answer in time", Err: hw.ErrTimeout, Local: q.attempt.remote, Remote: q.attempt.local,
+		})
 	case simUp:
 		if p := q.peer; q.heard() && !p.hasReceive() && q.sq.next < q.sq.tail {
 			q.finishNext(hw.StatusReceiverNotReady)
@@ -211,8 +213,9 @@ func (q *simQP) failAtTarget(s *simSlot, status hw.Status) {
 	}
 	q.finish(s, hw.StatusSuccess)
 	q.sq.failed = true
+	op := s.wr.Op
 	q.retire()
-	q.fail()
+	q.fail(op, status)
 }
 
 // send places a message into the peer's oldest receive.

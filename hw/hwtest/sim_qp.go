@@ -1,6 +1,7 @@
 package hwtest
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +59,7 @@ type simQP struct {
 	confirmed bool        // accepting: the initiator is up
 	held      bool        // up, but Established has not returned
 	notice    hw.Reason   // the peer's end, not yet acted upon
+	noticed   *hw.Cause   // why
 	lost      int         // steps until the loss of the peer is noticed
 	readsOut  int         // agreed
 	readsIn   int
@@ -175,11 +177,11 @@ func (q *simQP) Break(orderly bool) {
 		q.attempt.withdraw()
 	case simAccepting:
 		if !q.confirmed {
-			q.request.refuse(hw.ReasonRejected, nil)
+			q.request.refuse(hw.ReasonRejected, "the peer gave up accepting", nil)
 		}
 	default: // nobody is asked or asking
 	}
-	q.part(why)
+	q.part(why, &hw.Cause{Text: "the peer broke the connection", Found: hw.SidePeer})
 	q.state = simBroken
 	q.dev.clearDeadline(q)
 	q.dev.schedule(q)
@@ -195,7 +197,7 @@ func (q *simQP) Reset() error {
 	q.state, q.ended, q.draining = simNew, [2]bool{}, false
 	q.endsPolled.Store(0)
 	q.attempt, q.request, q.peer = nil, nil, nil
-	q.confirmed, q.held, q.notice, q.lost = false, false, hw.ReasonNone, 0
+	q.confirmed, q.held, q.notice, q.noticed, q.lost = false, false, hw.ReasonNone, nil, 0
 	return nil
 }
 
@@ -257,8 +259,9 @@ func (q *simQP) tell() {
 	}
 }
 
-// part tells the peer that the connection is over, and forgets it.
-func (q *simQP) part(why hw.Reason) {
+// part tells the peer that the connection is over, and forgets it. cause is how the
+// peer sees it.
+func (q *simQP) part(why hw.Reason, cause *hw.Cause) {
 	p := q.peer
 	if p == nil {
 		return
@@ -266,25 +269,33 @@ func (q *simQP) part(why hw.Reason) {
 	q.peer = nil
 	if p.peer == q {
 		p.peer = nil
-		p.notice = why
+		p.notice, p.noticed = why, cause
 		p.dev.schedule(p)
 	}
 }
 
 // down ends the connection from within; Break by the owner follows.
-func (q *simQP) down(why hw.Reason) {
+func (q *simQP) down(why hw.Reason, cause *hw.Cause) {
 	if q.state != simUp {
 		return
 	}
 	q.state = simDown
 	q.dev.clearDeadline(q)
-	q.fact(simFact{kind: simWentDown, why: why})
+	q.fact(simFact{kind: simWentDown, why: why, cause: cause})
 }
 
-// fail ends the connection on both sides because an operation failed.
-func (q *simQP) fail() {
-	q.part(hw.ReasonBroken)
-	q.down(hw.ReasonBroken)
+// fail ends the connection on both sides because an operation ended with status.
+func (q *simQP) fail(op hw.Op, status hw.Status) {
+	near := &hw.Cause{Code: int(status), Text: fmt.Sprintf("%v ended with %v", op, status), Err: status.Err()}
+	far := &hw.Cause{Code: int(status), Text: fmt.Sprintf("the peer's %v ended with %v", op, status), Err: status.Err()}
+	switch status {
+	case hw.StatusRemoteAccess, hw.StatusRemoteResponder:
+		near.Found = hw.SidePeer
+	default:
+		far.Found = hw.SidePeer
+	}
+	q.part(hw.ReasonBroken, far)
+	q.down(hw.ReasonBroken, near)
 }
 
 // lose forgets the peer without a word to anybody.

@@ -153,10 +153,10 @@ func (q *simQP) retire() {
 		if status != hw.StatusSuccess || wr.Flags&hw.WRSignaled != 0 {
 			q.complete(sendQueue, hw.WC{ID: wr.ID, Status: status, Op: wr.Op, Len: uint32(n)}, false)
 		}
-		failed := status != hw.StatusSuccess
+		op, failed := wr.Op, status != hw.StatusSuccess
 		*s = simSlot{}
 		if failed {
-			q.fail()
+			q.fail(op, status)
 			return
 		}
 	}

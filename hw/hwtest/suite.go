@@ -48,6 +48,7 @@ func contract() []contractGroup {
 		{"send", sendCases},
 		{"rdma", rdmaCases},
 		{"failure", failureCases},
+		{"cause", causeCases},
 		{"connect", connectCases},
 		{"end", endCases},
 		{"srq", srqCases},

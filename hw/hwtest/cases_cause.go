@@ -1,0 +1,107 @@
+package hwtest
+
+import (
+	"errors"
+
+	"godat/hw"
+)
+
+// causeCases: whatever ends a connection, or an attempt at one, says why, on both
+// sides. What it says differs between transports; that it says it does not.
+var causeCases = []contractCase{
+	{"nobody listens: the cause has words, and the error of the other end", func(r *rig) {
+		l := r.b.listen(hw.ListenConfig{})
+		qual := l.Qual()
+		l.close()
+		r.refusedAs(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: qual}, hw.ReasonRejected)
+	}},
+	{"a reject is found by the peer", func(r *rig) {
+		l := r.b.listen(hw.ListenConfig{})
+		a := r.a.newEnd()
+		a.connect(l, nil)
+		r.must.NoError(l.next().Reject([]byte("no")))
+		a.awaitRefused()
+		r.also.Equal(hw.SidePeer, r.causes(a)[0].Found)
+	}},
+	{"OnRequest says no: the peer found it", func(r *rig) {
+		l := r.b.listen(hw.ListenConfig{})
+		l.refuse.Store(true)
+		a := r.a.newEnd()
+		a.connect(l, nil)
+		a.awaitRefused()
+		r.also.Equal(hw.SidePeer, r.causes(a)[0].Found)
+	}},
+	{"a send that finds no receive: both sides know why", func(r *rig) {
+		a, b := r.pair()
+		a.post(sendOf())
+		r.blamed(a, b, hw.StatusReceiverNotReady)
+	}},
+	{"a message too long for its receive: the receiver found it", func(r *rig) {
+		a, b := r.pair()
+		src, dst := r.a.mem(64, hw.LocalRead), r.b.mem(8, hw.LocalWrite)
+		b.recv(dst.all())
+		a.post(sendOf(src.all()))
+		r.blamed(a, b, hw.StatusLocalLength, hw.StatusRemoteResponder)
+		r.also.Equal(hw.SideLocal, b.cause.Found, "%v", b.cause)
+	}},
+	{"a write with a wrong key, or without the privilege: the target found it", func(r *rig) {
+		if !r.has(hw.OpWrite) {
+			return
+		}
+		for _, wrong := range []uint32{1 << 8, 0} {
+			a, b := r.pair()
+			near, far := r.a.mem(8, hw.LocalRead), r.b.mem(8, hw.LocalWrite|hw.RemoteRead)
+			wr := writeTo(far, 0, near.all())
+			wr.RKey ^= wrong
+			a.post(wr)
+			r.blamed(a, b, hw.StatusRemoteAccess)
+			r.also.Equal(hw.SidePeer, a.cause.Found, "%v", a.cause)
+		}
+	}},
+	{"a send from memory of no region: this side found it, and the peer hears that", func(r *rig) {
+		a, b := r.pair()
+		b.recv()
+		a.post(sendOf(hw.SGE{Addr: 1, Len: 1}))
+		r.blamed(a, b, hw.StatusLocalProtection)
+		r.also.Equal(hw.SideLocal, a.cause.Found, "%v", a.cause)
+		r.also.Equal(hw.SidePeer, b.cause.Found, "%v", b.cause)
+	}},
+	{"a Break that is not orderly: the peer found it", func(r *rig) {
+		a, b := r.pair()
+		a.breakNow(false)
+		r.broken(b)
+		r.also.Equal(hw.SidePeer, r.causes(b)[0].Found)
+	}},
+}
+
+// blamed checks that a connection broke, and that both ends were told why. Where a
+// cause holds a completion status, it is one of these.
+func (r *rig) blamed(a, b *end, may ...hw.Status) {
+	r.tb.Helper()
+	r.broken(a, b)
+	for _, c := range r.causes(a, b) {
+		var status hw.StatusError
+		if errors.As(c, &status) {
+			r.also.Contains(may, hw.Status(status), "%v", c)
+		}
+	}
+}
+
+// badCause reports whether a cause says too little: it must have words, and words for
+// its layer and side.
+func badCause(c *hw.Cause) bool {
+	return c == nil || c.Text == "" && c.Err == nil || c.Layer > hw.LayerVerbs || c.Found > hw.SidePeer
+}
+
+// causes are those of ends that were told of an end.
+func (r *rig) causes(ends ...*end) (all []*hw.Cause) {
+	r.tb.Helper()
+	for _, e := range ends {
+		e.mu.Lock()
+		c := e.cause
+		e.mu.Unlock()
+		r.must.NotNil(c, e.name())
+		all = append(all, c)
+	}
+	return all
+}
