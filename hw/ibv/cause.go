@@ -20,7 +20,7 @@ func (q *queuePair) failure() *hw.Cause {
 	if f.status == 0 {
 		return nil
 	}
-	return completionCause(int(f.status), int(f.vendor), f.recv != 0)
+	return completionCause(int(f.status), int(f.vendor), hw.Status(f.word), f.recv != 0)
 }
 
 // eventCause is an event of the connection manager.

@@ -87,6 +87,7 @@ struct gd_qp {
 	uint8_t draining;  // tell when the send queue is done to drain_at
 	uint8_t dry;       // that has come; 2: and was told
 	uint8_t failed_recv; // the first that failed by itself was a receive
+	uint8_t failed_word;    // hw's word for it, when failed_status has been looked at
 	uint32_t failed_status; // verbs' word for it; 0: none has
 	uint32_t failed_vendor; // the device's
 	uint8_t listed;    // in the device's pending list

@@ -112,3 +112,13 @@ func TestNotReadyOfZeroFailsAtOnceAndALongOneNever(t *testing.T) {
 	retries, _ = rnr(time.Hour)
 	assert.Equal(t, rnrForever, retries)
 }
+
+func TestTheCauseOfAFailedCompletionIsVerbsOwnWord(t *testing.T) {
+	c := completionCause(wcRNRRetryExceeded, 0x81, hw.StatusReceiverNotReady, false)
+	require.ErrorIs(t, c, hw.StatusReceiverNotReady.Err())
+	assert.Equal(t, "verbs: IBV_WC_RNR_RETRY_EXC_ERR, vendor error 0x81 (13), found here", c.Error())
+	assert.Equal(t, hw.SidePeer, completionCause(wcRemoteAccess, 0, hw.StatusRemoteAccess, false).Found)
+	assert.Equal(t, hw.SideLocal, completionCause(wcRemoteInvalidRequest, 0, hw.StatusLocalLength, true).Found, "of a receive")
+	assert.Contains(t, completionCause(99, 0, hw.StatusTransport, true).Error(), "completion status 99 of a receive")
+	assert.Len(t, wcText, wcGeneral+1)
+}

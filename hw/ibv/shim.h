@@ -153,6 +153,7 @@ struct gd_event {
 struct gd_failure {
 	uint32_t status, vendor;
 	int recv;
+	uint8_t word; // hw's, which knows more than the status at times
 };
 
 // gd_async is an asynchronous event, copied and acknowledged.

@@ -30,7 +30,7 @@ void gd_notice(struct gd_qp *q, uint32_t bits)
 struct gd_failure gd_failure_of(struct gd_qp *q)
 {
 	pthread_mutex_lock(&q->dev->mu);
-	struct gd_failure f = {.status = q->failed_status, .vendor = q->failed_vendor, .recv = q->failed_recv};
+	struct gd_failure f = {.status = q->failed_status, .vendor = q->failed_vendor, .recv = q->failed_recv, .word = q->failed_word};
 	pthread_mutex_unlock(&q->dev->mu);
 	return f;
 }
@@ -86,6 +86,14 @@ static void end_of_silence(struct gd_qp *q, const struct gv_wc *wc, int recv)
 	if (status == GV_WC_WR_FLUSH_ERR)
 		q->hold = 1;
 	note(q, status == GV_WC_WR_FLUSH_ERR ? GD_NOTICE_FLUSHED : GD_NOTICE_FAILED);
+}
+
+// say_failed notes hw's word for the request that failed first.
+static uint8_t say_failed(struct gd_qp *q, uint8_t status)
+{
+	if (q->failed_status && !q->failed_word && status != GD_SUCCESS && status != GD_FLUSHED)
+		q->failed_word = status;
+	return status;
 }
 
 static void look_if_dry(struct gd_qp *q, uint8_t status)
@@ -181,7 +189,7 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 		return 0; // flushed by hand before
 	uint32_t pos = k->done + ahead;
 	struct gd_slot *s = slot_at(k, pos);
-	uint8_t status = status_of(q, 0, s, sges_at(k, pos), wc->status);
+	uint8_t status = say_failed(q, status_of(q, 0, s, sges_at(k, pos), wc->status));
 	if (!q->dev->cfg.signal_all)
 		pass(q, pos);
 	if (q->hold || (q->dev->cfg.signal_all ? ahead : k->recorded)) {
@@ -199,7 +207,7 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 // said to be.
 static void fill_recv(struct gd_qp *q, struct gd_slot *s, struct gv_sge *sges, const struct gv_wc *wc)
 {
-	s->wc_status = status_of(q, 1, s, sges, wc->status);
+	s->wc_status = say_failed(q, status_of(q, 1, s, sges, wc->status));
 	s->wc_len = wc->byte_len;
 	s->wc_op = wc->opcode == GV_WC_RECV_RDMA_WITH_IMM ? GD_OP_RECV_IMM : GD_OP_RECV;
 	s->wc_flags = GD_WC_SOLICITED;

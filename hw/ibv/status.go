@@ -111,9 +111,9 @@ var wcText = [...]string{
 	"IBV_WC_GENERAL_ERR",
 }
 
-// completionCause is a completion that ended a connection, in verbs' words.
-func completionCause(status, vendor int, recv bool) *hw.Cause {
-	c := &hw.Cause{Layer: hw.LayerVerbs, Code: status, Err: statusTable(recv)[status%wcStatuses].Err()}
+// completionCause is a completion that ended a connection, in verbs' words and in hw's.
+func completionCause(status, vendor int, word hw.Status, recv bool) *hw.Cause {
+	c := &hw.Cause{Layer: hw.LayerVerbs, Code: status, Err: word.Err()}
 	c.Text = fmt.Sprintf("completion status %d", status)
 	if status < len(wcText) {
 		c.Text = wcText[status]
