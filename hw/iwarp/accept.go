@@ -113,13 +113,21 @@ func (r *request) reject(frame []byte) {
 	if _, err := r.conn.Write(frame); err != nil {
 		return
 	}
-	if h, ok := r.conn.(interface{ CloseWrite() error }); ok {
-		_ = h.CloseWrite()
-		var b [64]byte // the initiator hangs up, so that nothing is lost
-		for {
-			if _, err := r.conn.Read(b[:]); err != nil {
-				return
-			}
+	h, ok := r.conn.(interface{ CloseWrite() error })
+	if !ok {
+		return
+	}
+	_ = h.CloseWrite()
+	// The initiator hangs up, so that nothing is lost. Of those that don't, only so
+	// many are waited for.
+	defer r.dev.rejecting.Add(-1)
+	if r.dev.rejecting.Add(1) > int64(r.dev.set.halfOpen) {
+		return
+	}
+	var b [64]byte
+	for {
+		if _, err := r.conn.Read(b[:]); err != nil {
+			return
 		}
 	}
 }

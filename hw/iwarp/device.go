@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
@@ -39,6 +40,8 @@ type device struct {
 	set      settings
 	host     string         // the local address; empty for all
 	running  sync.WaitGroup // goroutines
+
+	rejecting atomic.Int64 // connections that are refused and wait for the peer's end
 
 	livesMu sync.Mutex         // a leaf
 	lives   map[*life]struct{} // those that may touch memory

@@ -3,7 +3,6 @@ package iwarp
 import (
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,26 +12,6 @@ import (
 )
 
 // A peer can have us keep only so much.
-
-func TestStartUpsBeyondHalfopenAreNotEvenTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ways := &pipes{}
-		params := map[string]string{"halfopen": "3", "mpa": mpaTime.String()}
-		n := newNode(t, New(ways.config()), params)
-		ln, requests := n.listen(hw.ListenConfig{})
-		began := time.Now()
-		for range 3 {
-			pipeScript(t, ways, ln)
-		}
-		assert.Zero(t, time.Since(began))
-		s := pipeScript(t, ways, ln)
-		assert.Equal(t, mpaTime, time.Since(began), "until the others' time was up")
-		p := plain()
-		s.write(p.Append(nil))
-		require.NoError(t, (<-requests).Reject(nil))
-		assert.True(t, s.reply().Reject)
-	})
-}
 
 // idleLife is b's connection, when everybody waits.
 func idleLife(b *peer) *life {

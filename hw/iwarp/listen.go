@@ -21,20 +21,17 @@ type listener struct {
 	ln        net.Listener
 	qual      uint64
 	onRequest func(hw.Request) bool
-	room      chan struct{} // holds one for each start-up in progress
 	quit      chan struct{}
 	done      chan struct{}
 
-	mu     sync.Mutex
-	closed bool
-	conns  map[net.Conn]struct{} // start-ups in progress
-	peers  map[netip.Addr]int    // how many of them per address
-	wg     sync.WaitGroup
+	startups *startups
+	greeting sync.WaitGroup // goroutines of connections that are offered, or not yet
 }
 
-// Listen listens at cfg.Addr, or the device's address if that is empty. More than
-// cfg.Backlog start-ups at a time wait in the system's own queue; more than the
-// parameter halfopenip from one address are refused.
+// Listen listens at cfg.Addr, or the device's address if that is empty. A request is
+// offered as soon as it is complete, so there is nothing that cfg.Backlog bounds;
+// connections without one are bounded by the parameters halfopen and halfopenip, and
+// the oldest gives way to one that is too many.
 func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	const op = "iwarp.Listen"
 	switch {
@@ -55,14 +52,9 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		d.Unuse(soft.Listeners)
 		return nil, listenError(op, err)
 	}
-	backlog := d.set.halfOpen
-	if cfg.Backlog > 0 {
-		backlog = min(backlog, cfg.Backlog)
-	}
 	l := &listener{
 		dev: d, ln: ln, qual: portOf(ln.Addr(), cfg.Qual), onRequest: cfg.OnRequest,
-		room: make(chan struct{}, backlog), quit: make(chan struct{}), done: make(chan struct{}),
-		conns: make(map[net.Conn]struct{}), peers: make(map[netip.Addr]int),
+		quit: make(chan struct{}), done: make(chan struct{}), startups: newStartups(&d.set),
 	}
 	go l.serve()
 	return l, nil
@@ -102,20 +94,13 @@ func (l *listener) Close() error {
 	if l == nil {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "no listener")
 	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+	if !l.startups.close() {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "the listener is closed")
 	}
-	l.closed = true
-	for conn := range l.conns {
-		_ = conn.SetDeadline(past)
-	}
-	l.mu.Unlock()
 	close(l.quit)
 	_ = l.ln.Close()
 	<-l.done
-	l.wg.Wait()
+	l.greeting.Wait()
 	l.dev.Unuse(soft.Listeners)
 	return nil
 }
@@ -123,85 +108,58 @@ func (l *listener) Close() error {
 // serve is the listener's goroutine.
 func (l *listener) serve() {
 	defer close(l.done)
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for {
-		select {
-		case l.room <- struct{}{}:
-		case <-l.quit:
-			return
-		}
 		conn, err := l.ln.Accept()
 		switch {
 		case err == nil:
-			if l.enter(conn) {
-				go l.greet(conn)
+			if s := l.admit(conn); s != nil {
+				l.greeting.Add(1)
+				go l.greet(s)
 				continue
 			}
 			_ = conn.Close()
-		default: // out of descriptors, say; or closed, and then quit is
-			pause.Reset(10 * time.Millisecond)
-			select {
-			case <-pause.C:
-			case <-l.quit:
-				return
-			}
+			return
+		case !l.pause(10 * time.Millisecond): // out of descriptors, say; or closed, and then quit is
+			return
 		}
-		<-l.room
 	}
 }
 
-// enter counts a start-up, unless its peer has too many of them.
-func (l *listener) enter(conn net.Conn) bool {
-	ip := peerOf(conn)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || ip.IsValid() && l.peers[ip] >= l.dev.set.halfOpenIP {
+// admit enters a connection, as soon as there is a place; nil if the listener is
+// closed before that.
+func (l *listener) admit(conn net.Conn) *startup {
+	for {
+		s, wait := l.startups.enter(conn)
+		if s != nil || wait == 0 || !l.pause(wait) {
+			return s
+		}
+	}
+}
+
+// pause waits for a while, or until a start-up has left; false if the listener is
+// closed.
+func (l *listener) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.startups.left:
+	case <-l.quit:
 		return false
 	}
-	l.conns[conn] = struct{}{}
-	l.peers[ip]++
-	l.wg.Add(1)
 	return true
 }
 
-// leave ends that.
-func (l *listener) leave(conn net.Conn) {
-	ip := peerOf(conn)
-	l.mu.Lock()
-	delete(l.conns, conn)
-	if l.peers[ip]--; l.peers[ip] <= 0 {
-		delete(l.peers, ip)
-	}
-	l.mu.Unlock()
-	<-l.room
-}
-
-func peerOf(conn net.Conn) netip.Addr {
-	if a := conn.RemoteAddr(); a != nil {
-		if ap, err := netip.ParseAddrPort(a.String()); err == nil {
-			return ap.Addr()
-		}
-	}
-	return netip.Addr{}
-}
-
 // greet reads a connection's request and offers it.
-func (l *listener) greet(conn net.Conn) {
-	defer l.wg.Done()
-	_ = conn.SetDeadline(time.Now().Add(l.dev.set.mpa))
-	l.mu.Lock()
-	if l.closed {
-		_ = conn.SetDeadline(past)
-	}
-	l.mu.Unlock()
-	l.dev.tune(conn)
-	r := &request{dev: l.dev, conn: l.dev.traced(conn), qual: l.qual}
+func (l *listener) greet(s *startup) {
+	defer l.greeting.Done()
+	l.dev.tune(s.conn)
+	r := &request{dev: l.dev, conn: l.dev.traced(s.conn), qual: l.qual}
 	err := readFrame(r.conn, func(b []byte) (err error) {
 		r.frame, _, err = wire.ParseMPARequest(b)
 		return err
 	})
-	l.leave(conn)
+	l.startups.leave(s)
 	if err != nil {
 		_ = r.conn.Close()
 		return

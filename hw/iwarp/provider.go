@@ -55,8 +55,9 @@ type Config struct {
 	//	keepalive   how long a dead peer goes unnoticed at most; 0 is for ever (30s)
 	//	stall       how long a peer may take nothing while we send (30s)
 	//	linger      how long the end of a connection may take, twice (1s)
-	//	halfopen    most start-ups in progress per listener (1024)
-	//	halfopenip  the same per peer address (256)
+	//	halfopen    most connections per listener whose request has not come; the
+	//	            oldest gives way to a new one, when it has had 20ms (1024)
+	//	halfopenip  the same per peer address, or network of 64 bits of IPv6 (256)
 	//	spin        how long to look again and again for what comes, before
 	//	            waiting for it: shorter round trips for a processor (0)
 	//	buffer      socket buffers in bytes; 0 leaves them to the system (0)

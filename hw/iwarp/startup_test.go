@@ -41,31 +41,6 @@ func TestARequestThatIsNoneIsHungUpOn(t *testing.T) {
 	}
 }
 
-func TestOneSlowPeerAddressCanTakeNoMoreThanItsShareOfStartUps(t *testing.T) {
-	n := newNode(t, New(Config{}), map[string]string{"halfopenip": "2", "mpa": "5s"})
-	ln, requests := n.listen(hw.ListenConfig{})
-	one, two, three := dialScript(t, ln), dialScript(t, ln), dialScript(t, ln)
-	three.eof()
-	p := plain()
-	one.write(p.Append(nil))
-	two.write(p.Append(nil))
-	for range 2 {
-		require.NoError(t, (<-requests).Reject(nil))
-	}
-	assert.True(t, one.reply().Reject)
-}
-
-func TestStartUpsBeyondTheBacklogWaitForThoseBefore(t *testing.T) {
-	n := newNode(t, New(Config{}), map[string]string{"mpa": "1s"})
-	ln, requests := n.listen(hw.ListenConfig{Backlog: 1})
-	slow, quick := dialScript(t, ln), dialScript(t, ln)
-	p := plain()
-	quick.write(p.Append(nil))
-	slow.eof() // its time is up
-	require.NoError(t, (<-requests).Reject([]byte("no")))
-	assert.Equal(t, "no", string(quick.reply().Private))
-}
-
 func TestAReplyFitsItsRequest(t *testing.T) {
 	for _, c := range []struct {
 		name  string

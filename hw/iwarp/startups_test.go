@@ -1,0 +1,234 @@
+package iwarp
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// Whoever can reach a port can connect to it and say nothing.
+
+// ask sends a request.
+func (s *script) ask() {
+	p := plain()
+	s.write(p.Append(nil))
+}
+
+func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+	for _, silent := range []int{24, 1000} {
+		t.Run(strconv.Itoa(silent), func(t *testing.T) {
+			n := newNode(t, New(Config{}), map[string]string{"mpa": "1h"})
+			ln, requests := n.listen(hw.ListenConfig{Backlog: 8})
+			for range silent {
+				dialScript(t, ln)
+			}
+			good := dialScript(t, ln)
+			good.ask()
+			require.NoError(t, (<-requests).Reject([]byte("no")))
+			assert.Equal(t, "no", string(good.reply().Private))
+			u := ln.(*listener).startups
+			u.mu.Lock()
+			assert.LessOrEqual(t, u.byAge.Len(), defaultSettings().halfOpenIP)
+			u.mu.Unlock()
+		})
+	}
+}
+
+// goneAfter waits for the end of a connection, and is how long that took.
+func (s *script) goneAfter(began time.Time) time.Duration {
+	s.tb.Helper()
+	_ = s.conn.SetDeadline(time.Time{})
+	s.eof()
+	return time.Since(began)
+}
+
+func TestTheOldestSilentConnectionGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := &pipes{}
+		n := newNode(t, New(ways.config()), map[string]string{"halfopen": "3", "mpa": mpaTime.String()})
+		ln, requests := n.listen(hw.ListenConfig{})
+		began := time.Now()
+		var scripts []*script
+		for range 4 {
+			scripts = append(scripts, pipeScript(t, ways, ln))
+		}
+		assert.Equal(t, hearing, scripts[0].goneAfter(began), "it was heard for that long")
+		for _, s := range scripts[1:] { // nobody else was in the way
+			s.ask()
+			require.NoError(t, (<-requests).Reject(nil))
+			assert.True(t, s.reply().Reject)
+		}
+		assert.Equal(t, hearing, time.Since(began))
+	})
+}
+
+// A connection whose request is there, and only not read yet, is not silent.
+func TestManyThatConnectAtOnceAllGetIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const all = 100
+		ways := &pipes{}
+		n := newNode(t, New(ways.config()), map[string]string{"halfopen": "3"})
+		ln, requests := n.listen(hw.ListenConfig{})
+		var wg sync.WaitGroup
+		for range all {
+			wg.Go(func() {
+				s := pipeScript(t, ways, ln)
+				s.ask()
+				assert.True(t, s.reply().Reject)
+			})
+		}
+		for range all {
+			require.NoError(t, (<-requests).Reject(nil))
+		}
+		wg.Wait()
+	})
+}
+
+// addressed gives connections the addresses of peers, one after the other.
+type addressed struct {
+	*pipeListener
+	from []string
+}
+
+type addressedConn struct {
+	net.Conn
+	peer net.Addr
+}
+
+func (c addressedConn) RemoteAddr() net.Addr { return c.peer }
+
+func (a *addressed) Accept() (net.Conn, error) {
+	c, err := a.pipeListener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	host := a.from[0]
+	a.from = a.from[1:]
+	return addressedConn{c, &net.TCPAddr{IP: net.ParseIP(host), Port: 1}}, nil
+}
+
+func TestEachAddressHasItsShareOfSilentConnections(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		from []string
+		gone int // which of them
+	}{
+		{"one address", []string{"192.0.2.1", "192.0.2.1", "192.0.2.1"}, 0},
+		{"two addresses", []string{"192.0.2.2", "192.0.2.1", "192.0.2.1", "192.0.2.1"}, 1},
+		{"one network of IPv6", []string{"2001:db8::1", "2001:db8::2", "2001:db8::3"}, 0},
+		{"two networks", []string{"2001:db8:1::1", "2001:db8::2", "2001:db8::3", "2001:db8::4"}, 1},
+		{"IPv4 in IPv6", []string{"::ffff:192.0.2.2", "192.0.2.1", "::ffff:192.0.2.1", "192.0.2.1"}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ways := &pipes{}
+				cfg := ways.config()
+				cfg.Listen = func(addr string) (net.Listener, error) {
+					ln, err := ways.listen(addr)
+					if err != nil {
+						return nil, err
+					}
+					return &addressed{ln.(*pipeListener), c.from}, nil
+				}
+				n := newNode(t, New(cfg), map[string]string{"halfopenip": "2", "mpa": mpaTime.String()})
+				ln, _ := n.listen(hw.ListenConfig{})
+				began := time.Now()
+				var scripts []*script
+				for range c.from {
+					scripts = append(scripts, pipeScript(t, ways, ln))
+				}
+				assert.Equal(t, hearing, scripts[c.gone].goneAfter(began))
+				for i, s := range scripts {
+					if i != c.gone {
+						assert.GreaterOrEqual(t, s.goneAfter(began), mpaTime, "connection %d", i)
+					}
+				}
+			})
+		})
+	}
+}
+
+// closing is a connection that has something done before each deadline is set.
+type closing struct {
+	net.Conn
+	before func()
+}
+
+func (c *closing) SetDeadline(t time.Time) error {
+	if t.After(past) {
+		c.before()
+	}
+	return c.Conn.SetDeadline(t)
+}
+
+// The listener's close begins when the connection's first deadline is set, and is
+// over it before that is done if it does not have to wait.
+func TestAConnectionThatComesWhileItsListenerClosesDoesNotDelayThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ln hw.Listener
+		var once sync.Once
+		closed := make(chan error, 1)
+		shut := func() {
+			u, held := ln.(*listener).startups, false
+			once.Do(func() {
+				if held = !u.mu.TryLock(); !held {
+					u.mu.Unlock()
+				}
+				go func() { closed <- ln.Close() }()
+			})
+			for begun := held; !begun; runtime.Gosched() {
+				u.mu.Lock()
+				begun = u.closed
+				u.mu.Unlock()
+			}
+		}
+		ways := &pipes{}
+		ways.wrap = func(c net.Conn) net.Conn { return &closing{c, shut} }
+		n := newNode(t, New(ways.config()), map[string]string{"mpa": mpaTime.String()})
+		ln, _ = n.listen(hw.ListenConfig{})
+		began := time.Now()
+		conn, err := ways.dial(context.Background(), "here:"+portText(ln))
+		require.NoError(t, err)
+		require.NoError(t, <-closed)
+		assert.Zero(t, time.Since(began))
+		_ = conn.Close()
+	})
+}
+
+// Strangers that are refused, and don't hang up, hold no more than those that are
+// silent.
+func TestRefusedConnectionsAreKeptInBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const kept, all = 3, 10
+		ways := &pipes{wrap: halved}
+		n := newNode(t, New(ways.config()), map[string]string{"halfopen": strconv.Itoa(kept), "linger": lingerTime.String()})
+		ln, requests := n.listen(hw.ListenConfig{})
+		began := time.Now()
+		var scripts []*script
+		for range all {
+			s := pipeScript(t, ways, ln)
+			s.ask()
+			require.NoError(t, (<-requests).Reject([]byte("no")))
+			assert.Equal(t, "no", string(s.reply().Private))
+			scripts = append(scripts, s)
+			synctest.Wait()
+		}
+		for i := range scripts { // the last ones were closed at once
+			want := time.Duration(0)
+			if i >= all-kept {
+				want = lingerTime
+			}
+			assert.Equal(t, want, scripts[all-1-i].goneAfter(began))
+		}
+	})
+}
