@@ -6,7 +6,7 @@ import "godat/hw"
 // it for the device, and counts it as outstanding until EndBind. It is for package
 // ep. owner is the endpoint.
 //
-// Another zone, or another endpoint for a window of RMRScopeEP, is
+// A window of another adapter is INVALID_HANDLE/RMR. Another zone, or another endpoint for a window of RMRScopeEP, is
 // PROTECTION_VIOLATION; a range outside its region INVALID_PARAMETER, a region
 // without the local privilege PRIVILEGES_VIOLATION, one that was freed
 // INVALID_HANDLE/LMR. While a bind of the window that gives a context is
@@ -22,6 +22,8 @@ func (r *RMR) BeginBind(pz *PZ, owner any, b *Binding) (bind hw.Bind, err error)
 	switch {
 	case r.closed:
 		return bind, deadRMR(op)
+	case pz.Domain() != r.pz.domain:
+		return bind, hw.Errorf(op, hw.InvalidHandle, hw.HandleRMR, "the window is another adapter's")
 	case r.pz != pz:
 		return bind, hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the window is in another protection zone")
 	case r.owner != nil && r.owner != owner:
@@ -84,6 +86,9 @@ func (p *PZ) bindable(op string, b *Binding) (hw.MR, error) {
 // CancelBind takes BeginBind back: the bind was not posted after all. context is
 // what it gave, which nobody knows.
 func (r *RMR) CancelBind(context uint32) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.endBind(context)
@@ -100,6 +105,9 @@ func (r *RMR) endBind(context uint32) {
 // succeeded. The context of one that did not is given up, wherever it ended: what
 // was told of it must not come true with a later bind.
 func (r *RMR) EndBind(b *Binding, context uint32, done bool) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.endBind(context)

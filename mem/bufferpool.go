@@ -2,6 +2,7 @@ package mem
 
 import (
 	"errors"
+	"math"
 	"sync/atomic"
 
 	"godat/hw"
@@ -46,8 +47,9 @@ const stride = 64
 // those of [PZ.Alloc].
 func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	const op = "mem.NewBufferPool"
-	if cfg.Count < 1 || cfg.Size < 1 || cfg.Count > MaxBuffers {
-		return nil, hw.Errorf(op, hw.LengthError, hw.NoSubtype, "%d buffers of %d bytes; there may be 1 to %d", cfg.Count, cfg.Size, MaxBuffers)
+	if cfg.Count < 1 || cfg.Size < 1 || cfg.Count > MaxBuffers || cfg.Size > math.MaxInt/cfg.Count-stride {
+		return nil, p.begin(op, 0, cfg.Privileges, hw.Errorf(op, hw.LengthError, hw.NoSubtype,
+			"%d buffers of %d bytes; there may be 1 to %d, together as large as a region", cfg.Count, cfg.Size, MaxBuffers))
 	}
 	if cfg.Privileges == hw.NoPrivileges {
 		cfg.Privileges = hw.LocalRead | hw.LocalWrite
@@ -73,8 +75,11 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 // MaxBuffers is the most buffers of a pool.
 const MaxBuffers = 1 << 20
 
-// Get takes a buffer, whose length is 0; nil when none is free.
+// Get takes a buffer, whose length is 0; nil when none is free, as of a nil pool.
 func (p *BufferPool) Get() *Buffer {
+	if p == nil {
+		return nil
+	}
 	i, ok := p.free.Take()
 	if !ok {
 		return nil

@@ -42,16 +42,14 @@ type LMR struct {
 // given, for some time after that. It may block.
 //
 // A size below 1 or above the device's limit is LENGTH_ERROR, an unknown
-// privilege or option INVALID_PARAMETER, a closed zone INVALID_HANDLE, and want
+// privilege or option INVALID_PARAMETER, as is a nil option, a nil or closed zone
+// INVALID_HANDLE/PZ whatever else is wrong, a closed adapter INVALID_HANDLE/IA, and want
 // of memory, of regions or of memory that may be locked INSUFFICIENT_RESOURCES.
 // It answers to dat_lmr_create.
 func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
 	const op = "mem.Alloc"
-	cfg, err := configure(op, opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.begin(op, size, priv); err != nil {
+	cfg, wrong := configure(op, opts)
+	if err := p.begin(op, size, priv, wrong); err != nil {
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock()
@@ -75,10 +73,11 @@ func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
 // too. It answers to dat_lmr_create.
 func (p *PZ) Register(buf []byte, priv hw.Privileges, opts ...Option) (*LMR, error) {
 	const op = "mem.Register"
+	var wrong error
 	if len(opts) > 0 {
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "options are for memory that Alloc makes")
+		wrong = hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "options are for memory that Alloc makes")
 	}
-	if err := p.begin(op, len(buf), priv); err != nil {
+	if err := p.begin(op, len(buf), priv, wrong); err != nil {
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock()
@@ -87,9 +86,10 @@ func (p *PZ) Register(buf []byte, priv hw.Privileges, opts ...Option) (*LMR, err
 	return l.register(op)
 }
 
-// begin checks what both ways to make a region have in common. With a nil error
-// the zone has one more use, which is the region's, and the gate is held shared.
-func (p *PZ) begin(op string, size int, priv hw.Privileges) error {
+// begin checks what all ways to make a region have in common: the zone first, then
+// what the caller has found wrong, then the rest. With a nil error the zone has one
+// more use, which is the region's, and the gate is held shared.
+func (p *PZ) begin(op string, size int, priv hw.Privileges, wrong error) error {
 	if p == nil {
 		return closedPZ(op)
 	}
@@ -97,21 +97,24 @@ func (p *PZ) begin(op string, size int, priv hw.Privileges) error {
 	if err := d.enter(op); err != nil {
 		return err
 	}
-	var err error
-	switch limit := d.attr.MaxMR; {
-	case size < 1:
-		err = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "a region of %d bytes", size)
-	case limit > 0 && uint64(size) > limit:
-		err = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes, and the device takes %d", size, limit)
-	case priv&^(hw.AllPrivileges|hw.RemoteAtomic) != 0:
-		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "privileges %v", priv)
-	default:
-		err = p.use(op)
+	if err := p.use(op); err != nil {
+		d.gate.RUnlock()
+		return err
 	}
-	if err != nil {
+	switch limit := d.attr.MaxMR; {
+	case wrong != nil:
+	case size < 1:
+		wrong = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "a region of %d bytes", size)
+	case limit > 0 && uint64(size) > limit:
+		wrong = hw.Errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes, and the device takes %d", size, limit)
+	case priv&^(hw.AllPrivileges|hw.RemoteAtomic) != 0:
+		wrong = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "privileges %v", priv)
+	}
+	if wrong != nil {
+		p.Unuse()
 		d.gate.RUnlock()
 	}
-	return err
+	return wrong
 }
 
 // register makes the region known to the device and to the table of contexts.

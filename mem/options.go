@@ -40,7 +40,10 @@ func WithUnmapOnFree() Option { return func(c *config) { c.unmap = true } }
 const maxAlign = 1 << 30
 
 func configure(op string, opts []Option) (c config, err error) {
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return c, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "option %d is nil", i)
+		}
 		o(&c)
 	}
 	if c.align < 0 || c.align > maxAlign || bits.OnesCount(uint(c.align)) > 1 {

@@ -54,8 +54,12 @@ func (p *PZ) use(op string) error {
 	return nil
 }
 
-// Unuse takes a dependant away. It panics if there is none.
+// Unuse takes a dependant away. It panics if there is none, and does nothing to a nil
+// zone, which never had one.
 func (p *PZ) Unuse() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.uses == 0 {

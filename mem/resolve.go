@@ -55,6 +55,9 @@ func (p *PZ) Resolve(dst []hw.SGE, segs []Segment, need hw.Privileges) (total ui
 // LKey is Resolve for one segment that is not empty, for posts that have no more.
 // ok says whether the segment may be used; Resolve says why not.
 func (p *PZ) LKey(s *Segment, need hw.Privileges) (lkey uint32, ok bool) {
+	if p == nil {
+		return 0, false
+	}
 	r := p.table.Lookup(s.Context)
 	if r == nil {
 		return 0, false

@@ -198,6 +198,9 @@ func deadRMR(op string) error {
 // HasRMR reports whether there is a window that was made for that endpoint. It is
 // for package ep.
 func (d *Domain) HasRMR(owner any) bool {
+	if d == nil {
+		return false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for r := range d.rmrs {

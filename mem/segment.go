@@ -48,12 +48,15 @@ func (r RemoteSegment) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary takes the encoding, which must be all of b; any other length
-// is INVALID_PARAMETER, and r stays as it was. It implements
+// is INVALID_PARAMETER, as is a nil r, and r stays as it was. It implements
 // [encoding.BinaryUnmarshaler].
 //
 // Every 16 bytes are a RemoteSegment: whether it names memory that may be
 // touched, the peer's device decides when it is used.
 func (r *RemoteSegment) UnmarshalBinary(b []byte) error {
+	if r == nil {
+		return hw.Errorf("mem.RemoteSegment.UnmarshalBinary", hw.InvalidParameter, hw.NoSubtype, "there is no remote segment to decode into")
+	}
 	if len(b) != RemoteSegmentSize {
 		return hw.Errorf("mem.RemoteSegment.UnmarshalBinary", hw.InvalidParameter, hw.Arg1,
 			"%d bytes; a remote segment has %d", len(b), RemoteSegmentSize)

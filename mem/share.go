@@ -14,10 +14,14 @@ import (
 // INVALID_HANDLE/LMR. It answers to dat_lmr_create with DAT_MEM_TYPE_LMR.
 func (p *PZ) RegisterLMR(from *LMR, priv hw.Privileges) (*LMR, error) {
 	const op = "mem.RegisterLMR"
+	var size int
+	var wrong error
 	if from == nil || p != nil && from.pz.domain != p.domain {
-		return nil, deadLMR(op)
+		wrong = deadLMR(op)
+	} else {
+		size = len(from.buf)
 	}
-	if err := p.begin(op, len(from.buf), priv); err != nil {
+	if err := p.begin(op, size, priv, wrong); err != nil {
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock()
@@ -67,12 +71,11 @@ type share struct {
 // DAT_MEM_TYPE_SHARED_VIRTUAL.
 func (p *PZ) RegisterShared(id SharedID, buf []byte, priv hw.Privileges) (*LMR, error) {
 	const op = "mem.RegisterShared"
-	buf, err := join(op, id, buf)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.begin(op, len(buf), priv); err != nil {
-		leave(id)
+	buf, wrong := join(op, id, buf)
+	if err := p.begin(op, len(buf), priv, wrong); err != nil {
+		if wrong == nil {
+			leave(id)
+		}
 		return nil, err
 	}
 	defer p.domain.gate.RUnlock()
@@ -87,6 +90,8 @@ func join(op string, id SharedID, buf []byte) ([]byte, error) {
 	defer shares.Unlock()
 	s := shares.byID[id]
 	switch {
+	case s == nil && len(buf) == 0:
+		return nil, hw.Errorf(op, hw.LengthError, hw.NoSubtype, "the id names no memory yet, and none is given")
 	case s == nil:
 		if shares.byID == nil {
 			shares.byID = make(map[SharedID]*share)

@@ -1,0 +1,224 @@
+package mem
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// call is a public call with what it is to fail with; the zero code is none.
+type call struct {
+	name string
+	do   func() error
+	typ  hw.Type
+	sub  hw.Subtype
+}
+
+func err1[T any](_ T, err error) error { return err }
+
+func runCalls(t *testing.T, calls []call) {
+	t.Helper()
+	for _, c := range calls {
+		t.Run(c.name, func(t *testing.T) {
+			require.NotPanics(t, func() {
+				err := c.do()
+				if c.typ == 0 {
+					require.NoError(t, err)
+				} else {
+					requireCode(t, err, c.typ, c.sub)
+				}
+			})
+		})
+	}
+}
+
+// zoneCalls are the calls of a zone that fails with one code whatever else is wrong.
+func zoneCalls(p *PZ, from *LMR, typ hw.Type, sub hw.Subtype) []call {
+	buf := make([]byte, 8)
+	return []call{
+		{"Use", p.Use, typ, sub},
+		{"Alloc", func() error { return err1(p.Alloc(8, hw.LocalRead)) }, typ, sub},
+		{"Alloc of nothing", func() error { return err1(p.Alloc(0, hw.LocalRead)) }, typ, sub},
+		{"Alloc with no privileges there are", func() error { return err1(p.Alloc(8, 0xff)) }, typ, sub},
+		{"Alloc with a nil option", func() error { return err1(p.Alloc(8, hw.LocalRead, nil)) }, typ, sub},
+		{"Alloc with a bad option", func() error { return err1(p.Alloc(8, hw.LocalRead, WithAlignment(3))) }, typ, sub},
+		{"Register", func() error { return err1(p.Register(buf, hw.LocalRead)) }, typ, sub},
+		{"Register of nothing", func() error { return err1(p.Register(nil, hw.LocalRead)) }, typ, sub},
+		{"Register with an option", func() error { return err1(p.Register(buf, hw.LocalRead, WithHugePages())) }, typ, sub},
+		{"RegisterLMR", func() error { return err1(p.RegisterLMR(from, hw.LocalRead)) }, typ, sub},
+		{"RegisterLMR of nil", func() error { return err1(p.RegisterLMR(nil, hw.LocalRead)) }, typ, sub},
+		{"RegisterShared", func() error { return err1(p.RegisterShared(SharedID{1}, buf, hw.LocalRead)) }, typ, sub},
+		{"RegisterShared of nothing", func() error { return err1(p.RegisterShared(SharedID{2}, nil, hw.LocalRead)) }, typ, sub},
+		{"NewRMR", func() error { return err1(p.NewRMR()) }, typ, sub},
+		{"NewRMRFor", func() error { return err1(p.NewRMRFor(nil, nil)) }, typ, sub},
+		{"NewBufferPool", func() error { return err1(p.NewBufferPool(BufferPoolConfig{Count: 1, Size: 1})) }, typ, sub},
+		{"NewBufferPool of nothing", func() error { return err1(p.NewBufferPool(BufferPoolConfig{})) }, typ, sub},
+	}
+}
+
+func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
+	_, _, pz := newTestPZ(t)
+	from := alloc(t, pz, 8, hw.LocalRead)
+	var (
+		d    *Domain
+		p    *PZ
+		l    *LMR
+		r    *RMR
+		pool *BufferPool
+		to   *RemoteSegment
+	)
+	runCalls(t, zoneCalls(p, from, hw.InvalidHandle, hw.HandlePZ))
+	runCalls(t, []call{
+		{"PZ.Close", p.Close, hw.InvalidHandle, hw.HandlePZ},
+		{"PZ.Query", func() error { return err1(p.Query(PZFieldAll)) }, hw.InvalidHandle, hw.HandlePZ},
+		{"PZ.Query of no field", func() error { return err1(p.Query(1 << 30)) }, hw.InvalidHandle, hw.HandlePZ},
+		{"PZ.Resolve", func() error {
+			_, err := p.Resolve(make([]hw.SGE, 1), []Segment{from.Segment(0, 8)}, hw.LocalRead)
+			return err
+		}, hw.InvalidHandle, hw.HandlePZ},
+		{"Domain.NewPZ", func() error { return err1(d.NewPZ()) }, hw.InvalidHandle, hw.HandleIA},
+		{"Domain.Close", d.Close, hw.InvalidHandle, hw.HandleIA},
+		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead() }, hw.InvalidHandle, hw.HandleIA},
+		{"Domain.SyncRDMAWrite", func() error { return d.SyncRDMAWrite() }, hw.InvalidHandle, hw.HandleIA},
+		{"LMR.Free", l.Free, hw.InvalidHandle, hw.HandleLMR},
+		{"LMR.Query", func() error { return err1(l.Query(LMRFieldAll)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"LMR.Query of no field", func() error { return err1(l.Query(1 << 30)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"RMR.Free", r.Free, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.Query", func() error { return err1(r.Query(RMRFieldAll)) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.Query of no field", func() error { return err1(r.Query(1 << 30)) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.BeginBind", func() error { return err1(r.BeginBind(pz, nil, &Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
+		{"BufferPool.Close", pool.Close, hw.InvalidHandle, hw.HandleLMR},
+		{"RemoteSegment.UnmarshalBinary", func() error { return to.UnmarshalBinary(make([]byte, 16)) }, hw.InvalidParameter, hw.NoSubtype},
+		{"getters", func() error {
+			regions, bytes := d.Stats()
+			ranges, mapped := d.Mapped()
+			assert.Zero(t, regions+ranges+d.Zones()+d.RMRs())
+			assert.Zero(t, bytes+mapped)
+			assert.Zero(t, d.Counters())
+			assert.Zero(t, d.ResetCounters())
+			assert.False(t, d.HasRMR(nil))
+			assert.Nil(t, p.Domain())
+			assert.Nil(t, p.Zone())
+			_, ok := p.LKey(&Segment{Len: 1}, hw.LocalRead)
+			assert.False(t, ok)
+			p.Unuse()
+			assert.Nil(t, l.Bytes())
+			assert.Zero(t, l.Context()+l.RemoteContext())
+			assert.Nil(t, l.PZ())
+			assert.Nil(t, l.Domain())
+			assert.Zero(t, l.Segment(0, 1).Context)
+			assert.Zero(t, l.Remote(0, 1).Context)
+			assert.Nil(t, r.PZ())
+			r.CancelBind(0)
+			r.EndBind(&Binding{}, 0, false)
+			assert.Nil(t, pool.Get())
+			return nil
+		}, 0, 0},
+	})
+}
+
+func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {
+	dev, d := openLoop(t)
+	open, err := d.NewPZ()
+	require.NoError(t, err)
+	from, freed := alloc(t, open, 8, hw.AllPrivileges), alloc(t, open, 8, hw.AllPrivileges)
+	seg := freed.Segment(0, 8)
+	require.NoError(t, freed.Free())
+	window, err := open.NewRMR()
+	require.NoError(t, err)
+	require.NoError(t, window.Free())
+	pool, err := open.NewBufferPool(BufferPoolConfig{Count: 1, Size: 8})
+	require.NoError(t, err)
+	require.NoError(t, pool.Close())
+	closed, err := d.NewPZ()
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+
+	runCalls(t, zoneCalls(closed, from, hw.InvalidHandle, hw.HandlePZ))
+	runCalls(t, []call{
+		{"PZ.Close", closed.Close, 0, 0},
+		{"PZ.Query", func() error { return err1(closed.Query(PZFieldAll)) }, hw.InvalidHandle, hw.HandlePZ},
+		{"LMR.Free", freed.Free, 0, 0},
+		{"LMR.Query", func() error { return err1(freed.Query(LMRFieldAll)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"PZ.RegisterLMR", func() error { return err1(open.RegisterLMR(freed, hw.LocalRead)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"PZ.Resolve", func() error {
+			_, err := open.Resolve(make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
+			return err
+		}, hw.InvalidHandle, hw.HandleLMR},
+		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(seg) }, hw.InvalidHandle, hw.HandleLMR},
+		{"Domain.SyncRDMAWrite", func() error { return d.SyncRDMAWrite(seg) }, hw.InvalidHandle, hw.HandleLMR},
+		{"RMR.Free", window.Free, 0, 0},
+		{"RMR.Query", func() error { return err1(window.Query(RMRFieldAll)) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.BeginBind", func() error { return err1(window.BeginBind(open, nil, &Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
+		{"BufferPool.Close", pool.Close, 0, 0},
+	})
+	require.NoError(t, d.Close())
+	runCalls(t, zoneCalls(open, from, hw.InvalidHandle, hw.HandleIA)[1:])
+	runCalls(t, []call{
+		{"PZ.Use", open.Use, hw.InvalidHandle, hw.HandlePZ},
+		{"Domain.NewPZ", func() error { return err1(d.NewPZ()) }, hw.InvalidHandle, hw.HandleIA},
+		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(seg) }, hw.InvalidHandle, hw.HandleIA},
+		{"Domain.Close", d.Close, 0, 0},
+	})
+	require.NoError(t, dev.Close())
+}
+
+func TestAHandleOfAnotherAdapterIsRefused(t *testing.T) {
+	dev, d := openLoop(t)
+	otherDev, other := openLoop(t)
+	pz, err := d.NewPZ()
+	require.NoError(t, err)
+	foreign, err := other.NewPZ()
+	require.NoError(t, err)
+	l := alloc(t, foreign, 8, hw.AllPrivileges)
+	window, err := foreign.NewRMR()
+	require.NoError(t, err)
+	binding := Binding{Segment: l.Segment(0, 8), Privileges: hw.RemoteRead}
+	own, err := pz.NewRMR()
+	require.NoError(t, err)
+	runCalls(t, []call{
+		{"PZ.RegisterLMR", func() error { return err1(pz.RegisterLMR(l, hw.LocalRead)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"PZ.Resolve", func() error {
+			_, err := pz.Resolve(make([]hw.SGE, 1), []Segment{l.Segment(0, 8)}, hw.LocalRead)
+			return err
+		}, hw.InvalidHandle, hw.HandleLMR},
+		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(l.Segment(0, 8)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"RMR.BeginBind by a zone", func() error { return err1(window.BeginBind(pz, nil, &Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.BeginBind to a region", func() error { return err1(own.BeginBind(pz, nil, &binding)) }, hw.InvalidHandle, hw.HandleLMR},
+	})
+	require.NoError(t, d.Close())
+	require.NoError(t, other.Close())
+	require.NoError(t, dev.Close())
+	require.NoError(t, otherDev.Close())
+}
+
+func TestArgumentsThatCantBeAreRefused(t *testing.T) {
+	_, d, pz := newTestPZ(t)
+	runCalls(t, []call{
+		{"Alloc with a nil option", func() error { return err1(pz.Alloc(8, hw.LocalRead, nil)) }, hw.InvalidParameter, hw.Arg3},
+		{"Alloc with a nil option among others", func() error {
+			return err1(pz.Alloc(8, hw.LocalRead, WithUnmapOnFree(), nil))
+		}, hw.InvalidParameter, hw.Arg3},
+		{"Alloc of a negative size", func() error { return err1(pz.Alloc(-1, hw.LocalRead)) }, hw.LengthError, hw.NoSubtype},
+		{"Register of nothing", func() error { return err1(pz.Register(nil, hw.LocalRead)) }, hw.LengthError, hw.NoSubtype},
+		{"Register with a nil option", func() error { return err1(pz.Register(make([]byte, 1), hw.LocalRead, nil)) }, hw.InvalidParameter, hw.Arg3},
+		{"RegisterLMR of nil", func() error { return err1(pz.RegisterLMR(nil, hw.LocalRead)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"RegisterShared of nothing", func() error { return err1(pz.RegisterShared(SharedID{3}, nil, hw.LocalRead)) }, hw.LengthError, hw.NoSubtype},
+		{"RegisterShared of an empty slice", func() error {
+			return err1(pz.RegisterShared(SharedID{3}, []byte{}, hw.LocalRead))
+		}, hw.LengthError, hw.NoSubtype},
+		{"NewBufferPool beyond all numbers", func() error {
+			return err1(pz.NewBufferPool(BufferPoolConfig{Count: MaxBuffers, Size: math.MaxInt/MaxBuffers*2 + 2 + stride}))
+		}, hw.LengthError, hw.NoSubtype},
+		{"NewBufferPool of the largest number", func() error {
+			return err1(pz.NewBufferPool(BufferPoolConfig{Count: 1, Size: math.MaxInt}))
+		}, hw.LengthError, hw.NoSubtype},
+	})
+	regions, _ := d.Stats()
+	assert.Zero(t, regions)
+	assert.Empty(t, shares.byID, "a refused region holds no id")
+}
