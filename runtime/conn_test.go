@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -290,6 +291,49 @@ func TestRDMAEndsInTheSameChannelWithATypedContext(t *testing.T) {
 	})
 }
 
+func TestAListenerDialsIntoItsOwnChannel(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l := listen(t, ia, ConnConfig{Depth: 2, Message: 64, Conns: 2})
+		client, err := l.Dial(l.Addr(), []byte("hi"))
+		require.NoError(t, err)
+		server := accept(t, l)
+		assert.Equal(t, "hi", string(server.Private()))
+		up := []*Conn{ConnOf(event(t, l.Events())), ConnOf(event(t, l.Events()))}
+		assert.ElementsMatch(t, []*Conn{client, server}, up)
+		say(t, client, "there")
+		require.Equal(t, "there", hear(t, server))
+		_, err = l.Dial(l.Addr(), nil)
+		require.ErrorIs(t, err, hw.ErrInsufficientResources)
+		_, err = l.Dial("nowhere", nil)
+		require.Error(t, err)
+		require.NoError(t, l.Shutdown(within(t)))
+		_, err = l.Dial(l.Addr(), nil)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle)
+	})
+}
+
+func TestReceiveTellsTheEndByItsError(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
+		say(t, server, "one")
+		b, err := client.Receive(within(t))
+		require.NoError(t, err)
+		assert.Equal(t, "one", string(b.Bytes()))
+		client.Release(b)
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(why)
+		_, err = client.Receive(ctx)
+		require.ErrorIs(t, err, why)
+		require.NoError(t, l.Shutdown(within(t)))
+		_, err = client.Receive(within(t))
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, client.Close())
+		_, err = client.Receive(within(t))
+		require.ErrorIs(t, err, io.EOF, "the channel is closed")
+	})
+}
+
 func TestAConnectionIsRefusedWithItsReason(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l := listen(t, ia, ConnConfig{Depth: 1, Conns: 1})
@@ -452,11 +496,16 @@ func TestAnAddressOrASizeThatCannotBeIsRefused(t *testing.T) {
 		_, err = ia.Dial(ctx, address, ConnConfig{})
 		require.ErrorIs(t, err, hw.ErrInvalidAddress, address)
 	}
+	first, err := ia.Listen(ctx, ":77", ConnConfig{})
+	require.NoError(t, err)
+	_, err = ia.Listen(ctx, ":77", ConnConfig{})
+	require.ErrorIs(t, err, hw.ErrConnQualInUse)
+	require.NoError(t, first.Close())
 	for _, cfg := range []ConnConfig{{Depth: -1}, {Depth: 1 << 17}, {Message: -1}, {Conns: -1}, {Conns: 1 << 20}} {
 		_, err := ia.Listen(ctx, "", cfg)
 		require.ErrorIs(t, err, hw.ErrInvalidParameter, "%+v", cfg)
 	}
-	_, err := (*IA)(nil).Dial(ctx, "", ConnConfig{})
+	_, err = (*IA)(nil).Dial(ctx, "", ConnConfig{})
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 	_, err = (*IA)(nil).Listen(ctx, "", ConnConfig{})
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)

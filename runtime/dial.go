@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"godat/ep"
 	"godat/evd"
@@ -49,6 +50,29 @@ func (c *Conn) established(ctx context.Context) error {
 			// An operation that Setup posted was flushed.
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		}
+	}
+}
+
+// Receive waits for the peer's next message, which the program owns from then on. It
+// is for a connection with a channel of its own, in a program that waits for nothing
+// else: other events are dropped. When the connection ends in order the error is
+// io.EOF, else that of the event; when ctx ends, its cause.
+func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
+	for {
+		select {
+		case ev, ok := <-c.events.C():
+			if b := c.Message(ev); b != nil {
+				return b, nil
+			}
+			if err := ev.Err(); err != nil {
+				return nil, err
+			}
+			if !ok || ev.Ended() {
+				return nil, io.EOF
+			}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
 }

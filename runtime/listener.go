@@ -24,14 +24,14 @@ type Listener struct {
 	events   *evd.Dispatcher // nil if each connection has its own
 
 	mu     sync.Mutex
-	conns  map[*Conn]struct{}
+	conns  map[*Conn]struct{} // that it accepted or dialed
 	closed bool
 }
 
 // Listen listens on address, "host:port": an empty host is all of the adapter's
 // addresses, port 0 or none at all lets the provider choose. ctx bounds the call, not
 // the listener's life: it is looked at before the device is asked.
-func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (l *Listener, err error) {
+func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*Listener, error) {
 	const op = "runtime.Listen"
 	if ia == nil {
 		return nil, closedIA(op)
@@ -46,24 +46,25 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (l *Li
 	if err := cfg.complete(op, ia.attr); err != nil {
 		return nil, err
 	}
-	l = &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]struct{})}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}()
-	if l.requests, err = ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}); err != nil {
-		return nil, err
-	}
-	if !cfg.Apart {
-		if l.events, err = ia.newConnEvents(&cfg, cfg.Conns); err != nil {
-			return nil, err
-		}
-	}
-	if l.psp, err = ia.NewPSP(ep.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests}); err != nil {
-		return nil, err
+	l := &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]struct{})}
+	if err := l.make(host, qual); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// make makes the parts of a listener.
+func (l *Listener) make(host string, qual uint64) (err error) {
+	if l.requests, err = l.ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: 1}); err != nil {
+		return err
+	}
+	if !l.cfg.Apart {
+		if l.events, err = l.ia.newConnEvents(&l.cfg, l.cfg.Conns); err != nil {
+			return err
+		}
+	}
+	l.psp, err = l.ia.NewPSP(ep.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests})
+	return err
 }
 
 // splitListen splits "host:port", of which both may be missing.
@@ -134,9 +135,27 @@ func (l *Listener) accept(cr *CR, private []byte) (*Conn, error) {
 	return c, nil
 }
 
+// Dial connects to address, "host:port", with the settings of the listener, so that
+// a server which is also a client has the events of all its connections in one
+// channel. It returns at once: ESTABLISHED is the first event of the connection, or an
+// end is. It counts among ConnConfig.Conns.
+func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
+	c, err := l.ia.newConn(&l.cfg, l.events, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err = l.remember(c); err == nil {
+		err = c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private})
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
 // remember enters a connection, if there may be one more.
 func (l *Listener) remember(c *Conn) error {
-	const op = "runtime.Listener.Accept"
+	const op = "runtime.Listener"
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -176,8 +195,8 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 // drainTo is drain, for many connections at a time.
 func (c *Conn) drainTo(ctx context.Context, done chan<- error) { done <- c.drain(ctx) }
 
-// Close ends the listener, closes all connections that it accepted, and gives
-// everything back. Closing it again does nothing, or tries once more what failed.
+// Close ends the listener, closes all its connections, and gives everything
+// back. Closing it again does nothing, or tries once more what failed.
 func (l *Listener) Close() error {
 	errs := []error{l.refuse()}
 	for _, c := range l.list() {
