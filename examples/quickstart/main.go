@@ -1,61 +1,45 @@
-// Command quickstart sends a message from one endpoint to another.
+// Command quickstart is a server that answers each message with itself, and its client.
 package main
 
 import (
 	"context"
 	"fmt"
-	"time"
 
 	dat "godat/runtime"
 )
 
-func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
+func main() { fmt.Println(run(context.Background())) }
 
-	ia := must(dat.Open(ctx, "loop"))
+func run(ctx context.Context) (answer string, err error) {
+	ia, err := dat.Open(ctx, "loop") // or "iwarp": the same over TCP
+	if err != nil {
+		return "", err
+	}
 	defer ia.Close()
-	pz := must(ia.NewPZ())
-	mem := must(pz.Alloc(4096, dat.AllPrivileges))
-	events := must(ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 64}))
-	cfg := dat.EndpointConfig{PZ: pz, Recv: events, Request: events, Conn: events}
-	client, server := must(ia.NewEndpoint(cfg)), must(ia.NewEndpoint(cfg))
-	listener := must(ia.NewPSP(dat.PSPConfig{Dispatcher: events}))
-
-	check(server.PostRecv(1, dat.Default, mem.Segment(2048, 2048)))
-	check(client.Connect(dat.ConnectConfig{Addr: ia.Attr().Address, Qual: listener.Qual()}))
-	for done := 0; done < 2; {
-		select {
-		case ev := <-events.C():
-			check(ev.Err())
-			switch ev.Number {
-			case dat.ConnectionRequest:
-				check(dat.RequestOf(ev).Accept(server, nil))
-			case dat.Established:
-				if dat.EndpointOf(ev) == client {
-					n := copy(mem.Bytes(), "hello")
-					check(client.PostSend(2, dat.Default, mem.Segment(0, n)))
-				}
-			case dat.DTOCompletion:
-				fmt.Printf("%v with cookie %d moved %d bytes\n", ev.Op, ev.Cookie, ev.Length)
-				done++
-			default:
-				panic(ev.Number)
+	ln, err := ia.Listen(ctx, "", dat.ConnConfig{Depth: 16, Message: 4096})
+	if err != nil {
+		return "", err
+	}
+	client, err := ln.Dial(ln.Addr(), nil)
+	for err == nil {
+		select { // all connections, of servers and clients, in one loop
+		case ev := <-ln.Requests():
+			_, err = ln.Accept(dat.RequestOf(ev), nil)
+		case ev := <-ln.Events():
+			switch c := dat.ConnOf(ev); {
+			case ev.Ended():
+				err = ev.Err()
+			case ev.Number == dat.Established && c == client:
+				b := c.Buffer()
+				fmt.Fprint(b, "hello")
+				err = c.Send(b)
+			case ev.Op == dat.OpRecv && c == client:
+				answer = string(c.Message(ev).Bytes())
+				return answer, ln.Shutdown(ctx)
+			case ev.Op == dat.OpRecv: // the server answers from the buffer it came in
+				err = c.Send(c.Message(ev))
 			}
-		case <-ctx.Done():
-			check(ctx.Err())
 		}
 	}
-	fmt.Printf("%s\n", mem.Bytes()[2048:2053])
-}
-
-func must[T any](v T, err error) T {
-	check(err)
-	return v
-}
-
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
+	return "", err
 }
