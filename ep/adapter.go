@@ -21,6 +21,7 @@ type Adapter struct {
 	ia   any
 
 	async *evd.Dispatcher // nil: errors of objects are dropped
+	broke func(*hw.Cause)
 
 	endpoints *keys.Table[*Endpoint]
 	counters  counters
@@ -52,13 +53,15 @@ type AdapterConfig struct {
 	// Async takes the asynchronous errors of endpoints and shared receive queues;
 	// nil drops them. It outlives the adapter.
 	Async *evd.Dispatcher
+	// Broke hears why a connection broke. It must not block; nil is none.
+	Broke func(*hw.Cause)
 }
 
 // NewAdapter makes an adapter without endpoints.
 func NewAdapter(cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	return &Adapter{
-		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, async: cfg.Async,
+		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, async: cfg.Async, broke: cfg.Broke,
 		endpoints: keys.New[*Endpoint](attr.MaxQPs),
 		eps:       make(map[*Endpoint]struct{}),
 		qps:       make(map[hw.QP]*Endpoint),

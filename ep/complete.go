@@ -117,6 +117,8 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 		if s.op == hw.OpRecv && (wc.Flags != 0 || q.e.solicitedWait) {
 			q.received(ev, wc)
 		}
+	} else if wc.Status == hw.StatusFlushed {
+		q.e.explain(ev)
 	}
 	return retired, to
 }

@@ -134,7 +134,8 @@ func (e *Endpoint) forget() {
 	e.requests.ended, e.recvs.ended = false, false
 	e.broke, e.unsignaled = false, 0
 	e.info, e.refusal, e.private = hw.ConnInfo{}, refusal{}, nil
-	e.why, e.downCause, e.cause = hw.ReasonNone, nil, nil
+	e.why = hw.ReasonNone
+	e.cause.Store(nil)
 	e.setTarget("", 0)
 	e.setAddresses(nil, nil)
 	e.agree(0, 0)

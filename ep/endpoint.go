@@ -52,8 +52,7 @@ type Endpoint struct {
 	alarmGen   uint32
 	connRoom   int // event room reserved for this connection
 	outcome    outcome
-	private    []byte    // of the outcome
-	cause      *hw.Cause // of the outcome; nil for a plain end
+	private    []byte // of the outcome
 
 	// Written by the holder, under addrMu, and read by it and under addrMu.
 	addrMu        sync.Mutex
@@ -63,13 +62,16 @@ type Endpoint struct {
 	target        target
 
 	// Written by a fact before it is told, read by the step.
-	info      hw.ConnInfo
-	refusal   refusal
-	why       hw.Reason
-	downCause *hw.Cause
-	asked     *CR // the same, of a reserved service point
+	info    hw.ConnInfo
+	refusal refusal
+	why     hw.Reason
+	asked   *CR // the same, of a reserved service point
 
-	agreed  atomic.Uint64 // see Reads
+	agreed atomic.Uint64 // see Reads
+	// cause is why the connection ends, as soon as anybody knows. Whoever completes
+	// reads it.
+	cause atomic.Pointer[hw.Cause]
+
 	counted counted
 
 	// Control calls, one at a time.

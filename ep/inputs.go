@@ -40,16 +40,17 @@ func (f *facts) Established(info hw.ConnInfo) {
 type refusal struct {
 	why     hw.Reason
 	private []byte
-	cause   *hw.Cause
 }
 
 func (f *facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
-	f.refusal = refusal{why, private, cause}
+	f.refusal = refusal{why, private}
+	(*Endpoint)(f).blame(cause)
 	(*Endpoint)(f).tell(tellRefused)
 }
 
 func (f *facts) Down(why hw.Reason, cause *hw.Cause) {
-	f.why, f.downCause = why, cause
+	f.why = why
+	(*Endpoint)(f).blame(cause)
 	(*Endpoint)(f).tell(tellDown)
 }
 
@@ -123,7 +124,7 @@ func (e *Endpoint) established(byFact bool) {
 
 func (e *Endpoint) refused() {
 	if e.State() == CompletionPending {
-		e.leave(inRefused, outcome(evd.AcceptCompletionError), nil, e.refusal.cause)
+		e.leave(inRefused, outcome(evd.AcceptCompletionError), nil, nil)
 		return
 	}
 	how := outcome(evd.NonPeerRejected)
@@ -135,19 +136,19 @@ func (e *Endpoint) refused() {
 	case hw.ReasonTimeout:
 		how = timedOut
 	}
-	e.leave(inRefused, how, e.refusal.private, e.refusal.cause)
+	e.leave(inRefused, how, e.refusal.private, nil)
 }
 
 func (e *Endpoint) down() {
 	switch {
 	case e.why == hw.ReasonDrained:
-		e.leave(inDrained, disconnected, nil, e.downCause)
+		e.leave(inDrained, disconnected, nil, nil)
 	case e.State() == CompletionPending:
-		e.leave(inDown, outcome(evd.AcceptCompletionError), nil, e.downCause)
+		e.leave(inDown, outcome(evd.AcceptCompletionError), nil, nil)
 	case e.why == hw.ReasonPeer:
-		e.leave(inDown, disconnected, nil, e.downCause)
+		e.leave(inDown, disconnected, nil, nil)
 	default:
-		e.leave(inDown, broken, nil, e.downCause)
+		e.leave(inDown, broken, nil, nil)
 	}
 }
 
@@ -160,14 +161,18 @@ func (e *Endpoint) timeout() {
 }
 
 // leave gives up the connection or the attempt at one, if the table says that in
-// does that. The outcome and its cause are announced when everything posted has been
-// flushed.
+// does that. The outcome and its cause, which is nil where the provider or the input
+// says it, are announced when everything posted has been flushed.
 func (e *Endpoint) leave(in input, how outcome, private []byte, cause *hw.Cause) {
 	if e.become(in) < firstEdge {
 		return
 	}
 	e.setAlarm(0)
-	e.outcome, e.private, e.cause = how, private, cause.Between(e.local.addr, e.remote.addr)
+	e.outcome, e.private = how, private
+	if e.blame(cause); e.cause.Load() == nil {
+		e.blame(plainCause(in))
+	}
+	e.cause.Store(e.cause.Load().Between(e.local.addr, e.remote.addr))
 	e.requests.endDetour()
 	e.recvs.endDetour()
 	e.breakQP(how != broken)
@@ -203,7 +208,11 @@ func (e *Endpoint) ended() {
 	if e.outcome != none && e.State() != closed {
 		e.adapter.counters.of(evd.Number(e.outcome), false).Add(1)
 		e.counted.disconnects.Add(1)
-		e.emit(evd.ConnectionEnd(evd.Number(e.outcome), e, e.private, e.cause))
+		cause := e.cause.Load()
+		e.emit(evd.ConnectionEnd(evd.Number(e.outcome), e, e.private, cause))
+		if e.outcome == broken && e.adapter.broke != nil {
+			e.adapter.broke(cause)
+		}
 	}
 	e.outcome = none
 	e.releaseConnRoom()

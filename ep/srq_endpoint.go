@@ -67,6 +67,8 @@ func (q *queue) describeShared(ev *evd.Event, wc *hw.WC) (to *evd.Queue) {
 	if wc.Status == hw.StatusSuccess {
 		ev.Length = wc.Len
 		q.received(ev, wc)
+	} else if wc.Status == hw.StatusFlushed {
+		q.e.explain(ev)
 	}
 	return to
 }

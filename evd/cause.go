@@ -43,11 +43,28 @@ func (e *connectionEnd) Unwrap() []error {
 	return []error{Error(e.number), e.cause}
 }
 
-// Cause is why a connection, or the attempt at one, ended; nil for other events, and
-// where the event's number says all that is known.
+// flushError is the error of a completion that the end of a connection flushed: the
+// cause of that end.
+type flushError hw.Cause
+
+func (f *flushError) Error() string {
+	return hw.StatusFlushed.Err().Error() + ": " + (*hw.Cause)(f).Error()
+}
+
+// Unwrap returns the error of the status and the cause.
+func (f *flushError) Unwrap() []error { return []error{hw.StatusFlushed.Err(), (*hw.Cause)(f)} }
+
+// Cause is why a connection, or the attempt at one, ended: of the event that tells of
+// the end, an orderly one too, and of the completions that were flushed by it. It is
+// nil for other events, and where nobody knew when the completion was flushed.
 func (e Event) Cause() *hw.Cause {
-	if end, ok := e.Data.(*connectionEnd); ok {
-		return end.cause
+	switch data := e.Data.(type) {
+	case *connectionEnd:
+		return data.cause
+	case *hw.Cause:
+		if e.Number.Completion() {
+			return data
+		}
 	}
 	return nil
 }

@@ -50,3 +50,15 @@ func TestAnOrderlyEndIsNoErrorThoughItHasACause(t *testing.T) {
 	require.NoError(t, ev.Err())
 	assert.Same(t, cause, ev.Cause())
 }
+
+func TestAFlushSaysWhyTheConnectionEnded(t *testing.T) {
+	cause := &hw.Cause{Layer: hw.LayerTCP, Text: "connect: connection refused", Err: syscall.ECONNREFUSED, Found: hw.SidePeer}
+	ev := Event{Number: DTOCompletion, Status: hw.StatusFlushed, Op: hw.OpRecv, Data: cause}
+	err := ev.Err()
+	require.ErrorIs(t, err, hw.StatusFlushed.Err())
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	assert.Equal(t, "godat: completion: ERR_FLUSHED: TCP: connect: connection refused, found by the peer", err.Error())
+	assert.Same(t, cause, ev.Cause())
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = ev.Err() }))
+	assert.Nil(t, Event{Number: SoftwareEvent, Data: cause}.Cause(), "the program's own")
+}

@@ -107,9 +107,9 @@ func (e Event) Async() (source any, why Reason, ok bool) {
 
 // Err is nil when what the event tells of went well: a completion that
 // succeeded, a connection that was established or ended in order, a request, a
-// software event. Otherwise it is the completion's hw.StatusError, or matches the
-// Error with the event's number. The error of a connection's end tells why and
-// unwraps to the *hw.Cause:
+// software event. Otherwise it matches the completion's hw.StatusError, or the Error
+// with the event's number. The error of a connection's end, and of a flush by it,
+// tells why and unwraps to the *hw.Cause:
 //
 //	var cause *hw.Cause
 //	if errors.As(ev.Err(), &cause) { ... }
@@ -117,6 +117,9 @@ func (e Event) Async() (source any, why Reason, ok bool) {
 // Err does not allocate.
 func (e Event) Err() error {
 	if e.Number.Completion() {
+		if cause, ok := e.Data.(*hw.Cause); ok && e.Status == hw.StatusFlushed {
+			return (*flushError)(cause)
+		}
 		return e.Status.Err()
 	}
 	err := e.Number.Err()
