@@ -11,13 +11,17 @@ import (
 )
 
 // Close closes the adapter abruptly, with all that lives on it, in this order:
-// endpoints and service points, whose connections break and whose work is
-// flushed; shared receive queues; dispatchers, whose waiters return with ABORT and
-// whose channels are closed; CNOs, whose waiters return with CNO_DEAD;
-// windows and memory regions, whose memory is unmapped: slices of it fault from then
-// on; protection zones; the device. Closing again does nothing, or tries once
-// more what failed. From a callback of a dispatcher or an agent it is INVALID_STATE, since it
-// waits for callbacks to return. It answers to dat_ia_close with ABRUPT.
+// service points; connection requests without an answer, which are rejected to their
+// peers; endpoints, whose connections break and whose work is flushed; shared receive
+// queues; dispatchers, whose waiters return with ABORT and whose channels are closed;
+// CNOs, whose waiters return with CNO_DEAD; windows and memory regions, whose memory
+// is unmapped: slices of it fault from then on; protection zones; the device.
+//
+// The program may close any of these at the same time: Close waits for that. A second
+// Close waits for the first. An error is the device's: what could not be closed, and
+// the device, are left for another Close. From a callback of a dispatcher or an agent
+// it is INVALID_STATE, since it waits for callbacks to return. It answers to
+// dat_ia_close with ABRUPT.
 func (ia *IA) Close() error {
 	const op = "runtime.IA.Close"
 	if ia == nil {
