@@ -3,6 +3,7 @@ package loop
 import (
 	"encoding/binary"
 	"sync/atomic"
+	"unsafe"
 
 	"godat/hw"
 )
@@ -18,8 +19,22 @@ func (p *pipe) atomic(wr *hw.SendWR) verdict {
 		return p.fail(wr, p.canRead)
 	case total(wr.SGL) != wordLen:
 		return p.fail(wr, hw.StatusLocalLength)
-	case !p.src.allows(wr.SGL, hw.LocalWrite):
-		return p.fail(wr, hw.StatusLocalProtection)
+	}
+	// The memory is looked up once, before anything is changed: a key may die at any
+	// time, and Deregister waits until the pipe has moved on.
+	var into [wordLen][]byte
+	pieces := 0
+	for i := range wr.SGL {
+		s := &wr.SGL[i]
+		if s.Len == 0 {
+			continue
+		}
+		mem := p.src.Reach(s.Addr, s.Len, s.LKey, hw.LocalWrite)
+		if mem == nil {
+			return p.fail(wr, hw.StatusLocalProtection)
+		}
+		into[pieces] = unsafe.Slice((*byte)(mem), s.Len)
+		pieces++
 	}
 	target := p.dst.Reach(wr.RemoteAddr, wordLen, wr.RKey, hw.RemoteAtomic)
 	if target == nil {
@@ -37,15 +52,9 @@ func (p *pipe) atomic(wr *hw.SendWR) verdict {
 		old = compareSwap(word, wr.Compare, wr.Operand)
 	}
 	binary.NativeEndian.PutUint64(p.old[:], old)
-	sink := cursor{end: &p.src, need: hw.LocalWrite, sgl: wr.SGL}
-	for rest := p.old[:]; len(rest) > 0; {
-		mem := sink.rest(uint64(len(rest)))
-		if mem == nil {
-			return p.fail(wr, hw.StatusLocalProtection)
-		}
-		k := copy(mem, rest)
-		sink.off += uint32(k)
-		rest = rest[k:]
+	rest := p.old[:]
+	for _, mem := range into[:pieces] {
+		rest = rest[copy(mem, rest):]
 	}
 	return p.sent(wr, wordLen)
 }

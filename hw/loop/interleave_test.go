@@ -94,6 +94,45 @@ func TestDeregisterAtAnyPointOfACopy(t *testing.T) {
 	}
 }
 
+// An atomic changes its target if it can tell what was there, and else not: a region
+// for the old value that is deregistered at any point of it has either the value, or
+// an atomic that failed and did nothing.
+func TestAnAtomicThatCantReportChangesNothing(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	yield.Interleave(func() (first, second, check func()) {
+		a, b := pair(t, nil)
+		region, err := a.dev.Register(a.zone, make([]byte, 8), hw.LocalWrite)
+		require.NoError(t, err)
+		target := make([]byte, 8)
+		far, err := b.dev.Register(b.zone, target, hw.RemoteAtomic)
+		require.NoError(t, err)
+		addr := b.dev.(*device).Keys.Lookup(far.LKey()).Addr
+		old := hw.SGE{Addr: a.dev.(*device).Keys.Lookup(region.LKey()).Addr, Len: 8, LKey: region.LKey()}
+		done := make(chan struct{})
+		return func() {
+				a.post(hw.SendWR{
+					Op: hw.OpFetchAdd, Flags: hw.WRSignaled, SGL: []hw.SGE{old}, RKey: far.RKey(), RemoteAddr: addr, Operand: ^uint64(0),
+				})
+			}, func() {
+				go func() {
+					defer close(done)
+					assert.NoError(t, region.Deregister())
+				}()
+				for range 50 {
+					runtime.Gosched()
+				}
+			}, func() {
+				<-done
+				want := make([]byte, 8)
+				if a.sends.wait(1)[0].Status == hw.StatusSuccess {
+					want = bytes.Repeat([]byte{0xff}, 8)
+				}
+				assert.Equal(t, want, target)
+				require.NoError(t, far.Deregister())
+			}
+	})
+}
+
 // Deregister waits for who found the key alive. So the key is dead by then.
 func TestNobodyFindsTheKeyWhileDeregisterWaits(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
