@@ -19,7 +19,6 @@ func TestMemoryMayChangeWhileItIsBeingSent(t *testing.T) {
 	reply := obliging(s.request())
 	reply.BigFPDU, s.crc = true, true
 	s.write(reply.Append(nil))
-	s.next()
 	a.awaitUp()
 	a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
 	l := lives(a)[0]

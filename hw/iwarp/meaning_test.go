@@ -74,7 +74,6 @@ func TestAnAnswerMayComeBeforeTheCompletionOfTheSend(t *testing.T) {
 	s := newScript(t, far)
 	reply := obliging(s.request())
 	s.write(reply.Append(nil))
-	s.next() // ready to receive
 	a.awaitUp()
 	for l := lives(a)[0]; l.busy.Load(); { // until that write has returned
 		runtime.Gosched()

@@ -20,7 +20,6 @@ func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
 	reply := obliging(s.request())
 	reply.BigFPDU = true // an FPDU for each
 	s.write(reply.Append(nil))
-	s.next()
 	a.awaitUp()
 	var regions [writes]*memory
 	var wrs []hw.SendWR
