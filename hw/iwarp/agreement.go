@@ -16,6 +16,7 @@ type agreement struct {
 	extended          bool // RFC 7306
 	tagged, untagged  int  // most payload of an FPDU
 	readsIn, readsOut int
+	askable           bool // the peer has said that it answers a read; see pulse.go
 }
 
 // offer is the enhanced data that says what a queue pair offers. Of the bits for
@@ -52,6 +53,12 @@ func atMost(own int, peers uint16) int {
 	return min(own, int(peers))
 }
 
+// askable reports whether a peer whose frame says so of its reads answers one of
+// nothing: our own kind always does.
+func askable(a *agreement, ird uint16) bool {
+	return a.extended || a.readsOut > 0 && ird != wire.NotNegotiated
+}
+
 // request is the frame that asks for a connection.
 func (l *life) request(revision int, private []byte) wire.MPARequest {
 	set := &l.dev.set
@@ -78,6 +85,7 @@ func (l *life) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, r
 	d := &reply.Data
 	a.extended = req.Data.SendRTR && d.SendRTR && reply.BigFPDU
 	a.readsOut = atMost(cfg.ReadsOut, d.IRD)
+	a.askable = askable(&a, d.IRD)
 	if d.ORD != wire.NotNegotiated {
 		if int(d.ORD) > cfg.ReadsIn {
 			return a, 0, false, wire.ErrMPAIRD
@@ -127,6 +135,7 @@ func (l *life) answer(req *wire.MPARequest, private []byte) (a agreement, reply 
 	}
 	a.extended = d.SendRTR && reply.BigFPDU && set.extensions
 	reply.Data.SendRTR = a.extended
+	a.askable = askable(&a, d.IRD)
 	l.allow(&a)
 	return a, reply, d.PeerToPeer || a.extended, nil
 }

@@ -48,8 +48,10 @@
 //
 // A send that finds no receive breaks the connection at once. Memory is checked per
 // FPDU, by key, zone, bounds and privilege, and again when a socket that was full
-// takes more; an FPDU that is half written is finished from a copy. A region's local
-// and remote keys differ, and a send with invalidate kills the remote one only.
+// takes more; an FPDU that is half written is finished from a copy. With CRCs, a
+// payload is copied before it is summed and sent, and placed after its CRC has been
+// checked: others may use the memory meanwhile. A region's local and remote keys
+// differ, and a send with invalidate kills the remote one only.
 //
 // The end of a peer's stream is an orderly end, unless requests to it are outstanding
 // or its message is incomplete: then it is taken for a process that died. An end of our
@@ -83,6 +85,10 @@
 //	                                 abuse_extended_test.go); what is read ends with the key (window_test.go)
 //	kill another's keys              an invalidation needs a remote key of the same zone (errors_test.go)
 //	overrun a receive                a message is held against its receive (errors_test.go)
+//	lie about a length               what completes is what was placed, atomics are aligned by address
+//	                                 (abuse_extended_test.go, room_unix_test.go)
+//	break a connection by writing    what a CRC covers is summed from a copy, and checked before it is
+//	where others read or write       placed (live_test.go)
 //	have anything placed out of turn sequence numbers and offsets are exact (errors_test.go)
 //	have us allocate by a length     private data is at most 512 octets, an FPDU fits the buffer that a
 //	                                 connection has while it receives, and reads of gigabytes are sent a
@@ -90,15 +96,17 @@
 //	ask without end                  reads outstanding are bounded by what was agreed on (errors_test.go,
 //	                                 abuse_extended_test.go); messages of nothing keep nobody from sending
 //	                                 (limits_test.go)
-//	fill us with half-open set-ups   at most halfopen per listener, of them halfopenip per address, for the
-//	                                 time mpa each, however slowly their octets come (limits_test.go,
-//	                                 startup_test.go, deadline_test.go)
+//	keep others out by silence       of connections without a request at most halfopen per listener are
+//	                                 kept, of them halfopenip per address, for the time mpa, and the oldest
+//	                                 gives way to a new one (startups_test.go, deadline_test.go); of refused
+//	                                 ones that don't hang up halfopen per device, for the time linger
 //	be slow, or stuck, or gone       mpa, grace, stall, linger and keepalive bound each wait for a peer
-//	                                 (deadline_test.go, pulse_test.go)
+//	                                 (deadline_test.go, pulse_test.go, stopped_unix_test.go); one that has
+//	                                 agreed to no read may be stuck, if its kernel is not
 //	upset a parser                   each has a fuzz target, and the live engine two (fuzz_test.go)
 //
 // There is no limit to the rate of set-ups but those on how many are in progress,
-// and how many requests a service point's dispatcher has room for.
+// and how many requests a service point has room for.
 //
 // iWARP itself has neither authentication nor secrecy. Between our own ends TLS has
 // both ([Config]); with other peers, use a tunnel of the system's. A service point

@@ -52,7 +52,8 @@ type Config struct {
 	//	nudge       how long a peer of another kind that we have connected to may say
 	//	            nothing before it gets a write of no octets, as Linux's siw may
 	//	            need to look; longer for each that follows, 0 is for ever (50ms)
-	//	keepalive   how long a dead peer goes unnoticed at most; 0 is for ever (30s)
+	//	keepalive   how long a peer goes unnoticed at most that is dead, or, if it has
+	//	            agreed to a read, stuck; 0 is for ever (30s)
 	//	stall       how long a peer may take nothing while we send (30s)
 	//	linger      how long the end of a connection may take, twice (1s)
 	//	halfopen    most connections per listener whose request has not come; the

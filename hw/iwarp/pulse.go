@@ -9,12 +9,17 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// A peer that is gone without a word is noticed by TCP's keep-alive. Over a
-// connection without, the receiver sees to it: it looks at the clock four times
-// in the time of the parameter keepalive, and when nothing has come since the last
-// look it has a read of no octets sent, which any live peer answers. Another read
-// that is outstanding serves as well. What the peer does not even take is not
-// judged here: the parameter stall bounds that.
+// A host that is gone without a word is noticed by TCP's keep-alive. A peer that is
+// stuck is not, since its kernel answers for it, nor is anything where there is no TCP.
+// So the receiver looks at the clock four times in the time of the parameter keepalive,
+// and when nothing has come since the last look it has a read of no octets sent, which
+// any live peer answers. The read takes one of the places for reads that the peer has
+// agreed to, while none of ours is outstanding; one of ours serves as well. What the
+// peer does not even take is not judged here: the parameter stall bounds that.
+//
+// A peer that has not agreed to any read can't be asked: that its host is there is all
+// that is known of it. Where a kernel speaks iWARP for the peer's process, as Linux's
+// siw does, it answers the read too, and the process may be stuck behind it.
 
 // looks is how many of them the time has.
 const looks = 4
@@ -34,10 +39,9 @@ func tcpUnder(conn net.Conn) *net.TCPConn {
 	}
 }
 
-// pulse is how long the receiver waits between two looks; 0 is for ever. A peer of
-// another kind with which no read was agreed on can't be asked, and comes over TCP.
+// pulse is how long the receiver waits between two looks; 0 is for ever.
 func (l *life) pulse() time.Duration {
-	if tcpUnder(l.conn) != nil || l.agreed.readsOut == 0 && !l.agreed.extended {
+	if !l.agreed.askable {
 		return 0
 	}
 	return max(l.dev.set.keepalive, 0) / looks

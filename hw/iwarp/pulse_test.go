@@ -96,6 +96,91 @@ func TestAPeerGoneWithoutAWordIsNoticedWithinTheKeepAlive(t *testing.T) {
 	}
 }
 
+// Over TCP the kernel of a peer that is stuck answers for it, so it is asked too.
+func TestAPeerThatIsStuckIsNoticedOverTCP(t *testing.T) {
+	b := newNode(t, New(Config{}), map[string]string{"crc": "false", "keepalive": "400ms", "linger": "10ms"}).peer()
+	b.recv()
+	s, _ := accepted(t, b, plain())
+	b.awaitUp()
+	h, body := s.next()
+	assert.Equal(t, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 1}, h)
+	var r wire.ReadRequest
+	_, err := r.Parse(body)
+	require.NoError(t, err)
+	assert.Equal(t, wire.ReadRequest{SinkSTag: 1, SrcSTag: 1}, r)
+	b.awaitDown()
+	assert.Equal(t, hw.ReasonBroken, b.down)
+	assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
+}
+
+// A read of nothing would be one too many for a peer that takes none, or has not
+// said how many.
+func TestAPeerThatAgreedToNoReadIsNotAsked(t *testing.T) {
+	for name, req := range map[string]wire.MPARequest{
+		"takes none":  {Revision: 2, Enhanced: true, Data: wire.EnhancedData{ORD: 4}},
+		"did not say": {Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: wire.NotNegotiated, ORD: wire.NotNegotiated}},
+		"could not":   {Revision: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ways, params := pulsing()
+				n := newNode(t, New(ways.config()), params)
+				b := n.peer()
+				s := acceptedByPipe(t, ways, b, req)
+				b.awaitUp()
+				time.Sleep(time.Hour)
+				b.post(hw.SendWR{Op: hw.OpSend})
+				h, _ := s.next()
+				assert.Equal(t, wire.OpSend, h.Opcode)
+				_ = s.conn.Close()
+				b.awaitDown()
+			})
+		})
+	}
+}
+
+// The read of nothing takes a place among those that the peer has agreed to, and
+// gives it back: reads of ours wait for it, and none is one too many.
+func TestAReadThatIsPostedWhileThePeerIsAskedWaitsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways, params := pulsing()
+		n := newNode(t, New(ways.config()), params)
+		b, m := n.peer(func(c *hw.QPConfig) { c.ReadsOut = 1 }), n.memory(8, hw.LocalWrite)
+		s := acceptedByPipe(t, ways, b, plain())
+		b.awaitUp()
+		h, _ := s.next()
+		require.Equal(t, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 1}, h)
+		b.post(
+			hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled},
+			hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}, RKey: 7},
+			hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled},
+		)
+		h, _ = s.next()
+		require.Equal(t, wire.OpSend, h.Opcode)
+		synctest.Wait()
+		b.mu.Lock()
+		assert.Len(t, b.sends, 1, "the read waits")
+		b.mu.Unlock()
+		s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: 1}))
+		h, body := s.next()
+		require.Equal(t, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 2}, h)
+		var r wire.ReadRequest
+		_, err := r.Parse(body)
+		require.NoError(t, err)
+		assert.Equal(t, uint32(8), r.Size)
+		s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: r.SinkSTag}, []byte("response")))
+		h, _ = s.next()
+		assert.Equal(t, wire.OpWrite, h.Opcode)
+		for i, op := range []hw.Op{hw.OpSend, hw.OpRead, hw.OpWrite} {
+			wc := b.sent(i)
+			assert.Equal(t, hw.StatusSuccess, wc.Status)
+			assert.Equal(t, op, wc.Op)
+		}
+		assert.Equal(t, "response", string(m.buf))
+		_ = s.conn.Close()
+	})
+}
+
 func TestAPeerThatIsSilentAndLivesIsKept(t *testing.T) {
 	for _, c := range []struct {
 		name  string
