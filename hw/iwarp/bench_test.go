@@ -42,8 +42,7 @@ func (c *counter) until(n int64) {
 func newCounter() *counter { return &counter{wake: make(chan struct{}, 1)} }
 
 // counted makes a connection whose queues count.
-func counted(tb testing.TB, params map[string]string, depth int) (a, b *peer, sends, recvs *counter) {
-	p := New(Config{})
+func counted(tb testing.TB, p *Provider, params map[string]string, depth int) (a, b *peer, sends, recvs *counter) {
 	na, nb := newNode(tb, p, params), newNode(tb, p, params)
 	sends, recvs = newCounter(), newCounter()
 	deep := func(c *hw.QPConfig) { c.SendDepth, c.RecvDepth = depth, depth }
@@ -83,16 +82,20 @@ func BenchmarkBulk(b *testing.B) {
 			_, _ = io.ReadFull(to, dst)
 		}
 	})
+	overTLS := otherWays(b)["TLS"]
 	for _, c := range []struct {
 		name   string
 		params map[string]string
+		cfg    Config
 	}{
-		{"crc=off/fpdu=64K", map[string]string{"crc": "false"}},
-		{"crc=on/fpdu=64K", nil},
-		{"crc=on/fpdu=1440", map[string]string{"fpdu": "1440"}},
+		{"crc=off/fpdu=64K", map[string]string{"crc": "false"}, Config{}},
+		{"crc=on/fpdu=64K", nil, Config{}},
+		{"crc=on/fpdu=1440", map[string]string{"fpdu": "1440"}, Config{}},
+		{"crc=off/fpdu=64K/tls", map[string]string{"crc": "false"}, overTLS},
+		{"crc=on/fpdu=64K/tls", nil, overTLS},
 	} {
 		b.Run("way=write/"+c.name, func(b *testing.B) {
-			x, y, sends, recvs := counted(b, c.params, deep)
+			x, y, sends, recvs := counted(b, New(c.cfg), c.params, deep)
 			src, dst := x.memory(size, hw.LocalRead), y.memory(size, hw.RemoteWrite)
 			wr := []hw.SendWR{{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{src.sge(0, size)}, RKey: dst.RKey(), RemoteAddr: dst.base}}
 			b.SetBytes(size)
@@ -135,7 +138,7 @@ func BenchmarkMessages(b *testing.B) {
 	})
 	for _, crc := range []bool{false, true} {
 		b.Run("way=send/crc="+strconv.FormatBool(crc), func(b *testing.B) {
-			x, y, sends, recvs := counted(b, map[string]string{"crc": strconv.FormatBool(crc)}, 4*deep)
+			x, y, sends, recvs := counted(b, New(Config{}), map[string]string{"crc": strconv.FormatBool(crc)}, 4*deep)
 			src, dst := x.memory(size, hw.LocalRead), y.memory(size, hw.LocalWrite)
 			out, in := make([]hw.SendWR, deep), make([]hw.RecvWR, deep)
 			for i := range out {
@@ -178,29 +181,33 @@ func BenchmarkRoundTrip(b *testing.B) {
 			_, _ = io.ReadFull(from, buf)
 		}
 	})
-	b.Run("way=send", func(b *testing.B) {
-		echo := &echoer{}
-		p := New(Config{})
-		done := newCounter()
-		x := newNode(b, p, nil).peer(func(c *hw.QPConfig) { c.RecvSink = tee{c.RecvSink, done} })
-		y := newNode(b, p, nil).peer(func(c *hw.QPConfig) { c.RecvSink = tee{c.RecvSink, echo} })
-		src, dst := x.memory(size, hw.AllPrivileges), y.memory(size, hw.AllPrivileges)
-		echo.qp = y.qp
-		echo.in = []hw.RecvWR{{SGL: []hw.SGE{dst.sge(0, size)}}}
-		echo.out = []hw.SendWR{{Op: hw.OpSend, SGL: []hw.SGE{dst.sge(0, size)}}}
-		y.recv(dst.sge(0, size))
-		join(x, y)
-		in := []hw.RecvWR{{SGL: []hw.SGE{src.sge(0, size)}}}
-		out := []hw.SendWR{{Op: hw.OpSend, SGL: []hw.SGE{src.sge(0, size)}}}
-		b.ReportAllocs()
-		n := int64(0)
-		for b.Loop() {
-			n++
-			_, _ = x.qp.PostRecv(in)
-			_, _ = x.qp.PostSend(out)
-			done.until(n)
-		}
-	})
+	b.Run("way=send", func(b *testing.B) { benchmarkEcho(b, New(Config{})) })
+	b.Run("way=send/tls", func(b *testing.B) { benchmarkEcho(b, New(otherWays(b)["TLS"])) })
+}
+
+// benchmarkEcho sends there and back over a provider.
+func benchmarkEcho(b *testing.B, p *Provider) {
+	const size = 64
+	echo := &echoer{}
+	done := newCounter()
+	x := newNode(b, p, nil).peer(func(c *hw.QPConfig) { c.RecvSink = tee{c.RecvSink, done} })
+	y := newNode(b, p, nil).peer(func(c *hw.QPConfig) { c.RecvSink = tee{c.RecvSink, echo} })
+	src, dst := x.memory(size, hw.AllPrivileges), y.memory(size, hw.AllPrivileges)
+	echo.qp = y.qp
+	echo.in = []hw.RecvWR{{SGL: []hw.SGE{dst.sge(0, size)}}}
+	echo.out = []hw.SendWR{{Op: hw.OpSend, SGL: []hw.SGE{dst.sge(0, size)}}}
+	y.recv(dst.sge(0, size))
+	join(x, y)
+	in := []hw.RecvWR{{SGL: []hw.SGE{src.sge(0, size)}}}
+	out := []hw.SendWR{{Op: hw.OpSend, SGL: []hw.SGE{src.sge(0, size)}}}
+	b.ReportAllocs()
+	n := int64(0)
+	for b.Loop() {
+		n++
+		_, _ = x.qp.PostRecv(in)
+		_, _ = x.qp.PostSend(out)
+		done.until(n)
+	}
 }
 
 // echoer answers each message from inside the sink.

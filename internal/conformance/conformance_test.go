@@ -81,6 +81,8 @@ func TestConformance(t *testing.T) {
 		iwarp.Params = params
 		t.Run(name, func(t *testing.T) { Run(t, iwarp) })
 	}
+	iwarp.Params, iwarp.IA = nil, overTLS+":127.0.0.1"
+	t.Run("iwarp over TLS", func(t *testing.T) { Run(t, iwarp) })
 }
 
 // warmUp opens and closes an adapter, for what a provider takes with the first

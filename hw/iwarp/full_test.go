@@ -1,0 +1,90 @@
+package iwarp
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// awaitFull waits until the sender waits for the socket.
+func (l *life) awaitFull() {
+	for full := false; !full; rest(0) {
+		l.grab()
+		full = l.busy.Load() && l.job.kind == jobWait
+		l.run(posterBudget)
+	}
+}
+
+// stuffed is a connection whose socket is full of octets of value 0x5a. The FPDUs
+// are short, so that it is full in the midst of one, and others wait behind it. They
+// have no CRC, and so stay in memory until they are written.
+func stuffed(t *testing.T) (a *peer, m *memory, s *script) {
+	const size = 16 << 20
+	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "linger": "10s", "fpdu": "1440"})
+	a, m = n.peer(), n.memory(size, hw.LocalRead)
+	for i := range m.buf {
+		m.buf[i] = 0x5a
+	}
+	_, s = answering(t, a, hw.ConnectConfig{})
+	reply := obliging(s.request())
+	reply.BigFPDU = true
+	s.write(reply.Append(nil))
+	a.awaitUp()
+	a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
+	lives(a)[0].awaitFull()
+	return a, m, s
+}
+
+// unstuff reads whole FPDUs of what was posted, up to a Terminate.
+func unstuff(t *testing.T, s *script, m *memory) {
+	got := 0
+	for {
+		h, body := s.next()
+		if h.Opcode == wire.OpTerminate {
+			break
+		}
+		got += len(body)
+		require.Equal(t, len(body), bytes.Count(body, []byte{0x5a}))
+	}
+	assert.Less(t, got, len(m.buf))
+}
+
+// The memory is freed and overwritten while the socket is full: what the peer gets
+// of the FPDU under way is what was posted, and a Terminate follows.
+func TestAHalfWrittenFPDUIsFinishedFromACopy(t *testing.T) {
+	a, m, s := stuffed(t)
+	require.NoError(t, m.Deregister())
+	clear(m.buf)
+	unstuff(t, s, m)
+	assert.Equal(t, hw.StatusLocalProtection, a.sent(0).Status)
+}
+
+func TestABreakFinishesAHalfWrittenFPDU(t *testing.T) {
+	a, m, s := stuffed(t)
+	a.broken = true
+	a.qp.Break(false)
+	a.end(false)
+	clear(m.buf) // it is ours again
+	unstuff(t, s, m)
+}
+
+// A break interrupts the sender, which may be back before the break goes on.
+func TestABreakFinishesAHalfWrittenFPDUThoughTheSenderWasInterrupted(t *testing.T) {
+	a, m, s := stuffed(t)
+	l := lives(a)[0]
+	l.grab()
+	a.broken = true
+	a.qp.Break(false)
+	for l.busy.Load() {
+		rest(0)
+	}
+	l.run(posterBudget)
+	a.end(false)
+	clear(m.buf)
+	unstuff(t, s, m)
+}
