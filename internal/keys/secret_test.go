@@ -92,7 +92,7 @@ func TestAFreedKeyTellsNothingOfItsSuccessor(t *testing.T) {
 	for _, max := range []int{1, 1 << 20} {
 		tab := seeded(max, 2)
 		w := newWatch()
-		for range 1 << 16 {
+		for range 1 << 15 {
 			old := insert(t, tab)
 			require.True(t, tab.Remove(old))
 			next := insert(t, tab)
@@ -107,7 +107,7 @@ func TestAFreedKeyTellsNothingOfItsSuccessor(t *testing.T) {
 // more than the table has places. Keys that would lie at the place of the one, or
 // near it, must come as often as others do, or it knows the low bits of the one.
 func TestManyKeysTellNothingOfOneThatLives(t *testing.T) {
-	const tables, seen = 64, 1 << 13
+	const tables, seen = 32, 1 << 13
 	var alike [33]int // by how many low bits
 	for i := range tables {
 		tab := seeded(1<<20, byte(i))
