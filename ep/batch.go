@@ -72,9 +72,9 @@ type place struct {
 // postSome admits up to batchDTOs operations at once.
 func (e *Endpoint) postSome(q *queue, dtos []DTO) (int, error) {
 	var places [batchDTOs]place
-	k, err := e.checkBatch(q, dtos, &places)
-	k, fail := e.reserveBatch(q, dtos[:k], &places)
-	if fail != nil {
+	checked, err := e.checkBatch(q, dtos, &places)
+	k, fail := e.reserveBatch(q, dtos[:checked], &places)
+	if k < checked {
 		err = fail
 	}
 	if k == 0 {
@@ -121,9 +121,11 @@ func (e *Endpoint) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n
 }
 
 // reserveBatch reserves room for the events of operations, as far as there is
-// some. Runs that go to the same place are reserved at once.
+// some. Runs that go to the same place are reserved at once. It stops without an error
+// when Modify has given the queue another dispatcher meanwhile.
 func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (int, error) {
-	d := q.rules.Load().evd
+	r := q.rules.Load()
+	d := r.evd
 	for i := 0; i < len(dtos); {
 		to, err := dtos[i].destination(d)
 		if err != nil {
@@ -138,6 +140,9 @@ func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) 
 			}
 			if !to.Reserve(n) {
 				if n == 1 || !to.Reserve(1) {
+					if q.rules.Load() != r {
+						return i, nil
+					}
 					return i, e.noEventRoom(dtos[i].call(q))
 				}
 				n = 1

@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -61,6 +62,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		overcommit bool
+		mode       evd.Mode // of the dispatcher that is left
 		prepare    func(r *rig, e *Endpoint)
 		post       func(r *rig, e *Endpoint) error
 		leave      func(e *Endpoint, now *evd.Dispatcher) error
@@ -74,6 +76,8 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 			return err
 		}},
 		"a receive, over-committed": {post: receive, overcommit: true},
+		"a receive, to a channel":   {post: receive, mode: evd.ModeChannel},
+		"a receive, to batches":     {post: receive, mode: evd.ModeBatch},
 		"a send that was checked before a Reset": {
 			prepare: disconnected, post: send,
 			leave: func(e *Endpoint, now *evd.Dispatcher) error {
@@ -93,7 +97,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			yield.Interleave(func() (first, second, check func()) {
-				old, err := evd.New(evd.Config{QLen: 8, Overcommit: c.overcommit})
+				old, err := evd.New(evd.Config{QLen: 8, Overcommit: c.overcommit, Mode: c.mode})
 				require.NoError(t, err)
 				now := r.dispatcher(evd.ModeQueue, 8)
 				e := r.endpointOf(Config{PZ: r.pz, Recv: old, Request: old, Conn: r.conn})
@@ -108,6 +112,12 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 					seen           int
 				)
 				look := func(d *evd.Dispatcher) {
+					if d.Mode() != evd.ModeQueue { // closed, with what still came to it
+						for range d.Events(context.Background()) {
+							seen++
+						}
+						return
+					}
 					var buf [8]evd.Event
 					n, err := d.Dequeue(buf[:])
 					require.NoError(t, err)
@@ -122,7 +132,9 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 					if e.State() != closed {
 						require.NoError(t, e.Modify(other, Param{}))
 					}
-					look(old) // Close drops what is queued
+					if c.mode == evd.ModeQueue {
+						look(old) // Close drops what is queued
+					}
 					inUse = old.Close()
 				}
 				return func() { refused = c.post(r, e) }, leave, func() {
@@ -130,8 +142,13 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 					require.NoError(t, e.Close())
 					if inUse != nil {
 						require.ErrorIs(t, inUse, invalidState(hw.StateEVDInUse))
-						look(old)
+						if c.mode == evd.ModeQueue {
+							look(old)
+						}
 						require.NoError(t, old.Close())
+					}
+					if c.mode != evd.ModeQueue {
+						look(old)
 					}
 					look(now)
 					require.NoError(t, now.Close())
@@ -139,6 +156,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 						assert.Equal(t, 1, seen)
 					} else {
 						assert.Zero(t, seen)
+						assert.NotErrorIs(t, refused, hw.ErrInsufficientResources, "the dispatcher was the endpoint's no more")
 					}
 				}
 			})

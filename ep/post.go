@@ -213,8 +213,12 @@ func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine
 		return 0, 0, false, err
 	}
 	var to *evd.Queue
-	if d := q.rules.Load().evd; d != nil {
+	r := q.rules.Load()
+	if d := r.evd; d != nil {
 		if to = d.For(w.cookie); !to.Reserve(1) {
+			if q.rules.Load() != r { // the dispatcher is the endpoint's no more, and may be closed
+				return e.admitOne(q, w)
+			}
 			return 0, 0, false, e.noEventRoom(callOf(w.op))
 		}
 	}
