@@ -12,7 +12,7 @@
 // # How it works
 //
 // A connection has two goroutines. One receives: it parses what the socket gives,
-// and has large payloads read straight into registered memory. Everything about
+// and has large payloads without a CRC read straight into registered memory. Everything about
 // sending belongs to whoever holds the connection's token (token.go): the poster
 // if it is free, the receiver that got a read request or a read's response, or
 // the second goroutine, which does only what blocks: it waits until the socket
