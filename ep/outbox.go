@@ -45,9 +45,6 @@ func (o *Outbox) Flush() error {
 	return err
 }
 
-// Pending are the requests gathered and not posted; valid until the next call.
-func (o *Outbox) Pending() []DTO { return o.dtos }
-
 // Reset forgets the requests gathered.
 func (o *Outbox) Reset() { o.keep(0) }
 

@@ -67,9 +67,9 @@ func TestAnOutboxPostsWhatItGatheredInOrder(t *testing.T) {
 	for i := range 5 {
 		require.NoError(t, o.Add(DTO{Op: hw.OpSend, Flags: hw.Suppress, Segment: r.lmr.Segment(0, 10+i)}))
 	}
-	assert.Equal(t, 2, len(o.Pending()), "the first three went out when it was full")
+	assert.Equal(t, 2, len(o.dtos), "the first three went out when it was full")
 	require.NoError(t, o.Flush())
-	assert.Zero(t, len(o.Pending()))
+	assert.Zero(t, len(o.dtos))
 	require.NoError(t, o.Flush(), "with nothing in it")
 	for i := range 5 {
 		assert.EqualValues(t, 10+i, r.completionOf(uint64(100+i)).Length)
@@ -84,7 +84,7 @@ func TestAnOutboxKeepsWhatFoundNoRoom(t *testing.T) {
 		require.NoError(t, o.Add(DTO{Op: hw.OpSend, Cookie: uint64(i), Segment: r.lmr.Segment(0, 8)}))
 	}
 	require.ErrorIs(t, o.Flush(), hw.ErrInsufficientResources, "no receive is posted, so two sends wait")
-	require.Equal(t, 1, len(o.Pending()))
+	require.Equal(t, 1, len(o.dtos))
 	for i := range 3 {
 		require.NoError(t, b.PostRecv(uint64(100+i), hw.Default, r.lmr.Segment(1024+64*i, 64)))
 	}
@@ -102,9 +102,9 @@ func TestAnOutboxKeepsWhatIsWrongUntilItIsReset(t *testing.T) {
 	require.NoError(t, o.Add(DTO{Op: hw.OpSend, Segment: mem.Segment{Addr: 1, Len: 1, Context: 77}}))
 	require.ErrorIs(t, o.Add(DTO{Op: hw.OpSend}), hw.ErrInvalidHandle, "it is full, and can't be flushed")
 	require.ErrorIs(t, o.Flush(), hw.ErrInvalidHandle)
-	assert.Len(t, o.Pending(), 1)
+	assert.Len(t, o.dtos, 1)
 	o.Reset()
-	assert.Empty(t, o.Pending())
+	assert.Empty(t, o.dtos)
 	require.NoError(t, o.Flush())
 	assert.Panics(t, func() { NewOutbox(a, 0) })
 }

@@ -17,8 +17,11 @@ type Buffer struct {
 	at     int // offset in the region
 	memory []byte
 
-	n     int // bytes in use; the owner's
-	state atomic.Uint32
+	// The owner's.
+	n   int  // bytes in use
+	out bool // the pool does not have it
+
+	state atomic.Uint32 // of a pool that watches
 }
 
 // The owners of a buffer.
@@ -74,16 +77,20 @@ func (b *Buffer) Remote() RemoteSegment { return b.pool.lmr.Remote(b.at, b.n) }
 // Lend hands the buffer to an operation that is about to be posted. A program calls
 // it so that Debug finds what touches the buffer before Return.
 func (b *Buffer) Lend() {
-	b.check(held, "lent")
-	b.state.Store(lent)
+	if b.pool.watch != nil {
+		b.check(held, "lent")
+		b.state.Store(lent)
+	}
 }
 
 // Return takes the buffer back from an operation that has completed, or was not
 // posted, with n bytes in use.
 func (b *Buffer) Return(n int) {
-	b.check(lent, "returned")
+	if b.pool.watch != nil {
+		b.check(lent, "returned")
+		b.state.Store(held)
+	}
 	b.n = len(b.memory[:n])
-	b.state.Store(held)
 }
 
 // Put gives the buffer back to its pool; its owner forgets it. A buffer that an
@@ -97,9 +104,10 @@ func (b *Buffer) Put() {
 	if w != nil {
 		w.put(b)
 	}
-	if b.state.Swap(pooled) == pooled {
+	if !b.out {
 		w.complain(b, "put twice")
 	}
+	b.out = false
 	b.pool.free.Give(b.index)
 }
 

@@ -85,8 +85,7 @@ func (p *BufferPool) Get() *Buffer {
 		return nil
 	}
 	b := &p.buffers[i]
-	b.state.Store(held)
-	b.n = 0
+	b.n, b.out = 0, true
 	if p.watch != nil {
 		p.watch.got(b)
 	}

@@ -54,6 +54,7 @@ func (w *watch) got(b *Buffer) {
 			w.complain(b, fmt.Sprintf("written at byte %d after it was put", i))
 		}
 	}
+	b.state.Store(held)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.traces[b.index].got.record()
@@ -61,7 +62,7 @@ func (w *watch) got(b *Buffer) {
 
 // put notes who puts the buffer, if anybody has it.
 func (w *watch) put(b *Buffer) {
-	if b.state.Load() == pooled {
+	if b.state.Swap(pooled) == pooled {
 		w.complain(b, "put twice")
 	}
 	w.mu.Lock()

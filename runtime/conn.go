@@ -44,9 +44,9 @@ type Conn struct {
 	apart    bool // events is its own
 	ended    chan struct{}
 
-	missing atomic.Int32  // receives that found no buffer
-	taken   atomic.Int32  // buffers that Buffer gave out
-	own     []atomic.Bool // by index: it was one of these
+	missing atomic.Int32 // receives that found no buffer
+	taken   atomic.Int32 // buffers that Buffer gave out
+	own     []bool       // by index, its owner's: it was one of these
 	closed  atomic.Bool
 	over    atomic.Bool // ended is closed
 	private atomic.Pointer[[]byte]
@@ -100,8 +100,8 @@ func (c *Conn) end() {
 
 // put gives a buffer back to the pool.
 func (c *Conn) put(b *mem.Buffer) {
-	if i := b.Index(); c.own[i].Load() {
-		c.own[i].Store(false)
+	if i := b.Index(); c.own[i] {
+		c.own[i] = false
 		c.taken.Add(-1)
 	}
 	b.Put()
@@ -150,7 +150,7 @@ func (c *Conn) Buffer() *Buffer {
 		c.taken.Add(-1)
 		return nil
 	}
-	c.own[b.Index()].Store(true)
+	c.own[b.Index()] = true
 	return b
 }
 
@@ -287,7 +287,6 @@ func (c *Conn) Close() error {
 	}
 	c.closed.Store(true)
 	c.end()
-	c.unqueue()
 	if c.pool != nil {
 		errs = append(errs, c.pool.Close())
 	}
@@ -301,17 +300,4 @@ func (c *Conn) Close() error {
 		c.listener.forget(c)
 	}
 	return errors.Join(errs...)
-}
-
-// unqueue takes the buffers of messages back that were queued and not flushed.
-func (c *Conn) unqueue() {
-	if c.outbox == nil {
-		return
-	}
-	for _, d := range c.outbox.Pending() {
-		if d.Cookie&sendCookie == sendCookie {
-			c.put(c.pool.At(int(uint32(d.Cookie))))
-		}
-	}
-	c.outbox.Reset()
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"cmp"
 	"errors"
-	"sync/atomic"
 
 	"godat/ep"
 	"godat/evd"
@@ -139,7 +138,7 @@ func (c *Conn) make() (err error) {
 			return err
 		}
 	}
-	c.own = make([]atomic.Bool, buffersPerDepth*cfg.Depth)
+	c.own = make([]bool, buffersPerDepth*cfg.Depth)
 	c.pool, err = c.pz.NewBufferPool(mem.BufferPoolConfig{
 		Count: len(c.own), Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
 	})

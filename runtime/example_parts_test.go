@@ -99,3 +99,56 @@ func ExampleUntil() {
 	fmt.Println(errors.Is(<-ended, context.Canceled))
 	// Output: true
 }
+
+// Answers that are ready go out together: one post, one doorbell.
+func ExampleOutbox() {
+	ctx := context.Background()
+	ia, err := dat.Open(ctx, "loop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ia.Close()
+	ln, err := ia.Listen(ctx, "", dat.ConnConfig{Apart: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go answerTwo(ln)
+	c, err := ia.Dial(ctx, ln.Addr(), dat.ConnConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		b, err := c.Receive(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s\n", b.Bytes())
+		c.Release(b)
+	}
+	fmt.Println(ln.Shutdown(ctx), c.Close())
+	// Output:
+	// first
+	// second
+	// <nil> <nil>
+}
+
+// answerTwo sends its client two messages as one batch.
+func answerTwo(ln *dat.Listener) {
+	c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-c.Events() // ESTABLISHED
+	first, second := c.Buffer(), c.Buffer()
+	fmt.Fprint(first, "first")
+	fmt.Fprint(second, "second")
+	err = c.Outbox().Add(dat.DTO{Op: dat.OpSend, Flags: dat.Suppress, Segment: first.Segment()})
+	if err = errors.Join(err, c.Queue(second), c.Flush()); err != nil {
+		fmt.Println(err)
+	}
+}

@@ -1,0 +1,41 @@
+//go:build !race
+
+package runtime
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAMessageAllocatesNothing(t *testing.T) {
+	ia := open(t, "loop")
+	l, err := ia.Listen(t.Context(), "", ConnConfig{Message: 64})
+	require.NoError(t, err)
+	client, err := l.Dial(l.Addr(), nil)
+	require.NoError(t, err)
+	server := accept(t, l)
+	for range 2 {
+		require.Equal(t, Established, event(t, l.Events()).Number)
+	}
+	for name, send := range map[string]func(b *Buffer) error{
+		"sent": client.Send,
+		"queued": func(b *Buffer) error {
+			if err := client.Queue(b); err != nil {
+				return err
+			}
+			return client.Flush()
+		},
+	} {
+		assert.Zero(t, testing.AllocsPerRun(100, func() {
+			b := client.Buffer()
+			b.Resize(64)
+			if err := send(b); err != nil {
+				t.Error(err)
+			}
+			server.Release(server.Message(<-l.Events()))
+		}), name)
+	}
+	require.NoError(t, l.Close())
+}
