@@ -21,7 +21,7 @@ func TestEveryTableIsWhole(t *testing.T) {
 	delivery(&out, quick)
 	targets(&out, quick)
 	overTCP(&out, quick)
-	for _, want := range []string{"pair, poll", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10", "T12", "T13"} {
+	for _, want := range []string{"pair, poll", "pair, Conn", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10", "T12", "T13"} {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.NotContains(t, out.String(), "NaN")
@@ -81,6 +81,16 @@ func BenchmarkDelivery(b *testing.B) {
 			benchmark(b, m.cfg, true, m.load)
 		})
 	}
+	b.Run(fmt.Sprintf("mode=conn/size=%d", messageSize), func(b *testing.B) {
+		r := newConnRig()
+		defer r.close()
+		c := pairConn(r)
+		c.run(64)
+		b.ReportAllocs()
+		b.ResetTimer()
+		c.run(b.N)
+		b.StopTimer()
+	})
 }
 
 func BenchmarkRoundTrip(b *testing.B) {

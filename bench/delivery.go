@@ -14,6 +14,7 @@ import (
 type field struct {
 	queue, channel, batches *rig // one goroutine, one dispatcher
 	apartQueue, apartChan   *rig // two goroutines, two dispatchers
+	conn                    *connRig
 	tcp, pipe               [2]net.Conn
 }
 
@@ -24,6 +25,7 @@ func newField() *field {
 		batches:    newRig(dat.DispatcherConfig{Mode: dat.ModeBatch, BatchMin: 32, BatchMax: 32}, true),
 		apartQueue: newRig(dat.DispatcherConfig{Mode: dat.ModeQueue}, false),
 		apartChan:  newRig(dat.DispatcherConfig{Mode: dat.ModeChannel}, false),
+		conn:       newConnRig(),
 	}
 	f.tcp[0], f.tcp[1] = tcpPair()
 	f.pipe[0], f.pipe[1] = net.Pipe()
@@ -34,6 +36,7 @@ func (f *field) close() {
 	for _, r := range []*rig{f.queue, f.channel, f.batches, f.apartQueue, f.apartChan} {
 		r.close()
 	}
+	f.conn.close()
 	for _, c := range []net.Conn{f.tcp[0], f.tcp[1], f.pipe[0], f.pipe[1]} {
 		check(c.Close())
 	}
@@ -43,6 +46,7 @@ func (f *field) pairs() []contestant {
 	return []contestant{
 		twoMPSC(), rawChannel(), pairPoll(f.queue), pairBatch(f.queue), pairWait(f.queue),
 		pairChannel(f.channel), pairBatches(f.batches), pairOneShot(f.channel),
+		pairConn(f.conn),
 	}
 }
 

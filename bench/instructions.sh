@@ -40,7 +40,7 @@ if [[ ${1-} == --check ]]; then
   tries=1
   while read -r mode instructions; do recorded[$mode]=$instructions; done <"$baseline"
 fi
-for mode in poll poll16 wait chan batch oneshot; do count "$mode"; done | tee "$work/now"
+for mode in poll poll16 wait chan batch oneshot conn; do count "$mode"; done | tee "$work/now"
 
 case "${1-}" in
 --record) cp "$work/now" "$baseline" ;;

@@ -53,11 +53,13 @@ func printTargets(w io.Writer, c contest, list []target) {
 func pairTargets(r result) []target {
 	ring, ch, poll, batch, wait, channel, batches := r.names[0], r.names[1], r.names[2], r.names[3], r.names[4], r.names[5], r.names[6]
 	_ = wait
+	conn := r.names[8]
 	return []target{
 		{"T1", "pair polled / two raw MPSC push and pop", r.ratio(poll, ring), false, 2.0},
 		{"T2", "pair posted by 16 / pair posted singly", r.ratio(batch, poll), false, 0.6},
 		{"T5", "pair over a channel / pair polled", r.ratio(channel, poll), false, 2.0},
 		{"T5", "cost of channel delivery per event / raw channel", r.delivery(channel, poll, ch), false, 1.3},
+		{"T5", "pair over a Conn / pair over a channel on bare endpoints", r.ratio(conn, channel), false, 1.15},
 		{"T6", "pair over batches / pair posted by 16, polled", r.ratio(batches, batch), false, 1.2},
 	}
 }
