@@ -143,7 +143,7 @@ func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) 
 					if q.rules.Load() != r {
 						return i, nil
 					}
-					return i, e.noEventRoom(dtos[i].call(q))
+					return i, e.noEventRoom(dtos[i].call(q), to)
 				}
 				n = 1
 			}

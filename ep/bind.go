@@ -77,7 +77,7 @@ func (e *Endpoint) admitOdd(q *queue, w *work) (ticket uint32, word uint64, mine
 	var to *evd.Queue
 	if d := q.rules.Load().evd; d != nil {
 		if to = d.For(w.cookie); !to.Reserve(1) {
-			return 0, 0, false, e.noEventRoom(callOf(w.op))
+			return 0, 0, false, e.noEventRoom(callOf(w.op), to)
 		}
 	}
 	ticket, n, word, mine := e.take(q, 1)

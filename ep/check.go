@@ -70,7 +70,7 @@ func (e *Endpoint) whyNot(q *queue, r *rules, w *work, state State) error {
 	case q.srq != nil && state != closed:
 		return &hw.Error{Op: call, Type: hw.InvalidState, Sub: hw.StateSRQInUse, Text: "receives come from the shared queue"}
 	case uint32(w.flags)&r.illegal[w.op] != 0:
-		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "completion flags %#x", uint16(w.flags))
+		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "%s", badFlags(w.op, w.flags&hw.Flags(r.illegal[w.op])))
 	case len(w.segs) > r.iov:
 		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), r.iov)
 	case state == TentativeConnectionPending && q == &e.recvs:

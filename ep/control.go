@@ -66,7 +66,7 @@ func (e *Endpoint) begin(c *control) error {
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
 	}
 	if !e.conn.Main().Reserve(2) { // the outcome and the end
-		return wrap(c.op, errNoEventRoom)
+		return e.fullQueue(c.op, e.conn.Main())
 	}
 	e.connRoom = 2
 	e.requests.detour.Store(true)

@@ -219,7 +219,7 @@ func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine
 			if q.rules.Load() != r { // the dispatcher is the endpoint's no more, and may be closed
 				return e.admitOne(q, w)
 			}
-			return 0, 0, false, e.noEventRoom(callOf(w.op))
+			return 0, 0, false, e.noEventRoom(callOf(w.op), to)
 		}
 	}
 	ticket, n, word, mine := e.take(q, 1)
@@ -233,11 +233,11 @@ func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine
 
 // noEventRoom says why a post found no room for its event. A dispatcher that was
 // aborted with its adapter has none, but then the endpoint was closed before.
-func (e *Endpoint) noEventRoom(op string) error {
+func (e *Endpoint) noEventRoom(op string, to *evd.Queue) error {
 	if e.State() == closed {
 		return stateError(op, closed)
 	}
-	return wrap(op, errNoEventRoom)
+	return e.fullQueue(op, to)
 }
 
 // fill writes the slot of a ticket; lkey is the key of a single segment.

@@ -162,8 +162,10 @@ func (cfg *Config) complete() error {
 		cfg.BatchMin = 1
 	}
 	switch {
-	case cfg.QLen < 1 || cfg.MaxLen < cfg.QLen:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "queue length %d, at most %d", cfg.QLen, cfg.MaxLen)
+	case cfg.QLen == 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "QLen is required: how many events the dispatcher holds")
+	case cfg.QLen < 0 || cfg.MaxLen < cfg.QLen:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "QLen is %d and MaxLen %d", cfg.QLen, cfg.MaxLen)
 	case cfg.MaxLen > MaxQLen:
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "queue length %d, the limit is %d", cfg.MaxLen, MaxQLen)
 	case cfg.Streams&^allStreams != 0:

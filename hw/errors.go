@@ -49,7 +49,8 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 	}
 	b.WriteString(e.Type.String())
-	if e.Sub != NoSubtype {
+	said := e.Text != "" || e.Err != nil
+	if e.Sub != NoSubtype && !(said && e.Sub >= Arg1 && e.Sub <= Arg10) { // C's argument numbers help nobody in Go
 		b.WriteString(" (" + e.Sub.String() + ")")
 	}
 	switch {

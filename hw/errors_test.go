@@ -83,10 +83,11 @@ func TestAnErrorSaysWhatItIs(t *testing.T) {
 	cause := errors.New("cause")
 	for want, e := range map[string]*Error{
 		"invalid state": {Type: InvalidState},
-		"ep.Connect: invalid state (EP connected)":     {Op: "ep.Connect", Type: InvalidState, Sub: StateEPConnected},
-		"x: length error: 3 bytes":                     Errorf("x", LengthError, NoSubtype, "%d bytes", 3),
-		"x: internal error: cause":                     {Op: "x", Type: InternalError, Err: cause},
-		"x: invalid parameter (argument 2): of: cause": Errorf("x", InvalidParameter, Arg2, "of: %w", cause),
+		"ep.Connect: invalid state (EP connected)": {Op: "ep.Connect", Type: InvalidState, Sub: StateEPConnected},
+		"x: length error: 3 bytes":                 Errorf("x", LengthError, NoSubtype, "%d bytes", 3),
+		"invalid parameter (argument 2)":           {Type: InvalidParameter, Sub: Arg2},
+		"x: internal error: cause":                 {Op: "x", Type: InternalError, Err: cause},
+		"x: invalid parameter: of: cause":          Errorf("x", InvalidParameter, Arg2, "of: %w", cause),
 	} {
 		assert.Equal(t, want, e.Error())
 	}

@@ -75,7 +75,7 @@ func (p *PZ) bindable(op string, b *Binding) (hw.MR, error) {
 	}
 	if off := s.Addr - l.base; off > l.size || uint64(s.Len) > l.size-off {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3,
-			"%d bytes at %#x are not within the region, %d bytes at %#x", s.Len, s.Addr, l.size, l.base)
+			"%s", outside(*s, l.base, l.size))
 	}
 	if missing := need &^ l.priv; missing != 0 {
 		return nil, hw.Errorf(op, hw.PrivilegesViolation, privilege(missing), "the region has %v; this needs %v", l.priv, need)

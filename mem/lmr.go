@@ -258,6 +258,9 @@ func (l *LMR) Domain() *Domain { return l.PZ().Domain() }
 // nil or freed region: the error appears where it can be returned.
 func (l *LMR) Segment(off, n int) Segment {
 	addr, size := l.span(off, n)
+	if size == math.MaxUint32 && l != nil && n >= 0 && uint64(n) < math.MaxUint32 {
+		addr, size = l.base+uint64(off), uint32(n) // out of bounds as given, so that the refusal can say it
+	}
 	return Segment{Addr: addr, Len: size, Context: l.Context()}
 }
 

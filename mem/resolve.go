@@ -1,6 +1,11 @@
 package mem
 
-import "godat/hw"
+import (
+	"fmt"
+	"math"
+
+	"godat/hw"
+)
 
 // region is what a post is checked against: a snapshot of an LMR that never
 // changes. A freed region's is no longer in the table.
@@ -93,7 +98,15 @@ func (p *PZ) refusal(segs []Segment, i int, need hw.Privileges) *hw.Error {
 		}
 	}
 	return hw.Errorf(op, hw.ProtectionViolation, protection(need),
-		"segment %d: %d bytes at %#x are not within the region, %d bytes at %#x", i, s.Len, s.Addr, r.size, r.base)
+		"segment %d: %s", i, outside(s, r.base, r.size))
+}
+
+// outside says where a segment lies that is not within its region.
+func outside(s Segment, base, size uint64) string {
+	if s.Addr == math.MaxUint64 {
+		return fmt.Sprintf("a negative length, or one over 32 bits; the region has %d bytes", size)
+	}
+	return fmt.Sprintf("offset %d, length %d is not within the region of %d bytes", int64(s.Addr-base), s.Len, size)
 }
 
 func badPZ() *hw.Error {

@@ -33,7 +33,7 @@ func (d *Domain) sync(op string, segments []Segment) error {
 		}
 		if off := s.Addr - r.base; off > r.size || uint64(s.Len) > r.size-off {
 			return hw.Errorf(op, hw.InvalidParameter, hw.Arg2,
-				"segment %d: %d bytes at %#x are not within the region, %d bytes at %#x", i, s.Len, s.Addr, r.size, r.base)
+				"segment %d: %s", i, outside(s, r.base, r.size))
 		}
 	}
 	return nil

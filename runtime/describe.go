@@ -17,3 +17,12 @@ func Describe(ctx context.Context, name string, mask IAField, provider ProviderF
 	q, err := ia.Query(mask, provider)
 	return q, errors.Join(err, ia.Close())
 }
+
+// String names the adapter. It may be called at any time, as the String of every
+// handle.
+func (ia *IA) String() string {
+	if ia == nil {
+		return "IA(nil)"
+	}
+	return "IA(" + ia.name + ")"
+}

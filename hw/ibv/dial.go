@@ -33,6 +33,9 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	case len(cfg.Private) > d.attr.MaxPrivate:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "%d bytes of private data, at most %d", len(cfg.Private), d.attr.MaxPrivate)
 	}
+	if host, port, err := net.SplitHostPort(cfg.Addr); err == nil {
+		return hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: the address is %q, and the port %s goes into Qual", cfg.Addr, host, port)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.at() != phaseNew {

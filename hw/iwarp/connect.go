@@ -31,6 +31,9 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	case cfg.Qual > maxPort:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "connection qualifier %d is no TCP port", cfg.Qual)
 	}
+	if host, port, err := net.SplitHostPort(cfg.Addr); err == nil {
+		return hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: the address is %q, and the port %s goes into Qual", cfg.Addr, host, port)
+	}
 	if err := l.attempt(op); err != nil {
 		return err
 	}

@@ -72,11 +72,15 @@ type Config struct {
 }
 
 // Provider opens iWARP devices.
-type Provider struct{ cfg Config }
+type Provider struct {
+	cfg    Config
+	system bool // it listens at the system's addresses
+}
 
 // New makes a provider. Registering it is the caller's business, and needed only
 // where it is to be found by name.
 func New(cfg Config) *Provider {
+	system := cfg.Listen == nil
 	if cfg.Name == "" {
 		cfg.Name = Name
 	}
@@ -86,15 +90,17 @@ func New(cfg Config) *Provider {
 	if cfg.Listen == nil {
 		cfg.Listen = listenTCP
 	}
-	return &Provider{cfg: cfg}
+	return &Provider{cfg: cfg, system: system}
 }
 
 // Name is the provider's name.
 func (p *Provider) Name() string { return p.cfg.Name }
 
 // Open opens the device with the local address cfg.Device, or, if that is empty,
-// the one that has all of them. An unknown or wrong parameter is an
-// INVALID_PARAMETER.
+// the one that has all of them. The name of a network interface stands for its first
+// address. A name that is neither an address, an interface nor a host is an
+// INVALID_ADDRESS, unless Config.Listen makes the addresses; an unknown or wrong
+// parameter is an INVALID_PARAMETER.
 func (p *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	set := defaultSettings()
 	for _, params := range []map[string]string{p.cfg.Params, cfg.Params} {
@@ -104,7 +110,14 @@ func (p *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 			}
 		}
 	}
-	return newDevice(p, cfg.Device, set), nil
+	host := cfg.Device
+	if p.system {
+		var err error
+		if host, err = localHost(host); err != nil {
+			return nil, err
+		}
+	}
+	return newDevice(p, host, set), nil
 }
 
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {

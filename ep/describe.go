@@ -1,0 +1,64 @@
+package ep
+
+import (
+	"fmt"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// String names the endpoint, with its state. It may be called at any time, as the
+// String of every handle.
+func (e *Endpoint) String() string {
+	if e == nil {
+		return "Endpoint(nil)"
+	}
+	return fmt.Sprintf("Endpoint(%p, %v)", e, e.State())
+}
+
+// String names the service point.
+func (s *PSP) String() string { return fmt.Sprintf("PSP(%p)", s) }
+
+// String names the service point.
+func (s *RSP) String() string { return fmt.Sprintf("RSP(%p)", s) }
+
+// String names the service point.
+func (s *CSP) String() string { return fmt.Sprintf("CSP(%p)", s) }
+
+// String names the request, by the qualifier that it came for.
+func (c *CR) String() string {
+	if c == nil {
+		return "CR(nil)"
+	}
+	return fmt.Sprintf("CR(%p, for %d)", c, c.qual)
+}
+
+// String names the shared receive queue.
+func (q *SRQ) String() string { return fmt.Sprintf("SRQ(%p)", q) }
+
+// noRoom says which queue is full, and who has its places. It is put into words when
+// somebody asks: a poster may try again and again.
+type noRoom struct {
+	queue           string
+	reserved, limit uint64
+	endpoint        string
+	requests, recvs uint32
+}
+
+func (n *noRoom) Error() string {
+	return fmt.Sprintf("%s has no room for the event: QLen is %d, %d places are reserved or hold events; "+
+		"%s has %d requests and %d receives outstanding", n.queue, n.limit, n.reserved, n.endpoint, n.requests, n.recvs)
+}
+
+// fullQueue is the error of a post, or of the start of a connection, that found no
+// room in to.
+func (e *Endpoint) fullQueue(op string, to *evd.Queue) error {
+	w := e.word.Load()
+	n := &noRoom{
+		queue: to.Name(), endpoint: e.String(),
+		requests: (e.requests.tail(w) - e.requests.retired.Load()) & ticketMask,
+		recvs:    (e.recvs.tail(w) - e.recvs.retired.Load()) & ticketMask,
+	}
+	n.reserved, n.limit = to.Places()
+	return &hw.Error{Op: op, Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Err: n}
+}
