@@ -9,6 +9,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/keys"
+	"godat/mem"
 )
 
 // Adapter is what the endpoints and service points of one interface adapter
@@ -20,8 +21,9 @@ type Adapter struct {
 	cqs  CQPool
 	ia   any
 
-	async *evd.Dispatcher // nil: errors of objects are dropped
-	broke func(*hw.Cause)
+	domain *mem.Domain     // nil: zones are not checked
+	async  *evd.Dispatcher // nil: errors of objects are dropped
+	broke  func(*hw.Cause)
 
 	endpoints *keys.Table[*Endpoint]
 	counters  counters
@@ -49,7 +51,12 @@ type CQPool interface {
 type AdapterConfig struct {
 	Device hw.Device
 	CQs    CQPool // nil unless the device is polled
-	IA     any    // what queries give for the interface adapter
+	// IA is what queries give for the interface adapter. Dispatchers that were made
+	// on another one are refused; with nil, and those made on none, are not.
+	IA any
+	// Domain is the adapter's memory: zones of another one are refused. With nil
+	// they are not.
+	Domain *mem.Domain
 	// Async takes the asynchronous errors of endpoints and shared receive queues;
 	// nil drops them. It outlives the adapter.
 	Async *evd.Dispatcher
@@ -61,7 +68,7 @@ type AdapterConfig struct {
 func NewAdapter(cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	return &Adapter{
-		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, async: cfg.Async, broke: cfg.Broke,
+		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, domain: cfg.Domain, async: cfg.Async, broke: cfg.Broke,
 		endpoints: keys.New[*Endpoint](attr.MaxQPs),
 		eps:       make(map[*Endpoint]struct{}),
 		qps:       make(map[hw.QP]*Endpoint),

@@ -127,7 +127,7 @@ func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) 
 	r := q.rules.Load()
 	d := r.evd
 	for i := 0; i < len(dtos); {
-		to, err := dtos[i].destination(d)
+		to, err := dtos[i].destination(e.adapter, d)
 		if err != nil {
 			return i, wrap(dtos[i].call(q), err)
 		}
@@ -153,10 +153,14 @@ func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) 
 	return len(dtos), nil
 }
 
+var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest, Text: "the one-shot's dispatcher is another adapter's"}
+
 // destination is where the completion of d goes, of a queue that completes to that
 // dispatcher. A one-shot is armed by this.
-func (d *DTO) destination(to *evd.Dispatcher) (*evd.Queue, error) {
+func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*evd.Queue, error) {
 	switch {
+	case !d.OneShot.Serves(a.ia):
+		return nil, errForeignShot
 	case d.OneShot != nil:
 		return d.OneShot.Arm()
 	case to == nil:

@@ -130,7 +130,10 @@ func (e *Endpoint) setTarget(addr string, qual uint64) {
 // It answers to dat_ep_common_connect.
 func (e *Endpoint) CommonConnect(address string, cfg ConnectConfig) error {
 	const op = "ep.CommonConnect"
-	var err error
+	err := e.alive(op)
+	if err != nil {
+		return err
+	}
 	if cfg.Addr, cfg.Qual, err = splitAddress(op, address); err != nil {
 		return err
 	}

@@ -112,6 +112,9 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 	if cfg.PZ == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone"}
 	}
+	if err := a.ownPZ(op, cfg.PZ); err != nil {
+		return nil, err
+	}
 	if err := cfg.checkSRQ(op, a); err != nil {
 		return nil, err
 	}

@@ -71,6 +71,9 @@ func (e *Endpoint) acquire(old, p *parts) (_ func(), err error) {
 			undo()
 		}
 	}()
+	if err = e.adapter.ownParts(p); err != nil {
+		return nil, err
+	}
 	if p.pz != old.pz {
 		if err = p.pz.Use(); err != nil {
 			return nil, err

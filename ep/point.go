@@ -36,6 +36,9 @@ type point struct {
 // start listens. Requests may come before it returns.
 func (p *point) start(op, addr string, qual uint64) error {
 	a := p.adapter
+	if err := a.ownEVD(op, p.to, hw.HandleEVDCR); err != nil {
+		return err
+	}
 	if err := p.to.Attach(evd.StreamCR); err != nil {
 		return wrap(op, err)
 	}

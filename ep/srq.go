@@ -76,6 +76,9 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 	case pz == nil:
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "a shared receive queue needs a protection zone"}
 	}
+	if err := a.ownPZ(op, pz); err != nil {
+		return nil, err
+	}
 	dev, ok := a.dev.(hw.SharedReceiver)
 	if !ok {
 		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "shared receive queues on %s", a.attr.Device)

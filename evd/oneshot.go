@@ -110,6 +110,10 @@ func (s *OneShot) Wait(ctx context.Context) (Event, error) {
 	}
 }
 
+// Serves reports whether posts to endpoints of an adapter may name the OneShot: not
+// if its dispatcher is another one's.
+func (s *OneShot) Serves(ia any) bool { return s == nil || s.d.Serves(ia) }
+
 // Arm gives the queue for one event, with its place reserved. It fails with
 // INVALID_STATE while an event is outstanding or was not received. It is the
 // poster's side; programs name the OneShot in a post.

@@ -110,5 +110,9 @@ func (s State) String() string {
 	return strings.Join(names, "|")
 }
 
+// Serves reports whether objects of an adapter may use the dispatcher: not if it
+// was made on another one.
+func (d *Dispatcher) Serves(ia any) bool { return d.ia == nil || ia == nil || d.ia == ia }
+
 // Takes reports whether the dispatcher takes events of all those streams.
 func (d *Dispatcher) Takes(s Streams) bool { return s&^d.streams == 0 }

@@ -145,28 +145,20 @@ func (ia *IA) NewDispatcher(cfg evd.Config) (*evd.Dispatcher, error) {
 // those of [ep.Adapter.NewEndpoint]. It answers to dat_ep_create and
 // dat_ep_create_with_srq.
 func (ia *IA) NewEndpoint(cfg ep.Config) (*ep.Endpoint, error) {
-	const op = "runtime.NewEndpoint"
-	if err := ia.enter(op); err != nil {
+	if err := ia.enter("runtime.NewEndpoint"); err != nil {
 		return nil, err
 	}
 	defer ia.gate.RUnlock()
-	if cfg.PZ != nil && cfg.PZ.Domain() != ia.domain {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is another adapter's")
-	}
 	return ia.adapter.NewEndpoint(cfg)
 }
 
 // NewSRQ makes a shared receive queue for endpoints of the zone. It may block.
 // Errors are those of [ep.Adapter.NewSRQ]. It answers to dat_srq_create.
 func (ia *IA) NewSRQ(pz *mem.PZ, attr ep.SRQAttr) (*ep.SRQ, error) {
-	const op = "runtime.NewSRQ"
-	if err := ia.enter(op); err != nil {
+	if err := ia.enter("runtime.NewSRQ"); err != nil {
 		return nil, err
 	}
 	defer ia.gate.RUnlock()
-	if pz != nil && pz.Domain() != ia.domain {
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is another adapter's")
-	}
 	return ia.adapter.NewSRQ(pz, attr)
 }
 

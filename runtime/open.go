@@ -72,11 +72,11 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 		ia.cqs = newCQPool(dev, ia.attr, cfg, ia.async.report)
 		cqs = ia.cqs
 	}
+	ia.domain = mem.NewDomain(ia.dev)
 	breaks := &breakLog{log: ia.log, pool: ia.pool}
 	ia.adapter = ep.NewAdapter(ep.AdapterConfig{
-		Device: ia.dev, CQs: cqs, IA: ia, Async: ia.async.to, Broke: breaks.broke,
+		Device: ia.dev, CQs: cqs, IA: ia, Domain: ia.domain, Async: ia.async.to, Broke: breaks.broke,
 	})
-	ia.domain = mem.NewDomain(ia.dev)
 	if polled {
 		if err := ia.cqs.start(ia.adapter); err != nil {
 			return openError(err)

@@ -1,0 +1,43 @@
+package ep
+
+import (
+	"godat/evd"
+	"godat/hw"
+	"godat/mem"
+)
+
+// An object that names another one of a different adapter would tie two devices
+// together that know nothing of each other. So whatever takes an object checks
+// whose it is.
+
+// ownPZ refuses a zone of another adapter.
+func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
+	if pz == nil || a.domain == nil || pz.Domain() == a.domain {
+		return nil
+	}
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's"}
+}
+
+// ownEVD refuses a dispatcher of another adapter. sub says what it is for.
+func (a *Adapter) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
+	if d == nil || d.Serves(a.ia) {
+		return nil
+	}
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: sub, Text: "the dispatcher is another adapter's"}
+}
+
+// ownParts refuses parts of another adapter.
+func (a *Adapter) ownParts(p *parts) error {
+	if err := a.ownPZ("", p.pz); err != nil {
+		return err
+	}
+	for _, use := range [...]struct {
+		d   *evd.Dispatcher
+		sub hw.Subtype
+	}{{p.recv, hw.HandleEVDRecv}, {p.request, hw.HandleEVDRequest}, {p.conn, hw.HandleEVDConn}} {
+		if err := a.ownEVD("", use.d, use.sub); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package runtime
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/ep"
+	"godat/hw"
+)
+
+// objects are some of each kind of one adapter.
+type objects struct {
+	ia   *IA
+	pz   *PZ
+	d    *Dispatcher
+	cno  *CNO
+	ep   *Endpoint
+	srq  *SRQ
+	lmr  *LMR
+	rmr  *RMR
+	shot *OneShot
+}
+
+func newObjects(t *testing.T, provider string) (o objects) {
+	t.Helper()
+	o.ia = open(t, provider)
+	var err error
+	o.pz, err = o.ia.NewPZ()
+	require.NoError(t, err)
+	o.d, err = o.ia.NewDispatcher(DispatcherConfig{QLen: 64})
+	require.NoError(t, err)
+	o.cno, err = o.ia.NewCNO(CNOConfig{})
+	require.NoError(t, err)
+	o.ep, err = o.ia.NewEndpoint(EndpointConfig{PZ: o.pz, Recv: o.d, Request: o.d, Conn: o.d})
+	require.NoError(t, err)
+	o.srq, err = o.ia.NewSRQ(o.pz, SRQAttr{})
+	require.NoError(t, err)
+	o.lmr, err = o.pz.Alloc(64, AllPrivileges)
+	require.NoError(t, err)
+	o.rmr, err = o.pz.NewRMR()
+	require.NoError(t, err)
+	o.shot = o.d.NewOneShot()
+	return o
+}
+
+func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
+	for _, provider := range []string{"loop", "iwarp"} {
+		own, foreign := newObjects(t, provider), newObjects(t, provider)
+		endpoint := func(cfg EndpointConfig) error {
+			e, err := own.ia.NewEndpoint(cfg)
+			assert.Nil(t, e)
+			return err
+		}
+		connected := connect(t, own.ia, DispatcherConfig{QLen: 64})
+		connected.establish(t)
+		request := func() *CR {
+			psp, err := own.ia.NewPSP(PSPConfig{Dispatcher: own.d})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, psp.Close()) }()
+			e, err := own.ia.NewEndpoint(EndpointConfig{PZ: own.pz, Conn: connected.events})
+			require.NoError(t, err)
+			require.NoError(t, e.Connect(ConnectConfig{Addr: own.ia.Attr().Address, Qual: psp.Qual()}))
+			for ev := range own.d.Events(t.Context()) {
+				return RequestOf(ev)
+			}
+			return nil
+		}
+		for name, tc := range map[string]struct {
+			sub  hw.Subtype
+			call func() error
+		}{
+			"the zone of an endpoint":       {hw.HandlePZ, func() error { return endpoint(EndpointConfig{PZ: foreign.pz}) }},
+			"a receive dispatcher":          {hw.HandleEVDRecv, func() error { return endpoint(EndpointConfig{PZ: own.pz, Recv: foreign.d}) }},
+			"a request dispatcher":          {hw.HandleEVDRequest, func() error { return endpoint(EndpointConfig{PZ: own.pz, Request: foreign.d}) }},
+			"a connection dispatcher":       {hw.HandleEVDConn, func() error { return endpoint(EndpointConfig{PZ: own.pz, Conn: foreign.d}) }},
+			"a shared queue":                {hw.HandleSRQ, func() error { return endpoint(EndpointConfig{PZ: own.pz, SRQ: foreign.srq, Attr: &EndpointAttr{}}) }},
+			"the zone of a shared queue":    {hw.HandlePZ, func() error { _, err := own.ia.NewSRQ(foreign.pz, SRQAttr{}); return err }},
+			"another zone":                  {hw.HandlePZ, func() error { return own.ep.Modify(ep.FieldPZ, EndpointParam{PZ: foreign.pz}) }},
+			"another receive dispatcher":    {hw.HandleEVDRecv, func() error { return own.ep.Modify(ep.FieldRecvEVD, EndpointParam{Recv: foreign.d}) }},
+			"another request dispatcher":    {hw.HandleEVDRequest, func() error { return own.ep.Modify(ep.FieldRequestEVD, EndpointParam{Request: foreign.d}) }},
+			"another connection dispatcher": {hw.HandleEVDConn, func() error { return own.ep.Modify(ep.FieldConnectEVD, EndpointParam{Conn: foreign.d}) }},
+			"the first zone of an endpoint that a service point made": {hw.HandlePZ, func() error {
+				psp, err := own.ia.NewPSP(PSPConfig{Dispatcher: own.d, Flags: PSPProvider})
+				require.NoError(t, err)
+				defer func() { require.NoError(t, psp.Close()) }()
+				e, err := own.ia.NewEndpoint(EndpointConfig{PZ: own.pz, Conn: connected.events})
+				require.NoError(t, err)
+				require.NoError(t, e.Connect(ConnectConfig{Addr: own.ia.Attr().Address, Qual: psp.Qual()}))
+				for ev := range own.d.Events(t.Context()) {
+					p, err := RequestOf(ev).Query()
+					require.NoError(t, err)
+					err = p.Endpoint.Modify(ep.FieldPZ, EndpointParam{PZ: foreign.pz})
+					require.NoError(t, RequestOf(ev).Reject(nil))
+					return err
+				}
+				return nil
+			}},
+			"the dispatcher of a service point": {hw.HandleEVDCR, func() error { _, err := own.ia.NewPSP(PSPConfig{Dispatcher: foreign.d}); return err }},
+			"the dispatcher of a common service point": {hw.HandleEVDCR, func() error {
+				_, err := own.ia.NewCSP(CSPConfig{Address: "127.0.0.1:0", Dispatcher: foreign.d})
+				return err
+			}},
+			"the dispatcher of a reserved service point": {hw.HandleEVDCR, func() error {
+				_, err := own.ia.NewRSP(RSPConfig{Endpoint: own.ep, Dispatcher: foreign.d})
+				return err
+			}},
+			"the endpoint of a reserved service point": {hw.HandleEP, func() error {
+				_, err := own.ia.NewRSP(RSPConfig{Endpoint: foreign.ep, Dispatcher: own.d})
+				return err
+			}},
+			"the endpoint that accepts": {hw.HandleEP, func() error {
+				cr := request()
+				defer func() { require.NoError(t, cr.Reject(nil)) }()
+				return cr.Accept(foreign.ep, nil)
+			}},
+			"a CNO":              {hw.HandleCNO, func() error { return own.d.ModifyCNO(foreign.cno) }},
+			"a new dispatcher's": {hw.HandleCNO, func() error { _, err := own.ia.NewDispatcher(DispatcherConfig{QLen: 1, CNO: foreign.cno}); return err }},
+			"a one-shot": {hw.HandleEVDRequest, func() error {
+				_, err := connected.a.PostBatch([]DTO{{Op: OpSend, OneShot: foreign.shot}})
+				return err
+			}},
+			"a one-shot for a receive": {hw.HandleEVDRequest, func() error {
+				_, err := connected.a.PostRecvBatch([]DTO{{OneShot: foreign.shot}})
+				return err
+			}},
+		} {
+			t.Run(provider+"/"+name, func(t *testing.T) { requireCode(t, tc.call(), hw.InvalidHandle, tc.sub) })
+		}
+		// A post names memory by its context: another adapter's is of no zone of this one.
+		for name, err := range map[string]error{
+			"a segment":               connected.a.PostSend(1, 0, foreign.lmr.Segment(0, 8)),
+			"a segment for a receive": connected.a.PostRecv(1, 0, foreign.lmr.Segment(0, 8)),
+			"a shared receive":        own.srq.PostRecv(1, foreign.lmr.Segment(0, 8)),
+		} {
+			assert.Error(t, err, "%s/%s", provider, name)
+		}
+		_, err := connected.a.PostBind(1, 0, foreign.rmr, Binding{Segment: connected.mem.Segment(0, 8), Privileges: hw.RemoteRead})
+		require.ErrorIs(t, err, hw.ErrProtection, "a window of another zone")
+		require.NoError(t, own.ep.Modify(ep.FieldRecvEVD, EndpointParam{Recv: own.d}), "what was refused had no effect")
+	}
+}
