@@ -95,13 +95,13 @@ type EndpointCounters struct {
 type counted struct {
 	connects, disconnects atomic.Uint64
 
-	// mu guards the posted and seen of both queues.
+	// mu guards the rounds and skipped of both queues. A tail goes round under it, so
+	// who holds it reads rounds and tail of one time.
 	mu sync.Mutex
 }
 
-// Counters tells what has happened. Posts are numbered modulo 2^30, and counted
-// by what is new since the call before: call it at least that often. It answers to
-// dat_ib_query_counters, for an endpoint.
+// Counters tells what has happened. It answers to dat_ib_query_counters, for an
+// endpoint.
 func (e *Endpoint) Counters() (EndpointCounters, error) {
 	if err := e.alive("ep.Counters"); err != nil {
 		return EndpointCounters{}, err
@@ -119,7 +119,8 @@ func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
 	e.counted.mu.Lock()
 	defer e.counted.mu.Unlock()
 	c := e.readCounters(reset)
-	e.requests.posted, e.recvs.posted = 0, 0
+	e.requests.skipped += c.Requests
+	e.recvs.skipped += c.Receives
 	return c, nil
 }
 
@@ -134,8 +135,5 @@ func (e *Endpoint) readCounters(read func(*atomic.Uint64) uint64) EndpointCounte
 
 // count counts the posts until now. counted.mu is held.
 func (q *queue) count(word uint64) uint64 {
-	tail := q.tail(word)
-	q.posted += uint64((tail - q.seen) & ticketMask)
-	q.seen = tail
-	return q.posted
+	return q.rounds*(ticketMask+1) + uint64(q.tail(word)) - q.skipped
 }

@@ -45,12 +45,38 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 }
 
+// 2^30 posts may come between two calls.
+func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
+	const numbers = ticketMask + 1
+	r := newRig(t)
+	e := r.endpoint(nil)
+	e.word.Store((ticketMask-1)<<recvShift | (ticketMask-1)<<requestShift)
+	for _, q := range []*queue{&e.recvs, &e.requests} {
+		q.retired.Store(ticketMask - 1)
+		q.handed.Store(ticketMask - 1)
+		q.next, q.ready = ticketMask-1, ticketMask-1
+	}
+	a := r.accept(e)
+	for range 4 {
+		require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+		require.NoError(t, a.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+		require.NoError(t, e.PostSend(1, 0, r.lmr.Segment(0, 8)))
+	}
+	c, err := e.ResetCounters()
+	require.NoError(t, err)
+	assert.Equal(t, EndpointCounters{Connects: 1, Requests: numbers + 2, Receives: numbers + 2}, c)
+	require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+	c, err = e.Counters()
+	require.NoError(t, err)
+	assert.Equal(t, EndpointCounters{Receives: 1}, c)
+}
+
 func TestPostsAreCountedAlthoughTheirNumbersGoRound(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)
 	e.word.Store((ticketMask - 1) << recvShift)
 	e.recvs.retired.Store(ticketMask - 1)
-	e.recvs.next, e.recvs.ready, e.recvs.seen = ticketMask-1, ticketMask-1, ticketMask-1
+	e.recvs.next, e.recvs.ready, e.recvs.skipped = ticketMask-1, ticketMask-1, ticketMask-1
 	want := EndpointCounters{}
 	for range 4 {
 		require.NoError(t, e.PostRecv(1, 0))

@@ -240,10 +240,14 @@ func (e *Endpoint) enlarge(q *queue, depth, iov int) {
 func (e *Endpoint) skip(q *queue) (ticket uint32) {
 	e.counted.mu.Lock()
 	defer e.counted.mu.Unlock()
-	q.seen = (q.seen + 1) & ticketMask // it is no post
+	q.skipped++ // it is no post
 	for {
 		w := e.word.Load()
-		if e.word.CompareAndSwap(w, (w+1<<q.tailShift)&^guards) {
+		next := w + 1<<q.tailShift
+		if e.word.CompareAndSwap(w, next&^guards) {
+			if next&guards != 0 {
+				q.rounds++
+			}
 			return q.tail(w)
 		}
 	}

@@ -186,7 +186,11 @@ func (e *Endpoint) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []me
 			to.Release(1)
 			return 0, 0, false, false
 		}
-		word = (w+uint64(1)<<shift)&^guards | held
+		word = w + uint64(1)<<shift | held
+		if word&guards != 0 {
+			to.Release(1)
+			return 0, 0, false, false
+		}
 		if e.word.CompareAndSwap(w, word) {
 			mine = w&held == 0
 			break

@@ -54,9 +54,9 @@ type queue struct {
 	// flushed. It is kept for a prompt queue, and leaves out what goes the short way.
 	handed atomic.Uint32
 
-	// Guarded by the endpoint's counted.mu.
-	posted uint64 // until tail was seen
-	seen   uint32
+	// Guarded by the endpoint's counted.mu, which who goes round takes as well.
+	rounds  uint64 // of tail
+	skipped uint64 // tickets that are not counted as posts
 
 	// Owned by the completer; posters read retired.
 	_       [64]byte

@@ -11,7 +11,8 @@ import (
 //
 //	held:1 | kick:1 | guard:1 | request tail:30 | guard:1 | receive tail:30
 //
-// A guard takes a tail's carry when it goes round.
+// A guard takes a tail's carry when it goes round, which is counted and undone in the
+// same step.
 //
 // Nobody holds the token of an idle endpoint. The protocol:
 //
@@ -59,11 +60,28 @@ func (e *Endpoint) take(q *queue, n uint32) (ticket, got uint32, word uint64, mi
 			return 0, 0, 0, false
 		}
 		got = min(n, depth-out)
-		word = (w+uint64(got)<<shift)&^guards | held
-		if e.word.CompareAndSwap(w, word) {
+		word = w + uint64(got)<<shift | held
+		if word&guards != 0 {
+			if word &^= guards; e.goRound(q, w, word) {
+				return ticket, got, word, w&held == 0
+			}
+		} else if e.word.CompareAndSwap(w, word) {
 			return ticket, got, word, w&held == 0
 		}
 	}
+}
+
+// goRound is the swap of a word in which the tail of q has gone round.
+//
+//go:noinline
+func (e *Endpoint) goRound(q *queue, from, to uint64) bool {
+	e.counted.mu.Lock()
+	defer e.counted.mu.Unlock()
+	if !e.word.CompareAndSwap(from, to) {
+		return false
+	}
+	q.rounds++
+	return true
 }
 
 // letGo ends the short way of a post: it releases the token if the word is still
