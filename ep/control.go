@@ -2,6 +2,7 @@ package ep
 
 import (
 	"godat/hw"
+	"godat/internal/yield"
 )
 
 // control is a call that changes the state. The step executes it and closes
@@ -32,6 +33,7 @@ func (e *Endpoint) do(c *control) error {
 func (e *Endpoint) control() {
 	c := e.pending
 	e.pending = nil
+	yield.Point() // a post that takes a ticket here is published at any time
 	switch c.in {
 	case inConnect, inAccept, inAcceptOwn:
 		c.err = e.begin(c)

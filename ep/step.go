@@ -73,7 +73,7 @@ func (q *queue) path(s State) path {
 		return toHold
 	case DisconnectPending:
 		if q == &q.e.requests {
-			return toHold
+			return toHold // the provider takes none after Drain; they were posted too late
 		}
 		return toProvider
 	default:
@@ -154,7 +154,7 @@ func (e *Endpoint) describe(wr *hw.SendWR, t uint32) {
 	wr.Op = s.op
 	wr.Flags = hw.WRSignaled
 	if s.flags != 0 {
-		wr.Flags = e.wrFlags(s.flags)
+		wr.Flags = e.wrFlags(s)
 	}
 	wr.SGL = q.segments(t)[:s.nseg]
 	wr.RKey, wr.RemoteAddr = s.rkey, s.addr
@@ -168,9 +168,14 @@ func (e *Endpoint) describe(wr *hw.SendWR, t uint32) {
 
 // wrFlags are the request's flags for the provider. A suppressed request is
 // unsignaled, except now and then: only a completion tells that the ones before
-// it are done and gives their slots back.
-func (e *Endpoint) wrFlags(f hw.Flags) (w hw.WRFlags) {
-	if f&hw.Suppress == 0 || e.unsignaled+1 >= e.signalEvery {
+// it are done and gives their slots back, and their places in the dispatcher.
+//
+// It is signaled, too, when no place is left behind it. So silent requests never
+// hold all places of a queue: of those that do, from however many endpoints, the one
+// that came here last found the others' places taken, and is signaled.
+func (e *Endpoint) wrFlags(s *slot) (w hw.WRFlags) {
+	f := s.flags
+	if f&hw.Suppress == 0 || e.unsignaled+1 >= e.signalEvery || s.to != nil && s.to.Full() {
 		w = hw.WRSignaled
 		e.unsignaled = 0
 	} else {

@@ -1,0 +1,131 @@
+package ep
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// Whatever the point of a Modify at which a poster takes a ticket, the receive that
+// it fills later stays posted, once.
+func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
+	r := newRig(t)
+	depth := 4
+	yield.Interleave(func() (first, second, check func()) {
+		depth *= 2
+		e := r.endpoint(&Attr{MaxRecvDTOs: depth / 2})
+		q := &e.recvs
+		require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+		filled := make(chan struct{})
+		var modified atomic.Bool
+		first = func() {
+			require.NoError(t, e.Modify(FieldMaxRecvDTOs, Param{Attr: Attr{MaxRecvDTOs: depth}}))
+			modified.Store(true)
+		}
+		second = func() {
+			if e.word.Load()&held == 0 || q.depth.Load() == 0 || !r.dto.Main().Reserve(1) {
+				close(filled) // the poster would hold the token, or finds no ticket
+				return
+			}
+			ticket, n, _, mine := e.take(q, 1)
+			require.True(t, n == 1 && !mine)
+			go func() {
+				defer close(filled)
+				// A Modify that does not wait for the ticket is soon over.
+				for i := 0; i < 10_000 && !modified.Load(); i++ {
+					runtime.Gosched()
+				}
+				e.fill(q, ticket, &work{op: hw.OpRecv, cookie: 2}, r.dto.Main(), 0)
+				q.publish(ticket, 1)
+				e.poke()
+			}()
+		}
+		check = func() {
+			<-filled
+			c, err := e.Counters()
+			require.NoError(t, err)
+			require.NoError(t, e.Close())
+			var cookies []uint64
+			for range c.Receives {
+				cookies = append(cookies, r.next(r.dto).Cookie)
+			}
+			assert.Equal(t, []uint64{1, 2}[:c.Receives], cookies)
+			r.none(r.dto)
+		}
+		return first, second, check
+	})
+}
+
+// An alarm may go off while the step replaces it.
+func TestAnAlarmThatWasReplacedDoesNotCount(t *testing.T) {
+	r := newRig(t)
+	e := r.endpoint(nil)
+	require.NoError(t, e.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Hour}))
+	cr := RequestOf(r.next(r.cr))
+	e.fired.Store(e.alarmGen - 1)
+	e.tell(tellTimeout)
+	require.Equal(t, ActiveConnectionPending, e.State())
+	r.none(r.conn)
+	e.fired.Store(e.alarmGen)
+	e.tell(tellTimeout)
+	require.Equal(t, evd.TimedOut, r.next(r.conn).Number)
+	require.NoError(t, cr.Reject(nil))
+}
+
+// drained is a queue pair that takes no request after Drain, as the contract says.
+type drained struct {
+	hw.QP
+	t     *testing.T
+	drain bool
+}
+
+func (d *drained) Drain() {
+	d.drain = true
+	d.QP.Drain()
+}
+
+func (d *drained) PostSend(wrs []hw.SendWR) (int, error) {
+	assert.False(d.t, d.drain, "a request was posted after Drain")
+	return d.QP.PostSend(wrs)
+}
+
+// Whatever the point of a graceful disconnect at which a request is posted, it is
+// refused, precedes Drain, or is flushed: providers take none after Drain.
+func TestNothingIsPostedToTheSendQueueAfterDrain(t *testing.T) {
+	r := newRig(t)
+	yield.Interleave(func() (first, second, check func()) {
+		a, b := r.pair(nil)
+		require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+		a.qp = &drained{QP: a.qp, t: t}
+		posted := false
+		return func() { require.NoError(t, a.Disconnect(Graceful)) },
+			func() {
+				err := a.PostSend(2, 0, r.lmr.Segment(8, 8))
+				posted = err == nil
+				if err != nil {
+					assert.ErrorIs(t, err, hw.ErrInvalidState)
+				}
+			},
+			func() {
+				for range 2 {
+					require.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+				}
+				seen := map[uint64]int{}
+				for range 1 + map[bool]int{true: 1}[posted] {
+					seen[r.next(r.dto).Cookie]++
+				}
+				assert.Equal(t, 1, seen[1])
+				r.none(r.dto)
+				require.NoError(t, a.Close())
+				require.NoError(t, b.Close())
+			}
+	})
+}
