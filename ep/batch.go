@@ -40,6 +40,9 @@ func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
 	if e == nil {
 		return 0, nilEndpoint(hw.OpEnd)
 	}
+	if len(dtos) == 0 {
+		return 0, e.alive(callOf(hw.OpEnd))
+	}
 	return e.postBatch(&e.requests, dtos)
 }
 
@@ -47,6 +50,9 @@ func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
 func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
 	if e == nil {
 		return 0, nilEndpoint(hw.OpRecv)
+	}
+	if len(dtos) == 0 {
+		return 0, e.alive(callOf(hw.OpRecv))
 	}
 	return e.postBatch(&e.recvs, dtos)
 }
@@ -159,9 +165,10 @@ var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest,
 // dispatcher. A one-shot is armed by this.
 func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*evd.Queue, error) {
 	switch {
-	case !d.OneShot.Serves(a.ia):
-		return nil, errForeignShot
 	case d.OneShot != nil:
+		if !d.OneShot.Serves(to, a.ia) {
+			return nil, errForeignShot
+		}
 		return d.OneShot.Arm()
 	case to == nil:
 		return nil, nil

@@ -16,11 +16,20 @@ type Batch struct {
 }
 
 // Events are the batch's events, at least one. They may not be used after Release.
-func (b *Batch) Events() []Event { return b.evs }
+func (b *Batch) Events() []Event {
+	if b == nil {
+		return nil
+	}
+	return b.evs
+}
 
 // Release gives the batch back; it panics the second time. Any goroutine may
-// call it.
-func (b *Batch) Release() { b.b.release(b) }
+// call it. On nil it does nothing.
+func (b *Batch) Release() {
+	if b != nil {
+		b.b.release(b)
+	}
+}
 
 // batcher collects events and sends them in batches, which it recycles.
 //

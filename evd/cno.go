@@ -103,6 +103,9 @@ func (c *CNO) Wait(ctx context.Context) (*Dispatcher, error) {
 		return nil, err
 	}
 	defer c.leave()
+	if ctx == nil {
+		return nil, waitError(op, errNoContext)
+	}
 	select {
 	case d := <-c.trig:
 		return d, nil

@@ -111,6 +111,9 @@ func (q *Queue) wake(force bool) {
 // await returns nil when threshold events are queued, and otherwise what ended
 // the wait. Its caller is the consumer and has found too few.
 func (q *Queue) await(ctx context.Context, threshold int) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	if threshold > 1 {
 		if err := q.d.expect(threshold); err != nil {
 			return err
@@ -257,7 +260,7 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 //
 // One goroutine may wait at a time; a second one gets EVD_WAITER, and so does
 // everybody on a dispatcher that delivers in another way. A threshold that is not
-// within 1 and the queue's length is INVALID_PARAMETER; one above 1 is
+// within 1 and the queue's length is INVALID_PARAMETER, and so is a nil context; one above 1 is
 // INVALID_STATE on a dispatcher that is fed with UNSIGNALLED or SOLICITED_WAIT.
 func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore int, err error) {
 	if d == nil || threshold != 1 || d.main.kind != kindRing || d.main.closed() {
@@ -320,6 +323,8 @@ func waitError(op string, err error) error {
 	switch {
 	case err == errUnwaitable:
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDUnwaitable}
+	case err == errNoContext:
+		return &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg2, Err: err}
 	case err == errThreshold:
 		return &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg3, Err: err}
 	case err == errAborted:

@@ -196,7 +196,12 @@ func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 }
 
 // Mode is how the dispatcher delivers.
-func (d *Dispatcher) Mode() Mode { return d.mode }
+func (d *Dispatcher) Mode() Mode {
+	if d == nil {
+		return ModeQueue
+	}
+	return d.mode
+}
 
 // C is the channel of events, in ModeChannel; nil otherwise. It is closed when
 // the dispatcher was closed and the last event is in it.

@@ -12,6 +12,9 @@ var errAborted = errors.New("the dispatcher was closed")
 // errUnwaitable ends a wait whose dispatcher was made unwaitable.
 var errUnwaitable = errors.New("the dispatcher is unwaitable")
 
+// errNoContext refuses a wait without a context.
+var errNoContext = errors.New("the context is nil")
+
 // errThreshold ends a wait for more events than the queue can hold by now.
 var errThreshold = errors.New("the threshold is above the queue length")
 

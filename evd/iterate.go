@@ -15,7 +15,7 @@ import (
 // left of it is lost.
 func (d *Dispatcher) Events(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		if d == nil {
+		if d == nil || ctx == nil {
 			return
 		}
 		switch d.main.kind {
@@ -33,9 +33,22 @@ func (d *Dispatcher) Events(ctx context.Context) iter.Seq[Event] {
 func (q *Queue) iterate(ctx context.Context, yield func(Event) bool) {
 	for {
 		ev, ok := q.nextFor(ctx)
-		if !ok || !yield(ev) {
+		if !ok {
 			return
 		}
+		if !yield(ev) {
+			q.leaveBehind()
+			return
+		}
+	}
+}
+
+// leaveBehind tells the CNO of events that came while an iterator was there to take
+// them, and that it leaves.
+func (q *Queue) leaveBehind() {
+	if q.parked.Load()&cnoBit != 0 && (q.queuedNow() != 0 || q.d.async.count.Load() != 0) {
+		q.notify.Store(due)
+		q.wake(false)
 	}
 }
 

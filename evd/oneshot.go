@@ -76,8 +76,11 @@ func (s *OneShot) C() <-chan Event {
 // again then. It is INVALID_STATE if no operation was posted since the last event.
 func (s *OneShot) Wait(ctx context.Context) (Event, error) {
 	const op = "evd.OneShot.Wait"
-	if s == nil {
+	switch {
+	case s == nil:
 		return Event{}, invalidHandle(op)
+	case ctx == nil:
+		return Event{}, waitError(op, errNoContext)
 	}
 	select {
 	case ev := <-s.queue.ch:
@@ -110,9 +113,9 @@ func (s *OneShot) Wait(ctx context.Context) (Event, error) {
 	}
 }
 
-// Serves reports whether posts to endpoints of an adapter may name the OneShot: not
-// if its dispatcher is another one's.
-func (s *OneShot) Serves(ia any) bool { return s == nil || s.d.Serves(ia) }
+// Serves reports whether posts that complete to a dispatcher of an adapter may name
+// the OneShot: not if its own dispatcher is another adapter's.
+func (s *OneShot) Serves(d *Dispatcher, ia any) bool { return s.d == d || s.d.Serves(ia) }
 
 // Arm gives the queue for one event, with its place reserved. It fails with
 // INVALID_STATE while an event is outstanding or was not received. It is the
