@@ -67,7 +67,12 @@ func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 }
 
 // Addr is the address it listens on.
-func (c *CSP) Addr() net.Addr { return c.point.addr() }
+func (c *CSP) Addr() net.Addr {
+	if c == nil {
+		return nil
+	}
+	return c.point.addr()
+}
 
 // CSPMask selects the fields that CSP.Query fills: DAT_CSP_PARAM_MASK, with its
 // numbers.

@@ -88,13 +88,28 @@ func (p *PSP) prepare(cr *CR) error {
 }
 
 // Qual is the connection qualifier it listens on.
-func (p *PSP) Qual() uint64 { return p.point.qual() }
+func (p *PSP) Qual() uint64 {
+	if p == nil {
+		return 0
+	}
+	return p.point.qual()
+}
 
 // Addr is the address it listens on.
-func (p *PSP) Addr() net.Addr { return p.point.addr() }
+func (p *PSP) Addr() net.Addr {
+	if p == nil {
+		return nil
+	}
+	return p.point.addr()
+}
 
 // Dispatcher is where its requests go.
-func (p *PSP) Dispatcher() *evd.Dispatcher { return p.point.to }
+func (p *PSP) Dispatcher() *evd.Dispatcher {
+	if p == nil {
+		return nil
+	}
+	return p.point.to
+}
 
 // PSPMask selects the fields that PSP.Query fills: DAT_PSP_PARAM_MASK, with its
 // numbers.

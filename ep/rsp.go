@@ -80,7 +80,12 @@ func (r *RSP) release() {
 }
 
 // Qual is the connection qualifier it listens on.
-func (r *RSP) Qual() uint64 { return r.point.qual() }
+func (r *RSP) Qual() uint64 {
+	if r == nil {
+		return 0
+	}
+	return r.point.qual()
+}
 
 // RSPMask selects the fields that RSP.Query fills: DAT_RSP_PARAM_MASK, with its
 // numbers.

@@ -151,8 +151,14 @@ func (e *Endpoint) become(in input) edge {
 	return next
 }
 
-// State is the endpoint's state now. Another goroutine may change it at once.
-func (e *Endpoint) State() State { return State(e.state.Load()) }
+// State is the endpoint's state now. Another goroutine may change it at once. That
+// of nil is that of a closed endpoint.
+func (e *Endpoint) State() State {
+	if e == nil {
+		return closed
+	}
+	return State(e.state.Load())
+}
 
 // stateError is INVALID_STATE with the subtype of s, or INVALID_HANDLE for a
 // closed endpoint.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -20,7 +21,8 @@ import (
 // "ofa-v2-ib0", whose provider and device the file tells; see [StaticRegistry].
 // ctx bounds the opening, not the adapter's life.
 //
-// An empty name and one of more than 255 bytes are INVALID_PARAMETER. A name,
+// An empty name and one of more than 255 bytes are INVALID_PARAMETER, and so are a
+// nil context and a nil option. A name,
 // version or thread-safety (see [WithVersion], [WithThreadSafe]) that is not
 // there is PROVIDER_NOT_FOUND, with the subtype that says which. A ctx that ends
 // first is TIMEOUT_EXPIRED or INTERRUPTED_CALL. A provider that panics makes Open
@@ -28,6 +30,9 @@ import (
 // and dat_ia_openv.
 func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	cfg := config{log: zap.NewNop()}
+	if ctx == nil || slices.ContainsFunc(opts, func(o Option) bool { return o == nil }) {
+		return nil, hw.Errorf("runtime.Open", hw.InvalidParameter, hw.NoSubtype, "a nil context or option")
+	}
 	for _, o := range opts {
 		o(&cfg)
 	}

@@ -1,0 +1,354 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/ep"
+	"godat/hw"
+)
+
+// bad is a world in which every exported method of every handle gets bad input: a
+// receiver that is nil or closed, and in place of one argument at a time what no
+// program should give. The answer is a code of DAT, or of a getter nothing, soon.
+// Reflection finds the methods, so one that is added is tried too.
+type bad struct {
+	t       *testing.T
+	ia      *IA
+	own     objects
+	foreign objects
+	pair    *pair
+	gone    context.Context // canceled
+}
+
+// internals are methods that only the packages of the library call, with what they
+// have checked.
+var internals = map[string]string{
+	"Dispatcher": "Attach AttachDTO Detach DetachDTO Refeed SetStir Main For PutAsync PutRequest Takes Serves Solicited Abort",
+	"CNO":        "Abort",
+	"OneShot":    "Arm Serves",
+}
+
+// again are methods that may be called on a closed object: they do nothing.
+var again = "Close Release"
+
+func newBad(t *testing.T) *bad {
+	b := &bad{t: t, own: newObjects(t, "loop"), foreign: newObjects(t, "loop")}
+	b.ia = b.own.ia
+	b.pair = connect(t, b.ia, DispatcherConfig{QLen: 256})
+	b.pair.establish(t)
+	var cancel context.CancelFunc
+	b.gone, cancel = context.WithCancel(t.Context())
+	cancel()
+	return b
+}
+
+func made[T any](t *testing.T, h T, err error) T {
+	t.Helper()
+	require.NoError(t, err)
+	return h
+}
+
+func (b *bad) dispatcher(mode DispatcherMode) *Dispatcher {
+	d, err := b.ia.NewDispatcher(DispatcherConfig{QLen: 8, Mode: mode, Callback: func([]Event) {}})
+	return made(b.t, d, err)
+}
+
+func (b *bad) endpoint() *Endpoint {
+	e, err := b.ia.NewEndpoint(EndpointConfig{PZ: b.own.pz, Recv: b.own.d, Request: b.own.d, Conn: b.own.d})
+	return made(b.t, e, err)
+}
+
+func (b *bad) psp() *PSP {
+	p, err := b.ia.NewPSP(PSPConfig{Dispatcher: b.own.d})
+	return made(b.t, p, err)
+}
+
+func (b *bad) request() *CR {
+	d := b.dispatcher(ModeChannel)
+	psp, err := b.ia.NewPSP(PSPConfig{Dispatcher: d})
+	require.NoError(b.t, err)
+	e, err := b.ia.NewEndpoint(EndpointConfig{PZ: b.own.pz, Conn: b.dispatcher(ModeQueue)})
+	require.NoError(b.t, err)
+	require.NoError(b.t, e.Connect(ConnectConfig{Addr: b.ia.Attr().Address, Qual: psp.Qual()}))
+	return RequestOf(<-d.C())
+}
+
+func (b *bad) batch() *Batch {
+	d, err := b.ia.NewDispatcher(DispatcherConfig{QLen: 8, Mode: ModeBatch, Streams: StreamSoftware})
+	require.NoError(b.t, err)
+	require.NoError(b.t, d.PostSoftware(1))
+	return <-d.Batches()
+}
+
+// makers make a new object of each kind, and close one.
+var makers = []struct {
+	handle any
+	live   func(b *bad) any
+	close  func(h any) // nil: there is no closed one
+}{
+	{(*IA)(nil), func(b *bad) any { return open(b.t, "loop") }, func(h any) { _ = h.(*IA).Close() }},
+	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeQueue) }, func(h any) { _ = h.(*Dispatcher).Close() }},
+	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeChannel) }, func(h any) { _ = h.(*Dispatcher).Close() }},
+	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeBatch) }, func(h any) { _ = h.(*Dispatcher).Close() }},
+	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeCallback) }, func(h any) { _ = h.(*Dispatcher).Close() }},
+	{(*CNO)(nil), func(b *bad) any { c, err := b.ia.NewCNO(CNOConfig{}); return made(b.t, c, err) }, func(h any) { _ = h.(*CNO).Close() }},
+	{(*Route)(nil), func(b *bad) any { r, err := b.own.d.Route(255, 255, 1); return made(b.t, r, err) }, func(h any) { _ = h.(*Route).Close() }},
+	{(*OneShot)(nil), func(b *bad) any { return b.own.d.NewOneShot() }, nil},
+	{(*Batch)(nil), func(b *bad) any { return b.batch() }, nil},
+	{(*Endpoint)(nil), func(b *bad) any { return b.endpoint() }, func(h any) { _ = h.(*Endpoint).Close() }},
+	{(*Endpoint)(nil), func(b *bad) any { return b.pair.a }, nil},
+	{(*SRQ)(nil), func(b *bad) any { q, err := b.ia.NewSRQ(b.own.pz, SRQAttr{}); return made(b.t, q, err) }, func(h any) { _ = h.(*SRQ).Close() }},
+	{(*PSP)(nil), func(b *bad) any { return b.psp() }, func(h any) { _ = h.(*PSP).Close() }},
+	{(*RSP)(nil), func(b *bad) any {
+		r, err := b.ia.NewRSP(RSPConfig{Endpoint: b.endpoint(), Dispatcher: b.own.d})
+		return made(b.t, r, err)
+	}, func(h any) { _ = h.(*RSP).Close() }},
+	{(*CSP)(nil), func(b *bad) any {
+		c, err := b.ia.NewCSP(CSPConfig{Address: ":0", Dispatcher: b.own.d})
+		return made(b.t, c, err)
+	}, func(h any) { _ = h.(*CSP).Close() }},
+	{(*CR)(nil), func(b *bad) any { return b.request() }, func(h any) { _ = h.(*CR).Reject(nil) }},
+}
+
+func TestBadInputGetsACodeFromEveryMethod(t *testing.T) {
+	b := newBad(t)
+	for i, m := range makers {
+		typ := reflect.TypeOf(m.handle)
+		name := typ.Elem().Name()
+		for method := range typ.Methods() {
+			if slices.Contains(strings.Fields(internals[name]), method.Name) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%d %s/%s", i, name, method.Name), func(t *testing.T) {
+				w := *b
+				w.t = t
+				w.try(t, "nil", method, reflect.Zero(typ), w.base(method.Type), true)
+				if m.close != nil {
+					closed := m.live(&w)
+					m.close(closed)
+					w.try(t, "closed", method, reflect.ValueOf(closed), w.base(method.Type), !slices.Contains(strings.Fields(again), method.Name))
+				}
+				for arg := 1; arg < method.Type.NumIn(); arg++ {
+					for _, v := range w.variants(method.Type.In(arg), 2) {
+						args := w.base(method.Type)
+						args[arg-1] = v
+						w.try(t, fmt.Sprintf("argument %d is %.60v", arg, v), method, reflect.ValueOf(m.live(&w)), args, false)
+					}
+				}
+			})
+		}
+	}
+}
+
+// try calls a method, and wants a code: INVALID_HANDLE if invalid is set.
+func (b *bad) try(t *testing.T, what string, m reflect.Method, recv reflect.Value, args []reflect.Value, invalid bool) {
+	t.Helper()
+	type answer struct {
+		out   []reflect.Value
+		panic any
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() { a.panic = recover(); answers <- a }()
+		in := append([]reflect.Value{recv}, args...)
+		if m.Type.IsVariadic() {
+			a.out = m.Func.CallSlice(in)
+		} else {
+			a.out = m.Func.Call(in)
+		}
+		for _, out := range a.out {
+			if seq, ok := out.Interface().(iter.Seq[Event]); ok {
+				for range seq {
+					break
+				}
+			}
+		}
+	}()
+	select {
+	case a := <-answers:
+		if a.panic != nil {
+			t.Errorf("%s: panic: %v", what, a.panic)
+			return
+		}
+		b.judge(t, what, a.out, invalid)
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%s: the call hangs", what)
+	}
+}
+
+func (b *bad) judge(t *testing.T, what string, out []reflect.Value, invalid bool) {
+	t.Helper()
+	if n := len(out); n > 0 && out[n-1].Type() == reflect.TypeFor[error]() {
+		err, _ := out[n-1].Interface().(error)
+		var code *hw.Error
+		switch {
+		case err == nil && invalid:
+			t.Errorf("%s: no error", what)
+		case err != nil && !errors.As(err, &code):
+			t.Errorf("%s: %T %v is no code", what, err, err)
+		case invalid && !errors.Is(err, hw.ErrInvalidHandle):
+			t.Errorf("%s: %v is not INVALID_HANDLE", what, err)
+		}
+		if err == nil {
+			return
+		}
+		out = out[:n-1]
+	} else if what != "nil" {
+		return
+	}
+	for _, v := range out { // a count tells how far a call came; nil has the state of a closed endpoint
+		if v.Kind() != reflect.Func && !v.IsZero() && v.Kind() != reflect.Int && v.Kind() != reflect.String && v.Type() != reflect.TypeFor[EndpointState]() {
+			t.Errorf("%s: returns %.80v", what, v)
+		}
+	}
+}
+
+// base are arguments that are in order, as far as that goes without knowing what the
+// method does.
+func (b *bad) base(m reflect.Type) (args []reflect.Value) {
+	for i := 1; i < m.NumIn(); i++ {
+		args = append(args, b.good(m.In(i)))
+	}
+	return args
+}
+
+// good is a value of a type: of handles an open one of the right adapter.
+func (b *bad) good(t reflect.Type) reflect.Value {
+	for _, h := range []any{
+		b.gone, b.own.d, b.own.pz, b.own.cno, b.own.srq, b.own.rmr, b.own.lmr,
+	} {
+		if v := reflect.ValueOf(h); v.Type() == t || t == reflect.TypeFor[context.Context]() && v.Type().Implements(t) {
+			return v.Convert(t)
+		}
+	}
+	v := reflect.New(t).Elem()
+	switch t.Kind() {
+	case reflect.Pointer:
+		if t == reflect.TypeFor[*Endpoint]() {
+			return reflect.ValueOf(b.endpoint())
+		}
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Func:
+		return reflect.MakeFunc(t, func([]reflect.Value) (out []reflect.Value) {
+			for o := range t.Outs() {
+				out = append(out, reflect.Zero(o))
+			}
+			return out
+		})
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.IsExported() && f.Type.Kind() == reflect.Pointer && b.isHandle(f.Type) {
+				v.Field(i).Set(b.good(f.Type))
+			}
+		}
+	default:
+	}
+	return v
+}
+
+// isHandle reports whether good knows the handles of that type. A shared queue needs
+// more of what goes with it.
+func (b *bad) isHandle(t reflect.Type) bool {
+	return slices.Contains([]reflect.Type{
+		reflect.TypeFor[*Dispatcher](), reflect.TypeFor[*PZ](), reflect.TypeFor[*CNO](), reflect.TypeFor[*Endpoint](),
+	}, t)
+}
+
+// variants are bad values of a type. In structs, down to that depth, one field at a
+// time is bad.
+func (b *bad) variants(t reflect.Type, depth int) (all []reflect.Value) {
+	add := func(vs ...any) {
+		for _, v := range vs {
+			all = append(all, reflect.ValueOf(v).Convert(t))
+		}
+	}
+	all = append(all, reflect.Zero(t))
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		add(int64(-1), int64(math.MinInt32), int64(math.MaxInt32), int64(math.MinInt64), int64(math.MaxInt64))
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		add(reflect.Zero(t).Interface())
+		most := reflect.New(t).Elem()
+		most.SetUint(math.MaxUint64 >> (64 - t.Bits()))
+		all = append(all, most)
+	case reflect.String:
+		add("nonsense", "a:b:c", ":", "127.0.0.1:99999999999999999999", strings.Repeat("x", 1<<16), "\x00")
+	case reflect.Slice:
+		all = append(all, reflect.MakeSlice(t, 0, 0), reflect.MakeSlice(t, 1, 1), reflect.MakeSlice(t, 4097, 4097))
+	case reflect.Pointer:
+		all = append(all, b.strangers(t)...)
+		if t.Elem().Kind() == reflect.Struct && !t.Implements(reflect.TypeFor[interface{ Close() error }]()) {
+			for _, v := range b.variants(t.Elem(), depth-1) {
+				p := reflect.New(t.Elem())
+				p.Elem().Set(v)
+				all = append(all, p)
+			}
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if depth == 0 || !t.Field(i).IsExported() || t.Field(i).Name == "Submit" {
+				continue
+			}
+			for _, f := range b.variants(t.Field(i).Type, depth-1) {
+				v := reflect.New(t).Elem()
+				v.Set(b.good(t))
+				v.Field(i).Set(f)
+				all = append(all, v)
+			}
+		}
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			add(5, (*Endpoint)(nil), "text")
+		}
+	default:
+	}
+	return all
+}
+
+// strangers are handles that are closed, or of another adapter.
+func (b *bad) strangers(t reflect.Type) (all []reflect.Value) {
+	for _, h := range []any{b.foreign.ia, b.foreign.d, b.foreign.pz, b.foreign.cno, b.foreign.ep, b.foreign.srq, b.foreign.lmr, b.foreign.rmr, b.foreign.shot} {
+		if reflect.TypeOf(h) == t {
+			all = append(all, reflect.ValueOf(h))
+		}
+	}
+	for _, m := range makers {
+		if m.close != nil && reflect.TypeOf(m.handle) == t {
+			h := m.live(b)
+			m.close(h)
+			all = append(all, reflect.ValueOf(h))
+		}
+	}
+	return all
+}
+
+// Of functions that take a handle, nil and what is none get the same.
+func TestBadHandlesGetACodeFromEveryFunction(t *testing.T) {
+	for _, h := range []any{
+		nil, 5, "text", (*IA)(nil), (*Dispatcher)(nil), (*CNO)(nil), (*PZ)(nil), (*LMR)(nil), (*RMR)(nil),
+		(*Endpoint)(nil), (*SRQ)(nil), (*PSP)(nil), (*RSP)(nil), (*CSP)(nil), (*CR)(nil), (*ep.Adapter)(nil),
+	} {
+		_, err := HandleTypeOf(h)
+		require.ErrorIs(t, err, hw.ErrInvalidHandle, "%T", h)
+	}
+	_, err := Open(t.Context(), "loop", nil)
+	var code *hw.Error
+	require.ErrorAs(t, err, &code)
+	require.Nil(t, EndpointOf(Event{}))
+	require.Nil(t, RequestOf(Event{}))
+	require.Nil(t, RMROf(Event{}))
+}
