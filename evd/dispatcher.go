@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
-	"godat/internal/ring"
 )
 
 // MaxQLen is the longest queue there can be.
@@ -23,7 +22,10 @@ type Config struct {
 	// holds 80 events more than asked for, which Query tells too: an event that is
 	// being sent may count twice for a moment.
 	QLen int
-	// MaxLen is the most that Resize can make of it; 0 means QLen.
+	// MaxLen is the most that Resize can make of it, for which there is memory from
+	// the beginning. 0 means that Resize makes room when it is asked to, up to
+	// MaxQLen, in ModeQueue and ModeCallback. A channel can't grow, so in the other
+	// modes 0 means QLen.
 	MaxLen int
 	// Mode is how it delivers.
 	Mode Mode
@@ -103,6 +105,7 @@ type Dispatcher struct {
 
 // New makes a dispatcher. DAT: dat_evd_create.
 func New(cfg Config) (*Dispatcher, error) {
+	grows := cfg.MaxLen == 0 && (cfg.Mode == ModeQueue || cfg.Mode == ModeCallback)
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
@@ -112,6 +115,9 @@ func New(cfg Config) (*Dispatcher, error) {
 		streams: cfg.Streams,
 		maxLen:  cfg.MaxLen,
 		stop:    make(chan struct{}),
+	}
+	if grows {
+		d.maxLen = MaxQLen
 	}
 	q := &d.main
 	switch cfg.Mode {
@@ -135,7 +141,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	if cfg.Mode == ModeBatch {
 		q.batches = newBatcher(q, cfg.MaxLen, cfg.BatchMin, cfg.BatchMax)
 	} else {
-		q.ring = ring.NewReserved[Event](cfg.MaxLen)
+		q.ring.grow(cfg.MaxLen)
 	}
 	if cfg.Overcommit {
 		d.overcommit(cfg.Async)

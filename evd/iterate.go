@@ -48,7 +48,7 @@ func (q *Queue) iterate(ctx context.Context, yield func(Event) bool) {
 func (q *Queue) leaveBehind() {
 	if q.parked.Load()&cnoBit != 0 && (q.queuedNow() != 0 || q.d.async.count.Load() != 0) {
 		q.notify.Store(due)
-		q.wake(false)
+		q.released()
 	}
 }
 

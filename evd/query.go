@@ -73,7 +73,7 @@ func (d *Dispatcher) qlen() int { return int(d.main.limit.Load()) }
 // Resize changes the length. It keeps all events and their order. It fails with
 // INVALID_STATE when more events are queued, with EVD_WAITER when somebody is in
 // Wait until there are more, and with INSUFFICIENT_RESOURCES above
-// Config.MaxLen. DAT: dat_evd_resize.
+// Config.MaxLen, which see for what can grow. DAT: dat_evd_resize.
 func (d *Dispatcher) Resize(qlen int) error {
 	const op = "evd.Resize"
 	switch {
@@ -93,8 +93,12 @@ func (d *Dispatcher) Resize(qlen int) error {
 		return hw.Errorf(op, hw.InvalidState, hw.StateEVDWaiter, "somebody waits for %d events", d.expected)
 	}
 	limit := uint64(qlen)
-	if d.main.kind == kindChannel {
+	switch d.main.kind {
+	case kindChannel:
 		limit += slack
+	case kindRing, kindCallback:
+		d.main.ring.grow(qlen) // before the limit: see rings
+	default:
 	}
 	d.main.limit.Store(limit)
 	return nil

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
-	"godat/internal/ring"
 	"godat/internal/yield"
 )
 
@@ -59,7 +58,7 @@ type Queue struct {
 	filter  bool // Config.Filter sees the events first; beside kind, in the same word
 	d       *Dispatcher
 	ch      chan Event               // kindChannel, kindOneShot
-	ring    *ring.Reserved[Event]    // kindRing, kindCallback
+	ring    rings                    // kindRing, kindCallback
 	batches *batcher                 // kindBatch
 	shot    *OneShot                 // kindOneShot
 	route   *Route                   // of a route's queue
@@ -173,7 +172,7 @@ func (q *Queue) Release(n int) {
 		return
 	}
 	q.giveBack(uint64(n))
-	if assertions && q.ring != nil {
+	if assertions && q.ring.newest.Load() != nil {
 		q.checkRing()
 	}
 }
@@ -267,7 +266,8 @@ func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw
 		q.Put(&ev, flags&Silent != 0)
 		return
 	}
-	ev, t := q.ring.Claim()
+	r := &q.ring.newest.Load().r
+	ev, t := r.Claim()
 	ev.Number = DTOCompletion
 	ev.Status = status
 	ev.Op = op
@@ -277,7 +277,7 @@ func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw
 	ev.Cookie = cookie
 	ev.Source = source
 	ev.Data = nil
-	q.ring.Publish(t)
+	r.Publish(t)
 	if assertions {
 		q.checkRing()
 	}

@@ -73,6 +73,9 @@ func (w *World) evd(name string) *evd { return object(w.evds, 'e', name) }
 
 func (w *World) newEVD(c Command, r Result) error {
 	d := &evd{qlen: c.Int("qlen"), maxLen: c.Int("max"), takes: c.Bits("streams", Streams)}
+	if d.maxLen == 0 {
+		d.maxLen = 1 << 20 // it grows
+	}
 	d.maxLen = max(d.maxLen, d.qlen)
 	w.evds = append(w.evds, nil)
 	var v verdict
