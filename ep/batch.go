@@ -173,7 +173,6 @@ func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*evd.Queue, error) {
 	return to.For(d.Cookie), nil
 }
 
-<<<<<<< HEAD
 // list is the local memory. Its callers put it into a work of their own: the compiler
 // takes what is stored through a pointer for kept, and would allocate d.
 func (d *DTO) list() []mem.Segment {
@@ -183,9 +182,6 @@ func (d *DTO) list() []mem.Segment {
 	return d.Segments
 }
 
-// work puts into w what d asks of q, but for its memory; see describe for why field
-// by field.
-=======
 // arm arms the one-shot, unless it is another adapter's.
 //
 //go:noinline
@@ -196,8 +192,8 @@ func (d *DTO) arm(a *Adapter, to *evd.Dispatcher) (*evd.Queue, error) {
 	return d.OneShot.Arm()
 }
 
-// work puts into w what d asks of q; see describe for why field by field.
->>>>>>> 5132c26 (ep: arm a one-shot out of line)
+// work puts into w what d asks of q, but for its memory; see describe for why field
+// by field.
 func (d *DTO) work(q *queue, w *work) {
 	w.op, w.flags, w.cookie = d.Op, d.Flags, d.Cookie
 	w.remote.Addr, w.remote.Len, w.remote.Context = d.Remote.Addr, d.Remote.Len, d.Remote.Context
