@@ -69,6 +69,10 @@ type Config struct {
 	Timeout time.Duration
 	// CPUs and Memory (MiB) are the machine's; 0 means 2 and 2048.
 	CPUs, Memory int
+
+	// Busy is how many processes compute beside the program, to see that it does not
+	// depend on having the processors for itself.
+	Busy int
 }
 
 // Forward is a TCP port of the host's loopback that leads to one of the guest's.

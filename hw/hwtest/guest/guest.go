@@ -10,14 +10,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
 	"time"
 )
 
-// ErrTimeout is in the error of a program, or of a boot, that took too long.
-var ErrTimeout = errors.New("timed out")
+// What is in errors of programs that did not run to their end.
+var (
+	// ErrTimeout: the program, or the boot, took too long.
+	ErrTimeout = errors.New("timed out")
+	// ErrMachine: the program is not to blame. The guest did not boot, or its kernel
+	// has reported a fault of its own or tasks that hang.
+	ErrMachine = errors.New("the guest's kernel failed, or did not boot")
+)
 
 // Guest is a machine that runs one program.
 type Guest struct {
@@ -170,20 +177,36 @@ func (g *Guest) finish(ctx context.Context, con *console, w *watch, werr error, 
 	case late = <-w.late:
 	default:
 	}
+	words := g.lastWords()
 	switch {
 	case con.ended:
 		g.status = con.status
+		return
 	case con.failed != nil:
-		g.err = fmt.Errorf("guest: %w\n%s", con.failed, g.lastWords())
+		g.err = fmt.Errorf("guest: %w\n%s", con.failed, words)
 	case late != nil:
-		g.err = fmt.Errorf("guest: %w\n%s", late, g.lastWords())
+		g.err = fmt.Errorf("guest: %w\n%s", late, words)
 	case ctx.Err() != nil:
 		g.err = fmt.Errorf("guest: %w", context.Cause(ctx))
+		return
 	default:
 		g.err = fmt.Errorf("guest: the machine stopped before the program had ended (%v): %s\n%s",
-			werr, strings.TrimSpace(complaint), g.lastWords())
+			werr, strings.TrimSpace(complaint), words)
 	}
+	select {
+	case <-g.booted:
+		if !kernelFault.MatchString(words) {
+			return
+		}
+	default:
+	}
+	g.err = fmt.Errorf("%w: %w", ErrMachine, g.err)
 }
+
+// kernelFault is how the kernel says that it has failed; see arguments for what it
+// does then.
+var kernelFault = regexp.MustCompile(
+	`(?m)^\[ *\d+\.\d+\] .*(kernel BUG at|BUG: |Oops|Kernel panic|blocked for more than \d+ seconds|detected stalls|LOCKUP)`)
 
 // watch ends the machine when it is done or late.
 type watch struct {

@@ -112,6 +112,7 @@ func (j *job) settings() string {
 		{"DEVICES", strings.Join(j.cfg.Devices, " ")},
 		{"MODULES", strings.Join(j.cfg.modules(), " ")},
 		{"SHARES", shares},
+		{"BUSY", strconv.Itoa(j.cfg.Busy)},
 	} {
 		b.WriteString(s[0] + "=" + quote(s[1]) + "\n")
 	}

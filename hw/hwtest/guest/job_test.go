@@ -31,7 +31,7 @@ func TestSettingsNameWhatInitAsksFor(t *testing.T) {
 	settings := testJob().settings()
 	for _, line := range []string{
 		"SECRET='key'", "KERNEL='6.1.0-1-amd64'", "MODULE_ROOT='/cache/tree'", "MODPROBE='/sbin/modprobe'",
-		"RDMA='/usr/bin/rdma'", "DEVICES='rxe0'", "ADDRESS='10.0.2.15'", "SHARES='x'",
+		"RDMA='/usr/bin/rdma'", "DEVICES='rxe0'", "ADDRESS='10.0.2.15'", "SHARES='x'", "BUSY='0'",
 	} {
 		assert.Contains(t, settings, line+"\n")
 	}

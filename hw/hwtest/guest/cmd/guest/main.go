@@ -1,5 +1,6 @@
 // Command guest runs a program in a QEMU guest that has RDMA devices, and exits
-// with the program's status. See package guest.
+// with the program's status; with 123 when the guest's kernel failed or did not boot,
+// 124 when the program took too long, 125 when it could not be run. See package guest.
 //
 //	guest -device rxe0 -- ibv_devinfo -d rxe0
 //	guest -device siw0 -timeout 2m -- sh -c 'rping -s -a 10.0.2.15 & sleep 5; rping -c -a 10.0.2.15 -C 3'
@@ -23,8 +24,9 @@ import (
 // The exit statuses that are not the program's.
 const (
 	statusUsage   = 2
-	statusFailed  = 125
+	statusMachine = 123 // the guest's kernel failed, or did not boot: worth a second try
 	statusTimeout = 124
+	statusFailed  = 125
 )
 
 // list is a flag that may be given several times.
@@ -51,6 +53,7 @@ func main() {
 	flag.DurationVar(&cfg.Timeout, "timeout", guest.DefaultTimeout, "bound of the program, boot not counted")
 	flag.IntVar(&cfg.Memory, "memory", 0, "MiB of memory")
 	flag.IntVar(&cfg.CPUs, "cpus", 0, "processors")
+	flag.IntVar(&cfg.Busy, "busy", 0, "processes that compute beside the program")
 	flag.Usage = usage
 	flag.Parse()
 	if flag.NArg() == 0 {
@@ -94,6 +97,9 @@ func run(cfg guest.Config, args []string) int {
 	switch {
 	case err == nil:
 		return status
+	case errors.Is(err, guest.ErrMachine):
+		fmt.Fprintln(os.Stderr, err)
+		return statusMachine
 	case errors.Is(err, guest.ErrTimeout):
 		fmt.Fprintln(os.Stderr, err)
 		return statusTimeout
