@@ -65,10 +65,11 @@
 // there is off; tail=on appends sixteen bytes.
 //
 // A consumer's reject begins with the four bytes that the C library of uDAPL sends; on
-// iWARP only when it has no private data. A reject of this package's own, for want of
-// room, carries bytes that say so. Every other reject with the reason of a consumer's is
-// one: a C program's plain rdma_reject, with data or without. The kernel sends the same
-// for a process that ended before it answered.
+// iWARP only when it has no private data. A reject of a provider's own, for want of
+// room, carries bytes that say so, which hw/iwarp knows too. Every other reject with the
+// reason of a consumer's is one: a C program's plain rdma_reject, with data or without.
+// The kernel sends the same for a process that ended before it answered, and soft-iWARP
+// says the same of a peer that hung up.
 //
 // # What verbs don't have
 //

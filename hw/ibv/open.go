@@ -120,6 +120,8 @@ func (d *device) describe() error {
 		return openError(d.name, syscall.Errno(errno))
 	}
 	d.transport.iwarp = C.gd_transport(d.c) == C.GV_TRANSPORT_IWARP
+	d.siw = a.vendor_id == vendorSoftIWARP
+	d.transport.siw = d.siw
 	d.transport.tail = d.params.tail == tailOn || d.params.tail == tailAuto && !d.transport.iwarp
 	major, minor := firmware(C.GoString(&a.fw_ver[0]))
 	d.attr = hw.Attr{
@@ -175,7 +177,7 @@ func (d *device) configure(a *C.struct_gv_device_attr, port *C.struct_gv_port_at
 	if d.transport.iwarp {
 		cfg.signal_all = 1
 	}
-	if d.siw = a.vendor_id == vendorSoftIWARP; d.siw {
+	if d.siw {
 		cfg.siw = 1
 	}
 	if port.link_layer == C.GV_LINK_LAYER_INFINIBAND {

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"syscall"
+
+	"godat/hw/internal/reject"
 )
 
 // transport says how a connection's messages carry private data.
 type transport struct {
 	iwarp bool // lengths are exact; else they are the message's
+	siw   bool // it is the kernel's soft-iWARP
 	tail  bool // this side adds and understands tails
 }
 
@@ -31,10 +35,6 @@ const roomIWARP = 240
 // rejectHeader begins a consumer's reject: version 2.0 of DAT, version 2.0 of the
 // C library's provider.
 var rejectHeader = []byte{2, 0, 2, 0}
-
-// providerReject is what a provider's own reject carries. A reject without private
-// data is a consumer's, as every plain rdma_reject of a C program.
-var providerReject = []byte("godat: no room\x01")
 
 // note tells the peer where to write one byte when the connection ends in order; a
 // key of zero means nowhere.
@@ -140,15 +140,26 @@ func cutInfiniBand(m message, b []byte) (data []byte, n note, tailed bool) {
 // consumerReject is InfiniBand's reason of a reject by a consumer.
 const consumerReject = 28
 
-// unpackReject reads a reject: whether the peer's consumer sent it, and its data.
+// consumers reports whether a reject's status is a consumer's. On iWARP the kernel
+// has one for it, but siw says instead that the connection was reset, and says that
+// too when the peer hung up before it had answered.
+func (t transport) consumers(status int) bool {
+	switch {
+	case !t.iwarp:
+		return status == consumerReject
+	case t.siw:
+		return status == -int(syscall.ECONNRESET)
+	}
+	return status == -int(syscall.ECONNREFUSED)
+}
+
+// unpackReject reads a reject: whether the peer's consumer sent it, and its data. A
+// provider's own is marked where it can't be told otherwise.
 func (t transport) unpackReject(status int, b []byte) (data []byte, byConsumer bool) {
-	if !t.iwarp && status != consumerReject {
+	if !t.consumers(status) || reject.IsByProvider(b) {
 		return nil, false
 	}
 	data, _, tailed := t.unpack(msgReject, b)
-	if !tailed && bytes.Equal(bytes.TrimRight(data, "\x00"), providerReject) {
-		return nil, false
-	}
 	data, _ = bytes.CutPrefix(data, rejectHeader)
 	if len(data) == 0 || !t.iwarp && !tailed && len(bytes.Trim(data, "\x00")) == 0 {
 		return nil, true

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"godat/hw/internal/reject"
 )
 
 var transports = map[string]transport{
@@ -14,6 +16,14 @@ var transports = map[string]transport{
 	"RoCE without tail": {},
 	"iWARP":             {iwarp: true},
 	"iWARP with tail":   {iwarp: true, tail: true},
+}
+
+// rejection is the status of a consumer's reject.
+func (t transport) rejection() int {
+	if t.iwarp {
+		return -111
+	}
+	return consumerReject
 }
 
 // carried is what the peer's connection manager makes of a message.
@@ -60,7 +70,7 @@ func TestRejectsTravelUnchanged(t *testing.T) {
 				if !tr.iwarp {
 					require.LessOrEqual(t, len(b), roomInfiniBand[msgReject])
 				}
-				got, byConsumer := tr.unpackReject(consumerReject, tr.carried(msgReject, b))
+				got, byConsumer := tr.unpackReject(tr.rejection(), tr.carried(msgReject, b))
 				require.True(t, byConsumer, "%d bytes", n)
 				if tr.tail || tr.iwarp {
 					require.Equal(t, string(data), string(got))
@@ -87,7 +97,8 @@ func TestMessagesFitTheirRoom(t *testing.T) {
 }
 
 func TestProvidersOwnRejectIsNotTheConsumers(t *testing.T) {
-	padded := transport{}.carried(msgReject, providerReject)
+	padded := make([]byte, roomInfiniBand[msgReject])
+	marked := append(reject.ByProvider(), padded...)[:len(padded)]
 	for _, c := range []struct {
 		name   string
 		tr     transport
@@ -95,18 +106,43 @@ func TestProvidersOwnRejectIsNotTheConsumers(t *testing.T) {
 		data   []byte
 	}{
 		{"RoCE, nobody listens", transport{tail: true}, 8, padded},
-		{"RoCE, the provider's own", transport{tail: true}, consumerReject, padded},
-		{"iWARP, the provider's own", transport{iwarp: true}, -104, providerReject},
-		{"iWARP, the provider's own, between ends that know tails", transport{iwarp: true, tail: true}, -104, providerReject},
+		{"RoCE, the provider's own", transport{tail: true}, consumerReject, marked},
+		{"RoCE without tails, the provider's own", transport{}, consumerReject, marked},
+		{"siw, the provider's own", transport{iwarp: true, siw: true}, -104, reject.ByProvider()},
+		{"siw, an answer that it does not take", transport{iwarp: true, siw: true}, -111, nil},
+		{"iWARP, the provider's own", transport{iwarp: true}, -111, reject.ByProvider()},
+		{"iWARP, the peer hangs up", transport{iwarp: true}, -104, nil},
 	} {
-		_, byConsumer := c.tr.unpackReject(c.status, c.data)
+		data, byConsumer := c.tr.unpackReject(c.status, c.data)
 		assert.False(t, byConsumer, c.name)
+		assert.Empty(t, data, c.name)
+	}
+}
+
+// rdma_reject without private data is a program's word all the same.
+func TestRejectWithoutDataIsTheConsumers(t *testing.T) {
+	padded := make([]byte, roomInfiniBand[msgReject])
+	for _, c := range []struct {
+		name   string
+		tr     transport
+		status int
+		data   []byte
+	}{
+		{"RoCE", transport{tail: true}, consumerReject, padded},
+		{"RoCE without tails", transport{}, consumerReject, padded},
+		{"siw", transport{iwarp: true, siw: true}, -104, nil},
+		{"siw with tails", transport{iwarp: true, siw: true, tail: true}, -104, nil},
+		{"iWARP", transport{iwarp: true}, -111, nil},
+	} {
+		data, byConsumer := c.tr.unpackReject(c.status, c.data)
+		assert.True(t, byConsumer, c.name)
+		assert.Empty(t, data, c.name)
 	}
 }
 
 func TestAPlainRejectOfACProgramIsTheConsumers(t *testing.T) {
 	for name, tr := range transports {
-		data, byConsumer := tr.unpackReject(consumerReject, tr.carried(msgReject, nil))
+		data, byConsumer := tr.unpackReject(tr.rejection(), tr.carried(msgReject, nil))
 		assert.True(t, byConsumer, name)
 		assert.Empty(t, data, name)
 	}

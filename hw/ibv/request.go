@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"godat/hw"
+	"godat/hw/internal/reject"
 )
 
 // request implements [hw.Request].
@@ -49,7 +50,7 @@ func (r *request) answer(op string) error {
 	return nil
 }
 
-// refuse rejects as the provider, not as the consumer, and forgets the request.
+// refuse rejects as the provider, and forgets the request.
 func (r *request) refuse() {
 	r.answered.Store(true)
 	r.conn.with(rejectAsProvider)
@@ -58,7 +59,7 @@ func (r *request) refuse() {
 
 // rejectAsProvider is a reject that is not the consumer's.
 func rejectAsProvider(id *C.struct_gc_id) {
-	data, n := bytesOf(providerReject)
+	data, n := bytesOf(reject.ByProvider())
 	C.gd_cm_reject(id, data, n)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/hw/internal/reject"
 	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
@@ -95,7 +96,7 @@ func (r *request) decline() {
 	}
 	r.send(wire.MPAReply{
 		Revision: r.frame.Revision, CRC: r.frame.CRC, Reject: true, Enhanced: true,
-		Data: wire.EnhancedData{IRD: wire.NotNegotiated, ORD: wire.NotNegotiated},
+		Private: reject.ByProvider(),
 	})
 }
 

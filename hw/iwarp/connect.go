@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"godat/hw"
+	"godat/hw/internal/reject"
 	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
@@ -156,11 +157,9 @@ func hungUp(err error) error {
 	return errors.Join(errHungUp, err)
 }
 
-// rejected tells of a reject. That our own kind of provider refused, and not its
-// consumer, shows in depths that say nothing.
+// rejected tells of a reject: the consumer's, unless it has a provider's mark.
 func (l *life) rejected(reply *wire.MPAReply) {
-	d := &reply.Data
-	if reply.Enhanced && d.IRD == wire.NotNegotiated && d.ORD == wire.NotNegotiated && len(reply.Private) == 0 {
+	if reject.IsByProvider(reply.Private) {
 		l.refuse(hw.ReasonRejected, nil, rejection("the peer's provider refused: no room, or closing"))
 		return
 	}

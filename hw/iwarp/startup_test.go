@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/internal/reject"
 	"godat/hw/iwarp/wire"
 )
 
@@ -129,7 +130,7 @@ func TestWhatAReplyMeans(t *testing.T) {
 		{"reject", edit(func(r *wire.MPAReply) { r.Reject = true }), hw.ReasonPeerRejected, 0},
 		{"reject with private data", edit(func(r *wire.MPAReply) { r.Reject, r.Private = true, []byte("no") }), hw.ReasonPeerRejected, 0},
 		{"our provider's own reject", edit(func(r *wire.MPAReply) {
-			r.Reject, r.Data = true, wire.EnhancedData{IRD: wire.NotNegotiated, ORD: wire.NotNegotiated}
+			r.Reject, r.Private = true, reject.ByProvider()
 		}), hw.ReasonRejected, 0},
 		{"no S for S", edit(func(r *wire.MPAReply) { r.Enhanced = false }), hw.ReasonRejected, 0},
 		{"another revision", edit(func(r *wire.MPAReply) { r.Revision, r.Enhanced = 1, false }), hw.ReasonRejected, 0},
