@@ -6,6 +6,9 @@ trap 'rm -rf "$dir"' EXIT
 echo "go run ./examples/quickstart"
 go run ./examples/quickstart
 
+echo "go run ./examples/kv"
+go run ./examples/kv
+
 go build -o "$dir/blockstore" ./examples/blockstore
 tree=$dir/tree
 mkdir -p "$tree"
