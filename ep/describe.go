@@ -17,13 +17,13 @@ func (e *Endpoint) String() string {
 }
 
 // String names the service point.
-func (s *PSP) String() string { return fmt.Sprintf("PSP(%p)", s) }
+func (p *PSP) String() string { return fmt.Sprintf("PSP(%p)", p) }
 
 // String names the service point.
-func (s *RSP) String() string { return fmt.Sprintf("RSP(%p)", s) }
+func (r *RSP) String() string { return fmt.Sprintf("RSP(%p)", r) }
 
 // String names the service point.
-func (s *CSP) String() string { return fmt.Sprintf("CSP(%p)", s) }
+func (c *CSP) String() string { return fmt.Sprintf("CSP(%p)", c) }
 
 // String names the request, by the qualifier that it came for.
 func (c *CR) String() string {

@@ -1,0 +1,115 @@
+package iwarp
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// A stream's end is an orderly one unless a request of ours is outstanding, or the
+// peer has said farewell.
+func TestAPeerWhoseStreamEndsWithARequestOutstandingIsLost(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		read, farewell bool
+		want           hw.Reason
+	}{
+		{"nothing outstanding", false, false, hw.ReasonPeer},
+		{"a read outstanding", true, false, hw.ReasonBroken},
+		{"a read outstanding, and a farewell", true, true, hw.ReasonPeer},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNode(t, New(Config{}), noCRC)
+			b, m := n.peer(), n.memory(64, hw.LocalWrite)
+			s, _ := accepted(t, b, plain())
+			s.write(fpdu(false, wire.Header{Opcode: wire.OpWrite, Last: true}))
+			b.awaitUp()
+			if c.read {
+				b.post(hw.SendWR{Op: hw.OpRead, SGL: []hw.SGE{m.sge(0, 64)}, RKey: 7})
+				h, _ := s.next()
+				require.Equal(t, wire.OpReadRequest, h.Opcode)
+			}
+			if c.farewell {
+				s.write(wire.AppendFPDU(nil, false, farewell()))
+			}
+			require.NoError(t, s.conn.Close())
+			b.awaitDown()
+			assert.Equal(t, c.want, b.down)
+			if c.want == hw.ReasonBroken {
+				require.NotNil(t, b.cause)
+				assert.Equal(t, hw.LayerTCP, b.cause.Layer)
+				assert.Equal(t, hw.SidePeer, b.cause.Found)
+				assert.Contains(t, b.cause.Error(), "1 requests to it outstanding")
+			}
+		})
+	}
+}
+
+func TestAnInitiatorThatPromisedNothingAndLeavesAtOnceWasConnected(t *testing.T) {
+	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "mpa": "10s", "grace": "10s"})
+	b := n.peer()
+	s, _ := accepted(t, b, plain())
+	require.NoError(t, s.conn.Close())
+	b.awaitDown()
+	assert.Zero(t, b.refused)
+	assert.NotNil(t, b.info)
+	assert.Equal(t, hw.ReasonPeer, b.down)
+}
+
+func TestATerminateIsTheCauseInItsOwnWords(t *testing.T) {
+	for _, c := range []struct {
+		code  wire.TermCode
+		layer hw.Layer
+		want  string
+	}{
+		{wire.TermUntaggedNoBuffer, hw.LayerDDP, "DDP: untagged buffer: no buffer available (0x1202), found by the peer"},
+		{wire.TermProtectionAccess, hw.LayerRDMAP, "RDMAP: remote protection: access rights violation (0x0102), found by the peer"},
+		{wire.TermMPACRC, hw.LayerMPA, "MPA: CRC mismatch (0x2002), found by the peer"},
+	} {
+		n := newNode(t, New(Config{}), noCRC)
+		b := n.peer()
+		s, _ := accepted(t, b, plain())
+		s.write(fpdu(false, wire.Header{Opcode: wire.OpWrite, Last: true}))
+		b.awaitUp()
+		s.write(wire.AppendFPDU(nil, false, terminate(c.code, nil, 0)))
+		b.awaitDown()
+		require.NotNil(t, b.cause)
+		assert.Equal(t, c.layer, b.cause.Layer)
+		assert.Equal(t, int(c.code), b.cause.Code)
+		assert.Contains(t, b.cause.Error(), c.want)
+		assert.NotNil(t, b.cause.Remote)
+	}
+}
+
+func TestWhatWeFoundWrongIsTheCauseToo(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	b := n.peer()
+	s, _ := accepted(t, b, plain())
+	s.write(fpdu(false, wire.Header{Opcode: wire.OpWrite, Last: true}))
+	b.awaitUp()
+	s.write(fpdu(false, sendHeader, []byte("nobody has posted a receive")))
+	assert.Equal(t, wire.TermUntaggedNoBuffer, s.terminate().Code)
+	b.awaitDown()
+	require.ErrorIs(t, b.cause, wire.ErrNoBuffer)
+	assert.Equal(t, hw.SideLocal, b.cause.Found)
+	assert.Equal(t, hw.LayerDDP, b.cause.Layer)
+}
+
+func TestAResetIsTheCauseWithItsErrno(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	b := n.peer()
+	s, _ := accepted(t, b, plain())
+	s.write(fpdu(false, wire.Header{Opcode: wire.OpWrite, Last: true}))
+	b.awaitUp()
+	require.NoError(t, s.conn.(interface{ SetLinger(int) error }).SetLinger(0))
+	require.NoError(t, s.conn.Close())
+	b.awaitDown()
+	require.ErrorIs(t, b.cause, syscall.ECONNRESET)
+	assert.Equal(t, int(syscall.ECONNRESET), b.cause.Code)
+	assert.Equal(t, hw.SidePeer, b.cause.Found)
+}
