@@ -10,7 +10,10 @@ type Attr struct {
 	Hardware [2]int // version: major, minor
 	Firmware [2]int
 
-	Ops OpSet // operations it takes
+	// Ops are the operations it takes. OpSendInvalidate is about keys of the peer's;
+	// that peers may invalidate its own keys, and that the receive says so, is
+	// OpRecvInvalidate.
+	Ops OpSet
 
 	MaxQPs, MaxMRs, MaxZones, MaxCQs, MaxSRQs, MaxWindows int
 

@@ -17,6 +17,18 @@ var invalidateCases = []contractCase{
 		r.also.Zero(n)
 		r.also.ErrorIs(err, errors.ErrUnsupported)
 	}},
+	{"a send that invalidates a key that is no good breaks the connection", func(r *rig) {
+		if !r.has(hw.OpSendInvalidate) {
+			return
+		}
+		a, b := r.pair()
+		in := b.recv()
+		// InfiniBand acknowledges the message before it looks for the key.
+		a.sent(a.post(hw.SendWR{Op: hw.OpSendInvalidate, Flags: hw.WRSignaled, Imm: 0x12345600}))
+		r.broken(a, b)
+		b.over()
+		r.also.NotEqual(hw.StatusSuccess, b.statuses(recvQueue)[in])
+	}},
 	{"the key is dead when the receive completes, which says so", ifInvalidates(func(r *rig) {
 		for _, n := range []int{0, 64, 1 << 20} {
 			for _, flags := range []hw.WRFlags{hw.WRSignaled, hw.WRSignaled | hw.WRSolicited} {

@@ -91,6 +91,15 @@
 // again, so Deregister ends the connections that have a request outstanding which
 // names the region; the first such request fails with a protection error.
 //
+// A send can invalidate a key of the peer's (hw.OpSendInvalidate) where the device says
+// that it has the memory management extensions, as soft-RoCE, soft-iWARP and the
+// adapters do; elsewhere the post is refused with errors.ErrUnsupported, and a plain send is to
+// do, behind which the peer invalidates the key itself. It is for keys of the peer's
+// program, such as those that a Linux storage initiator registers per request. Keys
+// of regions of this package are another matter: soft-RoCE breaks a connection whose
+// peer invalidates one, and soft-iWARP does it without saying so with the receive; so
+// the device has hw.OpSendInvalidate, and not hw.OpRecvInvalidate.
+//
 // # When the device goes
 //
 // A device that is removed is reported as such (hw.AsyncDeviceFatal) to all who have it
@@ -106,7 +115,7 @@
 //	inline       most bytes of an inline send (64)
 //	ack_timeout  exponent of the transport's retry timer, as verbs have it (17)
 //	port         the device's port (1)
-//	windows      on or off: memory windows, and sends that invalidate their keys (off)
+//	windows      on or off: memory windows (off)
 //
 // Windows are off because soft-RoCE holds what comes through a window against the
 // region's bounds and not against the window's (check_rkey in Linux 6.1's rxe_resp.c

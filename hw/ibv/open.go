@@ -144,13 +144,16 @@ func (d *device) describe() error {
 		d.attr.MaxSRQs, d.attr.MaxSRQDepth, d.attr.MaxSRQSegments = limit(a.max_srq), limit(a.max_srq_wr), min(limit(a.max_srq_sge), mostVector)
 	}
 	d.operations(&a)
-	return d.configure(&a, &port)
+	return d.configure(&port)
 }
 
 // operations decides which operations the device takes.
 func (d *device) operations(a *C.struct_gv_device_attr) {
 	d.attr.Ops = hw.Ops(hw.OpSend, hw.OpWrite, hw.OpRead)
 	d.access = C.GV_ACCESS_REMOTE_WRITE | C.GV_ACCESS_REMOTE_READ
+	if a.device_cap_flags&C.GV_DEVICE_MEM_MGT != 0 {
+		d.attr.Ops |= hw.Ops(hw.OpSendInvalidate)
+	}
 	if d.transport.iwarp {
 		return // neither immediate data nor atomics
 	}
@@ -162,7 +165,7 @@ func (d *device) operations(a *C.struct_gv_device_attr) {
 	const windows = C.GV_DEVICE_MEM_WINDOW | C.GV_DEVICE_MW_TYPE_2B
 	if d.params.windows && a.max_mw > 0 && a.device_cap_flags&windows == windows {
 		d.attr.MaxWindows = limit(a.max_mw)
-		d.attr.Ops |= hw.Ops(hw.OpBind, hw.OpSendInvalidate)
+		d.attr.Ops |= hw.Ops(hw.OpBind)
 	}
 }
 
@@ -170,7 +173,7 @@ func (d *device) operations(a *C.struct_gv_device_attr) {
 const vendorSoftIWARP = 0x626d74
 
 // configure tells the C half.
-func (d *device) configure(a *C.struct_gv_device_attr, port *C.struct_gv_port_attr) error {
+func (d *device) configure(port *C.struct_gv_port_attr) error {
 	cfg := C.struct_gd_device_config{
 		max_message: C.uint64_t(d.attr.MaxMessage), max_rdma: C.uint64_t(d.attr.MaxRDMA),
 	}

@@ -72,7 +72,8 @@ static void build(struct gd_qp *q, uint32_t pos, struct gv_send_wr *wr)
 		wr->wr.atomic.swap = s->operand;
 	} else {
 		wr->wr.rdma.remote_addr = s->raddr;
-		wr->wr.rdma.rkey = s->rkey;
+		// libsiw takes the key to invalidate from here, too.
+		wr->wr.rdma.rkey = s->op == GD_OP_SEND_INVALIDATE ? s->imm : s->rkey;
 	}
 	if (s->op == GD_OP_BIND)
 		build_bind(wr, s);

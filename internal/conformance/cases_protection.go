@@ -70,7 +70,7 @@ func dto10(r *rig) {
 		})
 	}
 	r.each("send_invalidate local", func(r *rig) {
-		if sendInvalidate.has(r) {
+		if sendInvalidate.has(r) && windows.has(r) {
 			dto10Invalidate(r)
 		}
 	})
