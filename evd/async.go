@@ -149,13 +149,16 @@ func (l *asyncList) takeFrom(from *nodes, buf []Event) (n int) {
 	return n
 }
 
-// takeListed is take when events wait on the list: all errors, and then as many
+// takeListed is take when a ring was replaced, or events wait on the list: all errors, and then as many
 // requests as other events, or a flood of strangers would keep the consumer from
 // its completions. Its caller is the consumer.
 //
 //go:noinline
 func (q *Queue) takeListed(buf []Event) (n int) {
 	l := &q.d.async
+	if l.count.Load() == 0 {
+		return q.ring.Take(buf)
+	}
 	n = l.takeFrom(&l.errors, buf)
 	share := len(buf) - n
 	if q.ring.Ready(1) != 0 {

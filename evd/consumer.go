@@ -66,10 +66,11 @@ func (q *Queue) release() { q.cons.Store(q.ring.Next() << consShift) }
 // take moves queued events to buf, the listed ones and the ring's. Its caller is
 // the consumer.
 func (q *Queue) take(buf []Event) int {
-	if q.d.async.count.Load() != 0 {
+	s := q.ring.newest.Load()
+	if s.older != nil || q.d.async.count.Load() != 0 {
 		return q.takeListed(buf)
 	}
-	return q.ring.Take(buf)
+	return s.r.Take(buf) // without a call in between
 }
 
 // queued counts the events that take would find, up to at least limit. Its
