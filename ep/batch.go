@@ -166,7 +166,10 @@ var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest,
 func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*evd.Queue, error) {
 	switch {
 	case d.OneShot != nil:
-		return d.arm(a, to)
+		if !d.OneShot.Serves(to, a.ia) {
+			return nil, errForeignShot
+		}
+		return d.OneShot.Arm()
 	case to == nil:
 		return nil, nil
 	}
@@ -180,16 +183,6 @@ func (d *DTO) list() []mem.Segment {
 		return unsafe.Slice(&d.Segment, 1)
 	}
 	return d.Segments
-}
-
-// arm arms the one-shot, unless it is another adapter's.
-//
-//go:noinline
-func (d *DTO) arm(a *Adapter, to *evd.Dispatcher) (*evd.Queue, error) {
-	if !d.OneShot.Serves(to, a.ia) {
-		return nil, errForeignShot
-	}
-	return d.OneShot.Arm()
 }
 
 // work puts into w what d asks of q, but for its memory; see describe for why field

@@ -3,6 +3,7 @@ package evd
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 
 	"godat/hw"
@@ -72,6 +73,9 @@ func (q *Queue) take(buf []Event) int {
 	}
 	return s.r.Take(buf) // without a call in between
 }
+
+// all is a limit for queued that no queue reaches.
+const all = math.MaxInt
 
 // queued counts the events that take would find, up to at least limit. Its
 // caller is the consumer.
@@ -275,10 +279,10 @@ func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore i
 			return Event{}, 0, errWaitWaiter
 		}
 	}
-	nmore = q.queued(q.ring.Cap())
+	nmore = q.queued(all)
 	if nmore < threshold {
 		err = q.await(ctx, threshold)
-		nmore = q.queued(q.ring.Cap())
+		nmore = q.queued(all)
 	}
 	if p := q.parked.Load(); p != 0 {
 		nmore = q.recount()

@@ -117,8 +117,10 @@ func (e Event) Async() (source any, why Reason, ok bool) {
 // Err does not allocate.
 func (e Event) Err() error {
 	if e.Number.Completion() {
-		if cause, ok := e.Data.(*hw.Cause); ok && e.Status == hw.StatusFlushed {
-			return (*flushError)(cause)
+		if e.Status == hw.StatusFlushed {
+			if cause, ok := e.Data.(*hw.Cause); ok {
+				return (*flushError)(cause)
+			}
 		}
 		return e.Status.Err()
 	}

@@ -50,10 +50,10 @@ func (q *Queue) recount() int {
 	q.notify.Store(quiet)
 	yield.Point()
 	claimed := q.ring.Tail()
-	n := q.queued(q.ring.Cap())
+	n := q.queued(all)
 	if q.gap(claimed, n) {
 		yield.Point()
-		n = q.queued(q.ring.Cap())
+		n = q.queued(all)
 	}
 	return n
 }

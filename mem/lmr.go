@@ -257,9 +257,19 @@ func (l *LMR) Domain() *Domain { return l.PZ().Domain() }
 // within the region gives a segment that every post refuses, as does one of a
 // nil or freed region: the error appears where it can be returned.
 func (l *LMR) Segment(off, n int) Segment {
+	if l != nil && n > 0 && off >= 0 && off <= len(l.buf)-n && uint64(n) < math.MaxUint32 {
+		return Segment{Addr: l.base + uint64(off), Len: uint32(n), Context: l.context}
+	}
+	return l.oddSegment(off, n)
+}
+
+// oddSegment is Segment for what is empty, very long or out of bounds. An offset and
+// a length out of bounds stay as they were given where there is a word for them, so
+// that the refusal can say them.
+func (l *LMR) oddSegment(off, n int) Segment {
 	addr, size := l.span(off, n)
 	if size == math.MaxUint32 && l != nil && n >= 0 && uint64(n) < math.MaxUint32 {
-		addr, size = l.base+uint64(off), uint32(n) // out of bounds as given, so that the refusal can say it
+		addr, size = l.base+uint64(off), uint32(n)
 	}
 	return Segment{Addr: addr, Len: size, Context: l.Context()}
 }
