@@ -12,6 +12,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/yield"
+	"godat/mem"
 )
 
 // Whatever the point of a Modify at which a poster takes a ticket, the receive that
@@ -127,5 +128,53 @@ func TestNothingIsPostedToTheSendQueueAfterDrain(t *testing.T) {
 				require.NoError(t, a.Close())
 				require.NoError(t, b.Close())
 			}
+	})
+}
+
+// A bind that was checked while the endpoint was connected may get its ticket when
+// that is over and Modify is at work. It is flushed, and its window hears of that.
+func TestModifyKeepsABindThatCameLate(t *testing.T) {
+	r := newRig(t)
+	l, w := r.unshared(), r.rmr()
+	t.Cleanup(func() {
+		require.NoError(t, r.adapter.Close())
+		require.NoError(t, w.Free())
+		require.NoError(t, l.Free())
+	})
+	depth := 4
+	yield.Interleave(func() (first, second, check func()) {
+		depth *= 2
+		e := r.endpoint(&Attr{MaxRequestDTOs: depth / 2})
+		q := &e.requests
+		posted := false
+		first = func() {
+			require.NoError(t, e.Modify(FieldMaxRequestDTOs, Param{Attr: Attr{MaxRequestDTOs: depth}}))
+		}
+		second = func() {
+			if e.word.Load()&held == 0 || q.depth.Load() == 0 {
+				return // the poster would hold the token, or finds no ticket
+			}
+			to := mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead}
+			bind, err := w.BeginBind(e.zone(), e, &to)
+			require.NoError(t, err)
+			ticket, word, mine, err := e.admitOdd(q, &work{op: hw.OpBind, cookie: 9})
+			require.NoError(t, err)
+			require.False(t, mine)
+			p := &q.pendingBinds()[ticket&q.mask]
+			p.Bind, p.rmr, p.to = bind, w, to
+			e.request(ticket, word, mine)
+			posted = true
+		}
+		check = func() {
+			if posted {
+				ev := r.next(r.dto)
+				assert.Equal(t, hw.StatusFlushed, ev.Status)
+				assert.Equal(t, uint64(9), ev.Cookie)
+				assert.Same(t, w, RMROf(ev))
+			}
+			r.none(r.dto)
+			require.NoError(t, e.Close())
+		}
+		return first, second, check
 	})
 }
