@@ -30,7 +30,6 @@ type BufferPoolConfig struct {
 type BufferPool struct {
 	// Immutable after NewBufferPool.
 	lmr     *LMR
-	bytes   []byte
 	buffers []Buffer
 	watch   *watch // nil unless Debug
 
@@ -59,13 +58,13 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &BufferPool{lmr: lmr, bytes: lmr.Bytes(), buffers: make([]Buffer, cfg.Count)}
+	b := &BufferPool{lmr: lmr, buffers: make([]Buffer, cfg.Count)}
 	if cfg.Debug {
 		b.watch = newWatch(cfg.Count)
 	}
 	for i := range b.buffers {
 		at := i * step
-		b.buffers[i] = Buffer{pool: b, index: uint32(i), at: at, memory: b.bytes[at : at+cfg.Size : at+cfg.Size]}
+		b.buffers[i] = Buffer{pool: b, index: uint32(i), at: at, memory: lmr.buf[at : at+cfg.Size : at+cfg.Size]}
 		b.watch.poison(&b.buffers[i])
 	}
 	b.free.Init(cfg.Count)
@@ -75,9 +74,10 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 // MaxBuffers is the most buffers of a pool.
 const MaxBuffers = 1 << 20
 
-// Get takes a buffer, whose length is 0; nil when none is free, as of a nil pool.
+// Get takes a buffer, whose length is 0; nil when none is free, and of a pool that is
+// nil or closed, by itself or with its adapter.
 func (p *BufferPool) Get() *Buffer {
-	if p == nil {
+	if p == nil || p.lmr.dead.Load() {
 		return nil
 	}
 	i, ok := p.free.Take()
@@ -93,8 +93,14 @@ func (p *BufferPool) Get() *Buffer {
 }
 
 // At is the buffer with that index, which is in no way checked to be the caller's:
-// a program that puts [Buffer.Index] into a cookie finds the buffer again by it.
-func (p *BufferPool) At(index int) *Buffer { return &p.buffers[index] }
+// a program that puts [Buffer.Index] into a cookie finds the buffer again by it. It is
+// nil for an index that no buffer has, as of a nil pool.
+func (p *BufferPool) At(index int) *Buffer {
+	if p == nil || uint(index) >= uint(len(p.buffers)) {
+		return nil
+	}
+	return &p.buffers[index]
+}
 
 // Close frees the memory, whoever has buffers of it: none may be used from then on,
 // and operations that have one fail as [LMR.Free] says. Under Debug it returns an

@@ -5,6 +5,9 @@ import "fmt"
 // String names the zone. It may be called at any time, as the String of every handle.
 func (p *PZ) String() string { return fmt.Sprintf("PZ(%p)", p) }
 
+// String names the domain.
+func (d *Domain) String() string { return fmt.Sprintf("Domain(%p)", d) }
+
 // String names the region, by context and length.
 func (l *LMR) String() string {
 	if l == nil {
@@ -15,3 +18,14 @@ func (l *LMR) String() string {
 
 // String names the window.
 func (r *RMR) String() string { return fmt.Sprintf("RMR(%p)", r) }
+
+// String names the pool.
+func (p *BufferPool) String() string { return fmt.Sprintf("BufferPool(%p)", p) }
+
+// String names the buffer, by its pool and index. It does not look at its memory.
+func (b *Buffer) String() string {
+	if b == nil {
+		return "Buffer(nil)"
+	}
+	return fmt.Sprintf("Buffer(%p, %d)", b.pool, b.index)
+}

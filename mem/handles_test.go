@@ -1,6 +1,8 @@
 package mem
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"testing"
 
@@ -116,9 +118,57 @@ func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
 			r.CancelBind(0)
 			r.EndBind(&Binding{}, 0, false)
 			assert.Nil(t, pool.Get())
+			assert.Nil(t, pool.At(0))
+			return nil
+		}, 0, 0},
+		{"names", func() error {
+			for _, h := range []fmt.Stringer{d, p, l, r, pool, (*Buffer)(nil)} {
+				assert.NotContains(t, h.String(), "PANIC")
+			}
 			return nil
 		}, 0, 0},
 	})
+}
+
+func TestANilBufferIsEmptyAndRefusedByPosts(t *testing.T) {
+	_, _, pz := newTestPZ(t)
+	var b *Buffer
+	runCalls(t, []call{
+		{"Segment", func() error {
+			_, err := pz.Resolve(make([]hw.SGE, 1), []Segment{b.Segment()}, hw.LocalRead)
+			return err
+		}, hw.InvalidHandle, hw.HandleLMR},
+		{"the rest", func() error {
+			assert.Zero(t, b.Index()+b.Cap())
+			assert.Nil(t, b.Bytes())
+			assert.Nil(t, b.Resize(0))
+			assert.NotZero(t, b.Remote().Len, "no peer takes it for an empty piece")
+			assert.Zero(t, b.Remote().Context)
+			b.Lend()
+			b.Return(0)
+			b.Put()
+			return nil
+		}, 0, 0},
+	})
+	_, err := b.Write([]byte{1})
+	require.ErrorIs(t, err, io.ErrShortBuffer)
+	assert.Panics(t, func() { b.Resize(1) })
+}
+
+func TestAnIndexThatNoBufferHasFindsNone(t *testing.T) {
+	p := newTestPool(t, BufferPoolConfig{Count: 2, Size: 8})
+	for _, i := range []int{-1, 2, math.MinInt, math.MaxInt} {
+		assert.True(t, p.At(i) == nil, i)
+	}
+	assert.Same(t, p, p.At(1).pool)
+}
+
+func TestHandlesNameThemselves(t *testing.T) {
+	p := newTestPool(t, BufferPoolConfig{Count: 2, Size: 8})
+	require.NoError(t, p.Close())
+	assert.Regexp(t, `^BufferPool\(0x[0-9a-f]+\)$`, p.String())
+	assert.Regexp(t, `^Buffer\(0x[0-9a-f]+, 1\)$`, p.At(1).String(), "its memory is unmapped, and not looked at")
+	assert.Regexp(t, `^Domain\(0x[0-9a-f]+\)$`, p.lmr.Domain().String())
 }
 
 func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {

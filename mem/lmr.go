@@ -31,10 +31,12 @@ type LMR struct {
 	dead atomic.Bool // set by the Free that wins, before anything else
 
 	mu    sync.Mutex // held by Free from beginning to end
-	freed bool
+	freed bool       // written under mu and memory
 	mr    hw.MR
 	block *block         // memory of ours
 	pin   runtime.Pinner // memory of the caller's
+
+	memory sync.RWMutex // held alone while the memory is given back, and shared by touch
 }
 
 // Alloc makes a region of size bytes from outside the Go heap: zeroed, aligned
@@ -182,8 +184,10 @@ func (l *LMR) free() error {
 	if err := l.mr.Deregister(); err != nil {
 		return refused(op, hw.ResourceMemoryRegion, err)
 	}
+	l.memory.Lock()
 	l.freed = true
 	err := l.giveBack(l.unmap)
+	l.memory.Unlock()
 	// Last, so that a Domain.Close that no longer sees the region finds its
 	// memory given back.
 	l.pz.domain.dropRegion(l)
@@ -196,6 +200,18 @@ func (l *LMR) free() error {
 func (l *LMR) isBound() bool {
 	b, ok := l.mr.(hw.Bound)
 	return ok && !l.dead.Load() && b.Bound()
+}
+
+// touch runs f if the region has its memory still, and keeps it until f returns: for
+// looks at the memory that the program did not ask for, so that it need not keep them
+// apart from Free.
+func (l *LMR) touch(f func()) {
+	l.memory.RLock()
+	defer l.memory.RUnlock()
+	if !l.freed {
+		yield.Point()
+		f()
+	}
 }
 
 // giveBack ends the hold on the memory, which the device no longer knows.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -49,10 +50,12 @@ func (t *trace) String() string {
 // got looks whether anybody wrote to the buffer while the pool had it, and notes
 // who gets it.
 func (w *watch) got(b *Buffer) {
-	for i, c := range b.memory {
-		if c != poison {
-			w.complain(b, fmt.Sprintf("written at byte %d after it was put", i))
-		}
+	at := -1
+	b.pool.lmr.touch(func() {
+		at = slices.IndexFunc(b.memory, func(c byte) bool { return c != poison })
+	})
+	if at >= 0 {
+		w.complain(b, fmt.Sprintf("written at byte %d after it was put", at))
 	}
 	b.state.Store(held)
 	w.mu.Lock()
@@ -75,9 +78,11 @@ func (w *watch) poison(b *Buffer) {
 	if w == nil {
 		return
 	}
-	for i := range b.memory {
-		b.memory[i] = poison
-	}
+	b.pool.lmr.touch(func() {
+		for i := range b.memory {
+			b.memory[i] = poison
+		}
+	})
 }
 
 // complain panics. Without a watch it does not know who is to blame.
