@@ -31,7 +31,7 @@ func (ia *IA) Close() error {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "called from a callback")
 	}
 	ia.gate.Lock()
-	ia.closed = true
+	ia.shut()
 	ia.gate.Unlock()
 	return ia.tearDown()
 }
@@ -54,7 +54,7 @@ func (ia *IA) CloseGraceful() error {
 			ia.gate.Unlock()
 			return err
 		}
-		ia.closed = true
+		ia.shut()
 		ia.gate.Unlock()
 		return ia.tearDown()
 	}

@@ -269,6 +269,8 @@ func (c *Conn) drain(ctx context.Context) error {
 	select {
 	case <-c.ended:
 		return nil
+	case <-c.ia.down: // whose close breaks the connection off without an event
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

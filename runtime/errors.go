@@ -46,3 +46,7 @@ var (
 func closedIA(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the interface adapter is nil or closed")
 }
+
+func closedConn(op string) error {
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the connection is nil or closed")
+}

@@ -30,7 +30,8 @@ type IA struct {
 	// gate is held shared by every call that makes something, so that Close,
 	// which takes it alone, is the last of them.
 	gate   sync.RWMutex
-	closed bool // guarded by gate
+	closed bool          // guarded by gate
+	down   chan struct{} // closed when closed is set
 
 	closing sync.Mutex // held while the adapter is torn down
 	gone    bool       // guarded by closing: nothing is left
@@ -44,7 +45,7 @@ type IA struct {
 func (ia *IA) init(name string, dev hw.Device, cfg *config, p *pool, async *asyncErrors) {
 	*ia = IA{
 		name: name, dev: dev, attr: dev.Attr(), log: cfg.log.Named("ia").With(zap.String("ia", name)),
-		pool: p, async: async, dispatchers: newChildren(live), cnos: newChildren(liveCNO),
+		pool: p, async: async, down: make(chan struct{}), dispatchers: newChildren(live), cnos: newChildren(liveCNO),
 	}
 	async.mu.Lock()
 	defer async.mu.Unlock()
@@ -207,6 +208,14 @@ func (ia *IA) enter(op string) error {
 		return closedIA(op)
 	}
 	return nil
+}
+
+// shut refuses further calls that make something. The caller holds gate alone.
+func (ia *IA) shut() {
+	if !ia.closed {
+		ia.closed = true
+		close(ia.down)
+	}
 }
 
 // live reports whether a dispatcher is not closed.

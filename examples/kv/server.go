@@ -50,7 +50,10 @@ func serve(ctx context.Context, ia *dat.IA, address string, ready chan<- string)
 	for {
 		var err error
 		select {
-		case ev := <-ln.Requests():
+		case ev, ok := <-ln.Requests():
+			if !ok {
+				return errors.New("kv: the adapter is closed")
+			}
 			_, err = ln.Accept(dat.RequestOf(ev), nil)
 		case ev := <-ln.Events():
 			c := dat.ConnOf(ev)
