@@ -76,6 +76,9 @@ func (o *opening) run() {
 	o.crash = goruntime.Goexit
 	defer o.settle()
 	o.dev, o.err = o.from.provider.Open(o.cfg)
+	if o.dev == nil && o.err == nil {
+		o.err = fmt.Errorf("the provider %s returned neither a device nor an error", o.from.provider.Name())
+	}
 	o.crash = nil
 }
 

@@ -113,6 +113,12 @@ func TestAProvidersPanicInOpenIsTheCallers(t *testing.T) {
 	}
 }
 
+func TestAProviderThatReturnsNothingIsRefusedByName(t *testing.T) {
+	_, err := Open(t.Context(), "panic", WithProvider(panicProvider{func() {}}))
+	requireCode(t, err, hw.InternalError, hw.NoSubtype)
+	assert.ErrorContains(t, err, "the provider panic returned neither a device nor an error")
+}
+
 func TestAProvidersPanicWithAnErrorUnwrapsToIt(t *testing.T) {
 	defer func() {
 		err, ok := recover().(error)

@@ -28,7 +28,7 @@ func termCause(code wire.TermCode, found hw.Side) *hw.Cause {
 // faultCause is what we found wrong with what the peer sent.
 func faultCause(e *wire.Error) *hw.Cause {
 	c := termCause(e.Term, hw.SideLocal)
-	c.Text, c.Err = strings.TrimPrefix(e.Error(), "iwarp: "), e
+	c.Text, c.Err = strings.TrimPrefix(strings.TrimPrefix(e.Error(), "iwarp: "), c.Layer.String()+": "), e
 	return c
 }
 

@@ -100,6 +100,13 @@ func TestWhatWeFoundWrongIsTheCauseToo(t *testing.T) {
 	assert.Equal(t, hw.LayerDDP, b.cause.Layer)
 }
 
+func TestACauseNamesItsLayerOnce(t *testing.T) {
+	for _, e := range []*wire.Error{wire.ErrMPALocal, wire.ErrDDPLocal, wire.ErrRDMAPLocal} {
+		c := faultCause(e)
+		assert.NotContains(t, c.Text, c.Layer.String()+":")
+	}
+}
+
 func TestAResetIsTheCauseWithItsErrno(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	b := n.peer()

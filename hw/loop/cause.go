@@ -51,6 +51,11 @@ func (p *pipe) cause(why uint32) *hw.Cause {
 }
 
 // refusal is the cause of an attempt that the side at addr, or nobody there, refused.
-func (l *life) refusal(addr Addr, format string, args ...any) *hw.Cause {
-	return &hw.Cause{Text: fmt.Sprintf(format, args...), Found: hw.SidePeer, Local: l.local, Remote: addr}
+func (l *life) refusal(addr Addr, text string) *hw.Cause {
+	return &hw.Cause{Text: text, Found: hw.SidePeer, Local: l.local, Remote: addr}
+}
+
+// unknown is the cause of an attempt to reach a device that is not there.
+func (l *life) unknown(addr Addr) *hw.Cause {
+	return &hw.Cause{Text: "no device of that name is open in this process", Local: l.local, Remote: addr}
 }

@@ -86,19 +86,21 @@ func TestAttemptsThatAreRefused(t *testing.T) {
 		addr string
 		qual uint64
 		why  hw.Reason
+		by   hw.Side
 	}{
-		"no such device":              {uniqueName(), 1, hw.ReasonUnreachable},
-		"nobody listens":              {dev.Attr().Address, 77, hw.ReasonRejected},
-		"nobody listens on 0":         {dev.Attr().Address, 0, hw.ReasonRejected},
-		"the listener has closed":     {dev.Attr().Address, 1, hw.ReasonRejected},
-		"the listener has no room":    {dev.Attr().Address, 2, hw.ReasonRejected},
-		"the default device is other": {"", 2, hw.ReasonUnreachable},
+		"no such device":              {uniqueName(), 1, hw.ReasonUnreachable, hw.SideLocal},
+		"nobody listens":              {dev.Attr().Address, 77, hw.ReasonRejected, hw.SidePeer},
+		"nobody listens on 0":         {dev.Attr().Address, 0, hw.ReasonRejected, hw.SidePeer},
+		"the listener has closed":     {dev.Attr().Address, 1, hw.ReasonRejected, hw.SidePeer},
+		"the listener has no room":    {dev.Attr().Address, 2, hw.ReasonRejected, hw.SidePeer},
+		"the default device is other": {"", 2, hw.ReasonUnreachable, hw.SideLocal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newSide(t, dev, nil)
 			a.recv(1)
 			require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: c.addr, Qual: c.qual}))
 			assert.Equal(t, c.why, a.facts.isRefused())
+			assert.Equal(t, c.by, a.facts.cause.Found)
 			assert.Empty(t, a.recvs.all(), "Break flushes, not the refusal")
 			require.ErrorIs(t, a.qp.Connect(hw.ConnectConfig{}), hw.ErrInvalidState, "one attempt in a life")
 			require.ErrorIs(t, a.qp.Close(), hw.ErrInvalidState)

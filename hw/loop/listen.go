@@ -64,7 +64,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	to := Addr{Device: cfg.Addr, Qual: cfg.Qual}
 	switch {
 	case !known:
-		l.refuse(hw.ReasonUnreachable, nil, l.refusal(to, "no device of that name is open in this process"))
+		l.refuse(hw.ReasonUnreachable, nil, l.unknown(to))
 	case ln == nil:
 		l.refuse(hw.ReasonRejected, nil, l.refusal(to, "nobody listens there"))
 	default:
