@@ -279,27 +279,34 @@ func (c *Conn) drain(ctx context.Context) error {
 // Close gives back all that the connection has, its memory included; a connection
 // that is still up is broken off. Buffers that the program has may not be used any
 // more; under ConnConfig.Debug the error names whoever has one. Closing it again
-// does nothing, or tries once more what failed.
+// waits for the first call and does nothing, or tries once more what failed.
 func (c *Conn) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	var errs []error
-	if c.Endpoint != nil {
-		errs = append(errs, c.Endpoint.Close())
-	}
 	c.closed.Store(true)
 	c.end()
-	if c.pool != nil {
-		errs = append(errs, c.pool.Close())
+	if c.Endpoint != nil {
+		if err := c.Endpoint.Close(); err != nil {
+			return err // the rest stands below it
+		}
 	}
+	var kept error
+	if c.pool != nil {
+		// A pool that is closed complains once of the buffers that the program kept.
+		if kept = c.pool.Close(); kept != nil && c.pool.Close() != nil {
+			return kept
+		}
+	}
+	var errs []error
 	if c.pz != nil && c.pz != c.cfg.PZ {
 		errs = append(errs, c.pz.Close())
 	}
 	if c.apart && c.events != nil {
 		errs = append(errs, c.events.Close())
 	}
-	if c.listener != nil {
-		c.listener.forget(c)
+	err := errors.Join(errs...)
+	if err == nil && c.listener != nil {
+		c.listener.forget(c) // last: a listener's close tries once more what failed
 	}
-	return errors.Join(errs...)
+	return errors.Join(kept, err)
 }

@@ -81,3 +81,85 @@ func TestAShutdownThatWaitsEndsWithItsAdapter(t *testing.T) {
 	require.NoError(t, answer(t, down))
 	require.NoError(t, l.Close())
 }
+
+func TestAListenersCloseWaitsForTheConnectionsBeingMade(t *testing.T) {
+	calls := map[string]func(l *Listener) error{
+		"dial": func(l *Listener) error {
+			_, err := l.Dial(l.Addr(), nil)
+			return err
+		},
+		"accept": func(l *Listener) error {
+			_, err := l.Accept(RequestOf(<-l.Requests()), nil)
+			return err
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			onTwo(t, func(t *testing.T, server, client *IA) {
+				begun, goOn := make(chan struct{}), make(chan struct{})
+				l := listen(t, server, ConnConfig{Setup: func(*Conn) error {
+					begun <- struct{}{}
+					<-goOn
+					return nil
+				}})
+				if name == "accept" {
+					go func() { _, _ = client.Dial(t.Context(), l.Addr(), ConnConfig{}) }()
+				}
+				made, closed := make(chan error, 1), make(chan error, 2)
+				go func() { made <- call(l) }()
+				<-begun
+				for range 2 {
+					go func() { closed <- l.Close() }()
+				}
+				require.Eventually(t, func() bool {
+					l.mu.Lock()
+					defer l.mu.Unlock()
+					return l.closed
+				}, patience, time.Millisecond)
+				_, err := l.Dial(l.Addr(), nil)
+				requireCode(t, err, hw.InvalidHandle, hw.HandlePSP)
+				require.Empty(t, closed, "a connection is being made")
+				close(goOn)
+				require.NoError(t, answer(t, made))
+				require.NoError(t, answer(t, closed))
+				require.NoError(t, answer(t, closed))
+				require.NoError(t, server.CloseGraceful())
+			})
+		})
+	}
+}
+
+func TestAListenerClosesBesideItsOwnDials(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		for range 30 {
+			l := listen(t, ia, ConnConfig{Depth: 2, Message: 64})
+			dialed := make(chan error, 1)
+			go func() {
+				for {
+					if _, err := l.Dial(l.Addr(), nil); err != nil {
+						dialed <- err
+						return
+					}
+				}
+			}()
+			require.NoError(t, l.Close())
+			requireCode(t, answer(t, dialed), hw.InvalidHandle, hw.HandlePSP)
+		}
+	})
+}
+
+func TestAListenersCloseThatFailedSucceedsWhenItIsTriedAgain(t *testing.T) {
+	for _, kind := range []string{"listener", "queue pair", "region", "zone"} {
+		t.Run(kind, func(t *testing.T) {
+			loop, ok := hw.Lookup("loop")
+			require.True(t, ok)
+			ia := open(t, "loop", WithProvider(&busy{Provider: loop, kind: kind}))
+			l := listen(t, ia, ConnConfig{})
+			_, err := l.Dial(l.Addr(), nil)
+			require.NoError(t, err)
+			require.ErrorIs(t, l.Close(), errBusy)
+			require.NoError(t, l.Close())
+			require.NoError(t, ia.CloseGraceful())
+		})
+	}
+}

@@ -36,7 +36,7 @@ type ConnConfig struct {
 	Attr *ep.Attr
 	// Setup, if set, is called with each connection before it is made, so before the
 	// peer may send: to post further receives, or to set Context. An error ends the
-	// attempt.
+	// attempt. It must not close the listener, whose close waits for it.
 	Setup func(*Conn) error
 
 	// Conns is the most connections of a listener at a time; what exceeds it is
@@ -108,21 +108,34 @@ func (ia *IA) newConnEvents(cfg *ConnConfig, conns int) (*evd.Dispatcher, error)
 	return ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: conns * cfg.places(), Filter: filterConn})
 }
 
-// newConn makes what is around a connection with a peer, with all receives posted.
-// events is where its events go; nil gives it a channel of its own.
-func (ia *IA) newConn(cfg *ConnConfig, events *evd.Dispatcher, peer string, private []byte) (*Conn, error) {
-	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, events: events, apart: events == nil, peer: peer, ended: make(chan struct{})}
+// newConn is a connection with a peer that has no parts yet. Its events go to the
+// listener's channel if there is one, and otherwise to a channel of its own.
+func (ia *IA) newConn(cfg *ConnConfig, l *Listener, peer string, private []byte) *Conn {
+	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, listener: l, peer: peer, ended: make(chan struct{})}
+	if l != nil {
+		c.events = l.events
+	}
+	c.apart = c.events == nil
 	if private != nil {
 		c.private.Store(&private)
 	}
+	return c
+}
+
+// begin makes what is around the connection, with all receives posted, and then has it
+// made by connect. With an error everything is given back.
+func (c *Conn) begin(op string, connect func() error) error {
 	err := c.make()
-	if err == nil && cfg.Setup != nil {
-		err = cfg.Setup(c)
+	if err == nil && c.cfg.Setup != nil {
+		err = c.cfg.Setup(c)
+	}
+	if err == nil {
+		err = connect()
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return c.ia.orClosed(op, errors.Join(err, c.Close()))
 	}
-	return c, nil
+	return nil
 }
 
 // make makes the parts of a connection.

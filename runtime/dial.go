@@ -25,17 +25,19 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	if err := cfg.complete(op, ia.attr); err != nil {
 		return nil, err
 	}
-	c, err := ia.newConn(&cfg, nil, address, nil)
+	c := ia.newConn(&cfg, nil, address, nil)
+	err := c.begin(op, func() error {
+		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: cfg.Private})
+		if err == nil {
+			err = c.established(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", op, address, err)
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, ia.orClosed(op, err)
-	}
-	err = c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: cfg.Private})
-	if err == nil {
-		err = c.established(ctx)
-	}
-	if err != nil {
-		err = errors.Join(fmt.Errorf("%s %s: %w", op, address, err), c.Close())
-		return nil, ia.orClosed(op, err)
+		return nil, err
 	}
 	return c, nil
 }

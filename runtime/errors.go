@@ -47,6 +47,10 @@ func closedIA(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the interface adapter is nil or closed")
 }
 
+func closedListener(op string) error {
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "the listener is nil or closed")
+}
+
 func closedConn(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the connection is nil or closed")
 }

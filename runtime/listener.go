@@ -23,8 +23,11 @@ type Listener struct {
 	requests *evd.Dispatcher
 	events   *evd.Dispatcher // nil if each connection has its own
 
+	closing sync.Mutex // held by Close from beginning to end
+
 	mu     sync.Mutex
-	conns  map[*Conn]struct{} // that it accepted or dialed
+	conns  map[*Conn]struct{} // that it accepted or dialed, or is about to
+	making sync.WaitGroup     // calls of Accept and Dial; none begins once closed is set
 	closed bool
 }
 
@@ -105,9 +108,14 @@ func (l *Listener) Events() <-chan Event { return l.events.C() }
 // which sees private with its end of the connection. It returns at once: ESTABLISHED
 // is the first event of the connection, or an end is. With an error the peer is
 // rejected, unless the request is answered already; with ConnConfig.Conns connections
-// the error is INSUFFICIENT_RESOURCES.
+// the error is INSUFFICIENT_RESOURCES, on a closed listener INVALID_HANDLE/PSP.
 func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
-	c, err := l.accept(cr, private)
+	const op = "runtime.Listener.Accept"
+	asked, err := cr.Query()
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.newConn(op, asked.Remote.String(), asked.Private, func(c *Conn) error { return cr.Accept(c.Endpoint, private) })
 	if err != nil {
 		if e := cr.Reject(nil); e != nil && !errors.Is(e, hw.ErrInvalidHandle) {
 			err = errors.Join(err, e)
@@ -117,55 +125,44 @@ func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 	return c, nil
 }
 
-func (l *Listener) accept(cr *CR, private []byte) (*Conn, error) {
-	asked, err := cr.Query()
-	if err != nil {
-		return nil, err
-	}
-	c, err := l.ia.newConn(&l.cfg, l.events, asked.Remote.String(), asked.Private)
-	if err != nil {
-		return nil, err
-	}
-	if err = l.remember(c); err == nil {
-		err = cr.Accept(c.Endpoint, private)
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
-}
-
 // Dial connects to address, "host:port", with the settings of the listener, so that
 // a server which is also a client has the events of all its connections in one
 // channel. It returns at once: ESTABLISHED is the first event of the connection, or an
-// end is. It counts among ConnConfig.Conns.
+// end is. It counts among ConnConfig.Conns. On a closed listener it is
+// INVALID_HANDLE/PSP.
 func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
-	c, err := l.ia.newConn(&l.cfg, l.events, address, nil)
-	if err != nil {
+	const op = "runtime.Listener.Dial"
+	return l.newConn(op, address, nil, func(c *Conn) error {
+		return c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private})
+	})
+}
+
+// newConn makes one more connection. Close waits for it.
+func (l *Listener) newConn(op, peer string, private []byte, connect func(*Conn) error) (*Conn, error) {
+	c := l.ia.newConn(&l.cfg, l, peer, private)
+	if err := l.remember(op, c); err != nil {
 		return nil, err
 	}
-	if err = l.remember(c); err == nil {
-		err = c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private})
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
+	defer l.making.Done()
+	if err := c.begin(op, func() error { return connect(c) }); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-// remember enters a connection, if there may be one more.
-func (l *Listener) remember(c *Conn) error {
-	const op = "runtime.Listener"
+// remember enters a connection, if there may be one more, which is being made until
+// making is done.
+func (l *Listener) remember(op string, c *Conn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "the listener is closed")
+		return closedListener(op)
 	case len(l.conns) >= l.cfg.Conns:
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEP, "there are %d connections, as many as ConnConfig.Conns allows", len(l.conns))
 	}
 	l.conns[c] = struct{}{}
-	c.listener = l
+	l.making.Add(1)
 	return nil
 }
 
@@ -196,8 +193,12 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 func (c *Conn) drainTo(ctx context.Context, done chan<- error) { done <- c.drain(ctx) }
 
 // Close ends the listener, closes all its connections, and gives everything
-// back. Closing it again does nothing, or tries once more what failed.
+// back. It waits for calls of Accept and Dial that are under way; those that follow are
+// INVALID_HANDLE/PSP. Closing it again waits for the first call and does nothing, or
+// tries once more what failed.
 func (l *Listener) Close() error {
+	l.closing.Lock()
+	defer l.closing.Unlock()
 	errs := []error{l.refuse()}
 	for _, c := range l.list() {
 		errs = append(errs, c.Close())
@@ -210,11 +211,13 @@ func (l *Listener) Close() error {
 	return errors.Join(errs...)
 }
 
-// refuse stops listening and rejects the requests at hand.
+// refuse stops listening and rejects the requests at hand. When it returns, no
+// connection is being made any more.
 func (l *Listener) refuse() error {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
+	l.making.Wait()
 	if l.psp == nil {
 		return nil
 	}
