@@ -11,7 +11,7 @@ import (
 // ConnectConfig says where to connect.
 type ConnectConfig struct {
 	Addr    string        // the peer's interface adapter, in the provider's way to name it
-	Qual    uint64        // its connection qualifier: the port
+	Qual    uint64        // its connection qualifier: the port, up to hw.MaxQual
 	Timeout time.Duration // 0 means no bound
 	Private []byte        // shown to the peer with the request; copied
 	Flags   ConnectFlags
@@ -42,6 +42,9 @@ func (f ConnectFlags) check(op string) error {
 // event on the endpoint's connection dispatcher: ESTABLISHED, PEER_REJECTED,
 // NON_PEER_REJECTED, UNREACHABLE or TIMED_OUT. Receives that the peer's first
 // messages need are best posted before.
+//
+// A qualifier above [hw.MaxQual] is INVALID_PARAMETER, and an address with a port
+// in it INVALID_ADDRESS/MALFORMED.
 // It answers to dat_ep_connect.
 func (e *Endpoint) Connect(cfg ConnectConfig) error { return e.connect("ep.Connect", cfg) }
 
@@ -56,6 +59,9 @@ func (e *Endpoint) connect(op string, cfg ConnectConfig) error {
 		return err
 	}
 	if err := e.adapter.checkPrivate(op, cfg.Private); err != nil {
+		return err
+	}
+	if err := checkAddress(op, cfg.Addr, cfg.Qual, hw.Arg3); err != nil {
 		return err
 	}
 	e.ctl.Lock()
@@ -85,6 +91,18 @@ func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
 		return stateError(op, s)
 	}
 	return e.connect(op, cfg)
+}
+
+// checkAddress refuses a qualifier that is no port, and a host that has one with it.
+// arg is the qualifier's place among the arguments.
+func checkAddress(op, host string, qual uint64, arg hw.Subtype) error {
+	if qual > hw.MaxQual {
+		return hw.Errorf(op, hw.InvalidParameter, arg, "connection qualifier %d is no port; the last is %d", qual, hw.MaxQual)
+	}
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		return hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: the address is %q, and the port %s goes into Qual", host, name, port)
+	}
+	return nil
 }
 
 // peer is where to connect for another connection to the same peer.
@@ -126,7 +144,7 @@ func (e *Endpoint) setTarget(addr string, qual uint64) {
 }
 
 // CommonConnect is Connect to an address that says both host and qualifier, as
-// those of package net do: "host:port".
+// those of package net do: "host:port". Anything else is INVALID_ADDRESS/MALFORMED.
 // It answers to dat_ep_common_connect.
 func (e *Endpoint) CommonConnect(address string, cfg ConnectConfig) error {
 	const op = "ep.CommonConnect"
@@ -144,7 +162,7 @@ func (e *Endpoint) CommonConnect(address string, cfg ConnectConfig) error {
 func splitAddress(op, address string) (host string, qual uint64, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil {
-		qual, err = strconv.ParseUint(port, 10, 64)
+		qual, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
 		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: %w", address, err)

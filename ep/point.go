@@ -39,6 +39,9 @@ func (p *point) start(op, addr string, qual uint64) error {
 	if err := a.ownEVD(op, p.to, hw.HandleEVDCR); err != nil {
 		return err
 	}
+	if err := checkAddress(op, addr, qual, hw.Arg2); err != nil {
+		return err
+	}
 	if err := p.to.Attach(evd.StreamCR); err != nil {
 		return wrap(op, err)
 	}

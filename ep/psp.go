@@ -33,7 +33,7 @@ const (
 // PSPConfig says where a service point listens, and who hears of requests.
 type PSPConfig struct {
 	Addr       string // local address; empty means all of the adapter's
-	Qual       uint64 // connection qualifier; 0 lets the provider choose
+	Qual       uint64 // connection qualifier, up to hw.MaxQual; 0 lets the provider choose
 	Dispatcher *evd.Dispatcher
 	// Backlog is the most requests waiting for an answer; 0 means 128. What exceeds
 	// it is rejected (NON_PEER_REJECTED). Requests have room of their own beside the
@@ -43,7 +43,8 @@ type PSPConfig struct {
 }
 
 // NewPSP makes a service point. Each connection request is an event on the
-// dispatcher; see [RequestOf].
+// dispatcher; see [RequestOf]. Errors in address and qualifier are those of
+// [Endpoint.Connect].
 // It answers to dat_psp_create, and with Qual 0 to dat_psp_create_any.
 func (a *Adapter) NewPSP(cfg PSPConfig) (*PSP, error) {
 	const op = "ep.NewPSP"

@@ -19,7 +19,7 @@ type RSP struct {
 // RSPConfig says where a reserved service point listens, and for whom.
 type RSPConfig struct {
 	Addr       string // local address; empty means all of the adapter's
-	Qual       uint64 // connection qualifier; 0 lets the provider choose
+	Qual       uint64 // connection qualifier, up to hw.MaxQual; 0 lets the provider choose
 	Endpoint   *Endpoint
 	Dispatcher *evd.Dispatcher
 }

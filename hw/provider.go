@@ -187,10 +187,15 @@ type ConnInfo struct {
 	Private           []byte // the accept's private data; nil on the passive side
 }
 
+// MaxQual is the last connection qualifier. DAT gives it 64 bits, but it is a port
+// everywhere, also where the provider has no ports: a program that runs over one
+// provider runs over another.
+const MaxQual = 1<<16 - 1
+
 // ConnectConfig says where to connect.
 type ConnectConfig struct {
 	Addr    string // the provider's way to name a host
-	Qual    uint64 // connection qualifier: the port
+	Qual    uint64 // connection qualifier: the port, up to MaxQual
 	Private []byte // the provider copies it
 	// Timeout bounds the attempt for providers that can pass it on; the owner
 	// breaks the attempt in any case when it runs out. 0 means no bound.
@@ -200,7 +205,7 @@ type ConnectConfig struct {
 // ListenConfig says what to listen for.
 type ListenConfig struct {
 	Addr    string // local address; empty means all
-	Qual    uint64 // 0 lets the provider choose
+	Qual    uint64 // up to MaxQual; 0 lets the provider choose
 	Backlog int    // the most requests on their way to OnRequest; 0 means the provider's default
 	// OnRequest takes a request whose private data is complete. It records it
 	// and returns; false refuses it as the provider's own reject. A request that

@@ -77,7 +77,7 @@ func splitListen(op, address string) (host string, qual uint64, err error) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && port != "" {
-		qual, err = strconv.ParseUint(port, 10, 64)
+		qual, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
 		return "", 0, hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: %w", address, err)

@@ -86,7 +86,7 @@ var (
 )
 
 // simDefaultQual is below the first connection qualifier that a Sim chooses.
-const simDefaultQual = 1 << 20
+const simDefaultQual = 49152
 
 // NewSim makes a provider. It is not registered.
 func NewSim(cfg SimConfig) *Sim {

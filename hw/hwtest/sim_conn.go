@@ -63,7 +63,9 @@ func (d *SimDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	}
 	at := simService{addr: d.name, qual: cfg.Qual}
 	for at.qual == 0 || cfg.Qual == 0 && s.listeners[at] != nil {
-		s.lastQual++
+		if s.lastQual++; s.lastQual > hw.MaxQual {
+			s.lastQual = simDefaultQual + 1
+		}
 		at.qual = s.lastQual
 	}
 	if s.listeners[at] != nil {

@@ -18,9 +18,6 @@ import (
 // resolveTime bounds each of address and route resolution.
 const resolveTime = 2 * time.Second
 
-// mostPortNumber is the largest connection qualifier: it is a port.
-const mostPortNumber = 65535
-
 // Connect implements [hw.QP]. It leaves the rest to a goroutine: the name may have to
 // be looked up, and some drivers block until the peer's transport has answered.
 // ConnectConfig.Timeout is the owner's business.
@@ -28,13 +25,10 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "ibv.Connect"
 	d := q.dev
 	switch {
-	case cfg.Qual == 0 || cfg.Qual > mostPortNumber:
+	case cfg.Qual == 0 || cfg.Qual > hw.MaxQual:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "qualifier %d is no port", cfg.Qual)
 	case len(cfg.Private) > d.attr.MaxPrivate:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "%d bytes of private data, at most %d", len(cfg.Private), d.attr.MaxPrivate)
-	}
-	if host, port, err := net.SplitHostPort(cfg.Addr); err == nil {
-		return hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: the address is %q, and the port %s goes into Qual", cfg.Addr, host, port)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -71,7 +71,7 @@ func (d *device) listenAddresses(op string, cfg *hw.ListenConfig) ([]netip.Addr,
 	switch {
 	case cfg.OnRequest == nil:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no OnRequest")
-	case cfg.Qual > mostPortNumber:
+	case cfg.Qual > hw.MaxQual:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "qualifier %d is no port", cfg.Qual)
 	case cfg.Addr == "":
 		return d.addresses, nil

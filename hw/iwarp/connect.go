@@ -16,9 +16,6 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// maxPort is the last TCP port.
-const maxPort = 1<<16 - 1
-
 // Connect starts the attempt. cfg.Timeout bounds it; without, a peer's consumer
 // may take any time to answer.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
@@ -29,11 +26,8 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 		return gone(op)
 	case len(cfg.Private) > q.dev.set.private:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data, of %d", len(cfg.Private), q.dev.set.private)
-	case cfg.Qual > maxPort:
+	case cfg.Qual > hw.MaxQual:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "connection qualifier %d is no TCP port", cfg.Qual)
-	}
-	if host, port, err := net.SplitHostPort(cfg.Addr); err == nil {
-		return hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: the address is %q, and the port %s goes into Qual", cfg.Addr, host, port)
 	}
 	if err := l.attempt(op); err != nil {
 		return err

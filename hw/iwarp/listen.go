@@ -37,7 +37,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	switch {
 	case cfg.OnRequest == nil || cfg.Backlog < 0:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no OnRequest, or a negative backlog")
-	case cfg.Qual > maxPort:
+	case cfg.Qual > hw.MaxQual:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "connection qualifier %d is no TCP port", cfg.Qual)
 	}
 	if err := d.Use("Listen", soft.Listeners); err != nil {

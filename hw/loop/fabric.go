@@ -13,8 +13,8 @@ var fabric = struct {
 }{nodes: make(map[string]*node)}
 
 // firstQual is where the qualifiers that loop itself chooses begin, above what
-// programs use by habit.
-const firstQual = 1 << 16
+// programs use by habit: the dynamic ports, which end with hw.MaxQual.
+const firstQual = 49152
 
 // node is what the devices open under one name share. The fabric's lock guards
 // all but the name.
@@ -65,6 +65,9 @@ func find(name string, qual uint64) (ln *listener, known bool) {
 func (n *node) listen(ln *listener) error {
 	fabric.Lock()
 	defer fabric.Unlock()
+	if ln.qual == 0 && len(n.listeners) > hw.MaxQual-firstQual {
+		return hw.Errorf("loop.Listen", hw.ConnQualUnavailable, hw.NoSubtype, "%d listeners have the qualifiers that loop chooses from", len(n.listeners))
+	}
 	if ln.qual == 0 {
 		ln.qual = n.pick()
 	}
@@ -86,22 +89,27 @@ func (n *node) unlisten(ln *listener) bool {
 	return true
 }
 
-// ephemeral picks a qualifier for the initiating end of a connection.
+// ephemeral picks a qualifier for the initiating end of a connection. Two ends may
+// have the same one, after as many others as there are to choose from.
 func (n *node) ephemeral() uint64 {
 	fabric.Lock()
 	defer fabric.Unlock()
-	return n.pick()
+	return n.next()
 }
 
-// pick chooses a qualifier that nobody listens on. The lock is held.
+// pick chooses a qualifier that nobody listens on: there is one. The lock is held.
 func (n *node) pick() uint64 {
 	for {
-		n.lastQual++
-		if n.lastQual < firstQual {
-			n.lastQual = firstQual
-		}
-		if n.listeners[n.lastQual] == nil {
-			return n.lastQual
+		if qual := n.next(); n.listeners[qual] == nil {
+			return qual
 		}
 	}
+}
+
+// next is the next qualifier of those that loop chooses from, around and around.
+func (n *node) next() uint64 {
+	if n.lastQual++; n.lastQual > hw.MaxQual {
+		n.lastQual = firstQual
+	}
+	return n.lastQual
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"math"
 	"net"
 
 	"github.com/stretchr/testify/assert"
@@ -184,10 +185,24 @@ func co18(r *rig) {
 
 func co19(r *rig) {
 	e, s := r.node().end(), r.node().listen()
-	for _, address := range []string{"", "no port", "a:b:c", "host:many"} {
+	for _, address := range []string{"", "no port", "a:b:c", "host:many", "127.0.0.1:65536", "127.0.0.1:99999999"} {
 		assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)
 		_, err := s.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})
 		assert.ErrorIs(r, err, dat.ErrInvalidAddress, address)
+	}
+	for _, qual := range []uint64{65536, 99999999, math.MaxUint64} {
+		assert.ErrorIs(r, e.ep.Connect(dat.ConnectConfig{Addr: "127.0.0.1", Qual: qual}), dat.ErrInvalidParameter, qual)
+		_, err := s.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: s.cr})
+		assert.ErrorIs(r, err, dat.ErrInvalidParameter, qual)
+	}
+	for _, addr := range []string{"localhost:4444", "[::1]:4444"} {
+		const says = "the port 4444 goes into Qual"
+		err := e.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: 4444})
+		assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
+		assert.ErrorContains(r, err, says)
+		_, err = s.ia.NewPSP(dat.PSPConfig{Addr: addr, Dispatcher: s.cr})
+		assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
+		assert.ErrorContains(r, err, says)
 	}
 	const unix, datagram = 1, 2
 	for _, c := range []dat.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
