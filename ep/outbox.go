@@ -1,6 +1,10 @@
 package ep
 
-import "godat/hw"
+import (
+	"fmt"
+
+	"godat/hw"
+)
 
 // Outbox gathers requests for an endpoint, and posts them together: a server that
 // handles the events at hand and then flushes the answers rings the device's
@@ -21,8 +25,11 @@ func NewOutbox(e *Endpoint, n int) *Outbox {
 }
 
 // Add gathers a request, and flushes first if the outbox is full. With an error,
-// which is Flush's, the request was not taken.
+// which is Flush's, the request was not taken. A nil outbox is INVALID_HANDLE.
 func (o *Outbox) Add(d DTO) error {
+	if o == nil {
+		return nilOutbox("ep.Outbox.Add")
+	}
 	if len(o.dtos) == cap(o.dtos) {
 		if err := o.Flush(); err != nil {
 			return err
@@ -37,6 +44,9 @@ func (o *Outbox) Add(d DTO) error {
 // says that the endpoint or a dispatcher has no more room now, any other is about the
 // first of them and lasts. See [Endpoint.PostBatch].
 func (o *Outbox) Flush() error {
+	if o == nil {
+		return nilOutbox("ep.Outbox.Flush")
+	}
 	if len(o.dtos) == 0 {
 		return nil
 	}
@@ -46,7 +56,18 @@ func (o *Outbox) Flush() error {
 }
 
 // Reset forgets the requests gathered.
-func (o *Outbox) Reset() { o.keep(0) }
+func (o *Outbox) Reset() {
+	if o != nil {
+		o.keep(0)
+	}
+}
+
+// String names the outbox. It may be called at any time, as the String of every handle.
+func (o *Outbox) String() string { return fmt.Sprintf("Outbox(%p)", o) }
+
+func nilOutbox(op string) error {
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the outbox is nil"}
+}
 
 func (o *Outbox) keep(n int) {
 	clear(o.dtos[n:]) // they may hold segments and one-shots

@@ -1,6 +1,7 @@
 package evd
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"godat/hw"
@@ -37,8 +38,11 @@ func NewContexts[T any](n int) *Contexts[T] {
 }
 
 // Put keeps v and returns the cookie to post with; ok is false when the table is
-// full. A cookie whose post is refused is taken out again with Take.
+// full, or nil. A cookie whose post is refused is taken out again with Take.
 func (c *Contexts[T]) Put(v T) (cookie uint64, ok bool) {
+	if c == nil {
+		return 0, false
+	}
 	i, ok := c.free.Take()
 	if !ok {
 		return 0, false
@@ -55,7 +59,7 @@ const usesMask = 1<<31 - 1
 // ok is false when nothing is.
 func (c *Contexts[T]) Take(cookie uint64) (v T, ok bool) {
 	i := uint32(cookie)
-	if uint64(i) >= uint64(len(c.slots)) || cookie>>32&1 == 0 {
+	if c == nil || uint64(i) >= uint64(len(c.slots)) || cookie>>32&1 == 0 {
 		return v, false
 	}
 	s := &c.slots[i]
@@ -67,4 +71,12 @@ func (c *Contexts[T]) Take(cookie uint64) (v T, ok bool) {
 	v, s.val = s.val, none
 	c.free.Give(i)
 	return v, true
+}
+
+// String names the table. It may be called at any time, as the String of every handle.
+func (c *Contexts[T]) String() string {
+	if c == nil {
+		return "Contexts(nil)"
+	}
+	return fmt.Sprintf("Contexts(%p, %d places)", c, len(c.slots))
 }

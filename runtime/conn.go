@@ -112,14 +112,27 @@ func (c *Conn) put(b *mem.Buffer) {
 // is the last one (see [evd.Event.Ended]). Connections that one Listener accepted
 // share its channel unless ConnConfig.Apart says otherwise. It is closed when what
 // it belongs to is.
-func (c *Conn) Events() <-chan Event { return c.events.C() }
+func (c *Conn) Events() <-chan Event {
+	if c == nil {
+		return nil
+	}
+	return c.events.C()
+}
 
 // PZ is the zone of the connection's memory.
-func (c *Conn) PZ() *PZ { return c.pz }
+func (c *Conn) PZ() *PZ {
+	if c == nil {
+		return nil
+	}
+	return c.pz
+}
 
 // Private is the private data that the peer accepted or asked with; nil before
 // that.
 func (c *Conn) Private() []byte {
+	if c == nil {
+		return nil
+	}
 	if p := c.private.Load(); p != nil {
 		return *p
 	}
@@ -138,7 +151,7 @@ func (c *Conn) String() string {
 // 0. It is nil when the program has taken Depth of them already that were neither
 // sent nor released, and when the connection is closed.
 func (c *Conn) Buffer() *Buffer {
-	if c.closed.Load() {
+	if c == nil || c.closed.Load() {
 		return nil
 	}
 	if int(c.taken.Add(1)) > c.cfg.Depth {
@@ -155,10 +168,10 @@ func (c *Conn) Buffer() *Buffer {
 }
 
 // Message is the buffer with the message that a receive has brought; the program
-// owns it from then on. It is nil for all other events and when the connection is
-// closed. It is called once for an event.
+// owns it from then on. It is nil for all other events, those of other connections too, and when the
+// connection is closed. It is called once for an event.
 func (c *Conn) Message(ev Event) *Buffer {
-	if c == nil || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() {
+	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() {
 		return nil
 	}
 	b := c.pool.At(int(uint32(ev.Cookie)))
@@ -193,10 +206,11 @@ func (c *Conn) refill() {
 // Send sends the bytes in use of a buffer as one message, and takes the buffer from
 // the program, also when it fails. The buffer is free again when the message has been
 // sent; no event tells of it. Errors are those of [ep.Endpoint.PostSend];
-// a nil buffer is INVALID_PARAMETER.
+// a nil buffer, and one of another connection or pool, is INVALID_PARAMETER, and stays
+// the program's; a nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Send(b *Buffer) error {
-	if b == nil {
-		return noBuffer("runtime.Conn.Send")
+	if err := c.sends("runtime.Conn.Send", b); err != nil {
+		return err
 	}
 	seg := b.Segment()
 	b.Lend()
@@ -212,10 +226,10 @@ func (c *Conn) Send(b *Buffer) error {
 
 // Queue is Send for a server that has more to say: the message goes out with the next
 // Flush, together with all that was queued. One goroutine at a time calls Queue,
-// Outbox and Flush. Errors are those of [ep.Outbox.Add].
+// Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
 func (c *Conn) Queue(b *Buffer) error {
-	if b == nil {
-		return noBuffer("runtime.Conn.Queue")
+	if err := c.sends("runtime.Conn.Queue", b); err != nil {
+		return err
 	}
 	d := ep.DTO{Op: hw.OpSend, Cookie: sendCookie | uint64(b.Index()), Segment: b.Segment()}
 	b.Lend()
@@ -228,10 +242,19 @@ func (c *Conn) Queue(b *Buffer) error {
 
 // Outbox takes requests that go out with the messages queued, in order: an RDMA write
 // before the message that tells of it.
-func (c *Conn) Outbox() *Outbox { return c.outbox }
+func (c *Conn) Outbox() *Outbox {
+	if c == nil {
+		return nil
+	}
+	return c.outbox
+}
 
-// Flush posts what was queued as one batch. Errors are those of [ep.Outbox.Flush].
+// Flush posts what was queued as one batch. Errors are those of [ep.Outbox.Flush];
+// a nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Flush() error {
+	if c == nil || c.closed.Load() {
+		return closedConn("runtime.Conn.Flush")
+	}
 	err := c.outbox.Flush()
 	if c.missing.Load() != 0 {
 		c.refill()
@@ -239,13 +262,31 @@ func (c *Conn) Flush() error {
 	return err
 }
 
-func noBuffer(op string) error {
-	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed, or has none left")
+// sends says why a buffer can't be sent.
+func (c *Conn) sends(op string, b *Buffer) error {
+	switch {
+	case c == nil:
+		return closedConn(op)
+	case b == nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed, or has none left")
+	case c.closed.Load():
+		return closedConn(op)
+	case !c.has(b):
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection")
+	}
+	return nil
 }
 
-// Release gives a buffer back that the program does not send. nil is nothing.
+// has reports whether a buffer is one of the connection's.
+func (c *Conn) has(b *Buffer) bool {
+	i := b.Index()
+	return i < len(c.own) && c.pool.At(i) == b
+}
+
+// Release gives a buffer back that the program does not send. Nothing happens to nil, to
+// a buffer of another connection or pool, and on a connection that is closed.
 func (c *Conn) Release(b *Buffer) {
-	if b == nil {
+	if c == nil || b == nil || c.closed.Load() || !c.has(b) {
 		return
 	}
 	c.put(b)
@@ -256,8 +297,16 @@ func (c *Conn) Release(b *Buffer) {
 
 // Shutdown ends the connection in order: what was posted is sent, the peer is told,
 // and then everything is given back as by Close. If ctx ends first the connection is
-// closed as it is, and the error is ctx's.
+// closed as it is, and the error is ctx's. A nil ctx is INVALID_PARAMETER, a nil
+// connection INVALID_HANDLE/EP.
 func (c *Conn) Shutdown(ctx context.Context) error {
+	const op = "runtime.Conn.Shutdown"
+	if c == nil {
+		return closedConn(op)
+	}
+	if ctx == nil {
+		return nilContext(op)
+	}
 	return errors.Join(c.drain(ctx), c.Close())
 }
 
@@ -281,6 +330,9 @@ func (c *Conn) drain(ctx context.Context) error {
 // more; under ConnConfig.Debug the error names whoever has one. Closing it again
 // waits for the first call and does nothing, or tries once more what failed.
 func (c *Conn) Close() error {
+	if c == nil {
+		return closedConn("runtime.Conn.Close")
+	}
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	c.closed.Store(true)

@@ -163,3 +163,51 @@ func TestAListenersCloseThatFailedSucceedsWhenItIsTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestConnectionsRefuseWhatIsNilClosedOrAnotherAdapters(t *testing.T) {
+	onTwo(t, func(t *testing.T, ia, other *IA) {
+		var none context.Context
+		_, err := ia.Dial(none, "", ConnConfig{})
+		requireCode(t, err, hw.InvalidParameter, hw.Arg1)
+		_, err = ia.Listen(none, "", ConnConfig{})
+		requireCode(t, err, hw.InvalidParameter, hw.Arg1)
+
+		foreign, err := other.NewPZ()
+		require.NoError(t, err)
+		closed, err := ia.NewPZ()
+		require.NoError(t, err)
+		require.NoError(t, closed.Close())
+		for _, pz := range []*PZ{foreign, closed} {
+			_, err = ia.Dial(within(t), "", ConnConfig{PZ: pz})
+			requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
+			_, err = ia.Listen(within(t), "", ConnConfig{PZ: pz})
+			requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
+		}
+		most := int(^uint(0) >> 1)
+		_, err = ia.Dial(within(t), "", ConnConfig{Attr: &ep.Attr{MaxRecvDTOs: most, MaxRequestDTOs: most}})
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+
+		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
+		require.ErrorIs(t, client.Shutdown(none), hw.ErrInvalidParameter)
+		require.ErrorIs(t, l.Shutdown(none), hw.ErrInvalidParameter)
+		_, err = client.Receive(none)
+		require.ErrorIs(t, err, hw.ErrInvalidParameter)
+
+		b := server.Buffer()
+		require.ErrorIs(t, client.Send(b), hw.ErrInvalidParameter)
+		require.ErrorIs(t, client.Queue(b), hw.ErrInvalidParameter)
+		client.Release(b)
+		say(t, client, "mine")
+		ev := event(t, server.Events())
+		require.Nil(t, client.Message(ev))
+		server.Release(server.Message(ev))
+		server.Release(b)
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+		require.NoError(t, ia.Close())
+		_, err = ia.Dial(none, "nowhere", ConnConfig{Depth: -1})
+		requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+		_, err = ia.Listen(none, "nowhere", ConnConfig{Depth: -1})
+		requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
+	})
+}

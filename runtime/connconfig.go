@@ -98,7 +98,7 @@ const (
 func (cfg *ConnConfig) places() int {
 	recvs, requests := cfg.Depth, requestsPerDepth*cfg.Depth
 	if cfg.Attr != nil {
-		recvs, requests = max(recvs, cfg.Attr.MaxRecvDTOs), max(requests, cfg.Attr.MaxRequestDTOs)
+		recvs, requests = max(recvs, min(cfg.Attr.MaxRecvDTOs, evd.MaxQLen)), max(requests, min(cfg.Attr.MaxRequestDTOs, evd.MaxQLen))
 	}
 	return recvs + requests + 2 // its beginning and its end
 }

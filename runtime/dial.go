@@ -16,13 +16,11 @@ import (
 // ctx ends first, the error is its cause; if the peer refuses, it is that of the
 // event that says so: see [evd.Event.Err]. It is INVALID_HANDLE/IA on an adapter that is
 // closed, also if that is while Dial waits, and INVALID_HANDLE/EP when the connection,
-// which Setup may have shown to others, is closed meanwhile.
+// which Setup may have shown to others, is closed meanwhile; INVALID_HANDLE/PZ with a
+// zone that is closed or another adapter's, and INVALID_PARAMETER with a nil ctx.
 func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, error) {
 	const op = "runtime.Dial"
-	if ia == nil {
-		return nil, closedIA(op)
-	}
-	if err := cfg.complete(op, ia.attr); err != nil {
+	if err := ia.mayDial(ctx, op, &cfg); err != nil {
 		return nil, err
 	}
 	c := ia.newConn(&cfg, nil, address, nil)
@@ -55,6 +53,26 @@ func (ia *IA) orClosed(op string, err error) error {
 	return err
 }
 
+// mayDial refuses what can't be right, before anything is made, and completes cfg.
+func (ia *IA) mayDial(ctx context.Context, op string, cfg *ConnConfig) error {
+	if err := ia.enter(op); err != nil {
+		return err
+	}
+	ia.gate.RUnlock()
+	if ctx == nil {
+		return nilContext(op)
+	}
+	if cfg.PZ != nil {
+		if cfg.PZ.Domain() != ia.domain {
+			return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is another adapter's")
+		}
+		if _, err := cfg.PZ.Query(0); err != nil {
+			return err
+		}
+	}
+	return cfg.complete(op, ia.attr)
+}
+
 // established waits until the connection is up.
 func (c *Conn) established(ctx context.Context) error {
 	for {
@@ -79,8 +97,15 @@ func (c *Conn) established(ctx context.Context) error {
 // is for a connection with a channel of its own, in a program that waits for nothing
 // else: other events are dropped. When the connection ends in order the error is
 // io.EOF, also when this end closed it, else that of the event; when ctx ends, its
-// cause.
+// cause. A nil ctx is INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
 func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
+	const op = "runtime.Conn.Receive"
+	if c == nil {
+		return nil, closedConn(op)
+	}
+	if ctx == nil {
+		return nil, nilContext(op)
+	}
 	for {
 		select {
 		case ev, ok := <-c.events.C():

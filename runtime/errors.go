@@ -47,6 +47,10 @@ func closedIA(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the interface adapter is nil or closed")
 }
 
+func nilContext(op string) error {
+	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "a nil context")
+}
+
 func closedListener(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandlePSP, "the listener is nil or closed")
 }

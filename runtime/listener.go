@@ -33,11 +33,13 @@ type Listener struct {
 
 // Listen listens on address, "host:port": an empty host is all of the adapter's
 // addresses, port 0 or none at all lets the provider choose. ctx bounds the call, not
-// the listener's life: it is looked at before the device is asked.
+// the listener's life: it is looked at before the device is asked. A closed adapter is
+// INVALID_HANDLE/IA, a zone that is closed or another adapter's INVALID_HANDLE/PZ, a nil
+// ctx INVALID_PARAMETER.
 func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*Listener, error) {
 	const op = "runtime.Listen"
-	if ia == nil {
-		return nil, closedIA(op)
+	if err := ia.mayDial(ctx, op, &cfg); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -46,12 +48,9 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 	if err != nil {
 		return nil, err
 	}
-	if err := cfg.complete(op, ia.attr); err != nil {
-		return nil, err
-	}
 	l := &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]struct{})}
 	if err := l.make(host, qual); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, ia.orClosed(op, errors.Join(err, l.Close()))
 	}
 	return l, nil
 }
@@ -86,8 +85,11 @@ func splitListen(op, address string) (host string, qual uint64, err error) {
 }
 
 // Addr is where to dial it: "host:port", with the adapter's own address if it listens
-// on all of them.
+// on all of them; empty for a nil listener.
 func (l *Listener) Addr() string {
+	if l == nil {
+		return ""
+	}
 	host, _, err := net.SplitHostPort(l.psp.Addr().String())
 	if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() {
 		host = l.ia.attr.Address
@@ -97,12 +99,31 @@ func (l *Listener) Addr() string {
 
 // Requests is the channel on which connection requests come: [RequestOf] gives them
 // to Accept. It is closed when the listener is.
-func (l *Listener) Requests() <-chan Event { return l.requests.C() }
+func (l *Listener) Requests() <-chan Event {
+	if l == nil {
+		return nil
+	}
+	return l.requests.C()
+}
 
 // Events is the channel on which the events of all its connections come; see
 // [Conn.Events] and [ConnOf]. It is closed when the listener is; nil with
 // ConnConfig.Apart.
-func (l *Listener) Events() <-chan Event { return l.events.C() }
+func (l *Listener) Events() <-chan Event {
+	if l == nil {
+		return nil
+	}
+	return l.events.C()
+}
+
+// String names the listener, by its address. It may be called at any time, as the
+// String of every handle.
+func (l *Listener) String() string {
+	if l == nil {
+		return "Listener(nil)"
+	}
+	return "Listener(" + l.Addr() + ")"
+}
 
 // Accept accepts a request. The receives are posted before the peer hears of it,
 // which sees private with its end of the connection. It returns at once: ESTABLISHED
@@ -139,6 +160,9 @@ func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 
 // newConn makes one more connection. Close waits for it.
 func (l *Listener) newConn(op, peer string, private []byte, connect func(*Conn) error) (*Conn, error) {
+	if l == nil {
+		return nil, closedListener(op)
+	}
 	c := l.ia.newConn(&l.cfg, l, peer, private)
 	if err := l.remember(op, c); err != nil {
 		return nil, err
@@ -175,8 +199,15 @@ func (l *Listener) forget(c *Conn) {
 // Shutdown ends the listener in order: it takes no more requests and rejects those
 // that nobody accepted, ends all connections as [Conn.Shutdown] does, and gives
 // everything back. Connections that have not ended when ctx does are broken off, and
-// the error is ctx's.
+// the error is ctx's. A nil ctx is INVALID_PARAMETER, a nil listener INVALID_HANDLE/PSP.
 func (l *Listener) Shutdown(ctx context.Context) error {
+	const op = "runtime.Listener.Shutdown"
+	if l == nil {
+		return closedListener(op)
+	}
+	if ctx == nil {
+		return nilContext(op)
+	}
 	errs := []error{l.refuse()}
 	conns := l.list()
 	drained := make(chan error, len(conns))
@@ -197,6 +228,9 @@ func (c *Conn) drainTo(ctx context.Context, done chan<- error) { done <- c.drain
 // INVALID_HANDLE/PSP. Closing it again waits for the first call and does nothing, or
 // tries once more what failed.
 func (l *Listener) Close() error {
+	if l == nil {
+		return closedListener("runtime.Listener.Close")
+	}
 	l.closing.Lock()
 	defer l.closing.Unlock()
 	errs := []error{l.refuse()}

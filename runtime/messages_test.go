@@ -94,7 +94,8 @@ func TestEveryHandlePrintsAsAShortName(t *testing.T) {
 	for _, h := range []any{
 		r.ia, r.pz, m, rmr, a, r.events, cno, r.point, srq, route, r.events.NewOneShot(), &ep.RSP{}, &ep.CSP{}, &ep.CR{},
 		(*IA)(nil), (*ep.Endpoint)(nil), (*ep.CR)(nil), (*ep.SRQ)(nil), (*ep.PSP)(nil), (*evd.Dispatcher)(nil), (*evd.Route)(nil),
-		(*evd.OneShot)(nil), (*evd.CNO)(nil),
+		(*evd.OneShot)(nil), (*evd.CNO)(nil), listen(t, r.ia, ConnConfig{}), NewOutbox(a, 1), NewCredits(1), NewContexts[int](1),
+		(*Listener)(nil), (*Conn)(nil), (*Outbox)(nil), (*Credits)(nil), (*Contexts[int])(nil),
 	} {
 		s := fmt.Sprintf("%v %+v", h, h)
 		assert.Less(t, len(s), 120, s)
