@@ -53,14 +53,15 @@ func (c *closer) run() error {
 // closingWorld is an adapter with something of everything on it, which a program of
 // closers tears down while a peer asks for connections.
 type closingWorld struct {
-	t       *rapid.T
-	ia      *IA
-	pz      *PZ
-	lmr     *LMR
-	events  *Dispatcher // of endpoints
-	points  []uint64    // the qualifiers
-	answers []int       // what the program does with each request
-	closers []*closer
+	t        *rapid.T
+	ia       *IA
+	pz       *PZ
+	lmr      *LMR
+	events   *Dispatcher // of endpoints
+	listener *Listener
+	points   []uint64 // the qualifiers
+	answers  []int    // what the program does with each request
+	closers  []*closer
 
 	consumers sync.WaitGroup
 	answered  atomic.Int32
@@ -125,6 +126,7 @@ func newClosingWorld(t *rapid.T, provider string) *closingWorld {
 	for range rapid.IntRange(1, 3).Draw(t, "points") {
 		w.listen(rapid.IntRange(0, 2).Draw(t, "kind"))
 	}
+	w.serve(provider)
 	w.answers = rapid.SliceOfN(rapid.IntRange(0, 4), 1, 6).Draw(t, "answers")
 	return w
 }
@@ -150,6 +152,48 @@ func (w *closingWorld) listen(kind int) {
 	}
 	if cfg.Mode != ModeCallback && rapid.Bool().Draw(w.t, "consumed") {
 		w.consume(d)
+	}
+}
+
+// serve makes a listener that has dialed itself, whose requests are accepted.
+func (w *closingWorld) serve(provider string) {
+	address := ""
+	if provider == "iwarp" {
+		address = "127.0.0.1:0"
+	}
+	cfg := ConnConfig{Depth: 1, Message: 64}
+	l, err := w.ia.Listen(context.Background(), address, cfg)
+	require.NoError(w.t, err)
+	w.listener = l
+	c, err := l.Dial(l.Addr(), nil)
+	require.NoError(w.t, err)
+	w.add("connection", c.Close)
+	w.add("listener", l.Close)
+	w.add("listener", func() error { return l.Shutdown(context.Background()) })
+	w.consumers.Go(func() {
+		for ev := range l.Requests() {
+			_, err := l.Accept(RequestOf(ev), nil)
+			w.failUnlessCoded(err)
+		}
+	})
+}
+
+// dial dials the listener, in both ways. It may be closed at any time.
+func (w *closingWorld) dial() {
+	_, err := w.listener.Dial(w.listener.Addr(), nil)
+	w.failUnlessCoded(err)
+	_, err = w.ia.Dial(context.Background(), w.listener.Addr(), ConnConfig{Depth: 1, Message: 64})
+	var end EventError
+	if !errors.As(err, &end) {
+		w.failUnlessCoded(err)
+	}
+}
+
+// failUnlessCoded notes an error that is no code, or an internal one.
+func (w *closingWorld) failUnlessCoded(err error) {
+	var code *hw.Error
+	if err != nil && (!errors.As(err, &code) || code.Type == hw.InternalError) {
+		w.fail(err)
 	}
 }
 
@@ -191,9 +235,8 @@ func (w *closingWorld) answer(cr *CR, how int) {
 		err = cr.Handoff(w.points[0])
 	default: // the program keeps it
 	}
-	var code *hw.Error
-	if err != nil && (!errors.As(err, &code) || code.Type == hw.InternalError) {
-		w.fail(fmt.Errorf("answer %d: %w", how, err))
+	if err != nil {
+		w.failUnlessCoded(fmt.Errorf("answer %d: %w", how, err))
 	}
 }
 
@@ -237,6 +280,9 @@ func (w *closingWorld) program(peer *closingPeer) {
 			w.fail(peer.ask(w.ia, w.points[i]))
 		}
 	})
+	if rapid.Bool().Draw(w.t, "dials") {
+		wg.Go(w.dial)
+	}
 	if rapid.Bool().Draw(w.t, "closes") {
 		wg.Go(func() { w.fail(w.ia.Close()) })
 	}
