@@ -59,7 +59,7 @@ func TestBadArguments(t *testing.T) {
 	before.Addr--
 	wrapped := seg
 	wrapped.Addr = ^uint64(3)
-	remote := r.lmr.Remote(0, 4000)
+	remote, nowhere := r.lmr.Remote(0, 4000), r.lmr.Remote(1, len(r.lmr.Bytes()))
 	sources, sinks := []string{"PostSend", "PostRDMAWrite"}, []string{"PostRecv", "PostRDMARead"}
 	all := append(append([]string{}, sources...), sinks...)
 
@@ -73,6 +73,7 @@ func TestBadArguments(t *testing.T) {
 	}{
 		{"a region of another zone", all, 0, remote, []mem.Segment{foreign.Segment(0, 8)}, hw.ErrProtection},
 		{"one byte too far", all, 0, remote, []mem.Segment{beyond}, hw.ErrProtection},
+		{"a range out of the peer's region", []string{"PostRDMAWrite", "PostRDMARead"}, 0, nowhere, []mem.Segment{seg}, hw.ErrLength},
 		{"one byte too early", all, 0, remote, []mem.Segment{before}, hw.ErrProtection},
 		{"an address that wraps", all, 0, remote, []mem.Segment{wrapped}, hw.ErrProtection},
 		{"a bad second segment", all, 0, remote, []mem.Segment{seg, beyond}, hw.ErrProtection},

@@ -1,6 +1,8 @@
 package ep
 
 import (
+	"math"
+
 	"godat/hw"
 )
 
@@ -109,6 +111,8 @@ func (r *rules) checkRDMA(w *work, local uint64) error {
 	switch {
 	case len(w.segs) > iov:
 		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), iov)
+	case w.remote.Addr == math.MaxUint64 && moved > 0: // as of LMR.Remote out of bounds
+		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "the remote segment names a range that was not within its region (see LMR.Remote)")
 	case !fits:
 		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer", local, remote)
 	case moved > r.maxRDMA:

@@ -292,7 +292,8 @@ func (l *LMR) oddSegment(off, n int) Segment {
 
 // Remote names n bytes of the region from offset off on to a peer, which may use
 // it as far as the region's privileges go. A range that is not within the region
-// gives one that the region's device refuses to touch.
+// gives one that every post of RDMA refuses with LENGTH_ERROR, as does one of a nil
+// region, and that the region's device refuses to touch.
 func (l *LMR) Remote(off, n int) RemoteSegment {
 	addr, size := l.span(off, n)
 	return RemoteSegment{Addr: addr, Len: size, Context: l.RemoteContext()}
