@@ -209,8 +209,8 @@ func (c *Conn) refill() {
 // a nil buffer, and one of another connection or pool, is INVALID_PARAMETER, and stays
 // the program's; a nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Send(b *Buffer) error {
-	if err := c.sends("runtime.Conn.Send", b); err != nil {
-		return err
+	if !c.has(b) || c.closed.Load() {
+		return c.whyNot("runtime.Conn.Send", b)
 	}
 	seg := b.Segment()
 	b.Lend()
@@ -228,8 +228,8 @@ func (c *Conn) Send(b *Buffer) error {
 // Flush, together with all that was queued. One goroutine at a time calls Queue,
 // Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
 func (c *Conn) Queue(b *Buffer) error {
-	if err := c.sends("runtime.Conn.Queue", b); err != nil {
-		return err
+	if !c.has(b) || c.closed.Load() {
+		return c.whyNot("runtime.Conn.Queue", b)
 	}
 	d := ep.DTO{Op: hw.OpSend, Cookie: sendCookie | uint64(b.Index()), Segment: b.Segment()}
 	b.Lend()
@@ -262,8 +262,8 @@ func (c *Conn) Flush() error {
 	return err
 }
 
-// sends says why a buffer can't be sent.
-func (c *Conn) sends(op string, b *Buffer) error {
+// whyNot says why a buffer can't be sent.
+func (c *Conn) whyNot(op string, b *Buffer) error {
 	switch {
 	case c == nil:
 		return closedConn(op)
@@ -271,22 +271,19 @@ func (c *Conn) sends(op string, b *Buffer) error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed, or has none left")
 	case c.closed.Load():
 		return closedConn(op)
-	case !c.has(b):
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection")
 	}
-	return nil
+	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection")
 }
 
 // has reports whether a buffer is one of the connection's.
 func (c *Conn) has(b *Buffer) bool {
-	i := b.Index()
-	return i < len(c.own) && c.pool.At(i) == b
+	return c != nil && b != nil && c.pool.At(b.Index()) == b
 }
 
 // Release gives a buffer back that the program does not send. Nothing happens to nil, to
 // a buffer of another connection or pool, and on a connection that is closed.
 func (c *Conn) Release(b *Buffer) {
-	if c == nil || b == nil || c.closed.Load() || !c.has(b) {
+	if !c.has(b) {
 		return
 	}
 	c.put(b)
