@@ -93,13 +93,18 @@ func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
 	return e.connect(op, cfg)
 }
 
-// checkAddress refuses a qualifier that is no port, and a host that has one with it.
+// checkAddress refuses a qualifier that is no port, and a host that has a number
+// for one with it.
 // arg is the qualifier's place among the arguments.
 func checkAddress(op, host string, qual uint64, arg hw.Subtype) error {
 	if qual > hw.MaxQual {
 		return hw.Errorf(op, hw.InvalidParameter, arg, "connection qualifier %d is no port; the last is %d", qual, hw.MaxQual)
 	}
-	if name, port, err := net.SplitHostPort(host); err == nil {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		return nil
+	}
+	if _, err = strconv.ParseUint(port, 10, 64); err == nil { // else it is a part of the name, as in "loop:other"
 		return hw.Errorf(op, hw.InvalidAddress, hw.AddressMalformed, "%q: the address is %q, and the port %s goes into Qual", host, name, port)
 	}
 	return nil

@@ -68,8 +68,8 @@ type Endpoint struct {
 	asked   *CR // the same, of a reserved service point
 
 	agreed atomic.Uint64 // see Reads
-	// cause is why the connection ends, as soon as anybody knows. Whoever completes
-	// reads it.
+	// cause is why the connection ends, as soon as it is known. The completions that
+	// are flushed read it.
 	cause atomic.Pointer[hw.Cause]
 
 	counted counted

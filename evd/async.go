@@ -49,8 +49,8 @@ type Request interface {
 }
 
 // PutRequest is PutAsync for a connection request, until ForgetRequest takes it back.
-// Whoever puts requests bounds how many there are: strangers cause them, and they
-// take no place that an endpoint could reserve.
+// A service point bounds how many of its requests wait: strangers cause them, and
+// they take no place that an endpoint could reserve.
 func (d *Dispatcher) PutRequest(node *AsyncNode) {
 	d.mu.Lock()
 	if d.requests == nil {
@@ -149,9 +149,9 @@ func (l *asyncList) takeFrom(from *nodes, buf []Event) (n int) {
 	return n
 }
 
-// takeListed is take when a ring was replaced, or events wait on the list: all errors, and then as many
-// requests as other events, or a flood of strangers would keep the consumer from
-// its completions. Its caller is the consumer.
+// takeListed is take when a ring was replaced, or events wait on the list. It takes
+// all errors, then as many requests as other events, or a flood of strangers would
+// keep the consumer from its completions. Its caller is the consumer.
 //
 //go:noinline
 func (q *Queue) takeListed(buf []Event) (n int) {

@@ -258,8 +258,8 @@ func (c *CNO) Close() error {
 	return nil
 }
 
-// Abort is Close for when the IA closes abruptly: it does not refuse, who is in Wait
-// returns with CNO_DEAD, and it does not wait for agents; Close does.
+// Abort closes the CNO for an adapter that closes abruptly. It never refuses: every
+// Wait returns with CNO_DEAD. It does not wait for agents; Close does.
 func (c *CNO) Abort() {
 	if c == nil {
 		return

@@ -10,12 +10,12 @@ import (
 // of. It has the methods of a ring.
 //
 // Producers put into the newest ring that they see. Resize publishes a ring before
-// it raises the limit, so whoever has one of the new places sees the new ring: in an
-// older one are never more events than it has places, however late a producer comes
-// that saw that one last. The consumer empties the older rings first. An event that
-// it finds in a newer one may be from a producer that has put others into an older
-// one before. Their claims are visible by then, so the event may be taken once all
-// claims of the older rings were.
+// it raises the limit, so a producer that has one of the new places sees the new
+// ring. An older ring therefore never holds more events than it has places, even if
+// a producer that saw it last comes late. The consumer empties the older rings
+// first. An event in a newer ring may be from a producer that has put others into an
+// older one before. The claims of those are visible by then, so the consumer takes
+// the event once it has taken all that the older rings had claimed.
 type rings struct {
 	newest atomic.Pointer[stage]
 }

@@ -138,3 +138,10 @@ func (q *Queue) queuedNow() int {
 		return 0
 	}
 }
+
+// Full reports whether every place is reserved or has an event in it. It looks
+// afresh only if it seems so.
+func (q *Queue) Full() bool {
+	limit := q.limit.Load()
+	return q.reserved.Load()-q.seen.Load() >= limit && q.reserved.Load()-q.freed(q.done.Load()) >= limit
+}

@@ -116,13 +116,6 @@ func (q *Queue) Reserve(n int) bool {
 	return q.reserveSlow(n, 0)
 }
 
-// Full reports whether every place is reserved or has an event in it. It looks
-// afresh only if it seems so.
-func (q *Queue) Full() bool {
-	limit := q.limit.Load()
-	return q.reserved.Load()-q.seen.Load() >= limit && q.reserved.Load()-q.freed(q.done.Load()) >= limit
-}
-
 // reserveSlow is Reserve with a fresh look at what is free, and with so many
 // places beyond the limit.
 func (q *Queue) reserveSlow(n int, beyond uint64) bool {

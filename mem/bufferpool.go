@@ -102,8 +102,8 @@ func (p *BufferPool) At(index int) *Buffer {
 	return &p.buffers[index]
 }
 
-// Close frees the memory, whoever has buffers of it: none may be used from then on,
-// and operations that have one fail as [LMR.Free] says. Under Debug it returns an
+// Close frees the memory. Buffers that the program still has may not be used from
+// then on, and operations that have one fail as [LMR.Free] says. Under Debug it returns an
 // error that names the holders. Closing it again does nothing.
 func (p *BufferPool) Close() error {
 	if p == nil {

@@ -85,7 +85,7 @@ func (w *watch) poison(b *Buffer) {
 	})
 }
 
-// complain panics. Without a watch it does not know who is to blame.
+// complain panics. With a watch the text has the stack of the buffer's last owner.
 func (w *watch) complain(b *Buffer, what string) {
 	owner := [...]string{pooled: "the pool has it", held: "its holder has it", lent: "an operation has it"}[b.state.Load()]
 	if w == nil {

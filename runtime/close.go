@@ -130,8 +130,8 @@ func (ia *IA) closeObjects() error {
 	for _, c := range cnos {
 		c.Abort()
 	}
-	// Aborting wakes everybody who waits; only then callbacks are waited for, which may
-	// be among those.
+	// All are aborted by now, which has woken every waiter. A callback may be one of
+	// these, so Close waits for callbacks only here.
 	for _, d := range dispatchers {
 		errs = append(errs, d.Close())
 	}

@@ -16,7 +16,7 @@ import (
 	"godat/hw"
 )
 
-// Whoever can reach a port can connect to it and say nothing.
+// Any host that reaches a port can connect to it and say nothing.
 
 // ask sends a request.
 func (s *script) ask() {

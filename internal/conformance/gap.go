@@ -23,7 +23,7 @@ const (
 	LaxCredit
 	// WakesForAll: who waits for a solicited receive is woken by any.
 	WakesForAll
-	// MayWakeForAll: who waits for a solicited receive may be woken by any, when
+	// MayWakeForAll: any receive may wake a waiter that asked for solicited ones, when
 	// something else makes the provider look at its completions.
 	MayWakeForAll
 )

@@ -165,8 +165,8 @@ func place(a []slot, key uint32) *slot {
 }
 
 // renew makes an array of at least three slots for each of n keys, and takes over
-// what is live or rests. Who still looks into the old one finds the same entries
-// there.
+// what is live or rests. A Find that still looks into the old one finds the same
+// entries there.
 func (s *Slots[E]) renew(n int) {
 	a := make([]slot, max(leastSlots, 1<<bits.Len(uint(3*n-1))))
 	s.used = 0
