@@ -36,8 +36,8 @@ func (c *CR) String() string {
 // String names the shared receive queue.
 func (q *SRQ) String() string { return fmt.Sprintf("SRQ(%p)", q) }
 
-// noRoom says which queue is full, and who has its places. Its text is made when
-// it is asked for: a poster may try again and again.
+// noRoom is the error of a post that found its queue full. Error makes the text, not
+// the post: a poster may try again and again.
 type noRoom struct {
 	queue           string
 	reserved, limit uint64

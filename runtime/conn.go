@@ -324,7 +324,7 @@ func (c *Conn) drain(ctx context.Context) error {
 
 // Close gives back all that the connection has, its memory included; a connection
 // that is still up is broken off. Buffers that the program has may not be used any
-// more; under ConnConfig.Debug the error names whoever has one. Closing it again
+// more; under ConnConfig.Debug the error names their holders. Closing it again
 // waits for the first call and does nothing, or tries once more what failed.
 func (c *Conn) Close() error {
 	if c == nil {

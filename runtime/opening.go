@@ -11,8 +11,8 @@ import (
 	"godat/hw"
 )
 
-// opening is a device on its way. Whoever comes second, the device or the end of
-// the wait for it, cleans up.
+// opening is a device that is being opened while Open waits for it. If Open gives up
+// first, the goroutine that opens the device closes it again; else Open takes it.
 type opening struct {
 	from    source
 	cfg     hw.OpenConfig

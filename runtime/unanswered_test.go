@@ -29,7 +29,7 @@ func newAsker(t *testing.T, name string) *asker {
 	return a
 }
 
-// ask has a new endpoint ask for a connection.
+// ask makes an endpoint that connects to the service point at qual.
 func (a *asker) ask(t *testing.T, to *IA, qual uint64) *Endpoint {
 	e, err := a.ia.NewEndpoint(EndpointConfig{PZ: a.pz, Conn: a.events})
 	require.NoError(t, err)
