@@ -44,7 +44,7 @@ race: ## the tests under the race detector, in a random order
 	$(GO) test -race -shuffle=on ./...
 
 mutate: ## break the code in known ways; each must make its test fail
-	$(GO) run ./internal/mutate
+	$(GO) run ./check/mutate
 
 fuzz: ## run each fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz.sh
@@ -62,11 +62,11 @@ consumer: ## use the library from another module
 	bash .ci/consumer.sh
 
 test-iwarp: ## hw/iwarp against the kernel's soft-iWARP, in a QEMU guest (on Debian, as root: it installs what it needs)
-	bash hw/hwtest/guest/install.sh
+	bash check/guest/install.sh
 	bash hw/iwarp/test-guest.sh
 
 test-ibv: ## hw/ibv on soft-RoCE and soft-iWARP, in a QEMU guest (on Debian, as root: it installs what it needs)
-	bash hw/hwtest/guest/install.sh
+	bash check/guest/install.sh
 	bash hw/ibv/test-guest.sh
 
 ci: ## all that the checks on a clean machine do

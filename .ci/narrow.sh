@@ -21,5 +21,5 @@ if ! "$probe" >/dev/null 2>&1; then
 fi
 
 # The tables of mutations are text; the other packages all run.
-mapfile -t packages < <(go list ./... | grep -v /internal/mutate)
+mapfile -t packages < <(go list ./... | grep -v /check/mutate)
 bash .ci/gotest.sh "$CI_TEMP/narrow.log" go test -short "${runner[@]}" "${packages[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # twice.sh COMMAND...: runs it a second time when it exits with 123: when the guest did
-# not boot, or its kernel failed (package hw/hwtest/guest), which has bugs of its own. A
+# not boot, or its kernel failed (package check/guest), which has bugs of its own. A
 # test that fails is not run again. Each second try is a finding, to be looked into; the
 # summary of the run has it, with its number.
 set -euo pipefail

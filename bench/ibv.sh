@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures hw/ibv beside the C tools of perftest, on soft-RoCE in the guest: pairs of
 # runs that take turns in one boot, for a machine that does nothing else. What the
-# guest needs, hw/hwtest/guest/install.sh installs.
+# guest needs, check/guest/install.sh installs.
 #
 #   bench/ibv.sh [PAIRS]
 #
@@ -25,7 +25,7 @@ export CGO_ENABLED=1
 go test -c -tags guest -o "$work/ibv.test" ./hw/ibv
 go test -c -tags guest -o "$work/bench.test" ./bench
 go build -o "$work/dattest" ./examples/dattest
-go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
+go build -o "$work/guest" ./check/guest/cmd/guest
 
 # c NAME TOOL FLAGS...: runs both halves of a C tool and prints "NAME c FIGURE".
 # ours NAME BENCHMARK UNIT COUNT [PROGRAM]: the same with ours.

@@ -14,7 +14,7 @@ import (
 	"godat/hw"
 )
 
-// rejecter is the C program of hw/hwtest/guest/testdata, which rejects requests.
+// rejecter is the C program of check/guest/testdata, which rejects requests.
 var rejecter = os.Getenv("GODAT_GUEST_REJECTER")
 
 const rejecterPort = 7472

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs this package's tests on real verbs devices: soft-RoCE and soft-iWARP, in the
-# guest that hw/hwtest/guest makes. There run the contract's suite and what is special
+# guest that check/guest makes. There run the contract's suite and what is special
 # to verbs, DAT's conformance suite, examples/rping and examples/dattest with the C
 # programs rping and dapltest in either role, and examples/blockstore between two
 # processes. It fails, never skips, when something is missing, and when fewer cases ran
 # than testdata/cases.txt says; with 123 when a guest's kernel failed or did not boot,
-# and no test did. What is to be installed, hw/hwtest/guest/install.sh installs.
+# and no test did. What is to be installed, check/guest/install.sh installs.
 # GODAT_GUEST_KILLS is how many peers are killed, if not 3, and GODAT_GUEST_BUSY how
 # many processes compute beside the tests, if not 0.
 #
@@ -44,12 +44,12 @@ echo "abi.h against the distribution's headers"
 cc -fsyntax-only -Wall -Werror -Ihw/ibv hw/ibv/testdata/abi_check.c
 
 "${build[@]}" -o "$work/ibv.test" ./hw/ibv
-go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
-cc -Wall -Werror -o "$work/rejecter" hw/hwtest/guest/testdata/rejecter.c -lrdmacm -libverbs
+go build -o "$work/guest" ./check/guest/cmd/guest
+cc -Wall -Werror -o "$work/rejecter" check/guest/testdata/rejecter.c -lrdmacm -libverbs
 if [[ $mode == plain ]]; then
   command -v rping >/dev/null || { echo "the C program rping is missing: install rdmacm-utils" >&2; exit 1; }
   command -v dapltest >/dev/null || { echo "the C program dapltest is missing: install dapl2-utils and libdapl2" >&2; exit 1; }
-  "${build[@]}" -o "$work/conformance.test" ./internal/conformance
+  "${build[@]}" -o "$work/conformance.test" ./check/conformance
   "${build[@]}" -o "$work/rping.test" ./examples/rping
   "${build[@]}" -o "$work/dattest.test" ./examples/dattest
   go build -o "$work/blockstore" ./examples/blockstore

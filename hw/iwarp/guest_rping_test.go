@@ -22,7 +22,7 @@ import (
 	"godat/hw"
 )
 
-// These tests run in the guest of hw/hwtest/guest with a siw device, and talk to C
+// These tests run in the guest of check/guest with a siw device, and talk to C
 // rping over the kernel's soft-iWARP: see test-guest.sh.
 
 const (

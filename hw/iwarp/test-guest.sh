@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Has this package talk to the kernel's soft-iWARP (siw) in the guest that
-# hw/hwtest/guest makes: C rping as server and as client, with CRCs and without,
+# check/guest makes: C rping as server and as client, with CRCs and without,
 # with and without the peer-to-peer model, of 64 to 65535 bytes; connections that close
 # at once, which siw's kernel has to outlive (GODAT_GUEST_CLOSES of C cmtime and
 # GODAT_GUEST_DTEST_CLOSES of C dtest, if not 200 and 10); what siw refuses;
@@ -11,7 +11,7 @@
 # fails, never skips, when something is missing, and when fewer cases ran than it
 # says here; with 123 when the guest's kernel failed or did not boot, and no test did.
 # GODAT_GUEST_BUSY is how many processes compute beside the tests, if not 0.
-# hw/hwtest/guest/install.sh installs what it needs.
+# check/guest/install.sh installs what it needs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -34,8 +34,8 @@ CGO_ENABLED=0 go test -c -tags guest -o "$work/iwarp.test" ./hw/iwarp
 CGO_ENABLED=0 go build -o "$work/blockstore" ./examples/blockstore
 CGO_ENABLED=1 go test -c -tags guest -o "$work/rping.test" ./examples/rping
 CGO_ENABLED=1 go build -o "$work/dattest" ./examples/dattest
-go build -o "$work/guest" ./hw/hwtest/guest/cmd/guest
-cc -Wall -Werror -o "$work/rejecter" hw/hwtest/guest/testdata/rejecter.c -lrdmacm -libverbs
+go build -o "$work/guest" ./check/guest/cmd/guest
+cc -Wall -Werror -o "$work/rejecter" check/guest/testdata/rejecter.c -lrdmacm -libverbs
 
 cat >"$work/job" <<'JOB'
 work=$1

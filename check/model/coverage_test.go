@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"godat/internal/conformance/model"
+	"godat/check/model"
 )
 
 // coverage is what programs have reached.

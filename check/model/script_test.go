@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/internal/conformance/model"
+	"godat/check/model"
 )
 
 func TestTheModelKnowsNothingOfTheLibrary(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"time"
 	"unsafe"
 
+	"godat/check/model"
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
-	"godat/internal/conformance/model"
 	"godat/mem"
 	dat "godat/runtime"
 )

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"godat/internal/conformance/model"
+	"godat/check/model"
 )
 
 var (

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"godat/check/model"
 	"godat/ep"
-	"godat/internal/conformance/model"
 	dat "godat/runtime"
 )
 

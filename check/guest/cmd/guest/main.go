@@ -18,7 +18,7 @@ import (
 	"strings"
 	"syscall"
 
-	"godat/hw/hwtest/guest"
+	"godat/check/guest"
 )
 
 // The exit statuses that are not the program's.

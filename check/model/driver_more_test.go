@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"unsafe"
 
+	"godat/check/model"
 	"godat/ep"
-	"godat/internal/conformance/model"
 	dat "godat/runtime"
 )
 

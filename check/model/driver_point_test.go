@@ -6,8 +6,8 @@ import (
 	"net"
 	"strconv"
 
+	"godat/check/model"
 	"godat/ep"
-	"godat/internal/conformance/model"
 	dat "godat/runtime"
 )
 

@@ -12,7 +12,7 @@ import (
 )
 
 // installHint ends each message about something that is missing.
-const installHint = "hw/hwtest/guest/install.sh installs all that the guest needs"
+const installHint = "check/guest/install.sh installs all that the guest needs"
 
 // tool is a program of the host, and the package that has it.
 type tool struct{ name, pkg string }

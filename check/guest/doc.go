@@ -8,7 +8,7 @@
 // peers on the host reach it through [Config.Forward], and it reaches the host's
 // loopback as [HostAddress].
 //
-//	go run ./hw/hwtest/guest/cmd/guest -device rxe0 -- ibv_devinfo -d rxe0
+//	go run ./check/guest/cmd/guest -device rxe0 -- ibv_devinfo -d rxe0
 //
 // Nothing is installed. The package finds the emulator and the rest on the host
 // (install.sh beside it installs them by name, on Debian), takes the kernel from

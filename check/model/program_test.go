@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"godat/internal/conformance/model"
+	"godat/check/model"
 	dat "godat/runtime"
 )
 

@@ -1,9 +1,9 @@
 package model_test
 
 import (
+	"godat/check/model"
 	"godat/evd"
 	"godat/hw"
-	"godat/internal/conformance/model"
 	dat "godat/runtime"
 )
 

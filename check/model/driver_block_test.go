@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"time"
 
+	"godat/check/model"
 	"godat/hw"
-	"godat/internal/conformance/model"
 	dat "godat/runtime"
 )
 

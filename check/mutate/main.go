@@ -32,7 +32,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutate", flag.ExitOnError)
 	only := flags.String("run", "", "only mutations whose name, after its table's, matches this regular expression, as in ^loop:")
-	dir := flags.String("tables", "internal/mutate/mutations", "directory of the tables, from the module's root")
+	dir := flags.String("tables", "check/mutate/mutations", "directory of the tables, from the module's root")
 	parallel := flags.Int("j", min(2, runtime.GOMAXPROCS(0)), "mutations at a time")
 	limit := flags.Duration("timeout", 40*time.Second, "time limit of one test run")
 	kills := flags.Int("kills", 1, "how often each mutation is to be killed; more find the tests that leave it to chance")
