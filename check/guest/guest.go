@@ -156,11 +156,15 @@ func (g *Guest) run(ctx context.Context) {
 	cmd.SysProcAttr = tied()
 	cmd.WaitDelay = haltTimeout
 	fmt.Fprintf(g.cfg.Progress, "guest: booting %s %s\n", g.job.kernel.name, strings.Join(g.cfg.Devices, " "))
-	if err := cmd.Start(); err != nil {
+	line, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		g.err = fmt.Errorf("guest: %w", err)
 		return
 	}
-	w := &watch{g: g, con: con, late: make(chan error, 1), stop: make(chan struct{}), gone: make(chan struct{})}
+	w := &watch{g: g, con: con, line: line, late: make(chan error, 1), stop: make(chan struct{}), gone: make(chan struct{})}
 	go w.run()
 	werr := cmd.Wait()
 	close(w.stop)
@@ -212,6 +216,7 @@ var kernelFault = regexp.MustCompile(
 type watch struct {
 	g    *Guest
 	con  *console
+	line io.Writer // to the guest's second serial line
 	late chan error
 	stop chan struct{} // closed when the machine has ended
 	gone chan struct{} // closed when run has
@@ -225,7 +230,14 @@ func (w *watch) run() {
 	if !w.wait(w.con.finished, w.g.cfg.Timeout, "the program did not end") {
 		return
 	}
-	w.wait(nil, haltTimeout, "the guest did not power off") // nobody cares
+	w.halt()
+}
+
+// halt answers init's last report, so that init powers the machine off, and waits
+// until it has. If it does not in time, it is killed, which is no failure.
+func (w *watch) halt() {
+	_, _ = io.WriteString(w.line, "heard\n")
+	w.wait(nil, haltTimeout, "the guest did not power off")
 }
 
 // wait waits for ch. It reports false when the machine has ended, failed or
@@ -241,7 +253,7 @@ func (w *watch) wait(ch <-chan struct{}, limit time.Duration, what string) bool 
 	case <-ch:
 		return true
 	case <-failed:
-		w.wait(nil, haltTimeout, "")
+		w.halt()
 		return false
 	case <-w.stop:
 		return false

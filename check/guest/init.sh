@@ -18,7 +18,10 @@ report() {
   printf '\n%s %s\n' "$SECRET" "$*" >/dev/ttyS1
   stty -F /dev/ttyS1 raw -echo
 }
+# What is on its way to the host when the machine powers off may be lost, so the host
+# answers the last report. A host that is gone does not.
 halt() {
+  read -r -t 60 _ </dev/ttyS1
   poweroff -f
   sleep 60
 }
