@@ -30,8 +30,9 @@ type Attr struct {
 	MaxReadIn      int // RDMA reads the peer may have outstanding; default 4, NoDTOs for none
 	MaxReadOut     int // RDMA reads outstanding here; more wait their turn; default 4, NoDTOs for none
 
-	// SoftHighWatermark is the first argument of SetWatermark, from the beginning;
-	// default: NoWatermark.
+	// SoftHighWatermark is how many receives of its shared receive queue the endpoint
+	// may hold before an asynchronous event says so, as the first argument of
+	// SetWatermark does; default: NoWatermark.
 	SoftHighWatermark int
 
 	// ReceiverNotReady is how long a send waits for the peer to post a receive

@@ -74,30 +74,30 @@ func (c *CSP) Addr() net.Addr {
 	return c.point.addr()
 }
 
-// CSPMask selects the fields that CSP.Query fills: DAT_CSP_PARAM_MASK, with its
+// CSPField selects the fields that CSP.Query fills: DAT_CSP_PARAM_MASK, with its
 // numbers.
-type CSPMask uint32
+type CSPField uint32
 
 // The fields of CSPParam.
 const (
-	CSPFieldIA   CSPMask = 0x1
-	CSPFieldComm CSPMask = 0x2
-	CSPFieldAddr CSPMask = 0x4
-	CSPFieldEVD  CSPMask = 0x8
-	CSPFieldAll  CSPMask = 0xF
+	CSPFieldIA   CSPField = 0x1
+	CSPFieldComm CSPField = 0x2
+	CSPFieldAddr CSPField = 0x4
+	CSPFieldEVD  CSPField = 0x8
+	CSPFieldAll  CSPField = 0xF
 )
 
 // CSPParam describes a common service point: DAT_CSP_PARAM. What was not asked
 // for is zero.
 type CSPParam struct {
-	IA         any // as in Param
+	IA         any // the interface adapter, a *runtime.IA
 	Comm       Comm
 	Addr       net.Addr
 	Dispatcher *evd.Dispatcher
 }
 
 // Query returns the fields that mask selects. It answers to dat_csp_query.
-func (c *CSP) Query(mask CSPMask) (q CSPParam, err error) {
+func (c *CSP) Query(mask CSPField) (q CSPParam, err error) {
 	const op = "ep.CSP.Query"
 	if c == nil {
 		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCSP}

@@ -197,7 +197,7 @@ func (r *rig) do(op string, e *Endpoint) error {
 	case "modify_provider":
 		return e.Modify(0x60000000, Param{Attr: Attr{DrainTimeout: time.Second}})
 	case "modify_ia", "modify_state", "modify_comm", "modify_laddr", "modify_lqual", "modify_raddr", "modify_rqual", "modify_srq":
-		return e.Modify(map[string]Mask{
+		return e.Modify(map[string]Field{
 			"modify_ia": 0x1, "modify_state": 0x2, "modify_comm": 0x4, "modify_laddr": 0x8, "modify_lqual": 0x10,
 			"modify_raddr": 0x20, "modify_rqual": 0x40, "modify_srq": 0x800,
 		}[op], Param{})

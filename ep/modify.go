@@ -11,7 +11,7 @@ import (
 
 // modifiable says in which states what may be modified.
 var modifiable = [...]struct {
-	fields Mask
+	fields Field
 	states uint32
 }{
 	{FieldPZ, 1<<Unconnected | 1<<TentativeConnectionPending},
@@ -28,7 +28,7 @@ const (
 )
 
 // mayModify reports whether all of the fields may be modified in that state.
-func mayModify(mask Mask, s State) bool {
+func mayModify(mask Field, s State) bool {
 	for _, m := range modifiable {
 		if mask&m.fields != 0 && m.states>>s&1 == 0 {
 			return false
@@ -54,7 +54,7 @@ func mayModify(mask Mask, s State) bool {
 // nil. An endpoint that has windows of its own (NewRMR) keeps its zone, and can't
 // grow.
 // It answers to dat_ep_modify.
-func (e *Endpoint) Modify(mask Mask, p Param) error {
+func (e *Endpoint) Modify(mask Field, p Param) error {
 	const op = "ep.Modify"
 	if err := e.alive(op); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (e *Endpoint) Modify(mask Mask, p Param) error {
 
 // modification is a Modify on its way.
 type modification struct {
-	mask     Mask
+	mask     Field
 	old, now parts
 	made     bool
 }
@@ -134,7 +134,7 @@ func (e *Endpoint) settle() {
 }
 
 // with is p with the fields of mask as in q.
-func (p parts) with(op string, e *Endpoint, mask Mask, q *Param) (parts, error) {
+func (p parts) with(op string, e *Endpoint, mask Field, q *Param) (parts, error) {
 	if mask&FieldPZ != 0 {
 		if err := p.checkPZ(op, e, q.PZ); err != nil {
 			return p, err

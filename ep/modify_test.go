@@ -297,7 +297,7 @@ func TestQueryFillsEveryField(t *testing.T) {
 	r := newRig(t)
 	r.adapter.ia = "the adapter"
 	a, _ := r.pair(&Attr{ReceiverNotReady: time.Minute, DrainTimeout: time.Hour})
-	for mask, want := range map[Mask]func(p *Param) any{
+	for mask, want := range map[Field]func(p *Param) any{
 		0x1:        func(p *Param) any { return p.IA },
 		0x2:        func(p *Param) any { return p.State },
 		0x8:        func(p *Param) any { return p.LocalAddr },
@@ -335,7 +335,7 @@ func TestQueryFillsEveryField(t *testing.T) {
 
 // twins are the bits of the number and the list of named attributes, each of
 // which asks for both.
-func twins(m Mask) Mask { return m<<1&0x50000000 | m>>1&0x28000000 }
+func twins(m Field) Field { return m<<1&0x50000000 | m>>1&0x28000000 }
 
 func TestAnEndpointWithWindowsStaysAsItIs(t *testing.T) {
 	r := newRig(t)

@@ -112,30 +112,30 @@ func (p *PSP) Dispatcher() *evd.Dispatcher {
 	return p.point.to
 }
 
-// PSPMask selects the fields that PSP.Query fills: DAT_PSP_PARAM_MASK, with its
+// PSPField selects the fields that PSP.Query fills: DAT_PSP_PARAM_MASK, with its
 // numbers.
-type PSPMask uint32
+type PSPField uint32
 
 // The fields of PSPParam.
 const (
-	PSPFieldIA    PSPMask = 0x1
-	PSPFieldQual  PSPMask = 0x2
-	PSPFieldEVD   PSPMask = 0x4
-	PSPFieldFlags PSPMask = 0x8
-	PSPFieldAll   PSPMask = 0xF
+	PSPFieldIA    PSPField = 0x1
+	PSPFieldQual  PSPField = 0x2
+	PSPFieldEVD   PSPField = 0x4
+	PSPFieldFlags PSPField = 0x8
+	PSPFieldAll   PSPField = 0xF
 )
 
 // PSPParam describes a public service point: DAT_PSP_PARAM. What was not asked
 // for is zero.
 type PSPParam struct {
-	IA         any // as in Param
+	IA         any // the interface adapter, a *runtime.IA
 	Qual       uint64
 	Dispatcher *evd.Dispatcher
 	Flags      PSPFlags
 }
 
 // Query returns the fields that mask selects. It answers to dat_psp_query.
-func (p *PSP) Query(mask PSPMask) (q PSPParam, err error) {
+func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
 	const op = "ep.PSP.Query"
 	if p == nil {
 		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePSP}

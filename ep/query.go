@@ -8,53 +8,53 @@ import (
 	"godat/mem"
 )
 
-// Mask selects the fields that Query fills: DAT_EP_PARAM_MASK, with DAT 2.0's
+// Field selects the fields that Query fills: DAT_EP_PARAM_MASK, with DAT 2.0's
 // numbers.
-type Mask uint32
+type Field uint32
 
 // The fields of Param and of its Attr.
 const (
-	FieldIA              Mask = 0x1
-	FieldState           Mask = 0x2
-	FieldComm            Mask = 0x4
-	FieldLocalAddr       Mask = 0x8
-	FieldLocalQual       Mask = 0x10
-	FieldRemoteAddr      Mask = 0x20
-	FieldRemoteQual      Mask = 0x40
-	FieldPZ              Mask = 0x80
-	FieldRecvEVD         Mask = 0x100
-	FieldRequestEVD      Mask = 0x200
-	FieldConnectEVD      Mask = 0x400
-	FieldSRQ             Mask = 0x800
-	FieldServiceType     Mask = 0x1000
-	FieldMaxMessageSize  Mask = 0x2000
-	FieldMaxRDMASize     Mask = 0x4000
-	FieldQoS             Mask = 0x8000
-	FieldRecvFlags       Mask = 0x10000
-	FieldRequestFlags    Mask = 0x20000
-	FieldMaxRecvDTOs     Mask = 0x40000
-	FieldMaxRequestDTOs  Mask = 0x80000
-	FieldMaxRecvIOV      Mask = 0x100000
-	FieldMaxRequestIOV   Mask = 0x200000
-	FieldMaxReadIn       Mask = 0x400000
-	FieldMaxReadOut      Mask = 0x800000
-	FieldSoftHighWater   Mask = 0x1000000
-	FieldMaxReadIOV      Mask = 0x2000000
-	FieldMaxWriteIOV     Mask = 0x4000000
-	FieldTransportValues Mask = 0x8000000  // ReceiverNotReady
-	FieldTransportAttr   Mask = 0x10000000 // the same
-	FieldProviderValues  Mask = 0x20000000 // DrainTimeout
-	FieldProviderAttr    Mask = 0x40000000 // the same
+	FieldIA              Field = 0x1
+	FieldState           Field = 0x2
+	FieldComm            Field = 0x4
+	FieldLocalAddr       Field = 0x8
+	FieldLocalQual       Field = 0x10
+	FieldRemoteAddr      Field = 0x20
+	FieldRemoteQual      Field = 0x40
+	FieldPZ              Field = 0x80
+	FieldRecvEVD         Field = 0x100
+	FieldRequestEVD      Field = 0x200
+	FieldConnectEVD      Field = 0x400
+	FieldSRQ             Field = 0x800
+	FieldServiceType     Field = 0x1000
+	FieldMaxMessageSize  Field = 0x2000
+	FieldMaxRDMASize     Field = 0x4000
+	FieldQoS             Field = 0x8000
+	FieldRecvFlags       Field = 0x10000
+	FieldRequestFlags    Field = 0x20000
+	FieldMaxRecvDTOs     Field = 0x40000
+	FieldMaxRequestDTOs  Field = 0x80000
+	FieldMaxRecvIOV      Field = 0x100000
+	FieldMaxRequestIOV   Field = 0x200000
+	FieldMaxReadIn       Field = 0x400000
+	FieldMaxReadOut      Field = 0x800000
+	FieldSoftHighWater   Field = 0x1000000
+	FieldMaxReadIOV      Field = 0x2000000
+	FieldMaxWriteIOV     Field = 0x4000000
+	FieldTransportValues Field = 0x8000000  // ReceiverNotReady
+	FieldTransportAttr   Field = 0x10000000 // ReceiverNotReady, too
+	FieldProviderValues  Field = 0x20000000 // DrainTimeout
+	FieldProviderAttr    Field = 0x40000000 // DrainTimeout, too
 
-	FieldAttr Mask = 0x7FFFF000 // all of Attr
-	FieldAll  Mask = 0x7FFFFFFF
+	FieldAttr Field = 0x7FFFF000 // all of Attr
+	FieldAll  Field = 0x7FFFFFFF
 )
 
 // Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for, and
 // addresses that the state gives no meaning, are zero. During an attempt to connect
 // the remote address is what Connect was told, and the local one not known yet.
 type Param struct {
-	IA                    any // what AdapterConfig.IA said: a *runtime.IA
+	IA                    any // the interface adapter, a *runtime.IA
 	State                 State
 	Comm                  Comm
 	LocalAddr, RemoteAddr net.Addr
@@ -66,7 +66,7 @@ type Param struct {
 }
 
 // Query returns the fields that mask selects. It answers to dat_ep_query.
-func (e *Endpoint) Query(mask Mask) (Param, error) {
+func (e *Endpoint) Query(mask Field) (Param, error) {
 	const op = "ep.Query"
 	if err := e.alive(op); err != nil {
 		return Param{}, err
@@ -105,7 +105,7 @@ func (e *Endpoint) snapshot() Param {
 }
 
 // only is p without the fields that are not in mask.
-func (p *Param) only(mask Mask) (q Param) {
+func (p *Param) only(mask Field) (q Param) {
 	fill(mask&FieldIA, &q.IA, p.IA)
 	fill(mask&FieldState, &q.State, p.State)
 	fill(mask&FieldComm, &q.Comm, p.Comm)
@@ -123,7 +123,7 @@ func (p *Param) only(mask Mask) (q Param) {
 }
 
 // copyTo sets the fields of mask in b.
-func (a *Attr) copyTo(b *Attr, mask Mask) {
+func (a *Attr) copyTo(b *Attr, mask Field) {
 	fill(mask&FieldServiceType, &b.ServiceType, a.ServiceType)
 	fill(mask&FieldMaxMessageSize, &b.MaxMessageSize, a.MaxMessageSize)
 	fill(mask&FieldMaxRDMASize, &b.MaxRDMASize, a.MaxRDMASize)

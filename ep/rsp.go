@@ -87,30 +87,30 @@ func (r *RSP) Qual() uint64 {
 	return r.point.qual()
 }
 
-// RSPMask selects the fields that RSP.Query fills: DAT_RSP_PARAM_MASK, with its
+// RSPField selects the fields that RSP.Query fills: DAT_RSP_PARAM_MASK, with its
 // numbers.
-type RSPMask uint32
+type RSPField uint32
 
 // The fields of RSPParam.
 const (
-	RSPFieldIA       RSPMask = 0x1
-	RSPFieldQual     RSPMask = 0x2
-	RSPFieldEVD      RSPMask = 0x4
-	RSPFieldEndpoint RSPMask = 0x8
-	RSPFieldAll      RSPMask = 0xF
+	RSPFieldIA       RSPField = 0x1
+	RSPFieldQual     RSPField = 0x2
+	RSPFieldEVD      RSPField = 0x4
+	RSPFieldEndpoint RSPField = 0x8
+	RSPFieldAll      RSPField = 0xF
 )
 
 // RSPParam describes a reserved service point: DAT_RSP_PARAM. What was not asked
 // for is zero.
 type RSPParam struct {
-	IA         any // as in Param
+	IA         any // the interface adapter, a *runtime.IA
 	Qual       uint64
 	Dispatcher *evd.Dispatcher
 	Endpoint   *Endpoint
 }
 
 // Query returns the fields that mask selects. It answers to dat_rsp_query.
-func (r *RSP) Query(mask RSPMask) (q RSPParam, err error) {
+func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
 	const op = "ep.RSP.Query"
 	if r == nil {
 		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleRSP}

@@ -19,20 +19,20 @@ const (
 	SRQShutdown    SRQState = 2 // never entered
 )
 
-// SRQMask selects the fields that SRQ.Query fills: DAT_SRQ_PARAM_MASK, with DAT
+// SRQField selects the fields that SRQ.Query fills: DAT_SRQ_PARAM_MASK, with DAT
 // 2.0's numbers.
-type SRQMask uint32
+type SRQField uint32
 
 // The fields of SRQParam.
 const (
-	SRQFieldIA           SRQMask = 1 << iota // IA
-	SRQFieldState                            // State
-	SRQFieldPZ                               // PZ
-	SRQFieldMaxRecvDTOs                      // MaxRecvDTOs
-	SRQFieldMaxRecvIOV                       // MaxRecvIOV
-	SRQFieldLowWatermark                     // LowWatermark
-	SRQFieldAvailable                        // Available
-	SRQFieldOutstanding                      // Outstanding
+	SRQFieldIA           SRQField = 1 << iota // IA
+	SRQFieldState                             // State
+	SRQFieldPZ                                // PZ
+	SRQFieldMaxRecvDTOs                       // MaxRecvDTOs
+	SRQFieldMaxRecvIOV                        // MaxRecvIOV
+	SRQFieldLowWatermark                      // LowWatermark
+	SRQFieldAvailable                         // Available
+	SRQFieldOutstanding                       // Outstanding
 	SRQFieldAll          = 1<<iota - 1
 )
 
@@ -41,7 +41,7 @@ const Unknown = -2
 
 // SRQParam describes a shared receive queue: DAT_SRQ_PARAM.
 type SRQParam struct {
-	IA           any // the interface adapter
+	IA           any // the interface adapter, a *runtime.IA
 	State        SRQState
 	PZ           *mem.PZ
 	MaxRecvDTOs  int
@@ -53,7 +53,7 @@ type SRQParam struct {
 
 // Query returns the fields that mask selects; the others are zero. A bit that is
 // no field is INVALID_PARAMETER. It answers to dat_srq_query.
-func (q *SRQ) Query(mask SRQMask) (SRQParam, error) {
+func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 	const op = "ep.SRQ.Query"
 	if q == nil {
 		return SRQParam{}, deadSRQ(op)

@@ -48,7 +48,7 @@ func TestASharedQueueTellsWhatItIs(t *testing.T) {
 	assert.Equal(t, SRQParam{
 		IA: r.adapter.ia, State: 1, PZ: r.pz, MaxRecvDTOs: 5, MaxRecvIOV: 3, Available: 1, Outstanding: 1,
 	}, p)
-	for mask, want := range map[SRQMask]SRQParam{
+	for mask, want := range map[SRQField]SRQParam{
 		0x01: {IA: r.adapter.ia}, 0x02: {State: 1}, 0x04: {PZ: r.pz}, 0x08: {MaxRecvDTOs: 5},
 		0x10: {MaxRecvIOV: 3}, 0x20: {}, 0x40: {Available: 1}, 0x80: {Outstanding: 1},
 	} {

@@ -107,8 +107,8 @@ type (
 	SRQParam = ep.SRQParam
 	// SRQState is a shared receive queue's state; see [ep.SRQState].
 	SRQState = ep.SRQState
-	// SRQMask selects what SRQ.Query fills; see [ep.SRQMask].
-	SRQMask = ep.SRQMask
+	// SRQField selects what SRQ.Query fills; see [ep.SRQField].
+	SRQField = ep.SRQField
 	// DTO is a request of a batch of posts; see [ep.DTO].
 	DTO = ep.DTO
 	// SharedID names memory that regions share; see [mem.SharedID].

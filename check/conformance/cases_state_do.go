@@ -32,7 +32,7 @@ const (
 
 // modifies are the rows of what can be modified, and what to.
 var modifies = map[string]struct {
-	mask  ep.Mask
+	mask  ep.Field
 	param dat.EndpointParam
 }{
 	"modify_service":  {fieldService, dat.EndpointParam{}},
@@ -133,7 +133,7 @@ func (e *end) doConnect(op string) error {
 }
 
 // modify modifies, and when that went well compares with what a query says.
-func (e *end) modify(mask ep.Mask, to dat.EndpointParam) error {
+func (e *end) modify(mask ep.Field, to dat.EndpointParam) error {
 	if err := e.ep.Modify(mask, to); err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ func (d *driver) modify(c model.Command) (model.Result, error) {
 		PZ: pick(d.zones, 'z', c.Text("pz")), Recv: d.evd(c.Text("recv")), Request: d.evd(c.Text("req")), Conn: d.evd(c.Text("conn")),
 		Attr: attrOf(c),
 	}
-	var mask ep.Mask
-	for name, bit := range map[string]ep.Mask{
+	var mask ep.Field
+	for name, bit := range map[string]ep.Field{
 		"mask": ep.FieldState, "pz": ep.FieldPZ, "recv": ep.FieldRecvEVD, "req": ep.FieldRequestEVD, "conn": ep.FieldConnectEVD,
 		"recvs": ep.FieldMaxRecvDTOs, "reqs": ep.FieldMaxRequestDTOs, "recviov": ep.FieldMaxRecvIOV, "reqiov": ep.FieldMaxRequestIOV,
 		"readiov": ep.FieldMaxReadIOV, "writeiov": ep.FieldMaxWriteIOV,
