@@ -228,9 +228,9 @@ func (a *Adapter) queue(wc *hw.WC) *queue {
 	}
 	switch kind {
 	case kindRequest, kindRequestEnd:
-		return &(*e).requests
+		return &(*e).box.requests
 	case kindRecv, kindRecvEnd, kindShared:
-		return &(*e).recvs
+		return &(*e).box.recvs
 	}
 	return nil
 }

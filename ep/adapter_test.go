@@ -14,12 +14,12 @@ import (
 func TestAnEndpointIsFoundByItsQueuePairWhileItIsOpen(t *testing.T) {
 	r := newRig(t)
 	a, b := r.endpoint(nil), r.endpoint(nil)
-	assert.Same(t, a, r.adapter.OfQP(a.qp))
-	assert.Same(t, b, r.adapter.OfQP(b.qp))
+	assert.Same(t, a, r.adapter.OfQP(a.box.qp))
+	assert.Same(t, b, r.adapter.OfQP(b.box.qp))
 	assert.Nil(t, r.adapter.OfQP(nil))
 	require.NoError(t, a.Close())
-	assert.Nil(t, r.adapter.OfQP(a.qp))
-	assert.Same(t, b, r.adapter.OfQP(b.qp))
+	assert.Nil(t, r.adapter.OfQP(a.box.qp))
+	assert.Same(t, b, r.adapter.OfQP(b.box.qp))
 }
 
 // noQPs is a device that has no queue pair left.
@@ -44,8 +44,8 @@ func TestEndpointsMayComeAndGoWhileTheyAreLookedFor(t *testing.T) {
 		wg.Go(func() {
 			for range 50 {
 				e := r.endpoint(nil)
-				assert.Same(t, e, r.adapter.OfQP(e.qp))
-				assert.Same(t, kept, r.adapter.OfQP(kept.qp))
+				assert.Same(t, e, r.adapter.OfQP(e.box.qp))
+				assert.Same(t, kept, r.adapter.OfQP(kept.box.qp))
 				assert.NoError(t, e.Close())
 			}
 		})

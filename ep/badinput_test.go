@@ -263,13 +263,13 @@ func TestARefusalNamesTheStateThatItIsFor(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range 20_000 {
-			a.state.Store(uint32([...]State{Connected, ActiveConnectionPending}[i%2]))
+			a.box.state.Store(uint32([...]State{Connected, ActiveConnectionPending}[i%2]))
 		}
-		a.state.Store(uint32(Unconnected))
+		a.box.state.Store(uint32(Unconnected))
 	}()
 	w := work{op: hw.OpSend}
 	for running := true; running; {
-		if _, err := a.check(&a.requests, &w); err != nil {
+		if _, err := a.box.check(&a.box.requests, &w); err != nil {
 			require.NotErrorIs(t, err, &hw.Error{Type: hw.InvalidState, Sub: hw.StateEPConnected})
 		}
 		select {

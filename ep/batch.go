@@ -43,7 +43,7 @@ func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
 	if len(dtos) == 0 {
 		return 0, e.alive(callOf(hw.OpEnd))
 	}
-	return e.postBatch(&e.requests, dtos)
+	return e.box.postBatch(&e.box.requests, dtos)
 }
 
 // PostRecvBatch is PostBatch for receives.
@@ -54,16 +54,16 @@ func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
 	if len(dtos) == 0 {
 		return 0, e.alive(callOf(hw.OpRecv))
 	}
-	return e.postBatch(&e.recvs, dtos)
+	return e.box.postBatch(&e.box.recvs, dtos)
 }
 
 // batchDTOs is the most operations admitted at a time.
 const batchDTOs = scratchWRs
 
-func (e *Endpoint) postBatch(q *queue, dtos []DTO) (n int, err error) {
+func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
 	for n < len(dtos) && err == nil {
 		var took int
-		took, err = e.postSome(q, dtos[n:min(len(dtos), n+batchDTOs)])
+		took, err = b.postSome(q, dtos[n:min(len(dtos), n+batchDTOs)])
 		n += took
 	}
 	return n, err
@@ -76,17 +76,17 @@ type place struct {
 }
 
 // postSome admits up to batchDTOs operations at once.
-func (e *Endpoint) postSome(q *queue, dtos []DTO) (int, error) {
+func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
 	var places [batchDTOs]place
-	checked, err := e.checkBatch(q, dtos, &places)
-	k, fail := e.reserveBatch(q, dtos[:checked], &places)
+	checked, err := b.checkBatch(q, dtos, &places)
+	k, fail := b.reserveBatch(q, dtos[:checked], &places)
 	if k < checked {
 		err = fail
 	}
 	if k == 0 {
 		return 0, err
 	}
-	ticket, n, _, mine := e.take(q, uint32(k))
+	ticket, n, _, mine := b.takeTickets(q, uint32(k))
 	for _, p := range places[n:k] {
 		unreserve(p.to)
 	}
@@ -107,19 +107,19 @@ func (e *Endpoint) postSome(q *queue, dtos []DTO) (int, error) {
 			x = extra{imm: dtos[i].Immediate, operand: dtos[i].Operand, compare: dtos[i].Compare}
 			w.ext = &x
 		}
-		e.fill(q, t, &w, places[i].to, places[i].lkey)
+		b.fill(q, t, &w, places[i].to, places[i].lkey)
 	}
-	e.submit(q, ticket, n, mine)
+	b.submit(q, ticket, n, mine)
 	return int(n), err
 }
 
 // checkBatch checks operations as far as they are in order.
-func (e *Endpoint) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n int, err error) {
+func (b *mailbox) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n int, err error) {
 	var w work
 	for i := range dtos {
 		dtos[i].work(q, &w)
 		w.segs = dtos[i].list()
-		if places[i].lkey, err = e.check(q, &w); err != nil {
+		if places[i].lkey, err = b.check(q, &w); err != nil {
 			return i, err
 		}
 	}
@@ -129,11 +129,11 @@ func (e *Endpoint) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n
 // reserveBatch reserves room for the events of operations, as far as there is
 // some. Runs that go to the same place are reserved at once. It stops without an error
 // when Modify has given the queue another dispatcher meanwhile.
-func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (int, error) {
+func (b *mailbox) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (int, error) {
 	r := q.rules.Load()
 	d := r.evd
 	for i := 0; i < len(dtos); {
-		to, err := dtos[i].destination(e.adapter, d)
+		to, err := dtos[i].destination(b.e.adapter, d)
 		if err != nil {
 			return i, wrap(dtos[i].call(q), err)
 		}
@@ -149,7 +149,7 @@ func (e *Endpoint) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) 
 					if q.rules.Load() != r {
 						return i, nil
 					}
-					return i, e.noEventRoom(dtos[i].call(q), to)
+					return i, b.noEventRoom(dtos[i].call(q), to)
 				}
 				n = 1
 			}

@@ -23,10 +23,10 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	if e.qp == nil {
+	if e.box.qp == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
-	r, err := e.zone().NewRMRFor(e.qp, e)
+	r, err := e.box.zone().NewRMRFor(e.box.qp, e)
 	return r, wrap(op, err)
 }
 
@@ -48,44 +48,44 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if e == nil {
 		return mem.RemoteSegment{}, nilEndpoint(hw.OpBind)
 	}
-	q := &e.requests
+	q := &e.box.requests
 	w := work{op: hw.OpBind, flags: flags, cookie: cookie}
-	if _, err := e.check(q, &w); err != nil {
+	if _, err := e.box.check(q, &w); err != nil {
 		return mem.RemoteSegment{}, err
 	}
 	if d := q.rules.Load().evd; d != nil && !d.Takes(evd.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
-	bind, err := rmr.BeginBind(e.zone(), e, &to)
+	bind, err := rmr.BeginBind(e.box.zone(), e, &to)
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
-	ticket, word, mine, err := e.admitOdd(q, &w)
+	ticket, word, mine, err := e.box.admitOdd(q, &w)
 	if err != nil {
 		rmr.CancelBind(bind.Key)
 		return mem.RemoteSegment{}, err
 	}
 	p := &q.pendingBinds()[ticket&q.mask]
 	p.Bind, p.rmr, p.to = bind, rmr, to
-	e.request(ticket, word, mine)
+	e.box.request(ticket, word, mine)
 	return to.Remote(bind.Key), nil
 }
 
 // admitOdd is admitOne, after the check, for a request whose slot needs more than
 // work tells. The caller adds it.
-func (e *Endpoint) admitOdd(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
+func (b *mailbox) admitOdd(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
 	var to *evd.Queue
 	if d := q.rules.Load().evd; d != nil {
 		if to = d.For(w.cookie); !to.Reserve(1) {
-			return 0, 0, false, e.noEventRoom(callOf(w.op), to)
+			return 0, 0, false, b.noEventRoom(callOf(w.op), to)
 		}
 	}
-	ticket, n, word, mine := e.take(q, 1)
+	ticket, n, word, mine := b.takeTickets(q, 1)
 	if n == 0 {
 		unreserve(to)
 		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
 	}
-	e.fill(q, ticket, w, to, 0)
+	b.fill(q, ticket, w, to, 0)
 	return ticket, word, mine, nil
 }
 

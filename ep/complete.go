@@ -26,7 +26,7 @@ func (q *queue) Complete(wcs []hw.WC) {
 	s := &q.slots[i]
 	to, op := s.to, s.op
 	if i != r&q.mask || wc.Status != hw.StatusSuccess || to == nil || op > hw.OpRecv ||
-		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || op == hw.OpRecv && (wc.Flags != 0 || q.e.solicitedWait) {
+		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || op == hw.OpRecv && (wc.Flags != 0 || q.e.box.solicitedWait) {
 		q.complete(wcs)
 		return
 	}
@@ -114,7 +114,7 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 		if flags&hw.Unsignalled != 0 {
 			ev.Flags = evd.Silent
 		}
-		if s.op == hw.OpRecv && (wc.Flags != 0 || q.e.solicitedWait) {
+		if s.op == hw.OpRecv && (wc.Flags != 0 || q.e.box.solicitedWait) {
 			q.received(ev, wc)
 		}
 	} else if wc.Status == hw.StatusFlushed {
@@ -133,7 +133,7 @@ func (q *queue) received(ev *evd.Event, wc *hw.WC) {
 	}
 	if wc.Flags&hw.WCSolicited != 0 {
 		ev.Flags |= evd.Solicited
-	} else if q.e.solicitedWait {
+	} else if q.e.box.solicitedWait {
 		ev.Flags |= evd.Silent
 	}
 	if wc.Flags&hw.WCImm != 0 {
@@ -166,7 +166,7 @@ func (q *queue) end() {
 		q.pass(r)
 	}
 	q.retired.Store(q.next)
-	q.e.tell(q.endInput)
+	q.e.box.tell(q.endInput)
 }
 
 // flushNext completes the next published post as flushed. Nothing of the queue
@@ -192,7 +192,7 @@ func (q *queue) wait(wcs []hw.WC) bool {
 	q.mu.Unlock()
 	for i := range wcs {
 		if wcs[i].Status == hw.StatusSuccess && wcs[i].ID != q.endID {
-			q.e.tell(tellFirstData)
+			q.e.box.tell(tellFirstData)
 			break
 		}
 	}

@@ -24,7 +24,7 @@ type control struct {
 func (e *Endpoint) do(c *control) error {
 	c.done = make(chan struct{})
 	e.pending = c
-	e.tell(tellControl)
+	e.box.tell(tellControl)
 	<-c.done
 	return c.err
 }
@@ -62,31 +62,31 @@ func (e *Endpoint) begin(c *control) error {
 		return stateError(c.op, e.State())
 	}
 	switch {
-	case e.qp == nil:
+	case e.box.qp == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	case e.conn == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
 	}
 	if !e.conn.Main().Reserve(2) { // the outcome and the end
-		return e.fullQueue(c.op, e.conn.Main())
+		return e.box.fullQueue(c.op, e.conn.Main())
 	}
 	e.connRoom = 2
-	e.requests.detour.Store(true)
-	e.recvs.detour.Store(true)
+	e.box.requests.detour.Store(true)
+	e.box.recvs.detour.Store(true)
 	e.startServing()
 	var err error
 	if c.in == inConnect {
-		err = e.qp.Connect(c.connect)
+		err = e.box.qp.Connect(c.connect)
 	} else {
 		// The peer may know before Accept has returned, and ask again.
 		c.used = true
 		c.cr.at.answered()
-		err = c.cr.request.Accept(e.qp, c.private)
+		err = c.cr.request.Accept(e.box.qp, c.private)
 	}
 	if err != nil {
 		e.releaseConnRoom()
-		e.requests.endDetour()
-		e.recvs.endDetour()
+		e.box.requests.endDetour()
+		e.box.recvs.endDetour()
 		return wrap(c.op, err)
 	}
 	if c.in == inConnect {
@@ -108,7 +108,7 @@ func (e *Endpoint) disconnect(c *control) error {
 	case to(DisconnectPending):
 		e.become(c.in)
 		e.setAlarm(e.attr.DrainTimeout)
-		e.qp.Drain()
+		e.box.qp.Drain()
 	default:
 		e.leave(c.in, disconnected, nil, nil)
 	}
@@ -123,7 +123,7 @@ func (e *Endpoint) reset(c *control) error {
 	} else if next == ignore {
 		return nil
 	}
-	if err := e.qp.Reset(); err != nil {
+	if err := e.box.qp.Reset(); err != nil {
 		return wrap(c.op, err)
 	}
 	e.forget()
@@ -133,8 +133,8 @@ func (e *Endpoint) reset(c *control) error {
 
 // forget clears what belongs to one connection.
 func (e *Endpoint) forget() {
-	e.requests.ended, e.recvs.ended = false, false
-	e.broke, e.unsignaled = false, 0
+	e.box.requests.ended, e.box.recvs.ended = false, false
+	e.broke, e.box.unsignaled = false, 0
 	e.info, e.refusal, e.private = hw.ConnInfo{}, refusal{}, nil
 	e.why = hw.ReasonNone
 	e.cause.Store(nil)
@@ -150,8 +150,8 @@ func (e *Endpoint) close(c *control) error {
 		return stateError(c.op, e.State())
 	}
 	e.setAlarm(0)
-	e.requests.endDetour()
-	e.recvs.endDetour()
+	e.box.requests.endDetour()
+	e.box.recvs.endDetour()
 	e.breakQP(true)
 	return nil
 }

@@ -119,17 +119,17 @@ func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
 	e.counted.mu.Lock()
 	defer e.counted.mu.Unlock()
 	c := e.readCounters(reset)
-	e.requests.skipped += c.Requests
-	e.recvs.skipped += c.Receives
+	e.box.requests.skipped += c.Requests
+	e.box.recvs.skipped += c.Receives
 	return c, nil
 }
 
 // readCounters reads the counters. counted.mu is held.
 func (e *Endpoint) readCounters(read func(*atomic.Uint64) uint64) EndpointCounters {
-	w := e.word.Load()
+	w := e.box.word.Load()
 	return EndpointCounters{
 		Connects: read(&e.counted.connects), Disconnects: read(&e.counted.disconnects),
-		Requests: e.requests.count(w), Receives: e.recvs.count(w),
+		Requests: e.box.requests.count(w), Receives: e.box.recvs.count(w),
 	}
 }
 

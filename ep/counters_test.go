@@ -50,8 +50,8 @@ func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
 	const numbers = ticketMask + 1
 	r := newRig(t)
 	e := r.endpoint(nil)
-	e.word.Store((ticketMask-1)<<recvShift | (ticketMask-1)<<requestShift)
-	for _, q := range []*queue{&e.recvs, &e.requests} {
+	e.box.word.Store((ticketMask-1)<<recvShift | (ticketMask-1)<<requestShift)
+	for _, q := range []*queue{&e.box.recvs, &e.box.requests} {
 		q.retired.Store(ticketMask - 1)
 		q.handed.Store(ticketMask - 1)
 		q.next, q.ready = ticketMask-1, ticketMask-1
@@ -74,9 +74,9 @@ func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
 func TestPostsAreCountedAlthoughTheirNumbersGoRound(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)
-	e.word.Store((ticketMask - 1) << recvShift)
-	e.recvs.retired.Store(ticketMask - 1)
-	e.recvs.next, e.recvs.ready, e.recvs.skipped = ticketMask-1, ticketMask-1, ticketMask-1
+	e.box.word.Store((ticketMask - 1) << recvShift)
+	e.box.recvs.retired.Store(ticketMask - 1)
+	e.box.recvs.next, e.box.recvs.ready, e.box.recvs.skipped = ticketMask-1, ticketMask-1, ticketMask-1
 	want := EndpointCounters{}
 	for range 4 {
 		require.NoError(t, e.PostRecv(1, 0))

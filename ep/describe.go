@@ -52,12 +52,12 @@ func (n *noRoom) Error() string {
 
 // fullQueue is the error of a post, or of the start of a connection, that found no
 // room in to.
-func (e *Endpoint) fullQueue(op string, to *evd.Queue) error {
-	w := e.word.Load()
+func (b *mailbox) fullQueue(op string, to *evd.Queue) error {
+	w := b.word.Load()
 	n := &noRoom{
-		queue: to.Name(), endpoint: e.String(),
-		requests: (e.requests.tail(w) - e.requests.retired.Load()) & ticketMask,
-		recvs:    (e.recvs.tail(w) - e.recvs.retired.Load()) & ticketMask,
+		queue: to.Name(), endpoint: b.e.String(),
+		requests: (b.requests.tail(w) - b.requests.retired.Load()) & ticketMask,
+		recvs:    (b.recvs.tail(w) - b.recvs.retired.Load()) & ticketMask,
 	}
 	n.reserved, n.limit = to.Places()
 	return &hw.Error{Op: op, Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Err: n}

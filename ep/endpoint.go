@@ -6,7 +6,6 @@ import (
 
 	"godat/evd"
 	"godat/hw"
-	"godat/internal/owner"
 	"godat/mem"
 )
 
@@ -20,39 +19,19 @@ type Endpoint struct {
 	alarms       chan alarm
 	quit, served chan struct{}
 
-	// See rules for what else Modify changes while posters read it.
-	changing atomic.Bool // a queue's slots are being replaced
+	marks watermarks
+	fired atomic.Uint32 // generation of the alarm that went off
 
-	// Changed by Modify, when nothing is with the provider that could complete.
-	device
-	marks         watermarks
-	solicitedWait bool // receives notify only when solicited
-	signalEvery   int  // suppressed requests between two signaled ones
-
-	// Shared; see token.go.
-	_         [64]byte
-	word      atomic.Uint64
-	state     atomic.Uint32 // State, written by become alone
-	inputs    atomic.Uint32 // what the step has been told; tell*
-	inherited atomic.Bool   // the token was left to the goroutine
-	fired     atomic.Uint32 // generation of the alarm that went off
-	_         [40]byte
-
-	requests, recvs queue
+	box mailbox
 
 	// Owned by the token's holder.
-	own        owner.Tag
-	sendWRs    []hw.SendWR // scratch of one call to the provider
-	recvWRs    []hw.RecvWR
-	unsignaled int
-	serving    bool // the goroutine is there
-	broke      bool // Break was called in this life
-	ending     bool // both queues have ended, and the end is not announced
-	called     bool // a control call waits for what was posted before it
-	alarmGen   uint32
-	connRoom   int // event room reserved for this connection
-	outcome    outcome
-	private    []byte // of the outcome
+	serving  bool // the goroutine is there
+	broke    bool // Break was called in this life
+	ending   bool // both queues have ended, and the end is not announced
+	alarmGen uint32
+	connRoom int // event room reserved for this connection
+	outcome  outcome
+	private  []byte // of the outcome
 
 	// Written by the holder, under addrMu, and read by it and under addrMu.
 	addrMu        sync.Mutex
@@ -137,18 +116,19 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 		alarms:  make(chan alarm, 1),
 		over:    make(chan struct{}),
 	}
+	e.box.e = e
 	if cfg.PZ == nil {
-		e.state.Store(uint32(TentativeConnectionPending))
+		e.box.state.Store(uint32(TentativeConnectionPending))
 	}
-	e.requests.init(e, attr.MaxRequestDTOs, attr.MaxRequestIOV)
-	e.requests.admits, e.requests.plain, e.requests.need = requestStates, hw.OpSend, operations[hw.OpSend].local
-	e.requests.tailShift, e.requests.endInput = requestShift, tellRequestEnd
-	e.recvs.init(e, attr.MaxRecvDTOs, attr.MaxRecvIOV)
-	e.recvs.admits, e.recvs.plain, e.recvs.need = recvStates, hw.OpRecv, operations[hw.OpRecv].local
-	e.recvs.tailShift, e.recvs.endInput = recvShift, tellRecvEnd
-	e.recvs.prompt = !a.attr.NotReadyWait
-	if e.recvs.srq = cfg.SRQ; cfg.SRQ != nil {
-		e.recvs.admits = 0
+	e.box.requests.init(e, attr.MaxRequestDTOs, attr.MaxRequestIOV)
+	e.box.requests.admits, e.box.requests.plain, e.box.requests.need = requestStates, hw.OpSend, operations[hw.OpSend].local
+	e.box.requests.tailShift, e.box.requests.endInput = requestShift, tellRequestEnd
+	e.box.recvs.init(e, attr.MaxRecvDTOs, attr.MaxRecvIOV)
+	e.box.recvs.admits, e.box.recvs.plain, e.box.recvs.need = recvStates, hw.OpRecv, operations[hw.OpRecv].local
+	e.box.recvs.tailShift, e.box.recvs.endInput = recvShift, tellRecvEnd
+	e.box.recvs.prompt = !a.attr.NotReadyWait
+	if e.box.recvs.srq = cfg.SRQ; cfg.SRQ != nil {
+		e.box.recvs.admits = 0
 	}
 	e.marks.init(e, attr.SoftHighWatermark)
 	e.setParts(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
@@ -160,7 +140,7 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 
 // zone is the endpoint's protection zone; nil until an endpoint that a service
 // point made has one.
-func (e *Endpoint) zone() *mem.PZ { return e.requests.rules.Load().pz }
+func (b *mailbox) zone() *mem.PZ { return b.requests.rules.Load().pz }
 
 // setParts makes the endpoint one of p, but for what p has of others.
 func (e *Endpoint) setParts(p *parts) {
@@ -168,11 +148,11 @@ func (e *Endpoint) setParts(p *parts) {
 	e.addrMu.Lock()
 	e.attr, e.conn = *attr, p.conn
 	e.addrMu.Unlock()
-	e.setRules(p)
-	e.solicitedWait = attr.RecvFlags&hw.SolicitedWait != 0
-	e.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
-	e.sendWRs = make([]hw.SendWR, min(scratchWRs, max(attr.MaxRequestDTOs, 1)))
-	e.recvWRs = make([]hw.RecvWR, min(scratchWRs, max(attr.MaxRecvDTOs, 1)))
+	e.box.setRules(p)
+	e.box.solicitedWait = attr.RecvFlags&hw.SolicitedWait != 0
+	e.box.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
+	e.box.sendWRs = make([]hw.SendWR, min(scratchWRs, max(attr.MaxRequestDTOs, 1)))
+	e.box.recvWRs = make([]hw.RecvWR, min(scratchWRs, max(attr.MaxRecvDTOs, 1)))
 }
 
 // build takes what the endpoint needs of others, and gives all of it back if
@@ -181,14 +161,14 @@ func (e *Endpoint) build(op string) (err error) {
 	if e.key, err = e.adapter.key(e); err != nil {
 		return wrap(op, err)
 	}
-	e.requests.id, e.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
-	e.recvs.id, e.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
+	e.box.requests.id, e.box.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
+	e.box.recvs.id, e.box.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
 	p := e.parts()
 	if _, err = e.acquire(&parts{}, &p); err != nil {
 		e.adapter.endpoints.Remove(e.key)
 		return wrap(op, err)
 	}
-	e.device, e.recvs.feed = p.device, p.feed
+	e.box.device, e.box.recvs.feed = p.device, p.feed
 	e.adapter.add(e)
 	return nil
 }

@@ -24,9 +24,9 @@ const (
 )
 
 // tell records an input and makes somebody handle it. It never blocks.
-func (e *Endpoint) tell(what uint32) {
-	e.inputs.Or(what)
-	e.poke()
+func (b *mailbox) tell(what uint32) {
+	b.inputs.Or(what)
+	b.poke()
 }
 
 // facts is the endpoint as its provider sees it.
@@ -34,7 +34,7 @@ type facts Endpoint
 
 func (f *facts) Established(info hw.ConnInfo) {
 	f.info = info
-	(*Endpoint)(f).tell(tellEstablished)
+	(*Endpoint)(f).box.tell(tellEstablished)
 }
 
 type refusal struct {
@@ -45,13 +45,13 @@ type refusal struct {
 func (f *facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	f.refusal = refusal{why, private}
 	(*Endpoint)(f).blame(cause)
-	(*Endpoint)(f).tell(tellRefused)
+	(*Endpoint)(f).box.tell(tellRefused)
 }
 
 func (f *facts) Down(why hw.Reason, cause *hw.Cause) {
 	f.why = why
 	(*Endpoint)(f).blame(cause)
-	(*Endpoint)(f).tell(tellDown)
+	(*Endpoint)(f).box.tell(tellDown)
 }
 
 // outcome is how a connection, or the attempt at one, ended.
@@ -66,7 +66,7 @@ const (
 
 // handle does the side effects of what the step was told.
 func (e *Endpoint) handle(told uint32) {
-	e.own.Check()
+	e.box.own.Check()
 	if told&tellAsked != 0 {
 		e.askedFor()
 	}
@@ -86,9 +86,9 @@ func (e *Endpoint) handle(told uint32) {
 		e.timeout()
 	}
 	if told&(tellRequestEnd|tellRecvEnd) != 0 {
-		e.requests.ended = e.requests.ended || told&tellRequestEnd != 0
-		e.recvs.ended = e.recvs.ended || told&tellRecvEnd != 0
-		e.ending = e.requests.ended && e.recvs.ended
+		e.box.requests.ended = e.box.requests.ended || told&tellRequestEnd != 0
+		e.box.recvs.ended = e.box.recvs.ended || told&tellRecvEnd != 0
+		e.ending = e.box.requests.ended && e.box.recvs.ended
 	}
 }
 
@@ -118,8 +118,8 @@ func (e *Endpoint) established(byFact bool) {
 		ev.Data = private
 	}
 	e.emit(ev)
-	e.requests.endDetour()
-	e.recvs.endDetour()
+	e.box.requests.endDetour()
+	e.box.recvs.endDetour()
 }
 
 func (e *Endpoint) refused() {
@@ -173,22 +173,22 @@ func (e *Endpoint) leave(in input, how outcome, private []byte, cause *hw.Cause)
 		e.blame(plainCause(in))
 	}
 	e.cause.Store(e.cause.Load().Between(e.local.addr, e.remote.addr))
-	e.requests.endDetour()
-	e.recvs.endDetour()
+	e.box.requests.endDetour()
+	e.box.recvs.endDetour()
 	e.breakQP(how != broken)
 }
 
 // breakQP breaks the queue pair, and notes what has a ticket by then.
 func (e *Endpoint) breakQP(orderly bool) {
-	if e.qp == nil { // it was made for a request, and had nothing yet
-		e.requests.ended, e.recvs.ended, e.ending = true, true, true
+	if e.box.qp == nil { // it was made for a request, and had nothing yet
+		e.box.requests.ended, e.box.recvs.ended, e.ending = true, true, true
 		return
 	}
 	if !e.broke {
 		e.broke = true
-		w := e.word.Load()
-		e.requests.last, e.recvs.last = e.requests.tail(w), e.recvs.tail(w)
-		e.qp.Break(orderly)
+		w := e.box.word.Load()
+		e.box.requests.last, e.box.recvs.last = e.box.requests.tail(w), e.box.recvs.tail(w)
+		e.box.qp.Break(orderly)
 	}
 }
 
@@ -196,7 +196,7 @@ func (e *Endpoint) breakQP(orderly bool) {
 // flushed. A post may have returned and still wait behind the ticket of one that
 // is being filled; whoever has that one pokes.
 func (e *Endpoint) tryEnd() {
-	if e.requests.reached(e.requests.last) && e.recvs.reached(e.recvs.last) {
+	if e.box.requests.reached(e.box.requests.last) && e.box.recvs.reached(e.box.recvs.last) {
 		e.ending = false
 		e.ended()
 	}

@@ -124,7 +124,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 					seen += n
 				}
 				leave := func() {
-					if left || e.word.Load()&held != 0 { // Modify would wait for the post
+					if left || e.box.word.Load()&held != 0 { // Modify would wait for the post
 						return
 					}
 					left = true

@@ -39,8 +39,8 @@ func meddled(r *rig) (a *Endpoint, all *evd.Dispatcher, m *meddler) {
 	require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(b, nil))
 	require.Equal(r.t, evd.Established, r.next(all).Number)
-	m = &meddler{QP: a.qp, peer: b}
-	a.qp = m
+	m = &meddler{QP: a.box.qp, peer: b}
+	a.box.qp = m
 	return a, all, m
 }
 
@@ -48,7 +48,7 @@ func meddled(r *rig) (a *Endpoint, all *evd.Dispatcher, m *meddler) {
 func (r *rig) disconnect(e *Endpoint, how CloseFlags) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- e.Disconnect(how) }()
-	r.await(func() bool { return e.inputs.Load()&tellControl != 0 })
+	r.await(func() bool { return e.box.inputs.Load()&tellControl != 0 })
 	return done
 }
 
@@ -91,10 +91,10 @@ type slow struct {
 
 // begin begins to post to q, and posts 3 behind it. Somebody holds the token.
 func (r *rig) begin(e *Endpoint, q *queue) *slow {
-	ticket, n, _, mine := e.take(q, 1)
+	ticket, n, _, mine := e.box.takeTickets(q, 1)
 	require.Equal(r.t, uint32(1), n)
 	require.False(r.t, mine)
-	if q == &e.recvs {
+	if q == &e.box.recvs {
 		require.NoError(r.t, e.PostRecv(3, 0, r.lmr.Segment(0, 8)))
 	} else {
 		r.write(e, 3)
@@ -105,19 +105,19 @@ func (r *rig) begin(e *Endpoint, q *queue) *slow {
 // end ends the post, as number 2.
 func (s *slow) end(r *rig) {
 	w := work{op: hw.OpRecv, cookie: 2}
-	if s.q == &s.e.requests {
+	if s.q == &s.e.box.requests {
 		w.op = hw.OpWrite
 	}
 	require.True(r.t, s.q.rules.Load().evd.Main().Reserve(1))
-	s.e.fill(s.q, s.ticket, &w, s.q.rules.Load().evd.Main(), 0)
-	s.e.submit(s.q, s.ticket, 1, false)
+	s.e.box.fill(s.q, s.ticket, &w, s.q.rules.Load().evd.Main(), 0)
+	s.e.box.submit(s.q, s.ticket, 1, false)
 }
 
 func TestTheEndWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	r := newRig(t)
 	a, all, m := meddled(r)
 	var s *slow
-	m.meddle = func() { s = r.begin(a, &a.recvs) }
+	m.meddle = func() { s = r.begin(a, &a.box.recvs) }
 	r.write(a, 1)
 	assert.Equal(t, uint64(1), r.next(all).Cookie)
 	require.NoError(t, m.peer.Disconnect(Abrupt))
@@ -142,7 +142,7 @@ func TestAControlCallWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 			done <-chan error
 		)
 		m.meddle = func() {
-			s = r.begin(a, &a.requests)
+			s = r.begin(a, &a.box.requests)
 			done = r.disconnect(a, how)
 		}
 		r.write(a, 1)
@@ -170,14 +170,14 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 		status hw.Status
 	}{
 		"a request": {
-			func(e *Endpoint) *queue { return &e.requests },
+			func(e *Endpoint) *queue { return &e.box.requests },
 			func(r *rig, e *Endpoint) error {
 				return e.PostRDMAWrite(3, 0, r.lmr.Remote(0, 8), r.lmr.Segment(8, 8))
 			},
 			hw.StatusSuccess,
 		},
 		"a receive": {
-			func(e *Endpoint) *queue { return &e.recvs },
+			func(e *Endpoint) *queue { return &e.box.recvs },
 			func(r *rig, e *Endpoint) error { return e.PostRecv(3, 0, r.lmr.Segment(0, 8)) },
 			hw.StatusFlushed,
 		},
@@ -186,12 +186,12 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 			r := newRig(t)
 			a, all, _ := meddled(r)
 			q := c.q(a)
-			a.word.Or(held) // somebody who lets go once the ticket is out
-			ticket, _, _, mine := a.take(q, 1)
+			a.box.word.Or(held) // somebody who lets go once the ticket is out
+			ticket, _, _, mine := a.box.takeTickets(q, 1)
 			require.False(t, mine)
-			a.own.Acquire()
-			a.run(false)
-			require.Zero(t, a.word.Load()&held)
+			a.box.own.Acquire()
+			a.box.run(false)
+			require.Zero(t, a.box.word.Load()&held)
 			require.Equal(t, ticket, q.next, "it is not published")
 			require.NoError(t, c.post(r, a))
 			require.Equal(t, ticket, q.next, "the one before it is not published")
@@ -214,13 +214,13 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	a, all, _ := meddled(r)
 	require.NoError(t, a.Disconnect(Abrupt))
 	assert.Equal(t, evd.Disconnected, r.next(all).Number)
-	a.word.Or(held) // somebody is about to let go
-	s := r.begin(a, &a.recvs)
+	a.box.word.Or(held) // somebody is about to let go
+	s := r.begin(a, &a.box.recvs)
 	done := make(chan error, 1)
 	go func() { done <- a.Reset() }()
-	r.await(func() bool { return a.inputs.Load()&tellControl != 0 })
-	a.own.Acquire()
-	a.run(false)
+	r.await(func() bool { return a.box.inputs.Load()&tellControl != 0 })
+	a.box.own.Acquire()
+	a.box.run(false)
 	assert.Equal(t, Disconnected, a.State())
 	s.end(r)
 	require.NoError(t, <-done)
@@ -236,8 +236,8 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 func TestDisconnectIsHeardWhoeverPosts(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(&Attr{MaxRequestDTOs: 4 * budget})
-	m := &meddler{QP: a.qp}
-	a.qp = m
+	m := &meddler{QP: a.box.qp}
+	a.box.qp = m
 	dtos := make([]DTO, 2*budget)
 	for i := range dtos {
 		dtos[i] = DTO{Op: hw.OpWrite, Flags: hw.Suppress}
@@ -313,7 +313,7 @@ func TestWhatExceedsTheBudgetIsLeftToTheGoroutine(t *testing.T) {
 	all := r.dispatcher(evd.ModeQueue, 1024)
 	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
 	r.connect(a, b)
-	a.qp = &meddler{QP: a.qp, meddle: func() {
+	a.box.qp = &meddler{QP: a.box.qp, meddle: func() {
 		for i := range uint64(3 * budget) {
 			require.NoError(t, a.PostRDMAWrite(1+i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(64, 8)))
 		}
@@ -333,15 +333,15 @@ func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 	r.connect(a, b)
 	require.NoError(t, a.Close())
 	// They were checked before Close, and get their tickets after it.
-	q, posts := &a.requests, uint32(3*budget)
+	q, posts := &a.box.requests, uint32(3*budget)
 	require.True(t, all.Main().Reserve(int(posts)))
-	ticket, n, _, mine := a.take(q, posts)
+	ticket, n, _, mine := a.box.takeTickets(q, posts)
 	require.Equal(t, posts, n)
 	require.True(t, mine)
 	for i := range n {
-		a.fill(q, (ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, all.Main(), 0)
+		a.box.fill(q, (ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, all.Main(), 0)
 	}
-	a.submit(q, ticket, n, mine)
+	a.box.submit(q, ticket, n, mine)
 	for i := range uint64(n) {
 		ev := r.next(all)
 		require.Equal(t, i, ev.Cookie)

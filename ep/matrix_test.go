@@ -257,10 +257,10 @@ func (r *rig) leaveConnected(e *Endpoint, state string) {
 
 func (r *rig) force(e *Endpoint, s State) {
 	was := e.State()
-	e.state.Store(uint32(s))
+	e.box.state.Store(uint32(s))
 	r.t.Cleanup(func() {
 		if e.State() == s {
-			e.state.Store(uint32(was))
+			e.box.state.Store(uint32(was))
 		}
 	})
 }

@@ -109,7 +109,7 @@ type owed struct {
 // posted for it. done lets it go when Modify has failed.
 func (e *Endpoint) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
-	if o.to == nil || m.now.recv == o.to || !e.recvs.outstanding(e.word.Load()) || slices.Contains(e.owed, o) {
+	if o.to == nil || m.now.recv == o.to || !e.box.recvs.outstanding(e.box.word.Load()) || slices.Contains(e.owed, o) {
 		return func() {}, nil
 	}
 	if err := o.to.AttachDTO(o.flags); err != nil {
@@ -156,7 +156,7 @@ func (p parts) with(op string, e *Endpoint, mask Field, q *Param) (parts, error)
 	}
 	a.MaxRecvDTOs, a.MaxRequestDTOs = max(a.MaxRecvDTOs, was.MaxRecvDTOs), max(a.MaxRequestDTOs, was.MaxRequestDTOs)
 	a.MaxRecvIOV, a.MaxRequestIOV = max(a.MaxRecvIOV, was.MaxRecvIOV), max(a.MaxRequestIOV, was.MaxRequestIOV)
-	if e.recvs.srq != nil {
+	if e.box.recvs.srq != nil {
 		a.MaxRecvDTOs, a.MaxRecvIOV = 0, 0
 	}
 	p.attr = a
@@ -170,7 +170,7 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone"}
 	case p.pz != nil && pz.Domain() != p.pz.Domain():
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's"}
-	case e.recvs.srq != nil && pz != p.pz:
+	case e.box.recvs.srq != nil && pz != p.pz:
 		return hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
 	}
 	return nil
@@ -183,14 +183,14 @@ func (e *Endpoint) modify(c *control) error {
 	if !mayModify(m.mask, s) {
 		return stateError(c.op, s)
 	}
-	if m.mask&FieldRecvFlags != 0 && m.now.attr.RecvFlags != m.old.attr.RecvFlags && e.recvs.outstanding(e.word.Load()) {
+	if m.mask&FieldRecvFlags != 0 && m.now.attr.RecvFlags != m.old.attr.RecvFlags && e.box.recvs.outstanding(e.box.word.Load()) {
 		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
 	}
-	e.changing.Store(true)
-	e.enlarge(&e.requests, m.now.attr.MaxRequestDTOs, m.now.attr.MaxRequestIOV)
-	e.enlarge(&e.recvs, m.now.attr.MaxRecvDTOs, m.now.attr.MaxRecvIOV)
-	e.changing.Store(false)
-	e.recvs.feed = m.now.feed
+	e.box.changing.Store(true)
+	e.box.enlarge(&e.box.requests, m.now.attr.MaxRequestDTOs, m.now.attr.MaxRequestIOV)
+	e.box.enlarge(&e.box.recvs, m.now.attr.MaxRecvDTOs, m.now.attr.MaxRecvIOV)
+	e.box.changing.Store(false)
+	e.box.recvs.feed = m.now.feed
 	e.setParts(&m.now)
 	if m.mask&FieldSoftHighWater != 0 {
 		e.marks.soft.Store(int64(m.now.attr.SoftHighWatermark))
@@ -198,9 +198,9 @@ func (e *Endpoint) modify(c *control) error {
 	if m.now.qp != m.old.qp {
 		// The step posts the receives again. The old queue pair never connected:
 		// what it has does not complete.
-		e.recvs.next = e.recvs.retired.Load()
+		e.box.recvs.next = e.box.recvs.retired.Load()
 	}
-	e.device = m.now.device
+	e.box.device = m.now.device
 	m.made = true
 	return nil
 }
@@ -209,12 +209,12 @@ func (e *Endpoint) modify(c *control) error {
 // that is not published, and nobody may get one: with a depth of 0 there is none,
 // and one more that is taken here makes those fail that have looked already. The
 // posts move on by that one.
-func (e *Endpoint) enlarge(q *queue, depth, iov int) {
+func (b *mailbox) enlarge(q *queue, depth, iov int) {
 	if depth <= int(q.depth.Load()) && iov <= q.iov {
 		return
 	}
 	q.depth.Store(0)
-	tail := e.skip(q)
+	tail := b.skip(q)
 	for !q.published(tail) {
 		runtime.Gosched() // its poster has nothing to do but to publish it
 	}
@@ -237,14 +237,14 @@ func (e *Endpoint) enlarge(q *queue, depth, iov int) {
 }
 
 // skip takes a ticket for nothing, and returns it.
-func (e *Endpoint) skip(q *queue) (ticket uint32) {
-	e.counted.mu.Lock()
-	defer e.counted.mu.Unlock()
+func (b *mailbox) skip(q *queue) (ticket uint32) {
+	b.e.counted.mu.Lock()
+	defer b.e.counted.mu.Unlock()
 	q.skipped++ // it is no post
 	for {
-		w := e.word.Load()
+		w := b.word.Load()
 		next := w + 1<<q.tailShift
-		if e.word.CompareAndSwap(w, next&^guards) {
+		if b.word.CompareAndSwap(w, next&^guards) {
 			if next&guards != 0 {
 				q.rounds++
 			}
@@ -262,10 +262,10 @@ func (s *slot) set(o *slot, ticket uint32) {
 
 // changes reports whether a ticket that could not be had may be had now: the queue
 // is changing, or has changed since its word and depth were read.
-func (e *Endpoint) changes(q *queue, word uint64, depth uint32) bool {
-	if e.changing.Load() {
+func (b *mailbox) changes(q *queue, word uint64, depth uint32) bool {
+	if b.changing.Load() {
 		runtime.Gosched()
 		return true
 	}
-	return q.depth.Load() != depth || e.word.Load() != word
+	return q.depth.Load() != depth || b.word.Load() != word
 }

@@ -23,7 +23,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		depth *= 2
 		e := r.endpoint(&Attr{MaxRecvDTOs: depth / 2})
-		q := &e.recvs
+		q := &e.box.recvs
 		require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
 		filled := make(chan struct{})
 		var modified atomic.Bool
@@ -32,11 +32,11 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 			modified.Store(true)
 		}
 		second = func() {
-			if e.word.Load()&held == 0 || q.depth.Load() == 0 || !r.dto.Main().Reserve(1) {
+			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 || !r.dto.Main().Reserve(1) {
 				close(filled) // the poster would hold the token, or finds no ticket
 				return
 			}
-			ticket, n, _, mine := e.take(q, 1)
+			ticket, n, _, mine := e.box.takeTickets(q, 1)
 			require.True(t, n == 1 && !mine)
 			go func() {
 				defer close(filled)
@@ -44,9 +44,9 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 				for i := 0; i < 10_000 && !modified.Load(); i++ {
 					runtime.Gosched()
 				}
-				e.fill(q, ticket, &work{op: hw.OpRecv, cookie: 2}, r.dto.Main(), 0)
+				e.box.fill(q, ticket, &work{op: hw.OpRecv, cookie: 2}, r.dto.Main(), 0)
 				q.publish(ticket, 1)
-				e.poke()
+				e.box.poke()
 			}()
 		}
 		check = func() {
@@ -72,11 +72,11 @@ func TestAnAlarmThatWasReplacedDoesNotCount(t *testing.T) {
 	require.NoError(t, e.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Hour}))
 	cr := RequestOf(r.next(r.cr))
 	e.fired.Store(e.alarmGen - 1)
-	e.tell(tellTimeout)
+	e.box.tell(tellTimeout)
 	require.Equal(t, ActiveConnectionPending, e.State())
 	r.none(r.conn)
 	e.fired.Store(e.alarmGen)
-	e.tell(tellTimeout)
+	e.box.tell(tellTimeout)
 	require.Equal(t, evd.TimedOut, r.next(r.conn).Number)
 	require.NoError(t, cr.Reject(nil))
 }
@@ -105,7 +105,7 @@ func TestNothingIsPostedToTheSendQueueAfterDrain(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		a, b := r.pair(nil)
 		require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 8)))
-		a.qp = &drained{QP: a.qp, t: t}
+		a.box.qp = &drained{QP: a.box.qp, t: t}
 		posted := false
 		return func() { require.NoError(t, a.Disconnect(Graceful)) },
 			func() {
@@ -145,24 +145,24 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		depth *= 2
 		e := r.endpoint(&Attr{MaxRequestDTOs: depth / 2})
-		q := &e.requests
+		q := &e.box.requests
 		posted := false
 		first = func() {
 			require.NoError(t, e.Modify(FieldMaxRequestDTOs, Param{Attr: Attr{MaxRequestDTOs: depth}}))
 		}
 		second = func() {
-			if e.word.Load()&held == 0 || q.depth.Load() == 0 {
+			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 {
 				return // the poster would hold the token, or finds no ticket
 			}
 			to := mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead}
-			bind, err := w.BeginBind(e.zone(), e, &to)
+			bind, err := w.BeginBind(e.box.zone(), e, &to)
 			require.NoError(t, err)
-			ticket, word, mine, err := e.admitOdd(q, &work{op: hw.OpBind, cookie: 9})
+			ticket, word, mine, err := e.box.admitOdd(q, &work{op: hw.OpBind, cookie: 9})
 			require.NoError(t, err)
 			require.False(t, mine)
 			p := &q.pendingBinds()[ticket&q.mask]
 			p.Bind, p.rmr, p.to = bind, w, to
-			e.request(ticket, word, mine)
+			e.box.request(ticket, word, mine)
 			posted = true
 		}
 		check = func() {

@@ -29,8 +29,8 @@ type device struct {
 // parts are those of now. The caller holds e.ctl, or nobody knows e yet.
 func (e *Endpoint) parts() parts {
 	return parts{
-		pz: e.zone(), recv: e.recvs.rules.Load().evd, request: e.requests.rules.Load().evd, conn: e.conn,
-		attr: e.attr, feed: e.recvs.feed, device: e.device,
+		pz: e.box.zone(), recv: e.box.recvs.rules.Load().evd, request: e.box.requests.rules.Load().evd, conn: e.conn,
+		attr: e.attr, feed: e.box.recvs.feed, device: e.box.device,
 	}
 }
 
@@ -89,7 +89,7 @@ func (e *Endpoint) acquire(old, p *parts) (_ func(), err error) {
 		}
 		undos = append(undos, back)
 	}
-	if srq := e.recvs.srq; srq == nil {
+	if srq := e.box.recvs.srq; srq == nil {
 		p.recvRoom = p.attr.MaxRecvDTOs + 2
 	} else if old.feed == nil || p.recv != old.recv {
 		if p.feed, p.recvRoom, err = srq.attach(p.recv); err != nil {
@@ -114,7 +114,7 @@ func (e *Endpoint) giveBack(old, p *parts) error {
 		}
 	}
 	if old.feed != nil && old.feed != p.feed {
-		e.recvs.srq.detach(old.feed)
+		e.box.recvs.srq.detach(old.feed)
 	}
 	to, was := old.feeds()
 	_, with := p.feeds()
@@ -154,13 +154,13 @@ func (e *Endpoint) newDevice(p *parts) (err error) {
 	cqs := e.adapter.cqs
 	cfg := shape(&p.attr)
 	cfg.Zone, cfg.Facts, cfg.Number = p.pz.Zone(), (*facts)(e), e.key
-	cfg.SendEnd, cfg.RecvEnd = e.requests.endID, e.recvs.endID
-	if srq := e.recvs.srq; srq != nil {
+	cfg.SendEnd, cfg.RecvEnd = e.box.requests.endID, e.box.recvs.endID
+	if srq := e.box.recvs.srq; srq != nil {
 		cfg.SRQ = srq.hw
 	}
 	p.qp, p.sendCQ, p.recvCQ = nil, nil, nil
 	if cqs == nil {
-		cfg.SendSink, cfg.RecvSink = &e.requests, &e.recvs
+		cfg.SendSink, cfg.RecvSink = &e.box.requests, &e.box.recvs
 	} else {
 		if p.sendCQ, err = cqs.Attach(p.request, p.sendRoom); err != nil {
 			return err

@@ -26,8 +26,8 @@ import (
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
 	if e != nil {
-		if ticket, word, mine, ok := e.admitPlain(&e.requests, cookie, flags, segments); ok {
-			e.request(ticket, word, mine)
+		if ticket, word, mine, ok := e.box.admitPlain(&e.box.requests, cookie, flags, segments); ok {
+			e.box.request(ticket, word, mine)
 			return nil
 		}
 	}
@@ -70,8 +70,8 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
 	if e != nil {
-		if ticket, word, mine, ok := e.admitPlain(&e.recvs, cookie, flags, segments); ok {
-			e.receive(ticket, word, mine)
+		if ticket, word, mine, ok := e.box.admitPlain(&e.box.recvs, cookie, flags, segments); ok {
+			e.box.receive(ticket, word, mine)
 			return nil
 		}
 	}
@@ -103,9 +103,9 @@ func (e *Endpoint) postRequest(w *work) error {
 	if e == nil {
 		return nilEndpoint(w.op)
 	}
-	ticket, word, mine, err := e.admitOne(&e.requests, w)
+	ticket, word, mine, err := e.box.admitOne(&e.box.requests, w)
 	if err == nil {
-		e.request(ticket, word, mine)
+		e.box.request(ticket, word, mine)
 	}
 	return err
 }
@@ -115,9 +115,9 @@ func (e *Endpoint) postRecv(w *work) error {
 	if e == nil {
 		return nilEndpoint(w.op)
 	}
-	ticket, word, mine, err := e.admitOne(&e.recvs, w)
+	ticket, word, mine, err := e.box.admitOne(&e.box.recvs, w)
 	if err == nil {
-		e.receive(ticket, word, mine)
+		e.box.receive(ticket, word, mine)
 	}
 	return err
 }
@@ -125,47 +125,47 @@ func (e *Endpoint) postRecv(w *work) error {
 // request takes an admitted request on. An endpoint that nobody else is using
 // takes the short way: the request goes straight to the provider, and one step of
 // the word lets go if nothing has happened since the ticket was taken.
-func (e *Endpoint) request(t uint32, word uint64, mine bool) {
-	q := &e.requests
-	if !mine || q.next != t || e.state.Load() != uint32(Connected) {
-		e.submit(q, t, 1, mine)
+func (b *mailbox) request(t uint32, word uint64, mine bool) {
+	q := &b.requests
+	if !mine || q.next != t || b.state.Load() != uint32(Connected) {
+		b.submit(q, t, 1, mine)
 		return
 	}
-	e.own.Acquire()
+	b.own.Acquire()
 	q.next = (t + 1) & ticketMask
 	q.ready = q.next
-	e.describe(&e.sendWRs[0], t)
-	if _, err := e.qp.PostSend(e.sendWRs[:1]); err != nil {
-		e.providerFailed(q, 1, err)
+	b.describe(&b.sendWRs[0], t)
+	if _, err := b.qp.PostSend(b.sendWRs[:1]); err != nil {
+		b.providerFailed(q, 1, err)
 	}
-	e.letGo(word)
+	b.letGo(word)
 }
 
 // receive is request for receives.
-func (e *Endpoint) receive(t uint32, word uint64, mine bool) {
-	q := &e.recvs
-	if !mine || q.next != t || q.path(e.State()) != toProvider {
-		e.submit(q, t, 1, mine)
+func (b *mailbox) receive(t uint32, word uint64, mine bool) {
+	q := &b.recvs
+	if !mine || q.next != t || q.path(b.State()) != toProvider {
+		b.submit(q, t, 1, mine)
 		return
 	}
-	e.own.Acquire()
+	b.own.Acquire()
 	q.next = (t + 1) & ticketMask
 	q.ready = q.next
-	wr := &e.recvWRs[0]
+	wr := &b.recvWRs[0]
 	wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t)[:q.slot(t).nseg]
-	if _, err := e.qp.PostRecv(e.recvWRs[:1]); err != nil {
-		e.providerFailed(q, 1, err)
+	if _, err := b.qp.PostRecv(b.recvWRs[:1]); err != nil {
+		b.providerFailed(q, 1, err)
 	}
-	e.letGo(word)
+	b.letGo(word)
 }
 
 // admitPlain is admitOne, in one piece, for what most posts are: a send or a
 // receive of one segment with nothing wrong. ok is false, and nothing has
 // happened, for all others; admitOne says what they are.
-func (e *Endpoint) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem.Segment) (ticket uint32, word uint64, mine, ok bool) {
+func (b *mailbox) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem.Segment) (ticket uint32, word uint64, mine, ok bool) {
 	r := q.rules.Load()
 	d := r.evd
-	if flags&r.refused != 0 || len(segs) != 1 || q.admits>>e.state.Load()&1 == 0 || d == nil {
+	if flags&r.refused != 0 || len(segs) != 1 || q.admits>>b.state.Load()&1 == 0 || d == nil {
 		return 0, 0, false, false
 	}
 	seg := &segs[0]
@@ -180,7 +180,7 @@ func (e *Endpoint) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []me
 	yield.Point()
 	shift := q.tailShift & 63
 	for {
-		w := e.word.Load()
+		w := b.word.Load()
 		ticket = uint32(w>>shift) & ticketMask
 		if (ticket-q.retired.Load())&ticketMask >= q.depth.Load() {
 			to.Release(1)
@@ -191,7 +191,7 @@ func (e *Endpoint) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []me
 			to.Release(1)
 			return 0, 0, false, false
 		}
-		if e.word.CompareAndSwap(w, word) {
+		if b.word.CompareAndSwap(w, word) {
 			mine = w&held == 0
 			break
 		}
@@ -211,8 +211,8 @@ func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
 
 // admitOne checks one operation, reserves room for its event, and gives it a
 // ticket and a filled slot.
-func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
-	lkey, err := e.check(q, w)
+func (b *mailbox) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
+	lkey, err := b.check(q, w)
 	if err != nil {
 		return 0, 0, false, err
 	}
@@ -221,31 +221,31 @@ func (e *Endpoint) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine
 	if d := r.evd; d != nil {
 		if to = d.For(w.cookie); !to.Reserve(1) {
 			if q.rules.Load() != r { // the dispatcher is the endpoint's no more, and may be closed
-				return e.admitOne(q, w)
+				return b.admitOne(q, w)
 			}
-			return 0, 0, false, e.noEventRoom(callOf(w.op), to)
+			return 0, 0, false, b.noEventRoom(callOf(w.op), to)
 		}
 	}
-	ticket, n, word, mine := e.take(q, 1)
+	ticket, n, word, mine := b.takeTickets(q, 1)
 	if n == 0 {
 		unreserve(to)
 		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
 	}
-	e.fill(q, ticket, w, to, lkey)
+	b.fill(q, ticket, w, to, lkey)
 	return ticket, word, mine, nil
 }
 
 // noEventRoom says why a post found no room for its event. A dispatcher that was
 // aborted with its adapter has none, but then the endpoint was closed before.
-func (e *Endpoint) noEventRoom(op string, to *evd.Queue) error {
-	if e.State() == closed {
+func (b *mailbox) noEventRoom(op string, to *evd.Queue) error {
+	if b.State() == closed {
 		return stateError(op, closed)
 	}
-	return e.fullQueue(op, to)
+	return b.fullQueue(op, to)
 }
 
 // fill writes the slot of a ticket; lkey is the key of a single segment.
-func (e *Endpoint) fill(q *queue, ticket uint32, w *work, to *evd.Queue, lkey uint32) {
+func (b *mailbox) fill(q *queue, ticket uint32, w *work, to *evd.Queue, lkey uint32) {
 	i := ticket & q.mask
 	s := &q.slots[i]
 	s.op = w.op
@@ -257,7 +257,7 @@ func (e *Endpoint) fill(q *queue, ticket uint32, w *work, to *evd.Queue, lkey ui
 		sge := &q.sges[int(i)*q.iov]
 		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey
 	} else {
-		e.translate(q.segments(ticket), w.segs)
+		b.translate(q.segments(ticket), w.segs)
 	}
 	if operations[w.op&31].special {
 		s.addr, s.rkey = w.remote.Addr, w.remote.Context
@@ -272,11 +272,11 @@ func (e *Endpoint) fill(q *queue, ticket uint32, w *work, to *evd.Queue, lkey ui
 
 // translate writes a slot's segments. They were checked; a region that was freed
 // since gives a key that no provider takes, and so LOCAL_PROTECTION.
-func (e *Endpoint) translate(sges []hw.SGE, segs []mem.Segment) {
+func (b *mailbox) translate(sges []hw.SGE, segs []mem.Segment) {
 	for i := range segs {
 		sges[i] = hw.SGE{}
 		if segs[i].Len != 0 {
-			lkey, _ := e.zone().LKey(&segs[i], hw.NoPrivileges)
+			lkey, _ := b.zone().LKey(&segs[i], hw.NoPrivileges)
 			sges[i] = hw.SGE{Addr: segs[i].Addr, Len: segs[i].Len, LKey: lkey}
 		}
 	}

@@ -43,14 +43,14 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 			r.adapter.attr.NotReadyWait = false
 			a, all, m := meddled(r)
 			w := &witness{meddler: m}
-			a.qp = w
+			a.box.qp = w
 			given := make(chan int32, 1)
 			m.meddle = func() {
 				go func() {
 					assert.NoError(t, c.post(a, r.lmr.Segment(0, 8)))
 					given <- w.received.Load()
 				}()
-				r.await(func() bool { return a.word.Load()&kick != 0 })
+				r.await(func() bool { return a.box.word.Load()&kick != 0 })
 				for i := 0; i < 10_000 && len(given) == 0; i++ {
 					runtime.Gosched() // had it not waited, the post would return now
 				}
@@ -76,11 +76,11 @@ func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 	posted := make(chan error, 1)
 	var s *slow
 	m.meddle = func() {
-		ticket, _, _, mine := a.take(&a.recvs, 1) // it will be filled when all is over
+		ticket, _, _, mine := a.box.takeTickets(&a.box.recvs, 1) // it will be filled when all is over
 		require.False(t, mine)
-		s = &slow{a, &a.recvs, ticket}
+		s = &slow{a, &a.box.recvs, ticket}
 		go func() { posted <- a.PostRecv(3, 0, r.lmr.Segment(0, 8)) }()
-		r.await(func() bool { return a.word.Load()&kick != 0 })
+		r.await(func() bool { return a.box.word.Load()&kick != 0 })
 	}
 	r.write(a, 1)
 	assert.Equal(t, uint64(1), r.next(all).Cookie)

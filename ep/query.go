@@ -92,8 +92,8 @@ func (e *Endpoint) snapshot() Param {
 	e.addrMu.Lock()
 	defer e.addrMu.Unlock()
 	p := Param{
-		IA: e.adapter.ia, State: e.State(), PZ: e.zone(),
-		Recv: e.recvs.rules.Load().evd, Request: e.requests.rules.Load().evd, Conn: e.conn, SRQ: e.recvs.srq, Attr: e.attr,
+		IA: e.adapter.ia, State: e.State(), PZ: e.box.zone(),
+		Recv: e.box.recvs.rules.Load().evd, Request: e.box.requests.rules.Load().evd, Conn: e.conn, SRQ: e.box.recvs.srq, Attr: e.attr,
 	}
 	if 1<<p.State&localValid != 0 {
 		p.LocalAddr, p.LocalQual = e.local.addr, e.local.qual
@@ -155,10 +155,10 @@ func (e *Endpoint) Status() (Status, error) {
 	if err := e.alive("ep.Status"); err != nil {
 		return Status{}, err
 	}
-	w := e.word.Load()
+	w := e.box.word.Load()
 	return Status{
 		State:       e.State(),
-		RecvIdle:    !e.recvs.outstanding(w),
-		RequestIdle: !e.requests.outstanding(w),
+		RecvIdle:    !e.box.recvs.outstanding(w),
+		RequestIdle: !e.box.requests.outstanding(w),
 	}, nil
 }

@@ -18,9 +18,9 @@ func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remot
 	if e == nil {
 		return nilEndpoint(hw.OpReadToRMR)
 	}
-	q := &e.requests
+	q := &e.box.requests
 	w := work{op: hw.OpReadToRMR, flags: flags, cookie: cookie, remote: remote}
-	if _, err := e.check(q, &w); err != nil {
+	if _, err := e.box.check(q, &w); err != nil {
 		return err
 	}
 	r := q.rules.Load()
@@ -30,13 +30,13 @@ func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remot
 	if err := r.checkRDMA(&w, uint64(local.Len)); err != nil {
 		return err
 	}
-	ticket, word, mine, err := e.admitOdd(q, &w)
+	ticket, word, mine, err := e.box.admitOdd(q, &w)
 	if err != nil {
 		return err
 	}
 	s := q.slot(ticket)
 	s.nseg, s.addr, s.rkey = 1, remote.Addr, remote.Context
 	q.segments(ticket)[0] = hw.SGE{Addr: local.Addr, Len: remote.Len, LKey: local.Context}
-	e.request(ticket, word, mine)
+	e.box.request(ticket, word, mine)
 	return nil
 }

@@ -69,7 +69,7 @@ func (r *RSP) prepare(cr *CR) error {
 // announce leaves the request to the endpoint, which announces it.
 func (r *RSP) announce(cr *CR) {
 	r.endpoint.asked = cr
-	r.endpoint.tell(tellAsked)
+	r.endpoint.box.tell(tellAsked)
 }
 
 // release lets go of an endpoint whose request has not come, and now can't.

@@ -124,15 +124,15 @@ type rules struct {
 }
 
 // setRules makes the rules of both queues those for p.
-func (e *Endpoint) setRules(p *parts) {
+func (b *mailbox) setRules(p *parts) {
 	a := &p.attr
 	r := rules{
 		pz: p.pz, readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,
 		maxMessage: a.MaxMessageSize, maxRDMA: a.MaxRDMASize,
-		illegal: illegalFlags(postable(e.adapter.attr.Ops), a),
+		illegal: illegalFlags(postable(b.e.adapter.attr.Ops), a),
 	}
-	e.requests.setRules(r, p.request, a.MaxRequestIOV, a.MaxMessageSize)
-	e.recvs.setRules(r, p.recv, a.MaxRecvIOV, math.MaxUint32)
+	b.requests.setRules(r, p.request, a.MaxRequestIOV, a.MaxMessageSize)
+	b.recvs.setRules(r, p.recv, a.MaxRecvIOV, math.MaxUint32)
 }
 
 func (q *queue) setRules(r rules, d *evd.Dispatcher, iov int, longest uint64) {

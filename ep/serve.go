@@ -39,7 +39,7 @@ func (e *Endpoint) serve(quit <-chan struct{}, served chan<- struct{}) {
 			}
 		case <-timer.C:
 			e.fired.Store(gen)
-			e.tell(tellTimeout)
+			e.box.tell(tellTimeout)
 		case <-quit:
 			return
 		}
@@ -49,7 +49,7 @@ func (e *Endpoint) serve(quit <-chan struct{}, served chan<- struct{}) {
 // setAlarm tells the step after d, unless another call of setAlarm came first;
 // 0 sets none.
 func (e *Endpoint) setAlarm(d time.Duration) {
-	e.own.Check()
+	e.box.own.Check()
 	e.alarmGen++
 	if !e.serving {
 		return

@@ -386,12 +386,12 @@ func TestAConnectThatCantStartTakesNoEventRoom(t *testing.T) {
 	r := newRig(t)
 	conn := r.dispatcher(evd.ModeQueue, 2)
 	e := r.endpointOf(Config{PZ: r.pz, Conn: conn})
-	device := e.qp
-	e.qp = stuckQP{device}
+	device := e.box.qp
+	e.box.qp = stuckQP{device}
 	for range 100 {
 		require.ErrorIs(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}), &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice})
 	}
-	e.qp = device
+	e.box.qp = device
 	require.NoError(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(t, RequestOf(r.next(r.cr)).Accept(r.endpoint(nil), nil))
 	assert.Equal(t, evd.Established, r.next(conn).Number)

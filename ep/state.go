@@ -143,10 +143,10 @@ var transitions = [numStates][numInputs]edge{
 // become moves to the state that in leads to, if it leads anywhere, and reports
 // what the table says. It is the only place that assigns the state.
 func (e *Endpoint) become(in input) edge {
-	e.own.Check()
+	e.box.own.Check()
 	next := transitions[e.State()][in]
 	if next >= firstEdge {
-		e.state.Store(uint32(next - firstEdge))
+		e.box.state.Store(uint32(next - firstEdge))
 	}
 	return next
 }
@@ -157,7 +157,7 @@ func (e *Endpoint) State() State {
 	if e == nil {
 		return closed
 	}
-	return State(e.state.Load())
+	return e.box.State()
 }
 
 // stateError is INVALID_STATE with the subtype of s, or INVALID_HANDLE for a

@@ -12,28 +12,28 @@ const scratchWRs = 32
 // posted before it was told precedes it. It waits for no budget, or those who post
 // without end would keep it from being heard; what is drained for it is no more
 // than the queues hold.
-func (e *Endpoint) step(left int) int {
+func (b *mailbox) step(left int) int {
 	for {
-		if e.inputs.Load() == 0 && !e.called {
-			left = e.drain(&e.recvs, left)
-			left = e.drain(&e.requests, left)
-			if e.ending {
-				e.tryEnd()
+		if b.inputs.Load() == 0 && !b.called {
+			left = b.drain(&b.recvs, left)
+			left = b.drain(&b.requests, left)
+			if b.e.ending {
+				b.e.tryEnd()
 			}
 			return left
 		}
-		told := e.hear()
-		calm := e.called && e.requests.published(e.requests.before) && e.recvs.published(e.recvs.before)
-		e.drain(&e.recvs, len(e.recvs.slots))
-		e.drain(&e.requests, len(e.requests.slots))
-		if e.ending {
-			e.tryEnd()
+		told := b.hear()
+		calm := b.called && b.requests.published(b.requests.before) && b.recvs.published(b.recvs.before)
+		b.drain(&b.recvs, len(b.recvs.slots))
+		b.drain(&b.requests, len(b.requests.slots))
+		if b.e.ending {
+			b.e.tryEnd()
 		}
-		e.handle(told)
+		b.e.handle(told)
 		switch {
 		case calm:
-			e.called = false
-			e.control()
+			b.called = false
+			b.e.control()
 		case told == 0:
 			return left
 		}
@@ -43,12 +43,12 @@ func (e *Endpoint) step(left int) int {
 // hear takes the inputs, and puts a control call aside: it is executed when all
 // that had a ticket before it is published. A post that has returned may still
 // wait behind the ticket of one that is being filled; whoever has that one pokes.
-func (e *Endpoint) hear() (told uint32) {
-	told = e.inputs.Swap(0)
+func (b *mailbox) hear() (told uint32) {
+	told = b.inputs.Swap(0)
 	if told&tellControl != 0 {
-		e.called = true
-		w := e.word.Load()
-		e.requests.before, e.recvs.before = e.requests.tail(w), e.recvs.tail(w)
+		b.called = true
+		w := b.word.Load()
+		b.requests.before, b.recvs.before = b.requests.tail(w), b.recvs.tail(w)
 	}
 	return told &^ tellControl
 }
@@ -72,12 +72,12 @@ func (q *queue) path(s State) path {
 		}
 		return toHold
 	case DisconnectPending:
-		if q == &q.e.requests {
+		if q == &q.e.box.requests {
 			return toHold // the provider takes none after Drain; they were posted too late
 		}
 		return toProvider
 	default:
-		if q == &q.e.requests {
+		if q == &q.e.box.requests {
 			return toFlush // it was posted in an earlier life
 		}
 		return toProvider
@@ -86,19 +86,19 @@ func (q *queue) path(s State) path {
 
 // drain hands on what is published of q, as far as the budget goes, and returns
 // what is left of it.
-func (e *Endpoint) drain(q *queue, left int) int {
+func (b *mailbox) drain(q *queue, left int) int {
 	for left > 0 && q.publishedNext() {
-		switch q.path(e.State()) {
+		switch q.path(b.State()) {
 		case toHold:
 			return left
 		case toFlush:
 			q.flushNext()
 			left--
 		case toProvider:
-			n, done, err := e.hand(q, left)
+			n, done, err := b.hand(q, left)
 			left -= n
 			if err != nil {
-				e.providerFailed(q, uint32(n-done), err)
+				b.providerFailed(q, uint32(n-done), err)
 			}
 		}
 	}
@@ -106,26 +106,26 @@ func (e *Endpoint) drain(q *queue, left int) int {
 }
 
 // hand gives the provider up to most posts of q: n were gathered, done taken.
-func (e *Endpoint) hand(q *queue, most int) (n, done int, err error) {
-	if q == &e.recvs {
-		n = e.gatherRecvs(min(most, len(e.recvWRs)))
-		done, err = e.qp.PostRecv(e.recvWRs[:n])
+func (b *mailbox) hand(q *queue, most int) (n, done int, err error) {
+	if q == &b.recvs {
+		n = b.gatherRecvs(min(most, len(b.recvWRs)))
+		done, err = b.qp.PostRecv(b.recvWRs[:n])
 		if q.prompt {
 			q.handed.Store(q.next)
 		}
 	} else {
-		n = e.gatherRequests(min(most, len(e.sendWRs)))
-		done, err = e.qp.PostSend(e.sendWRs[:n])
+		n = b.gatherRequests(min(most, len(b.sendWRs)))
+		done, err = b.qp.PostSend(b.sendWRs[:n])
 	}
 	return n, done, err
 }
 
-func (e *Endpoint) gatherRecvs(most int) int {
-	q := &e.recvs
+func (b *mailbox) gatherRecvs(most int) int {
+	q := &b.recvs
 	n := 0
 	for n < most && q.publishedNext() {
 		t := q.next
-		wr := &e.recvWRs[n]
+		wr := &b.recvWRs[n]
 		wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t)[:q.slot(t).nseg]
 		q.next = (t + 1) & ticketMask
 		n++
@@ -133,12 +133,12 @@ func (e *Endpoint) gatherRecvs(most int) int {
 	return n
 }
 
-func (e *Endpoint) gatherRequests(most int) int {
-	q := &e.requests
+func (b *mailbox) gatherRequests(most int) int {
+	q := &b.requests
 	n := 0
 	for n < most && q.publishedNext() {
 		t := q.next
-		e.describe(&e.sendWRs[n], t)
+		b.describe(&b.sendWRs[n], t)
 		q.next = (t + 1) & ticketMask
 		n++
 	}
@@ -147,14 +147,14 @@ func (e *Endpoint) gatherRequests(most int) int {
 
 // describe makes a request of a slot. Providers look at the extra fields of the
 // operations that have them only.
-func (e *Endpoint) describe(wr *hw.SendWR, t uint32) {
-	q := &e.requests
+func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
+	q := &b.requests
 	s := q.slot(t)
 	wr.ID = q.id | uint64(t&q.mask)
 	wr.Op = s.op
 	wr.Flags = hw.WRSignaled
 	if s.flags != 0 {
-		wr.Flags = e.wrFlags(s)
+		wr.Flags = b.wrFlags(s)
 	}
 	wr.SGL = q.segments(t)[:s.nseg]
 	wr.RKey, wr.RemoteAddr = s.rkey, s.addr
@@ -173,13 +173,13 @@ func (e *Endpoint) describe(wr *hw.SendWR, t uint32) {
 // It is signaled, too, when no place is left behind it. So silent requests never
 // hold all places of a queue: of those that do, from however many endpoints, the one
 // that came here last found the others' places taken, and is signaled.
-func (e *Endpoint) wrFlags(s *slot) (w hw.WRFlags) {
+func (b *mailbox) wrFlags(s *slot) (w hw.WRFlags) {
 	f := s.flags
-	if f&hw.Suppress == 0 || e.unsignaled+1 >= e.signalEvery || s.to != nil && s.to.Full() {
+	if f&hw.Suppress == 0 || b.unsignaled+1 >= b.signalEvery || s.to != nil && s.to.Full() {
 		w = hw.WRSignaled
-		e.unsignaled = 0
+		b.unsignaled = 0
 	} else {
-		e.unsignaled++
+		b.unsignaled++
 	}
 	if f&hw.SolicitedWait != 0 {
 		w |= hw.WRSolicited
@@ -193,7 +193,7 @@ func (e *Endpoint) wrFlags(s *slot) (w hw.WRFlags) {
 // providerFailed takes back the last n requests of q that the provider refused,
 // though it had room for them: the connection can't go on. They are flushed when
 // the queue has ended.
-func (e *Endpoint) providerFailed(q *queue, n uint32, err error) {
+func (b *mailbox) providerFailed(q *queue, n uint32, err error) {
 	q.next = (q.next - n) & ticketMask
-	e.leave(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
+	b.e.leave(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
 }

@@ -46,15 +46,15 @@ const budget = 64
 
 // take gets consecutive tickets of q, n of them or as many as there is room for,
 // and the token if it was free. word is what it left behind.
-func (e *Endpoint) take(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
+func (b *mailbox) takeTickets(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
 	yield.Point()
 	shift := q.tailShift & 63
 	for {
-		w := e.word.Load()
+		w := b.word.Load()
 		ticket = uint32(w>>shift) & ticketMask
 		out, depth := (ticket-q.retired.Load())&ticketMask, q.depth.Load()
 		if out >= depth {
-			if e.changes(q, w, depth) {
+			if b.changes(q, w, depth) {
 				continue
 			}
 			return 0, 0, 0, false
@@ -62,10 +62,10 @@ func (e *Endpoint) take(q *queue, n uint32) (ticket, got uint32, word uint64, mi
 		got = min(n, depth-out)
 		word = w + uint64(got)<<shift | held
 		if word&guards != 0 {
-			if word &^= guards; e.goRound(q, w, word) {
+			if word &^= guards; b.goRound(q, w, word) {
 				return ticket, got, word, w&held == 0
 			}
-		} else if e.word.CompareAndSwap(w, word) {
+		} else if b.word.CompareAndSwap(w, word) {
 			return ticket, got, word, w&held == 0
 		}
 	}
@@ -74,10 +74,10 @@ func (e *Endpoint) take(q *queue, n uint32) (ticket, got uint32, word uint64, mi
 // goRound is the swap of a word in which the tail of q has gone round.
 //
 //go:noinline
-func (e *Endpoint) goRound(q *queue, from, to uint64) bool {
-	e.counted.mu.Lock()
-	defer e.counted.mu.Unlock()
-	if !e.word.CompareAndSwap(from, to) {
+func (b *mailbox) goRound(q *queue, from, to uint64) bool {
+	b.e.counted.mu.Lock()
+	defer b.e.counted.mu.Unlock()
+	if !b.word.CompareAndSwap(from, to) {
 		return false
 	}
 	q.rounds++
@@ -86,30 +86,30 @@ func (e *Endpoint) goRound(q *queue, from, to uint64) bool {
 
 // letGo ends the short way of a post: it releases the token if the word is still
 // what take left, so that nobody has come since, and otherwise runs the step.
-func (e *Endpoint) letGo(word uint64) {
+func (b *mailbox) letGo(word uint64) {
 	yield.Point()
-	e.own.Release()
-	if !e.word.CompareAndSwap(word, word&^held) {
-		e.own.Acquire()
-		e.run(false)
+	b.own.Release()
+	if !b.word.CompareAndSwap(word, word&^held) {
+		b.own.Acquire()
+		b.run(false)
 	}
 }
 
 // submit hands n filled slots from ticket on to the endpoint's step.
-func (e *Endpoint) submit(q *queue, ticket, n uint32, mine bool) {
+func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
 	if mine {
-		e.own.Acquire()
+		b.own.Acquire()
 		if q.ready == ticket {
 			q.ready = (ticket + n) & ticketMask
 		} else {
 			q.publish(ticket, n) // somebody has an earlier ticket and is still filling
 		}
-		e.run(false)
+		b.run(false)
 	} else {
 		yield.Point()
 		q.publish(ticket, n)
 		yield.Point()
-		e.poke()
+		b.poke()
 	}
 	if q.prompt {
 		q.settle((ticket + n) & ticketMask)
@@ -122,7 +122,7 @@ func (e *Endpoint) submit(q *queue, ticket, n uint32, mine bool) {
 // for its receive, one that is still on its way to the device breaks the connection.
 func (q *queue) settle(ticket uint32) {
 	for before(q.handed.Load(), ticket) {
-		if s := q.e.State(); s == Disconnected || s == closed {
+		if s := q.e.box.State(); s == Disconnected || s == closed {
 			return // it is flushed
 		}
 		runtime.Gosched()
@@ -138,20 +138,20 @@ func (q *queue) publish(ticket, n uint32) {
 
 // poke makes somebody run the step after this call began: the caller, or the
 // holder once more.
-func (e *Endpoint) poke() {
+func (b *mailbox) poke() {
 	for {
-		w := e.word.Load()
+		w := b.word.Load()
 		switch {
 		case w&held == 0:
-			if e.word.CompareAndSwap(w, w|held) {
-				e.own.Acquire()
-				e.run(false)
+			if b.word.CompareAndSwap(w, w|held) {
+				b.own.Acquire()
+				b.run(false)
 				return
 			}
 		case w&kick != 0:
 			return
 		default:
-			if e.word.CompareAndSwap(w, w|kick) {
+			if b.word.CompareAndSwap(w, w|kick) {
 				return
 			}
 		}
@@ -160,13 +160,13 @@ func (e *Endpoint) poke() {
 
 // run is the holder's loop. It ends by letting go of the token, or by leaving it
 // to the endpoint's goroutine, which runs it patiently: its budget is renewed.
-func (e *Endpoint) run(patient bool) {
+func (b *mailbox) run(patient bool) {
 	left := budget
 	for {
-		left = e.step(left)
+		left = b.step(left)
 		if left > 0 {
 			yield.Point()
-			if e.release() {
+			if b.release() {
 				return
 			}
 			continue
@@ -174,7 +174,7 @@ func (e *Endpoint) run(patient bool) {
 		switch {
 		case patient:
 			runtime.Gosched()
-		case e.handOver():
+		case b.handOver():
 			return
 		}
 		left = budget
@@ -182,18 +182,18 @@ func (e *Endpoint) run(patient bool) {
 }
 
 // release lets go of the token. It fails when somebody left a mark.
-func (e *Endpoint) release() bool {
-	e.own.Release()
+func (b *mailbox) release() bool {
+	b.own.Release()
 	for {
-		w := e.word.Load()
+		w := b.word.Load()
 		if w&kick == 0 {
-			if e.word.CompareAndSwap(w, w&^held) {
+			if b.word.CompareAndSwap(w, w&^held) {
 				return true
 			}
 			continue
 		}
-		if e.word.CompareAndSwap(w, w&^kick) {
-			e.own.Acquire()
+		if b.word.CompareAndSwap(w, w&^kick) {
+			b.own.Acquire()
 			return false
 		}
 	}
@@ -202,13 +202,13 @@ func (e *Endpoint) release() bool {
 // handOver leaves the token, still held, to the endpoint's goroutine, if there is
 // one: it ends with Close. An endpoint without one has nothing to do but queue
 // receives and flush.
-func (e *Endpoint) handOver() bool {
-	if !e.serving || e.State() == closed {
+func (b *mailbox) handOver() bool {
+	if !b.e.serving || b.State() == closed {
 		return false
 	}
-	e.own.Release()
-	e.inherited.Store(true)
-	e.ring()
+	b.own.Release()
+	b.inherited.Store(true)
+	b.e.ring()
 	return true
 }
 
@@ -222,8 +222,8 @@ func (e *Endpoint) ring() {
 
 // inherit runs the step if a poster left it.
 func (e *Endpoint) inherit() {
-	if e.inherited.CompareAndSwap(true, false) {
-		e.own.Acquire()
-		e.run(true)
+	if e.box.inherited.CompareAndSwap(true, false) {
+		e.box.own.Acquire()
+		e.box.run(true)
 	}
 }

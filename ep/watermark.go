@@ -55,7 +55,7 @@ func (e *Endpoint) taken(n int) {
 		e.adapter.async.PutAsync(&m.full)
 	}
 	if hard := m.hard.Load(); hard != NoWatermark && int64(n) > hard {
-		e.tell(tellOverrun)
+		e.box.tell(tellOverrun)
 	}
 }
 
@@ -68,13 +68,13 @@ func (e *Endpoint) RecvQuery() (allocated, span int, err error) {
 	if err := e.alive(op); err != nil {
 		return 0, 0, err
 	}
-	q := &e.recvs
+	q := &e.box.recvs
 	if q.srq != nil {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		return len(q.waiting), len(q.waiting), nil
 	}
-	n := int((q.tail(e.word.Load()) - q.retired.Load()) & ticketMask)
+	n := int((q.tail(e.box.word.Load()) - q.retired.Load()) & ticketMask)
 	if n > int(q.depth.Load()) {
 		n = 0 // some completed in between
 	}

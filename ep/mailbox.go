@@ -1,0 +1,47 @@
+package ep
+
+import (
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/internal/owner"
+)
+
+// mailbox is where posts and inputs wait for the token's holder, and what the
+// holder hands to the provider: the word, both queues, and the step.
+//
+// A poster checks a post (check.go), takes a ticket and fills its slot (post.go,
+// batch.go). The holder drains the slots into the queue pair (step.go). Only the
+// holder touches the connection machine.
+type mailbox struct {
+	e *Endpoint // immutable
+
+	// Written by the holder when Modify replaces the slots of a queue, read by posters.
+	changing atomic.Bool
+
+	// Owned by the holder. Modify changes them when nothing is with the provider that
+	// could complete; completers read solicitedWait.
+	device
+	solicitedWait bool // receives notify only when solicited
+	signalEvery   int  // suppressed requests between two signaled ones
+
+	// Shared; see token.go.
+	_         [64]byte
+	word      atomic.Uint64
+	state     atomic.Uint32 // State, written by become alone
+	inputs    atomic.Uint32 // what the step has been told; tell*
+	inherited atomic.Bool   // the token was left to the goroutine
+	_         [44]byte
+
+	requests, recvs queue
+
+	// Owned by the token's holder.
+	own        owner.Tag
+	sendWRs    []hw.SendWR // scratch of one call to the provider
+	recvWRs    []hw.RecvWR
+	unsignaled int
+	called     bool // a control call waits for what was posted before it
+}
+
+// State is the endpoint's state now.
+func (b *mailbox) State() State { return State(b.state.Load()) }
