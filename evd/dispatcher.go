@@ -48,13 +48,10 @@ type Config struct {
 	// its own unless it is set.
 	Async *Dispatcher
 
-	// Filter, if set, is called with each event of ModeChannel that is about to go into
-	// the channel C, by the goroutine that completes the operation, and reports whether
-	// it does. What it refuses is gone, and its place free again. It must not
-	// block, or call the library but for [godat/mem.Buffer.Put] and what only
-	// looks. It is not called for connection requests, asynchronous errors, routes and
+	// Filter, if set, sees each event of ModeChannel before the channel C does. It does
+	// not see connection requests, asynchronous errors, and what goes to routes and
 	// one-shots.
-	Filter func(Event) bool
+	Filter Filter
 
 	// CNO is told of events in ModeQueue; nil for none. See Dispatcher.ModifyCNO.
 	CNO *CNO
@@ -71,6 +68,15 @@ type Config struct {
 	Submit func(task func()) error
 }
 
+// Filter decides whether an event goes into a channel. What it refuses is gone, and
+// its place free again. The goroutine that completes the operation calls it: it must
+// not block, or call the library but for [godat/mem.Buffer.Put] and what only looks.
+//
+// The parameters are the event's fields of these names. They come one by one since
+// they are in registers then: to build an Event and copy it to a function costs more
+// than the function.
+type Filter func(source any, number Number, status hw.Status, cookie uint64, data any) bool
+
 // Dispatcher is DAT's event dispatcher (EVD): where events go. Its methods may
 // be called from any goroutine.
 type Dispatcher struct {
@@ -80,7 +86,7 @@ type Dispatcher struct {
 	streams Streams
 	maxLen  int
 	upcalls *upcalls // ModeCallback
-	filter  func(Event) bool
+	filter  Filter
 	front   *Queue // of an over-committed dispatcher
 	stop    chan struct{}
 

@@ -11,9 +11,9 @@ import (
 
 func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
 	var seen []uint64
-	d := newDispatcher(t, Config{QLen: 4, Mode: ModeChannel, Filter: func(ev Event) bool {
-		seen = append(seen, ev.Cookie)
-		return ev.Cookie%2 == 0
+	d := newDispatcher(t, Config{QLen: 4, Mode: ModeChannel, Filter: func(_ any, _ Number, _ hw.Status, cookie uint64, _ any) bool {
+		seen = append(seen, cookie)
+		return cookie%2 == 0
 	}})
 	q := d.Main()
 	room := int(q.limit.Load())
@@ -33,9 +33,9 @@ func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
 
 func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
 	var seen []Number
-	d := newDispatcher(t, Config{QLen: 4, Mode: ModeChannel, Filter: func(ev Event) bool {
-		seen = append(seen, ev.Number)
-		return ev.Number == Disconnected
+	d := newDispatcher(t, Config{QLen: 4, Mode: ModeChannel, Filter: func(_ any, number Number, _ hw.Status, _ uint64, _ any) bool {
+		seen = append(seen, number)
+		return number == Disconnected
 	}})
 	q := d.Main()
 	require.True(t, q.Reserve(2))
@@ -50,7 +50,7 @@ func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
 
 func TestAFilterNeedsAChannel(t *testing.T) {
 	for _, mode := range []Mode{ModeQueue, ModeBatch, ModeCallback} {
-		_, err := New(Config{QLen: 4, Mode: mode, Callback: func([]Event) {}, Filter: func(Event) bool { return true }})
+		_, err := New(Config{QLen: 4, Mode: mode, Callback: func([]Event) {}, Filter: func(any, Number, hw.Status, uint64, any) bool { return true }})
 		require.ErrorIs(t, err, hw.ErrInvalidParameter)
 	}
 }

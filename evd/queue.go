@@ -221,7 +221,7 @@ func (q *Queue) Put(ev *Event, silent bool) {
 		}
 		q.mark(silent)
 	case kindChannel:
-		if q.filter && !q.d.filter(*ev) {
+		if q.filter && !q.d.filter(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data) {
 			q.Release(1)
 			return
 		}
@@ -243,7 +243,11 @@ func (q *Queue) Put(ev *Event, silent bool) {
 // PutCompletion is Put of a DTO_COMPLETION event with these fields. Into a ring or
 // a channel they go without being copied on the way.
 func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw.Op, flags EventFlags, length uint32) {
-	if q.kind == kindChannel && flags&Silent == 0 && q.held.Load() == 0 && !q.filter && !assertions {
+	if q.kind == kindChannel && flags&Silent == 0 && q.held.Load() == 0 && !assertions {
+		if q.filter && !q.d.filter(source, DTOCompletion, status, cookie, nil) {
+			q.Release(1)
+			return
+		}
 		q.ch <- Event{
 			Number: DTOCompletion, Status: status, Op: op, Flags: flags,
 			Length: length, Cookie: cookie, Source: source,

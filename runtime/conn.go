@@ -68,24 +68,24 @@ func ConnOf(ev Event) *Conn {
 	return c
 }
 
-// filter keeps the ends of sends, and of receives that had no message, from the
-// channel: their buffers are free. It runs wherever the device completes.
-func filterConn(ev evd.Event) bool {
-	e, _ := ev.Source.(*ep.Endpoint)
+// filterConn keeps the ends of sends, and of receives that had no message, from the
+// channel: their buffers are free. It is an [evd.Filter].
+func filterConn(source any, number evd.Number, status hw.Status, cookie uint64, data any) bool {
+	e, _ := source.(*ep.Endpoint)
 	c, _ := e.Context().(*Conn)
 	switch {
 	case c == nil:
-	case ev.Cookie&connCookie != 0:
-		if ev.Cookie&sendCookie == connCookie && ev.Status == hw.StatusSuccess {
+	case cookie&connCookie != 0:
+		if cookie&sendCookie == connCookie && status == hw.StatusSuccess {
 			return true
 		}
-		c.put(c.pool.At(int(uint32(ev.Cookie))))
+		c.put(c.pool.At(int(uint32(cookie))))
 		return false
-	case ev.Number == evd.Established:
-		if data, _ := ev.Connection(); data.Private != nil {
-			c.private.Store(&data.Private)
+	case number == evd.Established:
+		if private, _ := data.([]byte); private != nil {
+			c.private.Store(&private)
 		}
-	case ev.Number.Stream() == evd.StreamConnection:
+	case number.Stream() == evd.StreamConnection:
 		c.end()
 	}
 	return true
