@@ -330,6 +330,22 @@ func TestTheBooksOnMemory(t *testing.T) {
 	}
 }
 
+func TestASuppressedRequestHasSucceededAtTheEndUnlessAllWasClosedUnderIt(t *testing.T) {
+	for _, fallen := range []bool{false, true} {
+		d := newDesk(t).up()
+		p, e := d.begin(requests, 0, dat.OpWrite, dat.Suppress, 40)
+		e.body, e.remote = bodyWrite, 400
+		p.returned(1, 1)
+		d.w.books.fallen.Store(fallen)
+		p.reclaim(true)
+		if fallen {
+			assert.Empty(t, d.said(), "its failure may be lost with its dispatcher")
+		} else {
+			assert.Equal(t, []Kind{Payload}, d.said())
+		}
+	}
+}
+
 func peersSlot(d *desk, _ *page, e *entry) []byte { return d.sides[1].in.buf[e.remote:][:e.length] }
 func ownSlot(d *desk, _ *page, e *entry) []byte {
 	return d.sides[0].out.buf[e.local.at[0].off:][:e.length]

@@ -69,7 +69,7 @@ func (o *outlet) connection(ev *dat.Event) {
 		w.complain(Misplaced, "%v: %v at %s", a, *ev, o.hub.name)
 	}
 	s := o.sight(a)
-	s.up = ev.Number == dat.Established
+	s.up, s.said = ev.Number == dat.Established, ev.Number
 	if ev.Number == dat.Disconnected || ev.Number == dat.Broken && !w.cfg.Unreliable && !a.fragile() {
 		o.late(a, ev.Number)
 	}

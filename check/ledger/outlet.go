@@ -25,7 +25,8 @@ type outlet struct {
 
 // sight is what an outlet has seen of an account.
 type sight struct {
-	up     bool // ESTABLISHED has come, and not the end
+	up     bool            // ESTABLISHED has come, and not the end
+	said   dat.EventNumber // the last connection event
 	orders [2]order
 }
 

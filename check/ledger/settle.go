@@ -95,7 +95,7 @@ func (o *outlet) completion(ev *dat.Event) {
 			b.complain(Disorder, "%s: at %s, %s", p.name(e), o.hub.name, why)
 		}
 		if a.conn == o.hub && o.place == atMain && !s.up && ev.Status != dat.StatusFlushed {
-			b.complain(Misplaced, "%s: %v outside ESTABLISHED and the end, which come at the same dispatcher", p.name(e), ev.Status)
+			b.complain(Misplaced, "%s: %v outside ESTABLISHED and the end, which come at the same dispatcher, where the last was %v", p.name(e), ev.Status, s.said)
 		}
 	}
 	if !ok {
