@@ -172,7 +172,13 @@ func (e *Endpoint) leave(in input, how outcome, private []byte, cause *hw.Cause)
 	if e.blame(cause); e.cause.Load() == nil {
 		e.blame(plainCause(in))
 	}
-	e.cause.Store(e.cause.Load().Between(e.local.addr, e.remote.addr))
+	full := e.cause.Load().Between(e.local.addr, e.remote.addr)
+	if private != nil {
+		said := *full
+		said.Private = private
+		full = &said
+	}
+	e.cause.Store(full)
 	e.box.requests.endDetour()
 	e.box.recvs.endDetour()
 	e.breakQP(how != broken)

@@ -51,6 +51,9 @@ type Cause struct {
 	// Local and Remote are the addresses of the two ends. Local is nil where the
 	// attempt did not come so far as to have one.
 	Local, Remote net.Addr
+	// Private is what the peer's program said when it rejected the connection; nil of
+	// every other end, and if it said nothing. A device may pad it with zeros.
+	Private []byte
 }
 
 // Error says all of it in one line: "DDP: no buffer available (0x1202), found by

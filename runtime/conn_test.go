@@ -358,6 +358,23 @@ func TestAConnectionIsRefusedWithItsReason(t *testing.T) {
 	})
 }
 
+func TestTheErrorOfADialHasWhatThePeerRejectedItWith(t *testing.T) {
+	for _, said := range []string{"", "full; ask 10.0.0.7:4791"} {
+		onEach(t, func(t *testing.T, ia *IA) {
+			l := listen(t, ia, ConnConfig{})
+			rejected := make(chan error, 1)
+			go func() { rejected <- RequestOf(<-l.Requests()).Reject([]byte(said)) }()
+			_, err := ia.Dial(within(t), l.Addr(), ConnConfig{})
+			require.NoError(t, <-rejected)
+			require.ErrorIs(t, err, EventError(PeerRejected))
+			var cause *hw.Cause
+			require.ErrorAs(t, err, &cause)
+			assert.Equal(t, said, string(cause.Private))
+			require.NoError(t, l.Close())
+		})
+	}
+}
+
 func TestDialEndsWithItsContext(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l := listen(t, ia, ConnConfig{})

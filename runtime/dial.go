@@ -14,7 +14,8 @@ import (
 // Dial connects to address, "host:port", and returns when the connection is up. The
 // receives are posted before. The connection has a channel of events of its own. If
 // ctx ends first, the error is its cause; if the peer refuses, it is that of the
-// event that says so: see [evd.Event.Err]. It is INVALID_HANDLE/IA on an adapter that is
+// event that says so (see [evd.Event.Err]), and what the peer's program said is
+// [hw.Cause].Private of it. It is INVALID_HANDLE/IA on an adapter that is
 // closed, also if that is while Dial waits, and INVALID_HANDLE/EP when the connection,
 // which Setup may have shown to others, is closed meanwhile; INVALID_HANDLE/PZ with a
 // zone that is closed or another adapter's, and INVALID_PARAMETER with a nil ctx.
