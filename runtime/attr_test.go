@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/hw/hwtest"
+	"godat/hw/sim"
 )
 
 // zeroAttributes are the attributes that may be zero, and what that says. All
@@ -39,7 +39,7 @@ func TestEveryAttributeIsFilledIn(t *testing.T) {
 		"loop":  {},
 		"iwarp": {set: "Provider.ContextExposure"},
 		"sim": {
-			opts: []Option{WithProvider(newSim(hwtest.SimConfig{}))},
+			opts: []Option{WithProvider(sim.New(sim.Config{}))},
 			zeros: map[string]string{
 				"IA.MaxRMRs":             "it has no windows",
 				"IA.MaxRMRTargetAddress": "so they have no address",

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/sim"
 )
 
 var errBusy = errors.New("the device is busy")
@@ -116,7 +116,7 @@ func TestACloseThatFailedSucceedsWhenItIsTriedAgain(t *testing.T) {
 	require.True(t, ok)
 	providers := map[string]func() hw.Provider{
 		"loop": func() hw.Provider { return loop },
-		"sim":  func() hw.Provider { return newSim(hwtest.SimConfig{}) },
+		"sim":  func() hw.Provider { return sim.New(sim.Config{}) },
 	}
 	for name, provider := range providers {
 		for _, kind := range []string{"listener", "queue pair", "region", "zone", "device"} {

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/sim"
 )
 
 // All of a connection's life is found through one CNO.
 func TestOneCNOServesAllDispatchers(t *testing.T) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,
-		"sim":  {WithProvider(newSim(hwtest.SimConfig{}))},
+		"sim":  {WithProvider(sim.New(sim.Config{}))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, name, opts...)

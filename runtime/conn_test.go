@@ -13,7 +13,7 @@ import (
 
 	"godat/ep"
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/sim"
 )
 
 // patience is how long a test waits for what is to come at once.
@@ -23,7 +23,7 @@ const patience = 20 * time.Second
 var providers = map[string]func(t testing.TB) *IA{
 	"loop":  func(t testing.TB) *IA { return open(t, "loop") },
 	"iwarp": func(t testing.TB) *IA { return open(t, "iwarp") },
-	"sim":   func(t testing.TB) *IA { return open(t, "sim", WithProvider(newSim(hwtest.SimConfig{Seed: 5}))) },
+	"sim":   func(t testing.TB) *IA { return open(t, "sim", WithProvider(sim.New(sim.Config{Seed: 5}))) },
 }
 
 // onEach runs a test on each provider. Whatever the test made is closed by then: the

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/evd"
-	"godat/hw/hwtest"
+	"godat/hw/sim"
 )
 
 // DAT's overflow, on a dispatcher that asks for it: the event that finds no room
@@ -17,7 +17,7 @@ import (
 func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,
-		"sim":  {WithProvider(newSim(hwtest.SimConfig{}))},
+		"sim":  {WithProvider(sim.New(sim.Config{}))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ia := open(t, name, opts...)

@@ -16,44 +16,15 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/ep"
-	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/sim"
 )
-
-// sim opens simulated devices, and remembers them.
-type sim struct {
-	*hwtest.Sim
-	mu   sync.Mutex
-	devs []*hwtest.SimDevice
-}
-
-func newSim(cfg hwtest.SimConfig) *sim { return &sim{Sim: hwtest.NewSim(cfg)} }
-
-func (s *sim) Open(cfg hw.OpenConfig) (hw.Device, error) {
-	dev, err := s.Sim.Open(cfg)
-	if err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.devs = append(s.devs, dev.(*hwtest.SimDevice))
-	}
-	return dev, err
-}
-
-// requireKept requires that everybody kept the contract with the devices.
-func (s *sim) requireKept(t testing.TB) {
-	t.Helper()
-	for _, d := range s.devs {
-		assert.Empty(t, d.Violations())
-		assert.Zero(t, d.Overruns())
-	}
-}
 
 func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
 	for _, procs := range []int{1, 2, 4} {
 		for name, mode := range pollers {
 			t.Run(fmt.Sprintf("%s/procs=%d", name, procs), func(t *testing.T) {
 				defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
-				s := newSim(hwtest.SimConfig{Seed: 7})
+				s := sim.New(sim.Config{Seed: 7})
 				ia := open(t, "sim", WithProvider(s), WithPoller(mode.cfg))
 				var wg sync.WaitGroup
 				for i := range 3 {
@@ -63,7 +34,7 @@ func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
 				}
 				wg.Wait()
 				require.NoError(t, ia.Close())
-				s.requireKept(t)
+				assert.Empty(t, s.Violations())
 			})
 		}
 	}
@@ -73,7 +44,7 @@ func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
 // and the receives go along.
 func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
 	for _, cfg := range []PollerConfig{{}, {ConsumerPolls: true}} {
-		s := newSim(hwtest.SimConfig{Seed: 3})
+		s := sim.New(sim.Config{Seed: 3})
 		ia := open(t, "sim", WithProvider(s), WithPoller(cfg))
 		p := connect(t, ia, channel(256))
 		p.establish(t)
@@ -107,7 +78,7 @@ func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
 		assert.Equal(t, uint64(8), (<-other.C()).Cookie)
 		require.NoError(t, rsp.Close())
 		require.NoError(t, ia.Close())
-		s.requireKept(t)
+		assert.Empty(t, s.Violations())
 	}
 }
 
@@ -148,7 +119,7 @@ func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 func TestEndpointsMayComeAndGoOnAPolledDevice(t *testing.T) {
 	for name, mode := range pollers {
 		t.Run(name, func(t *testing.T) {
-			s := newSim(hwtest.SimConfig{Seed: 3})
+			s := sim.New(sim.Config{Seed: 3})
 			ia := open(t, "sim", WithProvider(s), WithPoller(mode.cfg))
 			for i := range 40 {
 				p := connect(t, ia, mode.events(64))
@@ -163,14 +134,14 @@ func TestEndpointsMayComeAndGoOnAPolledDevice(t *testing.T) {
 			assert.Empty(t, ia.cqs.feeders)
 			ia.cqs.mu.Unlock()
 			require.NoError(t, ia.Close())
-			s.requireKept(t)
+			assert.Empty(t, s.Violations())
 		})
 	}
 }
 
 func TestClosingAPolledAdapterFlushesWhatIsOutstanding(t *testing.T) {
 	for seed := range uint64(20) {
-		s := newSim(hwtest.SimConfig{Seed: seed})
+		s := sim.New(sim.Config{Seed: seed})
 		ia := open(t, "sim", WithProvider(s), WithPoller(PollerConfig{ConsumerPolls: seed%2 == 0}))
 		p := connect(t, ia, channel(64))
 		p.establish(t)
@@ -186,7 +157,7 @@ func TestClosingAPolledAdapterFlushesWhatIsOutstanding(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 16, n)
-		s.requireKept(t)
+		assert.Empty(t, s.Violations())
 	}
 }
 
@@ -207,7 +178,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	for name, mode := range pollers {
 		name = "sim: " + name
 		providers[name] = func() []Option {
-			return []Option{WithProvider(newSim(hwtest.SimConfig{})), WithPoller(mode.cfg)}
+			return []Option{WithProvider(sim.New(sim.Config{})), WithPoller(mode.cfg)}
 		}
 		events[name] = mode.events
 	}

@@ -11,7 +11,7 @@ import (
 
 	"godat/ep"
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/sim"
 )
 
 // The queues of a dispatcher that notifies when solicited only wake the poller for
@@ -135,9 +135,9 @@ func (p *cqPool) isAsleep() bool {
 func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher)) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,
-		"sim":  {WithProvider(newSim(hwtest.SimConfig{})), WithPoller(PollerConfig{SpinRounds: -1})},
+		"sim":  {WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1})},
 		"sim: consumers": {
-			WithProvider(newSim(hwtest.SimConfig{})), WithPoller(PollerConfig{SpinRounds: -1, ConsumerPolls: true}),
+			WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1, ConsumerPolls: true}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

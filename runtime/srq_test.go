@@ -11,8 +11,8 @@ import (
 
 	"godat/evd"
 	"godat/hw"
-	"godat/hw/hwtest"
 	"godat/hw/loop"
+	"godat/hw/sim"
 )
 
 func TestASharedQueueBelongsToItsAdapter(t *testing.T) {
@@ -103,7 +103,7 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 		depth    = 4
 		messages = 100 // of each pair
 	)
-	s := newSim(hwtest.SimConfig{Seed: 11})
+	s := sim.New(sim.Config{Seed: 11})
 	ia := open(t, "sim", WithProvider(s))
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 	}
 	require.NoError(t, q.Resize(depth+1), "no endpoint bounds it any more")
 	require.NoError(t, ia.Close())
-	s.requireKept(t)
+	assert.Empty(t, s.Violations())
 }
 
 // sendSuppressed sends n messages that begin with the endpoint's number.

@@ -9,7 +9,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/fault"
 	dat "godat/runtime"
 )
 
@@ -192,10 +192,10 @@ func (e *end) flush(op string) {
 func (r *rig) enter(state string, op ...string) *end {
 	r.Helper()
 	var opts []dat.Option
-	var deaf *hwtest.Fault
+	var deaf *fault.Provider
 	if state == "CMP" {
 		// It does not hear that its peer has taken the acceptance.
-		deaf = hwtest.NewFault(r.p.provider(), hwtest.FaultConfig{On: hwtest.Faults{hwtest.LoseEstablished: {Nth: 1}}})
+		deaf = fault.Wrap(r.p.provider(), fault.Config{On: fault.Triggers{fault.LoseEstablished: {Nth: 1}}})
 		opts = append(opts, dat.WithProvider(deaf))
 	}
 	n := r.node(opts...)
@@ -223,7 +223,7 @@ func (r *rig) enter(state string, op ...string) *end {
 		require.NoError(r, client.ep.Connect(s.at()))
 		require.NoError(r, s.request().Accept(e.ep, nil))
 		client.established()
-		require.Eventually(r, func() bool { return deaf.Fired(hwtest.LoseEstablished) == 1 }, patience, time.Millisecond,
+		require.Eventually(r, func() bool { return deaf.Fired(fault.LoseEstablished) == 1 }, patience, time.Millisecond,
 			"the next connection is not to be the one that it does not hear of")
 		e.peer = client
 	case "CON", "DPN", "DIS":

@@ -11,6 +11,7 @@ import (
 
 	_ "godat/hw/ibv"
 	_ "godat/hw/iwarp"
+	"godat/hw/sim"
 	"godat/internal/owner"
 	dat "godat/runtime"
 )
@@ -44,6 +45,11 @@ func init() {
 	flag.Var(&scale, "conformance.scale", "what counts of iterations, threads and endpoints are multiplied with")
 }
 
+// keptBy returns a check that nobody broke the contract with a device of p.
+func keptBy(p *sim.Provider) func(testing.TB) {
+	return func(tb testing.TB) { assert.Empty(tb, p.Violations()) }
+}
+
 // The pool that runtime imports has two goroutines from the beginning.
 func TestMain(m *testing.M) {
 	PeerProcess()
@@ -60,15 +66,15 @@ func TestConformance(t *testing.T) {
 		Run(t, Provider{Table: "loop", IA: "loop", Nobody: "loop:nobody", Scale: scale})
 	})
 	t.Run("sim", func(t *testing.T) {
-		sim := newSim()
+		device := sim.New(sim.Config{Seed: 1})
 		Run(t, Provider{
-			Table: "sim", IA: "sim", Provider: sim, Nobody: "nobody", Scale: scale, After: sim.kept,
+			Table: "sim", IA: "sim", Provider: device, Nobody: "nobody", Scale: scale, After: keptBy(device),
 		})
 	})
 	t.Run("sim, polled by its consumers", func(t *testing.T) {
-		sim := newSim()
+		device := sim.New(sim.Config{Seed: 1})
 		Run(t, Provider{
-			Table: "sim", IA: "sim", Provider: sim, Driven: true, Nobody: "nobody", Scale: Scale{1, 256}, After: sim.kept,
+			Table: "sim", IA: "sim", Provider: device, Driven: true, Nobody: "nobody", Scale: Scale{1, 256}, After: keptBy(device),
 		})
 	})
 	iwarp := Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Gaps: EarlyCompletion, Scale: scale}

@@ -4,7 +4,7 @@
 // other from both sides at once, several posters per endpoint and direction, all
 // operations and flags, single and in batches, every way to get at events, and
 // connections that end in every way there is, most of them in full flight. The
-// provider may be one that makes things go wrong by itself (hwtest.Fault).
+// provider may be one that makes things go wrong by itself (fault.Provider).
 //
 // # The books
 //

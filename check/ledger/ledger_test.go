@@ -8,16 +8,17 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/fault"
 	"godat/hw/loop"
+	"godat/hw/sim"
 	dat "godat/runtime"
 )
 
 // faults is what goes wrong by itself, now and then.
-var faults = hwtest.Faults{
-	hwtest.FailSend: {Every: 4000}, hwtest.FailRecv: {Every: 6000}, hwtest.DelaySend: {Every: 1500},
-	hwtest.BreakConn: {Every: 8000}, hwtest.LosePeer: {Every: 8000},
-	hwtest.FailRegister: {Every: 20}, hwtest.FailNewQP: {Every: 10}, hwtest.FailConnect: {Every: 10},
+var faults = fault.Triggers{
+	fault.FailSend: {Every: 4000}, fault.FailRecv: {Every: 6000}, fault.DelaySend: {Every: 1500},
+	fault.BreakConn: {Every: 8000}, fault.LosePeer: {Every: 8000},
+	fault.FailRegister: {Every: 20}, fault.FailNewQP: {Every: 10}, fault.FailConnect: {Every: 10},
 }
 
 // provider is one to run on, as often as asked for.
@@ -42,31 +43,11 @@ func simulated(name string, options ...dat.Option) provider {
 	return provider{
 		name: name, adapters: [2]string{"sim:one", "sim:two"}, options: options,
 		open: func(seed uint64) hw.Provider {
-			return &watched{Provider: hwtest.NewSim(hwtest.SimConfig{Seed: seed})}
+			return sim.New(sim.Config{Seed: seed})
 		},
-		check: func(t *testing.T, p hw.Provider) { p.(*watched).check(t) },
-	}
-}
-
-// watched remembers the devices that were opened.
-type watched struct {
-	hw.Provider
-	devices []*hwtest.SimDevice
-}
-
-func (w *watched) Open(cfg hw.OpenConfig) (hw.Device, error) {
-	d, err := w.Provider.Open(cfg)
-	if err == nil {
-		w.devices = append(w.devices, d.(*hwtest.SimDevice))
-	}
-	return d, err
-}
-
-// check demands that the devices found nothing to complain about.
-func (w *watched) check(t *testing.T) {
-	for _, d := range w.devices {
-		assert.Empty(t, d.Violations(), "what the device's user did against the contract")
-		assert.Zero(t, d.Overruns(), "completions for which there was no room")
+		check: func(t *testing.T, p hw.Provider) {
+			assert.Empty(t, p.(*sim.Provider).Violations(), "what the device's user did against the contract")
+		},
 	}
 }
 
@@ -98,12 +79,12 @@ func (p provider) account(t *testing.T, all *tally, round uint64, n int, unrelia
 			Adapters: p.adapters, Seed: mix(seed, round), Ops: (*opsFlag + 5) / 6, Unreliable: unreliable,
 			Patience: *patienceFlag, Options: p.options,
 		}
-		fault := hwtest.FaultConfig{Seed: cfg.Seed}
+		faulty := fault.Config{Seed: cfg.Seed}
 		if unreliable {
-			fault.On = faults
+			faulty.On = faults
 		}
 		inner := p.open(cfg.Seed)
-		outer := hwtest.NewFault(inner, fault)
+		outer := fault.Wrap(inner, faulty)
 		cfg.Providers = [2]hw.Provider{inner, inner}
 		if unreliable {
 			cfg.Providers = [2]hw.Provider{outer, outer}
@@ -131,7 +112,7 @@ type tally struct {
 	what map[string]int64
 }
 
-func (a *tally) add(r *Report, f *hwtest.Fault) {
+func (a *tally) add(r *Report, f *fault.Provider) {
 	if a.what == nil {
 		a.what = make(map[string]int64)
 	}
@@ -147,8 +128,8 @@ func (a *tally) add(r *Report, f *hwtest.Fault) {
 		a.what[s.String()] += r.Statuses[s]
 	}
 	for k, on := range faults {
-		if on != (hwtest.Trigger{}) {
-			a.what[hwtest.FaultKind(k).String()] += int64(f.Fired(hwtest.FaultKind(k)))
+		if on != (fault.Trigger{}) {
+			a.what[fault.Kind(k).String()] += int64(f.Fired(fault.Kind(k)))
 		}
 	}
 	a.what["carried over"] += r.Carried

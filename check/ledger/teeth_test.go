@@ -12,23 +12,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/fault"
 )
 
 // A tooth is a breach of the contract, and what the books must say of it. The
 // breach is at one completion of the first adapter's only, all of which are of
 // sends until the connection ends.
 type tooth struct {
-	fault  hwtest.FaultKind
+	fault  fault.Kind
 	nth    int
 	says   []Kind // one of these
 	spoils bool   // it spoils what the library counts: there is no tidying up
 }
 
 var teeth = []tooth{
-	{hwtest.DropCompletion, 5, []Kind{Lost}, false},
-	{hwtest.DoubleCompletion, 1, []Kind{Twice}, true},
-	{hwtest.SwapCompletions, 5, []Kind{Disorder}, true},
+	{fault.DropCompletion, 5, []Kind{Lost}, false},
+	{fault.DoubleCompletion, 1, []Kind{Twice}, true},
+	{fault.SwapCompletions, 5, []Kind{Disorder}, true},
 }
 
 // childVar names the tooth that this process is to be bitten by.
@@ -94,11 +94,11 @@ func (x tooth) wants(c Complaint) bool { return slices.Contains(x.says, c.Kind) 
 
 // bite runs the ledger on a provider whose first adapter breaks the contract.
 func (p provider) bite(x tooth, patience time.Duration, hear func(Complaint)) *Report {
-	cfg := hwtest.FaultConfig{Seed: seed}
+	cfg := fault.Config{Seed: seed}
 	cfg.On[x.fault].Nth = x.nth
 	inner := p.open(seed)
 	return Run(Config{
-		Providers: [2]hw.Provider{hwtest.NewFault(inner, cfg), inner}, Adapters: p.adapters,
+		Providers: [2]hw.Provider{fault.Wrap(inner, cfg), inner}, Adapters: p.adapters,
 		Seed: seed, Ops: 1, Links: 1, Simple: true, Patience: patience, OnComplaint: hear,
 	})
 }

@@ -11,7 +11,8 @@ import (
 	"godat/examples/blockstore/client"
 	"godat/examples/blockstore/proto"
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/fault"
+	"godat/hw/sim"
 )
 
 func register(t *testing.T, p hw.Provider) {
@@ -23,7 +24,7 @@ func register(t *testing.T, p hw.Provider) {
 // The simulated device completes late and into queues that must be polled: the
 // other shape that a provider can have.
 func TestTheSameProgramRunsOnAPolledDevice(t *testing.T) {
-	register(t, hwtest.NewSim(hwtest.SimConfig{Seed: 1}))
+	register(t, sim.New(sim.Config{Seed: 1}))
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), newOptions(t, "-provider", "sim", "-dir", newTree(t)), &out))
 	assert.Contains(t, out.String(), "verified 8 files")
@@ -36,22 +37,22 @@ func TestTheSameProgramRunsOverTCP(t *testing.T) {
 }
 
 func TestWhatGoesWrongBelowEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
-	for kind, tc := range map[hwtest.FaultKind]struct {
+	for kind, tc := range map[fault.Kind]struct {
 		nth  int
 		want error
 	}{
-		hwtest.FailSend:     {20, client.ErrLost},
-		hwtest.FailRecv:     {10, client.ErrLost},
-		hwtest.BreakConn:    {30, client.ErrLost},
-		hwtest.LosePeer:     {20, client.ErrLost},
-		hwtest.FailRegister: {3, hw.ErrInsufficientResources},
-		hwtest.FailNewQP:    {2, proto.Full.Err()}, // the server's, which then has no room
-		hwtest.FailConnect:  {1, hw.ErrInsufficientResources},
+		fault.FailSend:     {20, client.ErrLost},
+		fault.FailRecv:     {10, client.ErrLost},
+		fault.BreakConn:    {30, client.ErrLost},
+		fault.LosePeer:     {20, client.ErrLost},
+		fault.FailRegister: {3, hw.ErrInsufficientResources},
+		fault.FailNewQP:    {2, proto.Full.Err()}, // the server's, which then has no room
+		fault.FailConnect:  {1, hw.ErrInsufficientResources},
 	} {
 		t.Run(kind.String(), func(t *testing.T) {
-			cfg := hwtest.FaultConfig{Seed: 1}
+			cfg := fault.Config{Seed: 1}
 			cfg.On[kind].Nth = tc.nth
-			flaky := hwtest.NewFault(hwtest.NewSim(hwtest.SimConfig{Name: "flaky", Seed: 1}), cfg)
+			flaky := fault.Wrap(sim.New(sim.Config{Name: "flaky", Seed: 1}), cfg)
 			register(t, flaky)
 			err := run(t.Context(), newOptions(t, "-provider", "flaky", "-dir", newTree(t)), io.Discard)
 			assert.NotZero(t, flaky.Fired(kind))

@@ -17,7 +17,7 @@ import (
 	"godat/examples/dattest/control"
 	"godat/examples/dattest/wire"
 	"godat/hw"
-	"godat/hw/hwtest"
+	"godat/hw/sim"
 	dat "godat/runtime"
 )
 
@@ -38,7 +38,7 @@ const mix = "client RW 4096 1 server RW 2048 4 server RR 1024 1 client RR 2048 1
 func TestTransactions(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp:127.0.0.1", "sim"} {
 		if provider == "sim" {
-			require.NoError(t, hw.Register(hwtest.NewSim(hwtest.SimConfig{Seed: 1})))
+			require.NoError(t, hw.Register(sim.New(sim.Config{Seed: 1})))
 			t.Cleanup(func() { assert.NoError(t, hw.Unregister("sim")) })
 		}
 		for name, line := range map[string]string{

@@ -1,12 +1,8 @@
-// Package hwtest holds what the contract of package hw is tested with.
+// Package hwtest is the contract of package hw as a test suite: [TestProvider]
+// has a case for every sentence of hw's documentation, and a provider passes all
+// of them.
 //
-//   - [TestProvider] is the contract as a test suite: every sentence of hw's
-//     documentation is a case of its own, and a provider passes all of them.
-//   - [Sim] is a simulated device whose completions must be polled: a second
-//     shape beside providers that complete by themselves. Nothing happens inside
-//     a post, completions and flushes come late, and a peer can be lost.
-//   - [Fault] wraps any provider and makes the nth operation fail, come late or
-//     lose its connection, from a seed.
-//
-// Programs and the tests of other packages may use all three.
+// The suite is itself tested over providers that break the contract on purpose
+// (package hw/fault, over hw/loop and hw/sim). The tests of what faults do are
+// here too, for the suite's books judge it.
 package hwtest

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/fault"
 	"godat/hw/loop"
+	"godat/hw/sim"
 )
 
 // inners are the providers that faults are tested over: one that completes by
@@ -20,40 +22,27 @@ var inners = []struct {
 	make func() hw.Provider
 }{
 	{"loop", func() hw.Provider { return loop.Provider{} }},
-	{"sim", func() hw.Provider { return NewSim(SimConfig{Seed: 1}) }},
-}
-
-func TestFaultWithoutFaultsKeepsTheContract(t *testing.T) {
-	t.Run("over loop", func(t *testing.T) {
-		TestProvider(t, Config{Provider: NewFault(loop.Provider{}, FaultConfig{}), Devices: [2]string{"one", "two"}})
-	})
-	t.Run("over sim", func(t *testing.T) {
-		watched := &watchedSim{Sim: NewSim(SimConfig{Seed: 1})}
-		TestProvider(t, Config{Provider: NewFault(watched, FaultConfig{}), Devices: [2]string{"one", "two"}})
-		watched.check(t)
-	})
+	{"sim", func() hw.Provider { return sim.New(sim.Config{Seed: 1}) }},
 }
 
 // overFault runs a test over each inner provider, with the given faults.
-func overFault(t *testing.T, cfg FaultConfig, test func(t *testing.T, r *rig, f *Fault)) {
+func overFault(t *testing.T, cfg fault.Config, test func(t *testing.T, r *rig, f *fault.Provider)) {
 	t.Helper()
 	for _, in := range inners {
 		t.Run("over "+in.name, func(t *testing.T) {
 			inner := in.make()
-			if s, ok := inner.(*Sim); ok {
-				watched := &watchedSim{Sim: s}
-				t.Cleanup(func() { watched.check(t) })
-				inner = watched
+			if s, ok := inner.(*sim.Provider); ok {
+				t.Cleanup(func() { assert.Empty(t, s.Violations(), "the wrapper keeps to the contract") })
 			}
-			f := NewFault(inner, cfg)
+			f := fault.Wrap(inner, cfg)
 			test(t, newRig(t, Config{Provider: f, Devices: [2]string{"one", "two"}}.withDefaults()), f)
 		})
 	}
 }
 
 func TestAFailedOperationFailsInItsPlace(t *testing.T) {
-	cfg := FaultConfig{On: Faults{FailSend: {Nth: 3}}, Status: hw.StatusBadResponse}
-	overFault(t, cfg, func(t *testing.T, r *rig, f *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.FailSend: {Nth: 3}}, Status: hw.StatusBadResponse}
+	overFault(t, cfg, func(t *testing.T, r *rig, f *fault.Provider) {
 		a, b := r.pair()
 		for range 5 {
 			b.recv()
@@ -69,13 +58,13 @@ func TestAFailedOperationFailsInItsPlace(t *testing.T) {
 		assert.Equal(t, []hw.Status{
 			hw.StatusSuccess, hw.StatusSuccess, hw.StatusFlushed, hw.StatusFlushed, hw.StatusFlushed,
 		}, b.statuses(recvQueue))
-		assert.Equal(t, 1, f.Fired(FailSend))
+		assert.Equal(t, 1, f.Fired(fault.FailSend))
 	})
 }
 
 func TestAFailedReceiveFailsWhenItsMessageComes(t *testing.T) {
-	cfg := FaultConfig{On: Faults{FailRecv: {Nth: 2}}, Status: hw.StatusPartialPacket}
-	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.FailRecv: {Nth: 2}}, Status: hw.StatusPartialPacket}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, b := r.pair()
 		src, dst := r.a.mem(8, hw.LocalRead), r.b.mem(8, hw.LocalWrite)
 		for range 3 {
@@ -92,8 +81,8 @@ func TestAFailedReceiveFailsWhenItsMessageComes(t *testing.T) {
 
 func TestADelayedCompletionHoldsThoseBehindIt(t *testing.T) {
 	const delay = 20 * time.Millisecond
-	cfg := FaultConfig{On: Faults{DelaySend: {Nth: 2}}, Delay: delay}
-	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.DelaySend: {Nth: 2}}, Delay: delay}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, b := r.pair()
 		before := time.Now()
 		for range 3 {
@@ -110,8 +99,8 @@ func TestADelayedCompletionHoldsThoseBehindIt(t *testing.T) {
 }
 
 func TestABrokenConnectionIsFlushedOnBothSides(t *testing.T) {
-	cfg := FaultConfig{On: Faults{BreakConn: {Nth: 2}}}
-	overFault(t, cfg, func(t *testing.T, r *rig, f *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.BreakConn: {Nth: 2}}}
+	overFault(t, cfg, func(t *testing.T, r *rig, f *fault.Provider) {
 		a, b := r.pair(notReady(hourLong))
 		a.recv()
 		b.recv()
@@ -121,7 +110,6 @@ func TestABrokenConnectionIsFlushedOnBothSides(t *testing.T) {
 		a.post(sendOf(), sendOf(), sendOf()) // the first of these breaks it
 		r.broken(a, b)
 		late, lateIn := a.post(sendOf()), a.recv()
-		faultFacts{a.qp.(*faultQP)}.Down(hw.ReasonPeer, nil) // the inner device noticed too: once is enough
 		a.mu.Lock()
 		assert.False(t, a.overLocked(), "Break has not been called")
 		a.mu.Unlock()
@@ -133,7 +121,7 @@ func TestABrokenConnectionIsFlushedOnBothSides(t *testing.T) {
 		assert.Equal(t, hw.StatusFlushed, a.statuses(sendQueue)[late])
 		assert.Equal(t, hw.StatusFlushed, a.statuses(recvQueue)[lateIn])
 		assert.Contains(t, []hw.Status{hw.StatusSuccess, hw.StatusFlushed}, b.statuses(recvQueue)[in])
-		assert.Equal(t, 1, f.Fired(BreakConn))
+		assert.Equal(t, 1, f.Fired(fault.BreakConn))
 
 		a.reset()
 		c := r.b.newEnd()
@@ -144,8 +132,8 @@ func TestABrokenConnectionIsFlushedOnBothSides(t *testing.T) {
 
 func TestALostPeerIsNoticedWithinTheBound(t *testing.T) {
 	const bound = 20 * time.Millisecond
-	cfg := FaultConfig{On: Faults{LosePeer: {Nth: 2}}, Bound: bound}
-	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Nth: 2}}, Bound: bound}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, b := r.pair()
 		for range 4 {
 			b.recv()
@@ -166,8 +154,8 @@ func TestALostPeerIsNoticedWithinTheBound(t *testing.T) {
 }
 
 func TestALostPeerAndBreakOrDrain(t *testing.T) {
-	cfg := FaultConfig{On: Faults{LosePeer: {Every: 1}}, Bound: 10 * time.Millisecond}
-	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Every: 1}}, Bound: 10 * time.Millisecond}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, _ := r.pair()
 		a.post(sendOf())
 		a.over() // before the bound
@@ -188,8 +176,8 @@ func TestALostPeerAndBreakOrDrain(t *testing.T) {
 
 func TestALostPeerIsForgottenInTheNextLife(t *testing.T) {
 	const bound = 20 * time.Millisecond
-	cfg := FaultConfig{On: Faults{LosePeer: {Nth: 1}}, Bound: bound}
-	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Nth: 1}}, Bound: bound}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, b := r.pair()
 		a.post(sendOf())
 		a.over()
@@ -215,8 +203,8 @@ func (f slowDown) Down(why hw.Reason, cause *hw.Cause) {
 }
 
 func TestNoQueueEndsWhileTheOwnerIsBeingToldOfTheEnd(t *testing.T) {
-	cfg := FaultConfig{On: Faults{LosePeer: {Nth: 1}}, Bound: time.Millisecond}
-	overFault(t, cfg, func(t *testing.T, r *rig, f *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Nth: 1}}, Bound: time.Millisecond}
+	overFault(t, cfg, func(t *testing.T, r *rig, f *fault.Provider) {
 		begun, gate := make(chan struct{}), make(chan struct{})
 		a, b := r.a.newEnd(func(c *hw.QPConfig) { c.Facts = slowDown{c.Facts, begun, gate} }), r.b.newEnd()
 		r.join(a, b)
@@ -231,8 +219,8 @@ func TestNoQueueEndsWhileTheOwnerIsBeingToldOfTheEnd(t *testing.T) {
 }
 
 func TestFailedCallsDoNothing(t *testing.T) {
-	cfg := FaultConfig{On: Faults{FailRegister: {Nth: 1}, FailNewQP: {Nth: 1}, FailConnect: {Nth: 1}}}
-	overFault(t, cfg, func(t *testing.T, r *rig, _ *Fault) {
+	cfg := fault.Config{On: fault.Triggers{fault.FailRegister: {Nth: 1}, fault.FailNewQP: {Nth: 1}, fault.FailConnect: {Nth: 1}}}
+	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		_, err := r.a.dev.Register(r.a.zone, make([]byte, 8), hw.AllPrivileges)
 		require.ErrorIs(t, err, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceMemoryRegion})
 		_, err = r.a.dev.NewQP(hw.QPConfig{})
@@ -266,13 +254,13 @@ func storm(r *rig) (ends []string) {
 }
 
 func TestTheContractHoldsUnderAllFaultsAtOnce(t *testing.T) {
-	cfg := FaultConfig{
+	cfg := fault.Config{
 		Seed: 7, Status: hw.StatusRemoteResponder, Delay: 50 * time.Microsecond, Bound: 100 * time.Microsecond,
-		On: Faults{FailSend: {Every: 100}, FailRecv: {Every: 80}, DelaySend: {Every: 50}, BreakConn: {Every: 150}, LosePeer: {Every: 150}},
+		On: fault.Triggers{fault.FailSend: {Every: 100}, fault.FailRecv: {Every: 80}, fault.DelaySend: {Every: 50}, fault.BreakConn: {Every: 150}, fault.LosePeer: {Every: 150}},
 	}
-	overFault(t, cfg, func(t *testing.T, r *rig, f *Fault) {
+	overFault(t, cfg, func(t *testing.T, r *rig, f *fault.Provider) {
 		storm(r)
-		for _, k := range []FaultKind{FailSend, FailRecv, DelaySend, BreakConn, LosePeer} {
+		for _, k := range []fault.Kind{fault.FailSend, fault.FailRecv, fault.DelaySend, fault.BreakConn, fault.LosePeer} {
 			assert.Positive(t, f.Fired(k), "%v", k)
 		}
 	})
@@ -281,7 +269,7 @@ func TestTheContractHoldsUnderAllFaultsAtOnce(t *testing.T) {
 func TestTheSeedPicksTheOperationsThatFail(t *testing.T) {
 	// Which operation failed shows on loop, where all before it have run.
 	story := func(seed uint64) []string {
-		f := NewFault(loop.Provider{}, FaultConfig{Seed: seed, Status: hw.StatusRemoteResponder, On: Faults{FailSend: {Every: 30}}})
+		f := fault.Wrap(loop.Provider{}, fault.Config{Seed: seed, Status: hw.StatusRemoteResponder, On: fault.Triggers{fault.FailSend: {Every: 30}}})
 		return storm(newRig(t, Config{Provider: f, Devices: [2]string{"one", "two"}}.withDefaults()))
 	}
 	one := story(1)

@@ -24,6 +24,14 @@ func pattern(n int, seed byte) []byte {
 	return buf
 }
 
+// total is the length of a segment list.
+func total(sgl []hw.SGE) (n uint64) {
+	for _, s := range sgl {
+		n += uint64(s.Len)
+	}
+	return n
+}
+
 // sendOf is a signaled send.
 func sendOf(sgl ...hw.SGE) hw.SendWR {
 	return hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled, SGL: sgl}

@@ -23,6 +23,8 @@ type Config struct {
 	// Gaps are the provider's documented differences from the contract. Each is
 	// probed: one that is declared and not there fails, as does the reverse.
 	Gaps Gap
+	// Groups are the parts of the contract to test, as "send"; nil means all.
+	Groups []string
 	// Patience is how long a case waits for what must happen; 0 means 10 s.
 	Patience time.Duration
 }
@@ -64,15 +66,9 @@ func contract() []contractGroup {
 // Each case opens the two devices afresh and takes everything down again.
 func TestProvider(t *testing.T, cfg Config) {
 	t.Helper()
-	testGroups(t, cfg)
-}
-
-// testGroups tests some of the contract's groups; none named means all.
-func testGroups(t *testing.T, cfg Config, names ...string) {
-	t.Helper()
 	cfg = cfg.withDefaults()
 	for _, g := range contract() {
-		if len(names) > 0 && !slices.Contains(names, g.name) {
+		if cfg.Groups != nil && !slices.Contains(cfg.Groups, g.name) {
 			continue
 		}
 		t.Run(g.name, func(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/fault"
+	"godat/hw/sim"
 )
 
 // recorder stands in for a *testing.T, so that a case can fail without the test
@@ -78,12 +80,12 @@ func TestTheSuiteSeesCompletionsLostDoubledAndSwapped(t *testing.T) {
 	for _, in := range inners {
 		require.Empty(t, failures(t, name, Config{Provider: in.make()}), "without a fault")
 		for _, nth := range []int{1, 10} {
-			for k, want := range map[FaultKind]string{
-				DropCompletion: "waited in vain", DoubleCompletion: "doubled", SwapCompletions: "swapped",
+			for k, want := range map[fault.Kind]string{
+				fault.DropCompletion: "waited in vain", fault.DoubleCompletion: "doubled", fault.SwapCompletions: "swapped",
 			} {
-				var on Faults
+				var on fault.Triggers
 				on[k].Nth = nth
-				f := NewFault(in.make(), FaultConfig{On: on})
+				f := fault.Wrap(in.make(), fault.Config{On: on})
 				said := failures(t, name, Config{Provider: f, Patience: teethPatience})
 				assert.Contains(t, strings.Join(said, "\n"), want, "%v of completion %d over %s", k, nth, in.name)
 				assert.Equal(t, 1, f.Fired(k))
@@ -96,7 +98,7 @@ func TestTheSuiteSeesAQueueThatEndsEarly(t *testing.T) {
 	const name = "end/flushes come in order"
 	for _, in := range inners {
 		require.Empty(t, failures(t, name, Config{Provider: in.make()}), "without a fault")
-		f := NewFault(in.make(), FaultConfig{On: Faults{EndEarly: {Nth: 1}}})
+		f := fault.Wrap(in.make(), fault.Config{On: fault.Triggers{fault.EndEarly: {Nth: 1}}})
 		said := failures(t, name, Config{Provider: f, Patience: teethPatience})
 		assert.NotEmpty(t, said, "over %s", in.name)
 	}
@@ -105,10 +107,10 @@ func TestTheSuiteSeesAQueueThatEndsEarly(t *testing.T) {
 func TestTheSuiteSeesThatWordOfAConnectionIsLost(t *testing.T) {
 	const name = "send/messages arrive in the order posted"
 	for _, in := range inners {
-		f := NewFault(in.make(), FaultConfig{On: Faults{LoseEstablished: {Nth: 1}}})
+		f := fault.Wrap(in.make(), fault.Config{On: fault.Triggers{fault.LoseEstablished: {Nth: 1}}})
 		said := failures(t, name, Config{Provider: f, Patience: teethPatience})
 		assert.NotEmpty(t, said, "over %s", in.name)
-		assert.Equal(t, 1, f.Fired(LoseEstablished))
+		assert.Equal(t, 1, f.Fired(fault.LoseEstablished))
 	}
 }
 
@@ -116,7 +118,11 @@ func TestTheSuiteSeesGapsThatAreNotAsDeclared(t *testing.T) {
 	for gap, name := range map[Gap]string{
 		EarlyCompletion: "gap/EarlyCompletion", ImpliedLocalRead: "gap/ImpliedLocalRead", ImpliedLocalWrite: "gap/ImpliedLocalWrite",
 	} {
-		with, without := NewSim(SimConfig{Gaps: gap}), NewSim(SimConfig{})
+		with, without := sim.New(sim.Config{
+			EarlyCompletion:   gap == EarlyCompletion,
+			ImpliedLocalRead:  gap == ImpliedLocalRead,
+			ImpliedLocalWrite: gap == ImpliedLocalWrite,
+		}), sim.New(sim.Config{})
 		assert.Empty(t, failures(t, name, Config{Provider: with, Gaps: gap}), "%v", gap)
 		assert.NotEmpty(t, failures(t, name, Config{Provider: with, Patience: teethPatience}), "%v is not declared", gap)
 		assert.NotEmpty(t, failures(t, name, Config{Provider: without, Gaps: gap, Patience: teethPatience}), "%v is not there", gap)
@@ -216,8 +222,8 @@ func TestTheSuiteSeesADeviceThat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, one := range c.cases {
-				require.Empty(t, failures(t, one, Config{Provider: NewSim(SimConfig{Seed: 1})}), "%s: the straight device", one)
-				said := failures(t, one, Config{Provider: &bentProvider{NewSim(SimConfig{Seed: 1}), c.bend}, Patience: teethPatience})
+				require.Empty(t, failures(t, one, Config{Provider: sim.New(sim.Config{Seed: 1})}), "%s: the straight device", one)
+				said := failures(t, one, Config{Provider: &bentProvider{sim.New(sim.Config{Seed: 1}), c.bend}, Patience: teethPatience})
 				assert.NotEmpty(t, said, "%s: the bent device", one)
 			}
 		})
@@ -226,25 +232,25 @@ func TestTheSuiteSeesADeviceThat(t *testing.T) {
 
 // bentProvider opens simulated devices that do one thing wrong.
 type bentProvider struct {
-	*Sim
+	*sim.Provider
 	bend bend
 }
 
 func (p *bentProvider) Open(cfg hw.OpenConfig) (hw.Device, error) {
-	dev, err := p.Sim.Open(cfg)
+	dev, err := p.Provider.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &bentDevice{dev.(*SimDevice), p.bend}, nil
+	return &bentDevice{dev.(*sim.Device), p.bend}, nil
 }
 
 type bentDevice struct {
-	*SimDevice
+	*sim.Device
 	bend bend
 }
 
 func (d *bentDevice) Attr() hw.Attr {
-	a := d.SimDevice.Attr()
+	a := d.Device.Attr()
 	if d.bend.attr != nil {
 		d.bend.attr(&a)
 	}
@@ -255,11 +261,11 @@ func (d *bentDevice) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR,
 	if d.bend.register != nil {
 		mem, priv = d.bend.register(mem, priv)
 	}
-	return d.SimDevice.Register(z, mem, priv)
+	return d.Device.Register(z, mem, priv)
 }
 
 func (d *bentDevice) Poll(wcs []hw.WC) int {
-	n := d.SimDevice.Poll(wcs)
+	n := d.Device.Poll(wcs)
 	if d.bend.complete != nil {
 		d.bend.complete(wcs[:n])
 	}
@@ -269,7 +275,7 @@ func (d *bentDevice) Poll(wcs []hw.WC) int {
 func (d *bentDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	take := cfg.OnRequest
 	cfg.OnRequest = func(r hw.Request) bool { return take(&bentRequest{r, d.bend}) }
-	return d.SimDevice.Listen(cfg)
+	return d.Device.Listen(cfg)
 }
 
 func (d *bentDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
@@ -279,7 +285,7 @@ func (d *bentDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	if d.bend.facts != nil {
 		cfg.Facts = d.bend.facts(cfg.Facts)
 	}
-	qp, err := d.SimDevice.NewQP(cfg)
+	qp, err := d.Device.NewQP(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package hwtest
+package fault
 
 import (
 	"sync"
@@ -6,19 +6,19 @@ import (
 	"godat/hw"
 )
 
-// faultShared is the half of a wrapped device that makes shared receive queues.
-type faultShared struct {
-	d     *faultDevice
+// shared is the half of a wrapped device that makes shared receive queues.
+type shared struct {
+	d     *device
 	inner hw.SharedReceiver
 }
 
 // NewSRQ implements [hw.SharedReceiver].
-func (s faultShared) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
+func (s shared) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	inner, err := s.inner.NewSRQ(cfg)
 	if err != nil {
 		return nil, err
 	}
-	q := &faultSRQ{SRQ: inner, dev: s.d}
+	q := &sharedQueue{SRQ: inner, dev: s.d}
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
 	q.index = len(s.d.srqs)
@@ -26,12 +26,12 @@ func (s faultShared) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	return q, nil
 }
 
-// faultSRQ wraps a shared receive queue. It only renames receives: which queue
+// sharedQueue wraps a shared receive queue. It only renames receives: which queue
 // pair takes one is the inner device's choice, and so nothing is made to fail
 // here.
-type faultSRQ struct {
+type sharedQueue struct {
 	hw.SRQ
-	dev   *faultDevice
+	dev   *device
 	index int
 
 	mu   sync.Mutex
@@ -40,11 +40,11 @@ type faultSRQ struct {
 }
 
 // PostRecv implements [hw.SRQ].
-func (s *faultSRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
+func (s *sharedQueue) PostRecv(wrs []hw.RecvWR) (int, error) {
 	own := append([]hw.RecvWR(nil), wrs...)
 	s.mu.Lock()
 	for i := range own {
-		own[i].ID = faultID(faultIDSRQ, s.index, s.rename(own[i].ID))
+		own[i].ID = makeID(idSRQ, s.index, s.rename(own[i].ID))
 	}
 	s.mu.Unlock()
 	n, err := s.SRQ.PostRecv(own)
@@ -55,7 +55,7 @@ func (s *faultSRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
 }
 
 // rename keeps an id and returns its number.
-func (s *faultSRQ) rename(id uint64) uint32 {
+func (s *sharedQueue) rename(id uint64) uint32 {
 	if k := len(s.free); k > 0 {
 		number := s.free[k-1]
 		s.free = s.free[:k-1]
@@ -67,7 +67,7 @@ func (s *faultSRQ) rename(id uint64) uint32 {
 }
 
 // restore gives the id of a number back and forgets it.
-func (s *faultSRQ) restore(number uint32) uint64 {
+func (s *sharedQueue) restore(number uint32) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, number)
@@ -75,7 +75,7 @@ func (s *faultSRQ) restore(number uint32) uint64 {
 }
 
 // Close implements [hw.SRQ].
-func (s *faultSRQ) Close() error {
+func (s *sharedQueue) Close() error {
 	if err := s.SRQ.Close(); err != nil {
 		return err
 	}

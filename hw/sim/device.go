@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"fmt"
@@ -11,49 +11,47 @@ import (
 
 // The limits of a simulated device.
 const (
-	simMaxDepth    = 4096
-	simMaxCQDepth  = 1 << 18
-	simMaxSegments = 8
-	simMaxReads    = 16
-	simMaxMessage  = 8 << 20
-	simMaxRDMA     = 64 << 20
-	simMaxPrivate  = 196
+	maxDepth    = 4096
+	maxCQDepth  = 1 << 18
+	maxSegments = 8
+	maxReads    = 16
+	maxMessage  = 8 << 20
+	maxRDMA     = 64 << 20
+	maxPrivate  = 196
 )
 
-// SimDevice is a device of a [Sim]. Beside the contract's methods it has some
+// Device is a device of a [Provider]. Beside the contract's methods it has some
 // for tests, which any goroutine may call.
-type SimDevice struct {
+type Device struct {
 	// Immutable.
-	sim    *Sim
+	sim    *Provider
 	name   string
 	async  func(hw.AsyncEvent)
-	waiter *simWaiter
+	waiter *waiter
 	kick   chan struct{} // tells an engine that sleeps to look again
 	done   chan struct{} // closed when the engine's goroutine has ended
 
-	queues simQueues
+	queues queues
 
 	stepping sync.Mutex // manual steps are made one at a time
 
 	// Guarded by sim.mu.
-	rng        *rand.Rand
-	steps      uint64
-	first      *simQP // the run queue: queue pairs with something to do
-	last       *simQP
-	timed      []*simQP      // queue pairs with a deadline
-	arrivals   []*simRequest // on their way to a listener of this device
-	offered    []*simRequest // handed to a listener of this device, unanswered
-	asyncs     []hw.AsyncEvent
-	lows       []*simSRQ // to be told of
-	children   int
-	overruns   int
-	violations []string
-	closed     bool
-	unbusy     sync.Cond // a region of this device is no longer being copied
+	rng      *rand.Rand
+	steps    uint64
+	first    *queuePair // the run queue: queue pairs with something to do
+	last     *queuePair
+	timed    []*queuePair // queue pairs with a deadline
+	arrivals []*request   // on their way to a listener of this device
+	offered  []*request   // handed to a listener of this device, unanswered
+	asyncs   []hw.AsyncEvent
+	lows     []*sharedQueue // to be told of
+	children int
+	closed   bool
+	unbusy   sync.Cond // a region of this device is no longer being copied
 }
 
 // Attr implements [hw.Device].
-func (d *SimDevice) Attr() hw.Attr {
+func (d *Device) Attr() hw.Attr {
 	return hw.Attr{
 		Provider: d.sim.cfg.Name,
 		Device:   d.name,
@@ -70,38 +68,38 @@ func (d *SimDevice) Attr() hw.Attr {
 		MaxCQs:   math.MaxInt32,
 
 		MaxSRQs:        math.MaxInt32,
-		MaxSRQDepth:    simMaxDepth,
-		MaxSRQSegments: simMaxSegments,
+		MaxSRQDepth:    maxDepth,
+		MaxSRQSegments: maxSegments,
 
-		MaxDepth:        simMaxDepth,
-		MaxCQDepth:      simMaxCQDepth,
-		MaxSendSegments: simMaxSegments,
-		MaxRecvSegments: simMaxSegments,
-		MaxReadSegments: simMaxSegments,
-		MaxReadsIn:      simMaxReads,
-		MaxReadsOut:     simMaxReads,
-		MaxMessage:      simMaxMessage,
-		MaxRDMA:         simMaxRDMA,
+		MaxDepth:        maxDepth,
+		MaxCQDepth:      maxCQDepth,
+		MaxSendSegments: maxSegments,
+		MaxRecvSegments: maxSegments,
+		MaxReadSegments: maxSegments,
+		MaxReadsIn:      maxReads,
+		MaxReadsOut:     maxReads,
+		MaxMessage:      maxMessage,
+		MaxRDMA:         maxRDMA,
 		MaxMR:           math.MaxInt32,
-		MaxPrivate:      simMaxPrivate,
+		MaxPrivate:      maxPrivate,
 		Alignment:       64,
 		NotReadyWait:    !d.sim.cfg.NoNotReadyWait,
 	}
 }
 
 // NewZone implements [hw.Device].
-func (d *SimDevice) NewZone() (hw.Zone, error) {
+func (d *Device) NewZone() (hw.Zone, error) {
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	if d.closed {
 		return nil, hw.Errorf("sim.NewZone", hw.InvalidHandle, hw.HandleIA, "the device is closed")
 	}
 	d.children++
-	return &simZone{dev: d}, nil
+	return &zone{dev: d}, nil
 }
 
 // Close implements [hw.Device]. It ends the engine.
-func (d *SimDevice) Close() error {
+func (d *Device) Close() error {
 	const op = "sim.Close"
 	d.sim.mu.Lock()
 	if d.closed || d.children > 0 {
@@ -129,7 +127,7 @@ func (d *SimDevice) Close() error {
 // nothing passes between the two. Each end notices after LossSteps of its own
 // engine: what is outstanding fails with StatusTransport, the rest is flushed,
 // and Down(ReasonBroken) is told. It fails when qp is not connected.
-func (d *SimDevice) LosePeer(qp hw.QP) error {
+func (d *Device) LosePeer(qp hw.QP) error {
 	for {
 		u, ok := qp.(interface{ Unwrap() hw.QP })
 		if !ok {
@@ -137,13 +135,13 @@ func (d *SimDevice) LosePeer(qp hw.QP) error {
 		}
 		qp = u.Unwrap()
 	}
-	q, _ := qp.(*simQP)
+	q, _ := qp.(*queuePair)
 	if q == nil || q.dev != d {
 		return hw.Errorf("sim.LosePeer", hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
 	}
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
-	if q.state != simUp || q.peer == nil {
+	if q.state != stateUp || q.peer == nil {
 		return hw.Errorf("sim.LosePeer", hw.InvalidState, hw.StateEPUnconnected, "nothing to lose")
 	}
 	q.peer.lose()
@@ -152,41 +150,21 @@ func (d *SimDevice) LosePeer(qp hw.QP) error {
 }
 
 // Steps is how many steps the device's engine has made.
-func (d *SimDevice) Steps() uint64 {
+func (d *Device) Steps() uint64 {
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	return d.steps
 }
 
-// Overruns is how many completions were lost because their queue was full.
-func (d *SimDevice) Overruns() int {
-	d.sim.mu.Lock()
-	defer d.sim.mu.Unlock()
-	return d.overruns
-}
-
-// Violations lists what the device's user did against the contract: calls on a
-// queue pair from two goroutines at once, posts after Break, a second Break,
-// more outstanding than the depth, two pollers.
-func (d *SimDevice) Violations() []string {
-	d.sim.mu.Lock()
-	defer d.sim.mu.Unlock()
-	return append([]string(nil), d.violations...)
-}
-
-// simViolationsKept bounds the list, for a user that does the same wrong thing
-// for ever.
-const simViolationsKept = 64
-
 // violate notes a breach of the contract; sim.mu is not held.
-func (d *SimDevice) violate(format string, args ...any) {
+func (d *Device) violate(format string, args ...any) {
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	d.violateLocked(format, args...)
 }
 
-func (d *SimDevice) violateLocked(format string, args ...any) {
-	if len(d.violations) < simViolationsKept {
-		d.violations = append(d.violations, fmt.Sprintf(format, args...))
+func (d *Device) violateLocked(format string, args ...any) {
+	if s := d.sim; len(s.violations) < violationsKept {
+		s.violations = append(s.violations, d.name+": "+fmt.Sprintf(format, args...))
 	}
 }

@@ -1,43 +1,43 @@
-package hwtest
+package fault
 
 import (
 	"sync"
 	"time"
 )
 
-// faultWorker does what is due later on a wrapped device: to break what has lost
+// worker does what is due later on a wrapped device: to break what has lost
 // its peer, and to hand on what was held.
-type faultWorker struct {
+type worker struct {
 	kick chan struct{}
 	stop chan struct{}
 	done chan struct{}
 
 	mu    sync.Mutex
-	tasks []faultTask
+	tasks []task
 }
 
-// faultTask is one thing due, in one life of a queue pair.
-type faultTask struct {
+// task is one thing due, in one life of a queue pair.
+type task struct {
 	due   time.Time
-	qp    *faultQP
+	qp    *queuePair
 	life  int
 	sever bool // else: hand on
 }
 
 // start starts the goroutine.
-func (w *faultWorker) start() {
+func (w *worker) start() {
 	w.kick, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	go w.run()
 }
 
 // close ends it.
-func (w *faultWorker) close() {
+func (w *worker) close() {
 	close(w.stop)
 	<-w.done
 }
 
 // at plans a task.
-func (w *faultWorker) at(due time.Time, t faultTask) {
+func (w *worker) at(due time.Time, t task) {
 	t.due = due
 	w.mu.Lock()
 	w.tasks = append(w.tasks, t)
@@ -48,7 +48,7 @@ func (w *faultWorker) at(due time.Time, t faultTask) {
 	}
 }
 
-func (w *faultWorker) run() {
+func (w *worker) run() {
 	defer close(w.done)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -67,10 +67,10 @@ func (w *faultWorker) run() {
 }
 
 // doDue does what is due and says when the next is.
-func (w *faultWorker) doDue() (next time.Time, more bool) {
+func (w *worker) doDue() (next time.Time, more bool) {
 	now := time.Now()
 	w.mu.Lock()
-	var due []faultTask
+	var due []task
 	rest := w.tasks[:0]
 	for _, t := range w.tasks {
 		if !t.due.After(now) {

@@ -1,4 +1,4 @@
-package hwtest
+package fault
 
 import (
 	"sync"
@@ -7,12 +7,12 @@ import (
 	"godat/hw"
 )
 
-// faultQP wraps a queue pair. It is the inner one's owner: its own breaks and
+// queuePair wraps a queue pair. It is the inner one's owner: its own breaks and
 // those of the real owner go through one lock, and the real owner sees the life
 // that the contract promises, whichever of the two broke.
-type faultQP struct {
+type queuePair struct {
 	// Immutable.
-	dev   *faultDevice
+	dev   *device
 	inner hw.QP
 	cfg   hw.QPConfig // the owner's
 	index int
@@ -24,7 +24,7 @@ type faultQP struct {
 	poison  [1]hw.SGE
 
 	mu      sync.Mutex
-	queues  [2]faultQueue
+	queues  [2]queue
 	up      bool // Established was told
 	down    bool // Down was told, or is being told
 	broken  bool // by the owner
@@ -38,37 +38,37 @@ type faultQP struct {
 
 // innerConfig is what the inner device is asked for: the owner's configuration
 // with our sinks, ids and facts.
-func (q *faultQP) innerConfig() hw.QPConfig {
+func (q *queuePair) innerConfig() hw.QPConfig {
 	cfg := q.cfg
 	for i := range q.queues {
 		q.queues[i].qp, q.queues[i].dir = q, direction(i)
 	}
 	q.poison[0] = hw.SGE{Addr: poisonAt, Len: poisonLen}
 	if cfg.SendSink != nil {
-		q.queues[sendQueue].sink, cfg.SendSink = cfg.SendSink, &q.queues[sendQueue]
+		q.queues[sending].sink, cfg.SendSink = cfg.SendSink, &q.queues[sending]
 	}
 	if cfg.RecvSink != nil {
-		q.queues[recvQueue].sink, cfg.RecvSink = cfg.RecvSink, &q.queues[recvQueue]
+		q.queues[receiving].sink, cfg.RecvSink = cfg.RecvSink, &q.queues[receiving]
 	}
-	if c, ok := cfg.SendCQ.(*faultCQ); ok {
-		q.queues[sendQueue].cq, cfg.SendCQ = c, c.CQ
+	if c, ok := cfg.SendCQ.(*completionQueue); ok {
+		q.queues[sending].cq, cfg.SendCQ = c, c.CQ
 	}
-	if c, ok := cfg.RecvCQ.(*faultCQ); ok {
-		q.queues[recvQueue].cq, cfg.RecvCQ = c, c.CQ
+	if c, ok := cfg.RecvCQ.(*completionQueue); ok {
+		q.queues[receiving].cq, cfg.RecvCQ = c, c.CQ
 	}
-	if s, ok := cfg.SRQ.(*faultSRQ); ok {
+	if s, ok := cfg.SRQ.(*sharedQueue); ok {
 		cfg.SRQ, cfg.Number = s.SRQ, uint32(q.index)
 	}
 	if cfg.Facts != nil {
-		cfg.Facts = faultFacts{q}
+		cfg.Facts = facts{q}
 	}
-	cfg.SendEnd = faultID(faultIDEnd, q.index, uint32(sendQueue))
-	cfg.RecvEnd = faultID(faultIDEnd, q.index, uint32(recvQueue))
+	cfg.SendEnd = makeID(idEnd, q.index, uint32(sending))
+	cfg.RecvEnd = makeID(idEnd, q.index, uint32(receiving))
 	return cfg
 }
 
 // Unwrap is the inner queue pair.
-func (q *faultQP) Unwrap() hw.QP { return q.inner }
+func (q *queuePair) Unwrap() hw.QP { return q.inner }
 
 // poisonAt is an address range that is in no region, whatever the key.
 const (
@@ -77,7 +77,7 @@ const (
 )
 
 // PostSend implements [hw.QP].
-func (q *faultQP) PostSend(wrs []hw.SendWR) (int, error) {
+func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	q.calls.Lock()
 	n, sever, err := q.postSend(wrs)
 	if sever {
@@ -90,20 +90,20 @@ func (q *faultQP) PostSend(wrs []hw.SendWR) (int, error) {
 
 // postSend posts to the inner queue pair what still goes there, and keeps the
 // rest. It reports whether the connection is to be broken now.
-func (q *faultQP) postSend(wrs []hw.SendWR) (n int, sever bool, err error) {
+func (q *queuePair) postSend(wrs []hw.SendWR) (n int, sever bool, err error) {
 	f := q.dev.fault
 	q.scratch = append(q.scratch[:0], wrs...)
 	q.mu.Lock()
 	pass := len(wrs) // how many the inner queue pair gets
-	s := &q.queues[sendQueue]
+	s := &q.queues[sending]
 	for i := range q.scratch {
 		wr := &q.scratch[i]
-		e := faultEntry{id: wr.ID}
+		e := entry{id: wr.ID}
 		q.ops++
 		if q.up && !q.down && !q.lost {
 			if f.hits(LosePeer, q.who, q.ops) {
 				q.lost = true
-				q.dev.worker.at(time.Now().Add(f.cfg.Bound), faultTask{qp: q, life: q.life, sever: true})
+				q.dev.worker.at(time.Now().Add(f.cfg.Bound), task{qp: q, life: q.life, sever: true})
 			}
 			sever = f.hits(BreakConn, q.who, q.ops) || sever
 			e.delay = f.hits(DelaySend, q.who, q.ops)
@@ -116,7 +116,7 @@ func (q *faultQP) postSend(wrs []hw.SendWR) (n int, sever bool, err error) {
 			pass = i
 		}
 		e.local = i >= pass
-		wr.ID = faultID(faultIDSend, q.index, s.push(e))
+		wr.ID = makeID(idSend, q.index, s.push(e))
 	}
 	q.mu.Unlock()
 	if pass > 0 || len(wrs) == 0 {
@@ -134,7 +134,7 @@ func (q *faultQP) postSend(wrs []hw.SendWR) (n int, sever bool, err error) {
 }
 
 // keep takes the requests from i on as the inner device would.
-func (q *faultQP) keep(wrs []hw.SendWR, i int) (int, error) {
+func (q *queuePair) keep(wrs []hw.SendWR, i int) (int, error) {
 	for ; i < len(wrs); i++ {
 		if op := wrs[i].Op; !q.dev.attr.Ops.Has(op) {
 			return i, hw.Errorf("fault.PostSend", hw.ModelNotSupported, hw.NoSubtype, "no %v", op)
@@ -144,7 +144,7 @@ func (q *faultQP) keep(wrs []hw.SendWR, i int) (int, error) {
 }
 
 // spoil makes a request that must fail, and on this side.
-func (q *faultQP) spoil(wr *hw.SendWR) {
+func (q *queuePair) spoil(wr *hw.SendWR) {
 	*wr = hw.SendWR{ID: wr.ID, Op: hw.OpSend, Flags: wr.Flags, SGL: q.poison[:]}
 	if q.dev.attr.Ops.Has(hw.OpWrite) {
 		wr.Op = hw.OpWrite // it waits for no receive
@@ -152,22 +152,22 @@ func (q *faultQP) spoil(wr *hw.SendWR) {
 }
 
 // PostRecv implements [hw.QP].
-func (q *faultQP) PostRecv(wrs []hw.RecvWR) (int, error) {
+func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	q.calls.Lock()
 	defer q.settle()
 	defer q.calls.Unlock()
 	q.rcvs = append(q.rcvs[:0], wrs...)
 	q.mu.Lock()
 	severed := q.severed
-	r := &q.queues[recvQueue]
+	r := &q.queues[receiving]
 	for i := range q.rcvs {
 		wr := &q.rcvs[i]
 		q.ops++
-		e := faultEntry{id: wr.ID, local: severed}
+		e := entry{id: wr.ID, local: severed}
 		if !severed && q.cfg.RecvSegments > 0 && q.dev.fault.hits(FailRecv, q.who, q.ops) {
 			e.poisoned, wr.SGL = true, q.poison[:]
 		}
-		wr.ID = faultID(faultIDRecv, q.index, r.push(e))
+		wr.ID = makeID(idRecv, q.index, r.push(e))
 	}
 	q.mu.Unlock()
 	if severed {
@@ -183,7 +183,7 @@ func (q *faultQP) PostRecv(wrs []hw.RecvWR) (int, error) {
 }
 
 // Connect implements [hw.QP].
-func (q *faultQP) Connect(cfg hw.ConnectConfig) error {
+func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	if err := q.dev.fault.call(FailConnect, "fault.Connect", hw.NoSubtype); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (q *faultQP) Connect(cfg hw.ConnectConfig) error {
 
 // Drain implements [hw.QP]. With a lost peer it does not come to an end, but for
 // that which the worker brings.
-func (q *faultQP) Drain() {
+func (q *queuePair) Drain() {
 	q.calls.Lock()
 	defer q.calls.Unlock()
 	q.mu.Lock()
@@ -206,7 +206,7 @@ func (q *faultQP) Drain() {
 }
 
 // Break implements [hw.QP].
-func (q *faultQP) Break(orderly bool) {
+func (q *queuePair) Break(orderly bool) {
 	q.calls.Lock()
 	q.mu.Lock()
 	q.broken = true
@@ -220,7 +220,7 @@ func (q *faultQP) Break(orderly bool) {
 }
 
 // sever breaks the connection as if the transport had. The worker calls it.
-func (q *faultQP) sever(life int) {
+func (q *queuePair) sever(life int) {
 	q.calls.Lock()
 	q.mu.Lock()
 	same := q.life == life
@@ -234,7 +234,7 @@ func (q *faultQP) sever(life int) {
 
 // severLocked is sever with calls held. It leaves Down to settle, which is
 // called without.
-func (q *faultQP) severLocked() {
+func (q *queuePair) severLocked() {
 	q.mu.Lock()
 	if !q.up || q.down || q.broken {
 		q.mu.Unlock()
@@ -246,7 +246,7 @@ func (q *faultQP) severLocked() {
 }
 
 // settle tells the owner what has become due.
-func (q *faultQP) settle() {
+func (q *queuePair) settle() {
 	q.mu.Lock()
 	tell := q.tell
 	q.tell = false
@@ -263,7 +263,7 @@ func (q *faultQP) settle() {
 }
 
 // Reset implements [hw.QP].
-func (q *faultQP) Reset() error {
+func (q *queuePair) Reset() error {
 	q.calls.Lock()
 	defer q.calls.Unlock()
 	if err := q.refuseAlive("fault.Reset"); err != nil {
@@ -283,7 +283,7 @@ func (q *faultQP) Reset() error {
 }
 
 // Close implements [hw.QP].
-func (q *faultQP) Close() error {
+func (q *queuePair) Close() error {
 	q.calls.Lock()
 	defer q.calls.Unlock()
 	if err := q.refuseAlive("fault.Close"); err != nil {
@@ -301,20 +301,20 @@ func (q *faultQP) Close() error {
 
 // refuseAlive refuses what the inner queue pair would allow when we broke it
 // and the owner has not yet.
-func (q *faultQP) refuseAlive(op string) error {
+func (q *queuePair) refuseAlive(op string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.severed && !(q.queues[sendQueue].ended && q.queues[recvQueue].ended) {
+	if q.severed && !(q.queues[sending].ended && q.queues[receiving].ended) {
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queues have not ended")
 	}
 	return nil
 }
 
-// faultFacts hands facts on.
-type faultFacts struct{ q *faultQP }
+// facts hands facts on.
+type facts struct{ q *queuePair }
 
 // Established implements [hw.Facts].
-func (f faultFacts) Established(info hw.ConnInfo) {
+func (f facts) Established(info hw.ConnInfo) {
 	f.q.mu.Lock()
 	f.q.up = true
 	when := f.q.ops
@@ -325,13 +325,13 @@ func (f faultFacts) Established(info hw.ConnInfo) {
 }
 
 // Refused implements [hw.Facts].
-func (f faultFacts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
+func (f facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	f.q.cfg.Facts.Refused(why, private, cause)
 }
 
 // Down implements [hw.Facts]. When we broke the connection ourselves, the owner
 // has heard of it from us.
-func (f faultFacts) Down(why hw.Reason, cause *hw.Cause) {
+func (f facts) Down(why hw.Reason, cause *hw.Cause) {
 	f.q.mu.Lock()
 	told := f.q.down
 	f.q.down = true

@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"runtime"
@@ -7,7 +7,7 @@ import (
 
 // run is the engine's goroutine: steps while there is something to do, and
 // sleep. Close ends it.
-func (d *SimDevice) run() {
+func (d *Device) run() {
 	defer close(d.done)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -36,7 +36,7 @@ func (d *SimDevice) run() {
 
 // Step makes one step of a device whose engine is manual, on the calling
 // goroutine, and reports whether there was anything to do.
-func (d *SimDevice) Step() bool {
+func (d *Device) Step() bool {
 	d.stepping.Lock()
 	defer d.stepping.Unlock()
 	d.sim.mu.Lock()
@@ -46,7 +46,7 @@ func (d *SimDevice) Step() bool {
 
 // step does one piece of work. sim.mu is held on entry and exit, and let go
 // while memory is copied and while the owner is told something.
-func (d *SimDevice) step() bool {
+func (d *Device) step() bool {
 	d.steps++
 	d.expire()
 	switch {
@@ -77,7 +77,7 @@ func (d *SimDevice) step() bool {
 
 // schedule puts a queue pair in the run queue, with a delay. Any engine, post or
 // control call does it, with sim.mu held.
-func (d *SimDevice) schedule(q *simQP) {
+func (d *Device) schedule(q *queuePair) {
 	if q.queued {
 		return
 	}
@@ -89,7 +89,7 @@ func (d *SimDevice) schedule(q *simQP) {
 	d.wakeEngine()
 }
 
-func (d *SimDevice) push(q *simQP) {
+func (d *Device) push(q *queuePair) {
 	q.queued, q.nextRun = true, nil
 	if d.last == nil {
 		d.first = q
@@ -99,7 +99,7 @@ func (d *SimDevice) push(q *simQP) {
 	d.last = q
 }
 
-func (d *SimDevice) pop() *simQP {
+func (d *Device) pop() *queuePair {
 	q := d.first
 	if q == nil {
 		return nil
@@ -111,7 +111,7 @@ func (d *SimDevice) pop() *simQP {
 	return q
 }
 
-func (d *SimDevice) wakeEngine() {
+func (d *Device) wakeEngine() {
 	select {
 	case d.kick <- struct{}{}:
 	default:
@@ -119,13 +119,13 @@ func (d *SimDevice) wakeEngine() {
 }
 
 // setDeadline makes the engine look at q at the given time.
-func (d *SimDevice) setDeadline(q *simQP, at time.Time) {
+func (d *Device) setDeadline(q *queuePair, at time.Time) {
 	q.deadline = at
 	d.timed = append(d.timed, q)
 	d.wakeEngine()
 }
 
-func (d *SimDevice) clearDeadline(q *simQP) {
+func (d *Device) clearDeadline(q *queuePair) {
 	if q.deadline.IsZero() {
 		return
 	}
@@ -138,7 +138,7 @@ func (d *SimDevice) clearDeadline(q *simQP) {
 	}
 }
 
-func (d *SimDevice) nextDeadline() (next time.Time) {
+func (d *Device) nextDeadline() (next time.Time) {
 	for _, q := range d.timed {
 		if next.IsZero() || q.deadline.Before(next) {
 			next = q.deadline
@@ -148,7 +148,7 @@ func (d *SimDevice) nextDeadline() (next time.Time) {
 }
 
 // expire runs what has a deadline that passed.
-func (d *SimDevice) expire() {
+func (d *Device) expire() {
 	if len(d.timed) == 0 {
 		return
 	}
@@ -165,7 +165,7 @@ func (d *SimDevice) expire() {
 }
 
 // tellAsync reports what belongs to no work request.
-func (d *SimDevice) tellAsync() {
+func (d *Device) tellAsync() {
 	ev := d.asyncs[0]
 	d.asyncs = d.asyncs[1:]
 	if d.async == nil {

@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"time"
@@ -9,19 +9,19 @@ import (
 // work does one piece of a queue pair's work and reports whether there may be
 // more. The queue pair's own engine calls it, with sim.mu held; it is let go
 // while memory is copied and facts are told.
-func (q *simQP) work() (more bool) {
+func (q *queuePair) work() (more bool) {
 	if q.nfacts > 0 {
 		q.tell()
 		return true
 	}
 	switch q.state {
-	case simConnecting:
+	case stateConnecting:
 		return q.connecting()
-	case simAccepting:
+	case stateAccepting:
 		return q.accepting()
-	case simUp:
+	case stateUp:
 		return q.transfer()
-	case simDown, simBroken:
+	case stateDown, stateBroken:
 		return q.flush()
 	default: // nothing to do
 		return false
@@ -29,7 +29,7 @@ func (q *simQP) work() (more bool) {
 }
 
 // transfer is the work of a connected queue pair.
-func (q *simQP) transfer() (more bool) {
+func (q *queuePair) transfer() (more bool) {
 	switch {
 	case q.notice != hw.ReasonNone:
 		q.peer = nil
@@ -43,7 +43,7 @@ func (q *simQP) transfer() (more bool) {
 	q.pace()
 	read, begin := q.sq.reads > 0 && q.heard(), q.canBegin()
 	switch {
-	case q.state != simUp || q.notice != hw.ReasonNone || q.lost > 0:
+	case q.state != stateUp || q.notice != hw.ReasonNone || q.lost > 0:
 		return true // things changed during the pause
 	case read && (!begin || q.dev.rng.IntN(2) == 0):
 		q.response()
@@ -62,7 +62,7 @@ func (q *simQP) transfer() (more bool) {
 }
 
 // losing counts down to noticing that the peer is gone.
-func (q *simQP) losing() (more bool) {
+func (q *queuePair) losing() (more bool) {
 	if q.lost--; q.lost > 0 {
 		return true
 	}
@@ -76,19 +76,19 @@ func (q *simQP) losing() (more bool) {
 	return true
 }
 
-// pace keeps work requests SimConfig.Every apart.
-func (q *simQP) pace() {
+// pace keeps work requests Config.Every apart.
+func (q *queuePair) pace() {
 	d := q.dev
 	if every := d.sim.cfg.Every; every > 0 && q.sq.next < q.sq.tail {
 		d.sim.mu.Unlock()
-		simPause(every)
+		pause(every)
 		d.sim.mu.Lock()
 	}
 }
 
 // canBegin reports whether the next request may begin, or go on: not before the
 // reads that a fence waits for, nor before a read got a credit.
-func (q *simQP) canBegin() bool {
+func (q *queuePair) canBegin() bool {
 	if q.sq.failed || q.sq.next == q.sq.tail || !q.heard() {
 		return false
 	}
@@ -107,16 +107,16 @@ func (q *simQP) canBegin() bool {
 
 // heard reports whether what is sent now reaches the peer. When that changes,
 // the peer or the loss of it schedules.
-func (q *simQP) heard() bool { return q.peer != nil && q.peer.hears() }
+func (q *queuePair) heard() bool { return q.peer != nil && q.peer.hears() }
 
 // hears reports whether the queue pair takes what its peer sends.
-func (q *simQP) hears() bool {
-	return q.state == simUp && !q.held && q.notice == hw.ReasonNone || q.answering()
+func (q *queuePair) hears() bool {
+	return q.state == stateUp && !q.held && q.notice == hw.ReasonNone || q.answering()
 }
 
 // waitsForReceive starts the clock of a send that finds no receive; false when
 // it is not to wait. PostRecv of the peer, or the deadline, schedules.
-func (q *simQP) waitsForReceive() bool {
+func (q *queuePair) waitsForReceive() bool {
 	if q.dev.sim.cfg.NoNotReadyWait || q.cfg.NotReady == 0 {
 		return false
 	}
@@ -128,14 +128,14 @@ func (q *simQP) waitsForReceive() bool {
 
 // late is the deadline of a queue pair: of its attempt to connect, or of a send
 // that waited for a receive.
-func (q *simQP) late() {
+func (q *queuePair) late() {
 	switch q.state {
-	case simConnecting:
+	case stateConnecting:
 		q.attempt.withdraw()
 		q.refused(hw.ReasonTimeout, nil, &hw.Cause{
 			Text: "the peer did not answer in time", Err: hw.ErrTimeout, Local: q.attempt.remote, Remote: q.attempt.local,
 		})
-	case simUp:
+	case stateUp:
 		if p := q.peer; q.heard() && !p.hasReceive() && q.sq.next < q.sq.tail {
 			q.finishNext(hw.StatusReceiverNotReady)
 			q.retire()
@@ -146,15 +146,15 @@ func (q *simQP) late() {
 }
 
 // begin executes the next request, or a chunk more of it.
-func (q *simQP) begin() {
+func (q *queuePair) begin() {
 	s := q.sq.at(q.sq.next)
-	local := simSpan{dev: q.dev, zone: q.zone, need: hw.LocalRead, sgl: s.wr.SGL}
-	limit := uint64(simMaxMessage)
+	local := span{dev: q.dev, zone: q.zone, need: hw.LocalRead, sgl: s.wr.SGL}
+	limit := uint64(maxMessage)
 	if s.wr.Op == hw.OpRead {
 		local.need = hw.LocalWrite
 	}
 	if s.wr.Op != hw.OpSend {
-		limit = simMaxRDMA
+		limit = maxRDMA
 	}
 	if !s.begun {
 		q.dev.clearDeadline(q)
@@ -183,7 +183,7 @@ func (q *simQP) begin() {
 }
 
 // delay is a number of steps.
-func (d *SimDevice) delay() int {
+func (d *Device) delay() int {
 	if n := d.sim.cfg.MaxDelay; n > 0 {
 		return d.rng.IntN(n + 1)
 	}
@@ -191,13 +191,13 @@ func (d *SimDevice) delay() int {
 }
 
 // finishNext ends the next request; retire reports it when its turn comes.
-func (q *simQP) finishNext(status hw.Status) {
+func (q *queuePair) finishNext(status hw.Status) {
 	s := q.sq.at(q.sq.next)
 	q.sq.next++
 	q.finish(s, status)
 }
 
-func (q *simQP) finish(s *simSlot, status hw.Status) {
+func (q *queuePair) finish(s *slot, status hw.Status) {
 	s.finished, s.status = true, status
 	if status != hw.StatusSuccess {
 		q.sq.failed = true
@@ -206,8 +206,8 @@ func (q *simQP) finish(s *simSlot, status hw.Status) {
 
 // failAtTarget ends a request that the target refused. With EarlyCompletion it
 // had succeeded already, and only the connection tells.
-func (q *simQP) failAtTarget(s *simSlot, status hw.Status) {
-	if q.dev.sim.cfg.Gaps&EarlyCompletion == 0 || s.wr.Op == hw.OpRead {
+func (q *queuePair) failAtTarget(s *slot, status hw.Status) {
+	if !q.dev.sim.cfg.EarlyCompletion || s.wr.Op == hw.OpRead {
 		q.finish(s, status)
 		return
 	}
@@ -219,7 +219,7 @@ func (q *simQP) failAtTarget(s *simSlot, status hw.Status) {
 }
 
 // send places a message into the peer's oldest receive.
-func (q *simQP) send(s *simSlot, local simSpan) {
+func (q *queuePair) send(s *slot, local span) {
 	p := q.peer
 	if !p.hasReceive() {
 		q.sq.next++
@@ -227,7 +227,7 @@ func (q *simQP) send(s *simSlot, local simSpan) {
 		return
 	}
 	r := p.receive()
-	far := simSpan{dev: p.dev, zone: p.zone, need: hw.LocalWrite, sgl: r.SGL}
+	far := span{dev: p.dev, zone: p.zone, need: hw.LocalWrite, sgl: r.SGL}
 	if !s.begun {
 		s.begun = true
 		status := hw.StatusSuccess
@@ -244,7 +244,7 @@ func (q *simQP) send(s *simSlot, local simSpan) {
 	p.rq.copying = true
 	moved, farGone, gone := q.move(&far, &local, s.moved, s.total-s.moved)
 	p.rq.copying = false
-	if q.state != simUp || q.peer != p || !q.heard() {
+	if q.state != stateUp || q.peer != p || !q.heard() {
 		p.dev.schedule(p) // its flush waited for the copy
 		return
 	}
@@ -269,22 +269,22 @@ func solicited(f hw.WRFlags) hw.WCFlags {
 
 // failReceive ends a message that the peer's receive can't take: an error on
 // both sides.
-func (q *simQP) failReceive(s *simSlot, p *simQP, status hw.Status) {
+func (q *queuePair) failReceive(s *slot, p *queuePair, status hw.Status) {
 	p.completeReceive(hw.WC{Status: status})
 	q.sq.next++
 	q.failAtTarget(s, hw.StatusRemoteResponder)
 }
 
 // completeReceive completes the oldest receive.
-func (q *simQP) completeReceive(wc hw.WC) {
+func (q *queuePair) completeReceive(wc hw.WC) {
 	wc.ID = q.rq.at(q.rq.head).ID
 	*q.rq.at(q.rq.head) = hw.RecvWR{}
 	q.rq.head++
-	q.complete(recvQueue, wc, false)
+	q.complete(receiving, wc, false)
 }
 
 // write places bytes into the peer's memory.
-func (q *simQP) write(s *simSlot, local simSpan) {
+func (q *queuePair) write(s *slot, local span) {
 	far := q.remote(s, hw.RemoteWrite)
 	if !s.begun {
 		s.begun = true
@@ -296,7 +296,7 @@ func (q *simQP) write(s *simSlot, local simSpan) {
 	}
 	p := q.peer
 	moved, farGone, gone := q.move(&far, &local, s.moved, s.total-s.moved)
-	if q.state != simUp || q.peer != p || !q.heard() {
+	if q.state != stateUp || q.peer != p || !q.heard() {
 		return
 	}
 	s.moved += moved
@@ -312,15 +312,15 @@ func (q *simQP) write(s *simSlot, local simSpan) {
 }
 
 // remote is the range of the peer's memory that a request names.
-func (q *simQP) remote(s *simSlot, need hw.Privileges) simSpan {
-	return simSpan{
+func (q *queuePair) remote(s *slot, need hw.Privileges) span {
+	return span{
 		dev: q.peer.dev, zone: q.peer.zone, need: need, far: true,
 		remote: [1]hw.SGE{{Addr: s.wr.RemoteAddr, Len: uint32(s.total), LKey: s.wr.RKey}},
 	}
 }
 
 // response brings a chunk of the oldest outstanding read's data.
-func (q *simQP) response() {
+func (q *queuePair) response() {
 	i := q.sq.head
 	for !q.sq.at(i).reading || q.sq.at(i).finished {
 		i++
@@ -332,13 +332,13 @@ func (q *simQP) response() {
 	}
 	p := q.peer
 	far := q.remote(s, hw.RemoteRead)
-	local := simSpan{dev: q.dev, zone: q.zone, need: hw.LocalWrite, sgl: s.wr.SGL}
+	local := span{dev: q.dev, zone: q.zone, need: hw.LocalWrite, sgl: s.wr.SGL}
 	if s.moved == 0 && !far.check(s.total) {
 		q.answered(s, hw.StatusRemoteAccess)
 		return
 	}
 	moved, gone, farGone := q.move(&local, &far, s.moved, s.total-s.moved)
-	if q.state != simUp || q.peer != p {
+	if q.state != stateUp || q.peer != p {
 		return
 	}
 	s.moved += moved
@@ -352,7 +352,7 @@ func (q *simQP) response() {
 	}
 }
 
-func (q *simQP) answered(s *simSlot, status hw.Status) {
+func (q *queuePair) answered(s *slot, status hw.Status) {
 	q.sq.reads--
 	q.finish(s, status)
 }

@@ -1,19 +1,19 @@
-package hwtest
+package fault
 
 import "godat/hw"
 
-// faultCQ wraps a completion queue. Completions on their way to the owner wait
+// completionQueue wraps a completion queue. Completions on their way to the owner wait
 // in it for a poll.
-type faultCQ struct {
+type completionQueue struct {
 	hw.CQ
-	dev *faultDevice
+	dev *device
 	cfg hw.CQConfig
 	out []hw.WC // guarded by dev.mu
 }
 
 // add takes completions, and wakes the poller unless it is the one who brings
 // them.
-func (c *faultCQ) add(wcs []hw.WC) {
+func (c *completionQueue) add(wcs []hw.WC) {
 	d := c.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -27,7 +27,7 @@ func (c *faultCQ) add(wcs []hw.WC) {
 }
 
 // Close implements [hw.CQ].
-func (c *faultCQ) Close() error {
+func (c *completionQueue) Close() error {
 	if err := c.CQ.Close(); err != nil {
 		return err
 	}
@@ -42,16 +42,16 @@ func (c *faultCQ) Close() error {
 	return nil
 }
 
-// faultPolled is the polled half of a wrapped device.
-type faultPolled struct{ d *faultDevice }
+// polled is the polled half of a wrapped device.
+type polled struct{ d *device }
 
 // NewCQ implements [hw.Polled].
-func (p faultPolled) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
+func (p polled) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 	inner, err := p.d.polled.NewCQ(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &faultCQ{CQ: inner, dev: p.d, cfg: cfg}
+	c := &completionQueue{CQ: inner, dev: p.d, cfg: cfg}
 	p.d.mu.Lock()
 	defer p.d.mu.Unlock()
 	p.d.cqs = append(p.d.cqs, c)
@@ -61,7 +61,7 @@ func (p faultPolled) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 // Poll implements [hw.Polled]. It polls the inner device until something is
 // there for the caller: what the inner poll brought may be held or dropped, and
 // a poller that is told of nothing goes to sleep.
-func (p faultPolled) Poll(wcs []hw.WC) int {
+func (p polled) Poll(wcs []hw.WC) int {
 	d := p.d
 	if len(wcs) == 0 {
 		return 0
@@ -85,14 +85,14 @@ func (p faultPolled) Poll(wcs []hw.WC) int {
 }
 
 // route hands a polled completion to its queue pair.
-func (d *faultDevice) route(wc hw.WC) {
-	index := int(wc.ID >> faultIndexShift & faultIndexMask)
-	dir := direction(wc.ID >> faultKindShift & 1)
-	switch wc.ID >> faultKindShift {
-	case faultIDEnd:
+func (d *device) route(wc hw.WC) {
+	index := int(wc.ID >> idIndexShift & idIndexMask)
+	dir := direction(wc.ID >> idKindShift & 1)
+	switch wc.ID >> idKindShift {
+	case idEnd:
 		dir = direction(uint32(wc.ID))
-	case faultIDSRQ:
-		index, dir = int(wc.QP), recvQueue
+	case idSRQ:
+		index, dir = int(wc.QP), receiving
 	}
 	s := &d.queuePairs()[index].queues[dir]
 	s.take(wc)
@@ -101,7 +101,7 @@ func (d *faultDevice) route(wc hw.WC) {
 
 // takeOut moves waiting completions to the caller, each queue in turn, with
 // d.mu held.
-func (d *faultDevice) takeOut(wcs []hw.WC) (n int) {
+func (d *device) takeOut(wcs []hw.WC) (n int) {
 	k := len(d.cqs)
 	for i := range k {
 		c := d.cqs[(d.turn+i)%k]
@@ -116,10 +116,10 @@ func (d *faultDevice) takeOut(wcs []hw.WC) (n int) {
 }
 
 // Arm implements [hw.Polled].
-func (p faultPolled) Arm() error { return p.d.polled.Arm() }
+func (p polled) Arm() error { return p.d.polled.Arm() }
 
 // Wait implements [hw.Polled].
-func (p faultPolled) Wait() error { return p.d.polled.Wait() }
+func (p polled) Wait() error { return p.d.polled.Wait() }
 
 // Wake implements [hw.Polled].
-func (p faultPolled) Wake() { p.d.polled.Wake() }
+func (p polled) Wake() { p.d.polled.Wake() }

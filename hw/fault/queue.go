@@ -1,4 +1,4 @@
-package hwtest
+package fault
 
 import (
 	"time"
@@ -6,18 +6,26 @@ import (
 	"godat/hw"
 )
 
-// faultQueue is one queue of a wrapped queue pair: what was posted to it, under
+// direction is one of a queue pair's queues.
+type direction uint8
+
+const (
+	sending direction = iota
+	receiving
+)
+
+// queue is one queue of a wrapped queue pair: what was posted to it, under
 // which id, and the completions on their way to the owner. It is the inner
 // queue pair's sink. Everything is guarded by qp.mu.
-type faultQueue struct {
+type queue struct {
 	// Immutable.
-	qp   *faultQP
+	qp   *queuePair
 	dir  direction
-	sink hw.Sink  // the owner's,
-	cq   *faultCQ // or where its completions wait
+	sink hw.Sink          // the owner's,
+	cq   *completionQueue // or where its completions wait
 
-	entries   []faultEntry // outstanding, the oldest first
-	first     uint32       // number of the oldest
+	entries   []entry // outstanding, the oldest first
+	first     uint32  // number of the oldest
 	completed uint64
 
 	innerEnd bool // the inner queue has ended
@@ -32,8 +40,8 @@ type faultQueue struct {
 	delivering bool // somebody hands on
 }
 
-// faultEntry is an outstanding request.
-type faultEntry struct {
+// entry is an outstanding request.
+type entry struct {
 	id       uint64
 	local    bool // the inner queue pair has not got it
 	poisoned bool
@@ -41,22 +49,22 @@ type faultEntry struct {
 }
 
 // push notes a request and returns its number.
-func (s *faultQueue) push(e faultEntry) uint32 {
+func (s *queue) push(e entry) uint32 {
 	s.entries = append(s.entries, e)
 	return s.first + uint32(len(s.entries)-1)
 }
 
 // pop takes the last n back.
-func (s *faultQueue) pop(n int) { s.entries = s.entries[:len(s.entries)-n] }
+func (s *queue) pop(n int) { s.entries = s.entries[:len(s.entries)-n] }
 
-func (s *faultQueue) reset() {
+func (s *queue) reset() {
 	s.entries, s.out = s.entries[:0], s.out[:0]
 	s.first, s.innerEnd, s.ended, s.failed, s.swapped = 0, false, false, false, false
 	s.held = time.Time{}
 }
 
 // Complete implements [hw.Sink].
-func (s *faultQueue) Complete(wcs []hw.WC) {
+func (s *queue) Complete(wcs []hw.WC) {
 	for _, wc := range wcs {
 		s.take(wc)
 	}
@@ -64,16 +72,16 @@ func (s *faultQueue) Complete(wcs []hw.WC) {
 }
 
 // take takes a completion of the inner queue.
-func (s *faultQueue) take(wc hw.WC) {
+func (s *queue) take(wc hw.WC) {
 	q := s.qp
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch number := uint32(wc.ID); wc.ID >> faultKindShift {
-	case faultIDEnd:
+	switch number := uint32(wc.ID); wc.ID >> idKindShift {
+	case idEnd:
 		s.innerEnd = true
 		return
-	case faultIDSRQ:
-		wc.ID = q.cfg.SRQ.(*faultSRQ).restore(number)
+	case idSRQ:
+		wc.ID = q.cfg.SRQ.(*sharedQueue).restore(number)
 		wc.QP = q.cfg.Number
 	default:
 		i := int(number - s.first)
@@ -89,7 +97,7 @@ func (s *faultQueue) take(wc hw.WC) {
 		}
 		if e.delay {
 			s.held = time.Now().Add(q.dev.fault.cfg.Delay)
-			q.dev.worker.at(s.held, faultTask{qp: q, life: q.life})
+			q.dev.worker.at(s.held, task{qp: q, life: q.life})
 		}
 	}
 	if q.broken && !s.ended && q.dev.fault.hits(EndEarly, q.who, s.completed) {
@@ -100,8 +108,8 @@ func (s *faultQueue) take(wc hw.WC) {
 
 // lossOf turns the first flush of a lost connection's sends into what a lost
 // peer looks like.
-func (s *faultQueue) lossOf(wc hw.WC) hw.WC {
-	if wc.Status == hw.StatusFlushed && !s.failed && s.dir == sendQueue && s.qp.lost && s.qp.severed {
+func (s *queue) lossOf(wc hw.WC) hw.WC {
+	if wc.Status == hw.StatusFlushed && !s.failed && s.dir == sending && s.qp.lost && s.qp.severed {
 		wc.Status = hw.StatusTransport
 	}
 	s.failed = s.failed || wc.Status != hw.StatusSuccess
@@ -109,7 +117,7 @@ func (s *faultQueue) lossOf(wc hw.WC) hw.WC {
 }
 
 // emit puts a completion on its way, whole or not.
-func (s *faultQueue) emit(wc hw.WC) {
+func (s *queue) emit(wc hw.WC) {
 	f, q := s.qp.dev.fault, s.qp
 	s.completed++
 	when := s.completed<<1 | uint64(s.dir)
@@ -131,7 +139,7 @@ func (s *faultQueue) emit(wc hw.WC) {
 
 // advance flushes what the inner queue pair has not got, and ends the queue,
 // as soon as the inner queue has ended.
-func (s *faultQueue) advance() {
+func (s *queue) advance() {
 	q := s.qp
 	if !s.innerEnd {
 		return
@@ -148,12 +156,12 @@ func (s *faultQueue) advance() {
 	}
 }
 
-func (s *faultQueue) isHeld() bool { return !s.held.IsZero() && time.Now().Before(s.held) }
+func (s *queue) isHeld() bool { return !s.held.IsZero() && time.Now().Before(s.held) }
 
-func (s *faultQueue) end() {
+func (s *queue) end() {
 	s.ended = true
 	id := s.qp.cfg.SendEnd
-	if s.dir == recvQueue {
+	if s.dir == receiving {
 		id = s.qp.cfg.RecvEnd
 	}
 	s.emit(hw.WC{ID: id, Op: hw.OpEnd})
@@ -161,7 +169,7 @@ func (s *faultQueue) end() {
 
 // progress hands on what is due. One goroutine at a time does, and without a
 // lock: whoever comes meanwhile leaves it the rest.
-func (s *faultQueue) progress() {
+func (s *queue) progress() {
 	q := s.qp
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,4 +1,4 @@
-package hwtest
+package fault
 
 import (
 	"sync/atomic"
@@ -7,26 +7,26 @@ import (
 	"godat/hw"
 )
 
-// FaultKind is a thing that a [Fault] does.
-type FaultKind int
+// Kind is a kind of fault.
+type Kind int
 
 // The faults. Requests are counted when they are posted, completions when they
 // are about to be handed on.
 const (
 	// FailSend makes a request of the send queue fail in its turn: those before it
-	// run, it completes with FaultConfig.Status, all later ones are flushed, and
+	// run, it completes with Config.Status, all later ones are flushed, and
 	// both sides hear Down(ReasonBroken).
-	FailSend FaultKind = iota
+	FailSend Kind = iota
 	// FailRecv makes a receive fail when a message of a byte or more comes for it.
 	FailRecv
 	// DelaySend holds the completion of a request of the send queue, and all
-	// behind it, for FaultConfig.Delay.
+	// behind it, for Config.Delay.
 	DelaySend
 	// BreakConn breaks the connection right after a request was posted: what is
 	// outstanding is flushed, both sides hear Down(ReasonBroken).
 	BreakConn
 	// LosePeer makes the peer fall silent: this request and those behind it go
-	// nowhere. After FaultConfig.Bound the first one outstanding fails with
+	// nowhere. After Config.Bound the first one outstanding fails with
 	// StatusTransport, the rest is flushed, both sides hear Down(ReasonBroken).
 	LosePeer
 
@@ -36,8 +36,8 @@ const (
 	FailNewQP
 	FailConnect
 
-	// What follows breaks the contract on purpose, for the tests of those who
-	// must notice.
+	// The remaining faults break the contract itself. Tests use them to see that a
+	// checker notices.
 
 	// DropCompletion loses a completion.
 	DropCompletion
@@ -47,19 +47,19 @@ const (
 	SwapCompletions
 	// EndEarly hands a queue's OpEnd on before what is left of its completions.
 	EndEarly
-	// LoseEstablished keeps word of a connection from its owner. Each connection
-	// that comes up counts.
+	// LoseEstablished keeps Established from the owner of a connection. Each
+	// connection that comes up counts.
 	LoseEstablished
 
-	faultKinds
+	kinds
 )
 
-var faultText = [...]string{
+var kindText = [...]string{
 	"FailSend", "FailRecv", "DelaySend", "BreakConn", "LosePeer", "FailRegister", "FailNewQP", "FailConnect",
 	"DropCompletion", "DoubleCompletion", "SwapCompletions", "EndEarly", "LoseEstablished",
 }
 
-func (k FaultKind) String() string { return faultText[k] }
+func (k Kind) String() string { return kindText[k] }
 
 // Trigger says when a fault happens. Its zero value is never.
 type Trigger struct {
@@ -69,20 +69,20 @@ type Trigger struct {
 	Every int
 }
 
-// Faults says when each fault happens:
+// Triggers says when each fault happens:
 //
-//	hwtest.Faults{hwtest.FailSend: {Nth: 3}, hwtest.DelaySend: {Every: 100}}
-type Faults [faultKinds]Trigger
+//	fault.Triggers{fault.FailSend: {Nth: 3}, fault.DelaySend: {Every: 100}}
+type Triggers [kinds]Trigger
 
-// FaultConfig says what a [Fault] does. With its zero value it does nothing, and
+// Config says what a [Provider] does. With its zero value it does nothing, and
 // what it wraps is as before.
-type FaultConfig struct {
+type Config struct {
 	// Seed decides the events that Every picks. They depend on nothing else than
 	// the seed, which queue pair it is in the order of creation, and how many
 	// events it had before; so how goroutines interleave changes nothing.
 	Seed uint64
 	// On says when each fault happens.
-	On Faults
+	On Triggers
 	// Status is what a request that fails completes with; 0 means
 	// StatusTransport.
 	Status hw.Status
@@ -92,20 +92,19 @@ type FaultConfig struct {
 	Bound time.Duration
 }
 
-// Fault is a provider that hands everything on to another one, and makes some of
-// it go wrong. Its devices have exactly the optional interfaces of the inner
+// Provider hands everything on to another provider, and makes some of it go wrong. Its devices have exactly the optional interfaces of the inner
 // ones; their method Unwrap gives the inner device, as that of queue pairs
 // gives the inner queue pair.
-type Fault struct {
+type Provider struct {
 	inner hw.Provider
-	cfg   FaultConfig
-	seen  [faultKinds]atomic.Int64
-	fired [faultKinds]atomic.Int64
+	cfg   Config
+	seen  [kinds]atomic.Int64
+	fired [kinds]atomic.Int64
 	qps   atomic.Int64 // ever made: seeds their choices
 }
 
-// NewFault wraps inner.
-func NewFault(inner hw.Provider, cfg FaultConfig) *Fault {
+// Wrap wraps inner.
+func Wrap(inner hw.Provider, cfg Config) *Provider {
 	if cfg.Status == hw.StatusSuccess {
 		cfg.Status = hw.StatusTransport
 	}
@@ -115,18 +114,18 @@ func NewFault(inner hw.Provider, cfg FaultConfig) *Fault {
 	if cfg.Bound == 0 {
 		cfg.Bound = 5 * time.Millisecond
 	}
-	return &Fault{inner: inner, cfg: cfg}
+	return &Provider{inner: inner, cfg: cfg}
 }
 
 // Name implements [hw.Provider]: it is the inner provider's.
-func (f *Fault) Name() string { return f.inner.Name() }
+func (f *Provider) Name() string { return f.inner.Name() }
 
 // Fired is how often a fault has happened.
-func (f *Fault) Fired(k FaultKind) int { return int(f.fired[k].Load()) }
+func (f *Provider) Fired(k Kind) int { return int(f.fired[k].Load()) }
 
 // hits counts an event, and reports whether the fault happens at it. who and
 // when name the event apart from how goroutines interleave.
-func (f *Fault) hits(k FaultKind, who, when uint64) bool {
+func (f *Provider) hits(k Kind, who, when uint64) bool {
 	on := f.cfg.On[k]
 	if on == (Trigger{}) {
 		return false
@@ -143,7 +142,7 @@ func (f *Fault) hits(k FaultKind, who, when uint64) bool {
 }
 
 // call is hits for a call on the device, which is refused when it fails.
-func (f *Fault) call(k FaultKind, op string, sub hw.Subtype) error {
+func (f *Provider) call(k Kind, op string, sub hw.Subtype) error {
 	if !f.hits(k, ^uint64(0), uint64(f.seen[k].Load())) {
 		return nil
 	}
@@ -162,8 +161,8 @@ func mix(xs ...uint64) (h uint64) {
 }
 
 // Open implements [hw.Provider].
-func (f *Fault) Open(cfg hw.OpenConfig) (hw.Device, error) {
-	d := &faultDevice{fault: f, async: cfg.Async}
+func (f *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
+	d := &device{fault: f, async: cfg.Async}
 	if cfg.Async != nil {
 		cfg.Async = d.onAsync
 	}

@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"fmt"
@@ -8,89 +8,89 @@ import (
 	"godat/hw"
 )
 
-// simState is where a queue pair is in its life.
-type simState uint8
+// state is where a queue pair is in its life.
+type state uint8
 
 const (
-	simNew        simState = iota
-	simConnecting          // a request is on its way
-	simAccepting           // accepted; becomes up when the initiator has heard
-	simUp
-	simRefused // the attempt failed; Break follows
-	simDown    // the connection is over; Break follows
-	simBroken  // Break was called; flushes, then ends
-	simClosed
+	stateNew        state = iota
+	stateConnecting       // a request is on its way
+	stateAccepting        // accepted; becomes up when the initiator has heard
+	stateUp
+	stateRefused // the attempt failed; Break follows
+	stateDown    // the connection is over; Break follows
+	stateBroken  // Break was called; flushes, then ends
+	stateClosed
 )
 
-var simStateText = [...]string{"new", "connecting", "accepting", "up", "refused", "down", "broken", "closed"}
+var stateText = [...]string{"new", "connecting", "accepting", "up", "refused", "down", "broken", "closed"}
 
-func (s simState) String() string { return simStateText[s] }
+func (s state) String() string { return stateText[s] }
 
-// simQP is a queue pair.
-type simQP struct {
+// queuePair is a queue pair.
+type queuePair struct {
 	// Immutable.
-	dev    *SimDevice
-	zone   *simZone
+	dev    *Device
+	zone   *zone
 	cfg    hw.QPConfig
-	sendCQ *simCQ
-	recvCQ *simCQ
-	srq    *simSRQ // may be nil
+	sendCQ *completionQueue
+	recvCQ *completionQueue
+	srq    *sharedQueue // may be nil
 
 	calls      atomic.Int32 // calls of the owner under way: 0 or 1
 	endsPolled atomic.Int32 // how many of the two OpEnds the owner has seen
 
 	// The engine's run queue.
-	nextRun  *simQP
+	nextRun  *queuePair
 	queued   bool
 	wait     int
 	deadline time.Time
 
 	// Guarded by dev.sim.mu, as the above.
-	state    simState
-	sq       simSendQueue
-	rq       simRecvQueue
+	state    state
+	sq       sendRing
+	rq       recvRing
 	ended    [2]bool
 	draining bool
 
 	// The connection.
-	attempt   *simRequest // as the initiator, while connecting
-	request   *simRequest // as the acceptor, while accepting
-	peer      *simQP      // while the two can hear each other
-	confirmed bool        // accepting: the initiator is up
-	held      bool        // up, but Established has not returned
-	notice    hw.Reason   // the peer's end, not yet acted upon
-	noticed   *hw.Cause   // why
-	lost      int         // steps until the loss of the peer is noticed
-	readsOut  int         // agreed
+	attempt   *request   // as the initiator, while connecting
+	request   *request   // as the acceptor, while accepting
+	peer      *queuePair // while the two can hear each other
+	confirmed bool       // accepting: the initiator is up
+	held      bool       // up, but Established has not returned
+	notice    hw.Reason  // the peer's end, not yet acted upon
+	noticed   *hw.Cause  // why
+	lost      int        // steps until the loss of the peer is noticed
+	readsOut  int        // agreed
 	readsIn   int
 
-	facts  [3]simFact // to be told
+	facts  [3]fact // to be told
 	nfacts int
 }
 
-// simFact is one call of hw.Facts to make.
-type simFact struct {
-	kind    simFactKind
+// fact is one call of hw.Facts to make.
+type fact struct {
+	kind    factKind
 	why     hw.Reason
 	private []byte
 	cause   *hw.Cause
 	info    hw.ConnInfo
 }
 
-type simFactKind uint8
+type factKind uint8
 
 const (
-	simEstablished simFactKind = iota
-	simWasRefused
-	simWentDown
+	factEstablished factKind = iota
+	factRefused
+	factDown
 )
 
 // NewQP implements [hw.Device].
-func (d *SimDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
+func (d *Device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	const op = "sim.NewQP"
-	z, _ := cfg.Zone.(*simZone)
-	scq, _ := cfg.SendCQ.(*simCQ)
-	rcq, _ := cfg.RecvCQ.(*simCQ)
+	z, _ := cfg.Zone.(*zone)
+	scq, _ := cfg.SendCQ.(*completionQueue)
+	rcq, _ := cfg.RecvCQ.(*completionQueue)
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	switch {
@@ -104,9 +104,9 @@ func (d *SimDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a polled device has no sinks")
 	case cfg.Facts == nil:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "no facts")
-	case outside(cfg.SendDepth, simMaxDepth) || outside(cfg.RecvDepth, simMaxDepth),
-		outside(cfg.SendSegments, simMaxSegments) || outside(cfg.RecvSegments, simMaxSegments),
-		outside(cfg.ReadsIn, simMaxReads) || outside(cfg.ReadsOut, simMaxReads):
+	case outside(cfg.SendDepth, maxDepth) || outside(cfg.RecvDepth, maxDepth),
+		outside(cfg.SendSegments, maxSegments) || outside(cfg.RecvSegments, maxSegments),
+		outside(cfg.ReadsIn, maxReads) || outside(cfg.ReadsOut, maxReads):
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a limit of Attr is exceeded")
 	}
 	srq, err := d.shared(op, cfg.SRQ, z)
@@ -116,9 +116,9 @@ func (d *SimDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	if srq != nil {
 		cfg.RecvDepth = 1 // the one that a message is being placed into
 	}
-	q := &simQP{dev: d, zone: z, cfg: cfg, sendCQ: scq, recvCQ: rcq, srq: srq}
+	q := &queuePair{dev: d, zone: z, cfg: cfg, sendCQ: scq, recvCQ: rcq, srq: srq}
 	srq.join(q)
-	q.sq.slots = make([]simSlot, cfg.SendDepth)
+	q.sq.slots = make([]slot, cfg.SendDepth)
 	q.rq.slots = make([]hw.RecvWR, cfg.RecvDepth)
 	z.users++
 	scq.users++
@@ -131,7 +131,7 @@ func outside(n, limit int) bool { return n < 0 || n > limit }
 
 // enter begins a call of the owner: none blocks, so the fabric's lock is all
 // there is to take.
-func (q *simQP) enter(call string) {
+func (q *queuePair) enter(call string) {
 	second := q.calls.Add(1) != 1
 	q.dev.sim.mu.Lock()
 	if second {
@@ -139,7 +139,7 @@ func (q *simQP) enter(call string) {
 	}
 }
 
-func (q *simQP) leave() {
+func (q *queuePair) leave() {
 	q.dev.sim.mu.Unlock()
 	q.calls.Add(-1)
 }
@@ -147,13 +147,13 @@ func (q *simQP) leave() {
 // answering reports whether the queue pair has accepted and the initiator is up,
 // but its own engine has not come to that: it takes messages, and so the answers
 // to them too.
-func (q *simQP) answering() bool { return q.state == simAccepting && q.confirmed }
+func (q *queuePair) answering() bool { return q.state == stateAccepting && q.confirmed }
 
 // Drain implements [hw.QP].
-func (q *simQP) Drain() {
+func (q *queuePair) Drain() {
 	q.enter("Drain")
 	defer q.leave()
-	if q.state != simUp && q.state != simDown && !q.answering() {
+	if q.state != stateUp && q.state != stateDown && !q.answering() {
 		q.dev.violateLocked("Drain of a queue pair that is %v", q.state)
 		return
 	}
@@ -162,7 +162,7 @@ func (q *simQP) Drain() {
 }
 
 // Break implements [hw.QP].
-func (q *simQP) Break(orderly bool) {
+func (q *queuePair) Break(orderly bool) {
 	q.enter("Break")
 	defer q.leave()
 	why := hw.ReasonBroken
@@ -170,31 +170,31 @@ func (q *simQP) Break(orderly bool) {
 		why = hw.ReasonPeer
 	}
 	switch q.state {
-	case simBroken, simClosed:
+	case stateBroken, stateClosed:
 		q.dev.violateLocked("Break of a queue pair that is %v", q.state)
 		return
-	case simConnecting:
+	case stateConnecting:
 		q.attempt.withdraw()
-	case simAccepting:
+	case stateAccepting:
 		if !q.confirmed {
 			q.request.refuse(hw.ReasonRejected, "the peer gave up accepting", nil)
 		}
 	default: // nobody is asked or asking
 	}
 	q.part(why, &hw.Cause{Text: "the peer broke the connection", Found: hw.SidePeer})
-	q.state = simBroken
+	q.state = stateBroken
 	q.dev.clearDeadline(q)
 	q.dev.schedule(q)
 }
 
 // Reset implements [hw.QP].
-func (q *simQP) Reset() error {
+func (q *queuePair) Reset() error {
 	q.enter("Reset")
 	defer q.leave()
-	if q.state != simBroken || !q.over() {
+	if q.state != stateBroken || !q.over() {
 		return hw.Errorf("sim.QP.Reset", hw.InvalidState, hw.NoSubtype, "the queue pair is %v and its queues have not ended", q.state)
 	}
-	q.state, q.ended, q.draining = simNew, [2]bool{}, false
+	q.state, q.ended, q.draining = stateNew, [2]bool{}, false
 	q.endsPolled.Store(0)
 	q.attempt, q.request, q.peer = nil, nil, nil
 	q.confirmed, q.held, q.notice, q.noticed, q.lost = false, false, hw.ReasonNone, nil, 0
@@ -202,17 +202,17 @@ func (q *simQP) Reset() error {
 }
 
 // Close implements [hw.QP].
-func (q *simQP) Close() error {
+func (q *queuePair) Close() error {
 	const op = "sim.QP.Close"
 	q.enter("Close")
 	defer q.leave()
 	switch {
-	case q.state == simClosed:
+	case q.state == stateClosed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "closed twice")
-	case q.state != simNew && (q.state != simBroken || !q.over()):
+	case q.state != stateNew && (q.state != stateBroken || !q.over()):
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v and its queues have not ended", q.state)
 	}
-	q.state = simClosed
+	q.state = stateClosed
 	q.zone.users--
 	q.sendCQ.users--
 	q.recvCQ.users--
@@ -222,36 +222,36 @@ func (q *simQP) Close() error {
 }
 
 // over reports whether both queues have ended and the owner has polled it.
-func (q *simQP) over() bool {
-	return q.ended[sendQueue] && q.ended[recvQueue] && q.endsPolled.Load() == 2
+func (q *queuePair) over() bool {
+	return q.ended[sending] && q.ended[receiving] && q.endsPolled.Load() == 2
 }
 
 // fact queues a fact; the device's engine tells it with no lock held.
-func (q *simQP) fact(f simFact) {
+func (q *queuePair) fact(f fact) {
 	q.facts[q.nfacts] = f
 	q.nfacts++
 	q.dev.schedule(q)
 }
 
 // tell tells the oldest fact.
-func (q *simQP) tell() {
+func (q *queuePair) tell() {
 	f := q.facts[0]
 	mu := &q.dev.sim.mu
 	mu.Unlock()
 	switch f.kind {
-	case simEstablished:
+	case factEstablished:
 		q.cfg.Facts.Established(f.info)
-	case simWasRefused:
+	case factRefused:
 		q.cfg.Facts.Refused(f.why, f.private, f.cause)
-	case simWentDown:
+	case factDown:
 		q.cfg.Facts.Down(f.why, f.cause)
 	}
 	mu.Lock()
 	// Only now is it told: the queues don't end while a fact is on its way.
 	copy(q.facts[:], q.facts[1:])
 	q.nfacts--
-	q.facts[q.nfacts] = simFact{}
-	if f.kind == simEstablished {
+	q.facts[q.nfacts] = fact{}
+	if f.kind == factEstablished {
 		q.held = false
 		if q.peer != nil {
 			q.peer.dev.schedule(q.peer)
@@ -261,7 +261,7 @@ func (q *simQP) tell() {
 
 // part tells the peer that the connection is over, and forgets it. cause is how the
 // peer sees it.
-func (q *simQP) part(why hw.Reason, cause *hw.Cause) {
+func (q *queuePair) part(why hw.Reason, cause *hw.Cause) {
 	p := q.peer
 	if p == nil {
 		return
@@ -275,17 +275,17 @@ func (q *simQP) part(why hw.Reason, cause *hw.Cause) {
 }
 
 // down ends the connection from within; Break by the owner follows.
-func (q *simQP) down(why hw.Reason, cause *hw.Cause) {
-	if q.state != simUp {
+func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
+	if q.state != stateUp {
 		return
 	}
-	q.state = simDown
+	q.state = stateDown
 	q.dev.clearDeadline(q)
-	q.fact(simFact{kind: simWentDown, why: why, cause: cause})
+	q.fact(fact{kind: factDown, why: why, cause: cause})
 }
 
 // fail ends the connection on both sides because an operation ended with status.
-func (q *simQP) fail(op hw.Op, status hw.Status) {
+func (q *queuePair) fail(op hw.Op, status hw.Status) {
 	near := &hw.Cause{Code: int(status), Text: fmt.Sprintf("%v ended with %v", op, status), Err: status.Err()}
 	far := &hw.Cause{Code: int(status), Text: fmt.Sprintf("the peer's %v ended with %v", op, status), Err: status.Err()}
 	switch status {
@@ -299,7 +299,7 @@ func (q *simQP) fail(op hw.Op, status hw.Status) {
 }
 
 // lose forgets the peer without a word to anybody.
-func (q *simQP) lose() {
+func (q *queuePair) lose() {
 	q.peer = nil
 	q.lost = q.dev.sim.cfg.LossSteps
 	q.dev.schedule(q)

@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 	"godat/hw"
 )
 
-// simBacklog is a listener's backlog when it asks for none.
-const simBacklog = 64
+// backlog is a listener's backlog when it asks for none.
+const backlog = 64
 
-// simListener is a listener.
-type simListener struct {
-	dev     *SimDevice
-	service simService
+// listener is a listener.
+type listener struct {
+	dev     *Device
+	service service
 	cfg     hw.ListenConfig
 
 	// Guarded by dev.sim.mu.
@@ -24,28 +24,28 @@ type simListener struct {
 	closed  bool
 }
 
-// simRequest is a connection request, from Connect to its answer. All but what
+// request is a connection request, from Connect to its answer. All but what
 // Private and the addresses return is guarded by sim.mu.
-type simRequest struct {
+type request struct {
 	// Immutable.
-	sim     *Sim
+	sim     *Provider
 	private []byte
-	local   simAddr
-	remote  simAddr
+	local   addr
+	remote  addr
 	qual    uint64
 
-	from     *simQP // nil when the initiator is gone
-	listener *simListener
+	from     *queuePair // nil when the initiator is gone
+	listener *listener
 	answered bool
 
 	refusal       hw.Reason // the answer: a refusal,
 	refusalText   string
-	acceptor      *simQP // or an acceptor
+	acceptor      *queuePair // or an acceptor
 	answerPrivate []byte
 }
 
 // Listen implements [hw.Device].
-func (d *SimDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
+func (d *Device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	const op = "sim.Listen"
 	s := d.sim
 	s.mu.Lock()
@@ -59,34 +59,34 @@ func (d *SimDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		return nil, hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%q is not this device", cfg.Addr)
 	}
 	if cfg.Backlog <= 0 {
-		cfg.Backlog = simBacklog
+		cfg.Backlog = backlog
 	}
-	at := simService{addr: d.name, qual: cfg.Qual}
+	at := service{addr: d.name, qual: cfg.Qual}
 	for at.qual == 0 || cfg.Qual == 0 && s.listeners[at] != nil {
 		if s.lastQual++; s.lastQual > hw.MaxQual {
-			s.lastQual = simDefaultQual + 1
+			s.lastQual = defaultQual + 1
 		}
 		at.qual = s.lastQual
 	}
 	if s.listeners[at] != nil {
 		return nil, hw.Errorf(op, hw.ConnQualInUse, hw.NoSubtype, "qualifier %d", at.qual)
 	}
-	l := &simListener{dev: d, service: at, cfg: cfg}
+	l := &listener{dev: d, service: at, cfg: cfg}
 	s.listeners[at] = l
 	d.children++
 	return l, nil
 }
 
 // Addr implements [hw.Listener].
-func (l *simListener) Addr() net.Addr {
-	return simAddr(net.JoinHostPort(l.service.addr, strconv.FormatUint(l.service.qual, 10)))
+func (l *listener) Addr() net.Addr {
+	return addr(net.JoinHostPort(l.service.addr, strconv.FormatUint(l.service.qual, 10)))
 }
 
 // Qual implements [hw.Listener].
-func (l *simListener) Qual() uint64 { return l.service.qual }
+func (l *listener) Qual() uint64 { return l.service.qual }
 
 // Close implements [hw.Listener].
-func (l *simListener) Close() error {
+func (l *listener) Close() error {
 	s := l.dev.sim
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *simListener) Close() error {
 	l.closed = true
 	l.dev.children--
 	delete(s.listeners, l.service)
-	l.dev.arrivals = slices.DeleteFunc(l.dev.arrivals, func(r *simRequest) bool {
+	l.dev.arrivals = slices.DeleteFunc(l.dev.arrivals, func(r *request) bool {
 		if r.listener != l {
 			return false
 		}
@@ -107,20 +107,20 @@ func (l *simListener) Close() error {
 }
 
 // Connect implements [hw.QP].
-func (q *simQP) Connect(cfg hw.ConnectConfig) error {
+func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "sim.Connect"
 	q.enter("Connect")
 	defer q.leave()
 	switch {
-	case q.state != simNew:
+	case q.state != stateNew:
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v", q.state)
-	case len(cfg.Private) > simMaxPrivate:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg5, "%d bytes of private data, at most %d", len(cfg.Private), simMaxPrivate)
+	case len(cfg.Private) > maxPrivate:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg5, "%d bytes of private data, at most %d", len(cfg.Private), maxPrivate)
 	}
-	q.state = simConnecting
-	q.attempt = &simRequest{
+	q.state = stateConnecting
+	q.attempt = &request{
 		sim: q.dev.sim, from: q, private: bytes.Clone(cfg.Private),
-		local: simAddr(cfg.Addr), remote: simAddr(q.dev.name), qual: cfg.Qual,
+		local: addr(cfg.Addr), remote: addr(q.dev.name), qual: cfg.Qual,
 	}
 	if cfg.Timeout > 0 {
 		q.dev.setDeadline(q, time.Now().Add(cfg.Timeout))
@@ -130,7 +130,7 @@ func (q *simQP) Connect(cfg hw.ConnectConfig) error {
 }
 
 // connecting sends the request on its way, or acts on its answer.
-func (q *simQP) connecting() (more bool) {
+func (q *queuePair) connecting() (more bool) {
 	r := q.attempt
 	switch {
 	case r.refusal != hw.ReasonNone:
@@ -146,9 +146,9 @@ func (q *simQP) connecting() (more bool) {
 }
 
 // dispatch finds the listener.
-func (r *simRequest) dispatch() {
+func (r *request) dispatch() {
 	s := r.sim
-	l := s.listeners[simService{addr: string(r.local), qual: r.qual}]
+	l := s.listeners[service{addr: string(r.local), qual: r.qual}]
 	switch {
 	case s.names[string(r.local)] == 0:
 		r.refuse(hw.ReasonUnreachable, "no device of that name is open", nil)
@@ -165,7 +165,7 @@ func (r *simRequest) dispatch() {
 }
 
 // arrive hands a request to its listener.
-func (d *SimDevice) arrive() {
+func (d *Device) arrive() {
 	r := d.arrivals[0]
 	d.arrivals = d.arrivals[1:]
 	l := r.listener
@@ -183,7 +183,7 @@ func (d *SimDevice) arrive() {
 }
 
 // refuse answers no. The initiator's engine tells it.
-func (r *simRequest) refuse(why hw.Reason, text string, private []byte) {
+func (r *request) refuse(why hw.Reason, text string, private []byte) {
 	r.answer()
 	r.refusal, r.refusalText, r.answerPrivate = why, text, private
 	if r.from != nil {
@@ -192,16 +192,16 @@ func (r *simRequest) refuse(why hw.Reason, text string, private []byte) {
 }
 
 // answer makes the request dead to its holder.
-func (r *simRequest) answer() {
+func (r *request) answer() {
 	r.answered = true
 	if r.listener != nil {
 		d := r.listener.dev
-		d.offered = slices.DeleteFunc(d.offered, func(o *simRequest) bool { return o == r })
+		d.offered = slices.DeleteFunc(d.offered, func(o *request) bool { return o == r })
 	}
 }
 
 // withdraw ends the attempt from the initiator's side.
-func (r *simRequest) withdraw() {
+func (r *request) withdraw() {
 	r.from = nil
 	if r.acceptor != nil {
 		r.acceptor.dev.schedule(r.acceptor)
@@ -209,35 +209,35 @@ func (r *simRequest) withdraw() {
 }
 
 // refused ends the attempt with a fact.
-func (q *simQP) refused(why hw.Reason, private []byte, cause *hw.Cause) {
-	q.state = simRefused
+func (q *queuePair) refused(why hw.Reason, private []byte, cause *hw.Cause) {
+	q.state = stateRefused
 	q.dev.clearDeadline(q)
-	q.fact(simFact{kind: simWasRefused, why: why, private: private, cause: cause})
+	q.fact(fact{kind: factRefused, why: why, private: private, cause: cause})
 }
 
 // connected makes the initiator's side up. The acceptor's follows when its own
 // engine comes to it: the peer's first messages may arrive before.
-func (q *simQP) connected(r *simRequest) {
+func (q *queuePair) connected(r *request) {
 	p := r.acceptor
-	q.state, q.held, q.peer = simUp, true, p
+	q.state, q.held, q.peer = stateUp, true, p
 	q.dev.clearDeadline(q)
 	q.readsOut = min(q.cfg.ReadsOut, p.cfg.ReadsIn)
 	q.readsIn = min(q.cfg.ReadsIn, p.cfg.ReadsOut)
 	p.peer, p.confirmed = q, true
 	p.readsOut, p.readsIn = q.readsIn, q.readsOut
 	p.dev.schedule(p)
-	q.fact(simFact{kind: simEstablished, info: hw.ConnInfo{
+	q.fact(fact{kind: factEstablished, info: hw.ConnInfo{
 		Local: r.remote, Remote: r.local, ReadsIn: q.readsIn, ReadsOut: q.readsOut, Private: r.answerPrivate,
 	}})
 }
 
 // accepting makes the acceptor's side up, or finds that the initiator has gone.
-func (q *simQP) accepting() (more bool) {
+func (q *queuePair) accepting() (more bool) {
 	r := q.request
 	switch {
 	case q.confirmed:
-		q.state = simUp
-		q.fact(simFact{kind: simEstablished, info: hw.ConnInfo{
+		q.state = stateUp
+		q.fact(fact{kind: factEstablished, info: hw.ConnInfo{
 			Local: r.local, Remote: r.remote, ReadsIn: q.readsIn, ReadsOut: q.readsOut,
 		}})
 	case r.from == nil:
@@ -251,21 +251,21 @@ func (q *simQP) accepting() (more bool) {
 }
 
 // Private implements [hw.Request].
-func (r *simRequest) Private() (data []byte, truncated bool) { return r.private, false }
+func (r *request) Private() (data []byte, truncated bool) { return r.private, false }
 
 // Local implements [hw.Request].
-func (r *simRequest) Local() net.Addr { return r.local }
+func (r *request) Local() net.Addr { return r.local }
 
 // Remote implements [hw.Request].
-func (r *simRequest) Remote() net.Addr { return r.remote }
+func (r *request) Remote() net.Addr { return r.remote }
 
 // Qual implements [hw.Request].
-func (r *simRequest) Qual() uint64 { return r.qual }
+func (r *request) Qual() uint64 { return r.qual }
 
 // Accept implements [hw.Request].
-func (r *simRequest) Accept(qp hw.QP, private []byte) error {
+func (r *request) Accept(qp hw.QP, private []byte) error {
 	const op = "sim.Accept"
-	q, _ := qp.(*simQP)
+	q, _ := qp.(*queuePair)
 	if q == nil || q.dev != r.listener.dev {
 		return r.spoil(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "not a queue pair of this device"))
 	}
@@ -274,14 +274,14 @@ func (r *simRequest) Accept(qp hw.QP, private []byte) error {
 	switch {
 	case r.answered:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "answered already")
-	case q.state != simNew:
+	case q.state != stateNew:
 		r.refuse(hw.ReasonRejected, "the peer could not accept", nil)
 		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v", q.state)
-	case len(private) > simMaxPrivate:
+	case len(private) > maxPrivate:
 		r.refuse(hw.ReasonRejected, "the peer could not accept", nil)
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "%d bytes of private data, at most %d", len(private), simMaxPrivate)
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "%d bytes of private data, at most %d", len(private), maxPrivate)
 	}
-	q.state, q.request = simAccepting, r
+	q.state, q.request = stateAccepting, r
 	r.answer()
 	r.acceptor, r.answerPrivate = q, bytes.Clone(private)
 	if r.from != nil {
@@ -292,7 +292,7 @@ func (r *simRequest) Accept(qp hw.QP, private []byte) error {
 }
 
 // spoil makes the request dead and returns why.
-func (r *simRequest) spoil(err *hw.Error) error {
+func (r *request) spoil(err *hw.Error) error {
 	r.sim.mu.Lock()
 	defer r.sim.mu.Unlock()
 	if !r.answered {
@@ -302,10 +302,10 @@ func (r *simRequest) spoil(err *hw.Error) error {
 }
 
 // Reject implements [hw.Request].
-func (r *simRequest) Reject(private []byte) error {
+func (r *request) Reject(private []byte) error {
 	const op = "sim.Reject"
-	if len(private) > simMaxPrivate {
-		return r.spoil(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, at most %d", len(private), simMaxPrivate))
+	if len(private) > maxPrivate {
+		return r.spoil(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, at most %d", len(private), maxPrivate))
 	}
 	r.sim.mu.Lock()
 	defer r.sim.mu.Unlock()

@@ -1,9 +1,17 @@
-package hwtest
+package sim
 
 import "godat/hw"
 
-// simSlot is a send request in its queue.
-type simSlot struct {
+// direction is one of a queue pair's queues.
+type direction uint8
+
+const (
+	sending direction = iota
+	receiving
+)
+
+// slot is a send request in its queue.
+type slot struct {
 	wr       hw.SendWR // SGL is the owner's, read when its turn comes
 	total    uint64
 	moved    uint64
@@ -14,47 +22,47 @@ type simSlot struct {
 	status   hw.Status
 }
 
-// simSendQueue is a ring of slots: [head, next) have begun, [next, tail) wait.
+// sendRing is a ring of slots: [head, next) have begun, [next, tail) wait.
 // A slot is free again when its completion has been stored.
-type simSendQueue struct {
-	slots            []simSlot
+type sendRing struct {
+	slots            []slot
 	head, next, tail uint64
 	reads            int  // outstanding
 	failed           bool // a slot failed: nothing begins behind it
 }
 
-func (s *simSendQueue) at(i uint64) *simSlot { return &s.slots[i%uint64(len(s.slots))] }
+func (s *sendRing) at(i uint64) *slot { return &s.slots[i%uint64(len(s.slots))] }
 
-// simRecvQueue is a ring of receives. copying says that the peer's engine is
+// recvRing is a ring of receives. copying says that the peer's engine is
 // placing bytes into the oldest at this moment, outside the lock.
-type simRecvQueue struct {
+type recvRing struct {
 	slots      []hw.RecvWR
 	head, tail uint64
 	copying    bool
 }
 
-func (r *simRecvQueue) at(i uint64) *hw.RecvWR { return &r.slots[i%uint64(len(r.slots))] }
+func (r *recvRing) at(i uint64) *hw.RecvWR { return &r.slots[i%uint64(len(r.slots))] }
 
 // refusePost says why the queue pair takes no posts; nil when it does.
-func (q *simQP) refusePost(op string, states ...simState) error {
+func (q *queuePair) refusePost(op string, states ...state) error {
 	for _, s := range states {
 		if q.state == s {
 			return nil
 		}
 	}
-	if q.state == simBroken {
+	if q.state == stateBroken {
 		q.dev.violateLocked("%s after Break", op)
 	}
 	return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v", q.state)
 }
 
 // PostSend implements [hw.QP].
-func (q *simQP) PostSend(wrs []hw.SendWR) (int, error) {
+func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	const op = "sim.PostSend"
 	q.enter("PostSend")
 	defer q.leave()
 	if !q.answering() {
-		if err := q.refusePost(op, simUp, simDown); err != nil {
+		if err := q.refusePost(op, stateUp, stateDown); err != nil {
 			return 0, err
 		}
 	}
@@ -63,14 +71,14 @@ func (q *simQP) PostSend(wrs []hw.SendWR) (int, error) {
 		if err := q.admit(op, &wrs[i]); err != nil {
 			return i, err
 		}
-		*q.sq.at(q.sq.tail) = simSlot{wr: wrs[i], total: total(wrs[i].SGL)}
+		*q.sq.at(q.sq.tail) = slot{wr: wrs[i], total: total(wrs[i].SGL)}
 		q.sq.tail++
 	}
 	return len(wrs), nil
 }
 
 // admit checks what can be checked when a request is posted.
-func (q *simQP) admit(op string, wr *hw.SendWR) error {
+func (q *queuePair) admit(op string, wr *hw.SendWR) error {
 	switch {
 	case q.draining:
 		q.dev.violateLocked("PostSend after Drain")
@@ -87,11 +95,11 @@ func (q *simQP) admit(op string, wr *hw.SendWR) error {
 }
 
 // PostRecv implements [hw.QP].
-func (q *simQP) PostRecv(wrs []hw.RecvWR) (int, error) {
+func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	const op = "sim.PostRecv"
 	q.enter("PostRecv")
 	defer q.leave()
-	if err := q.refusePost(op, simNew, simConnecting, simAccepting, simUp, simRefused, simDown); err != nil {
+	if err := q.refusePost(op, stateNew, stateConnecting, stateAccepting, stateUp, stateRefused, stateDown); err != nil {
 		return 0, err
 	}
 	if q.srq != nil {
@@ -113,20 +121,20 @@ func (q *simQP) PostRecv(wrs []hw.RecvWR) (int, error) {
 }
 
 // received wakes whoever waits for receives: the peer's send, or the flush.
-func (q *simQP) received() {
+func (q *queuePair) received() {
 	if q.peer != nil {
 		q.peer.dev.schedule(q.peer)
 	}
-	if q.state == simDown {
+	if q.state == stateDown {
 		q.dev.schedule(q)
 	}
 }
 
 // complete stores a completion. On failure only ID and Status mean anything,
 // so the rest is whatever was there.
-func (q *simQP) complete(dir direction, wc hw.WC, end bool) {
+func (q *queuePair) complete(dir direction, wc hw.WC, end bool) {
 	cq := q.sendCQ
-	if dir == recvQueue {
+	if dir == receiving {
 		cq = q.recvCQ
 		if q.srq != nil && !end {
 			wc.QP = q.cfg.Number
@@ -136,7 +144,7 @@ func (q *simQP) complete(dir direction, wc hw.WC, end bool) {
 		wc.Len, wc.Imm = q.dev.rng.Uint32(), q.dev.rng.Uint32()
 		wc.Op, wc.Flags = hw.Op(q.dev.rng.UintN(256)), hw.WCFlags(q.dev.rng.UintN(256))
 	}
-	e := simCQE{wc: wc}
+	e := cqEntry{wc: wc}
 	if end {
 		e.end = q
 	}
@@ -145,16 +153,16 @@ func (q *simQP) complete(dir direction, wc hw.WC, end bool) {
 
 // retire completes the finished slots at the head of the send queue, in order.
 // The first that failed ends the connection.
-func (q *simQP) retire() {
+func (q *queuePair) retire() {
 	for q.sq.head < q.sq.next && q.sq.at(q.sq.head).finished {
 		s := q.sq.at(q.sq.head)
 		wr, status, n := &s.wr, s.status, s.total
 		q.sq.head++
 		if status != hw.StatusSuccess || wr.Flags&hw.WRSignaled != 0 {
-			q.complete(sendQueue, hw.WC{ID: wr.ID, Status: status, Op: wr.Op, Len: uint32(n)}, false)
+			q.complete(sending, hw.WC{ID: wr.ID, Status: status, Op: wr.Op, Len: uint32(n)}, false)
 		}
 		op, failed := wr.Op, status != hw.StatusSuccess
-		*s = simSlot{}
+		*s = slot{}
 		if failed {
 			q.fail(op, status)
 			return
@@ -165,24 +173,24 @@ func (q *simQP) retire() {
 // flush completes one outstanding request with StatusFlushed, or ends a queue.
 // Which queue is next is the engine's choice. Facts have been told before: work
 // sees to that.
-func (q *simQP) flush() (more bool) {
+func (q *queuePair) flush() (more bool) {
 	sends := q.sq.head < q.sq.tail
 	recvs := q.rq.head < q.rq.tail
 	switch {
 	case sends && (!recvs || q.rq.copying || q.dev.rng.IntN(2) == 0):
 		id := q.sq.at(q.sq.head).wr.ID
-		*q.sq.at(q.sq.head) = simSlot{}
+		*q.sq.at(q.sq.head) = slot{}
 		q.sq.head++
 		q.sq.next = max(q.sq.next, q.sq.head)
-		q.complete(sendQueue, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
+		q.complete(sending, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
 	case recvs && !q.rq.copying:
 		id := q.rq.at(q.rq.head).ID
 		*q.rq.at(q.rq.head) = hw.RecvWR{}
 		q.rq.head++
-		q.complete(recvQueue, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
-	case recvs || q.state != simBroken:
+		q.complete(receiving, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
+	case recvs || q.state != stateBroken:
 		return false // whoever copies or breaks schedules again
-	case !q.ended[sendQueue] || !q.ended[recvQueue]:
+	case !q.ended[sending] || !q.ended[receiving]:
 		q.end()
 	default:
 		return false
@@ -191,13 +199,13 @@ func (q *simQP) flush() (more bool) {
 }
 
 // end ends one of the queues that has not.
-func (q *simQP) end() {
-	dir, id := sendQueue, q.cfg.SendEnd
-	if q.ended[sendQueue] || !q.ended[recvQueue] && q.dev.rng.IntN(2) == 0 {
-		dir, id = recvQueue, q.cfg.RecvEnd
+func (q *queuePair) end() {
+	dir, id := sending, q.cfg.SendEnd
+	if q.ended[sending] || !q.ended[receiving] && q.dev.rng.IntN(2) == 0 {
+		dir, id = receiving, q.cfg.RecvEnd
 	}
 	q.ended[dir] = true
-	if dir == sendQueue {
+	if dir == sending {
 		q.sq.head, q.sq.next, q.sq.tail, q.sq.reads, q.sq.failed = 0, 0, 0, 0, false
 	} else {
 		q.rq.head, q.rq.tail = 0, 0

@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"slices"
@@ -6,13 +6,13 @@ import (
 	"godat/hw"
 )
 
-// simSRQ is a shared receive queue. The engine of a sender moves the first receive
+// sharedQueue is a shared receive queue. The engine of a sender moves the first receive
 // to the queue pair that a message arrives at, when it begins to place it; from
 // then on it is as one of that queue pair's own.
-type simSRQ struct {
+type sharedQueue struct {
 	// Immutable.
-	dev   *SimDevice
-	zone  *simZone
+	dev   *Device
+	zone  *zone
 	segs  int
 	onLow func()
 
@@ -20,19 +20,19 @@ type simSRQ struct {
 	wrs    []hw.RecvWR // the first is taken next
 	depth  int
 	low    int // 0: not armed
-	users  []*simQP
+	users  []*queuePair
 	closed bool
 }
 
 var (
-	_ hw.SharedReceiver = (*SimDevice)(nil)
-	_ hw.SRQCounter     = (*simSRQ)(nil)
+	_ hw.SharedReceiver = (*Device)(nil)
+	_ hw.SRQCounter     = (*sharedQueue)(nil)
 )
 
 // NewSRQ implements [hw.SharedReceiver].
-func (d *SimDevice) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
+func (d *Device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	const op = "sim.NewSRQ"
-	z, _ := cfg.Zone.(*simZone)
+	z, _ := cfg.Zone.(*zone)
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	switch {
@@ -40,20 +40,20 @@ func (d *SimDevice) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
 	case z == nil || z.dev != d || z.closed:
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "not an open zone of this device")
-	case cfg.Depth < 1 || cfg.Depth > simMaxDepth || outside(cfg.Segments, simMaxSegments):
+	case cfg.Depth < 1 || cfg.Depth > maxDepth || outside(cfg.Segments, maxSegments):
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a limit of Attr is exceeded")
 	}
 	z.users++
 	d.children++
-	return &simSRQ{dev: d, zone: z, segs: cfg.Segments, onLow: cfg.OnLow, depth: cfg.Depth}, nil
+	return &sharedQueue{dev: d, zone: z, segs: cfg.Segments, onLow: cfg.OnLow, depth: cfg.Depth}, nil
 }
 
-func (s *simSRQ) gone(op string) error {
+func (s *sharedQueue) gone(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is closed")
 }
 
 // PostRecv implements [hw.SRQ].
-func (s *simSRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
+func (s *sharedQueue) PostRecv(wrs []hw.RecvWR) (int, error) {
 	const op = "sim.SRQ.PostRecv"
 	s.dev.sim.mu.Lock()
 	defer s.dev.sim.mu.Unlock()
@@ -74,14 +74,14 @@ func (s *simSRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
 }
 
 // wake has those look again that may wait for a receive.
-func (s *simSRQ) wake() {
+func (s *sharedQueue) wake() {
 	for _, q := range s.users {
 		q.received()
 	}
 }
 
 // Arm implements [hw.SRQ].
-func (s *simSRQ) Arm(limit int) error {
+func (s *sharedQueue) Arm(limit int) error {
 	const op = "sim.SRQ.Arm"
 	s.dev.sim.mu.Lock()
 	defer s.dev.sim.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *simSRQ) Arm(limit int) error {
 }
 
 // checkLow has the engine tell that the queue is low, if it is.
-func (s *simSRQ) checkLow() {
+func (s *sharedQueue) checkLow() {
 	if len(s.wrs) < s.low {
 		s.low = 0
 		s.dev.lows = append(s.dev.lows, s)
@@ -106,7 +106,7 @@ func (s *simSRQ) checkLow() {
 }
 
 // tellLow tells the owner of the first queue that is low.
-func (d *SimDevice) tellLow() {
+func (d *Device) tellLow() {
 	s := d.lows[0]
 	d.lows = d.lows[1:]
 	if s.closed || s.onLow == nil {
@@ -118,14 +118,14 @@ func (d *SimDevice) tellLow() {
 }
 
 // Resize implements [hw.SRQ].
-func (s *simSRQ) Resize(depth int) error {
+func (s *sharedQueue) Resize(depth int) error {
 	const op = "sim.SRQ.Resize"
 	s.dev.sim.mu.Lock()
 	defer s.dev.sim.mu.Unlock()
 	switch {
 	case s.closed:
 		return s.gone(op)
-	case depth < 1 || depth > simMaxDepth:
+	case depth < 1 || depth > maxDepth:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "depth %d", depth)
 	case len(s.wrs) > depth:
 		return hw.Errorf(op, hw.InvalidState, hw.StateSRQOperational, "%d receives are in the queue", len(s.wrs))
@@ -135,14 +135,14 @@ func (s *simSRQ) Resize(depth int) error {
 }
 
 // Available implements [hw.SRQCounter].
-func (s *simSRQ) Available() int {
+func (s *sharedQueue) Available() int {
 	s.dev.sim.mu.Lock()
 	defer s.dev.sim.mu.Unlock()
 	return len(s.wrs)
 }
 
 // Close implements [hw.SRQ].
-func (s *simSRQ) Close() error {
+func (s *sharedQueue) Close() error {
 	const op = "sim.SRQ.Close"
 	s.dev.sim.mu.Lock()
 	defer s.dev.sim.mu.Unlock()
@@ -159,11 +159,11 @@ func (s *simSRQ) Close() error {
 }
 
 // shared finds the device's queue behind a handle.
-func (d *SimDevice) shared(op string, h hw.SRQ, z *simZone) (*simSRQ, error) {
+func (d *Device) shared(op string, h hw.SRQ, z *zone) (*sharedQueue, error) {
 	if h == nil {
 		return nil, nil
 	}
-	s, _ := h.(*simSRQ)
+	s, _ := h.(*sharedQueue)
 	switch {
 	case s == nil || s.dev != d || s.closed:
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "not an open shared receive queue of this device")
@@ -174,25 +174,25 @@ func (d *SimDevice) shared(op string, h hw.SRQ, z *simZone) (*simSRQ, error) {
 }
 
 // join and part count a queue pair that takes from the queue; there may be none.
-func (s *simSRQ) join(q *simQP) {
+func (s *sharedQueue) join(q *queuePair) {
 	if s != nil {
 		s.users = append(s.users, q)
 	}
 }
 
-func (s *simSRQ) part(q *simQP) {
+func (s *sharedQueue) part(q *queuePair) {
 	if s != nil {
-		s.users = slices.DeleteFunc(s.users, func(o *simQP) bool { return o == q })
+		s.users = slices.DeleteFunc(s.users, func(o *queuePair) bool { return o == q })
 	}
 }
 
 // hasReceive reports whether a message for the queue pair finds a receive.
-func (q *simQP) hasReceive() bool {
+func (q *queuePair) hasReceive() bool {
 	return q.rq.head < q.rq.tail || q.srq != nil && len(q.srq.wrs) > 0
 }
 
 // receive is the receive that a message goes to. There is one.
-func (q *simQP) receive() *hw.RecvWR {
+func (q *queuePair) receive() *hw.RecvWR {
 	if s := q.srq; s != nil && q.rq.head == q.rq.tail {
 		*q.rq.at(q.rq.tail) = s.wrs[0]
 		q.rq.tail++

@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"sync"
@@ -7,21 +7,21 @@ import (
 	"godat/hw"
 )
 
-// simQueues are a device's completion queues: what its poller sees.
-type simQueues struct {
+// queues are a device's completion queues: what its poller sees.
+type queues struct {
 	ready   atomic.Int64 // completions in all queues; lets an empty poll be one load
 	polling atomic.Bool  // somebody is inside Poll or Arm
 	waiting atomic.Bool  // somebody is inside Wait
 
 	mu    sync.Mutex // taken inside sim.mu by the engine, alone by the poller
-	cqs   []*simCQ
+	cqs   []*completionQueue
 	turn  int // where the next poll begins
 	armed bool
 }
 
-// simCQ is a completion queue: a ring of exactly the depth asked for.
-type simCQ struct {
-	dev *SimDevice
+// completionQueue is a completion queue: a ring of exactly the depth asked for.
+type completionQueue struct {
+	dev *Device
 	cfg hw.CQConfig
 
 	// Guarded by dev.sim.mu.
@@ -30,28 +30,28 @@ type simCQ struct {
 	closed  bool
 
 	// Guarded by dev.queues.mu.
-	ring       []simCQE
+	ring       []cqEntry
 	head, tail uint64
 }
 
-// simCQE is a completion in its queue, with the queue pair whose OpEnd it is.
-type simCQE struct {
+// cqEntry is a completion in its queue, with the queue pair whose OpEnd it is.
+type cqEntry struct {
 	wc  hw.WC
-	end *simQP
+	end *queuePair
 }
 
 // NewCQ implements [hw.Polled].
-func (d *SimDevice) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
+func (d *Device) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 	const op = "sim.NewCQ"
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	switch {
 	case d.closed:
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
-	case cfg.Depth <= 0 || cfg.Depth > simMaxCQDepth:
+	case cfg.Depth <= 0 || cfg.Depth > maxCQDepth:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d", cfg.Depth)
 	}
-	c := &simCQ{dev: d, cfg: cfg, ring: make([]simCQE, cfg.Depth)}
+	c := &completionQueue{dev: d, cfg: cfg, ring: make([]cqEntry, cfg.Depth)}
 	d.queues.mu.Lock()
 	d.queues.cqs = append(d.queues.cqs, c)
 	d.queues.mu.Unlock()
@@ -60,10 +60,10 @@ func (d *SimDevice) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 }
 
 // Depth implements [hw.CQ].
-func (c *simCQ) Depth() int { return len(c.ring) }
+func (c *completionQueue) Depth() int { return len(c.ring) }
 
 // Close implements [hw.CQ].
-func (c *simCQ) Close() error {
+func (c *completionQueue) Close() error {
 	const op = "sim.CQ.Close"
 	d := c.dev
 	d.sim.mu.Lock()
@@ -91,7 +91,7 @@ func (c *simCQ) Close() error {
 // push stores a completion, and wakes the poller if it armed the device. A full
 // queue loses it: its owner attached more than it holds. The engine calls it
 // with sim.mu held.
-func (c *simCQ) push(e simCQE, solicited bool) {
+func (c *completionQueue) push(e cqEntry, solicited bool) {
 	d := c.dev
 	if tap := d.sim.cfg.Tap; tap != nil {
 		tap(e.wc)
@@ -113,7 +113,7 @@ func (c *simCQ) push(e simCQE, solicited bool) {
 		d.waiter.completed()
 	}
 	if full {
-		d.overruns++
+		d.violateLocked("a completion queue of %d had no room for a completion", len(c.ring))
 		if !c.overrun {
 			c.overrun = true
 			d.asyncs = append(d.asyncs, hw.AsyncEvent{Kind: hw.AsyncCQOverrun, CQ: c})
@@ -123,7 +123,7 @@ func (c *simCQ) push(e simCQE, solicited bool) {
 
 // Poll implements [hw.Polled]. Each queue gives its share of the room before any
 // gives more, and the next poll begins with the next queue.
-func (d *SimDevice) Poll(wcs []hw.WC) int {
+func (d *Device) Poll(wcs []hw.WC) int {
 	if d.queues.ready.Load() == 0 || len(wcs) == 0 {
 		return 0
 	}
@@ -149,14 +149,14 @@ func (d *SimDevice) Poll(wcs []hw.WC) int {
 }
 
 // take moves completions out of one queue, under dev.queues.mu.
-func (c *simCQ) take(wcs []hw.WC) (n int) {
+func (c *completionQueue) take(wcs []hw.WC) (n int) {
 	for n < len(wcs) && c.head < c.tail {
 		e := &c.ring[c.head%uint64(len(c.ring))]
 		wcs[n] = e.wc
 		if e.end != nil {
 			e.end.endsPolled.Add(1)
 		}
-		*e = simCQE{}
+		*e = cqEntry{}
 		c.head++
 		n++
 	}
@@ -164,7 +164,7 @@ func (c *simCQ) take(wcs []hw.WC) (n int) {
 }
 
 // Arm implements [hw.Polled].
-func (d *SimDevice) Arm() error {
+func (d *Device) Arm() error {
 	d.enter(&d.queues.polling, "Arm")
 	defer d.queues.polling.Store(false)
 	if d.queues.waiting.Load() {
@@ -177,17 +177,17 @@ func (d *SimDevice) Arm() error {
 }
 
 // Wait implements [hw.Polled].
-func (d *SimDevice) Wait() error {
+func (d *Device) Wait() error {
 	d.enter(&d.queues.waiting, "Wait")
 	defer d.queues.waiting.Store(false)
 	return d.waiter.wait()
 }
 
 // Wake implements [hw.Polled].
-func (d *SimDevice) Wake() { d.waiter.wake() }
+func (d *Device) Wake() { d.waiter.wake() }
 
 // enter notes a second poller beside the first.
-func (d *SimDevice) enter(inside *atomic.Bool, call string) {
+func (d *Device) enter(inside *atomic.Bool, call string) {
 	if !inside.CompareAndSwap(false, true) {
 		d.violate("%s while another poller is inside the device", call)
 	}

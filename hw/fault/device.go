@@ -1,4 +1,4 @@
-package hwtest
+package fault
 
 import (
 	"sync"
@@ -7,19 +7,19 @@ import (
 	"godat/hw"
 )
 
-// faultDevice wraps a device. What it doesn't override is the inner device's:
+// device wraps a device. What it doesn't override is the inner device's:
 // zones and regions are handed out as they are.
-type faultDevice struct {
+type device struct {
 	hw.Device // the inner one
-	fault     *Fault
+	fault     *Provider
 	attr      hw.Attr
 	async     func(hw.AsyncEvent)
 	polled    hw.Polled // the inner one's; nil when it is not polled
-	worker    faultWorker
+	worker    worker
 
 	mu   sync.Mutex
-	srqs []*faultSRQ // by index; closed ones are nil
-	cqs  []*faultCQ
+	srqs []*sharedQueue // by index; closed ones are nil
+	cqs  []*completionQueue
 	turn int // where the next poll begins
 	// polling says that the poller is inside Poll. What is added meanwhile it finds
 	// before it returns.
@@ -27,66 +27,66 @@ type faultDevice struct {
 
 	// By index; closed ones are nil. Replaced as a whole, so that a completion
 	// finds its queue pair without a lock.
-	qps atomic.Pointer[[]*faultQP]
+	qps atomic.Pointer[[]*queuePair]
 }
 
 // Unwrap is the inner device.
-func (d *faultDevice) Unwrap() hw.Device { return d.Device }
+func (d *device) Unwrap() hw.Device { return d.Device }
 
 // dress gives the device the optional interfaces of the inner one, and no other.
-func (d *faultDevice) dress() hw.Device {
+func (d *device) dress() hw.Device {
 	p, isPolled := d.Device.(hw.Polled)
 	s, isShared := d.Device.(hw.SharedReceiver)
 	b, isBinder := d.Device.(hw.Binder)
-	polled, shared, binder := faultPolled{d}, faultShared{d, s}, faultBinder{d, b}
+	withPolled, withShared, withBinder := polled{d}, shared{d, s}, binder{d, b}
 	d.polled = p
 	switch {
 	case isPolled && isShared && isBinder:
 		return struct {
-			*faultDevice
-			faultPolled
-			faultShared
-			faultBinder
-		}{d, polled, shared, binder}
+			*device
+			polled
+			shared
+			binder
+		}{d, withPolled, withShared, withBinder}
 	case isPolled && isShared:
 		return struct {
-			*faultDevice
-			faultPolled
-			faultShared
-		}{d, polled, shared}
+			*device
+			polled
+			shared
+		}{d, withPolled, withShared}
 	case isPolled && isBinder:
 		return struct {
-			*faultDevice
-			faultPolled
-			faultBinder
-		}{d, polled, binder}
+			*device
+			polled
+			binder
+		}{d, withPolled, withBinder}
 	case isShared && isBinder:
 		return struct {
-			*faultDevice
-			faultShared
-			faultBinder
-		}{d, shared, binder}
+			*device
+			shared
+			binder
+		}{d, withShared, withBinder}
 	case isPolled:
 		return struct {
-			*faultDevice
-			faultPolled
-		}{d, polled}
+			*device
+			polled
+		}{d, withPolled}
 	case isShared:
 		return struct {
-			*faultDevice
-			faultShared
-		}{d, shared}
+			*device
+			shared
+		}{d, withShared}
 	case isBinder:
 		return struct {
-			*faultDevice
-			faultBinder
-		}{d, binder}
+			*device
+			binder
+		}{d, withBinder}
 	}
 	return d
 }
 
 // Close implements [hw.Device].
-func (d *faultDevice) Close() error {
+func (d *device) Close() error {
 	if err := d.Device.Close(); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (d *faultDevice) Close() error {
 }
 
 // Register implements [hw.Device].
-func (d *faultDevice) Register(zone hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
+func (d *device) Register(zone hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
 	if err := d.fault.call(FailRegister, "fault.Register", hw.ResourceMemoryRegion); err != nil {
 		return nil, err
 	}
@@ -103,19 +103,19 @@ func (d *faultDevice) Register(zone hw.Zone, mem []byte, priv hw.Privileges) (hw
 }
 
 // Listen implements [hw.Device].
-func (d *faultDevice) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
+func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	if take := cfg.OnRequest; take != nil {
-		cfg.OnRequest = func(r hw.Request) bool { return take(&faultRequest{Request: r}) }
+		cfg.OnRequest = func(r hw.Request) bool { return take(&request{Request: r}) }
 	}
 	return d.Device.Listen(cfg)
 }
 
-// faultRequest is a request that is accepted with a wrapped queue pair.
-type faultRequest struct{ hw.Request }
+// request is a request that is accepted with a wrapped queue pair.
+type request struct{ hw.Request }
 
 // Accept implements [hw.Request].
-func (r *faultRequest) Accept(qp hw.QP, private []byte) error {
-	q, ok := qp.(*faultQP)
+func (r *request) Accept(qp hw.QP, private []byte) error {
+	q, ok := qp.(*queuePair)
 	if !ok {
 		return r.Request.Accept(qp, private)
 	}
@@ -124,22 +124,22 @@ func (r *faultRequest) Accept(qp hw.QP, private []byte) error {
 	return r.Request.Accept(q.inner, private)
 }
 
-// faultBinder hands windows on.
-type faultBinder struct {
-	d     *faultDevice
+// binder hands windows on.
+type binder struct {
+	d     *device
 	inner hw.Binder
 }
 
 // NewWindow implements [hw.Binder].
-func (b faultBinder) NewWindow(zone hw.Zone, qp hw.QP) (hw.Window, error) {
-	if q, ok := qp.(*faultQP); ok {
+func (b binder) NewWindow(zone hw.Zone, qp hw.QP) (hw.Window, error) {
+	if q, ok := qp.(*queuePair); ok {
 		qp = q.inner
 	}
 	return b.inner.NewWindow(zone, qp)
 }
 
 // onAsync names the wrapped objects instead of the inner ones.
-func (d *faultDevice) onAsync(ev hw.AsyncEvent) {
+func (d *device) onAsync(ev hw.AsyncEvent) {
 	if ev.QP != nil {
 		for _, q := range d.queuePairs() {
 			if q != nil && q.inner == ev.QP {
@@ -169,7 +169,7 @@ func (d *faultDevice) onAsync(ev hw.AsyncEvent) {
 	d.async(ev)
 }
 
-func (d *faultDevice) queuePairs() []*faultQP {
+func (d *device) queuePairs() []*queuePair {
 	if p := d.qps.Load(); p != nil {
 		return *p
 	}
@@ -179,29 +179,29 @@ func (d *faultDevice) queuePairs() []*faultQP {
 // An id given to the inner device is kind | index | number, where the index is
 // a queue pair's, or a shared receive queue's.
 const (
-	faultKindShift  = 62
-	faultIndexShift = 32
-	faultIndexMask  = 1<<30 - 1
+	idKindShift  = 62
+	idIndexShift = 32
+	idIndexMask  = 1<<30 - 1
 
-	faultIDSend = uint64(sendQueue)
-	faultIDRecv = uint64(recvQueue)
-	faultIDSRQ  = 2
-	faultIDEnd  = 3 // the number is the queue
+	idSend = uint64(sending)
+	idRecv = uint64(receiving)
+	idSRQ  = 2
+	idEnd  = 3 // the number is the queue
 )
 
-func faultID(kind uint64, index int, number uint32) uint64 {
-	return kind<<faultKindShift | uint64(index)<<faultIndexShift | uint64(number)
+func makeID(kind uint64, index int, number uint32) uint64 {
+	return kind<<idKindShift | uint64(index)<<idIndexShift | uint64(number)
 }
 
 // NewQP implements [hw.Device].
-func (d *faultDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
+func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	if err := d.fault.call(FailNewQP, "fault.NewQP", hw.ResourceTEP); err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	qps := append([]*faultQP(nil), d.queuePairs()...)
-	q := &faultQP{dev: d, cfg: cfg, index: len(qps), who: uint64(d.fault.qps.Add(1))}
+	qps := append([]*queuePair(nil), d.queuePairs()...)
+	q := &queuePair{dev: d, cfg: cfg, index: len(qps), who: uint64(d.fault.qps.Add(1))}
 	for i, o := range qps {
 		if o == nil {
 			q.index = i
@@ -223,10 +223,10 @@ func (d *faultDevice) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 }
 
 // forget frees a queue pair's index.
-func (d *faultDevice) forget(q *faultQP) {
+func (d *device) forget(q *queuePair) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	qps := append([]*faultQP(nil), d.queuePairs()...)
+	qps := append([]*queuePair(nil), d.queuePairs()...)
 	qps[q.index] = nil
 	d.qps.Store(&qps)
 }

@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"unsafe"
@@ -6,63 +6,63 @@ import (
 	"godat/hw"
 )
 
-// simRegions is the table of registered regions of a Sim. A key is
+// keyTable is the table of registered regions of a Provider. A key is
 // index<<8 | generation; a remote key has the top bit set too, so that the one
 // is never good for the other.
-type simRegions struct {
-	entries []simEntry
+type keyTable struct {
+	entries []keyEntry
 	free    []uint32 // indexes, first in first out
 }
 
-type simEntry struct {
-	mr  *simMR
+type keyEntry struct {
+	mr  *region
 	gen uint8
 }
 
 const (
-	simRemoteKey   = 1 << 31
-	simGeneration  = 0xff
-	simIndexShift  = 8
-	simIndexesKept = 32 // freed indexes that rest before the oldest is used again
+	keyRemote     = 1 << 31
+	keyGeneration = 0xff
+	keyIndexShift = 8
+	keysKept      = 32 // freed indexes that rest before the oldest is used again
 )
 
-func (t *simRegions) insert(mr *simMR) (key uint32) {
+func (t *keyTable) insert(mr *region) (key uint32) {
 	var i uint32
-	if len(t.free) > simIndexesKept {
+	if len(t.free) > keysKept {
 		i, t.free = t.free[0], t.free[1:]
 	} else {
 		i = uint32(max(len(t.entries), 1)) // index 0 is never used
-		t.entries = append(t.entries, make([]simEntry, int(i)+1-len(t.entries))...)
+		t.entries = append(t.entries, make([]keyEntry, int(i)+1-len(t.entries))...)
 	}
 	e := &t.entries[i]
 	e.gen++
 	e.mr = mr
-	return i<<simIndexShift | uint32(e.gen)
+	return i<<keyIndexShift | uint32(e.gen)
 }
 
-func (t *simRegions) lookup(key uint32) *simMR {
-	i := key >> simIndexShift
-	if uint64(i) >= uint64(len(t.entries)) || uint32(t.entries[i].gen) != key&simGeneration {
+func (t *keyTable) lookup(key uint32) *region {
+	i := key >> keyIndexShift
+	if uint64(i) >= uint64(len(t.entries)) || uint32(t.entries[i].gen) != key&keyGeneration {
 		return nil
 	}
 	return t.entries[i].mr
 }
 
-func (t *simRegions) remove(key uint32) {
-	i := key >> simIndexShift
+func (t *keyTable) remove(key uint32) {
+	i := key >> keyIndexShift
 	t.entries[i].mr = nil
 	t.free = append(t.free, i)
 }
 
-// simZone is a protection zone.
-type simZone struct {
-	dev    *SimDevice
+// zone is a protection zone.
+type zone struct {
+	dev    *Device
 	users  int // guarded by dev.sim.mu
 	closed bool
 }
 
 // Close implements [hw.Zone].
-func (z *simZone) Close() error {
+func (z *zone) Close() error {
 	const op = "sim.Zone.Close"
 	z.dev.sim.mu.Lock()
 	defer z.dev.sim.mu.Unlock()
@@ -77,11 +77,11 @@ func (z *simZone) Close() error {
 	return nil
 }
 
-// simMR is a registered region.
-type simMR struct {
+// region is a registered region.
+type region struct {
 	// Immutable.
-	dev  *SimDevice
-	zone *simZone
+	dev  *Device
+	zone *zone
 	mem  []byte
 	base uint64
 	priv hw.Privileges
@@ -92,18 +92,18 @@ type simMR struct {
 	busy int // copies under way outside the lock
 }
 
-func (m *simMR) LKey() uint32 { return m.key }
+func (m *region) LKey() uint32 { return m.key }
 
-func (m *simMR) RKey() uint32 {
+func (m *region) RKey() uint32 {
 	if m.priv&(hw.RemoteRead|hw.RemoteWrite|hw.RemoteAtomic) == 0 {
 		return 0
 	}
-	return m.key | simRemoteKey
+	return m.key | keyRemote
 }
 
 // Deregister implements [hw.MR]: the engine looks the key up again before each
 // chunk, so what is left to wait for is the chunk being copied.
-func (m *simMR) Deregister() error {
+func (m *region) Deregister() error {
 	s := m.dev.sim
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,9 +121,9 @@ func (m *simMR) Deregister() error {
 }
 
 // Register implements [hw.Device].
-func (d *SimDevice) Register(zone hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
+func (d *Device) Register(in hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
 	const op = "sim.Register"
-	z, _ := zone.(*simZone)
+	z, _ := in.(*zone)
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	switch {
@@ -134,7 +134,7 @@ func (d *SimDevice) Register(zone hw.Zone, mem []byte, priv hw.Privileges) (hw.M
 	case len(mem) == 0:
 		return nil, hw.Errorf(op, hw.LengthError, hw.NoSubtype, "no memory")
 	}
-	m := &simMR{dev: d, zone: z, mem: mem, priv: priv}
+	m := &region{dev: d, zone: z, mem: mem, priv: priv}
 	m.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
 	m.key = d.sim.regions.insert(m)
 	z.users++
@@ -142,17 +142,17 @@ func (d *SimDevice) Register(zone hw.Zone, mem []byte, priv hw.Privileges) (hw.M
 	return m, nil
 }
 
-// simSpan is one side of a transfer: local segments, or a range of the peer's.
-type simSpan struct {
-	dev    *SimDevice
-	zone   *simZone
+// span is one side of a transfer: local segments, or a range of the peer's.
+type span struct {
+	dev    *Device
+	zone   *zone
 	need   hw.Privileges
 	sgl    []hw.SGE
 	remote [1]hw.SGE // used instead of sgl; LKey is the remote key
 	far    bool
 }
 
-func (s *simSpan) segments() []hw.SGE {
+func (s *span) segments() []hw.SGE {
 	if s.far {
 		return s.remote[:]
 	}
@@ -160,12 +160,12 @@ func (s *simSpan) segments() []hw.SGE {
 }
 
 // find looks one segment up: key, zone, privilege and bounds.
-func (s *simSpan) find(e hw.SGE) *simMR {
+func (s *span) find(e hw.SGE) *region {
 	key := e.LKey
-	if s.far != (key&simRemoteKey != 0) {
+	if s.far != (key&keyRemote != 0) {
 		return nil
 	}
-	m := s.dev.sim.regions.lookup(key &^ simRemoteKey)
+	m := s.dev.sim.regions.lookup(key &^ keyRemote)
 	if m == nil || m.dev != s.dev || m.zone != s.zone || s.need&^m.grants() != 0 {
 		return nil
 	}
@@ -176,20 +176,20 @@ func (s *simSpan) find(e hw.SGE) *simMR {
 	return m
 }
 
-// grants are the privileges with what the device's gaps imply.
-func (m *simMR) grants() hw.Privileges {
-	p, gaps := m.priv, m.dev.sim.cfg.Gaps
-	if gaps&ImpliedLocalRead != 0 {
+// grants are the privileges with what the device implies.
+func (m *region) grants() hw.Privileges {
+	p, cfg := m.priv, &m.dev.sim.cfg
+	if cfg.ImpliedLocalRead {
 		p |= hw.LocalRead
 	}
-	if gaps&ImpliedLocalWrite != 0 && p&hw.RemoteWrite != 0 {
+	if cfg.ImpliedLocalWrite && p&hw.RemoteWrite != 0 {
 		p |= hw.LocalWrite
 	}
 	return p
 }
 
 // check reports whether the first n bytes may be touched.
-func (s *simSpan) check(n uint64) bool {
+func (s *span) check(n uint64) bool {
 	for _, e := range s.segments() {
 		if n == 0 {
 			break
@@ -207,7 +207,7 @@ func (s *simSpan) check(n uint64) bool {
 
 // at returns the memory that begins at byte off of the span, as far as it is
 // in one piece; nil when its region has gone.
-func (s *simSpan) at(off uint64) ([]byte, *simMR) {
+func (s *span) at(off uint64) ([]byte, *region) {
 	for _, e := range s.segments() {
 		if off >= uint64(e.Len) {
 			off -= uint64(e.Len)

@@ -1,4 +1,4 @@
-package hwtest
+package sim
 
 import (
 	"encoding/binary"
@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// simWaiter is what a poller sleeps on: one descriptor that the device makes
+// waiter is what a poller sleeps on: one descriptor that the device makes
 // readable, as a completion channel is, and one for Wake. Its wait blocks the
 // thread in poll(2), as a real device's poller does.
-type simWaiter struct {
+type waiter struct {
 	done, woken atomic.Int32 // -1 when closed
 }
 
-func newSimWaiter() (*simWaiter, error) {
+func newWaiter() (*waiter, error) {
 	done, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
@@ -27,16 +27,16 @@ func newSimWaiter() (*simWaiter, error) {
 		_ = unix.Close(done)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	w := &simWaiter{}
+	w := &waiter{}
 	w.done.Store(int32(done))
 	w.woken.Store(int32(woken))
 	return w, nil
 }
 
-func (w *simWaiter) completed() { signal(w.done.Load()) }
-func (w *simWaiter) wake()      { signal(w.woken.Load()) }
+func (w *waiter) completed() { signal(w.done.Load()) }
+func (w *waiter) wake()      { signal(w.woken.Load()) }
 
-func (w *simWaiter) wait() error {
+func (w *waiter) wait() error {
 	fds := []unix.PollFd{{Fd: w.done.Load(), Events: unix.POLLIN}, {Fd: w.woken.Load(), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(fds, -1); err == nil {
@@ -54,7 +54,7 @@ func (w *simWaiter) wait() error {
 	return nil
 }
 
-func (w *simWaiter) close() {
+func (w *waiter) close() {
 	_ = unix.Close(int(w.done.Swap(-1)))
 	_ = unix.Close(int(w.woken.Swap(-1)))
 }
@@ -67,9 +67,9 @@ func signal(fd int32) {
 	_, _ = unix.Write(int(fd), one[:])
 }
 
-// simPause sleeps for d to within the timer slack. The runtime's timers are
+// pause sleeps for d to within the timer slack. The runtime's timers are
 // only good to a millisecond when the program is idle.
-func simPause(d time.Duration) {
+func pause(d time.Duration) {
 	ts := unix.NsecToTimespec(d.Nanoseconds())
 	for errors.Is(unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, &ts), unix.EINTR) {
 	}

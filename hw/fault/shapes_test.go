@@ -1,4 +1,4 @@
-package hwtest
+package fault
 
 import (
 	"fmt"
@@ -28,6 +28,10 @@ func (s *shape) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 type shapeQP struct{ hw.QP }
 
 func (*shapeQP) Close() error { return nil }
+
+func (*shapeQP) PostSend(wrs []hw.SendWR) (int, error) { return len(wrs), nil }
+
+func (*shapeQP) Break(bool) {}
 
 func (*shapeQP) PostRecv(wrs []hw.RecvWR) (int, error) { return len(wrs), nil }
 
@@ -133,7 +137,7 @@ func TestFaultHasTheOptionalInterfacesOfItsInnerDevice(t *testing.T) {
 			}{s, polled, shared, binder},
 		}[set]
 		t.Run(fmt.Sprintf("set %03b", set), func(t *testing.T) {
-			dev, err := NewFault(&shapeProvider{dev: inner}, FaultConfig{}).Open(hw.OpenConfig{})
+			dev, err := Wrap(&shapeProvider{dev: inner}, Config{}).Open(hw.OpenConfig{})
 			require.NoError(t, err)
 			_, isPolled := dev.(hw.Polled)
 			_, isShared := dev.(hw.SharedReceiver)
@@ -157,11 +161,11 @@ func TestFaultHasTheOptionalInterfacesOfItsInnerDevice(t *testing.T) {
 func TestFaultHandsOnSharedReceivesWithTheirIDs(t *testing.T) {
 	s := &shape{}
 	var wcs []hw.WC
-	dev, err := NewFault(&shapeProvider{dev: struct {
+	dev, err := Wrap(&shapeProvider{dev: struct {
 		hw.Device
 		shapePolled
 		shapeShared
-	}{s, shapePolled{&wcs}, shapeShared{s}}}, FaultConfig{}).Open(hw.OpenConfig{})
+	}{s, shapePolled{&wcs}, shapeShared{s}}}, Config{}).Open(hw.OpenConfig{})
 	require.NoError(t, err)
 	srq, err := dev.(hw.SharedReceiver).NewSRQ(hw.SRQConfig{})
 	require.NoError(t, err)
@@ -197,10 +201,10 @@ func TestFaultHandsOnSharedReceivesWithTheirIDs(t *testing.T) {
 func TestFaultPollsOnWhenNothingIsLeftOfABatch(t *testing.T) {
 	s := &shape{}
 	var wcs []hw.WC
-	f := NewFault(&shapeProvider{dev: struct {
+	f := Wrap(&shapeProvider{dev: struct {
 		hw.Device
 		shapePolled
-	}{s, shapePolled{&wcs}}}, FaultConfig{On: Faults{DropCompletion: {Nth: 1}}})
+	}{s, shapePolled{&wcs}}}, Config{On: Triggers{DropCompletion: {Nth: 1}}})
 	dev, err := f.Open(hw.OpenConfig{})
 	require.NoError(t, err)
 	cq, err := dev.(hw.Polled).NewCQ(hw.CQConfig{Depth: 8})
@@ -210,7 +214,7 @@ func TestFaultPollsOnWhenNothingIsLeftOfABatch(t *testing.T) {
 	_, err = qp.PostRecv([]hw.RecvWR{{ID: 1}, {ID: 2}})
 	require.NoError(t, err)
 	for number := range uint32(2) {
-		wcs = append(wcs, hw.WC{ID: faultID(faultIDRecv, 0, number)})
+		wcs = append(wcs, hw.WC{ID: makeID(idRecv, 0, number)})
 	}
 	var one [1]hw.WC
 	require.Equal(t, 1, dev.(hw.Polled).Poll(one[:]), "a poller that is told of nothing goes to sleep")
@@ -227,7 +231,7 @@ func TestFaultNamesItsOwnObjectsInAsyncEvents(t *testing.T) {
 		shapeShared
 	}{s, shapePolled{&wcs}, shapeShared{s}}}
 	var heard hw.AsyncEvent
-	dev, err := NewFault(p, FaultConfig{}).Open(hw.OpenConfig{Async: func(ev hw.AsyncEvent) { heard = ev }})
+	dev, err := Wrap(p, Config{}).Open(hw.OpenConfig{Async: func(ev hw.AsyncEvent) { heard = ev }})
 	require.NoError(t, err)
 	qp, err := dev.NewQP(hw.QPConfig{})
 	require.NoError(t, err)
@@ -236,12 +240,37 @@ func TestFaultNamesItsOwnObjectsInAsyncEvents(t *testing.T) {
 	srq, err := dev.(hw.SharedReceiver).NewSRQ(hw.SRQConfig{})
 	require.NoError(t, err)
 	p.async(hw.AsyncEvent{
-		Kind: hw.AsyncQPError, QP: qp.(*faultQP).inner, CQ: cq.(*faultCQ).CQ, SRQ: srq.(*faultSRQ).SRQ,
+		Kind: hw.AsyncQPError, QP: qp.(*queuePair).inner, CQ: cq.(*completionQueue).CQ, SRQ: srq.(*sharedQueue).SRQ,
 	})
 	assert.Same(t, qp, heard.QP)
 	assert.Same(t, cq, heard.CQ)
 	assert.Same(t, srq, heard.SRQ)
 	require.NoError(t, cq.Close())
 	require.NoError(t, qp.Close())
+	require.NoError(t, dev.Close())
+}
+
+// ends is an owner that keeps why its connection is over.
+type ends struct {
+	hw.Facts
+	why []hw.Reason
+}
+
+func (*ends) Established(hw.ConnInfo)           {}
+func (e *ends) Down(why hw.Reason, _ *hw.Cause) { e.why = append(e.why, why) }
+
+func TestFaultTellsOfTheEndOnce(t *testing.T) {
+	s := &shape{}
+	dev, err := Wrap(&shapeProvider{dev: s}, Config{On: Triggers{BreakConn: {Nth: 1}}}).Open(hw.OpenConfig{})
+	require.NoError(t, err)
+	heard := &ends{}
+	qp, err := dev.NewQP(hw.QPConfig{Facts: heard})
+	require.NoError(t, err)
+	s.qps[0].Facts.Established(hw.ConnInfo{})
+	_, err = qp.PostSend(make([]hw.SendWR, 1))
+	require.NoError(t, err)
+	require.Equal(t, []hw.Reason{hw.ReasonBroken}, heard.why)
+	s.qps[0].Facts.Down(hw.ReasonPeer, nil)
+	assert.Len(t, heard.why, 1, "the inner device noticed too")
 	require.NoError(t, dev.Close())
 }

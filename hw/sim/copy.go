@@ -1,20 +1,20 @@
-package hwtest
+package sim
 
-// simPieces is how many pieces of memory one chunk may consist of.
-const simPieces = 8
+// maxPieces is how many pieces of memory one chunk may consist of.
+const maxPieces = 8
 
-// simPiece is a copy to make outside the lock. Both regions are busy meanwhile.
-type simPiece struct {
+// piece is a copy to make outside the lock. Both regions are busy meanwhile.
+type piece struct {
 	dst, src []byte
-	dmr, smr *simMR
+	dmr, smr *region
 }
 
 // move copies a chunk of at most n bytes from one span to the other, both from
 // byte off on. It reports how many, and whether a region of either had gone;
 // keys are looked up here, so what is dead is not touched. sim.mu is let go
 // while bytes move.
-func (q *simQP) move(dst, src *simSpan, off, n uint64) (moved uint64, dstGone, srcGone bool) {
-	var pieces [simPieces]simPiece
+func (q *queuePair) move(dst, src *span, off, n uint64) (moved uint64, dstGone, srcGone bool) {
+	var pieces [maxPieces]piece
 	k := 0
 	n = min(n, uint64(q.dev.sim.cfg.Chunk))
 	for ; k < len(pieces) && moved < n; k++ {
@@ -50,7 +50,7 @@ func (q *simQP) move(dst, src *simSpan, off, n uint64) (moved uint64, dstGone, s
 }
 
 // idle ends a copy.
-func (m *simMR) idle() {
+func (m *region) idle() {
 	if m.busy--; m.busy == 0 && m.dead {
 		m.dev.unbusy.Broadcast()
 	}

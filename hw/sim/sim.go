@@ -1,17 +1,18 @@
-package hwtest
+package sim
 
 import (
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"godat/hw"
 )
 
-// SimConfig says how the devices of a [Sim] behave. Its zero value is a device
+// Config says how the devices of a [Provider] behave. Its zero value is a device
 // that does all it can, and late.
-type SimConfig struct {
+type Config struct {
 	// Name is the provider's name; empty means "sim".
 	Name string
 
@@ -31,7 +32,7 @@ type SimConfig struct {
 	// device begins: with unsignaled senders, a completion every so often. On
 	// Linux it is kept to tens of microseconds.
 	Every time.Duration
-	// Manual leaves the engine to [SimDevice.Step]; the device has no goroutine.
+	// Manual leaves the engine to [Device.Step]; the device has no goroutine.
 	Manual bool
 
 	// Ops are the operations to offer; 0 means all it has: send, write and read.
@@ -39,57 +40,66 @@ type SimConfig struct {
 	// NoNotReadyWait makes a send that finds no receive break the connection at
 	// once, whatever QPConfig.NotReady says.
 	NoNotReadyWait bool
-	// Gaps are what the devices do less exactly, as real ones do.
-	Gaps Gap
+
+	// EarlyCompletion makes a send or write succeed before the target has looked
+	// at it, as on iWARP; a refusal ends the connection.
+	EarlyCompletion bool
+	// ImpliedLocalRead lets a send or write gather from any region, as verbs do.
+	ImpliedLocalRead bool
+	// ImpliedLocalWrite lets a region with RemoteWrite be written locally too, as
+	// verbs do.
+	ImpliedLocalWrite bool
 
 	// Tap sees each completion as it enters its queue, from inside the engine. It
 	// must not block nor call the device: it is for time stamps.
 	Tap func(wc hw.WC)
 }
 
-// Sim is a provider of simulated devices that complete into queues to be
-// polled. Devices of one Sim reach each other by name, and no others.
+// Provider is a provider of simulated devices that complete into queues to be
+// polled. Devices of one Provider reach each other by name, and no others.
 //
 // A device is an engine with a goroutine of its own, which executes work
-// requests in steps after they were posted. All state of a Sim is behind one
+// requests in steps after they were posted. All state of a Provider is behind one
 // lock; completion queues have one per device, so that a poll meets the engine
 // only for as long as a completion takes to store. Facts and requests are told
 // by the engine with no lock held.
-type Sim struct {
-	cfg SimConfig
+type Provider struct {
+	cfg Config
 
 	mu        sync.Mutex
 	opened    uint64         // devices ever opened: seeds their engines
 	names     map[string]int // how many open devices have the name
-	listeners map[simService]*simListener
+	listeners map[service]*listener
 	lastQual  uint64
-	regions   simRegions
+	regions   keyTable
+
+	violations []string
 }
 
-// simService is what a connection request asks for.
-type simService struct {
+// service is what a connection request asks for.
+type service struct {
 	addr string
 	qual uint64
 }
 
-// simAddr is an address of the simulated network: a device's name.
-type simAddr string
+// addr is an address of the simulated network: a device's name.
+type addr string
 
-func (simAddr) Network() string  { return "sim" }
-func (a simAddr) String() string { return string(a) }
+func (addr) Network() string  { return "sim" }
+func (a addr) String() string { return string(a) }
 
 var (
-	_ hw.Provider = (*Sim)(nil)
-	_ hw.Device   = (*SimDevice)(nil)
-	_ hw.Polled   = (*SimDevice)(nil)
-	_ net.Addr    = simAddr("")
+	_ hw.Provider = (*Provider)(nil)
+	_ hw.Device   = (*Device)(nil)
+	_ hw.Polled   = (*Device)(nil)
+	_ net.Addr    = addr("")
 )
 
-// simDefaultQual is below the first connection qualifier that a Sim chooses.
-const simDefaultQual = 49152
+// defaultQual is below the first connection qualifier that a Provider chooses.
+const defaultQual = 49152
 
-// NewSim makes a provider. It is not registered.
-func NewSim(cfg SimConfig) *Sim {
+// New makes a provider. It is not registered.
+func New(cfg Config) *Provider {
 	if cfg.Name == "" {
 		cfg.Name = "sim"
 	}
@@ -105,30 +115,44 @@ func NewSim(cfg SimConfig) *Sim {
 	if cfg.Ops == 0 {
 		cfg.Ops = hw.Ops(hw.OpSend, hw.OpWrite, hw.OpRead)
 	}
-	return &Sim{
+	return &Provider{
 		cfg:       cfg,
 		names:     make(map[string]int),
-		listeners: make(map[simService]*simListener),
-		lastQual:  simDefaultQual,
+		listeners: make(map[service]*listener),
+		lastQual:  defaultQual,
 	}
 }
 
 // Name implements [hw.Provider].
-func (s *Sim) Name() string { return s.cfg.Name }
+func (s *Provider) Name() string { return s.cfg.Name }
+
+// Violations lists what the users of the provider's devices did against the
+// contract: calls on a queue pair from two goroutines at once, posts after Break,
+// a second Break, more outstanding than the depth of a queue pair or of a
+// completion queue, two pollers. The list ends after the first 64.
+func (s *Provider) Violations() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.violations)
+}
+
+// violationsKept bounds the list, for a user that does the same wrong thing
+// for ever.
+const violationsKept = 64
 
 // Open opens a device. Any name will do: the device answers to it, and several
-// open devices may share one. The dynamic type is [*SimDevice]. There are no
+// open devices may share one. The dynamic type is [*Device]. There are no
 // parameters.
-func (s *Sim) Open(cfg hw.OpenConfig) (hw.Device, error) {
+func (s *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	for k := range cfg.Params {
 		return nil, hw.Errorf("sim.Open", hw.InvalidParameter, hw.NoSubtype, "unknown parameter %q", k)
 	}
-	d := &SimDevice{sim: s, name: cfg.Device, async: cfg.Async, kick: make(chan struct{}, 1), done: make(chan struct{})}
+	d := &Device{sim: s, name: cfg.Device, async: cfg.Async, kick: make(chan struct{}, 1), done: make(chan struct{})}
 	if d.name == "" {
 		d.name = s.cfg.Name + "0"
 	}
 	d.unbusy.L = &s.mu
-	wait, err := newSimWaiter()
+	wait, err := newWaiter()
 	if err != nil {
 		return nil, hw.Errorf("sim.Open", hw.InsufficientResources, hw.ResourceDevice, "wake-ups: %w", err)
 	}

@@ -1,0 +1,37 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
+
+	"godat/hw"
+	"godat/hw/hwtest"
+	"godat/hw/sim"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSimKeepsTheContract(t *testing.T) {
+	const implied = hwtest.ImpliedLocalRead | hwtest.ImpliedLocalWrite
+	for name, c := range map[string]struct {
+		cfg    sim.Config
+		gaps   hwtest.Gap
+		groups []string // those that the setting bears on; nil means all
+	}{
+		"as it comes":               {sim.Config{Seed: 1}, 0, nil},
+		"without delay":             {sim.Config{Seed: 2, MaxDelay: -1}, 0, nil},
+		"very late, in tiny chunks": {sim.Config{Seed: 3, MaxDelay: 40, Chunk: 4 << 10}, 0, nil},
+		"as iWARP does":             {sim.Config{Seed: 4, NoNotReadyWait: true, EarlyCompletion: true}, hwtest.EarlyCompletion, nil},
+		"without waiting":           {sim.Config{Seed: 5, NoNotReadyWait: true}, 0, []string{"deregister", "failure", "end"}},
+		"as verbs does":             {sim.Config{Seed: 6, ImpliedLocalRead: true, ImpliedLocalWrite: true}, implied, []string{"memory", "gap"}},
+		"sends alone":               {sim.Config{Seed: 7, Ops: hw.Ops(hw.OpSend)}, 0, []string{"device", "send", "rdma", "end"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := sim.New(c.cfg)
+			hwtest.TestProvider(t, hwtest.Config{Provider: p, Devices: [2]string{"one", "two"}, Gaps: c.gaps, Groups: c.groups})
+			assert.Empty(t, p.Violations(), "the suite keeps to the contract too")
+		})
+	}
+}

@@ -1,0 +1,44 @@
+//go:build !linux
+
+package sim
+
+import (
+	"sync"
+	"time"
+)
+
+// waiter is what a poller sleeps on.
+type waiter struct {
+	mu    sync.Mutex
+	cond  sync.Cond
+	woken bool
+}
+
+func newWaiter() (*waiter, error) {
+	w := &waiter{}
+	w.cond.L = &w.mu
+	return w, nil
+}
+
+func (w *waiter) completed() { w.wake() }
+
+func (w *waiter) wake() {
+	w.mu.Lock()
+	w.woken = true
+	w.mu.Unlock()
+	w.cond.Signal()
+}
+
+func (w *waiter) wait() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.woken {
+		w.cond.Wait()
+	}
+	w.woken = false
+	return nil
+}
+
+func (w *waiter) close() {}
+
+func pause(d time.Duration) { time.Sleep(d) }
