@@ -51,17 +51,16 @@ func (w *world) clearUp() {
 	}
 }
 
-// auditFall demands that what was posted towards a channel has completed.
+// auditFall demands that what was posted towards a channel has completed. What was
+// posted towards a route that is closed and made again may have gone to the
+// dispatcher itself, whose queue is lost with it.
 func (l *lane) auditFall() {
+	channel := l.hub.style == byChannel || l.hub.style == byBatch || l.hub.style == bySlowBatch
 	for _, p := range l.pages {
 		for i := p.audited; i < p.begun.Load(); i++ {
 			e := &p.entries[i]
-			kept := e.place > atMain && e.place <= maxRoute
-			switch l.hub.style {
-			case byChannel, byBatch, bySlowBatch:
-				kept = kept || e.place == atMain
-			default:
-			}
+			route := e.place > atMain && e.place <= maxRoute
+			kept := route && e.place != churned || channel && (route || e.place == atMain)
 			if kept && !e.quiet() && e.isOpen() {
 				l.account.books.complain(Lost, "%s: the adapter was closed, and its event did not come through %s", p.name(e), l.hub.name)
 			}
