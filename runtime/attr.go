@@ -1,9 +1,7 @@
 package runtime
 
 import (
-	"godat/ep"
 	"godat/hw"
-	"godat/mem"
 )
 
 // IAAttr are an adapter's attributes: DAT_IA_ATTR. Counts without a limit of
@@ -64,12 +62,12 @@ type NamedAttr struct{ Name, Value string }
 // library does on top of the device too, which is more than some devices do.
 type ProviderAttr struct {
 	Name                  string
-	Version               [2]int        // of this library: major, minor
-	DAPLVersion           [2]int        // of the API: 2.0
-	LMRTypes              []mem.MemType // how a region may come by its memory
+	Version               [2]int    // of this library: major, minor
+	DAPLVersion           [2]int    // of the API: 2.0
+	LMRTypes              []MemType // how a region may come by its memory
 	IOVOwnership          IOVOwnership
 	QoS                   QoS
-	CompletionFlags       hw.Flags // those that posts and attributes may use
+	CompletionFlags       Flags // those that posts and attributes may use
 	ThreadSafe            bool
 	MaxPrivateData        int // bytes
 	Multipath             bool
@@ -98,12 +96,6 @@ type IOVOwnership uint8
 // IOVConsumer is the only answer: the array is copied, and the caller's again.
 const IOVConsumer IOVOwnership = 0
 
-// QoS is a quality of service; see [ep.QoS].
-type QoS = ep.QoS
-
-// BestEffort is the only one.
-const BestEffort = ep.BestEffort
-
 // EPCreator says when a service point makes endpoints by itself.
 type EPCreator uint8
 
@@ -119,16 +111,6 @@ type PZSupport uint8
 
 // PZUnique is the only answer: an endpoint has one zone.
 const PZUnique PZSupport = 0
-
-// RMRScope says which endpoints a window belongs to; see [mem.RMRScope].
-type RMRScope = mem.RMRScope
-
-// The scopes.
-const (
-	RMRScopeEP  = mem.RMRScopeEP
-	RMRScopePZ  = mem.RMRScopePZ
-	RMRScopeAny = mem.RMRScopeAny
-)
 
 // version is this library's: major, minor.
 var version = [2]int{0, 1}

@@ -29,7 +29,7 @@ type Conn struct {
 	// Endpoint is the endpoint below: for RDMA, whose events come to Events, too.
 	// Cookies whose highest bit is set are the connection's; see [Contexts] for
 	// others. A program does not close it.
-	Endpoint *ep.Endpoint
+	Endpoint *Endpoint
 	// Context is the program's own, set in ConnConfig.Setup.
 	Context any
 

@@ -27,13 +27,13 @@ type ConnConfig struct {
 	// PZ is the zone of the connection, for programs with memory that several
 	// connections use; nil gives each one of its own, so that no peer reaches the memory
 	// of another's connection.
-	PZ *mem.PZ
+	PZ *PZ
 	// Privileges are those of the buffers; 0 means that no peer reaches them by RDMA.
-	Privileges hw.Privileges
+	Privileges Privileges
 	// Attr has what else the endpoint shall be; nil means nothing. MaxRecvDTOs,
 	// MaxRequestDTOs, MaxReadIn and MaxReadOut follow from Depth where they are 0: the
 	// reads are Depth, as far as the device has that many.
-	Attr *ep.Attr
+	Attr *EndpointAttr
 	// Setup, if set, is called with each connection before it is made, so before the
 	// peer may send: to post further receives, or to set Context. An error ends the
 	// attempt. It must not close the listener, whose close waits for it.

@@ -1,19 +1,17 @@
 package runtime
 
 import (
-	"godat/ep"
 	"godat/hw"
-	"godat/mem"
 )
 
 // Counters say what has happened on an adapter since it was opened, or its
 // counters were reset: DAT_IA_COUNTERS. Those of an endpoint and of a dispatcher
 // are their own.
 type Counters struct {
-	ep.Counters                                 // endpoints, service points and connections
-	Memory                        mem.Counters  // zones, regions and windows
-	Dispatchers, DispatchersFreed uint64        // made, and closed again
-	Async                         AsyncCounters // errors that the device has reported
+	ConnectionCounters                           // endpoints, service points and connections
+	Memory                        MemoryCounters // zones, regions and windows
+	Dispatchers, DispatchersFreed uint64         // made, and closed again
+	Async                         AsyncCounters  // errors that the device has reported
 }
 
 // AsyncCounters count asynchronous errors, each time they are reported.
@@ -39,9 +37,9 @@ func (ia *IA) takeCounters(op string, reset bool) (c Counters, err error) {
 	}
 	defer ia.gate.RUnlock()
 	if reset {
-		c.Counters, c.Memory = ia.adapter.ResetCounters(), ia.domain.ResetCounters()
+		c.ConnectionCounters, c.Memory = ia.adapter.ResetCounters(), ia.domain.ResetCounters()
 	} else {
-		c.Counters, c.Memory = ia.adapter.Counters(), ia.domain.Counters()
+		c.ConnectionCounters, c.Memory = ia.adapter.Counters(), ia.domain.Counters()
 	}
 	c.Async = ia.async.takeCounters(reset)
 	ia.mu.Lock()

@@ -62,7 +62,7 @@ func (ia *IA) Name() string {
 
 // Attr is what the device can do, in the provider's terms; see [IA.Query] for
 // DAT's. It is zero for a nil adapter.
-func (ia *IA) Attr() hw.Attr {
+func (ia *IA) Attr() DeviceAttr {
 	if ia == nil {
 		return hw.Attr{}
 	}
@@ -81,7 +81,7 @@ func (ia *IA) Domain() *mem.Domain {
 // Async is the dispatcher of asynchronous errors, of the device and of objects:
 // the adapter's own, or what [WithAsync] said. It can't be closed before the
 // adapter. It answers to the asynchronous EVD of dat_ia_open.
-func (ia *IA) Async() *evd.Dispatcher {
+func (ia *IA) Async() *Dispatcher {
 	if ia == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (ia *IA) Async() *evd.Dispatcher {
 
 // NewPZ makes a protection zone. It may block. A closed adapter is
 // INVALID_HANDLE/IA, as for all that follow. It answers to dat_pz_create.
-func (ia *IA) NewPZ() (*mem.PZ, error) {
+func (ia *IA) NewPZ() (*PZ, error) {
 	if err := ia.enter("runtime.NewPZ"); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (ia *IA) NewPZ() (*mem.PZ, error) {
 }
 
 // SyncRDMARead is [mem.Domain.SyncRDMARead]. It answers to dat_lmr_sync_rdma_read.
-func (ia *IA) SyncRDMARead(segments ...mem.Segment) error {
+func (ia *IA) SyncRDMARead(segments ...Segment) error {
 	if err := ia.enter("runtime.SyncRDMARead"); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (ia *IA) SyncRDMARead(segments ...mem.Segment) error {
 
 // SyncRDMAWrite is [mem.Domain.SyncRDMAWrite]. It answers to
 // dat_lmr_sync_rdma_write.
-func (ia *IA) SyncRDMAWrite(segments ...mem.Segment) error {
+func (ia *IA) SyncRDMAWrite(segments ...Segment) error {
 	if err := ia.enter("runtime.SyncRDMAWrite"); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (ia *IA) SyncRDMAWrite(segments ...mem.Segment) error {
 // NewDispatcher makes an event dispatcher. Its callbacks, if it has any, run in
 // the adapter's pool unless cfg says otherwise. Errors are those of [evd.New].
 // It answers to dat_evd_create.
-func (ia *IA) NewDispatcher(cfg evd.Config) (*evd.Dispatcher, error) {
+func (ia *IA) NewDispatcher(cfg DispatcherConfig) (*Dispatcher, error) {
 	if err := ia.enter("runtime.NewDispatcher"); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (ia *IA) NewDispatcher(cfg evd.Config) (*evd.Dispatcher, error) {
 // NewEndpoint makes an endpoint in state UNCONNECTED. It may block. Errors are
 // those of [ep.Adapter.NewEndpoint]. It answers to dat_ep_create and
 // dat_ep_create_with_srq.
-func (ia *IA) NewEndpoint(cfg ep.Config) (*ep.Endpoint, error) {
+func (ia *IA) NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	if err := ia.enter("runtime.NewEndpoint"); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (ia *IA) NewEndpoint(cfg ep.Config) (*ep.Endpoint, error) {
 
 // NewSRQ makes a shared receive queue for endpoints of the zone. It may block.
 // Errors are those of [ep.Adapter.NewSRQ]. It answers to dat_srq_create.
-func (ia *IA) NewSRQ(pz *mem.PZ, attr ep.SRQAttr) (*ep.SRQ, error) {
+func (ia *IA) NewSRQ(pz *PZ, attr SRQAttr) (*SRQ, error) {
 	if err := ia.enter("runtime.NewSRQ"); err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (ia *IA) NewSRQ(pz *mem.PZ, attr ep.SRQAttr) (*ep.SRQ, error) {
 // NewPSP makes a public service point, whose connection requests are events. It
 // may block. Errors are those of [ep.Adapter.NewPSP]. It answers to
 // dat_psp_create and dat_psp_create_any.
-func (ia *IA) NewPSP(cfg ep.PSPConfig) (*ep.PSP, error) {
+func (ia *IA) NewPSP(cfg PSPConfig) (*PSP, error) {
 	if err := ia.enter("runtime.NewPSP"); err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (ia *IA) NewPSP(cfg ep.PSPConfig) (*ep.PSP, error) {
 // NewRSP makes a reserved service point for an endpoint, which takes one
 // connection request. It may block. Errors are those of [ep.Adapter.NewRSP]. It
 // answers to dat_rsp_create.
-func (ia *IA) NewRSP(cfg ep.RSPConfig) (*ep.RSP, error) {
+func (ia *IA) NewRSP(cfg RSPConfig) (*RSP, error) {
 	if err := ia.enter("runtime.NewRSP"); err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (ia *IA) NewRSP(cfg ep.RSPConfig) (*ep.RSP, error) {
 // NewCSP makes a common service point, which listens at an address as
 // sockets do. It may block. Errors are those of [ep.Adapter.NewCSP]. It
 // answers to dat_csp_create.
-func (ia *IA) NewCSP(cfg ep.CSPConfig) (*ep.CSP, error) {
+func (ia *IA) NewCSP(cfg CSPConfig) (*CSP, error) {
 	if err := ia.enter("runtime.NewCSP"); err != nil {
 		return nil, err
 	}

@@ -66,6 +66,6 @@ func WithPoller(p PollerConfig) Option { return func(c *config) { c.poller = p }
 // several adapters, and can't be closed before them. nil drops the errors; they
 // are logged in any case. Without the option the adapter makes a dispatcher of
 // mode [ModeQueue] for them. See [IA.Async].
-func WithAsync(d *evd.Dispatcher) Option {
+func WithAsync(d *Dispatcher) Option {
 	return func(c *config) { c.async, c.hasAsync = d, true }
 }

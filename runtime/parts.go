@@ -1,38 +1,51 @@
 package runtime
 
 import (
-	"context"
-
 	"godat/ep"
 	"godat/evd"
 	"godat/mem"
 )
 
-// What a server has beside DAT's objects.
-type (
-	// Buffer is a piece of registered memory with one owner; see [mem.Buffer].
-	Buffer = mem.Buffer
-	// BufferPool hands out buffers; see [mem.BufferPool].
-	BufferPool = mem.BufferPool
-	// BufferPoolConfig says what a pool is made of; see [mem.BufferPoolConfig].
-	BufferPoolConfig = mem.BufferPoolConfig
-	// Contexts keeps a T for each outstanding operation; see [evd.Contexts].
-	Contexts[T any] = evd.Contexts[T]
-	// Credits keep a sender from outrunning its peer; see [ep.Credits].
-	Credits = ep.Credits
-	// Outbox gathers requests for one batch; see [ep.Outbox].
-	Outbox = ep.Outbox
-)
+// Buffer is a piece of registered memory with a length and one owner at a time: the
+// pool, the program, or an operation. [mem.BufferPool.Get] and [Conn.Message] give
+// one. Segment names it to a post, Remote to a peer; only the owner calls its
+// methods. All of them: go doc godat/mem Buffer.
+type Buffer = mem.Buffer
 
-// NewContexts makes a table for n operations at a time; see [evd.NewContexts].
+// BufferPool is registered memory cut into buffers of one size. [mem.PZ.NewBufferPool]
+// makes one; Get and Put take no lock and allocate nothing. Any goroutine may call its
+// methods. All of them: go doc godat/mem BufferPool.
+type BufferPool = mem.BufferPool
+
+// BufferPoolConfig says how many buffers a pool has, of which size and privileges.
+// Its field Debug finds buffers that are lost or used twice.
+type BufferPoolConfig = mem.BufferPoolConfig
+
+// Contexts keeps what a program has to know of each outstanding operation, a T,
+// under the cookie that the operation is posted with. [NewContexts] makes one. Put and
+// Take are for any goroutine, and neither locks nor allocates. More: go doc godat/evd
+// Contexts.
+type Contexts[T any] = evd.Contexts[T]
+
+// NewContexts makes a table for n operations at a time, which is within 1 and
+// 1 << 20; it panics otherwise.
 func NewContexts[T any](n int) *Contexts[T] { return evd.NewContexts[T](n) }
 
-// NewCredits makes credits for a peer that has posted n receives; see
-// [ep.NewCredits].
+// Credits count the receives that the peer has posted and this end has not used, so
+// that a sender never outruns its peer. They put nothing on the wire: the two
+// programs agree how one tells the other. Any goroutine may call their methods. All
+// of them: go doc godat/ep Credits.
+type Credits = ep.Credits
+
+// NewCredits makes credits for a peer that has posted n receives. It panics if n is
+// negative.
 func NewCredits(n int) *Credits { return ep.NewCredits(n) }
 
-// NewOutbox makes an outbox that holds n requests; see [ep.NewOutbox].
-func NewOutbox(e *Endpoint, n int) *Outbox { return ep.NewOutbox(e, n) }
+// Outbox gathers requests for an endpoint and posts them together: one call of the
+// device for all. One goroutine uses it; it allocates nothing once it is made. All
+// methods: go doc godat/ep Outbox.
+type Outbox = ep.Outbox
 
-// Until makes a context that ends when the channel is closed; see [evd.Until].
-func Until(done <-chan struct{}) context.Context { return evd.Until(done) }
+// NewOutbox makes an outbox for an endpoint that holds n requests. It panics unless
+// n is positive.
+func NewOutbox(e *Endpoint, n int) *Outbox { return ep.NewOutbox(e, n) }

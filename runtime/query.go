@@ -10,7 +10,7 @@ import (
 
 // Param is what [IA.Query] returns.
 type Param struct {
-	Async    *evd.Dispatcher // of asynchronous errors; nil for none
+	Async    *Dispatcher // of asynchronous errors; nil for none
 	IA       IAAttr
 	Provider ProviderAttr
 }

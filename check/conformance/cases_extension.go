@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/ep"
 	"godat/evd"
 	"godat/hw"
 	dat "godat/runtime"
@@ -236,14 +235,14 @@ func ext10(r *rig) {
 	other.connection(dat.PeerRejected)
 	a, err := client.ia.Counters()
 	require.NoError(r, err)
-	assert.Equal(r, ep.Counters{
+	assert.Equal(r, dat.ConnectionCounters{
 		Endpoints: 2, Connects: 2, ActiveEstablished: 1, PeerRejected: 1, Disconnected: 1,
-	}, a.Counters)
+	}, a.ConnectionCounters)
 	a, err = server.ia.Counters()
 	require.NoError(r, err)
-	assert.Equal(r, ep.Counters{
+	assert.Equal(r, dat.ConnectionCounters{
 		Endpoints: 1, ServicePoints: 2, ServicePointsFreed: 1, Requests: 2, Accepted: 1, Rejected: 1, PassiveEstablished: 1, Disconnected: 1,
-	}, a.Counters)
+	}, a.ConnectionCounters)
 	require.NoError(r, server.ep.Close())
 	_, err = server.ep.Counters()
 	assert.ErrorIs(r, err, dat.ErrInvalidHandle)
