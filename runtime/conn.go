@@ -54,6 +54,7 @@ type Conn struct {
 	outbox *ep.Outbox // of the goroutine that calls Queue
 
 	closing sync.Mutex
+	memory  []*mem.LMR // that Alloc made, under closing
 }
 
 // The cookies of a connection's own operations: a buffer's index below these.
@@ -125,6 +126,26 @@ func (c *Conn) PZ() *PZ {
 		return nil
 	}
 	return c.pz
+}
+
+// Alloc allocates memory in the connection's zone: for RDMA, and for a peer that is
+// told where it is. Close frees it. A nil or closed connection is INVALID_HANDLE/EP;
+// other errors are those of [mem.PZ.Alloc].
+func (c *Conn) Alloc(size int, privileges hw.Privileges) (*LMR, error) {
+	const op = "runtime.Conn.Alloc"
+	if c == nil {
+		return nil, closedConn(op)
+	}
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.closed.Load() {
+		return nil, closedConn(op)
+	}
+	l, err := c.pz.Alloc(size, privileges, mem.WithUnmapOnFree())
+	if err == nil {
+		c.memory = append(c.memory, l)
+	}
+	return l, err
 }
 
 // Private is the private data that the peer accepted or asked with; nil before
@@ -322,7 +343,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	}
 }
 
-// Close gives back all that the connection has, its memory included; a connection
+// Close gives back all that the connection has, what Alloc made included; a connection
 // that is still up is broken off. Buffers that the program has may not be used any
 // more; under ConnConfig.Debug the error names their holders. Closing it again
 // waits for the first call and does nothing, or tries once more what failed.
@@ -347,6 +368,9 @@ func (c *Conn) Close() error {
 		}
 	}
 	var errs []error
+	for _, l := range c.memory {
+		errs = append(errs, l.Free())
+	}
 	if c.pz != nil && c.pz != c.cfg.PZ {
 		errs = append(errs, c.pz.Close())
 	}

@@ -50,9 +50,9 @@ func TestADialThatWaitsEndsWithItsConnection(t *testing.T) {
 		l := listen(t, server, ConnConfig{})
 		dialed, made := make(chan error, 1), make(chan *Conn, 1)
 		go func() {
-			_, err := client.Dial(context.Background(), l.Addr(), ConnConfig{Setup: func(c *Conn) error {
+			_, err := client.Dial(context.Background(), l.Addr(), ConnConfig{Setup: func(c *Conn) ([]byte, error) {
 				made <- c
-				return nil
+				return nil, nil
 			}})
 			dialed <- err
 		}()
@@ -97,10 +97,10 @@ func TestAListenersCloseWaitsForTheConnectionsBeingMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onTwo(t, func(t *testing.T, server, client *IA) {
 				begun, goOn := make(chan struct{}), make(chan struct{})
-				l := listen(t, server, ConnConfig{Setup: func(*Conn) error {
+				l := listen(t, server, ConnConfig{Setup: func(*Conn) ([]byte, error) {
 					begun <- struct{}{}
 					<-goOn
-					return nil
+					return nil, nil
 				}})
 				if name == "accept" {
 					go func() { _, _ = client.Dial(t.Context(), l.Addr(), ConnConfig{}) }()

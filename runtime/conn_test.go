@@ -197,9 +197,9 @@ func TestAPeerWithinItsCreditsAlwaysFindsAReceive(t *testing.T) {
 func TestOneChannelCarriesAllConnectionsOfAListener(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		const n = 5
-		l := listen(t, ia, ConnConfig{Depth: 2, Message: 64, Setup: func(c *Conn) error {
+		l := listen(t, ia, ConnConfig{Depth: 2, Message: 64, Setup: func(c *Conn) ([]byte, error) {
 			c.Context = c.String() + string(c.Private())
-			return nil
+			return nil, nil
 		}})
 		ctx := within(t)
 		ended := make(chan error, 1)
@@ -489,8 +489,8 @@ func TestWhatWasQueuedIsNotLostWithTheConnection(t *testing.T) {
 func TestASetupThatFailsLeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		why := errors.New("not today")
-		l := listen(t, ia, ConnConfig{Setup: func(*Conn) error { return why }})
-		_, err := ia.Dial(within(t), l.Addr(), ConnConfig{Setup: func(*Conn) error { return why }})
+		l := listen(t, ia, ConnConfig{Setup: func(*Conn) ([]byte, error) { return nil, why }})
+		_, err := ia.Dial(within(t), l.Addr(), ConnConfig{Setup: func(*Conn) ([]byte, error) { return nil, why }})
 		require.ErrorIs(t, err, why)
 		accepted := make(chan error, 1)
 		go func() {

@@ -23,6 +23,7 @@ type ConnConfig struct {
 	Message int
 
 	// Private is shown to the peer with the request of a Dial; an Accept has its own.
+	// What Setup returns comes before both.
 	Private []byte
 	// PZ is the zone of the connection, for programs with memory that several
 	// connections use; nil gives each one of its own, so that no peer reaches the memory
@@ -35,9 +36,11 @@ type ConnConfig struct {
 	// reads are Depth, as far as the device has that many.
 	Attr *EndpointAttr
 	// Setup, if set, is called with each connection before it is made, so before the
-	// peer may send: to post further receives, or to set Context. An error ends the
-	// attempt. It must not close the listener, whose close waits for it.
-	Setup func(*Conn) error
+	// peer may send: to post further receives, to set Context, to allocate memory
+	// ([Conn.Alloc]). What it returns is shown to the peer, such as where that memory
+	// is; nil leaves what Private or Accept says. An error ends the attempt. It must not
+	// close the listener, whose close waits for it.
+	Setup func(*Conn) (private []byte, err error)
 
 	// Conns is the most connections of a listener at a time; what exceeds it is
 	// rejected. 0 means 128.
@@ -123,14 +126,17 @@ func (ia *IA) newConn(cfg *ConnConfig, l *Listener, peer string, private []byte)
 }
 
 // begin makes what is around the connection, with all receives posted, and then has it
-// made by connect. With an error everything is given back.
-func (c *Conn) begin(op string, connect func() error) error {
+// made by connect, which tells the peer told. With an error everything is given back.
+func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) error {
 	err := c.make()
 	if err == nil && c.cfg.Setup != nil {
-		err = c.cfg.Setup(c)
+		var own []byte
+		if own, err = c.cfg.Setup(c); own != nil {
+			told = own
+		}
 	}
 	if err == nil {
-		err = connect()
+		err = connect(told)
 	}
 	if err != nil {
 		return c.ia.orClosed(op, errors.Join(err, c.Close()))

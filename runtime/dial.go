@@ -25,8 +25,8 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 		return nil, err
 	}
 	c := ia.newConn(&cfg, nil, address, nil)
-	err := c.begin(op, func() error {
-		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: cfg.Private})
+	err := c.begin(op, cfg.Private, func(private []byte) error {
+		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private})
 		if err == nil {
 			err = c.established(ctx)
 		}

@@ -126,7 +126,8 @@ func (l *Listener) String() string {
 }
 
 // Accept accepts a request. The receives are posted before the peer hears of it,
-// which sees private with its end of the connection. It returns at once: ESTABLISHED
+// which sees private, or what ConnConfig.Setup says in its place, with its end of the
+// connection. It returns at once: ESTABLISHED
 // is the first event of the connection, or an end is. With an error the peer is
 // rejected, unless the request is answered already; with ConnConfig.Conns connections
 // the error is INSUFFICIENT_RESOURCES, on a closed listener INVALID_HANDLE/PSP.
@@ -136,7 +137,9 @@ func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.newConn(op, asked.Remote.String(), asked.Private, func(c *Conn) error { return cr.Accept(c.Endpoint, private) })
+	c, err := l.newConn(op, asked.Remote.String(), asked.Private, private, func(c *Conn, private []byte) error {
+		return cr.Accept(c.Endpoint, private)
+	})
 	if err != nil {
 		if e := cr.Reject(nil); e != nil && !errors.Is(e, hw.ErrInvalidHandle) {
 			err = errors.Join(err, e)
@@ -153,22 +156,23 @@ func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 // INVALID_HANDLE/PSP.
 func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 	const op = "runtime.Listener.Dial"
-	return l.newConn(op, address, nil, func(c *Conn) error {
+	return l.newConn(op, address, nil, private, func(c *Conn, private []byte) error {
 		return c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private})
 	})
 }
 
-// newConn makes one more connection. Close waits for it.
-func (l *Listener) newConn(op, peer string, private []byte, connect func(*Conn) error) (*Conn, error) {
+// newConn makes one more connection, with a peer that said heard and is to be told
+// told. Close waits for it.
+func (l *Listener) newConn(op, peer string, heard, told []byte, connect func(c *Conn, told []byte) error) (*Conn, error) {
 	if l == nil {
 		return nil, closedListener(op)
 	}
-	c := l.ia.newConn(&l.cfg, l, peer, private)
+	c := l.ia.newConn(&l.cfg, l, peer, heard)
 	if err := l.remember(op, c); err != nil {
 		return nil, err
 	}
 	defer l.making.Done()
-	if err := c.begin(op, func() error { return connect(c) }); err != nil {
+	if err := c.begin(op, told, func(told []byte) error { return connect(c, told) }); err != nil {
 		return nil, err
 	}
 	return c, nil
