@@ -49,7 +49,7 @@ func (d stamped) Poll(wcs []hw.WC) int {
 //
 //	naive     a locked, spinning thread polls and sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
-//	pinned    poller, ring, feeder, the dispatcher's channel
+//	pinned    poller, ring, deliverer, the dispatcher's channel
 func BenchmarkIBVPinned(b *testing.B) {
 	b.Run("path=naive", func(b *testing.B) { benchSender(b, runtime.LockOSThread, func() {}) })
 	b.Run("path=unlocked", func(b *testing.B) { benchSender(b, func() {}, runtime.Gosched) })

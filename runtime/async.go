@@ -144,8 +144,8 @@ func (a *asyncErrors) event(ev hw.AsyncEvent) (e evd.Event) {
 		}
 	case hw.AsyncCQOverrun:
 		e.Number, e.Data, e.Source = evd.AsyncEVDOverflow, evd.EVDOverflow, nil
-		if a.ia != nil && a.ia.cqs != nil {
-			if d := a.ia.cqs.dispatcher(ev.CQ); d != nil {
+		if a.ia != nil && a.ia.polling != nil {
+			if d := a.ia.polling.Dispatcher(ev.CQ); d != nil {
 				e.Source = d
 			}
 		}

@@ -98,8 +98,8 @@ func (ia *IA) tearDown() error {
 	err := ia.closeObjects()
 	// Completion queues and the device go when nothing that is on them is left: what
 	// could not be closed needs them when Close is tried once more.
-	if err == nil && ia.cqs != nil {
-		err = ia.cqs.close()
+	if err == nil && ia.polling != nil {
+		err = ia.polling.Close()
 	}
 	if err == nil {
 		err = ia.dev.Close()

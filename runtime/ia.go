@@ -9,6 +9,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/mem"
+	"godat/runtime/internal/polling"
 )
 
 // IA is an interface adapter: an open device, and the parent of all that is made
@@ -23,7 +24,7 @@ type IA struct {
 	release func() // of the provider
 	pool    *pool
 	async   *asyncErrors
-	cqs     *cqPool // nil unless the device is polled
+	polling *polling.Engine // nil unless the device is polled
 	adapter *ep.Adapter
 	domain  *mem.Domain
 

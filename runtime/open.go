@@ -12,6 +12,7 @@ import (
 	_ "godat/hw/iwarp" // every program has these
 	_ "godat/hw/loop"
 	"godat/mem"
+	"godat/runtime/internal/polling"
 )
 
 // Open opens an interface adapter. Its name is that of a registered provider,
@@ -74,8 +75,8 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 	var cqs ep.CQPool
 	dev, polled := ia.dev.(hw.Polled)
 	if polled {
-		ia.cqs = newCQPool(dev, ia.attr, cfg, ia.async.report)
-		cqs = ia.cqs
+		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config(cfg), ia.async.report)
+		cqs = ia.polling
 	}
 	ia.domain = mem.NewDomain(ia.dev)
 	breaks := &breakLog{log: ia.log, pool: ia.pool}
@@ -83,7 +84,7 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 		Device: ia.dev, CQs: cqs, IA: ia, Domain: ia.domain, Async: ia.async.to, Broke: breaks.broke,
 	})
 	if polled {
-		if err := ia.cqs.start(ia.adapter); err != nil {
+		if err := ia.polling.Start(ia.adapter); err != nil {
 			return openError(err)
 		}
 	}

@@ -82,7 +82,7 @@ func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
 	}
 }
 
-// exchange sends n messages from a to b, with pauses in which poller and feeder
+// exchange sends n messages from a to b, with pauses in which poller and deliverer
 // fall asleep, and requires each side's completions in order.
 func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 	const depth = 8
@@ -116,6 +116,34 @@ func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 	}
 }
 
+func TestAnAdapterClosesUnderConsumersWhoPoll(t *testing.T) {
+	for seed := range uint64(20) {
+		s := sim.New(sim.Config{Seed: seed})
+		ia := open(t, "sim", WithProvider(s), WithPoller(PollerConfig{ConsumerPolls: true}))
+		p := connect(t, ia, polledQueue(64))
+		p.establish(t)
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				var buf [4]Event
+				var err error
+				for err == nil {
+					_, err = p.events.Dequeue(buf[:])
+					goruntime.Gosched()
+				}
+				assert.ErrorIs(t, err, ErrInvalidHandle)
+			})
+		}
+		for i := range 8 {
+			require.NoError(t, p.b.PostRecv(uint64(i), Default, p.mem.Segment(0, 8)))
+			require.NoError(t, p.a.PostSend(uint64(100+i), Default, p.mem.Segment(0, 8)))
+		}
+		require.NoError(t, ia.Close())
+		wg.Wait()
+		assert.Empty(t, s.Violations())
+	}
+}
+
 func TestEndpointsMayComeAndGoOnAPolledDevice(t *testing.T) {
 	for name, mode := range pollers {
 		t.Run(name, func(t *testing.T) {
@@ -128,11 +156,7 @@ func TestEndpointsMayComeAndGoOnAPolledDevice(t *testing.T) {
 				require.NoError(t, p.a.Close())
 				require.NoError(t, p.b.Close())
 			}
-			ia.cqs.mu.Lock()
-			assert.Empty(t, ia.cqs.lanes)
-			assert.Empty(t, ia.cqs.owned)
-			assert.Empty(t, ia.cqs.feeders)
-			ia.cqs.mu.Unlock()
+			assert.Zero(t, ia.polling.Queues())
 			require.NoError(t, ia.Close())
 			assert.Empty(t, s.Violations())
 		})

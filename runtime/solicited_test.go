@@ -10,40 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/ep"
-	"godat/hw"
 	"godat/hw/sim"
 )
-
-// The queues of a dispatcher that notifies when solicited only wake the poller for
-// nothing else, and are shared with no others.
-func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
-	dev := newPolled()
-	pool, _ := newTestPool(t, dev, PollerConfig{CQDepth: 100}, newCollector())
-	d := newDispatcher(t)
-	loud := attach(t, pool, d, 10)
-	assert.False(t, loud.cfg.SolicitedOnly)
-	require.NoError(t, d.AttachDTO(hw.SolicitedWait))
-	silent := attach(t, pool, d, 10)
-	assert.True(t, silent.cfg.SolicitedOnly)
-	assert.Same(t, silent, attach(t, pool, d, 10))
-	d.DetachDTO(hw.SolicitedWait)
-	assert.Same(t, loud, attach(t, pool, d, 10))
-	assert.False(t, attach(t, pool, nil, 1).cfg.SolicitedOnly)
-
-	// Whoever looks has the device looked at, as long as there is such a queue.
-	look := func() { _, _ = d.Dequeue(make([]Event, 1)) }
-	asleep := func() bool { return dev.asleep() && pool.poller.asleep.Load() }
-	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
-	polls := dev.polls.Load()
-	look()
-	require.Eventually(t, func() bool { return dev.polls.Load() > polls && asleep() }, 10*time.Second, time.Millisecond)
-	pool.Detach(silent, 20)
-	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
-	polls = dev.polls.Load()
-	look()
-	assert.True(t, asleep())
-	assert.Equal(t, polls, dev.polls.Load())
-}
 
 // Receives that are not solicited wake nobody, in the device or here, and are
 // found by whoever looks.
@@ -108,8 +76,8 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 			c, err := recvs.Counters()
 			return err == nil && c.Sleeps == 1
 		}, 10*time.Second, time.Millisecond)
-		if cqs := p.ia.cqs; cqs != nil { // what the waiter stirred is over: the device itself has to wake it
-			require.Eventually(t, cqs.isAsleep, 10*time.Second, time.Millisecond)
+		if engine := p.ia.polling; engine != nil { // the poll for the waiter is over: the device has to wake the poller
+			require.Eventually(t, engine.Asleep, 10*time.Second, time.Millisecond)
 		}
 		// Suppressed, for its own completion would wake the poller.
 		require.NoError(t, a.PostSend(2, Suppress, p.mem.Segment(8, 8)))
@@ -120,14 +88,6 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 			require.Fail(t, "nobody was woken")
 		}
 	})
-}
-
-// isAsleep reports whether whoever polls waits for the device, or is about to.
-func (p *cqPool) isAsleep() bool {
-	if p.driver != nil {
-		return p.driver.asleep.Load()
-	}
-	return p.poller.asleep.Load()
 }
 
 // forSolicited runs a test on a device without a poller and on polled ones, of an

@@ -1,7 +1,7 @@
 // Package ring has the bounded rings that carry values between goroutines
 // without a lock.
 //
-//   - [SPSC]: one producer, one consumer; from a pinned poller to its feeder.
+//   - [SPSC]: one producer, one consumer; from a pinned poller to a deliverer.
 //   - [MPSC]: many producers, one consumer.
 //   - [Reserved]: an MPSC ring whose owner keeps the count of places, so that
 //     putting can neither fail nor wait; a dispatcher's queue.

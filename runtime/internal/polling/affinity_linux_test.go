@@ -1,7 +1,6 @@
-package runtime
+package polling
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"godat/hw"
-	"godat/hw/sim"
 )
 
 // whereabouts tells on which processors the thread may run that polls it.
@@ -37,7 +35,7 @@ func TestThePollersThreadRunsWhereItIsTold(t *testing.T) {
 		cpu++
 	}
 	dev := &whereabouts{newPolled(), make(chan unix.CPUSet, 1)}
-	p := newPoller(dev, PollerConfig{CPUs: []int{cpu}}, func(hw.AsyncEvent) {})
+	p := newPoller(dev, Config{CPUs: []int{cpu}}, func(hw.AsyncEvent) {})
 	require.NoError(t, p.start())
 	set := <-dev.sets
 	p.stop()
@@ -46,26 +44,4 @@ func TestThePollersThreadRunsWhereItIsTold(t *testing.T) {
 	var now unix.CPUSet
 	require.NoError(t, unix.SchedGetaffinity(0, &now))
 	assert.Equal(t, may, now, "another thread's affinity changed")
-}
-
-// opener remembers the device that it opened last.
-type opener struct {
-	hw.Provider
-	dev hw.Device
-}
-
-func (o *opener) Open(cfg hw.OpenConfig) (hw.Device, error) {
-	dev, err := o.Provider.Open(cfg)
-	o.dev = dev
-	return dev, err
-}
-
-func TestAPollerThatCantRunWhereItShallFailsOpen(t *testing.T) {
-	for _, cpus := range [][]int{{1 << 20}, {-1}, {1000}} {
-		s := &opener{Provider: sim.New(sim.Config{})}
-		_, err := Open(context.Background(), "sim", WithProvider(s), WithPoller(PollerConfig{CPUs: cpus}))
-		require.Error(t, err)
-		require.NotNil(t, s.dev)
-		require.ErrorIs(t, s.dev.Close(), ErrInvalidHandle, "the device was left open")
-	}
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package runtime
+package polling
 
 // waker lets the poller's thread wake a goroutine. This one goes through the
 // scheduler, which costs a locked thread more than the eventfd that Linux has.

@@ -1,4 +1,4 @@
-package runtime
+package polling
 
 import (
 	"context"
@@ -14,13 +14,12 @@ import (
 
 	"godat/evd"
 	"godat/hw"
-	"godat/hw/sim"
 	"godat/internal/owner"
 	"godat/internal/yield"
 )
 
 // perQueue hands a batch on queue by queue.
-type perQueue struct{ to completer }
+type perQueue struct{ to Completer }
 
 func (p perQueue) Complete(wcs []hw.WC) {
 	for len(wcs) > 0 {
@@ -33,7 +32,7 @@ func (p perQueue) Complete(wcs []hw.WC) {
 	}
 }
 
-// delivery puts completions into dispatchers, by their queues, and says who did.
+// delivery puts completions into dispatchers, by their queues, and notes which goroutine did.
 type delivery struct {
 	to map[uint32]*evd.Dispatcher // by tag
 	by uint64                     // the goroutine
@@ -48,21 +47,21 @@ func (d *delivery) Complete(wcs []hw.WC) {
 	}
 }
 
-// undriven is a pool whose queues consumers poll, and nobody in their stead.
-func undriven(t testing.TB, dev hw.Polled, to completer) *cqPool {
+// undriven is an engine whose queues consumers poll, and nobody in their place.
+func undriven(t testing.TB, dev hw.Polled, to Completer) *Engine {
 	t.Helper()
-	pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, PollerConfig{ConsumerPolls: true}, nil)
-	pool.to, pool.driver.to = to, to
-	return pool
+	engine := New(dev, 1<<16, Config{ConsumerPolls: true}, nil)
+	engine.to, engine.driver.to = to, to
+	return engine
 }
 
 // dispatcherOf makes a dispatcher with room reserved, and a queue of its own.
-func dispatcherOf(t testing.TB, pool *cqPool, to *delivery, cfg evd.Config) (*evd.Dispatcher, *polledCQ) {
+func dispatcherOf(t testing.TB, engine *Engine, to *delivery, cfg evd.Config) (*evd.Dispatcher, *polledCQ) {
 	t.Helper()
 	d, err := evd.New(cfg)
 	require.NoError(t, err)
 	require.True(t, d.Main().Reserve(cfg.QLen))
-	cq := attach(t, pool, d, cfg.QLen)
+	cq := attach(t, engine, d, cfg.QLen)
 	if to.to == nil {
 		to.to = make(map[uint32]*evd.Dispatcher)
 	}
@@ -72,10 +71,10 @@ func dispatcherOf(t testing.TB, pool *cqPool, to *delivery, cfg evd.Config) (*ev
 
 func TestADequeueDeliversWhatTheDeviceHas(t *testing.T) {
 	dev, to := newPolled(), new(delivery)
-	pool := undriven(t, dev, to)
-	own, cq := dispatcherOf(t, pool, to, evd.Config{QLen: 8})
-	other, otherCQ := dispatcherOf(t, pool, to, evd.Config{QLen: 8, Mode: evd.ModeChannel})
-	buf := make([]Event, 8)
+	engine := undriven(t, dev, to)
+	own, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
+	other, otherCQ := dispatcherOf(t, engine, to, evd.Config{QLen: 8, Mode: evd.ModeChannel})
+	buf := make([]evd.Event, 8)
 	n, err := own.Dequeue(buf)
 	require.NoError(t, err)
 	assert.Zero(t, n)
@@ -89,9 +88,9 @@ func TestADequeueDeliversWhatTheDeviceHas(t *testing.T) {
 	for i, ev := range buf[:n] {
 		assert.EqualValues(t, 10+i, ev.Cookie)
 	}
-	assert.Equal(t, owner.GoroutineID(), to.by, "nobody else had a hand in it")
+	assert.Equal(t, owner.GoroutineID(), to.by, "another goroutine delivered")
 	for i := range 2 {
-		assert.EqualValues(t, 20+i, (<-other.C()).Cookie, "others are fed as well")
+		assert.EqualValues(t, 20+i, (<-other.C()).Cookie, "others get theirs as well")
 	}
 	assert.Equal(t, polls+1, dev.polls.Load(), "it polls once")
 
@@ -103,18 +102,18 @@ func TestADequeueDeliversWhatTheDeviceHas(t *testing.T) {
 	n, err = own.Dequeue(buf)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	assert.Equal(t, polls, dev.polls.Load(), "who finds something does not poll")
+	assert.Equal(t, polls, dev.polls.Load(), "a Dequeue that finds something does not poll")
 
-	pool.Detach(cq, 8)
+	engine.Detach(cq, 8)
 	_, err = own.Dequeue(buf)
 	require.NoError(t, err)
-	assert.Equal(t, polls, dev.polls.Load(), "without a queue on the device it has nothing to look for")
+	assert.Equal(t, polls, dev.polls.Load(), "a dispatcher without a queue does not poll")
 }
 
-func TestAWaitLooksOnceItself(t *testing.T) {
+func TestAWaitPollsOnceItself(t *testing.T) {
 	dev, to := newPolled(), new(delivery)
-	pool := undriven(t, dev, to)
-	d, cq := dispatcherOf(t, pool, to, evd.Config{QLen: 8})
+	engine := undriven(t, dev, to)
+	d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
 	cq.complete(wcs(1, 2)...)
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -125,58 +124,58 @@ func TestAWaitLooksOnceItself(t *testing.T) {
 	assert.Equal(t, owner.GoroutineID(), to.by)
 }
 
-// Whoever has the token delivers, and nobody else polls meanwhile or waits for it.
+// The token's holder delivers. Meanwhile nobody else polls, or waits for the token.
 func TestOneConsumerPollsAtATime(t *testing.T) {
 	dev := newPolled()
-	var pool *cqPool
+	var engine *Engine
 	calls := 0
-	pool = undriven(t, dev, completeFunc(func([]hw.WC) {
+	engine = undriven(t, dev, completeFunc(func([]hw.WC) {
 		calls++
 		polls := dev.polls.Load()
-		pool.stir(evd.LookNow) // as others would
-		pool.stir(evd.LookAndLeave)
+		engine.pollDevice(evd.LookNow) // as others would
+		engine.pollDevice(evd.LookAndLeave)
 		assert.Equal(t, polls, dev.polls.Load())
 	}))
-	cq := attach(t, pool, nil, 8)
+	cq := attach(t, engine, nil, 8)
 	cq.complete(wcs(0, 1)...)
-	pool.stir(evd.LookNow)
+	engine.pollDevice(evd.LookNow)
 	cq.complete(wcs(1, 1)...)
-	pool.stir(evd.LookNow)
+	engine.pollDevice(evd.LookNow)
 	assert.Equal(t, 2, calls)
 }
 
-// A poll may leave to the next one what no event tells of.
-func TestWhoTakesCompletionsEndsTheBackStopsWait(t *testing.T) {
+// A poll may leave work to the next poll without a wake-up for it.
+func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 	dev := newPolled()
-	pool := undriven(t, dev, completeFunc(func([]hw.WC) {}))
-	cq := attach(t, pool, nil, 8)
+	engine := undriven(t, dev, completeFunc(func([]hw.WC) {}))
+	cq := attach(t, engine, nil, 8)
 	woken := func() bool { w := dev.woken; dev.woken = false; return w }
 	require.True(t, woken(), "by the new queue")
-	for _, how := range []evd.Look{evd.LookNow, evd.LookAndLeave} {
-		pool.driver.asleep.Store(true)
-		pool.stir(how)
+	for _, hint := range []evd.Look{evd.LookNow, evd.LookAndLeave} {
+		engine.driver.asleep.Store(true)
+		engine.pollDevice(hint)
 		assert.False(t, woken(), "nothing came")
 		cq.complete(wcs(0, 1)...)
-		pool.stir(how)
+		engine.pollDevice(hint)
 		assert.True(t, woken())
-		assert.False(t, pool.driver.asleep.Load())
+		assert.False(t, engine.driver.asleep.Load())
 		cq.complete(wcs(1, 1)...)
-		pool.stir(how)
+		engine.pollDevice(hint)
 		assert.False(t, woken(), "it is awake")
 	}
-	pool.driver.asleep.Store(true)
+	engine.driver.asleep.Store(true)
 	polls := dev.polls.Load()
-	pool.stir(evd.LookElsewhere)
+	engine.pollDevice(evd.LookElsewhere)
 	assert.True(t, woken())
 	assert.Equal(t, polls, dev.polls.Load(), "a poster does not poll")
 }
 
-// All times are the bubble's: the back-stop is exactly where it is expected.
+// Time is the bubble's, so the back-stop is exactly where the test expects it.
 func TestTheBackStopKeepsAwayFromConsumersWhoPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev, to := newPolled(), newCollector()
-		pool, _ := newTestPool(t, dev, PollerConfig{SpinRounds: -1, ConsumerPolls: true}, to)
-		cq := attach(t, pool, nil, 64)
+		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, to)
+		cq := attach(t, engine, nil, 64)
 		synctest.Wait()
 		require.True(t, dev.asleep())
 		sent := 0
@@ -186,18 +185,18 @@ func TestTheBackStopKeepsAwayFromConsumersWhoPoll(t *testing.T) {
 		}
 		complete()
 		synctest.Wait()
-		to.requireAll(t, sent) // nobody has polled, so it does
+		to.requireAll(t, sent) // no consumer polls, so the back-stop does
 		for round := range 3 {
-			pool.stir(evd.LookNow)
+			engine.pollDevice(evd.LookNow)
 			complete()
-			pool.stir(evd.LookNow)
+			engine.pollDevice(evd.LookNow)
 			synctest.Wait()
-			require.False(t, dev.asleep(), "it was woken by what came, and leaves the device to us")
+			require.False(t, dev.asleep(), "the completion woke the back-stop, and it leaves the device to consumers")
 			arms, polls := dev.arms.Load(), dev.polls.Load()
 			for range 10 {
-				time.Sleep(lookPeriod / 2)
+				time.Sleep(drivenPeriod / 2)
 				complete()
-				pool.stir(evd.LookNow)
+				engine.pollDevice(evd.LookNow)
 				polls++
 			}
 			to.requireAll(t, sent)
@@ -205,35 +204,35 @@ func TestTheBackStopKeepsAwayFromConsumersWhoPoll(t *testing.T) {
 			require.Equal(t, polls, dev.polls.Load(), "round %d: nobody else polls", round)
 
 			complete()
-			time.Sleep(2 * lookPeriod)
+			time.Sleep(2 * drivenPeriod)
 			synctest.Wait()
 			to.requireAll(t, sent)
-			require.True(t, dev.asleep(), "it took over")
+			require.True(t, dev.asleep(), "the back-stop took over")
 			require.Greater(t, dev.arms.Load(), arms)
 		}
-		pool.Detach(cq, 64)
+		engine.Detach(cq, 64)
 	})
 }
 
-func TestWhoLeavesPutsTheBackStopInCharge(t *testing.T) {
+func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev, to := newPolled(), newCollector()
-		pool, _ := newTestPool(t, dev, PollerConfig{SpinRounds: -1, ConsumerPolls: true}, to)
-		cq := attach(t, pool, nil, 64)
+		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, to)
+		cq := attach(t, engine, nil, 64)
 		synctest.Wait()
 		began := time.Now()
 		for sent := 1; sent <= 6; {
 			if sent%2 == 0 { // from a nap
-				pool.stir(evd.LookNow)
+				engine.pollDevice(evd.LookNow)
 				cq.complete(wcs(sent-1, 1)...)
 				sent++
-				pool.stir(evd.LookNow)
+				engine.pollDevice(evd.LookNow)
 				synctest.Wait()
 				require.False(t, dev.asleep())
 			} else { // from a wait
-				pool.stir(evd.LookNow)
+				engine.pollDevice(evd.LookNow)
 			}
-			pool.stir(evd.LookAndLeave)
+			engine.pollDevice(evd.LookAndLeave)
 			synctest.Wait()
 			require.True(t, dev.asleep())
 			cq.complete(wcs(sent-1, 1)...)
@@ -242,55 +241,56 @@ func TestWhoLeavesPutsTheBackStopInCharge(t *testing.T) {
 			sent++
 		}
 		assert.Zero(t, time.Since(began), "it took no period")
-		pool.Detach(cq, 64)
+		engine.Detach(cq, 64)
 	})
 }
 
-// A Dequeue on a dispatcher with a CNO does not say that there will be another.
-func TestADequeueForACNOLeavesTheDevice(t *testing.T) {
+// The consumer of a CNO may go to sleep after its Dequeue, without another.
+func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 	dev, to := newPolled(), new(delivery)
-	pool := undriven(t, dev, to)
-	d, cq := dispatcherOf(t, pool, to, evd.Config{QLen: 8})
+	engine := undriven(t, dev, to)
+	d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
 	c, err := evd.NewCNO(evd.CNOConfig{})
 	require.NoError(t, err)
 	require.NoError(t, d.ModifyCNO(c))
 	cq.complete(wcs(0, 1)...)
-	buf := make([]Event, 8)
+	buf := make([]evd.Event, 8)
 	n, err := d.Dequeue(buf)
 	require.NoError(t, err)
 	assert.Equal(t, 1, n)
-	assert.False(t, pool.driver.driven.Load())
+	assert.False(t, engine.driver.driven.Load())
 	require.NoError(t, d.Disable())
 	_, err = d.Dequeue(buf)
 	require.NoError(t, err)
-	assert.True(t, pool.driver.driven.Load())
+	assert.True(t, engine.driver.driven.Load())
 }
 
-// The back-stop goes to sleep, and a consumer takes what came, or leaves, at each
-// moment of that. Wait would block only where it is woken by what comes next.
+// A consumer takes a completion, or takes it and goes to sleep, at each moment of the
+// back-stop's way to its sleep. The back-stop may wait only if the next completion
+// wakes it.
 func TestTheBackStopFallsAsleepAmongConsumers(t *testing.T) {
-	for _, how := range []evd.Look{evd.LookNow, evd.LookAndLeave} {
+	for _, hint := range []evd.Look{evd.LookNow, evd.LookAndLeave} {
 		yield.Interleave(func() (first, second, check func()) {
 			dev := &drowsy{polled: newPolled()}
 			total := 0
-			pool := undriven(t, dev, completeFunc(func(wcs []hw.WC) { total += len(wcs) }))
-			cq := attach(t, pool, nil, 8)
+			engine := undriven(t, dev, completeFunc(func(wcs []hw.WC) { total += len(wcs) }))
+			cq := attach(t, engine, nil, 8)
 			dev.woken = false
-			drv := pool.driver
+			drv := engine.driver
 			first = func() {
 				drv.driven.Store(false)
 				drv.sleep()
 			}
 			second = func() {
 				dev.whisper(cq)
-				pool.stir(how)
+				engine.pollDevice(hint)
 			}
 			check = func() {
 				assert.False(t, drv.asleep.Load())
 				if total == 1 && dev.blocked {
-					assert.True(t, dev.late, "it waits with something taken that it did not hear of")
+					assert.True(t, dev.late, "it waits, and was not told of a completion that a consumer took")
 				}
-				assert.Equal(t, how == evd.LookNow, drv.driven.Load())
+				assert.Equal(t, hint == evd.LookNow, drv.driven.Load())
 			}
 			return first, second, check
 		})
@@ -300,17 +300,17 @@ func TestTheBackStopFallsAsleepAmongConsumers(t *testing.T) {
 func TestTheBackStopLooksAgainBeforeItWaits(t *testing.T) {
 	dev := &drowsy{polled: newPolled()}
 	total := 0
-	pool := undriven(t, dev, completeFunc(func(wcs []hw.WC) { total += len(wcs) }))
-	cq := attach(t, pool, nil, 8)
+	engine := undriven(t, dev, completeFunc(func(wcs []hw.WC) { total += len(wcs) }))
+	cq := attach(t, engine, nil, 8)
 	dev.woken = false
-	dev.whisper(cq) // since it last looked
-	pool.driver.sleep()
+	dev.whisper(cq) // since the back-stop polled last
+	engine.driver.sleep()
 	assert.Equal(t, 1, total)
 	assert.False(t, dev.blocked)
 }
 
-// drowsy is a device whose Wait only notes that it would have blocked, and whether
-// that was before anything was there.
+// drowsy is a device whose Wait does not block. It notes whether it would have
+// blocked (blocked), and whether a completion came only after Wait began (late).
 type drowsy struct {
 	*polled
 	blocked, late bool
@@ -329,15 +329,15 @@ func (d *drowsy) whisper(cq *polledCQ) {
 	cq.wcs = append(cq.wcs, hw.WC{})
 }
 
-// Rounds in which consumers poll, wait for others to, or all do something else. In each
-// the completions have to come.
+// In each round, some consumers poll, some go to sleep, or none does anything. The
+// completions of the round must come.
 func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 	for _, procs := range []int{1, 2, 4} {
 		ok := t.Run("", func(t *testing.T) {
 			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
 			dev, to := newPolled(), newCollector()
-			pool, log := newTestPool(t, dev, PollerConfig{SpinRounds: -1, ConsumerPolls: true}, perQueue{to})
-			cqs := []*polledCQ{attach(t, pool, newDispatcher(t), 64), attach(t, pool, newDispatcher(t), 64)}
+			engine, log := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, perQueue{to})
+			cqs := []*polledCQ{attach(t, engine, newDispatcher(t), 64), attach(t, engine, newDispatcher(t), 64)}
 			var sent [2]int
 			rng := rand.New(rand.NewPCG(4, uint64(procs)))
 			for range 600 {
@@ -348,11 +348,11 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 					polls, leaves := rng.IntN(20), rng.IntN(2) == 0
 					wg.Go(func() {
 						for range polls {
-							pool.stir(evd.LookNow)
+							engine.pollDevice(evd.LookNow)
 							goruntime.Gosched()
 						}
 						if leaves {
-							pool.stir(evd.LookAndLeave)
+							engine.pollDevice(evd.LookAndLeave)
 						}
 					})
 				}
@@ -369,25 +369,25 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 	}
 }
 
-// A consumer has completions in hand when the device is closed: that waits for it, and
-// nobody polls afterwards.
-func TestClosingWaitsForWhoeverPolls(t *testing.T) {
+// Close comes while a consumer delivers. It waits for the consumer, and nobody polls
+// afterwards.
+func TestCloseWaitsForAConsumerThatPolls(t *testing.T) {
 	dev := newPolled()
 	in, out := make(chan struct{}), make(chan struct{})
-	pool := undriven(t, dev, completeFunc(func([]hw.WC) {
+	engine := undriven(t, dev, completeFunc(func([]hw.WC) {
 		close(in)
 		<-out
 	}))
-	close(pool.driver.done)
-	attach(t, pool, nil, 8).complete(wcs(0, 1)...)
+	close(engine.driver.done)
+	attach(t, engine, nil, 8).complete(wcs(0, 1)...)
 	polled, closed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		defer close(polled)
-		pool.stir(evd.LookNow)
+		engine.pollDevice(evd.LookNow)
 	}()
 	<-in
-	go func() { closed <- pool.close() }()
-	require.Eventually(t, pool.driver.stopping.Load, 10*time.Second, time.Millisecond)
+	go func() { closed <- engine.Close() }()
+	require.Eventually(t, engine.driver.stopping.Load, 10*time.Second, time.Millisecond)
 	for range 1000 {
 		goruntime.Gosched()
 	}
@@ -396,49 +396,21 @@ func TestClosingWaitsForWhoeverPolls(t *testing.T) {
 	require.NoError(t, <-closed)
 	<-polled
 	polls := dev.polls.Load()
-	pool.stir(evd.LookNow)
-	pool.stir(evd.LookAndLeave)
+	engine.pollDevice(evd.LookNow)
+	engine.pollDevice(evd.LookAndLeave)
 	assert.Equal(t, polls, dev.polls.Load())
-}
-
-func TestAnAdapterClosesUnderConsumersWhoPoll(t *testing.T) {
-	for seed := range uint64(20) {
-		s := sim.New(sim.Config{Seed: seed})
-		ia := open(t, "sim", WithProvider(s), WithPoller(PollerConfig{ConsumerPolls: true}))
-		p := connect(t, ia, polledQueue(64))
-		p.establish(t)
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() {
-				var buf [4]Event
-				var err error
-				for err == nil {
-					_, err = p.events.Dequeue(buf[:])
-					goruntime.Gosched()
-				}
-				assert.ErrorIs(t, err, hw.ErrInvalidHandle)
-			})
-		}
-		for i := range 8 {
-			require.NoError(t, p.b.PostRecv(uint64(i), Default, p.mem.Segment(0, 8)))
-			require.NoError(t, p.a.PostSend(uint64(100+i), Default, p.mem.Segment(0, 8)))
-		}
-		require.NoError(t, ia.Close())
-		wg.Wait()
-		assert.Empty(t, s.Violations())
-	}
 }
 
 func TestAConsumersPollAllocatesNothing(t *testing.T) {
 	d := newDispatcher(t)
-	pool := undriven(t, newPolled(), completeFunc(func(wcs []hw.WC) {
+	engine := undriven(t, newPolled(), completeFunc(func(wcs []hw.WC) {
 		for i := range wcs {
 			d.Main().PutCompletion(nil, wcs[i].ID, hw.StatusSuccess, hw.OpRecv, 0, 0)
 		}
 		d.Main().Flush()
 	}))
-	cq := attach(t, pool, d, 64)
-	buf := make([]Event, 8)
+	cq := attach(t, engine, d, 64)
+	buf := make([]evd.Event, 8)
 	store := make([]hw.WC, 0, 64)
 	for i := range 8 {
 		store = append(store, hw.WC{ID: uint64(i), CQ: cq.cfg.Tag})

@@ -1,4 +1,4 @@
-package runtime
+package polling
 
 import (
 	"sync"
@@ -130,7 +130,7 @@ func (d *polled) asleep() bool {
 	return d.waiting && !d.woken
 }
 
-// collector takes what feeders deliver and checks that each queue's completions
+// collector takes what deliverers deliver and checks that each queue's completions
 // come in order: their ids count up, queue by queue.
 type collector struct {
 	mu     sync.Mutex
@@ -138,7 +138,7 @@ type collector struct {
 	total  int
 	inside map[uint32]bool
 	wrong  []string
-	reused bool // tags come back, while a feeder may still leave the old queue
+	reused bool // tags come back, while a deliverer may still leave the old queue
 	pause  func()
 	came   chan struct{} // one for each call
 }

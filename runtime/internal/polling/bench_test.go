@@ -1,4 +1,4 @@
-package runtime
+package polling
 
 import (
 	"math"
@@ -45,7 +45,7 @@ func (d *metronome) Wake()       {}
 //
 //	naive     a locked, spinning thread sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
-//	pinned    poller, ring, feeder, channel
+//	pinned    poller, ring, deliverer, channel
 func BenchmarkPinned(b *testing.B) {
 	b.Run("path=naive", func(b *testing.B) { benchSender(b, goruntime.LockOSThread, func() {}) })
 	b.Run("path=unlocked", func(b *testing.B) { benchSender(b, func() {}, goruntime.Gosched) })
@@ -75,13 +75,13 @@ func benchSender(b *testing.B, begin, between func()) {
 func benchPoller(b *testing.B) {
 	dev := new(metronome)
 	ch := make(chan uint64, 16)
-	cfg := PollerConfig{SpinRounds: noBound}
-	pool, _ := newTestPool(b, dev, cfg, completeFunc(func(wcs []hw.WC) {
+	cfg := Config{SpinRounds: noBound}
+	engine, _ := newTestEngine(b, dev, cfg, completeFunc(func(wcs []hw.WC) {
 		for _, wc := range wcs {
 			offer(ch, wc.ID)
 		}
 	}))
-	if _, err := pool.Attach(nil, 8); err != nil {
+	if _, err := engine.Attach(nil, 8); err != nil {
 		b.Fatal(err)
 	}
 	receive(b, ch)

@@ -1,4 +1,4 @@
-package runtime
+package polling
 
 import (
 	"errors"
@@ -15,21 +15,22 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/yield"
 )
 
-// newTestPool starts a pool of queues on a device, with who empties them.
-func newTestPool(t testing.TB, dev hw.Polled, cfg PollerConfig, to completer) (*cqPool, *asyncLog) {
+// newTestEngine makes and starts an engine.
+func newTestEngine(t testing.TB, dev hw.Polled, cfg Config, to Completer) (*Engine, *asyncLog) {
 	t.Helper()
 	log := new(asyncLog)
-	pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, cfg, log.report)
-	require.NoError(t, pool.start(to))
-	t.Cleanup(func() { require.NoError(t, pool.close()) })
-	return pool, log
+	engine := New(dev, 1<<16, cfg, log.report)
+	require.NoError(t, engine.Start(to))
+	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	return engine, log
 }
 
-func attach(t testing.TB, pool *cqPool, d *evd.Dispatcher, entries int) *polledCQ {
+func attach(t testing.TB, engine *Engine, d *evd.Dispatcher, entries int) *polledCQ {
 	t.Helper()
-	cq, err := pool.Attach(d, entries)
+	cq, err := engine.Attach(d, entries)
 	require.NoError(t, err)
 	return cq.(*polledCQ)
 }
@@ -50,16 +51,16 @@ func wcs(first, n int) []hw.WC {
 }
 
 // The device completes in bursts with pauses of all lengths between them, so
-// that poller and feeder are caught awake, about to sleep and asleep. Each round
-// waits for its completions: one that was not woken for hangs.
+// that poller and deliverer are caught awake, about to sleep and asleep. Each round
+// waits for its completions: a completion without a wake-up hangs.
 func TestNoWakeUpIsLost(t *testing.T) {
 	for _, procs := range []int{1, 2, 4} {
 		for _, spin := range []int{-1, 5} {
 			ok := t.Run("", func(t *testing.T) {
 				defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
 				dev, to := newPolled(), newCollector()
-				pool, log := newTestPool(t, dev, PollerConfig{SpinRounds: spin}, to)
-				cq := attach(t, pool, newDispatcher(t), 64)
+				engine, log := newTestEngine(t, dev, Config{SpinRounds: spin}, to)
+				cq := attach(t, engine, newDispatcher(t), 64)
 				rng := rand.New(rand.NewPCG(1, uint64(procs)))
 				sent := 0
 				for range 1500 {
@@ -72,25 +73,54 @@ func TestNoWakeUpIsLost(t *testing.T) {
 					}
 				}
 				assert.Empty(t, log.kinds())
-				pool.Detach(cq, 64)
+				engine.Detach(cq, 64)
 			})
 			if !ok {
-				return // each further one that is lost takes as long to notice
+				return // another lost wake-up would take as long to notice
 			}
 		}
 	}
 }
 
-// Every queue keeps at most its depth outstanding, as queue pairs do: what was
-// delivered makes room for more.
+// The poller pushes a completion at each moment of a deliverer's way to its sleep, and
+// the deliverer goes to sleep at each moment of a push.
+func TestADelivererThatParksHearsOfEveryPush(t *testing.T) {
+	for _, pushFirst := range []bool{false, true} {
+		yield.Interleave(func() (first, second, check func()) {
+			w, err := newWaker()
+			require.NoError(t, err)
+			d := newDeliverer(nil, 0, nil, new(poller), w, nil)
+			b := &cqBinding{depth: 8}
+			b.carryTo(d)
+			d.add(b)
+			waits := false
+			push := func() { b.push(wcs(0, 1)) }
+			park := func() { waits = d.announcePark() }
+			check = func() {
+				defer func() { require.NoError(t, w.close()) }()
+				assert.True(t, d.pending())
+				if waits {
+					assert.Zero(t, d.parked.Load(), "the deliverer sleeps, and nobody wakes it")
+				}
+			}
+			if pushFirst {
+				return push, park, check
+			}
+			return park, push, check
+		})
+	}
+}
+
+// Every queue keeps at most its depth outstanding, as queue pairs do: a delivery
+// makes room for the next completion.
 func TestCompletionsOfManyQueuesComeInOrderAndOnce(t *testing.T) {
 	const queues, each, depth = 6, 3000, 100
 	dev, to := newPolled(), newCollector()
-	pool, log := newTestPool(t, dev, PollerConfig{CQDepth: depth}, to)
+	engine, log := newTestEngine(t, dev, Config{CQDepth: depth}, to)
 	ds := []*evd.Dispatcher{newDispatcher(t), newDispatcher(t), nil}
 	var wg sync.WaitGroup
 	for i := range queues {
-		cq := attach(t, pool, ds[i%len(ds)], depth)
+		cq := attach(t, engine, ds[i%len(ds)], depth)
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(2, uint64(i)))
 			for sent := 0; sent < each; {
@@ -106,7 +136,7 @@ func TestCompletionsOfManyQueuesComeInOrderAndOnce(t *testing.T) {
 	wg.Wait()
 	to.requireAll(t, queues*each)
 	assert.Empty(t, log.kinds())
-	assert.Len(t, pool.feeders, len(ds), "a dispatcher has one feeder")
+	assert.Len(t, engine.deliverers, len(ds), "a dispatcher has one deliverer")
 }
 
 func (c *collector) delivered(tag uint32) int {
@@ -118,7 +148,7 @@ func (c *collector) delivered(tag uint32) int {
 func TestQueuesMayComeAndGoWhileThePollerRuns(t *testing.T) {
 	dev, to := newPolled(), newCollector()
 	to.reused = true
-	pool, log := newTestPool(t, dev, PollerConfig{}, to)
+	engine, log := newTestEngine(t, dev, Config{}, to)
 	shared := newDispatcher(t)
 	var sent atomic.Int64
 	var wg sync.WaitGroup
@@ -129,15 +159,15 @@ func TestQueuesMayComeAndGoWhileThePollerRuns(t *testing.T) {
 				if (round+i)%2 == 0 {
 					d = newDispatcher(t)
 				}
-				// As deep as a queue is, so that nobody shares it.
-				cq := attach(t, pool, d, defaultCQDepth)
+				// As deep as a queue is, so that no two share it.
+				cq := attach(t, engine, d, defaultCQDepth)
 				to.restart(cq.cfg.Tag)
 				cq.complete(wcs(0, 3)...)
 				sent.Add(3)
 				for to.delivered(cq.cfg.Tag) < 3 {
 					goruntime.Gosched()
 				}
-				pool.Detach(cq, defaultCQDepth)
+				engine.Detach(cq, defaultCQDepth)
 				assert.True(t, cq.closed)
 			}
 		})
@@ -145,13 +175,13 @@ func TestQueuesMayComeAndGoWhileThePollerRuns(t *testing.T) {
 	wg.Wait()
 	to.requireAll(t, int(sent.Load()))
 	assert.Empty(t, log.kinds())
-	pool.mu.Lock()
-	defer pool.mu.Unlock()
-	assert.Empty(t, pool.lanes)
-	assert.Empty(t, pool.feeders)
-	assert.NotEmpty(t, pool.wakers)
-	assert.LessOrEqual(t, len(pool.wakers), 40, "wakers pile up")
-	assert.LessOrEqual(t, len(*pool.poller.lanes.Load()), 40, "tags pile up")
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	assert.Empty(t, engine.bindings)
+	assert.Empty(t, engine.deliverers)
+	assert.NotEmpty(t, engine.wakers)
+	assert.LessOrEqual(t, len(engine.wakers), 40, "wakers pile up")
+	assert.LessOrEqual(t, len(*engine.poller.bindings.Load()), 40, "tags pile up")
 }
 
 func (c *collector) restart(tag uint32) {
@@ -162,23 +192,23 @@ func (c *collector) restart(tag uint32) {
 
 func TestAQueueMadeWhileThePollerSleepsIsArmed(t *testing.T) {
 	dev, to := newPolled(), newCollector()
-	pool, _ := newTestPool(t, dev, PollerConfig{}, to)
+	engine, _ := newTestEngine(t, dev, Config{}, to)
 	for range 50 {
 		require.Eventually(t, dev.asleep, 10*time.Second, 50*time.Microsecond)
 		arms := dev.arms.Load()
-		attach(t, pool, newDispatcher(t), 8)
+		attach(t, engine, newDispatcher(t), 8)
 		require.Eventually(t, func() bool { return dev.arms.Load() > arms && dev.asleep() },
 			10*time.Second, 50*time.Microsecond)
 	}
 }
 
-func TestAnIdlePollerAndItsFeedersSleep(t *testing.T) {
+func TestAnIdlePollerAndItsDeliverersSleep(t *testing.T) {
 	dev, to := newPolled(), newCollector()
-	pool, _ := newTestPool(t, dev, PollerConfig{SpinRounds: 10}, to)
-	cq := attach(t, pool, nil, 8)
+	engine, _ := newTestEngine(t, dev, Config{SpinRounds: 10}, to)
+	cq := attach(t, engine, nil, 8)
 	cq.complete(wcs(0, 1)...)
 	to.requireAll(t, 1)
-	f := pool.feeders[nil]
+	f := engine.deliverers[nil]
 	require.Eventually(t, func() bool { return dev.asleep() && f.parked.Load() == 1 }, 10*time.Second, time.Millisecond)
 	polls := dev.polls.Load()
 	for range 1000 {
@@ -188,89 +218,89 @@ func TestAnIdlePollerAndItsFeedersSleep(t *testing.T) {
 	assert.EqualValues(t, 1, f.parked.Load())
 }
 
-func TestTheFeederFedLastStaysAwakeWithASpinningPoller(t *testing.T) {
+func TestTheDelivererFedLastStaysAwakeWithASpinningPoller(t *testing.T) {
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(4)) // one is the poller's
 	dev, to := newPolled(), newCollector()
-	pool, _ := newTestPool(t, dev, PollerConfig{SpinRounds: noBound}, to)
+	engine, _ := newTestEngine(t, dev, Config{SpinRounds: noBound}, to)
 	first, second := newDispatcher(t), newDispatcher(t)
-	a, b := attach(t, pool, first, 8), attach(t, pool, second, 8)
+	a, b := attach(t, engine, first, 8), attach(t, engine, second, 8)
 	a.complete(wcs(0, 1)...)
 	to.requireAll(t, 1)
 	b.complete(wcs(0, 1)...)
 	to.requireAll(t, 2)
-	last := pool.feeders[second]
-	require.Eventually(t, func() bool { return pool.feeders[first].parked.Load() == 1 }, 10*time.Second, time.Millisecond)
+	last := engine.deliverers[second]
+	require.Eventually(t, func() bool { return engine.deliverers[first].parked.Load() == 1 }, 10*time.Second, time.Millisecond)
 	for range 1000 {
 		goruntime.Gosched()
 		require.Zero(t, last.parked.Load())
 	}
-	pool.Detach(a, 8)
-	pool.Detach(b, 8)
+	engine.Detach(a, 8)
+	engine.Detach(b, 8)
 }
 
 func TestQueuePairsShareAQueueAsLongAsThereIsRoom(t *testing.T) {
 	dev := newPolled()
-	pool, _ := newTestPool(t, dev, PollerConfig{CQDepth: 100}, newCollector())
+	engine, _ := newTestEngine(t, dev, Config{CQDepth: 100}, newCollector())
 	a, b := newDispatcher(t), newDispatcher(t)
-	first := attach(t, pool, a, 60)
-	assert.Same(t, first, attach(t, pool, a, 40), "there is room for 40 more")
-	second := attach(t, pool, a, 1)
+	first := attach(t, engine, a, 60)
+	assert.Same(t, first, attach(t, engine, a, 40), "there is room for 40 more")
+	second := attach(t, engine, a, 1)
 	assert.NotSame(t, first, second, "the first queue is full")
-	assert.Same(t, second, attach(t, pool, a, 99))
-	other := attach(t, pool, b, 1)
+	assert.Same(t, second, attach(t, engine, a, 99))
+	other := attach(t, engine, b, 1)
 	assert.NotSame(t, second, other, "two dispatchers share a queue")
-	deep := attach(t, pool, b, 5000)
+	deep := attach(t, engine, b, 5000)
 	assert.Equal(t, 5000, deep.Depth())
 	assert.Equal(t, 100, other.Depth())
 
-	pool.Detach(first, 60)
+	engine.Detach(first, 60)
 	assert.False(t, first.closed)
-	assert.Same(t, first, attach(t, pool, a, 50), "the room that came back is not used")
-	pool.Detach(first, 40)
-	pool.Detach(first, 50)
+	assert.Same(t, first, attach(t, engine, a, 50), "the room that came back is not used")
+	engine.Detach(first, 40)
+	engine.Detach(first, 50)
 	assert.True(t, first.closed)
-	require.Panics(t, func() { pool.Detach(first, 1) })
-	require.Panics(t, func() { pool.Detach(second, 101) })
+	require.Panics(t, func() { engine.Detach(first, 1) })
+	require.Panics(t, func() { engine.Detach(second, 101) })
 
-	_, err := pool.Attach(a, 1<<16+1)
+	_, err := engine.Attach(a, 1<<16+1)
 	require.ErrorIs(t, err, hw.ErrInsufficientResources)
-	_, err = pool.Attach(a, 0)
+	_, err = engine.Attach(a, 0)
 	require.ErrorIs(t, err, hw.ErrInsufficientResources)
-	require.NoError(t, pool.close())
-	_, err = pool.Attach(a, 1)
+	require.NoError(t, engine.Close())
+	_, err = engine.Attach(a, 1)
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
-	require.NoError(t, pool.close(), "a second close has nothing to do")
+	require.NoError(t, engine.Close(), "a second close has nothing to do")
 }
 
 func TestADeviceThatMakesNoQueueLeavesNothing(t *testing.T) {
 	dev, to := newPolled(), newCollector()
-	pool, _ := newTestPool(t, dev, PollerConfig{}, to)
+	engine, _ := newTestEngine(t, dev, Config{}, to)
 	dev.cqErr = syscall.ENOMEM
 	for range 3 {
-		_, err := pool.Attach(newDispatcher(t), 1)
+		_, err := engine.Attach(newDispatcher(t), 1)
 		require.ErrorIs(t, err, syscall.ENOMEM)
 	}
-	assert.Empty(t, pool.lanes)
-	assert.Empty(t, pool.feeders)
+	assert.Empty(t, engine.bindings)
+	assert.Empty(t, engine.deliverers)
 	dev.cqErr = nil
-	attach(t, pool, nil, 8).complete(wcs(0, 5)...)
+	attach(t, engine, nil, 8).complete(wcs(0, 5)...)
 	to.requireAll(t, 5)
 }
 
-// A feeder may be the one to close the last queue pair of its dispatcher.
-func TestDetachMayComeFromTheFeeder(t *testing.T) {
+// A deliverer may close the last queue pair of its own dispatcher.
+func TestDetachMayComeFromTheDeliverer(t *testing.T) {
 	dev := newPolled()
-	var pool *cqPool
+	var engine *Engine
 	var cq *polledCQ
 	done := make(chan struct{})
-	pool, _ = newTestPool(t, dev, PollerConfig{}, completeFunc(func([]hw.WC) {
-		pool.Detach(cq, 8)
+	engine, _ = newTestEngine(t, dev, Config{}, completeFunc(func([]hw.WC) {
+		engine.Detach(cq, 8)
 		close(done)
 	}))
-	cq = attach(t, pool, nil, 8)
+	cq = attach(t, engine, nil, 8)
 	cq.complete(wcs(0, 1)...)
 	<-done
-	require.NoError(t, pool.close())
+	require.NoError(t, engine.Close())
 }
 
 type completeFunc func([]hw.WC)
@@ -281,8 +311,8 @@ func TestMoreCompletionsThanTheQueueHoldsAreReported(t *testing.T) {
 	dev, to := newPolled(), newCollector()
 	gate := make(chan struct{})
 	to.pause = func() { <-gate }
-	pool, log := newTestPool(t, dev, PollerConfig{CQDepth: 8}, to)
-	cq := attach(t, pool, nil, 8)
+	engine, log := newTestEngine(t, dev, Config{CQDepth: 8}, to)
+	cq := attach(t, engine, nil, 8)
 	for i := range 8 {
 		cq.complete(wcs(64*i, 64)...) // into a ring of 8+32, with nobody to empty it
 	}
@@ -295,19 +325,19 @@ func TestMoreCompletionsThanTheQueueHoldsAreReported(t *testing.T) {
 }
 
 func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
-	for _, cfg := range []PollerConfig{{}, {ConsumerPolls: true}} {
+	for _, cfg := range []Config{{}, {ConsumerPolls: true}} {
 		dev, to := newPolled(), newCollector()
-		pool, log := newTestPool(t, dev, cfg, to)
+		engine, log := newTestEngine(t, dev, cfg, to)
 		dev.mu.Lock()
 		dev.armErr = errors.New("gone")
 		dev.mu.Unlock()
-		cq := attach(t, pool, nil, 8)
+		cq := attach(t, engine, nil, 8)
 		require.Eventually(t, func() bool { return len(log.kinds()) > 0 }, 10*time.Second, time.Millisecond)
 		for i := range 5 {
 			cq.complete(wcs(i, 1)...)
 			to.requireAll(t, i+1)
 		}
-		assert.Equal(t, []hw.AsyncKind{hw.AsyncDeviceFatal}, log.kinds(), "it is told once")
+		assert.Equal(t, []hw.AsyncKind{hw.AsyncDeviceFatal}, log.kinds(), "the error is reported once")
 		assert.EqualError(t, log.first().Err, "gone")
 	}
 }
@@ -315,14 +345,14 @@ func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
 func TestClosingEndsThePollerWhateverItDoes(t *testing.T) {
 	for i := range 50 {
 		dev, to := newPolled(), newCollector()
-		pool := newCQPool(dev, hw.Attr{MaxCQDepth: 1 << 16}, PollerConfig{SpinRounds: 3}, func(hw.AsyncEvent) {})
-		require.NoError(t, pool.start(to))
-		cq := attach(t, pool, nil, 8)
+		engine := New(dev, 1<<16, Config{SpinRounds: 3}, func(hw.AsyncEvent) {})
+		require.NoError(t, engine.Start(to))
+		cq := attach(t, engine, nil, 8)
 		cq.complete(wcs(0, 3)...)
 		for range i {
 			goruntime.Gosched()
 		}
-		require.NoError(t, pool.close())
+		require.NoError(t, engine.Close())
 		assert.True(t, cq.closed)
 	}
 }
@@ -333,18 +363,18 @@ func TestHandingOnAllocatesNothing(t *testing.T) {
 	w, err := newWaker()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close()) }()
-	f := newFeeder(to, 0, nil, new(poller), w, nil)
-	p := newPoller(dev, PollerConfig{}, nil)
-	l := &lane{depth: 64}
-	l.carry(f)
-	p.lanes.Store(&[]*lane{l})
+	f := newDeliverer(to, 0, nil, new(poller), w, nil)
+	p := newPoller(dev, Config{}, nil)
+	l := &cqBinding{depth: 64}
+	l.carryTo(f)
+	p.bindings.Store(&[]*cqBinding{l})
 	f.add(l)
 	batch := wcs(0, 64)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		p.hand(batch)
+		p.distribute(batch)
 		f.drain()
 		f.parked.Store(1)
-		p.hand(batch[:1])
+		p.distribute(batch[:1])
 		w.wait()
 		f.drain()
 	}))

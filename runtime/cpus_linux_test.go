@@ -1,0 +1,33 @@
+package runtime
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/sim"
+)
+
+// opener remembers the device that it opened last.
+type opener struct {
+	hw.Provider
+	dev hw.Device
+}
+
+func (o *opener) Open(cfg hw.OpenConfig) (hw.Device, error) {
+	dev, err := o.Provider.Open(cfg)
+	o.dev = dev
+	return dev, err
+}
+
+func TestAPollerThatCantRunWhereItShallFailsOpen(t *testing.T) {
+	for _, cpus := range [][]int{{1 << 20}, {-1}, {1000}} {
+		s := &opener{Provider: sim.New(sim.Config{})}
+		_, err := Open(context.Background(), "sim", WithProvider(s), WithPoller(PollerConfig{CPUs: cpus}))
+		require.Error(t, err)
+		require.NotNil(t, s.dev)
+		require.ErrorIs(t, s.dev.Close(), ErrInvalidHandle, "the device was left open")
+	}
+}

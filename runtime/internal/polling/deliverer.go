@@ -1,0 +1,140 @@
+package polling
+
+import (
+	"cmp"
+	goruntime "runtime"
+	"slices"
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// deliverer is the goroutine that delivers the completions of one dispatcher: it
+// empties the rings of the dispatcher's completion queues. It runs on no thread
+// of its own, so the goroutines that it wakes run soon.
+//
+// Parking loses no wake-up. The deliverer sets parked and then looks at the rings;
+// the poller publishes to a ring and then looks at parked. All four are
+// sequentially consistent, so one of the two sees the other. The deliverer that
+// unparks itself and the poller that wakes it both swap parked, and one of them
+// wins. When the poller has won, the deliverer waits for its wake-up, so none is left
+// over.
+type deliverer struct {
+	// Immutable.
+	to     Completer
+	report func(hw.AsyncEvent)
+	rounds int     // see Config.DelivererRounds
+	poller *poller // pushes to the rings
+	waker  *waker
+	ended  func(*deliverer) // called last
+
+	// Shared.
+	bindings atomic.Pointer[[]*cqBinding] // a new list at each change
+	parked   atomic.Uint32
+	stopping atomic.Bool
+
+	// Owned by the goroutine.
+	buf [pollBatch]hw.WC
+}
+
+func newDeliverer(to Completer, rounds int, report func(hw.AsyncEvent), p *poller, w *waker, ended func(*deliverer)) *deliverer {
+	d := &deliverer{to: to, rounds: cmp.Or(rounds, defaultRounds), report: report, poller: p, waker: w, ended: ended}
+	d.bindings.Store(new([]*cqBinding))
+	return d
+}
+
+// add gives the deliverer one more ring to empty. Engine.mu is held.
+func (d *deliverer) add(b *cqBinding) {
+	bindings := append(slices.Clone(*d.bindings.Load()), b)
+	d.bindings.Store(&bindings)
+}
+
+// remove takes a ring away and reports whether it was the last. Engine.mu is held.
+func (d *deliverer) remove(b *cqBinding) (last bool) {
+	bindings := slices.DeleteFunc(slices.Clone(*d.bindings.Load()), func(o *cqBinding) bool { return o == b })
+	d.bindings.Store(&bindings)
+	return len(bindings) == 0
+}
+
+// stop ends the goroutine when it has emptied its rings. It does not wait.
+func (d *deliverer) stop() {
+	d.stopping.Store(true)
+	yield.Point()
+	d.wake()
+}
+
+// wake unparks the goroutine if it is parked. The poller's thread calls it.
+func (d *deliverer) wake() {
+	if d.parked.Load() != 0 && d.parked.CompareAndSwap(1, 0) {
+		d.waker.wake()
+	}
+}
+
+// run is the goroutine.
+func (d *deliverer) run() {
+	defer d.ended(d)
+	idle := 0
+	for {
+		switch {
+		case d.drain():
+			idle = 0
+		case d.stopping.Load():
+			return
+		case d.staysAwake(idle):
+			idle++
+			goruntime.Gosched()
+		default:
+			d.park()
+			idle = 0
+		}
+	}
+}
+
+// staysAwake reports whether the goroutine looks again after idle rounds in which
+// it found nothing. The deliverer of the last completion does as long as the poller
+// spins: a program that pays for a spinning thread does not want to pay for a wake-up
+// of microseconds behind it.
+func (d *deliverer) staysAwake(idle int) bool {
+	return d.rounds < 0 || idle < d.rounds || d.poller.spinsFor.Load() == d
+}
+
+// drain takes a batch from each ring and reports whether there was any.
+func (d *deliverer) drain() (found bool) {
+	for _, b := range *d.bindings.Load() {
+		if n := b.ring.PopAll(d.buf[:]); n > 0 {
+			found = true
+			d.to.Complete(d.buf[:n])
+		}
+		if b.overrun.Load() && b.overrun.CompareAndSwap(true, false) {
+			d.report(hw.AsyncEvent{Kind: hw.AsyncCQOverrun, CQ: b.cq})
+		}
+	}
+	return found
+}
+
+// park sleeps until the poller has published something.
+func (d *deliverer) park() {
+	if d.announcePark() {
+		d.waker.wait()
+		d.parked.Store(0)
+	}
+}
+
+// announcePark sets parked, and reports whether the goroutine is to wait: it isn't if
+// there is something to do that the poller does not wake it for.
+func (d *deliverer) announcePark() bool {
+	d.parked.Store(1)
+	yield.Point()
+	return !d.pending() && !d.stopping.Load() || !d.parked.CompareAndSwap(1, 0)
+}
+
+// pending reports whether a ring has something.
+func (d *deliverer) pending() bool {
+	for _, b := range *d.bindings.Load() {
+		if !b.ring.Empty() {
+			return true
+		}
+	}
+	return false
+}

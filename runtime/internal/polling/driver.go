@@ -1,0 +1,237 @@
+package polling
+
+import (
+	goruntime "runtime"
+	"sync/atomic"
+	"time"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// driver lets the consumers of a device's dispatchers poll it; see
+// Config.ConsumerPolls. A consumer that finds its dispatcher empty takes the token,
+// polls once, and delivers all that came, to its own dispatcher and to others.
+//
+// Only the token's holder delivers, so completions have one deliverer at a time, and
+// each sees what the one before it did. Nobody waits for the token: its holder is
+// doing the work.
+//
+// The back-stop, a goroutine, makes sure that nothing depends on consumers who go
+// on polling. It does what a poller does: arm, poll once more, wait. It keeps away as
+// long as consumers poll, and checks every drivenPeriod whether they still do. It is
+// not locked to a thread, for it wakes consumers itself, and a wake-up by a locked
+// thread takes tens of microseconds.
+type driver struct {
+	// Immutable once started.
+	dev    hw.Polled
+	to     Completer
+	cpus   []int
+	spin   int
+	report func(hw.AsyncEvent)
+	ready  chan error    // the outcome of the start
+	done   chan struct{} // closed when the back-stop has ended
+
+	// Shared.
+	token    atomic.Uint32
+	driven   atomic.Bool // since the back-stop looked, a consumer has polled, and none has gone to sleep
+	asleep   atomic.Bool // the back-stop waits for the device, or is about to
+	stopping atomic.Bool
+	napEnd   chan struct{} // ends the back-stop's nap, this one or the next
+
+	// Owned by the token's holder.
+	wcs [pollBatch]hw.WC
+
+	// Owned by the back-stop.
+	nap      *time.Timer
+	degraded bool
+}
+
+// What the token can be.
+const (
+	tokenFree = iota
+	tokenHeld
+	tokenGone // the device closes
+)
+
+// drivenPeriod is how long the back-stop leaves the device to consumers that have
+// polled. When they stop polling without a word, the back-stop takes over after two
+// periods at most.
+const drivenPeriod = time.Millisecond
+
+// newDriver makes a driver for a device. report takes errors of the device.
+func newDriver(dev hw.Polled, cfg Config, report func(hw.AsyncEvent)) *driver {
+	d := &driver{
+		dev: dev, cpus: cfg.CPUs, spin: cfg.spins(), report: report,
+		ready: make(chan error, 1), done: make(chan struct{}), napEnd: make(chan struct{}, 1),
+		nap: time.NewTimer(drivenPeriod),
+	}
+	d.nap.Stop()
+	return d
+}
+
+// start starts the back-stop, and returns when it runs on its processors. to takes
+// the completions.
+func (d *driver) start(to Completer) error {
+	d.to = to
+	go d.run()
+	return <-d.ready
+}
+
+// stop ends the back-stop, and then keeps everybody from the device.
+func (d *driver) stop() {
+	d.stopping.Store(true)
+	d.dev.Wake()
+	d.endNap()
+	<-d.done
+	for !d.token.CompareAndSwap(tokenFree, tokenGone) {
+		goruntime.Gosched() // a consumer delivers a batch
+	}
+}
+
+// pollDevice polls for a dispatcher, or has the back-stop poll. Dispatchers call it.
+func (d *driver) pollDevice(hint evd.Look) {
+	switch hint {
+	case evd.LookNow:
+		if !d.driven.Load() {
+			d.driven.Store(true)
+		}
+		d.pollOnce()
+	case evd.LookAndLeave:
+		d.pollOnce()
+		d.handToBackStop()
+	case evd.LookElsewhere:
+		d.endWait()
+	}
+}
+
+// pollOnce polls for a consumer, if nobody else polls.
+func (d *driver) pollOnce() {
+	if d.tryPoll() > 0 {
+		d.endWait() // there may be more to do that ends no wait: see hw.Polled
+	}
+}
+
+// handToBackStop puts the back-stop in charge, for a consumer that goes to sleep. A
+// back-stop that is asleep is woken by the device, and then finds driven unset. One
+// that naps is called.
+func (d *driver) handToBackStop() {
+	if d.driven.Load() {
+		d.driven.Store(false)
+	}
+	yield.Point()
+	if !d.asleep.Load() {
+		d.endNap()
+	}
+}
+
+// endWait ends the back-stop's wait for the device. It also ends a wait that the
+// back-stop is about to begin, unless the back-stop polls before.
+func (d *driver) endWait() {
+	if d.asleep.Load() && d.asleep.CompareAndSwap(true, false) {
+		d.dev.Wake()
+	}
+}
+
+// endNap ends the back-stop's nap.
+func (d *driver) endNap() {
+	select {
+	case d.napEnd <- struct{}{}:
+	default:
+	}
+}
+
+// tryToken takes the token if it is free.
+func (d *driver) tryToken() bool { return d.token.CompareAndSwap(tokenFree, tokenHeld) }
+
+// tryPoll polls once and delivers, if the token is free.
+func (d *driver) tryPoll() (n int) {
+	if d.tryToken() {
+		n = d.poll()
+		d.token.Store(tokenFree)
+	}
+	return n
+}
+
+// poll polls once and delivers. Its caller holds the token.
+func (d *driver) poll() int {
+	n := d.dev.Poll(d.wcs[:])
+	yield.Point()
+	if n > 0 {
+		d.to.Complete(d.wcs[:n])
+	}
+	return n
+}
+
+// run is the back-stop.
+func (d *driver) run() {
+	defer close(d.done)
+	if len(d.cpus) > 0 {
+		goruntime.LockOSThread() // for good: the thread ends with the goroutine
+	}
+	err := setAffinity(d.cpus)
+	d.ready <- err
+	if err != nil {
+		return
+	}
+	idle := 0
+	for !d.stopping.Load() {
+		switch {
+		case d.driven.Swap(false):
+			d.takeNap()
+			idle = 0
+		case d.tryPoll() > 0:
+			goruntime.Gosched() // the consumers that it woke run first
+			idle = 0
+		case idle < d.spin:
+			idle++
+			goruntime.Gosched()
+		default:
+			d.sleep()
+			idle = 0
+		}
+	}
+}
+
+// takeNap leaves the device alone for a period, or until a consumer goes to sleep.
+func (d *driver) takeNap() {
+	d.nap.Reset(drivenPeriod)
+	select {
+	case <-d.nap.C:
+	case <-d.napEnd:
+		d.nap.Stop()
+	}
+}
+
+// sleep arms the device, polls once more, and waits.
+func (d *driver) sleep() {
+	if d.degraded {
+		d.takeNap()
+		return
+	}
+	d.asleep.Store(true) // before the second poll: see endWait
+	defer d.asleep.Store(false)
+	if !d.tryToken() {
+		goruntime.Gosched() // a consumer polls
+		return
+	}
+	err := d.dev.Arm()
+	n := 0
+	if err == nil {
+		n = d.poll()
+	}
+	d.token.Store(tokenFree)
+	if err == nil {
+		if n > 0 || d.stopping.Load() || d.driven.Load() {
+			return
+		}
+		yield.Point()
+		err = d.dev.Wait()
+	}
+	if err != nil {
+		// As in the pinned poller: from now on poll from time to time.
+		d.degraded = true
+		d.report(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal, Err: err})
+	}
+}

@@ -1,0 +1,43 @@
+package polling
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+)
+
+// The queues of a dispatcher that notifies when solicited only don't wake the poller
+// for other completions, and no other dispatcher shares them.
+func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
+	dev := newPolled()
+	engine, _ := newTestEngine(t, dev, Config{CQDepth: 100}, newCollector())
+	d := newDispatcher(t)
+	loud := attach(t, engine, d, 10)
+	assert.False(t, loud.cfg.SolicitedOnly)
+	require.NoError(t, d.AttachDTO(hw.SolicitedWait))
+	silent := attach(t, engine, d, 10)
+	assert.True(t, silent.cfg.SolicitedOnly)
+	assert.Same(t, silent, attach(t, engine, d, 10))
+	d.DetachDTO(hw.SolicitedWait)
+	assert.Same(t, loud, attach(t, engine, d, 10))
+	assert.False(t, attach(t, engine, nil, 1).cfg.SolicitedOnly)
+
+	// A Dequeue has the device polled as long as there is such a queue.
+	look := func() { _, _ = d.Dequeue(make([]evd.Event, 1)) }
+	asleep := func() bool { return dev.asleep() && engine.poller.asleep.Load() }
+	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
+	polls := dev.polls.Load()
+	look()
+	require.Eventually(t, func() bool { return dev.polls.Load() > polls && asleep() }, 10*time.Second, time.Millisecond)
+	engine.Detach(silent, 20)
+	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
+	polls = dev.polls.Load()
+	look()
+	assert.True(t, asleep())
+	assert.Equal(t, polls, dev.polls.Load())
+}
