@@ -2,11 +2,118 @@
 //
 //	import dat "godat/runtime"
 //
-// [Open] opens an interface adapter ([IA]) by the name of its provider. The
-// adapter makes everything that lives on it: protection zones and their memory
-// regions, event dispatchers and CNOs, endpoints and service points; and it closes them.
-// The types, flags and errors of the packages below are declared here again, so
-// that a first program needs one import.
+// [Open] opens an interface adapter ([IA]) by the name of its provider: "loop" for
+// memory inside the process, "iwarp" for TCP, "ibv" for verbs devices if the program
+// imports godat/hw/ibv. The adapter makes everything that lives on it, and its Close closes that. A post returns at once,
+// and each request that it takes ends in exactly one completion, which comes as an
+// event to the dispatcher that the program has chosen.
+//
+// A program needs no other package of the library: objects, events, operations,
+// statuses, flags, fields of queries and return codes have names here. Many of them are
+// declared in ep, evd, mem and hw; go doc shows their methods there, as in
+//
+//	go doc godat/ep Endpoint.PostSend
+//
+// So the list below names methods by those packages; dat.Endpoint and ep.Endpoint are
+// one type. The file datapi.md says what answers to each C call and constant of DAT.
+//
+// # Open, ask, close
+//
+//   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithPool], [WithPoller], [WithAsync]
+//   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
+//   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
+//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; its memory: [IA.Domain]
+//   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
+//   - [IA.Close] closes all that lives on it; [IA.CloseGraceful] refuses while anything does
+//
+// # Connections with all that they need
+//
+//   - [IA.Dial] connects to "host:port"; [IA.Listen] listens there
+//   - a [Listener]: [Listener.Requests] to [Listener.Accept] or [ep.CR.Reject], [Listener.Addr], [Listener.Dial] for connections on its own channel
+//   - [Conn.Events] and [Listener.Events] are where receives and ends come; [ConnOf] tells whose; [Conn.Receive] waits for a message
+//   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one; [Conn.Send] and [Conn.Release] give buffers back
+//   - many messages at once: [Conn.Queue], [Conn.Outbox], [Conn.Flush]
+//   - about the peer: [Conn.Private]; memory of the connection's own: [Conn.PZ]
+//   - the end: [Conn.Shutdown], [Conn.Close], [Listener.Shutdown], [Listener.Close]
+//
+// # Memory
+//
+//   - a zone: [IA.NewPZ], [mem.PZ.Query], [mem.PZ.Close]
+//   - a region: [mem.PZ.Alloc] of new memory, [mem.PZ.Register] of the program's, [mem.PZ.RegisterLMR] of another region's, [mem.PZ.RegisterShared] of what an id names
+//   - a region's memory: [mem.LMR.Bytes]; parts of it for posts, [mem.LMR.Segment], and for peers, [mem.LMR.Remote]
+//   - what peers need to know: [mem.RemoteSegment.AppendBinary], [ParseRemoteSegment]
+//   - about a region: [mem.LMR.Query], [mem.LMR.Context], [mem.LMR.RemoteContext], [mem.LMR.PZ]; its end: [mem.LMR.Free]
+//   - where a device needs it, which none does yet: [IA.SyncRDMARead], [IA.SyncRDMAWrite]
+//   - a pool of buffers: [mem.PZ.NewBufferPool], [mem.BufferPool.Get], [mem.BufferPool.At], [mem.BufferPool.Close]
+//   - a buffer: [mem.Buffer.Bytes], [mem.Buffer.Cap], [mem.Buffer.Resize], [mem.Buffer.Write], [mem.Buffer.Segment], [mem.Buffer.Remote], [mem.Buffer.Index], [mem.Buffer.Put]
+//   - watched while an operation has it: [mem.Buffer.Lend], [mem.Buffer.Return]
+//
+// # Windows
+//
+//   - [mem.PZ.NewRMR] for a zone's endpoints, [ep.Endpoint.NewRMR] for one endpoint
+//   - [ep.Endpoint.PostBind] binds it to memory, and with the zero [Binding] unbinds it; [RMROf] is the window of a completion
+//   - [mem.Binding.Remote] is how peers name what is bound; [ep.Endpoint.PostSendInvalidate] ends a peer's window; [ep.Endpoint.PostRDMAReadToRMR] reads into one
+//   - [mem.RMR.Query], [mem.RMR.PZ], [mem.RMR.Free]
+//
+// # Connect
+//
+//   - an endpoint: [IA.NewEndpoint], [ep.Endpoint.Context], [EndpointOf]
+//   - to connect: [ep.Endpoint.Connect], [ep.Endpoint.CommonConnect] to "host:port", [ep.Endpoint.DupConnect] to where another is
+//   - to listen: [IA.NewPSP] on a qualifier, [IA.NewRSP] for one endpoint, [IA.NewCSP] at "host:port"
+//   - where it listens: [ep.PSP.Qual], [ep.PSP.Addr], [ep.PSP.Dispatcher], [ep.PSP.Query], [ep.RSP.Qual], [ep.RSP.Query], [ep.CSP.Addr], [ep.CSP.Query]
+//   - a request: [RequestOf], [ep.CR.Query], and then [ep.CR.Accept], [ep.CR.Reject] or [ep.CR.Handoff]
+//   - about an endpoint: [ep.Endpoint.State], [ep.Endpoint.Status], [ep.Endpoint.Query], [ep.Endpoint.Reads], [ep.Endpoint.Counters], [ep.Endpoint.ResetCounters]
+//   - to change it: [ep.Endpoint.Modify]
+//
+// # Post
+//
+//   - messages: [ep.Endpoint.PostSend], [ep.Endpoint.PostRecv], [ep.Endpoint.PostSendInvalidate]
+//   - the peer's memory: [ep.Endpoint.PostRDMAWrite], [ep.Endpoint.PostRDMARead], [ep.Endpoint.PostRDMAWriteImmediate]
+//   - atomics: [ep.Endpoint.PostFetchAdd], [ep.Endpoint.PostCompareSwap]
+//   - many at once: [ep.Endpoint.PostBatch], [ep.Endpoint.PostRecvBatch]; gathered first, [NewOutbox]: [ep.Outbox.Add], [ep.Outbox.Flush], [ep.Outbox.Reset]
+//   - no more than the peer has receives for, [NewCredits]: [ep.Credits.Take], [ep.Credits.Grant], [ep.Credits.Left], [ep.Credits.Owe], [ep.Credits.Pay]
+//   - a value for each operation, [NewContexts]: [evd.Contexts.Put], [evd.Contexts.Take]
+//   - datagrams, which no provider has: [ep.Endpoint.PostSendUD], [ep.Endpoint.FreeAddressHandle], [ep.Endpoint.FreeUDConnection]
+//
+// # Receive completions
+//
+//   - [IA.NewDispatcher] makes a dispatcher, and [DispatcherMode] says how it delivers:
+//   - a channel of events: [evd.Dispatcher.C]
+//   - a channel of batches: [evd.Dispatcher.Batches], [evd.Batch.Events], [evd.Batch.Release]
+//   - a callback: [DispatcherConfig], its field Callback; [evd.Dispatcher.InUpcall]
+//   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait], which [Until] ends by a channel; an iterator: [evd.Dispatcher.Events]
+//   - the requests of one worker: [evd.Dispatcher.Route], [evd.Route.C], [evd.Route.Close]
+//   - one request: [evd.Dispatcher.NewOneShot], [evd.OneShot.Wait], [evd.OneShot.C], [evd.OneShot.Release]
+//   - many dispatchers at once: [IA.NewCNO], [evd.CNO.Wait], [evd.CNO.Trigger], [evd.CNO.ModifyAgent], [evd.CNO.FD], [evd.CNO.Query], [evd.CNO.Close]; which they are: [evd.Dispatcher.ModifyCNO], [evd.Dispatcher.Enable], [evd.Dispatcher.Disable]
+//   - what is held back: [evd.Dispatcher.Flush]; events of the program's own: [evd.Dispatcher.PostSoftware]
+//   - about a dispatcher: [evd.Dispatcher.Mode], [evd.Dispatcher.Query], [evd.Dispatcher.Counters], [evd.Dispatcher.ResetCounters]; to change it: [evd.Dispatcher.Resize], [evd.Dispatcher.SetUnwaitable], [evd.Dispatcher.ClearUnwaitable]; its end: [evd.Dispatcher.Close]
+//
+// # What an event says
+//
+//   - whether it went well: [evd.Event.Err]; that it is a connection's last: [evd.Event.Ended]; why: [evd.Event.Cause]
+//   - whose it is: [EndpointOf], [ConnOf], [RMROf], [SRQOf], [RequestOf]
+//   - by kind: [evd.Event.DTO], [evd.Event.Connection], [evd.Event.Software], [evd.Event.Async]
+//   - what came with a message: [evd.Event.Immediate], [evd.Event.InvalidatedContext]
+//
+// # Shared receive queues
+//
+//   - [IA.NewSRQ], [ep.SRQ.PostRecv], [ep.SRQ.Query], [ep.SRQ.Resize], [ep.SRQ.Close]
+//   - watermarks: [ep.SRQ.SetLowWatermark], [ep.Endpoint.SetWatermark]; what an endpoint has taken: [ep.Endpoint.RecvQuery]
+//
+// # Errors and causes
+//
+//   - calls return an [Error]: errors.Is with [ErrInvalidState] and the other Err variables tells its type; [Strerror] tells a C return code's
+//   - completions that failed: [StatusError]; connections that failed: [EventError], and the [Cause]
+//   - errors of no call, and of devices: [IA.Async]
+//   - a provider that panicked: [ProviderPanic]
+//
+// # End a connection, close objects
+//
+//   - [ep.Endpoint.Disconnect], Graceful or Abrupt; [ep.Endpoint.Reset] to connect once more; [ep.Endpoint.Close]
+//   - [ep.PSP.Close], [ep.RSP.Close], [ep.CSP.Close] stop listening
+//   - the order: service points, endpoints, shared receive queues, then what these stand on: dispatchers, CNOs, windows, regions, zones. [IA.Close] keeps it by itself
+//
+// # What runs
 //
 // Beside what its objects do themselves, an adapter runs little: on a device
 // whose completion queues must be polled, one pinned thread, and one goroutine

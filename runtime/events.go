@@ -115,6 +115,10 @@ const (
 	ModeCallback DispatcherMode = evd.ModeCallback // calls of DispatcherConfig.Callback
 )
 
+// Filter decides for a dispatcher of [ModeChannel] which events go into its channel;
+// it is [DispatcherConfig]'s.
+type Filter = evd.Filter
+
 // Streams are kinds of events that a dispatcher takes: DAT_EVD_FLAGS, with its
 // numbers.
 type Streams = evd.Streams

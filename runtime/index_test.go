@@ -1,0 +1,81 @@
+package runtime
+
+import (
+	"go/parser"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The package documentation is an index of everything that a program can call.
+
+// handles are the types whose methods are all in the index.
+var handles = []string{
+	"IA", "Conn", "Listener", "PZ", "LMR", "RMR", "Binding", "Buffer", "BufferPool", "Endpoint", "SRQ", "PSP", "RSP", "CSP", "CR",
+	"Dispatcher", "Route", "OneShot", "Batch", "CNO", "Event", "Outbox", "Credits", "Contexts",
+}
+
+// unlisted are methods that are left out of the index: what every type has, and what
+// packages ep and runtime need of the others.
+var unlisted = map[string][]string{
+	"":        {"String"},
+	"PZ":      {"Domain", "LKey", "NewRMRFor", "Resolve", "Unuse", "Use", "Zone"},
+	"LMR":     {"Domain"},
+	"RMR":     {"BeginBind", "CancelBind", "EndBind"},
+	"CR":      {"Drop"},
+	"OneShot": {"Arm", "Serves"},
+	"CNO":     {"Abort", "InUpcall"},
+	"Dispatcher": {
+		"Abort", "Attach", "AttachDTO", "Detach", "DetachDTO", "For", "ForgetRequest", "Main", "PutAsync", "PutRequest", "Refeed",
+		"Serves", "SetStir", "Solicited", "Takes",
+	},
+}
+
+// indexed are the names that the index links to.
+func indexed(t *testing.T) (names []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`\[([\w.]+)\]`).FindAllStringSubmatch(parsed.Doc.Text(), -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+func TestEveryNameOfTheIndexExists(t *testing.T) {
+	s := loadSources(t)
+	names := indexed(t)
+	for _, name := range names {
+		of, _, _ := strings.Cut(name, ".")
+		if !slices.Contains(tablePackages, of) {
+			name = "runtime." + name
+		}
+		assert.NotNil(t, s.find(name), "doc.go names %s", name)
+	}
+	assert.Greater(t, len(names), 200)
+}
+
+func TestEveryMethodOfAHandleIsInTheIndex(t *testing.T) {
+	s, names := loadSources(t), indexed(t)
+	scope := s.packages["godat/runtime"].Scope()
+	for _, handle := range handles {
+		obj := scope.Lookup(handle)
+		require.NotNil(t, obj, handle)
+		named, ok := types.Unalias(obj.Type()).(*types.Named)
+		require.True(t, ok, handle)
+		of := named.Obj()
+		for m := range named.Methods() {
+			name := of.Pkg().Name() + "." + of.Name() + "." + m.Name()
+			if !m.Exported() || slices.Contains(unlisted[""], m.Name()) || slices.Contains(unlisted[handle], m.Name()) {
+				continue
+			}
+			assert.Contains(t, names, strings.TrimPrefix(name, "runtime."), "doc.go has no line with %s", name)
+		}
+	}
+}
