@@ -42,29 +42,29 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	if r == nil || !r.Take() {
 		return answered(op)
 	}
-	l, err := r.answering(op, qp, private)
+	c, err := r.answering(op, qp, private)
 	if err != nil {
 		r.decline()
 		return err
 	}
 	r.dev.running.Add(1)
-	go l.respond(r, slices.Clone(private))
+	go c.respond(r, slices.Clone(private))
 	return nil
 }
 
-// answering finds the life that is to be connected, and begins it.
-func (r *request) answering(op string, qp hw.QP, private []byte) (*life, error) {
+// answering finds the connection that is to be connected, and begins it.
+func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, error) {
 	q, ok := qp.(*queuePair)
-	if !ok || q == nil || q.dev != r.dev || q.life == nil {
+	if !ok || q == nil || q.dev != r.dev || q.conn == nil {
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
 	}
 	if len(private) > r.dev.set.private {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, of %d", len(private), r.dev.set.private)
 	}
-	if err := q.life.attempt(op); err != nil {
+	if err := q.conn.attempt(op); err != nil {
 		return nil, err
 	}
-	return q.life, nil
+	return q.conn, nil
 }
 
 // Reject refuses the request, without the private data if there is too much.
@@ -135,72 +135,71 @@ func (r *request) reject(frame []byte) {
 
 // respond is the goroutine of a connection that we accept: it becomes the
 // receiver.
-func (l *life) respond(r *request, private []byte) {
-	defer l.dev.running.Done()
-	l.qp.vacant()
-	if !l.hold(r.conn, nil) {
+func (c *connection) respond(r *request, private []byte) {
+	defer c.dev.running.Done()
+	c.qp.awaitEndReports()
+	if !c.adopt(r.conn, nil) {
 		_ = r.conn.Close()
 		return
 	}
-	agreed, reply, promised, err := l.answer(&r.frame, private)
+	agreed, reply, promised, err := c.answer(&r.frame, private)
 	if err != nil {
-		l.protest(r.conn, err)
+		c.protest(r.conn, err)
 		_ = r.conn.Close()
-		l.refuse(hw.ReasonRejected, nil, attemptCause(err))
+		c.refuse(hw.ReasonRejected, nil, attemptCause(err))
 		return
 	}
-	l.rx.promised = promised
-	l.deadlineBoth(l.dev.set.mpa)
-	if _, err = r.conn.Write(reply.Append(nil)); err == nil && !l.start(agreed) {
+	c.recv.promised = promised
+	c.limitBoth(c.dev.set.mpa)
+	if _, err = r.conn.Write(reply.Append(nil)); err == nil && !c.start(agreed) {
 		_ = r.conn.Close()
 		return
 	}
 	if err != nil {
 		_ = r.conn.Close()
-		l.refuse(unheardOf(err), nil, attemptCause(err))
+		c.refuse(unheardOf(err), nil, attemptCause(err))
 		return
 	}
 	if promised {
-		l.deadline(l.dev.set.mpa)
+		c.limitRead(c.dev.set.mpa)
 	} else {
-		l.deadline(l.dev.set.grace)
+		c.limitRead(c.dev.set.grace)
 	}
-	l.receive()
+	c.recv.receive()
 }
 
-// deadlineBoth bounds the start-up, unless it is over.
-func (l *life) deadlineBoth(d time.Duration) {
-	l.mu.Lock()
-	if !l.dead {
-		_ = l.conn.SetDeadline(time.Now().Add(d))
+// limitBoth bounds the start-up, unless it is over.
+func (c *connection) limitBoth(d time.Duration) {
+	c.mu.Lock()
+	if !c.dead {
+		_ = c.conn.SetDeadline(time.Now().Add(d))
 	}
-	l.mu.Unlock()
+	c.mu.Unlock()
 }
 
 // firstFPDU tells that the connection is up, since the initiator has spoken; or
 // has spoken enough, or may listen.
-func (l *life) firstFPDU() bool {
-	l.rx.heard = true
-	l.deadline(l.rx.pulse)
-	return l.establish(hw.ConnInfo{
-		Local: l.conn.LocalAddr(), Remote: l.conn.RemoteAddr(),
-		ReadsIn: l.agreed.readsIn, ReadsOut: l.agreed.readsOut,
+func (r *receiver) firstFPDU() {
+	r.own.Check()
+	r.heard = true
+	r.link.limitRead(r.pulseAfter)
+	r.link.establish(hw.ConnInfo{
+		Local: r.link.conn.LocalAddr(), Remote: r.link.conn.RemoteAddr(),
+		ReadsIn: r.link.agreed.readsIn, ReadsOut: r.link.agreed.readsOut,
 	})
 }
 
 // unheard decides what it means that reading ended before the first FPDU; nil to
 // go on. An initiator that has promised nothing may be silent for a while, or leave
 // in order without a word: it has been connected.
-func (l *life) unheard(err error) error {
-	x := &l.rx
-	if !x.promised && (isTimeout(err) || err == io.EOF && x.in.r == x.in.w) {
-		if l.firstFPDU() {
-			return nil
-		}
-		return errOver
+func (r *receiver) unheard(err error) error {
+	r.own.Check()
+	if !r.promised && (isTimeout(err) || err == io.EOF && r.in.r == r.in.w) {
+		r.firstFPDU()
+		return nil
 	}
-	l.die(hw.ReasonNone, nil, nil, verdict{})
-	l.refuse(unheardOf(err), nil, attemptCause(err))
+	r.link.die(ending{why: hw.ReasonNone})
+	r.link.refuse(unheardOf(err), nil, attemptCause(err))
 	return errOver
 }
 

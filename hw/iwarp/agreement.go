@@ -33,8 +33,8 @@ type agreement struct {
 // killed. So by default we promise nothing, as siw does not. Without a promise siw
 // reports the connection before it looks at the socket. Ends of our own kind know
 // each other by the bits above, and have a ready-to-receive in any case.
-func (l *life) offer() wire.EnhancedData {
-	set, cfg := &l.dev.set, &l.qp.cfg
+func (c *connection) offer() wire.EnhancedData {
+	set, cfg := &c.dev.set, &c.qp.cfg
 	return wire.EnhancedData{
 		PeerToPeer: set.peer2peer,
 		SendRTR:    set.big && set.extensions,
@@ -60,25 +60,25 @@ func askable(a *agreement, ird uint16) bool {
 }
 
 // request is the frame that asks for a connection.
-func (l *life) request(revision int, private []byte) wire.MPARequest {
-	set := &l.dev.set
+func (c *connection) request(revision int, private []byte) wire.MPARequest {
+	set := &c.dev.set
 	return wire.MPARequest{
 		Revision: uint8(revision), Markers: set.markers, CRC: set.crc, BigFPDU: set.big,
-		Enhanced: revision == wire.MPARevision2, Data: l.offer(), Private: private,
+		Enhanced: revision == wire.MPARevision2, Data: c.offer(), Private: private,
 	}
 }
 
 // agree settles what a reply makes of our request.
-func (l *life) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, rtr wire.Opcode, due bool, err error) {
+func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, rtr wire.Opcode, due bool, err error) {
 	if reply.Revision != req.Revision || reply.Enhanced != req.Enhanced {
 		return a, 0, false, wire.ErrMPAMode
 	}
-	cfg := &l.qp.cfg
+	cfg := &c.qp.cfg
 	a = agreement{
 		crc: req.CRC || reply.CRC, markersIn: req.Markers, markersOut: reply.Markers,
 		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,
 	}
-	l.fit(&a, req.BigFPDU && reply.BigFPDU)
+	c.fit(&a, req.BigFPDU && reply.BigFPDU)
 	if !reply.Enhanced {
 		return a, 0, false, nil
 	}
@@ -92,7 +92,7 @@ func (l *life) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, r
 		}
 		a.readsIn = int(d.ORD)
 	}
-	l.allow(&a)
+	a.allow()
 	switch promised := req.Data.PeerToPeer && d.PeerToPeer; {
 	case promised && d.WriteRTR, !promised && a.extended:
 		return a, wire.OpWrite, true, nil
@@ -107,8 +107,8 @@ func (l *life) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, r
 // answer is our reply to a request, and what it settles. await says that the
 // initiator's first FPDU is promised, or comes because the initiator is of our own
 // kind.
-func (l *life) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
-	set, cfg := &l.dev.set, &l.qp.cfg
+func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
+	set, cfg := &c.dev.set, &c.qp.cfg
 	a = agreement{
 		crc: req.CRC || set.crc, markersIn: set.markers, markersOut: req.Markers,
 		readsIn: cfg.ReadsIn, readsOut: cfg.ReadsOut,
@@ -117,7 +117,7 @@ func (l *life) answer(req *wire.MPARequest, private []byte) (a agreement, reply 
 		Revision: req.Revision, Markers: set.markers, CRC: a.crc, BigFPDU: req.BigFPDU && set.big,
 		Enhanced: req.Enhanced, Private: private,
 	}
-	l.fit(&a, reply.BigFPDU)
+	c.fit(&a, reply.BigFPDU)
 	if !req.Enhanced {
 		return a, reply, false, nil
 	}
@@ -136,12 +136,12 @@ func (l *life) answer(req *wire.MPARequest, private []byte) (a agreement, reply 
 	a.extended = d.SendRTR && reply.BigFPDU && set.extensions
 	reply.Data.SendRTR = a.extended
 	a.askable = askable(&a, d.IRD)
-	l.allow(&a)
+	a.allow()
 	return a, reply, d.PeerToPeer || a.extended, nil
 }
 
 // allow says which operations can be posted.
-func (l *life) allow(a *agreement) {
+func (a *agreement) allow() {
 	a.ops = offered &^ notSendable
 	if a.extended {
 		a.ops |= extended &^ notSendable
@@ -150,9 +150,9 @@ func (l *life) allow(a *agreement) {
 
 // fit settles how long FPDUs are: a segment, unless the peer takes long ones.
 // Payloads are multiples of 4, so that only a message's last FPDU has a pad.
-func (l *life) fit(a *agreement, big bool) {
-	l.allow(a)
-	set := &l.dev.set
+func (c *connection) fit(a *agreement, big bool) {
+	a.allow()
+	set := &c.dev.set
 	mulpdu := 0
 	switch {
 	case set.fpdu != 0:
@@ -161,7 +161,7 @@ func (l *life) fit(a *agreement, big bool) {
 		mulpdu = wire.MaxULPDU
 	default:
 		mss := 0
-		if tcp, ok := l.conn.(*net.TCPConn); ok {
+		if tcp, ok := c.conn.(*net.TCPConn); ok {
 			mss = segmentSize(tcp)
 		}
 		if mss == 0 {

@@ -80,53 +80,27 @@ func rejection(text string) *hw.Cause {
 }
 
 // readCause is why reading has ended in disorder.
-func (l *life) readCause(err error) *hw.Cause {
-	l.mu.Lock()
-	sent := l.sendErr
-	l.mu.Unlock()
+func (r *receiver) readCause(err error) *hw.Cause {
+	r.own.Check()
+	r.link.mu.Lock()
+	sent := r.link.sendErr
+	r.link.mu.Unlock()
 	switch {
 	case sent != nil && isTimeout(sent):
-		return &hw.Cause{Layer: hw.LayerTCP, Text: fmt.Sprintf("the peer took nothing for %v", l.dev.set.stall), Err: hw.ErrTimeout}
+		return &hw.Cause{Layer: hw.LayerTCP, Text: fmt.Sprintf("the peer took nothing for %v", r.link.dev.set.stall), Err: hw.ErrTimeout}
 	case sent != nil && isTimeout(err):
 		return tcpCause(sent)
-	case isTimeout(err) && l.rx.hurried:
-		return &hw.Cause{Layer: hw.LayerMPA, Text: fmt.Sprintf("the rest of an FPDU did not come in %v", l.dev.set.stall), Err: hw.ErrTimeout}
+	case isTimeout(err) && r.hurried:
+		return &hw.Cause{Layer: hw.LayerMPA, Text: fmt.Sprintf("the rest of an FPDU did not come in %v", r.link.dev.set.stall), Err: hw.ErrTimeout}
 	case isTimeout(err):
 		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer did not end the connection in time", Err: hw.ErrTimeout}
 	}
 	return tcpCause(err)
 }
 
-// abandoned turns a peer's end that looks orderly into what it is when work is
-// outstanding: a peer whose process died. One of our own kind says when it is none
-// (see farewell), and another's program that leaves in the middle of our work breaks
-// the connection, too. The token's holder calls it.
-func (l *life) abandoned(why hw.Reason, cause *hw.Cause) (hw.Reason, *hw.Cause) {
-	x, n := &l.rx, l.sq.Tail.Load()-l.tx.head
-	if why != hw.ReasonPeer || x.farewell || n == 0 && !x.open && !x.writing {
-		return why, cause
-	}
-	text := "the peer closed the connection in the middle of its message"
-	if n > 0 {
-		text = fmt.Sprintf("the peer closed the connection with %d requests to it outstanding", n)
-	}
-	return hw.ReasonBroken, &hw.Cause{Layer: hw.LayerTCP, Text: text, Err: io.ErrUnexpectedEOF, Found: hw.SidePeer}
-}
-
-// addressed is the cause with the addresses of the connection, if there is one.
-func (l *life) addressed(c *hw.Cause) *hw.Cause {
-	l.mu.Lock()
-	conn := l.conn
-	l.mu.Unlock()
-	if conn == nil {
-		return c
-	}
-	return c.Between(conn.LocalAddr(), conn.RemoteAddr())
-}
-
 // An end of our own kind says farewell before it leaves in order: by a write of no
-// octets to an offset that nobody uses, which has no effect on any peer. Without one,
-// the end of its stream while work is outstanding is that of a process that died.
+// octets to an offset that nobody uses, which has no effect on any peer. When its
+// stream ends without a farewell while work is outstanding, its process died.
 const farewellTO = 0x676f6f6462796521 // "goodbye!"
 
 // farewell is its ULPDU.

@@ -12,7 +12,6 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/reject"
-	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -20,49 +19,49 @@ import (
 // may take any time to answer.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "iwarp.Connect"
-	l := q.life
+	c := q.conn
 	switch {
-	case l == nil:
+	case c == nil:
 		return gone(op)
 	case len(cfg.Private) > q.dev.set.private:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data, of %d", len(cfg.Private), q.dev.set.private)
 	case cfg.Qual > hw.MaxQual:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "connection qualifier %d is no TCP port", cfg.Qual)
 	}
-	if err := l.attempt(op); err != nil {
+	if err := c.attempt(op); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	if cfg.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(context.Background(), cfg.Timeout)
 	}
-	if !l.hold(nil, cancel) {
+	if !c.adopt(nil, cancel) {
 		cancel()
 		return hw.Errorf(op, hw.InvalidState, hw.StateEPDisconnected, "the queue pair is broken")
 	}
 	cfg.Private = slices.Clone(cfg.Private)
 	q.dev.running.Add(1)
-	go l.initiate(ctx, cancel, cfg)
+	go c.initiate(ctx, cancel, cfg)
 	return nil
 }
 
 // initiate is the goroutine of a connection that we ask for: it becomes the
 // receiver.
-func (l *life) initiate(ctx context.Context, cancel context.CancelFunc, cfg hw.ConnectConfig) {
-	defer l.dev.running.Done()
+func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cfg hw.ConnectConfig) {
+	defer c.dev.running.Done()
 	defer cancel()
-	l.qp.vacant()
-	revision := l.dev.set.revision
-	up, err := l.ask(ctx, cfg, revision)
-	if errors.Is(err, errHungUp) && revision == wire.MPARevision2 && l.dev.set.fallback {
-		up, err = l.ask(ctx, cfg, wire.MPARevision1)
+	c.qp.awaitEndReports()
+	revision := c.dev.set.revision
+	up, err := c.ask(ctx, cfg, revision)
+	if errors.Is(err, errHungUp) && revision == wire.MPARevision2 && c.dev.set.fallback {
+		up, err = c.ask(ctx, cfg, wire.MPARevision1)
 	}
 	if err == nil && up {
-		l.receive()
+		c.recv.receive()
 		return
 	}
 	if err != nil {
-		l.refuse(reasonOf(ctx, err), nil, attemptCause(err))
+		c.refuse(reasonOf(ctx, err), nil, attemptCause(err))
 	}
 }
 
@@ -71,13 +70,13 @@ var errHungUp = errors.New("iwarp: the peer hung up")
 
 // ask makes one attempt. up says that the connection is; without an error and it
 // the outcome has been told.
-func (l *life) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up bool, err error) {
-	conn, err := l.dev.provider.cfg.Dial(ctx, net.JoinHostPort(cfg.Addr, strconv.FormatUint(cfg.Qual, 10)))
+func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up bool, err error) {
+	conn, err := c.dev.provider.cfg.Dial(ctx, net.JoinHostPort(cfg.Addr, strconv.FormatUint(cfg.Qual, 10)))
 	if err != nil {
 		return false, err
 	}
-	l.dev.tune(conn)
-	conn = l.dev.traced(conn)
+	c.dev.tune(conn)
+	conn = c.dev.traced(conn)
 	defer func() {
 		if !up {
 			_ = conn.Close()
@@ -85,10 +84,10 @@ func (l *life) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up 
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(past) })
 	defer stop()
-	if !l.hold(conn, l.cancel) {
+	if !c.adopt(conn, c.cancel) {
 		return false, nil
 	}
-	req := l.request(revision, cfg.Private)
+	req := c.request(revision, cfg.Private)
 	if _, err = conn.Write(req.Append(nil)); err != nil {
 		return false, hungUp(err)
 	}
@@ -101,27 +100,31 @@ func (l *life) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up 
 		return false, err
 	}
 	if reply.Reject {
-		l.rejected(&reply)
+		c.rejected(&reply)
 		return false, nil
 	}
-	agreed, rtr, due, err := l.agree(&req, &reply)
+	agreed, rtr, due, err := c.agree(&req, &reply)
 	if err != nil {
-		l.protest(conn, err)
+		c.protest(conn, err)
 		return false, err
 	}
 	if !stop() {
 		return false, ctx.Err() // time was up in the last moment
 	}
-	l.tx.rtr, l.tx.rtrDue = rtr, due
-	l.rx.heard = true
+	c.send.rtr, c.send.rtrDue = rtr, due
+	c.recv.heard = true
 	if !agreed.extended { // or it is one of ours
-		l.rx.nudge = l.dev.set.nudge
+		c.recv.nudgeAfter = c.dev.set.nudge
 	}
 	info := hw.ConnInfo{
 		Local: conn.LocalAddr(), Remote: conn.RemoteAddr(),
 		ReadsIn: agreed.readsIn, ReadsOut: agreed.readsOut, Private: slices.Clone(reply.Private),
 	}
-	return l.start(agreed) && l.establish(info), nil
+	if !c.start(agreed) {
+		return false, nil
+	}
+	c.establish(info)
+	return true, nil
 }
 
 // readFrame reads a frame of the start-up and no octet more: the peer's first
@@ -152,20 +155,20 @@ func hungUp(err error) error {
 }
 
 // rejected tells of a reject: the consumer's, unless it has a provider's mark.
-func (l *life) rejected(reply *wire.MPAReply) {
+func (c *connection) rejected(reply *wire.MPAReply) {
 	if reject.IsByProvider(reply.Private) {
-		l.refuse(hw.ReasonRejected, nil, rejection("the peer's provider refused: no room, or closing"))
+		c.refuse(hw.ReasonRejected, nil, rejection("the peer's provider refused: no room, or closing"))
 		return
 	}
-	l.refuse(hw.ReasonPeerRejected, slices.Clone(reply.Private), rejection("the peer's program rejected the request"))
+	c.refuse(hw.ReasonPeerRejected, slices.Clone(reply.Private), rejection("the peer's program rejected the request"))
 }
 
 // protest sends the Terminate that a reply calls for, if any.
-func (l *life) protest(conn net.Conn, err error) {
+func (c *connection) protest(conn net.Conn, err error) {
 	var e *wire.Error
 	if errors.As(err, &e) && !e.Close {
-		_ = conn.SetWriteDeadline(time.Now().Add(l.dev.set.linger))
-		_, _ = conn.Write(wire.AppendFPDU(nil, l.dev.set.crc, terminate(e.Term, nil, 0)))
+		_ = conn.SetWriteDeadline(time.Now().Add(c.dev.set.linger))
+		_, _ = conn.Write(wire.AppendFPDU(nil, c.dev.set.crc, terminate(e.Term, nil, 0)))
 	}
 }
 
@@ -190,37 +193,24 @@ func reasonOf(ctx context.Context, err error) hw.Reason {
 }
 
 // start makes the connection work; false if Break came first.
-func (l *life) start(a agreement) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.dead {
+func (c *connection) start(a agreement) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
 		return false
 	}
-	l.agreed = a
-	l.port = openPort(l.conn)
-	l.port.bind()
-	l.rx.pulse = l.pulse()
-	n := soft.RingLen(a.readsOut + 1)
-	l.reads.slots, l.reads.mask = make([]read, n), uint64(n-1)
-	n = soft.RingLen(a.readsIn + 2)
-	l.answers.slots, l.answers.mask = make([]response, n), uint64(n-1)
-	l.answers.limit = uint64(max(a.readsIn, 1)) // a ready-to-receive may be a read
-	l.rxDone = make(chan struct{})
-	l.job.told = true
-	_ = l.conn.SetDeadline(time.Time{})
-	l.begun = true
-	l.attention.And(^uint32(idleRecv))
-	l.dev.addLife(l)
-	l.dev.running.Add(1) // the sender, which has its last job in any case
-	return true
-}
-
-// establish tells that the connection is up. Whatever ended it meanwhile is for
-// the receiver to find out, which runs in any case.
-func (l *life) establish(info hw.ConnInfo) bool {
-	l.tell(connected, func() {
-		l.up.Store(true)
-		l.facts.Established(info)
-	})
+	c.agreed = a
+	c.send.port = openPort(c.conn)
+	c.send.port.bind()
+	c.recv.raw = c.send.port.raw
+	c.recv.pulseAfter = c.pulse()
+	c.reads.init(a.readsOut + 1)
+	c.answers.init(a.readsIn)
+	c.rxDone = make(chan struct{})
+	_ = c.conn.SetDeadline(time.Time{})
+	c.begun = true
+	c.attention.And(^uint32(idleRecv))
+	c.dev.addConnection(c)
+	c.dev.running.Add(1) // the writer, which has its last job in any case
 	return true
 }

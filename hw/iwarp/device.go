@@ -43,15 +43,15 @@ type device struct {
 
 	rejecting atomic.Int64 // connections that are refused and wait for the peer's end
 
-	livesMu sync.Mutex         // a leaf
-	lives   map[*life]struct{} // those that may touch memory
+	connsMu sync.Mutex               // a leaf
+	conns   map[*connection]struct{} // those that may touch memory
 }
 
 func newDevice(p *Provider, host string, set settings) *device {
 	if host == Name {
 		host = ""
 	}
-	d := &device{provider: p, set: set, host: host, lives: make(map[*life]struct{})}
+	d := &device{provider: p, set: set, host: host, conns: make(map[*connection]struct{})}
 	d.Init(soft.Config{
 		Provider: Name, Attr: d.attributes(), Split: true, Grace: func() { d.grace(nil) },
 	})
@@ -128,15 +128,15 @@ func (d *device) Close() error {
 	return nil
 }
 
-// addLife and dropLife keep those that grace looks at.
-func (d *device) addLife(l *life) {
-	d.livesMu.Lock()
-	d.lives[l] = struct{}{}
-	d.livesMu.Unlock()
+// addConnection and removeConnection keep the set of those that grace looks at.
+func (d *device) addConnection(c *connection) {
+	d.connsMu.Lock()
+	d.conns[c] = struct{}{}
+	d.connsMu.Unlock()
 }
 
-func (d *device) dropLife(l *life) {
-	d.livesMu.Lock()
-	delete(d.lives, l)
-	d.livesMu.Unlock()
+func (d *device) removeConnection(c *connection) {
+	d.connsMu.Lock()
+	delete(d.conns, c)
+	d.connsMu.Unlock()
 }

@@ -13,27 +13,26 @@ const directMin = 8 << 10
 // direct begins to take an FPDU that is incomplete, and reads what is missing
 // straight into memory. It is done when all of it is in its place; otherwise it
 // was not for it.
-func (l *life) direct(b []byte, length int) (done bool, err error) {
-	x := &l.rx
-	if l.port.staged || l.agreed.crc || !x.heard || x.need-len(b) < directMin {
+func (r *receiver) direct(b []byte, length int) (done bool, err error) {
+	if r.staged() || r.link.agreed.crc || !r.heard || r.need-len(b) < directMin {
 		return false, nil
 	}
-	if readSize-x.in.r < readSize/2 {
-		x.in.ready(readSize) // for what comes behind the payload
-		b = x.in.bytes()
+	if readSize-r.in.r < readSize/2 {
+		r.in.ready(readSize) // for what comes behind the payload
+		b = r.in.bytes()
 	}
 	b = b[wire.FPDULengthSize:]
-	n, err := x.h.Parse(b, length)
+	n, err := r.h.Parse(b, length)
 	if err == wire.ErrIncomplete {
 		return false, nil
 	}
 	if err != nil {
-		return false, l.fault(err, b, length)
+		return false, r.fault(err, b, length)
 	}
-	if !carries(x.h.Opcode) {
+	if !carries(r.h.Opcode) {
 		return false, nil
 	}
-	if err := l.placeDirect(x.h, b, n, length); err != nil {
+	if err := r.placeDirect(r.h, b, n, length); err != nil {
 		return false, err
 	}
 	return true, nil
@@ -41,68 +40,68 @@ func (l *life) direct(b []byte, length int) (done bool, err error) {
 
 // placeDirect takes the FPDU with header h, of n octets, in a ULPDU of length
 // octets whose beginning is b.
-func (l *life) placeDirect(h wire.Header, b []byte, n, length int) error {
-	x := &l.rx
-	if err := l.begin(&h, length-n); err != nil {
-		return l.fault(err, b, length)
+func (r *receiver) placeDirect(h wire.Header, b []byte, n, length int) error {
+	if err := r.begin(&h, length-n); err != nil {
+		return r.fault(err, b, length)
 	}
 	have := b[n:min(len(b), length)]
-	if !l.store(have) {
-		return l.fault(l.storeFault(h.Opcode), b, length)
+	if !r.store(have) {
+		return r.fault(r.storeFault(h.Opcode), b, length)
 	}
 	// The buffer keeps the header, for a Terminate, and gets what comes behind
 	// the payload.
-	x.left = length - n - len(have)
-	x.in.w = x.in.r + wire.FPDULengthSize + n
-	trailer, ulpdu := x.in.w, x.in.bytes()[wire.FPDULengthSize:]
-	if err := l.readDirect(); err != nil {
+	r.left = length - n - len(have)
+	r.in.w = r.in.r + wire.FPDULengthSize + n
+	trailer, ulpdu := r.in.w, r.in.bytes()[wire.FPDULengthSize:]
+	if err := r.readDirect(); err != nil {
 		return err
 	}
-	if x.dead {
-		x.dead = false
-		return l.fault(l.storeFault(h.Opcode), ulpdu, length)
+	if r.dead {
+		r.dead = false
+		return r.fault(r.storeFault(h.Opcode), ulpdu, length)
 	}
 	for {
-		k, err := wire.ParseTrailer(x.in.buf[trailer:x.in.w], length, 0, false)
+		k, err := wire.ParseTrailer(r.in.buf[trailer:r.in.w], length, 0, false)
 		switch err {
 		case nil:
-			if err = l.finishSegment(&h, length-n); err != nil {
-				return l.fault(err, ulpdu, length)
+			if err = r.finishSegment(&h, length-n); err != nil {
+				return r.fault(err, ulpdu, length)
 			}
-			x.in.r = trailer + k
+			r.in.r = trailer + k
 			return nil
 		case wire.ErrIncomplete:
-			if err = l.more(); err != nil {
+			if err = r.more(); err != nil {
 				return err
 			}
 		default:
-			return l.fault(err, nil, 0)
+			return r.fault(err, nil, 0)
 		}
 	}
 }
 
 // more reads on in the middle of an FPDU; the buffer has room.
-func (l *life) more() error {
-	l.emit()
-	l.rx.need = 0 // so that nothing moves
-	if err := l.fill(); err != nil {
-		return l.ended(err)
+func (r *receiver) more() error {
+	r.own.Check()
+	r.emit()
+	r.need = 0 // so that nothing moves
+	if err := r.fill(); err != nil {
+		return r.readEnded(err)
 	}
 	return nil
 }
 
 // readDirect reads x.left octets to where begin has found, and what comes behind
 // them into the buffer.
-func (l *life) readDirect() error {
-	x := &l.rx
-	for x.left > 0 && !x.dead {
-		x.err = nil
-		err := l.port.raw.Read(x.directFn)
+func (r *receiver) readDirect() error {
+	r.own.Check()
+	for r.left > 0 && !r.dead {
+		r.err = nil
+		err := r.raw.Read(r.directFn)
 		if err == nil {
-			err = x.err
+			err = r.err
 		}
 		if err != nil {
-			if err = l.ended(err); err != nil {
+			if err = r.readEnded(err); err != nil {
 				return err
 			}
 		}
@@ -111,15 +110,15 @@ func (l *life) readDirect() error {
 }
 
 // doDirect looks the memory up each time, and holds nothing of it while it waits.
-func (l *life) doDirect(fd uintptr) bool {
-	x := &l.rx
-	l.touch.Add(1)
-	parts, c, n := x.parts[:0], *x.dst, x.left
+func (r *receiver) doDirect(fd uintptr) bool {
+	r.own.Check()
+	r.touch.Add(1)
+	parts, c, n := r.parts[:0], *r.dst, r.left
 	for n > 0 && len(parts) < maxSegments {
-		mem := l.rest(&c, n)
+		mem := r.mem.next(&c, n)
 		if mem == nil {
-			l.touch.Add(1)
-			x.dead = true
+			r.touch.Add(1)
+			r.dead = true
 			return true
 		}
 		parts = append(parts, mem)
@@ -128,38 +127,27 @@ func (l *life) doDirect(fd uintptr) bool {
 	}
 	direct := len(parts)
 	if n == 0 {
-		parts = append(parts, x.in.buf[x.in.w:])
+		parts = append(parts, r.in.buf[r.in.w:])
 	}
-	x.parts = parts
+	r.parts = parts
 	yield.Point()
-	got, again, err := readVector(int(fd), &x.vec, parts)
+	got, again, err := readVector(int(fd), &r.vec, parts)
 	if again {
-		clear(x.parts)
-		l.touch.Add(1)
-		l.hurry()
+		clear(r.parts)
+		r.touch.Add(1)
+		r.hurry()
 		return false
 	}
-	x.err = err
+	r.err = err
 	for _, mem := range parts[:direct] {
 		k := min(got, len(mem))
-		l.skip(x.dst, k)
-		x.left -= k
+		r.dst.skip(k)
+		r.left -= k
 		got -= k
 	}
-	x.in.w += got
-	x.seen = true
-	clear(x.parts)
-	l.touch.Add(1)
+	r.in.w += got
+	r.seen = true
+	clear(r.parts)
+	r.touch.Add(1)
 	return true
-}
-
-// skip moves a cursor on within what rest has found.
-func (l *life) skip(c *cursor, n int) {
-	if n == 0 {
-		return
-	}
-	for c.off == c.sgl[0].Len {
-		c.sgl, c.off = c.sgl[1:], 0
-	}
-	c.off += uint32(n)
 }

@@ -15,22 +15,22 @@ import (
 // A read into memory is made to take its time, by a descriptor that blocks.
 func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
-	l := lives(n.peer())[0]
+	l := connections(n.peer())[0]
 	d := n.dev.(*device)
-	d.addLife(l)
-	defer d.dropLife(l)
-	l.rx.in.ready(readSize)
-	defer l.rx.in.drop()
+	d.addConnection(l)
+	defer d.removeConnection(l)
+	l.recv.in.ready(readSize)
+	defer l.recv.in.drop()
 	for !freeUnderRead(t, n, l) {
-		l.rx.dead = false
+		l.recv.dead = false
 	}
 }
 
 // freeUnderRead frees a region that is being read into. It is false if the region was
 // gone before the read looked it up.
-func freeUnderRead(t *testing.T, n *node, l *life) bool {
+func freeUnderRead(t *testing.T, n *node, l *connection) bool {
 	m, d := n.memory(8, hw.LocalWrite), n.dev.(*device)
-	l.rx.dst, l.rx.left = &cursor{sgl: []hw.SGE{m.sge(0, 8)}, need: hw.LocalWrite}, 8
+	l.recv.dst, l.recv.left = &cursor{sgl: []hw.SGE{m.sge(0, 8)}, need: hw.LocalWrite}, 8
 	var fds [2]int
 	require.NoError(t, syscall.Pipe(fds[:]))
 	defer func() {
@@ -40,7 +40,9 @@ func freeUnderRead(t *testing.T, n *node, l *life) bool {
 	read, freed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		defer close(read)
-		l.doDirect(uintptr(fds[0]))
+		l.recv.own.Acquire()
+		defer l.recv.own.Release()
+		l.recv.doDirect(uintptr(fds[0]))
 	}()
 	key := m.LKey()
 	require.Eventually(t, func() bool { return len(d.inProgress(nil, nil, nil)) == 1 }, patience, tick, "the read is under way")
@@ -51,7 +53,7 @@ func freeUnderRead(t *testing.T, n *node, l *life) bool {
 	require.NoError(t, err)
 	<-read
 	require.NoError(t, <-freed)
-	if l.rx.dead {
+	if l.recv.dead {
 		return false
 	}
 	assert.Zero(t, early, "it waited")

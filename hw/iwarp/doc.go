@@ -11,22 +11,26 @@
 //
 // # How it works
 //
-// A connection has two goroutines. One receives: it parses what the socket gives,
-// and has large payloads without a CRC read straight into registered memory. Everything about
-// sending belongs to whoever holds the connection's token (token.go): the poster
-// if it is free, the receiver that got a read request or a read's response, or
-// the second goroutine, which does only what blocks: it waits until the socket
-// takes more, writes to a connection without a descriptor, and closes. It is
-// started when there is something of that for the first time; and a connection has
-// buffers only while octets are in them.
+// A queue pair's connection (connection.go) sets up and ends two halves, a sender and
+// a receiver. Neither reaches into the other: what both know is in the link (link.go).
+//
+// The receiver (receive.go) has a goroutine. It parses what the socket gives, and has
+// large payloads without a CRC read straight into registered memory. The sender
+// (sender.go) has none. It belongs to the holder of the connection's token (token.go):
+// the poster if the token is free, or the receiver's goroutine after a read request or
+// a read's response, or the writer (writer.go). The writer is a second goroutine for
+// what blocks: it waits until the socket takes more, writes to a connection without a
+// descriptor, and closes. Its first job starts it. A connection has buffers only while
+// octets are in them.
 //
 //	PostSend   queue, take the token, cut into FPDUs (request.go, segment.go), one writev
 //	           for all of them (step.go); what the socket does not take waits
 //	receiver   FPDU → memory or receive queue (receive.go, direct.go, tagged.go, untagged.go);
-//	           read requests queue for the token's holder (respond.go)
-//	the end    whatever happened, die says why, once; the token's holder then
-//	           flushes and ends both queues, and the second goroutine sends the
-//	           Terminate, closes its half, and reads to the end (over.go)
+//	           read requests queue for the sender (respond.go)
+//	the end    die says once why the connection is over, whatever happened. The token's
+//	           holder then flushes and ends both queues (over.go). The writer sends the
+//	           Terminate, closes our half and, when the receiver has read to the end of
+//	           the stream, the connection
 //
 // # What a completion means
 //

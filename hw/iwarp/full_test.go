@@ -12,10 +12,10 @@ import (
 )
 
 // awaitFull waits until the sender waits for the socket.
-func (l *life) awaitFull() {
-	for full := false; !full; rest(0) {
+func (l *connection) awaitFull() {
+	for full := false; !full; pause(0) {
 		l.grab()
-		full = l.busy.Load() && l.job.kind == jobWait
+		full = l.busy.Load() && l.send.writer.job.kind == jobWait
 		l.run(posterBudget)
 	}
 }
@@ -36,7 +36,7 @@ func stuffed(t *testing.T) (a *peer, m *memory, s *script) {
 	s.write(reply.Append(nil))
 	a.awaitUp()
 	a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
-	lives(a)[0].awaitFull()
+	connections(a)[0].awaitFull()
 	return a, m, s
 }
 
@@ -76,12 +76,12 @@ func TestABreakFinishesAHalfWrittenFPDU(t *testing.T) {
 // A break interrupts the sender, which may be back before the break goes on.
 func TestABreakFinishesAHalfWrittenFPDUThoughTheSenderWasInterrupted(t *testing.T) {
 	a, m, s := stuffed(t)
-	l := lives(a)[0]
+	l := connections(a)[0]
 	l.grab()
 	a.broken = true
 	a.qp.Break(false)
 	for l.busy.Load() {
-		rest(0)
+		pause(0)
 	}
 	l.run(posterBudget)
 	a.end(false)

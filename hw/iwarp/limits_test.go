@@ -13,10 +13,10 @@ import (
 
 // A peer can have us keep only so much.
 
-// idleLife is b's connection, when everybody waits.
-func idleLife(b *peer) *life {
+// idle is b's connection, when everybody waits.
+func idle(b *peer) *connection {
 	synctest.Wait()
-	return b.qp.(*queuePair).life
+	return b.qp.(*queuePair).conn
 }
 
 func TestAnIdleConnectionHoldsNoBuffers(t *testing.T) {
@@ -32,9 +32,9 @@ func TestAnIdleConnectionHoldsNoBuffers(t *testing.T) {
 		a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{out.sge(0, 1<<16)}})
 		b.received(0)
 		for _, p := range []*peer{a, b} {
-			l := idleLife(p)
-			assert.Nil(t, l.rx.in.buf)
-			assert.Nil(t, l.out.sendBuf)
+			l := idle(p)
+			assert.Nil(t, l.recv.in.buf)
+			assert.Nil(t, l.send.out.sendBuf)
 		}
 	})
 }
@@ -47,10 +47,10 @@ func TestWhatAPeerBeginsTakesOneBuffer(t *testing.T) {
 		s := acceptedByPipe(t, ways, b, plain())
 		b.awaitUp()
 		s.write([]byte{0xff, 0xff, 0x41}) // the longest FPDU there is, a little of it
-		l := idleLife(b)
-		assert.Equal(t, 3, l.rx.in.w-l.rx.in.r)
-		assert.Less(t, l.rx.need, readSize)
-		assert.Nil(t, l.out.sendBuf)
+		l := idle(b)
+		assert.Equal(t, 3, l.recv.in.w-l.recv.in.r)
+		assert.Less(t, l.recv.need, readSize)
+		assert.Nil(t, l.send.out.sendBuf)
 		_ = s.conn.Close()
 	})
 }
@@ -67,10 +67,10 @@ func TestReadsThatThePeerDoesNotTakeAreNotBuffered(t *testing.T) {
 			r := wire.ReadRequest{SinkSTag: 1, Size: 64 << 20, SrcSTag: m.RKey(), SrcTO: m.base}
 			s.write(fpdu(false, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: i + 1}, r.Append(nil)))
 		}
-		l := idleLife(b)
-		assert.NotZero(t, l.out.queued)
-		assert.LessOrEqual(t, cap(l.out.arena), arenaSize)
-		assert.LessOrEqual(t, l.out.queued-l.out.written, uint64(mostSent+wire.FPDUSize(1<<16-1)))
+		l := idle(b)
+		assert.NotZero(t, l.send.out.queued)
+		assert.LessOrEqual(t, cap(l.send.out.arena), arenaSize)
+		assert.LessOrEqual(t, l.send.out.queued-l.send.out.written, uint64(mostSent+wire.FPDUSize(1<<16-1)))
 		_ = s.conn.Close()
 		b.awaitDown()
 	})

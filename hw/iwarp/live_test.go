@@ -21,7 +21,7 @@ func TestMemoryMayChangeWhileItIsBeingSent(t *testing.T) {
 	s.write(reply.Append(nil))
 	a.awaitUp()
 	a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
-	l := lives(a)[0]
+	l := connections(a)[0]
 	l.awaitFull()
 	l.grab() // so that the sender sees the change, if it looks
 	for i := range m.buf {

@@ -75,7 +75,7 @@ func TestAnAnswerMayComeBeforeTheCompletionOfTheSend(t *testing.T) {
 	reply := obliging(s.request())
 	s.write(reply.Append(nil))
 	a.awaitUp()
-	for l := lives(a)[0]; l.busy.Load(); { // until that write has returned
+	for l := connections(a)[0]; l.busy.Load(); { // until that write has returned
 		runtime.Gosched()
 	}
 	slow.on.Store(true)

@@ -10,82 +10,84 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// invalidate kills a remote key on the peer's behalf, and waits for who may be
-// using it.
-func (l *life) invalidate(key uint32) bool {
-	if !l.dev.Invalidate(&l.qp.QP, key) {
+// invalidate kills a remote key on the peer's behalf, and waits until nobody uses it.
+func (r *receiver) invalidate(key uint32) bool {
+	r.own.Check()
+	if !r.link.dev.Invalidate(&r.link.qp.QP, key) {
 		return false
 	}
-	l.dev.grace(l)
+	r.link.dev.grace(r)
 	return true
 }
 
-// busy is a connection in the middle of something, and its words at that time.
-type busy struct {
-	l        *life
-	send, rx uint64
+// inUse is a connection that may be using memory, and its words at that time.
+type inUse struct {
+	c           *connection
+	word, touch uint64
 }
 
-// inProgress appends to all what is in progress, but for a receiver and a holder.
-func (d *device) inProgress(receiver, holder *life, all []busy) []busy {
-	d.livesMu.Lock()
-	defer d.livesMu.Unlock()
-	for l := range d.lives {
-		b := busy{l, l.word.Load(), l.touch.Load()}
-		if l == holder {
-			b.send = 0
+// inProgress appends to all the connections that may be using memory, but for a
+// receiver and a sender.
+func (d *device) inProgress(receiver *receiver, sender *sender, all []inUse) []inUse {
+	d.connsMu.Lock()
+	defer d.connsMu.Unlock()
+	for c := range d.conns {
+		u := inUse{c, c.word.Load(), c.recv.touch.Load()}
+		if &c.send == sender {
+			u.word = 0
 		}
-		if l == receiver {
-			b.rx = 0
+		if &c.recv == receiver {
+			u.touch = 0
 		}
-		if b.send&held != 0 || b.rx&1 != 0 {
-			all = append(all, b)
+		if u.word&held != 0 || u.touch&1 != 0 {
+			all = append(all, u)
 		}
 	}
 	return all
 }
 
-// over reports whether what was in progress has ended.
-func (b *busy) over() bool {
-	return (b.send&held == 0 || b.l.movedOn(b.send)) && (b.rx&1 == 0 || b.l.touch.Load() != b.rx)
+// ended reports whether what was in progress has ended.
+func (u *inUse) ended() bool {
+	return (u.word&held == 0 || u.c.movedOn(u.word)) && (u.touch&1 == 0 || u.c.recv.touch.Load() != u.touch)
 }
 
 // grace waits until nothing that was in progress when it was called still is.
-// A key was removed before a word is read here, and a word is written before a
-// key is looked up: so what is seen idle here finds the key dead. receiver is one
-// that waits itself, and touches nothing meanwhile.
-func (d *device) grace(receiver *life) {
-	for _, b := range d.inProgress(receiver, nil, nil) {
-		for spin := 0; !b.over(); spin++ {
-			rest(spin)
+// The key was removed before the words are read here, and a connection writes its
+// word before it looks a key up: so a connection that is seen idle here finds the key
+// dead. receiver is the caller's, if that is one: it touches nothing meanwhile.
+func (d *device) grace(receiver *receiver) {
+	for _, u := range d.inProgress(receiver, nil, nil) {
+		for spin := 0; !u.ended(); spin++ {
+			pause(spin)
 		}
 	}
 }
 
-// settle is grace for the token's holder. It reports false if that would take
-// time that the holder, who is no sender, may not take. What waits says that it
-// touches nothing, for two that wait for each other; so what is in the outbox is
-// looked up again before it is written.
-func (l *life) settle() bool {
-	wait := l.dev.inProgress(nil, l, l.tx.scratch[:0])
-	l.tx.scratch = wait
-	defer clear(wait) // they may end
-	for _, b := range wait {
-		for spin := 0; !b.over(); spin++ {
-			if !l.tx.patient {
+// awaitUsers is grace for the token's holder. It returns false if it would have to
+// wait and the holder may not, since it is not the writer. While it waits it counts
+// steps, as one that touches nothing: two that wait for each other go on. So the keys
+// of what is in the outbox are looked up again before it is written.
+func (s *sender) awaitUsers() bool {
+	s.link.own.Check()
+	users := s.link.dev.inProgress(nil, s, s.users[:0])
+	s.users = users
+	defer clear(users) // the connections may end
+	for _, u := range users {
+		for spin := 0; !u.ended(); spin++ {
+			if !s.mayBlock {
 				return false
 			}
-			l.tx.resumed = true
-			l.moved()
-			rest(spin)
+			s.resumed = true
+			s.link.moved()
+			pause(spin)
 		}
 	}
-	l.tx.resumed = true
+	s.resumed = true
 	return true
 }
 
-// rest passes the time of who waits for a copy.
-func rest(spin int) {
+// pause passes the time of a copy.
+func pause(spin int) {
 	if spin < 100 {
 		runtime.Gosched()
 	} else {
@@ -93,11 +95,14 @@ func rest(spin int) {
 	}
 }
 
+// access looks memory up, as a queue pair may reach it.
+type access struct{ view soft.View }
+
 // reach returns the n bytes at addr, or nil if the key is dead or does not allow
-// it. Whoever uses them holds the token or has said touch, and looks up again
-// after a step: Deregister waits for that. n is not 0.
-func (l *life) reach(addr uint64, n, key uint32, need hw.Privileges) []byte {
-	p := l.view.Reach(addr, n, key, need)
+// it. The caller holds the token, or has made touch odd, and looks the key up again
+// after the next step: Deregister waits for that. n is not 0.
+func (a *access) reach(addr uint64, n, key uint32, need hw.Privileges) []byte {
+	p := a.view.Reach(addr, n, key, need)
 	if p == nil {
 		return nil
 	}
@@ -105,10 +110,10 @@ func (l *life) reach(addr uint64, n, key uint32, need hw.Privileges) []byte {
 }
 
 // allows reports whether all segments can be reached. Empty ones always can.
-func (l *life) allows(sgl []hw.SGE, need hw.Privileges) bool {
+func (a *access) allows(sgl []hw.SGE, need hw.Privileges) bool {
 	for i := range sgl {
 		s := &sgl[i]
-		if s.Len != 0 && l.reach(s.Addr, s.Len, s.LKey, need) == nil {
+		if s.Len != 0 && a.reach(s.Addr, s.Len, s.LKey, need) == nil {
 			return false
 		}
 	}
@@ -116,12 +121,12 @@ func (l *life) allows(sgl []hw.SGE, need hw.Privileges) bool {
 }
 
 // remoteFault says what is wrong with a peer's reference, in RDMAP's words, or nil.
-func (l *life) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wire.Error {
-	r := l.dev.Keys.Lookup(key)
+func (a *access) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wire.Error {
+	r := a.view.Keys.Lookup(key)
 	switch {
 	case r.Priv&soft.Remote == 0:
 		return wire.ErrSTag
-	case r.Zone != l.view.Zone && r.Zone != l.view.Scope:
+	case r.Zone != a.view.Zone && r.Zone != a.view.Scope:
 		return wire.ErrStream
 	case r.Priv&need != need:
 		return wire.ErrAccess
@@ -132,7 +137,8 @@ func (l *life) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wire
 	return nil
 }
 
-// tagged says it in DDP's words, which has one for two.
+// tagged is the fault of a reference in DDP's words, which has one word for two of
+// RDMAP's.
 func tagged(e *wire.Error) *wire.Error {
 	switch e {
 	case wire.ErrStream:
@@ -158,17 +164,28 @@ type cursor struct {
 	need hw.Privileges
 }
 
-// rest returns what is left of the segment that the cursor is in, at most n
+// next returns what is left of the segment that the cursor is in, at most n
 // bytes of it and at least one; nil if it can't be reached. Bytes remain.
-func (l *life) rest(c *cursor, n int) []byte {
+func (a *access) next(c *cursor, n int) []byte {
 	for c.off == c.sgl[0].Len { // empty ones too
 		c.sgl, c.off = c.sgl[1:], 0
 	}
 	s := &c.sgl[0]
-	mem := l.reach(s.Addr, s.Len, s.LKey, c.need)
+	mem := a.reach(s.Addr, s.Len, s.LKey, c.need)
 	if mem == nil {
 		return nil
 	}
 	mem = mem[c.off:]
 	return mem[:min(n, len(mem))]
+}
+
+// skip moves the cursor on by n bytes that next has found.
+func (c *cursor) skip(n int) {
+	if n == 0 {
+		return
+	}
+	for c.off == c.sgl[0].Len {
+		c.sgl, c.off = c.sgl[1:], 0
+	}
+	c.off += uint32(n)
 }

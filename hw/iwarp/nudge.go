@@ -18,30 +18,31 @@ import (
 const nudges = 7
 
 // patience is how long the receiver waits before it does something; 0 is for ever.
-func (x *receiving) patience() time.Duration {
-	if x.nudge > 0 {
-		return x.nudge
+func (r *reader) patience() time.Duration {
+	if r.nudgeAfter > 0 {
+		return r.nudgeAfter
 	}
-	return x.pulse
+	return r.pulseAfter
 }
 
-// nudge is what the receiver does when the peer had time to say something.
-func (l *life) nudge() {
-	x := &l.rx
-	if x.seen || x.nudge>>nudges >= l.dev.set.nudge {
-		x.nudge = 0
+// nudgePeer is what the receiver does when the peer had time to say something.
+func (r *reader) nudgePeer() {
+	r.own.Check()
+	if r.seen || r.nudgeAfter>>nudges >= r.link.dev.set.nudge {
+		r.nudgeAfter = 0
 	} else {
-		x.nudge *= 2
-		l.attention.Or(nudging)
-		l.kick(receiverBudget)
+		r.nudgeAfter *= 2
+		r.link.attention.Or(nudging)
+		r.link.kick(receiverBudget)
 	}
-	l.deadline(x.patience())
+	r.link.limitRead(r.patience())
 }
 
 // sendNudge has the write sent that the receiver asks for.
-func (l *life) sendNudge() {
-	l.attention.And(^uint32(nudging))
-	if t := &l.tx; !t.rtrDue {
-		t.rtr, t.rtrDue = wire.OpWrite, true
+func (s *sender) sendNudge() {
+	s.link.own.Check()
+	s.link.attention.And(^uint32(nudging))
+	if !s.rtrDue {
+		s.rtr, s.rtrDue = wire.OpWrite, true
 	}
 }

@@ -1,216 +1,155 @@
 package iwarp
 
 import (
+	"fmt"
 	"io"
 	"net"
-	"time"
 
 	"godat/hw"
 )
 
-// end flushes both queues, in order, and ends those whose owner has called Break.
-// It runs again when one does, or posts, and when the sender or the receiver has
-// stopped.
-func (l *life) end() {
-	busy := l.busy.Load()
-	if busy && l.job.kind == jobWrite {
-		return // what it has written counts; it was interrupted, and comes back
+// flush flushes both queues, in order, and ends each after Break. The token's holder
+// runs it once the connection is over, and again after Break, a post, a job of the
+// writer, and the end of the receiver.
+func (c *connection) flush() {
+	c.own.Check()
+	busy := c.busy.Load()
+	if busy && c.send.writer.job.kind == jobWrite {
+		return // what it has written counts; it was interrupted, and kicks the token
 	}
 	if !busy {
-		l.collect()
+		c.send.collect()
 	}
 	// Before the queues are looked at: an owner posts nothing after Break.
-	a := l.attention.Load()
-	l.mu.Lock()
-	phase, begun, why, cause := l.phase, l.begun, l.why, l.cause
-	l.mu.Unlock()
-	if phase == telling {
+	a := c.attention.Load()
+	c.mu.Lock()
+	phase, begun, end := c.phase, c.begun, c.ending
+	c.mu.Unlock()
+	if phase == announcing {
 		return
 	}
 	if begun {
-		l.complete()
-		l.letLoose()
-		why, cause = l.abandoned(why, cause)
+		c.send.complete()
+		c.send.dropOutbox(end.term)
+		end = c.judged(end)
 	}
-	if phase == connected && a&closed == 0 && !l.saidDown {
-		l.saidDown = true
-		l.facts.Down(why, l.addressed(cause))
+	if phase == connected && a&closed == 0 && !c.saidDown {
+		c.saidDown = true
+		c.facts.Down(end.why, c.addressed(end.cause))
 	}
 	// The receiver may be in the middle of a receive, or of a read's response.
 	gone := a&idleRecv != 0
-	if gone || l.fetching() == 0 {
-		l.flushSends()
-		if a&closed != 0 && !l.sqEnded {
-			l.sqEnded = true
-			l.finish(l.qp.cfg.SendSink, l.qp.cfg.SendEnd)
+	if gone || c.reads.outstanding() == 0 {
+		c.send.flush(&end.verdict)
+		if a&closed != 0 && !c.sqEnded {
+			c.sqEnded = true
+			c.endQueue(c.qp.cfg.SendSink, c.qp.cfg.SendEnd)
 		}
 	}
 	if gone {
-		l.flushRecvs()
-		if a&closed != 0 && !l.rqEnded {
-			l.rqEnded = true
-			l.dev.dropLife(l)
-			l.finish(l.qp.cfg.RecvSink, l.qp.cfg.RecvEnd)
+		c.recv.flush()
+		if a&closed != 0 && !c.rqEnded {
+			c.rqEnded = true
+			c.dev.removeConnection(c)
+			c.endQueue(c.qp.cfg.RecvSink, c.qp.cfg.RecvEnd)
 		}
 	}
-	if begun && !busy && !l.undertaken {
-		l.undertaken = true
-		l.give(jobEnd)
+	if begun && !busy && !c.teardownStarted {
+		c.teardownStarted = true
+		c.send.writer.assign(job{kind: jobTeardown, tail: c.send.tail, shut: c.send.finished})
 	}
 }
 
-// letLoose takes from the outbox what the peer still has to get, so that no
-// memory is touched any more.
-func (l *life) letLoose() {
-	if l.tx.loose {
+// judged turns a peer's end that looks orderly into what it is when work is
+// outstanding: a peer whose process died. A peer of our own kind says farewell before
+// it leaves in order. A program of another kind that leaves in the middle of our work
+// breaks the connection, too.
+func (c *connection) judged(e ending) ending {
+	c.own.Check()
+	n := c.send.incomplete()
+	if e.why != hw.ReasonPeer || e.farewell || n == 0 && !e.partial {
+		return e
+	}
+	text := "the peer closed the connection in the middle of its message"
+	if n > 0 {
+		text = fmt.Sprintf("the peer closed the connection with %d requests to it outstanding", n)
+	}
+	e.why = hw.ReasonBroken
+	e.cause = &hw.Cause{Layer: hw.LayerTCP, Text: text, Err: io.ErrUnexpectedEOF, Found: hw.SidePeer}
+	return e
+}
+
+// endQueue reports a queue's last completion. The owner may reset or close the queue
+// pair as soon as it has both.
+func (c *connection) endQueue(sink hw.Sink, id uint64) {
+	c.own.Check()
+	c.qp.endReports.Add(1)
+	defer c.qp.endReports.Add(-1)
+	c.ends.Add(1)
+	sink.Complete([]hw.WC{{ID: id, Op: hw.OpEnd}})
+}
+
+// incomplete is how many requests have not completed.
+func (s *sender) incomplete() uint64 {
+	s.link.own.Check()
+	return s.sq.Tail.Load() - s.head
+}
+
+// dropOutbox takes from the outbox what the peer still has to get, with term as its
+// end, and lets the rest go: no memory is touched any more.
+func (s *sender) dropOutbox(term []byte) {
+	s.link.own.Check()
+	if s.dropped {
 		return
 	}
-	l.tx.loose = true
-	if !l.tx.finished && !l.tx.mute {
-		l.tx.tail, _ = l.appendEnd(nil, l.term)
+	s.dropped = true
+	if !s.finished && !s.writeFailed {
+		s.tail, _ = s.appendEnd(nil, term)
 	}
-	l.out.release()
+	s.out.release()
 }
 
-// finish reports a queue's last completion. The owner may reset or close the
-// queue pair as soon as it has both.
-func (l *life) finish(sink hw.Sink, id uint64) {
-	l.qp.leaving.Add(1)
-	defer l.qp.leaving.Add(-1)
-	l.ends.Add(1)
-	l.wcs[0] = hw.WC{ID: id, Op: hw.OpEnd}
-	sink.Complete(l.wcs[:1])
-}
-
-func (l *life) flushSends() {
-	t, q, n := &l.tx, l.sq, 0
-	for t.head != q.Tail.Load() {
-		wr := &q.Slots[t.head&q.Mask]
+// flush flushes the requests that have not completed. v says which of them ends with
+// more than that.
+func (s *sender) flush(v *verdict) {
+	s.link.own.Check()
+	q, n := s.sq, 0
+	for s.head != q.Tail.Load() {
+		wr := &q.Slots[s.head&q.Mask]
 		if wr.Op == hw.OpBind {
-			l.unbind(wr.Bind)
+			s.unbind(wr.Bind)
 		}
-		l.wcs[n] = hw.WC{ID: wr.ID, Status: l.fate(wr), Op: wr.Op}
+		s.wcs[n] = hw.WC{ID: wr.ID, Status: s.fate(wr, v), Op: wr.Op}
 		n++
-		t.head++
-		if n == batch || t.head == q.Tail.Load() {
-			q.Freed.Store(t.head)
-			l.qp.cfg.SendSink.Complete(l.wcs[:n])
+		s.head++
+		if n == batch || s.head == q.Tail.Load() {
+			q.Freed.Store(s.head)
+			s.link.qp.cfg.SendSink.Complete(s.wcs[:n])
 			n = 0
 		}
 	}
 }
 
-// fate is how the oldest request of the send queue ends: flushed, unless it is
-// the one that something was said about. One request's fate is its own.
-func (l *life) fate(wr *hw.SendWR) hw.Status {
-	t := &l.tx
-	if l.tx.doomed {
+// fate is how the oldest request of the send queue ends: flushed, unless it failed
+// here, or is the one that the verdict is on. One request at most has such a fate.
+func (s *sender) fate(wr *hw.SendWR, v *verdict) hw.Status {
+	if s.doomed {
 		return hw.StatusFlushed
 	}
 	status := hw.StatusFlushed
-	switch r := l.sq.reads[t.head&l.sq.Mask]; {
-	case t.failed && t.head == t.failAt:
-		status = t.failStatus
-	case t.head >= t.next && !(t.active && !t.cur.response && t.cur.slot == t.head):
+	switch r := s.sq.reads[s.head&s.sq.Mask]; {
+	case s.failed && s.head == s.failAt:
+		status = s.failStatus
+	case s.head >= s.next && !(s.active && !s.cur.response && s.cur.slot == s.head):
 		// not begun
 	case wr.Op == hw.OpBind:
-	case r != 0 && r == l.verdict.read:
-		status = l.verdict.status
-	case r == 0 && l.verdict.other != 0 && l.verdict.op.Has(wr.Op):
-		status = l.verdict.other
+	case r != 0 && r == v.read:
+		status = v.status
+	case r == 0 && v.other != 0 && v.op.Has(wr.Op):
+		status = v.other
 	}
-	l.tx.doomed = status != hw.StatusFlushed
+	s.doomed = status != hw.StatusFlushed
 	return status
-}
-
-// flushRecvs flushes what the queue pair has of receives: of a shared queue only
-// the one that a message has begun to fill.
-func (l *life) flushRecvs() {
-	x, q, n := &l.rx, l.rq, 0
-	if l.qp.srq != nil && x.open {
-		x.open = false
-		l.wcs[0] = hw.WC{ID: x.drawn.ID, QP: l.qp.cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}
-		l.qp.cfg.RecvSink.Complete(l.wcs[:1])
-	}
-	for x.head != q.tail.Load() {
-		wr := &q.slots[x.head&q.mask]
-		l.wcs[n] = hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: hw.OpRecv}
-		n++
-		x.head++
-		if n == batch || x.head == q.tail.Load() {
-			q.freed.Store(x.head)
-			l.qp.cfg.RecvSink.Complete(l.wcs[:n])
-			n = 0
-		}
-	}
-}
-
-// undertake buries the connection: the peer gets what it has still to get, then
-// the end of the stream, and when it has answered that, or time is up, the
-// connection is closed.
-func (l *life) undertake() {
-	linger := l.dev.set.linger
-	_ = l.conn.SetWriteDeadline(time.Now().Add(linger))
-	if len(l.tx.tail) > 0 {
-		_, _ = l.conn.Write(l.tx.tail)
-	}
-	if !l.tx.finished {
-		l.shut()
-	}
-	<-l.rxDone
-	_ = l.conn.Close()
-}
-
-// shut closes our half, or all if the connection has no halves; nothing is lost
-// then, since such a connection has no buffer.
-func (l *life) shut() {
-	if h, ok := l.conn.(interface{ CloseWrite() error }); ok {
-		_ = h.CloseWrite()
-		return
-	}
-	_ = l.conn.Close()
-}
-
-// closeHalf ends a drain: the peer answers with the end of its stream, or with a
-// Terminate if something went wrong there.
-func (l *life) closeHalf() {
-	l.attention.Or(finSent)
-	l.limitWrite(true)
-	l.shut()
-	l.bound()
-}
-
-// bound limits the time that the receiver has left.
-func (l *life) bound() {
-	l.mu.Lock()
-	l.attention.Or(bounded)
-	if !l.dead {
-		_ = l.conn.SetReadDeadline(time.Now().Add(l.dev.set.linger))
-	}
-	l.mu.Unlock()
-}
-
-// limitWrite bounds what the sender does next, or lifts the bound. After die its
-// deadlines count.
-func (l *life) limitWrite(on bool) {
-	var t time.Time
-	if on {
-		t = time.Now().Add(l.dev.set.stall)
-	}
-	l.mu.Lock()
-	if !l.dead {
-		_ = l.conn.SetWriteDeadline(t)
-	}
-	l.mu.Unlock()
-}
-
-// sink reads to the end of the stream, or until time is up.
-func (l *life) sink() {
-	l.mu.Lock() // die has set its deadlines
-	conn := l.conn
-	l.mu.Unlock()
-	_ = conn.SetReadDeadline(time.Now().Add(l.dev.set.linger))
-	_, _ = io.Copy(io.Discard, struct{ io.Reader }{conn})
 }
 
 // isTimeout reports whether a deadline has passed.

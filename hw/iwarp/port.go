@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// port is a connection as the data path sees it. On one that is staged, which has
-// no descriptor that we know how to use, only the sender writes, and nothing is
-// read into memory directly: both may block.
+// port is a connection as the data path sees it. A connection is staged if it has
+// no descriptor that we know how to use: then only the writer writes, and nothing is
+// read into memory directly, since both may block.
 type port struct {
-	raw    syscall.RawConn
-	staged bool
+	raw syscall.RawConn // nil if the connection is staged
 	portState
 }
+
+func (p *port) staged() bool { return p.raw == nil }
 
 // openPort looks at what kind of connection it is.
 func openPort(conn net.Conn) port {
 	var p port
-	p.staged = true
 	if haveRaw {
 		// These and no others: a type that embeds one may do more in its Write.
 		switch c := conn.(type) {
@@ -27,7 +27,6 @@ func openPort(conn net.Conn) port {
 		case *net.UnixConn:
 			p.raw, _ = c.SyscallConn()
 		}
-		p.staged = p.raw == nil
 	}
 	return p
 }

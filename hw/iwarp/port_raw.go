@@ -11,9 +11,8 @@ import (
 
 const haveRaw = true
 
-// portState is what the callbacks of a raw connection work on. Those of writing
-// are the token holder's or, while it has a job, the sender's; those of reading
-// the receiver's.
+// portState is what the callbacks of a raw connection work on. It is the token
+// holder's; await, which leaves it alone, is the writer's.
 type portState struct {
 	writeFn, awaitFn func(fd uintptr) bool
 	out              *outbox
@@ -53,7 +52,7 @@ func (p *port) doWrite(fd uintptr) bool {
 // await waits until the socket takes more.
 func (p *port) await() error { return p.raw.Write(p.awaitFn) }
 
-// doAwait looks for itself: what the poller has heard before is forgotten.
+// doAwait asks the socket itself: Go's poller forgets what it has reported before.
 func (p *port) doAwait(fd uintptr) bool {
 	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 	n, err := unix.Poll(fds[:], 0)

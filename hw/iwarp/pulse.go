@@ -40,42 +40,43 @@ func tcpUnder(conn net.Conn) *net.TCPConn {
 }
 
 // pulse is how long the receiver waits between two looks; 0 is for ever.
-func (l *life) pulse() time.Duration {
+func (l *link) pulse() time.Duration {
 	if !l.agreed.askable {
 		return 0
 	}
 	return max(l.dev.set.keepalive, 0) / looks
 }
 
-// look is what the receiver does when the time between two looks has passed; nil
+// checkPulse is what the receiver does when the time between two looks has passed; nil
 // to go on.
-func (l *life) look() error {
-	x := &l.rx
+func (r *reader) checkPulse() error {
+	r.own.Check()
 	switch {
-	case x.seen:
-		x.seen, x.silent = false, 0
-	case l.busy.Load(): // writing
+	case r.seen:
+		r.seen, r.silent = false, 0
+	case r.link.busy.Load(): // writing
 	default:
-		x.silent++
-		if l.fetching() == 0 {
-			l.attention.Or(asking)
-			l.kick(receiverBudget)
-		} else if x.silent >= looks-1 {
-			l.die(hw.ReasonBroken, &hw.Cause{
+		r.silent++
+		if r.link.reads.outstanding() == 0 {
+			r.link.attention.Or(probing)
+			r.link.kick(receiverBudget)
+		} else if r.silent >= looks-1 {
+			r.link.die(ending{why: hw.ReasonBroken, cause: &hw.Cause{
 				Layer: hw.LayerRDMAP, Err: hw.ErrTimeout,
-				Text: fmt.Sprintf("the peer has not answered a read for %v", l.dev.set.keepalive),
-			}, nil, verdict{})
+				Text: fmt.Sprintf("the peer has not answered a read for %v", r.link.dev.set.keepalive),
+			}})
 			return errOver
 		}
 	}
-	l.deadline(x.pulse)
+	r.link.limitRead(r.pulseAfter)
 	return nil
 }
 
-// inquire has the read sent that the receiver asks for, unless one is outstanding.
-func (l *life) inquire() {
-	l.attention.And(^uint32(asking))
-	if t := &l.tx; l.fetching() == 0 && !t.rtrDue {
-		t.rtr, t.rtrDue = wire.OpReadRequest, true
+// sendProbe has the read sent that the receiver asks for, unless one is outstanding.
+func (s *sender) sendProbe() {
+	s.link.own.Check()
+	s.link.attention.And(^uint32(probing))
+	if s.link.reads.outstanding() == 0 && !s.rtrDue {
+		s.rtr, s.rtrDue = wire.OpReadRequest, true
 	}
 }

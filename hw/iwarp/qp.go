@@ -17,18 +17,17 @@ type queuePair struct {
 	srq *soft.SRQ // may be nil
 	cfg hw.QPConfig
 
-	// leaving counts the calls that report the end of a queue and have not
-	// returned; a life that follows completes nothing before they have.
-	leaving atomic.Int32
+	// endReports counts the calls that report the end of a queue and have not
+	// returned. The next connection completes nothing before they have.
+	endReports atomic.Int32
 
-	// The owner's; nil when closed.
-	life *life
+	conn *connection // the owner's; nil when closed
 }
 
-// vacant waits for those calls. They never block, and what waits here is a
-// goroutine of a new connection, which none of them can be waiting for.
-func (q *queuePair) vacant() {
-	for q.leaving.Load() != 0 {
+// awaitEndReports waits for those calls. They never block, and the caller is the
+// goroutine of a new connection, for which none of them can be waiting.
+func (q *queuePair) awaitEndReports() {
+	for q.endReports.Load() != 0 {
 		runtime.Gosched()
 	}
 }
@@ -58,7 +57,7 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 		z.Unuse()
 		return nil, err
 	}
-	q.life = newLife(q)
+	q.conn = newConnection(q)
 	return q, nil
 }
 
@@ -69,63 +68,63 @@ const notSendable = 1<<hw.OpRecv | 1<<hw.OpRecvImm | 1<<hw.OpRecvInvalidate
 // socket takes.
 func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	const op = "iwarp.PostSend"
-	l := q.life
-	if l == nil {
+	c := q.conn
+	if c == nil {
 		return 0, gone(op)
 	}
-	if !l.up.Load() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return 0, hw.Errorf(op, hw.InvalidState, l.state(), "the queue pair is not connected")
+	if !c.up.Load() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return 0, hw.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not connected")
 	}
 	n := len(wrs)
 	var err error
 	for i := range wrs {
 		wr := &wrs[i]
-		if !l.agreed.ops.Has(wr.Op) || len(wr.SGL) > q.cfg.SendSegments || wr.Op == hw.OpBind && q.dev.CheckBind(wr.Bind) != nil {
-			n, err = i, l.refusal(wr)
+		if !c.agreed.ops.Has(wr.Op) || len(wr.SGL) > q.cfg.SendSegments || wr.Op == hw.OpBind && q.dev.CheckBind(wr.Bind) != nil {
+			n, err = i, c.refusal(wr)
 			break
 		}
 	}
-	if k := l.sq.Push(wrs[:n]); k < n {
+	if k := c.send.sq.Push(wrs[:n]); k < n {
 		n, err = k, full(op, q.cfg.SendDepth)
 	}
 	soft.SpendBinds(wrs[:n])
 	yield.Point()
 	if n > 0 {
-		l.kick(posterBudget)
+		c.kick(posterBudget)
 	}
 	return n, err
 }
 
 // refusal says why a request can't be taken.
-func (l *life) refusal(wr *hw.SendWR) error {
+func (c *connection) refusal(wr *hw.SendWR) error {
 	const op = "iwarp.PostSend"
 	switch {
-	case !l.agreed.ops.Has(wr.Op):
+	case !c.agreed.ops.Has(wr.Op):
 		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%v on this connection", wr.Op)
-	case len(wr.SGL) > l.qp.cfg.SendSegments:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), l.qp.cfg.SendSegments)
+	case len(wr.SGL) > c.qp.cfg.SendSegments:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), c.qp.cfg.SendSegments)
 	}
-	return l.dev.CheckBind(wr.Bind)
+	return c.dev.CheckBind(wr.Bind)
 }
 
 // PostRecv queues receives.
 func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	const op = "iwarp.PostRecv"
-	l := q.life
-	if l == nil {
+	c := q.conn
+	if c == nil {
 		return 0, gone(op)
 	}
 	if q.srq != nil {
 		return 0, hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
 	}
-	n := l.rq.push(wrs, q.cfg.RecvSegments)
+	n := c.recv.rq.push(wrs, q.cfg.RecvSegments)
 	yield.Point()
 	// Published above, looked at here; the receiver does it the other way around
 	// when it leaves.
-	if l.attention.Load()&(broken|idleRecv) == broken|idleRecv {
-		l.kick(posterBudget)
+	if c.attention.Load()&(broken|idleRecv) == broken|idleRecv {
+		c.kick(posterBudget)
 	}
 	if n == len(wrs) {
 		return n, nil
@@ -148,30 +147,30 @@ func gone(op string) error {
 // posted, and Down(ReasonDrained) reported when the peer has closed its own or
 // the linger time is over.
 func (q *queuePair) Drain() {
-	if l := q.life; l != nil && l.up.Load() {
-		l.attention.Or(draining)
-		l.kick(posterBudget)
+	if c := q.conn; c != nil && c.up.Load() {
+		c.attention.Or(draining)
+		c.kick(posterBudget)
 	}
 }
 
 // Break ends the connection. A second call does nothing.
 func (q *queuePair) Break(orderly bool) {
-	if q.life != nil {
-		q.life.breakUp(orderly)
+	if q.conn != nil {
+		q.conn.breakOff(orderly)
 	}
 }
 
-// Reset gives the queue pair a new life, unless it has one that it has not used.
+// Reset gives the queue pair a new connection, unless it has one that it has not used.
 func (q *queuePair) Reset() error {
 	const op = "iwarp.Reset"
-	l := q.life
+	c := q.conn
 	switch {
-	case l == nil:
+	case c == nil:
 		return gone(op)
-	case l.over():
-		q.life = newLife(q)
-	case !l.pristine():
-		return l.notOver(op)
+	case c.ended():
+		q.conn = newConnection(q)
+	case !c.unused():
+		return c.notOver(op)
 	}
 	return nil
 }
@@ -179,22 +178,22 @@ func (q *queuePair) Reset() error {
 // Close frees the queue pair.
 func (q *queuePair) Close() error {
 	const op = "iwarp.QP.Close"
-	l := q.life
+	c := q.conn
 	switch {
-	case l == nil:
+	case c == nil:
 		return gone(op)
-	case !l.over() && !l.pristine():
-		return l.notOver(op)
+	case !c.ended() && !c.unused():
+		return c.notOver(op)
 	}
-	q.life = nil
+	q.conn = nil
 	q.srq.Detach()
 	q.dev.Unuse(soft.QPs)
 	q.Zone.Unuse()
 	return nil
 }
 
-func (l *life) notOver(op string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return hw.Errorf(op, hw.InvalidState, l.state(), "its queues have not both ended")
+func (c *connection) notOver(op string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return hw.Errorf(op, hw.InvalidState, c.state(), "its queues have not both ended")
 }

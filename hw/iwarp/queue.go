@@ -10,7 +10,7 @@ import (
 // sendQueue holds requests from the post to their completion.
 type sendQueue struct {
 	soft.SendQueue
-	// The token holder's, per slot: where in the stream its last octet is, and
+	// The sender's, per slot: where in the stream the request's last octet is, and
 	// which read it is, counted from 1.
 	ends  []uint64
 	reads []uint64
@@ -23,21 +23,45 @@ func newSendQueue(depth int) *sendQueue {
 	return q
 }
 
-// recvQueue holds receives, as a [soft.SendQueue] holds requests.
+// recvQueue holds receives, as a [soft.SendQueue] holds requests, or has them drawn
+// from a shared receive queue.
 type recvQueue struct {
+	// Immutable.
 	slots []hw.RecvWR
 	mask  uint64
 	depth uint64
+	srq   *soft.SRQ // where receives come from instead, or nil
+
 	_     [soft.CacheLine]byte
-	tail  atomic.Uint64
+	tail  atomic.Uint64 // the poster's to write
 	_     [soft.CacheLine]byte
-	freed atomic.Uint64
+	freed atomic.Uint64 // the receiver's to write
 	_     [soft.CacheLine]byte
+
+	// The receiver's.
+	head  uint64    // the next receive to claim
+	drawn hw.RecvWR // the receive claimed last, from srq
 }
 
-func newRecvQueue(depth int) *recvQueue {
+func newRecvQueue(depth int, srq *soft.SRQ) *recvQueue {
 	n := soft.RingLen(depth)
-	return &recvQueue{slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(depth)}
+	return &recvQueue{slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(depth), srq: srq}
+}
+
+// claim finds a receive for a new message; false if there is none.
+func (q *recvQueue) claim() bool {
+	if q.srq != nil {
+		return q.srq.Take(&q.drawn)
+	}
+	return q.head != q.tail.Load()
+}
+
+// claimed is the receive of the message at hand.
+func (q *recvQueue) claimed() *hw.RecvWR {
+	if q.srq != nil {
+		return &q.drawn
+	}
+	return &q.slots[q.head&q.mask]
 }
 
 // push appends receives of at most so many segments while there is room.
@@ -63,13 +87,40 @@ type read struct {
 	atomic bool
 }
 
-// readQueue holds them: the token holder pushes, the receiver takes.
+// readQueue holds them, in order: the sender pushes, the receiver retires.
 type readQueue struct {
 	slots  []read
 	mask   uint64
 	pushed atomic.Uint64
 	done   atomic.Uint64
 }
+
+func (q *readQueue) init(depth int) {
+	n := soft.RingLen(depth)
+	q.slots, q.mask = make([]read, n), uint64(n-1)
+}
+
+// outstanding is how many reads and atomics are outstanding.
+func (q *readQueue) outstanding() uint64 { return q.pushed.Load() - q.done.Load() }
+
+// push enters a read, which has room: the sender counts what is outstanding.
+func (q *readQueue) push(r read) {
+	n := q.pushed.Load()
+	q.slots[n&q.mask] = r
+	q.pushed.Store(n + 1)
+}
+
+// oldest is the oldest outstanding read, or nil.
+func (q *readQueue) oldest() *read {
+	done := q.done.Load()
+	if done == q.pushed.Load() {
+		return nil
+	}
+	return &q.slots[done&q.mask]
+}
+
+// retire counts the oldest read as done.
+func (q *readQueue) retire() { q.done.Add(1) }
 
 // response is what we owe the peer for a request of its, in order.
 type response struct {
@@ -81,10 +132,7 @@ type response struct {
 	src    uint64
 	msn    uint32
 	value  uint64 // of an atomic
-	// Of a termination: the ULPDU, why, and what to say of our requests.
-	term    []byte
-	cause   *hw.Cause
-	verdict verdict
+	end    ending // of a termination
 }
 
 type responseKind uint8
@@ -95,11 +143,32 @@ const (
 	termination // nothing else can follow
 )
 
-// responseQueue holds them: the receiver pushes, the token holder takes.
+// responseQueue holds them: the receiver pushes, the sender retires.
 type responseQueue struct {
 	slots  []response
 	mask   uint64
 	limit  uint64
 	pushed atomic.Uint64
 	freed  atomic.Uint64
+}
+
+func (q *responseQueue) init(readsIn int) {
+	n := soft.RingLen(readsIn + 2)
+	q.slots, q.mask = make([]response, n), uint64(n-1)
+	q.limit = uint64(max(readsIn, 1)) // a ready-to-receive may be a read
+}
+
+// full reports whether the peer has as many requests outstanding as agreed.
+func (q *responseQueue) full() bool { return q.pushed.Load()-q.freed.Load() >= q.limit }
+
+// push enters a response. It returns false when the queue is full; a termination has
+// a place of its own.
+func (q *responseQueue) push(r response) bool {
+	if r.kind != termination && q.full() {
+		return false
+	}
+	n := q.pushed.Load()
+	q.slots[n&q.mask] = r
+	q.pushed.Store(n + 1)
+	return true
 }

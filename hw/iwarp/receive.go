@@ -3,227 +3,228 @@ package iwarp
 import (
 	"errors"
 	"io"
-	"time"
+	"sync/atomic"
 
 	"godat/hw"
 	"godat/hw/iwarp/wire"
 	"godat/internal/yield"
 )
 
-// receiving is the receiver's state.
-type receiving struct {
-	in       inbuf
-	first    [firstSize]byte
-	need     int // size of the FPDU that is incomplete, as far as known
+// receiver is the receiving half of a connection: it places what the peer sends, and
+// completes receives. It belongs to its goroutine, which runs receive; before that to
+// the set-up, and when idleRecv is set to the token's holder. Its methods assert that,
+// but for those that run for each FPDU: an assertion takes a microsecond.
+type receiver struct {
+	reader
+
+	// Immutable.
+	mem      access
+	rq       *recvQueue // the poster fills it
+	directFn func(fd uintptr) bool
+
+	// Shared. touch is odd while the receiver touches memory.
+	touch atomic.Uint64
+
+	// The receiver's.
 	h        wire.Header
 	pos      uint64 // in the stream, where it has markers
-	heard    bool   // an FPDU has come, or none need
-	promised bool   // the initiator will send one
-	hurried  bool   // the rest of an FPDU may take so long
-	kick     bool   // the token's holder has to look at something
+	promised bool   // the initiator has promised one
+	kickDue  bool   // there is work for the sender
 
-	nudge time.Duration // to the next one, if there will be one; see nudge.go
+	// The message at hand, which fills a receive.
+	msn  uint32 // of the message that is or was received last
+	open bool   // the message is not complete
+	got  uint32 // octets of it
+	room uint64 // octets of its receive, at most as many as a message may have
+	msg  cursor
+	wcs  [batch]hw.WC // receives that are complete and not handed out
+	n    int          // how many of wcs
 
-	// See pulse.go.
-	pulse  time.Duration
-	seen   bool // octets have come since the last look
-	silent int  // looks in a row that have found none
-
-	head    uint64 // the next receive to take
-	msn     uint32 // of the message that is or was received last
-	readMSN uint32
-	respMSN uint32
-	open    bool   // a message is being received
-	got     uint32 // octets of it
-	room    uint64 // octets of its receive, at most as many as a message may have
-	msg     cursor
-	read    cursor // of our oldest read, once its response has begun
-	readGot uint32
-	place   cursor
-	dst     *cursor // the one that the segment at hand fills
-	one     [1]hw.SGE
-
+	// The peer's requests, and its responses to ours.
+	readMSN  uint32
+	respMSN  uint32
+	read     cursor // of our oldest read, once its response has begun
+	readGot  uint32
 	writing  bool   // in the middle of a write
-	farewell bool   // the peer has said that it leaves in order
 	wrote    uint64 // octets of the write that is or was received last, until a message comes
+	farewell bool   // the peer has said that it leaves in order
 
-	drawn hw.RecvWR // the receive of the message at hand, from a shared queue
-
-	wcs [batch]hw.WC
-	n   int
+	// Where the segment at hand goes.
+	dst   *cursor // msg, read or place
+	place cursor  // in a region that a write names
+	one   [1]hw.SGE
+	dead  bool // the memory was gone while it was read into
+	parts [][]byte
+	vec   vector
 
 	verdict verdict   // what an error of ours or of the peer's means to our requests
 	failed  hw.Status // what becomes of the open receive
-
-	// For the callbacks of a raw connection.
-	fillFn, directFn func(fd uintptr) bool
-	err              error
-	dead             bool // memory was gone
-	left             int  // of a payload that is read directly
-	parts            [][]byte
-	vec              vector
 }
 
-// receive is the receiver: it takes FPDUs until the connection is over, and then
-// reads to the end of the stream.
-func (l *life) receive() {
-	defer close(l.rxDone)
-	x := &l.rx
-	x.fillFn, x.directFn = l.doFill, l.doDirect
-	if x.heard && x.patience() > 0 {
-		l.deadline(x.patience())
+func (r *receiver) init(l *link, mem access, depth int) {
+	r.link, r.mem, r.rq = l, mem, newRecvQueue(depth, l.qp.srq)
+	r.fillFn, r.directFn = r.doFill, r.doDirect
+}
+
+// receive is the receiver's goroutine: it takes FPDUs until the connection is over,
+// and then reads to the end of the stream.
+func (r *receiver) receive() {
+	defer close(r.link.rxDone)
+	r.own.Acquire()
+	if r.heard && r.patience() > 0 {
+		r.link.limitRead(r.patience())
 	}
 	for {
-		err := l.consume()
+		err := r.consume()
 		if err == nil {
-			l.emit()
-			if err = l.fill(); err == nil {
+			r.emit()
+			if err = r.fill(); err == nil {
 				continue
 			}
-			if err = l.ended(err); err == nil {
+			if err = r.readEnded(err); err == nil {
 				continue
 			}
 		}
 		var fault *wire.Error
 		if errors.As(err, &fault) {
-			l.emit()
-			l.discard()
-			if !x.heard { // the first FPDU was none
-				l.refuse(hw.ReasonRejected, nil, faultCause(fault))
+			r.emit()
+			r.discard()
+			if !r.heard { // the first FPDU was none
+				r.link.refuse(hw.ReasonRejected, nil, faultCause(fault))
 			}
 		}
 		break
 	}
-	l.emit()
-	x.in.drop()
-	l.attention.Or(idleRecv)
+	r.emit()
+	r.in.drop()
+	r.own.Release()
+	r.link.attention.Or(idleRecv)
 	yield.Point()
-	l.kick(receiverBudget)
-	l.sink()
+	r.link.kick(receiverBudget)
+	r.discardRest()
 }
 
 // errOver says that there is nothing more to receive.
 var errOver = errors.New("iwarp: over")
 
-// ended decides what the end of reading means; nil to go on.
-func (l *life) ended(err error) error {
-	x := &l.rx
-	a := l.attention.Load()
-	closed := err == io.EOF && x.in.r == x.in.w && x.left == 0 // in order: between two FPDUs
+// readEnded decides what an error of reading means; nil to go on.
+func (r *receiver) readEnded(err error) error {
+	r.own.Check()
+	a := r.link.attention.Load()
+	closed := err == io.EOF && r.in.r == r.in.w && r.left == 0 // in order: between two FPDUs
 	switch {
 	case a&broken != 0:
-	case !x.heard:
-		return l.unheard(err)
+	case !r.heard:
+		return r.unheard(err)
 	case a&finSent != 0 && (closed || a&bounded != 0 && isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
-		l.die(hw.ReasonDrained, nil, nil, verdict{})
-	case isTimeout(err) && x.nudge > 0 && !x.hurried && a&bounded == 0:
-		l.nudge()
+		r.link.die(ending{why: hw.ReasonDrained})
+	case isTimeout(err) && r.nudgeAfter > 0 && !r.hurried && a&bounded == 0:
+		r.nudgePeer()
 		return nil
-	case isTimeout(err) && x.pulse > 0 && !x.hurried && a&bounded == 0:
-		return l.look()
+	case isTimeout(err) && r.pulseAfter > 0 && !r.hurried && a&bounded == 0:
+		return r.checkPulse()
 	case closed:
-		l.die(hw.ReasonPeer, nil, nil, verdict{})
+		r.link.die(ending{why: hw.ReasonPeer, farewell: r.farewell, partial: r.open || r.writing})
 	default:
-		l.die(hw.ReasonBroken, l.readCause(err), nil, verdict{})
+		r.link.die(ending{why: hw.ReasonBroken, cause: r.readCause(err)})
 	}
 	return errOver
 }
 
-// emit hands out the receives that are complete, and sees to it that the token's
-// holder hears of what came.
-func (l *life) emit() {
-	x := &l.rx
-	if n := x.n; n > 0 {
-		x.n = 0
-		l.rq.freed.Store(x.head)
-		l.qp.cfg.RecvSink.Complete(x.wcs[:n])
+// emit hands out the receives that are complete, and kicks the token if what came is
+// work for the sender.
+func (r *receiver) emit() {
+	r.own.Check()
+	if n := r.n; n > 0 {
+		r.n = 0
+		r.rq.freed.Store(r.rq.head)
+		r.link.qp.cfg.RecvSink.Complete(r.wcs[:n])
 	}
-	if x.kick {
-		x.kick = false
-		l.kick(receiverBudget)
+	if r.kickDue {
+		r.kickDue = false
+		r.link.kick(receiverBudget)
 	}
 }
 
 // consume handles the FPDUs at hand.
-func (l *life) consume() error {
-	x := &l.rx
+func (r *receiver) consume() error {
+	r.own.Check()
 	for {
-		b := x.in.bytes()
-		if l.agreed.markersIn {
-			ulpdu, n, err := wire.ParseMarkedFPDU(b[:0], b, x.pos, l.agreed.crc)
+		b := r.in.bytes()
+		if r.link.agreed.markersIn {
+			ulpdu, n, err := wire.ParseMarkedFPDU(b[:0], b, r.pos, r.link.agreed.crc)
 			if err == wire.ErrIncomplete {
-				x.need = readSize / 2
+				r.need = readSize / 2
 				return nil
 			}
 			if err != nil {
-				return l.fault(err, nil, 0)
+				return r.fault(err, nil, 0)
 			}
-			if err = l.handle(ulpdu); err != nil {
+			if err = r.handle(ulpdu); err != nil {
 				return err
 			}
-			x.pos += uint64(n)
-			x.in.r += n
-			l.relax()
+			r.pos += uint64(n)
+			r.in.r += n
+			r.relax()
 			continue
 		}
 		if len(b) < wire.FPDULengthSize {
-			x.need = wire.MaxFramedHeaderSize
+			r.need = wire.MaxFramedHeaderSize
 			return nil
 		}
 		length := wire.ULPDULength(b)
-		x.need = wire.FPDUSize(length)
-		if len(b) < x.need {
-			done, err := l.direct(b, length)
+		r.need = wire.FPDUSize(length)
+		if len(b) < r.need {
+			done, err := r.direct(b, length)
 			if err != nil {
 				return err
 			}
 			if done {
-				l.relax()
+				r.relax()
 				continue
 			}
 			return nil
 		}
-		ulpdu, n, err := wire.ParseFPDU(b, l.agreed.crc)
+		ulpdu, n, err := wire.ParseFPDU(b, r.link.agreed.crc)
 		if err != nil {
-			return l.fault(err, nil, 0)
+			return r.fault(err, nil, 0)
 		}
-		if err = l.handle(ulpdu); err != nil {
+		if err = r.handle(ulpdu); err != nil {
 			return err
 		}
-		x.in.r += n
-		l.relax()
+		r.in.r += n
+		r.relax()
 	}
 }
 
 // handle takes one whole ULPDU.
-func (l *life) handle(ulpdu []byte) error {
-	x := &l.rx
-	if !x.heard && !l.firstFPDU() {
-		return errOver
+func (r *receiver) handle(ulpdu []byte) error {
+	if !r.heard {
+		r.firstFPDU()
 	}
-	n, err := x.h.Parse(ulpdu, len(ulpdu))
+	n, err := r.h.Parse(ulpdu, len(ulpdu))
 	if err != nil {
-		return l.fault(err, ulpdu, len(ulpdu))
+		return r.fault(err, ulpdu, len(ulpdu))
 	}
 	payload := ulpdu[n:]
-	if err := l.arrive(&x.h, payload); err != nil {
-		return l.fault(err, ulpdu, len(ulpdu))
+	if err := r.arrive(&r.h, payload); err != nil {
+		return r.fault(err, ulpdu, len(ulpdu))
 	}
 	return nil
 }
 
 // arrive takes a segment with its payload.
-func (l *life) arrive(h *wire.Header, payload []byte) error {
+func (r *receiver) arrive(h *wire.Header, payload []byte) error {
 	if !carries(h.Opcode) {
-		return l.control(h, payload)
+		return r.control(h, payload)
 	}
-	if err := l.begin(h, len(payload)); err != nil {
+	if err := r.begin(h, len(payload)); err != nil {
 		return err
 	}
-	if !l.store(payload) {
-		return l.storeFault(h.Opcode)
+	if !r.store(payload) {
+		return r.storeFault(h.Opcode)
 	}
-	return l.finishSegment(h, len(payload))
+	return r.finishSegment(h, len(payload))
 }
 
 // carries reports whether a message's payload goes to memory.
@@ -231,114 +232,110 @@ func carries(op wire.Opcode) bool {
 	return op == wire.OpWrite || op == wire.OpReadResponse || op.Send()
 }
 
-// begin checks a segment of n octets and finds where they go.
-func (l *life) begin(h *wire.Header, n int) error {
+// begin checks a segment of n octets and sets dst to where they go.
+func (r *receiver) begin(h *wire.Header, n int) error {
 	switch h.Opcode {
 	case wire.OpWrite:
-		return l.beginWrite(h, n)
+		return r.beginWrite(h, n)
 	case wire.OpReadResponse:
-		return l.beginReadResponse(h, n)
+		return r.beginReadResponse(h, n)
 	default:
-		return l.beginSend(h, n)
+		return r.beginSend(h, n)
 	}
 }
 
 // finishSegment notes that a segment is in its place.
-func (l *life) finishSegment(h *wire.Header, n int) error {
+func (r *receiver) finishSegment(h *wire.Header, n int) error {
 	switch h.Opcode {
 	case wire.OpWrite:
-		l.finishWrite(h, n)
+		r.finishWrite(h, n)
 		return nil
 	case wire.OpReadResponse:
-		l.finishReadResponse(h, n)
+		r.finishReadResponse(h, n)
 		return nil
 	default:
-		return l.finishSend(h, n)
+		return r.finishSend(h, n)
 	}
 }
 
-// store copies octets to where begin has found; false when the memory is gone.
-func (l *life) store(b []byte) bool {
+// store copies octets to dst, which begin has set; false when the memory is gone.
+func (r *receiver) store(b []byte) bool {
 	if len(b) == 0 {
 		return true
 	}
-	x := &l.rx
-	l.touch.Add(1)
+	r.touch.Add(1)
 	for len(b) > 0 {
-		mem := l.rest(x.dst, len(b))
+		mem := r.mem.next(r.dst, len(b))
 		if mem == nil {
-			l.touch.Add(1)
+			r.touch.Add(1)
 			return false
 		}
 		yield.Point()
 		n := copy(mem, b)
-		x.dst.off += uint32(n)
+		r.dst.off += uint32(n)
 		b = b[n:]
 	}
-	l.touch.Add(1)
+	r.touch.Add(1)
 	return true
 }
 
 // fault prepares the end that an error calls for. A Terminate waits for the
 // responses that are due before it.
-func (l *life) fault(err error, ulpdu []byte, length int) error {
-	x := &l.rx
+func (r *receiver) fault(err error, ulpdu []byte, length int) error {
+	r.own.Check()
 	var e *wire.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	if x.open && x.failed != hw.StatusSuccess {
-		l.received(hw.WC{Status: x.failed, Op: hw.OpRecv})
-		x.failed = hw.StatusSuccess
+	if r.open && r.failed != hw.StatusSuccess {
+		r.received(hw.WC{Status: r.failed, Op: hw.OpRecv})
+		r.failed = hw.StatusSuccess
 	}
+	end := ending{why: hw.ReasonBroken, cause: faultCause(e), verdict: r.verdict}
 	if e.Close {
-		l.die(hw.ReasonBroken, faultCause(e), nil, x.verdict)
+		r.link.die(end)
 		return e
 	}
-	l.answers.push(response{
-		kind: termination, term: terminate(e.Term, ulpdu, length), cause: faultCause(e), verdict: x.verdict,
-	})
-	x.kick = true
+	end.term = terminate(e.Term, ulpdu, length)
+	r.link.answers.push(response{kind: termination, end: end})
+	r.kickDue = true
 	return e
 }
 
-// discard reads and forgets until the Terminate is on its way.
-func (l *life) discard() {
+// discard reads on, for nothing, until the sender has sent the Terminate: the peer may
+// be unable to take it before we take what it sends.
+func (r *receiver) discard() {
+	r.own.Check()
 	var b [512]byte
-	l.deadline(0)
-	for l.attention.Load()&broken == 0 {
-		if _, err := l.conn.Read(b[:]); err != nil {
-			l.die(hw.ReasonBroken, l.readCause(err), nil, l.rx.verdict)
+	r.link.limitRead(0)
+	for r.link.attention.Load()&broken == 0 {
+		if _, err := r.link.conn.Read(b[:]); err != nil {
+			r.link.die(ending{why: hw.ReasonBroken, cause: r.readCause(err), verdict: r.verdict})
 		}
 	}
 }
 
-// deadline sets how long the receiver waits; 0 is for ever.
-func (l *life) deadline(d time.Duration) {
-	var t time.Time
-	if d > 0 {
-		t = time.Now().Add(d)
+// flush flushes the receives that the queue pair has: of a shared receive queue only
+// the one that a message has begun to fill. The token's holder calls it, when the
+// receiver's goroutine has left.
+func (r *receiver) flush() {
+	r.own.Acquire()
+	defer r.own.Release()
+	q, cfg, n := r.rq, &r.link.qp.cfg, 0
+	if q.srq != nil && r.open {
+		r.open = false
+		r.wcs[0] = hw.WC{ID: q.drawn.ID, QP: cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}
+		cfg.RecvSink.Complete(r.wcs[:1])
 	}
-	l.mu.Lock()
-	if !l.dead && l.attention.Load()&bounded == 0 {
-		_ = l.conn.SetReadDeadline(t)
-	}
-	l.mu.Unlock()
-}
-
-// hurry limits how long the rest of an FPDU may take; relax lifts that when it
-// has come.
-func (l *life) hurry() {
-	x := &l.rx
-	if x.heard && !x.hurried && (x.left > 0 || x.in.r != x.in.w) {
-		x.hurried = true
-		l.deadline(l.dev.set.stall)
-	}
-}
-
-func (l *life) relax() {
-	if l.rx.hurried {
-		l.rx.hurried = false
-		l.deadline(l.rx.patience())
+	for q.head != q.tail.Load() {
+		wr := &q.slots[q.head&q.mask]
+		r.wcs[n] = hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: hw.OpRecv}
+		n++
+		q.head++
+		if n == batch || q.head == q.tail.Load() {
+			q.freed.Store(q.head)
+			cfg.RecvSink.Complete(r.wcs[:n])
+			n = 0
+		}
 	}
 }

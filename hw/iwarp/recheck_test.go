@@ -35,8 +35,8 @@ func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
 		require.Len(t, body, size)
 		got++
 	}
-	victim, ok := waiting(lives(a)[0])
-	for ; !ok; victim, ok = waiting(lives(a)[0]) {
+	victim, ok := waiting(connections(a)[0])
+	for ; !ok; victim, ok = waiting(connections(a)[0]) {
 		expect()
 	}
 	require.NoError(t, regions[victim].Deregister())
@@ -59,13 +59,13 @@ func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
 
 // waiting waits until the socket is full, and is the request of an FPDU that has not
 // begun to leave, if there are some before it and behind.
-func waiting(l *life) (slot uint64, ok bool) {
+func waiting(l *connection) (slot uint64, ok bool) {
 	l.awaitFull()
 	l.grab()
 	defer l.run(posterBudget)
-	n := len(l.out.frames)
-	if n < 6 || l.out.start(n-6) <= l.out.written {
+	n := len(l.send.out.frames)
+	if n < 6 || l.send.out.start(n-6) <= l.send.out.written {
 		return 0, false
 	}
-	return l.out.frames[n-3].slot, true
+	return l.send.out.frames[n-3].slot, true
 }

@@ -9,82 +9,69 @@ import (
 )
 
 // nextMessage begins the next message that may be sent.
-func (l *life) nextMessage() bool {
-	t := &l.tx
-	if t.lastDue || t.finished {
+func (s *sender) nextMessage() bool {
+	if s.lastDue || s.finished {
 		return false
 	}
-	if t.rtrDue {
-		t.rtrDue = false
-		l.beginRTR()
+	if s.rtrDue {
+		s.rtrDue = false
+		s.beginRTR()
 		return true
 	}
-	owed := t.answer != l.answers.pushed.Load()
-	if owed && t.turns < fairShare {
-		t.turns++
-		return l.beginResponse()
+	owed := s.answer != s.link.answers.pushed.Load()
+	if owed && s.turns < fairShare {
+		s.turns++
+		return s.beginResponse()
 	}
-	t.turns = 0
-	return l.nextRequest() || owed && l.beginResponse()
+	s.turns = 0
+	return s.nextRequest() || owed && s.beginResponse()
 }
 
 // nextRequest begins the next request that is to be sent, and does the binds
 // before it.
-func (l *life) nextRequest() bool {
-	t := &l.tx
-	for !t.stop && t.next != l.sq.Tail.Load() {
-		wr := &l.sq.Slots[t.next&l.sq.Mask]
-		if wr.Flags&hw.WRFence != 0 && l.fetching() > 0 {
+func (s *sender) nextRequest() bool {
+	for !s.stop && s.next != s.sq.Tail.Load() {
+		wr := &s.sq.Slots[s.next&s.sq.Mask]
+		if wr.Flags&hw.WRFence != 0 && s.link.reads.outstanding() > 0 {
 			return false
 		}
 		if wr.Op != hw.OpBind {
-			return l.beginRequest(wr)
+			return s.beginRequest(wr)
 		}
-		if !l.bind(wr) {
+		if !s.bind(wr) {
 			return false
 		}
 	}
 	return false
 }
 
-// fetching is how many reads and atomics are outstanding.
-func (l *life) fetching() uint64 { return l.reads.pushed.Load() - l.reads.done.Load() }
-
-// beginRTR makes what says that the initiator is ready to receive. Chelsio's
-// hardware refuses an STag of 0.
-func (l *life) beginRTR() {
-	t := &l.tx
-	t.active = true
-	if t.rtr == wire.OpWrite {
-		t.cur = message{h: wire.Header{Opcode: wire.OpWrite, STag: rtrSTag}, silent: true}
-		if t.farewell {
-			t.cur.h.TO = farewellTO
+// beginRTR begins a message of no octets: a ready-to-receive, nudge, probe or
+// farewell. Chelsio's hardware refuses an STag of 0.
+func (s *sender) beginRTR() {
+	s.active = true
+	if s.rtr == wire.OpWrite {
+		s.cur = message{h: wire.Header{Opcode: wire.OpWrite, STag: rtrSTag}, silent: true}
+		if s.farewell {
+			s.cur.h.TO = farewellTO
 		}
 		return
 	}
-	t.readMSN++
-	t.cur = message{h: wire.Header{Opcode: wire.OpReadRequest, MSN: t.readMSN}, silent: true}
-	l.askRead(read{stag: rtrSTag}, wire.ReadRequest{SinkSTag: rtrSTag, SrcSTag: rtrSTag})
+	s.readMSN++
+	s.cur = message{h: wire.Header{Opcode: wire.OpReadRequest, MSN: s.readMSN}, silent: true}
+	s.askRead(read{stag: rtrSTag}, wire.ReadRequest{SinkSTag: rtrSTag, SrcSTag: rtrSTag})
 }
 
 const rtrSTag = 1
 
 // askRead enters a read and makes its request.
-func (l *life) askRead(r read, req wire.ReadRequest) {
-	l.pushRead(r)
-	l.tx.cur.extraLen = len(req.Append(l.tx.cur.extra[:0]))
-}
-
-func (l *life) pushRead(r read) {
-	n := l.reads.pushed.Load()
-	l.reads.slots[n&l.reads.mask] = r
-	l.reads.pushed.Store(n + 1)
+func (s *sender) askRead(r read, req wire.ReadRequest) {
+	s.link.reads.push(r)
+	s.cur.extraLen = len(req.Append(s.cur.extra[:0]))
 }
 
 // beginRequest begins the next request of the send queue; false if it has to
 // wait, or fails.
-func (l *life) beginRequest(wr *hw.SendWR) bool {
-	t := &l.tx
+func (s *sender) beginRequest(wr *hw.SendWR) bool {
 	n := total(wr.SGL)
 	fetches := wr.Op == hw.OpRead || wr.Op == hw.OpFetchAdd || wr.Op == hw.OpCompareSwap
 	need := hw.LocalRead
@@ -93,28 +80,28 @@ func (l *life) beginRequest(wr *hw.SendWR) bool {
 	}
 	switch {
 	case n > maxMessage, fetches && wr.Op != hw.OpRead && n != wordLen:
-		l.fail(hw.StatusLocalLength)
+		s.fail(hw.StatusLocalLength)
 		return false
-	case fetches && l.agreed.readsOut == 0:
-		l.fail(hw.StatusLocalEP)
+	case fetches && s.link.agreed.readsOut == 0:
+		s.fail(hw.StatusLocalEP)
 		return false
-	case !l.allows(wr.SGL, need):
-		l.fail(hw.StatusLocalProtection)
+	case !s.mem.allows(wr.SGL, need):
+		s.fail(hw.StatusLocalProtection)
 		return false
-	case fetches && l.fetching() >= uint64(l.agreed.readsOut):
+	case fetches && s.link.reads.outstanding() >= uint64(s.link.agreed.readsOut):
 		return false
 	}
-	l.sq.reads[t.next&l.sq.Mask] = 0
-	t.active, t.immediate = true, wr.Op == hw.OpWriteImm
-	t.cur = message{c: cursor{sgl: wr.SGL, need: need}, left: n, slot: t.next}
+	s.sq.reads[s.next&s.sq.Mask] = 0
+	s.active, s.immediate = true, wr.Op == hw.OpWriteImm
+	s.cur = message{c: cursor{sgl: wr.SGL, need: need}, left: n, slot: s.next}
 	switch {
 	case fetches:
-		l.beginFetch(wr, uint32(n))
+		s.beginFetch(wr, uint32(n))
 	case wr.Op == hw.OpWrite || wr.Op == hw.OpWriteImm:
-		t.cur.h = wire.Header{Opcode: wire.OpWrite, STag: wr.RKey, TO: wr.RemoteAddr}
+		s.cur.h = wire.Header{Opcode: wire.OpWrite, STag: wr.RKey, TO: wr.RemoteAddr}
 	default:
-		t.msn++
-		t.cur.h = wire.Header{Opcode: sendOpcode(wr), MSN: t.msn, STag: wr.Imm}
+		s.msn++
+		s.cur.h = wire.Header{Opcode: sendOpcode(wr), MSN: s.msn, STag: wr.Imm}
 	}
 	return true
 }
@@ -130,28 +117,27 @@ func sendOpcode(wr *hw.SendWR) wire.Opcode {
 	return op
 }
 
-// beginFetch makes the request of a read or atomic. The sink is known by what
-// the peer is to echo, and means nothing else.
-func (l *life) beginFetch(wr *hw.SendWR, n uint32) {
-	t := &l.tx
-	seq := l.reads.pushed.Load() + 1
-	l.sq.reads[t.next&l.sq.Mask] = seq
-	t.readMSN++
-	t.cur.left = 0
+// beginFetch makes the request of a read or atomic. Its STag of the sink names only
+// the request: the peer echoes it.
+func (s *sender) beginFetch(wr *hw.SendWR, n uint32) {
+	seq := s.link.reads.pushed.Load() + 1
+	s.sq.reads[s.next&s.sq.Mask] = seq
+	s.readMSN++
+	s.cur.left = 0
 	r := read{sgl: wr.SGL, size: n, stag: uint32(seq)<<8 | 1}
 	if wr.Op == hw.OpRead {
-		t.cur.h = wire.Header{Opcode: wire.OpReadRequest, MSN: t.readMSN}
-		l.askRead(r, wire.ReadRequest{SinkSTag: r.stag, Size: n, SrcSTag: wr.RKey, SrcTO: wr.RemoteAddr})
+		s.cur.h = wire.Header{Opcode: wire.OpReadRequest, MSN: s.readMSN}
+		s.askRead(r, wire.ReadRequest{SinkSTag: r.stag, Size: n, SrcSTag: wr.RKey, SrcTO: wr.RemoteAddr})
 		return
 	}
-	t.cur.h = wire.Header{Opcode: wire.OpAtomicRequest, MSN: t.readMSN}
+	s.cur.h = wire.Header{Opcode: wire.OpAtomicRequest, MSN: s.readMSN}
 	a := wire.AtomicRequest{Op: wire.FetchAdd, ID: r.stag, STag: wr.RKey, TO: wr.RemoteAddr, Data: wr.Operand}
 	if wr.Op == hw.OpCompareSwap {
 		a.Op, a.Mask, a.Compare, a.CompareMask = wire.CmpSwap, math.MaxUint64, wr.Compare, math.MaxUint64
 	}
 	r.atomic = true
-	l.pushRead(r)
-	t.cur.extraLen = len(a.Append(t.cur.extra[:0]))
+	s.link.reads.push(r)
+	s.cur.extraLen = len(a.Append(s.cur.extra[:0]))
 }
 
 // wordLen is the size of an atomic's target.
@@ -159,14 +145,13 @@ const wordLen = 8
 
 // beginImmediate makes the message of immediate data: four octets of the eight
 // that it has.
-func (l *life) beginImmediate(slot uint64) {
-	t := &l.tx
-	wr := &l.sq.Slots[slot&l.sq.Mask]
-	t.msn++
-	t.cur = message{h: wire.Header{Opcode: wire.OpImmediate, MSN: t.msn}, slot: slot, extraLen: wire.ImmediateSize}
+func (s *sender) beginImmediate(slot uint64) {
+	wr := &s.sq.Slots[slot&s.sq.Mask]
+	s.msn++
+	s.cur = message{h: wire.Header{Opcode: wire.OpImmediate, MSN: s.msn}, slot: slot, extraLen: wire.ImmediateSize}
 	if wr.Flags&hw.WRSolicited != 0 {
-		t.cur.h.Opcode = wire.OpImmediateSE
+		s.cur.h.Opcode = wire.OpImmediateSE
 	}
-	binary.BigEndian.PutUint32(t.cur.extra[:], wr.Imm)
-	t.active = true
+	binary.BigEndian.PutUint32(s.cur.extra[:], wr.Imm)
+	s.active = true
 }

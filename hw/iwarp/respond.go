@@ -6,28 +6,27 @@ import (
 )
 
 // beginResponse begins the next response; false if it is an end instead.
-func (l *life) beginResponse() bool {
-	t := &l.tx
-	r := &l.answers.slots[t.answer&l.answers.mask]
+func (s *sender) beginResponse() bool {
+	r := &s.link.answers.slots[s.answer&s.link.answers.mask]
 	switch r.kind {
 	case termination:
-		t.last, t.lastDue, t.stop, t.verdict, t.cause = r.term, true, true, r.verdict, r.cause
+		s.last, s.lastDue, s.stop = r.end, true, true
 		return false
 	case atomicResponse:
-		t.atomicMSN++
-		t.cur = message{h: wire.Header{Opcode: wire.OpAtomicResponse, MSN: t.atomicMSN}}
+		s.atomicMSN++
+		s.cur = message{h: wire.Header{Opcode: wire.OpAtomicResponse, MSN: s.atomicMSN}}
 		a := wire.AtomicResponse{ID: r.stag, Original: r.value}
-		t.cur.extraLen = len(a.Append(t.cur.extra[:0]))
+		s.cur.extraLen = len(a.Append(s.cur.extra[:0]))
 	default:
-		t.one[0] = hw.SGE{Addr: r.src, Len: r.size, LKey: r.srcKey}
-		t.cur = message{
+		s.one[0] = hw.SGE{Addr: r.src, Len: r.size, LKey: r.srcKey}
+		s.cur = message{
 			h:    wire.Header{Opcode: wire.OpReadResponse, STag: r.stag, TO: r.to},
-			c:    cursor{sgl: t.one[:], need: hw.RemoteRead},
+			c:    cursor{sgl: s.one[:], need: hw.RemoteRead},
 			left: uint64(r.size),
 		}
 	}
-	t.cur.slot, t.cur.response = t.answer, true
-	t.active = true
+	s.cur.slot, s.cur.response = s.answer, true
+	s.active = true
 	return true
 }
 
@@ -49,14 +48,3 @@ func terminate(code wire.TermCode, b []byte, length int) []byte {
 
 // localTerminate says that something here has gone wrong.
 func localTerminate() []byte { return terminate(wire.TermRDMAPLocal, nil, 0) }
-
-// push enters a response; false when the peer has more outstanding than agreed.
-func (q *responseQueue) push(r response) bool {
-	n := q.pushed.Load()
-	if r.kind != termination && n-q.freed.Load() >= q.limit {
-		return false
-	}
-	q.slots[n&q.mask] = r
-	q.pushed.Store(n + 1)
-	return true
-}

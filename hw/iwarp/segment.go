@@ -14,60 +14,23 @@ type message struct {
 	extraLen int // octets of extra: an RDMAP header
 	slot     uint64
 	response bool
-	silent   bool // ends nothing: of our own making, or a part of a request
+	silent   bool // its end completes no request: it is none, or a part of one
 }
-
-// sending is the token holder's state.
-type sending struct {
-	head, next   uint64 // the oldest request not completed, and the first not begun
-	msn, readMSN uint32 // numbers of the last messages
-	atomicMSN    uint32
-	answer       uint64 // the next response
-	turns        int    // responses since the last request
-	cur          message
-	active       bool // cur is something
-	immediate    bool // cur's write is followed by immediate data
-	rtr          wire.Opcode
-	rtrDue       bool
-	stop         bool // no request is begun any more: one has failed
-	failed       bool
-	failAt       uint64
-	failStatus   hw.Status
-	last         []byte // the ULPDU of a Terminate that goes when all is written
-	lastDue      bool
-	verdict      verdict // that goes with it
-	cause        *hw.Cause
-	farewell     bool // is said, or due
-	finished     bool // our half is closed
-	mute         bool // the connection takes nothing more
-	one          [1]hw.SGE
-	header       [wire.UntaggedHeaderSize]byte
-	tail         []byte // what the sender writes at the end
-	resumed      bool   // the outbox is from before the socket was full
-	loose        bool   // see letLoose
-	doomed       bool   // a request had a fate of its own
-	patient      bool   // the holder is the sender
-	unsettled    bool   // a bind waits for one that is
-	scratch      []busy // of settle
-}
-
-// fairShare is how many responses go before a request has its turn.
-const fairShare = 4
 
 // assemble cuts messages into FPDUs for one write, and reports whether there is
 // anything to write.
-func (l *life) assemble() bool {
-	t := &l.tx
-	for l.tx.active || l.nextMessage() {
-		if l.out.sendBuf == nil {
-			l.out.ready()
+func (s *sender) assemble() bool {
+	s.link.own.Check()
+	for s.active || s.nextMessage() {
+		if s.out.sendBuf == nil {
+			s.out.ready()
 		}
-		if !l.segment(&t.cur) {
+		if !s.segment(&s.cur) {
 			break
 		}
 	}
-	if l.out.empty() {
-		l.out.release()
+	if s.out.empty() {
+		s.out.release()
 		return false
 	}
 	return true
@@ -75,37 +38,37 @@ func (l *life) assemble() bool {
 
 // segment appends the next FPDU of a message; false when there is no room for
 // it, or its memory is gone.
-func (l *life) segment(m *message) bool {
-	limit := l.agreed.untagged
+func (s *sender) segment(m *message) bool {
+	limit := s.link.agreed.untagged
 	if m.h.Opcode.Tagged() {
-		limit = l.agreed.tagged
+		limit = s.link.agreed.tagged
 	}
 	n := int(min(m.left, uint64(limit)))
-	copied := l.port.staged || l.agreed.markersOut || l.agreed.crc || n <= inlined
+	copied := s.port.staged() || s.link.agreed.markersOut || s.link.agreed.crc || n <= inlined
 	need := frameSpare
 	if copied {
 		need += n + n/wire.MarkerInterval*wire.MarkerSize + 4*wire.MarkerSize
 	}
-	if !l.out.room(need) {
+	if !s.out.room(need) {
 		return false
 	}
 	m.h.Last = uint64(n) == m.left
-	l.out.begin(m.slot, m.response)
+	s.out.begin(m.slot, m.response)
 	ok := false
 	switch {
-	case l.agreed.markersOut:
-		ok = l.appendMarked(m, n)
+	case s.link.agreed.markersOut:
+		ok = s.appendMarked(m, n)
 	case copied:
-		ok = l.appendCopied(m, n)
+		ok = s.appendCopied(m, n)
 	default:
-		ok = l.appendVector(m, n)
+		ok = s.appendVector(m, n)
 	}
 	if !ok {
-		l.out.cut(len(l.out.frames) - 1)
-		l.lost(m.slot, m.response)
+		s.out.cut(len(s.out.frames) - 1)
+		s.lost(m.slot, m.response)
 		return false
 	}
-	l.out.seal()
+	s.out.seal()
 	m.left -= uint64(n)
 	if m.h.Opcode.Tagged() {
 		m.h.TO += uint64(n)
@@ -113,7 +76,7 @@ func (l *life) segment(m *message) bool {
 		m.h.MO += uint32(n)
 	}
 	if m.h.Last {
-		l.sent(m)
+		s.sent(m)
 	}
 	return true
 }
@@ -121,13 +84,13 @@ func (l *life) segment(m *message) bool {
 // appendCopied appends an FPDU all of which is in the arena. One with a CRC always
 // is: others may write to the memory between the sum and the write, and the peer
 // would find the connection corrupt.
-func (l *life) appendCopied(m *message, n int) bool {
-	o := &l.out
+func (s *sender) appendCopied(m *message, n int) bool {
+	o := &s.out
 	start := len(o.arena)
 	o.arena = m.h.AppendFramed(o.arena, m.extraLen+n)
 	o.arena = append(o.arena, m.extra[:m.extraLen]...)
 	for n > 0 {
-		mem := l.rest(&m.c, n)
+		mem := s.mem.next(&m.c, n)
 		if mem == nil {
 			o.arena = o.arena[:start]
 			return false
@@ -136,20 +99,20 @@ func (l *life) appendCopied(m *message, n int) bool {
 		m.c.off += uint32(len(mem))
 		n -= len(mem)
 	}
-	o.arena = wire.SealFPDU(o.arena, start, l.agreed.crc)
+	o.arena = wire.SealFPDU(o.arena, start, s.link.agreed.crc)
 	o.addArena(start)
 	return true
 }
 
 // appendVector appends an FPDU whose payload stays where it is, and which has no CRC.
-func (l *life) appendVector(m *message, n int) bool {
-	o := &l.out
+func (s *sender) appendVector(m *message, n int) bool {
+	o := &s.out
 	start := len(o.arena)
 	o.arena = m.h.AppendFramed(o.arena, n)
 	length := m.h.Size() + n
 	o.addArena(start)
 	for n > 0 {
-		mem := l.rest(&m.c, n)
+		mem := s.mem.next(&m.c, n)
 		if mem == nil {
 			return false
 		}
@@ -164,11 +127,11 @@ func (l *life) appendVector(m *message, n int) bool {
 }
 
 // appendMarked appends an FPDU with markers.
-func (l *life) appendMarked(m *message, n int) bool {
-	o := &l.out
-	o.parts = append(o.parts[:0], m.h.Append(l.tx.header[:0]), m.extra[:m.extraLen])
+func (s *sender) appendMarked(m *message, n int) bool {
+	o := &s.out
+	o.parts = append(o.parts[:0], m.h.Append(s.header[:0]), m.extra[:m.extraLen])
 	for n > 0 {
-		mem := l.rest(&m.c, n)
+		mem := s.mem.next(&m.c, n)
 		if mem == nil {
 			return false
 		}
@@ -177,50 +140,50 @@ func (l *life) appendMarked(m *message, n int) bool {
 		n -= len(mem)
 	}
 	start := len(o.arena)
-	o.arena = wire.AppendMarkedFPDU(o.arena, o.queued, l.agreed.crc, o.parts...)
+	o.arena = wire.AppendMarkedFPDU(o.arena, o.queued, s.link.agreed.crc, o.parts...)
 	clear(o.parts)
 	o.addArena(start)
 	return true
 }
 
 // sent notes that the last FPDU of a message is in the outbox.
-func (l *life) sent(m *message) {
-	t := &l.tx
-	t.active = false
+func (s *sender) sent(m *message) {
+	s.active = false
 	switch {
 	case m.response:
-		t.answer++
-		l.answers.freed.Store(t.answer)
-	case t.immediate:
-		t.immediate = false
-		l.beginImmediate(m.slot)
+		s.answer++
+		s.link.answers.freed.Store(s.answer)
+	case s.immediate:
+		s.immediate = false
+		s.beginImmediate(m.slot)
 	case !m.silent:
-		l.sq.ends[m.slot&l.sq.Mask] = l.out.queued
-		t.next++
+		s.sq.ends[m.slot&s.sq.Mask] = s.out.queued
+		s.next++
 	}
 }
 
-// lost notes that a message's memory is gone: everything before it is sent, and
-// nothing behind it.
-func (l *life) lost(slot uint64, isResponse bool) {
-	t := &l.tx
-	t.active, t.stop = false, true
+// lost notes that the memory of a request or response is gone: everything before it
+// is sent, and nothing behind it.
+func (s *sender) lost(slot uint64, isResponse bool) {
+	s.link.own.Check()
+	s.active, s.stop = false, true
 	if !isResponse {
-		t.next = slot
-		l.fail(hw.StatusLocalProtection)
+		s.next = slot
+		s.fail(hw.StatusLocalProtection)
 		return
 	}
-	r := &l.answers.slots[slot&l.answers.mask]
-	t.last, t.lastDue, t.cause = r.refusal(wire.ErrSTag), true, faultCause(wire.ErrSTag)
+	r := &s.link.answers.slots[slot&s.link.answers.mask]
+	s.last.why, s.last.term, s.last.cause = hw.ReasonBroken, r.refusal(wire.ErrSTag), faultCause(wire.ErrSTag)
+	s.lastDue = true
 }
 
-// ownFailure is the cause of the end that fail brings.
-func (l *life) ownFailure() *hw.Cause {
-	return statusCause(l.sq.Slots[l.tx.failAt&l.sq.Mask].Op, l.tx.failStatus)
+// ownFailure is why the connection ends after fail.
+func (s *sender) ownFailure() *hw.Cause {
+	return statusCause(s.sq.Slots[s.failAt&s.sq.Mask].Op, s.failStatus)
 }
 
-// fail has the next request fail as soon as those before it have completed.
-func (l *life) fail(status hw.Status) {
-	t := &l.tx
-	t.failed, t.failAt, t.failStatus, t.stop = true, t.next, status, true
+// fail makes the next request fail, as soon as all before it have completed.
+func (s *sender) fail(status hw.Status) {
+	s.link.own.Check()
+	s.failed, s.failAt, s.failStatus, s.stop = true, s.next, status, true
 }

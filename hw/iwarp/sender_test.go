@@ -16,7 +16,7 @@ import (
 func TestAPostIsTheHoldersWhileThereIsOne(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	s := scripted(t, a)
-	l := lives(a)[0]
+	l := connections(a)[0]
 	l.grab()
 	a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled})
 	require.False(t, l.letGo(), "there is something to look at")
@@ -37,7 +37,7 @@ func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
 	reply := obliging(s.request())
 	s.write(reply.Append(nil))
 	a.awaitUp()
-	l := lives(a)[0]
+	l := connections(a)[0]
 	for l.busy.Load() { // until it knows that this was read
 		runtime.Gosched()
 	}
@@ -46,11 +46,11 @@ func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
 
 	one := hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled}
 	a.post(one)
-	for len(l.wake) > 0 { // until it has heard of it
+	for len(l.send.writer.wake) > 0 { // until it has heard of it
 		runtime.Gosched()
 	}
 	a.post(one)
-	require.Empty(t, l.wake)
+	require.Empty(t, l.send.writer.wake)
 	for i := range 2 {
 		h, _ := s.next()
 		require.Equal(t, wire.Header{Opcode: wire.OpSend, Last: true, MSN: uint32(i + 1)}, h)
@@ -65,7 +65,7 @@ func TestAReceiveBehindTheReceiverIsFlushed(t *testing.T) {
 	s := scripted(t, a)
 	require.NoError(t, s.conn.Close())
 	a.awaitDown()
-	<-lives(a)[0].rxDone
+	<-connections(a)[0].rxDone
 	a.recv()
 	assert.Equal(t, hw.WC{Status: hw.StatusFlushed, Op: hw.OpRecv}, a.received(0))
 }

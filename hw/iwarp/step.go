@@ -7,196 +7,170 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// job is what the sender is to do.
-type job struct {
-	kind jobKind
-	n    int   // what came of it
-	err  error // what came of it
-	told bool  // and that has been looked at
-}
-
-type jobKind uint8
-
-const (
-	jobNone   jobKind = iota
-	jobMore           // go on: the holder has done enough
-	jobWait           // until the socket takes more
-	jobWrite          // the outbox, on a connection without a descriptor
-	jobFinish         // close our half
-	jobEnd            // finish and close
-)
-
-// give gives the sender something to do. It has nothing to do.
-func (l *life) give(kind jobKind) {
-	l.job = job{kind: kind}
-	l.busy.Store(true)
-	if l.wake == nil { // most connections need it at their end alone
-		l.wake = make(chan struct{}, 1)
-		go l.transmit()
-	}
-	l.wake <- struct{}{}
-}
-
-// step does what there is to do for the token's holder.
-func (l *life) step(budget int) {
-	l.tx.patient = budget == senderBudget
+// step does what there is to send, at most budget octets of it. It returns false
+// when the connection is over.
+func (s *sender) step(budget int) (alive bool) {
+	s.link.own.Check()
+	s.mayBlock = budget == writerBudget
 	for {
-		if a := l.attention.Load(); a&broken != 0 {
-			l.end()
-			return
-		} else if a&asking != 0 {
-			l.inquire()
+		if a := s.link.attention.Load(); a&broken != 0 {
+			return false
+		} else if a&probing != 0 {
+			s.sendProbe()
 		} else if a&nudging != 0 {
-			l.sendNudge()
+			s.sendNudge()
 		}
-		if l.busy.Load() {
-			l.complete()
-			return
+		if s.link.busy.Load() {
+			s.complete()
+			return true
 		}
-		l.collect()
-		l.complete()
-		if l.tx.failed && l.tx.head == l.tx.failAt {
-			l.die(hw.ReasonBroken, l.ownFailure(), localTerminate(), verdict{})
+		s.collect()
+		s.complete()
+		if s.failed && s.head == s.failAt {
+			s.link.die(ending{why: hw.ReasonBroken, cause: s.ownFailure(), term: localTerminate()})
 			continue
 		}
-		if l.tx.mute {
-			return
+		if s.writeFailed {
+			return true
 		}
-		if l.out.empty() && !l.assemble() {
-			l.complete() // binds have nothing to be written
-			if l.tx.unsettled {
-				l.tx.unsettled = false
-				l.give(jobMore)
-				return
+		if s.out.empty() && !s.assemble() {
+			s.complete() // binds have nothing to be written
+			if s.bindWaits {
+				s.bindWaits = false
+				s.writer.assign(job{kind: jobMore})
+				return true
 			}
-			l.idle()
-			if l.attention.Load()&broken != 0 {
+			s.allSent()
+			if s.link.attention.Load()&broken != 0 {
 				continue
 			}
-			if l.tx.failed && l.tx.head == l.tx.failAt || l.tx.rtrDue {
+			if s.failed && s.head == s.failAt || s.rtrDue {
 				continue
 			}
-			return
+			return true
 		}
-		if l.port.staged {
-			l.give(jobWrite)
-			return
+		if s.port.staged() {
+			s.writer.assign(job{kind: jobWrite, out: &s.out})
+			return true
 		}
-		if !l.write(&budget) {
-			return
-		}
-	}
-}
-
-// write writes what the socket takes; false when the sender has to go on.
-func (l *life) write(budget *int) bool {
-	if l.tx.resumed {
-		l.tx.resumed = false
-		if l.recheck(); l.out.empty() {
-			l.out.release()
+		if !s.write(&budget) {
 			return true
 		}
 	}
-	n, err := l.port.write(&l.out)
+}
+
+// write writes what the socket takes. It returns false when the writer has to go on.
+func (s *sender) write(budget *int) bool {
+	s.link.own.Check()
+	if s.resumed {
+		s.resumed = false
+		if s.recheck(); s.out.empty() {
+			s.out.release()
+			return true
+		}
+	}
+	n, err := s.port.write(&s.out)
 	if n > 0 {
-		l.out.advance(n)
+		s.out.advance(n)
 		*budget -= n
 	}
-	full := err == nil && !l.out.empty()
+	full := err == nil && !s.out.empty()
 	if full {
-		l.out.bounce()
-		l.tx.resumed = true
+		s.out.bounce()
+		s.resumed = true
 	}
-	l.moved()
+	s.link.moved()
 	switch {
 	case err != nil:
-		l.fallMute(err)
+		s.stopWriting(err)
 	case full:
-		l.complete()
-		l.give(jobWait)
+		s.complete()
+		s.writer.assign(job{kind: jobWait})
 		return false
 	case *budget <= 0:
-		l.complete()
-		l.give(jobMore)
+		s.complete()
+		s.writer.assign(job{kind: jobMore})
 		return false
 	}
 	return true
 }
 
-// recheck looks up the keys of what is to be written again, and cuts off what is
-// gone. A half-written FPDU is a copy by now.
-func (l *life) recheck() {
-	for k := l.out.first; k < len(l.out.pieces); k++ {
-		p := &l.out.pieces[k]
-		if p.key == 0 || l.reach(p.addr, uint32(len(p.mem)), p.key, p.need) != nil {
+// recheck looks up the keys of all that is not written, once more, and cuts off the
+// first FPDU whose memory is gone, with all behind it. A half-written FPDU is a copy
+// by now.
+func (s *sender) recheck() {
+	s.link.own.Check()
+	for k := s.out.first; k < len(s.out.pieces); k++ {
+		p := &s.out.pieces[k]
+		if p.key == 0 || s.mem.reach(p.addr, uint32(len(p.mem)), p.key, p.need) != nil {
 			continue
 		}
-		i := len(l.out.frames) - 1
-		for l.out.frames[i].piece >= k { // its header is in a piece before
+		i := len(s.out.frames) - 1
+		for s.out.frames[i].piece >= k { // its header is in a piece before
 			i--
 		}
-		f := l.out.frames[i]
-		l.out.cut(i)
-		l.lost(f.slot, f.response)
+		f := s.out.frames[i]
+		s.out.cut(i)
+		s.lost(f.slot, f.response)
 		return
 	}
 }
 
-// collect takes in what the sender has done. An interruption by die says nothing of
-// the connection, which has still to take what is half written, and the Terminate.
-func (l *life) collect() {
-	if l.job.told {
+// collect takes in what the writer has done. An error by which die interrupted the
+// writer says nothing of the socket, which has still to take the rest of a
+// half-written FPDU, and the Terminate.
+func (s *sender) collect() {
+	s.link.own.Check()
+	j := &s.writer.job
+	if !j.uncollected {
 		return
 	}
-	l.job.told = true
-	if l.job.n > 0 {
-		l.out.advance(l.job.n)
+	j.uncollected = false
+	if j.n > 0 {
+		s.out.advance(j.n)
 	}
-	if err := l.job.err; err != nil && !(isTimeout(err) && l.attention.Load()&broken != 0) {
-		l.fallMute(err)
+	if err := j.err; err != nil && !(isTimeout(err) && s.link.attention.Load()&broken != 0) {
+		s.stopWriting(err)
 	}
 }
 
-// fallMute is for when the connection takes nothing more. Why that is, the
-// receiver finds out: the peer's last word, or its orderly end, may be there to
-// be read.
-func (l *life) fallMute(err error) {
-	l.tx.mute = true
-	l.mu.Lock()
-	if l.sendErr == nil {
-		l.sendErr = err
-	}
-	l.mu.Unlock()
-	l.bound()
+// stopWriting stops writing, because the socket takes nothing more. The receiver
+// finds out why: the peer's last word, or its orderly end, may be there to be read.
+func (s *sender) stopWriting(err error) {
+	s.link.own.Check()
+	s.writeFailed = true
+	s.link.stopWriting(err)
 }
 
-// idle settles what waits for nothing being left to send.
-func (l *life) idle() {
-	t := &l.tx
+// allSent does what is to be done when nothing is left to send: it ends a connection
+// with a Terminate, or a drain.
+func (s *sender) allSent() {
+	s.link.own.Check()
 	switch {
-	case t.lastDue:
-		l.die(hw.ReasonBroken, t.cause, t.last, t.verdict)
-	case t.finished:
-	case l.attention.Load()&draining == 0 || t.head != l.sq.Tail.Load():
-	case l.agreed.extended && !t.farewell:
-		t.farewell, t.rtr, t.rtrDue = true, wire.OpWrite, true
+	case s.lastDue:
+		s.link.die(s.last)
+	case s.finished:
+	case s.link.attention.Load()&draining == 0 || s.head != s.sq.Tail.Load():
+	case s.link.agreed.extended && !s.farewell:
+		s.farewell, s.rtr, s.rtrDue = true, wire.OpWrite, true
 	default:
-		t.finished = true
-		l.give(jobFinish)
+		s.finished = true
+		s.writer.assign(job{kind: jobShut})
 	}
 }
 
-// complete hands out what has succeeded, in order.
-func (l *life) complete() {
-	t, q, n := &l.tx, l.sq, 0
-	from := t.head
-	for t.head < t.next {
-		i := t.head & q.Mask
+// complete hands out the requests that have succeeded, in order.
+func (s *sender) complete() {
+	s.link.own.Check()
+	q, n := s.sq, 0
+	from := s.head
+	for s.head < s.next {
+		i := s.head & q.Mask
 		if r := q.reads[i]; r != 0 {
-			if r > l.reads.done.Load() {
+			if r > s.link.reads.done.Load() {
 				break
 			}
-		} else if q.ends[i] > l.out.written {
+		} else if q.ends[i] > s.out.written {
 			break
 		}
 		wr := &q.Slots[i]
@@ -205,76 +179,33 @@ func (l *life) complete() {
 			if op == hw.OpSendInvalidate {
 				op = hw.OpSend
 			}
-			l.wcs[n] = hw.WC{ID: wr.ID, Len: uint32(total(wr.SGL)), Op: op}
+			s.wcs[n] = hw.WC{ID: wr.ID, Len: uint32(total(wr.SGL)), Op: op}
 			n++
 		}
-		t.head++
+		s.head++
 		if n == batch {
-			q.Freed.Store(t.head)
-			l.qp.cfg.SendSink.Complete(l.wcs[:n])
+			q.Freed.Store(s.head)
+			s.link.qp.cfg.SendSink.Complete(s.wcs[:n])
 			n = 0
 		}
 	}
-	if t.head == from {
+	if s.head == from {
 		return
 	}
-	q.Freed.Store(t.head)
+	q.Freed.Store(s.head)
 	if n > 0 {
-		l.qp.cfg.SendSink.Complete(l.wcs[:n])
+		s.link.qp.cfg.SendSink.Complete(s.wcs[:n])
 	}
-}
-
-// transmit is the sender: it does what blocks, and then makes sure that somebody
-// goes on.
-func (l *life) transmit() {
-	defer l.dev.running.Done()
-	for range l.wake {
-		switch l.job.kind {
-		case jobWait:
-			l.job.err = l.await()
-		case jobWrite:
-			l.job.n, l.job.err = l.writeStaged()
-		case jobFinish:
-			l.closeHalf()
-		case jobEnd:
-			l.undertake()
-			return
-		default: // woken for nothing
-		}
-		l.busy.Store(false)
-		l.kick(senderBudget)
-	}
-}
-
-// await waits until the socket takes more.
-func (l *life) await() error {
-	l.limitWrite(true)
-	err := l.port.await()
-	l.limitWrite(false)
-	return err
-}
-
-// writeStaged writes the outbox, which nobody else touches meanwhile.
-func (l *life) writeStaged() (n int, err error) {
-	l.limitWrite(true)
-	for i := range l.out.pieces {
-		k, err := l.conn.Write(l.out.pieces[i].mem)
-		n += k
-		if err != nil {
-			return n, err
-		}
-	}
-	l.limitWrite(false)
-	return n, nil
 }
 
 // errStaged says that a frame had memory in it where none may be.
 var errStaged = errors.New("iwarp: memory in a staged frame")
 
-// appendEnd appends what has still to be written of a half-written FPDU, and the
-// Terminate.
-func (l *life) appendEnd(dst, term []byte) ([]byte, error) {
-	o := &l.out
+// appendEnd appends the rest of a half-written FPDU, and term, the ULPDU of a
+// Terminate or farewell.
+func (s *sender) appendEnd(dst, term []byte) ([]byte, error) {
+	s.link.own.Check()
+	o := &s.out
 	pos := o.written
 	if i, half := o.current(); half {
 		left, skip := int(o.frames[i].end-o.written), o.skip
@@ -293,10 +224,10 @@ func (l *life) appendEnd(dst, term []byte) ([]byte, error) {
 	}
 	switch {
 	case term == nil:
-	case l.agreed.markersOut:
-		dst = wire.AppendMarkedFPDU(dst, pos, l.agreed.crc, term)
+	case s.link.agreed.markersOut:
+		dst = wire.AppendMarkedFPDU(dst, pos, s.link.agreed.crc, term)
 	default:
-		dst = wire.AppendFPDU(dst, l.agreed.crc, term)
+		dst = wire.AppendFPDU(dst, s.link.agreed.crc, term)
 	}
 	return dst, nil
 }

@@ -10,152 +10,137 @@ import (
 )
 
 // beginWrite finds where a peer's write goes.
-func (l *life) beginWrite(h *wire.Header, n int) error {
-	x := &l.rx
+func (r *receiver) beginWrite(h *wire.Header, n int) error {
 	if n == 0 { // nothing is checked then: it may be the ready-to-receive
-		x.farewell = x.farewell || h.TO == farewellTO
+		r.farewell = r.farewell || h.TO == farewellTO
 		return nil
 	}
-	if e := l.remoteFault(h.TO, uint32(n), h.STag, hw.RemoteWrite); e != nil {
+	if e := r.mem.remoteFault(h.TO, uint32(n), h.STag, hw.RemoteWrite); e != nil {
 		return tagged(e)
 	}
-	x.one[0] = hw.SGE{Addr: h.TO, Len: uint32(n), LKey: h.STag}
-	x.place = cursor{sgl: x.one[:], need: hw.RemoteWrite}
-	x.dst = &x.place
+	r.one[0] = hw.SGE{Addr: h.TO, Len: uint32(n), LKey: h.STag}
+	r.place = cursor{sgl: r.one[:], need: hw.RemoteWrite}
+	r.dst = &r.place
 	return nil
 }
 
 // finishWrite counts what a write has placed: immediate data that follows it
 // completes with that length.
-func (l *life) finishWrite(h *wire.Header, n int) {
-	x := &l.rx
-	if !x.writing {
-		x.wrote = 0
+func (r *receiver) finishWrite(h *wire.Header, n int) {
+	if !r.writing {
+		r.wrote = 0
 	}
-	x.wrote += uint64(n)
-	x.writing = !h.Last
-}
-
-// oldest is our oldest outstanding read, or nil.
-func (l *life) oldest() *read {
-	q := &l.reads
-	done := q.done.Load()
-	if done == q.pushed.Load() {
-		return nil
-	}
-	return &q.slots[done&q.mask]
+	r.wrote += uint64(n)
+	r.writing = !h.Last
 }
 
 // misread notes that our oldest read fails with status.
-func (l *life) misread(status hw.Status) {
-	l.rx.verdict = verdict{read: l.reads.done.Load() + 1, status: status}
+func (r *receiver) misread(status hw.Status) {
+	r.verdict = verdict{read: r.link.reads.done.Load() + 1, status: status}
 }
 
 // beginReadResponse holds a segment against what was asked for.
-func (l *life) beginReadResponse(h *wire.Header, n int) error {
-	x := &l.rx
-	r := l.oldest()
-	if r == nil {
+func (r *receiver) beginReadResponse(h *wire.Header, n int) error {
+	asked := r.link.reads.oldest()
+	if asked == nil {
 		return wire.ErrTaggedSTag
 	}
-	end := uint64(x.readGot) + uint64(n)
+	end := uint64(r.readGot) + uint64(n)
 	switch {
-	case r.atomic, n > 0 && h.STag != r.stag:
-		l.misread(hw.StatusBadResponse)
+	case asked.atomic, n > 0 && h.STag != asked.stag:
+		r.misread(hw.StatusBadResponse)
 		return wire.ErrTaggedSTag
-	case n > 0 && h.TO != uint64(x.readGot), end > uint64(r.size), h.Last != (end == uint64(r.size)):
-		l.misread(hw.StatusBadResponse)
+	case n > 0 && h.TO != uint64(r.readGot), end > uint64(asked.size), h.Last != (end == uint64(asked.size)):
+		r.misread(hw.StatusBadResponse)
 		return wire.ErrTaggedBounds
 	}
-	if x.readGot == 0 {
-		x.read = cursor{sgl: r.sgl, need: hw.LocalWrite}
+	if r.readGot == 0 {
+		r.read = cursor{sgl: asked.sgl, need: hw.LocalWrite}
 	}
-	x.dst = &x.read
+	r.dst = &r.read
 	return nil
 }
 
-func (l *life) finishReadResponse(h *wire.Header, n int) {
-	x := &l.rx
-	x.readGot += uint32(n)
+func (r *receiver) finishReadResponse(h *wire.Header, n int) {
+	r.readGot += uint32(n)
 	if h.Last {
-		x.readGot = 0
-		x.read = cursor{}
-		l.reads.done.Add(1)
-		x.kick = true
+		r.readGot = 0
+		r.read = cursor{}
+		r.link.reads.retire()
+		r.kickDue = true
 	}
 }
 
 // storeFault says what it means that the memory at hand is gone.
-func (l *life) storeFault(op wire.Opcode) error {
+func (r *receiver) storeFault(op wire.Opcode) error {
+	r.own.Check()
 	switch {
 	case op == wire.OpWrite:
 		return wire.ErrTaggedSTag
 	case op == wire.OpReadResponse:
-		l.misread(hw.StatusLocalProtection)
+		r.misread(hw.StatusLocalProtection)
 	default:
-		l.rx.failed = hw.StatusLocalProtection
+		r.failed = hw.StatusLocalProtection
 	}
 	return wire.ErrRDMAPLocal
 }
 
 // readRequest queues the response to a peer's read.
-func (l *life) readRequest(h *wire.Header, b []byte) error {
-	x := &l.rx
-	if h.MSN != x.readMSN+1 {
+func (r *receiver) readRequest(h *wire.Header, b []byte) error {
+	if h.MSN != r.readMSN+1 {
 		return wire.ErrMSN
 	}
-	x.readMSN++
-	var r wire.ReadRequest
-	if _, err := r.Parse(b); err != nil {
+	r.readMSN++
+	var req wire.ReadRequest
+	if _, err := req.Parse(b); err != nil {
 		return err
 	}
-	if r.Size > 0 {
-		if e := l.remoteFault(r.SrcTO, r.Size, r.SrcSTag, hw.RemoteRead); e != nil {
+	if req.Size > 0 {
+		if e := r.mem.remoteFault(req.SrcTO, req.Size, req.SrcSTag, hw.RemoteRead); e != nil {
 			return e
 		}
 	}
-	ok := l.answers.push(response{
-		kind: readResponse, stag: r.SinkSTag, to: r.SinkTO, size: r.Size, srcKey: r.SrcSTag, src: r.SrcTO, msn: h.MSN,
+	ok := r.link.answers.push(response{
+		kind: readResponse, stag: req.SinkSTag, to: req.SinkTO, size: req.Size, srcKey: req.SrcSTag, src: req.SrcTO, msn: h.MSN,
 	})
 	if !ok {
 		return wire.ErrReadLimit
 	}
-	x.kick = true
+	r.kickDue = true
 	return nil
 }
 
 // atomicRequest does a peer's atomic and queues the response.
-func (l *life) atomicRequest(h *wire.Header, b []byte) error {
-	x := &l.rx
-	if h.MSN != x.readMSN+1 {
+func (r *receiver) atomicRequest(h *wire.Header, b []byte) error {
+	if h.MSN != r.readMSN+1 {
 		return wire.ErrMSN
 	}
-	x.readMSN++
+	r.readMSN++
 	var a wire.AtomicRequest
 	if _, err := a.Parse(b); err != nil {
 		return err
 	}
-	if e := l.remoteFault(a.TO, wordLen, a.STag, hw.RemoteAtomic); e != nil {
+	if e := r.mem.remoteFault(a.TO, wordLen, a.STag, hw.RemoteAtomic); e != nil {
 		return e
 	}
-	if l.answers.pushed.Load()-l.answers.freed.Load() >= l.answers.limit {
+	if r.link.answers.full() {
 		return wire.ErrReadLimit
 	}
-	old, err := l.change(&a)
+	old, err := r.change(&a)
 	if err != nil {
 		return err
 	}
-	l.answers.push(response{kind: atomicResponse, stag: a.ID, value: old, msn: h.MSN})
-	x.kick = true
+	r.link.answers.push(response{kind: atomicResponse, stag: a.ID, value: old, msn: h.MSN})
+	r.kickDue = true
 	return nil
 }
 
 // change does a peer's atomic and returns what the word was. The word's address is
 // what must be aligned: an offset into a zero-based window says nothing of it.
-func (l *life) change(a *wire.AtomicRequest) (old uint64, err error) {
-	l.touch.Add(1)
-	defer l.touch.Add(1)
-	mem := l.reach(a.TO, wordLen, a.STag, hw.RemoteAtomic)
+func (r *receiver) change(a *wire.AtomicRequest) (old uint64, err error) {
+	r.touch.Add(1)
+	defer r.touch.Add(1)
+	mem := r.mem.reach(a.TO, wordLen, a.STag, hw.RemoteAtomic)
 	if mem == nil {
 		return 0, wire.ErrSTag
 	}
@@ -177,33 +162,32 @@ func apply(word *uint64, a *wire.AtomicRequest) uint64 {
 }
 
 // atomicResponse puts the old value where the atomic wanted it.
-func (l *life) atomicResponse(h *wire.Header, b []byte) error {
-	x := &l.rx
-	if h.MSN != x.respMSN+1 {
+func (r *receiver) atomicResponse(h *wire.Header, b []byte) error {
+	if h.MSN != r.respMSN+1 {
 		return wire.ErrMSN
 	}
-	x.respMSN++
+	r.respMSN++
 	var a wire.AtomicResponse
 	if _, err := a.Parse(b); err != nil {
 		return err
 	}
-	r := l.oldest()
-	if r == nil {
+	asked := r.link.reads.oldest()
+	if asked == nil {
 		return wire.ErrCatastrophic
 	}
-	if !r.atomic || a.ID != r.stag {
-		l.misread(hw.StatusBadResponse)
+	if !asked.atomic || a.ID != asked.stag {
+		r.misread(hw.StatusBadResponse)
 		return wire.ErrCatastrophic
 	}
 	var value [wordLen]byte
 	binary.NativeEndian.PutUint64(value[:], a.Original)
-	x.read = cursor{sgl: r.sgl, need: hw.LocalWrite}
-	x.dst = &x.read
-	if !l.store(value[:]) {
-		return l.storeFault(wire.OpReadResponse)
+	r.read = cursor{sgl: asked.sgl, need: hw.LocalWrite}
+	r.dst = &r.read
+	if !r.store(value[:]) {
+		return r.storeFault(wire.OpReadResponse)
 	}
-	x.read = cursor{}
-	l.reads.done.Add(1)
-	x.kick = true
+	r.read = cursor{}
+	r.link.reads.retire()
+	r.kickDue = true
 	return nil
 }

@@ -1,19 +1,24 @@
 package iwarp
 
-import "godat/internal/yield"
+import (
+	"sync/atomic"
 
-// A life's word says who holds the token, to which everything about sending and
-// about the end belongs:
+	"godat/internal/owner"
+	"godat/internal/yield"
+)
+
+// A token's word says whether some goroutine holds the token. The holder owns the
+// sender, and ends the connection:
 //
-//	0             nobody
-//	held          somebody
-//	held|kicked   and somebody else left something to be looked at
+//	0             free
+//	held          held
+//	held|kicked   held, and another goroutine has left work for the holder
 //
-// and counts in the upper bits: by one when it is let go, and in a long hold
-// between two things. Only free → held takes it, and only the holder leaves held.
-// Who leaves something publishes it first and then looks at the word: so it
-// becomes the holder itself, or its kick makes the release fail, or the holder
-// clears an earlier kick and looks after that.
+// The upper bits count: one for each release, and one for each step of a long hold.
+// Only free → held takes the token, and only the holder leaves held. A goroutine
+// that leaves work publishes it first and then looks at the word. So it becomes the
+// holder itself, or its kick makes the holder's release fail, or the holder clears
+// an earlier kick and looks for work after that.
 const (
 	held   = 1 << 0
 	kicked = 1 << 1
@@ -21,67 +26,76 @@ const (
 	flags  = count - 1
 )
 
-// How many bytes a holder may send before it leaves the rest to the sender.
+// How many bytes a holder may send before it leaves the rest to the writer.
 const (
 	posterBudget   = 256 << 10
 	receiverBudget = 64 << 10
-	senderBudget   = 1 << 30
+	writerBudget   = 1 << 30
 )
 
-// kick makes sure that somebody looks at the life after this.
-func (l *life) kick(budget int) {
+// token is the right to work on a connection's sender and on its end.
+type token struct {
+	owner *connection // whose steps the holder takes; immutable
+	word  atomic.Uint64
+	own   owner.Tag // checked by what only the holder may call
+}
+
+// kick makes sure that a holder looks for work after this: the caller becomes the
+// holder if the token is free.
+func (t *token) kick(budget int) {
 	for {
-		w := l.word.Load()
+		w := t.word.Load()
 		yield.Point()
 		switch {
 		case w&held == 0:
-			if l.word.CompareAndSwap(w, w|held) {
-				l.run(budget)
+			if t.word.CompareAndSwap(w, w|held) {
+				t.run(budget)
 				return
 			}
 		case w&kicked != 0:
 			return
-		case l.word.CompareAndSwap(w, w|kicked):
+		case t.word.CompareAndSwap(w, w|kicked):
 			return
 		}
 	}
 }
 
-// run does what there is to do and lets go.
-func (l *life) run(budget int) {
+// run does the holder's work and releases the token.
+func (t *token) run(budget int) {
 	for {
-		l.own.Acquire()
-		l.step(budget)
-		l.own.Release()
-		if l.letGo() {
+		t.own.Acquire()
+		t.owner.step(budget)
+		t.own.Release()
+		if t.letGo() {
 			return
 		}
 	}
 }
 
 // letGo releases the token, unless there is a kick, which it clears.
-func (l *life) letGo() bool {
+func (t *token) letGo() bool {
 	for {
-		w := l.word.Load()
+		w := t.word.Load()
 		yield.Point()
 		if w&kicked != 0 {
-			l.word.And(^uint64(kicked))
+			t.word.And(^uint64(kicked))
 			return false
 		}
-		if l.word.CompareAndSwap(w, w-held+count) {
+		if t.word.CompareAndSwap(w, w-held+count) {
 			return true
 		}
 	}
 }
 
-// moved tells who waits for what the holder was doing that it is done.
-func (l *life) moved() {
-	l.word.Add(count)
+// moved counts a step of the holder, for those who wait in device.grace: what the
+// holder was doing has ended.
+func (t *token) moved() {
+	t.word.Add(count)
 	yield.Point()
 }
 
-// movedOn reports whether what was in progress when the word was w has ended.
-func (l *life) movedOn(w uint64) bool {
-	now := l.word.Load()
+// movedOn reports whether what the holder did when the word was w has ended.
+func (t *token) movedOn(w uint64) bool {
+	now := t.word.Load()
 	return now&^flags != w&^flags || now&held == 0
 }

@@ -9,60 +9,43 @@ import (
 )
 
 // control takes the messages that carry no payload to memory.
-func (l *life) control(h *wire.Header, b []byte) error {
-	if h.Opcode.Extension() && !l.agreed.extended {
+func (r *receiver) control(h *wire.Header, b []byte) error {
+	if h.Opcode.Extension() && !r.link.agreed.extended {
 		return wire.ErrOpcode
 	}
 	switch h.Opcode {
 	case wire.OpReadRequest:
-		return l.readRequest(h, b)
+		return r.readRequest(h, b)
 	case wire.OpAtomicRequest:
-		return l.atomicRequest(h, b)
+		return r.atomicRequest(h, b)
 	case wire.OpAtomicResponse:
-		return l.atomicResponse(h, b)
+		return r.atomicResponse(h, b)
 	case wire.OpTerminate:
-		return l.terminated(b)
+		return r.terminated(b)
 	default:
-		return l.immediate(h, b)
+		return r.immediate(h, b)
 	}
-}
-
-// taken is the receive of the message at hand.
-func (l *life) taken() *hw.RecvWR {
-	if l.qp.srq != nil {
-		return &l.rx.drawn
-	}
-	return &l.rq.slots[l.rx.head&l.rq.mask]
-}
-
-// take finds a receive for a new message.
-func (l *life) take() bool {
-	if srq := l.qp.srq; srq != nil {
-		return srq.Take(&l.rx.drawn)
-	}
-	return l.rx.head != l.rq.tail.Load()
 }
 
 // beginMessage takes a receive for a new message.
-func (l *life) beginMessage(h *wire.Header) error {
-	x := &l.rx
+func (r *receiver) beginMessage(h *wire.Header) error {
 	switch {
-	case h.MSN != x.msn+1:
+	case h.MSN != r.msn+1:
 		return wire.ErrMSN
 	case h.MO != 0:
 		return wire.ErrMO
-	case !l.take():
+	case !r.rq.claim():
 		return wire.ErrNoBuffer
 	}
-	if x.n == batch {
-		l.emit()
+	if r.n == batch {
+		r.emit()
 	}
-	x.msn++
-	wr := l.taken()
-	x.open, x.got, x.room = true, 0, min(total(wr.SGL), maxMessage)
-	x.msg = cursor{sgl: wr.SGL, need: hw.LocalWrite}
-	if !l.allows(wr.SGL, hw.LocalWrite) {
-		x.failed = hw.StatusLocalProtection
+	r.msn++
+	wr := r.rq.claimed()
+	r.open, r.got, r.room = true, 0, min(total(wr.SGL), maxMessage)
+	r.msg = cursor{sgl: wr.SGL, need: hw.LocalWrite}
+	if !r.mem.allows(wr.SGL, hw.LocalWrite) {
+		r.failed = hw.StatusLocalProtection
 		return wire.ErrRDMAPLocal
 	}
 	return nil
@@ -70,37 +53,35 @@ func (l *life) beginMessage(h *wire.Header) error {
 
 // beginSend holds a segment of a send against the message that it continues, or
 // takes a receive for a new one.
-func (l *life) beginSend(h *wire.Header, n int) error {
-	x := &l.rx
-	if !x.open {
-		if err := l.beginMessage(h); err != nil {
+func (r *receiver) beginSend(h *wire.Header, n int) error {
+	if !r.open {
+		if err := r.beginMessage(h); err != nil {
 			return err
 		}
 	}
 	switch {
-	case h.MSN != x.msn:
+	case h.MSN != r.msn:
 		return wire.ErrMSN
-	case h.MO != x.got:
+	case h.MO != r.got:
 		return wire.ErrMO
-	case uint64(x.got)+uint64(n) > x.room:
-		x.failed = hw.StatusLocalLength
+	case uint64(r.got)+uint64(n) > r.room:
+		r.failed = hw.StatusLocalLength
 		return wire.ErrTooLong
 	}
-	x.dst = &x.msg
+	r.dst = &r.msg
 	return nil
 }
 
 // finishSend notes a segment, and completes the receive with the last.
-func (l *life) finishSend(h *wire.Header, n int) error {
-	x := &l.rx
-	x.got += uint32(n)
+func (r *receiver) finishSend(h *wire.Header, n int) error {
+	r.got += uint32(n)
 	if !h.Last {
 		return nil
 	}
-	wc := hw.WC{Len: x.got, Op: hw.OpRecv}
+	wc := hw.WC{Len: r.got, Op: hw.OpRecv}
 	if h.Opcode.Invalidates() {
-		if !l.invalidate(h.STag) {
-			x.failed = hw.StatusBindFailed
+		if !r.invalidate(h.STag) {
+			r.failed = hw.StatusBindFailed
 			return wire.ErrInvalidate
 		}
 		wc.Op, wc.Flags, wc.Imm = hw.OpRecvInvalidate, hw.WCInvalidated, h.STag
@@ -108,61 +89,61 @@ func (l *life) finishSend(h *wire.Header, n int) error {
 	if h.Opcode.Solicited() {
 		wc.Flags |= hw.WCSolicited
 	}
-	l.received(wc)
+	r.received(wc)
 	return nil
 }
 
 // received completes the receive of the message at hand.
-func (l *life) received(wc hw.WC) {
-	x := &l.rx
-	wc.ID = l.taken().ID
-	if l.qp.srq != nil {
-		wc.QP = l.qp.cfg.Number
+func (r *receiver) received(wc hw.WC) {
+	wc.ID = r.rq.claimed().ID
+	if r.rq.srq != nil {
+		wc.QP = r.link.qp.cfg.Number
 	} else {
-		x.head++
+		r.rq.head++
 	}
-	x.wcs[x.n] = wc
-	x.n++
-	x.open, x.wrote = false, 0
+	r.wcs[r.n] = wc
+	r.n++
+	r.open, r.wrote = false, 0
 }
 
 // immediate takes a receive for immediate data. Its length is what the write before
 // it has placed, whatever the peer says.
-func (l *life) immediate(h *wire.Header, b []byte) error {
+func (r *receiver) immediate(h *wire.Header, b []byte) error {
 	var data wire.Immediate
 	if _, err := data.Parse(b); err != nil {
 		return err
 	}
-	if l.rx.open {
+	if r.open {
 		return wire.ErrMSN
 	}
-	if err := l.beginMessage(h); err != nil {
+	if err := r.beginMessage(h); err != nil {
 		return err
 	}
 	wc := hw.WC{
-		Imm: binary.BigEndian.Uint32(data[:]), Len: uint32(min(l.rx.wrote, math.MaxUint32)),
+		Imm: binary.BigEndian.Uint32(data[:]), Len: uint32(min(r.wrote, math.MaxUint32)),
 		Op: hw.OpRecvImm, Flags: hw.WCImm,
 	}
 	if h.Opcode.Solicited() {
 		wc.Flags |= hw.WCSolicited
 	}
-	l.received(wc)
+	r.received(wc)
 	return nil
 }
 
 // terminated takes the peer's last word.
-func (l *life) terminated(b []byte) error {
+func (r *receiver) terminated(b []byte) error {
+	r.own.Check()
 	t, _, err := wire.ParseTerminate(b, true)
 	if err == nil || t.Code != 0 {
-		l.die(hw.ReasonBroken, termCause(t.Code, hw.SidePeer), nil, l.blame(&t))
+		r.link.die(ending{why: hw.ReasonBroken, cause: termCause(t.Code, hw.SidePeer), verdict: blame(&t, &r.link.reads)})
 	} else {
-		l.die(hw.ReasonBroken, faultCause(wire.ErrTerminate), nil, verdict{})
+		r.link.die(ending{why: hw.ReasonBroken, cause: faultCause(wire.ErrTerminate)})
 	}
 	return errOver
 }
 
 // blame finds out which of our requests a Terminate is about.
-func (l *life) blame(t *wire.Terminate) (v verdict) {
+func blame(t *wire.Terminate, reads *readQueue) (v verdict) {
 	protection := t.Code.Layer() == wire.LayerRDMAP && t.Code.Type() == wire.TypeProtection ||
 		t.Code.Layer() == wire.LayerDDP && t.Code.Type() == wire.TypeTagged
 	operation := t.Code.Layer() == wire.LayerRDMAP && t.Code.Type() == wire.TypeOperation
@@ -179,15 +160,14 @@ func (l *life) blame(t *wire.Terminate) (v verdict) {
 		v.other, v.op = hw.StatusRemoteResponder, ^hw.OpSet(0)
 	}
 	if v.status != 0 {
-		v.read = l.blamedRead(t)
+		v.read = reads.quoted(t)
 	}
 	return v
 }
 
-// blamedRead is the read that a Terminate quotes, by its sink; without a quote
+// quoted is the read that a Terminate quotes, by its sink; without a quote
 // our oldest one, but not if something else is quoted.
-func (l *life) blamedRead(t *wire.Terminate) uint64 {
-	q := &l.reads
+func (q *readQueue) quoted(t *wire.Terminate) uint64 {
 	first, last := q.done.Load(), q.pushed.Load()
 	if t.HasRead {
 		for n := first; n != last; n++ {

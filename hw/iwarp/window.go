@@ -21,7 +21,7 @@ func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 		return d.Device.NewWindow(h, nil)
 	}
 	q, ok := qp.(*queuePair)
-	if !ok || q == nil || q.dev != d || q.life == nil {
+	if !ok || q == nil || q.dev != d || q.conn == nil {
 		return nil, hw.Errorf("iwarp.NewWindow", hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
 	}
 	return d.Device.NewWindow(h, &q.QP)
@@ -30,30 +30,31 @@ func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 // bind binds a window, or unbinds it; false if that has to wait, or fails. What
 // follows in the queue is begun after it. It completes when all before it is
 // sent: so what was being read through the old key is not read any more.
-func (l *life) bind(wr *hw.SendWR) bool {
-	t, b := &l.tx, wr.Bind
-	w, q := b.Window.(*soft.Window), &l.qp.QP // see CheckBind
+func (s *sender) bind(wr *hw.SendWR) bool {
+	s.link.own.Check()
+	b := wr.Bind
+	w, q := b.Window.(*soft.Window), &s.link.qp.QP // see CheckBind
 	ok, used, _ := w.BeginBind(q, b)
-	if used && !l.settle() {
-		t.unsettled = true
+	if used && !s.awaitUsers() {
+		s.bindWaits = true
 		return false
 	}
 	if !ok || !w.EndBind(q, b) {
 		w.Forget(b.Key)
-		l.fail(hw.StatusBindFailed)
+		s.fail(hw.StatusBindFailed)
 		return false
 	}
-	i := t.next & l.sq.Mask
-	l.sq.reads[i], l.sq.ends[i] = 0, l.out.queued
-	t.next++
+	i := s.next & s.sq.Mask
+	s.sq.reads[i], s.sq.ends[i] = 0, s.out.queued
+	s.next++
 	return true
 }
 
 // unbind sees to it that the oldest request, a bind that is flushed, has bound
 // nothing.
-func (l *life) unbind(b *hw.Bind) {
+func (s *sender) unbind(b *hw.Bind) {
 	w := b.Window.(*soft.Window)
-	if l.tx.head < l.tx.next {
+	if s.head < s.next {
 		w.Undo(b)
 	} else {
 		w.Forget(b.Key)

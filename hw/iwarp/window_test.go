@@ -39,21 +39,21 @@ func TestNewWindowChecksItsArguments(t *testing.T) {
 	require.NoError(t, zone.Close())
 }
 
-// lives are the connections of peers.
-func lives(peers ...*peer) (all []*life) {
+// connections are the connections of peers.
+func connections(peers ...*peer) (all []*connection) {
 	for _, p := range peers {
-		all = append(all, p.qp.(*queuePair).life)
+		all = append(all, p.qp.(*queuePair).conn)
 	}
 	return all
 }
 
-// hold takes a token, as soon as it is free.
-func (l *life) grab() {
+// grab takes a connection's token, as soon as it is free.
+func (l *connection) grab() {
 	for {
 		if w := l.word.Load(); w&held == 0 && l.word.CompareAndSwap(w, w|held) {
 			return
 		}
-		rest(0)
+		pause(0)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
 	b.post(bindTo(w, m))
 	assert.Equal(t, hw.WC{Op: hw.OpBind}, b.sent(0))
 
-	other := lives(d)[0] // it might be answering a read of the window
+	other := connections(d)[0] // it might be answering a read of the window
 	other.grab()
 	again := bindTo(w, m)
 	b.post(again)
@@ -83,7 +83,7 @@ func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
 	assert.Equal(t, hw.StatusSuccess, b.sent(2).Status)
 }
 
-func TestTwoThatSettleDoNotWaitForEachOther(t *testing.T) {
+func TestTwoBindsDoNotWaitForEachOther(t *testing.T) {
 	p := New(Config{})
 	na, nb := newNode(t, p, nil), newNode(t, p, nil)
 	a, b, c, d := na.peer(), nb.peer(), na.peer(), nb.peer()
@@ -91,14 +91,16 @@ func TestTwoThatSettleDoNotWaitForEachOther(t *testing.T) {
 	join(c, d)
 	for range 100 {
 		var wg sync.WaitGroup
-		two := lives(b, d)
+		two := connections(b, d)
 		for _, l := range two {
 			l.grab()
-			l.tx.patient = true
+			l.send.mayBlock = true
 		}
 		for _, l := range two {
 			wg.Go(func() {
-				assert.True(t, l.settle())
+				l.own.Acquire()
+				assert.True(t, l.send.awaitUsers())
+				l.own.Release()
 				l.run(posterBudget)
 			})
 		}
@@ -123,9 +125,9 @@ func TestAFlushedBindHasBoundNothing(t *testing.T) {
 		bind.Bind.Priv = hw.RemoteRead
 		a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{big.sge(0, size)}}, bind)
 	}
-	tx := lives(a)[0]
+	tx := connections(a)[0]
 	tx.grab()
-	done := tx.tx.next - tx.tx.head
+	done := tx.send.next - tx.send.head
 	tx.run(posterBudget)
 	require.Greater(t, done, uint64(1), "a bind is done and not reported")
 	a.end(true)

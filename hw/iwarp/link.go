@@ -1,0 +1,218 @@
+package iwarp
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"godat/hw"
+	"godat/hw/internal/soft"
+)
+
+// phase is where the attempt to connect stands.
+type phase uint8
+
+const (
+	unconnected phase = iota
+	connecting        // asked, or answering
+	announcing        // Established or Refused is being reported
+	refused
+	connected
+)
+
+// The bits of a link's attention word.
+const (
+	broken   = 1 << iota // the connection is over: flush; see die
+	draining             // Drain was called
+	closed               // Break was called
+	idleRecv             // no receiver runs: what it owned is the token holder's
+	finSent              // our half is closed, and the peer's answer awaited
+	bounded              // the receiver's time is limited from here on
+	probing              // the receiver wants a sign of life from the peer; see pulse.go
+	nudging              // the receiver wants the peer nudged; see nudge.go
+)
+
+// link is all that the sender, the writer and the receiver of a connection know of
+// it, and so all that they have in common: what is agreed, whether it lives, the
+// socket's deadlines, the requests under way in each direction, and the token, by
+// which the receiver has work done that is the sender's.
+type link struct {
+	// Immutable.
+	qp    *queuePair
+	dev   *device
+	facts hw.Facts
+
+	// Immutable once begun.
+	agreed agreement
+	rxDone chan struct{} // closed when the receiver has gone
+
+	// Shared.
+	attention atomic.Uint32
+	up        atomic.Bool   // posts are taken
+	reads     readQueue     // the sender pushes, the receiver retires
+	answers   responseQueue // the receiver pushes, the sender retires
+
+	// mu decides which of several events ends an attempt to connect or a connection.
+	// Nothing is called under it but a connection's deadlines.
+	mu      sync.Mutex
+	phase   phase
+	begun   bool // the connection's goroutines run, or have run
+	dead    bool
+	ending  ending   // immutable once dead
+	sendErr error    // why the socket takes nothing more
+	conn    net.Conn // immutable once begun
+	cancel  context.CancelFunc
+
+	_ [soft.CacheLine]byte
+
+	token // shared; see there
+	// busy is set while the writer has a job.
+	busy atomic.Bool
+}
+
+// ending says why a connection is over.
+type ending struct {
+	why     hw.Reason
+	cause   *hw.Cause // what broke it; nil if nothing did
+	term    []byte    // the last ULPDU, which tells the peer; nil for none
+	verdict verdict   // on our requests
+	// Of the end of the peer's stream:
+	farewell bool // the peer said that it leaves in order
+	partial  bool // the stream ended inside of a message
+}
+
+// verdict is what the end of a connection says of requests that had not
+// completed, other than that they are flushed.
+type verdict struct {
+	read   uint64 // this read, counted from 1
+	status hw.Status
+	other  hw.Status // the oldest that is no read and not sent; 0 means flushed
+	op     hw.OpSet  // if it is one of these
+}
+
+// state is the endpoint state that comes nearest. The lock is held.
+func (l *link) state() hw.Subtype {
+	switch {
+	case l.dead, l.phase == refused:
+		return hw.StateEPDisconnected
+	case l.phase == connecting:
+		return hw.StateEPActiveConnectionPending
+	case l.phase == unconnected:
+		return hw.StateEPUnconnected
+	}
+	return hw.StateEPConnected
+}
+
+// announce reports how the attempt ended, unless Break or an earlier report ended
+// it. The queues do not end meanwhile: nothing may be reported after their end.
+func (l *link) announce(then phase, report func()) {
+	l.mu.Lock()
+	if l.phase != connecting || l.attention.Load()&closed != 0 {
+		l.mu.Unlock()
+		return
+	}
+	l.phase = announcing
+	l.mu.Unlock()
+	report()
+	l.mu.Lock()
+	l.phase = then
+	l.mu.Unlock()
+	l.kick(receiverBudget)
+}
+
+// refuse reports that the attempt failed.
+func (l *link) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
+	cause = l.addressed(cause)
+	l.announce(refused, func() { l.facts.Refused(why, private, cause) })
+}
+
+// establish reports that the connection is up. Whatever ends it meanwhile is found
+// by the receiver, which runs in any case.
+func (l *link) establish(info hw.ConnInfo) {
+	l.announce(connected, func() {
+		l.up.Store(true)
+		l.facts.Established(info)
+	})
+}
+
+// addressed is the cause with the addresses of the connection, if there is one.
+func (l *link) addressed(c *hw.Cause) *hw.Cause {
+	l.mu.Lock()
+	conn := l.conn
+	l.mu.Unlock()
+	if conn == nil {
+		return c
+	}
+	return c.Between(conn.LocalAddr(), conn.RemoteAddr())
+}
+
+// past is a deadline that has passed.
+var past = time.Unix(1, 0)
+
+// die ends the connection, and interrupts the goroutines that wait for its socket.
+// Only the first ending counts. The caller kicks the token, or holds it.
+func (l *link) die(e ending) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return
+	}
+	l.dead, l.ending = true, e
+	l.attention.Or(broken)
+	if l.cancel != nil {
+		l.cancel()
+	}
+	if l.conn != nil {
+		_ = l.conn.SetDeadline(past)
+	}
+}
+
+// stopWriting notes why the socket takes nothing more, and limits the time in which
+// the receiver finds out what that means.
+func (l *link) stopWriting(err error) {
+	l.mu.Lock()
+	if l.sendErr == nil {
+		l.sendErr = err
+	}
+	l.mu.Unlock()
+	l.limitEnd()
+}
+
+// limitRead sets how long the receiver waits for the socket; 0 is for ever.
+func (l *link) limitRead(d time.Duration) {
+	var t time.Time
+	if d > 0 {
+		t = time.Now().Add(d)
+	}
+	l.mu.Lock()
+	if !l.dead && l.attention.Load()&bounded == 0 {
+		_ = l.conn.SetReadDeadline(t)
+	}
+	l.mu.Unlock()
+}
+
+// limitEnd limits the time that the receiver has left.
+func (l *link) limitEnd() {
+	l.mu.Lock()
+	l.attention.Or(bounded)
+	if !l.dead {
+		_ = l.conn.SetReadDeadline(time.Now().Add(l.dev.set.linger))
+	}
+	l.mu.Unlock()
+}
+
+// limitWrite bounds what the writer does next, or lifts the bound. After die its
+// deadlines count.
+func (l *link) limitWrite(on bool) {
+	var t time.Time
+	if on {
+		t = time.Now().Add(l.dev.set.stall)
+	}
+	l.mu.Lock()
+	if !l.dead {
+		_ = l.conn.SetWriteDeadline(t)
+	}
+	l.mu.Unlock()
+}

@@ -1,0 +1,134 @@
+package iwarp
+
+import (
+	"io"
+	"runtime"
+	"syscall"
+	"time"
+
+	"godat/internal/owner"
+)
+
+// reader is the receiving half of the socket: the octets that have come and are not
+// consumed, and how long to wait for more.
+type reader struct {
+	// Immutable once begun.
+	link   *link
+	raw    syscall.RawConn // nil if the connection is staged; see port
+	fillFn func(fd uintptr) bool
+
+	// The receiver's.
+	own   owner.Tag
+	in    inbuf
+	first [firstSize]byte
+	need  int   // size of the FPDU that is incomplete, as far as known
+	left  int   // octets of a payload that are still to be read straight into memory
+	err   error // of a callback of raw
+
+	heard      bool          // an FPDU has come, or none is needed: the set-up has its own limits
+	hurried    bool          // the rest of an FPDU may take only the time stall
+	nudgeAfter time.Duration // until the next nudge, 0 for none; see nudge.go
+	pulseAfter time.Duration // until the next look at seen, 0 for none; see pulse.go
+	seen       bool          // octets have come since the last look
+	silent     int           // looks in a row that have found none
+}
+
+// staged reports whether the connection can't say whether it has something.
+func (r *reader) staged() bool { return r.raw == nil }
+
+// fill reads what is there, at least one octet.
+func (r *reader) fill() error {
+	r.own.Check()
+	if r.staged() {
+		return r.fillStaged()
+	}
+	r.in.release()
+	r.err = nil
+	if err := r.raw.Read(r.fillFn); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// fillStaged is fill for a connection that can't say whether it has something: the
+// receiver waits with a small buffer while it has none of an FPDU.
+func (r *reader) fillStaged() error {
+	r.own.Check()
+	r.hurry()
+	r.in.release()
+	var n int
+	var err error
+	if r.in.buf == nil {
+		if n, err = r.link.conn.Read(r.first[:]); n > 0 {
+			r.in.ready(r.need)
+			r.in.w = copy(r.in.buf[:], r.first[:n])
+		}
+	} else {
+		r.in.ready(r.need)
+		n, err = r.link.conn.Read(r.in.buf[r.in.w:])
+		r.in.w += n
+	}
+	switch {
+	case n > 0:
+		r.seen = true
+		return nil
+	case err == nil:
+		err = io.ErrNoProgress
+	}
+	return err
+}
+
+func (r *reader) doFill(fd uintptr) bool {
+	r.in.ready(r.need)
+	n, again, err := readInto(int(fd), r.in.buf[r.in.w:])
+	if again && r.link.dev.set.spin > 0 {
+		n, again, err = r.spin(int(fd))
+	}
+	if again {
+		r.hurry()
+		r.in.release()
+		return false
+	}
+	r.in.w += n
+	r.seen = true
+	r.err = err
+	return true
+}
+
+// spin is readInto again and again, for the time of the parameter of that name.
+func (r *reader) spin(fd int) (n int, again bool, err error) {
+	for end := time.Now().Add(r.link.dev.set.spin); r.link.attention.Load()&broken == 0; {
+		n, again, err = readInto(fd, r.in.buf[r.in.w:])
+		if !again || time.Now().After(end) {
+			return n, again, err
+		}
+		runtime.Gosched()
+	}
+	return 0, true, nil
+}
+
+// hurry limits how long the rest of an FPDU may take, if a part of one has come.
+func (r *reader) hurry() {
+	r.own.Check()
+	if r.heard && !r.hurried && (r.left > 0 || r.in.r != r.in.w) {
+		r.hurried = true
+		r.link.limitRead(r.link.dev.set.stall)
+	}
+}
+
+// relax lifts the limit when the rest of the FPDU has come.
+func (r *reader) relax() {
+	if r.hurried {
+		r.hurried = false
+		r.link.limitRead(r.patience())
+	}
+}
+
+// discardRest reads to the end of the stream, or until time is up.
+func (r *reader) discardRest() {
+	r.link.mu.Lock() // die has set its deadlines
+	conn := r.link.conn
+	r.link.mu.Unlock()
+	_ = conn.SetReadDeadline(time.Now().Add(r.link.dev.set.linger))
+	_, _ = io.Copy(io.Discard, struct{ io.Reader }{conn})
+}

@@ -1,0 +1,69 @@
+package iwarp
+
+import (
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// sender is the sending half of a connection: the send queue, what is cut into
+// FPDUs, and the responses to the peer's requests. It belongs to the token's
+// holder, but for what the writer has as a job. Its methods assert that, but for those
+// that run for each message or FPDU.
+type sender struct {
+	// Immutable.
+	link *link
+	mem  access
+	sq   *sendQueue // the poster fills it
+
+	// Immutable once begun.
+	port port
+
+	// The token holder's.
+	writer writer
+	out    outbox
+
+	// The send queue.
+	head, next uint64 // the oldest request not completed, and the first not begun
+	failAt     uint64 // the request that fails, when all before it have completed
+	failStatus hw.Status
+	failed     bool // failAt is valid
+	stop       bool // no request is begun any more: one has failed, or the connection ends
+	bindWaits  bool // a bind waits for uses of its old key, and the holder may not wait
+	doomed     bool // a request had a fate of its own; the ones behind it are flushed
+	wcs        [batch]hw.WC
+	users      []inUse // scratch of awaitUsers
+
+	// The message being cut into FPDUs.
+	cur          message
+	active       bool // cur is a message
+	immediate    bool // immediate data follows the write in cur
+	one          [1]hw.SGE
+	header       [wire.UntaggedHeaderSize]byte
+	msn, readMSN uint32 // numbers of the last messages
+	atomicMSN    uint32
+	answer       uint64 // the next response
+	turns        int    // responses since the last request
+
+	// What is sent beside requests and responses.
+	rtr      wire.Opcode // of a ready-to-receive, nudge, probe or farewell
+	rtrDue   bool
+	farewell bool   // the farewell is sent, or due
+	last     ending // the connection's, when all that is before it is written
+	lastDue  bool
+
+	// How the socket takes it.
+	mayBlock    bool   // the holder is the writer
+	resumed     bool   // the outbox is from before a wait: its keys are looked up again
+	writeFailed bool   // the socket takes nothing more
+	finished    bool   // our half is closed
+	dropped     bool   // dropOutbox has run
+	tail        []byte // what the peer still gets, by the writer
+}
+
+func (s *sender) init(l *link, mem access, depth int) {
+	s.link, s.mem, s.sq = l, mem, newSendQueue(depth)
+	s.writer.link, s.writer.port = l, &s.port
+}
+
+// fairShare is how many responses go before a request has its turn.
+const fairShare = 4
