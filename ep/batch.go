@@ -41,7 +41,7 @@ func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
 		return 0, nilEndpoint(hw.OpEnd)
 	}
 	if len(dtos) == 0 {
-		return 0, e.alive(callOf(hw.OpEnd))
+		return 0, alive(callOf(hw.OpEnd), e)
 	}
 	return e.box.postBatch(&e.box.requests, dtos)
 }
@@ -52,7 +52,7 @@ func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
 		return 0, nilEndpoint(hw.OpRecv)
 	}
 	if len(dtos) == 0 {
-		return 0, e.alive(callOf(hw.OpRecv))
+		return 0, alive(callOf(hw.OpRecv), e)
 	}
 	return e.box.postBatch(&e.box.recvs, dtos)
 }

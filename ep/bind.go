@@ -18,7 +18,7 @@ type pendingBind struct {
 // those of [mem.PZ.NewRMR]. It answers to dat_rmr_create_for_ep.
 func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 	const op = "ep.NewRMR"
-	if err := e.alive(op); err != nil {
+	if err := alive(op, e); err != nil {
 		return nil, err
 	}
 	e.ctl.Lock()

@@ -1,6 +1,8 @@
 package ep
 
 import (
+	"sync/atomic"
+
 	"godat/evd"
 	"godat/hw"
 )
@@ -20,17 +22,21 @@ func plainCause(in input) *hw.Cause {
 	}
 }
 
-// blame says why the connection ends, before the first of its posts is flushed: a
-// flush carries it, too.
-func (e *Endpoint) blame(cause *hw.Cause) {
+// endCause is why the connection ends, as soon as anybody knows. Providers and the
+// machine write it; completers read it, since flushed completions carry it.
+type endCause struct{ atomic.Pointer[hw.Cause] }
+
+// blame makes c the cause unless there is one. It is called before the first post is
+// flushed. nil is no cause.
+func (c *endCause) blame(cause *hw.Cause) {
 	if cause != nil {
-		e.cause.CompareAndSwap(nil, cause)
+		c.CompareAndSwap(nil, cause)
 	}
 }
 
-// explain lets a flush say why.
-func (e *Endpoint) explain(ev *evd.Event) {
-	if cause := e.cause.Load(); cause != nil && ev.Data == nil {
+// explain adds the cause to the event of a flush.
+func (c *endCause) explain(ev *evd.Event) {
+	if cause := c.Load(); cause != nil && ev.Data == nil {
 		ev.Data = cause
 	}
 }

@@ -118,7 +118,7 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 			q.received(ev, wc)
 		}
 	} else if wc.Status == hw.StatusFlushed {
-		q.e.explain(ev)
+		q.e.cause.explain(ev)
 	}
 	return retired, to
 }

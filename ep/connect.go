@@ -46,10 +46,10 @@ func (f ConnectFlags) check(op string) error {
 // A qualifier above [hw.MaxQual] is INVALID_PARAMETER, and an address with a port
 // in it INVALID_ADDRESS/MALFORMED.
 // It answers to dat_ep_connect.
-func (e *Endpoint) Connect(cfg ConnectConfig) error { return e.connect("ep.Connect", cfg) }
+func (e *Endpoint) Connect(cfg ConnectConfig) error { return connect("ep.Connect", e, cfg) }
 
-func (e *Endpoint) connect(op string, cfg ConnectConfig) error {
-	if err := e.alive(op); err != nil {
+func connect(op string, e *Endpoint, cfg ConnectConfig) error {
+	if err := alive(op, e); err != nil {
 		return err
 	}
 	if cfg.Timeout < 0 {
@@ -66,7 +66,7 @@ func (e *Endpoint) connect(op string, cfg ConnectConfig) error {
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	return e.do(&control{op: op, in: inConnect, connect: hw.ConnectConfig{
+	return e.ctl.do(&control{op: op, in: inConnect, connect: hw.ConnectConfig{
 		Addr: cfg.Addr, Qual: cfg.Qual, Private: cfg.Private, Timeout: cfg.Timeout,
 	}})
 }
@@ -77,20 +77,20 @@ func (e *Endpoint) connect(op string, cfg ConnectConfig) error {
 // It answers to dat_ep_dup_connect.
 func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
 	const op = "ep.DupConnect"
-	if err := e.alive(op); err != nil {
+	if err := alive(op, e); err != nil {
 		return err
 	}
-	if err := other.alive(op); err != nil {
+	if err := alive(op, other); err != nil {
 		return err
 	}
 	if other.adapter != e.adapter {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "the endpoints belong to different adapters")
 	}
 	var s State
-	if cfg.Addr, cfg.Qual, s = other.peer(); s != Connected {
+	if cfg.Addr, cfg.Qual, s = other.profile.peer(); s != Connected {
 		return stateError(op, s)
 	}
-	return e.connect(op, cfg)
+	return connect(op, e, cfg)
 }
 
 // checkAddress refuses a qualifier that is no port, and a host that has a number
@@ -110,57 +110,19 @@ func checkAddress(op, host string, qual uint64, arg hw.Subtype) error {
 	return nil
 }
 
-// peer is where to connect for another connection to the same peer.
-func (e *Endpoint) peer() (addr string, qual uint64, s State) {
-	e.addrMu.Lock()
-	defer e.addrMu.Unlock()
-	if s = e.State(); s != Connected {
-		return "", 0, s
-	}
-	if e.target.qual != 0 {
-		return e.target.addr, e.target.qual, s
-	}
-	host, _, err := net.SplitHostPort(e.remote.addr.String())
-	if err != nil {
-		host = e.remote.addr.String()
-	}
-	return host, e.remote.qual, s
-}
-
-// target is where an endpoint was told to connect to; zero if it accepted.
-type target struct {
-	addr string
-	qual uint64
-}
-
-// Network implements [net.Addr].
-func (target) Network() string { return "dat" }
-
-// String implements [net.Addr].
-func (t target) String() string { return net.JoinHostPort(t.addr, strconv.FormatUint(t.qual, 10)) }
-
-func (e *Endpoint) setTarget(addr string, qual uint64) {
-	e.addrMu.Lock()
-	defer e.addrMu.Unlock()
-	e.target = target{addr, qual}
-	if qual != 0 {
-		e.remote = address{e.target, qual} // until the device says whom it reached
-	}
-}
-
 // CommonConnect is Connect to an address that says both host and qualifier, as
 // those of package net do: "host:port". Anything else is INVALID_ADDRESS/MALFORMED.
 // It answers to dat_ep_common_connect.
 func (e *Endpoint) CommonConnect(address string, cfg ConnectConfig) error {
 	const op = "ep.CommonConnect"
-	err := e.alive(op)
+	err := alive(op, e)
 	if err != nil {
 		return err
 	}
 	if cfg.Addr, cfg.Qual, err = splitAddress(op, address); err != nil {
 		return err
 	}
-	return e.connect(op, cfg)
+	return connect(op, e, cfg)
 }
 
 // splitAddress splits "host:port".

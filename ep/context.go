@@ -17,9 +17,6 @@ func (e *Endpoint) Reads() (in, out int) {
 	if e == nil {
 		return 0, 0
 	}
-	both := e.agreed.Load()
+	both := e.profile.agreed.Load()
 	return int(uint32(both >> 32)), int(uint32(both))
 }
-
-// agree notes what the two ends agreed on.
-func (e *Endpoint) agree(in, out int) { e.agreed.Store(uint64(uint32(in))<<32 | uint64(uint32(out))) }

@@ -103,33 +103,33 @@ type counted struct {
 // Counters tells what has happened. It answers to dat_ib_query_counters, for an
 // endpoint.
 func (e *Endpoint) Counters() (EndpointCounters, error) {
-	if err := e.alive("ep.Counters"); err != nil {
+	if err := alive("ep.Counters", e); err != nil {
 		return EndpointCounters{}, err
 	}
 	e.counted.mu.Lock()
 	defer e.counted.mu.Unlock()
-	return e.readCounters((*atomic.Uint64).Load), nil
+	return e.counted.read(&e.box, (*atomic.Uint64).Load), nil
 }
 
 // ResetCounters is Counters, which from then on count from 0.
 func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
-	if err := e.alive("ep.ResetCounters"); err != nil {
+	if err := alive("ep.ResetCounters", e); err != nil {
 		return EndpointCounters{}, err
 	}
 	e.counted.mu.Lock()
 	defer e.counted.mu.Unlock()
-	c := e.readCounters(reset)
+	c := e.counted.read(&e.box, reset)
 	e.box.requests.skipped += c.Requests
 	e.box.recvs.skipped += c.Receives
 	return c, nil
 }
 
-// readCounters reads the counters. counted.mu is held.
-func (e *Endpoint) readCounters(read func(*atomic.Uint64) uint64) EndpointCounters {
-	w := e.box.word.Load()
+// read reads the counters of the endpoint whose mailbox is b. mu is held.
+func (c *counted) read(b *mailbox, read func(*atomic.Uint64) uint64) EndpointCounters {
+	w := b.word.Load()
 	return EndpointCounters{
-		Connects: read(&e.counted.connects), Disconnects: read(&e.counted.disconnects),
-		Requests: e.box.requests.count(w), Receives: e.box.recvs.count(w),
+		Connects: read(&c.connects), Disconnects: read(&c.disconnects),
+		Requests: b.requests.count(w), Receives: b.recvs.count(w),
 	}
 }
 

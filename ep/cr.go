@@ -89,14 +89,14 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	err := e.do(&call)
+	err := e.ctl.do(&call)
 	if !call.used {
 		return err
 	}
 	c.at.adapter.counters.accepted.Add(1)
 	c.dead = true
 	if err != nil && c.own != nil {
-		_ = e.disown(op)
+		_ = e.ctl.disownEndpoint(op)
 	}
 	c.at.adapter.removeCR(c)
 	return err
@@ -104,7 +104,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 
 // mayAccept checks the endpoint that is to accept.
 func (c *CR) mayAccept(op string, e *Endpoint, in input) error {
-	if err := e.alive(op); err != nil {
+	if err := alive(op, e); err != nil {
 		return err
 	}
 	switch s := e.State(); {
@@ -214,7 +214,7 @@ func (c *CR) announce() {
 func (c *CR) end(op string) {
 	if c.own != nil {
 		c.own.ctl.Lock()
-		_ = c.own.disown(op) // refused: its provider failed, and it is DISCONNECTED
+		_ = c.own.ctl.disownEndpoint(op) // refused: its provider failed, and it is DISCONNECTED
 		c.own.ctl.Unlock()
 	}
 	c.at.adapter.removeCR(c)

@@ -13,21 +13,21 @@ type AddressHandle struct{ _ byte }
 // service type UnreliableDatagram is.
 // It answers to dat_ib_post_send_ud.
 func (e *Endpoint) PostSendUD(_ uint64, _ hw.Flags, _ *AddressHandle, _ ...mem.Segment) error {
-	return e.noDatagrams("ep.PostSendUD")
+	return noDatagrams("ep.PostSendUD", e)
 }
 
 // FreeUDConnection would free what a connection request has left to a datagram
 // endpoint. It is MODEL_NOT_SUPPORTED. It answers to dat_ib_ud_cm_free.
-func (e *Endpoint) FreeUDConnection(uint64) error { return e.noDatagrams("ep.FreeUDConnection") }
+func (e *Endpoint) FreeUDConnection(uint64) error { return noDatagrams("ep.FreeUDConnection", e) }
 
 // FreeAddressHandle would free an address handle. It is MODEL_NOT_SUPPORTED.
 // It answers to dat_ib_ud_ah_free.
 func (e *Endpoint) FreeAddressHandle(*AddressHandle) error {
-	return e.noDatagrams("ep.FreeAddressHandle")
+	return noDatagrams("ep.FreeAddressHandle", e)
 }
 
-func (e *Endpoint) noDatagrams(op string) error {
-	if err := e.alive(op); err != nil {
+func noDatagrams(op string, e *Endpoint) error {
+	if err := alive(op, e); err != nil {
 		return err
 	}
 	return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "datagrams on %s", e.adapter.attr.Device)

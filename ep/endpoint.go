@@ -1,9 +1,6 @@
 package ep
 
 import (
-	"sync"
-	"sync/atomic"
-
 	"godat/evd"
 	"godat/hw"
 	"godat/mem"
@@ -11,54 +8,25 @@ import (
 
 // Endpoint is one end of a connection: DAT_EP_HANDLE.
 type Endpoint struct {
-	// Immutable after it was made.
-	adapter      *Adapter
-	key          uint32
-	context      any
-	bell         chan struct{}
-	alarms       chan alarm
-	quit, served chan struct{}
-
-	marks watermarks
-	fired atomic.Uint32 // generation of the alarm that went off
-
+	// Posters and the token's holder share the mailbox. It comes first, so that its
+	// address is the endpoint's, and a post needs no other.
 	box mailbox
 
-	// Owned by the token's holder.
-	serving  bool // the goroutine is there
-	broke    bool // Break was called in this life
-	ending   bool // both queues have ended, and the end is not announced
-	alarmGen uint32
-	connRoom int // event room reserved for this connection
-	outcome  outcome
-	private  []byte // of the outcome
+	// Immutable after it was made.
+	adapter *Adapter
+	key     uint32
+	context any
 
-	// Written by the holder, under addrMu, and read by it and under addrMu.
-	addrMu        sync.Mutex
-	conn          *evd.Dispatcher
-	attr          Attr
-	local, remote address
-	target        target
+	machine machine // the token holder's alone
 
-	// Written by a fact before it is told, read by the step.
-	info    hw.ConnInfo
-	refusal refusal
-	why     hw.Reason
-	asked   *CR // the same, of a reserved service point
-
-	agreed atomic.Uint64 // see Reads
-	// cause is why the connection ends, as soon as it is known. The completions that
-	// are flushed read it.
-	cause atomic.Pointer[hw.Cause]
-
+	// The other parts; each says who may touch it.
+	facts   facts
+	worker  worker
+	profile profile
+	cause   endCause
+	marks   watermarks
 	counted counted
-
-	// Control calls, one at a time.
-	ctl     sync.Mutex
-	pending *control      // under ctl; read by the step
-	over    chan struct{} // closed when both queues have ended; replaced by Reset
-	freed   bool          // under ctl
-	owed    []owed        // under ctl
+	ctl     controls
 }
 
 // Config says what an endpoint is made of.
@@ -112,11 +80,11 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
 		adapter: a,
 		context: cfg.Context,
-		bell:    make(chan struct{}, 1),
-		alarms:  make(chan alarm, 1),
-		over:    make(chan struct{}),
 	}
-	e.box.e = e
+	e.box.e, e.facts.e, e.profile.e = e, e, e
+	e.machine.init(e)
+	e.worker.init(e)
+	e.ctl.init(e)
 	if cfg.PZ == nil {
 		e.box.state.Store(uint32(TentativeConnectionPending))
 	}
@@ -131,8 +99,8 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 		e.box.recvs.admits = 0
 	}
 	e.marks.init(e, attr.SoftHighWatermark)
-	e.setParts(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
-	if err := e.build(op); err != nil {
+	e.box.setParts(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
+	if err := a.furnish(op, e); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -142,34 +110,22 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 // point made has one.
 func (b *mailbox) zone() *mem.PZ { return b.requests.rules.Load().pz }
 
-// setParts makes the endpoint one of p, but for what p has of others.
-func (e *Endpoint) setParts(p *parts) {
-	attr := &p.attr
-	e.addrMu.Lock()
-	e.attr, e.conn = *attr, p.conn
-	e.addrMu.Unlock()
-	e.box.setRules(p)
-	e.box.solicitedWait = attr.RecvFlags&hw.SolicitedWait != 0
-	e.box.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
-	e.box.sendWRs = make([]hw.SendWR, min(scratchWRs, max(attr.MaxRequestDTOs, 1)))
-	e.box.recvWRs = make([]hw.RecvWR, min(scratchWRs, max(attr.MaxRecvDTOs, 1)))
-}
-
-// build takes what the endpoint needs of others, and gives all of it back if
+// furnish takes what the endpoint needs of others, and gives all of it back if
 // anything fails.
-func (e *Endpoint) build(op string) (err error) {
-	if e.key, err = e.adapter.key(e); err != nil {
+func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
+	if e.key, err = a.key(e); err != nil {
 		return wrap(op, err)
 	}
-	e.box.requests.id, e.box.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
-	e.box.recvs.id, e.box.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
-	p := e.parts()
-	if _, err = e.acquire(&parts{}, &p); err != nil {
-		e.adapter.endpoints.Remove(e.key)
+	b := &e.box
+	b.requests.id, b.requests.endID = idBase(kindRequest, e.key), idBase(kindRequestEnd, e.key)
+	b.recvs.id, b.recvs.endID = idBase(kindRecv, e.key), idBase(kindRecvEnd, e.key)
+	p := e.ctl.parts()
+	if _, err = p.acquire(e, &parts{}); err != nil {
+		a.endpoints.Remove(e.key)
 		return wrap(op, err)
 	}
-	e.box.device, e.box.recvs.feed = p.device, p.feed
-	e.adapter.add(e)
+	b.device, b.recvs.feed = p.device, p.feed
+	a.add(e)
 	return nil
 }
 

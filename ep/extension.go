@@ -23,7 +23,7 @@ const atomicSize = 8
 func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uint32, segments ...mem.Segment) error {
 	x := extra{imm: context}
 	w := work{op: hw.OpSendInvalidate, flags: flags, cookie: cookie, segs: segments, ext: &x}
-	return e.postRequest(&w)
+	return post(e, &w)
 }
 
 // PostRDMAWriteImmediate is PostRDMAWrite that also consumes a receive of the
@@ -33,7 +33,7 @@ func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uin
 func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immediate uint32, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	x := extra{imm: immediate}
 	w := work{op: hw.OpWriteImm, flags: flags, cookie: cookie, segs: segments, remote: remote, ext: &x}
-	return e.postRequest(&w)
+	return post(e, &w)
 }
 
 // PostFetchAdd adds to the 8 bytes at remote, which are a number in the peer's
@@ -45,7 +45,7 @@ func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remot
 	x := extra{operand: add}
 	segs := [1]mem.Segment{local}
 	w := work{op: hw.OpFetchAdd, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
-	return e.postRequest(&w)
+	return post(e, &w)
 }
 
 // PostCompareSwap stores swap in the 8 bytes at remote if they hold compare, and
@@ -55,7 +55,7 @@ func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap 
 	x := extra{operand: swap, compare: compare}
 	segs := [1]mem.Segment{local}
 	w := work{op: hw.OpCompareSwap, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
-	return e.postRequest(&w)
+	return post(e, &w)
 }
 
 // checkAtomic wants 8 bytes on both sides, aligned at the peer.

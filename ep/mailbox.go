@@ -45,3 +45,21 @@ type mailbox struct {
 
 // State is the endpoint's state now.
 func (b *mailbox) State() State { return State(b.state.Load()) }
+
+// tell records an input and makes somebody handle it. It never blocks.
+func (b *mailbox) tell(what uint32) {
+	b.inputs.Or(what)
+	b.poke()
+}
+
+// setParts makes the posts to come those of an endpoint of p. It is called by the
+// maker of the endpoint and by the holder.
+func (b *mailbox) setParts(p *parts) {
+	attr := &p.attr
+	b.e.profile.set(p.conn, attr)
+	b.setRules(p)
+	b.solicitedWait = attr.RecvFlags&hw.SolicitedWait != 0
+	b.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
+	b.sendWRs = make([]hw.SendWR, min(scratchWRs, max(attr.MaxRequestDTOs, 1)))
+	b.recvWRs = make([]hw.RecvWR, min(scratchWRs, max(attr.MaxRecvDTOs, 1)))
+}

@@ -56,7 +56,7 @@ func mayModify(mask Field, s State) bool {
 // It answers to dat_ep_modify.
 func (e *Endpoint) Modify(mask Field, p Param) error {
 	const op = "ep.Modify"
-	if err := e.alive(op); err != nil {
+	if err := alive(op, e); err != nil {
 		return err
 	}
 	if mask&^(FieldPZ|fieldEVDs|FieldAttr) != 0 {
@@ -67,28 +67,28 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 	if s := e.State(); !mayModify(mask, s) {
 		return stateError(op, s)
 	}
-	m := modification{mask: mask, old: e.parts()}
+	m := modification{mask: mask, old: e.ctl.parts()}
 	var err error
 	if m.now, err = m.old.with(op, e, mask, &p); err != nil {
 		return err
 	}
-	if m.old.qp != nil && e.needsDevice(&m.old, &m.now) && m.old.pz.Domain().HasRMR(e) {
+	if m.old.qp != nil && m.now.needsDevice(e, &m.old) && m.old.pz.Domain().HasRMR(e) {
 		return wrap(op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[e.State()], Text: "the endpoint has windows, which depend on it as it is"})
 	}
-	done, err := e.outlast(&m)
+	done, err := e.ctl.outlast(&m)
 	if err != nil {
 		return wrap(op, err)
 	}
 	defer done()
-	undo, err := e.acquire(&m.old, &m.now)
+	undo, err := m.now.acquire(e, &m.old)
 	if err != nil {
 		return wrap(op, err)
 	}
-	if err := e.do(&control{op: op, in: inModify, mod: &m}); err != nil {
+	if err := e.ctl.do(&control{op: op, in: inModify, mod: &m}); err != nil {
 		undo()
 		return err
 	}
-	return wrap(op, e.giveBack(&m.old, &m.now))
+	return wrap(op, m.old.giveBack(e, &m.now))
 }
 
 // modification is a Modify on its way.
@@ -107,9 +107,9 @@ type owed struct {
 
 // outlast has the dispatcher that Modify takes away stay in use if receives are
 // posted for it. done lets it go when Modify has failed.
-func (e *Endpoint) outlast(m *modification) (done func(), err error) {
+func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
-	if o.to == nil || m.now.recv == o.to || !e.box.recvs.outstanding(e.box.word.Load()) || slices.Contains(e.owed, o) {
+	if o.to == nil || m.now.recv == o.to || !ctl.e.box.recvs.outstanding(ctl.e.box.word.Load()) || slices.Contains(ctl.owed, o) {
 		return func() {}, nil
 	}
 	if err := o.to.AttachDTO(o.flags); err != nil {
@@ -117,7 +117,7 @@ func (e *Endpoint) outlast(m *modification) (done func(), err error) {
 	}
 	return func() {
 		if m.made {
-			e.owed = append(e.owed, o)
+			ctl.owed = append(ctl.owed, o)
 		} else {
 			o.to.DetachDTO(o.flags)
 		}
@@ -126,11 +126,11 @@ func (e *Endpoint) outlast(m *modification) (done func(), err error) {
 
 // settle lets go of dispatchers that have got all that was owed to them. e.ctl is
 // held.
-func (e *Endpoint) settle() {
-	for _, o := range e.owed {
+func (ctl *controls) releaseOwed() {
+	for _, o := range ctl.owed {
 		o.to.DetachDTO(o.flags)
 	}
-	e.owed = nil
+	ctl.owed = nil
 }
 
 // with is p with the fields of mask as in q.
@@ -177,32 +177,37 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 }
 
 // modify makes the endpoint what was asked for. What it needs for that is there.
-func (e *Endpoint) modify(c *control) error {
-	m := c.mod
-	s := e.State()
-	if !mayModify(m.mask, s) {
+func (m *machine) modify(c *control) error {
+	mod, s := c.mod, m.box.State()
+	if !mayModify(mod.mask, s) {
 		return stateError(c.op, s)
 	}
-	if m.mask&FieldRecvFlags != 0 && m.now.attr.RecvFlags != m.old.attr.RecvFlags && e.box.recvs.outstanding(e.box.word.Load()) {
+	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.recvs.outstanding(m.box.word.Load()) {
 		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
 	}
-	e.box.changing.Store(true)
-	e.box.enlarge(&e.box.requests, m.now.attr.MaxRequestDTOs, m.now.attr.MaxRequestIOV)
-	e.box.enlarge(&e.box.recvs, m.now.attr.MaxRecvDTOs, m.now.attr.MaxRecvIOV)
-	e.box.changing.Store(false)
-	e.box.recvs.feed = m.now.feed
-	e.setParts(&m.now)
-	if m.mask&FieldSoftHighWater != 0 {
-		e.marks.soft.Store(int64(m.now.attr.SoftHighWatermark))
+	m.box.refit(&mod.old, &mod.now)
+	if mod.mask&FieldSoftHighWater != 0 {
+		m.e.marks.soft.Store(int64(mod.now.attr.SoftHighWatermark))
 	}
-	if m.now.qp != m.old.qp {
-		// The step posts the receives again. The old queue pair never connected:
-		// what it has does not complete.
-		e.box.recvs.next = e.box.recvs.retired.Load()
-	}
-	e.box.device = m.now.device
-	m.made = true
+	mod.made = true
 	return nil
+}
+
+// refit swaps the parts of a modified endpoint. The step that follows posts the
+// receives again if the queue pair is another one: the old one never connected, and
+// what it has does not complete.
+func (b *mailbox) refit(old, now *parts) {
+	b.own.Check()
+	b.changing.Store(true)
+	b.enlarge(&b.requests, now.attr.MaxRequestDTOs, now.attr.MaxRequestIOV)
+	b.enlarge(&b.recvs, now.attr.MaxRecvDTOs, now.attr.MaxRecvIOV)
+	b.changing.Store(false)
+	b.recvs.feed = now.feed
+	b.setParts(now)
+	if now.qp != old.qp {
+		b.recvs.next = b.recvs.retired.Load()
+	}
+	b.device = now.device
 }
 
 // enlarge gives a queue more slots, or larger ones. Nobody else may have a ticket

@@ -27,10 +27,10 @@ type device struct {
 }
 
 // parts are those of now. The caller holds e.ctl, or nobody knows e yet.
-func (e *Endpoint) parts() parts {
+func (ctl *controls) parts() parts {
 	return parts{
-		pz: e.box.zone(), recv: e.box.recvs.rules.Load().evd, request: e.box.requests.rules.Load().evd, conn: e.conn,
-		attr: e.attr, feed: e.box.recvs.feed, device: e.box.device,
+		pz: ctl.e.box.zone(), recv: ctl.e.box.recvs.rules.Load().evd, request: ctl.e.box.requests.rules.Load().evd, conn: ctl.e.profile.conn,
+		attr: ctl.e.profile.attr, feed: ctl.e.box.recvs.feed, device: ctl.e.box.device,
 	}
 }
 
@@ -57,9 +57,9 @@ func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]evd.Fe
 	return to, with
 }
 
-// acquire takes what p has beyond old, and fills in what it got. The function that
+// acquire takes for e what p has beyond old, and fills in what it got. The function that
 // it returns gives it back; after an error nothing has been taken.
-func (e *Endpoint) acquire(old, p *parts) (_ func(), err error) {
+func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 	var undos []func()
 	undo := func() {
 		for i := len(undos) - 1; i >= 0; i-- {
@@ -99,25 +99,25 @@ func (e *Endpoint) acquire(old, p *parts) (_ func(), err error) {
 		undos = append(undos, func() { srq.detach(p.feed) })
 	}
 	p.sendRoom = p.attr.MaxRequestDTOs + 2
-	if p.pz != nil && e.needsDevice(old, p) {
-		err = e.newDevice(p)
-		undos = append(undos, func() { _ = e.closeDevice(&p.device) })
+	if p.pz != nil && p.needsDevice(e, old) {
+		err = p.newDevice(e)
+		undos = append(undos, func() { _ = p.device.close(e.adapter) })
 	}
 	return undo, err
 }
 
-// giveBack gives back what old has beyond p.
-func (e *Endpoint) giveBack(old, p *parts) error {
-	if old.qp != nil && old.qp != p.qp {
-		if err := e.closeDevice(&old.device); err != nil {
+// giveBack gives back what p of e has beyond next.
+func (p *parts) giveBack(e *Endpoint, next *parts) error {
+	if p.qp != nil && p.qp != next.qp {
+		if err := p.device.close(e.adapter); err != nil {
 			return err
 		}
 	}
-	if old.feed != nil && old.feed != p.feed {
-		e.box.recvs.srq.detach(old.feed)
+	if p.feed != nil && p.feed != next.feed {
+		e.box.recvs.srq.detach(p.feed)
 	}
-	to, was := old.feeds()
-	_, with := p.feeds()
+	to, was := p.feeds()
+	_, with := next.feeds()
 	var errs []error
 	for _, d := range to {
 		if with[d] == nil {
@@ -125,15 +125,15 @@ func (e *Endpoint) giveBack(old, p *parts) error {
 			errs = append(errs, err)
 		}
 	}
-	if old.pz != nil && old.pz != p.pz {
-		old.pz.Unuse()
+	if p.pz != nil && p.pz != next.pz {
+		p.pz.Unuse()
 	}
 	return errors.Join(errs...)
 }
 
 // needsDevice reports whether the queue pair of old won't do for p. What wakes the
 // poller is the completion queue's from the beginning.
-func (e *Endpoint) needsDevice(old, p *parts) bool {
+func (p *parts) needsDevice(e *Endpoint, old *parts) bool {
 	return old.qp == nil || p.pz != old.pz || shape(&p.attr) != shape(&old.attr) ||
 		e.adapter.cqs != nil && (p.recv != old.recv || p.request != old.request ||
 			(p.attr.RecvFlags^old.attr.RecvFlags)&hw.SolicitedWait != 0)
@@ -150,10 +150,10 @@ func shape(a *Attr) hw.QPConfig {
 }
 
 // newDevice makes the queue pair for p, and finds completion queues for it.
-func (e *Endpoint) newDevice(p *parts) (err error) {
+func (p *parts) newDevice(e *Endpoint) (err error) {
 	cqs := e.adapter.cqs
 	cfg := shape(&p.attr)
-	cfg.Zone, cfg.Facts, cfg.Number = p.pz.Zone(), (*facts)(e), e.key
+	cfg.Zone, cfg.Facts, cfg.Number = p.pz.Zone(), &e.facts, e.key
 	cfg.SendEnd, cfg.RecvEnd = e.box.requests.endID, e.box.recvs.endID
 	if srq := e.box.recvs.srq; srq != nil {
 		cfg.SRQ = srq.hw
@@ -174,19 +174,19 @@ func (e *Endpoint) newDevice(p *parts) (err error) {
 	return err
 }
 
-// closeDevice gives back what there is of d.
-func (e *Endpoint) closeDevice(d *device) error {
+// close gives back what there is of d.
+func (d *device) close(a *Adapter) error {
 	if d.qp != nil {
 		if err := d.qp.Close(); err != nil {
 			return err
 		}
-		e.adapter.removeQP(d.qp)
+		a.removeQP(d.qp)
 	}
 	if d.sendCQ != nil {
-		e.adapter.cqs.Detach(d.sendCQ, d.sendRoom)
+		a.cqs.Detach(d.sendCQ, d.sendRoom)
 	}
 	if d.recvCQ != nil {
-		e.adapter.cqs.Detach(d.recvCQ, d.recvRoom)
+		a.cqs.Detach(d.recvCQ, d.recvRoom)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 			return nil
 		}
 	}
-	return e.postOdd(hw.OpSend, cookie, flags, segments)
+	return postOdd(e, hw.OpSend, cookie, flags, segments)
 }
 
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
@@ -46,7 +46,7 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // behind it.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	w := work{op: hw.OpWrite, flags: flags, cookie: cookie, segs: segments, remote: remote}
-	return e.postRequest(&w)
+	return post(e, &w)
 }
 
 // PostRDMARead reads remote into the segments, which need LocalWrite and are at
@@ -56,7 +56,7 @@ func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.Remot
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	w := work{op: hw.OpRead, flags: flags, cookie: cookie, segs: segments, remote: remote}
-	return e.postRequest(&w)
+	return post(e, &w)
 }
 
 // PostRecv posts a buffer for one message of the peer; buffers are filled in the
@@ -75,7 +75,7 @@ func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segme
 			return nil
 		}
 	}
-	return e.postOdd(hw.OpRecv, cookie, flags, segments)
+	return postOdd(e, hw.OpRecv, cookie, flags, segments)
 }
 
 // work is a DTO without its one-shot: one that is on its way into a slot. It
@@ -90,34 +90,27 @@ type work struct {
 }
 
 // postOdd posts a send or a receive that is not plain; see admitPlain.
-func (e *Endpoint) postOdd(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment) error {
+func postOdd(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment) error {
 	w := work{op: op, flags: flags, cookie: cookie, segs: segs}
-	if op == hw.OpRecv {
-		return e.postRecv(&w)
-	}
-	return e.postRequest(&w)
+	return post(e, &w)
 }
 
-// postRequest checks and admits one request.
-func (e *Endpoint) postRequest(w *work) error {
+// post checks and admits one operation, and takes it on.
+func post(e *Endpoint, w *work) error {
 	if e == nil {
 		return nilEndpoint(w.op)
 	}
-	ticket, word, mine, err := e.box.admitOne(&e.box.requests, w)
-	if err == nil {
-		e.box.request(ticket, word, mine)
+	b := &e.box
+	if w.op == hw.OpRecv {
+		ticket, word, mine, err := b.admitOne(&b.recvs, w)
+		if err == nil {
+			b.receive(ticket, word, mine)
+		}
+		return err
 	}
-	return err
-}
-
-// postRecv is postRequest for receives.
-func (e *Endpoint) postRecv(w *work) error {
-	if e == nil {
-		return nilEndpoint(w.op)
-	}
-	ticket, word, mine, err := e.box.admitOne(&e.box.recvs, w)
+	ticket, word, mine, err := b.admitOne(&b.requests, w)
 	if err == nil {
-		e.box.receive(ticket, word, mine)
+		b.request(ticket, word, mine)
 	}
 	return err
 }

@@ -83,7 +83,7 @@ func (p *PSP) prepare(cr *CR) error {
 	if err != nil {
 		return err
 	}
-	e.setAddresses(cr.request.Local(), cr.request.Remote())
+	e.profile.setAddresses(cr.request.Local(), cr.request.Remote())
 	cr.own = e
 	return nil
 }

@@ -68,40 +68,14 @@ type Param struct {
 // Query returns the fields that mask selects. It answers to dat_ep_query.
 func (e *Endpoint) Query(mask Field) (Param, error) {
 	const op = "ep.Query"
-	if err := e.alive(op); err != nil {
+	if err := alive(op, e); err != nil {
 		return Param{}, err
 	}
 	if mask&^FieldAll != 0 {
 		return Param{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", uint32(mask))
 	}
-	p := e.snapshot()
+	p := e.profile.snapshot()
 	return p.only(mask), nil
-}
-
-// localValid and remoteValid are the states in which the addresses mean
-// something.
-const (
-	remoteValid = 1<<PassiveConnectionPending | 1<<ActiveConnectionPending | 1<<TentativeConnectionPending |
-		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
-	localValid = 1<<PassiveConnectionPending | 1<<ActiveConnectionPending |
-		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
-)
-
-// snapshot describes the endpoint now.
-func (e *Endpoint) snapshot() Param {
-	e.addrMu.Lock()
-	defer e.addrMu.Unlock()
-	p := Param{
-		IA: e.adapter.ia, State: e.State(), PZ: e.box.zone(),
-		Recv: e.box.recvs.rules.Load().evd, Request: e.box.requests.rules.Load().evd, Conn: e.conn, SRQ: e.box.recvs.srq, Attr: e.attr,
-	}
-	if 1<<p.State&localValid != 0 {
-		p.LocalAddr, p.LocalQual = e.local.addr, e.local.qual
-	}
-	if 1<<p.State&remoteValid != 0 {
-		p.RemoteAddr, p.RemoteQual = e.remote.addr, e.remote.qual
-	}
-	return p
 }
 
 // only is p without the fields that are not in mask.
@@ -152,7 +126,7 @@ type Status struct {
 
 // Status takes a snapshot. It answers to dat_ep_get_status.
 func (e *Endpoint) Status() (Status, error) {
-	if err := e.alive("ep.Status"); err != nil {
+	if err := alive("ep.Status", e); err != nil {
 		return Status{}, err
 	}
 	w := e.box.word.Load()

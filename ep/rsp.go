@@ -39,19 +39,19 @@ func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 	case cfg.Dispatcher == nil:
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
 	}
-	if err := e.alive(op); err != nil {
+	if err := alive(op, e); err != nil {
 		return nil, err
 	}
 	if e.adapter != a {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEP, Text: "the endpoint belongs to another adapter"}
 	}
-	if err := e.change(op, inReserve); err != nil {
+	if err := e.ctl.change(op, inReserve); err != nil {
 		return nil, err
 	}
 	r := &RSP{endpoint: e}
 	r.point = point{adapter: a, self: r, handle: hw.HandleRSP, to: cfg.Dispatcher, prepare: r.prepare, announce: r.announce, release: r.release}
 	if err := r.point.start(op, cfg.Addr, cfg.Qual); err != nil {
-		_ = e.change(op, inRelease) // it is RESERVED: nobody else could do a thing to it
+		_ = e.ctl.change(op, inRelease) // it is RESERVED: nobody else could do a thing to it
 		return nil, err
 	}
 	return r, nil
@@ -68,14 +68,14 @@ func (r *RSP) prepare(cr *CR) error {
 
 // announce leaves the request to the endpoint, which announces it.
 func (r *RSP) announce(cr *CR) {
-	r.endpoint.asked = cr
+	r.endpoint.facts.reservedRequest = cr
 	r.endpoint.box.tell(tellAsked)
 }
 
 // release lets go of an endpoint whose request has not come, and now can't.
 func (r *RSP) release() {
 	if r.used.CompareAndSwap(false, true) {
-		_ = r.endpoint.change("ep.RSP.Close", inRelease) // refused: its provider failed meanwhile
+		_ = r.endpoint.ctl.change("ep.RSP.Close", inRelease) // refused: its provider failed meanwhile
 	}
 }
 

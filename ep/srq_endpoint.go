@@ -31,7 +31,9 @@ func (q *queue) completeShared(wcs []hw.WC) {
 	if n > 0 && wcs[n-1].ID == q.endID {
 		n--
 	}
-	q.e.taken(n)
+	if q.e.marks.taken(q.e.adapter.async, n) {
+		q.e.box.tell(tellOverrun)
+	}
 	for i := range wcs {
 		wc := &wcs[i]
 		ended := wc.ID == q.endID
@@ -68,7 +70,7 @@ func (q *queue) describeShared(ev *evd.Event, wc *hw.WC) (to *evd.Queue) {
 		ev.Length = wc.Len
 		q.received(ev, wc)
 	} else if wc.Status == hw.StatusFlushed {
-		q.e.explain(ev)
+		q.e.cause.explain(ev)
 	}
 	return to
 }

@@ -142,11 +142,11 @@ var transitions = [numStates][numInputs]edge{
 
 // become moves to the state that in leads to, if it leads anywhere, and reports
 // what the table says. It is the only place that assigns the state.
-func (e *Endpoint) become(in input) edge {
-	e.box.own.Check()
-	next := transitions[e.State()][in]
+func (m *machine) become(in input) edge {
+	m.box.own.Check()
+	next := transitions[m.box.State()][in]
 	if next >= firstEdge {
-		e.box.state.Store(uint32(next - firstEdge))
+		m.box.state.Store(uint32(next - firstEdge))
 	}
 	return next
 }

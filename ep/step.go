@@ -17,8 +17,8 @@ func (b *mailbox) step(left int) int {
 		if b.inputs.Load() == 0 && !b.called {
 			left = b.drain(&b.recvs, left)
 			left = b.drain(&b.requests, left)
-			if b.e.ending {
-				b.e.tryEnd()
+			if b.e.machine.bothEnded {
+				b.e.machine.announceEndOnceFlushed()
 			}
 			return left
 		}
@@ -26,14 +26,14 @@ func (b *mailbox) step(left int) int {
 		calm := b.called && b.requests.published(b.requests.before) && b.recvs.published(b.recvs.before)
 		b.drain(&b.recvs, len(b.recvs.slots))
 		b.drain(&b.requests, len(b.requests.slots))
-		if b.e.ending {
-			b.e.tryEnd()
+		if b.e.machine.bothEnded {
+			b.e.machine.announceEndOnceFlushed()
 		}
-		b.e.handle(told)
+		b.e.machine.handle(told)
 		switch {
 		case calm:
 			b.called = false
-			b.e.control()
+			b.e.machine.execute()
 		case told == 0:
 			return left
 		}
@@ -195,5 +195,5 @@ func (b *mailbox) wrFlags(s *slot) (w hw.WRFlags) {
 // the queue has ended.
 func (b *mailbox) providerFailed(q *queue, n uint32, err error) {
 	q.next = (q.next - n) & ticketMask
-	b.e.leave(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
+	b.e.machine.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
 }

@@ -203,27 +203,19 @@ func (b *mailbox) release() bool {
 // one: it ends with Close. An endpoint without one has nothing to do but queue
 // receives and flush.
 func (b *mailbox) handOver() bool {
-	if !b.e.serving || b.State() == closed {
+	if !b.e.worker.serving || b.State() == closed {
 		return false
 	}
 	b.own.Release()
 	b.inherited.Store(true)
-	b.e.ring()
+	b.e.worker.wake()
 	return true
 }
 
-// ring wakes the endpoint's goroutine.
-func (e *Endpoint) ring() {
-	select {
-	case e.bell <- struct{}{}:
-	default:
-	}
-}
-
 // inherit runs the step if a poster left it.
-func (e *Endpoint) inherit() {
-	if e.box.inherited.CompareAndSwap(true, false) {
-		e.box.own.Acquire()
-		e.box.run(true)
+func (b *mailbox) inherit() {
+	if b.inherited.CompareAndSwap(true, false) {
+		b.own.Acquire()
+		b.run(true)
 	}
 }

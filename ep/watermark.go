@@ -29,7 +29,7 @@ func (w *watermarks) init(e *Endpoint, soft int) {
 // It answers to dat_ep_set_watermark.
 func (e *Endpoint) SetWatermark(soft, hard int) error {
 	const op = "ep.SetWatermark"
-	if err := e.alive(op); err != nil {
+	if err := alive(op, e); err != nil {
 		return err
 	}
 	for i, mark := range [...]int{soft, hard} {
@@ -39,24 +39,22 @@ func (e *Endpoint) SetWatermark(soft, hard int) error {
 	}
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
-	e.addrMu.Lock()
-	e.attr.SoftHighWatermark = soft
-	e.addrMu.Unlock()
+	e.profile.mu.Lock()
+	e.profile.attr.SoftHighWatermark = soft
+	e.profile.mu.Unlock()
 	e.marks.hard.Store(int64(hard))
 	e.marks.soft.Store(int64(soft))
 	return nil
 }
 
 // taken looks at the watermarks, given how many receives were taken and have not
-// completed.
-func (e *Endpoint) taken(n int) {
-	m := &e.marks
-	if soft := m.soft.Load(); soft != NoWatermark && int64(n) > soft && m.soft.CompareAndSwap(soft, NoWatermark) {
-		e.adapter.async.PutAsync(&m.full)
+// completed. It reports whether there are more than the hard one.
+func (w *watermarks) taken(async *evd.Dispatcher, n int) (overrun bool) {
+	if soft := w.soft.Load(); soft != NoWatermark && int64(n) > soft && w.soft.CompareAndSwap(soft, NoWatermark) {
+		async.PutAsync(&w.full)
 	}
-	if hard := m.hard.Load(); hard != NoWatermark && int64(n) > hard {
-		e.box.tell(tellOverrun)
-	}
+	hard := w.hard.Load()
+	return hard != NoWatermark && int64(n) > hard
 }
 
 // RecvQuery counts the receives that the endpoint has, and says over how many
@@ -65,7 +63,7 @@ func (e *Endpoint) taken(n int) {
 // It answers to dat_ep_recv_query.
 func (e *Endpoint) RecvQuery() (allocated, span int, err error) {
 	const op = "ep.RecvQuery"
-	if err := e.alive(op); err != nil {
+	if err := alive(op, e); err != nil {
 		return 0, 0, err
 	}
 	q := &e.box.recvs

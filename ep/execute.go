@@ -1,0 +1,163 @@
+package ep
+
+import (
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// execute executes the pending control call.
+func (m *machine) execute() {
+	c := m.e.ctl.pending
+	m.e.ctl.pending = nil
+	yield.Point() // a post that takes a ticket here is published at any time
+	switch c.in {
+	case inConnect, inAccept, inAcceptOwn:
+		c.err = m.begin(c)
+	case inReserve, inRelease:
+		c.err = m.move(c)
+	case inDisown:
+		c.err = m.disown(c)
+	case inModify:
+		c.err = m.modify(c)
+	case inAbrupt, inGraceful:
+		c.err = m.disconnect(c)
+	case inReset:
+		c.err = m.reset(c)
+	case inClose:
+		c.err = m.close(c)
+	default: // the other inputs are not calls
+		panic("ep: no such control call")
+	}
+	close(c.done)
+}
+
+// begin starts to connect or to accept. If the provider can't even start,
+// nothing has happened.
+func (m *machine) begin(c *control) error {
+	if transitions[m.box.State()][c.in] < firstEdge {
+		return stateError(c.op, m.box.State())
+	}
+	switch {
+	case m.box.qp == nil:
+		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
+	case m.e.profile.conn == nil:
+		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
+	}
+	if !m.e.profile.conn.Main().Reserve(2) { // the outcome and the end
+		return m.box.fullQueue(c.op, m.e.profile.conn.Main())
+	}
+	m.connRoom = 2
+	m.box.requests.detour.Store(true)
+	m.box.recvs.detour.Store(true)
+	m.e.worker.start()
+	var err error
+	if c.in == inConnect {
+		err = m.box.qp.Connect(c.connect)
+	} else {
+		// The peer may know before Accept has returned, and ask again.
+		c.used = true
+		c.cr.at.answered()
+		err = c.cr.request.Accept(m.box.qp, c.private)
+	}
+	if err != nil {
+		m.releaseConnRoom()
+		m.box.requests.endDetour()
+		m.box.recvs.endDetour()
+		return wrap(c.op, err)
+	}
+	if c.in == inConnect {
+		m.e.adapter.counters.connects.Add(1)
+		m.e.profile.setTarget(c.connect.Addr, c.connect.Qual)
+	} else {
+		m.e.profile.setAddresses(c.cr.request.Local(), c.cr.request.Remote())
+	}
+	m.become(c.in)
+	m.e.worker.setAlarm(c.connect.Timeout)
+	return nil
+}
+
+func (m *machine) disconnect(c *control) error {
+	switch next := transitions[m.box.State()][c.in]; next {
+	case refuse:
+		return stateError(c.op, m.box.State())
+	case ignore:
+	case to(DisconnectPending):
+		m.become(c.in)
+		m.e.worker.setAlarm(m.e.profile.attr.DrainTimeout)
+		m.box.qp.Drain()
+	default:
+		m.endConnection(c.in, disconnected, nil, nil)
+	}
+	return nil
+}
+
+// reset makes the endpoint as new. In DISCONNECTED both queues have ended: Reset
+// waited for that.
+func (m *machine) reset(c *control) error {
+	if next := transitions[m.box.State()][inReset]; next == refuse {
+		return stateError(c.op, m.box.State())
+	} else if next == ignore {
+		return nil
+	}
+	if err := m.box.qp.Reset(); err != nil {
+		return wrap(c.op, err)
+	}
+	m.forget()
+	m.become(inReset)
+	return nil
+}
+
+// forget clears what belongs to one connection.
+func (m *machine) forget() {
+	m.box.requests.ended, m.box.recvs.ended = false, false
+	m.broke, m.box.unsignaled = false, 0
+	m.e.facts.info, m.e.facts.refusal, m.private = hw.ConnInfo{}, refusal{}, nil
+	m.e.facts.why = hw.ReasonNone
+	m.e.cause.Store(nil)
+	m.e.profile.setTarget("", 0)
+	m.e.profile.setAddresses(nil, nil)
+	m.e.profile.agree(0, 0)
+	m.e.ctl.over = make(chan struct{})
+}
+
+// close makes the handle dead and ends what is still going on.
+func (m *machine) close(c *control) error {
+	if m.become(c.in) < firstEdge {
+		return stateError(c.op, m.box.State())
+	}
+	m.e.worker.setAlarm(0)
+	m.box.requests.endDetour()
+	m.box.recvs.endDetour()
+	m.breakQP(true)
+	return nil
+}
+
+func (m *machine) move(c *control) error {
+	s := m.box.State()
+	if m.become(c.in) < firstEdge {
+		return stateError(c.op, s)
+	}
+	return nil
+}
+
+// askedFor takes the request that a reserved service point has for the endpoint.
+// It is announced when the state says so.
+func (m *machine) reserveRequest() {
+	cr := m.e.facts.reservedRequest
+	m.e.facts.reservedRequest = nil
+	if m.become(inAsked) >= firstEdge {
+		m.e.profile.setAddresses(cr.request.Local(), cr.request.Remote())
+	}
+	cr.announce()
+}
+
+func (m *machine) disown(c *control) error {
+	if transitions[m.box.State()][inDisown] == to(closed) {
+		return m.close(c)
+	}
+	if err := m.move(c); err != nil {
+		return err
+	}
+	m.e.profile.setAddresses(nil, nil)
+	return nil
+}

@@ -1,0 +1,55 @@
+package ep
+
+import "godat/hw"
+
+// What the step can be told from outside: bits, since each happens at most once
+// in a life and the order among them is the step's own.
+const (
+	tellEstablished uint32 = 1 << iota
+	tellFirstData          // data came before word of the connection
+	tellRefused
+	tellDown
+	tellTimeout
+	tellRequestEnd // the provider has completed all requests
+	tellRecvEnd
+	tellControl // a control call is pending
+	tellAsked   // a request has come for a reserved endpoint
+	tellOverrun // more receives were taken than the hard watermark allows
+)
+
+// facts takes what the provider reports of the connection, and keeps it until the
+// machine reads it. Each field is written before its input is told, and read by the
+// machine after that.
+type facts struct {
+	e               *Endpoint // immutable
+	info            hw.ConnInfo
+	refusal         refusal
+	why             hw.Reason
+	reservedRequest *CR // what a reserved service point has for the endpoint
+}
+
+// refusal is what the provider says of an attempt that failed.
+type refusal struct {
+	why     hw.Reason
+	private []byte
+}
+
+// Established implements [hw.Facts].
+func (f *facts) Established(info hw.ConnInfo) {
+	f.info = info
+	f.e.box.tell(tellEstablished)
+}
+
+// Refused implements [hw.Facts].
+func (f *facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
+	f.refusal = refusal{why, private}
+	f.e.cause.blame(cause)
+	f.e.box.tell(tellRefused)
+}
+
+// Down implements [hw.Facts].
+func (f *facts) Down(why hw.Reason, cause *hw.Cause) {
+	f.why = why
+	f.e.cause.blame(cause)
+	f.e.box.tell(tellDown)
+}

@@ -1,0 +1,216 @@
+package ep
+
+import (
+	"godat/evd"
+	"godat/hw"
+)
+
+// machine is the connection machine: it moves the endpoint from state to state
+// (state.go) and does what goes with each move. All of it belongs to the token's
+// holder. Others reach it through the mailbox alone: a fact, an alarm and a control
+// call are told to the mailbox, and the holder's step hands them on.
+type machine struct {
+	e   *Endpoint // immutable, as is box
+	box *mailbox
+
+	broke     bool // Break was called in this life
+	bothEnded bool // both queues have ended, and the end is not announced
+	connRoom  int  // event room reserved for this connection
+	outcome   outcome
+	private   []byte // of the outcome
+}
+
+func (m *machine) init(e *Endpoint) { m.e, m.box = e, &e.box }
+
+// outcome is how a connection, or the attempt at one, ended.
+type outcome evd.Number
+
+const (
+	none         outcome = 0
+	disconnected         = outcome(evd.Disconnected)
+	broken               = outcome(evd.Broken)
+	timedOut             = outcome(evd.TimedOut)
+)
+
+// handle does the side effects of what the step was told.
+func (m *machine) handle(told uint32) {
+	m.box.own.Check()
+	if told&tellAsked != 0 {
+		m.reserveRequest()
+	}
+	if told&(tellEstablished|tellFirstData) != 0 {
+		m.established(told&tellEstablished != 0)
+	}
+	if told&tellRefused != 0 {
+		m.refused()
+	}
+	if told&tellDown != 0 {
+		m.down()
+	}
+	if told&tellOverrun != 0 && m.box.State() != Unconnected {
+		m.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the hard high watermark of receives is exceeded"})
+	}
+	if told&tellTimeout != 0 && m.e.worker.fired.Load() == m.e.worker.alarmGen {
+		m.timeout()
+	}
+	if told&(tellRequestEnd|tellRecvEnd) != 0 {
+		m.box.requests.ended = m.box.requests.ended || told&tellRequestEnd != 0
+		m.box.recvs.ended = m.box.recvs.ended || told&tellRecvEnd != 0
+		m.bothEnded = m.box.requests.ended && m.box.recvs.ended
+	}
+}
+
+// established announces the connection and lets the completions through that
+// waited for it.
+func (m *machine) established(byFact bool) {
+	passive := m.box.State() == CompletionPending
+	if !byFact && !passive {
+		return
+	}
+	if byFact {
+		m.e.profile.setAddresses(m.e.facts.info.Local, m.e.facts.info.Remote)
+		m.e.profile.agree(m.e.facts.info.ReadsIn, m.e.facts.info.ReadsOut)
+	}
+	if m.become(inEstablished) < firstEdge {
+		return
+	}
+	m.e.worker.setAlarm(0)
+	var private []byte
+	if !passive {
+		private = m.e.facts.info.Private
+	}
+	m.e.adapter.counters.of(evd.Established, passive).Add(1)
+	m.e.counted.connects.Add(1)
+	ev := evd.Event{Number: evd.Established, Source: m.e}
+	if private != nil {
+		ev.Data = private
+	}
+	m.emit(ev)
+	m.box.requests.endDetour()
+	m.box.recvs.endDetour()
+}
+
+func (m *machine) refused() {
+	if m.box.State() == CompletionPending {
+		m.endConnection(inRefused, outcome(evd.AcceptCompletionError), nil, nil)
+		return
+	}
+	how := outcome(evd.NonPeerRejected)
+	switch m.e.facts.refusal.why {
+	case hw.ReasonPeerRejected:
+		how = outcome(evd.PeerRejected)
+	case hw.ReasonUnreachable:
+		how = outcome(evd.Unreachable)
+	case hw.ReasonTimeout:
+		how = timedOut
+	}
+	m.endConnection(inRefused, how, m.e.facts.refusal.private, nil)
+}
+
+func (m *machine) down() {
+	switch {
+	case m.e.facts.why == hw.ReasonDrained:
+		m.endConnection(inDrained, disconnected, nil, nil)
+	case m.box.State() == CompletionPending:
+		m.endConnection(inDown, outcome(evd.AcceptCompletionError), nil, nil)
+	case m.e.facts.why == hw.ReasonPeer:
+		m.endConnection(inDown, disconnected, nil, nil)
+	default:
+		m.endConnection(inDown, broken, nil, nil)
+	}
+}
+
+func (m *machine) timeout() {
+	if m.box.State() == ActiveConnectionPending {
+		m.endConnection(inTimeout, timedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call", Err: hw.ErrTimeout})
+		return
+	}
+	m.endConnection(inTimeout, disconnected, nil, &hw.Cause{Text: "the requests did not complete in EndpointAttr.DrainTimeout", Err: hw.ErrTimeout})
+}
+
+// leave gives up the connection or the attempt at one, if the table says that in
+// does that. The outcome and its cause, which is nil where the provider or the input
+// says it, are announced when everything posted has been flushed.
+func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw.Cause) {
+	if m.become(in) < firstEdge {
+		return
+	}
+	m.e.worker.setAlarm(0)
+	m.outcome, m.private = how, private
+	if m.e.cause.blame(cause); m.e.cause.Load() == nil {
+		m.e.cause.blame(plainCause(in))
+	}
+	full := m.e.cause.Load().Between(m.e.profile.local.addr, m.e.profile.remote.addr)
+	if private != nil {
+		said := *full
+		said.Private = private
+		full = &said
+	}
+	m.e.cause.Store(full)
+	m.box.requests.endDetour()
+	m.box.recvs.endDetour()
+	m.breakQP(how != broken)
+}
+
+// breakQP breaks the queue pair, and notes what has a ticket by then.
+func (m *machine) breakQP(orderly bool) {
+	if m.box.qp == nil { // it was made for a request, and had nothing yet
+		m.box.requests.ended, m.box.recvs.ended, m.bothEnded = true, true, true
+		return
+	}
+	if !m.broke {
+		m.broke = true
+		w := m.box.word.Load()
+		m.box.requests.last, m.box.recvs.last = m.box.requests.tail(w), m.box.recvs.tail(w)
+		m.box.qp.Break(orderly)
+	}
+}
+
+// tryEnd announces the end when everything that had a ticket at Break has been
+// flushed. A post may have returned and still wait behind the ticket of one that
+// is being filled; whoever has that one pokes.
+func (m *machine) announceEndOnceFlushed() {
+	if m.box.requests.reached(m.box.requests.last) && m.box.recvs.reached(m.box.recvs.last) {
+		m.bothEnded = false
+		m.announceEnd()
+	}
+}
+
+// ended announces the end, once both queues have ended: it is the last event of
+// the connection. A closed endpoint announces nothing.
+func (m *machine) announceEnd() {
+	if m.outcome != none && m.box.State() != closed {
+		m.e.adapter.counters.of(evd.Number(m.outcome), false).Add(1)
+		m.e.counted.disconnects.Add(1)
+		cause := m.e.cause.Load()
+		m.emit(evd.ConnectionEnd(evd.Number(m.outcome), m.e, m.private, cause))
+		if m.outcome == broken && m.e.adapter.broke != nil {
+			m.e.adapter.broke(cause)
+		}
+	}
+	m.outcome = none
+	m.releaseConnRoom()
+	select {
+	case <-m.e.ctl.over:
+	default:
+		close(m.e.ctl.over)
+	}
+}
+
+// emit delivers a connection event, for which room was reserved.
+func (m *machine) emit(ev evd.Event) {
+	if m.connRoom == 0 {
+		return
+	}
+	m.connRoom--
+	to := m.e.profile.conn.Main()
+	to.Put(&ev, false)
+	to.Flush()
+}
+
+func (m *machine) releaseConnRoom() {
+	if m.connRoom > 0 {
+		m.e.profile.conn.Main().Release(m.connRoom)
+		m.connRoom = 0
+	}
+}

@@ -1,0 +1,122 @@
+package ep
+
+import (
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"godat/evd"
+)
+
+// profile is what Query tells of an endpoint beyond its rules: the connection's
+// dispatcher, the attributes and the addresses. The token's holder writes them,
+// under mu; the holder reads them, and everybody else under mu.
+type profile struct {
+	e *Endpoint // immutable
+
+	mu            sync.Mutex
+	conn          *evd.Dispatcher
+	attr          Attr
+	local, remote address
+	target        target
+
+	agreed atomic.Uint64 // see Reads
+}
+
+// localValid and remoteValid are the states in which the addresses mean
+// something.
+const (
+	remoteValid = 1<<PassiveConnectionPending | 1<<ActiveConnectionPending | 1<<TentativeConnectionPending |
+		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
+	localValid = 1<<PassiveConnectionPending | 1<<ActiveConnectionPending |
+		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
+)
+
+// snapshot describes the endpoint now.
+func (p *profile) snapshot() Param {
+	e := p.e
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := Param{
+		IA: e.adapter.ia, State: e.State(), PZ: e.box.zone(),
+		Recv: e.box.recvs.rules.Load().evd, Request: e.box.requests.rules.Load().evd, Conn: p.conn, SRQ: e.box.recvs.srq, Attr: p.attr,
+	}
+	if 1<<q.State&localValid != 0 {
+		q.LocalAddr, q.LocalQual = p.local.addr, p.local.qual
+	}
+	if 1<<q.State&remoteValid != 0 {
+		q.RemoteAddr, q.RemoteQual = p.remote.addr, p.remote.qual
+	}
+	return q
+}
+
+// address is a transport address, split as DAT has it.
+type address struct {
+	addr net.Addr
+	qual uint64
+}
+
+func split(addr net.Addr) (a address) {
+	if addr == nil {
+		return a
+	}
+	a.addr = addr
+	if _, port, err := net.SplitHostPort(addr.String()); err == nil {
+		a.qual, _ = strconv.ParseUint(port, 10, 64)
+	}
+	return a
+}
+
+func (p *profile) setAddresses(local, remote net.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.local, p.remote = split(local), split(remote)
+}
+
+// peer is where to connect for another connection to the same peer.
+func (p *profile) peer() (addr string, qual uint64, s State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s = p.e.State(); s != Connected {
+		return "", 0, s
+	}
+	if p.target.qual != 0 {
+		return p.target.addr, p.target.qual, s
+	}
+	host, _, err := net.SplitHostPort(p.remote.addr.String())
+	if err != nil {
+		host = p.remote.addr.String()
+	}
+	return host, p.remote.qual, s
+}
+
+// target is where an endpoint was told to connect to; zero if it accepted.
+type target struct {
+	addr string
+	qual uint64
+}
+
+// Network implements [net.Addr].
+func (target) Network() string { return "dat" }
+
+// String implements [net.Addr].
+func (t target) String() string { return net.JoinHostPort(t.addr, strconv.FormatUint(t.qual, 10)) }
+
+func (p *profile) setTarget(addr string, qual uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target{addr, qual}
+	if qual != 0 {
+		p.remote = address{p.target, qual} // until the device says whom it reached
+	}
+}
+
+// agree notes what the two ends agreed on.
+func (p *profile) agree(in, out int) { p.agreed.Store(uint64(uint32(in))<<32 | uint64(uint32(out))) }
+
+func (p *profile) set(conn *evd.Dispatcher, attr *Attr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.attr, p.conn = *attr, conn
+}
