@@ -20,7 +20,7 @@ var cnoCases = []Case{
 	{ID: "EV-8", Claim: "a disabled dispatcher is silent to its CNO, and enabling it with a backlog triggers", run: ev8},
 	{ID: "Q-1", Claim: "a query of a CNO says what it was made with", run: q1},
 	{ID: "Q-12", Claim: "a query of a CNO with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: q12},
-	{ID: "LIM-CNO", Claim: "CNOs can be made until there are no more", run: limCNO},
+	{ID: "LIM-CNO", Claim: "CNOs can be made until there are no more", run: exhausts("limit_cno", most)},
 	{ID: "CN-1", Claim: "many dispatchers, one CNO, several waiters: no event is missed", run: cn1},
 	{ID: "CN-2", Claim: "a trigger stays until it is taken, and is taken once", run: cn2},
 	{ID: "CN-3", Claim: "a wait without a trigger ends with QUEUE_EMPTY", run: cn3},
@@ -138,17 +138,6 @@ func q12(r *rig) {
 	var none *dat.CNO
 	_, err = none.Query(dat.CNOFieldAll)
 	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCNO))
-}
-
-func limCNO(r *rig) {
-	n := r.node()
-	r.fill(most, func() (func() error, error) {
-		c, err := n.ia.NewCNO(dat.CNOConfig{})
-		if err != nil {
-			return nil, err
-		}
-		return c.Close, nil
-	})
 }
 
 func cn1(r *rig) {

@@ -153,7 +153,7 @@ func dt11(r *rig) {
 func dt12(r *rig) {
 	client, server := r.pair()
 	for i := range 32 << 10 {
-		server.mem.Bytes()[i] = pattern(i)
+		server.mem.Bytes()[i] = byte(i*7 + 1)
 	}
 	for i := range 4 {
 		require.NoError(r, client.ep.PostRDMARead(0x9999, 0, server.mem.Remote(0, 8192), client.mem.Segment(i*8192, 8192)))

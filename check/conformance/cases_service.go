@@ -15,7 +15,7 @@ var serviceCases = []Case{
 	{ID: "Q-4", Claim: "a query of a reserved service point says what it was made with", run: q4},
 	{ID: "Q-16", Claim: "a query of a service point with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: q16},
 	{ID: "Q-19", Claim: "a query of a common service point says what it was made with", run: q19},
-	{ID: "LIM-RSP", Claim: "reserved service points can be made until there are no more", run: limRSP},
+	{ID: "LIM-RSP", Claim: "reserved service points can be made until there are no more", run: exhausts("limit_rsp", most/4)},
 	{ID: "CO-16", Claim: "an endpoint that a service point made is configured, accepted and connected", needs: needs(providerEndpoints), run: co16},
 	{ID: "CO-17", Claim: "a request that came with an endpoint is handed off, and the endpoint is as before, or gone", needs: needs(providerEndpoints), run: co17},
 	{ID: "CO-18", Claim: "a common service point listens at an address, to which endpoints connect", run: co18},
@@ -89,28 +89,6 @@ func q19(r *rig) {
 	p, err = csp.Query(0x4) // the address
 	require.NoError(r, err)
 	assert.Equal(r, dat.CSPParam{Addr: csp.Addr()}, p)
-}
-
-func limRSP(r *rig) {
-	n := r.node()
-	d := n.dispatcher(64)
-	r.fill(most/4, func() (func() error, error) {
-		ep, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: d, Conn: d})
-		if err != nil {
-			return nil, err
-		}
-		rsp, err := n.ia.NewRSP(dat.RSPConfig{Endpoint: ep, Dispatcher: d})
-		if err != nil {
-			assert.NoError(r, ep.Close())
-			return nil, err
-		}
-		return func() error {
-			if err := rsp.Close(); err != nil {
-				return err
-			}
-			return ep.Close()
-		}, nil
-	})
 }
 
 func co16(r *rig) {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,25 +9,17 @@ import (
 )
 
 // short and long are the mixes of the C library's scripts: everything both ways,
-// in pieces of a few KiB and of 128 KiB.
-var (
-	short = []transaction{
-		{by: byClient, op: dat.OpWrite, size: 4096, segs: 1},
-		{by: byServer, op: dat.OpWrite, size: 2048, segs: 4},
-		{by: byServer, op: dat.OpRead, size: 1024, segs: 1},
-		{by: byClient, op: dat.OpRead, size: 2048, segs: 1},
-		{by: byClient, op: dat.OpSend, size: 1024, segs: 3, late: true},
-		{by: byServer, op: dat.OpSend, size: 256, segs: 3, late: true},
-	}
-	long = []transaction{
-		{by: byClient, op: dat.OpWrite, size: 32768, segs: 4},
-		{by: byServer, op: dat.OpWrite, size: 8192, segs: 4},
-		{by: byServer, op: dat.OpRead, size: 16384, segs: 2},
-		{by: byClient, op: dat.OpRead, size: 32768, segs: 1},
-		{by: byClient, op: dat.OpSend, size: 8192, segs: 3, late: true},
-		{by: byServer, op: dat.OpSend, size: 16384, segs: 4, late: true},
-	}
+// in pieces of a few KiB and of 128 KiB. sr is a send each way.
+const (
+	short = `client RW 4096 1  server RW 2048 4  server RR 1024 1  client RR 2048 1
+		client SR 1024 3 -f  server SR 256 3 -f`
+	long = `client RW 32768 4  server RW 8192 4  server RR 16384 2  client RR 32768 1
+		client SR 8192 3 -f  server SR 16384 4 -f`
 )
+
+func sr(size, segs int) string {
+	return fmt.Sprintf("client SR %[1]d %[2]d  server SR %[1]d %[2]d  ", size, segs)
+}
 
 var transactionCases = []Case{
 	transactionCase("TX-conn", "connect, one message each way", mix{iterations: 1, ops: sr(4096, 1)}),
@@ -64,13 +55,13 @@ func txEpa(r *rig) {
 }
 
 func txValidate(r *rig) {
-	for name, first := range map[string][]transaction{
-		"SR": nil,
-		"RR": {{by: byClient, op: dat.OpRead, size: 4096, segs: 2}, {by: byServer, op: dat.OpRead, size: 512, segs: 1}},
-		"RW": {{by: byClient, op: dat.OpWrite, size: 4096, segs: 2}},
+	for name, first := range map[string]string{
+		"SR": "",
+		"RR": "client RR 4096 2  server RR 512 1  ",
+		"RW": "client RW 4096 2  ",
 	} {
 		r.each(name, func(r *rig) {
-			r.transact(mix{iterations: 512, threads: 2, eps: 2, ops: slices.Concat(first, sr(1024, 3)), validate: true})
+			r.transact(mix{iterations: 512, threads: 2, eps: 2, ops: first + sr(1024, 3), validate: true})
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"godat/examples/dattest/fft"
 	"godat/examples/dattest/limit"
+	"godat/examples/dattest/transaction"
 	"godat/examples/dattest/wire"
 )
 
@@ -123,18 +124,16 @@ func (o *options) operands(args []string) (err error) {
 		if len(args) == 0 && o.server == "" {
 			args = strings.Fields("client SR 4096 server SR 4096")
 		}
-		o.ops, err = parseOps(args)
+		o.ops, err = wire.ParseOps(args)
 		if err == nil && o.validate {
-			for _, server := range []bool{true, false, true} {
-				o.ops = append(o.ops, wire.Op{Server: server, Transfer: wire.SendRecv, Segments: 1, Size: 4096})
-			}
+			o.ops = transaction.WithBarriers(o.ops)
 		}
 	case testPerformance:
 		if len(args) == 0 {
 			args = []string{"RW"}
 		}
 		var op wire.Op
-		op, args, err = parseTransfer(args)
+		op, args, err = wire.ParseTransfer(args)
 		o.ops = []wire.Op{op}
 		switch {
 		case err != nil:
@@ -163,53 +162,6 @@ func (o *options) operands(args []string) (err error) {
 		}
 	}
 	return err
-}
-
-// parseOps reads operations: client|server SR|RR|RW [size [segments]] [-f].
-func parseOps(args []string) (ops []wire.Op, err error) {
-	for len(args) > 0 {
-		who := args[0]
-		if who != "client" && who != "server" {
-			return nil, fmt.Errorf("an operation begins with client or server, not %q", who)
-		}
-		var op wire.Op
-		if op, args, err = parseTransfer(args[1:]); err != nil {
-			return nil, err
-		}
-		op.Server = who == "server"
-		if len(args) > 0 && args[0] == "-f" {
-			if op.Transfer != wire.SendRecv {
-				return nil, errors.New("-f is for SR only")
-			}
-			op.ReapOnRecv, args = true, args[1:]
-		}
-		ops = append(ops, op)
-	}
-	return ops, nil
-}
-
-func parseTransfer(args []string) (op wire.Op, rest []string, err error) {
-	if len(args) == 0 {
-		return op, nil, errors.New("an operation lacks its transfer: SR, RR or RW")
-	}
-	transfers := map[string]wire.Transfer{"SR": wire.SendRecv, "RR": wire.RDMARead, "RW": wire.RDMAWrite}
-	t, known := transfers[args[0]]
-	if !known {
-		return op, nil, fmt.Errorf("transfer %q is not SR, RR or RW", args[0])
-	}
-	op = wire.Op{Transfer: t, Size: 4096, Segments: 1}
-	args = args[1:]
-	for _, to := range []*uint32{&op.Size, &op.Segments} {
-		if len(args) == 0 || args[0][0] < '0' || args[0][0] > '9' {
-			break
-		}
-		n, err := strconv.ParseUint(args[0], 10, 31)
-		if err != nil {
-			return op, nil, fmt.Errorf("size or segments: %w", err)
-		}
-		*to, args = uint32(n), args[1:]
-	}
-	return op, args, nil
 }
 
 func parseCases(args []string) (cases []int, err error) {

@@ -93,9 +93,9 @@ func (c *conn) send(ctx context.Context, buffer int) error {
 	if err := c.link.PostSend(c.pool, buffer, wire.ControlSize); err != nil {
 		return err
 	}
-	return c.link.Reap(ctx, c.link.Request, uint64(buffer), wire.ControlSize)
+	return c.link.Sent(ctx, buffer, wire.ControlSize)
 }
 
 func (c *conn) recv(ctx context.Context, buffer int) error {
-	return c.link.Reap(ctx, c.link.Recv, uint64(buffer), wire.ControlSize)
+	return c.link.Received(ctx, buffer, wire.ControlSize)
 }

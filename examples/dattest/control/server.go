@@ -147,7 +147,7 @@ func (s *Listener) test(info wire.ClientInfo, command []byte) (*test, error) {
 		}
 		n := uint64(cmd.Threads) * uint64(cmd.EPs)
 		return &test{"Transaction Test", n, func(ctx context.Context, port uint64, ready func() error) error {
-			side := transaction.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: ready}
+			side := transaction.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: func([]uint64) error { return ready() }}
 			_, err := side.Run(ctx)
 			return err
 		}}, nil
@@ -157,7 +157,10 @@ func (s *Listener) test(info wire.ClientInfo, command []byte) (*test, error) {
 			return nil, err
 		}
 		return &test{"performance test", 1, func(ctx context.Context, port uint64, ready func() error) error {
-			side := performance.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: ready}
+			side := performance.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: func(uint64) error { return ready() }}
+			if !s.ia.Attr().NotReadyWait {
+				side.LetIn = performance.Moment
+			}
 			_, err := side.Run(ctx)
 			return err
 		}}, nil

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -12,7 +13,7 @@ const bufferSize = 4096
 
 func limitIA(b *bench) (string, error) {
 	return b.count("IAs opened", func() error {
-		ia, err := dat.Open(b.ctx, b.cfg.Provider)
+		ia, err := dat.Open(b.ctx, b.cfg.Provider, b.cfg.Options...)
 		if err == nil {
 			b.keep(ia.CloseGraceful)
 		}
@@ -123,7 +124,7 @@ func limitRecv(b *bench) (string, error) {
 // limitSize registers ever larger regions. Beyond largest it does not go: memory
 // is the machine's, and others use it.
 func limitSize(b *bench) (string, error) {
-	const largest = 1 << 30
+	largest := cmp.Or(b.cfg.Largest, 1<<30)
 	pz, err := b.pz()
 	if err != nil {
 		return "", err

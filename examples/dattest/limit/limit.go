@@ -24,8 +24,11 @@ type Test struct {
 // Config says how far a test goes.
 type Config struct {
 	Provider string
-	Width    int // sets of objects, made at the same time
-	Maximum  int // of objects in a set
+	Options  []dat.Option // to open it with
+	IA       *dat.IA      // if set, all sets are made on it; otherwise each on one of its own
+	Width    int          // sets of objects, made at the same time
+	Maximum  int          // of objects in a set
+	Largest  int          // region to try, in bytes; 0 means 1 GiB
 }
 
 // Tests are all, in dapltest's order.
@@ -58,31 +61,39 @@ const stars = "*****************************************************************
 // anything but want of resources is an error.
 func (t Test) Run(ctx context.Context, cfg Config, out io.Writer) error {
 	fmt.Fprintf(out, "%s\nLimitation Test%22s%s\nDescription:  %s\n", stars, "", t.Name, t.Description)
-	results, errs := make([]string, cfg.Width), make([]error, cfg.Width)
-	var running sync.WaitGroup
-	for i := range cfg.Width {
-		running.Go(func() { results[i], errs[i] = t.one(ctx, cfg) })
-	}
-	running.Wait()
+	results, err := t.Results(ctx, cfg)
 	for _, r := range results {
 		if r != "" {
 			fmt.Fprintf(out, "LimitTest: %s\n", r)
 		}
 	}
 	fmt.Fprintln(out, stars)
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%s: %w", t.Name, err)
+	return err
+}
+
+// Results is Run without the printing: how far each set came.
+func (t Test) Results(ctx context.Context, cfg Config) ([]string, error) {
+	results, errs := make([]string, cfg.Width), make([]error, cfg.Width)
+	var running sync.WaitGroup
+	for i := range cfg.Width {
+		running.Go(func() { results[i], errs[i] = t.one(ctx, cfg) })
 	}
-	return nil
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return results, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return results, nil
 }
 
 func (t Test) one(ctx context.Context, cfg Config) (result string, err error) {
-	ia, err := dat.Open(ctx, cfg.Provider)
-	if err != nil {
-		return "", err
+	b := &bench{ctx: ctx, cfg: cfg, ia: cfg.IA}
+	if b.ia == nil {
+		if b.ia, err = dat.Open(ctx, cfg.Provider, cfg.Options...); err != nil {
+			return "", err
+		}
+		b.keep(b.ia.CloseGraceful)
 	}
-	b := &bench{ctx: ctx, cfg: cfg, ia: ia}
-	defer func() { err = errors.Join(err, b.free(), ia.CloseGraceful()) }()
+	defer func() { err = errors.Join(err, b.free()) }()
 	return t.run(b)
 }
 

@@ -91,7 +91,8 @@ func (l *Link) Close() error {
 }
 
 // Listen listens for the one connection request that Accept waits for, with a
-// service point reserved for this endpoint or a public one.
+// service point reserved for this endpoint or a public one. The provider chooses
+// the qualifier when qual is 0.
 func (l *Link) Listen(qual uint64, reserved bool) (err error) {
 	if reserved {
 		l.rsp, err = l.ia.NewRSP(dat.RSPConfig{Qual: qual, Endpoint: l.EP, Dispatcher: l.arrival})
@@ -99,6 +100,17 @@ func (l *Link) Listen(qual uint64, reserved bool) (err error) {
 	}
 	l.psp, err = l.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: l.arrival})
 	return err
+}
+
+// Qual is where the link listens, or 0.
+func (l *Link) Qual() uint64 {
+	switch {
+	case l.rsp != nil:
+		return l.rsp.Qual()
+	case l.psp != nil:
+		return l.psp.Qual()
+	}
+	return 0
 }
 
 // Accept waits for the request, which private must come with, and for the
@@ -227,17 +239,47 @@ func (l *Link) Disconnect(ctx context.Context, how dat.CloseFlags) error {
 	return nil
 }
 
-// Reap waits for the next completion of d, which has to be that of cookie, with
-// so many bytes.
-func (l *Link) Reap(ctx context.Context, d *dat.Dispatcher, cookie uint64, length int) error {
+// Ended waits for the orderly end of the connection, and demands that nothing
+// comes behind it.
+func (l *Link) Ended(ctx context.Context) error {
+	l.up = false
+	ev, err := l.next(ctx, l.conn)
+	if err != nil {
+		return fmt.Errorf("waiting for the disconnect: %w", err)
+	}
+	if ev.Number != dat.Disconnected {
+		return cause(ev)
+	}
+	var more [1]dat.Event
+	if n, _ := l.conn.Dequeue(more[:]); n > 0 {
+		return fmt.Errorf("after the end of the connection: %v", more[0])
+	}
+	return nil
+}
+
+// Completion is what a completion has to say.
+type Completion struct {
+	Op     dat.Op
+	Cookie uint64
+	Length int
+}
+
+// Reap waits for the next completion of d, which has to be want.
+func (l *Link) Reap(ctx context.Context, d *dat.Dispatcher, want Completion) error {
 	ev, err := l.reap(ctx, d)
-	switch {
-	case err != nil:
+	if err != nil {
 		return l.explain(err)
+	}
+	return l.Check(ev, want)
+}
+
+// Check says how a completion differs from want.
+func (l *Link) Check(ev dat.Event, want Completion) error {
+	switch {
 	case ev.Err() != nil:
 		return ev.Err()
-	case ev.Cookie != cookie || int(ev.Length) != length || dat.EndpointOf(ev) != l.EP:
-		return fmt.Errorf("%v, where cookie %#x and %d bytes should be", ev, cookie, length)
+	case ev.Op != want.Op || ev.Cookie != want.Cookie || int(ev.Length) != want.Length || dat.EndpointOf(ev) != l.EP:
+		return fmt.Errorf("%v, where %v with cookie %#x and %d bytes should be", ev, want.Op, want.Cookie, want.Length)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package link
 
-import dat "godat/runtime"
+import (
+	"context"
+
+	dat "godat/runtime"
+)
 
 // alignment of the buffers of a pool.
 const alignment = 256
@@ -34,6 +38,9 @@ func (p *Pool) Buffer(i int) []byte { return p.lmr.Bytes()[i*p.stride:][:p.size]
 // Segments are all buffers.
 func (p *Pool) Segments() []dat.Segment { return p.segments }
 
+// Segment is the first n bytes of the region as one segment.
+func (p *Pool) Segment(n int) dat.Segment { return p.lmr.Segment(0, n) }
+
 // Remote is the first n bytes of the region for a peer.
 func (p *Pool) Remote(n int) dat.RemoteSegment { return p.lmr.Remote(0, n) }
 
@@ -45,6 +52,16 @@ func (l *Link) PostRecv(p *Pool, i, n int) error {
 // PostSend sends the first n bytes of buffer i.
 func (l *Link) PostSend(p *Pool, i, n int) error {
 	return l.EP.PostSend(uint64(i), dat.Default, p.lmr.Segment(i*p.stride, n))
+}
+
+// Sent waits for the completion of a PostSend.
+func (l *Link) Sent(ctx context.Context, i, n int) error {
+	return l.Reap(ctx, l.Request, Completion{dat.OpSend, uint64(i), n})
+}
+
+// Received waits for the completion of a PostRecv.
+func (l *Link) Received(ctx context.Context, i, n int) error {
+	return l.Reap(ctx, l.Recv, Completion{dat.OpRecv, uint64(i), n})
 }
 
 // Bytes is the region's memory, all buffers and what is between them.

@@ -55,7 +55,7 @@ func (t *test) latency(ctx context.Context, s *Stats) error {
 			}
 		}
 		s.Latency.add(time.Since(before))
-		if err := one[0].Err(); err != nil {
+		if err := t.link.Check(one[0], t.want); err != nil {
 			return err
 		}
 	}
@@ -76,5 +76,5 @@ func (t *test) post(d *Durations) (err error) {
 }
 
 func (t *test) reap(ctx context.Context) error {
-	return t.link.Reap(ctx, t.link.Request, opCookie, t.side.Test.Op.Bytes())
+	return t.link.Reap(ctx, t.link.Request, t.want)
 }

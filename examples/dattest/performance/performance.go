@@ -29,9 +29,13 @@ type Side struct {
 	Test   *wire.Performance
 	Server bool
 	Addr   string // the server's, for the client
-	Port   uint64
-	// Ready, of a server, is called when it listens.
-	Ready func() error
+	Port   uint64 // a server may leave it 0: the provider chooses one
+	// LetIn is how long a server waits between accepting the connection and sending.
+	// On iWARP it is for the client to send first, but in this test the server does:
+	// soft-iWARP loses a message that is there before it has taken the connection up.
+	LetIn time.Duration
+	// Ready, of a server, is called when it listens, with its port.
+	Ready func(port uint64) error
 }
 
 // Run runs the side. The server measures nothing.
@@ -49,7 +53,10 @@ func (s *Side) Run(ctx context.Context) (stats *Stats, err error) {
 		return nil, errors.Join(err, pz.Close())
 	}
 	defer func() { err = errors.Join(err, l.Close(), pz.Close()) }()
-	t := &test{side: s, link: l, pipeline: pipeline}
+	t := &test{side: s, link: l, pipeline: pipeline, want: link.Completion{Op: dat.OpWrite, Cookie: opCookie, Length: s.Test.Op.Bytes()}}
+	if s.Test.Op.Transfer == wire.RDMARead {
+		t.want.Op = dat.OpRead
+	}
 	if t.control, err = l.NewPool(wire.MemorySize, syncs); err != nil {
 		return nil, err
 	}
@@ -79,6 +86,7 @@ type test struct {
 	control, pool *link.Pool
 	pipeline      int
 	remote        dat.RemoteSegment
+	want          link.Completion // of each operation
 }
 
 // serve tells the client where the memory is, and waits until it is done.
@@ -89,7 +97,7 @@ func (t *test) serve(ctx context.Context) error {
 	if err := t.link.Listen(t.side.Port, false); err != nil {
 		return err
 	}
-	if err := t.side.Ready(); err != nil {
+	if err := t.side.Ready(t.link.Qual()); err != nil {
 		return err
 	}
 	if err := t.link.Accept(ctx, ""); err != nil {
@@ -108,19 +116,17 @@ func (t *test) serve(ctx context.Context) error {
 	return t.link.Disconnect(ctx, dat.Abrupt)
 }
 
-// moment is how long letIn waits: long beside what a kernel needs to take a
-// connection up, on a machine that emulates it, too.
-const moment = 500 * time.Millisecond
+// Moment is a good LetIn for iWARP, where a send can't wait for its receiver: long
+// beside what a kernel needs to take a connection up, on a machine that emulates it,
+// too.
+const Moment = 500 * time.Millisecond
 
-// letIn waits a moment where a send can't wait for its receiver, which is on iWARP.
-// There it is for the client to send first, but in this test the server does:
-// soft-iWARP loses a message that is there before it has taken the connection up.
 func (t *test) letIn(ctx context.Context) error {
-	if t.side.IA.Attr().NotReadyWait {
+	if t.side.LetIn == 0 {
 		return nil
 	}
 	select {
-	case <-time.After(moment):
+	case <-time.After(t.side.LetIn):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -160,11 +166,11 @@ func (t *test) send(ctx context.Context, m wire.Memory) error {
 	if err := t.link.PostSend(t.control, syncSend, wire.MemorySize); err != nil {
 		return err
 	}
-	return t.link.Reap(ctx, t.link.Request, syncSend, wire.MemorySize)
+	return t.link.Sent(ctx, syncSend, wire.MemorySize)
 }
 
 func (t *test) recv(ctx context.Context) error {
-	if err := t.link.Reap(ctx, t.link.Recv, syncRecv, wire.MemorySize); err != nil {
+	if err := t.link.Received(ctx, syncRecv, wire.MemorySize); err != nil {
 		return fmt.Errorf("waiting for the peer: %w", err)
 	}
 	return nil

@@ -33,13 +33,7 @@ type end struct {
 	control *link.Pool
 	pools   []*link.Pool // by operation
 	remote  []wire.Memory
-	unpaid  []reap // sends whose completion is looked for later, in the order posted
-}
-
-// reap is a completion to come.
-type reap struct {
-	cookie uint64
-	length int
+	unpaid  []link.Completion // sends whose completion is looked for later, in the order posted
 }
 
 // open makes an endpoint, which listens if it is a server's.
@@ -89,9 +83,18 @@ func (e *end) postControls() error {
 	return e.link.PostRecv(e.control, syncRecv, syncSize)
 }
 
+// number is the endpoint's among all of the side.
+func (e *end) number() int { return e.t.index*int(e.t.side.Test.EPs) + e.index }
+
+// port is where the server's endpoint listens; 0 where the provider chooses.
 func (e *end) port() uint64 {
-	s := e.t.side
-	return s.Port + uint64(e.t.index)*uint64(s.Test.EPs) + uint64(e.index)
+	switch s := e.t.side; {
+	case s.Ports != nil:
+		return s.Ports[e.number()]
+	case s.Port != 0:
+		return s.Port + uint64(e.number())
+	}
+	return 0
 }
 
 // connect connects, and exchanges with the peer what memory there is for RDMA.
@@ -116,6 +119,18 @@ func (e *end) connect(ctx context.Context) error {
 	return e.recvMemory(ctx)
 }
 
+func (e *end) disconnect(ctx context.Context) error {
+	if !e.t.side.Graceful {
+		return e.link.Disconnect(ctx, dat.Abrupt)
+	}
+	if !e.t.side.Server {
+		if err := e.link.EP.Disconnect(dat.Graceful); err != nil {
+			return err
+		}
+	}
+	return e.link.Ended(ctx)
+}
+
 func (e *end) sendMemory(ctx context.Context) error {
 	msg := e.control.Buffer(memorySend)[:0]
 	for i, o := range e.t.side.Test.Ops {
@@ -129,11 +144,11 @@ func (e *end) sendMemory(ctx context.Context) error {
 	if err := e.link.PostSend(e.control, memorySend, wire.AllMemorySize); err != nil {
 		return err
 	}
-	return e.reapRequest(ctx, memorySend, wire.AllMemorySize)
+	return e.sent(ctx, memorySend, wire.AllMemorySize)
 }
 
 func (e *end) recvMemory(ctx context.Context) (err error) {
-	if err = e.link.Reap(ctx, e.link.Recv, memoryRecv, wire.AllMemorySize); err != nil {
+	if err = e.link.Received(ctx, memoryRecv, wire.AllMemorySize); err != nil {
 		return fmt.Errorf("the peer's memory: %w", err)
 	}
 	e.remote, err = wire.ParseMemory(e.control.Buffer(memoryRecv), len(e.t.side.Test.Ops))
@@ -145,18 +160,23 @@ func (e *end) ours(o wire.Op) bool { return o.Server == e.t.side.Server }
 
 // reapRequest waits for the completion of a request, after those of sends that
 // were put off.
-func (e *end) reapRequest(ctx context.Context, cookie uint64, length int) error {
+func (e *end) reapRequest(ctx context.Context, want link.Completion) error {
 	if err := e.reapUnpaid(ctx); err != nil {
 		return err
 	}
-	return e.link.Reap(ctx, e.link.Request, cookie, length)
+	return e.link.Reap(ctx, e.link.Request, want)
+}
+
+// sent is reapRequest for a control message.
+func (e *end) sent(ctx context.Context, buffer, length int) error {
+	return e.reapRequest(ctx, link.Completion{Op: dat.OpSend, Cookie: uint64(buffer), Length: length})
 }
 
 func (e *end) reapUnpaid(ctx context.Context) error {
 	for len(e.unpaid) > 0 {
 		r := e.unpaid[0]
 		e.unpaid = e.unpaid[1:]
-		if err := e.link.Reap(ctx, e.link.Request, r.cookie, r.length); err != nil {
+		if err := e.link.Reap(ctx, e.link.Request, r); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"godat/examples/dattest/link"
 	"godat/examples/dattest/wire"
 	dat "godat/runtime"
 )
@@ -42,17 +43,18 @@ func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 			return err
 		}
 		return t.each(func(e *end) error {
+			want := link.Completion{Op: opOf(o), Cookie: opCookie + uint64(op), Length: o.Bytes()}
 			if o.Transfer == wire.SendRecv && o.ReapOnRecv && !o.Server {
-				e.unpaid = append(e.unpaid, reap{opCookie + uint64(op), o.Bytes()})
+				e.unpaid = append(e.unpaid, want)
 				return nil
 			}
-			return e.reapRequest(ctx, opCookie+uint64(op), o.Bytes())
+			return e.reapRequest(ctx, want)
 		})
 	case o.Transfer != wire.SendRecv:
 		return nil // the peer's business
 	}
 	return t.each(func(e *end) error {
-		if err := e.link.Reap(ctx, e.link.Recv, opCookie+uint64(op), o.Bytes()); err != nil {
+		if err := e.link.Reap(ctx, e.link.Recv, link.Completion{Op: dat.OpRecv, Cookie: opCookie + uint64(op), Length: o.Bytes()}); err != nil {
 			return err
 		}
 		if o.ReapOnRecv && o.Server {
@@ -67,6 +69,18 @@ func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 	})
 }
 
+// opOf is what the completion of an operation calls it.
+func opOf(o wire.Op) dat.Op {
+	switch o.Transfer {
+	case wire.RDMARead:
+		return dat.OpRead
+	case wire.RDMAWrite:
+		return dat.OpWrite
+	default:
+		return dat.OpSend
+	}
+}
+
 // post begins an operation.
 func (e *end) post(op int, o wire.Op) error {
 	cookie, segs := opCookie+uint64(op), e.pools[op].Segments()
@@ -74,12 +88,22 @@ func (e *end) post(op int, o wire.Op) error {
 	remote := dat.RemoteSegment{Addr: m.Addr, Len: uint32(o.Bytes()), Context: m.Context}
 	switch o.Transfer {
 	case wire.RDMARead:
-		return e.link.EP.PostRDMARead(cookie, dat.Default, remote, segs...)
+		return e.link.EP.PostRDMARead(cookie, dat.Default, remote, e.sink(op, o)...)
 	case wire.RDMAWrite:
 		return e.link.EP.PostRDMAWrite(cookie, dat.Default, remote, segs...)
 	default:
 		return e.link.EP.PostSend(cookie, dat.Default, segs...)
 	}
+}
+
+// sink is where a read goes: to all buffers, or to the region from its beginning on
+// a device that does not scatter what it reads to that many.
+func (e *end) sink(op int, o wire.Op) []dat.Segment {
+	segs := e.pools[op].Segments()
+	if o.Transfer == wire.RDMARead && len(segs) > e.t.side.IA.Attr().MaxReadSegments {
+		return []dat.Segment{e.pools[op].Segment(o.Bytes())}
+	}
+	return segs
 }
 
 // postRecvs posts a receive for each send of the peer's.

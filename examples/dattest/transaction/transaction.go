@@ -20,10 +20,19 @@ type Side struct {
 	Test   *wire.Transaction
 	Server bool
 	Addr   string // the server's, for the client
-	Port   uint64 // of the first endpoint of the first thread
-	CNO    bool   // each thread waits for all its completions at one CNO
-	// Ready, of a server, is called when it listens for all connections.
-	Ready func() error
+	// Port is that of the first endpoint of the first thread; the others follow. A
+	// server may leave it 0: the provider chooses each, and Ready is told.
+	Port uint64
+	// Ports, of a client, are those that the server's Ready was told. They go
+	// before Port.
+	Ports []uint64
+	CNO   bool // each thread waits for all its completions at one CNO
+	// Graceful has the client end each connection in order, and the server wait for
+	// that. Otherwise each breaks it when it is done, as the C program does.
+	Graceful bool
+	// Ready, of a server, is called when it listens for all connections, with the
+	// port of each endpoint.
+	Ready func(ports []uint64) error
 }
 
 // Run runs the side's threads. When one fails the others are given up.
@@ -45,7 +54,13 @@ func (s *Side) Run(ctx context.Context) (Stats, error) {
 	if s.Server {
 		listening.Wait()
 		if ctx.Err() == nil {
-			if err := s.Ready(); err != nil {
+			var ports []uint64
+			for _, t := range threads {
+				for _, e := range t.ends {
+					ports = append(ports, e.link.Qual())
+				}
+			}
+			if err := s.Ready(ports); err != nil {
 				cancel(err)
 			}
 		}
@@ -121,12 +136,7 @@ func (t *thread) run(ctx context.Context, listens, hears func()) (err error) {
 		return err
 	}
 	t.stats.Time = time.Since(start)
-	for _, e := range t.ends {
-		if err := e.link.Disconnect(ctx, dat.Abrupt); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.each(func(e *end) error { return e.disconnect(ctx) })
 }
 
 func (t *thread) close() error {
@@ -174,10 +184,10 @@ func (t *thread) sync(ctx context.Context, send, recv int, between func() error)
 		if err := t.each(func(e *end) error { return e.link.PostSend(e.control, send, syncSize) }); err != nil {
 			return err
 		}
-		return t.each(func(e *end) error { return e.reapRequest(ctx, uint64(send), syncSize) })
+		return t.each(func(e *end) error { return e.sent(ctx, send, syncSize) })
 	}
 	recvAll := func() error {
-		return t.each(func(e *end) error { return e.link.Reap(ctx, e.link.Recv, uint64(recv), syncSize) })
+		return t.each(func(e *end) error { return e.link.Received(ctx, recv, syncSize) })
 	}
 	if t.side.Server {
 		if err := sendAll(); err != nil {

@@ -11,6 +11,14 @@ import (
 // has looked, and the server that it has, too.
 const barriers = 3
 
+// WithBarriers are the operations of a test that validates.
+func WithBarriers(ops []wire.Op) []wire.Op {
+	for _, server := range [barriers]bool{true, false, true} {
+		ops = append(ops, wire.Op{Server: server, Transfer: wire.SendRecv, Segments: 1, Size: 4096})
+	}
+	return ops
+}
+
 // pattern is what all bytes of an iteration are.
 func pattern(iteration uint32) byte { return byte(iteration + 1) }
 
@@ -75,9 +83,10 @@ func (t *thread) check(iteration uint32) error {
 }
 
 // arrived is what an operation has brought. A write of the peer's fills the
-// region from its beginning, whatever buffers it has.
+// region from its beginning, whatever buffers it has, and so does a read whose
+// segments are more than the device scatters to.
 func (e *end) arrived(op int, o wire.Op) []byte {
-	if o.Transfer == wire.RDMAWrite {
+	if o.Transfer == wire.RDMAWrite || len(e.sink(op, o)) < int(o.Segments) {
 		return e.pools[op].Bytes()[:o.Bytes()]
 	}
 	var all []byte
