@@ -41,6 +41,11 @@ func (o *outlet) sight(a *account) *sight {
 	return s
 }
 
+// unannounced reports whether the connection may have been up though ESTABLISHED has
+// not come: an endpoint that is closed while it connects announces nothing any more,
+// and reports what it had received by then.
+func (s *sight) unannounced(b *books) bool { return s.said == 0 && b.fallen.Load() }
+
 // sightsKept is how many accounts an outlet remembers before it forgets the
 // closed ones.
 const sightsKept = 256
@@ -94,7 +99,7 @@ func (o *outlet) completion(ev *dat.Event) {
 		if why := s.orders[p.lane.dir].follow(p, e, i); why != "" {
 			b.complain(Disorder, "%s: at %s, %s", p.name(e), o.hub.name, why)
 		}
-		if a.conn == o.hub && o.place == atMain && !s.up && ev.Status != dat.StatusFlushed {
+		if a.conn == o.hub && o.place == atMain && !s.up && ev.Status != dat.StatusFlushed && !s.unannounced(b) {
 			b.complain(Misplaced, "%s: %v outside ESTABLISHED and the end, which come at the same dispatcher, where the last was %v", p.name(e), ev.Status, s.said)
 		}
 	}
