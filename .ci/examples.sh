@@ -6,8 +6,17 @@ trap 'rm -rf "$dir"' EXIT
 echo "go run ./examples/quickstart"
 go run ./examples/quickstart
 
-echo "go run ./examples/kv"
-go run ./examples/kv
+# A server and clients of the key-value store, in a process each.
+go build -o "$dir/kv" ./examples/kv
+"$dir/kv" -listen 127.0.0.1:0 >"$dir/kv.out" &
+kv=$!
+until [[ -s $dir/kv.out ]] || ! kill -0 "$kv"; do sleep 0.1; done
+kv_addr=$(head -1 "$dir/kv.out")
+long=$(head -c 3000 /dev/zero | tr '\0' x)
+"$dir/kv" -addr "$kv_addr" put k "$long"
+[[ $("$dir/kv" -addr "$kv_addr" get k) == "$long" ]]
+kill -INT "$kv"
+wait "$kv"
 
 go build -o "$dir/blockstore" ./examples/blockstore
 tree=$dir/tree

@@ -33,6 +33,16 @@ type RemoteSegment struct {
 // RemoteSegmentSize is how many bytes an encoded RemoteSegment has.
 const RemoteSegmentSize = 16
 
+// Slice is n bytes of the memory from offset off on. A range that is not within it
+// gives memory that no peer has, as does a nil region's: the error appears where the
+// range is used.
+func (r RemoteSegment) Slice(off, n int) RemoteSegment {
+	if off < 0 || n < 0 || uint64(off)+uint64(n) > uint64(r.Len) {
+		return (*LMR)(nil).Remote(off, n)
+	}
+	return RemoteSegment{Addr: r.Addr + uint64(off), Len: uint32(n), Context: r.Context}
+}
+
 // AppendBinary appends the encoding to b. It implements
 // [encoding.BinaryAppender]; the error is always nil.
 func (r RemoteSegment) AppendBinary(b []byte) ([]byte, error) {

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"encoding"
+	"math"
 	"testing"
 	"unsafe"
 
@@ -90,4 +91,15 @@ func FuzzRemoteSegment(f *testing.F) {
 		require.Equal(t, r, u)
 		require.Equal(t, len(b) != RemoteSegmentSize, u.UnmarshalBinary(b) != nil)
 	})
+}
+
+func TestASliceOfRemoteMemoryStaysWithinIt(t *testing.T) {
+	r := RemoteSegment{Addr: 1000, Len: 100, Context: 7}
+	assert.Equal(t, r, r.Slice(0, 100))
+	assert.Equal(t, RemoteSegment{Addr: 1090, Len: 10, Context: 7}, r.Slice(90, 10))
+	assert.Zero(t, r.Slice(100, 0).Len)
+	nobodys := (*LMR)(nil).Remote(0, 1)
+	for _, x := range [][2]int{{0, 101}, {1, 100}, {100, 1}, {-1, 1}, {0, -1}, {math.MaxInt, math.MaxInt}} {
+		assert.Equal(t, nobodys, r.Slice(x[0], x[1]), "%v", x)
+	}
 }

@@ -46,10 +46,13 @@ var internals = map[string]string{
 var again = "Close Release Shutdown Receive"
 
 // ownAnswer reports whether an error is a context's own, io.EOF or that of an event, with
-// which the calls that wait for a connection answer.
+// which the calls that wait for a connection or a completion answer.
 func ownAnswer(err error) bool {
-	var event EventError
-	return errors.As(err, &event) || errors.Is(err, context.Canceled) || errors.Is(err, io.EOF)
+	var (
+		event  EventError
+		status hw.StatusError
+	)
+	return errors.As(err, &event) || errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, io.EOF)
 }
 
 func newBad(t *testing.T) *bad {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,11 +41,9 @@ func TestBothEndsReachTheMemoryThatTheOtherShowed(t *testing.T) {
 			remote, err := ParseRemoteSegment(x.from.Private())
 			require.NoError(t, err)
 			require.Equal(t, theirs.Remote(0, size), remote)
-			require.NoError(t, x.from.Endpoint.PostRDMAWrite(1, Default, remote, mine.Segment(0, size)))
-			require.NoError(t, event(t, x.from.Events()).Err())
+			require.NoError(t, x.from.Do(within(t), DTO{Op: OpWrite, Segment: mine.Segment(0, size), Remote: remote}))
 			clear(mine.Bytes())
-			require.NoError(t, x.from.Endpoint.PostRDMARead(2, Default, remote, mine.Segment(0, size)))
-			require.NoError(t, event(t, x.from.Events()).Err())
+			require.NoError(t, x.from.Do(within(t), DTO{Op: OpRead, Flags: Suppress, Segment: mine.Segment(0, size), Remote: remote}))
 			assert.Contains(t, string(mine.Bytes()), "from "+x.from.String())
 		}
 		require.NoError(t, client.Close())
@@ -68,6 +67,34 @@ func TestMemoryIsForConnectionsThatAreOpen(t *testing.T) {
 		c, err := l.Dial(l.Addr(), nil)
 		require.ErrorIs(t, err, hw.ErrInvalidHandle)
 		require.Nil(t, c)
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestDoSaysHowItsRequestEnded(t *testing.T) {
+	const size = 64
+	onEach(t, func(t *testing.T, ia *IA) {
+		l := listen(t, ia, ConnConfig{Setup: showMemory(size)})
+		go func() { _, _ = l.Accept(RequestOf(<-l.Requests()), nil) }()
+		c := dial(t, ia, l, ConnConfig{Setup: showMemory(size)})
+		mine := c.Context.(*LMR)
+		remote, err := ParseRemoteSegment(c.Private())
+		require.NoError(t, err)
+		read := DTO{Op: OpRead, Segment: mine.Segment(0, size), Remote: remote}
+		require.NoError(t, c.Do(within(t), read))
+		requireCode(t, c.Do(nil, read), hw.InvalidParameter, hw.Arg1) //nolint:staticcheck // that is the test
+
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Do(over, read); err != nil { // it may have completed at once
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		read.Remote.Context++
+		require.Error(t, c.Do(within(t), read), "the peer has no such memory")
+		require.True(t, event(t, c.Events()).Ended(), "a request of Do has no event there")
+		require.NoError(t, c.Close())
+		requireCode(t, c.Do(within(t), read), hw.InvalidHandle, hw.HandleEP)
+		requireCode(t, (*Conn)(nil).Do(within(t), read), hw.InvalidHandle, hw.HandleEP)
 		require.NoError(t, l.Close())
 	})
 }

@@ -124,3 +124,30 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 		}
 	}
 }
+
+// Do posts a request and waits until it has completed: RDMA for a goroutine that has
+// nothing else to do meanwhile. No event of it comes to Events, so Suppress means
+// nothing. The error is that of the post or of the completion; when ctx ends first it
+// is the context's, and the request goes on: its memory is the operation's until the
+// connection is closed. A nil ctx is INVALID_PARAMETER, a nil or closed connection
+// INVALID_HANDLE/EP.
+func (c *Conn) Do(ctx context.Context, request ep.DTO) error {
+	const op = "runtime.Conn.Do"
+	if c == nil || c.closed.Load() {
+		return closedConn(op)
+	}
+	if ctx == nil {
+		return nilContext(op)
+	}
+	request.Flags &^= hw.Suppress
+	request.OneShot = c.events.NewOneShot()
+	defer request.OneShot.Release()
+	if _, err := c.Endpoint.PostBatch([]ep.DTO{request}); err != nil {
+		return err
+	}
+	ev, err := request.OneShot.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	return ev.Err()
+}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,19 +30,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-// serveParent serves, printing where, until standard input ends.
+// serveParent serves until standard input ends.
 func serveParent(addr string) {
 	ctx, stop := context.WithCancel(context.Background())
-	ready, done := make(chan string), make(chan error, 1)
 	ia, err := dat.Open(ctx, "iwarp")
 	if err != nil {
 		panic(err)
 	}
-	go serveTo(ctx, ia, addr, ready, done)
-	fmt.Println(<-ready)
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	stop()
-	if err := <-done; err != nil {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	if err := errors.Join(serve(ctx, ia, addr, os.Stdout), ia.CloseGraceful()); err != nil {
 		panic(err)
 	}
 }
@@ -51,44 +52,60 @@ func start(t *testing.T, provider string) (ia *dat.IA, addr string) {
 	ctx, stop := context.WithCancel(t.Context())
 	ia, err := dat.Open(ctx, provider)
 	require.NoError(t, err)
-	ready, done := make(chan string), make(chan error, 1)
 	address := ""
 	if provider != "loop" {
 		address = "127.0.0.1:0"
 	}
-	go serveTo(ctx, ia, address, ready, done)
+	said, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx, ia, address, out) }()
+	lines := bufio.NewScanner(said)
+	require.True(t, lines.Scan())
+	addr = lines.Text()
+	go func() {
+		for lines.Scan() {
+			t.Log(lines.Text())
+		}
+	}()
 	t.Cleanup(func() {
 		stop()
 		require.NoError(t, <-done)
-		require.NoError(t, ia.CloseGraceful(), "the server left something")
+		require.NoError(t, out.Close())
+		require.NoError(t, ia.CloseGraceful(), "the server or a client left something")
 	})
-	return ia, <-ready
+	return ia, addr
 }
 
-func dial(t *testing.T, ia *dat.IA, addr string) *client {
+// command is what the program prints for a command line.
+func command(t *testing.T, ia *dat.IA, addr string, args ...string) (string, error) {
 	t.Helper()
-	k, err := connect(t.Context(), ia, addr)
-	require.NoError(t, err)
-	return k
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out bytes.Buffer
+	err := ask(ctx, ia, addr, args, &out)
+	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
 func TestWhatWasPutIsGot(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp"} {
 		t.Run(provider, func(t *testing.T) {
 			ia, addr := start(t, provider)
-			k := dial(t, ia, addr)
 			for _, n := range []int{0, 1, short, short + 1, 100_000, longest} {
-				key, value := fmt.Sprint("k", n), bytes.Repeat([]byte{byte(n), 7}, n/2+1)[:n]
-				require.NoError(t, k.put(t.Context(), key, value))
-				got, err := k.get(t.Context(), key)
+				key, value := fmt.Sprint("k", n), strings.Repeat("7 ", n/2+1)[:n]
+				_, err := command(t, ia, addr, "put", key, value)
 				require.NoError(t, err)
-				assert.True(t, bytes.Equal(value, got), "%d bytes", n)
+				got, err := command(t, ia, addr, "get", key)
+				require.NoError(t, err)
+				assert.True(t, value == got, "%d bytes", n)
 			}
-			_, err := k.get(t.Context(), "never put")
-			require.ErrorIs(t, err, errMissing)
-			require.Error(t, k.put(t.Context(), "k", make([]byte, longest+1)))
-			require.Error(t, k.put(t.Context(), strings.Repeat("k", 256), nil))
-			require.NoError(t, k.close(t.Context()))
+			_, err := command(t, ia, addr, "get", "never put")
+			require.ErrorContains(t, err, "no such key")
+			_, err = command(t, ia, addr, "put", "k", string(make([]byte, longest+1)))
+			require.ErrorIs(t, err, dat.ErrProtection)
+			_, err = command(t, ia, addr, "get", strings.Repeat("k", message))
+			require.ErrorIs(t, err, io.ErrShortBuffer)
+			_, err = command(t, ia, addr, "delete", "k")
+			require.ErrorContains(t, err, "usage")
 		})
 	}
 }
@@ -98,19 +115,14 @@ func TestManyClientsShareAStore(t *testing.T) {
 	var wg sync.WaitGroup
 	for c := range 5 {
 		wg.Go(func() {
-			k, err := connect(t.Context(), ia, addr)
-			if !assert.NoError(t, err) {
-				return
-			}
 			for i := range 30 {
-				value := bytes.Repeat([]byte{byte(c)}, 40*i)
-				key := fmt.Sprint(c, "/", i)
-				assert.NoError(t, k.put(t.Context(), key, value))
-				got, err := k.get(t.Context(), key)
+				key, value := fmt.Sprint(c, "/", i), strings.Repeat(fmt.Sprint(c), 40*i)
+				_, err := command(t, ia, addr, "put", key, value)
 				assert.NoError(t, err)
-				assert.True(t, bytes.Equal(value, got))
+				got, err := command(t, ia, addr, "get", key)
+				assert.NoError(t, err)
+				assert.Equal(t, value, got)
 			}
-			assert.NoError(t, k.close(t.Context()))
 		})
 	}
 	wg.Wait()
@@ -118,30 +130,32 @@ func TestManyClientsShareAStore(t *testing.T) {
 
 func TestAClientThatMakesNoSenseHurtsNobody(t *testing.T) {
 	ia, addr := start(t, "loop")
-	good := dial(t, ia, addr)
-	for _, request := range []string{"", "p", "p\x05abc", "x\x00", "g\x01k", "P\x01k" + strings.Repeat("\xff", 16)} {
-		k := dial(t, ia, addr)
-		b := k.conn.Buffer()
-		_, _ = io.WriteString(b, request)
-		require.NoError(t, k.conn.Send(b))
-		a, err := k.conn.Receive(t.Context())
+	for _, request := range []string{"", "p", "delete k", "long k", "long k\x00x", "long k\x00-1", "long k\x001048577"} {
+		c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{Message: message})
 		require.NoError(t, err)
-		assert.EqualValues(t, statusBad, a.Bytes()[0], "%q", request)
-		k.conn.Release(a)
-		require.NoError(t, k.close(t.Context()))
+		b := c.Buffer()
+		_, _ = io.WriteString(b, request)
+		require.NoError(t, c.Send(b))
+		a, err := c.Receive(t.Context())
+		require.NoError(t, err)
+		assert.Contains(t, string(a.Bytes()), "error ", "%q", request)
+		c.Release(a)
+		require.NoError(t, c.Close())
 	}
-	// Memory that is not there ends the connection, and gives the server's back.
-	for range 100 {
-		k := dial(t, ia, addr)
-		b := k.conn.Buffer()
-		_, _ = io.WriteString(b, "P\x01k\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x10\x00\x00\x00\x00\x07")
-		require.NoError(t, k.conn.Send(b))
-		_, err := k.conn.Receive(t.Context())
-		require.Error(t, err)
-		require.NoError(t, k.close(t.Context()))
-	}
-	require.NoError(t, good.put(t.Context(), "k", make([]byte, short+1)))
-	require.NoError(t, good.close(t.Context()))
+	// One that reads beyond its window ends with its connection.
+	c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{Message: message})
+	require.NoError(t, err)
+	k := client{conn: c}
+	k.window, err = dat.ParseRemoteSegment(c.Private())
+	require.NoError(t, err)
+	k.memory, err = c.Alloc(2*longest, dat.LocalWrite)
+	require.NoError(t, err)
+	k.window.Len = 2 * longest
+	require.Error(t, k.move(t.Context(), dat.OpRead, 2*longest))
+	require.NoError(t, c.Close())
+
+	_, err = command(t, ia, addr, "put", "k", strings.Repeat("v", short+1))
+	require.NoError(t, err)
 }
 
 func TestTwoProcessesShareAStore(t *testing.T) {
@@ -159,21 +173,17 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 	_, err = fmt.Fscanln(stdout, &addr)
 	require.NoError(t, err)
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ia, err := dat.Open(t.Context(), "iwarp")
+	require.NoError(t, err)
 	long := strings.Repeat("long ", 1000)
-	var out bytes.Buffer
-	require.NoError(t, run(ctx, "iwarp", "", addr, []string{"put", "k", long}, &out))
-	require.NoError(t, run(ctx, "iwarp", "", addr, []string{"get", "k"}, &out))
-	assert.Equal(t, long+"\n", out.String())
-	require.ErrorIs(t, run(ctx, "iwarp", "", addr, []string{"get", "another"}, &out), errMissing)
-	require.ErrorContains(t, run(ctx, "iwarp", "", addr, []string{"delete", "k"}, &out), "usage")
+	_, err = command(t, ia, addr, "put", "k", long)
+	require.NoError(t, err)
+	got, err := command(t, ia, addr, "get", "k")
+	require.NoError(t, err)
+	assert.Equal(t, long, got)
+	_, err = command(t, ia, addr, "get", "another")
+	require.ErrorContains(t, err, "no such key")
+	require.NoError(t, ia.CloseGraceful())
 	require.NoError(t, stdin.Close())
 	require.NoError(t, server.Wait())
-}
-
-func TestWithoutArgumentsItShowsBothEnds(t *testing.T) {
-	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), "loop", "", "", nil, &out))
-	assert.Equal(t, "hello\n", out.String())
 }
