@@ -1,0 +1,206 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// change takes the next event of a connection.
+func (p *pair) change() (dat.Event, error) {
+	ev, _, err := p.changes.Wait(context.Background(), 1)
+	return ev, err
+}
+
+// A call that is refused says why by DAT's return code, and in words.
+func ExampleError() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		err := p.client.Connect(dat.ConnectConfig{Qual: 4711})
+		fmt.Println(errors.Is(err, dat.ErrInvalidState))
+		fmt.Println(errors.Is(err, &dat.Error{Type: dat.TypeInvalidState, Sub: dat.SubStateEPConnected}))
+		var code *dat.Error
+		if errors.As(err, &code) {
+			fmt.Println(code.Type, "/", code.Sub)
+		}
+		return nil
+	})
+	// Output:
+	// true
+	// true
+	// invalid state / EP connected
+}
+
+// An operation that fails says so in its event. The receive is too short for the message
+// here.
+func ExampleStatusError() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		if err := p.server.PostRecv(1, 0, p.memory.Segment(0, 4)); err != nil {
+			return err
+		}
+		if err := p.client.PostSend(2, dat.Suppress, p.memory.Segment(64, 5)); err != nil {
+			return err
+		}
+		for { // the send may fail, too
+			ev, err := p.wait()
+			if err != nil {
+				return err
+			}
+			if ev.Op == dat.OpRecv {
+				fmt.Println(ev.Status, errors.Is(ev.Err(), dat.StatusError(dat.StatusLocalLength)))
+				return nil
+			}
+		}
+	})
+	// Output: ERR_LOCAL_LENGTH true
+}
+
+// The end of a broken connection says why, and which end found it.
+func ExampleCause() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		err := p.client.PostRDMAWrite(1, 0, dat.RemoteSegment{Addr: 4096, Len: 5, Context: 12345}, p.memory.Segment(0, 5))
+		if err != nil {
+			return err
+		}
+		for {
+			ev, err := p.change()
+			if err != nil {
+				return err
+			}
+			if dat.EndpointOf(ev) != p.client {
+				continue // the peer's end of it
+			}
+			fmt.Println(ev.Number, ev.Ended())
+			var cause *dat.Cause
+			if errors.As(ev.Err(), &cause) {
+				fmt.Println(cause.Layer, "error found", cause.Found)
+				fmt.Println(errors.Is(cause, dat.StatusError(dat.StatusRemoteAccess)))
+			}
+			return nil
+		}
+	})
+	// Output:
+	// BROKEN true
+	// DAT error found by the peer
+	// true
+}
+
+// An attempt to connect that fails ends in an event: here the peer's program says no,
+// and what it wants instead.
+func ExampleEventError() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		psp, err := p.ia.NewPSP(dat.PSPConfig{Dispatcher: p.changes})
+		if err != nil {
+			return err
+		}
+		e, err := p.ia.NewEndpoint(p.endpoint())
+		if err != nil {
+			return err
+		}
+		if err = e.Connect(dat.ConnectConfig{Qual: psp.Qual(), Private: []byte("v1")}); err != nil {
+			return err
+		}
+		ev, err := p.change()
+		if err != nil {
+			return err
+		}
+		if err = dat.RequestOf(ev).Reject([]byte("v2 only")); err != nil {
+			return err
+		}
+		if ev, err = p.change(); err != nil {
+			return err
+		}
+		what, _ := ev.Connection()
+		fmt.Printf("%v %q\n", errors.Is(ev.Err(), dat.EventError(dat.PeerRejected)), what.Private)
+		return nil
+	})
+	// Output: true "v2 only"
+}
+
+// An attempt to connect has a time limit of its own. Nobody answers here.
+func ExampleConnectConfig_timeout() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		requests, err := p.ia.NewDispatcher(dat.DispatcherConfig{QLen: 1})
+		if err != nil {
+			return err
+		}
+		psp, err := p.ia.NewPSP(dat.PSPConfig{Dispatcher: requests})
+		if err != nil {
+			return err
+		}
+		e, err := p.ia.NewEndpoint(p.endpoint())
+		if err != nil {
+			return err
+		}
+		if err = e.Connect(dat.ConnectConfig{Qual: psp.Qual(), Timeout: time.Millisecond}); err != nil {
+			return err
+		}
+		ev, err := p.change()
+		if err != nil {
+			return err
+		}
+		fmt.Println(ev.Number, errors.Is(ev.Err(), dat.ErrTimeout), errors.Is(ev.Err(), os.ErrDeadlineExceeded))
+		return nil
+	})
+	// Output: TIMED_OUT true true
+}
+
+// A graceful disconnect lets what was posted complete. DISCONNECTED is the last event of
+// the connection; then the endpoint may be connected again.
+func ExampleEndpoint_disconnect() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		if err := p.exchange(1); err != nil {
+			return err
+		}
+		if err := p.client.Disconnect(dat.Graceful); err != nil {
+			return err
+		}
+		ev, err := p.wait()
+		if err != nil {
+			return err
+		}
+		fmt.Println(ev.Op, ev.Err())
+		for range 2 {
+			if ev, err = p.change(); err != nil {
+				return err
+			}
+			fmt.Println(ev.Number, ev.Err())
+		}
+		if err = p.client.Reset(); err != nil {
+			return err
+		}
+		fmt.Println(p.client.State())
+		return nil
+	})
+	// Output:
+	// RECEIVE <nil>
+	// DISCONNECTED <nil>
+	// DISCONNECTED <nil>
+	// UNCONNECTED
+}
+
+// A program that closes everything by itself begins with what stands on the rest.
+// IA.Close does all this, too.
+func ExampleIA_CloseGraceful() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		fmt.Println("in use:", errors.Is(p.ia.CloseGraceful(), dat.ErrInvalidState))
+		for _, closes := range []func() error{
+			p.client.Close, p.server.Close, // flush what is outstanding
+			p.events.Close, p.changes.Close, // what is queued is dropped
+			p.memory.Free, p.pz.Close,
+			p.ia.CloseGraceful,
+		} {
+			if err := closes(); err != nil {
+				return err
+			}
+		}
+		fmt.Println("closed")
+		return nil
+	})
+	// Output:
+	// in use: true
+	// closed
+}

@@ -1,0 +1,321 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	dat "godat/runtime"
+)
+
+// wait takes the next completion.
+func (p *pair) wait() (dat.Event, error) {
+	ev, _, err := p.events.Wait(context.Background(), 1)
+	return ev, err
+}
+
+// Two endpoints find each other by DAT's own calls: one listens, the other connects,
+// and the first one accepts. Dial and Listen do this and more.
+func ExampleEndpoint() {
+	ia, err := dat.Open(context.Background(), "loop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ia.Close()
+	if err := hello(ia); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// client: ESTABLISHED
+	// server: ESTABLISHED
+	// the server has "hello"
+}
+
+func hello(ia *dat.IA) error {
+	pz, err := ia.NewPZ()
+	if err != nil {
+		return err
+	}
+	memory, err := pz.Alloc(4096, dat.LocalRead|dat.LocalWrite)
+	if err != nil {
+		return err
+	}
+	// One receive, and two places for each connection.
+	events, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 8, Mode: dat.ModeChannel})
+	if err != nil {
+		return err
+	}
+	cfg := dat.EndpointConfig{PZ: pz, Recv: events, Request: events, Conn: events}
+	cfg.Context = "client"
+	client, err := ia.NewEndpoint(cfg)
+	if err != nil {
+		return err
+	}
+	cfg.Context = "server"
+	server, err := ia.NewEndpoint(cfg)
+	if err != nil {
+		return err
+	}
+	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: events})
+	if err != nil {
+		return err
+	}
+	if err = client.Connect(dat.ConnectConfig{Qual: psp.Qual()}); err != nil {
+		return err
+	}
+	for ev := range events.C() {
+		switch ev.Number {
+		case dat.ConnectionRequest:
+			// The receive is posted before the peer may send.
+			if err = server.PostRecv(1, 0, memory.Segment(0, 64)); err == nil {
+				err = dat.RequestOf(ev).Accept(server, nil)
+			}
+		case dat.Established:
+			e := dat.EndpointOf(ev)
+			fmt.Printf("%s: %s\n", e.Context(), ev.Number)
+			if e == client {
+				copy(memory.Bytes()[64:], "hello")
+				err = e.PostSend(2, dat.Suppress, memory.Segment(64, 5))
+			}
+		case dat.DTOCompletion:
+			fmt.Printf("the %s has %q\n", dat.EndpointOf(ev).Context(), memory.Bytes()[:ev.Length])
+			return ev.Err()
+		default: // an attempt that failed
+			err = ev.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A peer that was told the name of memory writes and reads it; the program that owns the
+// memory takes no part.
+func ExampleEndpoint_rdma() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		// The owner sends the name in a message of its own; here it stays in a slice.
+		name, err := p.memory.Remote(1024, 16).AppendBinary(nil)
+		if err != nil {
+			return err
+		}
+		theirs, err := dat.ParseRemoteSegment(name)
+		if err != nil {
+			return err
+		}
+		copy(p.memory.Bytes(), "written by RDMA!")
+		if err = p.client.PostRDMAWrite(1, dat.Suppress, theirs, p.memory.Segment(0, 16)); err != nil {
+			return err
+		}
+		// A read behind a write finds what was written.
+		if err = p.client.PostRDMARead(2, 0, theirs, p.memory.Segment(32, 16)); err != nil {
+			return err
+		}
+		ev, err := p.wait()
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s of %d bytes: %q\n", ev.Op, ev.Length, p.memory.Bytes()[32:48])
+		return ev.Err()
+	})
+	// Output: RDMA_READ of 16 bytes: "written by RDMA!"
+}
+
+// Atomics work on a number of 8 bytes in the peer's byte order, and bring what it was
+// before. Their events are the InfiniBand extension's.
+func ExampleEndpoint_atomics() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		bytes := p.memory.Bytes()
+		binary.NativeEndian.PutUint64(bytes[1024:], 40)
+		counter, before := p.memory.Remote(1024, 8), p.memory.Segment(0, 8)
+		if err := p.client.PostFetchAdd(1, 0, 2, counter, before); err != nil {
+			return err
+		}
+		ev, err := p.wait()
+		if err != nil {
+			return err
+		}
+		fmt.Println(ev.Number == dat.IBDTOEvent, ev.Op, binary.NativeEndian.Uint64(bytes), ev.Err())
+
+		// 100 takes the place of 42, and of no other number.
+		if err = p.client.PostCompareSwap(2, 0, 42, 100, counter, before); err != nil {
+			return err
+		}
+		if ev, err = p.wait(); err != nil {
+			return err
+		}
+		fmt.Println(ev.Op, binary.NativeEndian.Uint64(bytes), ev.Err())
+		fmt.Println("now", binary.NativeEndian.Uint64(bytes[1024:]))
+		return nil
+	})
+	// Output:
+	// true FETCH_ADD 40 <nil>
+	// CMP_SWAP 42 <nil>
+	// now 100
+}
+
+// A write with immediate data tells the peer's program that it has come: it takes one
+// of the peer's receives, whose event has the number.
+func ExampleEndpoint_immediate() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		if err := p.server.PostRecv(1, 0); err != nil { // no memory: the bytes go elsewhere
+			return err
+		}
+		there := p.memory.Remote(1024, 64)
+		if err := p.client.PostRDMAWriteImmediate(2, dat.Suppress, 99, there, p.memory.Segment(0, 64)); err != nil {
+			return err
+		}
+		ev, err := p.wait()
+		if err != nil {
+			return err
+		}
+		block, ok := ev.Immediate()
+		fmt.Println(ev.Op, ev.Length, "bytes, block", block, ok)
+		return ev.Err()
+	})
+	// Output: RECV_IMMED 64 bytes, block 99 true
+}
+
+// A batch of posts is one call. It says how many of them it took.
+func ExampleDTO() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		_, err := p.server.PostRecvBatch([]dat.DTO{
+			{Cookie: 1, Segment: p.memory.Segment(0, 64)},
+			{Cookie: 2, Segment: p.memory.Segment(64, 64)},
+		})
+		if err != nil {
+			return err
+		}
+		n, err := p.client.PostBatch([]dat.DTO{
+			{Op: dat.OpWrite, Flags: dat.Suppress, Remote: p.memory.Remote(1024, 64), Segment: p.memory.Segment(128, 64)},
+			{Op: dat.OpSend, Flags: dat.Suppress, Segment: p.memory.Segment(128, 5)},
+			{Op: dat.OpSend, Flags: dat.Suppress, Segment: p.memory.Segment(128, 7)},
+		})
+		if err != nil {
+			return err
+		}
+		ev, more, err := p.events.Wait(context.Background(), 2)
+		if err != nil {
+			return err
+		}
+		fmt.Println(n, "were taken; receive", ev.Cookie, "has", ev.Length, "bytes, and", more, "more came")
+		return nil
+	})
+	// Output: 3 were taken; receive 1 has 5 bytes, and 1 more came
+}
+
+// Any endpoint of a shared receive queue takes the next receive. The low watermark says
+// when it is time to post more.
+func ExampleSRQ() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		srq, err := p.ia.NewSRQ(p.pz, dat.SRQAttr{MaxRecvDTOs: 4})
+		if err != nil {
+			return err
+		}
+		cfg := p.endpoint()
+		cfg.SRQ, cfg.Attr = srq, &dat.EndpointAttr{}
+		client, server, err := p.connect(cfg)
+		if err != nil {
+			return err
+		}
+		for cookie := range uint64(2) {
+			if err = srq.PostRecv(cookie, p.memory.Segment(0, 64)); err != nil {
+				return err
+			}
+		}
+		if err = srq.SetLowWatermark(2); err != nil {
+			return err
+		}
+		if err = client.PostSend(0, dat.Suppress, p.memory.Segment(64, 5)); err != nil {
+			return err
+		}
+		ev, err := p.wait()
+		if err != nil {
+			return err
+		}
+		fmt.Println(ev.Op, ev.Cookie, "by the server:", dat.EndpointOf(ev) == server)
+
+		low, _, err := p.ia.Async().Wait(context.Background(), 1)
+		if err != nil {
+			return err
+		}
+		_, why, _ := low.Async()
+		fmt.Println("few are left:", dat.SRQOf(low) == srq && why == dat.ReasonSRQLowWatermark)
+		return nil
+	})
+	// Output:
+	// RECEIVE 0 by the server: true
+	// few are left: true
+}
+
+// A window lets the peer reach a part of a region, until it is unbound.
+func ExampleRMR() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		private, err := p.pz.Alloc(4096, dat.LocalRead|dat.LocalWrite)
+		if err != nil {
+			return err
+		}
+		window, err := p.pz.NewRMR()
+		if err != nil {
+			return err
+		}
+		// The name may be sent to the peer at once: what is posted behind the bind finds it done.
+		name, err := p.server.PostBind(1, 0, window, dat.Binding{Segment: private.Segment(512, 16), Privileges: dat.RemoteWrite})
+		if err != nil {
+			return err
+		}
+		ev, err := p.wait()
+		if err != nil {
+			return err
+		}
+		fmt.Println(ev.Number, dat.RMROf(ev) == window, ev.Err())
+
+		write := func() error {
+			if err := p.client.PostRDMAWrite(2, 0, name, p.memory.Segment(0, 16)); err != nil {
+				return err
+			}
+			ev, err := p.wait()
+			fmt.Println(ev.Op, ev.Status)
+			return err
+		}
+		if err = write(); err != nil {
+			return err
+		}
+		if _, err = p.server.PostBind(3, dat.Suppress, window, dat.Binding{}); err != nil {
+			return err
+		}
+		return write() // which breaks the connection
+	})
+	// Output:
+	// RMR_BIND_COMPLETION true <nil>
+	// RDMA_WRITE SUCCESS
+	// RDMA_WRITE ERR_REMOTE_ACCESS
+}
+
+// Attributes may be changed until the endpoint is connected. Query says what was given.
+func ExampleEndpoint_modify() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		e, err := p.ia.NewEndpoint(p.endpoint())
+		if err != nil {
+			return err
+		}
+		const fields = dat.EndpointFieldMaxRecvDTOs | dat.EndpointFieldMaxRecvIOV
+		show := func() error {
+			q, err := e.Query(fields)
+			fmt.Println(q.Attr.MaxRecvDTOs, "receives of", q.Attr.MaxRecvIOV, "segments")
+			return err
+		}
+		if err = show(); err != nil {
+			return err
+		}
+		err = e.Modify(fields, dat.EndpointParam{Attr: dat.EndpointAttr{MaxRecvDTOs: 64, MaxRecvIOV: 8}})
+		if err != nil {
+			return err
+		}
+		return show()
+	})
+	// Output:
+	// 16 receives of 4 segments
+	// 64 receives of 8 segments
+}
