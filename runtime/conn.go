@@ -131,7 +131,7 @@ func (c *Conn) PZ() *PZ {
 // Alloc allocates memory in the connection's zone: for RDMA, and for a peer that is
 // told where it is. Close frees it. A nil or closed connection is INVALID_HANDLE/EP;
 // other errors are those of [mem.PZ.Alloc].
-func (c *Conn) Alloc(size int, privileges hw.Privileges) (*LMR, error) {
+func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
 	const op = "runtime.Conn.Alloc"
 	if c == nil {
 		return nil, closedConn(op)

@@ -131,7 +131,7 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 // is the context's, and the request goes on: its memory is the operation's until the
 // connection is closed. A nil ctx is INVALID_PARAMETER, a nil or closed connection
 // INVALID_HANDLE/EP.
-func (c *Conn) Do(ctx context.Context, request ep.DTO) error {
+func (c *Conn) Do(ctx context.Context, request DTO) error {
 	const op = "runtime.Conn.Do"
 	if c == nil || c.closed.Load() {
 		return closedConn(op)

@@ -10,7 +10,7 @@
 //
 // A program needs no other package of the library: objects, events, operations,
 // statuses, flags, fields of queries and return codes have names here. Many of them are
-// declared in ep, evd, mem and hw; go doc shows their methods there, as in
+// declared in ep, evd, mem and hw; go doc shows their methods and fields there, as in
 //
 //	go doc godat/ep Endpoint.PostSend
 //
@@ -33,7 +33,8 @@
 //   - [Conn.Events] and [Listener.Events] are where receives and ends come; [ConnOf] tells whose; [Conn.Receive] waits for a message
 //   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one; [Conn.Send] and [Conn.Release] give buffers back
 //   - many messages at once: [Conn.Queue], [Conn.Outbox], [Conn.Flush]
-//   - about the peer: [Conn.Private]; memory of the connection's own: [Conn.PZ]
+//   - about the peer: [Conn.Private]; memory of the connection's own, for RDMA: [Conn.Alloc], [Conn.PZ]
+//   - one operation that a goroutine waits for, as an RDMA read: [Conn.Do]
 //   - the end: [Conn.Shutdown], [Conn.Close], [Listener.Shutdown], [Listener.Close]
 //
 // # Memory
