@@ -12,7 +12,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// request is a connection that asks for an answer.
+// request is a peer's request to connect, on the connection that it came by.
 type request struct {
 	// Immutable.
 	dev   *device
@@ -36,7 +36,7 @@ func (r *request) Remote() net.Addr { return r.conn.RemoteAddr() }
 func (r *request) Qual() uint64 { return r.qual }
 
 // Accept answers the request, and reports Established when the initiator has
-// shown that it is there. After an error the asking side has been refused.
+// shown that it is there. When Accept fails, it refuses the request.
 func (r *request) Accept(qp hw.QP, private []byte) error {
 	const op = "iwarp.Accept"
 	if r == nil || !r.Take() {
@@ -52,7 +52,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	return nil
 }
 
-// answering finds the connection that is to be connected, and begins it.
+// answering finds the queue pair's connection and begins its attempt to connect.
 func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, error) {
 	q, ok := qp.(*queuePair)
 	if !ok || q == nil || q.dev != r.dev || q.conn == nil {
@@ -100,8 +100,8 @@ func (r *request) decline() {
 	})
 }
 
-// send sends a reject, whose frame a connection takes at once or never will, from
-// a goroutine of its own: the connection may have no buffer.
+// send sends a reject, from a goroutine of its own: the connection may have no buffer,
+// and a peer that does not read.
 func (r *request) send(reply wire.MPAReply) {
 	r.dev.running.Add(1)
 	go r.reject(reply.Append(nil))
@@ -119,8 +119,8 @@ func (r *request) reject(frame []byte) {
 		return
 	}
 	_ = h.CloseWrite()
-	// The initiator hangs up, so that nothing is lost. Of those that don't, only so
-	// many are waited for.
+	// Wait until the initiator hangs up: closed before, the connection might lose the
+	// reject. The parameter halfopen bounds how many wait.
 	defer r.dev.rejecting.Add(-1)
 	if r.dev.rejecting.Add(1) > int64(r.dev.set.halfOpen) {
 		return
@@ -133,8 +133,7 @@ func (r *request) reject(frame []byte) {
 	}
 }
 
-// respond is the goroutine of a connection that we accept: it becomes the
-// receiver.
+// respond is the goroutine of a connection that we accept. It becomes the receiver's.
 func (c *connection) respond(r *request, private []byte) {
 	defer c.dev.running.Done()
 	c.qp.awaitEndReports()
@@ -168,7 +167,7 @@ func (c *connection) respond(r *request, private []byte) {
 	c.recv.receive()
 }
 
-// limitBoth bounds the start-up, unless it is over.
+// limitBoth bounds both directions of the start-up, unless the connection is over.
 func (c *connection) limitBoth(d time.Duration) {
 	c.mu.Lock()
 	if !c.dead {
@@ -177,8 +176,8 @@ func (c *connection) limitBoth(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// firstFPDU tells that the connection is up, since the initiator has spoken; or
-// has spoken enough, or may listen.
+// firstFPDU reports that the connection is up: the initiator has sent an FPDU, or had
+// its time to.
 func (r *receiver) firstFPDU() {
 	r.own.Check()
 	r.heard = true
@@ -189,9 +188,9 @@ func (r *receiver) firstFPDU() {
 	})
 }
 
-// unheard decides what it means that reading ended before the first FPDU; nil to
-// go on. An initiator that has promised nothing may be silent for a while, or leave
-// in order without a word: it has been connected.
+// unheard decides what an error of reading before the first FPDU means; nil to go on.
+// An initiator that has promised nothing may be silent, or leave in order without a
+// word: the connection was up.
 func (r *receiver) unheard(err error) error {
 	r.own.Check()
 	if !r.promised && (isTimeout(err) || err == io.EOF && r.in.r == r.in.w) {
@@ -203,7 +202,7 @@ func (r *receiver) unheard(err error) error {
 	return errOver
 }
 
-// unheardOf is why an initiator is lost before it has spoken.
+// unheardOf is the reason for which an initiator is lost before its first FPDU.
 func unheardOf(err error) hw.Reason {
 	if isTimeout(err) {
 		return hw.ReasonTimeout

@@ -7,7 +7,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// agreement is what the two ends of a connection have settled on.
+// agreement is what the two ends of a connection have agreed on.
 type agreement struct {
 	ops               hw.OpSet // that PostSend takes
 	crc               bool
@@ -16,23 +16,22 @@ type agreement struct {
 	extended          bool // RFC 7306
 	tagged, untagged  int  // most payload of an FPDU
 	readsIn, readsOut int
-	askable           bool // the peer has said that it answers a read; see pulse.go
+	askable           bool // the peer answers a read of no octets; see pulse.go
 }
 
-// offer is the enhanced data that says what a queue pair offers. Of the bits for
-// the kinds of ready-to-receive, that for a send, which nobody asks for or takes,
-// tells ends of our own kind, together with the one for big FPDUs, that RFC 7306
-// is welcome.
+// offer is the enhanced data of a request: what the queue pair offers. Its bits name
+// kinds of ready-to-receive. No implementation asks for a send as one, so the bit for a
+// send, together with the bit for big FPDUs, tells an end of our own kind that we speak
+// RFC 7306.
 //
-// The peer-to-peer model promises a ready-to-receive to whatever answers, and the
-// kernel of a Linux peer does not outlive a promise that is broken: siw reports a
-// connection as established when the ready-to-receive has come, and when the
-// connection closes before, cm_close_handler in iwcm.c finds a state that it takes
-// for impossible (BUG, in Linux 6.1). A ready-to-receive that overtook siw's taking over the
-// socket counts as one that has not come, and so does that of a process which was
-// killed. So by default we promise nothing, as siw does not. Without a promise siw
-// reports the connection before it looks at the socket. Ends of our own kind know
-// each other by the bits above, and have a ready-to-receive in any case.
+// The bit for the peer-to-peer model promises the peer a ready-to-receive. The kernel
+// of a Linux peer stops when the promise is broken: siw reports a connection when its
+// ready-to-receive comes, and if the connection closes before that, cm_close_handler in
+// iwcm.c finds a state that it takes for impossible (BUG, in Linux 6.1). An initiator
+// that is killed breaks the promise, and so does a ready-to-receive that comes before
+// siw has taken over the socket. So by default we promise nothing, as siw itself does,
+// which then reports the connection at once. Ends of our own kind know each other by
+// the bits above, and have a ready-to-receive in any case.
 func (c *connection) offer() wire.EnhancedData {
 	set, cfg := &c.dev.set, &c.qp.cfg
 	return wire.EnhancedData{
@@ -53,14 +52,14 @@ func atMost(own int, peers uint16) int {
 	return min(own, int(peers))
 }
 
-// askable reports whether a peer whose frame says so of its reads answers one of
-// nothing: our own kind always does.
+// askable reports whether a peer answers a read of no octets, by the depth of reads
+// that its frame says it takes. Our own kind always does.
 func askable(a *agreement, ird uint16) bool {
 	return a.extended || a.readsOut > 0 && ird != wire.NotNegotiated
 }
 
-// request is the frame that asks for a connection.
-func (c *connection) request(revision int, private []byte) wire.MPARequest {
+// requestFrame is the frame that asks for a connection.
+func (c *connection) requestFrame(revision int, private []byte) wire.MPARequest {
 	set := &c.dev.set
 	return wire.MPARequest{
 		Revision: uint8(revision), Markers: set.markers, CRC: set.crc, BigFPDU: set.big,
@@ -68,7 +67,8 @@ func (c *connection) request(revision int, private []byte) wire.MPARequest {
 	}
 }
 
-// agree settles what a reply makes of our request.
+// agree is what our request and the peer's reply make the two ends agree on, and
+// which ready-to-receive is due.
 func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, rtr wire.Opcode, due bool, err error) {
 	if reply.Revision != req.Revision || reply.Enhanced != req.Enhanced {
 		return a, 0, false, wire.ErrMPAMode
@@ -104,8 +104,8 @@ func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreem
 	return a, 0, false, nil
 }
 
-// answer is our reply to a request, and what it settles. await says that the
-// initiator's first FPDU is promised, or comes because the initiator is of our own
+// answer is our reply to a request, and what the two make the ends agree on. await
+// says that the initiator sends an FPDU first: it has promised that, or is of our own
 // kind.
 func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
 	set, cfg := &c.dev.set, &c.qp.cfg
@@ -140,7 +140,7 @@ func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, 
 	return a, reply, d.PeerToPeer || a.extended, nil
 }
 
-// allow says which operations can be posted.
+// allow notes which operations PostSend takes.
 func (a *agreement) allow() {
 	a.ops = offered &^ notSendable
 	if a.extended {
@@ -148,7 +148,7 @@ func (a *agreement) allow() {
 	}
 }
 
-// fit settles how long FPDUs are: a segment, unless the peer takes long ones.
+// fit chooses how long FPDUs are: a TCP segment, unless the peer takes longer ones.
 // Payloads are multiples of 4, so that only a message's last FPDU has a pad.
 func (c *connection) fit(a *agreement, big bool) {
 	a.allow()

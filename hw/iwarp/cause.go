@@ -32,12 +32,12 @@ func faultCause(e *wire.Error) *hw.Cause {
 	return c
 }
 
-// statusCause is a request of ours that failed before it reached the peer.
+// statusCause is why a request of ours failed before it reached the peer.
 func statusCause(op hw.Op, status hw.Status) *hw.Cause {
 	return &hw.Cause{Code: int(status), Text: fmt.Sprintf("%v ended with %v", op, status), Err: status.Err()}
 }
 
-// tcpCause is an error of the connection below.
+// tcpCause is an error of the connection underneath.
 func tcpCause(err error) *hw.Cause {
 	c := &hw.Cause{Layer: hw.LayerTCP, Text: err.Error(), Err: err}
 	var op *net.OpError
@@ -79,7 +79,7 @@ func rejection(text string) *hw.Cause {
 	return &hw.Cause{Layer: hw.LayerMPA, Text: text, Found: hw.SidePeer}
 }
 
-// readCause is why reading has ended in disorder.
+// readCause is why reading failed, when the peer has not ended its stream in order.
 func (r *receiver) readCause(err error) *hw.Cause {
 	r.own.Check()
 	r.link.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// Connect starts the attempt. cfg.Timeout bounds it; without, a peer's consumer
+// Connect starts the attempt. cfg.Timeout bounds it; without one, the peer's program
 // may take any time to answer.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "iwarp.Connect"
@@ -45,8 +45,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	return nil
 }
 
-// initiate is the goroutine of a connection that we ask for: it becomes the
-// receiver.
+// initiate is the goroutine of a connection that we ask for. It becomes the receiver's.
 func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cfg hw.ConnectConfig) {
 	defer c.dev.running.Done()
 	defer cancel()
@@ -68,8 +67,8 @@ func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cf
 // errHungUp says that the peer closed the connection before it answered.
 var errHungUp = errors.New("iwarp: the peer hung up")
 
-// ask makes one attempt. up says that the connection is; without an error and it
-// the outcome has been told.
+// ask makes one attempt. When it returns neither up nor an error, the outcome has been
+// reported, or Break came first.
 func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up bool, err error) {
 	conn, err := c.dev.provider.cfg.Dial(ctx, net.JoinHostPort(cfg.Addr, strconv.FormatUint(cfg.Qual, 10)))
 	if err != nil {
@@ -87,7 +86,7 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	if !c.adopt(conn, c.cancel) {
 		return false, nil
 	}
-	req := c.request(revision, cfg.Private)
+	req := c.requestFrame(revision, cfg.Private)
 	if _, err = conn.Write(req.Append(nil)); err != nil {
 		return false, hungUp(err)
 	}
@@ -109,11 +108,11 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 		return false, err
 	}
 	if !stop() {
-		return false, ctx.Err() // time was up in the last moment
+		return false, ctx.Err() // the time ran out just now
 	}
 	c.send.rtr, c.send.rtrDue = rtr, due
 	c.recv.heard = true
-	if !agreed.extended { // or it is one of ours
+	if !agreed.extended { // our own kind needs no nudge
 		c.recv.nudgeAfter = c.dev.set.nudge
 	}
 	info := hw.ConnInfo{
@@ -127,8 +126,7 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	return true, nil
 }
 
-// readFrame reads a frame of the start-up and no octet more: the peer's first
-// FPDU may be right behind.
+// readFrame reads a frame of the start-up, and no octet of the FPDU that may follow it.
 func readFrame(conn net.Conn, parse func([]byte) error) error {
 	b := make([]byte, 0, wire.MaxMPASize)
 	for {
@@ -146,7 +144,7 @@ func readFrame(conn net.Conn, parse func([]byte) error) error {
 	}
 }
 
-// hungUp marks an error that a peer of another revision may cause.
+// hungUp marks an error as one by which a peer may refuse our revision of MPA.
 func hungUp(err error) error {
 	if isTimeout(err) {
 		return err
@@ -154,7 +152,7 @@ func hungUp(err error) error {
 	return errors.Join(errHungUp, err)
 }
 
-// rejected tells of a reject: the consumer's, unless it has a provider's mark.
+// rejected reports a reject: the program's, unless it has a provider's mark.
 func (c *connection) rejected(reply *wire.MPAReply) {
 	if reject.IsByProvider(reply.Private) {
 		c.refuse(hw.ReasonRejected, nil, rejection("the peer's provider refused: no room, or closing"))
@@ -163,7 +161,7 @@ func (c *connection) rejected(reply *wire.MPAReply) {
 	c.refuse(hw.ReasonPeerRejected, slices.Clone(reply.Private), rejection("the peer's program rejected the request"))
 }
 
-// protest sends the Terminate that a reply calls for, if any.
+// protest sends the Terminate that an error of the start-up calls for, if any.
 func (c *connection) protest(conn net.Conn, err error) {
 	var e *wire.Error
 	if errors.As(err, &e) && !e.Close {
@@ -192,7 +190,7 @@ func reasonOf(ctx context.Context, err error) hw.Reason {
 	return hw.ReasonUnreachable
 }
 
-// start makes the connection work; false if Break came first.
+// start opens the connection for FPDUs; false if Break came first.
 func (c *connection) start(a agreement) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,14 +5,13 @@ import (
 	"godat/internal/yield"
 )
 
-// directMin is how much of a payload must be outstanding for it to be read
-// straight into memory. With a CRC none is: others may write to the memory between
-// the placement and the sum, and nothing is placed before its CRC has been checked.
+// directMin is the least part of a payload that is read straight into memory. A
+// payload with a CRC never is: its CRC is checked before it is placed, and over a
+// copy, since the program may write to the memory meanwhile.
 const directMin = 8 << 10
 
-// direct begins to take an FPDU that is incomplete, and reads what is missing
-// straight into memory. It is done when all of it is in its place; otherwise it
-// was not for it.
+// direct takes an incomplete FPDU of which b has come, and reads the rest straight
+// into memory. It returns false when the FPDU is not one to read so.
 func (r *receiver) direct(b []byte, length int) (done bool, err error) {
 	if r.staged() || r.link.agreed.crc || !r.heard || r.need-len(b) < directMin {
 		return false, nil
@@ -38,8 +37,8 @@ func (r *receiver) direct(b []byte, length int) (done bool, err error) {
 	return true, nil
 }
 
-// placeDirect takes the FPDU with header h, of n octets, in a ULPDU of length
-// octets whose beginning is b.
+// placeDirect places the FPDU with header h, of n octets, in a ULPDU of length
+// octets of which b has come.
 func (r *receiver) placeDirect(h wire.Header, b []byte, n, length int) error {
 	if err := r.begin(&h, length-n); err != nil {
 		return r.fault(err, b, length)
@@ -90,8 +89,8 @@ func (r *receiver) more() error {
 	return nil
 }
 
-// readDirect reads x.left octets to where begin has found, and what comes behind
-// them into the buffer.
+// readDirect reads the left octets of a payload to dst, and what comes behind them
+// into the buffer.
 func (r *receiver) readDirect() error {
 	r.own.Check()
 	for r.left > 0 && !r.dead {
@@ -109,7 +108,8 @@ func (r *receiver) readDirect() error {
 	return nil
 }
 
-// doDirect looks the memory up each time, and holds nothing of it while it waits.
+// doDirect reads what has come; false to wait for more. It looks the memory up each
+// time, and touches none while the receiver waits.
 func (r *receiver) doDirect(fd uintptr) bool {
 	r.own.Check()
 	r.touch.Add(1)

@@ -11,7 +11,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// awaitFull waits until the sender waits for the socket.
+// awaitFull waits until the writer waits for the socket.
 func (l *connection) awaitFull() {
 	for full := false; !full; pause(0) {
 		l.grab()
@@ -21,7 +21,7 @@ func (l *connection) awaitFull() {
 }
 
 // stuffed is a connection whose socket is full of octets of value 0x5a. The FPDUs
-// are short, so that it is full in the midst of one, and others wait behind it. They
+// are short, so that one is half written and others wait behind it. They
 // have no CRC, and so stay in memory until they are written.
 func stuffed(t *testing.T) (a *peer, m *memory, s *script) {
 	const size = 16 << 20
@@ -73,8 +73,8 @@ func TestABreakFinishesAHalfWrittenFPDU(t *testing.T) {
 	unstuff(t, s, m)
 }
 
-// A break interrupts the sender, which may be back before the break goes on.
-func TestABreakFinishesAHalfWrittenFPDUThoughTheSenderWasInterrupted(t *testing.T) {
+// A break interrupts the writer, which may be done before the break goes on.
+func TestABreakFinishesAHalfWrittenFPDUThoughTheWriterWasInterrupted(t *testing.T) {
 	a, m, s := stuffed(t)
 	l := connections(a)[0]
 	l.grab()

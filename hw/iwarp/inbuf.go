@@ -5,14 +5,14 @@ import "sync"
 // readSize holds at least the longest FPDU, with markers, and then some.
 const readSize = 128 << 10
 
-// firstSize is what is read at once, on a connection without a descriptor, when
-// nothing is at hand.
+// firstSize is the buffer in which a receiver without a descriptor waits for the
+// beginning of an FPDU.
 const firstSize = 256
 
 var readBufs = sync.Pool{New: func() any { return new([readSize]byte) }}
 
-// inbuf is what has been read and not been looked at: buf[r:w]. A connection that
-// waits with nothing in it has no buffer, if it can wait without.
+// inbuf has the octets that are read and not consumed: buf[r:w]. A receiver that waits
+// with none has no buffer.
 type inbuf struct {
 	buf  *[readSize]byte
 	r, w int
@@ -25,7 +25,7 @@ func (in *inbuf) bytes() []byte {
 	return in.buf[in.r:in.w]
 }
 
-// ready sees to a buffer with room for need octets from r on.
+// ready makes sure that there is a buffer, with room for need octets from r on.
 func (in *inbuf) ready(need int) {
 	if in.buf == nil {
 		in.buf = readBufs.Get().(*[readSize]byte)
@@ -50,7 +50,7 @@ func (in *inbuf) release() {
 	}
 }
 
-// drop gives it back in any case.
+// drop gives the buffer back, whatever is in it.
 func (in *inbuf) drop() {
 	in.r = in.w
 	in.release()

@@ -25,13 +25,13 @@ type listener struct {
 	done      chan struct{}
 
 	startups *startups
-	greeting sync.WaitGroup // goroutines of connections that are offered, or not yet
+	greeting sync.WaitGroup // goroutines that run greet
 }
 
-// Listen listens at cfg.Addr, or the device's address if that is empty. A request is
-// offered as soon as it is complete, so there is nothing that cfg.Backlog bounds;
-// connections without one are bounded by the parameters halfopen and halfopenip, and
-// the oldest gives way to one that is too many.
+// Listen listens at cfg.Addr, or at the device's address if that is empty. It offers
+// each request as soon as it is complete, so cfg.Backlog bounds nothing. The parameters
+// halfopen and halfopenip bound the connections whose request has not come: the oldest
+// gives way to a new one.
 func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	const op = "iwarp.Listen"
 	switch {
@@ -60,7 +60,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	return l, nil
 }
 
-// listenError finds DAT's word for why it can't be listened.
+// listenError is the error of Listen, in DAT's words.
 func listenError(op string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -73,7 +73,7 @@ func listenError(op string, err error) error {
 	return hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%w", err)
 }
 
-// portOf is the port of an address that has one, or the other.
+// portOf is the port of an address, or other if it has none.
 func portOf(a net.Addr, other uint64) uint64 {
 	if ap, err := netip.ParseAddrPort(a.String()); err == nil && ap.Port() != 0 {
 		return uint64(ap.Port())
@@ -87,8 +87,8 @@ func (l *listener) Addr() net.Addr { return l.ln.Addr() }
 // Qual is the port.
 func (l *listener) Qual() uint64 { return l.qual }
 
-// Close stops listening and gives up start-ups that are not complete. It waits
-// until OnRequest is not called any more.
+// Close stops listening, closes the connections whose request has not come, and waits
+// until no call of OnRequest is in progress.
 func (l *listener) Close() error {
 	const op = "iwarp.Listener.Close"
 	if l == nil {
@@ -119,31 +119,31 @@ func (l *listener) serve() {
 			}
 			_ = conn.Close()
 			return
-		case !l.pause(10 * time.Millisecond): // out of descriptors, say; or closed, and then quit is
+		case !l.await(10 * time.Millisecond): // out of descriptors, say. Close closes quit too.
 			return
 		}
 	}
 }
 
-// admit enters a connection, as soon as there is a place; nil if the listener is
-// closed before that.
+// admit enters a connection as soon as there is a place; nil if the listener is closed
+// first.
 func (l *listener) admit(conn net.Conn) *startup {
 	for {
 		s, wait := l.startups.enter(conn)
-		if s != nil || wait == 0 || !l.pause(wait) {
+		if s != nil || wait == 0 || !l.await(wait) {
 			return s
 		}
 	}
 }
 
-// pause waits for a while, or until a start-up has left; false if the listener is
+// await waits for a while, or until a start-up has ended; false if the listener is
 // closed.
-func (l *listener) pause(d time.Duration) bool {
+func (l *listener) await(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-l.startups.left:
+	case <-l.startups.ended:
 	case <-l.quit:
 		return false
 	}
@@ -159,7 +159,7 @@ func (l *listener) greet(s *startup) {
 		r.frame, _, err = wire.ParseMPARequest(b)
 		return err
 	})
-	l.startups.leave(s)
+	l.startups.end(s)
 	if err != nil {
 		_ = r.conn.Close()
 		return

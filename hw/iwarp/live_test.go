@@ -23,7 +23,7 @@ func TestMemoryMayChangeWhileItIsBeingSent(t *testing.T) {
 	a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
 	l := connections(a)[0]
 	l.awaitFull()
-	l.grab() // so that the sender sees the change, if it looks
+	l.grab() // so that the token's holder sees the change, if it looks
 	for i := range m.buf {
 		m.buf[i] = byte(i)
 	}

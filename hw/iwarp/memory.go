@@ -109,7 +109,7 @@ func (a *access) reach(addr uint64, n, key uint32, need hw.Privileges) []byte {
 	return unsafe.Slice((*byte)(p), n)
 }
 
-// allows reports whether all segments can be reached. Empty ones always can.
+// allows reports whether all segments can be reached. An empty one always can.
 func (a *access) allows(sgl []hw.SGE, need hw.Privileges) bool {
 	for i := range sgl {
 		s := &sgl[i]
@@ -120,7 +120,8 @@ func (a *access) allows(sgl []hw.SGE, need hw.Privileges) bool {
 	return true
 }
 
-// remoteFault says what is wrong with a peer's reference, in RDMAP's words, or nil.
+// remoteFault is what is wrong with a peer's reference to memory, in RDMAP's words, or
+// nil.
 func (a *access) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wire.Error {
 	r := a.view.Keys.Lookup(key)
 	switch {
@@ -164,10 +165,11 @@ type cursor struct {
 	need hw.Privileges
 }
 
-// next returns what is left of the segment that the cursor is in, at most n
-// bytes of it and at least one; nil if it can't be reached. Bytes remain.
+// next returns the bytes at the cursor up to the end of their segment, at most n of
+// them and at least one; nil if they can't be reached. The cursor is not at the end of
+// its list.
 func (a *access) next(c *cursor, n int) []byte {
-	for c.off == c.sgl[0].Len { // empty ones too
+	for c.off == c.sgl[0].Len { // an empty segment, too
 		c.sgl, c.off = c.sgl[1:], 0
 	}
 	s := &c.sgl[0]

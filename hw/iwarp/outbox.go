@@ -12,16 +12,16 @@ const (
 	arenaSize = 128 << 10 // at least two of the longest FPDUs
 	mostSent  = 256 << 10 // bytes gathered for one write
 	mostParts = 256
-	// Payloads up to this are copied: an iovec of their own costs more.
+	// Payloads up to this are copied, which costs less than an iovec for each.
 	inlined = 512
-	// spareParts is what one FPDU takes: its segments, and what lies around.
+	// spareParts is the most pieces of one FPDU: its segments, its header and trailer.
 	spareParts = maxSegments + 2
-	// frameSpare is what it takes in the arena with its payload elsewhere.
+	// frameSpare is the most that an FPDU takes in the arena beside its payload.
 	frameSpare = wire.MaxFramedHeaderSize + wire.AtomicRequestSize + wire.MaxTrailerSize
 )
 
-// piece is a run of octets to send: in the arena or a copy, and then key is 0,
-// or in a region, which is looked up again before each write but the first.
+// piece is a run of octets to send. It is in the arena or copied, and then key is 0; or
+// it is in a region, and then its key is looked up again before each write but the first.
 type piece struct {
 	mem  []byte
 	addr uint64
@@ -29,11 +29,11 @@ type piece struct {
 	need hw.Privileges
 }
 
-// frame is where an FPDU begins among the pieces, and whose it is.
+// frame is where an FPDU begins among the pieces, and which message it is of.
 type frame struct {
 	piece, off int
 	end        uint64 // position in the stream
-	slot       uint64 // of the send queue, or of the responses
+	slot       uint64 // of its request in the send queue, or of its response
 	response   bool
 }
 
@@ -42,8 +42,8 @@ type sendBuf struct {
 	arena  []byte
 	pieces []piece
 	frames []frame
-	copied []byte // the rest of a half-written FPDU
-	parts  [][]byte
+	copied []byte   // the rest of a half-written FPDU
+	parts  [][]byte // scratch, empty between uses
 	vec    vector
 }
 
@@ -56,8 +56,8 @@ var sendBufs = sync.Pool{New: func() any {
 	}
 }}
 
-// outbox is what has been cut into FPDUs and not been written. Positions count
-// the octets of the stream from its first FPDU.
+// outbox has the FPDUs that are not written, or not wholly. Positions count the octets
+// of the stream from its first FPDU.
 type outbox struct {
 	*sendBuf               // nil when there is nothing
 	first, skip     int    // the first piece not wholly written, and how much of it is
@@ -67,7 +67,7 @@ type outbox struct {
 
 func (o *outbox) empty() bool { return o.queued == o.written }
 
-// ready sees to a buffer.
+// ready makes sure that there is a buffer.
 func (o *outbox) ready() {
 	if o.sendBuf == nil {
 		o.sendBuf = sendBufs.Get().(*sendBuf)
@@ -82,13 +82,12 @@ func (o *outbox) release() {
 		return
 	}
 	clear(b.pieces)
-	clear(b.parts[:cap(b.parts)])
-	b.arena, b.pieces, b.frames, b.parts = b.arena[:0], b.pieces[:0], b.frames[:0], b.parts[:0]
+	b.arena, b.pieces, b.frames = b.arena[:0], b.pieces[:0], b.frames[:0]
 	o.sendBuf, o.first, o.skip = nil, 0, 0
 	sendBufs.Put(b)
 }
 
-// room reports whether an FPDU that takes n octets of the arena has its place.
+// room reports whether there is room for an FPDU that takes n octets of the arena.
 func (o *outbox) room(n int) bool {
 	return len(o.pieces)+spareParts <= mostParts && len(o.frames) < mostParts &&
 		cap(o.arena)-len(o.arena) >= n && o.queued-o.written < mostSent
@@ -103,8 +102,8 @@ func (o *outbox) begin(slot uint64, response bool) {
 	o.frames = append(o.frames, f)
 }
 
-// addArena adds what the arena has from start on; it goes into the last piece if
-// that is the arena's end, too.
+// addArena adds the arena's octets from start on. They extend the last piece if that
+// ends where they begin.
 func (o *outbox) addArena(start int) {
 	if start == len(o.arena) {
 		return
@@ -128,7 +127,7 @@ func (o *outbox) addMemory(mem []byte, c *cursor) {
 // seal ends the FPDU.
 func (o *outbox) seal() { o.frames[len(o.frames)-1].end = o.queued }
 
-// cut takes away frame i and all behind it; it has not begun to be written.
+// cut removes frame i and all behind it. No octet of them is written.
 func (o *outbox) cut(i int) {
 	f := o.frames[i]
 	start := o.start(i)
@@ -151,7 +150,7 @@ func (o *outbox) start(i int) uint64 {
 	return o.base
 }
 
-// advance notes that n more octets are written.
+// advance counts n more octets as written.
 func (o *outbox) advance(n int) {
 	o.written += uint64(n)
 	if o.empty() {
@@ -183,8 +182,8 @@ func (o *outbox) current() (i int, half bool) {
 	return 0, false
 }
 
-// bounce makes the rest of a half-written FPDU a copy: whatever happens to the
-// memory, the FPDU can be finished.
+// bounce replaces the rest of a half-written FPDU by a copy, so that it can be finished
+// whatever happens to the memory.
 func (o *outbox) bounce() {
 	i, half := o.current()
 	if !half {

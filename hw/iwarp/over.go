@@ -56,7 +56,7 @@ func (c *connection) flush() {
 	}
 	if begun && !busy && !c.teardownStarted {
 		c.teardownStarted = true
-		c.send.writer.assign(job{kind: jobTeardown, tail: c.send.tail, shut: c.send.finished})
+		c.send.writer.assign(jobTeardown)
 	}
 }
 
@@ -103,8 +103,8 @@ func (s *sender) dropOutbox(term []byte) {
 		return
 	}
 	s.dropped = true
-	if !s.finished && !s.writeFailed {
-		s.tail, _ = s.appendEnd(nil, term)
+	if !s.writer.shut && !s.writeFailed {
+		s.writer.tail, _ = s.appendEnd(nil, term)
 	}
 	s.out.release()
 }

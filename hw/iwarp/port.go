@@ -16,11 +16,11 @@ type port struct {
 
 func (p *port) staged() bool { return p.raw == nil }
 
-// openPort looks at what kind of connection it is.
+// openPort finds out what kind of connection conn is.
 func openPort(conn net.Conn) port {
 	var p port
 	if haveRaw {
-		// These and no others: a type that embeds one may do more in its Write.
+		// Only these two: a type that embeds one may do more in its Write.
 		switch c := conn.(type) {
 		case *net.TCPConn:
 			p.raw, _ = c.SyscallConn()
@@ -31,8 +31,8 @@ func openPort(conn net.Conn) port {
 	return p
 }
 
-// tune sets the options of the TCP connection that carries conn, if one does; what
-// a system lacks it does without.
+// tune sets the options of the TCP connection that carries conn, if one does. It
+// ignores errors: no option is needed.
 func (d *device) tune(conn net.Conn) {
 	tcp, set := tcpUnder(conn), &d.set
 	if tcp == nil {
@@ -47,7 +47,7 @@ func (d *device) tune(conn net.Conn) {
 		_ = tcp.SetKeepAlive(false)
 		return
 	}
-	// Probes begin after a third of the time and end with it.
+	// Probes begin after a third of the time, and give up at its end.
 	third := max(set.keepalive/3, time.Second)
 	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: third, Interval: max(third/2, time.Second), Count: 4})
 	limitUnacked(tcp, set.keepalive)

@@ -95,7 +95,7 @@ func readVector(fd int, v *vector, parts [][]byte) (n int, again bool, err error
 	}
 }
 
-// writev gathers what is not written and tries to.
+// writev tries to write all that is not written.
 func (o *outbox) writev(fd int) (int, error) {
 	parts := o.parts[:0]
 	skip := o.skip
@@ -103,5 +103,7 @@ func (o *outbox) writev(fd int) (int, error) {
 		parts = append(parts, o.pieces[k].mem[skip:])
 		skip = 0
 	}
-	return o.vec.writev(fd, parts)
+	n, err := o.vec.writev(fd, parts)
+	clear(parts) // a pooled buffer keeps no memory of a program alive
+	return n, err
 }

@@ -9,23 +9,24 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// A host that is gone without a word is noticed by TCP's keep-alive. A peer that is
-// stuck is not, since its kernel answers for it, nor is anything where there is no TCP.
-// So the receiver looks at the clock four times in the time of the parameter keepalive,
-// and when nothing has come since the last look it has a read of no octets sent, which
-// any live peer answers. The read takes one of the places for reads that the peer has
-// agreed to, while none of ours is outstanding; one of ours serves as well. What the
-// peer does not even take is not judged here: the parameter stall bounds that.
+// TCP's keep-alive notices a host that is gone without a word. It does not notice a
+// peer that is stuck, since the peer's kernel answers for it, and not every connection
+// is TCP. So the receiver looks four times in the time of the parameter keepalive
+// whether octets have come. If none have come since the last look, the sender probes
+// the peer: by a read of no octets, which any live peer answers. The probe takes the
+// place of one of the reads that the peer has agreed to, and is sent only while none of
+// ours is outstanding; otherwise that one shows as much. The parameter stall bounds how
+// long a peer may take nothing, which is not judged here.
 //
-// A peer that has not agreed to any read can't be asked: that its host is there is all
-// that is known of it. Where a kernel speaks iWARP for the peer's process, as Linux's
-// siw does, it answers the read too, and the process may be stuck behind it.
+// A peer that has agreed to no read can't be probed: all that is known of it is that its
+// host is there. Where a kernel speaks iWARP for the peer's process, as with Linux's
+// siw, the kernel answers the probe, and the process may be stuck all the same.
 
-// looks is how many of them the time has.
+// looks is how many looks there are in the time keepalive.
 const looks = 4
 
-// tcpUnder is the TCP connection that carries conn, or nil: crypto/tls, for one,
-// says what it runs over.
+// tcpUnder is the TCP connection that carries conn, or nil. A wrapper such as crypto/tls
+// has NetConn.
 func tcpUnder(conn net.Conn) *net.TCPConn {
 	for {
 		switch c := conn.(type) {
@@ -47,14 +48,14 @@ func (l *link) pulse() time.Duration {
 	return max(l.dev.set.keepalive, 0) / looks
 }
 
-// checkPulse is what the receiver does when the time between two looks has passed; nil
-// to go on.
+// checkPulse is a look: it probes a peer that was silent, and ends the connection when
+// that was of no use; nil to go on.
 func (r *reader) checkPulse() error {
 	r.own.Check()
 	switch {
 	case r.seen:
 		r.seen, r.silent = false, 0
-	case r.link.busy.Load(): // writing
+	case r.link.busy.Load(): // the peer may be taking what the writer writes
 	default:
 		r.silent++
 		if r.link.reads.outstanding() == 0 {
@@ -72,7 +73,7 @@ func (r *reader) checkPulse() error {
 	return nil
 }
 
-// sendProbe has the read sent that the receiver asks for, unless one is outstanding.
+// sendProbe sends the probe that the receiver asks for, unless a read is outstanding.
 func (s *sender) sendProbe() {
 	s.link.own.Check()
 	s.link.attention.And(^uint32(probing))

@@ -79,7 +79,7 @@ func (q *recvQueue) push(wrs []hw.RecvWR, segments int) int {
 	return int(n)
 }
 
-// read is one of our reads or atomics that is outstanding.
+// read is an outstanding read or atomic of ours.
 type read struct {
 	sgl    []hw.SGE
 	size   uint32
@@ -122,7 +122,7 @@ func (q *readQueue) oldest() *read {
 // retire counts the oldest read as done.
 func (q *readQueue) retire() { q.done.Add(1) }
 
-// response is what we owe the peer for a request of its, in order.
+// response is what we owe the peer for one of its requests, or a termination.
 type response struct {
 	kind   responseKind
 	stag   uint32
@@ -140,10 +140,10 @@ type responseKind uint8
 const (
 	readResponse responseKind = iota
 	atomicResponse
-	termination // nothing else can follow
+	termination // the end of the connection; nothing follows it
 )
 
-// responseQueue holds them: the receiver pushes, the sender retires.
+// responseQueue holds them, in order: the receiver pushes, the sender retires.
 type responseQueue struct {
 	slots  []response
 	mask   uint64

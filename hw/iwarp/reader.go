@@ -10,7 +10,7 @@ import (
 )
 
 // reader is the receiving half of the socket: the octets that have come and are not
-// consumed, and how long to wait for more.
+// consumed, and how long to wait for more. It is the receiver's.
 type reader struct {
 	// Immutable once begun.
 	link   *link
@@ -33,7 +33,7 @@ type reader struct {
 	silent     int           // looks in a row that have found none
 }
 
-// staged reports whether the connection can't say whether it has something.
+// staged reports whether only a blocking Read tells if octets have come.
 func (r *reader) staged() bool { return r.raw == nil }
 
 // fill reads what is there, at least one octet.
@@ -50,8 +50,8 @@ func (r *reader) fill() error {
 	return r.err
 }
 
-// fillStaged is fill for a connection that can't say whether it has something: the
-// receiver waits with a small buffer while it has none of an FPDU.
+// fillStaged is fill for a staged connection: the receiver waits in Read, with a small
+// buffer while no part of an FPDU has come.
 func (r *reader) fillStaged() error {
 	r.own.Check()
 	r.hurry()
@@ -95,7 +95,7 @@ func (r *reader) doFill(fd uintptr) bool {
 	return true
 }
 
-// spin is readInto again and again, for the time of the parameter of that name.
+// spin calls readInto again and again, for the time of the parameter spin.
 func (r *reader) spin(fd int) (n int, again bool, err error) {
 	for end := time.Now().Add(r.link.dev.set.spin); r.link.attention.Load()&broken == 0; {
 		n, again, err = readInto(fd, r.in.buf[r.in.w:])

@@ -10,7 +10,7 @@ import (
 
 // nextMessage begins the next message that may be sent.
 func (s *sender) nextMessage() bool {
-	if s.lastDue || s.finished {
+	if s.lastDue || s.writer.shut {
 		return false
 	}
 	if s.rtrDue {

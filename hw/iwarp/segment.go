@@ -133,6 +133,7 @@ func (s *sender) appendMarked(m *message, n int) bool {
 	for n > 0 {
 		mem := s.mem.next(&m.c, n)
 		if mem == nil {
+			clear(o.parts)
 			return false
 		}
 		o.parts = append(o.parts, mem)

@@ -52,17 +52,15 @@ type sender struct {
 	lastDue  bool
 
 	// How the socket takes it.
-	mayBlock    bool   // the holder is the writer
-	resumed     bool   // the outbox is from before a wait: its keys are looked up again
-	writeFailed bool   // the socket takes nothing more
-	finished    bool   // our half is closed
-	dropped     bool   // dropOutbox has run
-	tail        []byte // what the peer still gets, by the writer
+	mayBlock    bool // the holder is the writer
+	resumed     bool // the outbox is from before a wait: its keys are looked up again
+	writeFailed bool // the socket takes nothing more
+	dropped     bool // dropOutbox has run
 }
 
 func (s *sender) init(l *link, mem access, depth int) {
 	s.link, s.mem, s.sq = l, mem, newSendQueue(depth)
-	s.writer.link, s.writer.port = l, &s.port
+	s.writer.link, s.writer.port, s.writer.out = l, &s.port, &s.out
 }
 
 // fairShare is how many responses go before a request has its turn.

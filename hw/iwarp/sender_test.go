@@ -13,7 +13,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-func TestAPostIsTheHoldersWhileThereIsOne(t *testing.T) {
+func TestAPostBesideATokenHolderIsSentByTheHolder(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	s := scripted(t, a)
 	l := connections(a)[0]
@@ -26,9 +26,9 @@ func TestAPostIsTheHoldersWhileThereIsOne(t *testing.T) {
 	assert.Equal(t, hw.WC{Op: hw.OpSend}, a.sent(0))
 }
 
-// On a pipe the sender writes, and is not done before the peer has read. A post
-// meanwhile is sent when it is, and gives it nothing else to do.
-func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
+// On a pipe the writer writes, and is busy until the peer has read. What is posted
+// meanwhile is sent after that, and gives the writer no other job.
+func TestAPostLeavesABusyWriterAlone(t *testing.T) {
 	near, far := net.Pipe()
 	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
 	a := newNode(t, New(Config{Dial: dial}), noCRC).peer()
@@ -38,7 +38,7 @@ func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
 	s.write(reply.Append(nil))
 	a.awaitUp()
 	l := connections(a)[0]
-	for l.busy.Load() { // until it knows that this was read
+	for l.busy.Load() { // until its last write has returned
 		runtime.Gosched()
 	}
 	l.grab()
@@ -46,7 +46,7 @@ func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
 
 	one := hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled}
 	a.post(one)
-	for len(l.send.writer.wake) > 0 { // until it has heard of it
+	for len(l.send.writer.wake) > 0 { // until it is awake
 		runtime.Gosched()
 	}
 	a.post(one)
@@ -58,8 +58,7 @@ func TestAPostLeavesASenderThatWritesAlone(t *testing.T) {
 	}
 }
 
-// Nobody looks at the receive queue any more when the receiver has gone, but who
-// posts to it.
+// When the receiver has gone, the poster of a receive looks at the queue itself.
 func TestAReceiveBehindTheReceiverIsFlushed(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	s := scripted(t, a)
@@ -70,7 +69,7 @@ func TestAReceiveBehindTheReceiverIsFlushed(t *testing.T) {
 	assert.Equal(t, hw.WC{Status: hw.StatusFlushed, Op: hw.OpRecv}, a.received(0))
 }
 
-// hasty does something before it hears of the connection.
+// hasty runs first before it reports the connection.
 type hasty struct {
 	hw.Facts
 	first func()
@@ -81,7 +80,7 @@ func (h *hasty) Established(info hw.ConnInfo) {
 	h.Facts.Established(info)
 }
 
-// A queue that has ended may be closed, and its owner hears of nothing then.
+// After the end of a queue its owner may close it, and nothing may be reported.
 func TestNoQueueEndsWhileTheConnectionIsAnnounced(t *testing.T) {
 	var a *peer
 	hurry := func() {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// startups are a listener's connections whose request has not come. Of those that a
-// peer says nothing on, there are at most so many in all and per address: beyond that
-// the oldest gives way to a new one. So strangers who connect and are silent keep
-// nobody out, and hold only so much.
+// startups are a listener's connections whose request has not come. Their number is
+// bounded, in all and per address: beyond that the oldest gives way to a new one. So
+// strangers that connect and are silent keep no other peer out, and take a bounded
+// amount of memory.
 type startups struct {
 	// Immutable.
 	most, mostIP int
-	limit        time.Duration // that each may take
-	left         chan struct{} // holds one when a start-up has left
+	limit        time.Duration // the time that each may take
+	ended        chan struct{} // of length 1: a start-up has ended
 
 	mu     sync.Mutex
 	closed bool
@@ -24,28 +24,28 @@ type startups struct {
 	peers  map[netip.Addr]int // how many of them per address
 }
 
-// startup is one of them.
+// startup is one connection whose request has not come.
 type startup struct {
 	conn  net.Conn
 	ip    netip.Addr
 	since time.Time
-	place *list.Element // nil when it has left, or has given way
+	place *list.Element // in byAge; nil when it has ended, or has given way
 }
 
-// hearing is how long a start-up is left in peace: its request may be there, and the
-// goroutine that reads it may not have run yet.
-const hearing = 20 * time.Millisecond
+// headStart is how long a start-up need not give way: its request may have come, and
+// the goroutine that reads it may not have run yet.
+const headStart = 20 * time.Millisecond
 
 func newStartups(set *settings) *startups {
 	return &startups{
 		most: set.halfOpen, mostIP: set.halfOpenIP, limit: set.mpa,
-		left: make(chan struct{}, 1), peers: make(map[netip.Addr]int),
+		ended: make(chan struct{}, 1), peers: make(map[netip.Addr]int),
 	}
 }
 
-// enter counts a connection in. If another has to give way and has not been heard
-// for long enough, it says how long that takes. Neither means that the listener is
-// closed.
+// enter counts a connection in. If another one has to give way and has some of its
+// head start left, enter returns how much, and no start-up. It returns neither if the
+// listener is closed.
 func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 	ip, now := peerOf(conn), time.Now()
 	u.mu.Lock()
@@ -54,7 +54,7 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 		return nil, 0
 	}
 	if old := u.oldest(ip); old != nil {
-		if wait = hearing - now.Sub(old.since); wait > 0 {
+		if wait = headStart - now.Sub(old.since); wait > 0 {
 			return nil, wait
 		}
 		u.giveUp(old)
@@ -62,12 +62,12 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 	s = &startup{conn: conn, ip: ip, since: now}
 	s.place = u.byAge.PushBack(s)
 	u.peers[ip]++
-	_ = conn.SetDeadline(now.Add(u.limit)) // close, which sets its own, comes before or after all this
+	_ = conn.SetDeadline(now.Add(u.limit)) // close sets its own deadline, under the lock too
 	return s, 0
 }
 
-// oldest is the start-up that has to give way to another one of ip, if one has to.
-// The lock is held.
+// oldest is the start-up that has to give way to a new one from ip; nil if there is
+// room. The lock is held.
 func (u *startups) oldest(ip netip.Addr) *startup {
 	e := u.byAge.Front()
 	if ip.IsValid() && u.peers[ip] >= u.mostIP {
@@ -80,7 +80,7 @@ func (u *startups) oldest(ip netip.Addr) *startup {
 	return e.Value.(*startup)
 }
 
-// giveUp has the start-up's goroutine end. The lock is held.
+// giveUp makes the start-up's goroutine end. The lock is held.
 func (u *startups) giveUp(s *startup) {
 	_ = s.conn.SetDeadline(past)
 	u.remove(s)
@@ -98,13 +98,13 @@ func (u *startups) remove(s *startup) {
 	}
 }
 
-// leave counts a start-up out whose request has come, or will not.
-func (u *startups) leave(s *startup) {
+// end counts a start-up out: its request has come, or its connection has failed.
+func (u *startups) end(s *startup) {
 	u.mu.Lock()
 	u.remove(s)
 	u.mu.Unlock()
 	select {
-	case u.left <- struct{}{}:
+	case u.ended <- struct{}{}:
 	default:
 	}
 }
@@ -123,8 +123,8 @@ func (u *startups) close() bool {
 	return true
 }
 
-// peerOf is the address of a connection's peer, if it has one: of IPv6 the network,
-// whose 64 bits of addresses are a single host's to choose from.
+// peerOf is the address of a connection's peer, if it has one. Of an IPv6 address it is
+// the network, since a single host may use all 64 bits below it.
 func peerOf(conn net.Conn) netip.Addr {
 	a := conn.RemoteAddr()
 	if a == nil {

@@ -62,13 +62,13 @@ func TestTheOldestSilentConnectionGivesWay(t *testing.T) {
 		for range 4 {
 			scripts = append(scripts, pipeScript(t, ways, ln))
 		}
-		assert.Equal(t, hearing, scripts[0].goneAfter(began), "it was heard for that long")
+		assert.Equal(t, headStart, scripts[0].goneAfter(began), "it had its head start")
 		for _, s := range scripts[1:] { // nobody else was in the way
 			s.ask()
 			require.NoError(t, (<-requests).Reject(nil))
 			assert.True(t, s.reply().Reject)
 		}
-		assert.Equal(t, hearing, time.Since(began))
+		assert.Equal(t, headStart, time.Since(began))
 	})
 }
 
@@ -147,7 +147,7 @@ func TestEachAddressHasItsShareOfSilentConnections(t *testing.T) {
 				for range c.from {
 					scripts = append(scripts, pipeScript(t, ways, ln))
 				}
-				assert.Equal(t, hearing, scripts[c.gone].goneAfter(began))
+				assert.Equal(t, headStart, scripts[c.gone].goneAfter(began))
 				for i, s := range scripts {
 					if i != c.gone {
 						assert.GreaterOrEqual(t, s.goneAfter(began), mpaTime, "connection %d", i)

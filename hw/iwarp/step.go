@@ -11,23 +11,24 @@ import (
 // when the connection is over.
 func (s *sender) step(budget int) (alive bool) {
 	s.link.own.Check()
+	l := s.link
 	s.mayBlock = budget == writerBudget
 	for {
-		if a := s.link.attention.Load(); a&broken != 0 {
+		if a := l.attention.Load(); a&broken != 0 {
 			return false
 		} else if a&probing != 0 {
 			s.sendProbe()
 		} else if a&nudging != 0 {
 			s.sendNudge()
 		}
-		if s.link.busy.Load() {
+		if l.busy.Load() {
 			s.complete()
 			return true
 		}
 		s.collect()
 		s.complete()
 		if s.failed && s.head == s.failAt {
-			s.link.die(ending{why: hw.ReasonBroken, cause: s.ownFailure(), term: localTerminate()})
+			l.die(ending{why: hw.ReasonBroken, cause: s.ownFailure(), term: localTerminate()})
 			continue
 		}
 		if s.writeFailed {
@@ -37,11 +38,11 @@ func (s *sender) step(budget int) (alive bool) {
 			s.complete() // binds have nothing to be written
 			if s.bindWaits {
 				s.bindWaits = false
-				s.writer.assign(job{kind: jobMore})
+				s.writer.assign(jobMore)
 				return true
 			}
 			s.allSent()
-			if s.link.attention.Load()&broken != 0 {
+			if l.attention.Load()&broken != 0 {
 				continue
 			}
 			if s.failed && s.head == s.failAt || s.rtrDue {
@@ -50,7 +51,7 @@ func (s *sender) step(budget int) (alive bool) {
 			return true
 		}
 		if s.port.staged() {
-			s.writer.assign(job{kind: jobWrite, out: &s.out})
+			s.writer.assign(jobWrite)
 			return true
 		}
 		if !s.write(&budget) {
@@ -85,11 +86,11 @@ func (s *sender) write(budget *int) bool {
 		s.stopWriting(err)
 	case full:
 		s.complete()
-		s.writer.assign(job{kind: jobWait})
+		s.writer.assign(jobWait)
 		return false
 	case *budget <= 0:
 		s.complete()
-		s.writer.assign(job{kind: jobMore})
+		s.writer.assign(jobMore)
 		return false
 	}
 	return true
@@ -149,13 +150,13 @@ func (s *sender) allSent() {
 	switch {
 	case s.lastDue:
 		s.link.die(s.last)
-	case s.finished:
+	case s.writer.shut:
 	case s.link.attention.Load()&draining == 0 || s.head != s.sq.Tail.Load():
 	case s.link.agreed.extended && !s.farewell:
 		s.farewell, s.rtr, s.rtrDue = true, wire.OpWrite, true
 	default:
-		s.finished = true
-		s.writer.assign(job{kind: jobShut})
+		s.writer.shut = true
+		s.writer.assign(jobShut)
 	}
 }
 

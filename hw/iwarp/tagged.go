@@ -9,7 +9,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// beginWrite finds where a peer's write goes.
+// beginWrite checks a segment of a peer's write.
 func (r *receiver) beginWrite(h *wire.Header, n int) error {
 	if n == 0 { // nothing is checked then: it may be the ready-to-receive
 		r.farewell = r.farewell || h.TO == farewellTO
@@ -24,8 +24,7 @@ func (r *receiver) beginWrite(h *wire.Header, n int) error {
 	return nil
 }
 
-// finishWrite counts what a write has placed: immediate data that follows it
-// completes with that length.
+// finishWrite counts what a write has placed, for immediate data that may follow it.
 func (r *receiver) finishWrite(h *wire.Header, n int) {
 	if !r.writing {
 		r.wrote = 0
@@ -39,7 +38,7 @@ func (r *receiver) misread(status hw.Status) {
 	r.verdict = verdict{read: r.link.reads.done.Load() + 1, status: status}
 }
 
-// beginReadResponse holds a segment against what was asked for.
+// beginReadResponse checks a segment against our oldest read.
 func (r *receiver) beginReadResponse(h *wire.Header, n int) error {
 	asked := r.link.reads.oldest()
 	if asked == nil {
@@ -71,7 +70,7 @@ func (r *receiver) finishReadResponse(h *wire.Header, n int) {
 	}
 }
 
-// storeFault says what it means that the memory at hand is gone.
+// storeFault is the fault of a message whose memory is gone here.
 func (r *receiver) storeFault(op wire.Opcode) error {
 	r.own.Check()
 	switch {
@@ -135,8 +134,8 @@ func (r *receiver) atomicRequest(h *wire.Header, b []byte) error {
 	return nil
 }
 
-// change does a peer's atomic and returns what the word was. The word's address is
-// what must be aligned: an offset into a zero-based window says nothing of it.
+// change does a peer's atomic and returns what the word was. Its address in memory must
+// be aligned, which an offset into a zero-based window does not tell.
 func (r *receiver) change(a *wire.AtomicRequest) (old uint64, err error) {
 	r.touch.Add(1)
 	defer r.touch.Add(1)
@@ -161,7 +160,7 @@ func apply(word *uint64, a *wire.AtomicRequest) uint64 {
 	}
 }
 
-// atomicResponse puts the old value where the atomic wanted it.
+// atomicResponse places the old value of an atomic of ours.
 func (r *receiver) atomicResponse(h *wire.Header, b []byte) error {
 	if h.MSN != r.respMSN+1 {
 		return wire.ErrMSN

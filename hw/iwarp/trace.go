@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// traced records what goes over a connection, if the provider is to. A traced
-// connection has no descriptor as far as the engine can see, so that all of its
-// octets come by here.
+// traced is conn, or a recorder around it if the provider has a Trace. The engine uses no
+// descriptor of a recorder, so that all octets pass through its Read and Write.
 func (d *device) traced(conn net.Conn) net.Conn {
 	if d.provider.cfg.Trace == nil {
 		return conn

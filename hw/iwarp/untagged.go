@@ -8,7 +8,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// control takes the messages that carry no payload to memory.
+// control takes a message that carries no payload to memory.
 func (r *receiver) control(h *wire.Header, b []byte) error {
 	if h.Opcode.Extension() && !r.link.agreed.extended {
 		return wire.ErrOpcode
@@ -27,7 +27,7 @@ func (r *receiver) control(h *wire.Header, b []byte) error {
 	}
 }
 
-// beginMessage takes a receive for a new message.
+// beginMessage claims a receive for a new message.
 func (r *receiver) beginMessage(h *wire.Header) error {
 	switch {
 	case h.MSN != r.msn+1:
@@ -51,8 +51,8 @@ func (r *receiver) beginMessage(h *wire.Header) error {
 	return nil
 }
 
-// beginSend holds a segment of a send against the message that it continues, or
-// takes a receive for a new one.
+// beginSend checks a segment of a send against the message that it continues, or
+// begins a new message.
 func (r *receiver) beginSend(h *wire.Header, n int) error {
 	if !r.open {
 		if err := r.beginMessage(h); err != nil {
@@ -72,7 +72,7 @@ func (r *receiver) beginSend(h *wire.Header, n int) error {
 	return nil
 }
 
-// finishSend notes a segment, and completes the receive with the last.
+// finishSend counts a segment, and completes the receive after the last one.
 func (r *receiver) finishSend(h *wire.Header, n int) error {
 	r.got += uint32(n)
 	if !h.Last {
@@ -106,8 +106,8 @@ func (r *receiver) received(wc hw.WC) {
 	r.open, r.wrote = false, 0
 }
 
-// immediate takes a receive for immediate data. Its length is what the write before
-// it has placed, whatever the peer says.
+// immediate claims a receive for immediate data. The completion's length is what the
+// write before it has placed, whatever the peer says.
 func (r *receiver) immediate(h *wire.Header, b []byte) error {
 	var data wire.Immediate
 	if _, err := data.Parse(b); err != nil {
@@ -130,7 +130,7 @@ func (r *receiver) immediate(h *wire.Header, b []byte) error {
 	return nil
 }
 
-// terminated takes the peer's last word.
+// terminated ends the connection by the peer's Terminate.
 func (r *receiver) terminated(b []byte) error {
 	r.own.Check()
 	t, _, err := wire.ParseTerminate(b, true)
@@ -142,7 +142,7 @@ func (r *receiver) terminated(b []byte) error {
 	return errOver
 }
 
-// blame finds out which of our requests a Terminate is about.
+// blame finds out which of our requests a Terminate is on.
 func blame(t *wire.Terminate, reads *readQueue) (v verdict) {
 	protection := t.Code.Layer() == wire.LayerRDMAP && t.Code.Type() == wire.TypeProtection ||
 		t.Code.Layer() == wire.LayerDDP && t.Code.Type() == wire.TypeTagged
@@ -165,8 +165,9 @@ func blame(t *wire.Terminate, reads *readQueue) (v verdict) {
 	return v
 }
 
-// quoted is the read that a Terminate quotes, by its sink; without a quote
-// our oldest one, but not if something else is quoted.
+// quoted is the read, counted from 1, that a Terminate quotes, by its sink. If the
+// Terminate quotes nothing it is our oldest one, and if it quotes another kind of
+// request 0.
 func (q *readQueue) quoted(t *wire.Terminate) uint64 {
 	first, last := q.done.Load(), q.pushed.Load()
 	if t.HasRead {

@@ -27,9 +27,9 @@ func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 	return d.Device.NewWindow(h, &q.QP)
 }
 
-// bind binds a window, or unbinds it; false if that has to wait, or fails. What
-// follows in the queue is begun after it. It completes when all before it is
-// sent: so what was being read through the old key is not read any more.
+// bind binds a window, or unbinds it; false if it has to wait, or fails. The requests
+// behind it are begun after it. It completes when all before it is sent, so that nothing
+// is read through the old key any more.
 func (s *sender) bind(wr *hw.SendWR) bool {
 	s.link.own.Check()
 	b := wr.Bind
@@ -50,8 +50,7 @@ func (s *sender) bind(wr *hw.SendWR) bool {
 	return true
 }
 
-// unbind sees to it that the oldest request, a bind that is flushed, has bound
-// nothing.
+// unbind undoes the oldest request, a bind that is flushed.
 func (s *sender) unbind(b *hw.Bind) {
 	w := b.Window.(*soft.Window)
 	if s.head < s.next {

@@ -39,7 +39,7 @@ func TestNewWindowChecksItsArguments(t *testing.T) {
 	require.NoError(t, zone.Close())
 }
 
-// connections are the connections of peers.
+// connections are those of peers.
 func connections(peers ...*peer) (all []*connection) {
 	for _, p := range peers {
 		all = append(all, p.qp.(*queuePair).conn)
@@ -57,8 +57,8 @@ func (l *connection) grab() {
 	}
 }
 
-// The poster of a bind waits for nobody: the sender does.
-func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
+// The poster of a bind does not wait: the writer does, in its place.
+func TestABindWaitsForTheUsersOfItsOldKey(t *testing.T) {
 	p := New(Config{})
 	na, nb := newNode(t, p, nil), newNode(t, p, nil)
 	a, b, c, d := na.peer(), nb.peer(), na.peer(), nb.peer()
@@ -108,8 +108,8 @@ func TestTwoBindsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A bind that was done and not reported when the connection broke is flushed like
-// the rest, and has bound nothing.
+// A bind that is done, and has not completed when the connection breaks, is undone and
+// flushed.
 func TestAFlushedBindHasBoundNothing(t *testing.T) {
 	const n, size = 1000, 16 << 10 // the socket has room for some, and the outbox for a few
 	node := newNode(t, New(Config{}), noCRC)

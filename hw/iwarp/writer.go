@@ -12,20 +12,20 @@ type writer struct {
 	// Immutable.
 	link *link
 	port *port
+	out  *outbox // the writer's during jobWrite
 
-	wake chan struct{} // nil until the writer runs; the token holder's to send to
-	// job is the writer's while link.busy is set, and the token holder's otherwise.
-	job job
+	wake chan struct{} // nil until the writer runs; the token's holder sends
+	// The writer's while link.busy is set, and the token holder's otherwise.
+	job  job
+	tail []byte // the last octets, written by jobTeardown
+	shut bool   // our half is closed, or about to be
+
 	own owner.Tag // the writer's goroutine
 }
 
 // job is what the writer is to do, and what came of it.
 type job struct {
-	kind jobKind
-	out  *outbox // to write
-	tail []byte  // the last octets before the teardown
-	shut bool    // at the teardown: our half is closed already
-
+	kind        jobKind
 	n           int   // octets written
 	err         error // why no more were
 	uncollected bool  // the sender has not looked at these results
@@ -42,9 +42,8 @@ const (
 )
 
 // assign gives the writer a job. The writer has none.
-func (w *writer) assign(j job) {
-	w.job = j
-	w.job.uncollected = true
+func (w *writer) assign(kind jobKind) {
+	w.job = job{kind: kind, uncollected: true}
 	w.link.busy.Store(true)
 	if w.wake == nil {
 		w.wake = make(chan struct{}, 1)
@@ -90,8 +89,8 @@ func (w *writer) await() error {
 func (w *writer) writeStaged() (n int, err error) {
 	w.own.Check()
 	w.link.limitWrite(true)
-	for i := range w.job.out.pieces {
-		k, err := w.link.conn.Write(w.job.out.pieces[i].mem)
+	for i := range w.out.pieces {
+		k, err := w.link.conn.Write(w.out.pieces[i].mem)
 		n += k
 		if err != nil {
 			return n, err
@@ -116,10 +115,10 @@ func (w *writer) endStream() {
 func (w *writer) teardown() {
 	w.own.Check()
 	_ = w.link.conn.SetWriteDeadline(time.Now().Add(w.link.dev.set.linger))
-	if len(w.job.tail) > 0 {
-		_, _ = w.link.conn.Write(w.job.tail)
+	if len(w.tail) > 0 {
+		_, _ = w.link.conn.Write(w.tail)
 	}
-	if !w.job.shut {
+	if !w.shut {
 		w.closeWrite()
 	}
 	<-w.link.rxDone
