@@ -50,9 +50,7 @@ type account struct {
 
 	out  *region // sources of sends and writes, sinks of reads: slots by page
 	recv *region // receive buffers: slots by page
-	in   *region // what the peer writes to: slots by its page, then its mailboxes
-	// bigIn is for writes too long to be moved at once; nil in most accounts.
-	bigIn *region
+	in   *region // what the peer writes to and reads: slots by its page
 
 	// Set by the link between two lives.
 	peer *account
@@ -72,12 +70,7 @@ func (p *page) slotAt(slot int) int {
 	return (int(p.number%firstReceivePage)*maxWindow + slot) * slotSize
 }
 
-// mailbox is where a mailbox of a request page is in the peer's in.
-func (p *page) mailbox(m int) int {
-	return requestPages*maxWindow*slotSize + (int(p.number)*mailSlots+m)*mailSize
-}
-
-const inSize = requestPages*maxWindow*slotSize + requestPages*mailSlots*mailSize + 8
+const inSize = requestPages*maxWindow*slotSize + 8
 
 // openAccount makes an endpoint with all that belongs to it. It returns nil when
 // that fails, after a complaint.
@@ -184,11 +177,6 @@ func (a *account) registerAll(rng *rand.Rand) bool {
 	a.out = reg(requestPages*maxWindow*slotSize, dat.LocalRead|dat.LocalWrite)
 	a.recv = reg(receivePages*maxWindow*slotSize, dat.LocalWrite)
 	a.in = reg(inSize, dat.LocalRead|dat.RemoteRead|dat.RemoteWrite)
-	if rng.IntN(6) == 0 && !a.w.cfg.Simple {
-		if a.bigIn = reg(bigSize, dat.RemoteWrite); a.bigIn == nil {
-			return false
-		}
-	}
 	return a.out != nil && a.recv != nil && a.in != nil
 }
 
@@ -209,7 +197,7 @@ func (a *account) room() bool {
 
 // free ends what belonged to the endpoint, which is closed.
 func (a *account) free() {
-	for _, r := range [...]*region{a.out, a.recv, a.in, a.bigIn} {
+	for _, r := range [...]*region{a.out, a.recv, a.in} {
 		if r == nil {
 			continue
 		}

@@ -12,14 +12,11 @@ var acts = [...]struct {
 	weight int
 	do     func(*poster)
 }{
-	{40, func(p *poster) { p.send(false) }},
-	{18, (*poster).write},
-	{14, (*poster).read},
+	{44, func(p *poster) { p.send(false) }},
+	{22, (*poster).write},
+	{17, (*poster).read},
 	{12, (*poster).several},
-	{5, (*poster).copyBack},
-	{5, (*poster).mailTo},
 	{4, (*poster).byShot},
-	{1, (*poster).writeBig},
 	{1, (*poster).wrong},
 }
 
@@ -94,18 +91,18 @@ func (p *poster) size() int {
 }
 
 // local lays out n bytes in the slot of the entry k after next.
-func (p *poster) local(k, n int) spread { return cut(p.rng, p.slotAt(p.slot(k)), n) }
+func (p *poster) local(k, n int) span { return cut(p.rng, p.slotAt(p.slot(k)), n) }
 
 // fillSend makes the entry k after next a send.
 func (p *poster) fillSend(k int, loud bool) *entry {
 	e := p.label(k)
 	n := p.size()
-	e.op, e.flags, e.body, e.length = dat.OpSend, p.flags(dat.OpSend, k), bodyNone, uint32(n)
+	e.op, e.flags, e.length = dat.OpSend, p.flags(dat.OpSend, k), uint32(n)
 	if loud {
 		e.flags &^= dat.Suppress | dat.Unsignalled
 	}
 	e.local = p.local(k, n)
-	p.account.out.fill(&e.local, n, e.cookie)
+	p.account.out.address(e)
 	return e
 }
 
@@ -113,41 +110,36 @@ func (p *poster) fillSend(k int, loud bool) *entry {
 func (p *poster) fillWrite(k int) *entry {
 	e := p.label(k)
 	n := p.size()
-	e.op, e.flags, e.body, e.length = dat.OpWrite, p.flags(dat.OpWrite, k), bodyWrite, uint32(n)
+	e.op, e.flags, e.length = dat.OpWrite, p.flags(dat.OpWrite, k), uint32(n)
 	e.local = p.local(k, n)
 	e.remote = uint32(p.slotAt(p.slot(k)))
-	p.account.out.fill(&e.local, n, e.cookie)
 	return e
 }
 
-// fillRead makes it a read of the peer's library. The sink may be longer.
+// fillRead makes it a read of the peer's slot. The sink may be longer.
 func (p *poster) fillRead(k int) *entry {
 	e := p.label(k)
 	n := p.size()
-	e.op, e.flags, e.body, e.length = dat.OpRead, p.flags(dat.OpRead, k), bodyRead, uint32(n)
+	e.op, e.flags, e.length = dat.OpRead, p.flags(dat.OpRead, k), uint32(n)
 	e.local = p.local(k, min(maxMessage, n+p.rng.IntN(2)*p.rng.IntN(64)))
-	e.source = uint32(p.rng.IntN(librarySize - maxMessage))
-	p.account.out.clear(&e.local)
+	e.remote = uint32(p.slotAt(p.slot(k)))
 	return e
 }
 
 // segmentsOf names an entry's local memory to a post.
 func (p *poster) segmentsOf(e *entry) []dat.Segment {
 	at := len(p.segments)
-	p.segments = p.account.out.segments(&e.local, p.segments)
+	p.segments = p.account.out.segments(e.local, p.segments)
 	return p.segments[at:]
 }
 
 // remoteOf names the peer's memory. What is written may be shorter.
 func (p *poster) remoteOf(e *entry) dat.RemoteSegment {
-	switch e.body {
-	case bodyRead:
-		return p.peer.home.library.lmr.Remote(int(e.source), int(e.length))
-	case bodyBig:
-		return p.peer.bigIn.lmr.Remote(int(e.remote), int(e.length))
-	default:
-		return p.peer.in.lmr.Remote(int(e.remote), int(e.length)+int(e.length&7))
+	n := int(e.length)
+	if e.op != dat.OpRead {
+		n += n & 7
 	}
+	return p.peer.in.lmr.Remote(int(e.remote), n)
 }
 
 // post posts next, which is filled in.
@@ -215,60 +207,6 @@ func (p *poster) several() {
 	p.judge(n, k, err)
 }
 
-// copyBack reads from the peer's library, and writes to the peer what the read
-// brings: only a fence makes that right.
-func (p *poster) copyBack() {
-	if p.room() < 2 {
-		p.read()
-		return
-	}
-	r := p.fillRead(0)
-	r.chain = true
-	local, source, n := r.local, r.source, r.length
-	if p.post() != took {
-		return
-	}
-	e := p.label(0)
-	e.op, e.flags, e.body, e.length, e.source = dat.OpWrite, p.flags(dat.OpWrite, 0)|dat.BarrierFence, bodyCopy, n, source
-	e.local = local.first(int(n))
-	e.remote = uint32(p.slotAt(p.slot(0)))
-	p.post()
-}
-
-// mailTo writes to the peer and then sends word of it: when the message is there,
-// so is what was written.
-func (p *poster) mailTo() {
-	m := -1
-	for i := range p.mail {
-		if !p.mail[i].Load() {
-			m = i
-			break
-		}
-	}
-	if m < 0 || p.room() < 2 {
-		p.write()
-		return
-	}
-	p.mail[m].Store(true)
-	e := p.label(0)
-	s := p.label(1)
-	n := 1 + p.rng.IntN(mailSize)
-	e.op, e.flags, e.body, e.length = dat.OpWrite, p.flags(dat.OpWrite, 0), bodyNone, uint32(n)
-	e.local, e.remote = p.local(0, n), uint32(p.mailbox(m))
-	p.account.out.fill(&e.local, n, s.cookie)
-	cookie, at := s.cookie, s.place
-	if p.post() != took {
-		return // the mailbox stays taken: a part may have been written
-	}
-	s = p.next()
-	s.cookie, s.place = cookie, at
-	s.op, s.flags, s.body, s.length = dat.OpSend, p.flags(dat.OpSend, 0), bodyNone, headerSize+uint32(n%headerSize)
-	s.mail, s.told = uint8(m+1), uint32(n)
-	s.local = p.local(0, int(s.length))
-	p.account.out.fill(&s.local, int(s.length), s.cookie)
-	p.post()
-}
-
 // byShot posts with a one-shot request: it waits for the event at once, or gets
 // it later, or gives it up.
 func (p *poster) byShot() {
@@ -304,27 +242,6 @@ func (p *poster) byShot() {
 	default:
 		p.shots = append(p.shots, shot{to, e})
 	}
-}
-
-// writeBig writes more than is moved at once, into a region of its own.
-func (p *poster) writeBig() {
-	if p.peer.bigIn == nil || p.number != 0 || p.head < p.big {
-		p.write()
-		return
-	}
-	e := p.label(0)
-	n := bigLeast + p.rng.IntN(bigSize-bigLeast)
-	e.op, e.flags, e.body, e.length = dat.OpWrite, p.flags(dat.OpWrite, 0)&^(dat.Suppress|dat.Unsignalled), bodyBig, uint32(n)
-	e.local = spread{n: 1, at: [maxSegments]span{{uint32(p.rng.IntN(bigSize - n)), uint32(n)}}}
-	e.remote = uint32(p.rng.IntN(bigSize - n))
-	p.begin(1)
-	p.big = p.begun.Load()
-	err := p.account.ep.PostRDMAWrite(e.cookie, e.flags, p.remoteOf(e), p.account.home.big.segments(&e.local, nil)...)
-	k := 1
-	if err != nil {
-		k = 0
-	}
-	p.judge(1, k, err)
 }
 
 // wrong posts what must be refused, without an effect.

@@ -33,8 +33,6 @@ type counts struct {
 	orphans  atomic.Int64 // ended by the provider before their planned end
 	lives    atomic.Int64
 	carried  atomic.Int64 // receives that lived through a reset
-	bytes    atomic.Int64 // verified
-	mailed   atomic.Int64 // writes found in place by the message behind them
 }
 
 // open enters an account.

@@ -27,7 +27,7 @@ func newDesk(t *testing.T) *desk {
 	w.books.salt = 0x123456789abcde & codeMask
 	d := &desk{t: t, w: w, link: &link{w: w}}
 	for s := range d.sides {
-		a := &account{books: &w.books, w: w, home: &home{name: "here", library: &library{}}}
+		a := &account{books: &w.books, w: w, home: &home{name: "here"}}
 		w.books.open(a)
 		a.ep = new(dat.Endpoint) // only its address is looked at
 		w.books.known(a)
@@ -72,7 +72,7 @@ func (d *desk) begin(dir direction, number int, op dat.Op, flags dat.Flags, n in
 func (d *desk) beginOn(p *page, op dat.Op, flags dat.Flags, n int) (*page, *entry) {
 	e := p.label(0, atMain, untagged)
 	e.op, e.flags, e.length = op, flags, uint32(n)
-	e.local = spread{n: 1, at: [maxSegments]span{{uint32(p.slotAt(p.slot(0))), uint32(n)}}}
+	e.local = span{off: uint32(p.slotAt(p.slot(0))), len: uint32(n), pieces: 1}
 	p.begin(1)
 	return p, e
 }
@@ -133,10 +133,9 @@ func (d *desk) audit() {
 func (d *desk) message(e *entry, change func(buf []byte)) {
 	a := d.sides[1]
 	p, r := d.beginOn(a.lanes[receives].pages[0], dat.OpRecv, 0, maxMessage)
-	r.body = bodyMessage
 	p.returned(1, 1)
-	buf := a.recv.buf[r.local.at[0].off:][:maxMessage]
-	fill(buf[:e.length], e.cookie, 0)
+	buf := a.recv.buf[r.local.off:][:maxMessage]
+	binary.LittleEndian.PutUint64(buf, e.cookie)
 	if change != nil {
 		change(buf)
 	}
@@ -258,8 +257,7 @@ func TestTheBooksOnMessages(t *testing.T) {
 		say  []Kind
 	}{
 		{"a message is what was sent", func(d *desk) { d.message(d.fresh(), nil) }, nil},
-		{"another byte", func(d *desk) { d.message(d.fresh(), func(b []byte) { b[15]++ }) }, []Kind{Payload}},
-		{"no cookie", func(d *desk) { d.message(d.fresh(), func(b []byte) { b[0]++ }) }, []Kind{Payload}},
+		{"no cookie", func(d *desk) { d.message(d.fresh(), func(b []byte) { b[0]++ }) }, []Kind{Stranger}},
 		{"a message that came before", func(d *desk) { e := d.fresh(); d.message(e, nil); d.message(e, nil) }, []Kind{Twice}},
 		{"a message that was not sent", func(d *desk) { d.message(d.post(requests, 0, dat.OpRead, 0, 16), nil) }, []Kind{Mismatch}},
 		{"a message of another length", func(d *desk) {
@@ -275,18 +273,6 @@ func TestTheBooksOnMessages(t *testing.T) {
 			d.succeed(e)
 			d.audit()
 		}, []Kind{Lost}},
-		{"a write that is behind its message", func(d *desk) {
-			e := d.fresh()
-			e.mail, e.told = 1, 32
-			d.message(e, nil)
-		}, []Kind{Payload}},
-		{"a write that is before its message", func(d *desk) {
-			e := d.fresh()
-			e.mail, e.told = 1, 32
-			p := d.sides[0].lanes[requests].pages[0]
-			fill(d.sides[1].in.buf[p.mailbox(0):][:32], e.cookie, 0)
-			d.message(e, nil)
-		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t).up()
@@ -294,65 +280,6 @@ func TestTheBooksOnMessages(t *testing.T) {
 			assert.Equal(t, c.say, d.said())
 		})
 	}
-}
-
-func TestTheBooksOnMemory(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		body body
-		at   func(d *desk, p *page, e *entry) []byte // where what it moved is to be
-		key  func(d *desk, e *entry) (key uint64, from int)
-	}{
-		{"a write", bodyWrite, peersSlot, ownCookie},
-		{"a copy of the peer's library", bodyCopy, peersSlot, libraryBytes},
-		{"a read of the peer's library", bodyRead, ownSlot, libraryBytes},
-	} {
-		for _, right := range []bool{true, false} {
-			d := newDesk(t).up()
-			d.sides[1].home.library.key = 77
-			p, e := d.begin(requests, 0, dat.OpWrite, 0, 40)
-			e.body, e.remote, e.source = c.body, 400, 24
-			p.returned(1, 1)
-			d.succeed(e)
-			key, from := c.key(d, e)
-			where := c.at(d, p, e)
-			fill(where, key, from)
-			if !right {
-				where[39] ^= 1
-			}
-			p.reclaim(false)
-			if right {
-				assert.Empty(t, d.said(), c.name)
-			} else {
-				assert.Equal(t, []Kind{Payload}, d.said(), c.name)
-			}
-		}
-	}
-}
-
-func TestASuppressedRequestHasSucceededAtTheEndUnlessAllWasClosedUnderIt(t *testing.T) {
-	for _, fallen := range []bool{false, true} {
-		d := newDesk(t).up()
-		p, e := d.begin(requests, 0, dat.OpWrite, dat.Suppress, 40)
-		e.body, e.remote = bodyWrite, 400
-		p.returned(1, 1)
-		d.w.books.fallen.Store(fallen)
-		p.reclaim(true)
-		if fallen {
-			assert.Empty(t, d.said(), "its failure may be lost with its dispatcher")
-		} else {
-			assert.Equal(t, []Kind{Payload}, d.said())
-		}
-	}
-}
-
-func peersSlot(d *desk, _ *page, e *entry) []byte { return d.sides[1].in.buf[e.remote:][:e.length] }
-func ownSlot(d *desk, _ *page, e *entry) []byte {
-	return d.sides[0].out.buf[e.local.at[0].off:][:e.length]
-}
-func ownCookie(_ *desk, e *entry) (uint64, int) { return e.cookie, 0 }
-func libraryBytes(d *desk, e *entry) (uint64, int) {
-	return d.sides[1].home.library.key, int(e.source)
 }
 
 func TestTheBooksOnConnections(t *testing.T) {

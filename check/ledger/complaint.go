@@ -13,7 +13,7 @@ type Kind uint8
 const (
 	Lost       Kind = iota + 1 // an accepted post did not complete
 	Twice                      // a post completed twice, or a message arrived twice
-	Stranger                   // a cookie that nobody has posted
+	Stranger                   // a cookie that nobody has posted, of an event or in a message
 	Refused                    // a post completed that was refused
 	Unasked                    // a suppressed post reported success
 	Disorder                   // completions, or messages, in the wrong order
@@ -21,7 +21,6 @@ const (
 	Misplaced                  // an event at the wrong place, or on the wrong side of a connection event
 	Causeless                  // a failure without a cause, or with the wrong one
 	Resurgence                 // a success after a failure
-	Payload                    // the wrong bytes
 	Connection                 // a connection event too many, too few, or of the wrong kind
 	Code                       // a call returned what it must not
 	Leak                       // something is left over
@@ -31,7 +30,7 @@ const (
 
 var kindText = [...]string{
 	Lost: "lost", Twice: "twice", Stranger: "stranger", Refused: "refused", Unasked: "unasked", Disorder: "disorder",
-	Mismatch: "mismatch", Misplaced: "misplaced", Causeless: "causeless", Resurgence: "resurgence", Payload: "payload",
+	Mismatch: "mismatch", Misplaced: "misplaced", Causeless: "causeless", Resurgence: "resurgence",
 	Connection: "connection", Code: "code", Leak: "leak", Stuck: "stuck", Alarm: "alarm",
 }
 

@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	dat "godat/runtime"
@@ -29,7 +30,7 @@ func (l *link) newCall(lf *life) *call {
 	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 1)
 	c := &call{private: make([]byte, nonceSize+rng.IntN(mostPrivate)), to: lf.sides[1-lf.plan.active].home, crs: make(chan *dat.CR, 1)}
 	c.late = lf.plan.attempt == timedOut || lf.plan.attempt == raced
-	fill(c.private, rng.Uint64(), 8)
+	noise(rng, c.private)
 	binary.BigEndian.PutUint64(c.private, uint64(l.number)<<32|uint64(lf.number))
 	l.w.expect(c)
 	return c
@@ -99,11 +100,18 @@ func (l *link) asked(lf *life, c *call) *dat.CR {
 	}
 }
 
+// noise fills b by chance.
+func noise(rng *rand.Rand, b []byte) {
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+}
+
 // answer is the private data that a request is answered with.
 func (l *link) answer(lf *life) []byte {
 	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 2)
 	answer := make([]byte, rng.IntN(mostPrivate))
-	fill(answer, rng.Uint64(), 8)
+	noise(rng, answer)
 	return answer
 }
 

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,24 +26,6 @@ func TestACookieIsFoundAgain(t *testing.T) {
 				a, p, e, ok := decode(salt, encode(salt, 9, id, number, i))
 				require.True(t, ok)
 				assert.Equal(t, [...]uint32{id, number, i}, [...]uint32{a, p, e})
-			}
-		}
-	}
-}
-
-func TestFillAndDiffersAgreeOnAnyRange(t *testing.T) {
-	whole := make([]byte, 200)
-	fill(whole, 5, 0)
-	assert.Equal(t, uint64(5), binary.LittleEndian.Uint64(whole))
-	for from := range 40 {
-		for n := range 40 {
-			part := make([]byte, n)
-			fill(part, 5, from)
-			require.Equal(t, whole[from:from+n], part)
-			require.Equal(t, -1, differs(part, 5, from))
-			if n > 0 {
-				part[n-1] ^= 0x80
-				require.Equal(t, n-1, differs(part, 5, from))
 			}
 		}
 	}

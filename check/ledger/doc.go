@@ -20,9 +20,9 @@
 //   - An accepted post completes exactly once; a suppressed one exactly once if
 //     it fails, and never if it succeeds; a refused one never.
 //   - Cookie, endpoint, operation, length and place (dispatcher, route, one-shot
-//     request) are right. Bytes are right on both sides: of a message, of what was
-//     written to the peer and read from it, of what a fence or the order between
-//     a write and a send promises. A freed region's bytes stay as they are.
+//     request) are right. A message begins with the cookie of its send, and so
+//     arrives once and in order. What else is in memory is for hw/hwtest and
+//     check/model to check.
 //   - Completions of a direction come in the order of the posts, as far as that
 //     can be known from outside: a post that returned before another began
 //     precedes it. After a failure nothing succeeds.

@@ -113,8 +113,8 @@ func (l *link) sendTooLong(lf *life) {
 	ok := p.insist(func() {
 		e := p.fillSend(0, true)
 		e.length, e.hopes = maxMessage+8, true
-		e.local = spread{n: 1, at: [maxSegments]span{{uint32(p.slotAt(0)), maxMessage + 8}}}
-		p.account.out.fill(&e.local, maxMessage+8, e.cookie)
+		e.local = span{off: uint32(p.slotAt(0)), len: maxMessage + 8, pieces: 1}
+		p.account.out.address(e)
 	})
 	if !ok {
 		l.disconnect(lf, dat.Abrupt, lf.plan.by)
@@ -129,8 +129,8 @@ func (l *link) writeAstray(lf *life) {
 			break
 		}
 		e := p.fillWrite(0)
-		e.length, e.hopes, e.body = 64, true, bodyNone
-		e.local = spread{n: 1, at: [maxSegments]span{{uint32(p.slotAt(0)), 64}}}
+		e.length, e.hopes = 64, true
+		e.local = span{off: uint32(p.slotAt(0)), len: 64, pieces: 1}
 		to := p.peer.in.lmr.Remote(0, 64)
 		if lf.plan.abruptly {
 			to.Addr += 1 << 40
@@ -168,7 +168,7 @@ func (l *link) sendOn(lf *life) {
 }
 
 // freeUnderWay frees memory that both sides are using: one sends from it, the
-// other writes to it. After Free has returned not a byte of it changes.
+// other writes to it.
 func (l *link) freeUnderWay(lf *life) {
 	by := lf.plan.by
 	a := lf.sides[by]
@@ -185,12 +185,10 @@ func (l *link) freeUnderWay(lf *life) {
 	for i, live := 0, true; i < 30 && live; i++ {
 		live = near.useVictim(v, true) || far.useVictim(v, false)
 	}
-	// Even if everything falls: until then the memory is not the program's again.
 	if !l.w.outlast(v.done, "%v: Free to return", lf) {
 		return
 	}
 	if err := near.account.ep.PostSend(0, 0, v.region.lmr.Segment(0, 8)); !errors.Is(err, dat.ErrInvalidHandle) && !errors.Is(err, dat.ErrInvalidState) {
 		l.w.complain(Code, "%v: a post from a freed region: %v", a, err)
 	}
-	l.w.victims.add(v)
 }

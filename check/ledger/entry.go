@@ -26,21 +26,15 @@ type entry struct {
 	op     dat.Op
 	flags  dat.Flags
 	place  place
-	body   body
-	chain  bool // its memory is the next entry's too
-	mail   uint8
 	hopes  bool // it is to fail at the target
-	local  spread
-	remote uint32 // offset in the peer's region that body says
-	source uint32 // offset in the peer's library
-	told   uint32 // bytes in the mailbox that a send tells of
+	local  span
+	remote uint32 // offset in what the peer lets be written and read
 
 	end     atomic.Uint64 // the lane's clock, once the post returned nil
 	state   atomic.Uint32
 	arrived atomic.Uint32 // of a send: how often the peer received it
 
 	// Written by whoever settles it.
-	got  uint32 // of a receive: bytes
 	from *entry // of a receive: the send
 }
 
@@ -52,18 +46,6 @@ const (
 	atShot   place = 0xfe
 	nowhere  place = 0xff // a one-shot request that was given up
 	maxRoute       = 3
-)
-
-// body says how an entry's bytes are checked once it has succeeded.
-type body uint8
-
-const (
-	bodyNone    body = iota
-	bodyMessage      // a receive: what the send it received had
-	bodyWrite        // a write: the peer's slot has what its cookie says
-	bodyCopy         // a write of what a read brought: the peer's slot has the library's bytes
-	bodyRead         // a read: the local slot has the library's bytes
-	bodyBig          // a write into the peer's large region
 )
 
 // isOpen reports whether an event for the entry may still come, as far as its

@@ -133,7 +133,6 @@ func (a *tally) add(r *Report, f *fault.Provider) {
 		}
 	}
 	a.what["carried over"] += r.Carried
-	a.what["mailed"] += r.Mailed
 	a.what["suppressed"] += r.Quiet
 	a.what["orphaned"] += r.Orphans
 }

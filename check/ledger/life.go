@@ -52,11 +52,6 @@ func newLife(l *link, number int, p plan) *life {
 			a.lanes[d].bound.Store(0)
 			a.lanes[d].since, a.lanes[d].resetAt = a.lanes[d].clock.Add(1), 0
 		}
-		for _, page := range a.lanes[requests].pages {
-			for m := range page.mail {
-				page.mail[m].Store(false)
-			}
-		}
 		for _, page := range a.lanes[receives].pages {
 			page.arrivals = order{} // of another peer, it may be
 		}

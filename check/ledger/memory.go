@@ -8,20 +8,13 @@ import (
 	dat "godat/runtime"
 )
 
-// Sizes of what is sent, in bytes. A slot holds a message in up to maxSegments
-// pieces with gaps between them.
+// Sizes of what is sent, in bytes. A slot holds a message.
 const (
 	maxMessage  = 1024
 	maxSegments = 4
-	maxGap      = 16
-	slotSize    = maxMessage + (maxSegments-1)*maxGap
+	slotSize    = maxMessage
 	headerSize  = 8 // a message begins with its cookie
 	maxWindow   = 24
-	mailSlots   = 4
-	mailSize    = 256
-	bigSize     = 512 << 10
-	bigLeast    = 64<<10 + 1
-	librarySize = 64 << 10
 	victimSize  = 32 << 10
 )
 
@@ -64,137 +57,43 @@ func (w *world) register(pz *dat.PZ, size int, priv dat.Privileges, own bool, rn
 	return nil
 }
 
-// spread is up to maxSegments pieces of a region, in order.
-type spread struct {
-	n  uint8
-	at [maxSegments]span
+// span is where the local memory of an entry is in its region: len bytes in so many
+// segments, one behind the other.
+type span struct {
+	off, len uint32
+	pieces   uint8
 }
 
-type span struct{ off, len uint32 }
-
-// cut lays n bytes out from off on, in so many pieces as chance has it: now and
-// then none, or one that is empty.
-func cut(rng *rand.Rand, off, n int) (s spread) {
-	pieces := 1
+// cut lays n bytes out from off on, in as many pieces as chance has it: now and
+// then none, if there are no bytes.
+func cut(rng *rand.Rand, off, n int) span {
+	s := span{off: uint32(off), len: uint32(n), pieces: 1}
 	if x := rng.Uint32(); x%4 == 0 {
-		pieces = 1 + int(x>>8%maxSegments)
+		s.pieces += uint8(x >> 8 % maxSegments)
 	}
-	if n == 0 && pieces == 1 && rng.IntN(2) == 0 {
-		return s
+	if n == 0 && rng.IntN(2) == 0 {
+		s.pieces = 0
 	}
-	for i := range pieces {
-		k := n
-		if i < pieces-1 {
-			k = rng.IntN(n + 1)
-		}
-		s.at[i] = span{uint32(off), uint32(k)}
-		n -= k
-		off += k
-		if pieces > 1 {
-			off += rng.IntN(maxGap)
-		}
-	}
-	s.n = uint8(pieces)
 	return s
 }
 
 // segments names the pieces to a post.
-func (r *region) segments(s *spread, to []dat.Segment) []dat.Segment {
-	for _, x := range s.at[:s.n] {
-		to = append(to, r.lmr.Segment(int(x.off), int(x.len)))
+func (r *region) segments(s span, to []dat.Segment) []dat.Segment {
+	n := int(s.pieces)
+	for k := range n {
+		from, end := int(s.len)*k/n, int(s.len)*(k+1)/n
+		to = append(to, r.lmr.Segment(int(s.off)+from, end-from))
 	}
 	return to
 }
 
-// word is the j-th word of what key stands for. The first is the key itself.
-func word(key, j uint64) uint64 {
-	x := key + j*0x9e3779b97f4a7c15
-	if j == 0 {
-		return x
-	}
-	x *= 0xbf58476d1ce4e5b9
-	return x ^ x>>29
-}
-
-// fill writes what key stands for, from byte at on.
-func fill(dst []byte, key uint64, at int) {
-	for len(dst) > 0 {
-		if at%8 == 0 && len(dst) >= 8 {
-			binary.LittleEndian.PutUint64(dst, word(key, uint64(at/8)))
-			dst, at = dst[8:], at+8
-			continue
-		}
-		dst[0] = byte(word(key, uint64(at/8)) >> (at % 8 * 8))
-		dst, at = dst[1:], at+1
+// address puts the cookie of a send at the beginning of its message, if there is
+// room, so that its receiver can say which message it got.
+func (r *region) address(e *entry) {
+	if e.length >= headerSize {
+		binary.LittleEndian.PutUint64(r.buf[e.local.off:], e.cookie)
 	}
 }
 
-// differs is the first byte that is not what key stands for, from byte at on; -1
-// when all are.
-func differs(got []byte, key uint64, at int) int {
-	from := at
-	for len(got) > 0 {
-		if at%8 == 0 && len(got) >= 8 && binary.LittleEndian.Uint64(got) == word(key, uint64(at/8)) {
-			got, at = got[8:], at+8
-			continue
-		}
-		if got[0] != byte(word(key, uint64(at/8))>>(at%8*8)) {
-			return at - from
-		}
-		got, at = got[1:], at+1
-	}
-	return -1
-}
-
-// fill writes the first n bytes of the pieces.
-func (r *region) fill(s *spread, n int, key uint64) {
-	at := 0
-	for _, x := range s.at[:s.n] {
-		k := min(int(x.len), n-at)
-		fill(r.buf[x.off:][:k], key, at)
-		at += k
-	}
-}
-
-// differs compares the first n bytes of the pieces, which stand for those of key
-// from byte from on.
-func (r *region) differs(s *spread, n int, key uint64, from int) int {
-	at := 0
-	for _, x := range s.at[:s.n] {
-		k := min(int(x.len), n-at)
-		if bad := differs(r.buf[x.off:][:k], key, from+at); bad >= 0 {
-			return at + bad
-		}
-		at += k
-	}
-	if at < n {
-		return at
-	}
-	return -1
-}
-
-// header is the cookie at the beginning of a message.
-func (r *region) header(s *spread) uint64 {
-	var b [headerSize]byte
-	at := 0
-	for _, x := range s.at[:s.n] {
-		at += copy(b[at:], r.buf[x.off:][:x.len])
-	}
-	return binary.LittleEndian.Uint64(b[:])
-}
-
-// clear empties the pieces, so that what is to come can be told from what was.
-func (r *region) clear(s *spread) {
-	for _, x := range s.at[:s.n] {
-		clear(r.buf[x.off:][:x.len])
-	}
-}
-
-// first is the first n bytes of the pieces.
-func (s spread) first(n int) spread {
-	for i := range s.at[:s.n] {
-		s.at[i].len = uint32(min(int(s.at[i].len), n))
-		n -= int(s.at[i].len)
-	}
-	return s
-}
+// sender is the cookie at the beginning of a message.
+func (r *region) sender(s span) uint64 { return binary.LittleEndian.Uint64(r.buf[s.off:]) }

@@ -49,8 +49,6 @@ type page struct {
 	begun   atomic.Uint32 // entries that an event may be for
 	bell    chan struct{} // rings when one was settled
 	done    atomic.Uint32 // 1 + the last entry that completed
-	ok      atomic.Uint32 // 1 + the last entry that succeeded
-	mail    [mailSlots]atomic.Bool
 
 	// The poster's; between two lives, the auditor's.
 	head     uint32 // the first entry that is not settled
@@ -156,7 +154,6 @@ func (p *page) returned(n, k int) {
 func (p *page) settled(e *entry, i uint32, ok bool) {
 	if ok {
 		e.state.Store(succeeded)
-		raise(&p.ok, i+1)
 	} else {
 		e.state.Store(failed)
 	}
@@ -177,50 +174,38 @@ func raise(x *atomic.Uint32, n uint32) {
 	}
 }
 
-// reclaim passes over the entries that are settled, in order, and checks their
-// bytes before their memory is used again. A suppressed entry is settled by a
-// later one that completed; if that succeeded, so has the suppressed one. At the
+// reclaim passes over the entries that are settled, in order, whose memory may then
+// be used again. A suppressed entry is settled by a later one that completed. At the
 // end of a life it is settled without: its failure would have come by now.
 func (p *page) reclaim(final bool) {
 	for begun := p.begun.Load(); p.head < begun; p.head++ {
 		e := &p.entries[p.head]
-		ok, settled := p.outcome(e, p.head, final)
-		if !settled {
+		if !p.settles(e, p.head, final) {
 			return
 		}
-		if e.chain && p.head+1 < begun {
-			if _, settled := p.outcome(&p.entries[p.head+1], p.head+1, final); !settled {
-				return
+		switch e.state.Load() {
+		case succeeded:
+			if e.op == dat.OpRecv {
+				p.lane.account.follow(p, e)
 			}
-		}
-		switch {
-		case ok:
-			p.lane.account.verify(p, e)
-		case e.state.Load() == refused:
+		case refused:
 			continue
-		case e.state.Load() == failed:
+		case failed:
 			p.failures++
 		}
 		p.freed++
 	}
 }
 
-// outcome is what became of entry i: whether it is known to have succeeded, and
-// whether anything more can become of it.
-func (p *page) outcome(e *entry, i uint32, final bool) (ok, settled bool) {
+// settles reports whether nothing more can become of entry i.
+func (p *page) settles(e *entry, i uint32, final bool) bool {
 	switch e.state.Load() {
-	case succeeded:
-		return true, true
-	case failed, refused:
-		return false, true
+	case succeeded, failed, refused:
+		return true
 	case accepted:
-		if e.quiet() && (final || p.done.Load() > i+1) {
-			// Adapters that are closed under everybody may lose the failure with its dispatcher.
-			presumed := final && !p.lane.account.books.fallen.Load()
-			return e.place != nowhere && (presumed || p.ok.Load() > i+1), true
-		}
+		return e.quiet() && (final || p.done.Load() > i+1)
 	}
-	return false, false
+	return false
 }
 
 // order follows what comes one after the other at one place: completions of a

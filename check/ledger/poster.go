@@ -20,11 +20,10 @@ type poster struct {
 	rng     *rand.Rand
 	left    int // posts until it rests
 
-	shut     int    // posts refused because the endpoint is not connected
-	after    int    // posts since the end was begun
-	failures int    // of the page when the life began
-	unasked  int    // sends since one that was solicited
-	big      uint32 // 1 + the last large write; its memory is in use until it is reclaimed
+	shut     int // posts refused because the endpoint is not connected
+	after    int // posts since the end was begun
+	failures int // of the page when the life began
+	unasked  int // sends since one that was solicited
 	batch    []dat.DTO
 	segments []dat.Segment
 	spare    *dat.OneShot // one whose event was received

@@ -122,7 +122,7 @@ func (r *receiver) place() place {
 // label makes the entry k after next a receive.
 func (r *receiver) label(k int) *entry {
 	e := r.page.label(k, r.place(), untagged|uint8(r.rng.Uint32()))
-	e.op, e.flags, e.body, e.length = dat.OpRecv, 0, bodyMessage, maxMessage
+	e.op, e.flags, e.length = dat.OpRecv, 0, maxMessage
 	if r.account.kind == silent && r.outstanding()+k+1 < r.window && r.rng.IntN(2) == 0 {
 		e.flags = dat.Unsignalled
 	}
@@ -136,7 +136,7 @@ func (r *receiver) post(n int) verdict {
 	for k := range n {
 		e := r.label(k)
 		at := len(r.segments)
-		r.segments = r.account.recv.segments(&e.local, r.segments)
+		r.segments = r.account.recv.segments(e.local, r.segments)
 		r.batch = append(r.batch, dat.DTO{Flags: e.flags, Cookie: e.cookie, Segments: r.segments[at:]})
 	}
 	if n == 1 && !r.upcall && !r.account.w.cfg.Simple && r.rng.IntN(16) == 0 {

@@ -21,8 +21,6 @@ type Report struct {
 	Endpoints          int   // endpoints made
 	Orphans            int64 // connections that the provider broke before their time
 	Carried            int64 // receives that lived through a reset
-	Mailed             int64 // writes found in place by the message behind them
-	Bytes              int64 // bytes verified
 
 	Statuses map[dat.Status]int64 // events by completion status
 	Styles   map[string]int64     // events by how they were got
@@ -59,7 +57,7 @@ func (w *world) report() *Report {
 		Seed: w.cfg.Seed, Complaints: w.books.all(),
 		Requests: c.posted[requests].Load(), Receives: c.posted[receives].Load(), Refused: c.refused.Load(),
 		Quiet: c.quiet.Load(), Lives: c.lives.Load(), Endpoints: len(w.books.accounts), Orphans: c.orphans.Load(),
-		Carried: c.carried.Load(), Mailed: c.mailed.Load(), Bytes: c.bytes.Load(),
+		Carried:  c.carried.Load(),
 		Statuses: make(map[dat.Status]int64), Styles: make(map[string]int64), Ops: make(map[dat.Op]int64),
 		Attempts: make(map[string]int64), Endings: make(map[string]int64),
 	}
@@ -90,7 +88,7 @@ func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d posts (%d requests, %d receives; %d refused) on %d endpoints in %d lives, %v, %.0f posts/s\n",
 		r.Seed, r.Posts(), r.Requests, r.Receives, r.Refused, r.Endpoints, r.Lives, r.Took.Round(time.Millisecond), float64(r.Posts())/r.Took.Seconds())
-	fmt.Fprintf(&b, "%d bytes verified, %d suppressed successes, %d writes mailed, %d orphans, %d receives carried over\n", r.Bytes, r.Quiet, r.Mailed, r.Orphans, r.Carried)
+	fmt.Fprintf(&b, "%d suppressed successes, %d orphans, %d receives carried over\n", r.Quiet, r.Orphans, r.Carried)
 	fmt.Fprintf(&b, "events %v\nstatuses %v\noperations %v\nattempts %v\nendings %v", r.Styles, r.Statuses, r.Ops, r.Attempts, r.Endings)
 	for _, c := range r.Complaints {
 		fmt.Fprintf(&b, "\n%v", c)

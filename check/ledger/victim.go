@@ -3,7 +3,6 @@ package ledger
 import (
 	"errors"
 	"runtime"
-	"sync"
 
 	"godat/hw"
 	dat "godat/runtime"
@@ -14,11 +13,8 @@ type victim struct {
 	account *account
 	region  *region
 	yields  int
-	done    chan struct{} // closed when Free has returned, and the memory is the program's again
+	done    chan struct{} // closed when Free has returned
 }
-
-// keepsake is what a victim's memory holds from then on.
-const keepsake = 0x3c6ef372fe94f82b
 
 // isDead reports whether err says that a region was freed.
 func isDead(err error) bool {
@@ -34,7 +30,6 @@ func (v *victim) run() {
 	if err := v.region.lmr.Free(); err != nil {
 		v.account.w.complain(Code, "%v: freeing memory under traffic: %v", v.account, err)
 	}
-	fill(v.region.buf, keepsake, 0)
 }
 
 // useVictim posts a send from the victim, or a write to it, and reports whether
@@ -45,7 +40,6 @@ func (p *poster) useVictim(v *victim, own bool) bool {
 	}
 	e := p.fillSend(0, true)
 	n := int(e.length)
-	e.body = bodyNone
 	off := p.rng.IntN(victimSize/2 - maxMessage)
 	var err error
 	if own {
@@ -59,7 +53,7 @@ func (p *poster) useVictim(v *victim, own bool) bool {
 	} else {
 		e.op, e.flags = dat.OpWrite, e.flags&^dat.SolicitedWait
 		p.begin(1)
-		err = p.account.ep.PostRDMAWrite(e.cookie, e.flags, v.region.lmr.Remote(off, n), p.account.out.segments(&e.local, nil)...)
+		err = p.account.ep.PostRDMAWrite(e.cookie, e.flags, v.region.lmr.Remote(off, n), p.account.out.segments(e.local, nil)...)
 	}
 	if own && isDead(err) {
 		p.returned(1, 0)
@@ -67,28 +61,4 @@ func (p *poster) useVictim(v *victim, own bool) bool {
 	}
 	said := p.judge(1, accepts(err), err)
 	return said == took || said == busy
-}
-
-// victims are the regions that were freed, whose memory must stay as it is.
-type victims struct {
-	mu   sync.Mutex
-	list []*victim
-}
-
-func (vs *victims) add(v *victim) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	vs.list = append(vs.list, v)
-}
-
-// check looks at all of them.
-func (vs *victims) check(w *world) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	for _, v := range vs.list {
-		if bad := differs(v.region.buf, keepsake, 0); bad >= 0 {
-			w.complain(Payload, "%v: byte %d of a region changed after Free had returned", v.account, bad)
-		}
-	}
-	vs.list = nil
 }

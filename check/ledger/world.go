@@ -16,15 +16,14 @@ const zonesPerAdapter = 2
 
 // world is all that a run has.
 type world struct {
-	cfg     Config
-	books   books
-	homes   [2][zonesPerAdapter]*home
-	ias     [2]*adapter
-	all     []*link
-	links   sync.WaitGroup
-	victims victims
-	hasty   bool          // a send that finds no receive breaks the connection at once
-	over    chan struct{} // closed when everything has fallen
+	cfg   Config
+	books books
+	homes [2][zonesPerAdapter]*home
+	ias   [2]*adapter
+	all   []*link
+	links sync.WaitGroup
+	hasty bool          // a send that finds no receive breaks the connection at once
+	over  chan struct{} // closed when everything has fallen
 
 	mu    sync.Mutex
 	calls map[uint64]*call // attempts under way, by the nonce that the request carries
@@ -42,16 +41,8 @@ type adapter struct {
 // home is a protection zone, and what its endpoints share.
 type home struct {
 	*adapter
-	name    string
-	pz      *dat.PZ
-	library *library
-	big     *region
-}
-
-// library is a region that peers read.
-type library struct {
-	*region
-	key uint64
+	name string
+	pz   *dat.PZ
 }
 
 // shared chooses one of the adapter's dispatchers.
@@ -129,7 +120,6 @@ func (w *world) open() bool {
 // furnish makes what the endpoints of an adapter share.
 func (w *world) furnish(i int) bool {
 	ad := w.ias[i]
-	rng := w.cfg.dice(forLink, uint64(i))
 	name := string(rune('A' + i))
 	// As long as all endpoints there can be at a time could need together.
 	room := 2 * w.cfg.Links * 2 * (2*64 + 2)
@@ -151,19 +141,12 @@ func (w *world) furnish(i int) bool {
 		return false
 	}
 	for z := range w.homes[i] {
-		h := &home{adapter: ad, name: name + string(rune('1'+z)), library: &library{key: rng.Uint64()}}
+		h := &home{adapter: ad, name: name + string(rune('1'+z))}
 		w.homes[i][z] = h
 		if h.pz, err = ad.ia.NewPZ(); err != nil {
 			w.complain(Code, "a zone of %s: %v", name, err)
 			return false
 		}
-		h.library.region = w.register(h.pz, librarySize, dat.LocalRead|dat.RemoteRead, z == 0, rng)
-		h.big = w.register(h.pz, bigSize, dat.LocalRead, z != 0, rng)
-		if h.library.region == nil || h.big == nil {
-			return false
-		}
-		fill(h.library.buf, h.library.key, 0)
-		fill(h.big.buf, bigKey, 0)
 	}
 	return true
 }
@@ -187,7 +170,6 @@ func (w *world) run() {
 
 // close closes everything, and demands that nothing else is left.
 func (w *world) close() {
-	w.victims.check(w)
 	if w.books.fallen.Load() {
 		w.clearUp()
 		return
@@ -245,11 +227,6 @@ func (w *world) clear(ad *adapter) {
 
 // leave frees what a home has.
 func (w *world) leave(h *home) {
-	for _, r := range [...]*region{h.library.region, h.big} {
-		if err := r.lmr.Free(); err != nil {
-			w.complain(Code, "freeing the memory of %s: %v", h.name, err)
-		}
-	}
 	if err := h.pz.Close(); err != nil {
 		w.complain(Code, "closing the zone of %s: %v", h.name, err)
 	}
