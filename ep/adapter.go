@@ -8,6 +8,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
 	"godat/internal/keys"
 	"godat/mem"
 )
@@ -64,8 +65,9 @@ type AdapterConfig struct {
 	Broke func(*hw.Cause)
 }
 
-// NewAdapter makes an adapter without endpoints.
-func NewAdapter(cfg AdapterConfig) *Adapter {
+// NewAdapter makes an adapter without endpoints. An interface adapter has one;
+// programs call the interface adapter.
+func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	return &Adapter{
 		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, domain: cfg.Domain, async: cfg.Async, broke: cfg.Broke,

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/door"
 )
 
 func TestAnEndpointIsFoundByItsQueuePairWhileItIsOpen(t *testing.T) {
@@ -29,7 +30,7 @@ func (noQPs) NewQP(hw.QPConfig) (hw.QP, error) { return nil, errors.New("none le
 
 func TestAnEndpointWithoutAQueuePairLeavesNothing(t *testing.T) {
 	r := newRig(t)
-	a := NewAdapter(AdapterConfig{Device: noQPs{r.adapter.dev}})
+	a := NewAdapter(door.Key{}, AdapterConfig{Device: noQPs{r.adapter.dev}})
 	_, err := a.NewEndpoint(Config{PZ: r.pz})
 	require.ErrorContains(t, err, "none left")
 	assert.Zero(t, a.Len())

@@ -3,6 +3,8 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
 	"godat/mem"
 )
 
@@ -10,7 +12,7 @@ import (
 type pendingBind struct {
 	hw.Bind
 	rmr *mem.RMR
-	to  mem.Binding
+	to  memory.Binding
 }
 
 // NewRMR makes a window that only this endpoint can bind and only its peer can
@@ -26,7 +28,7 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 	if e.box.qp == nil {
 		return nil, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPPZ, Text: "the endpoint has no protection zone yet"}
 	}
-	r, err := e.box.zone().NewRMRFor(e.box.qp, e)
+	r, err := e.box.pz().NewRMRFor(door.Key{}, e.box.qp, &e.windows)
 	return r, wrap(op, err)
 }
 
@@ -39,9 +41,14 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 // nil means that exactly one completion follows, or none if flags has Suppress and
 // it succeeds: an event RMR_BIND_COMPLETION on the request dispatcher; [RMROf] is
 // its window. Legal flags are Suppress, BarrierFence, and Unsignalled if the
-// endpoint's attributes have it. Errors beyond those of every post are those of
-// [mem.RMR.BeginBind]; a dispatcher that does not take the stream StreamBind is
-// INVALID_STATE/EP_EVD_REQUEST. See PostSend for the rest.
+// endpoint's attributes have it. Errors beyond those of every post: a window of
+// another adapter is INVALID_HANDLE/RMR; another zone, or another endpoint for a
+// window that NewRMR made, PROTECTION_VIOLATION; a range outside its region
+// INVALID_PARAMETER, a region without the local privilege PRIVILEGES_VIOLATION, one
+// that was freed INVALID_HANDLE/LMR; a second bind that gives a name while the first is
+// outstanding INVALID_STATE, since nobody could tell which a peer would reach; a
+// dispatcher that does not take the stream StreamBind INVALID_STATE/EP_EVD_REQUEST.
+// See PostSend for the rest.
 // It answers to dat_rmr_bind.
 func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.Binding) (mem.RemoteSegment, error) {
 	const op = "ep.PostBind"
@@ -56,19 +63,25 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if d := q.rules.Load().evd; d != nil && !d.Takes(evd.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
-	bind, err := rmr.BeginBind(e.box.zone(), e, &to)
+	window, binding := rmr.Window(door.Key{}), inner(&to)
+	bind, err := window.BeginBind(e.box.zone(), &e.windows, &binding)
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
 	ticket, word, mine, err := e.box.admitOdd(q, &w)
 	if err != nil {
-		rmr.CancelBind(bind.Key)
+		window.CancelBind(bind.Key)
 		return mem.RemoteSegment{}, err
 	}
 	p := &q.pendingBinds()[ticket&q.mask]
-	p.Bind, p.rmr, p.to = bind, rmr, to
+	p.Bind, p.rmr, p.to = bind, rmr, binding
 	e.box.request(ticket, word, mine)
-	return to.Remote(bind.Key), nil
+	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
+}
+
+// inner is the binding as [memory.Window] knows it.
+func inner(to *mem.Binding) memory.Binding {
+	return memory.Binding{Segment: memory.Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased}
 }
 
 // admitOdd is admitOne, after the check, for a request whose slot needs more than
@@ -110,7 +123,7 @@ func (q *queue) describeBind(wr *hw.SendWR, t uint32) {
 // endBind tells the window of the slot that its bind has completed.
 func (q *queue) endBind(slot uint32, status hw.Status) {
 	p := &(*q.binds.Load())[slot]
-	p.rmr.EndBind(&p.to, p.Key, status == hw.StatusSuccess)
+	p.rmr.Window(door.Key{}).EndBind(&p.to, p.Key, status == hw.StatusSuccess)
 }
 
 // RMROf is the window that a RMR_BIND_COMPLETION event is about, or nil.

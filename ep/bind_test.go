@@ -78,7 +78,7 @@ func TestABoundWindowIsReachedUntilItIsBoundAgain(t *testing.T) {
 	p, err := w.Query(0x7F)
 	require.NoError(t, err)
 	assert.Equal(t, mem.RMRParam{
-		Domain: r.domain, PZ: r.pz, Segment: l.Segment(64, 16), Privileges: readWrite,
+		PZ: r.pz, Segment: l.Segment(64, 16), Privileges: readWrite,
 		RemoteContext: first.Context, Scope: 1,
 	}, p)
 	assert.ErrorIs(t, l.Free(), &hw.Error{Type: hw.InvalidState, Sub: 81}, "LMR_IN_USE")
@@ -112,7 +112,7 @@ func TestAnUnboundWindowIsNotReached(t *testing.T) {
 			assert.Zero(t, r.bind(b, w, none))
 			p, err := w.Query(mem.RMRFieldAll)
 			require.NoError(t, err)
-			assert.Equal(t, mem.RMRParam{Domain: r.domain, PZ: r.pz, Scope: mem.RMRScopePZ}, p)
+			assert.Equal(t, mem.RMRParam{PZ: r.pz, Scope: mem.RMRScopePZ}, p)
 			require.NoError(t, l.Free(), "nothing is bound to it")
 			assert.Equal(t, hw.StatusRemoteAccess, r.poke(a, remote))
 			r.broken(2)

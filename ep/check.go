@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"godat/hw"
+	"godat/internal/memory"
 )
 
 // check says what a post of w returns at once. It has no effect. The key of a
@@ -18,7 +19,7 @@ func (b *mailbox) check(q *queue, w *work) (lkey uint32, err error) {
 	var total uint64
 	if w.single() {
 		var ok bool
-		if lkey, ok = r.pz.LKey(&w.segs[0], o.local); !ok {
+		if lkey, ok = r.zone.LKey((*memory.Segment)(&w.segs[0]), o.local); !ok {
 			_, err = r.checkMany(w, o)
 			return 0, err
 		}
@@ -41,7 +42,7 @@ func (b *mailbox) checkOdd(q *queue, r *rules, w *work, state State) (lkey uint3
 		return 0, err
 	}
 	if w.single() {
-		lkey, _ = r.pz.LKey(&w.segs[0], hw.NoPrivileges)
+		lkey, _ = r.zone.LKey((*memory.Segment)(&w.segs[0]), hw.NoPrivileges)
 	}
 	return lkey, nil
 }
@@ -90,7 +91,7 @@ func (r *rules) checkMany(w *work, o *operation) (total uint64, err error) {
 	var sges [some]hw.SGE
 	for segs := w.segs; len(segs) > 0; {
 		n := min(len(segs), some)
-		part, fail := r.pz.Resolve(sges[:], segs[:n], o.local)
+		part, fail := r.zone.Resolve(sgesOf(sges[:], segs[:n]), o.local)
 		if fail != nil {
 			return 0, wrap(o.call, fail)
 		}

@@ -3,6 +3,7 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/memory"
 	"godat/mem"
 )
 
@@ -26,6 +27,7 @@ type Endpoint struct {
 	cause   endCause
 	marks   watermarks
 	counted counted
+	windows memory.Owner // those that only this endpoint binds
 	ctl     controls
 }
 
@@ -106,9 +108,10 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	return e, nil
 }
 
-// zone is the endpoint's protection zone; nil until an endpoint that a service
-// point made has one.
-func (b *mailbox) zone() *mem.PZ { return b.requests.rules.Load().pz }
+// pz is the endpoint's protection zone; nil until an endpoint that a service point
+// made has one. So is zone, which is what posts are checked against.
+func (b *mailbox) pz() *mem.PZ        { return b.requests.rules.Load().pz }
+func (b *mailbox) zone() *memory.Zone { return b.requests.rules.Load().zone }
 
 // furnish takes what the endpoint needs of others, and gives all of it back if
 // anything fails.

@@ -12,7 +12,7 @@ import (
 
 // ownPZ refuses a zone of another adapter.
 func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
-	if pz == nil || a.domain == nil || pz.Domain() == a.domain {
+	if pz == nil || a.domain == nil || a.domain.Has(pz) {
 		return nil
 	}
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's"}

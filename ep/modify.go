@@ -72,7 +72,7 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 	if m.now, err = m.old.with(op, e, mask, &p); err != nil {
 		return err
 	}
-	if m.old.qp != nil && m.now.needsDevice(e, &m.old) && m.old.pz.Domain().HasRMR(e) {
+	if m.old.qp != nil && m.now.needsDevice(e, &m.old) && e.windows.HasWindows() {
 		return wrap(op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[e.State()], Text: "the endpoint has windows, which depend on it as it is"})
 	}
 	done, err := e.ctl.outlast(&m)
@@ -168,12 +168,10 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 	switch {
 	case pz == nil:
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "an endpoint needs a protection zone"}
-	case p.pz != nil && pz.Domain() != p.pz.Domain():
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's"}
 	case e.box.recvs.srq != nil && pz != p.pz:
 		return hw.Errorf(op, hw.ProtectionViolation, hw.NoSubtype, "the shared receive queue is of another zone")
 	}
-	return nil
+	return e.adapter.ownPZ(op, pz)
 }
 
 // modify makes the endpoint what was asked for. What it needs for that is there.

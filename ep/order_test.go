@@ -11,6 +11,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -154,8 +155,8 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 {
 				return // the poster would hold the token, or finds no ticket
 			}
-			to := mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead}
-			bind, err := w.BeginBind(e.box.zone(), e, &to)
+			to := inner(&mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead})
+			bind, err := w.Window(door.Key{}).BeginBind(e.box.zone(), &e.windows, &to)
 			require.NoError(t, err)
 			ticket, word, mine, err := e.box.admitOdd(q, &work{op: hw.OpBind, cookie: 9})
 			require.NoError(t, err)

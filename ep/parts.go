@@ -5,6 +5,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -29,7 +30,7 @@ type device struct {
 // parts are those of now. The caller holds e.ctl, or nobody knows e yet.
 func (ctl *controls) parts() parts {
 	return parts{
-		pz: ctl.e.box.zone(), recv: ctl.e.box.recvs.rules.Load().evd, request: ctl.e.box.requests.rules.Load().evd, conn: ctl.e.profile.conn,
+		pz: ctl.e.box.pz(), recv: ctl.e.box.recvs.rules.Load().evd, request: ctl.e.box.requests.rules.Load().evd, conn: ctl.e.profile.conn,
 		attr: ctl.e.profile.attr, feed: ctl.e.box.recvs.feed, device: ctl.e.box.device,
 	}
 }
@@ -75,10 +76,11 @@ func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 		return nil, err
 	}
 	if p.pz != old.pz {
-		if err = p.pz.Use(); err != nil {
+		zone := p.pz.Zone(door.Key{})
+		if err = zone.Use(""); err != nil {
 			return nil, err
 		}
-		undos = append(undos, p.pz.Unuse)
+		undos = append(undos, zone.Unuse)
 	}
 	_, was := old.feeds()
 	to, with := p.feeds()
@@ -126,7 +128,7 @@ func (p *parts) giveBack(e *Endpoint, next *parts) error {
 		}
 	}
 	if p.pz != nil && p.pz != next.pz {
-		p.pz.Unuse()
+		p.pz.Zone(door.Key{}).Unuse()
 	}
 	return errors.Join(errs...)
 }
@@ -153,7 +155,7 @@ func shape(a *Attr) hw.QPConfig {
 func (p *parts) newDevice(e *Endpoint) (err error) {
 	cqs := e.adapter.cqs
 	cfg := shape(&p.attr)
-	cfg.Zone, cfg.Facts, cfg.Number = p.pz.Zone(), &e.facts, e.key
+	cfg.Zone, cfg.Facts, cfg.Number = p.pz.Zone(door.Key{}).Device(), &e.facts, e.key
 	cfg.SendEnd, cfg.RecvEnd = e.box.requests.endID, e.box.recvs.endID
 	if srq := e.box.recvs.srq; srq != nil {
 		cfg.SRQ = srq.hw

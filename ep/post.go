@@ -3,6 +3,7 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/memory"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -162,7 +163,7 @@ func (b *mailbox) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem
 		return 0, 0, false, false
 	}
 	seg := &segs[0]
-	lkey, ok := r.pz.LKey(seg, q.need)
+	lkey, ok := r.zone.LKey((*memory.Segment)(seg), q.need)
 	if !ok || seg.Len == 0 || uint64(seg.Len) > r.longest {
 		return 0, 0, false, false
 	}
@@ -266,13 +267,22 @@ func (b *mailbox) fill(q *queue, ticket uint32, w *work, to *evd.Queue, lkey uin
 // translate writes a slot's segments. They were checked; a region that was freed
 // since gives a key that no provider takes, and so LOCAL_PROTECTION.
 func (b *mailbox) translate(sges []hw.SGE, segs []mem.Segment) {
+	zone := b.zone()
 	for i := range segs {
 		sges[i] = hw.SGE{}
 		if segs[i].Len != 0 {
-			lkey, _ := b.zone().LKey(&segs[i], hw.NoPrivileges)
+			lkey, _ := zone.LKey((*memory.Segment)(&segs[i]), hw.NoPrivileges)
 			sges[i] = hw.SGE{Addr: segs[i].Addr, Len: segs[i].Len, LKey: lkey}
 		}
 	}
+}
+
+// sgesOf writes the segments to sges, as [memory.Zone.Resolve] takes them.
+func sgesOf(sges []hw.SGE, segs []mem.Segment) []hw.SGE {
+	for i, s := range segs {
+		sges[i] = hw.SGE{Addr: s.Addr, Len: s.Len, LKey: s.Context}
+	}
+	return sges[:len(segs)]
 }
 
 // trim cuts the sink of an RDMA read to the length of its source.

@@ -11,6 +11,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	_ "godat/hw/loop"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -42,7 +43,8 @@ func loopDevice(t testing.TB) hw.Device {
 
 func newRigOn(t testing.TB, dev hw.Device) *rig {
 	var err error
-	r := &rig{t: t, adapter: NewAdapter(AdapterConfig{Device: dev}), domain: mem.NewDomain(dev)}
+	r := &rig{t: t, domain: mem.NewDomain(door.Key{}, dev, nil)}
+	r.adapter = NewAdapter(door.Key{}, AdapterConfig{Device: dev, Domain: r.domain})
 	r.pz, err = r.domain.NewPZ()
 	require.NoError(t, err)
 	r.lmr, err = r.pz.Alloc(64<<10, hw.AllPrivileges)

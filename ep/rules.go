@@ -5,6 +5,8 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
 	"godat/mem"
 )
 
@@ -113,6 +115,7 @@ func illegalFlags(ops hw.OpSet, attr *Attr) (table [len(operations)]uint32) {
 // changed: a post goes by one set of them.
 type rules struct {
 	pz                *mem.PZ
+	zone              *memory.Zone    // the pz's
 	evd               *evd.Dispatcher // nil: completions of this direction are dropped
 	refused           hw.Flags        // see admitPlain: the flags that it can't have,
 	longest           uint64          // and its length; 0 admits none
@@ -127,7 +130,7 @@ type rules struct {
 func (b *mailbox) setRules(p *parts) {
 	a := &p.attr
 	r := rules{
-		pz: p.pz, readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,
+		pz: p.pz, zone: p.pz.Zone(door.Key{}), readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,
 		maxMessage: a.MaxMessageSize, maxRDMA: a.MaxRDMASize,
 		illegal: illegalFlags(postable(b.e.adapter.attr.Ops), a),
 	}

@@ -6,6 +6,8 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
 	"godat/mem"
 )
 
@@ -19,6 +21,7 @@ type SRQ struct {
 	// Immutable after NewSRQ.
 	adapter *Adapter
 	pz      *mem.PZ
+	zone    *memory.Zone // the pz's
 	hw      hw.SRQ
 	iov     int // segments of a receive
 	low     evd.AsyncNode
@@ -95,18 +98,19 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d receives of %d segments; this device allows 1 to %d of 1 to %d",
 			attr.MaxRecvDTOs, attr.MaxRecvIOV, depths, segments)
 	}
-	if err := pz.Use(); err != nil {
-		return nil, wrap(op, err)
+	zone := pz.Zone(door.Key{})
+	if err := zone.Use(op); err != nil {
+		return nil, err
 	}
-	q := &SRQ{adapter: a, pz: pz, iov: attr.MaxRecvIOV, depth: attr.MaxRecvDTOs, cqRoom: math.MaxInt}
+	q := &SRQ{adapter: a, pz: pz, zone: zone, iov: attr.MaxRecvIOV, depth: attr.MaxRecvDTOs, cqRoom: math.MaxInt}
 	q.low.Event = evd.Event{Number: evd.AsyncEPBroken, Source: q, Data: evd.SRQLowWatermark}
 	q.grow(q.depth)
 	var err error
 	q.hw, err = dev.NewSRQ(hw.SRQConfig{
-		Zone: pz.Zone(), Depth: attr.MaxRecvDTOs, Segments: attr.MaxRecvIOV, OnLow: q.reportLow,
+		Zone: zone.Device(), Depth: attr.MaxRecvDTOs, Segments: attr.MaxRecvIOV, OnLow: q.reportLow,
 	})
 	if err != nil {
-		pz.Unuse()
+		zone.Unuse()
 		return nil, wrap(op, err)
 	}
 	a.addSRQ(q)
@@ -180,7 +184,7 @@ func (q *SRQ) admit(cookie uint64, segments []mem.Segment) ([]hw.RecvWR, error) 
 	}
 	i := int(q.free[len(q.free)-1])
 	sges := q.sges[i*q.iov : (i+1)*q.iov : (i+1)*q.iov]
-	if _, err := q.pz.Resolve(sges, segments, hw.LocalWrite); err != nil {
+	if _, err := q.zone.Resolve(sgesOf(sges, segments), hw.LocalWrite); err != nil {
 		return nil, err
 	}
 	for n, f := range q.feeds {

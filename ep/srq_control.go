@@ -198,7 +198,7 @@ func (q *SRQ) Close() error {
 		q.closed = false
 		return wrap(op, err)
 	}
-	q.pz.Unuse()
+	q.zone.Unuse()
 	q.adapter.removeSRQ(q) // last: an adapter's close that no longer sees the queue finds it closed
 	return nil
 }

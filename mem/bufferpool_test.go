@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/door"
 )
 
 func newTestPool(t *testing.T, cfg BufferPoolConfig) *BufferPool {
-	d := NewDomain(newFakeDevice())
+	d := NewDomain(door.Key{}, newFakeDevice(), nil)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
@@ -65,7 +66,7 @@ func TestABufferIsWrittenAsFarAsItHasRoom(t *testing.T) {
 }
 
 func TestAPoolThatCannotBeIsRefused(t *testing.T) {
-	d := NewDomain(newFakeDevice())
+	d := NewDomain(door.Key{}, newFakeDevice(), nil)
 	defer func() { require.NoError(t, d.Close()) }()
 	pz, err := d.NewPZ()
 	require.NoError(t, err)

@@ -5,9 +5,6 @@ import "fmt"
 // String names the zone. It may be called at any time, as the String of every handle.
 func (p *PZ) String() string { return fmt.Sprintf("PZ(%p)", p) }
 
-// String names the domain.
-func (d *Domain) String() string { return fmt.Sprintf("Domain(%p)", d) }
-
 // String names the region, by context and length.
 func (l *LMR) String() string {
 	if l == nil {

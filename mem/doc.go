@@ -1,16 +1,15 @@
 // Package mem registers memory with a device and checks what is posted against it.
 //
-// A [Domain] is the memory of one interface adapter. It makes protection zones
-// ([PZ]), and a zone makes local memory regions ([LMR]): memory from outside the
-// Go heap, or the caller's own, pinned. A [Segment] names a part of a region in
+// An interface adapter makes protection zones ([PZ]), and a zone makes local memory
+// regions ([LMR]): memory from outside the Go heap, or the caller's own, pinned. A [Segment] names a part of a region in
 // a local operation, a [RemoteSegment] names it to a peer.
 // A window ([RMR]) gives a peer a part of a region for a while.
 //
 // # Checks and the end of a region
 //
-// [PZ.Resolve] is the check that every post makes, against an immutable snapshot
-// of each region: it takes no lock and counts no use, because a count per post
-// costs more than the check. So a region may be freed while posted work still
+// Every post checks its segments against an immutable snapshot of each region
+// (internal/memory). The check takes no lock and counts no use, because a count per
+// post costs more than the check. So a region may be freed while posted work still
 // names it. [LMR.Free] first makes the region dead, so that no later post finds
 // it; then the device waits until whatever was touching the memory has stopped,
 // for a chunk of a copy at most; only then is the memory given back. Work that

@@ -5,20 +5,24 @@ import (
 	"sync"
 
 	"godat/hw"
+	"godat/internal/door"
 	"godat/internal/keys"
+	"godat/internal/memory"
 )
 
 // MaxRegions is the most regions of a domain, if the device has no lower limit.
 const MaxRegions = 1 << 20
 
 // Domain is all the memory that one interface adapter knows: its zones, its
-// regions, and the table of contexts that posts are checked against. Its methods
-// may be called from any goroutine.
+// regions, its windows, and the table of contexts that posts are checked against.
+// Its adapter alone has it; programs call the adapter. Its methods may be called
+// from any goroutine.
 type Domain struct {
 	// Immutable after NewDomain.
+	ia    any
 	dev   hw.Device
 	attr  hw.Attr
-	table *keys.Table[region]
+	table *memory.Table
 
 	// gate is held shared by every call that makes something on the device, so
 	// that Close, which takes it alone, is the last of them.
@@ -40,13 +44,14 @@ type Domain struct {
 }
 
 // NewDomain makes the domain of a device, which stays the caller's and outlives
-// the domain.
-func NewDomain(dev hw.Device) *Domain {
+// the domain. Queries of what is in it give ia for the interface adapter.
+func NewDomain(_ door.Key, dev hw.Device, ia any) *Domain {
 	attr := dev.Attr()
 	return &Domain{
+		ia:     ia,
 		dev:    dev,
 		attr:   attr,
-		table:  keys.New[region](min(max(attr.MaxMRs, 1), MaxRegions)),
+		table:  keys.New[memory.Region](min(max(attr.MaxMRs, 1), MaxRegions)),
 		zones:  make(map[*PZ]struct{}),
 		lmrs:   make(map[*LMR]struct{}),
 		rmrs:   make(map[*RMR]struct{}),
@@ -55,7 +60,7 @@ func NewDomain(dev hw.Device) *Domain {
 }
 
 // NewPZ makes a protection zone. It may block. A closed domain is
-// INVALID_HANDLE/IA. It answers to dat_pz_create.
+// INVALID_HANDLE/IA.
 func (d *Domain) NewPZ() (*PZ, error) {
 	const op = "mem.NewPZ"
 	if err := d.enter(op); err != nil {
@@ -64,9 +69,9 @@ func (d *Domain) NewPZ() (*PZ, error) {
 	defer d.gate.RUnlock()
 	zone, err := d.dev.NewZone()
 	if err != nil {
-		return nil, refused(op, hw.ResourceProtectionDomain, err)
+		return nil, memory.Refused(op, hw.ResourceProtectionDomain, err)
 	}
-	p := &PZ{domain: d, table: d.table, zone: zone}
+	p := &PZ{domain: d, zone: memory.NewZone(zone, &d.attr, d.table)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.zones[p] = struct{}{}
@@ -74,47 +79,33 @@ func (d *Domain) NewPZ() (*PZ, error) {
 	return p, nil
 }
 
-// Stats reports how many regions are registered and how many bytes they have.
-// A region counts until its Free has returned.
-func (d *Domain) Stats() (regions int, bytes int64) {
-	if d == nil {
-		return 0, 0
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.lmrs), d.bytes
+// Has reports whether the zone is one of the domain.
+func (d *Domain) Has(p *PZ) bool { return p != nil && p.domain == d }
+
+// Stats say what there is in a domain.
+type Stats struct {
+	Zones, Windows int
+	// Regions are those whose Free has not returned, and Bytes is their length.
+	Regions int
+	Bytes   int64
+	// Mapped are the ranges of memory that are mapped, and MappedBytes is their
+	// length, in whole pages. The range of a region that was allocated stays mapped
+	// for some time after Free; see [WithUnmapOnFree].
+	Mapped      int
+	MappedBytes int64
 }
 
-// RMRs reports how many windows there are.
-func (d *Domain) RMRs() int {
+// Stats tells what there is; nothing in a nil domain.
+func (d *Domain) Stats() Stats {
 	if d == nil {
-		return 0
+		return Stats{}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.rmrs)
-}
-
-// Zones reports how many zones are open.
-func (d *Domain) Zones() int {
-	if d == nil {
-		return 0
+	return Stats{
+		Zones: len(d.zones), Windows: len(d.rmrs), Regions: len(d.lmrs), Bytes: d.bytes,
+		Mapped: len(d.blocks), MappedBytes: d.mapped,
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.zones)
-}
-
-// Mapped reports how many ranges of memory are mapped and how many bytes they
-// have, rounded to pages. The range of a region that was allocated stays mapped for
-// some time after Free; see [WithUnmapOnFree].
-func (d *Domain) Mapped() (ranges int, bytes int64) {
-	if d == nil {
-		return 0, 0
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.blocks), d.mapped
 }
 
 // Close frees every window and every region, closes every zone and unmaps all memory, also what
@@ -190,6 +181,13 @@ func (d *Domain) dropRegion(l *LMR) {
 	delete(d.lmrs, l)
 	d.counters.RegionsFreed++
 	d.bytes -= int64(len(l.buf))
+}
+
+func (d *Domain) dropPZ(p *PZ) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.zones, p)
+	d.counters.ZonesFreed++
 }
 
 func (d *Domain) dropRMR(r *RMR) {

@@ -6,24 +6,13 @@ import (
 	"syscall"
 
 	"godat/hw"
+	"godat/internal/memory"
 )
-
-// refused makes a device's error one of ours: a return code passes as it is.
-func refused(op string, sub hw.Subtype, err error) error {
-	var code *hw.Error
-	if errors.As(err, &code) {
-		return hw.Errorf(op, code.Type, code.Sub, "%w", err)
-	}
-	if errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EAGAIN) {
-		return hw.Errorf(op, hw.InsufficientResources, sub, "%w", err)
-	}
-	return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
-}
 
 // lockedMemory explains why a device refused a region.
 func lockedMemory(op string, size int, err error) error {
 	if !errors.Is(err, syscall.ENOMEM) && !errors.Is(err, syscall.EAGAIN) {
-		return refused(op, hw.ResourceMemoryRegion, err)
+		return memory.Refused(op, hw.ResourceMemoryRegion, err)
 	}
 	limit, known := memlock()
 	return lockedOut(op, size, limit, known, err)

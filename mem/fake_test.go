@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/hw"
+	"godat/internal/door"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -140,7 +141,7 @@ func (m *fakeMR) write(v byte, chunk int) bool {
 func newTestPZ(t testing.TB) (*fakeDevice, *Domain, *PZ) {
 	t.Helper()
 	dev := newFakeDevice()
-	d := NewDomain(dev)
+	d := NewDomain(door.Key{}, dev, dev)
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -152,18 +153,37 @@ func newTestPZ(t testing.TB) (*fakeDevice, *Domain, *PZ) {
 
 func requireEmpty(t testing.TB, dev *fakeDevice, d *Domain) {
 	t.Helper()
-	regions, bytes := d.Stats()
+	regions, bytes := registeredIn(d)
 	require.Zero(t, regions)
 	require.Zero(t, bytes)
-	ranges, mapped := d.Mapped()
+	ranges, mapped := mappedIn(d)
 	require.Zero(t, ranges)
 	require.Zero(t, mapped)
-	require.Zero(t, d.Zones())
+	require.Zero(t, d.Stats().Zones)
 	require.Zero(t, dev.registered())
 	require.Zero(t, dev.zones)
 	for l := range kept.lmrs {
-		require.NotSame(t, d, l.Domain(), "a region of this domain is kept")
+		require.NotSame(t, d, l.pz.domain, "a region of this domain is kept")
 	}
+}
+
+// registeredIn are the regions of a domain and their bytes, and mappedIn its ranges.
+func registeredIn(d *Domain) (regions int, bytes int64) {
+	s := d.Stats()
+	return s.Regions, s.Bytes
+}
+
+func mappedIn(d *Domain) (ranges int, bytes int64) {
+	s := d.Stats()
+	return s.Mapped, s.MappedBytes
+}
+
+// resolve checks segments as a post of the zone does.
+func resolve(p *PZ, dst []hw.SGE, segs []Segment, need hw.Privileges) (uint64, *hw.Error) {
+	for i, s := range segs {
+		dst[i] = hw.SGE{Addr: s.Addr, Len: s.Len, LKey: s.Context}
+	}
+	return p.Zone(door.Key{}).Resolve(dst[:len(segs)], need)
 }
 
 func alloc(t testing.TB, pz *PZ, size int, priv hw.Privileges, opts ...Option) *LMR {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/door"
 )
 
 func TestFreeEndsARegionOnce(t *testing.T) {
@@ -27,7 +28,7 @@ func TestFreeEndsARegionOnce(t *testing.T) {
 	_, err := l.Query(LMRFieldAll)
 	requireCode(t, err, hw.InvalidHandle, hw.HandleLMR)
 	require.NoError(t, l.Free(), "freeing it again does nothing")
-	regions, size := d.Stats()
+	regions, size := registeredIn(d)
 	assert.Zero(t, regions)
 	assert.Zero(t, size)
 }
@@ -39,13 +40,13 @@ func TestASecondFreeDoesNotTouchTheRegionThatGotTheContext(t *testing.T) {
 	l := alloc(t, pz, 64, hw.LocalRead)
 	first.context = l.context // as if the same number had been drawn again
 	require.NoError(t, first.Free())
-	_, refusal := pz.Resolve(make([]hw.SGE, 1), []Segment{l.Segment(0, 64)}, hw.LocalRead)
+	_, refusal := resolve(pz, make([]hw.SGE, 1), []Segment{l.Segment(0, 64)}, hw.LocalRead)
 	require.Nil(t, refusal)
 }
 
 func TestFreedMemoryStaysReadableAsZerosUntilTheDomainCloses(t *testing.T) {
 	dev := newFakeDevice()
-	d := NewDomain(dev)
+	d := NewDomain(door.Key{}, dev, nil)
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
 	for _, opts := range [][]Option{nil, {WithHugePages()}} {
@@ -58,7 +59,7 @@ func TestFreedMemoryStaysReadableAsZerosUntilTheDomainCloses(t *testing.T) {
 		assert.True(t, bytes.Equal(b, make([]byte, len(b))), "freed memory is not zero")
 		b[0], b[len(b)-1] = 1, 1 // and may be written by mistake
 	}
-	ranges, _ := d.Mapped()
+	ranges, _ := mappedIn(d)
 	assert.Equal(t, 2, ranges)
 	require.NoError(t, d.Close())
 	requireEmpty(t, dev, d)
@@ -67,11 +68,11 @@ func TestFreedMemoryStaysReadableAsZerosUntilTheDomainCloses(t *testing.T) {
 func TestFreedMemoryIsGivenBackAtOnceIfAsked(t *testing.T) {
 	_, d, pz := newTestPZ(t)
 	l := alloc(t, pz, 1<<20, hw.AllPrivileges, WithUnmapOnFree())
-	ranges, mapped := d.Mapped()
+	ranges, mapped := mappedIn(d)
 	assert.Equal(t, 1, ranges)
 	assert.EqualValues(t, 1<<20, mapped)
 	require.NoError(t, l.Free())
-	ranges, mapped = d.Mapped()
+	ranges, mapped = mappedIn(d)
 	assert.Zero(t, ranges)
 	assert.Zero(t, mapped)
 }
@@ -99,7 +100,7 @@ func TestStatsFollowEveryRegion(t *testing.T) {
 			require.NoError(t, err)
 			live, sum = append(live, l), sum+int64(n)
 		}
-		regions, size := d.Stats()
+		regions, size := registeredIn(d)
 		require.Equal(t, len(live), regions)
 		require.Equal(t, sum, size)
 	}
@@ -116,7 +117,7 @@ func TestARegionThatTheDeviceKeepsIsDeadButNotGivenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dev := newFakeDevice()
-			d := NewDomain(dev)
+			d := NewDomain(door.Key{}, dev, nil)
 			pz, err := d.NewPZ()
 			require.NoError(t, err)
 			l := register(t, pz)
@@ -124,11 +125,11 @@ func TestARegionThatTheDeviceKeepsIsDeadButNotGivenBack(t *testing.T) {
 			l.mr.(*fakeMR).err = syscall.EIO
 
 			requireCode(t, l.Free(), hw.InternalError, hw.NoSubtype)
-			_, refusal := pz.Resolve(make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
+			_, refusal := resolve(pz, make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
 			requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
 			require.ErrorIs(t, d.Close(), syscall.EIO)
 			b[0] = 1 // still there: the device may be writing to it
-			regions, size := d.Stats()
+			regions, size := registeredIn(d)
 			assert.Equal(t, 1, regions)
 			assert.EqualValues(t, 4096, size)
 
@@ -142,7 +143,7 @@ func TestARegionThatTheDeviceKeepsIsDeadButNotGivenBack(t *testing.T) {
 
 func TestDomainCloseFreesEverythingAndThenRefuses(t *testing.T) {
 	dev := newFakeDevice()
-	d := NewDomain(dev)
+	d := NewDomain(door.Key{}, dev, nil)
 	var segs []Segment
 	var pzs []*PZ
 	for range 3 {
@@ -154,7 +155,7 @@ func TestDomainCloseFreesEverythingAndThenRefuses(t *testing.T) {
 			_, err = pz.Register(make([]byte, 64), hw.LocalRead)
 			require.NoError(t, err)
 		}
-		require.NoError(t, pz.Use())
+		require.NoError(t, pz.zone.Use(""))
 	}
 	require.NoError(t, d.Close())
 	requireEmpty(t, dev, d)
@@ -167,24 +168,24 @@ func TestDomainCloseFreesEverythingAndThenRefuses(t *testing.T) {
 	_, err = pzs[0].Register(make([]byte, 8), hw.LocalRead)
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	require.NoError(t, pzs[0].Close())
-	_, refusal := pzs[0].Resolve(make([]hw.SGE, 1), segs[:1], hw.LocalRead)
+	_, refusal := resolve(pzs[0], make([]hw.SGE, 1), segs[:1], hw.LocalRead)
 	requireCode(t, refusal, hw.InvalidHandle, hw.HandlePZ)
-	pzs[0].Unuse() // an endpoint that is closed late
+	pzs[0].zone.Unuse() // an endpoint that is closed late
 }
 
 func TestDomainCloseReportsAZoneThatIsStillInUse(t *testing.T) {
 	dev := newFakeDevice()
-	d := NewDomain(dev)
+	d := NewDomain(door.Key{}, dev, nil)
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
 	l := alloc(t, pz, 64, hw.LocalRead)
 	inUse := hw.Errorf("fake", hw.InvalidState, hw.StatePZInUse, "a queue pair is in it")
-	pz.zone.(*fakeZone).err = inUse
+	pz.zone.Device().(*fakeZone).err = inUse
 	require.ErrorIs(t, d.Close(), inUse)
-	assert.Equal(t, 1, d.Zones())
+	assert.Equal(t, 1, d.Stats().Zones)
 	assert.Nil(t, l.Bytes())
 	assert.Zero(t, dev.registered())
-	pz.zone.(*fakeZone).err = nil
+	pz.zone.Device().(*fakeZone).err = nil
 	require.NoError(t, d.Close())
 	requireEmpty(t, dev, d)
 }
@@ -207,7 +208,7 @@ func TestNothingTouchesARegionAfterFree(t *testing.T) {
 			wg.Go(func() {
 				var sge [1]hw.SGE
 				for {
-					if _, err := pz.Resolve(sge[:], []Segment{seg}, hw.LocalWrite); err != nil {
+					if _, err := resolve(pz, sge[:], []Segment{seg}, hw.LocalWrite); err != nil {
 						assert.ErrorIs(t, err, hw.ErrInvalidHandle)
 						refused.Add(1)
 						return
@@ -224,7 +225,7 @@ func TestNothingTouchesARegionAfterFree(t *testing.T) {
 			runtime.Gosched()
 		}
 		require.NoError(t, l.Free())
-		_, refusal := pz.Resolve(make([]hw.SGE, 1), []Segment{seg}, hw.LocalWrite)
+		_, refusal := resolve(pz, make([]hw.SGE, 1), []Segment{seg}, hw.LocalWrite)
 		requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
 		for i := range buf {
 			buf[i] = 0xaa // a race with a device that still writes
@@ -235,7 +236,7 @@ func TestNothingTouchesARegionAfterFree(t *testing.T) {
 			require.EqualValues(t, 0xaa, buf[i], "byte %d changed after Free", i)
 		}
 	}
-	regions, _ := d.Stats()
+	regions, _ := registeredIn(d)
 	assert.Zero(t, regions)
 }
 
@@ -251,7 +252,7 @@ func TestFreeWaitsForACopyInProgressButNotLonger(t *testing.T) {
 	go func() { freed <- l.Free() }()
 
 	require.Eventually(t, mr.dead.Load, 10*time.Second, time.Millisecond)
-	_, refusal := pz.Resolve(make([]hw.SGE, 1), []Segment{seg}, hw.LocalWrite)
+	_, refusal := resolve(pz, make([]hw.SGE, 1), []Segment{seg}, hw.LocalWrite)
 	requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
 	select {
 	case err := <-freed:
@@ -271,7 +272,7 @@ func TestManyFreesOfOneRegionEndItOnce(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				assert.NoError(t, l.Free())
-				regions, _ := d.Stats()
+				regions, _ := registeredIn(d)
 				assert.Zero(t, regions, "a call returned before the region was gone")
 			})
 		}
@@ -282,7 +283,7 @@ func TestManyFreesOfOneRegionEndItOnce(t *testing.T) {
 func TestAllocRegisterFreeAndCloseMayRaceEachOther(t *testing.T) {
 	for range 20 {
 		dev := newFakeDevice()
-		d := NewDomain(dev)
+		d := NewDomain(door.Key{}, dev, nil)
 		pz, err := d.NewPZ()
 		require.NoError(t, err)
 		var wg sync.WaitGroup

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
 )
 
 // call is a public call with what it is to fail with; the zero code is none.
@@ -42,7 +44,7 @@ func runCalls(t *testing.T, calls []call) {
 func zoneCalls(p *PZ, from *LMR, typ hw.Type, sub hw.Subtype) []call {
 	buf := make([]byte, 8)
 	return []call{
-		{"Use", p.Use, typ, sub},
+		{"Use", func() error { return p.Zone(door.Key{}).Use("") }, typ, sub},
 		{"Alloc", func() error { return err1(p.Alloc(8, hw.LocalRead)) }, typ, sub},
 		{"Alloc of nothing", func() error { return err1(p.Alloc(0, hw.LocalRead)) }, typ, sub},
 		{"Alloc with no privileges there are", func() error { return err1(p.Alloc(8, 0xff)) }, typ, sub},
@@ -56,7 +58,7 @@ func zoneCalls(p *PZ, from *LMR, typ hw.Type, sub hw.Subtype) []call {
 		{"RegisterShared", func() error { return err1(p.RegisterShared(SharedID{1}, buf, hw.LocalRead)) }, typ, sub},
 		{"RegisterShared of nothing", func() error { return err1(p.RegisterShared(SharedID{2}, nil, hw.LocalRead)) }, typ, sub},
 		{"NewRMR", func() error { return err1(p.NewRMR()) }, typ, sub},
-		{"NewRMRFor", func() error { return err1(p.NewRMRFor(nil, nil)) }, typ, sub},
+		{"NewRMRFor", func() error { return err1(p.NewRMRFor(door.Key{}, nil, nil)) }, typ, sub},
 		{"NewBufferPool", func() error { return err1(p.NewBufferPool(BufferPoolConfig{Count: 1, Size: 1})) }, typ, sub},
 		{"NewBufferPool of nothing", func() error { return err1(p.NewBufferPool(BufferPoolConfig{})) }, typ, sub},
 	}
@@ -79,7 +81,7 @@ func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
 		{"PZ.Query", func() error { return err1(p.Query(PZFieldAll)) }, hw.InvalidHandle, hw.HandlePZ},
 		{"PZ.Query of no field", func() error { return err1(p.Query(1 << 30)) }, hw.InvalidHandle, hw.HandlePZ},
 		{"PZ.Resolve", func() error {
-			_, err := p.Resolve(make([]hw.SGE, 1), []Segment{from.Segment(0, 8)}, hw.LocalRead)
+			_, err := resolve(p, make([]hw.SGE, 1), []Segment{from.Segment(0, 8)}, hw.LocalRead)
 			return err
 		}, hw.InvalidHandle, hw.HandlePZ},
 		{"Domain.NewPZ", func() error { return err1(d.NewPZ()) }, hw.InvalidHandle, hw.HandleIA},
@@ -92,37 +94,31 @@ func TestANilHandleIsRefusedByEveryCall(t *testing.T) {
 		{"RMR.Free", r.Free, hw.InvalidHandle, hw.HandleRMR},
 		{"RMR.Query", func() error { return err1(r.Query(RMRFieldAll)) }, hw.InvalidHandle, hw.HandleRMR},
 		{"RMR.Query of no field", func() error { return err1(r.Query(1 << 30)) }, hw.InvalidHandle, hw.HandleRMR},
-		{"RMR.BeginBind", func() error { return err1(r.BeginBind(pz, nil, &Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.BeginBind", func() error { return err1(r.Window(door.Key{}).BeginBind(pz.zone, nil, &memory.Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
 		{"BufferPool.Close", pool.Close, hw.InvalidHandle, hw.HandleLMR},
 		{"RemoteSegment.UnmarshalBinary", func() error { return to.UnmarshalBinary(make([]byte, 16)) }, hw.InvalidParameter, hw.NoSubtype},
 		{"getters", func() error {
-			regions, bytes := d.Stats()
-			ranges, mapped := d.Mapped()
-			assert.Zero(t, regions+ranges+d.Zones()+d.RMRs())
+			regions, bytes := registeredIn(d)
+			ranges, mapped := mappedIn(d)
+			assert.Zero(t, regions+ranges+d.Stats().Zones+d.Stats().Windows)
 			assert.Zero(t, bytes+mapped)
 			assert.Zero(t, d.Counters())
 			assert.Zero(t, d.ResetCounters())
-			assert.False(t, d.HasRMR(nil))
-			assert.Nil(t, p.Domain())
-			assert.Nil(t, p.Zone())
-			_, ok := p.LKey(&Segment{Len: 1}, hw.LocalRead)
+			assert.False(t, d.Has(p))
+			_, ok := p.Zone(door.Key{}).LKey(&memory.Segment{Len: 1}, hw.LocalRead)
 			assert.False(t, ok)
-			p.Unuse()
 			assert.Nil(t, l.Bytes())
 			assert.Zero(t, l.Context()+l.RemoteContext())
 			assert.Nil(t, l.PZ())
-			assert.Nil(t, l.Domain())
 			assert.Zero(t, l.Segment(0, 1).Context)
 			assert.Zero(t, l.Remote(0, 1).Context)
 			assert.Nil(t, r.PZ())
-			r.CancelBind(0)
-			r.EndBind(&Binding{}, 0, false)
 			assert.Nil(t, pool.Get())
 			assert.Nil(t, pool.At(0))
 			return nil
 		}, 0, 0},
 		{"names", func() error {
-			for _, h := range []fmt.Stringer{d, p, l, r, pool, (*Buffer)(nil)} {
+			for _, h := range []fmt.Stringer{p, l, r, pool, (*Buffer)(nil)} {
 				assert.NotContains(t, h.String(), "PANIC")
 			}
 			return nil
@@ -135,7 +131,7 @@ func TestANilBufferIsEmptyAndRefusedByPosts(t *testing.T) {
 	var b *Buffer
 	runCalls(t, []call{
 		{"Segment", func() error {
-			_, err := pz.Resolve(make([]hw.SGE, 1), []Segment{b.Segment()}, hw.LocalRead)
+			_, err := resolve(pz, make([]hw.SGE, 1), []Segment{b.Segment()}, hw.LocalRead)
 			return err
 		}, hw.InvalidHandle, hw.HandleLMR},
 		{"the rest", func() error {
@@ -168,7 +164,6 @@ func TestHandlesNameThemselves(t *testing.T) {
 	require.NoError(t, p.Close())
 	assert.Regexp(t, `^BufferPool\(0x[0-9a-f]+\)$`, p.String())
 	assert.Regexp(t, `^Buffer\(0x[0-9a-f]+, 1\)$`, p.At(1).String(), "its memory is unmapped, and not looked at")
-	assert.Regexp(t, `^Domain\(0x[0-9a-f]+\)$`, p.lmr.Domain().String())
 }
 
 func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {
@@ -196,20 +191,20 @@ func TestAClosedHandleIsRefusedByEveryCall(t *testing.T) {
 		{"LMR.Query", func() error { return err1(freed.Query(LMRFieldAll)) }, hw.InvalidHandle, hw.HandleLMR},
 		{"PZ.RegisterLMR", func() error { return err1(open.RegisterLMR(freed, hw.LocalRead)) }, hw.InvalidHandle, hw.HandleLMR},
 		{"PZ.Resolve", func() error {
-			_, err := open.Resolve(make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
+			_, err := resolve(open, make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
 			return err
 		}, hw.InvalidHandle, hw.HandleLMR},
 		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(seg) }, hw.InvalidHandle, hw.HandleLMR},
 		{"Domain.SyncRDMAWrite", func() error { return d.SyncRDMAWrite(seg) }, hw.InvalidHandle, hw.HandleLMR},
 		{"RMR.Free", window.Free, 0, 0},
 		{"RMR.Query", func() error { return err1(window.Query(RMRFieldAll)) }, hw.InvalidHandle, hw.HandleRMR},
-		{"RMR.BeginBind", func() error { return err1(window.BeginBind(open, nil, &Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.BeginBind", func() error { return err1(window.Window(door.Key{}).BeginBind(open.zone, nil, &memory.Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
 		{"BufferPool.Close", pool.Close, 0, 0},
 	})
 	require.NoError(t, d.Close())
 	runCalls(t, zoneCalls(open, from, hw.InvalidHandle, hw.HandleIA)[1:])
 	runCalls(t, []call{
-		{"PZ.Use", open.Use, hw.InvalidHandle, hw.HandlePZ},
+		{"PZ.Use", func() error { return open.zone.Use("") }, hw.InvalidHandle, hw.HandlePZ},
 		{"Domain.NewPZ", func() error { return err1(d.NewPZ()) }, hw.InvalidHandle, hw.HandleIA},
 		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(seg) }, hw.InvalidHandle, hw.HandleIA},
 		{"Domain.Close", d.Close, 0, 0},
@@ -227,18 +222,19 @@ func TestAHandleOfAnotherAdapterIsRefused(t *testing.T) {
 	l := alloc(t, foreign, 8, hw.AllPrivileges)
 	window, err := foreign.NewRMR()
 	require.NoError(t, err)
-	binding := Binding{Segment: l.Segment(0, 8), Privileges: hw.RemoteRead}
+	seg := l.Segment(0, 8)
+	binding := memory.Binding{Segment: memory.Segment(seg), Privileges: hw.RemoteRead}
 	own, err := pz.NewRMR()
 	require.NoError(t, err)
 	runCalls(t, []call{
 		{"PZ.RegisterLMR", func() error { return err1(pz.RegisterLMR(l, hw.LocalRead)) }, hw.InvalidHandle, hw.HandleLMR},
 		{"PZ.Resolve", func() error {
-			_, err := pz.Resolve(make([]hw.SGE, 1), []Segment{l.Segment(0, 8)}, hw.LocalRead)
+			_, err := resolve(pz, make([]hw.SGE, 1), []Segment{l.Segment(0, 8)}, hw.LocalRead)
 			return err
 		}, hw.InvalidHandle, hw.HandleLMR},
 		{"Domain.SyncRDMARead", func() error { return d.SyncRDMARead(l.Segment(0, 8)) }, hw.InvalidHandle, hw.HandleLMR},
-		{"RMR.BeginBind by a zone", func() error { return err1(window.BeginBind(pz, nil, &Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
-		{"RMR.BeginBind to a region", func() error { return err1(own.BeginBind(pz, nil, &binding)) }, hw.InvalidHandle, hw.HandleLMR},
+		{"RMR.BeginBind by a zone", func() error { return err1(window.Window(door.Key{}).BeginBind(pz.zone, nil, &memory.Binding{})) }, hw.InvalidHandle, hw.HandleRMR},
+		{"RMR.BeginBind to a region", func() error { return err1(own.Window(door.Key{}).BeginBind(pz.zone, nil, &binding)) }, hw.InvalidHandle, hw.HandleLMR},
 	})
 	require.NoError(t, d.Close())
 	require.NoError(t, other.Close())
@@ -268,7 +264,7 @@ func TestArgumentsThatCantBeAreRefused(t *testing.T) {
 			return err1(pz.NewBufferPool(BufferPoolConfig{Count: 1, Size: math.MaxInt}))
 		}, hw.LengthError, hw.NoSubtype},
 	})
-	regions, _ := d.Stats()
+	regions, _ := registeredIn(d)
 	assert.Zero(t, regions)
 	assert.Empty(t, shares.byID, "a refused region holds no id")
 }

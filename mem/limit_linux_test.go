@@ -52,19 +52,19 @@ func TestAllocTakesBackWhatFreedRegionsLeftWhenTheAddressSpaceIsShort(t *testing
 		require.NoError(t, alloc(t, pz, maxRetiredBytes, hw.AllPrivileges).Free())
 		var big []*LMR
 		for range 2 * room / maxRetiredBytes {
-			before, _ := d.Mapped()
+			before, _ := mappedIn(d)
 			l, err := pz.Alloc(maxRetiredBytes/2, hw.AllPrivileges)
 			if err != nil {
 				requireCode(t, err, hw.InsufficientResources, hw.ResourceMemory)
 				break
 			}
 			big = append(big, l)
-			if after, _ := d.Mapped(); after == before {
+			if after, _ := mappedIn(d); after == before {
 				break // the freed range went for it
 			}
 		}
 		require.NotEmpty(t, big)
-		ranges, _ := d.Mapped()
+		ranges, _ := mappedIn(d)
 		assert.Equal(t, len(big), ranges, "nothing dead is left")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"godat/hw"
+	"godat/internal/memory"
 	"godat/internal/yield"
 )
 
@@ -60,7 +61,7 @@ func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
 		b, err = newBlock(size, cfg)
 	}
 	if err != nil {
-		p.Unuse()
+		p.zone.Unuse()
 		return nil, hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "%d bytes: %w", size, err)
 	}
 	p.domain.addBlock(b)
@@ -93,13 +94,13 @@ func (p *PZ) Register(buf []byte, priv hw.Privileges, opts ...Option) (*LMR, err
 // more use, which is the region's, and the gate is held shared.
 func (p *PZ) begin(op string, size int, priv hw.Privileges, wrong error) error {
 	if p == nil {
-		return closedPZ(op)
+		return memory.ClosedZone(op)
 	}
 	d := p.domain
 	if err := d.enter(op); err != nil {
 		return err
 	}
-	if err := p.use(op); err != nil {
+	if err := p.zone.Use(op); err != nil {
 		d.gate.RUnlock()
 		return err
 	}
@@ -113,7 +114,7 @@ func (p *PZ) begin(op string, size int, priv hw.Privileges, wrong error) error {
 		wrong = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "privileges %v", priv)
 	}
 	if wrong != nil {
-		p.Unuse()
+		p.zone.Unuse()
 		d.gate.RUnlock()
 	}
 	return wrong
@@ -123,9 +124,9 @@ func (p *PZ) begin(op string, size int, priv hw.Privileges, wrong error) error {
 // If it fails, nothing of the region is left.
 func (l *LMR) register(op string) (*LMR, error) {
 	d := l.pz.domain
-	mr, err := d.dev.Register(l.pz.zone, l.buf, l.priv)
+	mr, err := d.dev.Register(l.pz.zone.Device(), l.buf, l.priv)
 	if err != nil {
-		l.pz.Unuse()
+		l.pz.zone.Unuse()
 		return nil, errors.Join(lockedMemory(op, len(l.buf), err), l.giveBack(l.unmap || l.kind == MemVirtual))
 	}
 	l.mr = mr
@@ -135,9 +136,9 @@ func (l *LMR) register(op string) (*LMR, error) {
 	l.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
 	keep(l)
 	d.addRegion(l)
-	_, _, err = d.table.Insert(func(key uint32) region {
+	_, _, err = d.table.Insert(func(key uint32) memory.Region {
 		l.context = key
-		return region{base: l.base, size: uint64(len(l.buf)), pz: l.pz, lkey: mr.LKey(), priv: l.priv, mr: mr}
+		return memory.Region{Base: l.base, Size: uint64(len(l.buf)), Zone: l.pz.zone, LKey: mr.LKey(), Priv: l.priv, MR: mr}
 	})
 	if err != nil {
 		l.unmap = l.unmap || l.kind == MemVirtual // nobody has seen the memory
@@ -182,7 +183,7 @@ func (l *LMR) free() error {
 	// A post that found the region before it left the table is in the device's
 	// hands or will be: Deregister is what it meets there.
 	if err := l.mr.Deregister(); err != nil {
-		return refused(op, hw.ResourceMemoryRegion, err)
+		return memory.Refused(op, hw.ResourceMemoryRegion, err)
 	}
 	l.memory.Lock()
 	l.freed = true
@@ -191,7 +192,7 @@ func (l *LMR) free() error {
 	// Last, so that a Domain.Close that no longer sees the region finds its
 	// memory given back.
 	l.pz.domain.dropRegion(l)
-	l.pz.Unuse()
+	l.pz.zone.Unuse()
 	unkeep(l)
 	return err
 }
@@ -265,9 +266,6 @@ func (l *LMR) PZ() *PZ {
 	}
 	return l.pz
 }
-
-// Domain is the domain the region is in; nil for a nil region.
-func (l *LMR) Domain() *Domain { return l.PZ().Domain() }
 
 // Segment names n bytes of the region from offset off on. A range that is not
 // within the region gives a segment that every post refuses, as does one of a

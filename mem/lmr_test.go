@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/door"
 )
 
 func TestAllocGivesZeroedMemoryOfTheAskedSizeAndAlignment(t *testing.T) {
@@ -40,7 +41,7 @@ func TestAllocGivesZeroedMemoryOfTheAskedSizeAndAlignment(t *testing.T) {
 			}
 		}
 	}
-	ranges, mapped := d.Mapped()
+	ranges, mapped := mappedIn(d)
 	assert.Zero(t, ranges)
 	assert.Zero(t, mapped)
 }
@@ -53,7 +54,6 @@ func TestARegionKnowsItself(t *testing.T) {
 	require.NotNil(t, mr)
 
 	assert.Same(t, pz, l.PZ())
-	assert.Same(t, d, l.Domain())
 	assert.NotZero(t, l.Context())
 	assert.Equal(t, Segment{base + 10, 20, l.Context()}, l.Segment(10, 20))
 	assert.Equal(t, Segment{base, 100, l.Context()}, l.Segment(0, 100))
@@ -64,7 +64,7 @@ func TestARegionKnowsItself(t *testing.T) {
 	q, err := l.Query(LMRFieldAll)
 	require.NoError(t, err)
 	assert.Equal(t, LMRParam{
-		Domain: d, Type: MemVirtual, Memory: l.Bytes(), Length: 100, PZ: pz, Privileges: hw.LocalRead | hw.RemoteWrite,
+		IA: d.ia, Type: MemVirtual, Memory: l.Bytes(), Length: 100, PZ: pz, Privileges: hw.LocalRead | hw.RemoteWrite,
 		Context: l.Context(), RemoteContext: mr.RKey(), RegisteredSize: 100, RegisteredAddress: base,
 	}, q)
 	q, err = l.Query(LMRFieldLength | LMRFieldContext)
@@ -132,10 +132,10 @@ func TestWhatCantBeARegionIsRefusedAndLeavesNothing(t *testing.T) {
 func requireUntouched(t *testing.T, dev *fakeDevice, d *Domain, pz *PZ) {
 	t.Helper()
 	require.Zero(t, dev.registered())
-	regions, bytes := d.Stats()
+	regions, bytes := registeredIn(d)
 	require.Zero(t, regions)
 	require.Zero(t, bytes)
-	ranges, mapped := d.Mapped()
+	ranges, mapped := mappedIn(d)
 	require.Zero(t, ranges)
 	require.Zero(t, mapped)
 	require.Zero(t, d.table.Len())
@@ -186,7 +186,7 @@ func TestADeviceThatRefusesARegionLeavesNothing(t *testing.T) {
 func TestTooFewContextsForTheRegionsLeavesNothingOfTheLast(t *testing.T) {
 	dev := newFakeDevice()
 	dev.attr.MaxMRs = 3
-	d := NewDomain(dev)
+	d := NewDomain(door.Key{}, dev, nil)
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
 	for range 3 {
@@ -199,10 +199,10 @@ func TestTooFewContextsForTheRegionsLeavesNothingOfTheLast(t *testing.T) {
 		requireCode(t, err, hw.InsufficientResources, hw.ResourceMemoryRegion)
 	}
 	assert.Equal(t, 3, dev.registered())
-	regions, bytes := d.Stats()
+	regions, bytes := registeredIn(d)
 	assert.Equal(t, 3, regions)
 	assert.EqualValues(t, 3*64, bytes)
-	ranges, _ := d.Mapped()
+	ranges, _ := mappedIn(d)
 	assert.Equal(t, 3, ranges)
 	require.NoError(t, d.Close())
 	requireEmpty(t, dev, d)
@@ -220,7 +220,7 @@ func TestRegisteredMemoryIsTheCallers(t *testing.T) {
 	assert.Equal(t, addr(buf)+50, addr(l.Bytes()))
 	l.Bytes()[0] = 7
 	assert.EqualValues(t, 7, buf[50])
-	ranges, _ := d.Mapped()
+	ranges, _ := mappedIn(d)
 	assert.Zero(t, ranges)
 
 	require.NoError(t, l.Free())
@@ -233,7 +233,7 @@ func TestRegisteredMemoryIsTheCallers(t *testing.T) {
 func TestAForgottenRegionIsNotCollected(t *testing.T) {
 	dev := newFakeDevice()
 	func() {
-		d := NewDomain(dev)
+		d := NewDomain(door.Key{}, dev, nil)
 		pz, err := d.NewPZ()
 		require.NoError(t, err)
 		_, err = pz.Register(make([]byte, 64), hw.AllPrivileges)
@@ -249,46 +249,46 @@ func TestAForgottenRegionIsNotCollected(t *testing.T) {
 	var mine *LMR
 	kept.Lock()
 	for l := range kept.lmrs {
-		if l.Domain().dev == dev {
+		if l.pz.domain.dev == dev {
 			mine = l
 		}
 	}
 	kept.Unlock()
 	require.NotNil(t, mine)
-	require.NoError(t, mine.Domain().Close())
+	require.NoError(t, mine.pz.domain.Close())
 }
 
 func TestPZRefusesToCloseWhileInUse(t *testing.T) {
 	_, d, pz := newTestPZ(t)
 	l := alloc(t, pz, 64, hw.LocalRead)
 	requireCode(t, pz.Close(), hw.InvalidState, hw.StatePZInUse)
-	require.NoError(t, pz.Use())
+	require.NoError(t, pz.Zone(door.Key{}).Use(""))
 	require.NoError(t, l.Free())
 	requireCode(t, pz.Close(), hw.InvalidState, hw.StatePZInUse)
-	pz.Unuse()
-	require.Panics(t, pz.Unuse)
+	pz.zone.Unuse()
+	require.Panics(t, pz.zone.Unuse)
 	q, err := pz.Query(PZFieldAll)
 	require.NoError(t, err)
-	assert.Equal(t, PZParam{Domain: d}, q)
+	assert.Equal(t, PZParam{IA: d.ia}, q)
 	_, err = pz.Query(2)
 	requireCode(t, err, hw.InvalidParameter, hw.Arg1)
 
-	assert.Equal(t, 1, d.Zones())
+	assert.Equal(t, 1, d.Stats().Zones)
 	require.NoError(t, pz.Close())
-	assert.Zero(t, d.Zones())
+	assert.Zero(t, d.Stats().Zones)
 	require.NoError(t, pz.Close(), "closing it again does nothing")
-	requireCode(t, pz.Use(), hw.InvalidHandle, hw.HandlePZ)
+	requireCode(t, pz.Zone(door.Key{}).Use(""), hw.InvalidHandle, hw.HandlePZ)
 	_, err = pz.Query(0)
 	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 }
 
 func TestAZoneThatTheDeviceKeepsStaysOpen(t *testing.T) {
 	_, _, pz := newTestPZ(t)
-	pz.zone.(*fakeZone).err = hw.Errorf("fake", hw.InvalidState, hw.StatePZInUse, "a queue pair is in it")
+	pz.zone.Device().(*fakeZone).err = hw.Errorf("fake", hw.InvalidState, hw.StatePZInUse, "a queue pair is in it")
 	requireCode(t, pz.Close(), hw.InvalidState, hw.StatePZInUse)
-	require.NoError(t, pz.Use(), "a zone that failed to close is closed")
-	pz.Unuse()
-	pz.zone.(*fakeZone).err = nil
+	require.NoError(t, pz.Zone(door.Key{}).Use(""), "a zone that failed to close is closed")
+	pz.zone.Unuse()
+	pz.zone.Device().(*fakeZone).err = nil
 	require.NoError(t, pz.Close())
 }
 
@@ -297,7 +297,7 @@ func TestNewPZPassesTheDevicesRefusal(t *testing.T) {
 	dev.newZone = syscall.ENOMEM
 	_, err := d.NewPZ()
 	requireCode(t, err, hw.InsufficientResources, hw.ResourceProtectionDomain)
-	assert.Equal(t, 1, d.Zones())
+	assert.Equal(t, 1, d.Stats().Zones)
 }
 
 func TestNilObjectsAreInvalidHandles(t *testing.T) {
@@ -310,7 +310,7 @@ func TestNilObjectsAreInvalidHandles(t *testing.T) {
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	requireCode(t, d.Close(), hw.InvalidHandle, hw.HandleIA)
 	requireCode(t, pz.Close(), hw.InvalidHandle, hw.HandlePZ)
-	requireCode(t, pz.Use(), hw.InvalidHandle, hw.HandlePZ)
+	requireCode(t, pz.Zone(door.Key{}).Use(""), hw.InvalidHandle, hw.HandlePZ)
 	_, err = pz.Query(0)
 	requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 	requireCode(t, l.Free(), hw.InvalidHandle, hw.HandleLMR)
@@ -318,11 +318,11 @@ func TestNilObjectsAreInvalidHandles(t *testing.T) {
 	requireCode(t, err, hw.InvalidHandle, hw.HandleLMR)
 	assert.Nil(t, l.Bytes())
 	assert.Nil(t, l.PZ())
-	assert.Nil(t, l.Domain())
-	assert.Nil(t, pz.Zone())
+	assert.Nil(t, pz.Zone(door.Key{}))
+	assert.Nil(t, pz.Zone(door.Key{}).Device())
 	assert.Zero(t, l.Context())
 	assert.Zero(t, l.RemoteContext())
-	regions, _ := d.Stats()
-	ranges, _ := d.Mapped()
-	assert.Zero(t, regions+ranges+d.Zones())
+	regions, _ := registeredIn(d)
+	ranges, _ := mappedIn(d)
+	assert.Zero(t, regions+ranges+d.Stats().Zones)
 }

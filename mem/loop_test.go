@@ -8,6 +8,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/loop"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestRegionsLiveAndEndOnARealDevice(t *testing.T) {
 	dev, err := loop.Provider{}.Open(hw.OpenConfig{Device: "mem-test"})
 	require.NoError(t, err)
-	d := mem.NewDomain(dev)
+	d := mem.NewDomain(door.Key{}, dev, nil)
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
 	other, err := d.NewPZ()
@@ -29,12 +30,16 @@ func TestRegionsLiveAndEndOnARealDevice(t *testing.T) {
 	assert.NotZero(t, l.RemoteContext())
 	assert.Zero(t, r.RemoteContext())
 
-	var sges [2]hw.SGE
-	segs := []mem.Segment{l.Segment(0, 4096), r.Segment(8, 8)}
-	total, refusal := pz.Resolve(sges[:], segs, hw.LocalRead)
+	segments := func() (sges []hw.SGE) {
+		for _, s := range []mem.Segment{l.Segment(0, 4096), r.Segment(8, 8)} {
+			sges = append(sges, hw.SGE{Addr: s.Addr, Len: s.Len, LKey: s.Context})
+		}
+		return sges
+	}
+	total, refusal := pz.Zone(door.Key{}).Resolve(segments(), hw.LocalRead)
 	require.Nil(t, refusal)
 	assert.EqualValues(t, 4104, total)
-	_, refusal = other.Resolve(sges[:], segs, hw.LocalRead)
+	_, refusal = other.Zone(door.Key{}).Resolve(segments(), hw.LocalRead)
 	require.ErrorIs(t, refusal, hw.ErrProtection)
 
 	require.ErrorIs(t, pz.Close(), hw.ErrInvalidState)

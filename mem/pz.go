@@ -1,71 +1,24 @@
 package mem
 
 import (
-	"sync"
-
 	"godat/hw"
-	"godat/internal/keys"
+	"godat/internal/door"
+	"godat/internal/memory"
 )
 
 // PZ is a protection zone: endpoints reach only memory of their own zone. Its
 // methods may be called from any goroutine. It answers to DAT_PZ_HANDLE.
 type PZ struct {
-	// Immutable after NewPZ.
 	domain *Domain
-	table  *keys.Table[region] // the domain's
-	zone   hw.Zone
-
-	mu     sync.Mutex
-	uses   int // endpoints, shared receive queues and regions
-	closed bool
+	zone   *memory.Zone
 }
 
-// Domain is the domain the zone was made in; nil for a nil zone.
-func (p *PZ) Domain() *Domain {
-	if p == nil {
-		return nil
-	}
-	return p.domain
-}
-
-// Zone is the device's zone, for a queue pair's configuration; nil for a nil
-// zone. Whoever keeps it calls Use first.
-func (p *PZ) Zone() hw.Zone {
+// Zone is what endpoints need of the zone; nil for a nil zone.
+func (p *PZ) Zone(door.Key) *memory.Zone {
 	if p == nil {
 		return nil
 	}
 	return p.zone
-}
-
-// Use adds a dependant: the zone can't be closed until Unuse was called as often.
-// A closed zone is INVALID_HANDLE/PZ.
-func (p *PZ) Use() error { return p.use("mem.PZ.Use") }
-
-func (p *PZ) use(op string) error {
-	if p == nil {
-		return closedPZ(op)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return closedPZ(op)
-	}
-	p.uses++
-	return nil
-}
-
-// Unuse takes a dependant away. It panics if there is none, and does nothing to a nil
-// zone, which never had one.
-func (p *PZ) Unuse() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.uses == 0 {
-		panic("mem: PZ.Unuse without Use")
-	}
-	p.uses--
 }
 
 // Close frees the zone. With a region or an endpoint in it, it is
@@ -73,7 +26,7 @@ func (p *PZ) Unuse() {
 // answers to dat_pz_free.
 func (p *PZ) Close() error {
 	if p == nil {
-		return closedPZ("mem.PZ.Close")
+		return memory.ClosedZone(opClosePZ)
 	}
 	return p.close(false)
 }
@@ -81,26 +34,36 @@ func (p *PZ) Close() error {
 // close frees the zone. With force it asks the device although there are
 // dependants: the device knows whether a queue pair is left.
 func (p *PZ) close(force bool) error {
-	const op = "mem.PZ.Close"
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.closed:
-		return nil
-	case p.uses > 0 && !force:
-		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d regions and endpoints are in it", p.uses)
-	}
-	if err := p.zone.Close(); err != nil {
-		return refused(op, hw.ResourceProtectionDomain, err)
-	}
-	p.closed = true
-	p.domain.mu.Lock()
-	defer p.domain.mu.Unlock()
-	delete(p.domain.zones, p)
-	p.domain.counters.ZonesFreed++
-	return nil
+	return p.zone.Close(opClosePZ, force, func() { p.domain.dropPZ(p) })
 }
 
-func closedPZ(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the protection zone is nil or closed")
+const opClosePZ = "mem.PZ.Close"
+
+// PZField is a mask of what [PZ.Query] is asked for: DAT_PZ_PARAM_MASK.
+type PZField uint32
+
+// The fields of a zone.
+const (
+	PZFieldIA  PZField = 1 << iota // IA
+	PZFieldAll         = 1<<iota - 1
+)
+
+// PZParam describes a zone: DAT_PZ_PARAM.
+type PZParam struct {
+	IA any // the interface adapter, a *runtime.IA
+}
+
+// Query reports what mask asks for. A bit that is no field is
+// INVALID_PARAMETER, a closed zone INVALID_HANDLE/PZ. It answers to dat_pz_query.
+func (p *PZ) Query(mask PZField) (PZParam, error) {
+	const op = "mem.PZ.Query"
+	if p == nil || p.zone.Closed() {
+		return PZParam{}, memory.ClosedZone(op)
+	}
+	if mask&^PZFieldAll != 0 {
+		return PZParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "mask %#x", uint32(mask))
+	}
+	var q PZParam
+	fill(mask&PZFieldIA, &q.IA, p.domain.ia)
+	return q, nil
 }

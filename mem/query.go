@@ -8,7 +8,7 @@ type LMRField uint32
 
 // The fields of a region.
 const (
-	LMRFieldIA                LMRField = 1 << iota // Domain, which stands for the adapter here
+	LMRFieldIA                LMRField = 1 << iota // IA
 	LMRFieldMemType                                // Type
 	LMRFieldRegionDesc                             // Memory, From, Shared
 	LMRFieldLength                                 // Length
@@ -34,7 +34,7 @@ const (
 
 // LMRParam describes a region: DAT_LMR_PARAM.
 type LMRParam struct {
-	Domain            *Domain
+	IA                any // the interface adapter, a *runtime.IA
 	Type              MemType
 	Memory            []byte   // the region itself, not a copy
 	From              *LMR     // of MemLMR: what it was made of
@@ -64,7 +64,7 @@ func (l *LMR) Query(mask LMRField) (LMRParam, error) {
 	fill(mask&LMRFieldMemType, &q.Type, l.kind)
 	fill(mask&LMRFieldRegionDesc, &q.From, l.from)
 	fill(mask&LMRFieldRegionDesc, &q.Shared, l.shared)
-	fill(mask&LMRFieldIA, &q.Domain, l.pz.domain)
+	fill(mask&LMRFieldIA, &q.IA, l.pz.domain.ia)
 	fill(mask&LMRFieldRegionDesc, &q.Memory, l.buf)
 	fill(mask&LMRFieldLength, &q.Length, uint64(len(l.buf)))
 	fill(mask&LMRFieldPZ, &q.PZ, l.pz)
@@ -80,40 +80,4 @@ func fill[M ~uint32, T any](asked M, dst *T, v T) {
 	if asked != 0 {
 		*dst = v
 	}
-}
-
-// PZField is a mask of what [PZ.Query] is asked for: DAT_PZ_PARAM_MASK.
-type PZField uint32
-
-// The fields of a zone.
-const (
-	PZFieldIA  PZField = 1 << iota // Domain, which stands for the adapter here
-	PZFieldAll         = 1<<iota - 1
-)
-
-// PZParam describes a zone: DAT_PZ_PARAM.
-type PZParam struct {
-	Domain *Domain
-}
-
-// Query reports what mask asks for. A bit that is no field is
-// INVALID_PARAMETER, a closed zone INVALID_HANDLE/PZ. It answers to dat_pz_query.
-func (p *PZ) Query(mask PZField) (PZParam, error) {
-	const op = "mem.PZ.Query"
-	if p == nil || p.isClosed() {
-		return PZParam{}, closedPZ(op)
-	}
-	if mask&^PZFieldAll != 0 {
-		return PZParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "mask %#x", uint32(mask))
-	}
-	if mask&PZFieldIA == 0 {
-		return PZParam{}, nil
-	}
-	return PZParam{Domain: p.domain}, nil
-}
-
-func (p *PZ) isClosed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closed
 }

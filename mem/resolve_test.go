@@ -24,7 +24,7 @@ func TestResolveTranslatesToTheDevicesKeys(t *testing.T) {
 		a.Segment(0, 100), a.Segment(99, 1), whole, b.Segment(17, 4000),
 		{Len: 0, Addr: 0xdead, Context: 0xbeef}, // with length 0 the rest means nothing
 	}
-	total, err := pz.Resolve(dst, segs, hw.LocalRead)
+	total, err := resolve(pz, dst, segs, hw.LocalRead)
 	require.Nil(t, err)
 	assert.EqualValues(t, 100+1+5000+4000, total)
 	for i, s := range segs[:4] {
@@ -37,7 +37,7 @@ func TestResolveTranslatesToTheDevicesKeys(t *testing.T) {
 	assert.Equal(t, hw.SGE{Addr: 99}, dst[5], "more was written than there are segments")
 	assert.NotEqual(t, dst[0].LKey, a.Context(), "the context is ours, not the device's")
 
-	total, err = pz.Resolve(nil, nil, hw.LocalRead)
+	total, err = resolve(pz, nil, nil, hw.LocalRead)
 	require.Nil(t, err)
 	assert.Zero(t, total)
 }
@@ -96,14 +96,14 @@ func TestResolveRefusesWhatAPostMust(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := pz.Resolve(make([]hw.SGE, 1), []Segment{c.seg}, c.need)
+			_, err := resolve(pz, make([]hw.SGE, 1), []Segment{c.seg}, c.need)
 			require.NotNil(t, err)
 			requireCode(t, err, c.typ, c.sub)
 
 			// The same one behind a good one, and named by its place.
 			segs := []Segment{read.Segment(0, 8), c.seg}
 			if c.need == hw.LocalRead {
-				_, err = pz.Resolve(make([]hw.SGE, 2), segs, c.need)
+				_, err = resolve(pz, make([]hw.SGE, 2), segs, c.need)
 				requireCode(t, err, c.typ, c.sub)
 				assert.Contains(t, err.Error(), "segment 1")
 			}
@@ -119,7 +119,7 @@ func TestResolveOnNoZoneIsAnInvalidHandle(t *testing.T) {
 	seg := []Segment{alloc(t, pz, 8, hw.LocalRead).Segment(0, 8)}
 	for name, p := range map[string]*PZ{"nil": nil, "closed": closed} {
 		t.Run(name, func(t *testing.T) {
-			_, err := p.Resolve(make([]hw.SGE, 1), seg, hw.LocalRead)
+			_, err := resolve(p, make([]hw.SGE, 1), seg, hw.LocalRead)
 			require.NotNil(t, err)
 			requireCode(t, err, hw.InvalidHandle, hw.HandlePZ)
 		})
@@ -132,7 +132,7 @@ func TestResolveAllocatesNothing(t *testing.T) {
 	var sges [4]hw.SGE
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		segs := [4]Segment{l.Segment(0, 8), l.Segment(8, 8), l.Segment(16, 8), l.Segment(24, 8)}
-		if total, err := pz.Resolve(sges[:], segs[:], hw.LocalRead); err != nil || total != 32 {
+		if total, err := resolve(pz, sges[:], segs[:], hw.LocalRead); err != nil || total != 32 {
 			panic("refused")
 		}
 	}))
@@ -150,7 +150,7 @@ func BenchmarkResolve(b *testing.B) {
 			dst := make([]hw.SGE, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := pz.Resolve(dst, segs, hw.LocalRead); err != nil {
+				if _, err := resolve(pz, dst, segs, hw.LocalRead); err != nil {
 					b.Fatal(err)
 				}
 			}

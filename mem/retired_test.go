@@ -26,14 +26,14 @@ func TestWhatFreedRegionsLeaveMappedIsBounded(t *testing.T) {
 				last[0] = 1
 				require.NoError(t, l.Free())
 			}
-			ranges, mapped := d.Mapped()
+			ranges, mapped := mappedIn(d)
 			assert.Equal(t, c.ranges, ranges)
 			assert.Equal(t, int64(c.ranges*c.size), mapped)
 			if c.ranges > 0 {
 				assert.True(t, bytes.Equal(last, make([]byte, c.size)), "the last one freed reads as zeros")
 			}
 			require.NoError(t, d.Close())
-			ranges, mapped = d.Mapped()
+			ranges, mapped = mappedIn(d)
 			assert.Zero(t, ranges)
 			assert.Zero(t, mapped)
 		})
@@ -62,6 +62,6 @@ func TestOneOfTwoWhoGiveARangeBackDoes(t *testing.T) {
 	require.NoError(t, l.Free())
 	require.NoError(t, d.unmap(l.block))
 	require.NoError(t, d.unmap(l.block), "the address may be somebody else's by now")
-	_, mapped := d.Mapped()
+	_, mapped := mappedIn(d)
 	assert.Zero(t, mapped)
 }

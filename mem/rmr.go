@@ -1,9 +1,9 @@
 package mem
 
 import (
-	"sync"
-
 	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
 )
 
 // RMR is a remote memory region, a window: a context of its own under which peers
@@ -11,17 +11,8 @@ import (
 // which is cheap beside making a region, and each bind gives another context. Its
 // methods may be called from any goroutine. It answers to DAT_RMR_HANDLE.
 type RMR struct {
-	// Immutable.
 	pz     *PZ
-	owner  any // the endpoint of RMRScopeEP
-	window hw.Window
-
-	mu     sync.Mutex
-	posted int  // binds that have not completed
-	keyed  bool // one of them gives a context
-	bound  Binding
-	remote uint32 // the context that bound has; 0: it is not bound
-	closed bool
+	window *memory.Window
 }
 
 // RMRScope says which endpoints a window belongs to: DAT_RMR_SCOPE.
@@ -48,21 +39,16 @@ type Binding struct {
 	ZeroBased bool
 }
 
-const remotePrivileges = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
-
-// unbinds reports whether the binding is to nothing.
-func (b *Binding) unbinds() bool { return b.Segment.Len == 0 || b.Privileges == hw.NoPrivileges }
-
 // NewRMR makes a window that is not bound. A device without windows is
 // MODEL_NOT_SUPPORTED. It may block. It answers to dat_rmr_create.
-func (p *PZ) NewRMR() (*RMR, error) { return p.NewRMRFor(nil, nil) }
+func (p *PZ) NewRMR() (*RMR, error) { return p.NewRMRFor(door.Key{}, nil, nil) }
 
-// NewRMRFor makes a window for one endpoint, given its queue pair and itself. It
-// is for package ep, whose [godat/ep.Endpoint.NewRMR] programs call.
-func (p *PZ) NewRMRFor(qp hw.QP, owner any) (*RMR, error) {
+// NewRMRFor makes a window for one endpoint, given its queue pair and the owner that
+// it is. [godat/ep.Endpoint.NewRMR] calls it.
+func (p *PZ) NewRMRFor(_ door.Key, qp hw.QP, owner *memory.Owner) (*RMR, error) {
 	const op = "mem.NewRMR"
 	if p == nil {
-		return nil, closedPZ(op)
+		return nil, memory.ClosedZone(op)
 	}
 	d := p.domain
 	if err := d.enter(op); err != nil {
@@ -73,20 +59,28 @@ func (p *PZ) NewRMRFor(qp hw.QP, owner any) (*RMR, error) {
 	if !ok {
 		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "windows on %s", d.attr.Device)
 	}
-	if err := p.use(op); err != nil {
+	if err := p.zone.Use(op); err != nil {
 		return nil, err
 	}
-	window, err := binder.NewWindow(p.zone, qp)
+	window, err := binder.NewWindow(p.zone.Device(), qp)
 	if err != nil {
-		p.Unuse()
-		return nil, refused(op, hw.ResourceMemoryRegion, err)
+		p.zone.Unuse()
+		return nil, memory.Refused(op, hw.ResourceMemoryRegion, err)
 	}
-	r := &RMR{pz: p, owner: owner, window: window}
+	r := &RMR{pz: p, window: memory.NewWindow(window, p.zone, owner)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rmrs[r] = struct{}{}
 	d.counters.Windows++
 	return r, nil
+}
+
+// Window is what endpoints need of the window; nil for a nil window.
+func (r *RMR) Window(door.Key) *memory.Window {
+	if r == nil {
+		return nil
+	}
+	return r.window
 }
 
 // PZ is the zone the window is in; nil for a nil window.
@@ -103,30 +97,17 @@ func (r *RMR) PZ() *PZ {
 // happens. Freeing it again does nothing. It answers to dat_rmr_free.
 func (r *RMR) Free() error {
 	if r == nil {
-		return deadRMR("mem.RMR.Free")
+		return memory.DeadWindow(opFreeRMR)
 	}
 	return r.free(false)
 }
 
 // free is Free; with force an outstanding bind is no reason to refuse.
 func (r *RMR) free(force bool) error {
-	const op = "mem.RMR.Free"
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.closed:
-		return nil
-	case r.posted > 0 && !force:
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d binds are outstanding", r.posted)
-	}
-	if err := r.window.Close(); err != nil {
-		return refused(op, hw.ResourceMemoryRegion, err)
-	}
-	r.closed = true
-	r.pz.domain.dropRMR(r)
-	r.pz.Unuse()
-	return nil
+	return r.window.Close(opFreeRMR, force, func() { r.pz.domain.dropRMR(r) })
 }
+
+const opFreeRMR = "mem.RMR.Free"
 
 // RMRField is a mask of what [RMR.Query] is asked for: DAT_RMR_PARAM_MASK, with
 // its numbers.
@@ -134,7 +115,7 @@ type RMRField uint32
 
 // The fields of a window.
 const (
-	RMRFieldIA            RMRField = 1 << iota // Domain, which stands for the adapter here
+	RMRFieldIA            RMRField = 1 << iota // IA
 	RMRFieldPZ                                 // PZ
 	RMRFieldSegment                            // Segment
 	RMRFieldPrivileges                         // Privileges
@@ -147,7 +128,7 @@ const (
 // RMRParam describes a window: DAT_RMR_PARAM. Of one that is not bound Segment,
 // Privileges and RemoteContext are zero.
 type RMRParam struct {
-	Domain        *Domain
+	IA            any // the interface adapter, a *runtime.IA
 	PZ            *PZ
 	Segment       Segment // what it is bound to
 	Privileges    hw.Privileges
@@ -163,50 +144,26 @@ type RMRParam struct {
 func (r *RMR) Query(mask RMRField) (RMRParam, error) {
 	const op = "mem.RMR.Query"
 	if r == nil {
-		return RMRParam{}, deadRMR(op)
+		return RMRParam{}, memory.DeadWindow(op)
 	}
 	if mask&^RMRFieldAll != 0 {
 		return RMRParam{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x", uint32(mask))
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return RMRParam{}, deadRMR(op)
-	}
-	if w, ok := r.window.(hw.Bound); ok && r.posted == 0 && !w.Bound() {
-		r.bound, r.remote = Binding{}, 0
+	to, context, err := r.window.Bound(op)
+	if err != nil {
+		return RMRParam{}, err
 	}
 	scope := RMRScopePZ
-	if r.owner != nil {
+	if r.window.OfEndpoint() {
 		scope = RMRScopeEP
 	}
 	var q RMRParam
-	fill(mask&RMRFieldIA, &q.Domain, r.pz.domain)
+	fill(mask&RMRFieldIA, &q.IA, r.pz.domain.ia)
 	fill(mask&RMRFieldPZ, &q.PZ, r.pz)
-	fill(mask&RMRFieldSegment, &q.Segment, r.bound.Segment)
-	fill(mask&RMRFieldPrivileges, &q.Privileges, r.bound.Privileges)
-	fill(mask&RMRFieldRemoteContext, &q.RemoteContext, r.remote)
+	fill(mask&RMRFieldSegment, &q.Segment, Segment(to.Segment))
+	fill(mask&RMRFieldPrivileges, &q.Privileges, to.Privileges)
+	fill(mask&RMRFieldRemoteContext, &q.RemoteContext, context)
 	fill(mask&RMRFieldScope, &q.Scope, scope)
-	fill(mask&RMRFieldVAType, &q.ZeroBased, r.bound.ZeroBased)
+	fill(mask&RMRFieldVAType, &q.ZeroBased, to.ZeroBased)
 	return q, nil
-}
-
-func deadRMR(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandleRMR, "the window is nil or freed")
-}
-
-// HasRMR reports whether there is a window that was made for that endpoint. It is
-// for package ep.
-func (d *Domain) HasRMR(owner any) bool {
-	if d == nil {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for r := range d.rmrs {
-		if r.owner == owner {
-			return true
-		}
-	}
-	return false
 }

@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
 )
 
 func TestADeviceWithoutWindowsSaysSo(t *testing.T) {
-	pz, err := NewDomain(newFakeDevice()).NewPZ()
+	pz, err := NewDomain(door.Key{}, newFakeDevice(), nil).NewPZ()
 	require.NoError(t, err)
 	_, err = pz.NewRMR()
 	assert.ErrorIs(t, err, hw.ErrModelNotSupported)
@@ -24,11 +26,11 @@ func TestAWindowIsOfItsZone(t *testing.T) {
 	w, err := pz.NewRMR()
 	require.NoError(t, err)
 	assert.Same(t, pz, w.PZ())
-	assert.Equal(t, 1, d.RMRs())
+	assert.Equal(t, 1, d.Stats().Windows)
 	assert.ErrorIs(t, pz.Close(), &hw.Error{Type: hw.InvalidState, Sub: 83})
 	for mask, want := range map[RMRField]RMRParam{
-		0x01: {Domain: d}, 0x02: {PZ: pz}, 0x04: {}, 0x08: {}, 0x10: {}, 0x20: {Scope: 1}, 0x40: {},
-		0x7F: {Domain: d, PZ: pz, Scope: 1},
+		0x01: {IA: d.ia}, 0x02: {PZ: pz}, 0x04: {}, 0x08: {}, 0x10: {}, 0x20: {Scope: 1}, 0x40: {},
+		0x7F: {IA: d.ia, PZ: pz, Scope: 1},
 	} {
 		got, err := w.Query(mask)
 		require.NoError(t, err)
@@ -42,9 +44,9 @@ func TestAWindowIsOfItsZone(t *testing.T) {
 	dead := &hw.Error{Type: hw.InvalidHandle, Sub: 14}
 	_, err = w.Query(0)
 	assert.ErrorIs(t, err, dead)
-	_, err = w.BeginBind(pz, nil, &Binding{})
+	_, err = w.Window(door.Key{}).BeginBind(pz.zone, nil, &memory.Binding{})
 	assert.ErrorIs(t, err, dead)
-	assert.Zero(t, d.RMRs())
+	assert.Zero(t, d.Stats().Windows)
 	require.NoError(t, pz.Close())
 	_, err = pz.NewRMR()
 	assert.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: 15})
@@ -59,7 +61,7 @@ func TestADomainClosesItsWindows(t *testing.T) {
 	_, err = pz.NewRMR()
 	require.NoError(t, err)
 	require.NoError(t, d.Close())
-	assert.Zero(t, d.RMRs())
+	assert.Zero(t, d.Stats().Windows)
 	_, err = pz.NewRMR()
 	assert.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: 11})
 	require.NoError(t, dev.Close())
@@ -74,7 +76,7 @@ func TestANilWindowIsAnInvalidHandle(t *testing.T) {
 	assert.Nil(t, w.PZ())
 	_, err = (*PZ)(nil).NewRMR()
 	assert.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: 15})
-	assert.Zero(t, (*Domain)(nil).RMRs())
+	assert.Zero(t, (*Domain)(nil).Stats())
 }
 
 func openLoop(t *testing.T) (hw.Device, *Domain) {
@@ -82,5 +84,5 @@ func openLoop(t *testing.T) (hw.Device, *Domain) {
 	require.True(t, ok)
 	dev, err := provider.Open(hw.OpenConfig{})
 	require.NoError(t, err)
-	return dev, NewDomain(dev)
+	return dev, NewDomain(door.Key{}, dev, dev)
 }

@@ -27,7 +27,7 @@ func (p *PZ) RegisterLMR(from *LMR, priv hw.Privileges) (*LMR, error) {
 	defer p.domain.gate.RUnlock()
 	l := &LMR{pz: p, buf: from.buf, priv: priv, kind: MemLMR, from: from, unmap: from.unmap}
 	if !l.holdMemoryOf(from) {
-		p.Unuse()
+		p.zone.Unuse()
 		return nil, deadLMR(op)
 	}
 	return l.register(op)

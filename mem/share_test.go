@@ -29,15 +29,15 @@ func TestARegionOfARegionHasItsMemoryAndRightsOfItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
 		assert.Equal(t, LMRParam{
-			Domain: d, Type: 1, Memory: l.buf, From: from, Length: uint64(len(l.buf)), PZ: other, Privileges: 0x10,
+			IA: d.ia, Type: 1, Memory: l.buf, From: from, Length: uint64(len(l.buf)), PZ: other, Privileges: 0x10,
 			Context: l.Context(), RegisteredSize: uint64(len(l.buf)), RegisteredAddress: base,
 		}, q)
 		var sge [1]hw.SGE
-		_, refusal := other.Resolve(sge[:], []Segment{l.Segment(0, 8)}, hw.LocalWrite)
+		_, refusal := resolve(other, sge[:], []Segment{l.Segment(0, 8)}, hw.LocalWrite)
 		assert.Nil(t, refusal)
-		_, refusal = other.Resolve(sge[:], []Segment{l.Segment(0, 8)}, hw.LocalRead)
+		_, refusal = resolve(other, sge[:], []Segment{l.Segment(0, 8)}, hw.LocalRead)
 		assert.ErrorIs(t, refusal, hw.ErrPrivileges, "the right to read is the other region's")
-		_, refusal = pz.Resolve(sge[:], []Segment{l.Segment(0, 8)}, hw.LocalWrite)
+		_, refusal = resolve(pz, sge[:], []Segment{l.Segment(0, 8)}, hw.LocalWrite)
 		assert.ErrorIs(t, refusal, hw.ErrProtection, "it is of another zone")
 
 		l.Bytes()[5] = 'x'
@@ -47,13 +47,13 @@ func TestARegionOfARegionHasItsMemoryAndRightsOfItsOwn(t *testing.T) {
 		assert.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: 13}, "a freed region")
 		require.NoError(t, l.Free())
 	}
-	regions, bytes := d.Stats()
+	regions, bytes := registeredIn(d)
 	assert.Zero(t, regions)
 	assert.Zero(t, bytes)
 	require.NoError(t, pz.Close())
 	require.NoError(t, other.Close())
 	require.NoError(t, d.Close())
-	ranges, _ := d.Mapped()
+	ranges, _ := mappedIn(d)
 	assert.Zero(t, ranges)
 	require.NoError(t, dev.Close())
 }
@@ -68,10 +68,10 @@ func TestMemoryThatIsUnmappedOnFreeStaysForTheLastRegion(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, from.Free())
 	l.Bytes()[0] = 1
-	ranges, _ := d.Mapped()
+	ranges, _ := mappedIn(d)
 	assert.Equal(t, 1, ranges)
 	require.NoError(t, l.Free())
-	ranges, _ = d.Mapped()
+	ranges, _ = mappedIn(d)
 	assert.Zero(t, ranges)
 	require.NoError(t, d.Close())
 	require.NoError(t, dev.Close())

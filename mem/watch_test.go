@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/internal/door"
 )
 
 // withoutFaults runs f, and fails the test where f touches memory that is unmapped: as a
@@ -21,7 +23,7 @@ func withoutFaults(t *testing.T, f func()) {
 func TestABufferPutAfterTheEndOfItsDomainTouchesNoMemory(t *testing.T) {
 	for _, debug := range []bool{false, true} {
 		t.Run(fmt.Sprintf("Debug=%v", debug), func(t *testing.T) {
-			d := NewDomain(newFakeDevice())
+			d := NewDomain(door.Key{}, newFakeDevice(), nil)
 			pz, err := d.NewPZ()
 			require.NoError(t, err)
 			p, err := pz.NewBufferPool(BufferPoolConfig{Count: 2, Size: 4096, Debug: debug})
@@ -44,7 +46,7 @@ func TestAClosedPoolHasNoBuffers(t *testing.T) {
 }
 
 func TestAWatchLeavesMemoryAloneThatWasUnmappedMeanwhile(t *testing.T) {
-	d := NewDomain(newFakeDevice())
+	d := NewDomain(door.Key{}, newFakeDevice(), nil)
 	pz, err := d.NewPZ()
 	require.NoError(t, err)
 	p, err := pz.NewBufferPool(BufferPoolConfig{Count: 1, Size: 4096, Debug: true})
@@ -61,7 +63,7 @@ func TestAWatchLeavesMemoryAloneThatWasUnmappedMeanwhile(t *testing.T) {
 // got and put, and domains while pools are made.
 func TestAWatchedPoolIsUsedBesideItsEnd(t *testing.T) {
 	for round := range 200 {
-		d := NewDomain(newFakeDevice())
+		d := NewDomain(door.Key{}, newFakeDevice(), nil)
 		pz, err := d.NewPZ()
 		require.NoError(t, err)
 		cfg := BufferPoolConfig{Count: 4, Size: 16384, Debug: true}

@@ -17,6 +17,7 @@ import (
 
 	"godat/ep"
 	"godat/hw"
+	"godat/internal/door"
 )
 
 // bad is a world in which every exported method of every handle gets bad input: a
@@ -39,6 +40,16 @@ var internals = map[string]string{
 	"CR":         "Drop",
 	"CNO":        "Abort",
 	"OneShot":    "Arm Serves",
+}
+
+// takesKey reports whether only this module can call a method.
+func takesKey(m reflect.Type) bool {
+	for in := range m.Ins() {
+		if in == reflect.TypeFor[door.Key]() {
+			return true
+		}
+	}
+	return false
 }
 
 // again are methods that may be called on a closed object: they do nothing. Receive
@@ -155,7 +166,7 @@ func TestBadInputGetsACodeFromEveryMethod(t *testing.T) {
 		typ := reflect.TypeOf(m.handle)
 		name := typ.Elem().Name()
 		for method := range typ.Methods() {
-			if slices.Contains(strings.Fields(internals[name]), method.Name) {
+			if takesKey(method.Type) || slices.Contains(strings.Fields(internals[name]), method.Name) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d %s/%s", i, name, method.Name), func(t *testing.T) {

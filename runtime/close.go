@@ -77,15 +77,13 @@ func (ia *IA) inUse(op string) error {
 	ia.mu.Lock()
 	dispatchers, cnos := ia.dispatchers.count(), ia.cnos.count()
 	ia.mu.Unlock()
-	regions, _ := ia.domain.Stats()
-	windows := ia.domain.RMRs()
-	endpoints, zones := ia.adapter.Len(), ia.domain.Zones()
-	if endpoints+dispatchers+cnos+regions+windows+zones == 0 {
+	endpoints, memory := ia.adapter.Len(), ia.domain.Stats()
+	if endpoints+dispatchers+cnos+memory.Regions+memory.Windows+memory.Zones == 0 {
 		return nil
 	}
 	return hw.Errorf(op, hw.InvalidState, hw.StateIAInUse,
 		"%d endpoints, shared receive queues and service points, %d dispatchers, %d CNOs, %d regions, %d windows and %d zones are open",
-		endpoints, dispatchers, cnos, regions, windows, zones)
+		endpoints, dispatchers, cnos, memory.Regions, memory.Windows, memory.Zones)
 }
 
 // tearDown ends everything. The adapter is closed: nothing new comes.

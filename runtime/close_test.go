@@ -76,12 +76,7 @@ func requireClosed(t *testing.T, ia *IA, p *pair, psp *PSP) {
 	_, err = p.events.Query(0)
 	require.ErrorIs(t, err, ErrInvalidHandle)
 	require.NoError(t, psp.Close())
-	regions, bytes := ia.Domain().Stats()
-	assert.Zero(t, regions)
-	assert.Zero(t, bytes)
-	ranges, mapped := ia.Domain().Mapped()
-	assert.Zero(t, ranges)
-	assert.Zero(t, mapped)
+	assert.Zero(t, ia.MemoryStats())
 }
 
 func TestANilAdapterIsAnInvalidHandle(t *testing.T) {
@@ -92,7 +87,7 @@ func TestANilAdapterIsAnInvalidHandle(t *testing.T) {
 	requireCode(t, err, hw.InvalidHandle, hw.HandleIA)
 	assert.Zero(t, ia.Attr())
 	assert.Nil(t, ia.Async())
-	assert.Nil(t, ia.Domain())
+	assert.Zero(t, ia.MemoryStats())
 	assert.Empty(t, ia.Name())
 }
 

@@ -294,7 +294,7 @@ type sources struct {
 func loadSources(t *testing.T) *sources {
 	t.Helper()
 	s := &sources{fset: token.NewFileSet(), packages: map[string]*types.Package{}, comments: map[string]string{}}
-	for _, name := range tablePackages {
+	for _, name := range append([]string{"internal/door"}, tablePackages...) {
 		var files []*ast.File
 		matches, err := filepath.Glob(filepath.Join("..", name, "*.go"))
 		require.NoError(t, err)
@@ -325,6 +325,20 @@ func (s *sources) Import(importPath string) (*types.Package, error) {
 	pkg := types.NewPackage(importPath, path.Base(importPath))
 	pkg.MarkComplete()
 	return pkg, nil
+}
+
+// behindDoor reports whether only this module can call a function, which takes a key.
+func behindDoor(f types.Type) bool {
+	sig, ok := f.(*types.Signature)
+	if !ok {
+		return false
+	}
+	for p := range sig.Params().Variables() {
+		if p.Type().String() == "godat/internal/door.Key" {
+			return true
+		}
+	}
+	return false
 }
 
 // collect keeps the comments over exported declarations.

@@ -64,7 +64,7 @@ func (ia *IA) mayDial(ctx context.Context, op string, cfg *ConnConfig) error {
 		return nilContext(op)
 	}
 	if cfg.PZ != nil {
-		if cfg.PZ.Domain() != ia.domain {
+		if !ia.domain.Has(cfg.PZ) {
 			return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the zone is another adapter's")
 		}
 		if _, err := cfg.PZ.Query(0); err != nil {

@@ -22,7 +22,7 @@
 //   - [Open] an adapter by name, with options: [WithProvider], [WithVersion], [WithThreadSafe], [WithParams], [WithLogger], [WithPool], [WithPoller], [WithAsync]
 //   - which names there are: [Providers], [StaticRegistry], [ParseRegistry], [Related]; about one that is not open: [Describe]
 //   - what the adapter is and can do: [IA.Query], [IA.Attr], [IA.Name], [IA.ExtensionOp]
-//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; its memory: [IA.Domain]
+//   - what has happened on it: [IA.Counters], [IA.ResetCounters]; the memory that it has: [IA.MemoryStats]
 //   - what a handle is: [HandleTypeOf]; a value attached to it: [IA.SetConsumerContext], [IA.ConsumerContext]
 //   - [IA.Close] closes all that lives on it; [IA.CloseGraceful] refuses while anything does
 //
@@ -53,7 +53,7 @@
 //
 //   - [mem.PZ.NewRMR] for a zone's endpoints, [ep.Endpoint.NewRMR] for one endpoint
 //   - [ep.Endpoint.PostBind] binds it to memory, and with the zero [Binding] unbinds it; [RMROf] is the window of a completion
-//   - [mem.Binding.Remote] is how peers name what is bound; [ep.Endpoint.PostSendInvalidate] ends a peer's window; [ep.Endpoint.PostRDMAReadToRMR] reads into one
+//   - [ep.Endpoint.PostSendInvalidate] ends a peer's window; [ep.Endpoint.PostRDMAReadToRMR] reads into one
 //   - [mem.RMR.Query], [mem.RMR.PZ], [mem.RMR.Free]
 //
 // # Connect

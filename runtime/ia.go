@@ -70,13 +70,13 @@ func (ia *IA) Attr() DeviceAttr {
 	return ia.attr
 }
 
-// Domain is the adapter's memory: its books, for a program that watches them. It
-// belongs to the adapter.
-func (ia *IA) Domain() *mem.Domain {
+// MemoryStats tells what memory the adapter has: its zones, regions and windows that
+// are not freed, and what is mapped.
+func (ia *IA) MemoryStats() MemoryStats {
 	if ia == nil {
-		return nil
+		return MemoryStats{}
 	}
-	return ia.domain
+	return ia.domain.Stats()
 }
 
 // Async is the dispatcher of asynchronous errors, of the device and of objects:
@@ -99,7 +99,11 @@ func (ia *IA) NewPZ() (*PZ, error) {
 	return ia.domain.NewPZ()
 }
 
-// SyncRDMARead is [mem.Domain.SyncRDMARead]. It answers to dat_lmr_sync_rdma_read.
+// SyncRDMARead makes what was stored to the segments visible to peers' RDMA reads.
+// No device here needs it (DAT's lmr_sync_req is false), so it only checks the
+// segments, which may be of several regions and zones: a context that names no
+// live region is INVALID_HANDLE/LMR, a range outside its region INVALID_PARAMETER.
+// It answers to dat_lmr_sync_rdma_read.
 func (ia *IA) SyncRDMARead(segments ...Segment) error {
 	if err := ia.enter("runtime.SyncRDMARead"); err != nil {
 		return err
@@ -108,8 +112,9 @@ func (ia *IA) SyncRDMARead(segments ...Segment) error {
 	return ia.domain.SyncRDMARead(segments...)
 }
 
-// SyncRDMAWrite is [mem.Domain.SyncRDMAWrite]. It answers to
-// dat_lmr_sync_rdma_write.
+// SyncRDMAWrite makes what peers wrote to the segments visible here. As for
+// SyncRDMARead nothing but the check is needed: a completion that tells of the
+// data orders it. It answers to dat_lmr_sync_rdma_write.
 func (ia *IA) SyncRDMAWrite(segments ...Segment) error {
 	if err := ia.enter("runtime.SyncRDMAWrite"); err != nil {
 		return err

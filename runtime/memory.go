@@ -47,6 +47,9 @@ const (
 	AllPrivileges Privileges = hw.AllPrivileges // all but RemoteAtomic
 )
 
+// MemoryStats say what memory an adapter has; [IA.MemoryStats] returns them.
+type MemoryStats = mem.Stats
+
 // MemoryOption modifies how [mem.PZ.Alloc] gets the memory of a region.
 type MemoryOption = mem.Option
 

@@ -11,6 +11,7 @@ import (
 	"godat/hw"
 	_ "godat/hw/iwarp" // every program has these
 	_ "godat/hw/loop"
+	"godat/internal/door"
 	"godat/mem"
 	"godat/runtime/internal/polling"
 )
@@ -78,9 +79,9 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config(cfg), ia.async.report)
 		cqs = ia.polling
 	}
-	ia.domain = mem.NewDomain(ia.dev)
+	ia.domain = mem.NewDomain(door.Key{}, ia.dev, ia)
 	breaks := &breakLog{log: ia.log, pool: ia.pool}
-	ia.adapter = ep.NewAdapter(ep.AdapterConfig{
+	ia.adapter = ep.NewAdapter(door.Key{}, ep.AdapterConfig{
 		Device: ia.dev, CQs: cqs, IA: ia, Domain: ia.domain, Async: ia.async.to, Broke: breaks.broke,
 	})
 	if polled {

@@ -21,7 +21,7 @@ import (
 // others are types that a program may meet and does not name: those of the contract
 // with providers, by which WithProvider takes one.
 var others = []string{
-	"hw.Provider", "mem.Domain",
+	"hw.Provider",
 	// What package ep needs of the others, and no program uses.
 	"evd.AsyncNode", "evd.Feed", "evd.Look", "evd.Queue", "hw.QP", "hw.SGE", "hw.Bind", "hw.Zone",
 }
@@ -219,7 +219,7 @@ func (w *walk) named(t *types.Named, via string) {
 		return
 	}
 	for m := range t.Methods() {
-		if m.Exported() {
+		if m.Exported() && !behindDoor(m.Type()) {
 			w.visit(m.Type(), of.Name()+"."+m.Name())
 		}
 	}

@@ -127,7 +127,7 @@ func q7(r *rig) {
 	n := r.node()
 	p, err := n.pz.Query(dat.PZFieldAll)
 	require.NoError(r, err)
-	assert.Same(r, n.ia.Domain(), p.Domain)
+	assert.Same(r, n.ia, p.IA)
 }
 
 func q8(r *rig) {

@@ -46,17 +46,14 @@ func descriptors() int {
 	return len(entries)
 }
 
-// books says what an adapter's memory domain still has: regions, windows, zones
-// and mappings.
+// books says what memory an adapter still has: regions, windows, zones and mappings.
 func books(ia *dat.IA) error {
-	d := ia.Domain()
-	regions, registered := d.Stats()
-	ranges, mapped := d.Mapped()
-	if regions+d.RMRs()+d.Zones()+ranges == 0 && registered+mapped == 0 {
+	s := ia.MemoryStats()
+	if s == (dat.MemoryStats{}) {
 		return nil
 	}
 	return fmt.Errorf("left: %d regions of %d bytes, %d windows, %d zones, %d mappings of %d bytes",
-		regions, registered, d.RMRs(), d.Zones(), ranges, mapped)
+		s.Regions, s.Bytes, s.Windows, s.Zones, s.Mapped, s.MappedBytes)
 }
 
 // closeAdapter closes an adapter, and says what was left on it before, and what is

@@ -3,6 +3,8 @@ package ledger
 import (
 	"runtime"
 	"time"
+
+	dat "godat/runtime"
 )
 
 // stock is what a process holds that must be given back.
@@ -38,12 +40,9 @@ func (s stock) compare(w *world) {
 		w.complain(Leak, "%d goroutines before, %d afterwards: %s", s.goroutines, now.goroutines, stacks[:runtime.Stack(stacks, true)])
 	}
 	for _, ad := range w.ias {
-		d := ad.ia.Domain()
-		regions, bytes := d.Stats()
-		ranges, mapped := d.Mapped()
-		if regions != 0 || bytes != 0 || ranges != 0 || mapped != 0 || d.Zones() != 0 {
-			w.complain(Leak, "a closed adapter has %d regions of %d bytes, %d ranges of %d bytes mapped, and %d zones",
-				regions, bytes, ranges, mapped, d.Zones())
+		if s := ad.ia.MemoryStats(); s != (dat.MemoryStats{}) {
+			w.complain(Leak, "a closed adapter has %d regions of %d bytes, %d ranges of %d bytes mapped, %d windows and %d zones",
+				s.Regions, s.Bytes, s.Mapped, s.MappedBytes, s.Windows, s.Zones)
 		}
 	}
 }

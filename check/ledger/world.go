@@ -219,9 +219,8 @@ func (w *world) clear(ad *adapter) {
 			w.leave(h)
 		}
 	}
-	regions, bytes := ad.ia.Domain().Stats()
-	if regions != 0 || bytes != 0 {
-		w.complain(Leak, "%d regions of %d bytes are registered when all were freed", regions, bytes)
+	if s := ad.ia.MemoryStats(); s.Regions != 0 || s.Bytes != 0 {
+		w.complain(Leak, "%d regions of %d bytes are registered when all were freed", s.Regions, s.Bytes)
 	}
 }
 

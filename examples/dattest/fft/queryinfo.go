@@ -96,7 +96,7 @@ var queryinfo = []testCase{
 		if err != nil {
 			return err
 		}
-		return is(p.Domain == o.ia.Domain(), "it is another adapter's")
+		return is(p.IA == o.ia, "it is another adapter's")
 	})},
 	{description("LMR"), query(func(o objects) error {
 		m, err := o.pz.Alloc(bufferSize, dat.AllPrivileges)

@@ -1,0 +1,73 @@
+package memory
+
+import "godat/hw"
+
+// Resolve checks the segments of a post and makes them the device's, in place: an
+// LKey is a region's context before, and the device's key afterwards. It returns how
+// many bytes the segments have together. need is LocalRead for memory that is sent
+// or written from, and LocalWrite for memory that is received or read into.
+//
+// A segment of length 0 is not checked and becomes a zero SGE. For the others a
+// context that is no live region is INVALID_HANDLE/LMR, a region of another zone
+// and a range outside the region are PROTECTION_VIOLATION, and a region without
+// the privilege is PRIVILEGES_VIOLATION, in this order and for the first segment
+// that fails; the segments are then undefined.
+//
+// It runs on the data path: it takes no lock, and allocates only for an error.
+func (z *Zone) Resolve(sges []hw.SGE, need hw.Privileges) (total uint64, err *hw.Error) {
+	if z == nil {
+		return 0, ClosedZone(opResolve)
+	}
+	table := z.table
+	for i := range sges {
+		s := &sges[i]
+		if s.Len == 0 {
+			*s = hw.SGE{}
+			continue
+		}
+		r := table.Lookup(s.LKey)
+		if r == nil || r.Zone != z || !r.Holds(s.Addr, s.Len) || r.Priv&need != need {
+			return 0, z.refusal(i, s, need)
+		}
+		s.LKey = r.LKey
+		total += uint64(s.Len)
+	}
+	return total, nil
+}
+
+// LKey is Resolve for one segment that is not empty, for posts that have no more.
+// ok says whether the segment may be used; Resolve says why not.
+func (z *Zone) LKey(s *Segment, need hw.Privileges) (lkey uint32, ok bool) {
+	if z == nil {
+		return 0, false
+	}
+	r := z.table.Lookup(s.Context)
+	if r == nil {
+		return 0, false
+	}
+	ok = r.Zone == z && r.Holds(s.Addr, s.Len) && r.Priv&need == need
+	return r.LKey, ok
+}
+
+const opResolve = "mem.Resolve"
+
+// refusal says why segment i can't be used. It looks again, in the order that
+// Resolve promises: a region that was freed since then is a freed one.
+func (z *Zone) refusal(i int, s *hw.SGE, need hw.Privileges) *hw.Error {
+	r := z.table.Lookup(s.LKey)
+	switch {
+	case z.Closed():
+		return ClosedZone(opResolve)
+	case r == nil:
+		return hw.Errorf(opResolve, hw.InvalidHandle, hw.HandleLMR,
+			"segment %d: context %#x names no region, or a freed one", i, s.LKey)
+	case r.Zone != z:
+		return hw.Errorf(opResolve, hw.ProtectionViolation, protection(need),
+			"segment %d: the region is in another protection zone", i)
+	case r.Priv&need != need && r.Holds(s.Addr, s.Len): // bounds come first
+		return hw.Errorf(opResolve, hw.PrivilegesViolation, privilege(need),
+			"segment %d: the region has %v; this needs %v", i, r.Priv, need)
+	}
+	return hw.Errorf(opResolve, hw.ProtectionViolation, protection(need),
+		"segment %d: %s", i, r.Outside(s.Addr, s.Len))
+}
