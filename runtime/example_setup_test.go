@@ -10,7 +10,7 @@ import (
 
 // pair is what most examples begin with: two endpoints that are connected, in one
 // process, and memory that both use. The example of Endpoint shows how a program gets
-// there, and that of Listener how it does with less.
+// there; Dial and Listen do it with less.
 type pair struct {
 	ia             *dat.IA
 	pz             *dat.PZ

@@ -24,7 +24,7 @@ const RemoteSegmentSize = mem.RemoteSegmentSize
 func ParseRemoteSegment(b []byte) (RemoteSegment, error) { return mem.ParseRemoteSegment(b) }
 
 // Binding is what a window is bound to: the memory and privileges of dat_rmr_bind.
-// The zero Binding unbinds.
+// The zero Binding unbinds. Its fields: go doc godat/mem Binding.
 type Binding = mem.Binding
 
 // RMROf is the window that the completion of a bind is about, or nil.

@@ -45,7 +45,8 @@ type RMR = mem.RMR
 type Dispatcher = evd.Dispatcher
 
 // DispatcherConfig says how a dispatcher delivers and how much it holds: the
-// arguments of dat_evd_create. QLen and a Mode are enough to begin with.
+// arguments of dat_evd_create. QLen and a Mode are enough to begin with. Its fields:
+// go doc godat/evd Config.
 type DispatcherConfig = evd.Config
 
 // Route has the events of some cookies go to a channel of its own, with places of
@@ -75,7 +76,8 @@ type Batch = evd.Batch
 type CNO = evd.CNO
 
 // CNOConfig says how a CNO tells of events: the arguments of dat_cno_create and
-// dat_cno_fd_create. The zero value is one to Wait on.
+// dat_cno_fd_create. The zero value is one to Wait on. Its fields:
+// go doc godat/evd CNOConfig.
 type CNOConfig = evd.CNOConfig
 
 // Agent is what a CNO calls when it is triggered: DAT_OS_WAIT_PROXY_AGENT.
@@ -100,11 +102,11 @@ type Endpoint = ep.Endpoint
 func EndpointOf(ev Event) *Endpoint { return ep.Of(ev) }
 
 // EndpointConfig says what an endpoint is made of: the arguments of dat_ep_create
-// and dat_ep_create_with_srq.
+// and dat_ep_create_with_srq. Its fields: go doc godat/ep Config.
 type EndpointConfig = ep.Config
 
 // EndpointAttr are an endpoint's attributes: DAT_EP_ATTR. A field that is 0 takes
-// its default.
+// its default. Its fields, with their units and defaults: go doc godat/ep Attr.
 type EndpointAttr = ep.Attr
 
 // Words of [EndpointAttr] and of queries, where 0 has another meaning.
@@ -115,7 +117,7 @@ const (
 )
 
 // ConnectConfig says where an endpoint connects to, and for how long it tries: the
-// arguments of dat_ep_connect.
+// arguments of dat_ep_connect. Its fields: go doc godat/ep ConnectConfig.
 type ConnectConfig = ep.ConnectConfig
 
 // SRQ is a shared receive queue: receives that any of its endpoints may take. It
@@ -131,7 +133,7 @@ type SRQ = ep.SRQ
 func SRQOf(ev Event) *SRQ { return ep.SRQOf(ev) }
 
 // SRQAttr are a shared receive queue's attributes: DAT_SRQ_ATTR. A field that is 0
-// takes its default.
+// takes its default. Its fields: go doc godat/ep SRQAttr.
 type SRQAttr = ep.SRQAttr
 
 // PSP is a public service point: it listens on a connection qualifier, and each
@@ -143,7 +145,8 @@ type SRQAttr = ep.SRQAttr
 type PSP = ep.PSP
 
 // PSPConfig says where a service point listens and who hears of requests: the
-// arguments of dat_psp_create and dat_psp_create_any.
+// arguments of dat_psp_create and dat_psp_create_any. Its fields:
+// go doc godat/ep PSPConfig.
 type PSPConfig = ep.PSPConfig
 
 // RSP is a reserved service point: it listens for one request, for one endpoint. It
@@ -154,7 +157,7 @@ type PSPConfig = ep.PSPConfig
 type RSP = ep.RSP
 
 // RSPConfig says where a reserved service point listens, and for whom: the
-// arguments of dat_rsp_create.
+// arguments of dat_rsp_create. Its fields: go doc godat/ep RSPConfig.
 type RSPConfig = ep.RSPConfig
 
 // CSP is a common service point: it listens at an address as sockets do, "host:port".
@@ -165,7 +168,7 @@ type RSPConfig = ep.RSPConfig
 type CSP = ep.CSP
 
 // CSPConfig says where a common service point listens, and who hears of requests:
-// the arguments of dat_csp_create.
+// the arguments of dat_csp_create. Its fields: go doc godat/ep CSPConfig.
 type CSPConfig = ep.CSPConfig
 
 // Comm is a communication domain, in the numbers of the system's socket call:

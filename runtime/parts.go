@@ -18,7 +18,8 @@ type Buffer = mem.Buffer
 type BufferPool = mem.BufferPool
 
 // BufferPoolConfig says how many buffers a pool has, of which size and privileges.
-// Its field Debug finds buffers that are lost or used twice.
+// Its field Debug finds buffers that are lost or used twice. All of them:
+// go doc godat/mem BufferPoolConfig.
 type BufferPoolConfig = mem.BufferPoolConfig
 
 // Contexts keeps what a program has to know of each outstanding operation, a T,

@@ -6,7 +6,7 @@ import (
 )
 
 // DTO is one request or receive of a batch of posts: see [ep.Endpoint.PostBatch],
-// [ep.Endpoint.PostRecvBatch] and [Outbox].
+// [ep.Endpoint.PostRecvBatch], [Conn.Do] and [Outbox]. Its fields: go doc godat/ep DTO.
 type DTO = ep.DTO
 
 // Op is an operation: what a [DTO] asks for, and what a completion was of. The

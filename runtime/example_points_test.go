@@ -1,0 +1,102 @@
+package runtime_test
+
+import (
+	"fmt"
+
+	dat "godat/runtime"
+)
+
+// A reserved service point takes one request, for the endpoint that waits for it.
+func ExampleRSP() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		server, err := p.ia.NewEndpoint(p.endpoint())
+		if err != nil {
+			return err
+		}
+		rsp, err := p.ia.NewRSP(dat.RSPConfig{Endpoint: server, Dispatcher: p.changes})
+		if err != nil {
+			return err
+		}
+		fmt.Println(server.State())
+		client, err := p.ia.NewEndpoint(p.endpoint())
+		if err != nil {
+			return err
+		}
+		if err = client.Connect(dat.ConnectConfig{Qual: rsp.Qual()}); err != nil {
+			return err
+		}
+		ev, err := p.change()
+		if err != nil {
+			return err
+		}
+		if err = dat.RequestOf(ev).Accept(nil, nil); err != nil { // with the endpoint that it came to
+			return err
+		}
+		for range 2 {
+			if ev, err = p.change(); err != nil {
+				return err
+			}
+			fmt.Println(ev.Number)
+		}
+		return rsp.Close()
+	})
+	// Output:
+	// RESERVED
+	// ESTABLISHED
+	// ESTABLISHED
+}
+
+// A common service point has an address as sockets have one, and each request says who
+// asks.
+func ExampleCSP() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		csp, err := p.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: p.changes})
+		if err != nil {
+			return err
+		}
+		client, err := p.ia.NewEndpoint(p.endpoint())
+		if err != nil {
+			return err
+		}
+		if err = client.CommonConnect(csp.Addr().String(), dat.ConnectConfig{Private: []byte("v1")}); err != nil {
+			return err
+		}
+		ev, err := p.change()
+		if err != nil {
+			return err
+		}
+		cr := dat.RequestOf(ev)
+		asked, err := cr.Query()
+		if err != nil {
+			return err
+		}
+		fmt.Printf("somebody wants %q\n", asked.Private)
+		if err = cr.Reject([]byte("v2 only")); err != nil {
+			return err
+		}
+		if ev, err = p.change(); err != nil {
+			return err
+		}
+		fmt.Println(ev.Number)
+		return csp.Close()
+	})
+	// Output:
+	// somebody wants "v1"
+	// PEER_REJECTED
+}
+
+// An adapter tells what it can do, in DAT's terms.
+func ExampleIA_Query() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		q, err := p.ia.Query(dat.IAFieldAdapterName|dat.IAFieldExtension, dat.ProviderFieldSRQ|dat.ProviderFieldThreadSafe)
+		if err != nil {
+			return err
+		}
+		fmt.Println(q.IA.AdapterName, "has atomics:", q.IA.Extension == dat.InfiniBandExt)
+		fmt.Println("shared receive queues:", q.Provider.SRQ, "any goroutine:", q.Provider.ThreadSafe)
+		return nil
+	})
+	// Output:
+	// loop has atomics: true
+	// shared receive queues: true any goroutine: true
+}
