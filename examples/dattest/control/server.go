@@ -11,7 +11,6 @@ import (
 	"godat/examples/dattest/performance"
 	"godat/examples/dattest/transaction"
 	"godat/examples/dattest/wire"
-	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -188,7 +187,7 @@ const attempts = 32
 func (s *Listener) start(ctx context.Context, t *test) (port uint64, err error) {
 	for range attempts {
 		port = s.take(t.ports)
-		if err = s.startAt(ctx, t, port); !errors.Is(err, hw.ErrConnQualInUse) {
+		if err = s.startAt(ctx, t, port); !errors.Is(err, dat.ErrConnQualInUse) {
 			break
 		}
 	}

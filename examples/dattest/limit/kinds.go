@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -131,7 +130,7 @@ func limitSize(b *bench) (string, error) {
 	}
 	for size := bufferSize; ; size *= 2 {
 		lmr, err := pz.Alloc(size, dat.AllPrivileges, dat.WithUnmapOnFree())
-		if errors.Is(err, hw.ErrInsufficientResources) || errors.Is(err, hw.ErrLength) {
+		if errors.Is(err, dat.ErrInsufficientResources) || errors.Is(err, dat.ErrLength) {
 			return fmt.Sprintf("Largest LMR was %#x bytes (failed attempting %#x bytes)", size/2, size), nil
 		}
 		if err == nil {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -125,7 +124,7 @@ func (b *bench) exhaust(maximum int, one func() error) (int, error) {
 			return n, err
 		}
 		switch err := one(); {
-		case errors.Is(err, hw.ErrInsufficientResources):
+		case errors.Is(err, dat.ErrInsufficientResources):
 			return n, nil
 		case err != nil:
 			return n, fmt.Errorf("after %d: %w", n, err)
