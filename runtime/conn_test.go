@@ -336,7 +336,7 @@ func TestReceiveTellsTheEndByItsError(t *testing.T) {
 
 func TestAConnectionIsRefusedWithItsReason(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
-		l := listen(t, ia, ConnConfig{Depth: 1, Conns: 1})
+		l := listen(t, ia, ConnConfig{Depth: 1, Conns: 1, Refusal: []byte("full")})
 		refused := make(chan error, 2)
 		go func() {
 			for range 2 {
@@ -348,6 +348,9 @@ func TestAConnectionIsRefusedWithItsReason(t *testing.T) {
 		_, err := ia.Dial(within(t), l.Addr(), ConnConfig{})
 		require.ErrorIs(t, err, EventError(PeerRejected))
 		assert.ErrorContains(t, err, l.Addr())
+		var cause *hw.Cause
+		require.ErrorAs(t, err, &cause)
+		assert.Equal(t, "full", string(cause.Private))
 		require.NoError(t, <-refused)
 		require.ErrorIs(t, <-refused, hw.ErrInsufficientResources)
 		require.NoError(t, c.Close())

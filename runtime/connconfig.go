@@ -45,6 +45,9 @@ type ConnConfig struct {
 	// Conns is the most connections of a listener at a time; what exceeds it is
 	// rejected. 0 means 128.
 	Conns int
+	// Refusal is shown to a peer that a listener rejects: one that Accept failed for, or
+	// that nobody accepted until the listener was closed.
+	Refusal []byte
 	// Apart gives each connection that is accepted a channel of its own.
 	Apart bool
 

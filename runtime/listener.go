@@ -129,7 +129,7 @@ func (l *Listener) String() string {
 // which sees private, or what ConnConfig.Setup says in its place, with its end of the
 // connection. It returns at once: ESTABLISHED
 // is the first event of the connection, or an end is. With an error the peer is
-// rejected, unless the request is answered already; with ConnConfig.Conns connections
+// rejected with ConnConfig.Refusal, unless the request is answered already; with ConnConfig.Conns connections
 // the error is INSUFFICIENT_RESOURCES, on a closed listener INVALID_HANDLE/PSP.
 func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 	const op = "runtime.Listener.Accept"
@@ -141,12 +141,20 @@ func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 		return cr.Accept(c.Endpoint, private)
 	})
 	if err != nil {
-		if e := cr.Reject(nil); e != nil && !errors.Is(e, hw.ErrInvalidHandle) {
+		if e := cr.Reject(l.refusal()); e != nil && !errors.Is(e, hw.ErrInvalidHandle) {
 			err = errors.Join(err, e)
 		}
 		return nil, err
 	}
 	return c, nil
+}
+
+// refusal is what a peer is shown that is rejected.
+func (l *Listener) refusal() []byte {
+	if l == nil {
+		return nil
+	}
+	return l.cfg.Refusal
 }
 
 // Dial connects to address, "host:port", with the settings of the listener, so that
@@ -266,7 +274,7 @@ func (l *Listener) refuse() error {
 			if !ok {
 				return errors.Join(errs...)
 			}
-			if err := RequestOf(ev).Reject(nil); !errors.Is(err, hw.ErrInvalidHandle) {
+			if err := RequestOf(ev).Reject(l.refusal()); !errors.Is(err, hw.ErrInvalidHandle) {
 				errs = append(errs, err)
 			}
 		default:

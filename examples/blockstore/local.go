@@ -57,11 +57,7 @@ func local(ctx context.Context, o *options, out io.Writer) error {
 
 // connect is the program with -connect.
 func connect(ctx context.Context, o *options, out io.Writer) error {
-	host, port, err := address(o.Connect)
-	if err != nil {
-		return err
-	}
-	return withClients(ctx, o, host, port, func(c *clients) error {
+	return withClients(ctx, o, o.Connect, func(c *clients) error {
 		var phases []report.Phase
 		if !o.Verify {
 			_, p, err := c.save(ctx, out)
@@ -94,7 +90,7 @@ func withServer(ctx context.Context, o *options, mode store.Mode, do func(*clien
 	if err != nil {
 		return err
 	}
-	err = withClients(ctx, o, s.ia.Attr().Address, s.server.Qual(), do)
+	err = withClients(ctx, o, s.server.Addr(), do)
 	return errors.Join(err, s.stop())
 }
 
@@ -106,12 +102,12 @@ type clients struct {
 }
 
 // withClients runs do with an adapter for clients.
-func withClients(ctx context.Context, o *options, host string, port uint64, do func(*clients) error) error {
+func withClients(ctx context.Context, o *options, addr string, do func(*clients) error) error {
 	ia, err := dat.Open(ctx, o.Provider)
 	if err != nil {
 		return err
 	}
-	c := &clients{opts: o, ia: ia, addr: client.Config{Addr: host, Qual: port, Limits: o.limits(), Stall: o.Stall}}
+	c := &clients{opts: o, ia: ia, addr: client.Config{Addr: addr, Limits: o.limits(), Stall: o.Stall}}
 	return errors.Join(do(c), ia.Close())
 }
 

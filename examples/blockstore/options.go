@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -99,18 +97,6 @@ func (o *options) logger() (*zap.Logger, error) {
 		cfg.Level.SetLevel(zap.WarnLevel)
 	}
 	return cfg.Build()
-}
-
-// address splits HOST:PORT.
-func address(s string) (host string, port uint64, err error) {
-	host, text, err := net.SplitHostPort(s)
-	if err != nil {
-		return "", 0, err
-	}
-	if port, err = strconv.ParseUint(text, 10, 16); err != nil {
-		return "", 0, fmt.Errorf("address %s: %w", s, err)
-	}
-	return host, port, nil
 }
 
 // bar is where the progress bar goes.

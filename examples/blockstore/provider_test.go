@@ -45,7 +45,7 @@ func TestWhatGoesWrongBelowEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
 		fault.FailRecv:     {10, client.ErrLost},
 		fault.BreakConn:    {30, client.ErrLost},
 		fault.LosePeer:     {20, client.ErrLost},
-		fault.FailRegister: {3, hw.ErrInsufficientResources},
+		fault.FailRegister: {4, hw.ErrInsufficientResources},
 		fault.FailNewQP:    {2, proto.Full.Err()}, // the server's, which then has no room
 		fault.FailConnect:  {1, hw.ErrInsufficientResources},
 	} {

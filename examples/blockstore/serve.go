@@ -35,12 +35,8 @@ type running struct {
 // startServer opens the store and serves it on addr; "" lets the provider
 // choose the port.
 func startServer(ctx context.Context, o *options, addr string, mode store.Mode) (r *running, err error) {
-	cfg := server.Config{Limits: o.limits()}
-	if addr != "" {
-		if cfg.Addr, cfg.Qual, err = address(addr); err != nil {
-			return nil, err
-		}
-	} else {
+	cfg := server.Config{Addr: addr, Limits: o.limits()}
+	if addr == "" {
 		cfg.Sessions = o.Clients
 	}
 	if cfg.Log, err = o.logger(); err != nil {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -68,6 +69,8 @@ func (f *fake) dispatcher() *dat.Dispatcher {
 	return d
 }
 
+func (f *fake) address() string { return fmt.Sprintf("%s:%d", f.ia.Attr().Address, f.psp.Qual()) }
+
 // dial connects a client; the server answers with what answer does.
 func (f *fake) dial(answer func(*dat.CR)) (*Link, error) {
 	go func() {
@@ -75,7 +78,7 @@ func (f *fake) dial(answer func(*dat.CR)) (*Link, error) {
 			answer(dat.RequestOf(ev))
 		}
 	}()
-	return Dial(f.Context(), f.ia, Config{Qual: f.psp.Qual(), Limits: limits, Stall: 5 * time.Second})
+	return Dial(f.Context(), f.ia, Config{Addr: f.address(), Limits: limits, Stall: 5 * time.Second})
 }
 
 func (f *fake) welcome() proto.Welcome {
@@ -137,7 +140,7 @@ func TestDialGivesUpWhenItsContextEnds(t *testing.T) {
 	f := newFake(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Dial(ctx, f.ia, Config{Qual: f.psp.Qual(), Limits: limits})
+	_, err := Dial(ctx, f.ia, Config{Addr: f.address(), Limits: limits})
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -13,8 +13,7 @@ import (
 
 // Config says where the server is and what is wanted of it.
 type Config struct {
-	Addr   string // in the provider's way to name a host
-	Qual   uint64
+	Addr   string       // host:port
 	Limits proto.Limits // the server may give less
 	// Stall is how long the server may be silent while it owes an answer, and
 	// how long connecting may take. 0 means 30 seconds.
@@ -29,59 +28,33 @@ func Dial(ctx context.Context, ia *dat.IA, cfg Config) (*Link, error) {
 		cfg.Stall = defaultStall
 	}
 	l := &Link{stall: cfg.Stall, limits: cfg.Limits, Latency: report.NewLatency()}
-	if err := l.dial(ctx, ia, cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("client: connect to %s:%d: %w", cfg.Addr, cfg.Qual, err), l.Close())
+	err := l.dial(ctx, ia, cfg)
+	if err == nil {
+		err = l.allocate()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("client: connect to %s: %w", cfg.Addr, err), l.Close())
 	}
 	return l, nil
 }
 
 func (l *Link) dial(ctx context.Context, ia *dat.IA, cfg Config) (err error) {
-	if l.pz, err = ia.NewPZ(); err != nil {
-		return err
-	}
-	n := cfg.Limits.Slots
-	l.events, err = ia.NewDispatcher(dat.DispatcherConfig{
-		Mode: dat.ModeChannel,
-		QLen: 3*n + 2, // per slot two requests and a receive; two for the connection
+	ctx, cancel := context.WithTimeout(ctx, cfg.Stall)
+	defer cancel()
+	l.conn, err = ia.Dial(ctx, cfg.Addr, dat.ConnConfig{
+		Depth: cfg.Limits.Slots, Message: proto.MessageLen, Private: proto.Hello{Limits: cfg.Limits}.Append(nil),
 	})
+	var cause *dat.Cause
+	if errors.As(err, &cause) {
+		if w, bad := proto.ParseWelcome(cause.Private); bad == nil && w.Status != proto.OK {
+			return fmt.Errorf("refused: %w", w.Status.Err())
+		}
+	}
 	if err != nil {
 		return err
 	}
-	l.ep, err = ia.NewEndpoint(dat.EndpointConfig{
-		PZ: l.pz, Recv: l.events, Request: l.events, Conn: l.events,
-		Attr: &dat.EndpointAttr{MaxRecvDTOs: n, MaxRequestDTOs: 2 * n},
-	})
-	if err != nil {
-		return err
-	}
-	err = l.ep.Connect(dat.ConnectConfig{
-		Addr: cfg.Addr, Qual: cfg.Qual, Timeout: cfg.Stall,
-		Private: proto.Hello{Limits: cfg.Limits}.Append(nil),
-	})
-	if err != nil {
-		return err
-	}
-	if err := l.connected(ctx); err != nil {
-		return err
-	}
-	return l.allocate()
-}
-
-// connected waits for the outcome of Connect.
-func (l *Link) connected(ctx context.Context) error {
-	var ev dat.Event
-	select {
-	case ev = <-l.events.C(): // nothing else has been asked for
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	conn, _ := ev.Connection()
-	w, err := proto.ParseWelcome(conn.Private)
+	w, err := proto.ParseWelcome(l.conn.Private())
 	switch {
-	case ev.Number == dat.PeerRejected && err == nil && w.Status != proto.OK:
-		return fmt.Errorf("refused: %w", w.Status.Err())
-	case ev.Number != dat.Established:
-		return ev.Err()
 	case err != nil:
 		return err
 	case w.Status != proto.OK || w.Slots > l.limits.Slots || w.Block > l.limits.Block:
@@ -91,63 +64,29 @@ func (l *Link) connected(ctx context.Context) error {
 	return nil
 }
 
-// allocate makes the slots: the blocks in one region, the messages in another.
+// allocate makes the slots, each with a block of memory and a message to begin with.
 func (l *Link) allocate() (err error) {
 	n := l.limits.Slots
-	if l.blocks, err = l.pz.Alloc(l.limits.Window(), dat.LocalRead|dat.LocalWrite, dat.WithUnmapOnFree()); err != nil {
+	if l.blocks, err = l.conn.Alloc(l.limits.Window(), dat.LocalRead|dat.LocalWrite); err != nil {
 		return err
 	}
-	l.messages, err = l.pz.Alloc(2*n*proto.MessageLen, dat.LocalRead|dat.LocalWrite, dat.WithUnmapOnFree())
-	if err != nil {
-		return err
-	}
+	l.credits, l.rdma = dat.NewCredits(n), dat.NewContexts[*Slot](n)
 	l.slots = make([]Slot, n)
 	for i := range l.slots {
 		at := i * l.limits.Block
 		s := &l.slots[i]
-		s.index = i
+		s.index, s.message = i, l.conn.Buffer()
 		s.Buf = l.blocks.Bytes()[at : at+l.limits.Block : at+l.limits.Block]
-		s.request = l.message(2 * i)
-		s.reply = l.message(2*i + 1)
 	}
 	return nil
-}
-
-// message is the memory of one control message.
-type message struct {
-	bytes   []byte
-	segment dat.Segment
-}
-
-func (l *Link) message(i int) message {
-	at := i * proto.MessageLen
-	return message{
-		bytes:   l.messages.Bytes()[at : at+proto.MessageLen],
-		segment: l.messages.Segment(at, proto.MessageLen),
-	}
 }
 
 // Close ends the connection and gives the memory back. What is on its way is
 // lost. The link may be half made. Closing it again does nothing.
 func (l *Link) Close() error {
-	if errors.Is(l.lost, errClosed) {
+	if l.conn == nil || errors.Is(l.lost, errClosed) {
 		return nil
 	}
 	l.lost = errClosed
-	var errs []error
-	if l.ep != nil {
-		errs = append(errs, l.ep.Close())
-	}
-	for _, lmr := range []*dat.LMR{l.blocks, l.messages} {
-		if lmr != nil {
-			errs = append(errs, lmr.Free())
-		}
-	}
-	if l.events != nil {
-		errs = append(errs, l.events.Close())
-	}
-	if l.pz != nil {
-		errs = append(errs, l.pz.Close())
-	}
-	return errors.Join(errs...)
+	return l.conn.Close()
 }

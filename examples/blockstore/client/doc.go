@@ -11,7 +11,7 @@
 //	│ free│ on their way ........... │ free... │
 //	└─────┴─────┴─────┴─────┴─────┴─────┴─────┘
 //
-// A request has ended when everything posted for it has completed: the send,
-// the receive of the reply, and for a GET the RDMA read. Only then is its
-// memory used again.
+// A request has ended when its reply is there, and its block has been written or
+// read: an answer says nothing of the completion of the write before it. Only then is
+// its memory used again. The buffer of the reply is that of the slot's next request.
 package client

@@ -33,13 +33,14 @@ type Link struct {
 	limits proto.Limits
 	window dat.RemoteSegment // the slots' counterparts at the server
 
-	pz               *dat.PZ
-	events           *dat.Dispatcher
-	ep               *dat.Endpoint
-	blocks, messages *dat.LMR
+	conn    *dat.Conn
+	blocks  *dat.LMR
+	credits *dat.Credits         // slots of the window that may be asked for
+	rdma    *dat.Contexts[*Slot] // whose block is on its way, by cookie
 
 	slots        []Slot
 	oldest, next uint64 // requests from oldest up to next are on their way
+	replied      uint64 // the first of them that has no reply yet
 	lost         error  // why nothing works any more
 }
 
@@ -52,14 +53,14 @@ type Slot struct {
 	Ref Ref   // the caller's
 	Err error // what the server, or a check of what came, said
 
-	index          int
-	op             proto.Op
-	tag            uint64
-	status         proto.Status
-	crc            uint32 // of a GET: what the server sent
-	waits          int    // completions outstanding
-	began          time.Time
-	request, reply message
+	index   int
+	op      proto.Op
+	tag     uint64
+	status  proto.Status
+	crc     uint32 // of a GET: what the server sent
+	waits   int    // for the reply, and for the block
+	began   time.Time
+	message *dat.Buffer // for the next request: the one that the last reply came in
 }
 
 // Ref says what a block is to the caller.
@@ -70,7 +71,7 @@ func (l *Link) Limits() proto.Limits { return l.limits }
 
 // Slot waits until a slot is free. The next Put or Get takes it.
 func (l *Link) Slot(ctx context.Context) (*Slot, error) {
-	for l.lost == nil && l.next-l.oldest == uint64(len(l.slots)) {
+	for l.lost == nil && l.credits.Left() == 0 {
 		if err := l.step(ctx); err != nil {
 			return nil, err
 		}
@@ -132,51 +133,37 @@ func (l *Link) call(ctx context.Context, req *proto.Message) (block.ID, error) {
 	return s.ID, s.Err
 }
 
-// What a cookie's upper half says; the lower half is the slot.
-const (
-	cookieSend = iota + 1
-	cookieReply
-	cookieRead
-	cookieWrite
-)
-
-func cookie(kind, slot int) uint64 { return uint64(kind)<<32 | uint64(slot) }
-
 func (l *Link) slot(n uint64) *Slot { return &l.slots[n%uint64(len(l.slots))] }
 
-// begin posts a request: the receive for its reply, the block of a PUT, the
-// message.
+// begin posts a request: the block of a PUT and the message, together.
 func (l *Link) begin(s *Slot, req *proto.Message) error {
 	if l.lost != nil {
 		return l.lost
 	}
+	l.credits.Take()
 	s.op, s.tag, s.status, s.Err = req.Op, l.next, proto.OK, nil
-	s.began = time.Now()
+	s.began, s.waits = time.Now(), 1
+	l.next++
+	var err error
+	if req.Op == proto.OpPut {
+		err = l.move(s, dat.OpWrite)
+	}
 	req.Slot, req.Tag = uint16(s.index), s.tag
-	req.Put(s.request.bytes)
-	err := l.ep.PostRecv(cookie(cookieReply, s.index), dat.Default, s.reply.segment)
-	if err == nil && req.Op == proto.OpPut {
-		// No event of its own: the send's, on the same queue, says that it is done.
-		err = l.ep.PostRDMAWrite(cookie(cookieWrite, s.index), dat.Suppress,
-			l.remote(s, s.N), l.blocks.Segment(s.index*l.limits.Block, s.N))
-	}
-	if err == nil {
-		err = l.ep.PostSend(cookie(cookieSend, s.index), dat.Default, s.request.segment)
-	}
-	if err != nil {
+	req.Put(s.message.Resize(proto.MessageLen))
+	if err = errors.Join(err, l.conn.Queue(s.message), l.conn.Flush()); err != nil {
 		return l.lose(err)
 	}
-	s.waits = 2
-	l.next++
 	return nil
 }
 
-// remote is the slot's counterpart in the server's window.
-func (l *Link) remote(s *Slot, n int) dat.RemoteSegment {
-	r := l.window
-	r.Addr += uint64(s.index) * uint64(l.limits.Block)
-	r.Len = uint32(n)
-	return r
+// move begins to write or read the slot's block. It goes out with the next flush.
+func (l *Link) move(s *Slot, op dat.Op) error {
+	cookie, _ := l.rdma.Put(s) // each slot has one at most
+	s.waits++
+	at := s.index * l.limits.Block
+	return l.conn.Outbox().Add(dat.DTO{
+		Op: op, Cookie: cookie, Segment: l.blocks.Segment(at, s.N), Remote: l.window.Slice(at, s.N),
+	})
 }
 
 // lose remembers why the link is of no use any more.

@@ -21,47 +21,35 @@ func (l *Link) step(ctx context.Context) error {
 	}
 	var ev dat.Event
 	select {
-	case ev = <-l.events.C(): // most often it is there already
+	case ev = <-l.conn.Events(): // most often it is there already
 	default:
 		timer := time.NewTimer(l.stall)
 		defer timer.Stop()
 		select {
-		case ev = <-l.events.C():
+		case ev = <-l.conn.Events():
 		case <-timer.C:
 			return l.lose(ErrStalled)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	if _, ok := ev.DTO(); !ok {
-		// The connection is over: nothing else is said of it once it is up.
+	if ev.Ended() { // nothing else is said of it once it is up
 		if ev.Err() == nil {
 			return l.lose(errors.New("the server ended it"))
 		}
 		return l.lose(ev.Err())
 	}
-	switch ev.Status {
-	case dat.StatusSuccess:
-		return l.completed(ev)
-	case dat.StatusFlushed:
-		return nil // the connection is over; the event that says why comes after this
-	default:
-		return l.lose(ev.Err())
-	}
-}
-
-// completed counts a completion towards its request.
-func (l *Link) completed(ev dat.Event) error {
-	s := &l.slots[uint32(ev.Cookie)]
-	s.waits--
-	if ev.Cookie>>32 == cookieReply {
-		if err := l.answered(s, int(ev.Length)); err != nil {
+	if b := l.conn.Message(ev); b != nil {
+		if err := l.answered(b); err != nil {
 			return l.lose(err)
 		}
-	}
+	} else if s, ok := l.rdma.Take(ev.Cookie); ok && ev.Err() == nil {
+		s.waits--
+	} // a block that was not moved: the connection is over, and an event says why
 	for l.oldest != l.next && l.slot(l.oldest).waits == 0 {
 		s := l.slot(l.oldest)
 		l.oldest++
+		l.credits.Grant(1)
 		if err := l.finish(s); err != nil {
 			return err
 		}
@@ -69,19 +57,21 @@ func (l *Link) completed(ev dat.Event) error {
 	return nil
 }
 
-// answered takes the reply of length n to the slot's request. Receives are
-// filled in the order posted and replies come in the order of the requests, so
-// anything else is the server's fault.
-func (l *Link) answered(s *Slot, n int) error {
-	m, err := proto.ParseReply(s.reply.bytes[:n], l.limits)
+// answered takes a reply. They come in the order of the requests, so anything else
+// is the server's fault.
+func (l *Link) answered(b *dat.Buffer) error {
+	m, err := proto.ParseReply(b.Bytes(), l.limits)
 	if err != nil {
 		return err
 	}
-	if m.Op != s.op || m.Tag != s.tag || int(m.Slot) != s.index {
+	s := l.slot(l.replied)
+	if l.replied == l.next || m.Op != s.op || m.Tag != s.tag || int(m.Slot) != s.index {
 		return fmt.Errorf("%w: a reply to %v %d in slot %d, where %v %d in slot %d is due",
 			proto.ErrMalformed, m.Op, m.Tag, m.Slot, s.op, s.tag, s.index)
 	}
-	s.status = m.Status
+	l.replied++
+	s.waits--
+	s.status, s.message = m.Status, b
 	switch {
 	case m.Status != proto.OK:
 		return nil
@@ -89,9 +79,7 @@ func (l *Link) answered(s *Slot, n int) error {
 		s.ID = m.ID
 	case m.Op == proto.OpGet:
 		s.N, s.crc = int(m.Length), m.CRC
-		s.waits++
-		return l.ep.PostRDMARead(cookie(cookieRead, s.index), dat.Default,
-			l.remote(s, s.N), l.blocks.Segment(s.index*l.limits.Block, s.N))
+		return errors.Join(l.move(s, dat.OpRead), l.conn.Flush())
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ type batch struct {
 // put is a PUT that waits for its transaction.
 type put struct {
 	session *session
+	buffer  *dat.Buffer // that the request came in
 	request proto.Message
 }
 
@@ -42,10 +43,10 @@ func (b *batch) copy(data []byte) []byte {
 func (b *batch) drop(data []byte) { b.arena = b.arena[:len(b.arena)-len(data)] }
 
 // add gathers a copied block.
-func (b *batch) add(c *session, m *proto.Message, data []byte) {
-	b.puts = append(b.puts, put{c, *m})
-	b.blocks = append(b.blocks, store.Block{ID: m.ID, Data: data})
-	c.gathered++
+func (b *batch) add(p put, data []byte) {
+	b.puts = append(b.puts, p)
+	b.blocks = append(b.blocks, store.Block{ID: p.request.ID, Data: data})
+	p.session.gathered++
 }
 
 // commit keeps what is gathered and tells those who wait for it.
@@ -60,14 +61,10 @@ func (s *Server) commit() {
 		status = proto.Failed
 	}
 	for i := range b.puts {
-		c, m := b.puts[i].session, &b.puts[i].request
-		c.gathered--
-		if c.gone {
-			continue
-		}
-		if err := c.reply(m, status); err != nil {
-			s.log.Warn("reply", zap.Int("session", c.number), zap.Error(err))
-			c.disconnect(dat.Abrupt)
+		p := &b.puts[i]
+		p.session.gathered--
+		if !p.session.gone {
+			p.session.check(p.session.reply(p.buffer, &p.request, status))
 		}
 	}
 	clear(b.puts)

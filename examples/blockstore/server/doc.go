@@ -4,17 +4,18 @@
 // connections and the end. It reads like a program without concurrency, since
 // what is concurrent, the moving of bytes, is the library's work.
 //
-//	         ┌────────────── completions ◄── endpoints of all sessions
-//	select ──┼────────────── requests    ◄── the service point
+//	         ┌────────────── events      ◄── connections of all sessions
+//	select ──┼────────────── requests    ◄── the listener
 //	         └────────────── ctx.Done
 //	  │
 //	  ├─ PUT: gather; commit when nothing else waits, or enough is gathered
 //	  ├─ GET: from the store into the client's slot of the window
 //	  └─ connection over: free its session
 //
-// Each client has a session: an endpoint, a window that it may write and read
-// by RDMA, and messages. They are in a protection zone of their own, so that
-// one client cannot reach another's window even if it guesses its key.
+// Each client has a session: a connection, and a window that it may write and read
+// by RDMA. The window is in the connection's own protection zone, so that one client
+// cannot reach another's window even if it guesses its key. An answer goes out in the
+// buffer that its request came in; those that are ready go out together.
 //
 // A block is stored as it was when the server copied it from the window, and
 // only if that copy has the name that the client gave it: a client that goes on

@@ -64,7 +64,7 @@ func serve(t *testing.T, sessions int) *fixture {
 
 func (f *fixture) dial() (*client.Link, error) {
 	return client.Dial(f.Context(), f.ia, client.Config{
-		Qual: f.server.Qual(), Limits: proto.Limits{Slots: 64, Block: 1 << 20}, Stall: 5 * time.Second,
+		Addr: f.server.Addr(), Limits: proto.Limits{Slots: 64, Block: 1 << 20}, Stall: 5 * time.Second,
 	})
 }
 
