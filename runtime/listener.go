@@ -65,7 +65,8 @@ func (l *Listener) make(host string, qual uint64) (err error) {
 			return err
 		}
 	}
-	l.psp, err = l.ia.NewPSP(ep.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests})
+	backlog := max(l.cfg.Conns, defaultConns) // all peers may ask at once
+	l.psp, err = l.ia.NewPSP(ep.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: backlog})
 	return err
 }
 

@@ -215,7 +215,7 @@ type PZField = mem.PZField
 
 // The fields of a zone.
 const (
-	PZFieldIA  PZField = mem.PZFieldIA // Domain
+	PZFieldIA  PZField = mem.PZFieldIA // IA
 	PZFieldAll PZField = mem.PZFieldAll
 )
 
@@ -227,7 +227,7 @@ type LMRField = mem.LMRField
 
 // The fields of a region.
 const (
-	LMRFieldIA                LMRField = mem.LMRFieldIA                // Domain
+	LMRFieldIA                LMRField = mem.LMRFieldIA                // IA
 	LMRFieldMemType           LMRField = mem.LMRFieldMemType           // Type
 	LMRFieldRegionDesc        LMRField = mem.LMRFieldRegionDesc        // Memory, From, Shared
 	LMRFieldLength            LMRField = mem.LMRFieldLength            // Length
@@ -249,7 +249,7 @@ type RMRField = mem.RMRField
 
 // The fields of a window.
 const (
-	RMRFieldIA            RMRField = mem.RMRFieldIA            // Domain
+	RMRFieldIA            RMRField = mem.RMRFieldIA            // IA
 	RMRFieldPZ            RMRField = mem.RMRFieldPZ            // PZ
 	RMRFieldSegment       RMRField = mem.RMRFieldSegment       // Segment
 	RMRFieldPrivileges    RMRField = mem.RMRFieldPrivileges    // Privileges
