@@ -101,22 +101,15 @@ type Window interface {
 	// before the bind is posted, valid when it has completed. 0 says that there
 	// is none left, and that the bind would fail. Any goroutine may ask.
 	NextKey() uint32
+	// Forget gives up the next key, for one whose bind never came to the device and
+	// whose key may be known to peers. NextKey then goes on to another. To forget a
+	// key that was bound, or forgotten, does nothing. Any goroutine may call it.
+	Forget(key uint32)
+	// Bound reports whether the window is bound still: a peer may have invalidated
+	// it. A device that can't tell says true. Any goroutine may ask.
+	Bound() bool
 	// Close unbinds the window if it is bound. No bind is outstanding.
 	Close() error
-}
-
-// Forgetter is a [Window] whose next key can be given up, for one whose bind never
-// came to the device and whose key may be known to peers. NextKey then goes on to
-// another. To forget a key that was bound, or forgotten, does nothing. Any
-// goroutine may call it.
-type Forgetter interface {
-	Forget(key uint32)
-}
-
-// Bound is a [Window] that can tell whether it is bound, or an [MR] that can tell
-// whether a window is bound to it. Any goroutine may ask.
-type Bound interface {
-	Bound() bool
 }
 
 // Bind is the argument of OpBind. With Len 0 it unbinds.

@@ -72,6 +72,9 @@ type MR interface {
 	// RKey is what a peer names the region by; 0 when no remote privilege was
 	// asked for.
 	RKey() uint32
+	// Bound reports whether a window is bound to the region, so that Deregister
+	// would fail. A device that can't tell says false. Any goroutine may ask.
+	Bound() bool
 	// Deregister makes both keys dead, waits until whatever was touching the
 	// memory has stopped, and returns: from then on no byte of it changes and
 	// none is read. It waits for a chunk of a copy at most, never for a peer.

@@ -107,6 +107,7 @@ type fakeMR struct {
 
 func (m *fakeMR) LKey() uint32 { return m.key }
 func (m *fakeMR) RKey() uint32 { return m.key | 1<<31 }
+func (m *fakeMR) Bound() bool  { return false }
 
 func (m *fakeMR) Deregister() error {
 	if m.err != nil {

@@ -198,10 +198,7 @@ func (l *LMR) free() error {
 }
 
 // isBound reports whether the device says that a window is bound to the region.
-func (l *LMR) isBound() bool {
-	b, ok := l.mr.(hw.Bound)
-	return ok && !l.dead.Load() && b.Bound()
-}
+func (l *LMR) isBound() bool { return !l.dead.Load() && l.mr.Bound() }
 
 // touch runs f if the region has its memory still, and keeps it until f returns: for
 // looks at the memory that the program did not ask for, so that it need not keep them

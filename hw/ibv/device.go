@@ -92,9 +92,6 @@ func (d *device) public() hw.Device {
 	return plainDevice{d}
 }
 
-// deviceOf finds the device in what public returned.
-func (d *device) self() *device { return d }
-
 // Attr implements [hw.Device].
 func (d *device) Attr() hw.Attr { return d.attr }
 

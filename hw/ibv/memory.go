@@ -43,6 +43,9 @@ func (r *region) RKey() uint32 {
 	return r.rkey
 }
 
+// Bound implements [hw.MR]. Only the device's refusal to deregister tells.
+func (r *region) Bound() bool { return false }
+
 const remotePrivileges = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
 
 // accessFlags are verbs' word for privileges. There what a peer may write the

@@ -24,7 +24,7 @@ type window struct {
 	c    *C.struct_gv_mw
 
 	mu     sync.Mutex
-	key    uint32 // what the last bind gave
+	key    uint32 // what the last bind gave, or Forget gave up
 	closed bool
 }
 
@@ -79,8 +79,22 @@ const keyVariant = 0xff
 func (w *window) NextKey() uint32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.key&^keyVariant | (w.key+1)&keyVariant
+	return w.next()
 }
+
+func (w *window) next() uint32 { return w.key&^keyVariant | (w.key+1)&keyVariant }
+
+// Forget implements [hw.Window].
+func (w *window) Forget(key uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if key == w.next() {
+		w.key = key
+	}
+}
+
+// Bound implements [hw.Window]. Verbs doesn't tell of a peer's invalidation.
+func (w *window) Bound() bool { return true }
 
 // Close implements [hw.Window].
 func (w *window) Close() error {

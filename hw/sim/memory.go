@@ -101,6 +101,9 @@ func (m *region) RKey() uint32 {
 	return m.key | keyRemote
 }
 
+// Bound implements [hw.MR]. The device has no windows.
+func (m *region) Bound() bool { return false }
+
 // Deregister implements [hw.MR]: the engine looks the key up again before each
 // chunk, so what is left to wait for is the chunk being copied.
 func (m *region) Deregister() error {

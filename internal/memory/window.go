@@ -166,8 +166,8 @@ func (w *Window) EndBind(b *Binding, context uint32, done bool) {
 	w.endBind(context)
 	switch {
 	case !done:
-		if d, ok := w.device.(hw.Forgetter); ok && context != 0 {
-			d.Forget(context)
+		if context != 0 {
+			w.device.Forget(context)
 		}
 	case context == 0:
 		w.bound, w.remote = Binding{}, 0
@@ -184,7 +184,7 @@ func (w *Window) Bound(op string) (to Binding, context uint32, err error) {
 	if w.closed {
 		return Binding{}, 0, DeadWindow(op)
 	}
-	if d, ok := w.device.(hw.Bound); ok && w.posted == 0 && !d.Bound() {
+	if w.posted == 0 && !w.device.Bound() {
 		w.bound, w.remote = Binding{}, 0 // a peer has invalidated it
 	}
 	return w.bound, w.remote, nil

@@ -132,7 +132,7 @@ func (m *MR) LKey() uint32 { return m.lkey }
 // RKey is what a peer names the region by.
 func (m *MR) RKey() uint32 { return m.rkey }
 
-// Bound implements [hw.Bound].
+// Bound reports whether a window is bound to the region.
 func (m *MR) Bound() bool {
 	m.dev.bindMu.Lock()
 	defer m.dev.bindMu.Unlock()

@@ -65,7 +65,7 @@ func (w *Window) NextKey() uint32 {
 	return w.next
 }
 
-// Bound implements [hw.Bound].
+// Bound reports whether the window is bound still.
 func (w *Window) Bound() bool {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
