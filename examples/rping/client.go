@@ -16,33 +16,26 @@ const connectTime = 30 * time.Second
 
 // ping is the client: until it has its count, or until ctx is done.
 func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error) {
-	l, err := newLink(ia)
+	connecting, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	c, err := ia.Dial(connecting, o.address(), config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
-	source, err := l.pz.Alloc(o.Size, dat.LocalRead|dat.RemoteRead)
+	defer func() { err = errors.Join(err, c.Close()) }()
+	source, err := c.Alloc(o.Size, dat.LocalRead|dat.RemoteRead)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Free()) }()
-	sink, err := l.pz.Alloc(o.Size, dat.LocalWrite|dat.RemoteWrite)
+	sink, err := c.Alloc(o.Size, dat.LocalWrite|dat.RemoteWrite)
 	if err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, sink.Free()) }()
-
-	if err := l.ep.Connect(dat.ConnectConfig{Addr: o.Addr, Qual: o.Port, Timeout: connectTime}); err != nil {
-		return err
-	}
-	if err := l.wait(ctx, connected); err != nil {
-		return fmt.Errorf("connect to %s:%d: %w", o.Addr, o.Port, err)
 	}
 	for i := 0; (o.Count == 0 || i < o.Count) && ctx.Err() == nil; i++ {
 		text := source.Bytes()
 		fill(text, i)
 		clear(sink.Bytes())
-		if err := l.once(ctx, source.Remote(0, o.Size), sink.Remote(0, o.Size)); err != nil {
+		if err := once(ctx, c, source.Remote(0, o.Size), sink.Remote(0, o.Size)); err != nil {
 			return fmt.Errorf("ping %d: %w", i, err)
 		}
 		if o.Validate && !bytes.Equal(text, sink.Bytes()) {
@@ -52,18 +45,20 @@ func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error
 			fmt.Fprintf(out, "ping data: %s\n", until0(sink.Bytes()))
 		}
 	}
-	return l.hangUp(context.WithoutCancel(ctx))
+	return c.Shutdown(context.WithoutCancel(ctx))
 }
 
 // once is one ping: the server has read source, and then has written sink.
-func (l *link) once(ctx context.Context, source, sink dat.RemoteSegment) error {
+func once(ctx context.Context, c *dat.Conn, source, sink dat.RemoteSegment) error {
 	for _, r := range []dat.RemoteSegment{source, sink} {
-		if err := l.send(ctx, r); err != nil {
+		if err := send(c, r); err != nil {
 			return err
 		}
-		if _, err := l.next(ctx); err != nil {
+		b, err := c.Receive(ctx)
+		if err != nil {
 			return err
 		}
+		c.Release(b)
 	}
 	return nil
 }
