@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program needs one import. So every type that it can come to from this package,
-// by a call, a field or a result, has a name here, every constant of such a type has
-// one, and there are no other second names. What follows are the exceptions.
+// A program needs one import. So each type of another package that a program meets by
+// a call, a field or a result of this one has a second name here, and each constant of
+// such a type has one. No other type has a second name. The exceptions follow.
 
 // others are types that a program may meet and does not name: those of the contract
 // with providers, by which WithProvider takes one.
