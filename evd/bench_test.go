@@ -30,7 +30,7 @@ func BenchmarkDelivery(b *testing.B) {
 
 func benchCases(b *testing.B, ev *Event) []benchCase {
 	const few, many = 16, 32
-	mpsc, ch := ring.NewMPSC[Event](1024), make(chan Event, 1024)
+	reserved, ch := ring.NewReserved[Event](1024), make(chan Event, 1024)
 	queue := newDispatcher(b, Config{QLen: 1024})
 	channel := newDispatcher(b, Config{QLen: 1024, Mode: ModeChannel})
 	batch := newDispatcher(b, Config{QLen: 1024, Mode: ModeBatch, BatchMax: many})
@@ -56,7 +56,7 @@ func benchCases(b *testing.B, ev *Event) []benchCase {
 		}
 	}
 	return []benchCase{
-		{"anchor=mpsc", 1, func() { mpsc.Push(ev); mpsc.Pop(&out[0]) }},
+		{"anchor=ring", 1, func() { reserved.Put(ev); reserved.Take(out[:1]) }},
 		{"anchor=chan", 1, func() { ch <- *ev; out[0] = <-ch }},
 		{"mode=queue/take=1", 1, func() { single(queue.Main()); take() }},
 		{"mode=queue/take=16", few, func() {

@@ -6,19 +6,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBoundedRingsAgreeWithASlice drives each ring and a slice with the same
-// calls.
-func TestBoundedRingsAgreeWithASlice(t *testing.T) {
-	for name, make := range boundedRings {
-		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) { checkBounded(t, make) })
-		})
-	}
-}
+// TestSPSCAgreesWithASlice drives the ring and a slice with the same calls.
+func TestSPSCAgreesWithASlice(t *testing.T) { rapid.Check(t, checkSPSC) }
 
-func checkBounded(t *rapid.T, makeRing func(int) bounded) {
+func checkSPSC(t *rapid.T) {
 	capacity := rapid.IntRange(1, 80).Draw(t, "capacity")
-	r := makeRing(capacity)
+	r := NewSPSC[int](capacity)
 	var model []int
 	count := 0
 	values := func(n int) []int {
