@@ -35,7 +35,7 @@ const (
 
 // token is the right to work on a connection's sender and on its end.
 type token struct {
-	owner *connection // whose steps the holder takes; immutable
+	owner *connection // whose steps the holder takes; immutable, and for run alone
 	word  atomic.Uint64
 	own   owner.Tag // checked by what only the holder may call
 }
