@@ -3,8 +3,11 @@ package ep
 import (
 	"unsafe"
 
+	"godat/internal/delivery"
+
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -71,7 +74,7 @@ func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
 
 // place is what an operation of a batch holds before it has a slot.
 type place struct {
-	to   *evd.Queue
+	to   *delivery.Queue
 	lkey uint32
 }
 
@@ -140,7 +143,7 @@ func (b *mailbox) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (
 		places[i].to = to
 		n := 1
 		if to != nil && dtos[i].OneShot == nil {
-			for i+n < len(dtos) && dtos[i+n].OneShot == nil && d.For(dtos[i+n].Cookie) == to {
+			for i+n < len(dtos) && dtos[i+n].OneShot == nil && wiring(d).For(dtos[i+n].Cookie) == to {
 				places[i+n].to = to
 				n++
 			}
@@ -163,17 +166,17 @@ var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest,
 
 // destination is where the completion of d goes, of a queue that completes to that
 // dispatcher. A one-shot is armed by this.
-func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*evd.Queue, error) {
+func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*delivery.Queue, error) {
 	switch {
 	case d.OneShot != nil:
-		if !d.OneShot.Serves(to, a.ia) {
+		if !d.OneShot.Wiring(door.Key{}).Serves(wiring(to), a.ia) {
 			return nil, errForeignShot
 		}
-		return d.OneShot.Arm()
+		return d.OneShot.Wiring(door.Key{}).Arm()
 	case to == nil:
 		return nil, nil
 	}
-	return to.For(d.Cookie), nil
+	return wiring(to).For(d.Cookie), nil
 }
 
 // list is the local memory. Its callers put it into a work of their own: the compiler

@@ -3,6 +3,7 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
@@ -60,7 +61,7 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if _, err := e.box.check(q, &w); err != nil {
 		return mem.RemoteSegment{}, err
 	}
-	if d := q.rules.Load().evd; d != nil && !d.Takes(evd.StreamBind) {
+	if d := q.rules.Load().evd; d != nil && !wiring(d).Takes(evd.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
 	window, binding := rmr.Window(door.Key{}), inner(&to)
@@ -87,9 +88,9 @@ func inner(to *mem.Binding) memory.Binding {
 // admitOdd is admitOne, after the check, for a request whose slot needs more than
 // work tells. The caller adds it.
 func (b *mailbox) admitOdd(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
-	var to *evd.Queue
+	var to *delivery.Queue
 	if d := q.rules.Load().evd; d != nil {
-		if to = d.For(w.cookie); !to.Reserve(1) {
+		if to = wiring(d).For(w.cookie); !to.Reserve(1) {
 			return 0, 0, false, b.noEventRoom(callOf(w.op), to)
 		}
 	}

@@ -342,12 +342,12 @@ func TestABindThatIsRefusedIsNotOutstanding(t *testing.T) {
 	d := r.dispatcher(evd.ModeQueue, 1)
 	e := r.endpointOf(Config{PZ: r.pz, Request: d, Conn: r.conn})
 	r.accept(e)
-	require.True(t, d.Main().Reserve(1)) // there is no room for the event
+	require.True(t, wiring(d).Main().Reserve(1)) // there is no room for the event
 	_, err := e.PostBind(1, 0, w, to)
 	require.ErrorIs(t, err, hw.ErrInsufficientResources)
 	_, err = e.PostBind(1, 0, w, to)
 	require.ErrorIs(t, err, hw.ErrInsufficientResources, "it is not the window")
-	d.Main().Release(1)
+	wiring(d).Main().Release(1)
 	r.bind(b, w, to)
 	require.NoError(t, e.Close())
 	require.NoError(t, d.Close())

@@ -3,6 +3,7 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/yield"
 )
 
@@ -48,11 +49,11 @@ func (q *queue) complete(wcs []hw.WC) {
 	var (
 		evs [together]evd.Event
 		n   int
-		to  *evd.Queue
+		to  *delivery.Queue
 	)
 	r := q.retired.Load()
 	for i := range wcs {
-		var next *evd.Queue
+		var next *delivery.Queue
 		ended := wcs[i].ID == q.endID
 		if !ended {
 			r, next = q.describe(&evs[n], &wcs[i], r)
@@ -86,7 +87,7 @@ func (q *queue) complete(wcs []hw.WC) {
 // to deliver. It passes over the silent successes before wc and returns what
 // retired becomes. That is stored before the event is handed on: who sees the
 // event may post again at once.
-func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to *evd.Queue) {
+func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
 	i := uint32(wc.ID) & q.mask
 	if i != r&q.mask {
 		r = q.passTo(r, i)

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"godat/internal/delivery"
+
 	"godat/evd"
 	"godat/hw"
 )
@@ -22,7 +24,7 @@ type CR struct {
 	qual      uint64
 	private   []byte
 	truncated bool
-	event     evd.AsyncNode
+	event     delivery.AsyncNode
 
 	taken atomic.Bool // the program has it
 
@@ -144,8 +146,9 @@ func (c *CR) reject(op string, private []byte) error {
 	return wrap(op, err)
 }
 
-// Drop implements [evd.Request]. It is for dispatchers only.
-func (c *CR) Drop() {
+// drop declines a request that the program has not taken from its event. The dispatcher
+// calls it when it is closed.
+func (c *CR) drop() {
 	if !c.taken.Load() {
 		c.decline()
 	}
@@ -205,7 +208,8 @@ func (c *CR) lock(op string) error {
 func (c *CR) announce() {
 	c.at.adapter.counters.requests.Add(1)
 	c.event.Event = evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
-	c.at.to.PutRequest(&c.event)
+	c.event.Drop = c.drop
+	wiring(c.at.to).PutRequest(&c.event)
 }
 
 // end takes a request that was answered from the endpoint that came with it, and
@@ -227,7 +231,7 @@ func (a *Adapter) addCR(c *CR) {
 }
 
 func (a *Adapter) removeCR(c *CR) {
-	c.at.to.ForgetRequest(&c.event)
+	wiring(c.at.to).ForgetRequest(&c.event)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.crs, c)

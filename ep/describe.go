@@ -3,7 +3,8 @@ package ep
 import (
 	"fmt"
 
-	"godat/evd"
+	"godat/internal/delivery"
+
 	"godat/hw"
 )
 
@@ -52,7 +53,7 @@ func (n *noRoom) Error() string {
 
 // fullQueue is the error of a post, or of the start of a connection, that found no
 // room in to.
-func (b *mailbox) fullQueue(op string, to *evd.Queue) error {
+func (b *mailbox) fullQueue(op string, to *delivery.Queue) error {
 	w := b.word.Load()
 	n := &noRoom{
 		queue: to.Name(), endpoint: b.e.String(),

@@ -43,8 +43,8 @@ func (m *machine) begin(c *control) error {
 	case m.e.profile.conn == nil:
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
 	}
-	if !m.e.profile.conn.Main().Reserve(2) { // the outcome and the end
-		return m.box.fullQueue(c.op, m.e.profile.conn.Main())
+	if !wiring(m.e.profile.conn).Main().Reserve(2) { // the outcome and the end
+		return m.box.fullQueue(c.op, wiring(m.e.profile.conn).Main())
 	}
 	m.connRoom = 2
 	m.box.requests.detour.Store(true)

@@ -20,7 +20,7 @@ func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
 
 // ownEVD refuses a dispatcher of another adapter. sub says what it is for.
 func (a *Adapter) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
-	if d == nil || d.Serves(a.ia) {
+	if d == nil || wiring(d).Serves(a.ia) {
 		return nil
 	}
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: sub, Text: "the dispatcher is another adapter's"}

@@ -108,8 +108,8 @@ func (s *slow) end(r *rig) {
 	if s.q == &s.e.box.requests {
 		w.op = hw.OpWrite
 	}
-	require.True(r.t, s.q.rules.Load().evd.Main().Reserve(1))
-	s.e.box.fill(s.q, s.ticket, &w, s.q.rules.Load().evd.Main(), 0)
+	require.True(r.t, wiring(s.q.rules.Load().evd).Main().Reserve(1))
+	s.e.box.fill(s.q, s.ticket, &w, wiring(s.q.rules.Load().evd).Main(), 0)
 	s.e.box.submit(s.q, s.ticket, 1, false)
 }
 
@@ -334,12 +334,12 @@ func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 	require.NoError(t, a.Close())
 	// They were checked before Close, and get their tickets after it.
 	q, posts := &a.box.requests, uint32(3*budget)
-	require.True(t, all.Main().Reserve(int(posts)))
+	require.True(t, wiring(all).Main().Reserve(int(posts)))
 	ticket, n, _, mine := a.box.takeTickets(q, posts)
 	require.Equal(t, posts, n)
 	require.True(t, mine)
 	for i := range n {
-		a.box.fill(q, (ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, all.Main(), 0)
+		a.box.fill(q, (ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, wiring(all).Main(), 0)
 	}
 	a.box.submit(q, ticket, n, mine)
 	for i := range uint64(n) {
@@ -366,7 +366,7 @@ func TestAPostThatRacesTheEndOfItsDispatcherHearsOfItsEndpoint(t *testing.T) {
 			refused <- err
 		}()
 		require.NoError(t, e.Close())
-		all.Abort()
+		wiring(all).Abort()
 		require.ErrorIs(t, <-refused, hw.ErrInvalidHandle)
 	}
 }

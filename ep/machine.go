@@ -2,7 +2,9 @@ package ep
 
 import (
 	"godat/evd"
+	"godat/event"
 	"godat/hw"
+	"godat/internal/door"
 )
 
 // machine is the connection machine: it moves the endpoint from state to state
@@ -183,7 +185,7 @@ func (m *machine) announceEnd() {
 		m.e.adapter.counters.of(evd.Number(m.outcome), false).Add(1)
 		m.e.counted.disconnects.Add(1)
 		cause := m.e.cause.Load()
-		m.emit(evd.ConnectionEnd(evd.Number(m.outcome), m.e, m.private, cause))
+		m.emit(event.ConnectionEnd(door.Key{}, evd.Number(m.outcome), m.e, m.private, cause))
 		if m.outcome == broken && m.e.adapter.broke != nil {
 			m.e.adapter.broke(cause)
 		}
@@ -203,14 +205,14 @@ func (m *machine) emit(ev evd.Event) {
 		return
 	}
 	m.connRoom--
-	to := m.e.profile.conn.Main()
+	to := wiring(m.e.profile.conn).Main()
 	to.Put(&ev, false)
 	to.Flush()
 }
 
 func (m *machine) releaseConnRoom() {
 	if m.connRoom > 0 {
-		m.e.profile.conn.Main().Release(m.connRoom)
+		wiring(m.e.profile.conn).Main().Release(m.connRoom)
 		m.connRoom = 0
 	}
 }

@@ -112,14 +112,14 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	if o.to == nil || m.now.recv == o.to || !ctl.e.box.recvs.outstanding(ctl.e.box.word.Load()) || slices.Contains(ctl.owed, o) {
 		return func() {}, nil
 	}
-	if err := o.to.AttachDTO(o.flags); err != nil {
+	if err := wiring(o.to).AttachDTO(o.flags); err != nil {
 		return nil, err
 	}
 	return func() {
 		if m.made {
 			ctl.owed = append(ctl.owed, o)
 		} else {
-			o.to.DetachDTO(o.flags)
+			wiring(o.to).DetachDTO(o.flags)
 		}
 	}, nil
 }
@@ -128,7 +128,7 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 // held.
 func (ctl *controls) releaseOwed() {
 	for _, o := range ctl.owed {
-		o.to.DetachDTO(o.flags)
+		wiring(o.to).DetachDTO(o.flags)
 	}
 	ctl.owed = nil
 }

@@ -33,7 +33,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 			modified.Store(true)
 		}
 		second = func() {
-			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 || !r.dto.Main().Reserve(1) {
+			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 || !wiring(r.dto).Main().Reserve(1) {
 				close(filled) // the poster would hold the token, or finds no ticket
 				return
 			}
@@ -45,7 +45,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 				for i := 0; i < 10_000 && !modified.Load(); i++ {
 					runtime.Gosched()
 				}
-				e.box.fill(q, ticket, &work{op: hw.OpRecv, cookie: 2}, r.dto.Main(), 0)
+				e.box.fill(q, ticket, &work{op: hw.OpRecv, cookie: 2}, wiring(r.dto).Main(), 0)
 				q.publish(ticket, 1)
 				e.box.poke()
 			}()

@@ -3,6 +3,8 @@ package ep
 import (
 	"errors"
 
+	"godat/internal/delivery"
+
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/door"
@@ -37,15 +39,15 @@ func (ctl *controls) parts() parts {
 
 // feeds says what the endpoint feeds its dispatchers with, in the order of first
 // use.
-func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]evd.Feed) {
-	with = make(map[*evd.Dispatcher][]evd.Feed)
+func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delivery.Feed) {
+	with = make(map[*evd.Dispatcher][]delivery.Feed)
 	for _, f := range [...]struct {
 		d    *evd.Dispatcher
-		feed evd.Feed
+		feed delivery.Feed
 	}{
-		{p.recv, evd.Feed{Streams: evd.StreamDTO, Flags: p.attr.RecvFlags}},
-		{p.request, evd.Feed{Streams: evd.StreamDTO, Flags: p.attr.RequestFlags}},
-		{p.conn, evd.Feed{Streams: evd.StreamConnection}},
+		{p.recv, delivery.Feed{Streams: evd.StreamDTO, Flags: p.attr.RecvFlags}},
+		{p.request, delivery.Feed{Streams: evd.StreamDTO, Flags: p.attr.RequestFlags}},
+		{p.conn, delivery.Feed{Streams: evd.StreamConnection}},
 	} {
 		if f.d == nil {
 			continue
@@ -85,7 +87,7 @@ func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 	_, was := old.feeds()
 	to, with := p.feeds()
 	for _, d := range to {
-		back, err := d.Refeed(was[d], with[d])
+		back, err := wiring(d).Refeed(was[d], with[d])
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +125,7 @@ func (p *parts) giveBack(e *Endpoint, next *parts) error {
 	var errs []error
 	for _, d := range to {
 		if with[d] == nil {
-			_, err := d.Refeed(was[d], nil)
+			_, err := wiring(d).Refeed(was[d], nil)
 			errs = append(errs, err)
 		}
 	}

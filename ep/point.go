@@ -42,14 +42,14 @@ func (p *point) start(op, addr string, qual uint64) error {
 	if err := checkAddress(op, addr, qual, hw.Arg2); err != nil {
 		return err
 	}
-	if err := p.to.Attach(evd.StreamCR); err != nil {
+	if err := wiring(p.to).Attach(evd.StreamCR); err != nil {
 		return wrap(op, err)
 	}
 	asked := p.backlog
 	p.backlog = cmp.Or(asked, defaultBacklog)
 	l, err := a.dev.Listen(hw.ListenConfig{Addr: addr, Qual: qual, Backlog: asked, OnRequest: p.onRequest})
 	if err != nil {
-		p.to.Detach()
+		wiring(p.to).Detach()
 		return wrap(op, err)
 	}
 	a.mu.Lock()
@@ -146,7 +146,7 @@ func (p *point) close(op string) error {
 	if p.release != nil {
 		p.release()
 	}
-	p.to.Detach()
+	wiring(p.to).Detach()
 	p.gone = true
 	// Last, so that an adapter's close that no longer sees the point finds it closed.
 	p.adapter.mu.Lock()

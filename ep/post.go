@@ -1,8 +1,8 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/memory"
 	"godat/internal/yield"
 	"godat/mem"
@@ -167,7 +167,7 @@ func (b *mailbox) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem
 	if !ok || seg.Len == 0 || uint64(seg.Len) > r.longest {
 		return 0, 0, false, false
 	}
-	to := d.For(cookie)
+	to := wiring(d).For(cookie)
 	if !to.Reserve(1) {
 		return 0, 0, false, false
 	}
@@ -210,10 +210,10 @@ func (b *mailbox) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine 
 	if err != nil {
 		return 0, 0, false, err
 	}
-	var to *evd.Queue
+	var to *delivery.Queue
 	r := q.rules.Load()
 	if d := r.evd; d != nil {
-		if to = d.For(w.cookie); !to.Reserve(1) {
+		if to = wiring(d).For(w.cookie); !to.Reserve(1) {
 			if q.rules.Load() != r { // the dispatcher is the endpoint's no more, and may be closed
 				return b.admitOne(q, w)
 			}
@@ -231,7 +231,7 @@ func (b *mailbox) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine 
 
 // noEventRoom says why a post found no room for its event. A dispatcher that was
 // aborted with its adapter has none, but then the endpoint was closed before.
-func (b *mailbox) noEventRoom(op string, to *evd.Queue) error {
+func (b *mailbox) noEventRoom(op string, to *delivery.Queue) error {
 	if b.State() == closed {
 		return stateError(op, closed)
 	}
@@ -239,7 +239,7 @@ func (b *mailbox) noEventRoom(op string, to *evd.Queue) error {
 }
 
 // fill writes the slot of a ticket; lkey is the key of a single segment.
-func (b *mailbox) fill(q *queue, ticket uint32, w *work, to *evd.Queue, lkey uint32) {
+func (b *mailbox) fill(q *queue, ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 	i := ticket & q.mask
 	s := &q.slots[i]
 	s.op = w.op
@@ -295,7 +295,7 @@ func (q *queue) trim(ticket uint32, w *work) {
 	}
 }
 
-func unreserve(to *evd.Queue) {
+func unreserve(to *delivery.Queue) {
 	if to != nil {
 		to.Release(1)
 	}

@@ -5,7 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/evd"
+	"godat/internal/delivery"
+
 	"godat/hw"
 )
 
@@ -79,8 +80,8 @@ type slot struct {
 	nseg   uint8
 	flags  hw.Flags
 	cookie uint64
-	to     *evd.Queue // where the completion goes; room is reserved there
-	addr   uint64     // remote address
+	to     *delivery.Queue // where the completion goes; room is reserved there
+	addr   uint64          // remote address
 	rkey   uint32
 	extra  // of operations that have it
 }

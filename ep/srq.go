@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 
+	"godat/internal/delivery"
+
 	"godat/evd"
 	"godat/hw"
 	"godat/internal/door"
@@ -24,7 +26,7 @@ type SRQ struct {
 	zone    *memory.Zone // the pz's
 	hw      hw.SRQ
 	iov     int // segments of a receive
-	low     evd.AsyncNode
+	low     delivery.AsyncNode
 
 	// ctl lets one call at a time change the queue; posts do not take it.
 	ctl sync.Mutex
@@ -56,9 +58,9 @@ type sharedSlot struct {
 // a receive is not known when it is posted, so room is reserved in each feed, and
 // what the completion does not use is given back.
 type feed struct {
-	d     *evd.Dispatcher // nil: completions are dropped
-	users int             // endpoints
-	to    []*evd.Queue    // by slot: where the room is
+	d     *evd.Dispatcher   // nil: completions are dropped
+	users int               // endpoints
+	to    []*delivery.Queue // by slot: where the room is
 }
 
 // SRQAttr are a shared receive queue's attributes: DAT_SRQ_ATTR, but for the low
@@ -136,7 +138,7 @@ func (q *SRQ) grow(n int) {
 		q.free = append(q.free, uint32(i))
 	}
 	for _, f := range q.feeds {
-		f.to = append(make([]*evd.Queue, 0, n), f.to...)[:n]
+		f.to = append(make([]*delivery.Queue, 0, n), f.to...)[:n]
 	}
 }
 
@@ -205,7 +207,7 @@ func (q *SRQ) admit(cookie uint64, segments []mem.Segment) ([]hw.RecvWR, error) 
 // retire frees a slot whose receive came to an end, and gives back the room that
 // its completion does not use. It returns the cookie and where the completion
 // goes. mu is held.
-func (q *SRQ) retire(slot uint64, taker *feed) (cookie uint64, to *evd.Queue) {
+func (q *SRQ) retire(slot uint64, taker *feed) (cookie uint64, to *delivery.Queue) {
 	for _, f := range q.feeds {
 		if f == taker {
 			to = f.to[slot]
@@ -226,7 +228,7 @@ func (f *feed) reserve(slot int, cookie uint64) bool {
 	if f.d == nil {
 		return true
 	}
-	to := f.d.For(cookie)
+	to := wiring(f.d).For(cookie)
 	if !to.Reserve(1) {
 		return false
 	}

@@ -3,6 +3,8 @@ package ep
 import (
 	"math"
 
+	"godat/internal/delivery"
+
 	"godat/evd"
 	"godat/hw"
 	"godat/mem"
@@ -169,7 +171,7 @@ func (q *SRQ) SetLowWatermark(receives int) error {
 }
 
 // reportLow is told by the device.
-func (q *SRQ) reportLow() { q.adapter.async.PutAsync(&q.low) }
+func (q *SRQ) reportLow() { wiring(q.adapter.async).PutAsync(&q.low) }
 
 // Close frees the queue; receives that nobody took are dropped, without a
 // completion. With an endpoint attached it is INVALID_STATE/SRQ_IN_USE and
@@ -237,7 +239,7 @@ func (q *SRQ) feedOf(d *evd.Dispatcher) (*feed, error) {
 			return f, nil
 		}
 	}
-	f := &feed{d: d, to: make([]*evd.Queue, len(q.slots))}
+	f := &feed{d: d, to: make([]*delivery.Queue, len(q.slots))}
 	for i := range q.slots {
 		if q.slots[i].busy && !f.reserve(i, q.slots[i].cookie) {
 			f.releaseAll()

@@ -3,6 +3,7 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 )
 
 // checkSRQ says what of a configuration with a shared receive queue is wrong.
@@ -25,7 +26,7 @@ func (cfg *Config) checkSRQ(op string, a *Adapter) error {
 func (q *queue) completeShared(wcs []hw.WC) {
 	var (
 		ev   evd.Event
-		last *evd.Queue
+		last *delivery.Queue
 	)
 	n := len(wcs)
 	if n > 0 && wcs[n-1].ID == q.endID {
@@ -37,7 +38,7 @@ func (q *queue) completeShared(wcs []hw.WC) {
 	for i := range wcs {
 		wc := &wcs[i]
 		ended := wc.ID == q.endID
-		var to *evd.Queue
+		var to *delivery.Queue
 		if !ended {
 			to = q.describeShared(&ev, wc)
 		}
@@ -59,7 +60,7 @@ func (q *queue) completeShared(wcs []hw.WC) {
 
 // describeShared makes the event of a receive from the shared queue, and says
 // where it goes; nil when there is none to deliver.
-func (q *queue) describeShared(ev *evd.Event, wc *hw.WC) (to *evd.Queue) {
+func (q *queue) describeShared(ev *evd.Event, wc *hw.WC) (to *delivery.Queue) {
 	q.srq.mu.Lock()
 	ev.Cookie, to = q.srq.retire(wc.ID&slotMask, q.feed)
 	q.srq.mu.Unlock()

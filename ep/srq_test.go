@@ -278,10 +278,10 @@ func TestASharedReceiveHasRoomWhereverItMayComplete(t *testing.T) {
 		}
 	})
 	free := func(d *evd.Dispatcher) (n int) {
-		for d.Main().Reserve(1) {
+		for wiring(d).Main().Reserve(1) {
 			n++
 		}
-		d.Main().Release(n)
+		wiring(d).Main().Release(n)
 		return n
 	}
 	toA, a := r.feeder(q, x)

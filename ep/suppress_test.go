@@ -29,7 +29,7 @@ func TestSuppressedRequestsAloneNeverUseUpAnyDispatcher(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%d/%d", name, qlen, depth), func(t *testing.T) {
 					r := newRig(t)
 					to := r.dispatcher(way.mode, qlen)
-					defer to.Abort()
+					defer wiring(to).Abort()
 					var ends [3]*Endpoint
 					for i := range ends {
 						ends[i] = r.endpointOf(Config{PZ: r.pz, Request: to, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: depth}})

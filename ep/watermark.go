@@ -5,13 +5,14 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 )
 
 // watermarks bound the receives that an endpoint has taken from a shared queue and
 // not completed.
 type watermarks struct {
-	soft, hard atomic.Int64  // NoWatermark: none
-	full       evd.AsyncNode // that the soft one was passed
+	soft, hard atomic.Int64       // NoWatermark: none
+	full       delivery.AsyncNode // that the soft one was passed
 }
 
 func (w *watermarks) init(e *Endpoint, soft int) {
@@ -51,7 +52,7 @@ func (e *Endpoint) SetWatermark(soft, hard int) error {
 // completed. It reports whether there are more than the hard one.
 func (w *watermarks) taken(async *evd.Dispatcher, n int) (overrun bool) {
 	if soft := w.soft.Load(); soft != NoWatermark && int64(n) > soft && w.soft.CompareAndSwap(soft, NoWatermark) {
-		async.PutAsync(&w.full)
+		wiring(async).PutAsync(&w.full)
 	}
 	hard := w.hard.Load()
 	return hard != NoWatermark && int64(n) > hard

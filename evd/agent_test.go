@@ -23,14 +23,14 @@ func TestAnAgentIsCalledOnceUntilItIsSetAgain(t *testing.T) {
 		d := withCNO(t, c)
 		synctest.Wait()
 		assert.Empty(t, calls)
-		put(t, d.Main(), 1)
+		put(t, d.inner.Main(), 1)
 		synctest.Wait()
 		assert.Equal(t, []*Dispatcher{d}, calls)
 		p, err := c.Query(CNOFieldProxyType)
 		require.NoError(t, err)
 		assert.Equal(t, ProxyNone, p.ProxyType, "it is not set any more")
 		assert.Same(t, d, triggered(t, c), "waiters are told as well")
-		put(t, d.Main(), 2)
+		put(t, d.inner.Main(), 2)
 		synctest.Wait()
 		assert.Len(t, calls, 1, "it was called twice")
 		assert.Same(t, d, triggered(t, c))
@@ -38,7 +38,7 @@ func TestAnAgentIsCalledOnceUntilItIsSetAgain(t *testing.T) {
 		require.NoError(t, c.ModifyAgent(agent))
 		synctest.Wait()
 		assert.Len(t, calls, 1, "the CNO is not triggered")
-		put(t, d.Main(), 3)
+		put(t, d.inner.Main(), 3)
 		synctest.Wait()
 		assert.Len(t, calls, 2)
 
@@ -49,7 +49,7 @@ func TestAnAgentIsCalledOnceUntilItIsSetAgain(t *testing.T) {
 		assert.NotNil(t, triggered(t, c))
 		require.NoError(t, c.ModifyAgent(agent))
 		require.NoError(t, c.ModifyAgent(nil))
-		put(t, d.Main(), 4)
+		put(t, d.inner.Main(), 4)
 		synctest.Wait()
 		assert.Len(t, calls, 3, "it was taken away")
 	})
@@ -66,7 +66,7 @@ func TestAWaiterAndAnAgentAreBothTold(t *testing.T) {
 			told.Add(1)
 		}()
 		synctest.Wait()
-		put(t, d.Main(), 1)
+		put(t, d.inner.Main(), 1)
 		synctest.Wait()
 		assert.EqualValues(t, 2, told.Load())
 		assert.Nil(t, triggered(t, c))
@@ -105,11 +105,11 @@ func TestAnAgentThatSetsItselfFindsEverything(t *testing.T) {
 		c = newCNO(t, CNOConfig{Agent: agent})
 		d = newDispatcher(t, Config{CNO: c})
 		for i := range uint64(events) {
-			for !d.Main().Reserve(1) {
+			for !d.inner.Main().Reserve(1) {
 				runtime.Gosched()
 			}
-			d.Main().Put(dto(i), false)
-			d.Main().Flush()
+			d.inner.Main().Put(dto(i), false)
+			d.inner.Main().Flush()
 		}
 		select {
 		case <-done:
@@ -135,7 +135,7 @@ func TestAgentsRunInThePoolOneAtATime(t *testing.T) {
 	say := func(what string) Agent { return func(*Dispatcher) { calls = append(calls, what) } }
 	c := newCNO(t, CNOConfig{Agent: say("first"), Submit: submit})
 	d := withCNO(t, c)
-	put(t, d.Main(), 1)
+	put(t, d.inner.Main(), 1)
 	require.NoError(t, c.ModifyAgent(say("second"))) // at once: it is triggered
 	require.NoError(t, c.ModifyAgent(nil))
 	require.Len(t, tasks, 1)
@@ -153,15 +153,15 @@ func TestCloseWaitsForTheAgent(t *testing.T) {
 	var c *CNO
 	inside, leave, left := make(chan struct{}), make(chan struct{}), false
 	c = newCNO(t, CNOConfig{Agent: func(*Dispatcher) {
-		assert.True(t, c.InUpcall())
+		assert.True(t, c.inUpcall())
 		isError(t, c.Close(), hw.InvalidState, hw.NoSubtype)
 		close(inside)
 		<-leave
 		left = true
 	}})
-	assert.False(t, c.InUpcall())
+	assert.False(t, c.inUpcall())
 	d := newDispatcher(t, Config{CNO: c})
-	put(t, d.Main(), 1)
+	put(t, d.inner.Main(), 1)
 	<-inside
 	require.NoError(t, d.Close())
 	closing := make(chan error)
@@ -176,7 +176,7 @@ func TestAnAgentHearsOfNoDispatcherThatIsGone(t *testing.T) {
 	called := make(chan *Dispatcher, 1)
 	c := newCNO(t, CNOConfig{})
 	a, _ := withCNO(t, c), withCNO(t, c)
-	put(t, a.Main(), 1)
+	put(t, a.inner.Main(), 1)
 	require.NoError(t, a.Close())
 	require.NoError(t, c.ModifyAgent(func(d *Dispatcher) { called <- d }))
 	assert.Nil(t, <-called)
@@ -187,9 +187,9 @@ func TestTriggeringAllocatesNothing(t *testing.T) {
 	d := newDispatcher(t, Config{CNO: c})
 	ev, buf := dto(1), make([]Event, 2)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		d.Main().Reserve(1)
-		d.Main().Put(ev, false)
-		d.Main().Flush()
+		d.inner.Main().Reserve(1)
+		d.inner.Main().Put(ev, false)
+		d.inner.Main().Flush()
 		_, _ = c.Wait(background)
 		_, _ = d.Dequeue(buf)
 	}))

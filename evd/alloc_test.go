@@ -1,8 +1,9 @@
 package evd
 
 import (
-	"runtime"
 	"testing"
+
+	"godat/internal/delivery"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,7 @@ var (
 	eightPlaces = make([]Event, 8)
 )
 
-func putEight(q *Queue) {
+func putEight(q *delivery.Queue) {
 	for i := range uint64(8) {
 		q.Reserve(1)
 		ev := Event{Number: DTOCompletion, Cookie: i}
@@ -22,7 +23,7 @@ func putEight(q *Queue) {
 	}
 }
 
-func putEightTogether(q *Queue) {
+func putEightTogether(q *delivery.Queue) {
 	q.Reserve(9)
 	q.PutAll(eightEvents)
 	q.Release(1)
@@ -34,8 +35,8 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 	"dequeue": func(t *testing.T) func() {
 		d := newDispatcher(t, Config{QLen: 32})
 		return func() {
-			putEight(d.Main())
-			putEightTogether(d.Main())
+			putEight(d.inner.Main())
+			putEightTogether(d.inner.Main())
 			_, _ = d.Dequeue(eightPlaces)
 			_, _ = d.Dequeue(eightPlaces)
 		}
@@ -43,7 +44,7 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 	"wait": func(t *testing.T) func() {
 		d := newDispatcher(t, Config{QLen: 32})
 		return func() {
-			putEightTogether(d.Main())
+			putEightTogether(d.inner.Main())
 			for range 8 {
 				_, _, _ = d.Wait(background, 1)
 			}
@@ -52,8 +53,8 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 	"channel": func(t *testing.T) func() {
 		d := newDispatcher(t, Config{QLen: 32, Mode: ModeChannel})
 		return func() {
-			putEight(d.Main())
-			putEightTogether(d.Main())
+			putEight(d.inner.Main())
+			putEightTogether(d.inner.Main())
 			for range 16 {
 				<-d.C()
 			}
@@ -62,7 +63,7 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 	"batches": func(t *testing.T) func() {
 		d := newDispatcher(t, Config{QLen: 32, Mode: ModeBatch, BatchMax: 8})
 		return func() {
-			putEightTogether(d.Main())
+			putEightTogether(d.inner.Main())
 			b := <-d.Batches()
 			if len(b.Events()) != 8 {
 				t.Fatal("not all")
@@ -74,7 +75,7 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 		d := newDispatcher(t, Config{})
 		r := newRoute(t, d, 1, 1, 32)
 		return func() {
-			q := d.For(1)
+			q := d.inner.For(1)
 			q.Reserve(1)
 			q.Put(&eightEvents[0], false)
 			<-r.C()
@@ -84,10 +85,10 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 		d := newDispatcher(t, Config{})
 		return func() {
 			s := d.NewOneShot()
-			q, _ := s.Arm()
+			q, _ := s.inner.Arm()
 			q.Put(&eightEvents[0], false)
 			<-s.C()
-			q, _ = s.Arm()
+			q, _ = s.inner.Arm()
 			q.Put(&eightEvents[0], false)
 			_, _ = s.Wait(background)
 			s.Release()
@@ -95,7 +96,7 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 	},
 	"asynchronous error": func(t *testing.T) func() {
 		d, node := newDispatcher(t, Config{}), asyncNode(1)
-		return func() { d.PutAsync(node); _, _ = d.Dequeue(eightPlaces) }
+		return func() { d.inner.PutAsync(node); _, _ = d.Dequeue(eightPlaces) }
 	},
 	"software event": func(t *testing.T) func() {
 		d := newDispatcher(t, Config{Streams: allStreams})
@@ -104,8 +105,8 @@ var deliveryPaths = map[string]func(t *testing.T) func(){
 	},
 	"refusal": func(t *testing.T) func() {
 		d := newDispatcher(t, Config{})
-		require.True(t, d.Main().Reserve(8))
-		return func() { d.Main().Reserve(1); _, _ = d.Dequeue(eightPlaces) }
+		require.True(t, d.inner.Main().Reserve(8))
+		return func() { d.inner.Main().Reserve(1); _, _ = d.Dequeue(eightPlaces) }
 	},
 }
 
@@ -115,28 +116,4 @@ func TestDeliveryAllocatesNothing(t *testing.T) {
 			assert.Zero(t, testing.AllocsPerRun(200, path(t)))
 		})
 	}
-}
-
-func TestAWaiterThatSleepsAllocatesNothing(t *testing.T) {
-	d := newDispatcher(t, Config{})
-	var sink [1]Event
-	feed := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range feed {
-			for !sleeping(d) {
-				runtime.Gosched()
-			}
-			d.Main().Reserve(1)
-			d.Main().Put(&sink[0], false)
-			d.Main().Flush()
-		}
-	}()
-	assert.Zero(t, testing.AllocsPerRun(50, func() {
-		feed <- struct{}{}
-		_, _, _ = d.Wait(background, 1)
-	}))
-	close(feed)
-	<-done
 }

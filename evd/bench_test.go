@@ -3,6 +3,8 @@ package evd
 import (
 	"testing"
 
+	"godat/internal/delivery"
+
 	"godat/internal/ring"
 )
 
@@ -30,7 +32,7 @@ func BenchmarkDelivery(b *testing.B) {
 
 func benchCases(b *testing.B, ev *Event) []benchCase {
 	const few, many = 16, 32
-	reserved, ch := ring.NewReserved[Event](1024), make(chan Event, 1024)
+	mpsc, ch := ring.NewMPSC[Event](1024), make(chan Event, 1024)
 	queue := newDispatcher(b, Config{QLen: 1024})
 	channel := newDispatcher(b, Config{QLen: 1024, Mode: ModeChannel})
 	batch := newDispatcher(b, Config{QLen: 1024, Mode: ModeBatch, BatchMax: many})
@@ -40,12 +42,12 @@ func benchCases(b *testing.B, ev *Event) []benchCase {
 	for i := range evs {
 		evs[i] = *ev
 	}
-	single := func(q *Queue) {
+	single := func(q *delivery.Queue) {
 		q.Reserve(1)
 		q.Put(ev, false)
 		q.Flush()
 	}
-	together := func(q *Queue, n int) {
+	together := func(q *delivery.Queue, n int) {
 		q.Reserve(n)
 		q.PutAll(evs[:n])
 		q.Flush()
@@ -56,33 +58,33 @@ func benchCases(b *testing.B, ev *Event) []benchCase {
 		}
 	}
 	return []benchCase{
-		{"anchor=ring", 1, func() { reserved.Put(ev); reserved.Take(out[:1]) }},
+		{"anchor=mpsc", 1, func() { mpsc.Push(ev); mpsc.Pop(&out[0]) }},
 		{"anchor=chan", 1, func() { ch <- *ev; out[0] = <-ch }},
-		{"mode=queue/take=1", 1, func() { single(queue.Main()); take() }},
+		{"mode=queue/take=1", 1, func() { single(queue.inner.Main()); take() }},
 		{"mode=queue/take=16", few, func() {
 			for range few {
-				single(queue.Main())
+				single(queue.inner.Main())
 			}
 			take()
 		}},
-		{"mode=queue/put=16/take=16", few, func() { together(queue.Main(), few); take() }},
+		{"mode=queue/put=16/take=16", few, func() { together(queue.inner.Main(), few); take() }},
 		{"mode=wait", 1, func() {
-			single(queue.Main())
+			single(queue.inner.Main())
 			if _, _, err := queue.Wait(background, 1); err != nil {
 				b.Fatal(err)
 			}
 		}},
-		{"mode=chan", 1, func() { single(channel.Main()); out[0] = <-channel.C() }},
+		{"mode=chan", 1, func() { single(channel.inner.Main()); out[0] = <-channel.C() }},
 		{"mode=batch", many, func() {
 			for range many {
-				single2(batch.Main(), ev)
+				single2(batch.inner.Main(), ev)
 			}
-			batch.Main().Flush()
+			batch.inner.Main().Flush()
 			(<-batch.Batches()).Release()
 		}},
-		{"mode=batch/put=32", many, func() { together(batch.Main(), many); (<-batch.Batches()).Release() }},
+		{"mode=batch/put=32", many, func() { together(batch.inner.Main(), many); (<-batch.Batches()).Release() }},
 		{"mode=oneshot", 1, func() {
-			q, _ := shot.Arm()
+			q, _ := shot.inner.Arm()
 			q.Put(ev, false)
 			q.Flush()
 			out[0] = <-shot.C()
@@ -91,7 +93,7 @@ func benchCases(b *testing.B, ev *Event) []benchCase {
 }
 
 // single2 is one event of a batch, which goes out later.
-func single2(q *Queue, ev *Event) {
+func single2(q *delivery.Queue, ev *Event) {
 	q.Reserve(1)
 	q.Put(ev, false)
 }
@@ -119,15 +121,15 @@ func BenchmarkWake(b *testing.B) {
 			go func() {
 				defer close(done)
 				for ev := range there.Events(background) {
-					back.Main().Reserve(1)
-					back.Main().Put(&ev, false)
-					back.Main().Flush()
+					back.inner.Main().Reserve(1)
+					back.inner.Main().Put(&ev, false)
+					back.inner.Main().Flush()
 				}
 			}()
 			for b.Loop() {
-				there.Main().Reserve(1)
-				there.Main().Put(dto(1), false)
-				there.Main().Flush()
+				there.inner.Main().Reserve(1)
+				there.inner.Main().Put(dto(1), false)
+				there.inner.Main().Flush()
 				if mode == ModeChannel {
 					<-back.C()
 					continue
@@ -136,7 +138,7 @@ func BenchmarkWake(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			there.Abort()
+			there.inner.Abort()
 			<-done
 		})
 	}

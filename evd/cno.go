@@ -3,10 +3,13 @@ package evd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/internal/delivery"
+	"godat/internal/door"
 	"godat/internal/owner"
 )
 
@@ -104,7 +107,7 @@ func (c *CNO) Wait(ctx context.Context) (*Dispatcher, error) {
 	}
 	defer c.leave()
 	if ctx == nil {
-		return nil, waitError(op, errNoContext)
+		return nil, &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg2, Err: delivery.ErrNoContext}
 	}
 	select {
 	case d := <-c.trig:
@@ -244,7 +247,7 @@ func (c *CNO) Close() error {
 	switch {
 	case c == nil:
 		return invalidCNO(op)
-	case c.InUpcall():
+	case c.inUpcall():
 		return &hw.Error{Op: op, Type: hw.InvalidState, Text: "called from the CNO's own agent"}
 	}
 	c.mu.Lock()
@@ -253,17 +256,25 @@ func (c *CNO) Close() error {
 		return hw.Errorf(op, hw.InvalidState, hw.StateCNOInUse, "%d dispatchers, %d waiters", users, waiters)
 	}
 	c.mu.Unlock()
-	c.Abort()
+	c.abort()
 	c.tasks.Wait()
 	return nil
 }
 
+// Wiring is for the adapter, which closes the CNO: a program can't make its argument.
+func (c *CNO) Wiring(door.Key) delivery.Ending { return (*cnoEnding)(c) }
+
+// cnoEnding is the CNO for its adapter.
+type cnoEnding CNO
+
 // Abort closes the CNO for an adapter that closes abruptly. It never refuses: every
 // Wait returns with CNO_DEAD. It does not wait for agents; Close does.
-func (c *CNO) Abort() {
-	if c == nil {
-		return
-	}
+func (c *cnoEnding) Abort() { (*CNO)(c).abort() }
+
+// InUpcall reports whether the calling goroutine is inside the CNO's agent.
+func (c *cnoEnding) InUpcall() bool { return (*CNO)(c).inUpcall() }
+
+func (c *CNO) abort() {
 	c.mu.Lock()
 	if !c.closed {
 		c.closed = true
@@ -275,11 +286,7 @@ func (c *CNO) Abort() {
 	c.mu.Unlock()
 }
 
-// InUpcall reports whether the calling goroutine is inside the CNO's agent.
-func (c *CNO) InUpcall() bool {
-	if c == nil {
-		return false
-	}
+func (c *CNO) inUpcall() bool {
 	g := c.goroutine.Load()
 	return g != 0 && g == owner.GoroutineID()
 }
@@ -287,3 +294,6 @@ func (c *CNO) InUpcall() bool {
 func invalidCNO(op string) error {
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCNO}
 }
+
+// String names the CNO.
+func (c *CNO) String() string { return fmt.Sprintf("CNO(%p)", c) }

@@ -86,12 +86,12 @@ func inState(t *testing.T, state string) *Dispatcher {
 	d := newDispatcher(t, cfg)
 	switch state {
 	case "with an event":
-		put(t, d.Main(), 1)
+		put(t, d.inner.Main(), 1)
 	case "disabled, with an event":
-		put(t, d.Main(), 1)
+		put(t, d.inner.Main(), 1)
 		require.NoError(t, d.Disable())
 	case "unwaitable, with an event":
-		put(t, d.Main(), 1)
+		put(t, d.inner.Main(), 1)
 		require.NoError(t, d.SetUnwaitable())
 	case "unwaitable":
 		require.NoError(t, d.SetUnwaitable())
@@ -99,7 +99,7 @@ func inState(t *testing.T, state string) *Dispatcher {
 		go func() { _, _, _ = d.Wait(t.Context(), 3) }()
 		synctest.Wait()
 	case "something feeds it":
-		require.NoError(t, d.AttachDTO(hw.Default))
+		require.NoError(t, d.inner.AttachDTO(hw.Default))
 	case "closed":
 		require.NoError(t, d.Close())
 	}
@@ -122,7 +122,7 @@ func TestThresholds(t *testing.T) {
 		for queued, code := range row {
 			d := newDispatcher(t, Config{QLen: 4})
 			for c := range uint64(queued) {
-				put(t, d.Main(), c)
+				put(t, d.inner.Main(), c)
 			}
 			ev, nmore, err := d.Wait(expired(), threshold)
 			code.is(t, err, "threshold %d of %d", threshold, queued)
@@ -152,14 +152,14 @@ func TestAnyTwoStreamsMerge(t *testing.T) {
 		for b := range number {
 			d := newDispatcher(t, Config{Streams: a | b})
 			for s, n := range number {
-				err := d.Attach(s)
+				err := d.inner.Attach(s)
 				if s&(a|b) == 0 {
 					isError(t, err, hw.InvalidParameter, hw.NoSubtype, s)
 					continue
 				}
 				require.NoError(t, err)
-				putEvent(t, d.Main(), &Event{Number: n, Cookie: uint64(s)}, false)
-				d.Detach()
+				putEvent(t, d.inner.Main(), &Event{Number: n, Cookie: uint64(s)}, false)
+				d.inner.Detach()
 			}
 			var sum uint64
 			for _, c := range drain(t, d) {

@@ -114,7 +114,7 @@ func TestAClosedChannelEndsAWait(t *testing.T) {
 		_, _, err := d.Wait(ctx, 1)
 		ended <- err
 	}()
-	eventually(t, "the waiter sleeps", func() bool { return d.main.parked.Load() != 0 })
+	eventually(t, "the waiter sleeps", func() bool { return sleeps(t, d) })
 	close(stop)
 	err := <-ended
 	require.ErrorIs(t, err, hw.ErrInterrupted)
@@ -126,7 +126,7 @@ func TestAClosedChannelEndsAWaitForOneOperation(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 4, Mode: ModeChannel})
 	shot := d.NewOneShot()
 	defer shot.Release()
-	q, err := shot.Arm()
+	q, err := shot.inner.Arm()
 	require.NoError(t, err)
 	stop := make(chan struct{})
 	close(stop)

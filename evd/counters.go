@@ -14,68 +14,14 @@ type Counters struct {
 // Counters tells what has happened. While events come and go, the numbers are from
 // about the same time. A closed dispatcher is INVALID_HANDLE.
 // It answers to dat_ib_query_counters, for an event dispatcher.
-func (d *Dispatcher) Counters() (Counters, error) { return d.countersSince("evd.Counters", false) }
+func (d *Dispatcher) Counters() (Counters, error) { return d.counters("evd.Counters", false) }
 
 // ResetCounters is Counters, which from then on count from 0.
-func (d *Dispatcher) ResetCounters() (Counters, error) {
-	return d.countersSince("evd.ResetCounters", true)
-}
+func (d *Dispatcher) ResetCounters() (Counters, error) { return d.counters("evd.ResetCounters", true) }
 
-func (d *Dispatcher) countersSince(op string, reset bool) (Counters, error) {
-	if d == nil || d.main.closed() {
+func (d *Dispatcher) counters(op string, reset bool) (Counters, error) {
+	if d.closed() {
 		return Counters{}, invalidHandle(op)
 	}
-	now := d.main.counters()
-	now.Lost, now.Sleeps = d.overflow.lost.Load(), d.sleeps.Load()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	was := d.counted
-	if reset {
-		d.counted = now
-	}
-	return Counters{
-		Events: since(now.Events, was.Events), Taken: since(now.Taken, was.Taken),
-		Lost: since(now.Lost, was.Lost), Sleeps: since(now.Sleeps, was.Sleeps),
-	}, nil
-}
-
-// since is a number that grows, counted from an earlier one; or 0, when the
-// earlier one was read too high.
-func since(now, was uint64) uint64 { return now - min(now, was) }
-
-// counters derives from the queue's words what came and what went. Asynchronous
-// errors have no places there and are counted by their list.
-func (q *Queue) counters() (c Counters) {
-	waiting, delivered := q.d.async.counts()
-	switch q.kind {
-	case kindRing, kindCallback:
-		c.Taken = q.cons.Load()>>consShift + delivered
-		c.Events = q.ring.Tail() + delivered + waiting
-	case kindChannel: // errors are sent like others
-		inside := uint64(len(q.ch))
-		sent := q.done.Load() - q.unused.Load()
-		c.Taken = since(sent, inside)
-		c.Events = sent + uint64(q.held.Load()) + waiting
-	case kindBatch:
-		queued, errs := q.batches.counts()
-		c.Taken = q.done.Load() - q.unused.Load() + since(delivered, errs)
-		c.Events = c.Taken + queued + waiting
-	default:
-	}
-	return c
-}
-
-// counts says how many errors wait, and how many were delivered.
-func (l *asyncList) counts() (waiting, delivered uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return uint64(l.count.Load()), l.delivered
-}
-
-// counts says how many events were not released, and how many of them are errors.
-func (b *batcher) counts() (queued, errs uint64) {
-	n := b.queued()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return uint64(n), uint64(b.errs)
+	return Counters(d.inner.Counters(reset)), nil
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"godat/internal/delivery"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -35,7 +37,7 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 				Mode: mode, BatchMax: 1, Streams: DefaultStreams | StreamAsync,
 				Callback: func([]Event) { called <- struct{}{} },
 			})
-			q := d.Main()
+			q := d.inner.Main()
 			require.True(t, q.Reserve(4))
 			requireCounters(t, d, Counters{})
 			q.Put(dto(1), false)
@@ -61,7 +63,7 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 			assert.Equal(t, Counters{Events: 2, Taken: taken}, c)
 			requireCounters(t, d, Counters{})
 
-			d.PutAsync(&AsyncNode{Event: Event{Number: AsyncIACatastrophic}})
+			d.inner.PutAsync(&delivery.AsyncNode{Event: Event{Number: AsyncIACatastrophic}})
 			for range 3 - taken {
 				take(d)
 			}
@@ -82,11 +84,12 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 
 func TestWhoSleepsAndWhatIsLostIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, async := over(t, Config{QLen: 1})
+		async := newDispatcher(t, Config{Streams: StreamAsync})
+		d := newDispatcher(t, Config{QLen: 1, Overcommit: true, Async: async})
 		go func() { _, _, _ = d.Wait(t.Context(), 1) }()
 		synctest.Wait()
 		requireCounters(t, d, Counters{Sleeps: 1})
-		q := d.Main()
+		q := d.inner.Main()
 		require.True(t, q.Reserve(4))
 		q.Put(dto(1), false)
 		q.Flush()
@@ -95,8 +98,10 @@ func TestWhoSleepsAndWhatIsLostIsCounted(t *testing.T) {
 			q.Put(dto(c), false)
 		}
 		requireCounters(t, d, Counters{Events: 2, Taken: 1, Lost: 2, Sleeps: 1})
-		assert.Len(t, overflows(t, async), 1)
-		_, _, err := d.Wait(t.Context(), 1)
+		n, err := async.Dequeue(make([]Event, 2))
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+		_, _, err = d.Wait(t.Context(), 1)
 		require.NoError(t, err)
 		requireCounters(t, d, Counters{Events: 2, Taken: 2, Lost: 2, Sleeps: 1})
 	})

@@ -1,10 +1,13 @@
 package evd
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/internal/delivery"
+	"godat/internal/door"
 )
 
 // MaxQLen is the longest queue there can be.
@@ -80,82 +83,53 @@ type Filter func(source any, number Number, status hw.Status, cookie uint64, dat
 // Dispatcher is DAT's event dispatcher (EVD): where events go. Its methods may
 // be called from any goroutine.
 type Dispatcher struct {
+	inner delivery.Dispatcher // first, so that both have one address
+
 	// Immutable.
 	ia      any
 	mode    Mode
-	streams Streams
-	maxLen  int
-	upcalls *upcalls // ModeCallback
-	filter  Filter
-	front   *Queue // of an over-committed dispatcher
-	stop    chan struct{}
+	batches chan *Batch // ModeBatch
 
-	// Shared, without a lock.
-	routes   atomic.Pointer[[]*Route] // nil: none; an empty list: see overcommit
-	main     Queue
-	async    asyncList
-	shots    shotPool
-	overflow overflow
 	cno      atomic.Pointer[CNO] // written under mu
-	stir     atomic.Pointer[func(Look)]
-	sleeps   atomic.Uint64 // see Counters
-
 	mu       sync.Mutex
 	disabled bool // the CNO is not told
-	feeds    feeds
-	expected int                     // events that somebody in Wait waits for, if more than one
-	counted  Counters                // when they were reset
-	requests map[*AsyncNode]struct{} // not answered yet
-	closing  sync.Once
 }
 
 // New makes a dispatcher. DAT: dat_evd_create.
 func New(cfg Config) (*Dispatcher, error) {
-	grows := cfg.MaxLen == 0 && (cfg.Mode == ModeQueue || cfg.Mode == ModeCallback)
+	resizeMax := cfg.MaxLen
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	d := &Dispatcher{
-		ia:      cfg.IA,
-		mode:    cfg.Mode,
-		streams: cfg.Streams,
-		maxLen:  cfg.MaxLen,
-		stop:    make(chan struct{}),
+	switch {
+	case resizeMax != 0:
+	case cfg.Mode == ModeQueue || cfg.Mode == ModeCallback:
+		resizeMax = MaxQLen
+	default:
+		resizeMax = cfg.QLen
 	}
-	if grows {
-		d.maxLen = MaxQLen
-	}
-	q := &d.main
-	switch cfg.Mode {
-	case ModeChannel:
-		q.initChannel(d, cfg.QLen, cfg.MaxLen)
-		d.filter, q.filter = cfg.Filter, cfg.Filter != nil
-		return d, nil
-	case ModeBatch:
-		q.kind = kindBatch
-	case ModeCallback:
-		q.kind = kindCallback
-		d.upcalls = newUpcalls(d, &cfg)
-	case ModeQueue:
-		q.kind = kindRing
-		q.spins = spins
-		q.token = make(chan struct{}, 1)
-		q.turn = make(chan struct{}, 1)
-	}
-	q.d = d
-	q.limit.Store(uint64(cfg.QLen))
+	d := &Dispatcher{ia: cfg.IA, mode: cfg.Mode}
+	d.inner.Init(&delivery.Config{
+		Kind: kinds[cfg.Mode], QLen: cfg.QLen, MaxLen: cfg.MaxLen, ResizeMax: resizeMax, Streams: cfg.Streams,
+		BatchMin: cfg.BatchMin, BatchMax: cfg.BatchMax, Overcommit: cfg.Overcommit, Async: cfg.Async.Wiring(door.Key{}),
+		Filter: cfg.Filter, Callback: cfg.Callback, Submit: cfg.Submit,
+		IA: cfg.IA, Public: d, Closing: d.leaveCNO,
+	})
 	if cfg.Mode == ModeBatch {
-		q.batches = newBatcher(q, cfg.MaxLen, cfg.BatchMin, cfg.BatchMax)
-	} else {
-		q.ring.grow(cfg.MaxLen)
-	}
-	if cfg.Overcommit {
-		d.overcommit(cfg.Async)
+		d.makeBatches()
 	}
 	if err := d.ModifyCNO(cfg.CNO); err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+// kinds is how the modes deliver.
+var kinds = [...]delivery.Kind{
+	ModeQueue:    delivery.KindRing,
+	ModeChannel:  delivery.KindChannel,
+	ModeBatch:    delivery.KindBatch,
+	ModeCallback: delivery.KindCallback,
 }
 
 // complete fills in the defaults and checks the rest.
@@ -198,14 +172,17 @@ func (cfg *Config) complete() error {
 	return nil
 }
 
-// initChannel makes q a queue of the given length that delivers by a channel.
-func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
-	q.kind = kindChannel
-	q.d = d
-	q.limit.Store(uint64(qlen + slack))
-	q.ch = make(chan Event, maxLen+slack+asyncRoom)
-	q.hold = make([]Event, 0, maxLen/2+1)
+// Wiring is for the packages of this module that feed the dispatcher: a program can't
+// make its argument.
+func (d *Dispatcher) Wiring(door.Key) *delivery.Dispatcher {
+	if d == nil {
+		return nil
+	}
+	return &d.inner
 }
+
+// closed reports whether d can't be used.
+func (d *Dispatcher) closed() bool { return d == nil || d.inner.Closed() }
 
 // Mode is how the dispatcher delivers.
 func (d *Dispatcher) Mode() Mode {
@@ -221,30 +198,14 @@ func (d *Dispatcher) C() <-chan Event {
 	if d == nil {
 		return nil
 	}
-	return d.main.ch
-}
-
-// Batches is the channel of batches, in ModeBatch; nil otherwise. It is closed
-// when the dispatcher was closed and the last batch is in it. Who receives a
-// batch releases it, soon: a few that are not hold up the rest.
-func (d *Dispatcher) Batches() <-chan *Batch {
-	if d == nil || d.main.batches == nil {
-		return nil
-	}
-	return d.main.batches.ch
+	return d.inner.C()
 }
 
 // Flush makes silent events and batches that are not full visible now, the
 // dispatcher's own and those of its routes.
 func (d *Dispatcher) Flush() {
-	if d == nil {
-		return
-	}
-	d.main.expose()
-	if rs := d.routes.Load(); rs != nil {
-		for _, r := range *rs {
-			r.queue.expose()
-		}
+	if d != nil {
+		d.inner.Flush()
 	}
 }
 
@@ -252,21 +213,10 @@ func (d *Dispatcher) Flush() {
 // unless the dispatcher takes the stream StreamSoftware, and QUEUE_FULL when
 // there is no room. DAT: dat_evd_post_se.
 func (d *Dispatcher) PostSoftware(payload any) error {
-	const op = "evd.PostSoftware"
-	switch {
-	case d == nil || d.main.closed():
-		return invalidHandle(op)
-	case d.streams&StreamSoftware == 0:
-		return &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg1, Text: "the dispatcher does not take software events"}
-	case d.main.Reserve(1):
-	case d.main.closed(): // meanwhile
-		return invalidHandle(op)
-	default:
-		return errSoftwareFull
+	if d == nil {
+		return invalidHandle("evd.PostSoftware")
 	}
-	d.main.Put(&Event{Number: SoftwareEvent, Source: d, Data: payload}, false)
-	d.main.Flush()
-	return nil
+	return d.inner.PostSoftware(payload)
 }
 
 // Close frees the dispatcher. It fails with EVD_IN_USE while something is
@@ -277,97 +227,21 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 // took from their events (see ep.RequestOf) are rejected. Closing again does nothing.
 // DAT: dat_evd_free.
 func (d *Dispatcher) Close() error {
-	const op = "evd.Close"
 	if d == nil {
-		return invalidHandle(op)
+		return invalidHandle("evd.Close")
 	}
-	if d.InUpcall() {
-		return &hw.Error{Op: op, Type: hw.InvalidState, Text: "called from the dispatcher's own callback"}
-	}
-	if err := d.beginClose(); err != nil {
-		return err
-	}
-	d.endClose()
-	if d.upcalls != nil {
-		d.upcalls.stop()
-	}
-	return nil
+	return d.inner.Close()
 }
 
-// beginClose refuses further work, unless somebody depends on the dispatcher.
-func (d *Dispatcher) beginClose() error {
-	const op = "evd.Close"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case d.main.closed():
-		return nil
-	case d.feeds.total != 0:
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse}
-	case d.main.cons.Load()&consMask == consWaiter:
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
-	case !d.Main().refuse():
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse, Text: "a post was taken whose completion is still to come"}
-	}
-	d.main.reserved.Or(closedBit) // of an over-committed one
-	return nil
-}
-
-// Abort is Close for when the IA closes abruptly: it does not refuse, and who is
-// in Wait returns with ABORT. Events of operations that are still outstanding
-// are taken; a channel is closed after the last of them. It does not wait for
-// callbacks; Close does.
-func (d *Dispatcher) Abort() {
+// String names the dispatcher. It may be called at any time, as the String of every
+// handle.
+func (d *Dispatcher) String() string {
 	if d == nil {
-		return
+		return "Dispatcher(nil)"
 	}
-	d.mu.Lock()
-	d.main.reserved.Or(closedBit)
-	d.mu.Unlock()
-	d.endClose()
+	return fmt.Sprintf("Dispatcher(%p, %v)", d, d.mode)
 }
 
-// endClose wakes everybody. It runs once; a second closer waits for the first.
-func (d *Dispatcher) endClose() {
-	d.closing.Do(func() {
-		d.leaveCNO()
-		close(d.stop)
-		d.dropRequests()
-		d.main.shut()
-		if d.front != nil {
-			d.front.shut()
-		}
-		d.mu.Lock()
-		routes := d.routes.Load()
-		d.mu.Unlock()
-		if routes != nil {
-			for _, r := range *routes {
-				r.queue.shut()
-			}
-		}
-		d.async.stop()
-	})
-}
-
-// refuse refuses further reservations, unless the event of one is still to come
-// and would be lost: a post may have got its place while its endpoint still fed
-// the dispatcher. A channel stays open for those. What came only grows, so if the
-// swap succeeds nothing was reserved but for what came.
-func (q *Queue) refuse() bool {
-	for {
-		r, came := q.reserved.Load(), q.done.Load()
-		switch q.kind {
-		case kindRing, kindCallback:
-			came += q.ring.Tail()
-		case kindChannel, kindBatch, kindOneShot:
-			came = r
-		default:
-		}
-		if came != r {
-			return false
-		}
-		if q.reserved.CompareAndSwap(r, r|closedBit) {
-			return true
-		}
-	}
+func invalidHandle(op string) error {
+	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.Handle1}
 }

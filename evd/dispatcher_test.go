@@ -2,14 +2,16 @@ package evd
 
 import (
 	"context"
-	"math"
 	"testing"
 	"testing/synctest"
+
+	"godat/internal/delivery"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/door"
 )
 
 var allModes = []Mode{ModeQueue, ModeChannel, ModeBatch, ModeCallback}
@@ -84,7 +86,7 @@ func TestResizeMovesTheLimitWithinMaxLen(t *testing.T) {
 	for _, mode := range allModes {
 		t.Run(mode.String(), func(t *testing.T) {
 			d := newDispatcher(t, Config{QLen: 4, MaxLen: 10, Mode: mode})
-			q := d.Main()
+			q := d.inner.Main()
 			isError(t, d.Resize(0), hw.InvalidParameter, hw.Arg2)
 			isError(t, d.Resize(11), hw.InsufficientResources, hw.ResourceTEVD)
 			for _, n := range []int{4, 10, 1, 7} {
@@ -109,65 +111,33 @@ func TestResizeLeavesNoWaiterWithoutHope(t *testing.T) {
 		synctest.Wait()
 		isError(t, d.Resize(2), hw.InvalidState, hw.StateEVDWaiter)
 		require.NoError(t, d.Resize(3))
-		put(t, d.Main(), 1, 2, 3)
+		put(t, d.inner.Main(), 1, 2, 3)
 		synctest.Wait()
 		assert.NoError(t, err)
 		assert.NoError(t, d.Resize(2))
 	})
 }
 
-// A waiter that looks and yields before it sleeps counts as one that sleeps.
-func TestResizeSeesAWaiterThatDoesNotSleepYet(t *testing.T) {
-	d := newDispatcher(t, Config{})
-	d.main.spins = math.MaxInt
-	done := make(chan error)
-	go func() {
-		_, _, err := d.Wait(background, 3)
-		done <- err
-	}()
-	eventually(t, "nobody waits", func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.expected == 3
-	})
-	require.False(t, sleeping(d))
-	isError(t, d.Resize(2), hw.InvalidState, hw.StateEVDWaiter)
-	require.NoError(t, d.Resize(3))
-	put(t, d.Main(), 1, 2, 3)
-	require.NoError(t, <-done)
-	require.NoError(t, d.Resize(2))
-}
-
-// One that comes when Resize has been is told so, as if it had called then.
-func TestAWaiterForMoreThanResizeHasLeftIsTold(t *testing.T) {
-	d := newDispatcher(t, Config{})
-	require.NoError(t, d.Resize(2))
-	err := d.main.await(background, 3) // Wait has checked against the length before
-	require.ErrorIs(t, err, errThreshold)
-	isError(t, waitError("evd.Wait", err), hw.InvalidParameter, hw.Arg3)
-	require.NoError(t, d.Resize(1))
-}
-
 func TestResizeKeepsEvents(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 4, MaxLen: 10})
-	put(t, d.Main(), 1, 2, 3)
+	put(t, d.inner.Main(), 1, 2, 3)
 	isError(t, d.Resize(2), hw.InvalidState, hw.NoSubtype)
 	require.NoError(t, d.Resize(10))
-	put(t, d.Main(), 4, 5, 6, 7)
+	put(t, d.inner.Main(), 4, 5, 6, 7)
 	require.NoError(t, d.Resize(7))
-	assert.False(t, d.Main().Reserve(1))
+	assert.False(t, d.inner.Main().Reserve(1))
 	assert.Equal(t, list(1, 2, 3, 4, 5, 6, 7), drain(t, d))
 	require.NoError(t, d.Resize(1))
 
 	// Held events and those in a batch count.
 	c := newDispatcher(t, Config{QLen: 8, Mode: ModeChannel})
-	put(t, c.Main(), 1)
-	putSilent(t, c.Main(), 2, 3)
+	put(t, c.inner.Main(), 1)
+	putSilent(t, c.inner.Main(), 2, 3)
 	isError(t, c.Resize(2), hw.InvalidState, hw.NoSubtype)
 	require.NoError(t, c.Resize(3))
 	b := newDispatcher(t, Config{QLen: 8, Mode: ModeBatch})
-	put(t, b.Main(), 1)
-	putSilent(t, b.Main(), 2, 3)
+	put(t, b.inner.Main(), 1)
+	putSilent(t, b.inner.Main(), 2, 3)
 	isError(t, b.Resize(2), hw.InvalidState, hw.NoSubtype)
 	require.NoError(t, b.Resize(3))
 	(<-b.Batches()).Release()
@@ -182,32 +152,31 @@ func TestNilAndClosedAreInvalidHandles(t *testing.T) {
 		for call, f := range map[string]func() error{
 			"Dequeue":      func() error { _, err := d.Dequeue(make([]Event, 1)); return err },
 			"Wait":         func() error { _, _, err := d.Wait(background, 1); return err },
-			"Attach":       func() error { return d.Attach(StreamDTO) },
-			"AttachDTO":    func() error { return d.AttachDTO(0) },
+			"Attach":       func() error { return d.Wiring(door.Key{}).Attach(StreamDTO) },
+			"AttachDTO":    func() error { return d.Wiring(door.Key{}).AttachDTO(0) },
 			"Query":        func() error { _, err := d.Query(0); return err },
 			"Resize":       func() error { return d.Resize(1) },
 			"Route":        func() error { _, err := d.Route(0, 0, 1); return err },
 			"PostSoftware": func() error { return d.PostSoftware(1) },
-			"Arm":          func() error { _, err := d.NewOneShot().Arm(); return err },
+			"Arm":          func() error { _, err := d.NewOneShot().Wiring(door.Key{}).Arm(); return err },
 		} {
 			isError(t, f(), hw.InvalidHandle, hw.Handle1, name, call)
 		}
 		for range d.Events(background) {
 			t.Error("an event")
 		}
-		d.PutAsync(new(AsyncNode))
+		d.Wiring(door.Key{}).PutAsync(new(delivery.AsyncNode))
 		d.Flush()
-		d.Abort()
+		d.Wiring(door.Key{}).Abort()
 		assert.Nil(t, d.C())
 		assert.Nil(t, d.Batches())
-		assert.False(t, d.InUpcall())
 	}
 	isError(t, (*Dispatcher)(nil).Close(), hw.InvalidHandle, hw.Handle1)
 	isError(t, (*Route)(nil).Close(), hw.InvalidHandle, hw.Handle1)
 	_, err = (*OneShot)(nil).Wait(background)
 	isError(t, err, hw.InvalidHandle, hw.Handle1)
 	(*OneShot)(nil).Release()
-	assert.False(t, gone.Main().Reserve(1))
+	assert.False(t, gone.inner.Main().Reserve(1))
 }
 
 func TestSoftwareEvents(t *testing.T) {
@@ -238,16 +207,16 @@ func TestSoftwareEvents(t *testing.T) {
 
 func TestAttachTakesOnlyTheDispatchersStreams(t *testing.T) {
 	d := newDispatcher(t, Config{Streams: StreamDTO | StreamConnection})
-	require.NoError(t, d.Attach(StreamDTO))
-	require.NoError(t, d.Attach(StreamDTO|StreamConnection))
-	isError(t, d.Attach(StreamDTO|StreamAsync), hw.InvalidParameter, hw.NoSubtype)
+	require.NoError(t, d.inner.Attach(StreamDTO))
+	require.NoError(t, d.inner.Attach(StreamDTO|StreamConnection))
+	isError(t, d.inner.Attach(StreamDTO|StreamAsync), hw.InvalidParameter, hw.NoSubtype)
 	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
-	d.Detach()
+	d.inner.Detach()
 	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
-	require.True(t, d.Main().Reserve(1), "a refused Close has no effect")
-	d.Main().Release(1)
-	d.Detach()
-	assert.Panics(t, d.Detach)
+	require.True(t, d.inner.Main().Reserve(1), "a refused Close has no effect")
+	d.inner.Main().Release(1)
+	d.inner.Detach()
+	assert.Panics(t, d.inner.Detach)
 	assert.NoError(t, d.Close())
 }
 
@@ -260,37 +229,11 @@ func TestQueryTellsHowManyEventsAreAdmitted(t *testing.T) {
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, p.QLen, qlen, mode)
 			n := 0
-			for d.Main().Reserve(1) {
+			for d.inner.Main().Reserve(1) {
 				n++
 			}
 			assert.Equal(t, p.QLen, n, mode)
-			d.Main().Release(n)
-		}
-	}
-}
-
-// Whatever the size of a batch may be, the memory is for a few times as many events
-// as the dispatcher holds.
-func TestTheMemoryOfBatchesIsBoundedByTheLength(t *testing.T) {
-	for _, qlen := range []int{1, 100, 10_000} {
-		for _, most := range []int{0, 64, 1 << 20} {
-			d := newDispatcher(t, Config{Mode: ModeBatch, QLen: qlen, BatchMin: 1, BatchMax: most})
-			b := d.main.batches
-			assert.LessOrEqual(t, len(b.free)*b.size, 2*(qlen+asyncRoom)+(1+spareBatches)*defaultBatch, "%d, batches of %d", qlen, most)
-			require.True(t, d.Main().Reserve(qlen))
-			for c := range uint64(qlen) {
-				d.Main().Put(dto(c), false)
-			}
-			d.Main().Flush()
-			n := uint64(0)
-			for n < uint64(qlen) {
-				batch := <-d.Batches()
-				for _, ev := range batch.Events() {
-					require.Equal(t, n, ev.Cookie)
-					n++
-				}
-				batch.Release()
-			}
+			d.inner.Main().Release(n)
 		}
 	}
 }

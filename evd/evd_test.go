@@ -2,8 +2,12 @@ package evd
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
+
+	"godat/internal/delivery"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,7 +31,7 @@ func newDispatcher(t testing.TB, cfg Config) *Dispatcher {
 	}
 	d, err := New(cfg)
 	require.NoError(t, err)
-	t.Cleanup(d.Abort)
+	t.Cleanup(d.inner.Abort)
 	return d
 }
 
@@ -38,7 +42,7 @@ func flushed(cookie uint64) *Event {
 }
 
 // put delivers events that notify, one by one.
-func put(t testing.TB, q *Queue, cookies ...uint64) {
+func put(t testing.TB, q *delivery.Queue, cookies ...uint64) {
 	t.Helper()
 	for _, c := range cookies {
 		putEvent(t, q, dto(c), false)
@@ -46,14 +50,14 @@ func put(t testing.TB, q *Queue, cookies ...uint64) {
 }
 
 // putSilent delivers events that do not notify.
-func putSilent(t testing.TB, q *Queue, cookies ...uint64) {
+func putSilent(t testing.TB, q *delivery.Queue, cookies ...uint64) {
 	t.Helper()
 	for _, c := range cookies {
 		putEvent(t, q, dto(c), true)
 	}
 }
 
-func putEvent(t testing.TB, q *Queue, ev *Event, silent bool) {
+func putEvent(t testing.TB, q *delivery.Queue, ev *Event, silent bool) {
 	t.Helper()
 	require.True(t, q.Reserve(1))
 	q.Put(ev, silent)
@@ -67,22 +71,6 @@ func drain(t testing.TB, d *Dispatcher) []uint64 {
 	n, err := d.Dequeue(buf)
 	require.NoError(t, err)
 	return cookies(buf[:n])
-}
-
-// received takes what is in the channel.
-func received(ch <-chan Event) []uint64 {
-	var evs []Event
-	for {
-		select {
-		case ev, ok := <-ch:
-			if ok {
-				evs = append(evs, ev)
-				continue
-			}
-		default:
-		}
-		return cookies(evs)
-	}
 }
 
 func cookies(evs []Event) []uint64 {
@@ -112,15 +100,40 @@ func eventually(t testing.TB, what string, cond func() bool) {
 	require.Eventually(t, cond, 10*time.Second, 50*time.Microsecond, what)
 }
 
-// closed reports whether a channel is closed and empty.
-func closed[T any](ch <-chan T) bool {
-	select {
-	case _, ok := <-ch:
-		return !ok
-	default:
-		return false
-	}
+// sleeps reports whether a goroutine sleeps in Wait, or has slept.
+func sleeps(t testing.TB, d *Dispatcher) bool {
+	t.Helper()
+	c, err := d.Counters()
+	require.NoError(t, err)
+	return c.Sleeps != 0
 }
 
-// sleeping reports whether somebody sleeps in Wait or in an iterator.
-func sleeping(d *Dispatcher) bool { return d.main.parked.Load() != 0 }
+// slack is by how many events a channel is longer than asked for; see Config.QLen.
+const slack = 80
+
+func newRoute(t testing.TB, d *Dispatcher, mask, value uint64, qlen int) *Route {
+	t.Helper()
+	r, err := d.Route(mask, value, qlen)
+	require.NoError(t, err)
+	return r
+}
+
+func asyncNode(cookie uint64) *delivery.AsyncNode {
+	return &delivery.AsyncNode{Event: Event{Number: AsyncEPBroken, Cookie: cookie, Data: ReasonOther}}
+}
+
+func expired() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 0)
+	cancel()
+	return ctx
+}
+
+// atEach runs f with some numbers of processors.
+func atEach(t *testing.T, f func(t *testing.T)) {
+	for _, p := range []int{1, 2, 8} {
+		t.Run(fmt.Sprintf("procs=%d", p), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(p))
+			f(t)
+		})
+	}
+}

@@ -1,84 +1,6 @@
 package evd
 
-import (
-	"godat/hw"
-	"godat/internal/yield"
-)
-
-// The CNO's side of a ring. It is one more consumer to wake, which comes after a
-// waiter: cnoBit in parked says that there is one, so Flush looks at one word
-// for both.
-//
-// What notifies is the same: notify is due. It is put back to quiet by whoever
-// tells the CNO of it, before that; so a producer that finds it quiet again put
-// its event before the CNO was told. A waiter that leaves puts it back as well,
-// before it counts for the last time what is queued, and looks once more when it
-// has left: who came in between relied on it.
-
-// Bits in parked beside the sleeping waiter's threshold.
-const (
-	cnoBit        = 1 << 31 // the CNO is to be told
-	unwaitableBit = 1 << 30 // nobody may wait
-	stirBit       = 1 << 29 // the device may keep silent events to itself
-	flagBits      = cnoBit | unwaitableBit | stirBit
-)
-
-// tellCNO triggers the CNO if something notifies and nobody waits who sees to it.
-// Somebody may have begun to, after the first look, and then it was his.
-func (q *Queue) tellCNO() {
-	if q.awaited() || !q.notify.CompareAndSwap(due, quiet) {
-		return
-	}
-	yield.Point()
-	if q.awaited() {
-		q.notify.Store(due)
-		q.wake(false)
-		return
-	}
-	if c := q.d.cno.Load(); c != nil {
-		c.trigger(q.d)
-	}
-}
-
-// awaited reports whether somebody waits, asleep or not.
-func (q *Queue) awaited() bool { return q.cons.Load()&consMask > consBusy }
-
-// recount is the look from which on only what notifies counts: a waiter's first
-// one, before it sleeps, and the last, on a dispatcher with a CNO. It counts the
-// events that are queued. Its caller is the consumer.
-func (q *Queue) recount() int {
-	q.notify.Store(quiet)
-	yield.Point()
-	claimed := q.ring.Tail()
-	n := q.queued(all)
-	if q.gap(claimed, n) {
-		yield.Point()
-		n = q.queued(all)
-	}
-	return n
-}
-
-// takeGap looks again after a Dequeue that did not fill buf: if there is a CNO,
-// behind an event that is not published may be one that the CNO was told
-// of. Its caller is the consumer.
-func (q *Queue) takeGap(buf []Event) int {
-	if q.gap(q.ring.Tail(), 0) {
-		return q.take(buf)
-	}
-	return 0
-}
-
-// gap reports whether some of the claimed events are not published, with ready
-// ones before them, and has whoever publishes them notify, silent or not. One who has
-// done so did not hear of it, so the caller looks again.
-func (q *Queue) gap(claimed uint64, ready int) bool {
-	if q.ring.Next()+uint64(ready) >= claimed {
-		return false
-	}
-	yield.Point()
-	q.notify.CompareAndSwap(quiet, gapped)
-	return true
-}
+import "godat/hw"
 
 // ModifyCNO gives the dispatcher another CNO, or with nil none. If events are
 // queued, and the dispatcher is enabled, the new one is triggered. The one it has
@@ -96,9 +18,9 @@ func (d *Dispatcher) ModifyCNO(c *CNO) error {
 	defer d.mu.Unlock()
 	old := d.cno.Load()
 	switch {
-	case d.main.closed():
+	case d.inner.Closed():
 		return invalidHandle(op)
-	case d.main.kind != kindRing && c != nil:
+	case d.mode != ModeQueue && c != nil:
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
 	case c == old:
 		return nil
@@ -132,7 +54,7 @@ func (d *Dispatcher) setDisabled(op string, disabled bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.main.closed():
+	case d.inner.Closed():
 		return invalidHandle(op)
 	case d.disabled != disabled:
 		d.disabled = disabled
@@ -142,24 +64,14 @@ func (d *Dispatcher) setDisabled(op string, disabled bool) error {
 }
 
 // arm turns the telling of the CNO on or off, and tells it of what is queued. mu
-// is held. Of a waiter the CNO hears nothing: it looks when it leaves.
+// is held.
 func (d *Dispatcher) arm() {
-	q := &d.main
 	c := d.cno.Load()
-	if c == nil || d.disabled || q.closed() {
-		q.parked.And(^uint32(cnoBit))
+	if c == nil || d.disabled {
+		d.inner.SetNotifier(nil)
 		return
 	}
-	q.parked.Or(cnoBit)
-	if !q.acquire(consBusy) {
-		return
-	}
-	q.notify.Store(quiet) // of what came before
-	some := q.queuedNow() != 0 || d.async.count.Load() != 0
-	q.release()
-	if some {
-		c.trigger(d)
-	}
+	d.inner.SetNotifier(func() { c.trigger(d) })
 }
 
 // leaveCNO parts from the CNO of a dispatcher that is closed.
@@ -167,7 +79,7 @@ func (d *Dispatcher) leaveCNO() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if c := d.cno.Swap(nil); c != nil {
-		d.main.parked.And(^uint32(cnoBit))
+		d.inner.SetNotifier(nil)
 		c.part(d, true)
 	}
 }
@@ -176,22 +88,18 @@ func (d *Dispatcher) leaveCNO() {
 // in it and finds too few events, and ends iterators of ModeQueue. Dequeue and
 // the CNO go on. DAT: dat_evd_set_unwaitable.
 func (d *Dispatcher) SetUnwaitable() error {
-	const op = "evd.SetUnwaitable"
-	if d == nil || d.main.closed() {
-		return invalidHandle(op)
+	if d.closed() {
+		return invalidHandle("evd.SetUnwaitable")
 	}
-	q := &d.main
-	if q.parked.Or(unwaitableBit)&^flagBits != 0 {
-		q.wake(true)
-	}
+	d.inner.SetUnwaitable()
 	return nil
 }
 
 // ClearUnwaitable takes SetUnwaitable back. DAT: dat_evd_clear_unwaitable.
 func (d *Dispatcher) ClearUnwaitable() error {
-	if d == nil || d.main.closed() {
+	if d.closed() {
 		return invalidHandle("evd.ClearUnwaitable")
 	}
-	d.main.parked.And(^uint32(unwaitableBit))
+	d.inner.ClearUnwaitable()
 	return nil
 }

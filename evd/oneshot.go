@@ -2,42 +2,19 @@ package evd
 
 import (
 	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"fmt"
 
-	"godat/hw"
-	"godat/internal/yield"
+	"godat/internal/delivery"
+	"godat/internal/door"
 )
 
 // OneShot is where one operation's event goes, for the goroutine that waits for
-// just that one. It is used again and again: armed by a post that names it, it
-// takes one event, and when that was received it may be armed again.
+// just that one. A post that names it arms it; it takes one event, and when that was
+// received another post may name it.
 //
-// Arm and Release may be called by any goroutine; who posts with a OneShot,
-// receives its event and releases it is up to its holder.
-type OneShot struct {
-	queue Queue
-	d     *Dispatcher
-	state atomic.Uint32
-	next  *OneShot // in the pool
-}
-
-// The states of a OneShot.
-const (
-	shotIdle      = iota // no event outstanding or in the channel
-	shotArmed            // an event will come
-	shotSending          // it is being sent
-	shotSent             // it was sent; received if the channel is empty
-	shotAbandoned        // armed, and released by its holder
-	shotPooled
-)
-
-// shotPool is the OneShots that nobody holds.
-type shotPool struct {
-	mu   sync.Mutex
-	free *OneShot
-}
+// Any goroutine may call its methods; its holder decides who posts with a OneShot,
+// receives its event and releases it.
+type OneShot struct{ inner delivery.OneShot }
 
 // NewOneShot takes a OneShot from the dispatcher's pool, or makes one. Its
 // events count in no queue.
@@ -45,21 +22,11 @@ func (d *Dispatcher) NewOneShot() *OneShot {
 	if d == nil {
 		return nil
 	}
-	d.shots.mu.Lock()
-	s := d.shots.free
-	if s != nil {
-		d.shots.free = s.next
+	if s, ok := d.inner.PooledOneShot().(*OneShot); ok {
+		return s
 	}
-	d.shots.mu.Unlock()
-	if s == nil {
-		s = &OneShot{d: d}
-		s.queue.kind = kindOneShot
-		s.queue.d = d
-		s.queue.shot = s
-		s.queue.ch = make(chan Event, 1)
-	}
-	s.next = nil
-	s.state.Store(shotIdle)
+	s := new(OneShot)
+	s.inner.Init(&d.inner, s)
 	return s
 }
 
@@ -68,143 +35,35 @@ func (s *OneShot) C() <-chan Event {
 	if s == nil {
 		return nil
 	}
-	return s.queue.ch
+	return s.inner.C()
 }
 
 // Wait receives the event. The context's deadline is TIMEOUT_EXPIRED, its end
 // INTERRUPTED_CALL, and an aborted dispatcher ABORT; the event may be waited for
 // again then. It is INVALID_STATE if no operation was posted since the last event.
 func (s *OneShot) Wait(ctx context.Context) (Event, error) {
-	const op = "evd.OneShot.Wait"
-	switch {
-	case s == nil:
-		return Event{}, invalidHandle(op)
-	case ctx == nil:
-		return Event{}, waitError(op, errNoContext)
+	if s == nil {
+		return Event{}, invalidHandle("evd.OneShot.Wait")
 	}
-	select {
-	case ev := <-s.queue.ch:
-		return ev, nil
-	default:
-	}
-	switch s.state.Load() {
-	case shotSent:
-		if len(s.queue.ch) != 0 {
-			break // it came meanwhile
-		}
-		fallthrough
-	case shotIdle:
-		return Event{}, &hw.Error{Op: op, Type: hw.InvalidState, Text: "nothing was posted"}
-	case shotPooled, shotAbandoned:
-		return Event{}, invalidHandle(op)
-	}
-	select {
-	case ev := <-s.queue.ch:
-		return ev, nil
-	case <-ctx.Done():
-		return Event{}, waitError(op, ctx.Err())
-	case <-s.d.stop:
-	}
-	select {
-	case ev := <-s.queue.ch:
-		return ev, nil
-	default:
-		return Event{}, waitError(op, errAborted)
-	}
-}
-
-// Serves reports whether posts that complete to a dispatcher of an adapter may name
-// the OneShot: not if its own dispatcher is another adapter's.
-func (s *OneShot) Serves(d *Dispatcher, ia any) bool { return s.d == d || s.d.Serves(ia) }
-
-// Arm gives the queue for one event, with its place reserved. It fails with
-// INVALID_STATE while an event is outstanding or was not received. It is the
-// poster's side; programs name the OneShot in a post.
-func (s *OneShot) Arm() (*Queue, error) {
-	if s == nil || s.d.main.closed() {
-		return nil, errArmClosed
-	}
-	for {
-		switch now := s.state.Load(); now {
-		case shotIdle:
-			if s.state.CompareAndSwap(now, shotArmed) {
-				return &s.queue, nil
-			}
-		case shotSending:
-			// The event may have been received already, but not noted as sent.
-			runtime.Gosched()
-		case shotSent:
-			if len(s.queue.ch) != 0 {
-				return nil, errArmBusy
-			}
-			if s.state.CompareAndSwap(now, shotArmed) {
-				return &s.queue, nil
-			}
-		case shotArmed:
-			return nil, errArmBusy
-		default:
-			return nil, errArmClosed
-		}
-	}
-}
-
-// put delivers the event, or drops it if nobody wants it any more.
-func (s *OneShot) put(ev *Event) {
-	if s.state.CompareAndSwap(shotArmed, shotSending) {
-		yield.Point()
-		s.queue.send(ev)
-		yield.Point()
-		s.state.Store(shotSent)
-		return
-	}
-	s.disarm()
-}
-
-// disarm ends an arming without an event.
-func (s *OneShot) disarm() {
-	if s.state.CompareAndSwap(shotArmed, shotIdle) {
-		return
-	}
-	if !s.state.CompareAndSwap(shotAbandoned, shotPooled) {
-		panic("evd: a one-shot request was completed twice")
-	}
-	s.pool()
+	return s.inner.Wait(ctx)
 }
 
 // Release gives the OneShot back to the pool; its holder forgets it. If an
 // event is outstanding, that is dropped when it comes, and only then is the
 // OneShot used again. Releasing it twice panics if it is noticed.
 func (s *OneShot) Release() {
-	if s == nil {
-		return
-	}
-	for {
-		switch now := s.state.Load(); now {
-		case shotArmed:
-			if s.state.CompareAndSwap(now, shotAbandoned) {
-				return
-			}
-		case shotIdle, shotSent:
-			if s.state.CompareAndSwap(now, shotPooled) {
-				s.pool()
-				return
-			}
-		case shotSending:
-			runtime.Gosched()
-		default:
-			panic("evd: a one-shot request was released twice")
-		}
+	if s != nil {
+		s.inner.Release()
 	}
 }
 
-func (s *OneShot) pool() {
-	select {
-	case <-s.queue.ch: // sent and not received
-	default:
+// String names the request.
+func (s *OneShot) String() string { return fmt.Sprintf("OneShot(%p)", s) }
+
+// Wiring is for the package of this module that posts: a program can't make its argument.
+func (s *OneShot) Wiring(door.Key) *delivery.OneShot {
+	if s == nil {
+		return nil
 	}
-	p := &s.d.shots
-	p.mu.Lock()
-	s.next = p.free
-	p.free = s
-	p.mu.Unlock()
+	return &s.inner
 }

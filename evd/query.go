@@ -28,7 +28,7 @@ type Param struct {
 // INVALID_PARAMETER. DAT: dat_evd_query.
 func (d *Dispatcher) Query(mask Field) (Param, error) {
 	const op = "evd.Query"
-	if d == nil || d.main.closed() {
+	if d.closed() {
 		return Param{}, invalidHandle(op)
 	}
 	if mask&^FieldAll != 0 {
@@ -41,7 +41,7 @@ func (d *Dispatcher) Query(mask Field) (Param, error) {
 		p.IA = d.ia
 	}
 	if mask&FieldQLen != 0 {
-		p.QLen = d.qlen()
+		p.QLen = d.inner.QLen()
 	}
 	if mask&FieldState != 0 {
 		p.State = d.state()
@@ -50,7 +50,7 @@ func (d *Dispatcher) Query(mask Field) (Param, error) {
 		p.CNO = d.cno.Load()
 	}
 	if mask&FieldStreams != 0 {
-		p.Streams = d.streams
+		p.Streams = d.inner.Streams()
 	}
 	return p, nil
 }
@@ -61,87 +61,21 @@ func (d *Dispatcher) state() State {
 	if d.disabled {
 		s = StateDisabled
 	}
-	if d.main.parked.Load()&unwaitableBit != 0 {
-		return s | StateUnwaitable | d.feeds.config()
+	if d.inner.Unwaitable() {
+		s |= StateUnwaitable
+	} else {
+		s |= StateWaitable
 	}
-	return s | StateWaitable | d.feeds.config()
+	return s | State(d.inner.FeedConfig())<<configShift
 }
-
-// qlen is the length of the queue: what posts are admitted against.
-func (d *Dispatcher) qlen() int { return int(d.main.limit.Load()) }
 
 // Resize changes the length. It keeps all events and their order. It fails with
 // INVALID_STATE when more events are queued, with EVD_WAITER when somebody is in
 // Wait until there are more, and with INSUFFICIENT_RESOURCES above
 // Config.MaxLen, which see for what can grow. DAT: dat_evd_resize.
 func (d *Dispatcher) Resize(qlen int) error {
-	const op = "evd.Resize"
-	switch {
-	case d == nil || d.main.closed():
-		return invalidHandle(op)
-	case qlen < 1:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "queue length %d", qlen)
-	case qlen > d.maxLen:
-		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "queue length %d, made for at most %d", qlen, d.maxLen)
+	if d == nil {
+		return invalidHandle("evd.Resize")
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if n := d.main.queuedNow(); n > qlen {
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d events are queued", n)
-	}
-	if d.expected > qlen {
-		return hw.Errorf(op, hw.InvalidState, hw.StateEVDWaiter, "somebody waits for %d events", d.expected)
-	}
-	limit := uint64(qlen)
-	switch d.main.kind {
-	case kindChannel:
-		limit += slack
-	case kindRing, kindCallback:
-		d.main.ring.grow(qlen) // before the limit: see rings
-	default:
-	}
-	d.main.limit.Store(limit)
-	return nil
-}
-
-// expect says for how many events somebody waits, from which on Resize leaves room
-// for them. It fails when it was faster.
-func (d *Dispatcher) expect(threshold int) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if threshold > d.qlen() {
-		return errThreshold
-	}
-	d.expected = threshold
-	return nil
-}
-
-// expectNone takes expect back.
-func (d *Dispatcher) expectNone() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.expected = 0
-}
-
-// queuedNow counts the events that the consumer has not got, for people and for
-// Resize: it may be out of date at once.
-func (q *Queue) queuedNow() int {
-	switch q.kind {
-	case kindRing, kindCallback:
-		head := q.cons.Load() >> consShift
-		return int(q.ring.Tail() - head)
-	case kindChannel:
-		return len(q.ch) + int(q.held.Load())
-	case kindBatch:
-		return q.batches.queued()
-	default:
-		return 0
-	}
-}
-
-// Full reports whether every place is reserved or has an event in it. It looks
-// afresh only if it seems so.
-func (q *Queue) Full() bool {
-	limit := q.limit.Load()
-	return q.reserved.Load()-q.seen.Load() >= limit && q.reserved.Load()-q.freed(q.done.Load()) >= limit
+	return d.inner.Resize(qlen)
 }

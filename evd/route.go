@@ -1,12 +1,12 @@
 package evd
 
-import "godat/hw"
+import (
+	"godat/hw"
+	"godat/internal/delivery"
+)
 
 // Route sends the events of some cookies to a channel of its own.
-type Route struct {
-	mask, value uint64
-	queue       Queue
-}
+type Route struct{ inner delivery.Route }
 
 // Route makes a channel for the events of the operations whose cookie, masked,
 // is value. Which channel an operation's event goes to is fixed when it is
@@ -27,20 +27,10 @@ func (d *Dispatcher) Route(mask, value uint64, qlen int) (*Route, error) {
 	case qlen > MaxQLen:
 		return nil, &hw.Error{Op: op, Type: hw.InsufficientResources, Sub: hw.ResourceTEVD}
 	}
-	r := &Route{mask: mask, value: value}
-	r.queue.route = r
-	r.queue.initChannel(d, qlen, qlen)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.main.closed() {
+	r := new(Route)
+	if !d.inner.AddRoute(&r.inner, mask, value, qlen) {
 		return nil, invalidHandle(op)
 	}
-	var rs []*Route
-	if old := d.routes.Load(); old != nil {
-		rs = append(rs, *old...)
-	}
-	rs = append(rs, r)
-	d.routes.Store(&rs)
 	return r, nil
 }
 
@@ -50,7 +40,7 @@ func (r *Route) C() <-chan Event {
 	if r == nil {
 		return nil
 	}
-	return r.queue.ch
+	return r.inner.C()
 }
 
 // Close refuses further posts whose cookies match, until the last event that is
@@ -60,42 +50,14 @@ func (r *Route) Close() error {
 	if r == nil {
 		return invalidHandle("evd.Route.Close")
 	}
-	r.queue.shut()
+	r.inner.Close()
 	return nil
 }
 
-// drop forgets a route whose channel was closed.
-func (d *Dispatcher) drop(r *Route) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var rs []*Route
-	for _, other := range *d.routes.Load() {
-		if other != r {
-			rs = append(rs, other)
-		}
+// String names the route.
+func (r *Route) String() string {
+	if r == nil {
+		return "Route(nil)"
 	}
-	if len(rs) == 0 && d.front == nil {
-		d.routes.Store(nil)
-	} else {
-		d.routes.Store(&rs)
-	}
-}
-
-// For is the queue for the events of a cookie: a route's, or the main one. It
-// takes no lock; its cost grows with the number of routes.
-func (d *Dispatcher) For(cookie uint64) *Queue {
-	rs := d.routes.Load()
-	if rs == nil {
-		return &d.main
-	}
-	return d.routed(*rs, cookie)
-}
-
-func (d *Dispatcher) routed(rs []*Route, cookie uint64) *Queue {
-	for _, r := range rs {
-		if cookie&r.mask == r.value {
-			return &r.queue
-		}
-	}
-	return d.Main()
+	return r.inner.String()
 }

@@ -31,7 +31,7 @@ func TestADispatcherThatIsAbortedUnderAPostIsNotFull(t *testing.T) {
 			ended <- err
 		}()
 		<-begun
-		d.Abort()
+		d.inner.Abort()
 		if err := <-ended; err != nil {
 			require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle})
 			under++

@@ -2,49 +2,6 @@ package evd
 
 import "strings"
 
-// Streams is DAT_EVD_FLAGS, with DAT's values: the kinds of events a dispatcher
-// takes.
-type Streams uint32
-
-// The streams.
-const (
-	StreamSoftware   Streams = 0x001
-	StreamCR         Streams = 0x010
-	StreamDTO        Streams = 0x020
-	StreamConnection Streams = 0x040
-	StreamBind       Streams = 0x080
-	StreamAsync      Streams = 0x100
-
-	// DefaultStreams is everything but software events.
-	DefaultStreams Streams = 0x1f0
-	allStreams             = DefaultStreams | StreamSoftware
-)
-
-var streamText = []struct {
-	s    Streams
-	name string
-}{
-	{StreamSoftware, "SOFTWARE"},
-	{StreamCR, "CR"},
-	{StreamDTO, "DTO"},
-	{StreamConnection, "CONNECTION"},
-	{StreamBind, "RMR_BIND"},
-	{StreamAsync, "ASYNC"},
-}
-
-func (s Streams) String() string {
-	var names []string
-	for _, t := range streamText {
-		if s&t.s != 0 {
-			names = append(names, t.name)
-		}
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, "|")
-}
-
 // Mode says how a dispatcher delivers. It is fixed when the dispatcher is made.
 type Mode uint8
 
@@ -83,6 +40,7 @@ const (
 	ConfigSolicited State = 0x20 // solicited receives and errors
 	ConfigThreshold State = 0x30 // the waiter's threshold
 	configMask            = ConfigThreshold
+	configShift           = 4
 )
 
 // Config is the field that says what notifies.
@@ -109,10 +67,3 @@ func (s State) String() string {
 	}
 	return strings.Join(names, "|")
 }
-
-// Serves reports whether objects of an adapter may use the dispatcher: not if it
-// was made on another one.
-func (d *Dispatcher) Serves(ia any) bool { return d.ia == nil || ia == nil || d.ia == ia }
-
-// Takes reports whether the dispatcher takes events of all those streams.
-func (d *Dispatcher) Takes(s Streams) bool { return s&^d.streams == 0 }

@@ -19,7 +19,7 @@ func TestAnUnwaitableDispatcherIsDequeuedOnly(t *testing.T) {
 	p, err := d.Query(FieldState)
 	require.NoError(t, err)
 	assert.Equal(t, StateEnabled|StateUnwaitable|ConfigThreshold, p.State)
-	put(t, d.Main(), 1, 2, 3)
+	put(t, d.inner.Main(), 1, 2, 3)
 	for _, threshold := range []int{1, 2, 4} {
 		_, _, err = d.Wait(background, threshold)
 		isError(t, err, hw.InvalidState, hw.StateEVDUnwaitable, threshold)
@@ -66,7 +66,7 @@ func TestSetUnwaitableWakesWhoWaits(t *testing.T) {
 				}
 				ended = true
 			}()
-			put(t, d.Main(), 1)
+			put(t, d.inner.Main(), 1)
 			synctest.Wait()
 			assert.False(t, waited)
 			require.NoError(t, d.SetUnwaitable())

@@ -3,6 +3,8 @@ package runtime
 import (
 	"sync"
 
+	"godat/internal/delivery"
+
 	"go.uber.org/zap"
 
 	"godat/ep"
@@ -27,7 +29,7 @@ type asyncErrors struct {
 
 	mu      sync.Mutex
 	ia      *IA // the source of the device's errors; nil until it is open
-	nodes   map[asyncKey]*evd.AsyncNode
+	nodes   map[asyncKey]*delivery.AsyncNode
 	counted AsyncCounters
 }
 
@@ -40,7 +42,7 @@ type asyncKey struct {
 
 // newAsyncErrors is for an adapter that is about to be opened.
 func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
-	a := &asyncErrors{log: cfg.log, to: cfg.async, nodes: make(map[asyncKey]*evd.AsyncNode)}
+	a := &asyncErrors{log: cfg.log, to: cfg.async, nodes: make(map[asyncKey]*delivery.AsyncNode)}
 	if !cfg.hasAsync {
 		d, err := evd.New(evd.Config{QLen: asyncQLen, Streams: evd.StreamAsync | evd.StreamSoftware, IA: ia})
 		if err != nil {
@@ -51,7 +53,7 @@ func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	if a.to == nil {
 		return a, nil
 	}
-	return a, a.to.Attach(evd.StreamAsync)
+	return a, wiring(a.to).Attach(evd.StreamAsync)
 }
 
 // close ends the dispatcher if it was made here: waiters get ABORT.
@@ -59,9 +61,9 @@ func (a *asyncErrors) close() {
 	if a.to == nil {
 		return
 	}
-	a.to.Detach()
+	wiring(a.to).Detach()
 	if a.own {
-		a.to.Abort()
+		wiring(a.to).Abort()
 	}
 }
 
@@ -69,12 +71,12 @@ func (a *asyncErrors) close() {
 func (a *asyncErrors) report(ev hw.AsyncEvent) {
 	a.log.Error("asynchronous error", zap.Stringer("kind", asyncText(ev.Kind)), zap.Error(ev.Err))
 	if node := a.node(ev); a.to != nil {
-		a.to.PutAsync(node)
+		wiring(a.to).PutAsync(node)
 	}
 }
 
 // node is the latch of an error.
-func (a *asyncErrors) node(ev hw.AsyncEvent) *evd.AsyncNode {
+func (a *asyncErrors) node(ev hw.AsyncEvent) *delivery.AsyncNode {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.counted.count(ev.Kind)
@@ -89,7 +91,7 @@ func (a *asyncErrors) node(ev hw.AsyncEvent) *evd.AsyncNode {
 		node = a.nodes[key]
 	}
 	if node == nil {
-		node = &evd.AsyncNode{Event: e}
+		node = &delivery.AsyncNode{Event: e}
 		a.nodes[key] = node
 	}
 	return node

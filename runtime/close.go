@@ -2,12 +2,14 @@ package runtime
 
 import (
 	"errors"
+	"io"
 	"slices"
 
 	"go.uber.org/zap"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
+	"godat/internal/door"
 )
 
 // Close closes the adapter abruptly, with all that lives on it, in this order:
@@ -121,20 +123,14 @@ func (ia *IA) closeObjects() error {
 	if ia.adapter != nil { // it is nil when Open fails half-way
 		errs = append(errs, ia.adapter.Close())
 	}
-	dispatchers, cnos := ia.waitables()
-	for _, d := range dispatchers {
-		d.Abort()
-	}
-	for _, c := range cnos {
-		c.Abort()
+	waitables := ia.waitables()
+	for _, w := range waitables {
+		w.Abort()
 	}
 	// All are aborted by now, which has woken every waiter. A callback may be one of
 	// these, so Close waits for callbacks only here.
-	for _, d := range dispatchers {
-		errs = append(errs, d.Close())
-	}
-	for _, c := range cnos {
-		errs = append(errs, c.Close())
+	for _, w := range waitables {
+		errs = append(errs, w.Close())
 	}
 	if ia.domain != nil {
 		errs = append(errs, ia.domain.Close())
@@ -145,13 +141,24 @@ func (ia *IA) closeObjects() error {
 // inUpcall reports whether the caller is inside a callback of a dispatcher of
 // this adapter, or an agent of a CNO.
 func (ia *IA) inUpcall() bool {
-	dispatchers, cnos := ia.waitables()
-	return slices.ContainsFunc(dispatchers, (*evd.Dispatcher).InUpcall) || slices.ContainsFunc(cnos, (*CNO).InUpcall)
+	return slices.ContainsFunc(ia.waitables(), waitable.InUpcall)
 }
 
-// waitables are the dispatchers and CNOs, some of which may be closed.
-func (ia *IA) waitables() ([]*evd.Dispatcher, []*CNO) {
+// waitable is a dispatcher or a CNO, for closing it.
+type waitable struct {
+	delivery.Ending
+	io.Closer
+}
+
+// waitables are the dispatchers, and then the CNOs, some of which may be closed.
+func (ia *IA) waitables() (all []waitable) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()
-	return ia.dispatchers.list(), ia.cnos.list()
+	for _, d := range ia.dispatchers.list() {
+		all = append(all, waitable{wiring(d), d})
+	}
+	for _, c := range ia.cnos.list() {
+		all = append(all, waitable{c.Wiring(door.Key{}), c})
+	}
+	return all
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // tablePackages are those that the table may name things of.
-var tablePackages = []string{"hw", "mem", "evd", "ep", "runtime"}
+var tablePackages = []string{"hw", "event", "mem", "evd", "ep", "runtime"}
 
 // datName is a line of the file of numbers.
 type datName struct {
@@ -203,10 +203,10 @@ var sameType = map[string][]string{
 	"hw.Flags":                nil,
 	"hw.Privileges":           nil,
 	"hw.Op":                   {"hw.OpSendInvalidate", "hw.OpReadToRMR", "hw.OpEnd"},
-	"evd.Number":              nil,
-	"evd.Streams":             nil,
+	"event.Number":            nil,
+	"event.Streams":           nil,
 	"evd.State":               nil,
-	"evd.Reason":              nil,
+	"event.Reason":            nil,
 	"evd.Field":               nil,
 	"evd.CNOField":            nil,
 	"evd.ProxyType":           nil,

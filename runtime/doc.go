@@ -81,7 +81,7 @@
 //   - [IA.NewDispatcher] makes a dispatcher, and [DispatcherMode] says how it delivers:
 //   - a channel of events: [evd.Dispatcher.C]
 //   - a channel of batches: [evd.Dispatcher.Batches], [evd.Batch.Events], [evd.Batch.Release]
-//   - a callback: [DispatcherConfig], its field Callback; [evd.Dispatcher.InUpcall]
+//   - a callback: [DispatcherConfig], its field Callback
 //   - a poll: [evd.Dispatcher.Dequeue]; a wait: [evd.Dispatcher.Wait], which [Until] ends by a channel; an iterator: [evd.Dispatcher.Events]
 //   - the requests of one worker: [evd.Dispatcher.Route], [evd.Route.C], [evd.Route.Close]
 //   - one request: [evd.Dispatcher.NewOneShot], [evd.OneShot.Wait], [evd.OneShot.C], [evd.OneShot.Release]
@@ -91,10 +91,10 @@
 //
 // # What an event says
 //
-//   - whether it went well: [evd.Event.Err]; that it is a connection's last: [evd.Event.Ended]; why: [evd.Event.Cause]
+//   - whether it went well: [event.Event.Err]; that it is a connection's last: [event.Event.Ended]; why: [event.Event.Cause]
 //   - whose it is: [EndpointOf], [ConnOf], [RMROf], [SRQOf], [RequestOf]
-//   - by kind: [evd.Event.DTO], [evd.Event.Connection], [evd.Event.Software], [evd.Event.Async]
-//   - what came with a message: [evd.Event.Immediate], [evd.Event.InvalidatedContext]
+//   - by kind: [event.Event.DTO], [event.Event.Connection], [event.Event.Software], [event.Event.Async]
+//   - what came with a message: [event.Event.Immediate], [event.Event.InvalidatedContext]
 //
 // # Shared receive queues
 //

@@ -20,9 +20,8 @@ type Event = evd.Event
 // EventNumber says of what kind an event is: DAT_EVENT_NUMBER, with its numbers.
 type EventNumber = evd.Number
 
-// The event numbers. Completions have three of them: a program that handles only
-// DTOCompletion misses atomics, immediate data and binds. [evd.Number.Completion]
-// reports whether a number is one of the three.
+// The event numbers. [evd.Number.Completion] reports whether a number is that of a
+// completion, of which there are three.
 const (
 	DTOCompletion  EventNumber = evd.DTOCompletion  // of a send, a receive, an RDMA read or write
 	IBDTOEvent     EventNumber = evd.IBDTOEvent     // of the same for atomics and immediate data
@@ -87,9 +86,9 @@ type Completion = evd.DTO
 // DAT_CONNECTION_EVENT_DATA. [evd.Event.Connection] gives it.
 type ConnectionChange = evd.Connection
 
-// Reason says why an asynchronous error came; [evd.Event.Async] gives it. DAT numbers
-// the reasons of each kind of object from 0, so what a number means depends on the
-// event's source.
+// Reason says why an asynchronous error came; [evd.Event.Async] gives it. The
+// numbers are DAT's, which has a row of them for each kind of object: what one
+// means depends on the event's source.
 type Reason = evd.Reason
 
 // The reasons, by the kind of object.

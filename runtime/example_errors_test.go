@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,12 @@ import (
 
 	dat "godat/runtime"
 )
+
+// change takes the next event of a connection.
+func (p *pair) change() (dat.Event, error) {
+	ev, _, err := p.changes.Wait(context.Background(), 1)
+	return ev, err
+}
 
 // A call that is refused says why by DAT's return code, and in words.
 func ExampleError() {

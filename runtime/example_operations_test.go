@@ -8,6 +8,12 @@ import (
 	dat "godat/runtime"
 )
 
+// wait takes the next completion.
+func (p *pair) wait() (dat.Event, error) {
+	ev, _, err := p.events.Wait(context.Background(), 1)
+	return ev, err
+}
+
 // Two endpoints find each other by DAT's own calls: one listens, the other connects,
 // and the first one accepts. Dial and Listen do this and more.
 func ExampleEndpoint() {

@@ -99,15 +99,3 @@ func (p *pair) exchange(n int) error {
 	}
 	return nil
 }
-
-// wait takes the next completion.
-func (p *pair) wait() (dat.Event, error) {
-	ev, _, err := p.events.Wait(context.Background(), 1)
-	return ev, err
-}
-
-// change takes the next event of a connection.
-func (p *pair) change() (dat.Event, error) {
-	ev, _, err := p.changes.Wait(context.Background(), 1)
-	return ev, err
-}

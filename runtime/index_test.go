@@ -24,14 +24,7 @@ var handles = []string{
 // unlisted are methods that are left out of the index: what every type has, and what
 // packages ep and runtime need of the others.
 var unlisted = map[string][]string{
-	"":        {"String"},
-	"CR":      {"Drop"},
-	"OneShot": {"Arm", "Serves"},
-	"CNO":     {"Abort", "InUpcall"},
-	"Dispatcher": {
-		"Abort", "Attach", "AttachDTO", "Detach", "DetachDTO", "For", "ForgetRequest", "Main", "PutAsync", "PutRequest", "Refeed",
-		"Serves", "SetStir", "Solicited", "Takes",
-	},
+	"": {"String"},
 }
 
 // indexed are the names that the index links to.

@@ -30,7 +30,7 @@ const (
 	OpReadToRMR      Op = hw.OpReadToRMR      // RDMA read into a window
 )
 
-// OpSet is a set of operations. The one in [DeviceAttr] says what the device can do.
+// OpSet is a set of operations, as [DeviceAttr] has one of what the device can do.
 type OpSet = hw.OpSet
 
 // Flags modify a post, or an endpoint's attributes: DAT_COMPLETION_FLAGS, with its
@@ -62,7 +62,7 @@ type ConnectFlags = ep.ConnectFlags
 // The flags of a connection. No provider has more than one path to a peer.
 const (
 	ConnectDefault     ConnectFlags = ep.ConnectDefault
-	MultipathRequested ConnectFlags = ep.MultipathRequested // one path will do
+	MultipathRequested ConnectFlags = ep.MultipathRequested // one path is good enough
 	MultipathRequired  ConnectFlags = ep.MultipathRequired  // MODEL_NOT_SUPPORTED
 )
 

@@ -14,23 +14,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program needs one import. So each type of another package that a program meets by
-// a call, a field or a result of this one has a second name here, and each constant of
-// such a type has one. No other type has a second name. The exceptions follow.
+// A program needs one import. So every type that it can come to from this package,
+// by a call, a field or a result, has a name here, every constant of such a type has
+// one, and there are no other second names. What follows are the exceptions.
 
 // others are types that a program may meet and does not name: those of the contract
 // with providers, by which WithProvider takes one.
 var others = []string{
 	"hw.Provider",
 	// What package ep needs of the others, and no program uses.
-	"evd.AsyncNode", "evd.Feed", "evd.Look", "evd.Queue", "hw.QP", "hw.SGE", "hw.Bind", "hw.Zone",
+	"hw.QP", "hw.SGE", "hw.Bind", "hw.Zone",
 }
 
 // neverSeen are constants that DAT has and that no event or object of this library
 // carries; and limits, which errors tell.
 var neverSeen = []string{
-	"evd.AsyncDownTo1", "evd.AsyncUpToMultiPath", "evd.ExtensionEvent", "evd.IBUDConnectionRequest", "evd.IBUDEstablished",
-	"evd.IBUDReject", "evd.IBUDError", "evd.IBCollective", "evd.IWExtensionEvent",
+	"event.AsyncDownTo1", "event.AsyncUpToMultiPath", "event.ExtensionEvent", "event.IBUDConnectionRequest", "event.IBUDEstablished",
+	"event.IBUDReject", "event.IBUDError", "event.IBCollective", "event.IWExtensionEvent",
 	"ep.UnconfiguredUnconnected", "ep.UnconfiguredReserved", "ep.UnconfiguredPassive", "ep.UnconfiguredTentative",
 	"ep.ConnectedSinglePath", "ep.ConnectedMultiPath", "ep.SRQShutdown",
 	"hw.OpFastRegister", "hw.OpInvalidate", "hw.OpEnd", "hw.StatusLocalMM",

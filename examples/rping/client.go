@@ -16,26 +16,33 @@ const connectTime = 30 * time.Second
 
 // ping is the client: until it has its count, or until ctx is done.
 func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error) {
-	connecting, cancel := context.WithTimeout(ctx, connectTime)
-	defer cancel()
-	c, err := ia.Dial(connecting, o.address(), config)
+	l, err := newLink(ia)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	source, err := c.Alloc(o.Size, dat.LocalRead|dat.RemoteRead)
+	defer func() { err = errors.Join(err, l.close()) }()
+	source, err := l.pz.Alloc(o.Size, dat.LocalRead|dat.RemoteRead)
 	if err != nil {
 		return err
 	}
-	sink, err := c.Alloc(o.Size, dat.LocalWrite|dat.RemoteWrite)
+	defer func() { err = errors.Join(err, source.Free()) }()
+	sink, err := l.pz.Alloc(o.Size, dat.LocalWrite|dat.RemoteWrite)
 	if err != nil {
 		return err
+	}
+	defer func() { err = errors.Join(err, sink.Free()) }()
+
+	if err := l.ep.Connect(dat.ConnectConfig{Addr: o.Addr, Qual: o.Port, Timeout: connectTime}); err != nil {
+		return err
+	}
+	if err := l.wait(ctx, connected); err != nil {
+		return fmt.Errorf("connect to %s:%d: %w", o.Addr, o.Port, err)
 	}
 	for i := 0; (o.Count == 0 || i < o.Count) && ctx.Err() == nil; i++ {
 		text := source.Bytes()
 		fill(text, i)
 		clear(sink.Bytes())
-		if err := once(ctx, c, source.Remote(0, o.Size), sink.Remote(0, o.Size)); err != nil {
+		if err := l.once(ctx, source.Remote(0, o.Size), sink.Remote(0, o.Size)); err != nil {
 			return fmt.Errorf("ping %d: %w", i, err)
 		}
 		if o.Validate && !bytes.Equal(text, sink.Bytes()) {
@@ -45,20 +52,18 @@ func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error
 			fmt.Fprintf(out, "ping data: %s\n", until0(sink.Bytes()))
 		}
 	}
-	return c.Shutdown(context.WithoutCancel(ctx))
+	return l.hangUp(context.WithoutCancel(ctx))
 }
 
 // once is one ping: the server has read source, and then has written sink.
-func once(ctx context.Context, c *dat.Conn, source, sink dat.RemoteSegment) error {
+func (l *link) once(ctx context.Context, source, sink dat.RemoteSegment) error {
 	for _, r := range []dat.RemoteSegment{source, sink} {
-		if err := send(c, r); err != nil {
+		if err := l.send(ctx, r); err != nil {
 			return err
 		}
-		b, err := c.Receive(ctx)
-		if err != nil {
+		if _, err := l.next(ctx); err != nil {
 			return err
 		}
-		c.Release(b)
 	}
 	return nil
 }

@@ -2,37 +2,151 @@ package main
 
 import (
 	"context"
-	"net"
-	"strconv"
+	"errors"
+	"fmt"
 
 	dat "godat/runtime"
 )
 
-// config is of a connection on which one message is under way at a time. The C program
-// reads one piece of memory at a time, too.
-var config = dat.ConnConfig{
-	Depth: 4, Message: advertSize, Apart: true, Conns: 1,
-	Attr: &dat.EndpointAttr{MaxReadIn: 1, MaxReadOut: 1},
+// link is one connection, with its memory. One goroutine uses it.
+type link struct {
+	pz       *dat.PZ
+	events   *dat.Dispatcher
+	ep       *dat.Endpoint
+	messages *dat.LMR // the advert that goes out, then the one that came in
+	seen     [4]int   // completions by cookie, not waited for yet
+	sending  bool     // an advert is on its way
 }
 
-// address is the server's.
-func (o *options) address() string { return net.JoinHostPort(o.Addr, strconv.FormatUint(o.Port, 10)) }
+// The cookies of the requests. A number of events that are no completions takes
+// the place of none.
+const (
+	sent uint64 = iota
+	received
+	moved
+	connected
+)
 
-// send sends an advert.
-func send(c *dat.Conn, r dat.RemoteSegment) error {
-	b := c.Buffer()
-	if b != nil { // Send says why there is none
-		putAdvert(b.Resize(advertSize), r)
+var errGone = errors.New("the peer has gone")
+
+// newLink makes a link with one receive posted, which is not connected.
+func newLink(ia *dat.IA) (l *link, err error) {
+	l = &link{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.close())
+		}
+	}()
+	if l.pz, err = ia.NewPZ(); err != nil {
+		return nil, err
 	}
-	return c.Send(b)
-}
-
-// next waits for the peer's next advert, of at most that many bytes.
-func next(ctx context.Context, c *dat.Conn, most int) (dat.RemoteSegment, error) {
-	b, err := c.Receive(ctx)
+	if l.messages, err = l.pz.Alloc(2*advertSize, dat.LocalRead|dat.LocalWrite); err != nil {
+		return nil, err
+	}
+	if l.events, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 8}); err != nil {
+		return nil, err
+	}
+	l.ep, err = ia.NewEndpoint(dat.EndpointConfig{
+		PZ: l.pz, Recv: l.events, Request: l.events, Conn: l.events,
+		Attr: &dat.EndpointAttr{MaxRecvDTOs: 2, MaxRequestDTOs: 2, MaxReadIn: 1, MaxReadOut: 1},
+	})
 	if err != nil {
-		return dat.RemoteSegment{}, err
+		return nil, err
 	}
-	defer c.Release(b)
-	return parseAdvert(b.Bytes(), most)
+	return l, l.receive()
+}
+
+// receive posts the receive for the peer's next message.
+func (l *link) receive() error {
+	return l.ep.PostRecv(received, dat.Default, l.messages.Segment(advertSize, advertSize))
+}
+
+// send sends an advert. It waits until the one before has gone, not for this one: a
+// peer that has it may leave at once.
+func (l *link) send(ctx context.Context, r dat.RemoteSegment) error {
+	if l.sending {
+		if err := l.wait(ctx, sent); err != nil {
+			return err
+		}
+	}
+	putAdvert(l.messages.Bytes()[:advertSize], r)
+	l.sending = true
+	return l.ep.PostSend(sent, dat.Default, l.messages.Segment(0, advertSize))
+}
+
+// next waits for the peer's next message, copies it and makes room for another.
+func (l *link) next(ctx context.Context) (advert [advertSize]byte, err error) {
+	if err := l.wait(ctx, received); err != nil {
+		return advert, err
+	}
+	copy(advert[:], l.messages.Bytes()[advertSize:])
+	return advert, l.receive()
+}
+
+// wait waits for a completion with that cookie, or for Established.
+func (l *link) wait(ctx context.Context, cookie uint64) error {
+	for l.seen[cookie] == 0 {
+		select {
+		case ev := <-l.events.C():
+			if err := l.take(ev); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	l.seen[cookie]--
+	return nil
+}
+
+func (l *link) take(ev dat.Event) error {
+	switch {
+	case ev.Number == dat.Established:
+		l.seen[connected]++
+	case ev.Number == dat.Disconnected:
+		return errGone
+	case ev.Number != dat.DTOCompletion:
+		return ev.Err()
+	case ev.Status == dat.StatusFlushed: // an event of the connection follows
+	case ev.Status != dat.StatusSuccess:
+		return fmt.Errorf("%v: %w", ev.Op, ev.Err())
+	case ev.Op == dat.OpRecv && ev.Length != advertSize:
+		return fmt.Errorf("a message of %d bytes, not %d", ev.Length, advertSize)
+	default:
+		l.seen[ev.Cookie]++
+	}
+	return nil
+}
+
+// hangUp ends the connection in order.
+func (l *link) hangUp(ctx context.Context) error {
+	if err := l.ep.Disconnect(dat.Graceful); err != nil {
+		return err
+	}
+	for {
+		if err := l.wait(ctx, connected); err != nil {
+			if errors.Is(err, errGone) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// close frees what the link has. It may be half made.
+func (l *link) close() error {
+	var errs []error
+	if l.ep != nil {
+		errs = append(errs, l.ep.Close())
+	}
+	if l.events != nil {
+		errs = append(errs, l.events.Close())
+	}
+	if l.messages != nil {
+		errs = append(errs, l.messages.Free())
+	}
+	if l.pz != nil {
+		errs = append(errs, l.pz.Close())
+	}
+	return errors.Join(errs...)
 }

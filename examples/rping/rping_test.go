@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,13 +26,9 @@ func both(t *testing.T, provider string, server, client options) (said, heard st
 	require.NoError(t, err)
 	defer func() { require.NoError(t, ia.Close()) }()
 	var out, in bytes.Buffer
-	ready, done := make(chan string, 1), make(chan error, 1)
-	go func() { done <- serve(ctx, ia, &server, &out, func(address string) { ready <- address }) }()
-	host, port, err := net.SplitHostPort(<-ready)
-	require.NoError(t, err)
-	client.Addr = host
-	client.Port, err = strconv.ParseUint(port, 10, 16)
-	require.NoError(t, err)
+	ready, done := make(chan uint64, 1), make(chan error, 1)
+	go func() { done <- serve(ctx, ia, &server, &out, func(port uint64) { ready <- port }) }()
+	client.Addr, client.Port = ia.Attr().Address, <-ready
 	clientErr = ping(ctx, ia, &client, &in)
 	serverErr = <-done
 	return out.String(), in.String(), serverErr, clientErr

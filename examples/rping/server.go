@@ -10,64 +10,104 @@ import (
 )
 
 // serve is the server: until its client has disconnected, or until ctx is done. It
-// tells ready, which may be nil, its address.
-func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready func(address string)) (err error) {
-	ln, err := ia.Listen(ctx, o.address(), config)
+// tells ready, which may be nil, the port.
+func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready func(port uint64)) (err error) {
+	requests, err := ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 8})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ln.Close()) }()
-	if ready != nil {
-		ready(ln.Addr())
+	defer func() { err = errors.Join(err, requests.Close()) }()
+	listener, err := ia.NewPSP(dat.PSPConfig{Addr: o.Addr, Qual: o.Port, Dispatcher: requests})
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, listener.Close()) }()
+	if ready != nil {
+		ready(listener.Qual())
+	}
+	l, err := newLink(ia)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
 	select {
-	case ev := <-ln.Requests():
-		c, err := ln.Accept(dat.RequestOf(ev), nil)
-		if err != nil {
+	case ev := <-requests.C():
+		if err := ev.Err(); err != nil {
 			return err
 		}
-		return answer(ctx, c, o, out)
+		if err := dat.RequestOf(ev).Accept(l.ep, nil); err != nil {
+			return err
+		}
 	case <-ctx.Done():
 		return nil
 	}
+	if err := l.wait(ctx, connected); err != nil {
+		return err
+	}
+	return l.answer(ctx, o, out)
 }
 
 // answer answers pings until the client leaves.
-func answer(ctx context.Context, c *dat.Conn, o *options, out io.Writer) error {
-	buf, err := c.Alloc(o.Size, dat.LocalRead|dat.LocalWrite)
+func (l *link) answer(ctx context.Context, o *options, out io.Writer) (err error) {
+	buf, err := l.pz.Alloc(o.Size, dat.LocalRead|dat.LocalWrite)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, buf.Free()) }()
 	for {
-		source, err := next(ctx, c, o.Size)
-		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		source, err := l.next(ctx)
+		if errors.Is(err, errGone) || ctx.Err() != nil {
 			return nil // between two pings
 		}
 		if err != nil {
 			return err
 		}
-		n := int(source.Len)
-		if err := move(ctx, c, dat.OpRead, buf.Segment(0, n), source); err != nil {
+		n, err := l.fetch(ctx, source[:], buf)
+		if err != nil {
 			return err
 		}
 		if o.Verbose {
 			fmt.Fprintf(out, "server ping data: %s\n", until0(buf.Bytes()[:n]))
 		}
-		sink, err := next(ctx, c, o.Size)
-		if err != nil {
-			return err
-		}
-		n = min(n, int(sink.Len))
-		if err := move(ctx, c, dat.OpWrite, buf.Segment(0, n), sink.Slice(0, n)); err != nil {
+		if err := l.put(ctx, buf, n); err != nil {
 			return err
 		}
 	}
 }
 
-// move reads what the client has advertised, or writes it, and says so.
-func move(ctx context.Context, c *dat.Conn, op dat.Op, local dat.Segment, remote dat.RemoteSegment) error {
-	if err := c.Do(ctx, dat.DTO{Op: op, Segment: local, Remote: remote}); err != nil {
+// fetch reads what an advert names, says so, and returns how much it was.
+func (l *link) fetch(ctx context.Context, advert []byte, buf *dat.LMR) (n int, err error) {
+	r, err := parseAdvert(advert, len(buf.Bytes()))
+	if err != nil {
+		return 0, err
+	}
+	n = int(r.Len)
+	if err := l.ep.PostRDMARead(moved, dat.Default, r, buf.Segment(0, n)); err != nil {
+		return 0, err
+	}
+	if err := l.wait(ctx, moved); err != nil {
+		return 0, err
+	}
+	return n, l.send(ctx, dat.RemoteSegment{})
+}
+
+// put writes it to where the next advert says, and says so.
+func (l *link) put(ctx context.Context, buf *dat.LMR, n int) error {
+	advert, err := l.next(ctx)
+	if err != nil {
 		return err
 	}
-	return send(c, dat.RemoteSegment{})
+	r, err := parseAdvert(advert[:], len(buf.Bytes()))
+	if err != nil {
+		return err
+	}
+	n = min(n, int(r.Len))
+	r.Len = uint32(n)
+	if err := l.ep.PostRDMAWrite(moved, dat.Default, r, buf.Segment(0, n)); err != nil {
+		return err
+	}
+	if err := l.wait(ctx, moved); err != nil {
+		return err
+	}
+	return l.send(ctx, dat.RemoteSegment{})
 }

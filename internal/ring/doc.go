@@ -2,8 +2,9 @@
 // without a lock.
 //
 //   - [SPSC]: one producer, one consumer; from a pinned poller to a deliverer.
-//   - [Reserved]: many producers, one consumer. Its owner keeps the count of
-//     places, so that putting can neither fail nor wait; a dispatcher's queue.
+//   - [MPSC]: many producers, one consumer.
+//   - [Reserved]: an MPSC ring whose owner keeps the count of places, so that
+//     putting can neither fail nor wait; a dispatcher's queue.
 //
 // A producer publishes a batch with one atomic store, however long the batch
 // is. A consumer never writes a cell, so it does not take the cell's cache line

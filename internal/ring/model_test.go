@@ -6,12 +6,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSPSCAgreesWithASlice drives the ring and a slice with the same calls.
-func TestSPSCAgreesWithASlice(t *testing.T) { rapid.Check(t, checkSPSC) }
+// TestBoundedRingsAgreeWithASlice drives each ring and a slice with the same
+// calls.
+func TestBoundedRingsAgreeWithASlice(t *testing.T) {
+	for name, make := range boundedRings {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { checkBounded(t, make) })
+		})
+	}
+}
 
-func checkSPSC(t *rapid.T) {
+func checkBounded(t *rapid.T, makeRing func(int) bounded) {
 	capacity := rapid.IntRange(1, 80).Draw(t, "capacity")
-	r := NewSPSC[int](capacity)
+	r := makeRing(capacity)
 	var model []int
 	count := 0
 	values := func(n int) []int {

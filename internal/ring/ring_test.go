@@ -11,62 +11,81 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// bounded is what SPSC and MPSC have in common.
+type bounded interface {
+	Push(*int) bool
+	PushAll([]int) int
+	Pop(*int) bool
+	PopAll([]int) int
+}
+
+var boundedRings = map[string]func(capacity int) bounded{
+	"SPSC": func(n int) bounded { return NewSPSC[int](n) },
+	"MPSC": func(n int) bounded { return NewMPSC[int](n) },
+}
+
 func TestRingHoldsWhatItWasMadeFor(t *testing.T) {
-	for _, capacity := range []int{1, 2, 31, 32, 33, 64, 1000} {
-		r := NewSPSC[int](capacity)
-		n := 0
-		for r.Push(&n) {
-			n++
+	for name, make := range boundedRings {
+		for _, capacity := range []int{1, 2, 31, 32, 33, 64, 1000} {
+			r := make(capacity)
+			n := 0
+			for r.Push(&n) {
+				n++
+			}
+			assert.GreaterOrEqual(t, n, capacity, name)
+			assert.LessOrEqual(t, n, capacity+creditEvery, name)
+			assert.Zero(t, r.PushAll([]int{1}), "%s is full", name)
+			for want := range n {
+				got := -1
+				require.True(t, r.Pop(&got))
+				require.Equal(t, want, got, name)
+			}
+			var x int
+			assert.False(t, r.Pop(&x), "%s is empty", name)
 		}
-		assert.GreaterOrEqual(t, n, capacity)
-		assert.LessOrEqual(t, n, capacity+creditEvery)
-		assert.Zero(t, r.PushAll([]int{1}), "full")
-		for want := range n {
-			got := -1
-			require.True(t, r.Pop(&got))
-			require.Equal(t, want, got)
-		}
-		var x int
-		assert.False(t, r.Pop(&x), "empty")
 	}
 }
 
 func TestEmptyRingHasAllPlacesBack(t *testing.T) {
 	const capacity = 8
-	r := NewSPSC[int](capacity)
-	all := 0
-	for r.Push(&all) {
-		all++
-	}
-	// However the places were taken, all are free once Pop found nothing.
-	for round := range 100 {
-		var x int
-		for r.Pop(&x) {
+	for name, make := range boundedRings {
+		r := make(capacity)
+		all := 0
+		for r.Push(&all) {
+			all++
 		}
-		n := 0
-		for r.Push(&n) {
-			n++
+		// However the places were taken, all are free once Pop found nothing.
+		for round := range 100 {
+			var x int
+			for r.Pop(&x) {
+			}
+			n := 0
+			for r.Push(&n) {
+				n++
+			}
+			require.Equal(t, all, n, "%s, round %d", name, round)
 		}
-		require.Equal(t, all, n, "round %d", round)
 	}
 }
 
 func TestPushAllTakesWhatFits(t *testing.T) {
-	r := NewSPSC[int](10)
-	all := [1000]int{}
-	for i := range all {
-		all[i] = i
+	for name, make := range boundedRings {
+		r := make(10)
+		all := [1000]int{}
+		for i := range all {
+			all[i] = i
+		}
+		n := r.PushAll(all[:])
+		assert.GreaterOrEqual(t, n, 10, name)
+		assert.Less(t, n, len(all), name)
+		assert.Zero(t, r.PushAll(all[n:]), name)
+		out := [1000]int{}
+		assert.Equal(t, 3, r.PopAll(out[:3]), name)
+		assert.Equal(t, n-3, r.PopAll(out[3:]), name)
+		assert.Equal(t, all[:n], out[:n], name)
+		assert.Zero(t, r.PopAll(out[:]), name)
+		assert.Zero(t, r.PushAll(nil), name)
 	}
-	n := r.PushAll(all[:])
-	assert.GreaterOrEqual(t, n, 10)
-	assert.Less(t, n, len(all))
-	assert.Zero(t, r.PushAll(all[n:]))
-	out := [1000]int{}
-	assert.Equal(t, 3, r.PopAll(out[:3]))
-	assert.Equal(t, n-3, r.PopAll(out[3:]))
-	assert.Equal(t, all[:n], out[:n])
-	assert.Zero(t, r.PopAll(out[:]))
-	assert.Zero(t, r.PushAll(nil))
 }
 
 func TestSPSCSaysHowMuchItWouldTake(t *testing.T) {
@@ -158,6 +177,8 @@ func TestSidesLieOnTheirOwnCacheLines(t *testing.T) {
 	assert.Less(t, unsafe.Offsetof(r.tail)/64, unsafe.Offsetof(r.next)/64)
 	assert.Equal(t, unsafe.Offsetof(r.next)/64, unsafe.Offsetof(r.avail)/64)
 	assert.Zero(t, unsafe.Sizeof(r)%64)
+	var m MPSC[int]
+	assert.Less(t, unsafe.Offsetof(m.limit)/64, unsafe.Offsetof(m.credit)/64)
 	var s SPSC[int]
 	for _, pair := range [][2]uintptr{
 		{unsafe.Offsetof(s.limit), unsafe.Offsetof(s.tail)},
@@ -172,13 +193,17 @@ func TestSidesLieOnTheirOwnCacheLines(t *testing.T) {
 }
 
 func TestNothingAllocates(t *testing.T) {
-	s, r := NewSPSC[int](8), NewReserved[int](8)
+	s, m, r := NewSPSC[int](8), NewMPSC[int](8), NewReserved[int](8)
 	x, buf := 0, make([]int, 4)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		s.Push(&x)
 		s.Pop(&x)
 		s.PushAll(buf)
 		s.PopAll(buf)
+		m.Push(&x)
+		m.Pop(&x)
+		m.PushAll(buf)
+		m.PopAll(buf)
 		r.Put(&x)
 		r.PutAll(buf[:2])
 		r.Take(buf)

@@ -6,10 +6,6 @@ import (
 	"godat/internal/yield"
 )
 
-// creditEvery is how many values a consumer takes before it gives their places
-// back: one store into the producers' cache line for so many.
-const creditEvery = 32
-
 // SPSC is a bounded ring with one producer and one consumer. Push, PushAll and
 // Free belong to the producer, Pop, PopAll and Empty to the consumer; each side
 // is one goroutine at a time.

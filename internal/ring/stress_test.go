@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,62 +40,15 @@ func (e *expect) got(it item) {
 	e.left--
 }
 
-// owned is a Reserved ring whose owner counts the places as a dispatcher does.
-type owned struct {
-	ring   *Reserved[item]
-	places atomic.Int64
-}
-
-// reserve takes up to n places.
-func (o *owned) reserve(n int) int {
-	for {
-		free := o.places.Load()
-		k := min(int64(n), free)
-		if o.places.CompareAndSwap(free, free-k) {
-			return int(k)
-		}
-	}
-}
-
-func (o *owned) push(it *item) bool {
-	if o.reserve(1) == 0 {
-		return false
-	}
-	o.ring.Put(it)
-	return true
-}
-
-func (o *owned) pushAll(its []item) int {
-	n := o.reserve(len(its))
-	if n > 0 {
-		o.ring.PutAll(its[:n])
-	}
-	return n
-}
-
-func (o *owned) pop(it *item) bool {
-	var one [1]item
-	n := o.popAll(one[:])
-	*it = one[0]
-	return n == 1
-}
-
-func (o *owned) popAll(buf []item) int {
-	n := o.ring.Take(buf)
-	o.places.Add(int64(n))
-	return n
-}
-
 func TestManyProducersReachTheConsumerInOrder(t *testing.T) {
 	const producers, each = 4, 5000
 	atEach(t, []int{1, 2, 8}, func(t *testing.T) {
-		r := &owned{NewReserved[item](32), atomic.Int64{}}
-		r.places.Store(32)
+		r := NewMPSC[item](32)
 		var wg sync.WaitGroup
 		for p := range producers {
-			wg.Go(func() { produce(p, each, r.push, r.pushAll) })
+			wg.Go(func() { produce(p, each, r.Push, r.PushAll) })
 		}
-		consume(&expect{t, make([]int, producers), producers * each}, r.pop, r.popAll)
+		consume(&expect{t, make([]int, producers), producers * each}, r.Pop, r.PopAll)
 		wg.Wait()
 	})
 }

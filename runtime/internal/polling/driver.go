@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/yield"
 )
 
@@ -91,17 +91,17 @@ func (d *driver) stop() {
 }
 
 // pollDevice polls for a dispatcher, or has the back-stop poll. Dispatchers call it.
-func (d *driver) pollDevice(hint evd.Look) {
+func (d *driver) pollDevice(hint delivery.PollHint) {
 	switch hint {
-	case evd.LookNow:
+	case delivery.PollNow:
 		if !d.driven.Load() {
 			d.driven.Store(true)
 		}
 		d.pollOnce()
-	case evd.LookAndLeave:
+	case delivery.PollBeforeSleep:
 		d.pollOnce()
 		d.handToBackStop()
-	case evd.LookElsewhere:
+	case delivery.PollElsewhere:
 		d.endWait()
 	}
 }

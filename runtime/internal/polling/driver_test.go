@@ -14,6 +14,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/owner"
 	"godat/internal/yield"
 )
@@ -32,16 +33,16 @@ func (p perQueue) Complete(wcs []hw.WC) {
 	}
 }
 
-// delivery puts completions into dispatchers, by their queues, and notes which goroutine did.
-type delivery struct {
+// delivered puts completions into dispatchers, by their queues, and notes which goroutine did.
+type delivered struct {
 	to map[uint32]*evd.Dispatcher // by tag
 	by uint64                     // the goroutine
 }
 
-func (d *delivery) Complete(wcs []hw.WC) {
+func (d *delivered) Complete(wcs []hw.WC) {
 	d.by = owner.GoroutineID()
 	for _, wc := range wcs {
-		q := d.to[wc.CQ].Main()
+		q := wiring(d.to[wc.CQ]).Main()
 		q.PutCompletion(nil, wc.ID, hw.StatusSuccess, hw.OpRecv, 0, 0)
 		q.Flush()
 	}
@@ -56,11 +57,11 @@ func undriven(t testing.TB, dev hw.Polled, to Completer) *Engine {
 }
 
 // dispatcherOf makes a dispatcher with room reserved, and a queue of its own.
-func dispatcherOf(t testing.TB, engine *Engine, to *delivery, cfg evd.Config) (*evd.Dispatcher, *polledCQ) {
+func dispatcherOf(t testing.TB, engine *Engine, to *delivered, cfg evd.Config) (*evd.Dispatcher, *polledCQ) {
 	t.Helper()
 	d, err := evd.New(cfg)
 	require.NoError(t, err)
-	require.True(t, d.Main().Reserve(cfg.QLen))
+	require.True(t, wiring(d).Main().Reserve(cfg.QLen))
 	cq := attach(t, engine, d, cfg.QLen)
 	if to.to == nil {
 		to.to = make(map[uint32]*evd.Dispatcher)
@@ -70,7 +71,7 @@ func dispatcherOf(t testing.TB, engine *Engine, to *delivery, cfg evd.Config) (*
 }
 
 func TestADequeueDeliversWhatTheDeviceHas(t *testing.T) {
-	dev, to := newPolled(), new(delivery)
+	dev, to := newPolled(), new(delivered)
 	engine := undriven(t, dev, to)
 	own, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
 	other, otherCQ := dispatcherOf(t, engine, to, evd.Config{QLen: 8, Mode: evd.ModeChannel})
@@ -111,7 +112,7 @@ func TestADequeueDeliversWhatTheDeviceHas(t *testing.T) {
 }
 
 func TestAWaitPollsOnceItself(t *testing.T) {
-	dev, to := newPolled(), new(delivery)
+	dev, to := newPolled(), new(delivered)
 	engine := undriven(t, dev, to)
 	d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
 	cq.complete(wcs(1, 2)...)
@@ -132,15 +133,15 @@ func TestOneConsumerPollsAtATime(t *testing.T) {
 	engine = undriven(t, dev, completeFunc(func([]hw.WC) {
 		calls++
 		polls := dev.polls.Load()
-		engine.pollDevice(evd.LookNow) // as others would
-		engine.pollDevice(evd.LookAndLeave)
+		engine.pollDevice(delivery.PollNow) // as others would
+		engine.pollDevice(delivery.PollBeforeSleep)
 		assert.Equal(t, polls, dev.polls.Load())
 	}))
 	cq := attach(t, engine, nil, 8)
 	cq.complete(wcs(0, 1)...)
-	engine.pollDevice(evd.LookNow)
+	engine.pollDevice(delivery.PollNow)
 	cq.complete(wcs(1, 1)...)
-	engine.pollDevice(evd.LookNow)
+	engine.pollDevice(delivery.PollNow)
 	assert.Equal(t, 2, calls)
 }
 
@@ -151,7 +152,7 @@ func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 	cq := attach(t, engine, nil, 8)
 	woken := func() bool { w := dev.woken; dev.woken = false; return w }
 	require.True(t, woken(), "by the new queue")
-	for _, hint := range []evd.Look{evd.LookNow, evd.LookAndLeave} {
+	for _, hint := range []delivery.PollHint{delivery.PollNow, delivery.PollBeforeSleep} {
 		engine.driver.asleep.Store(true)
 		engine.pollDevice(hint)
 		assert.False(t, woken(), "nothing came")
@@ -165,7 +166,7 @@ func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 	}
 	engine.driver.asleep.Store(true)
 	polls := dev.polls.Load()
-	engine.pollDevice(evd.LookElsewhere)
+	engine.pollDevice(delivery.PollElsewhere)
 	assert.True(t, woken())
 	assert.Equal(t, polls, dev.polls.Load(), "a poster does not poll")
 }
@@ -187,16 +188,16 @@ func TestTheBackStopKeepsAwayFromConsumersWhoPoll(t *testing.T) {
 		synctest.Wait()
 		to.requireAll(t, sent) // no consumer polls, so the back-stop does
 		for round := range 3 {
-			engine.pollDevice(evd.LookNow)
+			engine.pollDevice(delivery.PollNow)
 			complete()
-			engine.pollDevice(evd.LookNow)
+			engine.pollDevice(delivery.PollNow)
 			synctest.Wait()
 			require.False(t, dev.asleep(), "the completion woke the back-stop, and it leaves the device to consumers")
 			arms, polls := dev.arms.Load(), dev.polls.Load()
 			for range 10 {
 				time.Sleep(drivenPeriod / 2)
 				complete()
-				engine.pollDevice(evd.LookNow)
+				engine.pollDevice(delivery.PollNow)
 				polls++
 			}
 			to.requireAll(t, sent)
@@ -223,16 +224,16 @@ func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
 		began := time.Now()
 		for sent := 1; sent <= 6; {
 			if sent%2 == 0 { // from a nap
-				engine.pollDevice(evd.LookNow)
+				engine.pollDevice(delivery.PollNow)
 				cq.complete(wcs(sent-1, 1)...)
 				sent++
-				engine.pollDevice(evd.LookNow)
+				engine.pollDevice(delivery.PollNow)
 				synctest.Wait()
 				require.False(t, dev.asleep())
 			} else { // from a wait
-				engine.pollDevice(evd.LookNow)
+				engine.pollDevice(delivery.PollNow)
 			}
-			engine.pollDevice(evd.LookAndLeave)
+			engine.pollDevice(delivery.PollBeforeSleep)
 			synctest.Wait()
 			require.True(t, dev.asleep())
 			cq.complete(wcs(sent-1, 1)...)
@@ -247,7 +248,7 @@ func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
 
 // The consumer of a CNO may go to sleep after its Dequeue, without another.
 func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
-	dev, to := newPolled(), new(delivery)
+	dev, to := newPolled(), new(delivered)
 	engine := undriven(t, dev, to)
 	d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
 	c, err := evd.NewCNO(evd.CNOConfig{})
@@ -269,7 +270,7 @@ func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 // back-stop's way to its sleep. The back-stop may wait only if the next completion
 // wakes it.
 func TestTheBackStopFallsAsleepAmongConsumers(t *testing.T) {
-	for _, hint := range []evd.Look{evd.LookNow, evd.LookAndLeave} {
+	for _, hint := range []delivery.PollHint{delivery.PollNow, delivery.PollBeforeSleep} {
 		yield.Interleave(func() (first, second, check func()) {
 			dev := &drowsy{polled: newPolled()}
 			total := 0
@@ -290,7 +291,7 @@ func TestTheBackStopFallsAsleepAmongConsumers(t *testing.T) {
 				if total == 1 && dev.blocked {
 					assert.True(t, dev.late, "it waits, and was not told of a completion that a consumer took")
 				}
-				assert.Equal(t, hint == evd.LookNow, drv.driven.Load())
+				assert.Equal(t, hint == delivery.PollNow, drv.driven.Load())
 			}
 			return first, second, check
 		})
@@ -348,11 +349,11 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 					polls, leaves := rng.IntN(20), rng.IntN(2) == 0
 					wg.Go(func() {
 						for range polls {
-							engine.pollDevice(evd.LookNow)
+							engine.pollDevice(delivery.PollNow)
 							goruntime.Gosched()
 						}
 						if leaves {
-							engine.pollDevice(evd.LookAndLeave)
+							engine.pollDevice(delivery.PollBeforeSleep)
 						}
 					})
 				}
@@ -383,7 +384,7 @@ func TestCloseWaitsForAConsumerThatPolls(t *testing.T) {
 	polled, closed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		defer close(polled)
-		engine.pollDevice(evd.LookNow)
+		engine.pollDevice(delivery.PollNow)
 	}()
 	<-in
 	go func() { closed <- engine.Close() }()
@@ -396,8 +397,8 @@ func TestCloseWaitsForAConsumerThatPolls(t *testing.T) {
 	require.NoError(t, <-closed)
 	<-polled
 	polls := dev.polls.Load()
-	engine.pollDevice(evd.LookNow)
-	engine.pollDevice(evd.LookAndLeave)
+	engine.pollDevice(delivery.PollNow)
+	engine.pollDevice(delivery.PollBeforeSleep)
 	assert.Equal(t, polls, dev.polls.Load())
 }
 
@@ -405,9 +406,9 @@ func TestAConsumersPollAllocatesNothing(t *testing.T) {
 	d := newDispatcher(t)
 	engine := undriven(t, newPolled(), completeFunc(func(wcs []hw.WC) {
 		for i := range wcs {
-			d.Main().PutCompletion(nil, wcs[i].ID, hw.StatusSuccess, hw.OpRecv, 0, 0)
+			wiring(d).Main().PutCompletion(nil, wcs[i].ID, hw.StatusSuccess, hw.OpRecv, 0, 0)
 		}
-		d.Main().Flush()
+		wiring(d).Main().Flush()
 	}))
 	cq := attach(t, engine, d, 64)
 	buf := make([]evd.Event, 8)
@@ -417,7 +418,7 @@ func TestAConsumersPollAllocatesNothing(t *testing.T) {
 	}
 	got := 0
 	allocs := testing.AllocsPerRun(100, func() {
-		d.Main().Reserve(8)
+		wiring(d).Main().Reserve(8)
 		cq.wcs = store
 		n, _ := d.Dequeue(buf)
 		m, _ := d.Dequeue(buf)

@@ -7,6 +7,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 )
 
 // Completer takes completions that were polled. The completions of one queue come
@@ -90,7 +91,7 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 	if e.closed {
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the interface adapter is closed")
 	}
-	solicitedOnly := d != nil && d.Solicited()
+	solicitedOnly := d != nil && wiring(d).Solicited()
 	for _, b := range e.owned[d] {
 		if b.solicitedOnly == solicitedOnly && b.depth-b.used >= entries {
 			b.used += entries
@@ -102,7 +103,7 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 		return nil, err
 	}
 	if d != nil && e.isAsked(b) {
-		d.SetStir(e.pollDevice)
+		wiring(d).SetPollDevice(e.pollDevice)
 	}
 	return b.cq, nil
 }
@@ -112,7 +113,7 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 func (e *Engine) isAsked(b *cqBinding) bool { return b.solicitedOnly || e.driver != nil }
 
 // pollDevice has the device polled. Dispatchers call it.
-func (e *Engine) pollDevice(hint evd.Look) {
+func (e *Engine) pollDevice(hint delivery.PollHint) {
 	if e.driver != nil {
 		e.driver.pollDevice(hint)
 	} else {
@@ -174,7 +175,7 @@ func (e *Engine) drop(b *cqBinding) {
 		delete(e.owned, b.dispatcher)
 	}
 	if b.dispatcher != nil && e.isAsked(b) && !slices.ContainsFunc(rest, e.isAsked) {
-		b.dispatcher.SetStir(nil)
+		wiring(b.dispatcher).SetPollDevice(nil)
 	}
 	e.unpublish(b)
 }

@@ -19,11 +19,11 @@ func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
 	d := newDispatcher(t)
 	loud := attach(t, engine, d, 10)
 	assert.False(t, loud.cfg.SolicitedOnly)
-	require.NoError(t, d.AttachDTO(hw.SolicitedWait))
+	require.NoError(t, wiring(d).AttachDTO(hw.SolicitedWait))
 	silent := attach(t, engine, d, 10)
 	assert.True(t, silent.cfg.SolicitedOnly)
 	assert.Same(t, silent, attach(t, engine, d, 10))
-	d.DetachDTO(hw.SolicitedWait)
+	wiring(d).DetachDTO(hw.SolicitedWait)
 	assert.Same(t, loud, attach(t, engine, d, 10))
 	assert.False(t, attach(t, engine, nil, 1).cfg.SolicitedOnly)
 

@@ -1,0 +1,49 @@
+package evd
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"godat/internal/door"
+)
+
+// publicMethods are the methods that a program can call, by type. A method that only
+// this module's packages need belongs behind Wiring.
+var publicMethods = map[reflect.Type]string{
+	reflect.TypeFor[*Dispatcher](): "Batches C ClearUnwaitable Close Counters Dequeue Disable Enable Events Flush Mode ModifyCNO " +
+		"NewOneShot PostSoftware Query ResetCounters Resize Route SetUnwaitable String Wait",
+	reflect.TypeFor[*CNO]():           "Close FD ModifyAgent Query String Trigger Wait",
+	reflect.TypeFor[*Route]():         "C Close String",
+	reflect.TypeFor[*OneShot]():       "C Release String Wait",
+	reflect.TypeFor[*Batch]():         "Events Release",
+	reflect.TypeFor[*Contexts[int]](): "Put String Take",
+	reflect.TypeFor[Event]():          "Async Cause Connection DTO Ended Err Immediate InvalidatedContext Software String",
+}
+
+func TestAProgramCanCallNothingButThePublicMethods(t *testing.T) {
+	for typ, want := range publicMethods {
+		var open []string
+		for m := range typ.Methods() {
+			if m.Type.NumIn() < 2 || m.Type.In(1) != reflect.TypeFor[door.Key]() {
+				open = append(open, m.Name)
+			}
+		}
+		slices.Sort(open)
+		assert.Equal(t, want, strings.Join(open, " "), typ.String())
+	}
+}
+
+// What a public type shows of its inside would be reached around its door.
+func TestPublicTypesHaveNoExportedWiringInTheirFields(t *testing.T) {
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[Dispatcher](), reflect.TypeFor[CNO](), reflect.TypeFor[Route](), reflect.TypeFor[OneShot](), reflect.TypeFor[Batch](),
+	} {
+		for f := range typ.Fields() {
+			assert.False(t, f.IsExported(), "%v.%s", typ, f.Name)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package event
+
+import (
+	"fmt"
+
+	"godat/hw"
+)
+
+// Event is DAT_EVENT: one thing that happened. It is a value, 56 bytes; a
+// delivered event belongs to whoever received it.
+type Event struct {
+	Number Number
+	Status hw.Status // of a completion
+	Op     hw.Op     // of a completion
+	Flags  Flags
+
+	Length uint32 // bytes a successful operation moved
+	Key    uint32 // immediate data with HasImm, the invalidated context with Invalidated
+
+	// Cookie is what the poster gave, untouched.
+	Cookie uint64
+
+	// Source is the object that the event is of, as a pointer: an endpoint, a
+	// service point, a shared receive queue. Package ep tells which (ep.Of).
+	Source any
+
+	// Data is a bind's window, a connection request's object, a software event's
+	// payload or an asynchronous error's Reason. What a connection event has is given
+	// by Connection and Cause.
+	Data any
+}
+
+// Flags say more about an event.
+type Flags uint16
+
+// The event flags.
+const (
+	Solicited   Flags = 1 << iota // a receive whose send asked for a notification
+	HasImm                        // Key is immediate data
+	Invalidated                   // Key is the context that the peer's send invalidated
+	Silent                        // did not by itself notify; see the package comment
+)
+
+// DTO is the data of DTO_COMPLETION_EVENT and RMR_BIND_COMPLETION_EVENT.
+type DTO struct {
+	Cookie uint64
+	Status hw.Status
+	Op     hw.Op
+	Length uint32 // bytes; 0 unless Status is StatusSuccess
+	Source any
+}
+
+// DTO is the event as a completion; ok is false when it is none.
+func (e Event) DTO() (dto DTO, ok bool) {
+	if !e.Number.Completion() {
+		return DTO{}, false
+	}
+	return DTO{Cookie: e.Cookie, Status: e.Status, Op: e.Op, Length: e.Length, Source: e.Source}, true
+}
+
+// Immediate is the immediate data that came with the message.
+func (e Event) Immediate() (data uint32, ok bool) { return e.Key, e.Flags&HasImm != 0 }
+
+// InvalidatedContext is the context that the peer's send invalidated.
+func (e Event) InvalidatedContext() (context uint32, ok bool) {
+	return e.Key, e.Flags&Invalidated != 0
+}
+
+// Connection is the data of a connection event.
+type Connection struct {
+	Private []byte    // the peer's private data; the receiver's to keep
+	Cause   *hw.Cause // why it ended; nil when that is all that the number says
+	Source  any       // the endpoint
+}
+
+// Connection is the event as a connection event; ok is false when it is none.
+func (e Event) Connection() (c Connection, ok bool) {
+	if e.Number.Stream() != StreamConnection {
+		return Connection{}, false
+	}
+	c = Connection{Source: e.Source}
+	switch data := e.Data.(type) {
+	case []byte:
+		c.Private = data
+	case *connectionEnd:
+		c.Private, c.Cause = data.private, data.cause
+	}
+	return c, true
+}
+
+// Software is the payload of a software event.
+func (e Event) Software() (payload any, ok bool) {
+	if e.Number != SoftwareEvent {
+		return nil, false
+	}
+	return e.Data, true
+}
+
+// Async is the object and the reason of an asynchronous error.
+func (e Event) Async() (source any, why Reason, ok bool) {
+	if e.Number.Stream() != StreamAsync {
+		return nil, 0, false
+	}
+	why, _ = e.Data.(Reason)
+	return e.Source, why, true
+}
+
+// Err is nil when what the event tells of went well: a completion that
+// succeeded, a connection that was established or ended in order, a request, a
+// software event. Otherwise it matches the completion's hw.StatusError, or the Error
+// with the event's number. The error of a connection's end, and of a flush by it,
+// tells why and unwraps to the *hw.Cause:
+//
+//	var cause *hw.Cause
+//	if errors.As(ev.Err(), &cause) { ... }
+//
+// Err does not allocate.
+func (e Event) Err() error {
+	if e.Number.Completion() {
+		if e.Status == hw.StatusFlushed {
+			if cause, ok := e.Data.(*hw.Cause); ok {
+				return (*flushError)(cause)
+			}
+		}
+		return e.Status.Err()
+	}
+	err := e.Number.Err()
+	if end, ok := e.Data.(*connectionEnd); ok && err != nil {
+		return end
+	}
+	return err
+}
+
+// String tells what the event is, for people.
+func (e Event) String() string {
+	switch {
+	case e.Number.Completion():
+		return fmt.Sprintf("%v{%v %v cookie=%#x len=%d}", e.Number, e.Op, e.Status, e.Cookie, e.Length)
+	case e.Data == nil:
+		return e.Number.String()
+	case e.Number.Stream() == StreamConnection:
+		c, _ := e.Connection()
+		if c.Cause != nil {
+			return fmt.Sprintf("%v{private=%d bytes, %v}", e.Number, len(c.Private), c.Cause)
+		}
+		return fmt.Sprintf("%v{private=%d bytes}", e.Number, len(c.Private))
+	}
+	return fmt.Sprintf("%v{%v}", e.Number, e.Data)
+}
+
+// Reason is an asynchronous error's reason. DAT numbers the reasons per kind of
+// object: what one means depends on the event's source.
+type Reason uint32
+
+// The reasons.
+const (
+	IACatastrophic      Reason = 0
+	EPToError           Reason = 0
+	EVDOverflow         Reason = 0
+	SRQToError          Reason = 0
+	MemoryOther         Reason = 0 // OTHER, of LMR, RMR and PZ
+	ReasonOther         Reason = 1 // OTHER, of IA, EP, EVD and SRQ
+	EPSoftHighWatermark Reason = 2 // the endpoint holds many receives of its shared queue
+	SRQLowWatermark     Reason = 2
+)

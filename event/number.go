@@ -1,0 +1,154 @@
+package event
+
+import (
+	"fmt"
+	"os"
+
+	"godat/hw"
+)
+
+// Number is DAT_EVENT_NUMBER, with DAT's values: one band per stream.
+type Number uint32
+
+// The event numbers.
+const (
+	DTOCompletion         Number = 0x00001
+	BindCompletion        Number = 0x01001
+	ConnectionRequest     Number = 0x02001
+	Established           Number = 0x04001 // both sides; the endpoint is CONNECTED already
+	PeerRejected          Number = 0x04002 // the remote consumer rejected; private data may be there
+	NonPeerRejected       Number = 0x04003 // nobody listens, or the remote provider refused
+	AcceptCompletionError Number = 0x04004 // the passive side's accept failed
+	Disconnected          Number = 0x04005 // an orderly end
+	Broken                Number = 0x04006 // an error ended the connection
+	TimedOut              Number = 0x04007 // the consumer's time limit for connecting ran out
+	Unreachable           Number = 0x04008 // no such address, or no way there
+	AsyncEVDOverflow      Number = 0x08001 // only with Config.Overcommit, or of a device's queue
+	AsyncIACatastrophic   Number = 0x08002
+	AsyncEPBroken         Number = 0x08003
+	AsyncTimedOut         Number = 0x08004
+	AsyncProviderError    Number = 0x08005
+	AsyncDownTo1          Number = 0x08101 // HA_DOWN_TO_1
+	AsyncUpToMultiPath    Number = 0x08102 // HA_UP_TO_MULTI_PATH
+	SoftwareEvent         Number = 0x10001
+	ExtensionEvent        Number = 0x20000 // extension numbers begin here
+	IBDTOEvent            Number = 0x40000 // InfiniBand extension: atomics, write with immediate, UD
+	IBUDConnectionRequest Number = 0x40001
+	IBUDEstablished       Number = 0x40002
+	IBUDReject            Number = 0x40003
+	IBUDError             Number = 0x40004
+	IBCollective          Number = 0x40005
+	IWExtensionEvent      Number = 0x80000 // iWARP extensions; DAT defines none
+)
+
+var numberText = map[Number]string{
+	DTOCompletion:         "DTO_COMPLETION",
+	BindCompletion:        "RMR_BIND_COMPLETION",
+	ConnectionRequest:     "CONNECTION_REQUEST",
+	Established:           "ESTABLISHED",
+	PeerRejected:          "PEER_REJECTED",
+	NonPeerRejected:       "NON_PEER_REJECTED",
+	AcceptCompletionError: "ACCEPT_COMPLETION_ERROR",
+	Disconnected:          "DISCONNECTED",
+	Broken:                "BROKEN",
+	TimedOut:              "TIMED_OUT",
+	Unreachable:           "UNREACHABLE",
+	AsyncEVDOverflow:      "ASYNC_EVD_OVERFLOW",
+	AsyncIACatastrophic:   "ASYNC_IA_CATASTROPHIC",
+	AsyncEPBroken:         "ASYNC_EP_BROKEN",
+	AsyncTimedOut:         "ASYNC_TIMED_OUT",
+	AsyncProviderError:    "ASYNC_PROVIDER_INTERNAL_ERROR",
+	AsyncDownTo1:          "ASYNC_HA_DOWN_TO_1",
+	AsyncUpToMultiPath:    "ASYNC_HA_UP_TO_MULTI_PATH",
+	SoftwareEvent:         "SOFTWARE",
+	ExtensionEvent:        "EXTENSION",
+	IBDTOEvent:            "IB_DTO",
+	IBUDConnectionRequest: "IB_UD_CONNECTION_REQUEST",
+	IBUDEstablished:       "IB_UD_ESTABLISHED",
+	IBUDReject:            "IB_UD_REJECT",
+	IBUDError:             "IB_UD_ERROR",
+	IBCollective:          "IB_COLLECTIVE",
+	IWExtensionEvent:      "IW_EXTENSION",
+}
+
+// String is DAT's name without the DAT_ in front and the EVENT behind.
+func (n Number) String() string {
+	if s, ok := numberText[n]; ok {
+		return s
+	}
+	return fmt.Sprintf("Number(%#x)", uint32(n))
+}
+
+// Completion reports whether events of this number carry a completion: cookie,
+// status and operation.
+func (n Number) Completion() bool {
+	return n == DTOCompletion || n == BindCompletion || n == IBDTOEvent
+}
+
+// Stream is the stream that events of this number belong to; 0 if n is no
+// event's number.
+func (n Number) Stream() Streams {
+	switch {
+	case n == DTOCompletion, n == IBDTOEvent, n == IBCollective:
+		return StreamDTO
+	case n == BindCompletion:
+		return StreamBind
+	case n == ConnectionRequest, n == IBUDConnectionRequest:
+		return StreamCR
+	case n >= Established && n <= Unreachable, n >= IBUDEstablished && n <= IBUDError:
+		return StreamConnection
+	case n >= AsyncEVDOverflow && n <= AsyncUpToMultiPath:
+		return StreamAsync
+	case n == SoftwareEvent:
+		return StreamSoftware
+	}
+	return 0
+}
+
+// Err is nil unless n alone tells of something that went wrong: a connection
+// that did not come about or broke, an asynchronous error. It does not allocate.
+func (n Number) Err() error {
+	switch n {
+	case PeerRejected, NonPeerRejected, AcceptCompletionError, Broken, TimedOut, Unreachable,
+		IBUDReject, IBUDError,
+		AsyncEVDOverflow, AsyncIACatastrophic, AsyncEPBroken, AsyncTimedOut, AsyncProviderError:
+		return numberErrors[n]
+	default:
+		return nil
+	}
+}
+
+// Error is an event's number as an error. Match it with errors.As, with
+// errors.Is against another Error, or against the general word for the same:
+// a time limit (hw.ErrTimeout, os.ErrDeadlineExceeded), an address that is not
+// there (hw.ErrInvalidAddress).
+type Error Number
+
+// numberErrors holds the errors ready made, so that Err need not allocate them.
+var numberErrors = func() map[Number]error {
+	m := make(map[Number]error, len(numberText))
+	for n := range numberText {
+		m[n] = Error(n)
+	}
+	return m
+}()
+
+func (e Error) Error() string {
+	kind := "connection: "
+	if Number(e).Stream() == StreamAsync {
+		kind = "asynchronous error: "
+	}
+	return "godat: " + kind + Number(e).String()
+}
+
+// Is matches the general words for what went wrong.
+func (e Error) Is(target error) bool {
+	switch Number(e) {
+	case TimedOut, AsyncTimedOut:
+		return target == hw.ErrTimeout || target == os.ErrDeadlineExceeded
+	case Unreachable:
+		return target == hw.ErrInvalidAddress
+	default:
+		return false
+	}
+}

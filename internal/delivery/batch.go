@@ -1,0 +1,277 @@
+package delivery
+
+import (
+	"sync"
+
+	"godat/event"
+
+	"godat/internal/yield"
+)
+
+// A Batch is what is behind an evd.Batch: a run of events, in order.
+type Batch struct {
+	Index int // its place in Dispatcher.AllBatches
+
+	b    *batcher
+	evs  []event.Event // capacity fixed
+	sent bool          // and not released; under b.mu
+	errs int           // asynchronous errors in it, which have no reservation
+}
+
+// Events are the batch's events.
+func (b *Batch) Events() []event.Event { return b.evs }
+
+// Release gives the batch and the places of its events back. It panics the second time.
+func (b *Batch) Release() { b.b.release(b) }
+
+// batcher collects events and sends them in batches, which it recycles.
+//
+// There is always a place for an event that was reserved: the number of batches
+// covers all reservations in full batches, and a batch that is not full is sent
+// only while the free ones still cover the rest. Otherwise it keeps filling
+// until the consumer releases one.
+type batcher struct {
+	// Immutable.
+	q      *Queue
+	outlet func(*Batch) // never blocks
+	end    func()       // called after the last batch
+	all    []Batch
+	size   int // most events in a batch
+	min    int // fewest, unless something is urgent
+	room   int // most events there can be
+
+	mu     sync.Mutex
+	cur    *Batch   // being filled; nil when no batch is free
+	free   []*Batch // a ring of all
+	first  int      // of the free ones
+	nfree  int
+	out    int  // events in sent batches
+	errs   int  // asynchronous errors among out and cur
+	loud   bool // cur has an event that notifies
+	urgent bool // cur does not wait for min
+	wanted bool // cur is to go out as soon as there are batches enough
+	ended  bool // end was called
+}
+
+// usualBatch is a batch that is not too large for any dispatcher.
+const usualBatch = 32
+
+// spareBatches is how many batches may be out that are not full.
+const spareBatches = 8
+
+func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
+	room := maxLen + asyncRoom
+	size = min(size, room, max(usualBatch, room/spareBatches)) // so the spare ones hold no more than room
+	n := (room+size-1)/size + spareBatches
+	b := &batcher{q: q, all: make([]Batch, n), size: size, min: minimum, room: room}
+	evs := make([]event.Event, n*size)
+	b.free = make([]*Batch, n)
+	b.nfree = n
+	for i := range b.all {
+		b.all[i] = Batch{Index: i, b: b, evs: evs[i*size : i*size : (i+1)*size]}
+		b.free[i] = &b.all[i]
+	}
+	b.next()
+	return b
+}
+
+func (b *batcher) put(ev *event.Event, silent bool) {
+	b.mu.Lock()
+	b.add(ev, silent)
+	b.settle()
+	b.mu.Unlock()
+}
+
+func (b *batcher) putAll(evs []event.Event) {
+	b.mu.Lock()
+	for len(evs) > 0 {
+		n := min(len(evs), b.size-len(b.cur.evs))
+		b.addAll(evs[:n])
+		evs = evs[n:]
+	}
+	b.settle()
+	b.mu.Unlock()
+}
+
+// addAll appends events for which there is room in the batch that is being
+// filled, and sends it when that makes it full. Its caller holds mu, and so do
+// those of the methods below.
+func (b *batcher) addAll(evs []event.Event) {
+	c := b.cur
+	c.evs = append(c.evs, evs...) // within its capacity
+	if len(c.evs) == b.size {
+		b.send()
+		return
+	}
+	for i := range evs {
+		b.note(&evs[i], evs[i].Flags&event.Silent != 0 && maySilence(&evs[i]))
+	}
+}
+
+// add is addAll for one event.
+func (b *batcher) add(ev *event.Event, silent bool) {
+	c := b.cur
+	c.evs = append(c.evs, *ev) // within its capacity
+	if len(c.evs) == b.size {
+		b.send()
+		return
+	}
+	b.note(ev, silent)
+}
+
+// note remembers what an event means for when the batch goes out.
+func (b *batcher) note(ev *event.Event, silent bool) {
+	if !silent {
+		b.loud = true
+		b.urgent = b.urgent || !maySilence(ev)
+	}
+}
+
+// settle tells Flush whether there is something for it, and sends what has
+// become too much to keep.
+func (b *batcher) settle() {
+	if b.q.closed() {
+		b.finish()
+		return
+	}
+	if b.cur == nil {
+		return
+	}
+	if len(b.cur.evs) >= b.half() {
+		b.trySend()
+	}
+	if b.loud && b.q.notify.Load() != due {
+		b.q.notify.Store(due)
+	}
+}
+
+// flush sends the batch that is being filled if it has what it takes, or in any
+// case.
+func (b *batcher) flush(force bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cur == nil || len(b.cur.evs) == 0 {
+		return
+	}
+	if force || b.urgent || b.loud && len(b.cur.evs) >= b.min {
+		b.trySend()
+	}
+}
+
+// trySend sends the batch that is being filled unless the remaining ones would
+// not do for all that may still come.
+func (b *batcher) trySend() {
+	n := len(b.cur.evs)
+	if n == 0 {
+		return
+	}
+	if b.nfree*b.size < b.room-b.out-n {
+		b.wanted = true
+		return
+	}
+	b.send()
+}
+
+// send sends the batch that is being filled, and begins another.
+func (b *batcher) send() {
+	c := b.cur
+	b.out += len(c.evs)
+	c.sent = true
+	b.next()
+	yield.Point()
+	b.outlet(c)
+}
+
+// next begins a batch.
+func (b *batcher) next() {
+	b.cur = nil
+	if b.nfree > 0 {
+		b.cur = b.free[b.first]
+		b.first = b.after(1)
+		b.nfree--
+	}
+	b.loud, b.urgent, b.wanted = false, false, false
+	if b.q.notify.Load() != quiet {
+		b.q.notify.Store(quiet)
+	}
+}
+
+// after is the place n steps after the first free batch's.
+func (b *batcher) after(n int) int {
+	i := b.first + n
+	if i >= len(b.free) {
+		i -= len(b.free)
+	}
+	return i
+}
+
+func (b *batcher) release(c *Batch) {
+	b.mu.Lock()
+	if !c.sent {
+		b.mu.Unlock()
+		panic("evd: a batch was released twice")
+	}
+	n := len(c.evs)
+	c.sent = false
+	b.out -= n
+	b.errs -= c.errs
+	b.q.done.Add(uint64(n - c.errs))
+	c.errs = 0
+	c.evs = c.evs[:0]
+	b.free[b.after(b.nfree)] = c
+	b.nfree++
+	if b.cur == nil {
+		b.next()
+	}
+	if b.q.d.async.count.Load() != 0 {
+		b.takeAsync()
+	}
+	if b.wanted {
+		b.trySend()
+	}
+	b.finish()
+	b.mu.Unlock()
+}
+
+// half is how many events are kept at most.
+func (b *batcher) half() int { return max(1, int(b.q.limit.Load()/2)) }
+
+func (b *batcher) tryFinish() {
+	b.mu.Lock()
+	b.finish()
+	b.mu.Unlock()
+}
+
+// finish closes the channel when the queue is closed, no producer has a
+// reservation left, and all events are sent.
+func (b *batcher) finish() {
+	q := b.q
+	if b.ended || !q.closed() {
+		return
+	}
+	pending := 0
+	if b.cur != nil {
+		if len(b.cur.evs) > 0 {
+			b.trySend()
+		}
+		if b.cur != nil {
+			pending = len(b.cur.evs)
+		}
+	}
+	producers := q.reserved.Load()&^closedBit - q.done.Load() - uint64(b.out+pending-b.errs)
+	if producers == 0 && pending == 0 {
+		b.ended = true
+		b.end()
+	}
+}
+
+// queued counts the events that are not released.
+func (b *batcher) queued() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := b.out
+	if b.cur != nil {
+		n += len(b.cur.evs)
+	}
+	return n
+}

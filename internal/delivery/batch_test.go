@@ -1,0 +1,220 @@
+package delivery
+
+import (
+	"testing"
+
+	"godat/event"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// ready takes the batches that are in the channel, without releasing them.
+func ready(d *Dispatcher) (bs []*Batch) {
+	for {
+		select {
+		case b, ok := <-d.Batches():
+			if ok {
+				bs = append(bs, b)
+				continue
+			}
+		default:
+		}
+		return bs
+	}
+}
+
+func contents(bs []*Batch) [][]uint64 {
+	cs := [][]uint64{}
+	for _, b := range bs {
+		cs = append(cs, cookies(b.Events()))
+	}
+	return cs
+}
+
+func TestBatchGoesOutWhenItIsFullOrTheProducerHasNoMore(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 32, BatchMax: 3})
+	q := d.Main()
+	require.True(t, q.Reserve(8))
+	for c := range uint64(2) {
+		q.Put(dto(c), false)
+	}
+	assert.Empty(t, ready(d), "it may become fuller")
+	q.Put(dto(2), false)
+	assert.Equal(t, [][]uint64{{0, 1, 2}}, contents(ready(d)))
+	q.Put(dto(3), false)
+	q.Flush()
+	assert.Equal(t, [][]uint64{{3}}, contents(ready(d)))
+	q.Flush()
+	assert.Empty(t, ready(d), "never an empty one")
+	evs := []event.Event{*dto(4), *dto(5), *dto(6), *dto(7)}
+	q.PutAll(evs)
+	assert.Equal(t, [][]uint64{{4, 5, 6}}, contents(ready(d)))
+	q.Flush()
+	assert.Equal(t, [][]uint64{{7}}, contents(ready(d)))
+}
+
+func TestBatchesHaveAMinimum(t *testing.T) {
+	for name, tc := range map[string]struct {
+		do   func(t *testing.T, d *Dispatcher)
+		want [][]uint64
+	}{
+		"one more is too few":                {func(t *testing.T, d *Dispatcher) { put(t, d.Main(), 3) }, [][]uint64{}},
+		"as many as it needs":                {func(t *testing.T, d *Dispatcher) { put(t, d.Main(), 3, 4) }, [][]uint64{{1, 2, 3, 4}}},
+		"silent ones count but don't notify": {func(t *testing.T, d *Dispatcher) { putSilent(t, d.Main(), 3, 4) }, [][]uint64{{1, 2, 3, 4}}},
+		"an error does not wait":             {func(t *testing.T, d *Dispatcher) { putEvent(t, d.Main(), flushed(3), true) }, [][]uint64{{1, 2, 3}}},
+		"a connection event does not wait": {
+			func(t *testing.T, d *Dispatcher) {
+				putEvent(t, d.Main(), &event.Event{Number: event.Broken, Cookie: 3}, false)
+			},
+			[][]uint64{{1, 2, 3}},
+		},
+		"when a poster finds no room": {func(t *testing.T, d *Dispatcher) { require.False(t, d.Main().Reserve(16)) }, [][]uint64{{1, 2}}},
+		"when the consumer asks":      {func(_ *testing.T, d *Dispatcher) { d.Flush() }, [][]uint64{{1, 2}}},
+		"on Close":                    {func(t *testing.T, d *Dispatcher) { require.NoError(t, d.Close()) }, [][]uint64{{1, 2}}},
+		"an asynchronous error does not wait": {
+			func(_ *testing.T, d *Dispatcher) {
+				d.PutAsync(&AsyncNode{Event: event.Event{Number: event.AsyncEPBroken}})
+			},
+			[][]uint64{{1, 2, 0}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDispatcher(t, Config{Kind: KindBatch, QLen: 16, BatchMin: 4})
+			put(t, d.Main(), 1, 2)
+			assert.Empty(t, ready(d))
+			tc.do(t, d)
+			assert.Equal(t, tc.want, contents(ready(d)))
+		})
+	}
+}
+
+func TestMinimumAboveHalfTheQueueHasNoEffect(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 4, BatchMin: 100})
+	put(t, d.Main(), 1, 2)
+	assert.Equal(t, [][]uint64{{1, 2}}, contents(ready(d)))
+}
+
+func TestSilentEventsWaitInTheirBatch(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 8})
+	putSilent(t, d.Main(), 1, 2)
+	assert.Empty(t, ready(d))
+	put(t, d.Main(), 3)
+	assert.Equal(t, [][]uint64{{1, 2, 3}}, contents(ready(d)))
+	putSilent(t, d.Main(), 4)
+	assert.Empty(t, ready(d))
+	d.Flush()
+	assert.Equal(t, [][]uint64{{4}}, contents(ready(d)))
+
+	full := newDispatcher(t, Config{Kind: KindBatch, QLen: 8})
+	putSilent(t, full.Main(), 1, 2, 3, 4)
+	assert.Equal(t, [][]uint64{{1, 2, 3, 4}}, contents(ready(full)), "half the queue")
+}
+
+func TestASecondReleasePanics(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch})
+	put(t, d.Main(), 1)
+	b := <-d.Batches()
+	b.Release()
+	assert.PanicsWithValue(t, "evd: a batch was released twice", b.Release)
+	// And the places were given back once.
+	require.True(t, d.Main().Reserve(8))
+	assert.False(t, d.Main().Reserve(1))
+	d.Main().Release(8)
+}
+
+// A consumer that keeps batches of one event each must not use them all up:
+// from then on they are filled, and no event lacks a place.
+func TestConsumerThatKeepsBatchesGetsFullerOnes(t *testing.T) {
+	const qlen, size = 64, 8
+	d := makeDispatcher(Config{Kind: KindBatch, QLen: qlen, BatchMax: size})
+	var kept []*Batch
+	n := uint64(0)
+	for ; d.Main().Reserve(1); n++ {
+		d.Main().Put(dto(n), false)
+		d.Main().Flush()
+		kept = append(kept, ready(d)...)
+	}
+	require.EqualValues(t, qlen, n)
+	got := 0
+	for len(kept) > 0 {
+		for _, c := range cookies(kept[0].Events()) {
+			require.EqualValues(t, got, c)
+			got++
+		}
+		kept[0].Release()
+		kept = append(kept[1:], ready(d)...)
+	}
+	assert.Equal(t, qlen, got, "what could not go out follows the releases")
+}
+
+func TestBatchChannelClosesAfterTheLastEvent(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 8})
+	q := d.Main()
+	require.True(t, q.Reserve(4))
+	q.Put(dto(1), true)
+	d.Abort()
+	b := <-d.Batches()
+	assert.Equal(t, list(1), cookies(b.Events()))
+	assert.Empty(t, ready(d))
+	assert.False(t, closed(d.Batches()), "three are outstanding")
+	q.Put(dto(2), true)
+	q.Put(dto(3), true)
+	q.Release(1)
+	assert.Equal(t, [][]uint64{{2}, {3}}, contents(ready(d)))
+	assert.True(t, closed(d.Batches()), "even if no batch is released")
+	b.Release()
+}
+
+func TestAsyncErrorsNeedNoPlaceInBatches(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 2, BatchMax: 2})
+	require.True(t, d.Main().Reserve(2))
+	nodes := make([]AsyncNode, 3*asyncRoom)
+	for i := range nodes {
+		nodes[i].Event = event.Event{Number: event.AsyncEPBroken, Cookie: uint64(i)}
+		d.PutAsync(&nodes[i])
+	}
+	d.Main().PutAll([]event.Event{*dto(1000), {Number: event.DTOCompletion, Cookie: 1001, Status: hw.StatusFlushed}})
+	d.Main().Flush()
+	seen := map[uint64]int{}
+	for bs := ready(d); len(bs) > 0; bs = append(bs[1:], ready(d)...) {
+		for _, c := range cookies(bs[0].Events()) {
+			seen[c]++
+		}
+		bs[0].Release()
+	}
+	assert.Len(t, seen, len(nodes)+2)
+	for c, n := range seen {
+		assert.Equal(t, 1, n, c)
+	}
+	require.True(t, d.Main().Reserve(2))
+	d.Main().Release(2)
+}
+
+// Whatever the size of a batch may be, the memory is for a few times as many events
+// as the dispatcher holds.
+func TestTheMemoryOfBatchesIsBoundedByTheLength(t *testing.T) {
+	for _, qlen := range []int{1, 100, 10_000} {
+		for _, most := range []int{0, 64, 1 << 20} {
+			d := newDispatcher(t, Config{Kind: KindBatch, QLen: qlen, BatchMin: 1, BatchMax: most})
+			b := d.main.batches
+			assert.LessOrEqual(t, len(b.free)*b.size, 2*(qlen+asyncRoom)+(1+spareBatches)*usualBatch, "%d, batches of %d", qlen, most)
+			require.True(t, d.Main().Reserve(qlen))
+			for c := range uint64(qlen) {
+				d.Main().Put(dto(c), false)
+			}
+			d.Main().Flush()
+			n := uint64(0)
+			for n < uint64(qlen) {
+				batch := <-d.Batches()
+				for _, ev := range batch.Events() {
+					require.Equal(t, n, ev.Cookie)
+					n++
+				}
+				batch.Release()
+			}
+		}
+	}
+}

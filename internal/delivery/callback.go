@@ -1,0 +1,140 @@
+package delivery
+
+import (
+	"sync/atomic"
+
+	"godat/event"
+
+	"godat/internal/owner"
+	"godat/internal/yield"
+)
+
+const (
+	callbackBatch = 32 // events that a callback gets at most
+	callbackTurns = 64 // callbacks in a row until others get the pool's place
+)
+
+// upcalls runs a dispatcher's callbacks: in one task at a time, which drains the
+// ring and ends. Order would be lost if there were two.
+type upcalls struct {
+	// Immutable.
+	d        *Dispatcher
+	callback func([]event.Event)
+	submit   func(func()) error
+	task     func() // run, made once
+
+	scheduled atomic.Bool   // a task is on its way or runs
+	goroutine atomic.Uint64 // that calls back now; 0: none
+
+	running chan struct{} // a lock, held by the task
+	buf     []event.Event // the task's
+}
+
+func newUpcalls(d *Dispatcher, cfg *Config) *upcalls {
+	u := &upcalls{d: d, callback: cfg.Callback, submit: cfg.Submit, buf: make([]event.Event, callbackBatch)}
+	u.running = make(chan struct{}, 1)
+	u.task = u.run
+	return u
+}
+
+// schedule starts the task unless there is one.
+func (u *upcalls) schedule() {
+	if !u.scheduled.Load() && u.scheduled.CompareAndSwap(false, true) {
+		u.start()
+	}
+}
+
+// start hands the task to the pool. If the pool has no place, the task gets a
+// goroutine of its own, for nothing may keep events from being delivered.
+func (u *upcalls) start() {
+	if u.submit == nil || u.submit(u.task) != nil {
+		go u.run()
+	}
+}
+
+// run is the task.
+func (u *upcalls) run() {
+	u.running <- struct{}{}
+	u.goroutine.Store(owner.GoroutineID())
+	again := true
+	defer func() { u.leave(again) }()
+	again = u.work()
+}
+
+// leave ends the task. Another one follows if there is more to do, and also when the
+// callback ended the goroutine, by runtime.Goexit or by a panic that the program's
+// own pool recovers: the dispatcher goes on with the next events.
+func (u *upcalls) leave(again bool) {
+	u.goroutine.Store(0)
+	<-u.running
+	if again {
+		u.start()
+	}
+}
+
+// work calls back until there is nothing more to do, or reports true when it had
+// more than its share of the pool first. Having found nothing more it says that the
+// task ends, and looks again: a producer that put an event before that saw a task,
+// and started none.
+func (u *upcalls) work() (again bool) {
+	q := &u.d.main
+	for {
+		if !u.drain(q) {
+			return true
+		}
+		yield.Point()
+		u.scheduled.Store(false)
+		yield.Point()
+		if q.notify.Load() != due || q.closed() || !u.scheduled.CompareAndSwap(false, true) {
+			return false
+		}
+	}
+}
+
+// drain calls back until nothing is queued. It reports false when it had more
+// than its share of the pool first.
+func (u *upcalls) drain(q *Queue) bool {
+	for range callbackTurns {
+		if q.closed() {
+			return true
+		}
+		q.notify.Store(quiet)
+		yield.Point()
+		claimed := q.ring.Tail()
+		n := q.take(u.buf)
+		q.release()
+		if n > 0 {
+			u.callback(u.buf[:n])
+			continue
+		}
+		if q.ring.Next() >= claimed {
+			return true
+		}
+		// A gap: see notify's values. Look again, for it may be filled by now.
+		yield.Point()
+		q.notify.CompareAndSwap(quiet, gapped)
+		yield.Point()
+		if q.queued(1) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// stop waits until no callback runs. The dispatcher is closed, so a task that
+// begins later calls nobody.
+func (u *upcalls) stop() {
+	u.running <- struct{}{}
+	<-u.running
+}
+
+// InUpcall reports whether the calling goroutine is inside this dispatcher's
+// callback, where control calls that wait are INVALID_STATE. It costs about a
+// microsecond.
+func (d *Dispatcher) InUpcall() bool {
+	if d.upcalls == nil {
+		return false
+	}
+	g := d.upcalls.goroutine.Load()
+	return g != 0 && g == owner.GoroutineID()
+}

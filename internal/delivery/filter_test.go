@@ -1,0 +1,51 @@
+package delivery
+
+import (
+	"testing"
+
+	"godat/event"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
+	var seen []uint64
+	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel, Filter: func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
+		seen = append(seen, cookie)
+		return cookie%2 == 0
+	}})
+	q := d.Main()
+	room := int(q.limit.Load())
+	for range 3 { // it could not be refused so often if that took places
+		require.True(t, q.Reserve(room))
+		for i := range room - 2 {
+			q.PutCompletion(nil, uint64(2*i+1), hw.StatusSuccess, hw.OpSend, 0, 0)
+		}
+		q.PutAll([]event.Event{{Number: event.DTOCompletion, Cookie: 1}, {Number: event.DTOCompletion, Cookie: 2}})
+		q.Flush()
+		ev := <-d.C()
+		assert.EqualValues(t, 2, ev.Cookie)
+		assert.Empty(t, d.C())
+	}
+	assert.Len(t, seen, 3*room)
+}
+
+func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
+	var seen []event.Number
+	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel, Filter: func(_ any, number event.Number, _ hw.Status, _ uint64, _ any) bool {
+		seen = append(seen, number)
+		return number == event.Disconnected
+	}})
+	q := d.Main()
+	require.True(t, q.Reserve(2))
+	q.PutCompletion(nil, 7, hw.StatusSuccess, hw.OpSend, event.Silent, 0)
+	q.Put(&event.Event{Number: event.Disconnected}, false)
+	assert.Equal(t, event.Disconnected, (<-d.C()).Number)
+	assert.Equal(t, []event.Number{event.DTOCompletion, event.Disconnected}, seen)
+	require.NoError(t, d.Close())
+	_, open := <-d.C()
+	assert.False(t, open, "nothing is held back for what was refused")
+}

@@ -1,0 +1,69 @@
+package delivery
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// trigger is a CNO's: one bit that is sticky.
+type trigger chan struct{}
+
+func (c trigger) set() {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// taken takes the trigger, and reports whether there was one.
+func (c trigger) taken() bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func withTrigger(t testing.TB) (*Dispatcher, trigger) {
+	t.Helper()
+	d, c := newDispatcher(t, Config{}), make(trigger, 1)
+	d.SetNotifier(c.set)
+	return d, c
+}
+
+// A waiter has its place from the begin of Wait to the end, asleep or not.
+func TestWhatComesAsAWaiterLeavesTriggers(t *testing.T) {
+	d, c := withTrigger(t)
+	require.True(t, d.main.acquire(consWaiter))
+	assert.Zero(t, d.main.recount(), "the waiter finds nothing")
+	put(t, d.Main(), 1)
+	assert.False(t, c.taken())
+	d.main.releaseTurn()
+	assert.True(t, c.taken())
+}
+
+// A waiter with a time limit comes and goes while events come.
+func TestNoTriggerIsLostBehindAWaiterThatLeaves(t *testing.T) {
+	d, c := withTrigger(t)
+	d.main.spins = 0
+	for i := range uint64(2000) {
+		ctx, cancel := context.WithCancel(background)
+		var wg sync.WaitGroup
+		wg.Go(func() { put(t, d.Main(), i) })
+		wg.Go(cancel)
+		_, nmore, err := waitOne(d, ctx, 1)
+		wg.Wait()
+		told := c.taken()
+		if err == nil || nmore > 0 {
+			drain(t, d)
+			continue
+		}
+		require.True(t, told, "round %d: nobody was told of the event", i)
+		require.Equal(t, list(i), drain(t, d))
+	}
+}

@@ -1,0 +1,202 @@
+package delivery
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"godat/event"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// OneShot is what is behind an evd.OneShot: where one operation's event goes. A post
+// arms it, it takes one event, and when that was received it may be armed again.
+//
+// Any goroutine may call Arm and Release; its holder decides who posts with a OneShot,
+// receives its event and releases it.
+type OneShot struct {
+	queue  Queue
+	d      *Dispatcher
+	public any // the *evd.OneShot
+	state  atomic.Uint32
+	next   *OneShot // in the pool
+}
+
+// The states of a OneShot.
+const (
+	shotIdle      = iota // no event outstanding or in the channel
+	shotArmed            // an event will come
+	shotSending          // it is being sent
+	shotSent             // it was sent; received if the channel is empty
+	shotAbandoned        // armed, and released by its holder
+	shotPooled
+)
+
+// shotPool is the OneShots that nobody holds.
+type shotPool struct {
+	mu   sync.Mutex
+	free *OneShot
+}
+
+// PooledOneShot takes a OneShot from the pool, and returns the *evd.OneShot that it was
+// made with; nil when the pool is empty.
+func (d *Dispatcher) PooledOneShot() (public any) {
+	d.shots.mu.Lock()
+	s := d.shots.free
+	if s != nil {
+		d.shots.free = s.next
+	}
+	d.shots.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	s.next = nil
+	s.state.Store(shotIdle)
+	return s.public
+}
+
+// Init makes s a OneShot of the dispatcher, for the *evd.OneShot that it is behind.
+func (s *OneShot) Init(d *Dispatcher, public any) {
+	s.d = d
+	s.public = public
+	s.queue.kind = kindOneShot
+	s.queue.d = d
+	s.queue.shot = s
+	s.queue.ch = make(chan event.Event, 1)
+}
+
+// C is the channel on which the event comes.
+func (s *OneShot) C() <-chan event.Event { return s.queue.ch }
+
+// Wait receives the event; see evd.OneShot.Wait.
+func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
+	const op = "evd.OneShot.Wait"
+	if ctx == nil {
+		return event.Event{}, waitError(op, ErrNoContext)
+	}
+	select {
+	case ev := <-s.queue.ch:
+		return ev, nil
+	default:
+	}
+	switch s.state.Load() {
+	case shotSent:
+		if len(s.queue.ch) != 0 {
+			break // it came meanwhile
+		}
+		fallthrough
+	case shotIdle:
+		return event.Event{}, &hw.Error{Op: op, Type: hw.InvalidState, Text: "nothing was posted"}
+	case shotPooled, shotAbandoned:
+		return event.Event{}, invalidHandle(op)
+	}
+	select {
+	case ev := <-s.queue.ch:
+		return ev, nil
+	case <-ctx.Done():
+		return event.Event{}, waitError(op, ctx.Err())
+	case <-s.d.stop:
+	}
+	select {
+	case ev := <-s.queue.ch:
+		return ev, nil
+	default:
+		return event.Event{}, waitError(op, errAborted)
+	}
+}
+
+// Serves reports whether posts that complete to a dispatcher of an adapter may name
+// the OneShot: not if its own dispatcher is another adapter's.
+func (s *OneShot) Serves(d *Dispatcher, ia any) bool { return s.d == d || s.d.Serves(ia) }
+
+// Arm gives the queue for one event, with its place reserved. It fails with
+// INVALID_STATE while an event is outstanding or was not received. It is the
+// poster's side; programs name the OneShot in a post.
+func (s *OneShot) Arm() (*Queue, error) {
+	if s == nil || s.d.main.closed() {
+		return nil, errArmClosed
+	}
+	for {
+		switch now := s.state.Load(); now {
+		case shotIdle:
+			if s.state.CompareAndSwap(now, shotArmed) {
+				return &s.queue, nil
+			}
+		case shotSending:
+			// The event may have been received already, but not noted as sent.
+			runtime.Gosched()
+		case shotSent:
+			if len(s.queue.ch) != 0 {
+				return nil, errArmBusy
+			}
+			if s.state.CompareAndSwap(now, shotArmed) {
+				return &s.queue, nil
+			}
+		case shotArmed:
+			return nil, errArmBusy
+		default:
+			return nil, errArmClosed
+		}
+	}
+}
+
+// put delivers the event, or drops it if nobody wants it any more.
+func (s *OneShot) put(ev *event.Event) {
+	if s.state.CompareAndSwap(shotArmed, shotSending) {
+		yield.Point()
+		s.queue.send(ev)
+		yield.Point()
+		s.state.Store(shotSent)
+		return
+	}
+	s.disarm()
+}
+
+// disarm ends an arming without an event.
+func (s *OneShot) disarm() {
+	if s.state.CompareAndSwap(shotArmed, shotIdle) {
+		return
+	}
+	if !s.state.CompareAndSwap(shotAbandoned, shotPooled) {
+		panic("evd: a one-shot request was completed twice")
+	}
+	s.pool()
+}
+
+// Release gives the OneShot back to the pool; its holder forgets it. If an
+// event is outstanding, that is dropped when it comes, and only then is the
+// OneShot used again. Releasing it twice panics if it is noticed.
+func (s *OneShot) Release() {
+	for {
+		switch now := s.state.Load(); now {
+		case shotArmed:
+			if s.state.CompareAndSwap(now, shotAbandoned) {
+				return
+			}
+		case shotIdle, shotSent:
+			if s.state.CompareAndSwap(now, shotPooled) {
+				s.pool()
+				return
+			}
+		case shotSending:
+			runtime.Gosched()
+		default:
+			panic("evd: a one-shot request was released twice")
+		}
+	}
+}
+
+func (s *OneShot) pool() {
+	select {
+	case <-s.queue.ch: // sent and not received
+	default:
+	}
+	p := &s.d.shots
+	p.mu.Lock()
+	s.next = p.free
+	p.free = s
+	p.mu.Unlock()
+}

@@ -1,0 +1,71 @@
+package delivery
+
+import (
+	"context"
+	"testing"
+
+	"godat/event"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Each of those who find too few events has the device looked at in its own way, and
+// finds what that brought.
+func TestWhoFindsTooLittleHasTheDeviceLookedAt(t *testing.T) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	buf := make([]event.Event, 1)
+	dequeue := func(t *testing.T, d *Dispatcher) {
+		n, err := d.Dequeue(buf)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		assert.EqualValues(t, 7, buf[0].Cookie)
+	}
+	for name, c := range map[string]struct {
+		how    PollHint
+		config func(*Dispatcher)
+		look   func(*testing.T, *Dispatcher)
+	}{
+		"dequeue":           {PollNow, nil, dequeue},
+		"dequeue for a CNO": {PollBeforeSleep, func(d *Dispatcher) { d.SetNotifier(func() {}) }, dequeue},
+		"wait": {PollBeforeSleep, nil, func(t *testing.T, d *Dispatcher) {
+			ev, _, err := waitOne(d, over, 1)
+			require.NoError(t, err)
+			assert.EqualValues(t, 7, ev.Cookie)
+		}},
+		"iterate": {PollBeforeSleep, nil, func(t *testing.T, d *Dispatcher) {
+			for ev := range d.Events(background) {
+				assert.EqualValues(t, 7, ev.Cookie)
+				break
+			}
+		}},
+		"reserve": {PollElsewhere, nil, func(t *testing.T, d *Dispatcher) {
+			assert.False(t, d.Main().Reserve(1))
+			dequeue(t, d)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDispatcher(t, Config{QLen: 1})
+			if c.config != nil {
+				c.config(d)
+			}
+			require.True(t, d.Main().Reserve(1))
+			var asked []PollHint
+			d.SetPollDevice(func(how PollHint) {
+				asked = append(asked, how)
+				if len(asked) == 1 {
+					d.Main().Put(dto(7), false)
+					d.Main().Flush()
+				}
+			})
+			c.look(t, d)
+			assert.Equal(t, []PollHint{c.how}, asked)
+			d.SetPollDevice(nil)
+			n, err := d.Dequeue(buf)
+			require.NoError(t, err)
+			assert.Zero(t, n)
+			assert.Len(t, asked, 1)
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package delivery
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// A waiter that looks and yields before it sleeps counts as one that sleeps.
+func TestResizeSeesAWaiterThatDoesNotSleepYet(t *testing.T) {
+	d := newDispatcher(t, Config{})
+	d.main.spins = math.MaxInt
+	done := make(chan error)
+	go func() {
+		_, _, err := waitOne(d, background, 3)
+		done <- err
+	}()
+	eventually(t, "nobody waits", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.expected == 3
+	})
+	require.False(t, sleeping(d))
+	isError(t, d.Resize(2), hw.InvalidState, hw.StateEVDWaiter)
+	require.NoError(t, d.Resize(3))
+	put(t, d.Main(), 1, 2, 3)
+	require.NoError(t, <-done)
+	require.NoError(t, d.Resize(2))
+}
+
+// One that comes when Resize has been is told so, as if it had called then.
+func TestAWaiterForMoreThanResizeHasLeftIsTold(t *testing.T) {
+	d := newDispatcher(t, Config{})
+	require.NoError(t, d.Resize(2))
+	err := d.main.await(background, 3) // Wait has checked against the length before
+	require.ErrorIs(t, err, errThreshold)
+	isError(t, waitError("evd.Wait", err), hw.InvalidParameter, hw.Arg3)
+	require.NoError(t, d.Resize(1))
+}

@@ -1,0 +1,170 @@
+package delivery
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"godat/event"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// In each round several goroutines put one event each, all silent but one. The
+// waiter must wake for that one, even if a silent one in front of it is
+// published later.
+func TestNoWakeUpIsLostInAGap(t *testing.T) {
+	const producers, rounds = 4, 3000
+	for _, mode := range []Kind{KindRing, KindCallback} {
+		t.Run(mode.String(), func(t *testing.T) {
+			atEach(t, func(t *testing.T) {
+				loud := make(chan uint64, producers)
+				d := newDispatcher(t, Config{Kind: mode, QLen: 2 * producers, Callback: func(evs []event.Event) {
+					for _, ev := range evs {
+						if ev.Flags&event.Silent == 0 {
+							loud <- ev.Cookie
+						}
+					}
+				}})
+				if mode == KindRing {
+					d.main.spins = 0
+					var waiting sync.WaitGroup
+					waiting.Go(func() {
+						for ev := range d.Events(background) {
+							if ev.Flags&event.Silent == 0 {
+								loud <- ev.Cookie
+							}
+						}
+					})
+					defer waiting.Wait()
+				}
+				defer d.Abort()
+				for round := range uint64(rounds) {
+					var wg sync.WaitGroup
+					for p := range uint64(producers) {
+						ev := dto(round)
+						if p != round%producers {
+							ev.Flags = event.Silent
+						}
+						for !d.Main().Reserve(1) {
+							runtime.Gosched()
+						}
+						wg.Go(func() {
+							d.Main().Put(ev, ev.Flags&event.Silent != 0)
+							d.Main().Flush()
+						})
+					}
+					select {
+					case got := <-loud:
+						require.Equal(t, round, got)
+					case <-time.After(10 * time.Second):
+						t.Fatalf("round %d: the wake-up was lost", round)
+					}
+					wg.Wait()
+				}
+			})
+		})
+	}
+}
+
+// The waiter sleeps before each event, or is about to.
+func TestNoWakeUpIsLostAtTheEdgeOfSleep(t *testing.T) {
+	const rounds = 4000
+	atEach(t, func(t *testing.T) {
+		there, back := newDispatcher(t, Config{QLen: 2}), newDispatcher(t, Config{QLen: 2})
+		there.main.spins, back.main.spins = 0, 0
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for ev := range there.Events(background) {
+				if back.Main().Reserve(1) {
+					back.Main().Put(&ev, false)
+					back.Main().Flush()
+				}
+			}
+		})
+		done := make(chan string)
+		wg.Go(func() {
+			for i := range uint64(rounds) {
+				there.Main().Reserve(1)
+				there.Main().Put(dto(i), false)
+				there.Main().Flush()
+				ev, _, err := waitOne(back, background, 1)
+				if err != nil || ev.Cookie != i {
+					done <- fmt.Sprint(i, ev, err)
+					return
+				}
+			}
+			done <- ""
+		})
+		select {
+		case what := <-done:
+			assert.Empty(t, what)
+		case <-time.After(10 * time.Second):
+			t.Error("a wake-up was lost")
+		}
+		there.Abort()
+		back.Abort()
+		wg.Wait()
+	})
+}
+
+// The same at the edge itself: the event comes after a waiter's last look, and
+// before the waiter says that it is about to sleep.
+func TestAWaiterLooksOnceMoreBeforeItSleeps(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 1})
+	require.False(t, d.main.came(1))
+	require.True(t, d.Main().Reserve(1))
+	d.Main().Put(dto(1), false)
+	d.Main().Flush()
+	assert.True(t, d.main.park(1), "nobody wakes it for what was there before")
+	d.main.unpark()
+}
+
+// A threshold is met by several producers together: each alone sees too few.
+func TestNoWakeUpIsLostAtAThreshold(t *testing.T) {
+	const producers, rounds = 3, 2000
+	atEach(t, func(t *testing.T) {
+		d := newDispatcher(t, Config{QLen: producers})
+		d.main.spins = 0
+		woken := make(chan int)
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			buf := make([]event.Event, producers)
+			for {
+				_, nmore, err := waitOne(d, background, producers)
+				if err != nil {
+					return
+				}
+				n, err := d.Dequeue(buf)
+				if err != nil {
+					return
+				}
+				woken <- nmore*10 + n
+			}
+		})
+		for round := range rounds {
+			for range producers {
+				eventually(t, "room", func() bool { return d.Main().Reserve(1) })
+			}
+			var wg sync.WaitGroup
+			for p := range uint64(producers) {
+				wg.Go(func() {
+					d.Main().Put(dto(p), false)
+					d.Main().Flush()
+				})
+			}
+			select {
+			case got := <-woken:
+				require.Equal(t, (producers-1)*11, got)
+			case <-time.After(10 * time.Second):
+				t.Fatalf("round %d: the wake-up was lost", round)
+			}
+			wg.Wait()
+		}
+		d.Abort()
+		waiting.Wait()
+	})
+}
