@@ -155,11 +155,20 @@ func TestNilAndClosedObjectsAreInvalidHandles(t *testing.T) {
 	require.NoError(t, closedEP.Close())
 	require.NoError(t, closedEP.Close(), "closing again does nothing")
 	for name, e := range map[string]*Endpoint{"nil": nil, "closed": closedEP} {
-		for op := range map[string]bool{
-			"query": true, "status": true, "post_recv": true, "post_send": true, "post_rdma_read": true,
-			"post_rdma_write": true, "connect": true, "cr_accept": true, "disc_abrupt": true, "reset": true,
+		seg := r.lmr.Segment(0, 64)
+		for op, do := range map[string]func() error{
+			"Query":         func() error { _, err := e.Query(FieldAll); return err },
+			"Status":        func() error { _, err := e.Status(); return err },
+			"PostRecv":      func() error { return e.PostRecv(1, 0, seg) },
+			"PostSend":      func() error { return e.PostSend(1, 0, seg) },
+			"PostRDMARead":  func() error { return e.PostRDMARead(1, 0, r.lmr.Remote(0, 64), seg) },
+			"PostRDMAWrite": func() error { return e.PostRDMAWrite(1, 0, r.lmr.Remote(0, 64), seg) },
+			"Connect":       func() error { return e.Connect(ConnectConfig{Qual: r.psp.Qual()}) },
+			"Accept":        func() error { return r.request().Accept(e, nil) },
+			"Disconnect":    func() error { return e.Disconnect(Abrupt) },
+			"Reset":         e.Reset,
 		} {
-			require.ErrorIs(t, r.do(op, e), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP}, "%s on a %s endpoint", op, name)
+			require.ErrorIs(t, do(), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP}, "%s on a %s endpoint", op, name)
 		}
 		n, err := e.PostBatch(make([]DTO, 2))
 		assert.Zero(t, n)

@@ -112,15 +112,15 @@ func (r *rig) pair(attr *Attr) (a, b *Endpoint) {
 	return a, b
 }
 
-// apart is a connected endpoint of whose connection r.conn hears nothing.
-func (r *rig) apart() *Endpoint {
-	conn := r.dispatcher(evd.ModeQueue, 8)
-	a := r.endpointOf(Config{PZ: r.pz, Conn: conn})
-	require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
-	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(r.endpointOf(Config{PZ: r.pz, Conn: conn}), nil))
-	r.next(conn)
-	r.next(conn)
-	return a
+// force sets a state by hand, and puts the other back before the endpoint closes.
+func (r *rig) force(e *Endpoint, s State) {
+	was := e.State()
+	e.box.state.Store(uint32(s))
+	r.t.Cleanup(func() {
+		if e.State() == s {
+			e.box.state.Store(uint32(was))
+		}
+	})
 }
 
 // next waits for the next event of d.

@@ -219,20 +219,23 @@ func (r *rig) newTaker(cfg Config) func() error {
 }
 
 func TestAnEndpointWithASharedQueueTakesNoReceivesOfItsOwn(t *testing.T) {
-	for _, state := range []string{"UNC", "RSV", "PAS", "ACT", "TEN", "CMP", "CON", "DPN", "DIS"} {
-		t.Run(state, func(t *testing.T) {
+	for _, state := range []State{
+		Unconnected, Reserved, PassiveConnectionPending, ActiveConnectionPending, TentativeConnectionPending,
+		CompletionPending, Connected, DisconnectPending, Disconnected,
+	} {
+		t.Run(state.String(), func(t *testing.T) {
 			r := newRig(t)
 			q := r.srq(SRQAttr{})
 			feeder, e := r.endpoint(nil), r.taker(q, r.dto)
 			switch state {
-			case "CON", "DIS":
+			case Connected, Disconnected:
 				r.connect(feeder, e)
-				if state == "DIS" {
+				if state == Disconnected {
 					require.NoError(t, e.Disconnect(Abrupt))
 					r.next(r.conn)
 				}
 			default:
-				r.force(e, stateNames[state])
+				r.force(e, state)
 			}
 			want := &hw.Error{Type: hw.InvalidState, Sub: 87}
 			assert.ErrorIs(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)), want)

@@ -62,8 +62,12 @@ modify_transprt ok    E     E     E     E     E     E     E     E
 modify_provider ok    E     E     E     E     E     E     E     E
 modify_ia       P     P     P     P     P     P     P     P     P
 modify_state    P     P     P     P     P     P     P     P     P
+modify_path     P     P     P     P     P     P     P     P     P
 modify_address  P     P     P     P     P     P     P     P     P
 modify_qual     P     P     P     P     P     P     P     P     P
+modify_peer     P     P     P     P     P     P     P     P     P
+modify_peerqual P     P     P     P     P     P     P     P     P
+modify_srq      P     P     P     P     P     P     P     P     P
 reset           nop   E     E     E     E     E     E     E     →UNC
 free            →gone E     E     →gone E     →gone →gone →gone →gone
 `

@@ -50,6 +50,11 @@ var modifies = map[string]struct {
 	"modify_state":   {fieldState, dat.EndpointParam{State: dat.StateConnected}},
 	"modify_address": {fieldLocal, dat.EndpointParam{}},
 	"modify_qual":    {fieldLocalQual, dat.EndpointParam{LocalQual: 1}},
+
+	"modify_path":     {0x4, dat.EndpointParam{}},
+	"modify_peer":     {0x20, dat.EndpointParam{}},
+	"modify_peerqual": {0x40, dat.EndpointParam{}},
+	"modify_srq":      {0x800, dat.EndpointParam{}},
 }
 
 func with(a dat.EndpointAttr) dat.EndpointParam { return dat.EndpointParam{Attr: a} }
