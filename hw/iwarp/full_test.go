@@ -12,11 +12,11 @@ import (
 )
 
 // awaitFull waits until the writer waits for the socket.
-func (l *connection) awaitFull() {
+func (c *connection) awaitFull() {
 	for full := false; !full; pause(0) {
-		l.grab()
-		full = l.busy.Load() && l.send.writer.job.kind == jobWait
-		l.run(posterBudget)
+		c.grab()
+		full = c.busy.Load() && c.send.writer.job.kind == jobWait
+		c.run(posterBudget)
 	}
 }
 

@@ -48,9 +48,9 @@ func connections(peers ...*peer) (all []*connection) {
 }
 
 // grab takes a connection's token, as soon as it is free.
-func (l *connection) grab() {
+func (c *connection) grab() {
 	for {
-		if w := l.word.Load(); w&held == 0 && l.word.CompareAndSwap(w, w|held) {
+		if w := c.word.Load(); w&held == 0 && c.word.CompareAndSwap(w, w|held) {
 			return
 		}
 		pause(0)
