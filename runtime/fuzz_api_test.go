@@ -1,0 +1,399 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"net"
+	"reflect"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// A program of random bytes calls any method of any handle, in any order: live, closed,
+// nil and foreign handles, with arguments that fit and that do not. Whatever it does, no
+// call panics or hangs, and an error is a code of DAT.
+
+// FuzzAPI decodes bytes into the calls of one to three goroutines.
+func FuzzAPI(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(randomProgram(seed))
+	}
+	f.Fuzz(runProgram)
+}
+
+func TestRandomCallsGetAnAnswer(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { runProgram(t, randomProgram(1000+seed)) })
+	}
+}
+
+func randomProgram(seed uint64) []byte {
+	random := rand.New(rand.NewPCG(seed, 0))
+	program := make([]byte, 64+random.IntN(1500))
+	for i := range program {
+		program[i] = byte(random.Uint32())
+	}
+	return program
+}
+
+// tape is a program: decisions are taken from it until it ends.
+type tape struct{ left []byte }
+
+// n is the next decision, below k.
+func (p *tape) n(k int) int {
+	if len(p.left) == 0 || k <= 1 {
+		return 0
+	}
+	b := p.left[0]
+	p.left = p.left[1:]
+	return int(b) % k
+}
+
+// caller is what the goroutines of a program share.
+type caller struct {
+	t    *testing.T
+	own  *bad
+	pool *BufferPool
+
+	mu      sync.Mutex
+	handles map[reflect.Type][]reflect.Value
+	types   []reflect.Type
+	log     []string
+	ctx     context.Context
+}
+
+// oneOwner are handles that one goroutine at a time may use, as their godoc says.
+var oneOwner = []reflect.Type{reflect.TypeFor[*Outbox](), reflect.TypeFor[*Buffer](), reflect.TypeFor[*Batch](), reflect.TypeFor[*Contexts[int]](), reflect.TypeFor[*Credits]()}
+
+// documented are the panics that the godoc of a method announces.
+var documented = []string{"evd: a batch was released twice", "evd: a one-shot request was released twice"}
+
+func runProgram(t *testing.T, program []byte) {
+	p := &tape{left: program}
+	provider := "loop"
+	if p.n(8) == 0 {
+		provider = "iwarp"
+	}
+	c := &caller{t: t, handles: map[reflect.Type][]reflect.Value{}}
+	var cancel context.CancelFunc
+	c.ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	c.furnish(provider)
+	goroutines := 1 + p.n(3)
+	share := len(p.left)/goroutines + 1
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(p.left, share) {
+		wg.Go(func() { c.run(&tape{left: part}, goroutines == 1) })
+	}
+	wg.Wait()
+	for _, ia := range c.handles[reflect.TypeFor[*IA]()] {
+		if adapter := ia.Interface().(*IA); adapter != nil {
+			if err := adapter.Close(); err != nil {
+				require.ErrorIs(t, err, ErrInvalidHandle, "%s\n%s", "Close", c.program())
+			}
+			require.Zero(t, adapter.MemoryStats(), c.program())
+		}
+	}
+}
+
+// furnish makes the first handles of every kind.
+func (c *caller) furnish(provider string) {
+	t := c.t
+	b := &bad{t: t, own: newObjects(t, provider), foreign: newObjects(t, provider), gone: c.ctx}
+	b.ia = b.own.ia
+	b.pair = connect(t, b.ia, DispatcherConfig{QLen: 256})
+	b.pair.establish(t)
+	c.own = b
+	for _, o := range []objects{b.own, b.foreign} {
+		for _, h := range []any{o.ia, o.pz, o.d, o.cno, o.ep, o.srq, o.lmr, o.rmr, o.shot} {
+			c.keep(reflect.ValueOf(h))
+		}
+	}
+	for _, m := range makers {
+		if reflect.TypeOf(m.handle) == reflect.TypeFor[*IA]() {
+			continue
+		}
+		c.keep(reflect.ValueOf(m.live(b)))
+	}
+	var err error
+	c.pool, err = b.own.pz.NewBufferPool(BufferPoolConfig{Count: 16, Size: 64})
+	require.NoError(t, err)
+	c.keep(reflect.ValueOf(c.pool))
+	for _, h := range []any{b.pair.a, b.pair.b, b.pair.pz, b.pair.events, b.pair.mem} {
+		c.keep(reflect.ValueOf(h))
+	}
+}
+
+// keep adds a handle that later calls may use.
+func (c *caller) keep(h reflect.Value) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(h)
+}
+
+func (c *caller) add(h reflect.Value) {
+	of := h.Type()
+	if of.Kind() != reflect.Pointer || h.IsNil() || of.NumMethod() == 0 || !strings.HasPrefix(of.Elem().PkgPath(), "godat/") {
+		return
+	}
+	if of == reflect.TypeFor[*Buffer]() { // its misuse panics, as its godoc says
+		return
+	}
+	if c.handles[of] == nil {
+		c.types = append(c.types, of)
+		slices.SortFunc(c.types, func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) })
+	}
+	if len(c.handles[of]) < 24 && !slices.ContainsFunc(c.handles[of], h.Equal) {
+		c.handles[of] = append(c.handles[of], h)
+	}
+}
+
+// run makes the calls of a tape.
+func (c *caller) run(p *tape, alone bool) {
+	for len(p.left) > 0 && !c.t.Failed() {
+		c.mu.Lock()
+		of := c.types[p.n(len(c.types))]
+		c.mu.Unlock()
+		method := of.Method(p.n(of.NumMethod()))
+		switch {
+		case takesKey(method.Type):
+			continue
+		case of == reflect.TypeFor[*IA]() && strings.HasPrefix(method.Name, "Close") && p.n(16) != 0:
+			continue // else most programs would be about a closed adapter
+		case !alone && slices.Contains(oneOwner, of):
+			continue
+		}
+		in := []reflect.Value{c.draw(p, of, 0)}
+		for i := 1; i < method.Type.NumIn(); i++ {
+			in = append(in, c.draw(p, method.Type.In(i), 0))
+		}
+		c.call(of, method, in)
+	}
+}
+
+// call makes one call and judges its answer.
+func (c *caller) call(of reflect.Type, m reflect.Method, in []reflect.Value) {
+	line := describeCall(of, m, in)
+	c.mu.Lock()
+	c.log = append(c.log, line)
+	c.mu.Unlock()
+	type answer struct {
+		out   []reflect.Value
+		panic any
+		stack string
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if a.panic = recover(); a.panic != nil {
+				stack := make([]byte, 1<<14)
+				a.stack = string(stack[:goruntime.Stack(stack, false)])
+			}
+			answers <- a
+		}()
+		if m.Type.IsVariadic() {
+			a.out = m.Func.CallSlice(in)
+		} else {
+			a.out = m.Func.Call(in)
+		}
+		for _, out := range a.out {
+			if seq, ok := out.Interface().(iter.Seq[Event]); ok {
+				for range seq {
+					break
+				}
+			}
+		}
+	}()
+	select {
+	case a := <-answers:
+		if a.panic != nil {
+			if slices.Contains(documented, fmt.Sprint(a.panic)) {
+				return
+			}
+			c.t.Errorf("%s: panic: %v\n%s\nafter\n%s", line, a.panic, a.stack, c.program())
+			return
+		}
+		c.judge(line, in, a.out)
+	case <-time.After(30 * time.Second):
+		stacks := make([]byte, 1<<20)
+		c.t.Errorf("%s hangs, after\n%s\n%s", line, c.program(), stacks[:goruntime.Stack(stacks, true)])
+	}
+}
+
+func (c *caller) judge(line string, in, out []reflect.Value) {
+	for _, v := range out {
+		err, ok := v.Interface().(error)
+		if ok && v.Type() == reflect.TypeFor[error]() {
+			var code *hw.Error
+			if !errors.As(err, &code) && !ownAnswer(err) && !errors.Is(err, context.DeadlineExceeded) {
+				c.t.Errorf("%s: %T %v is no code; after\n%s", line, err, err, c.program())
+			}
+			return
+		}
+	}
+	for _, v := range append(in, out...) {
+		c.harvest(v)
+	}
+}
+
+// harvest keeps the handles of an answer, and those that its events are about.
+func (c *caller) harvest(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		c.keep(v)
+	case reflect.Slice:
+		if events, ok := v.Interface().([]Event); ok {
+			for i := range min(len(events), 8) {
+				c.keep(reflect.ValueOf(RequestOf(events[i])))
+			}
+		}
+	default:
+	}
+}
+
+// program is the last calls.
+func (c *caller) program() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(c.log[max(0, len(c.log)-60):], "\n")
+}
+
+func describeCall(of reflect.Type, m reflect.Method, in []reflect.Value) string {
+	var args []string
+	for _, v := range in[1:] {
+		if v.Kind() == reflect.Slice && v.Len() > 4 || v.Kind() == reflect.Func {
+			args = append(args, v.Type().String())
+			continue
+		}
+		text := fmt.Sprint(v)
+		args = append(args, text[:min(len(text), 120)])
+	}
+	return fmt.Sprintf("(%v)(%v).%s(%s)", of, in[0], m.Name, strings.Join(args, ", "))
+}
+
+var numbers = []int64{0, 1, 2, 3, 8, 64, 100, 4096, -1, math.MinInt32, math.MaxInt32, math.MaxUint32, math.MinInt64, math.MaxInt64}
+
+// draw is a value of a type, as the tape says.
+func (c *caller) draw(p *tape, of reflect.Type, depth int) reflect.Value {
+	v := reflect.New(of).Elem()
+	switch of.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n := numbers[p.n(len(numbers))]
+		if of == reflect.TypeFor[time.Duration]() {
+			n = []int64{0, 1, -1, int64(time.Millisecond), math.MaxInt64, math.MinInt64}[p.n(6)]
+		}
+		v.SetInt(n)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if p.n(3) == 0 {
+			v.SetUint(uint64(numbers[p.n(len(numbers))]))
+		} else {
+			v.SetUint(1 << p.n(of.Bits()) >> 1)
+		}
+	case reflect.Bool:
+		v.SetBool(p.n(2) == 1)
+	case reflect.String:
+		v.SetString([]string{"", "nonsense", ":", ":0", "127.0.0.1:1", "[::1]:1", "\x00", "a:b:c", "127.0.0.1:99999999999999999999", c.own.ia.Attr().Address}[p.n(10)])
+		if p.n(2) == 0 {
+			v.SetString("")
+		}
+	case reflect.Pointer:
+		c.drawPointer(p, v, depth)
+	case reflect.Slice:
+		n := []int{0, 0, 1, 2, 3, 17}[p.n(6)]
+		if p.n(4) == 0 && n == 0 {
+			return v
+		}
+		v.Set(reflect.MakeSlice(of, n, n))
+		if depth < 3 {
+			for i := range min(n, 3) {
+				v.Index(i).Set(c.draw(p, of.Elem(), depth+1))
+			}
+		}
+	case reflect.Array:
+		for i := range min(v.Len(), 2) {
+			v.Index(i).Set(c.draw(p, of.Elem(), depth+1))
+		}
+	case reflect.Struct:
+		c.drawStruct(p, v, depth)
+	case reflect.Interface:
+		c.drawInterface(p, v)
+	case reflect.Func:
+		if p.n(4) == 0 {
+			return v
+		}
+		return c.own.good(of)
+	default:
+	}
+	return v
+}
+
+// drawPointer sets a handle of any state; nil now and then.
+func (c *caller) drawPointer(p *tape, v reflect.Value, depth int) {
+	of := v.Type()
+	c.mu.Lock()
+	all := c.handles[of]
+	c.mu.Unlock()
+	switch {
+	case p.n(10) == 0:
+	case len(all) > 0:
+		v.Set(all[p.n(len(all))])
+	case of == reflect.TypeFor[*Buffer]():
+		v.Set(reflect.ValueOf(c.pool.Get()))
+	case of.Elem().Kind() == reflect.Struct && of.NumMethod() == 0 && depth < 3:
+		v.Set(reflect.New(of.Elem()))
+		v.Elem().Set(c.draw(p, of.Elem(), depth+1))
+	}
+}
+
+func (c *caller) drawStruct(p *tape, v reflect.Value, depth int) {
+	switch of := v.Type(); {
+	case of == reflect.TypeFor[Segment]() && p.n(4) != 0:
+		v.Set(reflect.ValueOf(c.own.pair.mem.Segment(8*p.n(32), 8*p.n(4))))
+		return
+	case of == reflect.TypeFor[RemoteSegment]() && p.n(4) != 0:
+		v.Set(reflect.ValueOf(c.own.pair.mem.Remote(8*p.n(32), 8*p.n(4))))
+		return
+	}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || f.Name == "Submit" || depth > 3 {
+			continue
+		}
+		if handle := f.Type.Kind() == reflect.Pointer && f.Type.NumMethod() > 0; handle || p.n(3) == 0 {
+			v.Field(i).Set(c.draw(p, f.Type, depth+1))
+		}
+	}
+}
+
+func (c *caller) drawInterface(p *tape, v reflect.Value) {
+	switch of := v.Type(); {
+	case of == reflect.TypeFor[context.Context]():
+		ctx, cancel := context.WithTimeout(c.ctx, time.Duration(p.n(3))*time.Millisecond)
+		c.t.Cleanup(cancel)
+		v.Set(reflect.ValueOf(ctx))
+	case of == reflect.TypeFor[any]():
+		switch p.n(4) {
+		case 0:
+			v.Set(reflect.ValueOf(5))
+		case 1:
+			v.Set(c.draw(p, reflect.TypeFor[*Endpoint](), 1))
+		case 2:
+			v.Set(c.draw(p, reflect.TypeFor[*PZ](), 1))
+		}
+	case of == reflect.TypeFor[net.Addr]():
+		v.Set(reflect.ValueOf(&net.TCPAddr{}))
+	}
+}
