@@ -278,7 +278,7 @@ func TestARefusalNamesTheStateThatItIsFor(t *testing.T) {
 	}()
 	w := work{op: hw.OpSend}
 	for running := true; running; {
-		if _, err := a.box.check(&a.box.requests, &w); err != nil {
+		if _, err := a.box.requests.rules.Load().check(&w, a.State()); err != nil {
 			require.NotErrorIs(t, err, &hw.Error{Type: hw.InvalidState, Sub: hw.StateEPConnected})
 		}
 		select {

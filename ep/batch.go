@@ -78,11 +78,21 @@ type place struct {
 	lkey uint32
 }
 
-// postSome admits up to batchDTOs operations at once.
+// batch is up to batchDTOs operations on their way into slots of one queue, by one
+// set of rules. It stays on the poster's stack.
+type batch struct {
+	q      *queue
+	r      *rules
+	places [batchDTOs]place
+}
+
+// postSome admits up to batchDTOs operations at once. It may take none without an
+// error: Modify has replaced the rules meanwhile, and the caller tries again.
 func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
-	var places [batchDTOs]place
-	checked, err := b.checkBatch(q, dtos, &places)
-	k, fail := b.reserveBatch(q, dtos[:checked], &places)
+	var s batch // its fields one by one: a literal would be built elsewhere and copied
+	s.q, s.r = q, q.rules.Load()
+	checked, err := s.check(dtos, b.State())
+	k, fail := s.reserve(b, dtos[:checked])
 	if k < checked {
 		err = fail
 	}
@@ -90,7 +100,7 @@ func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
 		return 0, err
 	}
 	ticket, n, _, mine := b.takeTickets(q, uint32(k))
-	for _, p := range places[n:k] {
+	for _, p := range s.places[n:k] {
 		unreserve(p.to)
 	}
 	if int(n) < k {
@@ -99,60 +109,47 @@ func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
 	if n == 0 {
 		return 0, err
 	}
-	var w work
-	var x extra
-	for i := range n {
-		t := (ticket + i) & ticketMask
-		dtos[i].work(q, &w)
-		w.segs = dtos[i].list()
-		w.ext = nil
-		if operations[w.op&31].extended {
-			x = extra{imm: dtos[i].Immediate, operand: dtos[i].Operand, compare: dtos[i].Compare}
-			w.ext = &x
-		}
-		b.fill(q, t, &w, places[i].to, places[i].lkey)
-	}
+	s.fill(ticket, dtos[:n])
 	b.submit(q, ticket, n, mine)
 	return int(n), err
 }
 
-// checkBatch checks operations as far as they are in order.
-func (b *mailbox) checkBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (n int, err error) {
+// check checks operations as far as they are in order.
+func (s *batch) check(dtos []DTO, state State) (n int, err error) {
 	var w work
 	for i := range dtos {
-		dtos[i].work(q, &w)
+		dtos[i].work(s.q, &w)
 		w.segs = dtos[i].list()
-		if places[i].lkey, err = b.check(q, &w); err != nil {
+		if s.places[i].lkey, err = s.r.check(&w, state); err != nil {
 			return i, err
 		}
 	}
 	return len(dtos), nil
 }
 
-// reserveBatch reserves room for the events of operations, as far as there is
-// some. Runs that go to the same place are reserved at once. It stops without an error
-// when Modify has given the queue another dispatcher meanwhile.
-func (b *mailbox) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (int, error) {
-	r := q.rules.Load()
-	d := r.evd
+// reserve reserves room for the events of operations, as far as there is some. Runs
+// that go to the same place are reserved at once. It stops without an error when
+// Modify has given the queue another dispatcher meanwhile.
+func (s *batch) reserve(b *mailbox, dtos []DTO) (int, error) {
+	d := s.r.evd
 	for i := 0; i < len(dtos); {
 		to, err := dtos[i].destination(b.e.adapter, d)
 		if err != nil {
-			return i, wrap(dtos[i].call(q), err)
+			return i, wrap(dtos[i].call(s.q), err)
 		}
-		places[i].to = to
+		s.places[i].to = to
 		n := 1
 		if to != nil && dtos[i].OneShot == nil {
 			for i+n < len(dtos) && dtos[i+n].OneShot == nil && wiring(d).For(dtos[i+n].Cookie) == to {
-				places[i+n].to = to
+				s.places[i+n].to = to
 				n++
 			}
 			if !to.Reserve(n) {
 				if n == 1 || !to.Reserve(1) {
-					if q.rules.Load() != r {
+					if s.q.rules.Load() != s.r {
 						return i, nil
 					}
-					return i, b.noEventRoom(dtos[i].call(q), to)
+					return i, b.noEventRoom(dtos[i].call(s.q), to)
 				}
 				n = 1
 			}
@@ -160,6 +157,23 @@ func (b *mailbox) reserveBatch(q *queue, dtos []DTO, places *[batchDTOs]place) (
 		i += n
 	}
 	return len(dtos), nil
+}
+
+// fill writes the slots of the operations, from ticket on.
+func (s *batch) fill(ticket uint32, dtos []DTO) {
+	var w work
+	var x extra
+	for i := range dtos {
+		dtos[i].work(s.q, &w)
+		w.segs = dtos[i].list()
+		w.ext = nil
+		if operations[w.op&31].extended {
+			x = extra{imm: dtos[i].Immediate, operand: dtos[i].Operand, compare: dtos[i].Compare}
+			w.ext = &x
+		}
+		s.q.fill(ticket, &w, s.places[i].to, s.places[i].lkey)
+		ticket = (ticket + 1) & ticketMask
+	}
 }
 
 var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest, Text: "the one-shot's dispatcher is another adapter's"}

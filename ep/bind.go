@@ -3,7 +3,6 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
-	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
@@ -58,18 +57,19 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	}
 	q := &e.box.requests
 	w := work{op: hw.OpBind, flags: flags, cookie: cookie}
-	if _, err := e.box.check(q, &w); err != nil {
+	r := q.rules.Load()
+	if _, err := r.check(&w, e.State()); err != nil {
 		return mem.RemoteSegment{}, err
 	}
-	if d := q.rules.Load().evd; d != nil && !wiring(d).Takes(evd.StreamBind) {
+	if d := r.evd; d != nil && !wiring(d).Takes(evd.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
 	window, binding := rmr.Window(door.Key{}), inner(&to)
-	bind, err := window.BeginBind(e.box.zone(), &e.windows, &binding)
+	bind, err := window.BeginBind(r.zone, &e.windows, &binding)
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
-	ticket, word, mine, err := e.box.admitOdd(q, &w)
+	ticket, word, mine, err := e.box.admit(q, r, &w, 0)
 	if err != nil {
 		window.CancelBind(bind.Key)
 		return mem.RemoteSegment{}, err
@@ -83,24 +83,6 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 // inner is the binding as [memory.Window] knows it.
 func inner(to *mem.Binding) memory.Binding {
 	return memory.Binding{Segment: memory.Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased}
-}
-
-// admitOdd is admitOne, after the check, for a request whose slot needs more than
-// work tells. The caller adds it.
-func (b *mailbox) admitOdd(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
-	var to *delivery.Queue
-	if d := q.rules.Load().evd; d != nil {
-		if to = wiring(d).For(w.cookie); !to.Reserve(1) {
-			return 0, 0, false, b.noEventRoom(callOf(w.op), to)
-		}
-	}
-	ticket, n, word, mine := b.takeTickets(q, 1)
-	if n == 0 {
-		unreserve(to)
-		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
-	}
-	b.fill(q, ticket, w, to, 0)
-	return ticket, word, mine, nil
 }
 
 // pendingBinds are the slots' places for binds, for who has a ticket. Most

@@ -7,13 +7,12 @@ import (
 	"godat/internal/memory"
 )
 
-// check says what a post of w returns at once. It has no effect. The key of a
-// single segment is looked up on the way; those of more are checked here and
+// check says what a post of w in that state returns at once. It has no effect. The
+// key of a single segment is looked up on the way; those of more are checked here and
 // looked up again when they have a slot.
-func (b *mailbox) check(q *queue, w *work) (lkey uint32, err error) {
-	state, r := b.state.Load(), q.rules.Load()
-	if (uint32(w.flags)|always)&r.illegal[w.op&31] != 0 || len(w.segs) > r.iov || q.admits>>state&1 == 0 {
-		return b.checkOdd(q, r, w, State(state))
+func (r *rules) check(w *work, state State) (lkey uint32, err error) {
+	if (uint32(w.flags)|always)&r.illegal[w.op&31] != 0 || len(w.segs) > r.iov || r.admits>>state&1 == 0 {
+		return r.checkOdd(w, state)
 	}
 	o := &operations[w.op&31]
 	var total uint64
@@ -34,8 +33,8 @@ func (b *mailbox) check(q *queue, w *work) (lkey uint32, err error) {
 }
 
 // checkOdd is check for what is refused at first sight: most of it rightly.
-func (b *mailbox) checkOdd(q *queue, r *rules, w *work, state State) (lkey uint32, err error) {
-	if err := b.whyNot(q, r, w, state); err != nil {
+func (r *rules) checkOdd(w *work, state State) (lkey uint32, err error) {
+	if err := r.whyNot(w, state); err != nil {
 		return 0, err
 	}
 	if _, err := r.checkMany(w, &operations[w.op&31]); err != nil {
@@ -63,20 +62,20 @@ func (r *rules) checkSize(w *work, o *operation, total uint64) error {
 // whyNot says why w can't be posted in that state, in the order of what a caller
 // should mend first. The state may be another one by now. It returns nil for a
 // receive of an endpoint that was made for a request and has a zone.
-func (b *mailbox) whyNot(q *queue, r *rules, w *work, state State) error {
+func (r *rules) whyNot(w *work, state State) error {
 	call := callOf(w.op)
 	switch {
 	case int(w.op) >= len(operations) || operations[w.op].call == "":
 		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "operation %v can't be posted", w.op)
-	case !postable(b.e.adapter.attr.Ops).Has(w.op):
-		return hw.Errorf(call, hw.ModelNotSupported, hw.NoSubtype, "%v on %s", w.op, b.e.adapter.attr.Device)
-	case q.srq != nil && state != closed:
+	case !postable(r.dev.Ops).Has(w.op):
+		return hw.Errorf(call, hw.ModelNotSupported, hw.NoSubtype, "%v on %s", w.op, r.dev.Device)
+	case r.shared && state != closed:
 		return &hw.Error{Op: call, Type: hw.InvalidState, Sub: hw.StateSRQInUse, Text: "receives come from the shared queue"}
 	case uint32(w.flags)&r.illegal[w.op] != 0:
 		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "%s", badFlags(w.op, w.flags&hw.Flags(r.illegal[w.op])))
 	case len(w.segs) > r.iov:
 		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), r.iov)
-	case state == TentativeConnectionPending && q == &b.recvs:
+	case state == TentativeConnectionPending && w.op == hw.OpRecv:
 		if r.pz != nil {
 			return nil
 		}

@@ -31,11 +31,13 @@ func (q *queue) Complete(wcs []hw.WC) {
 		q.complete(wcs)
 		return
 	}
+	q.completer.Acquire()
 	cookie := s.cookie
 	q.retired.Store((r + 1) & ticketMask)
 	yield.Point()
 	to.PutCompletion(q.e, cookie, hw.StatusSuccess, op, 0, wc.Len)
 	to.Flush()
+	q.completer.Release()
 }
 
 // complete delivers completions; events for the same place are handed on
@@ -45,6 +47,7 @@ func (q *queue) complete(wcs []hw.WC) {
 		q.completeShared(wcs)
 		return
 	}
+	q.completer.Acquire()
 	const together = 16
 	var (
 		evs [together]evd.Event
@@ -70,7 +73,7 @@ func (q *queue) complete(wcs []hw.WC) {
 		}
 		if ended {
 			q.retired.Store(r)
-			q.end() // from now on the token's holder completes
+			q.endInBand()
 			return
 		}
 		to = next
@@ -81,6 +84,7 @@ func (q *queue) complete(wcs []hw.WC) {
 		to.PutAll(evs[:n])
 		to.Flush()
 	}
+	q.completer.Release()
 }
 
 // describe makes the event of wc, and says where it goes; nil when there is none
@@ -88,6 +92,7 @@ func (q *queue) complete(wcs []hw.WC) {
 // retired becomes. That is stored before the event is handed on: who sees the
 // event may post again at once.
 func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
+	q.completer.Check()
 	i := uint32(wc.ID) & q.mask
 	if i != r&q.mask {
 		r = q.passTo(r, i)
@@ -147,6 +152,7 @@ func (q *queue) received(ev *evd.Event, wc *hw.WC) {
 
 // passTo retires the suppressed requests before slot i and returns its ticket.
 func (q *queue) passTo(r, i uint32) uint32 {
+	q.completer.Check()
 	for ; r&q.mask != i; r = (r + 1) & ticketMask {
 		q.pass(r)
 	}
@@ -155,24 +161,28 @@ func (q *queue) passTo(r, i uint32) uint32 {
 
 // pass retires a suppressed request that succeeded.
 func (q *queue) pass(ticket uint32) {
+	q.completer.Check()
 	if to := q.slot(ticket).to; to != nil {
 		to.Release(1)
 	}
 }
 
-// end handles the queue's last completion. What has not completed by now
-// succeeded and was suppressed.
-func (q *queue) end() {
+// endInBand handles the queue's last completion. What has not completed by now
+// succeeded and was suppressed. From here on the token's holder completes.
+func (q *queue) endInBand() {
+	q.completer.Check()
 	for r := q.retired.Load(); r != q.next; r = (r + 1) & ticketMask {
 		q.pass(r)
 	}
 	q.retired.Store(q.next)
+	q.completer.Release()
 	q.e.box.tell(q.endInput)
 }
 
 // flushNext completes the next published post as flushed. Nothing of the queue
 // is with the provider, so the token's holder is the completer.
 func (q *queue) flushNext() {
+	q.e.box.own.Check()
 	t := q.next
 	q.next = (t + 1) & ticketMask
 	if q.prompt {
@@ -202,6 +212,7 @@ func (q *queue) wait(wcs []hw.WC) bool {
 
 // endDetour delivers what waited and lets the rest come straight.
 func (q *queue) endDetour() {
+	q.e.box.own.Check()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.detour.Load() {

@@ -43,6 +43,25 @@ func (ctl *controls) do(c *control) error {
 	return c.err
 }
 
+// change has the machine move by in, where a move is all there is to do.
+func (ctl *controls) change(op string, in input) error {
+	ctl.Lock()
+	defer ctl.Unlock()
+	return ctl.do(&control{op: op, in: in})
+}
+
+// disownEndpoint parts the endpoint from the request that it came with. An endpoint
+// that was made for the request is freed. The caller holds the lock.
+func (ctl *controls) disownEndpoint(op string) error {
+	if err := ctl.do(&control{op: op, in: inDisown}); err != nil {
+		return err
+	}
+	if ctl.e.State() != closed {
+		return nil
+	}
+	return ctl.free(op)
+}
+
 // CloseFlags say how a connection is given up: DAT_CLOSE_FLAGS, with its numbers.
 type CloseFlags uint8
 

@@ -91,15 +91,13 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 		e.box.state.Store(uint32(TentativeConnectionPending))
 	}
 	e.box.requests.init(e, attr.MaxRequestDTOs, attr.MaxRequestIOV)
-	e.box.requests.admits, e.box.requests.plain, e.box.requests.need = requestStates, hw.OpSend, operations[hw.OpSend].local
+	e.box.requests.plain, e.box.requests.need = hw.OpSend, operations[hw.OpSend].local
 	e.box.requests.tailShift, e.box.requests.endInput = requestShift, tellRequestEnd
 	e.box.recvs.init(e, attr.MaxRecvDTOs, attr.MaxRecvIOV)
-	e.box.recvs.admits, e.box.recvs.plain, e.box.recvs.need = recvStates, hw.OpRecv, operations[hw.OpRecv].local
+	e.box.recvs.plain, e.box.recvs.need = hw.OpRecv, operations[hw.OpRecv].local
 	e.box.recvs.tailShift, e.box.recvs.endInput = recvShift, tellRecvEnd
 	e.box.recvs.prompt = !a.attr.NotReadyWait
-	if e.box.recvs.srq = cfg.SRQ; cfg.SRQ != nil {
-		e.box.recvs.admits = 0
-	}
+	e.box.recvs.srq = cfg.SRQ
 	e.marks.init(e, attr.SoftHighWatermark)
 	e.box.setParts(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
 	if err := a.furnish(op, e); err != nil {
@@ -109,9 +107,8 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 }
 
 // pz is the endpoint's protection zone; nil until an endpoint that a service point
-// made has one. So is zone, which is what posts are checked against.
-func (b *mailbox) pz() *mem.PZ        { return b.requests.rules.Load().pz }
-func (b *mailbox) zone() *memory.Zone { return b.requests.rules.Load().zone }
+// made has one.
+func (b *mailbox) pz() *mem.PZ { return b.requests.rules.Load().pz }
 
 // furnish takes what the endpoint needs of others, and gives all of it back if
 // anything fails.

@@ -7,6 +7,7 @@ import (
 
 // execute executes the pending control call.
 func (m *machine) execute() {
+	m.box.own.Check()
 	c := m.e.ctl.pending
 	m.e.ctl.pending = nil
 	yield.Point() // a post that takes a ticket here is published at any time
@@ -34,6 +35,7 @@ func (m *machine) execute() {
 // begin starts to connect or to accept. If the provider can't even start,
 // nothing has happened.
 func (m *machine) begin(c *control) error {
+	m.box.own.Check()
 	if transitions[m.box.State()][c.in] < firstEdge {
 		return stateError(c.op, m.box.State())
 	}
@@ -77,6 +79,7 @@ func (m *machine) begin(c *control) error {
 }
 
 func (m *machine) disconnect(c *control) error {
+	m.box.own.Check()
 	switch next := transitions[m.box.State()][c.in]; next {
 	case refuse:
 		return stateError(c.op, m.box.State())
@@ -94,6 +97,7 @@ func (m *machine) disconnect(c *control) error {
 // reset makes the endpoint as new. In DISCONNECTED both queues have ended: Reset
 // waited for that.
 func (m *machine) reset(c *control) error {
+	m.box.own.Check()
 	if next := transitions[m.box.State()][inReset]; next == refuse {
 		return stateError(c.op, m.box.State())
 	} else if next == ignore {
@@ -109,6 +113,7 @@ func (m *machine) reset(c *control) error {
 
 // forget clears what belongs to one connection.
 func (m *machine) forget() {
+	m.box.own.Check()
 	m.box.requests.ended, m.box.recvs.ended = false, false
 	m.broke, m.box.unsignaled = false, 0
 	m.e.facts.info, m.e.facts.refusal, m.private = hw.ConnInfo{}, refusal{}, nil
@@ -122,6 +127,7 @@ func (m *machine) forget() {
 
 // close makes the handle dead and ends what is still going on.
 func (m *machine) close(c *control) error {
+	m.box.own.Check()
 	if m.become(c.in) < firstEdge {
 		return stateError(c.op, m.box.State())
 	}
@@ -133,6 +139,7 @@ func (m *machine) close(c *control) error {
 }
 
 func (m *machine) move(c *control) error {
+	m.box.own.Check()
 	s := m.box.State()
 	if m.become(c.in) < firstEdge {
 		return stateError(c.op, s)
@@ -140,9 +147,10 @@ func (m *machine) move(c *control) error {
 	return nil
 }
 
-// askedFor takes the request that a reserved service point has for the endpoint.
+// reserveRequest takes the request that a reserved service point has for the endpoint.
 // It is announced when the state says so.
 func (m *machine) reserveRequest() {
+	m.box.own.Check()
 	cr := m.e.facts.reservedRequest
 	m.e.facts.reservedRequest = nil
 	if m.become(inAsked) >= firstEdge {
@@ -152,6 +160,7 @@ func (m *machine) reserveRequest() {
 }
 
 func (m *machine) disown(c *control) error {
+	m.box.own.Check()
 	if transitions[m.box.State()][inDisown] == to(closed) {
 		return m.close(c)
 	}

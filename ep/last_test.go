@@ -109,7 +109,7 @@ func (s *slow) end(r *rig) {
 		w.op = hw.OpWrite
 	}
 	require.True(r.t, wiring(s.q.rules.Load().evd).Main().Reserve(1))
-	s.e.box.fill(s.q, s.ticket, &w, wiring(s.q.rules.Load().evd).Main(), 0)
+	s.q.fill(s.ticket, &w, wiring(s.q.rules.Load().evd).Main(), 0)
 	s.e.box.submit(s.q, s.ticket, 1, false)
 }
 
@@ -339,7 +339,7 @@ func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 	require.Equal(t, posts, n)
 	require.True(t, mine)
 	for i := range n {
-		a.box.fill(q, (ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, wiring(all).Main(), 0)
+		q.fill((ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, wiring(all).Main(), 0)
 	}
 	a.box.submit(q, ticket, n, mine)
 	for i := range uint64(n) {

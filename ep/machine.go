@@ -65,6 +65,7 @@ func (m *machine) handle(told uint32) {
 // established announces the connection and lets the completions through that
 // waited for it.
 func (m *machine) established(byFact bool) {
+	m.box.own.Check()
 	passive := m.box.State() == CompletionPending
 	if !byFact && !passive {
 		return
@@ -93,6 +94,7 @@ func (m *machine) established(byFact bool) {
 }
 
 func (m *machine) refused() {
+	m.box.own.Check()
 	if m.box.State() == CompletionPending {
 		m.endConnection(inRefused, outcome(evd.AcceptCompletionError), nil, nil)
 		return
@@ -110,6 +112,7 @@ func (m *machine) refused() {
 }
 
 func (m *machine) down() {
+	m.box.own.Check()
 	switch {
 	case m.e.facts.why == hw.ReasonDrained:
 		m.endConnection(inDrained, disconnected, nil, nil)
@@ -123,6 +126,7 @@ func (m *machine) down() {
 }
 
 func (m *machine) timeout() {
+	m.box.own.Check()
 	if m.box.State() == ActiveConnectionPending {
 		m.endConnection(inTimeout, timedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call", Err: hw.ErrTimeout})
 		return
@@ -134,6 +138,7 @@ func (m *machine) timeout() {
 // does that. The outcome and its cause, which is nil where the provider or the input
 // says it, are announced when everything posted has been flushed.
 func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw.Cause) {
+	m.box.own.Check()
 	if m.become(in) < firstEdge {
 		return
 	}
@@ -156,6 +161,7 @@ func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw
 
 // breakQP breaks the queue pair, and notes what has a ticket by then.
 func (m *machine) breakQP(orderly bool) {
+	m.box.own.Check()
 	if m.box.qp == nil { // it was made for a request, and had nothing yet
 		m.box.requests.ended, m.box.recvs.ended, m.bothEnded = true, true, true
 		return
@@ -172,6 +178,7 @@ func (m *machine) breakQP(orderly bool) {
 // flushed. A post may have returned and still wait behind the ticket of one that
 // is being filled; whoever has that one pokes.
 func (m *machine) announceEndOnceFlushed() {
+	m.box.own.Check()
 	if m.box.requests.reached(m.box.requests.last) && m.box.recvs.reached(m.box.recvs.last) {
 		m.bothEnded = false
 		m.announceEnd()
@@ -181,6 +188,7 @@ func (m *machine) announceEndOnceFlushed() {
 // ended announces the end, once both queues have ended: it is the last event of
 // the connection. A closed endpoint announces nothing.
 func (m *machine) announceEnd() {
+	m.box.own.Check()
 	if m.outcome != none && m.box.State() != closed {
 		m.e.adapter.counters.of(evd.Number(m.outcome), false).Add(1)
 		m.e.counted.disconnects.Add(1)
@@ -201,6 +209,7 @@ func (m *machine) announceEnd() {
 
 // emit delivers a connection event, for which room was reserved.
 func (m *machine) emit(ev evd.Event) {
+	m.box.own.Check()
 	if m.connRoom == 0 {
 		return
 	}
@@ -211,6 +220,7 @@ func (m *machine) emit(ev evd.Event) {
 }
 
 func (m *machine) releaseConnRoom() {
+	m.box.own.Check()
 	if m.connRoom > 0 {
 		wiring(m.e.profile.conn).Main().Release(m.connRoom)
 		m.connRoom = 0

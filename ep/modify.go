@@ -176,6 +176,7 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 
 // modify makes the endpoint what was asked for. What it needs for that is there.
 func (m *machine) modify(c *control) error {
+	m.box.own.Check()
 	mod, s := c.mod, m.box.State()
 	if !mayModify(mod.mask, s) {
 		return stateError(c.op, s)
@@ -213,6 +214,7 @@ func (b *mailbox) refit(old, now *parts) {
 // and one more that is taken here makes those fail that have looked already. The
 // posts move on by that one.
 func (b *mailbox) enlarge(q *queue, depth, iov int) {
+	b.own.Check()
 	if depth <= int(q.depth.Load()) && iov <= q.iov {
 		return
 	}
@@ -241,6 +243,7 @@ func (b *mailbox) enlarge(q *queue, depth, iov int) {
 
 // skip takes a ticket for nothing, and returns it.
 func (b *mailbox) skip(q *queue) (ticket uint32) {
+	b.own.Check()
 	b.e.counted.mu.Lock()
 	defer b.e.counted.mu.Unlock()
 	q.skipped++ // it is no post

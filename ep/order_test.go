@@ -45,7 +45,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 				for i := 0; i < 10_000 && !modified.Load(); i++ {
 					runtime.Gosched()
 				}
-				e.box.fill(q, ticket, &work{op: hw.OpRecv, cookie: 2}, wiring(r.dto).Main(), 0)
+				q.fill(ticket, &work{op: hw.OpRecv, cookie: 2}, wiring(r.dto).Main(), 0)
 				q.publish(ticket, 1)
 				e.box.poke()
 			}()
@@ -156,9 +156,9 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 				return // the poster would hold the token, or finds no ticket
 			}
 			to := inner(&mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead})
-			bind, err := w.Window(door.Key{}).BeginBind(e.box.zone(), &e.windows, &to)
+			bind, err := w.Window(door.Key{}).BeginBind(e.box.requests.rules.Load().zone, &e.windows, &to)
 			require.NoError(t, err)
-			ticket, word, mine, err := e.box.admitOdd(q, &work{op: hw.OpBind, cookie: 9})
+			ticket, word, mine, err := e.box.admit(q, q.rules.Load(), &work{op: hw.OpBind, cookie: 9}, 0)
 			require.NoError(t, err)
 			require.False(t, mine)
 			p := &q.pendingBinds()[ticket&q.mask]

@@ -138,7 +138,7 @@ func (b *mailbox) request(t uint32, word uint64, mine bool) {
 // receive is request for receives.
 func (b *mailbox) receive(t uint32, word uint64, mine bool) {
 	q := &b.recvs
-	if !mine || q.next != t || q.path(b.State()) != toProvider {
+	if !mine || q.next != t || b.path(q) != toProvider {
 		b.submit(q, t, 1, mine)
 		return
 	}
@@ -159,7 +159,7 @@ func (b *mailbox) receive(t uint32, word uint64, mine bool) {
 func (b *mailbox) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem.Segment) (ticket uint32, word uint64, mine, ok bool) {
 	r := q.rules.Load()
 	d := r.evd
-	if flags&r.refused != 0 || len(segs) != 1 || q.admits>>b.state.Load()&1 == 0 || d == nil {
+	if flags&r.refused != 0 || len(segs) != 1 || r.admits>>b.state.Load()&1 == 0 || d == nil {
 		return 0, 0, false, false
 	}
 	seg := &segs[0]
@@ -204,19 +204,28 @@ func (b *mailbox) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem
 func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
 
 // admitOne checks one operation, reserves room for its event, and gives it a
-// ticket and a filled slot.
+// ticket and a filled slot. An operation that was refused is checked again if
+// Modify has replaced the rules meanwhile: their dispatcher is the endpoint's no
+// more, and may be closed.
 func (b *mailbox) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
-	lkey, err := b.check(q, w)
-	if err != nil {
-		return 0, 0, false, err
+	for {
+		r := q.rules.Load()
+		lkey, err := r.check(w, b.State())
+		if err != nil {
+			return 0, 0, false, err
+		}
+		ticket, word, mine, err = b.admit(q, r, w, lkey)
+		if err == nil || q.rules.Load() == r {
+			return ticket, word, mine, err
+		}
 	}
+}
+
+// admit is admitOne after the check. lkey is the key of a single segment.
+func (b *mailbox) admit(q *queue, r *rules, w *work, lkey uint32) (ticket uint32, word uint64, mine bool, err error) {
 	var to *delivery.Queue
-	r := q.rules.Load()
 	if d := r.evd; d != nil {
 		if to = wiring(d).For(w.cookie); !to.Reserve(1) {
-			if q.rules.Load() != r { // the dispatcher is the endpoint's no more, and may be closed
-				return b.admitOne(q, w)
-			}
 			return 0, 0, false, b.noEventRoom(callOf(w.op), to)
 		}
 	}
@@ -225,7 +234,7 @@ func (b *mailbox) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine 
 		unreserve(to)
 		return 0, 0, false, wrap(callOf(w.op), errNoSlot)
 	}
-	b.fill(q, ticket, w, to, lkey)
+	q.fill(ticket, w, to, lkey)
 	return ticket, word, mine, nil
 }
 
@@ -239,7 +248,7 @@ func (b *mailbox) noEventRoom(op string, to *delivery.Queue) error {
 }
 
 // fill writes the slot of a ticket; lkey is the key of a single segment.
-func (b *mailbox) fill(q *queue, ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
+func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 	i := ticket & q.mask
 	s := &q.slots[i]
 	s.op = w.op
@@ -251,7 +260,7 @@ func (b *mailbox) fill(q *queue, ticket uint32, w *work, to *delivery.Queue, lke
 		sge := &q.sges[int(i)*q.iov]
 		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey
 	} else {
-		b.translate(q.segments(ticket), w.segs)
+		q.translate(q.segments(ticket), w.segs)
 	}
 	if operations[w.op&31].special {
 		s.addr, s.rkey = w.remote.Addr, w.remote.Context
@@ -266,8 +275,8 @@ func (b *mailbox) fill(q *queue, ticket uint32, w *work, to *delivery.Queue, lke
 
 // translate writes a slot's segments. They were checked; a region that was freed
 // since gives a key that no provider takes, and so LOCAL_PROTECTION.
-func (b *mailbox) translate(sges []hw.SGE, segs []mem.Segment) {
-	zone := b.zone()
+func (q *queue) translate(sges []hw.SGE, segs []mem.Segment) {
+	zone := q.rules.Load().zone
 	for i := range segs {
 		sges[i] = hw.SGE{}
 		if segs[i].Len != 0 {

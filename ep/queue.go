@@ -8,6 +8,7 @@ import (
 	"godat/internal/delivery"
 
 	"godat/hw"
+	"godat/internal/owner"
 )
 
 // queue is one direction of an endpoint: a ring of slots that is its mailbox,
@@ -22,7 +23,6 @@ import (
 type queue struct {
 	// Immutable.
 	e         *Endpoint
-	admits    uint32        // states in which posting is no error, as bits
 	plain     hw.Op         // see admitPlain: the operation,
 	need      hw.Privileges // what it needs of memory,
 	tailShift uint          // where tail is in the endpoint's word
@@ -60,9 +60,10 @@ type queue struct {
 	skipped uint64 // tickets that are not counted as posts
 
 	// Owned by the completer; posters read retired.
-	_       [64]byte
-	retired atomic.Uint32
-	_       [60]byte
+	_         [64]byte
+	completer owner.Tag
+	retired   atomic.Uint32
+	_         [60]byte
 
 	// The detour of completions that come before ESTABLISHED was announced.
 	detour  atomic.Bool
@@ -112,8 +113,9 @@ func (q *queue) segments(ticket uint32) []hw.SGE {
 	return q.sges[i : i+q.iov : i+q.iov]
 }
 
-// publishedNext reports whether the holder may take ticket next.
-func (q *queue) publishedNext() bool {
+// publishedNext reports whether the holder may take ticket q.next.
+func (b *mailbox) publishedNext(q *queue) bool {
+	b.own.Check()
 	if q.next != q.ready {
 		return true
 	}
@@ -131,6 +133,7 @@ func (q *queue) tail(word uint64) uint32 { return uint32(word>>q.tailShift) & ti
 // published reports whether all tickets before that one are published, whether
 // the provider has them or not. It is at most a queue's length away.
 func (q *queue) published(ticket uint32) bool {
+	q.e.box.own.Check()
 	if q.reached(ticket) {
 		return true
 	}

@@ -20,17 +20,17 @@ func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remot
 	}
 	q := &e.box.requests
 	w := work{op: hw.OpReadToRMR, flags: flags, cookie: cookie, remote: remote}
-	if _, err := e.box.check(q, &w); err != nil {
+	r := q.rules.Load()
+	if _, err := r.check(&w, e.State()); err != nil {
 		return err
 	}
-	r := q.rules.Load()
 	if r.iov == 0 {
 		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "the endpoint allows no segments")
 	}
 	if err := r.checkRDMA(&w, uint64(local.Len)); err != nil {
 		return err
 	}
-	ticket, word, mine, err := e.box.admitOdd(q, &w)
+	ticket, word, mine, err := e.box.admit(q, r, &w, 0)
 	if err != nil {
 		return err
 	}

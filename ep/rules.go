@@ -117,10 +117,13 @@ type rules struct {
 	pz                *mem.PZ
 	zone              *memory.Zone    // the pz's
 	evd               *evd.Dispatcher // nil: completions of this direction are dropped
+	admits            uint32          // states in which posting is no error, as bits
 	refused           hw.Flags        // see admitPlain: the flags that it can't have,
-	longest           uint64          // and its length; 0 admits none
+	shared            bool            // receives come from a shared queue
+	longest           uint64          // see admitPlain: the most bytes; 0 admits none
 	iov               int             // segments
 	readIOV, writeIOV int
+	dev               *hw.Attr
 	maxMessage        uint64
 	maxRDMA           uint64
 	illegal           [len(operations)]uint32 // see illegalFlags
@@ -130,17 +133,22 @@ type rules struct {
 func (b *mailbox) setRules(p *parts) {
 	a := &p.attr
 	r := rules{
-		pz: p.pz, zone: p.pz.Zone(door.Key{}), readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,
+		pz: p.pz, zone: p.pz.Zone(door.Key{}), dev: &b.e.adapter.attr, readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,
 		maxMessage: a.MaxMessageSize, maxRDMA: a.MaxRDMASize,
 		illegal: illegalFlags(postable(b.e.adapter.attr.Ops), a),
 	}
-	b.requests.setRules(r, p.request, a.MaxRequestIOV, a.MaxMessageSize)
-	b.recvs.setRules(r, p.recv, a.MaxRecvIOV, math.MaxUint32)
+	b.requests.setRules(r, requestStates, p.request, a.MaxRequestIOV, a.MaxMessageSize)
+	r.shared = b.recvs.srq != nil
+	states := recvStates
+	if r.shared {
+		states = 0
+	}
+	b.recvs.setRules(r, states, p.recv, a.MaxRecvIOV, math.MaxUint32)
 }
 
-func (q *queue) setRules(r rules, d *evd.Dispatcher, iov int, longest uint64) {
+func (q *queue) setRules(r rules, states uint32, d *evd.Dispatcher, iov int, longest uint64) {
 	illegal := r.illegal[q.plain]
-	r.evd, r.iov, r.refused = d, iov, hw.Flags(illegal)
+	r.admits, r.evd, r.iov, r.refused = states, d, iov, hw.Flags(illegal)
 	if iov > 0 && illegal&always == 0 {
 		r.longest = longest
 	}

@@ -24,6 +24,7 @@ func (cfg *Config) checkSRQ(op string, a *Adapter) error {
 // completeShared is complete for an endpoint that takes its receives from a shared
 // queue. They retire there, in whatever order, before their event can be seen.
 func (q *queue) completeShared(wcs []hw.WC) {
+	q.completer.Acquire()
 	var (
 		ev   evd.Event
 		last *delivery.Queue
@@ -49,13 +50,14 @@ func (q *queue) completeShared(wcs []hw.WC) {
 			to.Put(&ev, ev.Flags&evd.Silent != 0)
 		}
 		if ended {
-			q.end()
+			q.endInBand()
 			return
 		}
 	}
 	if last != nil {
 		last.Flush()
 	}
+	q.completer.Release()
 }
 
 // describeShared makes the event of a receive from the shared queue, and says

@@ -13,6 +13,7 @@ const scratchWRs = 32
 // without end would keep it from being heard; what is drained for it is no more
 // than the queues hold.
 func (b *mailbox) step(left int) int {
+	b.own.Check()
 	for {
 		if b.inputs.Load() == 0 && !b.called {
 			left = b.drain(&b.recvs, left)
@@ -44,6 +45,7 @@ func (b *mailbox) step(left int) int {
 // that had a ticket before it is published. A post that has returned may still
 // wait behind the ticket of one that is being filled; whoever has that one pokes.
 func (b *mailbox) hear() (told uint32) {
+	b.own.Check()
 	told = b.inputs.Swap(0)
 	if told&tellControl != 0 {
 		b.called = true
@@ -62,8 +64,8 @@ const (
 	toHold          // the provider still has earlier work to flush; wait for the queue's end
 )
 
-func (q *queue) path(s State) path {
-	switch s {
+func (b *mailbox) path(q *queue) path {
+	switch b.State() {
 	case Connected:
 		return toProvider
 	case Disconnected, closed:
@@ -72,12 +74,12 @@ func (q *queue) path(s State) path {
 		}
 		return toHold
 	case DisconnectPending:
-		if q == &q.e.box.requests {
+		if q == &b.requests {
 			return toHold // the provider takes none after Drain; they were posted too late
 		}
 		return toProvider
 	default:
-		if q == &q.e.box.requests {
+		if q == &b.requests {
 			return toFlush // it was posted in an earlier life
 		}
 		return toProvider
@@ -87,8 +89,9 @@ func (q *queue) path(s State) path {
 // drain hands on what is published of q, as far as the budget goes, and returns
 // what is left of it.
 func (b *mailbox) drain(q *queue, left int) int {
-	for left > 0 && q.publishedNext() {
-		switch q.path(b.State()) {
+	b.own.Check()
+	for left > 0 && b.publishedNext(q) {
+		switch b.path(q) {
 		case toHold:
 			return left
 		case toFlush:
@@ -107,6 +110,7 @@ func (b *mailbox) drain(q *queue, left int) int {
 
 // hand gives the provider up to most posts of q: n were gathered, done taken.
 func (b *mailbox) hand(q *queue, most int) (n, done int, err error) {
+	b.own.Check()
 	if q == &b.recvs {
 		n = b.gatherRecvs(min(most, len(b.recvWRs)))
 		done, err = b.qp.PostRecv(b.recvWRs[:n])
@@ -121,9 +125,10 @@ func (b *mailbox) hand(q *queue, most int) (n, done int, err error) {
 }
 
 func (b *mailbox) gatherRecvs(most int) int {
+	b.own.Check()
 	q := &b.recvs
 	n := 0
-	for n < most && q.publishedNext() {
+	for n < most && b.publishedNext(q) {
 		t := q.next
 		wr := &b.recvWRs[n]
 		wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t)[:q.slot(t).nseg]
@@ -134,9 +139,10 @@ func (b *mailbox) gatherRecvs(most int) int {
 }
 
 func (b *mailbox) gatherRequests(most int) int {
+	b.own.Check()
 	q := &b.requests
 	n := 0
-	for n < most && q.publishedNext() {
+	for n < most && b.publishedNext(q) {
 		t := q.next
 		b.describe(&b.sendWRs[n], t)
 		q.next = (t + 1) & ticketMask
@@ -148,6 +154,7 @@ func (b *mailbox) gatherRequests(most int) int {
 // describe makes a request of a slot. Providers look at the extra fields of the
 // operations that have them only.
 func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
+	b.own.Check()
 	q := &b.requests
 	s := q.slot(t)
 	wr.ID = q.id | uint64(t&q.mask)
@@ -174,6 +181,7 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 // hold all places of a queue: of those that do, from however many endpoints, the one
 // that came here last found the others' places taken, and is signaled.
 func (b *mailbox) wrFlags(s *slot) (w hw.WRFlags) {
+	b.own.Check()
 	f := s.flags
 	if f&hw.Suppress == 0 || b.unsignaled+1 >= b.signalEvery || s.to != nil && s.to.Full() {
 		w = hw.WRSignaled
@@ -194,6 +202,7 @@ func (b *mailbox) wrFlags(s *slot) (w hw.WRFlags) {
 // though it had room for them: the connection can't go on. They are flushed when
 // the queue has ended.
 func (b *mailbox) providerFailed(q *queue, n uint32, err error) {
+	b.own.Check()
 	q.next = (q.next - n) & ticketMask
 	b.e.machine.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
 }

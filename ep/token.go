@@ -203,6 +203,7 @@ func (b *mailbox) release() bool {
 // one: it ends with Close. An endpoint without one has nothing to do but queue
 // receives and flush.
 func (b *mailbox) handOver() bool {
+	b.own.Check()
 	if !b.e.worker.serving || b.State() == closed {
 		return false
 	}

@@ -34,6 +34,7 @@ func (w *worker) init(e *Endpoint) {
 // start starts the endpoint's goroutine. It lives from the first Connect
 // or Accept to Close.
 func (w *worker) start() {
+	w.e.box.own.Check()
 	if !w.serving {
 		w.serving = true
 		w.quit, w.served = make(chan struct{}), make(chan struct{})
