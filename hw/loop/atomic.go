@@ -13,15 +13,15 @@ const wordLen = 8
 
 // atomic does a fetch-add or compare-swap. The target stays what it is unless
 // the old value can be stored.
-func (p *pipe) atomic(wr *hw.SendWR) verdict {
+func (x *executor) atomic(wr *hw.SendWR) verdict {
 	switch {
-	case p.canRead != hw.StatusSuccess:
-		return p.fail(wr, p.canRead)
+	case x.canRead != hw.StatusSuccess:
+		return x.fail(wr, x.canRead)
 	case total(wr.SGL) != wordLen:
-		return p.fail(wr, hw.StatusLocalLength)
+		return x.fail(wr, hw.StatusLocalLength)
 	}
-	// The memory is looked up once, before anything is changed: a key may die at any
-	// time, and Deregister waits until the pipe has moved on.
+	// Each key is looked up once, before anything is changed. A key may die at any time,
+	// but Deregister waits until the pipe has moved on, so the memory stays until then.
 	var into [wordLen][]byte
 	pieces := 0
 	for i := range wr.SGL {
@@ -29,20 +29,20 @@ func (p *pipe) atomic(wr *hw.SendWR) verdict {
 		if s.Len == 0 {
 			continue
 		}
-		mem := p.src.Reach(s.Addr, s.Len, s.LKey, hw.LocalWrite)
+		mem := x.src.Reach(s.Addr, s.Len, s.LKey, hw.LocalWrite)
 		if mem == nil {
-			return p.fail(wr, hw.StatusLocalProtection)
+			return x.fail(wr, hw.StatusLocalProtection)
 		}
 		into[pieces] = unsafe.Slice((*byte)(mem), s.Len)
 		pieces++
 	}
-	target := p.dst.Reach(wr.RemoteAddr, wordLen, wr.RKey, hw.RemoteAtomic)
+	target := x.dst.Reach(wr.RemoteAddr, wordLen, wr.RKey, hw.RemoteAtomic)
 	if target == nil {
-		return p.fail(wr, hw.StatusRemoteAccess)
+		return x.fail(wr, hw.StatusRemoteAccess)
 	}
 	// An offset into a zero-based window says nothing of the address.
 	if uintptr(target)%wordLen != 0 {
-		return p.fail(wr, hw.StatusRemoteResponder)
+		return x.fail(wr, hw.StatusRemoteResponder)
 	}
 	word := (*uint64)(target)
 	var old uint64
@@ -51,12 +51,12 @@ func (p *pipe) atomic(wr *hw.SendWR) verdict {
 	} else {
 		old = compareSwap(word, wr.Compare, wr.Operand)
 	}
-	binary.NativeEndian.PutUint64(p.old[:], old)
-	rest := p.old[:]
+	binary.NativeEndian.PutUint64(x.old[:], old)
+	rest := x.old[:]
 	for _, mem := range into[:pieces] {
 		rest = rest[copy(mem, rest):]
 	}
-	return p.sent(wr, wordLen)
+	return x.sent(wr, wordLen)
 }
 
 // compareSwap stores v if the word equals want, and returns what it was.

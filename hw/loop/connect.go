@@ -5,7 +5,7 @@ import "godat/hw"
 // join connects a queue pair that asked with one that answers, and reports it to
 // both. It returns false if the asking one has gone. The answering one's phase
 // is connecting, and stays so if it fails.
-func join(a, b *life, private []byte) bool {
+func join(a, b *connection, private []byte) bool {
 	ab, ba := newPipe(a, b), newPipe(b, a)
 	ab.reverse, ba.reverse = ba, ab
 	if !a.install(b, ab, ba) {
@@ -28,10 +28,10 @@ func join(a, b *life, private []byte) bool {
 }
 
 // install makes the pipes known, unless the asking side has gone.
-func (l *life) install(b *life, ab, ba *pipe) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.phase != connecting {
+func (c *connection) install(b *connection, ab, ba *pipe) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase != connecting {
 		return false
 	}
 	for _, p := range [...]*pipe{ab, ba} {
@@ -44,48 +44,10 @@ func (l *life) install(b *life, ab, ba *pipe) bool {
 	// is told of something before Accept returns, it finds the pipes.
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l.phase, b.phase = connected, connected
-	l.qp.out.Store(ab)
-	l.qp.in.Store(ba)
+	c.phase, b.phase = connected, connected
+	c.qp.out.Store(ab)
+	c.qp.in.Store(ba)
 	b.qp.out.Store(ba)
 	b.qp.in.Store(ab)
 	return true
-}
-
-// newPipe makes a pipe, which its maker holds.
-func newPipe(from, to *life) *pipe {
-	src, dst := from.qp, to.qp
-	p := &pipe{
-		src:        end{View: src.View(&src.dev.Device), sink: src.cfg.SendSink},
-		dst:        end{View: dst.View(&dst.dev.Device), sink: dst.cfg.RecvSink},
-		sq:         from.sq,
-		rq:         to.rq,
-		from:       from,
-		to:         to,
-		segments:   src.cfg.SendSegments,
-		neverWaits: src.cfg.NotReady == 0,
-		sends:      make([]hw.WC, max(1, min(maxScratch, src.cfg.SendDepth))),
-		recvs:      make([]hw.WC, max(1, min(maxScratch, dst.cfg.RecvDepth))),
-		recvFree:   1,
-	}
-	if dst.srq != nil {
-		p.srq, p.number = dst.srq, dst.cfg.Number
-		p.recvs = make([]hw.WC, maxScratch)
-	}
-	switch {
-	case src.cfg.ReadsOut == 0:
-		p.canRead = hw.StatusLocalEP
-	case dst.cfg.ReadsIn == 0:
-		p.canRead = hw.StatusRemoteResponder
-	}
-	p.word.Store(held)
-	return p
-}
-
-// side is which of the pipe's two places is the device's.
-func (p *pipe) side(d *device) int {
-	if p.from.qp.dev == d {
-		return 0
-	}
-	return 1
 }

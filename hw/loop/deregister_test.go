@@ -138,12 +138,12 @@ func post(t *testing.T, a, b *side, source bool, current *atomic.Uint64, stop ch
 		a.qp.Break(false)
 		b.qp.Break(false)
 		for _, s := range []*side{a, b} {
-			spinUntil(t, s.qp.(*queuePair).life.over)
+			spinUntil(t, s.qp.(*queuePair).conn.over)
 			s.reset()
 		}
-		require.NoError(t, a.qp.(*queuePair).life.begin("test"))
-		require.NoError(t, b.qp.(*queuePair).life.begin("test"))
-		require.True(t, join(a.qp.(*queuePair).life, b.qp.(*queuePair).life, nil))
+		require.NoError(t, a.qp.(*queuePair).conn.begin("test"))
+		require.NoError(t, b.qp.(*queuePair).conn.begin("test"))
+		require.True(t, join(a.qp.(*queuePair).conn, b.qp.(*queuePair).conn, nil))
 	}
 }
 

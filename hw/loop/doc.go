@@ -12,9 +12,9 @@
 //
 // A connection is two pipes, one for each direction. A pipe joins one side's
 // send queue to the other's receive queue, and whoever holds it is the only one
-// to take from both, to copy, and to complete and flush both. Holding it is a
-// compare-and-swap of its word; nobody ever waits for it: who finds it held
-// leaves a mark, and the holder looks again before it lets go (see pipe.go).
+// to take from both, to copy, and to complete and flush both. A compare-and-swap of the
+// pipe's token takes it, and nobody ever waits for it: a poster that finds it held
+// leaves a mark, and the holder looks again before it lets go (see token.go).
 //
 //	PostSend   takes the pipe if it is free and executes from the caller's
 //	           array; what can't be done now goes to the send queue
@@ -22,7 +22,7 @@
 //	workers    do what is too long for a poster: see worker.go
 //	a watch    fails the sends that wait too long for a receive: see watch.go
 //	SRQ        a pipe takes from a shared receive queue, one at a time, what its
-//	           send needs; those that find none stand in line: see srq.go
+//	           send needs; a pipe that finds none stands in line: see srq.go
 //	windows    are keys like a region's, which a bind makes and kills: see window.go
 //
 // # What else it does its own way

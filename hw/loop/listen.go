@@ -39,7 +39,7 @@ type request struct {
 	dev     *device // the listener's
 	local   Addr
 	remote  Addr
-	from    *life
+	from    *connection
 	private []byte
 
 	soft.Request
@@ -49,27 +49,27 @@ type request struct {
 // cfg.Timeout has no effect: the owner breaks an attempt that takes too long.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "loop.Connect"
-	l := q.life
-	if l == nil {
+	c := q.conn
+	if c == nil {
 		return gone(op)
 	}
 	if len(cfg.Private) > maxPrivate {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data", len(cfg.Private))
 	}
-	if err := l.begin(op); err != nil {
+	if err := c.begin(op); err != nil {
 		return err
 	}
-	l.local = Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
+	c.local = Addr{Device: q.dev.node.name, Qual: q.dev.node.ephemeral()}
 	ln, known := find(cfg.Addr, cfg.Qual)
 	to := Addr{Device: cfg.Addr, Qual: cfg.Qual}
 	switch {
 	case !known:
-		l.refuse(hw.ReasonUnreachable, nil, l.unknown(to))
+		c.refuse(hw.ReasonUnreachable, nil, c.unknown(to))
 	case ln == nil:
-		l.refuse(hw.ReasonRejected, nil, l.refusal(to, "nobody listens there"))
+		c.refuse(hw.ReasonRejected, nil, c.refusal(to, "nobody listens there"))
 	default:
 		ln.offer(&request{
-			dev: ln.dev, local: ln.addr(), remote: l.local, from: l, private: slices.Clone(cfg.Private),
+			dev: ln.dev, local: ln.addr(), remote: c.local, from: c, private: slices.Clone(cfg.Private),
 		})
 	}
 	return nil
@@ -120,21 +120,21 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	return nil
 }
 
-// answering finds the life that is to be connected, and begins it.
-func (r *request) answering(op string, qp hw.QP, private []byte) (*life, error) {
+// answering finds the connection that is to be connected, and begins it.
+func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, error) {
 	q, ok := qp.(*queuePair)
-	if !ok || q == nil || q.dev != r.dev || q.life == nil {
+	if !ok || q == nil || q.dev != r.dev || q.conn == nil {
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
 	}
 	if len(private) > maxPrivate {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data", len(private))
 	}
-	l := q.life
-	if err := l.begin(op); err != nil {
+	c := q.conn
+	if err := c.begin(op); err != nil {
 		return nil, err
 	}
-	l.local = r.local
-	return l, nil
+	c.local = r.local
+	return c, nil
 }
 
 // Reject refuses the request, without the private data if there is too much.

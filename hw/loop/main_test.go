@@ -188,9 +188,9 @@ func newSide(t testing.TB, dev hw.Device, change func(*hw.QPConfig)) *side {
 // close breaks the queue pair, if the test has not, and frees everything.
 func (s *side) close() {
 	t := s.t
-	if life := s.qp.(*queuePair).life; life != nil { // not closed by the test
+	if c := s.qp.(*queuePair).conn; c != nil { // not closed by the test
 		s.qp.Break(false)
-		require.Eventually(t, life.over, 10*time.Second, 100*time.Microsecond)
+		require.Eventually(t, c.over, 10*time.Second, 100*time.Microsecond)
 		require.NoError(t, s.qp.Close())
 	}
 	s.mr.Deregister() //nolint:errcheck // a test may have done it

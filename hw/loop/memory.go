@@ -13,7 +13,7 @@ type busy struct {
 func (d *device) grace() {
 	for _, b := range d.inProgress(nil, nil) {
 		for spin := 0; !b.p.movedOn(b.w); spin++ {
-			rest(spin)
+			pause(spin)
 		}
 	}
 }

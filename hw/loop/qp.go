@@ -8,14 +8,14 @@ import (
 	"godat/internal/yield"
 )
 
-// queuePair is a QP. Its owner makes the calls one at a time; the side that
-// answers a request installs the pipes.
+// queuePair is a QP. Its owner makes the calls one at a time.
 type queuePair struct {
+	// Shared: the side that answers a request installs the pipes of both.
 	out, in atomic.Pointer[pipe] // nil until connected
 
-	// The owner's. A closed queue pair has neither.
-	life *life
-	rq   *recvQueue // the life's
+	// Owned by the owner. A closed queue pair has neither.
+	conn *connection
+	rq   *recvQueue // the connection's
 
 	// Immutable.
 	soft.QP
@@ -62,30 +62,30 @@ func (q *queuePair) recvDepth() int {
 	return q.cfg.RecvDepth
 }
 
-// begin starts a new life.
+// begin makes a new connection.
 func (q *queuePair) begin() {
-	q.life = newLife(q)
-	q.rq = q.life.rq
+	q.conn = newConnection(q)
+	q.rq = q.conn.rq
 }
 
 // sendable are the operations that PostSend takes.
 var sendable = offered &^ hw.Ops(hw.OpRecv, hw.OpRecvImm, hw.OpRecvInvalidate)
 
 // refuses reports whether a request can't be taken at all.
-func (p *pipe) refuses(wr *hw.SendWR) bool {
-	return !sendable.Has(wr.Op) || len(wr.SGL) > p.segments || wr.Op == hw.OpBind && p.from.qp.dev.CheckBind(wr.Bind) != nil
+func (q *queuePair) refuses(wr *hw.SendWR) bool {
+	return !sendable.Has(wr.Op) || len(wr.SGL) > q.cfg.SendSegments || wr.Op == hw.OpBind && q.dev.CheckBind(wr.Bind) != nil
 }
 
 // refusal says why.
-func (p *pipe) refusal(wr *hw.SendWR) error {
+func (q *queuePair) refusal(wr *hw.SendWR) error {
 	const op = "loop.PostSend"
 	switch {
 	case !sendable.Has(wr.Op):
 		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%v", wr.Op)
-	case len(wr.SGL) > p.segments:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), p.segments)
+	case len(wr.SGL) > q.cfg.SendSegments:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), q.cfg.SendSegments)
 	}
-	return p.from.qp.dev.CheckBind(wr.Bind)
+	return q.dev.CheckBind(wr.Bind)
 }
 
 func full(op string, depth int) error {
@@ -107,8 +107,8 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	}
 	w := p.word.Load()
 	yield.Point()
-	if w&held != 0 || !p.word.CompareAndSwap(w, w|held) {
-		n, err := p.enqueue(wrs)
+	if w&held != 0 || !p.take(w) {
+		n, err := q.enqueue(wrs)
 		yield.Point()
 		p.kick()
 		return n, err
@@ -116,12 +116,12 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	p.grant()
 	n := 0
 	if p.attention.Load() == 0 {
-		n = p.straight(wrs)
+		n = p.inline(wrs)
 	}
 	if n == len(wrs) {
-		p.emit()
+		p.exec.emit()
 		yield.Point()
-		if p.word.CompareAndSwap(w|held, w+count) { // not kicked, and no step
+		if p.releaseAsTaken(w) {
 			return n, nil
 		}
 	}
@@ -130,61 +130,30 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 
 func (q *queuePair) unconnected() error {
 	const op = "loop.PostSend"
-	l := q.life
-	if l == nil {
+	c := q.conn
+	if c == nil {
 		return gone(op)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return hw.Errorf(op, hw.InvalidState, l.state(), "the queue pair is not connected")
-}
-
-// straight executes requests from the caller's array until one can't be, and says
-// how many are done.
-func (p *pipe) straight(wrs []hw.SendWR) int {
-	for n := range wrs {
-		if n%maxOps == maxOps-1 {
-			p.step()
-		}
-		wr := &wrs[n]
-		if wr.Op == hw.OpSend && p.briefSend(wr) || wr.Op != hw.OpSend && p.brief(wr) {
-			continue
-		}
-		if p.refuses(wr) {
-			return n
-		}
-		if v := p.execute(wr); v == failure {
-			p.step() // so that PostSend does not just let go
-			return n + 1
-		} else if v != done {
-			return n
-		}
-	}
-	return len(wrs)
-}
-
-// rest leaves to the queue what was not done at once, and runs the pipe.
-func (p *pipe) rest(n int, wrs []hw.SendWR) (int, error) {
-	k, err := p.enqueue(wrs[n:])
-	p.run()
-	return n + k, err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return hw.Errorf(op, hw.InvalidState, c.state(), "the queue pair is not connected")
 }
 
 // enqueue appends requests to the send queue.
-func (p *pipe) enqueue(wrs []hw.SendWR) (int, error) {
+func (q *queuePair) enqueue(wrs []hw.SendWR) (int, error) {
 	take := wrs
 	var refusal error
 	binds := false
 	for i := range wrs {
-		if p.refuses(&wrs[i]) {
-			take, refusal = wrs[:i], p.refusal(&wrs[i])
+		if q.refuses(&wrs[i]) {
+			take, refusal = wrs[:i], q.refusal(&wrs[i])
 			break
 		}
 		binds = binds || wrs[i].Op == hw.OpBind
 	}
-	n := p.sq.Push(take)
+	n := q.conn.sq.Push(take)
 	if n < len(take) {
-		refusal = full("loop.PostSend", int(p.sq.Depth))
+		refusal = full("loop.PostSend", q.cfg.SendDepth)
 	}
 	if binds {
 		soft.SpendBinds(wrs[:n])
@@ -242,7 +211,7 @@ func (q *queuePair) Drain() {
 // Break breaks both pipes and leaves the rest to whoever holds them, or flushes
 // and ends the queues at once where there are none. A second call does nothing.
 func (q *queuePair) Break(inOrder bool) {
-	if q.life == nil || !q.life.breakUp() {
+	if q.conn == nil || !q.conn.breakUp() {
 		return
 	}
 	out, in := q.out.Load(), q.in.Load()
@@ -258,19 +227,19 @@ func (q *queuePair) Break(inOrder bool) {
 	out.kick()
 }
 
-// Reset gives the queue pair a new life, unless it has one that it has not used.
+// Reset gives the queue pair a new connection, unless it has one that it has not used.
 func (q *queuePair) Reset() error {
 	const op = "loop.Reset"
-	l := q.life
+	c := q.conn
 	switch {
-	case l == nil:
+	case c == nil:
 		return gone(op)
-	case l.over():
+	case c.over():
 		q.out.Store(nil)
 		q.in.Store(nil)
 		q.begin()
-	case !l.pristine():
-		return l.notOver(op)
+	case !c.pristine():
+		return c.notOver(op)
 	}
 	return nil
 }
@@ -278,14 +247,14 @@ func (q *queuePair) Reset() error {
 // Close frees the queue pair.
 func (q *queuePair) Close() error {
 	const op = "loop.QP.Close"
-	l := q.life
+	c := q.conn
 	switch {
-	case l == nil:
+	case c == nil:
 		return gone(op)
-	case !l.over() && !l.pristine():
-		return l.notOver(op)
+	case !c.over() && !c.pristine():
+		return c.notOver(op)
 	}
-	q.life, q.rq = nil, nil
+	q.conn, q.rq = nil, nil
 	q.out.Store(nil)
 	q.in.Store(nil)
 	q.srq.unuse()
@@ -294,8 +263,8 @@ func (q *queuePair) Close() error {
 	return nil
 }
 
-func (l *life) notOver(op string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return hw.Errorf(op, hw.InvalidState, l.state(), "its queues have not both ended")
+func (c *connection) notOver(op string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return hw.Errorf(op, hw.InvalidState, c.state(), "its queues have not both ended")
 }

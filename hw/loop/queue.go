@@ -9,8 +9,7 @@ import (
 
 // Both queues are rings with one producer, the owner of the queue pair, and one
 // consumer, the holder of the pipe: see [soft.SendQueue], which has what could not
-// be executed at once. Where the consumer stands is its own (pipe.sendHead,
-// pipe.recvHead).
+// be executed at once. The consumer keeps its own place (source.head, target.head).
 
 // recvQueue holds receives. Slots are given back up to lag at a time, which the
 // ring has on top of the depth: an owner that keeps to the depth finds room.

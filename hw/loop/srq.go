@@ -6,25 +6,25 @@ import (
 	"godat/internal/yield"
 )
 
-// sharedQueue is a shared receive queue. A pipe whose send needs a receive takes
-// the first, one at a time; the others stay where they are, whatever becomes of
-// the connection.
+// sharedQueue is a shared receive queue. A pipe's target takes the first receive when
+// its send needs one. The other receives stay in the queue, whatever becomes of the
+// connection.
 //
-// A pipe that finds none is put in line by the same hold of the lock that found
-// none, so whoever posts next sees it. After a post the first in line are called, for
-// as many receives as there are: one called has a claim to a receive, and its kick
-// comes when the lock is let go. Who was not called takes nothing while others wait,
-// so a busy connection can't starve one that came before. A pipe that breaks, or
-// has nothing more to send, gives its claim back.
+// A target that finds no receive stands in line. It enters the line under the same hold
+// of the lock that found none, so the next poster sees it. A post calls as many targets
+// from the front of the line as there are receives. A called target has a claim to a
+// receive, and its pipe is kicked when the lock is let go. A target that was not called
+// takes nothing while others wait, so a busy connection can't starve one that came
+// before. A pipe that breaks, or has nothing more to send, gives its claim back.
 type sharedQueue struct {
 	*soft.SRQ
 
 	// Its lock, which is taken while a pipe is held, guards these.
-	claims      uint64 // how many receives are for pipes that were called
-	first, last *pipe  // the line
+	claims      uint64  // how many receives are for targets that were called
+	first, last *target // the line
 }
 
-// place is where a pipe stands with its shared queue.
+// place is where a target stands with its shared queue.
 type place uint8
 
 const (
@@ -63,55 +63,56 @@ func (q *sharedQueue) unuse() {
 	}
 }
 
-// serve runs the pipes that wait for what was posted.
+// serve runs the pipes that wait for the receives that were posted.
 func (q *sharedQueue) serve() {
 	q.Mu.Lock()
 	next := q.call()
 	q.Mu.Unlock()
-	q.wake(next)
+	q.kickCalled(next)
 }
 
-// call calls the first in line, if there is a receive for it. Who called it wakes
-// it, and looks for the next, when the lock is let go.
-func (q *sharedQueue) call() *pipe {
-	p := q.first
-	if p == nil || q.Left() == q.claims {
+// call calls the first in line, if there is a receive for it. The lock is held; when
+// it is let go the caller kicks the target's pipe, and calls the next.
+func (q *sharedQueue) call() *target {
+	t := q.first
+	if t == nil || q.Left() == q.claims {
 		return nil
 	}
-	q.remove(p)
-	p.place = called
+	q.remove(t)
+	t.place = called
 	q.claims++
-	return p
+	return t
 }
 
-// wake kicks a pipe that was called, and all that can be called behind it. One
-// that stands in line between two of these calls is seen by the next.
-func (q *sharedQueue) wake(p *pipe) {
-	for p != nil {
+// kickCalled kicks the pipe of a target that was called, and of all that can be called
+// behind it. A target that enters the line between two calls is seen by the second.
+func (q *sharedQueue) kickCalled(t *target) {
+	for t != nil {
 		yield.Point()
-		p.kick()
+		t.pipe.kick()
 		q.Mu.Lock()
-		p = q.call()
+		t = q.call()
 		q.Mu.Unlock()
 	}
 }
 
-// fetch takes the first receive for a pipe, which is held, or puts it in line.
-func (q *sharedQueue) fetch(p *pipe) bool {
+// fetch takes the first receive for a target, or puts the target in line. The caller
+// holds the pipe.
+func (q *sharedQueue) fetch(t *target) bool {
 	q.Mu.Lock()
 	switch {
-	case p.place == called:
-		p.place = outside
+	case t.place == called:
+		t.place = outside
 		q.claims--
 	case q.first == nil && q.Left() > q.claims:
 	default:
-		if p.place == outside {
-			q.add(p)
+		if t.place == outside {
+			q.add(t)
 		}
 		q.Mu.Unlock()
 		return false
 	}
-	low := q.Pop(&p.drawn)
+	low := q.Pop(&t.drawn)
 	q.Mu.Unlock()
 	if low {
 		q.Low()
@@ -119,64 +120,43 @@ func (q *sharedQueue) fetch(p *pipe) bool {
 	return true
 }
 
-// leave takes a pipe, which is held, out of the line; its claim is the next one's.
-func (q *sharedQueue) leave(p *pipe) {
+// leave takes a target out of the line, and gives its claim to the next. The caller
+// holds the pipe.
+func (q *sharedQueue) leave(t *target) {
 	q.Mu.Lock()
-	switch p.place {
+	switch t.place {
 	case outside:
 	case inLine:
-		q.remove(p)
+		q.remove(t)
 	case called:
 		q.claims--
 	}
-	p.place = outside
+	t.place = outside
 	next := q.call()
 	q.Mu.Unlock()
-	q.wake(next)
+	q.kickCalled(next)
 }
 
-func (q *sharedQueue) add(p *pipe) {
-	p.place = inLine
-	if p.ahead = q.last; p.ahead == nil {
-		q.first = p
+func (q *sharedQueue) add(t *target) {
+	t.place = inLine
+	if t.ahead = q.last; t.ahead == nil {
+		q.first = t
 	} else {
-		p.ahead.behind = p
+		t.ahead.behind = t
 	}
-	q.last = p
+	q.last = t
 }
 
-func (q *sharedQueue) remove(p *pipe) {
-	if p.ahead == nil {
-		q.first = p.behind
+func (q *sharedQueue) remove(t *target) {
+	if t.ahead == nil {
+		q.first = t.behind
 	} else {
-		p.ahead.behind = p.behind
+		t.ahead.behind = t.behind
 	}
-	if p.behind == nil {
-		q.last = p.ahead
+	if t.behind == nil {
+		q.last = t.ahead
 	} else {
-		p.behind.ahead = p.ahead
+		t.behind.ahead = t.ahead
 	}
-	p.ahead, p.behind = nil, nil
-}
-
-// The pipe's side of it.
-
-// ready reports whether there is a receive for the send that the pipe is at. One
-// from a shared queue is taken then.
-func (p *pipe) ready() bool { return p.available() || p.srq != nil && p.fetch() }
-
-func (p *pipe) fetch() bool {
-	if !p.hasDrawn {
-		p.hasDrawn = p.srq.fetch(p)
-		p.lined = !p.hasDrawn
-	}
-	return p.hasDrawn
-}
-
-// leaveLine gives up what fetch has asked for.
-func (p *pipe) leaveLine() {
-	if p.lined {
-		p.lined = false
-		p.srq.leave(p)
-	}
+	t.ahead, t.behind = nil, nil
 }

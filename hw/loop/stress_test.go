@@ -197,10 +197,10 @@ func (a *actor) postRecvs() {
 // connection, and checks that everything ended as it must.
 func (a *actor) life(b *actor) {
 	x, y := a.qp.(*queuePair), b.qp.(*queuePair)
-	require.NoError(a.t, x.life.begin("test"))
-	require.NoError(a.t, y.life.begin("test"))
+	require.NoError(a.t, x.conn.begin("test"))
+	require.NoError(a.t, y.conn.begin("test"))
 	var wg sync.WaitGroup
-	wg.Go(func() { require.True(a.t, join(x.life, y.life, nil)); b.run() })
+	wg.Go(func() { require.True(a.t, join(x.conn, y.conn, nil)); b.run() })
 	wg.Go(func() {
 		for a.facts.established() == nil {
 			runtime.Gosched()

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"godat/internal/yield"
@@ -29,6 +30,16 @@ type watch struct {
 	tick time.Duration // of this round
 }
 
+// watched is what a watch knows of a pipe.
+type watched struct {
+	listed atomic.Bool // the pipe is on the watch's list
+
+	// Guarded by the watch's lock, and the watch's alone while it expires the pipe.
+	next      *pipe
+	seenAt    uint64        // position of the send that waited when the watch looked
+	seenSince time.Duration // when the watch first saw that send wait
+}
+
 func startWatch() *watch {
 	w := &watch{wake: make(chan struct{}, 1), quit: make(chan struct{})}
 	w.wg.Add(1)
@@ -42,18 +53,18 @@ func (w *watch) stop() {
 	w.wg.Wait()
 }
 
-// add puts a pipe on the list. Its stalled bit is set: either it is seen on the
-// list here, and look sees the bit later, or it goes back on.
+// add puts a pipe on the list, whose stalled bit is set. If the pipe is on the list
+// already, look sees the bit later; if look has taken it off, add puts it on again.
 func (w *watch) add(p *pipe) {
-	if p.listed.Load() {
+	if p.watched.listed.Load() {
 		return
 	}
 	w.mu.Lock()
 	hurry := w.list == nil || p.tick() < w.tick
-	if !p.listed.Load() {
-		p.listed.Store(true)
-		p.seenAt = never
-		p.nextListed, w.list = w.list, p
+	if !p.watched.listed.Load() {
+		p.watched.listed.Store(true)
+		p.watched.seenAt = never
+		p.watched.next, w.list = w.list, p
 	}
 	w.mu.Unlock()
 	if hurry {
@@ -97,20 +108,20 @@ func (w *watch) look(now time.Duration) time.Duration {
 	w.list, w.tick = nil, 0
 	for list != nil {
 		p := list
-		list = p.nextListed
+		list = p.watched.next
 		if !p.stays() {
 			continue
 		}
 		at := p.stalledAt.Load()
-		if p.seenAt != at {
-			p.seenAt, p.seenSince = at, now
+		if p.watched.seenAt != at {
+			p.watched.seenAt, p.watched.seenSince = at, now
 		}
-		if now-p.seenSince >= p.from.qp.cfg.NotReady {
+		if now-p.watched.seenSince >= p.from.qp.cfg.NotReady {
 			p.expiredAt.Store(at)
-			p.nextListed, late = late, p
+			p.watched.next, late = late, p
 			continue
 		}
-		p.nextListed, w.list = w.list, p
+		p.watched.next, w.list = w.list, p
 		if t := p.tick(); w.tick == 0 || t < w.tick {
 			w.tick = t
 		}
@@ -121,30 +132,30 @@ func (w *watch) look(now time.Duration) time.Duration {
 	return tick
 }
 
-// stays decides whether a pipe stays on the list. One whose send went on leaves
-// it, unless another stalls at this moment: see add.
+// stays decides whether a pipe stays on the list. A pipe whose send went on leaves
+// it, unless another send stalls at this moment: see add.
 func (p *pipe) stays() bool {
 	if p.attention.Load()&(stalled|broken) == stalled {
 		return true
 	}
 	yield.Point()
-	p.listed.Store(false)
+	p.watched.listed.Store(false)
 	yield.Point()
 	if p.attention.Load()&(stalled|broken) == stalled {
-		p.listed.Store(true)
+		p.watched.listed.Store(true)
 		return true
 	}
 	return false
 }
 
-// expire has the sends of these pipes failed, which are off the list but marked
-// as on it. A pipe that meanwhile stalled on another send adds itself again when
-// it is kicked.
+// expire fails the sends of these pipes, which are off the list but marked as on it.
+// A pipe that meanwhile stalled on another send enters the list again when it is
+// kicked.
 func (w *watch) expire(late *pipe) {
 	for late != nil {
 		p := late
-		late = p.nextListed
-		p.listed.Store(false)
+		late = p.watched.next
+		p.watched.listed.Store(false)
 		p.attention.Or(expired)
 		p.kick()
 	}

@@ -98,7 +98,7 @@ func TestAnIdleWatchSleeps(t *testing.T) {
 		defer w.mu.Unlock()
 		assert.Nil(t, w.list)
 		assert.Zero(t, w.tick)
-		assert.False(t, a.qp.(*queuePair).out.Load().listed.Load())
+		assert.False(t, a.qp.(*queuePair).out.Load().watched.listed.Load())
 	})
 }
 
@@ -136,7 +136,7 @@ func TestAReceiveThatComesAsTheTimeRunsOut(t *testing.T) {
 		p := a.qp.(*queuePair).out.Load()
 		a.post(send(1))
 		spinUntil(t, func() bool {
-			return p.attention.Load()&expired != 0 || p.stalledAt.Load() == p.expiredAt.Load() && p.attention.Load()&broken != 0 || !p.listed.Load()
+			return p.attention.Load()&expired != 0 || p.stalledAt.Load() == p.expiredAt.Load() && p.attention.Load()&broken != 0 || !p.watched.listed.Load()
 		})
 		b.recv(1)
 		sent, got := a.sends.wait(1)[0], b.recvs.wait(1)[0]

@@ -15,89 +15,89 @@ func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 		return d.Device.NewWindow(h, nil)
 	}
 	q, ok := qp.(*queuePair)
-	if !ok || q == nil || q.dev != d || q.life == nil {
+	if !ok || q == nil || q.dev != d || q.conn == nil {
 		return nil, hw.Errorf("loop.NewWindow", hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
 	}
 	return d.Device.NewWindow(h, &q.QP)
 }
 
-// bind binds the window, or unbinds it. What follows in the queue is executed
-// after it, so it finds it done.
-func (p *pipe) bind(wr *hw.SendWR) verdict {
+// bind binds the window, or unbinds it. The requests behind it in the queue execute
+// after it, so they find it done.
+func (x *executor) bind(wr *hw.SendWR) verdict {
 	b := wr.Bind
-	w, q := b.Window.(*soft.Window), p.from.qp // see CheckBind
+	w, q := b.Window.(*soft.Window), x.pipe.from.qp // see CheckBind
 	ok, used, own := w.BeginBind(&q.QP, b)
 	var scope *queuePair
 	if own {
 		scope = q
 	}
-	if used && !p.settle(q.dev, scope) {
+	if used && !x.quiesce(q.dev, scope) {
 		return tooLong
 	}
 	if !ok || !w.EndBind(&q.QP, b) {
 		w.Forget(b.Key)
-		return p.fail(wr, hw.StatusBindFailed)
+		return x.fail(wr, hw.StatusBindFailed)
 	}
-	return p.sent(wr, 0)
+	return x.sent(wr, 0)
 }
 
 // invalidate kills a key of the target's on the source's behalf, before a message
 // is moved. A window is unbound; a region's key has no remote rights any more.
-// With another verdict than done nothing is to be moved.
-func (p *pipe) invalidate(wr *hw.SendWR) verdict {
-	d := p.to.qp.dev
-	if !p.killed {
-		if !d.Invalidate(&p.to.qp.QP, wr.Imm) {
-			return p.fail(wr, hw.StatusRemoteAccess)
+// Unless the verdict is done, the message is not to be moved.
+func (x *executor) invalidate(wr *hw.SendWR) verdict {
+	d := x.pipe.to.qp.dev
+	if !x.invalidated {
+		if !d.Invalidate(&x.pipe.to.qp.QP, wr.Imm) {
+			return x.fail(wr, hw.StatusRemoteAccess)
 		}
-		p.killed = true
+		x.invalidated = true
 	}
-	if !p.settle(d, nil) {
+	if !x.quiesce(d, nil) {
 		return tooLong
 	}
-	p.killed = false
+	x.invalidated = false
 	return done
 }
 
-// invalidated completes a send that has invalidated a key.
-func (p *pipe) invalidated(wr *hw.SendWR, n uint32) verdict {
-	p.received(n, hw.OpRecvInvalidate, hw.WCInvalidated|solicited(wr), wr.Imm)
-	at := p.nSends
-	v := p.sent(wr, n)
-	if p.nSends > at {
-		p.sends[at].Op = hw.OpSend
+// sentInvalidate completes a send that has invalidated a key.
+func (x *executor) sentInvalidate(wr *hw.SendWR, n uint32) verdict {
+	x.dst.received(n, hw.OpRecvInvalidate, hw.WCInvalidated|solicited(wr), wr.Imm)
+	at := x.src.n
+	v := x.sent(wr, n)
+	if x.src.n > at {
+		x.src.wcs[at].Op = hw.OpSend
 	}
 	return v
 }
 
-// settle waits until no other pipe is in the middle of an access through a key
-// that was dead before; all that is towards one queue pair if scope is set. It
-// reports false if that can't be had at once and the pipe's holder, who is no
-// worker, may not wait. What waits touches no memory and says so, for two that
-// wait for each other.
-func (p *pipe) settle(d *device, scope *queuePair) bool {
-	wait := p.scratch[:0]
+// quiesce waits until no other pipe is in the middle of an access through a key that
+// died before the call. Only pipes towards the queue pair scope can be, if it is set.
+// A holder that is no worker may not wait: then quiesce reports false if there is such
+// an access. A worker that waits touches no memory and steps, so that two that wait for
+// each other both go on.
+func (x *executor) quiesce(d *device, scope *queuePair) bool {
+	wait := x.others[:0]
 	if scope == nil {
-		wait = d.inProgress(p, wait)
-	} else if in := scope.in.Load(); in != nil && in != p {
+		wait = d.inProgress(x.pipe, wait)
+	} else if in := scope.in.Load(); in != nil && in != x.pipe {
 		wait = append(wait, busy{in, in.word.Load()})
 	}
-	p.scratch = wait
-	defer clear(wait) // they may end
+	x.others = wait
+	defer clear(wait) // keep no pipe alive
 	for _, b := range wait {
 		for spin := 0; !b.p.movedOn(b.w); spin++ {
-			if !p.patient {
+			if !x.byWorker {
 				return false
 			}
-			p.step()
-			rest(spin)
+			x.pipe.step()
+			pause(spin)
 		}
 	}
 	return true
 }
 
-// rest passes the time of who waits for a copy.
-func rest(spin int) {
+// pause passes the time between two looks at a copy under way.
+func pause(spin int) {
 	if spin < 100 {
 		runtime.Gosched()
 	} else {

@@ -172,8 +172,8 @@ func TestAnInvalidationWaitsForWhoUsesTheKey(t *testing.T) {
 	assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpSend}, {ID: 2, Op: hw.OpSend}}, a.sends.wait(2))
 }
 
-// Two pipes that wait for each other see that neither touches anything.
-func TestTwoThatSettleDoNotWaitForEachOther(t *testing.T) {
+// Each of two pipes that wait for the other steps, since it touches no memory.
+func TestTwoWorkersThatQuiesceDoNotWaitForEachOther(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
 	c, d := newSide(t, dev, nil), newSide(t, dev, nil)
@@ -183,15 +183,19 @@ func TestTwoThatSettleDoNotWaitForEachOther(t *testing.T) {
 		one, two := hold(t, a), hold(t, c)
 		var wg sync.WaitGroup
 		for _, p := range []*pipe{one, two} {
-			p.patient = true // as a worker
+			p.exec.byWorker = true // as a worker
+			p.own.Release()
 			wg.Go(func() {
-				assert.True(t, p.settle(dev.(*device), nil))
+				p.own.Acquire()
+				defer p.own.Release()
+				assert.True(t, p.exec.quiesce(dev.(*device), nil))
 				p.step() // it goes on
 			})
 		}
 		wg.Wait()
 		for _, p := range []*pipe{one, two} {
-			p.patient = false
+			p.own.Acquire()
+			p.exec.byWorker = false
 			p.run()
 		}
 	}

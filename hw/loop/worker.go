@@ -41,8 +41,8 @@ func (s *workers) stop() {
 
 // handOver leaves the pipe, which is held, to a worker.
 func (p *pipe) handOver() {
-	p.patient = false
-	p.word.Or(queued)
+	p.exec.byWorker = false
+	p.giveToWorker()
 	yield.Point()
 	s := p.from.qp.dev.workers
 	s.mu.Lock()
@@ -82,8 +82,8 @@ func (s *workers) idle() bool {
 func (s *workers) serve() {
 	defer s.wg.Done()
 	for p := s.take(); p != nil; p = s.take() {
-		p.word.Add(count - queued)
-		p.patient = true
+		p.takeUp()
+		p.exec.byWorker = true
 		s.finish(p)
 	}
 }
@@ -91,7 +91,7 @@ func (s *workers) serve() {
 // finish runs a pipe until it has nothing more to do, or others wait.
 func (s *workers) finish(p *pipe) {
 	for {
-		p.ops, p.bytes = maxOps, maxChunk
+		p.ops, p.exec.bytes = maxOps, maxChunk
 		more := p.drain()
 		switch {
 		case more && !s.idle():
@@ -107,10 +107,10 @@ func (s *workers) finish(p *pipe) {
 
 // letGo ends a worker's hold, unless there is a kick.
 func (p *pipe) letGo() bool {
-	p.patient = false
+	p.exec.byWorker = false
 	if p.release() {
 		return true
 	}
-	p.patient = true
+	p.exec.byWorker = true
 	return false
 }

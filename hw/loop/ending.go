@@ -1,0 +1,114 @@
+package loop
+
+import (
+	"godat/hw"
+	"godat/hw/internal/soft"
+	"godat/internal/yield"
+)
+
+// ending is what a pipe has said of its end. The pipe's holder owns it.
+type ending struct {
+	downReported       bool // Down was reported to the source
+	reverseTold        bool // the reverse pipe knows of a failure
+	srcEnded, dstEnded bool // OpEnd was reported
+}
+
+// fail breaks the connection after its executor's operation failed. Completions of
+// the requests before the failed one are handed out in order with it, and the
+// requests behind it are flushed.
+func (p *pipe) fail() {
+	p.own.Check()
+	p.causes = p.blame(p.exec.failed)
+	p.attention.Or(broken | ownFailed)
+}
+
+// flush ends the pipe: it reports why, flushes both queues, and ends each whose
+// owner has called Break. It runs again when an owner does, or posts.
+func (p *pipe) flush() {
+	p.own.Check()
+	// Before the queues are looked at: an owner posts nothing after Break, so
+	// what is there now is all of it.
+	why := p.attention.Load()
+	x, e := &p.exec, &p.ending
+	x.emit()
+	x.dst.leaveLine()
+	if why&ownFailed != 0 && !e.reverseTold {
+		e.reverseTold = true
+		p.reverse.attention.Or(broken | lost)
+		p.reverse.kick()
+	}
+	if why&srcClosed == 0 {
+		p.reportDown(reason(why), p.cause(why))
+	}
+	if !e.srcEnded {
+		x.flushSends()
+	}
+	if !e.dstEnded {
+		x.flushRecvs()
+	}
+	x.emit()
+	yield.Point()
+	ended := e.srcEnded && e.dstEnded
+	if why&srcClosed != 0 && !e.srcEnded {
+		e.srcEnded = true
+		p.from.end(x.src.sink, x.src.wcs, p.from.qp.cfg.SendEnd)
+	}
+	if why&dstClosed != 0 && !e.dstEnded {
+		e.dstEnded = true
+		p.to.end(x.dst.sink, x.dst.wcs, p.to.qp.cfg.RecvEnd)
+	}
+	if !ended && e.srcEnded && e.dstEnded {
+		p.retire()
+	}
+}
+
+// reportDown reports Down to the source, once.
+func (p *pipe) reportDown(why hw.Reason, cause *hw.Cause) {
+	if !p.ending.downReported {
+		p.ending.downReported = true
+		p.from.facts.Down(why, cause)
+	}
+}
+
+// reason is what Down tells the source.
+func reason(why uint32) hw.Reason {
+	if why&orderly != 0 && why&(ownFailed|lost) == 0 {
+		return hw.ReasonPeer
+	}
+	return hw.ReasonBroken
+}
+
+// flushSends completes the requests of the queue with StatusFlushed.
+func (x *executor) flushSends() {
+	for !x.src.empty() {
+		if x.full() {
+			x.emit()
+		}
+		wr := x.src.first()
+		if wr.Op == hw.OpBind {
+			wr.Bind.Window.(*soft.Window).Forget(wr.Bind.Key)
+		}
+		x.src.fail(wr, hw.StatusFlushed)
+		x.src.head++
+	}
+}
+
+// flushRecvs completes the queue pair's receives with StatusFlushed: of a shared queue
+// only the one that was taken for a send and not used.
+func (x *executor) flushRecvs() {
+	for x.dst.hasDrawn || x.dst.available() {
+		if x.full() {
+			x.emit()
+		}
+		x.dst.fail(hw.StatusFlushed)
+	}
+}
+
+// retire takes the pipe from its devices: neither side's memory or queues are
+// reached through it any more.
+func (p *pipe) retire() {
+	p.from.qp.dev.dropPipe(p)
+	if p.to.qp.dev != p.from.qp.dev {
+		p.to.qp.dev.dropPipe(p)
+	}
+}

@@ -1,0 +1,117 @@
+package loop
+
+import "godat/hw"
+
+// executor executes the requests of a pipe: it moves the bytes between source and
+// target, and completes both. It has all that one operation needs, and knows
+// nothing of the connection's end: a failure is a verdict, and the pipe draws the
+// consequences. The pipe's holder owns it.
+type executor struct {
+	// Immutable.
+	pipe    *pipe     // for its token and its attention, between two chunks
+	canRead hw.Status // what reads and atomics fail with, or success
+
+	// Owned by the holder.
+	src         source
+	dst         target
+	bytes       int64 // that the holder may still move before it hands over, or steps
+	byWorker    bool  // the holder is a worker
+	invalidated bool  // the first request has invalidated its key already
+	failed      failed
+	old         [wordLen]byte // the result of an atomic
+	others      []busy        // scratch of quiesce
+}
+
+// verdict is what came of an attempt to execute a request.
+type verdict uint8
+
+const (
+	done      verdict = iota
+	noReceive         // the target has no receive for it; nothing was done
+	tooLong           // more bytes than a poster may still move; nothing was done
+	failure           // completed with an error; the connection is to be broken
+	cut               // the connection was broken in the middle; flush it
+)
+
+// failed is an operation that failed, with the receive that it took, if any.
+type failed struct {
+	op       hw.Op
+	status   hw.Status
+	received hw.Status // of the receive; success if it took none
+}
+
+// execute does one request.
+func (x *executor) execute(wr *hw.SendWR) verdict {
+	if x.fast(wr) {
+		return done
+	}
+	if x.full() {
+		x.emit()
+	}
+	switch wr.Op {
+	case hw.OpSend, hw.OpSendInvalidate:
+		return x.send(wr)
+	case hw.OpWrite:
+		return x.write(wr)
+	case hw.OpRead:
+		return x.read(wr, hw.LocalWrite)
+	case hw.OpReadToRMR:
+		return x.readToRMR(wr)
+	case hw.OpWriteImm:
+		return x.writeImm(wr)
+	case hw.OpBind:
+		return x.bind(wr)
+	default:
+		return x.atomic(wr)
+	}
+}
+
+// sent completes a request that succeeded.
+func (x *executor) sent(wr *hw.SendWR, n uint32) verdict {
+	x.src.sent(wr, n)
+	return done
+}
+
+// fail completes a request with an error.
+func (x *executor) fail(wr *hw.SendWR, status hw.Status) verdict {
+	x.src.fail(wr, status)
+	x.failed = failed{wr.Op, status, hw.StatusSuccess}
+	return failure
+}
+
+// failBoth fails a request together with the receive that it takes.
+func (x *executor) failBoth(wr *hw.SendWR, status, atReceiver hw.Status) verdict {
+	x.dst.fail(atReceiver)
+	x.src.fail(wr, status)
+	x.failed = failed{wr.Op, status, atReceiver}
+	return failure
+}
+
+// affords reports whether the holder may move n bytes.
+func (x *executor) affords(n uint64) bool { return int64(n) <= x.bytes || x.byWorker }
+
+// full reports whether an operation might find no room for its completions.
+func (x *executor) full() bool { return x.src.n == len(x.src.wcs) || x.dst.n == len(x.dst.wcs) }
+
+// emit hands out the completions gathered. Slots are given back first: the owner
+// may post as soon as it sees them.
+func (x *executor) emit() {
+	if x.src.head != x.src.freed || x.dst.head >= x.dst.freeAt {
+		x.giveBack()
+	}
+	if n := x.dst.n; n > 0 {
+		x.dst.n = 0
+		x.dst.sink.Complete(x.dst.wcs[:n])
+	}
+	if n := x.src.n; n > 0 {
+		x.src.n = 0
+		x.src.sink.Complete(x.src.wcs[:n])
+	}
+}
+
+// giveBack gives back the slots of both queues that are done with.
+func (x *executor) giveBack() {
+	x.src.freed = x.src.head
+	x.src.queue.Freed.Store(x.src.head)
+	x.dst.freeAt = x.dst.queue.free(x.dst.head)
+}
