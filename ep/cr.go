@@ -142,7 +142,7 @@ func (c *CR) reject(op string, private []byte) error {
 	c.at.answered()
 	c.at.adapter.counters.rejected.Add(1)
 	err := c.request.Reject(private)
-	c.end(op)
+	c.withdraw(op)
 	return wrap(op, err)
 }
 
@@ -181,12 +181,12 @@ func (c *CR) Handoff(qual uint64) error {
 	if to == nil {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "no service point of this adapter listens on %d", qual)
 	}
-	if err := to.take(c.request, qual); err != nil {
+	if err := to.admit(c.request, qual); err != nil {
 		return wrap(op, err)
 	}
 	c.dead = true
 	c.at.answered()
-	c.end(op)
+	c.withdraw(op)
 	return nil
 }
 
@@ -212,10 +212,10 @@ func (c *CR) announce() {
 	wiring(c.at.to).PutRequest(&c.event)
 }
 
-// end takes a request that was answered from the endpoint that came with it, and
-// last from the adapter: an adapter's close that no longer sees the request finds that
+// withdraw parts a request that was answered from the endpoint that came with it,
+// and then from the adapter, in that order: an adapter's close that no longer sees the request finds that
 // endpoint free. c.mu is held.
-func (c *CR) end(op string) {
+func (c *CR) withdraw(op string) {
 	if c.own != nil {
 		c.own.ctl.Lock()
 		_ = c.own.ctl.disownEndpoint(op) // refused: its provider failed, and it is DISCONNECTED

@@ -43,13 +43,8 @@ type CSPConfig struct {
 // It answers to dat_csp_create.
 func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 	const op = "ep.NewCSP"
-	switch {
-	case a == nil:
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
-	case cfg.Dispatcher == nil:
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
-	case cfg.Backlog < 0:
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the backlog %d is negative", cfg.Backlog)
+	if err := a.checkPoint(op, cfg.Dispatcher, cfg.Backlog); err != nil {
+		return nil, err
 	}
 	if err := cfg.Comm.check(op); err != nil {
 		return nil, err
@@ -59,7 +54,7 @@ func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 		return nil, err
 	}
 	c := &CSP{comm: cfg.Comm}
-	c.point = point{adapter: a, self: c, handle: hw.HandleCSP, to: cfg.Dispatcher, backlog: cfg.Backlog, announce: (*CR).announce}
+	c.point = point{adapter: a, self: c, to: cfg.Dispatcher, backlog: cfg.Backlog, announce: (*CR).announce}
 	if err := c.point.start(op, host, qual); err != nil {
 		return nil, err
 	}
@@ -67,11 +62,14 @@ func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 }
 
 // Addr is the address it listens on.
-func (c *CSP) Addr() net.Addr {
+func (c *CSP) Addr() net.Addr { return c.at().addr() }
+
+// at is the point behind the handle, nil for a nil one.
+func (c *CSP) at() *point {
 	if c == nil {
 		return nil
 	}
-	return c.point.addr()
+	return &c.point
 }
 
 // CSPField selects the fields that CSP.Query fills: DAT_CSP_PARAM_MASK, with its
@@ -98,11 +96,7 @@ type CSPParam struct {
 
 // Query returns the fields that mask selects. It answers to dat_csp_query.
 func (c *CSP) Query(mask CSPField) (q CSPParam, err error) {
-	const op = "ep.CSP.Query"
-	if c == nil {
-		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCSP}
-	}
-	if err := c.point.open(op, uint32(mask), uint32(CSPFieldAll)); err != nil {
+	if err := c.at().query(kindCSP, uint32(mask), uint32(CSPFieldAll)); err != nil {
 		return q, err
 	}
 	fill(mask&CSPFieldIA, &q.IA, c.point.adapter.ia)
@@ -114,9 +108,5 @@ func (c *CSP) Query(mask CSPField) (q CSPParam, err error) {
 
 // Close stops listening, as [PSP.Close] does. It answers to dat_csp_free.
 func (c *CSP) Close() error {
-	const op = "ep.CSP.Close"
-	if c == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCSP}
-	}
-	return c.point.close(op)
+	return c.at().close(kindCSP)
 }

@@ -134,7 +134,7 @@ func (m *machine) timeout() {
 	m.endConnection(inTimeout, disconnected, nil, &hw.Cause{Text: "the requests did not complete in EndpointAttr.DrainTimeout", Err: hw.ErrTimeout})
 }
 
-// leave gives up the connection or the attempt at one, if the table says that in
+// endConnection gives up the connection or the attempt at one, if the table says that in
 // does that. The outcome and its cause, which is nil where the provider or the input
 // says it, are announced when everything posted has been flushed.
 func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw.Cause) {
@@ -174,7 +174,7 @@ func (m *machine) breakQP(orderly bool) {
 	}
 }
 
-// tryEnd announces the end when everything that had a ticket at Break has been
+// announceEndOnceFlushed announces the end when everything that had a ticket at Break has been
 // flushed. A post may have returned and still wait behind the ticket of one that
 // is being filled; whoever has that one pokes.
 func (m *machine) announceEndOnceFlushed() {
@@ -185,7 +185,7 @@ func (m *machine) announceEndOnceFlushed() {
 	}
 }
 
-// ended announces the end, once both queues have ended: it is the last event of
+// announceEnd announces the end, once both queues have ended: it is the last event of
 // the connection. A closed endpoint announces nothing.
 func (m *machine) announceEnd() {
 	m.box.own.Check()

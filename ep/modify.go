@@ -124,8 +124,8 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	}, nil
 }
 
-// settle lets go of dispatchers that have got all that was owed to them. e.ctl is
-// held.
+// releaseOwed detaches dispatchers that have got all that was owed to them. The
+// lock is held.
 func (ctl *controls) releaseOwed() {
 	for _, o := range ctl.owed {
 		wiring(o.to).DetachDTO(o.flags)

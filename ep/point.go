@@ -10,13 +10,24 @@ import (
 	"godat/hw"
 )
 
+// pointKind tells the kinds of service points apart in errors.
+type pointKind struct {
+	name   string
+	handle hw.Subtype
+}
+
+var (
+	kindPSP = pointKind{"ep.PSP", hw.HandlePSP}
+	kindRSP = pointKind{"ep.RSP", hw.HandleRSP}
+	kindCSP = pointKind{"ep.CSP", hw.HandleCSP}
+)
+
 // point is what the service points have in common: something that listens, and a
 // dispatcher that hears of requests.
 type point struct {
 	// Immutable after start.
 	adapter  *Adapter
 	self     io.Closer // the service point: the source of its events
-	handle   hw.Subtype
 	to       *evd.Dispatcher
 	backlog  int             // the most requests waiting for an answer
 	prepare  func(*CR) error // finds the request its endpoint; may be nil
@@ -64,16 +75,16 @@ func (p *point) start(op, addr string, qual uint64) error {
 // says otherwise.
 const defaultBacklog = 128
 
-func (p *point) onRequest(r hw.Request) bool { return p.take(r, r.Qual()) == nil }
+func (p *point) onRequest(r hw.Request) bool { return p.admit(r, r.Qual()) == nil }
 
 var (
 	errPointClosed = &hw.Error{Type: hw.ConnQualUnavailable, Text: "the service point does not listen any more"}
 	errBacklog     = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Text: "the service point has no room for another request"}
 )
 
-// take makes a connection request of what a provider or another service point has,
+// admit makes a connection request of what a provider or another service point has,
 // and announces it. After an error it is still theirs.
-func (p *point) take(r hw.Request, qual uint64) error {
+func (p *point) admit(r hw.Request, qual uint64) error {
 	if err := p.count(); err != nil {
 		return err
 	}
@@ -114,13 +125,18 @@ func (p *point) answered() {
 	p.waiting--
 }
 
-// open refuses a point that is closed, and a mask that names what is no field.
-func (p *point) open(op string, mask, all uint32) error {
+// query says what is wrong with a query: the handle is nil or closed, or the mask
+// names what is no field.
+func (p *point) query(k pointKind, mask, all uint32) error {
+	op := k.name + ".Query"
+	if p == nil {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: p.handle, Text: "the service point is closed"}
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle, Text: "the service point is closed"}
 	case mask&^all != 0:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "mask %#x has bits that name no field", mask)
 	}
@@ -130,7 +146,11 @@ func (p *point) open(op string, mask, all uint32) error {
 // close stops listening. When it returns, no request is on its way in any more. A
 // second closer waits for the first. If the device refuses, the point hands out no
 // requests but stays the adapter's, and may be closed once more.
-func (p *point) close(op string) error {
+func (p *point) close(k pointKind) error {
+	op := k.name + ".Close"
+	if p == nil {
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: k.handle}
+	}
 	p.closing.Lock()
 	defer p.closing.Unlock()
 	if p.gone {
@@ -156,9 +176,32 @@ func (p *point) close(op string) error {
 	return nil
 }
 
-func (p *point) qual() uint64 { return p.listener.Qual() }
+func (p *point) qual() uint64 {
+	if p == nil {
+		return 0
+	}
+	return p.listener.Qual()
+}
 
-func (p *point) addr() net.Addr { return p.listener.Addr() }
+func (p *point) addr() net.Addr {
+	if p == nil {
+		return nil
+	}
+	return p.listener.Addr()
+}
+
+// checkPoint says what is wrong with what every service point is made from.
+func (a *Adapter) checkPoint(op string, d *evd.Dispatcher, backlog int) error {
+	switch {
+	case a == nil:
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
+	case d == nil:
+		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
+	case backlog < 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the backlog %d is negative", backlog)
+	}
+	return nil
+}
 
 // at is the service point that listens on a qualifier, or nil.
 func (a *Adapter) at(qual uint64) *point {

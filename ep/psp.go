@@ -48,19 +48,15 @@ type PSPConfig struct {
 // It answers to dat_psp_create, and with Qual 0 to dat_psp_create_any.
 func (a *Adapter) NewPSP(cfg PSPConfig) (*PSP, error) {
 	const op = "ep.NewPSP"
-	switch {
-	case a == nil:
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
-	case cfg.Dispatcher == nil:
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
-	case cfg.Backlog < 0:
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the backlog %d is negative", cfg.Backlog)
-	case cfg.Flags > PSPProvider:
+	if err := a.checkPoint(op, cfg.Dispatcher, cfg.Backlog); err != nil {
+		return nil, err
+	}
+	if cfg.Flags > PSPProvider {
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "flags %d", cfg.Flags)
 	}
 	p := &PSP{flags: cfg.Flags}
 	p.point = point{
-		adapter: a, self: p, handle: hw.HandlePSP, to: cfg.Dispatcher, backlog: cfg.Backlog, announce: (*CR).announce,
+		adapter: a, self: p, to: cfg.Dispatcher, backlog: cfg.Backlog, announce: (*CR).announce,
 	}
 	if p.flags == PSPProvider {
 		p.point.prepare = p.prepare
@@ -89,20 +85,10 @@ func (p *PSP) prepare(cr *CR) error {
 }
 
 // Qual is the connection qualifier it listens on.
-func (p *PSP) Qual() uint64 {
-	if p == nil {
-		return 0
-	}
-	return p.point.qual()
-}
+func (p *PSP) Qual() uint64 { return p.at().qual() }
 
 // Addr is the address it listens on.
-func (p *PSP) Addr() net.Addr {
-	if p == nil {
-		return nil
-	}
-	return p.point.addr()
-}
+func (p *PSP) Addr() net.Addr { return p.at().addr() }
 
 // Dispatcher is where its requests go.
 func (p *PSP) Dispatcher() *evd.Dispatcher {
@@ -110,6 +96,14 @@ func (p *PSP) Dispatcher() *evd.Dispatcher {
 		return nil
 	}
 	return p.point.to
+}
+
+// at is the point behind the handle, nil for a nil one.
+func (p *PSP) at() *point {
+	if p == nil {
+		return nil
+	}
+	return &p.point
 }
 
 // PSPField selects the fields that PSP.Query fills: DAT_PSP_PARAM_MASK, with its
@@ -136,11 +130,7 @@ type PSPParam struct {
 
 // Query returns the fields that mask selects. It answers to dat_psp_query.
 func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
-	const op = "ep.PSP.Query"
-	if p == nil {
-		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePSP}
-	}
-	if err := p.point.open(op, uint32(mask), uint32(PSPFieldAll)); err != nil {
+	if err := p.at().query(kindPSP, uint32(mask), uint32(PSPFieldAll)); err != nil {
 		return q, err
 	}
 	fill(mask&PSPFieldIA, &q.IA, p.point.adapter.ia)
@@ -155,11 +145,7 @@ func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
 // call. An error is the device's: the service point takes no more requests then, and
 // Close may be tried once more. It answers to dat_psp_free.
 func (p *PSP) Close() error {
-	const op = "ep.PSP.Close"
-	if p == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePSP}
-	}
-	return p.point.close(op)
+	return p.at().close(kindPSP)
 }
 
 // fill sets what was asked for.

@@ -29,7 +29,7 @@ type queue struct {
 	id        uint64        // of slot 0
 	endID     uint64
 	endInput  uint32
-	prompt    bool // a post returns when the provider has what it posted; see settle
+	prompt    bool // a post returns when the provider has what it posted; see awaitHanded
 	srq       *SRQ // where receives come from, in place of the slots; or nil
 
 	// Changed by Modify, while posters read it.

@@ -33,11 +33,8 @@ type RSPConfig struct {
 func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 	const op = "ep.NewRSP"
 	e := cfg.Endpoint
-	switch {
-	case a == nil:
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleIA}
-	case cfg.Dispatcher == nil:
-		return nil, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleEVDCR, Text: "a service point needs a dispatcher"}
+	if err := a.checkPoint(op, cfg.Dispatcher, 0); err != nil {
+		return nil, err
 	}
 	if err := alive(op, e); err != nil {
 		return nil, err
@@ -49,7 +46,7 @@ func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 		return nil, err
 	}
 	r := &RSP{endpoint: e}
-	r.point = point{adapter: a, self: r, handle: hw.HandleRSP, to: cfg.Dispatcher, prepare: r.prepare, announce: r.announce, release: r.release}
+	r.point = point{adapter: a, self: r, to: cfg.Dispatcher, prepare: r.prepare, announce: r.announce, release: r.release}
 	if err := r.point.start(op, cfg.Addr, cfg.Qual); err != nil {
 		_ = e.ctl.change(op, inRelease) // it is RESERVED: nobody else could do a thing to it
 		return nil, err
@@ -80,11 +77,14 @@ func (r *RSP) release() {
 }
 
 // Qual is the connection qualifier it listens on.
-func (r *RSP) Qual() uint64 {
+func (r *RSP) Qual() uint64 { return r.at().qual() }
+
+// at is the point behind the handle, nil for a nil one.
+func (r *RSP) at() *point {
 	if r == nil {
-		return 0
+		return nil
 	}
-	return r.point.qual()
+	return &r.point
 }
 
 // RSPField selects the fields that RSP.Query fills: DAT_RSP_PARAM_MASK, with its
@@ -111,11 +111,7 @@ type RSPParam struct {
 
 // Query returns the fields that mask selects. It answers to dat_rsp_query.
 func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
-	const op = "ep.RSP.Query"
-	if r == nil {
-		return q, &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleRSP}
-	}
-	if err := r.point.open(op, uint32(mask), uint32(RSPFieldAll)); err != nil {
+	if err := r.at().query(kindRSP, uint32(mask), uint32(RSPFieldAll)); err != nil {
 		return q, err
 	}
 	fill(mask&RSPFieldIA, &q.IA, r.point.adapter.ia)
@@ -129,9 +125,5 @@ func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
 // is UNCONNECTED again; a request that came stays valid.
 // It answers to dat_rsp_free.
 func (r *RSP) Close() error {
-	const op = "ep.RSP.Close"
-	if r == nil {
-		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleRSP}
-	}
-	return r.point.close(op)
+	return r.at().close(kindRSP)
 }

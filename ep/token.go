@@ -44,7 +44,7 @@ const (
 // endpoint's goroutine: a poster does not work for others without end.
 const budget = 64
 
-// take gets consecutive tickets of q, n of them or as many as there is room for,
+// takeTickets gets consecutive tickets of q, n of them or as many as there is room for,
 // and the token if it was free. word is what it left behind.
 func (b *mailbox) takeTickets(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
 	yield.Point()
@@ -112,15 +112,15 @@ func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
 		b.poke()
 	}
 	if q.prompt {
-		q.settle((ticket + n) & ticketMask)
+		q.awaitHanded((ticket + n) & ticketMask)
 	}
 }
 
-// settle waits until the provider has all before that ticket. Whoever holds the
+// awaitHanded waits until the provider has all before that ticket. Whoever holds the
 // token hands it on; that takes as long as the calls to the provider take. A program
 // whose PostRecv has returned may tell the peer to send: where a send does not wait
 // for its receive, one that is still on its way to the device breaks the connection.
-func (q *queue) settle(ticket uint32) {
+func (q *queue) awaitHanded(ticket uint32) {
 	for before(q.handed.Load(), ticket) {
 		if s := q.e.box.State(); s == Disconnected || s == closed {
 			return // it is flushed
