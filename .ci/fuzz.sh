@@ -3,10 +3,13 @@ set -euo pipefail
 
 # fuzz TARGET PACKAGE: go test now and then calls the end of the time a failure
 # ("context deadline exceeded"); a real one names the input that it wrote.
+# The public API has many methods, and a call among goroutines that finds something
+# new does not find it again, so that there is nothing to minimize.
 fuzz() {
-  local log=$CI_TEMP/fuzz.txt
+  local log=$CI_TEMP/fuzz.txt time=${FUZZTIME:-20s} minimize=1s
+  if [[ $1 == FuzzAPI ]]; then time=1m minimize=1x; fi
   echo "go test -fuzz '^$1\$' $2"
-  if ! go test -run '^$' -fuzz "^$1\$" -fuzztime "${FUZZTIME:-20s}" -fuzzminimizetime 1s "$2" >"$log" 2>&1; then
+  if ! go test -run '^$' -fuzz "^$1\$" -fuzztime "$time" -fuzzminimizetime "$minimize" "$2" >"$log" 2>&1; then
     if grep -q 'Failing input written' "$log" || ! grep -q 'context deadline exceeded' "$log"; then
       cat "$log"
       return 1
