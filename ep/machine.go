@@ -2,8 +2,8 @@ package ep
 
 import (
 	"godat/evd"
-	"godat/event"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/door"
 )
 

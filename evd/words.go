@@ -1,6 +1,6 @@
 package evd
 
-import "godat/event"
+import "godat/hw/event"
 
 // Words of package event, under names of this package.
 type (

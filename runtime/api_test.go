@@ -27,7 +27,7 @@ const apiFile = "api.txt"
 var updateAPI = flag.Bool("update", false, "write "+apiFile+" anew")
 
 // apiPackages are those that a program may import.
-var apiPackages = []string{"runtime", "ep", "evd", "mem", "hw", "hw/loop", "hw/iwarp", "hw/ibv"}
+var apiPackages = []string{"runtime", "ep", "evd", "mem", "hw", "hw/event", "hw/loop", "hw/iwarp", "hw/ibv"}
 
 // unreachable are types that no program comes to: what makes them takes a door.Key.
 var unreachable = []string{"ep.Adapter", "ep.AdapterConfig", "ep.CQPool", "mem.Domain"}

@@ -27,6 +27,17 @@ const (
 // tablePackages are those that the table may name things of.
 var tablePackages = []string{"hw", "event", "mem", "evd", "ep", "runtime"}
 
+// folderOf is where a package is.
+func folderOf(name string) string {
+	switch name {
+	case "event":
+		return "hw/event"
+	case "door":
+		return "internal/door"
+	}
+	return name
+}
+
 // datName is a line of the file of numbers.
 type datName struct {
 	kind  string // call, macro, const, string or type
@@ -294,9 +305,9 @@ type sources struct {
 func loadSources(t *testing.T) *sources {
 	t.Helper()
 	s := &sources{fset: token.NewFileSet(), packages: map[string]*types.Package{}, comments: map[string]string{}}
-	for _, name := range append([]string{"internal/door"}, tablePackages...) {
+	for _, name := range append([]string{"door"}, tablePackages...) {
 		var files []*ast.File
-		matches, err := filepath.Glob(filepath.Join("..", name, "*.go"))
+		matches, err := filepath.Glob(filepath.Join("..", folderOf(name), "*.go"))
 		require.NoError(t, err)
 		for _, file := range matches {
 			if strings.HasSuffix(file, "_test.go") {
@@ -311,8 +322,8 @@ func loadSources(t *testing.T) *sources {
 			s.collect(parsed)
 		}
 		config := types.Config{IgnoreFuncBodies: true, Importer: s, Error: func(error) {}}
-		pkg, _ := config.Check("godat/"+name, s.fset, files, nil)
-		s.packages["godat/"+name] = pkg
+		path := "godat/" + folderOf(name)
+		s.packages[path], _ = config.Check(path, s.fset, files, nil)
 	}
 	return s
 }
@@ -359,10 +370,10 @@ func (s *sources) collect(file *ast.File) {
 // method of it.
 func (s *sources) find(name string) types.Object {
 	parts := strings.Split(name, ".")
-	if len(parts) < 2 || s.packages["godat/"+parts[0]] == nil {
+	if len(parts) < 2 || s.packages["godat/"+folderOf(parts[0])] == nil {
 		return nil
 	}
-	pkg := s.packages["godat/"+parts[0]]
+	pkg := s.packages["godat/"+folderOf(parts[0])]
 	obj := pkg.Scope().Lookup(parts[1])
 	for _, part := range parts[2:] {
 		if obj == nil {

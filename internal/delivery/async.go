@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"godat/event"
+	"godat/hw/event"
 )
 
 // AsyncNode is an event that brings its own place: an asynchronous error that one

@@ -3,7 +3,7 @@ package delivery
 import (
 	"sync"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"godat/internal/yield"
 )

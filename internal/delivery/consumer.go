@@ -6,7 +6,7 @@ import (
 	"math"
 	"runtime"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"godat/hw"
 	"godat/internal/yield"

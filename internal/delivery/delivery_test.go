@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"godat/event"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/event"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // Config configures a dispatcher. Package evd has checked it and put the defaults in;

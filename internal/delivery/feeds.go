@@ -1,8 +1,8 @@
 package delivery
 
 import (
-	"godat/event"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // feeds counts what is attached to a dispatcher. Dispatcher.mu guards it.

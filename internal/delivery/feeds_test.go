@@ -3,7 +3,7 @@ package delivery
 import (
 	"testing"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

@@ -3,7 +3,7 @@ package delivery
 import (
 	"sync/atomic"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"godat/internal/ring"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

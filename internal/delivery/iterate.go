@@ -3,7 +3,7 @@ package delivery
 import (
 	"context"
 
-	"godat/event"
+	"godat/hw/event"
 )
 
 // Iterate calls yield for each event of a ring, until it reports false, or the context or

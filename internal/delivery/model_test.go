@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"

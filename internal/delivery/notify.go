@@ -1,7 +1,7 @@
 package delivery
 
 import (
-	"godat/event"
+	"godat/hw/event"
 	"godat/internal/yield"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"godat/hw"
 	"godat/internal/yield"

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

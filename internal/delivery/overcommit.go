@@ -3,7 +3,7 @@ package delivery
 import (
 	"sync/atomic"
 
-	"godat/event"
+	"godat/hw/event"
 )
 
 // An over-committed dispatcher is DAT's own: posts are taken whether or not there

@@ -1,6 +1,6 @@
 package delivery
 
-import "godat/event"
+import "godat/hw/event"
 
 // A polled device keeps completions that no consumer has heard of: those that wake
 // nobody, because they are not solicited, and all of them where consumers poll. Three

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"godat/event"
+	"godat/hw/event"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

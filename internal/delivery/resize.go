@@ -1,8 +1,8 @@
 package delivery
 
 import (
-	"godat/event"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // QLen is the length of the queue: what posts are admitted against.

@@ -1,7 +1,7 @@
 package delivery
 
 import (
-	"godat/event"
+	"godat/hw/event"
 )
 
 // Route is what is behind an evd.Route: a channel for the events of some cookies.
