@@ -20,6 +20,6 @@ if ! "$probe" >/dev/null 2>&1; then
   runner=(-exec qemu-i386-static)
 fi
 
-# The tables of mutations are text; the other packages all run.
+# The mutations are text; the other packages all run.
 mapfile -t packages < <(go list ./... | grep -v /check/mutate)
 bash .ci/gotest.sh "$CI_TEMP/narrow.log" go test -short "${runner[@]}" "${packages[@]}"

@@ -6,20 +6,23 @@
 // would still pass without the line shows nothing. So each such line has a
 // mutation here, and the mutation names the test that must fail:
 //
-//	== no second look after stalled
-//	file  hw/loop/pipe.go
-//	test  ./hw/loop TestSendMeetsALateReceive
-//	flags -race -count=3
-//	<<<
-//		if p.secondLook() {
-//	===
-//		if false {
-//	>>>
+//	Subject: no second look after stalled
+//	Test: ./hw/loop TestSendMeetsALateReceive
+//	Flags: -race -count=3
 //
-// The tables are the files mutations/*.txt. The text between the arrows must
-// occur exactly once in its file; a line that starts with # is a comment.
-// A mutation may have several files and several changes. Of the flags, -race
-// and -tags go to the compiler, the others to the test; -count=10 gives a race
+//	diff --git a/hw/loop/pipe.go b/hw/loop/pipe.go
+//	--- a/hw/loop/pipe.go
+//	+++ b/hw/loop/pipe.go
+//	@@ -64,3 +64,3 @@
+//	 	p.stalled.Store(true)
+//	-	if p.secondLook() {
+//	+	if false {
+//	 		p.stalled.Store(false)
+//
+// The mutations are the patches mutations/*/*.patch. The old text of each hunk, with
+// its context, must occur exactly once in its file; line numbers do not matter. To
+// make one, change the code, and print the change with git diff -U1. Of the flags,
+// -race and -tags go to the compiler, the others to the test; -count=10 gives a race
 // ten tries to be lost, and the first that fails ends them.
 //
 // Nothing in the tree is touched: a changed file reaches the compiler through

@@ -31,11 +31,12 @@ func main() {
 // run is the program.
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutate", flag.ExitOnError)
-	only := flags.String("run", "", "only mutations whose name, after its table's, matches this regular expression, as in ^loop:")
-	dir := flags.String("tables", "check/mutate/mutations", "directory of the tables, from the module's root")
+	only := flags.String("run", "", "only mutations whose name, after its directory's, matches this regular expression, as in ^loop:")
+	dir := flags.String("patches", "check/mutate/mutations", "directory of the directories of patches, from the module's root")
 	parallel := flags.Int("j", min(2, runtime.GOMAXPROCS(0)), "mutations at a time")
 	limit := flags.Duration("timeout", 40*time.Second, "time limit of one test run")
 	kills := flags.Int("kills", 1, "how often each mutation is to be killed; more find the tests that leave it to chance")
+	short := flags.Bool("short", false, "measure instead how many the inner loop kills: all tests of the named test's package, once, with -short, without -race")
 	list := flags.Bool("list", false, "list the mutations and stop")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -48,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := loadTables(filepath.Join(root, *dir))
+	all, err := loadPatches(filepath.Join(root, *dir))
 	if err != nil {
 		return err
 	}
@@ -63,16 +64,28 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *list {
 		for _, m := range chosen {
-			fmt.Printf("%-14s %-60s %s %s\n", m.where, m.title(), m.pkg, m.test)
+			fmt.Printf("%-60s %-72s %s %s\n", m.where, m.title(), m.pkg, m.test)
 		}
 		return nil
+	}
+	if *short {
+		for i := range chosen {
+			chosen[i] = chosen[i].inShort()
+		}
+		*kills = 1
 	}
 	temp, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	c := campaign{runner: runner{root, temp, *limit, max(1, *kills)}, all: chosen, parallel: max(1, *parallel)}
+	c := campaign{
+		runner: runner{root: root, temp: temp, timeout: *limit, kills: max(1, *kills), passes: maxPasses},
+		all:    chosen, parallel: max(1, *parallel),
+	}
+	if *short {
+		c.runner.passes, c.measures = 1, true
+	}
 	return c.run(ctx)
 }
 
@@ -90,6 +103,7 @@ type campaign struct {
 	runner   runner
 	all      []mutation
 	parallel int
+	measures bool // survivors are counted, and no failure
 	results  []result
 }
 
@@ -112,11 +126,19 @@ func (c *campaign) run(ctx context.Context) error {
 			fmt.Printf("%s: %s: %s\n", c.all[i].where, c.all[i].title(), r)
 		case r.verdict != killed:
 			bad++
+			if c.measures {
+				fmt.Printf("%s: %s\n", r.verdict, c.all[i].title())
+				continue
+			}
 			fmt.Printf("\n%s: %s: %s\n%s\n", c.all[i].where, c.all[i].title(), r.verdict, r.detail)
 		}
 	}
 	if chance > 0 {
 		fmt.Printf("%d of %d mutations were not killed at every try: their tests leave it to chance\n", chance, len(c.all))
+	}
+	if c.measures {
+		fmt.Printf("the inner loop kills %d of %d mutations: %d %%\n", len(c.all)-bad, len(c.all), 100*(len(c.all)-bad)/len(c.all))
+		return nil
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d mutations were not caught", bad, len(c.all))

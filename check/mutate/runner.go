@@ -52,6 +52,7 @@ type runner struct {
 	temp    string        // for overlays and test binaries
 	timeout time.Duration // for one run of a test
 	kills   int           // how often each mutation is to be killed
+	passes  int           // how often its test passes until it has survived
 }
 
 // errNoTest says that a pattern matches no test.
@@ -109,7 +110,7 @@ func (r *runner) judge(ctx context.Context, m mutation) result {
 	}
 	// A window that opens by chance may stay shut.
 	var res result
-	for res.passed < maxPasses && res.tries-res.passed < r.kills && res.verdict != broken {
+	for res.passed < r.passes && res.tries-res.passed < r.kills && res.verdict != broken {
 		out, err = r.runTest(ctx, bin, m)
 		res.tries++
 		res.verdict, res.detail = judgeRun(ctx, out, err)

@@ -72,7 +72,7 @@ func newVictim(t *testing.T) *runner {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	return &runner{root: root, temp: t.TempDir(), timeout: 2 * time.Second, kills: 1}
+	return &runner{root: root, temp: t.TempDir(), timeout: 2 * time.Second, kills: 1, passes: maxPasses}
 }
 
 func replaceInV(before, after string) []change { return []change{{"v/v.go", before, after}} }

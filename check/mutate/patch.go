@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// change replaces one piece of text in one file.
+type change struct {
+	file     string // relative to the module's root
+	old, new string
+}
+
+// mutation is one patch.
+type mutation struct {
+	where   string        // the patch's path below the directory of all, for messages
+	name    string        // its subject
+	pkg     string        // package of the test, "./hw/loop"
+	test    string        // regular expression for the test's name
+	build   []string      // flags for the compiler
+	run     []string      // flags for the test binary
+	limit   time.Duration // time limit of its runs; 0 is the runner's
+	changes []change
+}
+
+// title is the mutation's name after its directory's.
+func (m *mutation) title() string { return filepath.Dir(m.where) + ": " + m.name }
+
+// inShort is the mutation with all of its package's tests in place of the named one, as
+// a programmer runs them after each change.
+func (m mutation) inShort() mutation {
+	m.test, m.build, m.run = ".*", nil, []string{"-test.short"}
+	m.limit = max(m.limit, 2*time.Minute)
+	return m
+}
+
+// loadPatches reads all patches in the directories in dir, in the order of their paths.
+func loadPatches(dir string) ([]mutation, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.patch"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no patches in %s", dir)
+	}
+	all := make([]mutation, len(paths))
+	for i, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		where, err := filepath.Rel(dir, path)
+		if err != nil {
+			return nil, err
+		}
+		if all[i], err = parsePatch(where, text); err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+	}
+	return all, nil
+}
+
+// parsePatch reads one patch: a header as mail has it, and what git diff prints.
+func parsePatch(where string, text []byte) (mutation, error) {
+	m := mutation{where: where}
+	files, preamble, err := gitdiff.Parse(bytes.NewReader(text))
+	if err != nil {
+		return m, err
+	}
+	header, err := textproto.NewReader(bufio.NewReader(strings.NewReader(preamble + "\n"))).ReadMIMEHeader()
+	if err != nil {
+		return m, err
+	}
+	for field := range header {
+		if err := m.field(field, header.Get(field)); err != nil {
+			return m, err
+		}
+	}
+	for _, f := range files {
+		for _, hunk := range f.TextFragments {
+			m.changes = append(m.changes, changeOf(f.NewName, hunk))
+		}
+	}
+	if m.name == "" || m.test == "" || len(m.changes) == 0 {
+		return m, errors.New("a mutation needs a Subject, a Test and a change")
+	}
+	return m, nil
+}
+
+// field takes one field of the header.
+func (m *mutation) field(name, value string) error {
+	words := strings.Fields(value)
+	switch {
+	case name == "Subject":
+		m.name = value
+	case name == "Test" && len(words) == 2:
+		m.pkg, m.test = words[0], words[1]
+	case name == "Flags":
+		return m.flags(words)
+	default:
+		return fmt.Errorf("%s: %s is not Subject: NAME, Test: PACKAGE REGEXP or Flags: FLAG...", name, value)
+	}
+	return nil
+}
+
+// flags sorts flags into those for the compiler and those for the test.
+func (m *mutation) flags(words []string) error {
+	for _, f := range words {
+		if limit, ok := strings.CutPrefix(f, "-timeout="); ok {
+			var err error
+			if m.limit, err = time.ParseDuration(limit); err != nil {
+				return err
+			}
+			continue
+		}
+		if f == "-race" || strings.HasPrefix(f, "-tags=") {
+			m.build = append(m.build, f)
+			continue
+		}
+		if name, _, _ := strings.Cut(f, "="); strings.Contains(name, ".") { // the package's own
+			m.run = append(m.run, f)
+			continue
+		}
+		m.run = append(m.run, "-test."+strings.TrimLeft(f, "-"))
+	}
+	return nil
+}
+
+// changeOf is what a hunk changes. Where it stands in its file is told by its text
+// alone: line numbers move with every change above them.
+func changeOf(file string, hunk *gitdiff.TextFragment) change {
+	c := change{file: file}
+	for _, line := range hunk.Lines {
+		if line.Old() {
+			c.old += line.Line
+		}
+		if line.New() {
+			c.new += line.Line
+		}
+	}
+	return c
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const goodPatch = `Subject: first: of two
+Test: ./a TestX/sub
+Flags: -race -count=3 -cpu=1,2 -timeout=1m -model.programs=5
+
+diff --git a/a/x.go b/a/x.go
+--- a/a/x.go
++++ b/a/x.go
+@@ -7,3 +7,2 @@ func f() {
+ 	if a {
+-		b()
+-		c()
++		d()
+@@ -20 +19,2 @@
+ e
++f
+diff --git a/b/y.go b/b/y.go
+--- a/b/y.go
++++ b/b/y.go
+@@ -1 +1 @@
+-one
++two
+`
+
+func TestPatchIsReadAsWritten(t *testing.T) {
+	got, err := parsePatch("t/first.patch", []byte(goodPatch))
+	require.NoError(t, err)
+	assert.Equal(t, mutation{
+		where: "t/first.patch", name: "first: of two", pkg: "./a", test: "TestX/sub",
+		build: []string{"-race"}, run: []string{"-test.count=3", "-test.cpu=1,2", "-model.programs=5"}, limit: time.Minute,
+		changes: []change{
+			{"a/x.go", "\tif a {\n\t\tb()\n\t\tc()\n", "\tif a {\n\t\td()\n"},
+			{"a/x.go", "e\n", "e\nf\n"},
+			{"b/y.go", "one\n", "two\n"},
+		},
+	}, got)
+	assert.Equal(t, "t: first: of two", got.title())
+}
+
+func TestBadPatchIsRefused(t *testing.T) {
+	const diff = "\ndiff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-x\n+y\n"
+	for name, tc := range map[string]struct{ text, want string }{
+		"nothing":                   {"", "needs a Subject"},
+		"an unknown field":          {"Subject: a\nTest: ./a T\nFiel: x\n" + diff, "Fiel: x is not"},
+		"a header that is none":     {"hello\n" + diff, "malformed"},
+		"no subject":                {"Test: ./a T\n" + diff, "needs a Subject"},
+		"no test":                   {"Subject: a\n" + diff, "needs a Subject, a Test"},
+		"no change":                 {"Subject: a\nTest: ./a T\n\n", "and a change"},
+		"a test without a package":  {"Subject: a\nTest: TestX\n" + diff, "Test: TestX is not"},
+		"a time limit that is none": {"Subject: a\nTest: ./a T\nFlags: -timeout=soon\n" + diff, "soon"},
+		"a hunk that is cut short":  {"Subject: a\nTest: ./a T\n\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1 @@\n-x\n", "miscounts lines"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parsePatch("t/x.patch", []byte(tc.text))
+			assert.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestCommittedPatchesApply(t *testing.T) {
+	all, err := loadPatches("mutations")
+	require.NoError(t, err)
+	names := make(map[string]string)
+	for _, m := range all {
+		assert.Empty(t, names[m.title()], "%s has the name of %s", m.where, names[m.title()])
+		names[m.title()] = m.where
+		_, err := writeOverlay(filepath.Join("..", ".."), t.TempDir(), m.changes)
+		assert.NoError(t, err, m.where)
+	}
+}
