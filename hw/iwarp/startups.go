@@ -32,9 +32,9 @@ type startup struct {
 	place *list.Element // in byAge; nil when it has ended, or has given way
 }
 
-// headStart is how long a start-up need not give way: its request may have come, and
-// the goroutine that reads it may not have run yet.
-const headStart = 20 * time.Millisecond
+// headStart is how long a start-up need not give way: on a busy host, a peer that has
+// just connected may not have run yet to send its request.
+const headStart = 100 * time.Millisecond
 
 func newStartups(set *settings) *startups {
 	return &startups{
@@ -53,7 +53,11 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 	if u.closed {
 		return nil, 0
 	}
-	if old := u.oldest(ip); old != nil {
+	if u.byAge.Len() >= u.most || ip.IsValid() && u.peers[ip] >= u.mostIP {
+		old := u.silent(ip)
+		if old == nil {
+			return nil, headStart
+		}
 		if wait = headStart - now.Sub(old.since); wait > 0 {
 			return nil, wait
 		}
@@ -66,18 +70,19 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 	return s, 0
 }
 
-// oldest is the start-up that has to give way to a new one from ip; nil if there is
-// room. The lock is held.
-func (u *startups) oldest(ip netip.Addr) *startup {
-	e := u.byAge.Front()
-	if ip.IsValid() && u.peers[ip] >= u.mostIP {
-		for e.Value.(*startup).ip != ip {
-			e = e.Next()
+// silent is the oldest start-up that may give way to a new one from ip, which is one of
+// the same address if that has its share. One whose request has come is not silent: the
+// goroutine that reads it has not run yet. The lock is held.
+func (u *startups) silent(ip netip.Addr) *startup {
+	same := ip.IsValid() && u.peers[ip] >= u.mostIP
+	for e := u.byAge.Front(); e != nil; e = e.Next() {
+		s := e.Value.(*startup)
+		if same && s.ip != ip || unread(s.conn) {
+			continue
 		}
-	} else if u.byAge.Len() < u.most {
-		return nil
+		return s
 	}
-	return e.Value.(*startup)
+	return nil
 }
 
 // giveUp makes the start-up's goroutine end. The lock is held.

@@ -94,6 +94,78 @@ func TestManyThatConnectAtOnceAllGetIn(t *testing.T) {
 	})
 }
 
+// One whose request waits in its socket is not silent either, however long ago it came.
+func TestAConnectionWhoseRequestHasComeDoesNotGiveWay(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // what a socket holds is not known
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	connect := func() (near, far net.Conn) {
+		near, err := net.Dial("tcp", ln.Addr().String())
+		require.NoError(t, err)
+		far, err = ln.Accept()
+		require.NoError(t, err)
+		t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+		return near, far
+	}
+	set := defaultSettings()
+	set.halfOpen = 2
+	u := newStartups(&set)
+	near, far := connect()
+	first, _ := u.enter(far)
+	_, silent := connect()
+	second, _ := u.enter(silent)
+	first.since, second.since = time.Time{}, time.Time{}.Add(time.Hour)
+	_, err = near.Write([]byte("MPA ID"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return unread(far) }, 10*time.Second, time.Millisecond)
+
+	_, late := connect()
+	third, _ := u.enter(late)
+	require.NotNil(t, third, "the second one is silent and gives way")
+	assert.NotNil(t, first.place)
+	assert.Nil(t, second.place)
+
+	third.since = time.Time{}
+	_, err = far.Read(make([]byte, 6))
+	require.NoError(t, err)
+	_, last := connect()
+	fourth, _ := u.enter(last)
+	require.NotNil(t, fourth, "what the first one had sent was read, and it is silent now")
+	assert.Nil(t, first.place)
+}
+
+func TestAConnectionWaitsWhileAllOthersHaveSentTheirRequests(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // what a socket holds is not known
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	near, err := net.Dial("tcp", ln.Addr().String())
+	require.NoError(t, err)
+	defer near.Close()
+	far, err := ln.Accept()
+	require.NoError(t, err)
+	defer far.Close()
+	set := defaultSettings()
+	set.halfOpen = 1
+	u := newStartups(&set)
+	first, _ := u.enter(far)
+	first.since = time.Time{}
+	_, err = near.Write([]byte("MPA ID"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return unread(far) }, 10*time.Second, time.Millisecond)
+	s, wait := u.enter(near)
+	assert.Nil(t, s)
+	assert.Equal(t, headStart, wait)
+	u.end(first)
+	s, _ = u.enter(near)
+	assert.NotNil(t, s)
+}
+
 // addressed gives connections the addresses of peers, one after the other.
 type addressed struct {
 	*pipeListener
