@@ -76,7 +76,7 @@ func (c *CNO) start() {
 
 // run is the task that calls agents, one after the other.
 func (c *CNO) run() {
-	c.goroutine.Store(owner.GoroutineID())
+	c.goroutine.Store(owner.Goroutine())
 	ended := false
 	defer func() { c.endTask(ended) }()
 	for {

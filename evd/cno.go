@@ -33,7 +33,7 @@ type CNO struct {
 	trig   chan *Dispatcher // the trigger, with whose it is; sent to under mu alone
 	fd     *descriptor      // nil: none
 
-	goroutine atomic.Uint64 // that calls an agent now; 0: none
+	goroutine atomic.Uintptr // that calls an agent now; 0: none
 	tasks     sync.WaitGroup
 
 	// What follows is guarded by mu, which is the last lock taken. Who takes the
@@ -288,7 +288,7 @@ func (c *CNO) abort() {
 
 func (c *CNO) inUpcall() bool {
 	g := c.goroutine.Load()
-	return g != 0 && g == owner.GoroutineID()
+	return g != 0 && g == owner.Goroutine()
 }
 
 func invalidCNO(op string) error {

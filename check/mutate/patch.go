@@ -107,7 +107,7 @@ func (m *mutation) field(name, value string) error {
 	case name == "Flags":
 		return m.flags(words)
 	default:
-		return fmt.Errorf("%s: %s is not Subject: NAME, Test: PACKAGE REGEXP or Flags: FLAG...", name, value)
+		return fmt.Errorf("field %s: %s: want Subject: NAME, Test: PACKAGE REGEXP or Flags: FLAGS", name, value)
 	}
 	return nil
 }

@@ -51,12 +51,12 @@ func TestBadPatchIsRefused(t *testing.T) {
 	const diff = "\ndiff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-x\n+y\n"
 	for name, tc := range map[string]struct{ text, want string }{
 		"nothing":                   {"", "needs a Subject"},
-		"an unknown field":          {"Subject: a\nTest: ./a T\nFiel: x\n" + diff, "Fiel: x is not"},
+		"an unknown field":          {"Subject: a\nTest: ./a T\nFiel: x\n" + diff, "field Fiel: x: want"},
 		"a header that is none":     {"hello\n" + diff, "malformed"},
 		"no subject":                {"Test: ./a T\n" + diff, "needs a Subject"},
 		"no test":                   {"Subject: a\n" + diff, "needs a Subject, a Test"},
 		"no change":                 {"Subject: a\nTest: ./a T\n\n", "and a change"},
-		"a test without a package":  {"Subject: a\nTest: TestX\n" + diff, "Test: TestX is not"},
+		"a test without a package":  {"Subject: a\nTest: TestX\n" + diff, "field Test: TestX: want"},
 		"a time limit that is none": {"Subject: a\nTest: ./a T\nFlags: -timeout=soon\n" + diff, "soon"},
 		"a hunk that is cut short":  {"Subject: a\nTest: ./a T\n\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1 @@\n-x\n", "miscounts lines"},
 	} {

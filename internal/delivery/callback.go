@@ -23,8 +23,8 @@ type upcalls struct {
 	submit   func(func()) error
 	task     func() // run, made once
 
-	scheduled atomic.Bool   // a task is on its way or runs
-	goroutine atomic.Uint64 // that calls back now; 0: none
+	scheduled atomic.Bool    // a task is on its way or runs
+	goroutine atomic.Uintptr // that calls back now; 0: none
 
 	running chan struct{} // a lock, held by the task
 	buf     []event.Event // the task's
@@ -55,7 +55,7 @@ func (u *upcalls) start() {
 // run is the task.
 func (u *upcalls) run() {
 	u.running <- struct{}{}
-	u.goroutine.Store(owner.GoroutineID())
+	u.goroutine.Store(owner.Goroutine())
 	again := true
 	defer func() { u.leave(again) }()
 	again = u.work()
@@ -129,12 +129,11 @@ func (u *upcalls) stop() {
 }
 
 // InUpcall reports whether the calling goroutine is inside this dispatcher's
-// callback, where control calls that wait are INVALID_STATE. It costs about a
-// microsecond.
+// callback, where control calls that wait are INVALID_STATE.
 func (d *Dispatcher) InUpcall() bool {
 	if d.upcalls == nil {
 		return false
 	}
 	g := d.upcalls.goroutine.Load()
-	return g != 0 && g == owner.GoroutineID()
+	return g != 0 && g == owner.Goroutine()
 }

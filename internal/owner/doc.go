@@ -3,6 +3,6 @@
 // A [Tag] lies beside the fields that one goroutine at a time may touch. Whoever
 // takes them calls Acquire, whoever gives them up calls Release, and every
 // method that may run only in between begins with Check. In a program built
-// with the race detector a wrong call panics and names both goroutines; in any
+// with the race detector a wrong call panics and names the goroutine; in any
 // other build a Tag has no size and its methods vanish.
 package owner

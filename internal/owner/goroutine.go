@@ -5,10 +5,8 @@ import "runtime"
 // prefix begins what runtime.Stack writes: "goroutine 42 [running]:".
 const prefix = len("goroutine ")
 
-// GoroutineID is the number of the calling goroutine, never 0, and never used
-// again by another one. It costs about a microsecond: it is for slow paths,
-// such as to refuse a blocking call that comes from inside an upcall.
-func GoroutineID() uint64 {
+// number is the number of the calling goroutine, as stack traces have it.
+func number() uint64 {
 	var buf [prefix + 20]byte // 20 digits hold any uint64
 	var id uint64
 	for _, c := range buf[prefix:max(prefix, runtime.Stack(buf[:], false))] {

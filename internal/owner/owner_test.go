@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 	"unsafe"
@@ -12,25 +13,31 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestEveryGoroutineHasItsOwnStableNumber(t *testing.T) {
+func TestGoroutinesThatLiveTogetherDiffer(t *testing.T) {
 	const n = 50
 	var (
 		mu   sync.Mutex
-		seen = map[uint64]bool{GoroutineID(): true}
+		seen = map[uintptr]bool{Goroutine(): true}
 		wg   sync.WaitGroup
+		all  = make(chan struct{})
 	)
 	for range n {
 		wg.Go(func() {
-			id := GoroutineID()
+			me := Goroutine()
 			mu.Lock()
-			defer mu.Unlock()
-			assert.Equal(t, id, GoroutineID())
-			seen[id] = true
+			seen[me] = true
+			if len(seen) == n+1 {
+				close(all)
+			}
+			mu.Unlock()
+			<-all
+			runtime.Gosched() // another thread may run it now
+			assert.Equal(t, me, Goroutine())
 		})
 	}
 	wg.Wait()
 	assert.Len(t, seen, n+1)
-	assert.NotContains(t, seen, uint64(0))
+	assert.NotContains(t, seen, uintptr(0))
 }
 
 func TestTagCostsNothingUnlessBuiltWithRace(t *testing.T) {

@@ -10,11 +10,11 @@ const Enabled = true
 // Tag remembers which goroutine owns what lies beside it. The zero Tag is owned
 // by nobody. Its methods may be called from any goroutine.
 type Tag struct {
-	// goroutine is the owner's number, 0 for none. It is a plain field that the
-	// race detector is kept from seeing: were it an atomic, each Acquire would
-	// be ordered after the last Release, and the detector would never report a
-	// token that forgets to order the two.
-	goroutine uint64
+	// goroutine is the owner, 0 for none, It is a plain
+	// field that the race detector is kept from seeing: were it an atomic,
+	// each Acquire would be ordered after the last Release, and the detector would
+	// never report a token that forgets to order the two.
+	goroutine uintptr
 }
 
 // Acquire makes the calling goroutine the owner. It panics if there is one
@@ -22,19 +22,18 @@ type Tag struct {
 //
 //go:norace
 func (t *Tag) Acquire() {
-	me := GoroutineID()
 	if t.goroutine != 0 {
-		wrong(me, "takes", t.goroutine)
+		wrong("takes", t.goroutine)
 	}
-	t.goroutine = me
+	t.goroutine = Goroutine()
 }
 
 // Release ends the caller's ownership. It panics if the caller is not the owner.
 //
 //go:norace
 func (t *Tag) Release() {
-	if me := GoroutineID(); me != t.goroutine {
-		wrong(me, "gives up", t.goroutine)
+	if Goroutine() != t.goroutine {
+		wrong("gives up", t.goroutine)
 	}
 	t.goroutine = 0
 }
@@ -43,15 +42,18 @@ func (t *Tag) Release() {
 //
 //go:norace
 func (t *Tag) Check() {
-	if me := GoroutineID(); me != t.goroutine {
-		wrong(me, "touches", t.goroutine)
+	if Goroutine() != t.goroutine {
+		wrong("touches", t.goroutine)
 	}
 }
 
-func wrong(me uint64, does string, owner uint64) {
-	whose := "nobody"
-	if owner != 0 {
-		whose = "goroutine " + strconv.FormatUint(owner, 10)
+func wrong(does string, owner uintptr) {
+	whose := "another goroutine"
+	switch owner {
+	case 0:
+		whose = "nobody"
+	case Goroutine():
+		whose = "it"
 	}
-	panic("owner: goroutine " + strconv.FormatUint(me, 10) + " " + does + " what " + whose + " owns")
+	panic("owner: goroutine " + strconv.FormatUint(number(), 10) + " " + does + " what " + whose + " owns")
 }

@@ -10,12 +10,12 @@ import "godat/internal/owner"
 // first holds. In builds without points there is one round, the last.
 func Interleave(begin func() (first, second, check func())) {
 	defer setVisit(nil)
-	me := owner.GoroutineID()
+	me := owner.Goroutine()
 	for at := 0; ; at++ {
 		first, second, check := begin()
 		passed := 0
 		setVisit(func() {
-			if owner.GoroutineID() != me {
+			if owner.Goroutine() != me {
 				return
 			}
 			if passed++; passed == at+1 {

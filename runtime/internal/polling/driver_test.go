@@ -36,11 +36,11 @@ func (p perQueue) Complete(wcs []hw.WC) {
 // delivered puts completions into dispatchers, by their queues, and notes which goroutine did.
 type delivered struct {
 	to map[uint32]*evd.Dispatcher // by tag
-	by uint64                     // the goroutine
+	by uintptr                    // the goroutine
 }
 
 func (d *delivered) Complete(wcs []hw.WC) {
-	d.by = owner.GoroutineID()
+	d.by = owner.Goroutine()
 	for _, wc := range wcs {
 		q := wiring(d.to[wc.CQ]).Main()
 		q.PutCompletion(nil, wc.ID, hw.StatusSuccess, hw.OpRecv, 0, 0)
@@ -89,7 +89,7 @@ func TestADequeueDeliversWhatTheDeviceHas(t *testing.T) {
 	for i, ev := range buf[:n] {
 		assert.EqualValues(t, 10+i, ev.Cookie)
 	}
-	assert.Equal(t, owner.GoroutineID(), to.by, "another goroutine delivered")
+	assert.Equal(t, owner.Goroutine(), to.by, "another goroutine delivered")
 	for i := range 2 {
 		assert.EqualValues(t, 20+i, (<-other.C()).Cookie, "others get theirs as well")
 	}
@@ -122,7 +122,7 @@ func TestAWaitPollsOnceItself(t *testing.T) {
 	require.NoError(t, err, "it was there before the time was over")
 	assert.EqualValues(t, 1, ev.Cookie)
 	assert.Equal(t, 1, nmore)
-	assert.Equal(t, owner.GoroutineID(), to.by)
+	assert.Equal(t, owner.Goroutine(), to.by)
 }
 
 // The token's holder delivers. Meanwhile nobody else polls, or waits for the token.
