@@ -29,7 +29,8 @@ func TestRequestsTakeNoRoomFromConnectedEndpoints(t *testing.T) {
 				}
 				require.Eventually(t, func() bool {
 					c, err := ia.Counters()
-					return err == nil && c.Requests == 1+strangers
+					return err == nil && c.Requests == 1+strangers &&
+						p.a.State() == StateConnected && p.b.State() == StateConnected
 				}, 20*time.Second, time.Millisecond)
 				for i := range uint64(depth) {
 					for _, e := range []*Endpoint{p.a, p.b} {
