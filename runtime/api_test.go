@@ -24,7 +24,7 @@ import (
 
 const apiFile = "api.txt"
 
-var updateAPI = flag.Bool("update", false, "write "+apiFile+" anew")
+var update = flag.Bool("update", false, "write the file that a test compares with anew")
 
 // apiPackages are those that a program may import.
 var apiPackages = []string{"runtime", "ep", "evd", "mem", "hw", "hw/event", "hw/loop", "hw/iwarp", "hw/ibv"}
@@ -34,7 +34,7 @@ var unreachable = []string{"ep.Adapter", "ep.AdapterConfig", "ep.CQPool", "mem.D
 
 func TestTheAPIIsTheOneRecorded(t *testing.T) {
 	now := publicAPI(t)
-	if *updateAPI {
+	if *update {
 		require.NoError(t, os.WriteFile(apiFile, []byte(strings.Join(now, "\n")+"\n"), 0o644))
 	}
 	text, err := os.ReadFile(apiFile)

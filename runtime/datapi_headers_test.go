@@ -20,10 +20,7 @@ import (
 )
 
 // The headers are those of Debian's package libdapl-dev.
-var (
-	headerDir     = flag.String("dat2", "/usr/include/dat2", "where the DAT headers are")
-	updateNumbers = flag.Bool("update", false, "write the file of numbers anew")
-)
+var headerDir = flag.String("dat2", "/usr/include/dat2", "where the DAT headers are")
 
 func TestTheNumbersAreThoseOfTheHeaders(t *testing.T) {
 	h := &headers{value: map[string]int64{}, broken: map[string]bool{
@@ -36,7 +33,7 @@ func TestTheNumbersAreThoseOfTheHeaders(t *testing.T) {
 		h.read(t, name, string(text))
 	}
 	got := numbersHead + strings.Join(h.lines, "\n") + "\n"
-	if *updateNumbers {
+	if *update {
 		require.NoError(t, os.WriteFile(numbersFile, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(numbersFile)
