@@ -37,12 +37,12 @@ type Adapter struct {
 	crs    map[*CR]struct{} // not answered yet
 }
 
-// CQPool lends completion queues on a polled device. Completions of a queue that
-// was attached for a dispatcher are handed to [Adapter.Complete] by one goroutine
-// at a time.
+// CQPool lends completion queues on a polled device. For each queue that was
+// attached for a dispatcher, one goroutine at a time hands the completions to
+// [Adapter.Complete].
 type CQPool interface {
-	// Attach finds room for entries completions; d is nil for a direction whose
-	// completions are dropped.
+	// Attach reserves room for entries completions in a completion queue and
+	// returns that queue; d is nil for a direction whose completions are dropped.
 	Attach(d *evd.Dispatcher, entries int) (hw.CQ, error)
 	// Detach gives the room back.
 	Detach(cq hw.CQ, entries int)
@@ -52,16 +52,18 @@ type CQPool interface {
 type AdapterConfig struct {
 	Device hw.Device
 	CQs    CQPool // nil unless the device is polled
-	// IA is what queries give for the interface adapter. Dispatchers that were made
-	// on another one are refused; with nil, and those made on none, are not.
+	// IA is the interface adapter that Query returns. The adapter refuses a
+	// dispatcher that was made on another interface adapter, but not one that was
+	// made on none. If IA is nil it refuses no dispatcher for this reason.
 	IA any
-	// Domain is the adapter's memory: zones of another one are refused. With nil
-	// they are not.
+	// Domain is the adapter's memory. The adapter refuses zones of another domain,
+	// unless Domain is nil.
 	Domain *mem.Domain
 	// Async takes the asynchronous errors of endpoints and shared receive queues;
 	// nil drops them. It outlives the adapter.
 	Async *evd.Dispatcher
-	// Broke hears why a connection broke. It must not block; nil is none.
+	// Broke is called with the cause when a connection has broken. The token's
+	// holder calls it, so it must not block; nil means that nobody is told.
 	Broke func(*hw.Cause)
 }
 
@@ -80,7 +82,8 @@ func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	}
 }
 
-// key gives an endpoint that is being made the key by which completions find it.
+// key gives an endpoint that is being made its place in the table by which
+// completions find it, and returns the key.
 func (a *Adapter) key(e *Endpoint) (uint32, error) {
 	key, _, err := a.endpoints.Insert(func(uint32) *Endpoint { return e })
 	if err != nil {
@@ -89,7 +92,7 @@ func (a *Adapter) key(e *Endpoint) (uint32, error) {
 	return key, nil
 }
 
-// add enters an endpoint that is complete.
+// add lists an endpoint that is completely made.
 func (a *Adapter) add(e *Endpoint) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,8 +126,8 @@ func (a *Adapter) removeQP(qp hw.QP) {
 	delete(a.qps, qp)
 }
 
-// OfQP is the endpoint that owns a queue pair of the device, for errors that the
-// device reports of it; nil when there is none. It may be called from any
+// OfQP returns the endpoint that owns a queue pair of the device, or nil if none
+// does: a device reports its errors by queue pair. It may be called from any
 // goroutine.
 func (a *Adapter) OfQP(qp hw.QP) *Endpoint {
 	a.mu.Lock()
@@ -146,9 +149,9 @@ func (a *Adapter) removeSRQ(q *SRQ) {
 	a.counters.srqsFreed.Add(1)
 }
 
-// FailSRQ tells the shared receive queue behind the device's that the device gave
-// it up, and returns it; nil when there is none. It may be called from any
-// goroutine.
+// FailSRQ finds the shared receive queue that was made on the device's queue, marks
+// it as failed because the device gave it up, and returns it; nil when there is
+// none. It may be called from any goroutine.
 func (a *Adapter) FailSRQ(device hw.SRQ) *SRQ {
 	a.mu.Lock()
 	q := a.srqs[device]
@@ -167,15 +170,16 @@ func (a *Adapter) Len() int {
 	return len(a.eps) + len(a.srqs) + len(a.points)
 }
 
-// Close closes the service points, rejects the requests that nobody has answered
-// and closes the endpoints, then the shared receive queues, as an abrupt close of
-// the interface adapter does. Its caller has made sure that no call that makes
-// something is under way, or comes.
+// Close does the work of an abrupt close of the interface adapter: it closes the
+// service points, rejects the requests that nobody has answered, closes the
+// endpoints, and then the shared receive queues. The caller makes sure that no call
+// that makes an object is under way or begins.
 //
-// Each step takes its list after the one before: a point's close waits for the
-// requests on their way in, and those bring endpoints along. Objects leave these
-// lists when they are closed, so what the program is about to close is waited for.
-// What can't be closed stays for the next Close.
+// Close reads each list only after it has closed the objects of the list before: a
+// service point's close waits for the requests on their way in, and those bring
+// endpoints along. An object leaves its list at the end of its own close, so Close
+// also waits for a close that the program has begun. What can't be closed stays
+// listed for the next Close.
 func (a *Adapter) Close() error {
 	var errs []error
 	for _, p := range list(a, a.points) {
@@ -196,15 +200,15 @@ func (a *Adapter) Close() error {
 	return errors.Join(errs...)
 }
 
-// list is what is in one of the adapter's sets now.
+// list copies one of the adapter's sets.
 func list[T comparable](a *Adapter, set map[T]struct{}) []T {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Keys(set))
 }
 
-// Complete hands polled completions on to the queues that their ids name. Those
-// of an endpoint that is gone are dropped.
+// Complete hands polled completions to the queues that their ids name. It drops the
+// completions of an endpoint that is gone.
 func (a *Adapter) Complete(wcs []hw.WC) {
 	for i := 0; i < len(wcs); {
 		q := a.queue(&wcs[i])

@@ -7,9 +7,9 @@ import (
 	"godat/hw"
 )
 
-// Attr are an endpoint's attributes: DAT_EP_ATTR. Sizes and counts are what is
-// asked for; Query tells what was given, which is never less. 0 takes the
-// default, except where it says otherwise.
+// Attr are an endpoint's attributes: DAT_EP_ATTR. Sizes and counts are what the
+// program asks for; Query tells what it was given, which is never less. 0 asks for
+// the default, except where a field says otherwise.
 type Attr struct {
 	ServiceType ServiceType
 	QoS         QoS
@@ -21,26 +21,26 @@ type Attr struct {
 	// SolicitedWait for receives.
 	RecvFlags, RequestFlags hw.Flags
 
-	MaxRecvDTOs    int // receives posted whose completion has not been delivered; default 16, NoDTOs for none
+	MaxRecvDTOs    int // receives posted whose completion is not delivered yet; default 16, NoDTOs for none
 	MaxRequestDTOs int // the same for requests
 	MaxRecvIOV     int // segments of a receive; default 4
 	MaxRequestIOV  int // segments of a send; default 4
 	MaxReadIOV     int // segments of an RDMA read; default MaxRequestIOV
 	MaxWriteIOV    int // segments of an RDMA write; default MaxRequestIOV
 	MaxReadIn      int // RDMA reads the peer may have outstanding; default 4, NoDTOs for none
-	MaxReadOut     int // RDMA reads outstanding here; more wait their turn; default 4, NoDTOs for none
+	MaxReadOut     int // RDMA reads this end may have outstanding; further ones wait; default 4, NoDTOs for none
 
-	// SoftHighWatermark is how many receives of its shared receive queue the endpoint
-	// may hold before an asynchronous event says so, as the first argument of
-	// SetWatermark does; default: NoWatermark.
+	// SoftHighWatermark is how many receives of its shared receive queue the
+	// endpoint may hold before an asynchronous event reports it; it is the first
+	// argument of SetWatermark. Default: NoWatermark.
 	SoftHighWatermark int
 
 	// ReceiverNotReady is how long a send waits for the peer to post a receive
 	// before the connection breaks; default 1 s, negative fails at once. Devices
-	// without hw.Attr.NotReadyWait fail at once whatever it is.
+	// without hw.Attr.NotReadyWait ignore it and fail at once.
 	ReceiverNotReady time.Duration
-	// DrainTimeout bounds a graceful disconnect, which then becomes an abrupt
-	// one; default 10 s, negative means no bound.
+	// DrainTimeout bounds a graceful disconnect, which becomes an abrupt one when
+	// it has passed; default 10 s, negative means no bound.
 	DrainTimeout time.Duration
 }
 
@@ -59,10 +59,10 @@ type QoS uint8
 // BestEffort is the only quality of service.
 const BestEffort QoS = 0
 
-// NoWatermark is a watermark that is never reached: DAT_WATERMARK_INFINITE.
+// NoWatermark as a watermark sets none: DAT_WATERMARK_INFINITE.
 const NoWatermark = -1
 
-// NoDTOs asks for none where 0 would mean the default.
+// NoDTOs asks for none in a field where 0 would mean the default.
 const NoDTOs = -1
 
 const (
@@ -133,7 +133,8 @@ func (a *Attr) counts(dev hw.Attr) [8]count {
 	}
 }
 
-// again is what to ask for to be given a once more.
+// again returns attributes that resolve turns into a: it replaces a 0, which would
+// ask for the default, by the value that asks for none.
 func (a Attr) again() Attr {
 	for _, c := range a.counts(hw.Attr{}) {
 		if *c.value == 0 {

@@ -12,8 +12,8 @@ import (
 	"godat/mem"
 )
 
-// poster is one of the four calls that post, with the rest of its arguments in
-// order.
+// poster is one of the four calls that post; post takes the arguments that the
+// calls share.
 type poster struct {
 	op   hw.Op
 	post func(e *Endpoint, flags hw.Flags, remote mem.RemoteSegment, segs ...mem.Segment) error
@@ -34,8 +34,8 @@ var posters = map[string]poster{
 	}},
 }
 
-// TestBadArguments wants the return code of the specification, and no effect:
-// afterwards a good post goes through as the first one.
+// TestBadArguments expects the return code of the specification, and no effect:
+// after each case a good post is the first to complete.
 func TestBadArguments(t *testing.T) {
 	r := newRig(t)
 	attr := &Attr{MaxMessageSize: 1000, MaxRDMASize: 2000, MaxRequestIOV: 2, MaxRecvIOV: 3}
@@ -110,8 +110,8 @@ func TestBadArguments(t *testing.T) {
 	require.NoError(t, otherPZ.Close())
 }
 
-// TestFlagsLegality has every flag on every operation, as the specification's
-// table has it, with and without the endpoint's attribute for UNSIGNALLED.
+// TestFlagsLegality tries every flag on every operation against the specification's
+// table, with and without the endpoint's attribute for UNSIGNALLED.
 func TestFlagsLegality(t *testing.T) {
 	flags := []hw.Flags{hw.Suppress, hw.SolicitedWait, hw.Unsignalled, hw.BarrierFence, hw.EVDThreshold, 0x20, 0x8000}
 	const attribute = 2 // legal if the endpoint's attributes have it
@@ -219,7 +219,7 @@ func TestOperationsThatAreNoneAreRefused(t *testing.T) {
 	requireWorks(t, r, a, b)
 }
 
-// requireWorks demands that a message from a to b is the next thing to happen.
+// requireWorks checks that the next event is a message from a to b.
 func requireWorks(t *testing.T, r *rig, a, b *Endpoint) {
 	require.Equal(t, Connected, a.State())
 	r.none(r.dto)
@@ -233,7 +233,7 @@ func requireWorks(t *testing.T, r *rig, a, b *Endpoint) {
 	r.none(r.dto)
 }
 
-// drop takes everything off d.
+// drop takes all events off d.
 func (r *rig) drop(d *evd.Dispatcher) {
 	var buf [16]evd.Event
 	for {
@@ -263,8 +263,8 @@ func (r *rig) requests() (list []*CR) {
 	return list
 }
 
-// A post that is refused for a state names that state, and not the one that the
-// endpoint has come to since.
+// A post that is refused for a state names that state in its error, even if the
+// endpoint has another state by then.
 func TestARefusalNamesTheStateThatItIsFor(t *testing.T) {
 	r := newRig(t)
 	a := r.endpoint(nil)

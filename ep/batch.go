@@ -11,17 +11,18 @@ import (
 	"godat/mem"
 )
 
-// DTO is one data transfer operation for PostBatch and PostRecvBatch. Programs
-// that must not allocate keep the array and what it points to for the next time.
+// DTO is one data transfer operation for PostBatch and PostRecvBatch. Neither call
+// keeps the array of DTOs, so a program that must not allocate can use the same
+// array for every batch.
 type DTO struct {
-	Op     hw.Op    // a request's; ignored by PostRecvBatch
+	Op     hw.Op    // of a request; PostRecvBatch ignores it
 	Flags  hw.Flags // completion flags
 	Cookie uint64   // opaque; comes back in the event
 	// Segments are the local memory, of the endpoint's zone. The array is copied;
-	// the memory is the operation's until it completes.
+	// the memory belongs to the operation until it completes.
 	Segments []mem.Segment
-	// Segment is the local memory if Segments is nil: a list of one needs no array.
-	// One of length 0 is no memory at all.
+	// Segment is the local memory if Segments is nil, so that one segment needs no
+	// array. A Segment of length 0 is no memory at all.
 	Segment mem.Segment
 	// Remote is the peer's memory, for RDMA. A read reads all of it; a write
 	// fills as much of it as the local segments hold.
@@ -36,8 +37,8 @@ type DTO struct {
 	OneShot *evd.OneShot
 }
 
-// PostBatch posts requests in order, and reports how many it took; err says why
-// it did not take the next one. It costs less than one post each: the endpoint
+// PostBatch posts requests in order and returns how many it posted; err says why it
+// did not post the next one. It costs less than one post each, because the endpoint
 // steps once for up to 32 of them.
 func (e *Endpoint) PostBatch(dtos []DTO) (n int, err error) {
 	if e == nil {
@@ -72,24 +73,26 @@ func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
 	return n, err
 }
 
-// place is what an operation of a batch holds before it has a slot.
+// place is what an operation of a batch has reserved and looked up before it has a
+// slot.
 type place struct {
 	to   *delivery.Queue
 	lkey uint32
 }
 
-// batch is up to batchDTOs operations on their way into slots of one queue, by one
-// set of rules. It stays on the poster's stack.
+// batch is up to batchDTOs operations on their way into slots of one queue, checked
+// against one set of rules. It stays on the poster's stack.
 type batch struct {
 	q      *queue
 	r      *rules
 	places [batchDTOs]place
 }
 
-// postSome admits up to batchDTOs operations at once. It may take none without an
-// error: Modify has replaced the rules meanwhile, and the caller tries again.
+// postSome admits up to batchDTOs operations at once. If Modify has replaced the
+// rules meanwhile it may admit none and return no error; the caller then tries
+// again.
 func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
-	var s batch // its fields one by one: a literal would be built elsewhere and copied
+	var s batch // field by field: the compiler would build a literal elsewhere and copy it
 	s.q, s.r = q, q.rules.Load()
 	checked, err := s.check(dtos, b.State())
 	k, fail := s.reserve(b, dtos[:checked])
@@ -114,7 +117,7 @@ func (b *mailbox) postSome(q *queue, dtos []DTO) (int, error) {
 	return int(n), err
 }
 
-// check checks operations as far as they are in order.
+// check checks operations up to the first that is refused.
 func (s *batch) check(dtos []DTO, state State) (n int, err error) {
 	var w work
 	for i := range dtos {
@@ -127,9 +130,9 @@ func (s *batch) check(dtos []DTO, state State) (n int, err error) {
 	return len(dtos), nil
 }
 
-// reserve reserves room for the events of operations, as far as there is some. Runs
-// that go to the same place are reserved at once. It stops without an error when
-// Modify has given the queue another dispatcher meanwhile.
+// reserve reserves room for the events of operations, up to the first that finds
+// none. A run of events for the same queue is reserved in one call. It stops
+// without an error when Modify has given the queue another dispatcher meanwhile.
 func (s *batch) reserve(b *mailbox, dtos []DTO) (int, error) {
 	d := s.r.evd
 	for i := 0; i < len(dtos); {
@@ -178,8 +181,8 @@ func (s *batch) fill(ticket uint32, dtos []DTO) {
 
 var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest, Text: "the one-shot's dispatcher is another adapter's"}
 
-// destination is where the completion of d goes, of a queue that completes to that
-// dispatcher. A one-shot is armed by this.
+// destination returns the queue that takes the completion of d, given the
+// dispatcher of d's direction, and arms d's one-shot if it has one.
 func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*delivery.Queue, error) {
 	switch {
 	case d.OneShot != nil:
@@ -193,8 +196,8 @@ func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*delivery.Queue, erro
 	return wiring(to).For(d.Cookie), nil
 }
 
-// list is the local memory. Its callers put it into a work of their own: the compiler
-// takes what is stored through a pointer for kept, and would allocate d.
+// list is the local memory. The caller stores the result into a work of its own: if
+// list stored it through a pointer, escape analysis would move d to the heap.
 func (d *DTO) list() []mem.Segment {
 	if d.Segments == nil && d.Segment.Len != 0 {
 		return unsafe.Slice(&d.Segment, 1)
@@ -202,8 +205,8 @@ func (d *DTO) list() []mem.Segment {
 	return d.Segments
 }
 
-// work puts into w what d asks of q, but for its memory; see describe for why field
-// by field.
+// work puts into w what d asks of q, except its memory; describe in complete.go
+// says why field by field.
 func (d *DTO) work(q *queue, w *work) {
 	w.op, w.flags, w.cookie = d.Op, d.Flags, d.Cookie
 	w.remote.Addr, w.remote.Len, w.remote.Context = d.Remote.Addr, d.Remote.Len, d.Remote.Context
@@ -214,8 +217,8 @@ func (d *DTO) work(q *queue, w *work) {
 	}
 }
 
-// mayBeRequests are the operations, of those with a number below 32, that PostBatch
-// does not refuse at once.
+// mayBeRequests are the operations with a number below 32 that PostBatch does not
+// refuse by number alone.
 const mayBeRequests = ^uint32(1<<hw.OpRecv | 1<<hw.OpBind | 1<<hw.OpReadToRMR)
 
 // call names the call that posts d to q, for errors.

@@ -8,7 +8,7 @@ import (
 	"godat/mem"
 )
 
-// pendingBind is what a slot has more of when its operation is a bind.
+// pendingBind is what a slot holds beside its fields when its operation is a bind.
 type pendingBind struct {
 	hw.Bind
 	rmr *mem.RMR
@@ -33,22 +33,25 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 }
 
 // PostBind binds a window to a part of a region, in place of what it was bound to,
-// and returns how peers name that part. The name is good when the bind has
-// completed; what is posted to this endpoint later finds it done, so it may carry
-// the name at once. The name that the window had before is dead then: a peer that
-// uses it gets REMOTE_ACCESS, and the connection breaks. The zero Binding unbinds.
+// and returns the name under which peers reach that part. The name is valid once
+// the bind has completed. Requests that are posted to this endpoint later find the
+// bind done, so a message among them may carry the name at once. Once the bind has
+// completed the window's old name is dead: a peer that uses it gets REMOTE_ACCESS,
+// and the connection breaks. The zero Binding unbinds.
 //
 // nil means that exactly one completion follows, or none if flags has Suppress and
-// it succeeds: an event RMR_BIND_COMPLETION on the request dispatcher; [RMROf] is
-// its window. Legal flags are Suppress, BarrierFence, and Unsignalled if the
-// endpoint's attributes have it. Errors beyond those of every post: a window of
-// another adapter is INVALID_HANDLE/RMR; another zone, or another endpoint for a
-// window that NewRMR made, PROTECTION_VIOLATION; a range outside its region
-// INVALID_PARAMETER, a region without the local privilege PRIVILEGES_VIOLATION, one
-// that was freed INVALID_HANDLE/LMR; a second bind that gives a name while the first is
-// outstanding INVALID_STATE, since nobody could tell which a peer would reach; a
-// dispatcher that does not take the stream StreamBind INVALID_STATE/EP_EVD_REQUEST.
-// See PostSend for the rest.
+// the bind succeeds: an event RMR_BIND_COMPLETION on the request dispatcher;
+// [RMROf] returns its window. Legal flags are Suppress, BarrierFence, and
+// Unsignalled if the endpoint's attributes have it.
+//
+// Errors beyond those of every post: INVALID_HANDLE/RMR for a window of another
+// adapter; PROTECTION_VIOLATION for another zone, or for another endpoint if
+// [Endpoint.NewRMR] made the window; INVALID_PARAMETER for a range outside its
+// region; PRIVILEGES_VIOLATION for a region without the local privilege;
+// INVALID_HANDLE/LMR for a region that was freed; INVALID_STATE for a second bind
+// that gives a name while the first is outstanding, since nobody could tell which
+// range a peer would reach; INVALID_STATE/EP_EVD_REQUEST for a dispatcher that does
+// not take the stream StreamBind. See PostSend for the rest.
 // It answers to dat_rmr_bind.
 func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.Binding) (mem.RemoteSegment, error) {
 	const op = "ep.PostBind"
@@ -80,13 +83,14 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
 }
 
-// inner is the binding as [memory.Window] knows it.
+// inner converts the binding to the type of [memory.Window].
 func inner(to *mem.Binding) memory.Binding {
 	return memory.Binding{Segment: memory.Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased}
 }
 
-// pendingBinds are the slots' places for binds, for who has a ticket. Most
-// endpoints never bind.
+// pendingBinds returns the array of binds, one for each slot, and makes it on first
+// use: most endpoints never bind. A poster touches only the element of a slot whose
+// ticket it has.
 func (q *queue) pendingBinds() []pendingBind {
 	if b := q.binds.Load(); b != nil {
 		return *b
@@ -96,8 +100,8 @@ func (q *queue) pendingBinds() []pendingBind {
 	return *q.binds.Load()
 }
 
-// describeBind completes the request of a bind. It is always signaled, since its
-// window has to hear of the end.
+// describeBind adds the bind to the work request. A bind is always signaled,
+// because its window must learn when it ends.
 func (q *queue) describeBind(wr *hw.SendWR, t uint32) {
 	wr.Bind = &(*q.binds.Load())[t&q.mask].Bind
 	wr.Flags |= hw.WRSignaled
@@ -109,7 +113,8 @@ func (q *queue) endBind(slot uint32, status hw.Status) {
 	p.rmr.Window(door.Key{}).EndBind(&p.to, p.Key, status == hw.StatusSuccess)
 }
 
-// RMROf is the window that a RMR_BIND_COMPLETION event is about, or nil.
+// RMROf returns the window that a RMR_BIND_COMPLETION event is about, or nil for
+// another event.
 func RMROf(ev evd.Event) *mem.RMR {
 	r, _ := ev.Data.(*mem.RMR)
 	return r

@@ -12,7 +12,7 @@ import (
 	"godat/mem"
 )
 
-// rmr makes a window of the zone, which is freed when no bind is outstanding.
+// rmr makes a window of the zone; the rig frees it when no bind is outstanding.
 func (r *rig) rmr() *mem.RMR {
 	w, err := r.pz.NewRMR()
 	require.NoError(r.t, err)
@@ -20,7 +20,7 @@ func (r *rig) rmr() *mem.RMR {
 	return w
 }
 
-// bind binds w and waits for the completion.
+// bind binds w, waits for the completion, and returns the name.
 func (r *rig) bind(e *Endpoint, w *mem.RMR, to mem.Binding) mem.RemoteSegment {
 	r.t.Helper()
 	remote, err := e.PostBind(77, 0, w, to)
@@ -35,7 +35,7 @@ func (r *rig) bind(e *Endpoint, w *mem.RMR, to mem.Binding) mem.RemoteSegment {
 	return remote
 }
 
-// poke writes 8 bytes and returns how that ended.
+// poke writes 8 bytes and returns the status of the write.
 func (r *rig) poke(e *Endpoint, to mem.RemoteSegment) hw.Status {
 	r.t.Helper()
 	to.Len = 8
@@ -52,7 +52,7 @@ func (r *rig) broken(n int) {
 
 const readWrite = hw.RemoteRead | hw.RemoteWrite
 
-// unshared is a region that peers reach through windows only.
+// unshared allocates a region that peers reach through windows only.
 func (r *rig) unshared() *mem.LMR {
 	l, err := r.pz.Alloc(4096, hw.LocalRead|hw.LocalWrite)
 	require.NoError(r.t, err)
@@ -120,8 +120,8 @@ func TestAnUnboundWindowIsNotReached(t *testing.T) {
 	}
 }
 
-// What a window allows, by what it was bound with. Typed from DAT's table of
-// privileges: 0x02 for a peer's read, 0x20 for its write.
+// The cases say what a window allows, by the privileges it was bound with. They are
+// typed from DAT's table of privileges: 0x02 for a peer's read, 0x20 for its write.
 func TestAWindowAllowsWhatItWasBoundWith(t *testing.T) {
 	for _, c := range []struct {
 		priv        hw.Privileges
@@ -155,9 +155,9 @@ func TestAWindowAllowsWhatItWasBoundWith(t *testing.T) {
 	}
 }
 
-// What a bind needs of its region. Typed from DAT: a remote read needs the local
-// read privilege 0x01, a remote write the local write privilege 0x10; so does an
-// atomic (0x40).
+// The cases say what a bind needs of its region, typed from DAT: a remote read
+// needs the local read privilege 0x01, a remote write the local write privilege
+// 0x10, and so does an atomic (0x40).
 func TestABindNeedsThePrivilegesOfItsRegion(t *testing.T) {
 	r := newRig(t)
 	_, b := r.pair(nil)
@@ -167,7 +167,7 @@ func TestABindNeedsThePrivilegesOfItsRegion(t *testing.T) {
 		for _, c := range []struct {
 			priv hw.Privileges
 			need hw.Privileges
-			sub  hw.Subtype // of the first that is missing
+			sub  hw.Subtype // the subtype of the first privilege that is missing
 		}{{0x02, 0x01, 89}, {0x20, 0x10, 90}, {0x22, 0x11, 0}, {0x40, 0x10, 90}, {0x42, 0x11, 0}} {
 			w, err := r.pz.NewRMR()
 			require.NoError(t, err)
@@ -317,7 +317,7 @@ func TestABindIsFlushedAndItsWindowStaysAsItWas(t *testing.T) {
 	r.next(r.conn)
 	r.next(r.conn)
 	told := map[uint32]bool{}
-	for range 2 { // a flushed one leaves the window to the next, but not its name
+	for range 2 { // after a flushed bind the next one is legal, but it must not give the same name
 		remote, err := b.PostBind(9, hw.Suppress, w, mem.Binding{Segment: l.Segment(8, 8), Privileges: readWrite})
 		require.NoError(t, err)
 		require.NotContains(t, told, remote.Context)
@@ -357,7 +357,7 @@ func TestABindThatFailsBreaksTheConnection(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
 	l, w := r.unshared(), r.rmr()
-	require.NoError(t, b.PostSend(1, 0, r.lmr.Segment(0, 8))) // waits for a receive, and holds the bind up
+	require.NoError(t, b.PostSend(1, 0, r.lmr.Segment(0, 8))) // waits for a receive, and delays the bind
 	_, err := b.PostBind(2, 0, w, mem.Binding{Segment: l.Segment(0, 8), Privileges: readWrite})
 	require.NoError(t, err)
 	assert.ErrorIs(t, w.Free(), hw.ErrInvalidState, "a bind is outstanding")
@@ -383,7 +383,7 @@ func TestWhatFollowsABindFindsItDone(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
 	w := r.rmr()
-	require.NoError(t, b.PostSend(1, hw.Suppress, r.lmr.Segment(0, 8))) // holds up what follows
+	require.NoError(t, b.PostSend(1, hw.Suppress, r.lmr.Segment(0, 8))) // delays what follows
 	remote, err := b.PostBind(2, hw.Suppress, w, mem.Binding{Segment: r.lmr.Segment(256, 8), Privileges: readWrite})
 	require.NoError(t, err)
 	name, err := remote.AppendBinary(nil)

@@ -7,7 +7,7 @@ import (
 	"godat/hw"
 )
 
-// plainCause is the cause of an end of which the provider said no more than its
+// plainCause is the cause of an end for which the provider gave no more than its
 // reason.
 func plainCause(in input) *hw.Cause {
 	switch in {
@@ -22,12 +22,13 @@ func plainCause(in input) *hw.Cause {
 	}
 }
 
-// endCause is why the connection ends, as soon as anybody knows. Providers and the
-// machine write it; completers read it, since flushed completions carry it.
+// endCause is why the connection ends, from the moment that the provider or the
+// machine knows. Both write it; completers read it, since flushed completions carry
+// it.
 type endCause struct{ atomic.Pointer[hw.Cause] }
 
-// blame makes c the cause unless there is one. It is called before the first post is
-// flushed. nil is no cause.
+// blame makes c the cause unless there is one already; a nil cause changes nothing.
+// Callers blame before the first post is flushed.
 func (c *endCause) blame(cause *hw.Cause) {
 	if cause != nil {
 		c.CompareAndSwap(nil, cause)

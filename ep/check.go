@@ -7,9 +7,9 @@ import (
 	"godat/internal/memory"
 )
 
-// check says what a post of w in that state returns at once. It has no effect. The
-// key of a single segment is looked up on the way; those of more are checked here and
-// looked up again when they have a slot.
+// check returns the error that a post of w gets at once in that state. It has no
+// effect. It looks up the key of a single segment on the way. Several segments are
+// only checked here; their keys are looked up again when they have a slot.
 func (r *rules) check(w *work, state State) (lkey uint32, err error) {
 	if (uint32(w.flags)|always)&r.illegal[w.op&31] != 0 || len(w.segs) > r.iov || r.admits>>state&1 == 0 {
 		return r.checkOdd(w, state)
@@ -32,7 +32,8 @@ func (r *rules) check(w *work, state State) (lkey uint32, err error) {
 	return lkey, r.checkSize(w, o, total)
 }
 
-// checkOdd is check for what is refused at first sight: most of it rightly.
+// checkOdd is check for a post that check's first test set aside. Most such posts
+// are wrong; the rest are receives in TENTATIVE_CONNECTION_PENDING.
 func (r *rules) checkOdd(w *work, state State) (lkey uint32, err error) {
 	if err := r.whyNot(w, state); err != nil {
 		return 0, err
@@ -46,7 +47,7 @@ func (r *rules) checkOdd(w *work, state State) (lkey uint32, err error) {
 	return lkey, nil
 }
 
-// checkSize wants lengths that go together and are not too long.
+// checkSize checks that the lengths fit each other and the endpoint's limits.
 func (r *rules) checkSize(w *work, o *operation, total uint64) error {
 	switch {
 	case o.rdma:
@@ -59,9 +60,9 @@ func (r *rules) checkSize(w *work, o *operation, total uint64) error {
 	return nil
 }
 
-// whyNot says why w can't be posted in that state, in the order of what a caller
-// should mend first. The state may be another one by now. It returns nil for a
-// receive of an endpoint that was made for a request and has a zone.
+// whyNot says why w can't be posted in that state; it tests first what a caller
+// should mend first. The endpoint may have left the state by now. It returns nil
+// for a receive of an endpoint that was made for a request and has a zone.
 func (r *rules) whyNot(w *work, state State) error {
 	call := callOf(w.op)
 	switch {
@@ -100,8 +101,8 @@ func (r *rules) checkMany(w *work, o *operation) (total uint64, err error) {
 	return total, nil
 }
 
-// checkRDMA compares both sides' lengths. A read moves as much as the peer's side
-// has, a write as much as this one.
+// checkRDMA compares the lengths of both sides. A read moves as many bytes as the
+// peer's segment has, a write as many as the local segments have.
 func (r *rules) checkRDMA(w *work, local uint64) error {
 	remote, moved := uint64(w.remote.Len), local
 	fits, iov := local <= remote, r.writeIOV
@@ -111,7 +112,7 @@ func (r *rules) checkRDMA(w *work, local uint64) error {
 	switch {
 	case len(w.segs) > iov:
 		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "%d segments; the endpoint allows %d", len(w.segs), iov)
-	case w.remote.Addr == math.MaxUint64 && moved > 0: // as of LMR.Remote out of bounds
+	case w.remote.Addr == math.MaxUint64 && moved > 0: // what LMR.Remote returns for a range out of bounds
 		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "the remote segment names a range that was not within its region (see LMR.Remote)")
 	case !fits:
 		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer", local, remote)

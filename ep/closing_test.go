@@ -12,10 +12,10 @@ import (
 	"godat/hw"
 )
 
-// hookedDevice runs hooks of a test's in calls of the device.
+// hookedDevice runs a test's hooks inside calls of the device.
 type hookedDevice struct {
 	hw.Device
-	onRequest     func()       // before the owner hears of a request; may be nil
+	onRequest     func()       // before the owner gets a request; may be nil
 	closeListener func() error // before a listener closes; may be nil
 	rejected      func()       // before a request is rejected; may be nil
 }
@@ -60,19 +60,20 @@ func (l *hookedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// stop is where a call stops until the test lets it go on.
+// stop is a place where a call stops until the test lets it continue.
 type stop struct{ reached, on chan struct{} }
 
 func newStop() *stop { return &stop{make(chan struct{}), make(chan struct{})} }
 
-// here is reached once.
+// here stops its caller; it is called once.
 func (s *stop) here() {
 	close(s.reached)
 	<-s.on
 }
 
-// behind runs f, which is to wait until s goes on. It demands that f has not returned
-// when all others have nothing to do, lets s go on, and returns what f did.
+// behind runs f, which must wait until s continues. It checks that f has not
+// returned when all other goroutines are idle, lets s continue, and returns the
+// result of f.
 func (s *stop) behind(t *testing.T, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -88,7 +89,7 @@ func (s *stop) behind(t *testing.T, f func() error) error {
 	return <-done
 }
 
-// closers are the service points of each kind, each on its own dispatcher.
+// closers make a service point of each kind, each on a dispatcher of its own.
 var closers = map[string]func(r *rig) (interface{ Close() error }, uint64){
 	"PSP": func(r *rig) (interface{ Close() error }, uint64) {
 		p, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr})
@@ -154,7 +155,8 @@ func TestARequestOnItsWayInIsRejectedByTheAdaptersClose(t *testing.T) {
 			dev := &hookedDevice{Device: loopDevice(t)}
 			r := newRigOn(t, dev)
 			_, qual := make(r)
-			// The peer is another adapter's: this one does not close its endpoint.
+			// The peer belongs to another adapter, so that this adapter's Close
+			// does not close it.
 			peer := newRig(t)
 			coming := newStop()
 			dev.onRequest = coming.here

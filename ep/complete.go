@@ -7,10 +7,10 @@ import (
 	"godat/internal/yield"
 )
 
-// Complete takes completions from the provider. It is for providers only.
+// Complete takes completions from the provider; only providers call it.
 //
-// Until ESTABLISHED has been announced they wait: a program that watches one
-// dispatcher sees the connection before the data.
+// Until ESTABLISHED is announced, completions wait in the detour, so that a program
+// that watches one dispatcher sees the connection before the data.
 func (q *queue) Complete(wcs []hw.WC) {
 	if q.detour.Load() && q.wait(wcs) {
 		return
@@ -19,8 +19,8 @@ func (q *queue) Complete(wcs []hw.WC) {
 		q.complete(wcs)
 		return
 	}
-	// In one piece, what most completions are: a success of a plain operation that
-	// nobody is silent about.
+	// The fast path, in one piece, for most completions: the success of a plain
+	// operation that is neither suppressed nor unsignalled.
 	wc := &wcs[0]
 	r := q.retired.Load()
 	i := uint32(wc.ID) & q.mask
@@ -40,8 +40,8 @@ func (q *queue) Complete(wcs []hw.WC) {
 	q.completer.Release()
 }
 
-// complete delivers completions; events for the same place are handed on
-// together.
+// complete delivers completions; consecutive events for the same queue are
+// delivered together.
 func (q *queue) complete(wcs []hw.WC) {
 	if q.srq != nil {
 		q.completeShared(wcs)
@@ -87,10 +87,10 @@ func (q *queue) complete(wcs []hw.WC) {
 	q.completer.Release()
 }
 
-// describe makes the event of wc, and says where it goes; nil when there is none
-// to deliver. It passes over the silent successes before wc and returns what
-// retired becomes. That is stored before the event is handed on: who sees the
-// event may post again at once.
+// describe makes the event of wc and returns the queue that takes it, or nil when
+// there is none to deliver. It retires the silent successes before wc, and returns
+// the new value of retired. Its caller stores that before it delivers the event: a
+// program that sees the event may post again at once.
 func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
 	i := uint32(wc.ID) & q.mask
 	if i != r&q.mask {
@@ -106,8 +106,8 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 		unreserve(to)
 		return retired, nil
 	}
-	// Field by field: a literal is built elsewhere and copied in wider pieces than
-	// it was written in, which the processor has to wait for.
+	// Field by field: the compiler builds a literal elsewhere and copies it in
+	// wider pieces than it was written in, and the processor stalls on those loads.
 	ev.Number, ev.Status, ev.Op, ev.Flags = evd.DTOCompletion, wc.Status, s.op, 0
 	ev.Length, ev.Key, ev.Cookie = 0, 0, s.cookie
 	ev.Source, ev.Data = q.e, nil
@@ -128,8 +128,8 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 	return retired, to
 }
 
-// received adds what a receive may have beyond its length, and leaves a waiter
-// for solicited receives asleep.
+// received adds to a receive's event what it may have beyond its length. It makes
+// the event silent if only solicited receives wake waiters and this one is not.
 func (q *queue) received(ev *evd.Event, wc *hw.WC) {
 	ev.Op = wc.Op
 	ev.Key = wc.Imm
@@ -149,7 +149,7 @@ func (q *queue) received(ev *evd.Event, wc *hw.WC) {
 	}
 }
 
-// passTo retires the suppressed requests before slot i and returns its ticket.
+// passTo retires the suppressed requests before slot i and returns the ticket of i.
 func (q *queue) passTo(r, i uint32) uint32 {
 	for ; r&q.mask != i; r = (r + 1) & ticketMask {
 		q.pass(r)
@@ -164,8 +164,9 @@ func (q *queue) pass(ticket uint32) {
 	}
 }
 
-// endInBand handles the queue's last completion. What has not completed by now
-// succeeded and was suppressed. From here on the token's holder completes.
+// endInBand handles the queue's last completion. A request that has not completed
+// by now was suppressed and succeeded. From here on the token's holder is the
+// completer.
 func (q *queue) endInBand() {
 	q.completer.Check()
 	for r := q.retired.Load(); r != q.next; r = (r + 1) & ticketMask {
@@ -176,8 +177,8 @@ func (q *queue) endInBand() {
 	q.e.box.tell(q.endInput)
 }
 
-// flushNext completes the next published post as flushed. Nothing of the queue
-// is with the provider, so the token's holder is the completer.
+// flushNext completes the next published post as flushed. The provider has nothing
+// of the queue any more, so the token's holder is the completer.
 func (q *queue) flushNext() {
 	q.e.box.own.Check()
 	t := q.next
@@ -188,8 +189,9 @@ func (q *queue) flushNext() {
 	q.complete([]hw.WC{{ID: q.id | uint64(t&q.mask), Status: hw.StatusFlushed}})
 }
 
-// wait puts completions aside until ESTABLISHED is announced. Data proves that
-// the peer has the accept, so it also counts as word of the connection.
+// wait puts completions aside until ESTABLISHED is announced. A peer sends only
+// after it has the accept, so a success also tells the machine that the connection
+// is up.
 func (q *queue) wait(wcs []hw.WC) bool {
 	q.mu.Lock()
 	if !q.detour.Load() {
@@ -207,7 +209,7 @@ func (q *queue) wait(wcs []hw.WC) bool {
 	return true
 }
 
-// endDetour delivers what waited and lets the rest come straight.
+// endDetour delivers what waited and ends the detour for later completions.
 func (q *queue) endDetour() {
 	q.e.box.own.Check()
 	q.mu.Lock()

@@ -8,9 +8,9 @@ import (
 	"godat/hw"
 )
 
-// ConnectConfig says where to connect.
+// ConnectConfig says where and how to connect.
 type ConnectConfig struct {
-	Addr    string        // the peer's interface adapter, in the provider's way to name it
+	Addr    string        // the peer's interface adapter, as the provider names it
 	Qual    uint64        // its connection qualifier: the port, up to hw.MaxQual
 	Timeout time.Duration // 0 means no bound
 	Private []byte        // shown to the peer with the request; copied
@@ -23,11 +23,11 @@ type ConnectFlags uint32
 // The connect flags. No provider has more than one path to a peer.
 const (
 	ConnectDefault     ConnectFlags = 0
-	MultipathRequested ConnectFlags = 1 // more than one path if there are: it gets one
+	MultipathRequested ConnectFlags = 1 // more than one path if possible: the connection gets one
 	MultipathRequired  ConnectFlags = 2 // MODEL_NOT_SUPPORTED
 )
 
-// check says why a connection can't be like that.
+// check returns the error for flags that no connection can have.
 func (f ConnectFlags) check(op string) error {
 	switch {
 	case f&^(MultipathRequested|MultipathRequired) != 0:
@@ -40,11 +40,11 @@ func (f ConnectFlags) check(op string) error {
 
 // Connect starts to connect to a listener. It returns at once; the outcome is an
 // event on the endpoint's connection dispatcher: ESTABLISHED, PEER_REJECTED,
-// NON_PEER_REJECTED, UNREACHABLE or TIMED_OUT. Receives that the peer's first
-// messages need are best posted before.
+// NON_PEER_REJECTED, UNREACHABLE or TIMED_OUT. A program should post the receives
+// for the peer's first messages before it connects.
 //
-// A qualifier above [hw.MaxQual] is INVALID_PARAMETER, and an address with a port
-// in it INVALID_ADDRESS/MALFORMED.
+// A qualifier above [hw.MaxQual] is INVALID_PARAMETER, an address with a port in it
+// INVALID_ADDRESS/MALFORMED.
 // It answers to dat_ep_connect.
 func (e *Endpoint) Connect(cfg ConnectConfig) error { return connect("ep.Connect", e, cfg) }
 
@@ -71,9 +71,10 @@ func connect(op string, e *Endpoint, cfg ConnectConfig) error {
 	}})
 }
 
-// DupConnect is Connect to where other, which is CONNECTED, is connected to: the
-// same service point, if it was other that connected. cfg says the rest; its
-// address and qualifier are not looked at.
+// DupConnect connects e to the peer of other, which must be CONNECTED. If other
+// connected, e connects to the same service point; if other accepted, to the
+// address and port that the peer came from. cfg says the rest; DupConnect ignores
+// its address and qualifier.
 // It answers to dat_ep_dup_connect.
 func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
 	const op = "ep.DupConnect"
@@ -93,9 +94,8 @@ func (e *Endpoint) DupConnect(other *Endpoint, cfg ConnectConfig) error {
 	return connect(op, e, cfg)
 }
 
-// checkAddress refuses a qualifier that is no port, and a host that has a number
-// for one with it.
-// arg is the qualifier's place among the arguments.
+// checkAddress refuses a qualifier that is no port, and a host that has a numeric
+// port with it. arg is the qualifier's place among the call's arguments.
 func checkAddress(op, host string, qual uint64, arg hw.Subtype) error {
 	if qual > hw.MaxQual {
 		return hw.Errorf(op, hw.InvalidParameter, arg, "connection qualifier %d is no port; the last is %d", qual, hw.MaxQual)
@@ -110,8 +110,8 @@ func checkAddress(op, host string, qual uint64, arg hw.Subtype) error {
 	return nil
 }
 
-// CommonConnect is Connect to an address that says both host and qualifier, as
-// those of package net do: "host:port". Anything else is INVALID_ADDRESS/MALFORMED.
+// CommonConnect is Connect to an address that holds both host and qualifier, in the
+// form of package net: "host:port". Any other form is INVALID_ADDRESS/MALFORMED.
 // It answers to dat_ep_common_connect.
 func (e *Endpoint) CommonConnect(address string, cfg ConnectConfig) error {
 	const op = "ep.CommonConnect"

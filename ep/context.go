@@ -1,7 +1,7 @@
 package ep
 
-// Context is what [Config.Context] was when the endpoint was made; nil for a nil
-// endpoint.
+// Context returns the [Config.Context] that the endpoint was made with; nil for a
+// nil endpoint.
 func (e *Endpoint) Context() any {
 	if e == nil {
 		return nil
@@ -9,10 +9,10 @@ func (e *Endpoint) Context() any {
 	return e.context
 }
 
-// Reads are how many RDMA reads the two ends agreed on when they connected: in,
-// those that the peer may have outstanding here; out, those that this end may have at
-// the peer, while more wait their turn. Attr says what was asked for. Before the
-// endpoint is connected both are 0.
+// Reads returns how many RDMA reads the two ends agreed on when they connected: in
+// is how many the peer may have outstanding here, out how many this end may have
+// outstanding at the peer; further ones wait. Attr says what was asked for. Both
+// are 0 before the endpoint is connected.
 func (e *Endpoint) Reads() (in, out int) {
 	if e == nil {
 		return 0, 0

@@ -6,8 +6,8 @@ import (
 	"godat/hw"
 )
 
-// control is a call that changes the state. The step executes it and closes
-// done; the caller waits outside the token.
+// control is a call that changes the state. The token's holder executes it in its
+// step and closes done; the caller waits for that without the token.
 type control struct {
 	op   string
 	in   input
@@ -17,12 +17,12 @@ type control struct {
 	mod     *modification    // inModify
 	connect hw.ConnectConfig // inConnect
 	cr      *CR              // inAccept, inAcceptOwn
-	private []byte           // the same
-	used    bool             // the same: the request has been answered, well or not
+	private []byte           // inAccept, inAcceptOwn
+	used    bool             // inAccept, inAcceptOwn: the provider was asked to accept, whether it succeeded or not
 }
 
-// controls are the calls that change an endpoint's state, one at a time. Its lock is
-// held by such a call from beginning to end.
+// controls are the calls that change an endpoint's state, one at a time. Such a
+// call holds the lock from beginning to end.
 type controls struct {
 	e *Endpoint // immutable
 	sync.Mutex
@@ -34,7 +34,8 @@ type controls struct {
 
 func (ctl *controls) init(e *Endpoint) { ctl.e, ctl.over = e, make(chan struct{}) }
 
-// do has the step execute c. The caller holds e.ctl.
+// do passes c to the token's holder and waits until it is executed. The caller
+// holds e.ctl.
 func (ctl *controls) do(c *control) error {
 	c.done = make(chan struct{})
 	ctl.pending = c
@@ -43,15 +44,15 @@ func (ctl *controls) do(c *control) error {
 	return c.err
 }
 
-// change has the machine move by in, where a move is all there is to do.
+// change executes a control call that does nothing but move the state by in.
 func (ctl *controls) change(op string, in input) error {
 	ctl.Lock()
 	defer ctl.Unlock()
 	return ctl.do(&control{op: op, in: in})
 }
 
-// disownEndpoint parts the endpoint from the request that it came with. An endpoint
-// that was made for the request is freed. The caller holds the lock.
+// disownEndpoint separates the endpoint from the request that it came with. An
+// endpoint that was made for the request is freed. The caller holds the lock.
 func (ctl *controls) disownEndpoint(op string) error {
 	if err := ctl.do(&control{op: op, in: inDisown}); err != nil {
 		return err
@@ -62,18 +63,19 @@ func (ctl *controls) disownEndpoint(op string) error {
 	return ctl.free(op)
 }
 
-// CloseFlags say how a connection is given up: DAT_CLOSE_FLAGS, with its numbers.
+// CloseFlags say how a program gives up a connection: DAT_CLOSE_FLAGS, with its
+// numbers.
 type CloseFlags uint8
 
 // The ways to give up a connection.
 const (
 	Abrupt   CloseFlags = 0 // outstanding operations are flushed
-	Graceful CloseFlags = 1 // requests posted so far run to completion first
+	Graceful CloseFlags = 1 // requests posted before run to completion first
 )
 
-// Disconnect ends the connection, or gives up an attempt at one. The
-// DISCONNECTED event follows the last completion. In DISCONNECTED it does
-// nothing; a graceful one while one is under way neither.
+// Disconnect ends the connection, or gives up an attempt at one. The DISCONNECTED
+// event follows the last completion. It does nothing in DISCONNECTED, or if how is
+// Graceful and a graceful disconnect is under way.
 // It answers to dat_ep_disconnect.
 func (e *Endpoint) Disconnect(how CloseFlags) error {
 	const op = "ep.Disconnect"
@@ -93,9 +95,9 @@ func (e *Endpoint) Disconnect(how CloseFlags) error {
 	return e.ctl.do(&control{op: op, in: in})
 }
 
-// Reset makes a disconnected endpoint UNCONNECTED again, so that it can be
-// connected once more. It waits until everything posted has been flushed. In
-// UNCONNECTED it does nothing, and keeps the receives posted.
+// Reset makes a disconnected endpoint UNCONNECTED again, so that it can connect
+// once more. It waits until everything posted has been flushed. In UNCONNECTED it
+// does nothing, and the receives stay posted.
 // It answers to dat_ep_reset.
 func (e *Endpoint) Reset() error {
 	const op = "ep.Reset"
@@ -111,11 +113,11 @@ func (e *Endpoint) Reset() error {
 	return e.ctl.do(&control{op: op, in: inReset})
 }
 
-// Close frees the endpoint. A connection or an attempt at one is given up;
+// Close frees the endpoint. It gives up the connection or an attempt at one;
 // everything outstanding completes as flushed before Close returns, and no
-// connection event follows. Posts fail with INVALID_HANDLE from then on. Closing
-// it again does nothing. It fails, with no effect, while a service point owns
-// the endpoint.
+// connection event follows. Posts fail with INVALID_HANDLE from then on. Closing a
+// closed endpoint does nothing. While a service point owns the endpoint Close fails
+// and has no effect.
 // It answers to dat_ep_free.
 func (e *Endpoint) Close() error {
 	const op = "ep.Close"
@@ -135,7 +137,8 @@ func (e *Endpoint) Close() error {
 	return e.ctl.free(op)
 }
 
-// free gives back what a closed endpoint has. The caller holds e.ctl.
+// free gives back what a closed endpoint has taken of others. The caller holds
+// e.ctl.
 func (ctl *controls) free(op string) error {
 	<-ctl.over
 	if ctl.e.worker.served != nil {

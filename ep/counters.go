@@ -7,8 +7,8 @@ import (
 	"godat/evd"
 )
 
-// Counters say what has happened on an adapter since it was opened, or its counters
-// were reset.
+// Counters say what has happened on an adapter since it was opened or its counters
+// were last reset.
 type Counters struct {
 	Endpoints, EndpointsFreed         uint64 // made, and closed again
 	ServicePoints, ServicePointsFreed uint64
@@ -24,7 +24,7 @@ type Counters struct {
 	Disconnected, Broken                  uint64 // how connections, and attempts given up, ended
 }
 
-// counters are those of an adapter, as they grow.
+// counters are the running counters of an adapter.
 type counters struct {
 	endpoints, endpointsFreed, points, pointsFreed atomic.Uint64
 	srqs, srqsFreed                                atomic.Uint64
@@ -34,11 +34,11 @@ type counters struct {
 	timedOut, acceptErrors, disconnected, broken   atomic.Uint64
 }
 
-// Counters tells what has happened. It answers to dat_ib_query_counters, for an
+// Counters returns the counters. It answers to dat_ib_query_counters, for an
 // interface adapter.
 func (a *Adapter) Counters() Counters { return a.counters.all((*atomic.Uint64).Load) }
 
-// ResetCounters is Counters, which from then on count from 0.
+// ResetCounters returns the counters and sets them to 0.
 func (a *Adapter) ResetCounters() Counters { return a.counters.all(reset) }
 
 func reset(c *atomic.Uint64) uint64 { return c.Swap(0) }
@@ -57,7 +57,7 @@ func (c *counters) all(read func(*atomic.Uint64) uint64) Counters {
 	}
 }
 
-// of is the counter of a connection event.
+// of returns the counter of a connection event.
 func (c *counters) of(n evd.Number, passive bool) *atomic.Uint64 {
 	switch n {
 	case evd.Established:
@@ -82,25 +82,26 @@ func (c *counters) of(n evd.Number, passive bool) *atomic.Uint64 {
 	}
 }
 
-// EndpointCounters say what has happened on an endpoint since it was made, or its
-// counters were reset: DAT_EP_COUNTERS.
+// EndpointCounters say what has happened on an endpoint since it was made or its
+// counters were last reset: DAT_EP_COUNTERS.
 type EndpointCounters struct {
 	Connects    uint64 // connections that were established
-	Disconnects uint64 // those that ended, and attempts that failed
+	Disconnects uint64 // connections that ended, and attempts that failed
 	Requests    uint64 // posted: sends, reads, writes, binds and atomics
 	Receives    uint64 // posted
 }
 
-// counted is what an endpoint's counters need.
+// counted is the part of an endpoint's counters that its queues do not hold.
 type counted struct {
 	connects, disconnects atomic.Uint64
 
-	// mu guards the rounds and skipped of both queues. A tail goes round under it, so
-	// who holds it reads rounds and tail of one time.
+	// mu guards rounds and skipped of both queues. A poster holds it while its
+	// ticket wraps a tail, so a reader that holds it sees rounds and the tail that
+	// belongs to them.
 	mu sync.Mutex
 }
 
-// Counters tells what has happened. It answers to dat_ib_query_counters, for an
+// Counters returns the counters. It answers to dat_ib_query_counters, for an
 // endpoint.
 func (e *Endpoint) Counters() (EndpointCounters, error) {
 	if err := alive("ep.Counters", e); err != nil {
@@ -111,7 +112,7 @@ func (e *Endpoint) Counters() (EndpointCounters, error) {
 	return e.counted.read(&e.box, (*atomic.Uint64).Load), nil
 }
 
-// ResetCounters is Counters, which from then on count from 0.
+// ResetCounters returns the counters and sets them to 0.
 func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
 	if err := alive("ep.ResetCounters", e); err != nil {
 		return EndpointCounters{}, err
@@ -124,7 +125,7 @@ func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
 	return c, nil
 }
 
-// read reads the counters of the endpoint whose mailbox is b. mu is held.
+// read reads the counters of the endpoint whose mailbox is b. The caller holds mu.
 func (c *counted) read(b *mailbox, read func(*atomic.Uint64) uint64) EndpointCounters {
 	w := b.word.Load()
 	return EndpointCounters{
@@ -133,7 +134,8 @@ func (c *counted) read(b *mailbox, read func(*atomic.Uint64) uint64) EndpointCou
 	}
 }
 
-// count counts the posts until now. counted.mu is held.
+// count returns how many posts there were, given the word. The caller holds
+// counted.mu.
 func (q *queue) count(word uint64) uint64 {
 	return q.rounds*(ticketMask+1) + uint64(q.tail(word)) - q.skipped
 }

@@ -45,7 +45,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 }
 
-// 2^30 posts may come between two calls.
+// A program may post more than 2^30 times between two calls of Counters.
 func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
 	const numbers = ticketMask + 1
 	r := newRig(t)

@@ -11,29 +11,31 @@ import (
 	"godat/hw"
 )
 
-// CR is a connection request that waits for an answer. It answers to
-// DAT_CR_HANDLE. After Accept, Reject or Handoff succeeded it is dead: every call
-// on it fails with INVALID_HANDLE. The library rejects a request, and it is dead,
-// when the adapter closes, and when the dispatcher that holds its event is closed
-// before RequestOf took the request out.
+// CR is a connection request that waits for an answer. It answers to DAT_CR_HANDLE.
+// Once Accept, Reject or Handoff has succeeded the request is dead: every call on
+// it fails with INVALID_HANDLE. The library rejects a request, which is then dead
+// too, when the adapter closes, and when the dispatcher that holds its event is
+// closed before RequestOf took the request out. Its methods may be called from any
+// goroutine.
 type CR struct {
 	// Immutable once it is announced.
 	at        *point
-	own       *Endpoint // that the service point has for it, or nil
+	own       *Endpoint // the endpoint that came with the request, or nil
 	request   hw.Request
 	qual      uint64
 	private   []byte
 	truncated bool
 	event     delivery.AsyncNode
 
-	taken atomic.Bool // the program has it
+	taken atomic.Bool // the program has called RequestOf
 
 	mu   sync.Mutex
 	dead bool
 }
 
-// RequestOf is the connection request that an event tells of, or nil. From then on the
-// request outlasts its dispatcher, and it is for the program to answer it.
+// RequestOf returns the connection request that an event announces, or nil for
+// another event. From then on the request outlives its dispatcher, and the program
+// must answer it.
 func RequestOf(ev evd.Event) *CR {
 	cr, ok := ev.Data.(*CR)
 	if ok {
@@ -47,10 +49,11 @@ type CRParam struct {
 	Local, Remote net.Addr
 	RemoteQual    uint64
 	Qual          uint64 // the service point's
-	Private       []byte // the peer's; the callee's to keep
-	Truncated     bool   // the transport could not carry all of it
-	// Endpoint is the one that Accept connects if it is not given another: that
-	// of a reserved service point, or one that was made for this request.
+	Private       []byte // the peer's private data; the caller may keep it
+	Truncated     bool   // the transport could not carry all of the private data
+	// Endpoint is the endpoint that came with the request, and that Accept(nil, …)
+	// connects: that of a reserved service point, or one that a service point made
+	// for this request. nil if the program supplies one.
 	Endpoint *Endpoint
 }
 
@@ -66,12 +69,12 @@ func (c *CR) Query() (CRParam, error) {
 	}, nil
 }
 
-// Accept answers the request with an UNCONNECTED endpoint; nil means the one that
-// came with it, and no other will do then. It returns at once; ESTABLISHED or
-// ACCEPT_COMPLETION_ERROR follows on the endpoint's connection dispatcher. The
-// peer sees private with its own ESTABLISHED. Receives for the peer's first
-// messages must be posted before. When the endpoint can't be used the request
-// stays valid.
+// Accept answers the request with e, which must be UNCONNECTED. If an endpoint came
+// with the request e must be nil, and Accept connects that endpoint. Accept returns
+// at once; ESTABLISHED or ACCEPT_COMPLETION_ERROR follows on the endpoint's
+// connection dispatcher. The peer sees private with its own ESTABLISHED. Receives
+// for the peer's first messages must be posted before. If the endpoint can't be
+// used the request stays valid.
 // It answers to dat_cr_accept.
 func (c *CR) Accept(e *Endpoint, private []byte) error {
 	const op = "ep.CR.Accept"
@@ -120,9 +123,9 @@ func (c *CR) mayAccept(op string, e *Endpoint, in input) error {
 	return nil
 }
 
-// Reject refuses the request; the peer gets PEER_REJECTED with private. An
-// endpoint that came with the request is UNCONNECTED again, or freed if it was
-// made for it.
+// Reject refuses the request; the peer gets PEER_REJECTED with private. An endpoint
+// that came with the request becomes UNCONNECTED, or is freed if a service point
+// made it for the request.
 // It answers to dat_cr_reject.
 func (c *CR) Reject(private []byte) error {
 	const op = "ep.CR.Reject"
@@ -136,7 +139,7 @@ func (c *CR) Reject(private []byte) error {
 	return c.reject(op, private)
 }
 
-// reject is Reject of a request that is alive. c.mu is held.
+// reject is Reject for a request that is alive. The caller holds c.mu.
 func (c *CR) reject(op string, private []byte) error {
 	c.dead = true
 	c.at.answered()
@@ -146,8 +149,8 @@ func (c *CR) reject(op string, private []byte) error {
 	return wrap(op, err)
 }
 
-// drop declines a request that the program has not taken from its event. The dispatcher
-// calls it when it is closed.
+// drop declines the request if the program has not taken it from its event. The
+// dispatcher calls it when it is closed.
 func (c *CR) drop() {
 	if !c.taken.Load() {
 		c.decline()
@@ -155,7 +158,7 @@ func (c *CR) drop() {
 }
 
 // decline rejects the request unless the program has answered it. If the program is
-// about to, decline waits for that.
+// answering it, decline waits until that is done.
 func (c *CR) decline() {
 	const op = "ep.CR.Reject"
 	if c.lock(op) != nil {
@@ -166,10 +169,10 @@ func (c *CR) decline() {
 }
 
 // Handoff hands the request to the service point of the same adapter that listens
-// on qual, where it is a new request; this one is dead. An endpoint that came with
-// this one is left as by Reject. When there is no such service point it is
-// INVALID_PARAMETER, and when that one has no room INSUFFICIENT_RESOURCES; the
-// request stays valid.
+// on qual, which announces it as a new request; this one is dead. An endpoint that
+// came with this one is treated as by Reject. Without such a service point Handoff
+// fails with INVALID_PARAMETER, and if that one has no room with
+// INSUFFICIENT_RESOURCES; the request then stays valid.
 // It answers to dat_cr_handoff.
 func (c *CR) Handoff(qual uint64) error {
 	const op = "ep.CR.Handoff"
@@ -190,7 +193,7 @@ func (c *CR) Handoff(qual uint64) error {
 	return nil
 }
 
-// lock locks a request that is alive.
+// lock locks the request, or returns the error for one that is nil or dead.
 func (c *CR) lock(op string) error {
 	if c == nil {
 		return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandleCR}
@@ -203,8 +206,8 @@ func (c *CR) lock(op string) error {
 	return nil
 }
 
-// announce puts the event of the request, which brings its own place: what
-// strangers ask for takes none from the endpoints of the dispatcher.
+// announce delivers the event of the request. The event brings its own place in the
+// dispatcher, so that strangers who ask for connections take none from endpoints.
 func (c *CR) announce() {
 	c.at.adapter.counters.requests.Add(1)
 	c.event.Event = evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
@@ -212,13 +215,13 @@ func (c *CR) announce() {
 	wiring(c.at.to).PutRequest(&c.event)
 }
 
-// withdraw parts a request that was answered from the endpoint that came with it,
-// and then from the adapter, in that order: an adapter's close that no longer sees the request finds that
-// endpoint free. c.mu is held.
+// withdraw separates an answered request from the endpoint that came with it, and
+// then from the adapter. The order matters: an adapter's close that no longer sees
+// the request must find that endpoint free. The caller holds c.mu.
 func (c *CR) withdraw(op string) {
 	if c.own != nil {
 		c.own.ctl.Lock()
-		_ = c.own.ctl.disownEndpoint(op) // refused: its provider failed, and it is DISCONNECTED
+		_ = c.own.ctl.disownEndpoint(op) // it fails if the provider failed meanwhile: the endpoint is DISCONNECTED
 		c.own.ctl.Unlock()
 	}
 	c.at.adapter.removeCR(c)

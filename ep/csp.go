@@ -22,7 +22,7 @@ type Comm struct {
 	Domain, Type, Protocol int
 }
 
-// check refuses what no adapter has.
+// check refuses a domain that no adapter has.
 func (c Comm) check(op string) error {
 	const inet, inet6, stream, tcp = 2, 10, 1, 6
 	if c == (Comm{}) || (c.Domain == inet || c.Domain == inet6) && c.Type == stream && (c.Protocol == 0 || c.Protocol == tcp) {
@@ -31,7 +31,8 @@ func (c Comm) check(op string) error {
 	return hw.Errorf(op, hw.CommNotSupported, hw.NoSubtype, "domain %d, type %d, protocol %d", c.Domain, c.Type, c.Protocol)
 }
 
-// CSPConfig says where a common service point listens, and who hears of requests.
+// CSPConfig says where a common service point listens, and which dispatcher gets
+// its requests.
 type CSPConfig struct {
 	Comm       Comm
 	Address    string // "host:port"; an empty host is all of the adapter's addresses
@@ -39,7 +40,8 @@ type CSPConfig struct {
 	Backlog    int // as in PSPConfig
 }
 
-// NewCSP makes a common service point. Its requests are those of a PSP.
+// NewCSP makes a common service point. Its requests are announced as those of a PSP
+// are.
 // It answers to dat_csp_create.
 func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 	const op = "ep.NewCSP"
@@ -61,10 +63,10 @@ func (a *Adapter) NewCSP(cfg CSPConfig) (*CSP, error) {
 	return c, nil
 }
 
-// Addr is the address it listens on.
+// Addr returns the address that the service point listens on.
 func (c *CSP) Addr() net.Addr { return c.at().addr() }
 
-// at is the point behind the handle, nil for a nil one.
+// at returns the point in the handle; nil for a nil handle.
 func (c *CSP) at() *point {
 	if c == nil {
 		return nil

@@ -5,22 +5,23 @@ import (
 	"godat/mem"
 )
 
-// AddressHandle names who gets a datagram: DAT_IB_ADDR_HANDLE. Endpoints are
-// reliable connections on all providers, so there is none.
+// AddressHandle names the receiver of a datagram: DAT_IB_ADDR_HANDLE. Endpoints are
+// reliable connections on all providers, so no call returns one.
 type AddressHandle struct{ _ byte }
 
-// PostSendUD would send a datagram. It is MODEL_NOT_SUPPORTED, as an endpoint of
-// service type UnreliableDatagram is.
+// PostSendUD would send a datagram. It returns MODEL_NOT_SUPPORTED, as NewEndpoint
+// does for service type UnreliableDatagram.
 // It answers to dat_ib_post_send_ud.
 func (e *Endpoint) PostSendUD(_ uint64, _ hw.Flags, _ *AddressHandle, _ ...mem.Segment) error {
 	return noDatagrams("ep.PostSendUD", e)
 }
 
 // FreeUDConnection would free what a connection request has left to a datagram
-// endpoint. It is MODEL_NOT_SUPPORTED. It answers to dat_ib_ud_cm_free.
+// endpoint. It returns MODEL_NOT_SUPPORTED.
+// It answers to dat_ib_ud_cm_free.
 func (e *Endpoint) FreeUDConnection(uint64) error { return noDatagrams("ep.FreeUDConnection", e) }
 
-// FreeAddressHandle would free an address handle. It is MODEL_NOT_SUPPORTED.
+// FreeAddressHandle would free an address handle. It returns MODEL_NOT_SUPPORTED.
 // It answers to dat_ib_ud_ah_free.
 func (e *Endpoint) FreeAddressHandle(*AddressHandle) error {
 	return noDatagrams("ep.FreeAddressHandle", e)

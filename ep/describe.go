@@ -26,7 +26,7 @@ func (r *RSP) String() string { return fmt.Sprintf("RSP(%p)", r) }
 // String names the service point.
 func (c *CSP) String() string { return fmt.Sprintf("CSP(%p)", c) }
 
-// String names the request, by the qualifier that it came for.
+// String names the request by the qualifier that it asked for.
 func (c *CR) String() string {
 	if c == nil {
 		return "CR(nil)"
@@ -37,8 +37,8 @@ func (c *CR) String() string {
 // String names the shared receive queue.
 func (q *SRQ) String() string { return fmt.Sprintf("SRQ(%p)", q) }
 
-// noRoom is the error of a post that found its queue full. Error makes the text, not
-// the post: a poster may try again and again.
+// noRoom is the error of a post that found its dispatcher full. Error makes the
+// text, not the post, because a poster may try again and again.
 type noRoom struct {
 	queue           string
 	reserved, limit uint64
@@ -51,8 +51,8 @@ func (n *noRoom) Error() string {
 		"%s has %d requests and %d receives outstanding", n.queue, n.limit, n.reserved, n.endpoint, n.requests, n.recvs)
 }
 
-// fullQueue is the error of a post, or of the start of a connection, that found no
-// room in to.
+// fullQueue returns the error of a post, or of the start of a connection, that
+// found no room in to.
 func (b *mailbox) fullQueue(op string, to *delivery.Queue) error {
 	w := b.word.Load()
 	n := &noRoom{

@@ -1,20 +1,21 @@
-// Package ep has the communicating ends: endpoints, the service points that
+// Package ep has the ends that communicate: endpoints, the service points that
 // listen for connection requests, and the requests themselves.
 //
-// An [Endpoint] is an actor without a thread of its own most of the time. Its
-// slot rings are its mailbox; a word, the token, says whether somebody runs its
-// step. A poster that finds the token free takes it and runs the step inline; a
-// poster that finds it taken leaves a mark and goes, and the holder looks again
-// before it lets go. See token.go for the protocol and why it holds.
+// An [Endpoint] is an actor that most of the time has no goroutine of its own. Its
+// slot rings are its mailbox; a word, the token, says whether some goroutine runs
+// its step. A poster that finds the token free takes it and runs the step inline. A
+// poster that finds it taken sets a mark and returns, and the holder looks again
+// before it releases the token. See token.go for the protocol and why it loses
+// nothing.
 //
-// Whatever may change an endpoint's state is an input to its step: the calls of
-// a program, the facts that a provider reports, a timer. One table says what
-// each input does in each state (state.go), one method assigns the state.
+// Everything that may change an endpoint's state is an input to its step: the calls
+// of a program, the facts that a provider reports, a timer. One table says what
+// each input does in each state (state.go), and one method assigns the state.
 //
 // Every post that returned nil completes exactly once: as an event on the
-// dispatcher, route or one-shot that its cookie chose, or silently when it was
+// dispatcher, route or one-shot that its cookie chose, or silently if it was
 // suppressed and succeeded.
 //
-// An endpoint outlives neither its protection zone nor its dispatchers: they
-// refuse to close while it lives. All methods may be called from any goroutine.
+// An endpoint's protection zone and dispatchers outlive it: they refuse to close
+// while it lives. All methods may be called from any goroutine.
 package ep

@@ -7,18 +7,19 @@ import (
 	"godat/mem"
 )
 
-// Endpoint is one end of a connection: DAT_EP_HANDLE.
+// Endpoint is one end of a connection: DAT_EP_HANDLE. Its methods may be called
+// from any goroutine. Close frees it.
 type Endpoint struct {
-	// Posters and the token's holder share the mailbox. It comes first, so that its
-	// address is the endpoint's, and a post needs no other.
+	// Posters and the token's holder share the mailbox. It is the first field, so
+	// that its address is the endpoint's and a post needs no second pointer.
 	box mailbox
 
-	// Immutable after it was made.
+	// Immutable once the endpoint is made.
 	adapter *Adapter
 	key     uint32
 	context any
 
-	machine machine // the token holder's alone
+	machine machine // owned by the token's holder
 
 	// The other parts; each says who may touch it.
 	facts   facts
@@ -27,27 +28,28 @@ type Endpoint struct {
 	cause   endCause
 	marks   watermarks
 	counted counted
-	windows memory.Owner // those that only this endpoint binds
+	windows memory.Owner // the windows that only this endpoint binds
 	ctl     controls
 }
 
 // Config says what an endpoint is made of.
 type Config struct {
-	// PZ is the zone of its memory.
+	// PZ is the zone of the endpoint's memory.
 	PZ *mem.PZ
-	// Recv, Request and Conn take completions of receives, completions of
-	// requests, and connection events. They may be one and the same. A direction
-	// whose dispatcher is nil loses its completions; Conn is needed to connect.
+	// Recv, Request and Conn take completions of receives, completions of requests,
+	// and connection events. They may be the same dispatcher. If one of the first
+	// two is nil, completions of that direction are dropped; an endpoint without
+	// Conn can't connect.
 	Recv, Request, Conn *evd.Dispatcher
 	// Attr are the attributes; nil means all defaults, which is not allowed with
 	// an SRQ.
 	Attr *Attr
-	// SRQ, if set, is where receives come from. It is of the same zone. MaxRecvDTOs
-	// and MaxRecvIOV of the attributes have no effect then, and posting a receive to
-	// the endpoint is INVALID_STATE/SRQ_IN_USE.
+	// SRQ, if set, is the shared queue that receives come from. It must be of the
+	// same zone. MaxRecvDTOs and MaxRecvIOV of the attributes then have no effect,
+	// and posting a receive to the endpoint is INVALID_STATE/SRQ_IN_USE.
 	SRQ *SRQ
-	// Context is the program's own: [Endpoint.Context] returns it, without the table
-	// that DAT's consumer contexts need.
+	// Context belongs to the program: [Endpoint.Context] returns it, without the
+	// table that DAT's consumer contexts need.
 	Context any
 }
 
@@ -77,7 +79,8 @@ func (a *Adapter) NewEndpoint(cfg Config) (*Endpoint, error) {
 	return a.make(op, cfg, attr)
 }
 
-// make makes an endpoint, UNCONNECTED if it has a zone.
+// make makes an endpoint: UNCONNECTED if cfg has a zone, else
+// TENTATIVE_CONNECTION_PENDING.
 func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e := &Endpoint{
 		adapter: a,
@@ -106,12 +109,12 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	return e, nil
 }
 
-// pz is the endpoint's protection zone; nil until an endpoint that a service point
-// made has one.
+// pz returns the endpoint's protection zone. An endpoint that a service point made
+// has none until Modify sets one.
 func (b *mailbox) pz() *mem.PZ { return b.requests.rules.Load().pz }
 
-// furnish takes what the endpoint needs of others, and gives all of it back if
-// anything fails.
+// furnish takes what the endpoint needs of other objects, and gives all of it back
+// if anything fails.
 func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 	if e.key, err = a.key(e); err != nil {
 		return wrap(op, err)
@@ -129,13 +132,13 @@ func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 	return nil
 }
 
-// Of is the endpoint that an event is about, or nil.
+// Of returns the endpoint that an event is about, or nil.
 func Of(ev evd.Event) *Endpoint {
 	e, _ := ev.Source.(*Endpoint)
 	return e
 }
 
-// wrap puts the name of the call that the program made on an error.
+// wrap returns err with the name of the call that the program made.
 func wrap(op string, err error) error {
 	if e, ok := err.(*hw.Error); ok {
 		named := *e

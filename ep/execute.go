@@ -10,7 +10,7 @@ func (m *machine) execute() {
 	m.box.own.Check()
 	c := m.e.ctl.pending
 	m.e.ctl.pending = nil
-	yield.Point() // a post that takes a ticket here is published at any time
+	yield.Point() // a post that takes its ticket here may be published at any later time
 	switch c.in {
 	case inConnect, inAccept, inAcceptOwn:
 		c.err = m.begin(c)
@@ -32,8 +32,8 @@ func (m *machine) execute() {
 	close(c.done)
 }
 
-// begin starts to connect or to accept. If the provider can't even start,
-// nothing has happened.
+// begin starts to connect or to accept. If the provider can't even start, begin
+// undoes what it did.
 func (m *machine) begin(c *control) error {
 	m.box.own.Check()
 	if transitions[m.box.State()][c.in] < firstEdge {
@@ -56,7 +56,8 @@ func (m *machine) begin(c *control) error {
 	if c.in == inConnect {
 		err = m.box.qp.Connect(c.connect)
 	} else {
-		// The peer may know before Accept has returned, and ask again.
+		// The peer may learn of the accept before Accept returns, and send another
+		// request at once.
 		c.used = true
 		c.cr.at.answered()
 		err = c.cr.request.Accept(m.box.qp, c.private)
@@ -94,8 +95,8 @@ func (m *machine) disconnect(c *control) error {
 	return nil
 }
 
-// reset makes the endpoint as new. In DISCONNECTED both queues have ended: Reset
-// waited for that.
+// reset makes the endpoint as new. In DISCONNECTED both queues have ended, because
+// Reset waited for that.
 func (m *machine) reset(c *control) error {
 	m.box.own.Check()
 	if next := transitions[m.box.State()][inReset]; next == refuse {
@@ -125,7 +126,7 @@ func (m *machine) forget() {
 	m.e.ctl.over = make(chan struct{})
 }
 
-// close makes the handle dead and ends what is still going on.
+// close makes the handle dead and ends the connection, if there is one.
 func (m *machine) close(c *control) error {
 	m.box.own.Check()
 	if m.become(c.in) < firstEdge {
@@ -147,8 +148,8 @@ func (m *machine) move(c *control) error {
 	return nil
 }
 
-// reserveRequest takes the request that a reserved service point has for the endpoint.
-// It is announced when the state says so.
+// reserveRequest gives the endpoint the request that its reserved service point has
+// received, and announces it once the state has changed.
 func (m *machine) reserveRequest() {
 	m.box.own.Check()
 	cr := m.e.facts.reservedRequest

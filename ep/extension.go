@@ -7,8 +7,8 @@ import (
 )
 
 // extra is what the operations of DAT 2.0 and of its InfiniBand extension have
-// beyond the plain ones. A device that can't do one says so with an error that
-// matches hw.ErrModelNotSupported and errors.ErrUnsupported.
+// beyond the plain ones. Posting one that the device can't execute fails with an
+// error that matches hw.ErrModelNotSupported and errors.ErrUnsupported.
 type extra struct {
 	imm     uint32 // immediate data, or the key to invalidate
 	operand uint64
@@ -17,8 +17,8 @@ type extra struct {
 
 const atomicSize = 8
 
-// PostSendInvalidate is PostSend that also invalidates a context of the peer's,
-// before its receive completes; the receive's event says which.
+// PostSendInvalidate is PostSend that also invalidates a context of the peer before
+// the peer's receive completes; the event of that receive names the context.
 // It answers to dat_ep_post_send_with_invalidate.
 func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uint32, segments ...mem.Segment) error {
 	x := extra{imm: context}
@@ -26,9 +26,9 @@ func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uin
 	return post(e, &w)
 }
 
-// PostRDMAWriteImmediate is PostRDMAWrite that also consumes a receive of the
-// peer, whose event carries immediate and the length; SolicitedWait is legal. The
-// events of both sides have number IB_DTO.
+// PostRDMAWriteImmediate is PostRDMAWrite that also consumes a receive of the peer;
+// the event of that receive carries immediate and the length. SolicitedWait is
+// legal. The events of both sides have number IB_DTO.
 // It answers to dat_ib_post_rdma_write_immed.
 func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immediate uint32, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	x := extra{imm: immediate}
@@ -36,10 +36,10 @@ func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immedia
 	return post(e, &w)
 }
 
-// PostFetchAdd adds to the 8 bytes at remote, which are a number in the peer's
-// byte order, in one indivisible step, and puts what was there into local. Both
-// are 8 bytes long and 8-byte aligned; remote needs RemoteAtomic, local
-// LocalWrite. The event has number IB_DTO.
+// PostFetchAdd adds to the 8-byte number at remote, in the peer's byte order, in
+// one indivisible step, and puts the old value into local. Both are 8 bytes long,
+// and remote is 8-byte aligned; remote needs RemoteAtomic, local LocalWrite. The
+// event has number IB_DTO.
 // It answers to dat_ib_post_fetch_and_add.
 func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remote mem.RemoteSegment, local mem.Segment) error {
 	x := extra{operand: add}
@@ -48,8 +48,8 @@ func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remot
 	return post(e, &w)
 }
 
-// PostCompareSwap stores swap in the 8 bytes at remote if they hold compare, and
-// puts what was there into local; see PostFetchAdd.
+// PostCompareSwap stores swap in the 8 bytes at remote if they equal compare, and
+// puts the old value into local; see PostFetchAdd.
 // It answers to dat_ib_post_cmp_and_swap.
 func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap uint64, remote mem.RemoteSegment, local mem.Segment) error {
 	x := extra{operand: swap, compare: compare}
@@ -58,7 +58,7 @@ func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap 
 	return post(e, &w)
 }
 
-// checkAtomic wants 8 bytes on both sides, aligned at the peer.
+// checkAtomic checks for 8 bytes on both sides, aligned at the peer.
 func checkAtomic(w *work, local uint64) error {
 	call := callOf(w.op)
 	switch {
@@ -70,8 +70,8 @@ func checkAtomic(w *work, local uint64) error {
 	return nil
 }
 
-// extendedEvent gives the event of an operation beyond the plain ones the number
-// and the operation that DAT has for it.
+// extendedEvent sets the number and the operation that DAT has for the event of an
+// operation beyond the plain ones, and tells a window that its bind has ended.
 func (q *queue) extendedEvent(ev *evd.Event, slot uint32) {
 	switch ev.Op {
 	case hw.OpBind:

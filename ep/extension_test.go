@@ -71,7 +71,7 @@ func TestAWriteWithImmediateConsumesAReceive(t *testing.T) {
 
 func TestWhatADeviceCantDoIsUnsupported(t *testing.T) {
 	r := newRig(t)
-	r.adapter.attr.Ops &^= hw.Ops(hw.OpSendInvalidate) // as another device's
+	r.adapter.attr.Ops &^= hw.Ops(hw.OpSendInvalidate) // like a device without it
 	a, b := r.pair(nil)
 	err := a.PostSendInvalidate(1, 0, 42, r.lmr.Segment(0, 8))
 	require.ErrorIs(t, err, hw.ErrModelNotSupported)

@@ -2,11 +2,12 @@ package ep
 
 import "godat/hw"
 
-// What the step can be told from outside: bits, since each happens at most once
-// in a life and the order among them is the step's own.
+// Inputs that others tell the step, one bit for each kind: a second input of a kind
+// adds nothing before the step has read the first. The step decides the order among
+// them.
 const (
 	tellEstablished uint32 = 1 << iota
-	tellFirstData          // data came before word of the connection
+	tellFirstData          // data came before the provider reported the connection
 	tellRefused
 	tellDown
 	tellTimeout
@@ -18,17 +19,17 @@ const (
 )
 
 // facts takes what the provider reports of the connection, and keeps it until the
-// machine reads it. Each field is written before its input is told, and read by the
-// machine after that.
+// machine reads it. Each field is written before its input is told, and the machine
+// reads the field after it has read the input.
 type facts struct {
 	e               *Endpoint // immutable
 	info            hw.ConnInfo
 	refusal         refusal
 	why             hw.Reason
-	reservedRequest *CR // what a reserved service point has for the endpoint
+	reservedRequest *CR // the request that came for a reserved endpoint
 }
 
-// refusal is what the provider says of an attempt that failed.
+// refusal is what the provider reports of an attempt that failed.
 type refusal struct {
 	why     hw.Reason
 	private []byte

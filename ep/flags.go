@@ -18,7 +18,7 @@ var flagText = []struct {
 	{hw.EVDThreshold, "EVD_THRESHOLD"},
 }
 
-// badFlags says why an operation can't be posted with those flags.
+// badFlags returns why op can't be posted with the flags in bad.
 func badFlags(op hw.Op, bad hw.Flags) string {
 	legal, attr := operations[op].flags, "EndpointAttr.RequestFlags"
 	if op == hw.OpRecv {

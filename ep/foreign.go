@@ -6,9 +6,9 @@ import (
 	"godat/mem"
 )
 
-// An object that names another one of a different adapter would tie two devices
-// together that know nothing of each other. So whatever takes an object checks
-// whose it is.
+// Every call that takes an object checks that the object belongs to the same
+// adapter: an object that named one of another adapter would tie two devices
+// together that know nothing of each other.
 
 // ownPZ refuses a zone of another adapter.
 func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
@@ -18,7 +18,8 @@ func (a *Adapter) ownPZ(op string, pz *mem.PZ) error {
 	return &hw.Error{Op: op, Type: hw.InvalidHandle, Sub: hw.HandlePZ, Text: "the zone is another adapter's"}
 }
 
-// ownEVD refuses a dispatcher of another adapter. sub says what it is for.
+// ownEVD refuses a dispatcher of another adapter. sub says what the dispatcher is
+// for.
 func (a *Adapter) ownEVD(op string, d *evd.Dispatcher, sub hw.Subtype) error {
 	if d == nil || wiring(d).Serves(a.ia) {
 		return nil

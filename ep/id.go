@@ -1,13 +1,13 @@
 package ep
 
-// A work request's id says everything its completion needs, since a failed one
-// may carry nothing else:
+// A work request's id holds everything that its completion needs, because a failed
+// completion may carry nothing else:
 //
 //	kind:4 | generation:12 | object:24 | slot:24
 //
-// Object and generation are the halves of the endpoint's key in its adapter's
-// table (8 bits of the generation are used), so that a completion that comes
-// after its endpoint has gone finds nobody.
+// Object and generation are the halves of the endpoint's key in its adapter's table
+// (8 bits of the generation are used), so that a completion that arrives after its
+// endpoint is gone finds no endpoint.
 const (
 	slotBits  = 24
 	objectPos = slotBits
@@ -16,7 +16,7 @@ const (
 
 	slotMask = 1<<slotBits - 1
 	maxDepth = 1 << 20 // work requests of one direction
-	maxIOV   = 255     // segments of one
+	maxIOV   = 255     // segments of one work request
 )
 
 type idKind uint8
@@ -26,15 +26,15 @@ const (
 	kindRecv
 	kindRequestEnd
 	kindRecvEnd
-	kindShared // a shared queue's; the completion says which endpoint took it
+	kindShared // of a shared receive queue: the completion's QP is the endpoint's key
 )
 
-// idBase is the id of slot 0.
+// idBase returns the id of slot 0.
 func idBase(kind idKind, key uint32) uint64 {
 	return uint64(kind)<<kindPos | uint64(key&0xff)<<genPos | uint64(key>>8)<<objectPos
 }
 
-// idKey is the key of the endpoint that an id belongs to.
+// idKey returns the key of the endpoint that an id belongs to.
 func idKey(id uint64) uint32 {
 	return uint32(id>>objectPos)<<8 | uint32(id>>genPos)&0xff
 }

@@ -13,8 +13,8 @@ import (
 	"godat/mem"
 )
 
-// Whatever the point of a post at which another comes, both are handed on before
-// the last of the two has returned.
+// A second post runs at each point of a first one. Both are handed on before the
+// later of the two returns.
 func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
 	for name, post := range map[string]func(r *rig, e *Endpoint, cookie uint64) error{
 		"the short way": func(r *rig, e *Endpoint, cookie uint64) error {
@@ -48,9 +48,9 @@ func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
 	}
 }
 
-// Whatever the point of a post at which its endpoint leaves the dispatcher that
-// the post goes by, and the dispatcher is closed: one that was taken completes
-// once, where a program can see it.
+// At each point of a post, the endpoint gives up the dispatcher that the post was
+// checked for, and that dispatcher is closed. If the post was taken it completes
+// once, where the program can see it.
 func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 	receive := func(r *rig, e *Endpoint) error { return e.PostRecv(1, 0, r.lmr.Segment(0, 8)) }
 	send := func(r *rig, e *Endpoint) error { return e.PostSend(1, 0, r.lmr.Segment(0, 8)) }
@@ -62,7 +62,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		overcommit bool
-		mode       evd.Mode // of the dispatcher that is left
+		mode       evd.Mode // the mode of the dispatcher that the endpoint leaves
 		prepare    func(r *rig, e *Endpoint)
 		post       func(r *rig, e *Endpoint) error
 		leave      func(e *Endpoint, now *evd.Dispatcher) error
@@ -101,7 +101,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 				require.NoError(t, err)
 				now := r.dispatcher(evd.ModeQueue, 8)
 				e := r.endpointOf(Config{PZ: r.pz, Recv: old, Request: old, Conn: r.conn})
-				other := FieldRequestEVD // that it has no other reason to be in use
+				other := FieldRequestEVD // the other direction leaves it too, so that it is not in use for that
 				if c.prepare != nil {
 					c.prepare(r, e)
 					other = FieldRecvEVD
@@ -112,7 +112,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 					seen           int
 				)
 				look := func(d *evd.Dispatcher) {
-					if d.Mode() != evd.ModeQueue { // closed, with what still came to it
+					if d.Mode() != evd.ModeQueue { // it is closed by now; Events still gives what came before
 						for range d.Events(context.Background()) {
 							seen++
 						}
@@ -133,7 +133,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 						require.NoError(t, e.Modify(other, Param{}))
 					}
 					if c.mode == evd.ModeQueue {
-						look(old) // Close drops what is queued
+						look(old) // before Close, which drops queued events
 					}
 					inUse = old.Close()
 				}

@@ -13,8 +13,9 @@ import (
 	"godat/hw"
 )
 
-// meddler is a queue pair that does something while a request is posted to it:
-// while somebody holds the endpoint's token, and has looked for receives already.
+// meddler is a queue pair that calls the test while a request is posted to it. At
+// that point the holder has the endpoint's token, and has looked for receives
+// already.
 type meddler struct {
 	hw.QP
 	peer   *Endpoint
@@ -31,7 +32,7 @@ func (m *meddler) PostSend(wrs []hw.SendWR) (int, error) {
 	return n, err
 }
 
-// meddled is a connected endpoint all of whose events go to one dispatcher, and
+// meddled makes a connected endpoint all of whose events go to one dispatcher, and
 // its meddler.
 func meddled(r *rig) (a *Endpoint, all *evd.Dispatcher, m *meddler) {
 	all = r.dispatcher(evd.ModeQueue, 256)
@@ -52,14 +53,14 @@ func (r *rig) disconnect(e *Endpoint, how CloseFlags) <-chan error {
 	return done
 }
 
-// write posts a request by way of the step.
+// write posts a request that goes through the step.
 func (r *rig) write(e *Endpoint, cookie uint64) {
 	n, err := e.PostBatch([]DTO{{Op: hw.OpWrite, Cookie: cookie}})
 	require.NoError(r.t, err)
 	require.Equal(r.t, 1, n)
 }
 
-// finish closes the endpoint and the dispatcher, which has no event left.
+// finish closes the endpoint and the dispatcher, and checks that no event is left.
 func (r *rig) finish(e *Endpoint, all *evd.Dispatcher) {
 	require.NoError(r.t, e.Close())
 	r.none(all)
@@ -82,14 +83,14 @@ func TestTheEndFollowsWhatWasPostedBeforeIt(t *testing.T) {
 	r.finish(a, all)
 }
 
-// slow is a post that has its ticket and is still being filled.
+// slow is a post that has its ticket and whose slot is still being filled.
 type slow struct {
 	e      *Endpoint
 	q      *queue
 	ticket uint32
 }
 
-// begin begins to post to q, and posts 3 behind it. Somebody holds the token.
+// begin begins to post to q, and posts 3 behind it. Another holder has the token.
 func (r *rig) begin(e *Endpoint, q *queue) *slow {
 	ticket, n, _, mine := e.box.takeTickets(q, 1)
 	require.Equal(r.t, uint32(1), n)
@@ -161,8 +162,8 @@ func TestAControlCallWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	}
 }
 
-// A post that takes the token while an earlier one is still being filled goes the
-// long way, and neither is handed on before that is filled.
+// A post that takes the token while an earlier post's slot is still being filled
+// goes the long way, and neither is handed on before that slot is filled.
 func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		q      func(*Endpoint) *queue
@@ -186,7 +187,7 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 			r := newRig(t)
 			a, all, _ := meddled(r)
 			q := c.q(a)
-			a.box.word.Or(held) // somebody who lets go once the ticket is out
+			a.box.word.Or(held) // a holder that releases the token once the ticket is taken
 			ticket, _, _, mine := a.box.takeTickets(q, 1)
 			require.False(t, mine)
 			a.box.own.Acquire()
@@ -214,7 +215,7 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	a, all, _ := meddled(r)
 	require.NoError(t, a.Disconnect(Abrupt))
 	assert.Equal(t, evd.Disconnected, r.next(all).Number)
-	a.box.word.Or(held) // somebody is about to let go
+	a.box.word.Or(held) // a holder is about to release the token
 	s := r.begin(a, &a.box.recvs)
 	done := make(chan error, 1)
 	go func() { done <- a.Reset() }()
@@ -232,7 +233,8 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	r.finish(a, all)
 }
 
-// A budget's worth of posts is always left, and yet a control call is executed.
+// The endpoint always has a budget's worth of posts left, and yet it executes a
+// control call.
 func TestDisconnectIsHeardWhoeverPosts(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(&Attr{MaxRequestDTOs: 4 * budget})
@@ -271,7 +273,7 @@ func TestDisconnectIsHeardWhoeverPosts(t *testing.T) {
 	<-posted
 }
 
-// Four goroutines post all they can while the connection ends.
+// Four goroutines post without a pause while the connection ends.
 func TestDisconnectUnderLoad(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(&Attr{MaxRequestDTOs: 256})
@@ -298,7 +300,7 @@ func TestDisconnectUnderLoad(t *testing.T) {
 	}
 }
 
-// drain throws away what r.dto has.
+// drain drops the events of r.dto.
 func (r *rig) drain() {
 	var buf [64]evd.Event
 	for n := 1; n > 0; {
@@ -306,8 +308,8 @@ func (r *rig) drain() {
 	}
 }
 
-// What a poster leaves to the endpoint's goroutine is done by it: nobody posts or
-// pokes any more.
+// The endpoint's goroutine does what a poster leaves to it, although no goroutine
+// posts or pokes any more.
 func TestWhatExceedsTheBudgetIsLeftToTheGoroutine(t *testing.T) {
 	r := newRig(t)
 	all := r.dispatcher(evd.ModeQueue, 1024)
@@ -325,14 +327,15 @@ func TestWhatExceedsTheBudgetIsLeftToTheGoroutine(t *testing.T) {
 	r.finish(a, all)
 }
 
-// The endpoint's goroutine ends with Close, so nothing can be left to it then.
+// The endpoint's goroutine ends with Close, so a poster can leave nothing to it
+// after that.
 func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 	r := newRig(t)
 	all := r.dispatcher(evd.ModeQueue, 1024)
 	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
 	r.connect(a, b)
 	require.NoError(t, a.Close())
-	// They were checked before Close, and get their tickets after it.
+	// These posts were checked before Close, and get their tickets after it.
 	q, posts := &a.box.requests, uint32(3*budget)
 	require.True(t, wiring(all).Main().Reserve(int(posts)))
 	ticket, n, _, mine := a.box.takeTickets(q, posts)
@@ -350,8 +353,8 @@ func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 	r.finish(a, all)
 }
 
-// Whoever posts while everything is closed hears of the endpoint, not of the
-// dispatcher that was aborted after it.
+// A post that runs while everything is closed gets the error of the endpoint, not
+// that of the dispatcher, which is aborted after the endpoint.
 func TestAPostThatRacesTheEndOfItsDispatcherHearsOfItsEndpoint(t *testing.T) {
 	r := newRig(t)
 	for range 100 {

@@ -8,18 +8,18 @@ import (
 )
 
 // machine is the connection machine: it moves the endpoint from state to state
-// (state.go) and does what goes with each move. All of it belongs to the token's
-// holder. Others reach it through the mailbox alone: a fact, an alarm and a control
-// call are told to the mailbox, and the holder's step hands them on.
+// (state.go) and acts on each move. The token's holder owns all of it. Other
+// goroutines reach it through the mailbox alone: they tell the mailbox a fact, an
+// alarm or a control call, and the holder's step passes it on.
 type machine struct {
 	e   *Endpoint // immutable, as is box
 	box *mailbox
 
-	broke     bool // Break was called in this life
-	bothEnded bool // both queues have ended, and the end is not announced
-	connRoom  int  // event room reserved for this connection
+	broke     bool // Break was called since the endpoint was made or reset
+	bothEnded bool // both queues have ended, and the end is not announced yet
+	connRoom  int  // places for events reserved for this connection
 	outcome   outcome
-	private   []byte // of the outcome
+	private   []byte // private data of the outcome
 }
 
 func (m *machine) init(e *Endpoint) { m.e, m.box = e, &e.box }
@@ -34,7 +34,7 @@ const (
 	timedOut             = outcome(evd.TimedOut)
 )
 
-// handle does the side effects of what the step was told.
+// handle acts on the inputs that the step was told.
 func (m *machine) handle(told uint32) {
 	m.box.own.Check()
 	if told&tellAsked != 0 {
@@ -62,8 +62,8 @@ func (m *machine) handle(told uint32) {
 	}
 }
 
-// established announces the connection and lets the completions through that
-// waited for it.
+// established announces the connection and lets through the completions that waited
+// for it. byFact is false if only data told of the connection.
 func (m *machine) established(byFact bool) {
 	m.box.own.Check()
 	passive := m.box.State() == CompletionPending
@@ -134,9 +134,9 @@ func (m *machine) timeout() {
 	m.endConnection(inTimeout, disconnected, nil, &hw.Cause{Text: "the requests did not complete in EndpointAttr.DrainTimeout", Err: hw.ErrTimeout})
 }
 
-// endConnection gives up the connection or the attempt at one, if the table says that in
-// does that. The outcome and its cause, which is nil where the provider or the input
-// says it, are announced when everything posted has been flushed.
+// endConnection gives up the connection or the attempt at one, if the table says
+// that in does so. The outcome and its cause are announced when everything posted
+// has been flushed. A nil cause leaves the provider's, or the one that in implies.
 func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw.Cause) {
 	m.box.own.Check()
 	if m.become(in) < firstEdge {
@@ -159,10 +159,11 @@ func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw
 	m.breakQP(how != broken)
 }
 
-// breakQP breaks the queue pair, and notes what has a ticket by then.
+// breakQP breaks the queue pair, and records the tails of both queues at that
+// moment.
 func (m *machine) breakQP(orderly bool) {
 	m.box.own.Check()
-	if m.box.qp == nil { // it was made for a request, and had nothing yet
+	if m.box.qp == nil { // a service point made the endpoint, and it has no zone yet
 		m.box.requests.ended, m.box.recvs.ended, m.bothEnded = true, true, true
 		return
 	}
@@ -174,9 +175,10 @@ func (m *machine) breakQP(orderly bool) {
 	}
 }
 
-// announceEndOnceFlushed announces the end when everything that had a ticket at Break has been
-// flushed. A post may have returned and still wait behind the ticket of one that
-// is being filled; whoever has that one pokes.
+// announceEndOnceFlushed announces the end when everything that had a ticket at
+// Break has been flushed. A post may have returned and still wait behind an earlier
+// ticket whose slot is being filled; the poster with that ticket pokes when it has
+// published it.
 func (m *machine) announceEndOnceFlushed() {
 	m.box.own.Check()
 	if m.box.requests.reached(m.box.requests.last) && m.box.recvs.reached(m.box.recvs.last) {
@@ -185,8 +187,8 @@ func (m *machine) announceEndOnceFlushed() {
 	}
 }
 
-// announceEnd announces the end, once both queues have ended: it is the last event of
-// the connection. A closed endpoint announces nothing.
+// announceEnd announces the end, once both queues have ended: it is the last event
+// of the connection. A closed endpoint announces nothing.
 func (m *machine) announceEnd() {
 	m.box.own.Check()
 	if m.outcome != none && m.box.State() != closed {
@@ -207,7 +209,7 @@ func (m *machine) announceEnd() {
 	}
 }
 
-// emit delivers a connection event, for which room was reserved.
+// emit delivers a connection event, for which begin reserved room.
 func (m *machine) emit(ev evd.Event) {
 	m.box.own.Check()
 	if m.connRoom == 0 {

@@ -16,11 +16,12 @@ import (
 type mailbox struct {
 	e *Endpoint // immutable
 
-	// Written by the holder when Modify replaces the slots of a queue, read by posters.
+	// The holder writes it while Modify replaces the slots of a queue; posters read
+	// it.
 	changing atomic.Bool
 
-	// Owned by the holder. Modify changes them when nothing is with the provider that
-	// could complete; completers read solicitedWait.
+	// Owned by the holder. Modify changes them only while the provider has nothing
+	// that could complete, because completers read solicitedWait.
 	device
 	solicitedWait bool // receives notify only when solicited
 	signalEvery   int  // suppressed requests between two signaled ones
@@ -30,30 +31,30 @@ type mailbox struct {
 	word      atomic.Uint64
 	state     atomic.Uint32 // State, written by become alone
 	inputs    atomic.Uint32 // what the step has been told; tell*
-	inherited atomic.Bool   // the token was left to the goroutine
+	inherited atomic.Bool   // the holder left the token to the endpoint's goroutine
 	_         [44]byte
 
 	requests, recvs queue
 
 	// Owned by the token's holder.
 	own        owner.Tag
-	sendWRs    []hw.SendWR // scratch of one call to the provider
+	sendWRs    []hw.SendWR // scratch for one call to the provider
 	recvWRs    []hw.RecvWR
 	unsignaled int
-	called     bool // a control call waits for what was posted before it
+	called     bool // a control call waits until everything posted before it is published
 }
 
 // State is the endpoint's state now.
 func (b *mailbox) State() State { return State(b.state.Load()) }
 
-// tell records an input and makes somebody handle it. It never blocks.
+// tell records an input and pokes, so that a holder handles it. It never blocks.
 func (b *mailbox) tell(what uint32) {
 	b.inputs.Or(what)
 	b.poke()
 }
 
-// setParts makes the posts to come those of an endpoint of p. It is called by the
-// maker of the endpoint and by the holder.
+// setParts makes p the parts that later posts are checked against. The maker of the
+// endpoint and the token's holder call it.
 func (b *mailbox) setParts(p *parts) {
 	attr := &p.attr
 	b.e.profile.set(p.conn, attr)

@@ -9,7 +9,7 @@ import (
 	"godat/mem"
 )
 
-// modifiable says in which states what may be modified.
+// modifiable says in which states which fields may be modified.
 var modifiable = [...]struct {
 	fields Field
 	states uint32
@@ -37,22 +37,23 @@ func mayModify(mask Field, s State) bool {
 	return true
 }
 
-// Modify changes the fields that mask selects to what they are in p, all of them
-// or none. The zone can be changed while the endpoint is UNCONNECTED or
-// TENTATIVE_CONNECTION_PENDING; dispatchers and attributes also while it is
-// RESERVED or PASSIVE_CONNECTION_PENDING, except ReceiverNotReady and
-// DrainTimeout: these only while it is UNCONNECTED. Everything else is
+// Modify changes the fields that mask selects to their values in p: all of them or
+// none. The zone can be changed while the endpoint is UNCONNECTED or
+// TENTATIVE_CONNECTION_PENDING, dispatchers and attributes also while it is
+// RESERVED or PASSIVE_CONNECTION_PENDING. Of the attributes, ReceiverNotReady and
+// DrainTimeout can be changed only while it is UNCONNECTED. Every other field is
 // INVALID_PARAMETER in any state. RecvFlags can't be changed while receives are
 // posted.
 //
-// Attributes are those of NewEndpoint: 0 takes the default, and Query tells what
-// was given. Depths and segments do not shrink. Receives stay posted; in memory
-// of another zone than the new one they fail when their turn comes. Receives that
-// are posted at the same time are subject to the old rules or to the new ones.
-// Completions of posted receives go to the dispatcher that they were posted for,
-// which stays in use until the endpoint is reset or closed. A dispatcher may be
-// nil. An endpoint that has windows of its own (NewRMR) keeps its zone, and can't
-// grow.
+// Attributes are as for NewEndpoint: 0 takes the default, and Query tells what was
+// given. Depths and segments do not shrink. A dispatcher may be nil. An endpoint
+// that has windows of its own (NewRMR) keeps its zone, and can't grow.
+//
+// Receives stay posted; those in memory of another zone than the new one fail when
+// a message comes for them. A receive that is posted while Modify runs is checked
+// against the old attributes or the new ones. A receive that was posted before
+// completes to the dispatcher that it was posted for; that dispatcher stays in use
+// until the endpoint is reset or closed.
 // It answers to dat_ep_modify.
 func (e *Endpoint) Modify(mask Field, p Param) error {
 	const op = "ep.Modify"
@@ -91,22 +92,23 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 	return wrap(op, m.old.giveBack(e, &m.now))
 }
 
-// modification is a Modify on its way.
+// modification is a Modify that is under way.
 type modification struct {
 	mask     Field
 	old, now parts
 	made     bool
 }
 
-// owed is what completions go to of receives that were posted before Modify gave
-// the endpoint another dispatcher.
+// owed is a dispatcher that Modify took away from the endpoint while receives were
+// posted that complete to it.
 type owed struct {
 	to    *evd.Dispatcher
 	flags hw.Flags
 }
 
-// outlast has the dispatcher that Modify takes away stay in use if receives are
-// posted for it. done lets it go when Modify has failed.
+// outlast keeps the dispatcher that Modify takes away in use, if receives are
+// posted for it. The caller calls done at the end; done releases the dispatcher if
+// Modify has failed.
 func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
 	if o.to == nil || m.now.recv == o.to || !ctl.e.box.recvs.outstanding(ctl.e.box.word.Load()) || slices.Contains(ctl.owed, o) {
@@ -124,8 +126,8 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	}, nil
 }
 
-// releaseOwed detaches dispatchers that have got all that was owed to them. The
-// lock is held.
+// releaseOwed detaches the owed dispatchers, all of whose receives have completed.
+// The caller holds the lock.
 func (ctl *controls) releaseOwed() {
 	for _, o := range ctl.owed {
 		wiring(o.to).DetachDTO(o.flags)
@@ -133,7 +135,7 @@ func (ctl *controls) releaseOwed() {
 	ctl.owed = nil
 }
 
-// with is p with the fields of mask as in q.
+// with returns p with the fields of mask as in q.
 func (p parts) with(op string, e *Endpoint, mask Field, q *Param) (parts, error) {
 	if mask&FieldPZ != 0 {
 		if err := p.checkPZ(op, e, q.PZ); err != nil {
@@ -163,7 +165,7 @@ func (p parts) with(op string, e *Endpoint, mask Field, q *Param) (parts, error)
 	return p, nil
 }
 
-// checkPZ says why the endpoint can't have that zone.
+// checkPZ returns why the endpoint can't have that zone.
 func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 	switch {
 	case pz == nil:
@@ -174,7 +176,7 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 	return e.adapter.ownPZ(op, pz)
 }
 
-// modify makes the endpoint what was asked for. What it needs for that is there.
+// modify gives the endpoint its new parts. Modify has acquired what they need.
 func (m *machine) modify(c *control) error {
 	m.box.own.Check()
 	mod, s := c.mod, m.box.State()
@@ -192,9 +194,9 @@ func (m *machine) modify(c *control) error {
 	return nil
 }
 
-// refit swaps the parts of a modified endpoint. The step that follows posts the
-// receives again if the queue pair is another one: the old one never connected, and
-// what it has does not complete.
+// refit swaps the parts of a modified endpoint. If the queue pair is a new one, the
+// step that follows posts the receives to it again: the old one never connected, so
+// its receives do not complete.
 func (b *mailbox) refit(old, now *parts) {
 	b.own.Check()
 	b.changing.Store(true)
@@ -209,10 +211,10 @@ func (b *mailbox) refit(old, now *parts) {
 	b.device = now.device
 }
 
-// enlarge gives a queue more slots, or larger ones. Nobody else may have a ticket
-// that is not published, and nobody may get one: with a depth of 0 there is none,
-// and one more that is taken here makes those fail that have looked already. The
-// posts move on by that one.
+// enlarge gives a queue more slots, or larger ones. While it works no poster may
+// have an unpublished ticket or get a new one. So it sets the depth to 0, and takes
+// one ticket itself: that changes the word, and the swap of a poster that read the
+// old depth fails. The posts already queued move on by that one ticket.
 func (b *mailbox) enlarge(q *queue, depth, iov int) {
 	b.own.Check()
 	if depth <= int(q.depth.Load()) && iov <= q.iov {
@@ -221,7 +223,7 @@ func (b *mailbox) enlarge(q *queue, depth, iov int) {
 	q.depth.Store(0)
 	tail := b.skip(q)
 	for !q.published(tail) {
-		runtime.Gosched() // its poster has nothing to do but to publish it
+		runtime.Gosched() // its poster has the ticket and only has to publish it
 	}
 	old, was := q.slots, q.mask
 	oldSGEs, oldIOV, oldBinds := q.sges, q.iov, q.binds.Swap(nil)
@@ -241,7 +243,7 @@ func (b *mailbox) enlarge(q *queue, depth, iov int) {
 	q.depth.Store(uint32(depth))
 }
 
-// skip takes a ticket for nothing, and returns it.
+// skip takes a ticket without a post, and returns it.
 func (b *mailbox) skip(q *queue) (ticket uint32) {
 	b.own.Check()
 	b.e.counted.mu.Lock()
@@ -259,15 +261,16 @@ func (b *mailbox) skip(q *queue) (ticket uint32) {
 	}
 }
 
-// set makes the slot that of another, with a ticket of its own.
+// set copies another slot's post into this slot, under a ticket of its own.
 func (s *slot) set(o *slot, ticket uint32) {
 	s.op, s.nseg, s.flags, s.cookie = o.op, o.nseg, o.flags, o.cookie
 	s.to, s.addr, s.rkey, s.extra = o.to, o.addr, o.rkey, o.extra
 	s.seq.Store(ticket + 1)
 }
 
-// changes reports whether a ticket that could not be had may be had now: the queue
-// is changing, or has changed since its word and depth were read.
+// changes reports whether a poster that found no ticket should look again: Modify
+// is replacing the slots, or the word or the depth changed since the poster read
+// them.
 func (b *mailbox) changes(q *queue, word uint64, depth uint32) bool {
 	if b.changing.Load() {
 		runtime.Gosched()

@@ -235,8 +235,9 @@ func TestReceiveFlagsAreSetBeforeReceivesArePosted(t *testing.T) {
 	require.NoError(t, quiet.Close())
 }
 
-// What feeds one dispatcher agrees on what notifies: all UNSIGNALLED or none,
-// SOLICITED_WAIT among themselves, and other streams with neither.
+// All streams that feed one dispatcher agree on what notifies: all have UNSIGNALLED
+// or none; SOLICITED_WAIT goes only with SOLICITED_WAIT; other streams go with
+// neither.
 func TestFlagsThatDoNotGoTogetherAreRefused(t *testing.T) {
 	r := newRig(t)
 	d := func() *evd.Dispatcher { return r.dispatcher(evd.ModeQueue, 64) }
@@ -333,8 +334,8 @@ func TestQueryFillsEveryField(t *testing.T) {
 	}
 }
 
-// twins are the bits of the number and the list of named attributes, each of
-// which asks for both.
+// twins returns the other bits of the pairs in m: the number and the list of named
+// attributes each have a bit, and either bit asks for both.
 func twins(m Field) Field { return m<<1&0x50000000 | m>>1&0x28000000 }
 
 func TestAnEndpointWithWindowsStaysAsItIs(t *testing.T) {
@@ -352,7 +353,8 @@ func TestAnEndpointWithWindowsStaysAsItIs(t *testing.T) {
 	require.ErrorIs(t, err, invalidState(hw.StateEPPZ))
 }
 
-// What receives were posted for would lose their completions with the dispatcher.
+// Receives would lose their completions if the dispatcher that they were posted for
+// closed.
 func TestADispatcherOutlivesTheReceivesPostedForIt(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)
@@ -375,7 +377,7 @@ func TestADispatcherOutlivesTheReceivesPostedForIt(t *testing.T) {
 	require.NoError(t, old.Close())
 }
 
-// Segments do not shrink, whatever grows beside them.
+// Segments do not shrink when the depth grows.
 func TestReceivesKeepTheirSegmentsWhenTheQueueGrows(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(&Attr{MaxRecvDTOs: 2, MaxRecvIOV: 3})

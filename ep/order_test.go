@@ -16,8 +16,8 @@ import (
 	"godat/mem"
 )
 
-// Whatever the point of a Modify at which a poster takes a ticket, the receive that
-// it fills later stays posted, once.
+// A poster takes a ticket at each point of a Modify, and fills its slot later. The
+// receive stays posted, once.
 func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 	r := newRig(t)
 	depth := 4
@@ -34,14 +34,14 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 		}
 		second = func() {
 			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 || !wiring(r.dto).Main().Reserve(1) {
-				close(filled) // the poster would hold the token, or finds no ticket
+				close(filled) // the poster would get the token, or no ticket
 				return
 			}
 			ticket, n, _, mine := e.box.takeTickets(q, 1)
 			require.True(t, n == 1 && !mine)
 			go func() {
 				defer close(filled)
-				// A Modify that does not wait for the ticket is soon over.
+				// A Modify that does not wait for the ticket ends soon.
 				for i := 0; i < 10_000 && !modified.Load(); i++ {
 					runtime.Gosched()
 				}
@@ -82,7 +82,8 @@ func TestAnAlarmThatWasReplacedDoesNotCount(t *testing.T) {
 	require.NoError(t, cr.Reject(nil))
 }
 
-// drained is a queue pair that takes no request after Drain, as the contract says.
+// drained is a queue pair that fails the test if a request is posted to it after
+// Drain: the contract forbids that.
 type drained struct {
 	hw.QP
 	t     *testing.T
@@ -99,8 +100,8 @@ func (d *drained) PostSend(wrs []hw.SendWR) (int, error) {
 	return d.QP.PostSend(wrs)
 }
 
-// Whatever the point of a graceful disconnect at which a request is posted, it is
-// refused, precedes Drain, or is flushed: providers take none after Drain.
+// A request is posted at each point of a graceful disconnect. It is refused,
+// precedes Drain, or is flushed: providers take no request after Drain.
 func TestNothingIsPostedToTheSendQueueAfterDrain(t *testing.T) {
 	r := newRig(t)
 	yield.Interleave(func() (first, second, check func()) {
@@ -132,8 +133,9 @@ func TestNothingIsPostedToTheSendQueueAfterDrain(t *testing.T) {
 	})
 }
 
-// A bind that was checked while the endpoint was connected may get its ticket when
-// that is over and Modify is at work. It is flushed, and its window hears of that.
+// A bind that was checked while the endpoint was connected may get its ticket after
+// the connection has ended, while Modify runs. It is flushed, and its window learns
+// of that.
 func TestModifyKeepsABindThatCameLate(t *testing.T) {
 	r := newRig(t)
 	l, w := r.unshared(), r.rmr()
@@ -153,7 +155,7 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 		}
 		second = func() {
 			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 {
-				return // the poster would hold the token, or finds no ticket
+				return // the poster would get the token, or no ticket
 			}
 			to := inner(&mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead})
 			bind, err := w.Window(door.Key{}).BeginBind(e.box.requests.rules.Load().zone, &e.windows, &to)

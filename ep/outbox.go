@@ -6,17 +6,17 @@ import (
 	"godat/hw"
 )
 
-// Outbox gathers requests for an endpoint, and posts them together: a server that
-// handles the events at hand and then flushes the answers rings the device's
-// doorbell once for all of them. One goroutine uses it; it allocates nothing once
-// it is made.
+// Outbox gathers requests for an endpoint and posts them together: a server that
+// handles all events at hand, then flushes the answers, rings the device's doorbell
+// once for all of them. One goroutine at a time may use it; it allocates nothing
+// after NewOutbox.
 type Outbox struct {
 	ep   *Endpoint
 	dtos []DTO
 }
 
-// NewOutbox makes an outbox for an endpoint that holds n requests. It panics
-// unless n is positive.
+// NewOutbox makes an outbox that holds up to n requests for e. It panics unless n
+// is positive.
 func NewOutbox(e *Endpoint, n int) *Outbox {
 	if n < 1 {
 		panic(hw.Errorf("ep.NewOutbox", hw.InvalidParameter, hw.Arg2, "room for %d requests", n).Error())
@@ -24,8 +24,9 @@ func NewOutbox(e *Endpoint, n int) *Outbox {
 	return &Outbox{ep: e, dtos: make([]DTO, 0, n)}
 }
 
-// Add gathers a request, and flushes first if the outbox is full. With an error,
-// which is Flush's, the request was not taken. A nil outbox is INVALID_HANDLE.
+// Add gathers a request; if the outbox is full it flushes first. If it returns an
+// error, which is Flush's, the request was not added. A nil outbox is
+// INVALID_HANDLE.
 func (o *Outbox) Add(d DTO) error {
 	if o == nil {
 		return nilOutbox("ep.Outbox.Add")
@@ -39,10 +40,11 @@ func (o *Outbox) Add(d DTO) error {
 	return nil
 }
 
-// Flush posts what was gathered, in order, as one batch. With an error the requests
-// that were not posted stay for the next Flush, or for Reset: INSUFFICIENT_RESOURCES
-// says that the endpoint or a dispatcher has no more room now, any other is about the
-// first of them and lasts. See [Endpoint.PostBatch].
+// Flush posts the gathered requests, in order, as one batch. If it returns an error
+// the requests that were not posted stay for the next Flush, or for Reset:
+// INSUFFICIENT_RESOURCES says that the endpoint or a dispatcher has no room now;
+// any other error is about the first request left and comes again until Reset. See
+// [Endpoint.PostBatch].
 func (o *Outbox) Flush() error {
 	if o == nil {
 		return nilOutbox("ep.Outbox.Flush")
@@ -55,7 +57,7 @@ func (o *Outbox) Flush() error {
 	return err
 }
 
-// Reset forgets the requests gathered.
+// Reset drops the gathered requests.
 func (o *Outbox) Reset() {
 	if o != nil {
 		o.keep(0)
@@ -70,6 +72,6 @@ func nilOutbox(op string) error {
 }
 
 func (o *Outbox) keep(n int) {
-	clear(o.dtos[n:]) // they may hold segments and one-shots
+	clear(o.dtos[n:]) // the DTOs may hold segments and one-shots
 	o.dtos = o.dtos[:n]
 }

@@ -11,25 +11,27 @@ import (
 	"godat/mem"
 )
 
-// parts are what an endpoint is made of, and what it has of others for that.
+// parts are what an endpoint is made of, and what it has taken of other objects for
+// that.
 type parts struct {
 	pz                  *mem.PZ
 	recv, request, conn *evd.Dispatcher
 	attr                Attr
-	feed                *feed // of the shared receive queue, for recv
+	feed                *feed // the shared receive queue's feed for recv
 	device
 }
 
-// device is what an endpoint has of its device. On a polled one each direction
-// has room in a completion queue: two places more than its depth, for its end and
-// a provider's own marker.
+// device is what an endpoint has taken of its device. On a polled device each
+// direction has room in a completion queue: two places more than its depth, for its
+// end and for a provider's own marker.
 type device struct {
 	qp                 hw.QP // nil without a zone
 	sendCQ, recvCQ     hw.CQ
 	sendRoom, recvRoom int
 }
 
-// parts are those of now. The caller holds e.ctl, or nobody knows e yet.
+// parts returns the endpoint's present parts. The caller holds e.ctl, or is still
+// making e.
 func (ctl *controls) parts() parts {
 	return parts{
 		pz: ctl.e.box.pz(), recv: ctl.e.box.recvs.rules.Load().evd, request: ctl.e.box.requests.rules.Load().evd, conn: ctl.e.profile.conn,
@@ -37,8 +39,8 @@ func (ctl *controls) parts() parts {
 	}
 }
 
-// feeds says what the endpoint feeds its dispatchers with, in the order of first
-// use.
+// feeds returns the endpoint's dispatchers in the order of first use, and for each
+// the feeds that the endpoint attaches to it.
 func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delivery.Feed) {
 	with = make(map[*evd.Dispatcher][]delivery.Feed)
 	for _, f := range [...]struct {
@@ -60,8 +62,8 @@ func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delive
 	return to, with
 }
 
-// acquire takes for e what p has beyond old, and fills in what it got. The function that
-// it returns gives it back; after an error nothing has been taken.
+// acquire takes for e what p has beyond old, and fills in what it got. The function
+// that it returns gives all of it back. After an error nothing has been taken.
 func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 	var undos []func()
 	undo := func() {
@@ -110,7 +112,7 @@ func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 	return undo, err
 }
 
-// giveBack gives back what p of e has beyond next.
+// giveBack gives back what e has for p and does not need for next.
 func (p *parts) giveBack(e *Endpoint, next *parts) error {
 	if p.qp != nil && p.qp != next.qp {
 		if err := p.device.close(e.adapter); err != nil {
@@ -135,8 +137,10 @@ func (p *parts) giveBack(e *Endpoint, next *parts) error {
 	return errors.Join(errs...)
 }
 
-// needsDevice reports whether the queue pair of old won't do for p. What wakes the
-// poller is the completion queue's from the beginning.
+// needsDevice reports whether p needs another queue pair than old has. On a polled
+// device that includes another dispatcher or another SolicitedWait: the completion
+// queue, which is chosen when the queue pair is made, decides what wakes the
+// poller.
 func (p *parts) needsDevice(e *Endpoint, old *parts) bool {
 	return old.qp == nil || p.pz != old.pz || shape(&p.attr) != shape(&old.attr) ||
 		e.adapter.cqs != nil && (p.recv != old.recv || p.request != old.request ||
@@ -153,7 +157,7 @@ func shape(a *Attr) hw.QPConfig {
 	}
 }
 
-// newDevice makes the queue pair for p, and finds completion queues for it.
+// newDevice reserves room in completion queues for p, and makes its queue pair.
 func (p *parts) newDevice(e *Endpoint) (err error) {
 	cqs := e.adapter.cqs
 	cfg := shape(&p.attr)
@@ -178,7 +182,8 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 	return err
 }
 
-// close gives back what there is of d.
+// close gives back what d has. If the queue pair can't be closed it gives back
+// nothing.
 func (d *device) close(a *Adapter) error {
 	if d.qp != nil {
 		if err := d.qp.Close(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"godat/hw"
 )
 
-// used is how many places of a dispatcher are taken: by what is outstanding, and by
-// events that nobody has taken.
+// used counts the places of a dispatcher that are taken: by outstanding operations,
+// and by events that the program has not taken.
 func used(d *evd.Dispatcher, qlen int) int {
 	n := 0
 	for wiring(d).Main().Reserve(1) {
@@ -21,8 +21,8 @@ func used(d *evd.Dispatcher, qlen int) int {
 	return qlen - n
 }
 
-// A dispatcher is long enough for ever if it has two places for each connection and
-// one for each receive and request that may be outstanding: no post is refused then.
+// No post finds a dispatcher full if it has two places for each connection and one
+// for each receive and request that may be outstanding.
 func TestAConnectionTakesTwoPlacesAndEachPostOne(t *testing.T) {
 	const qlen = 32
 	r := newRig(t)
@@ -86,7 +86,7 @@ func TestARefusedConnectionGivesItsSecondPlaceBack(t *testing.T) {
 	require.Equal(t, evd.PeerRejected, r.next(d).Number)
 	assert.Zero(t, used(d, qlen))
 
-	// With one place there is none for the end.
+	// With one place there is no room for the event of the end.
 	require.NoError(t, d.Resize(1))
 	require.NoError(t, a.Reset())
 	err := a.Connect(ConnectConfig{Qual: r.psp.Qual()})

@@ -10,7 +10,7 @@ import (
 	"godat/hw"
 )
 
-// pointKind tells the kinds of service points apart in errors.
+// pointKind names a kind of service point in errors.
 type pointKind struct {
 	name   string
 	handle hw.Subtype
@@ -22,29 +22,29 @@ var (
 	kindCSP = pointKind{"ep.CSP", hw.HandleCSP}
 )
 
-// point is what the service points have in common: something that listens, and a
-// dispatcher that hears of requests.
+// point is what the service points have in common: a listener, and a dispatcher
+// that gets the requests.
 type point struct {
 	// Immutable after start.
 	adapter  *Adapter
 	self     io.Closer // the service point: the source of its events
 	to       *evd.Dispatcher
-	backlog  int             // the most requests waiting for an answer
-	prepare  func(*CR) error // finds the request its endpoint; may be nil
-	announce func(*CR)       // says of the request that it came
-	release  func()          // lets go of what the point keeps while it listens; may be nil
+	backlog  int             // the most requests that may wait for an answer
+	prepare  func(*CR) error // gives the request its endpoint; may be nil
+	announce func(*CR)       // delivers the event of the request
+	release  func()          // releases what the point reserved while it listened; may be nil
 	listener hw.Listener
 
 	mu      sync.Mutex
 	waiting int            // requests not answered yet
-	taking  sync.WaitGroup // requests on their way in; none begins once closed is set
+	taking  sync.WaitGroup // calls of admit under way; none begins once closed is set
 	closed  bool
 
-	closing sync.Mutex // held by close from beginning to end
+	closing sync.Mutex // close holds it from beginning to end
 	gone    bool       // under closing: nothing is left to close
 }
 
-// start listens. Requests may come before it returns.
+// start begins to listen. Requests may come before it returns.
 func (p *point) start(op, addr string, qual uint64) error {
 	a := p.adapter
 	if err := a.ownEVD(op, p.to, hw.HandleEVDCR); err != nil {
@@ -82,8 +82,8 @@ var (
 	errBacklog     = &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceTEVD, Text: "the service point has no room for another request"}
 )
 
-// admit makes a connection request of what a provider or another service point has,
-// and announces it. After an error it is still theirs.
+// admit makes a connection request of one that a provider or another service point
+// has, and announces it. After an error that one still belongs to its caller.
 func (p *point) admit(r hw.Request, qual uint64) error {
 	if err := p.count(); err != nil {
 		return err
@@ -102,8 +102,8 @@ func (p *point) admit(r hw.Request, qual uint64) error {
 	return nil
 }
 
-// count counts one more request, if there may be one, which is on its way in until
-// taking is done.
+// count counts one more request, unless the point is closed or has its most. The
+// caller calls taking.Done once the request is announced or refused.
 func (p *point) count() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,15 +118,15 @@ func (p *point) count() error {
 	return nil
 }
 
-// answered counts one less.
+// answered counts one request less that waits for an answer.
 func (p *point) answered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting--
 }
 
-// query says what is wrong with a query: the handle is nil or closed, or the mask
-// names what is no field.
+// query returns what is wrong with a query: the handle is nil or closed, or the
+// mask has bits that name no field.
 func (p *point) query(k pointKind, mask, all uint32) error {
 	op := k.name + ".Query"
 	if p == nil {
@@ -144,8 +144,8 @@ func (p *point) query(k pointKind, mask, all uint32) error {
 }
 
 // close stops listening. When it returns, no request is on its way in any more. A
-// second closer waits for the first. If the device refuses, the point hands out no
-// requests but stays the adapter's, and may be closed once more.
+// second closer waits for the first. If the device refuses, the point admits no
+// more requests but stays listed in the adapter, and may be closed once more.
 func (p *point) close(k pointKind) error {
 	op := k.name + ".Close"
 	if p == nil {
@@ -168,7 +168,7 @@ func (p *point) close(k pointKind) error {
 	}
 	wiring(p.to).Detach()
 	p.gone = true
-	// Last, so that an adapter's close that no longer sees the point finds it closed.
+	// Last: an adapter's close that no longer sees the point must find it closed.
 	p.adapter.mu.Lock()
 	defer p.adapter.mu.Unlock()
 	delete(p.adapter.points, p)
@@ -190,7 +190,8 @@ func (p *point) addr() net.Addr {
 	return p.listener.Addr()
 }
 
-// checkPoint says what is wrong with what every service point is made from.
+// checkPoint returns what is wrong with the arguments that all service points
+// share.
 func (a *Adapter) checkPoint(op string, d *evd.Dispatcher, backlog int) error {
 	switch {
 	case a == nil:
@@ -203,7 +204,7 @@ func (a *Adapter) checkPoint(op string, d *evd.Dispatcher, backlog int) error {
 	return nil
 }
 
-// at is the service point that listens on a qualifier, or nil.
+// at returns the service point that listens on a qualifier, or nil.
 func (a *Adapter) at(qual uint64) *point {
 	a.mu.Lock()
 	defer a.mu.Unlock()

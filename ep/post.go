@@ -8,22 +8,22 @@ import (
 	"godat/mem"
 )
 
-// PostSend sends the segments as one message, which consumes a receive of the
-// peer. It may be called from any goroutine, returns at once and allocates
-// nothing; what one goroutine posts goes out in the order posted. nil means that
-// exactly one completion follows, or none if flags has Suppress and it succeeds.
-// An error means that nothing has happened.
+// PostSend sends the segments as one message, which consumes a receive of the peer.
+// It may be called from any goroutine, returns at once and allocates nothing; what
+// one goroutine posts is sent in the order posted. nil means that exactly one
+// completion follows, or none if flags has Suppress and the send succeeds. An error
+// means that nothing has happened.
 //
-// The segments are the program's again when the completion says so, and not before.
-// An answer of the peer's does not say so: it can come before the completion of the
-// send that it answers. A success says no more than that on every provider: over
-// TCP (iwarp) the peer need not have looked at the message yet.
+// The segments are the program's again when the completion says so. The peer's
+// answer does not say so: it can come before the completion of the send that it
+// answers. A success says nothing more, on every provider: over TCP (iwarp) the
+// peer need not have looked at the message yet.
 //
-// The segments need LocalRead. Legal flags: Suppress, SolicitedWait,
-// BarrierFence, and Unsignalled if the endpoint's attributes have it. What verbs
-// call an unsignaled request is one with Suppress: a success has no event. With
-// Unsignalled the event comes, takes its place in the dispatcher and wants to be
-// taken from there; it only wakes nobody by itself.
+// The segments need LocalRead. Legal flags: Suppress, SolicitedWait, BarrierFence,
+// and Unsignalled if the endpoint's attributes have it. Suppress is what verbs call
+// an unsignaled request: a success has no event. A request with Unsignalled does
+// have an event, which takes a place in the dispatcher until the program takes it;
+// but the event by itself wakes no waiter.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
 	if e != nil {
@@ -36,38 +36,40 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 }
 
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
-// address; remote is at least as long. See PostSend for the rest; SolicitedWait
-// is not legal. It answers to dat_ep_post_rdma_write.
+// address; remote is at least as long. SolicitedWait is not legal. See PostSend for
+// the rest.
 //
 // A success gives the segments back. It does not say that the bytes are in the
-// peer's memory: over TCP (iwarp, and soft-iWARP by way of ibv) it comes when TCP has
-// taken them, and a peer that then refuses the write breaks the connection. Two
-// things say that they are there, on every provider: the peer's answer to a message
-// that was posted behind the write, and the success of a read that was posted
-// behind it.
+// peer's memory: over TCP (iwarp, and soft-iWARP by way of ibv) it comes when TCP
+// has taken the bytes, and a peer that then refuses the write breaks the
+// connection. Two things prove on every provider that the bytes are there: the
+// peer's answer to a message that was posted after the write, and the success of a
+// read that was posted after it.
+// It answers to dat_ep_post_rdma_write.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	w := work{op: hw.OpWrite, flags: flags, cookie: cookie, segs: segments, remote: remote}
 	return post(e, &w)
 }
 
 // PostRDMARead reads remote into the segments, which need LocalWrite and are at
-// least as long. A success says that the bytes are there, and that the writes which
-// were posted before it are in the peer's memory. See PostSend for the rest;
-// SolicitedWait is not legal.
+// least as long. A success says that the bytes are in the segments, and that the
+// writes posted before the read are in the peer's memory. SolicitedWait is not
+// legal. See PostSend for the rest.
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	w := work{op: hw.OpRead, flags: flags, cookie: cookie, segs: segments, remote: remote}
 	return post(e, &w)
 }
 
-// PostRecv posts a buffer for one message of the peer; buffers are filled in the
+// PostRecv posts a buffer for one message of the peer; messages fill buffers in the
 // order posted. It is legal before the endpoint is connected. The segments need
 // LocalWrite; Unsignalled is legal if the endpoint's attributes have it.
 //
-// A peer that is told to send once PostRecv has returned finds the buffer. Where
-// sends don't wait for receives, so without hw.Attr.NotReadyWait, PostRecv waits
-// for that until another call on the endpoint, if one is under way, has handed the
-// receive to the device; elsewhere it returns at once.
+// A peer that is told to send once PostRecv has returned finds the buffer. On a
+// device without hw.Attr.NotReadyWait, where a send does not wait for its receive,
+// PostRecv therefore waits until the receive is with the device, if another call on
+// the endpoint is under way that must hand it over. On other devices it returns at
+// once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
 	if e != nil {
@@ -79,8 +81,8 @@ func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segme
 	return postOdd(e, hw.OpRecv, cookie, flags, segments)
 }
 
-// work is a DTO without its one-shot: one that is on its way into a slot. It
-// stays on the poster's stack, and what it points to may, too.
+// work is a DTO on its way into a slot, without its one-shot. It stays on the
+// poster's stack, and what it points to may, too.
 type work struct {
 	op     hw.Op
 	flags  hw.Flags
@@ -96,7 +98,8 @@ func postOdd(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Se
 	return post(e, &w)
 }
 
-// post checks and admits one operation, and takes it on.
+// post checks and admits one operation, then publishes it or hands it to the
+// provider.
 func post(e *Endpoint, w *work) error {
 	if e == nil {
 		return nilEndpoint(w.op)
@@ -116,9 +119,10 @@ func post(e *Endpoint, w *work) error {
 	return err
 }
 
-// request takes an admitted request on. An endpoint that nobody else is using
-// takes the short way: the request goes straight to the provider, and one step of
-// the word lets go if nothing has happened since the ticket was taken.
+// request publishes an admitted request or hands it to the provider. If no other
+// call uses the endpoint it takes the short way: it hands the request straight to
+// the provider, and one swap of the word releases the token if the word has not
+// changed since the ticket was taken.
 func (b *mailbox) request(t uint32, word uint64, mine bool) {
 	q := &b.requests
 	if !mine || q.next != t || b.state.Load() != uint32(Connected) {
@@ -154,8 +158,8 @@ func (b *mailbox) receive(t uint32, word uint64, mine bool) {
 }
 
 // admitPlain is admitOne, in one piece, for what most posts are: a send or a
-// receive of one segment with nothing wrong. ok is false, and nothing has
-// happened, for all others; admitOne says what they are.
+// receive of one segment with nothing wrong. For every other post ok is false and
+// nothing has happened; admitOne then finds out what it is.
 func (b *mailbox) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem.Segment) (ticket uint32, word uint64, mine, ok bool) {
 	r := q.rules.Load()
 	d := r.evd
@@ -203,10 +207,10 @@ func (b *mailbox) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem
 // single reports whether there is exactly one segment with something in it.
 func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
 
-// admitOne checks one operation, reserves room for its event, and gives it a
-// ticket and a filled slot. An operation that was refused is checked again if
-// Modify has replaced the rules meanwhile: their dispatcher is the endpoint's no
-// more, and may be closed.
+// admitOne checks one operation, reserves room for its event, and gives it a ticket
+// and a filled slot. If Modify has replaced the rules meanwhile, it checks a
+// refused operation again: the dispatcher of the old rules is no longer the
+// endpoint's, and may be closed.
 func (b *mailbox) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
 	for {
 		r := q.rules.Load()
@@ -238,8 +242,9 @@ func (b *mailbox) admit(q *queue, r *rules, w *work, lkey uint32) (ticket uint32
 	return ticket, word, mine, nil
 }
 
-// noEventRoom says why a post found no room for its event. A dispatcher that was
-// aborted with its adapter has none, but then the endpoint was closed before.
+// noEventRoom returns why a post found no room for its event. A dispatcher that was
+// aborted with its adapter has no room either; its endpoint was closed before, and
+// the error says so.
 func (b *mailbox) noEventRoom(op string, to *delivery.Queue) error {
 	if b.State() == closed {
 		return stateError(op, closed)
@@ -274,7 +279,7 @@ func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 }
 
 // translate writes a slot's segments. They were checked; a region that was freed
-// since gives a key that no provider takes, and so LOCAL_PROTECTION.
+// since gives a key that every provider refuses, with LOCAL_PROTECTION.
 func (q *queue) translate(sges []hw.SGE, segs []mem.Segment) {
 	zone := q.rules.Load().zone
 	for i := range segs {

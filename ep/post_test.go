@@ -82,7 +82,7 @@ func TestABatchIsTakenInOrderAndAsFarAsThereIsRoom(t *testing.T) {
 func TestAFullQueueIsRefusedAndLosesNothing(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(&Attr{MaxRequestDTOs: 3})
-	for i := range 3 { // no receive yet: they stay outstanding
+	for i := range 3 { // the peer has no receive yet, so they stay outstanding
 		require.NoError(t, a.PostSend(uint64(i), 0, r.lmr.Segment(0, 8)))
 	}
 	err := a.PostSend(3, 0, r.lmr.Segment(0, 8))
@@ -133,7 +133,7 @@ func TestSuppressedSendsNeverWedgeAndFlushesShow(t *testing.T) {
 		require.Equal(t, uint64(i), ev.Cookie, "only receives complete")
 	}
 	r.none(r.dto)
-	for i := range 5 { // nobody receives these
+	for i := range 5 { // the peer has no receive for these
 		require.NoError(t, a.PostSend(uint64(2000+i), hw.Suppress, r.lmr.Segment(0, 8)))
 	}
 	require.NoError(t, a.Disconnect(Abrupt))
@@ -183,8 +183,8 @@ func TestPostersOfBothEndsAtOnceKeepTheirOrder(t *testing.T) {
 	const posters, each = 4, 2000
 	r := newRig(t)
 	dispatcher := r.dispatcher(evd.ModeQueue, 4096)
-	// Receives come when the scheduler lets their posters run: on a busy machine
-	// that may be later than a connection waits by default.
+	// Receives are posted when the scheduler runs their posters: on a busy machine
+	// that may be later than a send waits by default.
 	attr := &Attr{MaxRecvDTOs: 64, MaxRequestDTOs: 64, ReceiverNotReady: time.Hour}
 	cfg := Config{PZ: r.pz, Recv: dispatcher, Request: dispatcher, Conn: r.conn, Attr: attr}
 	a, b := r.endpointOf(cfg), r.endpointOf(cfg)
@@ -216,7 +216,7 @@ func TestPostersOfBothEndsAtOnceKeepTheirOrder(t *testing.T) {
 	require.NoError(t, dispatcher.Close())
 }
 
-// persist posts until there is room.
+// persist repeats a post until there is room.
 func persist(t *testing.T, post func() error) {
 	for {
 		err := post()

@@ -13,8 +13,9 @@ import (
 	"godat/mem"
 )
 
-// privilegeTable is what each operation needs of the memory it touches, here and
-// at the peer: DAT's privileges by their numbers, typed from the specification.
+// privilegeTable is the privilege that each operation needs of the memory it
+// touches, here and at the peer: DAT's privileges by their numbers, typed from the
+// specification.
 const privilegeTable = `
                 here  peer
 post_recv       0x10  -
@@ -93,7 +94,7 @@ func checkPrivileges(t *testing.T, op, side string, local, peer hw.Privileges, a
 	case allowed:
 		require.NoError(t, err)
 		assert.Equal(t, hw.StatusSuccess, r.completionOf(1).Status)
-	case side == "here" && op != "read_to_rmr": // whose sink is named by a remote context
+	case side == "here" && op != "read_to_rmr": // a read_to_rmr names its sink by a remote context
 		assert.ErrorIs(t, err, hw.ErrPrivileges)
 		status, err := a.Status()
 		require.NoError(t, err)
@@ -113,7 +114,7 @@ func checkPrivileges(t *testing.T, op, side string, local, peer hw.Privileges, a
 	require.NoError(t, there.Free())
 }
 
-// completionOf is the next completion with that cookie.
+// completionOf returns the next completion with that cookie.
 func (r *rig) completionOf(cookie uint64) evd.Event {
 	for {
 		if ev := r.next(r.dto); ev.Cookie == cookie {

@@ -10,8 +10,8 @@ import (
 )
 
 // profile is what Query tells of an endpoint beyond its rules: the connection's
-// dispatcher, the attributes and the addresses. The token's holder writes them,
-// under mu; the holder reads them, and everybody else under mu.
+// dispatcher, the attributes and the addresses. The token's holder writes them
+// under mu, and reads them without it; everybody else reads them under mu.
 type profile struct {
 	e *Endpoint // immutable
 
@@ -24,8 +24,7 @@ type profile struct {
 	agreed atomic.Uint64 // see Reads
 }
 
-// localValid and remoteValid are the states in which the addresses mean
-// something.
+// localValid and remoteValid are the states in which the addresses have a meaning.
 const (
 	remoteValid = 1<<PassiveConnectionPending | 1<<ActiveConnectionPending | 1<<TentativeConnectionPending |
 		1<<DisconnectPending | 1<<CompletionPending | 1<<Connected
@@ -51,7 +50,7 @@ func (p *profile) snapshot() Param {
 	return q
 }
 
-// address is a transport address, split as DAT has it.
+// address is a transport address, with its port split off as DAT has it.
 type address struct {
 	addr net.Addr
 	qual uint64
@@ -74,7 +73,7 @@ func (p *profile) setAddresses(local, remote net.Addr) {
 	p.local, p.remote = split(local), split(remote)
 }
 
-// peer is where to connect for another connection to the same peer.
+// peer returns the address and qualifier for another connection to the same peer.
 func (p *profile) peer() (addr string, qual uint64, s State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +90,8 @@ func (p *profile) peer() (addr string, qual uint64, s State) {
 	return host, p.remote.qual, s
 }
 
-// target is where an endpoint was told to connect to; zero if it accepted.
+// target is the address that the endpoint was told to connect to; zero if it
+// accepted.
 type target struct {
 	addr string
 	qual uint64
@@ -108,11 +108,11 @@ func (p *profile) setTarget(addr string, qual uint64) {
 	defer p.mu.Unlock()
 	p.target = target{addr, qual}
 	if qual != 0 {
-		p.remote = address{p.target, qual} // until the device says whom it reached
+		p.remote = address{p.target, qual} // until the device reports the peer's address
 	}
 }
 
-// agree notes what the two ends agreed on.
+// agree records how many reads the two ends agreed on.
 func (p *profile) agree(in, out int) { p.agreed.Store(uint64(uint32(in))<<32 | uint64(uint32(out))) }
 
 func (p *profile) set(conn *evd.Dispatcher, attr *Attr) {

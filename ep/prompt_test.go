@@ -25,8 +25,9 @@ func (w *witness) PostRecv(wrs []hw.RecvWR) (int, error) {
 	return n, err
 }
 
-// Where a send does not wait for its receive, a program that has posted one tells
-// its peer to send. The endpoint may be at something else just then.
+// Where a send does not wait for its receive, a program that has posted a receive
+// may tell its peer to send at once, even if another call on the endpoint is under
+// way.
 func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 	for name, c := range map[string]struct {
 		post func(*Endpoint, mem.Segment) error
@@ -52,7 +53,7 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 				}()
 				r.await(func() bool { return a.box.word.Load()&kick != 0 })
 				for i := 0; i < 10_000 && len(given) == 0; i++ {
-					runtime.Gosched() // had it not waited, the post would return now
+					runtime.Gosched() // without its wait the post would return here
 				}
 			}
 			r.write(a, 1)
@@ -68,7 +69,7 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 	}
 }
 
-// The end of the connection ends the wait, too.
+// The end of the connection also ends the wait.
 func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 	r := newRig(t)
 	r.adapter.attr.NotReadyWait = false
@@ -76,7 +77,7 @@ func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 	posted := make(chan error, 1)
 	var s *slow
 	m.meddle = func() {
-		ticket, _, _, mine := a.box.takeTickets(&a.box.recvs, 1) // it will be filled when all is over
+		ticket, _, _, mine := a.box.takeTickets(&a.box.recvs, 1) // its slot is filled after the connection has ended
 		require.False(t, mine)
 		s = &slow{a, &a.box.recvs, ticket}
 		go func() { posted <- a.PostRecv(3, 0, r.lmr.Segment(0, 8)) }()

@@ -24,20 +24,21 @@ const (
 	// PSPConsumer: the program accepts with an endpoint that it made.
 	PSPConsumer PSPFlags = 0
 	// PSPProvider: each request comes with an endpoint in state
-	// TENTATIVE_CONNECTION_PENDING, without zone and dispatchers. Modify gives it
-	// those; CR.Accept without an endpoint accepts; a request that is rejected or
-	// handed off takes it along.
+	// TENTATIVE_CONNECTION_PENDING, without zone and dispatchers. The program sets
+	// those with Modify, and accepts with CR.Accept(nil, …). The endpoint is freed
+	// when its request is rejected or handed off.
 	PSPProvider PSPFlags = 1
 )
 
-// PSPConfig says where a service point listens, and who hears of requests.
+// PSPConfig says where a service point listens, and which dispatcher gets its
+// requests.
 type PSPConfig struct {
 	Addr       string // local address; empty means all of the adapter's
 	Qual       uint64 // connection qualifier, up to hw.MaxQual; 0 lets the provider choose
 	Dispatcher *evd.Dispatcher
-	// Backlog is the most requests waiting for an answer; 0 means 128. What exceeds
-	// it is rejected (NON_PEER_REJECTED). Requests have room of their own beside the
-	// dispatcher's QLen.
+	// Backlog is the most requests that may wait for an answer; 0 means 128. The
+	// service point rejects further ones (NON_PEER_REJECTED). Requests take no
+	// places of the dispatcher's QLen.
 	Backlog int
 	Flags   PSPFlags
 }
@@ -84,13 +85,13 @@ func (p *PSP) prepare(cr *CR) error {
 	return nil
 }
 
-// Qual is the connection qualifier it listens on.
+// Qual returns the connection qualifier that the service point listens on.
 func (p *PSP) Qual() uint64 { return p.at().qual() }
 
-// Addr is the address it listens on.
+// Addr returns the address that the service point listens on.
 func (p *PSP) Addr() net.Addr { return p.at().addr() }
 
-// Dispatcher is where its requests go.
+// Dispatcher returns the dispatcher that gets the requests.
 func (p *PSP) Dispatcher() *evd.Dispatcher {
 	if p == nil {
 		return nil
@@ -98,7 +99,7 @@ func (p *PSP) Dispatcher() *evd.Dispatcher {
 	return p.point.to
 }
 
-// at is the point behind the handle, nil for a nil one.
+// at returns the point in the handle; nil for a nil handle.
 func (p *PSP) at() *point {
 	if p == nil {
 		return nil
@@ -141,14 +142,15 @@ func (p *PSP) Query(mask PSPField) (q PSPParam, err error) {
 }
 
 // Close stops listening: no request comes once it has returned. Requests that came
-// before stay valid. Closing it again does nothing, but for waiting for the first
-// call. An error is the device's: the service point takes no more requests then, and
-// Close may be tried once more. It answers to dat_psp_free.
+// before stay valid. A second Close waits for the first and does nothing else. An
+// error is the device's: the service point then takes no more requests, and Close
+// may be called once more.
+// It answers to dat_psp_free.
 func (p *PSP) Close() error {
 	return p.at().close(kindPSP)
 }
 
-// fill sets what was asked for.
+// fill sets a field that was asked for.
 func fill[M ~uint32, T any](asked M, dst *T, v T) {
 	if asked != 0 {
 		*dst = v

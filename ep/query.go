@@ -50,9 +50,10 @@ const (
 	FieldAll  Field = 0x7FFFFFFF
 )
 
-// Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for, and
-// addresses that the state gives no meaning, are zero. During an attempt to connect
-// the remote address is what Connect was told, and the local one not known yet.
+// Param describes an endpoint: DAT_EP_PARAM. Fields that were not asked for are
+// zero, and so are addresses that have no meaning in the state. During an attempt
+// to connect the remote address is the one that Connect was given, and the local
+// one is not known yet.
 type Param struct {
 	IA                    any // the interface adapter, a *runtime.IA
 	State                 State
@@ -78,7 +79,7 @@ func (e *Endpoint) Query(mask Field) (Param, error) {
 	return p.only(mask), nil
 }
 
-// only is p without the fields that are not in mask.
+// only returns p without the fields that are not in mask.
 func (p *Param) only(mask Field) (q Param) {
 	fill(mask&FieldIA, &q.IA, p.IA)
 	fill(mask&FieldState, &q.State, p.State)

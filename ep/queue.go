@@ -11,52 +11,55 @@ import (
 	"godat/internal/owner"
 )
 
-// queue is one direction of an endpoint: a ring of slots that is its mailbox,
-// its admission and its bookkeeping at once. A ticket numbers each post; the
-// slot is the ticket modulo the ring, and tickets go round at 2^30.
+// queue is one direction of an endpoint: a ring of slots that is its mailbox, its
+// admission and its bookkeeping at once. Each post has a number, its ticket; its
+// slot is the ticket modulo the ring, and tickets wrap at 2^30.
 //
 //	retired ≤ next ≤ tail ≤ retired + depth
 //
 // Posters move tail (in the endpoint's word), the token's holder moves next, and
-// whoever the provider completes from moves retired. After the queue's end the
-// holder is the one who completes.
+// the completer moves retired. The completer is the goroutine that the provider
+// completes from; after the queue's end it is the token's holder.
 type queue struct {
 	// Immutable.
 	e         *Endpoint
-	plain     hw.Op         // see admitPlain: the operation,
-	need      hw.Privileges // what it needs of memory,
+	plain     hw.Op         // see admitPlain: the operation that it takes,
+	need      hw.Privileges // and the privileges that this needs of memory
 	tailShift uint          // where tail is in the endpoint's word
 	id        uint64        // of slot 0
 	endID     uint64
 	endInput  uint32
-	prompt    bool // a post returns when the provider has what it posted; see awaitHanded
-	srq       *SRQ // where receives come from, in place of the slots; or nil
+	prompt    bool // a post returns only when the provider has it; see awaitHanded
+	srq       *SRQ // the shared queue that receives come from, in place of the slots; or nil
 
 	// Changed by Modify, while posters read it.
 	rules atomic.Pointer[rules]
-	depth atomic.Uint32 // tickets out at a time; 0 while the slots are replaced
+	depth atomic.Uint32 // the most tickets outstanding; 0 while Modify replaces the slots
 
-	// Changed by Modify, when nobody has a ticket and nobody gets one.
+	// Changed by Modify, while no poster has an unpublished ticket and none gets a
+	// ticket.
 	iov   int    // segments per slot
 	mask  uint32 // of slots
 	slots []slot
 	sges  []hw.SGE                      // iov of them for each slot
-	feed  *feed                         // of srq, for evd
+	feed  *feed                         // the feed of srq for the rules' evd
 	binds atomic.Pointer[[]pendingBind] // one for each slot, from the first bind on
 
 	// Owned by the token's holder.
 	next   uint32 // first ticket that the provider does not have yet
-	ready  uint32 // tickets before it need no look at their slot
-	ended  bool   // the provider has nothing of ours any more
+	ready  uint32 // tickets before it are known to be published
+	ended  bool   // the provider has nothing of this queue any more
 	last   uint32 // tail when the queue pair was broken
 	before uint32 // tail when a control call was made
 
-	// Written by the token's holder: tickets before it went to the provider, or were
-	// flushed. It is kept for a prompt queue, and leaves out what goes the short way.
+	// Written by the token's holder: the provider has all tickets before it, or
+	// they were flushed. It is kept for a prompt queue only, and does not count
+	// posts that go the short way.
 	handed atomic.Uint32
 
-	// Guarded by the endpoint's counted.mu, which who goes round takes as well.
-	rounds  uint64 // of tail
+	// Guarded by the endpoint's counted.mu, which a poster also holds while its
+	// ticket wraps tail.
+	rounds  uint64 // how often tail has wrapped
 	skipped uint64 // tickets that are not counted as posts
 
 	// Owned by the completer; posters read retired.
@@ -73,8 +76,8 @@ type queue struct {
 
 const ticketMask = 1<<30 - 1
 
-// slot is one post. Its poster fills it and publishes it through seq, unless the
-// poster runs the step itself.
+// slot is one post. Its poster fills it and publishes it by seq, unless the poster
+// runs the step itself.
 type slot struct {
 	seq    atomic.Uint32 // ticket+1 once the slot is filled
 	op     hw.Op
@@ -93,7 +96,7 @@ func (q *queue) init(e *Endpoint, depth, iov int) {
 	q.allot(depth, iov)
 }
 
-// allot makes the slots.
+// allot makes the slots and their segments.
 func (q *queue) allot(depth, iov int) {
 	n := 1
 	if depth > 1 {
@@ -107,13 +110,14 @@ func (q *queue) allot(depth, iov int) {
 
 func (q *queue) slot(ticket uint32) *slot { return &q.slots[ticket&q.mask] }
 
-// segments are the slot's places in the segment array.
+// segments returns the slot's part of the segment array.
 func (q *queue) segments(ticket uint32) []hw.SGE {
 	i := int(ticket&q.mask) * q.iov
 	return q.sges[i : i+q.iov : i+q.iov]
 }
 
-// publishedNext reports whether the holder may take ticket q.next.
+// publishedNext reports whether the post with ticket q.next is published, so that
+// the holder may take it.
 func (b *mailbox) publishedNext(q *queue) bool {
 	if q.next != q.ready {
 		return true
@@ -126,11 +130,11 @@ func (b *mailbox) publishedNext(q *queue) bool {
 	return true
 }
 
-// tail is the next ticket, given the word.
+// tail returns the next ticket, given the word.
 func (q *queue) tail(word uint64) uint32 { return uint32(word>>q.tailShift) & ticketMask }
 
-// published reports whether all tickets before that one are published, whether
-// the provider has them or not. It is at most a queue's length away.
+// published reports whether all tickets before that one are published, whether the
+// provider has them or not. ticket is at most a queue's length from next.
 func (q *queue) published(ticket uint32) bool {
 	q.e.box.own.Check()
 	if q.reached(ticket) {
@@ -144,14 +148,14 @@ func (q *queue) published(ticket uint32) bool {
 	return true
 }
 
-// reached reports whether next has come to ticket, which is at most a queue's
-// length away from it in either direction.
+// reached reports whether next has come to ticket. ticket is at most a queue's
+// length from next, in either direction.
 func (q *queue) reached(ticket uint32) bool { return !before(q.next, ticket) }
 
 // before reports whether a ticket comes before another.
 func before(a, b uint32) bool { return (a-b)&ticketMask > ticketMask/2 }
 
-// outstanding reports whether any post has not completed, given the word.
+// outstanding reports whether some post has not completed, given the word.
 func (q *queue) outstanding(word uint64) bool { return q.tail(word) != q.retired.Load() }
 
 var (

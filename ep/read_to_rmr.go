@@ -5,14 +5,14 @@ import (
 	"godat/mem"
 )
 
-// PostRDMAReadToRMR is PostRDMARead into memory of this side that is named as a
-// peer would name it: by the context that a window was bound under, or by a
-// region's remote context. It needs RemoteWrite, of this endpoint's zone or of a
-// window of its own. So a read exposes no more than the window does, on transports
-// that show the sink to the peer.
+// PostRDMAReadToRMR is PostRDMARead into local memory that is named as a peer would
+// name it: by the context that a window was bound under, or by a region's remote
+// context. On transports that show the sink to the peer, such a read exposes no
+// more memory than the window does. The memory needs RemoteWrite, and belongs to
+// this endpoint's zone or to a window of its own.
 //
-// Whether local may be written is known when the read is executed: if not, it
-// completes with LOCAL_PROTECTION and the connection breaks.
+// Whether local may be written is known only when the read is executed: if not, the
+// read completes with LOCAL_PROTECTION and the connection breaks.
 // It answers to dat_ep_post_rdma_read_to_rmr.
 func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remote mem.RemoteSegment) error {
 	if e == nil {

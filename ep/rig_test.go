@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is an adapter on loop with what tests need around it. Everything is closed
-// and checked when the test ends.
+// rig is an adapter on loop with what tests need around it. The rig closes and
+// checks everything when the test ends.
 type rig struct {
 	t       testing.TB
 	adapter *Adapter
@@ -74,8 +74,8 @@ func (r *rig) dispatcher(mode evd.Mode, qlen int) *evd.Dispatcher {
 	return d
 }
 
-// endpoint makes an endpoint that completes to r.dto and tells r.conn of its
-// connection.
+// endpoint makes an endpoint that completes to r.dto and whose connection events go
+// to r.conn.
 func (r *rig) endpoint(attr *Attr) *Endpoint {
 	return r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: r.dto, Conn: r.conn, Attr: attr})
 }
@@ -86,7 +86,7 @@ func (r *rig) endpointOf(cfg Config) *Endpoint {
 	return e
 }
 
-// request is a connection request that a new endpoint made.
+// request returns a connection request from a new endpoint.
 func (r *rig) request() *CR {
 	active := r.endpoint(nil)
 	require.NoError(r.t, active.Connect(ConnectConfig{Qual: r.psp.Qual()}))
@@ -105,14 +105,14 @@ func (r *rig) connect(a, b *Endpoint) {
 	}
 }
 
-// pair is two connected endpoints.
+// pair makes two connected endpoints.
 func (r *rig) pair(attr *Attr) (a, b *Endpoint) {
 	a, b = r.endpoint(attr), r.endpoint(attr)
 	r.connect(a, b)
 	return a, b
 }
 
-// force sets a state by hand, and puts the other back before the endpoint closes.
+// force sets a state by hand, and restores the old one before the endpoint closes.
 func (r *rig) force(e *Endpoint, s State) {
 	was := e.State()
 	e.box.state.Store(uint32(s))
@@ -132,7 +132,7 @@ func (r *rig) next(d *evd.Dispatcher) evd.Event {
 	return ev
 }
 
-// none demands that d has no event now.
+// none checks that d has no event now.
 func (r *rig) none(d *evd.Dispatcher) {
 	var buf [1]evd.Event
 	n, err := d.Dequeue(buf[:])

@@ -16,7 +16,7 @@ type RSP struct {
 	used     atomic.Bool // the request has come, or can't come any more
 }
 
-// RSPConfig says where a reserved service point listens, and for whom.
+// RSPConfig says where a reserved service point listens, and for which endpoint.
 type RSPConfig struct {
 	Addr       string // local address; empty means all of the adapter's
 	Qual       uint64 // connection qualifier, up to hw.MaxQual; 0 lets the provider choose
@@ -24,11 +24,12 @@ type RSPConfig struct {
 	Dispatcher *evd.Dispatcher
 }
 
-// NewRSP makes a service point for an UNCONNECTED endpoint, which is RESERVED
-// from then on. The first connection request makes it PASSIVE_CONNECTION_PENDING
-// and an event on the dispatcher; those that follow are rejected
-// (NON_PEER_REJECTED). CR.Accept without an endpoint connects it; when the request
-// is rejected, or handed off, it is UNCONNECTED again.
+// NewRSP makes a service point for an UNCONNECTED endpoint, which is RESERVED from
+// then on. The first connection request makes the endpoint
+// PASSIVE_CONNECTION_PENDING and is an event on the dispatcher; the service point
+// rejects later requests (NON_PEER_REJECTED). CR.Accept(nil, …) connects the
+// endpoint; if the request is rejected or handed off, the endpoint is UNCONNECTED
+// again.
 // It answers to dat_rsp_create.
 func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 	const op = "ep.NewRSP"
@@ -48,7 +49,7 @@ func (a *Adapter) NewRSP(cfg RSPConfig) (*RSP, error) {
 	r := &RSP{endpoint: e}
 	r.point = point{adapter: a, self: r, to: cfg.Dispatcher, prepare: r.prepare, announce: r.announce, release: r.release}
 	if err := r.point.start(op, cfg.Addr, cfg.Qual); err != nil {
-		_ = e.ctl.change(op, inRelease) // it is RESERVED: nobody else could do a thing to it
+		_ = e.ctl.change(op, inRelease) // it fails only if the provider failed meanwhile: no other call moves a RESERVED endpoint
 		return nil, err
 	}
 	return r, nil
@@ -63,23 +64,24 @@ func (r *RSP) prepare(cr *CR) error {
 	return nil
 }
 
-// announce leaves the request to the endpoint, which announces it.
+// announce gives the request to the endpoint, whose step announces it.
 func (r *RSP) announce(cr *CR) {
 	r.endpoint.facts.reservedRequest = cr
 	r.endpoint.box.tell(tellAsked)
 }
 
-// release lets go of an endpoint whose request has not come, and now can't.
+// release frees the endpoint from the reservation if no request has come, since
+// none can come now.
 func (r *RSP) release() {
 	if r.used.CompareAndSwap(false, true) {
-		_ = r.endpoint.ctl.change("ep.RSP.Close", inRelease) // refused: its provider failed meanwhile
+		_ = r.endpoint.ctl.change("ep.RSP.Close", inRelease) // it fails if the provider failed meanwhile
 	}
 }
 
-// Qual is the connection qualifier it listens on.
+// Qual returns the connection qualifier that the service point listens on.
 func (r *RSP) Qual() uint64 { return r.at().qual() }
 
-// at is the point behind the handle, nil for a nil one.
+// at returns the point in the handle; nil for a nil handle.
 func (r *RSP) at() *point {
 	if r == nil {
 		return nil
@@ -121,7 +123,7 @@ func (r *RSP) Query(mask RSPField) (q RSPParam, err error) {
 	return q, nil
 }
 
-// Close stops listening, as [PSP.Close] does. An endpoint whose request has not come
+// Close stops listening, as [PSP.Close] does. If no request has come the endpoint
 // is UNCONNECTED again; a request that came stays valid.
 // It answers to dat_rsp_free.
 func (r *RSP) Close() error {

@@ -10,11 +10,12 @@ import (
 	"godat/mem"
 )
 
-// recvStates and requestStates are the states in which posting is no error.
-// Admission is decided once, in the poster, against a snapshot of the state: work
-// that arrives when the state has moved on is flushed, never lost. What is posted
-// in DISCONNECTED is flushed at once. Receives in TENTATIVE_CONNECTION_PENDING,
-// where there may be no zone, go the long way: see whyNot.
+// recvStates and requestStates are the states in which posting is no error. The
+// poster decides once, against a snapshot of the state, whether work is admitted;
+// work that arrives after the state has moved on is flushed, never lost. What is
+// posted in DISCONNECTED is flushed at once. Receives in
+// TENTATIVE_CONNECTION_PENDING, where there may be no zone, are left out because
+// whyNot decides on them.
 const (
 	recvStates uint32 = 1<<Unconnected | 1<<Reserved | 1<<PassiveConnectionPending |
 		1<<ActiveConnectionPending | 1<<CompletionPending |
@@ -22,7 +23,7 @@ const (
 	requestStates uint32 = 1<<Connected | 1<<Disconnected
 )
 
-// operation is what the rules of posting say of one kind of work.
+// operation says how one kind of work may be posted.
 type operation struct {
 	call     string // for errors
 	flags    hw.Flags
@@ -33,7 +34,8 @@ type operation struct {
 	extended bool          // it has an extra
 }
 
-// operations are those that can be posted, by hw.Op; the others have no call.
+// operations are the operations that can be posted, by hw.Op; the others have no
+// call.
 var operations = [32]operation{
 	hw.OpSend: {
 		call: "ep.PostSend", local: hw.LocalRead,
@@ -82,7 +84,8 @@ func callOf(op hw.Op) string {
 	return "ep.PostBatch"
 }
 
-// postable are the operations that endpoints of a device with these ones take.
+// postable returns the operations that endpoints take on a device with these
+// operations.
 func postable(dev hw.OpSet) (s hw.OpSet) {
 	for op, o := range operations {
 		if o.call != "" && (dev.Has(hw.Op(op)) || hw.Op(op) == hw.OpRecv) {
@@ -92,11 +95,11 @@ func postable(dev hw.OpSet) (s hw.OpSet) {
 	return s
 }
 
-// always is a bit beyond the flags that every post carries: the mask of an
-// operation that can't be posted at all has it.
+// always is a bit beyond the flags that every post carries. The mask of illegal
+// bits of an operation that can't be posted at all contains it.
 const always = 1 << 16
 
-// illegalFlags are, for each operation, the bits that make posting it an error.
+// illegalFlags returns, for each operation, the bits that make posting it an error.
 func illegalFlags(ops hw.OpSet, attr *Attr) (table [len(operations)]uint32) {
 	for op, o := range operations {
 		legal := o.flags &^ (hw.Unsignalled &^ attr.RequestFlags)
@@ -111,16 +114,16 @@ func illegalFlags(ops hw.OpSet, attr *Attr) (table [len(operations)]uint32) {
 	return table
 }
 
-// rules are what posts to a queue are checked against. They are replaced, never
-// changed: a post goes by one set of them.
+// rules are what posts to a queue are checked against. They are never changed, only
+// replaced, so a post is checked against one set of them.
 type rules struct {
 	pz                *mem.PZ
 	zone              *memory.Zone    // the pz's
 	evd               *evd.Dispatcher // nil: completions of this direction are dropped
 	admits            uint32          // states in which posting is no error, as bits
-	refused           hw.Flags        // see admitPlain: the flags that it can't have,
+	refused           hw.Flags        // the flags of which admitPlain takes none
 	shared            bool            // receives come from a shared queue
-	longest           uint64          // see admitPlain: the most bytes; 0 admits none
+	longest           uint64          // the most bytes that admitPlain takes; 0 for none
 	iov               int             // segments
 	readIOV, writeIOV int
 	dev               *hw.Attr
@@ -129,7 +132,7 @@ type rules struct {
 	illegal           [len(operations)]uint32 // see illegalFlags
 }
 
-// setRules makes the rules of both queues those for p.
+// setRules replaces the rules of both queues by those for p.
 func (b *mailbox) setRules(p *parts) {
 	a := &p.attr
 	r := rules{

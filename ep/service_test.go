@@ -17,7 +17,8 @@ func (r *rig) reserve(e *Endpoint) *RSP {
 	return rsp
 }
 
-// asked has a new endpoint ask for e, by a reserved service point.
+// asked makes a reserved service point for e, and a new endpoint that sends it a
+// request.
 func (r *rig) asked(e *Endpoint) (rsp *RSP, cr *CR, active *Endpoint) {
 	rsp, active = r.reserve(e), r.endpoint(nil)
 	require.NoError(r.t, active.Connect(ConnectConfig{Qual: rsp.Qual(), Private: []byte("me")}))
@@ -129,7 +130,7 @@ func TestAReservationThatFailsHasNoEffect(t *testing.T) {
 	}
 }
 
-// unwilling is a dispatcher that takes no connection requests.
+// unwilling makes a dispatcher that takes no connection requests.
 func (r *rig) unwilling() *evd.Dispatcher {
 	d, err := evd.New(evd.Config{QLen: 1, Streams: evd.StreamDTO})
 	require.NoError(r.t, err)
@@ -168,7 +169,8 @@ func TestARequestIsHandedOff(t *testing.T) {
 		assert.Equal(t, evd.Established, r.next(r.conn).Number)
 	}
 	requireWorks(t, r, active, b)
-	// What a reserved service point listens for may come from another one, too.
+	// The request of a reserved service point may also come from another service
+	// point.
 	require.NoError(t, rsp.Close())
 	rsp = r.reserve(e)
 	require.NoError(t, other.Handoff(rsp.Qual()))
@@ -176,8 +178,8 @@ func TestARequestIsHandedOff(t *testing.T) {
 	assert.Equal(t, PassiveConnectionPending, e.State())
 }
 
-// A peer that hears that it is established before Accept has returned may ask
-// again at once: its request is no longer one that waits.
+// A peer that gets ESTABLISHED before Accept has returned may send another request
+// at once: the backlog must no longer count its first one.
 func TestTheBacklogDoesNotCountWhoIsBeingAccepted(t *testing.T) {
 	r := newRig(t)
 	psp, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Backlog: 1})
@@ -194,8 +196,8 @@ func TestTheBacklogDoesNotCountWhoIsBeingAccepted(t *testing.T) {
 	assert.Equal(t, ActiveConnectionPending, again.State())
 }
 
-// accepting is a request that does something when it is accepted, before its
-// acceptor knows.
+// accepting is a request that calls the test when it is accepted, before Accept
+// returns.
 type accepting struct {
 	hw.Request
 	then func()
@@ -223,8 +225,8 @@ func TestDupConnectGoesWhereTheOtherIs(t *testing.T) {
 		assert.Equal(t, evd.Established, r.next(r.conn).Number)
 	}
 	requireWorks(t, r, e, peer)
-	// The one that accepted knows where the other comes from, and nobody listens
-	// there.
+	// The endpoint that accepted knows the address and port that its peer came
+	// from, and nobody listens there.
 	f := r.endpoint(nil)
 	require.NoError(t, f.DupConnect(b, ConnectConfig{}))
 	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
@@ -286,8 +288,8 @@ func TestAPublicServicePointTellsOfItself(t *testing.T) {
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 }
 
-// tentative is an endpoint that a service point has made, its request, and who
-// asked.
+// tentative returns an endpoint that a service point has made, its request, and the
+// endpoint that sent the request.
 func (r *rig) tentative() (e *Endpoint, cr *CR, active *Endpoint) {
 	psp, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Flags: PSPProvider})
 	require.NoError(r.t, err)
@@ -368,14 +370,14 @@ func TestAResetEndpointForgetsWhereItWasConnectedTo(t *testing.T) {
 		r.next(r.conn)
 	}
 	require.NoError(t, e.Reset())
-	// It accepts this time. What it connects to again is where that peer comes
-	// from, and nobody listens there.
+	// e accepts this time. DupConnect then goes to the address and port that e's
+	// peer came from, and nobody listens there.
 	requireWorks(t, r, r.accept(e), e)
 	require.NoError(t, r.endpoint(nil).DupConnect(e, ConnectConfig{}))
 	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
 }
 
-// stuckQP is a device's queue pair that can't begin to connect.
+// stuckQP is a queue pair that can't begin to connect.
 type stuckQP struct{ hw.QP }
 
 func (stuckQP) Connect(hw.ConnectConfig) error {

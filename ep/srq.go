@@ -13,11 +13,11 @@ import (
 	"godat/mem"
 )
 
-// SRQ is a shared receive queue: receives that any of its endpoints may take, in
-// the order posted. What an endpoint took completes on that endpoint's receive
-// dispatcher, with the endpoint as the event's source; so across endpoints
-// completions come in any order. Receives that nobody took stay when an endpoint
-// goes. Its methods may be called from any goroutine. It answers to
+// SRQ is a shared receive queue: any of its endpoints may take its receives, in the
+// order posted. A receive completes on the receive dispatcher of the endpoint that
+// took it, with that endpoint as the event's source; so across endpoints
+// completions come in any order. Receives that no endpoint has taken stay when an
+// endpoint closes. Its methods may be called from any goroutine. It answers to
 // DAT_SRQ_HANDLE.
 type SRQ struct {
 	// Immutable after NewSRQ.
@@ -31,48 +31,49 @@ type SRQ struct {
 	// ctl lets one call at a time change the queue; posts do not take it.
 	ctl sync.Mutex
 
-	// mu guards what follows. It is not held in a call on hw.SRQ but for Resize,
-	// and that takes no lock of an endpoint.
+	// mu guards the fields below. Its holder makes no call on hw.SRQ except Resize,
+	// which takes no lock of an endpoint.
 	mu     sync.Mutex
 	slots  []sharedSlot
 	wrs    []hw.RecvWR // one for each slot
 	sges   []hw.SGE    // iov of them for each slot
-	free   []uint32    // slots; the one used last on top
+	free   []uint32    // numbers of free slots; the one freed last is on top
 	feeds  []*feed
 	depth  int // the most receives outstanding
 	used   int // receives outstanding
-	users  int // endpoints
-	cqRoom int // completions that every endpoint's queue of a polled device holds
+	users  int // endpoints that take from the queue
+	cqRoom int // receives for which every endpoint's completion queue has room, on a polled device
 	lw     int
 	failed bool
 	closed bool
 }
 
-// sharedSlot is a receive that was posted and has not completed.
+// sharedSlot is the slot of a receive; busy from the post to the completion.
 type sharedSlot struct {
 	cookie uint64
 	busy   bool
 }
 
-// feed is a dispatcher that a shared queue's completions may go to. Who will take
-// a receive is not known when it is posted, so room is reserved in each feed, and
-// what the completion does not use is given back.
+// feed is a dispatcher that a shared queue's completions may go to. When a receive
+// is posted nobody knows which endpoint will take it, so PostRecv reserves room in
+// each feed, and the completion gives back what it does not use.
 type feed struct {
 	d     *evd.Dispatcher   // nil: completions are dropped
-	users int               // endpoints
-	to    []*delivery.Queue // by slot: where the room is
+	users int               // endpoints that complete to d
+	to    []*delivery.Queue // by slot: the queue in which room is reserved
 }
 
-// SRQAttr are a shared receive queue's attributes: DAT_SRQ_ATTR, but for the low
-// watermark, which SetLowWatermark arms. 0 takes the default.
+// SRQAttr are a shared receive queue's attributes: DAT_SRQ_ATTR, without the low
+// watermark, which SetLowWatermark sets. 0 takes the default.
 type SRQAttr struct {
-	MaxRecvDTOs int // receives posted whose completion has not been delivered; default 16
+	MaxRecvDTOs int // receives posted whose completion is not delivered yet; default 16
 	MaxRecvIOV  int // segments of a receive; default 4
 }
 
-// NewSRQ makes a shared receive queue for endpoints of the zone. What the device
-// does not allow is INVALID_PARAMETER, a device without shared receive queues
-// MODEL_NOT_SUPPORTED. It answers to dat_srq_create.
+// NewSRQ makes a shared receive queue for endpoints of the zone. Attributes that
+// the device does not allow are INVALID_PARAMETER, a device without shared receive
+// queues is MODEL_NOT_SUPPORTED.
+// It answers to dat_srq_create.
 func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 	const op = "ep.NewSRQ"
 	switch {
@@ -119,13 +120,14 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 	return q, nil
 }
 
-// SRQOf is the shared receive queue that an asynchronous error is about, or nil.
+// SRQOf returns the shared receive queue that an asynchronous error is about, or
+// nil.
 func SRQOf(ev evd.Event) *SRQ {
 	q, _ := ev.Source.(*SRQ)
 	return q
 }
 
-// grow makes n slots of the queue. Receives that are outstanding keep the arrays
+// grow extends the queue to n slots. Outstanding receives keep the segment arrays
 // that they were posted from.
 func (q *SRQ) grow(n int) {
 	had := len(q.slots)
@@ -144,12 +146,12 @@ func (q *SRQ) grow(n int) {
 
 // PostRecv posts a buffer for one message to any of the queue's endpoints. It
 // returns at once and allocates nothing. nil means that the buffer waits until an
-// endpoint takes it, and that one completion follows then; an error that nothing
-// has happened. The segments are of the queue's zone and need LocalWrite.
+// endpoint takes it, and that one completion follows then; an error means that
+// nothing has happened. The segments are of the queue's zone and need LocalWrite.
 //
-// With as many receives outstanding as the queue allows it is
-// INSUFFICIENT_RESOURCES/SRQ, and without room for the completion in one of the
-// endpoints' dispatchers INSUFFICIENT_RESOURCES/TEVD.
+// If as many receives are outstanding as the queue allows, the error is
+// INSUFFICIENT_RESOURCES/SRQ; if one of the endpoints' dispatchers has no room for
+// the completion, INSUFFICIENT_RESOURCES/TEVD.
 // It answers to dat_srq_post_recv.
 func (q *SRQ) PostRecv(cookie uint64, segments ...mem.Segment) error {
 	const op = "ep.SRQ.PostRecv"
@@ -169,8 +171,8 @@ func (q *SRQ) PostRecv(cookie uint64, segments ...mem.Segment) error {
 	return nil
 }
 
-// admit checks a receive, reserves room for its completion wherever that may go,
-// and gives it a slot.
+// admit checks a receive, reserves room for its completion in every feed, and gives
+// it a slot.
 func (q *SRQ) admit(cookie uint64, segments []mem.Segment) ([]hw.RecvWR, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -204,9 +206,9 @@ func (q *SRQ) admit(cookie uint64, segments []mem.Segment) ([]hw.RecvWR, error) 
 	return q.wrs[i : i+1 : i+1], nil
 }
 
-// retire frees a slot whose receive came to an end, and gives back the room that
-// its completion does not use. It returns the cookie and where the completion
-// goes. mu is held.
+// retire frees the slot of a receive that has ended, and gives back the room in all
+// feeds but taker. It returns the cookie, and the queue of taker that gets the
+// completion. The caller holds mu.
 func (q *SRQ) retire(slot uint64, taker *feed) (cookie uint64, to *delivery.Queue) {
 	for _, f := range q.feeds {
 		if f == taker {

@@ -16,7 +16,7 @@ type SRQState uint8
 
 // The states of a shared receive queue.
 const (
-	SRQError       SRQState = 0 // the device gave it up; it can be closed
+	SRQError       SRQState = 0 // the device gave the queue up; Close still works
 	SRQOperational SRQState = 1
 	SRQShutdown    SRQState = 2 // never entered
 )
@@ -53,8 +53,9 @@ type SRQParam struct {
 	Outstanding  int // receives posted whose completion has not been delivered
 }
 
-// Query returns the fields that mask selects; the others are zero. A bit that is
-// no field is INVALID_PARAMETER. It answers to dat_srq_query.
+// Query returns the fields that mask selects; the others are zero. A mask bit that
+// names no field is INVALID_PARAMETER.
+// It answers to dat_srq_query.
 func (q *SRQ) Query(mask SRQField) (SRQParam, error) {
 	const op = "ep.SRQ.Query"
 	if q == nil {
@@ -94,10 +95,10 @@ func pick[M ~uint32, T any](asked M, dst *T, v T) {
 	}
 }
 
-// Resize changes how many receives may be outstanding. Nothing that is posted is
-// lost: with more than that outstanding it is INVALID_STATE/SRQ_OPERATIONAL. On a
-// device with completion queues a queue that endpoints take from can't outgrow
-// what those were made for; that is INSUFFICIENT_RESOURCES/TEVD.
+// Resize changes how many receives may be outstanding. It loses no posted receive:
+// if more than the new number are outstanding it is INVALID_STATE/SRQ_OPERATIONAL.
+// On a device with completion queues, a queue with endpoints can't outgrow what
+// their completion queues were made for: that is INSUFFICIENT_RESOURCES/TEVD.
 // It answers to dat_srq_resize.
 func (q *SRQ) Resize(maxRecvDTOs int) error {
 	const op = "ep.SRQ.Resize"
@@ -121,7 +122,8 @@ func (q *SRQ) Resize(maxRecvDTOs int) error {
 	case maxRecvDTOs > q.cqRoom:
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEVD, "the endpoints were made for %d receives", q.cqRoom)
 	}
-	// Under the lock, so that no post finds the one changed and not the other.
+	// Under the lock, so that no post sees the device's queue resized and this one
+	// not.
 	if err := q.hw.Resize(maxRecvDTOs); err != nil {
 		return wrap(op, err)
 	}
@@ -132,10 +134,11 @@ func (q *SRQ) Resize(maxRecvDTOs int) error {
 	return nil
 }
 
-// SetLowWatermark asks for one asynchronous event when fewer receives than that
-// are left that no endpoint has taken: at once if it is so already. 0 takes it
-// back. The event has number ASYNC_ERROR_EP_BROKEN, as DAT has no other, the
-// queue as its source, and reason SRQLowWatermark.
+// SetLowWatermark asks for one asynchronous event when fewer than that many
+// receives are left that no endpoint has taken; the event comes at once if fewer
+// are left already. 0 withdraws the request. The event has number
+// ASYNC_ERROR_EP_BROKEN, as DAT has no other, the queue as its source, and reason
+// SRQLowWatermark.
 // It answers to dat_srq_set_lw.
 func (q *SRQ) SetLowWatermark(receives int) error {
 	const op = "ep.SRQ.SetLowWatermark"
@@ -170,12 +173,12 @@ func (q *SRQ) SetLowWatermark(receives int) error {
 	return wrap(op, err)
 }
 
-// reportLow is told by the device.
+// reportLow delivers the event; the device calls it.
 func (q *SRQ) reportLow() { wiring(q.adapter.async).PutAsync(&q.low) }
 
-// Close frees the queue; receives that nobody took are dropped, without a
-// completion. With an endpoint attached it is INVALID_STATE/SRQ_IN_USE and
-// nothing happens. Closing it again does nothing.
+// Close frees the queue. It drops receives that no endpoint has taken, without a
+// completion. While an endpoint is attached it is INVALID_STATE/SRQ_IN_USE and has
+// no effect. Closing a closed queue does nothing.
 // It answers to dat_srq_free.
 func (q *SRQ) Close() error {
 	const op = "ep.SRQ.Close"
@@ -201,20 +204,20 @@ func (q *SRQ) Close() error {
 		return wrap(op, err)
 	}
 	q.zone.Unuse()
-	q.adapter.removeSRQ(q) // last: an adapter's close that no longer sees the queue finds it closed
+	q.adapter.removeSRQ(q) // last: an adapter's close that no longer sees the queue must find it closed
 	return nil
 }
 
-// fail notes that the device gave the queue up.
+// fail records that the device gave the queue up.
 func (q *SRQ) fail() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.failed = true
 }
 
-// attach counts an endpoint that completes to d, and reserves what the receives
-// that are outstanding may need there. All of them may be the endpoint's: room is
-// how many, and the queue does not outgrow that while it has endpoints.
+// attach counts an endpoint that completes to d, and reserves room there for the
+// outstanding receives. The endpoint may take all of them, so room is the queue's
+// depth, which the queue does not outgrow while it has endpoints.
 func (q *SRQ) attach(d *evd.Dispatcher) (f *feed, room int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -232,7 +235,8 @@ func (q *SRQ) attach(d *evd.Dispatcher) (f *feed, room int, err error) {
 	return f, q.depth, nil
 }
 
-// feedOf is the feed of a dispatcher, made if there is none. mu is held.
+// feedOf returns the feed of a dispatcher, and makes it if there is none. The
+// caller holds mu.
 func (q *SRQ) feedOf(d *evd.Dispatcher) (*feed, error) {
 	for _, f := range q.feeds {
 		if f.d == d {
@@ -250,7 +254,7 @@ func (q *SRQ) feedOf(d *evd.Dispatcher) (*feed, error) {
 	return f, nil
 }
 
-// detach takes one attach back. The endpoint has completed all that it took.
+// detach undoes one attach. The endpoint has completed all that it took.
 func (q *SRQ) detach(f *feed) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

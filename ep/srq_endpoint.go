@@ -6,7 +6,8 @@ import (
 	"godat/internal/delivery"
 )
 
-// checkSRQ says what of a configuration with a shared receive queue is wrong.
+// checkSRQ returns what is wrong with a configuration that has a shared receive
+// queue.
 func (cfg *Config) checkSRQ(op string, a *Adapter) error {
 	switch q := cfg.SRQ; {
 	case q == nil:
@@ -22,7 +23,8 @@ func (cfg *Config) checkSRQ(op string, a *Adapter) error {
 }
 
 // completeShared is complete for an endpoint that takes its receives from a shared
-// queue. They retire there, in whatever order, before their event can be seen.
+// queue. Receives retire in the shared queue, in any order, and before their events
+// can be seen.
 func (q *queue) completeShared(wcs []hw.WC) {
 	q.completer.Acquire()
 	var (
@@ -60,8 +62,8 @@ func (q *queue) completeShared(wcs []hw.WC) {
 	q.completer.Release()
 }
 
-// describeShared makes the event of a receive from the shared queue, and says
-// where it goes; nil when there is none to deliver.
+// describeShared makes the event of a receive from the shared queue, and returns
+// the queue that takes it, or nil when there is none to deliver.
 func (q *queue) describeShared(ev *evd.Event, wc *hw.WC) (to *delivery.Queue) {
 	q.srq.mu.Lock()
 	ev.Cookie, to = q.srq.retire(wc.ID&slotMask, q.feed)

@@ -12,19 +12,20 @@ import (
 	"godat/mem"
 )
 
-// srq makes a shared receive queue that is closed after the endpoints.
+// srq makes a shared receive queue; the rig closes it after the endpoints.
 func (r *rig) srq(attr SRQAttr) *SRQ {
 	q, err := r.adapter.NewSRQ(r.pz, attr)
 	require.NoError(r.t, err)
 	return q
 }
 
-// taker is an endpoint that takes from q and completes to recv.
+// taker makes an endpoint that takes its receives from q and completes them to
+// recv.
 func (r *rig) taker(q *SRQ, recv *evd.Dispatcher) *Endpoint {
 	return r.endpointOf(Config{PZ: r.pz, Recv: recv, Request: r.dto, Conn: r.conn, SRQ: q, Attr: &Attr{}})
 }
 
-// feeder is an endpoint connected to a taker.
+// feeder makes an endpoint that is connected to a new taker.
 func (r *rig) feeder(q *SRQ, recv *evd.Dispatcher) (feeder, taker *Endpoint) {
 	feeder, taker = r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Conn: r.conn, Request: r.dto}), r.taker(q, recv)
 	r.connect(feeder, taker)
@@ -132,7 +133,7 @@ func TestSharedReceivesRetireInAnyOrder(t *testing.T) {
 	assert.ErrorIs(t, q.Resize(3), &hw.Error{Type: hw.InvalidState, Sub: 85}, "the device has none of them any more")
 	done(2, hw.StatusSuccess)
 	done(0, hw.StatusFlushed)
-	ids[4] = post(4) // in a place that another one has left
+	ids[4] = post(4) // in a slot that another receive has freed
 	done(3, hw.StatusLocalLength)
 	done(4, hw.StatusSuccess)
 	done(1, hw.StatusSuccess)
@@ -422,7 +423,7 @@ func TestTheLowWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	post(4)
 	require.NoError(t, q.SetLowWatermark(3))
 	take()
-	r.none(async) // 3 are left, which is not fewer than 3
+	r.none(async) // 3 are left: not fewer than 3
 	take()
 	low()
 	take()
@@ -437,7 +438,7 @@ func TestTheLowWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	require.NoError(t, q.SetLowWatermark(1))
 	require.NoError(t, q.SetLowWatermark(0))
 	take()
-	r.none(async) // it was taken back
+	r.none(async) // the request was withdrawn
 	require.NoError(t, r.adapter.Close())
 	require.NoError(t, async.Close())
 }
@@ -520,7 +521,7 @@ func TestManyEndpointsShareAQueue(t *testing.T) {
 	assert.Equal(t, depth, outstanding)
 }
 
-// sendNumbers sends 0, 1, 2… from places of its own in the region.
+// sendNumbers sends 0, 1, 2… from its own part of the region.
 func (r *rig) sendNumbers(e *Endpoint, off, n int) error {
 	shot := r.dto.NewOneShot()
 	defer shot.Release()
@@ -551,7 +552,7 @@ func resizeUntil(stop chan struct{}, q *SRQ, depth int) error {
 	}
 }
 
-// refusingSRQ is a device's queue that takes nothing.
+// refusingSRQ is a device's queue that refuses receives and watermarks.
 type refusingSRQ struct {
 	hw.SRQ
 	err error
@@ -568,7 +569,7 @@ func TestWhatTheDeviceRefusesLeavesASharedQueueAsItWas(t *testing.T) {
 	require.NoError(t, q.SetLowWatermark(0))
 	device := q.hw
 	q.hw = refusingSRQ{device, &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice}}
-	for i := range uint64(3) { // more than there are slots, and places
+	for i := range uint64(3) { // more than there are slots and places in the dispatcher
 		require.ErrorIs(t, q.PostRecv(i, r.lmr.Segment(0, 8)), &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice})
 	}
 	require.ErrorIs(t, q.SetLowWatermark(1), &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice})

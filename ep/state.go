@@ -65,16 +65,16 @@ type input uint8
 const (
 	inConnect     input = iota // the program connects
 	inAccept                   // the program accepts a request with this endpoint
-	inReserve                  // a reserved service point begins to listen for it
-	inRelease                  // that one ends, and no request has come
-	inAsked                    // a request has come
-	inAcceptOwn                // the program accepts the request that came for it
-	inDisown                   // that request is gone
-	inModify                   // the program changes what it is made of: see mayModify
+	inReserve                  // a reserved service point begins to listen for the endpoint
+	inRelease                  // the reserved service point closes, and no request has come
+	inAsked                    // a request has come for a reserved endpoint
+	inAcceptOwn                // the program accepts the request that the endpoint came with
+	inDisown                   // that request was rejected or handed off, or its accept failed
+	inModify                   // the program modifies the endpoint: see mayModify
 	inEstablished              // the provider: the connection is up
 	inRefused                  // the provider: the attempt failed
 	inDown                     // the provider: the connection is over
-	inDrained                  // the provider: a graceful disconnect has run dry
+	inDrained                  // the provider: a graceful disconnect has drained
 	inTimeout                  // the time for an attempt or a drain is up
 	inAbrupt                   // the program disconnects
 	inGraceful                 // the program disconnects when all requests are done
@@ -89,13 +89,13 @@ type edge uint8
 
 const (
 	refuse edge = iota // INVALID_STATE; nothing happens
-	ignore             // it has no effect, and that is no error
+	ignore             // no effect, and no error
 	firstEdge
 )
 
 func to(s State) edge { return firstEdge + edge(s) }
 
-// transitions is the state machine. What is missing is refused.
+// transitions is the state machine. An edge that is not listed is refused.
 var transitions = [numStates][numInputs]edge{
 	Unconnected: {
 		inConnect: to(ActiveConnectionPending), inAccept: to(CompletionPending),
@@ -140,8 +140,8 @@ var transitions = [numStates][numInputs]edge{
 	},
 }
 
-// become moves to the state that in leads to, if it leads anywhere, and reports
-// what the table says. It is the only place that assigns the state.
+// become moves to the state that in leads to, if any, and returns what the table
+// says. Only become assigns the state.
 func (m *machine) become(in input) edge {
 	m.box.own.Check()
 	next := transitions[m.box.State()][in]
@@ -151,8 +151,8 @@ func (m *machine) become(in input) edge {
 	return next
 }
 
-// State is the endpoint's state now. Another goroutine may change it at once. That
-// of nil is that of a closed endpoint.
+// State returns the endpoint's state now. Another goroutine may change it at once.
+// A nil endpoint has the state of a closed one.
 func (e *Endpoint) State() State {
 	if e == nil {
 		return closed
@@ -160,7 +160,7 @@ func (e *Endpoint) State() State {
 	return e.box.State()
 }
 
-// stateError is INVALID_STATE with the subtype of s, or INVALID_HANDLE for a
+// stateError returns INVALID_STATE with the subtype of s, or INVALID_HANDLE for a
 // closed endpoint.
 func stateError(op string, s State) error {
 	if s == closed {

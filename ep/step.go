@@ -5,14 +5,14 @@ import "godat/hw"
 // scratchWRs is the most work requests handed to a provider in one call.
 const scratchWRs = 32
 
-// step does what there is to do: receives first, then requests, then inputs. It
-// returns what is left of the budget. It asserts the owner for the methods below,
-// which run for each post: a check costs microseconds where it is built in.
+// step hands on receives first, then requests, then handles inputs. It returns what
+// is left of the budget. It asserts the owner once for the methods below that run
+// for each post, because in race builds each check costs microseconds.
 //
-// An input is taken before the queues are drained, and handled after: what was
-// posted before it was told precedes it. It waits for no budget, or those who post
-// without end would keep it from being heard; what is drained for it is no more
-// than the queues hold.
+// The step reads an input before it drains the queues, and handles it after: what
+// was posted before the input was told precedes it. To handle an input the step
+// ignores the budget; otherwise posters without a pause could delay an input for
+// ever. It then drains no more than the queues hold.
 func (b *mailbox) step(left int) int {
 	b.own.Check()
 	for {
@@ -42,9 +42,10 @@ func (b *mailbox) step(left int) int {
 	}
 }
 
-// hear takes the inputs, and puts a control call aside: it is executed when all
-// that had a ticket before it is published. A post that has returned may still
-// wait behind the ticket of one that is being filled; whoever has that one pokes.
+// hear reads the inputs, and puts a control call aside: the step executes it once
+// everything that had a ticket before it is published. A post may have returned and
+// still wait behind an earlier ticket whose slot is being filled; the poster with
+// that ticket pokes when it has published it.
 func (b *mailbox) hear() (told uint32) {
 	b.own.Check()
 	told = b.inputs.Swap(0)
@@ -56,13 +57,13 @@ func (b *mailbox) hear() (told uint32) {
 	return told &^ tellControl
 }
 
-// path says where published work goes in the present state.
+// path is where published work goes in the present state.
 type path uint8
 
 const (
 	toProvider path = iota
-	toFlush         // nothing of ours is with the provider: complete it here
-	toHold          // the provider still has earlier work to flush; wait for the queue's end
+	toFlush         // the provider has nothing of the queue: the holder completes the work as flushed
+	toHold          // the provider still has earlier work to flush: the work waits for the queue's end
 )
 
 func (b *mailbox) path(q *queue) path {
@@ -76,19 +77,19 @@ func (b *mailbox) path(q *queue) path {
 		return toHold
 	case DisconnectPending:
 		if q == &b.requests {
-			return toHold // the provider takes none after Drain; they were posted too late
+			return toHold // a provider takes no request after Drain; these were posted too late
 		}
 		return toProvider
 	default:
 		if q == &b.requests {
-			return toFlush // it was posted in an earlier life
+			return toFlush // it was posted before a Reset
 		}
 		return toProvider
 	}
 }
 
-// drain hands on what is published of q, as far as the budget goes, and returns
-// what is left of it.
+// drain hands on the published posts of q, as far as the budget goes, and returns
+// what is left of the budget.
 func (b *mailbox) drain(q *queue, left int) int {
 	for left > 0 && b.publishedNext(q) {
 		switch b.path(q) {
@@ -108,7 +109,8 @@ func (b *mailbox) drain(q *queue, left int) int {
 	return left
 }
 
-// hand gives the provider up to most posts of q: n were gathered, done taken.
+// hand gives the provider up to most posts of q. n is how many it gathered, done
+// how many the provider took.
 func (b *mailbox) hand(q *queue, most int) (n, done int, err error) {
 	if q == &b.recvs {
 		n = b.gatherRecvs(min(most, len(b.recvWRs)))
@@ -148,8 +150,8 @@ func (b *mailbox) gatherRequests(most int) int {
 	return n
 }
 
-// describe makes a request of a slot. Providers look at the extra fields of the
-// operations that have them only.
+// describe makes a work request of a slot. Providers read the extra fields only for
+// operations that have them.
 func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 	q := &b.requests
 	s := q.slot(t)
@@ -169,13 +171,15 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 	}
 }
 
-// wrFlags are the request's flags for the provider. A suppressed request is
-// unsignaled, except now and then: only a completion tells that the ones before
-// it are done and gives their slots back, and their places in the dispatcher.
+// wrFlags returns the request's flags for the provider. A suppressed request is
+// unsignaled, except every signalEvery-th: only a completion tells that the
+// requests before it are done, and gives back their slots and their places in the
+// dispatcher.
 //
-// It is signaled, too, when no place is left behind it. So silent requests never
-// hold all places of a queue: of those that do, from however many endpoints, the one
-// that came here last found the others' places taken, and is signaled.
+// A suppressed request is also signaled when it took the last place of its
+// dispatcher. So silent requests never hold all places of a dispatcher for good: of
+// the requests that hold them, from however many endpoints, the last one to come
+// here finds all places taken and is signaled.
 func (b *mailbox) wrFlags(s *slot) (w hw.WRFlags) {
 	f := s.flags
 	if f&hw.Suppress == 0 || b.unsignaled+1 >= b.signalEvery || s.to != nil && s.to.Full() {
@@ -193,9 +197,9 @@ func (b *mailbox) wrFlags(s *slot) (w hw.WRFlags) {
 	return w
 }
 
-// providerFailed takes back the last n requests of q that the provider refused,
-// though it had room for them: the connection can't go on. They are flushed when
-// the queue has ended.
+// providerFailed takes back the last n requests of q, which the provider refused
+// although it had room for them, and ends the connection. The requests are flushed
+// when the queue has ended.
 func (b *mailbox) providerFailed(q *queue, n uint32, err error) {
 	b.own.Check()
 	q.next = (q.next - n) & ticketMask

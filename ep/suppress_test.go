@@ -13,9 +13,9 @@ import (
 	"godat/mem"
 )
 
-// Requests that complete in silence give their places back, whatever the length of
-// the dispatcher, the depth of the endpoints, and whoever else fed the dispatcher and
-// went quiet.
+// Requests that complete silently give their places back, whatever the length of
+// the dispatcher and the depth of the endpoints, and even if another endpoint fed
+// the dispatcher before and then stopped.
 func TestSuppressedRequestsAloneNeverUseUpAnyDispatcher(t *testing.T) {
 	for name, way := range map[string]struct {
 		mode  evd.Mode
@@ -47,7 +47,7 @@ func TestSuppressedRequestsAloneNeverUseUpAnyDispatcher(t *testing.T) {
 	}
 }
 
-// suppressed writes n times without an event.
+// suppressed posts n suppressed writes.
 func (r *rig) suppressed(e *Endpoint, n, batch int) {
 	deadline := time.Now().Add(20 * time.Second)
 	dtos := make([]DTO, batch)

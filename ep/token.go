@@ -6,28 +6,29 @@ import (
 	"godat/internal/yield"
 )
 
-// The endpoint's word is the token, its mark and both directions' tails at once,
-// so that an uncontended post takes its ticket and the token in one step:
+// The endpoint's word is the token, its mark (kick) and the tails of both
+// directions, so that an uncontended post takes its ticket and the token in one
+// swap:
 //
 //	held:1 | kick:1 | guard:1 | request tail:30 | guard:1 | receive tail:30
 //
-// A guard takes a tail's carry when it goes round, which is counted and undone in the
-// same step.
+// A guard catches the carry of the tail below it when the tail wraps. The poster
+// that wraps a tail clears the guard in the same swap, and counts the wrap.
 //
 // Nobody holds the token of an idle endpoint. The protocol:
 //
 //	post  take a ticket, and the token too if it is free.
 //	      With the token: fill the slot, run. Without: fill the slot, publish it, poke.
 //	poke  free → take it and run; held → set the mark, unless it is set.
-//	run   drain what is published. Then let go by swapping the word that was read:
-//	      that fails when a mark (or a ticket) came since; a mark is cleared, and
-//	      the drain is done again.
+//	run   drain what is published. Then release the token by swapping the word that
+//	      was read: that fails if a mark (or a ticket) came since. If a mark came,
+//	      clear it and drain again.
 //
-// Why nothing is lost: a poster publishes before it reads the word, so it either
+// Why nothing is lost: a poster publishes before it reads the word, so either it
 // becomes the holder, or its mark makes the release fail and the holder drains
-// after clearing it. Why nothing is overtaken: tickets of one poster grow, and the
-// drain stops at the first slot that is not published; whoever has that ticket
-// pokes after publishing.
+// again after it has cleared the mark. Why nothing is overtaken: tickets of one
+// poster grow, and the drain stops at the first slot that is not published; the
+// poster with that ticket pokes after it has published the slot.
 //
 // While the token is held no user code runs and nothing blocks.
 const (
@@ -41,11 +42,12 @@ const (
 )
 
 // budget is the most posts a holder executes before it leaves the rest to the
-// endpoint's goroutine: a poster does not work for others without end.
+// endpoint's goroutine, so that no poster works for others without end.
 const budget = 64
 
-// takeTickets gets consecutive tickets of q, n of them or as many as there is room for,
-// and the token if it was free. word is what it left behind.
+// takeTickets takes n consecutive tickets of q, or as many as there is room for,
+// and the token if it is free. word is the word that it stored; mine reports
+// whether it took the token.
 func (b *mailbox) takeTickets(q *queue, n uint32) (ticket, got uint32, word uint64, mine bool) {
 	yield.Point()
 	shift := q.tailShift & 63
@@ -71,7 +73,7 @@ func (b *mailbox) takeTickets(q *queue, n uint32) (ticket, got uint32, word uint
 	}
 }
 
-// goRound is the swap of a word in which the tail of q has gone round.
+// goRound swaps in a word in which the tail of q has wrapped.
 //
 //go:noinline
 func (b *mailbox) goRound(q *queue, from, to uint64) bool {
@@ -84,8 +86,9 @@ func (b *mailbox) goRound(q *queue, from, to uint64) bool {
 	return true
 }
 
-// letGo ends the short way of a post: it releases the token if the word is still
-// what take left, so that nobody has come since, and otherwise runs the step.
+// letGo ends the short way of a post. If the word is still what takeTickets stored,
+// no post or poke has come since, and letGo releases the token; otherwise it runs
+// the step.
 func (b *mailbox) letGo(word uint64) {
 	yield.Point()
 	b.own.Release()
@@ -95,14 +98,15 @@ func (b *mailbox) letGo(word uint64) {
 	}
 }
 
-// submit hands n filled slots from ticket on to the endpoint's step.
+// submit publishes n filled slots from ticket on, and runs the step or pokes its
+// holder.
 func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
 	if mine {
 		b.own.Acquire()
 		if q.ready == ticket {
 			q.ready = (ticket + n) & ticketMask
 		} else {
-			q.publish(ticket, n) // somebody has an earlier ticket and is still filling
+			q.publish(ticket, n) // another poster has an earlier ticket and is still filling its slot
 		}
 		b.run(false)
 	} else {
@@ -116,10 +120,11 @@ func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
 	}
 }
 
-// awaitHanded waits until the provider has all before that ticket. Whoever holds the
-// token hands it on; that takes as long as the calls to the provider take. A program
-// whose PostRecv has returned may tell the peer to send: where a send does not wait
-// for its receive, one that is still on its way to the device breaks the connection.
+// awaitHanded waits until the provider has all posts before that ticket. The
+// token's holder hands them over; the wait takes as long as the holder's calls to
+// the provider. A program whose PostRecv has returned may tell the peer to send:
+// where a send does not wait for its receive, a receive that is still on its way to
+// the device breaks the connection.
 func (q *queue) awaitHanded(ticket uint32) {
 	for before(q.handed.Load(), ticket) {
 		if s := q.e.box.State(); s == Disconnected || s == closed {
@@ -136,8 +141,8 @@ func (q *queue) publish(ticket, n uint32) {
 	}
 }
 
-// poke makes somebody run the step after this call began: the caller, or the
-// holder once more.
+// poke makes the step run once more after this call began: the caller runs it, or
+// the holder does.
 func (b *mailbox) poke() {
 	for {
 		w := b.word.Load()
@@ -158,8 +163,9 @@ func (b *mailbox) poke() {
 	}
 }
 
-// run is the holder's loop. It ends by letting go of the token, or by leaving it
-// to the endpoint's goroutine, which runs it patiently: its budget is renewed.
+// run is the holder's loop. It ends by releasing the token, or by leaving it to the
+// endpoint's goroutine. That goroutine runs with patient set: its budget is renewed
+// when it is used up.
 func (b *mailbox) run(patient bool) {
 	left := budget
 	for {
@@ -181,7 +187,8 @@ func (b *mailbox) run(patient bool) {
 	}
 }
 
-// release lets go of the token. It fails when somebody left a mark.
+// release releases the token. It fails, and clears the mark, if another goroutine
+// set the mark.
 func (b *mailbox) release() bool {
 	b.own.Release()
 	for {
@@ -199,9 +206,10 @@ func (b *mailbox) release() bool {
 	}
 }
 
-// handOver leaves the token, still held, to the endpoint's goroutine, if there is
-// one: it ends with Close. An endpoint without one has nothing to do but queue
-// receives and flush.
+// handOver leaves the token, still held, to the endpoint's goroutine. It fails if
+// there is none, or if the endpoint is closed, because the goroutine ends with
+// Close. An endpoint without a goroutine has nothing to do but to queue receives
+// and to flush.
 func (b *mailbox) handOver() bool {
 	b.own.Check()
 	if !b.e.worker.serving || b.State() == closed {
@@ -213,7 +221,7 @@ func (b *mailbox) handOver() bool {
 	return true
 }
 
-// inherit runs the step if a poster left it.
+// inherit runs the step if a holder left the token to the endpoint's goroutine.
 func (b *mailbox) inherit() {
 	if b.inherited.CompareAndSwap(true, false) {
 		b.own.Acquire()

@@ -12,7 +12,7 @@ import (
 // not completed.
 type watermarks struct {
 	soft, hard atomic.Int64       // NoWatermark: none
-	full       delivery.AsyncNode // that the soft one was passed
+	full       delivery.AsyncNode // the event that soft was exceeded
 }
 
 func (w *watermarks) init(e *Endpoint, soft int) {
@@ -22,11 +22,11 @@ func (w *watermarks) init(e *Endpoint, soft int) {
 }
 
 // SetWatermark bounds the receives that the endpoint has taken from its shared
-// receive queue and not completed: when there are more than soft, there is an
-// asynchronous event with reason EPSoftHighWatermark, once, until SetWatermark is
-// called again; with more than hard the connection breaks. NoWatermark sets no
-// bound. What completes at a time was taken at a time. An endpoint without a
-// shared queue never takes more than it was given, and nothing happens.
+// receive queue and not completed. More than soft cause one asynchronous event with
+// reason EPSoftHighWatermark, and no further one until SetWatermark is called
+// again; more than hard break the connection. NoWatermark sets no bound. Receives
+// whose completions the device reports together count as taken together. For an
+// endpoint without a shared queue the watermarks have no effect.
 // It answers to dat_ep_set_watermark.
 func (e *Endpoint) SetWatermark(soft, hard int) error {
 	const op = "ep.SetWatermark"
@@ -48,8 +48,8 @@ func (e *Endpoint) SetWatermark(soft, hard int) error {
 	return nil
 }
 
-// taken looks at the watermarks, given how many receives were taken and have not
-// completed. It reports whether there are more than the hard one.
+// taken checks n, the receives taken and not completed, against the watermarks, and
+// reports whether n exceeds the hard one.
 func (w *watermarks) taken(async *evd.Dispatcher, n int) (overrun bool) {
 	if soft := w.soft.Load(); soft != NoWatermark && int64(n) > soft && w.soft.CompareAndSwap(soft, NoWatermark) {
 		wiring(async).PutAsync(&w.full)
@@ -58,9 +58,9 @@ func (w *watermarks) taken(async *evd.Dispatcher, n int) (overrun bool) {
 	return hard != NoWatermark && int64(n) > hard
 }
 
-// RecvQuery counts the receives that the endpoint has, and says over how many
-// places of its queue they spread. Of its own those are posted and have not
-// completed; of a shared queue's, it has taken them and they have not completed.
+// RecvQuery returns how many receives the endpoint has, and over how many places of
+// its queue they spread. Without a shared queue those are the receives posted that
+// have not completed; with one, the receives taken from it that have not completed.
 // It answers to dat_ep_recv_query.
 func (e *Endpoint) RecvQuery() (allocated, span int, err error) {
 	const op = "ep.RecvQuery"

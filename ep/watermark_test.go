@@ -16,7 +16,7 @@ func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	r.adapter.async = async
 	q := r.srq(SRQAttr{MaxRecvDTOs: 64})
 	from, e := r.feeder(q, r.dto)
-	burst := func(n int) { // which the endpoint takes together
+	burst := func(n int) { // the endpoint takes its receives together
 		t.Helper()
 		sends := make([]DTO, n)
 		for i := range sends {
@@ -46,7 +46,7 @@ func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, Param{Attr: Attr{SoftHighWatermark: 5}}, p)
 	burst(5)
-	r.none(async) // not more than 5
+	r.none(async) // 5 is not more than 5
 	burst(6)
 	high()
 	burst(6)
@@ -57,7 +57,7 @@ func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	require.NoError(t, e.SetWatermark(3, NoWatermark))
 	require.NoError(t, e.SetWatermark(NoWatermark, NoWatermark))
 	burst(6)
-	r.none(async) // it was taken back
+	r.none(async) // the bound was withdrawn
 	require.ErrorIs(t, e.SetWatermark(-2, 0), hw.ErrInvalidParameter)
 	require.ErrorIs(t, e.SetWatermark(0, -2), hw.ErrInvalidParameter)
 
@@ -118,8 +118,8 @@ func TestReceivesAreCounted(t *testing.T) {
 	require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
 }
 
-// Whoever has seen what was posted last, in DISCONNECTED, has seen everything, and
-// may reset: DAT's marker idiom.
+// DAT's marker idiom: a program that has seen the completion of the last post, made
+// in DISCONNECTED, has seen all completions, and may call Reset.
 func TestTheMarkerIsTheLastToBeSeen(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		r := newRig(t)
@@ -132,7 +132,7 @@ func TestTheMarkerIsTheLastToBeSeen(t *testing.T) {
 		const each = 6
 		for i := range each {
 			require.NoError(t, e.PostRecv(uint64(i), 0, r.lmr.Segment(0, 8)))
-			require.NoError(t, e.PostSend(uint64(100+i), 0, r.lmr.Segment(0, 8))) // nobody receives
+			require.NoError(t, e.PostSend(uint64(100+i), 0, r.lmr.Segment(0, 8))) // the peer has no receive
 		}
 		require.NoError(t, e.Disconnect(Abrupt))
 		require.Equal(t, evd.Disconnected, r.next(r.conn).Number)
@@ -166,7 +166,8 @@ func TestTheMarkerIsTheLastToBeSeen(t *testing.T) {
 	}
 }
 
-// EVD_THRESHOLD, the default, has a waiter wait for as many events as it asks for.
+// With EVD_THRESHOLD, the default, Wait returns when as many events have come as it
+// asks for.
 func TestTheThresholdIsTheWaiters(t *testing.T) {
 	r := newRig(t)
 	d := r.dispatcher(evd.ModeQueue, 64)
@@ -200,7 +201,8 @@ func TestTheThresholdIsTheWaiters(t *testing.T) {
 	assert.GreaterOrEqual(t, <-got, 2)
 }
 
-// The end of an endpoint's queue comes as a completion, and is no receive.
+// The end of an endpoint's queue comes as a completion, but it is no receive and
+// must not count against the watermarks.
 func TestTheEndOfAnEndpointPassesNoWatermark(t *testing.T) {
 	r := newRig(t)
 	async := r.dispatcher(evd.ModeQueue, 4)

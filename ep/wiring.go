@@ -6,5 +6,5 @@ import (
 	"godat/internal/door"
 )
 
-// wiring is what is behind a dispatcher; nil behind none.
+// wiring returns the internal dispatcher behind d; nil for a nil d.
 func wiring(d *evd.Dispatcher) *delivery.Dispatcher { return d.Wiring(door.Key{}) }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// alarm asks the endpoint's goroutine to time something: the step is told when d
-// has passed. An alarm that follows replaces it; d = 0 only cancels.
+// alarm asks the endpoint's goroutine to tell the step when d has passed. A later
+// alarm replaces it; d = 0 only cancels.
 type alarm struct {
 	d   time.Duration
 	gen uint32
@@ -16,7 +16,7 @@ type alarm struct {
 // sets its alarms; it lives from the first Connect or Accept to Close.
 type worker struct {
 	e            *Endpoint     // immutable, as are bell and alarms
-	bell         chan struct{} // wakes the goroutine to inherit the token
+	bell         chan struct{} // wakes the goroutine, so that it inherits the token
 	alarms       chan alarm
 	quit, served chan struct{} // made by start; Close uses them when no step runs any more
 
@@ -31,8 +31,7 @@ func (w *worker) init(e *Endpoint) {
 	w.e, w.bell, w.alarms = e, make(chan struct{}, 1), make(chan alarm, 1)
 }
 
-// start starts the endpoint's goroutine. It lives from the first Connect
-// or Accept to Close.
+// start starts the endpoint's goroutine unless it runs.
 func (w *worker) start() {
 	w.e.box.own.Check()
 	if !w.serving {
@@ -42,8 +41,8 @@ func (w *worker) start() {
 	}
 }
 
-// serve does what no poster should: it inherits the token with what a poster
-// left over, and it watches the clock.
+// serve is the endpoint's goroutine: it inherits the token when a holder left work,
+// and it watches the clock.
 func (w *worker) serve(quit <-chan struct{}, served chan<- struct{}) {
 	defer close(served)
 	timer := time.NewTimer(time.Hour)
@@ -69,8 +68,8 @@ func (w *worker) serve(quit <-chan struct{}, served chan<- struct{}) {
 	}
 }
 
-// setAlarm tells the step after d, unless another call of setAlarm came first;
-// 0 sets none.
+// setAlarm has the goroutine tell the step after d, unless setAlarm is called again
+// before; 0 sets no alarm.
 func (w *worker) setAlarm(d time.Duration) {
 	w.e.box.own.Check()
 	w.alarmGen++
