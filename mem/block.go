@@ -10,7 +10,7 @@ import (
 	"godat/hw"
 )
 
-// hugePage is the size of the huge pages asked for.
+// hugePage is the size in bytes of the huge pages that a program may ask for.
 const hugePage = 2 << 20
 
 var errTooLarge = errors.New("more than the address space")
@@ -19,10 +19,10 @@ var errTooLarge = errors.New("more than the address space")
 type block struct {
 	whole []byte       // as mapped, in whole pages
 	buf   []byte       // the part in use, aligned
-	users atomic.Int32 // regions
+	users atomic.Int32 // regions that use the block
 }
 
-// newBlock maps memory for size bytes. It is zero.
+// newBlock maps zeroed memory of size bytes.
 func newBlock(size int, cfg config) (*block, error) {
 	page := os.Getpagesize()
 	align := max(cfg.align, 1)
@@ -30,7 +30,7 @@ func newBlock(size int, cfg config) (*block, error) {
 		align = max(align, hugePage)
 		page = max(page, hugePage)
 	}
-	// The system aligns to its pages; for more, map more.
+	// The system aligns a range to its pages; for a larger alignment, map more.
 	slack := 0
 	if align > os.Getpagesize() {
 		slack = align
@@ -49,7 +49,8 @@ func newBlock(size int, cfg config) (*block, error) {
 	return b, nil
 }
 
-// empty gives the pages back. The range stays mapped and reads as zeros.
+// empty gives the pages back to the system. The range stays mapped and reads as
+// zeros.
 func (b *block) empty() error {
 	if err := dropPages(b.whole); err != nil {
 		return hw.Errorf("mem", hw.InternalError, hw.NoSubtype, "can't empty %d bytes: %w", len(b.whole), err)
@@ -57,7 +58,7 @@ func (b *block) empty() error {
 	return nil
 }
 
-// unmap gives the range back.
+// unmap gives the address range back to the system.
 func (b *block) unmap() error { return unmapPages(b.whole) }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }

@@ -9,10 +9,11 @@ import (
 )
 
 // Buffer is a piece of registered memory with a length, from a [BufferPool]. It has
-// one owner at a time: the pool, whoever got it, or an operation that it was lent
-// to. Only the owner calls its methods.
+// one owner at a time: the pool, the holder that got it, or an operation that it
+// was lent to. The holder alone calls the methods of a buffer, except Index, Cap
+// and String, which may be called at any time, and Return, which ends a Lend.
 //
-// A nil buffer has room for nothing, and no pool: its methods return zero, and refuse
+// A nil buffer has no room and no pool: its methods return zero values, and refuse
 // what would need room.
 type Buffer struct {
 	// Immutable.
@@ -21,21 +22,21 @@ type Buffer struct {
 	at     int // offset in the region
 	memory []byte
 
-	// The owner's.
+	// Owned by the buffer's owner.
 	n   int  // bytes in use
-	out bool // the pool does not have it
+	out bool // the buffer is not in the pool
 
-	state atomic.Uint32 // of a pool that watches
+	state atomic.Uint32 // kept by a pool with Debug
 }
 
 // The owners of a buffer.
 const (
 	pooled uint32 = iota
-	held          // whoever got it
+	held          // the holder that got it
 	lent          // an operation
 )
 
-// Index is the buffer's number in its pool, from 0; see [BufferPool.At].
+// Index returns the buffer's number in its pool, from 0; see [BufferPool.At].
 func (b *Buffer) Index() int {
 	if b == nil {
 		return 0
@@ -43,7 +44,7 @@ func (b *Buffer) Index() int {
 	return int(b.index)
 }
 
-// Cap is how many bytes the buffer has room for.
+// Cap returns how many bytes the buffer has room for.
 func (b *Buffer) Cap() int {
 	if b == nil {
 		return 0
@@ -51,8 +52,8 @@ func (b *Buffer) Cap() int {
 	return len(b.memory)
 }
 
-// Bytes is the memory in use: Resize, Write and what was received say how much that
-// is. It is the owner's, and no longer than the buffer is.
+// Bytes returns the memory in use, whose length Resize, Write and Return set. The
+// slice is valid as long as the caller holds the buffer.
 func (b *Buffer) Bytes() []byte {
 	if b == nil {
 		return nil
@@ -61,8 +62,8 @@ func (b *Buffer) Bytes() []byte {
 	return b.memory[:b.n]
 }
 
-// Resize makes n bytes of the buffer those in use, and returns them. What they hold
-// stays as it was. It panics when n is not within 0 and [Buffer.Cap].
+// Resize sets the length in use to n bytes, and returns them; their contents do not
+// change. It panics if n is not within 0 and [Buffer.Cap].
 func (b *Buffer) Resize(n int) []byte {
 	if b == nil {
 		return []byte(nil)[:n]
@@ -73,8 +74,8 @@ func (b *Buffer) Resize(n int) []byte {
 	return m
 }
 
-// Write appends p to the bytes in use. What finds no room is not written, and the
-// error is [io.ErrShortBuffer] then. It implements [io.Writer].
+// Write appends p to the bytes in use. Bytes that find no room are not written, and
+// the error is then [io.ErrShortBuffer]. It implements [io.Writer].
 func (b *Buffer) Write(p []byte) (int, error) {
 	if b == nil {
 		return 0, io.ErrShortBuffer
@@ -88,18 +89,18 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Segment names the bytes in use to a local operation. Every post refuses that of a
-// nil buffer.
+// Segment names the bytes in use for a local operation. Every post refuses the
+// segment of a nil buffer.
 func (b *Buffer) Segment() Segment {
 	if b == nil {
-		return Segment{Addr: math.MaxUint64, Len: math.MaxUint32} // as of a nil region
+		return Segment{Addr: math.MaxUint64, Len: math.MaxUint32} // as that of a nil region
 	}
 	l := b.pool.lmr
 	return Segment{Addr: l.base + uint64(b.at), Len: uint32(b.n), Context: l.context}
 }
 
-// Remote names the bytes in use to a peer, which may use them as far as the pool's
-// privileges go. No peer can use that of a nil buffer.
+// Remote names the bytes in use for a peer, which may access them as far as the
+// pool's privileges allow. No peer can access the segment of a nil buffer.
 func (b *Buffer) Remote() RemoteSegment {
 	if b == nil {
 		return (*LMR)(nil).Remote(0, 1)
@@ -107,8 +108,9 @@ func (b *Buffer) Remote() RemoteSegment {
 	return b.pool.lmr.Remote(b.at, b.n)
 }
 
-// Lend hands the buffer to an operation that is about to be posted. A program calls
-// it so that Debug finds what touches the buffer before Return.
+// Lend gives the buffer to an operation that is about to be posted. A program calls
+// it so that Debug finds any use of the buffer before Return; without Debug it does
+// nothing.
 func (b *Buffer) Lend() {
 	if b != nil && b.pool.watch != nil {
 		b.check(held, "lent")
@@ -116,8 +118,8 @@ func (b *Buffer) Lend() {
 	}
 }
 
-// Return takes the buffer back from an operation that has completed, or was not
-// posted, with n bytes in use.
+// Return takes the buffer back from an operation that has completed or was not
+// posted, and sets the length in use to n bytes.
 func (b *Buffer) Return(n int) {
 	if b == nil {
 		return
@@ -129,10 +131,10 @@ func (b *Buffer) Return(n int) {
 	b.n = len(b.memory[:n])
 }
 
-// Put gives the buffer back to its pool; its owner forgets it. A buffer that an
-// operation has is put when that has completed. It panics when the pool has the
-// buffer already, and does nothing when the pool is closed, by itself or with its
-// adapter.
+// Put gives the buffer back to its pool; the caller must not use it afterwards. A
+// buffer that an operation uses may be put only when that operation has completed.
+// Put panics if the buffer is in the pool already, and does nothing if the pool is
+// closed, by itself or with its adapter.
 func (b *Buffer) Put() {
 	if b == nil || b.pool.lmr.dead.Load() {
 		return
@@ -148,7 +150,7 @@ func (b *Buffer) Put() {
 	b.pool.free.Give(b.index)
 }
 
-// check complains, under Debug, of a use by anyone but that owner.
+// check panics, under Debug, unless the buffer has that owner.
 func (b *Buffer) check(owner uint32, what string) {
 	w := b.pool.watch
 	switch {
@@ -160,7 +162,7 @@ func (b *Buffer) check(owner uint32, what string) {
 	}
 }
 
-// leakError is what is wrong with a buffer that was never put.
+// leakError is the error for a buffer that was never put.
 func leakError(text string) error {
 	return &hw.Error{Op: "mem.BufferPool.Close", Type: hw.InvalidState, Sub: hw.StateLMRInUse, Text: text}
 }

@@ -12,21 +12,21 @@ import (
 // BufferPoolConfig says what a pool of buffers is made of.
 type BufferPoolConfig struct {
 	Count int // buffers
-	Size  int // bytes of each
+	Size  int // bytes of each buffer
 	// Privileges are those of the memory; 0 means LocalRead and LocalWrite, so that
-	// no peer reaches the buffers.
+	// no peer can access the buffers.
 	Privileges hw.Privileges
-	// Debug has the pool watch over its buffers. It records who gets and who puts
-	// each; it panics, naming them, when a buffer is used while the pool or an
-	// operation has it, or when its memory changed while the pool had it; and Close
-	// names the holders of buffers that were never put. It costs a stack trace and a
-	// pass over the memory for each Get and each Put.
+	// Debug makes the pool watch its buffers. It records the stack of each Get and
+	// Put. It panics, with both stacks, if a buffer is used while it belongs to the
+	// pool or to an operation, or if its memory changed while it was in the pool;
+	// and Close names the holders of buffers that were never put. It costs a stack
+	// trace and a pass over the memory for each Get and each Put.
 	Debug bool
 }
 
 // BufferPool is registered memory cut into buffers of one size, which a program
-// gets and puts: each has one owner at a time. Its methods may be called from any
-// goroutine; Get and Put take no lock and allocate nothing.
+// gets and puts; each buffer has one owner at a time. Its methods may be called
+// from any goroutine. Get and Put allocate nothing, and without Debug take no lock.
 type BufferPool struct {
 	// Immutable after NewBufferPool.
 	lmr     *LMR
@@ -37,13 +37,13 @@ type BufferPool struct {
 	closed atomic.Bool
 }
 
-// stride is what the distance between two buffers is a multiple of: a cache line,
-// so that two owners do not write to the same one.
+// stride divides the distance between two buffers: a cache line, so that two owners
+// never write to the same one.
 const stride = 64
 
 // NewBufferPool makes a pool with a region of its own, which counts among the
-// zone's. It may block. A count or size below 1 is LENGTH_ERROR; other errors are
-// those of [PZ.Alloc].
+// zone's regions. It may block. A Count below 1 or above [MaxBuffers], or a Size
+// below 1, is LENGTH_ERROR; other errors are those of [PZ.Alloc].
 func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	const op = "mem.NewBufferPool"
 	if cfg.Count < 1 || cfg.Size < 1 || cfg.Count > MaxBuffers || cfg.Size > math.MaxInt/cfg.Count-stride {
@@ -74,8 +74,8 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 // MaxBuffers is the most buffers of a pool.
 const MaxBuffers = 1 << 20
 
-// Get takes a buffer, whose length is 0; nil when none is free, and of a pool that is
-// nil or closed, by itself or with its adapter.
+// Get returns a free buffer, with length 0. It returns nil if none is free, or if
+// the pool is nil or closed, by itself or with its adapter.
 func (p *BufferPool) Get() *Buffer {
 	if p == nil || p.lmr.dead.Load() {
 		return nil
@@ -92,9 +92,9 @@ func (p *BufferPool) Get() *Buffer {
 	return b
 }
 
-// At is the buffer with that index, which is in no way checked to be the caller's:
-// a program that puts [Buffer.Index] into a cookie finds the buffer again by it. It is
-// nil for an index that no buffer has, as of a nil pool.
+// At returns the buffer with that index; nil for an index that no buffer has, and
+// for a nil pool. It does not check that the caller holds the buffer. A program
+// puts [Buffer.Index] into a cookie and finds the buffer again by At.
 func (p *BufferPool) At(index int) *Buffer {
 	if p == nil || uint(index) >= uint(len(p.buffers)) {
 		return nil
@@ -102,9 +102,10 @@ func (p *BufferPool) At(index int) *Buffer {
 	return &p.buffers[index]
 }
 
-// Close frees the memory. Buffers that the program still has may not be used from
-// then on, and operations that have one fail as [LMR.Free] says. Under Debug it returns an
-// error that names the holders. Closing it again does nothing.
+// Close frees the memory. The program must not use the buffers that it still holds,
+// and operations that use one fail as [LMR.Free] says. Under Debug it returns an
+// error that names the holders of buffers that were never put. Closing a closed
+// pool does nothing.
 func (p *BufferPool) Close() error {
 	if p == nil {
 		return deadLMR("mem.BufferPool.Close")

@@ -62,7 +62,7 @@ func TestABufferIsWrittenAsFarAsItHasRoom(t *testing.T) {
 	b.Return(2)
 	assert.Equal(t, "ab", string(b.Bytes()))
 	require.NoError(t, p.Close())
-	b.Put() // too late to matter
+	b.Put() // the pool is closed: Put does nothing
 }
 
 func TestAPoolThatCannotBeIsRefused(t *testing.T) {
@@ -110,7 +110,7 @@ func TestManyGoroutinesShareAPool(t *testing.T) {
 	wg.Wait()
 }
 
-// panicOf is what f panics with.
+// panicOf returns the text that f panics with.
 func panicOf(t *testing.T, f func()) (said string) {
 	defer func() {
 		s, ok := recover().(string)
@@ -128,7 +128,7 @@ func TestASecondPutPanics(t *testing.T) {
 	assert.Contains(t, panicOf(t, b.Put), "put twice")
 }
 
-// forget gets a buffer and loses it.
+// forget gets a buffer and never puts it.
 func forget(p *BufferPool) *Buffer { return p.Get() }
 
 func TestAWatchedPoolNamesWhoMisusesABuffer(t *testing.T) {

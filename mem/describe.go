@@ -5,7 +5,7 @@ import "fmt"
 // String names the zone. It may be called at any time, as the String of every handle.
 func (p *PZ) String() string { return fmt.Sprintf("PZ(%p)", p) }
 
-// String names the region, by context and length.
+// String names the region by context and length.
 func (l *LMR) String() string {
 	if l == nil {
 		return "LMR(nil)"
@@ -19,7 +19,8 @@ func (r *RMR) String() string { return fmt.Sprintf("RMR(%p)", r) }
 // String names the pool.
 func (p *BufferPool) String() string { return fmt.Sprintf("BufferPool(%p)", p) }
 
-// String names the buffer, by its pool and index. It does not look at its memory.
+// String names the buffer by its pool and index. It does not read the buffer's
+// memory.
 func (b *Buffer) String() string {
 	if b == nil {
 		return "Buffer(nil)"

@@ -1,17 +1,19 @@
-// Package mem registers memory with a device and checks what is posted against it.
+// Package mem registers memory with a device and checks the segments of posts
+// against it.
 //
 // An interface adapter makes protection zones ([PZ]), and a zone makes local memory
-// regions ([LMR]): memory from outside the Go heap, or the caller's own, pinned. A [Segment] names a part of a region in
-// a local operation, a [RemoteSegment] names it to a peer.
-// A window ([RMR]) gives a peer a part of a region for a while.
+// regions ([LMR]): memory from outside the Go heap, or the caller's own, pinned. A
+// [Segment] names a part of a region for a local operation, a [RemoteSegment] names
+// it for a peer. A window ([RMR]) gives a peer access to a part of a region for a
+// while.
 //
 // # Checks and the end of a region
 //
 // Every post checks its segments against an immutable snapshot of each region
 // (internal/memory). The check takes no lock and counts no use, because a count per
 // post costs more than the check. So a region may be freed while posted work still
-// names it. [LMR.Free] first makes the region dead, so that no later post finds
-// it; then the device waits until whatever was touching the memory has stopped,
-// for a chunk of a copy at most; only then is the memory given back. Work that
-// had not begun by then fails with LOCAL_PROTECTION.
+// names it. [LMR.Free] first makes the region dead, so that no later post finds it;
+// then the device waits until every transfer that touches the memory has stopped,
+// for a chunk of a copy at most; only then is the memory given back. Work that had
+// not begun by then fails with LOCAL_PROTECTION.
 package mem

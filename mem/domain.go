@@ -13,10 +13,10 @@ import (
 // MaxRegions is the most regions of a domain, if the device has no lower limit.
 const MaxRegions = 1 << 20
 
-// Domain is all the memory that one interface adapter knows: its zones, its
-// regions, its windows, and the table of contexts that posts are checked against.
-// Its adapter alone has it; programs call the adapter. Its methods may be called
-// from any goroutine.
+// Domain is all the memory of one interface adapter: its zones, its regions, its
+// windows, and the table of contexts that posts are checked against. Only its
+// adapter has it; programs call the adapter. Its methods may be called from any
+// goroutine.
 type Domain struct {
 	// Immutable after NewDomain.
 	ia    any
@@ -24,12 +24,12 @@ type Domain struct {
 	attr  hw.Attr
 	table *memory.Table
 
-	// gate is held shared by every call that makes something on the device, so
-	// that Close, which takes it alone, is the last of them.
+	// Every call that makes an object on the device holds gate shared. Close takes
+	// it exclusively, so that no such call runs or begins after that.
 	gate   sync.RWMutex
 	closed bool // guarded by gate
 
-	// mu guards what follows, for a few instructions at a time.
+	// mu guards the fields below, for a few instructions at a time.
 	mu       sync.Mutex
 	zones    map[*PZ]struct{}
 	lmrs     map[*LMR]struct{}
@@ -39,12 +39,13 @@ type Domain struct {
 	mapped   int64
 	counters Counters
 
-	retired      []*block // of freed regions, and still mapped: oldest first
+	retired      []*block // blocks of freed regions that are still mapped, oldest first
 	retiredBytes int
 }
 
-// NewDomain makes the domain of a device, which stays the caller's and outlives
-// the domain. Queries of what is in it give ia for the interface adapter.
+// NewDomain makes the domain of a device. The device stays the caller's and
+// outlives the domain. ia is the interface adapter that the domain's objects return
+// from their queries.
 func NewDomain(_ door.Key, dev hw.Device, ia any) *Domain {
 	attr := dev.Attr()
 	return &Domain{
@@ -79,23 +80,24 @@ func (d *Domain) NewPZ() (*PZ, error) {
 	return p, nil
 }
 
-// Has reports whether the zone is one of the domain.
+// Has reports whether the zone belongs to the domain.
 func (d *Domain) Has(p *PZ) bool { return p != nil && p.domain == d }
 
-// Stats say what there is in a domain.
+// Stats say what a domain has now.
 type Stats struct {
 	Zones, Windows int
-	// Regions are those whose Free has not returned, and Bytes is their length.
+	// Regions counts the regions whose Free has not returned; Bytes is their length
+	// together.
 	Regions int
 	Bytes   int64
-	// Mapped are the ranges of memory that are mapped, and MappedBytes is their
-	// length, in whole pages. The range of a region that was allocated stays mapped
-	// for some time after Free; see [WithUnmapOnFree].
+	// Mapped counts the ranges of memory that are mapped; MappedBytes is their
+	// length together, in whole pages. The range of an allocated region stays
+	// mapped for some time after Free; see [WithUnmapOnFree].
 	Mapped      int
 	MappedBytes int64
 }
 
-// Stats tells what there is; nothing in a nil domain.
+// Stats returns what the domain has now; zero for a nil domain.
 func (d *Domain) Stats() Stats {
 	if d == nil {
 		return Stats{}
@@ -108,13 +110,14 @@ func (d *Domain) Stats() Stats {
 	}
 }
 
-// Close frees every window and every region, closes every zone and unmaps all memory, also what
-// freed regions have left behind: slices of it fault from then on. It waits for
-// calls in progress, and then for each region as [LMR.Free] does. Whatever could
-// not be freed is reported and stays; Close may be called again to try once
-// more, and does nothing when nothing is left.
+// Close frees every window and every region, closes every zone and unmaps all
+// memory, also the ranges that freed regions have left: a slice of it faults from
+// then on. It waits for calls in progress, and then for each region as [LMR.Free]
+// does. It returns the errors of objects that could not be freed; those stay, and
+// another Close tries them again. With nothing left Close does nothing.
 //
-// Queue pairs of the device are closed before: a zone that still has one stays.
+// The caller closes the device's queue pairs before: a zone that still has one
+// stays.
 func (d *Domain) Close() error {
 	if d == nil {
 		return closedDomain("mem.Domain.Close")
@@ -140,11 +143,11 @@ func (d *Domain) Close() error {
 	return errors.Join(append(errs, d.unmapIdle()...)...)
 }
 
-// unmapIdle gives back every range that no region uses.
+// unmapIdle unmaps every range that no region uses.
 func (d *Domain) unmapIdle() (errs []error) {
 	for _, b := range snapshot(d, d.blocks) {
 		if b.users.Load() > 0 {
-			continue // a region of it could not be freed
+			continue // a region in it could not be freed
 		}
 		if err := d.unmap(b); err != nil {
 			errs = append(errs, err)
@@ -153,8 +156,8 @@ func (d *Domain) unmapIdle() (errs []error) {
 	return errs
 }
 
-// enter begins a call that makes something on the device. The caller ends it
-// with gate.RUnlock.
+// enter begins a call that makes an object on the device. The caller ends it with
+// gate.RUnlock.
 func (d *Domain) enter(op string) error {
 	if d == nil {
 		return closedDomain(op)
@@ -204,8 +207,8 @@ func (d *Domain) addBlock(b *block) {
 	d.mapped += int64(len(b.whole))
 }
 
-// unmap gives a range back, which no region uses. Of several that do it at a time one
-// does, and a range that the system does not take is the domain's still.
+// unmap unmaps a range that no region uses. Of several concurrent calls one does
+// it. A range that the system refuses to unmap stays the domain's.
 func (d *Domain) unmap(b *block) error {
 	n := int64(len(b.whole))
 	d.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"godat/internal/memory"
 )
 
-// lockedMemory explains why a device refused a region.
+// lockedMemory returns why a device refused a region.
 func lockedMemory(op string, size int, err error) error {
 	if !errors.Is(err, syscall.ENOMEM) && !errors.Is(err, syscall.EAGAIN) {
 		return memory.Refused(op, hw.ResourceMemoryRegion, err)
@@ -18,8 +18,8 @@ func lockedMemory(op string, size int, err error) error {
 	return lockedOut(op, size, limit, known, err)
 }
 
-// lockedOut names the usual reason, a limit of which the kernel tells by an
-// error number only.
+// lockedOut names the usual reason: a limit that the kernel reports by an error
+// number only.
 func lockedOut(op string, size int, limit uint64, known bool, err error) error {
 	need := byteSize(uint64(size))
 	if !known {

@@ -16,10 +16,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeDevice registers memory and nothing else. It keeps the books that a
-// device would, so that tests can ask it whether ours agree.
+// fakeDevice registers memory and nothing else. It counts its zones and regions, so
+// that tests can compare its counts with the domain's.
 type fakeDevice struct {
-	hw.Device // nil: whatever else is called on it, panics
+	hw.Device // nil: a call of any other method panics
 
 	attr hw.Attr
 
@@ -27,7 +27,7 @@ type fakeDevice struct {
 	zones    int
 	mrs      map[*fakeMR]bool
 	lastKey  uint32
-	register error // what the next Register fails with
+	register error // the error of the next Register
 	newZone  error
 }
 
@@ -93,8 +93,8 @@ func (z *fakeZone) Close() error {
 	return z.err
 }
 
-// fakeMR can be worked on as a device does: busy is held for one chunk of a copy
-// at a time, and Deregister waits for it.
+// fakeMR is a region that a test can copy into as a device does: the copy holds
+// busy for one chunk at a time, and Deregister waits for it.
 type fakeMR struct {
 	dev  *fakeDevice
 	mem  []byte
@@ -122,8 +122,8 @@ func (m *fakeMR) Deregister() error {
 	return nil
 }
 
-// write is a device's copy into the region, chunk by chunk; it reports whether
-// the region lived to the end.
+// write is a device's copy into the region, chunk by chunk; it reports whether the
+// region was registered until the end.
 func (m *fakeMR) write(v byte, chunk int) bool {
 	for off := 0; off < len(m.mem); off += chunk {
 		m.busy.Lock()
@@ -168,7 +168,8 @@ func requireEmpty(t testing.TB, dev *fakeDevice, d *Domain) {
 	}
 }
 
-// registeredIn are the regions of a domain and their bytes, and mappedIn its ranges.
+// registeredIn returns the number of a domain's regions and their bytes, mappedIn
+// that of its mapped ranges and their bytes.
 func registeredIn(d *Domain) (regions int, bytes int64) {
 	s := d.Stats()
 	return s.Regions, s.Bytes

@@ -38,7 +38,7 @@ func TestASecondFreeDoesNotTouchTheRegionThatGotTheContext(t *testing.T) {
 	first := alloc(t, pz, 64, hw.LocalRead)
 	require.NoError(t, first.Free())
 	l := alloc(t, pz, 64, hw.LocalRead)
-	first.context = l.context // as if the same number had been drawn again
+	first.context = l.context // as if the new region had got the same context
 	require.NoError(t, first.Free())
 	_, refusal := resolve(pz, make([]hw.SGE, 1), []Segment{l.Segment(0, 64)}, hw.LocalRead)
 	require.Nil(t, refusal)
@@ -57,7 +57,7 @@ func TestFreedMemoryStaysReadableAsZerosUntilTheDomainCloses(t *testing.T) {
 		}
 		require.NoError(t, l.Free())
 		assert.True(t, bytes.Equal(b, make([]byte, len(b))), "freed memory is not zero")
-		b[0], b[len(b)-1] = 1, 1 // and may be written by mistake
+		b[0], b[len(b)-1] = 1, 1 // a mistaken write does no harm
 	}
 	ranges, _ := mappedIn(d)
 	assert.Equal(t, 2, ranges)
@@ -128,7 +128,7 @@ func TestARegionThatTheDeviceKeepsIsDeadButNotGivenBack(t *testing.T) {
 			_, refusal := resolve(pz, make([]hw.SGE, 1), []Segment{seg}, hw.LocalRead)
 			requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
 			require.ErrorIs(t, d.Close(), syscall.EIO)
-			b[0] = 1 // still there: the device may be writing to it
+			b[0] = 1 // still mapped, because the device may be writing to it
 			regions, size := registeredIn(d)
 			assert.Equal(t, 1, regions)
 			assert.EqualValues(t, 4096, size)
@@ -170,7 +170,7 @@ func TestDomainCloseFreesEverythingAndThenRefuses(t *testing.T) {
 	require.NoError(t, pzs[0].Close())
 	_, refusal := resolve(pzs[0], make([]hw.SGE, 1), segs[:1], hw.LocalRead)
 	requireCode(t, refusal, hw.InvalidHandle, hw.HandlePZ)
-	pzs[0].zone.Unuse() // an endpoint that is closed late
+	pzs[0].zone.Unuse() // as an endpoint that is closed late does
 }
 
 func TestDomainCloseReportsAZoneThatIsStillInUse(t *testing.T) {
@@ -190,9 +190,9 @@ func TestDomainCloseReportsAZoneThatIsStillInUse(t *testing.T) {
 	requireEmpty(t, dev, d)
 }
 
-// Posters resolve and hand over, a device copies, and the owner frees: from the
-// moment Free has returned nobody writes a byte and no post finds the region.
-// The memory is Go's, so that the race detector sees each access to it.
+// Posters resolve segments and hand them over, a device copies, and the owner frees
+// the region: once Free has returned, nothing writes a byte and no post finds the
+// region. The memory is Go's, so that the race detector sees each access to it.
 func TestNothingTouchesARegionAfterFree(t *testing.T) {
 	dev, d, pz := newTestPZ(t)
 	for round := range 200 {
@@ -213,7 +213,7 @@ func TestNothingTouchesARegionAfterFree(t *testing.T) {
 						refused.Add(1)
 						return
 					}
-					// The post is accepted; the device comes to it later.
+					// The post is accepted; the device executes it later.
 					runtime.Gosched()
 					if mr := dev.find(sge[0].LKey); mr != nil {
 						mr.write(byte(p), 16)
@@ -228,7 +228,7 @@ func TestNothingTouchesARegionAfterFree(t *testing.T) {
 		_, refusal := resolve(pz, make([]hw.SGE, 1), []Segment{seg}, hw.LocalWrite)
 		requireCode(t, refusal, hw.InvalidHandle, hw.HandleLMR)
 		for i := range buf {
-			buf[i] = 0xaa // a race with a device that still writes
+			buf[i] = 0xaa // the race detector reports a device that still writes
 		}
 		wg.Wait()
 		assert.EqualValues(t, 3, refused.Load())

@@ -14,7 +14,8 @@ import (
 	"godat/internal/memory"
 )
 
-// call is a public call with what it is to fail with; the zero code is none.
+// call is a public call with the code that it must fail with; with the zero code it
+// must succeed.
 type call struct {
 	name string
 	do   func() error
@@ -40,7 +41,8 @@ func runCalls(t *testing.T, calls []call) {
 	}
 }
 
-// zoneCalls are the calls of a zone that fails with one code whatever else is wrong.
+// zoneCalls are the calls of a zone that must fail with one code, whatever else is
+// wrong.
 func zoneCalls(p *PZ, from *LMR, typ hw.Type, sub hw.Subtype) []call {
 	buf := make([]byte, 8)
 	return []call{

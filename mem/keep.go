@@ -2,10 +2,10 @@ package mem
 
 import "sync"
 
-// kept holds every region that is registered. A device works on a region whether
-// or not the program still remembers it, so the collector must not take it: its
-// memory would be used again, and a pinner that is collected before Unpin ends
-// the program.
+// kept holds every registered region. A device works on a region even if the
+// program has forgotten it, so the garbage collector must not free it: its memory
+// would be used again, and a pinner that is collected before Unpin makes the
+// runtime panic.
 var kept struct {
 	sync.Mutex
 	lmrs map[*LMR]struct{}

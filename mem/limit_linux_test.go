@@ -15,8 +15,8 @@ import (
 
 const inChild = "GODAT_MEM_TEST_IN_CHILD"
 
-// limited runs a test again in a process of its own, whose address space can grow by
-// no more than so many bytes.
+// limited runs a test again in a process of its own, whose address space can grow
+// by no more than room bytes.
 func limited(t *testing.T, room uint64, test func(t *testing.T)) {
 	if os.Getenv(inChild) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -44,7 +44,8 @@ func TestAllocAndFreeGoOnForEverUnderALimitOfTheAddressSpace(t *testing.T) {
 	})
 }
 
-// What freed regions have left behind is less than it might be, but too much here.
+// The ranges that freed regions have left are below the limit for them, but take
+// too much of this process's address space.
 func TestAllocTakesBackWhatFreedRegionsLeftWhenTheAddressSpaceIsShort(t *testing.T) {
 	const room = 512 << 20
 	limited(t, room, func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestAllocTakesBackWhatFreedRegionsLeftWhenTheAddressSpaceIsShort(t *testing
 			}
 			big = append(big, l)
 			if after, _ := mappedIn(d); after == before {
-				break // the freed range went for it
+				break // the freed range was unmapped for the new region
 			}
 		}
 		require.NotEmpty(t, big)

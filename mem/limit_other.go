@@ -2,5 +2,5 @@
 
 package mem
 
-// memlock knows of no limit here.
+// memlock reports no limit on this system.
 func memlock() (limit uint64, ok bool) { return 0, false }

@@ -13,11 +13,11 @@ import (
 	"godat/internal/yield"
 )
 
-// LMR is a local memory region: memory that work requests of its zone's
-// endpoints may name, and that peers may reach as far as its privileges say. Its
-// methods may be called from any goroutine. It answers to DAT_LMR_HANDLE.
+// LMR is a local memory region: memory that work requests of endpoints of its zone
+// may name, and that peers may access as far as its privileges allow. Its methods
+// may be called from any goroutine. It answers to DAT_LMR_HANDLE.
 type LMR struct {
-	// Immutable once made.
+	// Immutable once the region is made.
 	pz      *PZ
 	buf     []byte
 	base    uint64
@@ -25,29 +25,30 @@ type LMR struct {
 	remote  uint32
 	priv    hw.Privileges
 	kind    MemType
-	from    *LMR     // of MemLMR
-	shared  SharedID // of MemSharedVirtual
+	from    *LMR     // of MemLMR: the region whose memory it is
+	shared  SharedID // of MemSharedVirtual: the memory's id
 	unmap   bool
 
-	dead atomic.Bool // set by the Free that wins, before anything else
+	dead atomic.Bool // set by the first Free that is not refused, before it does anything else
 
-	mu    sync.Mutex // held by Free from beginning to end
+	mu    sync.Mutex // Free holds it from beginning to end
 	freed bool       // written under mu and memory
 	mr    hw.MR
-	block *block         // memory of ours
-	pin   runtime.Pinner // memory of the caller's
+	block *block         // the memory, if Alloc made it
+	pin   runtime.Pinner // pins the memory, if it is the caller's
 
-	memory sync.RWMutex // held alone while the memory is given back, and shared by touch
+	memory sync.RWMutex // held exclusively while the memory is given back, and shared by touch
 }
 
-// Alloc makes a region of size bytes from outside the Go heap: zeroed, aligned
-// to a page, mapped until the region is freed and, unless [WithUnmapOnFree] is
+// Alloc makes a region of size bytes outside the Go heap: zeroed, aligned to a
+// page, and mapped until the region is freed and, unless [WithUnmapOnFree] is
 // given, for some time after that. It may block.
 //
-// A size below 1 or above the device's limit is LENGTH_ERROR, an unknown
-// privilege or option INVALID_PARAMETER, as is a nil option, a nil or closed zone
-// INVALID_HANDLE/PZ whatever else is wrong, a closed adapter INVALID_HANDLE/IA, and want
-// of memory, of regions or of memory that may be locked INSUFFICIENT_RESOURCES.
+// A nil or closed zone is INVALID_HANDLE/PZ, whatever else is wrong, and a closed
+// adapter INVALID_HANDLE/IA. A size below 1 or above the device's limit is
+// LENGTH_ERROR. A nil or invalid option, or an unknown privilege, is
+// INVALID_PARAMETER. Lack of memory, of regions, or of memory that may be locked is
+// INSUFFICIENT_RESOURCES.
 // It answers to dat_lmr_create.
 func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
 	const op = "mem.Alloc"
@@ -69,11 +70,12 @@ func (p *PZ) Alloc(size int, priv hw.Privileges, opts ...Option) (*LMR, error) {
 	return l.register(op)
 }
 
-// Register makes a region of the caller's memory, without copying it. The memory
-// is pinned for the life of the region and must not be used again before Free
-// has returned, except as the region. Registering the same memory twice gives
-// two regions. It may block. Errors are those of Alloc, for a nil or empty buf
-// too. It answers to dat_lmr_create.
+// Register makes a region of the caller's memory, without copying it. The memory is
+// pinned for the life of the region; until Free has returned the caller must not
+// use it for anything but the region. Registering the same memory twice gives two
+// regions. It may block. Errors are those of Alloc; a nil or empty buf is
+// LENGTH_ERROR, and any option INVALID_PARAMETER.
+// It answers to dat_lmr_create.
 func (p *PZ) Register(buf []byte, priv hw.Privileges, opts ...Option) (*LMR, error) {
 	const op = "mem.Register"
 	var wrong error
@@ -89,9 +91,10 @@ func (p *PZ) Register(buf []byte, priv hw.Privileges, opts ...Option) (*LMR, err
 	return l.register(op)
 }
 
-// begin checks what all ways to make a region have in common: the zone first, then
-// what the caller has found wrong, then the rest. With a nil error the zone has one
-// more use, which is the region's, and the gate is held shared.
+// begin makes the checks that all ways to make a region share: the zone first, then
+// wrong, which is the error that the caller has found, then the rest. If it returns
+// nil the zone counts one more use, for the region, and the caller holds the gate
+// shared.
 func (p *PZ) begin(op string, size int, priv hw.Privileges, wrong error) error {
 	if p == nil {
 		return memory.ClosedZone(op)
@@ -120,8 +123,8 @@ func (p *PZ) begin(op string, size int, priv hw.Privileges, wrong error) error {
 	return wrong
 }
 
-// register makes the region known to the device and to the table of contexts.
-// If it fails, nothing of the region is left.
+// register enters the region in the device and in the table of contexts. If it
+// fails, nothing of the region is left.
 func (l *LMR) register(op string) (*LMR, error) {
 	d := l.pz.domain
 	mr, err := d.dev.Register(l.pz.zone.Device(), l.buf, l.priv)
@@ -141,23 +144,25 @@ func (l *LMR) register(op string) (*LMR, error) {
 		return memory.Region{Base: l.base, Size: uint64(len(l.buf)), Zone: l.pz.zone, LKey: mr.LKey(), Priv: l.priv, MR: mr}
 	})
 	if err != nil {
-		l.unmap = l.unmap || l.kind == MemVirtual // nobody has seen the memory
+		l.unmap = l.unmap || l.kind == MemVirtual // no program has seen the memory
 		err = hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%w", err)
 		return nil, errors.Join(err, l.free())
 	}
 	return l, nil
 }
 
-// Free ends the region. From the moment it is called no post finds the region;
-// when it returns, no byte of the memory changes any more and none is read, and
-// caller's memory is the caller's again. It waits for a transfer in progress, a
+// Free ends the region. From the moment it is called no post finds the region. When
+// it returns, nothing reads or writes the memory any more, and memory of the caller
+// belongs to the caller alone again. It waits for a transfer in progress, for a
 // chunk at most, and never for a peer. Work that had not begun fails with
 // LOCAL_PROTECTION, a peer's access with REMOTE_ACCESS; both break connections.
 //
-// A region that a window is bound to is INVALID_STATE/LMR_IN_USE, and nothing
-// happens. Freeing it again does nothing, and returns when the first call has. If the
-// device can't end the region, Free says so, the memory stays registered and
-// kept from reuse, and Free may be tried again. It answers to dat_lmr_free.
+// If a window is bound to the region the error is INVALID_STATE/LMR_IN_USE, and
+// nothing happens. Freeing a freed region does nothing, except that it waits for a
+// Free that is under way. If the device can't end the region, Free returns the
+// device's error, the memory stays registered and is not reused, and the program
+// may call Free again.
+// It answers to dat_lmr_free.
 func (l *LMR) Free() error {
 	if l == nil {
 		return deadLMR("mem.LMR.Free")
@@ -171,7 +176,7 @@ func (l *LMR) free() error {
 		return hw.Errorf(op, hw.InvalidState, hw.StateLMRInUse, "a window is bound to the region")
 	}
 	if l.dead.CompareAndSwap(false, true) {
-		// Once only: the context may be another region's by the next time.
+		// Once only: a later Free might remove another region that got the context.
 		l.pz.domain.table.Remove(l.context)
 	}
 	yield.Point()
@@ -180,8 +185,9 @@ func (l *LMR) free() error {
 	if l.freed {
 		return nil
 	}
-	// A post that found the region before it left the table is in the device's
-	// hands or will be: Deregister is what it meets there.
+	// A post that found the region before it left the table is with the device or
+	// will be. Deregister ends it there: it waits for a transfer in progress, and
+	// work that has not begun fails.
 	if err := l.mr.Deregister(); err != nil {
 		return memory.Refused(op, hw.ResourceMemoryRegion, err)
 	}
@@ -189,20 +195,20 @@ func (l *LMR) free() error {
 	l.freed = true
 	err := l.giveBack(l.unmap)
 	l.memory.Unlock()
-	// Last, so that a Domain.Close that no longer sees the region finds its
-	// memory given back.
+	// Last: a Domain.Close that no longer sees the region must find its memory
+	// given back.
 	l.pz.domain.dropRegion(l)
 	l.pz.zone.Unuse()
 	unkeep(l)
 	return err
 }
 
-// isBound reports whether the device says that a window is bound to the region.
+// isBound reports whether the device has a window bound to the region.
 func (l *LMR) isBound() bool { return !l.dead.Load() && l.mr.Bound() }
 
-// touch runs f if the region has its memory still, and keeps it until f returns: for
-// looks at the memory that the program did not ask for, so that it need not keep them
-// apart from Free.
+// touch runs f if the region still has its memory, and keeps the memory until f
+// returns. It is for accesses that the program did not ask for, and therefore can't
+// order before Free.
 func (l *LMR) touch(f func()) {
 	l.memory.RLock()
 	defer l.memory.RUnlock()
@@ -212,7 +218,7 @@ func (l *LMR) touch(f func()) {
 	}
 }
 
-// giveBack ends the hold on the memory, which the device no longer knows.
+// giveBack gives up the memory, which the device no longer uses.
 func (l *LMR) giveBack(unmap bool) error {
 	if l.kind == MemSharedVirtual {
 		leave(l.shared)
@@ -221,7 +227,7 @@ func (l *LMR) giveBack(unmap bool) error {
 	case l.block == nil:
 		l.pin.Unpin()
 		return nil
-	case l.block.users.Add(-1) > 0: // another region's too
+	case l.block.users.Add(-1) > 0: // another region uses the block, too
 		return nil
 	case unmap:
 		return l.pz.domain.unmap(l.block)
@@ -230,8 +236,9 @@ func (l *LMR) giveBack(unmap bool) error {
 	}
 }
 
-// Bytes is the region's memory; nil when it is nil or freed. A slice taken
-// before must not be used after Free; how that ends is told at [WithUnmapOnFree].
+// Bytes returns the region's memory; nil for a region that is nil or freed. A slice
+// taken before must not be used after Free; [WithUnmapOnFree] says what happens to
+// one that is.
 func (l *LMR) Bytes() []byte {
 	if l == nil || l.dead.Load() {
 		return nil
@@ -239,7 +246,8 @@ func (l *LMR) Bytes() []byte {
 	return l.buf
 }
 
-// Context names the region in local segments; 0, which names none, for a nil one.
+// Context returns the name of the region in local segments. For a nil region it is
+// 0, which names none.
 func (l *LMR) Context() uint32 {
 	if l == nil {
 		return 0
@@ -247,8 +255,8 @@ func (l *LMR) Context() uint32 {
 	return l.context
 }
 
-// RemoteContext names the region to peers; 0 for a nil one, and for one made
-// without a remote privilege.
+// RemoteContext returns the name of the region for peers; 0 for a nil region, and
+// for one without a remote privilege.
 func (l *LMR) RemoteContext() uint32 {
 	if l == nil {
 		return 0
@@ -256,7 +264,7 @@ func (l *LMR) RemoteContext() uint32 {
 	return l.remote
 }
 
-// PZ is the zone the region is in; nil for a nil region.
+// PZ returns the zone of the region; nil for a nil region.
 func (l *LMR) PZ() *PZ {
 	if l == nil {
 		return nil
@@ -264,9 +272,9 @@ func (l *LMR) PZ() *PZ {
 	return l.pz
 }
 
-// Segment names n bytes of the region from offset off on. A range that is not
-// within the region gives a segment that every post refuses, as does one of a
-// nil or freed region: the error appears where it can be returned.
+// Segment names n bytes of the region from offset off on. For a range that is not
+// within the region, and for a region that is nil or freed, it returns a segment
+// that every post refuses, so that the post returns the error.
 func (l *LMR) Segment(off, n int) Segment {
 	if l != nil && n > 0 && off >= 0 && off <= len(l.buf)-n && uint64(n) < math.MaxUint32 {
 		return Segment{Addr: l.base + uint64(off), Len: uint32(n), Context: l.context}
@@ -274,9 +282,9 @@ func (l *LMR) Segment(off, n int) Segment {
 	return l.oddSegment(off, n)
 }
 
-// oddSegment is Segment for what is empty, very long or out of bounds. An offset and
-// a length out of bounds stay as they were given where there is a word for them, so
-// that the refusal can say them.
+// oddSegment is Segment for a range that is empty, very long or out of bounds. It
+// keeps an offset and a length out of bounds if they can be represented, so that
+// the error of the post can name them.
 func (l *LMR) oddSegment(off, n int) Segment {
 	addr, size := l.span(off, n)
 	if size == math.MaxUint32 && l != nil && n >= 0 && uint64(n) < math.MaxUint32 {
@@ -285,17 +293,17 @@ func (l *LMR) oddSegment(off, n int) Segment {
 	return Segment{Addr: addr, Len: size, Context: l.Context()}
 }
 
-// Remote names n bytes of the region from offset off on to a peer, which may use
-// it as far as the region's privileges go. A range that is not within the region
-// gives one that every post of RDMA refuses with LENGTH_ERROR, as does one of a nil
-// region, and that the region's device refuses to touch.
+// Remote names n bytes of the region from offset off on for a peer, which may
+// access them as far as the region's privileges allow. For a range that is not
+// within the region, and for a nil region, it returns a segment that every RDMA
+// post refuses with LENGTH_ERROR, and that the region's device refuses to access.
 func (l *LMR) Remote(off, n int) RemoteSegment {
 	addr, size := l.span(off, n)
 	return RemoteSegment{Addr: addr, Len: size, Context: l.RemoteContext()}
 }
 
-// span turns a range into an address and a length. One out of bounds becomes one
-// that no region has: the last byte of the address space and beyond.
+// span converts a range to an address and a length. A range out of bounds becomes
+// one that no region has: the last byte of the address space and beyond.
 func (l *LMR) span(off, n int) (addr uint64, size uint32) {
 	if n == 0 {
 		return 0, 0

@@ -94,7 +94,7 @@ func TestWhatCantBeARegionIsRefusedAndLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, gone.Close())
 	buf := make([]byte, 64)
-	aligned := maxAlign // twice as much is negative where an int has 32 bits
+	aligned := maxAlign // a variable, because twice this constant does not fit an int of 32 bits
 
 	cases := map[string]struct {
 		make func() (*LMR, error)
@@ -128,7 +128,7 @@ func TestWhatCantBeARegionIsRefusedAndLeavesNothing(t *testing.T) {
 	requireUntouched(t, dev, d, pz)
 }
 
-// requireUntouched requires that a zone is as new, and the domain with it.
+// requireUntouched requires that the zone and the domain are as new.
 func requireUntouched(t *testing.T, dev *fakeDevice, d *Domain, pz *PZ) {
 	t.Helper()
 	require.Zero(t, dev.registered())
@@ -228,8 +228,8 @@ func TestRegisteredMemoryIsTheCallers(t *testing.T) {
 	assert.EqualValues(t, 7, buf[50], "Free changed the caller's memory")
 }
 
-// A pinner that is collected before Unpin makes the runtime panic, so to forget
-// regions and collect is all it takes to see one.
+// The runtime panics if it collects a pinner before Unpin, so it is enough to
+// forget regions and run the collector.
 func TestAForgottenRegionIsNotCollected(t *testing.T) {
 	dev := newFakeDevice()
 	func() {

@@ -12,7 +12,7 @@ import (
 	"godat/mem"
 )
 
-// The books of a domain and of a real device agree.
+// A domain and a real device count the same regions.
 func TestRegionsLiveAndEndOnARealDevice(t *testing.T) {
 	dev, err := loop.Provider{}.Open(hw.OpenConfig{Device: "mem-test"})
 	require.NoError(t, err)

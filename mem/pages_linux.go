@@ -2,7 +2,7 @@ package mem
 
 import "golang.org/x/sys/unix"
 
-// mapHuge maps from the reserved pool of huge pages, if that is asked for.
+// mapHuge maps from the reserved pool of huge pages, if huge is set.
 func mapHuge(n int, huge bool) ([]byte, error) {
 	if !huge {
 		return nil, unix.ENOTSUP
@@ -10,9 +10,9 @@ func mapHuge(n int, huge bool) ([]byte, error) {
 	return unix.Mmap(-1, 0, n, readWrite, private|unix.MAP_HUGETLB|unix.MAP_HUGE_2MB)
 }
 
-// advise keeps pages from a child process, in which a device's memory must not
-// become copy-on-write, and asks for huge ones. Both are wishes: a kernel without
-// them fails, and the memory works all the same.
+// advise keeps the pages out of child processes, because a fork would make a
+// device's memory copy-on-write, and asks for huge pages. A kernel that knows
+// neither returns an error, which is ignored: the memory works without.
 func advise(pages []byte, huge bool) {
 	_ = unix.Madvise(pages, unix.MADV_DONTFORK)
 	if huge {

@@ -26,8 +26,8 @@ func mapPages(n int, huge bool) ([]byte, error) {
 	return pages, nil
 }
 
-// dropPages puts fresh pages in the place of old ones, in one step: whoever
-// still reads there by mistake reads the one or the other.
+// dropPages replaces the pages by fresh ones in one step: a program that still
+// reads there by mistake reads old bytes or zeros.
 func dropPages(pages []byte) error {
 	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(pages)), uintptr(len(pages)),
 		readWrite, private|unix.MAP_FIXED)

@@ -12,12 +12,12 @@ func mapPages(n int, _ bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The address is a number here because that is how the call is declared. It
-	// is outside the Go heap, so nothing moves or frees it.
+	// The address is a number because the call is declared so. It is outside the Go
+	// heap, so the garbage collector neither moves nor frees the memory.
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n), nil
 }
 
-// dropPages puts fresh pages in the place of old ones.
+// dropPages replaces the pages by fresh ones.
 func dropPages(pages []byte) error {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(pages)))
 	if err := windows.VirtualFree(addr, uintptr(len(pages)), windows.MEM_DECOMMIT); err != nil {

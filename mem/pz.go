@@ -6,14 +6,14 @@ import (
 	"godat/internal/memory"
 )
 
-// PZ is a protection zone: endpoints reach only memory of their own zone. Its
+// PZ is a protection zone: an endpoint can use only memory of its own zone. Its
 // methods may be called from any goroutine. It answers to DAT_PZ_HANDLE.
 type PZ struct {
 	domain *Domain
 	zone   *memory.Zone
 }
 
-// Zone is what endpoints need of the zone; nil for a nil zone.
+// Zone returns what endpoints need of the zone; nil for a nil zone.
 func (p *PZ) Zone(door.Key) *memory.Zone {
 	if p == nil {
 		return nil
@@ -21,9 +21,10 @@ func (p *PZ) Zone(door.Key) *memory.Zone {
 	return p.zone
 }
 
-// Close frees the zone. With a region or an endpoint in it, it is
-// INVALID_STATE/PZ_IN_USE and nothing happens. Closing it again does nothing. It
-// answers to dat_pz_free.
+// Close frees the zone. While a region, a window, an endpoint or a shared receive
+// queue is in it, Close fails with INVALID_STATE/PZ_IN_USE and has no effect.
+// Closing a closed zone does nothing.
+// It answers to dat_pz_free.
 func (p *PZ) Close() error {
 	if p == nil {
 		return memory.ClosedZone(opClosePZ)
@@ -31,15 +32,15 @@ func (p *PZ) Close() error {
 	return p.close(false)
 }
 
-// close frees the zone. With force it asks the device although there are
-// dependants: the device knows whether a queue pair is left.
+// close frees the zone. With force it asks the device in spite of dependants,
+// because the device knows whether a queue pair is left.
 func (p *PZ) close(force bool) error {
 	return p.zone.Close(opClosePZ, force, func() { p.domain.dropPZ(p) })
 }
 
 const opClosePZ = "mem.PZ.Close"
 
-// PZField is a mask of what [PZ.Query] is asked for: DAT_PZ_PARAM_MASK.
+// PZField selects the fields that [PZ.Query] returns: DAT_PZ_PARAM_MASK.
 type PZField uint32
 
 // The fields of a zone.
@@ -53,8 +54,9 @@ type PZParam struct {
 	IA any // the interface adapter, a *runtime.IA
 }
 
-// Query reports what mask asks for. A bit that is no field is
-// INVALID_PARAMETER, a closed zone INVALID_HANDLE/PZ. It answers to dat_pz_query.
+// Query returns the fields that mask selects. A mask bit that names no field is
+// INVALID_PARAMETER, a closed zone INVALID_HANDLE/PZ.
+// It answers to dat_pz_query.
 func (p *PZ) Query(mask PZField) (PZParam, error) {
 	const op = "mem.PZ.Query"
 	if p == nil || p.zone.Closed() {

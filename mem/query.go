@@ -2,7 +2,7 @@ package mem
 
 import "godat/hw"
 
-// LMRField is a mask of what [LMR.Query] is asked for: DAT_LMR_PARAM_MASK, with
+// LMRField selects the fields that [LMR.Query] returns: DAT_LMR_PARAM_MASK, with
 // its numbers.
 type LMRField uint32
 
@@ -22,7 +22,7 @@ const (
 	LMRFieldAll               = 1<<iota - 1
 )
 
-// MemType says how a region came by its memory: DAT_MEM_TYPE.
+// MemType says where a region has its memory from: DAT_MEM_TYPE.
 type MemType uint8
 
 // The types of memory.
@@ -37,8 +37,8 @@ type LMRParam struct {
 	IA                any // the interface adapter, a *runtime.IA
 	Type              MemType
 	Memory            []byte   // the region itself, not a copy
-	From              *LMR     // of MemLMR: what it was made of
-	Shared            SharedID // of MemSharedVirtual
+	From              *LMR     // of MemLMR: the region whose memory it is
+	Shared            SharedID // of MemSharedVirtual: the memory's id
 	Length            uint64   // bytes
 	PZ                *PZ
 	Privileges        hw.Privileges
@@ -49,9 +49,9 @@ type LMRParam struct {
 	RegisteredAddress uint64
 }
 
-// Query reports what mask asks for; the other fields are zero. A bit that is no
-// field is INVALID_PARAMETER, a freed region INVALID_HANDLE/LMR. It answers to
-// dat_lmr_query.
+// Query returns the fields that mask selects; the others are zero. A mask bit that
+// names no field is INVALID_PARAMETER, a freed region INVALID_HANDLE/LMR.
+// It answers to dat_lmr_query.
 func (l *LMR) Query(mask LMRField) (LMRParam, error) {
 	const op = "mem.LMR.Query"
 	if l == nil || l.dead.Load() {

@@ -22,7 +22,7 @@ func TestResolveTranslatesToTheDevicesKeys(t *testing.T) {
 	dst[5] = hw.SGE{Addr: 99}
 	segs := []Segment{
 		a.Segment(0, 100), a.Segment(99, 1), whole, b.Segment(17, 4000),
-		{Len: 0, Addr: 0xdead, Context: 0xbeef}, // with length 0 the rest means nothing
+		{Len: 0, Addr: 0xdead, Context: 0xbeef}, // with length 0 the other fields have no meaning
 	}
 	total, err := resolve(pz, dst, segs, hw.LocalRead)
 	require.Nil(t, err)
@@ -100,7 +100,7 @@ func TestResolveRefusesWhatAPostMust(t *testing.T) {
 			require.NotNil(t, err)
 			requireCode(t, err, c.typ, c.sub)
 
-			// The same one behind a good one, and named by its place.
+			// The same segment after a good one: the error names its place.
 			segs := []Segment{read.Segment(0, 8), c.seg}
 			if c.need == hw.LocalRead {
 				_, err = resolve(pz, make([]hw.SGE, 2), segs, c.need)

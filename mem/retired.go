@@ -1,15 +1,15 @@
 package mem
 
-// How much of the address space freed regions may keep, for slices that somebody
-// still holds by mistake: so many ranges, and so many bytes together.
+// The limits of what freed regions may keep mapped, because a program may still
+// hold slices of it by mistake: a number of ranges, and bytes together.
 const (
 	maxRetired      = 1024
 	maxRetiredBytes = 64 << 20
 )
 
-// retire empties a range that no region uses any more and keeps it mapped, which
-// then reads as zeros. The ranges that were retired first are given back for it if
-// they would be too many, and it is itself if it is too large.
+// retire empties a range that no region uses any more and keeps it mapped, so that
+// it reads as zeros. It unmaps the ranges that were retired first if there are too
+// many or too large together, and the range itself if that alone is too large.
 func (d *Domain) retire(b *block) error {
 	if len(b.whole) > maxRetiredBytes {
 		return d.unmap(b)
@@ -25,9 +25,9 @@ func (d *Domain) retire(b *block) error {
 	return nil
 }
 
-// giveBackRetired unmaps retired ranges, the oldest first, until no more than that
-// many are left with no more than that many bytes. It reports how many it unmapped.
-// One that the system does not take back now waits for the domain's Close.
+// giveBackRetired unmaps retired ranges, the oldest first, until at most that many
+// ranges with at most that many bytes are left. It returns how many it unmapped. A
+// range that the system refuses to unmap now stays until the domain's Close.
 func (d *Domain) giveBackRetired(ranges, bytes int) (n int) {
 	for {
 		d.mu.Lock()

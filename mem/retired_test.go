@@ -40,7 +40,7 @@ func TestWhatFreedRegionsLeaveMappedIsBounded(t *testing.T) {
 	}
 }
 
-// What is given back when there is no room for more is the oldest.
+// When retired ranges exceed the limit, the oldest is unmapped.
 func TestTheRangeThatWasFreedFirstIsGivenBackFirst(t *testing.T) {
 	_, d, pz := newTestPZ(t)
 	var freed []*block
@@ -55,7 +55,8 @@ func TestTheRangeThatWasFreedFirstIsGivenBackFirst(t *testing.T) {
 	}
 }
 
-// Closers of a domain meet each other, and a Free that finds the range too old.
+// Two closers of a domain, or a closer and a Free that finds too many retired
+// ranges, may unmap the same range at the same time.
 func TestOneOfTwoWhoGiveARangeBackDoes(t *testing.T) {
 	_, d, pz := newTestPZ(t)
 	l := alloc(t, pz, 4096, hw.LocalRead)

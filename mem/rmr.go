@@ -6,45 +6,48 @@ import (
 	"godat/internal/memory"
 )
 
-// RMR is a remote memory region, a window: a context of its own under which peers
-// reach a part of a region. An endpoint binds it ([godat/ep.Endpoint.PostBind]),
-// which is cheap beside making a region, and each bind gives another context. Its
-// methods may be called from any goroutine. It answers to DAT_RMR_HANDLE.
+// RMR is a remote memory region, also called a window: a context of its own under
+// which peers access a part of a region. An endpoint binds it
+// ([godat/ep.Endpoint.PostBind]), which is cheap compared with making a region, and
+// each bind gives another context. Its methods may be called from any goroutine. It
+// answers to DAT_RMR_HANDLE.
 type RMR struct {
 	pz     *PZ
 	window *memory.Window
 }
 
-// RMRScope says which endpoints a window belongs to: DAT_RMR_SCOPE.
+// RMRScope says which endpoints may bind a window: DAT_RMR_SCOPE.
 type RMRScope uint8
 
 // The scopes.
 const (
-	RMRScopeEP  RMRScope = 0 // one endpoint binds it, and only its peer reaches it
-	RMRScopePZ  RMRScope = 1 // the endpoints of a zone
+	RMRScopeEP  RMRScope = 0 // one endpoint may bind it, and only its peer may use it
+	RMRScopePZ  RMRScope = 1 // every endpoint of the zone may bind it
 	RMRScopeAny RMRScope = 2 // as an attribute of a provider: either
 )
 
-// Binding is what a window is bound to. The zero Binding is to nothing: it
-// unbinds, as does any with no privileges or a segment of length 0.
+// Binding is what a window is bound to. The zero Binding unbinds, as does every
+// Binding with no privileges or a segment of length 0.
 type Binding struct {
-	// Segment is the part of a region of the window's zone that peers may reach.
+	// Segment is the part of a region that peers may access. The region is of the
+	// window's zone.
 	Segment Segment
-	// Privileges are what they may do with it: RemoteRead, for which the region
-	// needs LocalRead, RemoteWrite and RemoteAtomic, for which it needs LocalWrite.
-	// Local privileges mean nothing here.
+	// Privileges are what peers may do: RemoteRead, for which the region needs
+	// LocalRead, and RemoteWrite and RemoteAtomic, for which it needs LocalWrite.
+	// Local privileges have no effect here.
 	Privileges hw.Privileges
-	// ZeroBased has peers count addresses from 0, the segment's first byte, where
+	// ZeroBased makes peers count addresses from 0, the segment's first byte, if
 	// the device can do that (hw.Attr.ZeroBased).
 	ZeroBased bool
 }
 
 // NewRMR makes a window that is not bound. A device without windows is
-// MODEL_NOT_SUPPORTED. It may block. It answers to dat_rmr_create.
+// MODEL_NOT_SUPPORTED. It may block.
+// It answers to dat_rmr_create.
 func (p *PZ) NewRMR() (*RMR, error) { return p.NewRMRFor(door.Key{}, nil, nil) }
 
-// NewRMRFor makes a window for one endpoint, given its queue pair and the owner that
-// it is. [godat/ep.Endpoint.NewRMR] calls it.
+// NewRMRFor makes a window that only one endpoint may bind; qp is its queue pair,
+// and owner identifies it. [godat/ep.Endpoint.NewRMR] calls it.
 func (p *PZ) NewRMRFor(_ door.Key, qp hw.QP, owner *memory.Owner) (*RMR, error) {
 	const op = "mem.NewRMR"
 	if p == nil {
@@ -75,7 +78,7 @@ func (p *PZ) NewRMRFor(_ door.Key, qp hw.QP, owner *memory.Owner) (*RMR, error) 
 	return r, nil
 }
 
-// Window is what endpoints need of the window; nil for a nil window.
+// Window returns what endpoints need of the window; nil for a nil window.
 func (r *RMR) Window(door.Key) *memory.Window {
 	if r == nil {
 		return nil
@@ -83,7 +86,7 @@ func (r *RMR) Window(door.Key) *memory.Window {
 	return r.window
 }
 
-// PZ is the zone the window is in; nil for a nil window.
+// PZ returns the zone of the window; nil for a nil window.
 func (r *RMR) PZ() *PZ {
 	if r == nil {
 		return nil
@@ -91,10 +94,11 @@ func (r *RMR) PZ() *PZ {
 	return r.pz
 }
 
-// Free ends the window. If it is bound it is unbound: a peer's access through it
-// fails with REMOTE_ACCESS from then on, and the wait for one in progress is as
-// that of [LMR.Free]. While a bind is outstanding it is INVALID_STATE and nothing
-// happens. Freeing it again does nothing. It answers to dat_rmr_free.
+// Free ends the window and unbinds it: a peer's access through it fails with
+// REMOTE_ACCESS from then on. Free waits for an access in progress as [LMR.Free]
+// does. While a bind is outstanding it is INVALID_STATE and has no effect. Freeing
+// a freed window does nothing.
+// It answers to dat_rmr_free.
 func (r *RMR) Free() error {
 	if r == nil {
 		return memory.DeadWindow(opFreeRMR)
@@ -102,14 +106,14 @@ func (r *RMR) Free() error {
 	return r.free(false)
 }
 
-// free is Free; with force an outstanding bind is no reason to refuse.
+// free is Free; with force it frees the window in spite of an outstanding bind.
 func (r *RMR) free(force bool) error {
 	return r.window.Close(opFreeRMR, force, func() { r.pz.domain.dropRMR(r) })
 }
 
 const opFreeRMR = "mem.RMR.Free"
 
-// RMRField is a mask of what [RMR.Query] is asked for: DAT_RMR_PARAM_MASK, with
+// RMRField selects the fields that [RMR.Query] returns: DAT_RMR_PARAM_MASK, with
 // its numbers.
 type RMRField uint32
 
@@ -125,22 +129,23 @@ const (
 	RMRFieldAll           = 1<<iota - 1
 )
 
-// RMRParam describes a window: DAT_RMR_PARAM. Of one that is not bound Segment,
-// Privileges and RemoteContext are zero.
+// RMRParam describes a window: DAT_RMR_PARAM. While the window is not bound
+// Segment, Privileges and RemoteContext are zero.
 type RMRParam struct {
 	IA            any // the interface adapter, a *runtime.IA
 	PZ            *PZ
-	Segment       Segment // what it is bound to
+	Segment       Segment // what the window is bound to
 	Privileges    hw.Privileges
 	RemoteContext uint32
 	Scope         RMRScope
 	ZeroBased     bool
 }
 
-// Query reports what mask asks for; the other fields are zero. What it is bound to
-// is what the last bind that completed has said, unless the device tells that a
-// peer has invalidated it since. A bit that is no field is INVALID_PARAMETER, a
-// freed window INVALID_HANDLE/RMR. It answers to dat_rmr_query.
+// Query returns the fields that mask selects; the others are zero. The binding is
+// that of the last bind that completed, unless the device reports that a peer has
+// invalidated it since. A mask bit that names no field is INVALID_PARAMETER, a
+// freed window INVALID_HANDLE/RMR.
+// It answers to dat_rmr_query.
 func (r *RMR) Query(mask RMRField) (RMRParam, error) {
 	const op = "mem.RMR.Query"
 	if r == nil {

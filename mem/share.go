@@ -7,11 +7,12 @@ import (
 	"godat/hw"
 )
 
-// RegisterLMR makes a region of the memory of another one, which may be of another
-// zone of the same adapter: with contexts and privileges of its own. The memory
-// lives until the last region that has it is freed. It may block. Errors are those
-// of [PZ.Register]; a freed region, and one of another adapter, is
-// INVALID_HANDLE/LMR. It answers to dat_lmr_create with DAT_MEM_TYPE_LMR.
+// RegisterLMR makes a region of the memory of another region, which may be in
+// another zone of the same adapter. The new region has contexts and privileges of
+// its own. The memory lives until the last region that uses it is freed. It may
+// block. Errors are those of [PZ.Register]; a region that is freed or of another
+// adapter is INVALID_HANDLE/LMR.
+// It answers to dat_lmr_create with DAT_MEM_TYPE_LMR.
 func (p *PZ) RegisterLMR(from *LMR, priv hw.Privileges) (*LMR, error) {
 	const op = "mem.RegisterLMR"
 	var size int
@@ -33,8 +34,8 @@ func (p *PZ) RegisterLMR(from *LMR, priv hw.Privileges) (*LMR, error) {
 	return l.register(op)
 }
 
-// holdMemoryOf keeps the memory of another region for this one, unless it has been
-// freed.
+// holdMemoryOf counts this region as a user of from's memory, or reports false if
+// from has been freed.
 func (l *LMR) holdMemoryOf(from *LMR) bool {
 	from.mu.Lock()
 	defer from.mu.Unlock()
@@ -49,11 +50,11 @@ func (l *LMR) holdMemoryOf(from *LMR) bool {
 	return true
 }
 
-// SharedID names memory that regions of this process share, whatever adapters they
-// are of: the id of DAT_SHARED_MEMORY, compared as a whole.
+// SharedID names memory that regions of this process share, on any of its adapters:
+// the id of DAT_SHARED_MEMORY. All of its bytes count.
 type SharedID [40]byte
 
-// shares are the memory that the ids name.
+// shares is the memory that each id names.
 var shares struct {
 	sync.Mutex
 	byID map[SharedID]*share
@@ -64,11 +65,11 @@ type share struct {
 	regions int
 }
 
-// RegisterShared is [PZ.Register] of memory that id names. The first region with
-// an id says what it names; for the others buf is that same memory, or nil, and
-// anything else is INVALID_PARAMETER. Each region has contexts of its own. The id
-// is free again when the last of them is. It answers to dat_lmr_create with
-// DAT_MEM_TYPE_SHARED_VIRTUAL.
+// RegisterShared is [PZ.Register] for memory that id names. The first region with
+// an id determines the memory. For later ones buf is the same memory, or nil; other
+// memory is INVALID_PARAMETER. Each region has contexts of its own. The id is free
+// again when the last of its regions is freed.
+// It answers to dat_lmr_create with DAT_MEM_TYPE_SHARED_VIRTUAL.
 func (p *PZ) RegisterShared(id SharedID, buf []byte, priv hw.Privileges) (*LMR, error) {
 	const op = "mem.RegisterShared"
 	buf, wrong := join(op, id, buf)
@@ -84,7 +85,7 @@ func (p *PZ) RegisterShared(id SharedID, buf []byte, priv hw.Privileges) (*LMR, 
 	return l.register(op)
 }
 
-// join counts one more region with an id and returns its memory.
+// join counts one more region with the id, and returns the memory of the id.
 func join(op string, id SharedID, buf []byte) ([]byte, error) {
 	shares.Lock()
 	defer shares.Unlock()
@@ -105,7 +106,7 @@ func join(op string, id SharedID, buf []byte) ([]byte, error) {
 	return s.buf, nil
 }
 
-// leave takes one join back.
+// leave undoes one join.
 func leave(id SharedID) {
 	shares.Lock()
 	defer shares.Unlock()

@@ -9,27 +9,27 @@ import (
 	"sync"
 )
 
-// watch is the debugging side of a pool. A nil watch watches nothing.
+// watch is the debugging part of a pool. A nil watch does nothing.
 type watch struct {
 	mu     sync.Mutex
-	traces []traces // by buffer, under mu
+	traces []traces // one for each buffer; guarded by mu
 }
 
-// traces say who had a buffer.
+// traces are the stacks that last got and last put a buffer.
 type traces struct{ got, put trace }
 
-// trace is a stack, as far as it fits.
+// trace is a stack, cut off at its capacity.
 type trace struct {
 	pcs [12]uintptr
 	n   int
 }
 
-// poison is what the memory of a buffer is filled with while the pool has it.
+// poison fills the memory of a buffer while it is in the pool.
 const poison = 0xdb
 
 func newWatch(n int) *watch { return &watch{traces: make([]traces, n)} }
 
-// record takes the stack of whoever called the pool.
+// record records the stack of the caller of the pool.
 func (t *trace) record() { t.n = runtime.Callers(4, t.pcs[:]) }
 
 func (t *trace) String() string {
@@ -47,8 +47,8 @@ func (t *trace) String() string {
 	}
 }
 
-// got looks whether anybody wrote to the buffer while the pool had it, and notes
-// who gets it.
+// got checks that nothing wrote to the buffer while it was in the pool, and records
+// the stack of its new holder.
 func (w *watch) got(b *Buffer) {
 	at := -1
 	b.pool.lmr.touch(func() {
@@ -63,7 +63,8 @@ func (w *watch) got(b *Buffer) {
 	w.traces[b.index].got.record()
 }
 
-// put notes who puts the buffer, if anybody has it.
+// put records the stack that puts the buffer, and panics if the buffer is in the
+// pool already.
 func (w *watch) put(b *Buffer) {
 	if b.state.Swap(pooled) == pooled {
 		w.complain(b, "put twice")
@@ -85,7 +86,8 @@ func (w *watch) poison(b *Buffer) {
 	})
 }
 
-// complain panics. With a watch the text has the stack of the buffer's last owner.
+// complain panics. With a watch the text holds the stacks that last got and last
+// put the buffer.
 func (w *watch) complain(b *Buffer, what string) {
 	owner := [...]string{pooled: "the pool has it", held: "its holder has it", lent: "an operation has it"}[b.state.Load()]
 	if w == nil {
@@ -97,8 +99,8 @@ func (w *watch) complain(b *Buffer, what string) {
 	panic(fmt.Sprintf("mem: buffer %d was %s; %s\nlast got by\n%vlast put by\n%v", b.index, what, owner, &t.got, &t.put))
 }
 
-// leaks names the holders of the buffers that were not put. What an operation has is
-// nobody's fault.
+// leaks returns an error that names the holders of buffers that were not put. A
+// buffer that an operation still has is no leak.
 func (w *watch) leaks(p *BufferPool) error {
 	var errs []error
 	w.mu.Lock()

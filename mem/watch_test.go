@@ -12,8 +12,8 @@ import (
 	"godat/internal/door"
 )
 
-// withoutFaults runs f, and fails the test where f touches memory that is unmapped: as a
-// rule that ends the process.
+// withoutFaults runs f, and fails the test if f touches unmapped memory, which
+// otherwise ends the process.
 func withoutFaults(t *testing.T, f func()) {
 	t.Helper()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -54,13 +54,14 @@ func TestAWatchLeavesMemoryAloneThatWasUnmappedMeanwhile(t *testing.T) {
 	b := p.Get()
 	require.NoError(t, d.Close())
 	withoutFaults(t, func() {
-		p.watch.put(b) // the checks of Put and Get came before the close
+		p.watch.put(b) // as if Put and Get had made their checks before the close
 		p.watch.got(b)
 	})
 }
 
-// TestAWatchedPoolIsUsedBesideItsEnd closes pools and domains while their buffers are
-// got and put, and domains while pools are made.
+// TestAWatchedPoolIsUsedBesideItsEnd closes pools and domains while other
+// goroutines get and put their buffers, and closes domains while other goroutines
+// make pools.
 func TestAWatchedPoolIsUsedBesideItsEnd(t *testing.T) {
 	for round := range 200 {
 		d := NewDomain(door.Key{}, newFakeDevice(), nil)
@@ -92,7 +93,7 @@ func TestAWatchedPoolIsUsedBesideItsEnd(t *testing.T) {
 		wg.Go(func() {
 			close(begin)
 			if round%2 == 0 {
-				_ = p.Close() // it may name a holder
+				_ = p.Close() // its error may name a holder
 			}
 			assert.NoError(t, d.Close())
 		})
