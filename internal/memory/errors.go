@@ -9,8 +9,8 @@ import (
 	"godat/hw"
 )
 
-// Refused makes a device's error that of the call op: a return code passes as it
-// is, and want of memory is INSUFFICIENT_RESOURCES with the subtype sub.
+// Refused turns a device's error into that of the call op: a return code stays as
+// it is, and lack of memory is INSUFFICIENT_RESOURCES with the subtype sub.
 func Refused(op string, sub hw.Subtype, err error) error {
 	var code *hw.Error
 	if errors.As(err, &code) {
@@ -22,7 +22,7 @@ func Refused(op string, sub hw.Subtype, err error) error {
 	return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 }
 
-// Outside says how a range is not within the region.
+// Outside says why a range is not within the region.
 func (r *Region) Outside(addr uint64, n uint32) string {
 	if addr == math.MaxUint64 {
 		return fmt.Sprintf("a negative length, or one over 32 bits; the region has %d bytes", r.Size)

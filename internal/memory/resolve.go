@@ -2,16 +2,17 @@ package memory
 
 import "godat/hw"
 
-// Resolve checks the segments of a post and makes them the device's, in place: an
-// LKey is a region's context before, and the device's key afterwards. It returns how
-// many bytes the segments have together. need is LocalRead for memory that is sent
-// or written from, and LocalWrite for memory that is received or read into.
+// Resolve checks the segments of a post and translates them in place for the
+// device: before the call an LKey is a region's context, after it the device's key.
+// It returns the length of all segments together. need is LocalRead for memory that
+// is sent or written from, and LocalWrite for memory that is received or read into.
 //
-// A segment of length 0 is not checked and becomes a zero SGE. For the others a
-// context that is no live region is INVALID_HANDLE/LMR, a region of another zone
-// and a range outside the region are PROTECTION_VIOLATION, and a region without
-// the privilege is PRIVILEGES_VIOLATION, in this order and for the first segment
-// that fails; the segments are then undefined.
+// A segment of length 0 is not checked and becomes a zero SGE. The others are
+// checked one after the other, each for this: a context that names no live region
+// is INVALID_HANDLE/LMR, a region of another zone and a range outside the region
+// are PROTECTION_VIOLATION, and a region without the privilege is
+// PRIVILEGES_VIOLATION, in this order. Resolve returns the first error; the
+// segments are then undefined.
 //
 // It runs on the data path: it takes no lock, and allocates only for an error.
 func (z *Zone) Resolve(sges []hw.SGE, need hw.Privileges) (total uint64, err *hw.Error) {
@@ -35,8 +36,8 @@ func (z *Zone) Resolve(sges []hw.SGE, need hw.Privileges) (total uint64, err *hw
 	return total, nil
 }
 
-// LKey is Resolve for one segment that is not empty, for posts that have no more.
-// ok says whether the segment may be used; Resolve says why not.
+// LKey is Resolve for a post of one segment that is not empty. ok reports whether
+// the segment may be used; if not, Resolve tells why.
 func (z *Zone) LKey(s *Segment, need hw.Privileges) (lkey uint32, ok bool) {
 	if z == nil {
 		return 0, false
@@ -51,8 +52,9 @@ func (z *Zone) LKey(s *Segment, need hw.Privileges) (lkey uint32, ok bool) {
 
 const opResolve = "mem.Resolve"
 
-// refusal says why segment i can't be used. It looks again, in the order that
-// Resolve promises: a region that was freed since then is a freed one.
+// refusal returns why segment i can't be used. It looks the region up again and
+// checks in the order that Resolve promises; if the region was freed meanwhile, the
+// error says so.
 func (z *Zone) refusal(i int, s *hw.SGE, need hw.Privileges) *hw.Error {
 	r := z.table.Lookup(s.LKey)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"godat/hw"
 )
 
-// Binding is what a window is bound to. With no privileges or length 0 it is bound to
-// nothing.
+// Binding is what a window is bound to. A Binding with no privileges or of length 0
+// unbinds the window.
 type Binding struct {
 	Segment    Segment
 	Privileges hw.Privileges
@@ -19,7 +19,8 @@ const remotePrivileges = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
 
 func (b *Binding) unbinds() bool { return b.Segment.Len == 0 || b.Privileges == hw.NoPrivileges }
 
-// Remote is how peers name what the binding under a context gives them.
+// Remote returns the name by which peers reach the memory, if the binding has that
+// context.
 func (b *Binding) Remote(context uint32) Segment {
 	switch {
 	case b.unbinds():
@@ -30,29 +31,30 @@ func (b *Binding) Remote(context uint32) Segment {
 	return Segment{Addr: b.Segment.Addr, Len: b.Segment.Len, Context: context}
 }
 
-// Owner is an endpoint that has windows of its own, which no other endpoint binds.
+// Owner counts the windows that only one endpoint may bind. That endpoint has one
+// Owner, which identifies it to its windows.
 type Owner struct{ windows atomic.Int32 }
 
-// HasWindows reports whether a window of the owner has not been freed.
+// HasWindows reports whether the owner has a window that is not freed.
 func (o *Owner) HasWindows() bool { return o.windows.Load() > 0 }
 
 // Window is a remote memory region. Its methods may be called from any goroutine.
 type Window struct {
 	// Immutable.
 	zone   *Zone
-	owner  *Owner // nil: every endpoint of the zone binds it
+	owner  *Owner // nil: every endpoint of the zone may bind it
 	device hw.Window
 
 	mu     sync.Mutex
 	posted int  // binds that have not completed
-	keyed  bool // one of them gives a context
+	keyed  bool // one of these binds gives a context
 	bound  Binding
-	remote uint32 // the context that bound has; 0: it is not bound
+	remote uint32 // the context of bound; 0: the window is not bound
 	closed bool
 }
 
-// NewWindow makes the window of a device's. The zone was told with Use, and hears
-// Unuse at the window's end.
+// NewWindow makes the window for a device's window. The caller has called Use on
+// the zone; the window calls Unuse when it is closed.
 func NewWindow(device hw.Window, zone *Zone, owner *Owner) *Window {
 	if owner != nil {
 		owner.windows.Add(1)
@@ -60,19 +62,19 @@ func NewWindow(device hw.Window, zone *Zone, owner *Owner) *Window {
 	return &Window{zone: zone, owner: owner, device: device}
 }
 
-// OfEndpoint reports whether only one endpoint binds the window.
+// OfEndpoint reports whether only one endpoint may bind the window.
 func (w *Window) OfEndpoint() bool { return w.owner != nil }
 
-// BeginBind checks a bind that an endpoint of the zone is about to post, describes
-// it for the device, and counts it as outstanding until EndBind or CancelBind. owner
-// is the endpoint.
+// BeginBind checks a bind that an endpoint of zone z is about to post, describes it
+// for the device, and counts it as outstanding until EndBind or CancelBind. owner
+// identifies the endpoint.
 //
-// A window of another adapter is INVALID_HANDLE/RMR. Another zone, or another endpoint
-// for a window of one, is PROTECTION_VIOLATION; a range outside its region
-// INVALID_PARAMETER, a region without the local privilege PRIVILEGES_VIOLATION, one
-// that was freed INVALID_HANDLE/LMR. While a bind of the window that gives a context is
-// outstanding, another such is INVALID_STATE: which of the two a peer would reach
-// nobody could tell.
+// A window of another adapter is INVALID_HANDLE/RMR. Another zone is
+// PROTECTION_VIOLATION, and so is another endpoint if the window has an owner. A
+// range outside its region is INVALID_PARAMETER, a region without the local
+// privilege PRIVILEGES_VIOLATION, a region that was freed INVALID_HANDLE/LMR. While
+// a bind of the window that gives a context is outstanding, another such bind is
+// INVALID_STATE, since nobody could tell which of the two a peer would reach.
 func (w *Window) BeginBind(z *Zone, owner *Owner, b *Binding) (bind hw.Bind, err error) {
 	const op = "mem.RMR.BeginBind"
 	if w == nil {
@@ -113,7 +115,8 @@ func (w *Window) BeginBind(z *Zone, owner *Owner, b *Binding) (bind hw.Bind, err
 	return bind, nil
 }
 
-// bindable is the device's region that a binding is to.
+// bindable returns the device's region that the binding refers to, or why it can't
+// be bound.
 func (z *Zone) bindable(op string, b *Binding) (hw.MR, error) {
 	var need hw.Privileges
 	if b.Privileges&hw.RemoteRead != 0 {
@@ -142,8 +145,8 @@ func (z *Zone) bindable(op string, b *Binding) (hw.MR, error) {
 	return r.MR, nil
 }
 
-// CancelBind takes BeginBind back: the bind was not posted after all. context is
-// what it gave, which nobody knows.
+// CancelBind undoes BeginBind: the bind was not posted. context is the one that
+// BeginBind gave; no peer knows it.
 func (w *Window) CancelBind(context uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,9 +160,9 @@ func (w *Window) endBind(context uint32) {
 	}
 }
 
-// EndBind ends what BeginBind began: the bind has completed; done says whether it
-// succeeded. The context of a bind that failed is given up, wherever it failed: a
-// peer that was told that context must not reach what a later bind gives.
+// EndBind records that a bind has completed; done reports whether it succeeded. It
+// gives up the context of a failed bind, wherever the bind failed: a peer that was
+// told that context must not reach what a later bind gives.
 func (w *Window) EndBind(b *Binding, context uint32, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,8 +179,9 @@ func (w *Window) EndBind(b *Binding, context uint32, done bool) {
 	}
 }
 
-// Bound tells the call op what the window is bound to, and under which context; both
-// are zero when it is not bound. A freed window is INVALID_HANDLE/RMR.
+// Bound returns for the call op what the window is bound to, and under which
+// context; both are zero when it is not bound. A freed window is
+// INVALID_HANDLE/RMR.
 func (w *Window) Bound(op string) (to Binding, context uint32, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,8 +195,9 @@ func (w *Window) Bound(op string) (to Binding, context uint32, err error) {
 }
 
 // Close frees the window for the call op, which unbinds it. While a bind is
-// outstanding it is INVALID_STATE and nothing happens, but with force. The call that
-// frees the window runs gone before anybody else sees it freed; another does nothing.
+// outstanding it is INVALID_STATE and has no effect, unless force is set. The call
+// that frees the window runs gone before any other call sees the window freed; a
+// later call does nothing.
 func (w *Window) Close(op string, force bool, gone func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -214,7 +219,7 @@ func (w *Window) Close(op string, force bool, gone func()) error {
 	return nil
 }
 
-// DeadWindow is how the call op refuses a window that is nil or freed.
+// DeadWindow returns the error of the call op for a window that is nil or freed.
 func DeadWindow(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleRMR, "the window is nil or freed")
 }

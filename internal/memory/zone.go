@@ -10,16 +10,16 @@ import (
 // Table finds a region by its context. All zones of an adapter share one.
 type Table = keys.Table[Region]
 
-// Segment is a range of memory and the context of the region that it is in. Those of
-// package mem convert to it.
+// Segment is a range of memory with the context of its region. A Segment or
+// RemoteSegment of package mem converts to it.
 type Segment struct {
 	Addr    uint64
 	Len     uint32 // bytes
 	Context uint32
 }
 
-// Region is what a post is checked against: a snapshot of a registered region
-// that never changes. A freed region's is no longer in the table.
+// Region is what a post is checked against: a snapshot of a registered region that
+// never changes. A freed region has none in the table.
 type Region struct {
 	Base uint64 // address of the first byte
 	Size uint64 // bytes
@@ -35,8 +35,9 @@ func (r *Region) Holds(addr uint64, n uint32) bool {
 	return off <= r.Size && uint64(n) <= r.Size-off
 }
 
-// Zone is a protection zone: it knows its regions, and counts what depends on it.
-// Its methods may be called from any goroutine. Those of a nil zone refuse.
+// Zone is a protection zone: it checks segments against its regions, and counts
+// what depends on it. Its methods may be called from any goroutine. Use, Resolve
+// and LKey of a nil zone refuse.
 type Zone struct {
 	// Immutable.
 	table  *Table
@@ -48,13 +49,14 @@ type Zone struct {
 	closed bool
 }
 
-// NewZone makes the zone of a device's. Its regions are in the table; attr is the
-// device's.
+// NewZone makes the zone for a device's zone. attr are the device's attributes;
+// table holds the zone's regions.
 func NewZone(device hw.Zone, attr *hw.Attr, table *Table) *Zone {
 	return &Zone{table: table, attr: attr, device: device}
 }
 
-// Device is the device's zone; nil for a nil zone. Whoever keeps it calls Use first.
+// Device returns the device's zone; nil for a nil zone. A caller that keeps the
+// result calls Use first.
 func (z *Zone) Device() hw.Zone {
 	if z == nil {
 		return nil
@@ -62,8 +64,8 @@ func (z *Zone) Device() hw.Zone {
 	return z.device
 }
 
-// Use adds a dependant for the call op: the zone can't be closed until Unuse was
-// called as often. A closed zone is INVALID_HANDLE/PZ.
+// Use counts a dependant for the call op: Close refuses until Unuse was called as
+// often as Use. A closed zone is INVALID_HANDLE/PZ.
 func (z *Zone) Use(op string) error {
 	if z == nil {
 		return ClosedZone(op)
@@ -77,7 +79,7 @@ func (z *Zone) Use(op string) error {
 	return nil
 }
 
-// Unuse takes a dependant away. It panics if there is none.
+// Unuse undoes one Use. It panics if there is none to undo.
 func (z *Zone) Unuse() {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -95,9 +97,10 @@ func (z *Zone) Closed() bool {
 }
 
 // Close frees the zone for the call op. With a dependant it is
-// INVALID_STATE/PZ_IN_USE and nothing happens; with force it asks the device all
-// the same, which knows whether a queue pair is left. The call that closes the zone
-// runs gone before anybody else sees it closed; another does nothing.
+// INVALID_STATE/PZ_IN_USE and has no effect. With force it asks the device in spite
+// of dependants, because the device knows whether a queue pair is left. The call
+// that closes the zone runs gone before any other call sees the zone closed; a
+// later call does nothing.
 func (z *Zone) Close(op string, force bool, gone func()) error {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -115,7 +118,7 @@ func (z *Zone) Close(op string, force bool, gone func()) error {
 	return nil
 }
 
-// ClosedZone is how the call op refuses a zone that is nil or closed.
+// ClosedZone returns the error of the call op for a zone that is nil or closed.
 func ClosedZone(op string) *hw.Error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "the protection zone is nil or closed")
 }
