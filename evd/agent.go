@@ -5,10 +5,11 @@ import (
 	"godat/internal/owner"
 )
 
-// Agent is DAT_OS_WAIT_PROXY_AGENT: what a CNO calls when it is triggered, with
-// the dispatcher that did it, a hint. It runs in the adapter's pool of upcalls,
-// and never two of one CNO at once. A panic in it is that of a goroutine, and ends
-// the process.
+// Agent is the function that a CNO calls when it is triggered. d is the dispatcher
+// that triggered it, a hint as in [CNO.Wait], and nil when d has left the CNO
+// since. The agent runs in the adapter's pool of upcalls (CNOConfig.Submit), and
+// calls of one CNO's agents never overlap. A panic in an agent ends the process
+// unless the pool recovers it. It answers to DAT_OS_WAIT_PROXY_AGENT.
 type Agent func(d *Dispatcher)
 
 type agentCall struct {
@@ -16,20 +17,20 @@ type agentCall struct {
 	d     *Dispatcher
 }
 
-// ModifyAgent sets the agent, or with nil takes it away. The agent is called
-// once, when the CNO becomes triggered, and is then set no more: it is for the
-// agent to set it again. If the CNO is triggered already it is called at once, so
-// that nothing is missed in between. The call does not take the trigger, which is
-// there for waiters as well:
+// ModifyAgent sets the agent; nil removes it. The CNO calls the agent once, when it
+// becomes triggered, and removes it before the call: an agent that wants another
+// call sets itself again. If the CNO is triggered already, it calls the agent at
+// once, so that no trigger is missed between two settings. The call does not take
+// the trigger, which is there for waiters as well:
 //
 //	var agent evd.Agent
 //	agent = func(*evd.Dispatcher) {
-//		cno.Trigger() // what comes from now on triggers anew
+//		cno.Trigger() // later events set the trigger again
 //		…             // dequeue from all dispatchers until they are empty
 //		cno.ModifyAgent(agent)
 //	}
 //
-// On a CNO with a descriptor it is INVALID_STATE. It answers to
+// On a CNO with a descriptor it returns INVALID_STATE. It answers to
 // dat_cno_modify_agent.
 func (c *CNO) ModifyAgent(agent Agent) error {
 	const op = "evd.CNO.ModifyAgent"
@@ -51,7 +52,8 @@ func (c *CNO) ModifyAgent(agent Agent) error {
 	return nil
 }
 
-// callAgent starts the call of the agent, if there is one. mu is held.
+// callAgent enqueues a call of the agent, if one is set, and starts the task unless
+// it runs already. The caller holds mu.
 func (c *CNO) callAgent(d *Dispatcher) {
 	if c.agent == nil {
 		return
@@ -66,8 +68,8 @@ func (c *CNO) callAgent(d *Dispatcher) {
 	c.start()
 }
 
-// start hands the task to the pool, or to a goroutine of its own if the pool has no
-// place.
+// start submits the task to the pool, or starts a goroutine for it if the pool
+// refuses it.
 func (c *CNO) start() {
 	if c.submit == nil || c.submit(c.task) != nil {
 		go c.run()
@@ -89,8 +91,9 @@ func (c *CNO) run() {
 	ended = true
 }
 
-// endTask ends the task. When an agent ended the goroutine, by runtime.Goexit or by a
-// panic that the program's own pool recovers, another task calls those that follow.
+// endTask ends the task. If an agent ended the goroutine, by runtime.Goexit or by a
+// panic that the program's own pool recovers, endTask starts another task for the
+// calls that are still queued.
 func (c *CNO) endTask(ended bool) {
 	c.goroutine.Store(0)
 	if ended {
@@ -112,7 +115,7 @@ func (c *CNO) nextCall() (call agentCall, ok bool) {
 	return call, true
 }
 
-// ProxyType is DAT_PROXY_TYPE: whom a CNO tells beside its waiters.
+// ProxyType is DAT_PROXY_TYPE: what a CNO notifies beside its waiters.
 type ProxyType uint32
 
 // The proxy types.
@@ -122,11 +125,12 @@ const (
 	ProxyFD    ProxyType = 2
 )
 
-// CNOField is a set of parameters, DAT_CNO_PARAM_MASK.
+// CNOField is a set of a CNO's parameters: DAT_CNO_PARAM_MASK.
 type CNOField uint32
 
-// The parameters. DAT's header gives the last two numbers that no mask could be
-// made of, 3 and 4; these are what they were meant to be.
+// The parameters of a CNO. DAT's header gives the last two the numbers 3 and 4,
+// which can't be combined to a mask; here they have the bits that DAT must have
+// meant.
 const (
 	CNOFieldIA        CNOField = 0x1
 	CNOFieldProxyType CNOField = 0x2
@@ -134,7 +138,7 @@ const (
 	CNOFieldAll       CNOField = 0x7
 )
 
-// CNOParam is DAT_CNO_PARAM. What was not asked for is zero.
+// CNOParam is DAT_CNO_PARAM. Fields that the mask of Query does not name are zero.
 type CNOParam struct {
 	IA        any // the adapter it was made on, a *runtime.IA; nil for none
 	ProxyType ProxyType
@@ -142,7 +146,7 @@ type CNOParam struct {
 	FD        uintptr // the descriptor
 }
 
-// Query reports the parameters that mask names. An unknown one is
+// Query returns the parameters that mask names. An unknown bit is
 // INVALID_PARAMETER. It answers to dat_cno_query.
 func (c *CNO) Query(mask CNOField) (CNOParam, error) {
 	const op = "evd.CNO.Query"
@@ -180,10 +184,10 @@ func (c *CNO) Query(mask CNOField) (CNOParam, error) {
 	return p, nil
 }
 
-// FD is the descriptor of a CNO that was made with one: readable while the CNO
-// is triggered. A poll loop watches it, never reads or closes it, and calls
-// Trigger when it is readable. It is valid until Close. On a CNO without one it
-// is INVALID_STATE.
+// FD returns the file descriptor of a CNO that was made with CNOConfig.Descriptor.
+// The descriptor is readable while the CNO is triggered. A poll loop watches it,
+// never reads or closes it, and calls Trigger when it is readable. It is valid
+// until Close. On a CNO without one FD returns INVALID_STATE.
 func (c *CNO) FD() (uintptr, error) {
 	const op = "evd.CNO.FD"
 	p, err := c.Query(CNOFieldProxyType | CNOFieldProxy)

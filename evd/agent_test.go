@@ -73,7 +73,7 @@ func TestAWaiterAndAnAgentAreBothTold(t *testing.T) {
 	})
 }
 
-// The idiom of ModifyAgent's comment misses nothing.
+// An agent that follows the example of ModifyAgent misses nothing.
 func TestAnAgentThatSetsItselfFindsEverything(t *testing.T) {
 	const events = 5000
 	atEach(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestAgentsRunInThePoolOneAtATime(t *testing.T) {
 	c := newCNO(t, CNOConfig{Agent: say("first"), Submit: submit})
 	d := withCNO(t, c)
 	put(t, d.inner.Main(), 1)
-	require.NoError(t, c.ModifyAgent(say("second"))) // at once: it is triggered
+	require.NoError(t, c.ModifyAgent(say("second"))) // called at once, because the CNO is triggered
 	require.NoError(t, c.ModifyAgent(nil))
 	require.Len(t, tasks, 1)
 	assert.Empty(t, calls)
@@ -146,7 +146,7 @@ func TestAgentsRunInThePoolOneAtATime(t *testing.T) {
 	full = errors.New("the pool has no place")
 	called := make(chan struct{})
 	require.NoError(t, c.ModifyAgent(func(*Dispatcher) { close(called) }))
-	<-called // in a goroutine of its own
+	<-called // called in a goroutine of its own
 }
 
 func TestCloseWaitsForTheAgent(t *testing.T) {

@@ -2,11 +2,12 @@ package evd
 
 import "godat/internal/delivery"
 
-// A Batch is a run of events, in order. It is the receiver's from the receive
-// to Release, which gives it and the places of its events back.
+// A Batch is a run of events in order. Its receiver owns it until Release returns
+// the batch, and the places of its events, to the dispatcher.
 type Batch struct{ inner *delivery.Batch }
 
-// Events are the batch's events, at least one. They may not be used after Release.
+// Events returns the batch's events, at least one. The slice is valid until
+// Release.
 func (b *Batch) Events() []Event {
 	if b == nil {
 		return nil
@@ -14,8 +15,9 @@ func (b *Batch) Events() []Event {
 	return b.inner.Events()
 }
 
-// Release gives the batch back; it panics the second time. Any goroutine may
-// call it. On nil it does nothing.
+// Release returns the batch to the dispatcher. A second call panics unless the
+// dispatcher has sent the batch again by then. Any goroutine may call it. On nil it
+// does nothing.
 func (b *Batch) Release() {
 	if b != nil {
 		b.inner.Release()
@@ -32,9 +34,10 @@ func (b *Batch) each(yield func(Event) bool) bool {
 	return true
 }
 
-// Batches is the channel of batches, in ModeBatch; nil otherwise. It is closed
-// when the dispatcher was closed and the last batch is in it. Who receives a
-// batch releases it, soon: a few that are not hold up the rest.
+// Batches is the channel of batches in ModeBatch, and nil in other modes. After
+// Close, the dispatcher closes the channel once it has sent the last batch. The
+// receiver of a batch releases it soon: a few batches that are not released delay
+// the events that follow.
 func (d *Dispatcher) Batches() <-chan *Batch {
 	if d == nil {
 		return nil
@@ -42,8 +45,8 @@ func (d *Dispatcher) Batches() <-chan *Batch {
 	return d.batches
 }
 
-// makeBatches makes the channel, and what goes into it for each batch behind it. The
-// channel holds all batches, so that sending never blocks.
+// makeBatches makes the channel, and one Batch for each batch of the inner
+// dispatcher. The channel has room for all of them, so a send never blocks.
 func (d *Dispatcher) makeBatches() {
 	inner := d.inner.AllBatches()
 	all := make([]Batch, len(inner))

@@ -8,7 +8,7 @@ import (
 	"godat/internal/ring"
 )
 
-// benchCase is a way to deliver: step delivers n events and takes them.
+// benchCase is one way to deliver: a step delivers n events and takes them.
 type benchCase struct {
 	name string
 	n    int
@@ -92,7 +92,7 @@ func benchCases(b *testing.B, ev *Event) []benchCase {
 	}
 }
 
-// single2 is one event of a batch, which goes out later.
+// single2 puts one event of a batch that goes out later.
 func single2(q *delivery.Queue, ev *Event) {
 	q.Reserve(1)
 	q.Put(ev, false)

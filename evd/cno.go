@@ -13,15 +13,15 @@ import (
 	"godat/internal/owner"
 )
 
-// CNO is DAT's consumer notification object (DAT_CNO_HANDLE): one place to wait
-// for many dispatchers. A dispatcher of [ModeQueue] that has a CNO, is enabled
-// and has nobody in Wait triggers it whenever an event comes that is not silent.
+// CNO is DAT's consumer notification object (DAT_CNO_HANDLE): one place to wait for
+// many dispatchers. A dispatcher of [ModeQueue] that has a CNO, is enabled and has
+// no goroutine in Wait triggers the CNO on each event that is not silent.
 //
-// The trigger is one bit, and sticky: if nobody waits it stays until somebody
-// takes it. Each wakes one waiter. Whoever took it dequeues from all dispatchers
-// of the CNO until they are empty, not only from the one that Wait names, for
-// others may have come behind it; then there is nothing that the next Wait could
-// miss.
+// The trigger is one bit, and sticky: it stays set until a waiter takes it, and it
+// wakes one waiter. The waiter that took it dequeues from all dispatchers of the
+// CNO until they are empty, not only from the one that Wait returned, because other
+// dispatchers may have got events while the trigger was set. Then there is nothing
+// that the next Wait could miss.
 //
 // Methods may be called from any goroutine.
 type CNO struct {
@@ -30,24 +30,25 @@ type CNO struct {
 	submit func(task func()) error
 	task   func()           // run, made once
 	dead   chan struct{}    // closed with the CNO
-	trig   chan *Dispatcher // the trigger, with whose it is; sent to under mu alone
+	trig   chan *Dispatcher // the trigger: the dispatcher that set it; sent to under mu only
 	fd     *descriptor      // nil: none
 
-	goroutine atomic.Uintptr // that calls an agent now; 0: none
+	goroutine atomic.Uintptr // the goroutine that calls an agent now; 0: none
 	tasks     sync.WaitGroup
 
-	// What follows is guarded by mu, which is the last lock taken. Who takes the
-	// trigger locks it after that and before looking at a dispatcher. So whoever
-	// finds the CNO triggered, under mu, has put an event that will be seen.
+	// mu guards what follows and is the last lock taken. A waiter locks mu after it
+	// takes the trigger and before it looks at a dispatcher. So when a producer
+	// finds, under mu, that the CNO is triggered already, the waiter that takes
+	// this trigger finds the producer's event.
 	mu      sync.Mutex
 	closed  bool
-	users   int           // dispatchers
-	waiters int           // in Wait
+	users   int           // dispatchers that have the CNO
+	waiters int           // goroutines in Wait or Trigger
 	lost    chan struct{} // closed and replaced when the last dispatcher is freed
-	last    *Dispatcher   // of the last trigger
+	last    *Dispatcher   // that set the last trigger
 	agent   Agent         // nil: none, or it was called
-	calls   []agentCall   // on their way
-	running bool          // the task is
+	calls   []agentCall   // queued; see run
+	running bool          // the task was started and has not ended
 }
 
 // CNOConfig configures a CNO.
@@ -57,18 +58,20 @@ type CNOConfig struct {
 	// Descriptor asks for a file descriptor that a foreign poll loop can watch;
 	// see CNO.FD. Such a CNO has no agent.
 	Descriptor bool
-	// Submit runs a task on a pool; it does not block. An error, and nil, mean
-	// a goroutine of its own. If the pool recovers a panic of an agent, agents that are
-	// set later are called.
+	// Submit hands a task to a pool of goroutines; it must not block. If it is nil,
+	// or returns an error, the task gets a goroutine of its own. If the pool
+	// recovers an agent's panic, the CNO goes on to call the agents that are set
+	// later.
 	Submit func(task func()) error
-	// IA is the adapter that Query reports. A dispatcher of another one can't
-	// have the CNO.
+	// IA is the adapter that Query reports, a *runtime.IA; nil for none. A
+	// dispatcher of another adapter can't have the CNO.
 	IA any
 }
 
-// NewCNO makes a CNO that is not triggered. A descriptor together with an agent
-// is INVALID_PARAMETER; where the system has none it is MODEL_NOT_SUPPORTED.
-// It answers to dat_cno_create and dat_cno_fd_create.
+// NewCNO makes a CNO that is not triggered. A descriptor together with an agent is
+// INVALID_PARAMETER. A descriptor is MODEL_NOT_SUPPORTED on a system that has none,
+// and INSUFFICIENT_RESOURCES when the system refuses one. It answers to
+// dat_cno_create and dat_cno_fd_create.
 func NewCNO(cfg CNOConfig) (*CNO, error) {
 	const op = "evd.NewCNO"
 	if cfg.Descriptor && cfg.Agent != nil {
@@ -92,13 +95,13 @@ func NewCNO(cfg CNOConfig) (*CNO, error) {
 }
 
 // Wait takes the trigger, or waits for it, and returns the dispatcher that
-// triggered the CNO: a hint, see [CNO]. It is nil when that dispatcher is not the
-// CNO's any more, and when the last one was freed while Wait was waiting.
+// triggered the CNO: a hint, see [CNO]. The dispatcher is nil when it has left the
+// CNO since, and when the CNO's last dispatcher was freed while Wait was waiting.
 //
-// A deadline that passed is QUEUE_EMPTY, as DAT has it, and a canceled context
-// INTERRUPTED_CALL; neither takes a trigger. A CNO that the adapter's close ends
-// meanwhile is INVALID_STATE/CNO_DEAD. Any number of goroutines may wait. It
-// answers to dat_cno_wait.
+// Wait returns QUEUE_EMPTY, as in DAT, when the context's deadline passes, and
+// INTERRUPTED_CALL when the context is canceled; neither takes a trigger. It
+// returns INVALID_STATE/CNO_DEAD when the adapter's close ends the CNO meanwhile.
+// Any number of goroutines may wait. It answers to dat_cno_wait.
 func (c *CNO) Wait(ctx context.Context) (*Dispatcher, error) {
 	const op = "evd.CNO.Wait"
 	lost, err := c.enter(op)
@@ -124,7 +127,7 @@ func (c *CNO) Wait(ctx context.Context) (*Dispatcher, error) {
 	case <-ctx.Done():
 	}
 	select {
-	case d := <-c.trig: // it came with the end of the time
+	case d := <-c.trig: // it was set as the context ended
 		return d, nil
 	default:
 	}
@@ -135,9 +138,9 @@ func (c *CNO) Wait(ctx context.Context) (*Dispatcher, error) {
 	return nil, &hw.Error{Op: op, Type: t, Err: ctx.Err()}
 }
 
-// Trigger takes the trigger, as Wait does, without waiting; QUEUE_EMPTY says that
-// there is none. It is for after the descriptor became readable, and for agents.
-// It answers to dat_cno_trigger.
+// Trigger takes the trigger as Wait does, but does not wait; it returns QUEUE_EMPTY
+// when the CNO is not triggered. A poll loop calls it after the descriptor became
+// readable, and an agent before it dequeues. It answers to dat_cno_trigger.
 func (c *CNO) Trigger() (*Dispatcher, error) {
 	const op = "evd.CNO.Trigger"
 	if _, err := c.enter(op); err != nil {
@@ -152,7 +155,7 @@ func (c *CNO) Trigger() (*Dispatcher, error) {
 	}
 }
 
-// enter counts the caller as a waiter.
+// enter counts the caller as a waiter until it calls leave.
 func (c *CNO) enter(op string) (lost chan struct{}, err error) {
 	if c == nil {
 		return nil, invalidCNO(op)
@@ -166,7 +169,7 @@ func (c *CNO) enter(op string) (lost chan struct{}, err error) {
 	return c.lost, nil
 }
 
-// leave is the end of enter. By now the trigger was taken, or not.
+// leave ends what enter began, after the caller took the trigger or gave up.
 func (c *CNO) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,15 +177,15 @@ func (c *CNO) leave() {
 	c.show()
 }
 
-// show makes the descriptor readable while the CNO is triggered, and no longer.
-// mu is held.
+// show makes the descriptor readable if the CNO is triggered, and else not
+// readable. The caller holds mu.
 func (c *CNO) show() {
 	if c.fd != nil && !c.closed {
 		c.fd.set(len(c.trig) != 0)
 	}
 }
 
-// trigger is the dispatchers' side. It does not block, and is called from posts.
+// trigger sets the trigger for d. It does not block, because posts call it too.
 func (c *CNO) trigger(d *Dispatcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,11 +197,11 @@ func (c *CNO) trigger(d *Dispatcher) {
 		c.last = d
 		c.show()
 		c.callAgent(d)
-	default: // it is triggered
+	default: // triggered already
 	}
 }
 
-// join counts a dispatcher.
+// join counts d as a dispatcher of the CNO.
 func (c *CNO) join(op string, d *Dispatcher) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,9 +215,10 @@ func (c *CNO) join(op string, d *Dispatcher) error {
 	return nil
 }
 
-// part takes a join back. d's cno is another one by now, so it triggers no more.
-// What it may have in the trigger is forgotten, but not that there is one, while
-// another dispatcher may be behind it.
+// part undoes a join; freed says that d is closed. d.cno is another CNO by now, so
+// d sets this trigger no more. If d has set it, part removes d from it as the hint,
+// but the trigger stays set as long as the CNO has other dispatchers, whose events
+// it may stand for too.
 func (c *CNO) part(d *Dispatcher, freed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,9 +243,10 @@ func (c *CNO) part(d *Dispatcher, freed bool) {
 	c.show()
 }
 
-// Close frees the CNO. It is INVALID_STATE/CNO_IN_USE while a dispatcher has it
-// or somebody waits, and INVALID_STATE from its own agent. It waits until no agent
-// runs. Closing again does nothing. It answers to dat_cno_free.
+// Close frees the CNO, and waits until no agent runs. It returns
+// INVALID_STATE/CNO_IN_USE while a dispatcher has the CNO or a goroutine waits for
+// it, and INVALID_STATE when the CNO's own agent calls it. Closing again does
+// nothing. It answers to dat_cno_free.
 func (c *CNO) Close() error {
 	const op = "evd.CNO.Close"
 	switch {
@@ -261,14 +266,15 @@ func (c *CNO) Close() error {
 	return nil
 }
 
-// Wiring is for the adapter, which closes the CNO: a program can't make its argument.
+// Wiring returns the side of the CNO that its adapter uses to close it. A program
+// can't make the argument.
 func (c *CNO) Wiring(door.Key) delivery.Ending { return (*cnoEnding)(c) }
 
-// cnoEnding is the CNO for its adapter.
+// cnoEnding is the CNO as its adapter sees it.
 type cnoEnding CNO
 
-// Abort closes the CNO for an adapter that closes abruptly. It never refuses: every
-// Wait returns with CNO_DEAD. It does not wait for agents; Close does.
+// Abort closes the CNO when its adapter closes abruptly. It never refuses: every
+// Wait returns CNO_DEAD. It does not wait for agents; Close does.
 func (c *cnoEnding) Abort() { (*CNO)(c).abort() }
 
 // InUpcall reports whether the calling goroutine is inside the CNO's agent.

@@ -56,7 +56,7 @@ func TestATriggerIsStickyAndOne(t *testing.T) {
 	assert.Same(t, b, triggered(t, c))
 }
 
-// A time limit is QUEUE_EMPTY here, not TIMEOUT_EXPIRED.
+// A deadline that passes is QUEUE_EMPTY here, not TIMEOUT_EXPIRED.
 func TestCNOWaitThatEndsEarlySaysWhy(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -129,7 +129,7 @@ func TestSilentEventsDoNotTrigger(t *testing.T) {
 	d.inner.PutAsync(asyncNode(6))
 	assert.Same(t, d, triggered(t, c))
 
-	// A poster without room wakes whoever can make some.
+	// A poster that finds no room triggers the CNO, so that a consumer makes room.
 	for range 8 - 2 {
 		putSilent(t, d.inner.Main(), 7)
 	}
@@ -140,7 +140,7 @@ func TestSilentEventsDoNotTrigger(t *testing.T) {
 	assert.Same(t, d, triggered(t, c))
 }
 
-// While somebody is in Wait the events are his.
+// While a goroutine is in Wait, events go to it and do not trigger the CNO.
 func TestAWaiterGoesBeforeTheCNO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCNO(t, CNOConfig{})
@@ -169,7 +169,7 @@ func TestAWaiterGoesBeforeTheCNO(t *testing.T) {
 		put(t, d.inner.Main(), 5)
 		assert.Same(t, d, triggered(t, c), "nobody waits any more")
 
-		// What a waiter that goes away has counted is reported.
+		// Events that a waiter counted when it gave up do not trigger the CNO.
 		drain(t, d)
 		ctx, cancel := context.WithCancel(context.Background())
 		wait(ctx, 2)
@@ -261,7 +261,7 @@ func TestModifyCNOTriggersForWhatIsQueued(t *testing.T) {
 	assert.Nil(t, triggered(t, b), "nothing is queued")
 }
 
-// Delivering by itself makes a dispatcher a permanent waiter.
+// A dispatcher that delivers by itself is a permanent waiter.
 func TestOnlyAQueueHasACNO(t *testing.T) {
 	c := newCNO(t, CNOConfig{})
 	for _, mode := range []Mode{ModeChannel, ModeBatch, ModeCallback} {
@@ -353,7 +353,7 @@ func TestTheLastDispatchersEndWakesAllWaiters(t *testing.T) {
 		assert.Equal(t, result{}, <-results)
 		assert.Equal(t, result{}, <-results)
 
-		// A CNO that lives on may get others.
+		// A CNO without dispatchers may be given to others.
 		d := withCNO(t, c)
 		put(t, d.inner.Main(), 1)
 		assert.Same(t, d, triggered(t, c))
@@ -364,7 +364,7 @@ func TestWhatAFreedDispatcherTriggered(t *testing.T) {
 	c := newCNO(t, CNOConfig{})
 	a, b := withCNO(t, c), withCNO(t, c)
 	put(t, a.inner.Main(), 1)
-	put(t, b.inner.Main(), 2) // behind a's trigger
+	put(t, b.inner.Main(), 2) // while a's trigger is set
 	require.NoError(t, a.Close())
 	d, err := c.Trigger()
 	require.NoError(t, err, "b's event would be missed")
@@ -417,8 +417,8 @@ func TestCNOQueryAnswersWhatTheMaskAsks(t *testing.T) {
 	isError(t, err, hw.InvalidState, hw.NoSubtype)
 }
 
-// The lost wake-up of the classic kind: whoever takes the trigger looks at all
-// dispatchers, and what comes after triggers anew.
+// No wake-up is lost: the waiter that takes the trigger looks at all dispatchers,
+// and a later event sets the trigger again.
 func TestEveryEventIsFoundThroughTheCNO(t *testing.T) {
 	const dispatchers, waiters, each = 3, 2, 500
 	atEach(t, func(t *testing.T) {
@@ -448,13 +448,15 @@ func TestEveryEventIsFoundThroughTheCNO(t *testing.T) {
 				}
 			})
 		}
-		// Each producer sends its next event when all so far were found.
+		// Each producer puts its next event when consumers have found all events so
+		// far.
 		for round := range uint64(each) {
 			var puts sync.WaitGroup
 			for i, d := range ds {
 				puts.Go(func() {
 					ev := dto(round)
-					// One loud event among silent ones, which fill gaps before it.
+					// One event that notifies among silent ones, which fill gaps
+					// before it.
 					for j := range 3 {
 						q := d.inner.Main()
 						for !q.Reserve(1) {
@@ -469,7 +471,7 @@ func TestEveryEventIsFoundThroughTheCNO(t *testing.T) {
 			}
 			puts.Wait()
 			for _, d := range ds {
-				d.Flush() // silent ones that came last
+				d.Flush() // the silent events that came last
 			}
 			for n := 0; n < 3*dispatchers; {
 				select {
@@ -485,8 +487,8 @@ func TestEveryEventIsFoundThroughTheCNO(t *testing.T) {
 	})
 }
 
-// Only loud events wake, and each time one does it is found, though others that
-// are silent were claimed before it and published after.
+// Only an event that notifies triggers the CNO, and the consumer finds it each
+// time, though silent events were claimed before it and published after it.
 func TestNoTriggerIsLostInAGap(t *testing.T) {
 	const producers, rounds = 4, 1000
 	atEach(t, func(t *testing.T) {

@@ -34,7 +34,8 @@ func (c code) is(t *testing.T, err error, msg ...any) {
 	}
 }
 
-// What each call on a dispatcher gives, by what is going on there.
+// callsByState has what each call on a dispatcher returns, by the dispatcher's
+// state.
 var callsByState = []struct {
 	state                                                    string
 	dequeue, wait, post, resize, enable, disable, modify, cl code
@@ -106,11 +107,11 @@ func inState(t *testing.T, state string) *Dispatcher {
 	return d
 }
 
-// Threshold, events queued, and what Wait with no time gives: DAT's rules 1, 3
-// and 4, for a queue of 4.
+// DAT's rules 1, 3 and 4, for a queue of 4: what a Wait without time returns, by
+// its threshold and by the number of queued events.
 func TestThresholds(t *testing.T) {
 	bad := code{hw.InvalidParameter, hw.Arg3}
-	want := [6][5]code{ // threshold 0 to 5, 0 to 4 events
+	want := [6][5]code{ // rows: threshold 0 to 5; columns: 0 to 4 events
 		{bad, bad, bad, bad, bad},
 		{timedOut, ok, ok, ok, ok},
 		{timedOut, timedOut, ok, ok, ok},
@@ -141,8 +142,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// Each pair of streams may share a dispatcher, and one that was not asked for is
-// refused.
+// Each pair of streams may share a dispatcher, and the dispatcher refuses each
+// stream that it does not take.
 func TestAnyTwoStreamsMerge(t *testing.T) {
 	number := map[Streams]Number{
 		StreamSoftware: SoftwareEvent, StreamCR: ConnectionRequest, StreamDTO: DTOCompletion,

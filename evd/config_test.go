@@ -36,8 +36,8 @@ func TestADispatcherMadeWithoutAMaximumGrows(t *testing.T) {
 	isError(t, d.Resize(5), hw.InsufficientResources, hw.ResourceTEVD)
 }
 
-// A dispatcher's iterator, as a waiter, is who hears of the event that it waited for.
-// The CNO hears of what it leaves behind.
+// An iterator that waits for an event takes it as a waiter does, without a trigger
+// of the CNO. Events that the iterator leaves behind trigger the CNO.
 func TestTheCNOHearsOfWhatAnIteratorLeaves(t *testing.T) {
 	for name, tc := range map[string]struct {
 		events []uint64

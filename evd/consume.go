@@ -7,29 +7,31 @@ import (
 	"godat/hw"
 )
 
-// Errors of calls with a nil handle that may be made often.
+// Errors of calls on a nil Dispatcher, made once, because a program may make these
+// calls often.
 var (
 	errDequeueNil error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidHandle, Sub: hw.Handle1}
 	errWaitNil    error = &hw.Error{Op: "evd.Wait", Type: hw.InvalidHandle, Sub: hw.Handle1}
 )
 
-// Dequeue moves queued events to buf, at most len(buf) of them, and reports how
-// many; 0 when there are none. It never blocks. Any number of goroutines may
-// call it: each event goes to one of them. DAT: dat_evd_dequeue, whose
-// QUEUE_EMPTY is 0 and nil here.
+// Dequeue moves at most len(buf) queued events to buf and returns how many; 0 when
+// none are queued. It never blocks. Any number of goroutines may call it: each
+// event goes to one of them. DAT: dat_evd_dequeue, whose QUEUE_EMPTY is 0 and nil
+// here.
 //
-// On an adapter whose consumers poll, one that finds nothing polls the device once,
-// delivers what that has for any dispatcher, and looks again.
+// On an adapter whose consumers poll, a Dequeue that finds no event polls the
+// device once, delivers the completions that it finds there to their dispatchers,
+// and looks into the queue again.
 //
-// A loop of Dequeue that never sleeps takes a processor. Over a provider whose
+// A loop of Dequeue that never sleeps occupies a processor. Over a provider whose
 // connections are sockets (iwarp) it also keeps Go's network poller waiting: the
 // scheduler looks at sockets when a processor has nothing else to run, and
 // [runtime.Gosched] gives it no such moment. If such loops use all of GOMAXPROCS,
-// each message is found by the runtime's monitor only, up to 10 ms late. Wait, C
-// and the iterators sleep, and leave the processor to the network poller.
+// only the runtime's monitor finds each message, up to 10 ms late. Wait, C and the
+// iterators sleep, and leave the processor to the network poller.
 //
-// It fails with EVD_WAITER while somebody waits, and always on a dispatcher that
-// delivers in another way, which is a permanent waiter.
+// It fails with EVD_WAITER while a goroutine is in Wait, and always in the other
+// modes, whose delivery is a permanent waiter.
 func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 	if d == nil {
 		return 0, errDequeueNil
@@ -37,27 +39,28 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 	return d.inner.Dequeue(buf)
 }
 
-// Wait waits until threshold events are queued, and returns the first one and
-// how many more are queued now. The others stay. It is DAT's dat_evd_wait, with
-// a context for the time limit:
+// Wait waits until threshold events are queued, and returns the first one and how
+// many more are queued now. The others stay queued. It is DAT's dat_evd_wait, with
+// a context for the time limit. It fails with
 //
-//   - the context's deadline passed: TIMEOUT_EXPIRED; one that has passed
-//     already makes Wait look once;
-//   - the context was canceled: INTERRUPTED_CALL;
-//   - the dispatcher was aborted: ABORT;
-//   - it was made unwaitable: INVALID_STATE/EVD_UNWAITABLE.
+//   - TIMEOUT_EXPIRED if the context's deadline passed; if it had passed already,
+//     Wait looks once;
+//   - INTERRUPTED_CALL if the context was canceled;
+//   - ABORT if the dispatcher was aborted;
+//   - INVALID_STATE/EVD_UNWAITABLE if the dispatcher was made unwaitable.
 //
-// Then nothing is dequeued, and the count says how many events are queued.
+// In these cases nothing is dequeued, and nmore says how many events are queued.
 //
-// Silent events do not end the wait early, but they count when it ends: a Wait whose
-// deadline passes, or whose context is canceled, succeeds if as many events as its
-// threshold are queued then, silent or not. One that begins with so many queued
-// returns at once.
+// Silent events do not end the wait early, but they count when it ends: a Wait
+// whose deadline passes, or whose context is canceled, succeeds if as many events
+// as its threshold are queued then, silent or not. A Wait that finds so many queued
+// when it begins returns at once.
 //
-// One goroutine may wait at a time; a second one gets EVD_WAITER, and so does
-// everybody on a dispatcher that delivers in another way. A threshold that is not
-// within 1 and the queue's length is INVALID_PARAMETER, and so is a nil context; one above 1 is
-// INVALID_STATE on a dispatcher that is fed with UNSIGNALLED or SOLICITED_WAIT.
+// One goroutine may wait at a time; a second one gets EVD_WAITER, and so does every
+// caller in the other modes. A threshold that is not within 1 and the queue's
+// length is INVALID_PARAMETER, and so is a nil context when too few events are
+// queued. A threshold above 1 is INVALID_STATE on a dispatcher that is fed with
+// UNSIGNALLED or SOLICITED_WAIT.
 func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore int, err error) {
 	if d == nil {
 		return Event{}, 0, errWaitNil
@@ -68,13 +71,13 @@ func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore i
 }
 
 // Events iterates over the events, in every mode but ModeCallback, until the
-// context or the dispatcher ends, or in ModeQueue the dispatcher becomes
-// unwaitable. Any number of goroutines may iterate: each
-// event goes to one of them. Between two events others may dequeue; while an
-// iterator sleeps, they get EVD_WAITER.
+// context or the dispatcher ends; in ModeQueue also until the dispatcher becomes
+// unwaitable. Any number of goroutines may iterate: each event goes to one of them.
+// Between two events other goroutines may dequeue; while an iterator sleeps, they
+// get EVD_WAITER.
 //
-// In batch mode the batch at hand is released when the loop is left, and what is
-// left of it is lost.
+// In ModeBatch a loop that is left releases the current batch, and loses the events
+// of that batch that it has not seen.
 func (d *Dispatcher) Events(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if d == nil || ctx == nil {
@@ -92,7 +95,7 @@ func (d *Dispatcher) Events(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
-// iterate calls yield for what comes on a channel.
+// iterate calls yield for each value received from ch.
 func iterate[T any](ctx context.Context, ch <-chan T, yield func(T) bool) {
 	for {
 		select {

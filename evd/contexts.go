@@ -8,13 +8,13 @@ import (
 	"godat/internal/freelist"
 )
 
-// Contexts keeps what a program has to know of each outstanding operation, a T,
-// under the operation's cookie. Put takes no lock, uses no map and allocates
-// nothing; Take neither. Both may be called from any goroutine.
+// Contexts keeps a value of type T for each outstanding operation, under the
+// operation's cookie. Put and Take lock nothing, use no map and allocate nothing.
+// Any goroutine may call them.
 //
-// A cookie says the place in the table and how often the place was used. So a
-// cookie that was taken already, or never given, finds nothing. Its highest bit is
-// clear.
+// A cookie holds the number of a place in the table and how often the place was
+// used, so a cookie that was taken already, or never given, finds nothing. Its
+// highest bit is clear.
 type Contexts[T any] struct {
 	slots []contextSlot[T]
 	free  freelist.List
@@ -25,7 +25,7 @@ type contextSlot[T any] struct {
 	val  T
 }
 
-// NewContexts makes a table for n operations at a time: as many as may be
+// NewContexts makes a table for n values at a time: as many as operations may be
 // outstanding on the endpoints that it serves. It panics unless n is within 1 and
 // [MaxQLen].
 func NewContexts[T any](n int) *Contexts[T] {
@@ -38,7 +38,7 @@ func NewContexts[T any](n int) *Contexts[T] {
 }
 
 // Put keeps v and returns the cookie to post with; ok is false when the table is
-// full, or nil. A cookie whose post is refused is taken out again with Take.
+// full, or nil. If the post is refused, the poster calls Take to free the place.
 func (c *Contexts[T]) Put(v T) (cookie uint64, ok bool) {
 	if c == nil {
 		return 0, false
@@ -55,8 +55,8 @@ func (c *Contexts[T]) Put(v T) (cookie uint64, ok bool) {
 // usesMask keeps the highest bit of a cookie clear.
 const usesMask = 1<<31 - 1
 
-// Take returns what was kept under the cookie of an event, and frees its place.
-// ok is false when nothing is.
+// Take returns the value that was kept under an event's cookie, and frees its
+// place; ok is false when there is none.
 func (c *Contexts[T]) Take(cookie uint64) (v T, ok bool) {
 	i := uint32(cookie)
 	if c == nil || uint64(i) >= uint64(len(c.slots)) || cookie>>32&1 == 0 {
@@ -73,7 +73,8 @@ func (c *Contexts[T]) Take(cookie uint64) (v T, ok bool) {
 	return v, true
 }
 
-// String names the table. It may be called at any time, as the String of every handle.
+// String names the table. Like the String of every handle it may be called at any
+// time.
 func (c *Contexts[T]) String() string {
 	if c == nil {
 		return "Contexts(nil)"

@@ -19,7 +19,8 @@ func requireCounters(t *testing.T, d *Dispatcher, want Counters) {
 	require.Equal(t, want, c)
 }
 
-// Two events come, of five promised; one is taken, the others are given back.
+// Of four reserved places two get events, and two are given back. The consumer takes
+// the first event; the callback takes both.
 func TestADispatcherOfAnyModeCounts(t *testing.T) {
 	called := make(chan struct{})
 	for mode, take := range map[Mode]func(*Dispatcher){

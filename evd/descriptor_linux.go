@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptor is an eventfd that is readable while it is set. Its owner excludes
-// others.
+// descriptor is an eventfd that is readable while it is set. The CNO's mu guards
+// it.
 type descriptor struct {
 	fd  int
 	up  bool
@@ -24,8 +24,8 @@ func newDescriptor() (*descriptor, error) {
 
 func (d *descriptor) number() uintptr { return uintptr(d.fd) }
 
-// set makes the descriptor readable or not. A foreign reader may have emptied it
-// against the rules: then it is readable again at the next trigger.
+// set makes the descriptor readable or not. If a program has read from it, against
+// the rule of CNO.FD, it becomes readable again at the next trigger.
 func (d *descriptor) set(up bool) {
 	if d.up == up {
 		return

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// descriptor is what only Linux has: an eventfd.
+// descriptor stands for the eventfd, which only Linux has.
 type descriptor struct{}
 
 func newDescriptor() (*descriptor, error) {

@@ -10,7 +10,7 @@ import (
 	"godat/internal/door"
 )
 
-// MaxQLen is the longest queue there can be.
+// MaxQLen is the longest queue that a dispatcher can have, in events.
 const MaxQLen = 1 << 20
 
 // defaultBatch is the largest batch unless Config.BatchMax says otherwise.
@@ -18,72 +18,79 @@ const defaultBatch = 32
 
 // Config configures a dispatcher.
 type Config struct {
-	// QLen is how many events it can hold: at least the sum of the operations
-	// outstanding on whatever feeds it, and two for each connection; "Places" in the
-	// package documentation says from when to when. Connection requests and
-	// asynchronous errors have places of their own. DAT's min_qlen. In ModeChannel it
-	// holds 80 events more than asked for, which Query tells too: an event that is
-	// being sent may count twice for a moment.
+	// QLen is how many events the dispatcher can hold: at least the sum of the
+	// operations outstanding on all that feeds it, and two for each connection;
+	// "Places" in the package documentation says how long an event has its place.
+	// Connection requests and asynchronous errors have places of their own. DAT's
+	// min_qlen. In ModeChannel the dispatcher holds 80 events more than QLen, which
+	// Query reports too: an event that is being sent may count twice for a moment.
 	QLen int
-	// MaxLen is the most that Resize can make of it, for which there is memory from
-	// the beginning. 0 means that Resize makes room when it is asked to, up to
-	// MaxQLen, in ModeQueue and ModeCallback. A channel can't grow, so in the other
-	// modes 0 means QLen.
+	// MaxLen is the greatest length that Resize accepts; the dispatcher allocates
+	// memory for it from the beginning. 0 means that Resize allocates when it needs
+	// to, up to MaxQLen, in ModeQueue and ModeCallback. A channel can't grow, so in
+	// the other modes 0 means QLen.
 	MaxLen int
-	// Mode is how it delivers.
+	// Mode says how the dispatcher delivers.
 	Mode Mode
-	// Streams are the kinds of events it takes; 0 means DefaultStreams.
+	// Streams are the kinds of events that the dispatcher takes; 0 means
+	// DefaultStreams.
 	Streams Streams
 
-	// BatchMin and BatchMax bound the batches of ModeBatch; 0 means 1 and 32. Batches
-	// above 32 events are at most an eighth of what the dispatcher holds. A
-	// batch smaller than BatchMin goes out only with an error or a connection
-	// event, when half the queue is in it, when a poster finds no room, and on
-	// Dispatcher.Flush. BatchMin above half the queue length has no effect.
+	// BatchMin and BatchMax bound the batches of ModeBatch, in events; 0 means 1
+	// and 32. A batch of more than 32 events is at most an eighth of what the
+	// dispatcher holds. A batch smaller than BatchMin goes out only when it has an
+	// error or a connection event in it, when it has half the queue's length in it,
+	// when a poster finds no room, and on Dispatcher.Flush. BatchMin above half the
+	// queue length has no effect.
 	BatchMin, BatchMax int
 
-	// Overcommit takes posts without room for their events, as DAT does; needs
-	// ModeQueue. An event that finds the queue full is lost, and Async is told by an
-	// ASYNC_ERROR_EVD_OVERFLOW event, of which one is pending at a time. The
-	// connections that feed the dispatcher are to be considered broken then.
+	// Overcommit accepts posts without room for their events, as DAT does; it needs
+	// ModeQueue. An event that finds the queue full is lost, and the dispatcher
+	// reports that to Async with an ASYNC_ERROR_EVD_OVERFLOW event, of which one is
+	// pending at a time. The connections that feed the dispatcher are to be
+	// considered broken then.
 	Overcommit bool
-	// Async takes the dispatcher's own errors; nil drops them. An adapter gives
-	// its own unless it is set.
+	// Async takes the dispatcher's own errors; nil drops them. An adapter puts its
+	// own dispatcher of asynchronous errors here unless the program sets one.
 	Async *Dispatcher
 
-	// Filter, if set, sees each event of ModeChannel before the channel C does. It does
-	// not see connection requests, asynchronous errors, and what goes to routes and
-	// one-shots.
+	// Filter, if set, sees each event of ModeChannel before it goes into the
+	// channel C. It does not see connection requests, asynchronous errors, and the
+	// events of routes and one-shots.
 	Filter Filter
 
-	// CNO is told of events in ModeQueue; nil for none. See Dispatcher.ModifyCNO.
+	// CNO is triggered by events in ModeQueue; nil for none. See
+	// Dispatcher.ModifyCNO.
 	CNO *CNO
 	// IA is the adapter that Query reports.
 	IA any
 
-	// Callback takes the events of ModeCallback, in order, one call at a time.
-	// The array is its own until it returns. It must not wait for control calls. A
-	// panic in it is that of a goroutine, and ends the process.
+	// Callback takes the events of ModeCallback, in order, one call at a time. It
+	// owns the slice until it returns. It must not wait for control calls such as
+	// Close, which wait for it. A panic in it ends the process unless the pool behind
+	// Submit recovers it.
 	Callback func([]Event)
-	// Submit runs a task on a pool; it does not block. An error, and nil, mean
-	// a goroutine of its own. If the pool recovers a panic of Callback, the dispatcher
-	// goes on with the events behind those that Callback had.
+	// Submit hands a task to a pool of goroutines; it must not block. If it is nil,
+	// or returns an error, the task gets a goroutine of its own. If the pool
+	// recovers a panic of Callback, the dispatcher goes on with the events behind
+	// those that it gave to that call.
 	Submit func(task func()) error
 }
 
-// Filter decides whether an event goes into a channel. What it refuses is gone, and
-// its place free again. The goroutine that completes the operation calls it: it must
-// not block, or call the library but for [godat/mem.Buffer.Put] and what only looks.
+// Filter reports whether an event goes into a channel. If it reports false, the
+// event is dropped and its place is free again. The goroutine that completes the
+// operation calls the filter, so the filter must not block, and of this library it
+// may call only [godat/mem.Buffer.Put] and what only reads.
 //
-// The parameters are the event's fields of these names. They come one by one since
-// they are in registers then: to build an Event and copy it to a function costs more
-// than the function.
+// The parameters are the event's fields of these names. They are passed one by one,
+// because they are in registers then: to build an Event and copy it to a function
+// costs more than the function.
 type Filter func(source any, number Number, status hw.Status, cookie uint64, data any) bool
 
-// Dispatcher is DAT's event dispatcher (EVD): where events go. Its methods may
-// be called from any goroutine.
+// Dispatcher is DAT's event dispatcher (EVD): the object that takes events and
+// delivers them to their consumer. Its methods may be called from any goroutine.
 type Dispatcher struct {
-	inner delivery.Dispatcher // first, so that both have one address
+	inner delivery.Dispatcher // first, so that it has the Dispatcher's address
 
 	// Immutable.
 	ia      any
@@ -92,10 +99,13 @@ type Dispatcher struct {
 
 	cno      atomic.Pointer[CNO] // written under mu
 	mu       sync.Mutex
-	disabled bool // the CNO is not told
+	disabled bool // events do not trigger the CNO
 }
 
-// New makes a dispatcher. DAT: dat_evd_create.
+// New makes a dispatcher. It fails with INVALID_PARAMETER for a config that is
+// incomplete or contradicts itself, with INSUFFICIENT_RESOURCES for a length above
+// MaxQLen, and with INVALID_STATE/EVD_WAITER for a CNO in a mode other than ModeQueue.
+// DAT: dat_evd_create.
 func New(cfg Config) (*Dispatcher, error) {
 	resizeMax := cfg.MaxLen
 	if err := cfg.complete(); err != nil {
@@ -124,7 +134,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	return d, nil
 }
 
-// kinds is how the modes deliver.
+// kinds has the kind of queue for each mode.
 var kinds = [...]delivery.Kind{
 	ModeQueue:    delivery.KindRing,
 	ModeChannel:  delivery.KindChannel,
@@ -172,8 +182,8 @@ func (cfg *Config) complete() error {
 	return nil
 }
 
-// Wiring is for the packages of this module that feed the dispatcher: a program can't
-// make its argument.
+// Wiring returns the side of the dispatcher that the packages of this module use to
+// feed it. A program can't make the argument.
 func (d *Dispatcher) Wiring(door.Key) *delivery.Dispatcher {
 	if d == nil {
 		return nil
@@ -181,10 +191,10 @@ func (d *Dispatcher) Wiring(door.Key) *delivery.Dispatcher {
 	return &d.inner
 }
 
-// closed reports whether d can't be used.
+// closed reports whether d is nil or closed.
 func (d *Dispatcher) closed() bool { return d == nil || d.inner.Closed() }
 
-// Mode is how the dispatcher delivers.
+// Mode returns how the dispatcher delivers.
 func (d *Dispatcher) Mode() Mode {
 	if d == nil {
 		return ModeQueue
@@ -192,8 +202,8 @@ func (d *Dispatcher) Mode() Mode {
 	return d.mode
 }
 
-// C is the channel of events, in ModeChannel; nil otherwise. It is closed when
-// the dispatcher was closed and the last event is in it.
+// C is the channel of events in ModeChannel, and nil in other modes. After Close,
+// the dispatcher closes the channel once it has sent the last event.
 func (d *Dispatcher) C() <-chan Event {
 	if d == nil {
 		return nil
@@ -201,17 +211,17 @@ func (d *Dispatcher) C() <-chan Event {
 	return d.inner.C()
 }
 
-// Flush makes silent events and batches that are not full visible now, the
-// dispatcher's own and those of its routes.
+// Flush makes silent events, and batches that are not full, visible to the consumer
+// now: those of the dispatcher and of its routes.
 func (d *Dispatcher) Flush() {
 	if d != nil {
 		d.inner.Flush()
 	}
 }
 
-// PostSoftware queues a software event with the payload. It is INVALID_PARAMETER
-// unless the dispatcher takes the stream StreamSoftware, and QUEUE_FULL when
-// there is no room. DAT: dat_evd_post_se.
+// PostSoftware queues a software event with the payload. It returns
+// INVALID_PARAMETER unless the dispatcher takes the stream StreamSoftware, and
+// QUEUE_FULL when there is no room. DAT: dat_evd_post_se.
 func (d *Dispatcher) PostSoftware(payload any) error {
 	if d == nil {
 		return invalidHandle("evd.PostSoftware")
@@ -219,13 +229,14 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 	return d.inner.PostSoftware(payload)
 }
 
-// Close frees the dispatcher. It fails with EVD_IN_USE while something is
-// attached or a post that was taken has its place in the queue, with EVD_WAITER
-// while somebody is in Wait, and with INVALID_STATE from the dispatcher's own
-// callback. It ends iterators. What is queued is dropped, except that what is in a
-// channel, or still comes to it, can be received. Connection requests that nobody
-// took from their events (see ep.RequestOf) are rejected. Closing again does nothing.
-// DAT: dat_evd_free.
+// Close frees the dispatcher. It fails with EVD_IN_USE while an object is attached
+// or, in ModeQueue and ModeCallback, the event of an accepted post is still to
+// come; with EVD_WAITER while a goroutine is in Wait; and with INVALID_STATE when
+// the dispatcher's own callback calls it. Close ends iterators and drops queued
+// events, except that a program can still receive those that are in a channel or
+// still come to it. It rejects connection requests that the program has not taken
+// from their events (see ep.RequestOf). Closing again does nothing. DAT:
+// dat_evd_free.
 func (d *Dispatcher) Close() error {
 	if d == nil {
 		return invalidHandle("evd.Close")
@@ -233,8 +244,8 @@ func (d *Dispatcher) Close() error {
 	return d.inner.Close()
 }
 
-// String names the dispatcher. It may be called at any time, as the String of every
-// handle.
+// String names the dispatcher. Like the String of every handle it may be called at
+// any time.
 func (d *Dispatcher) String() string {
 	if d == nil {
 		return "Dispatcher(nil)"

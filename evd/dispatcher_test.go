@@ -129,7 +129,7 @@ func TestResizeKeepsEvents(t *testing.T) {
 	assert.Equal(t, list(1, 2, 3, 4, 5, 6, 7), drain(t, d))
 	require.NoError(t, d.Resize(1))
 
-	// Held events and those in a batch count.
+	// Held events, and those in a batch, count as queued.
 	c := newDispatcher(t, Config{QLen: 8, Mode: ModeChannel})
 	put(t, c.inner.Main(), 1)
 	putSilent(t, c.inner.Main(), 2, 3)

@@ -64,7 +64,7 @@ func putEvent(t testing.TB, q *delivery.Queue, ev *Event, silent bool) {
 	q.Flush()
 }
 
-// drain takes what the consumer of ModeQueue can have.
+// drain takes all events that Dequeue finds.
 func drain(t testing.TB, d *Dispatcher) []uint64 {
 	t.Helper()
 	buf := make([]Event, MaxQLen>>8)
@@ -94,7 +94,7 @@ func isError(t testing.TB, err error, typ hw.Type, sub hw.Subtype, msg ...any) {
 	}
 }
 
-// eventually waits for what another goroutine is about to do.
+// eventually waits until another goroutine has made cond true.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	require.Eventually(t, cond, 10*time.Second, 50*time.Microsecond, what)
@@ -108,7 +108,7 @@ func sleeps(t testing.TB, d *Dispatcher) bool {
 	return c.Sleeps != 0
 }
 
-// slack is by how many events a channel is longer than asked for; see Config.QLen.
+// slack is how many events a channel holds beyond its length; see Config.QLen.
 const slack = 80
 
 func newRoute(t testing.TB, d *Dispatcher, mask, value uint64, qlen int) *Route {

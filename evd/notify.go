@@ -2,12 +2,12 @@ package evd
 
 import "godat/hw"
 
-// ModifyCNO gives the dispatcher another CNO, or with nil none. If events are
-// queued, and the dispatcher is enabled, the new one is triggered. The one it has
-// already is left alone.
+// ModifyCNO replaces the dispatcher's CNO by c; nil removes it. If events are
+// queued and the dispatcher is enabled, c is triggered, unless the dispatcher has c
+// already.
 //
-// It is for dispatchers of ModeQueue: others deliver by themselves, which makes
-// them permanent waiters, INVALID_STATE/EVD_WAITER. A CNO that is closed, or
+// Only a dispatcher of ModeQueue can have a CNO: the other modes are permanent
+// waiters, and ModifyCNO returns INVALID_STATE/EVD_WAITER. A CNO that is closed, or
 // another adapter's, is INVALID_HANDLE/CNO. DAT: dat_evd_modify_cno.
 func (d *Dispatcher) ModifyCNO(c *CNO) error {
 	const op = "evd.ModifyCNO"
@@ -38,13 +38,12 @@ func (d *Dispatcher) ModifyCNO(c *CNO) error {
 	return nil
 }
 
-// Enable has events trigger the CNO, as they do from the start. If events are
-// queued they trigger it now. Enabling again does nothing. DAT: dat_evd_enable.
+// Enable lets events trigger the CNO, as they do from the start. If events are
+// queued, they trigger it now. Enabling again does nothing. DAT: dat_evd_enable.
 func (d *Dispatcher) Enable() error { return d.setDisabled("evd.Enable", false) }
 
-// Disable keeps events from triggering the CNO. They are queued, and may be
-// dequeued and waited for, as ever. Disabling again does nothing. DAT:
-// dat_evd_disable.
+// Disable keeps events from triggering the CNO. They are queued as before, and
+// Dequeue and Wait find them. Disabling again does nothing. DAT: dat_evd_disable.
 func (d *Dispatcher) Disable() error { return d.setDisabled("evd.Disable", true) }
 
 func (d *Dispatcher) setDisabled(op string, disabled bool) error {
@@ -63,8 +62,8 @@ func (d *Dispatcher) setDisabled(op string, disabled bool) error {
 	return nil
 }
 
-// arm turns the telling of the CNO on or off, and tells it of what is queued. mu
-// is held.
+// arm lets events trigger the CNO if there is one and the dispatcher is enabled,
+// and triggers it for queued events; else it stops that. The caller holds mu.
 func (d *Dispatcher) arm() {
 	c := d.cno.Load()
 	if c == nil || d.disabled {
@@ -74,7 +73,7 @@ func (d *Dispatcher) arm() {
 	d.inner.SetNotifier(func() { c.trigger(d) })
 }
 
-// leaveCNO parts from the CNO of a dispatcher that is closed.
+// leaveCNO removes the CNO of a dispatcher that closes.
 func (d *Dispatcher) leaveCNO() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,9 +83,9 @@ func (d *Dispatcher) leaveCNO() {
 	}
 }
 
-// SetUnwaitable has Wait fail with INVALID_STATE/EVD_UNWAITABLE, also for who is
-// in it and finds too few events, and ends iterators of ModeQueue. Dequeue and
-// the CNO go on. DAT: dat_evd_set_unwaitable.
+// SetUnwaitable makes Wait fail with INVALID_STATE/EVD_UNWAITABLE, also a Wait that
+// is under way, and ends iterators of ModeQueue. Dequeue and the CNO work as
+// before. DAT: dat_evd_set_unwaitable.
 func (d *Dispatcher) SetUnwaitable() error {
 	if d.closed() {
 		return invalidHandle("evd.SetUnwaitable")
@@ -95,7 +94,7 @@ func (d *Dispatcher) SetUnwaitable() error {
 	return nil
 }
 
-// ClearUnwaitable takes SetUnwaitable back. DAT: dat_evd_clear_unwaitable.
+// ClearUnwaitable undoes SetUnwaitable. DAT: dat_evd_clear_unwaitable.
 func (d *Dispatcher) ClearUnwaitable() error {
 	if d.closed() {
 		return invalidHandle("evd.ClearUnwaitable")

@@ -8,16 +8,16 @@ import (
 	"godat/internal/door"
 )
 
-// OneShot is where one operation's event goes, for the goroutine that waits for
-// just that one. A post that names it arms it; it takes one event, and when that was
-// received another post may name it.
+// OneShot takes the event of one operation, for a goroutine that waits for just
+// that operation. A post that names the OneShot arms it. It takes one event; after
+// that event was received, another post may name it.
 //
-// Any goroutine may call its methods; its holder decides who posts with a OneShot,
-// receives its event and releases it.
+// Any goroutine may call its methods; its holder decides which goroutine posts with
+// it, receives its event and releases it.
 type OneShot struct{ inner delivery.OneShot }
 
-// NewOneShot takes a OneShot from the dispatcher's pool, or makes one. Its
-// events count in no queue.
+// NewOneShot takes a OneShot from the dispatcher's pool, or makes one. Its events
+// take no place of a queue. The holder gives it back with Release.
 func (d *Dispatcher) NewOneShot() *OneShot {
 	if d == nil {
 		return nil
@@ -30,7 +30,7 @@ func (d *Dispatcher) NewOneShot() *OneShot {
 	return s
 }
 
-// C is the channel on which the event comes.
+// C is the channel that the event comes on.
 func (s *OneShot) C() <-chan Event {
 	if s == nil {
 		return nil
@@ -38,9 +38,10 @@ func (s *OneShot) C() <-chan Event {
 	return s.inner.C()
 }
 
-// Wait receives the event. The context's deadline is TIMEOUT_EXPIRED, its end
-// INTERRUPTED_CALL, and an aborted dispatcher ABORT; the event may be waited for
-// again then. It is INVALID_STATE if no operation was posted since the last event.
+// Wait receives the event. It fails with TIMEOUT_EXPIRED when the context's
+// deadline passes, with INTERRUPTED_CALL when the context is canceled, and with
+// ABORT when the dispatcher is closed; after that the holder may wait for the event
+// again. It returns INVALID_STATE if no operation was posted since the last event.
 func (s *OneShot) Wait(ctx context.Context) (Event, error) {
 	if s == nil {
 		return Event{}, invalidHandle("evd.OneShot.Wait")
@@ -48,19 +49,20 @@ func (s *OneShot) Wait(ctx context.Context) (Event, error) {
 	return s.inner.Wait(ctx)
 }
 
-// Release gives the OneShot back to the pool; its holder forgets it. If an
-// event is outstanding, that is dropped when it comes, and only then is the
-// OneShot used again. Releasing it twice panics if it is noticed.
+// Release returns the OneShot to the pool; its holder must not use it any more. If
+// an event is outstanding, it is dropped when it comes, and only then is the
+// OneShot used again. A second Release panics if it is noticed.
 func (s *OneShot) Release() {
 	if s != nil {
 		s.inner.Release()
 	}
 }
 
-// String names the request.
+// String names the OneShot.
 func (s *OneShot) String() string { return fmt.Sprintf("OneShot(%p)", s) }
 
-// Wiring is for the package of this module that posts: a program can't make its argument.
+// Wiring returns the side of the OneShot that the posting package of this module
+// uses. A program can't make the argument.
 func (s *OneShot) Wiring(door.Key) *delivery.OneShot {
 	if s == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"godat/internal/door"
 )
 
-// publicMethods are the methods that a program can call, by type. A method that only
-// this module's packages need belongs behind Wiring.
+// publicMethods are the methods that a program can call, by type. A method that
+// only this module's packages need is reached through Wiring.
 var publicMethods = map[reflect.Type]string{
 	reflect.TypeFor[*Dispatcher](): "Batches C ClearUnwaitable Close Counters Dequeue Disable Enable Events Flush Mode ModifyCNO " +
 		"NewOneShot PostSoftware Query ResetCounters Resize Route SetUnwaitable String Wait",
@@ -37,7 +37,7 @@ func TestAProgramCanCallNothingButThePublicMethods(t *testing.T) {
 	}
 }
 
-// What a public type shows of its inside would be reached around its door.
+// A program could reach an exported field without the key that Wiring asks for.
 func TestPublicTypesHaveNoExportedWiringInTheirFields(t *testing.T) {
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[Dispatcher](), reflect.TypeFor[CNO](), reflect.TypeFor[Route](), reflect.TypeFor[OneShot](), reflect.TypeFor[Batch](),

@@ -2,7 +2,7 @@ package evd
 
 import "godat/hw"
 
-// Field is a set of parameters, DAT_EVD_PARAM_MASK.
+// Field is a set of a dispatcher's parameters: DAT_EVD_PARAM_MASK.
 type Field uint32
 
 // The parameters.
@@ -15,7 +15,7 @@ const (
 	FieldAll     Field = 0x1f
 )
 
-// Param is DAT_EVD_PARAM. What was not asked for is zero.
+// Param is DAT_EVD_PARAM. Fields that the mask of Query does not name are zero.
 type Param struct {
 	IA      any // the adapter it was made on, a *runtime.IA; nil for none
 	QLen    int // events it holds; in ModeChannel 80 more than asked for
@@ -24,7 +24,7 @@ type Param struct {
 	Streams Streams
 }
 
-// Query reports the parameters that mask names. An unknown one is
+// Query returns the parameters that mask names. An unknown bit is
 // INVALID_PARAMETER. DAT: dat_evd_query.
 func (d *Dispatcher) Query(mask Field) (Param, error) {
 	const op = "evd.Query"
@@ -55,7 +55,7 @@ func (d *Dispatcher) Query(mask Field) (Param, error) {
 	return p, nil
 }
 
-// state packs the three sub-states. mu is held.
+// state packs the three sub-states. The caller holds mu.
 func (d *Dispatcher) state() State {
 	s := StateEnabled
 	if d.disabled {
@@ -69,10 +69,11 @@ func (d *Dispatcher) state() State {
 	return s | State(d.inner.FeedConfig())<<configShift
 }
 
-// Resize changes the length. It keeps all events and their order. It fails with
-// INVALID_STATE when more events are queued, with EVD_WAITER when somebody is in
-// Wait until there are more, and with INSUFFICIENT_RESOURCES above
-// Config.MaxLen, which see for what can grow. DAT: dat_evd_resize.
+// Resize changes the queue's length to qlen events. It keeps all events and their
+// order. It fails with INVALID_STATE when more than qlen events are queued, with
+// EVD_WAITER when a goroutine is in Wait for more than qlen events, and with
+// INSUFFICIENT_RESOURCES above Config.MaxLen, whose documentation says which modes
+// can grow. DAT: dat_evd_resize.
 func (d *Dispatcher) Resize(qlen int) error {
 	if d == nil {
 		return invalidHandle("evd.Resize")

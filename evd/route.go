@@ -8,13 +8,13 @@ import (
 // Route sends the events of some cookies to a channel of its own.
 type Route struct{ inner delivery.Route }
 
-// Route makes a channel for the events of the operations whose cookie, masked,
-// is value. Which channel an operation's event goes to is fixed when it is
-// posted. Where routes overlap the older one decides. At least qlen operations may
-// be outstanding on the route; as any channel it holds 80 more.
+// Route makes a channel for the events of the operations whose cookie, masked with
+// mask, is value. The post of an operation decides which channel its event goes to.
+// Where routes overlap, the oldest gets the event. At least qlen operations may be
+// outstanding on the route; like any channel it holds 80 events more. A value with
+// bits outside mask, and a qlen below 1, are INVALID_PARAMETER.
 //
-// The dispatcher's mode doesn't matter. Closing the dispatcher closes its
-// routes.
+// A dispatcher of any mode may have routes. Closing the dispatcher closes them.
 func (d *Dispatcher) Route(mask, value uint64, qlen int) (*Route, error) {
 	const op = "evd.Route"
 	switch {
@@ -34,8 +34,8 @@ func (d *Dispatcher) Route(mask, value uint64, qlen int) (*Route, error) {
 	return r, nil
 }
 
-// C is the route's channel. It is closed when the route was closed and its last
-// event is in it.
+// C is the route's channel. After Close, the dispatcher closes it once it has sent
+// the last event.
 func (r *Route) C() <-chan Event {
 	if r == nil {
 		return nil
@@ -43,9 +43,9 @@ func (r *Route) C() <-chan Event {
 	return r.inner.C()
 }
 
-// Close refuses further posts whose cookies match, until the last event that is
-// outstanding has come; then it closes the channel, and the cookies are other
-// routes' or the dispatcher's again. Closing twice does nothing.
+// Close refuses further posts whose cookies match. When the last outstanding event
+// has come, the channel is closed, and events of these cookies go to other routes
+// or to the dispatcher again. Closing twice does nothing.
 func (r *Route) Close() error {
 	if r == nil {
 		return invalidHandle("evd.Route.Close")

@@ -10,8 +10,8 @@ import (
 	"godat/hw"
 )
 
-// There is room for every post of a round, so what is told that the dispatcher is
-// full has been told wrong.
+// The queue has room for every post of a round, so an error that says that it is
+// full is wrong.
 func TestADispatcherThatIsAbortedUnderAPostIsNotFull(t *testing.T) {
 	const rounds, posts = 500, 1000
 	under := 0
@@ -24,7 +24,7 @@ func TestADispatcherThatIsAbortedUnderAPostIsNotFull(t *testing.T) {
 			close(begun)
 			for n := 1; n < posts && err == nil; n++ {
 				if n == posts-1 {
-					runtime.Gosched() // on one processor, to the abort
+					runtime.Gosched() // lets the abort run, on one processor
 				}
 				err = d.PostSoftware(nil)
 			}

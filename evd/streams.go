@@ -7,7 +7,7 @@ type Mode uint8
 
 // The modes.
 const (
-	// ModeQueue keeps events until somebody calls Dequeue or Wait, as DAT does.
+	// ModeQueue keeps events until the program calls Dequeue or Wait, as DAT does.
 	ModeQueue Mode = iota
 	// ModeChannel sends each event on the channel C.
 	ModeChannel
@@ -25,11 +25,11 @@ func (m Mode) String() string {
 	return "unknown"
 }
 
-// State is DAT_EVD_STATE: three sub-states, each one bit or field of it.
+// State is DAT_EVD_STATE: three sub-states, each a bit or a field of bits.
 type State uint32
 
-// The states. What notifies a waiter is a two-bit field: ConfigThreshold is not
-// the sum of the others.
+// The states. What notifies a waiter is a field of two bits: ConfigThreshold is a
+// value of its own, and does not mean both of the others.
 const (
 	StateEnabled    State = 0x01 // arrivals trigger the CNO
 	StateDisabled   State = 0x02
@@ -43,7 +43,7 @@ const (
 	configShift           = 4
 )
 
-// Config is the field that says what notifies.
+// Config returns the field that says what notifies a waiter.
 func (s State) Config() State { return s & configMask }
 
 func (s State) String() string {
@@ -63,7 +63,7 @@ func (s State) String() string {
 		names = append(names, "CONFIG_SOLICITED")
 	case ConfigThreshold:
 		names = append(names, "CONFIG_THRESHOLD")
-	default: // a state that was not asked for
+	default: // the mask of Query did not name the state
 	}
 	return strings.Join(names, "|")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endings are the ways a callback ends its goroutine with the process going on, and
-// the pools in which that happens.
+// endings are the ways in which a callback ends its goroutine but not the process,
+// each with the pool in which that happens.
 var endings = map[string]struct {
 	end    func()
 	submit func(func()) error

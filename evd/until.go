@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Until makes a context that ends when the channel is closed, for Wait and the
-// other calls that a context ends: a program that has a channel for its end needs
-// no goroutine to cancel a context with. The channel is closed, never sent to.
+// Until returns a context that ends when done is closed. With it a program that
+// signals its end by a channel needs no goroutine that cancels a context for Wait
+// and the other calls that take one. done must only be closed, never sent to.
 //
-// It allocates nothing. context.WithTimeout adds a time limit.
+// Until allocates nothing. context.WithTimeout adds a time limit.
 func Until(done <-chan struct{}) context.Context { return until(done) }
 
-// until is a channel that is a context.
+// until is a channel with the methods of a context.
 type until <-chan struct{}
 
 // Deadline implements [context.Context]: there is none.
