@@ -1,4 +1,4 @@
-// Package event has the words for what happened: an [Event], its [Number], and the
+// Package event has the types of events: an [Event], its [Number], and the
 // [Streams] that dispatchers take. Package evd delivers events; package
-// godat/runtime has these words for programs.
+// godat/runtime gives programs these names.
 package event

@@ -8,15 +8,15 @@ import (
 )
 
 // connectionEnd is the Data of the event that ends a connection, or the attempt at
-// one, and the error that the event has.
+// one. It is also the error that Err returns for the event.
 type connectionEnd struct {
 	number  Number
 	private []byte
 	cause   *hw.Cause
 }
 
-// ConnectionEnd makes the event of a connection's end, or of the end of an attempt
-// at one. Only package ep makes such events.
+// ConnectionEnd makes the event of the end of a connection, or of an attempt at
+// one. Only package ep makes such events.
 func ConnectionEnd(_ door.Key, n Number, source any, private []byte, cause *hw.Cause) Event {
 	ev := Event{Number: n, Source: source}
 	if private != nil || cause != nil {
@@ -33,7 +33,7 @@ func (e *connectionEnd) Error() string {
 	return Error(e.number).Error() + ": " + e.cause.Error()
 }
 
-// Is matches what the error of the number alone matches.
+// Is reports whether the error of the number alone matches target.
 func (e *connectionEnd) Is(target error) bool { return errors.Is(Error(e.number), target) }
 
 // Unwrap returns the error of the number and the cause.
@@ -55,9 +55,10 @@ func (f *flushError) Error() string {
 // Unwrap returns the error of the status and the cause.
 func (f *flushError) Unwrap() []error { return []error{hw.StatusFlushed.Err(), (*hw.Cause)(f)} }
 
-// Cause is why a connection, or the attempt at one, ended: of the event that tells of
-// the end, an orderly one too, and of the completions that were flushed by it. It is
-// nil for other events, and where nobody knew when the completion was flushed.
+// Cause returns why a connection, or the attempt at one, ended: for the event of
+// the end, an orderly one too, and for the completions that the end flushed. It is
+// nil for other events, and for a completion whose cause was unknown when it was
+// flushed.
 func (e Event) Cause() *hw.Cause {
 	switch data := e.Data.(type) {
 	case *connectionEnd:
@@ -70,7 +71,7 @@ func (e Event) Cause() *hw.Cause {
 	return nil
 }
 
-// Ended reports whether the event tells of the end of a connection, or of an attempt
-// at one: it is the last event of that connection, and Err says why it ended, nil
-// for an end in order.
+// Ended reports whether the event is the end of a connection, or of an attempt at
+// one. It is the last event of that connection, and Err says why the connection
+// ended: nil for an orderly end.
 func (e Event) Ended() bool { return e.Number != Established && e.Number.Stream() == StreamConnection }

@@ -6,8 +6,8 @@ import (
 	"godat/hw"
 )
 
-// Event is DAT_EVENT: one thing that happened. It is a value, 56 bytes; a
-// delivered event belongs to whoever received it.
+// Event is DAT_EVENT: one thing that happened. It is a value of 56 bytes (40 where a
+// pointer has 32 bits); its receiver owns it.
 type Event struct {
 	Number Number
 	Status hw.Status // of a completion
@@ -17,16 +17,16 @@ type Event struct {
 	Length uint32 // bytes a successful operation moved
 	Key    uint32 // immediate data with HasImm, the invalidated context with Invalidated
 
-	// Cookie is what the poster gave, untouched.
+	// Cookie is the cookie of the post, unchanged.
 	Cookie uint64
 
-	// Source is the object that the event is of, as a pointer: an endpoint, a
-	// service point, a shared receive queue. Package ep tells which (ep.Of).
+	// Source is a pointer to the object that the event is about: an endpoint, a
+	// service point, a shared receive queue. ep.Of returns it if it is an endpoint.
 	Source any
 
 	// Data is a bind's window, a connection request's object, a software event's
-	// payload or an asynchronous error's Reason. What a connection event has is given
-	// by Connection and Cause.
+	// payload or an asynchronous error's Reason. Connection and Cause return the
+	// data of a connection event, and Cause that of a flushed completion.
 	Data any
 }
 
@@ -50,7 +50,7 @@ type DTO struct {
 	Source any
 }
 
-// DTO is the event as a completion; ok is false when it is none.
+// DTO returns the event as a completion; ok is false when it is none.
 func (e Event) DTO() (dto DTO, ok bool) {
 	if !e.Number.Completion() {
 		return DTO{}, false
@@ -58,22 +58,24 @@ func (e Event) DTO() (dto DTO, ok bool) {
 	return DTO{Cookie: e.Cookie, Status: e.Status, Op: e.Op, Length: e.Length, Source: e.Source}, true
 }
 
-// Immediate is the immediate data that came with the message.
+// Immediate returns the immediate data that came with the message; ok is false when
+// none came.
 func (e Event) Immediate() (data uint32, ok bool) { return e.Key, e.Flags&HasImm != 0 }
 
-// InvalidatedContext is the context that the peer's send invalidated.
+// InvalidatedContext returns the context that the peer's send invalidated; ok is
+// false when it invalidated none.
 func (e Event) InvalidatedContext() (context uint32, ok bool) {
 	return e.Key, e.Flags&Invalidated != 0
 }
 
 // Connection is the data of a connection event.
 type Connection struct {
-	Private []byte    // the peer's private data; the receiver's to keep
-	Cause   *hw.Cause // why it ended; nil when that is all that the number says
+	Private []byte    // the peer's private data; the event's receiver owns it
+	Cause   *hw.Cause // why the connection ended; nil when no more is known than the number says
 	Source  any       // the endpoint
 }
 
-// Connection is the event as a connection event; ok is false when it is none.
+// Connection returns the event as a connection event; ok is false when it is none.
 func (e Event) Connection() (c Connection, ok bool) {
 	if e.Number.Stream() != StreamConnection {
 		return Connection{}, false
@@ -88,7 +90,7 @@ func (e Event) Connection() (c Connection, ok bool) {
 	return c, true
 }
 
-// Software is the payload of a software event.
+// Software returns the payload of a software event; ok is false for other events.
 func (e Event) Software() (payload any, ok bool) {
 	if e.Number != SoftwareEvent {
 		return nil, false
@@ -96,7 +98,8 @@ func (e Event) Software() (payload any, ok bool) {
 	return e.Data, true
 }
 
-// Async is the object and the reason of an asynchronous error.
+// Async returns the object and the reason of an asynchronous error; ok is false for
+// other events.
 func (e Event) Async() (source any, why Reason, ok bool) {
 	if e.Number.Stream() != StreamAsync {
 		return nil, 0, false
@@ -105,11 +108,11 @@ func (e Event) Async() (source any, why Reason, ok bool) {
 	return e.Source, why, true
 }
 
-// Err is nil when what the event tells of went well: a completion that
-// succeeded, a connection that was established or ended in order, a request, a
-// software event. Otherwise it matches the completion's hw.StatusError, or the Error
-// with the event's number. The error of a connection's end, and of a flush by it,
-// tells why and unwraps to the *hw.Cause:
+// Err returns nil for an event of success: a completion that succeeded, a
+// connection that was established or ended in order, a request, a software event.
+// Otherwise the error matches the completion's hw.StatusError, or the Error with
+// the event's number. The error of a connection's end, and of a completion that the
+// end flushed, says why the connection ended and unwraps to the *hw.Cause:
 //
 //	var cause *hw.Cause
 //	if errors.As(ev.Err(), &cause) { ... }
@@ -131,7 +134,7 @@ func (e Event) Err() error {
 	return err
 }
 
-// String tells what the event is, for people.
+// String describes the event for people.
 func (e Event) String() string {
 	switch {
 	case e.Number.Completion():

@@ -71,7 +71,7 @@ var numberText = map[Number]string{
 	IWExtensionEvent:      "IW_EXTENSION",
 }
 
-// String is DAT's name without the DAT_ in front and the EVENT behind.
+// String returns DAT's name without the DAT_ in front and the EVENT behind.
 func (n Number) String() string {
 	if s, ok := numberText[n]; ok {
 		return s
@@ -85,8 +85,8 @@ func (n Number) Completion() bool {
 	return n == DTOCompletion || n == BindCompletion || n == IBDTOEvent
 }
 
-// Stream is the stream that events of this number belong to; 0 if n is no
-// event's number.
+// Stream returns the stream that events of this number belong to; 0 if n belongs to
+// none.
 func (n Number) Stream() Streams {
 	switch {
 	case n == DTOCompletion, n == IBDTOEvent, n == IBCollective:
@@ -105,8 +105,8 @@ func (n Number) Stream() Streams {
 	return 0
 }
 
-// Err is nil unless n alone tells of something that went wrong: a connection
-// that did not come about or broke, an asynchronous error. It does not allocate.
+// Err returns nil unless n alone says that something went wrong: a connection that
+// was not established or that broke, an asynchronous error. It does not allocate.
 func (n Number) Err() error {
 	switch n {
 	case PeerRejected, NonPeerRejected, AcceptCompletionError, Broken, TimedOut, Unreachable,
@@ -118,13 +118,13 @@ func (n Number) Err() error {
 	}
 }
 
-// Error is an event's number as an error. Match it with errors.As, with
-// errors.Is against another Error, or against the general word for the same:
-// a time limit (hw.ErrTimeout, os.ErrDeadlineExceeded), an address that is not
-// there (hw.ErrInvalidAddress).
+// Error is an event's number as an error. Match it with errors.As, with errors.Is
+// against another Error, or with errors.Is against a general error: hw.ErrTimeout
+// or os.ErrDeadlineExceeded for a time limit, hw.ErrInvalidAddress for an address
+// that is not there.
 type Error Number
 
-// numberErrors holds the errors ready made, so that Err need not allocate them.
+// numberErrors holds an error for each number, so that Err need not allocate it.
 var numberErrors = func() map[Number]error {
 	m := make(map[Number]error, len(numberText))
 	for n := range numberText {
@@ -141,7 +141,7 @@ func (e Error) Error() string {
 	return "godat: " + kind + Number(e).String()
 }
 
-// Is matches the general words for what went wrong.
+// Is reports whether target is the general error for the number; see [Error].
 func (e Error) Is(target error) bool {
 	switch Number(e) {
 	case TimedOut, AsyncTimedOut:
