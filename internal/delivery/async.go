@@ -9,33 +9,35 @@ import (
 )
 
 // AsyncNode is an event that brings its own place: an asynchronous error that one
-// object may report, for one reason, or a connection request. It is latched:
-// reported again before its event was delivered, it stays one event. So it needs
-// no reservation, and none can be lost.
+// object may report, for one reason, or a connection request. It is latched: a
+// second report before the event was delivered adds no event. So it needs no
+// reservation, and no report is lost.
 type AsyncNode struct {
-	// Event is what is delivered. It does not change once the node was put.
+	// Event is what is delivered. It must not change after the node was put.
 	Event event.Event
-	// Drop answers a connection request for the program, unless the program has taken the
-	// request from its event or answered it. The dispatcher calls it when it is closed.
+	// Drop answers a connection request for the program, unless the program has
+	// taken the request from its event or answered it. The dispatcher calls Drop
+	// when it closes.
 	Drop func()
 
 	next    *AsyncNode
 	pending atomic.Bool
 }
 
-// asyncList is the events that wait for delivery in places of their own. Errors
-// go before connection requests, and each kind is first come first.
+// asyncList has the listed events: those that wait for delivery in places of their
+// own. Errors go before connection requests, and each kind is first come, first
+// served.
 type asyncList struct {
 	count     atomic.Int32 // may be read without mu, before taking it
 	mu        sync.Mutex
 	errors    nodes
 	requests  nodes
 	pumping   bool
-	delivered uint64 // taken off, ever
+	delivered uint64 // events popped so far
 	pump      sync.WaitGroup
 }
 
-// nodes is a list in order. The mutex of the asyncList guards it.
+// nodes is a list in order of arrival. The mutex of the asyncList guards it.
 type nodes struct{ first, last *AsyncNode }
 
 // PutAsync reports an asynchronous error. Any goroutine may call it; it does not
@@ -46,9 +48,10 @@ func (d *Dispatcher) PutAsync(node *AsyncNode) {
 	}
 }
 
-// PutRequest is PutAsync for a connection request, until ForgetRequest takes it back.
-// A service point bounds how many of its requests wait: strangers cause them, and
-// they take no place that an endpoint could reserve.
+// PutRequest is PutAsync for a connection request, which the dispatcher remembers
+// until ForgetRequest. The service point bounds how many of its requests wait,
+// because any stranger can cause them. They take no place that an endpoint could
+// reserve.
 func (d *Dispatcher) PutRequest(node *AsyncNode) {
 	d.mu.Lock()
 	if d.requests == nil {
@@ -59,16 +62,17 @@ func (d *Dispatcher) PutRequest(node *AsyncNode) {
 	d.putListed(&d.async.requests, node)
 }
 
-// ForgetRequest says that a request was answered. It need not have been put.
+// ForgetRequest removes a request that was answered. The request need not have been
+// put.
 func (d *Dispatcher) ForgetRequest(node *AsyncNode) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.requests, node)
 }
 
-// dropRequests has the requests dropped that nobody has answered. In which of them an
-// event is still in a channel can't be told, so each knows whether it was taken. The
-// dispatcher is closed.
+// dropRequests calls Drop of each request that is not answered. The dispatcher
+// can't tell which of their events are still in a channel, so each request knows
+// whether the program took it. The dispatcher is closed.
 func (d *Dispatcher) dropRequests() {
 	d.mu.Lock()
 	nodes := d.requests
@@ -113,14 +117,15 @@ func (l *asyncList) push(to *nodes, node *AsyncNode) {
 	l.count.Add(1)
 }
 
-// pop takes the first event off the list, whose node may be put again.
+// pop takes the first event off the list. After that, the event's node may be put
+// again.
 func (l *asyncList) pop(ev *event.Event) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.popFrom(&l.errors, ev) || l.popFrom(&l.requests, ev)
 }
 
-// popFrom is pop for one kind. mu is held.
+// popFrom is pop for one kind. The caller holds mu.
 func (l *asyncList) popFrom(from *nodes, ev *event.Event) bool {
 	node := from.first
 	if node == nil {
@@ -147,9 +152,10 @@ func (l *asyncList) takeFrom(from *nodes, buf []event.Event) (n int) {
 	return n
 }
 
-// takeListed is take when a ring was replaced, or events wait on the list. It takes
-// all errors, then as many requests as other events, or a flood of strangers would
-// keep the consumer from its completions. Its caller is the consumer.
+// takeListed is take for when a ring was replaced, or listed events wait. It takes
+// all errors, then as many requests as other events, or a flood of requests from
+// strangers would keep the consumer from its completions. The caller is the
+// consumer.
 //
 //go:noinline
 func (q *Queue) takeListed(buf []event.Event) (n int) {
@@ -170,8 +176,8 @@ func (q *Queue) takeListed(buf []event.Event) (n int) {
 	return n + l.takeFrom(&l.requests, buf[n:])
 }
 
-// takeAsync moves listed events into the batch, as many as there is room for. The rest
-// follows when a batch is released. Its caller holds mu.
+// takeAsync moves as many listed events into the batch as there is room for. The
+// rest follows when a batch is released. The caller holds mu.
 func (b *batcher) takeAsync() {
 	for b.errs < asyncRoom && b.cur != nil {
 		var ev event.Event
@@ -187,8 +193,9 @@ func (b *batcher) takeAsync() {
 	}
 }
 
-// sendAsync moves listed events into the channel. Nobody tells when a channel gets
-// room again: if there is none, a goroutine looks from time to time.
+// sendAsync moves listed events into the channel. A receiver does not announce that
+// it made room in a channel, so if there is no room, a goroutine looks from time to
+// time.
 func (d *Dispatcher) sendAsync() {
 	if d.trySendAsync() {
 		return
@@ -207,7 +214,7 @@ func (d *Dispatcher) trySendAsync() bool {
 	q := &d.main
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.sendHeld() // also because a refusal does so, and needs mu
+	q.sendHeld() // before reserveSlow, which locks mu for held events when it refuses
 	var ev event.Event
 	for d.async.count.Load() != 0 {
 		if !q.mayList() || !q.reserveSlow(1, asyncRoom) {
@@ -226,9 +233,10 @@ func (d *Dispatcher) trySendAsync() bool {
 }
 
 // mayList reports whether the channel holds fewer than asyncRoom listed events. It
-// can't tell which events were received. All were if it is empty; and a listed
-// event was if the events that were sent since, and are not in the channel any
-// more, are more than could have been on their way when it was sent. mu is held.
+// can't tell which events were received, but all listed events were received in two
+// cases: the channel is empty; or, of the events sent after the last listed one, at
+// least as many have left the channel as could have been on their way when that one
+// was sent. The caller holds mu.
 func (q *Queue) mayList() bool {
 	if q.listed < asyncRoom {
 		return true
@@ -241,12 +249,12 @@ func (q *Queue) mayList() bool {
 	return q.listed == 0
 }
 
-// sends counts the events that were sent, but for those whose sender has not
-// counted them yet.
+// sends returns how many events were sent, without those that their sender has not
+// counted yet.
 func (q *Queue) sends() uint64 { return q.done.Load() - q.unused.Load() }
 
-// stop waits for the goroutine. The dispatcher is closed, so none begins any
-// more once mu was free.
+// stop waits for the pump's goroutine. The dispatcher is closed, so no pump starts
+// any more after stop has had mu.
 func (l *asyncList) stop() {
 	l.mu.Lock()
 	l.mu.Unlock() //nolint:staticcheck // who held it has started its goroutine
@@ -256,7 +264,8 @@ func (l *asyncList) stop() {
 // pumpInterval is how often pumpAsync looks for room.
 const pumpInterval = time.Millisecond
 
-// pumpAsync sends the listed events that found no room.
+// pumpAsync sends the listed events that found no room, until all are sent or the
+// dispatcher is closed.
 func (d *Dispatcher) pumpAsync() {
 	defer d.async.pump.Done()
 	tick := time.NewTicker(pumpInterval)

@@ -64,14 +64,15 @@ func TestAsyncErrorsFindAFullChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
 		putSilent(t, d.Main(), 1000)
-		require.True(t, d.Main().Reserve(3+slack)) // and never used
+		require.True(t, d.Main().Reserve(3+slack)) // no event uses these
 		const n = 5 * asyncRoom
 		for c := range uint64(n) {
 			d.PutAsync(asyncNode(c))
 		}
 		assert.Len(t, d.C(), 1+asyncRoom)
 		assert.Equal(t, uint64(1000), (<-d.C()).Cookie, "what was held goes first")
-		// They follow as the channel gets room, though nobody else comes by.
+		// The other errors follow as the channel gets room, though no producer
+		// comes by.
 		var got []uint64
 		for range n {
 			time.Sleep(2 * pumpInterval)

@@ -14,46 +14,48 @@ type Batch struct {
 
 	b    *batcher
 	evs  []event.Event // capacity fixed
-	sent bool          // and not released; under b.mu
-	errs int           // asynchronous errors in it, which have no reservation
+	sent bool          // sent and not released; under b.mu
+	errs int           // listed events in it, which have no reservation
 }
 
 // Events are the batch's events.
 func (b *Batch) Events() []event.Event { return b.evs }
 
-// Release gives the batch and the places of its events back. It panics the second time.
+// Release gives the batch and the places of its events back. A second call panics
+// unless the batch was sent again by then.
 func (b *Batch) Release() { b.b.release(b) }
 
 // batcher collects events and sends them in batches, which it recycles.
 //
-// There is always a place for an event that was reserved: the number of batches
-// covers all reservations in full batches, and a batch that is not full is sent
-// only while the free ones still cover the rest. Otherwise it keeps filling
-// until the consumer releases one.
+// There is always a place for an event that was reserved: the batches have places
+// for all reservations if they are sent full, and the batcher sends a batch that is
+// not full only while the free batches still have places for all other
+// reservations. Otherwise the batch keeps filling until the consumer releases one.
 type batcher struct {
 	// Immutable.
 	q      *Queue
 	outlet func(*Batch) // never blocks
 	end    func()       // called after the last batch
 	all    []Batch
-	size   int // most events in a batch
-	min    int // fewest, unless something is urgent
-	room   int // most events there can be
+	size   int // the most events in a batch
+	min    int // the fewest, unless an event is urgent
+	room   int // the most events that there can be
 
 	mu     sync.Mutex
 	cur    *Batch   // being filled; nil when no batch is free
 	free   []*Batch // a ring of all
-	first  int      // of the free ones
+	first  int      // place of the first free batch in free
 	nfree  int
 	out    int  // events in sent batches
-	errs   int  // asynchronous errors among out and cur
+	errs   int  // listed events among out and cur
 	loud   bool // cur has an event that notifies
 	urgent bool // cur does not wait for min
-	wanted bool // cur is to go out as soon as there are batches enough
+	wanted bool // cur is to go out as soon as enough batches are free
 	ended  bool // end was called
 }
 
-// usualBatch is a batch that is not too large for any dispatcher.
+// usualBatch is a number of events that is not too large a batch for any
+// dispatcher.
 const usualBatch = 32
 
 // spareBatches is how many batches may be out that are not full.
@@ -93,9 +95,9 @@ func (b *batcher) putAll(evs []event.Event) {
 	b.mu.Unlock()
 }
 
-// addAll appends events for which there is room in the batch that is being
-// filled, and sends it when that makes it full. Its caller holds mu, and so do
-// those of the methods below.
+// addAll appends events to the current batch, which has room for them, and sends
+// the batch when it is full. The caller holds mu, as for every method below that
+// does not lock it.
 func (b *batcher) addAll(evs []event.Event) {
 	c := b.cur
 	c.evs = append(c.evs, evs...) // within its capacity
@@ -119,7 +121,8 @@ func (b *batcher) add(ev *event.Event, silent bool) {
 	b.note(ev, silent)
 }
 
-// note remembers what an event means for when the batch goes out.
+// note remembers what an event in the current batch means for when the batch goes
+// out.
 func (b *batcher) note(ev *event.Event, silent bool) {
 	if !silent {
 		b.loud = true
@@ -127,8 +130,8 @@ func (b *batcher) note(ev *event.Event, silent bool) {
 	}
 }
 
-// settle tells Flush whether there is something for it, and sends what has
-// become too much to keep.
+// settle sets notify if Flush has something to send, and sends the current batch if
+// it has half of the limit in it.
 func (b *batcher) settle() {
 	if b.q.closed() {
 		b.finish()
@@ -145,8 +148,8 @@ func (b *batcher) settle() {
 	}
 }
 
-// flush sends the batch that is being filled if it has what it takes, or in any
-// case.
+// flush sends the current batch: with force in any case, else if it has an urgent
+// event, or one that notifies and at least min events.
 func (b *batcher) flush(force bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,8 +161,8 @@ func (b *batcher) flush(force bool) {
 	}
 }
 
-// trySend sends the batch that is being filled unless the remaining ones would
-// not do for all that may still come.
+// trySend sends the current batch, unless the free batches would not have places
+// for all events that may still come.
 func (b *batcher) trySend() {
 	n := len(b.cur.evs)
 	if n == 0 {
@@ -172,7 +175,7 @@ func (b *batcher) trySend() {
 	b.send()
 }
 
-// send sends the batch that is being filled, and begins another.
+// send sends the current batch, and begins another.
 func (b *batcher) send() {
 	c := b.cur
 	b.out += len(c.evs)
@@ -182,7 +185,7 @@ func (b *batcher) send() {
 	b.outlet(c)
 }
 
-// next begins a batch.
+// next begins a batch, if one is free.
 func (b *batcher) next() {
 	b.cur = nil
 	if b.nfree > 0 {
@@ -196,7 +199,7 @@ func (b *batcher) next() {
 	}
 }
 
-// after is the place n steps after the first free batch's.
+// after returns the place in free that is n steps behind the first free batch's.
 func (b *batcher) after(n int) int {
 	i := b.first + n
 	if i >= len(b.free) {
@@ -233,7 +236,7 @@ func (b *batcher) release(c *Batch) {
 	b.mu.Unlock()
 }
 
-// half is how many events are kept at most.
+// half is how many events the current batch keeps at most.
 func (b *batcher) half() int { return max(1, int(b.q.limit.Load()/2)) }
 
 func (b *batcher) tryFinish() {
@@ -242,8 +245,8 @@ func (b *batcher) tryFinish() {
 	b.mu.Unlock()
 }
 
-// finish closes the channel when the queue is closed, no producer has a
-// reservation left, and all events are sent.
+// finish calls end, which closes the channel, when the queue is closed, no producer
+// has a reservation left, and all events are sent.
 func (b *batcher) finish() {
 	q := b.q
 	if b.ended || !q.closed() {
@@ -265,7 +268,7 @@ func (b *batcher) finish() {
 	}
 }
 
-// queued counts the events that are not released.
+// queued counts the events in batches that are not released.
 func (b *batcher) queued() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

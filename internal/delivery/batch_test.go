@@ -119,14 +119,14 @@ func TestASecondReleasePanics(t *testing.T) {
 	b := <-d.Batches()
 	b.Release()
 	assert.PanicsWithValue(t, "evd: a batch was released twice", b.Release)
-	// And the places were given back once.
+	// The first Release gave the places back, and the second did not.
 	require.True(t, d.Main().Reserve(8))
 	assert.False(t, d.Main().Reserve(1))
 	d.Main().Release(8)
 }
 
-// A consumer that keeps batches of one event each must not use them all up:
-// from then on they are filled, and no event lacks a place.
+// A consumer that keeps batches of one event each must not use up all batches: when
+// few are left, the batcher fills them, and no event lacks a place.
 func TestConsumerThatKeepsBatchesGetsFullerOnes(t *testing.T) {
 	const qlen, size = 64, 8
 	d := makeDispatcher(Config{Kind: KindBatch, QLen: qlen, BatchMax: size})
@@ -193,8 +193,8 @@ func TestAsyncErrorsNeedNoPlaceInBatches(t *testing.T) {
 	d.Main().Release(2)
 }
 
-// Whatever the size of a batch may be, the memory is for a few times as many events
-// as the dispatcher holds.
+// Whatever the size of a batch, the batches have memory for only a few times as
+// many events as the dispatcher holds.
 func TestTheMemoryOfBatchesIsBoundedByTheLength(t *testing.T) {
 	for _, qlen := range []int{1, 100, 10_000} {
 		for _, most := range []int{0, 64, 1 << 20} {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	callbackBatch = 32 // events that a callback gets at most
-	callbackTurns = 64 // callbacks in a row until others get the pool's place
+	callbackBatch = 32 // the most events that a callback gets
+	callbackTurns = 64 // callbacks in a row before the task gives up its place in the pool
 )
 
-// upcalls runs a dispatcher's callbacks: in one task at a time, which drains the
-// ring and ends. Order would be lost if there were two.
+// upcalls runs a dispatcher's callbacks in one task at a time, which drains the
+// ring and ends. Two tasks would lose the order.
 type upcalls struct {
 	// Immutable.
 	d        *Dispatcher
@@ -23,11 +23,11 @@ type upcalls struct {
 	submit   func(func()) error
 	task     func() // run, made once
 
-	scheduled atomic.Bool    // a task is on its way or runs
-	goroutine atomic.Uintptr // that calls back now; 0: none
+	scheduled atomic.Bool    // a task was started and has not ended
+	goroutine atomic.Uintptr // the goroutine that calls back now; 0: none
 
 	running chan struct{} // a lock, held by the task
-	buf     []event.Event // the task's
+	buf     []event.Event // owned by the task
 }
 
 func newUpcalls(d *Dispatcher, cfg *Config) *upcalls {
@@ -37,7 +37,7 @@ func newUpcalls(d *Dispatcher, cfg *Config) *upcalls {
 	return u
 }
 
-// schedule starts the task unless there is one.
+// schedule starts the task unless one is scheduled.
 func (u *upcalls) schedule() {
 	if !u.scheduled.Load() && u.scheduled.CompareAndSwap(false, true) {
 		u.start()
@@ -45,7 +45,7 @@ func (u *upcalls) schedule() {
 }
 
 // start hands the task to the pool. If the pool has no place, the task gets a
-// goroutine of its own, for nothing may keep events from being delivered.
+// goroutine of its own, because nothing may keep events from being delivered.
 func (u *upcalls) start() {
 	if u.submit == nil || u.submit(u.task) != nil {
 		go u.run()
@@ -72,10 +72,10 @@ func (u *upcalls) leave(again bool) {
 	}
 }
 
-// work calls back until there is nothing more to do, or reports true when it had
-// more than its share of the pool first. Having found nothing more it says that the
-// task ends, and looks again: a producer that put an event before that saw a task,
-// and started none.
+// work calls back until no event is queued, or returns true when it has used up its
+// share of the pool before that. When it finds no more events it clears scheduled,
+// and then looks again: a producer that put an event before saw scheduled set, and
+// started no task.
 func (u *upcalls) work() (again bool) {
 	q := &u.d.main
 	for {
@@ -91,8 +91,8 @@ func (u *upcalls) work() (again bool) {
 	}
 }
 
-// drain calls back until nothing is queued. It reports false when it had more
-// than its share of the pool first.
+// drain calls back until no event is queued. It returns false when it has used up
+// its share of the pool before that.
 func (u *upcalls) drain(q *Queue) bool {
 	for range callbackTurns {
 		if q.closed() {
@@ -110,7 +110,8 @@ func (u *upcalls) drain(q *Queue) bool {
 		if q.ring.Next() >= claimed {
 			return true
 		}
-		// A gap: see notify's values. Look again, for it may be filled by now.
+		// A gap: see the values of notify. Look again, because the gap may be
+		// filled by now.
 		yield.Point()
 		q.notify.CompareAndSwap(quiet, gapped)
 		yield.Point()
@@ -122,7 +123,7 @@ func (u *upcalls) drain(q *Queue) bool {
 }
 
 // stop waits until no callback runs. The dispatcher is closed, so a task that
-// begins later calls nobody.
+// begins later makes no call.
 func (u *upcalls) stop() {
 	u.running <- struct{}{}
 	<-u.running

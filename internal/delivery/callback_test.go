@@ -15,7 +15,8 @@ import (
 	"godat/hw"
 )
 
-// recorder is a callback that keeps what it gets, and notices company.
+// recorder is a callback that keeps the events it gets, and notices calls that
+// overlap.
 type recorder struct {
 	mu      sync.Mutex
 	got     []uint64
@@ -122,7 +123,7 @@ func TestAtMostOneTaskIsSubmitted(t *testing.T) {
 	tasks[1]()
 	assert.Equal(t, list(0, 1, 2, 3), r.list())
 
-	// One with much to do lets others have the pool in between.
+	// A task with much to do lets other tasks have the pool in between.
 	for i := range uint64(4096) {
 		require.True(t, d.Main().Reserve(1))
 		d.Main().Put(dto(4+i), false)

@@ -7,12 +7,12 @@ import (
 
 // Delivery through a channel of events, the dispatcher's own or a route's.
 //
-// An event that notifies is sent by whoever puts it, without a lock, unless
-// silent ones are held: then all go through mu, so that none overtakes another.
-// held goes back to 0 only after the last held event was sent, and until then
-// everybody takes the lock.
+// The producer of an event that notifies sends it without a lock, unless silent
+// events are held: then all events go through mu, so that none overtakes another.
+// held goes back to 0 only after the last held event was sent, and until then every
+// producer locks mu.
 
-// send puts ev into the channel. There is room: the place was reserved.
+// send puts ev into the channel, which has room, because the place was reserved.
 func (q *Queue) send(ev *event.Event) {
 	if !assertions {
 		q.ch <- *ev
@@ -43,7 +43,7 @@ func (q *Queue) putHeld(ev *event.Event, silent bool) {
 	}
 }
 
-// sendHeld moves the held events into the channel. Its caller holds mu.
+// sendHeld moves the held events into the channel. The caller holds mu.
 func (q *Queue) sendHeld() {
 	if len(q.hold) == 0 {
 		return
@@ -68,7 +68,7 @@ func (q *Queue) sendAll(evs []event.Event) {
 	}
 }
 
-// putEach is PutAll for a channel, and for what takes only one event.
+// putEach is PutAll for the kinds that take one event at a time.
 func (q *Queue) putEach(evs []event.Event) {
 	for len(evs) > 0 {
 		n := 0
@@ -87,6 +87,6 @@ func (q *Queue) putEach(evs []event.Event) {
 	}
 }
 
-// half is how many silent events are held at most: half of what the consumer
-// asked for.
+// half is how many silent events are held at most: half of the length that the
+// program asked for.
 func (q *Queue) half() int { return max(1, (int(q.limit.Load())-slack)/2) }

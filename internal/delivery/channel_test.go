@@ -100,7 +100,7 @@ func TestALoopOfSilentWorkNeverWedges(t *testing.T) {
 	}
 }
 
-// Held events are still reserved: they are part of what is refused.
+// Held events keep their reservations, so they count when Reserve refuses a place.
 func TestHeldEventsCountAsOutstanding(t *testing.T) {
 	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 8})
 	putSilent(t, d.Main(), 1, 2)

@@ -12,7 +12,7 @@ import (
 	"godat/hw"
 )
 
-// TestPutCompletionIsPut has the same completions delivered by both, after the
+// TestPutCompletionIsPut delivers the same completions by both methods, after the
 // ring's places have held events with every field set.
 func TestPutCompletionIsPut(t *testing.T) {
 	source := new(int)
@@ -47,7 +47,7 @@ func TestPutCompletionIsPut(t *testing.T) {
 	}
 }
 
-// next receives an event that is there.
+// next receives an event, which must be there.
 func next(t *testing.T, d *Dispatcher) event.Event {
 	switch d.main.kind {
 	case KindChannel:

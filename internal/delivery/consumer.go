@@ -12,22 +12,23 @@ import (
 	"godat/internal/yield"
 )
 
-// The ring's consumer. There is one at a time, and cons says which kind: its low
-// bits are the owner's, the others count the events taken, so that one store
-// both frees the places and lets the next consumer in.
+// A ring has one consumer at a time. The low bits of cons say which kind it is, and
+// the other bits count the events taken, so that one store both frees the places
+// and lets the next consumer in.
 const (
 	consFree     = 0
-	consBusy     = 1 // a Dequeue, or the task that calls back: soon over
+	consBusy     = 1 // a Dequeue or SetNotifier, soon over
 	consWaiter   = 2 // a Wait
 	consIterator = 3 // an iterator that waits
 	consMask     = 3
 	consShift    = 2
 )
 
-// What notify holds. A silent event must not wake the waiter, unless it fills
-// the gap in front of one that should have: an event is published in two steps,
-// and a later event may be published first. So a waiter that finds a gap before
-// it sleeps says so, and then silent events notify as well.
+// The values of notify. A silent event must not wake the waiter, unless it fills
+// the gap in front of an event that should have: a producer first claims a place
+// and then publishes the event, so a later event may be published first. A waiter
+// that finds a gap before it sleeps sets gapped, and then silent events notify as
+// well.
 const (
 	quiet  = 0 // nothing that notifies was put since the waiter looked
 	gapped = 1 // the same, and the next event of any kind notifies
@@ -37,7 +38,7 @@ const (
 // spins is how often a waiter looks and yields before it sleeps.
 const spins = 20
 
-// mark notes that an event was put, for Flush to see.
+// mark sets notify for an event that was put, for Flush to see.
 func (q *Queue) mark(silent bool) {
 	s := q.notify.Load()
 	if s != due && (!silent || s == gapped) {
@@ -46,7 +47,7 @@ func (q *Queue) mark(silent bool) {
 }
 
 // acquire makes the caller the consumer. It waits for a Dequeue to finish, and
-// reports false while somebody waits.
+// reports false while a goroutine waits.
 func (q *Queue) acquire(as uint64) bool {
 	for {
 		w := q.cons.Load()
@@ -63,31 +64,33 @@ func (q *Queue) acquire(as uint64) bool {
 	}
 }
 
-// release frees the places of what was taken, and lets other consumers in.
+// release frees the places of the events that the consumer took, and lets other
+// consumers in.
 func (q *Queue) release() { q.cons.Store(q.ring.Next() << consShift) }
 
-// take moves queued events to buf, the listed ones and the ring's. Its caller is
+// take moves queued events to buf, the listed ones and the ring's. The caller is
 // the consumer.
 func (q *Queue) take(buf []event.Event) int {
 	s := q.ring.newest.Load()
 	if s.older != nil || q.d.async.count.Load() != 0 {
 		return q.takeListed(buf)
 	}
-	return s.r.Take(buf) // without a call in between
+	return s.r.Take(buf) // here, to save a call
 }
 
 // all is a limit for queued that no queue reaches.
 const all = math.MaxInt
 
-// queued counts the events that take would find, up to at least limit. Its
-// caller is the consumer.
+// queued counts the events that take would find, up to at least limit. The caller
+// is the consumer.
 func (q *Queue) queued(limit int) int {
 	return int(q.d.async.count.Load()) + int(q.ring.Ready(uint64(limit)))
 }
 
-// wake wakes the waiter if it sleeps and what it waits for may have come: with
-// force in any case, else if something notifies and the events claimed reach
-// its threshold. Whoever wins the swap owes the token.
+// wake wakes the waiter if it sleeps: with force in any case, else if an event
+// notifies and the claimed events reach the waiter's threshold, or a listed event
+// waits. Of several callers, the one that wins the swap sends the token. If no
+// waiter sleeps, wake triggers the CNO.
 func (q *Queue) wake(force bool) {
 	for {
 		p := q.parked.Load()
@@ -115,8 +118,8 @@ func (q *Queue) wake(force bool) {
 	}
 }
 
-// await returns nil when threshold events are queued, and otherwise what ended
-// the wait. Its caller is the consumer and has found too few.
+// await returns nil when threshold events are queued, and otherwise what ended the
+// wait. The caller is the consumer and has found too few events.
 func (q *Queue) await(ctx context.Context, threshold int) error {
 	if ctx == nil {
 		return ErrNoContext
@@ -171,7 +174,8 @@ func (q *Queue) await(ctx context.Context, threshold int) error {
 	}
 }
 
-// over is what ends a wait in any case; nil as long as nothing does.
+// over returns what ends every wait, however many events are queued; nil as long as
+// nothing does.
 func (q *Queue) over() error {
 	switch {
 	case q.closed():
@@ -182,21 +186,21 @@ func (q *Queue) over() error {
 	return nil
 }
 
-// came reports whether the wait is over: something notified, and enough is queued.
+// came reports whether the wait is over: an event notified, and enough are queued.
 func (q *Queue) came(threshold int) bool {
 	return q.notify.Load() == due && q.queued(threshold) >= threshold
 }
 
-// park says that the waiter is about to sleep, and then looks once more, since
-// whoever put an event before that did not see it.
+// park announces that the waiter is about to sleep. Then it looks once more,
+// because a producer that put an event before that did not see the announcement.
 func (q *Queue) park(threshold int) bool {
 	q.parked.Or(uint32(threshold))
 	yield.Point()
 	return q.came(threshold)
 }
 
-// unpark takes park back. If somebody has decided to wake the waiter, the token
-// is on its way.
+// unpark undoes park. If a producer has decided to wake the waiter, its token is on
+// its way, and unpark takes it.
 func (q *Queue) unpark() {
 	if q.parked.And(flagBits)&^flagBits == 0 {
 		<-q.token
@@ -267,14 +271,15 @@ func (d *Dispatcher) Wait(ctx context.Context, threshold int, ev *[1]event.Event
 	return nmore, err
 }
 
-// first takes the first event. Its caller is the consumer, and there is one.
+// first takes the first event. The caller is the consumer, and knows that there is
+// one.
 func (q *Queue) first() event.Event {
 	var one [1]event.Event
 	q.take(one[:])
 	return one[0]
 }
 
-// mayWait says what speaks against a Wait.
+// mayWait returns why a Wait is refused; nil if it is not.
 func (d *Dispatcher) mayWait(threshold int) error {
 	switch {
 	case d.main.closed():
@@ -289,7 +294,7 @@ func (d *Dispatcher) mayWait(threshold int) error {
 	return nil
 }
 
-// waitError is what a wait that ended with err returns.
+// waitError returns the error of op for a wait that ended with err.
 func waitError(op string, err error) error {
 	t := hw.InterruptedCall
 	switch {

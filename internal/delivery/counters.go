@@ -1,14 +1,14 @@
 package delivery
 
-// Counters say what has happened on a dispatcher; see evd.Counters.
+// Counters say what happened on a dispatcher; see evd.Counters.
 type Counters struct {
-	Events uint64 // that came
-	Taken  uint64 // that the consumer got; of a channel: that are not in it any more
-	Lost   uint64 // that found no room, of an over-committed dispatcher; not among Events
-	Sleeps uint64 // of goroutines in Wait that found too few events
+	Events uint64 // events that came
+	Taken  uint64 // events that the consumer took; of a channel: events sent that are not in it any more
+	Lost   uint64 // events that found no room, of an over-committed dispatcher; not among Events
+	Sleeps uint64 // how often a goroutine in Wait or in an iterator slept, having found too few events
 }
 
-// Counters tells what has happened since the dispatcher was made, or since the last
+// Counters returns what happened since the dispatcher was made, or since the last
 // call with reset; evd.Dispatcher.Counters says more.
 func (d *Dispatcher) Counters(reset bool) Counters {
 	now := d.main.counters()
@@ -25,19 +25,19 @@ func (d *Dispatcher) Counters(reset bool) Counters {
 	}
 }
 
-// since is a number that grows, counted from an earlier one; or 0, when the
-// earlier one was read too high.
+// since returns how far a number has grown from an earlier reading; or 0, when the
+// earlier reading was too high.
 func since(now, was uint64) uint64 { return now - min(now, was) }
 
-// counters derives from the queue's words what came and what went. Asynchronous
-// errors have no places there and are counted by their list.
+// counters derives from the queue's positions how many events came and went. Listed
+// events have no places there; their list counts them.
 func (q *Queue) counters() (c Counters) {
 	waiting, delivered := q.d.async.counts()
 	switch q.kind {
 	case KindRing, KindCallback:
 		c.Taken = q.cons.Load()>>consShift + delivered
 		c.Events = q.ring.Tail() + delivered + waiting
-	case KindChannel: // errors are sent like others
+	case KindChannel: // listed events are sent like others
 		inside := uint64(len(q.ch))
 		sent := q.done.Load() - q.unused.Load()
 		c.Taken = since(sent, inside)
@@ -51,14 +51,15 @@ func (q *Queue) counters() (c Counters) {
 	return c
 }
 
-// counts says how many errors wait, and how many were delivered.
+// counts returns how many listed events wait, and how many were delivered.
 func (l *asyncList) counts() (waiting, delivered uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return uint64(l.count.Load()), l.delivered
 }
 
-// counts says how many events were not released, and how many of them are errors.
+// counts returns how many events are not released, and how many of them are listed
+// events.
 func (b *batcher) counts() (queued, errs uint64) {
 	n := b.queued()
 	b.mu.Lock()

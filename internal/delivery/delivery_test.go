@@ -83,7 +83,7 @@ func (d *Dispatcher) Route(mask, value uint64, qlen int) (*Route, error) {
 	return r, nil
 }
 
-// NewOneShot takes a request from the pool, or makes one.
+// NewOneShot takes a OneShot from the pool, or makes one.
 func (d *Dispatcher) NewOneShot() *OneShot {
 	if s, ok := d.PooledOneShot().(*OneShot); ok {
 		return s
@@ -167,7 +167,7 @@ func putEvent(t testing.TB, q *Queue, ev *event.Event, silent bool) {
 	q.Flush()
 }
 
-// drain takes what the consumer of ModeQueue can have.
+// drain takes all events that Dequeue finds.
 func drain(t testing.TB, d *Dispatcher) []uint64 {
 	t.Helper()
 	buf := make([]event.Event, 1<<12)
@@ -213,7 +213,7 @@ func isError(t testing.TB, err error, typ hw.Type, sub hw.Subtype, msg ...any) {
 	}
 }
 
-// eventually waits for what another goroutine is about to do.
+// eventually waits until another goroutine has made cond true.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	require.Eventually(t, cond, 10*time.Second, 50*time.Microsecond, what)
@@ -229,7 +229,7 @@ func closed[T any](ch <-chan T) bool {
 	}
 }
 
-// sleeping reports whether somebody sleeps in Wait or in an iterator.
+// sleeping reports whether a goroutine sleeps in Wait or in an iterator.
 func sleeping(d *Dispatcher) bool { return d.main.parked.Load() != 0 }
 
 var allModes = []Kind{KindRing, KindChannel, KindBatch, KindCallback}

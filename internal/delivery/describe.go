@@ -2,15 +2,15 @@ package delivery
 
 import "fmt"
 
-// Places says how many places of a queue there are and how many are reserved, for
-// messages: both may be out of date at once.
+// Places returns how many places of the queue are reserved and how many there are,
+// for messages: both numbers may be out of date at once.
 func (q *Queue) Places() (reserved, limit uint64) {
 	freed := q.freed(q.done.Load())
 	r := q.reserved.Load() &^ closedBit
 	return r - min(freed, r), q.limit.Load()
 }
 
-// Name says which queue it is.
+// Name returns the name of the queue's route, OneShot or dispatcher.
 func (q *Queue) Name() string {
 	switch {
 	case q.route != nil:
@@ -21,8 +21,8 @@ func (q *Queue) Name() string {
 	return q.d.public.String()
 }
 
-// Full reports whether every place is reserved or has an event in it. It looks
-// afresh only if it seems so.
+// Full reports whether every place is reserved or has an event in it. It counts the
+// free places afresh only if the queue was full by the last one.
 func (q *Queue) Full() bool {
 	limit := q.limit.Load()
 	return q.reserved.Load()-q.seen.Load() >= limit && q.reserved.Load()-q.freed(q.done.Load()) >= limit
@@ -31,5 +31,5 @@ func (q *Queue) Full() bool {
 // String names the route.
 func (r *Route) String() string { return fmt.Sprintf("Route(%#x/%#x)", r.value, r.mask) }
 
-// String names the request.
+// String names the OneShot.
 func (s *OneShot) String() string { return fmt.Sprintf("OneShot(%p)", s) }

@@ -9,17 +9,17 @@ import (
 	"godat/hw/event"
 )
 
-// Config configures a dispatcher. Package evd has checked it and put the defaults in;
-// evd.Config says more of each field.
+// Config configures a dispatcher. Package evd has checked it and filled in the
+// defaults; evd.Config says more of each field.
 type Config struct {
 	Kind               Kind
 	QLen               int
-	MaxLen             int // what there is memory for from the beginning
-	ResizeMax          int // the most that Resize accepts
+	MaxLen             int // the length that memory is allocated for at the beginning
+	ResizeMax          int // the greatest length that Resize accepts
 	Streams            event.Streams
 	BatchMin, BatchMax int
 	Overcommit         bool
-	Async              *Dispatcher // is told of overflows; nil for nobody
+	Async              *Dispatcher // gets the overflow errors; nil drops them
 	Filter             Filter
 	Callback           func([]event.Event)
 	Submit             func(task func()) error
@@ -34,8 +34,9 @@ type Config struct {
 // Filter decides whether an event of KindChannel goes into the channel; see evd.Filter.
 type Filter = func(source any, number event.Number, status hw.Status, cookie uint64, data any) bool
 
-// Dispatcher is what is behind an evd.Dispatcher: the queues that endpoints put events
-// into, and what feeds them. Its methods may be called from any goroutine.
+// Dispatcher is what is behind an evd.Dispatcher: the queues that endpoints put
+// events into, and the counts of what feeds them. Its methods may be called from
+// any goroutine.
 type Dispatcher struct {
 	// Immutable.
 	public    fmt.Stringer
@@ -60,8 +61,8 @@ type Dispatcher struct {
 
 	mu       sync.Mutex
 	feeds    feeds
-	expected int                     // events that somebody in Wait waits for, if more than one
-	counted  Counters                // when they were reset
+	expected int                     // the threshold of the goroutine in Wait, if more than one
+	counted  Counters                // the counters at the last reset
 	requests map[*AsyncNode]struct{} // not answered yet
 	closing  sync.Once
 }
@@ -116,8 +117,9 @@ func (d *Dispatcher) C() <-chan event.Event { return d.main.ch }
 // AllBatches are all the batches of KindBatch.
 func (d *Dispatcher) AllBatches() []Batch { return d.main.batches.all }
 
-// SendBatches says where batches go. send never blocks, if it has room for all of
-// them; end is called when the last one was sent. It is called before the first event.
+// SendBatches sets where batches go. send must not block, given room for all
+// batches; end is called after the last batch was sent. The program's side calls
+// SendBatches before the first event.
 func (d *Dispatcher) SendBatches(send func(*Batch), end func()) {
 	d.main.batches.outlet, d.main.batches.end = send, end
 }
@@ -125,15 +127,15 @@ func (d *Dispatcher) SendBatches(send func(*Batch), end func()) {
 // Closed reports whether the dispatcher is closed.
 func (d *Dispatcher) Closed() bool { return d.main.closed() }
 
-// Serves reports whether objects of an adapter may use the dispatcher: not if it
-// was made on another one.
+// Serves reports whether objects of the adapter ia may use the dispatcher: not if
+// it was made on another one.
 func (d *Dispatcher) Serves(ia any) bool { return d.ia == nil || ia == nil || d.ia == ia }
 
-// Takes reports whether the dispatcher takes events of all those streams.
+// Takes reports whether the dispatcher takes events of all streams in s.
 func (d *Dispatcher) Takes(s event.Streams) bool { return s&^d.streams == 0 }
 
-// Flush makes silent events and batches that are not full visible now, the
-// dispatcher's own and those of its routes.
+// Flush makes silent events, and batches that are not full, visible to the consumer
+// now: those of the dispatcher and of its routes.
 func (d *Dispatcher) Flush() {
 	d.main.expose()
 	if rs := d.routes.Load(); rs != nil {
@@ -153,7 +155,7 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 	case d.streams&event.StreamSoftware == 0:
 		return &hw.Error{Op: op, Type: hw.InvalidParameter, Sub: hw.Arg1, Text: "the dispatcher does not take software events"}
 	case d.main.Reserve(1):
-	case d.main.closed(): // meanwhile
+	case d.main.closed(): // it was closed meanwhile
 		return invalidHandle(op)
 	default:
 		return errSoftwareFull
@@ -179,7 +181,8 @@ func (d *Dispatcher) Close() error {
 	return nil
 }
 
-// beginClose refuses further work, unless somebody depends on the dispatcher.
+// beginClose closes the dispatcher to further work, or returns why Close is
+// refused.
 func (d *Dispatcher) beginClose() error {
 	const op = "evd.Close"
 	d.mu.Lock()
@@ -194,23 +197,23 @@ func (d *Dispatcher) beginClose() error {
 	case !d.Main().refuse():
 		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse, Text: "a post was taken whose completion is still to come"}
 	}
-	d.main.reserved.Or(closedBit) // of an over-committed one
+	d.main.reserved.Or(closedBit) // Main is the queue in front, if there is one
 	return nil
 }
 
 // Ending is the adapter's side of closing a dispatcher or a CNO.
 type Ending interface {
-	// Abort closes at once: it does not refuse, wakes everybody, and does not wait for
-	// upcalls.
+	// Abort closes at once: it does not refuse, wakes all waiters, and does not
+	// wait for upcalls.
 	Abort()
-	// InUpcall reports whether the calling goroutine is in an upcall of the object's.
+	// InUpcall reports whether the calling goroutine is in an upcall of the object.
 	InUpcall() bool
 }
 
-// Abort is Close for when the IA closes abruptly: it does not refuse, and who is
-// in Wait returns with ABORT. Events of operations that are still outstanding
-// are taken; a channel is closed after the last of them. It does not wait for
-// callbacks; Close does.
+// Abort closes the dispatcher when its IA closes abruptly: it does not refuse, and
+// a goroutine in Wait returns with ABORT. The queues still take events of
+// outstanding operations; a channel is closed after the last of them. Abort does
+// not wait for callbacks; Close does.
 func (d *Dispatcher) Abort() {
 	if d == nil {
 		return
@@ -221,7 +224,8 @@ func (d *Dispatcher) Abort() {
 	d.endClose()
 }
 
-// endClose wakes everybody. It runs once; a second closer waits for the first.
+// endClose wakes all waiters and shuts the queues. It runs once; a second closer
+// waits for the first.
 func (d *Dispatcher) endClose() {
 	d.closing.Do(func() {
 		d.onClose()
@@ -243,10 +247,11 @@ func (d *Dispatcher) endClose() {
 	})
 }
 
-// refuse refuses further reservations, unless the event of one is still to come
-// and would be lost: a post may have got its place while its endpoint still fed
-// the dispatcher. A channel stays open for those. What came only grows, so if the
-// swap succeeds nothing was reserved but for what came.
+// refuse refuses further reservations. It returns false if the event of a
+// reservation is still to come and would be lost: a post may have got its place
+// while its endpoint still fed the dispatcher. A channel stays open for such
+// events. The number of events that came only grows, so if the swap succeeds, each
+// reservation has had its event.
 func (q *Queue) refuse() bool {
 	for {
 		r, came := q.reserved.Load(), q.done.Load()

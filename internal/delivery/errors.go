@@ -15,10 +15,10 @@ var errUnwaitable = errors.New("the dispatcher is unwaitable")
 // ErrNoContext refuses a wait without a context.
 var ErrNoContext = errors.New("the context is nil")
 
-// errThreshold ends a wait for more events than the queue can hold by now.
+// errThreshold ends a wait for more events than the queue can hold since a Resize.
 var errThreshold = errors.New("the threshold is above the queue length")
 
-// Errors of calls that may be made often, made once.
+// Errors of calls that a program may make often, made once.
 var (
 	errDequeueClosed error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidHandle, Sub: hw.Handle1}
 	errDequeueWaiter error = &hw.Error{Op: "evd.Dequeue", Type: hw.InvalidState, Sub: hw.StateEVDWaiter}

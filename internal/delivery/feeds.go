@@ -5,15 +5,16 @@ import (
 	"godat/hw/event"
 )
 
-// feeds counts what is attached to a dispatcher. Dispatcher.mu guards it.
+// feeds counts the objects that are attached to a dispatcher. Dispatcher.mu guards
+// it.
 //
-// What feeds a dispatcher decides what notifies its waiter, and DAT wants all
-// feeds to agree: either all completion streams use UNSIGNALLED or none, those
-// with SOLICITED_WAIT are among themselves, and neither shares a dispatcher with
-// other kinds of streams.
+// A dispatcher's feeds decide what notifies its waiter, and DAT wants them to
+// agree: either all completion streams use UNSIGNALLED or none does, streams with
+// SOLICITED_WAIT share a dispatcher with each other only, and neither kind shares
+// one with other streams.
 type feeds struct {
 	total   int
-	byClass [4]int // by what notifies
+	byClass [4]int // by what notifies the waiter
 }
 
 // The classes of feeds.
@@ -34,12 +35,12 @@ func classOf(f hw.Flags) (class int) {
 }
 
 // Attach counts an object that feeds events of the given streams, all of which
-// notify. It fails with INVALID_PARAMETER when the dispatcher does not take one
-// of them, with INVALID_HANDLE when it is closed, and as AttachDTO does. While
-// something is attached Close is refused.
+// notify. It fails with INVALID_PARAMETER when the dispatcher does not take one of
+// the streams, with INVALID_HANDLE when it is closed, and as AttachDTO does. Close
+// is refused while an object is attached.
 func (d *Dispatcher) Attach(s event.Streams) error { return d.attach(Feed{Streams: s}) }
 
-// Detach takes one Attach back.
+// Detach undoes one Attach.
 func (d *Dispatcher) Detach() { d.detach(Feed{}) }
 
 // AttachDTO is Attach for one direction of an endpoint, with the completion
@@ -48,7 +49,7 @@ func (d *Dispatcher) Detach() { d.detach(Feed{}) }
 // for: EVD_CONFIG_NOTIFY, EVD_CONFIG_SOLICITED or EVD_CONFIG_THRESHOLD.
 func (d *Dispatcher) AttachDTO(flags hw.Flags) error { return d.attach(Feed{event.StreamDTO, flags}) }
 
-// DetachDTO takes one AttachDTO with the same flags back.
+// DetachDTO undoes one AttachDTO with the same flags.
 func (d *Dispatcher) DetachDTO(flags hw.Flags) { d.detach(Feed{event.StreamDTO, flags}) }
 
 // Feed says what an object feeds a dispatcher with: events of the streams, and
@@ -58,9 +59,10 @@ type Feed struct {
 	Flags   hw.Flags
 }
 
-// Refeed takes feeds back and attaches others in one step; errors are those of
-// AttachDTO, and change nothing. undo puts the old feeds back, whether they go
-// together with what has been attached since or not.
+// Refeed detaches the feeds in remove and attaches those in add, in one step. It
+// fails as AttachDTO does, and then changes nothing. undo attaches the old feeds
+// again in place of the new ones, even if they do not go together with feeds that
+// were attached since.
 func (d *Dispatcher) Refeed(remove, add []Feed) (undo func(), err error) {
 	if d == nil {
 		return nil, invalidHandle("evd.Attach")
@@ -101,7 +103,7 @@ func (d *Dispatcher) detach(f Feed) {
 	d.feeds.remove(f)
 }
 
-// mayFeed says why f can't be attached. mu is held.
+// mayFeed returns why f can't be attached; nil if it can. The caller holds mu.
 func (d *Dispatcher) mayFeed(f Feed) error {
 	const op = "evd.Attach"
 	class := classOf(f.Flags)
@@ -130,26 +132,25 @@ func (f *feeds) remove(feed Feed) {
 	f.byClass[class]--
 }
 
-// FeedConfig says what notifies a dispatcher's waiter, which follows from what feeds
-// it. It has the numbers of the field of DAT_EVD_STATE.
+// FeedConfig says what notifies a dispatcher's waiter, which follows from the
+// dispatcher's feeds. It has the numbers of the field of DAT_EVD_STATE.
 type FeedConfig uint8
 
-// What notifies.
+// The values of FeedConfig.
 const (
 	NotifyUnlessUnsignalled FeedConfig = 1
 	NotifySolicited         FeedConfig = 2
 	NotifyThreshold         FeedConfig = 3
 )
 
-// FeedConfig is what notifies the waiter.
+// FeedConfig returns what notifies the waiter.
 func (d *Dispatcher) FeedConfig() FeedConfig {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.feeds.config()
 }
 
-// Solicited reports whether all that feeds the dispatcher notifies when solicited
-// only.
+// Solicited reports whether only solicited events of the feeds notify the waiter.
 func (d *Dispatcher) Solicited() bool { return d.FeedConfig() == NotifySolicited }
 
 func (f *feeds) config() FeedConfig {
@@ -173,7 +174,7 @@ func (f *feeds) subtype() hw.Subtype {
 	}
 }
 
-// mayThreshold says whether a waiter may ask for more than one event.
+// mayThreshold returns nil if a waiter may ask for more than one event.
 func (d *Dispatcher) mayThreshold() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

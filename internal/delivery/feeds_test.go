@@ -32,8 +32,9 @@ var (
 	both      = feed{flags: hw.SolicitedWait | hw.Unsignalled}
 )
 
-// DAT: either all completion streams use UNSIGNALLED or none, SOLICITED_WAIT is
-// among itself, and other streams go with the default alone.
+// DAT's rule: either all completion streams use UNSIGNALLED or none does, streams
+// with SOLICITED_WAIT go with each other only, and other streams go with the
+// default only.
 var feedPairs = []struct {
 	first, second feed
 	sub           hw.Subtype // 0: they go together

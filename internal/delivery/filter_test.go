@@ -19,7 +19,7 @@ func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
 	}})
 	q := d.Main()
 	room := int(q.limit.Load())
-	for range 3 { // it could not be refused so often if that took places
+	for range 3 { // if a refused event kept its place, the second Reserve would fail
 		require.True(t, q.Reserve(room))
 		for i := range room - 2 {
 			q.PutCompletion(nil, uint64(2*i+1), hw.StatusSuccess, hw.OpSend, 0, 0)

@@ -8,28 +8,30 @@ import (
 	"godat/internal/ring"
 )
 
-// rings is the ring of a queue, with those that Resize has put a longer one in place
-// of. It has the methods of a ring.
+// rings is the ring of a queue, with the older rings that Resize has replaced by
+// longer ones. It has the methods of a ring.
 //
 // Producers put into the newest ring that they see. Resize publishes a ring before
 // it raises the limit, so a producer that has one of the new places sees the new
 // ring. An older ring therefore never holds more events than it has places, even if
-// a producer that saw it last comes late. The consumer empties the older rings
-// first. An event in a newer ring may be from a producer that has put others into an
-// older one before. The claims of those are visible by then, so the consumer takes
-// the event once it has taken all that the older rings had claimed.
+// a producer that last saw that ring comes late.
+//
+// The consumer empties the older rings first. The producer of an event in a newer
+// ring may have put other events into an older ring before. Their claims are
+// visible by then, so the consumer takes the event once it has taken all that was
+// claimed in the older rings.
 type rings struct {
 	newest atomic.Pointer[stage]
 }
 
-// stage is one ring of them.
+// stage is one of the rings.
 type stage struct {
 	older   *stage // immutable
 	r       ring.Reserved[event.Event]
 	allowed uint64 // the consumer's: events before that position may be taken
 }
 
-// grow makes room for so many events.
+// grow makes room for that many events.
 func (r *rings) grow(places int) {
 	older := r.newest.Load()
 	if older != nil && places <= older.r.Cap() {
@@ -46,7 +48,7 @@ func (r *rings) PutAll(evs []event.Event) { r.newest.Load().r.PutAll(evs) }
 // Cap is at least the number of events that can be queued.
 func (r *rings) Cap() int { return r.newest.Load().r.Cap() }
 
-// Tail counts the events that have been claimed in all rings, ever.
+// Tail counts the events that have been claimed in all rings so far.
 func (r *rings) Tail() uint64 {
 	s := r.newest.Load()
 	t := s.r.Tail()
@@ -56,8 +58,8 @@ func (r *rings) Tail() uint64 {
 	return t
 }
 
-// Next counts the events that have been taken from all rings. It and what follows
-// belong to the consumer.
+// Next counts the events that have been taken from all rings. Next and the methods
+// below belong to the consumer.
 func (r *rings) Next() uint64 {
 	s := r.newest.Load()
 	n := s.r.Next()
@@ -97,9 +99,10 @@ func (s *stage) next() (n uint64) {
 	return n
 }
 
-// look allows the events that are published by now if the older rings have nothing
-// else than what is ready. What it has allowed stays so, whoever claims a place in
-// an older ring later: it does not come before.
+// look allows the consumer to take the events that are published by now, if the
+// older rings have claimed nothing beyond what is ready there. An event stays
+// allowed, whichever producer claims a place in an older ring later: that
+// producer's event need not come before it.
 func (s *stage) look(limit uint64) {
 	published := s.r.Next() + s.r.Ready(limit) // before the older rings' claims are read
 	if s.older.tail() == s.older.next()+s.older.ready(limit) {

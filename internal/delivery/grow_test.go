@@ -34,9 +34,10 @@ func TestWhatIsQueuedWhenADispatcherGrowsComesFirst(t *testing.T) {
 	assert.Equal(t, list(11), drain(t, d))
 }
 
-// Whatever the point of a producer at which another puts an event, has the dispatcher
-// grow and puts a second one: a consumer that looks then does not get the second before
-// the first, which may lie behind one that is not published yet.
+// At any point of one producer, another producer puts an event, the dispatcher
+// grows, and the other producer puts a second event. A consumer that looks then
+// does not get the second event before the first, which may lie behind an event
+// that is not published yet.
 func TestAnEventIsNotOvertakenInALongerRing(t *testing.T) {
 	for name, look := range map[string]func(d *Dispatcher) []uint64{
 		"nobody looks": func(*Dispatcher) []uint64 { return nil },

@@ -6,8 +6,8 @@ import (
 	"godat/hw/event"
 )
 
-// Iterate calls yield for each event of a ring, until it reports false, or the context or
-// the dispatcher ends, or the dispatcher becomes unwaitable.
+// Iterate calls yield for each event of a ring, until yield reports false, the
+// context or the dispatcher ends, or the dispatcher becomes unwaitable.
 func (d *Dispatcher) Iterate(ctx context.Context, yield func(event.Event) bool) {
 	d.main.iterate(ctx, yield)
 }
@@ -25,8 +25,8 @@ func (q *Queue) iterate(ctx context.Context, yield func(event.Event) bool) {
 	}
 }
 
-// leaveBehind tells the CNO of events that came while an iterator was there to take
-// them, and that it leaves.
+// leaveBehind triggers the CNO for events that came while an iterator was there to
+// take them, and that the iterator leaves in the queue.
 func (q *Queue) leaveBehind() {
 	if q.parked.Load()&cnoBit != 0 && (q.queuedNow() != 0 || q.d.async.count.Load() != 0) {
 		q.notify.Store(due)
@@ -51,8 +51,9 @@ func (q *Queue) nextFor(ctx context.Context) (ev event.Event, ok bool) {
 	return q.first(), true
 }
 
-// awaitTurn sleeps until whoever waits has stopped. As everywhere, each side
-// writes its own word before it reads the other's: turns here, cons there.
+// awaitTurn sleeps until the current waiter has stopped; it reports false if the
+// context or the dispatcher ends before. Each side writes its own word before it
+// reads the other's: awaitTurn writes turns, the waiter cons.
 func (q *Queue) awaitTurn(ctx context.Context) bool {
 	q.turns.Add(1)
 	defer q.turns.Add(-1)
@@ -68,8 +69,9 @@ func (q *Queue) awaitTurn(ctx context.Context) bool {
 	return false
 }
 
-// releaseTurn is release for who waited: one iterator that sleeps for its turn
-// is woken. Many releases may share one signal: whoever takes it releases, too.
+// releaseTurn is release for a consumer that waited: it also wakes one iterator
+// that sleeps for its turn. Many releases may share one signal, because the
+// iterator that takes it calls releaseTurn, too.
 func (q *Queue) releaseTurn() {
 	q.release()
 	if q.turns.Load() != 0 || q.parked.Load() != 0 {
@@ -77,7 +79,8 @@ func (q *Queue) releaseTurn() {
 	}
 }
 
-// released tells an iterator, and the CNO of what it left to the waiter.
+// released wakes an iterator that sleeps for its turn, and triggers the CNO for
+// events that producers left to the waiter.
 //
 //go:noinline
 func (q *Queue) released() {

@@ -9,8 +9,8 @@ import (
 	"godat/internal/yield"
 )
 
-// Too few batches are free for a batch that is not full to go out. It follows when
-// one is released, though no producer comes by.
+// Too few batches are free for a batch that is not full to go out. The batch goes
+// out when one is released, though no producer comes by.
 func TestReleaseSendsABatchThatHadToWait(t *testing.T) {
 	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 64, BatchMax: 4})
 	b := d.main.batches

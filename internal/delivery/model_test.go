@@ -12,7 +12,7 @@ import (
 	"godat/hw"
 )
 
-// world is a dispatcher and what it should hold, as plain lists.
+// world is a dispatcher and the events that it should hold, as plain lists.
 type world struct {
 	d    *Dispatcher
 	q    *Queue
@@ -34,7 +34,8 @@ type world struct {
 
 const asyncCookie = 1 << 40
 
-// errs counts the asynchronous errors that the consumer has not done with.
+// errs counts the asynchronous errors that the consumer has not taken or not
+// released.
 func (w *world) errs() (n int) {
 	for _, cs := range [][]uint64{w.unseen, w.queued, w.unfree} {
 		for _, c := range cs {
@@ -46,7 +47,7 @@ func (w *world) errs() (n int) {
 	return n
 }
 
-// used counts the places that are taken. In a channel errors take some, too.
+// used counts the places that are taken. In a channel errors take places, too.
 func (w *world) used() int {
 	n := w.granted + len(w.unseen) + len(w.queued) + len(w.unfree)
 	if w.mode != KindChannel {
@@ -75,7 +76,7 @@ func (w *world) setLimit(qlen int) {
 	}
 }
 
-// show is what happens to the silent events when something brings them out.
+// show makes the silent events visible, as any call does that brings them out.
 func (w *world) show() {
 	w.queued = append(w.queued, w.unseen...)
 	w.unseen = nil
@@ -105,7 +106,7 @@ func (w *world) release(t *rapid.T) {
 	}
 }
 
-// event draws an event and says whether it is silent in the end.
+// event draws an event, and reports whether it is silent in the end.
 func (w *world) event(t *rapid.T) (ev event.Event, silent bool) {
 	ev = event.Event{Number: event.DTOCompletion, Cookie: w.next}
 	w.next++
@@ -161,7 +162,7 @@ func (w *world) async(t *rapid.T) {
 	}
 	w.d.PutAsync(node)
 	if w.mode == KindRing {
-		// Errors come first, and each once.
+		// Errors come first, and each only once.
 		i := 0
 		for ; i < len(w.queued) && w.queued[i] >= asyncCookie; i++ {
 			if w.queued[i] == c {
@@ -273,14 +274,15 @@ func (w *world) receive(t *rapid.T) {
 	}
 }
 
-// TestChannelAgreesWithAList covers what is held back, and when the channel
-// closes.
+// TestChannelAgreesWithAList covers which events are held back, and when the
+// channel closes.
 func TestChannelAgreesWithAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, KindChannel)
 		async := func(t *rapid.T) {
-			// Of an error that is still in the channel no more than room for it
-			// is known: keep to where there is some.
+			// The channel can't tell whether an error was received, so an error
+			// waits when there is no room for it: report one only while there is
+			// room.
 			if w.used() < w.limit {
 				w.async(t)
 			}
@@ -330,7 +332,8 @@ func (w *world) releaseBatch(t *rapid.T) {
 	require.Panics(t, b.Release)
 }
 
-// check demands that what should be visible is, while batches are left for it.
+// check demands that a batch is visible if it should be, as long as the consumer
+// keeps none.
 func (w *world) check(t *rapid.T) {
 	if len(w.batches) > 0 {
 		return

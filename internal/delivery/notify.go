@@ -5,26 +5,28 @@ import (
 	"godat/internal/yield"
 )
 
-// The CNO's side of a ring. It is one more consumer to wake, which comes after a
-// waiter: cnoBit in parked says that there is one, so Flush looks at one word
-// for both.
+// The CNO's side of a ring. The CNO is one more consumer to wake, and comes after a
+// waiter: cnoBit in parked says that there is one, so Flush looks at one word for
+// both.
 //
-// What notifies is the same: notify is due. It is put back to quiet by whoever
-// tells the CNO of it, before that; so a producer that finds it quiet again put
-// its event before the CNO was told. A waiter that leaves puts it back as well,
-// before it counts for the last time what is queued, and looks once more when it
-// has left: who came in between relied on it.
+// The CNO is triggered by what wakes a waiter: notify is due. A goroutine that
+// triggers the CNO sets notify to quiet before that; so a producer that finds
+// notify quiet again put its event before the trigger. A waiter that leaves also
+// sets notify to quiet, before it counts for the last time what is queued, and
+// looks once more when it has left: a producer that put an event in between relied
+// on the waiter.
 
 // Bits in parked beside the sleeping waiter's threshold.
 const (
-	cnoBit        = 1 << 31 // the CNO is to be told
-	unwaitableBit = 1 << 30 // nobody may wait
+	cnoBit        = 1 << 31 // the CNO is to be triggered
+	unwaitableBit = 1 << 30 // no goroutine may wait
 	pollBit       = 1 << 29 // the device may keep silent events to itself
 	flagBits      = cnoBit | unwaitableBit | pollBit
 )
 
-// tellCNO triggers the CNO if something notifies and nobody waits who sees to it.
-// Somebody may have begun to, after the first look, and then it was his.
+// tellCNO triggers the CNO if an event notifies and no waiter will see to it. A
+// waiter may have come between the two looks; then the event is left to that
+// waiter.
 func (q *Queue) tellCNO() {
 	if q.awaited() || !q.notify.CompareAndSwap(due, quiet) {
 		return
@@ -40,12 +42,13 @@ func (q *Queue) tellCNO() {
 	}
 }
 
-// awaited reports whether somebody waits, asleep or not.
+// awaited reports whether a goroutine waits, asleep or not.
 func (q *Queue) awaited() bool { return q.cons.Load()&consMask > consBusy }
 
-// recount is the look from which on only what notifies counts: a waiter's first
-// one, before it sleeps, and the last, on a dispatcher with a CNO. It counts the
-// events that are queued. Its caller is the consumer.
+// recount counts the queued events, and sets notify to quiet before that: after
+// this look only an event that notifies is noticed. A waiter calls it for its first
+// look, before it sleeps, and for its last, on a dispatcher with a CNO. The caller
+// is the consumer.
 func (q *Queue) recount() int {
 	q.notify.Store(quiet)
 	yield.Point()
@@ -58,9 +61,9 @@ func (q *Queue) recount() int {
 	return n
 }
 
-// takeGap looks again after a Dequeue that did not fill buf: if there is a CNO,
-// behind an event that is not published may be one that the CNO was told
-// of. Its caller is the consumer.
+// takeGap looks again after a Dequeue that did not fill buf: if there is a CNO, an
+// event that triggered it may lie behind one that is not published. The caller is
+// the consumer.
 func (q *Queue) takeGap(buf []event.Event) int {
 	if q.gap(q.ring.Tail(), 0) {
 		return q.take(buf)
@@ -68,9 +71,10 @@ func (q *Queue) takeGap(buf []event.Event) int {
 	return 0
 }
 
-// gap reports whether some of the claimed events are not published, with ready
-// ones before them, and has whoever publishes them notify, silent or not. One who has
-// done so did not hear of it, so the caller looks again.
+// gap reports whether some of the claimed events, behind so many ready ones, are
+// not published. If so it sets gapped, which makes the producers that publish them
+// notify, silent or not. A producer that published its event before that did not
+// see gapped, so the caller looks again.
 func (q *Queue) gap(claimed uint64, ready int) bool {
 	if q.ring.Next()+uint64(ready) >= claimed {
 		return false
@@ -80,10 +84,10 @@ func (q *Queue) gap(claimed uint64, ready int) bool {
 	return true
 }
 
-// SetNotifier sets what is called when an event notifies and nobody waits; nil for
-// nothing. If events are queued it is called at once, but not while somebody waits: a
-// waiter looks when it leaves. tell must not block. Only one goroutine at a time calls
-// SetNotifier.
+// SetNotifier sets the function that is called when an event notifies and no
+// goroutine waits; nil for none. If events are queued, SetNotifier calls tell at
+// once, but not while a goroutine waits: a waiter looks when it leaves. tell must
+// not block. Only one goroutine at a time calls SetNotifier.
 func (d *Dispatcher) SetNotifier(tell func()) {
 	q := &d.main
 	if tell == nil || q.closed() {
@@ -96,7 +100,7 @@ func (d *Dispatcher) SetNotifier(tell func()) {
 	if !q.acquire(consBusy) {
 		return
 	}
-	q.notify.Store(quiet) // of what came before
+	q.notify.Store(quiet) // forgets what came before
 	some := q.queuedNow() != 0 || d.async.count.Load() != 0
 	q.release()
 	if some {
@@ -104,8 +108,8 @@ func (d *Dispatcher) SetNotifier(tell func()) {
 	}
 }
 
-// SetUnwaitable has Wait fail with INVALID_STATE/EVD_UNWAITABLE, also for a caller that
-// is in it and finds too few events, and ends iterators.
+// SetUnwaitable makes Wait fail with INVALID_STATE/EVD_UNWAITABLE, also a Wait that
+// is under way, and ends iterators.
 func (d *Dispatcher) SetUnwaitable() {
 	q := &d.main
 	if q.parked.Or(unwaitableBit)&^flagBits != 0 {
@@ -113,8 +117,8 @@ func (d *Dispatcher) SetUnwaitable() {
 	}
 }
 
-// ClearUnwaitable takes SetUnwaitable back.
+// ClearUnwaitable undoes SetUnwaitable.
 func (d *Dispatcher) ClearUnwaitable() { d.main.parked.And(^uint32(unwaitableBit)) }
 
-// Unwaitable reports whether SetUnwaitable was called last.
+// Unwaitable reports whether the dispatcher is unwaitable.
 func (d *Dispatcher) Unwaitable() bool { return d.main.parked.Load()&unwaitableBit != 0 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trigger is a CNO's: one bit that is sticky.
+// trigger stands for a CNO: one bit that is sticky.
 type trigger chan struct{}
 
 func (c trigger) set() {
@@ -36,7 +36,8 @@ func withTrigger(t testing.TB) (*Dispatcher, trigger) {
 	return d, c
 }
 
-// A waiter has its place from the begin of Wait to the end, asleep or not.
+// A goroutine in Wait is the waiter from the beginning of Wait to its end, asleep
+// or not.
 func TestWhatComesAsAWaiterLeavesTriggers(t *testing.T) {
 	d, c := withTrigger(t)
 	require.True(t, d.main.acquire(consWaiter))

@@ -12,30 +12,30 @@ import (
 	"godat/internal/yield"
 )
 
-// OneShot is what is behind an evd.OneShot: where one operation's event goes. A post
-// arms it, it takes one event, and when that was received it may be armed again.
+// OneShot is what is behind an evd.OneShot: it takes one operation's event. A post
+// arms it. It takes one event; after that event was received it may be armed again.
 //
-// Any goroutine may call Arm and Release; its holder decides who posts with a OneShot,
-// receives its event and releases it.
+// Any goroutine may call Arm and Release; the holder decides which goroutine posts
+// with the OneShot, receives its event and releases it.
 type OneShot struct {
 	queue  Queue
 	d      *Dispatcher
 	public any // the *evd.OneShot
 	state  atomic.Uint32
-	next   *OneShot // in the pool
+	next   *OneShot // the next one in the pool
 }
 
 // The states of a OneShot.
 const (
 	shotIdle      = iota // no event outstanding or in the channel
 	shotArmed            // an event will come
-	shotSending          // it is being sent
-	shotSent             // it was sent; received if the channel is empty
+	shotSending          // the event is being sent
+	shotSent             // the event was sent; it was received if the channel is empty
 	shotAbandoned        // armed, and released by its holder
 	shotPooled
 )
 
-// shotPool is the OneShots that nobody holds.
+// shotPool has the OneShots without a holder.
 type shotPool struct {
 	mu   sync.Mutex
 	free *OneShot
@@ -68,7 +68,7 @@ func (s *OneShot) Init(d *Dispatcher, public any) {
 	s.queue.ch = make(chan event.Event, 1)
 }
 
-// C is the channel on which the event comes.
+// C is the channel that the event comes on.
 func (s *OneShot) C() <-chan event.Event { return s.queue.ch }
 
 // Wait receives the event; see evd.OneShot.Wait.
@@ -85,7 +85,7 @@ func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 	switch s.state.Load() {
 	case shotSent:
 		if len(s.queue.ch) != 0 {
-			break // it came meanwhile
+			break // the event came meanwhile
 		}
 		fallthrough
 	case shotIdle:
@@ -112,9 +112,9 @@ func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 // the OneShot: not if its own dispatcher is another adapter's.
 func (s *OneShot) Serves(d *Dispatcher, ia any) bool { return s.d == d || s.d.Serves(ia) }
 
-// Arm gives the queue for one event, with its place reserved. It fails with
-// INVALID_STATE while an event is outstanding or was not received. It is the
-// poster's side; programs name the OneShot in a post.
+// Arm returns the queue for one event, with its place reserved. It fails with
+// INVALID_STATE while an event is outstanding or was not received. Posters call
+// Arm; programs name the OneShot in a post.
 func (s *OneShot) Arm() (*Queue, error) {
 	if s == nil || s.d.main.closed() {
 		return nil, errArmClosed
@@ -126,7 +126,8 @@ func (s *OneShot) Arm() (*Queue, error) {
 				return &s.queue, nil
 			}
 		case shotSending:
-			// The event may have been received already, but not noted as sent.
+			// The event may have been received before its sender noted that it was
+			// sent.
 			runtime.Gosched()
 		case shotSent:
 			if len(s.queue.ch) != 0 {
@@ -143,7 +144,7 @@ func (s *OneShot) Arm() (*Queue, error) {
 	}
 }
 
-// put delivers the event, or drops it if nobody wants it any more.
+// put delivers the event, or drops it if the holder has released the OneShot.
 func (s *OneShot) put(ev *event.Event) {
 	if s.state.CompareAndSwap(shotArmed, shotSending) {
 		yield.Point()
@@ -166,9 +167,9 @@ func (s *OneShot) disarm() {
 	s.pool()
 }
 
-// Release gives the OneShot back to the pool; its holder forgets it. If an
-// event is outstanding, that is dropped when it comes, and only then is the
-// OneShot used again. Releasing it twice panics if it is noticed.
+// Release returns the OneShot to the pool; its holder must not use it any more. If
+// an event is outstanding, it is dropped when it comes, and only then is the
+// OneShot used again. A second Release panics if it is noticed.
 func (s *OneShot) Release() {
 	for {
 		switch now := s.state.Load(); now {

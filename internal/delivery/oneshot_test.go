@@ -29,7 +29,7 @@ func TestOneShotTakesOneEventAtATime(t *testing.T) {
 		q := arm(t, s)
 		_, err := s.Arm()
 		isError(t, err, hw.InvalidState, hw.NoSubtype, "armed")
-		q.Put(dto(c), c%2 == 0) // silent or not, somebody waits for it
+		q.Put(dto(c), c%2 == 0) // silent or not, because a goroutine waits for it
 		q.Flush()
 		_, err = s.Arm()
 		isError(t, err, hw.InvalidState, hw.NoSubtype, "not received")
@@ -44,7 +44,7 @@ func TestOneShotTakesOneEventAtATime(t *testing.T) {
 	assert.Empty(t, drain(t, d), "it takes nothing from the dispatcher")
 }
 
-// Whoever waited for an event that nothing brings would wait for ever.
+// A Wait that no event could end would wait for ever.
 func TestOneShotThatWasReceivedHasNothingToWaitFor(t *testing.T) {
 	s := newDispatcher(t, Config{}).NewOneShot()
 	for c := range uint64(2) {
@@ -116,7 +116,7 @@ func TestReleasedOneShotsAreUsedAgain(t *testing.T) {
 	assert.Same(t, s, d.NewOneShot())
 	assert.NotSame(t, s, d.NewOneShot())
 
-	// One whose event was not received is empty when it is used again.
+	// A OneShot whose event was not received is empty when it is used again.
 	q := arm(t, s)
 	q.Put(dto(1), false)
 	s.Release()
@@ -145,8 +145,9 @@ func TestOneShotReleasedWhileArmedRestsUntilItsEventCame(t *testing.T) {
 	}
 }
 
-// Who has received the event may arm at once, even while the producer is still
-// between the send and the note of it; who leaves may release at any time.
+// A holder that has received the event may arm the OneShot at once, even while the
+// producer is still between the send and the note of it. A holder may release it at
+// any time.
 func TestOneShotsUnderLoad(t *testing.T) {
 	atEach(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{})
@@ -175,7 +176,7 @@ func TestOneShotsUnderLoad(t *testing.T) {
 					c := u<<32 | i
 					jobs <- job{q, c}
 					if i%7 == 3 {
-						s.Release() // the answer does not matter
+						s.Release() // the event is dropped
 						s = d.NewOneShot()
 						continue
 					}
@@ -196,8 +197,8 @@ func TestOneShotsUnderLoad(t *testing.T) {
 	})
 }
 
-// doneHook is a context that runs a function when its end is asked for: at the
-// moment in which a waiter that found nothing is about to sleep.
+// doneHook is a context that runs a function when Done is called, which a waiter
+// that found nothing does when it is about to sleep.
 type doneHook struct {
 	context.Context
 	hook func()
@@ -208,7 +209,7 @@ func (c doneHook) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// A select picks any of the cases that are ready, so one round shows nothing.
+// A select picks any of the cases that are ready, so a single round proves nothing.
 func TestAOneShotsEventThatCameBeforeTheAbortIsNotLost(t *testing.T) {
 	for i := range uint64(100) {
 		d := newDispatcher(t, Config{})

@@ -6,15 +6,16 @@ import (
 	"godat/hw/event"
 )
 
-// An over-committed dispatcher is DAT's own: posts are taken whether or not there
-// will be room for their events, and an event that finds none is lost, which is an
-// asynchronous error. Its reservations go to a queue that always has room, in
-// front of the main queue, and there a place is reserved when the event comes.
+// An over-committed dispatcher is DAT's own kind: it accepts posts whether or not
+// there will be room for their events, and loses an event that finds no room, which
+// is an asynchronous error. Posts reserve in a queue in front of the main queue,
+// which always has room. A place in the main queue is reserved when the event
+// comes.
 //
 // Software events, for which DAT has an answer when there is no room (QUEUE_FULL),
-// reserve in the main queue itself, as ever.
+// reserve in the main queue itself, as in other dispatchers.
 
-// overflow is how an over-committed dispatcher reports.
+// overflow is how an over-committed dispatcher reports lost events.
 type overflow struct {
 	to   *Dispatcher
 	node AsyncNode
@@ -24,11 +25,11 @@ type overflow struct {
 // boundless is a limit that no number of reservations reaches.
 const boundless = 1 << 62
 
-// overcommit puts the boundless queue in front.
+// overcommit puts the boundless queue in front of the main queue.
 func (d *Dispatcher) overcommit(async *Dispatcher) {
 	d.front = &Queue{kind: kindOvercommitted, d: d}
 	d.front.limit.Store(boundless)
-	d.routes.Store(new([]*Route)) // so that For asks Main
+	d.routes.Store(new([]*Route)) // so that For calls Main
 	d.overflow.to = async
 	d.overflow.node.Event = event.Event{Number: event.AsyncEVDOverflow, Source: d.public, Data: event.EVDOverflow}
 }
@@ -46,7 +47,7 @@ func (q *Queue) putOver(ev *event.Event, silent bool) {
 	q.giveBack(1)
 }
 
-// Main is the queue of all events that no route takes.
+// Main returns the queue of all events that no route takes.
 func (d *Dispatcher) Main() *Queue {
 	if d.front != nil {
 		return d.front

@@ -13,7 +13,8 @@ import (
 	"godat/hw"
 )
 
-// over is an over-committed dispatcher and that of its errors.
+// over makes an over-committed dispatcher, and the dispatcher that its errors go
+// to.
 func over(t testing.TB, cfg Config) (d, async *Dispatcher) {
 	t.Helper()
 	async = newDispatcher(t, Config{Streams: event.StreamAsync})
@@ -115,7 +116,7 @@ func TestRoutesOfAnOvercommittedDispatcherAreFirm(t *testing.T) {
 
 func TestNobodyNeedsToHearOfAnOverflow(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 1, Overcommit: true})
-	put(t, d.Main(), 1, 2) // nobody is told
+	put(t, d.Main(), 1, 2) // the lost event is reported to no dispatcher
 	d, async := over(t, Config{})
 	q := d.Main()
 	require.True(t, q.Reserve(1))

@@ -3,29 +3,30 @@ package delivery
 import "godat/hw/event"
 
 // A polled device keeps completions that no consumer has heard of: those that wake
-// nobody, because they are not solicited, and all of them where consumers poll. Three
-// callers poll the device themselves: a Dequeue that finds nothing, a Wait that finds
-// too few events, and a poster without room, whose places such completions hold.
+// no goroutine, because they are not solicited, and all of them where consumers
+// poll. Three callers poll the device themselves: a Dequeue that finds nothing, a
+// Wait that finds too few events, and a poster without room, whose places such
+// completions hold.
 
 // PollHint says what the caller of a device's poll does next.
 type PollHint uint8
 
 const (
-	// PollNow is the hint of a Dequeue. The poll may deliver what the device has before
-	// it returns: the caller looks into its queue again.
+	// PollNow is the hint of a Dequeue. The poll may deliver what the device has
+	// before it returns, so the caller looks into its queue again.
 	PollNow PollHint = iota
 	// PollBeforeSleep is PollNow for a caller that is about to sleep, and that later
-	// completions must wake: a Wait, and a Dequeue on a dispatcher that tells a CNO.
+	// completions must wake: a Wait, and a Dequeue on a dispatcher with a CNO.
 	PollBeforeSleep
 	// PollElsewhere is the hint of a poster. It may hold locks that deliveries take, so
 	// another goroutine polls the device.
 	PollElsewhere
 )
 
-// SetPollDevice sets what polls the device behind the dispatcher; nil for nothing. It
-// must not block. Any number of goroutines call it, each time that one finds too few
-// events. The owner of completion queues sets it where they are solicited-only, or are
-// polled by consumers.
+// SetPollDevice sets the function that polls the device behind the dispatcher; nil
+// for none. It must not block. Any number of goroutines call it, each time that one
+// finds too few events. The owner of the completion queues sets it where they are
+// solicited-only, or are polled by consumers.
 func (d *Dispatcher) SetPollDevice(poll func(PollHint)) {
 	if poll == nil {
 		d.main.parked.And(^uint32(pollBit))
@@ -36,7 +37,7 @@ func (d *Dispatcher) SetPollDevice(poll func(PollHint)) {
 	d.main.parked.Or(pollBit)
 }
 
-// pollDevice polls the device. Callers have seen pollBit.
+// pollDevice polls the device. The caller has seen pollBit.
 //
 //go:noinline
 func (q *Queue) pollDevice(hint PollHint) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each of those who find too few events has the device looked at in its own way, and
-// finds what that brought.
+// Each caller that finds too few events polls the device with its own hint, and
+// finds the event that the poll delivered.
 func TestWhoFindsTooLittleHasTheDeviceLookedAt(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -30,36 +30,37 @@ func (k Kind) String() string {
 	return [...]string{"ring", "callback", "channel", "batch", "one-shot", "over-committed"}[k]
 }
 
-// closedBit in the count of reservations: no more are granted.
+// closedBit, in the count of reservations, says that no more are granted.
 const closedBit = 1 << 63
 
-// inFlight is how many events may be counted twice, between their send and the
+// inFlight is how many events may count twice at a time, between their send and the
 // count of it.
 const inFlight = 64
 
-// asyncRoom is how many listed events, which have no reservation, are in a channel
-// or in batches at a time. That is beyond the limit, so that they need not wait
-// behind reservations that nobody uses.
+// asyncRoom is how many listed events, which have no reservation, may be in a
+// channel or in batches at a time. Their room is beyond the limit, so that they
+// need not wait behind reservations without events.
 const asyncRoom = 16
 
 // slack is how many places a channel has beyond those that its owner asked for:
-// for the events that are counted twice, and for the listed ones, which count as
-// others do once they are in it.
+// inFlight for the events that count twice, and asyncRoom for the listed events,
+// which count as others do once they are in the channel.
 const slack = inFlight + asyncRoom
 
-// doneEvery is how many sends of PutAll share one update of the count.
+// doneEvery is how many sends of PutAll share one update of done.
 const doneEvery = 8
 
-// A Queue is where an endpoint puts events: a dispatcher's main queue, a
-// route's or a one-shot request's. Its methods are the producer's side:
+// A Queue is where an endpoint puts events: a dispatcher's main queue, a route's or
+// a OneShot's. Its methods are the producer's side:
 //
 //	Reserve      at post time; false means that there is no room
-//	Put, PutAll  when it completed; uses one reservation per event
-//	Release      when it completed without an event
+//	Put, PutAll  when the operation completed; uses one reservation per event
+//	Release      when the operation completed without an event
 //	Flush        when the producer has nothing more for the moment
 //
-// They may be called by any number of goroutines at once, and none blocks,
-// allocates or calls user code. What was put may stay unseen until a Flush.
+// Any number of goroutines may call them at once. None blocks, allocates or calls
+// user code, except a Filter and a pool's Submit. An event may stay unseen until a
+// Flush.
 type Queue struct {
 	// Immutable.
 	kind    Kind
@@ -71,32 +72,32 @@ type Queue struct {
 	shot    *OneShot                 // kindOneShot
 	route   *Route                   // of a route's queue
 	spins   int                      // how often a waiter looks before it sleeps
-	_       [64 - bits.UintSize]byte // the eight words above take as many bytes as one has bits
+	_       [64 - bits.UintSize]byte // fills the cache line: the eight words above take bits.UintSize bytes
 
-	// The posters' side of the places: see Reserve.
+	// The posters' side: how many places are reserved. See Reserve.
 	reserved atomic.Uint64
 	seen     atomic.Uint64
 	limit    atomic.Uint64
 	_        [40]byte
 
-	// The completers' side: the places given back, or used in a channel.
+	// The completers' side: how many places were given back, or used in a channel.
 	done     atomic.Uint64
 	held     atomic.Int32 // len(hold)
 	finished atomic.Bool
-	unused   atomic.Uint64 // of done, without an event; of a channel or batches
+	unused   atomic.Uint64 // places in done that had no event; of a channel or batches
 	_        [40]byte
 
-	// What Flush looks at: is anything new that notifies, and does anybody
-	// sleep. See ring consumers in consumer.go.
+	// Flush looks at these: did an event that notifies come, and does a waiter
+	// sleep. See consumer.go for their values.
 	notify atomic.Uint32
 	parked atomic.Uint32 // a threshold, and flagBits
 	_      [56]byte
 
-	// The ring's consumer: how many events it took, and which kind it is.
+	// The ring's consumer: how many events it took, and of which kind it is.
 	cons  atomic.Uint64
 	token chan struct{} // wakes the sleeping waiter
 	turn  chan struct{} // wakes an iterator that sleeps for its turn
-	turns atomic.Int32  // how many do
+	turns atomic.Int32  // how many iterators do
 	_     [32]byte
 
 	requestsFirst bool // in takeListed; the consumer's
@@ -107,14 +108,14 @@ type Queue struct {
 	listedAt uint64        // sends when the last of them was sent, under mu
 }
 
-// Reserve takes n places, all or none. It reports false when there is no room
-// or the queue is closed: INSUFFICIENT_RESOURCES/TEVD for the poster. Each
-// place is given back by one Put or Release.
+// Reserve takes n places, all or none. It reports false when there is no room or
+// the queue is closed: INSUFFICIENT_RESOURCES/TEVD for the poster. Each place is
+// used by one Put or given back by Release.
 //
-// reserved only grows, so if the swap succeeds nothing was reserved since the
-// load; and seen is a number of places that were free again at some time, which
-// only grows too, so at worst it is too small. The closed bit fails the
-// comparison.
+// reserved only grows, so if the swap succeeds no place was reserved since the
+// load. seen is how many places were free again at an earlier time. That number
+// only grows, too, so at worst seen is too small. closedBit makes the comparison
+// fail.
 func (q *Queue) Reserve(n int) bool {
 	r := q.reserved.Load()
 	yield.Point()
@@ -124,7 +125,7 @@ func (q *Queue) Reserve(n int) bool {
 	return q.reserveSlow(n, 0)
 }
 
-// reserveSlow is Reserve with a fresh look at what is free, and with so many
+// reserveSlow is Reserve with a fresh count of the free places, and with so many
 // places beyond the limit.
 func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 	for {
@@ -142,7 +143,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 			}
 			continue
 		}
-		// If something was done meanwhile it may have been counted twice.
+		// If either changed meanwhile, an event may have counted twice: look again.
 		if q.done.Load() == done && q.reserved.Load() == r {
 			q.expose()
 			return false
@@ -150,10 +151,10 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 	}
 }
 
-// freed counts the places that are free again, given those that producers
-// counted. For a channel that is what is not in it any more. An event that was
-// sent after done was loaded is in the channel's length but not in done, and so
-// counts as not free, twice: never the other way round.
+// freed counts the places that are free again, given those that producers counted
+// in done. Of a channel these are the events that are not in it any more. An event
+// that was sent after done was loaded is in the channel's length but not in done,
+// so its place counts as not free, twice. freed is never too high.
 func (q *Queue) freed(done uint64) uint64 {
 	yield.Point()
 	switch q.kind {
@@ -166,7 +167,7 @@ func (q *Queue) freed(done uint64) uint64 {
 	}
 }
 
-// Release gives n reservations back that no event will use.
+// Release gives back n reservations that no event will use.
 func (q *Queue) Release(n int) {
 	if q.kind >= KindChannel {
 		q.releaseUnringed(n)
@@ -178,7 +179,7 @@ func (q *Queue) Release(n int) {
 	}
 }
 
-// releaseUnringed is Release of a queue that is no ring.
+// releaseUnringed is Release of a queue without a ring.
 func (q *Queue) releaseUnringed(n int) {
 	if q.kind == kindOneShot {
 		q.shot.disarm()
@@ -188,9 +189,9 @@ func (q *Queue) releaseUnringed(n int) {
 	q.giveBack(uint64(n))
 }
 
-// giveBack counts n places as done. Whoever gives the last one back after the
-// queue was closed ends it: of that count and the closed bit, each side writes
-// its own before it reads the other's.
+// giveBack counts n places as done. The goroutine that gives back the last one
+// after the queue was closed ends the queue: giveBack writes done before it reads
+// closedBit, and the closer writes closedBit before it reads done.
 func (q *Queue) giveBack(n uint64) {
 	done := q.done.Add(n)
 	r := q.reserved.Load()
@@ -215,8 +216,8 @@ func (q *Queue) sent() {
 	}
 }
 
-// Put delivers ev, which is copied, in one reserved place. A silent event does
-// not by itself notify; an error or a connection event always does.
+// Put copies ev and delivers it in one reserved place. A silent event does not by
+// itself notify; an error or a connection event always does.
 func (q *Queue) Put(ev *event.Event, silent bool) {
 	if silent {
 		silent = maySilence(ev)
@@ -248,8 +249,8 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 	}
 }
 
-// PutCompletion is Put of a DTO_COMPLETION event with these fields. Into a ring or
-// a channel they go without being copied on the way.
+// PutCompletion is Put of a DTO_COMPLETION event with these fields. They go into a
+// ring or a channel without being copied on the way.
 func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw.Op, flags event.Flags, length uint32) {
 	if q.kind == KindChannel && flags&event.Silent == 0 && q.held.Load() == 0 && !assertions {
 		if q.filter && !q.d.filter(source, event.DTOCompletion, status, cookie, nil) {
@@ -289,8 +290,8 @@ func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw
 	q.mark(flags&event.Silent != 0 && status == hw.StatusSuccess)
 }
 
-// PutAll delivers evs in order, in as many reserved places, at a fraction of
-// the cost of single Puts. Events with the flag Silent are silent.
+// PutAll delivers evs in order, each in a reserved place, at a fraction of the cost
+// of single Puts. Events with the flag Silent are silent.
 func (q *Queue) PutAll(evs []event.Event) {
 	switch q.kind {
 	case KindRing, KindCallback:
@@ -306,9 +307,9 @@ func (q *Queue) PutAll(evs []event.Event) {
 	}
 }
 
-// Flush says that the producer has nothing more for the moment: a waiter that
-// sleeps is woken, a batch that is not full goes out, a callback is scheduled,
-// if anything that notifies has come.
+// Flush says that the producer has nothing more for the moment. If an event that
+// notifies has come, Flush wakes a waiter that sleeps, sends a batch that is not
+// full, or schedules a callback.
 func (q *Queue) Flush() {
 	if q.kind == KindRing {
 		if q.parked.Load() != 0 {
@@ -327,12 +328,12 @@ func (q *Queue) Flush() {
 		}
 	case kindOvercommitted:
 		q.d.main.Flush()
-	default: // a channel has it already
+	default: // the events are in the channel already
 	}
 }
 
-// expose makes what is held back visible to the consumer: somebody needs room,
-// or asked for it.
+// expose makes events that are held back visible to the consumer: a poster needs
+// room, or the program called Flush.
 func (q *Queue) expose() {
 	if q.d.main.parked.Load()&pollBit != 0 {
 		q.pollDevice(PollElsewhere)
@@ -358,8 +359,8 @@ func (q *Queue) expose() {
 	}
 }
 
-// shut refuses further reservations. The queue ends when the last one granted
-// has come back.
+// shut refuses further reservations. The queue ends when the last one granted was
+// used or given back.
 func (q *Queue) shut() {
 	q.reserved.Or(closedBit)
 	yield.Point()
@@ -372,8 +373,8 @@ func (q *Queue) closed() bool { return q.reserved.Load() >= closedBit }
 // idle reports whether nothing is reserved or queued.
 func (q *Queue) idle() bool { return q.reserved.Load()&^closedBit == q.done.Load() }
 
-// tryFinish closes the channel once the queue is closed and no reservation is
-// left: nobody can send any more.
+// tryFinish closes the channel once the queue is closed and no reservation is left:
+// no producer can send any more.
 func (q *Queue) tryFinish() {
 	switch q.kind {
 	case KindBatch:
@@ -385,7 +386,7 @@ func (q *Queue) tryFinish() {
 				q.d.drop(q.route)
 			}
 		}
-	default: // nobody can tell whether a ring ended
+	default: // a ring has nothing to close
 	}
 }
 
@@ -397,7 +398,8 @@ func (q *Queue) checkRing() {
 	}
 }
 
-// maySilence reports whether the event may be silent at all.
+// maySilence reports whether the event may be silent: only a completion without an
+// error may.
 func maySilence(e *event.Event) bool {
 	return e.Status == 0 && e.Number.Completion()
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ask puts n requests, with cookies from 1000 on.
+// ask puts n requests, whose cookies begin at 1000.
 func ask(d *Dispatcher, n int) {
 	for c := range uint64(n) {
 		d.PutRequest(&AsyncNode{Event: event.Event{Number: event.ConnectionRequest, Cookie: 1000 + c}})
 	}
 }
 
-// Strangers cause requests. However many wait, posts get the places that the program
-// asked for, and every event arrives, each kind in its order.
+// Strangers cause requests. However many requests wait, posts get the places that
+// the program asked for, and every event arrives, each kind in its order.
 func TestRequestsTakeNoPlaceFromCompletions(t *testing.T) {
 	const qlen, strangers = 4, 5 * asyncRoom
 	for _, mode := range allModes {
@@ -74,7 +74,7 @@ func TestRequestsTakeNoPlaceFromCompletions(t *testing.T) {
 func TestAFloodOfRequestsLeavesCompletionsTheirTurn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		buf, each int
-		requests  int // among the first of them
+		requests  int // how many of the events taken first are requests
 	}{
 		"one by one": {1, 4, 2},
 		"in pairs":   {2, 2, 2},
@@ -97,7 +97,7 @@ func TestAFloodOfRequestsLeavesCompletionsTheirTurn(t *testing.T) {
 				}
 			}
 			assert.Equal(t, tc.requests, requests)
-			rest := make([]event.Event, 60) // half of it does not hold the requests
+			rest := make([]event.Event, 60) // half of it has no room for all requests
 			n, err := d.Dequeue(rest)
 			require.NoError(t, err)
 			assert.Equal(t, 58-tc.buf*tc.each, n, "a Dequeue that does not fill the array has taken all")
@@ -105,8 +105,8 @@ func TestAFloodOfRequestsLeavesCompletionsTheirTurn(t *testing.T) {
 	}
 }
 
-// A channel can't tell what was received. It holds a few requests at a time, and
-// the others follow.
+// A channel can't tell which events were received. So it holds only a few requests
+// at a time, and the others follow.
 func TestAChannelHoldsFewRequestsAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
@@ -122,7 +122,8 @@ func TestAChannelHoldsFewRequestsAtATime(t *testing.T) {
 		time.Sleep(2 * pumpInterval)
 		require.Len(t, d.C(), asyncRoom, "all were received if the channel is empty")
 		put(t, d.Main(), 2)
-		// With as many events sent since and received, those before were received as well.
+		// When as many events were sent and received since, those before were
+		// received as well.
 		for range inFlight + 2*asyncRoom {
 			<-d.C()
 			put(t, d.Main(), 3)

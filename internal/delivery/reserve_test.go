@@ -12,8 +12,8 @@ import (
 	"godat/hw"
 )
 
-// Each mode grants as many places as it was asked for: a channel a few more, to
-// make up for those counted twice.
+// Each mode grants as many places as it was asked for; a channel grants a few more,
+// to make up for events that count twice.
 func TestReserveGrantsTheLengthAndNoMore(t *testing.T) {
 	for _, mode := range allModes {
 		d := newDispatcher(t, Config{QLen: 6, Kind: mode})
@@ -86,7 +86,7 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 	})
 }
 
-// What comes to a channel or a batch can be received after Close.
+// Events that come to a channel or a batch can be received after Close.
 func TestCloseWaitsForWhatWouldBeLost(t *testing.T) {
 	for _, mode := range allModes {
 		d := newDispatcher(t, Config{Kind: mode})
@@ -121,8 +121,8 @@ func TestPutWithoutAReservationIsNoticedUnderRace(t *testing.T) {
 }
 
 func TestAProgramThatFollowsTheSizingRuleIsNeverRefused(t *testing.T) {
-	// 8 outstanding at most, in a channel made for 8, while events are sent and
-	// received all the time.
+	// At most 8 operations are outstanding, in a channel made for 8, while events
+	// are sent and received all the time.
 	d := newDispatcher(t, Config{QLen: 8, Kind: KindChannel})
 	done := make(chan struct{})
 	go func() {

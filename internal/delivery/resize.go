@@ -5,7 +5,7 @@ import (
 	"godat/hw/event"
 )
 
-// QLen is the length of the queue: what posts are admitted against.
+// QLen returns the length of the queue, against which posts are admitted.
 func (d *Dispatcher) QLen() int { return int(d.main.limit.Load()) }
 
 // Resize changes the length; evd.Dispatcher.Resize says when it is refused.
@@ -39,8 +39,8 @@ func (d *Dispatcher) Resize(qlen int) error {
 	return nil
 }
 
-// expect says for how many events somebody waits, from which on Resize leaves room
-// for them. It fails when it was faster.
+// expect records the threshold of the goroutine in Wait, so that Resize leaves room
+// for that many events. It fails if Resize has shortened the queue before.
 func (d *Dispatcher) expect(threshold int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,15 +51,15 @@ func (d *Dispatcher) expect(threshold int) error {
 	return nil
 }
 
-// expectNone takes expect back.
+// expectNone undoes expect.
 func (d *Dispatcher) expectNone() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expected = 0
 }
 
-// queuedNow counts the events that the consumer has not got, for people and for
-// Resize: it may be out of date at once.
+// queuedNow counts the events that the consumer has not taken, for messages and for
+// Resize: the number may be out of date at once.
 func (q *Queue) queuedNow() int {
 	switch q.kind {
 	case KindRing, KindCallback:
@@ -74,5 +74,5 @@ func (q *Queue) queuedNow() int {
 	}
 }
 
-// Streams are the kinds of events that the dispatcher takes.
+// Streams returns the kinds of events that the dispatcher takes.
 func (d *Dispatcher) Streams() event.Streams { return d.streams }

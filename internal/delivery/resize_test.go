@@ -31,11 +31,12 @@ func TestResizeSeesAWaiterThatDoesNotSleepYet(t *testing.T) {
 	require.NoError(t, d.Resize(2))
 }
 
-// One that comes when Resize has been is told so, as if it had called then.
+// A waiter that comes after Resize gets the error that its Wait would have got if
+// it had been called then.
 func TestAWaiterForMoreThanResizeHasLeftIsTold(t *testing.T) {
 	d := newDispatcher(t, Config{})
 	require.NoError(t, d.Resize(2))
-	err := d.main.await(background, 3) // Wait has checked against the length before
+	err := d.main.await(background, 3) // Wait has checked the threshold against the earlier length
 	require.ErrorIs(t, err, errThreshold)
 	isError(t, waitError("evd.Wait", err), hw.InvalidParameter, hw.Arg3)
 	require.NoError(t, d.Resize(1))

@@ -54,7 +54,7 @@ func (d *Dispatcher) drop(r *Route) {
 	}
 }
 
-// For is the queue for the events of a cookie: a route's, or the main one. It
+// For returns the queue for the events of a cookie: a route's, or the main one. It
 // takes no lock; its cost grows with the number of routes.
 func (d *Dispatcher) For(cookie uint64) *Queue {
 	rs := d.routes.Load()

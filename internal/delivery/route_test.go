@@ -42,7 +42,7 @@ func TestRouteReservesOnlyAtItself(t *testing.T) {
 	d.Main().Release(1)
 }
 
-// Silent events that nothing louder follows would stay where they are for good.
+// If no event that notifies follows, only Flush makes silent events visible.
 func TestFlushShowsSilentEventsOfRoutesToo(t *testing.T) {
 	for _, mode := range allModes {
 		d := newDispatcher(t, Config{Kind: mode})
@@ -56,7 +56,8 @@ func TestFlushShowsSilentEventsOfRoutesToo(t *testing.T) {
 	}
 }
 
-// While a route drains, its cookies are refused: they don't go to two places.
+// While a route drains, posts with its cookies are refused, so their events don't
+// go to two places.
 func TestClosedRouteDrains(t *testing.T) {
 	d := newDispatcher(t, Config{Kind: KindChannel})
 	r := newRoute(t, d, 1, 1, 4)

@@ -27,7 +27,8 @@ func atEach(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// books counts what came, by producer, and demands order.
+// books counts the events that came, by producer, and demands that they are in
+// order.
 type books struct {
 	mu   sync.Mutex
 	next []uint64
@@ -40,8 +41,8 @@ func newBooks(producers, each int) *books {
 	return &books{next: make([]uint64, producers), left: producers * each, done: make(chan struct{})}
 }
 
-// enter books events. Where several consumers book, each event comes once, but
-// their order is lost; so then only the counts are kept.
+// enter counts events. If several consumers call enter, each event comes once but
+// their order is lost, so then only the counts are kept.
 func (b *books) enter(evs []event.Event, ordered bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,8 +69,8 @@ func (b *books) await(t *testing.T) {
 	assert.Empty(t, b.bad)
 }
 
-// produce puts n events: alone or together, silent, loud or failed, and the last
-// one loud. Some reservations are given back.
+// produce puts n events: alone or together, silent, notifying or failed. The last
+// one notifies. produce gives some reservations back.
 func produce(q *Queue, producer uint64, n int, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, producer))
 	evs := make([]event.Event, 0, 8)
@@ -186,7 +187,7 @@ func waitUntilAborted(d *Dispatcher, b *books) {
 	}
 }
 
-// The channel is made as short as the limit, without the room that hides a
+// The channel is made as short as the limit, because its spare room would hide a
 // reservation too many.
 func TestNoReservationIsGrantedTwice(t *testing.T) {
 	const limit, posters, each = 4, 6, 15000
@@ -235,8 +236,8 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 	})
 }
 
-// Posters race with Close: either side may come first, but every reservation
-// that was granted is used, and then the channel closes, once.
+// Posters race with Close: either side may come first, but every granted
+// reservation is used, and then the channel closes, once.
 func TestCloseRacesWithPosters(t *testing.T) {
 	atEach(t, func(t *testing.T) {
 		for _, mode := range []Kind{KindChannel, KindBatch} {

@@ -80,8 +80,8 @@ func TestThresholdIsWithinTheQueue(t *testing.T) {
 	assert.Equal(t, 3, nmore)
 }
 
-// The context's end becomes DAT's code; nothing is dequeued, and the count is of
-// what is queued.
+// The context's end becomes DAT's code. Wait then dequeues nothing, and returns the
+// number of queued events.
 func TestWaitThatEndsEarlySaysWhyAndTakesNothing(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -161,11 +161,12 @@ func TestSilentEventsDoNotWakeButCountLater(t *testing.T) {
 		put(t, d.Main(), 3)
 		synctest.Wait()
 		assert.Equal(t, list(1), got)
-		wait() // finds it queued
+		wait() // the event is queued already
 		assert.Equal(t, list(1, 2), got)
 		drain(t, d)
 
-		// Errors and connection events notify, whatever the poster says.
+		// Errors and connection events notify, even if the producer puts them as
+		// silent.
 		for _, ev := range []*event.Event{
 			flushed(4), {Number: event.Disconnected, Cookie: 5}, {Number: event.BindCompletion, Cookie: 6, Status: hw.StatusBindFailed},
 		} {
@@ -179,8 +180,8 @@ func TestSilentEventsDoNotWakeButCountLater(t *testing.T) {
 	})
 }
 
-// A context that is canceled ends the wait, and what is queued then decides: a silent
-// event is no reason to say that there is none.
+// A context that is canceled ends the wait, and the queued events decide then: if
+// there is one, even a silent one, Wait returns it.
 func TestAWaitThatIsCanceledFindsTheSilentEventsThatCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{})
@@ -196,7 +197,8 @@ func TestAWaitThatIsCanceledFindsTheSilentEventsThatCame(t *testing.T) {
 	})
 }
 
-// A waiter that has not fallen asleep yet sleeps, as far as one can tell.
+// For silent events, a waiter that still looks and yields counts as one that
+// sleeps.
 func TestSilentEventsDoNotEndAWaitThatJustBegan(t *testing.T) {
 	d := newDispatcher(t, Config{})
 	d.main.spins = 1 << 30
@@ -218,7 +220,7 @@ func TestSilentEventsDoNotEndAWaitThatJustBegan(t *testing.T) {
 	assert.Equal(t, 2, <-nmore)
 }
 
-// Without this a loop of UNSIGNALLED work and a waiter would starve each other.
+// Otherwise a loop of UNSIGNALLED work and a waiter would starve each other.
 func TestARefusedReservationWakesTheWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{QLen: 2})
@@ -387,7 +389,7 @@ func TestIteratorLeavesWhatItDidNotYield(t *testing.T) {
 	b.Main().Release(4)
 }
 
-// An iterator waits for its turn while somebody is in Wait.
+// An iterator waits for its turn while a goroutine is in Wait.
 func TestIteratorTakesOverFromAWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{})
@@ -424,8 +426,8 @@ func TestIteratorTakesOverFromAWaiter(t *testing.T) {
 	})
 }
 
-// A silent event does not wake the waiter. It counts all the same when the
-// deadline ends the wait.
+// A silent event does not wake the waiter, but it counts when the deadline ends the
+// wait.
 func TestAWaitWhoseDeadlinePassesWithEnoughEventsSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{})

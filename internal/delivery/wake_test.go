@@ -14,8 +14,8 @@ import (
 )
 
 // In each round several goroutines put one event each, all silent but one. The
-// waiter must wake for that one, even if a silent one in front of it is
-// published later.
+// waiter must wake for the one that notifies, even if a silent event in front of it
+// is published later.
 func TestNoWakeUpIsLostInAGap(t *testing.T) {
 	const producers, rounds = 4, 3000
 	for _, mode := range []Kind{KindRing, KindCallback} {
@@ -70,7 +70,7 @@ func TestNoWakeUpIsLostInAGap(t *testing.T) {
 	}
 }
 
-// The waiter sleeps before each event, or is about to.
+// The waiter sleeps before each event, or is about to sleep.
 func TestNoWakeUpIsLostAtTheEdgeOfSleep(t *testing.T) {
 	const rounds = 4000
 	atEach(t, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestNoWakeUpIsLostAtTheEdgeOfSleep(t *testing.T) {
 	})
 }
 
-// The same at the edge itself: the event comes after a waiter's last look, and
-// before the waiter says that it is about to sleep.
+// The event comes after a waiter's last look, and before the waiter announces that
+// it is about to sleep.
 func TestAWaiterLooksOnceMoreBeforeItSleeps(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 1})
 	require.False(t, d.main.came(1))
@@ -123,7 +123,8 @@ func TestAWaiterLooksOnceMoreBeforeItSleeps(t *testing.T) {
 	d.main.unpark()
 }
 
-// A threshold is met by several producers together: each alone sees too few.
+// Several producers together reach the threshold: each of them alone sees too few
+// events.
 func TestNoWakeUpIsLostAtAThreshold(t *testing.T) {
 	const producers, rounds = 3, 2000
 	atEach(t, func(t *testing.T) {
