@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seeded is a table whose draws are the same in every run, so that a test which
+// seeded makes a table whose draws are the same in every run, so that a test that
 // counts them can't fail by chance.
 func seeded(max int, seed byte) *Table[uint32] {
 	t := New[uint32](max)
@@ -27,8 +27,9 @@ func insert(t testing.TB, tab *Table[uint32]) uint32 {
 }
 
 // requireUniform demands that the counts are those of a fair draw, by the
-// chi-squared statistic: its mean is the number of counts less one, its deviation
-// the root of twice that. Five deviations are one in millions.
+// chi-squared statistic: its mean is the number of counts less one, and its
+// deviation the root of twice that. A fair draw is five deviations off once in
+// millions of runs.
 func requireUniform(t *testing.T, counts []int, what string) {
 	t.Helper()
 	total := 0
@@ -44,8 +45,8 @@ func requireUniform(t *testing.T, counts []int, what string) {
 	require.InDelta(t, free, chi, 5*math.Sqrt(2*free), "%s are not drawn alike", what)
 }
 
-// watch counts in which way each of the four bytes of one key follows from
-// another's: by difference and by exclusive or.
+// watch counts how each of the four bytes of one key follows from the same byte of
+// another: by difference and by exclusive or.
 type watch [2][4][]int
 
 func newWatch() (w watch) {
@@ -86,8 +87,8 @@ func TestAKeyTellsNothingOfTheNextOne(t *testing.T) {
 	w.requireUniform(t, "keys given out one after the other")
 }
 
-// A peer that was given a region sees it freed and another registered in its
-// place, as a server does that registers for each request.
+// A peer that was given a region sees it freed and another region registered in its
+// place, as in a server that registers memory for each request.
 func TestAFreedKeyTellsNothingOfItsSuccessor(t *testing.T) {
 	for _, max := range []int{1, 1 << 20} {
 		tab := seeded(max, 2)
@@ -103,12 +104,13 @@ func TestAFreedKeyTellsNothingOfItsSuccessor(t *testing.T) {
 	}
 }
 
-// A peer may see very many keys come and go while one that it never saw lives on:
-// more than the table has places. Keys that would lie at the place of the one, or
-// near it, must come as often as others do, or it knows the low bits of the one.
+// While one key lives on that a peer never saw, the peer may see very many keys
+// come and go: more than the table has places. Keys that belong at the place of the
+// hidden key, or near it, must come as often as others do; otherwise the peer knows
+// the low bits of the hidden key.
 func TestManyKeysTellNothingOfOneThatLives(t *testing.T) {
 	const tables, seen = 32, 1 << 13
-	var alike [33]int // by how many low bits
+	var alike [33]int // by the number of low bits that are alike
 	for i := range tables {
 		tab := seeded(1<<20, byte(i))
 		hidden := insert(t, tab)
@@ -149,8 +151,8 @@ func TestEachTableDrawsForItself(t *testing.T) {
 	assert.Greater(t, len(seen), 98)
 }
 
-// script is a table that draws the numbers that are put into what is returned,
-// which are taken out.
+// script makes a table that draws the numbers of the returned slice, first to last,
+// and takes each out of it.
 func script(max int, numbers ...uint32) (*Table[uint32], *[]uint32) {
 	tab := New[uint32](max)
 	tab.slots.draw = func() uint32 {
@@ -186,8 +188,8 @@ func TestANumberThatIsInUseOrSmallIsDrawnAgain(t *testing.T) {
 }
 
 // Keys with the same low bits lie one behind the other. Each is found whichever of
-// the others is removed, has rested or is entered, and the last of the array goes on
-// at its beginning.
+// the others is removed, has rested or is entered. Behind the last place of the
+// array comes the first.
 func TestKeysThatMeetAreAllFound(t *testing.T) {
 	const low = leastSlots - 1
 	tab, draws := script(1000)

@@ -13,12 +13,12 @@ import (
 const (
 	// MaxEntries is the most entries that a table can have.
 	MaxEntries = 1<<24 - 1
-	// Smallest is the lowest key: none is 0, and none what somebody who counts
-	// comes by first.
+	// Smallest is the lowest key. So no key is 0, or another of the small numbers that a
+	// peer would guess first.
 	Smallest = 256
-	// Rest is how many keys are removed after a key until it may be drawn again.
-	// A key that somebody still holds by mistake is dead, instead of naming the
-	// next thing registered.
+	// Rest is how many other keys are removed after a key was removed, until it may
+	// be drawn again. A program that still holds the key by mistake has a dead key,
+	// instead of one that names the next thing registered.
 	Rest = 1024
 
 	leastSlots = 64
@@ -27,12 +27,12 @@ const (
 // ErrFull is returned when every entry is in use.
 var ErrFull = errors.New("godat: key table is full")
 
-// Slots draws the keys of a table, and finds its entries by them. It is an array
-// of keys with pointers, as long as a power of two: a key lies at the place that its
-// low bits name, or behind it if others have come first, and between the two no
-// place is empty.
+// Slots draws the keys of a table, and finds its entries by them. It is an array of
+// keys with pointers, whose length is a power of two: a key lies at the place that
+// its low bits name, or behind it if other keys came first, and no place between
+// the two is empty.
 //
-// Find may be called by anybody at any time. The table's lock guards the other
+// Any goroutine may call Find at any time. The table's lock guards the other
 // methods.
 type Slots[E any] struct {
 	array unsafe.Pointer // to a []slot; it is replaced when it gets too full
@@ -42,26 +42,25 @@ type Slots[E any] struct {
 	live    int
 	used    int      // slots that are not empty
 	resting []uint32 // removed keys: a ring once it has Rest of them
-	oldest  int      // in resting
+	oldest  int      // place in resting of the key that was removed first
 }
 
 // slot is where an entry is found. A slot that has had a key is never empty again,
-// or a lookup would stop there and miss what lies behind it. It is given another key
-// only after its own has rested, and gets the entry first.
+// or a lookup would stop there and miss the keys behind it. A slot gets another key
+// only after its own key has rested, and gets the entry before the key.
 type slot struct {
 	entry unsafe.Pointer // nil if the key is dead
 	key   uint32
 }
 
-// What a slot has in the place of a key: numbers that are none.
+// What a slot has in place of a key: numbers that are not keys.
 const (
 	empty = 0
 	spare = 1 // its key has rested
 )
 
-// Init makes slots for up to max entries; MaxEntries is the most they take, and
-// more than that, as a device without a limit reports, means that many. It panics
-// if max is not positive.
+// Init makes slots for up to max entries, but for no more than MaxEntries, because
+// a device without a limit reports a higher max. It panics if max is not positive.
 func (s *Slots[E]) Init(max int) {
 	if max < 1 {
 		panic(fmt.Sprintf("keys: a table of %d entries", max))
@@ -74,13 +73,13 @@ func (s *Slots[E]) Init(max int) {
 	s.renew(leastSlots)
 }
 
-// Find returns the entry of a key, or nil if the key is dead or never was. An entry
-// that was removed meanwhile may be returned, and one that is another key's by then
-// if removed keys have rested since: an entry has its key in it, and the caller
+// Find returns the entry of a key, or nil if the key is dead or never was. It may
+// return an entry that was removed meanwhile, and even the entry of another key if
+// the removed key has rested since: an entry has its key in it, and the caller
 // compares.
 func (s *Slots[E]) Find(key uint32) *E {
-	// The functions, since methods leave marks of themselves where they are
-	// inlined, which are instructions.
+	// Functions of sync/atomic, because its methods add marker instructions where
+	// the compiler inlines them.
 	a := *(*[]slot)(atomic.LoadPointer(&s.array))
 	for i := key; ; i++ {
 		at := &a[i&uint32(len(a)-1)]
@@ -93,7 +92,7 @@ func (s *Slots[E]) Find(key uint32) *E {
 	}
 }
 
-// Draw returns a key for Insert; with every entry in use it is ErrFull.
+// Draw returns a key for Insert, or ErrFull when every entry is in use.
 func (s *Slots[E]) Draw() (key uint32, err error) {
 	if s.live == s.max {
 		return 0, ErrFull
@@ -106,7 +105,8 @@ func (s *Slots[E]) Draw() (key uint32, err error) {
 	}
 }
 
-// Insert enters what Draw returned a key for, under the same hold of the lock.
+// Insert enters e under the key that Draw returned. The caller holds the lock from
+// Draw to Insert.
 func (s *Slots[E]) Insert(key uint32, e *E) {
 	at := s.place(key)
 	if at.key == empty {
@@ -141,11 +141,11 @@ func (s *Slots[E]) Len() int { return s.live }
 
 func (s *Slots[E]) slots() []slot { return *(*[]slot)(s.array) }
 
-// place is the slot that has the key, or else the one that it would get.
+// place returns the slot that has the key, or else the one that the key would get.
 func (s *Slots[E]) place(key uint32) *slot { return place(s.slots(), key) }
 
 func place(a []slot, key uint32) *slot {
-	var first *slot // of the spare ones
+	var first *slot // the first spare slot
 	for i := key; ; i++ {
 		at := &a[i&uint32(len(a)-1)]
 		switch at.key {
@@ -164,9 +164,9 @@ func place(a []slot, key uint32) *slot {
 	}
 }
 
-// renew makes an array of at least three slots for each of n keys, and takes over
-// what is live or rests. A Find that still looks into the old one finds the same
-// entries there.
+// renew makes an array of at least three slots for each of n keys, and copies the
+// live keys and those that rest into it. A Find that still looks into the old array
+// finds the same entries there.
 func (s *Slots[E]) renew(n int) {
 	a := make([]slot, max(leastSlots, 1<<bits.Len(uint(3*n-1))))
 	s.used = 0

@@ -2,16 +2,15 @@ package keys
 
 import "sync"
 
-// Table maps keys to values of type T, which it keeps. Lookup may be called
-// from any goroutine at any time; Insert and Remove may too, and exclude each
-// other.
+// Table maps keys to values of type T, which it keeps. Any goroutine may call its
+// methods at any time; Insert and Remove exclude each other.
 type Table[T any] struct {
 	slots Slots[entry[T]]
 	mu    sync.Mutex // guards slots, but for Find
 }
 
-// entry is immutable once published. A slot used again gets a new entry, so
-// that whoever looked up the old one still sees the old value.
+// entry is immutable once published. A slot that is used again gets a new entry, so
+// a goroutine that looked up the old entry still sees the old value.
 type entry[T any] struct {
 	val T
 	key uint32
@@ -25,9 +24,9 @@ func New[T any](max int) *Table[T] {
 	return t
 }
 
-// Insert enters what value returns for the new key, and returns the key and
-// where the value is kept. With every entry in use it returns ErrFull and value
-// is not called. The entry can't be looked up before value has returned, which
+// Insert calls value with a new key, enters what value returns, and returns the key
+// and where the value is kept. With every entry in use it returns ErrFull and does
+// not call value. The entry can't be looked up before value has returned. value
 // must not use the table.
 func (t *Table[T]) Insert(value func(key uint32) T) (uint32, *T, error) {
 	t.mu.Lock()
@@ -41,9 +40,9 @@ func (t *Table[T]) Insert(value func(key uint32) T) (uint32, *T, error) {
 	return key, &e.val, nil
 }
 
-// Lookup returns the value of a key, or nil if the key is dead or never was.
-// The value outlives its removal; whether it is still in the table when the
-// caller uses it is for the caller to settle.
+// Lookup returns the value of a key, or nil if the key is dead or never was. The
+// value outlives its removal. A caller that needs the value to be in the table
+// still when it uses it has to ensure that.
 func (t *Table[T]) Lookup(key uint32) *T {
 	e := t.slots.Find(key)
 	if e == nil || e.key != key {

@@ -130,8 +130,8 @@ func TestTableAgreesWithAMap(t *testing.T) {
 	})
 }
 
-// Readers look up while a writer inserts and removes: under -race this shows
-// that entries are published whole.
+// Readers look up while a writer inserts and removes: the race detector shows
+// whether entries are published whole.
 func TestLookupWhileOthersChangeTheTable(t *testing.T) {
 	type pair struct{ a, b uint32 }
 	tab := New[pair](300)
