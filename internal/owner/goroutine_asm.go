@@ -2,6 +2,6 @@
 
 package owner
 
-// Goroutine stands for the calling goroutine: no other one that lives at the same time
-// has the same value, and it is never 0. It costs a few instructions.
+// Goroutine identifies the calling goroutine: no other one that lives at the same
+// time has the same value, and it is never 0. It costs a few instructions.
 func Goroutine() uintptr

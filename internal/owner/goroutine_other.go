@@ -2,6 +2,6 @@
 
 package owner
 
-// Goroutine stands for the calling goroutine: no other one that lives at the same time
-// has the same value, and it is never 0. It costs about a microsecond.
+// Goroutine identifies the calling goroutine: no other one that lives at the same
+// time has the same value, and it is never 0. It costs about a microsecond.
 func Goroutine() uintptr { return uintptr(number()) }

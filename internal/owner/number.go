@@ -7,7 +7,7 @@ import "runtime"
 // prefix begins what runtime.Stack writes: "goroutine 42 [running]:".
 const prefix = len("goroutine ")
 
-// number is the number of the calling goroutine, as stack traces have it.
+// number returns the number that the calling goroutine has in stack traces.
 func number() uint64 {
 	var buf [prefix + 20]byte // 20 digits hold any uint64
 	var id uint64

@@ -2,10 +2,10 @@
 
 package owner
 
-// Enabled says whether tags check anything in this build.
+// Enabled says whether tags check ownership in this build.
 const Enabled = false
 
-// Tag remembers which goroutine owns what lies beside it; in this build it
+// Tag remembers which goroutine owns the fields beside it. In this build it
 // remembers and checks nothing.
 type Tag struct{}
 

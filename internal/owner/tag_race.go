@@ -4,21 +4,21 @@ package owner
 
 import "strconv"
 
-// Enabled says whether tags check anything in this build.
+// Enabled says whether tags check ownership in this build.
 const Enabled = true
 
-// Tag remembers which goroutine owns what lies beside it. The zero Tag is owned
-// by nobody. Its methods may be called from any goroutine.
+// Tag remembers which goroutine owns the fields beside it. The zero Tag has no
+// owner. Its methods may be called from any goroutine.
 type Tag struct {
-	// goroutine is the owner, 0 for none, It is a plain
-	// field that the race detector is kept from seeing: were it an atomic,
-	// each Acquire would be ordered after the last Release, and the detector would
-	// never report a token that forgets to order the two.
+	// goroutine is the owner; 0 for none. It is a plain field that the race
+	// detector does not see: with an atomic, each Acquire would be ordered after
+	// the last Release, and the detector would never report a token that forgets to
+	// order the two.
 	goroutine uintptr
 }
 
-// Acquire makes the calling goroutine the owner. It panics if there is one
-// already, the caller included.
+// Acquire makes the calling goroutine the owner. It panics if there is an owner
+// already, even the caller itself.
 //
 //go:norace
 func (t *Tag) Acquire() {
