@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// event has the size and the pointers of a dispatcher's event, so that the
-// figures are anchors for those of delivery.
+// event has the size and the pointers of a dispatcher's event, so that the figures
+// can be compared with those of delivery.
 type event struct {
 	cookie uint64
 	_      [2]uint64
@@ -16,8 +16,8 @@ type event struct {
 }
 
 // BenchmarkMPSC is one push and one pop per operation on one goroutine, by this
-// package's ring and by the textbook's. A push and a pop of the textbook's are
-// three atomic writes, of ours two.
+// package's ring and by the textbook's. A push and a pop take three atomic writes
+// in the textbook's ring, and two in this one.
 func BenchmarkMPSC(b *testing.B) {
 	in, out := event{cookie: 1}, event{}
 	b.Run("ring=ours", func(b *testing.B) {
@@ -61,7 +61,7 @@ func BenchmarkReserved(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch is batches of 32 through each ring on one goroutine; an
+// BenchmarkBatch moves batches of 32 values through each ring on one goroutine; an
 // operation is one value.
 func BenchmarkBatch(b *testing.B) {
 	const n = 32
@@ -83,7 +83,8 @@ func BenchmarkBatch(b *testing.B) {
 	})
 }
 
-// BenchmarkStream is values from one goroutine to another, an operation is one.
+// BenchmarkStream moves values from one goroutine to another; an operation is one
+// value.
 func BenchmarkStream(b *testing.B) {
 	for _, batch := range []int{1, 32} {
 		b.Run(fmt.Sprintf("ring=mpsc/batch=%d", batch), func(b *testing.B) {
@@ -142,8 +143,8 @@ func BenchmarkChannel(b *testing.B) {
 	}
 }
 
-// vyukov is the textbook ring of many producers and one consumer, whose
-// consumer writes each cell: an anchor, too.
+// vyukov is the textbook ring of many producers and one consumer, whose consumer
+// writes each cell: a figure to compare with.
 type vyukov struct {
 	cells [1024]cell[event]
 	_     [64]byte

@@ -6,11 +6,11 @@
 //   - [Reserved]: an MPSC ring whose owner keeps the count of places, so that
 //     putting can neither fail nor wait; a dispatcher's queue.
 //
-// A producer publishes a batch with one atomic store, however long the batch
-// is. A consumer never writes a cell, so it does not take the cell's cache line
-// away from the producers, and it gives places back in batches. The price is
-// that a cell keeps its value, and what the value points to, until the ring
-// comes round to it again.
+// A producer publishes a batch with one atomic store, however long the batch is. A
+// consumer never writes a cell, so it does not take the cell's cache line away from
+// the producers, and it gives places back in batches. The price is that a cell
+// keeps its value, and what the value points to, until the ring comes round to the
+// cell again.
 //
-// No method blocks, allocates or calls out.
+// No method blocks, allocates or runs code of its caller.
 package ring

@@ -77,8 +77,8 @@ func checkBounded(t *rapid.T, makeRing func(int) bounded) {
 	})
 }
 
-// reservedWorld is a ring and what should be in it. Claimed places may stay
-// unpublished for a while.
+// reservedWorld is a ring and the values that it should hold. Claimed places may
+// stay unpublished for a while.
 type reservedWorld struct {
 	r         *Reserved[int]
 	places    int
@@ -90,7 +90,7 @@ type reservedWorld struct {
 
 type claim struct{ at, n int }
 
-// ready counts the values that the consumer can have.
+// ready counts the values that the consumer can take.
 func (w *reservedWorld) ready() (n int) {
 	for w.taken+n < len(w.values) && w.published[w.taken+n] {
 		n++

@@ -7,11 +7,12 @@ import (
 )
 
 // creditEvery is how many values a consumer takes before it gives their places
-// back: one store into the producers' cache line for so many.
+// back: it stores into the producers' cache line once for all of them.
 const creditEvery = 32
 
-// MPSC is a bounded ring with many producers and one consumer. Push and PushAll
-// may be called by any number of goroutines, Pop and PopAll by one at a time.
+// MPSC is a bounded ring with many producers and one consumer. Any number of
+// goroutines may call Push and PushAll at once; one goroutine at a time may call Pop
+// and PopAll.
 type MPSC[T any] struct {
 	ring  Reserved[T]
 	limit uint64
@@ -49,8 +50,8 @@ func (r *MPSC[T]) Push(v *T) bool {
 	}
 }
 
-// PushAll appends as many of vs as fit, in order with nothing in between, and
-// reports how many. One publication covers them all.
+// PushAll appends as many of vs as fit, in order with no other value in between,
+// and reports how many. One publication covers them all.
 func (r *MPSC[T]) PushAll(vs []T) int {
 	for {
 		t := r.ring.tail.Load()
@@ -92,7 +93,7 @@ func (r *MPSC[T]) PopAll(buf []T) int {
 	return n
 }
 
-// giveBack returns all places that are free.
+// giveBack gives back all places that are free.
 func (r *MPSC[T]) giveBack() {
 	if r.credit.Load() != r.ring.next {
 		r.credit.Store(r.ring.next)

@@ -7,17 +7,17 @@ import (
 	"godat/internal/yield"
 )
 
-// cacheLine is the distance that keeps two fields of different owners out of
-// one cache line, on all the architectures we build for.
+// cacheLine is the distance, in bytes, that keeps two fields of different owners
+// out of one cache line, on all the architectures that the module builds for.
 const cacheLine = 64
 
-// sliceSize is how long a slice is: 24 bytes, or 12 where a pointer has 32 bits.
+// sliceSize is the size of a slice: 24 bytes, or 12 where a pointer has 32 bits.
 const sliceSize = unsafe.Sizeof([]byte(nil))
 
-// A cell's word says what is in it: the position of a batch's first value in
-// the upper bits and the number of its values, which follow in the next cells,
-// in the lower. A word of an earlier round has another position, and the zero
-// word no values, so neither is taken for a batch.
+// A cell's word announces the batch that begins in the cell: its upper bits are the
+// position of the batch's first value, and its lower bits the number of values,
+// which follow in the next cells. A word of an earlier round has another position,
+// and the zero word has no values, so the consumer takes neither for a batch.
 const (
 	countBits = 16
 	maxBatch  = 1<<countBits - 1
@@ -29,14 +29,13 @@ type cell[T any] struct {
 	value T
 }
 
-// Reserved is a ring with many producers and one consumer whose owner sees to
-// it that no more values are in it than it has places: every producer has
-// reserved what it puts, and a place is reserved again only when Take has
-// returned for its value. So Put needs no check and takes no second try.
+// Reserved is a ring with many producers and one consumer. Its owner ensures that
+// the ring never holds more values than it has places: every producer has reserved
+// a place for what it puts, and a place is reserved again only when Take has
+// returned for its value. So Put needs no check and no second try.
 //
-// Producers' methods may be called by any number of goroutines. The consumer's
-// methods (Take, Ready, Next) need one goroutine at a time, ordered by the
-// owner.
+// Any number of goroutines may call the producers' methods. One goroutine at a time
+// calls the consumer's methods (Take, Ready, Next); the owner orders these calls.
 type Reserved[T any] struct {
 	// Immutable.
 	cells []cell[T] // as many as a power of two
@@ -79,15 +78,16 @@ func (r *Reserved[T]) Claim() (v *T, position uint64) {
 	return &r.cells[t&uint64(len(r.cells)-1)].value, t
 }
 
-// Publish is the other half. Until then the consumer stops before the value,
-// however many later ones are published.
+// Publish is the other half of that Put. Until then the consumer stops before the
+// value, however many later values are published.
 func (r *Reserved[T]) Publish(position uint64) {
 	yield.Point()
 	r.cells[position&uint64(len(r.cells)-1)].word.Store(position<<countBits | 1)
 }
 
-// PutAll appends vs in order with nothing in between, up to 65535 at a time. The
-// caller has reserved their places. One publication covers them all.
+// PutAll appends vs in order, up to 65535 at a time with no other value in between.
+// The caller has reserved their places. One publication covers each batch of so
+// many.
 func (r *Reserved[T]) PutAll(vs []T) {
 	for len(vs) > maxBatch {
 		r.putBatch(vs[:maxBatch])
@@ -103,8 +103,8 @@ func (r *Reserved[T]) putBatch(vs []T) {
 	r.publishAll(r.tail.Add(n)-n, vs)
 }
 
-// publish fills the cell at position t. Until then the consumer stops before
-// it, however many later ones are published.
+// publish fills the cell at position t. Until then the consumer stops before the
+// cell, however many later ones are published.
 func (r *Reserved[T]) publish(t uint64, v *T) {
 	yield.Point()
 	c := &r.cells[t&uint64(len(r.cells)-1)]
@@ -122,8 +122,8 @@ func (r *Reserved[T]) publishAll(t uint64, vs []T) {
 	cells[t&uint64(len(cells)-1)].word.Store(t<<countBits | uint64(len(vs)))
 }
 
-// Tail is how many values have been claimed since the ring was made, published
-// or not. Any goroutine may ask.
+// Tail is how many values have been claimed since the ring was made, published or
+// not. Any goroutine may call it.
 func (r *Reserved[T]) Tail() uint64 { return r.tail.Load() }
 
 // Take moves the next values into buf and reports how many. It belongs to the
@@ -159,8 +159,8 @@ func (r *Reserved[T]) look() bool {
 	return n != 0
 }
 
-// published is how many values a cell's word announces from a position on: 0 for
-// a word of an earlier round.
+// published is how many values a cell's word announces from a position on; 0 if the
+// word is of an earlier round.
 func published(word, position uint64) uint64 {
 	if word>>countBits != position<<countBits>>countBits {
 		return 0

@@ -54,7 +54,7 @@ func TestEmptyRingHasAllPlacesBack(t *testing.T) {
 		for r.Push(&all) {
 			all++
 		}
-		// However the places were taken, all are free once Pop found nothing.
+		// However the places were taken, all are free once Pop has found nothing.
 		for round := range 100 {
 			var x int
 			for r.Pop(&x) {
@@ -124,8 +124,8 @@ func TestUnpublishedValueHoldsUpThoseBehindIt(t *testing.T) {
 	assert.Equal(t, 4, out[0])
 }
 
-// A batch leaves the words of its later cells as they were, so they still speak
-// of an earlier round; none may be taken for news.
+// A batch leaves the words of its later cells as they were, from an earlier round;
+// the consumer must not take such a word for a new batch.
 func TestWordsOfEarlierRoundsAreNoNews(t *testing.T) {
 	r := NewReserved[int](4)
 	out := make([]int, 4)

@@ -6,9 +6,9 @@ import (
 	"godat/internal/yield"
 )
 
-// SPSC is a bounded ring with one producer and one consumer. Push, PushAll and
-// Free belong to the producer, Pop, PopAll and Empty to the consumer; each side
-// is one goroutine at a time.
+// SPSC is a bounded ring with one producer and one consumer. The producer calls
+// Push, PushAll and Free, the consumer Pop, PopAll and Empty; each side is one
+// goroutine at a time.
 type SPSC[T any] struct {
 	// Immutable.
 	values []T // as many as a power of two
@@ -60,7 +60,7 @@ func (r *SPSC[T]) Push(v *T) bool {
 }
 
 // PushAll appends as many of vs as fit, in order, and reports how many. The
-// consumer sees them all at once.
+// consumer sees them all at the same time.
 func (r *SPSC[T]) PushAll(vs []T) int {
 	n := int(r.room + r.limit - r.tail)
 	if n < len(vs) {
@@ -116,7 +116,7 @@ func (r *SPSC[T]) PopAll(buf []T) int {
 	return n
 }
 
-// giveBack returns all places that are free.
+// giveBack gives back all places that are free.
 func (r *SPSC[T]) giveBack() {
 	if r.credit.Load() != r.next {
 		r.credit.Store(r.next)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// item names its producer and its place in what that one sends; wide makes a
+// item has its producer and its place among that producer's items; wide makes a
 // torn copy show.
 type item struct {
 	producer, n int
@@ -27,7 +27,7 @@ func atEach(t *testing.T, procs []int, f func(t *testing.T)) {
 	}
 }
 
-// expect checks that each producer's items come in order, each once.
+// expect checks that each producer's items come in order, and each only once.
 type expect struct {
 	t    *testing.T
 	next []int
