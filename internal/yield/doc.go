@@ -1,8 +1,9 @@
-// Package yield opens the windows of the concurrency protocols.
+// Package yield widens, for tests, the windows in which a concurrency protocol may
+// go wrong.
 //
-// A protocol is wrong in a window a few instructions wide, which a test may not
-// hit in a million rounds. A [Point] stands in each window that the protocols
-// name. Under the race detector it now and then lets other goroutines run right
-// there; in any other build it is nothing. [Interleave] visits a protocol's points
-// one after the other, and leaves nothing to chance.
+// Such a window is a few instructions wide, and a test may not hit it in a million
+// rounds. A [Point] stands in each window that the protocols name. Under the race
+// detector a Point lets other goroutines run from time to time; in any other build
+// it does nothing. [Interleave] visits a protocol's points one after the other, and
+// leaves nothing to chance.
 package yield

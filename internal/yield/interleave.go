@@ -2,12 +2,13 @@ package yield
 
 import "godat/internal/owner"
 
-// Interleave is for tests of a protocol between two: it has second happen at each
-// of the points that first passes, one after the other, and after first in the
-// end. begin sets up each round anew; check looks at what has come of it.
+// Interleave tests a protocol between two parties. In each round it calls first,
+// and it calls second while first is at one of its points: in the first round at
+// the first point, and so on. In the last round it calls second after first has
+// returned. begin sets up each round; check looks at the outcome.
 //
-// All of it runs on the caller's goroutine, so second must wait for nothing that
-// first holds. In builds without points there is one round, the last.
+// All of it runs on the caller's goroutine, so second must not wait for anything
+// that first holds. In builds without points there is one round, the last.
 func Interleave(begin func() (first, second, check func())) {
 	defer setVisit(nil)
 	me := owner.Goroutine()

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// state is read and written by all goroutines without order: an atomic would
-// give the race detector a happens-before edge at every point, and hide the very
-// races that the points are there to show. A lost update costs randomness only.
+// All goroutines read and write state without order: an atomic would give the race
+// detector a happens-before edge at every point, and hide the very races that the
+// points are there to show. A lost update costs only randomness.
 var state uint64
 
 func init() {
@@ -21,13 +21,13 @@ func init() {
 	Seed(seed)
 }
 
-// Seed sets where the sequence of yields begins; the environment variable
-// GODAT_YIELD_SEED does it at the start of the program.
+// Seed sets where the sequence of yields begins. At the start of the program the
+// environment variable GODAT_YIELD_SEED sets it.
 //
 //go:norace
 func Seed(seed uint64) { state = seed }
 
-// visit is called at every point in place of yielding, unless it is nil.
+// visit, unless it is nil, is called at every point instead of a yield.
 var visit func()
 
 //go:norace

@@ -25,8 +25,8 @@ func TestPointsMayBePassedByManyGoroutinesAtOnce(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, Point))
 }
 
-// On one processor a goroutine runs on until it yields, so how often another
-// one got a turn tells how often the points yielded.
+// On one processor a goroutine runs until it yields, so the number of turns of
+// another goroutine tells how often the points yielded.
 func TestPointsYieldUnderRaceAndNowhereElse(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var (
@@ -50,11 +50,11 @@ func TestPointsYieldUnderRaceAndNowhereElse(t *testing.T) {
 	stop.Store(true)
 	wg.Wait()
 	if enabled {
-		// 1 in 8, some of them 16 times.
+		// 1 in 8, and some of them 16 times.
 		assert.Greater(t, got, int64(300))
 		assert.Less(t, got, int64(1600))
 	} else {
-		// Nothing but preemption, if even that.
+		// Preemption only, if even that.
 		assert.Less(t, got, int64(10))
 	}
 }
@@ -72,7 +72,7 @@ func TestInterleaveMeetsEveryPoint(t *testing.T) {
 			},
 			func() {
 				text += "-"
-				Point() // no round of its own
+				Point() // begins no round of its own
 			},
 			func() { rounds = append(rounds, text) }
 	})
