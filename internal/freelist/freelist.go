@@ -10,16 +10,16 @@ import (
 
 // List is a set of free numbers. Take and Give may be called from any goroutine.
 type List struct {
-	// head is the first free number plus one, 0 if there is none, in the lower
-	// half. The upper half counts the changes: a goroutine that was held up between
-	// its load and its swap must not find the same first number with another one
-	// behind it.
+	// The lower half of head is the first free number plus one, or 0 if there is
+	// none. The upper half counts the changes, so that the swap of a goroutine that
+	// was held up after its load fails even if the same number is first again, with
+	// another one behind it.
 	head atomic.Uint64
 	next []atomic.Uint32 // the free number behind each free one, plus one
 }
 
-// Init makes all numbers below n free. The lowest is taken first. It comes before
-// every other call.
+// Init makes all numbers below n free. The lowest is taken first. The owner calls
+// Init before every other call.
 func (l *List) Init(n int) {
 	l.next = make([]atomic.Uint32, n)
 	for i := range n - 1 {
@@ -45,7 +45,7 @@ func (l *List) Take() (n uint32, ok bool) {
 	}
 }
 
-// Give makes a number free that was taken.
+// Give makes a number free again that was taken.
 func (l *List) Give(n uint32) {
 	for {
 		h := l.head.Load()

@@ -46,7 +46,8 @@ func TestNoNumberHasTwoHoldersAtATime(t *testing.T) {
 	for range goroutines {
 		wg.Go(func() {
 			for range rounds {
-				// Two at a time: the order of the free ones changes.
+				// Each goroutine takes two numbers at a time, so that the order of
+				// the free numbers changes.
 				var taken []uint32
 				for range 2 {
 					if n, ok := l.Take(); ok {
@@ -68,8 +69,8 @@ func TestNoNumberHasTwoHoldersAtATime(t *testing.T) {
 	}
 }
 
-// A goroutine that was held up in Take would put the wrong number first if the head
-// it loaded could come back with another list behind it.
+// If a head could come back with another list behind it, a goroutine that was held
+// up in Take after loading it would put the wrong number first.
 func TestAHeadNeverComesBack(t *testing.T) {
 	var l List
 	l.Init(3)
