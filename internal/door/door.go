@@ -1,9 +1,11 @@
-// Package door lets this module's packages, and nobody else, past the public face of an object of package evd or
-// mem to the implementation behind it.
+// Package door lets the packages of this module, and no others, reach the
+// implementation behind an object of package evd or mem.
 //
-// Each such object has one exported method that takes a [Key] and returns what is behind. A program can see the
-// method, but it can't write a Key: no package outside this module may import this one.
+// Each such object has one exported method that takes a [Key] and returns its
+// implementation. A program can see the method, but it can't make a Key, because no
+// package outside this module may import this one.
 package door
 
-// Key opens a door. Its zero value is a key; what makes it a key is that only this module can name it.
+// Key is the argument of such a method. Its zero value is a key: only this module
+// can name the type.
 type Key struct{ _ [0]func() }
