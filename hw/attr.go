@@ -1,18 +1,18 @@
 package hw
 
-// Attr is what a device can do. Counts that have no limit of their own are
-// reported as math.MaxInt32.
+// Attr describes what a device can do. A count without a limit of its own is
+// math.MaxInt32.
 type Attr struct {
 	Provider string // the provider's name
 	Device   string // the device's name
-	Address  string // its own address, as Connect takes it
+	Address  string // the device's address, in the form of ConnectConfig.Addr
 	Vendor   string
 	Hardware [2]int // version: major, minor
 	Firmware [2]int
 
-	// Ops are the operations it takes. OpSendInvalidate is about keys of the peer's;
-	// that peers may invalidate its own keys, and that the receive says so, is
-	// OpRecvInvalidate.
+	// Ops holds the operations that the device executes. OpSendInvalidate means that
+	// it can invalidate a peer's keys; OpRecvInvalidate means that peers can
+	// invalidate its own keys, and that the receive reports it.
 	Ops OpSet
 
 	MaxQPs, MaxMRs, MaxZones, MaxCQs, MaxSRQs, MaxWindows int
@@ -22,8 +22,8 @@ type Attr struct {
 	MaxSendSegments int
 	MaxRecvSegments int
 	MaxReadSegments int
-	MaxReadsIn      int // per queue pair
-	MaxReadsOut     int
+	MaxReadsIn      int    // reads and atomics of the peer outstanding per queue pair
+	MaxReadsOut     int    // reads and atomics outstanding towards the peer, per queue pair
 	MaxMessage      uint64 // bytes of a send
 	MaxRDMA         uint64 // bytes of a read or write
 	MaxMR           uint64 // bytes of a region
@@ -32,10 +32,10 @@ type Attr struct {
 	MaxSRQSegments  int
 	Alignment       int  // best alignment of buffers, bytes
 	ZeroBased       bool // windows can be addressed from zero
-	// NotReadyWait says that a send waits for a receive to be posted; without it
-	// a send that finds none breaks the connection at once.
+	// NotReadyWait says that a send waits until the peer posts a receive; without
+	// it a send that finds no receive breaks the connection at once.
 	NotReadyWait bool
-	// ExposesSink says that a read shows the peer its sink's key, under which the
-	// peer could write there for as long as the read lasts.
+	// ExposesSink says that a read tells the peer the key of its sink. The peer could
+	// write to the sink under that key for as long as the read lasts.
 	ExposesSink bool
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Layer is the part of the stack in whose words a [Cause] speaks.
+// Layer is the part of the stack whose terms a [Cause] uses.
 type Layer uint8
 
 // The layers.
@@ -23,7 +23,7 @@ var layerText = [...]string{"DAT", "TCP", "MPA", "DDP", "RDMAP", "verbs"}
 
 func (l Layer) String() string { return text(layerText[:], int(l), "Layer") }
 
-// Side is an end of a connection, seen from this one.
+// Side is one of the two ends of a connection, as this end sees them.
 type Side uint8
 
 // The sides.
@@ -35,29 +35,32 @@ const (
 func (s Side) String() string { return text([]string{"here", "by the peer"}, int(s), "Side") }
 
 // Cause says why a connection, or the attempt at one, ended. It is an error and
-// never changes; get it from an event's error by errors.As. It unwraps to Err.
+// never changes. A program gets it from an event's error with errors.As. It unwraps
+// to Err.
 type Cause struct {
 	Layer Layer
-	// Code is the layer's own number for it: an errno of LayerTCP, the control field
-	// of a Terminate (layer, type and code, as in 0x1202) of MPA, DDP and RDMAP, a
-	// completion's status or a connection event's of LayerVerbs. 0 is none.
+	// Code is the layer's own number for the error: an errno in LayerTCP, the control
+	// field of a Terminate message (layer, type and code, as in 0x1202) in LayerMPA,
+	// LayerDDP and LayerRDMAP, the status of a completion or of a connection event in
+	// LayerVerbs. 0 means that there is none.
 	Code int
-	// Text is what happened, in the layer's words. If it is empty, Err says it.
+	// Text says in the layer's words what happened. If it is empty, Err says it.
 	Text string
-	// Err is the error below, if there is one: a syscall.Errno, a StatusError.
+	// Err is the underlying error, a syscall.Errno or StatusError say; it may be nil.
 	Err error
-	// Found is the end that found the error, which is not always the one at fault.
+	// Found is the end that found the error, which is not always the end at fault.
 	Found Side
-	// Local and Remote are the addresses of the two ends. Local is nil where the
-	// attempt did not come so far as to have one.
+	// Local and Remote are the addresses of the two ends. Local is nil if the attempt
+	// ended before this end had an address.
 	Local, Remote net.Addr
-	// Private is what the peer's program said when it rejected the connection; nil of
-	// every other end, and if it said nothing. A device may pad it with zeros.
+	// Private is the private data with which the peer's program rejected the
+	// connection. It is nil if the program gave none, and after any other end. A
+	// device may pad it with zeros.
 	Private []byte
 }
 
-// Error says all of it in one line: "DDP: no buffer available (0x1202), found by
-// the peer (10.0.0.1:40000 to 10.0.0.2:4444)".
+// Error gives the whole cause in one line: "DDP: no buffer available (0x1202), found
+// by the peer (10.0.0.1:40000 to 10.0.0.2:4444)".
 func (c *Cause) Error() string {
 	var b strings.Builder
 	b.WriteString(c.Layer.String())
@@ -87,7 +90,8 @@ func (c *Cause) Error() string {
 // Unwrap returns Err.
 func (c *Cause) Unwrap() error { return c.Err }
 
-// Between is the cause with the addresses that it lacks. A nil one stays nil.
+// Between returns the cause with the addresses that it lacks: a copy, or c itself if
+// c lacks none. A nil Cause stays nil.
 func (c *Cause) Between(local, remote net.Addr) *Cause {
 	if c == nil || c.Local != nil && c.Remote != nil {
 		return c

@@ -11,17 +11,17 @@
 //	  ▲                        └─ Facts.Refused ─┐   Facts.Down ◄─────┤
 //	  └───────── Reset ◄── OpEnd on both queues ◄┴─── Break ◄─────────┘
 //
-// Break is always called once per life, by the owner, and nothing is posted
-// after it until Reset. The provider answers it in band: it flushes what is
-// outstanding and ends each queue's completions with one OpEnd. An owner that
-// has seen both knows that nothing of that life can arrive any more.
+// The owner calls Break exactly once per life, and posts nothing from then until
+// Reset. The provider answers in band: it flushes what is outstanding and ends
+// each queue's completions with one OpEnd. Once the owner has seen both OpEnds,
+// nothing of that life can arrive any more.
 //
-// # Who may call what
+// # Rules for calls
 //
 // The owner of a queue pair makes all calls on it one at a time. None of them
-// blocks, and none calls back into user code. A provider may call sinks and
-// facts from inside those calls, or from goroutines of its own; the owner only
-// records and returns.
+// blocks, and none calls back into user code. A provider may call a [Sink] and
+// [Facts] from inside those calls, or from goroutines of its own; their methods
+// only record what they are told and return.
 //
 // The package imports the standard library and nothing else.
 package hw

@@ -23,8 +23,9 @@ func (s Subtype) String() string {
 	return text(subtypeText[:], int(s), "Subtype")
 }
 
-// Error is a DAT return code with what it was about. Match it by the Err
-// sentinels, or by a *Error that holds the Type, and the Sub when that matters:
+// Error is a DAT return code, with the call that failed and the cause. A caller
+// matches it with errors.Is against one of the Err variables, or against a *Error
+// that holds the Type, and the Sub when that matters:
 //
 //	errors.Is(err, &hw.Error{Type: hw.InvalidState, Sub: hw.StateEPConnected})
 type Error struct {
@@ -50,7 +51,7 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(e.Type.String())
 	said := e.Text != "" || e.Err != nil
-	if e.Sub != NoSubtype && !(said && e.Sub >= Arg1 && e.Sub <= Arg10) { // C's argument numbers help nobody in Go
+	if e.Sub != NoSubtype && !(said && e.Sub >= Arg1 && e.Sub <= Arg10) { // C's argument numbers mean nothing in Go
 		b.WriteString(" (" + e.Sub.String() + ")")
 	}
 	switch {
@@ -66,10 +67,10 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is matches a *Error of the same Type, and the same Sub if the target has one.
-// It also matches the standard library's word for the same thing:
+// It also matches the standard library's error for the same condition:
 // os.ErrDeadlineExceeded and context.DeadlineExceeded for a timeout,
 // context.Canceled for an interrupted call, net.ErrClosed for an abort, and
-// errors.ErrUnsupported for what a model or provider does not have.
+// errors.ErrUnsupported for what the model or the provider does not have.
 func (e *Error) Is(target error) bool {
 	if t, ok := target.(*Error); ok {
 		return e.Type == t.Type && (t.Sub == NoSubtype || t.Sub == e.Sub)
@@ -99,16 +100,16 @@ func (e *Error) Code() uint32 {
 	return 1<<31 | uint32(e.Type)<<16 | uint32(e.Sub)
 }
 
-// ParseCode splits a DAT_RETURN of the C library into type and subtype. Its
-// class (error, warning) is in the two highest bits and not looked at, since C
-// providers set it or don't.
+// ParseCode splits a DAT_RETURN of the C library into type and subtype. It ignores
+// the class (error, warning) in the two highest bits, because only some C
+// providers set it.
 func ParseCode(code uint32) (Type, Subtype) {
 	return Type(code >> 16 & 0x3fff), Subtype(code)
 }
 
-// Strerror says in words what a DAT_RETURN of the C library means: its type, and
-// its subtype, empty where there is none. Numbers that mean nothing in DAT come
-// out as numbers. It answers to dat_strerror.
+// Strerror says in words what a DAT_RETURN of the C library means: major is its
+// type, minor its subtype or empty if it has none. A number that DAT does not
+// define comes out as a number. It answers to dat_strerror.
 func Strerror(code uint32) (major, minor string) {
 	t, s := ParseCode(code)
 	if s == NoSubtype {

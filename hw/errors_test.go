@@ -50,7 +50,7 @@ func TestStrerrorSplitsACode(t *testing.T) {
 		0:          {"success", ""},
 		0x80050000: {"invalid handle", ""},
 		0x80070033: {"invalid state", "EP connected"},
-		0x00070033: {"invalid state", "EP connected"}, // as the C library's constants have it
+		0x00070033: {"invalid state", "EP connected"}, // as the C library defines it
 		0x40070033: {"invalid state", "EP connected"}, // a warning
 		0x800a0065: {"provider not found", "major version not found"},
 		0xbfff0000: {"not implemented", ""},

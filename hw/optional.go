@@ -1,10 +1,11 @@
 package hw
 
-// Polled is a Device whose completions wait in queues until somebody polls.
+// Polled is a Device whose completions stay in completion queues until its user
+// polls them.
 //
 // NewCQ and Wake may be called from any goroutine. A queue made while the poller
-// waits is armed with the next Arm, so whoever makes one wakes the poller. Arm and
-// Wait belong to one poller:
+// waits is armed only by the next Arm, so the goroutine that made it wakes the
+// poller. Arm and Wait belong to one goroutine, the poller:
 //
 //	for {
 //		while Poll returns something: hand it on
@@ -12,27 +13,28 @@ package hw
 //		Arm; Poll once more; if still nothing: Wait
 //	}
 //
-// Poll may be called by others too. Their calls and the poller's Poll and Arm come
-// one at a time, each after what the one before it returned was handed on. Wait alone
-// may overlap them: another's Poll takes nothing back of what Arm asked for. But a
-// Poll that returned something may leave more to do that ends no Wait: who made it
-// polls until there is nothing, or wakes the poller.
+// Other goroutines may call Poll too. Their calls and the poller's Poll and Arm come
+// one at a time, and each begins after the caller before it has handed on what it
+// got. Wait alone may overlap them: a Poll by another goroutine revokes nothing that
+// Arm asked for. But a Poll that returned something may leave completions that end no
+// Wait: its caller polls until Poll returns nothing, or wakes the poller.
 type Polled interface {
 	// NewCQ makes a completion queue of at least cfg.Depth entries.
 	NewCQ(cfg CQConfig) (CQ, error)
 
 	// Poll moves completions of all the device's queues into wcs, in order per
-	// queue, and returns how many. Each carries its queue's tag. It visits every
-	// queue fairly and crosses into the device once.
+	// queue, and returns their number. Each carries its queue's tag. Poll visits
+	// the queues fairly and crosses into the device once.
 	Poll(wcs []WC) int
 
-	// Arm asks for one wake-up at the next completion of any queue: for a queue
-	// made solicited-only, at the next solicited or failed one. A completion that
-	// came before Arm may give none, so the poller polls again before it waits.
+	// Arm asks for one wake-up at the next completion of any queue; on a
+	// solicited-only queue, at the next solicited or failed one. A completion that
+	// came before Arm may cause no wake-up, so the poller polls again before it
+	// waits.
 	Arm() error
 
-	// Wait blocks the calling thread until an armed queue got a completion, or
-	// Wake was called since the last Wait returned.
+	// Wait blocks the calling thread until an armed queue has got a completion, or
+	// Wake has been called since the last Wait returned.
 	Wait() error
 
 	// Wake ends Wait. Any goroutine may call it; it does not block.
@@ -46,45 +48,50 @@ type CQConfig struct {
 	SolicitedOnly bool   // wake only for solicited or failed completions; a poll takes them all
 }
 
-// CQ is a completion queue of a [Polled] device. Its owner sees to it that the
-// queue pairs attached to it never have more requests outstanding than it holds.
+// CQ is a completion queue of a [Polled] device. Its owner keeps the number of
+// requests outstanding on the queue pairs attached to it within its depth.
 type CQ interface {
-	// Depth is how many completions it holds: at least what was asked for.
+	// Depth is the number of completions it holds: at least CQConfig.Depth.
 	Depth() int
-	// Close frees the queue. No queue pair is attached to it any more. It may be
-	// called while the poller is in Poll, Arm or Wait.
+	// Close frees the queue, to which no queue pair may be attached any more. It
+	// may be called while the poller is in Poll, Arm or Wait.
 	Close() error
 }
 
 // SharedReceiver is a Device with shared receive queues.
 type SharedReceiver interface {
+	// NewSRQ makes a shared receive queue. The memory of its receives is of cfg.Zone.
 	NewSRQ(cfg SRQConfig) (SRQ, error)
 }
 
 // SRQConfig configures a shared receive queue.
 type SRQConfig struct {
 	Zone            Zone
-	Depth, Segments int
-	// OnLow is called once after each Arm, when fewer receives than its limit
-	// are left: at once if they are already. It records and returns.
+	Depth, Segments int // the most receives in the queue, and the most segments of each
+	// OnLow is called once after each Arm: when fewer receives than Arm's limit
+	// are left, or at once if that is already so. It only records and returns.
 	OnLow func()
 }
 
-// SRQ is a shared receive queue. PostRecv may be called from any goroutine;
-// receives are taken in order and complete on the queue pair that took them.
+// SRQ is a shared receive queue. PostRecv may be called from any goroutine. The
+// queue pairs take receives in the order posted, and a receive completes on the
+// queue pair that took it.
 type SRQ interface {
+	// PostRecv appends receives and reports how many it took. When n < len(wrs),
+	// err says why.
 	PostRecv(wrs []RecvWR) (n int, err error)
-	// Arm sets the low watermark; 0 disarms.
+	// Arm sets the low watermark, in receives; 0 disarms.
 	Arm(limit int) error
-	// Resize changes the depth; it fails when more are outstanding.
+	// Resize changes the depth; it fails when more receives are outstanding.
 	Resize(depth int) error
 	// Close fails with SRQ_IN_USE while a queue pair is attached.
 	Close() error
 }
 
-// SRQCounter is an [SRQ] that can tell how many receives are left in it: posted,
-// and taken by no queue pair. Any goroutine may ask.
+// SRQCounter is an [SRQ] that can count the receives left in it.
 type SRQCounter interface {
+	// Available is the number of receives that were posted and that no queue pair
+	// has taken. Any goroutine may call it.
 	Available() int
 }
 
@@ -97,18 +104,19 @@ type Binder interface {
 
 // Window is a memory window (DAT's RMR).
 type Window interface {
-	// NextKey is the key that the next bind of the window will give: known
-	// before the bind is posted, valid when it has completed. 0 says that there
-	// is none left, and that the bind would fail. Any goroutine may ask.
+	// NextKey is the key that the next bind of the window will give it: known
+	// before the bind is posted, valid when the bind has completed. 0 means that
+	// no key is left and that the bind would fail. Any goroutine may call it.
 	NextKey() uint32
-	// Forget gives up the next key, for one whose bind never came to the device and
-	// whose key may be known to peers. NextKey then goes on to another. To forget a
-	// key that was bound, or forgotten, does nothing. Any goroutine may call it.
+	// Forget gives up the next key, and NextKey goes on to another. The caller
+	// uses it when the bind never reached the device although peers may know the
+	// key. It does nothing for a key that was bound or forgotten before. Any
+	// goroutine may call it.
 	Forget(key uint32)
-	// Bound reports whether the window is bound still: a peer may have invalidated
-	// it. A device that can't tell says true. Any goroutine may ask.
+	// Bound reports whether the window is still bound: a peer may have invalidated
+	// it. A device that can't tell returns true. Any goroutine may call it.
 	Bound() bool
-	// Close unbinds the window if it is bound. No bind is outstanding.
+	// Close unbinds the window if it is bound. The caller has no bind outstanding.
 	Close() error
 }
 
@@ -116,14 +124,14 @@ type Window interface {
 type Bind struct {
 	Window    Window
 	MR        MR
-	Addr      uint64
-	Len       uint64
+	Addr      uint64 // virtual address within MR
+	Len       uint64 // bytes
 	Priv      Privileges
-	Key       uint32 // what Window.NextKey said
+	Key       uint32 // what Window.NextKey returned
 	ZeroBased bool
 }
 
-// AsyncKind says what an AsyncEvent tells of.
+// AsyncKind says what an AsyncEvent reports.
 type AsyncKind uint8
 
 // The asynchronous events.
@@ -139,8 +147,8 @@ const (
 // AsyncEvent is an error that belongs to no work request.
 type AsyncEvent struct {
 	Kind AsyncKind
-	QP   QP  // AsyncQPError
-	CQ   CQ  // AsyncCQOverrun
-	SRQ  SRQ // AsyncSRQError
+	QP   QP  // of AsyncQPError
+	CQ   CQ  // of AsyncCQOverrun
+	SRQ  SRQ // of AsyncSRQError
 	Err  error
 }

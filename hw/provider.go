@@ -8,7 +8,8 @@ import (
 // Provider opens devices of one kind. Its methods may be called from any
 // goroutine.
 type Provider interface {
-	// Name is the first part of the names that Open takes: "loop", "iwarp".
+	// Name is the provider's name, the first part of the names that a program opens:
+	// "loop", "iwarp".
 	Name() string
 
 	// Open opens the device that cfg names. It may block.
@@ -20,12 +21,12 @@ type OpenConfig struct {
 	// Device picks one of the provider's devices; empty means its default.
 	Device string
 
-	// Params are the provider's own settings, as DAT's registry file gives
+	// Params holds the provider's own settings, as DAT's registry file gives
 	// them. A provider refuses a key that it does not know.
 	Params map[string]string
 
-	// Async takes errors that belong to no work request. It must not block;
-	// nil drops them.
+	// Async is called with each error that belongs to no work request. It must
+	// not block; a nil Async drops the errors.
 	Async func(AsyncEvent)
 }
 
@@ -39,23 +40,24 @@ type Device interface {
 	// Attr reports the device's limits and powers. They never change.
 	Attr() Attr
 
-	// NewZone makes a protection zone: queue pairs reach only memory of theirs.
+	// NewZone makes a protection zone. A queue pair reaches only memory of its own
+	// zone.
 	NewZone() (Zone, error)
 
 	// NewQP makes a queue pair that is not connected.
 	NewQP(cfg QPConfig) (QP, error)
 
 	// Register makes mem reachable for work requests of the zone's queue pairs,
-	// with those privileges. The memory stays where it is until Deregister
-	// returned: outside the Go heap, or pinned. Addresses in work requests are
+	// with those privileges. The caller keeps mem in place (outside the Go heap,
+	// or pinned) until Deregister has returned. Addresses in work requests are
 	// virtual addresses within mem.
 	Register(zone Zone, mem []byte, priv Privileges) (MR, error)
 
 	// Listen asks for connection requests that arrive for cfg.Qual.
 	Listen(cfg ListenConfig) (Listener, error)
 
-	// Close frees the device. Everything made on it is closed already, or
-	// Close fails with IA_IN_USE and does nothing.
+	// Close frees the device. It fails with IA_IN_USE, and does nothing, while
+	// anything that was made on the device is open.
 	Close() error
 }
 
@@ -67,18 +69,19 @@ type Zone interface {
 
 // MR is a registered memory region.
 type MR interface {
-	// LKey is what local segments name the region by.
+	// LKey is the key by which local segments name the region.
 	LKey() uint32
-	// RKey is what a peer names the region by; 0 when no remote privilege was
-	// asked for.
+	// RKey is the key by which a peer names the region; 0 when Register was given
+	// no remote privilege.
 	RKey() uint32
 	// Bound reports whether a window is bound to the region, so that Deregister
-	// would fail. A device that can't tell says false. Any goroutine may ask.
+	// would fail. A device that can't tell returns false. Any goroutine may call
+	// it.
 	Bound() bool
-	// Deregister makes both keys dead, waits until whatever was touching the
-	// memory has stopped, and returns: from then on no byte of it changes and
-	// none is read. It waits for a chunk of a copy at most, never for a peer.
-	// Work not begun yet fails with LocalProtection or RemoteAccess.
+	// Deregister invalidates both keys and waits until every access in progress
+	// has stopped: once it has returned, no byte of the memory is read or changed.
+	// It waits for a chunk of a copy at most, never for a peer. Work that has not
+	// begun yet fails with StatusLocalProtection or StatusRemoteAccess.
 	Deregister() error
 }
 
@@ -86,26 +89,27 @@ type MR interface {
 type QPConfig struct {
 	Zone Zone
 
-	// SendSink and RecvSink take the completions of each queue, from a provider
-	// that completes by itself. On a [Polled] device they are nil, and SendCQ
-	// and RecvCQ name the queues to complete into.
+	// SendSink and RecvSink take the completions of the two queues, on a device
+	// that delivers completions by itself. On a [Polled] device they are nil, and
+	// the requests complete into SendCQ and RecvCQ.
 	SendSink, RecvSink Sink
 	SendCQ, RecvCQ     CQ
 
-	// SRQ, when set, is where receives come from; it is of the same zone. PostRecv
-	// is then refused, and the receive queue still ends with an OpEnd.
+	// SRQ, when set, is the queue that receives come from; it is of the same zone.
+	// PostRecv on the queue pair is then refused, and the receive queue still ends
+	// with an OpEnd.
 	SRQ SRQ
 
-	// Facts hears of the connection.
+	// Facts hears what happens to the connection.
 	Facts Facts
 
-	// SendDepth and RecvDepth are the most work requests outstanding. The owner
-	// never exceeds them, so a post finds room.
+	// SendDepth and RecvDepth are the most work requests outstanding per queue.
+	// The owner never exceeds them, so a post always finds room.
 	SendDepth, RecvDepth int
 	// SendSegments and RecvSegments are the most segments of a request.
 	SendSegments, RecvSegments int
 	// ReadsIn and ReadsOut are the most RDMA reads and atomics outstanding from
-	// and towards the peer. What exceeds them waits its turn.
+	// and towards the peer. Further ones wait their turn.
 	ReadsIn, ReadsOut int
 	// NotReady is how long a send waits for the peer to post a receive before it
 	// fails with StatusReceiverNotReady; 0 fails at once. It has no effect on a
@@ -122,86 +126,90 @@ type QPConfig struct {
 type QP interface {
 	// PostSend appends requests to the send queue and reports how many it took.
 	// Each of those completes exactly once, in order: by a WC, or silently when
-	// it succeeded and was not asked to be signaled. The array is the caller's
-	// again on return; what each SGL points to stays unchanged until its request
-	// has completed. When n < len(wrs), err says why; the rest is untouched.
+	// it succeeds without WRSignaled. The caller may use wrs again on return; it
+	// leaves each SGL's segments unchanged until the request has completed. When
+	// n < len(wrs), err says why, and the requests from n on are not posted.
 	//
-	// It is called from Facts.Established on, and on the passive side also from
-	// the first receive on that has completed with success: see there.
+	// The owner calls it from Facts.Established on; on the passive side also once
+	// a receive has completed with success (see Facts.Established).
 	PostSend(wrs []SendWR) (n int, err error)
 
 	// PostRecv is PostSend for the receive queue. Receives may be posted before
 	// the connection exists.
 	PostRecv(wrs []RecvWR) (n int, err error)
 
-	// Connect starts to connect; the facts tell the outcome. An error means that
-	// it did not start and no fact follows.
+	// Connect starts to connect; Facts hears the outcome. An error means that the
+	// attempt did not start and that Facts hears nothing.
 	Connect(cfg ConnectConfig) error
 
 	// Drain starts an orderly end: the requests posted so far run to completion,
-	// then Facts.Down(ReasonDrained) is reported. Nothing is posted to the send
-	// queue after it. A peer that is told of the end before Break hears of an
-	// orderly one.
+	// then the provider calls Facts.Down(ReasonDrained). The owner posts nothing
+	// to the send queue after it. If the provider tells the peer of the end before
+	// Break, the peer hears of an orderly end.
 	Drain()
 
 	// Break ends the connection, or the attempt at one, at once. Outstanding
-	// requests complete with StatusFlushed, or as they did; then each queue ends
-	// with OpEnd, on a queue pair that never connected too. The peer hears
-	// Down(ReasonPeer) when orderly is set and Down(ReasonBroken) otherwise.
-	// Break is called once per life.
+	// requests complete with StatusFlushed, or with the outcome that they already
+	// have; then each queue ends with OpEnd, even if the queue pair never
+	// connected. The peer hears Down(ReasonPeer) when orderly is set and
+	// Down(ReasonBroken) otherwise. The owner calls Break once per life.
 	Break(orderly bool)
 
-	// Reset makes the queue pair as new. Both queues have ended.
+	// Reset makes the queue pair as new. The owner calls it when both queues have
+	// ended.
 	Reset() error
 
-	// Close frees the queue pair. It is new, reset, or both queues have ended.
-	// Receives posted to a new or reset one are dropped: they do not complete.
+	// Close frees the queue pair, which must be new or reset, or have both queues
+	// ended. Receives posted to a new or reset one are dropped: they do not
+	// complete.
 	Close() error
 }
 
 // Sink takes the completions of one queue: in order, from one goroutine at a
-// time. It never blocks, and keeps nothing of the array.
+// time. Complete never blocks, and keeps no part of wcs.
 type Sink interface {
 	Complete(wcs []WC)
 }
 
-// Facts hears what happens to a queue pair's connection. The methods record
-// and return; they may be called from inside a call on the queue pair. At most
-// one of Established and Refused is called, then at most one Down, which only
-// an established connection has.
+// Facts hears what happens to a queue pair's connection. The methods only record
+// and return; the provider may call them from inside a call on the queue pair. Per
+// life it calls at most one of Established and Refused, and after Established at
+// most one Down.
 type Facts interface {
-	// Established: the connection is up. On the passive side completions may
-	// have come before it; a receive that succeeded says the same to the owner,
-	// who from then on may post to the send queue, and call Drain.
+	// Established reports that the connection is up. On the passive side
+	// completions may come before it. A receive that completes with success tells
+	// the owner the same: from then on the owner may post to the send queue and
+	// call Drain.
 	Established(info ConnInfo)
-	// Refused: the attempt failed. cause says to whom, and what exactly went wrong.
-	// Break follows.
+	// Refused reports that the attempt failed. private is the data of the peer's
+	// reject; cause holds the addresses and says what exactly went wrong. The owner
+	// calls Break next.
 	Refused(why Reason, private []byte, cause *Cause)
-	// Down: the connection is over, and not by Break. With ReasonBroken cause says
-	// what exactly went wrong; with the others it may be nil. Break follows; until
-	// then posts are taken and flushed.
+	// Down reports that the connection is over, and not by Break. With ReasonBroken
+	// cause says what exactly went wrong; with the others it may be nil. The owner
+	// calls Break next; until then the provider takes posts and flushes them.
 	Down(why Reason, cause *Cause)
 }
 
 // ConnInfo describes an established connection. Private is the callee's to keep.
 type ConnInfo struct {
 	Local, Remote     net.Addr
-	ReadsIn, ReadsOut int    // what was agreed
+	ReadsIn, ReadsOut int    // as the two ends agreed
 	Private           []byte // the accept's private data; nil on the passive side
 }
 
-// MaxQual is the last connection qualifier. DAT gives it 64 bits, but it is a port
-// everywhere, also where the provider has no ports: a program that runs over one
-// provider runs over another.
+// MaxQual is the highest connection qualifier. DAT gives a qualifier 64 bits, but
+// every provider takes a port number, even one that has no ports: so a program that
+// runs over one provider runs over another.
 const MaxQual = 1<<16 - 1
 
 // ConnectConfig says where to connect.
 type ConnectConfig struct {
-	Addr    string // the provider's way to name a host
+	Addr    string // names a host, in the provider's notation
 	Qual    uint64 // connection qualifier: the port, up to MaxQual
 	Private []byte // the provider copies it
-	// Timeout bounds the attempt for providers that can pass it on; the owner
-	// breaks the attempt in any case when it runs out. 0 means no bound.
+	// Timeout bounds the attempt, for providers that can pass it on. When it runs
+	// out, the owner calls Break in any case. 0 means no bound.
 	Timeout time.Duration
 }
 
@@ -210,34 +218,41 @@ type ListenConfig struct {
 	Addr    string // local address; empty means all
 	Qual    uint64 // up to MaxQual; 0 lets the provider choose
 	Backlog int    // the most requests on their way to OnRequest; 0 means the provider's default
-	// OnRequest takes a request whose private data is complete. It records it
-	// and returns; false refuses it as the provider's own reject. A request that
-	// is on its way while the listener closes may come after Close returned.
+	// OnRequest is called with each request whose private data is complete. It
+	// only records the request and returns; on false the provider refuses the
+	// request with a reject of its own. A request that is on its way while the
+	// listener closes may come after Close has returned.
 	OnRequest func(Request) bool
 }
 
 // Listener stops listening when closed. Requests it has handed out stay valid.
 type Listener interface {
+	// Addr is the address at which it listens.
 	Addr() net.Addr
+	// Qual is its connection qualifier, also where the provider chose it.
 	Qual() uint64
+	// Close frees the qualifier. A second call fails with INVALID_HANDLE.
 	Close() error
 }
 
 // Request is a connection request that waits for an answer. Exactly one of
 // Accept and Reject is called; a second answer fails with INVALID_HANDLE.
 type Request interface {
-	// Private is the peer's private data and the callee's to keep; truncated
-	// says that the transport could not carry all of it.
+	// Private returns the peer's private data, which the caller may keep;
+	// truncated says that the transport could not carry all of it.
 	Private() (data []byte, truncated bool)
+	// Local is this end's address.
 	Local() net.Addr
+	// Remote is the asking side's address.
 	Remote() net.Addr
+	// Qual is the qualifier that the request came for.
 	Qual() uint64
-	// Accept binds the request to a queue pair that is new or reset; its facts
-	// tell the outcome: Established, or Refused when the peer has gone. The call
-	// counts as one on that queue pair. An error means that neither follows and
-	// the request is dead.
+	// Accept binds the request to a queue pair that is new or reset. The queue
+	// pair's Facts hears the outcome: Established, or Refused when the peer has
+	// gone. The call counts as one on that queue pair. An error means that neither
+	// follows and that the request is dead.
 	Accept(qp QP, private []byte) error
-	// Reject refuses the request; the peer hears ReasonPeerRejected. It is an
-	// answer even if it fails.
+	// Reject refuses the request; the peer hears ReasonPeerRejected. The request
+	// counts as answered even if Reject fails.
 	Reject(private []byte) error
 }

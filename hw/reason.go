@@ -3,11 +3,12 @@ package hw
 // Reason says why a connection, or the attempt at one, ended.
 type Reason uint8
 
-// The reasons. Refused takes those up to ReasonTimeout, Down the others.
+// The reasons. Facts.Refused reports those up to ReasonTimeout, Facts.Down the
+// others.
 const (
 	ReasonNone         Reason = iota
 	ReasonPeerRejected        // the remote consumer rejected the request
-	ReasonRejected            // nobody listens, no room, or the remote provider refused
+	ReasonRejected            // no listener, no room, or the remote provider refused
 	ReasonUnreachable         // the address can't be resolved or reached
 	ReasonTimeout             // the attempt took too long
 	ReasonDrained             // Drain has finished

@@ -11,21 +11,21 @@ import (
 // MaxName is the longest name, in bytes: DAT_NAME_MAX_LENGTH less the terminator.
 const MaxName = 255
 
-// Info says who a provider is: DAT_PROVIDER_INFO.
+// Info identifies a provider: DAT_PROVIDER_INFO.
 type Info struct {
 	Name         string
-	Major, Minor int // the version of the DAT API that it has
+	Major, Minor int // the version of the DAT API that it implements
 	ThreadSafe   bool
 }
 
-// Informer is a Provider that says more of itself than its name. Others count
-// as thread-safe ones of DAT 2.0, as the contract wants them.
+// Informer is a Provider that tells more about itself than its name. Other
+// providers count as thread-safe ones of DAT 2.0, as the contract wants them.
 type Informer interface {
-	// Info is the same in every call. Its Name is the provider's.
+	// Info returns the same in every call. [InfoOf] sets Name by itself.
 	Info() Info
 }
 
-// InfoOf says who p is.
+// InfoOf returns p's Info: its own if p is an [Informer], otherwise the default one.
 func InfoOf(p Provider) Info {
 	info := Info{Major: 2, ThreadSafe: true}
 	if i, ok := p.(Informer); ok {
@@ -35,7 +35,7 @@ func InfoOf(p Provider) Info {
 	return info
 }
 
-// registry holds the providers: a few, so a list does.
+// registry holds the providers, in a list because they are few.
 var registry struct {
 	sync.Mutex
 	entries []*registered
@@ -44,13 +44,13 @@ var registry struct {
 type registered struct {
 	info     Info
 	provider Provider
-	users    int // calls of Acquire without their release
+	users    int // calls of Acquire that were not released
 }
 
-// Register makes a provider known by its name, as a driver does from init.
-// A second one of the same name and version is PROVIDER_ALREADY_REGISTERED. A
-// name is neither empty nor longer than [MaxName], and has no slash, colon or
-// space: INVALID_PARAMETER. It answers to dat_registry_add_provider.
+// Register makes a provider known by its name, as a driver does from init. It fails
+// with PROVIDER_ALREADY_REGISTERED if there is one of that name and version, and
+// with INVALID_PARAMETER if the name is empty, is longer than [MaxName], or has a
+// slash, colon or space. It answers to dat_registry_add_provider.
 func Register(p Provider) error {
 	const op = "hw.Register"
 	if p == nil || p.Name() == "" || len(p.Name()) > MaxName || strings.ContainsAny(p.Name(), "/: ") {
@@ -76,8 +76,8 @@ func MustRegister(p Provider) {
 	}
 }
 
-// Unregister forgets a provider in all its versions. While one of them is in use
-// it is PROVIDER_IN_USE and nothing happens; see [Acquire]. It answers to
+// Unregister removes all versions of a provider. While a caller of [Acquire] holds
+// one of them, it fails with PROVIDER_IN_USE and removes none. It answers to
 // dat_registry_remove_provider.
 func Unregister(name string) error {
 	const op = "hw.Unregister"
@@ -111,8 +111,8 @@ func Lookup(name string) (Provider, bool) {
 	return r.provider, true
 }
 
-// Acquire finds a provider as [Match] does, and keeps it registered until release
-// is called; calling release again has no effect.
+// Acquire finds a provider as [Match] does, and keeps it registered until the caller
+// calls release. To call release again has no effect.
 func Acquire(want Info) (p Provider, release func(), err error) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -139,7 +139,7 @@ func find(want Info) (*registered, error) {
 	return registry.entries[i], nil
 }
 
-// infos lists the registry, which is locked.
+// infos lists the registry. The registry is locked.
 func infos() []Info {
 	list := make([]Info, len(registry.entries))
 	for i, r := range registry.entries {
@@ -148,10 +148,11 @@ func infos() []Info {
 	return list
 }
 
-// Match finds who is wanted in a list: by name, by version unless Major is 0,
-// and by thread-safety if ThreadSafe is set. Of several that will do, the last
-// one of the highest version is it. Otherwise the error is PROVIDER_NOT_FOUND,
-// with the subtype of the first that nobody fulfills.
+// Match returns the index in list of the provider that want describes: by name, by
+// version unless Major is 0, and by thread-safety if ThreadSafe is set. Of several
+// that match it picks the last one of the highest version. If none matches, the
+// error is PROVIDER_NOT_FOUND, with the subtype of the first of these conditions
+// that no provider meets.
 func Match(list []Info, want Info) (int, error) {
 	steps := [...]struct {
 		sub   Subtype
@@ -179,7 +180,7 @@ func Match(list []Info, want Info) (int, error) {
 	return best, nil
 }
 
-// text says who is wanted.
+// text describes a wanted provider.
 func (i Info) text() string {
 	s := fmt.Sprintf("provider %q", i.Name)
 	if i.Major != 0 {
@@ -195,7 +196,7 @@ func compareInfo(a, b Info) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Major, b.Major), cmp.Compare(a.Minor, b.Minor))
 }
 
-// ListProviders lists the providers registered, by name and version.
+// ListProviders lists the registered providers, sorted by name and version.
 // It answers to dat_registry_list_providers.
 func ListProviders() []Info {
 	registry.Lock()
@@ -203,7 +204,7 @@ func ListProviders() []Info {
 	return infos()
 }
 
-// Providers lists the names registered, sorted.
+// Providers lists the names of the registered providers, sorted, each once.
 func Providers() []string {
 	var names []string
 	for _, i := range ListProviders() {

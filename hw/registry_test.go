@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plain is a provider that says no more than its name.
+// plain is a provider that is no Informer.
 type plain string
 
 func (p plain) Name() string                    { return string(p) }
 func (p plain) Open(OpenConfig) (Device, error) { return nil, ErrNotImplemented }
 
-// versioned says more.
+// versioned is an Informer.
 type versioned struct {
 	plain
 	info Info

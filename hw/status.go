@@ -30,8 +30,8 @@ var statusText = [...]string{
 
 func (s Status) String() string { return text(statusText[:], int(s), "Status") }
 
-// Err is nil for success and otherwise a *StatusError, made once: it does not
-// allocate.
+// Err is nil for success and otherwise a [StatusError]. It does not allocate: the
+// error is one byte.
 func (s Status) Err() error {
 	if s == StatusSuccess {
 		return nil

@@ -19,7 +19,7 @@ const (
 	OpFetchAdd       Op = 10
 	OpCompareSwap    Op = 11
 
-	// The rest has no number in DAT: events never carry them.
+	// DAT has no numbers for the rest: events never carry them.
 
 	OpSendInvalidate Op = 24 // reported as OpSend
 	OpReadToRMR      Op = 25 // reported as OpRead
@@ -73,13 +73,13 @@ type SendWR struct {
 	ID    uint64 // echoed in the completion
 	Op    Op
 	Flags WRFlags
-	// Imm is the immediate data of OpWriteImm and the key to invalidate of
-	// OpSendInvalidate. Immediate data is a number here; the provider puts it in
-	// network order.
+	// Imm is the immediate data of OpWriteImm, or the key that OpSendInvalidate
+	// invalidates. Immediate data is a number here; the provider puts it in network
+	// order.
 	Imm uint32
 	// SGL is the local memory: source of sends and writes, sink of reads and
-	// atomics. Empty is legal and moves nothing. OpReadToRMR has one segment, whose
-	// key is a remote one: a window's, or a region's RKey, with RemoteWrite.
+	// atomics. An empty SGL is legal and moves nothing. OpReadToRMR has one segment,
+	// whose key is a remote key with RemoteWrite: a window's, or a region's RKey.
 	SGL []SGE
 	// RKey and RemoteAddr name the peer's memory, for RDMA and atomics.
 	RKey       uint32
@@ -97,7 +97,7 @@ type RecvWR struct {
 	SGL []SGE // where the message goes; it may be shorter, never longer
 }
 
-// WCFlags say more of a completion.
+// WCFlags qualify a completion.
 type WCFlags uint8
 
 // The completion flags.
@@ -107,8 +107,8 @@ const (
 	WCInvalidated                     // Imm is the key that the send invalidated
 )
 
-// WC is a work completion. Unless Status is StatusSuccess only ID, Status and
-// QP mean anything.
+// WC is a work completion. Unless Status is StatusSuccess only ID, Status, QP and
+// CQ mean anything.
 type WC struct {
 	ID     uint64
 	Len    uint32 // bytes moved: a receive's message, else the sum of the local segments
