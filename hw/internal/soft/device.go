@@ -7,20 +7,22 @@ import (
 	"godat/hw"
 )
 
-// Config says what kind of device it is.
+// Config describes a provider's device.
 type Config struct {
 	Provider string // begins the operation of every error
-	// Attr has the limits.
+	// Attr holds the device's limits.
 	Attr hw.Attr
-	// Split gives regions a remote key of their own, so that a peer knows none
-	// that is good for local use.
+	// Split gives each region a second key for remote access, so that no key that a
+	// peer knows is good for local access.
 	Split bool
-	// Grace waits until all that was in progress when it was called has stopped
-	// or moved on, and looks keys up again: those that died before are dead.
+	// Grace waits until every access that was in progress when it was called has
+	// stopped, or has moved on to a point where it looks its keys up again. A key that
+	// died before the call is then in use nowhere.
 	Grace func()
 }
 
-// Device is what is open on a device. Its methods may be called from any
+// Device records the state of a provider's device: the numbers of objects open on it,
+// the keys, and the requests without an answer. Its methods may be called from any
 // goroutine.
 type Device struct {
 	// Immutable.
@@ -32,7 +34,8 @@ type Device struct {
 	counts [kinds]int
 	asked  map[*Request]struct{} // handed out and not answered
 
-	// bindMu guards what windows are bound to. It is a leaf but for the table's.
+	// bindMu guards which regions windows are bound to. Its holder takes no other lock
+	// but the table's.
 	bindMu sync.Mutex
 }
 
@@ -49,7 +52,7 @@ const (
 	kinds
 )
 
-// Init makes the device, which is zero.
+// Init initializes a zero Device.
 func (d *Device) Init(cfg Config) {
 	entries := cfg.Attr.MaxMRs + 2*cfg.Attr.MaxWindows
 	if cfg.Split {
@@ -63,12 +66,12 @@ func (d *Device) Init(cfg Config) {
 // Attr reports the limits.
 func (d *Device) Attr() hw.Attr { return d.cfg.Attr }
 
-// errorf is hw.Errorf for an operation of the provider's.
+// errorf is hw.Errorf with the provider's name before op.
 func (d *Device) errorf(op string, typ hw.Type, sub hw.Subtype, format string, args ...any) error {
 	return hw.Errorf(d.cfg.Provider+"."+op, typ, sub, format, args...)
 }
 
-// limit is how many there may be of a kind, and what is short when there are.
+// limit returns the most objects of a kind, and the subtype of the error beyond that.
 func (d *Device) limit(k Kind) (int, hw.Subtype) {
 	a := &d.cfg.Attr
 	return [kinds]int{a.MaxQPs, a.MaxZones, a.MaxQPs, a.MaxSRQs, a.MaxWindows}[k],
@@ -92,16 +95,16 @@ func (d *Device) Use(op string, k Kind) error {
 	return nil
 }
 
-// Unuse counts one less.
+// Unuse counts one object of a kind less.
 func (d *Device) Unuse(k Kind) {
 	d.mu.Lock()
 	d.counts[k]--
 	d.mu.Unlock()
 }
 
-// End closes the device: nothing can be made on it any more, and connection
-// requests that were handed out and not answered are refused. It fails with
-// IA_IN_USE while a zone, region, queue pair or listener lives.
+// End closes the device: nothing can be made on it any more. It refuses the
+// connection requests that were handed out and not answered. It fails with
+// IA_IN_USE while a zone, region, queue pair or listener is open.
 func (d *Device) End() error {
 	const op = "Close"
 	d.mu.Lock()
@@ -127,8 +130,8 @@ func (d *Device) End() error {
 	return nil
 }
 
-// Request is the part of a connection request that says who answers it: whoever
-// takes it, or the device when it ends.
+// Request is the part of a connection request that decides who answers it: the first
+// caller of Take, or the device at its End.
 type Request struct {
 	// Immutable after Pend.
 	dev    *Device
@@ -137,8 +140,9 @@ type Request struct {
 	answered atomic.Bool
 }
 
-// Pend enters a request that is about to be handed out, with what the device does
-// to one that nobody answers; false when the device is closed.
+// Pend enters a request that is about to be handed out. The device calls refuse if
+// the request has no answer when the device ends. Pend returns false if the device is
+// closed.
 func (r *Request) Pend(d *Device, refuse func()) bool {
 	r.dev, r.refuse = d, refuse
 	d.mu.Lock()
@@ -150,7 +154,8 @@ func (r *Request) Pend(d *Device, refuse func()) bool {
 	return true
 }
 
-// Take makes the caller the one who answers; false if somebody else is.
+// Take reports whether the caller is the one to answer the request: it returns true to
+// the first caller only, and to none once the device has ended.
 func (r *Request) Take() bool {
 	if !r.answered.CompareAndSwap(false, true) {
 		return false

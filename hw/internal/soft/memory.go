@@ -7,7 +7,7 @@ import (
 	"godat/internal/yield"
 )
 
-// Remote are the privileges of peers.
+// Remote is the set of the privileges that peers can have.
 const Remote = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
 
 // Zone is a protection zone. The device's lock guards its counts.
@@ -77,7 +77,7 @@ type MR struct {
 
 	// The device's bindMu guards these.
 	dead  bool
-	bound int // windows
+	bound int // number of windows bound to the region
 }
 
 // Register enters mem in the device's table.
@@ -126,10 +126,10 @@ func (d *Device) enterBoth(m *MR, mem []byte) error {
 	return err
 }
 
-// LKey is what local segments name the region by.
+// LKey is the key by which local segments name the region.
 func (m *MR) LKey() uint32 { return m.lkey }
 
-// RKey is what a peer names the region by.
+// RKey is the key by which a peer names the region.
 func (m *MR) RKey() uint32 { return m.rkey }
 
 // Bound reports whether a window is bound to the region.
@@ -139,8 +139,8 @@ func (m *MR) Bound() bool {
 	return m.bound > 0
 }
 
-// Deregister takes the keys out of the table and waits until all who may have
-// looked them up before have stopped or moved on. It fails with LMR_IN_USE while
+// Deregister takes the keys out of the table and waits until every goroutine that may
+// have looked them up before has stopped or moved on. It fails with LMR_IN_USE while
 // a window is bound to the region.
 func (m *MR) Deregister() error {
 	const op = "Deregister"
@@ -168,9 +168,10 @@ func (m *MR) Deregister() error {
 	return nil
 }
 
-// Invalidate makes a remote key dead on a peer's behalf, if it is of the queue
-// pair's zone or scope. A window is unbound; a region's key has no remote rights
-// any more. Who may have looked it up before is for the caller to wait for.
+// Invalidate invalidates a remote key on a peer's behalf, and reports whether the key
+// is of the queue pair's zone or scope. It unbinds a window, and takes the remote
+// privileges from a region's key. It does not wait: the caller waits for the
+// goroutines that may have looked the key up before.
 func (d *Device) Invalidate(q *QP, key uint32) bool {
 	d.bindMu.Lock()
 	defer d.bindMu.Unlock()
@@ -180,7 +181,7 @@ func (d *Device) Invalidate(q *QP, key uint32) bool {
 	}
 	if w := r.window; w != nil {
 		w.kill()
-		w.release() // whoever deregisters it waits, too
+		w.release() // Deregister of the region waits, too
 		return true
 	}
 	return d.Keys.restrict(key, Remote)

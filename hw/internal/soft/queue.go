@@ -7,13 +7,13 @@ import (
 	"godat/hw"
 )
 
-// CacheLine keeps apart what different processors write.
+// CacheLine is the padding, in bytes, between fields that different processors write.
 const CacheLine = 64
 
-// RingLen is the power of two that holds n, at least 1.
+// RingLen is the least power of two that is not less than n; it is at least 1.
 func RingLen(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
 
-// CheckQP holds a queue pair's configuration against the device's limits.
+// CheckQP checks a queue pair's configuration against the device's limits.
 func (d *Device) CheckQP(op string, cfg *hw.QPConfig) error {
 	a := &d.cfg.Attr
 	bad := func(why string) error { return d.errorf(op, hw.InvalidParameter, hw.Arg1, "%s", why) }
@@ -36,15 +36,15 @@ func (d *Device) CheckQP(op string, cfg *hw.QPConfig) error {
 }
 
 // SendQueue is a ring of requests with one producer, the owner of the queue pair,
-// and one consumer, whose place is its own. Positions only grow. The producer
-// publishes once per call; the consumer gives slots back before it hands out a
-// completion that could make the owner post again. Segment lists are the owner's
-// until completion, so a slot holds a slice of them.
+// and one consumer, which keeps its position by itself. Positions only grow. The
+// producer publishes once per call; the consumer gives slots back before it hands out
+// a completion that could make the owner post again. The owner leaves segment lists
+// unchanged until completion, so a slot refers to the owner's list.
 type SendQueue struct {
 	Slots []hw.SendWR
 	Mask  uint64
 	Depth uint64
-	binds []hw.Bind // of the slots, from the first bind on; the producer's
+	binds []hw.Bind // copies, one per slot; the producer makes them at the first bind
 	_     [CacheLine]byte
 	Tail  atomic.Uint64
 	_     [CacheLine]byte
@@ -52,13 +52,14 @@ type SendQueue struct {
 	_     [CacheLine]byte
 }
 
-// Init makes the queue one of that depth.
+// Init initializes the queue with that depth.
 func (q *SendQueue) Init(depth int) {
 	n := RingLen(depth)
 	q.Slots, q.Mask, q.Depth = make([]hw.SendWR, n), uint64(n-1), uint64(depth)
 }
 
-// Push appends as many as there is room for and says how many.
+// Push appends as many requests as there is room for and returns their number. Only
+// the producer calls it.
 func (q *SendQueue) Push(wrs []hw.SendWR) int {
 	tail := q.Tail.Load()
 	n := min(uint64(len(wrs)), q.Freed.Load()+q.Depth-tail)
@@ -76,7 +77,8 @@ func (q *SendQueue) Push(wrs []hw.SendWR) int {
 	return int(n)
 }
 
-// keep is a copy of a slot's bind, which the owner may use again, as the array.
+// keep copies the argument of a bind, because the owner may use it again when the
+// post has returned.
 func (q *SendQueue) keep(at uint64, b *hw.Bind) *hw.Bind {
 	if q.binds == nil { // most queues never have one
 		q.binds = make([]hw.Bind, len(q.Slots))

@@ -6,8 +6,8 @@ import (
 	"godat/hw"
 )
 
-// SRQ is a shared receive queue: a ring that any goroutine fills, and from which
-// those who need a receive take the first, one at a time.
+// SRQ is a shared receive queue: a ring that any goroutine fills. A connection that
+// needs a receive takes the first, under the lock.
 type SRQ struct {
 	// Immutable.
 	dev      *Device
@@ -16,20 +16,21 @@ type SRQ struct {
 	onLow    func()
 	posted   func()
 
-	// Mu is a leaf. It guards the rest, and what a provider adds to that.
+	// Mu guards the fields below and those that a provider adds. It is a leaf: its
+	// holder takes no other lock.
 	Mu         sync.Mutex
 	slots      []hw.RecvWR
 	mask       uint64
 	depth      uint64
-	head, tail uint64 // those in between are there to be taken
+	head, tail uint64 // the receives in the queue are those from head up to tail
 	low        uint64 // the watermark; 0 when it is not armed
-	users      int    // queue pairs
+	users      int    // number of queue pairs attached
 	closed     bool
 }
 
-// NewSRQ makes a shared receive queue. posted is called after each post, without
-// the lock; it may be nil. A value beyond the device's limits is an
-// INVALID_PARAMETER.
+// NewSRQ makes a shared receive queue. PostRecv calls posted, which may be nil, after
+// each post and without the lock. NewSRQ fails with INVALID_PARAMETER if a value is
+// beyond the device's limits.
 func (d *Device) NewSRQ(cfg hw.SRQConfig, posted func()) (*SRQ, error) {
 	const op = "NewSRQ"
 	a := &d.cfg.Attr
@@ -51,9 +52,9 @@ func (d *Device) NewSRQ(cfg hw.SRQConfig, posted func()) (*SRQ, error) {
 	}, nil
 }
 
-// Attach counts one more queue pair that takes from the queue. It is of the same
-// device and zone: the memory of its receives is checked as that of the queue
-// pair's own would be.
+// Attach counts one more queue pair that takes from the queue. The queue must be of
+// the queue pair's device d and zone z, because the memory of its receives is checked
+// as that of the queue pair's own receives would be.
 func (q *SRQ) Attach(op string, d *Device, z *Zone) error {
 	if q == nil || q.dev != d {
 		return d.errorf(op, hw.InvalidHandle, hw.HandleSRQ, "not a shared receive queue of this device")
@@ -70,7 +71,7 @@ func (q *SRQ) Attach(op string, d *Device, z *Zone) error {
 	return nil
 }
 
-// Detach counts one less; of no queue it has no effect.
+// Detach counts one queue pair less. On a nil SRQ it does nothing.
 func (q *SRQ) Detach() {
 	if q != nil {
 		q.Mu.Lock()
@@ -110,11 +111,11 @@ func (q *SRQ) PostRecv(wrs []hw.RecvWR) (int, error) {
 	return n, q.dev.errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue of %d is full", depth)
 }
 
-// Left is how many receives are in the queue. The lock is held.
+// Left is the number of receives in the queue. The lock is held.
 func (q *SRQ) Left() uint64 { return q.tail - q.head }
 
-// Pop takes the first receive, of which there is one. The lock is held; low says
-// that [SRQ.Low] is to be called without it.
+// Pop takes the first receive. The queue is not empty, and the lock is held. If low is
+// true, the caller calls [SRQ.Low] once it has released the lock.
 func (q *SRQ) Pop(to *hw.RecvWR) (low bool) {
 	slot := &q.slots[q.head&q.mask]
 	*to = *slot
@@ -123,7 +124,8 @@ func (q *SRQ) Pop(to *hw.RecvWR) (low bool) {
 	return q.isLow()
 }
 
-// isLow reports whether the watermark has been crossed, once. The lock is held.
+// isLow reports whether the queue is below the watermark, and disarms it then. The
+// lock is held.
 func (q *SRQ) isLow() bool {
 	low := q.Left() < q.low
 	if low {
@@ -139,7 +141,7 @@ func (q *SRQ) Low() {
 	}
 }
 
-// Take takes the first receive, if there is one.
+// Take takes the first receive and reports whether there was one.
 func (q *SRQ) Take(to *hw.RecvWR) bool {
 	q.Mu.Lock()
 	if q.Left() == 0 {
@@ -154,8 +156,8 @@ func (q *SRQ) Take(to *hw.RecvWR) bool {
 	return true
 }
 
-// Arm sets the watermark. With fewer receives than that already, OnLow is called
-// before Arm returns.
+// Arm sets the watermark. If fewer receives than that are in the queue already, Arm
+// calls OnLow before it returns.
 func (q *SRQ) Arm(limit int) error {
 	const op = "SRQ.Arm"
 	q.Mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"godat/internal/yield"
 )
 
-// Region is what a key stands for: memory, who may reach it, and how. The zero
-// Region is that of a dead key.
+// Region describes what a key stands for: the memory, the queue pairs that may reach
+// it, and the privileges. The zero Region is that of a dead key.
 type Region struct {
 	Base unsafe.Pointer
 	Size uint64
@@ -19,30 +19,31 @@ type Region struct {
 	Zone *Zone  // or a queue pair's scope; nil before a window is bound
 	Priv hw.Privileges
 
-	window *Window // whose key it is; nil for a region's own
+	window *Window // the window that the key belongs to; nil for a region's own key
 }
 
-// Table maps keys to regions. Anybody may look a key up at any time; the changes
-// exclude each other. A window that is bound changes the table twice and allocates
-// nothing, so a region lies in a place of the table's, which is used again, is read
-// while it changes, and whoever read it looks whether it has.
+// Table maps keys to regions. Any goroutine may look a key up at any time; changes
+// exclude each other by a lock. A bind changes the table twice and must not allocate,
+// so the table reuses its places. A place may change while a goroutine reads it; the
+// reader finds out from the place's word.
 type Table struct {
 	slots keys.Slots[place]
 
-	mu    sync.Mutex // guards slots, but for Find
-	spare []*place   // of dead keys
+	mu    sync.Mutex // guards the rest, but for slots.Find
+	spare []*place   // places of dead keys, to be used again
 }
 
-// place is where the region of a key lies.
+// place holds the region of a key.
 //
-// word is the key, 0 if there is none, and above it a count of the changes. It is
-// without a key while the rest changes, and never what it was before: if it is the
-// same before and after, what was read in between goes together.
+// The low half of word is the key, 0 if there is none; the high half counts the
+// changes. A change sets word to a count without a key first, and to a higher count
+// with the key last, so no value of word returns. A reader that finds the same word
+// before and after has read fields that belong together.
 //
-// All of it is atomic, by the functions: the methods leave marks of themselves
-// where they are inlined, which are instructions.
+// All fields are accessed by the functions of sync/atomic and not by its types'
+// methods, which are inlined and leave inline marks behind: these are instructions.
 type place struct {
-	_      [0]atomic.Uint64 // aligned as such: so is what follows, on any machine
+	_      [0]atomic.Uint64 // aligns the place to 8 bytes on any machine
 	word   uint64
 	size   uint64
 	addr   uint64
@@ -50,13 +51,13 @@ type place struct {
 	zone   unsafe.Pointer
 	window unsafe.Pointer
 	priv   uint32
-	_      [12]byte // a line each
+	_      [12]byte // fills a cache line
 }
 
 // init makes the table for up to max keys.
 func (t *Table) init(max int) { t.slots.Init(max) }
 
-// Lookup is the region of a key, zero if it is dead.
+// Lookup returns the region of a key: the zero Region if the key is dead.
 func (t *Table) Lookup(key uint32) Region {
 	p := t.slots.Find(key)
 	if p == nil {
@@ -108,7 +109,7 @@ func (t *Table) remove(key uint32) {
 	}
 }
 
-// set gives a key another region. Who looks it up at that moment may find it dead.
+// set gives a key another region. A look-up at that moment may find the key dead.
 func (t *Table) set(key uint32, r *Region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,8 +118,8 @@ func (t *Table) set(key uint32, r *Region) {
 	}
 }
 
-// restrict takes privileges from a key, and reports whether it was alive. Nobody
-// finds it dead meanwhile.
+// restrict takes privileges from a key, and reports whether the key is alive. No
+// look-up finds it dead meanwhile.
 func (t *Table) restrict(key uint32, from hw.Privileges) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,14 +130,14 @@ func (t *Table) restrict(key uint32, from hw.Privileges) bool {
 	return p != nil
 }
 
-// Len is how many keys are alive.
+// Len is the number of keys alive.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.slots.Len()
 }
 
-// set makes the place that of a region. The table's lock is held.
+// set stores a region and its key in the place. The table's lock is held.
 func (p *place) set(key uint32, r *Region) {
 	changes := p.word >> 32
 	atomic.StoreUint64(&p.word, (changes+1)<<32)
@@ -153,15 +154,15 @@ func (p *place) set(key uint32, r *Region) {
 type View struct {
 	Keys  *Table
 	Zone  *Zone
-	Scope *Zone // stands for the queue pair's own windows
+	Scope *Zone // see QP.Scope
 }
 
-// View is what the queue pair may reach on the device.
+// View returns the part of the device's table that the queue pair may reach.
 func (q *QP) View(d *Device) View { return View{&d.Keys, q.Zone, &q.Scope} }
 
 // Reach returns where the n bytes at addr begin in memory, or nil if the key is dead
-// or does not allow it. Whoever uses the pointer looks up again once others may have
-// waited for it: see [Config.Grace]. n is not 0.
+// or does not allow the access. n is not 0. The caller uses the pointer only for as
+// long as [Config.Grace] waits for it; after that it calls Reach again.
 func (v *View) Reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Pointer {
 	p := v.Keys.slots.Find(key)
 	if p == nil {
@@ -174,7 +175,7 @@ func (v *View) Reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Poin
 	}
 	base, size := atomic.LoadPointer(&p.base), atomic.LoadUint64(&p.size)
 	yield.Point()
-	off := addr - atomic.LoadUint64(&p.addr) // far out of bounds when addr is below
+	off := addr - atomic.LoadUint64(&p.addr) // wraps far out of bounds when addr is below the region
 	if off > size || uint64(n) > size-off || atomic.LoadUint64(&p.word) != w {
 		return nil
 	}

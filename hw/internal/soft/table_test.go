@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// area is memory as a region, whose bytes requests count from addr on.
+// area makes a region of new memory, whose first byte requests name by addr.
 func area(z *Zone, size int, addr uint64) (Region, unsafe.Pointer) {
 	base := unsafe.Pointer(unsafe.SliceData(make([]byte, size)))
 	return Region{Base: base, Size: uint64(size), Addr: addr, Zone: z, Priv: hw.AllPrivileges}, base
@@ -54,8 +54,8 @@ func TestADeadKeyStandsForNothing(t *testing.T) {
 	assert.Zero(t, tab.Lookup(key), "it stays dead")
 }
 
-// Whatever the point of a look-up at which the key dies, and its place is another
-// region's: nobody gets a piece of each.
+// The key dies at any point of a look-up, and another region takes its place: the
+// look-up never returns pieces of both regions.
 func TestALookUpFindsOneRegionOrNone(t *testing.T) {
 	var z Zone
 	for name, change := range map[string]func(tab *Table, key uint32, to Region){
@@ -66,7 +66,7 @@ func TestALookUpFindsOneRegionOrNone(t *testing.T) {
 			require.NoError(t, err)
 		},
 		"the same key again": func(tab *Table, key uint32, to Region) {
-			// As if it were drawn again, after a long rest.
+			// As if the table drew the same key again, after a long rest.
 			p := tab.slots.Find(key)
 			tab.remove(key)
 			p.set(key, &to)
@@ -89,7 +89,7 @@ func TestALookUpFindsOneRegionOrNone(t *testing.T) {
 	}
 }
 
-// Under -race this shows that places are read and changed without a data race.
+// Under -race this shows that look-ups and changes of places do not race.
 func TestLookUpsWhileTheTableChanges(t *testing.T) {
 	var zones [2]Zone
 	tab := newTable(1) // one place for all

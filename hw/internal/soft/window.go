@@ -6,31 +6,31 @@ import (
 	"godat/hw"
 )
 
-// QP is the part of a queue pair that says what it may reach.
+// QP is the part of a queue pair that decides what the queue pair may reach.
 type QP struct {
 	Zone  *Zone // immutable
-	Scope Zone  // only its address means something: it is that of the queue pair's own windows
+	Scope Zone  // only its address matters: it stands for the queue pair's own windows
 }
 
-// Window is a memory window: a second key to part of a region, which a bind
-// gives and takes without waiting for anybody's registration. In the table it is
-// a region like any other, without local privileges; so the data path knows
-// nothing of windows. One that belongs to a queue pair is of that queue pair's
-// scope instead of the zone.
+// Window is a memory window: a second key to part of a region, which a bind gives and
+// takes without a new registration. In the table it is a region like any other,
+// without local privileges; so the data path knows nothing of windows. The region of
+// a queue pair's own window has the queue pair's scope in place of the zone.
 //
-// A key is in the table, good for nothing, from the call of NextKey that told it.
-// A bind makes it good and kills the one before; keys are never used twice.
+// NextKey enters a key into the table, where the key gives no access until a bind uses
+// it. That bind makes the key valid and kills the window's previous key. No key is used
+// twice.
 type Window struct {
 	// Immutable.
 	dev  *Device
 	zone *Zone
-	qp   *QP // may be nil: the zone's
+	qp   *QP // nil if any queue pair of the zone may use the window
 
 	// The device's bindMu guards the rest.
 	closed bool
-	next   uint32 // what NextKey has told; 0 before it was asked
-	key    uint32 // what it is bound under; 0 when it is not
-	mr     *MR    // whose memory it may still give access to
+	next   uint32 // the key that NextKey returns; 0 until it has reserved one
+	key    uint32 // the key of the binding; 0 when the window is not bound
+	mr     *MR    // the region that the window counts as bound to; may be nil
 }
 
 // NewWindow makes a window for a zone, or for one queue pair of that zone.
@@ -51,9 +51,9 @@ func (d *Device) NewWindow(h hw.Zone, q *QP) (hw.Window, error) {
 	return &Window{dev: d, zone: z, qp: q}, nil
 }
 
-// NextKey reserves a key. It stays the same until a bind with it is posted, or
-// fails. It is 0 when the table is full, or the window closed; such a bind fails.
-// It may be called from any goroutine.
+// NextKey reserves a key and returns it. It returns the same key until a bind with
+// that key is posted or fails. It returns 0 when the table is full or the window is
+// closed; a bind with key 0 fails. Any goroutine may call it.
 func (w *Window) NextKey() uint32 {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
@@ -65,15 +65,15 @@ func (w *Window) NextKey() uint32 {
 	return w.next
 }
 
-// Bound reports whether the window is bound still.
+// Bound reports whether the window is still bound.
 func (w *Window) Bound() bool {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
 	return w.key != 0
 }
 
-// Spend makes NextKey go on to another key. The post and the execution of a bind
-// both call it, in any order.
+// Spend makes NextKey go on to another key, if key is the one that it returns. The
+// post and the execution of a bind both spend its key, in any order.
 func (w *Window) Spend(key uint32) {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
@@ -86,13 +86,13 @@ func (w *Window) spend(key uint32) {
 	}
 }
 
-// reserved reports whether a key was told by NextKey and not bound yet.
+// reserved reports whether NextKey has returned the key and no bind has used it yet.
 func (w *Window) reserved(key uint32) bool {
 	r := w.dev.Keys.Lookup(key)
 	return r.window == w && r.Zone == nil
 }
 
-// Forget gives up the key of a bind that comes to nothing.
+// Forget gives up the key of a bind that fails or is never executed.
 func (w *Window) Forget(key uint32) {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
@@ -102,8 +102,8 @@ func (w *Window) Forget(key uint32) {
 	}
 }
 
-// Close unbinds the window, and waits until nobody is in the middle of an access
-// through it, as Deregister does.
+// Close unbinds the window and waits until no access through it is in progress, as
+// Deregister does.
 func (w *Window) Close() error {
 	const op = "Window.Close"
 	if w == nil {
@@ -132,7 +132,7 @@ func (w *Window) Close() error {
 	return nil
 }
 
-// kill makes the key dead. The lock is held.
+// kill takes the key of the binding out of the table. The lock is held.
 func (w *Window) kill() {
 	if w.key != 0 {
 		w.dev.Keys.remove(w.key)
@@ -140,7 +140,7 @@ func (w *Window) kill() {
 	}
 }
 
-// release lets the region go. The key is dead; the lock is held.
+// release counts one window less on the region. The key is dead; the lock is held.
 func (w *Window) release() {
 	if w.mr != nil {
 		w.mr.bound--
@@ -148,8 +148,8 @@ func (w *Window) release() {
 	}
 }
 
-// region is what a bind by q makes of the window, or false if it may not. The
-// lock is held.
+// region returns the region that a bind by q would give the window, or false if q may
+// not bind it so. The lock is held.
 func (w *Window) region(q *QP, b *hw.Bind) (Region, bool) {
 	if w.closed || w.zone != q.Zone || w.qp != nil && w.qp != q {
 		return Region{}, false
@@ -168,7 +168,7 @@ func (w *Window) region(q *QP, b *hw.Bind) (Region, bool) {
 	if b.Priv&(hw.RemoteWrite|hw.RemoteAtomic) != 0 {
 		need |= hw.LocalWrite
 	}
-	r := w.dev.Keys.Lookup(m.lkey) // it is not dead
+	r := w.dev.Keys.Lookup(m.lkey) // the key is alive, as m is
 	off := b.Addr - r.Addr
 	if m.priv&need != need || off > r.Size || b.Len > r.Size-off {
 		return Region{}, false
@@ -184,11 +184,12 @@ func (w *Window) region(q *QP, b *hw.Bind) (Region, bool) {
 	return r, true
 }
 
-// A bind has two halves. Between them its executor waits until nobody is in the
-// middle of an access through the key that died.
+// A bind has two halves. Between them its executor waits until no access through the
+// key that died is in progress.
 
-// BeginBind kills the key that the window is bound under, if the bind may be. A
-// window that was bound is in use, by its queue pair's peer alone if own is set.
+// BeginBind kills the key of the present binding, if the bind is allowed (ok). used
+// says that there was a binding, so that accesses through its key may be in progress;
+// own says that the window is a queue pair's, whose peer alone can have such accesses.
 func (w *Window) BeginBind(q *QP, b *hw.Bind) (ok, used, own bool) {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
@@ -200,7 +201,8 @@ func (w *Window) BeginBind(q *QP, b *hw.Bind) (ok, used, own bool) {
 	return ok, used, w.qp != nil
 }
 
-// EndBind enters the new binding. The old key is dead, and nobody uses it.
+// EndBind enters the new binding and reports whether the bind was still allowed. The
+// old key is dead, and no access through it is in progress.
 func (w *Window) EndBind(q *QP, b *hw.Bind) bool {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
@@ -221,17 +223,17 @@ func (w *Window) EndBind(q *QP, b *hw.Bind) bool {
 	return true
 }
 
-// Undo takes back a bind that was done and is reported as flushed.
+// Undo reverts a bind that was executed and is then reported as flushed.
 func (w *Window) Undo(b *hw.Bind) {
 	w.dev.bindMu.Lock()
 	defer w.dev.bindMu.Unlock()
 	if b.Len != 0 && w.key == b.Key {
 		w.kill()
-		w.release() // whoever deregisters it waits
+		w.release() // Deregister of the region waits
 	}
 }
 
-// CheckBind says what of a bind can't be taken at all.
+// CheckBind returns an error if a bind must be refused at the post.
 func (d *Device) CheckBind(b *hw.Bind) error {
 	const op = "PostSend"
 	if b == nil {
@@ -249,8 +251,8 @@ func (d *Device) CheckBind(b *hw.Bind) error {
 	return nil
 }
 
-// SpendBinds has the windows of the binds among requests that were taken go on
-// to their next keys.
+// SpendBinds spends the keys of the binds among requests that a post has taken: see
+// [Window.Spend].
 func SpendBinds(wrs []hw.SendWR) {
 	for i := range wrs {
 		if b := wrs[i].Bind; wrs[i].Op == hw.OpBind {
