@@ -6,7 +6,7 @@ import "strconv"
 // net.Addr.
 type Addr struct {
 	Device string
-	Qual   uint64 // the connection qualifier; the initiator's is one of its own
+	Qual   uint64 // the connection qualifier; loop picks one for the initiator
 }
 
 // Network returns "loop".

@@ -11,8 +11,8 @@ import (
 // wordLen is the size of an atomic's target.
 const wordLen = 8
 
-// atomic does a fetch-add or compare-swap. The target stays what it is unless
-// the old value can be stored.
+// atomic executes a fetch-add or compare-swap. It leaves the target unchanged unless
+// it can store the old value.
 func (x *executor) atomic(wr *hw.SendWR) verdict {
 	switch {
 	case x.canRead != hw.StatusSuccess:
@@ -20,8 +20,8 @@ func (x *executor) atomic(wr *hw.SendWR) verdict {
 	case total(wr.SGL) != wordLen:
 		return x.fail(wr, hw.StatusLocalLength)
 	}
-	// Each key is looked up once, before anything is changed. A key may die at any time,
-	// but Deregister waits until the pipe has moved on, so the memory stays until then.
+	// Each key is looked up once, before anything changes. A key may die at any time, but
+	// Deregister waits until the pipe has moved on, so the memory stays until then.
 	var into [wordLen][]byte
 	pieces := 0
 	for i := range wr.SGL {
@@ -40,7 +40,7 @@ func (x *executor) atomic(wr *hw.SendWR) verdict {
 	if target == nil {
 		return x.fail(wr, hw.StatusRemoteAccess)
 	}
-	// An offset into a zero-based window says nothing of the address.
+	// The address in memory counts: in a zero-based window RemoteAddr is an offset.
 	if uintptr(target)%wordLen != 0 {
 		return x.fail(wr, hw.StatusRemoteResponder)
 	}
@@ -59,7 +59,7 @@ func (x *executor) atomic(wr *hw.SendWR) verdict {
 	return x.sent(wr, wordLen)
 }
 
-// compareSwap stores v if the word equals want, and returns what it was.
+// compareSwap stores v if the word equals want, and returns the word's old value.
 func compareSwap(word *uint64, want, v uint64) uint64 {
 	for {
 		old := atomic.LoadUint64(word)

@@ -11,7 +11,7 @@ import (
 	"godat/hw"
 )
 
-// counter is the cheapest sink there is.
+// counter is a sink that only counts.
 type counter int
 
 func (c *counter) Complete(wcs []hw.WC) { *c += counter(len(wcs)) }
@@ -67,8 +67,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite keeps eight RDMA writes outstanding: what is longer than 64 KiB
-// goes through the workers.
+// BenchmarkWrite keeps eight RDMA writes outstanding. Writes longer than 64 KiB go
+// through the workers.
 func BenchmarkWrite(b *testing.B) {
 	for _, size := range []int{64 << 10, 256 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
@@ -93,7 +93,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkCopy is what a write can't be faster than.
+// BenchmarkCopy measures a bare copy, which a write can't beat.
 func BenchmarkCopy(b *testing.B) {
 	for _, size := range []int{64 << 10, 256 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {

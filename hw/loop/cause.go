@@ -7,12 +7,12 @@ import (
 )
 
 // causes say why a pipe failed, as each side sees it. The pipe's holder writes them
-// before it sets ownFailed; after that everybody may read them.
+// before it sets ownFailed; a goroutine that has seen ownFailed may read them.
 type causes struct {
 	source, target *hw.Cause
 }
 
-// blame makes the causes of an operation that failed.
+// blame makes the two causes of a failed operation.
 func (p *pipe) blame(f failed) causes {
 	src := &hw.Cause{
 		Code: int(f.status), Text: fmt.Sprintf("%v ended with %v", f.op, f.status), Err: f.status.Err(),
@@ -36,7 +36,7 @@ func (p *pipe) blame(f failed) causes {
 	return causes{src, dst}
 }
 
-// cause is what Down tells the source; why is the attention word.
+// cause is the cause that Down reports to the source; why is the attention word.
 func (p *pipe) cause(why uint32) *hw.Cause {
 	switch {
 	case why&ownFailed != 0:
@@ -49,7 +49,7 @@ func (p *pipe) cause(why uint32) *hw.Cause {
 	return nil
 }
 
-// refusal is the cause of an attempt that the side at addr, or nobody there, refused.
+// refusal is the cause of an attempt that failed at the side with address addr.
 func (c *connection) refusal(addr Addr, text string) *hw.Cause {
 	return &hw.Cause{Text: text, Found: hw.SidePeer, Local: c.local, Remote: addr}
 }

@@ -2,9 +2,9 @@ package loop
 
 import "godat/hw"
 
-// join connects a queue pair that asked with one that answers, and reports it to
-// both. It returns false if the asking one has gone. The answering one's phase
-// is connecting, and stays so if it fails.
+// join connects a, which asked, with b, which answers, and reports Established to
+// both. It returns false if a has gone. b's phase is connecting, and stays so if join
+// returns false.
 func join(a, b *connection, private []byte) bool {
 	ab, ba := newPipe(a, b), newPipe(b, a)
 	ab.reverse, ba.reverse = ba, ab
@@ -12,8 +12,8 @@ func join(a, b *connection, private []byte) bool {
 		return false
 	}
 	in, out := min(a.qp.cfg.ReadsIn, b.qp.cfg.ReadsOut), min(a.qp.cfg.ReadsOut, b.qp.cfg.ReadsIn)
-	// Both pipes are held: until both sides have heard that the connection is
-	// up, nothing completes on it, and nobody hears that it is down.
+	// This goroutine holds both pipes: until both sides have heard that the connection
+	// is up, nothing completes on it, and neither side hears that it is down.
 	if ab.attention.Load()&srcClosed == 0 {
 		a.facts.Established(hw.ConnInfo{Local: a.local, Remote: b.local, ReadsIn: in, ReadsOut: out, Private: private})
 	}
@@ -27,7 +27,8 @@ func join(a, b *connection, private []byte) bool {
 	return true
 }
 
-// install makes the pipes known, unless the asking side has gone.
+// install makes the pipes known to devices and queue pairs, unless the asking side, c,
+// has gone.
 func (c *connection) install(b *connection, ab, ba *pipe) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,8 +41,8 @@ func (c *connection) install(b *connection, ab, ba *pipe) bool {
 			p.to.qp.dev.addPipe(p)
 		}
 	}
-	// The answering side's owner is in Accept, and makes no other call. If it
-	// is told of something before Accept returns, it finds the pipes.
+	// The answering side's owner is in Accept and makes no other call. If the provider
+	// reports something to it before Accept returns, it finds the pipes.
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c.phase, b.phase = connected, connected

@@ -14,9 +14,9 @@ import (
 	"godat/hw"
 )
 
-// One side asks and may lose patience at any time, the other accepts or rejects
-// at any time: each hears one thing of it, and nothing after its queues have
-// ended. The recorders and facts of both check the order.
+// One side asks and may break the attempt at any time, the other accepts or rejects at
+// any time: each side hears one outcome, and nothing after its queues have ended. The
+// recorders and facts of both sides check the order.
 func TestAttemptsThatRaceWithTheirAnswer(t *testing.T) {
 	for _, procs := range []int{1, 2, 8} {
 		t.Run(fmt.Sprintf("procs=%d", procs), func(t *testing.T) {
@@ -66,7 +66,7 @@ func idle(n int) {
 	}
 }
 
-// heard checks what the accepting side hears of an initiator that breaks.
+// heard checks what the accepting side hears when the initiator breaks.
 func heard(t *testing.T, b *side, orderly bool) {
 	t.Helper()
 	if b.facts.established() == nil {

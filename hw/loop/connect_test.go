@@ -273,8 +273,8 @@ func TestListenRefusesBadArguments(t *testing.T) {
 	require.NoError(t, ln.Close())
 }
 
-// The owner may call from inside a fact: what comes after it must not depend on
-// when the call that reports it returns.
+// The owner may call Break from inside a method of Facts. The rest of the attempt must
+// not depend on when that method returns.
 func TestBreakFromInsideAFact(t *testing.T) {
 	dev := open(t, uniqueName())
 	t.Run("Refused", func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestAPostFromInsideEstablishedIsExecuted(t *testing.T) {
 	assert.Len(t, b.recvs.all(), 1)
 }
 
-// A pipe flushes its other end when the queue pair has a new life already.
+// A pipe still flushes its other end when the queue pair at this end has a new life.
 func TestANewLifeHasNothingOfTheOldOne(t *testing.T) {
 	x, y := pair(t, nil)
 	x.qp.Break(false)

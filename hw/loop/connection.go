@@ -8,7 +8,7 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// phase is where a connection stands.
+// phase is the stage that a connection is in.
 type phase uint8
 
 const (
@@ -16,13 +16,13 @@ const (
 	connecting        // asked, or answering
 	refusing          // Refused is being reported
 	refused
-	connected // the pipes lead it to its end
-	ended     // it never was connected
+	connected // and from here on the pipes keep the state, also of the end
+	ended     // without ever being connected
 )
 
-// connection is a queue pair from NewQP or Reset to the OpEnd of both queues, with one
-// attempt to connect. Each has queues of its own, since the pipes of a connection that
-// is over at this end may still flush the other end.
+// connection is one life of a queue pair: from NewQP or Reset to the OpEnd of both
+// queues, with one attempt to connect. Each connection has queues of its own, because
+// the pipes of one that is over at this end may still flush the other end.
 type connection struct {
 	// Immutable.
 	qp    *queuePair
@@ -51,7 +51,7 @@ func newConnection(q *queuePair) *connection {
 	return c
 }
 
-// begin starts the attempt to connect.
+// begin starts the attempt to connect. It fails unless the connection is new.
 func (c *connection) begin(op string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *connection) begin(op string) error {
 	return nil
 }
 
-// state is the endpoint state that comes nearest. The lock is held.
+// state is the endpoint state nearest to the phase. The lock is held.
 func (c *connection) state() hw.Subtype {
 	switch {
 	case c.broken, c.phase == refusing, c.phase == refused:
@@ -75,9 +75,9 @@ func (c *connection) state() hw.Subtype {
 	return hw.StateEPUnconnected
 }
 
-// refuse ends an attempt that nothing has ended yet. A Break that comes while
-// the fact is being reported leaves the rest to be done here: after the queues
-// have ended nothing of this connection may be reported.
+// refuse ends an attempt that nothing has ended yet. A Break that comes while refuse
+// reports Refused leaves it to refuse to end the queues: after the queues have ended
+// nothing of this connection may be reported.
 func (c *connection) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
 	c.mu.Lock()
 	if c.phase != connecting {
@@ -99,7 +99,8 @@ func (c *connection) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
 	}
 }
 
-// breakUp notes Break. It reports whether there are pipes to break.
+// breakUp records a call of Break, and reports whether there are pipes to break.
+// Without pipes it ends the queues, or leaves that to refuse.
 func (c *connection) breakUp() (piped bool) {
 	c.mu.Lock()
 	again := c.broken
@@ -120,8 +121,8 @@ func (c *connection) breakUp() (piped bool) {
 	return false
 }
 
-// finish flushes and ends the queues of a connection that had no pipes. Nobody else
-// touches the queues: an answer that comes now finds the phase ended.
+// finish flushes and ends the queues of a connection that had no pipes. No other
+// goroutine touches the queues: an answer that comes now finds the phase ended.
 func (c *connection) finish() {
 	cfg := &c.qp.cfg
 	wcs := make([]hw.WC, 0, maxScratch)
@@ -137,8 +138,8 @@ func (c *connection) finish() {
 	c.end(cfg.SendSink, wcs[:1], cfg.SendEnd)
 }
 
-// end reports a queue's last completion. The owner may reset or close the queue
-// pair as soon as it has both.
+// end reports a queue's OpEnd. The owner may reset or close the queue pair as soon as
+// it has seen the OpEnd of both queues, so end counts first.
 func (c *connection) end(sink hw.Sink, scratch []hw.WC, id uint64) {
 	c.ends.Add(1)
 	scratch[0] = hw.WC{ID: id, Op: hw.OpEnd}
@@ -148,7 +149,7 @@ func (c *connection) end(sink hw.Sink, scratch []hw.WC, id uint64) {
 // over reports whether both queues have ended.
 func (c *connection) over() bool { return c.ends.Load() == 2 }
 
-// pristine reports whether the connection has not begun to connect.
+// pristine reports whether the connection is new: nothing connected or broke it yet.
 func (c *connection) pristine() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

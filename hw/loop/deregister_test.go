@@ -14,9 +14,9 @@ import (
 	"godat/hw"
 )
 
-// A region is taken away in the middle of a long copy from or to it: Deregister
-// comes back in time, and from then on no byte is read or written. The memory is
-// written here without any synchronization but that: the race detector watches.
+// A region is deregistered in the middle of a long copy from or to it: Deregister
+// returns in time, and from then on no byte is read or written. The test writes the
+// memory with no other synchronization, so that the race detector finds an access.
 func TestDeregisterInTheMiddleOfALongCopy(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -39,7 +39,8 @@ func TestDeregisterInTheMiddleOfALongCopy(t *testing.T) {
 	}
 }
 
-// takeAway reports whether it was in time.
+// takeAway deregisters a region during a copy, and reports whether the copy was still
+// in progress.
 func takeAway(t *testing.T, op hw.Op, source bool, sent, recv hw.Status) bool {
 	a, b, x, y := longPair(t)
 	gone := x
@@ -67,8 +68,8 @@ func takeAway(t *testing.T, op hw.Op, source bool, sent, recv hw.Status) bool {
 	return true
 }
 
-// The same with short messages: the copy is the poster's, a few instructions
-// after it has looked the key up.
+// The same with short messages: the poster copies, a few instructions after it has
+// looked the key up.
 func TestDeregisterWaitsForWhoTouchesTheMemory(t *testing.T) {
 	const rounds = 300
 	for _, source := range []bool{true, false} {
@@ -82,7 +83,7 @@ func TestDeregisterWaitsForWhoTouchesTheMemory(t *testing.T) {
 				owner = a
 			}
 			mem := make([]byte, 64)
-			var current atomic.Uint64 // the region of this round, and then of none
+			var current atomic.Uint64 // the key of this round's region, dead once the round is over
 			stop := make(chan struct{})
 			done := make(chan struct{})
 			go func() {
@@ -107,9 +108,9 @@ func TestDeregisterWaitsForWhoTouchesTheMemory(t *testing.T) {
 	}
 }
 
-// post writes between the sides as fast as it can, from or to the region whose
-// key is current; a request that meets a dead key ends the connection, and it
-// makes a new one.
+// post writes between the sides as fast as it can, from or to the region whose key is
+// current. A request that meets a dead key ends the connection; post then makes a new
+// one.
 func post(t *testing.T, a, b *side, source bool, current *atomic.Uint64, stop chan struct{}) {
 	for {
 		select {
@@ -147,8 +148,8 @@ func post(t *testing.T, a, b *side, source bool, current *atomic.Uint64, stop ch
 	}
 }
 
-// Deregister waits for a chunk at most: not for a send that waits for a receive,
-// and not for a pipe that waits for a worker.
+// Deregister waits for a chunk at most. It does not wait for a send that waits for a
+// receive, nor for a pipe that waits for a worker.
 func TestDeregisterDoesNotWaitForAPeerOrAWorker(t *testing.T) {
 	a, b := pair(t, nil)
 	a.post(send(1, a.sge(0, 8)))

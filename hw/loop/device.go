@@ -31,15 +31,15 @@ var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead,
 
 // device is one opened device.
 type device struct {
-	soft.Device // taken while a pipe is held: its locks are leaves
+	soft.Device // its locks are leaves: a pipe's holder takes them
 
 	// Immutable after newDevice.
 	node    *node
 	workers *workers
 	watch   *watch
 
-	pipesMu sync.Mutex // a leaf: taken while a pipe is held, holds nothing else
-	pipes   []*pipe    // those that may touch the device's memory
+	pipesMu sync.Mutex // a leaf: a pipe's holder takes it; its holder takes no other lock
+	pipes   []*pipe    // the pipes that may touch the device's memory
 }
 
 func newDevice(name string) *device {
@@ -48,7 +48,8 @@ func newDevice(name string) *device {
 	return d
 }
 
-// attributes are a device's. MaxCQs is without meaning: it completes by itself.
+// attributes are those of a device of that name. MaxCQs and MaxCQDepth mean nothing,
+// because a device delivers completions by itself.
 func attributes(name string) hw.Attr {
 	return hw.Attr{
 		Provider:        Name,
@@ -83,7 +84,7 @@ func attributes(name string) hw.Attr {
 	}
 }
 
-// Close ends the device's goroutines.
+// Close closes the device and ends its goroutines.
 func (d *device) Close() error {
 	if err := d.End(); err != nil {
 		return err
@@ -94,9 +95,10 @@ func (d *device) Close() error {
 	return nil
 }
 
-// Listen enters the qualifier under the device's name. A request is offered from
-// inside the Connect that makes it, so none is ever on its way and the backlog
-// has no effect. A request offered while Close runs may arrive after it returned.
+// Listen enters the qualifier under the device's name. Connect itself calls OnRequest,
+// so no request is ever on its way and the backlog has no effect. A Connect that has
+// found the listener before the listener's Close may call OnRequest after Close has
+// returned.
 func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	const op = "loop.Listen"
 	if cfg.OnRequest == nil || cfg.Backlog < 0 {

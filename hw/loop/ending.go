@@ -6,10 +6,10 @@ import (
 	"godat/internal/yield"
 )
 
-// ending is what a pipe has said of its end. The pipe's holder owns it.
+// ending records what a pipe has reported of its end. The pipe's holder owns it.
 type ending struct {
 	downReported       bool // Down was reported to the source
-	reverseTold        bool // the reverse pipe knows of a failure
+	reverseTold        bool // the reverse pipe was told of a failure here
 	srcEnded, dstEnded bool // OpEnd was reported
 }
 
@@ -22,12 +22,12 @@ func (p *pipe) fail() {
 	p.attention.Or(broken | ownFailed)
 }
 
-// flush ends the pipe: it reports why, flushes both queues, and ends each whose
-// owner has called Break. It runs again when an owner does, or posts.
+// flush ends the pipe: it reports the reason, flushes both queues, and ends each queue
+// whose owner has called Break. It runs again when an owner calls Break or posts.
 func (p *pipe) flush() {
 	p.own.Check()
-	// Before the queues are looked at: an owner posts nothing after Break, so
-	// what is there now is all of it.
+	// The load comes before the look at the queues: an owner posts nothing after
+	// Break, so the queues then hold all that it posted.
 	why := p.attention.Load()
 	x, e := &p.exec, &p.ending
 	x.emit()
@@ -70,7 +70,7 @@ func (p *pipe) reportDown(why hw.Reason, cause *hw.Cause) {
 	}
 }
 
-// reason is what Down tells the source.
+// reason is the reason that Down reports to the source.
 func reason(why uint32) hw.Reason {
 	if why&orderly != 0 && why&(ownFailed|lost) == 0 {
 		return hw.ReasonPeer
@@ -93,8 +93,8 @@ func (x *executor) flushSends() {
 	}
 }
 
-// flushRecvs completes the queue pair's receives with StatusFlushed: of a shared queue
-// only the one that was taken for a send and not used.
+// flushRecvs completes the queue pair's receives with StatusFlushed; with a shared
+// queue, only the receive that was taken for a send and not used.
 func (x *executor) flushRecvs() {
 	for x.dst.hasDrawn || x.dst.available() {
 		if x.full() {
@@ -104,8 +104,7 @@ func (x *executor) flushRecvs() {
 	}
 }
 
-// retire takes the pipe from its devices: neither side's memory or queues are
-// reached through it any more.
+// retire takes the pipe from its devices' lists, because it touches no memory any more.
 func (p *pipe) retire() {
 	p.from.qp.dev.dropPipe(p)
 	if p.to.qp.dev != p.from.qp.dev {

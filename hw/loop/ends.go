@@ -5,17 +5,17 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// maxScratch is how many completions one end of a pipe gathers at most.
+// maxScratch is the most completions that one end of a pipe gathers.
 const maxScratch = 64
 
-// end is a queue pair as one end of a pipe: what its keys reach, and where its
-// completions go.
+// end is a queue pair as one end of a pipe: the part of the table that it reaches, and
+// the sink of its completions.
 type end struct {
 	soft.View
 	sink hw.Sink
 }
 
-// allows reports whether all segments can be reached. Empty ones always can.
+// allows reports whether all segments can be reached. Empty segments always can.
 func (e *end) allows(sgl []hw.SGE, need hw.Privileges) bool {
 	for i := range sgl {
 		s := &sgl[i]
@@ -37,13 +37,13 @@ type source struct {
 	head  uint64  // position of the first request
 	freed uint64  // slots given back, as last published
 	wcs   []hw.WC // completions not handed out yet
-	n     int     // in use of wcs
+	n     int     // number of completions in wcs
 }
 
 // empty reports whether no request is queued.
 func (s *source) empty() bool { return s.head == s.queue.Tail.Load() }
 
-// first is the first request of the queue. There is one.
+// first is the first request of the queue, which is not empty.
 func (s *source) first() *hw.SendWR { return &s.queue.Slots[s.head&s.queue.Mask] }
 
 // sent completes a request that moved n bytes.
@@ -66,18 +66,18 @@ type target struct {
 	// Immutable.
 	end
 	queue  *recvQueue
-	srq    *sharedQueue // has the receives instead of queue, unless nil
-	number uint32       // the queue pair's, which takes from srq
-	pipe   *pipe        // that the target is an end of
+	srq    *sharedQueue // unless nil, the receives come from here and not from queue
+	number uint32       // QPConfig.Number of a queue pair with an srq
+	pipe   *pipe        // the pipe that the target is an end of
 
 	// Owned by the holder.
-	head, tail uint64    // of the queue; tail as last seen
-	freeAt     uint64    // slots are given back when the head gets there
+	head, tail uint64    // positions in queue; tail as last seen
+	freeAt     uint64    // slots are given back when head gets there
 	wcs        []hw.WC   // completions not handed out yet
-	n          int       // in use of wcs
+	n          int       // number of completions in wcs
 	drawn      hw.RecvWR // a receive taken from srq
-	hasDrawn   bool      // drawn is there
-	lined      bool      // the target may be in srq's line, or called
+	hasDrawn   bool      // drawn holds a receive that is not used yet
+	lined      bool      // the target may be in srq's line, or called from it
 
 	// Guarded by srq's lock.
 	ahead, behind *target // in the line
@@ -93,11 +93,11 @@ func (t *target) available() bool {
 	return t.head != t.tail
 }
 
-// ready reports whether there is a receive for the first request. One of a shared
-// queue is taken from it then.
+// ready reports whether there is a receive for the first request. With a shared queue
+// it takes the receive from it.
 func (t *target) ready() bool { return t.available() || t.srq != nil && t.fetch() }
 
-// next is the first receive of the queue pair's own. There is one.
+// next is the first receive of the queue pair's own queue, which is not empty.
 func (t *target) next() *hw.RecvWR { return &t.queue.slots[t.head&t.queue.mask] }
 
 // first is the first receive. The target is ready.
@@ -108,8 +108,7 @@ func (t *target) first() *hw.RecvWR {
 	return t.next()
 }
 
-// take takes the first receive. What it returns is good until completions are
-// handed out.
+// take takes the first receive. The result is valid until emit hands out completions.
 func (t *target) take() *hw.RecvWR {
 	if t.hasDrawn {
 		t.hasDrawn = false
@@ -143,7 +142,7 @@ func (t *target) fetch() bool {
 	return t.hasDrawn
 }
 
-// leaveLine gives up what fetch has asked for.
+// leaveLine withdraws the target from the shared queue's line, if fetch put it there.
 func (t *target) leaveLine() {
 	if t.lined {
 		t.lined = false

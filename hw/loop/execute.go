@@ -14,10 +14,10 @@ func solicited(wr *hw.SendWR) hw.WCFlags {
 	return 0
 }
 
-// The fast path is for what most requests are like: one segment, into a receive of
-// one segment if it is a send, short enough, and nothing wrong. It is lean because
-// it counts (see BenchmarkPair). The fast methods return false for any other request,
-// and then have done nothing.
+// The fast path executes the most common requests: a short message of one segment, into
+// a receive of one segment if it is a send, without an error. Its cost decides the
+// throughput (see BenchmarkPair), so it does nothing else. The fast methods return false
+// for any other request, and then have done nothing.
 
 func (x *executor) fast(wr *hw.SendWR) bool {
 	switch wr.Op {
@@ -91,8 +91,8 @@ func (x *executor) fastRead(wr *hw.SendWR) bool {
 	return true
 }
 
-// fastAffords reports whether the fast path may move n bytes: not 0, since their
-// address is not checked.
+// fastAffords reports whether the fast path may move n bytes. It may not move 0 bytes,
+// whose address must not be checked: n-1 wraps.
 func (x *executor) fastAffords(n uint32) bool {
 	return n-1 < uint32(x.bytes) && x.src.n < len(x.src.wcs)
 }
@@ -172,8 +172,8 @@ func (x *executor) write(wr *hw.SendWR) verdict {
 	}
 }
 
-// writeImm is a write that then completes a receive with the immediate data and no
-// bytes. Without a receive it waits before it writes.
+// writeImm executes a write and then completes a receive with the immediate data. The
+// receive's segments get no bytes. Without a receive the write waits as a whole.
 func (x *executor) writeImm(wr *hw.SendWR) verdict {
 	if !x.dst.ready() {
 		return noReceive
@@ -185,7 +185,7 @@ func (x *executor) writeImm(wr *hw.SendWR) verdict {
 	return v
 }
 
-// readToRMR is a read whose sink is named by its remote key, as a peer names it.
+// readToRMR executes a read whose sink is named by its remote key, as a peer names it.
 func (x *executor) readToRMR(wr *hw.SendWR) verdict {
 	at := x.src.n
 	v := x.read(wr, hw.RemoteWrite)
@@ -195,7 +195,7 @@ func (x *executor) readToRMR(wr *hw.SendWR) verdict {
 	return v
 }
 
-// read moves the target's memory to the local segments, whose keys must have the
+// read moves the target's memory to the local segments, whose keys must have that
 // privilege.
 func (x *executor) read(wr *hw.SendWR, privilege hw.Privileges) verdict {
 	n := total(wr.SGL)

@@ -12,8 +12,8 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// A range is reached if it lies within the region, and no other, whatever the
-// addresses: near both ends, and near both ends of the address space.
+// Exactly the ranges within the region can be reached. The test tries addresses near
+// both ends of the region and of the address space.
 func TestReach(t *testing.T) {
 	a := newSide(t, open(t, uniqueName()), nil)
 	d := a.dev.(*device)

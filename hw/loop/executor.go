@@ -3,18 +3,17 @@ package loop
 import "godat/hw"
 
 // executor executes the requests of a pipe: it moves the bytes between source and
-// target, and completes both. It has all that one operation needs, and knows
-// nothing of the connection's end: a failure is a verdict, and the pipe draws the
-// consequences. The pipe's holder owns it.
+// target, and completes both. It does not break the connection: it returns a failure as
+// a verdict, on which the pipe acts. The pipe's holder owns it.
 type executor struct {
 	// Immutable.
 	pipe    *pipe     // for its token and its attention, between two chunks
-	canRead hw.Status // what reads and atomics fail with, or success
+	canRead hw.Status // the status that reads and atomics fail with, or success
 
 	// Owned by the holder.
 	src         source
 	dst         target
-	bytes       int64 // that the holder may still move before it hands over, or steps
+	bytes       int64 // how many the holder may still move before it hands over, or steps
 	byWorker    bool  // the holder is a worker
 	invalidated bool  // the first request has invalidated its key already
 	failed      failed
@@ -22,7 +21,7 @@ type executor struct {
 	others      []busy        // scratch of quiesce
 }
 
-// verdict is what came of an attempt to execute a request.
+// verdict is the outcome of an attempt to execute a request.
 type verdict uint8
 
 const (
@@ -40,7 +39,7 @@ type failed struct {
 	received hw.Status // of the receive; success if it took none
 }
 
-// execute does one request.
+// execute executes one request.
 func (x *executor) execute(wr *hw.SendWR) verdict {
 	if x.fast(wr) {
 		return done
@@ -93,8 +92,8 @@ func (x *executor) affords(n uint64) bool { return int64(n) <= x.bytes || x.byWo
 // full reports whether an operation might find no room for its completions.
 func (x *executor) full() bool { return x.src.n == len(x.src.wcs) || x.dst.n == len(x.dst.wcs) }
 
-// emit hands out the completions gathered. Slots are given back first: the owner
-// may post as soon as it sees them.
+// emit hands out the completions gathered. It gives slots back first, because the owner
+// may post as soon as it sees a completion.
 func (x *executor) emit() {
 	if x.src.head != x.src.freed || x.dst.head >= x.dst.freeAt {
 		x.giveBack()
@@ -109,7 +108,7 @@ func (x *executor) emit() {
 	}
 }
 
-// giveBack gives back the slots of both queues that are done with.
+// giveBack gives back the slots before the heads of both queues.
 func (x *executor) giveBack() {
 	x.src.freed = x.src.head
 	x.src.queue.Freed.Store(x.src.head)

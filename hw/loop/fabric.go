@@ -12,12 +12,12 @@ var fabric = struct {
 	nodes map[string]*node
 }{nodes: make(map[string]*node)}
 
-// firstQual is where the qualifiers that loop itself chooses begin, above what
-// programs use by habit: the dynamic ports, which end with hw.MaxQual.
+// firstQual is the first of the qualifiers that loop itself picks. They are the dynamic
+// ports, up to hw.MaxQual, which programs do not choose by habit.
 const firstQual = 49152
 
-// node is what the devices open under one name share. The fabric's lock guards
-// all but the name.
+// node is the state that the devices open under one name share. The fabric's lock
+// guards all but the name.
 type node struct {
 	name      string
 	devices   int
@@ -38,7 +38,7 @@ func attach(name string) *node {
 	return n
 }
 
-// detach forgets the node with its last device.
+// detach counts one device less, and drops the node with the last one.
 func (n *node) detach() {
 	fabric.Lock()
 	defer fabric.Unlock()
@@ -47,7 +47,8 @@ func (n *node) detach() {
 	}
 }
 
-// find looks up who listens. With no device of that name known is false.
+// find looks up the listener of a qualifier, nil if there is none. known is false if no
+// device of that name is open.
 func find(name string, qual uint64) (ln *listener, known bool) {
 	if name == "" {
 		name = Name
@@ -78,7 +79,7 @@ func (n *node) listen(ln *listener) error {
 	return nil
 }
 
-// unlisten removes a listener, if it is there still.
+// unlisten removes a listener and reports whether it was still there.
 func (n *node) unlisten(ln *listener) bool {
 	fabric.Lock()
 	defer fabric.Unlock()
@@ -89,15 +90,15 @@ func (n *node) unlisten(ln *listener) bool {
 	return true
 }
 
-// ephemeral picks a qualifier for the initiating end of a connection. Two ends may
-// have the same one, after as many others as there are to choose from.
+// ephemeral picks a qualifier for the initiating end of a connection. It returns the
+// same one again only after all others of the range.
 func (n *node) ephemeral() uint64 {
 	fabric.Lock()
 	defer fabric.Unlock()
 	return n.next()
 }
 
-// pick chooses a qualifier that nobody listens on: there is one. The lock is held.
+// pick picks a qualifier without a listener, of which there is one. The lock is held.
 func (n *node) pick() uint64 {
 	for {
 		if qual := n.next(); n.listeners[qual] == nil {
@@ -106,7 +107,7 @@ func (n *node) pick() uint64 {
 	}
 }
 
-// next is the next qualifier of those that loop chooses from, around and around.
+// next returns the qualifiers from firstQual to hw.MaxQual in turn. The lock is held.
 func (n *node) next() uint64 {
 	if n.lastQual++; n.lastQual > hw.MaxQual {
 		n.lastQual = firstQual

@@ -12,8 +12,8 @@ import (
 	"godat/internal/yield"
 )
 
-// Whatever the point at which the other comes, a send and its receive meet, and
-// nothing is left for a later kick.
+// A send and its receive meet at whatever point of the one the other is posted, and
+// need no later kick.
 func TestASendMeetsItsReceiveAtAnyPoint(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		x, y := pair(t, nil)
@@ -43,7 +43,7 @@ func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
 	})
 }
 
-// The same with a receive from a shared queue, which knows the pipes that wait.
+// The same with a receive from a shared queue, which has the waiting pipes in its line.
 func TestASendMeetsASharedReceiveAtAnyPoint(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		_, q, xs, ys := shared(t, 1, hw.SRQConfig{Depth: 8}, nil)
@@ -60,9 +60,9 @@ func TestASendMeetsASharedReceiveAtAnyPoint(t *testing.T) {
 	})
 }
 
-// Once Deregister has returned, nobody reads the memory any more, wherever in a
-// copy it was called. On one processor it has returned, or waits for the copy,
-// when this goroutine goes on.
+// Once Deregister has returned, no goroutine reads the memory any more, at whatever
+// point of a copy Deregister was called. On one processor Deregister has returned, or
+// waits for the copy, when this goroutine goes on.
 func TestDeregisterAtAnyPointOfACopy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, size := range []int{8, 4096} {
@@ -80,7 +80,7 @@ func TestDeregisterAtAnyPointOfACopy(t *testing.T) {
 						defer close(done)
 						if assert.NoError(t, region.Deregister()) {
 							clear(mem)
-							mem[0], mem[size-1] = 2, 2 // ours again
+							mem[0], mem[size-1] = 2, 2 // the program may write to it again
 						}
 					}()
 					for range 50 {
@@ -94,9 +94,9 @@ func TestDeregisterAtAnyPointOfACopy(t *testing.T) {
 	}
 }
 
-// An atomic changes its target if it can tell what was there, and else not: a region
-// for the old value that is deregistered at any point of it has either the value, or
-// an atomic that failed and did nothing.
+// An atomic changes its target only if it can report the old value: if the sink's
+// region is deregistered at any point of the atomic, either the sink has the old value,
+// or the atomic has failed and left the target unchanged.
 func TestAnAtomicThatCantReportChangesNothing(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	yield.Interleave(func() (first, second, check func()) {
@@ -133,7 +133,8 @@ func TestAnAtomicThatCantReportChangesNothing(t *testing.T) {
 	})
 }
 
-// Deregister waits for who found the key alive. So the key is dead by then.
+// Deregister waits for accesses that found the key alive, so the key is dead before the
+// wait begins.
 func TestNobodyFindsTheKeyWhileDeregisterWaits(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		a, b := pair(t, nil)
@@ -148,8 +149,8 @@ func TestNobodyFindsTheKeyWhileDeregisterWaits(t *testing.T) {
 	})
 }
 
-// A queue ends after what was posted before its Break, whatever the point of a flush
-// at which they come.
+// A queue ends after all that was posted before its Break, at whatever point of a flush
+// the post and the Break come.
 func TestAQueueEndsAtAnyPointOfAFlush(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		x, y := pair(t, nil)

@@ -8,7 +8,7 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// listener is a qualifier of a device name that somebody listens on.
+// listener is a program's claim to a qualifier of a device name.
 type listener struct {
 	dev       *device
 	qual      uint64
@@ -32,8 +32,9 @@ func (ln *listener) Close() error {
 	return nil
 }
 
-// request is a connection request. The side that asked is refused when it is
-// answered badly or not at all; its own Break makes the answer come to nothing.
+// request is a connection request. The asking side hears Refused when an Accept fails
+// or when no answer comes before the device closes. After the asking side's own Break
+// the answer has no effect there.
 type request struct {
 	// Immutable.
 	dev     *device // the listener's
@@ -45,8 +46,8 @@ type request struct {
 	soft.Request
 }
 
-// Connect offers the request to whoever listens before it returns.
-// cfg.Timeout has no effect: the owner breaks an attempt that takes too long.
+// Connect offers the request to the listener before it returns. cfg.Timeout has no
+// effect: the owner breaks an attempt that takes too long.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "loop.Connect"
 	c := q.conn
@@ -85,7 +86,7 @@ func (ln *listener) offer(r *request) {
 	}
 }
 
-// decline is the provider's own reject.
+// decline refuses the request as the provider.
 func (r *request) decline() {
 	r.from.refuse(hw.ReasonRejected, nil, r.from.refusal(r.local, "the peer had no room for the request, or was closing"))
 }
@@ -102,8 +103,8 @@ func (r *request) Remote() net.Addr { return r.remote }
 // Qual is the qualifier that the request came for.
 func (r *request) Qual() uint64 { return r.local.Qual }
 
-// Accept connects at once: both sides have heard of it when it returns. After an
-// error the asking side has been refused.
+// Accept connects at once: both sides have heard Established when it returns. When it
+// returns an error, the asking side has heard Refused.
 func (r *request) Accept(qp hw.QP, private []byte) error {
 	const op = "loop.Accept"
 	if r == nil || !r.Take() {
@@ -120,7 +121,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	return nil
 }
 
-// answering finds the connection that is to be connected, and begins it.
+// answering finds the accepting queue pair's connection and begins its attempt.
 func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, error) {
 	q, ok := qp.(*queuePair)
 	if !ok || q == nil || q.dev != r.dev || q.conn == nil {
@@ -151,7 +152,7 @@ func (r *request) Reject(private []byte) error {
 	return nil
 }
 
-// reject is the program's reject.
+// reject refuses the request as the program.
 func (r *request) reject(private []byte) {
 	r.from.refuse(hw.ReasonPeerRejected, private, r.from.refusal(r.local, "the peer's program rejected the request"))
 }

@@ -21,9 +21,8 @@ const (
 	recvEnd = 1<<60 + 1
 )
 
-// side is one queue pair with what a test wants to know of it. It has memory in
-// the Go heap, which stays where it is as long as the test runs: what the heap
-// holds does not move.
+// side is one queue pair with all that a test needs to know of it. Its memory is in the
+// Go heap: the heap does not move objects, so the memory stays in place.
 type side struct {
 	t    testing.TB
 	dev  hw.Device
@@ -36,8 +35,8 @@ type side struct {
 	facts        facts
 }
 
-// recorder is a Sink that keeps what it gets, and checks that it is called by one
-// goroutine at a time and that a queue ends once, with nothing after it.
+// recorder is a Sink that keeps the completions. It checks that one goroutine at a time
+// calls it, and that a queue ends once, with nothing after it.
 type recorder struct {
 	t      testing.TB
 	inside atomic.Bool
@@ -88,7 +87,7 @@ func (r *recorder) ended() bool {
 	return len(wcs) > 0 && wcs[len(wcs)-1].Op == hw.OpEnd
 }
 
-// facts keeps what Facts says, and checks that it says it in order.
+// facts is a Facts that keeps what it hears, and checks the order.
 type facts struct {
 	t     testing.TB
 	onEst func()

@@ -9,8 +9,8 @@ import (
 	"godat/hw"
 )
 
-// Both ends share a process here, so a write has nothing left to do when it
-// completes. Over a network that is not so.
+// Both ends share a process here, so a write has placed its bytes when it completes. Over
+// a network it may not have.
 func TestAWriteHasBeenPlacedWhenItSucceeds(t *testing.T) {
 	for _, n := range []int{1, 8, maxInline, maxInline + 1, memLen} {
 		a, b := pair(t, nil)
@@ -24,8 +24,8 @@ func TestAWriteHasBeenPlacedWhenItSucceeds(t *testing.T) {
 	}
 }
 
-// The buffer of a send is the poster's again when the send has completed. An
-// answer says nothing of it: the peer may send one first.
+// The poster may use the buffer of a send again when the send has completed. The peer's
+// answer does not imply that: it may come before the completion.
 func TestAnAnswerMayComeBeforeTheCompletionOfTheSend(t *testing.T) {
 	a, b := pair(t, nil)
 	var order []string

@@ -1,15 +1,15 @@
 package loop
 
-// busy is a pipe in the middle of something, and its word at that time.
+// busy is a pipe that is held, and its word at that time.
 type busy struct {
 	p *pipe
 	w uint64
 }
 
-// grace waits until nothing that was in progress when it was called still is.
-// The key was removed before a word is read here, and a pipe is taken, or taken
-// up again, by a write to its word before it looks a key up: so a pipe seen idle
-// here finds the key dead.
+// grace waits until every access that was in progress when it was called has ended.
+// Its caller has removed the key before grace reads a pipe's word, and a holder or
+// worker writes the word before it looks a key up: so the next holder of a pipe that
+// grace sees idle finds the key dead.
 func (d *device) grace() {
 	for _, b := range d.inProgress(nil, nil) {
 		for spin := 0; !b.p.movedOn(b.w); spin++ {
@@ -18,7 +18,7 @@ func (d *device) grace() {
 	}
 }
 
-// inProgress appends to all what is in progress, but for one pipe.
+// inProgress appends to all the device's pipes that are held, except but.
 func (d *device) inProgress(but *pipe, all []busy) []busy {
 	d.pipesMu.Lock()
 	defer d.pipesMu.Unlock()
@@ -30,7 +30,7 @@ func (d *device) inProgress(but *pipe, all []busy) []busy {
 	return all
 }
 
-// addPipe adds a pipe to those that grace looks at, before anybody can run it.
+// addPipe adds a pipe to those that grace looks at, before any goroutine can run it.
 func (d *device) addPipe(p *pipe) {
 	d.pipesMu.Lock()
 	defer d.pipesMu.Unlock()

@@ -8,37 +8,39 @@ import (
 	"godat/internal/yield"
 )
 
-// attention is what the inline path must not overlook: while it is 0, a post may
-// execute from the caller's array, and PostRecv need not look at the pipe.
+// The bits of the attention word, which say what the inline path must not overlook:
+// while the word is 0, a post may execute from the caller's array, and PostRecv need not
+// look at the pipe.
 const (
 	stalled   = 1 << iota // the first send waits for a receive
-	expired               // and has waited long enough
+	expired               // the send at expiredAt has waited long enough
 	draining              // the source asked for Down(ReasonDrained)
-	broken                // flush
+	broken                // the connection is over; the pipe flushes
 	ownFailed             // broken, because an operation failed here
 	lost                  // broken, because the peer broke it or the other pipe failed
 	orderly               // broken by the peer in order
 	srcClosed             // the source's owner called Break
-	dstClosed             // the target's owner did
+	dstClosed             // the target's owner called Break
 )
 
-// What one hold may do before it hands over to a worker, and what a worker may
-// do before it lets others see that it moved on. From 1 MiB on Go's copy goes
-// around the caches: with chunks of 256 KiB a write of 1 MiB had 0.69 of its
-// speed, with these 0.99. Deregister waits for 15 µs of it, 45 on slow memory.
+// The budgets: what a poster may do in one hold before it hands the pipe over to a
+// worker (maxOps, maxInline), and what a worker may do before it steps (maxOps,
+// maxChunk). From 1 MiB on Go's copy bypasses the caches: with chunks of 256 KiB a write
+// of 1 MiB had 0.69 of a copy's speed, with chunks of 1 MiB it has 0.99. Deregister waits
+// 15 µs for such a chunk, 45 µs on slow memory.
 const (
 	maxOps    = 64
 	maxInline = 64 << 10
 	maxChunk  = 1 << 20
 )
 
-// A pipe carries what one queue pair, the source, does to another, the target. The
-// holder of its token is the only one to take from both queues, to move bytes, and to
-// complete, flush and end. Its executor does the operations; the pipe decides when,
-// and what becomes of the connection.
+// pipe carries the operations of one queue pair, the source, on another, the target.
+// Only the holder of its token takes from both queues, moves bytes, completes, flushes
+// and ends. Its executor executes the operations; the pipe decides when, and whether
+// the connection breaks.
 type pipe struct {
-	// Shared; it changes rarely. PostRecv reads it, so it is not on a line that the
-	// holder writes.
+	// Shared; it changes rarely. PostRecv reads it, so it lies on a cache line that the
+	// holder does not write.
 	attention atomic.Uint32
 
 	// Immutable after newPipe.
@@ -55,7 +57,7 @@ type pipe struct {
 
 	// Owned by the token's holder.
 	exec    executor
-	ops     int  // that this hold may still do
+	ops     int  // how many operations this hold may still do
 	waiting bool // the stalled bit is set
 	ending  ending
 
@@ -65,13 +67,13 @@ type pipe struct {
 	watched   watched
 	expiredAt atomic.Uint64 // position of the send that waited long enough
 	stalledAt atomic.Uint64 // position of the send that waits
-	causes    causes        // the holder writes it before attention says ownFailed
+	causes    causes        // the holder writes it before it sets ownFailed
 
 	// Guarded by the workers' lock.
 	nextQueued *pipe
 }
 
-// newPipe makes a pipe, which its maker holds.
+// newPipe makes a pipe, whose token the caller holds.
 func newPipe(from, to *connection) *pipe {
 	src, dst := from.qp, to.qp
 	p := &pipe{from: from, to: to, neverWaits: src.cfg.NotReady == 0}
@@ -105,7 +107,7 @@ func newPipe(from, to *connection) *pipe {
 	return p
 }
 
-// side is which of the pipe's two places is the device's.
+// side returns which of the pipe's two places is the device's.
 func (p *pipe) side(d *device) int {
 	if p.from.qp.dev == d {
 		return 0
@@ -113,7 +115,8 @@ func (p *pipe) side(d *device) int {
 	return 1
 }
 
-// kick makes sure that somebody looks at the pipe after this.
+// kick makes sure that a holder looks at the pipe after this call: the present one, or
+// else the caller itself.
 func (p *pipe) kick() {
 	if p.takeOrKick() {
 		p.grant()
@@ -124,8 +127,8 @@ func (p *pipe) kick() {
 // grant gives the holder a poster's budget.
 func (p *pipe) grant() { p.ops, p.exec.bytes = maxOps, maxInline }
 
-// inline executes requests from the caller's array until one can't be, and says
-// how many are done.
+// inline executes requests from the caller's array up to the first that it can't
+// execute now, and returns how many are done.
 func (p *pipe) inline(wrs []hw.SendWR) int {
 	p.own.Check()
 	x := &p.exec
@@ -142,7 +145,7 @@ func (p *pipe) inline(wrs []hw.SendWR) int {
 		}
 		if v := x.execute(wr); v == failure {
 			p.fail()
-			p.step() // so that PostSend does not just let go
+			p.step() // so that PostSend's releaseAsTaken fails, and it runs the pipe
 			return n + 1
 		} else if v != done {
 			return n
@@ -151,16 +154,16 @@ func (p *pipe) inline(wrs []hw.SendWR) int {
 	return len(wrs)
 }
 
-// rest leaves to the queue what was not done inline, and runs the pipe.
+// rest enqueues the requests that inline has not done, and runs the pipe.
 func (p *pipe) rest(n int, wrs []hw.SendWR) (int, error) {
 	k, err := p.from.qp.enqueue(wrs[n:])
 	p.run()
 	return n + k, err
 }
 
-// run does what there is to do and lets go.
+// run drains the pipe and releases it, or hands it over to a worker.
 func (p *pipe) run() {
-	for { // drain asserts the owner; an assertion takes microseconds
+	for { // no own.Check here: drain has one
 		if p.drain() {
 			p.handOver()
 			return
@@ -171,8 +174,8 @@ func (p *pipe) run() {
 	}
 }
 
-// drain executes what is queued until nothing is left that can be done, and
-// reports whether it stopped for its budget instead.
+// drain executes queued requests until none is left that can be done now. It returns
+// true if it stopped earlier because its budget was used up.
 func (p *pipe) drain() (more bool) {
 	p.own.Check()
 	x := &p.exec
@@ -212,8 +215,8 @@ func (p *pipe) drain() (more bool) {
 	}
 }
 
-// proceed notes that the first request is done, so that none waits now. A worker
-// hands out the completions behind each request that was long.
+// proceed records that the first request is done, so that no send waits now. A worker
+// hands out the completions after each long request.
 func (p *pipe) proceed() {
 	if p.waiting {
 		p.waiting = false
@@ -227,8 +230,9 @@ func (p *pipe) proceed() {
 }
 
 // drained acts on the attention word when no send is left. It reports the end of a
-// drain, once, and drops an expiry that came too late. A send that was refused before
-// it was queued may have left a place in the line and an invalidated key.
+// Drain, once, and clears an expired bit that came too late. It also leaves the line of
+// the shared queue and clears invalidated: a send that inline began, and for which the
+// send queue then had no room, may have left both behind.
 func (p *pipe) drained() {
 	p.exec.dst.leaveLine()
 	p.exec.invalidated = false
@@ -241,8 +245,8 @@ func (p *pipe) drained() {
 	}
 }
 
-// stall leaves the first send waiting for a receive, and reports false if there
-// is something to do after all.
+// stall leaves the first send waiting for a receive. It returns false if the caller is
+// to go on: the send has failed, or a receive has come.
 func (p *pipe) stall(wr *hw.SendWR) bool {
 	x := &p.exec
 	at := x.src.head
@@ -258,9 +262,9 @@ func (p *pipe) stall(wr *hw.SendWR) bool {
 		yield.Point()
 		p.attention.Or(stalled)
 		yield.Point()
-		// A poster of a receive kicked nobody before the bit was set, so look again.
-		// After that it sees the bit, and kicks. A poster to a shared queue finds the
-		// target in the queue's line.
+		// Before the bit was set the poster of a receive did not kick, so look again. From
+		// now on it sees the bit and kicks. A poster to a shared queue finds the target in
+		// the queue's line instead.
 		if x.dst.ready() {
 			return false
 		}

@@ -13,7 +13,7 @@ type queuePair struct {
 	// Shared: the side that answers a request installs the pipes of both.
 	out, in atomic.Pointer[pipe] // nil until connected
 
-	// Owned by the owner. A closed queue pair has neither.
+	// Owned by the queue pair's owner; nil in a closed queue pair.
 	conn *connection
 	rq   *recvQueue // the connection's
 
@@ -25,8 +25,8 @@ type queuePair struct {
 	cfg      hw.QPConfig
 }
 
-// NewQP makes a queue pair. A value beyond the device's limits is an
-// INVALID_PARAMETER.
+// NewQP makes a queue pair. It fails with INVALID_PARAMETER if a value is beyond the
+// device's limits.
 func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	const op = "NewQP"
 	if err := d.CheckQP(op, &cfg); err != nil {
@@ -54,7 +54,7 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	return q, nil
 }
 
-// recvDepth is that of its own receive queue.
+// recvDepth is the depth of the queue pair's own receive queue.
 func (q *queuePair) recvDepth() int {
 	if q.srq != nil {
 		return 0
@@ -68,15 +68,15 @@ func (q *queuePair) begin() {
 	q.rq = q.conn.rq
 }
 
-// sendable are the operations that PostSend takes.
+// sendable holds the operations that PostSend takes.
 var sendable = offered &^ hw.Ops(hw.OpRecv, hw.OpRecvImm, hw.OpRecvInvalidate)
 
-// refuses reports whether a request can't be taken at all.
+// refuses reports whether PostSend must refuse a request.
 func (q *queuePair) refuses(wr *hw.SendWR) bool {
 	return !sendable.Has(wr.Op) || len(wr.SGL) > q.cfg.SendSegments || wr.Op == hw.OpBind && q.dev.CheckBind(wr.Bind) != nil
 }
 
-// refusal says why.
+// refusal is the error of a request that PostSend refuses.
 func (q *queuePair) refusal(wr *hw.SendWR) error {
 	const op = "loop.PostSend"
 	switch {
@@ -96,10 +96,10 @@ func gone(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
 }
 
-// PostSend executes the requests if it can take the pipe, and queues what is left.
-// Nothing waits in the send queue before them when the pipe is free, unless the
-// attention word says so: what the owner put there it also kicked for, and no
-// holder let go before it was done, stalled or flushed.
+// PostSend executes the requests if it can take the pipe, and enqueues the rest. When
+// the pipe is free and the attention word is 0, the send queue is empty, so the order
+// is kept: the owner kicks the pipe after each enqueue, and no holder lets go before
+// the queued requests are done, stalled or flushed.
 func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	p := q.out.Load()
 	if p == nil {
@@ -161,7 +161,8 @@ func (q *queuePair) enqueue(wrs []hw.SendWR) (int, error) {
 	return n, refusal
 }
 
-// PostRecv appends receives, and runs the pipe if it waits for one or is broken.
+// PostRecv appends receives, and kicks the pipe if its attention word is not 0: a send
+// waits for a receive, or the pipe is broken.
 func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	rq := q.rq
 	if rq == nil {
@@ -176,9 +177,9 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	}
 	rq.tail.Store(tail)
 	yield.Point()
-	// Published above, looked at here: a send that stalls does it the other way
-	// around, so one of the two sees the other. A pipe installed meanwhile looks
-	// at the queue when it first needs to.
+	// The tail is published before attention is loaded; a send that stalls sets its bit
+	// before it loads the tail. So one of the two sees the other. A pipe installed
+	// meanwhile looks at the queue when it first needs a receive.
 	if p := q.in.Load(); p != nil && p.attention.Load() != 0 {
 		p.kick()
 	}
@@ -200,7 +201,8 @@ func (q *queuePair) recvRefusal(wr *hw.RecvWR) error {
 	return full(op, q.cfg.RecvDepth)
 }
 
-// Drain has Down(ReasonDrained) reported when the send queue is empty.
+// Drain asks the pipe's holder to report Down(ReasonDrained) when the send queue is
+// empty.
 func (q *queuePair) Drain() {
 	if p := q.out.Load(); p != nil {
 		p.attention.Or(draining)
@@ -208,8 +210,8 @@ func (q *queuePair) Drain() {
 	}
 }
 
-// Break breaks both pipes and leaves the rest to whoever holds them, or flushes
-// and ends the queues at once where there are none. A second call does nothing.
+// Break breaks both pipes and leaves the rest to their holders. Without pipes it
+// flushes and ends the queues at once. A second call does nothing.
 func (q *queuePair) Break(inOrder bool) {
 	if q.conn == nil || !q.conn.breakUp() {
 		return
@@ -227,7 +229,7 @@ func (q *queuePair) Break(inOrder bool) {
 	out.kick()
 }
 
-// Reset gives the queue pair a new connection, unless it has one that it has not used.
+// Reset gives the queue pair a new connection, unless its present one is still new.
 func (q *queuePair) Reset() error {
 	const op = "loop.Reset"
 	c := q.conn

@@ -8,11 +8,11 @@ import (
 )
 
 // Both queues are rings with one producer, the owner of the queue pair, and one
-// consumer, the holder of the pipe: see [soft.SendQueue], which has what could not
-// be executed at once. The consumer keeps its own place (source.head, target.head).
+// consumer, the holder of the pipe. [soft.SendQueue] holds the requests that could not
+// be executed at once. The consumer keeps its own position (source.head, target.head).
 
-// recvQueue holds receives. Slots are given back up to lag at a time, which the
-// ring has on top of the depth: an owner that keeps to the depth finds room.
+// recvQueue holds receives. The consumer gives slots back up to lag at a time. The ring
+// has lag slots on top of the depth, so an owner that keeps to the depth finds room.
 type recvQueue struct {
 	slots []hw.RecvWR
 	mask  uint64
@@ -21,7 +21,7 @@ type recvQueue struct {
 	_     [soft.CacheLine]byte
 	tail  atomic.Uint64
 	_     [soft.CacheLine]byte
-	limit atomic.Uint64 // the tail may go up to here
+	limit atomic.Uint64 // the producer may move the tail up to here
 	_     [soft.CacheLine]byte
 }
 
@@ -32,8 +32,8 @@ func newRecvQueue(depth int) *recvQueue {
 	return q
 }
 
-// free gives back the slots before head. The ring is then as far ahead as it has
-// room, so the next time is lag receives later.
+// free gives back the slots before head, and returns the head at which to call it next.
+// It moves the limit by the ring's whole length, so that is lag receives later.
 func (q *recvQueue) free(head uint64) (next uint64) {
 	q.limit.Store(head + q.depth + q.lag)
 	return head + q.lag

@@ -46,7 +46,7 @@ func TestASendWaitsForAReceive(t *testing.T) {
 	assert.Equal(t, "xy", string(b.mem[:2]))
 }
 
-// flushed is what a flushed queue says.
+// flushed is the completions of a flushed queue.
 func flushed(op hw.Op, ids ...uint64) (wcs []hw.WC) {
 	for _, id := range ids {
 		wcs = append(wcs, hw.WC{ID: id, Op: op, Status: hw.StatusFlushed})
@@ -100,7 +100,8 @@ func TestLongQueuesAreFlushedInOrder(t *testing.T) {
 	assert.Equal(t, flushed(hw.OpRecv, ids...), a.recvs.all())
 }
 
-// Who sees a completion may post in its place, even from inside the sink.
+// An owner that sees a completion may post into the free slot, even from inside the
+// sink.
 func TestASlotIsFreeWhenItsCompletionIsSeen(t *testing.T) {
 	a, b := pair(t, func(cfg *hw.QPConfig) { cfg.SendDepth = 1 })
 	a.sends.hook = func(wcs []hw.WC) {

@@ -13,18 +13,19 @@ import (
 // A target that finds no receive stands in line. It enters the line under the same hold
 // of the lock that found none, so the next poster sees it. A post calls as many targets
 // from the front of the line as there are receives. A called target has a claim to a
-// receive, and its pipe is kicked when the lock is let go. A target that was not called
-// takes nothing while others wait, so a busy connection can't starve one that came
-// before. A pipe that breaks, or has nothing more to send, gives its claim back.
+// receive, and its caller kicks its pipe after it has released the lock. A target that
+// was not called takes nothing while others wait, so a busy connection can't starve one
+// that came before. A pipe that breaks, or has nothing more to send, gives its claim
+// back.
 type sharedQueue struct {
 	*soft.SRQ
 
-	// Its lock, which is taken while a pipe is held, guards these.
-	claims      uint64  // how many receives are for targets that were called
+	// The SRQ's lock, which a pipe's holder takes, guards these.
+	claims      uint64  // number of receives that belong to targets that were called
 	first, last *target // the line
 }
 
-// place is where a target stands with its shared queue.
+// place is a target's place with its shared queue.
 type place uint8
 
 const (
@@ -71,8 +72,8 @@ func (q *sharedQueue) serve() {
 	q.kickCalled(next)
 }
 
-// call calls the first in line, if there is a receive for it. The lock is held; when
-// it is let go the caller kicks the target's pipe, and calls the next.
+// call calls the first target in line, if there is a receive for it. The lock is held;
+// after its release the caller of call passes the target to kickCalled.
 func (q *sharedQueue) call() *target {
 	t := q.first
 	if t == nil || q.Left() == q.claims {
@@ -84,8 +85,9 @@ func (q *sharedQueue) call() *target {
 	return t
 }
 
-// kickCalled kicks the pipe of a target that was called, and of all that can be called
-// behind it. A target that enters the line between two calls is seen by the second.
+// kickCalled kicks the pipe of a target that was called, then calls and kicks the
+// targets behind it for which there are receives. The next call sees a target that has
+// entered the line meanwhile.
 func (q *sharedQueue) kickCalled(t *target) {
 	for t != nil {
 		yield.Point()

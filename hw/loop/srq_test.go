@@ -74,7 +74,8 @@ func hold(t *testing.T, s *side) *pipe {
 	return p
 }
 
-// One that was called has a claim: nobody takes its receive before it comes.
+// A target that was called has a claim: no other target takes its receive before it
+// runs.
 func TestAReceiveIsKeptForWhoWasCalled(t *testing.T) {
 	_, q, xs, ys := shared(t, 2, hw.SRQConfig{Depth: 8}, nil)
 	xs[0].post(send(1))
@@ -89,7 +90,8 @@ func TestAReceiveIsKeptForWhoWasCalled(t *testing.T) {
 	assert.Equal(t, []uint64{2}, taken(ys[1]))
 }
 
-// One that comes while others are being called takes its place behind them.
+// A target that needs a receive while others are being called takes its place behind
+// them.
 func TestWhoComesLastIsServedLast(t *testing.T) {
 	_, q, xs, ys := shared(t, 3, hw.SRQConfig{Depth: 8}, nil)
 	xs[0].post(send(1))
@@ -104,7 +106,7 @@ func TestWhoComesLastIsServedLast(t *testing.T) {
 	assert.Equal(t, []uint64{3}, taken(ys[2]))
 }
 
-// One that breaks after it was called gives its claim to the next.
+// A target whose connection breaks after it was called gives its claim to the next.
 func TestAClaimThatIsNotUsedIsTheNextOnes(t *testing.T) {
 	_, q, xs, ys := shared(t, 2, hw.SRQConfig{Depth: 8}, nil)
 	xs[0].post(send(1))
@@ -122,7 +124,7 @@ func TestAClaimThatIsNotUsedIsTheNextOnes(t *testing.T) {
 	assert.Equal(t, []uint64{1, 2}, taken(ys[1]), "and the queue is as it was")
 }
 
-// One that breaks while it waits is out of the line.
+// A target whose connection breaks while it waits leaves the line.
 func TestWhoBreaksIsOutOfTheLine(t *testing.T) {
 	_, q, xs, ys := shared(t, 3, hw.SRQConfig{Depth: 8}, nil)
 	for _, x := range xs {
@@ -135,7 +137,7 @@ func TestWhoBreaksIsOutOfTheLine(t *testing.T) {
 	assert.Zero(t, q.claims)
 }
 
-// A send that found no receive, and no room to wait in either, waits for nothing.
+// A send that finds no receive, and no room in the send queue, does not stay in line.
 func TestASendThatIsRefusedIsNotInLine(t *testing.T) {
 	_, q, xs, ys := shared(t, 2, hw.SRQConfig{Depth: 8}, func(c *hw.QPConfig) { c.SendDepth = 0 })
 	n, err := xs[0].qp.PostSend([]hw.SendWR{send(1)})
@@ -147,8 +149,8 @@ func TestASendThatIsRefusedIsNotInLine(t *testing.T) {
 	assert.Zero(t, q.claims)
 }
 
-// A receive taken for a message that a worker is to move is flushed if the
-// connection breaks before, and nothing else is.
+// If the connection breaks before a worker moves a message, the receive taken for that
+// message is flushed, and no other.
 func TestBreakFlushesTheReceiveThatWasTaken(t *testing.T) {
 	owner, q, xs, ys := shared(t, 1, hw.SRQConfig{Depth: 8, Segments: 1}, nil)
 	room := hw.RecvWR{SGL: []hw.SGE{owner.sge(0, memLen)}}
@@ -157,7 +159,7 @@ func TestBreakFlushesTheReceiveThatWasTaken(t *testing.T) {
 	_, err := q.PostRecv([]hw.RecvWR{one, two})
 	require.NoError(t, err)
 	workers := xs[0].dev.(*device).workers
-	workers.mu.Lock() // none takes it up; the poster leaves it in the list, below
+	workers.mu.Lock() // no worker takes the pipe up, which the poster puts in their list below
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -226,8 +228,8 @@ func TestNewSRQChecksItsArguments(t *testing.T) {
 	require.ErrorIs(t, err, hw.ErrInvalidHandle, "closed")
 }
 
-// Several senders and a poster meet as tightly as they can: each round there are
-// as many receives as sends. A wake-up lost leaves a sender waiting.
+// Several senders and a poster of receives race as closely as they can: each round has
+// as many receives as sends. A lost kick leaves a sender waiting.
 func TestSendsMeetLateSharedReceives(t *testing.T) {
 	for _, procs := range []int{1, 2, 8} {
 		if t.Failed() {
@@ -276,9 +278,9 @@ func TestSendsMeetLateSharedReceives(t *testing.T) {
 	}
 }
 
-// Connections come and go while several goroutines post to the queue that all of
-// them take from: each receive completes once or is still there, and in the end
-// those who are left all get one.
+// Connections come and go while several goroutines post to the queue that all of them
+// take from: each receive completes once or is still in the queue, and in the end every
+// remaining send gets one.
 func TestSharedReceivesUnderBreaks(t *testing.T) {
 	const senders, posters, lives, perLife = 4, 2, 30, 10
 	_, q, xs, ys := shared(t, senders, hw.SRQConfig{Depth: 4}, func(c *hw.QPConfig) { c.SendDepth = perLife })
@@ -308,7 +310,7 @@ func TestSharedReceivesUnderBreaks(t *testing.T) {
 					x.post(send(uint64(k + 1)))
 				}
 				orderly := life%3 == 0
-				if orderly { // all of them are done: none waits for ever
+				if orderly { // every send completes: none waits for ever
 					x.sends.wait(perLife)
 				}
 				for _, s := range []*side{y, x} {

@@ -15,8 +15,8 @@ func wr(op hw.Op, s *side, off int, n uint32, rkey uint32, remote uint64) hw.Sen
 	return hw.SendWR{ID: 1, Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{{Addr: s.addr(off), Len: n, LKey: s.mr.LKey()}}, RKey: rkey, RemoteAddr: remote}
 }
 
-// Every way a request can fail: what each side is told, and that the connection
-// is over for both.
+// Every way in which a request can fail: what each side hears, and that the connection
+// is over for both sides.
 func TestFailures(t *testing.T) {
 	const (
 		okay    = hw.StatusSuccess
@@ -153,8 +153,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Which privilege each use of memory needs: with only that one the operation
-// works, with all but that one it fails.
+// The privilege that each use of memory needs: with that privilege alone the operation
+// works, with all others but not that one it fails.
 func TestPrivileges(t *testing.T) {
 	type use struct {
 		op     hw.Op

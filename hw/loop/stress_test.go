@@ -16,9 +16,9 @@ import (
 	"godat/hw"
 )
 
-// ledger is a sink that checks the order of what it gets, and counts it. The ids
-// of a queue are 1, 2, 3...; signaled says which of them must be heard of when
-// they succeed.
+// ledger is a sink that counts its completions and checks their order. The ids of a
+// queue are 1, 2, 3...; signaled says which of them must complete visibly when they
+// succeed.
 type ledger struct {
 	t        *testing.T
 	name     string
@@ -73,7 +73,7 @@ func (l *ledger) Complete(wcs []hw.WC) {
 	}
 }
 
-// settle checks the books when the queue has ended.
+// settle checks the counts when the queue has ended.
 func (l *ledger) settle(posted uint64) {
 	for id := l.last + 1; id <= posted; id++ {
 		if l.failed || l.signaled(id) {
@@ -82,7 +82,7 @@ func (l *ledger) settle(posted uint64) {
 	}
 }
 
-// actor owns a queue pair and does as it pleases, within the contract.
+// actor owns a queue pair and makes random calls on it, within the contract.
 type actor struct {
 	t            *testing.T
 	rnd          *rand.Rand
@@ -91,8 +91,8 @@ type actor struct {
 	sends, recvs *ledger
 	depth        uint64
 	slots        []hw.SGE // memory for one request each: depth to send, depth to receive
-	source       hw.SGE   // what it writes, too long for a poster
-	target       uint64   // what is written here; swapped with the peer's, as the key is
+	source       hw.SGE   // source of its writes, too long for a poster
+	target       uint64   // address that it writes to, in the peer's memory after the swap
 	rkey         uint32
 
 	sent, received uint64 // ids posted
@@ -136,7 +136,7 @@ func newActor(t *testing.T, name string, dev hw.Device, seed uint64) (*actor, fu
 	}
 }
 
-// run posts until it breaks the connection, or the peer did.
+// run posts until the actor breaks the connection or the peer has broken it.
 func (a *actor) run() {
 	for a.sent < a.breaksAt && a.facts.isDown() == 0 {
 		switch a.rnd.IntN(8) {
@@ -193,8 +193,8 @@ func (a *actor) postRecvs() {
 	assert.Len(a.t, wrs, n)
 }
 
-// life connects two actors, lets them go at each other until both have broken the
-// connection, and checks that everything ended as it must.
+// life connects two actors, runs both until each has broken the connection, and checks
+// that everything ended as it must.
 func (a *actor) life(b *actor) {
 	x, y := a.qp.(*queuePair), b.qp.(*queuePair)
 	require.NoError(a.t, x.conn.begin("test"))
@@ -258,9 +258,8 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// A sender and a receiver that meet as tightly as they can: the send is posted
-// while the receive is, again and again. A wake-up lost between the two leaves
-// both waiting.
+// A sender and a receiver race as closely as they can: the send is posted while the
+// receive is, again and again. A lost kick leaves both waiting.
 func TestASendMeetsALateReceive(t *testing.T) {
 	for _, procs := range []int{1, 2, 8} {
 		if t.Failed() {

@@ -7,18 +7,18 @@ import (
 	"godat/internal/yield"
 )
 
-// token says who works on a pipe. Its word is
+// token is the right to work on a pipe. The lower bits of its word are
 //
 //	0                free
 //	held             the holder works on the pipe
 //	held|kicked      and another goroutine left it something to look at
-//	held|queued      the pipe waits for a worker; nobody works on it
+//	held|queued      the pipe waits for a worker; no goroutine works on it
 //
-// and counts in the upper bits: by one when the token is let go, and whenever a long
-// hold is between two things. Only free → held takes the token, and only the holder
-// leaves held. A goroutine that leaves something publishes it first and then looks at
-// the word. So it becomes the holder itself, or its kick makes the release fail, or the
-// holder clears an earlier kick and looks after that.
+// and its upper bits count: by one at each release, each takeUp, and each step of a long
+// hold. Only free → held takes the token, and only the holder leaves held. A goroutine
+// that leaves something publishes it first and then looks at the word. So it becomes the
+// holder itself, or its kick makes the release fail, or the holder clears an earlier
+// kick and looks after that.
 type token struct {
 	own  owner.Tag // the holder's
 	word atomic.Uint64
@@ -32,13 +32,13 @@ const (
 	flags  = count - 1
 )
 
-// begin makes the caller the holder of a token that nobody else knows yet.
+// begin makes the caller the holder of a token that no other goroutine knows yet.
 func (t *token) begin() {
 	t.word.Store(held)
 	t.own.Acquire()
 }
 
-// take takes the token if its word is still w, in which it was free.
+// take takes the token if its word is still w, in which the token is free.
 func (t *token) take(w uint64) bool {
 	ok := t.word.CompareAndSwap(w, w|held)
 	if ok {
@@ -65,7 +65,8 @@ func (t *token) takeOrKick() (taken bool) {
 	}
 }
 
-// release lets the token go, unless there is a kick, which it clears.
+// release releases the token and returns true. If there is a kick, it clears the kick
+// and returns false: the caller is still the holder.
 func (t *token) release() bool {
 	t.own.Release()
 	for {
@@ -82,8 +83,8 @@ func (t *token) release() bool {
 	}
 }
 
-// releaseAsTaken lets the token go if nothing happened to the word since take(w): no
-// kick, and no step.
+// releaseAsTaken releases the token if the word has not changed since take(w): no kick,
+// and no step.
 func (t *token) releaseAsTaken(w uint64) bool {
 	t.own.Release()
 	ok := t.word.CompareAndSwap(w|held, w+count)
@@ -105,14 +106,15 @@ func (t *token) takeUp() {
 	t.own.Acquire()
 }
 
-// step ends what the holder was doing, for goroutines that wait for the end of it.
+// step tells goroutines that wait in movedOn that the holder's access has ended: the
+// holder looks keys up again before it goes on.
 func (t *token) step() {
 	t.own.Check()
 	t.word.Add(count)
 	yield.Point()
 }
 
-// movedOn reports whether what was in progress when the word was w has ended.
+// movedOn reports whether the access that was in progress when the word was w has ended.
 func (t *token) movedOn(w uint64) bool {
 	now := t.word.Load()
 	return now&^flags != w&^flags || now&(held|queued) != held

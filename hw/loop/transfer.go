@@ -7,7 +7,7 @@ import (
 	"godat/internal/yield"
 )
 
-// outcome is what came of a transfer.
+// outcome is the outcome of a transfer.
 type outcome uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	broke // the connection was broken between two chunks
 )
 
-// total is the sum of the segments.
+// total is the sum of the segments' lengths.
 func total(sgl []hw.SGE) (n uint64) {
 	for i := range sgl {
 		n += uint64(sgl[i].Len)
@@ -25,18 +25,19 @@ func total(sgl []hw.SGE) (n uint64) {
 	return n
 }
 
-// cursor is a place in a list of segments.
+// cursor is a position in a list of segments.
 type cursor struct {
 	end  *end
 	need hw.Privileges
 	sgl  []hw.SGE
-	off  uint32 // in the first of sgl
+	off  uint32 // offset in the first of sgl
 }
 
-// span is the rest of the segment that the cursor is in, at most n bytes of it and
-// at least one; nil if it can't be reached. The cursor is not at the end of the list.
+// span is the rest of the segment that the cursor is in, at least one byte of it and at
+// most n. It is nil if the segment can't be reached. The cursor is not at the end of the
+// list.
 func (c *cursor) span(n uint64) []byte {
-	for c.off == c.sgl[0].Len { // empty ones too
+	for c.off == c.sgl[0].Len { // skips empty segments too
 		c.sgl, c.off = c.sgl[1:], 0
 	}
 	s := &c.sgl[0]
@@ -52,8 +53,8 @@ func (c *cursor) span(n uint64) []byte {
 }
 
 // transfer moves the first n bytes of one list to the other, in chunks; neither list
-// is shorter. Between two chunks it checks that the connection is not broken, and it
-// looks every key up anew. So a Deregister waits for a chunk at most.
+// is shorter. Between two chunks it checks that the connection is not broken, and then
+// looks every key up anew. So a Deregister waits for one chunk at most.
 func (x *executor) transfer(
 	src *end, from []hw.SGE, mayRead hw.Privileges,
 	dst *end, to []hw.SGE, mayWrite hw.Privileges, n uint64,
@@ -61,7 +62,7 @@ func (x *executor) transfer(
 	s := cursor{end: src, need: mayRead, sgl: from}
 	d := cursor{end: dst, need: mayWrite, sgl: to}
 	for n > 0 {
-		if int64(n) > x.bytes && x.bytes < maxChunk { // a worker's; a poster has enough
+		if int64(n) > x.bytes && x.bytes < maxChunk { // only a worker; a poster has enough
 			x.pipe.step()
 			x.bytes = maxChunk
 			if x.pipe.attention.Load()&broken != 0 {

@@ -83,7 +83,8 @@ func indexes(n int) (all []int) {
 	return all
 }
 
-// sgl names the extents; the empty ones are garbage.
+// sgl makes segments of the extents; empty extents become segments with garbage
+// addresses.
 func sgl(s *side, segments []extent) (list []hw.SGE) {
 	for _, e := range segments {
 		sge := s.sge(e.off, e.n)
@@ -95,7 +96,8 @@ func sgl(s *side, segments []extent) (list []hw.SGE) {
 	return list
 }
 
-// model is the model: n bytes, one at a time, as they were at first.
+// model is the expected result: it copies n bytes from one list of extents to another,
+// and reads all before it writes any.
 func model(dst []byte, to []extent, src []byte, from []extent, n int) {
 	var flat []byte
 	for _, e := range from {
@@ -107,7 +109,7 @@ func model(dst []byte, to []extent, src []byte, from []extent, n int) {
 	}
 }
 
-// longPair is a pair with 16 MiB more each.
+// longPair is a pair whose sides have 16 MiB more each.
 func longPair(t *testing.T) (a, b *side, x, y *area) {
 	a, b = pair(t, nil)
 	return a, b, newArea(t, a), newArea(t, b)
@@ -178,7 +180,7 @@ func spinUntil(t *testing.T, ok func() bool) {
 	}
 }
 
-// A copy that is under way when the connection breaks ends with its chunk.
+// A copy that is in progress when the connection breaks ends with its chunk.
 func TestBreakInTheMiddleOfALongCopy(t *testing.T) {
 	for attempt, caught := 0, 0; caught < 5; attempt++ {
 		require.Less(t, attempt, 200, "never in time")
@@ -222,7 +224,7 @@ func TestALongBatchIsHandedOverAndKeepsItsOrder(t *testing.T) {
 	assert.Equal(t, ids, got)
 }
 
-// One receive sets a long queue of sends free: the poster of it does a part.
+// One receive sets a long queue of sends free: its poster executes only a part of them.
 func TestAReceiveThatSetsALongQueueFree(t *testing.T) {
 	a, b := pair(t, func(cfg *hw.QPConfig) { cfg.SendDepth = 1000 })
 	a.post(send(0))

@@ -8,7 +8,7 @@ import (
 	"godat/internal/yield"
 )
 
-// How often the watch looks: an eighth of the shortest wait, within these.
+// The watch looks once per eighth of the shortest wait, within these bounds.
 const (
 	minTick = time.Millisecond
 	maxTick = 100 * time.Millisecond
@@ -17,26 +17,26 @@ const (
 // never is no position in a queue.
 const never = ^uint64(0)
 
-// watch fails sends that have waited too long for a receive. The data path only
-// puts a pipe on its list, when a send stalls and the pipe is not there yet;
-// telling the time is the watch's, which runs only while the list is not empty.
-// A send waits for its NotReady at least, and two ticks longer at most.
+// watch fails sends that have waited too long for a receive. The data path only puts a
+// pipe on the watch's list, when a send stalls and the pipe is not there yet; it never
+// reads the clock. The watch does, and runs only while the list is not empty. A send
+// waits for its NotReady at least, and two ticks longer at most.
 type watch struct {
 	wake, quit chan struct{}
 	wg         sync.WaitGroup
 
-	mu   sync.Mutex // a leaf: taken while a pipe is held, holds nothing else
+	mu   sync.Mutex // a leaf: a pipe's holder takes it; its holder takes no other lock
 	list *pipe
-	tick time.Duration // of this round
+	tick time.Duration // until the next round
 }
 
-// watched is what a watch knows of a pipe.
+// watched is what a watch records of a pipe.
 type watched struct {
 	listed atomic.Bool // the pipe is on the watch's list
 
-	// Guarded by the watch's lock, and the watch's alone while it expires the pipe.
+	// Guarded by the watch's lock; while the watch expires the pipe, its alone.
 	next      *pipe
-	seenAt    uint64        // position of the send that waited when the watch looked
+	seenAt    uint64        // position of the send that waited when the watch last looked
 	seenSince time.Duration // when the watch first saw that send wait
 }
 
@@ -53,7 +53,7 @@ func (w *watch) stop() {
 	w.wg.Wait()
 }
 
-// add puts a pipe on the list, whose stalled bit is set. If the pipe is on the list
+// add puts a pipe, whose stalled bit is set, on the list. If the pipe is on the list
 // already, look sees the bit later; if look has taken it off, add puts it on again.
 func (w *watch) add(p *pipe) {
 	if p.watched.listed.Load() {
@@ -99,10 +99,10 @@ func (w *watch) run() {
 	}
 }
 
-// look goes through the list once and says when to look again, 0 for not before
-// it is woken.
+// look goes through the list once and returns the time until the next look, 0 to wait
+// until add wakes the watch.
 func (w *watch) look(now time.Duration) time.Duration {
-	var late *pipe // those whose time is up
+	var late *pipe // the pipes whose time is up
 	w.mu.Lock()
 	list := w.list
 	w.list, w.tick = nil, 0
@@ -132,8 +132,8 @@ func (w *watch) look(now time.Duration) time.Duration {
 	return tick
 }
 
-// stays decides whether a pipe stays on the list. A pipe whose send went on leaves
-// it, unless another send stalls at this moment: see add.
+// stays decides whether a pipe stays on the list. A pipe whose send no longer waits
+// leaves it, unless another send stalls at this moment: see add.
 func (p *pipe) stays() bool {
 	if p.attention.Load()&(stalled|broken) == stalled {
 		return true

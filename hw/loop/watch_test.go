@@ -39,8 +39,8 @@ func TestASendThatFindsNoReceiveFailsInTime(t *testing.T) {
 	}
 }
 
-// Each send has its own time: that others waited before it does not shorten it,
-// nor does one posted behind it lengthen it.
+// Each send has its own time: sends that waited before it do not shorten it, and sends
+// posted behind it do not lengthen it.
 func TestEverySendWaitsItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = time.Second
@@ -102,8 +102,8 @@ func TestAnIdleWatchSleeps(t *testing.T) {
 	})
 }
 
-// The watch decides that a send's time is up, and says so to the pipe only when that
-// send has found its receive after all and the next one waits.
+// The watch decides that a send's time is up, but sets the expired bit only after that
+// send has found its receive after all and the next send waits.
 func TestAnExpiryThatComesLateDoesNotFailTheNextSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pair(t, func(cfg *hw.QPConfig) { cfg.NotReady = time.Hour })
@@ -125,8 +125,8 @@ func TestAnExpiryThatComesLateDoesNotFailTheNextSend(t *testing.T) {
 	})
 }
 
-// A receive that comes when the time is up: either the send succeeds, or it
-// fails, and the receive is flushed.
+// A receive comes just as the send's time runs out: either the send succeeds, or it
+// fails and the receive is flushed.
 func TestAReceiveThatComesAsTheTimeRunsOut(t *testing.T) {
 	dev := open(t, uniqueName())
 	for range 50 {

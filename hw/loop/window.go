@@ -8,8 +8,8 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// NewWindow makes a window for a zone, or for one queue pair of that zone: only
-// pipes towards it have its scope.
+// NewWindow makes a window for a zone, or for one queue pair of that zone: only pipes
+// towards that queue pair have its scope.
 func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 	if qp == nil {
 		return d.Device.NewWindow(h, nil)
@@ -21,8 +21,8 @@ func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 	return d.Device.NewWindow(h, &q.QP)
 }
 
-// bind binds the window, or unbinds it. The requests behind it in the queue execute
-// after it, so they find it done.
+// bind binds the window, or unbinds it. The requests behind the bind in the queue
+// execute after it, so they find it done.
 func (x *executor) bind(wr *hw.SendWR) verdict {
 	b := wr.Bind
 	w, q := b.Window.(*soft.Window), x.pipe.from.qp // see CheckBind
@@ -41,9 +41,9 @@ func (x *executor) bind(wr *hw.SendWR) verdict {
 	return x.sent(wr, 0)
 }
 
-// invalidate kills a key of the target's on the source's behalf, before a message
-// is moved. A window is unbound; a region's key has no remote rights any more.
-// Unless the verdict is done, the message is not to be moved.
+// invalidate invalidates a key of the target's on the source's behalf, before the
+// message is moved: it unbinds a window, and takes the remote privileges from a region's
+// key. Unless the verdict is done, the caller does not move the message.
 func (x *executor) invalidate(wr *hw.SendWR) verdict {
 	d := x.pipe.to.qp.dev
 	if !x.invalidated {
@@ -70,11 +70,11 @@ func (x *executor) sentInvalidate(wr *hw.SendWR, n uint32) verdict {
 	return v
 }
 
-// quiesce waits until no other pipe is in the middle of an access through a key that
-// died before the call. Only pipes towards the queue pair scope can be, if it is set.
-// A holder that is no worker may not wait: then quiesce reports false if there is such
-// an access. A worker that waits touches no memory and steps, so that two that wait for
-// each other both go on.
+// quiesce waits until no other pipe has an access in progress through a key that died
+// before the call. If scope is set, only the pipe towards that queue pair can have one.
+// A poster may not wait: for a poster quiesce returns false if a pipe may have such an
+// access. A worker that waits touches no memory, and steps, so that two workers that
+// wait for each other both go on.
 func (x *executor) quiesce(d *device, scope *queuePair) bool {
 	wait := x.others[:0]
 	if scope == nil {
@@ -96,7 +96,7 @@ func (x *executor) quiesce(d *device, scope *queuePair) bool {
 	return true
 }
 
-// pause passes the time between two looks at a copy under way.
+// pause passes the time between two looks at a copy in progress.
 func pause(spin int) {
 	if spin < 100 {
 		runtime.Gosched()

@@ -57,7 +57,7 @@ func TestNewWindowChecksItsArguments(t *testing.T) {
 	assert.Zero(t, w.NextKey())
 }
 
-// No key stays behind, whatever becomes of the binds that were to use it.
+// No key stays in the table, whatever the outcome of the bind that was to use it.
 func TestWindowsLeaveNoKeysBehind(t *testing.T) {
 	a, b := pair(t, nil)
 	keys := &b.dev.(*device).Keys
@@ -77,8 +77,8 @@ func TestWindowsLeaveNoKeysBehind(t *testing.T) {
 	assert.Equal(t, before, keys.Len())
 }
 
-// inTheMiddle has a write of the whole area through a window, and calls f when it
-// is under way. It reports whether f came in time.
+// inTheMiddle writes the whole area through a window, and calls f while the write is in
+// progress. It reports whether f came in time.
 func inTheMiddle(t *testing.T, f func(b *side, w *soft.Window)) bool {
 	a, b, x, y := longPair(t)
 	w := newWindow(t, b, nil)
@@ -106,7 +106,7 @@ func inTheMiddle(t *testing.T, f func(b *side, w *soft.Window)) bool {
 
 // When an unbind has completed, not a byte changes any more, as with Deregister.
 func TestUnbindInTheMiddleOfALongCopy(t *testing.T) {
-	// As many workers: one copies, one unbinds.
+	// At least two workers: one copies, one unbinds.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	for name, f := range map[string]func(b *side, w *soft.Window){
 		"unbind": func(b *side, w *soft.Window) { b.post(unbind(w)); b.sends.wait(2) },
@@ -124,7 +124,7 @@ func TestUnbindInTheMiddleOfALongCopy(t *testing.T) {
 	}
 }
 
-// The poster of a bind waits for nobody: a worker does.
+// The poster of a bind does not wait for accesses through the old key: a worker does.
 func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
@@ -137,7 +137,7 @@ func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
 
 	other := hold(t, c)
 	b.post(bindTo(own, b, 0, 8))
-	b.sends.wait(1) // nobody else's pipe leads to it
+	b.sends.wait(1) // no other pipe leads to b
 	b.post(bindTo(w, b, 0, 8))
 	b.post(bindTo(w, b, 0, 8)) // behind it
 	assert.Len(t, b.sends.all(), 1, "it may be in use by the one that is held")
@@ -172,7 +172,8 @@ func TestAnInvalidationWaitsForWhoUsesTheKey(t *testing.T) {
 	assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpSend}, {ID: 2, Op: hw.OpSend}}, a.sends.wait(2))
 }
 
-// Each of two pipes that wait for the other steps, since it touches no memory.
+// Each of two workers that wait for the other's pipe steps, because it touches no
+// memory.
 func TestTwoWorkersThatQuiesceDoNotWaitForEachOther(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
@@ -201,7 +202,7 @@ func TestTwoWorkersThatQuiesceDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// The bind's argument is the owner's again when PostSend returns, as the array is.
+// The owner may use the bind's argument again when PostSend returns, as it may the array.
 func TestABindThatWaitsKeepsItsArgument(t *testing.T) {
 	a, b := pair(t, nil)
 	w := newWindow(t, b, nil)
@@ -217,7 +218,7 @@ func TestABindThatWaitsKeepsItsArgument(t *testing.T) {
 	assert.Equal(t, hw.StatusSuccess, a.sends.all()[0].Status)
 }
 
-// A window of a queue pair's own stays good in its next life, for the next peer.
+// A queue pair's own window stays bound in the queue pair's next life, for the next peer.
 func TestAQueuePairsWindowOutlivesItsConnection(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b, c := newSide(t, dev, nil), newSide(t, dev, nil), newSide(t, dev, nil)

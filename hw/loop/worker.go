@@ -7,9 +7,9 @@ import (
 	"godat/internal/yield"
 )
 
-// workers finish what is more than a poster should do: long messages, and long
-// queues that somebody else's post set free. A pipe waits for one in a list, held
-// but marked as queued, and comes back to the end of it when it had its turn and
+// workers do what is too long for a poster: long messages, and long queues of sends that
+// a single receive set free. A pipe waits for a worker in a list, with its token held
+// and marked as queued. A pipe that has had its turn goes to the end of the list if
 // others wait.
 type workers struct {
 	wg sync.WaitGroup
@@ -30,7 +30,7 @@ func startWorkers() *workers {
 	return s
 }
 
-// stop ends the workers. The list is empty for good.
+// stop ends the workers. The list is empty and stays so.
 func (s *workers) stop() {
 	s.mu.Lock()
 	s.stopped = true
@@ -39,7 +39,7 @@ func (s *workers) stop() {
 	s.wg.Wait()
 }
 
-// handOver leaves the pipe, which is held, to a worker.
+// handOver leaves the pipe, which the caller holds, to a worker.
 func (p *pipe) handOver() {
 	p.exec.byWorker = false
 	p.giveToWorker()
@@ -78,7 +78,7 @@ func (s *workers) idle() bool {
 	return s.first == nil
 }
 
-// serve is a worker.
+// serve is a worker's goroutine.
 func (s *workers) serve() {
 	defer s.wg.Done()
 	for p := s.take(); p != nil; p = s.take() {
@@ -88,7 +88,7 @@ func (s *workers) serve() {
 	}
 }
 
-// finish runs a pipe until it has nothing more to do, or others wait.
+// finish runs a pipe until nothing is left to do, or its turn is over and others wait.
 func (s *workers) finish(p *pipe) {
 	for {
 		p.ops, p.exec.bytes = maxOps, maxChunk
@@ -105,7 +105,7 @@ func (s *workers) finish(p *pipe) {
 	}
 }
 
-// letGo ends a worker's hold, unless there is a kick.
+// letGo ends a worker's hold and returns true, unless there is a kick.
 func (p *pipe) letGo() bool {
 	p.exec.byWorker = false
 	if p.release() {
