@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// AtomicOp is what an Atomic Request asks for (RFC 7306 figure 5).
+// AtomicOp is the operation that an Atomic Request asks for (RFC 7306 figure 5).
 type AtomicOp uint8
 
 // The atomic operations.
@@ -54,11 +54,11 @@ const AtomicRequestSize = 52
 //	+---------------------------------------------------------------+
 //
 // The plain operations of verbs are a FetchAdd with Mask 0 and a CmpSwap with
-// both masks all ones. For a FetchAdd, Compare and CompareMask are not looked
-// at: they are sent, and parsed, as zero and all ones.
+// both masks all ones. A FetchAdd ignores Compare and CompareMask: Append sends them,
+// and Parse sets them, as zero and all ones.
 type AtomicRequest struct {
-	TO          uint64 // of the 8 octets worked on
-	Data        uint64 // to add, or to store
+	TO          uint64 // tagged offset of the target, 8 octets
+	Data        uint64 // the value to add, or to store
 	Mask        uint64 // FetchAdd: the highest bit of each field; CmpSwap: the bits to store
 	Compare     uint64
 	CompareMask uint64 // the bits to compare
@@ -85,10 +85,10 @@ func (a *AtomicRequest) Append(dst []byte) []byte {
 	return append(dst, b[:]...)
 }
 
-// Parse takes the request that begins b, what follows the [Header]. The error is
-// [ErrIncomplete], or [ErrAtomicOp], and then the fields are set all the same.
-// That the target is aligned to 8 octets is the caller's to check
-// ([ErrMisaligned]): the address must be, which TO need not show.
+// Parse takes the request that begins b, which follows the [Header]. The error is
+// [ErrIncomplete], or [ErrAtomicOp], with which Parse sets the fields all the same.
+// The caller checks that the target is aligned to 8 octets ([ErrMisaligned]): the
+// address must be, and TO need not show it.
 func (a *AtomicRequest) Parse(b []byte) (n int, err error) {
 	if len(b) < AtomicRequestSize {
 		return 0, ErrIncomplete
@@ -112,8 +112,8 @@ func (a *AtomicRequest) Parse(b []byte) (n int, err error) {
 	return AtomicRequestSize, nil
 }
 
-// Apply is what the request makes of old, the value at its target (RFC 7306
-// section 5.1). An unknown operation leaves it alone.
+// Apply returns the value that replaces old, the value at the request's target (RFC
+// 7306 section 5.1). An unknown operation returns old.
 func (a *AtomicRequest) Apply(old uint64) uint64 {
 	switch a.Op {
 	case FetchAdd:
@@ -128,8 +128,8 @@ func (a *AtomicRequest) Apply(old uint64) uint64 {
 	return old
 }
 
-// AtomicResponseSize is the size of an [AtomicResponse] in octets. The prose of
-// RFC 7306 section 4 says 32; its figure 6 counts.
+// AtomicResponseSize is the size of an [AtomicResponse] in octets, as in figure 6 of
+// RFC 7306. The prose of its section 4 says 32.
 const AtomicResponseSize = 12
 
 // AtomicResponse is the RDMAP header of an Atomic Response (RFC 7306 section
@@ -157,8 +157,8 @@ func (a *AtomicResponse) Append(dst []byte) []byte {
 	return append(dst, b[:]...)
 }
 
-// Parse takes the response that begins b, what follows the [Header]. The error
-// is [ErrIncomplete].
+// Parse takes the response that begins b, which follows the [Header]. The error is
+// [ErrIncomplete].
 func (a *AtomicResponse) Parse(b []byte) (n int, err error) {
 	if len(b) < AtomicResponseSize {
 		return 0, ErrIncomplete

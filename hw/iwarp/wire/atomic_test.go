@@ -64,7 +64,7 @@ func TestReservedBitsOfAnAtomicRequestAreNotLookedAt(t *testing.T) {
 	assert.Equal(t, atomicRows[1].want, a)
 
 	b = unhex(t, atomicRows[0].bytes)
-	b[36], b[44] = 1, 2 // compare data and mask, of a FetchAdd
+	b[36], b[44] = 1, 2 // compare data and mask, which a FetchAdd ignores
 	_, err = a.Parse(b)
 	require.NoError(t, err)
 	assert.Equal(t, atomicRows[0].want, a)

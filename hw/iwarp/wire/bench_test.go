@@ -55,7 +55,7 @@ func BenchmarkReadRequest(b *testing.B) {
 	})
 }
 
-// sizes of payload: small, one Ethernet segment, a jumbo one, the most.
+// benchSizes are sizes of payload: small, one Ethernet segment, a jumbo one, the most.
 var benchSizes = []int{64, 1428, 8928, 64000}
 
 func BenchmarkCRC(b *testing.B) {
@@ -85,7 +85,7 @@ func BenchmarkFPDU(b *testing.B) {
 					}
 				}
 			})
-			// What a vectored write needs besides the payload.
+			// The octets that a vectored write needs besides the payload.
 			b.Run("op=frame"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -10,11 +10,11 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// rpingPort is where rping's server listens.
+// rpingPort is the port of rping's server.
 const rpingPort = 7174
 
-// The capture is of rping over siw, three rounds of 64 octets, without CRC. Its
-// streams: what the client sends, and what the server does.
+// rpingStreams returns the two streams of a capture: rping over siw, three rounds of 64
+// octets, without CRC.
 func rpingStreams(t testing.TB) (client, server []byte) {
 	t.Helper()
 	streams := readStreams(t, "testdata/siw-rping.pcapng")
@@ -31,8 +31,7 @@ func rpingStreams(t testing.TB) (client, server []byte) {
 	return client, server
 }
 
-// reencodeFPDU parses the FPDU that begins b down to its last field and puts it
-// together again.
+// reencodeFPDU parses the FPDU that begins b down to its last field and encodes it again.
 func reencodeFPDU(t testing.TB, b []byte) (h wire.Header, payload, again []byte) {
 	t.Helper()
 	ulpdu, n, err := wire.ParseFPDU(b, false)
@@ -131,8 +130,8 @@ func TestTheReadsOfTheCaptureAreAnsweredWithTheirSinks(t *testing.T) {
 	assert.Empty(t, asked)
 }
 
-// The capture again as it would be with CRCs and with markers: what the frames
-// hold does not change.
+// The capture again as it would be with CRCs and with markers: the contents of the frames
+// do not change.
 func TestTheCaptureSurvivesCRCsAndMarkers(t *testing.T) {
 	_, server := rpingStreams(t)
 	var ulpdus [][]byte

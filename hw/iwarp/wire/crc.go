@@ -5,12 +5,13 @@ import (
 	"hash/crc32"
 )
 
-// castagnoli selects the hardware's CRC instructions where there are some.
+// castagnoli is the table with which package crc32 uses the processor's CRC
+// instructions, if it has any.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// UpdateCRC adds p to sum, a CRC-32C (RFC 5044 section 4.4), and returns it; the
-// CRC of nothing is 0. An FPDU's covers everything from ULPDU_Length, or the
-// marker right before it, to the last octet before the CRC field.
+// UpdateCRC adds p to sum, a CRC-32C (RFC 5044 section 4.4), and returns the result;
+// the CRC of no octets is 0. The CRC of an FPDU covers all octets from ULPDU_Length, or
+// the marker right before it, to the last one before the CRC field.
 func UpdateCRC(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
 
 // AppendCRC appends a CRC field. The field is little-endian: iSCSI's bit order,

@@ -1,7 +1,6 @@
 // Package wire is the iWARP codec: the bytes of MPA (RFC 5044, RFC 6581), DDP
-// (RFC 5041) and RDMAP (RFC 5040, RFC 7306), appended and parsed. It does no
-// I/O and keeps no state; sequence numbers, negotiation and memory checks are
-// its caller's.
+// (RFC 5041) and RDMAP (RFC 5040, RFC 7306), appended and parsed. It does no I/O and
+// keeps no state: its caller checks sequence numbers and memory, and negotiates.
 //
 // # What encloses what
 //
@@ -20,9 +19,9 @@
 // read from the start of b, report how many octets they used, and return
 // [ErrIncomplete], which is not the peer's fault, when b ends early. Every other
 // error is an [*Error] (errors.As finds it) that says which Terminate the cause
-// calls for. Errors are made once: nothing on a data path allocates, neither
-// success nor failure. Slices in parsed values alias b. Reserved bits are sent
-// as zero and not looked at.
+// calls for. The errors are variables, so nothing on a data path allocates, neither
+// success nor failure. Slices in parsed values alias b. The codec sends reserved bits
+// as zero and ignores them in what it parses.
 //
 // The package imports the standard library and nothing else. Its functions may
 // be called from any goroutine; a value belongs to one at a time.

@@ -5,9 +5,9 @@ import "encoding/binary"
 // EnhancedDataSize is the size of an [EnhancedData] in octets.
 const EnhancedDataSize = 4
 
-// Read depths that an [EnhancedData] can't say are said as one of these.
+// Values of IRD and ORD for read depths that an [EnhancedData] can't express.
 const (
-	// MaxReads is the most that IRD and ORD can be; Append lowers greater values.
+	// MaxReads is the greatest depth; Append lowers greater values to it.
 	MaxReads = 0x3ffe
 	// NotNegotiated as IRD or ORD asks the peer to leave its own value alone, and
 	// answers such a request.
@@ -31,14 +31,14 @@ const (
 //	+-+-+---------------------------+-+-+---------------------------+
 type EnhancedData struct {
 	// PeerToPeer is A: the initiator's first FPDU will be a ready-to-receive
-	// indication (RTR), one of those that the next three name. Without it other
-	// implementations look at none of the three, and C and D are not sent.
+	// indication (RTR), of one of the three kinds that the next fields name. Without
+	// A other implementations ignore all three, and Append does not send C and D.
 	PeerToPeer bool
-	SendRTR    bool // B: a zero-length Send; without A it is free for a sign among ends of one kind
+	SendRTR    bool // B: a zero-length Send; without A, ends of one implementation may use it as a sign
 	WriteRTR   bool // C: a zero-length RDMA Write
 	ReadRTR    bool // D: a zero-length RDMA Read Request
-	// IRD and ORD are how many RDMA reads the frame's sender can take, and will
-	// issue, at a time: up to [MaxReads], or [NotNegotiated].
+	// IRD and ORD are the numbers of RDMA reads that the frame's sender can take, and
+	// will issue, at a time: up to [MaxReads], or [NotNegotiated].
 	IRD, ORD uint16
 }
 
@@ -61,7 +61,7 @@ func (e *EnhancedData) Append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint16(dst, ord)
 }
 
-// reads is n as fourteen bits say it.
+// reads is n as the fourteen bits of IRD or ORD express it.
 func reads(n uint16) uint16 {
 	if n > NotNegotiated {
 		return MaxReads

@@ -2,14 +2,14 @@ package wire
 
 import "errors"
 
-// ErrIncomplete says that the octets at hand are the beginning of something
-// that may be right: parse again with more. It is no fault of the peer's and
-// hence no *Error.
+// ErrIncomplete says that the octets at hand are the beginning of something that may be
+// right: the caller parses again with more. It is not the peer's fault and hence no
+// [*Error].
 var ErrIncomplete = errors.New("iwarp: incomplete")
 
-// Error is something wrong with what a peer sent, and which Terminate it calls
-// for. There is one value per cause, below; compare with errors.Is, or take the
-// Terminate from it with errors.As:
+// Error is an error in what a peer sent, with the Terminate that it calls for. There is
+// one value per cause, below. A caller compares with errors.Is, or takes the Terminate
+// from the error with errors.As:
 //
 //	var we *wire.Error
 //	if errors.As(err, &we) && !we.Close {
@@ -17,8 +17,8 @@ var ErrIncomplete = errors.New("iwarp: incomplete")
 type Error struct {
 	// Term is the layer, type and code of the Terminate.
 	Term TermCode
-	// Close says that no Terminate may answer it, because the stream is not in
-	// full operation, not there any more, or itself terminated: close the
+	// Close says that no Terminate may answer the error, because the stream is not in
+	// full operation, is lost, or is itself terminated: the caller closes the
 	// connection. Term is then for the log.
 	Close bool
 
@@ -28,9 +28,9 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return "iwarp: " + e.text }
 
-// What can be wrong with an MPA start-up. RFC 5044 section 8 has the connection
-// closed at once for the first group; RFC 6581 section 8 has Terminates for the
-// second, which the caller's negotiation finds.
+// Errors of an MPA start-up. For the first group RFC 5044 section 8 has the connection
+// closed at once; for the second, which the caller's negotiation finds, RFC 6581 section
+// 8 has Terminates.
 var (
 	ErrMPAKey          = &Error{Term: TermMPARequest, Close: true, text: "not an MPA Request or Reply Frame"}
 	ErrMPARole         = &Error{Term: TermMPARequest, Close: true, text: "the MPA peer plays the same role"}
@@ -45,21 +45,21 @@ var (
 	ErrMPARTR   = &Error{Term: TermMPARTR, text: "no matching RTR option"}
 )
 
-// What can be wrong with an FPDU.
+// Errors of an FPDU.
 var (
 	ErrLost   = &Error{Term: TermMPALost, Close: true, text: "connection lost"}
 	ErrCRC    = &Error{Term: TermMPACRC, text: "FPDU: CRC mismatch"}
 	ErrMarker = &Error{Term: TermMPAMarker, text: "FPDU: marker and length disagree"}
-	// ErrULPDUShort: ULPDU_Length is less than the headers of its message take.
+	// ErrULPDUShort: ULPDU_Length is less than the size of the message's headers.
 	ErrULPDUShort = &Error{Term: TermMPAMarker, text: "FPDU: ULPDU too short for its headers"}
-	// ErrULPDULong: ULPDU_Length is over [MaxULPDU] on a stream with markers,
-	// where a marker's pointer could not reach back to its start.
+	// ErrULPDULong: ULPDU_Length is over [MaxULPDU] on a stream with markers, where a
+	// marker's pointer could not reach back to the FPDU's start.
 	ErrULPDULong = &Error{Term: TermMPAMarker, text: "FPDU: ULPDU longer than 64768 octets"}
 )
 
-// What can be wrong with a DDP segment. The codec finds versions, wraps, queue
-// numbers and what breaks the rules of messages of one segment; the rest is the
-// caller's, who has the buffers and the message numbers.
+// Errors of a DDP segment. The codec finds wrong versions, wraps, queue numbers, and
+// messages that must be one segment and are not. The caller finds the rest, because it
+// has the buffers and the message numbers.
 var (
 	ErrDDPLocal = &Error{Term: TermDDPLocal, text: "DDP: local catastrophic error"}
 
@@ -78,8 +78,8 @@ var (
 	ErrUntaggedVersion = &Error{Term: TermUntaggedVersion, text: "untagged segment: invalid DDP version"}
 )
 
-// What can be wrong with an RDMAP message: protection errors, of Read Requests,
-// Atomic Requests and invalidation, and operation errors.
+// Errors of an RDMAP message: protection errors of Read Requests, Atomic Requests and
+// invalidations, and operation errors.
 var (
 	ErrRDMAPLocal = &Error{Term: TermRDMAPLocal, text: "RDMAP: local catastrophic error"}
 
@@ -109,6 +109,6 @@ var (
 	ErrInvalidateOperation = &Error{Term: TermOperationInvalidate, text: "remote operation: STag can't be invalidated"}
 	ErrOperation           = &Error{Term: TermOperationUnspecified, text: "remote operation: unspecified"}
 
-	// ErrTerminate: a Terminate that ends early. One never answers another.
+	// ErrTerminate: a Terminate that ends early. No Terminate answers a Terminate.
 	ErrTerminate = &Error{Term: TermOperationUnspecified, Close: true, text: "malformed Terminate"}
 )

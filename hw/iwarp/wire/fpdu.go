@@ -18,36 +18,36 @@ import "encoding/binary"
 const (
 	FPDULengthSize = 2 // ULPDU_Length
 	CRCSize        = 4
-	FPDUOverhead   = FPDULengthSize + CRCSize // what an FPDU adds to its ULPDU, pad and markers aside
+	FPDUOverhead   = FPDULengthSize + CRCSize // octets that an FPDU adds to its ULPDU, without pad and markers
 	MaxTrailerSize = fpduAlign - 1 + CRCSize  // pad and CRC
 
-	fpduAlign = 4 // an FPDU's size is a multiple of it
+	fpduAlign = 4 // an FPDU's size is a multiple of this
 )
 
-// PadSize is how many octets of pad follow a ULPDU of length octets.
+// PadSize is the number of pad octets that follow a ULPDU of length octets.
 func PadSize(length int) int { return -(FPDULengthSize + length) & (fpduAlign - 1) }
 
-// FPDUSize is the size of the FPDU around a ULPDU of length octets, markers aside.
+// FPDUSize is the size of the FPDU around a ULPDU of length octets, without markers.
 func FPDUSize(length int) int { return FPDUOverhead + length + PadSize(length) }
 
 // ULPDULength is the ULPDU_Length in b, which begins with an FPDU's first octet
 // and holds at least [FPDULengthSize] octets.
 func ULPDULength(b []byte) int { return int(binary.BigEndian.Uint16(b)) }
 
-// AppendFPDU appends a whole FPDU around the ULPDU that the parts make up,
-// together at most 65535 octets; more panics. Without crc the CRC field is zero.
+// AppendFPDU appends a whole FPDU around the ULPDU that the parts make up. It panics if
+// they have more than 65535 octets together. Without crc the CRC field is zero.
 func AppendFPDU(dst []byte, crc bool, parts ...[]byte) []byte {
 	start := len(dst)
-	dst = append(dst, 0, 0) // ULPDU_Length; SealFPDU knows it
+	dst = append(dst, 0, 0) // SealFPDU sets ULPDU_Length
 	for _, p := range parts {
 		dst = append(dst, p...)
 	}
 	return SealFPDU(dst, start, crc)
 }
 
-// SealFPDU completes the FPDU that begins at dst[start] and whose ULPDU ends
-// dst: it sets ULPDU_Length and appends pad and CRC, which is zero without crc.
-// A ULPDU over 65535 octets panics.
+// SealFPDU completes the FPDU that begins at dst[start] and whose ULPDU ends dst: it
+// sets ULPDU_Length and appends the pad and the CRC, which is zero without crc. It
+// panics if the ULPDU is longer than 65535 octets.
 func SealFPDU(dst []byte, start int, crc bool) []byte {
 	length := putLength(dst[start:], len(dst)-start-FPDULengthSize)
 	var sum uint32
@@ -57,8 +57,8 @@ func SealFPDU(dst []byte, start int, crc bool) []byte {
 	return AppendTrailer(dst, length, sum, crc)
 }
 
-// putLength sets ULPDU_Length. A length that does not fit is the caller's
-// mistake and would derail the stream, so it does not go by silently.
+// putLength sets ULPDU_Length. A length that does not fit is the caller's mistake and
+// would derail the stream, so putLength panics.
 func putLength(b []byte, length int) int {
 	if length != int(uint16(length)) {
 		panic("wire: ULPDU longer than 65535 octets")
@@ -67,9 +67,9 @@ func putLength(b []byte, length int) int {
 	return length
 }
 
-// AppendTrailer appends the pad and CRC that follow a ULPDU of length octets.
-// sum is the CRC of the FPDU up to the ULPDU's last octet; without crc it does
-// not count and the CRC field is zero.
+// AppendTrailer appends the pad and CRC that follow a ULPDU of length octets. sum is the
+// CRC of the FPDU up to the ULPDU's last octet; without crc AppendTrailer ignores sum
+// and the CRC field is zero.
 func AppendTrailer(dst []byte, length int, sum uint32, crc bool) []byte {
 	pad := padding[:PadSize(length)]
 	dst = append(dst, pad...)
@@ -83,10 +83,10 @@ func AppendTrailer(dst []byte, length int, sum uint32, crc bool) []byte {
 
 var padding [fpduAlign - 1]byte
 
-// ParseTrailer checks the pad and CRC, which begin b, of a ULPDU of length
-// octets, and reports their size. sum is as for AppendTrailer. The pad's octets
-// matter to the CRC alone; without crc, nothing is checked (RFC 5044 section
-// 4.1). The error is [ErrIncomplete] or [ErrCRC].
+// ParseTrailer checks the pad and CRC of a ULPDU of length octets, which begin b, and
+// returns their size. sum is as for AppendTrailer. The pad's octets matter to the CRC
+// alone; without crc ParseTrailer checks nothing (RFC 5044 section 4.1). The error is
+// [ErrIncomplete] or [ErrCRC].
 func ParseTrailer(b []byte, length int, sum uint32, crc bool) (n int, err error) {
 	pad := PadSize(length)
 	n = pad + CRCSize
@@ -99,9 +99,9 @@ func ParseTrailer(b []byte, length int, sum uint32, crc bool) (n int, err error)
 	return n, nil
 }
 
-// ParseFPDU takes the FPDU without markers that begins b. The ULPDU aliases b;
-// its own lengths are not checked, that is [Header.Parse]'s. With crc the CRC
-// is. The error is [ErrIncomplete] or [ErrCRC].
+// ParseFPDU takes the FPDU without markers that begins b. The ULPDU aliases b. ParseFPDU
+// checks the CRC if crc is set, and leaves the lengths in the ULPDU to [Header.Parse].
+// The error is [ErrIncomplete] or [ErrCRC].
 func ParseFPDU(b []byte, crc bool) (ulpdu []byte, n int, err error) {
 	if len(b) < FPDULengthSize {
 		return nil, 0, ErrIncomplete

@@ -31,7 +31,7 @@ func TestAnFPDUIsIncompleteUpToItsLastOctet(t *testing.T) {
 
 func TestAnyFlippedBitBreaksTheCRC(t *testing.T) {
 	whole := wire.AppendFPDU(nil, true, []byte("seventeen octets."))
-	// Not ULPDU_Length's: another length puts the CRC elsewhere.
+	// Not the bits of ULPDU_Length: with another length the CRC is elsewhere.
 	for bit := 8 * wire.FPDULengthSize; bit < 8*len(whole); bit++ {
 		b := bytes.Clone(whole)
 		b[bit/8] ^= 1 << (bit % 8)
@@ -82,7 +82,7 @@ func TestBadTrailers(t *testing.T) {
 	}
 	_, err := wire.ParseTrailer(tail, 3, sum+1, true)
 	require.ErrorIs(t, err, wire.ErrCRC)
-	tail[0] = 1 // the pad counts
+	tail[0] = 1 // the CRC covers the pad
 	_, err = wire.ParseTrailer(tail, 3, sum, true)
 	require.ErrorIs(t, err, wire.ErrCRC)
 	n, err := wire.ParseTrailer(tail, 3, sum, false)
@@ -91,7 +91,7 @@ func TestBadTrailers(t *testing.T) {
 }
 
 func TestTheLongestULPDU(t *testing.T) {
-	// siw on a loopback device exceeds the RFC's 64768; a receiver copes.
+	// siw on a loopback device exceeds the RFC's 64768, and a receiver must take it.
 	b := wire.AppendFPDU(nil, true, make([]byte, 65535))
 	ulpdu, n, err := wire.ParseFPDU(b, true)
 	require.NoError(t, err)

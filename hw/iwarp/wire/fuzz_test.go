@@ -21,8 +21,8 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// FuzzMPA: no octets upset the start-up frames' parsers, and what parses is put
-// together and parsed again to the same.
+// FuzzMPA: no octets crash the start-up frames' parsers, and a frame that parses is
+// encoded and parsed again to the same values.
 func FuzzMPA(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, n, err := wire.ParseMPARequest(b); err != nil {
@@ -51,8 +51,8 @@ func FuzzMPA(f *testing.F) {
 	})
 }
 
-// FuzzFPDU: no octets upset the framing or the headers in it, and what parses is
-// put together and parsed again to the same.
+// FuzzFPDU: no octets crash the parsers of FPDUs and their headers, and an FPDU that
+// parses is encoded and parsed again to the same values.
 func FuzzFPDU(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, crc bool) {
 		ulpdu, n, err := wire.ParseFPDU(b, crc)
@@ -118,8 +118,8 @@ func fuzzULPDU(t *testing.T, ulpdu []byte) {
 	require.Equal(t, first, m.Append(nil))
 }
 
-// FuzzTerminate: no octets upset the parser of Terminates, and what it takes
-// from them is put together and parsed again to the same.
+// FuzzTerminate: no octets crash the parser of Terminates, and its result is encoded and
+// parsed again to the same values.
 func FuzzTerminate(f *testing.F) {
 	f.Fuzz(fuzzTerminate)
 }
@@ -139,15 +139,15 @@ func fuzzTerminate(t *testing.T, b []byte, established bool) {
 	back.Swapped, back.Code = term.Swapped, term.Code // without flags a code may read both ways
 	require.Equal(t, term, back)
 
-	// It quotes anything.
+	// A Terminate may quote any octets as its header.
 	var h wire.Header
 	if _, err := h.Parse(term.Header, int(term.Length)); err != nil {
 		checkError(t, err)
 	}
 }
 
-// FuzzMarkers: no octets upset the removal of markers, and markers put into any
-// ULPDU at any position come out again.
+// FuzzMarkers: no octets crash the removal of markers, and markers put into any ULPDU at
+// any position come out again.
 func FuzzMarkers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, pos uint64, crc bool) {
 		pos &^= 3 // a stream's positions are aligned

@@ -149,7 +149,7 @@ func TestGoldenRpingFrames(t *testing.T) {
 	assert.Equal(t, readReq[20:48], r.Append(nil))
 }
 
-// RFC 5041 section 5.2's examples: what a MULPDU of 1500 leaves for payload.
+// RFC 5041 section 5.2's examples: the payload that a MULPDU of 1500 leaves.
 func TestHeaderSizesMatchTheRFCsSegmentationExamples(t *testing.T) {
 	assert.Equal(t, 1482, 1500-(&wire.Header{Opcode: wire.OpSend}).Size())
 	assert.Equal(t, 1486, 1500-(&wire.Header{Opcode: wire.OpWrite}).Size())

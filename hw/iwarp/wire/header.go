@@ -65,18 +65,18 @@ const (
 //	|                              MO                               |
 //	+---------------------------------------------------------------+
 //
-// DV and RV are 1. T and QN follow from the opcode and have no field here. A
-// Header is meant to be used again and again; Parse sets every field.
+// DV and RV are 1. T and QN follow from the opcode and have no field here. A caller may
+// use one Header again and again, because Parse sets every field.
 type Header struct {
-	// TO is the tagged offset of the segment's first octet. Tagged messages only.
+	// TO is the tagged offset of the segment's first octet, in tagged messages only.
 	TO uint64
-	// STag is the data sink's STag of a tagged message, and the STag to
-	// invalidate of a Send with Invalidate; 0 in other messages. Of a tagged
-	// segment without payload neither STag nor TO means anything.
+	// STag is the data sink's STag in a tagged message, and the STag to invalidate in
+	// a Send with Invalidate; 0 in other messages. In a tagged segment without payload
+	// neither STag nor TO means anything.
 	STag uint32
-	// MSN is the number of an untagged message on its queue; the first has 1.
+	// MSN is the number of an untagged message on its queue; the first message has 1.
 	MSN uint32
-	// MO is the offset in its message of an untagged segment's first octet.
+	// MO is the offset of an untagged segment's first octet in its message.
 	MO     uint32
 	Opcode Opcode
 	Last   bool // the message's last segment
@@ -96,10 +96,10 @@ func (h *Header) Append(dst []byte) []byte {
 	return append(dst, b[:h.put(&b)]...)
 }
 
-// AppendFramed appends ULPDU_Length, for a ULPDU with payload octets behind the
-// header, and the header: what precedes the payload of an FPDU without markers.
-// "Payload" includes an RDMAP header such as a [ReadRequest]. A ULPDU over 65535
-// octets panics.
+// AppendFramed appends all that precedes the payload of an FPDU without markers:
+// ULPDU_Length, for a ULPDU with payload octets behind the header, and the header.
+// payload counts an RDMAP header such as a [ReadRequest] too. AppendFramed panics if the
+// ULPDU is longer than 65535 octets.
 func (h *Header) AppendFramed(dst []byte, payload int) []byte {
 	var b [UntaggedHeaderSize]byte
 	n := h.put(&b)
@@ -131,18 +131,18 @@ func (h *Header) put(b *[UntaggedHeaderSize]byte) int {
 	return UntaggedHeaderSize
 }
 
-// Parse takes the header of the ULPDU that begins b and is length octets long;
-// b need not hold more than its header. n is the header's size, so that the
-// payload has length-n octets.
+// Parse takes the header of the ULPDU that begins b and is length octets long; b need
+// not hold more than the ULPDU's header. n is the header's size, so the payload has
+// length-n octets.
 //
-// It checks what can be seen without any state: that length suffices for the
-// header, and is right for a message of fixed size; versions; opcode, buffer
-// model and queue against each other; that offset and length do not wrap; that a
-// message which is always one segment is one. Sequence, buffers and RFC 7306's
-// opcodes on a stream that did not agree on them are left to the caller.
+// Parse checks all that needs no state: that length suffices for the header, and is
+// right for a message of fixed size; the versions; opcode, buffer model and queue
+// against each other; that offset and length do not wrap; that a message which must be
+// one segment is one. The caller checks the sequence, the buffers, and whether the
+// stream agreed on RFC 7306's opcodes.
 //
-// The error is [ErrIncomplete] when b is shorter than both the header and
-// length, and an [*Error] otherwise; the fields then mean nothing.
+// The error is [ErrIncomplete] when b is shorter than both the header and length, and an
+// [*Error] otherwise; after an error the fields mean nothing.
 func (h *Header) Parse(b []byte, length int) (n int, err error) {
 	if length < TaggedHeaderSize {
 		return 0, ErrULPDUShort
@@ -177,8 +177,8 @@ func (h *Header) parseTagged(b []byte, length int) (n int, err error) {
 	h.STag = binary.BigEndian.Uint32(b[offSTag:])
 	h.TO = binary.BigEndian.Uint64(b[offTO:])
 	h.MSN, h.MO = 0, 0
-	// RFC 5041 section 7.1: the 64-bit sum of TO and payload length must not
-	// wrap; section 5.2: TO is not looked at without payload.
+	// RFC 5041 section 7.1: the 64-bit sum of TO and payload length must not wrap;
+	// section 5.2: without payload TO does not matter.
 	if payload := uint64(length - TaggedHeaderSize); payload > 0 && h.TO+payload < h.TO {
 		return 0, ErrTaggedWrap
 	}
@@ -234,8 +234,8 @@ func (h *Header) parseControl(b []byte) (*opcodeInfo, error) {
 	return info, nil
 }
 
-// checkSingle checks a message whose buffer has room for its RDMAP header and
-// nothing else. Only a Terminate may be longer: what it quotes varies.
+// checkSingle checks a message whose buffer has room for its RDMAP header and nothing
+// else. Only a Terminate may be longer, because the headers that it quotes vary.
 func (h *Header) checkSingle(info *opcodeInfo, payload int) (n int, err error) {
 	switch {
 	case payload < info.extra:

@@ -68,8 +68,8 @@ func TestAHeaderIsIncompleteUpToItsLastOctet(t *testing.T) {
 	}
 }
 
-// The least ULPDU of each message: its headers, and what exactly RFC 7306
-// section 6.3 and the fixed RDMAP headers want.
+// The least ULPDU of each message is its headers. RFC 7306 section 6.3 and the fixed
+// RDMAP headers ask for an exact length.
 func TestULPDUsOfAWrongLength(t *testing.T) {
 	least := map[wire.Opcode]int{
 		wire.OpWrite: 14, wire.OpReadRequest: 46, wire.OpReadResponse: 14, wire.OpSend: 18,

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// Markers stand in the stream every MarkerInterval octets, themselves counted
+// Markers stand in the stream every MarkerInterval octets, the markers counted too
 // (RFC 5044 sections 4.2 and 4.3):
 //
 //	 0                   1                   2                   3
@@ -11,10 +11,10 @@ import "encoding/binary"
 //	|           RESERVED            |            FPDUPTR            |
 //	+-------------------------------+-------------------------------+
 //
-// FPDUPTR is the distance in octets from the ULPDU_Length of the marker's FPDU
-// to the marker. A marker between two FPDUs is the second one's, and has 0; one
-// between pad and CRC is its own FPDU's. Everything is aligned to 4, so a marker
-// never cuts ULPDU_Length or CRC.
+// FPDUPTR is the distance in octets from the ULPDU_Length of the marker's FPDU to the
+// marker. A marker between two FPDUs belongs to the second FPDU, and its FPDUPTR is 0; a
+// marker between pad and CRC belongs to their FPDU. FPDUs and markers are aligned to 4,
+// so a marker never cuts ULPDU_Length or CRC.
 const (
 	MarkerSize     = 4
 	MarkerInterval = 512
@@ -24,8 +24,8 @@ const (
 // octets from the first marker, the stream's first octet in full operation.
 func atMarker(pos uint64) bool { return pos%MarkerInterval == 0 }
 
-// toMarker is the distance from pos, where no marker is due or one has just
-// been, to the next one.
+// toMarker is the distance from pos to the next marker. At pos no marker is due, or one
+// has just been appended.
 func toMarker(pos uint64) int { return int(MarkerInterval - pos%MarkerInterval) }
 
 // MarkedSize is the size, markers included, of the FPDU around a ULPDU of
@@ -43,10 +43,10 @@ func MarkedSize(pos uint64, length int) int {
 	return n + MarkerSize*((n-free+between-1)/between)
 }
 
-// AppendMarkedFPDU appends, with its markers, the FPDU around the ULPDU that the
-// parts make up, together at most [MaxULPDU] octets; more panics. pos is where
-// in the stream it begins: 0 for the first, and then the sum of what earlier
-// calls appended. Without crc the CRC field is zero.
+// AppendMarkedFPDU appends, with its markers, the FPDU around the ULPDU that the parts
+// make up. It panics if they have more than [MaxULPDU] octets together. pos is the
+// position in the stream at which the FPDU begins: 0 for the first FPDU, then the number
+// of octets that the earlier calls appended. Without crc the CRC field is zero.
 func AppendMarkedFPDU(dst []byte, pos uint64, crc bool, parts ...[]byte) []byte {
 	length := 0
 	for _, p := range parts {
@@ -76,8 +76,8 @@ func AppendMarkedFPDU(dst []byte, pos uint64, crc bool, parts ...[]byte) []byte 
 // markedWriter puts markers between the octets of one FPDU.
 type markedWriter struct {
 	dst   []byte
-	pos   uint64 // of dst's end in the stream
-	start uint64 // of the FPDU's ULPDU_Length
+	pos   uint64 // position in the stream of dst's end
+	start uint64 // position in the stream of ULPDU_Length
 }
 
 // mark appends a marker if one is due.
@@ -104,11 +104,11 @@ func (w *markedWriter) put(p []byte) {
 	}
 }
 
-// ParseMarkedFPDU takes the FPDU with markers that begins b, at stream position
-// pos, and appends its ULPDU, without markers, to dst; n is how far it moves the
-// position on. dst may be b[:0]: the ULPDU then replaces the FPDU. First the CRC
-// is checked, with crc, and then every marker. The error is [ErrIncomplete],
-// [ErrULPDULong], [ErrCRC] or [ErrMarker].
+// ParseMarkedFPDU takes the FPDU with markers that begins b, at stream position pos, and
+// appends its ULPDU, without markers, to dst; the next position is pos+n. dst may be
+// b[:0]: the ULPDU then replaces the FPDU. ParseMarkedFPDU checks first the CRC, if crc
+// is set, and then every marker. The error is [ErrIncomplete], [ErrULPDULong], [ErrCRC]
+// or [ErrMarker].
 func ParseMarkedFPDU(dst, b []byte, pos uint64, crc bool) (out []byte, n int, err error) {
 	head := 0
 	if atMarker(pos) {
@@ -127,7 +127,7 @@ func ParseMarkedFPDU(dst, b []byte, pos uint64, crc bool) (out []byte, n int, er
 	if crc && UpdateCRC(0, b[:n-CRCSize]) != fieldCRC(b[n-CRCSize:]) {
 		return dst, 0, ErrCRC
 	}
-	// Check all before anything moves: dst may be b.
+	// Check all markers before octets move: dst may be b[:0].
 	for i := toFirst(pos); i < n; i += MarkerInterval {
 		// Receivers take the low two bits as zero (RFC 5044 section 4.2).
 		if ptr := binary.BigEndian.Uint16(b[i+2:]) &^ 3; int(ptr) != max(i-head, 0) {

@@ -15,7 +15,7 @@ import (
 // by octet from the RFC's rule.
 func mark(fpdu []byte, pos uint64) []byte {
 	var out []byte
-	start := -1 // of ULPDU_Length in out
+	start := -1 // position of ULPDU_Length in out
 	for _, c := range fpdu {
 		if (pos+uint64(len(out)))%512 == 0 {
 			ptr := 0

@@ -6,12 +6,12 @@ import "encoding/binary"
 // [MPARequest] and [MPAReply].
 const (
 	MPAHeaderSize = 20
-	// MaxPrivate is the most private data, EnhancedData included.
+	// MaxPrivate is the most private data, an EnhancedData included.
 	MaxPrivate = 512
-	// MaxPrivateEnhanced is the most behind an EnhancedData.
+	// MaxPrivateEnhanced is the most private data behind an EnhancedData.
 	MaxPrivateEnhanced = MaxPrivate - EnhancedDataSize
-	// MaxPrivateSiw is the most that siw and librdmacm carry unharmed behind an
-	// EnhancedData: both count in octets of eight bits.
+	// MaxPrivateSiw is the most private data that siw and librdmacm carry unharmed
+	// behind an EnhancedData: both hold its length in eight bits.
 	MaxPrivateSiw = 248
 	// MaxMPASize is the size of the largest frame.
 	MaxMPASize = MPAHeaderSize + MaxPrivate
@@ -35,10 +35,10 @@ const (
 	MPARevision2 = 2 // RFC 6581
 )
 
-// MPAFrameSize is the size of the frame that begins b, going by its PD_Length;
-// [MPAHeaderSize] while b has no more than part of the header. Ask it when a
-// parse has returned [ErrIncomplete]: the header has then been checked and the
-// size is [MaxMPASize] at most.
+// MPAFrameSize is the size of the frame that begins b, according to its PD_Length, or
+// [MPAHeaderSize] while b has only part of the header. A caller uses it after a parse
+// has returned [ErrIncomplete]: the parse has then checked the header, and the size is
+// [MaxMPASize] at most.
 func MPAFrameSize(b []byte) int {
 	if len(b) < MPAHeaderSize {
 		return MPAHeaderSize
@@ -63,9 +63,9 @@ func flag(set bool, bit byte) byte {
 	return 0
 }
 
-// append appends the frame. The S bit and the EnhancedData go together, and only
-// with a revision that has them: siw misreads any other combination, one of
-// them at the cost of its kernel.
+// append appends the frame. It sends the S bit and the EnhancedData only together, and
+// only with a revision that has them: siw misreads any other combination, and one of
+// them crashes its kernel.
 func (f *mpaFrame) append(dst []byte, key string) []byte {
 	size := len(f.private)
 	flags := f.flags
@@ -86,8 +86,8 @@ func (f *mpaFrame) append(dst []byte, key string) []byte {
 	return append(dst, f.private...)
 }
 
-// parse takes the frame that begins b. A wrong key shows with its first wrong
-// octet, so that a peer that speaks something else is not waited for.
+// parse takes the frame that begins b. It reports a wrong key at the first wrong octet,
+// so that the caller does not wait for more from a peer that speaks another protocol.
 func (f *mpaFrame) parse(b []byte, key, otherKey string) (n int, err error) {
 	k := min(len(b), keySize)
 	if got := string(b[:k]); got != key[:k] {

@@ -182,7 +182,7 @@ func TestBadMPAFrames(t *testing.T) {
 }
 
 func TestAReplyCutShortForTheKernelIsRefusedHereToo(t *testing.T) {
-	// What siw answers to revision 1 with S: S is a reserved bit then.
+	// siw's answer to revision 1 with S, which is then a reserved bit.
 	r, n, err := wire.ParseMPAReply(unhex(t, repKey+"10 01 0000"))
 	require.NoError(t, err)
 	assert.Equal(t, wire.MPAHeaderSize, n)

@@ -13,26 +13,26 @@ package wire
 //	~       Private Data, which with S begins with EnhancedData     ~
 //	+---------------------------------------------------------------+
 //
-// It has the request's revision and Enhanced, a reject too.
+// A reply has the request's Revision and Enhanced, even a reject.
 type MPAReply struct {
 	Revision uint8 // [MPARevision1] or [MPARevision2]
 	// Markers is M: the responder wants markers in what it receives.
 	Markers bool
-	// CRC is C: the responder wants CRCs, which then go both ways. siw as an
-	// initiator looks at no other C bit than this one.
+	// CRC is C: the responder wants CRCs, which then go both ways. siw as an initiator
+	// goes by this C bit alone, and not by the request's.
 	CRC bool
 	// Reject is R: the responder does not want the connection.
 	Reject bool
-	// BigFPDU echoes the request's.
+	// BigFPDU echoes the request's BigFPDU.
 	BigFPDU bool
-	// Enhanced is S: Data is there. Revision 1 has neither.
+	// Enhanced is S: the frame has Data. Revision 1 has neither.
 	Enhanced bool
 	Data     EnhancedData
 	// Private is the consumer's private data, as in MPARequest.
 	Private []byte
 }
 
-// Append appends the frame. Private data over its limit panics.
+// Append appends the frame. It panics if Private is longer than its limit.
 func (r *MPAReply) Append(dst []byte) []byte {
 	f := mpaFrame{
 		flags: flag(r.Markers, flagMarkers) | flag(r.CRC, flagCRC) |
@@ -43,8 +43,7 @@ func (r *MPAReply) Append(dst []byte) []byte {
 }
 
 // ParseMPAReply takes the reply that begins b. The errors are those of
-// [ParseMPARequest]; that the reply fits the request is the caller's to check
-// ([ErrMPAMode]).
+// [ParseMPARequest]. The caller checks that the reply fits the request ([ErrMPAMode]).
 func ParseMPAReply(b []byte) (r MPAReply, n int, err error) {
 	var f mpaFrame
 	if n, err = f.parse(b, replyKey, requestKey); err != nil {

@@ -18,19 +18,19 @@ type MPARequest struct {
 	Markers bool
 	// CRC is C: the initiator wants CRCs, which then go both ways.
 	CRC bool
-	// BigFPDU is a reserved bit, 0x08, in which siw, when built to, and this
-	// library say that FPDUs longer than a TCP segment are welcome. A peer that
-	// knows it echoes it.
+	// BigFPDU is a reserved bit, 0x08, with which this library, and siw if built so,
+	// say that they take FPDUs longer than a TCP segment. A peer that knows the bit
+	// echoes it.
 	BigFPDU bool
-	// Enhanced is S: Data is there. Revision 1 has neither.
+	// Enhanced is S: the frame has Data. Revision 1 has neither.
 	Enhanced bool
 	Data     EnhancedData
 	// Private is the consumer's private data, [MaxPrivate] octets at most, or
-	// [MaxPrivateEnhanced] with Enhanced. Parsed, it aliases the input.
+	// [MaxPrivateEnhanced] with Enhanced. In a parsed request it aliases the input.
 	Private []byte
 }
 
-// Append appends the frame. Private data over its limit panics.
+// Append appends the frame. It panics if Private is longer than its limit.
 func (r *MPARequest) Append(dst []byte) []byte {
 	f := mpaFrame{
 		flags:    flag(r.Markers, flagMarkers) | flag(r.CRC, flagCRC) | flag(r.BigFPDU, flagBigFPDU),
@@ -39,9 +39,8 @@ func (r *MPARequest) Append(dst []byte) []byte {
 	return f.append(dst, requestKey)
 }
 
-// ParseMPARequest takes the request that begins b. The error is [ErrIncomplete],
-// see [MPAFrameSize], or one of the ErrMPA values, as soon as the octets at hand
-// show it.
+// ParseMPARequest takes the request that begins b. The error is [ErrIncomplete] (see
+// [MPAFrameSize]), or one of the ErrMPA values as soon as the octets at hand show it.
 func ParseMPARequest(b []byte) (r MPARequest, n int, err error) {
 	var f mpaFrame
 	if n, err = f.parse(b, requestKey, replyKey); err != nil {

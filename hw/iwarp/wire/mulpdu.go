@@ -2,18 +2,18 @@ package wire
 
 // Limits of a ULPDU's length (RFC 5044 section 3).
 const (
-	// MaxULPDU is the longest ULPDU that a sender may send. A receiver meets
-	// longer ones, up to 65535 octets: siw fills a 64 KiB segment of a loopback
-	// device to the brim.
+	// MaxULPDU is the longest ULPDU, in octets, that a sender may send. A receiver may
+	// get longer ones, up to 65535 octets: siw fills a loopback device's segment of 64
+	// KiB completely.
 	MaxULPDU = 64768
-	// MinMULPDU is the least that MULPDU may say, however small the segments.
+	// MinMULPDU is the least MULPDU, in octets, however small the segments are.
 	MinMULPDU = 128
 )
 
-// MULPDU is the longest ULPDU whose FPDU fits one TCP segment of emss octets
-// payload (RFC 5044 section 4.5), between [MinMULPDU] and [MaxULPDU]; markers
-// says whether the stream has some. A tagged segment's payload is
-// [TaggedHeaderSize] less, an untagged one's [UntaggedHeaderSize].
+// MULPDU is the length of the longest ULPDU whose FPDU fits one TCP segment with emss
+// octets of payload (RFC 5044 section 4.5), at least [MinMULPDU] and at most [MaxULPDU];
+// markers says whether the stream has markers. The payload of a tagged DDP segment is
+// shorter by [TaggedHeaderSize], that of an untagged one by [UntaggedHeaderSize].
 func MULPDU(emss int, markers bool) int {
 	n := emss - (FPDUOverhead + emss%fpduAlign)
 	if markers {

@@ -5,8 +5,8 @@ import "strconv"
 // Opcode is an RDMA message's type (RFC 5040 section 4.1, RFC 7306 section 4.1).
 type Opcode uint8
 
-// The opcodes. From OpImmediate on they are RFC 7306's, which a peer need not
-// know: siw, for one, does not.
+// The opcodes. Those from OpImmediate on are RFC 7306's, which a peer need not know; siw
+// does not know them.
 const (
 	OpWrite            Opcode = 0
 	OpReadRequest      Opcode = 1
@@ -41,8 +41,8 @@ type opcodeInfo struct {
 	name   string
 	tagged bool
 	queue  Queue
-	// extra is the size of the RDMAP header behind the DDP header. A message
-	// that has one carries no payload and is one segment long.
+	// extra is the size of the RDMAP header behind the DDP header, or 0. A message with
+	// an RDMAP header carries no payload and is one segment long.
 	extra int
 	known bool
 }

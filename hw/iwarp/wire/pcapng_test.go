@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the reader below knows: little-endian pcapng with Ethernet, IPv4 and TCP.
+// The reader below knows little-endian pcapng with Ethernet, IPv4 and TCP.
 const (
 	pcapngSection   = 0x0a0d0d0a
 	pcapngInterface = 1
@@ -34,7 +34,7 @@ type segment struct {
 	data []byte
 }
 
-// readStreams reads the capture's TCP payload, put together per direction.
+// readStreams reads the capture's TCP payload, joined per direction.
 func readStreams(t testing.TB, name string) map[flow][]byte {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -85,7 +85,7 @@ func addPacket(t testing.TB, frame []byte, segments map[flow][]segment, starts m
 	}
 }
 
-// joinSegments orders segments, drops what came twice, and fails at a gap.
+// joinSegments orders the segments, drops octets that came twice, and fails at a gap.
 func joinSegments(t testing.TB, segs []segment, start uint32) (stream []byte) {
 	t.Helper()
 	slices.SortStableFunc(segs, func(a, b segment) int { return cmp.Compare(a.seq-start, b.seq-start) })

@@ -15,7 +15,7 @@ func genPrivate(limit int) *rapid.Generator[[]byte] {
 	return rapid.SliceOfN(rapid.Byte(), 0, limit)
 }
 
-// genEnhanced draws a block as a parse gives it: neither C nor D without A.
+// genEnhanced draws a block as Parse returns it: neither C nor D without A.
 func genEnhanced(t *rapid.T) (e wire.EnhancedData) {
 	e.PeerToPeer = rapid.Bool().Draw(t, "A")
 	e.SendRTR = rapid.Bool().Draw(t, "B")
@@ -192,7 +192,7 @@ func TestStreamsRoundTrip(t *testing.T) {
 	})
 }
 
-// genTerminate draws a Terminate with what NewTerminate or a peer may quote.
+// genTerminate draws a Terminate with headers that NewTerminate or a peer may quote.
 func genTerminate(t *rapid.T) wire.Terminate {
 	term := wire.Terminate{Code: rapid.SampledFrom(termRows).Draw(t, "row").code}
 	if rapid.Bool().Draw(t, "M") {
@@ -212,7 +212,7 @@ func genTerminate(t *rapid.T) wire.Terminate {
 func TestTerminatesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		term := genTerminate(t)
-		// What each side sends when: MPA's codes during start-up, RDMAP's after.
+		// A side sends MPA's codes during start-up, RDMAP's after it.
 		b := term.Append(nil)
 		got, n, err := wire.ParseTerminate(b, term.Code.Layer() != wire.LayerLLP)
 		require.NoError(t, err)
@@ -237,8 +237,8 @@ func TestSwappedTerminatesReadTheSame(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, len(b), n)
 		if b[2] == 0 && !got.Swapped {
-			// Nothing tells the forms apart: both octets are a possible beginning
-			// and siw does not send the code without flags.
+			// The forms can't be told apart: the first octet is possible in both, and
+			// siw does not send this code without flags.
 			require.NotEqual(t, wire.LayerLLP, term.Code.Layer())
 			require.NotEqual(t, wire.TermOperationOpcode, term.Code)
 			require.NotEqual(t, wire.TermOperationVersion, term.Code)

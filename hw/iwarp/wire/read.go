@@ -27,7 +27,7 @@ const ReadRequestSize = 28
 type ReadRequest struct {
 	SinkTO   uint64
 	SrcTO    uint64
-	SinkSTag uint32 // the responder copies it and SinkTO, uninterpreted
+	SinkSTag uint32 // the responder copies SinkSTag and SinkTO into its response, uninterpreted
 	SrcSTag  uint32
 	Size     uint32 // octets to read
 }
@@ -43,9 +43,9 @@ func (r *ReadRequest) Append(dst []byte) []byte {
 	return append(dst, b[:]...)
 }
 
-// Parse takes the request that begins b, what follows the [Header]. The error is
-// [ErrIncomplete], or [ErrWrap] when the source would wrap (RFC 5040 section
-// 7.2); the fields are set in the latter case.
+// Parse takes the request that begins b, which follows the [Header]. The error is
+// [ErrIncomplete], or [ErrWrap] when the source would wrap (RFC 5040 section 7.2), with
+// which Parse sets the fields all the same.
 func (r *ReadRequest) Parse(b []byte) (n int, err error) {
 	if len(b) < ReadRequestSize {
 		return 0, ErrIncomplete

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// TermCode is why a stream is terminated, as the first two octets of a
-// Terminate's control field have it (RFC 5040 section 4.8, RFC 5041 section 7.2,
-// RFC 5044 section 8, RFC 6581 section 8):
+// TermCode says why a stream is terminated, in the form of the first two octets of a
+// Terminate's control field (RFC 5040 section 4.8, RFC 5041 section 7.2, RFC 5044
+// section 8, RFC 6581 section 8):
 //
 //	 0                   1
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5
@@ -26,7 +26,7 @@ const (
 	LayerLLP   Layer = 2 // MPA
 )
 
-// Error types. Those of MPA have only one, 0.
+// Error types. Each belongs to a layer; MPA has only one, 0.
 const (
 	TypeCatastrophic = 0 // RDMAP and DDP: local catastrophic error
 	TypeProtection   = 1 // RDMAP: remote protection error
@@ -124,8 +124,8 @@ var termText = map[TermCode]string{
 	TermMPARTR:     "MPA: no matching RTR option",
 }
 
-// MakeTermCode puts a code together from its parts; only the low four bits of
-// layer and etype count.
+// MakeTermCode makes a code of its parts. It uses only the low four bits of layer and
+// etype.
 func MakeTermCode(layer Layer, etype, code uint8) TermCode {
 	return TermCode(layer&0x0f)<<12 | TermCode(etype&0x0f)<<8 | TermCode(code)
 }
@@ -145,8 +145,8 @@ func (c TermCode) Known() bool {
 	return ok || c.anyCode()
 }
 
-// anyCode: RFC 5040 figure 9 gives RDMAP's local catastrophic error no code and
-// accepts any value in its place.
+// anyCode reports whether the code is RDMAP's local catastrophic error, for which RFC
+// 5040 figure 9 defines no code and accepts any value.
 func (c TermCode) anyCode() bool { return c.Layer() == LayerRDMAP && c.Type() == TypeCatastrophic }
 
 // possible reports whether the layer exists and has that error type.
@@ -160,7 +160,7 @@ func (c TermCode) possible() bool {
 	return false
 }
 
-// Text is the code in its RFC's words, without the layer.
+// Text is the meaning of the code in its RFC's words, without the layer.
 func (c TermCode) Text() string {
 	text, ok := termText[c]
 	switch {
@@ -174,7 +174,7 @@ func (c TermCode) Text() string {
 	return text
 }
 
-// String is the code in words and then as layer/type/code in hexadecimal.
+// String is the meaning of the code in words, then layer/type/code in hexadecimal.
 func (c TermCode) String() string {
 	text, ok := termText[c]
 	switch {

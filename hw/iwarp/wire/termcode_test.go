@@ -8,8 +8,8 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// termRows is RFC 5040 figure 9, RFC 5041 section 7.2, RFC 5044 section 8 and
-// RFC 6581 section 8, typed from them.
+// termRows holds the codes of RFC 5040 figure 9, RFC 5041 section 7.2, RFC 5044 section 8
+// and RFC 6581 section 8, typed from them.
 var termRows = []struct {
 	code               wire.TermCode
 	layer, etype, term uint8

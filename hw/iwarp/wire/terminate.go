@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// TerminateControlSize is the size of a Terminate's control field and the
-// reserved bits after it, which is all that every Terminate has.
+// TerminateControlSize is the size in octets of a Terminate's control field with the
+// reserved bits after it, the only part that every Terminate has.
 const TerminateControlSize = 4
 
 // The header control bits of a Terminate.
@@ -16,7 +16,7 @@ const (
 	termRead   = 0x20 // R
 	termFlags  = termLength | termDDP | termRead
 
-	// swappedFlags are the same three where siw has them: 0x01, 0x02 and 0x04.
+	// swappedFlags are the same three bits at siw's places: 0x01, 0x02 and 0x04.
 	swappedFlags = 0x07
 
 	segmentLengthSize = 2
@@ -37,34 +37,33 @@ const (
 //	//                Terminated RDMA Header (if any)               //
 //	+---------------------------------------------------------------+
 //
-// siw on a little-endian machine swaps the first and the third octet's bits, in
-// the way of C bit-fields: EType and Layer change places, and M, D and R are
-// 0x01, 0x02 and 0x04. [ParseTerminate] tells the forms apart; Append uses the
-// RFC's.
+// siw on a little-endian machine swaps the bits of the first and the third octet, as C
+// bit-fields do: EType and Layer change places, and M, D and R are 0x01, 0x02 and 0x04.
+// [ParseTerminate] tells the two forms apart; Append uses the RFC's form.
 type Terminate struct {
 	Code TermCode
 	// Swapped says that the Terminate came in siw's form. Append ignores it.
 	Swapped bool
 
-	// LengthValid is M: Length is the terminated segment's length, DDP header
+	// LengthValid is M: Length is the length of the terminated segment, DDP header
 	// and payload. siw counts the payload only.
 	LengthValid bool
 	Length      uint16
-	// Header is the terminated DDP header, 14 octets when its first bit says
-	// tagged, else 18; empty without D. It may be anything: parse it with
-	// [Header.Parse]. In siw's quote of a Read Request the MSN is wrong: match
+	// Header is the terminated DDP header: 14 octets if its first bit says tagged, else
+	// 18; empty without D. Its contents are not checked: a caller parses it with
+	// [Header.Parse]. In siw's quote of a Read Request the MSN is wrong: a caller finds
 	// the request by Read's sink.
 	Header []byte
-	// Read is the terminated Read Request, as far as it was still to do, if
-	// HasRead, which is R.
+	// HasRead is R. Read is then the part of the terminated Read Request that was still
+	// to be done.
 	HasRead bool
 	Read    ReadRequest
 }
 
-// NewTerminate makes the Terminate for code that the ULPDU of length octets
-// which begins b calls for: it quotes what RFC 5040 figure 10 and RFC 5041
-// section 7.1 say, as far as b has it. The headers are b's octets. An empty b
-// stands for an error that no message caused.
+// NewTerminate makes the Terminate with that code for an error in the ULPDU that begins
+// b and has length octets. It quotes the headers that RFC 5040 figure 10 and RFC 5041
+// section 7.1 ask for, as far as b has them; Header aliases b. An empty b stands for an
+// error that no message caused.
 func NewTerminate(code TermCode, b []byte, length int) Terminate {
 	t := Terminate{Code: code}
 	if code.Layer() == LayerLLP || code.Type() == TypeCatastrophic {
@@ -95,12 +94,13 @@ func ddpHeaderSize(b []byte) int {
 	return UntaggedHeaderSize
 }
 
-// isReadRequest reports whether header, complete or empty, is a Read Request's.
+// isReadRequest reports whether header, which is complete or empty, is that of a Read
+// Request.
 func isReadRequest(header []byte) bool {
 	return len(header) == UntaggedHeaderSize && Opcode(header[1]&opcodeMask) == OpReadRequest
 }
 
-// Size is how many octets Append appends.
+// Size is the number of octets that Append appends.
 func (t *Terminate) Size() int {
 	n := TerminateControlSize
 	if t.quotesDDP() {
@@ -115,7 +115,7 @@ func (t *Terminate) Size() int {
 	return n
 }
 
-// quotesDDP reports whether Header is one that a receiver will take for one.
+// quotesDDP reports whether Header has the size that a receiver expects of it.
 func (t *Terminate) quotesDDP() bool {
 	return len(t.Header) > 0 && len(t.Header) == ddpHeaderSize(t.Header)
 }
@@ -146,21 +146,21 @@ func (t *Terminate) Append(dst []byte) []byte {
 	return dst
 }
 
-// ParseTerminate takes the Terminate's header that b is, in either form. Of the
-// few that read well in both forms, established, which says that a message went
-// either way before, decides: an MPA start-up code can't come later, nor a
-// complaint about a message earlier. Octets left over are no error. n is how
-// many were used.
+// ParseTerminate takes the Terminate's header that b is, in either form. A few
+// Terminates are valid in both forms. Of these established decides, which says that a
+// message went either way before: an MPA start-up code can't come later, nor can a
+// complaint about a message come earlier. Octets left over are no error. n is the number
+// of octets used.
 //
-// The error is [ErrTerminate] when b ends early. Code, and what else came whole,
-// is then set if b has the control field.
+// The error is [ErrTerminate] when b ends early. If b has the control field,
+// ParseTerminate then still sets Code and each part that b has whole.
 func ParseTerminate(b []byte, established bool) (t Terminate, n int, err error) {
 	if len(b) < TerminateControlSize {
 		return t, 0, ErrTerminate
 	}
 	flags := t.parseControl(b, established)
 	rest := b[TerminateControlSize:]
-	// Some adapters send the length without the header, hence M or D.
+	// M or D, because some adapters send the length without the header.
 	if flags&(termLength|termDDP) != 0 {
 		if len(rest) < segmentLengthSize {
 			return t, 0, ErrTerminate
@@ -186,15 +186,15 @@ func ParseTerminate(b []byte, established bool) (t Terminate, n int, err error) 
 		case len(t.Header) == 0 || isReadRequest(t.Header):
 			return t, 0, ErrTerminate
 		default:
-			// siw sets R for every protection error, but quotes an RDMA header
-			// only where there is one.
+			// siw sets R for every protection error, but quotes an RDMA header only
+			// if the message had one.
 		}
 	}
 	return t, len(b) - len(rest), nil
 }
 
-// parseControl sets Code and Swapped from the control field that begins b, and
-// returns the flags where the RFC has them.
+// parseControl sets Code and Swapped from the control field that begins b, and returns
+// the flags at the RFC's places.
 func (t *Terminate) parseControl(b []byte, established bool) (flags byte) {
 	t.Code = TermCode(binary.BigEndian.Uint16(b))
 	flags = b[2] & termFlags
@@ -214,15 +214,15 @@ func (t *Terminate) parseControl(b []byte, established bool) (flags byte) {
 	return flags
 }
 
-// ambiguous reports whether code, which came without flags, is to be read in
-// siw's form although it means something in the RFC's.
+// ambiguous reports whether code, which came without flags, counts as siw's form although
+// it is valid in the RFC's form.
 func ambiguous(code TermCode, established bool) bool {
 	c := code.Code()
 	switch {
-	case code.Layer() == LayerLLP: // or RDMAP, remote operation
+	case code.Layer() == LayerLLP: // in siw's form: RDMAP, remote operation
 		return established && (c >= TermOperationVersion.Code() && c <= TermOperationInvalidate.Code() ||
 			c == TermOperationUnspecified.Code())
-	case code.Layer() == LayerRDMAP && code.Type() == TypeOperation: // or MPA
+	case code.Layer() == LayerRDMAP && code.Type() == TypeOperation: // in siw's form: MPA
 		return c >= TermMPALost.Code() && c <= TermMPARequest.Code() ||
 			!established && c >= TermMPALocal.Code() && c <= TermMPARTR.Code()
 	}

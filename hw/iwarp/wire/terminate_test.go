@@ -10,8 +10,9 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// What follows a Terminate's control field in these tests: a segment length with
-// a tagged header, an untagged one, a Read Request's, and the request itself.
+// The octets that follow a Terminate's control field in these tests: a segment length
+// with a tagged header, with an untagged one, with a Read Request's, and the request
+// itself.
 const (
 	quotedTagged   = "0012 c140 01020304 1112131415161718 "
 	quotedUntagged = "0022 4143 00000000 00000000 00000009 00000000 "
@@ -41,8 +42,7 @@ func TestEveryTerminateCodeInTheRFCsForm(t *testing.T) {
 	}
 }
 
-// The forms of siw, from what it was seen to send and from its source's list of
-// what it can.
+// siw's Terminates: those that it was seen to send, and the others that its source lists.
 func TestTerminatesFromSiw(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -54,7 +54,7 @@ func TestTerminatesFromSiw(t *testing.T) {
 			wire.Terminate{Code: wire.TermTaggedSTag, LengthValid: true, Length: 4, Header: unhex(t, quotedTagged)[2:]},
 		},
 		{
-			"a bad DDP version", "21 06 00 00", // without the header, whose layout it does not know
+			"a bad DDP version", "21 06 00 00", // without the header, whose layout siw does not know
 			wire.Terminate{Code: wire.TermUntaggedVersion},
 		},
 		{
@@ -83,7 +83,7 @@ func TestTerminatesFromSiw(t *testing.T) {
 			},
 		},
 		{
-			// R is set, but nothing is there.
+			// R is set, but no Read Request follows.
 			"an STag that can't be invalidated", "10 09 07 00 0010 4144 0a0b0c0d 00000000 00000009 00000000",
 			wire.Terminate{
 				Code: wire.TermProtectionInvalidate, LengthValid: true, Length: 16,
@@ -136,8 +136,8 @@ func TestAnFPDUWithATerminateFromSiw(t *testing.T) {
 	assert.Equal(t, theReadRequest, term.Read)
 }
 
-// The control fields that mean one thing in the RFC's form and another in
-// siw's: what decides is whether a message went before.
+// The control fields that mean one thing in the RFC's form and another in siw's: whether
+// a message went before decides.
 func TestAmbiguousTerminates(t *testing.T) {
 	for _, row := range []struct {
 		bytes         string
