@@ -13,7 +13,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// ours is a request as our own kind makes it: RFC 7306 is agreed on.
+// ours is a request as this package makes it, so that the ends agree on RFC 7306.
 func ours() wire.MPARequest {
 	req := plain()
 	req.BigFPDU, req.Data.SendRTR = true, true
@@ -33,7 +33,7 @@ var extendedAbuses = []struct {
 	name string
 	send func(g *ground) []byte
 	want wire.TermCode
-	recv hw.Status // of the receive that is posted
+	recv hw.Status // status of the receive that is posted
 }{
 	{"an atomic on nothing", func(g *ground) []byte {
 		return atomic1(wire.AtomicRequest{STag: g.all.RKey() ^ 0x80, TO: g.all.base})
@@ -125,8 +125,8 @@ func TestAnAtomicIsAlignedWhenItsAddressIs(t *testing.T) {
 	b.awaitDown()
 }
 
-// A peer says in its immediate data how long its write was. What the receiver is
-// told is what the write has placed.
+// A peer may state any length of its write in its immediate data. The receiver's
+// completion has the length that the write has placed.
 func TestTheLengthOfImmediateDataIsWhatWasPlaced(t *testing.T) {
 	write := func(m *memory, last bool, off, n int) []byte {
 		h := wire.Header{Opcode: wire.OpWrite, Last: last, STag: m.RKey(), TO: m.base + uint64(off)}
@@ -176,7 +176,7 @@ func TestTheLengthOfImmediateDataIsWhatWasPlaced(t *testing.T) {
 	}
 }
 
-// A peer that takes no answers may ask only as often as was agreed on.
+// A peer that takes no answers may have only as many requests outstanding as was agreed.
 func TestMoreAtomicsThanAgreedBreakTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}
@@ -186,7 +186,7 @@ func TestMoreAtomicsThanAgreedBreakTheConnection(t *testing.T) {
 		s.write(rtrFPDU)
 		b.awaitUp()
 		const agreed = 4
-		for i := range uint32(agreed + 2) { // the first's answer is being written, and no debt any more
+		for i := range uint32(agreed + 2) { // the first answer is being written, and no longer outstanding
 			a := wire.AtomicRequest{STag: m.RKey(), TO: m.base, Data: 1}
 			s.write(fpdu(false, wire.Header{Opcode: wire.OpAtomicRequest, Last: true, MSN: i + 1}, a.Append(nil)))
 			synctest.Wait()
@@ -216,8 +216,8 @@ func TestABadMarkerIsAnsweredWithItsTerminate(t *testing.T) {
 	assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
 }
 
-// Requests that the peer has not taken hear of its Terminate, those that have left
-// do not: they have completed.
+// The peer's Terminate fails a request that has not left this end. Requests that have
+// left have completed already.
 func TestWhatAPeersTerminateMeansToARequestThatHasNotLeft(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -247,7 +247,7 @@ func TestWhatAPeersTerminateMeansToARequestThatHasNotLeft(t *testing.T) {
 				for range 2 {
 					b.post(hw.SendWR{Op: c.op, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 1<<20)}, RKey: 1})
 				}
-				s.next() // the first has begun to leave
+				s.next() // the first request has begun to leave
 				h := wire.Header{Opcode: wire.OpTerminate, Last: true, MSN: 1}
 				s.write(wire.AppendFPDU(nil, false, append(h.Append(nil), c.code...)))
 				b.awaitDown()
@@ -260,7 +260,7 @@ func TestWhatAPeersTerminateMeansToARequestThatHasNotLeft(t *testing.T) {
 	}
 }
 
-// Nothing follows a Terminate, and what the peer says after its own is not heard.
+// This end sends nothing after a Terminate, and ignores what the peer sends after its own.
 func TestATerminateIsTheLastWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}

@@ -12,7 +12,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// request is a peer's request to connect, on the connection that it came by.
+// request is a peer's request to connect, with the connection on which it came.
 type request struct {
 	// Immutable.
 	dev   *device
@@ -26,7 +26,7 @@ type request struct {
 // Private returns the data that came with the request; it is never truncated.
 func (r *request) Private() (data []byte, truncated bool) { return r.frame.Private, false }
 
-// Local is our address on the connection.
+// Local is the address of this end of the connection.
 func (r *request) Local() net.Addr { return r.conn.LocalAddr() }
 
 // Remote is the asking side's address.
@@ -35,8 +35,9 @@ func (r *request) Remote() net.Addr { return r.conn.RemoteAddr() }
 // Qual is the qualifier that the request came for.
 func (r *request) Qual() uint64 { return r.qual }
 
-// Accept answers the request, and reports Established when the initiator has
-// shown that it is there. When Accept fails, it refuses the request.
+// Accept answers the request. The connection reports Established when the initiator has
+// sent an FPDU, or after the time grace if the initiator has promised none. When Accept
+// fails, it refuses the request.
 func (r *request) Accept(qp hw.QP, private []byte) error {
 	const op = "iwarp.Accept"
 	if r == nil || !r.Take() {
@@ -88,10 +89,10 @@ func answered(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request has been answered")
 }
 
-// decline is the provider's own reject.
+// decline refuses the request as the provider.
 func (r *request) decline() {
 	if !r.frame.Enhanced {
-		_ = r.conn.Close() // nothing else tells it from the consumer's
+		_ = r.conn.Close() // a reject without enhanced data would look like the program's
 		return
 	}
 	r.send(wire.MPAReply{
@@ -100,8 +101,8 @@ func (r *request) decline() {
 	})
 }
 
-// send sends a reject, from a goroutine of its own: the connection may have no buffer,
-// and a peer that does not read.
+// send sends a reject from a goroutine of its own, because the write may block: the
+// connection may have no buffer, and the peer may not read.
 func (r *request) send(reply wire.MPAReply) {
 	r.dev.running.Add(1)
 	go r.reject(reply.Append(nil))
@@ -119,8 +120,8 @@ func (r *request) reject(frame []byte) {
 		return
 	}
 	_ = h.CloseWrite()
-	// Wait until the initiator hangs up: closed before, the connection might lose the
-	// reject. The parameter halfopen bounds how many wait.
+	// Wait until the initiator closes the connection: if this end closed it first, the
+	// reject might be lost. The parameter halfopen bounds how many goroutines wait here.
 	defer r.dev.rejecting.Add(-1)
 	if r.dev.rejecting.Add(1) > int64(r.dev.set.halfOpen) {
 		return
@@ -133,7 +134,8 @@ func (r *request) reject(frame []byte) {
 	}
 }
 
-// respond is the goroutine of a connection that we accept. It becomes the receiver's.
+// respond is the goroutine of a connection that this end accepts. It becomes the
+// receiver's goroutine.
 func (c *connection) respond(r *request, private []byte) {
 	defer c.dev.running.Done()
 	c.qp.awaitEndReports()
@@ -176,8 +178,8 @@ func (c *connection) limitBoth(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// firstFPDU reports that the connection is up: the initiator has sent an FPDU, or had
-// its time to.
+// firstFPDU reports that the connection is up: the initiator has sent an FPDU, or the
+// time for it is over.
 func (r *receiver) firstFPDU() {
 	r.own.Check()
 	r.heard = true
@@ -188,9 +190,9 @@ func (r *receiver) firstFPDU() {
 	})
 }
 
-// unheard decides what an error of reading before the first FPDU means; nil to go on.
-// An initiator that has promised nothing may be silent, or leave in order without a
-// word: the connection was up.
+// unheard decides what a read error before the first FPDU means; nil means to go on. An
+// initiator that has promised nothing may be silent, or end its stream in order before
+// it sends anything: in both cases the connection was up.
 func (r *receiver) unheard(err error) error {
 	r.own.Check()
 	if !r.promised && (isTimeout(err) || err == io.EOF && r.in.r == r.in.w) {
@@ -202,7 +204,7 @@ func (r *receiver) unheard(err error) error {
 	return errOver
 }
 
-// unheardOf is the reason for which an initiator is lost before its first FPDU.
+// unheardOf is the reason of an attempt that lost its initiator before the first FPDU.
 func unheardOf(err error) hw.Reason {
 	if isTimeout(err) {
 		return hw.ReasonTimeout

@@ -9,29 +9,29 @@ import (
 
 // agreement is what the two ends of a connection have agreed on.
 type agreement struct {
-	ops               hw.OpSet // that PostSend takes
+	ops               hw.OpSet // operations that PostSend takes
 	crc               bool
-	markersIn         bool // in what we receive
+	markersIn         bool // in the stream that this end receives
 	markersOut        bool
-	extended          bool // RFC 7306
-	tagged, untagged  int  // most payload of an FPDU
+	extended          bool // the operations of RFC 7306
+	tagged, untagged  int  // most payload of an FPDU, bytes
 	readsIn, readsOut int
 	askable           bool // the peer answers a read of no octets; see pulse.go
 }
 
 // offer is the enhanced data of a request: what the queue pair offers. Its bits name
 // kinds of ready-to-receive. No implementation asks for a send as one, so the bit for a
-// send, together with the bit for big FPDUs, tells an end of our own kind that we speak
-// RFC 7306.
+// send, together with the bit for big FPDUs, tells a peer of this package that this end
+// speaks RFC 7306.
 //
 // The bit for the peer-to-peer model promises the peer a ready-to-receive. The kernel
 // of a Linux peer stops when the promise is broken: siw reports a connection when its
 // ready-to-receive comes, and if the connection closes before that, cm_close_handler in
 // iwcm.c finds a state that it takes for impossible (BUG, in Linux 6.1). An initiator
 // that is killed breaks the promise, and so does a ready-to-receive that comes before
-// siw has taken over the socket. So by default we promise nothing, as siw itself does,
-// which then reports the connection at once. Ends of our own kind know each other by
-// the bits above, and have a ready-to-receive in any case.
+// siw has taken over the socket. So by default an initiator promises nothing, as siw
+// itself does; siw then reports the connection at once. Two ends of this package know
+// each other by the bits above, and send a ready-to-receive in any case.
 func (c *connection) offer() wire.EnhancedData {
 	set, cfg := &c.dev.set, &c.qp.cfg
 	return wire.EnhancedData{
@@ -44,7 +44,7 @@ func (c *connection) offer() wire.EnhancedData {
 	}
 }
 
-// atMost is a depth bounded by what the peer says of its own.
+// atMost is this end's depth of reads, bounded by the depth that the peer states.
 func atMost(own int, peers uint16) int {
 	if peers == wire.NotNegotiated {
 		return own
@@ -52,8 +52,8 @@ func atMost(own int, peers uint16) int {
 	return min(own, int(peers))
 }
 
-// askable reports whether a peer answers a read of no octets, by the depth of reads
-// that its frame says it takes. Our own kind always does.
+// askable reports whether a peer answers a read of no octets. A peer of this package
+// always does; another one does if its frame states a depth of reads.
 func askable(a *agreement, ird uint16) bool {
 	return a.extended || a.readsOut > 0 && ird != wire.NotNegotiated
 }
@@ -67,8 +67,8 @@ func (c *connection) requestFrame(revision int, private []byte) wire.MPARequest 
 	}
 }
 
-// agree is what our request and the peer's reply make the two ends agree on, and
-// which ready-to-receive is due.
+// agree returns what the two ends agree on by this end's request and the peer's reply,
+// and which ready-to-receive is due, if one is.
 func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreement, rtr wire.Opcode, due bool, err error) {
 	if reply.Revision != req.Revision || reply.Enhanced != req.Enhanced {
 		return a, 0, false, wire.ErrMPAMode
@@ -104,9 +104,9 @@ func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreem
 	return a, 0, false, nil
 }
 
-// answer is our reply to a request, and what the two make the ends agree on. await
-// says that the initiator sends an FPDU first: it has promised that, or is of our own
-// kind.
+// answer returns this end's reply to a request, and what the ends agree on by the two.
+// await says that the initiator sends an FPDU first: it has promised that, or is of this
+// package.
 func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, reply wire.MPAReply, await bool, err error) {
 	set, cfg := &c.dev.set, &c.qp.cfg
 	a = agreement{
@@ -140,7 +140,7 @@ func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, 
 	return a, reply, d.PeerToPeer || a.extended, nil
 }
 
-// allow notes which operations PostSend takes.
+// allow sets the operations that PostSend takes.
 func (a *agreement) allow() {
 	a.ops = offered &^ notSendable
 	if a.extended {
@@ -148,8 +148,8 @@ func (a *agreement) allow() {
 	}
 }
 
-// fit chooses how long FPDUs are: a TCP segment, unless the peer takes longer ones.
-// Payloads are multiples of 4, so that only a message's last FPDU has a pad.
+// fit chooses the length of FPDUs: a TCP segment, unless the peer takes longer ones. It
+// makes payloads multiples of 4, so that only a message's last FPDU has a pad.
 func (c *connection) fit(a *agreement, big bool) {
 	a.allow()
 	set := &c.dev.set
@@ -173,5 +173,5 @@ func (c *connection) fit(a *agreement, big bool) {
 	a.untagged = (mulpdu - wire.UntaggedHeaderSize) &^ 3
 }
 
-// defaultMSS is Ethernet's, with IPv6 and timestamps.
+// defaultMSS is the segment size on Ethernet, with IPv6 and timestamps, in bytes.
 const defaultMSS = 1428

@@ -12,12 +12,12 @@ import (
 	"godat/hw"
 )
 
-// counter counts completions and keeps a queue filled: each one posts the next
-// from inside the sink, as an owner may.
+// counter counts completions and keeps a queue filled: at each completion it posts the
+// next request from inside the sink, as an owner may.
 type counter struct {
 	n    atomic.Int64
 	wake chan struct{}
-	at   atomic.Int64 // wake when n gets there
+	at   atomic.Int64 // wake when n gets to this
 }
 
 func (c *counter) Complete(wcs []hw.WC) {
@@ -64,7 +64,7 @@ func (t tee) Complete(wcs []hw.WC) {
 	t.count.Complete(wcs)
 }
 
-// BenchmarkBulk writes a megabyte at a time, against a plain connection.
+// BenchmarkBulk writes a megabyte at a time, and compares with a plain connection.
 func BenchmarkBulk(b *testing.B) {
 	const size, deep = 1 << 20, 8
 	b.Run("way=conn", func(b *testing.B) {
@@ -116,7 +116,8 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
-// BenchmarkMessages sends 64 bytes at a time, against a write for each.
+// BenchmarkMessages sends 64 bytes at a time, and compares with a write for each on a
+// plain connection.
 func BenchmarkMessages(b *testing.B) {
 	const size, deep = 64, 32
 	b.Run("way=conn", func(b *testing.B) {

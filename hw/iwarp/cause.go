@@ -12,7 +12,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// termCause is what a Terminate says, in the words of the layer that found the error.
+// termCause is the cause of a Terminate, in the words of the layer that found the error.
 func termCause(code wire.TermCode, found hw.Side) *hw.Cause {
 	layer := hw.LayerMPA
 	switch code.Layer() {
@@ -25,19 +25,20 @@ func termCause(code wire.TermCode, found hw.Side) *hw.Cause {
 	return &hw.Cause{Layer: layer, Code: int(code), Text: code.Text(), Found: found}
 }
 
-// faultCause is what we found wrong with what the peer sent.
+// faultCause is the cause of an error that this end found in what the peer sent.
 func faultCause(e *wire.Error) *hw.Cause {
 	c := termCause(e.Term, hw.SideLocal)
 	c.Text, c.Err = strings.TrimPrefix(strings.TrimPrefix(e.Error(), "iwarp: "), c.Layer.String()+": "), e
 	return c
 }
 
-// statusCause is why a request of ours failed before it reached the peer.
+// statusCause is the cause of a request that failed at this end before it reached the
+// peer.
 func statusCause(op hw.Op, status hw.Status) *hw.Cause {
 	return &hw.Cause{Code: int(status), Text: fmt.Sprintf("%v ended with %v", op, status), Err: status.Err()}
 }
 
-// tcpCause is an error of the connection underneath.
+// tcpCause is the cause of an error of the underlying connection.
 func tcpCause(err error) *hw.Cause {
 	c := &hw.Cause{Layer: hw.LayerTCP, Text: err.Error(), Err: err}
 	var op *net.OpError
@@ -60,7 +61,8 @@ func tcpCause(err error) *hw.Cause {
 	return c
 }
 
-// attemptCause is why an attempt to connect failed, or an initiator was lost.
+// attemptCause is the cause of an attempt to connect that failed, or that lost its
+// initiator.
 func attemptCause(err error) *hw.Cause {
 	var fault *wire.Error
 	switch {
@@ -74,12 +76,13 @@ func attemptCause(err error) *hw.Cause {
 	return tcpCause(err)
 }
 
-// rejection is a reject of the peer's.
+// rejection is the cause of an attempt that the peer rejected.
 func rejection(text string) *hw.Cause {
 	return &hw.Cause{Layer: hw.LayerMPA, Text: text, Found: hw.SidePeer}
 }
 
-// readCause is why reading failed, when the peer has not ended its stream in order.
+// readCause is the cause of a read that failed, when the peer has not ended its stream
+// in order.
 func (r *receiver) readCause(err error) *hw.Cause {
 	r.own.Check()
 	r.link.mu.Lock()
@@ -98,12 +101,13 @@ func (r *receiver) readCause(err error) *hw.Cause {
 	return tcpCause(err)
 }
 
-// An end of our own kind says farewell before it leaves in order: by a write of no
-// octets to an offset that nobody uses, which has no effect on any peer. When its
-// stream ends without a farewell while work is outstanding, its process died.
+// farewellTO is the offset of a farewell. An end of this package sends a farewell before
+// it leaves in order: a write of no octets to an offset without a meaning, which has no
+// effect on any peer. When its stream ends without a farewell while work is outstanding,
+// its process died.
 const farewellTO = 0x676f6f6462796521 // "goodbye!"
 
-// farewell is its ULPDU.
+// farewell is the ULPDU of a farewell.
 func farewell() []byte {
 	h := wire.Header{Opcode: wire.OpWrite, STag: rtrSTag, TO: farewellTO, Last: true}
 	return h.Append(nil)

@@ -11,8 +11,8 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// A stream's end is an orderly one unless a request of ours is outstanding, or the
-// peer has said farewell.
+// The end of the peer's stream is orderly unless a request of this end is outstanding. It
+// is orderly in any case after a farewell.
 func TestAPeerWhoseStreamEndsWithARequestOutstandingIsLost(t *testing.T) {
 	for _, c := range []struct {
 		name           string

@@ -15,8 +15,8 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// Connect starts the attempt. cfg.Timeout bounds it; without one, the peer's program
-// may take any time to answer.
+// Connect starts the attempt. cfg.Timeout bounds it; without a timeout the peer's
+// program may take any time to answer.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "iwarp.Connect"
 	c := q.conn
@@ -45,7 +45,8 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	return nil
 }
 
-// initiate is the goroutine of a connection that we ask for. It becomes the receiver's.
+// initiate is the goroutine of a connection that this end asks for. It becomes the
+// receiver's goroutine.
 func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cfg hw.ConnectConfig) {
 	defer c.dev.running.Done()
 	defer cancel()
@@ -67,8 +68,8 @@ func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cf
 // errHungUp says that the peer closed the connection before it answered.
 var errHungUp = errors.New("iwarp: the peer hung up")
 
-// ask makes one attempt. When it returns neither up nor an error, the outcome has been
-// reported, or Break came first.
+// ask makes one attempt. When it returns neither up nor an error, it has reported the
+// outcome, or Break came first.
 func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int) (up bool, err error) {
 	conn, err := c.dev.provider.cfg.Dial(ctx, net.JoinHostPort(cfg.Addr, strconv.FormatUint(cfg.Qual, 10)))
 	if err != nil {
@@ -108,11 +109,11 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 		return false, err
 	}
 	if !stop() {
-		return false, ctx.Err() // the time ran out just now
+		return false, ctx.Err() // the time has just run out
 	}
 	c.send.rtr, c.send.rtrDue = rtr, due
 	c.recv.heard = true
-	if !agreed.extended { // our own kind needs no nudge
+	if !agreed.extended { // a peer of this package needs no nudge
 		c.recv.nudgeAfter = c.dev.set.nudge
 	}
 	info := hw.ConnInfo{
@@ -144,7 +145,7 @@ func readFrame(conn net.Conn, parse func([]byte) error) error {
 	}
 }
 
-// hungUp marks an error as one by which a peer may refuse our revision of MPA.
+// hungUp marks an error by which a peer may refuse this end's revision of MPA.
 func hungUp(err error) error {
 	if isTimeout(err) {
 		return err
@@ -152,7 +153,7 @@ func hungUp(err error) error {
 	return errors.Join(errHungUp, err)
 }
 
-// rejected reports a reject: the program's, unless it has a provider's mark.
+// rejected reports a reject: as the program's, unless it has a provider's mark.
 func (c *connection) rejected(reply *wire.MPAReply) {
 	if reject.IsByProvider(reply.Private) {
 		c.refuse(hw.ReasonRejected, nil, rejection("the peer's provider refused: no room, or closing"))
@@ -170,7 +171,7 @@ func (c *connection) protest(conn net.Conn, err error) {
 	}
 }
 
-// reasonOf is the reason for which an attempt failed.
+// reasonOf is the reason of an attempt that failed.
 func reasonOf(ctx context.Context, err error) hw.Reason {
 	var dns *net.DNSError
 	switch {
@@ -190,7 +191,7 @@ func reasonOf(ctx context.Context, err error) hw.Reason {
 	return hw.ReasonUnreachable
 }
 
-// start opens the connection for FPDUs; false if Break came first.
+// start opens the connection for FPDUs. It returns false if Break came first.
 func (c *connection) start(a agreement) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,6 +210,6 @@ func (c *connection) start(a agreement) bool {
 	c.begun = true
 	c.attention.And(^uint32(idleRecv))
 	c.dev.addConnection(c)
-	c.dev.running.Add(1) // the writer, which has its last job in any case
+	c.dev.running.Add(1) // for the writer, which runs for its last job in any case
 	return true
 }

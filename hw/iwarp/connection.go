@@ -9,27 +9,27 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// connection is what a queue pair is from NewQP or Reset to the OpEnd of both
-// queues: it sets the two directions up, and ends them. In between the sender and
-// the receiver work, each on its own state; all that they share is the link.
+// connection is one life of a queue pair, from NewQP or Reset to the OpEnd of both
+// queues: it sets the two directions up, and ends them. In between the sender and the
+// receiver work, each on its own state; they share only the link.
 type connection struct {
 	link
 	send sender
 
-	// The token holder's.
+	// Owned by the token's holder.
 	saidDown        bool
 	sqEnded         bool
 	rqEnded         bool
 	teardownStarted bool
 
-	ends atomic.Int32 // queues that have ended
+	ends atomic.Int32 // number of queues that have ended
 
 	_ [soft.CacheLine]byte
 
 	recv receiver
 }
 
-// batch is how many completions are handed out at a time.
+// batch is the most completions handed out at a time.
 const batch = 32
 
 func newConnection(q *queuePair) *connection {
@@ -43,7 +43,7 @@ func newConnection(q *queuePair) *connection {
 	return c
 }
 
-// attempt starts an attempt to connect; a connection has one.
+// attempt starts the attempt to connect, of which a connection has one.
 func (c *connection) attempt(op string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,8 +54,8 @@ func (c *connection) attempt(op string) error {
 	return nil
 }
 
-// adopt makes conn the one that Break interrupts; false means that Break came
-// first, and conn is the caller's to close.
+// adopt makes conn the connection that Break interrupts. It returns false if Break came
+// first; the caller then closes conn.
 func (c *connection) adopt(conn net.Conn, cancel context.CancelFunc) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *connection) adopt(conn net.Conn, cancel context.CancelFunc) bool {
 	return true
 }
 
-// breakOff is Break.
+// breakOff does what Break does. A second call has no effect.
 func (c *connection) breakOff(orderly bool) {
 	c.mu.Lock()
 	again := c.attention.Or(closed)&closed != 0
@@ -89,14 +89,14 @@ func (c *connection) breakOff(orderly bool) {
 // ended reports whether both queues have ended.
 func (c *connection) ended() bool { return c.ends.Load() == 2 }
 
-// unused reports whether no attempt to connect has begun.
+// unused reports whether the connection is new: neither an attempt nor Break has begun.
 func (c *connection) unused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.phase == unconnected && !c.dead
 }
 
-// step does what there is to do for the token's holder.
+// step does the work that there is for the token's holder.
 func (c *connection) step(budget int) {
 	if !c.send.step(budget) {
 		c.flush()

@@ -8,9 +8,8 @@ import (
 	"godat/internal/owner"
 )
 
-// TestContract holds the provider against the contract suite, in the ways it can
-// be configured. Under the race detector, which takes its time, in those that
-// take different paths.
+// TestContract runs the contract suite over the provider in all its configurations; under
+// the race detector, which is slow, only in those that take different paths.
 func TestContract(t *testing.T) {
 	tcp, pipe := New(Config{}), New((&pipes{}).config())
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// Each wait for a peer has its bound, and the time of these tests is synctest's:
-// the bounds are kept to the instant.
+// Each wait for a peer has its bound. These tests run in synctest's time, so they check
+// the bounds to the instant.
 
 const (
 	mpaTime    = 5 * time.Second
@@ -27,7 +27,7 @@ var bounds = map[string]string{
 	"linger": lingerTime.String(), "keepalive": "0", "fallback": "false",
 }
 
-// meanwhile has f done, which ends before the test does.
+// meanwhile runs f in a goroutine, and waits for it before the test ends.
 func (s *script) meanwhile(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -37,7 +37,7 @@ func (s *script) meanwhile(f func()) {
 	s.tb.Cleanup(func() { <-done })
 }
 
-// drip writes octets one by one, a second after another, until that fails.
+// drip writes one octet per second until a write fails.
 func (s *script) drip(b []byte) {
 	for i := range b {
 		if _, err := s.conn.Write(b[i : i+1]); err != nil {
@@ -154,7 +154,7 @@ func TestAnInitiatorThatPromisedNothingHasTheGrace(t *testing.T) {
 	})
 }
 
-// answeredByPipe has a connect over a pipe; a has the script's end.
+// answeredByPipe makes a connect over a pipe, and returns a script that is its peer.
 func answeredByPipe(tb tester, ways *pipes, a *peer, timeout time.Duration) *script {
 	tb.Helper()
 	ln, err := ways.listen(":0")
@@ -244,7 +244,7 @@ func TestTheRestOfAnFPDUHasTheStallTime(t *testing.T) {
 			time.Sleep(stallTime - 1)
 			s.write(one[len(one)/2:])
 			assert.Equal(t, hw.StatusSuccess, b.received(0).Status)
-			time.Sleep(10 * stallTime) // between two FPDUs a peer may be silent for as long as it likes
+			time.Sleep(10 * stallTime) // between two FPDUs a peer may be silent for any time
 			s.write(send(2))
 			assert.Equal(t, hw.StatusSuccess, b.received(1).Status)
 			began := time.Now()
@@ -276,7 +276,7 @@ func TestAPeerThatDoesNotTakeTheEndHasTheLinger(t *testing.T) {
 	}
 }
 
-// linger waits for the end of the stream, within the time that an end has.
+// linger waits for the end of the stream, which must come within twice the time linger.
 func (s *script) linger(t *testing.T, began time.Time) {
 	time.Sleep(2 * lingerTime)
 	var b [1]byte

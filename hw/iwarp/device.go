@@ -28,7 +28,7 @@ const (
 var offered = hw.Ops(hw.OpSend, hw.OpRecv, hw.OpWrite, hw.OpRead,
 	hw.OpBind, hw.OpSendInvalidate, hw.OpRecvInvalidate)
 
-// extended are RFC 7306's operations, for which the peer must be of our own kind.
+// extended holds RFC 7306's operations, for which the peer must be of this package.
 var extended = hw.Ops(hw.OpWriteImm, hw.OpRecvImm, hw.OpFetchAdd, hw.OpCompareSwap)
 
 // device is one opened device.
@@ -39,12 +39,12 @@ type device struct {
 	provider *Provider
 	set      settings
 	host     string         // the local address; empty for all
-	running  sync.WaitGroup // goroutines
+	running  sync.WaitGroup // the goroutines of connections
 
-	rejecting atomic.Int64 // connections that are refused and wait for the peer's end
+	rejecting atomic.Int64 // rejected connections that wait for the peer to close
 
-	connsMu sync.Mutex               // a leaf
-	conns   map[*connection]struct{} // those that may touch memory
+	connsMu sync.Mutex               // a leaf: its holder takes no other lock
+	conns   map[*connection]struct{} // the connections that may touch memory
 }
 
 func newDevice(p *Provider, host string, set settings) *device {
@@ -58,8 +58,8 @@ func newDevice(p *Provider, host string, set settings) *device {
 	return d
 }
 
-// ownAddress is how a peer finds the device: for all addresses, the first of an
-// interface that a peer may reach.
+// ownAddress is the address under which a peer finds the device. If the device has all
+// addresses, it is the first address of an interface that a peer may reach.
 func ownAddress(configured, host string) string {
 	switch {
 	case configured != "":
@@ -76,7 +76,8 @@ func ownAddress(configured, host string) string {
 	return "127.0.0.1"
 }
 
-// attributes are the device's. MaxCQs is without meaning: it completes by itself.
+// attributes are the device's. MaxCQs and MaxCQDepth mean nothing, because a device
+// delivers completions by itself.
 func (d *device) attributes() hw.Attr {
 	name := d.host
 	if name == "" {
@@ -119,7 +120,7 @@ func (d *device) attributes() hw.Attr {
 	}
 }
 
-// Close ends the device. Connections that are ending get the time for it.
+// Close closes the device, and waits for connections that are still ending.
 func (d *device) Close() error {
 	if err := d.End(); err != nil {
 		return err
@@ -128,7 +129,7 @@ func (d *device) Close() error {
 	return nil
 }
 
-// addConnection and removeConnection keep the set of those that grace looks at.
+// addConnection and removeConnection keep the set of connections that grace looks at.
 func (d *device) addConnection(c *connection) {
 	d.connsMu.Lock()
 	d.conns[c] = struct{}{}

@@ -5,19 +5,19 @@ import (
 	"godat/internal/yield"
 )
 
-// directMin is the least part of a payload that is read straight into memory. A
-// payload with a CRC never is: its CRC is checked before it is placed, and over a
-// copy, since the program may write to the memory meanwhile.
+// directMin is the least part of a payload, in bytes, that the receiver reads straight
+// into memory. It never does so with a CRC: it checks the CRC before it places the
+// payload, and over a copy, because the program may write to the memory meanwhile.
 const directMin = 8 << 10
 
-// direct takes an incomplete FPDU of which b has come, and reads the rest straight
-// into memory. It returns false when the FPDU is not one to read so.
+// direct takes an incomplete FPDU of which b has come, and reads the rest straight into
+// memory. It returns false if the FPDU is to be read into the buffer instead.
 func (r *receiver) direct(b []byte, length int) (done bool, err error) {
 	if r.staged() || r.link.agreed.crc || !r.heard || r.need-len(b) < directMin {
 		return false, nil
 	}
 	if readSize-r.in.r < readSize/2 {
-		r.in.ready(readSize) // for what comes behind the payload
+		r.in.ready(readSize) // room for the octets behind the payload
 		b = r.in.bytes()
 	}
 	b = b[wire.FPDULengthSize:]
@@ -37,8 +37,8 @@ func (r *receiver) direct(b []byte, length int) (done bool, err error) {
 	return true, nil
 }
 
-// placeDirect places the FPDU with header h, of n octets, in a ULPDU of length
-// octets of which b has come.
+// placeDirect places the payload behind header h, which has n octets, in a ULPDU of
+// length octets of which b has come.
 func (r *receiver) placeDirect(h wire.Header, b []byte, n, length int) error {
 	if err := r.begin(&h, length-n); err != nil {
 		return r.fault(err, b, length)
@@ -47,8 +47,8 @@ func (r *receiver) placeDirect(h wire.Header, b []byte, n, length int) error {
 	if !r.store(have) {
 		return r.fault(r.storeFault(h.Opcode), b, length)
 	}
-	// The buffer keeps the header, for a Terminate, and gets what comes behind
-	// the payload.
+	// The buffer keeps the header, for a Terminate, and takes the octets behind the
+	// payload.
 	r.left = length - n - len(have)
 	r.in.w = r.in.r + wire.FPDULengthSize + n
 	trailer, ulpdu := r.in.w, r.in.bytes()[wire.FPDULengthSize:]
@@ -78,19 +78,19 @@ func (r *receiver) placeDirect(h wire.Header, b []byte, n, length int) error {
 	}
 }
 
-// more reads on in the middle of an FPDU; the buffer has room.
+// more reads more of an FPDU into the buffer, which has room.
 func (r *receiver) more() error {
 	r.own.Check()
 	r.emit()
-	r.need = 0 // so that nothing moves
+	r.need = 0 // so that fill does not move the octets in the buffer
 	if err := r.fill(); err != nil {
 		return r.readEnded(err)
 	}
 	return nil
 }
 
-// readDirect reads the left octets of a payload to dst, and what comes behind them
-// into the buffer.
+// readDirect reads the r.left octets of a payload to dst, and the octets behind them into
+// the buffer.
 func (r *receiver) readDirect() error {
 	r.own.Check()
 	for r.left > 0 && !r.dead {
@@ -108,8 +108,8 @@ func (r *receiver) readDirect() error {
 	return nil
 }
 
-// doDirect reads what has come; false to wait for more. It looks the memory up each
-// time, and touches none while the receiver waits.
+// doDirect reads what has come, and returns false to wait for more. It looks the memory
+// up each time, and touches none while the receiver waits.
 func (r *receiver) doDirect(fd uintptr) bool {
 	r.own.Check()
 	r.touch.Add(1)

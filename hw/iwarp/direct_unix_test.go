@@ -12,7 +12,7 @@ import (
 	"godat/hw"
 )
 
-// A read into memory is made to take its time, by a descriptor that blocks.
+// The test makes a read into memory slow by a descriptor that blocks.
 func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	l := connections(n.peer())[0]
@@ -26,8 +26,8 @@ func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
 	}
 }
 
-// freeUnderRead frees a region that is being read into. It is false if the region was
-// gone before the read looked it up.
+// freeUnderRead deregisters a region that is being read into. It returns false if the
+// region was gone before the read looked it up.
 func freeUnderRead(t *testing.T, n *node, l *connection) bool {
 	m, d := n.memory(8, hw.LocalWrite), n.dev.(*device)
 	l.recv.dst, l.recv.left = &cursor{sgl: []hw.SGE{m.sge(0, 8)}, need: hw.LocalWrite}, 8

@@ -94,7 +94,7 @@ func TestASendInvalidatesTheRemoteKeyAndNoOther(t *testing.T) {
 	assert.NoError(t, dst.Deregister())
 }
 
-// otherWays are connections of the caller's own.
+// otherWays are configurations with the caller's own connections.
 func otherWays(t testing.TB) map[string]Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "socket")
@@ -157,7 +157,7 @@ func TestAnyConnectionWillDo(t *testing.T) {
 	}
 }
 
-// TestAPeerThatTakesNothingIsGivenUp has a socket fill up.
+// The socket fills up, because the peer reads nothing.
 func TestAPeerThatTakesNothingIsGivenUp(t *testing.T) {
 	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "100ms", "linger": "100ms"})
 	a, m := n.peer(), n.memory(16<<20, hw.LocalRead)
@@ -168,7 +168,7 @@ func TestAPeerThatTakesNothingIsGivenUp(t *testing.T) {
 	assert.Equal(t, hw.StatusFlushed, a.sent(0).Status)
 }
 
-// TestPostingAndBreakingWaitForNoPeer has a socket fill up, too.
+// Here, too, the socket fills up.
 func TestPostingAndBreakingWaitForNoPeer(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	a, m := n.peer(), n.memory(16<<20, hw.LocalRead)
@@ -178,7 +178,7 @@ func TestPostingAndBreakingWaitForNoPeer(t *testing.T) {
 	}
 	before := time.Now()
 	require.NoError(t, m.Deregister())
-	clear(m.buf) // it is ours again, though half an FPDU of it has gone
+	clear(m.buf) // the program may write to it again, though half of an FPDU has left
 	a.end(true)
 	assert.Less(t, time.Since(before), patience/2)
 	assert.Len(t, a.sends, 61)
@@ -308,8 +308,8 @@ func TestAReceiverThatSpinsReceives(t *testing.T) {
 	assert.Equal(t, hw.ReasonDrained, a.down)
 }
 
-// inParts writes b up to each of the ends by itself. New connections to n in
-// between give the receiver of this one the time to take what there is.
+// inParts writes b in parts, up to each of the ends in turn. New connections to n in
+// between give this connection's receiver the time to take each part.
 func (s *script) inParts(n *node, b []byte, ends ...int) {
 	s.tb.Helper()
 	from := 0
@@ -322,8 +322,8 @@ func (s *script) inParts(n *node, b []byte, ends ...int) {
 	}
 }
 
-// An initiator that promised nothing may begin with anything. With so long a
-// grace only its first FPDU can tell that it is there.
+// An initiator that promised nothing may begin with any FPDU. With so long a grace only
+// that FPDU can show that the initiator is there.
 func TestALargeFirstFPDUShowsThatTheInitiatorIsThere(t *testing.T) {
 	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "grace": "1h"})
 	b, m := n.peer(), n.memory(30000, hw.LocalWrite)
@@ -351,8 +351,8 @@ func TestADrainWhosePeerStopsInTheMiddleOfAnFPDUIsBroken(t *testing.T) {
 	}
 }
 
-// Two empty segments stand behind each other in what is read directly, and the
-// reading stops and goes on behind them.
+// The receive has two empty segments in a row. A read straight into memory stops there,
+// and the next one goes on behind them.
 func TestEmptySegmentsAreReadPast(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	b, m := n.peer(), n.memory(32<<10, hw.LocalWrite)

@@ -12,16 +12,16 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// abuse is what a peer must not send, and the Terminate that answers it.
+// abuse is a message that a peer must not send, and the Terminate that answers it.
 type abuse struct {
 	name  string
 	send  func(s *script, g *ground) []byte
 	want  wire.TermCode
-	recv  hw.Status // of the receive that is posted, if not flushed
+	recv  hw.Status // status of the receive that is posted, if it is not flushed
 	quote bool      // the Terminate quotes the read request
 }
 
-// ground is what abuse is about.
+// ground is the memory that the abuses try to reach.
 type ground struct {
 	all     *memory // all but atomics
 	none    *memory // nothing but atomics
@@ -33,7 +33,7 @@ func read1(r wire.ReadRequest) []byte {
 	return fpdu(false, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 1}, r.Append(nil))
 }
 
-// bent is an FPDU with its ULPDU changed.
+// bent is an FPDU whose ULPDU change has changed.
 func bent(h wire.Header, body []byte, change func(ulpdu []byte)) []byte {
 	ulpdu := append(h.Append(nil), body...)
 	change(ulpdu)
@@ -207,7 +207,8 @@ func TestABadCRCIsAnsweredWithItsTerminate(t *testing.T) {
 	}
 }
 
-// The end that accepts is up with the first FPDU; if that is none, it never was.
+// The accepting end reports the connection at the first FPDU. If the first FPDU is
+// invalid, it reports that the attempt failed.
 func TestAFirstFPDUThatIsNoneIsAnsweredAndRefused(t *testing.T) {
 	bad := wire.AppendFPDU(nil, false, make([]byte, 5))
 	flipped := fpdu(true, sendHeader)
@@ -230,7 +231,7 @@ func TestAFirstFPDUThatIsNoneIsAnsweredAndRefused(t *testing.T) {
 			s, _ := accepted(t, b, req)
 			s.write(c.send)
 			assert.Equal(t, c.want, s.terminate().Code)
-			if c.name == "length" { // it was one, of nothing that is known
+			if c.name == "length" { // it was an FPDU, with an invalid header
 				b.awaitDown()
 				assert.Equal(t, hw.ReasonBroken, b.down)
 				return

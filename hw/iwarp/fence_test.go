@@ -11,9 +11,9 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// A fenced request stays at home until the reads before it have their data. Both
-// are posted at once, so one that is not held follows its read before anything
-// that the peer can ask for after it has seen the read.
+// A fenced request does not leave until the reads before it have their data. The test
+// posts a read and a fenced request at once: without the fence the request would follow
+// the read before any answer to the peer's later requests.
 func TestAFencedRequestWaitsForTheReadsBeforeIt(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	a, m := n.peer(), n.memory(8, hw.AllPrivileges)

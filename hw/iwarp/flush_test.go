@@ -11,7 +11,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// gate is a sink that stops its first call until it is opened.
+// gate is a sink that blocks in its first call until the test opens it.
 type gate struct {
 	hw.Sink
 	once         sync.Once
@@ -23,8 +23,8 @@ func (g *gate) Complete(wcs []hw.WC) {
 	g.Sink.Complete(wcs)
 }
 
-// A read whose response the receiver has at hand is not flushed before that is
-// done with it: until then its memory is not the owner's again.
+// A read is not flushed while the receiver may be placing its response: until then the
+// owner may not use the memory again.
 func TestAReadIsNotFlushedWhileItsResponseMayBePlaced(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	g := &gate{inside: make(chan struct{}), open: make(chan struct{})}

@@ -54,8 +54,8 @@ func unstuff(t *testing.T, s *script, m *memory) {
 	assert.Less(t, got, len(m.buf))
 }
 
-// The memory is freed and overwritten while the socket is full: what the peer gets
-// of the FPDU under way is what was posted, and a Terminate follows.
+// The memory is deregistered and overwritten while the socket is full: the peer gets the
+// half-written FPDU as it was posted, and then a Terminate.
 func TestAHalfWrittenFPDUIsFinishedFromACopy(t *testing.T) {
 	a, m, s := stuffed(t)
 	require.NoError(t, m.Deregister())
@@ -69,11 +69,11 @@ func TestABreakFinishesAHalfWrittenFPDU(t *testing.T) {
 	a.broken = true
 	a.qp.Break(false)
 	a.end(false)
-	clear(m.buf) // it is ours again
+	clear(m.buf) // the program may write to it again
 	unstuff(t, s, m)
 }
 
-// A break interrupts the writer, which may be done before the break goes on.
+// A Break interrupts the writer, which may end its job before the Break goes on.
 func TestABreakFinishesAHalfWrittenFPDUThoughTheWriterWasInterrupted(t *testing.T) {
 	a, m, s := stuffed(t)
 	l := connections(a)[0]

@@ -20,12 +20,12 @@ var (
 )
 
 const (
-	fuzzRoom   = 512 // of the memory that the stream may reach
-	fuzzMargin = 64  // around it
+	fuzzRoom   = 512 // bytes of the memory that the stream may reach
+	fuzzMargin = 64  // bytes around that memory
 	fuzzRecvs  = 8
 )
 
-// seedStreams are things that a peer might say.
+// seedStreams are streams that a peer might send.
 func seedStreams(crc bool) (all [][]byte) {
 	key := binary.BigEndian.Uint32(anyKey)
 	addr := binary.BigEndian.Uint64(anyAddr)
@@ -45,9 +45,9 @@ func seedStreams(crc bool) (all [][]byte) {
 	}
 }
 
-// FuzzEngine feeds a live engine a stream, over a pipe or over TCP. Whatever it
-// is, the engine ends in order, touches no memory but what it may, and completes
-// each request once.
+// FuzzEngine feeds a stream to a live engine, over a pipe or over TCP. Whatever the stream
+// is, the engine ends in order, touches only the memory that it may, and completes each
+// request once.
 func FuzzEngine(f *testing.F) {
 	for _, crc := range []bool{false, true} {
 		for _, s := range seedStreams(crc) {
@@ -124,8 +124,8 @@ func drainAll(conn net.Conn, done chan struct{}) {
 	}
 }
 
-// FuzzReply answers an initiator with anything: it is connected or refused, and
-// ends in order.
+// FuzzReply answers an initiator with any octets: the initiator connects or is refused,
+// and ends in order.
 func FuzzReply(f *testing.F) {
 	for _, reject := range []bool{false, true} {
 		for rev := range uint8(4) {
@@ -135,7 +135,7 @@ func FuzzReply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		if len(reply) == 0 {
-			return // to silence the initiator asks again, by revision 1, and nobody is there
+			return // after an empty reply the initiator asks again with revision 1, and no listener answers
 		}
 		n := newNode(t, New(Config{}), noCRC)
 		a := n.peer()

@@ -19,23 +19,23 @@ import (
 	"godat/hw"
 )
 
-// What is tested here is that the kernel outlives what we do: siw's passive side
-// has killed it when an initiator that had promised a ready-to-receive left early
-// (agreement.go). A kernel that dies ends the guest, and the test with it.
+// The kernel must survive early closes: siw's passive side has crashed it when an
+// initiator that had promised a ready-to-receive left early (agreement.go). A kernel
+// that crashes ends the guest, and the test with it.
 
-// closer is a C program that accepts what is closed at once.
+// closer is a C program that accepts connections which the test closes at once.
 type closer struct {
 	prog  string
 	args  []string
 	port  uint64
 	asked int    // a port where it wants to be asked for its address first, or 0
-	count string // the variable that says how many connections are wanted
-	usual int    // if it does not
-	batch int    // that one server is asked to take
+	count string // the environment variable with the number of connections
+	usual int    // the number without the variable
+	batch int    // the most connections for one server
 }
 
-// cmtime frees its protection domain under its other thread now and then, and refuses
-// all that come after. dtest takes one connection.
+// cmtime sometimes frees its protection domain while its other thread uses it, and then
+// refuses all later connections. dtest takes one connection.
 var closers = []closer{
 	{"cmtime", []string{"-b", guestAddress, "-p", "7471"}, 7471, 0, "GODAT_GUEST_CLOSES", 200, 50},
 	{"dtest", []string{"-P", "siw", "-b", "64", "-B", "4"}, 45248, 15828, "GODAT_GUEST_DTEST_CLOSES", 10, 1},
@@ -75,9 +75,9 @@ var dtestPrivate = func() (b []byte) {
 	return b
 }()
 
-// closeAtOnce has a server accept at most so many connections, one after another,
-// which are closed as soon as they are there, every other one without order. It ends
-// early when the server refuses one, and returns how many there were.
+// closeAtOnce connects to a server at most so many times, one after another, and closes
+// each connection as soon as it is up, every other one without order. It ends early when
+// the server refuses a connection, and returns the number closed.
 func (c *closer) closeAtOnce(t *testing.T, n *node, most, before int) (closed int) {
 	t.Helper()
 	cmd := exec.Command(c.prog, c.args...)
@@ -124,7 +124,7 @@ func awaitListener(t *testing.T, port int) {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-// kernelIsWell looks for complaints in the kernel's log.
+// kernelIsWell fails the test if the kernel's log has errors.
 func kernelIsWell(t *testing.T) {
 	t.Helper()
 	log, err := exec.Command("dmesg").Output()

@@ -29,16 +29,16 @@ const (
 	guestAddress = "10.0.2.15" // siw has no loopback device
 	rpingPort    = 7174
 	pings        = 3
-	infoSize     = 16 // what rping says of a buffer: address, key, size
+	infoSize     = 16 // rping's description of a buffer: address, key, size
 )
 
 func init() { patience = time.Minute } // the processor is emulated
 
-// captures is where traces go.
+// captures is the directory of the traces.
 var captures = os.Getenv("GODAT_CAPTURES")
 
-// rping starts the C program. A server of it lives through a whole test, which on a
-// busy host takes minutes.
+// rping starts the C program. As a server it runs for a whole test, which takes minutes
+// on a busy host.
 func rping(t *testing.T, args ...string) (out *bytes.Buffer, wait func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -53,7 +53,8 @@ func rping(t *testing.T, args ...string) (out *bytes.Buffer, wait func() error) 
 	return out, cmd.Wait
 }
 
-// guestNode is a device in the guest. With a name its packets are captured.
+// guestNode is a device in the guest. If capture is set, it is the name of the file for
+// the device's packets.
 func guestNode(t *testing.T, params map[string]string, capture string) *node {
 	t.Helper()
 	cfg := Config{}
@@ -75,7 +76,7 @@ func guestNode(t *testing.T, params map[string]string, capture string) *node {
 	return &node{tb: t, dev: dev, zone: zone}
 }
 
-// pinger is our end of rping: a message each way, and the data.
+// pinger is this package's end of rping: a message each way, and the data.
 type pinger struct {
 	*peer
 	in, out, data *memory
@@ -91,7 +92,7 @@ func newPinger(n *node, size int) *pinger {
 	return p
 }
 
-// tell posts a message, and waits for its end.
+// tell posts a message and waits for its completion.
 func (p *pinger) tell(wr hw.SendWR) {
 	p.tb.Helper()
 	wr.Flags |= hw.WRSignaled
@@ -101,7 +102,7 @@ func (p *pinger) tell(wr hw.SendWR) {
 	p.outs++
 }
 
-// offer says where the data is.
+// offer tells the peer where the data is.
 func (p *pinger) offer() {
 	p.tb.Helper()
 	binary.BigEndian.PutUint64(p.out.buf, p.data.base)
@@ -110,7 +111,7 @@ func (p *pinger) offer() {
 	p.tell(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{p.out.sge(0, infoSize)}})
 }
 
-// hear waits for a message, and is ready for the next; false at the end.
+// hear waits for a message. It returns false at the end of the connection.
 func (p *pinger) hear() bool {
 	p.tb.Helper()
 	wc := p.received(p.ins)
@@ -122,7 +123,7 @@ func (p *pinger) hear() bool {
 	return true
 }
 
-// far is where the peer's data is, by the message that was heard.
+// far is a request on the peer's data, whose place the last message has told.
 func (p *pinger) far(op hw.Op) hw.SendWR {
 	n := binary.BigEndian.Uint32(p.in.buf[12:])
 	require.LessOrEqual(p.tb, int(n), len(p.data.buf))
@@ -160,14 +161,14 @@ func (p *pinger) client() {
 	}
 }
 
-// recvNext has a receive posted for the answer; the first was posted at the start.
+// recvNext posts a receive for the answer, unless it is the one posted at the start.
 func (p *pinger) recvNext() {
 	if p.ins > 0 {
 		p.recv(p.in.sge(0, infoSize))
 	}
 }
 
-// server answers the C client, until that hangs up.
+// server answers the C client until the client closes the connection.
 func (p *pinger) server() (served int) {
 	for {
 		if !p.hear() {
@@ -190,7 +191,7 @@ func (p *pinger) server() (served int) {
 
 var rpingSizes = []int{64, 1000, 4096, 65535}
 
-// ways are the settings that change what is on the wire.
+// ways are the settings that change the octets on the wire.
 func ways(client bool) (all []map[string]string) {
 	for _, crc := range []string{"true", "false"} {
 		for _, p2p := range []string{"true", "false"} {
@@ -278,7 +279,7 @@ func TestSiwHearsAReject(t *testing.T) {
 	assert.Contains(t, said.String(), "REJECTED")
 }
 
-// siw as initiator does not insert markers, and says so when it sees the reply.
+// siw as initiator does not insert markers, and refuses a reply that asks for them.
 func TestSiwDoesNotTakeAReplyThatAsksForMarkers(t *testing.T) {
 	n := guestNode(t, map[string]string{"markers": "true", "grace": "10s"}, "")
 	p := n.peer()
@@ -290,7 +291,7 @@ func TestSiwDoesNotTakeAReplyThatAsksForMarkers(t *testing.T) {
 	case <-time.After(time.Minute):
 		require.Fail(t, "no request", said.String())
 	}
-	// It closes without a word, as an initiator that is done at once does.
+	// It closes without a Terminate, as an initiator that is done at once does.
 	p.awaitUp()
 	p.awaitDown()
 	assert.Equal(t, hw.ReasonPeer, p.down)
@@ -298,7 +299,7 @@ func TestSiwDoesNotTakeAReplyThatAsksForMarkers(t *testing.T) {
 	assert.Contains(t, said.String(), "REJECTED")
 }
 
-// siw's Terminates are read as what they mean.
+// siw's Terminates are read with the right meaning.
 func TestWhatSiwRefuses(t *testing.T) {
 	rping(t, "-s", "-P", "-S", "65535")
 	awaitListener(t, rpingPort)

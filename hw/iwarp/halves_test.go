@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The link has a way to the whole connection, through its token. Only the token's run
-// takes it: so a sender and a receiver know of each other what the link has, and no more.
+// The link refers to the whole connection through its token. Only the token's run uses
+// that reference: so a sender and a receiver share the link, and nothing else.
 func TestOnlyTheTokenReachesFromALinkToItsConnection(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)

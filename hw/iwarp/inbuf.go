@@ -2,17 +2,18 @@ package iwarp
 
 import "sync"
 
-// readSize holds at least the longest FPDU, with markers, and then some.
+// readSize is the size of a receive buffer in bytes: more than the longest FPDU with
+// markers.
 const readSize = 128 << 10
 
-// firstSize is the buffer in which a receiver without a descriptor waits for the
-// beginning of an FPDU.
+// firstSize is the size in bytes of the buffer with which a receiver without a
+// descriptor waits for the beginning of an FPDU.
 const firstSize = 256
 
 var readBufs = sync.Pool{New: func() any { return new([readSize]byte) }}
 
-// inbuf has the octets that are read and not consumed: buf[r:w]. A receiver that waits
-// with none has no buffer.
+// inbuf holds the octets that are read and not consumed: buf[r:w]. A receiver without
+// such octets waits without a buffer.
 type inbuf struct {
 	buf  *[readSize]byte
 	r, w int
@@ -25,7 +26,8 @@ func (in *inbuf) bytes() []byte {
 	return in.buf[in.r:in.w]
 }
 
-// ready makes sure that there is a buffer, with room for need octets from r on.
+// ready makes sure that there is a buffer with room for need octets from r on, and for
+// one more octet at least.
 func (in *inbuf) ready(need int) {
 	if in.buf == nil {
 		in.buf = readBufs.Get().(*[readSize]byte)
@@ -50,7 +52,7 @@ func (in *inbuf) release() {
 	}
 }
 
-// drop gives the buffer back, whatever is in it.
+// drop discards the octets and gives the buffer back.
 func (in *inbuf) drop() {
 	in.r = in.w
 	in.release()

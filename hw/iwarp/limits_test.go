@@ -11,9 +11,9 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// A peer can have us keep only so much.
+// A peer can make this end hold only a bounded amount of memory.
 
-// idle is b's connection, when everybody waits.
+// idle is b's connection, once all goroutines wait.
 func idle(b *peer) *connection {
 	synctest.Wait()
 	return b.qp.(*queuePair).conn
@@ -46,7 +46,7 @@ func TestWhatAPeerBeginsTakesOneBuffer(t *testing.T) {
 		b.recv()
 		s := acceptedByPipe(t, ways, b, plain())
 		b.awaitUp()
-		s.write([]byte{0xff, 0xff, 0x41}) // the longest FPDU there is, a little of it
+		s.write([]byte{0xff, 0xff, 0x41}) // a small part of the longest FPDU
 		l := idle(b)
 		assert.Equal(t, 3, l.recv.in.w-l.recv.in.r)
 		assert.Less(t, l.recv.need, readSize)
@@ -55,7 +55,7 @@ func TestWhatAPeerBeginsTakesOneBuffer(t *testing.T) {
 	})
 }
 
-// A peer that asks for gigabytes and takes nothing has us hold a buffer of them.
+// If a peer asks for gigabytes and reads nothing, this end holds one buffer of them.
 func TestReadsThatThePeerDoesNotTakeAreNotBuffered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}
@@ -76,7 +76,7 @@ func TestReadsThatThePeerDoesNotTakeAreNotBuffered(t *testing.T) {
 	})
 }
 
-// A peer that floods us with messages of nothing does not keep us from sending.
+// A flood of empty messages does not keep this end from sending.
 func TestAFloodOfNothingStopsNobody(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	b := n.peer()
@@ -103,8 +103,8 @@ func TestAFloodOfNothingStopsNobody(t *testing.T) {
 	b.awaitDown()
 }
 
-// The block of a reply that answers one goes with a reject too: siw reads beyond
-// the end of one without.
+// A reject, too, answers an enhanced block with one: siw reads beyond the end of a reply
+// without a block.
 func TestARejectAnswersTheEnhancedBlock(t *testing.T) {
 	for _, enhanced := range []bool{true, false} {
 		n := newNode(t, New(Config{}), noCRC)

@@ -11,7 +11,7 @@ import (
 	"godat/hw/internal/soft"
 )
 
-// phase is where the attempt to connect stands.
+// phase is the stage that the attempt to connect is in.
 type phase uint8
 
 const (
@@ -24,20 +24,20 @@ const (
 
 // The bits of a link's attention word.
 const (
-	broken   = 1 << iota // the connection is over: flush; see die
+	broken   = 1 << iota // the connection is over, and the holder flushes; see die
 	draining             // Drain was called
 	closed               // Break was called
-	idleRecv             // no receiver runs: what it owned is the token holder's
-	finSent              // our half is closed, and the peer's answer awaited
+	idleRecv             // no receiver runs: the token's holder owns its state
+	finSent              // this end's half is closed, and the peer's answer awaited
 	bounded              // the receiver's time is limited from here on
-	probing              // the receiver wants a sign of life from the peer; see pulse.go
-	nudging              // the receiver wants the peer nudged; see nudge.go
+	probing              // the receiver asks the sender for a probe; see pulse.go
+	nudging              // the receiver asks the sender for a nudge; see nudge.go
 )
 
-// link is all that the sender, the writer and the receiver of a connection know of
-// it, and so all that they have in common: what is agreed, whether it lives, the
-// socket's deadlines, the requests under way in each direction, and the token, by
-// which the receiver has work done that is the sender's.
+// link is the state that the sender, the writer and the receiver of a connection share:
+// the agreement, whether the connection lives, the socket's deadlines, the requests
+// outstanding in each direction, and the token, by which the receiver gets the sender's
+// work done.
 type link struct {
 	// Immutable.
 	qp    *queuePair
@@ -54,20 +54,20 @@ type link struct {
 	reads     readQueue     // the sender pushes, the receiver retires
 	answers   responseQueue // the receiver pushes, the sender retires
 
-	// mu decides which of several events ends an attempt to connect or a connection.
-	// Nothing is called under it but a connection's deadlines.
+	// mu decides which of several events ends an attempt to connect or a connection. Its
+	// holder calls nothing but cancel and the setters of the socket's deadlines.
 	mu      sync.Mutex
 	phase   phase
 	begun   bool // the connection's goroutines run, or have run
 	dead    bool
 	ending  ending   // immutable once dead
-	sendErr error    // why the socket takes nothing more
+	sendErr error    // why the socket takes nothing more; nil while it does
 	conn    net.Conn // immutable once begun
 	cancel  context.CancelFunc
 
 	_ [soft.CacheLine]byte
 
-	token // shared; see there
+	token // shared; see token.go
 	// busy is set while the writer has a job.
 	busy atomic.Bool
 }
@@ -77,22 +77,22 @@ type ending struct {
 	why     hw.Reason
 	cause   *hw.Cause // what broke it; nil if nothing did
 	term    []byte    // the last ULPDU, which tells the peer; nil for none
-	verdict verdict   // on our requests
-	// Of the end of the peer's stream:
+	verdict verdict   // on this end's requests
+	// About the end of the peer's stream:
 	farewell bool // the peer said that it leaves in order
 	partial  bool // the stream ended inside of a message
 }
 
-// verdict is what the end of a connection says of requests that had not
-// completed, other than that they are flushed.
+// verdict names the requests for which the end of a connection means another status
+// than StatusFlushed.
 type verdict struct {
-	read   uint64 // this read, counted from 1
-	status hw.Status
-	other  hw.Status // the oldest that is no read and not sent; 0 means flushed
-	op     hw.OpSet  // if it is one of these
+	read   uint64    // a read, counted from 1; 0 for none
+	status hw.Status // the read's status
+	other  hw.Status // status of the oldest begun request with one of the operations op; 0 means flushed
+	op     hw.OpSet  // reads and atomics never count
 }
 
-// state is the endpoint state that comes nearest. The lock is held.
+// state is the endpoint state nearest to the phase. The lock is held.
 func (l *link) state() hw.Subtype {
 	switch {
 	case l.dead, l.phase == refused:
@@ -105,8 +105,8 @@ func (l *link) state() hw.Subtype {
 	return hw.StateEPConnected
 }
 
-// announce reports how the attempt ended, unless Break or an earlier report ended
-// it. The queues do not end meanwhile: nothing may be reported after their end.
+// announce reports how the attempt ended, unless Break or an earlier report ended it. The
+// queues do not end during the report: nothing may be reported after their end.
 func (l *link) announce(then phase, report func()) {
 	l.mu.Lock()
 	if l.phase != connecting || l.attention.Load()&closed != 0 {
@@ -128,8 +128,8 @@ func (l *link) refuse(why hw.Reason, private []byte, cause *hw.Cause) {
 	l.announce(refused, func() { l.facts.Refused(why, private, cause) })
 }
 
-// establish reports that the connection is up. Whatever ends it meanwhile is found
-// by the receiver, which runs in any case.
+// establish reports that the connection is up. If something ends the connection
+// meanwhile, the receiver finds it, because it runs in any case.
 func (l *link) establish(info hw.ConnInfo) {
 	l.announce(connected, func() {
 		l.up.Store(true)
@@ -137,7 +137,7 @@ func (l *link) establish(info hw.ConnInfo) {
 	})
 }
 
-// addressed is the cause with the addresses of the connection, if there is one.
+// addressed is the cause with the addresses of the socket, if there is one.
 func (l *link) addressed(c *hw.Cause) *hw.Cause {
 	l.mu.Lock()
 	conn := l.conn
@@ -169,8 +169,8 @@ func (l *link) die(e ending) {
 	}
 }
 
-// stopWriting notes why the socket takes nothing more, and limits the time in which
-// the receiver finds out what that means.
+// stopWriting records why the socket takes nothing more, and limits the time in which
+// the receiver may still learn the cause from the peer.
 func (l *link) stopWriting(err error) {
 	l.mu.Lock()
 	if l.sendErr == nil {
@@ -180,7 +180,7 @@ func (l *link) stopWriting(err error) {
 	l.limitEnd()
 }
 
-// limitRead sets how long the receiver waits for the socket; 0 is for ever.
+// limitRead sets how long the receiver waits for the socket; 0 means without a limit.
 func (l *link) limitRead(d time.Duration) {
 	var t time.Time
 	if d > 0 {
@@ -203,8 +203,8 @@ func (l *link) limitEnd() {
 	l.mu.Unlock()
 }
 
-// limitWrite bounds what the writer does next, or lifts the bound. After die its
-// deadlines count.
+// limitWrite bounds the writer's next write or wait, or removes the bound. After die the
+// deadline that die has set stays.
 func (l *link) limitWrite(on bool) {
 	var t time.Time
 	if on {

@@ -60,7 +60,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	return l, nil
 }
 
-// listenError is the error of Listen, in DAT's words.
+// listenError turns a system's error into a DAT error of Listen.
 func listenError(op string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -81,10 +81,10 @@ func portOf(a net.Addr, other uint64) uint64 {
 	return other
 }
 
-// Addr is where it listens.
+// Addr is the address at which the listener listens.
 func (l *listener) Addr() net.Addr { return l.ln.Addr() }
 
-// Qual is the port.
+// Qual is the listener's port.
 func (l *listener) Qual() uint64 { return l.qual }
 
 // Close stops listening, closes the connections whose request has not come, and waits
@@ -119,14 +119,14 @@ func (l *listener) serve() {
 			}
 			_ = conn.Close()
 			return
-		case !l.await(10 * time.Millisecond): // out of descriptors, say. Close closes quit too.
+		case !l.await(10 * time.Millisecond): // out of descriptors, say, or closed; Close closes quit
 			return
 		}
 	}
 }
 
-// admit enters a connection as soon as there is a place; nil if the listener is closed
-// first.
+// admit enters a connection as soon as there is a place. It returns nil if the listener
+// is closed first.
 func (l *listener) admit(conn net.Conn) *startup {
 	for {
 		s, wait := l.startups.enter(conn)
@@ -136,8 +136,8 @@ func (l *listener) admit(conn net.Conn) *startup {
 	}
 }
 
-// await waits for a while, or until a start-up has ended; false if the listener is
-// closed.
+// await waits for the time d, or until a start-up has ended. It returns false if the
+// listener is closed.
 func (l *listener) await(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -11,12 +11,12 @@ import (
 	"godat/hw"
 )
 
-// What two peers write to the same place at once is undefined, but legal; the race
-// detector would report it all the same. Their connections, whose CRCs cover it, must
-// not suffer.
+// Two peers may write to the same place at once: the contents are then undefined, but the
+// writes are legal. The race detector would report them all the same. The peers'
+// connections, whose CRCs cover the contents, must not break.
 //
-// Each write is posted when the one before it has left: so the receivers wait, and
-// read what comes where it belongs, if they do so at all.
+// The test posts each write when the one before it has left, so that the receivers wait:
+// then they would read straight into memory, if they did so with CRCs.
 func TestTwoPeersMayWriteTheSameMemoryAtOnce(t *testing.T) {
 	const size, writes = 64 << 10, 300
 	p := New(Config{})

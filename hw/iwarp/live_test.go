@@ -8,9 +8,9 @@ import (
 	"godat/hw"
 )
 
-// What a peer reads of memory that changes meanwhile is undefined. The connection,
-// whose CRCs cover it, must not suffer: next checks those of the FPDUs that were made
-// before the memory changed and left after.
+// If memory changes while a peer reads it, the contents are undefined. The connection,
+// whose CRCs cover the contents, must not break: next checks the CRCs of the FPDUs that
+// were made before the memory changed and left after.
 func TestMemoryMayChangeWhileItIsBeingSent(t *testing.T) {
 	const size = 16 << 20
 	n := newNode(t, New(Config{}), map[string]string{"linger": "10s"})
@@ -23,7 +23,7 @@ func TestMemoryMayChangeWhileItIsBeingSent(t *testing.T) {
 	a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
 	l := connections(a)[0]
 	l.awaitFull()
-	l.grab() // so that the token's holder sees the change, if it looks
+	l.grab() // so that the change happens before all that the token's next holder does
 	for i := range m.buf {
 		m.buf[i] = byte(i)
 	}

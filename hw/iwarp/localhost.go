@@ -7,7 +7,7 @@ import (
 	"godat/hw"
 )
 
-// localHost is the address that a device's name stands for.
+// localHost is the address or host that a device's name stands for.
 func localHost(name string) (string, error) {
 	const op = "iwarp.Open"
 	if name == "" || name == Name {
@@ -25,8 +25,8 @@ func localHost(name string) (string, error) {
 	return name, nil
 }
 
-// interfaceAddress is the first address of an interface, one that goes beyond the link
-// if there is one.
+// interfaceAddress is the first address of an interface that is not link-local, or else
+// its first link-local one.
 func interfaceAddress(op string, ifc *net.Interface) (string, error) {
 	addrs, err := ifc.Addrs()
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// TCP has the bytes of a write, and will deliver them or break the connection.
-// That is all that its success says.
+// The success of a write means only that TCP has its bytes, and will deliver them or
+// break the connection.
 func TestAWriteSucceedsBeforeThePeerHasReadIt(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	a, m := n.peer(), n.memory(8, hw.AllPrivileges)
 	s := scripted(t, a)
 	a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}, RKey: 1})
 	assert.Equal(t, hw.WC{Op: hw.OpWrite, Len: 8}, a.sent(0))
-	h, _ := s.next() // it reads no sooner
+	h, _ := s.next() // the peer reads no sooner
 	assert.Equal(t, wire.OpWrite, h.Opcode)
 }
 
-// A read behind the write tells: its answer comes after the peer has placed the
-// write, and not at all if the peer has refused it.
+// A read behind the write shows the write's outcome: the read's answer comes after the
+// peer has placed the write, and not at all if the peer has refused it.
 func TestAWriteThatThePeerRefusesSucceedsAndTheReadBehindItDoesNot(t *testing.T) {
 	n := newNode(t, New(Config{}), nil)
 	a, b, m := n.peer(), n.peer(), n.memory(16, hw.AllPrivileges)
@@ -46,8 +46,8 @@ func TestAWriteThatThePeerRefusesSucceedsAndTheReadBehindItDoesNot(t *testing.T)
 	assert.NotEqual(t, hw.StatusSuccess, a.sent(1).Status)
 }
 
-// late is a connection whose writes return late, if it is told so: what they wrote
-// has gone out, and the writer has not run since.
+// late is a connection whose writes, if asked, return late: the octets have left, and the
+// writer has not run since.
 type late struct {
 	net.Conn
 	on   atomic.Bool
@@ -62,8 +62,8 @@ func (c *late) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// The buffer of a send is the poster's again when the send has completed. An
-// answer says nothing of it: the receiver may run before the writer goes on.
+// The poster may use the buffer of a send again when the send has completed. The peer's
+// answer does not imply that: the receiver may run before the writer goes on.
 func TestAnAnswerMayComeBeforeTheCompletionOfTheSend(t *testing.T) {
 	near, far := net.Pipe()
 	slow := &late{Conn: near, gate: make(chan struct{})}

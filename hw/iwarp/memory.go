@@ -10,7 +10,8 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// invalidate kills a remote key on the peer's behalf, and waits until nobody uses it.
+// invalidate invalidates a remote key on the peer's behalf, and waits until no access
+// through it is in progress.
 func (r *receiver) invalidate(key uint32) bool {
 	r.own.Check()
 	if !r.link.dev.Invalidate(&r.link.qp.QP, key) {
@@ -20,14 +21,14 @@ func (r *receiver) invalidate(key uint32) bool {
 	return true
 }
 
-// inUse is a connection that may be using memory, and its words at that time.
+// inUse is a connection that may be accessing memory, and its words at that time.
 type inUse struct {
 	c           *connection
 	word, touch uint64
 }
 
-// inProgress appends to all the connections that may be using memory, but for a
-// receiver and a sender.
+// inProgress appends to all the device's connections that may be accessing memory, except
+// the accesses of the given receiver and sender.
 func (d *device) inProgress(receiver *receiver, sender *sender, all []inUse) []inUse {
 	d.connsMu.Lock()
 	defer d.connsMu.Unlock()
@@ -46,15 +47,15 @@ func (d *device) inProgress(receiver *receiver, sender *sender, all []inUse) []i
 	return all
 }
 
-// ended reports whether what was in progress has ended.
+// ended reports whether the accesses that were in progress have ended.
 func (u *inUse) ended() bool {
 	return (u.word&held == 0 || u.c.movedOn(u.word)) && (u.touch&1 == 0 || u.c.recv.touch.Load() != u.touch)
 }
 
-// grace waits until nothing that was in progress when it was called still is.
-// The key was removed before the words are read here, and a connection writes its
-// word before it looks a key up: so a connection that is seen idle here finds the key
-// dead. receiver is the caller's, if that is one: it touches nothing meanwhile.
+// grace waits until every access that was in progress when it was called has ended. Its
+// caller has removed the key before grace reads the words, and a connection writes its
+// word before it looks a key up: so a connection that grace sees idle finds the key dead.
+// If a receiver calls grace, it passes itself: it touches no memory meanwhile.
 func (d *device) grace(receiver *receiver) {
 	for _, u := range d.inProgress(receiver, nil, nil) {
 		for spin := 0; !u.ended(); spin++ {
@@ -63,10 +64,11 @@ func (d *device) grace(receiver *receiver) {
 	}
 }
 
-// awaitUsers is grace for the token's holder. It returns false if it would have to
-// wait and the holder may not, since it is not the writer. While it waits it counts
-// steps, as one that touches nothing: two that wait for each other go on. So the keys
-// of what is in the outbox are looked up again before it is written.
+// awaitUsers is grace for the token's holder. It returns false if it would have to wait
+// and the holder may not, because it is not the writer. While it waits it touches no
+// memory and counts steps in the token's word, so that two that wait for each other both
+// go on. Therefore the keys of the pieces in the outbox are looked up again (resumed)
+// before the next write.
 func (s *sender) awaitUsers() bool {
 	s.link.own.Check()
 	users := s.link.dev.inProgress(nil, s, s.users[:0])
@@ -86,7 +88,7 @@ func (s *sender) awaitUsers() bool {
 	return true
 }
 
-// pause passes the time of a copy.
+// pause passes the time between two looks at an access in progress.
 func pause(spin int) {
 	if spin < 100 {
 		runtime.Gosched()
@@ -95,12 +97,13 @@ func pause(spin int) {
 	}
 }
 
-// access looks memory up, as a queue pair may reach it.
+// access looks up the memory that a queue pair may reach.
 type access struct{ view soft.View }
 
-// reach returns the n bytes at addr, or nil if the key is dead or does not allow
-// it. The caller holds the token, or has made touch odd, and looks the key up again
-// after the next step: Deregister waits for that. n is not 0.
+// reach returns the n bytes at addr, or nil if the key is dead or does not allow the
+// access. n is not 0. The caller holds the token, or has made touch odd; after it next
+// steps or makes touch even it looks the key up again, because Deregister waits only
+// until then.
 func (a *access) reach(addr uint64, n, key uint32, need hw.Privileges) []byte {
 	p := a.view.Reach(addr, n, key, need)
 	if p == nil {
@@ -109,7 +112,7 @@ func (a *access) reach(addr uint64, n, key uint32, need hw.Privileges) []byte {
 	return unsafe.Slice((*byte)(p), n)
 }
 
-// allows reports whether all segments can be reached. An empty one always can.
+// allows reports whether all segments can be reached. An empty segment always can.
 func (a *access) allows(sgl []hw.SGE, need hw.Privileges) bool {
 	for i := range sgl {
 		s := &sgl[i]
@@ -120,8 +123,7 @@ func (a *access) allows(sgl []hw.SGE, need hw.Privileges) bool {
 	return true
 }
 
-// remoteFault is what is wrong with a peer's reference to memory, in RDMAP's words, or
-// nil.
+// remoteFault is the error of a peer's reference to memory, in RDMAP's words, or nil.
 func (a *access) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wire.Error {
 	r := a.view.Keys.Lookup(key)
 	switch {
@@ -138,7 +140,7 @@ func (a *access) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wi
 	return nil
 }
 
-// tagged is the fault of a reference in DDP's words, which has one word for two of
+// tagged turns the error of a reference into DDP's words. DDP has one code for two of
 // RDMAP's.
 func tagged(e *wire.Error) *wire.Error {
 	switch e {
@@ -150,7 +152,7 @@ func tagged(e *wire.Error) *wire.Error {
 	return wire.ErrTaggedSTag
 }
 
-// total is the sum of the segments.
+// total is the sum of the segments' lengths.
 func total(sgl []hw.SGE) (n uint64) {
 	for i := range sgl {
 		n += uint64(sgl[i].Len)
@@ -158,10 +160,10 @@ func total(sgl []hw.SGE) (n uint64) {
 	return n
 }
 
-// cursor is a place in a list of segments.
+// cursor is a position in a list of segments.
 type cursor struct {
 	sgl  []hw.SGE
-	off  uint32 // in the first of sgl
+	off  uint32 // offset in the first of sgl
 	need hw.Privileges
 }
 
@@ -169,7 +171,7 @@ type cursor struct {
 // them and at least one; nil if they can't be reached. The cursor is not at the end of
 // its list.
 func (a *access) next(c *cursor, n int) []byte {
-	for c.off == c.sgl[0].Len { // an empty segment, too
+	for c.off == c.sgl[0].Len { // skips empty segments too
 		c.sgl, c.off = c.sgl[1:], 0
 	}
 	s := &c.sgl[0]
@@ -181,7 +183,7 @@ func (a *access) next(c *cursor, n int) []byte {
 	return mem[:min(n, len(mem))]
 }
 
-// skip moves the cursor on by n bytes that next has found.
+// skip moves the cursor on by n of the bytes that next returned.
 func (c *cursor) skip(n int) {
 	if n == 0 {
 		return

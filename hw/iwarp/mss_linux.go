@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// segmentSize is what TCP puts into a segment of the connection; 0 if unknown.
+// segmentSize is the number of octets that TCP puts into a segment; 0 if unknown.
 func segmentSize(tcp *net.TCPConn) (mss int) {
 	raw, err := tcp.SyscallConn()
 	if err != nil {
@@ -21,7 +21,7 @@ func segmentSize(tcp *net.TCPConn) (mss int) {
 	return mss
 }
 
-// limitUnacked bounds how long data may go unacknowledged.
+// limitUnacked bounds how long sent data may stay unacknowledged before TCP gives up.
 func limitUnacked(tcp *net.TCPConn, d time.Duration) {
 	raw, err := tcp.SyscallConn()
 	if err != nil {

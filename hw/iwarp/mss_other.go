@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// segmentSize is not known here.
+// segmentSize returns 0: the size is unknown on this system.
 func segmentSize(*net.TCPConn) int { return 0 }
 
-// limitUnacked leaves it to the system's own bound.
+// limitUnacked does nothing: the system's own bound counts.
 func limitUnacked(*net.TCPConn, time.Duration) {}

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// pipes is a network of connections without descriptor and buffer: net.Pipe.
-// wrap, if set, makes something else of each end.
+// pipes is a network of connections without descriptor and buffer: net.Pipe. wrap, if
+// set, wraps each end.
 type pipes struct {
 	wrap func(net.Conn) net.Conn
 
@@ -18,7 +18,7 @@ type pipes struct {
 	ports map[string]*pipeListener
 }
 
-// config is that of a provider on it.
+// config is the Config of a provider on the network.
 func (p *pipes) config() Config {
 	return Config{Dial: p.dial, Listen: p.listen, Address: "here"}
 }
@@ -110,7 +110,7 @@ func (ln *pipeListener) Close() error {
 
 func (ln *pipeListener) Addr() net.Addr { return pipeAddr(ln.port) }
 
-// halved gives a connection a sending half of its own, which nobody hears close.
+// halved gives a connection a CloseWrite, which the peer does not notice.
 func halved(c net.Conn) net.Conn { return halvedConn{c} }
 
 type halvedConn struct{ net.Conn }

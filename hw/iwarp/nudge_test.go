@@ -36,7 +36,7 @@ func (s *script) isWriteOfNothing() {
 	assert.Empty(s.tb, body)
 }
 
-// hearsNothing ends the connection when nothing has come for a day.
+// hearsNothing checks that no octet comes for a day, and ends the connection.
 func (s *script) hearsNothing(a *peer) {
 	s.tb.Helper()
 	_ = s.conn.SetReadDeadline(time.Now().Add(24 * time.Hour))
@@ -77,7 +77,8 @@ func TestNobodyIsNudgedWhereThatIsOff(t *testing.T) {
 	})
 }
 
-// Our own kind sees whatever comes: nothing but the ready-to-receive is sent.
+// A peer of this package misses no octets: the initiator sends it only the
+// ready-to-receive.
 func TestAPeerOfOurKindIsNotNudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}

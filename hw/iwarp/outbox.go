@@ -12,16 +12,17 @@ const (
 	arenaSize = 128 << 10 // at least two of the longest FPDUs
 	mostSent  = 256 << 10 // bytes gathered for one write
 	mostParts = 256
-	// Payloads up to this are copied, which costs less than an iovec for each.
+	// Payloads of up to inlined bytes are copied, which costs less than an iovec each.
 	inlined = 512
 	// spareParts is the most pieces of one FPDU: its segments, its header and trailer.
 	spareParts = maxSegments + 2
-	// frameSpare is the most that an FPDU takes in the arena beside its payload.
+	// frameSpare is the most bytes that an FPDU takes in the arena beside its payload.
 	frameSpare = wire.MaxFramedHeaderSize + wire.AtomicRequestSize + wire.MaxTrailerSize
 )
 
-// piece is a run of octets to send. It is in the arena or copied, and then key is 0; or
-// it is in a region, and then its key is looked up again before each write but the first.
+// piece is a run of octets to send. If key is 0, it lies in the arena or is a copy.
+// Otherwise it lies in a region, and the sender looks its key up again before each write
+// but the first.
 type piece struct {
 	mem  []byte
 	addr uint64
@@ -29,15 +30,15 @@ type piece struct {
 	need hw.Privileges
 }
 
-// frame is where an FPDU begins among the pieces, and which message it is of.
+// frame says where an FPDU begins among the pieces, and which message it belongs to.
 type frame struct {
 	piece, off int
 	end        uint64 // position in the stream
-	slot       uint64 // of its request in the send queue, or of its response
+	slot       uint64 // position of its request in the send queue, or of its response
 	response   bool
 }
 
-// sendBuf is what a connection needs while it has something to send.
+// sendBuf is the memory that a connection needs while it has something to send.
 type sendBuf struct {
 	arena  []byte
 	pieces []piece
@@ -56,13 +57,13 @@ var sendBufs = sync.Pool{New: func() any {
 	}
 }}
 
-// outbox has the FPDUs that are not written, or not wholly. Positions count the octets
+// outbox holds the FPDUs that are not written, or not wholly. Positions count the octets
 // of the stream from its first FPDU.
 type outbox struct {
-	*sendBuf               // nil when there is nothing
+	*sendBuf               // nil when nothing is queued
 	first, skip     int    // the first piece not wholly written, and how much of it is
 	queued, written uint64 // positions
-	base            uint64 // where the buffer begins
+	base            uint64 // position of the buffer's first octet
 }
 
 func (o *outbox) empty() bool { return o.queued == o.written }
@@ -93,7 +94,7 @@ func (o *outbox) room(n int) bool {
 		cap(o.arena)-len(o.arena) >= n && o.queued-o.written < mostSent
 }
 
-// begin notes where the next FPDU begins.
+// begin records where the next FPDU begins.
 func (o *outbox) begin(slot uint64, response bool) {
 	f := frame{piece: len(o.pieces), slot: slot, response: response}
 	if n := len(o.pieces); n > 0 && o.pieces[n-1].key == 0 {
@@ -111,7 +112,7 @@ func (o *outbox) addArena(start int) {
 	o.queued += uint64(len(o.arena) - start)
 	if n := len(o.pieces); n > 0 && o.pieces[n-1].key == 0 {
 		p := &o.pieces[n-1]
-		p.mem = o.arena[start-len(p.mem):] // nothing but pieces is in the arena
+		p.mem = o.arena[start-len(p.mem):] // the arena holds nothing but pieces, in order
 		return
 	}
 	o.pieces = append(o.pieces, piece{mem: o.arena[start:]})
@@ -127,7 +128,7 @@ func (o *outbox) addMemory(mem []byte, c *cursor) {
 // seal ends the FPDU.
 func (o *outbox) seal() { o.frames[len(o.frames)-1].end = o.queued }
 
-// cut removes frame i and all behind it. No octet of them is written.
+// cut removes frame i and all behind it, of which no octet is written.
 func (o *outbox) cut(i int) {
 	f := o.frames[i]
 	start := o.start(i)
@@ -142,7 +143,7 @@ func (o *outbox) cut(i int) {
 	o.queued = start
 }
 
-// start is where frame i begins in the stream.
+// start is the position at which frame i begins.
 func (o *outbox) start(i int) uint64 {
 	if i > 0 {
 		return o.frames[i-1].end
@@ -182,8 +183,8 @@ func (o *outbox) current() (i int, half bool) {
 	return 0, false
 }
 
-// bounce replaces the rest of a half-written FPDU by a copy, so that it can be finished
-// whatever happens to the memory.
+// bounce replaces the rest of a half-written FPDU by a copy, so that the sender can
+// finish it even if its memory is deregistered.
 func (o *outbox) bounce() {
 	i, half := o.current()
 	if !half {

@@ -15,12 +15,12 @@ func (c *connection) flush() {
 	c.own.Check()
 	busy := c.busy.Load()
 	if busy && c.send.writer.job.kind == jobWrite {
-		return // what it has written counts; it was interrupted, and kicks the token
+		return // the interrupted writer has still to report what it has written; it then kicks the token
 	}
 	if !busy {
 		c.send.collect()
 	}
-	// Before the queues are looked at: an owner posts nothing after Break.
+	// The load comes before the look at the queues: an owner posts nothing after Break.
 	a := c.attention.Load()
 	c.mu.Lock()
 	phase, begun, end := c.phase, c.begun, c.ending
@@ -60,10 +60,10 @@ func (c *connection) flush() {
 	}
 }
 
-// judged turns a peer's end that looks orderly into what it is when work is
-// outstanding: a peer whose process died. A peer of our own kind says farewell before
-// it leaves in order. A program of another kind that leaves in the middle of our work
-// breaks the connection, too.
+// judged turns a peer's end that looks orderly into a broken connection if work is
+// outstanding, because the peer's process has then died. A peer of this package sends a
+// farewell before it leaves in order. A peer of another implementation that leaves while
+// this end's work is outstanding breaks the connection, too.
 func (c *connection) judged(e ending) ending {
 	c.own.Check()
 	n := c.send.incomplete()
@@ -79,8 +79,8 @@ func (c *connection) judged(e ending) ending {
 	return e
 }
 
-// endQueue reports a queue's last completion. The owner may reset or close the queue
-// pair as soon as it has both.
+// endQueue reports a queue's OpEnd. The owner may reset or close the queue pair as soon
+// as it has seen the OpEnd of both queues, so endQueue counts first.
 func (c *connection) endQueue(sink hw.Sink, id uint64) {
 	c.own.Check()
 	c.qp.endReports.Add(1)
@@ -89,14 +89,14 @@ func (c *connection) endQueue(sink hw.Sink, id uint64) {
 	sink.Complete([]hw.WC{{ID: id, Op: hw.OpEnd}})
 }
 
-// incomplete is how many requests have not completed.
+// incomplete is the number of requests that have not completed.
 func (s *sender) incomplete() uint64 {
 	s.link.own.Check()
 	return s.sq.Tail.Load() - s.head
 }
 
-// dropOutbox takes from the outbox what the peer still has to get, with term as its
-// end, and lets the rest go: no memory is touched any more.
+// dropOutbox copies from the outbox the octets that the peer must still get, with term at
+// their end, and drops the rest: the sender touches no memory any more.
 func (s *sender) dropOutbox(term []byte) {
 	s.link.own.Check()
 	if s.dropped {
@@ -109,8 +109,8 @@ func (s *sender) dropOutbox(term []byte) {
 	s.out.release()
 }
 
-// flush flushes the requests that have not completed. v says which of them ends with
-// more than that.
+// flush completes the requests that have not completed: with StatusFlushed, except for
+// the one that failed at this end or for which v has another status.
 func (s *sender) flush(v *verdict) {
 	s.link.own.Check()
 	q, n := s.sq, 0
@@ -130,8 +130,9 @@ func (s *sender) flush(v *verdict) {
 	}
 }
 
-// fate is how the oldest request of the send queue ends: flushed, unless it failed
-// here, or is the one that the verdict is on. One request at most has such a fate.
+// fate is the status with which the oldest request of the send queue ends:
+// StatusFlushed, unless the request failed at this end or is the one of the verdict. At
+// most one request ends with another status than StatusFlushed.
 func (s *sender) fate(wr *hw.SendWR, v *verdict) hw.Status {
 	if s.doomed {
 		return hw.StatusFlushed

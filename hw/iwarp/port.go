@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// port is a connection as the data path sees it. A connection is staged if it has
-// no descriptor that we know how to use: then only the writer writes, and nothing is
-// read into memory directly, since both may block.
+// port is a socket as the data path sees it. A connection is staged if it has no
+// descriptor that this package can use: then only the writer writes, and the receiver
+// reads nothing straight into memory, because both may block.
 type port struct {
 	raw syscall.RawConn // nil if the connection is staged
 	portState
@@ -20,7 +20,7 @@ func (p *port) staged() bool { return p.raw == nil }
 func openPort(conn net.Conn) port {
 	var p port
 	if haveRaw {
-		// Only these two: a type that embeds one may do more in its Write.
+		// Only these two types: a type that embeds one may do more in its Write.
 		switch c := conn.(type) {
 		case *net.TCPConn:
 			p.raw, _ = c.SyscallConn()
@@ -31,8 +31,8 @@ func openPort(conn net.Conn) port {
 	return p
 }
 
-// tune sets the options of the TCP connection that carries conn, if one does. It
-// ignores errors: no option is needed.
+// tune sets the options of the TCP connection that carries conn, if one does. It ignores
+// errors, because the connection works without the options.
 func (d *device) tune(conn net.Conn) {
 	tcp, set := tcpUnder(conn), &d.set
 	if tcp == nil {

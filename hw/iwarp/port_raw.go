@@ -11,8 +11,8 @@ import (
 
 const haveRaw = true
 
-// portState is what the callbacks of a raw connection work on. It is the token
-// holder's; await, which leaves it alone, is the writer's.
+// portState is the state of the callbacks of a raw connection. The token's holder owns
+// it; the writer calls await, which does not use it.
 type portState struct {
 	writeFn, awaitFn func(fd uintptr) bool
 	out              *outbox
@@ -20,12 +20,12 @@ type portState struct {
 	werr             error
 }
 
-// bind makes the callbacks, once: a method value allocates.
+// bind makes the callbacks once, because a method value allocates.
 func (p *port) bind() {
 	p.writeFn, p.awaitFn = p.doWrite, p.doAwait
 }
 
-// write writes of the outbox what the socket takes, without waiting.
+// write writes as much of the outbox as the socket takes without waiting.
 func (p *port) write(o *outbox) (int, error) {
 	p.out = o
 	if err := p.raw.Write(p.writeFn); err != nil {
@@ -52,14 +52,15 @@ func (p *port) doWrite(fd uintptr) bool {
 // await waits until the socket takes more.
 func (p *port) await() error { return p.raw.Write(p.awaitFn) }
 
-// doAwait asks the socket itself: Go's poller forgets what it has reported before.
+// doAwait polls the socket itself, because Go's poller does not report again what it has
+// reported before.
 func (p *port) doAwait(fd uintptr) bool {
 	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 	n, err := unix.Poll(fds[:], 0)
 	return n > 0 || err != nil && err != unix.EINTR
 }
 
-// readInto is a read that does not wait; again means that there is nothing yet.
+// readInto reads without waiting; again means that nothing has come yet.
 func readInto(fd int, b []byte) (n int, again bool, err error) {
 	for {
 		n, err = syscall.Read(fd, b)
@@ -77,7 +78,7 @@ func readInto(fd int, b []byte) (n int, again bool, err error) {
 	}
 }
 
-// readVector is readInto for several places.
+// readVector is readInto for several slices.
 func readVector(fd int, v *vector, parts [][]byte) (n int, again bool, err error) {
 	for {
 		n, err = v.readv(fd, parts)
@@ -95,7 +96,7 @@ func readVector(fd int, v *vector, parts [][]byte) (n int, again bool, err error
 	}
 }
 
-// writev tries to write all that is not written.
+// writev tries to write all octets of the outbox that are not written.
 func (o *outbox) writev(fd int) (int, error) {
 	parts := o.parts[:0]
 	skip := o.skip

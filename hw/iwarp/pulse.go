@@ -10,19 +10,19 @@ import (
 )
 
 // TCP's keep-alive notices a host that is gone without a word. It does not notice a
-// peer that is stuck, since the peer's kernel answers for it, and not every connection
-// is TCP. So the receiver looks four times in the time of the parameter keepalive
+// peer that is stuck, because the peer's kernel answers for it, and not every connection
+// is TCP. So the receiver checks four times in the time of the parameter keepalive
 // whether octets have come. If none have come since the last look, the sender probes
-// the peer: by a read of no octets, which any live peer answers. The probe takes the
-// place of one of the reads that the peer has agreed to, and is sent only while none of
-// ours is outstanding; otherwise that one shows as much. The parameter stall bounds how
-// long a peer may take nothing, which is not judged here.
+// the peer: it sends a read of no octets, which any live peer answers. The probe takes
+// the place of one of the reads that the peer has agreed to. The sender sends it only
+// while no read of this end is outstanding, because an outstanding read shows as much.
+// How long a peer may take no octets is another bound, of the parameter stall.
 //
-// A peer that has agreed to no read can't be probed: all that is known of it is that its
+// A peer that has agreed to no read can't be probed: TCP's keep-alive shows only that its
 // host is there. Where a kernel speaks iWARP for the peer's process, as with Linux's
 // siw, the kernel answers the probe, and the process may be stuck all the same.
 
-// looks is how many looks there are in the time keepalive.
+// looks is the number of looks in the time keepalive.
 const looks = 4
 
 // tcpUnder is the TCP connection that carries conn, or nil. A wrapper such as crypto/tls
@@ -40,7 +40,7 @@ func tcpUnder(conn net.Conn) *net.TCPConn {
 	}
 }
 
-// pulse is how long the receiver waits between two looks; 0 is for ever.
+// pulse is how long the receiver waits between two looks; 0 means that it never looks.
 func (l *link) pulse() time.Duration {
 	if !l.agreed.askable {
 		return 0
@@ -48,8 +48,8 @@ func (l *link) pulse() time.Duration {
 	return max(l.dev.set.keepalive, 0) / looks
 }
 
-// checkPulse is a look: it probes a peer that was silent, and ends the connection when
-// that was of no use; nil to go on.
+// checkPulse is one look: it has a silent peer probed, and ends the connection if the
+// peer has not answered a read for the time keepalive. It returns nil to go on.
 func (r *reader) checkPulse() error {
 	r.own.Check()
 	switch {

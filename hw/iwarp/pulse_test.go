@@ -14,7 +14,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// The time of these tests is synctest's: it passes when everybody waits.
+// These tests run in synctest's time, which passes when all goroutines wait.
 
 const keepAlive = 8 * time.Second
 
@@ -30,7 +30,7 @@ func pipeScript(tb tester, ways *pipes, ln hw.Listener) *script {
 	return newScript(tb, conn)
 }
 
-// acceptedByPipe is accepted over a pipe; the script may take any time.
+// acceptedByPipe is a script that b has accepted over a pipe; it may take any time.
 func acceptedByPipe(tb tester, ways *pipes, b *peer, req wire.MPARequest) *script {
 	tb.Helper()
 	ln, requests := b.listen(hw.ListenConfig{})
@@ -42,7 +42,7 @@ func acceptedByPipe(tb tester, ways *pipes, b *peer, req wire.MPARequest) *scrip
 	return s
 }
 
-// swallow has a peer take everything and say nothing any more.
+// swallow makes the peer read everything and send nothing more.
 func (s *script) swallow() {
 	go func() { _, _ = io.Copy(io.Discard, s.conn) }()
 }
@@ -50,9 +50,9 @@ func (s *script) swallow() {
 func TestAPeerGoneWithoutAWordIsNoticedWithinTheKeepAlive(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		last  []byte // what the peer says before
+		last  []byte // what the peer sends before it falls silent
 		work  func(b *peer, m *memory)
-		sends int // completions that the work has
+		sends int // number of completions of the work
 	}{
 		{"idle", nil, func(*peer, *memory) {}, 0},
 		{"a read is outstanding", nil, func(b *peer, m *memory) {
@@ -96,7 +96,7 @@ func TestAPeerGoneWithoutAWordIsNoticedWithinTheKeepAlive(t *testing.T) {
 	}
 }
 
-// Over TCP the kernel of a peer that is stuck answers for it, so it is asked too.
+// Over TCP the kernel of a stuck peer answers for it, so the peer is probed there too.
 func TestAPeerThatIsStuckIsNoticedOverTCP(t *testing.T) {
 	b := newNode(t, New(Config{}), map[string]string{"crc": "false", "keepalive": "400ms", "linger": "10ms"}).peer()
 	b.recv()
@@ -113,8 +113,8 @@ func TestAPeerThatIsStuckIsNoticedOverTCP(t *testing.T) {
 	assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
 }
 
-// A read of nothing would be one too many for a peer that takes none, or has not
-// said how many.
+// A probe would be one read too many for a peer that takes no reads, or has not said how
+// many it takes.
 func TestAPeerThatAgreedToNoReadIsNotAsked(t *testing.T) {
 	for name, req := range map[string]wire.MPARequest{
 		"takes none":  {Revision: 2, Enhanced: true, Data: wire.EnhancedData{ORD: 4}},
@@ -139,8 +139,8 @@ func TestAPeerThatAgreedToNoReadIsNotAsked(t *testing.T) {
 	}
 }
 
-// The read of nothing takes a place among those that the peer has agreed to, and
-// gives it back: reads of ours wait for it, and none is one too many.
+// The probe takes one of the places for reads that the peer has agreed to, and gives it
+// back: this end's reads wait for the place, and none exceeds the agreement.
 func TestAReadThatIsPostedWhileThePeerIsAskedWaitsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways, params := pulsing()
@@ -244,8 +244,8 @@ func TestWithoutKeepAliveADeadPeerIsKept(t *testing.T) {
 	})
 }
 
-// A peer that takes nothing and says nothing is given up by stall, however short
-// the keep-alive.
+// A peer that reads nothing and sends nothing is given up after the time stall, however
+// short keepalive is.
 func TestAPeerThatTakesItsTimeIsNotTakenForDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways, params := pulsing()
@@ -257,7 +257,7 @@ func TestAPeerThatTakesItsTimeIsNotTakenForDead(t *testing.T) {
 		b.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 1<<20)}, RKey: 1})
 		for got := 0; got < 1<<20; time.Sleep(time.Minute) {
 			h, body := s.next()
-			if h.Opcode == wire.OpReadRequest { // are you there?
+			if h.Opcode == wire.OpReadRequest { // a probe
 				s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: 1}))
 				continue
 			}

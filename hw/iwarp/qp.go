@@ -21,19 +21,19 @@ type queuePair struct {
 	// returned. The next connection completes nothing before they have.
 	endReports atomic.Int32
 
-	conn *connection // the owner's; nil when closed
+	conn *connection // owned by the queue pair's owner; nil when closed
 }
 
-// awaitEndReports waits for those calls. They never block, and the caller is the
-// goroutine of a new connection, for which none of them can be waiting.
+// awaitEndReports waits until the calls that endReports counts have returned. They never
+// block, and cannot wait for the caller, which is the goroutine of a new connection.
 func (q *queuePair) awaitEndReports() {
 	for q.endReports.Load() != 0 {
 		runtime.Gosched()
 	}
 }
 
-// NewQP makes a queue pair. A value beyond the device's limits is an
-// INVALID_PARAMETER.
+// NewQP makes a queue pair. It fails with INVALID_PARAMETER if a value is beyond the
+// device's limits.
 func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	const op = "NewQP"
 	if err := d.CheckQP(op, &cfg); err != nil {
@@ -61,10 +61,10 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	return q, nil
 }
 
-// sendable are the operations that PostSend takes.
+// notSendable holds the offered operations that PostSend never takes.
 const notSendable = 1<<hw.OpRecv | 1<<hw.OpRecvImm | 1<<hw.OpRecvInvalidate
 
-// PostSend queues the requests and, if nobody else is at it, sends what the
+// PostSend enqueues the requests. If the token is free, it also sends as much as the
 // socket takes.
 func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	const op = "iwarp.PostSend"
@@ -97,7 +97,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	return n, err
 }
 
-// refusal says why a request can't be taken.
+// refusal is the error of a request that PostSend refuses.
 func (c *connection) refusal(wr *hw.SendWR) error {
 	const op = "iwarp.PostSend"
 	switch {
@@ -109,7 +109,8 @@ func (c *connection) refusal(wr *hw.SendWR) error {
 	return c.dev.CheckBind(wr.Bind)
 }
 
-// PostRecv queues receives.
+// PostRecv enqueues receives. If the receiver has left a broken connection, it kicks the
+// token, so that a holder flushes them.
 func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	const op = "iwarp.PostRecv"
 	c := q.conn
@@ -121,8 +122,8 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	}
 	n := c.recv.rq.push(wrs, q.cfg.RecvSegments)
 	yield.Point()
-	// Published above, looked at here; the receiver does it the other way around
-	// when it leaves.
+	// The tail is published before attention is loaded; the receiver sets idleRecv before
+	// its kick has the queue flushed. So one of the two sees the other.
 	if c.attention.Load()&(broken|idleRecv) == broken|idleRecv {
 		c.kick(posterBudget)
 	}
@@ -143,9 +144,9 @@ func gone(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
 }
 
-// Drain has the connection's sending half closed when all is sent that was
-// posted, and Down(ReasonDrained) reported when the peer has closed its own or
-// the linger time is over.
+// Drain lets the connection close its sending half when all posted requests have
+// completed, and report Down(ReasonDrained) when the peer has closed its half or the time
+// linger is over.
 func (q *queuePair) Drain() {
 	if c := q.conn; c != nil && c.up.Load() {
 		c.attention.Or(draining)
@@ -160,7 +161,7 @@ func (q *queuePair) Break(orderly bool) {
 	}
 }
 
-// Reset gives the queue pair a new connection, unless it has one that it has not used.
+// Reset gives the queue pair a new connection, unless its present one is still new.
 func (q *queuePair) Reset() error {
 	const op = "iwarp.Reset"
 	c := q.conn

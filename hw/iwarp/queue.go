@@ -10,8 +10,8 @@ import (
 // sendQueue holds requests from the post to their completion.
 type sendQueue struct {
 	soft.SendQueue
-	// The sender's, per slot: where in the stream the request's last octet is, and
-	// which read it is, counted from 1.
+	// Owned by the sender, per slot: the position in the stream behind the request's last
+	// octet; and the number of the read or atomic, counted from 1, or 0.
 	ends  []uint64
 	reads []uint64
 }
@@ -23,22 +23,22 @@ func newSendQueue(depth int) *sendQueue {
 	return q
 }
 
-// recvQueue holds receives, as a [soft.SendQueue] holds requests, or has them drawn
-// from a shared receive queue.
+// recvQueue holds receives, as a [soft.SendQueue] holds requests, or takes them from a
+// shared receive queue.
 type recvQueue struct {
 	// Immutable.
 	slots []hw.RecvWR
 	mask  uint64
 	depth uint64
-	srq   *soft.SRQ // where receives come from instead, or nil
+	srq   *soft.SRQ // unless nil, the receives come from here and not from slots
 
 	_     [soft.CacheLine]byte
-	tail  atomic.Uint64 // the poster's to write
+	tail  atomic.Uint64 // written by the poster
 	_     [soft.CacheLine]byte
-	freed atomic.Uint64 // the receiver's to write
+	freed atomic.Uint64 // written by the receiver
 	_     [soft.CacheLine]byte
 
-	// The receiver's.
+	// Owned by the receiver.
 	head  uint64    // the next receive to claim
 	drawn hw.RecvWR // the receive claimed last, from srq
 }
@@ -48,7 +48,7 @@ func newRecvQueue(depth int, srq *soft.SRQ) *recvQueue {
 	return &recvQueue{slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(depth), srq: srq}
 }
 
-// claim finds a receive for a new message; false if there is none.
+// claim finds a receive for a new message, and reports whether there is one.
 func (q *recvQueue) claim() bool {
 	if q.srq != nil {
 		return q.srq.Take(&q.drawn)
@@ -56,7 +56,7 @@ func (q *recvQueue) claim() bool {
 	return q.head != q.tail.Load()
 }
 
-// claimed is the receive of the message at hand.
+// claimed is the receive of the present message.
 func (q *recvQueue) claimed() *hw.RecvWR {
 	if q.srq != nil {
 		return &q.drawn
@@ -64,7 +64,8 @@ func (q *recvQueue) claimed() *hw.RecvWR {
 	return &q.slots[q.head&q.mask]
 }
 
-// push appends receives of at most so many segments while there is room.
+// push appends receives while there is room, up to the first with more than that many
+// segments, and returns their number.
 func (q *recvQueue) push(wrs []hw.RecvWR, segments int) int {
 	tail := q.tail.Load()
 	room := q.freed.Load() + q.depth - tail
@@ -79,15 +80,16 @@ func (q *recvQueue) push(wrs []hw.RecvWR, segments int) int {
 	return int(n)
 }
 
-// read is an outstanding read or atomic of ours.
+// read is an outstanding read or atomic of this end.
 type read struct {
 	sgl    []hw.SGE
 	size   uint32
-	stag   uint32 // of the sink, as the peer knows it; an atomic's request id
+	stag   uint32 // the sink's STag as the peer knows it; of an atomic, the request's identifier
 	atomic bool
 }
 
-// readQueue holds them, in order: the sender pushes, the receiver retires.
+// readQueue holds the outstanding reads and atomics in order: the sender pushes, the
+// receiver retires.
 type readQueue struct {
 	slots  []read
 	mask   uint64
@@ -100,10 +102,11 @@ func (q *readQueue) init(depth int) {
 	q.slots, q.mask = make([]read, n), uint64(n-1)
 }
 
-// outstanding is how many reads and atomics are outstanding.
+// outstanding is the number of reads and atomics outstanding.
 func (q *readQueue) outstanding() uint64 { return q.pushed.Load() - q.done.Load() }
 
-// push enters a read, which has room: the sender counts what is outstanding.
+// push enters a read. There is room for it, because the sender limits the outstanding
+// reads.
 func (q *readQueue) push(r read) {
 	n := q.pushed.Load()
 	q.slots[n&q.mask] = r
@@ -122,7 +125,7 @@ func (q *readQueue) oldest() *read {
 // retire counts the oldest read as done.
 func (q *readQueue) retire() { q.done.Add(1) }
 
-// response is what we owe the peer for one of its requests, or a termination.
+// response is the response that this end owes the peer for a request, or a termination.
 type response struct {
 	kind   responseKind
 	stag   uint32
@@ -131,8 +134,8 @@ type response struct {
 	to     uint64
 	src    uint64
 	msn    uint32
-	value  uint64 // of an atomic
-	end    ending // of a termination
+	value  uint64 // an atomic's old value
+	end    ending // a termination's
 }
 
 type responseKind uint8
@@ -143,7 +146,7 @@ const (
 	termination // the end of the connection; nothing follows it
 )
 
-// responseQueue holds them, in order: the receiver pushes, the sender retires.
+// responseQueue holds the responses in order: the receiver pushes, the sender retires.
 type responseQueue struct {
 	slots  []response
 	mask   uint64

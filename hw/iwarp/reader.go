@@ -10,22 +10,22 @@ import (
 )
 
 // reader is the receiving half of the socket: the octets that have come and are not
-// consumed, and how long to wait for more. It is the receiver's.
+// consumed, and how long to wait for more. The receiver owns it.
 type reader struct {
 	// Immutable once begun.
 	link   *link
 	raw    syscall.RawConn // nil if the connection is staged; see port
 	fillFn func(fd uintptr) bool
 
-	// The receiver's.
+	// Owned by the receiver.
 	own   owner.Tag
 	in    inbuf
 	first [firstSize]byte
-	need  int   // size of the FPDU that is incomplete, as far as known
+	need  int   // size of the incomplete FPDU, as far as known
 	left  int   // octets of a payload that are still to be read straight into memory
-	err   error // of a callback of raw
+	err   error // error of a callback of raw
 
-	heard      bool          // an FPDU has come, or none is needed: the set-up has its own limits
+	heard      bool          // an FPDU has come, or none is awaited; until then the start-up's limits count
 	hurried    bool          // the rest of an FPDU may take only the time stall
 	nudgeAfter time.Duration // until the next nudge, 0 for none; see nudge.go
 	pulseAfter time.Duration // until the next look at seen, 0 for none; see pulse.go
@@ -36,7 +36,7 @@ type reader struct {
 // staged reports whether only a blocking Read tells if octets have come.
 func (r *reader) staged() bool { return r.raw == nil }
 
-// fill reads what is there, at least one octet.
+// fill reads the octets that have come, and waits for at least one.
 func (r *reader) fill() error {
 	r.own.Check()
 	if r.staged() {
@@ -107,7 +107,7 @@ func (r *reader) spin(fd int) (n int, again bool, err error) {
 	return 0, true, nil
 }
 
-// hurry limits how long the rest of an FPDU may take, if a part of one has come.
+// hurry limits how long the rest of an FPDU may take, if a part of the FPDU has come.
 func (r *reader) hurry() {
 	r.own.Check()
 	if r.heard && !r.hurried && (r.left > 0 || r.in.r != r.in.w) {
@@ -116,7 +116,7 @@ func (r *reader) hurry() {
 	}
 }
 
-// relax lifts the limit when the rest of the FPDU has come.
+// relax removes the limit when the rest of the FPDU has come.
 func (r *reader) relax() {
 	if r.hurried {
 		r.hurried = false
@@ -124,9 +124,9 @@ func (r *reader) relax() {
 	}
 }
 
-// discardRest reads to the end of the stream, or until time is up.
+// discardRest reads to the end of the stream, or until the time linger is over.
 func (r *reader) discardRest() {
-	r.link.mu.Lock() // die has set its deadlines
+	r.link.mu.Lock() // so that die sets its deadline before this one
 	conn := r.link.conn
 	r.link.mu.Unlock()
 	_ = conn.SetReadDeadline(time.Now().Add(r.link.dev.set.linger))

@@ -11,9 +11,10 @@ import (
 )
 
 // receiver is the receiving half of a connection: it places what the peer sends, and
-// completes receives. It belongs to its goroutine, which runs receive; before that to
-// the set-up, and when idleRecv is set to the token's holder. Its methods assert that,
-// but for those that run for each FPDU: an assertion takes a microsecond.
+// completes receives. The goroutine that runs receive owns it; before that the start-up
+// does, and once idleRecv is set the token's holder. The methods assert the owner, except
+// those that run for each FPDU, because an assertion may take a microsecond (see
+// owner.Goroutine).
 type receiver struct {
 	reader
 
@@ -25,40 +26,40 @@ type receiver struct {
 	// Shared. touch is odd while the receiver touches memory.
 	touch atomic.Uint64
 
-	// The receiver's.
+	// Owned by the receiver.
 	h        wire.Header
-	pos      uint64 // in the stream, where it has markers
-	promised bool   // the initiator has promised one
+	pos      uint64 // position in a stream that has markers
+	promised bool   // the initiator has promised a first FPDU
 	kickDue  bool   // there is work for the sender
 
-	// The message at hand, which fills a receive.
-	msn  uint32 // of the message that is or was received last
+	// The present message, which fills a receive.
+	msn  uint32 // number of the message that is or was received last
 	open bool   // the message is not complete
-	got  uint32 // octets of it
+	got  uint32 // octets of the message so far
 	room uint64 // octets of its receive, at most as many as a message may have
 	msg  cursor
-	wcs  [batch]hw.WC // receives that are complete and not handed out
-	n    int          // how many of wcs
+	wcs  [batch]hw.WC // completions of receives that are not handed out
+	n    int          // number of completions in wcs
 
-	// The peer's requests, and its responses to ours.
+	// The peer's requests, and its responses to this end's.
 	readMSN  uint32
 	respMSN  uint32
-	read     cursor // of our oldest read, once its response has begun
+	read     cursor // in the sink of this end's oldest read, once its response has begun
 	readGot  uint32
 	writing  bool   // in the middle of a write
 	wrote    uint64 // octets of the write that is or was received last, until a message comes
-	farewell bool   // the peer has said that it leaves in order
+	farewell bool   // the peer has sent a farewell
 
-	// Where the segment at hand goes.
+	// The target of the present segment.
 	dst   *cursor // msg, read or place
 	place cursor  // in a region that a write names
 	one   [1]hw.SGE
-	dead  bool // the memory was gone while it was read into
+	dead  bool // the key died before a read straight into its memory
 	parts [][]byte
 	vec   vector
 
-	verdict verdict   // what an error of ours or of the peer's means to our requests
-	failed  hw.Status // what becomes of the open receive
+	verdict verdict   // on this end's requests, by an error that the receiver has found
+	failed  hw.Status // how the open receive fails, if it does
 }
 
 func (r *receiver) init(l *link, mem access, depth int) {
@@ -89,7 +90,7 @@ func (r *receiver) receive() {
 		if errors.As(err, &fault) {
 			r.emit()
 			r.discard()
-			if !r.heard { // the first FPDU was none
+			if !r.heard { // the first FPDU was invalid
 				r.link.refuse(hw.ReasonRejected, nil, faultCause(fault))
 			}
 		}
@@ -107,7 +108,7 @@ func (r *receiver) receive() {
 // errOver says that there is nothing more to receive.
 var errOver = errors.New("iwarp: over")
 
-// readEnded decides what an error of reading means; nil to go on.
+// readEnded decides what a read error means; nil means to go on.
 func (r *receiver) readEnded(err error) error {
 	r.own.Check()
 	a := r.link.attention.Load()
@@ -131,8 +132,8 @@ func (r *receiver) readEnded(err error) error {
 	return errOver
 }
 
-// emit hands out the receives that are complete, and kicks the token if what came is
-// work for the sender.
+// emit hands out the completions of receives, and kicks the token if there is work for
+// the sender.
 func (r *receiver) emit() {
 	r.own.Check()
 	if n := r.n; n > 0 {
@@ -146,7 +147,7 @@ func (r *receiver) emit() {
 	}
 }
 
-// consume handles the FPDUs at hand.
+// consume handles the FPDUs in the buffer.
 func (r *receiver) consume() error {
 	r.own.Check()
 	for {
@@ -227,12 +228,12 @@ func (r *receiver) arrive(h *wire.Header, payload []byte) error {
 	return r.finishSegment(h, len(payload))
 }
 
-// carries reports whether a message's payload goes to memory.
+// carries reports whether the payload of a message is placed in memory.
 func carries(op wire.Opcode) bool {
 	return op == wire.OpWrite || op == wire.OpReadResponse || op.Send()
 }
 
-// begin checks a segment of n octets and sets dst to where they go.
+// begin checks a segment of n octets and sets dst to their target.
 func (r *receiver) begin(h *wire.Header, n int) error {
 	switch h.Opcode {
 	case wire.OpWrite:
@@ -244,7 +245,7 @@ func (r *receiver) begin(h *wire.Header, n int) error {
 	}
 }
 
-// finishSegment notes that a segment is in its place.
+// finishSegment records that a segment has been placed.
 func (r *receiver) finishSegment(h *wire.Header, n int) error {
 	switch h.Opcode {
 	case wire.OpWrite:
@@ -258,7 +259,7 @@ func (r *receiver) finishSegment(h *wire.Header, n int) error {
 	}
 }
 
-// store copies octets to dst, which begin has set; false when the memory is gone.
+// store copies octets to dst, which begin has set. It returns false if the key is dead.
 func (r *receiver) store(b []byte) bool {
 	if len(b) == 0 {
 		return true
@@ -279,8 +280,8 @@ func (r *receiver) store(b []byte) bool {
 	return true
 }
 
-// fault prepares the end that an error calls for. A Terminate waits for the
-// responses that are due before it.
+// fault prepares the end of the connection that an error calls for. The Terminate is
+// queued behind the responses that are due before it.
 func (r *receiver) fault(err error, ulpdu []byte, length int) error {
 	r.own.Check()
 	var e *wire.Error
@@ -302,8 +303,8 @@ func (r *receiver) fault(err error, ulpdu []byte, length int) error {
 	return e
 }
 
-// discard reads on, for nothing, until the sender has sent the Terminate: the peer may
-// be unable to take it before we take what it sends.
+// discard reads and discards octets until the sender has sent the Terminate, because the
+// peer may be unable to take the Terminate before this end takes what the peer sends.
 func (r *receiver) discard() {
 	r.own.Check()
 	var b [512]byte
@@ -315,9 +316,9 @@ func (r *receiver) discard() {
 	}
 }
 
-// flush flushes the receives that the queue pair has: of a shared receive queue only
-// the one that a message has begun to fill. The token's holder calls it, when the
-// receiver's goroutine has left.
+// flush completes the queue pair's receives with StatusFlushed; with a shared receive
+// queue, only the one that a message has begun to fill. The token's holder calls it once
+// idleRecv is set.
 func (r *receiver) flush() {
 	r.own.Acquire()
 	defer r.own.Release()

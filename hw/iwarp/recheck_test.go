@@ -10,8 +10,9 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// The socket is full, and several writes wait, made into FPDUs, each of a region of
-// its own. One region is freed: the peer gets all before it, whole, and nothing of it.
+// The socket is full, and the FPDUs of several writes wait, each from a region of its own.
+// The test deregisters one region: the peer gets all writes before it whole, and nothing
+// of that one.
 func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
 	const size, writes = 4 << 10, 4096
 	n := newNode(t, New(Config{}), noCRC)
@@ -48,7 +49,7 @@ func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
 	s.eof()
 	a.awaitDown()
 	a.end(false)
-	for i, wc := range a.sends[:writes-int(victim)] { // those before it were not to be signaled
+	for i, wc := range a.sends[:writes-int(victim)] { // the writes before the victim were not signaled
 		want := hw.StatusFlushed
 		if i == 0 {
 			want = hw.StatusLocalProtection
@@ -57,8 +58,8 @@ func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
 	}
 }
 
-// waiting waits until the socket is full, and is the request of an FPDU that has not
-// begun to leave, if there are some before it and behind.
+// waiting waits until the socket is full, and returns the request of an FPDU that has not
+// begun to leave and has other FPDUs before it and behind it, if there is one.
 func waiting(l *connection) (slot uint64, ok bool) {
 	l.awaitFull()
 	l.grab()

@@ -8,7 +8,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// nextMessage begins the next message that may be sent.
+// nextMessage begins the next message that may be sent, and reports whether there is one.
 func (s *sender) nextMessage() bool {
 	if s.lastDue || s.writer.shut {
 		return false
@@ -27,8 +27,8 @@ func (s *sender) nextMessage() bool {
 	return s.nextRequest() || owed && s.beginResponse()
 }
 
-// nextRequest begins the next request that is to be sent, and does the binds
-// before it.
+// nextRequest begins the next request that is to be sent, and executes the binds before
+// it.
 func (s *sender) nextRequest() bool {
 	for !s.stop && s.next != s.sq.Tail.Load() {
 		wr := &s.sq.Slots[s.next&s.sq.Mask]
@@ -61,16 +61,17 @@ func (s *sender) beginRTR() {
 	s.askRead(read{stag: rtrSTag}, wire.ReadRequest{SinkSTag: rtrSTag, SrcSTag: rtrSTag})
 }
 
+// rtrSTag is the STag of messages of no octets, which no peer looks up.
 const rtrSTag = 1
 
-// askRead enters a read and makes its request.
+// askRead enters a read and appends its request to the present message.
 func (s *sender) askRead(r read, req wire.ReadRequest) {
 	s.link.reads.push(r)
 	s.cur.extraLen = len(req.Append(s.cur.extra[:0]))
 }
 
-// beginRequest begins the next request of the send queue; false if it has to
-// wait, or fails.
+// beginRequest begins the next request of the send queue. It returns false if the request
+// has to wait, or fails.
 func (s *sender) beginRequest(wr *hw.SendWR) bool {
 	n := total(wr.SGL)
 	fetches := wr.Op == hw.OpRead || wr.Op == hw.OpFetchAdd || wr.Op == hw.OpCompareSwap
@@ -117,7 +118,7 @@ func sendOpcode(wr *hw.SendWR) wire.Opcode {
 	return op
 }
 
-// beginFetch makes the request of a read or atomic. Its STag of the sink names only
+// beginFetch makes the request of a read or atomic. The sink's STag in it only identifies
 // the request: the peer echoes it.
 func (s *sender) beginFetch(wr *hw.SendWR, n uint32) {
 	seq := s.link.reads.pushed.Load() + 1
@@ -143,8 +144,8 @@ func (s *sender) beginFetch(wr *hw.SendWR, n uint32) {
 // wordLen is the size of an atomic's target.
 const wordLen = 8
 
-// beginImmediate makes the message of immediate data: four octets of the eight
-// that it has.
+// beginImmediate makes the message of immediate data. It uses four of the message's eight
+// octets.
 func (s *sender) beginImmediate(slot uint64) {
 	wr := &s.sq.Slots[slot&s.sq.Mask]
 	s.msn++

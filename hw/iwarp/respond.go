@@ -5,7 +5,8 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// beginResponse begins the next response; false if it is an end instead.
+// beginResponse begins the next response. It returns false if a termination comes
+// instead.
 func (s *sender) beginResponse() bool {
 	r := &s.link.answers.slots[s.answer&s.link.answers.mask]
 	switch r.kind {
@@ -30,8 +31,8 @@ func (s *sender) beginResponse() bool {
 	return true
 }
 
-// refusal is the Terminate that says why a read request was not answered: a
-// ULPDU, quoting the request.
+// refusal is the ULPDU of the Terminate that says why a read request was not answered. It
+// quotes the request.
 func (r *response) refusal(e *wire.Error) []byte {
 	req := wire.ReadRequest{SinkSTag: r.stag, SinkTO: r.to, Size: r.size, SrcSTag: r.srcKey, SrcTO: r.src}
 	h := wire.Header{Opcode: wire.OpReadRequest, MSN: r.msn, Last: true}
@@ -39,12 +40,13 @@ func (r *response) refusal(e *wire.Error) []byte {
 	return terminate(e.Term, ulpdu, len(ulpdu))
 }
 
-// terminate is the ULPDU of a Terminate that the one in b calls for.
+// terminate is the ULPDU of a Terminate for an error in the ULPDU that begins b and has
+// length octets; see [wire.NewTerminate].
 func terminate(code wire.TermCode, b []byte, length int) []byte {
 	h := wire.Header{Opcode: wire.OpTerminate, Last: true, MSN: 1}
 	t := wire.NewTerminate(code, b, length)
 	return t.Append(h.Append(make([]byte, 0, wire.UntaggedHeaderSize+t.Size())))
 }
 
-// localTerminate says that something here has gone wrong.
+// localTerminate is the ULPDU of a Terminate for an error at this end.
 func localTerminate() []byte { return terminate(wire.TermRDMAPLocal, nil, 0) }

@@ -12,7 +12,7 @@ import (
 	"godat/hw"
 )
 
-// tester is what of testing.TB we need, and rapid's T has too.
+// tester holds the methods of testing.TB that these tests need and that rapid.T has too.
 type tester interface {
 	Helper()
 	Cleanup(func())
@@ -21,7 +21,7 @@ type tester interface {
 	FailNow()
 }
 
-// node is a device with a zone, and what a test makes on it.
+// node is a device with a zone; a test makes its objects on it.
 type node struct {
 	tb   tester
 	dev  hw.Device
@@ -64,7 +64,7 @@ func (n *node) memory(size int, priv hw.Privileges) *memory {
 	return n.registered(buf, priv)
 }
 
-// registered is memory that stays where it is.
+// registered registers memory that stays in place.
 func (n *node) registered(buf []byte, priv hw.Privileges) *memory {
 	n.tb.Helper()
 	mr, err := n.dev.Register(n.zone, buf, priv)
@@ -81,7 +81,7 @@ func (m *memory) sge(off, n int) hw.SGE {
 	return hw.SGE{Addr: m.base + uint64(off), Len: uint32(n), LKey: m.LKey()}
 }
 
-// peer is a queue pair that records what it is told.
+// peer is a queue pair that records its completions and facts.
 type peer struct {
 	*node
 	qp   hw.QP
@@ -92,7 +92,7 @@ type peer struct {
 	sends, recvs []hw.WC
 	info         *hw.ConnInfo
 	refused      hw.Reason
-	cause        *hw.Cause // of refused or down
+	cause        *hw.Cause // the cause of refused or down
 	down         hw.Reason
 	broken       bool
 }
@@ -152,13 +152,13 @@ func (n *node) peer(change ...func(*hw.QPConfig)) *peer {
 	return p
 }
 
-// patience is how long what must happen may take.
+// patience is how long an awaited condition may take.
 var patience = 10 * time.Second
 
-// tick is how often to look whether it has.
+// tick is the time between two looks at an awaited condition.
 const tick = time.Millisecond
 
-// await waits for a condition, which is looked at with the lock held.
+// await waits for a condition, and calls cond with the lock held.
 func (p *peer) await(what string, cond func() bool) {
 	p.tb.Helper()
 	late := false

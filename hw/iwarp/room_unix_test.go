@@ -14,10 +14,10 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// A message's offsets have 32 bits. Were a receive of more octets than that filled,
-// they would begin anew, and the message would be placed beyond the receive.
+// A message's offsets have 32 bits. If a message could fill a receive of more octets than
+// that, its offsets would wrap, and octets would be placed beyond the receive.
 func TestAReceiveHasNoMoreRoomThanAMessageMayHave(t *testing.T) {
-	const segment, segments = 256 << 20, 32 // twice 32 bits of it
+	const segment, segments = 256 << 20, 32 // twice as many octets as 32 bits count
 	buf, err := syscall.Mmap(-1, 0, segment, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, syscall.Munmap(buf)) }()

@@ -14,7 +14,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// script is a peer that says, octet by octet, what a test wants.
+// script is a peer that sends exactly the octets that a test wants.
 type script struct {
 	tb   tester
 	conn net.Conn
@@ -83,7 +83,7 @@ func (s *script) next() (h wire.Header, body []byte) {
 	return h, ulpdu[n:]
 }
 
-// terminate reads FPDUs up to a Terminate, and the end of the stream behind it.
+// terminate reads FPDUs up to a Terminate, and then the end of the stream.
 func (s *script) terminate() wire.Terminate {
 	s.tb.Helper()
 	for {
@@ -107,7 +107,7 @@ func (s *script) eof() {
 	assert.False(s.tb, isTimeout(err), "the peer closed the connection")
 }
 
-// plain is a request without frills: siw's.
+// plain is a request without options, as siw makes it.
 func plain() wire.MPARequest {
 	return wire.MPARequest{Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}}
 }
@@ -144,7 +144,7 @@ func acceptScript(tb tester, ln net.Listener) *script {
 	return newScript(tb, conn)
 }
 
-// obliging is the reply that takes what a request offers.
+// obliging is a reply that accepts all that a request offers.
 func obliging(req wire.MPARequest) wire.MPAReply {
 	return wire.MPAReply{Revision: req.Revision, Enhanced: req.Enhanced, Data: wire.EnhancedData{
 		PeerToPeer: req.Data.PeerToPeer, WriteRTR: true, IRD: 4, ORD: 4,

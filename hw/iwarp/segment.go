@@ -5,16 +5,16 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// message is what is being cut into FPDUs.
+// message is a message that is being cut into FPDUs.
 type message struct {
 	h        wire.Header
-	c        cursor // of the payload
-	left     uint64 // of the payload
+	c        cursor // position in the payload
+	left     uint64 // octets of the payload that are left
 	extra    [wire.AtomicRequestSize]byte
 	extraLen int // octets of extra: an RDMAP header
 	slot     uint64
 	response bool
-	silent   bool // its end completes no request: it is none, or a part of one
+	silent   bool // the message belongs to no request
 }
 
 // assemble cuts messages into FPDUs for one write, and reports whether there is
@@ -36,8 +36,8 @@ func (s *sender) assemble() bool {
 	return true
 }
 
-// segment appends the next FPDU of a message; false when there is no room for
-// it, or its memory is gone.
+// segment appends the next FPDU of a message. It returns false if there is no room for
+// the FPDU, or if a key of its memory is dead.
 func (s *sender) segment(m *message) bool {
 	limit := s.link.agreed.untagged
 	if m.h.Opcode.Tagged() {
@@ -81,9 +81,9 @@ func (s *sender) segment(m *message) bool {
 	return true
 }
 
-// appendCopied appends an FPDU all of which is in the arena. One with a CRC always
-// is: others may write to the memory between the sum and the write, and the peer
-// would find the connection corrupt.
+// appendCopied appends an FPDU that is copied to the arena as a whole. An FPDU with a CRC
+// always is: otherwise others could write to the memory between the computation of the
+// CRC and the write, and the peer would see a corrupt connection.
 func (s *sender) appendCopied(m *message, n int) bool {
 	o := &s.out
 	start := len(o.arena)
@@ -104,7 +104,7 @@ func (s *sender) appendCopied(m *message, n int) bool {
 	return true
 }
 
-// appendVector appends an FPDU whose payload stays where it is, and which has no CRC.
+// appendVector appends an FPDU without a CRC, whose payload stays in its region.
 func (s *sender) appendVector(m *message, n int) bool {
 	o := &s.out
 	start := len(o.arena)
@@ -147,7 +147,7 @@ func (s *sender) appendMarked(m *message, n int) bool {
 	return true
 }
 
-// sent notes that the last FPDU of a message is in the outbox.
+// sent records that the last FPDU of a message is in the outbox.
 func (s *sender) sent(m *message) {
 	s.active = false
 	switch {
@@ -163,8 +163,8 @@ func (s *sender) sent(m *message) {
 	}
 }
 
-// lost notes that the memory of a request or response is gone: everything before it
-// is sent, and nothing behind it.
+// lost records that the memory of a request or response is deregistered: the sender
+// sends everything before it, and nothing behind it.
 func (s *sender) lost(slot uint64, isResponse bool) {
 	s.link.own.Check()
 	s.active, s.stop = false, true
@@ -178,12 +178,12 @@ func (s *sender) lost(slot uint64, isResponse bool) {
 	s.lastDue = true
 }
 
-// ownFailure is why the connection ends after fail.
+// ownFailure is the cause of the connection's end after fail.
 func (s *sender) ownFailure() *hw.Cause {
 	return statusCause(s.sq.Slots[s.failAt&s.sq.Mask].Op, s.failStatus)
 }
 
-// fail makes the next request fail, as soon as all before it have completed.
+// fail makes the next request fail once all requests before it have completed.
 func (s *sender) fail(status hw.Status) {
 	s.link.own.Check()
 	s.failed, s.failAt, s.failStatus, s.stop = true, s.next, status, true

@@ -5,10 +5,10 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// sender is the sending half of a connection: the send queue, what is cut into
-// FPDUs, and the responses to the peer's requests. It belongs to the token's
-// holder, but for what the writer has as a job. Its methods assert that, but for those
-// that run for each message or FPDU.
+// sender is the sending half of a connection: the send queue, the message being cut into
+// FPDUs, and the responses to the peer's requests. The token's holder owns it, except for
+// the parts that the writer's job uses. The methods assert the owner, except those that
+// run for each message or FPDU.
 type sender struct {
 	// Immutable.
 	link *link
@@ -18,7 +18,7 @@ type sender struct {
 	// Immutable once begun.
 	port port
 
-	// The token holder's.
+	// Owned by the token's holder.
 	writer writer
 	out    outbox
 
@@ -27,9 +27,9 @@ type sender struct {
 	failAt     uint64 // the request that fails, when all before it have completed
 	failStatus hw.Status
 	failed     bool // failAt is valid
-	stop       bool // no request is begun any more: one has failed, or the connection ends
-	bindWaits  bool // a bind waits for uses of its old key, and the holder may not wait
-	doomed     bool // a request had a fate of its own; the ones behind it are flushed
+	stop       bool // begin no more requests: one has failed, or the connection ends
+	bindWaits  bool // a bind waits for accesses by its old key, and the holder may not wait
+	doomed     bool // a request has failed; the requests behind it are flushed
 	wcs        [batch]hw.WC
 	users      []inUse // scratch of awaitUsers
 
@@ -41,19 +41,19 @@ type sender struct {
 	header       [wire.UntaggedHeaderSize]byte
 	msn, readMSN uint32 // numbers of the last messages
 	atomicMSN    uint32
-	answer       uint64 // the next response
+	answer       uint64 // position of the next response
 	turns        int    // responses since the last request
 
-	// What is sent beside requests and responses.
-	rtr      wire.Opcode // of a ready-to-receive, nudge, probe or farewell
+	// The messages beside requests and responses.
+	rtr      wire.Opcode // opcode of a ready-to-receive, nudge, probe or farewell
 	rtrDue   bool
 	farewell bool   // the farewell is sent, or due
-	last     ending // the connection's, when all that is before it is written
+	last     ending // ends the connection when all before it is written
 	lastDue  bool
 
-	// How the socket takes it.
+	// The state of writing.
 	mayBlock    bool // the holder is the writer
-	resumed     bool // the outbox is from before a wait: its keys are looked up again
+	resumed     bool // the outbox is from before a wait: write looks its keys up again
 	writeFailed bool // the socket takes nothing more
 	dropped     bool // dropOutbox has run
 }
@@ -63,5 +63,5 @@ func (s *sender) init(l *link, mem access, depth int) {
 	s.writer.link, s.writer.port, s.writer.out = l, &s.port, &s.out
 }
 
-// fairShare is how many responses go before a request has its turn.
+// fairShare is the most responses sent in a row while a request waits.
 const fairShare = 4

@@ -26,8 +26,8 @@ func TestAPostBesideATokenHolderIsSentByTheHolder(t *testing.T) {
 	assert.Equal(t, hw.WC{Op: hw.OpSend}, a.sent(0))
 }
 
-// On a pipe the writer writes, and is busy until the peer has read. What is posted
-// meanwhile is sent after that, and gives the writer no other job.
+// On a pipe the writer writes, and is busy until the peer has read. Requests posted
+// meanwhile are sent after that, and give the writer no second job.
 func TestAPostLeavesABusyWriterAlone(t *testing.T) {
 	near, far := net.Pipe()
 	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
@@ -38,7 +38,7 @@ func TestAPostLeavesABusyWriterAlone(t *testing.T) {
 	s.write(reply.Append(nil))
 	a.awaitUp()
 	l := connections(a)[0]
-	for l.busy.Load() { // until its last write has returned
+	for l.busy.Load() { // until the writer's last write has returned
 		runtime.Gosched()
 	}
 	l.grab()
@@ -46,7 +46,7 @@ func TestAPostLeavesABusyWriterAlone(t *testing.T) {
 
 	one := hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled}
 	a.post(one)
-	for len(l.send.writer.wake) > 0 { // until it is awake
+	for len(l.send.writer.wake) > 0 { // until the writer is awake
 		runtime.Gosched()
 	}
 	a.post(one)
@@ -58,7 +58,7 @@ func TestAPostLeavesABusyWriterAlone(t *testing.T) {
 	}
 }
 
-// When the receiver has gone, the poster of a receive looks at the queue itself.
+// When the receiver has gone, the poster of a receive has the queue flushed.
 func TestAReceiveBehindTheReceiverIsFlushed(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	s := scripted(t, a)
@@ -69,7 +69,7 @@ func TestAReceiveBehindTheReceiverIsFlushed(t *testing.T) {
 	assert.Equal(t, hw.WC{Status: hw.StatusFlushed, Op: hw.OpRecv}, a.received(0))
 }
 
-// hasty runs first before it reports the connection.
+// hasty is a Facts that runs first before it reports Established.
 type hasty struct {
 	hw.Facts
 	first func()
@@ -80,7 +80,8 @@ func (h *hasty) Established(info hw.ConnInfo) {
 	h.Facts.Established(info)
 }
 
-// After the end of a queue its owner may close it, and nothing may be reported.
+// After the end of both queues the owner may close the queue pair, and nothing may be
+// reported.
 func TestNoQueueEndsWhileTheConnectionIsAnnounced(t *testing.T) {
 	var a *peer
 	hurry := func() {

@@ -8,7 +8,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// settings are a device's, from Config.Params and OpenConfig.Params.
+// settings are the settings of a device, from Config.Params and OpenConfig.Params.
 type settings struct {
 	crc, markers, big, extensions, fallback, peer2peer bool
 
@@ -27,10 +27,10 @@ func defaultSettings() settings {
 	}
 }
 
-// minFPDU is the shortest limit for FPDUs that makes sense.
+// minFPDU is the least limit for the length of FPDUs, in bytes; a lower one is raised.
 const minFPDU = wire.MinMULPDU + wire.FPDUOverhead
 
-// apply sets one of them.
+// apply sets one parameter.
 func (s *settings) apply(key, value string) error {
 	var err error
 	switch key {
@@ -66,7 +66,7 @@ func (s *settings) apply(key, value string) error {
 	return badValue(key, value, err)
 }
 
-// applyNumber sets one of those that are numbers.
+// applyNumber sets one parameter that is a number.
 func (s *settings) applyNumber(key, value string) error {
 	var err error
 	switch key {

@@ -199,7 +199,7 @@ func TestFPDUsRightBehindTheReplyAreTaken(t *testing.T) {
 	assert.NotNil(t, a.info)
 }
 
-// promising are the settings of an initiator that asks for the peer-to-peer model.
+// promising holds the settings of an initiator that asks for the peer-to-peer model.
 var promising = map[string]string{"fallback": "true", "crc": "false", "mpa": "10s", "grace": "20ms", "linger": "10s", "peer2peer": "true"}
 
 func TestTheReadyToReceiveIsWhatTheReplyChose(t *testing.T) {
@@ -223,15 +223,15 @@ func TestTheReadyToReceiveIsWhatTheReplyChose(t *testing.T) {
 	assert.Equal(t, wire.OpSend, h.Opcode, "behind the fence")
 }
 
-// A peer's kernel that waits for a ready-to-receive may not outlive an end that
-// comes before it.
+// A peer's kernel that waits for a ready-to-receive may crash if the connection ends
+// before the ready-to-receive comes.
 func TestNothingIsPromisedToAPeerOfAnotherKind(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	_, s := answering(t, a, hw.ConnectConfig{})
 	req := s.request()
 	assert.False(t, req.Data.PeerToPeer || req.Data.WriteRTR || req.Data.ReadRTR)
 	reply := obliging(req)
-	reply.Data.PeerToPeer = true // which was not asked for
+	reply.Data.PeerToPeer = true // which the request did not ask for
 	s.write(reply.Append(nil))
 	a.awaitUp()
 	a.post(hw.SendWR{Op: hw.OpSend})

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// startups are a listener's connections whose request has not come. Their number is
+// startups holds a listener's connections whose request has not come. Their number is
 // bounded, in all and per address: beyond that the oldest gives way to a new one. So
-// strangers that connect and are silent keep no other peer out, and take a bounded
+// strangers that connect and send nothing keep no other peer out, and take a bounded
 // amount of memory.
 type startups struct {
 	// Immutable.
 	most, mostIP int
 	limit        time.Duration // the time that each may take
-	ended        chan struct{} // of length 1: a start-up has ended
+	ended        chan struct{} // of length 1; sent to when a start-up ends
 
 	mu     sync.Mutex
 	closed bool
 	byAge  list.List          // of *startup, the oldest first
-	peers  map[netip.Addr]int // how many of them per address
+	peers  map[netip.Addr]int // number of start-ups per address
 }
 
 // startup is one connection whose request has not come.
@@ -32,8 +32,8 @@ type startup struct {
 	place *list.Element // in byAge; nil when it has ended, or has given way
 }
 
-// headStart is how long a start-up need not give way: on a busy host, a peer that has
-// just connected may not have run yet to send its request.
+// headStart is how long a start-up does not have to give way: on a busy host, a peer that
+// has just connected may not have run yet to send its request.
 const headStart = 100 * time.Millisecond
 
 func newStartups(set *settings) *startups {
@@ -43,9 +43,9 @@ func newStartups(set *settings) *startups {
 	}
 }
 
-// enter counts a connection in. If another one has to give way and has some of its
-// head start left, enter returns how much, and no start-up. It returns neither if the
-// listener is closed.
+// enter makes a start-up of a connection and counts it. If another start-up must give way
+// and can't yet, enter returns no start-up, but how long to wait. It returns neither if
+// the listener is closed.
 func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 	ip, now := peerOf(conn), time.Now()
 	u.mu.Lock()
@@ -70,9 +70,10 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 	return s, 0
 }
 
-// silent is the oldest start-up that may give way to a new one from ip, which is one of
-// the same address if that has its share. One whose request has come is not silent: the
-// goroutine that reads it has not run yet. The lock is held.
+// silent is the oldest start-up that may give way to a new one from ip, or nil. It is of
+// the same address if that address has its share already. A start-up with octets in its
+// socket is not silent: the goroutine that reads them has only not run yet. The lock is
+// held.
 func (u *startups) silent(ip netip.Addr) *startup {
 	same := ip.IsValid() && u.peers[ip] >= u.mostIP
 	for e := u.byAge.Front(); e != nil; e = e.Next() {
@@ -85,7 +86,7 @@ func (u *startups) silent(ip netip.Addr) *startup {
 	return nil
 }
 
-// giveUp makes the start-up's goroutine end. The lock is held.
+// giveUp interrupts a start-up's goroutine, and counts the start-up out. The lock is held.
 func (u *startups) giveUp(s *startup) {
 	_ = s.conn.SetDeadline(past)
 	u.remove(s)
@@ -114,7 +115,7 @@ func (u *startups) end(s *startup) {
 	}
 }
 
-// close gives all of them up, and reports whether it was the first to.
+// close gives all start-ups up, and reports whether this was the first call.
 func (u *startups) close() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,8 +129,8 @@ func (u *startups) close() bool {
 	return true
 }
 
-// peerOf is the address of a connection's peer, if it has one. Of an IPv6 address it is
-// the network, since a single host may use all 64 bits below it.
+// peerOf is the address of a connection's peer, if it has one. For an IPv6 address it is
+// the network of 64 bits, because a single host may use all addresses in it.
 func peerOf(conn net.Conn) netip.Addr {
 	a := conn.RemoteAddr()
 	if a == nil {

@@ -44,7 +44,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// goneAfter waits for the end of a connection, and is how long that took.
+// goneAfter waits for the end of a connection, and returns how long that took.
 func (s *script) goneAfter(began time.Time) time.Duration {
 	s.tb.Helper()
 	_ = s.conn.SetDeadline(time.Time{})
@@ -63,7 +63,7 @@ func TestTheOldestSilentConnectionGivesWay(t *testing.T) {
 			scripts = append(scripts, pipeScript(t, ways, ln))
 		}
 		assert.Equal(t, headStart, scripts[0].goneAfter(began), "it had its head start")
-		for _, s := range scripts[1:] { // nobody else was in the way
+		for _, s := range scripts[1:] { // the others did not have to give way
 			s.ask()
 			require.NoError(t, (<-requests).Reject(nil))
 			assert.True(t, s.reply().Reject)
@@ -72,7 +72,7 @@ func TestTheOldestSilentConnectionGivesWay(t *testing.T) {
 	})
 }
 
-// A connection whose request is there, and only not read yet, is not silent.
+// A connection whose request has come, and has only not been read yet, is not silent.
 func TestManyThatConnectAtOnceAllGetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const all = 100
@@ -94,7 +94,8 @@ func TestManyThatConnectAtOnceAllGetIn(t *testing.T) {
 	})
 }
 
-// One whose request waits in its socket is not silent either, however long ago it came.
+// A connection whose request waits in its socket is not silent either, however old the
+// connection is.
 func TestAConnectionWhoseRequestHasComeDoesNotGiveWay(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // what a socket holds is not known
@@ -166,7 +167,7 @@ func TestAConnectionWaitsWhileAllOthersHaveSentTheirRequests(t *testing.T) {
 	assert.NotNil(t, s)
 }
 
-// addressed gives connections the addresses of peers, one after the other.
+// addressed is a listener that gives its connections the addresses of peers in turn.
 type addressed struct {
 	*pipeListener
 	from []string
@@ -193,7 +194,7 @@ func TestEachAddressHasItsShareOfSilentConnections(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		from []string
-		gone int // which of them
+		gone int // index of the connection that gives way
 	}{
 		{"one address", []string{"192.0.2.1", "192.0.2.1", "192.0.2.1"}, 0},
 		{"two addresses", []string{"192.0.2.2", "192.0.2.1", "192.0.2.1", "192.0.2.1"}, 1},
@@ -230,7 +231,7 @@ func TestEachAddressHasItsShareOfSilentConnections(t *testing.T) {
 	}
 }
 
-// closing is a connection that has something done before each deadline is set.
+// closing is a connection that calls a function before it sets each deadline.
 type closing struct {
 	net.Conn
 	before func()
@@ -243,8 +244,8 @@ func (c *closing) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// The listener's close begins when the connection's first deadline is set, and is
-// over it before that is done if it does not have to wait.
+// The listener's Close begins while the connection's first deadline is being set. It has
+// passed this connection before the deadline is set, unless it has to wait for that.
 func TestAConnectionThatComesWhileItsListenerClosesDoesNotDelayThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ln hw.Listener
@@ -277,8 +278,8 @@ func TestAConnectionThatComesWhileItsListenerClosesDoesNotDelayThat(t *testing.T
 	})
 }
 
-// Strangers that are refused, and don't hang up, hold no more than those that are
-// silent.
+// Refused peers that do not close their connections keep no more connections here than
+// silent peers do.
 func TestRefusedConnectionsAreKeptInBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kept, all = 3, 10

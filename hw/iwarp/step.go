@@ -7,8 +7,8 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// step does what there is to send, at most budget octets of it. It returns false
-// when the connection is over.
+// step sends as much as it can, and leaves the rest to the writer after about budget
+// octets. It returns false when the connection is over.
 func (s *sender) step(budget int) (alive bool) {
 	s.link.own.Check()
 	l := s.link
@@ -35,7 +35,7 @@ func (s *sender) step(budget int) (alive bool) {
 			return true
 		}
 		if s.out.empty() && !s.assemble() {
-			s.complete() // binds have nothing to be written
+			s.complete() // a bind has no octets to write, so nothing else completes it
 			if s.bindWaits {
 				s.bindWaits = false
 				s.writer.assign(jobMore)
@@ -60,7 +60,8 @@ func (s *sender) step(budget int) (alive bool) {
 	}
 }
 
-// write writes what the socket takes. It returns false when the writer has to go on.
+// write writes as much of the outbox as the socket takes. It returns false if the writer
+// has to go on.
 func (s *sender) write(budget *int) bool {
 	s.link.own.Check()
 	if s.resumed {
@@ -96,9 +97,9 @@ func (s *sender) write(budget *int) bool {
 	return true
 }
 
-// recheck looks up the keys of all that is not written, once more, and cuts off the
-// first FPDU whose memory is gone, with all behind it. A half-written FPDU is a copy
-// by now.
+// recheck looks up again the keys of all pieces that are not written, and cuts off the
+// first FPDU with a dead key and all behind it. A half-written FPDU has no keys any more:
+// bounce has copied it.
 func (s *sender) recheck() {
 	s.link.own.Check()
 	for k := s.out.first; k < len(s.out.pieces); k++ {
@@ -107,7 +108,7 @@ func (s *sender) recheck() {
 			continue
 		}
 		i := len(s.out.frames) - 1
-		for s.out.frames[i].piece >= k { // its header is in a piece before
+		for s.out.frames[i].piece >= k { // an FPDU's header lies in a piece before its payload
 			i--
 		}
 		f := s.out.frames[i]
@@ -117,9 +118,9 @@ func (s *sender) recheck() {
 	}
 }
 
-// collect takes in what the writer has done. An error by which die interrupted the
-// writer says nothing of the socket, which has still to take the rest of a
-// half-written FPDU, and the Terminate.
+// collect takes over the results of the writer's job. It ignores the timeout with which
+// die interrupts the writer: the socket may still take the rest of a half-written FPDU,
+// and the Terminate.
 func (s *sender) collect() {
 	s.link.own.Check()
 	j := &s.writer.job
@@ -135,16 +136,17 @@ func (s *sender) collect() {
 	}
 }
 
-// stopWriting stops writing, because the socket takes nothing more. The receiver
-// finds out why: the peer's last word, or its orderly end, may be there to be read.
+// stopWriting stops writing, because the socket takes nothing more. The receiver finds
+// out why: it may still read the peer's Terminate, or its orderly end.
 func (s *sender) stopWriting(err error) {
 	s.link.own.Check()
 	s.writeFailed = true
 	s.link.stopWriting(err)
 }
 
-// allSent does what is to be done when nothing is left to send: it ends a connection
-// with a Terminate, or a drain.
+// allSent ends the connection if a termination is due and nothing is left to send before
+// it; otherwise, in a drain whose requests have completed, it has a farewell sent and
+// then this end's half closed.
 func (s *sender) allSent() {
 	s.link.own.Check()
 	switch {
@@ -160,7 +162,7 @@ func (s *sender) allSent() {
 	}
 }
 
-// complete hands out the requests that have succeeded, in order.
+// complete completes the requests that have succeeded, in order.
 func (s *sender) complete() {
 	s.link.own.Check()
 	q, n := s.sq, 0
@@ -199,11 +201,11 @@ func (s *sender) complete() {
 	}
 }
 
-// errStaged says that a frame had memory in it where none may be.
+// errStaged says that a half-written FPDU refers to a region where only a copy may be.
 var errStaged = errors.New("iwarp: memory in a staged frame")
 
-// appendEnd appends the rest of a half-written FPDU, and term, the ULPDU of a
-// Terminate or farewell.
+// appendEnd appends the rest of a half-written FPDU, and an FPDU around term, the ULPDU of
+// a Terminate or farewell.
 func (s *sender) appendEnd(dst, term []byte) ([]byte, error) {
 	s.link.own.Check()
 	o := &s.out

@@ -19,7 +19,7 @@ import (
 	"godat/hw"
 )
 
-// asPeer in the environment makes the test binary a peer for another one.
+// asPeer is the environment variable that makes a test binary the peer of another one.
 const asPeer = "GODAT_TEST_IWARP_PEER"
 
 func init() {
@@ -39,7 +39,7 @@ func serveAPeer() {
 	os.Exit(0)
 }
 
-// child is a tester of a process that tells what is wrong by its end.
+// child is the tester of a peer process, which reports a failure by its exit.
 type child struct{}
 
 func (child) Helper()                           {}

@@ -13,11 +13,11 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// said is a message of a made-up peer, and what must come of it.
+// said is a message of a made-up peer, and its expected effect.
 type said struct {
 	op   wire.Opcode
 	body []byte
-	to   int // where a write goes
+	to   int // target of a write
 }
 
 // utter cuts a message into FPDUs.
@@ -140,7 +140,7 @@ func feed(rt *rapid.T, p *Provider, params map[string]string, dial func(hw.Liste
 		require.NoError(rt, err)
 		stream = stream[k:]
 	}
-	_ = conn.Close() // in order: the peer has it all
+	_ = conn.Close() // an orderly end: the peer has read everything
 	b.awaitDown()
 	require.Equal(rt, hw.ReasonPeer, b.down)
 	for i, body := range want {

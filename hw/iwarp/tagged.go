@@ -11,7 +11,7 @@ import (
 
 // beginWrite checks a segment of a peer's write.
 func (r *receiver) beginWrite(h *wire.Header, n int) error {
-	if n == 0 { // nothing is checked then: it may be the ready-to-receive
+	if n == 0 { // nothing is checked: the write may be a ready-to-receive
 		r.farewell = r.farewell || h.TO == farewellTO
 		return nil
 	}
@@ -24,7 +24,8 @@ func (r *receiver) beginWrite(h *wire.Header, n int) error {
 	return nil
 }
 
-// finishWrite counts what a write has placed, for immediate data that may follow it.
+// finishWrite counts the octets that a write has placed, for immediate data that may
+// follow the write.
 func (r *receiver) finishWrite(h *wire.Header, n int) {
 	if !r.writing {
 		r.wrote = 0
@@ -33,12 +34,12 @@ func (r *receiver) finishWrite(h *wire.Header, n int) {
 	r.writing = !h.Last
 }
 
-// misread notes that our oldest read fails with status.
+// misread records that this end's oldest read fails with status.
 func (r *receiver) misread(status hw.Status) {
 	r.verdict = verdict{read: r.link.reads.done.Load() + 1, status: status}
 }
 
-// beginReadResponse checks a segment against our oldest read.
+// beginReadResponse checks a segment against this end's oldest read.
 func (r *receiver) beginReadResponse(h *wire.Header, n int) error {
 	asked := r.link.reads.oldest()
 	if asked == nil {
@@ -70,7 +71,7 @@ func (r *receiver) finishReadResponse(h *wire.Header, n int) {
 	}
 }
 
-// storeFault is the fault of a message whose memory is gone here.
+// storeFault is the error of a message whose memory at this end has a dead key.
 func (r *receiver) storeFault(op wire.Opcode) error {
 	r.own.Check()
 	switch {
@@ -84,7 +85,7 @@ func (r *receiver) storeFault(op wire.Opcode) error {
 	return wire.ErrRDMAPLocal
 }
 
-// readRequest queues the response to a peer's read.
+// readRequest enqueues the response to a peer's read.
 func (r *receiver) readRequest(h *wire.Header, b []byte) error {
 	if h.MSN != r.readMSN+1 {
 		return wire.ErrMSN
@@ -109,7 +110,7 @@ func (r *receiver) readRequest(h *wire.Header, b []byte) error {
 	return nil
 }
 
-// atomicRequest does a peer's atomic and queues the response.
+// atomicRequest executes a peer's atomic and enqueues the response.
 func (r *receiver) atomicRequest(h *wire.Header, b []byte) error {
 	if h.MSN != r.readMSN+1 {
 		return wire.ErrMSN
@@ -134,8 +135,8 @@ func (r *receiver) atomicRequest(h *wire.Header, b []byte) error {
 	return nil
 }
 
-// change does a peer's atomic and returns what the word was. Its address in memory must
-// be aligned, which an offset into a zero-based window does not tell.
+// change executes a peer's atomic on memory and returns the word's old value. The word's
+// address must be aligned, which an offset into a zero-based window does not show.
 func (r *receiver) change(a *wire.AtomicRequest) (old uint64, err error) {
 	r.touch.Add(1)
 	defer r.touch.Add(1)
@@ -150,7 +151,7 @@ func (r *receiver) change(a *wire.AtomicRequest) (old uint64, err error) {
 	return apply((*uint64)(word), a), nil
 }
 
-// apply does an atomic and returns what the word was.
+// apply executes an atomic on a word and returns the word's old value.
 func apply(word *uint64, a *wire.AtomicRequest) uint64 {
 	for {
 		old := atomic.LoadUint64(word)
@@ -160,7 +161,7 @@ func apply(word *uint64, a *wire.AtomicRequest) uint64 {
 	}
 }
 
-// atomicResponse places the old value of an atomic of ours.
+// atomicResponse places the old value of this end's atomic.
 func (r *receiver) atomicResponse(h *wire.Header, b []byte) error {
 	if h.MSN != r.respMSN+1 {
 		return wire.ErrMSN

@@ -26,7 +26,7 @@ const (
 	flags  = count - 1
 )
 
-// How many bytes a holder may send before it leaves the rest to the writer.
+// The number of bytes that a holder may send before it leaves the rest to the writer.
 const (
 	posterBudget   = 256 << 10
 	receiverBudget = 64 << 10
@@ -35,13 +35,13 @@ const (
 
 // token is the right to work on a connection's sender and on its end.
 type token struct {
-	owner *connection // whose steps the holder takes; immutable, and for run alone
+	owner *connection // the connection whose step the holder runs; immutable, and for run alone
 	word  atomic.Uint64
-	own   owner.Tag // checked by what only the holder may call
+	own   owner.Tag // asserted by the methods that only the holder may call
 }
 
-// kick makes sure that a holder looks for work after this: the caller becomes the
-// holder if the token is free.
+// kick makes sure that a holder looks for work after this call: the present one, or the
+// caller itself if the token is free.
 func (t *token) kick(budget int) {
 	for {
 		w := t.word.Load()
@@ -72,7 +72,8 @@ func (t *token) run(budget int) {
 	}
 }
 
-// letGo releases the token, unless there is a kick, which it clears.
+// letGo releases the token and returns true. If there is a kick, it clears the kick and
+// returns false: the caller is still the holder.
 func (t *token) letGo() bool {
 	for {
 		w := t.word.Load()
@@ -87,14 +88,15 @@ func (t *token) letGo() bool {
 	}
 }
 
-// moved counts a step of the holder, for those who wait in device.grace: what the
-// holder was doing has ended.
+// moved counts a step of the holder: it tells goroutines that wait in device.grace that
+// the holder's accesses so far have ended.
 func (t *token) moved() {
 	t.word.Add(count)
 	yield.Point()
 }
 
-// movedOn reports whether what the holder did when the word was w has ended.
+// movedOn reports whether the accesses that the holder had in progress when the word was w
+// have ended.
 func (t *token) movedOn(w uint64) bool {
 	now := t.word.Load()
 	return now&^flags != w&^flags || now&held == 0

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// traced is conn, or a recorder around it if the provider has a Trace. The engine uses no
-// descriptor of a recorder, so that all octets pass through its Read and Write.
+// traced is conn, or a traceConn around it if the provider has a Trace. A traceConn has no
+// descriptor for the data path, so all octets pass through its Read and Write.
 func (d *device) traced(conn net.Conn) net.Conn {
 	if d.provider.cfg.Trace == nil {
 		return conn
@@ -22,16 +22,16 @@ func (d *device) traced(conn net.Conn) net.Conn {
 	return newTraceConn(conn, w)
 }
 
-// traceConn writes a pcapng file of packets that might have carried what it
+// traceConn writes a pcapng file of packets that might have carried the octets that it
 // reads and writes. An error of the file ends the trace and nothing else.
 type traceConn struct {
 	net.Conn
 
 	mu   sync.Mutex
-	w    io.WriteCloser // nil when there is nothing to trace any more
+	w    io.WriteCloser // nil once the trace has ended
 	ends [2]netip.AddrPort
-	seq  [2]uint32 // the next octet's number of each end
-	fin  [2]bool   // whether its end has been recorded
+	seq  [2]uint32 // sequence number of each end's next octet
+	fin  [2]bool   // each end's FIN has been recorded
 	buf  []byte
 }
 
@@ -41,7 +41,7 @@ const (
 	there = 1
 )
 
-// The parts of a pcapng file that we use, all in little-endian order.
+// The numbers of a pcapng file, which is written in little-endian order.
 const (
 	sectionBlock   = 0x0a0d0d0a
 	interfaceBlock = 1
@@ -74,7 +74,7 @@ func newTraceConn(conn net.Conn, w io.WriteCloser) *traceConn {
 	return t
 }
 
-// addrPort is an address of TCP's, or one made up.
+// addrPort is the address of a TCP connection's end, or a made-up one with that port.
 func addrPort(a net.Addr, port uint16) netip.AddrPort {
 	if a != nil {
 		if ap, err := netip.ParseAddrPort(a.String()); err == nil {
@@ -95,7 +95,7 @@ func appendBlock(dst []byte, kind uint32, body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, size)
 }
 
-// put writes to the file. The lock is held, or nobody else knows the trace yet.
+// put writes to the file. The lock is held, or no other goroutine knows the trace yet.
 func (t *traceConn) put(b []byte) {
 	if t.w == nil {
 		return
@@ -174,7 +174,7 @@ func (t *traceConn) data(from int, b []byte) {
 	}
 }
 
-// end records an end's last packet, once.
+// end records an end's last packet, with a FIN, once.
 func (t *traceConn) end(from int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,7 +184,7 @@ func (t *traceConn) end(from int) {
 	}
 }
 
-// NetConn is what carries the connection.
+// NetConn is the connection that is traced; tcpUnder uses it.
 func (t *traceConn) NetConn() net.Conn { return t.Conn }
 
 func (t *traceConn) Read(b []byte) (int, error) {
@@ -202,7 +202,7 @@ func (t *traceConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite closes our half, or all if the connection has no halves.
+// CloseWrite closes this end's half, or the whole connection if it has no halves.
 func (t *traceConn) CloseWrite() error {
 	t.end(here)
 	if h, ok := t.Conn.(interface{ CloseWrite() error }); ok {

@@ -23,8 +23,8 @@ type tape struct {
 
 func (t *tape) Close() error { close(t.closed); return nil }
 
-// streams parses a pcapng file of TCP over IPv4 and puts the streams together by
-// their sequence numbers: each end's octets, by its port.
+// streams parses a pcapng file of TCP over IPv4 and joins the streams by their sequence
+// numbers. It returns each end's octets by the end's port.
 func streams(t *testing.T, file []byte) map[uint16][]byte {
 	t.Helper()
 	out, first := map[uint16][]byte{}, map[uint16]uint32{}

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unread reports whether bytes of the peer wait in the connection's socket. A
-// connection without a socket of its own has none that it could tell of.
+// unread reports whether octets of the peer wait in the connection's socket; false if the
+// connection has no socket.
 func unread(conn net.Conn) bool {
 	if over, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = over.NetConn()

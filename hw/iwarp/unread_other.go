@@ -4,5 +4,5 @@ package iwarp
 
 import "net"
 
-// unread is not known here.
+// unread returns false: what waits in a socket is unknown on this system.
 func unread(net.Conn) bool { return false }

@@ -8,7 +8,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// control takes a message that carries no payload to memory.
+// control handles a message whose payload is not placed in memory as it comes.
 func (r *receiver) control(h *wire.Header, b []byte) error {
 	if h.Opcode.Extension() && !r.link.agreed.extended {
 		return wire.ErrOpcode
@@ -93,7 +93,7 @@ func (r *receiver) finishSend(h *wire.Header, n int) error {
 	return nil
 }
 
-// received completes the receive of the message at hand.
+// received completes the receive of the present message.
 func (r *receiver) received(wc hw.WC) {
 	wc.ID = r.rq.claimed().ID
 	if r.rq.srq != nil {
@@ -106,8 +106,8 @@ func (r *receiver) received(wc hw.WC) {
 	r.open, r.wrote = false, 0
 }
 
-// immediate claims a receive for immediate data. The completion's length is what the
-// write before it has placed, whatever the peer says.
+// immediate claims a receive for immediate data. The completion's length is the number of
+// octets that the write before it has placed, whatever the peer says.
 func (r *receiver) immediate(h *wire.Header, b []byte) error {
 	var data wire.Immediate
 	if _, err := data.Parse(b); err != nil {
@@ -130,7 +130,7 @@ func (r *receiver) immediate(h *wire.Header, b []byte) error {
 	return nil
 }
 
-// terminated ends the connection by the peer's Terminate.
+// terminated ends the connection because of the peer's Terminate.
 func (r *receiver) terminated(b []byte) error {
 	r.own.Check()
 	t, _, err := wire.ParseTerminate(b, true)
@@ -142,7 +142,7 @@ func (r *receiver) terminated(b []byte) error {
 	return errOver
 }
 
-// blame finds out which of our requests a Terminate is on.
+// blame finds out which of this end's requests a Terminate is about.
 func blame(t *wire.Terminate, reads *readQueue) (v verdict) {
 	protection := t.Code.Layer() == wire.LayerRDMAP && t.Code.Type() == wire.TypeProtection ||
 		t.Code.Layer() == wire.LayerDDP && t.Code.Type() == wire.TypeTagged
@@ -165,9 +165,9 @@ func blame(t *wire.Terminate, reads *readQueue) (v verdict) {
 	return v
 }
 
-// quoted is the read, counted from 1, that a Terminate quotes, by its sink. If the
-// Terminate quotes nothing it is our oldest one, and if it quotes another kind of
-// request 0.
+// quoted is the number, counted from 1, of the read or atomic that a Terminate is about:
+// the read whose sink it quotes; the oldest one if it quotes no header, or only the header
+// of a read or atomic request; 0 if it quotes another kind of request, or an unknown sink.
 func (q *readQueue) quoted(t *wire.Terminate) uint64 {
 	first, last := q.done.Load(), q.pushed.Load()
 	if t.HasRead {

@@ -4,7 +4,7 @@ package iwarp
 
 import "golang.org/x/sys/unix"
 
-// vector is nothing here.
+// vector is empty: this system's calls need no state.
 type vector struct{}
 
 func (*vector) writev(fd int, parts [][]byte) (int, error) { return unix.Writev(fd, parts) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vector holds iovecs between calls: those of unix.Writev are allocated when
-// there are more than a few.
+// vector keeps iovecs between calls, because unix.Writev allocates them when there are
+// more than a few.
 type vector struct{ iov []unix.Iovec }
 
 func (v *vector) fill(parts [][]byte) {

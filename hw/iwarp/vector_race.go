@@ -4,8 +4,8 @@ package iwarp
 
 import "syscall"
 
-// vector is nothing here. What package syscall moves, the race detector knows to
-// be ordered: that one end's write comes before the other's read of it.
+// vector is empty: this build writes and reads with package syscall, from which the race
+// detector knows that one end's write comes before the other end's read of it.
 type vector struct{}
 
 func (*vector) writev(fd int, parts [][]byte) (n int, err error) {

@@ -14,8 +14,8 @@ func (d *device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	return q, nil
 }
 
-// NewWindow makes a window for a zone, or for one queue pair of that zone: it is
-// reached through that queue pair's connections alone.
+// NewWindow makes a window for a zone, or for one queue pair of that zone: then peers
+// reach it through that queue pair's connections alone.
 func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 	if qp == nil {
 		return d.Device.NewWindow(h, nil)
@@ -27,9 +27,9 @@ func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 	return d.Device.NewWindow(h, &q.QP)
 }
 
-// bind binds a window, or unbinds it; false if it has to wait, or fails. The requests
-// behind it are begun after it. It completes when all before it is sent, so that nothing
-// is read through the old key any more.
+// bind binds a window, or unbinds it. It returns false if the bind has to wait, or fails.
+// The sender begins the requests behind the bind after it. The bind completes when all
+// octets before it are written, so that nothing is read through the old key any more.
 func (s *sender) bind(wr *hw.SendWR) bool {
 	s.link.own.Check()
 	b := wr.Bind
@@ -50,7 +50,8 @@ func (s *sender) bind(wr *hw.SendWR) bool {
 	return true
 }
 
-// unbind undoes the oldest request, a bind that is flushed.
+// unbind reverts the oldest request, a bind that is flushed; or, if the bind was not
+// executed, gives up its key.
 func (s *sender) unbind(b *hw.Bind) {
 	w := b.Window.(*soft.Window)
 	if s.head < s.next {

@@ -39,7 +39,7 @@ func TestNewWindowChecksItsArguments(t *testing.T) {
 	require.NoError(t, zone.Close())
 }
 
-// connections are those of peers.
+// connections are the connections of peers.
 func connections(peers ...*peer) (all []*connection) {
 	for _, p := range peers {
 		all = append(all, p.qp.(*queuePair).conn)
@@ -47,7 +47,7 @@ func connections(peers ...*peer) (all []*connection) {
 	return all
 }
 
-// grab takes a connection's token, as soon as it is free.
+// grab takes a connection's token as soon as the token is free.
 func (c *connection) grab() {
 	for {
 		if w := c.word.Load(); w&held == 0 && c.word.CompareAndSwap(w, w|held) {
@@ -68,7 +68,7 @@ func TestABindWaitsForTheUsersOfItsOldKey(t *testing.T) {
 	b.post(bindTo(w, m))
 	assert.Equal(t, hw.WC{Op: hw.OpBind}, b.sent(0))
 
-	other := connections(d)[0] // it might be answering a read of the window
+	other := connections(d)[0] // as if it were answering a read of the window
 	other.grab()
 	again := bindTo(w, m)
 	b.post(again)
@@ -108,10 +108,10 @@ func TestTwoBindsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A bind that is done, and has not completed when the connection breaks, is undone and
-// flushed.
+// A bind that was executed, and has not completed when the connection breaks, is reverted
+// and flushed.
 func TestAFlushedBindHasBoundNothing(t *testing.T) {
-	const n, size = 1000, 16 << 10 // the socket has room for some, and the outbox for a few
+	const n, size = 1000, 16 << 10 // the socket has room for some of them, and the outbox for a few more
 	node := newNode(t, New(Config{}), noCRC)
 	a, big := node.peer(func(c *hw.QPConfig) { c.SendDepth = 2 * n }), node.memory(size, hw.LocalRead)
 	scripted(t, a)

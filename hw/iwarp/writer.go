@@ -6,42 +6,42 @@ import (
 	"godat/internal/owner"
 )
 
-// writer is the connection's second goroutine, which does what blocks. It runs from
-// its first job on; most connections have none before their end.
+// writer is the connection's second goroutine, for calls that block. It runs from its
+// first job on; most connections have no job before their end.
 type writer struct {
 	// Immutable.
 	link *link
 	port *port
-	out  *outbox // the writer's during jobWrite
+	out  *outbox // owned by the writer during jobWrite
 
 	wake chan struct{} // nil until the writer runs; the token's holder sends
-	// The writer's while link.busy is set, and the token holder's otherwise.
+	// Owned by the writer while link.busy is set, and by the token's holder otherwise.
 	job  job
 	tail []byte // the last octets, written by jobTeardown
-	shut bool   // our half is closed, or about to be
+	shut bool   // this end's half is closed, or about to be
 
-	own owner.Tag // the writer's goroutine
+	own owner.Tag // held by the writer's goroutine
 }
 
-// job is what the writer is to do, and what came of it.
+// job is a job of the writer, and its results.
 type job struct {
 	kind        jobKind
 	n           int   // octets written
-	err         error // why no more were
-	uncollected bool  // the sender has not looked at these results
+	err         error // why no more octets were written
+	uncollected bool  // the sender has not collected these results
 }
 
 type jobKind uint8
 
 const (
-	jobMore     jobKind = iota // go on in the holder's place, which has done enough
-	jobWait                    // until the socket takes more
-	jobWrite                   // the outbox, on a connection without a descriptor
-	jobShut                    // close our half
-	jobTeardown                // write the tail, close our half, and close
+	jobMore     jobKind = iota // go on as the holder, because the last holder's budget is used up
+	jobWait                    // wait until the socket takes more
+	jobWrite                   // write the outbox, on a connection without a descriptor
+	jobShut                    // close this end's half
+	jobTeardown                // write the tail, close this end's half, and close
 )
 
-// assign gives the writer a job. The writer has none.
+// assign gives the writer, which has no job, a job. The token's holder calls it.
 func (w *writer) assign(kind jobKind) {
 	w.job = job{kind: kind, uncollected: true}
 	w.link.busy.Store(true)
@@ -60,7 +60,7 @@ func (w *writer) run() {
 	defer w.own.Release()
 	for range w.wake {
 		switch w.job.kind {
-		case jobMore: // the kick does it
+		case jobMore: // the kick below makes the writer the holder
 		case jobWait:
 			w.job.err = w.await()
 		case jobWrite:
@@ -85,7 +85,7 @@ func (w *writer) await() error {
 	return err
 }
 
-// writeStaged writes the outbox, which nobody else touches meanwhile.
+// writeStaged writes the outbox, which no other goroutine touches meanwhile.
 func (w *writer) writeStaged() (n int, err error) {
 	w.own.Check()
 	w.link.limitWrite(true)
@@ -100,8 +100,8 @@ func (w *writer) writeStaged() (n int, err error) {
 	return n, nil
 }
 
-// endStream ends a drain: the peer answers with the end of its stream, or with a
-// Terminate if something went wrong there.
+// endStream ends this end's half in a drain. The peer answers with the end of its stream,
+// or with a Terminate if a request failed there.
 func (w *writer) endStream() {
 	w.own.Check()
 	w.link.attention.Or(finSent)
@@ -110,8 +110,9 @@ func (w *writer) endStream() {
 	w.link.limitEnd()
 }
 
-// teardown writes what the peer has still to get, and ends our half of the stream.
-// When the peer has ended its half too, or time is up, it closes the connection.
+// teardown writes the octets that the peer must still get, and ends this end's half of
+// the stream. When the peer has ended its half too, or the time linger is over, it closes
+// the connection.
 func (w *writer) teardown() {
 	w.own.Check()
 	_ = w.link.conn.SetWriteDeadline(time.Now().Add(w.link.dev.set.linger))
@@ -125,8 +126,8 @@ func (w *writer) teardown() {
 	_ = w.link.conn.Close()
 }
 
-// closeWrite closes our half, or all if the connection has no halves. Nothing is
-// lost then, since such a connection has no buffer.
+// closeWrite closes this end's half, or the whole connection if it has no halves. Then no
+// octets are lost, because such a connection has no buffer.
 func (w *writer) closeWrite() {
 	if h, ok := w.link.conn.(interface{ CloseWrite() error }); ok {
 		_ = h.CloseWrite()
