@@ -1,8 +1,8 @@
 // The part of libibverbs.so.1's binary interface that this package uses, so that
-// it builds without the library's headers. The library keeps it fixed: structures
-// only grow at the end or behind new functions. Names are the library's with gv_
-// for ibv_; testdata/abi_check.c holds every size, offset and constant here
-// against the distribution's headers.
+// it builds without the library's headers. The library keeps this interface fixed:
+// structures only grow at the end or behind new functions. Names are the library's with
+// gv_ for ibv_; testdata/abi_check.c compares every size, offset and constant here with
+// the distribution's headers.
 #ifndef GODAT_IBV_ABI_H
 #define GODAT_IBV_ABI_H
 
@@ -113,8 +113,8 @@ struct gv_device {
 	char ibdev_path[256];
 };
 
-// gv_ops is the context's operation table. The library's own inline functions
-// call through it; the entries that hold nothing today only keep the places.
+// gv_ops is the context's table of operations, through which the library's inline
+// functions call. Unused entries keep the others at their offsets.
 struct gv_ops {
 	void *compat0[7];
 	struct gv_mw *(*alloc_mw)(struct gv_pd *pd, int type);
@@ -184,8 +184,8 @@ struct gv_device_attr {
 	uint8_t phys_port_cnt;
 };
 
-// gv_port_attr is what the exported ibv_query_port fills in: the header's inline
-// function asks for more.
+// gv_port_attr is the structure that the exported function ibv_query_port fills in; the
+// header's inline function of that name fills in a longer one.
 struct gv_port_attr {
 	int state;
 	int max_mtu;
@@ -247,7 +247,7 @@ struct gv_comp_channel {
 	int refcnt;
 };
 
-// Of these three only what comes first is used.
+// Of the next three structures the package uses only the first members, declared here.
 struct gv_cq {
 	struct gv_context *context;
 	struct gv_comp_channel *channel;

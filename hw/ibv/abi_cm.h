@@ -74,7 +74,7 @@ struct gc_event {
 	int status;
 	union {
 		struct gc_conn_param conn;
-		uint8_t reserved[56]; // the union is as large as its other member
+		uint8_t reserved[56]; // keeps the union as large as its unused member
 	} param;
 };
 

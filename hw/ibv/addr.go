@@ -20,7 +20,8 @@ func (address) Network() string { return "rdma" }
 
 func (a address) String() string { return netip.AddrPort(a).String() }
 
-// sockaddr is an address as the C library takes it. An invalid one is of no family.
+// sockaddr is an address as the C library takes it. The zero AddrPort gives family 0,
+// AF_UNSPEC.
 func sockaddr(a netip.AddrPort) (s C.struct_sockaddr_storage) {
 	ip := a.Addr()
 	switch {

@@ -13,8 +13,8 @@ import (
 	"godat/hw"
 )
 
-// failure is the completion that ended the connection, in verbs' words; nil if none
-// did, or none was polled yet.
+// failure is the cause of the first completion that failed by itself, without being
+// flushed; nil when none failed, or none was polled yet.
 func (q *queuePair) failure() *hw.Cause {
 	f := C.gd_failure_of(q.c)
 	if f.status == 0 {
@@ -23,7 +23,7 @@ func (q *queuePair) failure() *hw.Cause {
 	return completionCause(int(f.status), int(f.vendor), hw.Status(f.word), f.recv != 0)
 }
 
-// eventCause is an event of the connection manager.
+// eventCause is the cause that an event of the connection manager names.
 func eventCause(e event) *hw.Cause {
 	c := &hw.Cause{Layer: hw.LayerVerbs, Code: e.status, Text: eventText(int(e.kind)), Found: hw.SidePeer}
 	if e.status < 0 {
@@ -54,7 +54,7 @@ func eventText(kind int) string {
 	return fmt.Sprintf("event %d of the connection manager", kind)
 }
 
-// callCause is a call that failed with an errno.
+// callCause is the cause when a call failed with an errno.
 func callCause(call string, err error) *hw.Cause {
 	c := &hw.Cause{Layer: hw.LayerVerbs, Text: call + ": " + err.Error(), Err: err}
 	var errno syscall.Errno
@@ -67,12 +67,12 @@ func callCause(call string, err error) *hw.Cause {
 	return c
 }
 
-// local is something that this side found, without a number.
+// localCause is a cause that this side found and that has no code.
 func localCause(text string, err error) *hw.Cause {
 	return &hw.Cause{Layer: hw.LayerVerbs, Text: text, Err: err}
 }
 
-// asyncCause is an asynchronous event of the device about a queue pair.
+// asyncCause is the cause that a device's asynchronous event about a queue pair names.
 func asyncCause(kind C.int) *hw.Cause {
 	names := map[C.int]string{
 		C.GV_EVENT_QP_FATAL:      "IBV_EVENT_QP_FATAL",

@@ -12,7 +12,7 @@ import (
 	"godat/hw"
 )
 
-// event is an event of the connection manager, in Go's memory.
+// event is a copy, in Go's memory, of an event of the connection manager.
 type event struct {
 	id                *C.struct_gc_id
 	key, parent       uint64
@@ -22,32 +22,32 @@ type event struct {
 	private           []byte
 }
 
-// conn is an identifier of the connection manager's: an attempt to connect, a
-// request that waits for an answer, or a connection.
+// conn is an identifier of the connection manager (rdma_cm_id): an attempt to connect,
+// a request that waits for an answer, or a connection.
 type conn struct {
 	// Immutable.
 	dev     *device
 	key     uint64
 	passive bool
 
-	events chan event    // to the goroutine that dials
+	events chan event    // from watch to the attempt's goroutine
 	quit   chan struct{} // closed when the attempt is given up
 
-	// Guarded by mu, which may be taken under a queue pair's.
+	// Guarded by mu. A goroutine that holds a queue pair's mu may take it.
 	mu      sync.Mutex
-	id      *C.struct_gc_id // nil when destroyed
+	id      *C.struct_gc_id // nil before the attempt makes it, and when destroyed
 	qp      *queuePair
-	life    uint64 // of qp, that this is the connection of
-	dialing bool   // a goroutine dials, and events are for it
+	life    uint64 // the life of qp to which this connection belongs
+	dialing bool   // the attempt's goroutine runs, and events are for it
 	gaveUp  bool   // quit is closed
-	gone    bool   // the peer of a request has left
+	gone    bool   // the peer has hung up, or the attempt has failed
 	place   *tellPlace
-	peer    note // where the peer wants to be told; zero: nowhere
+	peer    note // where the peer wants the byte of an orderly end; zero: nowhere
 	tailed  bool // the peer understands tails
-	told    bool // the peer was told, or is being told, of an orderly end
+	told    bool // the byte of an orderly end was posted, or is being posted
 
-	// What a goroutine that dials inherited from a queue pair that went on without
-	// it: the device's queue pair, and what that uses.
+	// What the attempt's goroutine inherited from a queue pair that was closed or reset
+	// during the attempt: the device's queue pair, and the user counts of its parts.
 	orphan *C.struct_gv_qp
 	used   []*users
 }
@@ -55,7 +55,7 @@ type conn struct {
 // eventRoom is more events than an attempt to connect can get.
 const eventRoom = 16
 
-// newConn makes a conn and its key. The identifier is made later, or is there.
+// newConn makes a conn and its key. id is nil when an attempt will make the identifier.
 func (d *device) newConn(id *C.struct_gc_id) *conn {
 	c := &conn{dev: d, id: id, passive: id != nil, events: make(chan event, eventRoom), quit: make(chan struct{})}
 	d.mu.Lock()
@@ -65,7 +65,8 @@ func (d *device) newConn(id *C.struct_gc_id) *conn {
 	return c
 }
 
-// with calls f with the identifier, unless it is destroyed. f is short.
+// with calls f with the identifier, unless that is destroyed. f runs with mu held and
+// does not block.
 func (c *conn) with(f func(id *C.struct_gc_id)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,8 +75,8 @@ func (c *conn) with(f func(id *C.struct_gc_id)) {
 	}
 }
 
-// destroy destroys the identifier and forgets the conn. It may block when somebody
-// connects on it.
+// destroy destroys the identifier and removes the conn from the device's table. It
+// blocks while another goroutine is in rdma_connect on the identifier.
 func (c *conn) destroy() {
 	c.mu.Lock()
 	id, place := c.id, c.place
@@ -85,14 +86,14 @@ func (c *conn) destroy() {
 	delete(c.dev.conns, c.key)
 	c.dev.mu.Unlock()
 	if id != nil {
-		C.gd_cm_disconnect(id) // what is not connected says so, and is destroyed
+		C.gd_cm_disconnect(id) // fails when there is no connection, which is harmless
 		C.gd_cm_destroy(id)
 	}
 	place.release()
 }
 
-// giveUp ends an attempt to connect, as soon as the kernel lets go of it, with mu
-// held.
+// giveUp makes the attempt's goroutine abandon the attempt, as soon as the kernel lets
+// it, with mu held.
 func (c *conn) giveUp() {
 	if !c.gaveUp {
 		c.gaveUp = true
@@ -100,8 +101,9 @@ func (c *conn) giveUp() {
 	}
 }
 
-// inherit ends the connection's use by a queue pair. While a goroutine is still at
-// the attempt, that goroutine takes over the device's queue pair, and reports true.
+// inherit separates the connection from q, whose device's queue pair was old. While the
+// attempt's goroutine still runs, that goroutine becomes responsible for destroying
+// old, and inherit returns true; otherwise inherit destroys the identifier.
 func (c *conn) inherit(old *C.struct_gv_qp, q *queuePair) bool {
 	c.mu.Lock()
 	if c.dialing {
@@ -118,7 +120,7 @@ func (c *conn) inherit(old *C.struct_gv_qp, q *queuePair) bool {
 	return false
 }
 
-// addresses are the two ends'.
+// addresses are those of the two ends.
 func (c *conn) addresses() (local, remote address) {
 	c.with(func(id *C.struct_gc_id) {
 		var l, r C.struct_sockaddr_storage
@@ -128,13 +130,14 @@ func (c *conn) addresses() (local, remote address) {
 	return local, remote
 }
 
-// deliver takes an event from watch.
+// deliver hands an event to the attempt's goroutine while that runs, and otherwise
+// handles it at once. The goroutine watch calls it.
 func (c *conn) deliver(e event) {
 	c.mu.Lock()
 	if c.dialing {
 		select {
 		case c.events <- e:
-		default: // can't be; the attempt ends by its own means
+		default: // can't happen, see eventRoom; without the event the owner's timeout ends the attempt
 		}
 		c.mu.Unlock()
 		return
@@ -143,7 +146,7 @@ func (c *conn) deliver(e event) {
 	c.handle(e)
 }
 
-// handle takes an event of a connection that nobody dials any more.
+// handle acts on an event of a connection that is past dialing.
 func (c *conn) handle(e event) {
 	c.mu.Lock()
 	q, life := c.qp, c.life
@@ -153,7 +156,7 @@ func (c *conn) handle(e event) {
 	}
 	c.mu.Unlock()
 	if q == nil {
-		return // a request that nobody has answered yet
+		return // the consumer has not answered this request yet
 	}
 	switch e.kind {
 	case C.GC_EVENT_ESTABLISHED:
@@ -168,8 +171,8 @@ func (c *conn) handle(e event) {
 	}
 }
 
-// leaving says for a peer that asks that this end leaves in order, and takes the
-// connection down.
+// leaving stores the byte of an orderly end in this side's own place, where the peer's
+// askPeer reads it, and takes the connection down.
 func (c *conn) leaving() {
 	c.mu.Lock()
 	if c.place != nil {
@@ -179,12 +182,13 @@ func (c *conn) leaving() {
 	c.hangUp()
 }
 
-// reason says why a connection ended that the peer took down.
+// reason tells an orderly end from a broken one, for a connection that the peer took
+// down.
 func (c *conn) reason() hw.Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.tailed || c.place == nil || c.place.told() {
-		return hw.ReasonPeer // a peer that can't tell is taken to be orderly
+		return hw.ReasonPeer // the end of a peer that can't tell counts as orderly
 	}
 	return hw.ReasonBroken
 }
@@ -200,7 +204,8 @@ func (c *conn) info(e event) hw.ConnInfo {
 	return info
 }
 
-// notice takes a place for the peer to tell us at, if tails are in use.
+// takePlace reserves the place where the peer tells of its orderly end, if tails are in
+// use. The note goes to the peer.
 func (c *conn) takePlace(z *zone) note {
 	if !c.dev.transport.tail {
 		return note{}
@@ -212,8 +217,8 @@ func (c *conn) takePlace(z *zone) note {
 	return p.note()
 }
 
-// hangUp tells the peer that the connection is over. A goroutine that still dials,
-// or has just told that the connection is up, does it when it lets go.
+// hangUp disconnects. While the attempt's goroutine runs, even if the connection is up
+// by then, hangUp leaves it to that goroutine to disconnect when it ends.
 func (c *conn) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,12 +230,12 @@ func (c *conn) hangUp() {
 	}
 }
 
-// bytesOf is a pointer to private data for the length of a call; nil for none.
+// bytesOf is a pointer to private data and its length, for the duration of one call.
 func bytesOf(b []byte) (*C.uint8_t, C.int) {
 	return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b))), C.int(len(b))
 }
 
-// agree makes the numbers of outstanding reads what both sides can.
+// agree sets the numbers of outstanding reads to the most that both sides can do.
 func (q *queuePair) agree(e event) {
 	q.up.reads_in = min(C.uint8_t(q.cfg.ReadsIn), C.uint8_t(e.readsIn))
 	q.up.reads_out = min(C.uint8_t(q.cfg.ReadsOut), C.uint8_t(e.readsOut))

@@ -14,8 +14,8 @@ import (
 	"godat/hw"
 )
 
-// ownCompletions is how many completions of the provider's own a queue has room
-// for beside those of each queue pair.
+// ownCompletions is a queue's fixed room for completions of the provider's own, beside
+// the half that NewCQ adds for those of the queue pairs.
 const ownCompletions = 16
 
 // completionQueue implements [hw.CQ].
@@ -45,8 +45,9 @@ func (d *device) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 	if cfg.SolicitedOnly {
 		solicited = 1
 	}
-	// Each queue pair needs two places for its ends, which take none, and may use
-	// three for the provider's own requests: a half more is enough.
+	// The depth counts two places per queue pair for OpEnd, which takes no place in the
+	// device's queue. The provider's own requests may use three per queue pair: half as
+	// many places more are enough.
 	size := cfg.Depth + (cfg.Depth+1)/2 + ownCompletions
 	c, errno := C.gd_new_cq(d.c, C.int(size), C.uint64_t(q.key), C.uint32_t(cfg.Tag), solicited)
 	if c == nil {
@@ -84,7 +85,7 @@ func (q *completionQueue) Close() error {
 	return nil
 }
 
-// useCQ counts a queue in.
+// useCQ finds the device's completion queue behind cq and counts a user of it.
 func (d *device) useCQ(op string, cq hw.CQ) (*completionQueue, error) {
 	own, _ := cq.(*completionQueue)
 	if own == nil || own.dev != d {

@@ -17,24 +17,24 @@ import (
 	"godat/hw"
 )
 
-// device is an opened device of the verbs library. Beside the contract's methods
-// it has a goroutine that takes events, watch.
+// device is an opened device of the verbs library. Its goroutine, watch, takes the
+// events of the connection manager and of the device.
 type device struct {
 	// Immutable after open.
 	c         *C.struct_gd_device
 	params    params
 	name      string
 	attr      hw.Attr
-	addresses []netip.Addr // its own; the first is the default
+	addresses []netip.Addr // the device's own; the first is the default
 	transport transport
 	siw       bool       // soft-iWARP
-	access    C.uint32_t // what its queue pairs let peers do
+	access    C.uint32_t // verbs' access flags of its queue pairs: what peers may do
 	async     func(hw.AsyncEvent)
 	fds       C.struct_gd_fds
 	done      chan struct{}   // closed when watch has ended
-	sentry    *C.struct_gc_id // hears of the device's removal when nobody else does
+	sentry    *C.struct_gc_id // bound to the device, so that its removal always raises an event
 
-	dials sync.WaitGroup // goroutines that connect
+	dials sync.WaitGroup // the goroutines of attempts to connect
 
 	mu       sync.Mutex
 	lastKey  uint64
@@ -43,14 +43,14 @@ type device struct {
 	srqs     map[uint64]*sharedQueue
 	conns    map[uint64]*conn
 	ears     map[uint64]*listener
-	errands  []func() // for watch to run
+	errands  []func() // watch runs them
 	alarms   [alarmKinds][]alarm
 	children int
-	fatal    bool // Async heard of the device's end
+	fatal    bool // Async was called with AsyncDeviceFatal
 	closed   bool
 }
 
-// The kinds of device, by their rare powers.
+// The kinds of device, by the optional interfaces of package hw that they implement.
 type (
 	plainDevice  struct{ *device }
 	sharedDevice struct {
@@ -78,7 +78,8 @@ var (
 	_ counted           = plainDevice{}
 )
 
-// public is the device with the interfaces that its attributes speak of.
+// public wraps the device in the type that implements the optional interfaces which
+// its attributes promise, and no others.
 func (d *device) public() hw.Device {
 	shares, binds := d.attr.MaxSRQs > 0, d.attr.MaxWindows > 0
 	switch {
@@ -95,13 +96,13 @@ func (d *device) public() hw.Device {
 // Attr implements [hw.Device].
 func (d *device) Attr() hw.Attr { return d.attr }
 
-// key makes a name that C and the kernel know an object by.
+// key returns a new number by which C and the kernel know an object, with mu held.
 func (d *device) key() uint64 {
 	d.lastKey++
 	return d.lastKey
 }
 
-// adopt counts an object in, unless the device is closed.
+// adopt counts a new object of the device's, unless the device is closed.
 func (d *device) adopt(op string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,14 +113,15 @@ func (d *device) adopt(op string) error {
 	return nil
 }
 
-// disown counts an object out.
+// disown undoes adopt, when the object is gone.
 func (d *device) disown() {
 	d.mu.Lock()
 	d.children--
 	d.mu.Unlock()
 }
 
-// Close implements [hw.Device]. Requests that nobody answered are refused.
+// Close implements [hw.Device]. It rejects, as the provider, the connection requests
+// that the consumer has not answered.
 func (d *device) Close() error {
 	const op = "ibv.Close"
 	d.mu.Lock()
@@ -173,7 +175,8 @@ func (d *device) NewZone() (hw.Zone, error) {
 	return &zone{dev: d, pd: pd}, nil
 }
 
-// useZone counts a user in. It fails when z is no open zone of the device.
+// useZone finds the device's zone behind z and counts a user of it. It fails when z is
+// no zone of the device, or is closed.
 func (d *device) useZone(op string, z hw.Zone) (*zone, error) {
 	own, _ := z.(*zone)
 	if own == nil || own.dev != d {
@@ -206,7 +209,8 @@ func (z *zone) Close() error {
 	return nil
 }
 
-// resourceError says that the device or the system has no more of something.
+// resourceError is the error for a resource that the device or the system has no more
+// of.
 func resourceError(op string, what hw.Subtype, err error) error {
 	return hw.Errorf(op, hw.InsufficientResources, what, "%w", err)
 }
@@ -215,7 +219,7 @@ func internalError(op string, err error) error {
 	return hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 }
 
-// cString is a C string's text; the string stays C's.
+// cString copies a C string, which C keeps; NULL is empty.
 func cString(s *C.char) string {
 	if s == nil {
 		return ""
@@ -223,7 +227,8 @@ func cString(s *C.char) string {
 	return C.GoString(s)
 }
 
-// The contract's structures have C's layout.
+// Package hw's structures have the layout of the C half's: the build fails otherwise,
+// since an unsigned constant can't be negative.
 const (
 	_ = uint(unsafe.Sizeof(hw.WC{}) - C.sizeof_struct_gd_wc)
 	_ = uint(C.sizeof_struct_gd_wc - unsafe.Sizeof(hw.WC{}))
@@ -237,7 +242,8 @@ const (
 	_ = uint(unsafe.Offsetof(C.struct_gv_sge{}.lkey) - unsafe.Offsetof(hw.SGE{}.LKey))
 )
 
-// So are the values of both halves the same.
+// The C half's constants have the values of package hw's: the build fails otherwise,
+// since the only index of the array is 0.
 var _ = [1]struct{}{}[(C.GD_OP_SEND^int(hw.OpSend))|(C.GD_OP_WRITE^int(hw.OpWrite))|(C.GD_OP_READ^int(hw.OpRead))|
 	(C.GD_OP_RECV^int(hw.OpRecv))|(C.GD_OP_RECV_INVALIDATE^int(hw.OpRecvInvalidate))|(C.GD_OP_BIND^int(hw.OpBind))|
 	(C.GD_OP_WRITE_IMM^int(hw.OpWriteImm))|(C.GD_OP_RECV_IMM^int(hw.OpRecvImm))|

@@ -18,9 +18,9 @@ import (
 // resolveTime bounds each of address and route resolution.
 const resolveTime = 2 * time.Second
 
-// Connect implements [hw.QP]. It leaves the rest to a goroutine: the name may have to
-// be looked up, and some drivers block until the peer's transport has answered.
-// ConnectConfig.Timeout is the owner's business.
+// Connect implements [hw.QP]. It checks its arguments and starts a goroutine for the
+// attempt: a look-up of the host's name takes time, and some drivers block until the
+// peer's transport has answered. The owner enforces ConnectConfig.Timeout.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "ibv.Connect"
 	d := q.dev
@@ -40,7 +40,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	q.conn = c
 	q.up.reads_in, q.up.reads_out = C.uint8_t(q.cfg.ReadsIn), C.uint8_t(q.cfg.ReadsOut)
 	q.become(phaseConnecting)
-	C.gd_hold(q.c, 1) // nothing completes before Established was told
+	C.gd_hold(q.c, 1) // no poll hands on a completion before Established was told
 	a := &attempt{
 		conn: c, qp: q, life: q.life, up: q.up, host: cfg.Addr, port: uint16(cfg.Qual),
 		qpNum: q.rings.qp_num, private: d.transport.pack(msgRequest, cfg.Private, true, c.takePlace(q.zone)),
@@ -50,7 +50,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	return nil
 }
 
-// attempt is an attempt to connect, and the goroutine that makes it.
+// attempt is an attempt to connect; its goroutine is run.
 type attempt struct {
 	conn    *conn
 	qp      *queuePair
@@ -62,7 +62,7 @@ type attempt struct {
 	private []byte
 }
 
-// failure is why an attempt came to nothing.
+// failure is why an attempt to connect failed.
 type failure struct {
 	why     hw.Reason
 	private []byte
@@ -77,8 +77,9 @@ func (a *attempt) run() {
 	a.leave()
 }
 
-// leave hands the connection over to watch, or takes it down when nobody wants it
-// any more. The latter lasts as long as the kernel is at it.
+// leave hands the connection over to watch. When the attempt was given up, leave
+// destroys the connection instead, which blocks as long as the kernel is busy with it,
+// and then the device's queue pair that it inherited.
 func (a *attempt) leave() {
 	c := a.conn
 	c.mu.Lock()
@@ -113,8 +114,8 @@ func unreachable(cause *hw.Cause) *failure {
 	return &failure{why: hw.ReasonUnreachable, cause: cause}
 }
 
-// dial goes through the steps of connecting. nil means that the connection is up,
-// or that nobody wants it any more.
+// dial goes through the steps of connecting. It returns nil when the connection is up,
+// or when the attempt was given up.
 func (a *attempt) dial() *failure {
 	dst, err := a.lookup()
 	if err != nil {
@@ -146,7 +147,7 @@ func (a *attempt) dial() *failure {
 	return a.outcome(id)
 }
 
-// shared is 1 when receives come from a shared queue.
+// shared is 1 when receives come from a shared queue, as rdma_conn_param's srq says it.
 func (q *queuePair) shared() C.int {
 	if q.srq != nil {
 		return 1
@@ -154,7 +155,8 @@ func (q *queuePair) shared() C.int {
 	return 0
 }
 
-// refusal reads the error of a transport that connects while we wait.
+// refusal translates the error of rdma_connect on a transport where that call blocks
+// until the connection is made.
 func refusal(errno syscall.Errno) *failure {
 	switch errno {
 	case syscall.ECONNREFUSED, syscall.ECONNRESET:
@@ -166,7 +168,8 @@ func refusal(errno syscall.Errno) *failure {
 	}
 }
 
-// lookup finds the address of the host.
+// lookup resolves the host's name, and prefers an address of a family that the device
+// has an address of.
 func (a *attempt) lookup() (netip.Addr, error) {
 	if ip, err := netip.ParseAddr(a.host); err == nil {
 		return ip.Unmap(), nil
@@ -186,7 +189,8 @@ func (a *attempt) lookup() (netip.Addr, error) {
 	return found[0].Unmap(), nil
 }
 
-// cancelWith cancels a look-up when the attempt is given up.
+// cancelWith is a goroutine that cancels a look-up when the attempt is given up, and
+// ends with the look-up.
 func (a *attempt) cancelWith(ctx context.Context, cancel context.CancelFunc) {
 	select {
 	case <-a.conn.quit:
@@ -195,7 +199,8 @@ func (a *attempt) cancelWith(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-// source is the device's address of the same family, to connect from.
+// source is the device's address to connect from: its first of dst's family, or the
+// zero AddrPort.
 func (d *device) source(dst netip.Addr) netip.AddrPort {
 	for _, a := range d.addresses {
 		if a.Is4() == dst.Is4() {
@@ -205,7 +210,8 @@ func (d *device) source(dst netip.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// next waits for the attempt's next event; false when it was given up.
+// next waits for the attempt's next event; it returns false when the attempt was given
+// up.
 func (a *attempt) next() (event, bool) {
 	select {
 	case <-a.conn.quit:
@@ -220,8 +226,9 @@ func (a *attempt) next() (event, bool) {
 	}
 }
 
-// step waits for the end of a step of the resolution that a call has begun, and says
-// why it failed; nil if it did not. What is given up needs no cause that is true.
+// step waits for the event that ends a step of the resolution, which a call has begun.
+// It returns why the step failed, or nil. When the attempt was given up the cause is
+// never told, and any will do.
 func (a *attempt) step(call string, errno, want C.int) *hw.Cause {
 	if bad, cause := failed(call, errno); bad {
 		return cause
@@ -245,7 +252,7 @@ func (a *attempt) outcome(id *C.struct_gc_id) *failure {
 	switch e.kind {
 	case C.GC_EVENT_CONNECT_RESPONSE:
 		return a.respond(id, e)
-	case C.GC_EVENT_ESTABLISHED: // on iWARP the queue pair is in service already
+	case C.GC_EVENT_ESTABLISHED: // iWARP: the kernel has brought the queue pair into service
 		a.agree(e, nil)
 		a.established(e)
 		return nil
@@ -259,13 +266,14 @@ func (a *attempt) outcome(id *C.struct_gc_id) *failure {
 	return unreachable(eventCause(e))
 }
 
-// respond takes the queue pair into service and tells the peer so.
+// respond brings the queue pair into service, tells Established and confirms the
+// connection to the peer.
 func (a *attempt) respond(id *C.struct_gc_id, e event) *failure {
 	if !a.agree(e, id) {
 		C.gd_cm_reject(id, nil, 0)
 		return unreachable(localCause("the queue pair could not be brought into service", errDevice))
 	}
-	// Told first: the peer may send as soon as it knows.
+	// established precedes rdma_establish: the peer may send as soon as it knows.
 	if a.established(e) {
 		if bad, cause := failed("rdma_establish", C.gd_cm_establish(id)); bad {
 			a.qp.lost(a.life, hw.ReasonBroken, cause)
@@ -274,8 +282,8 @@ func (a *attempt) respond(id *C.struct_gc_id, e event) *failure {
 	return nil
 }
 
-// agree takes over what the peer agreed to. With an identifier it brings the queue
-// pair into service.
+// agree adopts the numbers of outstanding reads that the peer agreed to. With an
+// identifier it also brings the queue pair into service.
 func (a *attempt) agree(e event, id *C.struct_gc_id) bool {
 	q := a.qp
 	q.mu.Lock()
@@ -287,7 +295,8 @@ func (a *attempt) agree(e event, id *C.struct_gc_id) bool {
 	return id == nil || C.gd_bring_up(q.c, id, &q.up, a.conn.dev.access) == 0
 }
 
-// established tells that the connection is up.
+// established tells that the connection is up, with the peer's private data. It reports
+// whether the queue pair still was connecting.
 func (a *attempt) established(e event) bool {
 	c := a.conn
 	data, peer, tailed := c.dev.transport.unpack(msgAccept, e.private)

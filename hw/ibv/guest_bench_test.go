@@ -11,9 +11,9 @@ import (
 	"godat/hw"
 )
 
-// Both ends poll by themselves, each on an own thread that it does not yield, as the
-// two processes of the C tools do that bench/ibv.sh sets beside them. The guest has
-// two processors.
+// Each end polls on a thread of its own, which it does not yield, like the two processes
+// of the C tools with which bench/ibv.sh compares these benchmarks. The guest has two
+// processors.
 
 const (
 	latencySize   = 64       // ib_send_lat -s 64
@@ -39,8 +39,8 @@ func must(err error) {
 	}
 }
 
-// spin polls until n more of the end's requests have succeeded. What came beyond
-// that counts the next time.
+// spin polls until n more of the end's requests have succeeded. Successes beyond n count
+// in the next call.
 func (e *benchEnd) spin(n int) {
 	var wcs [bandwidthMost]hw.WC
 	for e.ahead -= n; e.ahead < 0; {
@@ -61,8 +61,8 @@ func crossings(b *testing.B, before Counters, e *benchEnd, ops int) {
 	b.ReportMetric(float64(after.Doorbells-before.Doorbells)/float64(ops), "doorbells/op")
 }
 
-// pinger is an end whose requests are made once: what is measured is neither
-// allocation nor the helpers of tests.
+// pinger is an end whose requests are built once, so that a benchmark measures neither
+// allocations nor test helpers.
 type pinger struct {
 	*benchEnd
 	ask  [1]hw.SendWR
@@ -86,12 +86,12 @@ func (p *pinger) recv() {
 	must(err)
 }
 
-// BenchmarkSendLatency is half a round trip of 64 bytes. As the C tool's, sends are
-// not signaled.
+// BenchmarkSendLatency measures half a round trip of 64 bytes. Its sends are not
+// signaled, like those of the C tool.
 func BenchmarkSendLatency(b *testing.B) {
 	r := newBenchmark(b)
 	near, far := newPinger(r.ends[0]), newPinger(r.ends[1])
-	for _, p := range []*pinger{near, far} { // one is posted anew behind the answer
+	for _, p := range []*pinger{near, far} { // two: a message may arrive before its receiver posts the first again
 		p.recv()
 		p.recv()
 	}
@@ -119,8 +119,8 @@ func BenchmarkSendLatency(b *testing.B) {
 	crossings(b, before, near.benchEnd, b.N)
 }
 
-// halves makes b.N round trips and reports the median of half of one, which is the
-// C tools' t_typical.
+// halves makes b.N round trips and reports the median of half a round trip, like the C
+// tools' t_typical.
 func halves(b *testing.B, trip func()) {
 	b.Helper()
 	took := make([]time.Duration, b.N)
@@ -135,7 +135,7 @@ func halves(b *testing.B, trip func()) {
 }
 
 // BenchmarkWriteBandwidth keeps 128 writes of 64 KiB outstanding. The other end's
-// thread polls too, as the C tool's server does not.
+// thread polls too, unlike the C tool's server.
 func BenchmarkWriteBandwidth(b *testing.B) {
 	r := newBenchmark(b)
 	from, to := r.ends[0], r.ends[1]
@@ -162,11 +162,11 @@ func BenchmarkWriteBandwidth(b *testing.B) {
 	crossings(b, before, from, b.N)
 }
 
-// BenchmarkSendLatencyWithEvents is BenchmarkSendLatency with sleeping ends, as
-// ib_send_lat -e.
+// BenchmarkSendLatencyWithEvents is BenchmarkSendLatency with ends that sleep until an
+// event, as in ib_send_lat -e.
 func BenchmarkSendLatencyWithEvents(b *testing.B) {
 	r := newBenchmark(b)
-	// look polls once, and says what came: anything, and something received.
+	// look polls once, and reports whether anything completed, and whether a receive did.
 	look := func(e *benchEnd) (any, received bool) {
 		var wcs [4]hw.WC
 		n := e.poll.Poll(wcs[:])

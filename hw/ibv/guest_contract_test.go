@@ -13,10 +13,10 @@ import (
 	"godat/hw/hwtest"
 )
 
-// The tests behind the build tag guest run in the guest, on the device that it was
-// booted with: see test-guest.sh.
+// The tests behind the build tag guest run in the guest that test-guest.sh boots, on
+// that guest's device.
 
-// guestDevice is that device.
+// guestDevice is the name of the device that the guest was booted with.
 func guestDevice(t testing.TB) string {
 	t.Helper()
 	name := os.Getenv("GODAT_GUEST_DEVICE")
@@ -26,7 +26,7 @@ func guestDevice(t testing.TB) string {
 
 func onSIW(t testing.TB) bool { return strings.HasPrefix(guestDevice(t), "siw") }
 
-// gaps are the documented differences of a kind of device from the contract.
+// gaps are the differences from the contract that the package documents for the device.
 func gaps(t testing.TB) hwtest.Gap {
 	g := hwtest.ImpliedLocalRead | hwtest.ImpliedLocalWrite
 	if onSIW(t) {
@@ -35,10 +35,10 @@ func gaps(t testing.TB) hwtest.Gap {
 	return g
 }
 
-// nowhere is an address of the guest's network that nobody has.
+// nowhere is an address of the guest's network that no host has.
 const nowhere = "10.0.2.99"
 
-// guestAddress6 is the guest's own, of IP version 6.
+// guestAddress6 is the guest's own IPv6 address.
 const guestAddress6 = "fec0::15"
 
 func contract(t *testing.T, params map[string]string) {
@@ -54,7 +54,7 @@ func contract(t *testing.T, params map[string]string) {
 	})
 }
 
-// TestContract is the contract, to the letter: an inline send has read its memory
-// when it is posted, which the contract's cases about freed memory don't expect; see
+// TestContract runs the whole suite, without inline sends: an inline send has read its
+// memory when it is posted, which the suite's cases about freed memory don't expect; see
 // TestInlineSendIsDoneWithItsMemory.
 func TestContract(t *testing.T) { contract(t, map[string]string{"tail": "on", "inline": "0"}) }

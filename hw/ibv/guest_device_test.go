@@ -49,7 +49,7 @@ func TestAtomicsReturnTheOldValueAndChangeIt(t *testing.T) {
 		return
 	}
 	near, far := from.memory(64, hw.LocalWrite), to.memory(64, hw.RemoteAtomic)
-	word := far.buf[:8] // page-aligned or not, the allocator aligns by eight
+	word := far.buf[:8] // aligned for atomics: Go's allocator aligns 64 bytes by at least eight
 	binary.NativeEndian.PutUint64(word, 40)
 	atomic := hw.SendWR{Flags: hw.WRSignaled, SGL: []hw.SGE{near.sge(0, 8)}, RKey: far.RKey(), RemoteAddr: far.addr()}
 	for i, c := range []struct {
@@ -119,7 +119,7 @@ func TestInlineSendIsDoneWithItsMemory(t *testing.T) {
 	b := newBench(t, nil, wait, nil)
 	from, to := b.ends[0], b.ends[1]
 	if !from.dev.Attr().NotReadyWait {
-		to.recv(7) // there is no other way to see it without a send that waits
+		to.recv(7) // where sends don't wait, the receive has to be posted first
 	}
 	small, big := from.memory(defaultInline, hw.LocalRead), from.memory(defaultInline+1, hw.LocalRead)
 	dst := to.memory(128, hw.LocalWrite)
@@ -148,7 +148,7 @@ func TestInlineSendOfMemoryThatIsGoneDoesNotTouchIt(t *testing.T) {
 	m := &memory{MR: mr, buf: pages}
 	s := m.sge(0, 8)
 	require.NoError(t, mr.Deregister())
-	require.NoError(t, unix.Munmap(pages)) // a copy by the processor would be the end of the process
+	require.NoError(t, unix.Munmap(pages)) // a copy by the processor would now kill the process
 	to.recv(7)
 	from.send(hw.SendWR{ID: 1, Op: hw.OpSend, Flags: hw.WRSignaled, SGL: []hw.SGE{s}})
 	assert.Equal(t, hw.StatusLocalProtection, from.completion(1).Status)
@@ -174,7 +174,7 @@ func TestPrivateDataOfTailsOffIsTheTransports(t *testing.T) {
 func TestLockedMemoryLimitIsNamedInTheError(t *testing.T) {
 	b := newBench(t, nil, nil, nil)
 	e := b.ends[0]
-	runtime.LockOSThread() // and never unlocked: the thread ends with the test, without its powers
+	runtime.LockOSThread() // never unlocked: the thread, which drops its capability below, ends with the test
 	var old unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_MEMLOCK, &old))
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: 64 << 10, Max: old.Max}))

@@ -10,7 +10,8 @@ import (
 )
 
 // differences are the cases of the contract suite that a kind of device can't pass,
-// and why. Nothing else may fail. The names are what the suite prints, without the
+// with the reasons. No other case may fail. The outer key is the beginning of the
+// device's name; the inner key is the case's name as go test prints it, without the
 // suite's.
 var differences = map[string]map[string]string{
 	"": { // verbs
@@ -31,11 +32,12 @@ var differences = map[string]map[string]string{
 }
 
 // Why soft-iWARP differs, with the place in Linux 6.1's drivers/infiniband that shows
-// it: nothing outside the kernel can make up for these.
+// it. The provider can't make up for these differences outside the kernel.
 const (
-	// siw_qp_sq_proc_tx checks what a read is answered from with no permission asked
-	// for (siw_check_sgl_tx(…, 0)). siw_proc_terminate, at who asked, prints the
-	// reason to the log and drops the connection; siw_sq_flush completes all of it.
+	// siw_qp_sq_proc_tx checks the source of a read response without demanding a
+	// permission (siw_check_sgl_tx(…, 0)). At the requester siw_proc_terminate prints
+	// the reason to the log and drops the connection; siw_sq_flush then completes all
+	// its requests as flushed.
 	readsOfSIW = "siw flushes a read that the peer refuses, and serves reads of any region with a remote key"
 	// siw_qp_sq_process calls siw_qp_cm_drop at a request that fails, then flushes;
 	// the reads before it wait in the ORQ, which siw_sq_flush empties first.
@@ -44,17 +46,17 @@ const (
 	// for a connection. RFC 5044 has the initiator send first; siw has no other mode
 	// (peer_to_peer in siw_main.c is a constant).
 	acceptorFirst = "siw refuses an answer to a request for a connection with a message close behind it, as MPA demands of the initiator to be first"
-	// siw_rqe_complete tells siw_cq_notify_now of no solicited receive, so a queue that
-	// is armed for those never wakes; see gd_arm_cq.
+	// siw_rqe_complete never tells siw_cq_notify_now that a receive is solicited, so a
+	// queue that is armed for solicited ones never raises an event; see gd_arm_cq.
 	wakesForAll = "siw has no event for solicited completions alone; it wakes for all"
-	// core/iwcm.c: iw_cm_disconnect does nothing in IW_CM_STATE_CONN_SENT, and
-	// destroying the identifier waits for the end of the attempt.
+	// core/iwcm.c: iw_cm_disconnect does nothing in IW_CM_STATE_CONN_SENT, and the call
+	// that destroys the identifier waits for the end of the attempt.
 	attemptsEnd = "the kernel can't give up an attempt on iWARP: the acceptor is up for a moment"
 )
 
 func init() { beforeTests = leaveOutDifferences }
 
-// leaveOutDifferences has the suite's runner leave the cases out, and says so.
+// leaveOutDifferences sets -test.skip to the cases in differences, and prints them.
 func leaveOutDifferences() {
 	var patterns []string
 	if os.Getenv(ruin) == "" {

@@ -16,16 +16,16 @@ import (
 	"godat/hw"
 )
 
-// The faults strike while at least half of both queues is outstanding, which the
-// completions themselves prove: what was outstanding then did not succeed.
+// Each fault strikes while at least half of both queues is outstanding. The completions
+// prove it: a request that was outstanding then did not succeed.
 
-// tailed devices tell a peer that leaves in order from one that is lost.
+// tailed are the parameters of a device that tells an orderly end from a broken one.
 var tailed = map[string]string{"tail": "on"}
 
-// patiently lets sends wait for receives, where the device can.
+// patiently makes sends wait for receives, where the device can.
 func patiently(c *hw.QPConfig) { c.NotReady = time.Hour }
 
-// pages is memory that is none of Go's, of a size that takes a device a while.
+// pages maps n bytes of memory outside Go's heap.
 func pages(t testing.TB, n int) []byte {
 	t.Helper()
 	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -34,8 +34,8 @@ func pages(t testing.TB, n int) []byte {
 	return mem
 }
 
-// readSize is of each of the reads that fill a queue: soft-RoCE cuts them into
-// packets of 1 KiB, soft-iWARP does not.
+// readSize is the size of each of the reads that fill a queue, large enough to keep the
+// device busy. It is smaller on soft-RoCE, which cuts reads into packets of 1 KiB.
 func readSize(t testing.TB) int {
 	if onSIW(t) {
 		return 8 << 20
@@ -43,14 +43,15 @@ func readSize(t testing.TB) int {
 	return 1 << 20
 }
 
-// far is memory of a peer's to read from.
+// far is memory of the peer that an end reads.
 type far struct {
 	addr uint64
 	rkey uint32
 }
 
-// load fills both queues of an end with what is not done soon: receives in vain, and
-// long reads from the peer, or sends for which the peer has no receive.
+// load fills both queues of an end with requests that stay outstanding: receives for
+// which the peer sends nothing, and sends for which the peer has no receive or, where
+// sends don't wait, long reads from the peer.
 func (e *benchEnd) load(from far) {
 	e.b.t.Helper()
 	for i := range benchDepth {
@@ -65,7 +66,7 @@ func (e *benchEnd) load(from far) {
 	e.read(from, benchDepth)
 }
 
-// read posts n reads.
+// read posts n reads of the peer's memory.
 func (e *benchEnd) read(from far, n int) {
 	e.b.t.Helper()
 	sink := e.sink()
@@ -77,7 +78,7 @@ func (e *benchEnd) read(from far, n int) {
 	}
 }
 
-// sink is memory to read into; flushed frees it.
+// sink is memory to read into; shut deregisters it.
 func (e *benchEnd) sink() *memory {
 	m := &memory{buf: pages(e.b.t, readSize(e.b.t))}
 	mr, err := e.dev.Register(e.zone, m.buf, hw.LocalWrite)
@@ -87,7 +88,7 @@ func (e *benchEnd) sink() *memory {
 	return m
 }
 
-// target is memory for the peer to read from.
+// target is memory that the peer reads.
 func (e *benchEnd) target() far {
 	m := &memory{buf: pages(e.b.t, readSize(e.b.t))}
 	mr, err := e.dev.Register(e.zone, m.buf, hw.RemoteRead)
@@ -97,8 +98,8 @@ func (e *benchEnd) target() far {
 	return far{m.addr(), mr.RKey()}
 }
 
-// ended waits for the ends of both queues, and returns how many of the sends and of
-// the receives succeeded. Each that was posted has completed exactly once.
+// ended waits for OpEnd of both queues, and returns how many of the sends and of the
+// receives succeeded. It checks that each posted request has completed exactly once.
 func (e *benchEnd) ended(sends, recvs int) (sent, received int) {
 	e.b.t.Helper()
 	t := e.b.t
@@ -128,7 +129,7 @@ func (e *benchEnd) ended(sends, recvs int) (sent, received int) {
 	return sent, received
 }
 
-// shut closes what an end has.
+// shut closes all objects of an end.
 func (e *benchEnd) shut() {
 	e.b.t.Helper()
 	require.NoError(e.b.t, e.qp.Close())
@@ -140,8 +141,8 @@ func (e *benchEnd) shut() {
 	require.NoError(e.b.t, e.dev.Close())
 }
 
-// struck breaks a connection that a fault has struck and closes all. Half the queue
-// was outstanding then, and nothing is lost.
+// struck breaks a connection after a fault and shuts the end. It checks that half the
+// send queue was outstanding when the fault struck, and that no completion is lost.
 func (e *benchEnd) struck() {
 	e.b.t.Helper()
 	e.qp.Break(false)
@@ -151,7 +152,7 @@ func (e *benchEnd) struck() {
 	e.shut()
 }
 
-// hears waits for an event of the device's.
+// hears waits for an asynchronous event of the kind.
 func (e *benchEnd) hears(kind hw.AsyncKind) {
 	e.b.t.Helper()
 	deadline := time.After(patience)
@@ -167,7 +168,8 @@ func (e *benchEnd) hears(kind hw.AsyncKind) {
 	}
 }
 
-// newFaultBench is a connected bench that the test itself takes down.
+// newFaultBench makes a connected bench that the test itself closes. cqDepth is the
+// completion queue depth of the first end.
 func newFaultBench(t *testing.T, cqDepth int) *bench {
 	t.Helper()
 	b := &bench{t: t}
@@ -204,8 +206,8 @@ func TestLinkThatGoesDownIsReportedAndNothingIsLost(t *testing.T) {
 }
 
 // TestMemoryFreedUnderReadsFailsThemAndNothingIsLost frees memory when the first of
-// many reads of it has completed. Soft-RoCE reads from itself while the reads are
-// posted, unless a send holds them back that waits for its receive.
+// many reads of it has completed. Soft-RoCE, connected to itself, executes reads while
+// they are posted; so there a send that waits for its receive holds the reads back.
 func TestMemoryFreedUnderReadsFailsThemAndNothingIsLost(t *testing.T) {
 	b := newFaultBench(t, 0)
 	a, peer := b.ends[0], b.ends[1]
@@ -246,7 +248,7 @@ func TestCompletionQueueTooSmallIsReportedAndNothingIsLost(t *testing.T) {
 		a.send(wr)
 		peer.send(wr)
 	}
-	a.hears(hw.AsyncCQOverrun) // nobody has polled
+	a.hears(hw.AsyncCQOverrun) // the test has not polled since the posts
 	a.until("Down", func() bool { return a.down != hw.ReasonNone })
 	for _, e := range b.ends {
 		e.qp.Break(false)

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// peerPort is the environment's word for a process that is to be a peer: the
-	// port to connect to.
+	// peerPort is the environment variable that makes a process a peer. Its value is
+	// the port to connect to.
 	peerPort = "GODAT_GUEST_PEER"
-	// killsWanted is how many peers are killed, if not defaultKills.
+	// killsWanted is the environment variable for the number of peers to kill.
 	killsWanted  = "GODAT_GUEST_KILLS"
 	defaultKills = 3
 )
@@ -36,8 +36,9 @@ func init() {
 	}
 }
 
-// bePeer connects, tells where its memory is, and sends one message, which on iWARP
-// must come first. Then it does nothing until it is killed: it posts no receive.
+// bePeer connects, with the address and the key of its memory as private data, and sends
+// one message, since on iWARP the initiator must send first. Then it posts nothing and
+// waits to be killed.
 func bePeer(port uint64) {
 	t := &testing.T{}
 	b := &bench{t: t}
@@ -55,8 +56,8 @@ func bePeer(port uint64) {
 	select {}
 }
 
-// newBenchWithProcess is a bench whose second end is another process, which is
-// returned with its memory.
+// newBenchWithProcess makes a bench whose second end is another process. It returns the
+// first end, that process and the process's memory.
 func newBenchWithProcess(t *testing.T) (*benchEnd, *exec.Cmd, far) {
 	t.Helper()
 	b := &bench{t: t}

@@ -13,21 +13,21 @@ import (
 	"godat/hw"
 )
 
-// ruin is the environment's word for a process whose one test leaves a device behind
-// that is good for nothing; ruinous are those tests.
+// ruin is the environment variable of a process that runs one of the tests ruinous,
+// which leave the guest's device unusable.
 const (
 	ruin    = "GODAT_GUEST_RUIN"
 	ruinous = "^TestLinkThatGoesDown|^TestDeviceThatIsRemoved"
 )
 
 // TestDeviceThatIsRemovedIsReportedAndNothingIsLost leaves the guest without a device.
-// The drivers in software wait with the removal until nobody has the device open any
-// more; that includes librdmacm, which opens it for itself and keeps it open as long
-// as the process lives. So who runs this looks after the process whether it is gone.
+// The drivers in software delay the removal until no process has the device open, and
+// librdmacm opens it for itself and keeps it open as long as the process lives. So the
+// test can't see the device disappear: test-guest.sh checks that after the process.
 func TestDeviceThatIsRemovedIsReportedAndNothingIsLost(t *testing.T) {
 	b := newFaultBench(t, 0)
 	a, peer := b.ends[0], b.ends[1]
-	idle := b.open(tailed, nil) // has no connection that could tell it
+	idle := b.open(tailed, nil) // has no connection whose end could show the removal
 	a.load(peer.target())
 	remove := exec.Command("rdma", "link", "delete", guestDevice(t))
 	remove.Stdout, remove.Stderr = os.Stdout, os.Stderr

@@ -14,17 +14,17 @@ import (
 	"godat/hw"
 )
 
-// patience is how long a test waits for what must happen, on a machine ten times
-// slower than a quiet guest.
+// patience bounds each wait of a test. It is long enough for a machine ten times slower
+// than a quiet guest.
 const patience = time.Minute
 
-// bench is two connected queue pairs, each on a device of its own, both opened on
-// the guest's. The test itself polls.
+// bench is two connected queue pairs. Each has an opened device of its own, both of the
+// guest's one device. The test's goroutine polls.
 type bench struct {
 	t    testing.TB
 	ends [2]*benchEnd
 
-	cqDepth int // of the ends to be opened; 0: room for all
+	cqDepth int // completion queue depth of ends that open makes; 0: room for all requests
 }
 
 type benchEnd struct {
@@ -34,11 +34,11 @@ type benchEnd struct {
 	zone hw.Zone
 	cq   hw.CQ
 	qp   hw.QP
-	wcs  []hw.WC // polled and not asked for yet
+	wcs  []hw.WC // polled, and not yet taken by completion or ended
 
-	ahead int // successes that spin has seen too many of
+	ahead int // successes that spin has polled beyond those it waited for
 
-	regions []hw.MR // to be freed at the end
+	regions []hw.MR // shut deregisters them
 	async   chan hw.AsyncEvent
 
 	mu      sync.Mutex
@@ -61,8 +61,8 @@ const (
 	recvEnd    = 1<<40 + 1
 )
 
-// newBench opens both ends and connects the first to the second. The requests'
-// private data is told to seen, which may be nil.
+// newBench opens both ends and connects the first to the second. It calls seen, which
+// may be nil, with the request's private data.
 func newBench(t *testing.T, params map[string]string, change func(*hw.QPConfig), seen func([]byte)) *bench {
 	t.Helper()
 	b := &bench{t: t}
@@ -74,7 +74,7 @@ func newBench(t *testing.T, params map[string]string, change func(*hw.QPConfig),
 	return b
 }
 
-// connect connects the first end to the second.
+// connect connects the first end to the second, and calls seen as newBench says.
 func (b *bench) connect(seen func([]byte)) {
 	t := b.t
 	t.Helper()
@@ -184,7 +184,7 @@ func (e *benchEnd) completion(id uint64) (found hw.WC) {
 	return found
 }
 
-// memory is registered memory of an end's.
+// memory is registered memory of one end.
 type memory struct {
 	hw.MR
 	buf []byte
@@ -198,7 +198,7 @@ func (e *benchEnd) memory(n int, priv hw.Privileges) *memory {
 	mr, err := e.dev.Register(e.zone, m.buf, priv)
 	require.NoError(e.b.t, err)
 	m.MR = mr
-	e.b.t.Cleanup(func() { // before bench.close, which was asked for earlier
+	e.b.t.Cleanup(func() { // runs before bench.close, whose Cleanup was registered earlier
 		_ = mr.Deregister()
 		pin.Unpin()
 	})

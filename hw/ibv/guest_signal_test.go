@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disturb signals all threads of the process, again and again, as Go's runtime does
-// when it preempts them. It returns how to end that.
+// disturb starts a goroutine that signals all threads of the process, again and again,
+// as Go's runtime does when it preempts them. end stops the goroutine.
 func disturb(t *testing.T) (end func()) {
 	t.Helper()
 	quit, ended := make(chan struct{}), make(chan struct{})
@@ -41,7 +41,7 @@ func signalThreads(t *testing.T) {
 	}
 	for _, thread := range threads {
 		if tid, err := strconv.Atoi(thread.Name()); err == nil {
-			_ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG) // it may have ended
+			_ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG) // fails when the thread has ended
 		}
 	}
 }

@@ -1,9 +1,10 @@
 // The C half's own structures.
 //
-// Locks: a queue pair's mu is held while something is posted to it and while it
-// is killed; its device's mu while completions are taken and while queue pairs
-// and completion queues come and go. A holder of a queue pair's mu may take the
-// device's, never the reverse. Under the device's mu nothing waits.
+// Locks: a thread holds a queue pair's mu while it posts to the queue pair or kills it,
+// and the device's mu while it takes completions or changes the tables of queue pairs
+// and completion queues. A holder of a queue pair's mu may take the device's, never the
+// reverse. A holder of the device's mu waits for no other thread, but for
+// settle_inlining, which waits for a post to finish copying.
 #ifndef GODAT_IBV_INTERNAL_H
 #define GODAT_IBV_INTERNAL_H
 
@@ -18,16 +19,17 @@ enum {
 	GD_MOST_QPS = 1 << 18,
 	GD_QP_CHUNK = 4096,
 	GD_RAW = 64,         // completions taken from the device at a time
-	GD_SPARE_SLOTS = 2,  // of a send queue: the provider's own requests
+	GD_SPARE_SLOTS = 2,  // of a send queue, for the provider's own requests
 	GD_GENERATION = 0xfff,
 	GD_POSITION = 0x3fffffff,
 };
 
+// Values of gd_queue.failed: a request was flushed; a request failed by itself.
 enum { GD_WAS_FLUSHED = 1, GD_BY_ITSELF };
 
 #define GD_NO_SLOT (~0u)
 
-// A work request's id, as the device knows it: of a queue pair
+// The wr_id of a work request of a queue pair is
 // generation:12 index:18 recv:1 marker:1 position:30, of a shared queue
 // 1:1 queue:31 slot:32.
 #define GD_ID_SHARED (1ull << 63)
@@ -36,8 +38,8 @@ enum { GD_WAS_FLUSHED = 1, GD_BY_ITSELF };
 #define GD_ID_ASKED (GD_ID_MARKER | 1)
 
 // gd_queue is one queue of a queue pair. Positions count requests and wrap at 2^32;
-// a position's slot is pos & mask. done <= reaped <= posted, and between hw_end and
-// posted lies what was posted after the queue pair's death.
+// a position's slot is pos & mask. done <= reaped <= posted. Requests between hw_end and
+// posted were posted after the queue pair's death.
 struct gd_queue {
 	struct gd_slot *slots;
 	struct gv_sge *sges; // segs per slot
@@ -49,21 +51,21 @@ struct gd_queue {
 
 	_Atomic uint32_t posted; // written by the owner, under the queue pair's mu
 	// Under the device's mu:
-	uint32_t reaped; // seen to complete
-	uint32_t done;   // handed on
+	uint32_t reaped; // behind the last request whose completion was taken from the device
+	uint32_t done;   // behind the last request whose completion was handed on to Poll
 	uint32_t hw_end; // valid when the queue pair is dead
 	uint8_t ended;   // OpEnd was handed on
 	// Of a send queue:
-	uint32_t recorded; // slots that completed and wait to be handed on
+	uint32_t recorded; // number of slots whose completion waits to be handed on
 	uint8_t marked;    // the marker completed
-	uint8_t failed;    // what failure was handed on
-	uint8_t blamed;    // the first request flushed that names the region blame fails for it
-	uint32_t blame;    // a local key
+	uint8_t failed;    // the gravest failure handed on: 0, GD_WAS_FLUSHED or GD_BY_ITSELF
+	uint8_t blamed;    // the first flushed request that names the region blame gets a protection error
+	uint32_t blame;    // that region's local key
 };
 
 struct gd_qp {
 	struct gd_device *dev;
-	uint64_t handle; // the Go half's name for it
+	uint64_t handle; // the Go half's key of the queue pair
 	uint32_t index;  // in the device's table
 	uint32_t generation;
 	uint32_t number; // hw.QPConfig.Number
@@ -75,30 +77,30 @@ struct gd_qp {
 	struct gd_queue sq, rq;
 	struct gv_send_wr *send_wrs;
 	struct gv_recv_wr *recv_wrs;
-	uint32_t batch; // how many of each
+	uint32_t batch; // length of send_wrs and of recv_wrs
 	uint32_t last_signaled; // the position behind the last signaled send
 
 	// Under dev->mu, once the queue pair is in the table:
-	uint8_t dead;      // in error for good; nothing is given to the device any more
-	uint8_t hold;      // receives wait until Established was told
-	uint8_t over;      // Break was called
-	uint8_t forced;    // waited long enough for the device to flush
+	uint8_t dead;      // in error for good; the device is given no more requests
+	uint8_t hold;      // completions wait until the owner was told of the connection
+	uint8_t over;      // Break has let the queues end
+	uint8_t forced;    // alarmForce went off: polls no longer wait for the device to flush
 	uint8_t last_wqe;  // the device takes no more shared receives for it
-	uint8_t draining;  // tell when the send queue is done to drain_at
-	uint8_t dry;       // that has come; 2: and was told
-	uint8_t failed_recv; // the first that failed by itself was a receive
-	uint8_t failed_word;    // hw's word for it, when failed_status has been looked at
-	uint32_t failed_status; // verbs' word for it; 0: none has
-	uint32_t failed_vendor; // the device's
+	uint8_t draining;  // notice when the sends before drain_at are done
+	uint8_t dry;       // 1: they are done; 2: and the notice was given
+	uint8_t failed_recv; // the first request that failed by itself was a receive
+	uint8_t failed_word;    // its hw.Status, once status_of has found it
+	uint32_t failed_status; // its verbs status; 0: no request has failed by itself
+	uint32_t failed_vendor; // its vendor error
 	uint8_t listed;    // in the device's pending list
 	uint32_t drain_at;
-	uint64_t dry_seq; // the device's poll count when it came
-	uint64_t killed_seq; // the device's poll count then
+	uint64_t dry_seq; // the device's poll count when dry became 1
+	uint64_t killed_seq; // the device's poll count when the queue pair was killed
 	uint32_t notices;
 	struct gd_qp *next_notice;
 	struct gd_qp *next_pending;
-	uint32_t srq_head, srq_tail; // shared receives that wait to be handed on
-	_Atomic int telling;  // a fact is being told: no end until it was
+	uint32_t srq_head, srq_tail; // shared receives whose completions wait to be handed on
+	_Atomic int telling;  // facts not yet told: OpEnd waits until it is 0
 	_Atomic int inlining; // a post may be copying from its segments
 };
 
@@ -114,7 +116,7 @@ struct gd_cq {
 	uint32_t tag;
 	uint8_t solicited;
 	uint8_t armed;     // under dev->mu
-	uint64_t empty_at; // the device's poll count when it was last found empty
+	uint64_t empty_at; // the device's poll count when a poll last found it empty
 };
 
 struct gd_srq {
@@ -127,13 +129,13 @@ struct gd_srq {
 	struct gv_sge *sges;
 	struct gv_recv_wr *wrs;
 	uint32_t nslots, segs, batch;
-	uint32_t *staged; // slots taken for the next post
+	uint32_t *staged; // slots reserved for the next post
 	uint32_t nstaged;
-	uint32_t free_head, nfree; // linked by next
-	uint32_t limit; // the low watermark that is armed; 0: none
+	uint32_t free_head, nfree; // free slots, linked by next
+	uint32_t limit; // the armed low watermark; 0: none
 };
 
-// gd_region is what is known of registered memory, by local key.
+// gd_region describes registered memory; the device finds it by its local key.
 struct gd_region {
 	struct gd_region *next;
 	uint32_t lkey;
@@ -158,13 +160,13 @@ struct gd_device {
 	int wake_fd;   // ends Wait
 	int notice_fd; // wakes the event goroutine
 	struct gd_device_config cfg;
-	_Atomic int attention; // a poll would hand something on that no event tells of
+	_Atomic int attention; // a poll has something to do for which no event will come
 	_Atomic int sleeping;  // the poller is inside gd_wait
 
 	pthread_mutex_t mu;
 	struct gd_qp **qps[GD_MOST_QPS / GD_QP_CHUNK];
 	uint32_t *generations;
-	uint32_t nqps;     // indexes ever used
+	uint32_t nqps;     // number of indexes ever used
 	uint32_t *free_qps;
 	uint32_t free_at, free_len, free_cap;
 	struct gd_cq **cqs;
@@ -174,8 +176,8 @@ struct gd_device {
 	uint32_t nsrqs;
 	struct gd_qp *pending;
 	struct gd_qp *notice_list;
-	uint8_t unfinished; // this poll leaves something to the next
-	uint8_t noticed; // since the event goroutine was last woken
+	uint8_t unfinished; // this poll leaves work to the next
+	uint8_t noticed; // the event goroutine must be woken
 	struct gd_qp **numbers[1 << 12]; // by queue pair number, two levels
 	uint64_t seq;
 	struct gd_wc *out;
@@ -185,7 +187,7 @@ struct gd_device {
 	struct gd_region *regions[GD_REGION_BUCKETS];
 	struct gd_recent recent[GD_RECENT];
 
-	_Atomic uint64_t posts, polls, posted, polled, doorbells; // crossings and what they moved
+	_Atomic uint64_t posts, polls, posted, polled, doorbells; // see Counters
 };
 
 void gd_signal(int fd);

@@ -1,4 +1,4 @@
-// The functions of libibverbs and librdmacm, loaded at run time.
+// The functions of libibverbs and librdmacm that gd_load finds at run time.
 #ifndef GODAT_IBV_LIB_H
 #define GODAT_IBV_LIB_H
 

@@ -7,15 +7,17 @@ import "C"
 
 import "godat/hw"
 
-// Facts are told with mu released, since the owner may call the queue pair from
-// inside them, one at a time, in the order in which they were decided: whoever
-// decides one while another is being told leaves it to that teller. A queue does not
-// end while a fact is on its way, so that none comes after the end.
+// To tell a fact is to call the method of the owner's hw.Facts. A goroutine tells with
+// mu released, since the owner may call the queue pair from inside the method. Facts
+// are told one at a time, in the order in which they were decided: a goroutine that
+// decides one while another goroutine is telling leaves it to that goroutine. A queue
+// does not end while a fact waits or is being told, so that no fact comes after OpEnd.
 
-// fact is something to be told to the owner.
+// fact calls one method of the owner's hw.Facts.
 type fact func(hw.Facts)
 
-// tell tells a fact; mu is held, and released.
+// tell tells a fact, or leaves it to the goroutine that is telling. The caller holds mu;
+// tell releases it.
 func (q *queuePair) tell(f fact) {
 	C.gd_tell(q.c, 1)
 	q.untold = append(q.untold, f)
@@ -30,14 +32,15 @@ func (q *queuePair) tell(f fact) {
 		q.mu.Unlock()
 		f(q.cfg.Facts)
 		q.mu.Lock()
-		C.gd_hold(q.c, 0) // receives that waited for Established
+		C.gd_hold(q.c, 0) // releases the receives that waited for Established
 		C.gd_tell(q.c, -1)
 	}
 	q.telling = false
 	q.mu.Unlock()
 }
 
-// established tells that the connection is up.
+// established tells that the connection is up, and reports whether it still was
+// connecting.
 func (q *queuePair) established(life uint64, info hw.ConnInfo) bool {
 	q.mu.Lock()
 	if q.life != life || q.at() != phaseConnecting {
@@ -49,9 +52,10 @@ func (q *queuePair) established(life uint64, info hw.ConnInfo) bool {
 	return true
 }
 
-// upEarly is called when the owner acts on a connection that nobody has told of. On
-// the passive side a receive that succeeded told it, before the connection manager
-// did; then Established is told now. It reports whether that is so.
+// upEarly is called when the owner posts or drains before Established was told. On the
+// passive side a receive may succeed before the connection manager's event arrives, and
+// show the owner that the connection is up; then upEarly tells Established now. It
+// reports whether the queue pair is past connecting.
 func (q *queuePair) upEarly() bool {
 	q.mu.Lock()
 	c, life := q.conn, q.life
@@ -63,7 +67,7 @@ func (q *queuePair) upEarly() bool {
 	return early || q.at() != phaseConnecting
 }
 
-// refused tells that an attempt came to nothing.
+// refused tells that an attempt to connect failed.
 func (q *queuePair) refused(life uint64, why hw.Reason, private []byte, cause *hw.Cause) {
 	q.mu.Lock()
 	if q.life != life || q.at() != phaseConnecting {
@@ -75,8 +79,9 @@ func (q *queuePair) refused(life uint64, why hw.Reason, private []byte, cause *h
 	q.tell(func(f hw.Facts) { f.Refused(why, private, cause) })
 }
 
-// down tells that the connection is over; mu is held, and released. The completion of
-// a request that failed says more than what followed from it.
+// down tells that the connection is over. The caller holds mu; down releases it. For a
+// broken connection a request that failed names the cause better than the event that
+// followed from the failure.
 func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
 	if why != hw.ReasonBroken {
 		cause = nil
@@ -87,7 +92,8 @@ func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
 	q.tell(func(f hw.Facts) { f.Down(why, cause) })
 }
 
-// lost tells that a connection, or an attempt by the peer at one, is over.
+// lost ends a connection, or an attempt to connect, that the peer, the device or the
+// connection manager ended, and tells the owner unless the owner broke it first.
 func (q *queuePair) lost(life uint64, why hw.Reason, cause *hw.Cause) {
 	q.mu.Lock()
 	switch {
@@ -110,8 +116,8 @@ func (q *queuePair) lost(life uint64, why hw.Reason, cause *hw.Cause) {
 	}
 }
 
-// hungUp is called when the peer has taken the connection down. What it has not told
-// is asked, if it may not have been able to.
+// hungUp is called when the peer has taken the connection down. When the peer's byte of
+// an orderly end is missing, and may be stuck, hungUp reads it from the peer first.
 func (q *queuePair) hungUp(life uint64) {
 	q.mu.Lock()
 	asked := q.life == life && q.at() == phaseUp && q.conn.reason() == hw.ReasonBroken && q.askPeer()
@@ -123,7 +129,8 @@ func (q *queuePair) hungUp(life uint64) {
 	}
 }
 
-// answered tells that the connection is over, and what is known of the reason.
+// answered tells that the peer took the connection down, with the reason as far as it
+// is known: the peer's byte has arrived, or is no longer waited for.
 func (q *queuePair) answered(life uint64) {
 	q.mu.Lock()
 	c := q.conn
@@ -135,8 +142,8 @@ func (q *queuePair) answered(life uint64) {
 	}
 }
 
-// failed ends a connection on which a request failed, or of which the device said
-// so. The peer hears of no order.
+// failed ends a connection on which a request failed, or which the device reported as
+// failed. The peer gets no byte of an orderly end.
 func (q *queuePair) failed(life uint64, cause *hw.Cause) {
 	q.mu.Lock()
 	if q.life != life || q.closed || q.at() == phaseNew || q.at() == phaseConnecting {
@@ -147,8 +154,8 @@ func (q *queuePair) failed(life uint64, cause *hw.Cause) {
 	q.lost(life, hw.ReasonBroken, cause)
 }
 
-// die takes the queue pair out of service and tells the peer, or answers it, with
-// mu held.
+// die takes the queue pair out of service and disconnects, which also answers a
+// disconnect by the peer, with mu held.
 func (q *queuePair) die() {
 	C.gd_kill(q.c)
 	if q.conn != nil {
@@ -157,7 +164,7 @@ func (q *queuePair) die() {
 	q.dev.watchFlush(q, q.life)
 }
 
-// drained tells that the send queue has run dry.
+// drained tells, after Drain, that every request of the send queue has completed.
 func (q *queuePair) drained(life uint64) {
 	q.mu.Lock()
 	if q.life != life || q.at() != phaseUp {
@@ -167,7 +174,7 @@ func (q *queuePair) drained(life uint64) {
 	q.down(hw.ReasonDrained, nil)
 }
 
-// Drain implements [hw.QP]. The peer is told of the orderly end behind the requests
+// Drain implements [hw.QP]. It tells the peer of the orderly end, behind the requests
 // posted so far.
 func (q *queuePair) Drain() {
 	if q.at() == phaseConnecting {
@@ -176,7 +183,7 @@ func (q *queuePair) Drain() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.at() != phaseUp {
-		return // its end is told already, or is being told
+		return // Refused or Down was called, or is about to be
 	}
 	q.tellOnce()
 	var posted C.uint32_t
@@ -184,8 +191,8 @@ func (q *queuePair) Drain() {
 	q.sendPos = uint32(posted)
 }
 
-// tellOnce tells the peer, unless that was done, with mu held. It reports whether
-// there is an answer to wait for.
+// tellOnce posts the byte of an orderly end to the peer, unless an earlier call did,
+// with mu held. It reports whether it posted one, whose completion the caller waits for.
 func (q *queuePair) tellOnce() bool {
 	c := q.conn
 	if c == nil {
@@ -198,8 +205,9 @@ func (q *queuePair) tellOnce() bool {
 	return !done && q.tellPeer(from, to)
 }
 
-// Break implements [hw.QP]. An orderly one first tells the peer so, and waits for
-// that as long as alarms say: not the caller, and the queues end after it.
+// Break implements [hw.QP]. An orderly Break first posts the byte of an orderly end to
+// the peer; the queues end when that has completed, or when the alarm goes off. The
+// caller does not wait.
 func (q *queuePair) Break(orderly bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -225,7 +233,8 @@ func (q *queuePair) Break(orderly bool) {
 	}
 }
 
-// toldPeer goes on with an orderly Break when the peer knows, or doesn't answer.
+// toldPeer goes on with an orderly Break when the byte of the orderly end has
+// completed, or when its alarm goes off.
 func (q *queuePair) toldPeer(life uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -234,9 +243,10 @@ func (q *queuePair) toldPeer(life uint64) {
 	}
 }
 
-// unheard goes on with an orderly Break when the peer has not been told, which a send
-// that waits for a receive may prevent. The peer may ask, as long as the queue pair
-// lives: until it takes the connection down, too, or doesn't.
+// unheard goes on with an orderly Break when the byte of the orderly end has not
+// completed, perhaps because it is stuck behind a send that waits for a receive. It
+// disconnects and keeps the queue pair in service, so that the peer can read the byte
+// from this side, until the peer disconnects too, or until the alarm goes off.
 func (q *queuePair) unheard(life uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

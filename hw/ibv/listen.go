@@ -15,7 +15,7 @@ import (
 	"godat/hw"
 )
 
-// listener implements [hw.Listener]: an identifier of the connection manager's for
+// listener implements [hw.Listener]. It has an identifier of the connection manager for
 // each of the device's addresses, all with one port.
 type listener struct {
 	dev       *device
@@ -31,7 +31,7 @@ type listener struct {
 
 const (
 	defaultBacklog = 128
-	// portTries is how often a free port is looked for that all addresses have.
+	// portTries is how often Listen looks again for a port that is free on all addresses.
 	portTries = 16
 )
 
@@ -83,7 +83,8 @@ func (d *device) listenAddresses(op string, cfg *hw.ListenConfig) ([]netip.Addr,
 	return []netip.Addr{ip.Unmap()}, nil
 }
 
-// open listens on each address; the first finds the port when none was asked for.
+// open listens on each address. When port is 0, the kernel chooses a port for the first
+// address, and the other addresses use the same.
 func (l *listener) open(op string, addrs []netip.Addr, port uint16, backlog int) error {
 	if backlog <= 0 {
 		backlog = defaultBacklog
@@ -133,7 +134,7 @@ func (l *listener) openOne(op string, at netip.AddrPort, backlog int) (netip.Add
 	return addrPort(&local), nil
 }
 
-// drop destroys the identifiers.
+// drop destroys the listener's identifiers.
 func (l *listener) drop() {
 	l.mu.Lock()
 	ids := l.ids
@@ -167,11 +168,12 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// arrive takes a request from watch.
+// arrive hands a connection request to the consumer, and rejects it as the provider
+// when the consumer doesn't take it. The goroutine watch calls it.
 func (l *listener) arrive(e event) {
 	d := l.dev
 	c := d.newConn(e.id)
-	C.gd_cm_set_key(e.id, C.uint64_t(c.key)) // before any other event of it can come
+	C.gd_cm_set_key(e.id, C.uint64_t(c.key)) // before watch takes the identifier's next event
 	data, peer, tailed := d.transport.unpack(msgRequest, e.private)
 	c.peer, c.tailed = peer, tailed
 	r := &request{conn: c, qual: l.qual, private: data, first: e}

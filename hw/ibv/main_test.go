@@ -6,7 +6,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// beforeTests is what the tests in the guest do first.
+// beforeTests runs before all tests. The tests in the guest replace it.
 var beforeTests = func() {}
 
 func TestMain(m *testing.M) {

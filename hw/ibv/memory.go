@@ -43,13 +43,14 @@ func (r *region) RKey() uint32 {
 	return r.rkey
 }
 
-// Bound implements [hw.MR]. Only the device's refusal to deregister tells.
+// Bound implements [hw.MR]. It is always false: verbs don't tell whether a window is
+// bound to a region, and a device refuses to deregister a region that has one.
 func (r *region) Bound() bool { return false }
 
 const remotePrivileges = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
 
-// accessFlags are verbs' word for privileges. There what a peer may write the
-// owner may write too, and anybody may read who has the key.
+// accessFlags translates privileges into verbs' access flags. Verbs demand that the
+// owner may write what a peer may write, and let any request that has the key read.
 func (d *device) accessFlags(priv hw.Privileges) (f C.uint32_t) {
 	for _, p := range [...]struct {
 		priv hw.Privileges
@@ -87,8 +88,8 @@ func (d *device) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 		own.unuse()
 		return nil, err
 	}
-	// The address goes as a number: the memory is pinned or no Go memory at all,
-	// and the library keeps the address.
+	// The address is passed as a number, since the library keeps it and C may not keep
+	// a Go pointer. The memory does not move: it is pinned, or is no Go memory at all.
 	addr := C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
 	mr, errno := C.gd_register(d.c, own.pd, addr, C.uint64_t(len(mem)), d.accessFlags(priv))
 	if mr == nil {
@@ -99,7 +100,8 @@ func (d *device) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, err
 	return &region{dev: d, zone: own, c: mr, lkey: uint32(mr.lkey), rkey: uint32(mr.rkey), remote: priv&remotePrivileges != 0}, nil
 }
 
-// registerError says what to raise when locked memory ran out.
+// registerError is the error of a registration that the device or the kernel refused.
+// It says which limit to raise when locked memory may have run out.
 func registerError(op string, n int, err error) error {
 	if !errors.Is(err, syscall.ENOMEM) && !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EPERM) {
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemoryRegion, "%d bytes: %w", n, err)
@@ -115,9 +117,9 @@ func lockedAdvice() string {
 	return fmt.Sprintf("; the limit on locked memory is %d bytes: raise it (ulimit -l, LimitMEMLOCK= of a service, memlock in limits.conf)", lim.Cur)
 }
 
-// Deregister implements [hw.MR]. The device stops before it returns, and so does a
-// post that copies from the region. On soft-iWARP a connection ends that has a request
-// outstanding which names the region.
+// Deregister implements [hw.MR]. When it returns, the device no longer accesses the
+// region, and no post copies from it. On soft-iWARP it ends each connection with an
+// outstanding request that names the region.
 func (r *region) Deregister() error {
 	const op = "ibv.MR.Deregister"
 	r.mu.Lock()
@@ -140,10 +142,11 @@ func (r *region) Deregister() error {
 	return nil
 }
 
-// stopUsing has soft-iWARP stop what it is doing with a region that is gone. It looks
-// at a region when a request begins, and then moves the rest of the data when it
-// comes; only the end of the connection stops it. Of what peers send and write it
-// looks at the region for each piece, and a piece on its way is waited for.
+// stopUsing makes soft-iWARP stop accessing a region that is gone. Soft-iWARP checks
+// the region of a local request when the request begins, and moves the rest of the
+// data without another check; only the end of the connection stops it. For data that
+// peers send and write it checks the region again for each piece, and
+// gd_settle_copies waits for a piece that is being copied.
 func (d *device) stopUsing(lkey uint32) {
 	d.mu.Lock()
 	all := slices.Collect(maps.Values(d.qps))

@@ -19,7 +19,7 @@ import (
 	"godat/hw"
 )
 
-// load loads the libraries once.
+// load loads the libraries at its first call; later calls return the same error.
 var load = sync.OnceValue(func() error {
 	var missing *C.char
 	if C.gd_load(&missing) == 0 {
@@ -30,7 +30,7 @@ var load = sync.OnceValue(func() error {
 		cString(missing))
 })
 
-// cmFile is what librdmacm talks to.
+// cmFile is the device file through which librdmacm talks to the kernel.
 const cmFile = "/dev/infiniband/rdma_cm"
 
 func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
@@ -68,7 +68,7 @@ func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 	return d.public(), nil
 }
 
-// find opens the device of that name, or the first of all.
+// find opens the device of that name; an empty name means the first device.
 func (d *device) find(name string) error {
 	var n C.int
 	list := C.gd_devices(&n)
@@ -102,17 +102,18 @@ func openError(name string, err error) error {
 	return hw.Errorf(opOpen, hw.InsufficientResources, hw.ResourceDevice, "%s: %w", name, err)
 }
 
-// unlimited is what hw says of a count without a limit.
+// unlimited is the value of an [hw.Attr] count without a limit.
 const unlimited = math.MaxInt32
 
 const (
-	mostReads  = 128 // the connection manager's messages have a byte for it
-	mostVector = 32  // segments: more is no use, and costs in every slot
-	// verbsDepth is what of the device's depth is the owner's.
+	mostReads  = 128 // the connection manager's messages have one byte for the number
+	mostVector = 32  // segments of a request: more is no use, and every ring slot would pay for them
+	// spareDepth is the part of the device's queue depth that the provider keeps for
+	// its own requests.
 	spareDepth = C.GD_BATCH
 )
 
-// describe asks the device what it can do.
+// describe queries the device, derives its attributes and configures the C half.
 func (d *device) describe() error {
 	var a C.struct_gv_device_attr
 	var port C.struct_gv_port_attr
@@ -147,7 +148,7 @@ func (d *device) describe() error {
 	return d.configure(&port)
 }
 
-// operations decides which operations the device takes.
+// operations derives from the device's capabilities which operations it takes.
 func (d *device) operations(a *C.struct_gv_device_attr) {
 	d.attr.Ops = hw.Ops(hw.OpSend, hw.OpWrite, hw.OpRead)
 	d.access = C.GV_ACCESS_REMOTE_WRITE | C.GV_ACCESS_REMOTE_READ
@@ -169,10 +170,10 @@ func (d *device) operations(a *C.struct_gv_device_attr) {
 	}
 }
 
-// vendorSoftIWARP is the vendor that soft-iWARP says it is of.
+// vendorSoftIWARP is the vendor identifier that soft-iWARP reports.
 const vendorSoftIWARP = 0x626d74
 
-// configure tells the C half.
+// configure gives the C half what it must know of the device.
 func (d *device) configure(port *C.struct_gv_port_attr) error {
 	cfg := C.struct_gd_device_config{
 		max_message: C.uint64_t(d.attr.MaxMessage), max_rdma: C.uint64_t(d.attr.MaxRDMA),
@@ -204,11 +205,11 @@ func limit(n C.int) int {
 	return int(n)
 }
 
-// usefulCQ is how much of the device's largest completion queue can be asked for:
-// a third is kept for completions of the provider's own.
+// usefulCQ is the largest depth that NewCQ grants when the device's largest queue has
+// most places: NewCQ keeps a third of a queue for completions of the provider's own.
 func usefulCQ(most int) int { return (most - ownCompletions) / 3 * 2 }
 
-// vendors are those whose identifiers are no organisation's.
+// vendors names the vendors by the identifiers that devices report.
 var vendors = map[uint32]string{0xffffff: "soft-RoCE", vendorSoftIWARP: "softiwarp", 0x2c9: "Mellanox", 0x14e4: "Broadcom", 0x8086: "Intel", 0x1425: "Chelsio"}
 
 func vendor(id uint32) string {
@@ -218,7 +219,8 @@ func vendor(id uint32) string {
 	return "vendor 0x" + strconv.FormatUint(uint64(id), 16)
 }
 
-// firmware reads a version's first two numbers.
+// firmware parses the first two numbers of a firmware version; a part that is no
+// number counts as 0.
 func firmware(s string) (major, minor int) {
 	parts := strings.SplitN(s, ".", 3)
 	major, _ = strconv.Atoi(parts[0])
@@ -228,8 +230,8 @@ func firmware(s string) (major, minor int) {
 	return major, minor
 }
 
-// findAddresses asks the connection manager which of the host's addresses are the
-// device's.
+// findAddresses collects the device's addresses: it asks the connection manager of each
+// of the host's addresses whether it is one.
 func (d *device) findAddresses() error {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -271,8 +273,8 @@ func ipOf(a net.Addr) net.IP {
 	return nil
 }
 
-// postSentry binds an identifier to the device, for the connection manager tells of
-// a device's removal those whose identifiers are bound to it.
+// postSentry binds an identifier to the device: the connection manager reports a
+// device's removal only to identifiers that are bound to the device.
 func (d *device) postSentry() error {
 	if errno := C.gd_cm_new(d.c, 0, &d.sentry); errno != 0 {
 		return openError(d.name, syscall.Errno(errno))
@@ -285,7 +287,8 @@ func (d *device) postSentry() error {
 	return nil
 }
 
-// owns reports whether an address leads to the device.
+// owns reports whether an address is one of the device's: whether rdma_bind_addr of
+// the address selects the device.
 func (d *device) owns(ip netip.Addr) bool {
 	var id *C.struct_gc_id
 	if C.gd_cm_new(d.c, 0, &id) != 0 {

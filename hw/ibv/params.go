@@ -10,7 +10,7 @@ import (
 // The defaults of the parameters.
 const (
 	defaultInline     = 64
-	defaultAckTimeout = 17 // 4.096 µs << 17 = 0.54 s, seven times
+	defaultAckTimeout = 17 // 4.096 µs << 17 = 0.54 s for each of seven attempts
 	defaultPort       = 1
 
 	mostInline     = 4096
@@ -20,7 +20,7 @@ const (
 
 // params are the parameters that a device was opened with.
 type params struct {
-	address    netip.Addr // invalid: the device's first
+	address    netip.Addr // the zero Addr means the device's first address
 	tail       tailMode
 	inline     int
 	ackTimeout int
@@ -28,7 +28,7 @@ type params struct {
 	windows    bool
 }
 
-// tailMode says whether private data carries a tail.
+// tailMode says whether private data carries a tail; tailAuto adds one except on iWARP.
 type tailMode uint8
 
 const (

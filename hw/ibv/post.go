@@ -21,8 +21,8 @@ const (
 	opPostRecv = "ibv.PostRecv"
 )
 
-// PostSend implements [hw.QP]. The requests are written into the ring that C owns;
-// one crossing hands up to GD_BATCH of them over.
+// PostSend implements [hw.QP]. It writes the requests into the ring in C's memory; one
+// call into C posts up to GD_BATCH of them.
 func (q *queuePair) PostSend(wrs []hw.SendWR) (n int, err error) {
 	if len(wrs) == 0 {
 		return 0, nil
@@ -51,7 +51,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (n int, err error) {
 	return n, err
 }
 
-// fillSend writes a request into the slot of a position.
+// fillSend writes a request into the slot of position pos.
 func (q *queuePair) fillSend(pos uint32, wr *hw.SendWR) error {
 	if !q.sendable.Has(wr.Op) || wr.Op >= 32 {
 		return hw.Errorf(opPostSend, hw.ModelNotSupported, hw.NoSubtype, "%s has no %v", q.dev.name, wr.Op)
@@ -75,13 +75,13 @@ func (q *queuePair) fillSend(pos uint32, wr *hw.SendWR) error {
 	return nil
 }
 
-// segmentsOf are the segments of slot i, in C's memory.
+// segmentsOf are the places for the segments of slot i, in C's memory.
 func segmentsOf(base *C.struct_gv_sge, i, per uint32) []hw.SGE {
 	at := unsafe.Add(unsafe.Pointer(base), uintptr(i)*uintptr(per)*C.sizeof_struct_gv_sge)
 	return unsafe.Slice((*hw.SGE)(at), per)
 }
 
-// fillSegments copies those segments that hold something.
+// fillSegments copies the segments that are not empty.
 func fillSegments(dst, src []hw.SGE) (n int, total uint64) {
 	for _, e := range src {
 		if e.Len > 0 {
@@ -130,7 +130,7 @@ func (q *queuePair) fillRecv(pos uint32, wr *hw.RecvWR) error {
 	return fillRecvSlot(s, segmentsOf(r.recv_sges, i, uint32(r.recv_segs)), wr, q.cfg.RecvSegments)
 }
 
-// fillRecvSlot writes a receive into a slot of a queue pair's or a shared queue's.
+// fillRecvSlot writes a receive into a slot of a receive queue, shared or not.
 func fillRecvSlot(s *C.struct_gd_slot, sges []hw.SGE, wr *hw.RecvWR, most int) error {
 	if len(wr.SGL) > most {
 		return tooManySegments(opPostRecv, most)
@@ -142,7 +142,7 @@ func fillRecvSlot(s *C.struct_gd_slot, sges []hw.SGE, wr *hw.RecvWR, most int) e
 	return nil
 }
 
-// postError says why the device took no more.
+// postError is the error of a post of which the device did not take all requests.
 func postError(op string, errno C.int) error {
 	if errno := syscall.Errno(errno); errno != syscall.ENOMEM {
 		return internalError(op, errno)

@@ -11,8 +11,8 @@ import (
 
 // transport says how a connection's messages carry private data.
 type transport struct {
-	iwarp bool // lengths are exact; else they are the message's
-	siw   bool // it is the kernel's soft-iWARP
+	iwarp bool // a message carries the data's length; on InfiniBand the length is fixed
+	siw   bool // the device is the kernel's soft-iWARP
 	tail  bool // this side adds and understands tails
 }
 
@@ -25,33 +25,34 @@ const (
 	msgReject
 )
 
-// The bytes for private data in InfiniBand's messages, behind the header that an
-// IP request carries. The most that the connection manager takes on iWARP, where
-// a fragment of it is the library's.
+// roomInfiniBand is how many bytes of private data InfiniBand's messages carry, behind
+// the header of an IP request.
 var roomInfiniBand = [...]int{msgRequest: 56, msgAccept: 196, msgReject: 148}
 
+// roomIWARP is how many bytes of private data a program may give the connection manager
+// on iWARP; the library uses the rest of the message.
 const roomIWARP = 240
 
 // rejectHeader begins a consumer's reject: version 2.0 of DAT, version 2.0 of the
 // C library's provider.
 var rejectHeader = []byte{2, 0, 2, 0}
 
-// note tells the peer where to write one byte when the connection ends in order; a
+// note tells the peer where to write one byte when it ends the connection in order. A
 // key of zero means nowhere.
 type note struct {
 	key  uint32
-	addr uint64 // on InfiniBand less than 1<<16
+	addr uint64 // below 1<<16 on InfiniBand, where a tail has 16 bits for it
 }
 
-// A tail on InfiniBand: key:32 addr:16 len:8 check:8 at the end of the message; on
-// iWARP magic:32 key:32 addr:64 behind the data.
+// A tail on InfiniBand is key:32 addr:16 len:8 check:8 at the end of the message; on
+// iWARP it is magic:32 key:32 addr:64 behind the data.
 const (
 	tailInfiniBand = 8
 	tailIWARP      = 16
 	tailMagic      = 0x67647431 // "gdt1"
 )
 
-// most is how many bytes of the owner's fit into every kind of message.
+// most is how many bytes of the owner's private data fit into every kind of message.
 func (t transport) most() int {
 	switch {
 	case t.iwarp && t.tail:
@@ -64,8 +65,8 @@ func (t transport) most() int {
 	return roomInfiniBand[msgRequest]
 }
 
-// pack makes a message's bytes out of private data. tail says whether to add one:
-// to a request always, to an answer when the request had one.
+// pack makes a message's bytes from private data. tail says whether to add a tail: the
+// caller adds one to each request, and to an answer when the request had one.
 func (t transport) pack(m message, data []byte, tail bool, n note) []byte {
 	data = bytes.Clone(data)
 	if m == msgReject && (!t.iwarp || len(data) == 0) {
@@ -75,7 +76,7 @@ func (t transport) pack(m message, data []byte, tail bool, n note) []byte {
 	case !tail || !t.tail:
 		return data
 	case t.iwarp && m == msgReject:
-		return data // nothing ends after it
+		return data // no connection, so no end to tell of
 	case t.iwarp:
 		b := data
 		b = binary.BigEndian.AppendUint32(b, tailMagic)
@@ -92,7 +93,7 @@ func (t transport) pack(m message, data []byte, tail bool, n note) []byte {
 	return b
 }
 
-// check is a tail's last byte.
+// check computes the last byte of a tail on InfiniBand: a checksum of the message.
 func check(m message, b []byte) byte {
 	sum := crc32.NewIEEE()
 	_, _ = sum.Write([]byte{byte(m), 'g', 'd', 't'})
@@ -100,8 +101,8 @@ func check(m message, b []byte) byte {
 	return byte(sum.Sum32())
 }
 
-// unpack is the reverse of pack, from any peer: data is what its consumer gave, as
-// far as that can be known; tailed says that the peer understands tails.
+// unpack reverses pack, for a message of any peer. data is what the peer's consumer
+// gave, as far as the message tells; tailed says that the peer understands tails.
 func (t transport) unpack(m message, b []byte) (data []byte, n note, tailed bool) {
 	data = b
 	switch {
@@ -112,7 +113,7 @@ func (t transport) unpack(m message, b []byte) (data []byte, n note, tailed bool
 		data, n, tailed = cutInfiniBand(m, b)
 	}
 	if !tailed && !t.iwarp && len(bytes.Trim(data, "\x00")) == 0 {
-		data = nil // all padding
+		data = nil // zeros alone are padding
 	}
 	return bytes.Clone(data), n, tailed
 }
@@ -137,12 +138,12 @@ func cutInfiniBand(m message, b []byte) (data []byte, n note, tailed bool) {
 	return b[:size], note{binary.BigEndian.Uint32(end), uint64(binary.BigEndian.Uint16(end[4:]))}, true
 }
 
-// consumerReject is InfiniBand's reason of a reject by a consumer.
+// consumerReject is InfiniBand's reason code of a reject by a consumer.
 const consumerReject = 28
 
-// consumers reports whether a reject's status is a consumer's. On iWARP the kernel
-// has one for it, but siw says instead that the connection was reset, and says that
-// too when the peer hung up before it had answered.
+// consumers reports whether a reject's status is a consumer's. On iWARP that is
+// ECONNREFUSED, except that soft-iWARP reports ECONNRESET, which it also reports when
+// the peer hung up before it had answered.
 func (t transport) consumers(status int) bool {
 	switch {
 	case !t.iwarp:
@@ -153,8 +154,8 @@ func (t transport) consumers(status int) bool {
 	return status == -int(syscall.ECONNREFUSED)
 }
 
-// unpackReject reads a reject: whether the peer's consumer sent it, and its data. A
-// provider's own is marked where it can't be told otherwise.
+// unpackReject reads a reject: whether the peer's consumer sent it, and the consumer's
+// data. A provider's reject has the same status and is known by its bytes.
 func (t transport) unpackReject(status int, b []byte) (data []byte, byConsumer bool) {
 	if !t.consumers(status) || reject.IsByProvider(b) {
 		return nil, false

@@ -26,7 +26,7 @@ func (t transport) rejection() int {
 	return consumerReject
 }
 
-// carried is what the peer's connection manager makes of a message.
+// carried is a message as the peer's connection manager delivers it.
 func (t transport) carried(m message, b []byte) []byte {
 	if t.iwarp {
 		return b
@@ -119,7 +119,7 @@ func TestProvidersOwnRejectIsNotTheConsumers(t *testing.T) {
 	}
 }
 
-// rdma_reject without private data is a program's word all the same.
+// An rdma_reject without private data counts as a consumer's reject, too.
 func TestRejectWithoutDataIsTheConsumers(t *testing.T) {
 	padded := make([]byte, roomInfiniBand[msgReject])
 	for _, c := range []struct {

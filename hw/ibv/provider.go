@@ -9,15 +9,15 @@ func init() { hw.MustRegister(provider{}) }
 // provider implements [hw.Provider].
 type provider struct{}
 
-// New makes the provider that importing the package registers, for programs that
-// want one of their own.
+// New returns a provider like the one that importing the package registers, for a
+// program that wants to wrap it or to open devices without the registry.
 func New() hw.Provider { return provider{} }
 
 // Name implements [hw.Provider].
 func (provider) Name() string { return "ibv" }
 
-// Open implements [hw.Provider]. It loads the libraries, and says in one sentence
-// what to install, or what else is missing.
+// Open implements [hw.Provider]. It loads the libraries when they are not loaded yet.
+// Its error says in one sentence what to install, or what else is missing.
 func (provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	p, err := parseParams(cfg.Params)
 	if err != nil {
@@ -26,20 +26,21 @@ func (provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	return open(cfg, p)
 }
 
-// Counters count what a device's data path has done since it was opened.
+// Counters count the work of a device's data path since the device was opened.
 type Counters struct {
-	Posts     uint64 // crossings into C that posted
-	Polls     uint64 // crossings that polled
+	Posts     uint64 // calls into C that posted requests
+	Polls     uint64 // calls into C that polled
 	Posted    uint64 // requests posted
-	Polled    uint64 // completions handed on
-	Doorbells uint64 // times the device was told of posted sends
+	Polled    uint64 // completions that Poll returned
+	Doorbells uint64 // doorbells rung for posted sends
 }
 
 // counted is a device of this package.
 type counted interface{ counters() Counters }
 
-// CountersOf reads the counters of a device of this package, wrapped or not; false
-// for any other. It may be called from any goroutine.
+// CountersOf returns the counters of a device of this package, which may be wrapped;
+// for any other device it returns false. Any goroutine may call it. The counters are
+// not all read at one instant.
 func CountersOf(dev hw.Device) (Counters, bool) {
 	for {
 		if c, ok := dev.(counted); ok {

@@ -28,8 +28,8 @@ func TestOpenSaysInOneSentenceWhatIsMissing(t *testing.T) {
 		"install the RDMA libraries",   // no library
 		"load the kernel modules",      // no connection manager
 		"there is no RDMA device:",     // no device
-		`no RDMA device "no-such-dev`,  // others, but not this one
-		"may this user open /dev/infi", // not for everybody
+		`no RDMA device "no-such-dev`,  // no device of this name
+		"may this user open /dev/infi", // no permission
 	}
 	found := false
 	for _, h := range hints {

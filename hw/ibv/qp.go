@@ -13,14 +13,14 @@ import (
 	"godat/hw"
 )
 
-// phase is where a queue pair is in its life.
+// phase is the state of a queue pair's connection.
 type phase uint32
 
 const (
 	phaseNew        phase = iota
 	phaseConnecting       // Connect or Accept was called
-	phaseUp               // Established was told, or is about to be
-	phaseDown             // Refused or Down was told, or is about to be
+	phaseUp               // Facts.Established was called, or is about to be
+	phaseDown             // Facts.Refused or Facts.Down was called, or is about to be
 	phaseBroken           // Break was called
 )
 
@@ -40,18 +40,18 @@ type queuePair struct {
 	up       C.struct_gd_up
 	sendable hw.OpSet
 
-	// Owned by the owner of the queue pair: positions of the next requests.
+	// Used by the owner's calls alone: the positions of the next requests.
 	sendPos, recvPos uint32
 
 	phase atomic.Uint32 // written under mu
 
-	// Guarded by mu, which is never held while a fact is told.
+	// Guarded by mu, which no goroutine holds while it calls a method of Facts.
 	mu      sync.Mutex
-	life    uint64
+	life    uint64 // counts connections: Reset begins the next
 	conn    *conn
-	leaving bool   // broken in order; waits until the peer was told
-	telling bool   // somebody is telling facts
-	untold  []fact // and these too
+	leaving bool   // an orderly Break waits until the peer was told of the end
+	telling bool   // a goroutine is in tell's loop
+	untold  []fact // facts that this goroutine still has to tell
 	closed  bool
 }
 
@@ -100,7 +100,8 @@ func (d *device) checkQP(op string, cfg *hw.QPConfig) error {
 	return nil
 }
 
-// attach counts the queue pair in on all that it uses.
+// attach counts the queue pair as a user of its zone, its queues and the device. When
+// it fails it undoes what it counted.
 func (q *queuePair) attach(op string) (err error) {
 	d := q.dev
 	defer func() {
@@ -136,7 +137,7 @@ func (q *queuePair) detachParts() {
 	}
 }
 
-// parts are what the queue pair uses.
+// parts are the user counts of the objects that the queue pair uses.
 func (q *queuePair) parts() (all []*users) {
 	if q.zone != nil {
 		all = append(all, &q.zone.users)
@@ -153,8 +154,8 @@ func (q *queuePair) parts() (all []*users) {
 	return all
 }
 
-// mostRetries is how often the transport repeats what is not acknowledged. Seven would
-// be the most that verbs have, but is without end on soft-RoCE.
+// mostRetries is how often the transport repeats a packet that is not acknowledged.
+// Verbs allow seven, but soft-RoCE takes seven to mean without end.
 const mostRetries = 6
 
 // configure writes the C half's configuration.
@@ -181,7 +182,8 @@ func (q *queuePair) configure() {
 	}
 }
 
-// at is the queue pair's phase; it may be a new one when at returns.
+// at is the queue pair's phase. Without mu held, the phase may have changed when at
+// returns.
 func (q *queuePair) at() phase { return phase(q.phase.Load()) }
 
 // become changes the phase, with mu held.
@@ -211,7 +213,8 @@ func (q *queuePair) Reset() error {
 	return nil
 }
 
-// finished fails unless the life of a queue pair is over, with mu held.
+// finished returns an error unless both queues of a broken queue pair have ended, with
+// mu held.
 func (q *queuePair) finished(op string) error {
 	switch {
 	case q.closed:
@@ -222,9 +225,9 @@ func (q *queuePair) finished(op string) error {
 	return nil
 }
 
-// Close implements [hw.QP]. When the kernel is still at an attempt to connect, the
-// zone and the completion queues are free again later, and wait for that when they
-// are closed.
+// Close implements [hw.QP]. When the kernel is still busy with an attempt to connect,
+// the device's queue pair goes on using the zone and the completion queues until the
+// attempt ends; Close of the zone or of such a queue waits for that.
 func (q *queuePair) Close() error {
 	const op = "ibv.QP.Close"
 	q.mu.Lock()

@@ -19,12 +19,12 @@ type request struct {
 	conn     *conn
 	qual     uint64
 	private  []byte
-	first    event // what it came with
+	first    event // the event that brought it
 	answered atomic.Bool
 }
 
-// Private implements [hw.Request]. Requests that are longer than what the
-// transport carries do not arrive at all.
+// Private implements [hw.Request]. The data is never truncated: the transport does not
+// carry a request with more than fits.
 func (r *request) Private() ([]byte, bool) { return r.private, false }
 
 // Local implements [hw.Request].
@@ -42,7 +42,7 @@ func (r *request) Remote() net.Addr {
 // Qual implements [hw.Request].
 func (r *request) Qual() uint64 { return r.qual }
 
-// answer makes sure that there is one.
+// answer claims the request for one answer; it fails at the second call.
 func (r *request) answer(op string) error {
 	if !r.answered.CompareAndSwap(false, true) {
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleCR, "the request is answered")
@@ -50,14 +50,14 @@ func (r *request) answer(op string) error {
 	return nil
 }
 
-// refuse rejects as the provider, and forgets the request.
+// refuse rejects the request as the provider and destroys its conn.
 func (r *request) refuse() {
 	r.answered.Store(true)
 	r.conn.with(rejectAsProvider)
 	r.conn.destroy()
 }
 
-// rejectAsProvider is a reject that is not the consumer's.
+// rejectAsProvider rejects with the bytes that mark a provider's reject.
 func rejectAsProvider(id *C.struct_gc_id) {
 	data, n := bytesOf(reject.ByProvider())
 	C.gd_cm_reject(id, data, n)
@@ -103,8 +103,8 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	return err
 }
 
-// accept binds a request to the queue pair. Once it is bound, what goes wrong is the
-// connection's fate and is told as a fact.
+// accept binds a request to the queue pair. When a step after that fails, accept returns
+// nil and the failure is told as Facts.Refused.
 func (q *queuePair) accept(op string, r *request, private []byte) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +137,7 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 	return nil
 }
 
-// failed reports whether a call did, and why.
+// failed reports whether a call returned an errno other than 0, and the cause.
 func failed(call string, errno C.int) (bool, *hw.Cause) {
 	if errno == 0 {
 		return false, nil
@@ -145,8 +145,8 @@ func failed(call string, errno C.int) (bool, *hw.Cause) {
 	return true, callCause(call, syscall.Errno(errno))
 }
 
-// abandonRequests refuses the requests that nobody answered, when the device is
-// closed.
+// abandonRequests rejects, as the provider, the requests that the consumer has not
+// answered, and destroys every conn that is left. Close calls it.
 func (d *device) abandonRequests() {
 	d.mu.Lock()
 	var left []*conn

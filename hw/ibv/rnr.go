@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// rnrDelays are the times that a receiver which is not ready can ask a sender to
+// rnrDelays are the times for which a receiver that is not ready can make a sender
 // wait, by verbs' code. Code 0 is the longest.
 var rnrDelays = [32]time.Duration{
 	655360 * time.Microsecond, 10 * time.Microsecond, 20 * time.Microsecond, 30 * time.Microsecond,
@@ -21,15 +21,15 @@ var rnrDelays = [32]time.Duration{
 const (
 	rnrForever = 7 // a retry count that never runs out
 	rnrMost    = 6
-	// rnrUsual is the wait that a receiver helps its peer to when its own
-	// configuration names none: DAT's default, in rnrMost parts.
+	// rnrUsual is the total wait that a receiver grants its peer when its own
+	// configuration names none: DAT's default, divided into rnrMost delays.
 	rnrUsual = time.Second
 )
 
-// rnr turns NotReady into what verbs have: how often this side's sends are retried,
-// and how long its receive side asks the peer to wait each time. The peer's time
-// counts for this side's sends, so the wait is right when both ask for the same;
-// what is beyond verbs' reach (4 s) never runs out.
+// rnr translates NotReady into verbs' terms: how often this side's sends are retried,
+// and the code of the delay that its receive side asks of the peer each time. The delay
+// of this side's sends is the peer's, so the total is right when both sides configure
+// the same NotReady. A wait longer than verbs can express (4 s) never runs out.
 func rnr(notReady time.Duration) (retries, code int) {
 	if notReady <= 0 {
 		return 0, rnrCode(rnrUsual)
@@ -41,7 +41,8 @@ func rnr(notReady time.Duration) (retries, code int) {
 	return int(math.Ceil(float64(notReady) / float64(rnrDelays[code]))), code
 }
 
-// rnrCode is the shortest delay of which rnrMost are at least d, or the longest.
+// rnrCode is the code of the shortest delay that reaches d in rnrMost repetitions, or
+// of the longest delay when none does.
 func rnrCode(d time.Duration) int {
 	best := 0
 	for code, delay := range rnrDelays {

@@ -1,12 +1,13 @@
-// The C half of the provider as the Go half sees it. The C half owns the queues'
-// rings and talks to the device; the Go half owns connections and decides.
+// The interface of the provider's C half to its Go half. The C half owns the queues'
+// rings and calls the device's data path; the Go half owns the connections and decides
+// what happens to them.
 #ifndef GODAT_IBV_SHIM_H
 #define GODAT_IBV_SHIM_H
 
 #include "abi.h"
 #include "abi_cm.h"
 
-// gd_wc is hw.WC.
+// gd_wc has the layout of hw.WC.
 struct gd_wc {
 	uint64_t id;
 	uint32_t len;
@@ -20,7 +21,7 @@ struct gd_wc {
 	uint32_t pad2;
 };
 
-// Values of package hw; the Go half checks them.
+// Values of package hw's constants; the Go half's build compares them.
 enum {
 	GD_OP_SEND = 0,
 	GD_OP_WRITE = 1,
@@ -52,15 +53,15 @@ enum {
 	GD_TRANSPORT = 8,
 };
 
-// What a slot of a ring is for.
+// The kinds of request in a slot.
 enum {
-	GD_USER,  // a request of the owner's
+	GD_USER,  // a request of the owner
 	GD_TOLD,  // the write that tells the peer of an orderly end
-	GD_DRAIN, // tells that the send queue has run dry
+	GD_DRAIN, // an empty request whose completion shows that the sends before it are done
 };
 
-// gd_slot is one request. The owner fills it in before the post; its segments lie
-// in the queue's sges, at the slot's own place.
+// gd_slot is one request. The owner fills it in before the post. Its segments lie in
+// the queue's sges, at the same index.
 struct gd_slot {
 	uint64_t id;
 	uint64_t raddr;
@@ -73,52 +74,52 @@ struct gd_slot {
 	uint8_t op;
 	uint8_t flags;
 	uint8_t kind;
-	uint8_t done; // a send that completed and waits to be handed on
+	uint8_t done; // a send whose completion waits to be handed on
 	uint8_t copied; // a send that went inline: its memory has been read
-	// How a request that waits to be handed on completed.
+	// The completion that waits to be handed on.
 	uint8_t wc_status;
 	uint8_t wc_op;
 	uint8_t wc_flags;
 	uint32_t wc_len;
 	uint32_t wc_imm;
-	uint32_t next; // of a shared receive: the one that completed after it
+	uint32_t next; // slot of a shared queue: the next in its list
 	struct gv_mw *mw; // of a bind
 	struct gv_mr *bind_mr;
 	uint32_t bind_access;
 	uint32_t bind_key;
 };
 
-// Why the event goroutine is to look at a queue pair.
+// What the event goroutine must handle for a queue pair.
 enum {
 	GD_NOTICE_FAILED = 1,  // a request failed
-	GD_NOTICE_FLUSHED = 2, // one was flushed, and nobody has said why yet
-	GD_NOTICE_DRAINED = 4,
-	GD_NOTICE_TOLD = 8, // the peer knows of the orderly end
-	GD_NOTICE_ASKED = 16, // what gd_ask reads is there
+	GD_NOTICE_FLUSHED = 2, // a request was flushed, and the cause is not known yet
+	GD_NOTICE_DRAINED = 4, // the sends before gd_drain are done
+	GD_NOTICE_TOLD = 8, // the write of gd_post_told succeeded
+	GD_NOTICE_ASKED = 16, // the read of gd_ask completed
 };
 
-enum { GD_BATCH = 32 }; // requests posted in one crossing
+enum { GD_BATCH = 32 }; // most requests that one call posts
 
 struct gd_device;
 struct gd_qp;
 struct gd_cq;
 struct gd_srq;
 
-// gd_device_config is what the Go half decides of a device.
+// gd_device_config is what the Go half knows of a device.
 struct gd_device_config {
-	uint8_t signal_all; // every send leaves a completion: markers don't work here
-	uint8_t siw;        // soft-iWARP, which needs help here and there
-	uint8_t plain_ib;   // the link is InfiniBand's own
+	uint8_t signal_all; // signal every send, since markers don't work on this device
+	uint8_t siw;        // the device is soft-iWARP, whose faults the C half works around
+	uint8_t plain_ib;   // the link layer is InfiniBand, not Ethernet
 	uint64_t max_message, max_rdma;
-	uint8_t status_of[2][64]; // completion statuses: of sends, of receives
+	uint8_t status_of[2][64]; // hw.Status by verbs' status: of sends, of receives
 };
 
-// gd_fds are what the event goroutine watches.
+// gd_fds are the descriptors that the event goroutine polls.
 struct gd_fds {
 	int cm, async, notice;
 };
 
-// gd_rings are where the owner of a queue writes its requests.
+// gd_rings are the rings into which the owner of a queue pair writes its requests.
 struct gd_rings {
 	struct gd_slot *send_slots, *recv_slots;
 	struct gv_sge *send_sges, *recv_sges;
@@ -149,11 +150,11 @@ struct gd_event {
 	uint8_t data[256];
 };
 
-// gd_failure is the status of a completion that ended a connection; 0 is none.
+// gd_failure is the completion that ended a connection; status 0 means none.
 struct gd_failure {
 	uint32_t status, vendor;
 	int recv;
-	uint8_t word; // hw's, which knows more than the status at times
+	uint8_t word; // its hw.Status, which can be more precise than the verbs status
 };
 
 // gd_async is an asynchronous event, copied and acknowledged.
@@ -172,12 +173,14 @@ struct gd_qp_config {
 	uint32_t access;
 };
 
-// gd_up is how a queue pair goes into service on InfiniBand and RoCE.
+// gd_up holds the attributes with which a queue pair goes into service on InfiniBand and
+// RoCE, and the parameters of rdma_connect and rdma_accept.
 struct gd_up {
 	uint8_t reads_in, reads_out, least_out, min_rnr, rnr_retry, timeout, retry;
 };
 
-// Unless they say otherwise, functions return 0 or an errno, or NULL with errno.
+// Functions that can fail return an errno or 0, or NULL with errno set, unless a comment
+// at the function says otherwise.
 
 // shim_lib.c
 int gd_load(const char **missing);

@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-// The library reports -1 and errno.
+// result turns the library's result, -1 with errno or 0, into an errno or 0.
 static int result(int r) { return r == 0 ? 0 : errno ? errno : EIO; }
 
 int gd_cm_open(struct gd_device *d)
@@ -16,8 +16,9 @@ int gd_cm_open(struct gd_device *d)
 	return d->cm ? 0 : errno ? errno : ENODEV;
 }
 
-// gd_cm_next takes the next connection event, copies and acknowledges it: EAGAIN
-// when there is none. What it says of private data is the transport's word.
+// gd_cm_next takes the next connection event, copies and acknowledges it. It returns
+// EAGAIN when there is none. On InfiniBand the length of the private data is the
+// message's and includes the padding.
 int gd_cm_next(struct gd_device *d, struct gd_event *out)
 {
 	struct gc_event *e;
@@ -83,11 +84,11 @@ static struct gc_conn_param parameters(const struct gd_up *up, uint32_t qp_num, 
 	};
 }
 
-// deafen keeps signals from the thread, until hear is called. The kernel restarts a
-// call that a signal interrupted: soft-iWARP, which waits in connect for the peer's
-// transport, has abandoned the connection then, and refuses the second attempt. What
-// it does with the one it abandoned corrupts the listener. Go's runtime signals its
-// threads to preempt them.
+// deafen blocks the thread's signals until hear is called. Go's runtime signals its
+// threads to preempt them, and the kernel restarts a call that a signal interrupted.
+// Soft-iWARP waits in connect for the peer's transport; when a signal interrupts the
+// wait, it abandons the connection, refuses the restarted call, and corrupts the
+// listener while it cleans up.
 static sigset_t deafen(void)
 {
 	sigset_t all, old;
@@ -96,6 +97,8 @@ static sigset_t deafen(void)
 	return old;
 }
 
+// hear restores the thread's signals and returns the errno of the call before it, whose
+// result is r.
 static int hear(sigset_t old, int r)
 {
 	int err = result(r);
@@ -103,7 +106,7 @@ static int hear(sigset_t old, int r)
 	return err;
 }
 
-// gd_cm_connect may block for as long as the transport takes to connect.
+// gd_cm_connect blocks, on some drivers, until the peer's transport has answered.
 int gd_cm_connect(struct gc_id *id, const struct gd_up *up, uint32_t qp_num, int srq, const uint8_t *data, int len)
 {
 	struct gc_conn_param p = parameters(up, qp_num, srq, data, len);
@@ -134,7 +137,7 @@ int gd_cm_establish(struct gc_id *id) { return result(gd_lib.establish(id)); }
 int gd_cm_notify(struct gc_id *id) { return result(gd_lib.notify(id, GV_EVENT_COMM_EST)); }
 int gd_cm_destroy(struct gc_id *id) { return result(gd_lib.destroy_id(id)); }
 
-// gd_cm_device is the name of the device that an address led to, NULL if to none.
+// gd_cm_device is the name of the device to which the identifier is bound, or NULL.
 const char *gd_cm_device(struct gc_id *id) { return id->verbs ? id->verbs->device->name : NULL; }
 
 void gd_cm_addresses(struct gc_id *id, struct sockaddr_storage *local, struct sockaddr_storage *remote)

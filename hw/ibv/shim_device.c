@@ -9,8 +9,8 @@
 
 #include "internal.h"
 
-// gd_signal adds one to an eventfd. It fails only on a full counter, which wakes
-// its reader as well.
+// gd_signal adds one to an eventfd. The write fails only when the counter is full, and
+// a full counter wakes the reader as well.
 void gd_signal(int fd)
 {
 	uint64_t one = 1;
@@ -65,7 +65,7 @@ struct gd_device *gd_open(struct gv_device *dev)
 	return NULL;
 }
 
-// gd_close frees a device on which nothing is left, or that was opened by half.
+// gd_close frees a device that has no objects left, or that gd_open opened in part.
 void gd_close(struct gd_device *d)
 {
 	if (d->cm)
@@ -94,9 +94,10 @@ void gd_close(struct gd_device *d)
 	free(d);
 }
 
-// Soft-iWARP's library takes the offset 0x90000, at which a process may well be to
-// map a queue, for no offset at all, and refuses the queue. A large completion queue
-// that is there first covers it.
+// BALLAST is the size of a completion queue that gd_configure makes before all others on
+// soft-iWARP. The kernel may tell the process to map a queue at offset 0x90000, which
+// soft-iWARP's library takes for "no offset", so that it refuses the queue. The ballast
+// queue covers that offset.
 enum { BALLAST = 0x92000 / 32 };
 
 int gd_configure(struct gd_device *d, const struct gd_device_config *cfg)
@@ -141,7 +142,8 @@ int gd_query(struct gd_device *d, struct gv_device_attr *attr, struct gv_port_at
 	return err ? err : gd_lib.query_port(d->ctx, n, port);
 }
 
-// gd_get_async takes the next asynchronous event: EAGAIN when there is none.
+// gd_get_async takes the next asynchronous event, copies and acknowledges it. It returns
+// EAGAIN when there is none.
 int gd_get_async(struct gd_device *d, struct gd_async *a)
 {
 	struct gv_async_event e;
@@ -210,8 +212,8 @@ struct gd_cq *gd_new_cq(struct gd_device *d, int depth, uint64_t handle, uint32_
 	return cq;
 }
 
-// gd_close_cq destroys a completion queue. It waits for the acknowledgement of
-// events that the poller is just reading.
+// gd_close_cq destroys a completion queue. It waits until the poller has acknowledged
+// the events that it has taken off the channel.
 int gd_close_cq(struct gd_cq *cq)
 {
 	struct gd_device *d = cq->dev;

@@ -11,7 +11,8 @@ struct symbol {
 	void *to;
 };
 
-// lookup fills in function pointers, and returns the first name that is missing.
+// lookup fills in function pointers. It returns the first name that the library lacks,
+// or NULL.
 static const char *lookup(void *lib, const struct symbol *s, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -50,7 +51,8 @@ static const char *load_cm(void *lib)
 	return lookup(lib, all, sizeof all / sizeof all[0]);
 }
 
-// gd_load loads both libraries, for good. The text of a failure lives on.
+// gd_load loads both libraries and never unloads them. When it fails, *missing is text
+// that the caller must not free.
 int gd_load(const char **missing)
 {
 	void *verbs = dlopen("libibverbs.so.1", RTLD_NOW);

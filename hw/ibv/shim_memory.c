@@ -15,8 +15,9 @@ static struct gd_recent *recent(struct gd_device *d, uint32_t lkey)
 	return &d->recent[(lkey ^ lkey >> 8) % GD_RECENT];
 }
 
-// remember makes a region known to posts; g NULL makes them forget. Writers hold
-// regions_mu; readers notice by seq that they were disturbed.
+// remember publishes a region to gd_inlinable; with g NULL it clears the entry. Writers
+// hold regions_mu. A reader knows by seq, which is odd during a write and changes with
+// each, that a write interfered.
 static void remember(struct gd_recent *r, const struct gd_region *g)
 {
 	atomic_fetch_add(&r->seq, 1);
@@ -57,8 +58,8 @@ struct gv_mr *gd_register(struct gd_device *d, struct gv_pd *pd, uintptr_t addr,
 	return mr;
 }
 
-// gd_register_at registers memory under addresses that begin at iova. Posts don't
-// know it.
+// gd_register_at registers memory under addresses that begin at iova. It does not
+// publish the region to gd_inlinable, so no send from it goes inline.
 struct gv_mr *gd_register_at(struct gv_pd *pd, uintptr_t addr, uint64_t len, uint64_t iova, uint32_t access)
 {
 	return gd_lib.reg_mr_iova(pd, (void *)addr, len, iova, access);
@@ -81,8 +82,8 @@ static void forget(struct gd_device *d, uint32_t lkey)
 	free(gone);
 }
 
-// settle_inlining waits until no post can still be copying from a region that was
-// just forgotten: one post's time at most.
+// settle_inlining waits until no post can still be copying from a region that forget has
+// just removed. It waits for one post of each queue pair at most.
 static void settle_inlining(struct gd_device *d)
 {
 	pthread_mutex_lock(&d->mu);
@@ -101,7 +102,8 @@ int gd_deregister(struct gd_device *d, struct gv_mr *mr)
 	return gd_lib.dereg_mr(mr);
 }
 
-// gd_names reports whether a send still reads or writes a region.
+// gd_names reports whether the send at pos names a region that the device may still
+// read or write for it. An inline send's memory was read when it was posted.
 int gd_names(struct gd_queue *k, uint32_t pos, uint32_t lkey)
 {
 	const struct gd_slot *s = slot_at(k, pos);
@@ -112,13 +114,14 @@ int gd_names(struct gd_queue *k, uint32_t pos, uint32_t lkey)
 	return 0;
 }
 
-// gd_blame looks for a request outstanding that names a region which is gone. When
-// the queue pair is killed now, the first such request that is flushed has failed
-// for it: some may succeed yet.
+// gd_blame reports whether an outstanding send names a region that is gone, and notes
+// the region. The caller then kills the queue pair, and the first such send that is
+// flushed completes with a protection error. gd_blame can't pick that send itself,
+// since some of them may still succeed.
 int gd_blame(struct gd_qp *q, uint32_t lkey)
 {
 	struct gd_queue *k = &q->sq;
-	pthread_mutex_lock(&q->mu); // nothing is being posted
+	pthread_mutex_lock(&q->mu); // keeps posts out
 	pthread_mutex_lock(&q->dev->mu);
 	uint32_t posted = atomic_load(&k->posted);
 	for (uint32_t pos = k->done; !q->dead && !k->blamed && pos != posted; pos++) {
@@ -133,17 +136,17 @@ int gd_blame(struct gd_qp *q, uint32_t lkey)
 	return blamed;
 }
 
-// gd_settle_copies waits until no processor is in a piece of the kernel's code that
-// can't be interrupted, where a piece of a message may be on its way into memory.
+// gd_settle_copies waits until every processor has left the non-preemptible section of
+// the kernel in which it may be copying a piece of a message into memory.
 void gd_settle_copies(void)
 {
 	enum { GLOBAL = 1 };
 	syscall(__NR_membarrier, GLOBAL, 0, 0);
 }
 
-// gd_inlinable reports whether all segments certainly lie in registered memory of
-// the zone, so that the processor may copy from them. No is always safe: then the
-// device looks.
+// gd_inlinable reports whether all segments certainly lie in registered memory of the
+// zone, so that the processor may copy from them. To answer no is always safe: then the
+// device checks the segments.
 int gd_inlinable(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -157,8 +160,8 @@ int gd_inlinable(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, 
 	return 1;
 }
 
-// gd_sges_valid tells whether segments are within live regions of the zone that
-// grant the access. It is asked when a device's word for a failure says less.
+// gd_sges_valid reports whether all segments lie in registered regions of the zone that
+// grant the access. status_of asks it when the device's status is ambiguous.
 int gd_sges_valid(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s, int n, uint32_t access)
 {
 	int good = 1;
@@ -174,8 +177,8 @@ int gd_sges_valid(struct gd_device *d, struct gv_pd *pd, const struct gv_sge *s,
 	return good;
 }
 
-// gd_new_window makes a window of one queue pair's (type 2), or of all the zone's
-// (type 1). The latter is bound by a posted request too, under a key that is told.
+// gd_new_window makes a window of one queue pair (own, type 2), or of all queue pairs of
+// the zone (type 1). A posted request with a given key binds either type.
 struct gv_mw *gd_new_window(struct gv_pd *pd, int own)
 {
 	if (pd->context->ops.alloc_mw == NULL) {

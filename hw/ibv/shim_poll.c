@@ -5,8 +5,8 @@
 
 #include "internal.h"
 
-// gd_notice has the event goroutine look at a queue pair. Whoever calls it wakes
-// that goroutine when it has let go of dev->mu; other callers need not hold it.
+// note leaves a notice about a queue pair for the event goroutine, under dev->mu. The
+// caller wakes that goroutine after it has released dev->mu.
 static void note(struct gd_qp *q, uint32_t bits)
 {
 	struct gd_device *d = q->dev;
@@ -18,6 +18,7 @@ static void note(struct gd_qp *q, uint32_t bits)
 	d->noticed = 1;
 }
 
+// gd_notice is note for a caller that does not hold dev->mu, and wakes the goroutine.
 void gd_notice(struct gd_qp *q, uint32_t bits)
 {
 	pthread_mutex_lock(&q->dev->mu);
@@ -26,7 +27,7 @@ void gd_notice(struct gd_qp *q, uint32_t bits)
 	gd_signal(q->dev->notice_fd);
 }
 
-// gd_failure_of says which request was the first to fail by itself, in verbs' words.
+// gd_failure_of describes the first request that failed by itself, without being flushed.
 struct gd_failure gd_failure_of(struct gd_qp *q)
 {
 	pthread_mutex_lock(&q->dev->mu);
@@ -35,7 +36,8 @@ struct gd_failure gd_failure_of(struct gd_qp *q)
 	return f;
 }
 
-// gd_take_notices takes the queue pairs to look at, by their handles.
+// gd_take_notices takes up to max queue pairs off the notice list. It returns how many,
+// and stores their handles and notices.
 int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int max)
 {
 	int n = 0;
@@ -51,8 +53,8 @@ int gd_take_notices(struct gd_device *d, uint64_t *handles, uint32_t *bits, int 
 	return n;
 }
 
-// status_of says in hw's words how a request ended. Where the device's word says
-// too little, the segments do.
+// status_of translates a completion's status to an hw.Status. Where the device's status
+// is ambiguous, it checks the request's length and segments.
 static uint8_t status_of(struct gd_qp *q, int recv, struct gd_slot *s, struct gv_sge *sges, int status)
 {
 	struct gd_device *d = q->dev;
@@ -69,8 +71,10 @@ static uint8_t status_of(struct gd_qp *q, int recv, struct gd_slot *s, struct gv
 	return st;
 }
 
-// end_of_silence notes that something failed. What is flushed before anybody said
-// why waits: the owner is told of the connection first.
+// end_of_silence notes a completion that is no success: the first status other than
+// flushed, and a notice for the event goroutine. When a request is flushed before the
+// cause is known, hold makes completions wait until the owner was told of the
+// connection's end.
 static void end_of_silence(struct gd_qp *q, const struct gv_wc *wc, int recv)
 {
 	int status = wc->status;
@@ -88,7 +92,7 @@ static void end_of_silence(struct gd_qp *q, const struct gv_wc *wc, int recv)
 	note(q, status == GV_WC_WR_FLUSH_ERR ? GD_NOTICE_FLUSHED : GD_NOTICE_FAILED);
 }
 
-// say_failed notes hw's word for the request that failed first.
+// say_failed notes the hw.Status of the request that failed first, and returns status.
 static uint8_t say_failed(struct gd_qp *q, uint8_t status)
 {
 	if (q->failed_status && !q->failed_word && status != GD_SUCCESS && status != GD_FLUSHED)
@@ -108,8 +112,10 @@ static void look_if_dry(struct gd_qp *q, uint8_t status)
 	}
 }
 
-// hand_on_send hands the next send's completion on, unless it is to be silent. A
-// success behind a failure is none: the device had lost its place.
+// hand_on_send hands on the completion of the send at done, unless it succeeded without
+// being signaled. It returns how many completions it wrote to out. It turns a success
+// behind a failure into a flush, since a device that has failed a request may report
+// later ones wrongly.
 static int hand_on_send(struct gd_qp *q, struct gd_slot *s, uint8_t status, struct gd_wc *out)
 {
 	struct gd_queue *k = &q->sq;
@@ -145,8 +151,9 @@ static void record(struct gd_qp *q, struct gd_slot *s, uint8_t status)
 	gd_list(q);
 }
 
-// pass takes a completion's word that all sends before it are done: what has none
-// succeeded in silence, or its own was lost by a queue that was too small.
+// pass concludes, from the completion of a send, that all sends before end are done. A
+// send without a completion was not signaled and succeeded, or was signaled and a
+// completion queue that overran lost its completion; the latter counts as flushed.
 static void pass(struct gd_qp *q, uint32_t end)
 {
 	struct gd_queue *k = &q->sq;
@@ -157,8 +164,8 @@ static void pass(struct gd_qp *q, uint32_t end)
 	}
 }
 
-// pass_marker takes the marker's word that everything before it is flushed. What was
-// posted later has no place before it.
+// pass_marker concludes, from the marker's completion, that all sends before hw_end are
+// done. Sends behind hw_end never reached the device.
 static void pass_marker(struct gd_qp *q)
 {
 	struct gd_queue *k = &q->sq;
@@ -169,8 +176,8 @@ static void pass_marker(struct gd_qp *q)
 		k->reaped = k->done = k->hw_end;
 }
 
-// reap_send accounts for one completion of a send queue and all that it implies.
-// It returns how many completions are to be handed on: at most one.
+// reap_send accounts for one completion of a send queue and for the sends before it. It
+// returns how many completions it wrote to out: at most one.
 static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, struct gd_wc *out)
 {
 	struct gd_queue *k = &q->sq;
@@ -186,15 +193,15 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 		return 0;
 	}
 	if (ahead >= posted)
-		return 0; // flushed by hand before
+		return 0; // flush has completed it already
 	uint32_t pos = k->done + ahead;
 	struct gd_slot *s = slot_at(k, pos);
 	uint8_t status = say_failed(q, status_of(q, 0, s, sges_at(k, pos), wc->status));
 	if (!q->dev->cfg.signal_all)
 		pass(q, pos);
 	if (q->hold || (q->dev->cfg.signal_all ? ahead : k->recorded)) {
-		// It waits for word of the connection, or for an earlier one: soft-iWARP
-		// completes what is behind a read before the read.
+		// It waits until the owner was told of the connection, or until an earlier send
+		// completes: soft-iWARP completes sends behind a read before the read.
 		record(q, s, status);
 		return 0;
 	}
@@ -202,9 +209,9 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 	return hand_on_send(q, s, status, out);
 }
 
-// fill_recv notes in a slot how its receive ended. No completion of verbs' says
-// whether it was solicited; since somebody may be waiting for one that was, all are
-// said to be.
+// fill_recv stores a receive's completion in its slot. No completion of verbs says
+// whether it was solicited. Since a goroutine may be waiting for a solicited one,
+// fill_recv marks all of them.
 static void fill_recv(struct gd_qp *q, struct gd_slot *s, struct gv_sge *sges, const struct gv_wc *wc)
 {
 	s->wc_status = say_failed(q, status_of(q, 1, s, sges, wc->status));
@@ -244,12 +251,12 @@ static int reap_recv(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 	uint32_t ahead = (low - k->reaped) & GD_POSITION;
 	end_of_silence(q, wc, 1);
 	if (ahead >= atomic_load(&k->posted) - k->reaped)
-		return 0; // flushed by hand before
+		return 0; // flush has completed it already
 	uint32_t pos = k->reaped + ahead;
 	struct gd_slot *s = slot_at(k, pos);
 	fill_recv(q, s, sges_at(k, pos), wc);
 	int behind = pos != k->done;
-	for (; k->reaped != pos; k->reaped++) // lost by a queue that was too small
+	for (; k->reaped != pos; k->reaped++) // a completion queue that overran lost it
 		lose_recv(slot_at(k, k->reaped));
 	k->reaped++;
 	if (q->hold || behind) {
@@ -304,7 +311,7 @@ static int reap(struct gd_device *d, const struct gv_wc *wc, struct gd_wc *out)
 	return wc->wr_id & GD_ID_RECV ? reap_recv(q, low, wc, out) : reap_send(q, low, wc, out);
 }
 
-// take moves completions out of one queue until it is empty or gave its share.
+// take polls one completion queue until it is empty or has given share completions.
 static int take(struct gd_device *d, struct gd_cq *cq, struct gd_wc *out, int share)
 {
 	struct gv_wc raw[GD_RAW];
@@ -322,7 +329,8 @@ static int take(struct gd_device *d, struct gd_cq *cq, struct gd_wc *out, int sh
 	return n;
 }
 
-// take_all visits the queues in turn; each gives its share before any gives more.
+// take_all polls the completion queues in turn; each gives its share before any gives
+// more.
 static int take_all(struct gd_device *d, struct gd_wc *out, int max)
 {
 	int n = 0, more = 1;
@@ -343,7 +351,7 @@ static int take_all(struct gd_device *d, struct gd_wc *out, int max)
 	return n;
 }
 
-// gd_poll moves completions of all queues into d->out.
+// gd_poll moves up to max completions of all queues into d->out, and returns how many.
 int gd_poll(struct gd_device *d, int max)
 {
 	int n = 0;
@@ -352,7 +360,7 @@ int gd_poll(struct gd_device *d, int max)
 	atomic_store(&d->attention, 0);
 	pthread_mutex_lock(&d->mu);
 	d->seq++;
-	if (d->pending && d->seq & 1) // the queues must not starve the rest
+	if (d->pending && d->seq & 1) // or busy completion queues would starve the pending list
 		n = gd_settle(d, d->out, max);
 	n += take_all(d, d->out + n, max - n);
 	if (d->pending && n < max)
@@ -360,7 +368,7 @@ int gd_poll(struct gd_device *d, int max)
 	int noticed = d->noticed, more = n == max || d->unfinished;
 	d->noticed = d->unfinished = 0;
 	pthread_mutex_unlock(&d->mu);
-	if (more) // there may be more that no event tells of
+	if (more) // there may be work for which no event will come
 		gd_attend(d);
 	if (noticed)
 		gd_signal(d->notice_fd);
@@ -369,8 +377,8 @@ int gd_poll(struct gd_device *d, int max)
 	return n;
 }
 
-// gd_note_dry tells that the send queue has run dry, a poll after the one that
-// handed its last completion on.
+// note_dry gives the notice that the sends before gd_drain are done, one poll after the
+// poll that handed on the last of them.
 static void note_dry(struct gd_qp *q)
 {
 	if (q->dry == 1 && q->dry_seq != q->dev->seq && !q->dead) {
@@ -379,8 +387,8 @@ static void note_dry(struct gd_qp *q)
 	}
 }
 
-// next_known is the next send whose completion is known and may be handed on: on a
-// device that leaves silent ones out, behind those.
+// next_known moves done to the next send whose completion may be handed on, and returns
+// its slot. Where not every send is signaled, it passes over those without a completion.
 static struct gd_slot *next_known(struct gd_qp *q)
 {
 	struct gd_queue *k = &q->sq;
@@ -397,7 +405,7 @@ static struct gd_slot *next_known(struct gd_qp *q)
 	return NULL;
 }
 
-// hand_on_held hands on completions that had to wait.
+// hand_on_held hands on the completions that waited, unless hold is still set.
 static int hand_on_held(struct gd_qp *q, struct gd_wc *out, int max)
 {
 	struct gd_queue *k = &q->rq;
@@ -432,8 +440,8 @@ static int flush_one(struct gd_qp *q, struct gd_queue *k, struct gd_wc *out)
 	return 1;
 }
 
-// flush completes by hand what the device won't: what it was never given, and,
-// when it is done flushing, what it forgot.
+// flush completes the requests that the device won't: those that it was never given,
+// and, when quiet says that it has finished flushing, those that it forgot.
 static int flush(struct gd_qp *q, struct gd_queue *k, int quiet, struct gd_wc *out, int max)
 {
 	int n = 0;
@@ -453,7 +461,7 @@ static int end(struct gd_queue *k, struct gd_wc *out)
 	return 1;
 }
 
-// end_all hands on OpEnd of the queues of a dead queue pair that have nothing left.
+// end_all hands on OpEnd of each queue of a dead queue pair that has no request left.
 static int end_all(struct gd_qp *q, int empty, struct gd_wc *out, int max)
 {
 	int n = 0;
@@ -467,15 +475,16 @@ static int end_all(struct gd_qp *q, int empty, struct gd_wc *out, int max)
 	return n;
 }
 
-// gd_settle_one does for a queue pair what no completion of the device's does, and
-// says whether it needs to be looked at again.
+// settle_one does the work for a queue pair that no completion of the device triggers.
+// *again says whether the queue pair stays on the pending list.
 static int settle_one(struct gd_device *d, struct gd_qp *q, struct gd_wc *out, int max, int *again)
 {
 	note_dry(q);
 	int n = hand_on_held(q, out, max);
 	int empty = q->sq.cq->empty_at == d->seq && q->rq.cq->empty_at == d->seq && q->killed_seq < d->seq;
 	if (q->dead && q->rq.done == q->rq.reaped && q->srq_head == GD_NO_SLOT) {
-		// Soft-iWARP has flushed when it says so, and forgets what came later.
+		// Soft-iWARP has flushed when gd_kill's modify_qp returns, and forgets requests
+		// that were posted after it had flushed.
 		int quiet = q->forced || (d->cfg.siw && empty);
 		n += flush(q, &q->sq, quiet, out + n, max - n);
 		n += flush(q, &q->rq, quiet, out + n, max - n);
@@ -486,7 +495,7 @@ static int settle_one(struct gd_device *d, struct gd_qp *q, struct gd_wc *out, i
 	return n;
 }
 
-// gd_settle looks after the queue pairs on the pending list.
+// gd_settle calls settle_one for the queue pairs on the pending list.
 int gd_settle(struct gd_device *d, struct gd_wc *out, int max)
 {
 	int n = 0;

@@ -72,18 +72,19 @@ static void build(struct gd_qp *q, uint32_t pos, struct gv_send_wr *wr)
 		wr->wr.atomic.swap = s->operand;
 	} else {
 		wr->wr.rdma.remote_addr = s->raddr;
-		// libsiw takes the key to invalidate from here, too.
+		// Soft-iWARP's library takes the key to invalidate from rkey, so it is stored
+		// there, too.
 		wr->wr.rdma.rkey = s->op == GD_OP_SEND_INVALIDATE ? s->imm : s->rkey;
 	}
 	if (s->op == GD_OP_BIND)
 		build_bind(wr, s);
-	if (gd_too_long(q->dev, s)) { // fails in its turn, as a request of no region's
+	if (gd_too_long(q->dev, s)) { // a segment in no region makes it fail in its turn
 		static struct gv_sge nowhere = {.addr = 1, .length = 1, .lkey = 0};
 		wr->opcode = GV_WR_SEND;
 		wr->sg_list = &nowhere;
 		wr->num_sge = 1;
 	} else if (s->nsge == 0 && q->dev->cfg.siw) {
-		// Its requests need a segment, and its reads something to read.
+		// Soft-iWARP's requests need a segment, and its reads a length above 0.
 		memset(wr->sg_list, 0, sizeof *wr->sg_list);
 		wr->num_sge = 1;
 		if (s->op == GD_OP_READ)
@@ -95,7 +96,7 @@ static void build(struct gd_qp *q, uint32_t pos, struct gv_send_wr *wr)
 	}
 }
 
-// late takes requests for a queue pair that is dead: they are flushed by a poll.
+// late takes requests for a queue pair that is dead; the next polls flush them.
 static void late(struct gd_qp *q, struct gd_queue *k, uint32_t n)
 {
 	atomic_fetch_add(&k->posted, n);
@@ -118,7 +119,7 @@ static int hand_over_sends(struct gd_qp *q, uint32_t n, uint32_t *taken)
 		if (wr->send_flags & GV_SEND_SIGNALED)
 			last = pos + i + 1;
 	}
-	// A poll may see them complete before post_send returns.
+	// A poll may take completions of these requests before post_send returns.
 	atomic_store(&q->sq.posted, pos + n);
 	int err = q->qp->context->ops.post_send(q->qp, q->send_wrs, &bad);
 	atomic_store(&q->inlining, 0);
@@ -130,7 +131,7 @@ static int hand_over_sends(struct gd_qp *q, uint32_t n, uint32_t *taken)
 		for (last = q->last_signaled, n = 0; n < *taken; n++)
 			if (q->send_wrs[n].send_flags & GV_SEND_SIGNALED)
 				last = pos + n + 1;
-	} else if (err) { // all are in the queue, but the device was not told
+	} else if (err) { // all are in the queue, but the doorbell failed
 		gd_notice(q, GD_NOTICE_FAILED);
 		err = 0;
 	}
@@ -138,7 +139,7 @@ static int hand_over_sends(struct gd_qp *q, uint32_t n, uint32_t *taken)
 	return err < 0 ? -err : err;
 }
 
-// gd_post_send posts the next n slots, at most q->batch.
+// gd_post_send posts the next n slots of the send queue, at most q->batch.
 int gd_post_send(struct gd_qp *q, uint32_t n, uint32_t *taken)
 {
 	int err = 0;
@@ -208,7 +209,8 @@ static struct gd_slot *own_slot(struct gd_qp *q, uint8_t kind)
 	return s;
 }
 
-// gd_post_told writes one byte where the peer looks when the connection ends.
+// gd_post_told posts the write of one byte into the peer's place, which tells the peer of
+// an orderly end.
 int gd_post_told(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted)
 {
 	uint32_t taken = 0;
@@ -229,8 +231,8 @@ int gd_post_told(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uin
 	return err;
 }
 
-// gd_ask reads one byte that the peer has for us. It goes to the device past the ring,
-// which is its owner's.
+// gd_ask posts the read of the peer's own byte into this side's place. It uses no slot of
+// the ring, since only the queue pair's owner may fill those.
 int gd_ask(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey)
 {
 	struct gv_sge e = {.addr = into, .length = 1, .lkey = lkey};
@@ -248,7 +250,7 @@ int gd_ask(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_
 	return err < 0 ? -err : err;
 }
 
-// gd_unready reports whether there is no receive that a send of the peer could take.
+// gd_unready reports whether no posted receive is left for a send of the peer.
 int gd_unready(struct gd_qp *q)
 {
 	pthread_mutex_lock(&q->dev->mu);
@@ -257,8 +259,8 @@ int gd_unready(struct gd_qp *q)
 	return none;
 }
 
-// gd_drain asks for a notice when all that was posted to the send queue has
-// completed. It posts a request of its own if the last one completes in silence.
+// gd_drain asks for a notice when all sends posted so far have completed. When the last
+// of them is not signaled, it posts a signaled request of its own.
 int gd_drain(struct gd_qp *q, uint32_t *posted)
 {
 	struct gd_device *d = q->dev;
@@ -287,7 +289,7 @@ int gd_drain(struct gd_qp *q, uint32_t *posted)
 	return err;
 }
 
-// gd_idle reports whether nothing that was posted to the send queue is outstanding.
+// gd_idle reports whether no posted send is outstanding.
 int gd_idle(struct gd_qp *q)
 {
 	pthread_mutex_lock(&q->dev->mu);

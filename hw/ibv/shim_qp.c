@@ -33,8 +33,8 @@ static void free_queue(struct gd_queue *k)
 	free(k->sges);
 }
 
-// enter puts a queue pair into the device's table, under an index that rests as
-// long as possible before it is used again.
+// enter puts a queue pair into the device's table. It reuses the index that has been
+// free longest, and only when at least 64 are free or all have been used.
 static int enter(struct gd_qp *q)
 {
 	struct gd_device *d = q->dev;
@@ -79,8 +79,8 @@ static void unlist(struct gd_qp *q)
 	q->notices = 0;
 }
 
-// leave takes a queue pair out of the device's table. Room in the list of free
-// indexes was made when it entered.
+// leave takes a queue pair out of the device's table. The list of free indexes has room:
+// admit made it as long as the table.
 static void leave(struct gd_qp *q)
 {
 	struct gd_device *d = q->dev;
@@ -89,7 +89,7 @@ static void leave(struct gd_qp *q)
 	d->free_qps[(d->free_at + d->free_len++) % d->free_cap] = q->index;
 }
 
-// number makes a queue pair known by the device's number for it, under dev->mu.
+// number sets the queue pair of the queue pair number n, under dev->mu.
 static int number(struct gd_device *d, uint32_t n, struct gd_qp *q)
 {
 	struct gd_qp ***row = &d->numbers[n >> 12 & 0xfff];
@@ -108,7 +108,7 @@ static struct gv_qp *create(const struct gd_qp_config *cfg, uint32_t *inline_max
 		.srq = cfg->srq ? cfg->srq->srq : NULL,
 		.qp_type = GV_QPT_RC,
 		.cap = {
-			.max_send_wr = cfg->send_depth + GD_SPARE_SLOTS + 2, // the marker, and gd_ask's
+			.max_send_wr = cfg->send_depth + GD_SPARE_SLOTS + 2, // the marker and gd_ask's read
 			.max_recv_wr = cfg->srq ? 0 : cfg->recv_depth + 1,
 			.max_send_sge = cfg->send_segs ? cfg->send_segs : 1,
 			.max_recv_sge = cfg->srq ? 0 : cfg->recv_segs ? cfg->recv_segs : 1,
@@ -124,7 +124,7 @@ static struct gv_qp *create(const struct gd_qp_config *cfg, uint32_t *inline_max
 	return qp;
 }
 
-// initialise brings a queue pair to where it takes receives.
+// initialise brings a queue pair to INIT, where it takes receives.
 static int initialise(struct gv_qp *qp, const struct gd_qp_config *cfg)
 {
 	struct gv_qp_attr a = {
@@ -216,9 +216,8 @@ static void renew_queue(struct gd_queue *k)
 	k->ended = k->marked = k->failed = k->blamed = 0;
 }
 
-// gd_renew_qp gives a queue pair that has ended a new one of the device's, for its
-// next life: an iWARP one has no way back from its end. The old one is the
-// caller's to destroy.
+// gd_renew_qp replaces the device's queue pair of one that has ended, for its next life:
+// an iWARP queue pair can't leave its final state. The caller destroys *old.
 int gd_renew_qp(struct gd_qp *q, const struct gd_qp_config *cfg, struct gv_qp **old)
 {
 	struct gd_device *d = q->dev;
@@ -248,7 +247,8 @@ int gd_renew_qp(struct gd_qp *q, const struct gd_qp_config *cfg, struct gv_qp **
 	return err;
 }
 
-// gd_free_qp frees a queue pair. keep leaves the device's to the caller.
+// gd_free_qp frees a queue pair. With keep it returns the device's queue pair, which the
+// caller destroys; otherwise it destroys that too and returns NULL.
 struct gv_qp *gd_free_qp(struct gd_qp *q, int keep)
 {
 	struct gd_device *d = q->dev;
@@ -289,7 +289,7 @@ static int step_up(struct gd_qp *q, struct gc_id *id, const struct gd_up *up, ui
 	int mask = 0;
 	if (gd_lib.init_qp_attr(id, &a, &mask) != 0)
 		return errno;
-	if (q->dev->cfg.plain_ib) // an old kernel offers bits that mean Ethernet
+	if (q->dev->cfg.plain_ib) // an old kernel sets mask bits that are for Ethernet only
 		mask &= ~0xe00000;
 	switch (state) {
 	case GV_QPS_INIT:
@@ -301,7 +301,7 @@ static int step_up(struct gd_qp *q, struct gc_id *id, const struct gd_up *up, ui
 		a.min_rnr_timer = up->min_rnr;
 		break;
 	case GV_QPS_RTS:
-		// With none a read would wait for ever. So one goes out, for the peer to refuse.
+		// With 0 a read would never leave this side. With 1 it does, and the peer refuses it.
 		a.max_rd_atomic = up->reads_out ? up->reads_out : up->least_out;
 		a.rnr_retry = up->rnr_retry;
 		a.retry_cnt = up->retry;
@@ -311,8 +311,8 @@ static int step_up(struct gd_qp *q, struct gc_id *id, const struct gd_up *up, ui
 	return gd_lib.modify_qp(q->qp, &a, mask);
 }
 
-// gd_bring_up takes a queue pair into service as the connection's two sides agreed:
-// ECANCELED when it is dead already.
+// gd_bring_up brings a queue pair into service with the attributes on which both sides
+// agreed. It returns ECANCELED when the queue pair is dead already.
 int gd_bring_up(struct gd_qp *q, struct gc_id *id, const struct gd_up *up, uint32_t access)
 {
 	static const int states[] = {GV_QPS_INIT, GV_QPS_RTR, GV_QPS_RTS};
@@ -324,8 +324,8 @@ int gd_bring_up(struct gd_qp *q, struct gc_id *id, const struct gd_up *up, uint3
 	return err;
 }
 
-// post_marker posts what completes when all sends before it have been flushed. It
-// is needed when the last of them may have succeeded in silence.
+// post_marker posts a request that completes when all sends before it have been flushed.
+// It is needed when the last of them is not signaled and may have succeeded.
 static void post_marker(struct gd_qp *q)
 {
 	struct gv_send_wr *bad = NULL, wr = {
@@ -333,11 +333,11 @@ static void post_marker(struct gd_qp *q)
 		.opcode = GV_WR_RDMA_WRITE,
 		.send_flags = GV_SEND_SIGNALED,
 	};
-	q->qp->context->ops.post_send(q->qp, &wr, &bad); // a failure ends in gd_force
+	q->qp->context->ops.post_send(q->qp, &wr, &bad); // when it fails, alarmForce ends the queue
 }
 
-// gd_kill takes a queue pair out of service for good: the device flushes what it
-// was given, and is given nothing more.
+// gd_kill takes a queue pair out of service for good: the device flushes the requests
+// that it was given, and is given no more.
 void gd_kill(struct gd_qp *q)
 {
 	struct gd_device *d = q->dev;
@@ -375,7 +375,7 @@ void gd_over(struct gd_qp *q) { mark(q, &q->over, 1); }
 void gd_force(struct gd_qp *q) { mark(q, &q->forced, 1); }
 void gd_last_wqe(struct gd_qp *q) { mark(q, &q->last_wqe, 1); }
 
-// gd_hold makes receives wait that complete, until it is called again.
+// gd_hold makes completions wait while on is set. A dead queue pair's never wait.
 void gd_hold(struct gd_qp *q, int on)
 {
 	pthread_mutex_lock(&q->dev->mu);
@@ -386,7 +386,8 @@ void gd_hold(struct gd_qp *q, int on)
 		gd_attend(q->dev);
 }
 
-// gd_tell counts facts that are being told; while one is, no queue ends.
+// gd_tell changes the count of facts that are not yet told. No queue ends while it is
+// above 0.
 void gd_tell(struct gd_qp *q, int delta)
 {
 	atomic_fetch_add(&q->telling, delta);
@@ -397,8 +398,7 @@ void gd_tell(struct gd_qp *q, int delta)
 		gd_attend(q->dev);
 }
 
-// gd_list puts a queue pair on the list of those that polls must look after, under
-// dev->mu.
+// gd_list puts a queue pair on the pending list, for gd_settle, under dev->mu.
 void gd_list(struct gd_qp *q)
 {
 	if (q->listed)

@@ -8,8 +8,8 @@
 
 static uint32_t outstanding(const struct gd_srq *s) { return s->nslots - s->nfree - s->nstaged; }
 
-// gd_give_back frees the slot of a shared receive that completed, or of one that
-// was not posted, under dev->mu.
+// gd_give_back frees the slot of a shared receive whose completion was handed on or
+// dropped, under dev->mu.
 void gd_give_back(struct gd_srq *s, uint32_t slot)
 {
 	pthread_mutex_lock(&s->mu);
@@ -21,7 +21,7 @@ void gd_give_back(struct gd_srq *s, uint32_t slot)
 	pthread_mutex_unlock(&s->mu);
 }
 
-// gd_outstanding is how many receives are posted and not handed on.
+// gd_outstanding is how many posted receives no poll has handed on yet.
 int gd_outstanding(struct gd_srq *s)
 {
 	pthread_mutex_lock(&s->mu);
@@ -30,9 +30,9 @@ int gd_outstanding(struct gd_srq *s)
 	return n;
 }
 
-// gd_arm_srq sets the low watermark. Soft-RoCE says nothing of a queue that is below
-// it by then, and the device's part is left out when the queue is known to be:
-// gd_is_low tells.
+// gd_arm_srq sets the low watermark. Soft-RoCE raises no event for a queue that is below
+// the watermark already; so when the C half's count is, gd_arm_srq arms nothing on the
+// device, and the caller asks gd_is_low.
 int gd_arm_srq(struct gd_srq *s, uint32_t limit)
 {
 	pthread_mutex_lock(&s->mu);
@@ -43,8 +43,7 @@ int gd_arm_srq(struct gd_srq *s, uint32_t limit)
 	return err < 0 ? -err : err;
 }
 
-// gd_is_low reports whether fewer receives are left than the low watermark says, as
-// far as completions were handed on.
+// gd_is_low reports whether gd_outstanding is below the low watermark.
 int gd_is_low(struct gd_srq *s)
 {
 	pthread_mutex_lock(&s->mu);
@@ -53,7 +52,7 @@ int gd_is_low(struct gd_srq *s)
 	return low;
 }
 
-// gd_disarm_srq takes the low watermark back, and reports whether one was set.
+// gd_disarm_srq clears the low watermark, and reports whether one was set.
 int gd_disarm_srq(struct gd_srq *s)
 {
 	pthread_mutex_lock(&s->mu);
@@ -63,7 +62,8 @@ int gd_disarm_srq(struct gd_srq *s)
 	return armed;
 }
 
-// gd_stage_srq takes up to n free slots for the post that is being prepared.
+// gd_stage_srq reserves free slots until n are staged for the next post or none is free,
+// and returns how many are staged.
 int gd_stage_srq(struct gd_srq *s, uint32_t n)
 {
 	pthread_mutex_lock(&s->mu);
@@ -148,7 +148,7 @@ struct gd_srq *gd_new_srq(struct gd_device *d, struct gv_pd *pd, uint32_t room, 
 	return s;
 }
 
-// gd_post_srq posts the first n staged slots. One goroutine at a time calls it.
+// gd_post_srq posts the first n staged slots. The Go half's posts lock serializes calls.
 int gd_post_srq(struct gd_srq *s, uint32_t n, uint32_t *taken)
 {
 	struct gv_recv_wr *bad = NULL;

@@ -6,8 +6,10 @@
 
 #include "internal.h"
 
-// drain_channel takes all events off the completion channel and acknowledges
-// them: what is left behind would never wake anybody again.
+// drain_channel takes all events off the completion channel and acknowledges them. It
+// marks their queues as not armed, so that gd_arm arms them again. An event that stayed
+// behind would leave its queue marked as armed although the device has disarmed it, and
+// later completions would raise no event.
 static int drain_channel(struct gd_device *d)
 {
 	struct gv_cq *cq;
@@ -23,7 +25,8 @@ static int drain_channel(struct gd_device *d)
 	return n;
 }
 
-// gd_attend ends gd_wait, now or when it begins, unless a poll comes between.
+// gd_attend makes the current gd_wait return, or else the next one, unless a gd_poll
+// begins before it.
 void gd_attend(struct gd_device *d)
 {
 	atomic_store(&d->attention, 1);
@@ -31,8 +34,9 @@ void gd_attend(struct gd_device *d)
 		gd_signal(d->wake_fd);
 }
 
-// gd_arm_cq asks for an event at a queue's next completion, under dev->mu. Soft-iWARP
-// has no event for solicited ones alone: better woken too often than never.
+// gd_arm_cq asks for an event at a queue's next completion, or its next solicited one,
+// under dev->mu. Soft-iWARP has no event for solicited completions alone, so there it
+// asks for all: the poller wakes too often rather than never.
 int gd_arm_cq(struct gd_cq *cq)
 {
 	int solicited = cq->solicited && !cq->dev->cfg.siw;
@@ -41,21 +45,21 @@ int gd_arm_cq(struct gd_cq *cq)
 	return err < 0 ? -err : err;
 }
 
-// gd_arm asks for a wake-up at the next completion of any queue. A queue that is
-// armed still is left alone.
+// gd_arm arms every completion queue that is not armed already.
 int gd_arm(struct gd_device *d)
 {
 	int err = 0;
 	drain_channel(d);
 	pthread_mutex_lock(&d->mu);
-	d->armed = 1; // queues that come later are armed when they come
+	d->armed = 1; // gd_new_cq arms a queue that is made later
 	for (uint32_t i = 0; i < d->ncqs && err == 0; i++)
 		err = gd_arm_cq(d->cqs[i]);
 	pthread_mutex_unlock(&d->mu);
 	return err;
 }
 
-// wait_once waits for the completion channel and for gd_signal(wake_fd).
+// wait_once waits for an event of the completion channel or a signal to wake_fd. It
+// returns EAGAIN when poll returned without either.
 static int wait_once(struct gd_device *d)
 {
 	struct pollfd fds[2] = {
@@ -72,7 +76,8 @@ static int wait_once(struct gd_device *d)
 	return fds[0].revents & (POLLERR | POLLHUP | POLLNVAL) ? EIO : EAGAIN;
 }
 
-// gd_wait blocks until an armed queue got a completion, or until it is woken.
+// gd_wait blocks until an armed queue has an event, or until gd_wake or gd_attend wakes
+// the poller.
 int gd_wait(struct gd_device *d)
 {
 	int err = 0;

@@ -15,7 +15,7 @@ import (
 	"godat/hw"
 )
 
-// sharing is a device's power to share receive queues.
+// sharing implements [hw.SharedReceiver] for a device that has shared receive queues.
 type sharing struct{ dev *device }
 
 // sharedQueue implements [hw.SRQ].
@@ -29,12 +29,13 @@ type sharedQueue struct {
 
 	users
 
-	posts sync.Mutex // one post at a time; held for each use of c
+	posts sync.Mutex // serializes posts and guards each use of c
 	depth int        // guarded by posts
 }
 
-// mostGrowth is how many times its first depth a shared queue may grow to. The
-// device's is made for that at once: soft-iWARP can't change it later.
+// mostGrowth bounds Resize: a shared queue may grow to mostGrowth times its first
+// depth. NewSRQ makes the device's queue that large, since soft-iWARP can't resize it
+// later.
 const mostGrowth = 4
 
 // NewSRQ implements [hw.SharedReceiver].
@@ -136,7 +137,7 @@ func (q *sharedQueue) Arm(limit int) error {
 	return nil
 }
 
-// lowQueues are the shared queues that have come below their watermark.
+// lowQueues are the shared queues with fewer receives left than their low watermark.
 func (d *device) lowQueues() (low []*sharedQueue) {
 	d.mu.Lock()
 	all := slices.Collect(maps.Values(d.srqs))
@@ -149,15 +150,16 @@ func (d *device) lowQueues() (low []*sharedQueue) {
 	return low
 }
 
-// isLow reports whether fewer receives are left than the watermark says.
+// isLow reports whether the queue is open and has fewer receives left than its low
+// watermark.
 func (q *sharedQueue) isLow() bool {
 	q.posts.Lock()
 	defer q.posts.Unlock()
 	return q.c != nil && !q.isClosed() && C.gd_is_low(q.c) != 0
 }
 
-// low tells the owner that few receives are left, once for each Arm: the device and
-// our own count may both have noticed.
+// low calls OnLow, once for each Arm: the device and the C half's count may both have
+// reported the same shortage.
 func (q *sharedQueue) low() {
 	q.posts.Lock()
 	armed := q.c != nil && !q.isClosed() && C.gd_disarm_srq(q.c) != 0
@@ -167,10 +169,10 @@ func (q *sharedQueue) low() {
 	}
 }
 
-// outstanding is how many receives are posted and have not completed.
+// outstanding is how many posted receives no poll has handed on yet.
 func (q *sharedQueue) outstanding() int { return int(C.gd_outstanding(q.c)) }
 
-// Resize implements [hw.SRQ]. A queue grows to four times its first depth at most.
+// Resize implements [hw.SRQ]. A queue grows to at most four times its first depth.
 func (q *sharedQueue) Resize(depth int) error {
 	const op = "ibv.SRQ.Resize"
 	q.posts.Lock()
@@ -204,7 +206,7 @@ func (q *sharedQueue) Close() error {
 	return nil
 }
 
-// useSRQ counts a queue pair in.
+// useSRQ finds the device's shared queue behind s and counts a queue pair as its user.
 func (d *device) useSRQ(op string, s hw.SRQ) (*sharedQueue, error) {
 	own, _ := s.(*sharedQueue)
 	if own == nil || own.dev != d {

@@ -32,8 +32,8 @@ const (
 	wcGeneral
 )
 
-// sendStatus is what the C library of uDAPL makes of each on a send queue, except
-// that an unknown one and a timeout are transport errors.
+// sendStatus translates a send's status as the C library of uDAPL does, except that an
+// unknown status and a timeout are transport errors.
 var sendStatus = map[int]hw.Status{
 	wcSuccess:                hw.StatusSuccess,
 	wcLocalLength:            hw.StatusLocalLength,
@@ -59,18 +59,19 @@ var sendStatus = map[int]hw.Status{
 	wcGeneral:                hw.StatusTransport,
 }
 
-// recvStatus is what differs on a receive queue. There an invalid request is the
-// peer's message that did not fit; soft-RoCE has another word for it, which it also
-// uses for segments that are no good: the C half looks at those first.
+// recvStatus holds the statuses whose meaning differs on a receive queue. There an
+// invalid request means that the peer's message did not fit. Soft-RoCE reports such a
+// message as wcLocalQPOp, which it also uses for invalid segments; the C half checks
+// the segments first.
 var recvStatus = map[int]hw.Status{
 	wcRemoteInvalidRequest: hw.StatusLocalLength,
 	wcLocalQPOp:            hw.StatusLocalLength,
 }
 
-// wcStatuses is the size of the tables that the C half has.
+// wcStatuses is the size of the C half's status tables.
 const wcStatuses = 64
 
-// statusTable is the table for one kind of queue.
+// statusTable is the C half's table for receive queues or for send queues.
 func statusTable(recv bool) (t [wcStatuses]hw.Status) {
 	for i := range t {
 		s, ok := sendStatus[i]
@@ -85,7 +86,7 @@ func statusTable(recv bool) (t [wcStatuses]hw.Status) {
 	return t
 }
 
-// wcText are the statuses' names in the C library.
+// wcText holds the names that libibverbs has for the statuses.
 var wcText = [...]string{
 	"IBV_WC_SUCCESS",
 	"IBV_WC_LOC_LEN_ERR",
@@ -111,7 +112,8 @@ var wcText = [...]string{
 	"IBV_WC_GENERAL_ERR",
 }
 
-// completionCause is a completion that ended a connection, in verbs' words and in hw's.
+// completionCause describes the completion that ended a connection: its status and
+// vendor error in verbs' terms, and its status in hw's, word.
 func completionCause(status, vendor int, word hw.Status, recv bool) *hw.Cause {
 	c := &hw.Cause{Layer: hw.LayerVerbs, Code: status, Err: word.Err()}
 	c.Text = fmt.Sprintf("completion status %d", status)

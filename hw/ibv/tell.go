@@ -12,31 +12,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tellPage is memory of a zone where peers write one byte when their connection
-// ends in order; see the package's documentation. Its first word is where such
-// bytes are written from.
+// A tellPage is registered memory of a zone. It has one slot per connection, into which
+// the connection's peer writes one byte when it ends the connection in order; see the
+// package's documentation. Slot 0 is the source of this side's writes into its peers'
+// places.
 type tellPage struct {
 	mem  []byte
 	mr   *C.struct_gv_mr
-	base uint64 // what its first byte is called in work requests
+	base uint64 // the address of its first byte in work requests
 	free []uint16
 }
 
 const (
 	tellPageSize = 4096
-	tellSlot     = 4 // bytes, for atomic loads
+	tellSlot     = 4 // bytes: a word, for atomic loads
 	told         = 1
 )
 
-// tellPlace is one connection's place on a page.
+// tellPlace is one connection's slot on a page.
 type tellPlace struct {
 	zone *zone
 	page *tellPage
 	slot uint16
 }
 
-// tellPlace finds a place for a connection; nil when there is none, and then all
-// its ends are orderly ones.
+// tellPlace reserves a place for a connection. It returns nil when a new page can't be
+// had; then every end of the connection counts as orderly.
 func (z *zone) tellPlace() *tellPlace {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -65,7 +66,7 @@ func (z *zone) newTellPage() *tellPage {
 	p := &tellPage{mem: mem}
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
 	access := C.uint32_t(C.GV_ACCESS_LOCAL_WRITE | C.GV_ACCESS_REMOTE_WRITE | C.GV_ACCESS_REMOTE_READ)
-	if z.dev.transport.iwarp { // can't be told where to begin counting
+	if z.dev.transport.iwarp { // iWARP devices can't register under a chosen address
 		p.base = uint64(at)
 		p.mr = C.gd_register(z.dev.c, z.pd, C.uintptr_t(at), tellPageSize, access)
 	} else {
@@ -96,7 +97,7 @@ func (p *tellPage) take(z *zone, slot uint16) *tellPlace {
 	return &tellPlace{zone: z, page: p, slot: slot}
 }
 
-// release gives the place back; nil is fine.
+// release returns the place to its page. A nil place has nothing to return.
 func (t *tellPlace) release() {
 	if t == nil {
 		return
@@ -106,7 +107,8 @@ func (t *tellPlace) release() {
 	t.zone.mu.Unlock()
 }
 
-// note is what the peer is told of the place.
+// note is the key and the address under which the peer writes the place; a nil place
+// has a zero note.
 func (t *tellPlace) note() note {
 	if t == nil {
 		return note{}
@@ -114,12 +116,13 @@ func (t *tellPlace) note() note {
 	return note{key: uint32(t.page.mr.rkey), addr: t.page.base + uint64(t.slot)*tellSlot}
 }
 
-// told reports whether the peer has written there.
+// told reports whether the peer has written its byte.
 func (t *tellPlace) told() bool { return t != nil && t.word().Load() != 0 }
 
 func (t *tellPlace) word() *atomic.Uint32 { return t.page.word(t.slot) }
 
-// tellPeer posts the write to the peer's place, from ours. The owner calls it.
+// tellPeer posts the write of one byte into the peer's place, and reports whether it
+// did. Only the queue pair's owner calls it, since it advances sendPos.
 func (q *queuePair) tellPeer(from *tellPlace, to note) bool {
 	if from == nil || to.key == 0 {
 		return false
@@ -130,9 +133,9 @@ func (q *queuePair) tellPeer(from *tellPlace, to note) bool {
 	return errno == 0
 }
 
-// askPeer posts a read of the peer's place into ours, where told looks. The peer's word
-// may be stuck behind a send that waits for a receive of ours: only then is there
-// anything to ask.
+// askPeer posts a read of the peer's place into this side's, which told reads, and
+// reports whether it did. It does so only when this side has no receive posted: only
+// then may the peer's byte be stuck behind a send that waits for a receive.
 func (q *queuePair) askPeer() bool {
 	c := q.conn
 	if c == nil || q.up.reads_out == 0 || C.gd_unready(q.c) == 0 {

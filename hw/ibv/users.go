@@ -4,18 +4,19 @@ package ibv
 
 import "sync"
 
-// users counts who uses an object, and who has left without being gone: an attempt
-// to connect that the kernel is still at keeps a queue pair of the device's alive
-// behind the back of its owner. Closing waits for those, and fails for the others.
+// users counts the users of an object and, separately, the device's queue pairs that
+// still refer to it although their owner has closed or reset them: an attempt to
+// connect that the kernel is still busy with keeps such a queue pair alive. Closing the
+// object waits for those, and fails while there are users.
 type users struct {
 	mu     sync.Mutex
-	gone   sync.Cond // none has left without being gone; L is mu
-	n      int
-	left   int
+	gone   sync.Cond // signals that left is 0; L is mu
+	n      int       // users
+	left   int       // queue pairs that were closed or reset and still refer to the object
 	closed bool
 }
 
-// use counts a user in, unless the object is closed.
+// use counts a new user, unless the object is closed.
 func (u *users) use() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -31,14 +32,15 @@ func (u *users) isClosed() bool {
 	return u.closed
 }
 
-// unuse counts a user out.
+// unuse undoes use.
 func (u *users) unuse() {
 	u.mu.Lock()
 	u.n--
 	u.mu.Unlock()
 }
 
-// leave notes something that left and is not gone; depart that it has gone.
+// leave counts a queue pair that its owner has closed or reset and that still refers to
+// the object; depart undoes leave when the queue pair is destroyed.
 func (u *users) leave() {
 	u.mu.Lock()
 	u.left++
@@ -53,8 +55,8 @@ func (u *users) depart() {
 	}
 }
 
-// end closes the object when nobody uses it. It reports who does, and whether the
-// object was closed before.
+// end closes the object when it has no users, and then waits until left is 0. It
+// returns the number of users, and whether the object was closed before.
 func (u *users) end() (n int, closed bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -69,7 +71,7 @@ func (u *users) end() (n int, closed bool) {
 	return 0, false
 }
 
-// reopen undoes end.
+// reopen undoes end, when the device refuses to free the object.
 func (u *users) reopen() {
 	u.mu.Lock()
 	u.closed = false

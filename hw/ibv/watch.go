@@ -15,17 +15,17 @@ import (
 	"godat/hw"
 )
 
-// alarmKind is what an alarm is for. Each kind has one delay, so its alarms go off
+// alarmKind says what an alarm waits for. Each kind has one delay, so its alarms go off
 // in the order in which they were set.
 type alarmKind int
 
 const (
-	alarmTold     alarmKind = iota // the peer does not answer to an orderly end
-	alarmToldBusy                  // the same, behind requests that may be stuck
-	alarmAsked                     // the peer does not say whether its end was an orderly one
-	alarmFlushed                   // something was flushed and nobody has said why
-	alarmForce                     // the device has not flushed all
-	alarmShared                    // it does not say that it takes no more shared receives
+	alarmTold     alarmKind = iota // the byte of an orderly end has not completed, or the peer does not disconnect
+	alarmToldBusy                  // the byte has not completed, behind requests that may be stuck
+	alarmAsked                     // the read of the peer's byte has not completed
+	alarmFlushed                   // a request was flushed, and no event has named a cause
+	alarmForce                     // the device has not flushed all requests
+	alarmShared                    // no event says that the device takes no more shared receives
 	alarmKinds
 )
 
@@ -38,7 +38,7 @@ var alarmDelays = [alarmKinds]time.Duration{
 	alarmShared:   200 * time.Millisecond,
 }
 
-// alarm is for one life of a queue pair.
+// alarm belongs to one life of a queue pair.
 type alarm struct {
 	at   time.Time
 	qp   *queuePair
@@ -52,7 +52,8 @@ func (d *device) setAlarm(kind alarmKind, q *queuePair, life uint64) {
 	C.gd_wake_events(d.c)
 }
 
-// watchFlush sees to it that a dead queue pair's queues come to their end.
+// watchFlush sets the alarms that end a dead queue pair's queues when the device does
+// not.
 func (d *device) watchFlush(q *queuePair, life uint64) {
 	if q.srq != nil {
 		d.setAlarm(alarmShared, q, life)
@@ -62,7 +63,7 @@ func (d *device) watchFlush(q *queuePair, life uint64) {
 	}
 }
 
-// later has watch call f.
+// later makes the goroutine watch call f.
 func (d *device) later(f func()) {
 	d.mu.Lock()
 	d.errands = append(d.errands, f)
@@ -70,7 +71,8 @@ func (d *device) later(f func()) {
 	C.gd_wake_events(d.c)
 }
 
-// watch is the goroutine that takes events until the device is closed.
+// watch is the goroutine that takes the events of the connection manager and of the
+// device until the device is closed.
 func (d *device) watch() {
 	defer close(d.done)
 	fds := []unix.PollFd{
@@ -88,7 +90,9 @@ func (d *device) watch() {
 		for C.gd_cm_next(d.c, &buf) == 0 {
 			d.dispatch(&buf)
 		}
-		low := d.lowQueues() // asked first: what the device says of them is there by then
+		// watch counts before it takes the device's events, so that OnLow is called once
+		// when both report one shortage: the device's event is there by then.
+		low := d.lowQueues()
 		d.takeAsync()
 		d.takeNotices()
 		for _, q := range low {
@@ -101,7 +105,8 @@ func (d *device) watch() {
 	}
 }
 
-// patience is how many milliseconds poll may wait: until the next alarm.
+// patience is how many milliseconds poll may wait: until the next alarm, or without
+// end (-1) when none is set.
 func (d *device) patience() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,8 +125,8 @@ func (d *device) patience() int {
 	return next
 }
 
-// runErrands does what others left for watch, and reports whether the device is
-// closed.
+// runErrands calls the functions that other goroutines left for watch, and reports
+// whether the device is closed.
 func (d *device) runErrands() bool {
 	d.mu.Lock()
 	todo, closed := d.errands, d.closed
@@ -133,7 +138,7 @@ func (d *device) runErrands() bool {
 	return closed
 }
 
-// dispatch hands a connection event to whom it concerns.
+// dispatch hands an event of the connection manager to its listener or its conn.
 func (d *device) dispatch(buf *C.struct_gd_event) {
 	e := event{
 		id: buf.id, key: uint64(buf.key), parent: uint64(buf.parent), kind: buf.event, status: int(buf.status),
@@ -158,7 +163,7 @@ func (d *device) dispatch(buf *C.struct_gd_event) {
 	}
 }
 
-// takeNotices looks at the queue pairs that polls found something about.
+// takeNotices handles the notices that the C half left about queue pairs.
 func (d *device) takeNotices() {
 	const most = 64
 	var keys [most]C.uint64_t
@@ -196,11 +201,11 @@ func (q *queuePair) noticed(bits uint32) {
 		q.drained(life)
 	}
 	if bits&C.GD_NOTICE_FLUSHED != 0 {
-		q.dev.setAlarm(alarmFlushed, q, life) // the connection manager should know more
+		q.dev.setAlarm(alarmFlushed, q, life) // an event of the connection manager should name the cause
 	}
 }
 
-// ring runs the alarms that are due.
+// ring sets off the alarms that are due.
 func (d *device) ring() {
 	now := time.Now()
 	for kind := range alarmKinds {
@@ -246,7 +251,7 @@ func (q *queuePair) alarm(kind alarmKind, life uint64) {
 	}
 }
 
-// force stops waiting for the device, with mu held.
+// force makes the C half stop waiting for the device, with mu held.
 func (q *queuePair) force(kind alarmKind) {
 	if kind == alarmShared {
 		C.gd_last_wqe(q.c)
@@ -308,8 +313,9 @@ func (q *queuePair) currentLife() uint64 {
 	return q.life
 }
 
-// qpError tells of an error of a queue pair. What goes wrong with a request of its
-// own has a completion; soft-iWARP reports both.
+// qpError reports an error of a queue pair to Async and ends its connection. On iWARP
+// it leaves out IBV_EVENT_QP_FATAL: soft-iWARP raises it also when one of the queue
+// pair's own requests fails, and that request has a completion.
 func (d *device) qpError(q *queuePair, kind C.int) {
 	if kind != C.GV_EVENT_QP_FATAL || !d.transport.iwarp {
 		d.async(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: q, Err: errDevice})
@@ -317,7 +323,8 @@ func (d *device) qpError(q *queuePair, kind C.int) {
 	q.failed(q.currentLife(), asyncCause(kind))
 }
 
-// heard tells the connection manager that data came before its own word.
+// heard tells the connection manager (rdma_notify) that data arrived before its event
+// that the connection is established.
 func (q *queuePair) heard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -326,7 +333,8 @@ func (q *queuePair) heard() {
 	}
 }
 
-// failAll ends the connections whose completions may be lost.
+// failAll ends the connections that use a completion queue which overran, since their
+// completions may be lost.
 func (d *device) failAll(cq *completionQueue) {
 	d.mu.Lock()
 	var hit []*queuePair
@@ -341,7 +349,7 @@ func (d *device) failAll(cq *completionQueue) {
 	}
 }
 
-// removed tells once that the device is gone, and ends its connections.
+// removed reports once, to Async, that the device is gone, and ends its connections.
 func (d *device) removed() {
 	d.mu.Lock()
 	first := !d.fatal

@@ -12,19 +12,19 @@ import (
 	"godat/hw"
 )
 
-// binding is a device's power to bind memory windows.
+// binding implements [hw.Binder] for a device with memory windows.
 type binding struct{ dev *device }
 
-// window implements [hw.Window]: one of a queue pair's is a type 2 window of verbs,
-// one of a zone's a type 1 window.
+// window implements [hw.Window]. A window of one queue pair is a type 2 window of verbs,
+// a window of a zone a type 1 window.
 type window struct {
 	dev  *device
 	zone *zone
-	qp   *queuePair // nil: any of the zone's
+	qp   *queuePair // nil: any queue pair of the zone
 	c    *C.struct_gv_mw
 
 	mu     sync.Mutex
-	key    uint32 // what the last bind gave, or Forget gave up
+	key    uint32 // the key of the last bind, or the one that Forget skipped
 	closed bool
 }
 
@@ -57,7 +57,7 @@ func (b binding) NewWindow(z hw.Zone, qp hw.QP) (hw.Window, error) {
 	return &window{dev: d, zone: own, qp: q, c: c, key: uint32(c.rkey)}, nil
 }
 
-// ownQP finds the queue pair in a wrapper of it; nil stays nil.
+// ownQP finds this device's queue pair behind qp and its wrappers; nil stays nil.
 func (d *device) ownQP(op string, qp hw.QP) (*queuePair, error) {
 	for qp != nil {
 		if q, ok := qp.(*queuePair); ok && q.dev == d {
@@ -93,7 +93,8 @@ func (w *window) Forget(key uint32) {
 	}
 }
 
-// Bound implements [hw.Window]. Verbs doesn't tell of a peer's invalidation.
+// Bound implements [hw.Window]. It is always true: verbs don't tell when a peer
+// invalidates a window.
 func (w *window) Bound() bool { return true }
 
 // Close implements [hw.Window].
@@ -113,7 +114,8 @@ func (w *window) Close() error {
 	return nil
 }
 
-// fillBind writes what a bind binds.
+// fillBind writes the window, the region, the range and the key of a bind into its
+// slot.
 func (q *queuePair) fillBind(s *C.struct_gd_slot, b *hw.Bind) error {
 	if b == nil {
 		return hw.Errorf(opPostSend, hw.InvalidParameter, hw.Arg1, "nothing to bind")

@@ -1,5 +1,5 @@
-// Holds abi.h against the distribution's headers: every structure's size, every
-// member's offset and every constant. It only has to compile.
+// Compares abi.h with the distribution's headers: every structure's size, every
+// member's offset and every constant. The check passes when this file compiles.
 //   cc -fsyntax-only -I.. abi_check.c
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
