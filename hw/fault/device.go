@@ -7,8 +7,8 @@ import (
 	"godat/hw"
 )
 
-// device wraps a device. What it doesn't override is the inner device's:
-// zones and regions are handed out as they are.
+// device wraps a device. The methods that it doesn't override are the inner device's, so
+// zones and regions are not wrapped.
 type device struct {
 	hw.Device // the inner one
 	fault     *Provider
@@ -21,19 +21,19 @@ type device struct {
 	srqs []*sharedQueue // by index; closed ones are nil
 	cqs  []*completionQueue
 	turn int // where the next poll begins
-	// polling says that the poller is inside Poll. What is added meanwhile it finds
-	// before it returns.
+	// polling says that the poller is inside Poll. Before it returns, it finds the
+	// completions that other goroutines add meanwhile.
 	polling bool
 
-	// By index; closed ones are nil. Replaced as a whole, so that a completion
-	// finds its queue pair without a lock.
+	// By index; closed ones are nil. Each change stores a new slice, so that a
+	// completion finds its queue pair without a lock.
 	qps atomic.Pointer[[]*queuePair]
 }
 
-// Unwrap is the inner device.
+// Unwrap returns the inner device.
 func (d *device) Unwrap() hw.Device { return d.Device }
 
-// dress gives the device the optional interfaces of the inner one, and no other.
+// dress returns the device with the optional interfaces of the inner one, and no others.
 func (d *device) dress() hw.Device {
 	p, isPolled := d.Device.(hw.Polled)
 	s, isShared := d.Device.(hw.SharedReceiver)
@@ -110,7 +110,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	return d.Device.Listen(cfg)
 }
 
-// request is a request that is accepted with a wrapped queue pair.
+// request wraps a request, so that Accept takes a wrapped queue pair.
 type request struct{ hw.Request }
 
 // Accept implements [hw.Request].
@@ -124,7 +124,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	return r.Request.Accept(q.inner, private)
 }
 
-// binder hands windows on.
+// binder implements [hw.Binder] for a wrapped device. It does not wrap windows.
 type binder struct {
 	d     *device
 	inner hw.Binder
@@ -138,7 +138,7 @@ func (b binder) NewWindow(zone hw.Zone, qp hw.QP) (hw.Window, error) {
 	return b.inner.NewWindow(zone, qp)
 }
 
-// onAsync names the wrapped objects instead of the inner ones.
+// onAsync passes an event on, with the wrapper in place of the inner object.
 func (d *device) onAsync(ev hw.AsyncEvent) {
 	if ev.QP != nil {
 		for _, q := range d.queuePairs() {
@@ -176,8 +176,8 @@ func (d *device) queuePairs() []*queuePair {
 	return nil
 }
 
-// An id given to the inner device is kind | index | number, where the index is
-// a queue pair's, or a shared receive queue's.
+// An id that the inner device gets is kind | index | number, where the index is that of
+// a queue pair or of a shared receive queue.
 const (
 	idKindShift  = 62
 	idIndexShift = 32
@@ -186,7 +186,7 @@ const (
 	idSend = uint64(sending)
 	idRecv = uint64(receiving)
 	idSRQ  = 2
-	idEnd  = 3 // the number is the queue
+	idEnd  = 3 // the number is the direction
 )
 
 func makeID(kind uint64, index int, number uint32) uint64 {
@@ -222,7 +222,7 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	return q, nil
 }
 
-// forget frees a queue pair's index.
+// forget frees the index of a closed queue pair.
 func (d *device) forget(q *queuePair) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package fault wraps any provider and makes the nth operation, or one in so
-// many by chance from a seed, fail, come late or lose its connection. Some of its
-// faults break the contract itself, for the tests of the tests.
+// Package fault wraps any provider and injects faults: the nth operation, or one in
+// so many picked by a seed, fails, completes late or loses its connection. Some of
+// its faults break the contract of package hw itself, so that tests can prove that a
+// checker notices.
 package fault

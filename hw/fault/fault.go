@@ -7,48 +7,48 @@ import (
 	"godat/hw"
 )
 
-// Kind is a kind of fault.
+// Kind is one of the faults that a [Provider] injects.
 type Kind int
 
-// The faults. Requests are counted when they are posted, completions when they
-// are about to be handed on.
+// The faults. A [Trigger] counts requests when they are posted, and completions when
+// they are about to be handed on.
 const (
-	// FailSend makes a request of the send queue fail in its turn: those before it
-	// run, it completes with Config.Status, all later ones are flushed, and
-	// both sides hear Down(ReasonBroken).
+	// FailSend makes a request of the send queue fail in its turn: the requests
+	// before it run, it completes with Config.Status, all later ones are flushed, and
+	// both sides get Down(ReasonBroken).
 	FailSend Kind = iota
-	// FailRecv makes a receive fail when a message of a byte or more comes for it.
+	// FailRecv makes a receive fail when a message of at least one byte arrives for it.
 	FailRecv
 	// DelaySend holds the completion of a request of the send queue, and all
-	// behind it, for Config.Delay.
+	// completions behind it, for Config.Delay.
 	DelaySend
-	// BreakConn breaks the connection right after a request was posted: what is
-	// outstanding is flushed, both sides hear Down(ReasonBroken).
+	// BreakConn breaks the connection right after a request was posted: outstanding
+	// requests are flushed, and both sides get Down(ReasonBroken).
 	BreakConn
-	// LosePeer makes the peer fall silent: this request and those behind it go
-	// nowhere. After Config.Bound the first one outstanding fails with
-	// StatusTransport, the rest is flushed, both sides hear Down(ReasonBroken).
+	// LosePeer makes the peer fall silent: this request and those behind it never
+	// reach it. After Config.Bound the first outstanding request fails with
+	// StatusTransport, the rest are flushed, and both sides get Down(ReasonBroken).
 	LosePeer
 
-	// FailRegister, FailNewQP and FailConnect make the call return an error and do
-	// nothing.
+	// FailRegister, FailNewQP and FailConnect make the call return an error and have
+	// no effect.
 	FailRegister
 	FailNewQP
 	FailConnect
 
-	// The remaining faults break the contract itself. Tests use them to see that a
+	// The remaining faults break the contract itself. Tests use them to prove that a
 	// checker notices.
 
-	// DropCompletion loses a completion.
+	// DropCompletion drops a completion.
 	DropCompletion
-	// DoubleCompletion hands it on twice.
+	// DoubleCompletion hands a completion on twice.
 	DoubleCompletion
-	// SwapCompletions hands it on behind the next one of its queue.
+	// SwapCompletions hands a completion on behind the next one of its queue.
 	SwapCompletions
-	// EndEarly hands a queue's OpEnd on before what is left of its completions.
+	// EndEarly hands a queue's OpEnd on before the rest of its completions.
 	EndEarly
-	// LoseEstablished keeps Established from the owner of a connection. Each
-	// connection that comes up counts.
+	// LoseEstablished does not pass Established on to the owner of a connection. Its
+	// Trigger counts the connections that come up.
 	LoseEstablished
 
 	kinds
@@ -61,11 +61,13 @@ var kindText = [...]string{
 
 func (k Kind) String() string { return kindText[k] }
 
-// Trigger says when a fault happens. Its zero value is never.
+// Trigger says when a fault happens. Its zero value means never.
 type Trigger struct {
-	// Nth is which event it happens at, counted from 1 over the whole provider.
+	// Nth is the number of the event at which the fault happens, counted from 1 over
+	// the whole provider; 0 means none.
 	Nth int
-	// Every makes it happen at one event in so many, by chance.
+	// Every makes the fault happen at one event in so many on average, picked by
+	// Config.Seed; 0 means none.
 	Every int
 }
 
@@ -74,36 +76,36 @@ type Trigger struct {
 //	fault.Triggers{fault.FailSend: {Nth: 3}, fault.DelaySend: {Every: 100}}
 type Triggers [kinds]Trigger
 
-// Config says what a [Provider] does. With its zero value it does nothing, and
-// what it wraps is as before.
+// Config says which faults a [Provider] injects. With its zero value it injects none.
 type Config struct {
-	// Seed decides the events that Every picks. They depend on nothing else than
-	// the seed, which queue pair it is in the order of creation, and how many
-	// events it had before; so how goroutines interleave changes nothing.
+	// Seed decides which events Every picks. The choice at a queue pair depends only
+	// on the seed, on the queue pair's number in the order of creation, and on how
+	// many events it had before. So it does not depend on how goroutines interleave.
 	Seed uint64
 	// On says when each fault happens.
 	On Triggers
-	// Status is what a request that fails completes with; 0 means
-	// StatusTransport.
+	// Status is the completion status of a request that FailSend or FailRecv makes
+	// fail; 0 means StatusTransport.
 	Status hw.Status
 	// Delay is how long DelaySend holds a completion; 0 means 1 ms.
 	Delay time.Duration
-	// Bound is how long a lost peer goes unnoticed; 0 means 5 ms.
+	// Bound is the time from LosePeer until the loss is noticed; 0 means 5 ms.
 	Bound time.Duration
 }
 
-// Provider hands everything on to another provider, and makes some of it go wrong. Its devices have exactly the optional interfaces of the inner
-// ones; their method Unwrap gives the inner device, as that of queue pairs
-// gives the inner queue pair.
+// Provider passes every call on to another provider, the inner one, and injects faults.
+// Its devices have exactly the optional interfaces of the inner devices. The method
+// Unwrap of a device or of a queue pair returns the inner one.
 type Provider struct {
 	inner hw.Provider
 	cfg   Config
 	seen  [kinds]atomic.Int64
 	fired [kinds]atomic.Int64
-	qps   atomic.Int64 // ever made: seeds their choices
+	qps   atomic.Int64 // number of queue pairs ever made: seeds their faults
 }
 
-// Wrap wraps inner.
+// Wrap returns a provider that passes calls on to inner and injects the faults of cfg.
+// It is not registered.
 func Wrap(inner hw.Provider, cfg Config) *Provider {
 	if cfg.Status == hw.StatusSuccess {
 		cfg.Status = hw.StatusTransport
@@ -117,14 +119,14 @@ func Wrap(inner hw.Provider, cfg Config) *Provider {
 	return &Provider{inner: inner, cfg: cfg}
 }
 
-// Name implements [hw.Provider]: it is the inner provider's.
+// Name implements [hw.Provider]. It returns the inner provider's name.
 func (f *Provider) Name() string { return f.inner.Name() }
 
-// Fired is how often a fault has happened.
+// Fired is how often a fault has happened. Any goroutine may call it.
 func (f *Provider) Fired(k Kind) int { return int(f.fired[k].Load()) }
 
-// hits counts an event, and reports whether the fault happens at it. who and
-// when name the event apart from how goroutines interleave.
+// hits counts an event, and reports whether the fault happens at it. who and when
+// identify the event in a way that does not depend on how goroutines interleave.
 func (f *Provider) hits(k Kind, who, when uint64) bool {
 	on := f.cfg.On[k]
 	if on == (Trigger{}) {
@@ -141,7 +143,8 @@ func (f *Provider) hits(k Kind, who, when uint64) bool {
 	return hit
 }
 
-// call is hits for a call on the device, which is refused when it fails.
+// call is hits for a call on the device. It returns the call's error when the fault
+// happens.
 func (f *Provider) call(k Kind, op string, sub hw.Subtype) error {
 	if !f.hits(k, ^uint64(0), uint64(f.seen[k].Load())) {
 		return nil
@@ -149,7 +152,7 @@ func (f *Provider) call(k Kind, op string, sub hw.Subtype) error {
 	return hw.Errorf(op, hw.InsufficientResources, sub, "injected: %v", k)
 }
 
-// mix makes a number of several that shows none of them (splitmix64).
+// mix hashes several numbers to one (splitmix64).
 func mix(xs ...uint64) (h uint64) {
 	for _, x := range xs {
 		h += x + 0x9e3779b97f4a7c15

@@ -2,8 +2,8 @@ package fault
 
 import "godat/hw"
 
-// completionQueue wraps a completion queue. Completions on their way to the owner wait
-// in it for a poll.
+// completionQueue wraps a completion queue. Completions wait in it until the owner
+// polls.
 type completionQueue struct {
 	hw.CQ
 	dev *device
@@ -11,8 +11,8 @@ type completionQueue struct {
 	out []hw.WC // guarded by dev.mu
 }
 
-// add takes completions, and wakes the poller unless it is the one who brings
-// them.
+// add appends completions. It wakes the poller, unless that is inside Poll and finds
+// them before it returns.
 func (c *completionQueue) add(wcs []hw.WC) {
 	d := c.dev
 	d.mu.Lock()
@@ -42,7 +42,7 @@ func (c *completionQueue) Close() error {
 	return nil
 }
 
-// polled is the polled half of a wrapped device.
+// polled implements [hw.Polled] for a wrapped device.
 type polled struct{ d *device }
 
 // NewCQ implements [hw.Polled].
@@ -58,9 +58,10 @@ func (p polled) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
 	return c, nil
 }
 
-// Poll implements [hw.Polled]. It polls the inner device until something is
-// there for the caller: what the inner poll brought may be held or dropped, and
-// a poller that is told of nothing goes to sleep.
+// Poll implements [hw.Polled]. It polls the inner device until there is a completion for
+// the caller, or the inner device has none. The wrapper may hold or drop the completions
+// of one inner poll, and a Poll that returns 0 lets the poller go to sleep while the
+// inner device has more.
 func (p polled) Poll(wcs []hw.WC) int {
 	d := p.d
 	if len(wcs) == 0 {
@@ -99,8 +100,8 @@ func (d *device) route(wc hw.WC) {
 	s.progress()
 }
 
-// takeOut moves waiting completions to the caller, each queue in turn, with
-// d.mu held.
+// takeOut moves waiting completions to the caller, from each queue in turn, with d.mu
+// held.
 func (d *device) takeOut(wcs []hw.WC) (n int) {
 	k := len(d.cqs)
 	for i := range k {

@@ -7,18 +7,19 @@ import (
 	"godat/hw"
 )
 
-// queuePair wraps a queue pair. It is the inner one's owner: its own breaks and
-// those of the real owner go through one lock, and the real owner sees the life
-// that the contract promises, whichever of the two broke.
+// queuePair wraps a queue pair. The wrapper owns the inner queue pair; "the owner" in
+// these comments is the wrapper's user. calls serializes Break by the owner and Break by
+// a fault, and the owner sees the facts and completions that the contract promises in
+// either case.
 type queuePair struct {
 	// Immutable.
 	dev   *device
 	inner hw.QP
 	cfg   hw.QPConfig // the owner's
 	index int
-	who   uint64
+	who   uint64 // its number in the order of creation, for hits
 
-	calls   sync.Mutex // one call on inner at a time; taken before mu
+	calls   sync.Mutex // serializes calls on inner; taken before mu
 	scratch []hw.SendWR
 	rcvs    []hw.RecvWR
 	poison  [1]hw.SGE
@@ -26,18 +27,18 @@ type queuePair struct {
 	mu      sync.Mutex
 	queues  [2]queue
 	up      bool // Established was told
-	down    bool // Down was told, or is being told
-	broken  bool // by the owner
-	severed bool // by us
-	lost    bool // the peer is silent: sends go nowhere
-	tell    bool // Down is to be told by us
-	telling bool // and until it was, no queue ends
+	down    bool // Down was told, or is about to be
+	broken  bool // the owner called Break
+	severed bool // a fault broke the connection
+	lost    bool // the peer is silent: sends don't reach it
+	tell    bool // settle must tell Down
+	telling bool // Down was not told yet: no queue ends
 	ops     uint64
 	life    int
 }
 
-// innerConfig is what the inner device is asked for: the owner's configuration
-// with our sinks, ids and facts.
+// innerConfig is the configuration of the inner queue pair: the owner's, with the
+// wrapper's sinks, ids and facts.
 func (q *queuePair) innerConfig() hw.QPConfig {
 	cfg := q.cfg
 	for i := range q.queues {
@@ -67,10 +68,10 @@ func (q *queuePair) innerConfig() hw.QPConfig {
 	return cfg
 }
 
-// Unwrap is the inner queue pair.
+// Unwrap returns the inner queue pair.
 func (q *queuePair) Unwrap() hw.QP { return q.inner }
 
-// poisonAt is an address range that is in no region, whatever the key.
+// The range of poisonLen bytes at poisonAt lies in no region, whatever the key.
 const (
 	poisonAt  = ^uint64(0) - 15
 	poisonLen = 8
@@ -88,13 +89,14 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	return n, err
 }
 
-// postSend posts to the inner queue pair what still goes there, and keeps the
-// rest. It reports whether the connection is to be broken now.
+// postSend posts requests to the inner queue pair up to the loss or the break of the
+// connection, and keeps the rest. It reports whether the caller must break the
+// connection now.
 func (q *queuePair) postSend(wrs []hw.SendWR) (n int, sever bool, err error) {
 	f := q.dev.fault
 	q.scratch = append(q.scratch[:0], wrs...)
 	q.mu.Lock()
-	pass := len(wrs) // how many the inner queue pair gets
+	pass := len(wrs) // how many requests the inner queue pair gets
 	s := &q.queues[sending]
 	for i := range q.scratch {
 		wr := &q.scratch[i]
@@ -133,7 +135,7 @@ func (q *queuePair) postSend(wrs []hw.SendWR) (n int, sever bool, err error) {
 	return n, sever, err
 }
 
-// keep takes the requests from i on as the inner device would.
+// keep accepts the requests from i on, or refuses one as the inner device would.
 func (q *queuePair) keep(wrs []hw.SendWR, i int) (int, error) {
 	for ; i < len(wrs); i++ {
 		if op := wrs[i].Op; !q.dev.attr.Ops.Has(op) {
@@ -143,11 +145,11 @@ func (q *queuePair) keep(wrs []hw.SendWR, i int) (int, error) {
 	return i, nil
 }
 
-// spoil makes a request that must fail, and on this side.
+// spoil replaces a request by one that must fail on this side.
 func (q *queuePair) spoil(wr *hw.SendWR) {
 	*wr = hw.SendWR{ID: wr.ID, Op: hw.OpSend, Flags: wr.Flags, SGL: q.poison[:]}
 	if q.dev.attr.Ops.Has(hw.OpWrite) {
-		wr.Op = hw.OpWrite // it waits for no receive
+		wr.Op = hw.OpWrite // unlike a send, a write waits for no receive
 	}
 }
 
@@ -192,8 +194,8 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	return q.inner.Connect(cfg)
 }
 
-// Drain implements [hw.QP]. With a lost peer it does not come to an end, but for
-// that which the worker brings.
+// Drain implements [hw.QP]. It does nothing once the peer is lost, since the worker will
+// break the connection, or once a fault has broken it.
 func (q *queuePair) Drain() {
 	q.calls.Lock()
 	defer q.calls.Unlock()
@@ -219,7 +221,7 @@ func (q *queuePair) Break(orderly bool) {
 	q.settle()
 }
 
-// sever breaks the connection as if the transport had. The worker calls it.
+// sever breaks the connection of that life as if the transport had. The worker calls it.
 func (q *queuePair) sever(life int) {
 	q.calls.Lock()
 	q.mu.Lock()
@@ -232,8 +234,8 @@ func (q *queuePair) sever(life int) {
 	q.settle()
 }
 
-// severLocked is sever with calls held. It leaves Down to settle, which is
-// called without.
+// severLocked is sever with calls held. It leaves telling Down to settle, which the
+// caller calls after it has released calls.
 func (q *queuePair) severLocked() {
 	q.mu.Lock()
 	if !q.up || q.down || q.broken {
@@ -245,7 +247,8 @@ func (q *queuePair) severLocked() {
 	q.inner.Break(false)
 }
 
-// settle tells the owner what has become due.
+// settle tells Down when severLocked left that to it, and hands on the completions that
+// are due.
 func (q *queuePair) settle() {
 	q.mu.Lock()
 	tell := q.tell
@@ -293,14 +296,15 @@ func (q *queuePair) Close() error {
 		return err
 	}
 	q.mu.Lock()
-	q.life++ // what the worker still has in mind is void
+	q.life++ // makes sever ignore the worker's remaining tasks
 	q.mu.Unlock()
 	q.dev.forget(q)
 	return nil
 }
 
-// refuseAlive refuses what the inner queue pair would allow when we broke it
-// and the owner has not yet.
+// refuseAlive returns an error while the queues of a severed queue pair have not ended.
+// The inner queue pair would allow Reset and Close then, since sever broke it and it has
+// ended, although the owner has not called Break.
 func (q *queuePair) refuseAlive(op string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -310,7 +314,7 @@ func (q *queuePair) refuseAlive(op string) error {
 	return nil
 }
 
-// facts hands facts on.
+// facts passes facts on to the owner.
 type facts struct{ q *queuePair }
 
 // Established implements [hw.Facts].
@@ -329,8 +333,8 @@ func (f facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	f.q.cfg.Facts.Refused(why, private, cause)
 }
 
-// Down implements [hw.Facts]. When we broke the connection ourselves, the owner
-// has heard of it from us.
+// Down implements [hw.Facts]. When a fault broke the connection, settle tells the owner,
+// and Down passes nothing on.
 func (f facts) Down(why hw.Reason, cause *hw.Cause) {
 	f.q.mu.Lock()
 	told := f.q.down

@@ -14,47 +14,47 @@ const (
 	receiving
 )
 
-// queue is one queue of a wrapped queue pair: what was posted to it, under
-// which id, and the completions on their way to the owner. It is the inner
-// queue pair's sink. Everything is guarded by qp.mu.
+// queue is one queue of a wrapped queue pair: the outstanding requests with the owner's
+// ids, and the completions on their way to the owner. It is the inner queue pair's sink.
+// qp.mu guards all fields but the immutable ones.
 type queue struct {
 	// Immutable.
 	qp   *queuePair
 	dir  direction
-	sink hw.Sink          // the owner's,
-	cq   *completionQueue // or where its completions wait
+	sink hw.Sink          // the owner's; nil on a polled device
+	cq   *completionQueue // where completions wait for a poll; nil with a sink
 
-	entries   []entry // outstanding, the oldest first
+	entries   []entry // outstanding requests, the oldest first
 	first     uint32  // number of the oldest
 	completed uint64
 
 	innerEnd bool // the inner queue has ended
-	ended    bool // so has ours
+	ended    bool // this queue has ended
 	failed   bool // a completion failed
 
-	out        []hw.WC // to hand on, in order
+	out        []hw.WC // completions to hand on, in order
 	spare      []hw.WC
-	held       time.Time // not before; zero when nothing is held
-	swapped    bool      // swap is to go behind the next one
+	held       time.Time // nothing in out is handed on before; zero: no limit
+	swapped    bool      // swap goes behind the next completion
 	swap       hw.WC
-	delivering bool // somebody hands on
+	delivering bool // a goroutine is in progress's loop
 }
 
 // entry is an outstanding request.
 type entry struct {
 	id       uint64
-	local    bool // the inner queue pair has not got it
+	local    bool // kept back from the inner queue pair
 	poisoned bool
 	delay    bool
 }
 
-// push notes a request and returns its number.
+// push appends a request and returns its number.
 func (s *queue) push(e entry) uint32 {
 	s.entries = append(s.entries, e)
 	return s.first + uint32(len(s.entries)-1)
 }
 
-// pop takes the last n back.
+// pop removes the last n requests, which the inner queue pair refused.
 func (s *queue) pop(n int) { s.entries = s.entries[:len(s.entries)-n] }
 
 func (s *queue) reset() {
@@ -71,7 +71,7 @@ func (s *queue) Complete(wcs []hw.WC) {
 	s.progress()
 }
 
-// take takes a completion of the inner queue.
+// take accounts for a completion of the inner queue, and emits it under the owner's id.
 func (s *queue) take(wc hw.WC) {
 	q := s.qp
 	q.mu.Lock()
@@ -86,7 +86,7 @@ func (s *queue) take(wc hw.WC) {
 	default:
 		i := int(number - s.first)
 		if i < 0 || i >= len(s.entries) {
-			break // the inner device made it up; the owner will see that
+			break // not a posted request's: the owner gets the bad id and can notice
 		}
 		e := s.entries[i]
 		s.entries = append(s.entries[:0], s.entries[i+1:]...)
@@ -106,8 +106,8 @@ func (s *queue) take(wc hw.WC) {
 	s.emit(s.lossOf(wc))
 }
 
-// lossOf turns the first flush of a lost connection's sends into what a lost
-// peer looks like.
+// lossOf turns the first flushed send of a connection that lost its peer into one that
+// failed with StatusTransport.
 func (s *queue) lossOf(wc hw.WC) hw.WC {
 	if wc.Status == hw.StatusFlushed && !s.failed && s.dir == sending && s.qp.lost && s.qp.severed {
 		wc.Status = hw.StatusTransport
@@ -116,7 +116,7 @@ func (s *queue) lossOf(wc hw.WC) hw.WC {
 	return wc
 }
 
-// emit puts a completion on its way, whole or not.
+// emit appends a completion to out, unless a fault drops, doubles or swaps it.
 func (s *queue) emit(wc hw.WC) {
 	f, q := s.qp.dev.fault, s.qp
 	s.completed++
@@ -137,8 +137,8 @@ func (s *queue) emit(wc hw.WC) {
 	}
 }
 
-// advance flushes what the inner queue pair has not got, and ends the queue,
-// as soon as the inner queue has ended.
+// advance flushes the requests that were kept back from the inner queue pair, and ends
+// the queue, as soon as the inner queue has ended.
 func (s *queue) advance() {
 	q := s.qp
 	if !s.innerEnd {
@@ -167,8 +167,9 @@ func (s *queue) end() {
 	s.emit(hw.WC{ID: id, Op: hw.OpEnd})
 }
 
-// progress hands on what is due. One goroutine at a time does, and without a
-// lock: whoever comes meanwhile leaves it the rest.
+// progress hands on the completions that are due. One goroutine at a time does so, with
+// no lock held during Complete; a goroutine that calls progress meanwhile leaves its
+// completions to that one.
 func (s *queue) progress() {
 	q := s.qp
 	q.mu.Lock()

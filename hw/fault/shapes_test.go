@@ -10,7 +10,8 @@ import (
 	"godat/hw"
 )
 
-// shape is a device with nothing to it but its interfaces.
+// shape is a device that does nothing; the types that embed it differ in their optional
+// interfaces.
 type shape struct {
 	hw.Device
 	qps []hw.QPConfig
@@ -35,7 +36,7 @@ func (*shapeQP) Break(bool) {}
 
 func (*shapeQP) PostRecv(wrs []hw.RecvWR) (int, error) { return len(wrs), nil }
 
-// shapePolled, shapeShared and shapeBinder are the rare powers.
+// shapePolled, shapeShared and shapeBinder are the optional interfaces.
 type shapePolled struct{ wcs *[]hw.WC }
 
 type shapeCQ struct {
@@ -179,7 +180,7 @@ func TestFaultHandsOnSharedReceivesWithTheirIDs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 	assert.IsType(t, &shapeSRQ{}, s.qps[0].SRQ, "the inner device sees its own queue")
-	// Taken by either queue pair, and completed out of order.
+	// Both queue pairs take receives, which complete out of order.
 	for i, p := range []int{2, 0, 1} {
 		wcs = append(wcs, hw.WC{ID: s.srq.posted[p].ID, Op: hw.OpRecv, QP: s.qps[i%2].Number, CQ: 5})
 	}
@@ -250,7 +251,7 @@ func TestFaultNamesItsOwnObjectsInAsyncEvents(t *testing.T) {
 	require.NoError(t, dev.Close())
 }
 
-// ends is an owner that keeps why its connection is over.
+// ends is an owner that records the reasons of Down.
 type ends struct {
 	hw.Facts
 	why []hw.Reason

@@ -6,7 +6,7 @@ import (
 	"godat/hw"
 )
 
-// shared is the half of a wrapped device that makes shared receive queues.
+// shared implements [hw.SharedReceiver] for a wrapped device.
 type shared struct {
 	d     *device
 	inner hw.SharedReceiver
@@ -26,16 +26,15 @@ func (s shared) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	return q, nil
 }
 
-// sharedQueue wraps a shared receive queue. It only renames receives: which queue
-// pair takes one is the inner device's choice, and so nothing is made to fail
-// here.
+// sharedQueue wraps a shared receive queue. It replaces the ids of receives and injects
+// no fault: the inner device decides which queue pair takes a receive.
 type sharedQueue struct {
 	hw.SRQ
 	dev   *device
 	index int
 
 	mu   sync.Mutex
-	ids  []uint64 // the owner's, by number
+	ids  []uint64 // the owner's ids, by number
 	free []uint32
 }
 
@@ -54,7 +53,7 @@ func (s *sharedQueue) PostRecv(wrs []hw.RecvWR) (int, error) {
 	return n, err
 }
 
-// rename keeps an id and returns its number.
+// rename stores an id and returns its number, with mu held.
 func (s *sharedQueue) rename(id uint64) uint32 {
 	if k := len(s.free); k > 0 {
 		number := s.free[k-1]
@@ -66,7 +65,7 @@ func (s *sharedQueue) rename(id uint64) uint32 {
 	return uint32(len(s.ids) - 1)
 }
 
-// restore gives the id of a number back and forgets it.
+// restore returns the id of a number and frees the number.
 func (s *sharedQueue) restore(number uint32) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

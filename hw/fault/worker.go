@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// worker does what is due later on a wrapped device: to break what has lost
-// its peer, and to hand on what was held.
+// worker is the goroutine of a wrapped device that acts after a delay: it breaks
+// connections that lost their peer, and hands on completions that were held.
 type worker struct {
 	kick chan struct{}
 	stop chan struct{}
@@ -16,27 +16,27 @@ type worker struct {
 	tasks []task
 }
 
-// task is one thing due, in one life of a queue pair.
+// task is one action for one life of a queue pair.
 type task struct {
 	due   time.Time
 	qp    *queuePair
 	life  int
-	sever bool // else: hand on
+	sever bool // break the connection; otherwise hand on what was held
 }
 
-// start starts the goroutine.
+// start starts the goroutine, run.
 func (w *worker) start() {
 	w.kick, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	go w.run()
 }
 
-// close ends it.
+// close ends the goroutine and waits for its end.
 func (w *worker) close() {
 	close(w.stop)
 	<-w.done
 }
 
-// at plans a task.
+// at schedules a task for the time due.
 func (w *worker) at(due time.Time, t task) {
 	t.due = due
 	w.mu.Lock()
@@ -66,7 +66,8 @@ func (w *worker) run() {
 	}
 }
 
-// doDue does what is due and says when the next is.
+// doDue executes the tasks that are due. It returns when the next one is, if there is
+// one.
 func (w *worker) doDue() (next time.Time, more bool) {
 	now := time.Now()
 	w.mu.Lock()
