@@ -10,22 +10,22 @@ import (
 	"godat/hw"
 )
 
-// backlog is a listener's backlog when it asks for none.
+// backlog is a listener's backlog when its configuration names none.
 const backlog = 64
 
-// listener is a listener.
+// listener implements [hw.Listener].
 type listener struct {
 	dev     *Device
 	service service
 	cfg     hw.ListenConfig
 
 	// Guarded by dev.sim.mu.
-	pending int // requests on their way to OnRequest
+	pending int // requests in arrivals
 	closed  bool
 }
 
-// request is a connection request, from Connect to its answer. All but what
-// Private and the addresses return is guarded by sim.mu.
+// request is a connection request, from Connect to its answer. It implements
+// [hw.Request]. sim.mu guards all but the immutable fields.
 type request struct {
 	// Immutable.
 	sim     *Provider
@@ -34,13 +34,13 @@ type request struct {
 	remote  addr
 	qual    uint64
 
-	from     *queuePair // nil when the initiator is gone
+	from     *queuePair // nil when the initiator has withdrawn
 	listener *listener
 	answered bool
 
-	refusal       hw.Reason // the answer: a refusal,
+	refusal       hw.Reason // ReasonNone unless the answer is a refusal
 	refusalText   string
-	acceptor      *queuePair // or an acceptor
+	acceptor      *queuePair // nil unless the request was accepted
 	answerPrivate []byte
 }
 
@@ -129,7 +129,8 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	return nil
 }
 
-// connecting sends the request on its way, or acts on its answer.
+// connecting is the work of a queue pair whose attempt is under way: it dispatches the
+// request, or acts on the answer.
 func (q *queuePair) connecting() (more bool) {
 	r := q.attempt
 	switch {
@@ -138,14 +139,14 @@ func (q *queuePair) connecting() (more bool) {
 	case r.acceptor != nil:
 		q.connected(r)
 	case r.listener != nil:
-		return false // the answer schedules
+		return false // refuse or Accept schedules the queue pair again
 	default:
 		r.dispatch()
 	}
 	return true
 }
 
-// dispatch finds the listener.
+// dispatch puts the request into the arrivals of the listener's device, or refuses it.
 func (r *request) dispatch() {
 	s := r.sim
 	l := s.listeners[service{addr: string(r.local), qual: r.qual}]
@@ -164,7 +165,7 @@ func (r *request) dispatch() {
 	}
 }
 
-// arrive hands a request to its listener.
+// arrive hands the oldest request to its listener's OnRequest, with sim.mu released.
 func (d *Device) arrive() {
 	r := d.arrivals[0]
 	d.arrivals = d.arrivals[1:]
@@ -182,7 +183,8 @@ func (d *Device) arrive() {
 	}
 }
 
-// refuse answers no. The initiator's engine tells it.
+// refuse answers the request with a refusal, which the initiator's engine tells the
+// initiator.
 func (r *request) refuse(why hw.Reason, text string, private []byte) {
 	r.answer()
 	r.refusal, r.refusalText, r.answerPrivate = why, text, private
@@ -191,7 +193,7 @@ func (r *request) refuse(why hw.Reason, text string, private []byte) {
 	}
 }
 
-// answer makes the request dead to its holder.
+// answer marks the request as answered and takes it off the device's offered requests.
 func (r *request) answer() {
 	r.answered = true
 	if r.listener != nil {
@@ -200,7 +202,8 @@ func (r *request) answer() {
 	}
 }
 
-// withdraw ends the attempt from the initiator's side.
+// withdraw ends the attempt from the initiator's side. An acceptor's engine notices that
+// from is nil.
 func (r *request) withdraw() {
 	r.from = nil
 	if r.acceptor != nil {
@@ -208,15 +211,15 @@ func (r *request) withdraw() {
 	}
 }
 
-// refused ends the attempt with a fact.
+// refused ends the attempt and queues the fact Refused.
 func (q *queuePair) refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	q.state = stateRefused
 	q.dev.clearDeadline(q)
 	q.fact(fact{kind: factRefused, why: why, private: private, cause: cause})
 }
 
-// connected makes the initiator's side up. The acceptor's follows when its own
-// engine comes to it: the peer's first messages may arrive before.
+// connected makes the initiator's side up. The acceptor's engine makes the acceptor's
+// side up in a later step, and the initiator's first messages may arrive before that.
 func (q *queuePair) connected(r *request) {
 	p := r.acceptor
 	q.state, q.held, q.peer = stateUp, true, p
@@ -231,7 +234,8 @@ func (q *queuePair) connected(r *request) {
 	}})
 }
 
-// accepting makes the acceptor's side up, or finds that the initiator has gone.
+// accepting is the work of a queue pair that has accepted: it makes the acceptor's side
+// up, or tells Refused when the initiator has withdrawn.
 func (q *queuePair) accepting() (more bool) {
 	r := q.request
 	switch {
@@ -291,7 +295,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	return nil
 }
 
-// spoil makes the request dead and returns why.
+// spoil refuses a request for which the answer was invalid, and returns err.
 func (r *request) spoil(err *hw.Error) error {
 	r.sim.mu.Lock()
 	defer r.sim.mu.Unlock()

@@ -18,7 +18,7 @@ func TestSimKeepsTheContract(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg    sim.Config
 		gaps   hwtest.Gap
-		groups []string // those that the setting bears on; nil means all
+		groups []string // the groups that the setting affects; nil means all
 	}{
 		"as it comes":               {sim.Config{Seed: 1}, 0, nil},
 		"without delay":             {sim.Config{Seed: 2, MaxDelay: -1}, 0, nil},

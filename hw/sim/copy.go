@@ -3,16 +3,16 @@ package sim
 // maxPieces is how many pieces of memory one chunk may consist of.
 const maxPieces = 8
 
-// piece is a copy to make outside the lock. Both regions are busy meanwhile.
+// piece is a copy to make with sim.mu released. Both regions are busy until it is made.
 type piece struct {
 	dst, src []byte
 	dmr, smr *region
 }
 
-// move copies a chunk of at most n bytes from one span to the other, both from
-// byte off on. It reports how many, and whether a region of either had gone;
-// keys are looked up here, so what is dead is not touched. sim.mu is let go
-// while bytes move.
+// move copies a chunk of at most n bytes from byte off of src to byte off of dst. It
+// returns the number of bytes, and whether a region of either span is not valid any
+// more. It looks the keys up with sim.mu held, so it never accesses a dead region, and
+// releases sim.mu while it copies.
 func (q *queuePair) move(dst, src *span, off, n uint64) (moved uint64, dstGone, srcGone bool) {
 	var pieces [maxPieces]piece
 	k := 0
@@ -49,7 +49,7 @@ func (q *queuePair) move(dst, src *span, off, n uint64) (moved uint64, dstGone, 
 	return moved, dstGone, srcGone
 }
 
-// idle ends a copy.
+// idle counts the end of a copy, and wakes Deregister after the last.
 func (m *region) idle() {
 	if m.busy--; m.busy == 0 && m.dead {
 		m.dev.unbusy.Broadcast()

@@ -7,19 +7,19 @@ import (
 	"godat/hw"
 )
 
-// queues are a device's completion queues: what its poller sees.
+// queues are a device's completion queues, with the state that its poller shares.
 type queues struct {
-	ready   atomic.Int64 // completions in all queues; lets an empty poll be one load
-	polling atomic.Bool  // somebody is inside Poll or Arm
-	waiting atomic.Bool  // somebody is inside Wait
+	ready   atomic.Int64 // completions in all queues; makes an empty poll one load
+	polling atomic.Bool  // a goroutine is inside Poll or Arm
+	waiting atomic.Bool  // a goroutine is inside Wait
 
-	mu    sync.Mutex // taken inside sim.mu by the engine, alone by the poller
+	mu    sync.Mutex // the engine takes it with sim.mu held, the poller without
 	cqs   []*completionQueue
 	turn  int // where the next poll begins
 	armed bool
 }
 
-// completionQueue is a completion queue: a ring of exactly the depth asked for.
+// completionQueue implements [hw.CQ] as a ring of exactly the configured depth.
 type completionQueue struct {
 	dev *Device
 	cfg hw.CQConfig
@@ -34,7 +34,7 @@ type completionQueue struct {
 	head, tail uint64
 }
 
-// cqEntry is a completion in its queue, with the queue pair whose OpEnd it is.
+// cqEntry is a completion in its queue. end is the queue pair whose OpEnd it is, or nil.
 type cqEntry struct {
 	wc  hw.WC
 	end *queuePair
@@ -88,9 +88,9 @@ func (c *completionQueue) Close() error {
 	return nil
 }
 
-// push stores a completion, and wakes the poller if it armed the device. A full
-// queue loses it: its owner attached more than it holds. The engine calls it
-// with sim.mu held.
+// push stores a completion, and wakes the poller if that has armed the device. When the
+// queue is full, since its owner attached more than it holds, push drops the completion
+// and reports an overrun. The engine calls it with sim.mu held.
 func (c *completionQueue) push(e cqEntry, solicited bool) {
 	d := c.dev
 	if tap := d.sim.cfg.Tap; tap != nil {
@@ -148,7 +148,7 @@ func (d *Device) Poll(wcs []hw.WC) int {
 	return n
 }
 
-// take moves completions out of one queue, under dev.queues.mu.
+// take moves completions from one queue to wcs, under dev.queues.mu.
 func (c *completionQueue) take(wcs []hw.WC) (n int) {
 	for n < len(wcs) && c.head < c.tail {
 		e := &c.ring[c.head%uint64(len(c.ring))]
@@ -186,7 +186,7 @@ func (d *Device) Wait() error {
 // Wake implements [hw.Polled].
 func (d *Device) Wake() { d.waiter.wake() }
 
-// enter notes a second poller beside the first.
+// enter records a violation when a second poller is inside the device.
 func (d *Device) enter(inside *atomic.Bool, call string) {
 	if !inside.CompareAndSwap(false, true) {
 		d.violate("%s while another poller is inside the device", call)

@@ -20,34 +20,34 @@ const (
 	maxPrivate  = 196
 )
 
-// Device is a device of a [Provider]. Beside the contract's methods it has some
-// for tests, which any goroutine may call.
+// Device is a device of a [Provider]. Besides the contract's methods it has LosePeer,
+// Step and Steps for tests, which any goroutine may call.
 type Device struct {
 	// Immutable.
 	sim    *Provider
 	name   string
 	async  func(hw.AsyncEvent)
 	waiter *waiter
-	kick   chan struct{} // tells an engine that sleeps to look again
+	kick   chan struct{} // wakes the engine
 	done   chan struct{} // closed when the engine's goroutine has ended
 
 	queues queues
 
-	stepping sync.Mutex // manual steps are made one at a time
+	stepping sync.Mutex // serializes manual steps
 
 	// Guarded by sim.mu.
 	rng      *rand.Rand
 	steps    uint64
-	first    *queuePair // the run queue: queue pairs with something to do
+	first    *queuePair // the run queue: queue pairs with work
 	last     *queuePair
 	timed    []*queuePair // queue pairs with a deadline
-	arrivals []*request   // on their way to a listener of this device
-	offered  []*request   // handed to a listener of this device, unanswered
+	arrivals []*request   // requests that no listener of this device got yet
+	offered  []*request   // requests that a listener of this device got and did not answer
 	asyncs   []hw.AsyncEvent
-	lows     []*sharedQueue // to be told of
+	lows     []*sharedQueue // shared queues whose OnLow the engine must call
 	children int
 	closed   bool
-	unbusy   sync.Cond // a region of this device is no longer being copied
+	unbusy   sync.Cond // signals that no copy of a dead region is under way
 }
 
 // Attr implements [hw.Device].
@@ -98,7 +98,8 @@ func (d *Device) NewZone() (hw.Zone, error) {
 	return &zone{dev: d}, nil
 }
 
-// Close implements [hw.Device]. It ends the engine.
+// Close implements [hw.Device]. It refuses the requests that are still unanswered, and
+// waits for the engine's goroutine to end.
 func (d *Device) Close() error {
 	const op = "sim.Close"
 	d.sim.mu.Lock()
@@ -123,10 +124,11 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// LosePeer cuts the connection of qp, as if its peer had vanished: from now on
-// nothing passes between the two. Each end notices after LossSteps of its own
-// engine: what is outstanding fails with StatusTransport, the rest is flushed,
-// and Down(ReasonBroken) is told. It fails when qp is not connected.
+// LosePeer cuts the connection of qp, as if its peer had vanished: from now on nothing
+// passes between the two ends. Each end notices when its engine has worked on it
+// Config.LossSteps times: its oldest outstanding send fails with StatusTransport, the
+// other requests are flushed, and its owner gets Down(ReasonBroken). qp may be wrapped.
+// LosePeer returns an error when qp is not connected.
 func (d *Device) LosePeer(qp hw.QP) error {
 	for {
 		u, ok := qp.(interface{ Unwrap() hw.QP })
@@ -149,14 +151,14 @@ func (d *Device) LosePeer(qp hw.QP) error {
 	return nil
 }
 
-// Steps is how many steps the device's engine has made.
+// Steps returns how many steps the device's engine has made.
 func (d *Device) Steps() uint64 {
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	return d.steps
 }
 
-// violate notes a breach of the contract; sim.mu is not held.
+// violate records a breach of the contract. It takes sim.mu.
 func (d *Device) violate(format string, args ...any) {
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()

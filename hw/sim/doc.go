@@ -1,8 +1,8 @@
-// Package sim is a simulated device whose completions must be polled: the second
-// shape that a provider can have, beside those that complete by themselves.
-// Nothing happens inside a post, completions and flushes come late, a peer can be
-// lost, and every choice follows from a seed.
+// Package sim is a provider of simulated devices whose completions must be polled,
+// unlike those of a provider that delivers completions to sinks. A post only stores
+// requests; an engine executes them later, and completions and flushes come late. A
+// test can make a connection lose its peer. Every choice follows from a seed.
 //
-// The devices watch whoever drives them: [Provider.Violations] lists the breaches
-// of the contract that they saw.
+// The devices check their users: [Provider.Violations] lists the breaches of the
+// contract that they saw.
 package sim

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// run is the engine's goroutine: steps while there is something to do, and
-// sleep. Close ends it.
+// run is the engine's goroutine. It makes steps while there is work, and sleeps
+// otherwise. Close ends it.
 func (d *Device) run() {
 	defer close(d.done)
 	timer := time.NewTimer(time.Hour)
@@ -34,8 +34,8 @@ func (d *Device) run() {
 	}
 }
 
-// Step makes one step of a device whose engine is manual, on the calling
-// goroutine, and reports whether there was anything to do.
+// Step makes one step of a device with Config.Manual, on the calling goroutine, and
+// reports whether there was work.
 func (d *Device) Step() bool {
 	d.stepping.Lock()
 	defer d.stepping.Unlock()
@@ -44,8 +44,8 @@ func (d *Device) Step() bool {
 	return d.step()
 }
 
-// step does one piece of work. sim.mu is held on entry and exit, and let go
-// while memory is copied and while the owner is told something.
+// step does one piece of work and reports whether there was any. The caller holds
+// sim.mu; step releases it while it copies memory and while it calls the owner.
 func (d *Device) step() bool {
 	d.steps++
 	d.expire()
@@ -75,8 +75,8 @@ func (d *Device) step() bool {
 	return true
 }
 
-// schedule puts a queue pair in the run queue, with a delay. Any engine, post or
-// control call does it, with sim.mu held.
+// schedule puts a queue pair into the run queue, with a delay, with sim.mu held. Any
+// device's engine and any call of an owner may do so.
 func (d *Device) schedule(q *queuePair) {
 	if q.queued {
 		return
@@ -118,7 +118,8 @@ func (d *Device) wakeEngine() {
 	}
 }
 
-// setDeadline makes the engine look at q at the given time.
+// setDeadline makes the engine call q.late at the given time, unless clearDeadline is
+// called before.
 func (d *Device) setDeadline(q *queuePair, at time.Time) {
 	q.deadline = at
 	d.timed = append(d.timed, q)
@@ -147,7 +148,7 @@ func (d *Device) nextDeadline() (next time.Time) {
 	return next
 }
 
-// expire runs what has a deadline that passed.
+// expire calls late for the queue pairs whose deadline has passed.
 func (d *Device) expire() {
 	if len(d.timed) == 0 {
 		return
@@ -164,7 +165,7 @@ func (d *Device) expire() {
 	}
 }
 
-// tellAsync reports what belongs to no work request.
+// tellAsync hands the oldest asynchronous event to OpenConfig.Async.
 func (d *Device) tellAsync() {
 	ev := d.asyncs[0]
 	d.asyncs = d.asyncs[1:]

@@ -6,9 +6,9 @@ import (
 	"godat/hw"
 )
 
-// work does one piece of a queue pair's work and reports whether there may be
-// more. The queue pair's own engine calls it, with sim.mu held; it is let go
-// while memory is copied and facts are told.
+// work does one piece of a queue pair's work and reports whether there may be more. The
+// queue pair's own engine calls it with sim.mu held; work releases it while it copies
+// memory and while it tells a fact.
 func (q *queuePair) work() (more bool) {
 	if q.nfacts > 0 {
 		q.tell()
@@ -38,20 +38,20 @@ func (q *queuePair) transfer() (more bool) {
 	case q.lost > 0:
 		return q.losing()
 	case q.held:
-		return false // tell schedules
+		return false // Established has not returned; after tell the queue pair runs again
 	}
 	q.pace()
 	read, begin := q.sq.reads > 0 && q.heard(), q.canBegin()
 	switch {
 	case q.state != stateUp || q.notice != hw.ReasonNone || q.lost > 0:
-		return true // things changed during the pause
+		return true // the connection ended during the pause
 	case read && (!begin || q.dev.rng.IntN(2) == 0):
 		q.response()
 	case begin:
 		q.begin()
 	case q.draining && q.sq.head == q.sq.tail:
 		if q.dev.rng.IntN(2) == 0 {
-			q.part(hw.ReasonPeer, nil) // or only when Break says so
+			q.part(hw.ReasonPeer, nil) // by chance now, otherwise only at Break
 		}
 		q.down(hw.ReasonDrained, nil)
 	default:
@@ -61,7 +61,8 @@ func (q *queuePair) transfer() (more bool) {
 	return true
 }
 
-// losing counts down to noticing that the peer is gone.
+// losing counts down the steps until the queue pair notices that its peer is gone, and
+// then fails the oldest send and ends the connection.
 func (q *queuePair) losing() (more bool) {
 	if q.lost--; q.lost > 0 {
 		return true
@@ -76,7 +77,7 @@ func (q *queuePair) losing() (more bool) {
 	return true
 }
 
-// pace keeps work requests Config.Every apart.
+// pace pauses for Config.Every before a work request begins, with sim.mu released.
 func (q *queuePair) pace() {
 	d := q.dev
 	if every := d.sim.cfg.Every; every > 0 && q.sq.next < q.sq.tail {
@@ -86,8 +87,8 @@ func (q *queuePair) pace() {
 	}
 }
 
-// canBegin reports whether the next request may begin, or go on: not before the
-// reads that a fence waits for, nor before a read got a credit.
+// canBegin reports whether the next request may begin or go on. A fenced request waits
+// for the outstanding reads, a read for a credit, and a send for the peer's receive.
 func (q *queuePair) canBegin() bool {
 	if q.sq.failed || q.sq.next == q.sq.tail || !q.heard() {
 		return false
@@ -105,17 +106,17 @@ func (q *queuePair) canBegin() bool {
 	return s.wr.Op != hw.OpSend || p.hasReceive() || !q.waitsForReceive()
 }
 
-// heard reports whether what is sent now reaches the peer. When that changes,
-// the peer or the loss of it schedules.
+// heard reports whether a message that is sent now reaches the peer. When the answer
+// becomes true, or the peer is lost, the queue pair is scheduled.
 func (q *queuePair) heard() bool { return q.peer != nil && q.peer.hears() }
 
-// hears reports whether the queue pair takes what its peer sends.
+// hears reports whether the queue pair takes its peer's messages.
 func (q *queuePair) hears() bool {
 	return q.state == stateUp && !q.held && q.notice == hw.ReasonNone || q.answering()
 }
 
-// waitsForReceive starts the clock of a send that finds no receive; false when
-// it is not to wait. PostRecv of the peer, or the deadline, schedules.
+// waitsForReceive reports whether a send that finds no receive waits for one, and sets
+// its deadline. PostRecv of the peer, or the deadline, schedules the queue pair again.
 func (q *queuePair) waitsForReceive() bool {
 	if q.dev.sim.cfg.NoNotReadyWait || q.cfg.NotReady == 0 {
 		return false
@@ -126,8 +127,8 @@ func (q *queuePair) waitsForReceive() bool {
 	return true
 }
 
-// late is the deadline of a queue pair: of its attempt to connect, or of a send
-// that waited for a receive.
+// late acts on the passed deadline of a queue pair: of its attempt to connect, or of a
+// send that waited for a receive.
 func (q *queuePair) late() {
 	switch q.state {
 	case stateConnecting:
@@ -141,11 +142,11 @@ func (q *queuePair) late() {
 			q.retire()
 		}
 		q.dev.schedule(q)
-	default: // the deadline came too late to matter
+	default: // the wait had ended before the deadline
 	}
 }
 
-// begin executes the next request, or a chunk more of it.
+// begin begins the next request, or moves its next chunk.
 func (q *queuePair) begin() {
 	s := q.sq.at(q.sq.next)
 	local := span{dev: q.dev, zone: q.zone, need: hw.LocalRead, sgl: s.wr.SGL}
@@ -182,7 +183,7 @@ func (q *queuePair) begin() {
 	}
 }
 
-// delay is a number of steps.
+// delay chooses a number of steps up to Config.MaxDelay.
 func (d *Device) delay() int {
 	if n := d.sim.cfg.MaxDelay; n > 0 {
 		return d.rng.IntN(n + 1)
@@ -190,7 +191,7 @@ func (d *Device) delay() int {
 	return 0
 }
 
-// finishNext ends the next request; retire reports it when its turn comes.
+// finishNext finishes the next request; retire completes it when its turn comes.
 func (q *queuePair) finishNext(status hw.Status) {
 	s := q.sq.at(q.sq.next)
 	q.sq.next++
@@ -204,8 +205,8 @@ func (q *queuePair) finish(s *slot, status hw.Status) {
 	}
 }
 
-// failAtTarget ends a request that the target refused. With EarlyCompletion it
-// had succeeded already, and only the connection tells.
+// failAtTarget finishes a request that the target refused. With EarlyCompletion a send
+// or write succeeds nevertheless, and only the connection breaks.
 func (q *queuePair) failAtTarget(s *slot, status hw.Status) {
 	if !q.dev.sim.cfg.EarlyCompletion || s.wr.Op == hw.OpRead {
 		q.finish(s, status)
@@ -245,7 +246,7 @@ func (q *queuePair) send(s *slot, local span) {
 	moved, farGone, gone := q.move(&far, &local, s.moved, s.total-s.moved)
 	p.rq.copying = false
 	if q.state != stateUp || q.peer != p || !q.heard() {
-		p.dev.schedule(p) // its flush waited for the copy
+		p.dev.schedule(p) // the peer's flush may have waited for the copy
 		return
 	}
 	s.moved += moved
@@ -267,15 +268,15 @@ func solicited(f hw.WRFlags) hw.WCFlags {
 	return 0
 }
 
-// failReceive ends a message that the peer's receive can't take: an error on
-// both sides.
+// failReceive ends a message that the peer's receive can't take: the receive fails with
+// status, and the send with StatusRemoteResponder.
 func (q *queuePair) failReceive(s *slot, p *queuePair, status hw.Status) {
 	p.completeReceive(hw.WC{Status: status})
 	q.sq.next++
 	q.failAtTarget(s, hw.StatusRemoteResponder)
 }
 
-// completeReceive completes the oldest receive.
+// completeReceive completes the queue pair's oldest receive.
 func (q *queuePair) completeReceive(wc hw.WC) {
 	wc.ID = q.rq.at(q.rq.head).ID
 	*q.rq.at(q.rq.head) = hw.RecvWR{}
@@ -283,7 +284,7 @@ func (q *queuePair) completeReceive(wc hw.WC) {
 	q.complete(receiving, wc, false)
 }
 
-// write places bytes into the peer's memory.
+// write moves a chunk into the peer's memory.
 func (q *queuePair) write(s *slot, local span) {
 	far := q.remote(s, hw.RemoteWrite)
 	if !s.begun {
@@ -319,7 +320,7 @@ func (q *queuePair) remote(s *slot, need hw.Privileges) span {
 	}
 }
 
-// response brings a chunk of the oldest outstanding read's data.
+// response moves a chunk of the oldest outstanding read from the peer's memory.
 func (q *queuePair) response() {
 	i := q.sq.head
 	for !q.sq.at(i).reading || q.sq.at(i).finished {

@@ -6,9 +6,9 @@ import (
 	"godat/hw"
 )
 
-// keyTable is the table of registered regions of a Provider. A key is
-// index<<8 | generation; a remote key has the top bit set too, so that the one
-// is never good for the other.
+// keyTable is the table of registered regions of a Provider. A local key is
+// index<<8 | generation; a remote key also has the top bit set, so that neither is valid
+// as the other.
 type keyTable struct {
 	entries []keyEntry
 	free    []uint32 // indexes, first in first out
@@ -23,7 +23,7 @@ const (
 	keyRemote     = 1 << 31
 	keyGeneration = 0xff
 	keyIndexShift = 8
-	keysKept      = 32 // freed indexes that rest before the oldest is used again
+	keysKept      = 32 // number of freed indexes that stay unused
 )
 
 func (t *keyTable) insert(mr *region) (key uint32) {
@@ -54,7 +54,7 @@ func (t *keyTable) remove(key uint32) {
 	t.free = append(t.free, i)
 }
 
-// zone is a protection zone.
+// zone implements [hw.Zone].
 type zone struct {
 	dev    *Device
 	users  int // guarded by dev.sim.mu
@@ -77,7 +77,7 @@ func (z *zone) Close() error {
 	return nil
 }
 
-// region is a registered region.
+// region implements [hw.MR].
 type region struct {
 	// Immutable.
 	dev  *Device
@@ -101,11 +101,11 @@ func (m *region) RKey() uint32 {
 	return m.key | keyRemote
 }
 
-// Bound implements [hw.MR]. The device has no windows.
+// Bound implements [hw.MR]. It is always false, since the device has no windows.
 func (m *region) Bound() bool { return false }
 
-// Deregister implements [hw.MR]: the engine looks the key up again before each
-// chunk, so what is left to wait for is the chunk being copied.
+// Deregister implements [hw.MR]. The engine looks the key up again before each chunk, so
+// Deregister only waits for the chunks that are being copied.
 func (m *region) Deregister() error {
 	s := m.dev.sim
 	s.mu.Lock()
@@ -145,14 +145,14 @@ func (d *Device) Register(in hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, er
 	return m, nil
 }
 
-// span is one side of a transfer: local segments, or a range of the peer's.
+// span is one side of a transfer: a list of local segments, or a remote range.
 type span struct {
 	dev    *Device
 	zone   *zone
 	need   hw.Privileges
 	sgl    []hw.SGE
-	remote [1]hw.SGE // used instead of sgl; LKey is the remote key
-	far    bool
+	remote [1]hw.SGE // with far, instead of sgl; LKey is the remote key
+	far    bool      // a remote range
 }
 
 func (s *span) segments() []hw.SGE {
@@ -162,7 +162,8 @@ func (s *span) segments() []hw.SGE {
 	return s.sgl
 }
 
-// find looks one segment up: key, zone, privilege and bounds.
+// find returns the region of a segment, or nil when the key, the zone, a privilege or
+// the bounds are wrong.
 func (s *span) find(e hw.SGE) *region {
 	key := e.LKey
 	if s.far != (key&keyRemote != 0) {
@@ -173,13 +174,13 @@ func (s *span) find(e hw.SGE) *region {
 		return nil
 	}
 	size := uint64(len(m.mem))
-	if off := e.Addr - m.base; off > size || uint64(e.Len) > size-off { // below the base is far above
+	if off := e.Addr - m.base; off > size || uint64(e.Len) > size-off { // an address below the base wraps to a large off
 		return nil
 	}
 	return m
 }
 
-// grants are the privileges with what the device implies.
+// grants are the region's privileges, with those that Config's gaps imply.
 func (m *region) grants() hw.Privileges {
 	p, cfg := m.priv, &m.dev.sim.cfg
 	if cfg.ImpliedLocalRead {
@@ -191,7 +192,7 @@ func (m *region) grants() hw.Privileges {
 	return p
 }
 
-// check reports whether the first n bytes may be touched.
+// check reports whether the transfer may access the first n bytes of the span.
 func (s *span) check(n uint64) bool {
 	for _, e := range s.segments() {
 		if n == 0 {
@@ -208,8 +209,8 @@ func (s *span) check(n uint64) bool {
 	return true
 }
 
-// at returns the memory that begins at byte off of the span, as far as it is
-// in one piece; nil when its region has gone.
+// at returns the memory from byte off of the span to the end of that segment, with its
+// region; nil when the region is not valid any more.
 func (s *span) at(off uint64) ([]byte, *region) {
 	for _, e := range s.segments() {
 		if off >= uint64(e.Len) {
@@ -226,7 +227,7 @@ func (s *span) at(off uint64) ([]byte, *region) {
 	return nil, nil
 }
 
-// total is the length of a segment list.
+// total is the length of a segment list in bytes.
 func total(sgl []hw.SGE) (n uint64) {
 	for _, e := range sgl {
 		n += uint64(e.Len)

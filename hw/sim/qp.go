@@ -8,17 +8,17 @@ import (
 	"godat/hw"
 )
 
-// state is where a queue pair is in its life.
+// state is the state of a queue pair's connection.
 type state uint8
 
 const (
 	stateNew        state = iota
-	stateConnecting       // a request is on its way
-	stateAccepting        // accepted; becomes up when the initiator has heard
+	stateConnecting       // its request has no answer yet
+	stateAccepting        // it has accepted; becomes up after the initiator
 	stateUp
 	stateRefused // the attempt failed; Break follows
 	stateDown    // the connection is over; Break follows
-	stateBroken  // Break was called; flushes, then ends
+	stateBroken  // Break was called; the engine flushes both queues, then ends them
 	stateClosed
 )
 
@@ -26,7 +26,7 @@ var stateText = [...]string{"new", "connecting", "accepting", "up", "refused", "
 
 func (s state) String() string { return stateText[s] }
 
-// queuePair is a queue pair.
+// queuePair implements [hw.QP].
 type queuePair struct {
 	// Immutable.
 	dev    *Device
@@ -36,16 +36,16 @@ type queuePair struct {
 	recvCQ *completionQueue
 	srq    *sharedQueue // may be nil
 
-	calls      atomic.Int32 // calls of the owner under way: 0 or 1
-	endsPolled atomic.Int32 // how many of the two OpEnds the owner has seen
+	calls      atomic.Int32 // calls of the owner under way: 0 or 1, or a violation
+	endsPolled atomic.Int32 // how many of the two OpEnds the owner has polled
 
-	// The engine's run queue.
+	// The engine's run queue; guarded by dev.sim.mu, as is the rest.
 	nextRun  *queuePair
 	queued   bool
 	wait     int
 	deadline time.Time
 
-	// Guarded by dev.sim.mu, as the above.
+	// The queues.
 	state    state
 	sq       sendRing
 	rq       recvRing
@@ -55,20 +55,20 @@ type queuePair struct {
 	// The connection.
 	attempt   *request   // as the initiator, while connecting
 	request   *request   // as the acceptor, while accepting
-	peer      *queuePair // while the two can hear each other
+	peer      *queuePair // nil when messages can't reach the other end
 	confirmed bool       // accepting: the initiator is up
 	held      bool       // up, but Established has not returned
-	notice    hw.Reason  // the peer's end, not yet acted upon
-	noticed   *hw.Cause  // why
-	lost      int        // steps until the loss of the peer is noticed
-	readsOut  int        // agreed
+	notice    hw.Reason  // why the peer ended the connection, until the engine acts on it
+	noticed   *hw.Cause  // the cause of notice
+	lost      int        // steps until the engine notices the loss of the peer
+	readsOut  int        // as agreed with the peer
 	readsIn   int
 
-	facts  [3]fact // to be told
+	facts  [3]fact // facts that the engine still has to tell, the oldest first
 	nfacts int
 }
 
-// fact is one call of hw.Facts to make.
+// fact is one call of a method of hw.Facts.
 type fact struct {
 	kind    factKind
 	why     hw.Reason
@@ -114,7 +114,7 @@ func (d *Device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 		return nil, err
 	}
 	if srq != nil {
-		cfg.RecvDepth = 1 // the one that a message is being placed into
+		cfg.RecvDepth = 1 // room for the receive that a message is being placed into
 	}
 	q := &queuePair{dev: d, zone: z, cfg: cfg, sendCQ: scq, recvCQ: rcq, srq: srq}
 	srq.join(q)
@@ -129,8 +129,8 @@ func (d *Device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 
 func outside(n, limit int) bool { return n < 0 || n > limit }
 
-// enter begins a call of the owner: none blocks, so the fabric's lock is all
-// there is to take.
+// enter begins a call of the owner and takes sim.mu; leave ends it. It records a
+// violation when another call is under way. Calls don't block, so one lock is enough.
 func (q *queuePair) enter(call string) {
 	second := q.calls.Add(1) != 1
 	q.dev.sim.mu.Lock()
@@ -144,9 +144,9 @@ func (q *queuePair) leave() {
 	q.calls.Add(-1)
 }
 
-// answering reports whether the queue pair has accepted and the initiator is up,
-// but its own engine has not come to that: it takes messages, and so the answers
-// to them too.
+// answering reports whether the queue pair has accepted and the initiator is up, but its
+// own engine has not made it up yet. It takes messages then, so its owner may also post
+// the answers to them.
 func (q *queuePair) answering() bool { return q.state == stateAccepting && q.confirmed }
 
 // Drain implements [hw.QP].
@@ -179,7 +179,7 @@ func (q *queuePair) Break(orderly bool) {
 		if !q.confirmed {
 			q.request.refuse(hw.ReasonRejected, "the peer gave up accepting", nil)
 		}
-	default: // nobody is asked or asking
+	default: // no request is unanswered
 	}
 	q.part(why, &hw.Cause{Text: "the peer broke the connection", Found: hw.SidePeer})
 	q.state = stateBroken
@@ -221,19 +221,19 @@ func (q *queuePair) Close() error {
 	return nil
 }
 
-// over reports whether both queues have ended and the owner has polled it.
+// over reports whether both queues have ended and the owner has polled both OpEnds.
 func (q *queuePair) over() bool {
 	return q.ended[sending] && q.ended[receiving] && q.endsPolled.Load() == 2
 }
 
-// fact queues a fact; the device's engine tells it with no lock held.
+// fact queues a fact. The device's engine tells it later, with no lock held.
 func (q *queuePair) fact(f fact) {
 	q.facts[q.nfacts] = f
 	q.nfacts++
 	q.dev.schedule(q)
 }
 
-// tell tells the oldest fact.
+// tell calls the owner's Facts with the oldest fact, with sim.mu released.
 func (q *queuePair) tell() {
 	f := q.facts[0]
 	mu := &q.dev.sim.mu
@@ -247,7 +247,8 @@ func (q *queuePair) tell() {
 		q.cfg.Facts.Down(f.why, f.cause)
 	}
 	mu.Lock()
-	// Only now is it told: the queues don't end while a fact is on its way.
+	// The fact stays in facts until the call has returned: the queues don't end while
+	// there are facts to tell.
 	copy(q.facts[:], q.facts[1:])
 	q.nfacts--
 	q.facts[q.nfacts] = fact{}
@@ -259,8 +260,8 @@ func (q *queuePair) tell() {
 	}
 }
 
-// part tells the peer that the connection is over, and forgets it. cause is how the
-// peer sees it.
+// part separates the queue pair from its peer and notifies the peer that the connection
+// is over. cause is the cause as the peer is told it.
 func (q *queuePair) part(why hw.Reason, cause *hw.Cause) {
 	p := q.peer
 	if p == nil {
@@ -274,7 +275,8 @@ func (q *queuePair) part(why hw.Reason, cause *hw.Cause) {
 	}
 }
 
-// down ends the connection from within; Break by the owner follows.
+// down ends a connection that is up and queues the fact Down. The owner calls Break
+// after it.
 func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
 	if q.state != stateUp {
 		return
@@ -284,7 +286,7 @@ func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
 	q.fact(fact{kind: factDown, why: why, cause: cause})
 }
 
-// fail ends the connection on both sides because an operation ended with status.
+// fail breaks the connection on both sides because an operation completed with status.
 func (q *queuePair) fail(op hw.Op, status hw.Status) {
 	near := &hw.Cause{Code: int(status), Text: fmt.Sprintf("%v ended with %v", op, status), Err: status.Err()}
 	far := &hw.Cause{Code: int(status), Text: fmt.Sprintf("the peer's %v ended with %v", op, status), Err: status.Err()}
@@ -298,7 +300,8 @@ func (q *queuePair) fail(op hw.Op, status hw.Status) {
 	q.down(hw.ReasonBroken, near)
 }
 
-// lose forgets the peer without a word to anybody.
+// lose separates the queue pair from its peer without notifying the peer, and starts the
+// count of steps until the engine notices.
 func (q *queuePair) lose() {
 	q.peer = nil
 	q.lost = q.dev.sim.cfg.LossSteps

@@ -10,31 +10,32 @@ const (
 	receiving
 )
 
-// slot is a send request in its queue.
+// slot is a request in the send queue.
 type slot struct {
-	wr       hw.SendWR // SGL is the owner's, read when its turn comes
+	wr       hw.SendWR // the engine reads the owner's SGL when the request begins
 	total    uint64
 	moved    uint64
 	begun    bool
 	finished bool
-	reading  bool // an RDMA read whose response is on its way
+	reading  bool // an RDMA read that waits for its response
 	due      int  // steps until that response
 	status   hw.Status
 }
 
-// sendRing is a ring of slots: [head, next) have begun, [next, tail) wait.
-// A slot is free again when its completion has been stored.
+// sendRing is a ring of slots: those in [head, next) have begun, those in [next, tail)
+// wait, except that the one at next may have moved some chunks. A slot is free again
+// when retire or flush has passed it.
 type sendRing struct {
 	slots            []slot
 	head, next, tail uint64
-	reads            int  // outstanding
-	failed           bool // a slot failed: nothing begins behind it
+	reads            int  // RDMA reads outstanding
+	failed           bool // a request failed: none behind it begins
 }
 
 func (s *sendRing) at(i uint64) *slot { return &s.slots[i%uint64(len(s.slots))] }
 
-// recvRing is a ring of receives. copying says that the peer's engine is
-// placing bytes into the oldest at this moment, outside the lock.
+// recvRing is a ring of receives. copying says that the peer's engine is copying bytes
+// into the oldest receive, with sim.mu released.
 type recvRing struct {
 	slots      []hw.RecvWR
 	head, tail uint64
@@ -43,7 +44,8 @@ type recvRing struct {
 
 func (r *recvRing) at(i uint64) *hw.RecvWR { return &r.slots[i%uint64(len(r.slots))] }
 
-// refusePost says why the queue pair takes no posts; nil when it does.
+// refusePost returns an error unless the queue pair is in one of the states in which it
+// takes posts.
 func (q *queuePair) refusePost(op string, states ...state) error {
 	for _, s := range states {
 		if q.state == s {
@@ -77,7 +79,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	return len(wrs), nil
 }
 
-// admit checks what can be checked when a request is posted.
+// admit makes the checks that are made when a request is posted.
 func (q *queuePair) admit(op string, wr *hw.SendWR) error {
 	switch {
 	case q.draining:
@@ -120,7 +122,8 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
-// received wakes whoever waits for receives: the peer's send, or the flush.
+// received schedules the work that new receives may allow: the peer's send that waits
+// for one, or the flush of this queue pair.
 func (q *queuePair) received() {
 	if q.peer != nil {
 		q.peer.dev.schedule(q.peer)
@@ -130,8 +133,8 @@ func (q *queuePair) received() {
 	}
 }
 
-// complete stores a completion. On failure only ID and Status mean anything,
-// so the rest is whatever was there.
+// complete stores a completion. In a failed one only ID and Status have a meaning, so it
+// fills the other fields with garbage.
 func (q *queuePair) complete(dir direction, wc hw.WC, end bool) {
 	cq := q.sendCQ
 	if dir == receiving {
@@ -151,8 +154,8 @@ func (q *queuePair) complete(dir direction, wc hw.WC, end bool) {
 	cq.push(e, wc.Status != hw.StatusSuccess || wc.Flags&hw.WCSolicited != 0)
 }
 
-// retire completes the finished slots at the head of the send queue, in order.
-// The first that failed ends the connection.
+// retire completes the finished requests at the head of the send queue, in order. The
+// first that failed breaks the connection.
 func (q *queuePair) retire() {
 	for q.sq.head < q.sq.next && q.sq.at(q.sq.head).finished {
 		s := q.sq.at(q.sq.head)
@@ -170,9 +173,8 @@ func (q *queuePair) retire() {
 	}
 }
 
-// flush completes one outstanding request with StatusFlushed, or ends a queue.
-// Which queue is next is the engine's choice. Facts have been told before: work
-// sees to that.
+// flush completes one outstanding request with StatusFlushed, or ends a queue. The seed
+// chooses the queue. work calls it only when no fact is left to tell.
 func (q *queuePair) flush() (more bool) {
 	sends := q.sq.head < q.sq.tail
 	recvs := q.rq.head < q.rq.tail
@@ -189,7 +191,7 @@ func (q *queuePair) flush() (more bool) {
 		q.rq.head++
 		q.complete(receiving, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
 	case recvs || q.state != stateBroken:
-		return false // whoever copies or breaks schedules again
+		return false // the end of the copy, or Break, schedules the queue pair again
 	case !q.ended[sending] || !q.ended[receiving]:
 		q.end()
 	default:
@@ -198,7 +200,7 @@ func (q *queuePair) flush() (more bool) {
 	return true
 }
 
-// end ends one of the queues that has not.
+// end ends one of the queues that have not ended.
 func (q *queuePair) end() {
 	dir, id := sending, q.cfg.SendEnd
 	if q.ended[sending] || !q.ended[receiving] && q.dev.rng.IntN(2) == 0 {

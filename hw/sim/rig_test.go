@@ -10,7 +10,7 @@ import (
 	"godat/hw"
 )
 
-// rig is two devices whose engines the test turns by hand.
+// rig is two devices whose engines the test steps itself.
 type rig struct {
 	t    *testing.T
 	p    *Provider
@@ -22,13 +22,13 @@ type host struct {
 	t      *testing.T
 	dev    *Device
 	zone   hw.Zone
-	cqs    []hw.CQ // the first for all queues without one of their own
+	cqs    []hw.CQ // the first serves all queues without one of their own
 	ends   []*end
 	mem    []*region
 	asyncs []hw.AsyncEvent
 }
 
-// end is a queue pair and what became of its requests.
+// end is a queue pair and the results of its requests.
 type end struct {
 	host   *host
 	index  int
@@ -41,7 +41,7 @@ type end struct {
 	ended  int
 }
 
-// result is how a request completed, if it has.
+// result is a request's completion; done is false before it.
 type result struct {
 	done   bool
 	status hw.Status
@@ -66,7 +66,7 @@ func (r *rig) open(name string) *host {
 	return h
 }
 
-// newCQ makes a completion queue, whose tag is its place in the list.
+// newCQ makes a completion queue, whose tag is its index in cqs.
 func (h *host) newCQ(depth int) hw.CQ {
 	cq, err := h.dev.NewCQ(hw.CQConfig{Depth: depth, Tag: uint32(len(h.cqs))})
 	require.NoError(h.t, err)
@@ -74,7 +74,7 @@ func (h *host) newCQ(depth int) hw.CQ {
 	return cq
 }
 
-// close ends every queue pair and demands that each request has completed.
+// close ends every queue pair and checks that each request has completed.
 func (r *rig) close() {
 	hosts := []*host{r.a, r.b}
 	for _, h := range hosts {
@@ -102,27 +102,27 @@ func (r *rig) close() {
 	}
 }
 
-// settle turns both engines, and polls, until nothing is left to do.
+// settle steps both engines, and polls, until there is no work left.
 func (r *rig) settle() {
 	for busy := true; busy; {
 		busy = r.turn()
 	}
 }
 
-// turn makes one step on each side and polls.
+// turn steps each engine once and polls. It reports whether there was work.
 func (r *rig) turn() bool {
 	a, b := r.a.dev.Step(), r.b.dev.Step()
 	n := r.a.poll() + r.b.poll()
 	return a || b || n > 0
 }
 
-// work turns both engines until nothing is left to do, and polls neither.
+// work steps both engines until there is no work left, and does not poll.
 func (r *rig) work() {
 	for r.a.dev.Step() || r.b.dev.Step() {
 	}
 }
 
-// poll takes what the device has completed.
+// poll takes one batch of the device's completions.
 func (h *host) poll() int {
 	var wcs [16]hw.WC
 	n := h.dev.Poll(wcs[:])
@@ -132,7 +132,7 @@ func (h *host) poll() int {
 	return n
 }
 
-// A request's id is its queue pair, its queue and its place in there.
+// A request's id holds its queue pair, its queue and its index there.
 const (
 	idRecv = 1 << 31
 	idEnd  = 1 << 30
@@ -180,7 +180,7 @@ func (e *end) Refused(hw.Reason, []byte, *hw.Cause) { e.host.t.Error("refused") 
 // Down implements [hw.Facts].
 func (e *end) Down(why hw.Reason, _ *hw.Cause) { e.down = why }
 
-// request connects a to a listener of b's device and returns what arrives there.
+// request connects a to a listener of r.b's device and returns the request that arrives.
 func (r *rig) request(a *end) (req hw.Request) {
 	l, err := r.b.dev.Listen(hw.ListenConfig{OnRequest: func(q hw.Request) bool { req = q; return true }})
 	require.NoError(r.t, err)
@@ -200,7 +200,7 @@ func (r *rig) pair(set ...func(*hw.QPConfig)) (a, b *end) {
 	return a, b
 }
 
-// post posts requests that complete in any case.
+// post makes requests signaled, posts them, and notes that each must complete.
 func (e *end) post(wrs ...hw.SendWR) {
 	e.host.t.Helper()
 	for i := range wrs {
@@ -225,7 +225,7 @@ func (e *end) breakNow(orderly bool) {
 	e.qp.Break(orderly)
 }
 
-// register registers n bytes with all privileges, until the test is over.
+// register registers n bytes with all privileges, until the test ends.
 func (h *host) register(n int) (*region, hw.SGE) {
 	mr, err := h.dev.Register(h.zone, make([]byte, n), hw.AllPrivileges)
 	require.NoError(h.t, err)
@@ -244,8 +244,8 @@ func reads(n int) func(*hw.QPConfig) {
 	return func(c *hw.QPConfig) { c.ReadsIn, c.ReadsOut = n, n }
 }
 
-// receivesTo gives a queue pair's receives another completion queue.
+// receivesTo makes a queue pair's receives complete into cq.
 func receivesTo(cq hw.CQ) func(*hw.QPConfig) { return func(c *hw.QPConfig) { c.RecvCQ = cq } }
 
-// patient waits for a receive longer than any test runs.
+// patient makes sends wait for a receive longer than any test runs.
 func patient(c *hw.QPConfig) { c.NotReady = time.Hour }

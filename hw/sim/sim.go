@@ -10,65 +10,67 @@ import (
 	"godat/hw"
 )
 
-// Config says how the devices of a [Provider] behave. Its zero value is a device
-// that does all it can, and late.
+// Config says how the devices of a [Provider] behave. Its zero value describes devices
+// that offer all that this package has, and complete late.
 type Config struct {
 	// Name is the provider's name; empty means "sim".
 	Name string
 
-	// Seed decides every choice the engine makes: delays, the order of flushes
-	// between queues, the garbage in fields that mean nothing.
+	// Seed decides every choice that the engine makes: delays, the order of flushes
+	// between queues, and the garbage in fields of a WC that have no meaning.
 	Seed uint64
-	// MaxDelay is the most steps of its device's engine that pass before the next
-	// piece of a queue pair's work: 0 means 8, less than 0 none.
+	// MaxDelay bounds the delay before the next piece of a queue pair's work, in steps
+	// of its device's engine: 0 means 8, less than 0 means no delay.
 	MaxDelay int
-	// LossSteps is how many engine steps a queue pair takes to notice that its
-	// peer is lost; 0 means 64.
+	// LossSteps is how many times the engine works on a queue pair until that notices
+	// the loss of its peer; 0 means 64.
 	LossSteps int
-	// Chunk is the most bytes copied in one step; 0 means 16 KiB. Deregister
-	// waits for one chunk at most.
+	// Chunk is the most bytes that the engine copies in one step; 0 means 16 KiB.
+	// Deregister waits for one chunk at most.
 	Chunk int
-	// Every, when set, is the shortest time between two work requests that a
-	// device begins: with unsignaled senders, a completion every so often. On
-	// Linux it is kept to tens of microseconds.
+	// Every, when not 0, is how long a device pauses before it begins a work request,
+	// so that it completes requests at a steady rate. On Linux the pause is accurate to
+	// tens of microseconds.
 	Every time.Duration
-	// Manual leaves the engine to [Device.Step]; the device has no goroutine.
+	// Manual leaves the engine's steps to [Device.Step]; the device has no goroutine.
 	Manual bool
 
-	// Ops are the operations to offer; 0 means all it has: send, write and read.
+	// Ops are the operations that the devices offer; 0 means all that they have: send,
+	// write and read.
 	Ops hw.OpSet
 	// NoNotReadyWait makes a send that finds no receive break the connection at
 	// once, whatever QPConfig.NotReady says.
 	NoNotReadyWait bool
 
-	// EarlyCompletion makes a send or write succeed before the target has looked
-	// at it, as on iWARP; a refusal ends the connection.
+	// EarlyCompletion makes a send or write succeed even when the target refuses it, as
+	// on iWARP; the refusal then only ends the connection.
 	EarlyCompletion bool
-	// ImpliedLocalRead lets a send or write gather from any region, as verbs do.
+	// ImpliedLocalRead lets a send or write read from any region, as verbs do.
 	ImpliedLocalRead bool
 	// ImpliedLocalWrite lets a region with RemoteWrite be written locally too, as
 	// verbs do.
 	ImpliedLocalWrite bool
 
-	// Tap sees each completion as it enters its queue, from inside the engine. It
-	// must not block nor call the device: it is for time stamps.
+	// Tap, when not nil, gets each completion as it enters its queue. The engine calls
+	// it with its lock held: it must not block, and must not call the device or the
+	// Provider. It is for time stamps.
 	Tap func(wc hw.WC)
 }
 
-// Provider is a provider of simulated devices that complete into queues to be
-// polled. Devices of one Provider reach each other by name, and no others.
+// Provider is a provider of simulated devices with polled completion queues. Devices of
+// one Provider reach each other by name, and reach no others.
 //
-// A device is an engine with a goroutine of its own, which executes work
-// requests in steps after they were posted. All state of a Provider is behind one
-// lock; completion queues have one per device, so that a poll meets the engine
-// only for as long as a completion takes to store. Facts and requests are told
-// by the engine with no lock held.
+// Each device has an engine, a goroutine that executes work requests in steps after they
+// were posted. One lock guards all state of a Provider except the contents of completion
+// queues, which have one lock per device: so a poll waits for the engine no longer than
+// the engine takes to store a completion. The engine calls Facts and OnRequest with no
+// lock held.
 type Provider struct {
 	cfg Config
 
 	mu        sync.Mutex
-	opened    uint64         // devices ever opened: seeds their engines
-	names     map[string]int // how many open devices have the name
+	opened    uint64         // number of devices ever opened: seeds their engines
+	names     map[string]int // number of open devices by name
 	listeners map[service]*listener
 	lastQual  uint64
 	regions   keyTable
@@ -76,7 +78,7 @@ type Provider struct {
 	violations []string
 }
 
-// service is what a connection request asks for.
+// service is the destination of a connection request.
 type service struct {
 	addr string
 	qual uint64
@@ -95,10 +97,10 @@ var (
 	_ net.Addr    = addr("")
 )
 
-// defaultQual is below the first connection qualifier that a Provider chooses.
+// defaultQual is one less than the first connection qualifier that a Provider chooses.
 const defaultQual = 49152
 
-// New makes a provider. It is not registered.
+// New returns a provider. It does not register it.
 func New(cfg Config) *Provider {
 	if cfg.Name == "" {
 		cfg.Name = "sim"
@@ -126,23 +128,22 @@ func New(cfg Config) *Provider {
 // Name implements [hw.Provider].
 func (s *Provider) Name() string { return s.cfg.Name }
 
-// Violations lists what the users of the provider's devices did against the
-// contract: calls on a queue pair from two goroutines at once, posts after Break,
-// a second Break, more outstanding than the depth of a queue pair or of a
-// completion queue, two pollers. The list ends after the first 64.
+// Violations lists the breaches of the contract by users of the provider's devices:
+// calls on a queue pair from two goroutines at once, posts after Break, a second Break,
+// more requests outstanding than the depth of a queue pair or of a completion queue, two
+// pollers. It keeps the first 64. Any goroutine may call it.
 func (s *Provider) Violations() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.violations)
 }
 
-// violationsKept bounds the list, for a user that does the same wrong thing
-// for ever.
+// violationsKept bounds the list, for a user that repeats a breach without end.
 const violationsKept = 64
 
-// Open opens a device. Any name will do: the device answers to it, and several
-// open devices may share one. The dynamic type is [*Device]. There are no
-// parameters.
+// Open opens a device with any name, which is also its address; an empty name means the
+// provider's name and "0". Several open devices may share a name. The device's dynamic
+// type is [*Device]. There are no parameters.
 func (s *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	for k := range cfg.Params {
 		return nil, hw.Errorf("sim.Open", hw.InvalidParameter, hw.NoSubtype, "unknown parameter %q", k)

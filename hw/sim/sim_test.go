@@ -32,7 +32,8 @@ func TestSimDoesNothingInsideACall(t *testing.T) {
 	assert.Equal(t, 2, a.ended)
 }
 
-// A message that arrived says that the connection is up, before the device does.
+// A message that arrived shows the acceptor's owner that the connection is up before
+// the device tells Established.
 func TestSimTakesAnswersToWhatCameBeforeEstablished(t *testing.T) {
 	for _, drained := range []bool{false, true} {
 		r := newRig(t, Config{Seed: 1, MaxDelay: -1})
@@ -41,7 +42,7 @@ func TestSimTakesAnswersToWhatCameBeforeEstablished(t *testing.T) {
 		a.recv()
 		b.recv()
 		require.NoError(t, q.Accept(b.qp, nil))
-		for r.a.dev.Step() { // and the other engine rests
+		for r.a.dev.Step() { // b's engine makes no step
 		}
 		require.True(t, a.up)
 		a.post(send())
@@ -167,13 +168,13 @@ func TestSimReportsACompletionQueueThatOverran(t *testing.T) {
 		a.recv()
 		b.post(send())
 	}
-	r.work() // and nobody polls
+	r.work() // without a poll
 	assert.Len(t, r.p.Violations(), 2)
 	require.Len(t, r.a.asyncs, 1, "told once")
 	assert.Equal(t, hw.AsyncCQOverrun, r.a.asyncs[0].Kind)
 	assert.Same(t, small, r.a.asyncs[0].CQ)
 
-	a.recvs = a.recvs[:3] // the other two have no completion
+	a.recvs = a.recvs[:3] // the completions of the other two were lost
 	a.breakNow(false)
 	r.settle()
 }

@@ -6,9 +6,9 @@ import (
 	"godat/hw"
 )
 
-// sharedQueue is a shared receive queue. The engine of a sender moves the first receive
-// to the queue pair that a message arrives at, when it begins to place it; from
-// then on it is as one of that queue pair's own.
+// sharedQueue implements [hw.SRQ]. When a sender's engine begins to place a message, it
+// moves the first receive to the receive queue of the queue pair at which the message
+// arrives; from then on the receive is that queue pair's own.
 type sharedQueue struct {
 	// Immutable.
 	dev   *Device
@@ -17,7 +17,7 @@ type sharedQueue struct {
 	onLow func()
 
 	// Guarded by dev.sim.mu.
-	wrs    []hw.RecvWR // the first is taken next
+	wrs    []hw.RecvWR // the next message takes the first
 	depth  int
 	low    int // 0: not armed
 	users  []*queuePair
@@ -73,7 +73,7 @@ func (s *sharedQueue) PostRecv(wrs []hw.RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
-// wake has those look again that may wait for a receive.
+// wake schedules the senders that may be waiting for a receive.
 func (s *sharedQueue) wake() {
 	for _, q := range s.users {
 		q.received()
@@ -96,7 +96,8 @@ func (s *sharedQueue) Arm(limit int) error {
 	return nil
 }
 
-// checkLow has the engine tell that the queue is low, if it is.
+// checkLow disarms the queue and makes the engine call OnLow, if fewer receives are left
+// than the limit.
 func (s *sharedQueue) checkLow() {
 	if len(s.wrs) < s.low {
 		s.low = 0
@@ -105,7 +106,7 @@ func (s *sharedQueue) checkLow() {
 	}
 }
 
-// tellLow tells the owner of the first queue that is low.
+// tellLow calls OnLow of the first queue in lows, with sim.mu released.
 func (d *Device) tellLow() {
 	s := d.lows[0]
 	d.lows = d.lows[1:]
@@ -158,7 +159,7 @@ func (s *sharedQueue) Close() error {
 	return nil
 }
 
-// shared finds the device's queue behind a handle.
+// shared finds the device's shared queue behind a handle; nil stays nil.
 func (d *Device) shared(op string, h hw.SRQ, z *zone) (*sharedQueue, error) {
 	if h == nil {
 		return nil, nil
@@ -173,7 +174,8 @@ func (d *Device) shared(op string, h hw.SRQ, z *zone) (*sharedQueue, error) {
 	return s, nil
 }
 
-// join and part count a queue pair that takes from the queue; there may be none.
+// join adds a queue pair that takes receives from the queue, and part removes it. Both
+// do nothing for a nil queue.
 func (s *sharedQueue) join(q *queuePair) {
 	if s != nil {
 		s.users = append(s.users, q)
@@ -186,12 +188,13 @@ func (s *sharedQueue) part(q *queuePair) {
 	}
 }
 
-// hasReceive reports whether a message for the queue pair finds a receive.
+// hasReceive reports whether there is a receive for a message to the queue pair.
 func (q *queuePair) hasReceive() bool {
 	return q.rq.head < q.rq.tail || q.srq != nil && len(q.srq.wrs) > 0
 }
 
-// receive is the receive that a message goes to. There is one.
+// receive is the receive into which the next message goes. The caller has checked
+// hasReceive.
 func (q *queuePair) receive() *hw.RecvWR {
 	if s := q.srq; s != nil && q.rq.head == q.rq.tail {
 		*q.rq.at(q.rq.tail) = s.wrs[0]

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiter is what a poller sleeps on: one descriptor that the device makes
-// readable, as a completion channel is, and one for Wake. Its wait blocks the
-// thread in poll(2), as a real device's poller does.
+// waiter puts a poller to sleep on two descriptors: one that the device makes readable,
+// like a completion channel, and one for Wake. Its wait blocks the thread in poll(2), as
+// a real device's poller does.
 type waiter struct {
 	done, woken atomic.Int32 // -1 when closed
 }
@@ -48,7 +48,7 @@ func (w *waiter) wait() error {
 	var count [8]byte
 	for _, fd := range fds {
 		if fd.Revents&unix.POLLIN != 0 {
-			_, _ = unix.Read(int(fd.Fd), count[:]) // takes the whole count at once
+			_, _ = unix.Read(int(fd.Fd), count[:]) // resets the whole count to 0
 		}
 	}
 	return nil
@@ -59,16 +59,16 @@ func (w *waiter) close() {
 	_ = unix.Close(int(w.woken.Swap(-1)))
 }
 
-// signal adds one to an eventfd. It would only fail on a full counter, which is
-// readable anyway.
+// signal adds one to an eventfd. The write fails only when the counter is full, and then
+// the descriptor is readable anyway.
 func signal(fd int32) {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
 	_, _ = unix.Write(int(fd), one[:])
 }
 
-// pause sleeps for d to within the timer slack. The runtime's timers are
-// only good to a millisecond when the program is idle.
+// pause sleeps for d, accurate to the kernel's timer slack. The runtime's timers are
+// accurate only to a millisecond when the program is idle.
 func pause(d time.Duration) {
 	ts := unix.NsecToTimespec(d.Nanoseconds())
 	for errors.Is(unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, &ts), unix.EINTR) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// waiter is what a poller sleeps on.
+// waiter puts a poller to sleep until a completion or Wake.
 type waiter struct {
 	mu    sync.Mutex
 	cond  sync.Cond
