@@ -14,38 +14,38 @@ const (
 	recvQueue
 )
 
-// book keeps what was posted to one queue of a queue pair, in order, and holds
-// each completion against it: nothing lost, doubled, out of order or after the
-// end, and no success behind a failure.
+// book records the requests that were posted to one queue of a queue pair, in order, and
+// checks each completion against them: none may be lost, doubled, out of order or after
+// OpEnd, and none may succeed behind one that failed.
 type book struct {
 	queue   string // "send" or "receive", for reports
 	endID   uint64
 	entries []entry
-	head    int  // the oldest request not accounted for
-	failed  bool // a request failed: all later ones must
+	head    int  // index of the oldest request that is not accounted for
+	failed  bool // a request failed: all later ones must fail, too
 	ended   bool
 }
 
 // entry is one request.
 type entry struct {
 	id       uint64
-	op       hw.Op  // what its completion must say
-	length   uint32 // of a send queue's request: the bytes it moves
+	op       hw.Op  // the Op that its completion must have
+	length   uint32 // of a send queue's request: the number of bytes it moves
 	signaled bool
 	done     bool  // it completed with wc
 	silent   bool  // it succeeded without a completion
 	wc       hw.WC // valid when done
 }
 
-// post notes requests that are about to be posted and returns the index of the
-// first. It goes first because completions may come from inside the post.
+// post records requests and returns the index of the first. The caller calls it before
+// it posts them, since completions may come from inside the post.
 func (b *book) post(es ...entry) int {
 	b.entries = append(b.entries, es...)
 	return len(b.entries) - len(es)
 }
 
-// unpost takes back the last n requests, which were refused. It returns what
-// is wrong with that.
+// unpost removes the last n requests, which the provider refused. It returns a violation
+// or "".
 func (b *book) unpost(n int) string {
 	keep := len(b.entries) - n
 	for _, e := range b.entries[keep:] {
@@ -57,8 +57,8 @@ func (b *book) unpost(n int) string {
 	return ""
 }
 
-// complete takes one completion, and returns what is wrong with it. broken says
-// that Break was called.
+// complete records one completion, and returns a violation or "". broken says that Break
+// was called.
 func (b *book) complete(wc hw.WC, broken bool) string {
 	if b.ended {
 		return fmt.Sprintf("%s queue: completion %#x (%v) after the queue's end", b.queue, wc.ID, wc.Status)
@@ -93,8 +93,8 @@ func (b *book) complete(wc hw.WC, broken bool) string {
 	return bad
 }
 
-// skip accounts for the requests before i, which a later one has overtaken: they
-// succeeded in silence, or were lost.
+// skip accounts for the requests before i, since a later one has completed: those that
+// were not signaled succeeded; the completions of the others were lost or swapped.
 func (b *book) skip(i int) (bad string) {
 	for ; b.head < i; b.head++ {
 		e := &b.entries[b.head]
@@ -106,7 +106,7 @@ func (b *book) skip(i int) (bad string) {
 	return bad
 }
 
-// end takes the queue's OpEnd.
+// end records the queue's OpEnd, and returns a violation or "".
 func (b *book) end(wc hw.WC, broken bool) string {
 	b.ended = true
 	bad := b.skip(len(b.entries))
@@ -121,7 +121,8 @@ func (b *book) end(wc hw.WC, broken bool) string {
 	return ""
 }
 
-// statuses lists how the requests ended, for assertions; silent ones succeeded.
+// statuses lists the requests' statuses, for assertions. A request without a completion
+// has StatusSuccess.
 func (b *book) statuses() []hw.Status {
 	out := make([]hw.Status, len(b.entries))
 	for i, e := range b.entries {

@@ -7,8 +7,8 @@ import (
 	"godat/hw"
 )
 
-// atomicsThroughWindows does atomics through windows that count from zero and begin
-// at each byte of a word: what an offset is a multiple of says nothing of the address.
+// atomicsThroughWindows runs atomics through zero-based windows that begin at several
+// bytes of a word: the alignment of an offset says nothing about that of the address.
 func atomicsThroughWindows(r *rig) {
 	if !r.b.attr.ZeroBased || !r.has(hw.OpFetchAdd) || !r.has(hw.OpCompareSwap) {
 		return

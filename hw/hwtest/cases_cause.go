@@ -6,8 +6,8 @@ import (
 	"godat/hw"
 )
 
-// causeCases: whatever ends a connection, or an attempt at one, says why, on both
-// sides. What it says differs between transports; that it says it does not.
+// causeCases test that every end of a connection, and of an attempt to connect, has a
+// cause on both sides. The causes' texts differ between transports.
 var causeCases = []contractCase{
 	{"nobody listens: the cause has words, and the error of the other end", func(r *rig) {
 		l := r.b.listen(hw.ListenConfig{})
@@ -74,8 +74,8 @@ var causeCases = []contractCase{
 	}},
 }
 
-// blamed checks that a connection broke, and that both ends were told why. Where a
-// cause holds a completion status, it is one of these.
+// blamed checks that a connection broke, and that both ends got a cause. A cause that
+// holds a completion status must hold one of may.
 func (r *rig) blamed(a, b *end, may ...hw.Status) {
 	r.tb.Helper()
 	r.broken(a, b)
@@ -87,13 +87,13 @@ func (r *rig) blamed(a, b *end, may ...hw.Status) {
 	}
 }
 
-// badCause reports whether a cause says too little: it must have words, and words for
-// its layer and side.
+// badCause reports whether a cause says too little: it must have a text or an error, and
+// a known layer and side.
 func badCause(c *hw.Cause) bool {
 	return c == nil || c.Text == "" && c.Err == nil || c.Layer > hw.LayerVerbs || c.Found > hw.SidePeer
 }
 
-// causes are those of ends that were told of an end.
+// causes lists the ends' causes; each must have one.
 func (r *rig) causes(ends ...*end) (all []*hw.Cause) {
 	r.tb.Helper()
 	for _, e := range ends {

@@ -22,7 +22,7 @@ var connectCases = []contractCase{
 		r.must.NoError(b.accept(req, welcome))
 		clear(welcome)
 		r.also.Equal("welcome", string(a.awaitUp().Private))
-		clear(got) // the callee's to keep
+		clear(got) // the data is the acceptor's to keep and to change
 		b.awaitUp()
 	}},
 	{"a request and a connection know their addresses and limits", describe},
@@ -119,7 +119,7 @@ var connectCases = []contractCase{
 		before := time.Now()
 		r.must.NoError(a.tryConnect(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: l.Qual(), Timeout: shortWait}))
 		l.next()
-		// The other attempt is not bounded: it outlives the first.
+		// The second attempt has no timeout and outlives the first.
 		c.connect(l, nil)
 		req := l.next()
 		time.AfterFunc(3*shortWait, func() { a.breakNow(false) })
@@ -154,8 +154,8 @@ var connectCases = []contractCase{
 	{"many connect at once and each meets its own", crowd},
 }
 
-// refusedAs connects and checks why it did not come to be; the queue pair ends
-// and works afterwards.
+// refusedAs connects and checks that the attempt is refused with the reason want. It
+// also checks that the queue pair ends, and works after Reset.
 func (r *rig) refusedAs(cfg hw.ConnectConfig, want hw.Reason) {
 	r.tb.Helper()
 	a := r.a.newEnd()
@@ -208,7 +208,7 @@ func tooMuchPrivate(r *rig) {
 	err := a.tryConnect(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: l.Qual(), Private: data})
 	r.also.ErrorIs(err, hw.ErrInvalidParameter)
 
-	// It did not start: the same queue pair connects after all.
+	// The attempt did not start, so the same queue pair can connect.
 	a.connect(l, nil)
 	req := l.next()
 	r.also.ErrorIs(b.accept(req, data), hw.ErrInvalidParameter)
@@ -317,7 +317,8 @@ func qualifiers(r *rig) {
 	roundTrip(r, a, b)
 }
 
-// crowd connects many at once through one listener; private data says who.
+// crowd connects many queue pairs at once through one listener. Private data identifies
+// each.
 func crowd(r *rig) {
 	const n = 16
 	l := r.b.listen(hw.ListenConfig{Backlog: n})

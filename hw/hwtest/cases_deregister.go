@@ -59,9 +59,9 @@ const (
 	freeDepth  = 8
 )
 
-// freeUnder streams large requests, frees the region on one side in the midst,
-// and writes to it at once: under the race detector any access that comes
-// later is a race, and without it a byte that changes is seen.
+// freeUnder streams large requests, frees the region on one side during the stream, and
+// writes to the memory at once. The race detector reports any later access by the
+// provider; without it, the case sees bytes that change.
 func (r *rig) freeUnder(op hw.Op, want hw.Status, local bool) {
 	if !r.has(op) {
 		return
@@ -86,7 +86,7 @@ func (r *rig) freeUnder(op hw.Op, want hw.Status, local bool) {
 			post()
 		}
 		if round > 0 {
-			a.sent(round - 1) // the stream flows
+			a.sent(round - 1) // the stream is running
 		}
 		victim := far
 		if local {
@@ -102,13 +102,13 @@ func (r *rig) freeUnder(op hw.Op, want hw.Status, local bool) {
 	}
 }
 
-// endOfStream checks how the requests ended: some succeeded, then at most one
-// found the region gone, and the rest was flushed.
+// endOfStream checks how the requests ended: some succeeded, then at most one failed
+// since the region was gone, and the rest were flushed.
 func (r *rig) endOfStream(a, b *end, op hw.Op, want hw.Status) {
 	r.tb.Helper()
 	last := a.sent(freeDepth - 1).Status
 	if last == hw.StatusSuccess {
-		return // the region was freed behind the stream, or the device completes early
+		return // the stream ended before Deregister, or the device completes early
 	}
 	r.broken(a, b)
 	failed := false
@@ -125,8 +125,8 @@ func (r *rig) endOfStream(a, b *end, op hw.Op, want hw.Status) {
 	}
 }
 
-// early is how a request that was not begun may end when an earlier one, which
-// had completed early, turns out to have failed.
+// early lists the further statuses that are allowed for a request when an earlier one,
+// which had completed early, fails at the target.
 func (r *rig) early(op hw.Op) []hw.Status {
 	if r.cfg.Gaps&EarlyCompletion != 0 && op != hw.OpRead {
 		return []hw.Status{hw.StatusFlushed}
@@ -134,7 +134,8 @@ func (r *rig) early(op hw.Op) []hw.Status {
 	return nil
 }
 
-// closePair closes two queue pairs that have ended, and what is left of regions.
+// closePair closes two queue pairs that have ended, and frees the regions that are not
+// freed yet.
 func (r *rig) closePair(a, b *end, gs ...*region) {
 	r.tb.Helper()
 	a.close()
@@ -146,7 +147,7 @@ func (r *rig) closePair(a, b *end, gs ...*region) {
 	}
 }
 
-// deregisterUnderLoad frees a region that two connections keep reading.
+// deregisterUnderLoad frees a region while two connections read it.
 func deregisterUnderLoad(r *rig) {
 	if !r.has(hw.OpRead) {
 		return

@@ -101,7 +101,7 @@ func attributes(r *rig) {
 	r.also.Equal(r.a.attr, r.a.dev.Attr(), "after some work")
 }
 
-// roundTrip moves one message each way.
+// roundTrip sends one message each way.
 func roundTrip(r *rig, a, b *end) {
 	r.tb.Helper()
 	r.message(a, b, 100, 1)
@@ -143,8 +143,8 @@ func closeInUse(r *rig) {
 	h.close()
 }
 
-// leaveNothing makes the devices work, lose a connection and close, and
-// looks for what still runs.
+// leaveNothing uses two devices, breaks a connection and closes everything, and then
+// checks that no goroutine and no descriptor is left.
 func leaveNothing(r *rig) {
 	old, files := goleak.IgnoreCurrent(), openFiles()
 	inner := &rig{tb: r.tb, must: r.must, also: r.also, cfg: r.cfg}
@@ -162,7 +162,8 @@ func leaveNothing(r *rig) {
 	r.also.Equal(files, openFiles(), "descriptors")
 }
 
-// openFiles is how many descriptors the process has, where that is easy to know.
+// openFiles is the number of descriptors that the process has open, on Linux; elsewhere
+// it is 0.
 func openFiles() int {
 	names, _ := os.ReadDir("/proc/self/fd")
 	return len(names)

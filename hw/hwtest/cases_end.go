@@ -15,7 +15,7 @@ var endCases = []contractCase{
 	{"a queue does not end before Break", func(r *rig) {
 		a, b := r.pair()
 		a.recv()
-		b.over() // with all its flushes
+		b.over() // b's queues have ended
 		a.awaitDown()
 		in := a.recv()
 		a.mu.Lock()
@@ -102,7 +102,8 @@ var endCases = []contractCase{
 			b.post(sendOf())
 			a.drain()
 			b.drain()
-			// Who is drained breaks at once: the other may hear of it only then.
+			// An end that gets Down(ReasonDrained) breaks at once: its peer may get Down
+			// only then.
 			done := make(chan struct{})
 			go closeAfter(done, func() { a.breakWhenDown() })
 			b.breakWhenDown()
@@ -150,7 +151,7 @@ var endCases = []contractCase{
 	{"memory is the owner's again when its queues have ended", memoryAfterEnd},
 }
 
-// phase brings a fresh end into some phase of its life.
+// phase brings a new end into a phase of its life.
 type phase struct {
 	name  string
 	enter func(r *rig, a, b *end)
@@ -201,8 +202,8 @@ var phaseTable = []phase{
 	{"failing", func(r *rig, a, b *end) { r.join(a, b); a.post(sendOf(hw.SGE{Addr: 1, Len: 1})) }},
 }
 
-// phases breaks a queue pair in each phase, with receives posted where they can
-// be. The books see the flushes and the two ends.
+// phases breaks a queue pair in each phase, with receives posted where that is allowed.
+// The books check the flushes and both OpEnds.
 func phases(r *rig) {
 	for _, p := range phaseTable {
 		for _, orderly := range []bool{false, true} {
@@ -256,21 +257,21 @@ func bothBreak(r *rig) {
 	}
 }
 
-// breakWhenDown is an owner's answer to Down.
+// breakWhenDown waits for Down and calls Break, as an owner does.
 func (e *end) breakWhenDown() {
 	e.wait(func() bool { return e.down != hw.ReasonNone })
 	e.breakNow(true)
 }
 
-// flushOrder leaves work outstanding on all four queues; the books check the
-// order, here only that it was flushed.
+// flushOrder leaves requests outstanding on all four queues. The books check the order
+// of the flushes; the case checks only that the requests were flushed.
 func flushOrder(r *rig) {
 	a, b := r.pair(notReady(hourLong))
 	for range 10 {
 		a.recv()
 	}
 	var stuck []int
-	if r.a.attr.NotReadyWait { // sends stay outstanding for want of receives
+	if r.a.attr.NotReadyWait { // sends stay outstanding while the peer has no receive
 		for range 10 {
 			stuck = append(stuck, a.post(sendOf()), a.post(hw.SendWR{Op: hw.OpSend}))
 		}
@@ -318,7 +319,7 @@ func drained(r *rig) {
 		r.also.Equal(hw.StatusSuccess, s, "request %d", i)
 	}
 	r.also.Equal(hw.StatusSuccess, b.received(7).Status)
-	late := a.recv() // receives are still taken, and flushed
+	late := a.recv() // the queue pair still takes receives, and flushes them
 	a.breakNow(true)
 	r.also.Equal(hw.ReasonPeer, b.awaitDown())
 	a.awaitEnd()
@@ -326,7 +327,8 @@ func drained(r *rig) {
 	r.also.Equal(hw.StatusFlushed, a.statuses(recvQueue)[late])
 }
 
-// lives takes one queue pair through many lives with different peers and ends.
+// lives takes one queue pair through many lives, with different peers and different ways
+// to end.
 func lives(r *rig) {
 	a := r.a.newEnd()
 	for i := range 12 {
@@ -337,7 +339,7 @@ func lives(r *rig) {
 			r.join(b, a)
 		}
 		roundTrip(r, a, b)
-		a.recv() // left for the flush
+		a.recv() // outstanding when the connection ends
 		if i%3 == 0 {
 			b.over()
 			a.awaitDown()
@@ -354,9 +356,9 @@ func lives(r *rig) {
 	}
 }
 
-// memoryAfterEnd breaks a connection in the midst of large transfers and writes
-// to all buffers of the side that has ended: nobody else touches its own any
-// more, and the race detector sees who does.
+// memoryAfterEnd breaks a connection during large transfers and writes to all buffers of
+// the side that has ended. The device must not access them any more; the race detector
+// reports an access.
 func memoryAfterEnd(r *rig) {
 	const n = 512 << 10
 	for i := range 4 {

@@ -72,14 +72,14 @@ func tooLong(r *rig) {
 		b.over()
 		r.also.Equal(hw.StatusFlushed, b.statuses(recvQueue)[later], c.name)
 		off := 0
-		for _, n := range append(c.room, 0) { // between the segments nothing was touched
+		for _, n := range append(c.room, 0) { // the bytes between the segments are unchanged
 			r.also.Equal(make([]byte, canary), dst.buf[off:off+canary], c.name)
 			off += canary + n
 		}
 	}
 }
 
-// mostGathered bounds the memory that overlong uses.
+// mostGathered bounds the memory that overlong registers, in bytes.
 const mostGathered = 64 << 20
 
 func overlong(r *rig) {
@@ -104,7 +104,7 @@ func overlong(r *rig) {
 	r.also.Equal(hw.StatusFlushed, b.statuses(recvQueue)[in])
 }
 
-// shortWait is a NotReady that runs out while a case looks on.
+// shortWait is a NotReady that runs out during a case.
 const shortWait = 30 * time.Millisecond
 
 func waits(r *rig) {
@@ -140,7 +140,7 @@ func waitsInVain(r *rig) {
 	r.broken(a, b)
 	a.over()
 	may := r.atTarget(hw.StatusFlushed)
-	if first == hw.StatusSuccess { // early: then the next one has the blame
+	if first == hw.StatusSuccess { // it completed early, so the next one may get the status
 		may = append(may, hw.StatusReceiverNotReady)
 	}
 	r.also.Contains(may, a.statuses(sendQueue)[later])

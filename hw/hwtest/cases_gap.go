@@ -2,8 +2,8 @@ package hwtest
 
 import "godat/hw"
 
-// gapCases probe the differences from the contract: what is declared is there,
-// and what is there is declared.
+// gapCases probe the differences from the contract: each declared gap must be present,
+// and each gap that is present must be declared.
 var gapCases = []contractCase{
 	{"EarlyCompletion is as declared", func(r *rig) {
 		a, b := r.pair()

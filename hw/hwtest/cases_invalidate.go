@@ -6,11 +6,11 @@ import (
 	"godat/hw"
 )
 
-// invalidateCases are about sends that invalidate a key of the peer's.
+// invalidateCases are about sends that invalidate a key of the peer.
 var invalidateCases = []contractCase{
 	{"a device without it refuses a send that invalidates", func(r *rig) {
 		if r.a.attr.Ops.Has(hw.OpSendInvalidate) {
-			return // the rest is about it
+			return // the other cases test it
 		}
 		a, _ := r.pair()
 		_, n, err := a.tryPost(hw.SendWR{Op: hw.OpSendInvalidate})
@@ -23,7 +23,8 @@ var invalidateCases = []contractCase{
 		}
 		a, b := r.pair()
 		in := b.recv()
-		// InfiniBand acknowledges the message before it looks for the key.
+		// InfiniBand acknowledges the message before it checks the key, so the send may
+		// succeed.
 		a.sent(a.post(hw.SendWR{Op: hw.OpSendInvalidate, Flags: hw.WRSignaled, Imm: 0x12345600}))
 		r.broken(a, b)
 		b.over()
@@ -118,7 +119,8 @@ var invalidateCases = []contractCase{
 	})},
 }
 
-// ifInvalidates runs a case on devices with sends that invalidate.
+// ifInvalidates runs a case on devices with sends that invalidate and receives that
+// report it.
 func ifInvalidates(run func(*rig)) func(*rig) {
 	return func(r *rig) {
 		if r.has(hw.OpSendInvalidate) && r.has(hw.OpRecvInvalidate) {
@@ -127,7 +129,7 @@ func ifInvalidates(run func(*rig)) func(*rig) {
 	}
 }
 
-// reported is the operation that a completion of op has.
+// reported is the operation in the completion of op.
 func reported(op hw.Op) hw.Op {
 	switch op {
 	case hw.OpSendInvalidate:
@@ -138,8 +140,8 @@ func reported(op hw.Op) hw.Op {
 	return op
 }
 
-// exposed makes memory of b's and a remote key to it: a window's where the device
-// has windows, else the region's.
+// exposed makes memory of b's host and a remote key to it: a window's key where the
+// device has windows, otherwise the region's.
 func (r *rig) exposed(b *end) (*region, uint32) {
 	r.tb.Helper()
 	if _, ok := r.b.dev.(hw.Binder); !ok {

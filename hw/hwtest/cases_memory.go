@@ -43,7 +43,7 @@ var memoryCases = []contractCase{
 			g := h.mem(64, hw.AllPrivileges)
 			s := g.all()
 			r.must.NoError(g.free())
-			h.mem(64, hw.AllPrivileges) // whatever takes the place
+			h.mem(64, hw.AllPrivileges) // may reuse the key's index
 			return g, s
 		})
 	}},
@@ -58,7 +58,7 @@ var memoryCases = []contractCase{
 	{"a made-up key is good for nothing", func(r *rig) {
 		g := r.b.mem(64, hw.AllPrivileges)
 		for _, key := range []uint32{0, 1, ^uint32(0), g.mr.RKey() ^ 1, g.mr.RKey() ^ 1<<20} {
-			if key != g.mr.LKey() { // which some devices use for both
+			if key != g.mr.LKey() { // some devices have one key for local and remote use
 				forEachRemote(r, g, key)
 			}
 		}
@@ -79,8 +79,8 @@ var memoryCases = []contractCase{
 	}},
 }
 
-// localOp is an operation whose local segments are checked: it runs with the
-// given segment on a's side, except a receive, whose segment is b's.
+// localOp is an operation whose local segments the device checks, and the privilege that
+// they need. The segment is a's, except that of a receive, which is b's.
 type localOp struct {
 	op   hw.Op
 	need hw.Privileges
@@ -93,7 +93,7 @@ var localOps = []localOp{
 	{hw.OpRead, hw.LocalWrite},
 }
 
-// owner is the host whose segment local checks.
+// owner is the host that owns the segment of local.
 func (r *rig) owner(op hw.Op) *host {
 	if op == hw.OpRecv {
 		return r.b
@@ -101,7 +101,7 @@ func (r *rig) owner(op hw.Op) *host {
 	return r.a
 }
 
-// grants are the privileges with what the provider's gaps imply.
+// grants are the privileges with those that the provider's gaps imply.
 func (r *rig) grants(priv hw.Privileges) hw.Privileges {
 	if r.cfg.Gaps&ImpliedLocalRead != 0 {
 		priv |= hw.LocalRead
@@ -112,7 +112,7 @@ func (r *rig) grants(priv hw.Privileges) hw.Privileges {
 	return priv
 }
 
-// eachPrivileges is every set of privileges but atomics.
+// eachPrivileges lists every set of privileges without atomics.
 func eachPrivileges() (all []hw.Privileges) {
 	for p := range hw.AllPrivileges + 1 {
 		if p&^hw.AllPrivileges == 0 {
@@ -122,9 +122,9 @@ func eachPrivileges() (all []hw.Privileges) {
 	return all
 }
 
-// local runs op with one local segment on a fresh connection, and reports how it
-// ended on the side that owns the segment. When it fails the connection broke
-// on both sides and nothing else happened.
+// local runs op with one local segment on a new connection, and returns its status on the
+// side that owns the segment. When op fails, local checks that the connection broke on
+// both sides and that no data arrived in far.
 func (r *rig) local(op hw.Op, s hw.SGE) (status hw.Status) {
 	r.tb.Helper()
 	a, b := r.pair()
@@ -159,10 +159,11 @@ func (r *rig) local(op hw.Op, s hw.SGE) (status hw.Status) {
 	return status
 }
 
-// localRoom is more than any range that local is called with.
+// localRoom is longer than any segment that local is called with, in bytes.
 const localRoom = 128
 
-// drop takes a pair and its regions down, so that a table keeps nothing.
+// drop closes a pair and frees its regions, so that they don't pile up in a table of
+// cases.
 func (r *rig) drop(a, b *end, gs ...*region) {
 	r.tb.Helper()
 	a.over()
@@ -191,8 +192,8 @@ func localPrivileges(r *rig) {
 	}
 }
 
-// remote runs a write or read on [addr, addr+n) of b's memory, and reports how
-// it ended. When it fails the connection broke and far is untouched.
+// remote runs a write or read on [addr, addr+n) of b's memory, and returns its status.
+// When it fails, remote checks that the connection broke and that far is unchanged.
 func (r *rig) remote(op hw.Op, far *region, key uint32, addr uint64, n int) hw.Status {
 	r.tb.Helper()
 	a, b := r.pair()
@@ -203,7 +204,7 @@ func (r *rig) remote(op hw.Op, far *region, key uint32, addr uint64, n int) hw.S
 	wr := hw.SendWR{Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{near.sge(0, n)}, RKey: key, RemoteAddr: addr}
 	status := a.sent(a.post(wr)).Status
 	if status == hw.StatusSuccess && op == hw.OpWrite && r.cfg.Gaps&EarlyCompletion != 0 {
-		// Success says nothing yet: a message behind it arrives, or the end does.
+		// An early success proves nothing: either a message behind it arrives, or Down.
 		a.post(sendOf())
 		b.await("a message or the end", func() bool { return b.books[recvQueue].entries[in].done || b.down != hw.ReasonNone })
 		if b.down != hw.ReasonNone {
@@ -272,7 +273,7 @@ func localBound(r *rig, b bound) {
 			continue
 		}
 		h := r.owner(op.op)
-		// The region is the middle of what lies around it.
+		// The region lies in the middle of around.
 		around := make([]byte, 256)
 		g := h.memIn(h.zone, around[64:128], hw.AllPrivileges)
 		s := hw.SGE{Addr: g.base + uint64(b.off), Len: uint32(b.n), LKey: g.mr.LKey()}
@@ -306,15 +307,15 @@ func remoteBound(r *rig, b bound) {
 	if b.ok || !r.has(hw.OpWrite) {
 		return
 	}
-	// An address at the very top must not wrap around to the region.
+	// A range at the top of the address space must not wrap around to the region.
 	g := r.b.mem(64, hw.AllPrivileges)
 	top := ^uint64(0) - uint64(b.n) + 1
 	r.also.Equal(hw.StatusRemoteAccess, r.remote(hw.OpWrite, g, g.mr.RKey(), top, b.n), "%s, from the top", b.name)
 	r.must.NoError(g.free())
 }
 
-// forEachLocal runs every operation with a segment that must be refused, made
-// on the host where it is used.
+// forEachLocal runs every operation with a segment that the device must refuse. The
+// function refused makes the segment on the host that uses it.
 func forEachLocal(r *rig, refused func(*host) (*region, hw.SGE)) {
 	for _, op := range localOps {
 		if op.op != hw.OpRecv && !r.has(op.op) {
@@ -327,7 +328,7 @@ func forEachLocal(r *rig, refused func(*host) (*region, hw.SGE)) {
 	}
 }
 
-// forEachRemote runs every RDMA operation with a key that must be refused.
+// forEachRemote runs every RDMA operation with a key that the device must refuse.
 func forEachRemote(r *rig, g *region, key uint32) {
 	for _, op := range []hw.Op{hw.OpWrite, hw.OpRead} {
 		if !r.has(op) {

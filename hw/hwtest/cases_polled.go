@@ -30,8 +30,8 @@ var polledCases = []contractCase{
 	{"queue pairs share a completion queue", sharedQueue},
 }
 
-// polledOnly runs a case on a third device that nobody polls but the case, with
-// three connections to b.
+// polledOnly runs a case on a third device, which only the case polls, with three
+// connections to b.
 func polledOnly(run func(r *rig, h *host, ends []*end)) func(*rig) {
 	return func(r *rig) {
 		if r.a.polled == nil {
@@ -43,7 +43,7 @@ func polledOnly(run func(r *rig, h *host, ends []*end)) func(*rig) {
 	}
 }
 
-// still connects three queue pairs of h, whose completions nobody takes.
+// still connects three queue pairs of h, which has no pump, to b.
 func (r *rig) still(h *host) (ends []*end) {
 	for range 3 {
 		e := h.newEnd()
@@ -53,7 +53,7 @@ func (r *rig) still(h *host) (ends []*end) {
 	return ends
 }
 
-// peer is the other end of a connection that still made.
+// peer is the other end of a connection that r.still made.
 func (r *rig) peer(e *end) *end { return r.b.ends[e.index] }
 
 // pollOnce polls one batch from the case's own goroutine.
@@ -62,7 +62,7 @@ func (h *host) pollOnce() int {
 	return p.poll()
 }
 
-// pollFor polls until so many completions came, or the case has no patience left.
+// pollFor polls until most completions have come, or Config.Patience has passed.
 func (h *host) pollFor(most int) {
 	deadline := time.Now().Add(h.rig.cfg.Patience)
 	for n := 0; n < most && time.Now().Before(deadline); {
@@ -70,7 +70,7 @@ func (h *host) pollFor(most int) {
 	}
 }
 
-// stuff makes n receives complete on e, unpolled.
+// stuff makes n receives complete on e, without polling e's host.
 func (r *rig) stuff(e *end, n int) {
 	r.tb.Helper()
 	from := r.peer(e)
@@ -116,7 +116,7 @@ func pollLate(r *rig, h *host, ends []*end) {
 	}
 }
 
-// waiting calls Wait on a goroutine.
+// waiting calls Wait on a goroutine, and returns a channel for its result.
 func (h *host) waiting() chan error {
 	done := make(chan error, 1)
 	h.waiter = make(chan struct{})
@@ -124,7 +124,7 @@ func (h *host) waiting() chan error {
 	return done
 }
 
-// stopWaiting ends a Wait that a case gave up on.
+// stopWaiting ends the Wait of a case that failed before it returned.
 func (h *host) stopWaiting() {
 	if h.waiter == nil {
 		return
@@ -137,7 +137,7 @@ func (h *host) stopWaiting() {
 	}
 }
 
-// returns waits for Wait to return.
+// returns checks that Wait returns.
 func (r *rig) returns(done chan error) {
 	r.tb.Helper()
 	select {
@@ -148,7 +148,7 @@ func (r *rig) returns(done chan error) {
 	}
 }
 
-// blocks sees that Wait does not return for a while.
+// blocks checks that Wait does not return within shortWait.
 func (r *rig) blocks(done chan error) {
 	r.tb.Helper()
 	select {
@@ -165,7 +165,7 @@ func armAndWait(r *rig, h *host, ends []*end) {
 		}
 		r.must.NoError(h.polled.Arm())
 		r.must.Zero(h.pollOnce())
-		if i%2 == 0 { // it comes before Wait
+		if i%2 == 0 { // the completion comes before Wait
 			r.stuff(e, 1)
 			r.returns(h.waiting())
 		} else {
@@ -190,8 +190,8 @@ func wakeUp(r *rig, h *host, _ []*end) {
 	r.returns(done)
 }
 
-// pollBesideWait has the case poll while another goroutine waits, as consumers do
-// who poll by themselves: what they find or take is no less a wake-up.
+// pollBesideWait polls while another goroutine is in Wait, as a consumer does that polls
+// by itself: a completion must end Wait even when such a poll takes it.
 func pollBesideWait(r *rig, h *host, ends []*end) {
 	for i := range 6 {
 		e := ends[i%len(ends)]
@@ -204,7 +204,7 @@ func pollBesideWait(r *rig, h *host, ends []*end) {
 		for range 3 {
 			r.also.Zero(h.pollOnce())
 		}
-		if i%2 == 0 { // Wait returns before somebody polls
+		if i%2 == 0 { // Wait returns before the case polls
 			r.stuff(e, 1)
 			r.returns(done)
 			r.also.Equal(1, h.pollOnce())

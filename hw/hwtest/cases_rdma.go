@@ -85,7 +85,7 @@ var rdmaCases = []contractCase{
 			b.recv()
 			i := a.post(readFrom(far, 0, near.all()), hw.SendWR{Op: hw.OpSend}, readFrom(far, 0, near.sge(0, 1)), sendOf())
 			b.recv()
-			a.sent(i + 3) // the books see the order
+			a.sent(i + 3) // the books check the order
 		}
 	}},
 	{"a write or read of nothing moves nothing and needs no key", func(r *rig) {
@@ -106,7 +106,7 @@ var rdmaCases = []contractCase{
 	}},
 }
 
-// anySize moves blocks of many sizes to or from the middle of the peer's memory.
+// anySize writes or reads blocks of many sizes in the middle of the peer's memory.
 func (r *rig) anySize(op hw.Op) {
 	if !r.has(op) {
 		return
@@ -134,7 +134,7 @@ func (r *rig) anySize(op hw.Op) {
 	}
 }
 
-// anySegments moves lists of segments to or from one range.
+// anySegments moves lists of segments to or from one remote range.
 func (r *rig) anySegments(op hw.Op) {
 	if !r.has(op) {
 		return
@@ -168,8 +168,8 @@ func (r *rig) anySegments(op hw.Op) {
 	}
 }
 
-// visibility writes from one side while the other reads what a message behind
-// the write told of; the race detector sees to the rest.
+// visibility writes to the peer's memory, and the peer reads that memory when the message
+// behind the write has arrived. The race detector reports a missing ordering.
 func visibility(r *rig) {
 	if !r.has(hw.OpWrite) {
 		return
@@ -189,8 +189,8 @@ func visibility(r *rig) {
 	}
 }
 
-// fence reads from memory that the peer changes as soon as the fenced message
-// behind the read has arrived: the read must see what was there before.
+// fence reads memory that the peer changes as soon as the fenced message behind the read
+// has arrived: the read must return the old bytes.
 func fence(r *rig) {
 	if !r.has(hw.OpRead) {
 		return
@@ -211,7 +211,8 @@ func fence(r *rig) {
 	}
 }
 
-// credits posts far more reads than may be outstanding.
+// credits posts far more reads than may be outstanding at a time; agreed is the most that
+// both sides can do.
 func (r *rig) credits(mine, theirs option, agreed int) {
 	if !r.has(hw.OpRead) {
 		return

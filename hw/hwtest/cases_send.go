@@ -69,7 +69,7 @@ var sendCases = []contractCase{
 		roundTrip(r, a, b)
 	}},
 	{"a completion waits for no later call of its owner", func(r *rig) {
-		// Each message goes only when the one before was answered.
+		// Each side posts its next message only after the other's has arrived.
 		a, b := r.pair()
 		for range 200 {
 			in, back := b.recv(), a.recv()
@@ -81,7 +81,7 @@ var sendCases = []contractCase{
 	}},
 }
 
-// ordered streams numbered messages through queues of limited depth.
+// ordered streams numbered messages through queues of depth 8.
 func ordered(r *rig) {
 	const deep, count = 8, 300
 	a, b := r.pair(depth(deep, deep))
@@ -185,13 +185,14 @@ func missingOps(r *rig) {
 	roundTrip(r, a, b)
 }
 
-// cut makes segments of the given lengths one behind the other, with gaps.
+// cut makes segments of the given lengths, in order, with canary bytes before and between
+// them.
 func cut(g *region, lens ...int) (sgl []hw.SGE) {
 	off := canary
 	for _, n := range lens {
 		s := g.sge(off, n)
 		if n == 0 {
-			s = hw.SGE{Addr: 0xdead0000beef, LKey: 0xdeadbeef} // means nothing
+			s = hw.SGE{Addr: 0xdead0000beef, LKey: 0xdeadbeef} // an empty segment's address and key have no meaning
 		}
 		sgl = append(sgl, s)
 		off += n + canary
@@ -199,10 +200,10 @@ func cut(g *region, lens ...int) (sgl []hw.SGE) {
 	return sgl
 }
 
-// canary is the bytes between segments.
+// canary is the number of bytes between segments, which must not change.
 const canary = 5
 
-// joined concatenates what segments made by cut hold.
+// joined concatenates the bytes of segments made by cut.
 func joined(g *region, lens ...int) (data []byte) {
 	off := canary
 	for _, n := range lens {
@@ -301,8 +302,8 @@ func zeroLength(r *rig) {
 	r.also.Equal(pattern(16, 1), g.buf)
 }
 
-// unsignaled mixes signaled and unsignaled sends in every pattern of four; the
-// books see that the silent ones stay silent.
+// unsignaled mixes signaled and unsignaled sends in every pattern of four. The books
+// check that a successful unsignaled send has no completion.
 func unsignaled(r *rig) {
 	a, b := r.pair()
 	next := 0
@@ -323,7 +324,7 @@ func unsignaled(r *rig) {
 		a.sent(next - 1)
 		b.received(next - 1)
 	}
-	// Silence to the very end: the queue ends behind requests that succeeded.
+	// The queue also ends behind an unsignaled send that succeeded.
 	in := b.recv()
 	a.post(hw.SendWR{Op: hw.OpSend})
 	r.also.Equal(hw.StatusSuccess, b.received(in).Status)

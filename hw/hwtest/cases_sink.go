@@ -2,7 +2,7 @@ package hwtest
 
 import "godat/hw"
 
-// readIntoWindow names the sink of a read by a window's key.
+// readIntoWindow reads into a window: the window's key names the sink.
 func readIntoWindow(r *rig) {
 	if !r.has(hw.OpReadToRMR) {
 		return

@@ -12,7 +12,7 @@ import (
 var srqCases = []contractCase{
 	{"a device without shared receive queues refuses a queue pair with one", func(r *rig) {
 		if _, ok := r.b.dev.(hw.SharedReceiver); ok {
-			return // the rest is about it
+			return // the other cases test it
 		}
 		e := r.b.newEnd()
 		cfg := e.cfg
@@ -65,7 +65,7 @@ var srqCases = []contractCase{
 		p := r.b.newPool(zone, 4, 1)
 		e := r.b.newEnd(p.from(), func(c *hw.QPConfig) { c.Zone = zone })
 		r.also.ErrorIs(p.srq.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StateSRQInUse})
-		p.post() // and still works
+		p.post() // the queue still works
 		e.close()
 		r.also.ErrorIs(zone.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StatePZInUse})
 		p.close()
@@ -89,7 +89,7 @@ func ifShared(run func(*rig)) func(*rig) {
 	}
 }
 
-// pooledPair connects a queue pair of a's to one of b's that takes from p.
+// pooledPair connects a queue pair of r.a to one of r.b that takes receives from p.
 func (r *rig) pooledPair(p *pool, opts ...option) (a, b *end) {
 	r.tb.Helper()
 	a, b = r.a.newEnd(opts...), r.b.newEnd(append(opts, p.from())...)
@@ -97,7 +97,8 @@ func (r *rig) pooledPair(p *pool, opts ...option) (a, b *end) {
 	return a, b
 }
 
-// sharedOrder posts receives before there is a connection.
+// sharedOrder posts receives before the connection, and checks that messages take them in
+// order.
 func sharedOrder(r *rig) {
 	const n = 12
 	p := r.b.newPool(r.b.zone, n, 2)
@@ -122,7 +123,7 @@ func sharedOrder(r *rig) {
 	}
 }
 
-// sharedWake has more senders wait than there are receives, again and again.
+// sharedWake makes more senders wait than there are receives, several times.
 func sharedWake(r *rig) {
 	if !r.a.attr.NotReadyWait {
 		r.tb.Log("without Attr.NotReadyWait nothing waits")
@@ -284,7 +285,7 @@ func sharedResize(r *rig) {
 	take()
 }
 
-// sharedTraffic has several pairs send what several goroutines post receives for.
+// sharedTraffic sends on several pairs while several goroutines post the receives.
 func sharedTraffic(r *rig) {
 	const pairs, posters, each = 4, 3, 60
 	const messages = posters * each
@@ -296,7 +297,7 @@ func sharedTraffic(r *rig) {
 	for i := range from {
 		from[i], _ = r.pooledPair(p, notReady(r.cfg.Patience), depth(messages, messages))
 	}
-	var at [messages]int // where the bytes of a receive are
+	var at [messages]int // slot in dst, by the index of the receive
 	var posted, sent sync.WaitGroup
 	for k := range posters {
 		posted.Go(func() {

@@ -37,9 +37,9 @@ const (
 	trafficMost  = 3000             // bytes of a message
 )
 
-// traffic is one end that sends numbered messages and checks those it gets. Each
-// message fills slot i%trafficDepth, and so does the write that may go before
-// it; that a slot is free again is known from the peer's posted receives.
+// traffic is one end that sends numbered messages and checks those that it receives.
+// Message i uses slot i%trafficDepth, and so does the write that may precede it. The
+// number of receives that the peer has posted tells when a slot is free again.
 type traffic struct {
 	rig   *rig
 	me    *end
@@ -48,10 +48,10 @@ type traffic struct {
 	count int
 	seed  byte
 
-	src, dst, win, sink *region // of me: messages out and in, the peer's writes, reads
+	src, dst, win, sink *region // of me: messages out, messages in, the peer's writes, own reads
 
-	posted atomic.Int64 // receives posted so far
-	last   []int        // per message the index of its send
+	posted atomic.Int64 // number of receives posted so far
+	last   []int        // index of each message's send
 }
 
 func newTraffic(r *rig, a, b *end, seed uint64, count int) (both [2]*traffic) {
@@ -66,8 +66,8 @@ func newTraffic(r *rig, a, b *end, seed uint64, count int) (both [2]*traffic) {
 	return both
 }
 
-// run sends and receives until both are done. It runs on a goroutine of its own
-// and so reports instead of failing.
+// run sends and receives until both are done. It runs on a goroutine of its own, so it
+// returns an error instead of failing the test.
 func (t *traffic) run() error {
 	for range trafficDepth {
 		if err := t.postRecv(); err != nil {
@@ -102,13 +102,13 @@ func (t *traffic) run() error {
 	return nil
 }
 
-// received reports whether message i has come, with me locked.
+// received reports whether message i has arrived, with me locked.
 func (t *traffic) received(i int) bool {
 	return i < t.count && t.me.books[recvQueue].entries[i].done
 }
 
-// maySend reports whether message i finds a receive, and its slots in the send
-// queue and in src free again, with me locked.
+// maySend reports whether the peer has a receive for message i, and whether the slots of
+// the message in the send queue and in src are free again, with me locked.
 func (t *traffic) maySend(i int) bool {
 	if i >= t.count || int64(i) >= t.peer.posted.Load() {
 		return false
@@ -125,13 +125,13 @@ func (t *traffic) postRecv() error {
 		return err
 	}
 	t.posted.Add(1)
-	t.peer.me.mu.Lock() // its wait reads the count under this lock
+	t.peer.me.mu.Lock() // the peer's wait reads posted under this lock
 	defer t.peer.me.mu.Unlock()
 	t.peer.me.cond.Broadcast()
 	return nil
 }
 
-// send sends message i: its size, whether a write went before it, and a pattern.
+// send sends message i: its number, a flag for a write before it, and a pattern.
 func (t *traffic) send(i int) error {
 	at := i % trafficDepth * trafficMost
 	n := 5 + t.rng.IntN(trafficMost-5)
@@ -158,7 +158,7 @@ func (t *traffic) send(i int) error {
 	return err
 }
 
-// check holds message i against what its sender must have sent.
+// check compares message i with what its sender must have sent.
 func (t *traffic) check(i int) error {
 	t.me.mu.Lock()
 	wc := t.me.books[recvQueue].entries[i].wc

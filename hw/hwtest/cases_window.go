@@ -11,7 +11,7 @@ import (
 var windowCases = []contractCase{
 	{"a device without windows refuses binds", func(r *rig) {
 		if _, ok := r.b.dev.(hw.Binder); ok {
-			return // the rest is about it
+			return // the other cases test them
 		}
 		_, b := r.pair()
 		_, n, err := b.tryPost(hw.SendWR{Op: hw.OpBind, Bind: &hw.Bind{}})
@@ -29,7 +29,7 @@ var windowCases = []contractCase{
 	})},
 	{"a window gives the peer part of a region", ifBinds(func(r *rig) {
 		a, b := r.pair()
-		g := r.b.mem(64, localAll) // which has no remote privilege itself
+		g := r.b.mem(64, localAll) // the region itself has no remote privilege
 		w := r.b.newWindow(r.b.zone, nil)
 		key := w.NextKey()
 		r.also.Equal(key, w.NextKey(), "it stays the same until the bind")
@@ -155,7 +155,7 @@ const (
 	remoteAll = hw.RemoteRead | hw.RemoteWrite
 )
 
-// ifBinds runs a case on devices with windows, whose cases need RDMA too.
+// ifBinds runs a case on devices with windows, RDMA writes and RDMA reads.
 func ifBinds(run func(*rig)) func(*rig) {
 	return func(r *rig) {
 		if _, ok := r.b.dev.(hw.Binder); ok && r.has(hw.OpWrite) && r.has(hw.OpRead) {
@@ -207,7 +207,7 @@ func unbind(w *win) hw.SendWR {
 	return hw.SendWR{Op: hw.OpBind, Flags: hw.WRSignaled, Bind: &hw.Bind{Window: w.Window}}
 }
 
-// bind binds a window, and returns the key.
+// bind binds a window, waits for the completion and returns the key.
 func (e *end) bind(w *win, g *region, off, n int, priv hw.Privileges) uint32 {
 	e.host.rig.tb.Helper()
 	wr := bindOf(w, g, off, n, priv)
@@ -218,15 +218,15 @@ func (e *end) bind(w *win, g *region, off, n int, priv hw.Privileges) uint32 {
 
 const throughSeed = 77
 
-// through runs a write or read by a of [addr, addr+n) of its peer's memory. The
-// pattern of throughSeed is what it writes.
+// through runs a write or read by a on [addr, addr+n) of its peer's memory, and returns
+// its status. It writes the pattern of throughSeed.
 func (r *rig) through(a *end, op hw.Op, key uint32, addr uint64, n int) hw.Status {
 	r.tb.Helper()
 	near := a.host.mem(n, hw.AllPrivileges)
 	fill(near.buf, throughSeed)
 	status := a.sent(a.post(hw.SendWR{Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{near.all()}, RKey: key, RemoteAddr: addr})).Status
 	if status == hw.StatusSuccess && op == hw.OpWrite && r.cfg.Gaps&EarlyCompletion != 0 {
-		// Success says nothing yet: a read of nothing behind it is answered, or the end comes.
+		// An early success proves nothing: a read of 0 bytes behind it shows the outcome.
 		if a.sent(a.post(hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled})).Status != hw.StatusSuccess {
 			status = hw.StatusRemoteAccess
 		}
@@ -234,7 +234,7 @@ func (r *rig) through(a *end, op hw.Op, key uint32, addr uint64, n int) hw.Statu
 	return status
 }
 
-// deadKey sees that a key of b's reaches nothing.
+// deadKey checks that a key of b gives no access to g.
 func (r *rig) deadKey(key uint32, g *region) {
 	r.tb.Helper()
 	before := slices.Clone(g.buf)
@@ -248,7 +248,7 @@ func windowBounds(r *rig) {
 	for _, c := range bounds {
 		for _, op := range []hw.Op{hw.OpWrite, hw.OpRead} {
 			_, b := r.pair()
-			g := r.b.mem(256, hw.AllPrivileges) // all of it could be reached by its own key
+			g := r.b.mem(256, hw.AllPrivileges) // its own key would give access to all of it
 			w := r.b.newWindow(r.b.zone, nil)
 			key := b.bind(w, g, 64, 64, remoteAll)
 			want := hw.StatusRemoteAccess
@@ -322,8 +322,8 @@ func bindFailures(r *rig) {
 	}
 }
 
-// bindThenSend tells the peer of a key in the same post as the bind, behind a
-// request that takes a while.
+// bindThenSend posts a slow write, a bind and a message in one post. The peer uses the
+// key as soon as the message arrives.
 func bindThenSend(r *rig) {
 	a, b := r.pair()
 	big, far := r.b.mem(1<<20, localAll), r.a.mem(1<<20, hw.AllPrivileges)
@@ -334,7 +334,7 @@ func bindThenSend(r *rig) {
 		wr := bindOf(w, g, 0, 64, remoteAll)
 		key := wr.Bind.Key
 		b.post(writeTo(far, 0, big.all()), wr, sendOf())
-		*wr.Bind = hw.Bind{} // the caller's again
+		*wr.Bind = hw.Bind{} // the caller may reuse it after the post
 		r.must.Equal(hw.StatusSuccess, a.received(in).Status)
 		r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, key, g.base, 64), "bind %d", i)
 	}
@@ -360,7 +360,7 @@ func rebind(r *rig) {
 	for _, old := range keys[:7] {
 		r.deadKey(old, g)
 	}
-	// The second is posted before the first has completed, maybe.
+	// The second bind may be posted before the first has completed.
 	one := bindOf(w, g, 0, 64, remoteAll)
 	first := b.post(one)
 	two := bindOf(w, other, 0, 64, remoteAll)

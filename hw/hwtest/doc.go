@@ -3,6 +3,6 @@
 // of them.
 //
 // The suite is itself tested over providers that break the contract on purpose
-// (package hw/fault, over hw/loop and hw/sim). The tests of what faults do are
-// here too, for the suite's books judge it.
+// (package hw/fault, over hw/loop and hw/sim). The tests of package hw/fault's faults
+// are here too, since they use the suite's books.
 package hwtest

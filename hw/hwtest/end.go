@@ -10,16 +10,16 @@ import (
 	"godat/hw"
 )
 
-// end is one end of a connection: a queue pair with its owner, who makes one
-// call at a time, records what he is told and holds it against the contract.
+// end is one end of a connection: a queue pair and its owner. The owner makes one call
+// at a time, records facts and completions, and checks them against the contract.
 type end struct {
 	host  *host
 	index int
 	cfg   hw.QPConfig
 	qp    hw.QP
-	cqs   []hw.CQ // this end's own
+	cqs   []hw.CQ // completion queues that only this end uses
 
-	calls sync.Mutex // one call at a time
+	calls sync.Mutex // serializes calls on qp
 
 	mu     sync.Mutex
 	cond   sync.Cond
@@ -27,15 +27,15 @@ type end struct {
 	books  [2]book
 	broken bool
 	closed bool
-	info   *hw.ConnInfo // Established
-	// Refused and Down, ReasonNone while they have not come.
+	info   *hw.ConnInfo // of Established; nil before it
+	// Reasons of Refused and Down; ReasonNone before them.
 	refused, down hw.Reason
-	refusal       []byte
-	cause         *hw.Cause // of either
-	bad           []string
+	refusal       []byte    // private data of Refused
+	cause         *hw.Cause // of Refused or Down
+	bad           []string  // violations
 }
 
-// An id is tag | index of the end | life | queue | sequence, and uses all bits.
+// An id is tag | index of the end | life | queue | sequence, in all 64 bits.
 const (
 	idTag        = 1 << 63
 	idEndShift   = 48
@@ -49,10 +49,10 @@ func (e *end) id(q direction, seq uint32) uint64 {
 	return idTag | uint64(e.index)<<idEndShift | uint64(e.life&0xff)<<idLifeShift | uint64(q)<<idQueueShift | uint64(seq)
 }
 
-// endOf is the index in an id.
+// endOf is the index of the end in an id.
 func endOf(id uint64) int { return int(id >> idEndShift & idEndMask) }
 
-// sink is one queue's sink.
+// sink implements [hw.Sink] for one queue of an end.
 type sink struct {
 	end   *end
 	queue direction
@@ -83,7 +83,7 @@ func (e *end) completeLocked(q direction, wc hw.WC) {
 	}
 }
 
-// facts records what the provider says of the connection.
+// facts implements [hw.Facts] for an end. It records the facts and their violations.
 type facts struct{ end *end }
 
 // Established implements [hw.Facts].
@@ -152,7 +152,7 @@ func (e *end) violate(bad string) {
 	e.mu.Unlock()
 }
 
-// begin starts a life: new books.
+// begin begins a life, with new books.
 func (e *end) begin() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -162,11 +162,11 @@ func (e *end) begin() {
 	e.refused, e.down, e.cause = hw.ReasonNone, hw.ReasonNone, nil
 }
 
-// wait waits until ok holds, which is called with the end locked, and reports
-// whether it came to that in time.
+// wait waits until ok returns true, and reports whether it does in time. It calls ok with
+// the end locked.
 func (e *end) wait(ok func() bool) bool { return e.waitFor(e.host.rig.cfg.Patience, ok) }
 
-// waitFor is wait with a limit of its own.
+// waitFor is wait with the given limit.
 func (e *end) waitFor(limit time.Duration, ok func() bool) bool {
 	late := false
 	timer := time.AfterFunc(limit, func() {
@@ -184,7 +184,8 @@ func (e *end) waitFor(limit time.Duration, ok func() bool) bool {
 	return ok()
 }
 
-// stays sees for a while that nothing becomes of send i, which waits.
+// stays fails the test when send i, which waits for a receive, completes or the
+// connection ends within a quarter of shortWait.
 func (e *end) stays(i int) {
 	e.host.rig.tb.Helper()
 	if e.waitFor(shortWait/4, func() bool { return e.books[sendQueue].entries[i].done || e.down != hw.ReasonNone }) {
@@ -192,7 +193,8 @@ func (e *end) stays(i int) {
 	}
 }
 
-// await is wait for the test's own goroutine: it fails the test.
+// await is wait for the test's own goroutine; it ends the test when ok is not true in
+// time.
 func (e *end) await(what string, ok func() bool) {
 	e.host.rig.tb.Helper()
 	if !e.wait(ok) {
@@ -213,8 +215,8 @@ func (e *end) dump() string {
 	return s
 }
 
-// tryPost posts sends, and reports as PostSend does. Ids are given here, and the
-// array is overwritten at once, as the contract allows.
+// tryPost posts sends under ids of its own. It returns the index of the first send and
+// the results of PostSend. After the post it overwrites the array, as the contract allows.
 func (e *end) tryPost(wrs ...hw.SendWR) (first, n int, err error) {
 	e.calls.Lock()
 	defer e.calls.Unlock()
@@ -261,7 +263,8 @@ func (e *end) tryRecv(sgls ...[]hw.SGE) (first, n int, err error) {
 	return first, n, err
 }
 
-// refusedPosts takes back what a post did not take.
+// refusedPosts removes the requests that a post did not take from the book, and checks
+// the results of the post.
 func (e *end) refusedPosts(q direction, posted, n int, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -279,7 +282,7 @@ func (e *end) refusedPosts(q direction, posted, n int, err error) {
 	}
 }
 
-// post posts sends that must be taken, and returns the index of the first.
+// post posts sends that the queue pair must take, and returns the index of the first.
 func (e *end) post(wrs ...hw.SendWR) int {
 	e.host.rig.tb.Helper()
 	first, _, err := e.tryPost(wrs...)
@@ -287,7 +290,7 @@ func (e *end) post(wrs ...hw.SendWR) int {
 	return first
 }
 
-// recv posts one receive of the given segments.
+// recv posts one receive of the given segments, and returns its index.
 func (e *end) recv(sgl ...hw.SGE) int {
 	e.host.rig.tb.Helper()
 	first, _, err := e.tryRecv(sgl)
@@ -310,7 +313,7 @@ func (e *end) completion(q direction, i int) (wc hw.WC) {
 	return wc
 }
 
-// breakNow calls Break.
+// breakNow calls Break and notes that it did.
 func (e *end) breakNow(orderly bool) {
 	e.calls.Lock()
 	defer e.calls.Unlock()
@@ -354,7 +357,8 @@ func (e *end) awaitDown() hw.Reason {
 	return e.down
 }
 
-// over ends the life: Break, unless it was called, and the end of both queues.
+// over ends a life: it calls Break, unless the case has, and waits for the end of both
+// queues.
 func (e *end) over() {
 	e.host.rig.tb.Helper()
 	e.mu.Lock()
@@ -378,7 +382,7 @@ func (e *end) reset() {
 	e.begin()
 }
 
-// close closes the queue pair and its own completion queues.
+// close closes the queue pair and its completion queues.
 func (e *end) close() {
 	e.host.rig.tb.Helper()
 	e.calls.Lock()
@@ -393,7 +397,7 @@ func (e *end) close() {
 	e.cqs = nil
 }
 
-// statuses lists how the requests of a queue ended.
+// statuses lists the statuses of a queue's requests.
 func (e *end) statuses(q direction) []hw.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()

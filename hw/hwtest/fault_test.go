@@ -15,8 +15,8 @@ import (
 	"godat/hw/sim"
 )
 
-// inners are the providers that faults are tested over: one that completes by
-// itself, and one that is polled.
+// inners are the providers that package fault wraps in the tests: one that delivers
+// completions to sinks, and one that is polled.
 var inners = []struct {
 	name string
 	make func() hw.Provider
@@ -107,7 +107,7 @@ func TestABrokenConnectionIsFlushedOnBothSides(t *testing.T) {
 		in := b.recv()
 		a.post(sendOf())
 		a.sent(0)
-		a.post(sendOf(), sendOf(), sendOf()) // the first of these breaks it
+		a.post(sendOf(), sendOf(), sendOf()) // the first of these breaks the connection
 		r.broken(a, b)
 		late, lateIn := a.post(sendOf()), a.recv()
 		a.mu.Lock()
@@ -158,7 +158,7 @@ func TestALostPeerAndBreakOrDrain(t *testing.T) {
 	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, _ := r.pair()
 		a.post(sendOf())
-		a.over() // before the bound
+		a.over() // Break comes before Config.Bound has passed
 		assert.Equal(t, []hw.Status{hw.StatusFlushed}, a.statuses(sendQueue))
 		c, d := r.pair()
 		c.post(sendOf())
@@ -167,7 +167,7 @@ func TestALostPeerAndBreakOrDrain(t *testing.T) {
 		r.broken(d)
 		e, f := r.pair()
 		e.post(sendOf())
-		f.over() // the peer ends it first
+		f.over() // the peer breaks the connection first
 		e.awaitDown()
 		e.over()
 		assert.Equal(t, []hw.Status{hw.StatusFlushed}, e.statuses(sendQueue))
@@ -190,7 +190,7 @@ func TestALostPeerIsForgottenInTheNextLife(t *testing.T) {
 	})
 }
 
-// slowDown is an owner who takes his time to hear of the end.
+// slowDown is an owner whose Down closes begun and then blocks until gate is closed.
 type slowDown struct {
 	hw.Facts
 	begun, gate chan struct{}
@@ -233,8 +233,8 @@ func TestFailedCallsDoNothing(t *testing.T) {
 	})
 }
 
-// storm runs connections under all faults at once, and returns how all their
-// requests ended. The books of each queue pair must balance whatever happens.
+// storm runs connections under the configured faults, and returns how all their requests
+// ended. The books of each queue pair must balance whatever the faults do.
 func storm(r *rig) (ends []string) {
 	for i := range 30 {
 		a, b := r.pair(depth(64, 64))
@@ -267,7 +267,7 @@ func TestTheContractHoldsUnderAllFaultsAtOnce(t *testing.T) {
 }
 
 func TestTheSeedPicksTheOperationsThatFail(t *testing.T) {
-	// Which operation failed shows on loop, where all before it have run.
+	// On loop all requests before the failed one have run, so the statuses show which failed.
 	story := func(seed uint64) []string {
 		f := fault.Wrap(loop.Provider{}, fault.Config{Seed: seed, Status: hw.StatusRemoteResponder, On: fault.Triggers{fault.FailSend: {Every: 30}}})
 		return storm(newRig(t, Config{Provider: f, Devices: [2]string{"one", "two"}}.withDefaults()))

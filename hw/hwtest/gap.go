@@ -2,22 +2,22 @@ package hwtest
 
 import "strings"
 
-// Gap is a documented difference between a device and the contract. A suite
-// that is told of a gap still tests the sentence: that the device differs in
-// this way and in no other. A gap that is declared and not there fails.
+// Gap is a set of documented differences between a device and the contract. With a
+// declared gap the suite still tests the sentence of the contract: the device must
+// differ in this way and in no other. The suite fails when a declared gap is absent.
 type Gap uint32
 
 // The gaps.
 const (
 	// EarlyCompletion: a send or write succeeds when the transport has taken it,
-	// before the target has looked at it. What goes wrong there is heard as
-	// Down(ReasonBroken). This is iWARP's way.
+	// before the target has looked at it. This side learns of a refusal by the target
+	// as Down(ReasonBroken). iWARP works this way.
 	EarlyCompletion Gap = 1 << iota
-	// ImpliedLocalRead: any region may be the source of a send or write. This is
-	// verbs' way.
+	// ImpliedLocalRead: any region may be the source of a send or write. Verbs work
+	// this way.
 	ImpliedLocalRead
-	// ImpliedLocalWrite: a region with RemoteWrite may be written locally too.
-	// This is the way of verbs, where the one can't be had without the other.
+	// ImpliedLocalWrite: a region with RemoteWrite may be written locally too. Verbs
+	// work this way: they refuse remote write access without local write access.
 	ImpliedLocalWrite
 )
 

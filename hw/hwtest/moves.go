@@ -6,10 +6,10 @@ import (
 	"godat/hw"
 )
 
-// hourLong is a wait that no case sees the end of.
+// hourLong is a NotReady longer than any case runs.
 const hourLong = time.Hour
 
-// fill writes a pattern that differs for each seed and place.
+// fill writes a pseudo-random pattern that depends on the seed.
 func fill(buf []byte, seed byte) {
 	x := uint32(seed)*2654435761 + 1
 	for i := range buf {
@@ -24,7 +24,7 @@ func pattern(n int, seed byte) []byte {
 	return buf
 }
 
-// total is the length of a segment list.
+// total is the length of a segment list in bytes.
 func total(sgl []hw.SGE) (n uint64) {
 	for _, s := range sgl {
 		n += uint64(s.Len)
@@ -49,7 +49,7 @@ func readFrom(g *region, off int, sgl ...hw.SGE) hw.SendWR {
 	return wr
 }
 
-// message sends n bytes and checks what arrives.
+// message sends n bytes and checks that they arrive.
 func (r *rig) message(from, to *end, n int, seed byte) {
 	r.tb.Helper()
 	src, dst := from.host.mem(max(n, 1), hw.LocalRead), to.host.mem(max(n, 1), hw.LocalWrite)
@@ -66,8 +66,8 @@ func (r *rig) message(from, to *end, n int, seed byte) {
 	r.must.NoError(dst.free())
 }
 
-// has reports whether both devices have the operation. That what is missing is
-// refused is a case of its own; other cases may then have nothing to say.
+// has reports whether both devices have the operation. A case that needs it returns when
+// it is missing; another case tests that the device refuses a missing operation.
 func (r *rig) has(op hw.Op) bool {
 	if r.a.attr.Ops.Has(op) && r.b.attr.Ops.Has(op) {
 		return true
@@ -76,8 +76,8 @@ func (r *rig) has(op hw.Op) bool {
 	return false
 }
 
-// atTarget is the status of a send or write that the target refuses with want:
-// with EarlyCompletion it may have succeeded before.
+// atTarget lists the statuses that are allowed for a send or write which the target
+// refuses with want: with EarlyCompletion it may also have succeeded.
 func (r *rig) atTarget(want hw.Status) []hw.Status {
 	if r.cfg.Gaps&EarlyCompletion != 0 {
 		return []hw.Status{want, hw.StatusSuccess}
@@ -85,7 +85,7 @@ func (r *rig) atTarget(want hw.Status) []hw.Status {
 	return []hw.Status{want}
 }
 
-// broken checks that the connection broke on both sides.
+// broken checks that each end gets Down(ReasonBroken).
 func (r *rig) broken(ends ...*end) {
 	r.tb.Helper()
 	for _, e := range ends {

@@ -8,8 +8,9 @@ import (
 	"godat/hw"
 )
 
-// pool is a shared receive queue with its books: each receive completes once, on
-// the queue pair that WC.QP names, and one queue pair takes them in order.
+// pool is a shared receive queue with its book. It checks that each receive completes
+// once, on the queue pair that WC.QP names, and that each queue pair takes receives in
+// order.
 type pool struct {
 	host  *host
 	index int
@@ -18,10 +19,10 @@ type pool struct {
 	mu      sync.Mutex
 	cond    sync.Cond
 	entries []poolEntry
-	last    map[*end]int // the newest receive that an end took
-	turns   int          // completions
-	lows    int          // calls of OnLow
-	// anyOrder: several goroutines post, so nobody knows the order.
+	last    map[*end]int // index of the newest receive that an end took
+	turns   int          // number of completions
+	lows    int          // number of calls of OnLow
+	// anyOrder says that several goroutines post, so that the order is not known.
 	anyOrder bool
 	closed   bool
 }
@@ -31,11 +32,11 @@ type poolEntry struct {
 	done bool
 	wc   hw.WC
 	by   *end
-	turn int // how many had completed before
+	turn int // number of receives that completed before it
 }
 
-// The ids of a pool's receives have the index of no end; where the life of an
-// end is in other ids they have the pool's index.
+// idPool stands in the ids of a pool's receives in place of an end's index; the pool's
+// index stands in place of the end's life.
 const idPool = idEndMask
 
 func pooled(id uint64) bool { return id&idTag != 0 && endOf(id) == idPool }
@@ -66,7 +67,7 @@ func (p *pool) onLow() {
 	p.cond.Broadcast()
 }
 
-// from has a queue pair of the pool's host take its receives from the pool.
+// from makes a queue pair of the pool's host take its receives from the pool.
 func (p *pool) from() option {
 	return func(c *hw.QPConfig) { c.SRQ, c.Number = p.srq, uint32(len(p.host.ends)) }
 }
@@ -82,7 +83,7 @@ func (p *pool) tryPost(sgls ...[]hw.SGE) (first, n int, err error) {
 	}
 	p.mu.Unlock()
 	n, err = p.srq.PostRecv(wrs)
-	if n < len(wrs) { // in these cases nobody else posts
+	if n < len(wrs) { // no other goroutine posts in a case that lets a post fail
 		p.mu.Lock()
 		p.entries = p.entries[:first+n]
 		p.mu.Unlock()
@@ -93,7 +94,7 @@ func (p *pool) tryPost(sgls ...[]hw.SGE) (first, n int, err error) {
 	return first, n, err
 }
 
-// post posts a receive that must be taken, and returns its index.
+// post posts a receive that the queue must take, and returns its index.
 func (p *pool) post(sgl ...hw.SGE) int {
 	p.host.rig.tb.Helper()
 	first, _, err := p.tryPost(sgl)
@@ -101,7 +102,7 @@ func (p *pool) post(sgl ...hw.SGE) int {
 	return first
 }
 
-// complete takes a completion on an end's receive queue.
+// complete records a completion on an end's receive queue, and returns a violation or "".
 func (p *pool) complete(e *end, wc hw.WC) string {
 	p.mu.Lock()
 	defer p.cond.Broadcast()
@@ -152,7 +153,8 @@ func (e *end) completePooled(wc hw.WC) {
 	}
 }
 
-// wait waits until ok holds, which is called with the pool locked.
+// wait waits until ok returns true, and fails the test when it doesn't in time. It calls
+// ok with the pool locked.
 func (p *pool) wait(what string, ok func() bool) {
 	p.host.rig.tb.Helper()
 	late := false
@@ -174,7 +176,7 @@ func (p *pool) wait(what string, ok func() bool) {
 	}
 }
 
-// received waits for the completion of receive i, and says who took it.
+// received waits for the completion of receive i, and returns the end that took it, too.
 func (p *pool) received(i int) (wc hw.WC, by *end) {
 	p.host.rig.tb.Helper()
 	var e poolEntry
@@ -182,7 +184,7 @@ func (p *pool) received(i int) (wc hw.WC, by *end) {
 	return e.wc, e.by
 }
 
-// taken is how many receives have completed.
+// taken is the number of receives that have completed.
 func (p *pool) taken() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"godat/hw"
 )
 
-// pump is the poller of a polled device: the loop of hw.Polled's documentation,
-// on a locked thread, handing each completion to the queue pair in its id.
+// pump is the poller of a polled device. It runs the loop of hw.Polled's documentation
+// on a locked thread, and hands each completion to the end that its id names.
 type pump struct {
 	host *host
 	dev  hw.Polled
@@ -17,7 +17,8 @@ type pump struct {
 	wcs  [16]hw.WC
 }
 
-// pumpSpins is how often an empty poll is repeated before the pump sleeps.
+// pumpSpins is the most empty polls in a row that the pump makes before it arms the
+// device.
 const pumpSpins = 4
 
 func (p *pump) run() {
@@ -44,7 +45,7 @@ func (p *pump) run() {
 	}
 }
 
-// poll hands on one batch.
+// poll polls one batch and routes it. It returns the number of completions.
 func (p *pump) poll() int {
 	n := p.dev.Poll(p.wcs[:])
 	for _, wc := range p.wcs[:n] {
@@ -54,7 +55,7 @@ func (p *pump) poll() int {
 	return n
 }
 
-// end stops the pump.
+// end stops the pump and waits for its goroutine.
 func (p *pump) end() {
 	p.stop.Store(true)
 	p.dev.Wake()

@@ -15,9 +15,8 @@ import (
 	"godat/hw"
 )
 
-// rig is what a case runs on: two open devices that reach each other. When the
-// case ends, all that it made is taken down in order, and each queue pair's
-// books are closed.
+// rig is the set-up of a case: two open devices that reach each other. When the case
+// ends, the rig closes all objects in order and checks each queue pair's books.
 type rig struct {
 	tb   testing.TB
 	must *require.Assertions
@@ -43,7 +42,7 @@ func (r *rig) open(i int) *host {
 	return h
 }
 
-// openStill opens a device that nobody polls.
+// openStill opens a device without a pump: the case polls it.
 func (r *rig) openStill(i int) *host {
 	r.tb.Helper()
 	h := &host{rig: r, name: fmt.Sprintf("%c%d", 'a'+rune(i), len(r.hosts))}
@@ -57,7 +56,7 @@ func (r *rig) openStill(i int) *host {
 	return h
 }
 
-// close takes everything down. After a failure it does what it can.
+// close closes everything. After a failure it goes on with the rest.
 func (r *rig) close() {
 	for _, h := range r.hosts {
 		h.endAll()
@@ -76,8 +75,8 @@ type host struct {
 	polled hw.Polled // nil when completions go to sinks
 	pump   *pump
 	zone   hw.Zone
-	zones  []hw.Zone // more of them
-	cqs    []hw.CQ   // shared ones
+	zones  []hw.Zone // further zones that the case made
+	cqs    []hw.CQ   // completion queues that several ends share
 	closed bool
 
 	solicitedOnly bool          // for completion queues made from now on
@@ -90,9 +89,9 @@ type host struct {
 	bad     []string
 	regions []*region
 	ears    []*ear
-	front   *ear // that of join
+	front   *ear // the listener that join uses
 	pools   []*pool
-	later   []func() // to be done when the queue pairs are closed, before the regions are freed
+	later   []func() // close calls them when the queue pairs are closed, before it frees the regions
 }
 
 // tag says which queues of which end complete into a completion queue with
@@ -128,7 +127,7 @@ func (h *host) violate(bad string) {
 	h.bad = append(h.bad, bad)
 }
 
-// route hands a polled completion to its queue pair, by its id alone.
+// route hands a polled completion to the end that its id names.
 func (h *host) route(wc hw.WC) {
 	h.mu.Lock()
 	i, queue := endOf(wc.ID), direction(wc.ID>>idQueueShift&1)
@@ -171,11 +170,11 @@ func segments(n int) option {
 	return func(c *hw.QPConfig) { c.SendSegments, c.RecvSegments = n, n }
 }
 
-// defaultDepth is that of queue pairs which don't say.
+// defaultDepth is the depth of both queues unless an option sets another.
 const defaultDepth = 32
 
-// newEnd makes a queue pair. On a polled device every second one completes both
-// queues into one completion queue.
+// newEnd makes a queue pair. On a polled device both queues of every second one complete
+// into one completion queue.
 func (h *host) newEnd(opts ...option) *end {
 	h.rig.tb.Helper()
 	e := &end{host: h}
@@ -196,7 +195,7 @@ func (h *host) newEnd(opts ...option) *end {
 	if h.polled == nil {
 		e.cfg.SendSink, e.cfg.RecvSink = &sink{end: e, queue: sendQueue}, &sink{end: e, queue: recvQueue}
 	} else if e.cfg.SendCQ != nil {
-		// shared; the case made it
+		// the case made a shared completion queue
 	} else if e.index%2 == 0 {
 		e.cfg.SendCQ = h.newCQ(e, e.cfg.SendDepth+1, tag{end: e.index, queues: [2]bool{sendQueue: true}})
 		e.cfg.RecvCQ = h.newCQ(e, e.cfg.RecvDepth+1, tag{end: e.index, queues: [2]bool{recvQueue: true}})
@@ -211,8 +210,7 @@ func (h *host) newEnd(opts ...option) *end {
 	return e
 }
 
-// newCQ makes a completion queue, which the end closes, or the host when there
-// is none.
+// newCQ makes a completion queue. The end closes it, or the host when e is nil.
 func (h *host) newCQ(e *end, depth int, t tag) hw.CQ {
 	h.rig.tb.Helper()
 	h.mu.Lock()
@@ -230,7 +228,7 @@ func (h *host) newCQ(e *end, depth int, t tag) hw.CQ {
 	return cq
 }
 
-// region is registered Go memory, pinned.
+// region is pinned and registered Go memory.
 type region struct {
 	mr     hw.MR
 	buf    []byte
@@ -263,7 +261,7 @@ func (h *host) memIn(zone hw.Zone, buf []byte, priv hw.Privileges) *region {
 	return g
 }
 
-// free deregisters the memory; it stays pinned until the case ends.
+// free deregisters the memory, which stays pinned until the case ends.
 func (g *region) free() error {
 	g.freed = true
 	return g.mr.Deregister()
@@ -277,7 +275,7 @@ func (g *region) sge(off, n int) hw.SGE {
 // all is the whole region as a segment.
 func (g *region) all() hw.SGE { return g.sge(0, len(g.buf)) }
 
-// ear is a listener that keeps what it is offered.
+// ear is a listener that queues the requests that it gets.
 type ear struct {
 	hw.Listener
 	host     *host
@@ -289,7 +287,7 @@ type ear struct {
 // earRoom is more requests than any case makes.
 const earRoom = 256
 
-// listen listens; qual 0 lets the provider choose.
+// listen makes a listener; with Qual 0 the provider chooses the qualifier.
 func (h *host) listen(cfg hw.ListenConfig) *ear {
 	h.rig.tb.Helper()
 	l := &ear{host: h, requests: make(chan hw.Request, earRoom)}
@@ -309,7 +307,7 @@ func (l *ear) onRequest(r hw.Request) bool {
 	return true
 }
 
-// next waits for a request.
+// next waits for a request and returns it.
 func (l *ear) next() hw.Request {
 	l.host.rig.tb.Helper()
 	select {
@@ -327,7 +325,7 @@ func (l *ear) close() {
 	l.host.rig.must.NoError(l.Listener.Close())
 }
 
-// connect starts to connect e to l.
+// connect starts an attempt to connect e to l.
 func (e *end) connect(l *ear, private []byte) {
 	e.host.rig.tb.Helper()
 	e.host.rig.must.NoError(e.tryConnect(hw.ConnectConfig{Addr: l.host.attr.Address, Qual: l.Qual(), Private: private}))

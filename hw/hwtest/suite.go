@@ -8,40 +8,43 @@ import (
 	"godat/hw"
 )
 
-// Config says what TestProvider runs on.
+// Config says what TestProvider tests.
 type Config struct {
-	// Provider is what is tested. Its devices either complete by themselves, or
-	// are polled; the suite finds out and polls them.
+	// Provider is the provider under test. Its devices either deliver completions to
+	// sinks, or implement [hw.Polled]; the suite polls those.
 	Provider hw.Provider
-	// Devices names two devices that reach each other, or twice the same one,
-	// which then is opened twice.
+	// Devices names two devices that reach each other, or one device twice, which the
+	// suite then opens twice.
 	Devices [2]string
-	// Params are those that the devices are opened with.
+	// Params are the parameters of hw.OpenConfig for both devices.
 	Params map[string]string
-	// Unknown is an address at which nothing can be reached.
+	// Unknown is an address at which no device can be reached; empty means a name that
+	// no device has.
 	Unknown string
-	// Gaps are the provider's documented differences from the contract. Each is
-	// probed: one that is declared and not there fails, as does the reverse.
+	// Gaps are the provider's documented differences from the contract. The suite
+	// probes each: it fails when a declared gap is absent, and when a gap is present
+	// and not declared.
 	Gaps Gap
-	// Groups are the parts of the contract to test, as "send"; nil means all.
+	// Groups are the names of the groups of cases to run, such as "send"; nil means
+	// all.
 	Groups []string
-	// Patience is how long a case waits for what must happen; 0 means 10 s.
+	// Patience bounds a case's wait for an event that must come; 0 means 10 s.
 	Patience time.Duration
 }
 
-// contractCase is one sentence of the contract.
+// contractCase tests one sentence of the contract.
 type contractCase struct {
 	name string
 	run  func(r *rig)
 }
 
-// contractGroup is the sentences about one thing.
+// contractGroup is the cases about one subject.
 type contractGroup struct {
 	name  string
 	cases []contractCase
 }
 
-// contract is all of it.
+// contract is the whole suite.
 func contract() []contractGroup {
 	return []contractGroup{
 		{"device", deviceCases},
@@ -62,8 +65,9 @@ func contract() []contractGroup {
 	}
 }
 
-// TestProvider tests a provider against the contract that package hw documents.
-// Each case opens the two devices afresh and takes everything down again.
+// TestProvider tests a provider against the contract that package hw documents, with a
+// subtest for each group and for each case in it. Each case opens the two devices, and
+// closes everything that it made when it ends.
 func TestProvider(t *testing.T, cfg Config) {
 	t.Helper()
 	cfg = cfg.withDefaults()

@@ -6,7 +6,7 @@ import "godat/hw"
 func (h *host) endAll() {
 	r := h.rig
 	h.stopWaiting()
-	h.start() // in case nobody polled it so far
+	h.start() // a device that openStill opened has no pump yet
 	for _, e := range h.ends {
 		if e.qp == nil {
 			continue
@@ -32,7 +32,8 @@ func (h *host) endAll() {
 	}
 }
 
-// close closes everything but queue pairs, and the device.
+// close closes the device and everything on it but the queue pairs, which endAll has
+// closed.
 func (h *host) close() {
 	if h.closed {
 		return

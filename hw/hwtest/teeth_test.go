@@ -17,8 +17,8 @@ import (
 	"godat/hw/sim"
 )
 
-// recorder stands in for a *testing.T, so that a case can fail without the test
-// failing that looks on.
+// recorder replaces the *testing.T of a case, so that the case can fail without failing
+// the test that runs it.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex
@@ -50,7 +50,7 @@ func (c *recorder) Fatalf(format string, args ...any) {
 
 func (c *recorder) Fatal(args ...any) { c.Fatalf("%s", fmt.Sprint(args...)) }
 
-// failures runs one case and returns what it complained of.
+// failures runs one case and returns its failure messages.
 func failures(t *testing.T, name string, cfg Config) []string {
 	t.Helper()
 	group, name, _ := strings.Cut(name, "/")
@@ -72,7 +72,8 @@ func failures(t *testing.T, name string, cfg Config) []string {
 	return rec.said
 }
 
-// teethPatience is enough for what does happen.
+// teethPatience is the patience of cases that must fail: long enough for every event
+// that does come.
 const teethPatience = 150 * time.Millisecond
 
 func TestTheSuiteSeesCompletionsLostDoubledAndSwapped(t *testing.T) {
@@ -129,7 +130,7 @@ func TestTheSuiteSeesGapsThatAreNotAsDeclared(t *testing.T) {
 	}
 }
 
-// bend is one thing that a device does wrong. A nil function is as it should be.
+// bend is one way in which a device breaks the contract. A nil function changes nothing.
 type bend struct {
 	register func(mem []byte, priv hw.Privileges) ([]byte, hw.Privileges)
 	config   func(cfg *hw.QPConfig)
@@ -230,7 +231,7 @@ func TestTheSuiteSeesADeviceThat(t *testing.T) {
 	}
 }
 
-// bentProvider opens simulated devices that do one thing wrong.
+// bentProvider opens simulated devices that break the contract in the way of bend.
 type bentProvider struct {
 	*sim.Provider
 	bend bend
@@ -345,7 +346,7 @@ func (q *bentQP) Drain() {
 	q.QP.Drain()
 }
 
-// twice tells everything twice.
+// twice passes each fact on twice.
 type twice struct{ hw.Facts }
 
 func (f twice) Established(i hw.ConnInfo) { f.Facts.Established(i); f.Facts.Established(i) }
@@ -354,7 +355,7 @@ func (f twice) Down(why hw.Reason, cause *hw.Cause) {
 	f.Facts.Down(why, cause)
 }
 
-// deaf never tells of the end.
+// deaf does not pass Down on.
 type deaf struct{ hw.Facts }
 
 func (deaf) Down(hw.Reason, *hw.Cause) {}
