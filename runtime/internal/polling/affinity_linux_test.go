@@ -10,7 +10,7 @@ import (
 	"godat/hw"
 )
 
-// whereabouts tells on which processors the thread may run that polls it.
+// whereabouts records the processors on which the polling thread may run.
 type whereabouts struct {
 	*polled
 	sets chan unix.CPUSet

@@ -7,7 +7,8 @@ import (
 	"fmt"
 )
 
-// setAffinity can't be done here.
+// setAffinity fails if there are processors to bind to: it is not supported on this
+// system.
 func setAffinity(cpus []int) error {
 	if len(cpus) == 0 {
 		return nil

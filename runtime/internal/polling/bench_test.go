@@ -16,8 +16,9 @@ const (
 	noBound      = math.MaxInt
 )
 
-// metronome is a polled device that has one completion every pinnedPeriod. Its
-// id is when Poll found it. It is never armed: its poller spins.
+// metronome is a polled device that has one completion every pinnedPeriod. The
+// completion's id is the time at which Poll found it. It is never armed: its poller
+// spins.
 type metronome struct {
 	next time.Time
 	stop atomic.Bool
@@ -40,8 +41,8 @@ func (d *metronome) Arm() error  { return nil }
 func (d *metronome) Wait() error { return nil }
 func (d *metronome) Wake()       {}
 
-// BenchmarkPinned is target T9: how long after a completion the goroutine runs
-// that waits for it on a channel, when they come far apart.
+// BenchmarkPinned is target T9: the time from a completion to the goroutine that waits
+// for it on a channel, when completions come far apart.
 //
 //	naive     a locked, spinning thread sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
@@ -88,7 +89,8 @@ func benchPoller(b *testing.B) {
 	dev.stop.Store(true)
 }
 
-// offer sends without waiting for a receiver that has seen enough.
+// offer sends without waiting, because a receiver that has seen enough receives no
+// more.
 func offer(ch chan<- uint64, id uint64) {
 	select {
 	case ch <- id:

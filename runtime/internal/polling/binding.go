@@ -9,9 +9,9 @@ import (
 	"godat/internal/yield"
 )
 
-// cqBinding binds a completion queue to the dispatcher that it belongs to. With a
-// pinned poller it has the ring that carries the completions from the poller's
-// thread to the dispatcher's deliverer. Where consumers poll there is no ring.
+// cqBinding binds a completion queue to the dispatcher that the queue belongs to. With
+// a pinned poller it has the ring that carries completions from the poller's thread to
+// the dispatcher's deliverer. When consumers poll it has no ring.
 type cqBinding struct {
 	// Immutable after the binding was published.
 	dispatcher    *evd.Dispatcher // nil if the queue belongs to none
@@ -31,9 +31,9 @@ type cqBinding struct {
 }
 
 // carryTo gives the binding a ring, which the deliverer empties. A completion leaves
-// the ring before its operation counts as done and another may be posted in its
-// place. So the queue and the ring together never hold more than the queue's depth,
-// and a ring of that size is never full.
+// the ring before its operation counts as completed and another may be posted in its
+// place. So the queue and the ring together never hold more than the queue's depth, and
+// a ring of that size is never full.
 func (b *cqBinding) carryTo(d *deliverer) { b.deliverer, b.ring = d, ring.NewSPSC[hw.WC](b.depth) }
 
 // push puts completions into the ring. Only the poller's thread calls it.

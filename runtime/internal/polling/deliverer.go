@@ -11,15 +11,15 @@ import (
 )
 
 // deliverer is the goroutine that delivers the completions of one dispatcher: it
-// empties the rings of the dispatcher's completion queues. It runs on no thread
-// of its own, so the goroutines that it wakes run soon.
+// empties the rings of the dispatcher's completion queues. It runs on no thread of its
+// own, so the goroutines that it wakes run soon.
 //
-// Parking loses no wake-up. The deliverer sets parked and then looks at the rings;
-// the poller publishes to a ring and then looks at parked. All four are
-// sequentially consistent, so one of the two sees the other. The deliverer that
-// unparks itself and the poller that wakes it both swap parked, and one of them
-// wins. When the poller has won, the deliverer waits for its wake-up, so none is left
-// over.
+// Parking loses no wake-up. The deliverer sets parked and then looks at the rings; the
+// poller publishes to a ring and then looks at parked. All four accesses are
+// sequentially consistent, so the deliverer sees the ring or the poller sees parked.
+// The deliverer that unparks itself and the poller that wakes it both swap parked, and
+// one of them wins. When the poller has won, the deliverer waits for the wake-up, so
+// that none is left over for the next wait.
 type deliverer struct {
 	// Immutable.
 	to     Completer
@@ -57,21 +57,21 @@ func (d *deliverer) remove(b *cqBinding) (last bool) {
 	return len(bindings) == 0
 }
 
-// stop ends the goroutine when it has emptied its rings. It does not wait.
+// stop makes the goroutine end once it has emptied its rings. It does not wait.
 func (d *deliverer) stop() {
 	d.stopping.Store(true)
 	yield.Point()
 	d.wake()
 }
 
-// wake unparks the goroutine if it is parked. The poller's thread calls it.
+// wake unparks the goroutine if it is parked. The poller's thread calls it, and stop.
 func (d *deliverer) wake() {
 	if d.parked.Load() != 0 && d.parked.CompareAndSwap(1, 0) {
 		d.waker.wake()
 	}
 }
 
-// run is the goroutine.
+// run is the goroutine's body.
 func (d *deliverer) run() {
 	defer d.ended(d)
 	idle := 0
@@ -91,15 +91,15 @@ func (d *deliverer) run() {
 	}
 }
 
-// staysAwake reports whether the goroutine looks again after idle rounds in which
-// it found nothing. The deliverer of the last completion does as long as the poller
-// spins: a program that pays for a spinning thread does not want to pay for a wake-up
-// of microseconds behind it.
+// staysAwake reports whether the goroutine polls its rings again after idle rounds in
+// which it found nothing. The deliverer of the last completion does so as long as the
+// poller spins: a program that pays for a spinning thread does not want to pay for a
+// wake-up of microseconds behind it.
 func (d *deliverer) staysAwake(idle int) bool {
 	return d.rounds < 0 || idle < d.rounds || d.poller.spinsFor.Load() == d
 }
 
-// drain takes a batch from each ring and reports whether there was any.
+// drain delivers one batch from each ring and reports whether there was any.
 func (d *deliverer) drain() (found bool) {
 	for _, b := range *d.bindings.Load() {
 		if n := b.ring.PopAll(d.buf[:]); n > 0 {
@@ -113,7 +113,7 @@ func (d *deliverer) drain() (found bool) {
 	return found
 }
 
-// park sleeps until the poller has published something.
+// park sleeps until the poller has published something or stop was called.
 func (d *deliverer) park() {
 	if d.announcePark() {
 		d.waker.wait()
@@ -121,15 +121,15 @@ func (d *deliverer) park() {
 	}
 }
 
-// announcePark sets parked, and reports whether the goroutine is to wait: it isn't if
-// there is something to do that the poller does not wake it for.
+// announcePark sets parked, and reports whether the goroutine must wait. It need not if
+// there is something to do and no wake-up for it is under way.
 func (d *deliverer) announcePark() bool {
 	d.parked.Store(1)
 	yield.Point()
 	return !d.pending() && !d.stopping.Load() || !d.parked.CompareAndSwap(1, 0)
 }
 
-// pending reports whether a ring has something.
+// pending reports whether a ring has a completion.
 func (d *deliverer) pending() bool {
 	for _, b := range *d.bindings.Load() {
 		if !b.ring.Empty() {

@@ -11,8 +11,8 @@ import (
 	"godat/hw"
 )
 
-// polled is a polled device with nothing behind it: tests put completions into
-// its queues. It gives a wake-up only where the contract promises one.
+// polled is a polled device without hardware: tests put completions into its queues. It
+// gives a wake-up only where the contract promises one.
 type polled struct {
 	mu      sync.Mutex
 	cond    sync.Cond
@@ -130,8 +130,8 @@ func (d *polled) asleep() bool {
 	return d.waiting && !d.woken
 }
 
-// collector takes what deliverers deliver and checks that each queue's completions
-// come in order: their ids count up, queue by queue.
+// collector takes what deliverers deliver, and checks that the completions of each
+// queue come in order: their ids count up, queue by queue.
 type collector struct {
 	mu     sync.Mutex
 	next   map[uint32]uint64 // by tag
@@ -216,7 +216,7 @@ func (l *asyncLog) kinds() (kinds []hw.AsyncKind) {
 	return kinds
 }
 
-// first is the first event; there is one.
+// first returns the first event, which must exist.
 func (l *asyncLog) first() hw.AsyncEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()

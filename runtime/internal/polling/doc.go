@@ -1,16 +1,16 @@
 // Package polling empties the completion queues of a device that must be polled
-// ([hw.Polled]), and hands what it finds to the endpoints.
+// ([hw.Polled]), and hands the completions to the endpoints.
 //
-// An [Engine] lends completion queues to endpoints, each queue to one dispatcher.
-// It empties them in one of two ways:
+// An [Engine] lends completion queues to endpoints, each queue to one dispatcher. It
+// empties them in one of two ways:
 //
 //	pinned   device ─Poll→ poller ─ring per queue→ deliverer per dispatcher ─Complete→ endpoints
-//	driven   device ─Poll→ whoever holds the driver's token ─Complete→ endpoints
+//	driven   device ─Poll→ holder of the driver's token ─Complete→ endpoints
 //
-// In the first, a locked thread polls (poller.go) and a goroutine for each
-// dispatcher delivers (deliverer.go). In the second, the consumers of the dispatchers
-// poll, and a back-stop goroutine does when they don't (driver.go).
+// In the first, a locked thread polls (poller.go) and a goroutine for each dispatcher
+// delivers (deliverer.go). In the second, the consumers of the dispatchers poll, and a
+// back-stop goroutine polls when they don't (driver.go).
 //
 // The package knows the contract with devices and the dispatchers. Its user gives it
-// the rest: the device, who takes the completions, and who hears of the device's errors.
+// the device, a [Completer], and a function that takes the device's errors.
 package polling

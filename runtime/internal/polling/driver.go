@@ -15,14 +15,14 @@ import (
 // polls once, and delivers all that came, to its own dispatcher and to others.
 //
 // Only the token's holder delivers, so completions have one deliverer at a time, and
-// each sees what the one before it did. Nobody waits for the token: its holder is
-// doing the work.
+// each holder sees what the one before it did. No consumer waits for the token, because
+// its holder is doing the work already.
 //
-// The back-stop, a goroutine, makes sure that nothing depends on consumers who go
-// on polling. It does what a poller does: arm, poll once more, wait. It keeps away as
-// long as consumers poll, and checks every drivenPeriod whether they still do. It is
-// not locked to a thread, for it wakes consumers itself, and a wake-up by a locked
-// thread takes tens of microseconds.
+// The back-stop is a goroutine that polls when the consumers stop polling. It does what
+// a poller does: arm, poll once more, wait. It keeps away as long as consumers poll,
+// and checks every drivenPeriod whether they still do. It is not locked to a thread,
+// because it wakes consumers itself, and a wake-up by a locked thread takes tens of
+// microseconds.
 type driver struct {
 	// Immutable once started.
 	dev    hw.Polled
@@ -30,15 +30,15 @@ type driver struct {
 	cpus   []int
 	spin   int
 	report func(hw.AsyncEvent)
-	ready  chan error    // the outcome of the start
+	ready  chan error    // the outcome of start
 	done   chan struct{} // closed when the back-stop has ended
 
 	// Shared.
 	token    atomic.Uint32
-	driven   atomic.Bool // since the back-stop looked, a consumer has polled, and none has gone to sleep
+	driven   atomic.Bool // since the back-stop last looked, a consumer has polled and none has gone to sleep
 	asleep   atomic.Bool // the back-stop waits for the device, or is about to
 	stopping atomic.Bool
-	napEnd   chan struct{} // ends the back-stop's nap, this one or the next
+	napEnd   chan struct{} // ends the back-stop's nap, the current or the next one
 
 	// Owned by the token's holder.
 	wcs [pollBatch]hw.WC
@@ -48,16 +48,16 @@ type driver struct {
 	degraded bool
 }
 
-// What the token can be.
+// The states of the token.
 const (
 	tokenFree = iota
 	tokenHeld
-	tokenGone // the device closes
+	tokenGone // the driver has stopped: nobody polls any more
 )
 
 // drivenPeriod is how long the back-stop leaves the device to consumers that have
-// polled. When they stop polling without a word, the back-stop takes over after two
-// periods at most.
+// polled. When they just stop polling, the back-stop takes over after two periods at
+// most.
 const drivenPeriod = time.Millisecond
 
 // newDriver makes a driver for a device. report takes errors of the device.
@@ -79,7 +79,8 @@ func (d *driver) start(to Completer) error {
 	return <-d.ready
 }
 
-// stop ends the back-stop, and then keeps everybody from the device.
+// stop ends the back-stop, and then takes the token for good, so that no consumer polls
+// any more.
 func (d *driver) stop() {
 	d.stopping.Store(true)
 	d.dev.Wake()
@@ -109,13 +110,13 @@ func (d *driver) pollDevice(hint delivery.PollHint) {
 // pollOnce polls for a consumer, if nobody else polls.
 func (d *driver) pollOnce() {
 	if d.tryPoll() > 0 {
-		d.endWait() // there may be more to do that ends no wait: see hw.Polled
+		d.endWait() // work may be left that ends no wait: see hw.Polled
 	}
 }
 
-// handToBackStop puts the back-stop in charge, for a consumer that goes to sleep. A
-// back-stop that is asleep is woken by the device, and then finds driven unset. One
-// that naps is called.
+// handToBackStop puts the back-stop in charge, for a consumer that goes to sleep. The
+// device wakes a back-stop that is asleep, which then finds driven unset. A back-stop
+// that naps is woken here.
 func (d *driver) handToBackStop() {
 	if d.driven.Load() {
 		d.driven.Store(false)
@@ -145,7 +146,8 @@ func (d *driver) endNap() {
 // tryToken takes the token if it is free.
 func (d *driver) tryToken() bool { return d.token.CompareAndSwap(tokenFree, tokenHeld) }
 
-// tryPoll polls once and delivers, if the token is free.
+// tryPoll polls once and delivers, if the token is free; it returns the number of
+// completions.
 func (d *driver) tryPoll() (n int) {
 	if d.tryToken() {
 		n = d.poll()
@@ -154,7 +156,7 @@ func (d *driver) tryPoll() (n int) {
 	return n
 }
 
-// poll polls once and delivers. Its caller holds the token.
+// poll polls once and delivers. The caller holds the token.
 func (d *driver) poll() int {
 	n := d.dev.Poll(d.wcs[:])
 	yield.Point()
@@ -164,7 +166,7 @@ func (d *driver) poll() int {
 	return n
 }
 
-// run is the back-stop.
+// run is the back-stop's body.
 func (d *driver) run() {
 	defer close(d.done)
 	if len(d.cpus) > 0 {
@@ -182,7 +184,7 @@ func (d *driver) run() {
 			d.takeNap()
 			idle = 0
 		case d.tryPoll() > 0:
-			goruntime.Gosched() // the consumers that it woke run first
+			goruntime.Gosched() // lets the consumers that it woke run first
 			idle = 0
 		case idle < d.spin:
 			idle++
@@ -204,7 +206,8 @@ func (d *driver) takeNap() {
 	}
 }
 
-// sleep arms the device, polls once more, and waits.
+// sleep arms the device, polls once more, and waits for the device. It returns early if
+// there may be something to do.
 func (d *driver) sleep() {
 	if d.degraded {
 		d.takeNap()
@@ -213,7 +216,7 @@ func (d *driver) sleep() {
 	d.asleep.Store(true) // before the second poll: see endWait
 	defer d.asleep.Store(false)
 	if !d.tryToken() {
-		goruntime.Gosched() // a consumer polls
+		goruntime.Gosched() // a consumer polls: let it run
 		return
 	}
 	err := d.dev.Arm()
@@ -230,7 +233,7 @@ func (d *driver) sleep() {
 		err = d.dev.Wait()
 	}
 	if err != nil {
-		// As in the pinned poller: from now on poll from time to time.
+		// As in the pinned poller: from now on the back-stop polls at intervals.
 		d.degraded = true
 		d.report(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal, Err: err})
 	}

@@ -19,7 +19,7 @@ import (
 	"godat/internal/yield"
 )
 
-// perQueue hands a batch on queue by queue.
+// perQueue hands a batch to another Completer, queue by queue.
 type perQueue struct{ to Completer }
 
 func (p perQueue) Complete(wcs []hw.WC) {
@@ -33,7 +33,8 @@ func (p perQueue) Complete(wcs []hw.WC) {
 	}
 }
 
-// delivered puts completions into dispatchers, by their queues, and notes which goroutine did.
+// delivered puts completions into dispatchers, by their queues, and notes which
+// goroutine called it.
 type delivered struct {
 	to map[uint32]*evd.Dispatcher // by tag
 	by uintptr                    // the goroutine
@@ -48,7 +49,7 @@ func (d *delivered) Complete(wcs []hw.WC) {
 	}
 }
 
-// undriven is an engine whose queues consumers poll, and nobody in their place.
+// undriven is an engine whose queues consumers poll, without a back-stop.
 func undriven(t testing.TB, dev hw.Polled, to Completer) *Engine {
 	t.Helper()
 	engine := New(dev, 1<<16, Config{ConsumerPolls: true}, nil)
@@ -125,7 +126,7 @@ func TestAWaitPollsOnceItself(t *testing.T) {
 	assert.Equal(t, owner.Goroutine(), to.by)
 }
 
-// The token's holder delivers. Meanwhile nobody else polls, or waits for the token.
+// While the token's holder delivers, no other goroutine polls or waits for the token.
 func TestOneConsumerPollsAtATime(t *testing.T) {
 	dev := newPolled()
 	var engine *Engine
@@ -133,7 +134,7 @@ func TestOneConsumerPollsAtATime(t *testing.T) {
 	engine = undriven(t, dev, completeFunc(func([]hw.WC) {
 		calls++
 		polls := dev.polls.Load()
-		engine.pollDevice(delivery.PollNow) // as others would
+		engine.pollDevice(delivery.PollNow) // as the other consumers would
 		engine.pollDevice(delivery.PollBeforeSleep)
 		assert.Equal(t, polls, dev.polls.Load())
 	}))
@@ -145,7 +146,8 @@ func TestOneConsumerPollsAtATime(t *testing.T) {
 	assert.Equal(t, 2, calls)
 }
 
-// A poll may leave work to the next poll without a wake-up for it.
+// After a poll that found completions the device may have more work for the next poll,
+// without a wake-up for it.
 func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 	dev := newPolled()
 	engine := undriven(t, dev, completeFunc(func([]hw.WC) {}))
@@ -171,7 +173,7 @@ func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 	assert.Equal(t, polls, dev.polls.Load(), "a poster does not poll")
 }
 
-// Time is the bubble's, so the back-stop is exactly where the test expects it.
+// The clock is the bubble's, so the back-stop is exactly where the test expects it.
 func TestTheBackStopKeepsAwayFromConsumersWhoPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev, to := newPolled(), newCollector()
@@ -223,14 +225,14 @@ func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		for sent := 1; sent <= 6; {
-			if sent%2 == 0 { // from a nap
+			if sent%2 == 0 { // the back-stop naps
 				engine.pollDevice(delivery.PollNow)
 				cq.complete(wcs(sent-1, 1)...)
 				sent++
 				engine.pollDevice(delivery.PollNow)
 				synctest.Wait()
 				require.False(t, dev.asleep())
-			} else { // from a wait
+			} else { // the back-stop waits
 				engine.pollDevice(delivery.PollNow)
 			}
 			engine.pollDevice(delivery.PollBeforeSleep)
@@ -246,7 +248,7 @@ func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
 	})
 }
 
-// The consumer of a CNO may go to sleep after its Dequeue, without another.
+// The consumer of a CNO may go to sleep after this Dequeue, without another.
 func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 	dev, to := newPolled(), new(delivered)
 	engine := undriven(t, dev, to)
@@ -266,9 +268,9 @@ func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 	assert.True(t, engine.driver.driven.Load())
 }
 
-// A consumer takes a completion, or takes it and goes to sleep, at each moment of the
-// back-stop's way to its sleep. The back-stop may wait only if the next completion
-// wakes it.
+// A consumer takes a completion, or takes it and goes to sleep, at each moment between
+// the back-stop's decision to sleep and its sleep. The back-stop may wait only if the
+// next completion wakes it.
 func TestTheBackStopFallsAsleepAmongConsumers(t *testing.T) {
 	for _, hint := range []delivery.PollHint{delivery.PollNow, delivery.PollBeforeSleep} {
 		yield.Interleave(func() (first, second, check func()) {
@@ -304,7 +306,7 @@ func TestTheBackStopLooksAgainBeforeItWaits(t *testing.T) {
 	engine := undriven(t, dev, completeFunc(func(wcs []hw.WC) { total += len(wcs) }))
 	cq := attach(t, engine, nil, 8)
 	dev.woken = false
-	dev.whisper(cq) // since the back-stop polled last
+	dev.whisper(cq) // it comes after the last poll of the back-stop
 	engine.driver.sleep()
 	assert.Equal(t, 1, total)
 	assert.False(t, dev.blocked)
@@ -324,14 +326,14 @@ func (d *drowsy) Wait() error {
 	return nil
 }
 
-// whisper puts in a completion that wakes nobody.
+// whisper puts in a completion that wakes no waiter.
 func (d *drowsy) whisper(cq *polledCQ) {
 	d.whispered = true
 	cq.wcs = append(cq.wcs, hw.WC{})
 }
 
-// In each round, some consumers poll, some go to sleep, or none does anything. The
-// completions of the round must come.
+// In each round some consumers poll, some go to sleep, or none does anything. All
+// completions of the round must be delivered.
 func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 	for _, procs := range []int{1, 2, 4} {
 		ok := t.Run("", func(t *testing.T) {
@@ -370,8 +372,8 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 	}
 }
 
-// Close comes while a consumer delivers. It waits for the consumer, and nobody polls
-// afterwards.
+// Close comes while a consumer delivers. It waits for the consumer, and no goroutine
+// polls afterwards.
 func TestCloseWaitsForAConsumerThatPolls(t *testing.T) {
 	dev := newPolled()
 	in, out := make(chan struct{}), make(chan struct{})

@@ -10,42 +10,42 @@ import (
 	"godat/internal/delivery"
 )
 
-// Completer takes completions that were polled. The completions of one queue come
-// in order, by one goroutine at a time. It does not block.
+// Completer takes polled completions. The completions of one queue come in order, from
+// one goroutine at a time. Complete must not block.
 type Completer interface {
 	Complete(wcs []hw.WC)
 }
 
 // Engine lends the completion queues of a polled device and empties them. Each queue
-// belongs to one dispatcher, and is shared by as many queue pairs as it has room
-// for: they attach with their depths, so it can't overrun and is never resized. The
-// queues of a dispatcher that notifies when solicited only wake the poller for
-// solicited completions alone.
+// belongs to one dispatcher. Queue pairs share a queue as long as it has room: each
+// attaches with its depth, so the queue can't overrun and is never resized. A queue of
+// a dispatcher that notifies only when solicited wakes the poller for solicited
+// completions only.
 //
-// The methods may be called from any goroutine, Start first.
+// The methods may be called from any goroutine. Start comes first.
 type Engine struct {
-	// Immutable after Start. One of poller and driver is there.
+	// Immutable after Start. Exactly one of poller and driver is set.
 	dev    hw.Polled
 	poller *poller
 	driver *driver
-	depth  int // of a queue, unless more is asked for
+	depth  int // of a queue, unless an Attach needs more
 	limit  int // of a queue's depth
-	rounds int // of deliverers
+	rounds int // Config.DelivererRounds
 	to     Completer
 	report func(hw.AsyncEvent)
 
 	mu         sync.Mutex
 	bindings   map[hw.CQ]*cqBinding
-	owned      map[*evd.Dispatcher][]*cqBinding // nil has those of no dispatcher
+	owned      map[*evd.Dispatcher][]*cqBinding // by dispatcher; under nil, those that belong to none
 	deliverers map[*evd.Dispatcher]*deliverer   // those that are not stopping
-	made       uint32                           // tags there ever were
-	tags       []uint32                         // free ones; the first has been free for longest
-	wakers     []*waker                         // without a deliverer
+	made       uint32                           // number of tags ever made
+	tags       []uint32                         // free tags; the first has been free for longest
+	wakers     []*waker                         // wakers without a deliverer
 	running    sync.WaitGroup                   // deliverers, those that are stopping included
 	closed     bool
 }
 
-// New makes an engine for a device, whose completion queues can have a depth of
+// New makes an engine for a device whose completion queues can have a depth of
 // maxDepth. report takes errors of the device and its queues. It must not block.
 func New(dev hw.Polled, maxDepth int, cfg Config, report func(hw.AsyncEvent)) *Engine {
 	depth := cfg.CQDepth
@@ -67,9 +67,9 @@ func New(dev hw.Polled, maxDepth int, cfg Config, report func(hw.AsyncEvent)) *E
 	return e
 }
 
-// Start starts the poller's thread or the back-stop. to takes the completions. An
-// error says that the thread can't run on the processors it was given; then the
-// engine is to be closed.
+// Start starts the poller's thread or the back-stop. to takes the completions. An error
+// says that the thread can't run on the processors of Config.CPUs; then the caller must
+// close the engine.
 func (e *Engine) Start(to Completer) error {
 	e.to = to
 	if e.driver != nil {
@@ -78,8 +78,8 @@ func (e *Engine) Start(to Completer) error {
 	return e.poller.start()
 }
 
-// Attach lends a completion queue with room for so many entries, whose completions
-// are d's, or no dispatcher's where d is nil. It implements ep.CQPool.
+// Attach lends a completion queue of d with room for that many entries. A nil d means a
+// queue that belongs to no dispatcher. It implements ep.CQPool.
 func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 	const op = "polling.Attach"
 	if entries < 1 || entries > e.limit {
@@ -108,11 +108,11 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 	return b.cq, nil
 }
 
-// isAsked reports whether the queue's dispatcher must ask for polls: a consumer that
-// finds nothing there may not rely on the poller.
+// isAsked reports whether the queue's dispatcher must ask for polls, because a consumer
+// that finds the dispatcher empty may not rely on the poller.
 func (e *Engine) isAsked(b *cqBinding) bool { return b.solicitedOnly || e.driver != nil }
 
-// pollDevice has the device polled. Dispatchers call it.
+// pollDevice polls the device, or has it polled. Dispatchers call it.
 func (e *Engine) pollDevice(hint delivery.PollHint) {
 	if e.driver != nil {
 		e.driver.pollDevice(hint)
@@ -121,9 +121,9 @@ func (e *Engine) pollDevice(hint delivery.PollHint) {
 	}
 }
 
-// Detach gives back entries of a queue, which closes with the last. The queue pair
-// that used them is closed. Detach does not wait for the deliverer, which may be its
-// caller. It implements ep.CQPool.
+// Detach gives back entries of a queue; with the last entries it closes the queue. The
+// queue pair that used them must be closed already. Detach does not wait for the
+// deliverer, which may be its caller. It implements ep.CQPool.
 func (e *Engine) Detach(cq hw.CQ, entries int) {
 	e.mu.Lock()
 	b := e.bindings[cq]
@@ -143,9 +143,9 @@ func (e *Engine) Detach(cq hw.CQ, entries int) {
 	}
 }
 
-// open makes a completion queue and the way from it to its dispatcher. The poller
-// and the deliverer know the binding before the device knows the queue, so every
-// completion finds its way. mu is held.
+// open makes a completion queue and its way to the dispatcher. The poller and the
+// deliverer know the binding before the device knows the queue, so that no completion
+// is dropped. mu is held.
 func (e *Engine) open(b *cqBinding) error {
 	if e.poller != nil {
 		if err := e.startDeliverer(b); err != nil {
@@ -161,12 +161,12 @@ func (e *Engine) open(b *cqBinding) error {
 	b.cq = cq
 	e.bindings[cq] = b
 	e.owned[b.dispatcher] = append(e.owned[b.dispatcher], b)
-	e.dev.Wake() // a poller that sleeps has not armed this one
+	e.dev.Wake() // a poller that sleeps has not armed this queue
 	return nil
 }
 
-// drop forgets a binding whose ring is empty for good: the ends of both queues of
-// its last queue pair came through it. mu is held.
+// drop forgets a binding. Its ring is empty for good: the last queue pair's two queues
+// were flushed through it. mu is held.
 func (e *Engine) drop(b *cqBinding) {
 	delete(e.bindings, b.cq)
 	rest := slices.DeleteFunc(e.owned[b.dispatcher], func(o *cqBinding) bool { return o == b })
@@ -195,7 +195,8 @@ func (e *Engine) publish(b *cqBinding) {
 	}
 }
 
-// unpublish undoes publish, and ends a deliverer that has no other binding. mu is held.
+// unpublish undoes publish, and stops a deliverer that has no other binding. mu is
+// held.
 func (e *Engine) unpublish(b *cqBinding) {
 	e.tags = append(e.tags, b.tag)
 	if b.deliverer == nil {
@@ -208,8 +209,8 @@ func (e *Engine) unpublish(b *cqBinding) {
 	}
 }
 
-// startDeliverer has the dispatcher's deliverer empty the binding's ring. The first
-// binding of a dispatcher starts the deliverer. mu is held.
+// startDeliverer makes the dispatcher's deliverer empty the binding's ring. With the
+// first binding of a dispatcher it starts the deliverer. mu is held.
 func (e *Engine) startDeliverer(b *cqBinding) error {
 	d := e.deliverers[b.dispatcher]
 	if d == nil {
@@ -226,7 +227,7 @@ func (e *Engine) startDeliverer(b *cqBinding) error {
 	return nil
 }
 
-// takeWaker finds or makes a waker. mu is held.
+// takeWaker takes a free waker or makes one. mu is held.
 func (e *Engine) takeWaker() (*waker, error) {
 	n := len(e.wakers)
 	if n == 0 {
@@ -237,10 +238,10 @@ func (e *Engine) takeWaker() (*waker, error) {
 	return w, nil
 }
 
-// delivererEnded keeps the waker of a deliverer that has ended, for another one. It
-// is closed only after the poller has ended: the thread may still be about to wake the
-// deliverer that had the waker, and must not write to a descriptor that has become
-// another file. The waker's next deliverer is woken once for nothing.
+// delivererEnded keeps the waker of a deliverer that has ended, for the next deliverer.
+// Wakers are closed only after the poller has ended: the thread may still be about to
+// wake the old deliverer, and must not write to a descriptor that has become another
+// file. Such a late write wakes the next deliverer once for nothing.
 func (e *Engine) delivererEnded(d *deliverer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -248,7 +249,7 @@ func (e *Engine) delivererEnded(d *deliverer) {
 	e.running.Done()
 }
 
-// Dispatcher is the one that a queue's completions go to; nil if there is none.
+// Dispatcher returns the dispatcher that a queue belongs to; nil if there is none.
 func (e *Engine) Dispatcher(cq hw.CQ) *evd.Dispatcher {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -258,7 +259,7 @@ func (e *Engine) Dispatcher(cq hw.CQ) *evd.Dispatcher {
 	return nil
 }
 
-// Queues is how many completion queues are open.
+// Queues returns how many completion queues are open.
 func (e *Engine) Queues() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -274,9 +275,9 @@ func (e *Engine) Asleep() bool {
 	return e.poller.asleep.Load()
 }
 
-// Close ends the deliverers, and then the poller or the driver. Queue pairs are
-// closed; completions of a queue that is still attached are lost. A second Close does
-// nothing.
+// Close ends the deliverers, and then the poller or the driver. All queue pairs must be
+// closed already; completions of a queue that is still attached are lost. A second
+// Close does nothing.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {

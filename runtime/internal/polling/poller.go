@@ -9,19 +9,18 @@ import (
 	"godat/hw"
 )
 
-// poller is the pinned poller, a goroutine that is locked to a thread. The thread
-// never touches a channel, a mutex or the scheduler as long as the device works:
-// each of these costs a locked thread a hand-off to another one, 14 µs or more, and
-// the goroutine that it made ready waits behind it for longer. The thread polls,
-// copies completions to rings, and writes to the eventfd of a deliverer that is
-// parked.
+// poller is the pinned poller, a goroutine that is locked to a thread. As long as the
+// device works, the thread touches no channel, no mutex and not the scheduler: each of
+// these costs a locked thread a hand-off to another one, 14 µs or more, and the
+// goroutine that it made ready waits behind the hand-off for longer. The thread polls,
+// copies completions to rings, and writes to the eventfd of a deliverer that is parked.
 type poller struct {
 	// Immutable after newPoller.
 	dev    hw.Polled
 	cpus   []int
 	spin   int
 	report func(hw.AsyncEvent)
-	ready  chan error    // the outcome of the start
+	ready  chan error    // the outcome of start
 	done   chan struct{} // closed when the thread has ended
 
 	// Shared.
@@ -29,8 +28,8 @@ type poller struct {
 	stopping atomic.Bool
 	asleep   atomic.Bool // the thread waits for the device, or is about to
 
-	// spinsFor is the deliverer of the last completion, and nil from when the thread
-	// sleeps until it finds another one. Only the thread writes it.
+	// spinsFor is the deliverer of the last completion; nil from the time the thread
+	// sleeps until it finds another completion. Only the thread writes it.
 	spinsFor atomic.Pointer[deliverer]
 
 	// Owned by the thread.
@@ -58,7 +57,7 @@ func (p *poller) start() error {
 	return nil
 }
 
-// stop ends the thread. Completions not polled by then stay in the device.
+// stop ends the thread. Completions that it has not polled stay in the device.
 func (p *poller) stop() {
 	p.stopping.Store(true)
 	p.dev.Wake()
@@ -75,16 +74,16 @@ func (p *poller) bind(tag uint32, b *cqBinding) {
 	p.bindings.Store(&bindings)
 }
 
-// wake has the thread poll once more, since some queues don't wake it for every
-// completion. A thread that is not asleep by now polls before it is.
+// wake makes the thread poll once more, for queues whose completions don't all wake it.
+// A thread that is not asleep yet polls before it sleeps.
 func (p *poller) wake() {
 	if p.asleep.Load() && p.asleep.CompareAndSwap(true, false) {
 		p.dev.Wake()
 	}
 }
 
-// run is the thread. It is never unlocked: the system thread ends with the
-// goroutine, and its affinity with it.
+// run is the thread's body. It never unlocks the thread, so the system thread, with its
+// affinity, ends with the goroutine.
 func (p *poller) run() {
 	defer close(p.done)
 	defer p.spinsFor.Store(nil)
@@ -108,7 +107,7 @@ func (p *poller) run() {
 	}
 }
 
-// poll polls once and reports whether something came.
+// poll polls once and reports whether a completion came.
 func (p *poller) poll() bool {
 	n := p.dev.Poll(p.wcs[:])
 	if n == 0 {
@@ -118,9 +117,9 @@ func (p *poller) poll() bool {
 	return true
 }
 
-// distribute copies completions to the rings of their queues, and wakes the
-// deliverers that are parked. One batch wakes a deliverer once at most, since its
-// first wake-up unparks it.
+// distribute copies completions to the rings of their queues, and wakes parked
+// deliverers. One batch wakes a deliverer at most once, since the first wake-up unparks
+// it.
 func (p *poller) distribute(wcs []hw.WC) {
 	bindings := *p.bindings.Load()
 	for len(wcs) > 0 {
@@ -128,7 +127,7 @@ func (p *poller) distribute(wcs []hw.WC) {
 		for n < len(wcs) && wcs[n].CQ == tag {
 			n++
 		}
-		// A queue without a binding has been closed, after its last queue pair.
+		// A queue without a binding was closed, after its last queue pair.
 		if int(tag) < len(bindings) && bindings[tag] != nil {
 			p.push(bindings[tag], wcs[:n])
 		}
@@ -136,9 +135,9 @@ func (p *poller) distribute(wcs []hw.WC) {
 	}
 }
 
-// push hands completions of one queue to its deliverer.
+// push hands completions of one queue to the queue's deliverer.
 func (p *poller) push(b *cqBinding, wcs []hw.WC) {
-	if p.spinsFor.Load() != b.deliverer { // deliverers read it all the time: write it seldom
+	if p.spinsFor.Load() != b.deliverer { // every deliverer reads it all the time, so write it only when it changes
 		p.spinsFor.Store(b.deliverer)
 	}
 	b.push(wcs)
@@ -163,7 +162,7 @@ func (p *poller) sleep() {
 	}
 	if err != nil {
 		// The device no longer wakes the thread, but still has completions to flush. So
-		// from now on the thread polls from time to time.
+		// from now on the thread polls at intervals.
 		p.degraded = true
 		p.report(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal, Err: err})
 	}

@@ -50,9 +50,9 @@ func wcs(first, n int) []hw.WC {
 	return out
 }
 
-// The device completes in bursts with pauses of all lengths between them, so
-// that poller and deliverer are caught awake, about to sleep and asleep. Each round
-// waits for its completions: a completion without a wake-up hangs.
+// The device completes in bursts, with pauses of all lengths between them, so that
+// poller and deliverer are caught awake, about to sleep, and asleep. Each round waits
+// for its completions: a completion without a wake-up makes it hang.
 func TestNoWakeUpIsLost(t *testing.T) {
 	for _, procs := range []int{1, 2, 4} {
 		for _, spin := range []int{-1, 5} {
@@ -76,14 +76,14 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				engine.Detach(cq, 64)
 			})
 			if !ok {
-				return // another lost wake-up would take as long to notice
+				return // another lost wake-up would take as long to be noticed
 			}
 		}
 	}
 }
 
-// The poller pushes a completion at each moment of a deliverer's way to its sleep, and
-// the deliverer goes to sleep at each moment of a push.
+// The poller pushes a completion at each moment between a deliverer's decision to park
+// and its sleep, and the deliverer parks at each moment of a push.
 func TestADelivererThatParksHearsOfEveryPush(t *testing.T) {
 	for _, pushFirst := range []bool{false, true} {
 		yield.Interleave(func() (first, second, check func()) {
@@ -111,8 +111,8 @@ func TestADelivererThatParksHearsOfEveryPush(t *testing.T) {
 	}
 }
 
-// Every queue keeps at most its depth outstanding, as queue pairs do: a delivery
-// makes room for the next completion.
+// Each queue keeps at most its depth outstanding, as queue pairs do: a delivery makes
+// room for the next completion.
 func TestCompletionsOfManyQueuesComeInOrderAndOnce(t *testing.T) {
 	const queues, each, depth = 6, 3000, 100
 	dev, to := newPolled(), newCollector()
@@ -159,7 +159,7 @@ func TestQueuesMayComeAndGoWhileThePollerRuns(t *testing.T) {
 				if (round+i)%2 == 0 {
 					d = newDispatcher(t)
 				}
-				// As deep as a queue is, so that no two share it.
+				// Each entry takes the whole depth, so that no two share a queue.
 				cq := attach(t, engine, d, defaultCQDepth)
 				to.restart(cq.cfg.Tag)
 				cq.complete(wcs(0, 3)...)
@@ -219,7 +219,7 @@ func TestAnIdlePollerAndItsDeliverersSleep(t *testing.T) {
 }
 
 func TestTheDelivererFedLastStaysAwakeWithASpinningPoller(t *testing.T) {
-	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(4)) // one is the poller's
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(4)) // one for the poller
 	dev, to := newPolled(), newCollector()
 	engine, _ := newTestEngine(t, dev, Config{SpinRounds: noBound}, to)
 	first, second := newDispatcher(t), newDispatcher(t)
@@ -314,12 +314,12 @@ func TestMoreCompletionsThanTheQueueHoldsAreReported(t *testing.T) {
 	engine, log := newTestEngine(t, dev, Config{CQDepth: 8}, to)
 	cq := attach(t, engine, nil, 8)
 	for i := range 8 {
-		cq.complete(wcs(64*i, 64)...) // into a ring of 8+32, with nobody to empty it
+		cq.complete(wcs(64*i, 64)...) // into a ring of 8+32 places that no deliverer empties
 	}
 	require.Eventually(t, dev.asleep, 10*time.Second, time.Millisecond)
 	close(gate)
 	require.Eventually(t, func() bool { return len(log.kinds()) > 0 }, 10*time.Second, time.Millisecond)
-	first := log.first() // a second one may be on its way
+	first := log.first() // there may be a second one
 	assert.Equal(t, hw.AsyncCQOverrun, first.Kind)
 	assert.Same(t, cq, first.CQ)
 }

@@ -11,8 +11,8 @@ import (
 	"godat/hw"
 )
 
-// The queues of a dispatcher that notifies when solicited only don't wake the poller
-// for other completions, and no other dispatcher shares them.
+// A dispatcher that notifies only when solicited has completion queues that it shares
+// with no other dispatcher, and that wake the poller for solicited completions only.
 func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
 	dev := newPolled()
 	engine, _ := newTestEngine(t, dev, Config{CQDepth: 100}, newCollector())
@@ -27,7 +27,7 @@ func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
 	assert.Same(t, loud, attach(t, engine, d, 10))
 	assert.False(t, attach(t, engine, nil, 1).cfg.SolicitedOnly)
 
-	// A Dequeue has the device polled as long as there is such a queue.
+	// Each Dequeue has the device polled as long as the dispatcher has such a queue.
 	look := func() { _, _ = d.Dequeue(make([]evd.Event, 1)) }
 	asleep := func() bool { return dev.asleep() && engine.poller.asleep.Load() }
 	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waker lets the poller's thread wake a goroutine. It is an eventfd: to write to
-// one costs a locked thread 8 µs, to send on a channel 62.
+// waker lets the poller's thread wake a goroutine. It is an eventfd: a write to one
+// costs a locked thread 8 µs, a send on a channel 62.
 type waker struct {
 	fd   int
 	file *os.File // of fd, in the network poller
@@ -31,13 +31,13 @@ func newWaker() (*waker, error) {
 	return w, nil
 }
 
-// wake ends a wait, the present or the next one. The write can't block, so the
-// scheduler need not hear of it.
+// wake ends the current wait or the next one. The write can't block, so it bypasses the
+// scheduler.
 func (w *waker) wake() {
 	for {
 		_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(w.fd), uintptr(unsafe.Pointer(&w.one)), 8)
 		if errno != unix.EINTR {
-			return // a full counter is readable, and that is all we want
+			return // a full counter is readable, which is all that a wait needs
 		}
 	}
 }

@@ -2,13 +2,13 @@
 
 package polling
 
-// waker lets the poller's thread wake a goroutine. This one goes through the
-// scheduler, which costs a locked thread more than the eventfd that Linux has.
+// waker lets the poller's thread wake a goroutine. Here it goes through the scheduler,
+// which costs a locked thread more than the eventfd of Linux.
 type waker struct{ woken chan struct{} }
 
 func newWaker() (*waker, error) { return &waker{woken: make(chan struct{}, 1)}, nil }
 
-// wake ends a wait, the present or the next one. It does not block.
+// wake ends the current wait or the next one. It does not block.
 func (w *waker) wake() {
 	select {
 	case w.woken <- struct{}{}:
