@@ -19,17 +19,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// api.txt lists the public API as Go's own api files do, one line for each thing that a
-// program can name. A change to the API shows there, in review.
+// api.txt lists the public API, in the style of the Go project's own api files: one
+// line for each thing that a program can name. So a change to the API shows there in
+// review.
 
 const apiFile = "api.txt"
 
 var update = flag.Bool("update", false, "write the file that a test compares with anew")
 
-// apiPackages are those that a program may import.
+// apiPackages are the packages that a program may import.
 var apiPackages = []string{"runtime", "ep", "evd", "mem", "hw", "hw/event", "hw/loop", "hw/iwarp", "hw/ibv"}
 
-// unreachable are types that no program comes to: what makes them takes a door.Key.
+// unreachable are types that no program can get: the functions that make them take a
+// door.Key.
 var unreachable = []string{"ep.Adapter", "ep.AdapterConfig", "ep.CQPool", "mem.Domain"}
 
 func TestTheAPIIsTheOneRecorded(t *testing.T) {
@@ -58,7 +60,7 @@ func TestTheAPIIsTheOneRecorded(t *testing.T) {
 }
 
 // unused are calls that no program, example or check makes, and that answer to no C
-// call. The list only gets shorter: what is added to the API comes with a user.
+// call. The list may only get shorter: a new call of the API comes with a user.
 var unused = strings.Fields(`
 	Acquire InfoOf CountersOf
 	Network UnmarshalBinary
@@ -191,7 +193,8 @@ func (p *apiPrinter) typeName(o *types.TypeName) {
 	}
 }
 
-// signature writes a signature without the names of parameters: they may change.
+// signature writes a signature without the names of its parameters, because they may
+// change.
 func (p *apiPrinter) signature(s *types.Signature) string {
 	bare := func(t *types.Tuple) *types.Tuple {
 		var vars []*types.Var
@@ -211,9 +214,9 @@ func (p *apiPrinter) signature(s *types.Signature) string {
 	return strings.TrimPrefix(text, "func")
 }
 
-// apiLoader type-checks this module's packages as they are on Linux without cgo, and
-// invents those from elsewhere: each has the types that our files name, empty. So it
-// needs no compiler, no network and no time.
+// apiLoader type-checks this module's packages as they are on Linux without cgo. It
+// invents packages from elsewhere, with an empty type for each name that our files use.
+// So it needs no compiler and no network, and is quick.
 type apiLoader struct {
 	fset   *token.FileSet
 	loaded map[string]*types.Package
@@ -260,7 +263,7 @@ func (l *apiLoader) Import(importPath string) (*types.Package, error) {
 	return pkg, nil
 }
 
-// invent makes the types that a file names of packages from elsewhere.
+// invent makes the types that a file names in packages from elsewhere.
 func (l *apiLoader) invent(file *ast.File) {
 	imports := map[string]*types.Package{}
 	for _, spec := range file.Imports {
@@ -307,7 +310,8 @@ func inventType(imports map[string]*types.Package, expr ast.Expr, params int) {
 	pkg.Scope().Insert(name)
 }
 
-// importName is the name that a file knows a package by, if it says no other.
+// importName is the name under which a file knows a package that it imports without a
+// name.
 func importName(importPath string) string {
 	base := path.Base(importPath)
 	if len(base) > 1 && base[0] == 'v' && base[1] >= '0' && base[1] <= '9' {

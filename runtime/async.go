@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// asyncQLen is the length of the dispatcher that an adapter makes for
-	// asynchronous errors. They need no room: it is for the program's own events.
+	// asyncQLen is the length of the dispatcher that an adapter makes for asynchronous
+	// errors. Only the program's own events take its places; an asynchronous error
+	// brings its own node.
 	asyncQLen = 64
-	// asyncNodes bounds the objects whose errors are told apart.
+	// asyncNodes is how many latches an adapter keeps. Beyond it, errors of further
+	// objects share one latch for each kind.
 	asyncNodes = 1024
 )
 
@@ -28,19 +30,20 @@ type asyncErrors struct {
 	log *zap.Logger
 
 	mu      sync.Mutex
-	ia      *IA // the source of the device's errors; nil until it is open
+	ia      *IA // the source of the device's errors; nil until the adapter is open
 	nodes   map[asyncKey]*delivery.AsyncNode
 	counted AsyncCounters
 }
 
-// asyncKey is what an error is latched by: reported again before somebody took
-// its event, it stays one.
+// asyncKey is what an error is latched by: an error that the device reports again
+// before the program has taken its event makes no second event.
 type asyncKey struct {
 	kind   hw.AsyncKind
 	source any
 }
 
-// newAsyncErrors is for an adapter that is about to be opened.
+// newAsyncErrors prepares the asynchronous errors of an adapter that is about to be
+// opened.
 func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	a := &asyncErrors{log: cfg.log, to: cfg.async, nodes: make(map[asyncKey]*delivery.AsyncNode)}
 	if !cfg.hasAsync {
@@ -56,7 +59,8 @@ func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	return a, wiring(a.to).Attach(evd.StreamAsync)
 }
 
-// close ends the dispatcher if it was made here: waiters get ABORT.
+// close detaches from the dispatcher. A dispatcher that the adapter made is aborted:
+// its waiters get ABORT.
 func (a *asyncErrors) close() {
 	if a.to == nil {
 		return
@@ -67,7 +71,8 @@ func (a *asyncErrors) close() {
 	}
 }
 
-// report takes an error. It does not block on the program.
+// report counts and logs an error, and enqueues its event. It does not block on the
+// program.
 func (a *asyncErrors) report(ev hw.AsyncEvent) {
 	a.log.Error("asynchronous error", zap.Stringer("kind", asyncText(ev.Kind)), zap.Error(ev.Err))
 	if node := a.node(ev); a.to != nil {
@@ -75,7 +80,7 @@ func (a *asyncErrors) report(ev hw.AsyncEvent) {
 	}
 }
 
-// node is the latch of an error.
+// node counts an error and returns its latch.
 func (a *asyncErrors) node(ev hw.AsyncEvent) *delivery.AsyncNode {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +102,8 @@ func (a *asyncErrors) node(ev hw.AsyncEvent) *delivery.AsyncNode {
 	return node
 }
 
-// forgetClosed makes room: what has been closed reports no more. mu is held.
+// forgetClosed drops the latches of closed objects, which report no more errors. mu is
+// held.
 func (a *asyncErrors) forgetClosed() {
 	for key := range a.nodes {
 		if !isOpen(key.source) {
@@ -120,7 +126,7 @@ func isOpen(source any) bool {
 	return err == nil
 }
 
-// event is what the program hears. mu is held.
+// event makes the event by which the program learns of an error. mu is held.
 func (a *asyncErrors) event(ev hw.AsyncEvent) (e evd.Event) {
 	if a.ia != nil {
 		e.Source = a.ia

@@ -28,7 +28,7 @@ func TestAsynchronousErrorsBecomeEventsAndLogLines(t *testing.T) {
 		hw.AsyncProviderError: evd.AsyncProviderError,
 	} {
 		cause := errors.New("it happened")
-		for range 5 { // latched: one event
+		for range 5 { // latched: all five make one event
 			ia.async.report(hw.AsyncEvent{Kind: kind, QP: qp, Err: cause})
 		}
 		ev, more, err := ia.Async().Wait(context.Background(), 1)
@@ -98,7 +98,7 @@ func TestAQueuePairsErrorNamesItsEndpoint(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for i, e := range endpoints {
-		for range 2 { // latched: one event for each
+		for range 2 { // latched: both make one event for each kind
 			ia.async.report(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: k.qps[i]})
 		}
 		var events [2]Event

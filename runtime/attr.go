@@ -4,18 +4,18 @@ import (
 	"godat/hw"
 )
 
-// IAAttr are an adapter's attributes: DAT_IA_ATTR. Counts without a limit of
-// their own are math.MaxInt32. What the adapter does not have is 0 and false, which
-// may be windows (RMR), shared receive queues, zero-based addresses.
+// IAAttr are an adapter's attributes: DAT_IA_ATTR. A count that nothing limits is
+// math.MaxInt32. What the adapter lacks is 0 or false; it may lack windows (RMR),
+// shared receive queues and zero-based addresses.
 type IAAttr struct {
 	AdapterName               string // the device
 	VendorName                string
 	Hardware, Firmware        [2]int // versions: major, minor
-	Address                   string // its own, as Connect takes it
+	Address                   string // the adapter's own, as Connect takes it
 	MaxEPs                    int
-	MaxDTOPerEP               int // of one direction
-	MaxReadPerEPIn            int // RDMA reads towards one endpoint at a time
-	MaxReadPerEPOut           int // RDMA reads of one endpoint at a time
+	MaxDTOPerEP               int // requests, or receives
+	MaxReadPerEPIn            int // incoming RDMA reads of one endpoint at a time
+	MaxReadPerEPOut           int // outgoing RDMA reads of one endpoint at a time
 	MaxEVDs                   int
 	MaxEVDQLen                int
 	MaxIOVPerDTO              int // segments of a send or receive
@@ -34,7 +34,7 @@ type IAAttr struct {
 	MaxIOVPerWrite            int // segments
 	MaxReadIn, MaxReadOut     int // RDMA reads of all endpoints together at a time
 	MaxReadInGuaranteed       bool
-	MaxReadOutGuaranteed      bool // each endpoint can have its most at the same time
+	MaxReadOutGuaranteed      bool // every endpoint can use its maximum at the same time
 	ZeroBased                 bool
 	Extension                 Extension
 	ExtensionVersion          int
@@ -51,20 +51,20 @@ const (
 	IWARPExtension Extension = 2
 )
 
-// IBExtensionVersion is the version of the InfiniBand extension whose operations
-// an adapter with it may have; its named attributes say which.
+// IBExtensionVersion is the version of the InfiniBand extension. The named attributes
+// of an adapter with the extension say which of its operations the adapter has.
 const IBExtensionVersion = 209
 
 // NamedAttr is an attribute that DAT has no field for: DAT_NAMED_ATTR.
 type NamedAttr struct{ Name, Value string }
 
-// ProviderAttr are a provider's attributes: DAT_PROVIDER_ATTR. Each is what this
-// library does on top of the device too, which is more than some devices do.
+// ProviderAttr are a provider's attributes: DAT_PROVIDER_ATTR. They describe the device
+// together with this library, which adds what some devices lack.
 type ProviderAttr struct {
 	Name                  string
 	Version               [2]int    // of this library: major, minor
 	DAPLVersion           [2]int    // of the API: 2.0
-	LMRTypes              []MemType // how a region may come by its memory
+	LMRTypes              []MemType // how a region may get its memory
 	IOVOwnership          IOVOwnership
 	QoS                   QoS
 	CompletionFlags       Flags // those that posts and attributes may use
@@ -78,9 +78,9 @@ type ProviderAttr struct {
 	SRQ                   bool
 	SRQWatermarks         int
 	SRQPZDifference       bool // an endpoint's zone may differ from its SRQ's
-	SRQInfo, EPRecvInfo   bool // counts are really returned
+	SRQInfo, EPRecvInfo   bool // the queries return real counts
 	LMRSyncRequired       bool
-	AsyncReturnGuaranteed bool // a post never waits
+	AsyncReturnGuaranteed bool // a post never blocks
 	WriteForReadRequired  bool // a read's sink needs RemoteWrite
 	ContextExposure       bool // a read shows the sink's context to the peer
 	RMRScope              RMRScope
@@ -90,16 +90,17 @@ type ProviderAttr struct {
 	SpecificAttr          []NamedAttr
 }
 
-// IOVOwnership says whose the array of segments is when a post has returned.
+// IOVOwnership says who owns the array of segments after a post has returned.
 type IOVOwnership uint8
 
-// IOVConsumer is the only answer: the array is copied, and the caller's again.
+// IOVConsumer is the only answer: the post copies the array, and the caller may use it
+// again.
 const IOVConsumer IOVOwnership = 0
 
 // EPCreator says when a service point makes endpoints by itself.
 type EPCreator uint8
 
-// The answers.
+// When a service point makes endpoints by itself.
 const (
 	EPCreatorNever   EPCreator = 0
 	EPCreatorIfAsked EPCreator = 1

@@ -1,6 +1,6 @@
 package runtime
 
-// IAField is a mask of what [IA.Query] is asked for of an adapter:
+// IAField is a mask of the adapter's attributes that [IA.Query] reports:
 // DAT_IA_ATTR_MASK, with its numbers.
 type IAField uint64
 
@@ -40,16 +40,16 @@ const (
 	IAFieldZeroBased
 	IAFieldExtension
 	IAFieldExtensionVersion
-	IAFieldNumTransportAttr // len(TransportAttr): asks for it
+	IAFieldNumTransportAttr // asks for TransportAttr, whose length is the number
 	IAFieldTransportAttr
-	IAFieldNumVendorAttr // len(VendorAttr): asks for it
+	IAFieldNumVendorAttr // asks for VendorAttr, whose length is the number
 	IAFieldVendorAttr
 
 	IAFieldAll  = 1<<iota - 1
 	IAFieldNone = IAField(0)
 )
 
-// ProviderField is a mask of what [IA.Query] is asked for of a provider:
+// ProviderField is a mask of the provider's attributes that [IA.Query] reports:
 // DAT_PROVIDER_ATTR_MASK, with its numbers.
 type ProviderField uint32
 
@@ -84,7 +84,7 @@ const (
 	ProviderFieldSignalSafe
 	ProviderFieldHA
 	ProviderFieldHALoadBalancing
-	ProviderFieldNumSpecificAttr // len(SpecificAttr): asks for it
+	ProviderFieldNumSpecificAttr // asks for SpecificAttr, whose length is the number
 	ProviderFieldSpecificAttr
 
 	ProviderFieldAll  = 1<<iota - 1

@@ -12,8 +12,8 @@ import (
 	"godat/hw/sim"
 )
 
-// zeroAttributes are the attributes that may be zero, and what that says. All
-// others are filled in by every provider.
+// zeroAttributes are the attributes that may be zero, with what a zero says. Every
+// provider fills in all others.
 var zeroAttributes = map[string]string{
 	"IA.TransportAttr":              "no transport has any that DAT has no field for",
 	"IA.VendorAttr":                 "no vendor has",
@@ -33,8 +33,8 @@ var zeroAttributes = map[string]string{
 func TestEveryAttributeIsFilledIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts  []Option
-		zeros map[string]string // beyond those
-		set   string            // of those
+		zeros map[string]string // in addition to zeroAttributes
+		set   string            // the one of zeroAttributes that is not zero
 	}{
 		"loop":  {},
 		"iwarp": {set: "Provider.ContextExposure"},

@@ -20,10 +20,10 @@ import (
 	"godat/internal/door"
 )
 
-// bad is a world in which every exported method of every handle gets bad input: a
-// receiver that is nil or closed, and in place of one argument at a time what no
-// program should give. The answer is a code of DAT, or of a getter nothing, soon.
-// Reflection finds the methods, so one that is added is tried too.
+// bad is a world in which every exported method of every handle gets bad input: a nil
+// or closed receiver, or one argument that no program should give. The method must
+// answer soon, by a code of DAT, or by nothing if it is a getter. Reflection finds the
+// methods, so a new method is tried too.
 type bad struct {
 	t       *testing.T
 	ia      *IA
@@ -33,7 +33,8 @@ type bad struct {
 	gone    context.Context // canceled
 }
 
-// takesKey reports whether only this module can call a method.
+// takesKey reports whether a method takes a door.Key, so that only this module can call
+// it.
 func takesKey(m reflect.Type) bool {
 	for in := range m.Ins() {
 		if in == reflect.TypeFor[door.Key]() {
@@ -43,12 +44,12 @@ func takesKey(m reflect.Type) bool {
 	return false
 }
 
-// again are methods that may be called on a closed object: they do nothing. Receive
-// tells of the end by io.EOF.
+// again are methods that do nothing on a closed object. Receive tells of the end by
+// io.EOF.
 var again = "Close Release Shutdown Receive"
 
-// ownAnswer reports whether an error is a context's own, io.EOF or that of an event, with
-// which the calls that wait for a connection or a completion answer.
+// ownAnswer reports whether an error is a context's own, io.EOF, or that of an event.
+// Calls that wait for a connection or a completion answer so.
 func ownAnswer(err error) bool {
 	var (
 		event  EventError
@@ -105,7 +106,7 @@ func (b *bad) listener() *Listener {
 }
 
 func (b *bad) conn() *Conn {
-	c, err := b.listener().Dial(b.ia.Attr().Address+":1", nil) // nobody is there: its end comes
+	c, err := b.listener().Dial(b.ia.Attr().Address+":1", nil) // nothing listens there: the end of the attempt comes
 	return made(b.t, c, err)
 }
 
@@ -116,11 +117,11 @@ func (b *bad) batch() *Batch {
 	return <-d.Batches()
 }
 
-// makers make a new object of each kind, and close one.
+// makers make a new object of each kind, and can close it.
 var makers = []struct {
 	handle any
 	live   func(b *bad) any
-	close  func(h any) // nil: there is no closed one
+	close  func(h any) // nil: a closed one can't be had
 }{
 	{(*IA)(nil), func(b *bad) any { return open(b.t, "loop") }, func(h any) { _ = h.(*IA).Close() }},
 	{(*Dispatcher)(nil), func(b *bad) any { return b.dispatcher(ModeQueue) }, func(h any) { _ = h.(*Dispatcher).Close() }},
@@ -158,7 +159,7 @@ func TestBadInputGetsACodeFromEveryMethod(t *testing.T) {
 		name := typ.Elem().Name()
 		for method := range typ.Methods() {
 			if takesKey(method.Type) {
-				continue // no program can call it
+				continue // only this module can call it
 			}
 			t.Run(fmt.Sprintf("%d %s/%s", i, name, method.Name), func(t *testing.T) {
 				w := *b
@@ -181,7 +182,7 @@ func TestBadInputGetsACodeFromEveryMethod(t *testing.T) {
 	}
 }
 
-// try calls a method, and wants a code: INVALID_HANDLE if invalid is set.
+// try calls a method and requires a code: INVALID_HANDLE if invalid is set.
 func (b *bad) try(t *testing.T, what string, m reflect.Method, recv reflect.Value, args []reflect.Value, invalid bool) {
 	t.Helper()
 	type answer struct {
@@ -238,14 +239,14 @@ func (b *bad) judge(t *testing.T, what string, out []reflect.Value, invalid bool
 	} else if what != "nil" {
 		return
 	}
-	for _, v := range out { // a count tells how far a call came; nil has the state of a closed endpoint
+	for _, v := range out { // a count says how far a call came; the state of a nil endpoint is that of a closed one
 		if v.Kind() != reflect.Func && !v.IsZero() && v.Kind() != reflect.Int && v.Kind() != reflect.String && v.Type() != reflect.TypeFor[EndpointState]() {
 			t.Errorf("%s: returns %.80v", what, v)
 		}
 	}
 }
 
-// base are arguments that are in order, as far as that goes without knowing what the
+// base are valid arguments, as far as a test can tell that does not know what the
 // method does.
 func (b *bad) base(m reflect.Type) (args []reflect.Value) {
 	for i := 1; i < m.NumIn(); i++ {
@@ -254,7 +255,8 @@ func (b *bad) base(m reflect.Type) (args []reflect.Value) {
 	return args
 }
 
-// good is a value of a type: of handles an open one of the right adapter.
+// good is a valid value of a type: of a handle's type, an open one of the right
+// adapter.
 func (b *bad) good(t reflect.Type) reflect.Value {
 	for _, h := range []any{
 		b.gone, b.own.d, b.own.pz, b.own.cno, b.own.srq, b.own.rmr, b.own.lmr,
@@ -295,7 +297,7 @@ func (b *bad) good(t reflect.Type) reflect.Value {
 }
 
 // isHandle reports whether good knows the handles of that type. A shared queue needs
-// more of what goes with it.
+// other objects with it.
 func (b *bad) isHandle(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
 		reflect.TypeFor[*Dispatcher](), reflect.TypeFor[*PZ](), reflect.TypeFor[*CNO](), reflect.TypeFor[*Endpoint](),
@@ -325,7 +327,7 @@ func (b *bad) variants(t reflect.Type, depth int) (all []reflect.Value) {
 		all = append(all, reflect.MakeSlice(t, 0, 0), reflect.MakeSlice(t, 1, 1), reflect.MakeSlice(t, 4097, 4097))
 	case reflect.Pointer:
 		all = append(all, b.strangers(t)...)
-		if t.Elem().Kind() == reflect.Struct && t.NumMethod() == 0 { // no handle: those are made by calls
+		if t.Elem().Kind() == reflect.Struct && t.NumMethod() == 0 { // not a handle: only calls make handles
 			for _, v := range b.variants(t.Elem(), depth-1) {
 				p := reflect.New(t.Elem())
 				p.Elem().Set(v)
@@ -353,7 +355,7 @@ func (b *bad) variants(t reflect.Type, depth int) (all []reflect.Value) {
 	return all
 }
 
-// strangers are handles that are closed, or of another adapter.
+// strangers are handles that are closed, or that belong to another adapter.
 func (b *bad) strangers(t reflect.Type) (all []reflect.Value) {
 	for _, h := range []any{b.foreign.ia, b.foreign.d, b.foreign.pz, b.foreign.cno, b.foreign.ep, b.foreign.srq, b.foreign.lmr, b.foreign.rmr, b.foreign.shot} {
 		if reflect.TypeOf(h) == t {
@@ -370,7 +372,8 @@ func (b *bad) strangers(t reflect.Type) (all []reflect.Value) {
 	return all
 }
 
-// Of functions that take a handle, nil and what is none get the same.
+// A function that takes a handle gets the same bad handles, and also nil and a value
+// that is no handle.
 func TestBadHandlesGetACodeFromEveryFunction(t *testing.T) {
 	for _, h := range []any{
 		nil, 5, "text", (*IA)(nil), (*Dispatcher)(nil), (*CNO)(nil), (*PZ)(nil), (*LMR)(nil), (*RMR)(nil),

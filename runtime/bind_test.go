@@ -33,7 +33,7 @@ func TestABindAllocatesNothing(t *testing.T) {
 					t.Error(ev, err)
 				}
 			}
-			for range 100 { // until the queue keeps binds, and keys come back
+			for range 100 { // until the queue keeps binds, and keys are used again
 				bind()
 			}
 			assert.Zero(t, testing.AllocsPerRun(500, bind))

@@ -9,8 +9,8 @@ import (
 	"godat/hw"
 )
 
-// breaksPerSecond is how many connections that broke are logged in a second. A peer
-// can break as many as it likes.
+// breaksPerSecond is how many broken connections are logged in a second. A peer can
+// break as many as it likes.
 const breaksPerSecond = 10
 
 // breakLog logs why connections broke.
@@ -19,14 +19,14 @@ type breakLog struct {
 	pool *pool
 
 	mu      sync.Mutex
-	began   time.Time // of the second at hand
-	logged  int       // in it
-	skipped int       // since the last that was logged
+	began   time.Time // when the current second began
+	logged  int       // in the current second
+	skipped int       // since the last line
 }
 
-// broke logs one connection, unless too many broke in this second: the next line
-// says how many were left out. It does not block: a task of the pool writes the line,
-// since the caller is in the middle of the endpoint's work.
+// broke logs one broken connection, unless this second has had its lines: then the next
+// line says how many connections were left out. It does not block: a task of the pool
+// writes the line, because the caller is in the middle of the endpoint's work.
 func (b *breakLog) broke(cause *hw.Cause) {
 	skipped, ok := b.admit(time.Now())
 	if ok && b.pool.upcall(func() {
@@ -38,7 +38,8 @@ func (b *breakLog) broke(cause *hw.Cause) {
 	}
 }
 
-// admit decides whether a line is written, and how many were not since the last.
+// admit decides whether broke writes a line, and says how many connections the last
+// lines left out.
 func (b *breakLog) admit(now time.Time) (skipped int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 	"godat/mem"
 )
 
-// causeRig is an adapter with one dispatcher, a log, and a point that accepts.
+// causeRig is an adapter with one dispatcher, a log, and a service point whose requests
+// are accepted.
 type causeRig struct {
 	t      *testing.T
 	ia     *IA
@@ -56,7 +57,7 @@ func (r *causeRig) next() evd.Event {
 	}
 }
 
-// until takes events up to the first with one of these numbers.
+// until takes events up to the first that has one of these numbers.
 func (r *causeRig) until(numbers ...evd.Number) evd.Event {
 	for {
 		ev := r.next()

@@ -1,18 +1,17 @@
 package runtime
 
-// minSweep is how many children an adapter remembers before it looks which of
-// them are closed.
+// minSweep is how many children an adapter remembers before it drops the closed ones.
 const minSweep = 64
 
-// children are objects of one kind that were made on an adapter, with some that
-// the program has closed. IA.mu guards them.
+// children are the objects of one kind that were made on an adapter. Some of them may
+// be closed. IA.mu guards them.
 type children[T comparable] struct {
 	live    func(T) bool
 	all     map[T]struct{}
 	sweepAt int
 	made    uint64
 
-	madeBefore, freedBefore uint64 // when the counters were reset
+	madeBefore, freedBefore uint64 // at the last reset of the counters
 }
 
 func newChildren[T comparable](live func(T) bool) children[T] {
@@ -27,7 +26,7 @@ func (c *children[T]) add(child T) {
 	c.made++
 }
 
-// count counts those that are not closed, and forgets the others.
+// count drops the closed children and counts the others.
 func (c *children[T]) count() int {
 	for child := range c.all {
 		if !c.live(child) {
@@ -37,7 +36,7 @@ func (c *children[T]) count() int {
 	return len(c.all)
 }
 
-// list are the children, some of which may be closed.
+// list returns the children, some of which may be closed.
 func (c *children[T]) list() []T {
 	list := make([]T, 0, len(c.all))
 	for child := range c.all {

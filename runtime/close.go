@@ -12,18 +12,18 @@ import (
 	"godat/internal/door"
 )
 
-// Close closes the adapter abruptly, with all that lives on it, in this order:
-// service points; connection requests without an answer, which are rejected to their
-// peers; endpoints, whose connections break and whose work is flushed; shared receive
-// queues; dispatchers, whose waiters return with ABORT and whose channels are closed;
-// CNOs, whose waiters return with CNO_DEAD; windows and memory regions, whose memory
-// is unmapped: slices of it fault from then on; protection zones; the device.
+// Close closes the adapter abruptly, with all that lives on it, in this order: service
+// points; connection requests without an answer, which it rejects; endpoints, whose
+// connections break and whose outstanding work is flushed; shared receive queues;
+// dispatchers, whose waiters return with ABORT and whose channels are closed; CNOs,
+// whose waiters return with CNO_DEAD; windows and memory regions, whose memory is
+// unmapped, so that slices of it fault from then on; protection zones; the device.
 //
-// The program may close any of these at the same time: Close waits for that. A second
-// Close waits for the first. An error is the device's: what could not be closed, and
-// the device, are left for another Close. From a callback of a dispatcher or an agent
-// it is INVALID_STATE, since it waits for callbacks to return. It answers to
-// dat_ia_close with ABRUPT.
+// The program may close any of these at the same time: Close waits for it. A second
+// Close waits for the first. The error is the device's. What could not be closed stays
+// open, and so does the device; another Close tries again. Close waits for callbacks to
+// return, so from a callback of a dispatcher, or from an agent, it is INVALID_STATE. It
+// answers to dat_ia_close with ABRUPT.
 func (ia *IA) Close() error {
 	const op = "runtime.IA.Close"
 	if ia == nil {
@@ -38,10 +38,10 @@ func (ia *IA) Close() error {
 	return ia.tearDown()
 }
 
-// CloseGraceful closes the adapter if nothing made on it is left; otherwise it
-// is INVALID_STATE/IA_IN_USE and nothing happens. A closed adapter is
-// INVALID_HANDLE/IA; one whose close failed is tried once more. It answers to
-// dat_ia_close with GRACEFUL.
+// CloseGraceful closes the adapter if the program has closed all that was made on it.
+// Otherwise the error is INVALID_STATE/IA_IN_USE, and nothing happens. A closed adapter
+// is INVALID_HANDLE/IA; if its close failed, CloseGraceful tries once more. From a
+// callback it is INVALID_STATE, as Close is. It answers to dat_ia_close with GRACEFUL.
 func (ia *IA) CloseGraceful() error {
 	const op = "runtime.IA.CloseGraceful"
 	if ia == nil {
@@ -67,14 +67,15 @@ func (ia *IA) CloseGraceful() error {
 	return ia.tearDown()
 }
 
-// isGone reports whether nothing is left of the adapter.
+// isGone reports whether everything of the adapter is closed.
 func (ia *IA) isGone() bool {
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
 	return ia.gone
 }
 
-// inUse says what is left, if anything. gate is held alone.
+// inUse is an error that counts what is open, or nil if nothing is. The caller holds
+// gate alone.
 func (ia *IA) inUse(op string) error {
 	ia.mu.Lock()
 	dispatchers, cnos := ia.dispatchers.count(), ia.cnos.count()
@@ -88,7 +89,8 @@ func (ia *IA) inUse(op string) error {
 		endpoints, dispatchers, cnos, memory.Regions, memory.Windows, memory.Zones)
 }
 
-// tearDown ends everything. The adapter is closed: nothing new comes.
+// tearDown closes everything. The adapter is marked as closed, so nothing new is made
+// on it.
 func (ia *IA) tearDown() error {
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
@@ -96,8 +98,8 @@ func (ia *IA) tearDown() error {
 		return nil
 	}
 	err := ia.closeObjects()
-	// Completion queues and the device go when nothing that is on them is left: what
-	// could not be closed needs them when Close is tried once more.
+	// The completion queues and the device are closed only after everything that uses
+	// them: an object that could not be closed needs them when Close is called again.
 	if err == nil && ia.polling != nil {
 		err = ia.polling.Close()
 	}
@@ -108,7 +110,7 @@ func (ia *IA) tearDown() error {
 		ia.log.Error("close", zap.Error(err))
 		return hw.Errorf("runtime.IA.Close", hw.InternalError, hw.NoSubtype, "%w", err)
 	}
-	// Last: until here the device may report errors.
+	// Last, because the device may report errors until here.
 	ia.async.close()
 	ia.pool.release()
 	ia.release()
@@ -120,15 +122,15 @@ func (ia *IA) tearDown() error {
 // closeObjects closes what was made on the adapter, as far as it can.
 func (ia *IA) closeObjects() error {
 	var errs []error
-	if ia.adapter != nil { // it is nil when Open fails half-way
+	if ia.adapter != nil { // nil when Open has failed half-way
 		errs = append(errs, ia.adapter.Close())
 	}
 	waitables := ia.waitables()
 	for _, w := range waitables {
 		w.Abort()
 	}
-	// All are aborted by now, which has woken every waiter. A callback may be one of
-	// these, so Close waits for callbacks only here.
+	// The aborts have woken every waiter. A callback may be such a waiter, so Close
+	// waits for callbacks only from here on.
 	for _, w := range waitables {
 		errs = append(errs, w.Close())
 	}
@@ -138,19 +140,19 @@ func (ia *IA) closeObjects() error {
 	return errors.Join(errs...)
 }
 
-// inUpcall reports whether the caller is inside a callback of a dispatcher of
-// this adapter, or an agent of a CNO.
+// inUpcall reports whether the caller is inside a callback of a dispatcher of this
+// adapter, or inside an agent of a CNO.
 func (ia *IA) inUpcall() bool {
 	return slices.ContainsFunc(ia.waitables(), waitable.InUpcall)
 }
 
-// waitable is a dispatcher or a CNO, for closing it.
+// waitable is a dispatcher or a CNO, as closeObjects sees it.
 type waitable struct {
 	delivery.Ending
 	io.Closer
 }
 
-// waitables are the dispatchers, and then the CNOs, some of which may be closed.
+// waitables returns the dispatchers and then the CNOs, some of which may be closed.
 func (ia *IA) waitables() (all []waitable) {
 	ia.mu.Lock()
 	defer ia.mu.Unlock()

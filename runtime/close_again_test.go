@@ -15,8 +15,8 @@ import (
 
 var errBusy = errors.New("the device is busy")
 
-// busy wraps a provider whose objects can't be closed the first time: those of one
-// kind, or the device itself.
+// busy wraps a provider. The first close of an object of one kind, or of the device
+// itself, fails.
 type busy struct {
 	hw.Provider
 	kind string
@@ -25,7 +25,7 @@ type busy struct {
 	refused int
 }
 
-// close closes an object of a kind, unless it is the first of the kind.
+// close closes an object of a kind, unless it is the first close of that kind.
 func (b *busy) close(kind string, closeIt func() error) error {
 	b.mu.Lock()
 	refuse := kind == b.kind && b.refused == 0
@@ -149,10 +149,10 @@ func TestACloseThatFailedSucceedsWhenItIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A callback may wait for what the adapter's close ends after the callback's own
-// dispatcher.
+// A callback may wait for an object that the adapter's close ends after the callback's
+// own dispatcher.
 func TestCloseWakesCallbacksThatWaitForOtherObjects(t *testing.T) {
-	for range 20 { // dispatchers are closed in any order
+	for range 20 { // Close takes dispatchers in any order
 		ia := open(t, "loop")
 		queue, err := ia.NewDispatcher(DispatcherConfig{QLen: 1})
 		require.NoError(t, err)

@@ -31,7 +31,7 @@ func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
 	}
 	listener, err := ia.NewPSP(PSPConfig{Dispatcher: queue})
 	require.NoError(t, err)
-	// Until a waiter waits, another call is taken.
+	// Until the waiter waits, another call succeeds.
 	for _, d := range []*Dispatcher{queue, ia.Async()} {
 		require.Eventually(t, func() bool { _, err := d.Dequeue(nil); return err != nil }, 10*time.Second, time.Millisecond)
 	}
@@ -53,8 +53,7 @@ func TestCloseEndsEverythingThatIsOpen(t *testing.T) {
 	requireCode(t, ia.CloseGraceful(), hw.InvalidHandle, hw.HandleIA)
 }
 
-// requireClosed requires that every object of a closed adapter is an invalid
-// handle.
+// requireClosed requires that each object of a closed adapter is an invalid handle.
 func requireClosed(t *testing.T, ia *IA, p *pair, psp *PSP) {
 	t.Helper()
 	_, err := ia.NewPZ()
@@ -119,7 +118,7 @@ func TestOpeningAndClosingMayRaceWithEverything(t *testing.T) {
 				for {
 					err := useAdapter(ia)
 					if errors.Is(err, ErrInsufficientResources) {
-						continue // a post that met the end of its dispatcher
+						continue // a post found its dispatcher ended
 					}
 					if err != nil {
 						assert.ErrorIs(t, err, ErrInvalidHandle)

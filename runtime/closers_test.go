@@ -23,8 +23,8 @@ import (
 
 var closingPrograms = flag.Int("closing.programs", 300, "random programs of closers to run on loop; a tenth of that on iwarp")
 
-// mayRefuse are the codes that the calls which close something are documented with,
-// by what they close; all others may only succeed.
+// mayRefuse are the codes that the closing calls document, by what they close; all
+// other calls must succeed.
 var mayRefuse = map[string][]hw.Subtype{
 	"graceful":   {hw.StateIAInUse, hw.HandleIA},
 	"endpoint":   {hw.StateEPReserved, hw.StateEPPassiveConnectionPending, hw.StateEPTentativeConnectionPending},
@@ -40,7 +40,7 @@ type closer struct {
 	close func() error
 }
 
-// run closes the object, and says what is wrong with the answer.
+// run closes the object, and returns an error if the answer is wrong.
 func (c *closer) run() error {
 	err := c.close()
 	var code *hw.Error
@@ -50,14 +50,14 @@ func (c *closer) run() error {
 	return fmt.Errorf("%s: %w", c.kind, err)
 }
 
-// closingWorld is an adapter with something of everything on it, which a program of
-// closers tears down while a peer asks for connections.
+// closingWorld is an adapter with objects of all kinds. A program of closers closes
+// them while a peer asks for connections.
 type closingWorld struct {
 	t        *rapid.T
 	ia       *IA
 	pz       *PZ
 	lmr      *LMR
-	events   *Dispatcher // of endpoints
+	events   *Dispatcher // of the endpoints
 	listener *Listener
 	points   []uint64 // the qualifiers
 	answers  []int    // what the program does with each request
@@ -82,7 +82,8 @@ func (w *closingWorld) add(kind string, closeIt func() error) {
 	w.closers = append(w.closers, &closer{kind, closeIt})
 }
 
-// dispatcher makes a dispatcher of a drawn mode, for requests or other events.
+// dispatcher makes a dispatcher of a mode that the generator draws, for requests or
+// other events.
 func (w *closingWorld) dispatcher(cfg DispatcherConfig) *Dispatcher {
 	d, err := w.ia.NewDispatcher(cfg)
 	require.NoError(w.t, err)
@@ -101,7 +102,7 @@ func (w *closingWorld) endpoint(srq *SRQ) *Endpoint {
 	return e
 }
 
-// newClosingWorld makes what a program closes.
+// newClosingWorld makes the objects that a program closes.
 func newClosingWorld(t *rapid.T, provider string) *closingWorld {
 	ia, err := Open(context.Background(), provider)
 	require.NoError(t, err)
@@ -131,7 +132,8 @@ func newClosingWorld(t *rapid.T, provider string) *closingWorld {
 	return w
 }
 
-// listen makes a service point of a kind, with a dispatcher of a drawn mode.
+// listen makes a service point of a kind, with a dispatcher of a mode that the
+// generator draws.
 func (w *closingWorld) listen(kind int) {
 	cfg := DispatcherConfig{QLen: 4, Mode: DispatcherMode(rapid.IntRange(0, 2).Draw(w.t, "mode"))}
 	if rapid.Bool().Draw(w.t, "callback") {
@@ -155,7 +157,7 @@ func (w *closingWorld) listen(kind int) {
 	}
 }
 
-// serve makes a listener that has dialed itself, whose requests are accepted.
+// serve makes a listener that has dialed itself. The test accepts its requests.
 func (w *closingWorld) serve(provider string) {
 	address := ""
 	if provider == "iwarp" {
@@ -178,7 +180,7 @@ func (w *closingWorld) serve(provider string) {
 	})
 }
 
-// dial dials the listener, in both ways. It may be closed at any time.
+// dial dials the listener in both ways, which may be closed at any time.
 func (w *closingWorld) dial() {
 	_, err := w.listener.Dial(w.listener.Addr(), nil)
 	w.failUnlessCoded(err)
@@ -189,7 +191,7 @@ func (w *closingWorld) dial() {
 	}
 }
 
-// failUnlessCoded notes an error that is no code, or an internal one.
+// failUnlessCoded notes an error that has no code, or that is an internal one.
 func (w *closingWorld) failUnlessCoded(err error) {
 	var code *hw.Error
 	if err != nil && (!errors.As(err, &code) || code.Type == hw.InternalError) {
@@ -197,7 +199,7 @@ func (w *closingWorld) failUnlessCoded(err error) {
 	}
 }
 
-// consume answers the requests of a dispatcher until that is closed.
+// consume answers the requests of a dispatcher until the dispatcher is closed.
 func (w *closingWorld) consume(d *Dispatcher) {
 	w.consumers.Go(func() {
 		for ev := range d.Events(context.Background()) {
@@ -214,8 +216,8 @@ func (w *closingWorld) answerAll(evs []Event) {
 	}
 }
 
-// answer does one of several things with a request. The adapter may be closed at any
-// time, and with it whatever the answer needs.
+// answer does one of several things with a request. The adapter, and with it whatever
+// the answer needs, may be closed at any time.
 func (w *closingWorld) answer(cr *CR, how int) {
 	var err error
 	switch how {
@@ -233,14 +235,14 @@ func (w *closingWorld) answer(cr *CR, how int) {
 		}
 	case 3:
 		err = cr.Handoff(w.points[0])
-	default: // the program keeps it
+	default: // the program keeps the request
 	}
 	if err != nil {
 		w.failUnlessCoded(fmt.Errorf("answer %d: %w", how, err))
 	}
 }
 
-// make makes objects for as long as the adapter lets it.
+// make makes objects until the adapter refuses.
 func (w *closingWorld) make() {
 	for range 8 {
 		d, err := w.ia.NewDispatcher(channel(4))
@@ -259,7 +261,7 @@ func (w *closingWorld) make() {
 	}
 }
 
-// program closes objects from several goroutines while the peer asks.
+// program closes objects from several goroutines while the peer asks for connections.
 func (w *closingWorld) program(peer *closingPeer) {
 	one := rapid.SliceOfN(rapid.IntRange(0, len(w.closers)-1), 1, 12)
 	orders := rapid.SliceOfN(one, 2, 4).Draw(w.t, "orders")
@@ -316,7 +318,7 @@ func (p *closingPeer) ask(to *IA, qual uint64) error {
 	return e.Connect(ConnectConfig{Addr: to.Attr().Address, Qual: qual})
 }
 
-// finish waits until every endpoint that asked has heard how that ended: the other
+// finish waits until every endpoint that asked has an event of the outcome. The other
 // adapter is closed.
 func (p *closingPeer) finish() error {
 	for left := len(p.asked); left > 0; {

@@ -2,8 +2,8 @@ package runtime
 
 import "godat/evd"
 
-// NewCNO makes a consumer notification object, by which one wait serves many
-// dispatchers. Its agents run in the adapter's pool of upcalls unless cfg says
+// NewCNO makes a consumer notification object, on which a program waits for many
+// dispatchers at once. Its agents run in the adapter's pool of upcalls unless cfg says
 // otherwise. Errors are those of [evd.NewCNO]. It answers to dat_cno_create and
 // dat_cno_fd_create.
 func (ia *IA) NewCNO(cfg CNOConfig) (*CNO, error) {

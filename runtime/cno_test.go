@@ -12,7 +12,7 @@ import (
 	"godat/hw/sim"
 )
 
-// All of a connection's life is found through one CNO.
+// One CNO leads to all events of a connection's life.
 func TestOneCNOServesAllDispatchers(t *testing.T) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,

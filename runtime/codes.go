@@ -8,14 +8,14 @@ import (
 // Error is what calls return: DAT's return code, and in words what was wrong. It
 // answers to DAT_RETURN.
 //
-// errors.Is matches it with the Err variables, by its type; with an Error that has
-// a Type and a Sub; and with the standard library's word for the same
+// errors.Is matches it with the Err variable of its type; with an Error that has its
+// Type and Sub; and with the standard library's error of the same meaning
 // (os.ErrDeadlineExceeded, context.Canceled, net.ErrClosed, errors.ErrUnsupported):
 //
 //	errors.Is(err, dat.ErrInvalidState)
 //	errors.Is(err, &dat.Error{Type: dat.TypeInvalidState, Sub: dat.SubStateEVDWaiter})
 //
-// What an operation or a connection came to is no Error: see [StatusError],
+// The outcome of an operation or of a connection is not an Error: see [StatusError],
 // [EventError] and [Cause].
 type Error = hw.Error
 
@@ -24,16 +24,15 @@ type Error = hw.Error
 //	errors.Is(ev.Err(), dat.StatusError(dat.StatusFlushed))
 type StatusError = hw.StatusError
 
-// EventError is the number of an event that tells of something that went wrong, as
-// an error:
+// EventError is the number of an event that tells of a failure, as an error:
 //
 //	errors.Is(ev.Err(), dat.EventError(dat.PeerRejected))
 type EventError = evd.Error
 
-// Cause says why a connection, or the attempt at one, ended: in the words of the
-// layer that found it, with the addresses of both ends. errors.As finds it in the
-// error of an event that tells of the end, and in that of a completion that was
-// flushed by it; [evd.Event.Cause] gives it, too.
+// Cause says why a connection, or the attempt at one, ended: in the words of the layer
+// that found the reason, with the addresses of both ends. errors.As finds it in the
+// error of the event that tells of the end, and in the error of a completion that the
+// end flushed; [evd.Event.Cause] gives it, too.
 type Cause = hw.Cause
 
 // Layer is the part of the stack in whose words a [Cause] speaks.
@@ -86,23 +85,23 @@ var (
 	ErrNotImplemented            = hw.ErrNotImplemented
 )
 
-// ErrorType is the type of a return code: DAT_RETURN_TYPE, with its numbers. Each
-// has an error of its own, the Err variables.
+// ErrorType is the type of a return code: DAT_RETURN_TYPE, with its numbers. Each type
+// has an Err variable.
 type ErrorType = hw.Type
 
 // The types of return codes.
 const (
 	TypeSuccess                   ErrorType = hw.Success
 	TypeAbort                     ErrorType = hw.Abort                 // the object was closed meanwhile
-	TypeConnQualInUse             ErrorType = hw.ConnQualInUse         // somebody listens there already
-	TypeInsufficientResources     ErrorType = hw.InsufficientResources // no more room, or memory; Sub says of what
-	TypeInternalError             ErrorType = hw.InternalError         // the library or the provider is wrong
-	TypeInvalidHandle             ErrorType = hw.InvalidHandle         // nil, closed, or of another adapter; Sub says which
-	TypeInvalidParameter          ErrorType = hw.InvalidParameter      // Text says which
-	TypeInvalidState              ErrorType = hw.InvalidState          // not now; Sub says what the state is
+	TypeConnQualInUse             ErrorType = hw.ConnQualInUse         // the address or qualifier has a listener already
+	TypeInsufficientResources     ErrorType = hw.InsufficientResources // no more room, or memory; Sub says what ran out
+	TypeInternalError             ErrorType = hw.InternalError         // something failed inside the library, the provider or the device
+	TypeInvalidHandle             ErrorType = hw.InvalidHandle         // nil, closed, or of another adapter; Sub says which handle
+	TypeInvalidParameter          ErrorType = hw.InvalidParameter      // Text says which parameter, and why
+	TypeInvalidState              ErrorType = hw.InvalidState          // not in this state, which Sub names
 	TypeLengthError               ErrorType = hw.LengthError           // too long, or of no length
 	TypeModelNotSupported         ErrorType = hw.ModelNotSupported     // the provider does not have that
-	TypeProviderNotFound          ErrorType = hw.ProviderNotFound      // Sub says what was asked for
+	TypeProviderNotFound          ErrorType = hw.ProviderNotFound      // Sub says what no provider has
 	TypePrivilegesViolation       ErrorType = hw.PrivilegesViolation   // a region's privileges forbid it
 	TypeProtectionViolation       ErrorType = hw.ProtectionViolation   // a region's zone or bounds forbid it
 	TypeQueueEmpty                ErrorType = hw.QueueEmpty
@@ -128,7 +127,7 @@ const (
 	NoSubtype      ErrorSubtype = hw.NoSubtype
 	SubInterrupted ErrorSubtype = hw.SubInterrupted
 
-	// Of TypeInsufficientResources: what there is no more of.
+	// Of TypeInsufficientResources: what ran out.
 	SubResourceMemory           ErrorSubtype = hw.ResourceMemory
 	SubResourceDevice           ErrorSubtype = hw.ResourceDevice
 	SubResourceTEP              ErrorSubtype = hw.ResourceTEP
@@ -139,7 +138,7 @@ const (
 	SubResourceCredits          ErrorSubtype = hw.ResourceCredits
 	SubResourceSRQ              ErrorSubtype = hw.ResourceSRQ
 
-	// Of TypeInvalidHandle: whose handle it is, or which argument of the C call.
+	// Of TypeInvalidHandle: what kind of object it is, or which argument of the C call.
 	SubHandleIA         ErrorSubtype = hw.HandleIA
 	SubHandleEP         ErrorSubtype = hw.HandleEP
 	SubHandleLMR        ErrorSubtype = hw.HandleLMR
@@ -179,7 +178,7 @@ const (
 	SubArg9  ErrorSubtype = hw.Arg9
 	SubArg10 ErrorSubtype = hw.Arg10
 
-	// Of TypeInvalidState: the state of an endpoint, or what it lacks.
+	// Of TypeInvalidState: the state of an endpoint, or what the endpoint lacks.
 	SubStateEPUnconnected                ErrorSubtype = hw.StateEPUnconnected
 	SubStateEPActiveConnectionPending    ErrorSubtype = hw.StateEPActiveConnectionPending
 	SubStateEPPassiveConnectionPending   ErrorSubtype = hw.StateEPPassiveConnectionPending
@@ -225,7 +224,8 @@ const (
 	SubStateSRQInUse           ErrorSubtype = hw.StateSRQInUse
 	SubStateSRQShutdown        ErrorSubtype = hw.StateSRQShutdown
 
-	// Of TypePrivilegesViolation and TypeProtectionViolation: what was to be done.
+	// Of TypePrivilegesViolation and TypeProtectionViolation: the access that is
+	// forbidden.
 	SubPrivilegesRead      ErrorSubtype = hw.PrivilegesRead
 	SubPrivilegesWrite     ErrorSubtype = hw.PrivilegesWrite
 	SubPrivilegesRDMARead  ErrorSubtype = hw.PrivilegesRDMARead

@@ -14,23 +14,23 @@ import (
 
 // Conn is a connection with what a program needs around its endpoint: a protection
 // zone, buffers, receives that are always posted, a channel of events, and an end.
-// [IA.Dial] and [Listener.Accept] make one. Its methods may be called from any
-// goroutine.
+// [IA.Dial], [Listener.Accept] and [Listener.Dial] make one. Its methods may be called
+// from any goroutine, except for Queue, Outbox and Flush.
 //
 // A buffer has one owner at a time. A receive gives it to the program ([Conn.Message]);
 // the program sends it ([Conn.Send]) or gives it back ([Conn.Release]), and the
-// connection posts it again. A send has no event of its own: when it fails the
-// connection ends, and the event of that says why.
+// connection posts it again. A send has no event of its own: when it fails, the
+// connection ends, and the event of the end says why.
 //
-// A peer may have sent Depth messages that nobody has answered yet, if each answer
-// goes out by Send: so many receives are there for it whatever this end does. A program
-// that keeps more than Depth messages at a time gives its peer less.
+// A peer may send Depth messages ahead of the answers, as long as each answer goes out
+// by Send: the connection always has that many receives for it. A program that keeps
+// more than Depth messages at a time leaves its peer fewer receives.
 type Conn struct {
-	// Endpoint is the endpoint below: for RDMA, whose events come to Events, too.
-	// Cookies whose highest bit is set are the connection's; see [Contexts] for
-	// others. A program does not close it.
+	// Endpoint is the connection's endpoint, for RDMA; events of its operations come to
+	// Events, too. Cookies whose highest bit is set are the connection's; [Contexts]
+	// makes others. The program does not close the endpoint.
 	Endpoint *Endpoint
-	// Context is the program's own, set in ConnConfig.Setup.
+	// Context is a value of the program's. ConnConfig.Setup may set it.
 	Context any
 
 	// Immutable once the connection was made.
@@ -41,36 +41,38 @@ type Conn struct {
 	events   *evd.Dispatcher
 	listener *Listener // nil if it was dialed
 	peer     string
-	apart    bool // events is its own
+	apart    bool // events belongs to this connection alone
 	ended    chan struct{}
 
-	missing atomic.Int32 // receives that found no buffer
-	taken   atomic.Int32 // buffers that Buffer gave out
-	own     []bool       // by index, its owner's: it was one of these
+	missing atomic.Int32 // receives that are not posted, for want of a buffer
+	taken   atomic.Int32 // buffers that Buffer gave out and that are not back
+	own     []bool       // by index: Buffer gave the buffer out; the buffer's owner writes it
 	closed  atomic.Bool
-	over    atomic.Bool // ended is closed
+	over    atomic.Bool // set when ended is closed
 	private atomic.Pointer[[]byte]
 
-	outbox *ep.Outbox // of the goroutine that calls Queue
+	outbox *ep.Outbox // the goroutine that calls Queue uses it
 
 	closing sync.Mutex
-	memory  []*mem.LMR // that Alloc made, under closing
+	memory  []*mem.LMR // what Alloc made; guarded by closing
 }
 
-// The cookies of a connection's own operations: a buffer's index below these.
+// The cookies of a connection's own operations. The low 32 bits are a buffer's index.
 const (
 	connCookie = 1 << 63
 	sendCookie = connCookie | 1<<62
 )
 
-// ConnOf is the connection that an event is about; nil if it is no Conn's.
+// ConnOf is the connection that an event is about, or nil if the event belongs to no
+// Conn.
 func ConnOf(ev Event) *Conn {
 	c, _ := ep.Of(ev).Context().(*Conn)
 	return c
 }
 
-// filterConn keeps the ends of sends, and of receives that had no message, from the
-// channel: their buffers are free. It is an [evd.Filter].
+// filterConn keeps two kinds of completions from the channel: those of sends, and those
+// of receives without a message. It returns their buffers to the pool. It is an
+// [evd.Filter].
 func filterConn(source any, number evd.Number, status hw.Status, cookie uint64, data any) bool {
 	e, _ := source.(*ep.Endpoint)
 	c, _ := e.Context().(*Conn)
@@ -92,7 +94,7 @@ func filterConn(source any, number evd.Number, status hw.Status, cookie uint64, 
 	return true
 }
 
-// end notes that the connection is over.
+// end marks the connection as over.
 func (c *Conn) end() {
 	if !c.over.Swap(true) {
 		close(c.ended)
@@ -109,10 +111,10 @@ func (c *Conn) put(b *mem.Buffer) {
 }
 
 // Events is the channel on which the events of the connection come: receives, which
-// have messages; the program's own operations; and the end of the connection, which
-// is the last one (see [evd.Event.Ended]). Connections that one Listener accepted
-// share its channel unless ConnConfig.Apart says otherwise. It is closed when what
-// it belongs to is.
+// carry messages; the program's own operations; and the end of the connection, which is
+// the last event (see [evd.Event.Ended]). Connections that one Listener made share its
+// channel, unless ConnConfig.Apart is set. The channel is closed with the connection or
+// listener that it belongs to.
 func (c *Conn) Events() <-chan Event {
 	if c == nil {
 		return nil
@@ -128,9 +130,9 @@ func (c *Conn) PZ() *PZ {
 	return c.pz
 }
 
-// Alloc allocates memory in the connection's zone: for RDMA, and for a peer that is
-// told where it is. Close frees it. A nil or closed connection is INVALID_HANDLE/EP;
-// other errors are those of [mem.PZ.Alloc].
+// Alloc allocates memory in the connection's zone, for RDMA by this end, or by a peer
+// that is told where the memory is. Close frees it. A nil or closed connection is
+// INVALID_HANDLE/EP; other errors are those of [mem.PZ.Alloc].
 func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
 	const op = "runtime.Conn.Alloc"
 	if c == nil {
@@ -148,8 +150,8 @@ func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
 	return l, err
 }
 
-// Private is the private data that the peer accepted or asked with; nil before
-// that.
+// Private is the private data of the peer's request or of its accept. It is nil before
+// the peer's data has come, and if the peer sent none.
 func (c *Conn) Private() []byte {
 	if c == nil {
 		return nil
@@ -168,8 +170,8 @@ func (c *Conn) String() string {
 	return c.peer
 }
 
-// Buffer takes a buffer, for a message that answers none or for RDMA; its length is
-// 0. It is nil when the program has taken Depth of them already that were neither
+// Buffer takes a buffer of length 0 from the pool, for RDMA or for a message that
+// answers none. It is nil when the program has Depth such buffers that it has neither
 // sent nor released, and when the connection is closed.
 func (c *Conn) Buffer() *Buffer {
 	if c == nil || c.closed.Load() {
@@ -188,9 +190,9 @@ func (c *Conn) Buffer() *Buffer {
 	return b
 }
 
-// Message is the buffer with the message that a receive has brought; the program
-// owns it from then on. It is nil for all other events, those of other connections too, and when the
-// connection is closed. It is called once for an event.
+// Message is the buffer with the message that a receive brought. The program owns it
+// from then on, and calls Message once for an event. It is nil for all other events,
+// also for those of other connections, and when the connection is closed.
 func (c *Conn) Message(ev Event) *Buffer {
 	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() {
 		return nil
@@ -201,7 +203,7 @@ func (c *Conn) Message(ev Event) *Buffer {
 	return b
 }
 
-// receive posts one receive; a buffer that is missing is made up for later.
+// receive posts one receive. Without a buffer for it, refill posts it later.
 func (c *Conn) receive() {
 	b := c.pool.Get()
 	if b == nil {
@@ -217,18 +219,18 @@ func (c *Conn) receive() {
 	}
 }
 
-// refill posts the receives that are missing, as far as there are buffers.
+// refill posts the missing receives, as far as there are buffers.
 func (c *Conn) refill() {
 	for n := c.missing.Swap(0); n > 0; n-- {
 		c.receive()
 	}
 }
 
-// Send sends the bytes in use of a buffer as one message, and takes the buffer from
-// the program, also when it fails. The buffer is free again when the message has been
-// sent; no event tells of it. Errors are those of [ep.Endpoint.PostSend];
-// a nil buffer, and one of another connection or pool, is INVALID_PARAMETER, and stays
-// the program's; a nil or closed connection is INVALID_HANDLE/EP.
+// Send sends the bytes in use of a buffer as one message. It takes the buffer from the
+// program, also when it fails, and returns it to the pool when the message has been
+// sent; no event tells of that. Errors are those of [ep.Endpoint.PostSend]. A nil
+// buffer, and one of another connection or pool, is INVALID_PARAMETER, and stays the
+// program's; a nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Send(b *Buffer) error {
 	if !c.has(b) || c.closed.Load() {
 		return c.whyNot("runtime.Conn.Send", b)
@@ -245,9 +247,9 @@ func (c *Conn) Send(b *Buffer) error {
 	return err
 }
 
-// Queue is Send for a server that has more to say: the message goes out with the next
-// Flush, together with all that was queued. One goroutine at a time calls Queue,
-// Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
+// Queue is Send for a server that has more messages to send: the message goes out with
+// the next Flush, together with all that was queued. One goroutine at a time calls
+// Queue, Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
 func (c *Conn) Queue(b *Buffer) error {
 	if !c.has(b) || c.closed.Load() {
 		return c.whyNot("runtime.Conn.Queue", b)
@@ -261,8 +263,9 @@ func (c *Conn) Queue(b *Buffer) error {
 	return err
 }
 
-// Outbox takes requests that go out with the messages queued, in order: an RDMA write
-// before the message that tells of it.
+// Outbox is the connection's outbox. What the program adds to it goes out with the
+// queued messages, in order: for example an RDMA write before the message that tells of
+// it.
 func (c *Conn) Outbox() *Outbox {
 	if c == nil {
 		return nil
@@ -270,7 +273,7 @@ func (c *Conn) Outbox() *Outbox {
 	return c.outbox
 }
 
-// Flush posts what was queued as one batch. Errors are those of [ep.Outbox.Flush];
+// Flush posts all that was queued as one batch. Errors are those of [ep.Outbox.Flush];
 // a nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Flush() error {
 	if c == nil || c.closed.Load() {
@@ -301,8 +304,8 @@ func (c *Conn) has(b *Buffer) bool {
 	return c != nil && b != nil && c.pool.At(b.Index()) == b
 }
 
-// Release gives a buffer back that the program does not send. Nothing happens to nil, to
-// a buffer of another connection or pool, and on a connection that is closed.
+// Release gives back a buffer that the program does not send. It does nothing for nil,
+// for a buffer of another connection or pool, and on a closed connection.
 func (c *Conn) Release(b *Buffer) {
 	if !c.has(b) {
 		return
@@ -313,10 +316,10 @@ func (c *Conn) Release(b *Buffer) {
 	}
 }
 
-// Shutdown ends the connection in order: what was posted is sent, the peer is told,
-// and then everything is given back as by Close. If ctx ends first the connection is
-// closed as it is, and the error is ctx's. A nil ctx is INVALID_PARAMETER, a nil
-// connection INVALID_HANDLE/EP.
+// Shutdown ends the connection in order: it lets posted work complete, tells the peer,
+// and then gives everything back as Close does. If ctx ends first, Shutdown closes the
+// connection abruptly, and the error is the cause of ctx. A nil ctx is
+// INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	const op = "runtime.Conn.Shutdown"
 	if c == nil {
@@ -328,7 +331,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	return errors.Join(c.drain(ctx), c.Close())
 }
 
-// drain disconnects in order and waits for the end.
+// drain disconnects gracefully and waits for the end.
 func (c *Conn) drain(ctx context.Context) error {
 	if c.Endpoint.Disconnect(ep.Graceful) != nil {
 		return nil // not connected
@@ -336,17 +339,17 @@ func (c *Conn) drain(ctx context.Context) error {
 	select {
 	case <-c.ended:
 		return nil
-	case <-c.ia.down: // whose close breaks the connection off without an event
+	case <-c.ia.down: // the close of the adapter breaks the connection without an event
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// Close gives back all that the connection has, what Alloc made included; a connection
-// that is still up is broken off. Buffers that the program has may not be used any
-// more; under ConnConfig.Debug the error names their holders. Closing it again
-// waits for the first call and does nothing, or tries once more what failed.
+// Close gives back all that the connection has, also what Alloc made. It breaks a
+// connection that is still up. The program may not use its buffers any more; with
+// ConnConfig.Debug, the error names the holders of those that it still has. A second
+// Close waits for the first and does nothing, or tries again what failed.
 func (c *Conn) Close() error {
 	if c == nil {
 		return closedConn("runtime.Conn.Close")
@@ -357,12 +360,13 @@ func (c *Conn) Close() error {
 	c.end()
 	if c.Endpoint != nil {
 		if err := c.Endpoint.Close(); err != nil {
-			return err // the rest stands below it
+			return err // the endpoint still uses the rest
 		}
 	}
 	var kept error
 	if c.pool != nil {
-		// A pool that is closed complains once of the buffers that the program kept.
+		// The pool complains once of buffers that the program kept, and is closed
+		// nevertheless.
 		if kept = c.pool.Close(); kept != nil && c.pool.Close() != nil {
 			return kept
 		}
@@ -379,7 +383,7 @@ func (c *Conn) Close() error {
 	}
 	err := errors.Join(errs...)
 	if err == nil && c.listener != nil {
-		c.listener.forget(c) // last: a listener's close tries once more what failed
+		c.listener.forget(c) // last: the listener's Close tries again what failed here
 	}
 	return errors.Join(kept, err)
 }

@@ -11,14 +11,14 @@ import (
 	"godat/hw"
 )
 
-// onTwo runs a test on two adapters of each provider that has them in one process.
+// onTwo runs a test on two adapters of each provider that can have both in one process.
 func onTwo(t *testing.T, test func(t *testing.T, server, client *IA)) {
 	for _, name := range []string{"loop", "iwarp"} {
 		t.Run(name, func(t *testing.T) { test(t, open(t, name), open(t, name)) })
 	}
 }
 
-// answer waits for what a call on another goroutine returned.
+// answer waits for the result of a call that another goroutine makes.
 func answer(t testing.TB, answers <-chan error) error {
 	t.Helper()
 	select {
@@ -72,7 +72,7 @@ func TestAShutdownThatWaitsEndsWithItsAdapter(t *testing.T) {
 	c := dial(t, client, l, cfg)
 	up := ConnOf(event(t, l.Events()))
 	say(t, c, "one")
-	event(t, up.Events()) // the receive is not posted again
+	event(t, up.Events()) // the receive is not posted once more
 	say(t, c, "two")
 	down := make(chan error, 2)
 	go func() { down <- c.Shutdown(context.Background()) }()
@@ -141,7 +141,7 @@ func TestAListenerClosesBesideItsOwnDials(t *testing.T) {
 						dialed <- err
 						return
 					}
-					if i >= 64 { // the listener has no place for any number of them
+					if i >= 64 { // the listener has places for a limited number of dials
 						_ = c.Close()
 					}
 				}

@@ -86,7 +86,7 @@ func TestDoSaysHowItsRequestEnded(t *testing.T) {
 
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := c.Do(over, read); err != nil { // it may have completed at once
+		if err := c.Do(over, read); err != nil { // the read may have completed at once
 			require.ErrorIs(t, err, context.Canceled)
 		}
 		read.Remote.Context++

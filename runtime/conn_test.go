@@ -16,18 +16,18 @@ import (
 	"godat/hw/sim"
 )
 
-// patience is how long a test waits for what is to come at once.
+// patience is how long a test waits for an event that should come at once.
 const patience = 20 * time.Second
 
-// providers are those that a test of connections runs on.
+// providers are the providers on which a test of connections runs.
 var providers = map[string]func(t testing.TB) *IA{
 	"loop":  func(t testing.TB) *IA { return open(t, "loop") },
 	"iwarp": func(t testing.TB) *IA { return open(t, "iwarp") },
 	"sim":   func(t testing.TB) *IA { return open(t, "sim", WithProvider(sim.New(sim.Config{Seed: 5}))) },
 }
 
-// onEach runs a test on each provider. Whatever the test made is closed by then: the
-// adapter closes gracefully.
+// onEach runs a test on each provider. The test must have closed all that it made,
+// because the adapter closes gracefully.
 func onEach(t *testing.T, test func(t *testing.T, ia *IA)) {
 	for name, make := range providers {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func listen(t testing.TB, ia *IA, cfg ConnConfig) *Listener {
 	return l
 }
 
-// localhost is where to listen so that nothing else can reach it.
+// localhost is an address to listen on that nothing else can reach.
 func localhost(ia *IA) string {
 	if ia.Attr().Provider == "iwarp" {
 		return "127.0.0.1:0"
@@ -90,7 +90,7 @@ func accept(t testing.TB, l *Listener) *Conn {
 	return c
 }
 
-// both is a listener and a connection to it from both ends.
+// both makes a listener, and returns both ends of a connection to it.
 func both(t testing.TB, ia *IA, cfg ConnConfig) (l *Listener, client, server *Conn) {
 	t.Helper()
 	l = listen(t, ia, cfg)
@@ -107,7 +107,7 @@ func both(t testing.TB, ia *IA, cfg ConnConfig) (l *Listener, client, server *Co
 	return l, client, server
 }
 
-// say sends text in a buffer of its own.
+// say sends text in a new buffer.
 func say(t testing.TB, c *Conn, text string) {
 	t.Helper()
 	b := c.Buffer()
@@ -151,7 +151,7 @@ func TestMessagesComeBackFromTheBuffersTheyCameIn(t *testing.T) {
 	})
 }
 
-// echo answers until the connection ends.
+// echo answers messages until the connection ends.
 func echo(c *Conn) error {
 	for ev := range c.Events() {
 		if ev.Ended() {
@@ -166,8 +166,8 @@ func echo(c *Conn) error {
 	return errors.New("the channel was closed")
 }
 
-// A peer that sends as much as the depth allows before anybody looks finds receives,
-// again as soon as it has the answers.
+// A peer that sends as many messages as the depth allows, before this end takes any,
+// finds receives; and again as soon as it has the answers.
 func TestAPeerWithinItsCreditsAlwaysFindsAReceive(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		const depth = 3
@@ -176,7 +176,7 @@ func TestAPeerWithinItsCreditsAlwaysFindsAReceive(t *testing.T) {
 			for i := range depth {
 				say(t, client, fmt.Sprint(i))
 			}
-			// The server keeps all of them before it answers the first.
+			// The server holds all of them before it answers the first.
 			var held []*Buffer
 			for range depth {
 				held = append(held, server.Message(event(t, server.Events())))
@@ -224,7 +224,7 @@ func TestOneChannelCarriesAllConnectionsOfAListener(t *testing.T) {
 	})
 }
 
-// serveAll is an echo server in one select, until so many connections have ended.
+// serveAll is an echo server in one select, until n connections have ended.
 func serveAll(ctx context.Context, l *Listener, n int) error {
 	for n > 0 {
 		select {
@@ -414,7 +414,7 @@ func TestShutdownSendsWhatWasPosted(t *testing.T) {
 
 func TestAConnectionThatDoesNotEndIsBrokenOff(t *testing.T) {
 	ia := open(t, "loop")
-	// The peer has no receive for it, so the send waits.
+	// The peer has no receive for the message, so the send waits.
 	l, client, server := both(t, ia, ConnConfig{Depth: 1, Message: 64, Attr: &ep.Attr{ReceiverNotReady: time.Hour}})
 	for range 2 {
 		say(t, server, "a message")
@@ -453,7 +453,7 @@ func TestAClosedConnectionHasNoBuffers(t *testing.T) {
 		require.ErrorIs(t, server.Send(nil), hw.ErrInvalidParameter)
 		require.ErrorIs(t, server.Queue(nil), hw.ErrInvalidParameter)
 		for range server.Events() {
-			// It is closed.
+			// The channel is closed.
 		}
 		require.True(t, event(t, client.Events()).Ended())
 		require.NoError(t, client.Close())

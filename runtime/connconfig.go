@@ -10,48 +10,49 @@ import (
 	"godat/mem"
 )
 
-// ConnConfig says what a connection is made of, or each of a listener's. The zero
-// value is good for 16 messages of 4 KiB at a time.
+// ConnConfig says what a connection, or each connection of a listener, is made of. The
+// zero value is good for 16 messages of 4 KiB at a time.
 type ConnConfig struct {
-	// Depth is how many messages a peer may have outstanding that were not answered,
-	// and how many this end may: both ends use the same number, or the one that sends
-	// less than the other's keeps [Credits]. Receives, requests, reads, buffers and
-	// places for events all follow from it. 0 means 16.
+	// Depth is how many unanswered messages a peer may have outstanding, and how many
+	// this end may. Both ends use the same number; an end whose peer has a smaller one
+	// keeps [Credits]. Receives, requests, reads, buffers and places for events all
+	// follow from it. 0 means 16.
 	Depth int
 	// Message is the length of the longest message, and the size of a buffer, in
 	// bytes; 0 means 4096.
 	Message int
 
-	// Private is shown to the peer with the request of a Dial; an Accept has its own.
-	// What Setup returns comes before both.
+	// Private is the private data of a Dial's request; Accept and Listener.Dial have it
+	// as an argument. Private data that Setup returns replaces it.
 	Private []byte
-	// PZ is the zone of the connection, for programs with memory that several
-	// connections use; nil gives each one of its own, so that no peer reaches the memory
+	// PZ is the zone of the connection, for programs whose connections share memory.
+	// nil gives each connection a zone of its own, so that no peer reaches the memory
 	// of another's connection.
 	PZ *PZ
 	// Privileges are those of the buffers; 0 means that no peer reaches them by RDMA.
 	Privileges Privileges
-	// Attr has what else the endpoint shall be; nil means nothing. MaxRecvDTOs,
+	// Attr has further attributes of the endpoint; nil means the defaults. MaxRecvDTOs,
 	// MaxRequestDTOs, MaxReadIn and MaxReadOut follow from Depth where they are 0: the
-	// reads are Depth, as far as the device has that many.
+	// reads are Depth, or as many as the device has if that is less.
 	Attr *EndpointAttr
-	// Setup, if set, is called with each connection before it is made, so before the
-	// peer may send: to post further receives, to set Context, to allocate memory
-	// ([Conn.Alloc]). What it returns is shown to the peer, such as where that memory
-	// is; nil leaves what Private or Accept says. An error ends the attempt. It must not
-	// close the listener, whose close waits for it.
+	// Setup, if set, is called for each connection before it is made, and so before the
+	// peer may send. It may post further receives, set Context, and allocate memory
+	// ([Conn.Alloc]). What it returns is the private data for the peer, such as where
+	// that memory is; nil leaves the private data that Private, Accept or Listener.Dial
+	// gives. An error ends the attempt. It must not close the listener, whose Close
+	// waits for it.
 	Setup func(*Conn) (private []byte, err error)
 
-	// Conns is the most connections of a listener at a time; what exceeds it is
-	// rejected. 0 means 128.
+	// Conns is the most connections of a listener at a time; the listener rejects
+	// further ones. 0 means 128.
 	Conns int
-	// Refusal is shown to a peer that a listener rejects: one that Accept failed for, or
-	// that nobody accepted until the listener was closed.
+	// Refusal is the private data for a peer that a listener rejects: because Accept
+	// failed, or because nobody had accepted the request when the listener was closed.
 	Refusal []byte
-	// Apart gives each connection that is accepted a channel of its own.
+	// Apart gives each connection of a listener a channel of its own.
 	Apart bool
 
-	// Debug has the connections watch over their buffers: see
+	// Debug lets the connections watch over their buffers: see
 	// [mem.BufferPoolConfig.Debug].
 	Debug bool
 }
@@ -89,18 +90,17 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 }
 
 const (
-	// requestsPerDepth: while a message is answered, there may be an operation by
-	// RDMA for it, too.
+	// requestsPerDepth counts, for each message of Depth, the answer and an RDMA
+	// operation.
 	requestsPerDepth = 2
-	// buffersPerDepth: of the receives' buffers as many are posted as a peer may send
-	// messages, while as many requests as there may be are still being sent out of
-	// others, and the program has as many of its own. A peer that waits for answers
-	// always finds a receive, even if it has an answer before this end knows that it
-	// was sent.
+	// buffersPerDepth counts, for each message of Depth, the buffer of a posted receive,
+	// those of the requests that may be outstanding, and one that the program may have.
+	// So a peer that waits for answers always finds a receive, even if an answer reaches
+	// it before this end knows that the answer was sent.
 	buffersPerDepth = 1 + requestsPerDepth + 1
 )
 
-// places is how many events a connection may have waiting.
+// places is how many events of a connection may wait at a time.
 func (cfg *ConnConfig) places() int {
 	recvs, requests := cfg.Depth, requestsPerDepth*cfg.Depth
 	if cfg.Attr != nil {
@@ -109,13 +109,13 @@ func (cfg *ConnConfig) places() int {
 	return recvs + requests + 2 // its beginning and its end
 }
 
-// newConnEvents makes a dispatcher for so many connections.
+// newConnEvents makes a dispatcher with places for the events of conns connections.
 func (ia *IA) newConnEvents(cfg *ConnConfig, conns int) (*evd.Dispatcher, error) {
 	return ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: conns * cfg.places(), Filter: filterConn})
 }
 
-// newConn is a connection with a peer that has no parts yet. Its events go to the
-// listener's channel if there is one, and otherwise to a channel of its own.
+// newConn returns a connection that has no parts yet. Its events go to the listener's
+// channel if there is one, and otherwise to a channel of its own.
 func (ia *IA) newConn(cfg *ConnConfig, l *Listener, peer string, private []byte) *Conn {
 	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, listener: l, peer: peer, ended: make(chan struct{})}
 	if l != nil {
@@ -128,8 +128,8 @@ func (ia *IA) newConn(cfg *ConnConfig, l *Listener, peer string, private []byte)
 	return c
 }
 
-// begin makes what is around the connection, with all receives posted, and then has it
-// made by connect, which tells the peer told. With an error everything is given back.
+// begin makes the parts of the connection, posts all receives, and then calls connect
+// with the private data for the peer. On an error it gives everything back.
 func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) error {
 	err := c.make()
 	if err == nil && c.cfg.Setup != nil {

@@ -4,9 +4,9 @@ import (
 	"godat/hw"
 )
 
-// Counters say what has happened on an adapter since it was opened, or its
-// counters were reset: DAT_IA_COUNTERS. Those of an endpoint and of a dispatcher
-// are their own.
+// Counters say what has happened on an adapter since it was opened, or since its
+// counters were reset: DAT_IA_COUNTERS. Endpoints and dispatchers have counters of
+// their own.
 type Counters struct {
 	ConnectionCounters                           // endpoints, service points and connections
 	Memory                        MemoryCounters // zones, regions and windows
@@ -14,19 +14,20 @@ type Counters struct {
 	Async                         AsyncCounters  // errors that the device has reported
 }
 
-// AsyncCounters count asynchronous errors, each time they are reported.
+// AsyncCounters count asynchronous errors, each time that the device reports one.
 type AsyncCounters struct {
 	Errors          uint64 // of all kinds
-	Endpoints       uint64 // of them: queue pairs'
-	Dispatchers     uint64 // completion queues'
-	SharedReceivers uint64 // shared receive queues'
+	Endpoints       uint64 // of these, errors of queue pairs
+	Dispatchers     uint64 // of completion queues
+	SharedReceivers uint64 // of shared receive queues
 }
 
-// Counters tells what has happened. A provider whose named attribute DAT_COUNTERS
-// is "TRUE" has them, which all do. It answers to dat_ib_query_counters.
+// Counters returns the adapter's counters. A provider has them if its named attribute
+// DAT_COUNTERS is "TRUE", as it is for all providers here. It answers to
+// dat_ib_query_counters.
 func (ia *IA) Counters() (Counters, error) { return ia.takeCounters("runtime.IA.Counters", false) }
 
-// ResetCounters is Counters, which from then on count from 0.
+// ResetCounters returns the counters, and sets them to 0.
 func (ia *IA) ResetCounters() (Counters, error) {
 	return ia.takeCounters("runtime.IA.ResetCounters", true)
 }
@@ -48,7 +49,8 @@ func (ia *IA) takeCounters(op string, reset bool) (c Counters, err error) {
 	return c, nil
 }
 
-// takeCounts says how many children were made, and how many closed.
+// takeCounts says how many children were made and how many of them were closed since
+// the last reset.
 func (c *children[T]) takeCounts(reset bool) (made, freed uint64) {
 	freed = c.made - uint64(c.count())
 	made, freed = c.made-c.madeBefore, freed-c.freedBefore

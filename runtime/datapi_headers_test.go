@@ -24,7 +24,7 @@ var headerDir = flag.String("dat2", "/usr/include/dat2", "where the DAT headers 
 
 func TestTheNumbersAreThoseOfTheHeaders(t *testing.T) {
 	h := &headers{value: map[string]int64{}, broken: map[string]bool{
-		// Each is defined as a name that the headers don't have.
+		// The headers define each of these by a name that they don't have.
 		"DAT_IA_FIELD_IA_MAX_DTO_PER_OP": true,
 	}}
 	for _, name := range []string{"dat_error.h", "dat.h", "udat.h", "dat_registry.h", "dat_ib_extensions.h"} {
@@ -48,8 +48,8 @@ const numbersHead = `# The names of DAT 2.0 in the order of its headers, which t
 
 `
 
-// headers collects what C headers declare. It understands what is in DAT's, and
-// does without a preprocessor: what stands under #ifdef counts as declared.
+// headers collects the declarations of C headers. It parses what occurs in DAT's
+// headers, without a preprocessor: declarations under #ifdef count.
 type headers struct {
 	value  map[string]int64
 	broken map[string]bool
@@ -96,7 +96,7 @@ func (h *headers) read(t *testing.T, file, text string) {
 	}
 }
 
-// enum takes an enumeration's constants.
+// enum takes the constants of an enumeration.
 func (h *headers) enum(t *testing.T, body string, list bool) {
 	next := int64(0)
 	for _, item := range strings.Split(directive.ReplaceAllString(body, ""), ",") {

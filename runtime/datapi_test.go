@@ -24,10 +24,10 @@ const (
 	tableFile   = "datapi.md"
 )
 
-// tablePackages are those that the table may name things of.
+// tablePackages are the packages whose names the table may use.
 var tablePackages = []string{"hw", "event", "mem", "evd", "ep", "runtime"}
 
-// folderOf is where a package is.
+// folderOf is the folder of a package.
 func folderOf(name string) string {
 	switch name {
 	case "event":
@@ -75,7 +75,7 @@ type tableRow struct {
 	line    int
 	c       []string // names, or patterns with *
 	goNames []string
-	words   string // the second column
+	words   string // the text of the second column
 }
 
 // none reports whether the row says why Go needs nothing.
@@ -105,7 +105,8 @@ func readTable(t *testing.T) (rows []tableRow) {
 	return rows
 }
 
-// rowsOf finds the row of each C name: an exact one, or else one with a pattern.
+// rowsOf finds the row of each C name: a row with the exact name, or else one with a
+// pattern.
 func rowsOf(t *testing.T, rows []tableRow, names map[string]datName) map[string]tableRow {
 	t.Helper()
 	found := make(map[string]tableRow)
@@ -178,7 +179,7 @@ func TestNumbersAreDATs(t *testing.T) {
 				got = int64(u)
 			}
 			if strings.HasSuffix(c.Type().String(), "hw.Type") {
-				got <<= 16 // DAT_RETURN_TYPE is where it stands in a DAT_RETURN
+				got <<= 16 // DAT_RETURN_TYPE has its place in a DAT_RETURN
 			}
 			assert.Equal(t, names[name].value, got, "%s is %s", name, goName)
 			compared++
@@ -205,8 +206,8 @@ func TestNamedAttributesAreDATs(t *testing.T) {
 	assert.Positive(t, compared)
 }
 
-// sameType are types whose every constant has its C name in the table, but for
-// these: words of the library's own.
+// sameType are types whose every constant has a C name in the table, except for these
+// words of the library's own.
 var sameType = map[string][]string{
 	"hw.Type":                 nil,
 	"hw.Subtype":              nil,
@@ -269,7 +270,7 @@ func TestEveryConstantThatIsDATsIsInTheTable(t *testing.T) {
 				continue
 			}
 			of, ok := c.Type().(*types.Named)
-			if !ok || of.Obj().Pkg() != pkg { // a second name of it
+			if !ok || of.Obj().Pkg() != pkg { // another name of the type
 				continue
 			}
 			if _, ok := sameType[pkg.Name()+"."+of.Obj().Name()]; ok {
@@ -294,8 +295,8 @@ func TestCommentsAnswerToCallsThatThereAre(t *testing.T) {
 	assert.Greater(t, claims, 30)
 }
 
-// sources are the packages, type-checked as far as that goes without those that
-// they import from elsewhere: enough for names and numbers.
+// sources are the packages, type-checked as far as names and numbers need, without the
+// packages that they import from elsewhere.
 type sources struct {
 	fset     *token.FileSet
 	packages map[string]*types.Package
@@ -316,7 +317,7 @@ func loadSources(t *testing.T) *sources {
 			parsed, err := parser.ParseFile(s.fset, file, nil, parser.ParseComments|parser.SkipObjectResolution)
 			require.NoError(t, err)
 			if build := parsed.Comments; len(build) > 0 && strings.HasPrefix(build[0].List[0].Text, "//go:build") {
-				continue // an operating system's
+				continue // a file of one operating system
 			}
 			files = append(files, parsed)
 			s.collect(parsed)
@@ -328,7 +329,7 @@ func loadSources(t *testing.T) *sources {
 	return s
 }
 
-// Import gives packages of this module, and empty ones for all others.
+// Import returns packages of this module, and empty packages for all others.
 func (s *sources) Import(importPath string) (*types.Package, error) {
 	if pkg := s.packages[importPath]; pkg != nil {
 		return pkg, nil
@@ -338,7 +339,8 @@ func (s *sources) Import(importPath string) (*types.Package, error) {
 	return pkg, nil
 }
 
-// behindDoor reports whether only this module can call a function, which takes a key.
+// behindDoor reports whether a function takes a door.Key, so that only this module can
+// call it.
 func behindDoor(f types.Type) bool {
 	sig, ok := f.(*types.Signature)
 	if !ok {
@@ -366,8 +368,8 @@ func (s *sources) collect(file *ast.File) {
 	}
 }
 
-// find finds what a name of the table stands for: package.Name, or a field or
-// method of it.
+// find finds the object that a name in the table stands for: package.Name, or a field
+// or method of it.
 func (s *sources) find(name string) types.Object {
 	parts := strings.Split(name, ".")
 	if len(parts) < 2 || s.packages["godat/"+folderOf(parts[0])] == nil {

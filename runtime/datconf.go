@@ -23,7 +23,7 @@ type RegistryEntry struct {
 	Major, Minor                 int  // the version of the DAT API
 	ThreadSafe, Default          bool
 	Library                      string // its path
-	Provider                     string // who made it, the first part of "id.major.minor"
+	Provider                     string // its vendor, the first part of "id.major.minor"
 	ProviderMajor, ProviderMinor int
 	Params                       string // ia_params, without the quotes
 	PlatformParams               string
@@ -55,9 +55,9 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// StaticRegistry reads DAT's static registry: the file that the environment
-// variable DAT_OVERRIDE names, or else [RegistryFile]. That there is no such file
-// is no error; for others see [ParseRegistry].
+// StaticRegistry reads DAT's static registry: the file that the environment variable
+// DAT_OVERRIDE names, or else [RegistryFile]. A file that does not exist is no error;
+// for other errors see [ParseRegistry].
 func StaticRegistry() ([]RegistryEntry, error) {
 	path := os.Getenv("DAT_OVERRIDE")
 	if path == "" {
@@ -82,11 +82,11 @@ func StaticRegistry() ([]RegistryEntry, error) {
 //
 //	name  u2.0  threadsafe  default  library  id.2.0  "ia params"  "platform params"
 //
-// The second begins with u or k; the others of that kind are nonthreadsafe and
-// nondefault. A field in double quotes may be empty and have blanks; a backslash
-// in it takes the next character as it is. From a # that begins a field the line
-// is a comment. Lines that are not so are left out, and the error says for each
-// of them its number and what is wrong.
+// The second field begins with u or k; the third may also be nonthreadsafe, the fourth
+// nondefault. A field in double quotes may be empty and may contain blanks; a backslash
+// in it takes the next character literally. A # at the beginning of a field makes the
+// rest of the line a comment. Lines that break these rules are left out; the error
+// gives the number of each, and what is wrong with it.
 func ParseRegistry(text string) ([]RegistryEntry, error) {
 	var entries []RegistryEntry
 	var errs []error
@@ -108,7 +108,7 @@ func ParseRegistry(text string) ([]RegistryEntry, error) {
 	return entries, errors.Join(errs...)
 }
 
-// splitFields splits a line into fields, and drops a comment.
+// splitFields splits a line into fields, and drops the comment.
 func splitFields(line string) (fields []string, err error) {
 	const blanks = " \t\v\f"
 	for {
@@ -136,7 +136,8 @@ func splitFields(line string) (fields []string, err error) {
 	}
 }
 
-// cutQuoted cuts s, which follows a quote, behind the quote that ends the field.
+// cutQuoted returns a quoted field and the rest behind its closing quote. s begins
+// after the opening quote.
 func cutQuoted(s string) (field, rest string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -153,7 +154,7 @@ func cutQuoted(s string) (field, rest string, err error) {
 	return "", "", errors.New("no closing quote")
 }
 
-// parse takes the fields of a line.
+// parse reads the fields of a line.
 func (e *RegistryEntry) parse(fields []string) (err error) {
 	const want = 8
 	if len(fields) != want {
@@ -192,7 +193,7 @@ func (e *RegistryEntry) parse(fields []string) (err error) {
 	return nil
 }
 
-// either is true for yes and false for no.
+// either reports whether s is yes; it is an error if s is neither yes nor no.
 func either(s, yes, no string) (bool, error) {
 	if s != yes && s != no {
 		return false, fmt.Errorf("%q, want %s or %s", s, yes, no)

@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Go looks at sockets when a processor has nothing to run, and a loop of Dequeue never
-// leaves it one. The runtime's monitor still does, so messages are late and not lost.
+// Go polls sockets when a processor has nothing to run, and a loop of Dequeue always
+// keeps the processor busy. The runtime's monitor still polls sockets, so messages come
+// late but are not lost.
 func TestADequeueLoopOnTheOnlyProcessorStillHearsItsPeer(t *testing.T) {
 	p := connect(t, open(t, "iwarp"), polledQueue(64))
 	p.establish(t)

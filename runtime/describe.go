@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// Describe reports attributes of an adapter that nobody has to open for that:
-// those of [IA.Query] for the masks; Param.Async is nil. The name and the errors
-// are those of [Open], and of Query.
-// It answers to dat_ib_open_query, and leaves nothing for dat_ib_close_query to do.
+// Describe opens an adapter, returns the attributes that the masks ask for, and closes
+// the adapter. Param.Async is nil. The name and the errors are those of [Open],
+// [IA.Query] and [IA.Close]. It answers to dat_ib_open_query, and leaves nothing for
+// dat_ib_close_query to do.
 func Describe(ctx context.Context, name string, mask IAField, provider ProviderField, opts ...Option) (Param, error) {
 	ia, err := Open(ctx, name, append(opts[:len(opts):len(opts)], WithAsync(nil))...)
 	if err != nil {
@@ -18,7 +18,7 @@ func Describe(ctx context.Context, name string, mask IAField, provider ProviderF
 	return q, errors.Join(err, ia.Close())
 }
 
-// String names the adapter. It may be called at any time, as the String of every
+// String names the adapter. It may be called at any time, like the String of every
 // handle.
 func (ia *IA) String() string {
 	if ia == nil {

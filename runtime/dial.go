@@ -12,13 +12,13 @@ import (
 )
 
 // Dial connects to address, "host:port", and returns when the connection is up. The
-// receives are posted before. The connection has a channel of events of its own. If
-// ctx ends first, the error is its cause; if the peer refuses, it is that of the
-// event that says so (see [evd.Event.Err]), and what the peer's program said is
-// [hw.Cause].Private of it. It is INVALID_HANDLE/IA on an adapter that is
-// closed, also if that is while Dial waits, and INVALID_HANDLE/EP when the connection,
-// which Setup may have shown to others, is closed meanwhile; INVALID_HANDLE/PZ with a
-// zone that is closed or another adapter's, and INVALID_PARAMETER with a nil ctx.
+// receives are posted before. The connection has a channel of events of its own. If ctx
+// ends first, the error is its cause. If the peer refuses, the error is that of the
+// event (see [evd.Event.Err]), and [hw.Cause].Private of it has the private data of the
+// peer's program. An adapter that is closed before or while Dial waits is
+// INVALID_HANDLE/IA; a connection that is closed meanwhile, by a goroutine that has it
+// from Setup, is INVALID_HANDLE/EP; a zone that is closed or another adapter's is
+// INVALID_HANDLE/PZ; a nil ctx is INVALID_PARAMETER.
 func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, error) {
 	const op = "runtime.Dial"
 	if err := ia.mayDial(ctx, op, &cfg); err != nil {
@@ -41,8 +41,9 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	return c, nil
 }
 
-// orClosed is the error of a call that makes several things: if the adapter was closed
-// meanwhile that is why one of them failed, whatever its own error says.
+// orClosed returns the error of a call that makes several objects. If the adapter was
+// closed meanwhile, that is why a handle was invalid, so it becomes the error of a
+// closed adapter.
 func (ia *IA) orClosed(op string, err error) error {
 	select {
 	case <-ia.down:
@@ -54,7 +55,7 @@ func (ia *IA) orClosed(op string, err error) error {
 	return err
 }
 
-// mayDial refuses what can't be right, before anything is made, and completes cfg.
+// mayDial checks the arguments before anything is made, and completes cfg.
 func (ia *IA) mayDial(ctx context.Context, op string, cfg *ConnConfig) error {
 	if err := ia.enter(op); err != nil {
 		return err
@@ -87,18 +88,19 @@ func (c *Conn) established(ctx context.Context) error {
 			case ev.Ended():
 				return ev.Err()
 			}
-			// An operation that Setup posted was flushed.
+			// The event is of an operation that Setup posted and that was flushed.
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// Receive waits for the peer's next message, which the program owns from then on. It
-// is for a connection with a channel of its own, in a program that waits for nothing
-// else: other events are dropped. When the connection ends in order the error is
-// io.EOF, also when this end closed it, else that of the event; when ctx ends, its
-// cause. A nil ctx is INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
+// Receive waits for the peer's next message; the program owns its buffer from then on.
+// It is for a connection with a channel of its own, in a program that waits for nothing
+// else: it drops other events, and returns the error of one that has an error. When the
+// connection ends in order the error is io.EOF, also when this end closed it. When ctx
+// ends, the error is its cause. A nil ctx is INVALID_PARAMETER, a nil connection
+// INVALID_HANDLE/EP.
 func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	const op = "runtime.Conn.Receive"
 	if c == nil {
@@ -125,12 +127,12 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	}
 }
 
-// Do posts a request and waits until it has completed: RDMA for a goroutine that has
-// nothing else to do meanwhile. No event of it comes to Events, so Suppress means
-// nothing. The error is that of the post or of the completion; when ctx ends first it
-// is the context's, and the request goes on: its memory is the operation's until the
-// connection is closed. A nil ctx is INVALID_PARAMETER, a nil or closed connection
-// INVALID_HANDLE/EP.
+// Do posts a request and waits for its completion. It is for RDMA by a goroutine that
+// has nothing else to do meanwhile. The event does not come to Events, and Do ignores
+// Suppress. The error is that of the post or of the completion. When ctx ends first,
+// the error is the context's, and the request goes on: the operation may use its memory
+// until the connection is closed. A nil ctx is INVALID_PARAMETER, a nil or closed
+// connection INVALID_HANDLE/EP.
 func (c *Conn) Do(ctx context.Context, request DTO) error {
 	const op = "runtime.Conn.Do"
 	if c == nil || c.closed.Load() {

@@ -4,9 +4,10 @@
 //
 // [Open] opens an interface adapter ([IA]) by the name of its provider: "loop" for
 // memory inside the process, "iwarp" for TCP, "ibv" for verbs devices if the program
-// imports godat/hw/ibv. The adapter makes everything that lives on it, and its Close closes that. A post returns at once,
-// and each request that it takes ends in exactly one completion, which comes as an
-// event to the dispatcher that the program has chosen.
+// imports godat/hw/ibv. The adapter makes all objects that live on it, and its Close
+// closes them. A post returns at once, and each request that it takes ends in exactly
+// one completion, which comes as an event to the dispatcher that the program has
+// chosen.
 //
 // A program needs no other package of the library: objects, events, operations,
 // statuses, flags, fields of queries and return codes have names here. Many of them are
@@ -112,12 +113,13 @@
 //
 //   - [ep.Endpoint.Disconnect], Graceful or Abrupt; [ep.Endpoint.Reset] to connect once more; [ep.Endpoint.Close]
 //   - [ep.PSP.Close], [ep.RSP.Close], [ep.CSP.Close] stop listening
-//   - the order: service points, endpoints, shared receive queues, then what these stand on: dispatchers, CNOs, windows, regions, zones. [IA.Close] keeps it by itself
+//   - the order: service points, endpoints, shared receive queues, then what these use: dispatchers, CNOs, windows, regions, zones. [IA.Close] keeps it by itself
 //
 // # What runs
 //
-// Beside what its objects do themselves, an adapter runs little: on a device
-// whose completion queues must be polled, one pinned thread, and one goroutine
-// for each dispatcher that such completions go to; for dispatchers with a
-// callback, the tasks of a pool. Close ends all of it.
+// Its objects apart, an adapter runs little. On a device whose completion queues must
+// be polled it runs one pinned thread, and one goroutine for each dispatcher that gets
+// such completions; if the program polls (PollerConfig.ConsumerPolls), it runs a single
+// goroutine instead. For dispatchers with a callback it runs the tasks of a pool. Close
+// ends all of it.
 package runtime

@@ -11,10 +11,10 @@ import (
 // connection request, a software event or an asynchronous error. It answers to
 // DAT_EVENT.
 //
-// It is a value, and whoever receives it owns it. Number says of what kind it is;
-// Err is nil if what it tells of went well. [EndpointOf], [ConnOf], [RMROf],
-// [SRQOf] and [RequestOf] give the objects that it is about. Its fields and
-// methods: go doc godat/evd Event.
+// An Event is a value, and its receiver owns it. Number says of what kind it is; Err is
+// nil if what the event tells of went well. [EndpointOf], [ConnOf], [RMROf], [SRQOf]
+// and [RequestOf] give the objects that it is about. Its fields and methods: go doc
+// godat/evd Event.
 type Event = evd.Event
 
 // EventNumber says of what kind an event is: DAT_EVENT_NUMBER, with its numbers.
@@ -30,8 +30,8 @@ const (
 	ConnectionRequest     EventNumber = evd.ConnectionRequest     // RequestOf
 	Established           EventNumber = evd.Established           // on both sides; the endpoint is CONNECTED
 	PeerRejected          EventNumber = evd.PeerRejected          // the peer's program rejected, with private data
-	NonPeerRejected       EventNumber = evd.NonPeerRejected       // nobody listens there, or the peer's provider refused
-	AcceptCompletionError EventNumber = evd.AcceptCompletionError // an Accept did not lead to a connection
+	NonPeerRejected       EventNumber = evd.NonPeerRejected       // nothing listens there, or the peer's provider refused
+	AcceptCompletionError EventNumber = evd.AcceptCompletionError // an Accept led to no connection
 	Disconnected          EventNumber = evd.Disconnected          // the connection ended in order
 	Broken                EventNumber = evd.Broken                // an error ended the connection
 	TimedOut              EventNumber = evd.TimedOut              // ConnectConfig.Timeout ran out
@@ -40,13 +40,13 @@ const (
 	SoftwareEvent EventNumber = evd.SoftwareEvent // of Dispatcher.PostSoftware
 
 	AsyncEVDOverflow    EventNumber = evd.AsyncEVDOverflow    // an over-committed dispatcher lost events, or a device's queue did
-	AsyncIACatastrophic EventNumber = evd.AsyncIACatastrophic // the device is of no use any more
+	AsyncIACatastrophic EventNumber = evd.AsyncIACatastrophic // the device or its port has failed
 	AsyncEPBroken       EventNumber = evd.AsyncEPBroken       // of endpoints and shared receive queues; Reason says why
 	AsyncTimedOut       EventNumber = evd.AsyncTimedOut
 	AsyncProviderError  EventNumber = evd.AsyncProviderError
 )
 
-// EventFlags say more of an event.
+// EventFlags say more about an event.
 type EventFlags = evd.EventFlags
 
 // The flags of events.
@@ -54,7 +54,7 @@ const (
 	EventSolicited   EventFlags = evd.Solicited   // a receive whose send had SolicitedWait
 	EventHasImm      EventFlags = evd.HasImm      // Event.Key is immediate data
 	EventInvalidated EventFlags = evd.Invalidated // Event.Key is the context that the peer's send invalidated
-	EventSilent      EventFlags = evd.Silent      // it woke nobody by itself
+	EventSilent      EventFlags = evd.Silent      // the event by itself wakes no waiter
 )
 
 // Status is how an operation ended: DAT_DTO_COMPLETION_STATUS, with its numbers.
@@ -78,33 +78,33 @@ const (
 )
 
 // Completion is the data of an event that tells of a completion:
-// DAT_DTO_COMPLETION_EVENT_DATA. [evd.Event.DTO] gives it; the event's own fields
-// say the same.
+// DAT_DTO_COMPLETION_EVENT_DATA. [evd.Event.DTO] gives it. The fields of the event say
+// the same.
 type Completion = evd.DTO
 
 // ConnectionChange is the data of an event that tells of a connection:
 // DAT_CONNECTION_EVENT_DATA. [evd.Event.Connection] gives it.
 type ConnectionChange = evd.Connection
 
-// Reason says why an asynchronous error came; [evd.Event.Async] gives it. The
-// numbers are DAT's, which has a row of them for each kind of object: what one
+// Reason says why an asynchronous error came; [evd.Event.Async] gives it. The numbers
+// are DAT's, which numbers the reasons anew for each kind of object: what a number
 // means depends on the event's source.
 type Reason = evd.Reason
 
 // The reasons, by the kind of object.
 const (
 	ReasonIACatastrophic      Reason = evd.IACatastrophic      // IA
-	ReasonEPToError           Reason = evd.EPToError           // EP: the device gave its queue pair up
+	ReasonEPToError           Reason = evd.EPToError           // EP: the device put its queue pair into the error state
 	ReasonEPSoftHighWatermark Reason = evd.EPSoftHighWatermark // EP: it holds many receives of its shared queue
 	ReasonEVDOverflow         Reason = evd.EVDOverflow         // EVD
-	ReasonSRQToError          Reason = evd.SRQToError          // SRQ: the device gave it up
+	ReasonSRQToError          Reason = evd.SRQToError          // SRQ: the device put it into the error state
 	ReasonSRQLowWatermark     Reason = evd.SRQLowWatermark     // SRQ: few receives are left
 	ReasonMemoryOther         Reason = evd.MemoryOther         // LMR, RMR, PZ
 	ReasonOther               Reason = evd.ReasonOther         // IA, EP, EVD, SRQ
 )
 
-// DispatcherMode says how a dispatcher delivers. It is chosen when the dispatcher
-// is made.
+// DispatcherMode says how a dispatcher delivers events. It is chosen when the
+// dispatcher is made.
 type DispatcherMode = evd.Mode
 
 // The modes of a dispatcher.
@@ -115,8 +115,8 @@ const (
 	ModeCallback DispatcherMode = evd.ModeCallback // calls of DispatcherConfig.Callback
 )
 
-// Filter decides for a dispatcher of [ModeChannel] which events go into its channel;
-// it is [DispatcherConfig]'s.
+// Filter decides which events a dispatcher of [ModeChannel] puts into its channel. It
+// is a field of [DispatcherConfig].
 type Filter = evd.Filter
 
 // Streams are kinds of events that a dispatcher takes: DAT_EVD_FLAGS, with its
@@ -134,7 +134,7 @@ const (
 	DefaultStreams   Streams = evd.DefaultStreams   // all but software events
 )
 
-// Until makes a context that ends when the channel is closed, for Wait and the
-// other calls that a context ends: a program with a channel for its end needs no
-// goroutine to cancel a context. The channel is closed, never sent to.
+// Until makes a context that ends when the channel is closed, for Wait and other calls
+// that a context ends. With it, a program that ends by a channel needs no goroutine
+// that cancels a context. The program closes the channel and never sends on it.
 func Until(done <-chan struct{}) context.Context { return evd.Until(done) }

@@ -8,8 +8,8 @@ import (
 	dat "godat/runtime"
 )
 
-// One goroutine serves all connections from one channel. A message is answered in the
-// buffer that it came in.
+// One goroutine serves all connections from one channel. It answers a message in the
+// buffer that the message came in.
 func ExampleListener() {
 	ctx := context.Background()
 	ia, err := dat.Open(ctx, "loop")
@@ -72,13 +72,13 @@ func echo(ln *dat.Listener, stop <-chan struct{}, served chan<- error) {
 			return
 		}
 		if err != nil {
-			fmt.Println(err) // of one connection: the others go on
+			fmt.Println(err) // the error of one connection: the others go on
 		}
 	}
 }
 
-// With Apart each connection has a channel of its own, and so a goroutine that waits
-// for nothing else may serve it.
+// With Apart each connection has a channel of its own, so it can be served by a
+// goroutine that waits for nothing else.
 func ExampleConn_Receive() {
 	ctx := context.Background()
 	ia, err := dat.Open(ctx, "loop")
@@ -135,8 +135,9 @@ func ExampleConn_Receive() {
 	// the client b ended: EOF
 }
 
-// RDMA on a connection: its events come to the connection's channel, under cookies
-// from a table that says what each is for. Setup tells the peer where the memory is.
+// RDMA on a connection: its events come to the connection's channel, with cookies from
+// a table that keeps what each operation is for. Setup tells the peer where the memory
+// is.
 func ExampleConn() {
 	ctx := context.Background()
 	ia, err := dat.Open(ctx, "loop")
@@ -189,7 +190,7 @@ func ExampleConn() {
 		w, _ := writes.Take(ev.Cookie)
 		fmt.Println(ev.Op, "of", w.n, "bytes at", w.at, ev.Err())
 	}
-	fmt.Printf("%s\n", window.Bytes()[:13]) // on loop a write that succeeded is there
+	fmt.Printf("%s\n", window.Bytes()[:13]) // on loop, the bytes of a completed write have arrived
 	fmt.Println(c.Close(), ln.Close())
 	// Output:
 	// RDMA_WRITE of 5 bytes at 0 <nil>
@@ -198,7 +199,7 @@ func ExampleConn() {
 	// <nil> <nil>
 }
 
-// Shutdown sends what was posted, tells the peer, and gives everything back.
+// Shutdown lets posted sends complete, tells the peer, and gives everything back.
 func ExampleConn_Shutdown() {
 	ctx := context.Background()
 	ia, err := dat.Open(ctx, "loop")

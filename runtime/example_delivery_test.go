@@ -10,7 +10,7 @@ import (
 	dat "godat/runtime"
 )
 
-// A server selects on the channel of events, beside whatever else it waits for.
+// A server selects on the channel of events, and on whatever else it waits for.
 func ExampleDispatcher_channel() {
 	withPair(dat.DispatcherConfig{QLen: 16, Mode: dat.ModeChannel}, func(p *pair) error {
 		if err := p.exchange(2); err != nil {
@@ -32,7 +32,8 @@ func ExampleDispatcher_channel() {
 	// RECEIVE 2 5 bytes <nil>
 }
 
-// A batch is one receive from a channel for many events. Its receiver gives it back.
+// With batches, one receive from a channel brings many events. The receiver gives the
+// batch back.
 func ExampleDispatcher_batches() {
 	withPair(dat.DispatcherConfig{QLen: 16, Mode: dat.ModeBatch, BatchMin: 3}, func(p *pair) error {
 		if err := p.exchange(3); err != nil {
@@ -42,7 +43,7 @@ func ExampleDispatcher_batches() {
 		for _, ev := range batch.Events() {
 			fmt.Println(ev.Op, ev.Cookie, ev.Err())
 		}
-		batch.Release() // its events are not used any more
+		batch.Release() // the program has no use for the batch's events any more
 		return nil
 	})
 	// Output:
@@ -69,7 +70,7 @@ func ExampleDispatcher_callback() {
 	// Output: 1 2 3
 }
 
-// Wait sleeps until so many events are queued as its threshold says, and takes the
+// Wait sleeps until as many events are queued as its threshold says, and takes the
 // first of them.
 func ExampleDispatcher_wait() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
@@ -88,7 +89,7 @@ func ExampleDispatcher_wait() {
 	// Output: RECEIVE 1 and 2 more
 }
 
-// A Wait whose context has a deadline ends with it. Nothing is taken then.
+// A Wait ends at its context's deadline. It takes no event then.
 func ExampleDispatcher_timeout() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
@@ -107,8 +108,8 @@ func ExampleDispatcher_timeout() {
 	// 0 true true
 }
 
-// A program that polls takes what is there, into an array of its own, and does
-// something else when nothing is.
+// A program that polls takes the queued events into an array of its own, and does
+// something else when there are none.
 func ExampleDispatcher_dequeue() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		if err := p.exchange(3); err != nil {
@@ -133,7 +134,7 @@ func ExampleDispatcher_dequeue() {
 	// RECEIVE 3 <nil>
 }
 
-// A script or a test ranges over the events.
+// A script or a test can range over the events.
 func ExampleDispatcher_iterator() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		if err := p.exchange(3); err != nil {
@@ -153,7 +154,7 @@ func ExampleDispatcher_iterator() {
 	// RECEIVE 3 <nil>
 }
 
-// A goroutine tells another one something in the order of its events.
+// A goroutine tells another one something, in order with the events of a dispatcher.
 func ExampleDispatcher_software() {
 	cfg := dat.DispatcherConfig{QLen: 16, Streams: dat.DefaultStreams | dat.StreamSoftware}
 	withPair(cfg, func(p *pair) error {
@@ -216,8 +217,8 @@ func ExampleCNO() {
 	// Output: everything has come
 }
 
-// Each worker has the events of its own requests: here those with a 7 in the highest
-// byte of the cookie.
+// Each worker gets the events of its own requests: here of those that have 7 in the
+// highest byte of the cookie.
 func ExampleRoute() {
 	withPair(dat.DispatcherConfig{QLen: 16, Mode: dat.ModeChannel}, func(p *pair) error {
 		const worker = 7 << 56

@@ -10,13 +10,13 @@ import (
 	dat "godat/runtime"
 )
 
-// change takes the next event of a connection.
+// change takes the next event of the pair's connection.
 func (p *pair) change() (dat.Event, error) {
 	ev, _, err := p.changes.Wait(context.Background(), 1)
 	return ev, err
 }
 
-// A call that is refused says why by DAT's return code, and in words.
+// The error of a refused call says why, by DAT's return code and in words.
 func ExampleError() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		err := p.client.Connect(dat.ConnectConfig{Qual: 4711})
@@ -34,8 +34,8 @@ func ExampleError() {
 	// invalid state / EP connected
 }
 
-// An operation that fails says so in its event. The receive is too short for the message
-// here.
+// An operation that fails says so in its event. Here the receive is too short for the
+// message.
 func ExampleStatusError() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		if err := p.server.PostRecv(1, 0, p.memory.Segment(0, 4)); err != nil {
@@ -44,7 +44,7 @@ func ExampleStatusError() {
 		if err := p.client.PostSend(2, dat.Suppress, p.memory.Segment(64, 5)); err != nil {
 			return err
 		}
-		for { // the send may fail, too
+		for { // the send may have failed before it
 			ev, err := p.wait()
 			if err != nil {
 				return err
@@ -58,7 +58,7 @@ func ExampleStatusError() {
 	// Output: ERR_LOCAL_LENGTH true
 }
 
-// The end of a broken connection says why, and which end found it.
+// The end of a broken connection says why, and which end found the reason.
 func ExampleCause() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		err := p.client.PostRDMAWrite(1, 0, dat.RemoteSegment{Addr: 4096, Len: 5, Context: 12345}, p.memory.Segment(0, 5))
@@ -71,7 +71,7 @@ func ExampleCause() {
 				return err
 			}
 			if dat.EndpointOf(ev) != p.client {
-				continue // the peer's end of it
+				continue // the peer's end of the same connection
 			}
 			fmt.Println(ev.Number, ev.Ended())
 			var cause *dat.Cause
@@ -88,8 +88,8 @@ func ExampleCause() {
 	// true
 }
 
-// An attempt to connect that fails ends in an event: here the peer's program says no,
-// and what it wants instead.
+// A failed attempt to connect ends in an event. Here the peer's program rejects it, and
+// says what it wants instead.
 func ExampleEventError() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		psp, err := p.ia.NewPSP(dat.PSPConfig{Dispatcher: p.changes})
@@ -120,7 +120,7 @@ func ExampleEventError() {
 	// Output: true "v2 only"
 }
 
-// An attempt to connect has a time limit of its own. Nobody answers here.
+// ConnectConfig has a time limit for the attempt. Here no program answers.
 func ExampleConnectConfig_timeout() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		requests, err := p.ia.NewDispatcher(dat.DispatcherConfig{QLen: 1})
@@ -182,14 +182,14 @@ func ExampleEndpoint_disconnect() {
 	// UNCONNECTED
 }
 
-// A program that closes everything by itself begins with what stands on the rest.
+// A program that closes everything itself closes an object before those that it uses.
 // IA.Close does all this, too.
 func ExampleIA_CloseGraceful() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		fmt.Println("in use:", errors.Is(p.ia.CloseGraceful(), dat.ErrInvalidState))
 		for _, closes := range []func() error{
-			p.client.Close, p.server.Close, // flush what is outstanding
-			p.events.Close, p.changes.Close, // what is queued is dropped
+			p.client.Close, p.server.Close, // flush outstanding work
+			p.events.Close, p.changes.Close, // drop queued events
 			p.memory.Free, p.pz.Close,
 			p.ia.CloseGraceful,
 		} {

@@ -14,8 +14,8 @@ func (p *pair) wait() (dat.Event, error) {
 	return ev, err
 }
 
-// Two endpoints find each other by DAT's own calls: one listens, the other connects,
-// and the first one accepts. Dial and Listen do this and more.
+// Two endpoints connect by DAT's own calls: one listens, the other connects, and the
+// first one accepts. Dial and Listen do this and more.
 func ExampleEndpoint() {
 	ia, err := dat.Open(context.Background(), "loop")
 	if err != nil {
@@ -81,7 +81,7 @@ func hello(ia *dat.IA) error {
 		case dat.DTOCompletion:
 			fmt.Printf("the %s has %q\n", dat.EndpointOf(ev).Context(), memory.Bytes()[:ev.Length])
 			return ev.Err()
-		default: // an attempt that failed
+		default: // an attempt to connect failed
 			err = ev.Err()
 		}
 		if err != nil {
@@ -91,11 +91,11 @@ func hello(ia *dat.IA) error {
 	return nil
 }
 
-// A peer that was told the name of memory writes and reads it; the program that owns the
-// memory takes no part.
+// A peer that was told the name of memory writes and reads the memory; the program that
+// owns it takes no part.
 func ExampleEndpoint_rdma() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		// The owner sends the name in a message of its own; here it stays in a slice.
+		// The owner would send the name in a message; here it stays in a slice.
 		name, err := p.memory.Remote(1024, 16).AppendBinary(nil)
 		if err != nil {
 			return err
@@ -122,8 +122,8 @@ func ExampleEndpoint_rdma() {
 	// Output: RDMA_READ of 16 bytes: "written by RDMA!"
 }
 
-// Atomics work on a number of 8 bytes in the peer's byte order, and bring what it was
-// before. Their events are the InfiniBand extension's.
+// Atomics change a number of 8 bytes in the peer's byte order, and return its value
+// from before. Their events are the InfiniBand extension's.
 func ExampleEndpoint_atomics() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		bytes := p.memory.Bytes()
@@ -138,7 +138,7 @@ func ExampleEndpoint_atomics() {
 		}
 		fmt.Println(ev.Number == dat.IBDTOEvent, ev.Op, binary.NativeEndian.Uint64(bytes), ev.Err())
 
-		// 100 takes the place of 42, and of no other number.
+		// 100 replaces 42, and would replace no other number.
 		if err = p.client.PostCompareSwap(2, 0, 42, 100, counter, before); err != nil {
 			return err
 		}
@@ -155,11 +155,11 @@ func ExampleEndpoint_atomics() {
 	// now 100
 }
 
-// A write with immediate data tells the peer's program that it has come: it takes one
-// of the peer's receives, whose event has the number.
+// A write with immediate data tells the peer's program of its arrival: it takes one of
+// the peer's receives, whose event has the immediate data.
 func ExampleEndpoint_immediate() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
-		if err := p.server.PostRecv(1, 0); err != nil { // no memory: the bytes go elsewhere
+		if err := p.server.PostRecv(1, 0); err != nil { // without memory, since the bytes go elsewhere
 			return err
 		}
 		there := p.memory.Remote(1024, 64)
@@ -177,7 +177,7 @@ func ExampleEndpoint_immediate() {
 	// Output: RECV_IMMED 64 bytes, block 99 true
 }
 
-// A batch of posts is one call. It says how many of them it took.
+// A batch of posts is one call, which says how many of them it took.
 func ExampleDTO() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		_, err := p.server.PostRecvBatch([]dat.DTO{
@@ -205,8 +205,8 @@ func ExampleDTO() {
 	// Output: 3 were taken; receive 1 has 5 bytes, and 1 more came
 }
 
-// Any endpoint of a shared receive queue takes the next receive. The low watermark says
-// when it is time to post more.
+// Each endpoint of a shared receive queue takes its receives from there. The low
+// watermark says when it is time to post more.
 func ExampleSRQ() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		srq, err := p.ia.NewSRQ(p.pz, dat.SRQAttr{MaxRecvDTOs: 4})
@@ -260,7 +260,8 @@ func ExampleRMR() {
 		if err != nil {
 			return err
 		}
-		// The name may be sent to the peer at once: what is posted behind the bind finds it done.
+		// The name may be sent to the peer at once: a post after the bind finds the
+		// window bound.
 		name, err := p.server.PostBind(1, 0, window, dat.Binding{Segment: private.Segment(512, 16), Privileges: dat.RemoteWrite})
 		if err != nil {
 			return err
@@ -293,7 +294,8 @@ func ExampleRMR() {
 	// RDMA_WRITE ERR_REMOTE_ACCESS
 }
 
-// Attributes may be changed until the endpoint is connected. Query says what was given.
+// A program may change attributes until the endpoint is connected. Query returns the
+// values in effect.
 func ExampleEndpoint_modify() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		e, err := p.ia.NewEndpoint(p.endpoint())

@@ -8,8 +8,8 @@ import (
 	dat "godat/runtime"
 )
 
-// A program gets a buffer, fills it, names it in a post and puts it when that has
-// completed. Under Debug the pool says who forgot one.
+// A program gets a buffer, fills it, names it in a post, and puts it back when the
+// operation has completed. Under Debug, the pool names the place that forgot a buffer.
 func ExampleBufferPool() {
 	ia, err := dat.Open(context.Background(), "loop")
 	if err != nil {
@@ -32,15 +32,15 @@ func ExampleBufferPool() {
 	fmt.Printf("%q is %d bytes of a region\n", b.Bytes(), b.Segment().Len)
 	b.Put()
 
-	pool.Get() // and forgotten
+	pool.Get() // never put back
 	fmt.Println("a leak:", pool.Close() != nil)
 	// Output:
 	// "hello" is 5 bytes of a region
 	// a leak: true
 }
 
-// An operation's context is a value of the program's own type, kept under its
-// cookie until its event comes.
+// Contexts keeps a value of the program's own type for each operation, under the
+// operation's cookie, until its event comes.
 func ExampleContexts() {
 	type request struct {
 		file  string
@@ -48,9 +48,9 @@ func ExampleContexts() {
 	}
 	requests := dat.NewContexts[request](16)
 	cookie, ok := requests.Put(request{"go.mod", 3})
-	fmt.Println("kept:", ok) // now a post with the cookie
+	fmt.Println("kept:", ok) // now post an operation with the cookie
 
-	ev := dat.Event{Cookie: cookie} // as its completion says
+	ev := dat.Event{Cookie: cookie} // as in the operation's completion
 	r, ok := requests.Take(ev.Cookie)
 	fmt.Println(r.file, r.block, ok)
 	_, ok = requests.Take(ev.Cookie)
@@ -61,13 +61,14 @@ func ExampleContexts() {
 	// a second time: false
 }
 
-// A sender takes a credit for each message. Here an answer is worth one.
+// A sender takes a credit for each message. Here the peer posts one receive with each
+// answer.
 func ExampleCredits() {
 	credits := dat.NewCredits(2) // the peer has posted two receives
 	for i := range 3 {
 		fmt.Println("request", i, "may be sent:", credits.Take())
 	}
-	credits.Grant(1) // an answer: the peer has posted another receive
+	credits.Grant(1) // the answer that the peer sent with another receive posted
 	fmt.Println("request 2 may be sent:", credits.Take())
 	// Output:
 	// request 0 may be sent: true
@@ -76,8 +77,7 @@ func ExampleCredits() {
 	// request 2 may be sent: true
 }
 
-// A channel that a program closes when it ends wakes a goroutine that waits for
-// events.
+// A channel that the program closes at its end wakes a goroutine that waits for events.
 func ExampleUntil() {
 	ia, err := dat.Open(context.Background(), "loop")
 	if err != nil {

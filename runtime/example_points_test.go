@@ -6,7 +6,7 @@ import (
 	dat "godat/runtime"
 )
 
-// A reserved service point takes one request, for the endpoint that waits for it.
+// A reserved service point takes one request, for the endpoint that is reserved for it.
 func ExampleRSP() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		server, err := p.ia.NewEndpoint(p.endpoint())
@@ -29,7 +29,7 @@ func ExampleRSP() {
 		if err != nil {
 			return err
 		}
-		if err = dat.RequestOf(ev).Accept(nil, nil); err != nil { // with the endpoint that it came to
+		if err = dat.RequestOf(ev).Accept(nil, nil); err != nil { // with the reserved endpoint
 			return err
 		}
 		for range 2 {
@@ -46,8 +46,7 @@ func ExampleRSP() {
 	// ESTABLISHED
 }
 
-// A common service point has an address as sockets have one, and each request says who
-// asks.
+// A common service point has an address as sockets do, and each request names its peer.
 func ExampleCSP() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		csp, err := p.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: p.changes})
@@ -85,7 +84,7 @@ func ExampleCSP() {
 	// PEER_REJECTED
 }
 
-// An adapter tells what it can do, in DAT's terms.
+// An adapter describes itself in DAT's terms.
 func ExampleIA_Query() {
 	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
 		q, err := p.ia.Query(dat.IAFieldAdapterName|dat.IAFieldExtension, dat.ProviderFieldSRQ|dat.ProviderFieldThreadSafe)

@@ -8,9 +8,9 @@ import (
 	dat "godat/runtime"
 )
 
-// pair is what most examples begin with: two endpoints that are connected, in one
-// process, and memory that both use. The example of Endpoint shows how a program gets
-// there; Dial and Listen do it with less.
+// pair is what most examples begin with: two connected endpoints in one process, and
+// memory that both use. The example of Endpoint shows how a program gets there; Dial
+// and Listen take less code.
 type pair struct {
 	ia             *dat.IA
 	pz             *dat.PZ
@@ -77,7 +77,7 @@ func (p *pair) connect(cfg dat.EndpointConfig) (client, server *dat.Endpoint, er
 	if err == nil {
 		err = dat.RequestOf(ev).Accept(server, nil)
 	}
-	for range 2 { // both ends are told that they are ESTABLISHED
+	for range 2 { // both ends get ESTABLISHED
 		if err == nil {
 			ev, _, err = p.changes.Wait(context.Background(), 1)
 			err = errors.Join(err, ev.Err())
@@ -86,8 +86,8 @@ func (p *pair) connect(cfg dat.EndpointConfig) (client, server *dat.Endpoint, er
 	return client, server, errors.Join(err, psp.Close())
 }
 
-// exchange has the client send n messages of 5 bytes. Only the server's receives have
-// events: their cookies are 1 to n.
+// exchange makes the client send n messages of 5 bytes. Only the server's receives have
+// events, with cookies 1 to n.
 func (p *pair) exchange(n int) error {
 	for cookie := range uint64(n) {
 		if err := p.server.PostRecv(cookie+1, 0, p.memory.Segment(0, 64)); err != nil {

@@ -17,9 +17,9 @@ import (
 	dat "godat/runtime"
 )
 
-// Two ends talk iWARP over TLS, which both authenticate by: here one certificate
-// serves both, and is its own authority. The same program without the provider speaks
-// plain TCP.
+// Two ends talk iWARP over TLS and authenticate each other. Here one certificate serves
+// both, and is its own authority. Without the provider of its own, the same program
+// speaks plain TCP.
 func ExampleWithProvider_overTLS() {
 	if err := helloOverTLS(); err != nil {
 		fmt.Println(err)
@@ -54,7 +54,7 @@ func helloOverTLS() (err error) {
 	echoed := make(chan error, 1)
 	go func() { echoed <- echoOne(server) }()
 
-	stranger, err := dat.Open(ctx, "iwarp:127.0.0.1") // speaks plain TCP
+	stranger, err := dat.Open(ctx, "iwarp:127.0.0.1") // a peer that speaks plain TCP
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func helloOverTLS() (err error) {
 	return errors.Join(ev.Err(), <-echoed)
 }
 
-// echoOne accepts a connection and sends its first message back.
+// echoOne accepts a connection and sends the first message back.
 func echoOne(l *dat.Listener) error {
 	if _, err := l.Accept(dat.RequestOf(<-l.Requests()), nil); err != nil {
 		return err
@@ -97,8 +97,8 @@ func echoOne(l *dat.Listener) error {
 	return nil
 }
 
-// selfSigned is a configuration for either side, which trusts the certificate that it
-// shows and no other.
+// selfSigned returns a configuration for either side. It trusts only the certificate
+// that it shows.
 func selfSigned(name string) (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

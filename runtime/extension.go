@@ -6,7 +6,7 @@ import "godat/hw"
 // of the InfiniBand extension are DAT_IB_OP.
 type ExtendedOp uint32
 
-// extended are the methods that do what operations of the InfiniBand extension do.
+// extended names the method that does an operation of the InfiniBand extension.
 var extended = map[ExtendedOp]string{
 	0:      "ep.Endpoint.PostFetchAdd",
 	1:      "ep.Endpoint.PostCompareSwap",
@@ -20,11 +20,11 @@ var extended = map[ExtendedOp]string{
 	0x2000: "runtime.Describe",
 }
 
-// ExtensionOp is NOT_IMPLEMENTED, whatever is asked for: operations of extensions
-// are methods of their own, which the text names if there is one. Collective
-// operations, and counters that a device samples, have none.
-// It answers to dat_extension_op, and so to dat_ib_start_counter and
-// dat_ib_stop_counter.
+// ExtensionOp is NOT_IMPLEMENTED for every operation: the operations of extensions are
+// methods of their own, and the error's text names the method if there is one.
+// Collective operations, and counters that a device samples, have no method. A closed
+// adapter is INVALID_HANDLE/IA. It answers to dat_extension_op, and so to
+// dat_ib_start_counter and dat_ib_stop_counter.
 func (ia *IA) ExtensionOp(_ any, op ExtendedOp, _ ...any) error {
 	const call = "runtime.IA.ExtensionOp"
 	if err := ia.enter(call); err != nil {

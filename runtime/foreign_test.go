@@ -10,7 +10,7 @@ import (
 	"godat/hw"
 )
 
-// objects are some of each kind of one adapter.
+// objects are objects of each kind on one adapter.
 type objects struct {
 	ia   *IA
 	pz   *PZ
@@ -128,7 +128,8 @@ func TestObjectsOfAnotherAdapterAreRefused(t *testing.T) {
 		} {
 			t.Run(provider+"/"+name, func(t *testing.T) { requireCode(t, tc.call(), hw.InvalidHandle, tc.sub) })
 		}
-		// A post names memory by its context: another adapter's is of no zone of this one.
+		// A post names memory by its context, and the other adapter's context belongs
+		// to no zone of this one.
 		for name, err := range map[string]error{
 			"a segment":               connected.a.PostSend(1, 0, foreign.lmr.Segment(0, 8)),
 			"a segment for a receive": connected.a.PostRecv(1, 0, foreign.lmr.Segment(0, 8)),

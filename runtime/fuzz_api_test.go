@@ -21,9 +21,9 @@ import (
 	"godat/hw"
 )
 
-// A program of random bytes calls any method of any handle, in any order: live, closed,
-// nil and foreign handles, with arguments that fit and that do not. Whatever it does, no
-// call panics or hangs, and an error is a code of DAT.
+// A program of random bytes calls any method of any handle, in any order, with valid
+// and invalid arguments. Handles may be live, closed, nil or of another adapter. No
+// call may panic or hang, and each error must have a code of DAT.
 
 // FuzzAPI decodes bytes into the calls of one to three goroutines.
 func FuzzAPI(f *testing.F) {
@@ -48,7 +48,7 @@ func randomProgram(seed uint64) []byte {
 	return program
 }
 
-// tape is a program: decisions are taken from it until it ends.
+// tape is a program: the fuzzer takes decisions from it until it ends.
 type tape struct{ left []byte }
 
 // n is the next decision, below k.
@@ -61,7 +61,7 @@ func (p *tape) n(k int) int {
 	return int(b) % k
 }
 
-// caller is what the goroutines of a program share.
+// caller is the state that the goroutines of a program share.
 type caller struct {
 	t    *testing.T
 	own  *bad
@@ -136,7 +136,7 @@ func (c *caller) furnish(provider string) {
 	}
 }
 
-// keep adds a handle that later calls may use.
+// keep adds a handle for later calls.
 func (c *caller) keep(h reflect.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *caller) add(h reflect.Value) {
 	if of.Kind() != reflect.Pointer || h.IsNil() || of.NumMethod() == 0 || !strings.HasPrefix(of.Elem().PkgPath(), "godat/") {
 		return
 	}
-	if of == reflect.TypeFor[*Buffer]() { // its misuse panics, as its godoc says
+	if of == reflect.TypeFor[*Buffer]() { // its godoc announces that misuse panics
 		return
 	}
 	if c.handles[of] == nil {
@@ -171,7 +171,7 @@ func (c *caller) run(p *tape, alone bool) {
 		case takesKey(method.Type):
 			continue
 		case of == reflect.TypeFor[*IA]() && strings.HasPrefix(method.Name, "Close") && p.n(16) != 0:
-			continue // else most programs would be about a closed adapter
+			continue // otherwise most programs would run on a closed adapter
 		case !alone && slices.Contains(oneOwner, of):
 			continue
 		}
@@ -264,7 +264,7 @@ func (c *caller) harvest(v reflect.Value) {
 	}
 }
 
-// program is the last calls.
+// program returns the last calls as text.
 func (c *caller) program() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +286,7 @@ func describeCall(of reflect.Type, m reflect.Method, in []reflect.Value) string 
 
 var numbers = []int64{0, 1, 2, 3, 8, 64, 100, 4096, -1, math.MinInt32, math.MaxInt32, math.MaxUint32, math.MinInt64, math.MaxInt64}
 
-// draw is a value of a type, as the tape says.
+// draw returns a value of a type, by decisions of the tape.
 func (c *caller) draw(p *tape, of reflect.Type, depth int) reflect.Value {
 	v := reflect.New(of).Elem()
 	switch of.Kind() {
@@ -340,7 +340,7 @@ func (c *caller) draw(p *tape, of reflect.Type, depth int) reflect.Value {
 	return v
 }
 
-// drawPointer sets a handle of any state; nil now and then.
+// drawPointer sets a handle of any state; now and then it leaves nil.
 func (c *caller) drawPointer(p *tape, v reflect.Value, depth int) {
 	of := v.Type()
 	c.mu.Lock()

@@ -28,8 +28,8 @@ const (
 	HandleTypeCSP HandleType = 11
 )
 
-// HandleTypeOf tells the kind of an object, as an Event.Source is. Anything else,
-// also an object that is nil or closed, and a request that was answered, is
+// HandleTypeOf tells the kind of an object, such as an Event.Source. An object that is
+// nil or closed, a request that was answered, and anything that is no object of DAT is
 // INVALID_HANDLE. It answers to dat_get_handle_type.
 func HandleTypeOf(handle any) (t HandleType, err error) {
 	switch h := handle.(type) {
@@ -75,18 +75,17 @@ func HandleTypeOf(handle any) (t HandleType, err error) {
 	return t, err
 }
 
-// consumerContexts are what the program has attached to objects. IA.mu guards
+// consumerContexts are the values that the program attached to objects. IA.mu guards
 // them.
 type consumerContexts struct {
 	of      map[any]any
 	sweepAt int
 }
 
-// SetConsumerContext attaches a value of the program's to an object, in place of
-// the one before; nil takes it away. It stays until the object is closed. An object
-// that is not, or no more, is INVALID_HANDLE. It is for programs that know no more
-// of an event than its source, and not for the data path.
-// It answers to dat_set_consumer_context.
+// SetConsumerContext attaches a value of the program's to an object, and replaces the
+// one before; nil removes it. The value stays until the object is closed. What is not
+// an open object is INVALID_HANDLE. It is for programs that know of an event only its
+// source, and not for the data path. It answers to dat_set_consumer_context.
 func (ia *IA) SetConsumerContext(handle, context any) error {
 	if err := ia.checkHandle("runtime.IA.SetConsumerContext", handle); err != nil {
 		return err
@@ -112,9 +111,9 @@ func (ia *IA) SetConsumerContext(handle, context any) error {
 	return nil
 }
 
-// ConsumerContext is what SetConsumerContext has attached to an object; nil if
-// nothing. An object that is not, or no more, is INVALID_HANDLE.
-// It answers to dat_get_consumer_context.
+// ConsumerContext returns the value that SetConsumerContext attached to an object, or
+// nil if there is none. What is not an open object is INVALID_HANDLE. It answers to
+// dat_get_consumer_context.
 func (ia *IA) ConsumerContext(handle any) (any, error) {
 	if err := ia.checkHandle("runtime.IA.ConsumerContext", handle); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (ia *IA) ConsumerContext(handle any) (any, error) {
 	return ia.contexts.of[handle], nil
 }
 
-// checkHandle says why no value can be attached to an object.
+// checkHandle is an error if no value can be attached to handle.
 func (ia *IA) checkHandle(op string, handle any) error {
 	if err := ia.enter(op); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 	"godat/hw"
 )
 
-// oneOfEach makes an object of each kind, and what closes it, by DAT's number.
+// oneOfEach makes an object of each kind, and a function that closes it, both at the
+// index of DAT's number.
 func oneOfEach(t *testing.T) (objects [12]any, closers [12]func() error) {
 	ia, err := Open(context.Background(), "loop:handles")
 	require.NoError(t, err)

@@ -73,8 +73,8 @@ func (p *pair) establish(t testing.TB) {
 	}
 }
 
-// next takes an event, by Dequeue from a dispatcher of mode queue, or fails because
-// a wake-up was lost.
+// next takes an event, from a dispatcher of mode queue by Dequeue. It fails the test
+// when a wake-up was lost.
 func (p *pair) next(t testing.TB) Event {
 	t.Helper()
 	limit := time.NewTimer(20 * time.Second)
@@ -113,8 +113,8 @@ func channel(n int) DispatcherConfig { return DispatcherConfig{QLen: n, Mode: Mo
 
 func polledQueue(n int) DispatcherConfig { return DispatcherConfig{QLen: n} }
 
-// pollers are the ways to empty the queues of a polled device, and how programs take
-// events in each.
+// pollers are the ways to empty the queues of a polled device, each with the way in
+// which programs take events there.
 var pollers = map[string]struct {
 	cfg    PollerConfig
 	events func(int) DispatcherConfig

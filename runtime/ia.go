@@ -21,21 +21,21 @@ type IA struct {
 	dev     hw.Device
 	attr    hw.Attr
 	log     *zap.Logger
-	release func() // of the provider
+	release func() // returns the provider to the registry
 	pool    *pool
 	async   *asyncErrors
 	polling *polling.Engine // nil unless the device is polled
 	adapter *ep.Adapter
 	domain  *mem.Domain
 
-	// gate is held shared by every call that makes something, so that Close,
-	// which takes it alone, is the last of them.
+	// Each call that makes something holds gate shared. Close takes it exclusively to
+	// set closed, so no such call is under way then, and none begins later.
 	gate   sync.RWMutex
 	closed bool          // guarded by gate
 	down   chan struct{} // closed when closed is set
 
 	closing sync.Mutex // held while the adapter is torn down
-	gone    bool       // guarded by closing: nothing is left
+	gone    bool       // guarded by closing: everything is closed
 
 	mu          sync.Mutex
 	dispatchers children[*evd.Dispatcher]
@@ -61,8 +61,8 @@ func (ia *IA) Name() string {
 	return ia.name
 }
 
-// Attr is what the device can do, in the provider's terms; see [IA.Query] for
-// DAT's. It is zero for a nil adapter.
+// Attr says what the device can do, in the provider's terms; see [IA.Query] for DAT's.
+// It is zero for a nil adapter.
 func (ia *IA) Attr() DeviceAttr {
 	if ia == nil {
 		return hw.Attr{}
@@ -70,8 +70,8 @@ func (ia *IA) Attr() DeviceAttr {
 	return ia.attr
 }
 
-// MemoryStats tells what memory the adapter has: its zones, regions and windows that
-// are not freed, and what is mapped.
+// MemoryStats says what memory the adapter has: its zones, regions and windows that are
+// not freed, and what is mapped. It is zero for a nil adapter.
 func (ia *IA) MemoryStats() MemoryStats {
 	if ia == nil {
 		return MemoryStats{}
@@ -79,9 +79,9 @@ func (ia *IA) MemoryStats() MemoryStats {
 	return ia.domain.Stats()
 }
 
-// Async is the dispatcher of asynchronous errors, of the device and of objects:
-// the adapter's own, or what [WithAsync] said. It can't be closed before the
-// adapter. It answers to the asynchronous EVD of dat_ia_open.
+// Async is the dispatcher of asynchronous errors of the device and of objects: the
+// adapter's own, or the one that [WithAsync] gave, which may be nil. It can't be closed
+// before the adapter. It answers to the asynchronous EVD of dat_ia_open.
 func (ia *IA) Async() *Dispatcher {
 	if ia == nil {
 		return nil
@@ -89,8 +89,8 @@ func (ia *IA) Async() *Dispatcher {
 	return ia.async.to
 }
 
-// NewPZ makes a protection zone. It may block. A closed adapter is
-// INVALID_HANDLE/IA, as for all that follow. It answers to dat_pz_create.
+// NewPZ makes a protection zone. It may block. A closed adapter is INVALID_HANDLE/IA,
+// here and in the other methods that make something. It answers to dat_pz_create.
 func (ia *IA) NewPZ() (*PZ, error) {
 	if err := ia.enter("runtime.NewPZ"); err != nil {
 		return nil, err
@@ -99,11 +99,11 @@ func (ia *IA) NewPZ() (*PZ, error) {
 	return ia.domain.NewPZ()
 }
 
-// SyncRDMARead makes what was stored to the segments visible to peers' RDMA reads.
-// No device here needs it (DAT's lmr_sync_req is false), so it only checks the
-// segments, which may be of several regions and zones: a context that names no
-// live region is INVALID_HANDLE/LMR, a range outside its region INVALID_PARAMETER.
-// It answers to dat_lmr_sync_rdma_read.
+// SyncRDMARead makes what the program stored to the segments visible to peers' RDMA
+// reads. No device here needs it (DAT's lmr_sync_req is false), so it only checks the
+// segments, which may be of several regions and zones: a context that names no live
+// region is INVALID_HANDLE/LMR, a range outside its region INVALID_PARAMETER. It
+// answers to dat_lmr_sync_rdma_read.
 func (ia *IA) SyncRDMARead(segments ...Segment) error {
 	if err := ia.enter("runtime.SyncRDMARead"); err != nil {
 		return err
@@ -112,9 +112,9 @@ func (ia *IA) SyncRDMARead(segments ...Segment) error {
 	return ia.domain.SyncRDMARead(segments...)
 }
 
-// SyncRDMAWrite makes what peers wrote to the segments visible here. As for
-// SyncRDMARead nothing but the check is needed: a completion that tells of the
-// data orders it. It answers to dat_lmr_sync_rdma_write.
+// SyncRDMAWrite makes what peers wrote to the segments visible to the program. Like
+// SyncRDMARead it only checks the segments: a completion that tells of the data orders
+// it. It answers to dat_lmr_sync_rdma_write.
 func (ia *IA) SyncRDMAWrite(segments ...Segment) error {
 	if err := ia.enter("runtime.SyncRDMAWrite"); err != nil {
 		return err
@@ -180,9 +180,9 @@ func (ia *IA) NewPSP(cfg PSPConfig) (*PSP, error) {
 	return ia.adapter.NewPSP(cfg)
 }
 
-// NewRSP makes a reserved service point for an endpoint, which takes one
-// connection request. It may block. Errors are those of [ep.Adapter.NewRSP]. It
-// answers to dat_rsp_create.
+// NewRSP makes a reserved service point, which takes one connection request for one
+// endpoint. It may block. Errors are those of [ep.Adapter.NewRSP]. It answers to
+// dat_rsp_create.
 func (ia *IA) NewRSP(cfg RSPConfig) (*RSP, error) {
 	if err := ia.enter("runtime.NewRSP"); err != nil {
 		return nil, err
@@ -191,9 +191,8 @@ func (ia *IA) NewRSP(cfg RSPConfig) (*RSP, error) {
 	return ia.adapter.NewRSP(cfg)
 }
 
-// NewCSP makes a common service point, which listens at an address as
-// sockets do. It may block. Errors are those of [ep.Adapter.NewCSP]. It
-// answers to dat_csp_create.
+// NewCSP makes a common service point, which listens at an address as sockets do. It
+// may block. Errors are those of [ep.Adapter.NewCSP]. It answers to dat_csp_create.
 func (ia *IA) NewCSP(cfg CSPConfig) (*CSP, error) {
 	if err := ia.enter("runtime.NewCSP"); err != nil {
 		return nil, err
@@ -202,8 +201,8 @@ func (ia *IA) NewCSP(cfg CSPConfig) (*CSP, error) {
 	return ia.adapter.NewCSP(cfg)
 }
 
-// enter begins a call that makes something. The caller ends it with
-// gate.RUnlock.
+// enter begins a call that must not run on a closed adapter: it takes gate shared. The
+// caller ends the call with gate.RUnlock.
 func (ia *IA) enter(op string) error {
 	if ia == nil {
 		return closedIA(op)
@@ -216,7 +215,7 @@ func (ia *IA) enter(op string) error {
 	return nil
 }
 
-// shut refuses further calls that make something. The caller holds gate alone.
+// shut makes further calls of enter fail. The caller holds gate exclusively.
 func (ia *IA) shut() {
 	if !ia.closed {
 		ia.closed = true
@@ -224,7 +223,7 @@ func (ia *IA) shut() {
 	}
 }
 
-// live reports whether a dispatcher is not closed.
+// live reports whether a dispatcher is open.
 func live(d *evd.Dispatcher) bool {
 	_, err := d.Query(0)
 	return err == nil

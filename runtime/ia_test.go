@@ -57,8 +57,8 @@ func TestCallbacksRunInThePoolAndMayNotCloseTheAdapter(t *testing.T) {
 	require.Eventually(t, func() bool { return ia.pool.upcalls.Running() == 1 }, 10*time.Second, time.Millisecond)
 }
 
-// A callback that blocks takes the pool's only place; those of other dispatchers
-// run all the same, and so do control calls.
+// A callback blocks in the pool's only place. The callbacks of other dispatchers still
+// run, and so do control calls.
 func TestABlockedCallbackKeepsNobodyFromRunning(t *testing.T) {
 	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1, Control: 1}))
 	gate, came := make(chan struct{}), make(chan int, 4)

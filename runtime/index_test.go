@@ -21,13 +21,13 @@ var handles = []string{
 	"Dispatcher", "Route", "OneShot", "Batch", "CNO", "Event", "Outbox", "Credits", "Contexts",
 }
 
-// unlisted are methods that are left out of the index: what every type has, and what
-// packages ep and runtime need of the others.
+// unlisted are methods that are not in the index: what every type has, and what only
+// packages ep and runtime need.
 var unlisted = map[string][]string{
 	"": {"String"},
 }
 
-// indexed are the names that the index links to.
+// indexed returns the names that the index links to.
 func indexed(t *testing.T) (names []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments|parser.PackageClauseOnly)

@@ -12,8 +12,8 @@ import (
 	"godat/hw"
 )
 
-// Listener takes connections: requests for them come on one channel, and the events
-// of all that it accepted on another, for a server to select on. Its methods may be
+// Listener accepts connections. The requests come on one channel, and the events of all
+// its connections on another, so that a server selects on two. Its methods may be
 // called from any goroutine.
 type Listener struct {
 	// Immutable.
@@ -26,16 +26,16 @@ type Listener struct {
 	closing sync.Mutex // held by Close from beginning to end
 
 	mu     sync.Mutex
-	conns  map[*Conn]struct{} // that it accepted or dialed, or is about to
-	making sync.WaitGroup     // calls of Accept and Dial; none begins once closed is set
+	conns  map[*Conn]struct{} // accepted, dialed, or being made
+	making sync.WaitGroup     // calls of Accept and Dial under way; none begins once closed is set
 	closed bool
 }
 
-// Listen listens on address, "host:port": an empty host is all of the adapter's
-// addresses, port 0 or none at all lets the provider choose. ctx bounds the call, not
-// the listener's life: it is looked at before the device is asked. A closed adapter is
-// INVALID_HANDLE/IA, a zone that is closed or another adapter's INVALID_HANDLE/PZ, a nil
-// ctx INVALID_PARAMETER.
+// Listen listens on address, "host:port". Without a host it listens on all of the
+// adapter's addresses; with port 0, or without one, the provider chooses the port. ctx
+// bounds the call, not the listener's life; Listen only checks it before it asks the
+// device. A closed adapter is INVALID_HANDLE/IA, a zone that is closed or another
+// adapter's INVALID_HANDLE/PZ, a nil ctx INVALID_PARAMETER.
 func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*Listener, error) {
 	const op = "runtime.Listen"
 	if err := ia.mayDial(ctx, op, &cfg); err != nil {
@@ -65,12 +65,12 @@ func (l *Listener) make(host string, qual uint64) (err error) {
 			return err
 		}
 	}
-	backlog := max(l.cfg.Conns, defaultConns) // all peers may ask at once
+	backlog := max(l.cfg.Conns, defaultConns) // all peers may ask at the same time
 	l.psp, err = l.ia.NewPSP(ep.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: backlog})
 	return err
 }
 
-// splitListen splits "host:port", of which both may be missing.
+// splitListen splits "host:port", either of which may be missing.
 func splitListen(op, address string) (host string, qual uint64, err error) {
 	if address == "" {
 		return "", 0, nil
@@ -85,8 +85,8 @@ func splitListen(op, address string) (host string, qual uint64, err error) {
 	return host, qual, nil
 }
 
-// Addr is where to dial it: "host:port", with the adapter's own address if it listens
-// on all of them; empty for a nil listener.
+// Addr is the address to dial, "host:port". Its host is the adapter's own address if
+// the listener listens on all addresses. It is empty for a nil listener.
 func (l *Listener) Addr() string {
 	if l == nil {
 		return ""
@@ -98,8 +98,9 @@ func (l *Listener) Addr() string {
 	return net.JoinHostPort(host, strconv.FormatUint(l.psp.Qual(), 10))
 }
 
-// Requests is the channel on which connection requests come: [RequestOf] gives them
-// to Accept. It is closed when the listener is.
+// Requests is the channel on which connection requests come: [RequestOf] takes a
+// request from its event, for Accept. It is closed with the listener, and nil for a nil
+// one.
 func (l *Listener) Requests() <-chan Event {
 	if l == nil {
 		return nil
@@ -107,8 +108,8 @@ func (l *Listener) Requests() <-chan Event {
 	return l.requests.C()
 }
 
-// Events is the channel on which the events of all its connections come; see
-// [Conn.Events] and [ConnOf]. It is closed when the listener is; nil with
+// Events is the channel on which the events of all the listener's connections come; see
+// [Conn.Events] and [ConnOf]. It is closed with the listener, and nil with
 // ConnConfig.Apart.
 func (l *Listener) Events() <-chan Event {
 	if l == nil {
@@ -117,7 +118,7 @@ func (l *Listener) Events() <-chan Event {
 	return l.events.C()
 }
 
-// String names the listener, by its address. It may be called at any time, as the
+// String names the listener by its address. It may be called at any time, like the
 // String of every handle.
 func (l *Listener) String() string {
 	if l == nil {
@@ -126,12 +127,12 @@ func (l *Listener) String() string {
 	return "Listener(" + l.Addr() + ")"
 }
 
-// Accept accepts a request. The receives are posted before the peer hears of it,
-// which sees private, or what ConnConfig.Setup says in its place, with its end of the
-// connection. It returns at once: ESTABLISHED
-// is the first event of the connection, or an end is. With an error the peer is
-// rejected with ConnConfig.Refusal, unless the request is answered already; with ConnConfig.Conns connections
-// the error is INSUFFICIENT_RESOURCES, on a closed listener INVALID_HANDLE/PSP.
+// Accept accepts a request. It posts the receives before the peer hears of the accept.
+// With its end of the connection the peer gets private, or what ConnConfig.Setup
+// returns in its place. Accept returns at once: the first event of the connection is
+// ESTABLISHED, or its end. On an error it rejects the request with ConnConfig.Refusal,
+// unless the request was answered already. With ConnConfig.Conns connections the error
+// is INSUFFICIENT_RESOURCES, on a closed listener INVALID_HANDLE/PSP.
 func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 	const op = "runtime.Listener.Accept"
 	asked, err := cr.Query()
@@ -150,7 +151,7 @@ func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 	return c, nil
 }
 
-// refusal is what a peer is shown that is rejected.
+// refusal is the private data for a peer that the listener rejects.
 func (l *Listener) refusal() []byte {
 	if l == nil {
 		return nil
@@ -158,10 +159,10 @@ func (l *Listener) refusal() []byte {
 	return l.cfg.Refusal
 }
 
-// Dial connects to address, "host:port", with the settings of the listener, so that
-// a server which is also a client has the events of all its connections in one
-// channel. It returns at once: ESTABLISHED is the first event of the connection, or an
-// end is. It counts among ConnConfig.Conns. On a closed listener it is
+// Dial connects to address, "host:port", with the listener's settings, so that a server
+// that is also a client has the events of all its connections in one channel. It
+// returns at once: the first event of the connection is ESTABLISHED, or its end. The
+// connection counts among ConnConfig.Conns. On a closed listener the error is
 // INVALID_HANDLE/PSP.
 func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 	const op = "runtime.Listener.Dial"
@@ -170,8 +171,8 @@ func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 	})
 }
 
-// newConn makes one more connection, with a peer that said heard and is to be told
-// told. Close waits for it.
+// newConn makes one more connection. heard is the private data that came from the peer,
+// told the private data for it. Close waits for newConn.
 func (l *Listener) newConn(op, peer string, heard, told []byte, connect func(c *Conn, told []byte) error) (*Conn, error) {
 	if l == nil {
 		return nil, closedListener(op)
@@ -187,8 +188,8 @@ func (l *Listener) newConn(op, peer string, heard, told []byte, connect func(c *
 	return c, nil
 }
 
-// remember enters a connection, if there may be one more, which is being made until
-// making is done.
+// remember adds a connection unless there are as many as allowed. On success the caller
+// calls making.Done when the connection is made or has failed.
 func (l *Listener) remember(op string, c *Conn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,10 +210,10 @@ func (l *Listener) forget(c *Conn) {
 	delete(l.conns, c)
 }
 
-// Shutdown ends the listener in order: it takes no more requests and rejects those
-// that nobody accepted, ends all connections as [Conn.Shutdown] does, and gives
-// everything back. Connections that have not ended when ctx does are broken off, and
-// the error is ctx's. A nil ctx is INVALID_PARAMETER, a nil listener INVALID_HANDLE/PSP.
+// Shutdown ends the listener in order. It stops listening and rejects the requests that
+// nobody accepted, ends all connections as [Conn.Shutdown] does, and gives everything
+// back. It breaks connections that have not ended when ctx ends; the error is then the
+// cause of ctx. A nil ctx is INVALID_PARAMETER, a nil listener INVALID_HANDLE/PSP.
 func (l *Listener) Shutdown(ctx context.Context) error {
 	const op = "runtime.Listener.Shutdown"
 	if l == nil {
@@ -233,13 +234,13 @@ func (l *Listener) Shutdown(ctx context.Context) error {
 	return errors.Join(append(errs, l.Close())...)
 }
 
-// drainTo is drain, for many connections at a time.
+// drainTo drains the connection and sends the outcome to done.
 func (c *Conn) drainTo(ctx context.Context, done chan<- error) { done <- c.drain(ctx) }
 
-// Close ends the listener, closes all its connections, and gives everything
-// back. It waits for calls of Accept and Dial that are under way; those that follow are
-// INVALID_HANDLE/PSP. Closing it again waits for the first call and does nothing, or
-// tries once more what failed.
+// Close stops listening, rejects the requests that nobody accepted, closes all
+// connections, and gives everything back. It waits for calls of Accept and Dial that
+// are under way; later ones are INVALID_HANDLE/PSP. A second Close waits for the first
+// and does nothing, or tries again what failed.
 func (l *Listener) Close() error {
 	if l == nil {
 		return closedListener("runtime.Listener.Close")
@@ -258,8 +259,8 @@ func (l *Listener) Close() error {
 	return errors.Join(errs...)
 }
 
-// refuse stops listening and rejects the requests at hand. When it returns, no
-// connection is being made any more.
+// refuse stops listening, waits for the connections that are being made, and rejects
+// the requests that wait. No connection is made after it has returned.
 func (l *Listener) refuse() error {
 	l.mu.Lock()
 	l.closed = true
@@ -284,7 +285,7 @@ func (l *Listener) refuse() error {
 	}
 }
 
-// list is the connections there are now.
+// list returns the connections of this moment.
 func (l *Listener) list() []*Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()

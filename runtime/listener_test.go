@@ -7,7 +7,7 @@ import (
 )
 
 func TestAListenerHoldsAsManyRequestsAsItTakesConnections(t *testing.T) {
-	const peers = 200 // more than a service point holds if nobody says how many
+	const peers = 200 // more than a service point holds by default
 	ia := open(t, "loop")
 	l := listen(t, ia, ConnConfig{Conns: peers, Depth: 1, Message: 64})
 	pz, err := ia.NewPZ()

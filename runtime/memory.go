@@ -6,8 +6,8 @@ import (
 	"godat/mem"
 )
 
-// Segment is a part of a local region, where a post takes its bytes from or puts
-// them: DAT_LMR_TRIPLET. [mem.LMR.Segment] and [mem.Buffer.Segment] make one.
+// Segment is a part of a local region, from which a post takes its bytes or into which
+// it puts them: DAT_LMR_TRIPLET. [mem.LMR.Segment] and [mem.Buffer.Segment] make one.
 type Segment = mem.Segment
 
 // RemoteSegment is a part of a peer's region, the target of RDMA: DAT_RMR_TRIPLET.
@@ -15,12 +15,12 @@ type Segment = mem.Segment
 // [RemoteSegmentSize] bytes (AppendBinary) or in one of the program's own.
 type RemoteSegment = mem.RemoteSegment
 
-// RemoteSegmentSize is how many bytes an encoded RemoteSegment has.
+// RemoteSegmentSize is the length of an encoded RemoteSegment in bytes.
 const RemoteSegmentSize = mem.RemoteSegmentSize
 
-// ParseRemoteSegment takes a peer's segment from the first [RemoteSegmentSize]
-// bytes of b. Fewer bytes are INVALID_PARAMETER. Any 16 bytes are a segment: whether
-// it names memory that may be touched, the peer's device decides when it is used.
+// ParseRemoteSegment takes a peer's segment from the first [RemoteSegmentSize] bytes of
+// b. Fewer bytes are INVALID_PARAMETER. It accepts any 16 bytes: the peer's device
+// decides, when the segment is used, whether it names memory that may be accessed.
 func ParseRemoteSegment(b []byte) (RemoteSegment, error) { return mem.ParseRemoteSegment(b) }
 
 // Binding is what a window is bound to: the memory and privileges of dat_rmr_bind.
@@ -40,7 +40,7 @@ type Privileges = hw.Privileges
 const (
 	NoPrivileges  Privileges = hw.NoPrivileges
 	LocalRead     Privileges = hw.LocalRead     // the source of sends and RDMA writes
-	LocalWrite    Privileges = hw.LocalWrite    // a receive buffer; where RDMA reads and atomics put what they bring
+	LocalWrite    Privileges = hw.LocalWrite    // a receive buffer; the target of RDMA reads and atomics
 	RemoteRead    Privileges = hw.RemoteRead    // peers may read it
 	RemoteWrite   Privileges = hw.RemoteWrite   // peers may write it
 	RemoteAtomic  Privileges = hw.RemoteAtomic  // peers may do atomics on it: the InfiniBand extension's
@@ -63,19 +63,19 @@ func WithHugePages() MemoryOption { return mem.WithHugePages() }
 // power of two up to 1 GiB. Without it memory begins at a page.
 func WithAlignment(n int) MemoryOption { return mem.WithAlignment(n) }
 
-// WithUnmapOnFree has [mem.LMR.Free] give the address range back to the system at
-// once, so that a slice of it which somebody still holds faults. Without it such a
+// WithUnmapOnFree makes [mem.LMR.Free] return the address range to the system at once,
+// so that a slice of it that the program still has faults. Without the option such a
 // slice reads zeros for some time; [mem.WithUnmapOnFree] says for how long.
 func WithUnmapOnFree() MemoryOption { return mem.WithUnmapOnFree() }
 
-// MemType says how a region came by its memory: DAT_MEM_TYPE.
+// MemType says how a region got its memory: DAT_MEM_TYPE.
 type MemType = mem.MemType
 
 // The types of memory.
 const (
 	MemVirtual       MemType = mem.MemVirtual       // of PZ.Alloc and PZ.Register
 	MemLMR           MemType = mem.MemLMR           // of PZ.RegisterLMR: another region's
-	MemSharedVirtual MemType = mem.MemSharedVirtual // of PZ.RegisterShared: that of an id
+	MemSharedVirtual MemType = mem.MemSharedVirtual // of PZ.RegisterShared: the memory of an id
 )
 
 // RMRScope says which endpoints a window belongs to: DAT_RMR_SCOPE.

@@ -9,27 +9,26 @@ import (
 
 	"godat/ep"
 	"godat/hw"
-	_ "godat/hw/iwarp" // every program has these
+	_ "godat/hw/iwarp" // every program has these two
 	_ "godat/hw/loop"
 	"godat/internal/door"
 	"godat/mem"
 	"godat/runtime/internal/polling"
 )
 
-// Open opens an interface adapter. Its name is that of a registered provider,
-// and of one of the provider's devices after a colon: "loop", "iwarp",
-// "ibv:mlx5_0". The providers loop and iwarp are always there; others are registered
-// by importing them. Failing that, it is a name of DAT's static registry, such as
-// "ofa-v2-ib0", whose provider and device the file tells; see [StaticRegistry].
+// Open opens an interface adapter. name is that of a registered provider, which may be
+// followed by a colon and one of the provider's devices: "loop", "iwarp", "ibv:mlx5_0".
+// The providers loop and iwarp are always registered; importing the package of another
+// one registers it. If no provider has the name, Open looks for it in DAT's static
+// registry ("ofa-v2-ib0"), which tells the provider and the device; see [StaticRegistry].
 // ctx bounds the opening, not the adapter's life.
 //
-// An empty name and one of more than 255 bytes are INVALID_PARAMETER, and so are a
-// nil context and a nil option. A name,
-// version or thread-safety (see [WithVersion], [WithThreadSafe]) that is not
-// there is PROVIDER_NOT_FOUND, with the subtype that says which. A ctx that ends
-// first is TIMEOUT_EXPIRED or INTERRUPTED_CALL. A provider that panics makes Open
-// panic with a [*ProviderPanic], and leaves nothing behind. It answers to dat_ia_open
-// and dat_ia_openv.
+// An empty name, one of more than 255 bytes, a nil context and a nil option are
+// INVALID_PARAMETER. A name, version or thread-safety (see [WithVersion],
+// [WithThreadSafe]) that no provider has is PROVIDER_NOT_FOUND, with the subtype that
+// says which. A ctx that ends first is TIMEOUT_EXPIRED or INTERRUPTED_CALL. If the
+// provider panics, Open frees everything and panics with a [*ProviderPanic]. It answers
+// to dat_ia_open and dat_ia_openv.
 func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	cfg := config{log: zap.NewNop()}
 	if ctx == nil || slices.ContainsFunc(opts, func(o Option) bool { return o == nil }) {
@@ -71,7 +70,8 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 	return ia, nil
 }
 
-// startPoller gives a polled device its poller, and the adapter its parts.
+// startPoller makes the parts of the adapter, and for a polled device starts its
+// poller.
 func (ia *IA) startPoller(cfg PollerConfig) error {
 	var cqs ep.CQPool
 	dev, polled := ia.dev.(hw.Polled)

@@ -63,7 +63,7 @@ func TestOpenRefusesWhatItCantOpen(t *testing.T) {
 	assert.Contains(t, err.Error(), "loop")
 }
 
-// slowProvider opens when it is let.
+// slowProvider opens a device when the test allows it.
 type slowProvider struct {
 	entered chan struct{}
 	gate    chan struct{}

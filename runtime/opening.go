@@ -12,37 +12,37 @@ import (
 )
 
 // opening is a device that is being opened while Open waits for it. If Open gives up
-// first, the goroutine that opens the device closes it again; else Open takes it.
+// first, the goroutine that opens the device closes it again; otherwise Open takes it.
 type opening struct {
 	from    source
 	cfg     hw.OpenConfig
 	pool    *pool
 	async   *asyncErrors
 	done    chan struct{}
-	settled atomic.Bool // one of the two has come
+	settled atomic.Bool // set by wait when it gives up, or by settle with the outcome: the first wins
 	dev     hw.Device
 	err     error
-	crash   func() // ends the caller as the provider ended: by a panic, or runtime.Goexit
+	crash   func() // repeats in the caller how the provider ended: a panic, or runtime.Goexit
 }
 
-// ProviderPanic is the value with which [Open] panics when the provider did: Open
-// runs the provider on another goroutine, whose trace would be lost otherwise.
+// ProviderPanic is the value with which [Open] panics when the provider has panicked.
+// Open runs the provider on another goroutine, whose trace would be lost otherwise.
 type ProviderPanic struct {
 	Value any    // what the provider panicked with
 	Stack []byte // the trace of the goroutine in which it did
 }
 
-// Error gives the value and the trace.
+// Error returns the value and the trace.
 func (p *ProviderPanic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
-// Unwrap is the value if that is an error.
+// Unwrap returns the value if it is an error.
 func (p *ProviderPanic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// wait opens the device, for as long as ctx lasts. With an error, everything is
-// freed or will be.
+// wait has another goroutine open the device, and waits for it until ctx ends. On an
+// error, everything is freed, or that goroutine will free it.
 func (o *opening) wait(ctx context.Context) (hw.Device, error) {
 	err := ctx.Err()
 	if err == nil {
@@ -71,7 +71,7 @@ func (o *opening) wait(ctx context.Context) (hw.Device, error) {
 	return o.dev, nil
 }
 
-// run is the call that may block.
+// run calls the provider, which may block.
 func (o *opening) run() {
 	o.crash = goruntime.Goexit
 	defer o.settle()
@@ -82,8 +82,8 @@ func (o *opening) run() {
 	o.crash = nil
 }
 
-// settle hands the outcome to Open. A panic is Open's caller's if there still is
-// one, and otherwise this goroutine's own.
+// settle hands the outcome to Open. If Open still waits, it repeats the provider's
+// panic; otherwise settle does, on this goroutine.
 func (o *opening) settle() {
 	if o.crash != nil {
 		if v := recover(); v != nil {
@@ -106,7 +106,7 @@ func (o *opening) settle() {
 	}
 }
 
-// fail frees what there is without a device.
+// fail frees what an opening has without a device.
 func (o *opening) fail() {
 	o.async.close()
 	o.pool.release()

@@ -23,14 +23,14 @@ type config struct {
 	hasAsync bool
 }
 
-// WithProvider opens the adapter on that provider, registered or not. The name
-// given to Open begins with the provider's. It does not count as a use of a
+// WithProvider opens the adapter on that provider, registered or not. The name given to
+// Open must begin with the provider's. The adapter does not count as a use of a
 // registered provider.
 func WithProvider(p hw.Provider) Option { return func(c *config) { c.provider = p } }
 
-// WithVersion demands a provider of that version of the DAT API, as a consumer
-// that was built for it does; a major version of 0 takes any, which is what Open
-// does without the option.
+// WithVersion demands a provider of that version of the DAT API, for a program that was
+// built for the version. A major version of 0 accepts any, as Open does without the
+// option.
 func WithVersion(major, minor int) Option {
 	return func(c *config) { c.want.Major, c.want.Minor = major, minor }
 }
@@ -38,15 +38,16 @@ func WithVersion(major, minor int) Option {
 // WithThreadSafe demands a provider that may be called from many goroutines.
 func WithThreadSafe() Option { return func(c *config) { c.want.ThreadSafe = true } }
 
-// WithParams gives the provider settings of its own, as the fields of DAT's
-// registry file do. Keys that it does not know make Open fail.
+// WithParams gives the provider parameters of its own, as the fields of DAT's registry
+// file do. Open fails if the provider does not know one of the keys.
 func WithParams(params map[string]string) Option {
 	params = maps.Clone(params)
 	return func(c *config) { c.params = params }
 }
 
-// WithLogger has the adapter log there: its life, and errors that belong to no
-// call. Nothing is logged on the data path. Without it nothing is logged at all.
+// WithLogger sets the adapter's logger. The adapter logs its opening and closing,
+// connections that break, and errors that belong to no call; it logs nothing on the
+// data path. Without the option it logs nothing at all.
 func WithLogger(log *zap.Logger) Option {
 	return func(c *config) {
 		if log != nil {
@@ -58,14 +59,14 @@ func WithLogger(log *zap.Logger) Option {
 // WithPool bounds the adapter's pool of goroutines.
 func WithPool(p PoolConfig) Option { return func(c *config) { c.pool = p } }
 
-// WithPoller configures the pinned poller, or has the program poll in its place. It
-// has no effect on a device that completes by itself.
+// WithPoller configures the pinned poller, or lets the program poll instead. It has no
+// effect on a device that completes by itself.
 func WithPoller(p PollerConfig) Option { return func(c *config) { c.poller = p } }
 
-// WithAsync sends asynchronous errors to d, which takes [StreamAsync], may serve
-// several adapters, and can't be closed before them. nil drops the errors; they
-// are logged in any case. Without the option the adapter makes a dispatcher of
-// mode [ModeQueue] for them. See [IA.Async].
+// WithAsync sends asynchronous errors to d, whose streams include [StreamAsync]. d may
+// serve several adapters, and can't be closed before them. With nil the adapter only
+// logs the errors. Without the option the adapter makes a dispatcher of mode
+// [ModeQueue] for them. See [IA.Async].
 func WithAsync(d *Dispatcher) Option {
 	return func(c *config) { c.async, c.hasAsync = d, true }
 }

@@ -12,8 +12,8 @@ import (
 	"godat/hw/sim"
 )
 
-// DAT's overflow, on a dispatcher that asks for it: the event that finds no room
-// is lost, and the asynchronous dispatcher hears whose it was.
+// DAT's overflow, on a dispatcher that asks for it: an event that finds no room is
+// lost, and the asynchronous dispatcher gets an event that names the dispatcher.
 func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,
@@ -51,8 +51,8 @@ func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 	}
 }
 
-// Requests do not make an over-committed dispatcher overflow: they have places of
-// their own, as many as the backlog.
+// Requests do not overflow an over-committed dispatcher: they have places of their own,
+// as many as the backlog.
 func TestAnOvercommittedServicePointRefuses(t *testing.T) {
 	ia := open(t, "loop")
 	requests, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, Overcommit: true})

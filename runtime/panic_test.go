@@ -14,11 +14,11 @@ import (
 	"godat/hw"
 )
 
-// panicIn names, to a child process, where the program panics.
+// panicIn is the variable that tells a child process where to panic.
 const panicIn = "GODAT_TEST_PANIC_IN"
 
-// panickers are what makes a callback of the program's panic, on an adapter whose
-// pool has one place.
+// panickers make a callback of the program's panic, on an adapter whose pool has one
+// place.
 var panickers = map[string]func(t *testing.T, ia *IA){
 	"callback": func(t *testing.T, ia *IA) { callBack(t, ia, func([]Event) { programsOwnMistake() }) },
 	"agent": func(t *testing.T, ia *IA) {
@@ -32,15 +32,15 @@ var panickers = map[string]func(t *testing.T, ia *IA){
 
 func programsOwnMistake() { panic("the program's own mistake") }
 
-// callBack has f called back.
+// callBack makes an event that f is called back with.
 func callBack(t *testing.T, ia *IA, f func([]Event)) {
 	d, err := ia.NewDispatcher(DispatcherConfig{QLen: 1, Mode: ModeCallback, Streams: StreamSoftware, Callback: f})
 	require.NoError(t, err)
 	require.NoError(t, d.PostSoftware(nil))
 }
 
-// A panic of the program's ends the process with the trace of the goroutine that
-// panicked, wherever that ran. The test runs itself as a child process for that.
+// A panic in a callback ends the process, with the trace of the goroutine that
+// panicked. For that, the test runs itself as a child process.
 func TestAPanicInACallbackEndsTheProcess(t *testing.T) {
 	if where := os.Getenv(panicIn); where != "" {
 		panicHere(t, where)
@@ -82,7 +82,7 @@ func panicHere(t *testing.T, where string) {
 	<-make(chan struct{}) // until the process ends, by the panic or by its parent
 }
 
-// panicProvider does what it is told when it is to open a device.
+// panicProvider calls open, which panics, when it is to open a device.
 type panicProvider struct{ open func() }
 
 func (panicProvider) Name() string { return "panic" }

@@ -22,31 +22,30 @@ type BufferPool = mem.BufferPool
 // go doc godat/mem BufferPoolConfig.
 type BufferPoolConfig = mem.BufferPoolConfig
 
-// Contexts keeps what a program has to know of each outstanding operation, a T,
-// under the cookie that the operation is posted with. [NewContexts] makes one. Put and
-// Take are for any goroutine, and neither locks nor allocates. More: go doc godat/evd
-// Contexts.
+// Contexts keeps a T for each outstanding operation, under the cookie that the
+// operation is posted with. [NewContexts] makes one. Any goroutine may call Put and
+// Take, which take no lock and allocate nothing. More: go doc godat/evd Contexts.
 type Contexts[T any] = evd.Contexts[T]
 
-// NewContexts makes a table for n operations at a time, which is within 1 and
-// 1 << 20; it panics otherwise.
+// NewContexts makes a table for n operations at a time. It panics unless n is within 1
+// and 1 << 20.
 func NewContexts[T any](n int) *Contexts[T] { return evd.NewContexts[T](n) }
 
 // Credits count the receives that the peer has posted and this end has not used, so
-// that a sender never outruns its peer. They put nothing on the wire: the two
-// programs agree how one tells the other. Any goroutine may call their methods. All
-// of them: go doc godat/ep Credits.
+// that a sender never outruns its peer. They put nothing on the wire: the two programs
+// agree on how one tells the other. Any goroutine may call their methods. All of them:
+// go doc godat/ep Credits.
 type Credits = ep.Credits
 
 // NewCredits makes credits for a peer that has posted n receives. It panics if n is
 // negative.
 func NewCredits(n int) *Credits { return ep.NewCredits(n) }
 
-// Outbox gathers requests for an endpoint and posts them together: one call of the
-// device for all. One goroutine uses it; it allocates nothing once it is made. All
+// Outbox gathers requests for an endpoint and posts them together, by one call of the
+// device. One goroutine at a time uses it. It allocates nothing once it is made. All
 // methods: go doc godat/ep Outbox.
 type Outbox = ep.Outbox
 
-// NewOutbox makes an outbox for an endpoint that holds n requests. It panics unless
-// n is positive.
+// NewOutbox makes an outbox that holds n requests for an endpoint. It panics unless n
+// is positive.
 func NewOutbox(e *Endpoint, n int) *Outbox { return ep.NewOutbox(e, n) }

@@ -12,8 +12,8 @@ import (
 // a share each, which the other can't take: a program that blocks in control
 // calls still gets its callbacks.
 type PoolConfig struct {
-	// Upcalls is how many callbacks of dispatchers may run at once in the pool; 0
-	// means 64. What exceeds it gets goroutines of its own: events don't wait for
+	// Upcalls is how many callbacks of dispatchers may run at once in the pool; 0 means
+	// 64. Further callbacks get goroutines of their own, so that events don't wait for
 	// the callbacks of other dispatchers.
 	Upcalls int
 	// Control is how many blocking calls on the provider may run at once; 0 means
@@ -27,7 +27,7 @@ const (
 	releaseBound   = 5 * time.Second
 )
 
-// pool runs tasks, each kind in its share.
+// pool runs the adapter's tasks: callbacks in one share, blocking calls in another.
 type pool struct {
 	upcalls *ants.Pool
 	control *ants.Pool
@@ -59,25 +59,28 @@ func newPool(cfg PoolConfig) (*pool, error) {
 
 // panicAgain undoes the pool's recovery of a panic: the program's panic ends the
 // process, as it does when the pool has no place and the task has a goroutine of its
-// own. The pool calls it before the stack unwinds, so the trace shows who panicked.
+// own. The pool calls it before the stack unwinds, so the trace shows the code that
+// panicked.
 func panicAgain(v any) { panic(v) }
 
-// upcall runs a dispatcher's callbacks. It never blocks; an error means that the
-// share is used up.
+// upcall runs a dispatcher's callbacks in the pool. It never blocks; an error means
+// that the share is used up.
 func (p *pool) upcall(task func()) error { return p.upcalls.Submit(task) }
 
-// call runs a call that may block. It never blocks itself; an error means that
-// the share is used up.
+// call runs in the pool a call that may block. It never blocks itself; an error means
+// that the share is used up.
 func (p *pool) call(task func()) error { return p.control.Submit(task) }
 
 // release ends the pool's goroutines. Its tasks have ended, or are about to.
 func (p *pool) release() {
-	// The only error is that a task takes longer: it ends without us.
+	// The only error is that a task takes longer. The pool's goroutine ends after the
+	// task.
 	_ = p.upcalls.ReleaseTimeout(releaseBound)
 	_ = p.control.ReleaseTimeout(releaseBound)
 }
 
-// abandon is release for a caller that is one of the tasks.
+// abandon is release for a caller that is itself a task of the pool, for which release
+// would wait.
 func (p *pool) abandon() {
 	p.upcalls.Release()
 	p.control.Release()

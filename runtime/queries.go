@@ -13,14 +13,14 @@ type EndpointState = ep.State
 // The states of an endpoint.
 const (
 	StateUnconnected                EndpointState = ep.Unconnected
-	StateReserved                   EndpointState = ep.Reserved                   // it waits for the request of a reserved service point
-	StatePassiveConnectionPending   EndpointState = ep.PassiveConnectionPending   // accepted, and not connected yet
+	StateReserved                   EndpointState = ep.Reserved                   // it waits for the request of its reserved service point
+	StatePassiveConnectionPending   EndpointState = ep.PassiveConnectionPending   // the request of its reserved service point waits for an answer
 	StateActiveConnectionPending    EndpointState = ep.ActiveConnectionPending    // connecting
 	StateTentativeConnectionPending EndpointState = ep.TentativeConnectionPending // a service point made it for a request
 	StateConnected                  EndpointState = ep.Connected
 	StateDisconnectPending          EndpointState = ep.DisconnectPending // a graceful disconnect is under way
 	StateDisconnected               EndpointState = ep.Disconnected      // until Reset
-	StateCompletionPending          EndpointState = ep.CompletionPending // given up while connecting
+	StateCompletionPending          EndpointState = ep.CompletionPending // accepted, and not connected yet
 )
 
 // EndpointStatus is an endpoint's state and whether it has something outstanding;
@@ -117,8 +117,8 @@ const (
 	CSPFieldAll  CSPField = ep.CSPFieldAll
 )
 
-// CRParam describes a connection request, who asks and with what private data:
-// DAT_CR_PARAM. [ep.CR.Query] fills all of it.
+// CRParam describes a connection request, its peer and the private data: DAT_CR_PARAM.
+// [ep.CR.Query] fills all of it.
 type CRParam = ep.CRParam
 
 // SRQState is a shared receive queue's state: DAT_SRQ_STATE, with its numbers.
@@ -126,7 +126,7 @@ type SRQState = ep.SRQState
 
 // The states of a shared receive queue.
 const (
-	SRQError       SRQState = ep.SRQError // the device gave it up; it can be closed
+	SRQError       SRQState = ep.SRQError // the device put it into the error state; it can be closed
 	SRQOperational SRQState = ep.SRQOperational
 )
 
@@ -149,8 +149,8 @@ const (
 	SRQFieldAll          SRQField = ep.SRQFieldAll
 )
 
-// DispatcherState is a dispatcher's state, three of them in one: DAT_EVD_STATE, with
-// its numbers.
+// DispatcherState is a dispatcher's state, three states in one mask: DAT_EVD_STATE,
+// with its numbers.
 type DispatcherState = evd.State
 
 // The states of a dispatcher.
@@ -160,7 +160,8 @@ const (
 	DispatcherWaitable   DispatcherState = evd.StateWaitable
 	DispatcherUnwaitable DispatcherState = evd.StateUnwaitable
 
-	// What wakes a waiter, a field of two bits: the last is not the sum of the others.
+	// What wakes a waiter: a field of two bits, in which Threshold is a value of its
+	// own and not Notify and Solicited together.
 	DispatcherConfigNotify    DispatcherState = evd.ConfigNotify    // every event that is not UNSIGNALLED
 	DispatcherConfigSolicited DispatcherState = evd.ConfigSolicited // solicited receives, and errors
 	DispatcherConfigThreshold DispatcherState = evd.ConfigThreshold // its threshold
@@ -197,10 +198,10 @@ const (
 	CNOFieldAll       CNOField = evd.CNOFieldAll
 )
 
-// ProxyType says whom a CNO tells beside its waiters: DAT_PROXY_TYPE.
+// ProxyType says what a CNO notifies beside its waiters: DAT_PROXY_TYPE.
 type ProxyType = evd.ProxyType
 
-// Whom a CNO tells.
+// What a CNO notifies beside its waiters.
 const (
 	ProxyNone  ProxyType = evd.ProxyNone
 	ProxyAgent ProxyType = evd.ProxyAgent

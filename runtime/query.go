@@ -37,14 +37,14 @@ func (ia *IA) Query(mask IAField, provider ProviderField) (Param, error) {
 	return q, nil
 }
 
-// fill sets what was asked for.
+// fill sets dst if the mask has the field.
 func fill[M ~uint32 | ~uint64, T any](asked M, dst *T, v T) {
 	if asked != 0 {
 		*dst = v
 	}
 }
 
-// fillIA sets who the adapter is, and what it does in general.
+// fillIA sets what identifies the adapter, and what it does in general.
 func fillIA(q *IAAttr, m IAField, a hw.Attr) {
 	fill(m&IAFieldAdapterName, &q.AdapterName, a.Device)
 	fill(m&IAFieldVendorName, &q.VendorName, a.Vendor)
@@ -90,7 +90,7 @@ func fillLimits(q *IAAttr, m IAField, a hw.Attr) {
 	}
 	fill(m&IAFieldMaxIOVPerRead, &q.MaxIOVPerRead, a.MaxReadSegments)
 	fill(m&IAFieldMaxIOVPerWrite, &q.MaxIOVPerWrite, a.MaxSendSegments)
-	// Read credits are each endpoint's own: together they are no fewer.
+	// Each endpoint has read credits of its own, so together they have the product.
 	fill(m&IAFieldMaxReadIn, &q.MaxReadIn, product(a.MaxReadsIn, a.MaxQPs))
 	fill(m&IAFieldMaxReadOut, &q.MaxReadOut, product(a.MaxReadsOut, a.MaxQPs))
 }
@@ -102,7 +102,7 @@ func product(a, b int) int {
 	return math.MaxInt32
 }
 
-// fillProvider sets what the provider and this library do.
+// fillProvider sets what the provider and this library do together.
 func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	fill(m&ProviderFieldName, &q.Name, a.Provider)
 	fill(m&ProviderFieldVersionMajor, &q.Version[0], version[0])
@@ -131,7 +131,8 @@ func fillProvider(q *ProviderAttr, m ProviderField, a hw.Attr) {
 	fill(m&(ProviderFieldNumSpecificAttr|ProviderFieldSpecificAttr), &q.SpecificAttr, specific(a))
 }
 
-// mergeAll says that a dispatcher may take any streams: it is a software queue.
+// mergeAll says that a dispatcher may take any streams together, since it is a software
+// queue.
 func mergeAll() (m [6][6]bool) {
 	for i := range m {
 		for j := range m[i] {

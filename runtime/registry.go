@@ -8,13 +8,13 @@ import (
 	"godat/hw"
 )
 
-// ProviderInfo says who a provider is; see [hw.Info].
+// ProviderInfo identifies a provider; see [hw.Info].
 type ProviderInfo = hw.Info
 
-// Providers lists what [Open] opens by name: the providers registered, and those
-// names of the static registry (see [StaticRegistry]) that a registered provider
-// stands behind. With an error, which is the file's, the list is still good. It
-// answers to dat_registry_list_providers.
+// Providers lists what [Open] opens by name: the registered providers, and those names
+// of the static registry (see [StaticRegistry]) whose provider is registered. An error
+// tells of the static registry; the list is still good. It answers to
+// dat_registry_list_providers.
 func Providers() ([]ProviderInfo, error) {
 	list := hw.ListProviders()
 	entries, err := StaticRegistry()
@@ -27,8 +27,8 @@ func Providers() ([]ProviderInfo, error) {
 	return list, err
 }
 
-// source is what Open opens: a provider that stays registered until release is
-// called, one of its devices, and settings.
+// source is what Open opens: a provider, which stays registered until release is
+// called, one of its devices, and parameters.
 type source struct {
 	provider hw.Provider
 	release  func()
@@ -36,8 +36,8 @@ type source struct {
 	params   map[string]string
 }
 
-// find finds the provider of a name: the one given, if any; one that is
-// registered; or one that the static registry leads to.
+// find finds the provider of a name: the one that cfg gives, if any; one that is
+// registered; or one to which the static registry leads.
 func find(op, name string, cfg *config) (source, error) {
 	if name == "" || len(name) > hw.MaxName {
 		return source{}, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "a name of %d bytes", len(name))
@@ -78,7 +78,8 @@ func findStatic(op string, want hw.Info, params map[string]string) (source, erro
 			continue
 		}
 		info := e.Info()
-		// The file tells of the C library. What matters is who is opened.
+		// The entry tells whether the C library is thread-safe. What counts is the Go
+		// provider that Open opens in its place.
 		if p, ok := hw.Lookup(e.provider()); ok {
 			info.ThreadSafe = hw.InfoOf(p).ThreadSafe
 		}
@@ -105,13 +106,13 @@ func findStatic(op string, want hw.Info, params map[string]string) (source, erro
 	return s, nil
 }
 
-// ownLibrary begins what stands for a library's path when the provider is one of
-// this library: "godat/loop".
+// ownLibrary is the prefix that stands in a library's field for a provider of this
+// library: "godat/loop".
 const ownLibrary = "godat/"
 
-// provider is the name of the provider that does what the entry's library does
-// for C programs. DAPL's libraries over verbs, of whichever connection manager,
-// have one counterpart: ibv. It is empty for libraries that nobody knows.
+// provider is the name of the provider that does what the entry's library does for C
+// programs. DAPL's libraries over verbs, with any connection manager, have one
+// counterpart: ibv. It is empty for an unknown library.
 func (e RegistryEntry) provider() string {
 	if own, ok := strings.CutPrefix(e.Library, ownLibrary); ok {
 		return own
@@ -124,11 +125,11 @@ func (e RegistryEntry) provider() string {
 	return ""
 }
 
-// settings are the device and the parameters that the entry's ia_params and
-// platform_params tell the provider. The first word of ia_params is the device:
-// its name, its network interface's or its address. A second one that has no "="
-// is the port, unless it is 0, which says that the device tells. Further words of
-// either are key=value, or a key alone. The program's own parameters win.
+// settings returns the device and the parameters that the entry's ia_params and
+// platform_params give the provider. The first word of ia_params is the device: its
+// name, its network interface's, or its address. A second word without "=" is the port;
+// 0 leaves the port to the device. Further words of either are key=value, or a key
+// alone. The program's own parameters take precedence.
 func (e RegistryEntry) settings(own map[string]string) (device string, params map[string]string) {
 	params = make(map[string]string)
 	words := strings.Fields(e.Params)

@@ -14,7 +14,7 @@ import (
 	"godat/hw/loop"
 )
 
-// recording opens loop devices and remembers what it was asked for.
+// recording opens loop devices and remembers the configuration of each.
 type recording struct {
 	info   hw.Info
 	opened []hw.OpenConfig
@@ -77,7 +77,7 @@ func TestAProviderIsInUseWhileAnAdapterIsOpen(t *testing.T) {
 	requireCode(t, hw.Unregister("busy"), hw.ProviderInUse, hw.NoSubtype)
 	require.NoError(t, ia.Close())
 
-	// Opening that fails leaves nothing behind.
+	// A failed Open leaves nothing behind.
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, opts := range [][]Option{
@@ -140,7 +140,7 @@ func TestNamesOfTheStaticRegistryMatchTheirVersion(t *testing.T) {
 	useRegistry(t, testRegistry+"broken line\n")
 	bg := context.Background()
 	for name, sub := range map[string]hw.Subtype{
-		"ofa-v2-ib0":  hw.NameNotRegistered, // nothing is registered as ibv
+		"ofa-v2-ib0":  hw.NameNotRegistered, // no provider is registered as ibv
 		"kernel-only": hw.NameNotRegistered,
 		"stranger":    hw.NameNotRegistered,
 		"absent":      hw.NameNotRegistered,

@@ -9,12 +9,12 @@ import (
 // [ep.Endpoint.PostRecvBatch], [Conn.Do] and [Outbox]. Its fields: go doc godat/ep DTO.
 type DTO = ep.DTO
 
-// Op is an operation: what a [DTO] asks for, and what a completion was of. The
-// numbers are those of DAT_DTOS, and of DAT_IB_DTOS for the InfiniBand extension's.
+// Op is an operation: of a [DTO], or of a completion. The numbers are those of
+// DAT_DTOS, and of DAT_IB_DTOS for the operations of the InfiniBand extension.
 type Op = hw.Op
 
-// The operations. The event of one that is marked as the InfiniBand extension's has
-// the number [IBDTOEvent] in place of [DTOCompletion].
+// The operations. The event of an operation that is marked as the InfiniBand
+// extension's has the number [IBDTOEvent] in place of [DTOCompletion].
 const (
 	OpSend           Op = hw.OpSend           // also the completion of OpSendInvalidate
 	OpWrite          Op = hw.OpWrite          // RDMA write
@@ -30,7 +30,7 @@ const (
 	OpReadToRMR      Op = hw.OpReadToRMR      // RDMA read into a window
 )
 
-// OpSet is a set of operations, as [DeviceAttr] has one of what the device can do.
+// OpSet is a set of operations. [DeviceAttr] has the set that a device can do.
 type OpSet = hw.OpSet
 
 // Flags modify a post, or an endpoint's attributes: DAT_COMPLETION_FLAGS, with its
@@ -41,28 +41,28 @@ type Flags = hw.Flags
 const (
 	Default       Flags = hw.Default
 	Suppress      Flags = hw.Suppress      // no event if it succeeds: what verbs call unsignaled
-	SolicitedWait Flags = hw.SolicitedWait // of a send: the peer's receive wakes its waiter
-	Unsignalled   Flags = hw.Unsignalled   // the event comes, and wakes nobody by itself
-	BarrierFence  Flags = hw.BarrierFence  // begin after all earlier reads, atomics and binds
-	EVDThreshold  Flags = hw.EVDThreshold  // of an endpoint's attributes: its waiter is woken by the threshold alone
+	SolicitedWait Flags = hw.SolicitedWait // of a send: the peer's receive wakes the peer's waiter
+	Unsignalled   Flags = hw.Unsignalled   // the event comes, but by itself wakes no waiter
+	BarrierFence  Flags = hw.BarrierFence  // the operation begins after all earlier reads, atomics and binds
+	EVDThreshold  Flags = hw.EVDThreshold  // of an endpoint's attributes: only the threshold wakes the waiter
 )
 
-// CloseFlags say how a connection is given up: DAT_CLOSE_FLAGS, with its numbers.
+// CloseFlags say how Disconnect ends a connection: DAT_CLOSE_FLAGS, with its numbers.
 type CloseFlags = ep.CloseFlags
 
-// The ways to give up a connection.
+// The ways to end a connection.
 const (
 	Abrupt   CloseFlags = ep.Abrupt   // what is outstanding is flushed
 	Graceful CloseFlags = ep.Graceful // what is outstanding runs to completion first
 )
 
-// ConnectFlags say what a connection is to be like: DAT_CONNECT_FLAGS.
+// ConnectFlags say what kind of connection an endpoint asks for: DAT_CONNECT_FLAGS.
 type ConnectFlags = ep.ConnectFlags
 
 // The flags of a connection. No provider has more than one path to a peer.
 const (
 	ConnectDefault     ConnectFlags = ep.ConnectDefault
-	MultipathRequested ConnectFlags = ep.MultipathRequested // one path is good enough
+	MultipathRequested ConnectFlags = ep.MultipathRequested // accepts a single path
 	MultipathRequired  ConnectFlags = ep.MultipathRequired  // MODEL_NOT_SUPPORTED
 )
 
@@ -81,12 +81,12 @@ type QoS = ep.QoS
 // BestEffort is the only quality of service.
 const BestEffort QoS = ep.BestEffort
 
-// PSPFlags say who makes the endpoints of a service point: DAT_PSP_FLAGS, with its
-// numbers.
+// PSPFlags say whether the program or the provider makes the endpoints of a service
+// point: DAT_PSP_FLAGS, with its numbers.
 type PSPFlags = ep.PSPFlags
 
 // The makers of a service point's endpoints.
 const (
 	PSPConsumer PSPFlags = ep.PSPConsumer // the program, which accepts with one of its own
-	PSPProvider PSPFlags = ep.PSPProvider // each request brings one, which Modify completes
+	PSPProvider PSPFlags = ep.PSPProvider // each request brings an endpoint, which Modify completes
 )

@@ -7,15 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server with one dispatcher for all answers whatever comes, and does not get
-// round to the requests of many strangers.
+// A server with one dispatcher for everything answers messages, and leaves the requests
+// of many strangers unanswered.
 func TestRequestsTakeNoRoomFromConnectedEndpoints(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
 		for _, mode := range []DispatcherMode{ModeQueue, ModeChannel, ModeBatch} {
 			t.Run(provider+"/"+mode.String(), func(t *testing.T) {
 				const depth, strangers = 16, 64
 				ia := open(t, provider)
-				// Places for the requests and receives of both ends, and their connections.
+				// Places for the requests and receives of both ends, and for events of
+				// their connections.
 				cfg := DispatcherConfig{Mode: mode, QLen: 4*depth + 4}
 				p := connect(t, ia, cfg)
 				listener, err := ia.NewPSP(PSPConfig{Dispatcher: p.events})

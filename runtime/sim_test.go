@@ -40,8 +40,8 @@ func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
 	}
 }
 
-// What completes goes to other queues of the device when the dispatcher changes,
-// and the receives go along.
+// When the dispatcher changes, the endpoint's completions go to other queues of the
+// device, and its posted receives move along.
 func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
 	for _, cfg := range []PollerConfig{{}, {ConsumerPolls: true}} {
 		s := sim.New(sim.Config{Seed: 3})
@@ -82,8 +82,8 @@ func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
 	}
 }
 
-// exchange sends n messages from a to b, with pauses in which poller and deliverer
-// fall asleep, and requires each side's completions in order.
+// exchange sends n messages from a to b, with pauses in which poller and deliverer fall
+// asleep, and requires the completions of each side in order.
 func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 	const depth = 8
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -185,7 +185,8 @@ func TestClosingAPolledAdapterFlushesWhatIsOutstanding(t *testing.T) {
 	}
 }
 
-// descriptors counts what the process has open, or 0 where that can't be told.
+// descriptors counts the open descriptors of the process; 0 where the system does not
+// tell.
 func descriptors() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

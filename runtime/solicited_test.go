@@ -13,8 +13,7 @@ import (
 	"godat/hw/sim"
 )
 
-// Receives that are not solicited wake nobody, in the device or here, and are
-// found by whoever looks.
+// Receives that are not solicited wake no poller and no waiter. A Dequeue finds them.
 func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 	forSolicited(t, func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher) {
 		a := p.connectTo(t, b)
@@ -59,8 +58,8 @@ func TestUnsolicitedReceivesWaitForASolicitedOne(t *testing.T) {
 	})
 }
 
-// Whether the device wakes the poller for all receives is fixed when its queue is
-// made: an endpoint whose attribute changes gets another.
+// Whether the device wakes the poller for every receive is fixed when its queue is
+// made, so an endpoint whose attribute changes gets another queue.
 func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 	forSolicited(t, func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher) {
 		require.NoError(t, b.Modify(ep.FieldRecvFlags, EndpointParam{}))
@@ -76,10 +75,10 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 			c, err := recvs.Counters()
 			return err == nil && c.Sleeps == 1
 		}, 10*time.Second, time.Millisecond)
-		if engine := p.ia.polling; engine != nil { // the poll for the waiter is over: the device has to wake the poller
+		if engine := p.ia.polling; engine != nil { // the waiter's poll is over: now the device must wake the poller
 			require.Eventually(t, engine.Asleep, 10*time.Second, time.Millisecond)
 		}
-		// Suppressed, for its own completion would wake the poller.
+		// Suppressed, because its own completion would wake the poller.
 		require.NoError(t, a.PostSend(2, Suppress, p.mem.Segment(8, 8)))
 		select {
 		case ev := <-woken:
@@ -90,8 +89,8 @@ func TestModifyChangesWhatWakesTheWaiter(t *testing.T) {
 	})
 }
 
-// forSolicited runs a test on a device without a poller and on polled ones, of an
-// endpoint b whose receives go to recvs and wake its waiter when they are solicited.
+// forSolicited runs a test on a device without a poller and on polled devices. The
+// receives of endpoint b go to recvs, and wake its waiter when they are solicited.
 func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, recvs *Dispatcher)) {
 	for name, opts := range map[string][]Option{
 		"loop": nil,

@@ -74,7 +74,7 @@ func TestTheAttributesSayWhetherThereAreSharedQueues(t *testing.T) {
 	assert.Positive(t, q.Provider.SRQWatermarks)
 }
 
-// spyProvider is loop, and remembers the shared queue that was made on it.
+// spyProvider is loop, and remembers the shared receive queue made on it.
 type spyProvider struct {
 	loop.Provider
 	srq hw.SRQ
@@ -167,7 +167,8 @@ func TestEndpointsOfAPolledDeviceShareAQueue(t *testing.T) {
 	assert.Empty(t, s.Violations())
 }
 
-// sendSuppressed sends n messages that begin with the endpoint's number.
+// sendSuppressed sends n messages that begin with the endpoint's number, without
+// events.
 func sendSuppressed(e *Endpoint, memory *LMR, off, n int) error {
 	memory.Bytes()[off] = byte((off-1024)/8 + 1)
 	for sent := 0; sent < n; {

@@ -12,8 +12,8 @@ import (
 	"godat/hw"
 )
 
-// Calls of DAT that no provider can answer say so with DAT's type and the
-// standard library's word.
+// A call of DAT that no provider can do returns DAT's type, and matches
+// errors.ErrUnsupported.
 func TestWhatNoProviderCanDoIsSaidSo(t *testing.T) {
 	ia := open(t, "loop")
 	pz, err := ia.NewPZ()

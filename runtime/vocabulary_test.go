@@ -14,20 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program needs one import. So every type that it can come to from this package,
-// by a call, a field or a result, has a name here, every constant of such a type has
-// one, and there are no other second names. What follows are the exceptions.
+// A program needs one import. So this package has a name for every type that a program
+// can come to from it by a call, a field or a result, and for every constant of such a
+// type. It has no other aliases. What follows are the exceptions.
 
-// others are types that a program may meet and does not name: those of the contract
-// with providers, by which WithProvider takes one.
+// others are types that a program may meet, and that have no name here: those of the
+// contract with providers, which WithProvider takes.
 var others = []string{
 	"hw.Provider",
-	// What package ep needs of the others, and no program uses.
+	// Package ep needs these of other packages, and no program uses them.
 	"hw.QP", "hw.SGE", "hw.Bind", "hw.Zone",
 }
 
-// neverSeen are constants that DAT has and that no event or object of this library
-// carries; and limits, which errors tell.
+// neverSeen are constants of DAT that no event or object of this library carries, and
+// limits, which errors tell.
 var neverSeen = []string{
 	"event.AsyncDownTo1", "event.AsyncUpToMultiPath", "event.ExtensionEvent", "event.IBUDConnectionRequest", "event.IBUDEstablished",
 	"event.IBUDReject", "event.IBUDError", "event.IBCollective", "event.IWExtensionEvent",
@@ -72,8 +72,8 @@ func TestEveryConstantThatAProgramMeetsHasANameHere(t *testing.T) {
 	}
 }
 
-// What go doc shows of this package has its own words, and those of others only in
-// the line that says what a word stands for.
+// What go doc shows of this package uses the package's own names. The names of other
+// packages occur only in the line that declares an alias.
 func TestThisPackageSpeaksItsOwnWords(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
@@ -102,7 +102,8 @@ func TestThisPackageSpeaksItsOwnWords(t *testing.T) {
 	}
 }
 
-// shown are the types in what go doc prints of a declaration, by its name.
+// shown returns the types that go doc prints for a declaration, by the names that they
+// are printed under.
 func shown(decl ast.Decl) map[string]ast.Node {
 	found := map[string]ast.Node{}
 	switch d := decl.(type) {
@@ -145,8 +146,8 @@ func exportedReceiver(recv *ast.FieldList) bool {
 // typeName is a type's name in the words of the table: package.Name.
 func typeName(of *types.TypeName) string { return of.Pkg().Name() + "." + of.Name() }
 
-// secondNames are the names that this package gives to types of others, by the type,
-// and to constants, by type and value.
+// secondNames are the names that this package gives to types of other packages, by the
+// type, and to constants, by type and value.
 func secondNames(s *sources) (named map[*types.TypeName]string, constants map[string]bool) {
 	named, constants = make(map[*types.TypeName]string), make(map[string]bool)
 	scope := s.packages["godat/runtime"].Scope()
@@ -166,7 +167,8 @@ func secondNames(s *sources) (named map[*types.TypeName]string, constants map[st
 }
 
 // meet finds the types that a program can come to from this package without naming
-// another, and by what: of second names those of errors, which errors.As finds.
+// another package, and by what. Of the aliases it begins with those of errors, which
+// errors.As finds.
 func meet(s *sources) map[*types.TypeName]string {
 	w := walk{met: make(map[*types.TypeName]string)}
 	scope := s.packages["godat/runtime"].Scope()
@@ -186,7 +188,7 @@ type walk struct {
 	met map[*types.TypeName]string
 }
 
-// visit goes through a type that a program comes to by what via says.
+// visit walks a type that a program comes to by what via names.
 func (w *walk) visit(t types.Type, via string) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:

@@ -6,5 +6,6 @@ import (
 	"godat/internal/door"
 )
 
-// wiring is what is behind a dispatcher; nil behind none.
+// wiring returns the part of a dispatcher that only the library's packages use; nil for
+// a nil dispatcher.
 func wiring(d *evd.Dispatcher) *delivery.Dispatcher { return d.Wiring(door.Key{}) }
