@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// What a program would use instead, as bare as it can be.
+// The anchors: what a program would use instead of the library, with as little code as
+// possible.
 
-// vyukov is the textbook bounded ring of many producers and one consumer: a
-// sequence number in each cell, written by both sides.
+// vyukov is the textbook bounded ring for many producers and one consumer: each cell
+// has a sequence number that both sides write.
 type vyukov struct {
 	cells []vyukovCell
 	_     [40]byte
@@ -60,8 +61,7 @@ func (r *vyukov) pop(v *[7]uint64) bool {
 	return true
 }
 
-// twoMPSC is one operation's worth of ring traffic for a pair: two events pushed
-// and popped.
+// twoMPSC is the ring traffic of one pair: two events pushed and popped.
 func twoMPSC() contestant {
 	r := newVyukov(256)
 	var v [7]uint64
@@ -75,7 +75,7 @@ func twoMPSC() contestant {
 	}}
 }
 
-// rawChannel is one event sent and received by one goroutine.
+// rawChannel is one event that one goroutine sends and receives.
 func rawChannel() contestant {
 	ch := make(chan [7]uint64, 256)
 	var v [7]uint64
@@ -87,8 +87,8 @@ func rawChannel() contestant {
 	}}
 }
 
-// ringPingPong is a round trip between two goroutines that spin on rings and
-// yield on every empty look.
+// ringPingPong is a round trip between two goroutines that spin on rings, and yield
+// whenever a ring is empty.
 func ringPingPong() contestant {
 	there, back := newVyukov(64), newVyukov(64)
 	return contestant{"raw rings, spin and yield", func(n int) {
@@ -154,7 +154,7 @@ func connPingPong(name string, a, b net.Conn, size int) contestant {
 	}}
 }
 
-// connBulk writes size bytes that the other end reads.
+// connBulk writes size bytes, which the other end reads.
 func connBulk(name string, a, b net.Conn, size int) contestant {
 	return contestant{name, func(n int) {
 		done := make(chan struct{})
@@ -181,8 +181,7 @@ func tcpPair() (a, b net.Conn) {
 	return a, must(l.Accept())
 }
 
-// must ends the program on an error: a benchmark that half works measures
-// nothing.
+// must ends the program on an error: a benchmark that half works measures nothing.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

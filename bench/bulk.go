@@ -6,7 +6,7 @@ import (
 	dat "godat/runtime"
 )
 
-// bulkWrite is an RDMA write of size bytes, its completion polled.
+// bulkWrite is an RDMA write of size bytes, whose completion is polled.
 func bulkWrite(r *rig, size int) contestant {
 	buf := make([]dat.Event, 4)
 	return contestant{"RDMA write of " + strconv.Itoa(size>>10) + " KiB", func(n int) {
@@ -17,7 +17,7 @@ func bulkWrite(r *rig, size int) contestant {
 	}}
 }
 
-// rawCopy copies between the same places.
+// rawCopy copies between the places that bulkWrite uses.
 func rawCopy(r *rig, size int) contestant {
 	mem := r.lmr.Bytes()
 	return contestant{"copy of " + strconv.Itoa(size>>10) + " KiB", func(n int) {

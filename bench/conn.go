@@ -26,9 +26,9 @@ func newConnRig() *connRig {
 
 func (r *connRig) close() { check(r.ia.Close()) }
 
-// pairConn is a pair over a channel by the layer above endpoints: a buffer is taken,
-// sent, received, and given back, which posts the next receive. It is not inlined, so
-// that instructions.sh finds the workload by its name.
+// pairConn is a pair over a channel, on the layer above endpoints: it takes a buffer,
+// sends it, receives it, and gives it back, which posts the next receive. It is not
+// inlined, so that instructions.sh finds the workload by its name.
 //
 //go:noinline
 func pairConn(r *connRig) contestant {

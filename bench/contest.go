@@ -13,20 +13,20 @@ type contestant struct {
 	run  func(n int)
 }
 
-// contest has contestants take turns.
+// contest makes contestants take turns.
 type contest struct {
 	repeats int
-	slice   time.Duration // one turn
+	slice   time.Duration // length of one turn
 	procs   int           // GOMAXPROCS
 }
 
-// result is how long one operation of each contestant took, per repeat.
+// result has the times of one operation of each contestant, one for each repeat.
 type result struct {
 	names []string
 	perOp map[string][]time.Duration // one per repeat, in picoseconds
 }
 
-const pico = 1000 // a Duration counts nanoseconds; results keep three more digits
+const pico = 1000 // a Duration counts nanoseconds; results need three more digits
 
 func (c contest) run(list ...contestant) result {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
@@ -38,7 +38,7 @@ func (c contest) run(list ...contestant) result {
 	}
 	for range c.repeats {
 		for i, x := range list {
-			runtime.GC() // nobody pays for another's garbage
+			runtime.GC() // no contestant pays for another's garbage
 			start := time.Now()
 			x.run(counts[i])
 			r.perOp[x.name] = append(r.perOp[x.name], time.Since(start)*pico/time.Duration(counts[i]))
@@ -47,7 +47,7 @@ func (c contest) run(list ...contestant) result {
 	return r
 }
 
-// calibrate finds how many operations fill a turn.
+// calibrate finds how many operations fill one turn.
 func calibrate(x contestant, slice time.Duration) int {
 	x.run(64) // warm up
 	for n := 64; ; n *= 4 {
@@ -59,8 +59,8 @@ func calibrate(x contestant, slice time.Duration) int {
 	}
 }
 
-// ratio is the median over the repeats of a's time divided by b's, leaving out
-// those in which b was disturbed.
+// ratio is the median of a's time divided by b's over the repeats, without those in
+// which b was disturbed.
 func (r result) ratio(a, b string) float64 {
 	best := slices.Min(r.perOp[b])
 	var ratios []float64

@@ -17,8 +17,8 @@ import (
 	dat "godat/runtime"
 )
 
-// A crowd is one process's ends of many connections to another, each of which has
-// carried a message each way and has a receive posted.
+// A crowd is one process's ends of many connections to another process. On each
+// connection a message has gone each way, and a receive is posted.
 type crowd struct {
 	ia     *dat.IA
 	pz     *dat.PZ
@@ -103,7 +103,7 @@ func (c *crowd) visit(addr string, port uint64, n int) {
 	}
 }
 
-// next is the next event, which is good news.
+// next waits for the next event, which must tell of a success.
 func (c *crowd) next() dat.Event {
 	ev, _, err := c.events.Wait(context.Background(), 1)
 	check(err)
@@ -111,7 +111,7 @@ func (c *crowd) next() dat.Event {
 	return ev
 }
 
-// usage is what a process has in use.
+// usage is the memory, goroutines and open files of a process.
 type usage struct {
 	Heap, Stacks, Resident, Goroutines, Files int64
 }
@@ -128,7 +128,7 @@ func measure() usage {
 	}
 }
 
-// resident is the memory that the system has given the process; 0 if unknown.
+// resident is the memory in bytes that the system has given the process; 0 if unknown.
 func resident() int64 {
 	var size, pages int64
 	b, _ := os.ReadFile("/proc/self/statm")
@@ -136,8 +136,8 @@ func resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// idle is what the connections have added, and the processor's time while they do
-// nothing.
+// idle is what the connections have added to the process, and the processor time that
+// it uses while they do nothing.
 type idle struct {
 	Connections int
 	Added       usage
@@ -146,7 +146,7 @@ type idle struct {
 	Over        time.Duration
 }
 
-// rest measures it for so long.
+// rest measures idle over d.
 func (c *crowd) rest(d time.Duration) idle {
 	now := measure()
 	start, used := time.Now(), processorTime()
@@ -170,7 +170,7 @@ func (i *idle) row(name string) table.Row {
 	}
 }
 
-// idleCommand is the command line of a measurement.
+// idleCommand is the command line of the measurement of idle connections.
 type idleCommand struct {
 	Connections int           `help:"How many." default:"10000"`
 	IA          string        `help:"The interface adapter of both processes." name:"ia" default:"iwarp:127.0.0.1"`
@@ -179,7 +179,7 @@ type idleCommand struct {
 	Peer        bool          `help:"Be the other process." hidden:""`
 }
 
-// run starts the other process, and connects to it.
+// run starts the other process and connects to it.
 func (o *idleCommand) run(out io.Writer) {
 	limitFiles(crowdFiles)
 	cmd := exec.Command(must(os.Executable()), "idle", "--peer", "--connections", strconv.Itoa(o.Connections), "--ia", o.IA, "--for", o.For.String())
@@ -207,8 +207,8 @@ func (o *idleCommand) run(out io.Writer) {
 	check(c.ia.Close())
 }
 
-// peer is the other process: it says its port, waits for a line, says what it has
-// measured, and goes when its input ends.
+// peer is the other process: it prints its port, waits for a line, prints what it has
+// measured, and ends when its input ends.
 func (o *idleCommand) peer(in io.Reader, out io.Writer) {
 	limitFiles(crowdFiles)
 	c := newCrowd(o.IA, o.Connections)
@@ -220,7 +220,7 @@ func (o *idleCommand) peer(in io.Reader, out io.Writer) {
 	check(c.ia.Close())
 }
 
-// firstWord is the next line, without its end.
+// firstWord reads the next line, and returns it without its end.
 func firstWord(r *bufio.Reader) string {
 	line := must(r.ReadString('\n'))
 	return line[:len(line)-1]

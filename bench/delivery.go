@@ -10,7 +10,7 @@ import (
 	dat "godat/runtime"
 )
 
-// field is everything that is compared: rigs in each mode, and the anchors.
+// field is everything that is compared: rigs in each mode, and anchors.
 type field struct {
 	queue, channel, batches *rig // one goroutine, one dispatcher
 	apartQueue, apartChan   *rig // two goroutines, two dispatchers

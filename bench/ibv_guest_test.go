@@ -16,9 +16,9 @@ import (
 )
 
 // These run in the guest, on the verbs device that it was booted with, between two
-// adapters as between two processes.
+// adapters, as if they were in two processes.
 
-// onVerbs are the ways to empty the device's queues and to take events.
+// onVerbs are the ways to empty the device's queues, with the ways to take events.
 var onVerbs = []struct {
 	name   string
 	poller dat.PollerConfig
@@ -41,7 +41,7 @@ func waiting(d *dat.Dispatcher) func() dat.Event {
 	}
 }
 
-// verbsEnd is an adapter with an endpoint.
+// verbsEnd is an adapter with one endpoint.
 type verbsEnd struct {
 	ia     *dat.IA
 	ep     *dat.Endpoint
@@ -110,7 +110,7 @@ func TestIBVRoundTrips(t *testing.T) {
 			copy(a.mem.Bytes(), "there and back")
 			a.trips(b, 200, c.next)
 			require.Equal(t, "there and back", string(b.mem.Bytes()[:14]))
-			a.trips(b, 50, c.next) // whoever stopped polling goes on
+			a.trips(b, 50, c.next) // a consumer that stopped polling goes on
 			require.NoError(t, a.ep.Disconnect(dat.Graceful))
 			for _, e := range []*verbsEnd{a, b} {
 				require.Equal(t, dat.Disconnected, waiting(e.conn)().Number)
@@ -121,8 +121,8 @@ func TestIBVRoundTrips(t *testing.T) {
 	}
 }
 
-// BenchmarkIBVRoundTrip is half a round trip of 64 bytes, as programs see it: the
-// median.
+// BenchmarkIBVRoundTrip is the median of half a round trip of 64 bytes, as programs see
+// it.
 func BenchmarkIBVRoundTrip(b *testing.B) {
 	for _, c := range onVerbs {
 		b.Run("delivery="+c.name, func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 	dat "godat/runtime"
 )
 
-// stamping opens devices that note when a poll last found something.
+// stamping opens devices that note when a poll last found a completion.
 type stamping struct {
 	hw.Provider
 	at *atomic.Int64
@@ -43,9 +43,9 @@ func (d stamped) Poll(wcs []hw.WC) int {
 	return n
 }
 
-// BenchmarkIBVPinned is how long after a poll found a completion the goroutine runs
-// that waits for it on a channel, when they come far apart: BenchmarkPinned of the
-// runtime, over a device.
+// BenchmarkIBVPinned measures the time from the poll that found a completion to the
+// goroutine that waits for it on a channel, when completions come far apart. It is
+// BenchmarkPinned of package polling, on a device.
 //
 //	naive     a locked, spinning thread polls and sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
@@ -94,8 +94,8 @@ func benchPinned(b *testing.B) {
 	}, func() {})
 }
 
-// benchWrites posts a write now and then, from a goroutine of its own. What begin
-// returns waits for the next that is done, and says when a poll found it.
+// benchWrites posts writes at intervals, from a goroutine of its own. The function that
+// begin returns waits for the next completion, and returns when a poll found it.
 func benchWrites(b *testing.B, at *atomic.Int64, poller dat.PollerConfig, cfg dat.DispatcherConfig,
 	begin func(*dat.Dispatcher) func() int64, end func(),
 ) {

@@ -33,7 +33,7 @@ func main() {
 		return
 	}
 	fmt.Printf("%s/%s, %d cores, %s; medians of %d repeats\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), c.Repeats)
-	// One core first: its figures are the steady ones.
+	// One core first, because its figures are the steady ones.
 	for _, procs := range []int{1, 2} {
 		if procs > runtime.NumCPU() {
 			break

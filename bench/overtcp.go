@@ -8,8 +8,8 @@ import (
 	dat "godat/runtime"
 )
 
-// overTCP measures and prints what iWARP promises beside a plain connection, over
-// loopback TCP both.
+// overTCP measures iWARP beside a plain connection, both over loopback TCP, and prints
+// the targets.
 func overTCP(w io.Writer, c contest) {
 	var list []target
 	list = append(list, bulkOverTCP(c)...)
@@ -25,7 +25,7 @@ func iwarpRig(params map[string]string, cfg dat.DispatcherConfig, shared bool) *
 
 var byChannel = dat.DispatcherConfig{Mode: dat.ModeChannel}
 
-// bulkOverTCP writes a MiB at a time, several of them outstanding.
+// bulkOverTCP writes 1 MiB at a time, with several writes outstanding.
 func bulkOverTCP(c contest) (list []target) {
 	const size = 1 << 20
 	a, b := tcpPair()
@@ -53,8 +53,8 @@ func bulkOverTCP(c contest) (list []target) {
 	return list
 }
 
-// await is dequeue, but it waits: who only yields keeps a single processor from
-// looking at its sockets.
+// await is dequeue, but it waits: on a single processor, a goroutine that only yields
+// keeps Go's scheduler from polling its sockets.
 func await(d *dat.Dispatcher, buf []dat.Event, n int) {
 	for n > 0 {
 		m := must(d.Dequeue(buf[:min(n, len(buf))]))
@@ -76,7 +76,7 @@ func tripWait(r *rig) contestant {
 	})
 }
 
-// writesOverTCP writes n times, and waits until all of it has arrived.
+// writesOverTCP writes n times, and waits until all bytes have arrived.
 func writesOverTCP(r *rig, name string, size int) contestant {
 	const depth = 8
 	buf := make([]dat.Event, 2*depth)
@@ -96,7 +96,7 @@ func writesOverTCP(r *rig, name string, size int) contestant {
 	}}
 }
 
-// messagesOverTCP sends 64 B messages, posted by 32.
+// messagesOverTCP sends messages of 64 bytes, posted by 32.
 func messagesOverTCP(c contest) []target {
 	a, b := tcpPair()
 	defer closeAll(a, b)
@@ -107,7 +107,7 @@ func messagesOverTCP(c contest) []target {
 	return []target{{"T13", "sends of 64 B posted by 32 / writes to a net.Conn, messages", 1 / got.ratio(sends.name, conn.name), true, 10}}
 }
 
-// connMessages is one write for each message; the reader takes what is there.
+// connMessages writes once for each message; the reader takes whatever has come.
 func connMessages(a, b net.Conn) contestant {
 	in := make([]byte, 64<<10)
 	return contestant{"a write each", func(n int) {
@@ -141,7 +141,7 @@ func sendsOverTCP(r *rig) contestant {
 	}}
 }
 
-// tripsOverTCP has the three ways to a short round trip take turns; see package
+// tripsOverTCP makes the three ways to a short round trip take turns; see package
 // iwarp.
 func tripsOverTCP(c contest) (list []target) {
 	a, b := tcpPair()
@@ -158,7 +158,7 @@ func tripsOverTCP(c contest) (list []target) {
 		named("handed over by a channel", tripChannel(rig(nil, byChannel))),
 		named("handed over to a waiter", tripWait(rig(nil, dat.DispatcherConfig{}))),
 	}
-	if c.procs > 1 { // the consumer, or the receiver, looks again and again
+	if c.procs > 1 { // the consumer, or the receiver, spins
 		all = append(all,
 			named("polled", tripPoll(rig(nil, dat.DispatcherConfig{}))),
 			named("read spinning, handed over by a channel", tripChannel(rig(spin, byChannel))),

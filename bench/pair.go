@@ -27,7 +27,7 @@ func pairPoll(r *rig) contestant {
 	}}
 }
 
-// pairBatch posts 16 at a time, and counts each pair.
+// pairBatch posts 16 pairs at a time, and counts each pair.
 func pairBatch(r *rig) contestant {
 	buf := make([]dat.Event, 32)
 	recvs, sends := r.batch(16)
@@ -77,7 +77,7 @@ func pairBatches(r *rig) contestant {
 	}}
 }
 
-// pairOneShot has a channel of its own for each operation.
+// pairOneShot has a channel for each single operation.
 func pairOneShot(r *rig) contestant {
 	recvs, sends := r.batch(1)
 	recvs[0].OneShot, sends[0].OneShot = r.db.NewOneShot(), r.da.NewOneShot()

@@ -4,8 +4,8 @@ package main
 
 import "time"
 
-// processorTime is not known here.
+// processorTime is unknown on this system.
 func processorTime() time.Duration { return 0 }
 
-// limitFiles has nothing to bound.
+// limitFiles does nothing on this system.
 func limitFiles(uint64) {}

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// processorTime is what the process has used of the processors.
+// processorTime is the processor time that the process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// limitFiles bounds the descriptors that the process may have.
+// limitFiles bounds the number of descriptors that the process may have.
 func limitFiles(n uint64) {
 	var r syscall.Rlimit
 	check(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r))

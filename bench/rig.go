@@ -7,26 +7,26 @@ import (
 	dat "godat/runtime"
 )
 
-// rig is two connected endpoints, each with a dispatcher of its own or both with
-// one, and memory for them.
+// rig is two connected endpoints with memory. Each has a dispatcher of its own, or both
+// share one.
 type rig struct {
 	ia   *dat.IA
 	lmr  *dat.LMR
 	a, b *dat.Endpoint
-	// da and db take the completions of a and b.
+	// da takes the completions of a, db those of b.
 	da, db *dat.Dispatcher
 }
 
 const (
 	regionSize = 8 << 20
-	half       = regionSize / 2 // a's memory is below, b's above
+	half       = regionSize / 2 // a's memory is below half, b's above
 )
 
-// newRig makes a rig inside the process whose dispatchers deliver as cfg says;
-// shared has them be one.
+// newRig makes a rig on loop whose dispatchers deliver as cfg says. With shared, both
+// endpoints have one dispatcher.
 func newRig(cfg dat.DispatcherConfig, shared bool) *rig { return newRigOn("loop", nil, cfg, shared) }
 
-// newRigOn makes it on an adapter with parameters of its own.
+// newRigOn makes a rig on the named adapter, opened with params.
 func newRigOn(ia string, params map[string]string, cfg dat.DispatcherConfig, shared bool) *rig {
 	r := &rig{ia: must(dat.Open(context.Background(), ia, dat.WithParams(params)))}
 	pz := must(r.ia.NewPZ())
@@ -54,8 +54,8 @@ func newRigOn(ia string, params map[string]string, cfg dat.DispatcherConfig, sha
 
 func (r *rig) close() { check(r.ia.Close()) }
 
-// dequeue takes n completions off d, yielding when there are none, and demands
-// that each succeeded.
+// dequeue takes n completions from d, yields while there are none, and requires that
+// each succeeded.
 func dequeue(d *dat.Dispatcher, buf []dat.Event, n int) {
 	for n > 0 {
 		m, err := d.Dequeue(buf)

@@ -9,7 +9,7 @@ import (
 // A round trip is 64 bytes there and back between two goroutines, each with an
 // endpoint and a dispatcher of its own.
 
-// tripPoll spins on Dequeue and yields on every empty look.
+// tripPoll spins on Dequeue, and yields whenever the dispatcher is empty.
 func tripPoll(r *rig) contestant {
 	return trip(r, "round trip, poll", dequeuing)
 }
@@ -26,7 +26,7 @@ func dequeuing(d *dat.Dispatcher) func() dat.Event {
 	}
 }
 
-// tripChannel receives from the dispatchers' channels.
+// tripChannel receives from the channels of the dispatchers.
 func tripChannel(r *rig) contestant {
 	return trip(r, "round trip, channel", receiving)
 }
@@ -49,9 +49,9 @@ func trip(r *rig, name string, consumer func(*dat.Dispatcher) func() dat.Event) 
 	}}
 }
 
-// echo answers n messages, or asks and takes n answers. Sends are suppressed: a
-// round trip has one event at each end. One receive is always posted, and taken
-// by the last message.
+// echo answers n messages, or asks and takes n answers. Sends are suppressed, so a
+// round trip has one event at each end. One receive is always posted; the last message
+// takes it.
 func echo(e *dat.Endpoint, seg dat.Segment, next func() dat.Event, n int, asks bool) {
 	for i := range n {
 		if asks {

@@ -7,7 +7,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// target is one promise: a ratio, and the bound it keeps to.
+// target is one aim: a ratio and its bound.
 type target struct {
 	id, what string
 	got      float64
@@ -22,7 +22,7 @@ func (t target) met() string {
 	return "MISSED"
 }
 
-// targets measures and prints the promises.
+// targets measures the ratios that have an aim, and prints them.
 func targets(w io.Writer, c contest) {
 	f := newField()
 	defer f.close()
@@ -33,7 +33,7 @@ func targets(w io.Writer, c contest) {
 	printTargets(w, c, list)
 }
 
-// printTargets prints promises as a table.
+// printTargets prints the targets as a table.
 func printTargets(w io.Writer, c contest, list []target) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
@@ -64,8 +64,8 @@ func pairTargets(r result) []target {
 	}
 }
 
-// delivery is what a pair over a channel costs more than one that is polled, per
-// event, in raw sends and receives.
+// delivery is what channel delivery costs more than polling, per event, in units of a
+// raw send and receive.
 func (r result) delivery(channel, poll, raw string) float64 {
 	var ratios []float64
 	for i := range r.perOp[raw] {
