@@ -17,8 +17,8 @@ import (
 	dat "godat/runtime"
 )
 
-// local is the program without -listen and -connect: server and clients in one
-// process. The store is closed and opened again between storing and reading.
+// local is the program without -listen and -connect: server and clients in one process.
+// It closes the store and opens it again between storing and reading.
 func local(ctx context.Context, o *options, out io.Writer) error {
 	if o.Store == "" {
 		dir, err := os.MkdirTemp("", "blockstore")
@@ -74,7 +74,7 @@ func connect(ctx context.Context, o *options, out io.Writer) error {
 	})
 }
 
-// conclude prints the good end.
+// conclude prints the result of a run without errors.
 func conclude(out io.Writer, phases []report.Phase) error {
 	report.Print(out, phases...)
 	last := phases[len(phases)-1]
@@ -84,8 +84,7 @@ func conclude(out io.Writer, phases []report.Phase) error {
 
 // withServer runs do with a server of its own.
 func withServer(ctx context.Context, o *options, mode store.Mode, do func(*clients) error) error {
-	// An interrupt ends the clients, and they are done with the server before it
-	// is stopped.
+	// An interrupt ends the clients first: they need the server until they have ended.
 	s, err := startServer(context.WithoutCancel(ctx), o, "", mode)
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ func withServer(ctx context.Context, o *options, mode store.Mode, do func(*clien
 	return errors.Join(err, s.stop())
 }
 
-// clients is the clients' side.
+// clients is what the clients of one run share.
 type clients struct {
 	opts *options
 	ia   *dat.IA

@@ -1,19 +1,18 @@
-// Command blockstore keeps a directory tree in a storage server, moves every
-// block by RDMA, and proves that what it reads back is what it stored.
+// Command blockstore stores a directory tree in a storage server, moves every block by
+// RDMA, and proves that what it reads back is what it stored.
 //
 //	go run ./examples/blockstore
 //
-// Without flags server and clients are in one process, on the embedded
-// provider, and the tree is the Go toolchain's source. The store is closed and
-// opened again between storing and reading. With -listen it is a server, with
-// -connect a client of one:
+// Without flags, server and clients are in one process, on the embedded provider, and
+// the tree is the Go toolchain's source. The program closes the store and opens it
+// again between storing and reading. With -listen it is a server, with -connect a
+// client of one:
 //
 //	blockstore -provider iwarp -listen :4791 -store blocks.db
 //	blockstore -provider iwarp -connect host:4791 -dir /usr/share
 //
-// -store keeps the store's file, and -verify reads such a one back without
-// storing anything. It exits with 1, and names the files, when one byte is not
-// as it was.
+// -store keeps the store's file, and -verify reads such a file back without storing
+// anything. If a single byte differs, the program names the files and exits with 1.
 package main
 
 import (

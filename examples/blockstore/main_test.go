@@ -18,8 +18,8 @@ import (
 	"godat/examples/blockstore/archive"
 )
 
-// The test binary is the program itself where the environment says so. The
-// goroutine pool that runtime uses starts two goroutines when it is imported.
+// With the variable asProgram, the test binary runs the program. The goroutine pool
+// that runtime uses starts two goroutines when it is imported.
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-// content is what the tests store: empty files, one of exactly a block, one of
-// a block and a byte, one that is in two places.
+// content are the files that the tests store: empty ones, one of exactly a block, one
+// of a block and a byte, one that is in two places.
 var content = map[string][]byte{
 	"empty":           nil,
 	"a/empty too":     nil,
@@ -65,7 +65,7 @@ func newOptions(t *testing.T, args ...string) *options {
 	return o
 }
 
-// stored is a store with the tree in it.
+// stored returns a store that has the tree.
 func stored(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "blocks.db")
@@ -118,7 +118,7 @@ func TestOneFlippedByteIsFoundAndItsFileNamed(t *testing.T) {
 		"in a block of two files":    {content["same 1"], []string{"same 1", "same 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// bbolt may have left copies on free pages: flip all of them.
+			// bbolt may have left copies of it on free pages: flip all of them.
 			bad := bytes.Clone(whole)
 			for from := 0; ; {
 				i := bytes.Index(bad[from:], tc.text)
@@ -202,7 +202,7 @@ func TestFlagsMayHaveOneDash(t *testing.T) {
 		doubleDashes([]string{"-dir", "x", "--clients=3", "-v", "-", "--", "-1"}))
 }
 
-// interrupter is a writer that interrupts whoever writes to it.
+// interrupter is a writer that cancels the context of the program that writes to it.
 type interrupter context.CancelFunc
 
 func (i interrupter) Write(b []byte) (int, error) {
@@ -212,12 +212,12 @@ func (i interrupter) Write(b []byte) (int, error) {
 
 func TestAnInterruptEndsTheRunSoonAndCleanly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	// The first thing that is printed is what is about to be stored.
+	// The program's first output names what it is about to store.
 	err := run(ctx, newOptions(t, "-dir", newTree(t)), interrupter(cancel))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// lines is a writer that tells when a line with a word has been written.
+// lines is a writer that signals when a line with a given word has been written.
 type lines struct {
 	word string
 	seen chan string

@@ -43,7 +43,7 @@ func parse(args []string) *options {
 	return o
 }
 
-// doubleDashes makes -flag of Go's habit into the --flag that kong wants.
+// doubleDashes turns Go's -flag into the --flag that kong wants.
 func doubleDashes(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -88,7 +88,7 @@ func (o *options) tree() (string, error) {
 	return filepath.Join(strings.TrimSpace(string(root)), "src"), nil
 }
 
-// logger is where the server's log goes: warnings, or with -v everything.
+// logger is the server's log: warnings, or with -v everything.
 func (o *options) logger() (*zap.Logger, error) {
 	cfg := zap.NewDevelopmentConfig()
 	cfg.DisableStacktrace = true
@@ -99,5 +99,5 @@ func (o *options) logger() (*zap.Logger, error) {
 	return cfg.Build()
 }
 
-// bar is where the progress bar goes.
+// bar is the file that the progress bar is written to.
 var bar = os.Stderr

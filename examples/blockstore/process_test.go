@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asProgram is the variable that makes the test binary the program.
+// asProgram is the environment variable that makes the test binary run the program.
 const asProgram = "BLOCKSTORE_AS_PROGRAM"
 
-// program is the program in a process of its own, with the tests' small blocks.
+// program runs the program in a process of its own, with the tests' small blocks.
 func program(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"-block", "4096", "-clients", "2", "-stall", "10s"}, args...)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
@@ -27,7 +27,7 @@ func program(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// serving starts a server process, and returns where it listens.
+// serving starts a server process, and returns the address that it listens on.
 func serving(ctx context.Context, t *testing.T, args ...string) (cmd *exec.Cmd, addr string) {
 	t.Helper()
 	cmd = program(ctx, args...)
@@ -35,7 +35,7 @@ func serving(ctx context.Context, t *testing.T, args ...string) (cmd *exec.Cmd, 
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n') // or the end of the process
+	line, err := bufio.NewReader(out).ReadString('\n') // ends when the process does, too
 	require.NoError(t, err, line)
 	return cmd, strings.TrimSpace(line[strings.LastIndexByte(line, ' '):])
 }
@@ -66,7 +66,7 @@ func TestAServerThatIsKilledIsNoticedAtOnce(t *testing.T) {
 	out, err := client.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, client.Start())
-	_, err = bufio.NewReader(out).ReadString('\n') // it has begun
+	_, err = bufio.NewReader(out).ReadString('\n') // the client has begun
 	require.NoError(t, err)
 	require.NoError(t, server.Process.Kill())
 	_ = server.Wait()

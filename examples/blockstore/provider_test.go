@@ -21,8 +21,8 @@ func register(t *testing.T, p hw.Provider) {
 	t.Cleanup(func() { assert.NoError(t, hw.Unregister(p.Name())) })
 }
 
-// The simulated device completes late and into queues that must be polled: the
-// other shape that a provider can have.
+// The simulated device completes late, and into queues that must be polled: the other
+// kind of provider.
 func TestTheSameProgramRunsOnAPolledDevice(t *testing.T) {
 	register(t, sim.New(sim.Config{Seed: 1}))
 	var out bytes.Buffer
@@ -46,7 +46,7 @@ func TestWhatGoesWrongBelowEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
 		fault.BreakConn:    {30, client.ErrLost},
 		fault.LosePeer:     {20, client.ErrLost},
 		fault.FailRegister: {4, hw.ErrInsufficientResources},
-		fault.FailNewQP:    {2, proto.Full.Err()}, // the server's, which then has no room
+		fault.FailNewQP:    {2, proto.Full.Err()}, // the server's queue pair: the server then has no room
 		fault.FailConnect:  {1, hw.ErrInsufficientResources},
 	} {
 		t.Run(kind.String(), func(t *testing.T) {

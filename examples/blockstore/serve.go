@@ -11,7 +11,7 @@ import (
 	dat "godat/runtime"
 )
 
-// serve is the program with -listen: a server until ctx is done.
+// serve is the program with -listen: it serves until ctx is done.
 func serve(ctx context.Context, o *options, out io.Writer) error {
 	s, err := startServer(ctx, o, o.Listen, store.ReadWrite)
 	if err != nil {
@@ -22,7 +22,7 @@ func serve(ctx context.Context, o *options, out io.Writer) error {
 	return s.stop()
 }
 
-// running is a server with what it stands on.
+// running is a running server with its adapter and store.
 type running struct {
 	ia     *dat.IA
 	store  *store.Store
@@ -64,7 +64,7 @@ func (r *running) run(ctx context.Context) {
 	r.err = r.server.Run(ctx)
 }
 
-// stop ends the server in order and closes what it stood on.
+// stop ends the server in order, and closes its adapter and store.
 func (r *running) stop() error {
 	r.cancel()
 	<-r.done

@@ -17,8 +17,8 @@ import (
 	"godat/examples/blockstore/tree"
 )
 
-// ErrDamaged is in the error of a Check that found files which are not as they
-// were stored.
+// ErrDamaged is what the error of a Check matches that found a file not as it was
+// stored.
 var ErrDamaged = errors.New("not as it was stored")
 
 // Damage says what is wrong with a file.
@@ -63,10 +63,10 @@ type checker struct {
 	damage map[int]error // by the file's index
 }
 
-// Check reads everything below the store's root into zeroed memory and compares
-// it with the sums that were taken of the original files. It goes on after a
-// damaged file; a *DamageError names all of them. start, which may be nil, is
-// told the sum of the files' sizes before the first of them is read.
+// Check reads everything below the store's root into zeroed memory, and compares it
+// with the sums of the original files. It goes on after a damaged file; a *DamageError
+// names all of them. It calls start, which may be nil, with the sum of the files' sizes
+// before it reads the first of them.
 func Check(ctx context.Context, o Options, start func(total int64) *report.Progress) (root block.ID, p report.Phase, err error) {
 	began := time.Now()
 	crew, err := hire(ctx, o.Dial, o.Links)
@@ -98,7 +98,7 @@ func totalSize(files []tree.File) (n int64) {
 	return n
 }
 
-// verdict is the damage as an error, or nil.
+// verdict returns the damage as an error, or nil.
 func (c *checker) verdict() error {
 	if len(c.damage) == 0 {
 		return nil
@@ -118,12 +118,11 @@ func (c *checker) found(file int, err error) {
 	c.damage[file] = err
 }
 
-// reader puts together what comes over one link. Blocks come in order, file
-// after file.
+// reader joins the blocks that come over one link. They come in order, file after file.
 type reader struct {
 	*checker
 	sum hash.Hash
-	bad error // what is wrong with the file that is being read
+	bad error // what is wrong with the current file
 }
 
 // work reads files over one link until none is left.
@@ -146,7 +145,7 @@ func (c *checker) work(ctx context.Context, l *client.Link) error {
 	}
 }
 
-// get asks for a block, into memory that holds nothing of what was there.
+// get asks for a block, into memory that it zeroes before.
 func get(ctx context.Context, l *client.Link, id block.ID, ref client.Ref) error {
 	slot, err := l.Slot(ctx)
 	if err != nil {
@@ -165,7 +164,7 @@ func (r *reader) done(slot *client.Slot) error {
 	}
 	data := slot.Buf[:slot.N]
 	switch {
-	case r.bad != nil: // and is already
+	case r.bad != nil: // the file is known to be damaged already
 	case slot.Err != nil:
 		r.bad = fmt.Errorf("block %d: %w", slot.Ref.Block, slot.Err)
 	case block.IDOf(data) != slot.ID:
@@ -186,7 +185,7 @@ func (r *reader) done(slot *client.Slot) error {
 	return nil
 }
 
-// readManifest reads the root and what it names.
+// readManifest reads the root, and the manifest that it names.
 func readManifest(ctx context.Context, l *client.Link) (block.ID, []tree.File, error) {
 	id, err := l.Root(ctx)
 	if err != nil {
@@ -211,7 +210,7 @@ func readManifest(ctx context.Context, l *client.Link) (block.ID, []tree.File, e
 	return id, files, err
 }
 
-// readBlocks puts blocks together.
+// readBlocks reads blocks and joins them.
 func readBlocks(ctx context.Context, l *client.Link, ids []block.ID) (text []byte, err error) {
 	l.OnDone = func(s *client.Slot) error {
 		data := s.Buf[:s.N]

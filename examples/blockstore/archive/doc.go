@@ -1,11 +1,10 @@
-// Package archive keeps a directory tree in a block store, and checks what is
-// kept.
+// Package archive stores a directory tree in a block store, and checks what is stored.
 //
-// Save reads the files into blocks, and ends by setting the root; so a store
-// has the whole of a tree, or the one before it. Check reads all blocks back
-// and compares them with what Save wrote down of the files.
+// Save reads the files into blocks, and sets the root last, so a store has either the
+// whole of a tree or the tree before it. Check reads all blocks back and compares them
+// with what Save noted about the files.
 //
-// Both share the files out among several links, one goroutine each. A file's
-// blocks go over one link, one after the other, so a few buffers are all the
-// memory that it takes, however large the file.
+// Both share the files out among several links, with one goroutine each. The blocks of
+// a file go over one link, one after the other, so however large the file, it needs the
+// memory of a few buffers.
 package archive

@@ -15,13 +15,13 @@ import (
 // Dialer makes a link to the server.
 type Dialer func(context.Context) (*client.Link, error)
 
-// crew is a number of links that work on the same files.
+// crew is several links that work on the same files.
 type crew struct {
 	links []*client.Link
-	next  atomic.Int64 // the next file that nobody has taken
+	next  atomic.Int64 // the next file that no link has taken
 }
 
-// hire makes n links.
+// hire makes a crew of n links.
 func hire(ctx context.Context, dial Dialer, n int) (*crew, error) {
 	c := &crew{}
 	for range n {
@@ -42,13 +42,13 @@ func (c *crew) close() error {
 	return errors.Join(errs...)
 }
 
-// take picks a file out of n; false when all are taken.
+// take takes one of n files; false when all are taken.
 func (c *crew) take(n int) (int, bool) {
 	i := int(c.next.Add(1) - 1)
 	return i, i < n
 }
 
-// each runs work on every link at once. The first error ends the others.
+// each runs work on every link at the same time. The first error ends the others.
 func (c *crew) each(ctx context.Context, work func(context.Context, *client.Link) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range c.links {
@@ -57,7 +57,7 @@ func (c *crew) each(ctx context.Context, work func(context.Context, *client.Link
 	return group.Wait()
 }
 
-// phase sums up what the links did since began.
+// phase sums up the work of the links since began.
 func (c *crew) phase(name string, files int, bytes int64, began time.Time) report.Phase {
 	p := report.Phase{Name: name, Files: files, Bytes: bytes, Took: time.Since(began), Latency: report.NewLatency()}
 	for _, l := range c.links {

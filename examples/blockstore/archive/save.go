@@ -17,7 +17,7 @@ import (
 	"godat/examples/blockstore/tree"
 )
 
-// Options say how Save and Check go about it.
+// Options say how Save and Check work.
 type Options struct {
 	Dial     Dialer
 	Links    int              // connections, and goroutines; at least 1
@@ -30,11 +30,11 @@ type saver struct {
 	opts  Options
 	root  *os.Root
 	found []tree.Found
-	files []tree.File // of the same index; each is written by one goroutine
+	files []tree.File // by the file's index; one goroutine writes each
 	bytes atomic.Int64
 }
 
-// Save keeps the files, which Scan has found under dir, and makes them the root.
+// Save stores the files that Scan found under dir, and makes them the root.
 func Save(ctx context.Context, dir string, found []tree.Found, o Options) (root block.ID, p report.Phase, err error) {
 	began := time.Now()
 	top, err := os.OpenRoot(dir)
@@ -58,7 +58,7 @@ func Save(ctx context.Context, dir string, found []tree.Found, o Options) (root 
 	return root, p, err
 }
 
-// work keeps files over one link until none is left.
+// work stores files over one link until none is left.
 func (s *saver) work(ctx context.Context, l *client.Link) error {
 	l.OnDone = s.done
 	sum := sha256.New()
@@ -109,8 +109,8 @@ func (s *saver) file(ctx context.Context, l *client.Link, i int, sum hash.Hash) 
 	}
 }
 
-// done takes the server's answer for a block. The link's user hears of it some
-// blocks later, hence the name in the error.
+// done takes the server's answer for a block. It comes some blocks after the post, so
+// the error names the file.
 func (s *saver) done(slot *client.Slot) error {
 	if slot.Err != nil {
 		name := "the manifest"
@@ -124,7 +124,7 @@ func (s *saver) done(slot *client.Slot) error {
 	return nil
 }
 
-// manifest keeps what is known of the files, and the root.
+// manifest stores the manifest of the files, and sets the root.
 func (s *saver) manifest(ctx context.Context, l *client.Link) (block.ID, error) {
 	text, err := tree.AppendManifest(nil, s.files)
 	if err != nil {
@@ -149,14 +149,14 @@ func (s *saver) manifest(ctx context.Context, l *client.Link) (block.ID, error) 
 	if err != nil {
 		return block.ID{}, err
 	}
-	// Everything is kept before the root names it.
+	// All blocks are stored before the root names them.
 	if err := l.Drain(ctx); err != nil {
 		return block.ID{}, err
 	}
 	return id, l.SetRoot(ctx, id)
 }
 
-// put keeps one block of the manifest.
+// put stores one block of the manifest.
 func (s *saver) put(ctx context.Context, l *client.Link, data []byte, number int) (block.ID, error) {
 	slot, err := l.Slot(ctx)
 	if err != nil {

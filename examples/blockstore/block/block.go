@@ -13,11 +13,11 @@ type ID [sha256.Size]byte
 // IDOf computes the name of a block.
 func IDOf(data []byte) ID { return sha256.Sum256(data) }
 
-// String is the first bytes of the name, enough to tell blocks apart in a message.
+// String returns the first bytes of the name, enough to tell blocks apart in a message.
 func (id ID) String() string { return hex.EncodeToString(id[:6]) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// CRC is the checksum that travels beside a block. It tells damage on the way
-// from damage in the store, which the ID tells.
+// CRC is the checksum that travels beside a block. It reveals damage on the way; damage
+// in the store is revealed by the ID.
 func CRC(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }

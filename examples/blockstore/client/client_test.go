@@ -20,8 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 var limits = proto.Limits{Slots: 2, Block: 4096}
 
-// fake is a server that says what a test wants it to say. The client's good
-// conduct is tested against the real one, in package server.
+// fake is a server whose answers a test makes up. Package server tests the client
+// against the real one.
 type fake struct {
 	*testing.T
 	ia       *dat.IA
@@ -71,7 +71,7 @@ func (f *fake) dispatcher() *dat.Dispatcher {
 
 func (f *fake) address() string { return fmt.Sprintf("%s:%d", f.ia.Attr().Address, f.psp.Qual()) }
 
-// dial connects a client; the server answers with what answer does.
+// dial connects a client; answer answers its connection request.
 func (f *fake) dial(answer func(*dat.CR)) (*Link, error) {
 	go func() {
 		if ev := <-f.requests.C(); ev.Number == dat.ConnectionRequest {
@@ -85,7 +85,7 @@ func (f *fake) welcome() proto.Welcome {
 	return proto.Welcome{Limits: limits, Window: f.memory.Remote(1<<15, limits.Window())}
 }
 
-// link connects a client that believes that all is well.
+// link connects a client, with a valid answer.
 func (f *fake) link() *Link {
 	f.Helper()
 	l, err := f.dial(func(cr *dat.CR) {

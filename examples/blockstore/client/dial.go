@@ -11,18 +11,18 @@ import (
 	dat "godat/runtime"
 )
 
-// Config says where the server is and what is wanted of it.
+// Config says where the server is, and which limits the client wants.
 type Config struct {
 	Addr   string       // host:port
 	Limits proto.Limits // the server may give less
-	// Stall is how long the server may be silent while it owes an answer, and
-	// how long connecting may take. 0 means 30 seconds.
+	// Stall is how long the server may owe an answer, and how long connecting may take.
+	// 0 means 30 seconds.
 	Stall time.Duration
 }
 
 const defaultStall = 30 * time.Second
 
-// Dial connects to a server. The link's memory is a zone of its own.
+// Dial connects to a server. The link's memory is in a zone of its own.
 func Dial(ctx context.Context, ia *dat.IA, cfg Config) (*Link, error) {
 	if cfg.Stall <= 0 {
 		cfg.Stall = defaultStall
@@ -64,7 +64,8 @@ func (l *Link) dial(ctx context.Context, ia *dat.IA, cfg Config) (err error) {
 	return nil
 }
 
-// allocate makes the slots, each with a block of memory and a message to begin with.
+// allocate makes the slots, each with a block of memory and a buffer for its first
+// message.
 func (l *Link) allocate() (err error) {
 	n := l.limits.Slots
 	if l.blocks, err = l.conn.Alloc(l.limits.Window(), dat.LocalRead|dat.LocalWrite); err != nil {
@@ -81,8 +82,8 @@ func (l *Link) allocate() (err error) {
 	return nil
 }
 
-// Close ends the connection and gives the memory back. What is on its way is
-// lost. The link may be half made. Closing it again does nothing.
+// Close ends the connection and frees the memory. Outstanding requests are lost. It
+// also closes a link that Dial has half made. Closing it again does nothing.
 func (l *Link) Close() error {
 	if l.conn == nil || errors.Is(l.lost, errClosed) {
 		return nil

@@ -1,9 +1,9 @@
 // Package client moves blocks to and from a block store's server.
 //
-// A [Link] is one connection and belongs to one goroutine. It has as many slots
-// as its window; each slot is a block of registered memory, and requests go
-// round them. So many requests are on their way at a time, and they end in the
-// order in which they began:
+// A [Link] is one connection and belongs to one goroutine. It has a slot for each slot
+// of its window, with a block of registered memory, and requests use the slots in turn.
+// At most as many requests as slots are outstanding, and they end in the order in which
+// they began:
 //
 //	          oldest                    next
 //	            ▼                        ▼
@@ -11,7 +11,8 @@
 //	│ free│ on their way ........... │ free... │
 //	└─────┴─────┴─────┴─────┴─────┴─────┴─────┘
 //
-// A request has ended when its reply is there, and its block has been written or
-// read: an answer says nothing of the completion of the write before it. Only then is
-// its memory used again. The buffer of the reply is that of the slot's next request.
+// A request has ended when its reply has come and its block has been written or read:
+// the reply does not tell that the RDMA write before it has completed. Only then is the
+// slot's memory used again. The slot's next request goes out in the buffer of the
+// reply.
 package client

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	// ErrLost says that the connection is over; its cause is wrapped beside it.
+	// ErrLost says that the connection is over; the error also wraps the cause.
 	ErrLost = errors.New("connection lost")
-	// ErrStalled says that the server owes an answer for too long.
+	// ErrStalled says that the server has owed an answer for too long.
 	ErrStalled = errors.New("the server does not answer")
 
 	errClosed = fmt.Errorf("%w: closed", ErrLost)
@@ -23,47 +23,47 @@ var (
 
 // Link is a connection to a server. One goroutine uses it.
 type Link struct {
-	// OnDone, if set, hears of each PUT and GET that has ended, in the order in
-	// which they began. An error from it ends the call that found out.
+	// OnDone, if set, is called with each PUT and GET that has ended, in the order in
+	// which they began. Its error is returned by the call during which it ran.
 	OnDone func(*Slot) error
 	// Latency has one entry for each PUT and GET that ended well.
 	Latency *report.Latency
 
 	stall  time.Duration
 	limits proto.Limits
-	window dat.RemoteSegment // the slots' counterparts at the server
+	window dat.RemoteSegment // where the slots are in the server's memory
 
 	conn    *dat.Conn
 	blocks  *dat.LMR
-	credits *dat.Credits         // slots of the window that may be asked for
-	rdma    *dat.Contexts[*Slot] // whose block is on its way, by cookie
+	credits *dat.Credits         // slots that are free
+	rdma    *dat.Contexts[*Slot] // by cookie: the slot whose block an RDMA operation moves
 
 	slots        []Slot
-	oldest, next uint64 // requests from oldest up to next are on their way
-	replied      uint64 // the first of them that has no reply yet
-	lost         error  // why nothing works any more
+	oldest, next uint64 // requests from oldest up to next are outstanding
+	replied      uint64 // the first request without a reply
+	lost         error  // why the link can't be used any more
 }
 
-// Slot is a request and its block of memory. It is the caller's from Slot to
-// Put or Get, and during OnDone.
+// Slot is a request and its block of memory. It belongs to the caller between a call of
+// Link.Slot and the next Put or Get, and during OnDone.
 type Slot struct {
 	Buf []byte // as long as the largest block; registered memory
-	N   int    // the block's length: what was put or what came
+	N   int    // length of the block in bytes
 	ID  block.ID
-	Ref Ref   // the caller's
-	Err error // what the server, or a check of what came, said
+	Ref Ref   // the caller's own
+	Err error // the server's error, or that of the check of the block
 
 	index   int
 	op      proto.Op
 	tag     uint64
 	status  proto.Status
-	crc     uint32 // of a GET: what the server sent
-	waits   int    // for the reply, and for the block
+	crc     uint32 // of a GET: the checksum from the server
+	waits   int    // 1 for the reply, and 1 for the block
 	began   time.Time
-	message *dat.Buffer // for the next request: the one that the last reply came in
+	message *dat.Buffer // for the next request: the buffer of the last reply
 }
 
-// Ref says what a block is to the caller.
+// Ref says which block of which file the caller put or asked for.
 type Ref struct{ File, Block int }
 
 // Limits are what the server has agreed to.
@@ -82,7 +82,7 @@ func (l *Link) Slot(ctx context.Context) (*Slot, error) {
 	return l.slot(l.next), nil
 }
 
-// Drain waits until nothing is on its way.
+// Drain waits until no request is outstanding.
 func (l *Link) Drain(ctx context.Context) error {
 	for l.oldest != l.next {
 		if err := l.step(ctx); err != nil {
@@ -92,8 +92,8 @@ func (l *Link) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Put asks the server to keep the first n bytes of the slot's memory, and
-// returns their name.
+// Put asks the server to store the first n bytes of the slot's memory, and returns the
+// name of that block.
 func (l *Link) Put(s *Slot, n int, ref Ref) (block.ID, error) {
 	data := s.Buf[:n]
 	s.N, s.ID, s.Ref = n, block.IDOf(data), ref
@@ -101,13 +101,14 @@ func (l *Link) Put(s *Slot, n int, ref Ref) (block.ID, error) {
 	return s.ID, l.begin(s, &req)
 }
 
-// Get asks the server for a block, which comes into the slot's memory.
+// Get asks the server for a block, and reads it into the slot's memory.
 func (l *Link) Get(s *Slot, id block.ID, ref Ref) error {
 	s.N, s.ID, s.Ref = 0, id, ref
 	return l.begin(s, &proto.Message{Op: proto.OpGet, ID: id})
 }
 
-// SetRoot makes id the store's root. Everything put before is kept by then.
+// SetRoot makes id the store's root. The server has stored everything put before by
+// then.
 func (l *Link) SetRoot(ctx context.Context, id block.ID) error {
 	_, err := l.call(ctx, &proto.Message{Op: proto.OpSetRoot, ID: id})
 	return err
@@ -118,7 +119,7 @@ func (l *Link) Root(ctx context.Context) (block.ID, error) {
 	return l.call(ctx, &proto.Message{Op: proto.OpRoot})
 }
 
-// call is a request without a block that is waited for.
+// call makes a request without a block, and waits for the answer.
 func (l *Link) call(ctx context.Context, req *proto.Message) (block.ID, error) {
 	s, err := l.Slot(ctx)
 	if err != nil {
@@ -135,7 +136,7 @@ func (l *Link) call(ctx context.Context, req *proto.Message) (block.ID, error) {
 
 func (l *Link) slot(n uint64) *Slot { return &l.slots[n%uint64(len(l.slots))] }
 
-// begin posts a request: the block of a PUT and the message, together.
+// begin posts a request: a PUT's RDMA write and the message, together.
 func (l *Link) begin(s *Slot, req *proto.Message) error {
 	if l.lost != nil {
 		return l.lost
@@ -156,9 +157,10 @@ func (l *Link) begin(s *Slot, req *proto.Message) error {
 	return nil
 }
 
-// move begins to write or read the slot's block. It goes out with the next flush.
+// move queues the RDMA operation that writes or reads the slot's block. It goes out
+// with the next flush.
 func (l *Link) move(s *Slot, op dat.Op) error {
-	cookie, _ := l.rdma.Put(s) // each slot has one at most
+	cookie, _ := l.rdma.Put(s) // there is room, since each slot has at most one
 	s.waits++
 	at := s.index * l.limits.Block
 	return l.conn.Outbox().Add(dat.DTO{
@@ -166,7 +168,7 @@ func (l *Link) move(s *Slot, op dat.Op) error {
 	})
 }
 
-// lose remembers why the link is of no use any more.
+// lose notes why the link can't be used any more.
 func (l *Link) lose(why error) error {
 	if l.lost == nil {
 		l.lost = fmt.Errorf("%w: %w", ErrLost, why)

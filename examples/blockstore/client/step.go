@@ -11,17 +11,17 @@ import (
 	dat "godat/runtime"
 )
 
-// step waits for one event and does what follows from it.
+// step waits for one event and acts on it.
 func (l *Link) step(ctx context.Context) error {
 	if l.lost != nil {
 		return l.lost
 	}
-	if ctx.Err() != nil { // or events that never cease would hide it
+	if ctx.Err() != nil { // or an endless stream of events would hide it
 		return context.Cause(ctx)
 	}
 	var ev dat.Event
 	select {
-	case ev = <-l.conn.Events(): // most often it is there already
+	case ev = <-l.conn.Events(): // usually an event is queued already
 	default:
 		timer := time.NewTimer(l.stall)
 		defer timer.Stop()
@@ -33,7 +33,7 @@ func (l *Link) step(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	if ev.Ended() { // nothing else is said of it once it is up
+	if ev.Ended() { // after ESTABLISHED, the end is the only event of the connection itself
 		if ev.Err() == nil {
 			return l.lose(errors.New("the server ended it"))
 		}
@@ -45,7 +45,7 @@ func (l *Link) step(ctx context.Context) error {
 		}
 	} else if s, ok := l.rdma.Take(ev.Cookie); ok && ev.Err() == nil {
 		s.waits--
-	} // a block that was not moved: the connection is over, and an event says why
+	} // otherwise the block was not moved: the connection has ended, and its last event says why
 	for l.oldest != l.next && l.slot(l.oldest).waits == 0 {
 		s := l.slot(l.oldest)
 		l.oldest++
@@ -57,8 +57,8 @@ func (l *Link) step(ctx context.Context) error {
 	return nil
 }
 
-// answered takes a reply. They come in the order of the requests, so anything else
-// is the server's fault.
+// answered takes a reply. Replies come in the order of the requests; any other reply is
+// the server's fault.
 func (l *Link) answered(b *dat.Buffer) error {
 	m, err := proto.ParseReply(b.Bytes(), l.limits)
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *Link) answered(b *dat.Buffer) error {
 	return nil
 }
 
-// finish ends a request: its slot is free when OnDone returns.
+// finish ends a request: its slot is free when OnDone has returned.
 func (l *Link) finish(s *Slot) error {
 	s.Err = s.status.Err()
 	if s.op != proto.OpPut && s.op != proto.OpGet {

@@ -7,21 +7,21 @@ import (
 	dat "godat/runtime"
 )
 
-// HelloLen and WelcomeLen are the lengths of the two in bytes. They fit into
+// HelloLen and WelcomeLen are the lengths of Hello and Welcome in bytes. Both fit into
 // the 56 bytes of private data that the narrowest provider carries.
 const (
 	HelloLen   = 16
 	WelcomeLen = 16 + dat.RemoteSegmentSize
 )
 
-// Bounds of what may be agreed on.
+// The bounds of the limits.
 const (
 	MinBlock = 512
 	MaxBlock = 1 << 20
 	MaxSlots = 1 << 10
 )
 
-// Hello is the client's first word: the limits that it wants.
+// Hello is the private data of the client's request: the limits that it wants.
 //
 //	 0       2         3   4       6   8       12    16
 //	┌───────┬─────────┬───┬───────┬───┬───────┬─────┐
@@ -47,8 +47,9 @@ func ParseHello(b []byte) (Hello, error) {
 	return Hello{l}, nil
 }
 
-// Welcome is the server's answer: the limits that it gives, never more than was
-// asked for, and the window in its memory; or, in a reject, the reason.
+// Welcome is the server's answer. In an accept it has the limits that the server gives,
+// never more than the client wants, and the window in the server's memory; in a reject,
+// the reason.
 //
 //	 0       2         3        4       6   8       12    16           32
 //	┌───────┬─────────┬────────┬───────┬───┬───────┬─────┬────────────┐
@@ -94,7 +95,7 @@ func appendLimits(b []byte, s Status, l Limits) []byte {
 	return append(b, 0, 0, 0, 0)
 }
 
-// parseLimits reads the 16 bytes that both begin with.
+// parseLimits reads the 16 bytes with which both begin.
 func parseLimits(b []byte) (Status, Limits, error) {
 	if err := checkMagic(b); err != nil {
 		return 0, Limits{}, err
@@ -112,7 +113,7 @@ func parseLimits(b []byte) (Status, Limits, error) {
 	return s, l, l.Check()
 }
 
-// Check says whether the limits are within the bounds of the protocol.
+// Check is an error if the limits exceed the bounds of the protocol.
 func (l Limits) Check() error {
 	if l.Slots < 1 || l.Slots > MaxSlots || l.Block < MinBlock || l.Block > MaxBlock {
 		return fmt.Errorf("%w: %d slots of %d bytes; 1 to %d of %d to %d are possible",

@@ -23,10 +23,10 @@ type Op uint8
 
 // The operations.
 const (
-	OpPut     Op = 1 // keep the block in the slot
-	OpGet     Op = 2 // put the block into the slot
+	OpPut     Op = 1 // store the block in the slot
+	OpGet     Op = 2 // copy the block into the slot
 	OpSetRoot Op = 3 // make ID the root
-	OpRoot    Op = 4 // say which ID is the root
+	OpRoot    Op = 4 // return the root's ID
 )
 
 func (o Op) String() string {
@@ -90,11 +90,11 @@ var ErrMalformed = errors.New("malformed message")
 type Message struct {
 	Op     Op
 	Reply  bool
-	Status Status // of a reply; a request has OK
-	Slot   uint16 // where in the window the block is
-	Length uint32 // the block's bytes; 0 where no block travels
+	Status Status // of a reply; OK in a request
+	Slot   uint16 // the block's slot in the window
+	Length uint32 // length of the block in bytes; 0 if the message has no block
 	CRC    uint32 // of the block
-	Tag    uint64 // echoed by the reply
+	Tag    uint64 // the reply has the tag of its request
 	ID     block.ID
 }
 
@@ -116,10 +116,10 @@ func (m *Message) Put(b []byte) {
 	copy(b[32:], m.ID[:])
 }
 
-// Limits are what a connection has agreed on.
+// Limits are the limits that the two sides of a connection agreed on.
 type Limits struct {
 	Slots int // of the window
-	Block int // the most bytes of a block, and the size of a slot
+	Block int // the longest block, and the size of a slot, in bytes
 }
 
 // Window is the size of the whole window in bytes.
@@ -155,7 +155,7 @@ func ParseReply(b []byte, l Limits) (Message, error) {
 	return m, nil
 }
 
-// parse checks what requests and replies have in common.
+// parse checks what is the same in requests and replies.
 func parse(b []byte, l Limits) (Message, error) {
 	if len(b) != MessageLen {
 		return Message{}, fmt.Errorf("%w: %d bytes instead of %d", ErrMalformed, len(b), MessageLen)
@@ -189,7 +189,7 @@ func parse(b []byte, l Limits) (Message, error) {
 	return m, nil
 }
 
-// checkMagic checks the first three bytes, which all messages share.
+// checkMagic checks the first three bytes, which are the same in all messages.
 func checkMagic(b []byte) error {
 	if got := binary.BigEndian.Uint16(b); got != magic {
 		return fmt.Errorf("%w: starts with %#04x", ErrMalformed, got)

@@ -14,7 +14,7 @@ import (
 var limits = Limits{Slots: 16, Block: 65536}
 
 func encoded(m Message) []byte {
-	b := bytes.Repeat([]byte{0xee}, MessageLen) // what was in the buffer before
+	b := bytes.Repeat([]byte{0xee}, MessageLen) // old bytes of the buffer
 	m.Put(b)
 	return b
 }
@@ -50,7 +50,7 @@ func TestMessageComesBackAsItWas(t *testing.T) {
 	}
 }
 
-// The layout is written down: two programs of different age must agree on it.
+// The layout is fixed: programs of different versions must agree on it.
 func TestMessageLayout(t *testing.T) {
 	b := encoded(put())
 	assert.Equal(t, []byte{

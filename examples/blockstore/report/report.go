@@ -15,7 +15,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Latency counts how long operations took. One goroutine records; Merge adds up.
+// Latency is a histogram of how long operations took. One goroutine records; Merge adds
+// another histogram.
 type Latency struct{ h *hdrhistogram.Histogram }
 
 // The range in which latencies are told apart, to 1 %.
@@ -24,7 +25,7 @@ const (
 	longest  = 10 * time.Minute
 )
 
-// NewLatency makes an empty one.
+// NewLatency makes an empty histogram.
 func NewLatency() *Latency {
 	return &Latency{hdrhistogram.New(int64(shortest), int64(longest), 2)}
 }
@@ -34,13 +35,13 @@ func (l *Latency) Record(d time.Duration) {
 	_ = l.h.RecordValue(min(int64(d), int64(longest))) // out of range is the only error
 }
 
-// Merge adds what another has counted.
+// Merge adds the operations of another histogram.
 func (l *Latency) Merge(from *Latency) { l.h.Merge(from.h) }
 
-// Count is how many operations were recorded.
+// Count is the number of recorded operations.
 func (l *Latency) Count() int64 { return l.h.TotalCount() }
 
-// Phase is what happened between two points in time.
+// Phase is a part of a run, with its counts.
 type Phase struct {
 	Name    string
 	Files   int
@@ -81,7 +82,7 @@ func (p Phase) row() table.Row {
 	return row
 }
 
-// short rounds to three figures or so.
+// short rounds to about three digits.
 func short(d time.Duration) time.Duration {
 	for unit := time.Second; unit > time.Nanosecond; unit /= 10 {
 		if d >= unit {
@@ -118,11 +119,11 @@ func newProgress(w io.Writer, title string, total int64) *Progress {
 // Add grows the bar.
 func (p *Progress) Add(n int) {
 	if p != nil {
-		_ = p.bar.Add(n) // more than the total, when a file has grown: no matter
+		_ = p.bar.Add(n) // more than the total if a file has grown, which does no harm
 	}
 }
 
-// Close takes the bar away.
+// Close removes the bar.
 func (p *Progress) Close() {
 	if p != nil {
 		_ = p.bar.Finish() // as above

@@ -8,32 +8,33 @@ import (
 	dat "godat/runtime"
 )
 
-// batch gathers PUTs for one transaction: it costs a write to the disk, however
-// many blocks there are.
+// batch gathers PUTs for one transaction, because a transaction costs one write to the
+// disk however many blocks it has.
 type batch struct {
 	puts   []put
 	blocks []store.Block
-	arena  []byte // what the blocks are in; it never moves
+	arena  []byte // memory of the blocks; it never moves
 }
 
 // put is a PUT that waits for its transaction.
 type put struct {
 	session *session
-	buffer  *dat.Buffer // that the request came in
+	buffer  *dat.Buffer // in which the request came
 	request proto.Message
 }
 
-// batchBytes is how much is gathered before a commit is due.
+// batchBytes is how many bytes are gathered before a commit is due.
 const batchBytes = 4 << 20
 
 func newBatch() batch { return batch{arena: make([]byte, 0, batchBytes+proto.MaxBlock)} }
 
-// due says whether to commit: enough is gathered, or nothing else to do.
+// due reports whether to commit: because enough is gathered, or because no event waits.
 func (b *batch) due(waiting int) bool {
 	return len(b.puts) > 0 && (waiting == 0 || len(b.arena) >= batchBytes)
 }
 
-// copy copies data to memory of the batch; add keeps it there, drop does not.
+// copy copies data to memory of the batch; add keeps the copy there, drop takes it
+// away.
 func (b *batch) copy(data []byte) []byte {
 	at := len(b.arena)
 	b.arena = append(b.arena, data...)
@@ -49,7 +50,7 @@ func (b *batch) add(p put, data []byte) {
 	p.session.gathered++
 }
 
-// commit keeps what is gathered and tells those who wait for it.
+// commit stores the gathered blocks and answers their PUTs.
 func (s *Server) commit() {
 	b := &s.batch
 	if len(b.puts) == 0 {

@@ -12,7 +12,7 @@ import (
 	dat "godat/runtime"
 )
 
-// hostile is a client without manners: it sends the bytes that it is given.
+// hostile is a client that breaks the protocol: it sends whatever bytes it is given.
 type hostile struct {
 	*testing.T
 	events  *dat.Dispatcher
@@ -21,7 +21,8 @@ type hostile struct {
 	welcome proto.Welcome
 }
 
-// connectRaw sends hello as it is and returns the event that answers it.
+// connectRaw connects with hello as private data, and returns the event that answers
+// it.
 func (f *fixture) connectRaw(hello []byte) (*hostile, dat.Event) {
 	f.Helper()
 	pz, err := f.ia.NewPZ()
@@ -77,7 +78,7 @@ func (h *hostile) send(b []byte) {
 	require.NoError(h, h.ep.PostSend(1, dat.Default, h.memory.Segment(0, n)))
 }
 
-// thrownOut waits for the end of the connection.
+// thrownOut waits until the server ends the connection.
 func (h *hostile) thrownOut() {
 	h.Helper()
 	for {
@@ -164,8 +165,8 @@ func TestAClientThatBreaksTheProtocolIsThrownOut(t *testing.T) {
 func TestAClientThatTakesNoAnswersIsThrownOut(t *testing.T) {
 	f := serve(t, 1)
 	h := f.hostile()
-	// The server answers each at once, but there is no receive for an answer: at last
-	// it has no room for one more.
+	// The server answers each request at once, but this client posts no receive for an
+	// answer: in the end the server has no room for another one.
 	for range 4 * limits.Slots {
 		if h.ep.PostSend(1, dat.Default, h.requestRoot()) != nil {
 			break // thrown out already

@@ -11,8 +11,7 @@ import (
 	dat "godat/runtime"
 )
 
-// received does what the request in a buffer asks for. The answer goes back in that
-// buffer.
+// received serves the request in a buffer. The answer goes out in the same buffer.
 func (c *session) received(b *dat.Buffer) error {
 	if c.gone {
 		c.conn.Release(b)
@@ -29,10 +28,10 @@ func (c *session) received(b *dat.Buffer) error {
 	case proto.OpGet:
 		return c.get(b, &m)
 	case proto.OpSetRoot:
-		// Blocks of other sessions may be below this root.
+		// The root may name blocks of other sessions, too.
 		c.server.commit()
 		return c.reply(b, &m, c.server.status(&m, c.server.store.SetRoot(m.ID)))
-	default: // OpRoot: the parser knows no other
+	default: // OpRoot: the parser accepts no other
 		c.settle()
 		root, err := c.server.store.Root()
 		m.ID = root
@@ -40,7 +39,7 @@ func (c *session) received(b *dat.Buffer) error {
 	}
 }
 
-// settle commits what the session waits for: replies come in the order of the
+// settle commits the session's PUTs, because replies go out in the order of the
 // requests.
 func (c *session) settle() {
 	if c.gathered > 0 {
@@ -48,7 +47,7 @@ func (c *session) settle() {
 	}
 }
 
-// put copies a block out of the window, checks the copy and gathers it.
+// put copies a block out of the window, checks the copy, and adds it to the batch.
 func (c *session) put(b *dat.Buffer, m *proto.Message) error {
 	batch := &c.server.batch
 	data := batch.copy(c.block(m.Slot)[:m.Length])
@@ -70,7 +69,7 @@ func (c *session) get(b *dat.Buffer, m *proto.Message) error {
 	return c.reply(b, m, c.server.status(m, err))
 }
 
-// status is what the client is told of the store's error.
+// status is the status that tells the client of the store's error.
 func (s *Server) status(m *proto.Message, err error) proto.Status {
 	switch {
 	case err == nil:

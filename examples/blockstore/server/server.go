@@ -19,8 +19,8 @@ type Config struct {
 	Addr   string // host:port; empty means all addresses, and a port that the provider chooses
 	Store  *store.Store
 	Limits proto.Limits // the most that a client gets; default 64 slots of 1 MiB
-	// Sessions is the most clients at a time, so Sessions windows are the most
-	// memory. Default 64.
+	// Sessions is how many clients there may be at a time; each has a window of memory.
+	// Default 64.
 	Sessions int
 	Log      *zap.Logger
 }
@@ -35,16 +35,16 @@ type Server struct {
 
 	// Owned by Run.
 	batch batch
-	dirty []*session // that have replies to flush
+	dirty []*session // sessions with replies to flush
 }
 
-// drainTime is how long an orderly end of a connection may take.
+// drainTime is how long a graceful disconnect may take.
 const drainTime = 2 * time.Second
 
-// errAborted: somebody closed the adapter under the server.
+// errAborted means that the adapter was closed while the server ran.
 var errAborted = errors.New("server: its dispatcher was closed")
 
-// New listens. Run serves, and must be called.
+// New listens. The caller must call Run, which serves.
 func New(ia *dat.IA, cfg Config) (*Server, error) {
 	s := &Server{
 		store: cfg.Store, log: cfg.Log,
@@ -71,11 +71,11 @@ func New(ia *dat.IA, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Addr is where it listens: host:port.
+// Addr is the address that the server listens on, host:port.
 func (s *Server) Addr() string { return s.ln.Addr() }
 
-// Run serves until ctx is done. Then it ends the connections in order, so that
-// what it has promised to keep is kept and said, and returns.
+// Run serves until ctx is done. Then it commits the batch, sends the answers that are
+// due, ends the connections in order, and returns.
 func (s *Server) Run(ctx context.Context) error {
 	for {
 		select {
@@ -129,7 +129,7 @@ func (s *Server) handle(ev dat.Event) {
 	}
 }
 
-// flush sends the replies that are ready, those of a session together.
+// flush sends the replies that are ready, all of one session together.
 func (s *Server) flush() {
 	for _, c := range s.dirty {
 		c.dirty = false

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 var limits = proto.Limits{Slots: 4, Block: 4096}
 
-// fixture is a server that runs, and an adapter for its clients.
+// fixture is a running server, with an adapter for its clients.
 type fixture struct {
 	*testing.T
 	store  *store.Store
@@ -76,7 +76,7 @@ func (f *fixture) link() *client.Link {
 	return l
 }
 
-// roundTrip keeps a block and fetches it again.
+// roundTrip stores a block and fetches it again.
 func (f *fixture) roundTrip(l *client.Link, text string) {
 	f.Helper()
 	ctx := f.Context()

@@ -14,15 +14,15 @@ type session struct {
 	server   *Server
 	conn     *dat.Conn
 	limits   proto.Limits
-	window   []byte // a slot after the other: the client may write to it at any time
+	window   []byte // one slot after the other; the client may write to it at any time
 	gathered int    // PUTs of this session in the batch
 	dirty    bool   // it has replies to flush
 	gone     bool
 }
 
-// open makes the session of a connection that is about to be accepted, with its
-// window, and says what the client is told. What the client wants is cut to what
-// there is.
+// open makes the session and the window of a connection that is about to be accepted,
+// and returns the private data for the client. The limits are those that the client
+// wants, but at most the server's.
 func (s *Server) open(conn *dat.Conn) (welcome []byte, err error) {
 	hello, err := proto.ParseHello(conn.Private())
 	if err != nil {
@@ -41,15 +41,15 @@ func (s *Server) open(conn *dat.Conn) (welcome []byte, err error) {
 	return proto.Welcome{Limits: c.limits, Window: window.Remote(0, c.limits.Window())}.Append(nil), nil
 }
 
-// block is a slot's place in the window.
+// block returns a slot's memory in the window.
 func (c *session) block(slot uint16) []byte {
 	at := int(slot) * c.limits.Block
 	return c.window[at : at+c.limits.Block]
 }
 
-// check ends the connection of a client that broke the protocol, which includes one
-// that takes no answers. That the connection is over already is no error: an event
-// tells of it.
+// check ends the connection of a client that broke the protocol; a client that takes no
+// answers breaks it, too. A connection that is over already is no error: an event tells
+// of its end.
 func (c *session) check(err error) {
 	if err == nil || c.gone || errors.Is(err, dat.ErrInvalidState) {
 		return
@@ -61,8 +61,8 @@ func (c *session) check(err error) {
 	}
 }
 
-// close gives back what the session has. What of it is in the batch is kept
-// nevertheless; nobody hears of it.
+// close gives back what the session has. Blocks of the session that are in the batch
+// are stored nevertheless, and their PUTs get no answer.
 func (c *session) close() {
 	c.gone = true
 	if err := c.conn.Close(); err != nil {

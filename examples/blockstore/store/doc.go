@@ -1,13 +1,14 @@
 // Package store keeps blocks in one file, a bbolt database.
 //
-// A block is found by its ID and lies at a number that only grows:
+// The index has a number for each block's ID, and the block is stored under that
+// number. Numbers only grow:
 //
 //	index  ID → number     small, in the order of the IDs
 //	data   number → bytes  large, appended to
 //	meta   "root" → ID
 //
-// With the blocks in the order of their IDs instead, each new one would make
-// bbolt write its neighbors again.
+// If the blocks were stored in the order of their IDs instead, bbolt would write the
+// neighbors of each new block again.
 //
-// The IDs are trusted to be those of the blocks: who reads a block checks it.
+// The store does not check that a block has its ID: the reader of a block checks it.
 package store

@@ -35,19 +35,19 @@ type Store struct {
 	path string
 }
 
-// Mode says what a store is opened for.
+// Mode says for what a store is opened.
 type Mode int
 
 // The modes.
 const (
-	ReadWrite Mode = iota // the file is made if it does not exist
+	ReadWrite Mode = iota // Open makes the file if it does not exist
 	ReadOnly
 )
 
 // Open opens the store at path.
 func Open(path string, mode Mode) (s *Store, err error) {
 	if mode == ReadOnly {
-		// bbolt would make the file.
+		// bbolt would make a file that does not exist.
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("store: %w", err)
 		}
@@ -76,7 +76,7 @@ func open(path string, mode Mode) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.AllocSize = 4 << 20 // the file grows by that
+	db.AllocSize = 4 << 20 // the file grows in such steps
 	if mode == ReadWrite {
 		if err := db.Update(makeBuckets); err != nil {
 			return nil, errors.Join(err, db.Close())
@@ -94,21 +94,21 @@ func makeBuckets(tx *bbolt.Tx) error {
 	return nil
 }
 
-// Path is the store's file.
+// Path is the path of the store's file.
 func (s *Store) Path() string { return s.path }
 
-// Block is a block to put.
+// Block is a block for Put.
 type Block struct {
 	ID   block.ID
 	Data []byte
 }
 
-// Put keeps blocks; those that the store has already are passed over. When it
-// returns nil they are on disk; otherwise none of them was kept.
+// Put stores blocks, and skips those that the store has already. When it returns nil
+// they are on disk; otherwise it has stored none of them.
 func (s *Store) Put(blocks []Block) error {
 	return s.update(func(tx *bbolt.Tx) error {
 		index, data := tx.Bucket(indexBucket), tx.Bucket(dataBucket)
-		data.FillPercent = 1 // it is only appended to
+		data.FillPercent = 1 // keys are only appended
 		for _, b := range blocks {
 			if err := put(index, data, b); err != nil {
 				return err
@@ -150,14 +150,14 @@ func (s *Store) Get(id block.ID, dst []byte) (n int, err error) {
 	return n, err
 }
 
-// SetRoot makes id the root: what a reader begins with.
+// SetRoot makes id the root, the block that a reader begins with.
 func (s *Store) SetRoot(id block.ID) error {
 	return s.update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(metaBucket).Put(rootKey, id[:])
 	})
 }
 
-// Root is the last root that was set.
+// Root is the root that was set last.
 func (s *Store) Root() (id block.ID, err error) {
 	err = s.view(func(_, _, meta *bbolt.Bucket) error {
 		b := meta.Get(rootKey)
@@ -190,8 +190,8 @@ func (s *Store) update(write func(*bbolt.Tx) error) error {
 	return guarded(func() error { return s.db.Update(write) })
 }
 
-// guarded turns into an error what bbolt makes of a damaged file: a panic, or a
-// fault from following a wrong number out of its mapping.
+// guarded runs f, and turns what bbolt does on a damaged file into an error: a panic,
+// or a fault from a wrong offset outside of its mapping.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

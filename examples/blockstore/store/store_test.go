@@ -88,8 +88,8 @@ func TestAFileThatIsNoStoreIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// A flipped byte anywhere in the file is an error or a wrong block, which its
-// ID tells; it never takes the program down.
+// A flipped byte anywhere in the file leads to an error, or to a wrong block, which its
+// ID reveals; it never crashes the program.
 func TestDamageIsAnErrorAndNoCrash(t *testing.T) {
 	s := newStore(t)
 	var blocks []Block
@@ -113,7 +113,7 @@ func TestDamageIsAnErrorAndNoCrash(t *testing.T) {
 	assert.NotZero(t, noticed)
 }
 
-// readsBack reports whether all blocks come back as they were put.
+// readsBack reports whether all blocks come back unchanged.
 func readsBack(path string, blocks []Block) bool {
 	s, err := Open(path, ReadOnly)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package tree is what the block store knows of a directory tree: the files in
-// it, and the manifest, which says what each of them was made of.
+// Package tree describes a directory tree to the block store: the files in it, and the
+// manifest, which says of which blocks each file is made.
 //
-// The manifest is stored in blocks like any file. The names of its blocks are
-// in one more block, the root, from which everything else is found.
+// The manifest is stored in blocks like any file. One more block, the root, names the
+// manifest's blocks; everything is found from there.
 package tree

@@ -13,26 +13,26 @@ import (
 // ErrMalformed is wrapped by the parsers' errors.
 var ErrMalformed = errors.New("malformed manifest")
 
-// File says what a stored file was made of.
+// File describes a stored file.
 type File struct {
 	Path   string // from the tree's top, with slashes
 	Size   int64
-	Sum    [sha256.Size]byte // SHA-256 of the whole
-	Blocks []block.ID        // none when it is empty
+	Sum    [sha256.Size]byte // SHA-256 of the whole file
+	Blocks []block.ID        // none for an empty file
 }
 
 const (
 	manifestMagic = "BSM1"
 	rootMagic     = "BSR1"
-	// fileFixed is what a file takes beside its path and blocks: the length of
-	// the path, the size, the sum and the number of blocks.
+	// fileFixed is the length of a file's entry without its path and blocks: the length
+	// of the path, the size, the sum and the number of blocks.
 	fileFixed = 2 + 8 + sha256.Size + 4
 )
 
-// AppendManifest appends the encoding of files to b, all numbers big endian:
-// "BSM1", the number of files (4 bytes), and of each file the length of its path
-// (2), the path, the size (8), the sum (32), the number of blocks (4) and their
-// IDs (32 each).
+// AppendManifest appends the encoding of files to b. All numbers are big endian:
+// "BSM1", the number of files (4 bytes), and for each file the length of its path (2),
+// the path, the size (8), the sum (32), the number of blocks (4) and their IDs (32
+// each).
 func AppendManifest(b []byte, files []File) ([]byte, error) {
 	b = append(b, manifestMagic...)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(files)))
@@ -49,8 +49,8 @@ func AppendManifest(b []byte, files []File) ([]byte, error) {
 	return b, nil
 }
 
-// ParseManifest reads what AppendManifest wrote. It allocates no more than a
-// small multiple of len(b), whatever b says.
+// ParseManifest reads the encoding that AppendManifest writes. It allocates no more
+// than a small multiple of len(b), whatever b contains.
 func ParseManifest(b []byte) ([]File, error) {
 	count, b, err := header(b, manifestMagic)
 	if err != nil {
@@ -71,7 +71,7 @@ func ParseManifest(b []byte) ([]File, error) {
 	return files, nil
 }
 
-// parse reads one file and returns what follows it.
+// parse reads one file and returns the rest of b.
 func (f *File) parse(b []byte) ([]byte, error) {
 	if len(b) < fileFixed {
 		return nil, errCut
@@ -96,17 +96,17 @@ func (f *File) parse(b []byte) ([]byte, error) {
 	return b, err
 }
 
-// Root names the blocks that the manifest is in.
+// Root names the blocks of the manifest.
 type Root struct {
 	Sum    [sha256.Size]byte // of the manifest
 	Blocks []block.ID
 }
 
-// rootFixed is what a root takes beside its blocks' IDs.
+// rootFixed is the length of a root without its blocks' IDs.
 const rootFixed = len(rootMagic) + 4 + sha256.Size + 4
 
-// MaxRootBlocks is how many blocks a manifest may have, if its root is to fit
-// into one block.
+// MaxRootBlocks is how many blocks a manifest may have so that its root fits into one
+// block.
 func MaxRootBlocks(blockSize int) int { return (blockSize - rootFixed) / len(block.ID{}) }
 
 // Append appends the encoding to b: "BSR1", 4 zero bytes, the sum (32), the
@@ -118,7 +118,7 @@ func (r Root) Append(b []byte) []byte {
 	return appendIDs(b, r.Blocks)
 }
 
-// ParseRoot reads what Append wrote.
+// ParseRoot reads the encoding that Append writes.
 func ParseRoot(b []byte) (Root, error) {
 	zero, b, err := header(b, rootMagic)
 	switch {
@@ -140,7 +140,7 @@ func ParseRoot(b []byte) (Root, error) {
 
 var errCut = fmt.Errorf("%w: cut short", ErrMalformed)
 
-// header reads a magic word and the number after it.
+// header reads a magic word and the number that follows it.
 func header(b []byte, magic string) (uint32, []byte, error) {
 	if len(b) < len(magic)+4 || string(b[:len(magic)]) != magic {
 		return 0, nil, fmt.Errorf("%w: it does not begin with %s", ErrMalformed, magic)

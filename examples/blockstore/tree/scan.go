@@ -13,10 +13,10 @@ type Found struct {
 	Size int64  // bytes, at the time of the scan
 }
 
-// Scan lists the regular files under dir in the order of their names, and
-// counts what it passed over: links, sockets and the like.
+// Scan lists the regular files under dir in the order of their names, and counts what
+// it skips: links, sockets and the like.
 func Scan(dir string) (files []Found, passed int, err error) {
-	// The top may be a link itself.
+	// dir may itself be a link.
 	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, 0, fmt.Errorf("tree: %w", err)
