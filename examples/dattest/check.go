@@ -7,7 +7,7 @@ import (
 	"godat/examples/dattest/wire"
 )
 
-// check refuses what can't be run.
+// check refuses options that can't be run.
 func (o *options) check() error {
 	switch o.test {
 	case testLocal, testTransaction:
@@ -39,8 +39,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// checkTransaction wants a message in each direction, since the sides keep step
-// by them, and flags -f in pairs.
+// checkTransaction requires a message in each direction, because the messages keep the
+// sides in step, and flags -f in pairs.
 func (o *options) checkTransaction() error {
 	var sends [2]bool
 	reaps := 0

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These run in the guest, on the device that it was booted with, against the
-// dapltest of dapl2-utils: see hw/ibv/test-guest.sh.
+// These run in the guest, on the device that it was booted with, against the dapltest
+// of dapl2-utils: see hw/ibv/test-guest.sh.
 
 const (
 	guestAddress  = "10.0.2.15"
@@ -30,14 +30,14 @@ const (
 	guestMix = "client RW 4096 1 server RW 2048 4 server RR 1024 1 client RR 2048 1 client SR 1024 3 -f server SR 256 3 -f"
 )
 
-// guestLines are what a client is started with, and what it must have counted: MB
-// sent and received, read and written by RDMA. They were counted by hand: endpoints
-// × iterations × bytes, and with -V a barrier of 4096 bytes of the client and two
-// of the server in each iteration.
+// guestLines are the command lines of clients, each with the counts that the client
+// must print: MB sent and received, read and written by RDMA. They were computed by
+// hand: endpoints × iterations × bytes, and with -V one barrier of 4096 bytes from the
+// client and two from the server in each iteration.
 var guestLines = []struct {
 	test, args string
 	megabytes  []float64 // of a transaction test
-	raw        string    // of a performance test, without what depends on time
+	raw        string    // of a performance test, without the fields that depend on time
 }{
 	{test: "T", args: "-i 16 client SR 8192 server SR 8192", megabytes: []float64{0.131, 0.131, 0, 0}},
 	{test: "T", args: "-i 8 -t 2 -w 2 -V " + guestMix, megabytes: []float64{0.229, 0.287, 0.098, 0.393}},
@@ -51,7 +51,7 @@ var guestLines = []struct {
 	{test: "P", args: "-m p -i 64 -p 4 RR 4096", raw: "RR, 64, 4096, 1, 4, "},
 }
 
-// side is dapltest or dattest, and what names the device to it.
+// side is dapltest or dattest, and the name by which it knows the device.
 type side struct{ name, program, device string }
 
 func ours(device string) side {
@@ -63,13 +63,13 @@ func theirs() side {
 	return side{name: "theirs", program: "dapltest", device: kind}
 }
 
-// pairs are all servers and clients of which one is ours.
+// pairs are all pairs of a server and a client of which exactly one is dattest.
 func pairs(t *testing.T) (all [][2]side) {
 	t.Helper()
 	device := os.Getenv("GODAT_GUEST_DEVICE")
 	require.NotEmpty(t, device, "these tests run in the guest: see hw/ibv/test-guest.sh")
 	ourselves := []side{ours("ibv:" + device)}
-	if strings.HasPrefix(device, "siw") { // the kernel's iWARP and the one in Go
+	if strings.HasPrefix(device, "siw") { // the kernel's iWARP, and the iWARP in Go
 		ourselves = append(ourselves, ours("iwarp:"+guestAddress))
 	}
 	for _, o := range ourselves {
@@ -78,7 +78,7 @@ func pairs(t *testing.T) (all [][2]side) {
 	return all
 }
 
-// asProgram in the environment has the test binary be the program.
+// asProgram is the environment variable that makes the test binary run the program.
 const asProgram = "GODAT_DATTEST"
 
 func init() {
@@ -88,7 +88,7 @@ func init() {
 	}
 }
 
-// command is a side's process; it is killed when ctx ends.
+// command is the process of a side; the end of ctx kills it.
 func (s side) command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.program, append([]string{args[0], args[1], "-D", s.device}, args[2:]...)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1", "DAT_OVERRIDE="+registry(t))
@@ -96,7 +96,7 @@ func (s side) command(ctx context.Context, t *testing.T, args ...string) *exec.C
 	return cmd
 }
 
-// registry is a dat.conf that names the guest's devices to the C program.
+// registry writes a dat.conf that names the guest's devices to the C program.
 func registry(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "dat.conf")
 	var conf string
@@ -107,11 +107,11 @@ func registry(t *testing.T) string {
 	return path
 }
 
-// guestPort is the next server's: its tests use those behind it.
+// guestPort is the port of the next server. Its tests use the ports after it.
 var guestPort = 40000
 
-// output is what a process has printed. The one that waits for the next time
-// that a server is ready hears of it by a receive.
+// output is what a process has printed. Each time that the process prints that its
+// server is ready, ready gets a value.
 type output struct {
 	mu    sync.Mutex
 	all   bytes.Buffer
@@ -135,8 +135,8 @@ func (o *output) String() string {
 	return o.all.String()
 }
 
-// trouble is what either program prints when something went wrong; theirs ends
-// with 0 all the same.
+// trouble is what either program prints when something went wrong. The C program exits
+// with 0 nevertheless.
 var trouble = regexp.MustCompile(`(?i)error|fail|mismatch|bad |unexpected|reject|cannot|not support`)
 
 func TestAgainstTheCProgram(t *testing.T) {
@@ -156,7 +156,7 @@ func playAgainst(t *testing.T, server, client side) {
 	ended := make(chan error, 1)
 	go func() { ended <- serving.Wait() }()
 	t.Cleanup(func() {
-		_ = serving.Process.Kill() // it has ended, if all is well
+		_ = serving.Process.Kill() // it has ended already if all went well
 		if t.Failed() {
 			t.Logf("the server said:\n%s", said)
 		}
@@ -169,7 +169,7 @@ func playAgainst(t *testing.T, server, client side) {
 				assert.Contains(t, heard, "raw: "+line.raw)
 				return
 			}
-			// The C program cuts off where this one rounds.
+			// The C program truncates where this one rounds.
 			assert.InDeltaSlice(t, line.megabytes, megabytes(t, heard), 0.0101, heard)
 		})
 		if !ok {
@@ -199,7 +199,7 @@ func waitReady(t *testing.T, said *output) {
 	}
 }
 
-// ask runs a client to its end, and returns what it printed.
+// ask runs a client to its end, and returns its output.
 func ask(t *testing.T, client side, port string, args []string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
@@ -213,7 +213,7 @@ func ask(t *testing.T, client side, port string, args []string) string {
 
 var total = regexp.MustCompile(`Total (?:Send|Recv|RDMA Read|RDMA Write) +: +([0-9.]+) MB`)
 
-// megabytes are what a transaction test's client has counted.
+// megabytes are the counts that the client of a transaction test prints.
 func megabytes(t *testing.T, heard string) (all []float64) {
 	t.Helper()
 	for _, m := range total.FindAllStringSubmatch(heard, -1) {

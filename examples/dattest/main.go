@@ -1,10 +1,10 @@
-// Command dattest is what dapltest is to uDAPL: it tests that two sides can
-// talk, with flags and output that a user of dapltest knows, on any provider.
+// Command dattest is what dapltest is to uDAPL: it tests that two sides can talk, on
+// any provider, with flags and output that a user of dapltest knows.
 //
 //	go run ./examples/dattest
 //
-// Without flags server and client are in one process, on the embedded provider.
-// The first flag says which test:
+// Without flags, server and client are in one process, on the embedded provider. The
+// first flag selects the test:
 //
 //	dattest -T S -D iwarp                     a server
 //	dattest -T T -s host -D iwarp -i 4096 -t 4 -w 2 -V client SR 8192 3 server SR 8192 3 client RW 4096
@@ -13,9 +13,9 @@
 //	dattest -T F -f endpoint case0 case2
 //	dattest -T Q -s host -D iwarp             end the server
 //
-// -D, or -provider, names the provider. It exits with 1 when the test failed.
-// What the two sides tell each other is in dapltest's own format, so that either
-// of them may be the C program; see package wire.
+// -D, or -provider, names the provider. It exits with 1 when the test failed. The two
+// sides talk in dapltest's own format, so either of them may be the C program; see
+// package wire.
 package main
 
 import (
@@ -70,7 +70,7 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 	case testFunctional:
 		return o.area.Run(ctx, o.provider, o.cases, out)
 	}
-	// Who polls for events polls a verbs device, too, as the C program does.
+	// A consumer that polls for events polls a verbs device, too, as in the C program.
 	polls := dat.PollerConfig{ConsumerPolls: o.poll || o.mode == "p"}
 	ia, err := dat.Open(ctx, o.provider, dat.WithPoller(polls))
 	if err != nil {
@@ -92,9 +92,9 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 	return local(ctx, o, ia, out)
 }
 
-// local runs a server in this process, too.
+// local runs both the server and the client in this process.
 func local(ctx context.Context, o *options, ia *dat.IA, out io.Writer) error {
-	var said bytes.Buffer // the server's, until it has ended
+	var said bytes.Buffer // the server's output, until the server has ended
 	s, err := control.Listen(ia, 0, &said)
 	if err != nil {
 		return err

@@ -188,7 +188,7 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// serve runs a server until the test ends it.
+// serve runs a server until the test ends.
 func serve(t *testing.T, provider string) (ia *dat.IA, at control.Server, ended chan error) {
 	ia, err := dat.Open(t.Context(), provider)
 	require.NoError(t, err)

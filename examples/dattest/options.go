@@ -83,7 +83,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	return o, o.check()
 }
 
-// flags declares those of the test.
+// flags declares the flags of the test.
 func (o *options) flags(f *flag.FlagSet) error {
 	switch o.test {
 	case testTransaction, testPerformance, testQuit:

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// script is the command line of a file, if args are -f and its name: words, and
-// comments from a word on that begins with #. Otherwise it is args.
+// script reads the command line from a file if args are -f and the file's name;
+// otherwise it returns args. The file has words, and comments, from a word that begins
+// with # to the end of the line.
 func script(args []string) ([]string, error) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "-f") {
 		return args, nil

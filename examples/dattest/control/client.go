@@ -1,5 +1,5 @@
-// Package control is the control connection, on which a client tells a server
-// what test it wants, and the server that runs the tests.
+// Package control is the control connection, on which a client tells a server which
+// test it wants, and the server that runs the tests.
 package control
 
 import (
@@ -12,8 +12,8 @@ import (
 	dat "godat/runtime"
 )
 
-// The buffers of the control connection, and of their cookies: as in the C
-// program each message fills one.
+// The buffers of the control connection, which are also their cookies. As in the C
+// program, each message fills a buffer.
 const (
 	infoBuffer = iota
 	commandBuffer
@@ -21,13 +21,13 @@ const (
 	buffers
 )
 
-// Server is where a client finds its server.
+// Server says where a server is.
 type Server struct {
 	Addr string
 	Port uint64
 }
 
-// Ask tells the server what the client wants, and runs do with the answer. The
+// Ask tells the server which test the client wants, and calls do with the answer. The
 // server ends the control connection as soon as it has answered.
 func Ask(ctx context.Context, ia *dat.IA, s Server, info wire.ClientInfo, command []byte, do func(wire.ServerInfo) error) (err error) {
 	c, err := open(ia)

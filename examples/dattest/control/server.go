@@ -21,17 +21,17 @@ type Listener struct {
 	psp      *dat.PSP
 	out      io.Writer
 	mu       sync.Mutex // of out
-	next     uint64     // port for a test
+	next     uint64     // first port of the next test
 	tests    sync.WaitGroup
 }
 
-// handshake is the longest that a client may take to say what it wants.
+// handshake is how long a client may take to say what it wants.
 const handshake = 30 * time.Second
 
-// ports is after how many ports a server begins anew.
+// ports is how many ports a server gives to tests before it begins again.
 const ports = 1000
 
-// Listen makes a server. It says on out what it does.
+// Listen makes a server, which prints what it does to out.
 func Listen(ia *dat.IA, port uint64, out io.Writer) (*Listener, error) {
 	d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 32, Streams: dat.StreamCR})
 	if err != nil {
@@ -44,12 +44,12 @@ func Listen(ia *dat.IA, port uint64, out io.Writer) (*Listener, error) {
 	return &Listener{ia: ia, requests: d, psp: psp, out: out, next: psp.Qual() + 1}, nil
 }
 
-// Port is where it listens.
+// Port is the port of the control connections.
 func (s *Listener) Port() uint64 { return s.psp.Qual() }
 
-// Run serves one client after the other, whose tests may overlap, until one asks
-// it to quit or ctx is done. It waits for the tests to end. A client that does
-// not behave is told of and forgotten.
+// Run serves one client after the other until a client asks it to quit or ctx is done.
+// Their tests may overlap, and Run waits for them to end. When a client misbehaves, Run
+// prints that and goes on.
 func (s *Listener) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -82,7 +82,7 @@ func (s *Listener) say(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// client hears what a client wants, starts its test and tells it where.
+// client takes the request of a client, starts the test, and tells the client its port.
 func (s *Listener) client(ctx context.Context, cr *dat.CR) (quit bool, err error) {
 	c, err := open(s.ia)
 	if err != nil {
@@ -136,7 +136,7 @@ type test struct {
 	run   func(ctx context.Context, port uint64, ready func() error) error
 }
 
-// test reads a command; nil for one to quit.
+// test reads a command; it returns nil for the command to quit.
 func (s *Listener) test(info wire.ClientInfo, command []byte) (*test, error) {
 	switch info.Test {
 	case wire.TransactionTest:
@@ -169,7 +169,7 @@ func (s *Listener) test(info wire.ClientInfo, command []byte) (*test, error) {
 	return nil, fmt.Errorf("%w: test type %d", wire.ErrFormat, info.Test)
 }
 
-// take takes n ports.
+// take takes n ports, and returns the first.
 func (s *Listener) take(n uint64) uint64 {
 	if s.next >= s.Port()+ports {
 		s.next = s.Port() + 1
@@ -179,11 +179,10 @@ func (s *Listener) take(n uint64) uint64 {
 	return port
 }
 
-// attempts is how many ranges of ports a test may find in use by others.
+// attempts is how many ranges of ports start tries when others use them.
 const attempts = 32
 
-// start runs a test's server side, and returns when that listens, from which port
-// on.
+// start starts a test's server side, and returns its first port when that side listens.
 func (s *Listener) start(ctx context.Context, t *test) (port uint64, err error) {
 	for range attempts {
 		port = s.take(t.ports)
@@ -201,7 +200,7 @@ func (s *Listener) startAt(ctx context.Context, t *test, port uint64) error {
 		err := t.run(ctx, port, func() error { listened = true; close(ready); return nil })
 		ended <- err
 		switch {
-		case !listened: // whoever waits says so
+		case !listened: // startAt returns the error
 		case err != nil:
 			s.say("Server: %s failed: %v", t.name, err)
 		default:

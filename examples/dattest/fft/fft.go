@@ -1,5 +1,5 @@
-// Package fft is the functional test: small cases, by areas, which make a call and
-// look at what it returns.
+// Package fft is the functional test: small cases, by areas, each of which makes a call
+// and checks its result.
 package fft
 
 import (
@@ -14,18 +14,18 @@ import (
 
 // Area is a group of cases.
 type Area struct {
-	Name  string // hwconn, what a command line has
+	Name  string // hwconn, the name on a command line
 	title string
 	cases []testCase
 }
 
-// testCase is one case. Its number is its place in its area, and that of dapltest.
+// testCase is one case. Its number is its index in its area, as in dapltest.
 type testCase struct {
 	description string
 	run         func(*bench) error
 }
 
-// Areas are all.
+// Areas are all areas.
 var Areas = []Area{
 	{"hwconn", "Hardware connection", hwconn},
 	{"endpoint", "EndPoint management", endpoint},
@@ -35,7 +35,7 @@ var Areas = []Area{
 	{"queryinfo", "Queryinfo", queryinfo},
 }
 
-// Find is the area of that name.
+// Find returns the area of that name.
 func Find(name string) (*Area, error) {
 	var names []string
 	for i := range Areas {
@@ -52,8 +52,9 @@ func (a *Area) Len() int { return len(a.cases) }
 
 const stars = "\t\t*********************************************************************"
 
-// Run runs those cases, or all if none are named, and prints what dapltest prints.
-// Unlike there, a case that fails says so, and is an error of the whole.
+// Run runs the cases of those numbers, or all if there are none, and prints what
+// dapltest prints. Unlike dapltest, it prints that a case failed, and returns an error
+// then.
 func (a *Area) Run(ctx context.Context, provider string, numbers []int, out io.Writer) error {
 	if len(numbers) == 0 {
 		for n := range a.cases {
@@ -85,7 +86,7 @@ func one(ctx context.Context, provider string, c testCase) (err error) {
 	return c.run(b)
 }
 
-// returns is nil if a call returned what it should: want, or nothing wrong.
+// returns is an error unless a call returned what it should: want, or nil.
 func returns(call string, got, want error) error {
 	if errors.Is(got, want) || got == nil && want == nil {
 		return nil
@@ -96,7 +97,7 @@ func returns(call string, got, want error) error {
 	return fmt.Errorf("%s returned %q, where %q should be", call, fmt.Sprint(got), want)
 }
 
-// is is nil if something holds.
+// is is an error unless holds is true.
 func is(holds bool, format string, args ...any) error {
 	if holds {
 		return nil
@@ -104,8 +105,7 @@ func is(holds bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// bench is what a case makes objects on. What it makes is closed with its
-// adapter.
+// bench is where a case makes its objects. They are closed with the adapter.
 type bench struct {
 	ctx      context.Context
 	provider string
@@ -119,14 +119,14 @@ func (b *bench) close() error {
 	return b.ia.Close()
 }
 
-// objects are one of each that a case may need.
+// objects are the objects that most cases need.
 type objects struct {
 	ia *dat.IA
 	pz *dat.PZ
 	d  *dat.Dispatcher
 }
 
-// open opens the adapter, with a zone and a dispatcher for anything.
+// open opens the adapter, and makes a zone and a dispatcher of default streams.
 func (b *bench) open() (o objects, err error) {
 	if b.ia, err = dat.Open(b.ctx, b.provider); err != nil {
 		return o, err

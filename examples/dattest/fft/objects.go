@@ -128,7 +128,7 @@ var pz = []testCase{
 
 const bufferSize = 1024
 
-// registers registers and frees a region, some times.
+// registers registers and frees a region as often as times says.
 func registers(times int) func(*bench) error {
 	return func(b *bench) error {
 		o, err := b.open()
@@ -171,7 +171,7 @@ var mem = []testCase{
 	}},
 }
 
-// waits waits that long for a request for a connection that does not come.
+// waits waits as long as limit says for a connection request that does not come.
 func waits(limit time.Duration) func(*bench) error {
 	return func(b *bench) error {
 		o, err := b.open()

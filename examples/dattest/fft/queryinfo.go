@@ -6,7 +6,7 @@ import (
 	dat "godat/runtime"
 )
 
-// query is a case that has the adapter and what is on it.
+// query is a case that needs the adapter and the objects on it.
 func query(run func(objects) error) func(*bench) error {
 	return func(b *bench) error {
 		o, err := b.open()
@@ -166,7 +166,7 @@ var queryinfo = []testCase{
 	}},
 }
 
-// request queries a connection request. The adapter asks itself.
+// request queries a connection request, which the adapter makes to itself.
 func request(b *bench) error {
 	o, err := b.open()
 	if err != nil {

@@ -90,8 +90,7 @@ func limitLMR(b *bench) (string, error) {
 	return b.count("LMRs created", func() error { _, err := b.lmr(pz, bufferSize); return err })
 }
 
-// limitRecv posts receives until there are as many as the endpoint says it has
-// room for.
+// limitRecv posts receives until the endpoint has as many as it says it has room for.
 func limitRecv(b *bench) (string, error) {
 	pz, err := b.pz()
 	if err != nil {
@@ -120,8 +119,8 @@ func limitRecv(b *bench) (string, error) {
 	return fmt.Sprintf("recv buffers posted per EP: %d", n), errors.Join(err, e.Reset())
 }
 
-// limitSize registers ever larger regions. Beyond largest it does not go: memory
-// is the machine's, and others use it.
+// limitSize registers ever larger regions, up to Config.Largest: other programs use the
+// machine's memory, too.
 func limitSize(b *bench) (string, error) {
 	largest := cmp.Or(b.cfg.Largest, 1<<30)
 	pz, err := b.pz()
@@ -171,7 +170,7 @@ func (b *bench) lmr(pz *dat.PZ, size int) (*dat.LMR, error) {
 	return l, err
 }
 
-// endpoints makes what endpoints need, and returns what makes one.
+// endpoints makes what endpoints need, and returns a function that makes an endpoint.
 func (b *bench) endpoints() (func() (*dat.Endpoint, error), error) {
 	pz, err := b.pz()
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package limit is the limit test: it makes objects of one kind until the library
-// refuses, or there are as many as were asked for, and frees them.
+// refuses, or until there are as many as the client wants, and frees them.
 package limit
 
 import (
@@ -23,14 +23,14 @@ type Test struct {
 // Config says how far a test goes.
 type Config struct {
 	Provider string
-	Options  []dat.Option // to open it with
-	IA       *dat.IA      // if set, all sets are made on it; otherwise each on one of its own
-	Width    int          // sets of objects, made at the same time
-	Maximum  int          // of objects in a set
-	Largest  int          // region to try, in bytes; 0 means 1 GiB
+	Options  []dat.Option // options of Open
+	IA       *dat.IA      // if set, all sets are made on it; otherwise each set opens an adapter
+	Width    int          // number of sets, made at the same time
+	Maximum  int          // most objects of a set
+	Largest  int          // largest region to try, in bytes; 0 means 1 GiB
 }
 
-// Tests are all, in dapltest's order.
+// Tests are all tests, in dapltest's order.
 var Tests = []Test{
 	{"limit_ia", "Test max num of opens for the same physical IA", limitIA},
 	{"limit_pz", "Test max num of PZs that are supported by an IA", limitPZ},
@@ -44,7 +44,7 @@ var Tests = []Test{
 	{"limit_size_lmr", "Test max size of LMRs that are supported by an IA", limitSize},
 }
 
-// Find is the test of that name.
+// Find returns the test of that name.
 func Find(name string) (Test, error) {
 	for _, t := range Tests {
 		if t.Name == name {
@@ -56,8 +56,8 @@ func Find(name string) (Test, error) {
 
 const stars = "**********************************************************************"
 
-// Run runs the test and prints how far it came. That it came to an end by
-// anything but want of resources is an error.
+// Run runs the test and prints how far it came. It is an error if anything but a lack
+// of resources stopped it.
 func (t Test) Run(ctx context.Context, cfg Config, out io.Writer) error {
 	fmt.Fprintf(out, "%s\nLimitation Test%22s%s\nDescription:  %s\n", stars, "", t.Name, t.Description)
 	results, err := t.Results(ctx, cfg)
@@ -70,7 +70,7 @@ func (t Test) Run(ctx context.Context, cfg Config, out io.Writer) error {
 	return err
 }
 
-// Results is Run without the printing: how far each set came.
+// Results runs the test without printing; it returns how far each set came.
 func (t Test) Results(ctx context.Context, cfg Config) ([]string, error) {
 	results, errs := make([]string, cfg.Width), make([]error, cfg.Width)
 	var running sync.WaitGroup
@@ -96,7 +96,7 @@ func (t Test) one(ctx context.Context, cfg Config) (result string, err error) {
 	return t.run(b)
 }
 
-// bench is what one set of objects is made on.
+// bench is where one set of objects is made.
 type bench struct {
 	ctx  context.Context
 	cfg  Config
@@ -104,10 +104,10 @@ type bench struct {
 	undo []func() error
 }
 
-// keep notes how to free something.
+// keep notes how to free an object.
 func (b *bench) keep(free func() error) { b.undo = append(b.undo, free) }
 
-// free frees everything, the last first.
+// free frees all objects, the last one first.
 func (b *bench) free() error {
 	var errs []error
 	for _, f := range slices.Backward(b.undo) {
@@ -117,7 +117,7 @@ func (b *bench) free() error {
 	return errors.Join(errs...)
 }
 
-// exhaust makes objects until it is refused.
+// exhaust calls one, which makes an object, until that is refused.
 func (b *bench) exhaust(maximum int, one func() error) (int, error) {
 	for n := range maximum {
 		if err := b.ctx.Err(); err != nil {
@@ -133,7 +133,7 @@ func (b *bench) exhaust(maximum int, one func() error) (int, error) {
 	return maximum, nil
 }
 
-// count is exhaust with the result as a line.
+// count is exhaust with the result as text.
 func (b *bench) count(what string, one func() error) (string, error) {
 	n, err := b.exhaust(b.cfg.Maximum, one)
 	return fmt.Sprintf("%s: %d", what, n), err

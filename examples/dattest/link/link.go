@@ -1,5 +1,5 @@
-// Package link is one connection of a test, with an event dispatcher for each
-// kind of its events, and the memory that it sends from and receives into.
+// Package link is one connection of a test, with an event dispatcher for each kind of
+// event, and the memory that it sends from and receives into.
 package link
 
 import (
@@ -12,7 +12,7 @@ import (
 	dat "godat/runtime"
 )
 
-// Link is an endpoint with what it needs. One goroutine uses it.
+// Link is an endpoint with its dispatchers and memory. One goroutine uses it.
 type Link struct {
 	ia   *dat.IA
 	pz   *dat.PZ
@@ -31,8 +31,8 @@ type Link struct {
 // Config says how much a link may have outstanding, and how it waits.
 type Config struct {
 	Recvs, Requests, Segments int
-	Poll                      bool     // look for completions in place of waiting for them
-	CNO                       *dat.CNO // wait for completions here, if there is one; the caller's
+	Poll                      bool     // poll for completions instead of waiting for them
+	CNO                       *dat.CNO // wait for completions here, if it is set; it stays the caller's
 }
 
 // New makes a link that is not connected.
@@ -67,7 +67,7 @@ func New(ia *dat.IA, pz *dat.PZ, cfg Config) (*Link, error) {
 	return l, nil
 }
 
-// Close frees the link and its memory. A connection is given up.
+// Close frees the link and its memory. It breaks a connection.
 func (l *Link) Close() error {
 	var errs []error
 	if l.psp != nil {
@@ -90,9 +90,9 @@ func (l *Link) Close() error {
 	return errors.Join(errs...)
 }
 
-// Listen listens for the one connection request that Accept waits for, with a
-// service point reserved for this endpoint or a public one. The provider chooses
-// the qualifier when qual is 0.
+// Listen listens for the one connection request that Accept waits for, at a service
+// point reserved for this endpoint or at a public one. If qual is 0, the provider
+// chooses the qualifier.
 func (l *Link) Listen(qual uint64, reserved bool) (err error) {
 	if reserved {
 		l.rsp, err = l.ia.NewRSP(dat.RSPConfig{Qual: qual, Endpoint: l.EP, Dispatcher: l.arrival})
@@ -102,7 +102,7 @@ func (l *Link) Listen(qual uint64, reserved bool) (err error) {
 	return err
 }
 
-// Qual is where the link listens, or 0.
+// Qual is the qualifier that the link listens on, or 0.
 func (l *Link) Qual() uint64 {
 	switch {
 	case l.rsp != nil:
@@ -113,8 +113,8 @@ func (l *Link) Qual() uint64 {
 	return 0
 }
 
-// Accept waits for the request, which private must come with, and for the
-// connection. It stops listening.
+// Accept waits for the request, which must carry private, accepts it, and waits until
+// the connection is up. Then it stops listening.
 func (l *Link) Accept(ctx context.Context, private string) error {
 	ev, err := l.next(ctx, l.arrival)
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *Link) Accept(ctx context.Context, private string) error {
 	if err != nil {
 		return err
 	}
-	// The transport may pad it.
+	// The transport may pad the private data.
 	if len(q.Private) < len(private) || string(q.Private[:len(private)]) != private {
 		return errors.Join(fmt.Errorf("a connection request with the private data %q, not %q", q.Private, private), cr.Reject(nil))
 	}
@@ -154,7 +154,8 @@ func (l *Link) stopListening() (err error) {
 	return err
 }
 
-// Take connects the endpoint by a request that came elsewhere.
+// Take accepts a request that came to another dispatcher, and waits until the
+// connection is up.
 func (l *Link) Take(ctx context.Context, cr *dat.CR) error {
 	if err := cr.Accept(l.EP, nil); err != nil {
 		return err
@@ -162,15 +163,14 @@ func (l *Link) Take(ctx context.Context, cr *dat.CR) error {
 	return l.established(ctx)
 }
 
-// How often and after which pause a client that was rejected asks again.
+// How often a client asks that is rejected, and how long it pauses in between.
 const (
 	attempts = 8
 	pause    = time.Second
 )
 
-// Connect connects. A peer that rejects is asked again, a few times; post is
-// called before each attempt, for the receives that the peer's first messages
-// need.
+// Connect connects. It asks a peer that rejects again, a few times. Before each attempt
+// it calls post, which posts the receives for the peer's first messages.
 func (l *Link) Connect(ctx context.Context, addr string, qual uint64, private string, post func() error) error {
 	for try := 1; ; try++ {
 		if err := post(); err != nil {
@@ -212,7 +212,7 @@ func (l *Link) established(ctx context.Context) error {
 	return nil
 }
 
-// cause is an event that is not the one waited for, as an error.
+// cause turns an event that is not the expected one into an error.
 func cause(ev dat.Event) error {
 	if err := ev.Err(); err != nil {
 		return err
@@ -220,7 +220,7 @@ func cause(ev dat.Event) error {
 	return fmt.Errorf("unexpected event %v", ev)
 }
 
-// Disconnect ends the connection and waits for word of it.
+// Disconnect ends the connection and waits for the event of its end.
 func (l *Link) Disconnect(ctx context.Context, how dat.CloseFlags) error {
 	if !l.up {
 		return nil
@@ -233,14 +233,14 @@ func (l *Link) Disconnect(ctx context.Context, how dat.CloseFlags) error {
 	if err != nil {
 		return fmt.Errorf("waiting for the disconnect: %w", err)
 	}
-	if ev.Number != dat.Disconnected && ev.Number != dat.Broken { // the peer may have been faster, and rude
+	if ev.Number != dat.Disconnected && ev.Number != dat.Broken { // the peer may have ended the connection before, abruptly
 		return cause(ev)
 	}
 	return nil
 }
 
-// Ended waits for the orderly end of the connection, and demands that nothing
-// comes behind it.
+// Ended waits for the orderly end of the connection, and fails if another event
+// follows.
 func (l *Link) Ended(ctx context.Context) error {
 	l.up = false
 	ev, err := l.next(ctx, l.conn)
@@ -257,14 +257,14 @@ func (l *Link) Ended(ctx context.Context) error {
 	return nil
 }
 
-// Completion is what a completion has to say.
+// Completion is what a completion must say.
 type Completion struct {
 	Op     dat.Op
 	Cookie uint64
 	Length int
 }
 
-// Reap waits for the next completion of d, which has to be want.
+// Reap waits for the next completion of d, which must be want.
 func (l *Link) Reap(ctx context.Context, d *dat.Dispatcher, want Completion) error {
 	ev, err := l.reap(ctx, d)
 	if err != nil {
@@ -273,7 +273,7 @@ func (l *Link) Reap(ctx context.Context, d *dat.Dispatcher, want Completion) err
 	return l.Check(ev, want)
 }
 
-// Check says how a completion differs from want.
+// Check is an error if a completion differs from want.
 func (l *Link) Check(ev dat.Event, want Completion) error {
 	switch {
 	case ev.Err() != nil:
@@ -284,7 +284,7 @@ func (l *Link) Check(ev dat.Event, want Completion) error {
 	return nil
 }
 
-// explain adds how the connection ended to the error of a wait, if it did.
+// explain adds to the error of a wait how the connection ended, if it has.
 func (l *Link) explain(err error) error {
 	var evs [1]dat.Event
 	if n, _ := l.conn.Dequeue(evs[:]); n == 1 {
@@ -310,8 +310,8 @@ func (l *Link) reap(ctx context.Context, d *dat.Dispatcher) (dat.Event, error) {
 	}
 }
 
-// pause comes after the ith time that a dispatcher was empty. The event that
-// triggers the CNO may be another dispatcher's: it is found when it is looked for.
+// pause is called when a dispatcher was empty for the ith time. The CNO may have been
+// triggered by another dispatcher, so the caller polls again in any case.
 func (l *Link) pause(ctx context.Context, i int) error {
 	if l.poll {
 		return Idle(ctx, i)
@@ -320,14 +320,14 @@ func (l *Link) pause(ctx context.Context, i int) error {
 	return err
 }
 
-// napAfter and nap let others work while a poller finds nothing: whoever only
-// yields keeps Go's scheduler from looking at the network.
+// After napAfter polls that found nothing, a poller sleeps for nap: one that only
+// yields keeps Go's scheduler from polling the network.
 const (
 	napAfter = 256
 	nap      = 10 * time.Microsecond
 )
 
-// Idle is what a poller does after it has found nothing for the ith time.
+// Idle is called by a poller that has found nothing for the ith time.
 func Idle(ctx context.Context, i int) error {
 	if i%napAfter != 0 {
 		runtime.Gosched()

@@ -9,8 +9,8 @@ import (
 // alignment of the buffers of a pool.
 const alignment = 256
 
-// Pool is a region of some buffers of one size, which begin at multiples of the
-// alignment, as those of the C program do. It lives as long as its link.
+// Pool is a region with some buffers of one size. They begin at multiples of the
+// alignment, as in the C program. It lives as long as its link.
 type Pool struct {
 	lmr          *dat.LMR
 	size, stride int
@@ -44,12 +44,12 @@ func (p *Pool) Segment(n int) dat.Segment { return p.lmr.Segment(0, n) }
 // Remote is the first n bytes of the region for a peer.
 func (p *Pool) Remote(n int) dat.RemoteSegment { return p.lmr.Remote(0, n) }
 
-// PostRecv posts the first n bytes of buffer i, with i for a cookie.
+// PostRecv posts a receive into the first n bytes of buffer i. The cookie is i.
 func (l *Link) PostRecv(p *Pool, i, n int) error {
 	return l.EP.PostRecv(uint64(i), dat.Default, p.lmr.Segment(i*p.stride, n))
 }
 
-// PostSend sends the first n bytes of buffer i.
+// PostSend sends the first n bytes of buffer i. The cookie is i.
 func (l *Link) PostSend(p *Pool, i, n int) error {
 	return l.EP.PostSend(uint64(i), dat.Default, p.lmr.Segment(i*p.stride, n))
 }
@@ -64,5 +64,5 @@ func (l *Link) Received(ctx context.Context, i, n int) error {
 	return l.Reap(ctx, l.Recv, Completion{dat.OpRecv, uint64(i), n})
 }
 
-// Bytes is the region's memory, all buffers and what is between them.
+// Bytes is the region's memory, with all buffers and the gaps between them.
 func (p *Pool) Bytes() []byte { return p.lmr.Bytes() }

@@ -9,7 +9,7 @@ import (
 	dat "godat/runtime"
 )
 
-// throughput keeps the pipeline full until all operations are done.
+// throughput keeps the pipeline full until all operations have completed.
 func (t *test) throughput(ctx context.Context, s *Stats) error {
 	n := int(t.side.Test.Iterations)
 	cpu := cpuTime()
@@ -33,8 +33,8 @@ func (t *test) throughput(ctx context.Context, s *Stats) error {
 	return nil
 }
 
-// latency does one operation after the other. As in dapltest its completions are
-// always polled for.
+// latency does one operation after the other. Like dapltest, it always polls for their
+// completions.
 func (t *test) latency(ctx context.Context, s *Stats) error {
 	var one [1]dat.Event
 	for range t.side.Test.Iterations {

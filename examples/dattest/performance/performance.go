@@ -1,6 +1,6 @@
-// Package performance is the performance test: RDMA reads or writes of the
-// client, first as many at a time as the pipeline is long, then one at a time for
-// the latency.
+// Package performance is the performance test: the client makes RDMA reads or writes,
+// first with the pipeline full, for the throughput, and then one at a time, for the
+// latency.
 package performance
 
 import (
@@ -28,17 +28,18 @@ type Side struct {
 	IA     *dat.IA
 	Test   *wire.Performance
 	Server bool
-	Addr   string // the server's, for the client
-	Port   uint64 // a server may leave it 0: the provider chooses one
-	// LetIn is how long a server waits between accepting the connection and sending.
-	// On iWARP it is for the client to send first, but in this test the server does:
-	// soft-iWARP loses a message that is there before it has taken the connection up.
+	Addr   string // the server's; a client needs it
+	Port   uint64 // the server's; if a server has 0, the provider chooses
+	// LetIn is how long a server waits after it has accepted the connection, before it
+	// sends. On iWARP the client should send first, but in this test the server does,
+	// and soft-iWARP loses a message that arrives before soft-iWARP has taken the
+	// connection up.
 	LetIn time.Duration
-	// Ready, of a server, is called when it listens, with its port.
+	// Ready, of a server, is called with its port when it listens.
 	Ready func(port uint64) error
 }
 
-// Run runs the side. The server measures nothing.
+// Run runs the side. Only a client returns Stats.
 func (s *Side) Run(ctx context.Context) (stats *Stats, err error) {
 	pz, err := s.IA.NewPZ()
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Side) Run(ctx context.Context) (stats *Stats, err error) {
 	pipeline := s.pipeline()
 	l, err := link.New(s.IA, pz, link.Config{
 		Recvs: 4, Requests: max(pipeline, 4), Segments: int(s.Test.Op.Segments),
-		Poll: s.Test.Poll && !s.Server, // who only waits takes no processor from the client
+		Poll: s.Test.Poll && !s.Server, // a server only waits, and must not take the processor from the client
 	})
 	if err != nil {
 		return nil, errors.Join(err, pz.Close())
@@ -69,8 +70,8 @@ func (s *Side) Run(ctx context.Context) (stats *Stats, err error) {
 	return t.measure(ctx)
 }
 
-// pipeline is how many operations are outstanding: what was asked for, as far as
-// there are that many and the device can do it.
+// pipeline is how many operations are outstanding: as many as the command says, but no
+// more than there are, and than the device can do.
 func (s *Side) pipeline() int {
 	a := s.IA.Attr()
 	n := min(int64(s.Test.Pipeline), int64(s.Test.Iterations), int64(a.MaxDepth))
@@ -89,7 +90,7 @@ type test struct {
 	want          link.Completion // of each operation
 }
 
-// serve tells the client where the memory is, and waits until it is done.
+// serve tells the client where the memory is, and waits until the client has finished.
 func (t *test) serve(ctx context.Context) error {
 	if err := t.postSync(); err != nil {
 		return err
@@ -116,9 +117,9 @@ func (t *test) serve(ctx context.Context) error {
 	return t.link.Disconnect(ctx, dat.Abrupt)
 }
 
-// Moment is a good LetIn for iWARP, where a send can't wait for its receiver: long
-// beside what a kernel needs to take a connection up, on a machine that emulates it,
-// too.
+// Moment is a good LetIn for iWARP, where a send can't wait for a receive: long
+// compared with the time in which a kernel takes a connection up, also on an emulated
+// machine.
 const Moment = 500 * time.Millisecond
 
 func (t *test) letIn(ctx context.Context) error {

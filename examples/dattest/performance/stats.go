@@ -11,7 +11,7 @@ import (
 	"godat/examples/dattest/wire"
 )
 
-// Durations sums up how long something took.
+// Durations sums up how long the operations of one kind took.
 type Durations struct {
 	N               int
 	Total, Min, Max time.Duration
@@ -42,14 +42,14 @@ type Stats struct {
 	pipeline            int
 	Ops                 int
 	Time                time.Duration
-	CPU                 float64 // percent of all processors, of the whole machine
+	CPU                 float64 // percent of the time of all the machine's processors
 	Latency, Post, Reap Durations
 }
 
 func newStats(t *wire.Performance, pipeline int) *Stats { return &Stats{test: t, pipeline: pipeline} }
 
-// Print prints what dapltest prints, in the same order. It has one line for posts
-// and one for reaps: context switches are not counted.
+// Print prints what dapltest prints, in the same order. It has one line for posts and
+// one for reaps, because it does not count context switches.
 func (s *Stats) Print(w io.Writer) {
 	mode := "blocking"
 	if s.test.Poll {
@@ -80,7 +80,7 @@ const rule = "------------------------------------------------------------------
 // cpu is the time that the machine's processors have spent, in clock ticks.
 type cpu struct{ busy, all float64 }
 
-// cpuTime reads it where the system tells it, and is zero elsewhere.
+// cpuTime reads cpu where the system has it, and is zero elsewhere.
 func cpuTime() (c cpu) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	dat "godat/runtime"
 )
 
-// The buffers of an endpoint's control messages, which are their cookies, too.
+// The buffers of an endpoint's control messages, which are also their cookies.
 const (
 	memorySend = iota
 	memoryRecv
@@ -33,16 +33,16 @@ type end struct {
 	control *link.Pool
 	pools   []*link.Pool // by operation
 	remote  []wire.Memory
-	unpaid  []link.Completion // sends whose completion is looked for later, in the order posted
+	unpaid  []link.Completion // sends to reap later, in the order posted
 }
 
-// open makes an endpoint, which listens if it is a server's.
+// open makes an endpoint. On a server it also listens.
 func (t *thread) open(pz *dat.PZ, index int) (*end, error) {
 	test, segments := t.side.Test, 1
 	for _, o := range test.Ops {
 		segments = max(segments, int(o.Segments))
 	}
-	// Three more: what memory there is, and the two synchronizations.
+	// Three more: one for the message about memory, and two for the synchronizations.
 	depth := max(16, len(test.Ops)+3)
 	l, err := link.New(t.side.IA, pz, link.Config{Recvs: depth, Requests: depth, Segments: segments, Poll: test.Poll, CNO: t.cno})
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *thread) open(pz *dat.PZ, index int) (*end, error) {
 	}
 	e := &end{t: t, index: index, link: l}
 	if err := e.prepare(); err != nil {
-		_ = l.Close() // what went wrong before says more
+		_ = l.Close() // the first error says more
 		return nil, err
 	}
 	return e, nil
@@ -83,10 +83,10 @@ func (e *end) postControls() error {
 	return e.link.PostRecv(e.control, syncRecv, syncSize)
 }
 
-// number is the endpoint's among all of the side.
+// number is the number of the endpoint among all endpoints of the side.
 func (e *end) number() int { return e.t.index*int(e.t.side.Test.EPs) + e.index }
 
-// port is where the server's endpoint listens; 0 where the provider chooses.
+// port is the port that the server's endpoint listens on; 0 if the provider chooses.
 func (e *end) port() uint64 {
 	switch s := e.t.side; {
 	case s.Ports != nil:
@@ -97,8 +97,8 @@ func (e *end) port() uint64 {
 	return 0
 }
 
-// connect connects, and exchanges with the peer what memory there is for RDMA.
-// The client sends first, as iWARP wants it.
+// connect connects, and both sides tell each other which memory they have for RDMA. The
+// client sends first, as iWARP wants it.
 func (e *end) connect(ctx context.Context) error {
 	s := e.t.side
 	if s.Server {
@@ -158,8 +158,8 @@ func (e *end) recvMemory(ctx context.Context) (err error) {
 // ours reports whether this side begins the operation.
 func (e *end) ours(o wire.Op) bool { return o.Server == e.t.side.Server }
 
-// reapRequest waits for the completion of a request, after those of sends that
-// were put off.
+// reapRequest waits for the completion of a request, and before it for those of the
+// sends that were put off.
 func (e *end) reapRequest(ctx context.Context, want link.Completion) error {
 	if err := e.reapUnpaid(ctx); err != nil {
 		return err

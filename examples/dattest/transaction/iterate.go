@@ -9,7 +9,7 @@ import (
 	dat "godat/runtime"
 )
 
-// iterate is the test itself.
+// iterate runs the iterations of the test.
 func (t *thread) iterate(ctx context.Context) error {
 	test := t.side.Test
 	for i := range test.Iterations {
@@ -32,8 +32,8 @@ func (t *thread) iterate(ctx context.Context) error {
 	return t.sync(ctx, finalSend, finalRecv, func() error { return nil })
 }
 
-// do does one operation on all endpoints: first it is begun on all, then its
-// completions are looked for.
+// do does one operation on all endpoints: it posts the operation on each, and then
+// reaps the completions.
 func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 	ours := o.Server == t.side.Server
 	t.stats.count(o, ours, len(t.ends))
@@ -51,7 +51,7 @@ func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 			return e.reapRequest(ctx, want)
 		})
 	case o.Transfer != wire.SendRecv:
-		return nil // the peer's business
+		return nil // the peer reads or writes without this side
 	}
 	return t.each(func(e *end) error {
 		if err := e.link.Reap(ctx, e.link.Recv, link.Completion{Op: dat.OpRecv, Cookie: opCookie + uint64(op), Length: o.Bytes()}); err != nil {
@@ -69,7 +69,7 @@ func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 	})
 }
 
-// opOf is what the completion of an operation calls it.
+// opOf is the operation that a completion names.
 func opOf(o wire.Op) dat.Op {
 	switch o.Transfer {
 	case wire.RDMARead:
@@ -81,7 +81,7 @@ func opOf(o wire.Op) dat.Op {
 	}
 }
 
-// post begins an operation.
+// post posts an operation.
 func (e *end) post(op int, o wire.Op) error {
 	cookie, segs := opCookie+uint64(op), e.pools[op].Segments()
 	m := e.remote[op]
@@ -96,8 +96,8 @@ func (e *end) post(op int, o wire.Op) error {
 	}
 }
 
-// sink is where a read goes: to all buffers, or to the region from its beginning on
-// a device that does not scatter what it reads to that many.
+// sink is the target of a read: all buffers; or, on a device that does not scatter a
+// read to as many, the beginning of the region.
 func (e *end) sink(op int, o wire.Op) []dat.Segment {
 	segs := e.pools[op].Segments()
 	if o.Transfer == wire.RDMARead && len(segs) > e.t.side.IA.Attr().MaxReadSegments {
@@ -106,7 +106,7 @@ func (e *end) sink(op int, o wire.Op) []dat.Segment {
 	return segs
 }
 
-// postRecvs posts a receive for each send of the peer's.
+// postRecvs posts a receive for each send of the peer.
 func (e *end) postRecvs() error {
 	for op, o := range e.t.side.Test.Ops {
 		if o.Transfer == wire.SendRecv && !e.ours(o) {

@@ -8,13 +8,13 @@ import (
 	"godat/examples/dattest/wire"
 )
 
-// Stats are what a side has done.
+// Stats are the counts of a side.
 type Stats struct {
 	Threads, EPs int
 	Ops          uint64
 	Time         time.Duration // of the slowest thread
-	// Bytes that this side sent and received; and those of all RDMA, whoever
-	// began it.
+	// Bytes that this side sent and received, and bytes that RDMA of either side read
+	// and wrote.
 	Send, Recv, Read, Write uint64
 }
 

@@ -1,6 +1,6 @@
-// Package transaction is the transaction test: threads of endpoints, on each of
-// which both sides go through a list of sends, RDMA reads and RDMA writes, over
-// and over.
+// Package transaction is the transaction test: threads of endpoints, on each of which
+// both sides go through a list of sends, RDMA reads and RDMA writes, in every
+// iteration.
 package transaction
 
 import (
@@ -19,23 +19,24 @@ type Side struct {
 	IA     *dat.IA
 	Test   *wire.Transaction
 	Server bool
-	Addr   string // the server's, for the client
-	// Port is that of the first endpoint of the first thread; the others follow. A
-	// server may leave it 0: the provider chooses each, and Ready is told.
+	Addr   string // the server's; a client needs it
+	// Port is the port of the first endpoint of the first thread; the other endpoints'
+	// follow. If a server has 0, the provider chooses each port, and Ready gets them.
 	Port uint64
-	// Ports, of a client, are those that the server's Ready was told. They go
-	// before Port.
+	// Ports, of a client, are the ports that the server's Ready got. They take
+	// precedence over Port.
 	Ports []uint64
 	CNO   bool // each thread waits for all its completions at one CNO
-	// Graceful has the client end each connection in order, and the server wait for
-	// that. Otherwise each breaks it when it is done, as the C program does.
+	// Graceful makes the client end each connection gracefully, and the server wait for
+	// that. Otherwise each side breaks its connections when it has finished, as the C
+	// program does.
 	Graceful bool
-	// Ready, of a server, is called when it listens for all connections, with the
-	// port of each endpoint.
+	// Ready, of a server, is called with the port of each endpoint when all of them
+	// listen.
 	Ready func(ports []uint64) error
 }
 
-// Run runs the side's threads. When one fails the others are given up.
+// Run runs the side's threads. When one of them fails, it cancels the others.
 func (s *Side) Run(ctx context.Context) (Stats, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -84,7 +85,7 @@ func (s *Side) Run(ctx context.Context) (Stats, error) {
 type thread struct {
 	side   *Side
 	index  int
-	synced *sync.WaitGroup // all threads have heard from their peers
+	synced *sync.WaitGroup // done when all threads have had their peers' messages
 	cno    *dat.CNO        // nil without Side.CNO
 	ends   []*end
 	stats  Stats
@@ -96,7 +97,7 @@ func (t *thread) main(ctx context.Context, cancel context.CancelCauseFunc, liste
 	var told, heard sync.Once
 	listens := func() { told.Do(listening.Done) }
 	hears := func() { heard.Do(t.synced.Done) }
-	// However it ends, nobody waits for this thread.
+	// However this thread ends, the others must not wait for it.
 	defer hears()
 	defer listens()
 	if t.err = t.run(ctx, listens, hears); t.err != nil {
@@ -150,7 +151,7 @@ func (t *thread) close() error {
 	return errors.Join(errs...)
 }
 
-// each calls do for every endpoint.
+// each calls do for each endpoint.
 func (t *thread) each(do func(*end) error) error {
 	for _, e := range t.ends {
 		if err := do(e); err != nil {
@@ -160,8 +161,8 @@ func (t *thread) each(do func(*end) error) error {
 	return nil
 }
 
-// begin posts the receives and synchronizes with the peer: the server's threads
-// tell the client's that they are ready; when all of the client's have heard it,
+// begin posts the receives and synchronizes with the peer: each of the server's threads
+// tells the client's that it is ready; when all of the client's threads have been told,
 // they tell the server's to begin.
 func (t *thread) begin(ctx context.Context, hears func()) error {
 	if err := t.each((*end).postRecvs); err != nil {
@@ -177,8 +178,8 @@ func (t *thread) begin(ctx context.Context, hears func()) error {
 	})
 }
 
-// sync exchanges a message with the peer on each endpoint; the server's comes
-// first. between is what the client does when it has it.
+// sync exchanges a message with the peer on each endpoint. The server sends first; the
+// client calls between when it has the message, and then sends its own.
 func (t *thread) sync(ctx context.Context, send, recv int, between func() error) error {
 	sendAll := func() error {
 		if err := t.each(func(e *end) error { return e.link.PostSend(e.control, send, syncSize) }); err != nil {

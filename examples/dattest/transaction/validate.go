@@ -6,12 +6,12 @@ import (
 	"godat/examples/dattest/wire"
 )
 
-// barriers are the operations at the end of the list that are there for
-// validation: the server says that it will send nothing more, the client that it
-// has looked, and the server that it has, too.
+// barriers is how many operations at the end of the list are there for validation: the
+// server says that it sends nothing more, the client that it has validated, and the
+// server that it has validated, too.
 const barriers = 3
 
-// WithBarriers are the operations of a test that validates.
+// WithBarriers adds the barriers to the operations of a test that validates.
 func WithBarriers(ops []wire.Op) []wire.Op {
 	for _, server := range [barriers]bool{true, false, true} {
 		ops = append(ops, wire.Op{Server: server, Transfer: wire.SendRecv, Segments: 1, Size: 4096})
@@ -19,11 +19,11 @@ func WithBarriers(ops []wire.Op) []wire.Op {
 	return ops
 }
 
-// pattern is what all bytes of an iteration are.
+// pattern is the value of every byte in an iteration.
 func pattern(iteration uint32) byte { return byte(iteration + 1) }
 
-// validate looks at what has come, after the barrier that says that it has all
-// come, and prepares what goes out in the next iteration.
+// validate checks what has come, after the barrier that says that everything has come,
+// and fills the memory for the next iteration.
 func (t *thread) validate(op int, iteration uint32) error {
 	n := len(t.side.Test.Ops)
 	at := n - barriers
@@ -42,7 +42,8 @@ func (t *thread) validate(op int, iteration uint32) error {
 	return nil
 }
 
-// fill writes the pattern to all memory that is sent, written or read by the peer.
+// fill writes the pattern to all memory that this side sends or writes, and that the
+// peer reads.
 func (t *thread) fill(iteration uint32) {
 	for _, e := range t.ends {
 		for op, o := range e.validated() {
@@ -57,13 +58,13 @@ func (t *thread) fill(iteration uint32) {
 	}
 }
 
-// validated are the operations without the barriers.
+// validated returns the operations without the barriers.
 func (e *end) validated() []wire.Op {
 	ops := e.t.side.Test.Ops
 	return ops[:len(ops)-barriers]
 }
 
-// check compares all that has come with the pattern.
+// check compares everything that has come with the pattern.
 func (t *thread) check(iteration uint32) error {
 	want := pattern(iteration)
 	for _, e := range t.ends {
@@ -82,9 +83,9 @@ func (t *thread) check(iteration uint32) error {
 	return nil
 }
 
-// arrived is what an operation has brought. A write of the peer's fills the
-// region from its beginning, whatever buffers it has, and so does a read whose
-// segments are more than the device scatters to.
+// arrived returns the bytes that an operation has brought. The peer's write fills the
+// region from its beginning, whatever the buffers, and so does a read that has more
+// segments than the device scatters to.
 func (e *end) arrived(op int, o wire.Op) []byte {
 	if o.Transfer == wire.RDMAWrite || len(e.sink(op, o)) < int(o.Segments) {
 		return e.pools[op].Bytes()[:o.Bytes()]

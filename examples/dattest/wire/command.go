@@ -4,14 +4,14 @@ import "encoding/binary"
 
 // Op is one transfer of a transaction.
 type Op struct {
-	Server     bool // the server begins it, else the client
+	Server     bool // the server begins it, otherwise the client
 	Transfer   Transfer
-	Segments   uint32 // how many, each of Size bytes
+	Segments   uint32 // number of segments, each of Size bytes
 	Size       uint32
-	ReapOnRecv bool // SR: the client looks for its completion with the next receive
+	ReapOnRecv bool // SR: the client reaps the send together with its next receive
 }
 
-// Bytes are those of all segments.
+// Bytes is the length of all segments together.
 func (o Op) Bytes() int { return int(o.Segments) * int(o.Size) }
 
 func (o *Op) check(r *reader) {
@@ -20,7 +20,7 @@ func (o *Op) check(r *reader) {
 		"%d segments of %d bytes", o.Segments, o.Size)
 }
 
-// Transaction asks for a transaction test.
+// Transaction is the command for a transaction test.
 type Transaction struct {
 	Server     string
 	Iterations uint32
@@ -28,7 +28,7 @@ type Transaction struct {
 	EPs        uint32 // of each thread
 	RSP        bool   // the server uses reserved service points
 	Debug      bool
-	Validate   bool // the last three ops are barriers for it
+	Validate   bool // the last three ops are barriers for that
 	Poll       bool
 	Port       uint64
 	Device     string
@@ -36,7 +36,7 @@ type Transaction struct {
 	Ops        []Op
 }
 
-// Append appends the message.
+// Append appends the encoding of the message.
 func (t *Transaction) Append(b []byte) []byte {
 	b = numbers(b, Version, 1)
 	b = text(b, t.Server)
@@ -54,13 +54,13 @@ func (t *Transaction) Append(b []byte) []byte {
 	return b
 }
 
-// ParseTransaction takes a message apart. What it returns is within the bounds.
+// ParseTransaction reads a message. Its result is within the bounds.
 func ParseTransaction(b []byte) (*Transaction, error) {
 	r := reader{b: b}
 	r.version()
 	r.littleEndian()
 	t := &Transaction{Server: r.text(), Iterations: r.u32(), Threads: r.u32(), EPs: r.u32()}
-	r.u32() // not used any more
+	r.u32() // obsolete
 	t.RSP, t.Debug, t.Validate, t.Poll = r.flag(), r.flag(), r.flag(), r.flag()
 	t.Port, t.Device, t.QoS = r.u64(), r.text(), r.u32()
 	n := r.u32()
@@ -76,7 +76,7 @@ func ParseTransaction(b []byte) (*Transaction, error) {
 	return t, r.err
 }
 
-// Performance asks for a performance test.
+// Performance is the command for a performance test.
 type Performance struct {
 	Server     string
 	Device     string
@@ -84,12 +84,12 @@ type Performance struct {
 	Debug      bool
 	Poll       bool
 	Iterations uint32
-	Pipeline   uint32 // operations outstanding; what is more than possible means as many as are
-	Op         Op     // read or write, of the client
+	Pipeline   uint32 // outstanding operations, or as many as are possible if that is less
+	Op         Op     // a read or a write, which the client makes
 	Port       uint64
 }
 
-// Append appends the message.
+// Append appends the encoding of the message.
 func (p *Performance) Append(b []byte) []byte {
 	b = numbers(b, Version, 1)
 	b = text(text(b, p.Server), p.Device)
@@ -98,14 +98,14 @@ func (p *Performance) Append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, p.Port)
 }
 
-// ParsePerformance takes a message apart.
+// ParsePerformance reads a message.
 func ParsePerformance(b []byte) (*Performance, error) {
 	r := reader{b: b}
 	r.version()
 	r.littleEndian()
 	p := &Performance{Server: r.text(), Device: r.text(), QoS: r.u32(), Debug: r.flag(), Poll: r.flag(), Iterations: r.u32(), Pipeline: r.u32()}
 	p.Op.Transfer, p.Op.Size, p.Op.Segments = Transfer(r.u32()), r.u32(), r.u32()
-	r.u32() // reserved service points, which the C program does not use here
+	r.u32() // reserved service points, which the C program does not use for this test
 	p.Port = r.u64()
 	p.Op.check(&r)
 	r.want(p.Op.Transfer != SendRecv, "a performance test of sends")
@@ -113,13 +113,13 @@ func ParsePerformance(b []byte) (*Performance, error) {
 	return p, r.err
 }
 
-// Quit asks a server to end.
+// Quit is the command that ends a server.
 type Quit struct {
 	Server, Device string
 	Port           uint64
 }
 
-// Append appends the message.
+// Append appends the encoding of the message.
 func (q *Quit) Append(b []byte) []byte {
 	b = numbers(text(text(b, q.Server), q.Device), 0, 0)
 	return binary.LittleEndian.AppendUint64(b, q.Port)

@@ -2,27 +2,28 @@ package wire
 
 import "encoding/binary"
 
-// Memory is where a peer may read or write: zero where there is nothing to.
+// Memory is where a peer may read or write; it is zero for an operation without such
+// memory.
 type Memory struct {
 	Context uint32
 	Addr    uint64
 }
 
-// MemorySize is how many bytes one has on the wire, and AllMemorySize those of
-// the message in which a transaction test sends one for each operation that
-// there may be.
+// MemorySize is the length of a Memory on the wire in bytes. AllMemorySize is the
+// length of the message in which a transaction test sends a Memory for each possible
+// operation.
 const (
 	MemorySize    = 12
 	AllMemorySize = MaxOps * MemorySize
 )
 
-// AppendMemory appends one.
+// AppendMemory appends the encoding of a Memory.
 func AppendMemory(b []byte, m Memory) []byte {
 	b = binary.LittleEndian.AppendUint32(b, m.Context)
 	return binary.LittleEndian.AppendUint64(b, m.Addr)
 }
 
-// ParseMemory takes the first n of a message.
+// ParseMemory reads the first n Memories of a message.
 func ParseMemory(b []byte, n int) ([]Memory, error) {
 	r := reader{b: b}
 	all := make([]Memory, 0, MaxOps)

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// ParseOps reads operations as they stand on a command line: client|server SR|RR|RW [size [segments]] [-f].
+// ParseOps reads operations in the form of a command line: client|server SR|RR|RW [size
+// [segments]] [-f].
 func ParseOps(args []string) (ops []Op, err error) {
 	for len(args) > 0 {
 		who := args[0]
@@ -29,7 +30,7 @@ func ParseOps(args []string) (ops []Op, err error) {
 	return ops, nil
 }
 
-// ParseTransfer reads one transfer, and returns what follows it.
+// ParseTransfer reads one transfer, and returns the words after it.
 func ParseTransfer(args []string) (op Op, rest []string, err error) {
 	if len(args) == 0 {
 		return op, nil, errors.New("an operation lacks its transfer: SR, RR or RW")

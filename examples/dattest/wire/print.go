@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Print prints what is asked for, as dapltest does with -d.
+// Print prints the command, as dapltest does with -d.
 func (t *Transaction) Print(w io.Writer) {
 	fmt.Fprintln(w, "-------------------------------------")
 	line(w, "TransCmd", "server_name", t.Server)
@@ -28,7 +28,7 @@ func (t *Transaction) Print(w io.Writer) {
 	}
 }
 
-// Print prints what is asked for, as dapltest does with -d.
+// Print prints the command, as dapltest does with -d.
 func (p *Performance) Print(w io.Writer) {
 	fmt.Fprintln(w, "-------------------------------------")
 	line(w, "PerfCmd", "server_name", p.Server)

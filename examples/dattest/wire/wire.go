@@ -1,11 +1,10 @@
-// Package wire is what the two sides of a test tell each other, in the format of
-// the C dapltest, version 6: structs of 32-bit numbers, little-endian, without
-// gaps. Each message is sent in a buffer of [ControlSize] bytes, of which the
-// struct is the beginning.
+// Package wire encodes what the two sides of a test tell each other, in the format of
+// the C dapltest, version 6: structs of 32-bit numbers, little-endian, without gaps.
+// Each message is sent in a buffer of [ControlSize] bytes and begins with the struct.
 //
-// The first connection, the control connection, carries a [ClientInfo], a command
-// and the answer, a [ServerInfo]. The connections of the test itself begin with an
-// exchange of what memory there is for RDMA: [AppendMemory].
+// The first connection, the control connection, carries a [ClientInfo], a command and
+// the answer, a [ServerInfo]. On the connections of the test itself, the two sides
+// first tell each other which memory they have for RDMA: [AppendMemory].
 package wire
 
 import (
@@ -15,23 +14,23 @@ import (
 	"fmt"
 )
 
-// Version is that of the format.
+// Version is the version of the format.
 const Version = 6
 
-// ControlSize is how many bytes a message on the control connection has, whatever
-// is in it.
+// ControlSize is the length of every message on the control connection in bytes,
+// whatever its content.
 const ControlSize = 8192
 
-// Port is where servers listen unless they are told otherwise.
+// Port is the port that servers listen on by default.
 const Port = 62000
 
-// PrivateData goes with each request for a connection of a transaction test.
+// PrivateData is the private data of each connection request of a transaction test.
 const PrivateData = "DAPL and RDMA rule! Test 4321."
 
-// TestType says what a client wants.
+// TestType says which test a client wants.
 type TestType uint32
 
-// The tests that a client asks a server for.
+// The tests that a client may want.
 const (
 	TransactionTest TestType = 1
 	PerformanceTest TestType = 2
@@ -60,7 +59,7 @@ func (t Transfer) String() string {
 	return fmt.Sprintf("Transfer(%d)", uint32(t))
 }
 
-// Short is the name on command lines, and in what a performance test prints.
+// Short is the name on command lines and in the output of a performance test.
 func (t Transfer) Short() string {
 	switch t {
 	case RDMARead:
@@ -73,7 +72,7 @@ func (t Transfer) Short() string {
 	return t.String()
 }
 
-// The bounds of what is believed of a peer.
+// The bounds of the numbers that a peer may send.
 const (
 	MaxOps        = 100
 	MaxThreads    = 256
@@ -84,22 +83,22 @@ const (
 	nameSize      = 256
 )
 
-// ErrFormat is what each error matches that comes of bytes of a peer.
+// ErrFormat is what each error matches that a peer's bytes cause.
 var ErrFormat = errors.New("not a message of dapltest")
 
-// ClientInfo is a client's first message. The C program says of a request to quit
-// that it has no threads.
+// ClientInfo is a client's first message. In the C program, a request to quit says that
+// the client has no threads.
 type ClientInfo struct {
 	Test    TestType
 	Threads uint32
 }
 
-// Append appends the message, without what fills it up.
+// Append appends the encoding of the message, without padding.
 func (c ClientInfo) Append(b []byte) []byte {
 	return numbers(b, Version, 1, uint32(c.Test), c.Threads)
 }
 
-// ParseClientInfo takes a message apart.
+// ParseClientInfo reads a message.
 func ParseClientInfo(b []byte) (c ClientInfo, err error) {
 	r := reader{b: b}
 	r.version()
@@ -109,14 +108,14 @@ func ParseClientInfo(b []byte) (c ClientInfo, err error) {
 	return c, r.err
 }
 
-// ServerInfo is the server's answer: it listens for the test's connections at
-// this port and those that follow.
+// ServerInfo is the server's answer: it listens for the test's connections at this port
+// and the ports after it.
 type ServerInfo struct{ FirstPort uint32 }
 
-// Append appends the message.
+// Append appends the encoding of the message.
 func (s ServerInfo) Append(b []byte) []byte { return numbers(b, Version, 1, s.FirstPort) }
 
-// ParseServerInfo takes a message apart.
+// ParseServerInfo reads a message.
 func ParseServerInfo(b []byte) (s ServerInfo, err error) {
 	r := reader{b: b}
 	r.version()
@@ -145,7 +144,7 @@ func flag(v bool) uint32 {
 	return 0
 }
 
-// reader takes numbers from a message; after the first error it gives zeros.
+// reader reads numbers from a message; after the first error it returns zeros.
 type reader struct {
 	b   []byte
 	err error
@@ -181,7 +180,7 @@ func (r *reader) version() {
 	r.want(v == Version, "version %d, this is %d", v, Version)
 }
 
-// littleEndian wants a peer whose addresses need no turning.
+// littleEndian fails unless the peer is little-endian.
 func (r *reader) littleEndian() {
 	r.want(r.flag(), "a big-endian peer is not supported")
 }

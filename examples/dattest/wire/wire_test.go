@@ -23,7 +23,7 @@ func TestInfosAreTheCStructs(t *testing.T) {
 	s := ServerInfo{FirstPort: 62001}
 	assert.Equal(t, []byte{6, 0, 0, 0, 1, 0, 0, 0, 0x31, 0xf2, 0, 0}, s.Append(nil))
 
-	gotC, err := ParseClientInfo(append(c.Append(nil), 0xff, 0xff)) // what fills the buffer is ignored
+	gotC, err := ParseClientInfo(append(c.Append(nil), 0xff, 0xff)) // padding is ignored
 	require.NoError(t, err)
 	assert.Equal(t, c, gotC)
 	gotS, err := ParseServerInfo(s.Append(nil))
@@ -127,7 +127,7 @@ func TestWhatAPeerMayNotAskFor(t *testing.T) {
 	require.ErrorContains(t, err, "version 5")
 	for n := range 2568 {
 		if n >= 588 {
-			break // what follows are operations that are not there
+			break // the rest of the message belongs to operations that are not there
 		}
 		_, err = ParseTransaction(good().Append(nil)[:n])
 		require.ErrorIs(t, err, ErrFormat, n)
