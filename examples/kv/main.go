@@ -1,5 +1,5 @@
-// Command kv is a key-value store, and the program to learn from. Values over 512
-// bytes go by RDMA, straight between the memory of a client and the server's.
+// Command kv is a key-value store, and the program to learn from. Values of more than
+// 512 bytes go by RDMA, straight between the client's and the server's memory.
 //
 //	kv -listen 127.0.0.1:7000          a server, until it is interrupted
 //	kv -addr 127.0.0.1:7000 put k v    a client
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// serve serves until ctx ends. It is one goroutine: the values need no lock.
+// serve serves until ctx ends. It is one goroutine, so the values need no lock.
 func serve(ctx context.Context, ia *dat.IA, address string, out io.Writer) error {
 	ln, err := ia.Listen(ctx, address, dat.ConnConfig{Message: message, Setup: open})
 	if err != nil {
@@ -72,7 +72,7 @@ func serve(ctx context.Context, ia *dat.IA, address string, out io.Writer) error
 		case <-ctx.Done():
 			return ln.Shutdown(context.WithoutCancel(ctx))
 		}
-		if err != nil { // of one client: the others go on
+		if err != nil { // the error of one client: the others go on
 			fmt.Fprintln(out, "kv:", err)
 		}
 	}
@@ -88,8 +88,8 @@ func open(c *dat.Conn) (private []byte, err error) {
 	return window.Remote(0, longest).MarshalBinary()
 }
 
-// answer does what a request says: "put KEY\x00VALUE", "get KEY", or "long KEY\x00LENGTH"
-// for a value in the window. It answers "value VALUE", "long LENGTH" or "error TEXT".
+// answer serves a request: "put KEY\x00VALUE", "get KEY", or "long KEY\x00LENGTH" for a
+// value in the window. It answers "value VALUE", "long LENGTH" or "error TEXT".
 func answer(values map[string]string, window []byte, request string) string {
 	op, rest, _ := strings.Cut(request, " ")
 	key, value, _ := strings.Cut(rest, "\x00")
@@ -121,10 +121,10 @@ func answer(values map[string]string, window []byte, request string) string {
 type client struct {
 	conn   *dat.Conn
 	memory *dat.LMR          // for a long value
-	window dat.RemoteSegment // its counterpart at the server
+	window dat.RemoteSegment // the memory's counterpart at the server
 }
 
-// ask is a client that does what the arguments say.
+// ask runs a client that does what the arguments say.
 func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.Writer) error {
 	c, err := ia.Dial(ctx, address, dat.ConnConfig{Message: message})
 	if err != nil {
@@ -163,7 +163,8 @@ func (k *client) put(ctx context.Context, key, value string) (err error) {
 	return err
 }
 
-// move writes or reads the first n bytes of the window. It fails if there are less.
+// move writes or reads the first n bytes of the window. It fails if the window has
+// fewer.
 func (k *client) move(ctx context.Context, op dat.Op, n int) error {
 	return k.conn.Do(ctx, dat.DTO{Op: op, Segment: k.memory.Segment(0, n), Remote: k.window.Slice(0, n)})
 }

@@ -21,7 +21,7 @@ import (
 	dat "godat/runtime"
 )
 
-// TestMain is the program itself when a test starts it as a server.
+// TestMain runs the program itself when a test starts the binary as a server.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("KV_TEST_SERVE"); addr != "" {
 		serveParent(addr)
@@ -76,7 +76,7 @@ func start(t *testing.T, provider string) (ia *dat.IA, addr string) {
 	return ia, addr
 }
 
-// command is what the program prints for a command line.
+// command returns what the program prints for a command line.
 func command(t *testing.T, ia *dat.IA, addr string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -142,7 +142,7 @@ func TestAClientThatMakesNoSenseHurtsNobody(t *testing.T) {
 		c.Release(a)
 		require.NoError(t, c.Close())
 	}
-	// One that reads beyond its window ends with its connection.
+	// A client that reads beyond its window loses its connection.
 	c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{Message: message})
 	require.NoError(t, err)
 	k := client{conn: c}
