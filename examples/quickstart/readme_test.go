@@ -16,7 +16,7 @@ func TestTheReadmeShowsThisProgram(t *testing.T) {
 	require.NoError(t, err)
 	_, program, ok := strings.Cut(string(source), "package main\n")
 	require.True(t, ok)
-	// A checkout on Windows may have other line ends.
+	// A checkout on Windows may have other line endings.
 	text := strings.ReplaceAll(string(readme), "\r\n", "\n")
 	assert.Contains(t, text, "```go\npackage main\n"+strings.ReplaceAll(program, "\r\n", "\n")+"```\n")
 }
