@@ -7,8 +7,8 @@ import (
 	dat "godat/runtime"
 )
 
-// advertSize is the length of every message: an advert. The server's, which mean
-// that it is done, say nothing of use.
+// advertSize is the length of every message, an advert. The content of the server's
+// messages has no use: they only tell that the server has finished.
 //
 //	 0               8       12      16
 //	+---------------+-------+-------+
@@ -22,7 +22,7 @@ func putAdvert(b []byte, r dat.RemoteSegment) {
 	binary.BigEndian.PutUint32(b[12:], r.Len)
 }
 
-// parseAdvert reads an advert of a buffer of at most that many bytes.
+// parseAdvert reads an advert of a buffer of at most most bytes.
 func parseAdvert(b []byte, most int) (dat.RemoteSegment, error) {
 	if len(b) != advertSize {
 		return dat.RemoteSegment{}, fmt.Errorf("a message of %d bytes, not %d", len(b), advertSize)

@@ -14,7 +14,7 @@ import (
 // connectTime bounds an attempt to connect.
 const connectTime = 30 * time.Second
 
-// ping is the client: until it has its count, or until ctx is done.
+// ping is the client. It ends after its count of pings, or when ctx is done.
 func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error) {
 	l, err := newLink(ia)
 	if err != nil {
@@ -55,7 +55,7 @@ func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error
 	return l.hangUp(context.WithoutCancel(ctx))
 }
 
-// once is one ping: the server has read source, and then has written sink.
+// once makes one ping: the server reads source, and then writes sink.
 func (l *link) once(ctx context.Context, source, sink dat.RemoteSegment) error {
 	for _, r := range []dat.RemoteSegment{source, sink} {
 		if err := l.send(ctx, r); err != nil {
@@ -68,8 +68,8 @@ func (l *link) once(ctx context.Context, source, sink dat.RemoteSegment) error {
 	return nil
 }
 
-// fill writes the text of a ping: its number, then characters that begin with
-// another one in each ping, and a zero at the end.
+// fill writes the text of a ping: its number, then characters that begin at another one
+// in each ping, and a zero at the end.
 func fill(b []byte, number int) {
 	const first, last = 'A', 'z'
 	n := copy(b, fmt.Sprintf("rdma-ping-%d: ", number))
@@ -79,7 +79,7 @@ func fill(b []byte, number int) {
 	b[len(b)-1] = 0
 }
 
-// until0 is the text before the first zero.
+// until0 returns the text before the first zero.
 func until0(b []byte) []byte {
 	text, _, _ := bytes.Cut(b, []byte{0})
 	return text

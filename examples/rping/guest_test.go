@@ -20,8 +20,8 @@ import (
 	dat "godat/runtime"
 )
 
-// These run in the guest, against the rping that comes with librdmacm over the
-// device that it was booted with. Ours runs on that device, too, or on the adapter
+// These run in the guest, against the rping that comes with librdmacm, on the device
+// that the guest was booted with. This rping runs on the same device, or on the adapter
 // that the environment names, with its parameters: see hw/ibv/test-guest.sh and
 // hw/iwarp/test-guest.sh.
 
@@ -33,7 +33,8 @@ const (
 
 var guestSizes = []int{64, 100, 4096, mostSize}
 
-// guestPort is the next test's: one that was just used may not be free yet.
+// guestPort is the port of the next test. A port that was just used may not be free
+// yet.
 var guestPort = 7174
 
 func guestAdapter(t *testing.T, ctx context.Context) *dat.IA {
@@ -52,7 +53,7 @@ func guestAdapter(t *testing.T, ctx context.Context) *dat.IA {
 	return ia
 }
 
-// theirs is the C program on the next port; it is killed when ctx ends.
+// theirs is the C program on the next port; the end of ctx kills it.
 func theirs(ctx context.Context, size int, role ...string) (*exec.Cmd, *bytes.Buffer) {
 	args := append(role, "-a", guestAddress, "-p", strconv.Itoa(guestPort), "-S", strconv.Itoa(size), "-V", "-v")
 	cmd := exec.CommandContext(ctx, "rping", args...)
@@ -103,7 +104,7 @@ func TestTheirServerAnswersOurClient(t *testing.T) {
 	}
 }
 
-// pingWhenUp is ping, again and again while nobody listens yet.
+// pingWhenUp calls ping again and again until the server listens.
 func pingWhenUp(ctx context.Context, ia *dat.IA, o *options, out *bytes.Buffer) error {
 	for {
 		err := ping(ctx, ia, o, out)

@@ -13,13 +13,12 @@ type link struct {
 	pz       *dat.PZ
 	events   *dat.Dispatcher
 	ep       *dat.Endpoint
-	messages *dat.LMR // the advert that goes out, then the one that came in
-	seen     [4]int   // completions by cookie, not waited for yet
-	sending  bool     // an advert is on its way
+	messages *dat.LMR // the outgoing advert, and behind it the incoming one
+	seen     [4]int   // by cookie: completions that no wait has taken yet
+	sending  bool     // the send of an advert has not completed
 }
 
-// The cookies of the requests. A number of events that are no completions takes
-// the place of none.
+// The cookies of the requests, and one for Established, which is no completion.
 const (
 	sent uint64 = iota
 	received
@@ -29,7 +28,7 @@ const (
 
 var errGone = errors.New("the peer has gone")
 
-// newLink makes a link with one receive posted, which is not connected.
+// newLink makes a link that is not connected, with one receive posted.
 func newLink(ia *dat.IA) (l *link, err error) {
 	l = &link{}
 	defer func() {
@@ -61,8 +60,8 @@ func (l *link) receive() error {
 	return l.ep.PostRecv(received, dat.Default, l.messages.Segment(advertSize, advertSize))
 }
 
-// send sends an advert. It waits until the one before has gone, not for this one: a
-// peer that has it may leave at once.
+// send sends an advert. It waits for the completion of the send before it, but not for
+// its own: a peer that has the advert may leave at once.
 func (l *link) send(ctx context.Context, r dat.RemoteSegment) error {
 	if l.sending {
 		if err := l.wait(ctx, sent); err != nil {
@@ -74,7 +73,7 @@ func (l *link) send(ctx context.Context, r dat.RemoteSegment) error {
 	return l.ep.PostSend(sent, dat.Default, l.messages.Segment(0, advertSize))
 }
 
-// next waits for the peer's next message, copies it and makes room for another.
+// next waits for the peer's next message, copies it, and posts another receive.
 func (l *link) next(ctx context.Context) (advert [advertSize]byte, err error) {
 	if err := l.wait(ctx, received); err != nil {
 		return advert, err
@@ -83,7 +82,7 @@ func (l *link) next(ctx context.Context) (advert [advertSize]byte, err error) {
 	return advert, l.receive()
 }
 
-// wait waits for a completion with that cookie, or for Established.
+// wait waits for the completion with that cookie, or for Established.
 func (l *link) wait(ctx context.Context, cookie uint64) error {
 	for l.seen[cookie] == 0 {
 		select {
@@ -107,7 +106,7 @@ func (l *link) take(ev dat.Event) error {
 		return errGone
 	case ev.Number != dat.DTOCompletion:
 		return ev.Err()
-	case ev.Status == dat.StatusFlushed: // an event of the connection follows
+	case ev.Status == dat.StatusFlushed: // the event of the connection's end follows
 	case ev.Status != dat.StatusSuccess:
 		return fmt.Errorf("%v: %w", ev.Op, ev.Err())
 	case ev.Op == dat.OpRecv && ev.Length != advertSize:
@@ -118,7 +117,7 @@ func (l *link) take(ev dat.Event) error {
 	return nil
 }
 
-// hangUp ends the connection in order.
+// hangUp ends the connection gracefully.
 func (l *link) hangUp(ctx context.Context) error {
 	if err := l.ep.Disconnect(dat.Graceful); err != nil {
 		return err
@@ -133,7 +132,7 @@ func (l *link) hangUp(ctx context.Context) error {
 	}
 }
 
-// close frees what the link has. It may be half made.
+// close frees what the link has, also when newLink has half made it.
 func (l *link) close() error {
 	var errs []error
 	if l.ep != nil {

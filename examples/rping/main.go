@@ -1,13 +1,13 @@
-// Command rping pings a peer by RDMA: the client advertises a buffer, which the
-// server reads; then another, into which the server writes what it has read. It
-// speaks the protocol of the rping that comes with librdmacm, so that either side
-// can be that program.
+// Command rping pings a peer by RDMA: the client advertises a buffer, which the server
+// reads; then another one, into which the server writes what it has read. It speaks the
+// protocol of the rping that comes with librdmacm, so either side can be that program.
 //
 //	rping -s -a 10.0.2.15 --provider ibv
 //	rping -c -a 10.0.2.15 --provider ibv -C 10 -V
 //
-// The server serves one client and ends with it. It exits with 1 when the
-// connection was lost amid a ping, or when with -V one came back with another content.
+// The server serves one client and ends with it. The program exits with 1 when the
+// connection was lost in the middle of a ping, or when with -V a ping came back
+// changed.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	dat "godat/runtime"
 )
 
-// options is the command line. The letters are those of the C program.
+// options is the command line, with the C program's letters.
 type options struct {
 	Server   bool   `short:"s" help:"Be the server." xor:"role" required:""`
 	Client   bool   `short:"c" help:"Be the client." xor:"role" required:""`
@@ -37,13 +37,13 @@ type options struct {
 	Provider string `help:"Provider and device to run on." default:"ibv"`
 }
 
-// The sizes of a ping. The least has room for the text that begins it.
+// The sizes of a ping. The smallest has room for the text that a ping begins with.
 const (
 	leastSize = 32
 	mostSize  = 65535
 )
 
-// check refuses what the tags of the options can't tell.
+// check refuses command lines that the tags of the options can't refuse.
 func (o *options) check() error {
 	switch {
 	case o.Size < leastSize || o.Size > mostSize:

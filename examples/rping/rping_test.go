@@ -16,8 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-// both runs a server and a client on a provider, and returns what they printed and
-// how they ended.
+// both runs a server and a client on a provider, and returns their outputs and errors.
 func both(t *testing.T, provider string, server, client options) (said, heard string, serverErr, clientErr error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

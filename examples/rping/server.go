@@ -9,8 +9,8 @@ import (
 	dat "godat/runtime"
 )
 
-// serve is the server: until its client has disconnected, or until ctx is done. It
-// tells ready, which may be nil, the port.
+// serve is the server. It ends when its client has disconnected, or when ctx is done.
+// It calls ready, which may be nil, with the port.
 func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready func(port uint64)) (err error) {
 	requests, err := ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 8})
 	if err != nil {
@@ -47,7 +47,7 @@ func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready fun
 	return l.answer(ctx, o, out)
 }
 
-// answer answers pings until the client leaves.
+// answer answers pings until the client disconnects.
 func (l *link) answer(ctx context.Context, o *options, out io.Writer) (err error) {
 	buf, err := l.pz.Alloc(o.Size, dat.LocalRead|dat.LocalWrite)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *link) answer(ctx context.Context, o *options, out io.Writer) (err error
 	for {
 		source, err := l.next(ctx)
 		if errors.Is(err, errGone) || ctx.Err() != nil {
-			return nil // between two pings
+			return nil // disconnected between two pings
 		}
 		if err != nil {
 			return err
@@ -75,7 +75,8 @@ func (l *link) answer(ctx context.Context, o *options, out io.Writer) (err error
 	}
 }
 
-// fetch reads what an advert names, says so, and returns how much it was.
+// fetch reads the memory that an advert names, tells the client that it is done, and
+// returns the length.
 func (l *link) fetch(ctx context.Context, advert []byte, buf *dat.LMR) (n int, err error) {
 	r, err := parseAdvert(advert, len(buf.Bytes()))
 	if err != nil {
@@ -91,7 +92,8 @@ func (l *link) fetch(ctx context.Context, advert []byte, buf *dat.LMR) (n int, e
 	return n, l.send(ctx, dat.RemoteSegment{})
 }
 
-// put writes it to where the next advert says, and says so.
+// put writes the first n bytes of buf to the memory that the next advert names, and
+// tells the client that it is done.
 func (l *link) put(ctx context.Context, buf *dat.LMR, n int) error {
 	advert, err := l.next(ctx)
 	if err != nil {
