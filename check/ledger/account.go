@@ -9,71 +9,72 @@ import (
 	dat "godat/runtime"
 )
 
-// character is what an endpoint's attributes make of it.
+// character is the choice of an endpoint's completion flags.
 type character uint8
 
 const (
 	plain     character = iota
 	silent              // both directions may post UNSIGNALLED
-	solicited           // receives notify when the sender asked for it
+	solicited           // a receive notifies only if its sender asked for it
 	characters
 )
 
 func (c character) String() string { return [...]string{"plain", "silent", "solicited"}[c] }
 
 const (
-	requestPages  = 4 // three posters and the link itself
+	requestPages  = 4 // one for each of three posters, and the link's own
 	receivePages  = 2
 	linkPage      = requestPages - 1
-	perLife       = 400 // posts of one poster in one life, at most
-	requestLeeway = 200 // what follows them: closing posts, posts after the end
+	perLife       = 400 // a poster's posts in one life, at most
+	requestLeeway = 200 // the posts that may follow: closing posts, posts after the end
 	requestRoom   = 2 * (perLife + requestLeeway)
 	receiveRoom   = 2 * (3*perLife + 600)
 )
 
-// account is an endpoint in the books, and what belongs to it.
+// account is an endpoint in the books: its lanes, its memory and its dispatchers.
 type account struct {
-	// Immutable once it is open.
+	// Immutable after openAccount.
 	books *books
 	w     *world
-	home  *home // the adapter and zone it lives in
+	home  *home // the adapter and zone of the endpoint
 	id    uint32
 	ep    *dat.Endpoint
 	kind  character
-	jumpy bool // a send soon gives up when the peer has no receive
+	jumpy bool // a send fails after jumpiness without a receive at the peer
 	lanes [2]lane
 	conn  *hub
-	own   []*hub // those that nobody else uses
-	// quietPlace is where all events of a lane go that may be silent: they wait
-	// for a louder one at the same place.
+	own   []*hub // the hubs that no other account uses
+	// quietPlace is the one place of all events of a lane whose events may be silent,
+	// because a post is UNSIGNALLED or a receive unsolicited: a silent event stays
+	// queued until one that notifies comes to the same place.
 	quietPlace [2]place
 
 	out  *region // sources of sends and writes, sinks of reads: slots by page
 	recv *region // receive buffers: slots by page
-	in   *region // what the peer writes to and reads: slots by its page
+	in   *region // where the peer writes to and reads from: slots by the peer's page
 
-	// Set by the link between two lives.
+	// The link sets these between two lives.
 	peer *account
 	life atomic.Pointer[life]
 
 	book    connections
-	closing atomic.Bool // Close has been called, or is about to be
-	closed  bool        // the link's: it has returned
+	closing atomic.Bool // the link has called Close, or is about to
+	closed  bool        // Close has returned; only the link uses this
 }
 
 func (a *account) String() string {
 	return fmt.Sprintf("endpoint %d (%v, %s)", a.id, a.kind, a.home.name)
 }
 
-// slotAt is where a memory slot of a page is, in out, recv and the peer's in.
+// slotAt is the offset of a page's memory slot in out, recv and the peer's in.
 func (p *page) slotAt(slot int) int {
 	return (int(p.number%firstReceivePage)*maxWindow + slot) * slotSize
 }
 
 const inSize = requestPages*maxWindow*slotSize + 8
 
-// openAccount makes an endpoint with all that belongs to it. It returns nil when
-// that fails, after a complaint.
+// openAccount makes an endpoint, its memory and its dispatchers. On failure it adds
+// a complaint and returns nil.
 func (l *link) openAccount(side int, rng *rand.Rand) *account {
 	w := l.w
 	a := &account{books: &w.books, w: w, home: w.homes[l.adapters[side]][rng.IntN(zonesPerAdapter)]}
@@ -108,7 +109,7 @@ func (l *link) openAccount(side int, rng *rand.Rand) *account {
 	return a
 }
 
-// attributes chooses the endpoint's attributes, and the pages that fit them.
+// attributes chooses the endpoint's attributes, and adds pages that fit them.
 func (a *account) attributes(rng *rand.Rand) (attr dat.EndpointAttr) {
 	depths := [...]int{8, 16, 32, 64}
 	requestDepth, receiveDepth := depths[rng.IntN(len(depths))], depths[1+rng.IntN(len(depths)-1)]
@@ -149,14 +150,14 @@ func (a *account) attributes(rng *rand.Rand) (attr dat.EndpointAttr) {
 	return attr
 }
 
-// jumpiness is how long a send of a jumpy endpoint waits for a receive.
+// jumpiness is how long a send of a jumpy endpoint waits for a receive of the peer.
 const jumpiness = 30 * time.Millisecond
 
 // crowded reports whether the lane's posters may find the queue full.
 func (l *lane) crowded() bool { return l.windows() > l.depth }
 
-// windows is how many posts of the lane may be out, for all that the ledger has
-// seen of their events.
+// windows is an upper bound of the lane's posts whose events the ledger has not
+// seen.
 func (l *lane) windows() (sum int) {
 	for i, p := range l.pages {
 		if l.dir == receives || i < l.posters || i == linkPage {
@@ -166,7 +167,7 @@ func (l *lane) windows() (sum int) {
 	return sum
 }
 
-// room is how many events of the lane may be in a dispatcher.
+// room is how many places the lane's events may take in a dispatcher.
 func (l *lane) room() int { return max(l.depth, l.windows()) }
 
 // registerAll registers the account's memory.
@@ -180,7 +181,7 @@ func (a *account) registerAll(rng *rand.Rand) bool {
 	return a.out != nil && a.recv != nil && a.in != nil
 }
 
-// room reports whether the account's pages last for one more life.
+// room reports whether the account's pages have entries enough for one more life.
 func (a *account) room() bool {
 	for _, p := range a.lanes[requests].pages {
 		if p.left() < perLife+requestLeeway {
@@ -195,7 +196,8 @@ func (a *account) room() bool {
 	return true
 }
 
-// free ends what belonged to the endpoint, which is closed.
+// free frees the memory and the dispatchers of an endpoint that is closed, and
+// seals its account.
 func (a *account) free() {
 	for _, r := range [...]*region{a.out, a.recv, a.in} {
 		if r == nil {

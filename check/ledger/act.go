@@ -7,7 +7,7 @@ import (
 	dat "godat/runtime"
 )
 
-// The weights of what a poster does.
+// acts are the operations of a poster, weighted in percent.
 var acts = [...]struct {
 	weight int
 	do     func(*poster)
@@ -20,7 +20,7 @@ var acts = [...]struct {
 	{1, (*poster).wrong},
 }
 
-// act does one of what a poster does.
+// act does one operation, chosen by weight.
 func (p *poster) act() {
 	if p.account.w.cfg.Simple {
 		p.send(true)
@@ -35,8 +35,9 @@ func (p *poster) act() {
 	}
 }
 
-// flags chooses the flags of the entry k after next. The one that fills the window
-// is loud, so that there is an event to wait for.
+// flags chooses the flags of the k-th entry after next. The entry that fills the
+// window is neither suppressed nor UNSIGNALLED, so that the poster has an event to
+// wait for.
 func (p *poster) flags(op dat.Op, k int) (f dat.Flags) {
 	x := p.rng.Uint32()
 	last := p.outstanding()+k+1 >= p.window
@@ -58,8 +59,9 @@ func (p *poster) flags(op dat.Op, k int) (f dat.Flags) {
 	return f
 }
 
-// place chooses where the event goes. Silent events wait for a louder one at the
-// same place, so there a poster keeps to one.
+// place chooses where the event goes. An UNSIGNALLED event stays queued until one
+// that notifies comes to the same place, so a poster that may post UNSIGNALLED
+// keeps to one place.
 func (p *poster) place() place {
 	switch {
 	case p.account.kind == silent:
@@ -70,7 +72,7 @@ func (p *poster) place() place {
 	return atMain
 }
 
-// label gives the entry k after next its cookie, and its place.
+// label gives the k-th entry after next its cookie and its place.
 func (p *poster) label(k int) *entry {
 	return p.page.label(k, p.place(), untagged|uint8(p.rng.Uint32()))
 }
@@ -90,10 +92,11 @@ func (p *poster) size() int {
 	return maxMessage
 }
 
-// local lays out n bytes in the slot of the entry k after next.
+// local lays out n bytes in the slot of the k-th entry after next.
 func (p *poster) local(k, n int) span { return cut(p.rng, p.slotAt(p.slot(k)), n) }
 
-// fillSend makes the entry k after next a send.
+// fillSend makes the k-th entry after next a send; loud: neither suppressed nor
+// UNSIGNALLED.
 func (p *poster) fillSend(k int, loud bool) *entry {
 	e := p.label(k)
 	n := p.size()
@@ -106,7 +109,7 @@ func (p *poster) fillSend(k int, loud bool) *entry {
 	return e
 }
 
-// fillWrite makes it a write into the peer's slot.
+// fillWrite makes the k-th entry after next a write into the peer's slot.
 func (p *poster) fillWrite(k int) *entry {
 	e := p.label(k)
 	n := p.size()
@@ -116,7 +119,8 @@ func (p *poster) fillWrite(k int) *entry {
 	return e
 }
 
-// fillRead makes it a read of the peer's slot. The sink may be longer.
+// fillRead makes the k-th entry after next a read of the peer's slot. The local
+// segments may be longer than the read.
 func (p *poster) fillRead(k int) *entry {
 	e := p.label(k)
 	n := p.size()
@@ -126,14 +130,15 @@ func (p *poster) fillRead(k int) *entry {
 	return e
 }
 
-// segmentsOf names an entry's local memory to a post.
+// segmentsOf returns the segments of an entry's local memory.
 func (p *poster) segmentsOf(e *entry) []dat.Segment {
 	at := len(p.segments)
 	p.segments = p.account.out.segments(e.local, p.segments)
 	return p.segments[at:]
 }
 
-// remoteOf names the peer's memory. What is written may be shorter.
+// remoteOf returns the segment of the peer's memory that the entry reads or writes.
+// A write may be up to 7 bytes shorter than its remote segment.
 func (p *poster) remoteOf(e *entry) dat.RemoteSegment {
 	n := int(e.length)
 	if e.op != dat.OpRead {
@@ -142,7 +147,7 @@ func (p *poster) remoteOf(e *entry) dat.RemoteSegment {
 	return p.peer.in.lmr.Remote(int(e.remote), n)
 }
 
-// post posts next, which is filled in.
+// post posts the next entry, which is filled in.
 func (p *poster) post() verdict {
 	e := p.next()
 	p.segments = p.segments[:0]
@@ -179,10 +184,10 @@ func (p *poster) read() {
 	p.post()
 }
 
-// room is how many entries the window still takes.
+// room is how many entries still fit into the window.
 func (p *poster) room() int { return p.window - p.outstanding() }
 
-// several posts a batch of anything.
+// several posts a batch of sends, writes and reads.
 func (p *poster) several() {
 	n := min(p.room(), 1+p.rng.IntN(mostBatch))
 	p.batch, p.segments = p.batch[:0], p.segments[:0]
@@ -207,11 +212,11 @@ func (p *poster) several() {
 	p.judge(n, k, err)
 }
 
-// byShot posts with a one-shot request: it waits for the event at once, or gets
-// it later, or gives it up.
+// byShot posts a request whose event goes to a one-shot. The poster waits for the
+// event at once, polls for it later, or releases the one-shot unread.
 func (p *poster) byShot() {
 	if p.room() < 2 {
-		p.write() // the one that fills the window is heard at the others' place
+		p.write() // the request that fills the window keeps its event at the usual place
 		return
 	}
 	e := p.fillWrite(0)
@@ -244,7 +249,7 @@ func (p *poster) byShot() {
 	}
 }
 
-// wrong posts what must be refused, without an effect.
+// wrong posts a request that must be refused without an effect.
 func (p *poster) wrong() {
 	e := p.fillSend(0, true)
 	p.begin(1)

@@ -5,8 +5,8 @@ import (
 	dat "godat/runtime"
 )
 
-// follow demands that a message is not out of order among those that this page's
-// receives have got.
+// follow checks that the message which receive e took is in order after those that
+// earlier receives of page p took.
 func (a *account) follow(p *page, e *entry) {
 	s := e.from
 	if s == nil {
@@ -22,12 +22,12 @@ func (a *account) follow(p *page, e *entry) {
 	}
 }
 
-// arrival notes a message, when its event comes: who sent it, and that it came once,
-// as solicited or not.
+// arrival checks a received message when its event comes: its sender and its
+// length, that it came once, and that the event is solicited if the send was.
 func (a *account) arrival(p *page, e *entry, ev *dat.Event) {
 	b, n := a.books, ev.Length
 	if n < headerSize {
-		return // it is too short to say which it is
+		return // the message is too short to hold a cookie
 	}
 	cookie := a.recv.sender(e.local)
 	q, s, _ := b.find(cookie)

@@ -6,8 +6,8 @@ import (
 	dat "godat/runtime"
 )
 
-// audit looks at everything that the link's sides have posted since the last
-// time. Nobody posts, and every event that was delivered is in the books.
+// audit checks all posts of the link's two sides since the last audit. Nothing is
+// posted meanwhile, and the books hold every event that was delivered.
 func (l *link) audit() {
 	for _, a := range l.sides {
 		if a != nil {
@@ -26,8 +26,8 @@ func (l *link) audit() {
 	}
 }
 
-// conclude ends the audit of an account: it checks what was moved, and that an
-// endpoint with nothing outstanding is idle.
+// conclude ends the audit of an account: it reclaims the pages, and checks that an
+// endpoint with nothing outstanding reports itself idle.
 func (a *account) conclude() {
 	for d := range a.lanes {
 		for _, p := range a.lanes[d].pages {
@@ -43,11 +43,11 @@ func (a *account) conclude() {
 	}
 }
 
-// audit demands that everything in the lane is settled, that nothing succeeded
-// after a failure, and that suppressed posts which did not fail could succeed.
+// audit checks that every post of the lane has completed, that none succeeded after
+// a failure, and that no suppressed post without an event must have failed.
 func (l *lane) audit() {
 	deadline := time.Now().Add(l.account.w.cfg.Patience)
-	failure := ^uint64(0) // when the first post that failed had returned
+	failure := ^uint64(0) // the clock when the first post that failed had returned
 	for _, p := range l.pages {
 		for i := p.audited; i < p.begun.Load(); i++ {
 			e := &p.entries[i]
@@ -62,15 +62,15 @@ func (l *lane) audit() {
 	}
 }
 
-// inLife reports whether an entry was posted in this life, and before the endpoint
-// was reset at its end.
+// inLife reports whether an entry was posted in this life, before the reset of the
+// endpoint at its end.
 func (l *lane) inLife(e *entry) bool {
 	end := e.end.Load()
 	return end != 0 && e.begin > l.since && (l.resetAt == 0 || end < l.resetAt)
 }
 
-// auditOrder looks for what succeeded, or can only have succeeded, though one
-// before it failed.
+// auditOrder complains of posts that succeeded after an earlier one failed, and of
+// suppressed posts without an event that must have failed for that reason.
 func (p *page) auditOrder(failure uint64) {
 	b := p.lane.account.books
 	broken := false
@@ -91,15 +91,15 @@ func (p *page) auditOrder(failure uint64) {
 	}
 }
 
-// succeededQuietly reports whether an audited entry succeeded, with an event or
-// without.
+// succeededQuietly reports whether an entry succeeded, with an event or, if it was
+// suppressed, without.
 func succeededQuietly(e *entry) bool {
 	s := e.state.Load()
 	return s == succeeded || s == accepted && e.flags&dat.Suppress != 0
 }
 
-// awaitEntry waits until an entry is settled. Receives that were posted while the
-// endpoint was being reset may live on.
+// awaitEntry waits until an entry has completed. It does not wait for receives that
+// were posted while the endpoint was being reset: they may still be posted.
 func (l *lane) awaitEntry(p *page, e *entry, deadline time.Time) {
 	for {
 		s := e.state.Load()
@@ -121,7 +121,8 @@ func (l *lane) awaitEntry(p *page, e *entry, deadline time.Time) {
 	}
 }
 
-// auditArrivals demands that what was sent with success was received.
+// auditArrivals checks that the peer received every send that succeeded. A receive
+// whose event nobody sees (blind) may have taken one.
 func (a *account) auditArrivals() {
 	l, peers := &a.lanes[requests], &a.peer.lanes[receives]
 	missing := int64(0)
@@ -140,8 +141,8 @@ func (a *account) auditArrivals() {
 	}
 }
 
-// auditIdle demands that an endpoint with nothing outstanding says so. What was
-// left to the endpoint's goroutine may still be on its way.
+// auditIdle checks that an endpoint with nothing outstanding reports itself idle.
+// It waits, since the endpoint's goroutine may still have work.
 func (a *account) auditIdle() {
 	carried := false
 	for _, p := range a.lanes[receives].pages {

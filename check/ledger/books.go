@@ -7,35 +7,35 @@ import (
 	dat "godat/runtime"
 )
 
-// books are all accounts of a run.
+// books holds all accounts of a run.
 type books struct {
 	complaints
 	salt   uint64
-	early  bool // success does not mean arrival
+	early  bool // a success does not mean that the message has arrived
 	counts counts
 
 	mu       sync.RWMutex
-	accounts []*account // by id; all that there ever were
+	accounts []*account // by id; nil for those that are sealed
 
 	endpoints sync.Map // *dat.Endpoint to *account
 }
 
-// counts are what has been done, to show that it was.
+// counts counts what a run did, to show that it did everything.
 type counts struct {
 	posted   [2]atomic.Int64 // by direction
 	refused  atomic.Int64
-	events   [styles + 2]atomic.Int64 // by how they were got
+	events   [styles + 2]atomic.Int64 // by the style of the consumer that got them
 	statuses [16]atomic.Int64
 	ops      [8]atomic.Int64
 	quiet    atomic.Int64 // suppressed posts that succeeded
 	attempts [attempts]atomic.Int64
 	endings  [endings]atomic.Int64
-	orphans  atomic.Int64 // ended by the provider before their planned end
+	orphans  atomic.Int64 // connections that the provider ended before their planned end
 	lives    atomic.Int64
-	carried  atomic.Int64 // receives that lived through a reset
+	carried  atomic.Int64 // receives that stayed posted through a reset
 }
 
-// open enters an account.
+// open adds an account.
 func (b *books) open(a *account) {
 	b.mu.Lock()
 	a.id = uint32(len(b.accounts))
@@ -43,10 +43,10 @@ func (b *books) open(a *account) {
 	b.mu.Unlock()
 }
 
-// known enters the endpoint of an account, before anything can happen on it.
+// known adds the endpoint of an account, before any call on it.
 func (b *books) known(a *account) { b.endpoints.Store(a.ep, a) }
 
-// account finds an account by id.
+// account returns the account with an id; nil if it is sealed or unknown.
 func (b *books) account(id uint32) *account {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -56,14 +56,14 @@ func (b *books) account(id uint32) *account {
 	return b.accounts[id]
 }
 
-// of finds the account of an endpoint.
+// of returns the account of an endpoint, or nil.
 func (b *books) of(ep *dat.Endpoint) *account {
 	a, _ := b.endpoints.Load(ep)
 	found, _ := a.(*account)
 	return found
 }
 
-// find finds the entry of a cookie, and its number on its page.
+// find returns the entry of a cookie, its page, and its number there.
 func (b *books) find(cookie uint64) (p *page, e *entry, i uint32) {
 	id, number, i, ok := decode(b.salt, cookie)
 	if !ok {
@@ -87,8 +87,8 @@ func (b *books) find(cookie uint64) (p *page, e *entry, i uint32) {
 	return p, &p.entries[i], i
 }
 
-// seal closes an account: every event of its endpoint has come. Its pages are
-// forgotten.
+// seal removes an account, and its pages with it: every event of its endpoint has
+// come.
 func (b *books) seal(a *account) {
 	b.endpoints.Delete(a.ep)
 	b.mu.Lock()

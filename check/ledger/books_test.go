@@ -10,15 +10,15 @@ import (
 	dat "godat/runtime"
 )
 
-// desk is a link's two accounts, without a library behind them: what it would say
-// is said by the test.
+// desk is the two accounts of a link without the library: the test makes the events
+// that the library would deliver.
 type desk struct {
 	t     *testing.T
 	w     *world
 	link  *link
 	life  *life
 	sides [2]*account
-	main  *outlet // where all events of side 0 come out
+	main  *outlet // the consumer of all events of side 0
 	far   *outlet
 }
 
@@ -29,7 +29,7 @@ func newDesk(t *testing.T) *desk {
 	for s := range d.sides {
 		a := &account{books: &w.books, w: w, home: &home{name: "here"}}
 		w.books.open(a)
-		a.ep = new(dat.Endpoint) // only its address is looked at
+		a.ep = new(dat.Endpoint) // only its address is used
 		w.books.known(a)
 		h := &hub{w: w, name: "the dispatcher", style: byChannel}
 		h.main = newOutlet(h, atMain)
@@ -53,7 +53,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// up establishes the connection.
+// up delivers ESTABLISHED to both sides.
 func (d *desk) up() *desk {
 	d.connection(0, dat.Established)
 	d.connection(1, dat.Established)
@@ -77,7 +77,7 @@ func (d *desk) beginOn(p *page, op dat.Op, flags dat.Flags, n int) (*page, *entr
 	return p, e
 }
 
-// post is begin, and its return.
+// post begins a post and records that it was accepted.
 func (d *desk) post(dir direction, number int, op dat.Op, flags dat.Flags, n int) *entry {
 	p, e := d.begin(dir, number, op, flags, n)
 	p.returned(1, 1)
@@ -87,14 +87,14 @@ func (d *desk) post(dir direction, number int, op dat.Op, flags dat.Flags, n int
 // send posts a send of 16 bytes.
 func (d *desk) send(flags dat.Flags) *entry {
 	e := d.post(requests, 0, dat.OpSend, flags, 16)
-	e.arrived.Store(1) // or the audit misses it
+	e.arrived.Store(1) // otherwise the audit misses it
 	return e
 }
 
-// fresh is send, of a message that has not arrived.
+// fresh posts a send of 16 bytes whose message has not arrived.
 func (d *desk) fresh() *entry { return d.post(requests, 0, dat.OpSend, 0, 16) }
 
-// event is what the library says of an entry that succeeded.
+// event is the event of an entry that succeeded.
 func event(d *desk, e *entry) *dat.Event {
 	return &dat.Event{Number: dat.DTOCompletion, Op: e.op, Cookie: e.cookie, Length: e.length, Source: d.sides[0].ep}
 }
@@ -116,7 +116,7 @@ func (d *desk) flush(es ...*entry) {
 	}
 }
 
-// audit audits a connection that has ended, and whose endpoints are closed.
+// audit audits a connection that has ended and whose endpoints are closed.
 func (d *desk) audit() {
 	for s, a := range d.sides {
 		a.closed = true
@@ -129,7 +129,7 @@ func (d *desk) audit() {
 	d.link.audit()
 }
 
-// message receives the message of e at the other side.
+// message delivers the message of e to a receive of the other side.
 func (d *desk) message(e *entry, change func(buf []byte)) {
 	a := d.sides[1]
 	p, r := d.beginOn(a.lanes[receives].pages[0], dat.OpRecv, 0, maxMessage)
@@ -242,7 +242,7 @@ func TestTheBooks(t *testing.T) {
 	}
 }
 
-// said are the kinds of the complaints.
+// said returns the kinds of the complaints so far.
 func (d *desk) said() (kinds []Kind) {
 	for _, c := range d.w.books.all() {
 		kinds = append(kinds, c.Kind)

@@ -6,24 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// Kind says what is wrong.
+// Kind is the kind of a complaint.
 type Kind uint8
 
 // The kinds of complaints.
 const (
 	Lost       Kind = iota + 1 // an accepted post did not complete
 	Twice                      // a post completed twice, or a message arrived twice
-	Stranger                   // a cookie that nobody has posted, of an event or in a message
+	Stranger                   // an event or a message has a cookie that nobody posted
 	Refused                    // a post completed that was refused
 	Unasked                    // a suppressed post reported success
 	Disorder                   // completions, or messages, in the wrong order
-	Mismatch                   // the wrong endpoint, operation or length
-	Misplaced                  // an event at the wrong place, or on the wrong side of a connection event
+	Mismatch                   // the event has the wrong endpoint, operation or length
+	Misplaced                  // an event came to the wrong place, or on the wrong side of a connection event
 	Causeless                  // a failure without a cause, or with the wrong one
 	Resurgence                 // a success after a failure
 	Connection                 // a connection event too many, too few, or of the wrong kind
 	Code                       // a call returned what it must not
-	Leak                       // something is left over
+	Leak                       // something is left when everything is closed
 	Stuck                      // something that must happen did not
 	Alarm                      // an asynchronous error
 )
@@ -41,7 +41,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// Complaint is one thing that the books find wrong.
+// Complaint is one breach that the books found.
 type Complaint struct {
 	Kind Kind
 	Text string
@@ -49,23 +49,24 @@ type Complaint struct {
 
 func (c Complaint) String() string { return c.Kind.String() + ": " + c.Text }
 
-// complaintsKept bounds what one run collects: what follows the first few is
-// mostly their consequence.
+// complaintsKept bounds the complaints that one run keeps: those after the first
+// few are mostly consequences.
 const complaintsKept = 32
 
-// complaints collects what is wrong.
+// complaints collects the complaints of a run.
 type complaints struct {
 	hear func(Complaint)
 
 	any    atomic.Bool
-	fallen atomic.Bool // the adapters are being closed under everybody
+	fallen atomic.Bool // the ledger is closing the adapters under all links
 	mu     sync.Mutex
 	list   []Complaint
 	more   int
 }
 
-// complain adds a complaint. When the adapters are closed under everybody, calls
-// fail, connections end, and what should happen does not.
+// complain adds a complaint. Once the ledger closes the adapters under all links,
+// it drops those of the kinds Code, Connection, Causeless and Stuck: calls fail
+// then, connections end, and what should happen does not.
 func (cs *complaints) complain(k Kind, format string, args ...any) {
 	if cs.fallen.Load() && (k == Code || k == Connection || k == Causeless || k == Stuck) {
 		return
@@ -84,15 +85,15 @@ func (cs *complaints) complain(k Kind, format string, args ...any) {
 	}
 }
 
-// accuse is complain for what an audit finds, which finds nothing any more when the
-// adapters are closed under everybody: events are lost with their dispatchers.
+// accuse adds a complaint of an audit. Once the ledger closes the adapters under
+// all links, it drops them all: events are lost with their dispatchers.
 func (cs *complaints) accuse(k Kind, format string, args ...any) {
 	if !cs.fallen.Load() {
 		cs.complain(k, format, args...)
 	}
 }
 
-// all are the complaints so far.
+// all returns the complaints so far.
 func (cs *complaints) all() []Complaint {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -10,37 +10,41 @@ import (
 
 // Config says what a [Run] does.
 type Config struct {
-	// Providers are what the two adapters are opened on, and Adapters are their
-	// names, as [dat.Open] takes them. The two reach each other.
+	// Providers and Adapters are what [dat.Open] opens the two adapters with: a
+	// provider and a name each. The two must reach each other.
 	Providers [2]hw.Provider
 	Adapters  [2]string
-	// Options are further ones to open the adapters with.
+	// Options are further options to open both adapters with.
 	Options []dat.Option
 
-	// Seed decides every choice of the program.
+	// Seed decides every choice of the program; how goroutines interleave it does
+	// not.
 	Seed uint64
-	// Ops is how many posts must have been accepted for the run to end; the lives
-	// that are under way then are lived to their end.
+	// Ops is how many posts must be accepted before the run ends; the lives under
+	// way then are lived to their end.
 	Ops int64
-	// Links is how many pairs of endpoints are at work at a time; 0 means 12.
+	// Links is how many pairs of endpoints post at the same time; 0 means 12.
 	Links int
 
-	// Unreliable says that the provider breaks connections by itself.
+	// Unreliable tells the books that the provider breaks connections by itself.
 	Unreliable bool
-	// Fall has the adapters closed abruptly in full flight, when there were enough
-	// posts. What was posted completes all the same, where events are received from
-	// channels; what is queued elsewhere is lost with the dispatcher.
+	// Fall makes the run close both adapters abruptly under all links, once Ops
+	// posts were accepted. Posts whose events come through a channel must complete
+	// all the same; events in the queue of a dispatcher are lost with it.
 	Fall bool
-	// EarlyCompletion says that a send or write may succeed before it has arrived.
+	// EarlyCompletion tells the books that a send or write may succeed before it
+	// has arrived.
 	EarlyCompletion bool
-	// Simple leaves out what makes a single completion hard to follow: in each life
-	// one poster of the first adapter sends a few messages, each endpoint has one
-	// dispatcher, and the end comes when all is done.
+	// Simple makes a single completion easy to follow: in each life one poster of
+	// the first adapter sends a few messages, each endpoint has one dispatcher, and
+	// the connection ends when all of them have completed.
 	Simple bool
 
-	// Patience is how long something that must happen may take; 0 means a minute.
+	// Patience is how long the run waits for something that must happen before it
+	// complains; 0 means a minute.
 	Patience time.Duration
-	// OnComplaint hears of each complaint at once. Nil collects them only.
+	// OnComplaint, unless nil, is called with each complaint at once, on the
+	// goroutine that found it, one call at a time.
 	OnComplaint func(Complaint)
 }
 
@@ -54,13 +58,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// dice makes a source of choices for one purpose. The same numbers give the same
-// choices.
+// dice makes a source of choices for one purpose. The same seed and purpose give
+// the same choices.
 func (c *Config) dice(purpose ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(c.Seed, mix(purpose...)))
 }
 
-// mix makes one number of several that shows none of them (splitmix64).
+// mix hashes several numbers into one (splitmix64).
 func mix(xs ...uint64) (h uint64) {
 	for _, x := range xs {
 		h += x + 0x9e3779b97f4a7c15
@@ -71,7 +75,7 @@ func mix(xs ...uint64) (h uint64) {
 	return h
 }
 
-// What dice are for.
+// The purposes of dice.
 const (
 	forSalt uint64 = iota
 	forLink

@@ -14,18 +14,18 @@ const (
 	nonceSize   = 8
 	mostPrivate = 48
 	shortTime   = 5 * time.Millisecond
-	nowhereQual = 9 // a port that nobody chooses
+	nowhereQual = 9 // a port on which nobody listens
 )
 
-// call is a request to connect, as the link that makes it sees it.
+// call is a connection request, as its active side knows it.
 type call struct {
 	private []byte
 	to      *home
-	crs     chan *dat.CR // the request, when it has come
-	late    bool         // it may come when nobody waits for it any more
+	crs     chan *dat.CR // receives the request when it has come
+	late    bool         // the request may come when nobody waits for it any more
 }
 
-// newCall prepares a call from one side to the other.
+// newCall prepares a call of the plan's active side, and expects its request.
 func (l *link) newCall(lf *life) *call {
 	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 1)
 	c := &call{private: make([]byte, nonceSize+rng.IntN(mostPrivate)), to: lf.sides[1-lf.plan.active].home, crs: make(chan *dat.CR, 1)}
@@ -36,7 +36,7 @@ func (l *link) newCall(lf *life) *call {
 	return c
 }
 
-// connect makes the planned attempt, and reports whether the connection is up.
+// connect makes the planned attempt and reports whether the connection is up.
 func (l *link) connect(lf *life) bool {
 	lf.receive(lf.plan.active)
 	c := l.newCall(lf)
@@ -59,7 +59,7 @@ func (l *link) connect(lf *life) bool {
 	return false
 }
 
-// try calls Connect.
+// try calls Connect, and again as often as an unreliable provider refuses.
 func (l *link) try(lf *life, cfg dat.ConnectConfig, private []byte, may ...dat.EventNumber) bool {
 	a := lf.sides[lf.plan.active]
 	for n := 0; ; n++ {
@@ -76,7 +76,8 @@ func (l *link) try(lf *life, cfg dat.ConnectConfig, private []byte, may ...dat.E
 	}
 }
 
-// ask connects and waits for the request to come.
+// ask connects and returns the request when it has come. With a timeout it returns
+// nil at once: the request may never come.
 func (l *link) ask(lf *life, c *call, timeout time.Duration, private []byte, may ...dat.EventNumber) *dat.CR {
 	if !l.try(lf, dat.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: c.to.psp.Qual(), Private: c.private, Timeout: timeout}, private, may...) {
 		return nil
@@ -100,14 +101,14 @@ func (l *link) asked(lf *life, c *call) *dat.CR {
 	}
 }
 
-// noise fills b by chance.
+// noise fills b with random bytes.
 func noise(rng *rand.Rand, b []byte) {
 	for i := range b {
 		b[i] = byte(rng.Uint32())
 	}
 }
 
-// answer is the private data that a request is answered with.
+// answer is the private data of the passive side's answer.
 func (l *link) answer(lf *life) []byte {
 	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 2)
 	answer := make([]byte, rng.IntN(mostPrivate))
@@ -115,7 +116,7 @@ func (l *link) answer(lf *life) []byte {
 	return answer
 }
 
-// join connects the two sides.
+// join connects the two sides and waits for both to be up.
 func (l *link) join(lf *life, c *call) bool {
 	answer := l.answer(lf)
 	cr := l.ask(lf, c, 0, answer, dat.Established)
@@ -125,7 +126,7 @@ func (l *link) join(lf *life, c *call) bool {
 	return l.accept(lf, cr, answer) && l.established(lf, lf.plan.active) && l.established(lf, 1-lf.plan.active)
 }
 
-// accept answers a request with the passive side's endpoint.
+// accept accepts a request with the passive side's endpoint.
 func (l *link) accept(lf *life, cr *dat.CR, answer []byte, may ...dat.EventNumber) bool {
 	side := 1 - lf.plan.active
 	lf.receive(side)
@@ -143,7 +144,7 @@ func (l *link) accept(lf *life, cr *dat.CR, answer []byte, may ...dat.EventNumbe
 	return true
 }
 
-// established waits for a side's outcome.
+// established waits for the outcome of a side's attempt.
 func (l *link) established(lf *life, side int) bool {
 	a := lf.sides[side]
 	select {
@@ -152,7 +153,7 @@ func (l *link) established(lf *life, side int) bool {
 			close(lf.up[side])
 			return true
 		}
-		// Its book has said whether that may be.
+		// The side's connection book has checked whether this outcome may be.
 		lf.ending.Store(true)
 		return false
 	case <-l.w.over:
@@ -163,7 +164,7 @@ func (l *link) established(lf *life, side int) bool {
 	}
 }
 
-// reject answers no.
+// reject rejects the request, and checks that a second Reject is refused.
 func (l *link) reject(lf *life, c *call) {
 	answer := l.answer(lf)
 	cr := l.ask(lf, c, 0, answer, dat.PeerRejected)
@@ -178,7 +179,8 @@ func (l *link) reject(lf *life, c *call) {
 	}
 }
 
-// tooLate answers a request when its sender has given up, or is about to.
+// tooLate accepts a request after its active side has timed out, or (raced) at
+// about that time.
 func (l *link) tooLate(lf *life, c *call) bool {
 	active, passive := lf.plan.active, 1-lf.plan.active
 	answer := l.answer(lf)
@@ -195,7 +197,7 @@ func (l *link) tooLate(lf *life, c *call) bool {
 	select {
 	case cr = <-c.crs:
 	case <-time.After(shortTime):
-		return false // it timed out on its way
+		return false // the attempt timed out before its request came
 	}
 	if !l.accept(lf, cr, answer, dat.AcceptCompletionError) {
 		return false
@@ -203,7 +205,7 @@ func (l *link) tooLate(lf *life, c *call) bool {
 	if lf.plan.attempt == timedOut {
 		return l.established(lf, passive)
 	}
-	// One may be up without the other, which then ends it.
+	// One side may be up without the other, which then ends the connection.
 	a, b := l.established(lf, active), l.established(lf, passive)
 	if a && b {
 		lf.ending.Store(false)
@@ -211,7 +213,7 @@ func (l *link) tooLate(lf *life, c *call) bool {
 	return a && b
 }
 
-// giveUp disconnects while the request waits for its answer.
+// giveUp disconnects the active side while its request waits for an answer.
 func (l *link) giveUp(lf *life, c *call) {
 	a := lf.sides[lf.plan.active]
 	cr := l.ask(lf, c, 0, nil, dat.Disconnected)
@@ -227,7 +229,7 @@ func (l *link) giveUp(lf *life, c *call) {
 		l.w.complain(Code, "%v: giving up: %v", lf, err)
 	}
 	if !lf.plan.abruptly {
-		_ = cr.Reject(nil) // nobody is there to hear it
+		_ = cr.Reject(nil) // the active side is gone
 		return
 	}
 	lf.receive(1 - lf.plan.active)

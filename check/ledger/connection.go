@@ -8,14 +8,14 @@ import (
 	dat "godat/runtime"
 )
 
-// phase is where an account's connection stands, by its events.
+// phase is how far an account's connection is, by the events that came.
 type phase uint8
 
 const (
 	idle   phase = iota
 	trying       // Connect or Accept was called
 	up           // ESTABLISHED came
-	over         // the outcome was another one, or the end came
+	over         // another outcome came, or the end
 )
 
 func (p phase) String() string { return [...]string{"idle", "trying", "up", "over"}[p] }
@@ -24,16 +24,16 @@ func (p phase) String() string { return [...]string{"idle", "trying", "up", "ove
 type connections struct {
 	mu      sync.Mutex
 	phase   phase
-	may     []dat.EventNumber // outcomes of the attempt under way
-	private []byte            // what comes with the outcome, when it is ours to know
+	may     []dat.EventNumber // the possible outcomes of the attempt under way
+	private []byte            // the private data that must come with ESTABLISHED or PEER_REJECTED
 	heard   chan dat.EventNumber
 }
 
-// heardKept is more than an endpoint hears in a life.
+// heardKept is more than the connection events of one life.
 const heardKept = 8
 
-// try begins an attempt that may have these outcomes. The data that comes with
-// ESTABLISHED or PEER_REJECTED is private.
+// try begins an attempt whose outcome is one of may. An ESTABLISHED or
+// PEER_REJECTED must come with the data private.
 func (a *account) try(private []byte, may ...dat.EventNumber) {
 	c := &a.book
 	c.mu.Lock()
@@ -42,7 +42,7 @@ func (a *account) try(private []byte, may ...dat.EventNumber) {
 	c.heard = make(chan dat.EventNumber, heardKept)
 }
 
-// fail takes try back: the call failed.
+// fail undoes try: the call failed.
 func (a *account) fail() { a.setPhase(idle) }
 
 func (a *account) setPhase(p phase) {
@@ -57,7 +57,7 @@ func (a *account) phaseNow() phase {
 	return a.book.phase
 }
 
-// connection enters a connection event.
+// connection checks a connection event against the account's book.
 func (o *outlet) connection(ev *dat.Event) {
 	w := o.hub.w
 	a := w.books.of(dat.EndpointOf(*ev))
@@ -97,16 +97,16 @@ func (o *outlet) connection(ev *dat.Event) {
 	c.heard <- ev.Number
 }
 
-// mayBreak reports whether there is a cause for BROKEN.
+// mayBreak reports whether the connection has a cause to end with BROKEN.
 func (a *account) mayBreak() bool {
 	lf := a.life.Load()
 	return a.w.cfg.Unreliable || a.fragile() || lf != nil && lf.ending.Load() && lf.breaks
 }
 
-// late demands, when the end of a connection is announced that a side has ended,
-// that everything that was posted before that has completed, where it completes at
-// the same dispatcher. A connection that fell with its adapter ended before the
-// side, perhaps, got to it.
+// late complains of posts that had returned before the ledger began to end the
+// connection (lane.bound) and have not completed when the end event comes, where
+// both come to the same dispatcher. It checks nothing once the ledger closes the
+// adapters: then the connection may have ended before the ledger got to this side.
 func (o *outlet) late(a *account, end dat.EventNumber) {
 	if o.hub.w.books.fallen.Load() {
 		return

@@ -1,11 +1,11 @@
 package ledger
 
-// A cookie names a post to the books, and looks like nothing: all its bits vary,
-// so that one that loses some of them on its way is noticed.
+// A cookie names an entry of the books and looks random: all its bits vary, so the
+// books notice when a provider loses some of them.
 //
 //	tag:8 | scrambled(check:4 | account:24 | page:6 | entry:22)
 //
-// The tag is what dispatchers route by. Those from untagged on no route takes.
+// Dispatchers route by the tag. No route takes tags from untagged on.
 const (
 	tagShift   = 56
 	codeBits   = 56
@@ -19,7 +19,7 @@ const (
 	untagged  = 0x80
 )
 
-// Multiplying by an odd number and back, modulo 2^56.
+// The scrambler multiplies by an odd number modulo 2^56; the unscrambler undoes it.
 const (
 	scrambler   = 0x9e3779b97f4a7d
 	halfOfCode  = codeBits / 2
@@ -35,7 +35,7 @@ var unscrambler = func() uint64 {
 	return x & codeMask
 }()
 
-// encode makes a cookie.
+// encode returns the cookie of an entry.
 func encode(salt uint64, tag uint8, account, page, entry uint32) uint64 {
 	x := uint64(account)<<accountPos | uint64(page)<<entryBits | uint64(entry)
 	x = (x ^ salt) & codeMask
@@ -45,7 +45,8 @@ func encode(salt uint64, tag uint8, account, page, entry uint32) uint64 {
 	return uint64(tag)<<tagShift | x
 }
 
-// decode is what a cookie names; ok is false for what no encode has made.
+// decode returns what a cookie names; ok is false if its check bits are wrong, as
+// they are in 15 of 16 numbers that encode has not made.
 func decode(salt, cookie uint64) (account, page, entry uint32, ok bool) {
 	x := cookie & codeMask
 	x = x * unscrambler & codeMask

@@ -6,7 +6,8 @@ import (
 	dat "godat/runtime"
 )
 
-// end ends the connection as planned. Who hears of it when is for conclude.
+// end ends the connection as planned. It does not wait for the events of the end:
+// conclude does.
 func (l *link) end(lf *life) {
 	by := lf.plan.by
 	lf.end()
@@ -44,7 +45,7 @@ func (l *link) end(lf *life) {
 	}
 }
 
-// disconnect disconnects sides, all at once.
+// disconnect disconnects the given sides at the same time.
 func (l *link) disconnect(lf *life, how dat.CloseFlags, sides ...int) {
 	done := make(chan struct{}, len(sides))
 	for _, s := range sides {
@@ -62,7 +63,8 @@ func (l *link) disconnectOne(lf *life, how dat.CloseFlags, side int, done chan<-
 	done <- struct{}{}
 }
 
-// closeUnderWay closes sides with their work outstanding, all at once.
+// closeUnderWay closes the endpoints of the given sides at the same time, with
+// posts outstanding.
 func (l *link) closeUnderWay(sides ...int) {
 	done := make(chan struct{}, len(sides))
 	for _, s := range sides {
@@ -78,18 +80,18 @@ func (l *link) closeOne(side int, done chan<- struct{}) {
 	done <- struct{}{}
 }
 
-// hand is the page that the link itself posts from, as a poster would.
+// hand is a poster on the link's own page, for posts by the link's goroutine.
 func (l *link) hand(lf *life, side int) *poster {
 	p := newPoster(lf, side, linkPage)
 	p.rng = l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 3)
 	return p
 }
 
-// handTries is how often the link tries to post what finds no room.
+// handTries is how often the link repeats a post that finds no room.
 const handTries = 1000
 
-// insist posts next, for which fill has filled it in, until it is taken or can't
-// be any more.
+// insist fills in the next entry and posts it until a post is accepted; it gives up
+// when none can be any more.
 func (p *poster) insist(fill func()) bool {
 	for range handTries {
 		if p.page.left() == 0 || !p.makeRoom() {
@@ -107,7 +109,7 @@ func (p *poster) insist(fill func()) bool {
 	return false
 }
 
-// sendTooLong sends a message that no receive has room for.
+// sendTooLong sends a message that is longer than any receive.
 func (l *link) sendTooLong(lf *life) {
 	p := l.hand(lf, lf.plan.by)
 	ok := p.insist(func() {
@@ -121,7 +123,7 @@ func (l *link) sendTooLong(lf *life) {
 	}
 }
 
-// writeAstray writes to memory that the peer does not have.
+// writeAstray writes to memory that the peer has not registered.
 func (l *link) writeAstray(lf *life) {
 	p := l.hand(lf, lf.plan.by)
 	for range handTries {
@@ -149,7 +151,7 @@ func (l *link) writeAstray(lf *life) {
 	l.disconnect(lf, dat.Abrupt, lf.plan.by)
 }
 
-// accepts is how many of one post were taken.
+// accepts is how many posts a single post accepted, by its error.
 func accepts(err error) int {
 	if err != nil {
 		return 0
@@ -157,7 +159,8 @@ func accepts(err error) int {
 	return 1
 }
 
-// sendOn sends until the peer's receives are used up, and then once more.
+// sendOn sends more messages than the peer, which posts no more receives, has
+// receives for. It stops when the connection has ended.
 func (l *link) sendOn(lf *life) {
 	p := l.hand(lf, lf.plan.by)
 	for range 4 * maxWindow {
@@ -167,8 +170,8 @@ func (l *link) sendOn(lf *life) {
 	}
 }
 
-// freeUnderWay frees memory that both sides are using: one sends from it, the
-// other writes to it.
+// freeUnderWay frees a region while the one side sends from it and the other writes
+// to it.
 func (l *link) freeUnderWay(lf *life) {
 	by := lf.plan.by
 	a := lf.sides[by]

@@ -2,8 +2,8 @@ package ledger
 
 import "time"
 
-// fall closes the adapters abruptly when there were enough posts, with everything
-// going on as it was.
+// fall closes both adapters abruptly, once the run has enough posts, while the
+// links go on.
 func (w *world) fall() {
 	for w.going() {
 		time.Sleep(idlePause)
@@ -16,15 +16,15 @@ func (w *world) fall() {
 	}
 	for _, c := range done {
 		if !w.outlast(c, "Close of an adapter to return") {
-			// The books overlook that one is stuck, now; but not this.
+			// The books now drop complaints of the kind Stuck; this one they keep.
 			w.complain(Leak, "Close of an adapter does not return")
 		}
 	}
 	close(w.over)
 }
 
-// clearUp demands, when everything has fallen, that the channels were closed, and
-// that everything that was posted towards one had come by then.
+// clearUp checks, after fall, that the consumers have ended and the channels are
+// closed, and that every post whose event goes to a channel has completed.
 func (w *world) clearUp() {
 	w.mu.Lock()
 	hubs := w.hubs
@@ -51,9 +51,9 @@ func (w *world) clearUp() {
 	}
 }
 
-// auditFall demands that what was posted towards a channel has completed. What was
-// posted towards a route that is closed and made again may have gone to the
-// dispatcher itself, whose queue is lost with it.
+// auditFall complains of posts that have not completed though their events go to a
+// channel. It excepts those to the route that churn closes and makes again: their
+// events may have gone to the dispatcher's own queue, which is lost with it.
 func (l *lane) auditFall() {
 	channel := l.hub.style == byChannel || l.hub.style == byBatch || l.hub.style == bySlowBatch
 	for _, p := range l.pages {

@@ -11,21 +11,21 @@ import (
 	dat "godat/runtime"
 )
 
-// style is how the events of a dispatcher are got.
+// style is how a consumer gets the events of a dispatcher.
 type style uint8
 
 const (
 	byChannel   style = iota
 	byBatch           // a channel of batches
-	bySlowBatch       // batches have a least size, and a clock flushes
-	byDequeue         // somebody looks from time to time
+	bySlowBatch       // batches have a least size, and a ticker flushes smaller ones
+	byDequeue         // Dequeue, with a pause after several that found nothing
 	byWait
 	byThreshold // Wait for several at once
 	byIterator
 	byCallback
 	styles
 
-	// Not of a dispatcher, but counted with them.
+	// No dispatcher has these styles; the report counts them beside the others.
 	byRoute = styles
 	byShot  = styles + 1
 )
@@ -34,26 +34,26 @@ func (s style) String() string {
 	return [...]string{"channel", "batch", "slow batch", "dequeue", "wait", "threshold", "iterator", "callback", "route", "one-shot"}[s]
 }
 
-// hub is a dispatcher, and whoever gets its events.
+// hub is a dispatcher and its consumer.
 type hub struct {
 	// Immutable.
 	w     *world
 	name  string
 	style style
 	qlen  int
-	tight bool // it has less room than may be outstanding
+	tight bool // its queue is shorter than what may be outstanding, so posts may find no room
 	disp  *dat.Dispatcher
 	main  *outlet
-	done  chan struct{} // closed when nobody gets events any more
+	done  chan struct{} // closed when the consumer has ended
 
 	routed bool // it has routes
 
 	mu      sync.Mutex
-	routes  [maxRoute + 1]*outlet // by tag; the present ones
-	outlets []*outlet             // of all routes whose channel is not closed
+	routes  [maxRoute + 1]*outlet // by tag; the open ones
+	outlets []*outlet             // all routes whose channel is not closed
 }
 
-// hubPlan says what hub to make.
+// hubPlan is what newHub makes a hub from.
 type hubPlan struct {
 	name   string
 	style  style
@@ -62,7 +62,8 @@ type hubPlan struct {
 	routed bool
 }
 
-// marks is how much longer a dispatcher is for what the ledger posts itself.
+// marks is how many places of a dispatcher are for the ledger's own software
+// events.
 const marks = 8
 
 // mostInBatch is the size of batches.
@@ -71,14 +72,15 @@ const mostInBatch = 16
 // churned is the tag whose route is closed and made again while posts use it.
 const churned = 2
 
-// newHub makes a dispatcher, and starts whoever gets its events.
+// newHub makes a dispatcher and starts its consumer. On failure it complains and
+// returns nil.
 func (w *world) newHub(ia *dat.IA, plan hubPlan) *hub {
 	h := &hub{
 		w: w, name: fmt.Sprintf("%s, %v", plan.name, plan.style), style: plan.style, qlen: plan.qlen + marks,
 		tight: plan.tight, routed: plan.routed, done: make(chan struct{}),
 	}
 	if plan.style == byBatch || plan.style == bySlowBatch {
-		h.qlen += mostInBatch // a batch's places are given back together
+		h.qlen += mostInBatch // Release of a batch frees all its places at once
 	}
 	h.main = newOutlet(h, atMain)
 	cfg := dat.DispatcherConfig{QLen: h.qlen, Streams: dat.DefaultStreams | dat.StreamSoftware}
@@ -109,13 +111,13 @@ func (w *world) newHub(ia *dat.IA, plan hubPlan) *hub {
 		w.mu.Unlock()
 	}
 	if plan.style == byCallback {
-		return h // the library calls
+		return h // the library runs the callback
 	}
 	go h.run()
 	return h
 }
 
-// openRoute makes the route of a tag.
+// openRoute makes the route of a tag and starts its consumer.
 func (h *hub) openRoute(tag int) {
 	r, err := h.disp.Route(routeMask, uint64(tag)<<tagShift, h.qlen)
 	if err != nil {
@@ -129,7 +131,7 @@ func (h *hub) openRoute(tag int) {
 	go o.follow()
 }
 
-// churn closes a route under the posts that use it, and makes it anew.
+// churn closes a route while posts use it, and makes it again.
 func (h *hub) churn() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,7 +144,7 @@ func (h *hub) churn() {
 	h.openRoute(churned)
 }
 
-// gone forgets an outlet whose channel is closed.
+// gone removes the outlet of a route whose channel is closed.
 func (h *hub) gone(o *outlet) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,15 +156,15 @@ func (h *hub) gone(o *outlet) {
 	}
 }
 
-// mark is a software event: when somebody has got it, everything that was
-// delivered before has been got, too.
+// mark is a software event. When the consumer gets it, it has got every event that
+// was delivered before.
 type mark struct {
 	got  chan struct{}
-	last bool // stop here
+	last bool // the consumer ends
 }
 
-// sync waits until everything that the dispatcher and its routes had is in the
-// books.
+// sync waits until every event that was delivered to the dispatcher or its routes
+// is in the books.
 func (h *hub) sync() {
 	m := &mark{got: make(chan struct{})}
 	h.post(m)
@@ -176,7 +178,7 @@ func (h *hub) sync() {
 	}
 }
 
-// post posts a mark. There may be no room for it for a while.
+// post posts a mark, again and again while the dispatcher has no room for it.
 func (h *hub) post(m *mark) {
 	for deadline := time.Now().Add(h.w.cfg.Patience); ; {
 		err := h.disp.PostSoftware(m)
@@ -194,9 +196,9 @@ func (h *hub) post(m *mark) {
 	}
 }
 
-// close ends the hub, after whatever fed it. Then all room that was reserved must
-// have been given back: a channel is closed when it was, and of a queue as much as
-// it is long must be free.
+// close closes the hub, after everything that fed it, and checks that all reserved
+// room came back: a channel closes only then, and a queue must take as many events
+// as it is long. It does not check the room of a dispatcher with a callback.
 func (h *hub) close() {
 	w := h.w
 	ends := h.style == byChannel || h.style == byBatch || h.style == bySlowBatch
@@ -228,8 +230,9 @@ func (h *hub) close() {
 	}
 }
 
-// checkRoom fills the dispatcher, of which nobody gets events any more. One that
-// is aborted meanwhile has no room, and nothing to be said of it.
+// checkRoom fills the dispatcher, whose consumer has ended, and complains unless it
+// takes exactly qlen events. A dispatcher that was aborted meanwhile refuses them
+// all, without a complaint.
 func (h *hub) checkRoom() {
 	n := 0
 	var err error
@@ -244,7 +247,7 @@ func (h *hub) checkRoom() {
 	}
 }
 
-// classes of hubs, by the feeds that may share one.
+// class is the class of a hub: which feeds may share it.
 type class uint8
 
 const (
@@ -254,8 +257,8 @@ const (
 	classes
 )
 
-// stylesOf are the styles that make sense for a class: a threshold is not for
-// feeds that may be silent.
+// stylesOf returns the styles for a class. Thresholds, iterators and slow batches
+// are only for feeds whose every completion notifies.
 func stylesOf(c class) []style {
 	if c == anyFeed {
 		return []style{byChannel, byBatch, bySlowBatch, byDequeue, byWait, byThreshold, byIterator, byCallback}
@@ -263,7 +266,7 @@ func stylesOf(c class) []style {
 	return []style{byChannel, byBatch, byDequeue, byWait, byCallback}
 }
 
-// classOf is the class of the hub that one of an account's lanes needs.
+// classOf returns the class of the hub for one of an account's lanes.
 func (a *account) classOf(d direction) class {
 	switch {
 	case a.kind == silent:
@@ -274,8 +277,9 @@ func (a *account) classOf(d direction) class {
 	return anyFeed
 }
 
-// chooseHubs chooses where the endpoint's events go: one dispatcher for all, or
-// several; of its own, and then exactly as long as it needs, or shared.
+// chooseHubs chooses the dispatchers of the endpoint's events: one for all, or one
+// for connections and one for each lane. Each is the account's own, and exactly as
+// long as needed, or shared.
 func (a *account) chooseHubs(rng *rand.Rand) bool {
 	room := a.lanes[requests].room() + a.lanes[receives].room() + 2
 	one := a.kind == plain && rng.IntN(2) == 0
@@ -305,8 +309,9 @@ func (a *account) chooseHub(d direction, rng *rand.Rand) *hub {
 	}
 	all := stylesOf(c)
 	plan := hubPlan{style: all[rng.IntN(len(all))], qlen: a.lanes[d].room(), routed: rng.IntN(2) == 0}
-	// A channel has more room than it says; and receives must always find some,
-	// or the peer's sends would wait for ever.
+	// Only a hub of requests may be tight: receives must always find room, or the
+	// peer's sends would wait for ever. A channel can't be: it has more room than
+	// its length says.
 	if d == requests && c == anyFeed && plan.style != byChannel && rng.IntN(3) == 0 {
 		plan.tight = true
 		plan.qlen = max(1, plan.qlen/4)

@@ -14,14 +14,14 @@ import (
 	dat "godat/runtime"
 )
 
-// faults is what goes wrong by itself, now and then.
+// faults is what the unreliable providers do wrong, and how often.
 var faults = fault.Triggers{
 	fault.FailSend: {Every: 4000}, fault.FailRecv: {Every: 6000}, fault.DelaySend: {Every: 1500},
 	fault.BreakConn: {Every: 8000}, fault.LosePeer: {Every: 8000},
 	fault.FailRegister: {Every: 20}, fault.FailNewQP: {Every: 10}, fault.FailConnect: {Every: 10},
 }
 
-// provider is one to run on, as often as asked for.
+// provider is a provider under test; open makes a fresh one for each run.
 type provider struct {
 	name     string
 	adapters [2]string
@@ -70,7 +70,8 @@ func TestEveryPostCompletesExactlyOnce(t *testing.T) {
 	}
 }
 
-// account runs a sixth of the posts on n processors and adds what happened to all.
+// account runs the ledger for a sixth of the posts on n processors, and adds what
+// happened to all.
 func (p provider) account(t *testing.T, all *tally, round uint64, n int, unreliable bool) {
 	kind := map[bool]string{false: "calm", true: "faulty"}[unreliable]
 	t.Run(fmt.Sprintf("%s/round=%d/procs=%d/%s", p.name, round, n, kind), func(t *testing.T) {
@@ -100,11 +101,12 @@ func (p provider) account(t *testing.T, all *tally, round uint64, n int, unrelia
 	})
 }
 
-// fullRun is how many posts it takes for everything to have happened.
+// fullRun is how many posts a run needs for everything to have happened.
 const fullRun = 1_000_000
 
-// moreRuns is how many runs may follow for what has not happened by chance: on a fast machine, a region is
-// freed between a post and its transfer only a few times in a full run.
+// moreRuns is how many further runs may try for what chance left out. On a fast
+// machine a region is freed between a post and its transfer only a few times in a
+// full run.
 const moreRuns = 30
 
 // tally adds up what the runs on a provider did.
@@ -137,7 +139,7 @@ func (a *tally) add(r *Report, f *fault.Provider) {
 	a.what["orphaned"] += r.Orphans
 }
 
-// missing is what has never happened.
+// missing returns what has never happened.
 func (a *tally) missing() []string {
 	var names []string
 	for what, n := range a.what {

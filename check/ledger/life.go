@@ -8,26 +8,26 @@ import (
 	dat "godat/runtime"
 )
 
-// life is one attempt to connect two accounts, and what follows from it.
+// life is one attempt to connect two accounts, and the connection that follows.
 type life struct {
-	// Immutable once posters run.
+	// Immutable after newLife.
 	link   *link
 	number int
 	plan   plan
 	sides  [2]*account
-	may    statusSet // what may come of the end that is planned, beside flushes
-	breaks bool      // and BROKEN may
+	may    statusSet // the statuses that the planned end may cause, beside FLUSHED
+	breaks bool      // the planned end may cause BROKEN
 	stop   chan struct{}
 
-	// ending is set before anything is done that ends the connection.
+	// ending is set before the link does anything that ends the connection.
 	ending atomic.Bool
-	// halted is set when nobody is to post any more.
+	// halted is set when all posters and receivers must stop.
 	halted atomic.Bool
-	paused [2]atomic.Bool // a side posts no receives
+	paused [2]atomic.Bool // the receivers of that side must post no more
 	up     [2]chan struct{}
 
-	// due is closed when so many posts were made as the plan has before the end;
-	// rest, when no poster of requests has any more to do.
+	// due is closed when the posters have made the plan's endAfter posts; rest,
+	// when every poster of requests has made its posts or given up.
 	due, rest chan struct{}
 	posts     atomic.Int64
 	busy      atomic.Int64
@@ -53,7 +53,7 @@ func newLife(l *link, number int, p plan) *life {
 			a.lanes[d].since, a.lanes[d].resetAt = a.lanes[d].clock.Add(1), 0
 		}
 		for _, page := range a.lanes[receives].pages {
-			page.arrivals = order{} // of another peer, it may be
+			page.arrivals = order{} // the peer may be another one
 		}
 		a.life.Store(lf)
 	}
@@ -62,7 +62,7 @@ func newLife(l *link, number int, p plan) *life {
 	return lf
 }
 
-// posted counts posts of requests towards the planned end.
+// posted counts requests that were posted, and closes due when there are enough.
 func (lf *life) posted(n int) {
 	after := lf.posts.Add(int64(n))
 	if at := int64(lf.plan.endAfter); after >= at && after-int64(n) < at {
@@ -70,8 +70,8 @@ func (lf *life) posted(n int) {
 	}
 }
 
-// begin starts the posters of both sides; the receivers of a side begin when it
-// is about to connect.
+// begin starts the posters of both sides; connect and accept start a side's
+// receivers before they connect it.
 func (lf *life) begin() {
 	var ps []*poster
 	for s, a := range lf.sides {
@@ -89,7 +89,7 @@ func (lf *life) begin() {
 	}
 }
 
-// resting says that a poster has no more to do.
+// resting records that a poster has made its posts or given up.
 func (lf *life) resting() {
 	if lf.busy.Add(-1) == 0 {
 		close(lf.rest)
@@ -113,7 +113,7 @@ func (lf *life) receive(side int) {
 	}
 }
 
-// halt ends all posters and waits for them.
+// halt ends all posters and receivers and waits for them.
 func (lf *life) halt() {
 	if !lf.halted.Swap(true) {
 		close(lf.stop)
@@ -130,9 +130,10 @@ func (lf *life) halt() {
 	lf.link.w.outlast(done, "%v: its posters to stop", lf)
 }
 
-// end says that from now on things are done that end the connection. A network that
-// cuts connections may have been first; then posts from before this moment need not
-// be from before the end, and nothing bounds those that are.
+// end records that the link is about to end the connection, and sets the bound of
+// each lane: posts that returned before it must complete before the event of the end.
+// An unreliable network may have ended the connection already. Then posts from before
+// now may still come after the end, so such a lane gets no bound.
 func (lf *life) end() {
 	lf.ending.Store(true)
 	for _, a := range lf.sides {
@@ -145,14 +146,14 @@ func (lf *life) end() {
 	}
 }
 
-// wait waits for the posters.
+// wait closes done when all posters and receivers have ended.
 func (lf *life) wait(done chan<- struct{}) {
 	lf.posters.Wait()
 	close(done)
 }
 
-// promised reports whether a request was posted before its own side, and no other,
-// asked for a graceful end: it runs to completion.
+// promised reports whether a request must run to completion: its own side alone
+// ended the connection, gracefully, and the post had returned before that.
 func (lf *life) promised(p *page, e *entry) bool {
 	a, end := p.lane.account, e.end.Load()
 	return lf.plan.ending == graceful && lf.sides[lf.plan.by] == a && p.lane.dir == requests &&
@@ -163,8 +164,8 @@ func (lf *life) String() string {
 	return fmt.Sprintf("link %d, life %d (%v, %v, between %v and %v)", lf.link.number, lf.number, lf.plan.attempt, lf.plan.ending, lf.sides[0], lf.sides[1])
 }
 
-// orphan notes an end that was not planned. Whether it had a cause is for the
-// books of the connection to say.
+// orphan records that a connection ended before its planned end. The book of the
+// connection checks whether that had a cause.
 func (lf *life) orphan() {
 	lf.ending.Store(true)
 	lf.link.w.books.counts.orphans.Add(1)

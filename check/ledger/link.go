@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// link is a pair of endpoints that connect to each other, again and again. Its
-// goroutine does what is done to endpoints; posters only post.
+// link is a pair of endpoints that connect to each other again and again. Its
+// goroutine makes, connects, resets and closes them; posters only post.
 type link struct {
 	w        *world
 	number   int
@@ -15,7 +15,7 @@ type link struct {
 	sides    [2]*account
 }
 
-// run lives one life after the other, until the world has seen enough.
+// run lives one life after the other until the world needs no more.
 func (l *link) run() {
 	defer l.w.links.Done()
 	for n := 0; l.w.going(); n++ {
@@ -38,7 +38,7 @@ func (l *link) run() {
 	}
 }
 
-// live lives one life. It reports false when the link can't go on.
+// live lives one life. It returns false when the link can't go on.
 func (l *link) live(n int) bool {
 	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(n))
 	p := l.draw(rng)
@@ -62,8 +62,8 @@ func (l *link) live(n int) bool {
 	return !l.w.broken()
 }
 
-// finish waits for the time to end the connection, and ends it as planned, unless
-// it has ended by itself.
+// finish waits for the planned time and ends the connection as planned, unless it
+// ends before.
 func (l *link) finish(lf *life) {
 	if lf.plan.churn {
 		for _, a := range lf.sides {
@@ -90,7 +90,7 @@ func (l *link) finish(lf *life) {
 		case <-time.After(l.w.cfg.Patience):
 			if n := lf.posts.Load(); n != posts {
 				posts = n
-				continue // slowly, but on it goes
+				continue // the posters are slow, but not stuck
 			}
 			l.w.complain(Stuck, "%v: its posters neither post nor rest; %s", lf, l.describe())
 		}
@@ -100,8 +100,8 @@ func (l *link) finish(lf *life) {
 	l.end(lf)
 }
 
-// conclude waits until the life is over on both sides, makes the endpoints as new
-// or closes them, and audits their accounts.
+// conclude waits until the connection is over on both sides, resets or closes the
+// endpoints, and audits their accounts.
 func (l *link) conclude(lf *life) {
 	for s, a := range lf.sides {
 		if ph := a.phaseNow(); !a.closed && (ph == up || ph == trying) {
@@ -141,7 +141,7 @@ func (l *link) conclude(lf *life) {
 	}
 }
 
-// awaitEnd waits for the events that a side has yet to hear.
+// awaitEnd waits until a side has heard how its connection, or its attempt, ended.
 func (l *link) awaitEnd(lf *life, side int) {
 	a := lf.sides[side]
 	timeout := time.After(l.w.cfg.Patience)
@@ -157,8 +157,8 @@ func (l *link) awaitEnd(lf *life, side int) {
 	}
 }
 
-// reset makes a side's endpoint as new. One that has not tried to connect keeps
-// the receives it has.
+// reset resets a side's endpoint. An endpoint that did not try to connect keeps its
+// receives posted, so all of them count as posted after the reset.
 func (l *link) reset(side int) {
 	a := l.sides[side]
 	for d := range a.lanes {
@@ -183,7 +183,8 @@ func (l *link) close(side int) {
 	a.closed = true
 }
 
-// settle waits until all events that were delivered are in the books.
+// settle waits until every event that was delivered to the two sides is in the
+// books.
 func (l *link) settle() {
 	done := make(map[*hub]bool)
 	for _, a := range l.sides {
@@ -199,7 +200,7 @@ func (l *link) settle() {
 	}
 }
 
-// release frees what a closed endpoint had.
+// release frees the account of a side whose endpoint is closed.
 func (l *link) release(side int) {
 	if a := l.sides[side]; a != nil && a.closed {
 		if !l.w.broken() {
@@ -209,7 +210,7 @@ func (l *link) release(side int) {
 	}
 }
 
-// describe tells where the endpoints stand, for complaints.
+// describe describes the state of both endpoints, for complaints.
 func (l *link) describe() (text string) {
 	for s, a := range l.sides {
 		if a == nil {

@@ -10,8 +10,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// -ledger.ops and -ledger.seed, or LEDGER_OPS and LEDGER_SEED in the environment
-// where flags would reach other packages, too.
+// The flags -ledger.ops and -ledger.seed have the defaults LEDGER_OPS and
+// LEDGER_SEED from the environment, for runs whose flags would reach other
+// packages, too.
 var (
 	opsFlag  = flag.Int64("ledger.ops", number("LEDGER_OPS", 0), "posts to account for, on each provider; 0: as many as take seconds")
 	seedFlag = flag.Uint64("ledger.seed", uint64(number("LEDGER_SEED", 0)), "decides the program's choices; 0 picks one")
@@ -19,7 +20,7 @@ var (
 	patienceFlag = flag.Duration("ledger.patience", time.Minute, "how long something that must happen may take")
 )
 
-// seed is this run's.
+// seed is the seed of this run.
 var seed uint64
 
 func TestMain(m *testing.M) {
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
-// number is an environment variable's.
+// number is the number in an environment variable, or otherwise if there is none.
 func number(name string, otherwise int64) int64 {
 	n, err := strconv.ParseInt(os.Getenv(name), 10, 64)
 	if err != nil {
@@ -42,7 +43,8 @@ func number(name string, otherwise int64) int64 {
 	return n
 }
 
-// scaledDown is how many posts a run accounts for that is not told otherwise.
+// scaledDown is the number of posts of a run for which neither flag nor variable
+// says one.
 func scaledDown() int64 {
 	switch {
 	case testing.Short():

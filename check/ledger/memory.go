@@ -8,7 +8,7 @@ import (
 	dat "godat/runtime"
 )
 
-// Sizes of what is sent, in bytes. A slot holds a message.
+// Sizes in bytes of messages and their memory. A slot holds a message.
 const (
 	maxMessage  = 1024
 	maxSegments = 4
@@ -18,21 +18,24 @@ const (
 	victimSize  = 32 << 10
 )
 
-// region is registered memory, and how it came by it.
+// region is registered memory.
 type region struct {
 	lmr *dat.LMR
 	buf []byte
-	// own says that the memory is Go's, and so the program's again after Free.
+	// own says that the memory is of the Go heap, so the program may use it after
+	// Free.
 	own bool
 }
 
-// registerTries is how often a registration is tried that a provider may refuse.
+// registerTries is how often the ledger repeats a call that an unreliable provider
+// may refuse: a registration, NewEndpoint, Connect.
 const registerTries = 100
 
-// register makes a region. How it comes by its memory is one more choice.
+// register registers a region; chance chooses between Register and Alloc unless own
+// is set.
 func (w *world) register(pz *dat.PZ, size int, priv dat.Privileges, own bool, rng *rand.Rand) *region {
 	unmap := rng.IntN(4) != 0
-	own = own || w.cfg.Fall // the adapter unmaps under everybody what is its own
+	own = own || w.cfg.Fall // Close of the adapter unmaps what Alloc made, and posters still write to it
 	var err error
 	for range registerTries {
 		r := &region{own: own}
@@ -57,15 +60,15 @@ func (w *world) register(pz *dat.PZ, size int, priv dat.Privileges, own bool, rn
 	return nil
 }
 
-// span is where the local memory of an entry is in its region: len bytes in so many
-// segments, one behind the other.
+// span is the local memory of an entry: len bytes from off in its region, in so
+// many adjacent segments.
 type span struct {
 	off, len uint32
 	pieces   uint8
 }
 
-// cut lays n bytes out from off on, in as many pieces as chance has it: now and
-// then none, if there are no bytes.
+// cut lays out n bytes from off in a random number of segments, sometimes in none
+// if n is 0.
 func cut(rng *rand.Rand, off, n int) span {
 	s := span{off: uint32(off), len: uint32(n), pieces: 1}
 	if x := rng.Uint32(); x%4 == 0 {
@@ -77,7 +80,7 @@ func cut(rng *rand.Rand, off, n int) span {
 	return s
 }
 
-// segments names the pieces to a post.
+// segments appends the segments of a span to a list.
 func (r *region) segments(s span, to []dat.Segment) []dat.Segment {
 	n := int(s.pieces)
 	for k := range n {
@@ -87,13 +90,13 @@ func (r *region) segments(s span, to []dat.Segment) []dat.Segment {
 	return to
 }
 
-// address puts the cookie of a send at the beginning of its message, if there is
-// room, so that its receiver can say which message it got.
+// address writes the cookie of a send to the beginning of its message, if there is
+// room: the receiver finds the send by it.
 func (r *region) address(e *entry) {
 	if e.length >= headerSize {
 		binary.LittleEndian.PutUint64(r.buf[e.local.off:], e.cookie)
 	}
 }
 
-// sender is the cookie at the beginning of a message.
+// sender returns the cookie at the beginning of a message.
 func (r *region) sender(s span) uint64 { return binary.LittleEndian.Uint64(r.buf[s.off:]) }

@@ -9,23 +9,24 @@ import (
 	dat "godat/runtime"
 )
 
-// outlet is where events come out in order: a dispatcher's own, or a route's.
+// outlet is the consumer of one ordered source of events: of a dispatcher, or of a
+// route.
 type outlet struct {
 	// Immutable.
 	hub   *hub
 	place place
-	route *dat.Route         // of a route's
-	ask   chan chan struct{} // asks to be told when it is empty
-	ended chan struct{}      // closed when its channel was
+	route *dat.Route         // nil for a dispatcher
+	ask   chan chan struct{} // carries requests to drain the route's channel
+	ended chan struct{}      // closed when the consumer of the route has ended
 
-	// The consumer's.
+	// Owned by the consumer.
 	seen map[uint32]*sight
 	last bool
 }
 
-// sight is what an outlet has seen of an account.
+// sight is what an outlet has seen of one account.
 type sight struct {
-	up     bool            // ESTABLISHED has come, and not the end
+	up     bool            // ESTABLISHED has come, and no end
 	said   dat.EventNumber // the last connection event
 	orders [2]order
 }
@@ -34,8 +35,8 @@ func newOutlet(h *hub, at place) *outlet {
 	return &outlet{hub: h, place: at, seen: make(map[uint32]*sight)}
 }
 
-// idlePause is how long a consumer that polls waits between two looks, and
-// flushInterval how often events are flushed that wait for others.
+// idlePause is the pause of a consumer that polls and finds nothing; flushInterval
+// is how often a consumer of slow batches flushes.
 const (
 	idlePause     = 50 * time.Microsecond
 	flushInterval = 500 * time.Microsecond
@@ -45,7 +46,7 @@ const (
 	thresholdWait = 2 * time.Millisecond
 )
 
-// run gets events until the last one.
+// run is the consumer's goroutine: it gets events until the last one.
 func (h *hub) run() {
 	defer close(h.done)
 	o := h.main
@@ -81,7 +82,7 @@ func (o *outlet) batch(b *dat.Batch) {
 	b.Release()
 }
 
-// slowly receives batches that may stay small, and flushes them.
+// slowly receives batches that have a least size, and flushes smaller ones.
 func (o *outlet) slowly() {
 	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
@@ -98,7 +99,7 @@ func (o *outlet) slowly() {
 	}
 }
 
-// look dequeues.
+// look gets events by Dequeue.
 func (o *outlet) look() {
 	var evs [manyEvents]dat.Event
 	for idle := 0; !o.last; {
@@ -121,7 +122,7 @@ func (o *outlet) look() {
 	}
 }
 
-// wait waits for one event, or for several.
+// wait gets events by Wait, for one or for a threshold.
 func (o *outlet) wait() {
 	ctx, least := context.Background(), 1
 	for !o.last {
@@ -147,7 +148,8 @@ func (o *outlet) wait() {
 	}
 }
 
-// rest takes the few that a wait for several did not count.
+// rest dequeues the events that are fewer than the threshold of a wait that timed
+// out.
 func (o *outlet) rest() {
 	var evs [threshold]dat.Event
 	n, err := o.hub.disp.Dequeue(evs[:])
@@ -159,7 +161,7 @@ func (o *outlet) rest() {
 	}
 }
 
-// callback is the upcall of a dispatcher.
+// callback is the callback of a dispatcher.
 func (o *outlet) callback(evs []dat.Event) {
 	for i := range evs {
 		o.take(&evs[i])
@@ -185,7 +187,8 @@ func (o *outlet) follow() {
 	}
 }
 
-// drain takes what is in the route's channel now; false when it is closed.
+// drain takes all events in the route's channel; it returns false if that is
+// closed.
 func (o *outlet) drain(answer chan struct{}) bool {
 	defer close(answer)
 	for {
@@ -201,7 +204,7 @@ func (o *outlet) drain(answer chan struct{}) bool {
 	}
 }
 
-// sync waits until what is in the route's channel is in the books.
+// sync waits until every event in the route's channel is in the books.
 func (o *outlet) sync() {
 	answer := make(chan struct{})
 	select {
@@ -211,7 +214,8 @@ func (o *outlet) sync() {
 	}
 }
 
-// wronged complains of a call that failed, unless everything is being given up.
+// wronged complains of a call that failed, unless the run is ending because of a
+// complaint or a fall.
 func (o *outlet) wronged(call string, err error) {
 	if !o.hub.w.broken() {
 		o.hub.w.complain(Code, "%s on %s: %v", call, o.hub.name, err)

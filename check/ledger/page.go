@@ -7,7 +7,7 @@ import (
 	dat "godat/runtime"
 )
 
-// direction is one of an endpoint's two.
+// direction is one of an endpoint's two: requests or receives.
 type direction uint8
 
 const (
@@ -20,23 +20,24 @@ func (d direction) String() string { return [...]string{"request", "receive"}[d]
 // firstReceivePage is the number of a receive lane's first page.
 const firstReceivePage = 1 << (pageBits - 1)
 
-// lane is a direction of an endpoint. Its clock orders what posters did: a post
-// whose end is before another's begin came first.
+// lane is one direction of an endpoint. Its clock orders the posts of several
+// posters: a post whose end is before the begin of another was posted first.
 type lane struct {
 	account *account
 	dir     direction
-	hub     *hub // its dispatcher
-	depth   int  // of the endpoint's queue
-	posters int  // how many of its pages are posted from
+	hub     *hub // the hub of its completions
+	depth   int  // of the endpoint's queue, in posts
+	posters int  // how many of its pages have a poster
 	pages   []*page
 	clock   atomic.Uint64
-	// bound is what the clock said before anything was done to end the
-	// connection; 0 if nothing was.
+	// bound is the clock just before the link began to end the connection; 0 if it
+	// has not, or if an unreliable network may have ended it before.
 	bound atomic.Uint64
-	// since and resetAt are what the clock said when the present life began, and
-	// before the endpoint was reset at the end of it; 0 if it was not.
+	// since is the clock when the present life began; resetAt is the clock just
+	// before the reset of the endpoint at its end, or 0 if there was none.
 	since, resetAt uint64
-	// blind counts receives whose events nobody sees.
+	// blind counts receives whose one-shot was released unread, so nobody sees
+	// their events.
 	blind atomic.Int64
 }
 
@@ -44,26 +45,26 @@ type lane struct {
 type page struct {
 	lane    *lane
 	number  uint32
-	window  int // posts outstanding at most, and memory slots
+	window  int // the most posts outstanding, and the number of memory slots
 	entries []entry
-	begun   atomic.Uint32 // entries that an event may be for
-	bell    chan struct{} // rings when one was settled
+	begun   atomic.Uint32 // entries for which an event may come
+	bell    chan struct{} // wakes the poster when an entry has completed
 	done    atomic.Uint32 // 1 + the last entry that completed
 
-	// The poster's; between two lives, the auditor's.
+	// Owned by the poster; between two lives, by the link's goroutine.
 	head     uint32 // the first entry that is not settled
 	audited  uint32
-	live     uint32 // posts that were accepted; each has a memory slot, in turn
-	freed    uint32 // of them, those that are settled
+	live     uint32 // posts that were accepted; they use the memory slots in turn
+	freed    uint32 // accepted posts whose memory slot is free again
 	failures int
-	early    bool // its poster does not wait for the connection
+	early    bool // the poster posts before the connection is up
 	shots    []shot
 	arrivals order
 
-	pump atomic.Pointer[receiver] // who posts receives from upcalls; nil for none
+	pump atomic.Pointer[receiver] // the receiver to call after each completion; nil for none
 }
 
-// shot is a one-shot request that is out.
+// shot is a one-shot whose event the poster has not got yet.
 type shot struct {
 	to    *dat.OneShot
 	entry *entry
@@ -83,7 +84,7 @@ func (p *page) String() string {
 	return fmt.Sprintf("%v, %v page %d", p.lane.account, p.lane.dir, p.number)
 }
 
-// name is an entry's place in the books, for complaints.
+// name describes an entry, for complaints.
 func (p *page) name(e *entry) string {
 	return fmt.Sprintf("%v: %v, cookie %#x, flags %#x, %d bytes, place %d, begun %d, returned %d of %d",
 		p, e.op, e.cookie, uint16(e.flags), e.length, e.place, e.begin, e.end.Load(), p.lane.clock.Load())
@@ -95,17 +96,18 @@ func (p *page) left() int { return len(p.entries) - int(p.begun.Load()) }
 // outstanding is how many posts hold memory.
 func (p *page) outstanding() int { return int(p.live - p.freed) }
 
-// next is the entry that begin will begin, to be filled in first. Only its poster
-// knows of it.
+// next is the entry that the next begin will begin. Its poster fills it in first;
+// no other goroutine knows it.
 func (p *page) next() *entry { return p.after(0) }
 
 // after is the k-th entry after next.
 func (p *page) after(k int) *entry { return &p.entries[int(p.begun.Load())+k] }
 
-// slot is the memory slot of an entry that is about to begin, k after next.
+// slot is the memory slot of the k-th entry after next.
 func (p *page) slot(k int) int { return (int(p.live) + k) % p.window }
 
-// label gives the k-th entry after next its cookie: what it sends depends on it.
+// label gives the k-th entry after next its place and its cookie. It comes before
+// the entry's message is written, since that begins with the cookie.
 func (p *page) label(k int, at place, other uint8) *entry {
 	tag := other
 	if at > atMain && at <= maxRoute {
@@ -117,7 +119,7 @@ func (p *page) label(k int, at place, other uint8) *entry {
 	return e
 }
 
-// begin begins the next n entries, which have been filled in.
+// begin begins the next n entries, which are filled in. It comes before their post.
 func (p *page) begin(n int) {
 	b := p.begun.Load()
 	for i := range uint32(n) {
@@ -128,8 +130,8 @@ func (p *page) begin(n int) {
 	p.begun.Store(b + uint32(n))
 }
 
-// returned notes what the post of the last n entries returned: the first k were
-// accepted.
+// returned records the result of the post of the last n entries: the first k were
+// accepted, the others refused.
 func (p *page) returned(n, k int) {
 	b := p.begun.Load() - uint32(n)
 	now := p.lane.clock.Load()
@@ -150,7 +152,7 @@ func (p *page) returned(n, k int) {
 	books.counts.refused.Add(int64(n - k))
 }
 
-// settled notes that an entry has completed, and wakes the poster.
+// settled records that an entry has completed, and wakes the poster.
 func (p *page) settled(e *entry, i uint32, ok bool) {
 	if ok {
 		e.state.Store(succeeded)
@@ -174,9 +176,10 @@ func raise(x *atomic.Uint32, n uint32) {
 	}
 }
 
-// reclaim passes over the entries that are settled, in order, whose memory may then
-// be used again. A suppressed entry is settled by a later one that completed. At the
-// end of a life it is settled without: its failure would have come by now.
+// reclaim moves head over the entries that are settled, in order, and frees their
+// memory slots. A suppressed entry without an event is settled when a later entry
+// of the page has completed, or when the life is over (final): its failure would
+// have come by then.
 func (p *page) reclaim(final bool) {
 	for begun := p.begun.Load(); p.head < begun; p.head++ {
 		e := &p.entries[p.head]
@@ -197,7 +200,7 @@ func (p *page) reclaim(final bool) {
 	}
 }
 
-// settles reports whether nothing more can become of entry i.
+// settles reports whether entry i is settled: no event for it can come any more.
 func (p *page) settles(e *entry, i uint32, final bool) bool {
 	switch e.state.Load() {
 	case succeeded, failed, refused:
@@ -208,14 +211,15 @@ func (p *page) settles(e *entry, i uint32, final bool) bool {
 	return false
 }
 
-// order follows what comes one after the other at one place: completions of a
-// lane, or its messages.
+// order checks an order: of a lane's completions at one consumer, or of the messages
+// that one page's receives take.
 type order struct {
-	latest uint64                // begin of the one that began last
-	last   [1 << pageBits]uint32 // 1 + the last entry, by page
+	latest uint64                // the latest begin of an entry that has come
+	last   [1 << pageBits]uint32 // 1 + the last entry that has come, by page
 }
 
-// follow notes the next one, and says what is wrong with its coming now.
+// follow records the next entry that comes, and says what is wrong if it is out of
+// order.
 func (o *order) follow(p *page, e *entry, i uint32) (why string) {
 	if end := e.end.Load(); end != 0 && end < o.latest {
 		why = fmt.Sprintf("it was posted before one that came earlier: returned at %d, the other began at %d", end, o.latest)

@@ -6,17 +6,17 @@ import (
 	"godat/hw"
 )
 
-// attempt is how an attempt to connect goes.
+// attempt is a kind of attempt to connect.
 type attempt uint8
 
 const (
 	joined      attempt = iota
-	rejected            // by whoever is asked
-	unheard             // nobody listens there
+	rejected            // the passive side rejects
+	unheard             // nobody listens on the port
 	unreachable         // there is no such address
-	timedOut            // nobody answers in time; the answer that follows is too late
-	raced               // the answer comes at about the time that the attempt times out
-	givenUp             // whoever asked does not wait for the answer
+	timedOut            // the passive side accepts after the timeout
+	raced               // the passive side accepts at about the time of the timeout
+	givenUp             // the active side disconnects before the answer
 	attempts
 )
 
@@ -24,21 +24,21 @@ func (a attempt) String() string {
 	return [...]string{"joined", "rejected", "unheard", "unreachable", "timed out", "raced", "given up"}[a]
 }
 
-// ending is how a connection ends.
+// ending is a way in which a connection ends.
 type ending uint8
 
 const (
-	atRest       ending = iota // when everything that was posted is done
-	abrupt                     // in full flight, as what follows
+	atRest       ending = iota // by a disconnect when every post has completed
+	abrupt                     // by an abrupt disconnect in full flight, as all that follow
 	abruptBoth                 // by both sides at once
-	graceful                   // requests posted so far are to succeed
-	gracefulBoth               // both sides at once
-	closed                     // the endpoint is closed with its work outstanding
-	closedBoth                 // both are
-	freed                      // memory is freed that is being used
+	graceful                   // by a graceful disconnect; the requests posted before it must succeed
+	gracefulBoth               // by both sides at once
+	closed                     // one side closes its endpoint with posts outstanding
+	closedBoth                 // both sides do
+	freed                      // memory is freed while posts use it
 	tooLong                    // a message is longer than the receive
-	notReady                   // the peer posts no more receives
-	noAccess                   // a write to memory that is not the peer's
+	notReady                   // a send finds no receive, since the peer posts no more
+	noAccess                   // a write goes to memory that the peer has not registered
 	endings
 )
 
@@ -51,7 +51,8 @@ func (e ending) String() string {
 
 func (e ending) quiet() bool { return e == atRest }
 
-// allows says which statuses, and whether BROKEN, may come of an ending.
+// allows returns the statuses that an ending may cause beside FLUSHED, and whether
+// it may cause BROKEN.
 func (e ending) allows() (s statusSet, breaks bool) {
 	switch e {
 	case freed:
@@ -67,22 +68,22 @@ func (e ending) allows() (s statusSet, breaks bool) {
 	return 0, false
 }
 
-// plan is all that is decided about a life before it begins.
+// plan is everything that is decided about a life before it begins.
 type plan struct {
 	attempt  attempt
 	ending   ending
 	active   int  // the side that connects
-	by       int  // the side that ends it
+	by       int  // the side that ends the connection
 	posts    int  // of each poster
-	endAfter int  // posts of requests until it ends
+	endAfter int  // requests posted before the end
 	eager    bool // posters do not wait for the connection
-	linger   bool // they go on until the endpoint is reset or closed
+	linger   bool // posters go on until the endpoint is reset or closed
 	closes   [2]bool
-	churn    bool // a route is closed and made again meanwhile
-	abruptly bool // where it does not matter otherwise
+	churn    bool // a route is closed and made again while posts use it
+	abruptly bool // abruptly, or with a bad address, where the ending leaves a choice
 }
 
-// simplePosts is how many messages are sent in a simple life.
+// simplePosts is how many messages one life sends with [Config.Simple].
 const simplePosts = 20
 
 // draw plans a life.
@@ -107,7 +108,7 @@ func (l *link) draw(rng *rand.Rand) plan {
 	return p
 }
 
-// fit changes what the plan's endpoints can't do.
+// fit replaces what the plan's endpoints can't do.
 func (p *plan) fit(sides [2]*account) {
 	if p.ending == notReady && !sides[p.by].jumpy {
 		p.ending = atRest

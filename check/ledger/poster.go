@@ -18,21 +18,21 @@ type poster struct {
 	peer    *account
 	up      <-chan struct{}
 	rng     *rand.Rand
-	left    int // posts until it rests
+	left    int // requests to post before it rests
 
 	shut     int // posts refused because the endpoint is not connected
-	after    int // posts since the end was begun
-	failures int // of the page when the life began
-	unasked  int // sends since one that was solicited
+	after    int // requests posted since the end began
+	failures int // the page's failures when the life began
+	unasked  int // sends since the last solicited one
 	batch    []dat.DTO
 	segments []dat.Segment
-	spare    *dat.OneShot // one whose event was received
+	spare    *dat.OneShot // a one-shot whose event has come, for use again
 }
 
-// Limits of what a poster does when the connection is not up.
+// Limits of a poster.
 const (
-	mostShut     = 12 // refusals until it gives up
-	mostAfter    = 40 // posts after the end was begun
+	mostShut     = 12 // refusals before it gives up
+	mostAfter    = 40 // requests it posts after the end began
 	eagerTries   = 3
 	solicitEvery = 3
 	mostBatch    = 40
@@ -78,7 +78,8 @@ func (p *poster) work() {
 	}
 }
 
-// await waits for the connection; an eager poster tries without.
+// await waits until the connection is up. An eager poster posts a few requests
+// before.
 func (p *poster) await() bool {
 	if p.life.plan.eager {
 		p.page.early = true
@@ -97,13 +98,14 @@ func (p *poster) await() bool {
 	}
 }
 
-// going reports whether to go on.
+// going reports whether the poster may go on.
 func (p *poster) going() bool {
 	return p.shut < mostShut && p.after < mostAfter && p.page.failures-p.failures < p.window+mostAfter &&
 		!p.life.halted.Load() && p.page.left() > mostBatch
 }
 
-// makeRoom waits until the window has room.
+// makeRoom waits until the window has room; it returns false when the life or the
+// run is over.
 func (p *poster) makeRoom() bool {
 	for {
 		p.poll()
@@ -115,14 +117,14 @@ func (p *poster) makeRoom() bool {
 		case <-p.bell:
 		case <-p.life.stop:
 			return false
-		case <-p.account.w.over: // what is outstanding may have been lost
+		case <-p.account.w.over: // the events outstanding may be lost
 			return false
 		}
 	}
 }
 
-// finish makes sure that everything is settled: a last post that is neither
-// suppressed nor silent, and then a wait for all.
+// finish posts a last send that is neither suppressed nor UNSIGNALLED, and waits
+// until every entry is settled.
 func (p *poster) finish() {
 	for said := busy; said != took; said = p.send(true) {
 		if !p.going() || !p.makeRoom() {
@@ -145,7 +147,7 @@ func (p *poster) finish() {
 	}
 }
 
-// linger waits for the end of the life, and gets what comes by one-shot.
+// linger polls the one-shots that are outstanding until the life is over.
 func (p *poster) linger() {
 	for {
 		p.poll()
@@ -159,10 +161,10 @@ func (p *poster) linger() {
 	}
 }
 
-// shotPause is how often a poster that waits looks at its one-shot requests.
+// shotPause is the pause between two polls of one-shots.
 const shotPause = 2 * time.Millisecond
 
-// poll gets the events of one-shot requests that have come.
+// poll settles the entries whose event has come to a one-shot.
 func (p *page) poll() {
 	rest := p.shots[:0]
 	for _, s := range p.shots {
@@ -177,23 +179,24 @@ func (p *page) poll() {
 	p.shots = rest
 }
 
-// shot settles an event that came by one-shot.
+// shot settles the entry of an event that came to a one-shot.
 func (l *lane) shot(ev *dat.Event) {
 	o := outlet{hub: l.hub, place: atShot}
 	o.completion(ev)
 }
 
-// verdict is what a return code means for its poster.
+// verdict is what the result of a post means for its poster.
 type verdict uint8
 
 const (
 	took verdict = iota
-	busy         // no room for the moment
+	busy         // the queue or the dispatcher is full for the moment
 	shut         // the endpoint is not connected
-	gone         // it is closed
+	gone         // the endpoint is closed
 )
 
-// judge judges what a post of n entries returned that took k of them.
+// judge checks the result of a post of n entries, of which the first k were
+// accepted.
 func (p *page) judge(n, k int, err error) verdict {
 	p.returned(n, k)
 	a := p.lane.account
@@ -226,7 +229,7 @@ func (p *page) judge(n, k int, err error) verdict {
 	return gone
 }
 
-// judge is page.judge for requests, after which the poster may have to wait.
+// judge is page.judge for requests; if there was no room, it pauses.
 func (p *poster) judge(n, k int, err error) verdict {
 	v := p.page.judge(n, k, err)
 	if v != took {
@@ -245,7 +248,7 @@ func (p *poster) judge(n, k int, err error) verdict {
 	return v
 }
 
-// pause waits until there may be room again.
+// pause waits for a completion, or for idlePause.
 func (p *poster) pause() {
 	p.reclaim(false)
 	select {
@@ -254,7 +257,7 @@ func (p *poster) pause() {
 	}
 }
 
-// waitShot waits for the event of a one-shot request.
+// waitShot waits for the event of a one-shot.
 func (p *poster) waitShot(s *dat.OneShot, e *entry) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.account.w.cfg.Patience)
 	defer cancel()

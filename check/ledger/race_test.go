@@ -2,5 +2,5 @@
 
 package ledger
 
-// underRace says that the race detector is on, under which all takes longer.
+// underRace says that the race detector is on; under it everything takes longer.
 const underRace = true

@@ -8,8 +8,9 @@ import (
 	dat "godat/runtime"
 )
 
-// receiver keeps the receives of one page posted, in one life: from a goroutine
-// of its own, or from wherever its events are got, an upcall for example.
+// receiver keeps the receives of one page posted during one life: from its own
+// goroutine or, with upcall set, from the goroutine of the consumer that gets their
+// events.
 type receiver struct {
 	*page
 	life    *life
@@ -18,7 +19,7 @@ type receiver struct {
 	rng     *rand.Rand
 	upcall  bool
 
-	mu       sync.Mutex // of an upcall receiver
+	mu       sync.Mutex // guards the page of an upcall receiver
 	retired  bool
 	failures int
 	batch    []dat.DTO
@@ -63,8 +64,8 @@ func (r *receiver) run() {
 	}
 }
 
-// replenish posts receives for those that have completed. It is called wherever
-// an event was got.
+// replenish lets an upcall receiver post receives in place of those that have
+// completed. Consumers call it after each completion.
 func (a *account) replenish(p *page) {
 	if r := p.pump.Load(); r != nil {
 		r.replenish()
@@ -80,14 +81,14 @@ func (r *receiver) replenish() {
 	}
 }
 
-// retire ends an upcall receiver.
+// retire stops an upcall receiver.
 func (r *receiver) retire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.retired = true
 }
 
-// fill fills the window, and returns what the last post came to.
+// fill fills the window with receives, and returns the verdict of the last post.
 func (r *receiver) fill() (said verdict) {
 	for r.outstanding() < r.window && r.going() {
 		n := 1
@@ -113,13 +114,13 @@ func (r *receiver) place() place {
 		return r.account.quietPlace[receives]
 	case r.lane.hub.routed && r.rng.IntN(4) == 0:
 		if at := place(1 + r.rng.IntN(maxRoute)); at != churned || !r.upcall {
-			return at // there may be no room for a while, and nobody to try again
+			return at // churned may have no room for a while, and an upcall receiver does not repeat a post
 		}
 	}
 	return atMain
 }
 
-// label makes the entry k after next a receive.
+// label makes the k-th entry after next a receive.
 func (r *receiver) label(k int) *entry {
 	e := r.page.label(k, r.place(), untagged|uint8(r.rng.Uint32()))
 	e.op, e.flags, e.length = dat.OpRecv, 0, maxMessage
@@ -155,7 +156,8 @@ func (r *receiver) post(n int) verdict {
 	return r.judge(n, k, err)
 }
 
-// byShot posts a receive whose event comes by one-shot, or never.
+// byShot posts a receive whose event goes to a one-shot, which it may release
+// unread.
 func (r *receiver) byShot() verdict {
 	e := r.next()
 	e.flags, e.place = 0, atShot

@@ -15,15 +15,15 @@ type Report struct {
 	Complaints []Complaint
 
 	Requests, Receives int64 // posts that were accepted
-	Refused            int64 // posts that were not
+	Refused            int64 // posts that were refused
 	Quiet              int64 // suppressed requests that succeeded
-	Lives              int64 // attempts to connect
+	Lives              int64 // lives, one per attempt to connect
 	Endpoints          int   // endpoints made
-	Orphans            int64 // connections that the provider broke before their time
-	Carried            int64 // receives that lived through a reset
+	Orphans            int64 // connections that the provider ended before their planned end
+	Carried            int64 // receives that stayed posted through a reset
 
 	Statuses map[dat.Status]int64 // events by completion status
-	Styles   map[string]int64     // events by how they were got
+	Styles   map[string]int64     // events by how a consumer got them
 	Ops      map[dat.Op]int64     // events by operation
 	Attempts map[string]int64     // lives by how they began
 	Endings  map[string]int64     // lives by how they ended
@@ -32,7 +32,9 @@ type Report struct {
 // Posts is how many posts were accepted.
 func (r *Report) Posts() int64 { return r.Requests + r.Receives }
 
-// Run runs the program that cfg describes, and keeps its books.
+// Run runs the program that cfg describes, and returns when everything is closed. It
+// compares the goroutines, descriptors and mappings of the process before and after,
+// so nothing else may start or end any of them meanwhile.
 func Run(cfg Config) *Report {
 	cfg = cfg.withDefaults()
 	w := &world{cfg: cfg}
@@ -83,7 +85,7 @@ func (w *world) report() *Report {
 	return r
 }
 
-// String tells it in a few lines.
+// String returns the report in a few lines.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d posts (%d requests, %d receives; %d refused) on %d endpoints in %d lives, %v, %.0f posts/s\n",

@@ -7,7 +7,7 @@ import (
 
 const opSend = dat.OpSend
 
-// take enters an event in the books.
+// take enters an event into the books.
 func (o *outlet) take(ev *dat.Event) {
 	w := o.hub.w
 	switch {
@@ -28,7 +28,7 @@ func (o *outlet) take(ev *dat.Event) {
 	}
 }
 
-// sight is what the outlet has seen of an account.
+// sight returns what the outlet has seen of an account.
 func (o *outlet) sight(a *account) *sight {
 	s := o.seen[a.id]
 	if s == nil {
@@ -41,13 +41,13 @@ func (o *outlet) sight(a *account) *sight {
 	return s
 }
 
-// unannounced reports whether the connection may have been up though ESTABLISHED has
-// not come: an endpoint that is closed while it connects announces nothing any more,
-// and reports what it had received by then.
+// unannounced reports whether completions may come without ESTABLISHED: an endpoint
+// whose adapter is closed while it connects announces nothing any more, and reports
+// what it had received by then.
 func (s *sight) unannounced(b *books) bool { return s.said == 0 && b.fallen.Load() }
 
-// sightsKept is how many accounts an outlet remembers before it forgets the
-// closed ones.
+// sightsKept is how many accounts an outlet remembers before it forgets those that
+// are sealed.
 const sightsKept = 256
 
 func (o *outlet) forget() {
@@ -58,7 +58,7 @@ func (o *outlet) forget() {
 	}
 }
 
-// style is how the outlet's events are got.
+// style is how the outlet gets events.
 func (o *outlet) style() style {
 	switch o.place {
 	case atMain:
@@ -112,7 +112,7 @@ func (o *outlet) completion(ev *dat.Event) {
 	a.replenish(p)
 }
 
-// compare compares what an event says with what was posted.
+// compare compares an event with the entry's post.
 func (o *outlet) compare(p *page, e *entry, ev *dat.Event) {
 	b := &o.hub.w.books
 	if dat.EndpointOf(*ev) != p.lane.account.ep || ev.Op != e.op {
@@ -134,7 +134,7 @@ func (o *outlet) compare(p *page, e *entry, ev *dat.Event) {
 	}
 }
 
-// locate demands that the event came where it had to.
+// locate checks that the event came to the place that the entry names.
 func (o *outlet) locate(p *page, e *entry) {
 	if o.hub == p.lane.hub && (o.place == e.place || e.place == churned && o.place == atMain) {
 		return
@@ -142,7 +142,7 @@ func (o *outlet) locate(p *page, e *entry) {
 	p.lane.account.books.complain(Misplaced, "%s: it came at place %d of %s", p.name(e), o.place, o.hub.name)
 }
 
-// excuse demands a cause for a failure, and that the status fits.
+// excuse checks that a failure has a cause, and that the status fits the cause.
 func (a *account) excuse(p *page, e *entry, status dat.Status) {
 	lf := a.life.Load()
 	ending := lf != nil && lf.ending.Load()
@@ -169,7 +169,7 @@ func (a *account) excuse(p *page, e *entry, status dat.Status) {
 	}
 }
 
-// fragile reports whether a slow receiver may break the connection.
+// fragile reports whether a receiver that is late may break the connection.
 func (a *account) fragile() bool { return a.w.hasty || a.jumpy || a.peer != nil && a.peer.jumpy }
 
 // statusSet is a set of completion statuses.
@@ -182,5 +182,6 @@ func statuses(list ...dat.Status) (s statusSet) {
 	return s
 }
 
-// unreliableStatuses are what an unreliable provider's faults look like.
+// unreliableStatuses are the statuses that the faults of an unreliable provider
+// cause.
 var unreliableStatuses = statuses(hw.StatusTransport, hw.StatusRemoteResponder)

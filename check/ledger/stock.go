@@ -7,7 +7,7 @@ import (
 	dat "godat/runtime"
 )
 
-// stock is what a process holds that must be given back.
+// stock is what a process holds and must give back.
 type stock struct {
 	goroutines  int
 	descriptors int // 0 where they can't be counted
@@ -18,15 +18,14 @@ func takeStock() stock {
 	return stock{goroutines: runtime.NumGoroutine(), descriptors: countDescriptors(), mappings: countMappings()}
 }
 
-// restored reports whether nothing is left of what came after s was taken. There
-// may be fewer goroutines: what ran before may have been ending when they were
-// counted first.
+// restored reports whether now holds nothing beyond s. Goroutines may be fewer:
+// some that were ending when s was taken may have ended.
 func (s stock) restored(now stock) bool {
 	return now.goroutines <= s.goroutines && now.descriptors == s.descriptors && now.mappings == s.mappings
 }
 
-// compare demands that the stock is what it was. Goroutines that have been told to
-// end may take a moment.
+// compare complains unless the process holds what it held when s was taken, and the
+// closed adapters hold no memory. It waits for goroutines that are ending.
 func (s stock) compare(w *world) {
 	now := takeStock()
 	for deadline := time.Now().Add(w.cfg.Patience); !s.restored(now) && time.Now().Before(deadline); now = takeStock() {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// warmUp makes the Go runtime open what it keeps open for good: the descriptors of
-// its network poller.
+// warmUp makes the Go runtime open the descriptors of its network poller, which it
+// keeps open for good.
 func warmUp() {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -28,8 +28,8 @@ func countDescriptors() int {
 	return len(names)
 }
 
-// countMappings counts the mappings that a child process would not inherit. That
-// is how registered memory is mapped, and nothing else that is the program's.
+// countMappings counts the mappings that a child process would not inherit
+// (dontfork). Nothing of the program but registered memory is mapped so.
 func countMappings() (n int) {
 	maps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {

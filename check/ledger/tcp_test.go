@@ -14,10 +14,10 @@ import (
 	"godat/hw/iwarp"
 )
 
-// resetter leads connections through a relay that resets some of them, at both
-// ends, in the middle of whatever is on its way.
+// resetter dials through a relay that resets some connections, at both ends, in
+// mid-transfer.
 type resetter struct {
-	every int64 // octets one way, on average
+	every int64 // octets one way before a reset, on average
 
 	wg     sync.WaitGroup
 	mu     sync.Mutex
@@ -53,7 +53,8 @@ func (r *resetter) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return near, nil
 }
 
-// relay copies both ways until both ends have ended, or it is enough.
+// relay copies both ways until both ends have ended, or resets both after so many
+// octets.
 func (r *resetter) relay(a, b *net.TCPConn) {
 	defer r.wg.Done()
 	var both sync.WaitGroup
@@ -81,12 +82,13 @@ func (r *resetter) relay(a, b *net.TCPConn) {
 	_ = b.Close()
 }
 
-// How many octets go one way between two resets. A post is some 40 of them, and
-// few connections live long enough.
+// How many octets go one way before a reset. A post is some 40 octets, so few
+// connections live for long.
 const (
 	rare  = 64 << 10
 	often = 8 << 10
-	// startUp is spared: a connection that does not come about has an outcome of its own.
+	// startUp octets always go through: a connection that fails while it is being set
+	// up has another outcome.
 	startUp = 1 << 10
 )
 

@@ -15,14 +15,14 @@ import (
 	"godat/hw/fault"
 )
 
-// A tooth is a breach of the contract, and what the books must say of it. The
-// breach is at one completion of the first adapter's only, all of which are of
-// sends until the connection ends.
+// tooth is a breach of the contract, and what the books must say of it. The
+// provider breaches at one completion of the first adapter; all its completions are
+// of sends until the connection ends.
 type tooth struct {
 	fault  fault.Kind
 	nth    int
-	says   []Kind // one of these
-	spoils bool   // it spoils what the library counts: there is no tidying up
+	says   []Kind // the kinds of complaints, one of which must come
+	spoils bool   // the breach spoils the library's own counts, so the run can't be cleaned up
 }
 
 var teeth = []tooth{
@@ -31,14 +31,15 @@ var teeth = []tooth{
 	{fault.SwapCompletions, 5, []Kind{Disorder}, true},
 }
 
-// childVar names the tooth that this process is to be bitten by.
+// childVar is the environment variable that names the tooth for a child process.
 const childVar = "LEDGER_TOOTH"
 
-// noticed is how a child exits when the books have said what they must.
+// noticed is a child's exit status when the books have complained as they must.
 const noticed = 42
 
-// What spoils the library's counts has a process of its own, in which the ledger
-// runs until the books have said it; after that nothing can be said of the library.
+// Each breach that spoils the library's counts runs in a child process, which exits
+// as soon as the books have complained: after that the state of the library shows
+// nothing.
 func TestABreachOfTheContractIsNoticed(t *testing.T) {
 	for _, p := range providers {
 		for i, x := range teeth {
@@ -53,8 +54,9 @@ func TestABreachOfTheContractIsNoticed(t *testing.T) {
 				out, err := child.CombinedOutput()
 				var exit *exec.ExitError
 				require.ErrorAs(t, err, &exit, "%s", out)
-				// Under the race detector the library may notice first, and panic,
-				// or run out of places before the books have found out why.
+				// Under the race detector the library may notice the breach first
+				// and panic, or run out of room before the books have found the
+				// cause.
 				if !underRace {
 					assert.Equal(t, noticed, exit.ExitCode(), "%s", out)
 				}
@@ -71,7 +73,7 @@ func TestWithoutABreachThereIsNothingToSay(t *testing.T) {
 	}
 }
 
-// TestChild is the other process, when there is one.
+// TestChild is the body of the child process; elsewhere it does nothing.
 func TestChild(t *testing.T) {
 	which := os.Getenv(childVar)
 	for _, p := range providers {
@@ -92,7 +94,7 @@ func TestChild(t *testing.T) {
 
 func (x tooth) wants(c Complaint) bool { return slices.Contains(x.says, c.Kind) }
 
-// bite runs the ledger on a provider whose first adapter breaks the contract.
+// bite runs the ledger with the tooth's breach on the first adapter.
 func (p provider) bite(x tooth, patience time.Duration, hear func(Complaint)) *Report {
 	cfg := fault.Config{Seed: seed}
 	cfg.On[x.fault].Nth = x.nth

@@ -8,7 +8,7 @@ import (
 	dat "godat/runtime"
 )
 
-// victim is a region of Go's memory that is freed while it is used.
+// victim is a region on Go's heap that is freed while posts use it.
 type victim struct {
 	account *account
 	region  *region
@@ -21,7 +21,7 @@ func isDead(err error) bool {
 	return errors.Is(err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleLMR})
 }
 
-// run frees the region after a while.
+// run frees the region after some yields.
 func (v *victim) run() {
 	defer close(v.done)
 	for range v.yields {
@@ -32,8 +32,8 @@ func (v *victim) run() {
 	}
 }
 
-// useVictim posts a send from the victim, or a write to it, and reports whether
-// that could be posted.
+// useVictim posts a send from the victim (own) or a write to it, and reports
+// whether the poster may go on.
 func (p *poster) useVictim(v *victim, own bool) bool {
 	if !p.makeRoom() {
 		return false
@@ -43,8 +43,9 @@ func (p *poster) useVictim(v *victim, own bool) bool {
 	off := p.rng.IntN(victimSize/2 - maxMessage)
 	var err error
 	if own {
-		// What is sent is not the message of its cookie, and so too short to be one.
-		// It is not from where the peer writes, for nobody orders the two.
+		// This send is shorter than a header, since its bytes are not the message
+		// of its cookie. It reads the half of the victim to which the peer does not
+		// write, since nothing orders the two.
 		off += victimSize / 2
 		n = min(n, headerSize-1)
 		e.length = uint32(n)

@@ -14,7 +14,7 @@ import (
 // zonesPerAdapter is how many protection zones each adapter has.
 const zonesPerAdapter = 2
 
-// world is all that a run has.
+// world is everything that a run makes.
 type world struct {
 	cfg   Config
 	books books
@@ -23,14 +23,14 @@ type world struct {
 	all   []*link
 	links sync.WaitGroup
 	hasty bool          // a send that finds no receive breaks the connection at once
-	over  chan struct{} // closed when everything has fallen
+	over  chan struct{} // closed when fall has closed the adapters
 
 	mu    sync.Mutex
 	calls map[uint64]*call // attempts under way, by the nonce that the request carries
-	hubs  []*hub           // all there ever were, when everything is to fall
+	hubs  []*hub           // all hubs there ever were, if the run is to fall
 }
 
-// adapter is an adapter and what its homes share.
+// adapter is an adapter and the hubs that its endpoints share.
 type adapter struct {
 	ia   *dat.IA
 	psp  *dat.PSP
@@ -38,14 +38,14 @@ type adapter struct {
 	hubs [classes][]*hub
 }
 
-// home is a protection zone, and what its endpoints share.
+// home is a protection zone of an adapter.
 type home struct {
 	*adapter
 	name string
 	pz   *dat.PZ
 }
 
-// shared chooses one of the adapter's dispatchers.
+// shared chooses one of the adapter's shared hubs of a class.
 func (h *home) shared(c class, rng *rand.Rand) *hub {
 	return h.hubs[c][rng.IntN(len(h.hubs[c]))]
 }
@@ -53,8 +53,8 @@ func (h *home) shared(c class, rng *rand.Rand) *hub {
 // complain adds a complaint.
 func (w *world) complain(k Kind, format string, args ...any) { w.books.complain(k, format, args...) }
 
-// broken reports whether there was a complaint, or everything has fallen. A run
-// then ends as soon as it can.
+// broken reports whether there was a complaint, or fall is closing the adapters.
+// The run then ends as soon as it can.
 func (w *world) broken() bool { return w.books.any.Load() || w.books.fallen.Load() }
 
 // going reports whether more lives are to begin.
@@ -63,18 +63,19 @@ func (w *world) going() bool {
 	return !w.broken() && c.posted[requests].Load()+c.posted[receives].Load() < w.cfg.Ops
 }
 
-// mayRefuse reports whether err is what an unreliable provider says to a call that
-// it may be asked again.
+// mayRefuse reports whether err is a refusal by an unreliable provider, after which
+// the call may be repeated.
 func (w *world) mayRefuse(err error) bool {
 	return w.cfg.Unreliable && errors.Is(err, dat.ErrInsufficientResources)
 }
 
-// await waits for something that must happen, unless everything falls.
+// await waits until c is closed, and complains after Patience. A fall ends the wait
+// with false.
 func (w *world) await(c <-chan struct{}, format string, args ...any) bool {
 	return w.awaitUnless(w.over, c, format, args...)
 }
 
-// outlast is await for what must happen in any case.
+// outlast is await for what must happen even during a fall.
 func (w *world) outlast(c <-chan struct{}, format string, args ...any) bool {
 	return w.awaitUnless(nil, c, format, args...)
 }
@@ -97,7 +98,7 @@ func (w *world) awaitUnless(over, c <-chan struct{}, format string, args ...any)
 	return false
 }
 
-// open opens the adapters and makes what endpoints share.
+// open opens the adapters and makes what their endpoints share.
 func (w *world) open() bool {
 	w.calls, w.over = make(map[uint64]*call), make(chan struct{})
 	w.books.salt = w.cfg.dice(forSalt).Uint64() & codeMask
@@ -121,7 +122,7 @@ func (w *world) open() bool {
 func (w *world) furnish(i int) bool {
 	ad := w.ias[i]
 	name := string(rune('A' + i))
-	// As long as all endpoints there can be at a time could need together.
+	// Long enough for all endpoints that can exist at a time.
 	room := 2 * w.cfg.Links * 2 * (2*64 + 2)
 	for c := range classes {
 		for _, s := range stylesOf(c) {
@@ -151,7 +152,7 @@ func (w *world) furnish(i int) bool {
 	return true
 }
 
-// run lets the links live until there were enough posts.
+// run runs the links until there are enough posts.
 func (w *world) run() {
 	for n := range w.cfg.Links {
 		l := &link{w: w, number: n, adapters: [2]int{0, 1}}
@@ -168,7 +169,7 @@ func (w *world) run() {
 	w.links.Wait()
 }
 
-// close closes everything, and demands that nothing else is left.
+// close closes everything, and checks that nothing else is left.
 func (w *world) close() {
 	if w.books.fallen.Load() {
 		w.clearUp()
@@ -224,14 +225,14 @@ func (w *world) clear(ad *adapter) {
 	}
 }
 
-// leave frees what a home has.
+// leave closes the zone of a home.
 func (w *world) leave(h *home) {
 	if err := h.pz.Close(); err != nil {
 		w.complain(Code, "closing the zone of %s: %v", h.name, err)
 	}
 }
 
-// checkAsync demands that the adapter has reported no asynchronous error.
+// checkAsync complains of every asynchronous error of the adapter.
 func (ad *adapter) checkAsync(w *world) {
 	var evs [manyEvents]dat.Event
 	n, err := ad.ia.Async().Dequeue(evs[:])
@@ -244,14 +245,14 @@ func (ad *adapter) checkAsync(w *world) {
 	}
 }
 
-// expect enters a call, whose request will come as an event.
+// expect enters a call before its Connect; requested finds it by its nonce.
 func (w *world) expect(c *call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls[binary.BigEndian.Uint64(c.private)] = c
 }
 
-// forget forgets a call, unless its request may come late.
+// forget removes a call, unless its request may come late.
 func (w *world) forget(c *call) {
 	if c.late {
 		return
@@ -261,7 +262,7 @@ func (w *world) forget(c *call) {
 	delete(w.calls, binary.BigEndian.Uint64(c.private))
 }
 
-// requested enters a connection request.
+// requested hands a connection request to the link that waits for it.
 func (w *world) requested(ev *dat.Event) {
 	cr := dat.RequestOf(*ev)
 	q, err := cr.Query()
