@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Booting takes a minute the first time and a quarter of one later; the bounds
-// are for a machine ten times slower.
+// The first boot takes a minute, since it builds the kernel's tree, and later ones
+// a quarter of a minute. The bounds are for a machine ten times slower.
 
 func boot(t *testing.T, cfg Config, script string) (status int, output string) {
 	t.Helper()

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// cache is the directory that holds one tree per version of the kernel. Beside
-// each tree lies a file to lock: whoever uses the tree shares the lock, whoever
-// makes or removes it has it alone. So a tree never goes away under a guest, and
-// is made once when several want it.
+// cache is the directory that holds one tree per version of the kernel. Beside each
+// tree lies a lock file. A guest that uses the tree shares the lock; a caller that
+// makes or removes the tree holds it alone. So no tree goes away under a guest, and
+// several callers that want the same tree make it once.
 type cache struct{ root string }
 
 const (
@@ -32,9 +32,9 @@ func userCache() (cache, error) {
 	return cache{filepath.Join(dir, "godat-guest")}, nil
 }
 
-// acquire returns the tree named key, and what ends its use. When there is none,
-// build fills a directory that becomes the tree when it succeeded; trees of other
-// names that nobody uses are removed then.
+// acquire returns the tree named key, and a function that ends its use. If there is
+// no such tree, build fills a directory, which becomes the tree when build has
+// succeeded; then acquire removes the trees of other names that nobody uses.
 func (c cache) acquire(ctx context.Context, key string, build func(dir string) error) (string, func(), error) {
 	if err := os.MkdirAll(c.root, 0o755); err != nil {
 		return "", nil, fmt.Errorf("guest: cache: %w", err)
@@ -62,10 +62,10 @@ func (c cache) make(ctx context.Context, key, tree string, build func(dir string
 	}
 	defer alone.Close()
 	if _, err := os.Stat(tree); err == nil {
-		return nil // somebody made it while we waited
+		return nil // another caller made the tree while this one waited
 	}
 	work := tree + newSuffix
-	if err := os.RemoveAll(work); err != nil { // an interrupted attempt's
+	if err := os.RemoveAll(work); err != nil { // the rest of an attempt that was killed
 		return fmt.Errorf("guest: cache: %w", err)
 	}
 	if err := os.Mkdir(work, 0o755); err != nil {
@@ -97,8 +97,8 @@ func (c cache) lock(ctx context.Context, key string, alone bool) (*os.File, erro
 	}
 }
 
-// prune removes the trees that nobody uses, except keep. What it can't remove
-// stays for the next time.
+// prune removes all trees but keep that nobody uses. A tree that it can't remove
+// stays until the next call.
 func (c cache) prune(keep string) {
 	entries, err := os.ReadDir(c.root)
 	if err != nil {

@@ -11,40 +11,40 @@ import (
 	"time"
 )
 
-// Where the two machines find each other.
+// The addresses of the guest and the host.
 const (
 	// Address is the guest's address on its only network, eth0.
 	Address = "10.0.2.15"
 	// Address6 is its IPv6 address there.
 	Address6 = "fec0::15"
-	// HostAddress is where the guest finds the host's loopback.
+	// HostAddress is the address at which the guest reaches the host's loopback.
 	HostAddress = "10.0.2.2"
 )
 
 // The bounds of a run.
 const (
-	// DefaultTimeout bounds a program for which no other bound was set.
+	// DefaultTimeout bounds a program whose Config sets no Timeout.
 	DefaultTimeout = 10 * time.Minute
-	// bootTimeout bounds what comes before the program. It takes 10 s on a quiet
+	// bootTimeout bounds the boot, before the program. It takes 10 s on a quiet
 	// machine.
 	bootTimeout = 5 * time.Minute
-	// haltTimeout is how long the guest may take to power off when the program
-	// has ended. Nothing depends on it.
+	// haltTimeout is how long the guest may take to power off after the program has
+	// ended. A guest that takes longer is killed, which is no failure.
 	haltTimeout = 5 * time.Second
 )
 
-// Config says which machine to run a program on. Its zero value is one without
+// Config is the machine that a program runs on. The zero value is a machine without
 // RDMA devices.
 type Config struct {
 	// Devices are the RDMA devices to make on eth0, by name: a name that begins
 	// with rxe is a soft-RoCE device, one with siw a soft-iWARP one.
 	Devices []string
-	// Modules are kernel modules to insert besides those of the devices: dummy,
-	// veth, sch_netem and most others of the kernel's.
+	// Modules are further kernel modules to insert: dummy, veth, sch_netem and most
+	// others of the distribution's kernel.
 	Modules []string
 	// Kernel is added to the kernel's command line. With "tsc=reliable
-	// clocksource=tsc" time is read without a system call, which benchmarks want; on
-	// a busy host that clock may be set up wrong.
+	// clocksource=tsc" a program reads the time without a system call, which
+	// benchmarks need; on a busy host the kernel may calibrate that clock wrongly.
 	Kernel string
 	// Forward lets programs on the host reach TCP ports of the guest.
 	Forward []Forward
@@ -55,32 +55,34 @@ type Config struct {
 	// (writable) and GODAT_GUEST_DEVICE, the first of Devices.
 	Env []string
 	// Share are directories of the host that the program may write to, under the
-	// same path: results leave the guest through them.
+	// same path. The program's results leave the guest through them.
 	Share []string
 
-	// Output takes what the program writes, both streams, as it comes; nil drops
-	// it.
+	// Output receives standard output and standard error of the program as they
+	// come; nil discards them.
 	Output io.Writer
-	// Progress takes a sentence now and then while something slow is prepared;
-	// nil drops it.
+	// Progress receives a sentence now and then while something slow is prepared;
+	// nil discards them.
 	Progress io.Writer
 
 	// Timeout bounds the program; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// CPUs and Memory (MiB) are the machine's; 0 means 2 and 2048.
+	// CPUs is the number of processors and Memory the memory in MiB; 0 means 2 and
+	// 2048.
 	CPUs, Memory int
 
-	// Busy is how many processes compute beside the program, to see that it does not
-	// depend on having the processors for itself.
+	// Busy is how many processes compute beside the program. With some, a test
+	// shows that the program does not depend on having the processors to itself.
 	Busy int
 }
 
-// Forward is a TCP port of the host's loopback that leads to one of the guest's.
+// Forward forwards TCP port Host of the host's loopback to TCP port Guest of the
+// guest.
 type Forward struct{ Host, Guest int }
 
 var deviceName = regexp.MustCompile(`^(rxe|siw)[0-9_][0-9a-z_]*$`)
 
-// complete checks a configuration and fills in what it leaves out.
+// complete checks a configuration and sets the defaults.
 func (c Config) complete() (Config, error) {
 	for _, d := range c.Devices {
 		if !deviceName.MatchString(d) {
@@ -134,11 +136,12 @@ func (c Config) complete() (Config, error) {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// modules lists what the devices need beyond what the guest boots with.
+// modules lists the kernel modules to insert beside those that the guest boots
+// with.
 func (c *Config) modules() []string {
 	var mods []string
 	if len(c.Devices) > 0 {
-		// rxe asks for crc32 by name, and says ENOENT without it.
+		// rxe loads crc32 by name and fails with ENOENT without it.
 		mods = append(mods, "crc32_generic", "crc32c_generic", "ib_uverbs", "rdma_ucm", "ib_umad")
 	}
 	for _, d := range c.Devices {

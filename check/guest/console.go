@@ -9,36 +9,36 @@ import (
 	"strings"
 )
 
-// console takes what comes out of the guest's second serial line, where the
-// program writes to, and tells the program's output from what init reports. A
-// report is a line that begins with a word which nobody can know, after a line
-// break that is not the program's:
+// console reads the guest's second serial line. The program and init both write to
+// it, and console tells the program's output from init's reports. A report is a
+// line that begins with a secret word, which no program can know. init writes a
+// line break before it:
 //
 //	\n5f0c… booted\n
 //	\n5f0c… exit 3\n
 //	\n5f0c… failed no module siw\n
 type console struct {
 	out    io.Writer
-	prefix []byte // what begins a report
-	held   []byte // the last bytes, while they may be the beginning of a report
-	deaf   bool   // out takes nothing more
+	prefix []byte // the beginning of every report
+	held   []byte // the last bytes, while they may begin a report
+	deaf   bool   // out has failed, so it gets nothing more
 
-	booted   func()        // called at the report
-	status   int           // the program's
+	booted   func()        // called when init reports that the guest has booted
+	status   int           // the exit status of the program
 	ended    bool          // status is known
-	failed   error         // what init could not do
-	finished chan struct{} // closed when there is nothing more to hear
+	failed   error         // init's report of what it could not do
+	finished chan struct{} // closed when the program has ended or init has failed
 }
 
-// longestReport bounds what is held back for the end of a line.
+// longestReport bounds the bytes that console holds until a report's line ends.
 const longestReport = 4096
 
 func newConsole(secret string, out io.Writer, booted func()) *console {
 	return &console{out: out, prefix: []byte("\n" + secret + " "), booted: booted, finished: make(chan struct{})}
 }
 
-// Write takes the next bytes, in pieces of any size. It never fails: the guest
-// must be heard to its end.
+// Write reads the next bytes, in pieces of any size. It never fails, since console
+// must read the guest's last report.
 func (c *console) Write(p []byte) (int, error) {
 	buf := append(c.held, p...)
 	for {
@@ -60,7 +60,7 @@ func (c *console) Write(p []byte) (int, error) {
 	}
 }
 
-// emit hands output on, until the writer fails.
+// emit writes output to out until out fails.
 func (c *console) emit(b []byte) {
 	if len(b) == 0 || c.over() || c.deaf {
 		return
@@ -95,7 +95,7 @@ func (c *console) report(line string) {
 	close(c.finished)
 }
 
-// overlap is the length of the longest end of b that begins prefix.
+// overlap is the length of the longest suffix of b that is a prefix of prefix.
 func overlap(b, prefix []byte) int {
 	for n := min(len(b), len(prefix)-1); n > 0; n-- {
 		if bytes.HasSuffix(b, prefix[:n]) {

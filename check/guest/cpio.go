@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// archive writes an initramfs: a cpio archive in the format that the kernel
-// calls newc. The first error sticks, and close returns it.
+// archive writes an initramfs: a cpio archive in the format that the kernel calls
+// newc. It keeps the first error, and close returns it.
 type archive struct {
 	w     io.Writer
 	inode int
@@ -35,8 +35,8 @@ func (a *archive) close() error {
 	return a.err
 }
 
-// entry writes one member. Header with name, and data, each begin at a multiple
-// of four. All numbers are eight hexadecimal digits.
+// entry writes one member. The header with the name, and the data, each begin at a
+// multiple of four bytes. All numbers are eight hexadecimal digits.
 func (a *archive) entry(name string, mode int, data []byte) {
 	a.inode++
 	links := 1

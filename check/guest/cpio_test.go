@@ -16,8 +16,8 @@ type member struct {
 	data string
 }
 
-// readCPIO reads an archive as the kernel does: every number at its place, every
-// part at a multiple of four.
+// readCPIO reads an archive as the kernel does: it requires every number at its
+// place, and every part at a multiple of four bytes.
 func readCPIO(t *testing.T, b []byte) (all []member) {
 	t.Helper()
 	const magic, fields, width = 6, 13, 8

@@ -17,28 +17,30 @@ import (
 	"time"
 )
 
-// What is in errors of programs that did not run to their end.
+// Errors of programs that did not run to their end may wrap these.
 var (
 	// ErrTimeout: the program, or the boot, took too long.
 	ErrTimeout = errors.New("timed out")
-	// ErrMachine: the program is not to blame. The guest did not boot, or its kernel
-	// has reported a fault of its own or tasks that hang.
+	// ErrMachine: the guest did not boot, or its kernel has reported a fault of its
+	// own or tasks that hang. The program is not to blame, so a second try may
+	// succeed.
 	ErrMachine = errors.New("the guest's kernel failed, or did not boot")
 )
 
-// Guest is a machine that runs one program.
+// Guest is a machine that runs one program. Its methods may be called from any
+// goroutine.
 type Guest struct {
 	// Immutable after Start.
 	cfg     Config
 	job     *job
 	cancel  context.CancelFunc
-	release func() // ends the use of the cache's tree
+	release func() // releases the tree in the cache
 	scratch string // holds the initramfs and the log; removed at the end
 
 	booted chan struct{} // closed when the program is about to start
 	done   chan struct{} // closed when status and err are set
 
-	// Written by run, before done.
+	// Written by run before it closes done.
 	status int
 	err    error
 
@@ -46,8 +48,8 @@ type Guest struct {
 }
 
 // Run runs a program in a guest and returns its exit status. An error means that
-// the program did not run to its end: a tool that is missing, a boot that failed,
-// a time limit (ErrTimeout) or ctx.
+// the program did not run to its end: a tool is missing, the boot failed, a time
+// limit passed (ErrTimeout) or ctx ended.
 func Run(ctx context.Context, cfg Config, prog string, args ...string) (status int, err error) {
 	g, err := Start(ctx, cfg, prog, args...)
 	if err != nil {
@@ -56,8 +58,8 @@ func Run(ctx context.Context, cfg Config, prog string, args ...string) (status i
 	return g.Wait()
 }
 
-// Start boots a guest that runs a program. A program's name without a slash is
-// looked up in the guest's PATH. Wait or Close must be called; when ctx ends the
+// Start boots a guest that runs a program. It looks up a program's name without a
+// slash in the guest's PATH. The caller must call Wait or Close. When ctx ends, the
 // guest is killed.
 func Start(ctx context.Context, cfg Config, prog string, args ...string) (*Guest, error) {
 	cfg, err := cfg.complete()
@@ -99,7 +101,7 @@ func Start(ctx context.Context, cfg Config, prog string, args ...string) (*Guest
 	return g, nil
 }
 
-// prepare writes what the machine boots from.
+// prepare writes the initramfs from which the machine boots.
 func (g *Guest) prepare(ctx context.Context) (err error) {
 	if g.scratch, err = os.MkdirTemp("", "godat-guest-"); err != nil {
 		return fmt.Errorf("guest: %w", err)
@@ -121,10 +123,10 @@ func (g *Guest) clean() {
 	g.release()
 }
 
-// Booted is closed when the guest is up and the program is about to start.
+// Booted returns a channel that is closed when the program is about to start.
 func (g *Guest) Booted() <-chan struct{} { return g.booted }
 
-// Done is closed when the program, or the guest, has ended.
+// Done returns a channel that is closed when the program, or the guest, has ended.
 func (g *Guest) Done() <-chan struct{} { return g.done }
 
 // Wait waits for the program and returns its exit status; see Run.
@@ -133,19 +135,21 @@ func (g *Guest) Wait() (status int, err error) {
 	return g.status, g.err
 }
 
-// Close kills the guest if it still runs, and waits until nothing is left of it.
+// Close kills the guest if it still runs, and waits until it has ended and its
+// files are removed.
 func (g *Guest) Close() {
 	g.cancel()
 	<-g.done
 }
 
-// run is the goroutine that starts the machine, hears it out and ends it.
+// run is the guest's goroutine: it starts the emulator, waits for its end, and sets
+// the result.
 func (g *Guest) run(ctx context.Context) {
 	defer close(g.done)
 	defer g.clean()
 	defer g.cancel()
-	// The emulator dies with the thread that starts it, so that a program that
-	// is killed leaves none behind. The thread must outlive it.
+	// The emulator dies with the thread that starts it, so a killed program leaves
+	// no emulator behind. Therefore that thread must live longer than the emulator.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -174,7 +178,7 @@ func (g *Guest) run(ctx context.Context) {
 
 func (g *Guest) markBooted() { g.once.Do(func() { close(g.booted) }) }
 
-// finish says how it went. All that wrote to con has ended.
+// finish sets the result. Nothing writes to con any more.
 func (g *Guest) finish(ctx context.Context, con *console, w *watch, werr error, complaint string) {
 	var late error
 	select {
@@ -207,19 +211,19 @@ func (g *Guest) finish(ctx context.Context, con *console, w *watch, werr error, 
 	g.err = fmt.Errorf("%w: %w", ErrMachine, g.err)
 }
 
-// kernelFault is how the kernel says that it has failed; see arguments for what it
-// does then.
+// kernelFault matches the kernel's reports of a fault of its own. For what the
+// kernel does then, see arguments.
 var kernelFault = regexp.MustCompile(
 	`(?m)^\[ *\d+\.\d+\] .*(kernel BUG at|BUG: |Oops|Kernel panic|blocked for more than \d+ seconds|detected stalls|LOCKUP)`)
 
-// watch ends the machine when it is done or late.
+// watch ends the machine when the program has ended or a time limit has passed.
 type watch struct {
 	g    *Guest
 	con  *console
 	line io.Writer // to the guest's second serial line
 	late chan error
 	stop chan struct{} // closed when the machine has ended
-	gone chan struct{} // closed when run has
+	gone chan struct{} // closed when run has ended
 }
 
 func (w *watch) run() {
@@ -233,15 +237,15 @@ func (w *watch) run() {
 	w.halt()
 }
 
-// halt answers init's last report, so that init powers the machine off, and waits
-// until it has. If it does not in time, it is killed, which is no failure.
+// halt answers init's last report, upon which init powers the machine off, and
+// waits for that. After haltTimeout it kills the machine, which is no failure.
 func (w *watch) halt() {
 	_, _ = io.WriteString(w.line, "heard\n")
 	w.wait(nil, haltTimeout, "the guest did not power off")
 }
 
-// wait waits for ch. It reports false when the machine has ended, failed or
-// passed the limit, and is killed then.
+// wait waits for ch. It returns false when the machine has ended, init has failed
+// or the limit has passed; in the last two cases it ends the machine.
 func (w *watch) wait(ch <-chan struct{}, limit time.Duration, what string) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -264,7 +268,7 @@ func (w *watch) wait(ch <-chan struct{}, limit time.Duration, what string) bool 
 	}
 }
 
-// lastWords are the end of what the kernel and init had to say.
+// lastWords returns the last messages of the kernel and init.
 func (g *Guest) lastWords() string {
 	const most = 12000 // a kernel's report of its fault fits
 	text, err := os.ReadFile(g.log())

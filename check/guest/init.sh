@@ -13,13 +13,14 @@ exec </dev/null >/dev/ttyS0 2>&1
 stty -F /dev/ttyS1 raw -echo
 . /job/settings
 
-# Setting a line's parameters waits until what was written has left it.
+# stty waits until everything that was written to the line has left it.
 report() {
   printf '\n%s %s\n' "$SECRET" "$*" >/dev/ttyS1
   stty -F /dev/ttyS1 raw -echo
 }
-# What is on its way to the host when the machine powers off may be lost, so the host
-# answers the last report. A host that is gone does not.
+# Bytes on their way to the host may be lost when the machine powers off, so init waits
+# until the host has answered the last report, but no longer than 60 s: a host that is
+# gone does not answer.
 halt() {
   read -r -t 60 _ </dev/ttyS1
   poweroff -f

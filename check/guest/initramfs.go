@@ -15,7 +15,8 @@ import (
 //go:embed init.sh
 var initScript []byte
 
-// bootModules reach the host's files; the rest is inserted from there.
+// bootModules are the modules that reach the host's files, which hold all other
+// modules.
 var bootModules = []string{"virtio_pci", "9p", "9pnet_virtio"}
 
 // job is one boot: what to run, and where.
@@ -23,14 +24,14 @@ type job struct {
 	cfg    *Config
 	kernel kernel
 	tree   string
-	tools  map[tool]string // on the host, and so in the guest
-	secret string          // what begins init's reports
+	tools  map[tool]string // their paths on the host, and so in the guest
+	secret string          // the beginning of init's reports
 	prog   string
 	args   []string
 }
 
 // writeInitramfs writes the guest's first file system: busybox, the modules that
-// it needs to reach the host's files, and the job.
+// the guest needs to reach the host's files, and the job.
 func (j *job) writeInitramfs(ctx context.Context, w *bytes.Buffer) error {
 	box, err := os.ReadFile(j.tools[busybox])
 	if err != nil {
@@ -65,7 +66,8 @@ func (j *job) writeInitramfs(ctx context.Context, w *bytes.Buffer) error {
 	return a.close()
 }
 
-// moduleFiles lists the files of the boot modules, each after what it depends on.
+// moduleFiles lists the files of the boot modules, each after those that it depends
+// on.
 func (j *job) moduleFiles(ctx context.Context) ([]string, error) {
 	var files []string
 	seen := map[string]bool{}
@@ -84,8 +86,8 @@ func (j *job) moduleFiles(ctx context.Context) ([]string, error) {
 	return files, nil
 }
 
-// parseShowDepends reads the files to insert from what modprobe says. What is
-// built in needs no file.
+// parseShowDepends reads from modprobe's output the files to insert. Modules that
+// are built in have none.
 func parseShowDepends(out []byte) []string {
 	var files []string
 	for line := range strings.Lines(string(out)) {
@@ -96,7 +98,7 @@ func parseShowDepends(out []byte) []string {
 	return files
 }
 
-// settings are init's variables.
+// settings returns the variables of init.sh.
 func (j *job) settings() string {
 	var b strings.Builder
 	shares := strings.TrimSpace(strings.Repeat("x ", len(j.cfg.Share)))
@@ -119,7 +121,7 @@ func (j *job) settings() string {
 	return b.String()
 }
 
-// script runs the program, inside the chroot.
+// script returns the shell script that runs the program in the chroot.
 func (j *job) script() string {
 	var b strings.Builder
 	b.WriteString("export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n")
@@ -139,11 +141,11 @@ func (j *job) script() string {
 	return b.String()
 }
 
-// quote makes one word of the shell's out of any string.
+// quote quotes any string as one word of the shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// resolve makes a program's name good in the guest: a name with a slash is of a
-// file, and may be relative to the working directory there.
+// resolve returns a program's name as the guest needs it. A name with a slash is a
+// path, and a relative path is relative to dir.
 func resolve(dir, prog string) string {
 	if !strings.Contains(prog, "/") || path.IsAbs(prog) {
 		return prog

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs by name what the guest and the tests in it use, on Debian as root:
-# the emulator and what builds the guest, then the verbs libraries, their tools,
-# the C programs that the tests talk to, and what dissects the captures. The kernel
-# and its headers are not installed: package guest unpacks them into its own cache.
+# Installs the packages that the guest and the tests in it use, on Debian as root: the
+# emulator and the tools that build the guest, the verbs libraries and their tools, the
+# C programs that the tests talk to, and the dissector of captures. It does not install
+# the kernel and its headers: package guest unpacks them into its own cache.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 

@@ -17,14 +17,15 @@ import (
 	"strings"
 )
 
-// recipe is counted up when what a tree holds changes: an older one is stale.
+// recipe is the version of a tree's contents. Each change of the contents counts it
+// up, which makes older trees stale.
 const recipe = 1
 
 // kernel is a version of the distribution's kernel.
 type kernel struct {
-	name    string // 6.1.0-56-amd64: changes with the binary interface
-	version string // 6.1.192-2: the package's
-	series  string // 6.1: as its source package is called
+	name    string // 6.1.0-56-amd64; a new binary interface changes it
+	version string // 6.1.192-2, the version of the package
+	series  string // 6.1, which names the source package
 }
 
 const (
@@ -35,7 +36,7 @@ const (
 // key is the tree's name in the cache.
 func (k kernel) key() string { return fmt.Sprintf("%s_%s_%d", k.name, k.version, recipe) }
 
-// currentKernel asks the package manager what the distribution's kernel is now.
+// currentKernel asks the package manager for the distribution's current kernel.
 func currentKernel(ctx context.Context) (kernel, error) {
 	out, err := aptCache.output(ctx, "", "depends", metaPackage)
 	if err != nil {
@@ -59,7 +60,8 @@ func currentKernel(ctx context.Context) (kernel, error) {
 	return kernel{name, version, series[0] + "." + series[1]}, nil
 }
 
-// parseDepends finds the kernel that the distribution's meta package depends on.
+// parseDepends returns the name of the kernel on which the distribution's meta
+// package depends.
 func parseDepends(out []byte) (string, error) {
 	for line := range strings.Lines(string(out)) {
 		if dep, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: "+imagePrefix); ok {
@@ -69,7 +71,7 @@ func parseDepends(out []byte) (string, error) {
 	return "", fmt.Errorf("guest: the package manager knows no kernel (%s): run apt-get update", metaPackage)
 }
 
-// parseShow finds the version of a package.
+// parseShow returns the version of a package.
 func parseShow(out []byte) (string, error) {
 	for line := range strings.Lines(string(out)) {
 		if v, ok := strings.CutPrefix(line, "Version: "); ok {
@@ -79,8 +81,8 @@ func parseShow(out []byte) (string, error) {
 	return "", errors.New("guest: the package manager knows no version of its kernel: run apt-get update")
 }
 
-// download fetches a package of the distribution into dir and returns its file.
-// It installs nothing.
+// download fetches a package of the distribution into dir, without installing it,
+// and returns the path of its file.
 func download(ctx context.Context, dir, pkg, version string) (string, error) {
 	if _, err := aptGet.output(ctx, dir, "download", "-qq", pkg+"="+version); err != nil {
 		return "", err
@@ -123,7 +125,7 @@ func moduleDir(kernel string) string { return "lib/modules/" + kernel }
 
 func kernelImage(tree, kernel string) string { return filepath.Join(tree, "boot", "vmlinuz-"+kernel) }
 
-// unwanted are the module directories that no test in a guest will ask for: three
+// unwanted are the directories of modules that no test in a guest needs: three
 // quarters of a kernel.
 var unwanted = []string{
 	"sound", "drivers/gpu", "drivers/media", "drivers/hid", "drivers/hwmon", "drivers/staging", "drivers/comedi",
@@ -132,7 +134,7 @@ var unwanted = []string{
 	"net/bluetooth", "net/wireless", "net/mac80211", "arch/x86/kvm",
 }
 
-// wantedOfKernel selects what a tree keeps of the kernel's package.
+// wantedOfKernel reports whether a tree keeps a file of the kernel's package.
 func wantedOfKernel(name string) bool {
 	if strings.HasPrefix(name, "boot/vmlinuz-") {
 		return true
@@ -146,8 +148,8 @@ func wantedOfKernel(name string) bool {
 	return !ok || !slices.ContainsFunc(unwanted, func(dir string) bool { return strings.HasPrefix(rest, dir+"/") })
 }
 
-// unpackPackage unpacks those files of a package that are wanted. Their names
-// have no leading dot or slash.
+// unpackPackage unpacks the wanted files of a package. wanted gets their names
+// without a leading dot or slash.
 func unpackPackage(ctx context.Context, file, dir string, wanted func(name string) bool) error {
 	prog, err := dpkgDeb.path()
 	if err != nil {
@@ -180,7 +182,8 @@ func unpackFrom(cmd *exec.Cmd, dir string, wanted func(name string) bool) error 
 	return err
 }
 
-// unpack unpacks the wanted files of a tar archive. Entries can't leave dir.
+// unpack unpacks the wanted files of a tar archive. No entry is written outside
+// dir.
 func unpack(r io.Reader, dir string, wanted func(name string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks a file, which it makes if need be, until the file is closed or
-// the process ends; errLocked if that would have to wait.
+// tryLock locks a file, which it creates if necessary, until the file is closed or
+// the process ends. It returns errLocked if it would have to wait.
 func tryLock(path string, alone bool) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC, 0o644)
 	if err != nil {
@@ -30,5 +30,6 @@ func tryLock(path string, alone bool) (*os.File, error) {
 	return f, nil
 }
 
-// tied makes a process that dies with the thread that started it.
+// tied returns the attributes of a process that dies with the thread that started
+// it.
 func tied() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// arguments are QEMU's. The processor is always emulated: where /dev/kvm is
-// there it may still hang. A fault of the kernel's ends the machine: then the
-// program's output stops there, and the report of it is the console's last word. On a
-// busy host the kernel would find that its timer does not work, and is told not to
-// look.
+// arguments returns QEMU's arguments. The processor is always emulated: where
+// /dev/kvm exists, it may still hang. A fault of the kernel ends the machine, so
+// that the program's output stops at the fault, and the kernel's report is the last
+// of the console. On a busy host the kernel would find that its timer does not
+// work; no_timer_check stops it from checking.
 func (j *job) arguments(initrd, log string) []string {
 	c := j.cfg
 	args := []string{
@@ -39,8 +39,8 @@ func nic(forward []Forward) string {
 	return b.String()
 }
 
-// share offers a directory of the host. Other file systems mounted inside it
-// need multidevs=remap.
+// share offers a directory of the host. If other file systems are mounted inside
+// the directory, QEMU needs multidevs=remap.
 func share(tag, dir, readonly string) []string {
 	return []string{
 		"-fsdev", fmt.Sprintf("local,id=%s,path=%s,security_model=none,readonly=%s,multidevs=remap", tag, escape(dir), readonly),
@@ -48,5 +48,5 @@ func share(tag, dir, readonly string) []string {
 	}
 }
 
-// escape makes a value of one of QEMU's options out of a path.
+// escape escapes a path for the value of a QEMU option.
 func escape(s string) string { return strings.ReplaceAll(s, ",", ",,") }

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// The distribution's kernels have rxe but not siw, which is in their source.
+// siwSource is siw's directory in the kernel's source: the distribution's kernels
+// have rxe but not siw.
 const siwSource = "drivers/infiniband/sw/siw"
 
 // buildSiw builds siw.ko in scratch and puts it into the directory into. It uses
@@ -36,8 +37,9 @@ func buildSiw(ctx context.Context, k kernel, scratch, into string) error {
 	return os.Rename(filepath.Join(source, "siw.ko"), filepath.Join(into, "siw.ko"))
 }
 
-// unpackHeaders unpacks what modules are built against. The packages are made to
-// be unpacked at the root; one line says so.
+// unpackHeaders unpacks the headers that modules are built against. Its packages
+// expect to be unpacked at the root, in one line of a makefile, which unpackHeaders
+// changes.
 func unpackHeaders(ctx context.Context, k kernel, scratch, headers string) error {
 	if err := os.Mkdir(headers, 0o755); err != nil {
 		return fmt.Errorf("guest: cache: %w", err)

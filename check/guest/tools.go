@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// installHint ends each message about something that is missing.
+// installHint ends every message about a missing program.
 const installHint = "check/guest/install.sh installs all that the guest needs"
 
 // tool is a program of the host, and the package that has it.
@@ -31,7 +31,7 @@ var (
 	rdma     = tool{"rdma", "iproute2"}
 )
 
-// path finds the program, also where only root looks.
+// path finds the program, in PATH or in the directories of programs for root.
 func (t tool) path() (string, error) {
 	if p, err := exec.LookPath(t.name); err == nil {
 		return p, nil
@@ -44,7 +44,7 @@ func (t tool) path() (string, error) {
 	return "", fmt.Errorf("guest: %s is missing: install the package %s (%s)", t.name, t.pkg, installHint)
 }
 
-// find is path for several programs; all that are missing are in the error.
+// find returns the paths of several programs; its error names all that are missing.
 func find(tools ...tool) (map[tool]string, error) {
 	paths := make(map[tool]string, len(tools))
 	var errs []error
@@ -56,7 +56,7 @@ func find(tools ...tool) (map[tool]string, error) {
 	return paths, errors.Join(errs...)
 }
 
-// output runs a program of the host and returns what it wrote. dir may be empty.
+// output runs a program of the host and returns its output. dir may be empty.
 func (t tool) output(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	p, err := t.path()
 	if err != nil {
@@ -75,7 +75,7 @@ func (t tool) output(ctx context.Context, dir string, args ...string) ([]byte, e
 	return out, nil
 }
 
-// static reports an error unless the program runs without libraries.
+// static returns an error unless the program is linked statically.
 func static(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {

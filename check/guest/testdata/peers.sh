@@ -1,10 +1,10 @@
-# The C tools, both ends in this guest: they end well, and what they print is
-# looked at by the test, since dapltest exits with 0 also when it failed.
+# Runs the C tools with both ends in this guest, and fails if one of them fails. The
+# test also checks their output, since dapltest exits with 0 even when it failed.
 address=10.0.2.15
 kind=${GODAT_GUEST_DEVICE%0}
 failed=0
 
-# listening PORT: waits until somebody listens, on TCP or in the RDMA CM.
+# listening PORT: waits until a server listens on PORT, in TCP or in the RDMA CM.
 listening() {
   for _ in $(seq 100); do
     if { ss -ltn; rdma resource show cm_id; } | grep -q ":$1 "; then return; fi

@@ -1,6 +1,7 @@
 // Command guest runs a program in a QEMU guest that has RDMA devices, and exits
-// with the program's status; with 123 when the guest's kernel failed or did not boot,
-// 124 when the program took too long, 125 when it could not be run. See package guest.
+// with the program's status. It exits with 123 when the guest's kernel failed or
+// did not boot, with 124 when the program took too long, and with 125 when the
+// program could not be run. See package guest.
 //
 //	guest -device rxe0 -- ibv_devinfo -d rxe0
 //	guest -device siw0 -timeout 2m -- sh -c 'rping -s -a 10.0.2.15 & sleep 5; rping -c -a 10.0.2.15 -C 3'
