@@ -98,12 +98,12 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// campaign is one run over the chosen mutations.
+// campaign is one run of mutate over the chosen mutations.
 type campaign struct {
 	runner   runner
 	all      []mutation
 	parallel int
-	measures bool // survivors are counted, and no failure
+	measures bool // survivors are counted, and no verdict fails the run
 	results  []result
 }
 
@@ -146,11 +146,11 @@ func (c *campaign) run(ctx context.Context) error {
 	return nil
 }
 
-// baselines runs each distinct test once without any change. Those that need the
-// same binary share it.
+// baselines runs each distinct test once without any change. Tests of the same
+// binary are run by one call of baseline, which compiles it once.
 func (c *campaign) baselines(ctx context.Context) error {
 	seen := make(map[string]bool)
-	place := make(map[string]int) // in shared, by binary
+	place := make(map[string]int) // index in shared, by binary
 	var shared [][]mutation
 	for _, m := range c.all {
 		binary := fmt.Sprint(m.pkg, m.build)
@@ -177,7 +177,7 @@ func (c *campaign) tryOne(ctx context.Context, i int) {
 	fmt.Printf("%-15s %6.1fs  %s\n", c.results[i], c.results[i].took.Seconds(), c.all[i].title())
 }
 
-// each calls f for every index below n, a few at a time.
+// each calls f for every index below n, at most parallel calls at a time.
 func each(ctx context.Context, parallel, n int, f func(context.Context, int)) {
 	indexes := make(chan int)
 	var workers sync.WaitGroup

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// errStale says that the code has moved on and the mutation has not.
+// errStale says that the old text of a hunk no longer occurs exactly once.
 var errStale = errors.New("the old text must occur exactly once")
 
-// writeOverlay writes the changed files and the overlay's description into dir
-// and returns the description's path.
+// writeOverlay writes the changed files and the compiler's overlay file into dir,
+// and returns the overlay file's path.
 func writeOverlay(root, dir string, changes []change) (string, error) {
 	texts := make(map[string]string) // changed text by absolute path
 	for _, c := range changes {

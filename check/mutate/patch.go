@@ -22,7 +22,7 @@ type change struct {
 
 // mutation is one patch.
 type mutation struct {
-	where   string        // the patch's path below the directory of all, for messages
+	where   string        // the patch's path below the directory of mutations, for messages
 	name    string        // its subject
 	pkg     string        // package of the test, "./hw/loop"
 	test    string        // regular expression for the test's name
@@ -32,18 +32,19 @@ type mutation struct {
 	changes []change
 }
 
-// title is the mutation's name after its directory's.
+// title is the name of the mutation's directory, a colon and the mutation's name.
 func (m *mutation) title() string { return filepath.Dir(m.where) + ": " + m.name }
 
-// inShort is the mutation with all of its package's tests in place of the named one, as
-// a programmer runs them after each change.
+// inShort returns the mutation with all short tests of its package in place of the
+// named test: those that a programmer runs after each change.
 func (m mutation) inShort() mutation {
 	m.test, m.build, m.run = ".*", nil, []string{"-test.short"}
 	m.limit = max(m.limit, 2*time.Minute)
 	return m
 }
 
-// loadPatches reads all patches in the directories in dir, in the order of their paths.
+// loadPatches reads the patches in all directories below dir, in the order of their
+// paths.
 func loadPatches(dir string) ([]mutation, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.patch"))
 	if err != nil {
@@ -69,7 +70,7 @@ func loadPatches(dir string) ([]mutation, error) {
 	return all, nil
 }
 
-// parsePatch reads one patch: a header as mail has it, and what git diff prints.
+// parsePatch reads one patch: a header like a mail's, and the output of git diff.
 func parsePatch(where string, text []byte) (mutation, error) {
 	m := mutation{where: where}
 	files, preamble, err := gitdiff.Parse(bytes.NewReader(text))
@@ -96,7 +97,7 @@ func parsePatch(where string, text []byte) (mutation, error) {
 	return m, nil
 }
 
-// field takes one field of the header.
+// field sets one field of the header.
 func (m *mutation) field(name, value string) error {
 	words := strings.Fields(value)
 	switch {
@@ -112,7 +113,7 @@ func (m *mutation) field(name, value string) error {
 	return nil
 }
 
-// flags sorts flags into those for the compiler and those for the test.
+// flags divides flags into those for the compiler and those for the test.
 func (m *mutation) flags(words []string) error {
 	for _, f := range words {
 		if limit, ok := strings.CutPrefix(f, "-timeout="); ok {
@@ -126,7 +127,7 @@ func (m *mutation) flags(words []string) error {
 			m.build = append(m.build, f)
 			continue
 		}
-		if name, _, _ := strings.Cut(f, "="); strings.Contains(name, ".") { // the package's own
+		if name, _, _ := strings.Cut(f, "="); strings.Contains(name, ".") { // a flag of the package itself
 			m.run = append(m.run, f)
 			continue
 		}
@@ -135,8 +136,8 @@ func (m *mutation) flags(words []string) error {
 	return nil
 }
 
-// changeOf is what a hunk changes. Where it stands in its file is told by its text
-// alone: line numbers move with every change above them.
+// changeOf returns the change of a hunk. The old text alone says where it applies,
+// since line numbers move with every change above them.
 func changeOf(file string, hunk *gitdiff.TextFragment) change {
 	c := change{file: file}
 	for _, line := range hunk.Lines {

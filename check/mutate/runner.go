@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// verdict is what became of a mutation.
+// verdict is the outcome of a mutation.
 type verdict string
 
-// The verdicts. All but killed fail the run.
+// The verdicts. All but killed fail the run, unless it only measures.
 const (
 	killed   verdict = "killed"   // the named test failed, as it must
 	survived verdict = "SURVIVED" // the named test passed
-	stale    verdict = "STALE"    // the old text is not there
+	stale    verdict = "STALE"    // the old text does not occur exactly once
 	broken   verdict = "BROKEN"   // it does not compile, or the test could not run
 )
 
-// result is a verdict with what led to it.
+// result is the verdict on a mutation, and how it came about.
 type result struct {
 	verdict verdict
 	tries   int // how often its test ran
@@ -34,7 +34,8 @@ type result struct {
 	detail  string // output or error; empty for killed
 }
 
-// String is the verdict, with the tries if not all of them killed.
+// String returns the verdict; if some tries passed and others killed, it counts
+// them.
 func (r result) String() string {
 	if r.chance() {
 		return fmt.Sprintf("killed in %d of %d", r.tries-r.passed, r.tries)
@@ -42,8 +43,8 @@ func (r result) String() string {
 	return string(r.verdict)
 }
 
-// chance reports whether the test passed, too. It leaves the kill to chance, and
-// one that does not should take its place.
+// chance reports whether the mutation was killed, but not at every try: its test
+// leaves the kill to chance.
 func (r result) chance() bool { return r.verdict == killed && r.passed > 0 }
 
 // runner compiles and runs the tests of one module.
@@ -51,15 +52,15 @@ type runner struct {
 	root    string        // directory of go.mod
 	temp    string        // for overlays and test binaries
 	timeout time.Duration // for one run of a test
-	kills   int           // how often each mutation is to be killed
-	passes  int           // how often its test passes until it has survived
+	kills   int           // how often each mutation must be killed
+	passes  int           // how often its test must pass for the mutation to survive
 }
 
 // errNoTest says that a pattern matches no test.
 var errNoTest = errors.New("no test has that name")
 
-// baseline compiles the package that ms share, without a change, and runs the
-// named test of each. It must exist and pass, or its failure would show nothing.
+// baseline compiles the package of ms without a change and runs the named test of
+// each. The test must exist and pass; otherwise its failure would show nothing.
 func (r *runner) baseline(ctx context.Context, ms []mutation) error {
 	dir, err := os.MkdirTemp(r.temp, "base")
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *runner) baseline(ctx context.Context, ms []mutation) error {
 		return fmt.Errorf("%s: %w\n%s", ms[0].where, err, out)
 	}
 	for _, m := range ms {
-		// A race may take many tries to lose, but passing once says enough here.
+		// Of a test that runs many times to lose a race, one pass is enough here.
 		out, err = r.runTest(ctx, bin, m, "-test.count=1")
 		if err != nil {
 			return fmt.Errorf("%s: %s %s must pass without the change: %w\n%s", m.where, m.pkg, m.test, err, tail(out))
@@ -83,7 +84,7 @@ func (r *runner) baseline(ctx context.Context, ms []mutation) error {
 	return nil
 }
 
-// try applies m and says what its test made of it.
+// try applies m, runs its test and returns the result.
 func (r *runner) try(ctx context.Context, m mutation) result {
 	start := time.Now()
 	res := r.judge(ctx, m)
@@ -108,7 +109,8 @@ func (r *runner) judge(ctx context.Context, m mutation) result {
 	if err != nil {
 		return result{verdict: broken, detail: "does not compile:\n" + tail(out)}
 	}
-	// A window that opens by chance may stay shut.
+	// A race may be won by chance, so the test runs until it has failed r.kills
+	// times or passed r.passes times.
 	var res result
 	for res.passed < r.passes && res.tries-res.passed < r.kills && res.verdict != broken {
 		out, err = r.runTest(ctx, bin, m)
@@ -121,12 +123,12 @@ func (r *runner) judge(ctx context.Context, m mutation) result {
 	return res
 }
 
-// maxPasses is how often a test must pass for its mutation to be a survivor. What
-// leaves a kill to chance is printed, and mended at leisure; it is no reason to
-// refuse a change that has nothing to do with it.
+// maxPasses is how often a test must pass for its mutation to survive. A mutation
+// whose kill is left to chance is printed and fails no run: most changes have
+// nothing to do with it.
 const maxPasses = 20
 
-// judgeRun says what one run of the named test shows.
+// judgeRun returns the verdict of one run of the named test.
 func judgeRun(ctx context.Context, out []byte, err error) (verdict, string) {
 	var exit *exec.ExitError
 	switch {
@@ -140,12 +142,12 @@ func judgeRun(ctx context.Context, out []byte, err error) (verdict, string) {
 	return killed, ""
 }
 
-// failLine is how a test binary says that a test failed. A panic, a crash, the
-// time limit and a leak found by TestMain have no FAIL line of their own.
+// failLine matches the line in which a test binary reports a failure. A panic, a
+// crash, the time limit and a leak found by TestMain have no FAIL line.
 var failLine = regexp.MustCompile(`(?m)^(--- FAIL: |panic: |fatal error: |unexpected fault address|SIG[A-Z]+: |goleak: )`)
 
-// ranLine matches how a test binary says that the named test, or a subtest as
-// deep as the name says, ran and passed.
+// ranLine matches the line in which a test binary reports that the named test, or a
+// subtest at the depth of the name, ran and passed.
 func ranLine(test string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\s*--- PASS: [^/\s]+` + strings.Repeat(`/\S+`, strings.Count(test, "/")) + ` \(`)
 }
@@ -162,7 +164,7 @@ func runPattern(test string) string {
 // compile builds the test binary of m's package, with the overlay if any.
 func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay string) (bin string, out []byte, err error) {
 	bin = filepath.Join(dir, "mutated.exe") // Windows wants the ending, the others don't mind
-	// Vet has nothing to say of a broken program, and nobody debugs it.
+	// Vet's findings in a broken program are of no use, and nobody debugs it.
 	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin}, m.build...)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
@@ -178,8 +180,9 @@ func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay st
 	return bin, out, err
 }
 
-// runTest runs the named test in its package's directory. The binary's own
-// time limit comes first, so that its output says where it hung.
+// runTest runs the named test in its package's directory. The binary's own time
+// limit is shorter than the one of its process, so that the output shows where it
+// hung.
 func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...string) ([]byte, error) {
 	limit := cmp.Or(m.limit, r.timeout)
 	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
@@ -187,7 +190,7 @@ func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...s
 	args := []string{"-test.v", "-test.failfast", "-test.run=" + runPattern(m.test), "-test.timeout=" + limit.String()}
 	args = append(append(args, m.run...), flags...)
 	if usesRapid(ctx, bin) {
-		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms") // a failure is no news here
+		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms") // a failing example is not needed
 	}
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(m.pkg))
@@ -205,7 +208,7 @@ func usesRapid(ctx context.Context, bin string) bool {
 	return bytes.Contains(usage, []byte("-rapid.nofailfile"))
 }
 
-// tail keeps the last lines of out.
+// tail returns the last lines of out.
 func tail(out []byte) string {
 	const most = 25
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")

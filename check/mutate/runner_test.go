@@ -157,7 +157,7 @@ func TestChangesOfOneFileAddUp(t *testing.T) {
 	dir := t.TempDir()
 	_, err := writeOverlay(r.root, dir, []change{
 		{"v/v.go", "a + b", "b"},
-		{"v/v.go", "return b", "return 0"}, // as the first change left it
+		{"v/v.go", "return b", "return 0"}, // applies to the text that the first change left
 	})
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(dir, "0_v.go"))
