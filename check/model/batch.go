@@ -2,10 +2,11 @@ package model
 
 import "fmt"
 
-// shot takes the event of one operation in place of the dispatcher.
+// shot is a one-shot: it receives the event of one operation in place of the
+// dispatcher.
 type shot struct {
 	armed bool    // an operation names it
-	event *queued // that it has, to be waited for
+	event *queued // the event that has come and not been waited for; nil for none
 }
 
 func (w *World) shot(name string) *shot { return object(w.shots, 'o', name) }
@@ -20,7 +21,7 @@ func (w *World) newShot(c Command, r Result) error {
 	return err
 }
 
-// waitShot looks once.
+// waitShot judges a wait on a one-shot that looks once.
 func (w *World) waitShot(c Command, r Result) error {
 	s := w.shot(c.On)
 	var v verdict
@@ -39,7 +40,8 @@ func (w *World) waitShot(c Command, r Result) error {
 	return nil
 }
 
-// releaseShot drops what the one-shot has, or gets.
+// releaseShot releases a one-shot, with the event that it has or that is still to
+// come.
 func (w *World) releaseShot(c Command, r Result) error {
 	if i := Index('o', c.On); i >= 0 && i < len(w.shots) {
 		w.shots[i] = nil
@@ -48,7 +50,7 @@ func (w *World) releaseShot(c Command, r Result) error {
 	return err
 }
 
-// complete puts a completion where it goes.
+// complete delivers a completion to its one-shot or its dispatcher.
 func (w *World) complete(x *work, q queued) {
 	if s := x.shot; s != nil {
 		s.armed, s.event = false, &q
@@ -57,7 +59,7 @@ func (w *World) complete(x *work, q queued) {
 	w.put(x.to, q)
 }
 
-// drop gives back the room of a completion that does not come.
+// drop frees the reserved room of a completion that does not come.
 func (x *work) drop() {
 	switch {
 	case x.shot != nil:
@@ -67,8 +69,9 @@ func (x *work) drop() {
 	}
 }
 
-// postBatch posts several operations, as far as they are in order; they are
-// arguments with numbers for names. All are taken before one is executed.
+// postBatch judges a post of several operations, which are taken in order up to the
+// first that is refused. The operations are arguments, named by their index. All
+// that are taken are queued before the first is executed.
 //
 //	batch p0 0=send;cookie=3;local=m0:0+8 1=write;cookie=4;shot=o1;remote=m1:0+0
 func (w *World) postBatch(c Command, r Result) error {
@@ -114,7 +117,7 @@ func (w *World) postBatch(c Command, r Result) error {
 	return nil
 }
 
-// sink is where an endpoint's completions of an operation go.
+// sink is the dispatcher that gets an endpoint's completions of an operation.
 func (p *endpoint) sink(op string) *evd {
 	switch {
 	case p == nil:
@@ -125,8 +128,8 @@ func (p *endpoint) sink(op string) *evd {
 	return p.request
 }
 
-// refusalsInBatch is what speaks against x but for the room of its event, after
-// so many before it.
+// refusalsInBatch returns everything that refuses the post of x, but for the room
+// of its event, if so many operations of the batch come before it.
 func (w *World) refusalsInBatch(p *endpoint, x *work, before int) verdict {
 	v := p.usable()
 	switch {
@@ -145,7 +148,8 @@ func (w *World) refusalsInBatch(p *endpoint, x *work, before int) verdict {
 	return v
 }
 
-// taken takes operations on that were posted together.
+// taken queues the operations of a batch that were taken, and executes what can be
+// executed.
 func (w *World) taken(p *endpoint, xs []*work) {
 	for _, x := range xs {
 		switch {

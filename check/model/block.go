@@ -2,12 +2,12 @@ package model
 
 import "fmt"
 
-// waiter is a wait without a time limit, which other calls end.
+// waiter is a wait without a time limit. An arrival or another call ends it.
 type waiter struct {
 	threshold int
-	due       bool // it has to return
-	vague     bool // silent events came: whether it has seen them before it slept nobody knows
-	ends      Code // what it returns then; success for an event
+	due       bool // the wait must return
+	vague     bool // silent events came; nobody can tell whether the wait saw them before it slept
+	ends      Code // the code that the wait returns; success with an event
 }
 
 const (
@@ -15,12 +15,12 @@ const (
 	interruptedCall Code = 0x13 << 16
 )
 
-// block begins to wait.
+// block judges the beginning of a wait without a time limit.
 func (w *World) block(c Command, r Result) error {
 	d, t := w.evd(c.On), c.Int("threshold")
 	v := d.usable()
 	if r.Values["blocked"] != 0 && d != nil && d.unwaitable && d.waiter == nil {
-		d.waiter = &waiter{threshold: t, due: true, ends: invalidState | subUnwaitable} // it was seen before it said so
+		d.waiter = &waiter{threshold: t, due: true, ends: invalidState | subUnwaitable} // the driver saw the waiter before its wait was refused
 		return nil
 	}
 	w.refuseWait(&v, d, t)
@@ -38,7 +38,7 @@ func (w *World) block(c Command, r Result) error {
 	return nil
 }
 
-// refuseWait adds what any wait is refused for.
+// refuseWait adds what every wait is refused for.
 func (w *World) refuseWait(v *verdict, d *evd, t int) {
 	if d == nil {
 		return
@@ -49,7 +49,7 @@ func (w *World) refuseWait(v *verdict, d *evd, t int) {
 	v.when(d.waiter != nil, invalidState|subWaiter)
 }
 
-// unblock cancels a wait, if there is one.
+// unblock cancels the wait on a dispatcher, if there is one.
 func (w *World) unblock(c Command, _ Result) error {
 	if d := w.evd(c.On); d != nil && d.waiter != nil {
 		d.waiter.due, d.waiter.ends = true, interruptedCall
@@ -57,8 +57,9 @@ func (w *World) unblock(c Command, _ Result) error {
 	return nil
 }
 
-// Due says of the wait on a dispatcher whether there is one, whether it has to
-// return, and whether it should be canceled since nobody can tell.
+// Due reports of a dispatcher whether it has a wait, whether the wait must have
+// returned, and whether that can't be told (vague), so that the caller should
+// cancel the wait.
 func (w *World) Due(index int) (waits, due, vague bool) {
 	d := w.evds[index]
 	if d == nil || d.waiter == nil {
@@ -67,13 +68,13 @@ func (w *World) Due(index int) (waits, due, vague bool) {
 	return true, d.waiter.due, d.waiter.vague && !d.waiter.due
 }
 
-// Returned judges how a wait ended.
+// Returned judges the result of a wait that has ended.
 func (w *World) Returned(index int, r Result) error {
 	d := w.evds[index]
 	x := d.waiter
 	d.waiter = nil
 	if len(d.queue) > 0 {
-		w.trigger(d, false) // who leaves has the CNO look after what is left
+		w.trigger(d, false) // a wait that ends makes the CNO look at the events that are left
 	}
 	err := fmt.Errorf("a wait on e%d for %d events ended with %v", index, x.threshold, r.Code)
 	switch {
@@ -87,7 +88,7 @@ func (w *World) Returned(index int, r Result) error {
 	return err
 }
 
-// takeOne takes the event that a wait returned. Others may have come since.
+// takeOne takes the event that a wait returned. More may have come since.
 func (w *World) takeOne(d *evd, t int, r Result) error {
 	if err := w.takeAll(d, r.Events); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (w *World) takeOne(d *evd, t int, r Result) error {
 	return nil
 }
 
-// wake is an arrival for who waits.
+// wake records an arrival for the wait on d, if there is one.
 func (d *evd) wake(silent bool) {
 	x := d.waiter
 	switch {

@@ -57,32 +57,33 @@ func (c Code) String() string {
 	return name
 }
 
-// CodeOf takes a DAT_RETURN apart.
+// CodeOf returns the code of a DAT_RETURN, without its class bits.
 func CodeOf(ret uint32) Code { return Code(ret & 0x3fffffff) }
 
 func (c Code) matches(got Code) bool {
 	return c == got || c&0xffff == 0 && c == got&^0xffff
 }
 
-// verdict is what a call may return. With anything in must it has to fail, with
-// one of them or of may; otherwise it may succeed or fail with one of may.
+// verdict is what a call may return. If must is not empty, the call must fail with
+// a code of must or may. Otherwise it may succeed, or fail with a code of may.
 type verdict struct{ must, may []Code }
 
-// when notes that a call has to fail with c.
+// when adds c to the codes that the call must fail with, if cond holds.
 func (v *verdict) when(cond bool, c Code) {
 	if cond {
 		v.must = append(v.must, c)
 	}
 }
 
-// perhaps notes that it may.
+// perhaps adds c to the codes that the call may fail with, if cond holds.
 func (v *verdict) perhaps(cond bool, c Code) {
 	if cond {
 		v.may = append(v.may, c)
 	}
 }
 
-// judge says whether the call succeeded; err when it should not have ended so.
+// judge returns whether the call succeeded, and an error if it must not have ended
+// so.
 func (v *verdict) judge(got Code) (ok bool, err error) {
 	if got == success {
 		if len(v.must) > 0 {

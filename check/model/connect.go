@@ -10,12 +10,12 @@ type cr struct {
 	point   *point
 	qual    int
 	from    *endpoint
-	own     *endpoint // that came with it, or nil
+	own     *endpoint // the endpoint that came with it, or nil
 	private string
 }
 
-// CR is the handle of a request whose event the program has seen; nil if it has
-// not.
+// CR returns the handle of a request; nil if the program has not got the request's
+// event yet.
 func (w *World) CR(name string) any {
 	if c := object(w.crs, 'c', name); c != nil {
 		return c.Handle
@@ -23,7 +23,7 @@ func (w *World) CR(name string) any {
 	return nil
 }
 
-// CRs is how many requests there were.
+// CRs returns how many requests there were.
 func (w *World) CRs() int { return len(w.crs) }
 
 func (w *World) cr(name string) *cr {
@@ -34,7 +34,7 @@ func (w *World) cr(name string) *cr {
 	return c
 }
 
-// Private is n bytes of private data.
+// Private returns n bytes of private data; the same n gives the same bytes.
 func Private(n int) string {
 	b := make([]byte, max(0, n))
 	for i := range b {
@@ -43,11 +43,11 @@ func Private(n int) string {
 	return string(b)
 }
 
-// attach is what connecting and accepting have in common: a dispatcher for
-// connection events, with room for two of them, and private data that fits.
+// attach adds what connecting and accepting are refused for: they need a dispatcher
+// for connection events with room for two, and private data that fits.
 func (w *World) attach(v *verdict, p *endpoint, private int) { w.attachIn(v, p, private, unconnected) }
 
-// attachIn is attach in another state.
+// attachIn is attach for an endpoint in another state than UNCONNECTED.
 func (w *World) attachIn(v *verdict, p *endpoint, private, state int) {
 	v.when(p.conn == nil, invalidState|subEVDConnect)
 	v.when(p.zone == nil, invalidState|subPZ)
@@ -85,7 +85,8 @@ func (w *World) connect(c Command, r Result) error {
 	return nil
 }
 
-// dupConnect connects to where another endpoint has connected to.
+// dupConnect judges a connect to the qualifier to which another endpoint has
+// connected.
 func (w *World) dupConnect(c Command, r Result) error {
 	p, o := w.ep(c.On), w.ep(c.Text("of"))
 	v := p.usable()
@@ -117,7 +118,8 @@ func (w *World) queryCR(c Command, r Result) error {
 	return r.check("qual", q.qual, "private", len(q.private), "intact", 1, "truncated", 0, "own", indexOf(w.eps, q.own))
 }
 
-// accept answers a request with an endpoint; without one, with that of the request.
+// accept judges an answer to a request: with the endpoint of the command or,
+// without one, with that of the request.
 func (w *World) accept(c Command, r Result) error {
 	q, p := w.cr(c.On), w.ep(c.Text("ep"))
 	var v verdict
@@ -145,7 +147,7 @@ func (w *World) accept(c Command, r Result) error {
 	p.own = nil
 	p.attached()
 	if !waits {
-		p.state = activePending // for the length of this call
+		p.state = activePending // only during this call
 		w.end(p, acceptCompletionError)
 		return nil
 	}
@@ -182,7 +184,7 @@ func (q *cr) answered() {
 	q.point.waiting--
 }
 
-// waits reports whether the side that asked still waits for the answer.
+// waits reports whether the active side still waits for the answer.
 func (q *cr) waits() bool { return q.from.state == activePending && q.from.asked == q }
 
 func (w *World) disconnect(c Command, r Result) error {
@@ -212,8 +214,8 @@ func (w *World) disconnect(c Command, r Result) error {
 	return nil
 }
 
-// end leaves a connection, or an attempt at one: all is flushed, then comes the
-// event that says how it ended.
+// end ends a connection, or an attempt to connect: everything posted is flushed,
+// then comes the event of the end.
 func (w *World) end(p *endpoint, number int) { w.endWith(p, number, "") }
 
 func (w *World) endWith(p *endpoint, number int, private string) {
@@ -223,7 +225,7 @@ func (w *World) endWith(p *endpoint, number int, private string) {
 	w.leave(p)
 }
 
-// tell is a connection event.
+// tell queues a connection event.
 func (w *World) tell(p *endpoint, number int, private string) {
 	if p.connRoom == 0 {
 		return
@@ -240,7 +242,8 @@ func (w *World) tell(p *endpoint, number int, private string) {
 	})
 }
 
-// leave gives back what an endpoint held for its connection.
+// leave frees the room that an endpoint reserved for its connection, and parts it
+// from its peer and its request.
 func (w *World) leave(p *endpoint) {
 	if p.connRoom > 0 {
 		p.conn.awaited -= p.connRoom

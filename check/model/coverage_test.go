@@ -8,14 +8,14 @@ import (
 	"godat/check/model"
 )
 
-// coverage is what programs have reached.
+// coverage counts what the programs have reached.
 type coverage struct {
 	lengths []int
-	calls   map[string]int     // that succeeded
-	refused map[string]int     // a call with a code
-	cells   map[string]int     // a call on an endpoint in a state
-	events  map[[2]int]int     // number and status
-	codes   map[model.Code]int // whatever the call
+	calls   map[string]int     // calls that succeeded
+	refused map[string]int     // calls and the code they failed with
+	cells   map[string]int     // calls on an endpoint, and its state
+	events  map[[2]int]int     // by number and status
+	codes   map[model.Code]int // by code, of any call
 }
 
 func newCoverage() *coverage {
@@ -40,20 +40,20 @@ func (v *coverage) call(op string, state int, r model.Result) {
 	}
 }
 
-// onEndpoints are the calls made on an endpoint.
+// onEndpoints are the commands that are calls on an endpoint.
 var onEndpoints = []string{
 	"status", "ep_query", "ep_free", "reset", "modify", "connect", "common_connect", "dup_connect", "recv_query", "counters", "set_watermark", "disconnect",
 	"recv", "batch", "send", "send_inv", "read_rmr", "write", "read", "write_imm", "fetch_add", "cmp_swap", "bind",
 }
 
-// median is that of the programs' lengths.
+// median is the median of the programs' lengths.
 func (v *coverage) median() int {
 	slices.Sort(v.lengths)
 	return v.lengths[len(v.lengths)/2]
 }
 
-// shares are how many of the calls succeeded at least once, and of the cells of
-// call and state that were reached.
+// shares returns which share of the calls succeeded at least once, and which share
+// of the cells of call and state was reached.
 func (v *coverage) shares() (calls, cells float64) {
 	return float64(len(v.calls)) / float64(len(model.Commands())),
 		float64(len(v.cells)) / float64(len(onEndpoints)*(len(model.StateNames)-1))

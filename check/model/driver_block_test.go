@@ -22,7 +22,7 @@ func init() {
 	}
 }
 
-// blocked is a goroutine in Wait.
+// blocked is a goroutine in Wait, and the wait's result once done is closed.
 type blocked struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -36,7 +36,7 @@ func (b *blocked) wait(ctx context.Context, e *dat.Dispatcher, threshold int) {
 	b.ev, b.nmore, b.err = e.Wait(ctx, threshold)
 }
 
-// result may be asked for when it has returned.
+// result returns the result of a wait that has returned.
 func (b *blocked) result(d *driver) (model.Result, error) {
 	r := values("nmore", b.nmore)
 	if b.err == nil {
@@ -47,8 +47,8 @@ func (b *blocked) result(d *driver) (model.Result, error) {
 
 var waiterThere = &hw.Error{Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
 
-// block has a goroutine wait, and returns when it does or has returned. With
-// somebody waiting already it can only be refused.
+// block starts a goroutine that waits, and returns when it sleeps or has returned.
+// If the dispatcher has a wait already, the new one can only be refused.
 func (d *driver) block(c model.Command) (model.Result, error) {
 	e := d.evd(c.On)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -74,8 +74,7 @@ func (d *driver) block(c model.Command) (model.Result, error) {
 	}
 }
 
-// checkWaits takes the results of the waits that have to end, and looks that the
-// others have not.
+// checkWaits judges the waits that must end, and checks that the others have not.
 func (p *program) checkWaits() error {
 	for i, e := range p.driver.evds {
 		b := p.driver.blocked[e]
@@ -110,5 +109,5 @@ func (p *program) checkWaits() error {
 	return nil
 }
 
-// patience is how long something that has to happen may take.
+// patience is how long the test waits for something that must happen.
 const patience = 30 * time.Second

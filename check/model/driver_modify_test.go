@@ -11,7 +11,7 @@ import (
 
 func init() { calls["modify"] = (*driver).modify }
 
-// attrValues are the attributes that an endpoint was given; a device's longest
+// attrValues returns the attributes that an endpoint was given. A device's longest
 // message may be more than an int of 32 bits holds.
 func attrValues(a *dat.EndpointAttr) model.Result {
 	return values("recvs", a.MaxRecvDTOs, "reqs", a.MaxRequestDTOs, "recviov", a.MaxRecvIOV, "reqiov", a.MaxRequestIOV,
@@ -19,7 +19,7 @@ func attrValues(a *dat.EndpointAttr) model.Result {
 		"maxmsg", int(min(a.MaxMessageSize, math.MaxInt)), "maxrdma", int(min(a.MaxRDMASize, math.MaxInt)), "readsin", a.MaxReadIn, "readsout", a.MaxReadOut)
 }
 
-// modify names in its mask what the command names.
+// modify calls Modify with a mask of the fields that the command names.
 func (d *driver) modify(c model.Command) (model.Result, error) {
 	e := d.ep(c.On)
 	p := dat.EndpointParam{
@@ -45,7 +45,7 @@ func (d *driver) modify(c model.Command) (model.Result, error) {
 	return attrValues(&q.Attr), err
 }
 
-// worse is a mask, or with bad one that names what is no field.
+// worse returns mask or, with bad, a mask with a bit that is no field.
 func worse[M ~uint32](mask M, bad bool) M {
 	if bad {
 		return 1 << 30
@@ -53,7 +53,7 @@ func worse[M ~uint32](mask M, bad bool) M {
 	return mask
 }
 
-// attrOf are the attributes that a command asks for.
+// attrOf returns the attributes that a command asks for.
 func attrOf(c model.Command) dat.EndpointAttr {
 	attr := dat.EndpointAttr{
 		MaxRecvDTOs: c.Int("recvs"), MaxRequestDTOs: c.Int("reqs"), MaxRecvIOV: c.Int("recviov"), MaxRequestIOV: c.Int("reqiov"),

@@ -36,7 +36,7 @@ func init() {
 	}
 }
 
-// connect makes one of the three calls that connect.
+// connect makes the call of one of the three commands that connect.
 func (d *driver) connect(c model.Command) (model.Result, error) {
 	cfg := dat.ConnectConfig{Addr: d.ia.Attr().Address, Qual: 9999, Private: []byte(model.Private(c.Int("private")))}
 	if c.Text("addr") == "nowhere" {
@@ -81,7 +81,7 @@ func (d *driver) newRegionOf(c model.Command) (model.Result, error) {
 	return values("context", int(m.remote)), nil
 }
 
-// dequeueAsync takes all asynchronous errors.
+// dequeueAsync dequeues all asynchronous errors.
 func (d *driver) dequeueAsync(model.Command) (model.Result, error) {
 	buf := make([]dat.Event, 64)
 	n, err := d.ia.Async().Dequeue(buf)

@@ -35,7 +35,7 @@ type point struct {
 	qual uint64
 }
 
-// point is the service point of that name, or a nil one of the kind.
+// point returns the service point with a name, or a nil one of the kind.
 func (d *driver) point(name, kind string) io.Closer {
 	if s := pick(d.points, 's', name); s != nil && s.kind == kind {
 		return s.Closer
@@ -43,7 +43,7 @@ func (d *driver) point(name, kind string) io.Closer {
 	return map[string]io.Closer{"psp": (*dat.PSP)(nil), "rsp": (*dat.RSP)(nil), "csp": (*dat.CSP)(nil)}[kind]
 }
 
-// made notes a service point, or that there is none.
+// made records a service point that was made, or nil if the call failed.
 func (d *driver) made(c model.Command, s io.Closer, qual func() uint64, err error) (model.Result, error) {
 	if err != nil {
 		d.points = append(d.points, nil)
@@ -98,8 +98,8 @@ func (d *driver) queryPoint(c model.Command) (model.Result, error) {
 	}
 }
 
-// own are the attributes of the endpoint that was made for a request, which gets
-// a name by this.
+// own names the endpoint that a service point made for a request, and returns its
+// attributes; nil if there is none.
 func (d *driver) own(cr *dat.CR) *map[string]int {
 	q, err := cr.Query()
 	if err != nil || q.Endpoint == nil || d.names[q.Endpoint] != "" {
@@ -115,7 +115,7 @@ func (d *driver) own(cr *dat.CR) *map[string]int {
 	return &r.Values
 }
 
-// portOf is the qualifier in an address.
+// portOf returns the qualifier in an address: its port.
 func portOf(a net.Addr) uint64 {
 	_, port, _ := net.SplitHostPort(a.String())
 	n, _ := strconv.ParseUint(port, 10, 64)

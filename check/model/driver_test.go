@@ -17,7 +17,7 @@ import (
 	dat "godat/runtime"
 )
 
-// driver makes the calls of commands, and says what came of them in the model's
+// driver makes the calls of commands, and returns their results in the model's
 // terms.
 type driver struct {
 	ia      *dat.IA
@@ -36,7 +36,7 @@ type driver struct {
 	names   map[any]string // of endpoints and service points
 }
 
-// memory is a region with what is known of it after Free, too.
+// memory is a region, with what the driver must know of it after Free.
 type memory struct {
 	lmr     *dat.LMR
 	buf     []byte
@@ -49,7 +49,7 @@ func newDriver(ia *dat.IA, cr func(string) any) *driver {
 	return &driver{ia: ia, cr: cr, names: make(map[any]string), blocked: make(map[*dat.Dispatcher]*blocked)}
 }
 
-// calls are the commands.
+// calls maps each command to its call.
 var calls = map[string]func(*driver, model.Command) (model.Result, error){
 	"pz": (*driver).newZone, "lmr": (*driver).newRegion, "evd": (*driver).newEVD, "ep": (*driver).newEP,
 	"pz_free": func(d *driver, c model.Command) (model.Result, error) {
@@ -97,7 +97,7 @@ var calls = map[string]func(*driver, model.Command) (model.Result, error){
 	"write_imm": (*driver).post, "fetch_add": (*driver).post, "send_inv": (*driver).post, "read_rmr": (*driver).post, "cmp_swap": (*driver).post,
 }
 
-// do makes a command's call.
+// do makes the call of a command.
 func (d *driver) do(c model.Command) model.Result {
 	call, known := calls[c.Op]
 	if !known {
@@ -112,7 +112,7 @@ func (d *driver) do(c model.Command) model.Result {
 
 const notACode = model.Code(1 << 31)
 
-// codeOf is an error's DAT_RETURN.
+// codeOf returns the DAT_RETURN of an error.
 func codeOf(err error) model.Code {
 	var e *hw.Error
 	switch {
@@ -173,7 +173,7 @@ func (d *driver) newRegion(c model.Command) (model.Result, error) {
 	return values("context", int(m.remote)), nil
 }
 
-// aligned is memory that begins where atomics may.
+// aligned returns n bytes of memory, aligned for atomics.
 func aligned(n int) []byte {
 	words := make([]uint64, n/8+1)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)[:n]
@@ -212,7 +212,7 @@ func (d *driver) dequeue(c model.Command) (model.Result, error) {
 	return model.Result{Events: d.events(buf[:n])}, err
 }
 
-// past is a context whose time is up: a wait with it looks once.
+// past is a context whose deadline has passed: a wait with it looks once.
 var past = func() context.Context {
 	ctx, cancel := context.WithDeadline(context.Background(), time.Now())
 	<-ctx.Done()
@@ -244,7 +244,7 @@ func (d *driver) modifyCNO(c model.Command) (model.Result, error) {
 	return model.Result{}, d.evd(c.On).ModifyCNO(pick(d.cnos, 'n', c.Text("cno")))
 }
 
-// events tells events in the model's terms.
+// events converts events to the model's terms.
 func (d *driver) events(evs []dat.Event) (all []model.Event) {
 	for _, ev := range evs {
 		e := model.Event{
@@ -314,7 +314,7 @@ func (d *driver) queryEP(c model.Command) (model.Result, error) {
 	return r, err
 }
 
-// indexOf is an object's number; -1 for nil.
+// indexOf returns the number of an object; -1 for nil.
 func indexOf[T any](all []*T, o *T) int {
 	if o == nil {
 		return -1
@@ -373,7 +373,8 @@ func (d *driver) post(c model.Command) (model.Result, error) {
 	return model.Result{}, err
 }
 
-// at is the region of a segment; one that never was has a context of nobody's.
+// at returns the region of a segment; for one that was never made, a context that
+// nobody has.
 func (d *driver) at(s model.Segment) memory {
 	if s.Region >= 0 && s.Region < len(d.regions) && d.regions[s.Region].lmr != nil {
 		return *d.regions[s.Region]
@@ -381,7 +382,7 @@ func (d *driver) at(s model.Segment) memory {
 	return memory{context: 1<<31 - 7, remote: 1<<31 - 7}
 }
 
-// remote is a segment as peers name it.
+// remote returns the remote segment of a command.
 func (d *driver) remote(c model.Command, key string) (remote dat.RemoteSegment) {
 	for _, s := range c.Segments(key) {
 		if s.Window {
@@ -394,7 +395,7 @@ func (d *driver) remote(c model.Command, key string) (remote dat.RemoteSegment) 
 	return remote
 }
 
-// local are the local segments of a post.
+// local returns the local segments of a post.
 func (d *driver) local(c model.Command) (all []dat.Segment) {
 	for _, s := range c.Segments("local") {
 		m := d.at(s)
@@ -464,7 +465,7 @@ func (d *driver) bind(c model.Command) (model.Result, error) {
 		to.Segment = dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context}
 	}
 	r, err := d.ep(c.On).PostBind(uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags)), pick(d.windows, 'w', c.Text("rmr")), to)
-	for i := range d.binds { // the context of a bind that came to nothing may come again
+	for i := range d.binds { // a later bind may get the context of one that failed
 		if err == nil && d.binds[i].context == r.Context {
 			d.binds[i].base = base
 		}
@@ -473,7 +474,7 @@ func (d *driver) bind(c model.Command) (model.Result, error) {
 	return values("context", int(r.Context)), err
 }
 
-// through is a piece of what a bind has named.
+// through returns the remote segment for a piece of what a bind has named.
 func (d *driver) through(s model.Segment) dat.RemoteSegment {
 	if s.Region >= len(d.binds) {
 		return dat.RemoteSegment{Len: uint32(s.Len)}
@@ -482,7 +483,7 @@ func (d *driver) through(s model.Segment) dat.RemoteSegment {
 	return dat.RemoteSegment{Addr: b.base + uint64(s.Off), Len: uint32(s.Len), Context: b.context}
 }
 
-// values are a result's values: name, value, name, value...
+// values makes a result's values from pairs of a name and a value.
 func values(pairs ...any) model.Result {
 	r := model.Result{Values: make(map[string]int, len(pairs)/2)}
 	for i := 0; i < len(pairs); i += 2 {

@@ -18,24 +18,25 @@ const (
 	gone              = NoState
 )
 
-// NoState is the state of an endpoint that was freed, or never made.
+// NoState is the state of an endpoint that was freed or never made.
 const NoState = -1
 
-// StateNames are the states that programs reach, for people.
+// StateNames are the names of the states that programs reach.
 var StateNames = map[int]string{
 	unconnected: "UNCONNECTED", reserved: "RESERVED", passivePending: "PASSIVE",
 	activePending: "ACTIVE", tentative: "TENTATIVE", isConnected: "CONNECTED",
 	disconnectPending: "DISCONNECT_PENDING", isDisconnected: "DISCONNECTED", gone: "freed",
 }
 
-// stateCodes are INVALID_STATE with the subtype of each state.
+// stateCodes are the codes of calls that an endpoint's state forbids: INVALID_STATE
+// with the state's subtype.
 var stateCodes = map[int]Code{
 	unconnected: invalidState | 47, activePending: invalidState | 48, passivePending: invalidState | 49,
 	tentative: invalidState | 50, isConnected: invalidState | 51,
 	isDisconnected: invalidState | 52, reserved: invalidState | 53, disconnectPending: invalidState | 55, gone: invalidHandle,
 }
 
-// Flags are the completion flags.
+// Flags are the completion flags by name.
 var Flags = map[string]int{"SUPPRESS": 0x01, "SOLICITED": 0x02, "UNSIGNALLED": 0x04, "FENCE": 0x08}
 
 const (
@@ -47,41 +48,41 @@ const (
 
 type endpoint struct {
 	srq                 *srq // where its receives come from, if not its own
-	stalled             int  // step since which its first request waits for a receive
+	stalled             int  // the step at which its first request began to wait for a receive; 0 if it does not
 	name                string
 	zone                *zone
 	recv, request, conn *evd
-	owed                []*evd // see settle
+	owed                []*evd // dispatchers that its posted receives still feed; see settle
 	recvDepth, reqDepth int
 	recvIOV, reqIOV     int
 	readIOV, writeIOV   int
 	maxMessage, maxRDMA int
 	readsIn, readsOut   int
 	recvFlags, reqFlags int
-	waits               bool // a send without a receive waits, for longer than the program lasts
+	waits               bool // a send without a receive waits, longer than the program lasts
 	state               int
 	peer                *endpoint
-	asked               *cr // its attempt to connect
-	own                 *cr // the request that it came with, or that came for it
+	asked               *cr // the request of its attempt to connect
+	own                 *cr // the request that came for it, or for which it was made
 	recvs, reqs         []*work
-	suppressed          []*work // done, and not known to have given their slots back
+	suppressed          []*work // done, but their slots may not be free yet
 	connRoom            int
-	target              int  // the qualifier that it connected to
+	target              int  // the qualifier to which it has connected
 	watched             bool // its soft watermark is armed
 	soft                int
 
-	connects, disconnects, requests, receives int // as its counters say
+	connects, disconnects, requests, receives int // the values of its counters
 }
 
 // work is a posted operation.
 type work struct {
 	op            string
-	to            *evd  // where its completion goes
-	shot          *shot // if that is a one-shot
+	to            *evd  // the dispatcher of its completion
+	shot          *shot // the one-shot of its completion, if any
 	cookie, flags int
 	segs          []Segment
 	remote        Segment
-	sink          Segment // of a read to a window
+	sink          Segment // of a read into a window
 	imm           int
 	add, cmp      uint64
 	bind          *binding // of a bind
@@ -89,10 +90,10 @@ type work struct {
 
 func (w *World) ep(name string) *endpoint { return object(w.eps, 'p', name) }
 
-// EPs is how many endpoints were made.
+// EPs returns how many endpoints were made.
 func (w *World) EPs() int { return len(w.eps) }
 
-// State is an endpoint's state; -1 when it is not there.
+// State returns the state of an endpoint; [NoState] when it is not there.
 func (w *World) State(index int) int {
 	if index < 0 || index >= len(w.eps) || w.eps[index] == nil {
 		return gone
@@ -144,8 +145,8 @@ func (w *World) newEP(c Command, r Result) error {
 // tooMany is more than any device allows.
 const tooMany = 1 << 24
 
-// attr are the attributes that have numbers. Those of receives are the shared
-// queue's, if there is one.
+// attr returns the attributes that are numbers, by name. With a shared queue, those
+// of receives are the queue's and are left out.
 func (p *endpoint) attr() map[string]*int {
 	all := map[string]*int{
 		"recvs": &p.recvDepth, "reqs": &p.reqDepth, "recviov": &p.recvIOV, "reqiov": &p.reqIOV, "readiov": &p.readIOV, "writeiov": &p.writeIOV,
@@ -158,8 +159,8 @@ func (p *endpoint) attr() map[string]*int {
 	return all
 }
 
-// setAttr takes what the endpoint was given, which is no less than it asked for:
-// something by default, but for reads.
+// setAttr takes the attributes that the endpoint has got. Each must be at least as
+// large as asked for; a default must be at least 1, but those of reads may be 0.
 func (p *endpoint) setAttr(c Command, r Result) error {
 	for name, to := range p.attr() {
 		got, asked := r.Values[name], c.Int(name)
@@ -181,7 +182,7 @@ type feed struct {
 	class  int
 }
 
-// feeds are the dispatchers that the endpoint's events go to.
+// feeds returns the dispatchers that get the endpoint's events.
 func (p *endpoint) feeds() (all []feed) {
 	for _, f := range []feed{
 		{p.recv, streamDTO, classOf(p.recvFlags)},
@@ -195,9 +196,9 @@ func (p *endpoint) feeds() (all []feed) {
 	return all
 }
 
-// unsure counts the finished suppressed requests that may still hold a slot and
-// a place for their event. Suppressed requests alone never wedge a queue: half
-// of it is the most they keep.
+// unsure counts suppressed requests that are done but may still hold a slot and a
+// place for their event. They never hold more than half of the queue, so suppressed
+// requests alone can't fill it.
 func (p *endpoint) unsure() int { return min(len(p.suppressed), p.reqDepth/2) }
 
 func (p *endpoint) usable() (v verdict) {
@@ -220,7 +221,7 @@ func (w *World) status(c Command, r Result) error {
 	return r.check("state", p.state, "recv_idle", number(len(p.recvs) == 0))
 }
 
-// queryEP looks at the state and at which addresses are there.
+// queryEP judges a query: the state, and which addresses are set.
 func (w *World) queryEP(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()
@@ -247,7 +248,7 @@ func (w *World) queryEP(c Command, r Result) error {
 	return r.check("remote", 0)
 }
 
-// reset makes a disconnected endpoint as new.
+// reset judges a reset of a disconnected endpoint.
 func (w *World) reset(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()
@@ -283,7 +284,7 @@ func (w *World) freeEP(c Command, r Result) error {
 	return nil
 }
 
-// destroy takes an endpoint away, after all it has posted.
+// destroy flushes everything that an endpoint has posted, and removes it.
 func (w *World) destroy(p *endpoint) {
 	w.flush(p)
 	w.leave(p)
@@ -300,8 +301,8 @@ func (w *World) destroy(p *endpoint) {
 	p.settle()
 }
 
-// settle lets go of dispatchers that receives were posted for before a modify gave
-// the endpoint another one.
+// settle removes the feeds of posted receives at dispatchers that a modify has
+// taken from the endpoint since.
 func (p *endpoint) settle() {
 	for _, d := range p.owed {
 		d.feeds--

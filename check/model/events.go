@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// Streams are what an event dispatcher takes, from DAT_EVD_FLAGS.
+// Streams are the streams of an event dispatcher by name, from DAT_EVD_FLAGS.
 var Streams = map[string]int{
 	"SOFTWARE": 0x001, "CR": 0x010, "DTO": 0x020, "CONN": 0x040, "RMR": 0x080, "ASYNC": 0x100,
 }
@@ -36,7 +36,7 @@ var eventNames = map[int]string{
 	unreachable: "UNREACHABLE", softwareEvent: "SOFTWARE", ibDTOEvent: "IB_DTO",
 }
 
-// Flags of [Event].
+// Flags of an [Event].
 const (
 	Solicited = 1 << iota // the send asked for a notification
 	HasImm                // Imm means something
@@ -48,22 +48,22 @@ type evd struct {
 	maxLen               int
 	takes                int
 	feeds                int
-	class                int // of all that feeds it; see classOf
+	class                int // the class of everything that feeds it; see classOf
 	cno                  *cno
 	disabled, unwaitable bool
 	shots                bool // it has had one-shots
-	awaited              int  // events that are sure to come or to give their room back
+	awaited              int  // room reserved for events that will come or free it
 	waiter               *waiter
-	queue                []queued // in the order in which they came about
+	queue                []queued // in the order in which the events were caused
 }
 
 // queued is an event that a dispatcher holds.
 type queued struct {
 	want   Event
-	any    bool   // any status but success will do
+	any    bool   // any status but success is right
 	silent bool   // it does not notify
 	stream string // events of one stream keep their order
-	of     string // the endpoint; its connection events keep their place among its others
+	of     string // the endpoint; its connection events keep their order with all its other events
 	conn   bool
 	step   int
 	cr     *cr
@@ -74,7 +74,7 @@ func (w *World) evd(name string) *evd { return object(w.evds, 'e', name) }
 func (w *World) newEVD(c Command, r Result) error {
 	d := &evd{qlen: c.Int("qlen"), maxLen: c.Int("max"), takes: c.Bits("streams", Streams)}
 	if d.maxLen == 0 {
-		d.maxLen = 1 << 20 // it grows
+		d.maxLen = 1 << 20 // without a limit it grows
 	}
 	d.maxLen = max(d.maxLen, d.qlen)
 	w.evds = append(w.evds, nil)
@@ -119,7 +119,7 @@ func (w *World) resizeEVD(c Command, r Result) error {
 	v.when(n < 1, invalidParameter)
 	v.when(d != nil && n > d.maxLen, insufficientResources)
 	v.when(d != nil && n < d.placed(), invalidState)
-	v.perhaps(d != nil && d.waiter != nil && n < d.waiter.threshold, invalidState|subWaiter) // if it sleeps already
+	v.perhaps(d != nil && d.waiter != nil && n < d.waiter.threshold, invalidState|subWaiter) // if the wait sleeps already
 	ok, err := v.judge(r.Code)
 	if ok {
 		d.qlen = n
@@ -132,15 +132,15 @@ func (d *evd) usable() (v verdict) {
 	return v
 }
 
-// free says how much room there is at least, and at most when suppressed
-// requests have given theirs back.
+// free returns the room of a dispatcher: at least that which is certainly free, and
+// at most that which is free when suppressed requests have given back theirs.
 func (w *World) free(d *evd) (least, most int) {
 	most = d.qlen - d.awaited - d.placed()
 	return most - w.unsure(d), most
 }
 
-// placed counts the queued events that take a place: connection requests bring
-// their own.
+// placed counts the queued events that take a place. Connection requests do not:
+// they bring their own.
 func (d *evd) placed() (n int) {
 	if d == nil {
 		return 0
@@ -153,8 +153,8 @@ func (d *evd) placed() (n int) {
 	return n
 }
 
-// unsure counts the places that suppressed requests may still hold: all but
-// those that could fill half of a queue have been given back.
+// unsure counts the places that suppressed requests may still hold; see the
+// endpoint's unsure.
 func (w *World) unsure(d *evd) (n int) {
 	for _, p := range w.eps {
 		if p != nil && p.request == d {
@@ -164,7 +164,7 @@ func (w *World) unsure(d *evd) (n int) {
 	return n
 }
 
-// room notes what a call for n places may end with.
+// room adds the codes that a call which needs n places may fail with.
 func (w *World) room(v *verdict, d *evd, n int) {
 	if d == nil || n == 0 {
 		return
@@ -173,11 +173,11 @@ func (w *World) room(v *verdict, d *evd, n int) {
 	v.when(most < n, insufficientResources)
 	v.perhaps(least < n, insufficientResources)
 	if least < n && len(d.queue) > 0 {
-		w.trigger(d, false) // who finds no room may have the consumer woken
+		w.trigger(d, false) // a call that finds no room may wake the consumer
 	}
 }
 
-// put queues an event, for which a place was awaited.
+// put queues an event for which a place was reserved.
 func (w *World) put(d *evd, q queued) {
 	if d == nil {
 		return
@@ -211,7 +211,7 @@ func (w *World) postSE(c Command, r Result) error {
 	return err
 }
 
-// dequeue takes up to n events.
+// dequeue judges a dequeue of up to n events.
 func (w *World) dequeue(c Command, r Result) error {
 	d := w.evd(c.On)
 	v := d.usable()
@@ -226,7 +226,7 @@ func (w *World) dequeue(c Command, r Result) error {
 	return w.takeAll(d, r.Events)
 }
 
-// wait is a wait that looks once.
+// wait judges a wait that looks once.
 func (w *World) wait(c Command, r Result) error {
 	d, t := w.evd(c.On), c.Int("threshold")
 	v := d.usable()
@@ -247,7 +247,7 @@ func (w *World) wait(c Command, r Result) error {
 	return nil
 }
 
-// take notes that events were dequeued, in the order given.
+// takeAll removes events that were dequeued, in the order given.
 func (w *World) takeAll(d *evd, events []Event) error {
 	for _, e := range events {
 		if err := w.take(d, e); err != nil {
@@ -257,10 +257,10 @@ func (w *World) takeAll(d *evd, events []Event) error {
 	return nil
 }
 
-// Pending says how many events a dispatcher should hold.
+// Pending returns how many events a dispatcher should hold.
 func (w *World) Pending(index int) int { return len(w.evds[index].queue) }
 
-// take finds the event among those that may come next.
+// take removes an event from the queue, if it is one that may come next.
 func (w *World) take(d *evd, got Event) error {
 	for i, q := range d.queue {
 		if !d.mayCome(i, w.limits.InOrder) || !q.matches(got) {
@@ -275,10 +275,10 @@ func (w *World) take(d *evd, got Event) error {
 	return fmt.Errorf("event %v, should be one of %s", got, d.heads())
 }
 
-// mayCome reports whether event i may be the next one: nothing of its stream is
-// before it, nor anything that its endpoint's connection must come before or
-// after; and with inOrder nothing that an earlier call brought about, but for
-// requests, which take turns with what is not.
+// mayCome reports whether event i may come next. No event of its stream may be
+// before it, and no event of its endpoint if one of the two is a connection event.
+// With inOrder, no event that an earlier command caused may be before it either,
+// except that a connection request and any other event have no order.
 func (d *evd) mayCome(i int, inOrder bool) bool {
 	q := &d.queue[i]
 	for j := range d.queue[:i] {

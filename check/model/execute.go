@@ -13,7 +13,7 @@ const (
 	errNotReady        = 9
 )
 
-// pump executes the requests of p, as far as they can be.
+// pump executes the requests of p until one must wait.
 func (w *World) pump(p *endpoint) {
 	for p.peer != nil && len(p.reqs) > 0 {
 		if !w.execute(p, p.reqs[0]) {
@@ -27,7 +27,8 @@ func (w *World) pump(p *endpoint) {
 	}
 }
 
-// execute does the first request. It reports false when that waits for a receive.
+// execute executes the first request. It returns false when the request must wait
+// for a receive.
 func (w *World) execute(p *endpoint, x *work) bool {
 	sends := x.op == "send" || x.op == "send_inv"
 	takesRecv := sends || x.op == "write_imm"
@@ -169,7 +170,7 @@ func (w *World) atomic(p *endpoint, x *work) {
 	w.requested(p, 0, 8, false)
 }
 
-// fail ends the first request with an error, and so the connection.
+// fail ends the first request with an error, which breaks the connection.
 func (w *World) fail(p *endpoint, status int) {
 	w.blurWork(p.reqs[0])
 	w.requested(p, status, 0, false)
@@ -183,14 +184,14 @@ func (w *World) failSomehow(p *endpoint) {
 	w.breakUp(p)
 }
 
-// failBoth fails a send and the receive it has taken.
+// failBoth fails a send and the receive that it took.
 func (w *World) failBoth(p *endpoint, atReceiver int) {
 	w.blur(p.peer.recvs[0].segs)
 	w.received(p.peer, atReceiver, 0, nil)
 	w.fail(p, errRemoteResponder)
 }
 
-// blurWork makes the memory unknown that x may have begun to fill.
+// blurWork marks as unknown the memory that x may have begun to fill.
 func (w *World) blurWork(x *work) {
 	switch x.op {
 	case "read", "fetch_add", "cmp_swap":
@@ -205,7 +206,7 @@ func (w *World) blurWork(x *work) {
 	}
 }
 
-// breakUp ends a connection with an error.
+// breakUp ends a connection with BROKEN.
 func (w *World) breakUp(p *endpoint) {
 	peer := p.peer
 	w.end(p, broken)

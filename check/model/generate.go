@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// Draw draws a number below n, label says what for. What is drawn small makes a
-// simple program.
+// Draw returns a number below n; label says what for. Small numbers make simple
+// programs.
 type Draw func(label string, n int) int
 
-// Next draws a command that makes sense in this world, mostly: now and then its
-// arguments are bad, its objects freed or its endpoint in the wrong state.
+// Next draws the next command of a program in this world. Mostly the command makes
+// sense; now and then its arguments are bad, its objects freed or its endpoint in
+// the wrong state.
 func (w *World) Next(draw Draw) Command {
 	g := generator{w, draw}
 	if c, ok := g.needed(); ok {
@@ -113,8 +114,8 @@ func init() {
 	}
 }
 
-// needed is what nothing goes on without; or, most of the time, the next step
-// towards a connection.
+// needed returns a command without which no program goes on or, most of the time,
+// the next step towards a connection.
 func (g *generator) needed() (c Command, ok bool) {
 	w := g.w
 	switch {
@@ -130,7 +131,7 @@ func (g *generator) needed() (c Command, ok bool) {
 		return g.newEP(), true
 	}
 	if count(w.points, reservedPoint) > 0 && count(w.eps, connectable) > 0 && g.draw("come", 3) == 2 {
-		return g.connect(), true // an endpoint that is asked for soon is seen in that state longer
+		return g.connect(), true // the earlier its request comes, the longer the endpoint is seen in the state that follows
 	}
 	if count(w.eps, func(p *endpoint) bool { return p.state == isConnected }) >= 2 || g.draw("hurry", 3) == 0 {
 		return c, false
@@ -148,7 +149,8 @@ func (g *generator) needed() (c Command, ok bool) {
 
 func connectable(p *endpoint) bool { return p.state == unconnected && p.conn != nil }
 
-// reservedPoint is one whose endpoint waits for a request.
+// reservedPoint reports whether a point is an RSP whose endpoint still waits for a
+// request.
 func reservedPoint(s *point) bool { return s.open && !s.used && s.ep != nil }
 
 func count[T any](all []*T, is func(*T) bool) (n int) {
@@ -174,7 +176,7 @@ func (g *generator) bad() string {
 	return ""
 }
 
-// any is an object of a kind, whether it lives or not, and rarely none.
+// any names an object of a kind, open or freed, and rarely none.
 func (g *generator) any(kind byte, n int) string {
 	if n == 0 || g.rarely("no object") {
 		return "-"
@@ -182,7 +184,7 @@ func (g *generator) any(kind byte, n int) string {
 	return g.name(kind, n-1-g.draw("object", n))
 }
 
-// pickOne is an object that is right, if there is any, and rarely another.
+// pickOne names an object that is right, if there is one, and rarely another.
 func pickOne[T any](g *generator, kind byte, all []*T, right func(*T) bool) string {
 	var good []int
 	for i, o := range all {
@@ -196,7 +198,7 @@ func pickOne[T any](g *generator, kind byte, all []*T, right func(*T) bool) stri
 	return g.name(kind, good[g.draw("object", len(good))])
 }
 
-// anyEP is an endpoint in any state, of which some are seldom.
+// anyEP names an endpoint in any state, sometimes in one that is seldom reached.
 func (g *generator) anyEP() string {
 	if g.draw("seldom", 3) == 2 {
 		return g.seldom()
@@ -204,7 +206,7 @@ func (g *generator) anyEP() string {
 	return g.any('p', len(g.w.eps))
 }
 
-// seldom is an endpoint in one of the states that are seldom.
+// seldom names an endpoint in one of the states that are seldom reached.
 func (g *generator) seldom() string {
 	return g.ep([]int{disconnectPending, activePending, reserved, passivePending, tentative}[g.draw("state", 5)])
 }
@@ -224,7 +226,7 @@ func (g *generator) evd(stream int) string {
 	return pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open && d.takes&stream != 0 && (d.feeds == 0 || d.class == 0) })
 }
 
-// evdOf is a dispatcher for completions of a class.
+// evdOf names a dispatcher for completions of a class.
 func (g *generator) evdOf(class int) string {
 	return pickOne(g, 'e', g.w.evds, func(d *evd) bool {
 		return d.open && d.takes&streamDTO != 0 && (d.feeds == 0 || d.class == class)
@@ -253,8 +255,8 @@ func (g *generator) newRegion() Command {
 	return New("lmr", g.name('m', len(g.w.regions)), "pz", g.zone(), "size", size, "priv", priv, "by", by)
 }
 
-// freeable is a region that no bind on its way is about: whether a window stays
-// bound when a bind fails DAT does not say.
+// freeable names a region to which no window is being bound: if such a bind fails,
+// DAT does not say whether the window stays bound.
 func (g *generator) freeable() string {
 	name := g.any('m', len(g.w.regions))
 	for _, m := range g.w.windows {
@@ -275,7 +277,7 @@ func (g *generator) newEP() Command {
 	recvFlags, reqFlags := "", ""
 	flags := g.draw("completion flags", 10)
 	if flags > 6 && count(g.w.evds, func(d *evd) bool { return d.open && (d.feeds == 0 || d.class != 0) }) == 0 {
-		return g.plainEVD() // they do not go together with others
+		return g.plainEVD() // these classes share no dispatcher with others
 	}
 	switch flags {
 	case 7:
@@ -311,7 +313,7 @@ func (g *generator) newEP() Command {
 	return New("ep", g.name('p', len(g.w.eps)), args...)
 }
 
-// private is how much private data goes with a call.
+// private draws the length of the private data of a call.
 func (g *generator) private() int {
 	if g.rarely("much private data") {
 		return g.w.limits.Private + g.draw("more", 2)

@@ -2,7 +2,7 @@ package model
 
 import "strconv"
 
-// batch posts some requests or some receives at once.
+// batch draws a post of several requests or several receives.
 func (g *generator) batch() Command {
 	name := g.ep(isConnected, isDisconnected)
 	if g.draw("in any state", 8) == 7 {
@@ -25,7 +25,7 @@ func (g *generator) batch() Command {
 	return New("batch", name, args...)
 }
 
-// shots makes, waits for or releases a one-shot.
+// shots draws a command that makes, waits for or releases a one-shot.
 func (g *generator) shots() Command {
 	some := count(g.w.shots, func(*shot) bool { return true })
 	switch i := g.draw("one-shots", 6); {

@@ -5,7 +5,7 @@ const (
 	allStreams     = 0x1f1
 )
 
-// plainEVD makes a dispatcher that is good for everything.
+// plainEVD returns the command for a dispatcher that takes every stream.
 func (g *generator) plainEVD() Command {
 	return New("evd", g.name('e', len(g.w.evds)), "qlen", 64, "max", 64, "streams", allStreamNames)
 }
@@ -27,7 +27,7 @@ func (g *generator) newEVD() Command {
 	return New("evd", g.name('e', len(g.w.evds)), "qlen", qlen, "max", 64, "streams", streams)
 }
 
-// notify is about CNOs, and who may wait.
+// notify draws a command on a CNO or on the notifications of a dispatcher.
 func (g *generator) notify() Command {
 	d := pickOne(g, 'e', g.w.evds, func(d *evd) bool { return d.open })
 	if i := g.draw("with a CNO", 2); i == 1 {
@@ -62,7 +62,8 @@ func (g *generator) wait() Command {
 	return New("wait", d, "threshold", g.of(1, 2, 3, 4, 8, 16, 64, 65, 0))
 }
 
-// block begins to wait for a little more than there is, or ends such a wait.
+// block draws a wait for a little more than the dispatcher holds, or the end of
+// such a wait.
 func (g *generator) block() Command {
 	blocked := func(d *evd) bool { return d.waiter != nil }
 	if count(g.w.evds, blocked) > 0 && g.draw("unblock", 3) == 2 {

@@ -1,6 +1,6 @@
 package model
 
-// modify changes a thing or two about an endpoint.
+// modify draws a change of one or two fields of an endpoint.
 func (g *generator) modify() Command {
 	name := g.ep(modifiable...)
 	if g.draw("in another state", 8) == 7 {

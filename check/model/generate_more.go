@@ -1,13 +1,13 @@
 package model
 
-// newRegionOf makes a region of another's memory.
+// newRegionOf draws a registration of another region's memory.
 func (g *generator) newRegionOf() Command {
 	c := g.newRegion()
 	of := pickOne(g, 'm', g.w.regions, func(m *region) bool { return m.open })
 	return New("lmr_of", c.On, "pz", c.Text("pz"), "of", of, "priv", c.Text("priv"))
 }
 
-// sync is about any memory.
+// sync draws a synchronization of any memory.
 func (g *generator) sync() Command {
 	return New([]string{"sync_read", "sync_write"}[g.draw("sync", 2)], "-", "local", JoinSegments([]Segment{g.syncable(), g.syncable()}))
 }
@@ -20,8 +20,8 @@ func (g *generator) syncable() Segment {
 	return s
 }
 
-// dupConnect is of an endpoint that has connected, not of one that accepted: where
-// that one's peer listens DAT does not say.
+// dupConnect draws a duplicate of the connection of an endpoint that has connected,
+// not of one that has accepted: DAT does not say where the peer of that one listens.
 func (g *generator) dupConnect() Command {
 	of := g.ep(isConnected)
 	if o := g.w.ep(of); o != nil && o.state == isConnected && o.target == 0 {
@@ -36,7 +36,7 @@ func (g *generator) dupConnect() Command {
 	return New("dup_connect", who, "of", of, "private", g.private())
 }
 
-// srqControl changes a shared receive queue.
+// srqControl draws a change of a shared receive queue.
 func (g *generator) srqControl() Command {
 	name := pickOne(g, 'q', g.w.srqs, func(q *srq) bool { return q.open })
 	n := 4

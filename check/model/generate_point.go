@@ -1,6 +1,6 @@
 package model
 
-// newPoint makes a service point, mostly a public one.
+// newPoint draws a new service point, mostly a PSP.
 func (g *generator) newPoint() Command {
 	args := []any{"evd", g.evd(streamCR), "qual", g.of(0, 0, 7, 8, 9)}
 	kind := "psp"
@@ -27,7 +27,8 @@ func (g *generator) newPoint() Command {
 	return New(kind, g.name('s', len(g.w.points)), append(args, "backlog", backlog)...)
 }
 
-// reserve makes an endpoint wait for a request, if there are enough others.
+// reserve draws an RSP for an endpoint if two endpoints can connect, or else a new
+// endpoint.
 func (g *generator) reserve() Command {
 	if count(g.w.eps, connectable) < 2 {
 		return g.newEP()
@@ -44,18 +45,19 @@ func (g *generator) freePoint() Command {
 	return New(kind+"_free", name)
 }
 
-// handoff hands a request on, mostly to who listens.
+// handoff draws a handoff of a request, mostly to a point that listens.
 func (g *generator) handoff() Command {
 	return New("handoff", g.openCR(), "to", pickOne(g, 's', g.w.points, func(s *point) bool { return s.open && !s.used }))
 }
 
-// freeableEVD is a dispatcher that holds no request with an endpoint: if its event
-// is lost nobody can answer it, and the endpoint stays what it is.
+// freeableEVD names a dispatcher that has no one-shots and holds no request with an
+// endpoint of its own. If such a request's event were lost, nobody could answer the
+// request, and the endpoint would keep its state.
 func (g *generator) freeableEVD() string {
 	name := g.any('e', len(g.w.evds))
 	if d := g.w.evd(name); d != nil {
 		if d.shots {
-			return "-" // its one-shots go with it
+			return "-" // its one-shots end with it
 		}
 		for _, q := range d.queue {
 			if q.cr != nil && q.cr.own != nil {

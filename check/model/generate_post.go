@@ -2,7 +2,7 @@ package model
 
 import "strings"
 
-// flags are the completion flags of a post; rarely illegal ones.
+// flags draws the completion flags of a post, rarely illegal ones.
 func (g *generator) flags(legal int) string {
 	var names []string
 	for _, n := range []string{"SUPPRESS", "SOLICITED", "UNSIGNALLED", "FENCE"} {
@@ -14,7 +14,7 @@ func (g *generator) flags(legal int) string {
 	return strings.Join(names, "|")
 }
 
-// segments draws n local segments of an endpoint in zone z.
+// segments draws n local segments for an endpoint of zone z.
 func (g *generator) segments(n int, z *zone, need int) (segs []Segment) {
 	for range n {
 		segs = append(segs, g.segment(z, need, -1))
@@ -22,7 +22,7 @@ func (g *generator) segments(n int, z *zone, need int) (segs []Segment) {
 	return segs
 }
 
-// segment draws a piece of a region; size -1 leaves the length to chance.
+// segment draws a piece of a region; with size -1 the length is drawn, too.
 func (g *generator) segment(z *zone, need, size int) Segment {
 	s := Segment{Region: Index('m', pickOne(g, 'm', g.w.regions, func(m *region) bool {
 		return m.open && m.zone == z && m.priv&need != 0 && len(m.bytes) >= size
@@ -61,7 +61,8 @@ func (g *generator) recvOn(name string) Command {
 		"local", JoinSegments(g.segments(n, p.zone, localWrite)))
 }
 
-// howMany segments a post has: mostly one, rarely more than are allowed.
+// howMany draws the number of a post's segments: mostly one, rarely more than
+// allowed.
 func (g *generator) howMany(iov int) int {
 	switch {
 	case g.rarely("too many"):
@@ -86,7 +87,7 @@ func (g *generator) requestOn(op, name string) Command {
 		return New(op, name)
 	}
 	if (op == "write_imm" || op == "send_inv") && p.peer != nil && p.peer.srq != nil {
-		op = "send" // whether one that fails has taken a shared receive DAT does not say
+		op = "send" // DAT does not say whether one that fails has taken a shared receive
 	}
 	o := operations[op]
 	args := []any{"cookie", g.w.step, "flags", g.flags(o.flags &^ (unsignalled &^ p.reqFlags))}
@@ -131,7 +132,8 @@ func (g *generator) remote(p *endpoint, o operation, n int) string {
 	return JoinSegments([]Segment{s})
 }
 
-// through is a part of what a bind has named, mostly of one that is still good.
+// through draws a piece of what a bind has named, mostly of a name that is still
+// valid.
 func (g *generator) through(n int) Segment {
 	i := len(g.w.names) - 1 - min(g.draw("name", 4), g.draw("older", len(g.w.names)))
 	s := Segment{Region: i, Window: true, Len: n}
@@ -141,7 +143,7 @@ func (g *generator) through(n int) Segment {
 	return s
 }
 
-// bind binds a window of the endpoint's zone, or unbinds it.
+// bind draws a bind of a window of the endpoint's zone, or an unbind.
 func (g *generator) bind() Command {
 	if count(g.w.windows, func(m *window) bool { return m.open }) == 0 {
 		return g.newWindow()
@@ -165,7 +167,7 @@ func (g *generator) bind() Command {
 	return New("bind", name, append(args, "priv", priv, "local", JoinSegments([]Segment{seg}))...)
 }
 
-// newWindow makes a window for a zone, or for one endpoint.
+// newWindow draws a new window of a zone or of one endpoint.
 func (g *generator) newWindow() Command {
 	if g.draw("of an endpoint", 3) == 2 {
 		return New("rmr", g.name('w', len(g.w.windows)), "ep", g.ep(isConnected))

@@ -1,14 +1,14 @@
 package model
 
-// Flags of [Event], continued.
+// Flags of an [Event], continued.
 const (
-	Invalidated = 1 << 2 // Imm is the context that the send has invalidated
+	Invalidated = 1 << 2 // Imm is the context that the send invalidated
 
 	recvInvalidate = 4 // in the event of such a receive
 )
 
-// invalidate ends what a peer of p may do by a context, and reports whether it
-// was one: of a window of p's own, or of a window or a region of its zone.
+// invalidate ends the access of p's peer by a context. It reports whether the
+// context is one of a window of p, or of a window or a region of p's zone.
 func (w *World) invalidate(p *endpoint, s Segment) (context int, ok bool) {
 	if s.Window {
 		if s.Region >= len(w.names) || w.names[s.Region] == nil {
@@ -30,7 +30,7 @@ func (w *World) invalidate(p *endpoint, s Segment) (context int, ok bool) {
 	return m.context, true
 }
 
-// within reports whether a window gives access to the peer of p.
+// within reports whether the peer of p may use the window.
 func (m *window) within(p *endpoint) bool {
 	if m.ep != nil {
 		return m.ep == p
@@ -38,7 +38,8 @@ func (m *window) within(p *endpoint) bool {
 	return m.zone == p.zone
 }
 
-// remote is what peers may do with a region by its own context.
+// remote returns the privileges of a region for peers that use the region's own
+// context.
 func (m *region) remote() int {
 	if m.closed {
 		return m.priv &^ remotePrivilege
@@ -46,7 +47,7 @@ func (m *region) remote() int {
 	return m.priv
 }
 
-// readToRMR reads into memory that is named as for a peer.
+// readToRMR executes a read whose sink is named by a remote context.
 func (w *World) readToRMR(p *endpoint, x *work) {
 	sink, source := x.sink, x.remote
 	sink.Len = source.Len

@@ -2,7 +2,8 @@ package model
 
 import "fmt"
 
-// Privileges are the memory privileges, from dat.h and the InfiniBand extension.
+// Privileges are the memory privileges by name, from dat.h and the InfiniBand
+// extension.
 var Privileges = map[string]int{
 	"LOCAL_READ": 0x01, "REMOTE_READ": 0x02, "LOCAL_WRITE": 0x10, "REMOTE_WRITE": 0x20, "REMOTE_ATOMIC": 0x40,
 }
@@ -17,22 +18,22 @@ const (
 
 type zone struct {
 	open bool
-	uses int // endpoints and regions
+	uses int // how many endpoints and regions use it
 }
 
-// region is an LMR, with a copy of what its memory should hold.
+// region is an LMR, and the bytes that its memory should hold.
 type region struct {
 	zone    *zone
 	open    bool
 	priv    int
-	context int  // by which peers name it
-	closed  bool // a peer has invalidated that
-	root    int  // the first region with this memory
+	context int  // the remote context
+	closed  bool // a peer has invalidated the context
+	root    int  // the number of the first region of this memory
 	bytes   []byte
-	vague   []bool // bytes that may be anything: a failed transfer may have begun
+	vague   []bool // which bytes may be anything, since a failed transfer may have begun
 }
 
-// Fill is what byte i of a new region holds.
+// Fill returns byte i of a new region.
 func Fill(region, i int) byte { return byte(region*31 + i*7 + 1) }
 
 func (w *World) zone(name string) *zone     { return object(w.zones, 'z', name) }
@@ -78,7 +79,7 @@ func (w *World) newRegion(c Command, r Result) error {
 	return err
 }
 
-// newRegionOf makes a region of the memory of another one.
+// newRegionOf judges a registration of the memory of another region.
 func (w *World) newRegionOf(c Command, r Result) error {
 	m, o := &region{zone: w.zone(c.Text("pz")), priv: c.Bits("priv", Privileges)}, w.region(c.Text("of"))
 	w.regions = append(w.regions, nil)
@@ -96,7 +97,8 @@ func (w *World) newRegionOf(c Command, r Result) error {
 	return nil
 }
 
-// sync makes memory visible; all there is to see is what it refuses.
+// sync judges a synchronization of memory; of its effect only the refusals are
+// visible.
 func (w *World) sync(c Command, r Result) error {
 	var v verdict
 	for _, s := range c.Segments("local") {
@@ -137,7 +139,7 @@ func (w *World) queryRegion(c Command, r Result) error {
 		"remote", number(m.priv&(remoteRead|remoteWrite|remoteAtomic) != 0))
 }
 
-// at is the region of a segment; nil for one that never was.
+// at returns the region of a segment; nil for one that was never made.
 func (w *World) at(s Segment) *region {
 	if s.Window || s.Region < 0 || s.Region >= len(w.regions) {
 		return nil
@@ -145,7 +147,8 @@ func (w *World) at(s Segment) *region {
 	return w.regions[s.Region]
 }
 
-// checkSegments adds what a post has to be refused for.
+// checkSegments adds what a post is refused for because of its segments, and
+// returns their total length.
 func (w *World) checkSegments(v *verdict, segs []Segment, z *zone, need int) (total int) {
 	for _, s := range segs {
 		total += s.Len
@@ -164,8 +167,8 @@ func (w *World) checkSegments(v *verdict, segs []Segment, z *zone, need int) (to
 	return total
 }
 
-// reachable reports whether the peer of p may touch s. A part of a window
-// becomes that of the region it is bound to.
+// reachable reports whether the peer of p may access s. It replaces a piece of a
+// window by the piece of the region to which the window is bound.
 func (w *World) reachable(s *Segment, p *endpoint, need int) bool {
 	if s.Len == 0 {
 		s.Window = false
@@ -181,7 +184,7 @@ func (w *World) reachable(s *Segment, p *endpoint, need int) bool {
 	return m != nil && m.open && m.zone == p.zone && m.remote()&need != 0 && s.Off >= 0 && s.Off+s.Len <= len(m.bytes)
 }
 
-// alive reports whether no region of the first n bytes of segs was freed.
+// alive reports whether no region in the first n bytes of segs was freed.
 func (w *World) alive(segs []Segment, n int) bool {
 	for _, s := range head(segs, n) {
 		if !w.regions[s.Region].open {
@@ -191,8 +194,9 @@ func (w *World) alive(segs []Segment, n int) bool {
 	return true
 }
 
-// inZone reports whether the first n bytes of segs are of zone z, as they were
-// when they were posted: the endpoint may have another zone since.
+// inZone reports whether the first n bytes of segs are in zone z. The post checked
+// that with the endpoint's zone of its time; the endpoint may have another zone
+// since.
 func (w *World) inZone(segs []Segment, n int, z *zone) bool {
 	for _, s := range head(segs, n) {
 		if w.regions[s.Region].zone != z {
@@ -202,7 +206,7 @@ func (w *World) inZone(segs []Segment, n int, z *zone) bool {
 	return true
 }
 
-// head is the first n bytes of segs, without empty segments.
+// head returns the first n bytes of segs, without empty segments.
 func head(segs []Segment, n int) (first []Segment) {
 	for _, s := range segs {
 		s.Len = min(s.Len, n)
@@ -236,7 +240,8 @@ func (w *World) places(segs []Segment) (all []place) {
 	return all
 }
 
-// move copies n bytes. Where source and sink overlap anything may come of it.
+// move copies n bytes. If source and sink, or two segments of the sink, overlap,
+// the bytes of the sink become unknown.
 func (w *World) move(to, from []Segment, n int) {
 	to, from = head(to, n), head(from, n)
 	mixed := false
@@ -260,7 +265,7 @@ func (w *World) overlap(s, o Segment) bool {
 	return w.regions[s.Region].root == w.regions[o.Region].root && s.Off < o.Off+o.Len && o.Off < s.Off+s.Len
 }
 
-// blur makes memory unknown that a failed transfer may have begun to fill.
+// blur marks as unknown memory that a failed transfer may have begun to fill.
 func (w *World) blur(segs []Segment) {
 	for _, s := range segs {
 		m := w.at(s)
@@ -273,7 +278,8 @@ func (w *World) blur(segs []Segment) {
 	}
 }
 
-// CheckMemory compares a region that is not freed with what it should hold.
+// CheckMemory compares the memory of an open region with the bytes that it should
+// hold.
 func (w *World) CheckMemory(index int, got []byte) error {
 	m := w.regions[index]
 	for i := range m.bytes {

@@ -21,8 +21,8 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-// command draws the next command of a program. Inside a generator of rapid's the
-// single draws are not logged.
+// command draws the next command of a program. It draws inside a generator of
+// rapid, so that rapid does not log the single draws.
 func command(t *rapid.T, w *model.World) model.Command {
 	return rapid.Custom(func(t *rapid.T) model.Command {
 		rapid.Bool().Draw(t, "") // a generator has to draw something
@@ -46,7 +46,7 @@ func TestRandomProgramsDoWhatTheModelSays(t *testing.T) {
 	if *seed != 0 {
 		require.NoError(t, flag.Set("rapid.seed", strconv.FormatUint(*seed, 10)))
 	}
-	require.NoError(t, flag.Set("rapid.nofailfile", "true")) // the script is all it takes
+	require.NoError(t, flag.Set("rapid.nofailfile", "true")) // the script is enough to repeat a failure
 	require.NoError(t, flag.Set("rapid.steps", strconv.Itoa(*steps)))
 	seen, on := newCoverage(), &adapters{provider: "loop"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,7 +73,7 @@ func TestRandomProgramsDoWhatTheModelSays(t *testing.T) {
 	assert.NoError(t, on.close())
 	t.Logf("\n%s", seen)
 	if *programs < 1000 {
-		return // too few to reach everything
+		return // too few programs to reach everything
 	}
 	length, called, reached := 30, 0.95, 0.75
 	if testing.Short() { // rapid runs a fifth of the programs, of half the length

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// modify changes what an endpoint is made of: everything that the command names,
-// or nothing.
+// modify judges a modify of an endpoint, which changes all fields that the command
+// names, or none.
 //
 //	modify p0 pz=z1 recv=e2 conn=- recvs=32 recvflags=UNSIGNALLED rnr=fail
 func (w *World) modify(c Command, r Result) error {
@@ -16,7 +16,7 @@ func (w *World) modify(c Command, r Result) error {
 		_, err := v.judge(r.Code)
 		return err
 	}
-	q := *p // as it should become
+	q := *p // the endpoint after the modify
 	q.zone = given(c, "pz", w.zone, p.zone)
 	q.recv, q.request, q.conn = given(c, "recv", w.evd, p.recv), given(c, "req", w.evd, p.request), given(c, "conn", w.evd, p.conn)
 	if c.Has("recvflags") {
@@ -59,7 +59,7 @@ func (w *World) modify(c Command, r Result) error {
 	return p.changeAttr(c, r)
 }
 
-// given is the object that an argument names; without the argument that of before.
+// given returns the object that an argument names or, without the argument, before.
 func given[T any](c Command, key string, find func(string) *T, before *T) *T {
 	if c.Has(key) {
 		return find(c.Text(key))
@@ -67,8 +67,8 @@ func given[T any](c Command, key string, find func(string) *T, before *T) *T {
 	return before
 }
 
-// modifiable are the states in which an endpoint may be modified; its zone, and
-// what is the transport's own, not in all of them.
+// modifiable are the states in which an endpoint may be modified. Its zone and its
+// receiver-not-ready attribute may not be modified in all of them.
 var modifiable = []int{unconnected, reserved, passivePending, tentative}
 
 func (w *World) refuseModify(v *verdict, c Command, p, q *endpoint) {
@@ -96,20 +96,20 @@ func (w *World) refuseModify(v *verdict, c Command, p, q *endpoint) {
 	}
 	windows := count(w.windows, func(m *window) bool { return m.open && m.ep == p }) > 0
 	v.when(windows && q.zone != p.zone, invalidState)
-	v.perhaps(windows, invalidState) // whether it can grow is the device's
+	v.perhaps(windows, invalidState) // the device decides whether the endpoint can grow
 	if s := p.srq; s != nil && q.recv != p.recv && q.recv != nil && !slices.Contains(w.sinks(s), q.recv) {
 		w.room(v, q.recv, len(s.recvs))
 	}
 }
 
-// outlives reports whether receives are posted for a dispatcher that the endpoint
-// is to have no more.
+// outlives reports whether receives are posted for a dispatcher that the modify
+// takes from the endpoint.
 func (p *endpoint) outlives(after *endpoint) bool {
 	return p.recv != nil && p.recv != after.recv && len(p.recvs) > 0
 }
 
-// feedableAfter is feedable once the feeds of before are taken back, but for that of
-// posted receives.
+// feedableAfter is feedable as if the feeds of before were removed, except the feed
+// of the receives that are posted.
 func (p *endpoint) feedableAfter(before *endpoint) bool {
 	for _, f := range before.feeds() {
 		f.to.feeds--
@@ -127,7 +127,8 @@ func (p *endpoint) feedableAfter(before *endpoint) bool {
 	return ok
 }
 
-// changeSinks moves the room that a shared queue's receives have.
+// changeSinks moves the reserved room of a shared queue's receives to its new
+// sinks.
 func (w *World) changeSinks(s *srq, before, after []*evd) {
 	for _, d := range before {
 		if !slices.Contains(after, d) {
@@ -141,8 +142,9 @@ func (w *World) changeSinks(s *srq, before, after []*evd) {
 	}
 }
 
-// changeAttr takes what the endpoint was given: what was named is no less than that,
-// depths and segments no less than before, and what was not named is as it was.
+// changeAttr takes the attributes that the endpoint has got. An attribute that the
+// command names must be at least as large as asked for, and one that it does not
+// name must not change; depths and numbers of segments must not shrink.
 func (p *endpoint) changeAttr(c Command, r Result) error {
 	for name, at := range p.attr() {
 		got, was, least := r.Values[name], *at, max(c.Int(name), 0)
@@ -153,7 +155,7 @@ func (p *endpoint) changeAttr(c Command, r Result) error {
 		if got < least {
 			return fmt.Errorf("%s is %d, less than %d", name, got, least)
 		}
-		if !c.Has(name) && got != was && name != "reqiov" { // which is no less than those of reads and writes
+		if !c.Has(name) && got != was && name != "reqiov" { // reqiov is at least the larger of those of reads and writes
 			return fmt.Errorf("%s is %d, was %d", name, got, was)
 		}
 		*at = got

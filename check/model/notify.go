@@ -7,9 +7,9 @@ type cno struct {
 	name  string
 	users int
 	open  bool
-	sure  bool   // it is triggered; otherwise it may be, when there are hints
-	since int    // step of the call that did it
-	hints []*evd // one of which the next wait names; nil for one that has left
+	sure  bool   // it is triggered; otherwise, if there are hints, it may be
+	since int    // the step of the call that triggered it
+	hints []*evd // the dispatchers one of which the next wait names; nil for one that has left
 }
 
 func (w *World) cno(name string) *cno { return object(w.cnos, 'n', name) }
@@ -35,7 +35,8 @@ func (w *World) freeCNO(c Command, r Result) error {
 	return err
 }
 
-// waitCNO is a wait that looks once: its time is up with QUEUE_EMPTY.
+// waitCNO judges a wait that looks once: without a trigger it ends with
+// QUEUE_EMPTY.
 func (w *World) waitCNO(c Command, r Result) error {
 	n := w.cno(c.On)
 	var v verdict
@@ -61,7 +62,7 @@ func (w *World) waitCNO(c Command, r Result) error {
 	return fmt.Errorf("the hint is e%d, which it should not be", r.Values["hint"])
 }
 
-// at1 is a dispatcher by its number; nil for -1.
+// at1 returns a dispatcher by its number; nil for -1.
 func (w *World) at1(i int) *evd {
 	if i < 0 || i >= len(w.evds) {
 		return nil
@@ -69,20 +70,20 @@ func (w *World) at1(i int) *evd {
 	return w.evds[i]
 }
 
-// trigger is an arrival at d that notifies; unless sure it may be one. Of what
-// one call brings about in several dispatchers, any may be the first.
+// trigger records that an arrival at d triggers d's CNO or, unless sure, may do so.
+// If one call causes arrivals at several dispatchers, any of them may be the first.
 func (w *World) trigger(d *evd, sure bool) {
 	n := d.cno
 	if n == nil || d.disabled || n.sure && n.since != w.step {
 		return
 	}
 	n.hints = append(n.hints, d)
-	if sure && !n.sure && d.waiter == nil { // who waits comes first
+	if sure && !n.sure && d.waiter == nil { // an event goes to a waiter before it triggers
 		n.sure, n.since = true, w.step
 	}
 }
 
-// part takes d from its CNO.
+// part removes d from its CNO.
 func (d *evd) part() {
 	n := d.cno
 	if n == nil {
@@ -100,7 +101,8 @@ func (d *evd) part() {
 	}
 }
 
-// modifyCNO gives a dispatcher another CNO, which hears of what is queued.
+// modifyCNO judges a change of a dispatcher's CNO; the new one is triggered if
+// events are queued.
 func (w *World) modifyCNO(c Command, r Result) error {
 	d, n := w.evd(c.On), w.cno(c.Text("cno"))
 	v := d.usable()
@@ -147,10 +149,12 @@ func (w *World) unwaitable(c Command, r Result) error {
 	return err
 }
 
-// The classes of what feeds a dispatcher; all feeds of one are of one class.
+// classOf returns the class of a feed. All feeds of one dispatcher must be of one
+// class.
 func classOf(flags int) int { return flags & (unsignalled | solicited) }
 
-// feedable reports whether feeds go together with those there are.
+// feedable reports whether p's feeds go together with each other and with those of
+// their dispatchers.
 func (p *endpoint) feedable() bool {
 	classes := make(map[*evd]int)
 	for _, f := range p.feeds() {

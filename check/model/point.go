@@ -10,9 +10,9 @@ type point struct {
 	to      *evd
 	backlog int
 	waiting int
-	makes   bool      // a PSP: requests come with endpoints of their own
-	ep      *endpoint // an RSP's
-	used    bool      // an RSP: its request has come
+	makes   bool      // a PSP whose requests come with endpoints of their own
+	ep      *endpoint // the endpoint of an RSP
+	used    bool      // the request of an RSP has come
 }
 
 const (
@@ -21,7 +21,7 @@ const (
 
 func (w *World) point(name string) *point { return object(w.points, 's', name) }
 
-// newPoint makes a service point of the kind that the command names.
+// newPoint judges the making of a service point of the command's kind.
 //
 //	psp s0 evd=e0 qual=7 backlog=2 makes=endpoints
 //	rsp s1 evd=e0 ep=p3
@@ -69,7 +69,8 @@ func (w *World) newPoint(c Command, r Result) error {
 	return nil
 }
 
-// freePoint frees a service point of the command's kind; another is no handle.
+// freePoint judges the freeing of a service point; one of another kind is an
+// invalid handle.
 func (w *World) freePoint(c Command, r Result) error {
 	s := w.point(c.On)
 	var v verdict
@@ -87,7 +88,7 @@ func (w *World) freePoint(c Command, r Result) error {
 	return nil
 }
 
-// queryPoint looks at what a service point was made of.
+// queryPoint judges a query of a service point.
 func (w *World) queryPoint(c Command, r Result) error {
 	s := w.point(c.On)
 	var v verdict
@@ -100,8 +101,8 @@ func (w *World) queryPoint(c Command, r Result) error {
 	return r.check("qual", s.qual, "evd", indexOf(w.evds, s.to), "ep", indexOf(w.eps, s.ep), "makes", number(s.makes))
 }
 
-// qualOf is the qualifier of a service point, whether it listens or not; that of
-// none is nobody's.
+// qualOf returns the qualifier of a service point, open or closed; for a point that
+// was never made, a qualifier that nobody has.
 func (w *World) qualOf(name string) int {
 	if s := w.point(name); s != nil {
 		return s.qual
@@ -109,7 +110,7 @@ func (w *World) qualOf(name string) int {
 	return -1
 }
 
-// listening is the service point that has a qualifier now.
+// listening returns the open service point with a qualifier.
 func (w *World) listening(qual int) *point {
 	for _, o := range w.points {
 		if o != nil && o.open && o.qual == qual {
@@ -119,7 +120,7 @@ func (w *World) listening(qual int) *point {
 	return nil
 }
 
-// ask is a connection request that has come to a qualifier.
+// ask delivers a connection request to a qualifier.
 func (w *World) ask(p *endpoint, qual int, private string) {
 	p.target = qual
 	s := w.listening(qual)
@@ -130,14 +131,15 @@ func (w *World) ask(p *endpoint, qual int, private string) {
 	p.asked = w.announce(s, p, private)
 }
 
-// announce puts the event of a request at a service point. It brings its own place.
+// announce queues the event of a request at a service point. The event brings its
+// own place.
 func (w *World) announce(s *point, from *endpoint, private string) *cr {
 	q := &cr{point: s, qual: s.qual, from: from, private: private}
 	switch {
 	case s.ep != nil:
 		q.own, s.used = s.ep, true
 		q.own.state, q.own.own = passivePending, q
-	case s.makes: // it gets its name when the program sees it
+	case s.makes: // it gets its name when the program gets the event
 		q.own = &endpoint{state: tentative, own: q}
 	}
 	w.crs = append(w.crs, q)
@@ -150,8 +152,8 @@ func (w *World) announce(s *point, from *endpoint, private string) *cr {
 	return q
 }
 
-// see notes that the program has the event of a request, and with it the endpoint
-// that was made for it.
+// see records that the program has got the event of a request, and with it the
+// endpoint that the service point made for it.
 func (w *World) see(q *cr, e Event) error {
 	q.seen, q.Handle = true, e.Handle
 	p := q.own
@@ -164,8 +166,8 @@ func (w *World) see(q *cr, e Event) error {
 	return p.setAttr(Command{}, Result{Values: e.attr()})
 }
 
-// handoff hands a request to the service point of another qualifier, where it is
-// a new one.
+// handoff judges the handoff of a request to the service point of another
+// qualifier, where it becomes a new request.
 func (w *World) handoff(c Command, r Result) error {
 	q, s := w.cr(c.On), w.listening(w.qualOf(c.Text("to")))
 	var v verdict
@@ -189,8 +191,8 @@ func (w *World) handoff(c Command, r Result) error {
 	return nil
 }
 
-// disown takes a request from the endpoint that came with it. One that was made
-// for it goes.
+// disown parts a request from its endpoint. The endpoint of an RSP becomes
+// UNCONNECTED; one that was made for the request is destroyed.
 func (w *World) disown(q *cr) {
 	p := q.own
 	switch {

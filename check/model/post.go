@@ -2,11 +2,11 @@ package model
 
 // operation is what DAT says of one kind of post.
 type operation struct {
-	flags  int // legal ones; UNSIGNALLED only where the endpoint has it
-	local  int // privilege of the local segments
-	remote int // and of the remote one; 0 for none
-	number int // of the completion's event
-	code   int // DAT_DTOS in the event
+	flags  int // the legal ones; UNSIGNALLED only if the endpoint has it
+	local  int // the privilege that the local segments need
+	remote int // the privilege that the remote segment needs; 0 if there is none
+	number int // the number of the completion's event
+	code   int // the event's operation, from DAT_DTOS
 }
 
 var operations = map[string]operation{
@@ -22,9 +22,9 @@ var operations = map[string]operation{
 	"bind":      {suppress | unsignalled | fence, 0, 0, bindCompletion, 5},
 }
 
-const recvImmediate = 9 // in the event of a receive that a write with immediate data took
+const recvImmediate = 9 // the operation of a receive taken by a write with immediate data
 
-// workOf makes the operation that a command posts.
+// workOf returns the operation that a command posts.
 func workOf(c Command) *work {
 	x := &work{
 		op: c.Op, cookie: c.Int("cookie"), flags: c.Bits("flags", Flags), segs: c.Segments("local"),
@@ -39,7 +39,8 @@ func workOf(c Command) *work {
 	return x
 }
 
-// refusals adds what a post of x has to be refused for; iov is how many segments it may have.
+// refusals adds what a post of x is refused for; iov is how many segments it may
+// have.
 func (w *World) refusals(v *verdict, p *endpoint, x *work, iov, allowed int) {
 	o := operations[x.op]
 	legal := o.flags &^ (unsignalled &^ allowed)
@@ -62,7 +63,7 @@ func (w *World) refusals(v *verdict, p *endpoint, x *work, iov, allowed int) {
 	}
 }
 
-// postRecv queues a receive. In DISCONNECTED it is flushed at once.
+// postRecv judges a post of a receive. In DISCONNECTED it is flushed at once.
 func (w *World) postRecv(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()
@@ -93,7 +94,7 @@ func (w *World) postRecv(c Command, r Result) error {
 	return nil
 }
 
-// postRequest queues a request, and executes what can be.
+// postRequest judges a post of a request, and executes what can be executed.
 func (w *World) postRequest(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()
@@ -112,7 +113,7 @@ func (w *World) postRequest(c Command, r Result) error {
 	return nil
 }
 
-// segments is how many local ones a request may have.
+// segments is how many local segments a request may have.
 func (p *endpoint) segments(op string) int {
 	switch op {
 	case "read", "read_rmr":
@@ -123,7 +124,7 @@ func (p *endpoint) segments(op string) int {
 	return p.reqIOV
 }
 
-// refuseRequest adds what any request has to be refused for.
+// refuseRequest adds what every request is refused for.
 func (w *World) refuseRequest(v *verdict, p *endpoint) {
 	if p.state != isConnected && p.state != isDisconnected {
 		v.when(true, stateCodes[p.state])
@@ -133,7 +134,7 @@ func (w *World) refuseRequest(v *verdict, p *endpoint) {
 	w.room(v, p.request, 1)
 }
 
-// posted takes a request on.
+// posted queues a request.
 func (w *World) posted(p *endpoint, x *work) {
 	p.requests++
 	x.to = p.request
@@ -172,8 +173,9 @@ func (w *World) received(p *endpoint, status, length int, by *work) {
 	w.complete(x, queued{want: e, silent: silent, stream: "recv " + p.name, of: p.name})
 }
 
-// requested completes the first request. One that is suppressed and succeeds
-// leaves it open when its slot is free; any other tells that all before are done.
+// requested completes the first request. After a suppressed success nobody can tell
+// whether the request's slot is free; any other completion shows that all requests
+// before it are done.
 func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 	x := p.reqs[0]
 	p.reqs = p.reqs[1:]
@@ -196,7 +198,7 @@ func (w *World) requested(p *endpoint, status, length int, anyError bool) {
 	w.complete(x, queued{want: e, silent: silent, any: anyError, stream: "request " + p.name, of: p.name})
 }
 
-// flush completes all that is posted.
+// flush completes everything that is posted with FLUSHED.
 func (w *World) flush(p *endpoint) {
 	for len(p.recvs) > 0 {
 		w.blur(p.recvs[0].segs)

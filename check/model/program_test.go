@@ -9,17 +9,17 @@ import (
 	dat "godat/runtime"
 )
 
-// program is a run of commands against a fresh adapter and a fresh model.
+// program is a run of commands against a model of its own.
 type program struct {
 	ia     *dat.IA
 	world  *model.World
 	driver *driver
-	script []string // each with what came of it
+	script []string // the commands, each with its result
 	seen   *coverage
 }
 
-// adapters opens an adapter for some programs in a row: opening one takes longer
-// than a program does. One that failed is closed with what is left on it.
+// adapters opens an adapter for several programs in a row, since opening one takes
+// longer than a program. abandon closes an adapter on which a program failed.
 type adapters struct {
 	provider string
 	opts     func() []dat.Option
@@ -52,7 +52,7 @@ func (a *adapters) begin(seen *coverage) (*program, error) {
 	return p, nil
 }
 
-// close closes the adapter, on which nothing is left.
+// close closes the adapter gracefully, so nothing may be left on it.
 func (a *adapters) close() error {
 	if a.ia == nil {
 		return nil
@@ -65,7 +65,8 @@ func (a *adapters) close() error {
 	return nil
 }
 
-// abandon closes an adapter with what a failed program has left on it.
+// abandon closes an adapter abruptly, with everything that a failed program has
+// left on it.
 func (a *adapters) abandon() {
 	if a.ia != nil {
 		_ = a.ia.Close()
@@ -73,10 +74,10 @@ func (a *adapters) abandon() {
 	}
 }
 
-// String is the program as a script; see [model.Parse].
+// String returns the program as a script; see [model.Parse].
 func (p *program) String() string { return strings.Join(p.script, "\n") }
 
-// do makes a call and has the model judge it.
+// do makes a call and lets the model judge it.
 func (p *program) do(c model.Command) error {
 	state := model.NoState
 	if c.On[0] == 'p' {
@@ -97,7 +98,7 @@ func (p *program) do(c model.Command) error {
 	return p.checkStates()
 }
 
-// checkStates compares the states of all endpoints.
+// checkStates compares the states of all endpoints with the model's.
 func (p *program) checkStates() error {
 	for i, e := range p.driver.eps {
 		if want := p.world.State(i); want != model.NoState && int(e.State()) != want {
@@ -107,7 +108,7 @@ func (p *program) checkStates() error {
 	return nil
 }
 
-// finish looks at all that is there and frees it, by commands.
+// finish checks everything that the program has made, and frees it by commands.
 func (p *program) finish() error {
 	d := p.driver
 	for _, do := range []func() error{
@@ -157,7 +158,8 @@ func (p *program) freePoints() error {
 	return nil
 }
 
-// drain takes all events, and looks whether there is one more than there should.
+// drain dequeues all events; the model checks that none is missing and none is too
+// many.
 func (p *program) drain() error {
 	for i := range p.driver.evds {
 		if err := p.do(model.New("dequeue", fmt.Sprintf("e%d", i), "n", 100)); err != nil {

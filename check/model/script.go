@@ -11,17 +11,16 @@ import (
 //
 //	send p0 cookie=3 flags=SUPPRESS local=m0:0+16,m1:8+4
 //
-// Objects are named by a letter and a number that counts from 0: z zone, m
-// memory region, e event dispatcher, p endpoint, s service point, c connection
-// request, n notification object, w window (RMR), q shared receive
-// queue, o one-shot, b what a bind has named;
-// - is none.
+// Objects are named by a letter and a number that counts from 0: z zone, m memory
+// region, e event dispatcher, p endpoint, s service point, c connection request, n
+// notification object, w window (RMR), q shared receive queue, o one-shot, b what a
+// bind has named; - is none.
 type Command struct {
 	Op, On string
 	Args   []string
 }
 
-// Parse reads a script: a command a line, # begins a comment.
+// Parse reads a script: one command a line; # begins a comment.
 func Parse(script string) (cmds []Command, err error) {
 	for i, line := range strings.Split(script, "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -42,8 +41,8 @@ func Parse(script string) (cmds []Command, err error) {
 	return cmds, nil
 }
 
-// New makes a command; args are keys and values in turn, and those that are ""
-// or 0 are left out.
+// New makes a command. args are keys and values in turn; it leaves out values that
+// are "" or 0.
 func New(op, on string, args ...any) Command {
 	c := Command{Op: op, On: on}
 	for i := 0; i < len(args); i += 2 {
@@ -58,7 +57,7 @@ func (c Command) String() string {
 	return strings.Join(append([]string{c.Op, c.On}, c.Args...), " ")
 }
 
-// Batch are the commands that are arguments: 0=send;cookie=3 is the first.
+// Batch returns the commands that are arguments: 0=send;cookie=3 is the first.
 func (c Command) Batch() (all []Command) {
 	for i := 0; c.Has(strconv.Itoa(i)); i++ {
 		words := strings.Split(c.Text(strconv.Itoa(i)), ";")
@@ -67,10 +66,10 @@ func (c Command) Batch() (all []Command) {
 	return all
 }
 
-// asArgument is the inverse.
+// asArgument is the inverse of one element of [Command.Batch].
 func (c Command) asArgument() string { return strings.Join(append([]string{c.Op}, c.Args...), ";") }
 
-// Text is an argument; "" when it is not there.
+// Text returns an argument; "" without it.
 func (c Command) Text(key string) string {
 	for _, a := range c.Args {
 		if k, v, _ := strings.Cut(a, "="); k == key {
@@ -80,16 +79,16 @@ func (c Command) Text(key string) string {
 	return ""
 }
 
-// Has reports whether there is an argument.
+// Has reports whether the command has an argument.
 func (c Command) Has(key string) bool { return c.Text(key) != "" }
 
-// Int is an argument as a number; 0 when it is not there.
+// Int returns an argument as a number; 0 without it.
 func (c Command) Int(key string) int {
 	n, _ := strconv.Atoi(c.Text(key))
 	return n
 }
 
-// Index is the number of an object's name; -1 for none and for no such kind.
+// Index returns the number in an object's name; -1 for none and for another kind.
 func Index(kind byte, name string) int {
 	if len(name) < 2 || name[0] != kind {
 		return -1
@@ -101,7 +100,7 @@ func Index(kind byte, name string) int {
 	return n
 }
 
-// Bits is an argument of names joined by |, as the sum of their numbers.
+// Bits returns an argument of names joined by |, as the sum of their numbers.
 func (c Command) Bits(key string, names map[string]int) (sum int) {
 	for _, n := range strings.Split(c.Text(key), "|") {
 		sum |= names[n]
@@ -109,15 +108,16 @@ func (c Command) Bits(key string, names map[string]int) (sum int) {
 	return sum
 }
 
-// Segment is a piece of a region: m0:8+4 is 4 bytes from offset 8 on.
-// From what a bind named, it is b0:8+4, the offset still that of the region.
+// Segment is a piece of a region: m0:8+4 is 4 bytes from offset 8 on. b0:8+4 is a
+// piece of what bind 0 has named; its offset counts from the beginning of the
+// region, too.
 type Segment struct {
 	Region   int
 	Off, Len int
-	Window   bool // Region is a bind's
+	Window   bool // Region is the number of a bind
 }
 
-// Segments is an argument of segments with commas in between.
+// Segments returns an argument of segments that are joined by commas.
 func (c Command) Segments(key string) (segs []Segment) {
 	text := c.Text(key)
 	if text == "" {

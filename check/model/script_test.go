@@ -50,7 +50,8 @@ func TestAScriptReadsAsItPrints(t *testing.T) {
 	}
 }
 
-// The scripts of programs that failed once, and of what is worth a look.
+// TestReplay runs scripts of programs that failed once, and of cases that deserve a
+// test.
 func TestReplay(t *testing.T) {
 	for name, script := range map[string]string{
 		"a message and a disconnect": `

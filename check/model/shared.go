@@ -6,7 +6,7 @@ type srq struct {
 	open       bool
 	zone       *zone
 	depth, iov int
-	recvs      []*work // that no endpoint has taken
+	recvs      []*work // receives that no endpoint has taken
 	low        int     // the low watermark
 	armed      bool
 }
@@ -55,7 +55,7 @@ func (w *World) querySRQ(c Command, r Result) error {
 	return r.check("available", len(q.recvs), "outstanding", len(q.recvs), "recvs", q.depth, "low", q.low)
 }
 
-// takers counts the endpoints of a queue.
+// takers counts the endpoints that take receives from a queue.
 func (w *World) takers(q *srq) (n int) {
 	for _, p := range w.eps {
 		if p != nil && p.state != gone && p.srq == q {
@@ -65,8 +65,8 @@ func (w *World) takers(q *srq) (n int) {
 	return n
 }
 
-// sinks are the dispatchers that a queue's completions may go to. Each has room
-// for every receive, since nobody knows who will take it.
+// sinks returns the dispatchers to which a queue's completions may go. Each
+// reserves room for every receive, since nobody knows which endpoint will take it.
 func (w *World) sinks(q *srq) (all []*evd) {
 	seen := map[*evd]bool{nil: true}
 	for _, p := range w.eps {
@@ -109,7 +109,8 @@ func (w *World) postShared(c Command, r Result) error {
 	return nil
 }
 
-// firstInLine is the endpoint that has waited longest for a receive of the queue.
+// firstInLine returns the endpoint whose request has waited longest for a receive
+// of the queue.
 func (w *World) firstInLine(q *srq) (first *endpoint) {
 	for _, p := range w.eps {
 		if p == nil || p.peer == nil || p.peer.srq != q || len(p.reqs) == 0 || p.stalled == 0 {
@@ -122,8 +123,8 @@ func (w *World) firstInLine(q *srq) (first *endpoint) {
 	return first
 }
 
-// draw moves the first shared receive to the endpoint that takes it; its
-// completion has room there alone from then on.
+// draw moves the first shared receive to the endpoint that takes it. From then on
+// only that endpoint's dispatcher has room reserved for its completion.
 func (w *World) draw(p *endpoint) {
 	q := p.srq
 	if q == nil || len(q.recvs) == 0 {

@@ -2,13 +2,13 @@ package model
 
 import "fmt"
 
-// asyncError is an asynchronous error that has not been dequeued. It is reported
-// once until then.
+// asyncError is an asynchronous error that has not been dequeued. Until then it is
+// not reported again.
 type asyncError struct{ source string }
 
 const (
 	asyncEPBroken = 0x08003
-	watermark     = 2 // the reason: an endpoint's soft high one, a shared queue's low one
+	watermark     = 2 // the reason of a soft high watermark of an endpoint or a low one of a shared queue
 )
 
 func (w *World) report(source string) {
@@ -20,7 +20,7 @@ func (w *World) report(source string) {
 	w.async = append(w.async, asyncError{source})
 }
 
-// dequeueAsync takes all asynchronous errors of the adapter.
+// dequeueAsync judges the dequeue of all asynchronous errors of the adapter.
 func (w *World) dequeueAsync(_ Command, r Result) error {
 	if _, err := new(verdict).judge(r.Code); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (w *World) dequeueAsync(_ Command, r Result) error {
 	return nil
 }
 
-// setWatermark bounds what an endpoint may have taken of its shared queue: -1 is
-// no bound.
+// setWatermark judges the bounds on the receives that an endpoint may have taken of
+// its shared queue; -1 is no bound.
 func (w *World) setWatermark(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()
@@ -56,8 +56,8 @@ func (w *World) setWatermark(c Command, r Result) error {
 	return err
 }
 
-// passed looks at the watermarks after p has taken a receive of its shared queue,
-// which it completes before it takes another.
+// passed checks the watermarks after p has taken a receive of its shared queue. p
+// completes each receive before it takes another.
 func (w *World) passed(p *endpoint) {
 	if q := p.srq; q.armed && len(q.recvs) < q.low {
 		q.armed = false
@@ -69,7 +69,7 @@ func (w *World) passed(p *endpoint) {
 	}
 }
 
-// setLow arms a shared queue's low watermark; 0 disarms it.
+// setLow judges the arming of a shared queue's low watermark; 0 disarms it.
 func (w *World) setLow(c Command, r Result) error {
 	q, n := w.srq(c.On), c.Int("receives")
 	var v verdict
@@ -87,7 +87,7 @@ func (w *World) setLow(c Command, r Result) error {
 	return nil
 }
 
-// resizeSRQ keeps what is posted.
+// resizeSRQ judges a resize of a shared queue, which keeps the posted receives.
 func (w *World) resizeSRQ(c Command, r Result) error {
 	q, n := w.srq(c.On), c.Int("recvs")
 	var v verdict
@@ -104,8 +104,8 @@ func (w *World) resizeSRQ(c Command, r Result) error {
 	return nil
 }
 
-// queryRecvs counts the receives that an endpoint has: its own, for those of a
-// shared queue it completes as it takes them.
+// queryRecvs judges the count of the receives that an endpoint has. They are its
+// own, since it completes each receive of a shared queue as it takes it.
 func (w *World) queryRecvs(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()
@@ -116,7 +116,7 @@ func (w *World) queryRecvs(c Command, r Result) error {
 	return r.check("allocated", len(p.recvs), "spread", 1)
 }
 
-// countersEP are an endpoint's counters.
+// countersEP judges a query of an endpoint's counters.
 func (w *World) countersEP(c Command, r Result) error {
 	p := w.ep(c.On)
 	v := p.usable()

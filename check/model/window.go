@@ -8,20 +8,20 @@ type window struct {
 	open    bool
 	zone    *zone
 	bound   *binding  // what it is bound to; nil for nothing
-	ep      *endpoint // the only one that may bind it, if set
-	lost    bool      // a peer has invalidated what it was bound to
+	ep      *endpoint // the only endpoint that may bind it; nil if any may
+	lost    bool      // a peer has invalidated the binding
 	posted  int       // binds that have not completed
-	pending *binding  // of one that gives a context
+	pending *binding  // the binding of a bind that is posted; nil if none is
 }
 
-// binding is what a bind gives a name to: a part of a region, as peers see it.
+// binding is what a bind names for peers: a piece of a region.
 type binding struct {
 	window *window
 	seg    Segment
 	priv   int
 
-	context int  // by which peers name it
-	was     bool // it came about
+	context int  // the remote context
+	was     bool // the bind has succeeded
 }
 
 const (
@@ -84,12 +84,12 @@ func (w *World) queryWindow(c Command, r Result) error {
 		b = &binding{}
 	}
 	if m.lost && m.posted > 0 {
-		return nil // what holds for a peer, or what the program has asked for
+		return nil // the query may return what holds for the peer, or what the posted bind asks for
 	}
 	return r.check("ep scope", number(m.ep != nil), "length", b.seg.Len, "privileges", b.priv, "context", number(m.bound != nil))
 }
 
-// bindings count the windows that are bound to a region.
+// bindings counts the windows that are bound to a region.
 func (w *World) bindings(region int) (n int) {
 	for _, m := range w.windows {
 		if m != nil && m.bound != nil && m.bound.seg.Region == region {
@@ -99,8 +99,8 @@ func (w *World) bindings(region int) (n int) {
 	return n
 }
 
-// bind posts a bind, whose name is good for peers when it has completed. Without
-// a segment it unbinds.
+// bind judges the post of a bind, whose context is valid for peers when it has
+// completed. A bind without a segment unbinds.
 func (w *World) bind(c Command, r Result) error {
 	p, m := w.ep(c.On), w.window(c.Text("rmr"))
 	x := workOf(c)
@@ -138,8 +138,8 @@ func (w *World) bind(c Command, r Result) error {
 	return nil
 }
 
-// name notes what peers may call a binding: by a context that no binding of the
-// window had before, unless that one came to nothing.
+// name records a binding by its context. An earlier binding of the window may have
+// had the same context only if its bind failed.
 func (w *World) name(b *binding) error {
 	for i, o := range w.names {
 		if o == nil || o.window != b.window || o.context != b.context {
@@ -184,7 +184,7 @@ func (w *World) bound(p *endpoint, x *work) {
 	w.requested(p, 0, 0, false)
 }
 
-// settle notes that a bind has come to its end.
+// settle records that a bind has completed, whatever its status.
 func (x *work) settle() {
 	if x.bind == nil {
 		return
@@ -196,8 +196,9 @@ func (x *work) settle() {
 	}
 }
 
-// through is a segment of a binding, as far as it may be reached; ok is false for
-// a name that is dead, and beyond its bounds.
+// through returns the piece of a region behind a piece of a binding. ok is false if
+// the binding is not valid any more, does not grant the privilege, or ends before
+// the piece does.
 func (w *World) through(s Segment, need int) (real Segment, ok bool) {
 	if s.Region < 0 || s.Region >= len(w.names) || w.names[s.Region] == nil {
 		return s, false

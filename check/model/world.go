@@ -2,10 +2,11 @@ package model
 
 import "fmt"
 
-// World is what a program has made so far.
+// World is everything that a program has made so far, as DAT has it. It is not safe
+// for concurrent use.
 type World struct {
 	limits Limits
-	step   int // commands so far
+	step   int // how many commands there were
 
 	zones   []*zone
 	regions []*region
@@ -18,40 +19,41 @@ type World struct {
 	srqs    []*srq
 	async   []asyncError
 	shots   []*shot
-	names   []*binding // what binds have returned; nil for those that failed
+	names   []*binding // by bind; nil for an unbind, and for a bind that was refused
 }
 
-// Limits are what the model has to know of a provider.
+// Limits are the properties of a provider that the model must know.
 type Limits struct {
 	Private  int  // bytes of private data
-	InOrder  bool // what a call causes has happened when it returns
-	Extended bool // it has atomics and writes with immediate data
+	InOrder  bool // everything that a call causes has happened when the call returns
+	Extended bool // the provider has atomics and writes with immediate data
 }
 
-// Make is a world without objects.
+// Make returns a world without objects.
 func Make(l Limits) *World { return &World{limits: l} }
 
-// Result is what came of a command.
+// Result is the outcome of a command.
 type Result struct {
 	Code   Code
 	Events []Event        // what a dequeue or a wait returned
-	Values map[string]int // what else there was to see
+	Values map[string]int // other values that the call returned
 }
 
 // Event is what the program saw of an event.
 type Event struct {
 	Number  int
-	Source  string // name of the endpoint or service point; "" for others
+	Source  string // name of the endpoint, service point or shared queue; "" for others
 	Cookie  int
 	Status  int
 	Op      int
 	Length  int
 	Private string
 	Imm     int
-	Flags   int // of Solicited and so on
+	Flags   int // Solicited and so on
 	Handle  any // a connection request's, for later commands
 
-	// Attr are the attributes of the endpoint that came with a request.
+	// Attr are the attributes of the endpoint that came with a request; nil without
+	// one.
 	Attr *map[string]int
 }
 
@@ -67,8 +69,8 @@ func (e Event) String() string {
 		eventNames[e.Number], e.Source, e.Cookie, e.Status, e.Op, e.Length, e.Private, e.Imm, e.Flags)
 }
 
-// Step takes a command with its result. An error says what DAT does not allow;
-// the world is of no use then.
+// Step judges a command by its result, and changes the world accordingly. An error
+// says what DAT does not allow; after an error the world must not be used again.
 func (w *World) Step(c Command, r Result) error {
 	w.step++
 	judge, known := judges[c.Op]
@@ -81,7 +83,7 @@ func (w *World) Step(c Command, r Result) error {
 	return nil
 }
 
-// judges are the commands.
+// judges maps each command to the method that judges it.
 var judges map[string]func(*World, Command, Result) error
 
 func init() {
@@ -115,7 +117,7 @@ func init() {
 	}
 }
 
-// Commands are the names of all commands.
+// Commands returns the names of all commands.
 func Commands() (names []string) {
 	for n := range judges {
 		names = append(names, n)
@@ -123,7 +125,7 @@ func Commands() (names []string) {
 	return names
 }
 
-// object finds an object by its name; nil for none.
+// object returns an object by its name; nil for none.
 func object[T any](all []*T, kind byte, name string) *T {
 	if i := Index(kind, name); i >= 0 && i < len(all) {
 		return all[i]
@@ -131,7 +133,7 @@ func object[T any](all []*T, kind byte, name string) *T {
 	return nil
 }
 
-// indexOf is an object's number; -1 for nil.
+// indexOf returns the number of an object; -1 for nil.
 func indexOf[T any](all []*T, o *T) int {
 	for i := range all {
 		if all[i] == o && o != nil {
@@ -141,7 +143,7 @@ func indexOf[T any](all []*T, o *T) int {
 	return -1
 }
 
-// check that values are what they should be: name, want, name, want...
+// check compares values with what they should be: pairs of a name and a number.
 func (r Result) check(want ...any) error {
 	for i := 0; i < len(want); i += 2 {
 		name := want[i].(string)
