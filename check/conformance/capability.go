@@ -8,15 +8,15 @@ import (
 	dat "godat/runtime"
 )
 
-// capability is what a provider may lack.
+// capability is something that a provider may lack.
 type capability struct {
 	name string // in the table
-	// has reports whether the provider has it. If it has not, it has seen a call
-	// that needs it be refused as it must.
+	// has reports whether the provider has the capability. If not, has made a call
+	// that needs it, and checked that the call was refused as it must be.
 	has func(*rig) bool
 }
 
-// lacks is the first of the capabilities that the provider has not, or nil.
+// lacks returns the first of the capabilities that the provider lacks, or nil.
 func (r *rig) lacks(needs []*capability) *capability {
 	r.Helper()
 	for _, c := range needs {
@@ -27,8 +27,8 @@ func (r *rig) lacks(needs []*capability) *capability {
 	return nil
 }
 
-// granted reports whether a call went well. If not, it must have been refused
-// because the provider can't do it.
+// granted reports whether a call succeeded. If not, it checks that the provider
+// refused the call because it does not support it.
 func (r *rig) granted(err error) bool {
 	r.Helper()
 	if err == nil {
@@ -41,8 +41,8 @@ func (r *rig) granted(err error) bool {
 
 func needs(c ...*capability) []*capability { return c }
 
-// notReadyWait: a send waits for the peer to post a receive. Without it the
-// connection breaks at once.
+// notReadyWait: a send waits until the peer posts a receive. Without this
+// capability such a send breaks the connection at once.
 var notReadyWait = &capability{"not-ready-wait", func(r *rig) bool {
 	client, server := r.pair()
 	if client.waitsForReceives() {
@@ -54,5 +54,5 @@ var notReadyWait = &capability{"not-ready-wait", func(r *rig) bool {
 	return false
 }}
 
-// waitsForReceives is what the device says of notReadyWait.
+// waitsForReceives reports whether the device says that it has notReadyWait.
 func (n *node) waitsForReceives() bool { return n.ia.Attr().NotReadyWait }

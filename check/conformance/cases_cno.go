@@ -40,7 +40,7 @@ func (n *node) cno() *dat.CNO {
 	return c
 }
 
-// watched makes a dispatcher of software events that triggers c.
+// watched makes a dispatcher of software events whose CNO is c.
 func (n *node) watched(c *dat.CNO, qlen int) *dat.Dispatcher {
 	n.Helper()
 	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: qlen, Streams: dat.StreamSoftware, CNO: c})
@@ -49,14 +49,14 @@ func (n *node) watched(c *dat.CNO, qlen int) *dat.Dispatcher {
 	return d
 }
 
-// quiet requires that a CNO is not triggered.
+// quiet requires that a CNO has no trigger.
 func (r *rig) quiet(c *dat.CNO) {
 	r.Helper()
 	_, err := c.Trigger()
 	require.ErrorIs(r, err, dat.ErrQueueEmpty)
 }
 
-// triggered takes the trigger.
+// triggered waits for the trigger of a CNO, and checks which dispatcher it names.
 func (r *rig) triggered(c *dat.CNO, by *dat.Dispatcher) {
 	r.Helper()
 	d, err := c.Wait(r.soon())
@@ -112,7 +112,7 @@ func ev8(r *rig) {
 	r.quiet(c)
 	post(r, d, 2, 1)
 	r.triggered(c, d)
-	// Another CNO hears of the events that wait.
+	// A new CNO is triggered by the events that are queued already.
 	second := n.cno()
 	require.NoError(r, d.ModifyCNO(second))
 	r.triggered(second, d)
@@ -256,8 +256,8 @@ func cn6(r *rig) {
 	require.ErrorIs(r, <-ended, code(hw.InvalidState, hw.StateCNODead))
 }
 
-// cn8 ends waits and posts at the same moment. Either the wait has the trigger, or
-// it is there still.
+// cn8 posts at the moment at which a wait ends. Either the wait has returned the
+// trigger, or the CNO still has it.
 func cn8(r *rig) {
 	n := r.node()
 	c := n.cno()

@@ -73,7 +73,7 @@ func co3(r *rig) {
 	late.fails(s.at(), dat.NonPeerRejected)
 }
 
-// reserved is a service point for one endpoint.
+// reserved makes a reserved service point (RSP) for the endpoint.
 func (e *end) reserved() (*dat.RSP, *service) {
 	e.Helper()
 	s := &service{node: e.node, cr: e.dispatcher(16, dat.StreamCR)}
@@ -100,7 +100,8 @@ func co4(r *rig) {
 	server.established()
 	say(client, server, 64)
 
-	// Rejected, and freed without a request, it is UNCONNECTED.
+	// After a reject, and when its service point is freed without a request, the
+	// endpoint is UNCONNECTED.
 	client, server = r.node().end(), r.node().end()
 	rsp, s = server.reserved()
 	require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: server.addr(), Qual: rsp.Qual()}))
@@ -112,7 +113,8 @@ func co4(r *rig) {
 	require.Equal(r, dat.StateUnconnected, server.ep.State())
 }
 
-// providerEndpoints: service points that make endpoints for their requests.
+// providerEndpoints: the provider makes endpoints for the requests of a service
+// point.
 var providerEndpoints = &capability{"provider-endpoints", func(r *rig) bool {
 	n := r.node()
 	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: n.dispatcher(4), Flags: dat.PSPProvider})
@@ -122,7 +124,7 @@ var providerEndpoints = &capability{"provider-endpoints", func(r *rig) bool {
 	return r.granted(err)
 }}
 
-// providing is a service point that makes the endpoints itself.
+// providing makes a service point whose endpoints the provider makes.
 func (n *node) providing() *service {
 	n.Helper()
 	s := &service{node: n, cr: n.dispatcher(16, dat.StreamCR)}
@@ -154,7 +156,7 @@ func co5(r *rig) {
 	assert.ErrorIs(r, err, dat.ErrInvalidHandle, "it is gone with the request")
 }
 
-// carries requires that got begins with what was sent: a transport may pad.
+// carries requires that got begins with sent; a transport may pad it.
 func carries(r *rig, sent, got []byte) {
 	r.Helper()
 	require.True(r, bytes.HasPrefix(got, sent), "sent %x, got %x", sent, got)
@@ -318,7 +320,7 @@ func co13(r *rig) {
 	assert.ErrorIs(r, none.Reject(nil), code(hw.InvalidHandle, hw.HandleCR))
 }
 
-// co14 looks at those providers whose qualifiers are ports.
+// co14 checks the providers whose qualifiers are ports.
 func co14(r *rig) {
 	n := r.node()
 	s := n.listen()

@@ -20,7 +20,8 @@ var deliveryCases = []Case{
 	{ID: "EV-22", Claim: "posters, waiters, resizers, queries and a closer at once", run: ev22},
 }
 
-// ev20 has a dispatcher with a channel, which is a waiter for ever.
+// ev20 uses a dispatcher with a channel, which counts as a waiter for as long as it
+// is open.
 func ev20(r *rig) {
 	n := r.node()
 	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64, Mode: dat.ModeChannel, Streams: dat.StreamDTO})
@@ -84,9 +85,9 @@ func ev21(r *rig) {
 	r.none(d)
 }
 
-// ev22 has everything that may be done with a dispatcher and an endpoint done at
-// once. What is refused is refused for a reason; nothing is lost, and at the end
-// all that was posted was seen.
+// ev22 calls everything that may be called on a dispatcher and an endpoint at the
+// same time. A call may be refused only with the error that fits, and no event may
+// be lost: at the end every post has been seen.
 func ev22(r *rig) {
 	rounds := r.p.Scale.of(8000, 200)
 	n := r.node()
@@ -115,7 +116,7 @@ func ev22(r *rig) {
 		})
 	}
 	for range 2 {
-		others.Go(func() { // some wait, and some dequeue
+		others.Go(func() { // each alternates between Wait and Dequeue
 			for ctx.Err() == nil {
 				_, _, err := d.Wait(ctx, 1)
 				if err == nil {
@@ -155,5 +156,6 @@ func ev22(r *rig) {
 	r.none(d)
 }
 
-// backOff leaves the processor to others: a simulated device needs one, too.
+// backOff yields the processor to other goroutines: a simulated device needs one,
+// too.
 func backOff() { time.Sleep(time.Microsecond) }

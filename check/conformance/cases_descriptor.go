@@ -11,8 +11,8 @@ var descriptorCases = []Case{
 	{ID: "CN-5", Claim: "a foreign poll loop sees on a descriptor when a CNO is triggered", needs: needs(descriptor), run: cn5},
 }
 
-// descriptor: CNOs with a descriptor to poll. It is the system's matter, not the
-// device's.
+// descriptor: CNOs have a descriptor that a program can poll. The operating system
+// decides that, not the device.
 var descriptor = &capability{"descriptor", func(r *rig) bool {
 	c, err := r.node().ia.NewCNO(dat.CNOConfig{Descriptor: true})
 	if err != nil {
@@ -31,7 +31,8 @@ func cn5(r *rig) {
 	loop := newPollLoop(r, fd)
 	require.False(r, loop.readable(r, 0), "it is not triggered")
 
-	// Software events and completions of two dispatchers.
+	// The CNO is triggered by software events of one dispatcher and completions of
+	// another.
 	soft := client.watched(c, 8)
 	d, err := client.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
 	require.NoError(r, err)

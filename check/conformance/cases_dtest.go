@@ -96,7 +96,8 @@ func dt8(r *rig) {
 	r.connect(client, r.node().end())
 }
 
-// tell sends the name of from's memory, and returns it as to reads it.
+// tell sends the name of from's memory to to, and returns the name that to has
+// received.
 func tell(from, to *end) dat.RemoteSegment {
 	from.Helper()
 	b, err := from.mem.Remote(0, endMem).AppendBinary(nil)
@@ -144,7 +145,7 @@ func dt11(r *rig) {
 		require.NoError(r, client.ep.PostSend(2, dat.Suppress, client.mem.Segment(0, 16)))
 		assert.EqualValues(r, 16, server.done(server.recv, uint64(i), dat.StatusSuccess).Length)
 		require.True(r, bytes.Equal(fill, server.mem.Bytes()[:4096]), "round %d", i)
-		// The buffer may be filled again once a later request has completed.
+		// The client may fill the buffer again when a later request has completed.
 		require.NoError(r, client.ep.PostRDMAWrite(3, 0, dat.RemoteSegment{}))
 		client.done(client.req, 3, dat.StatusSuccess)
 	}
@@ -220,7 +221,8 @@ func dt15(r *rig) {
 	}
 }
 
-// dtest is what dtest does between connecting and disconnecting.
+// dtest runs everything that the C program dtest does between connecting and
+// disconnecting.
 func dtest(r *rig) {
 	for _, part := range []func(*rig){dt6, dt7, dt8, dt9, dt10, dt11, dt12, dt13, dt14, dt15, dt19} {
 		part(r)
@@ -252,7 +254,7 @@ func dt18(r *rig) {
 	n, server := r.node(), r.node().end()
 	s := server.listen()
 	at := s.at()
-	// An attempt may be over before the server has heard of it.
+	// An attempt may time out before the server has its request.
 	var cr *dat.CR
 	for at.Timeout = 5 * time.Millisecond; cr == nil; at.Timeout *= 2 {
 		require.Less(r, at.Timeout, patience, "the server hears of no request")
@@ -289,7 +291,7 @@ func dt19(r *rig) {
 	}
 }
 
-// dc counts what connections tell of themselves.
+// dc counts the connection events of many connections.
 func dc(r *rig, onePointEach bool) {
 	burst := r.p.Scale.of(100, 4)
 	server, client := r.node(), r.node()
@@ -342,7 +344,8 @@ func dc(r *rig, onePointEach bool) {
 	assert.Equal(r, 2*total, disconnected)
 }
 
-// dc6 has many connect to one service point at once, and one goroutine answer.
+// dc6 connects many endpoints to one service point at once; one goroutine accepts
+// them all.
 func dc6(r *rig) {
 	n := r.p.Scale.of(64, 4)
 	server, client := r.node(), r.node()

@@ -38,7 +38,8 @@ func say(from, to *end, n int) {
 func brokenBoth(a, b *end) {
 	a.Helper()
 	a.connection(dat.Broken)
-	// What the other side sees is the transport's business: an end or a fault.
+	// Whether the other side sees an orderly end or a fault depends on the
+	// transport.
 	ev := b.next(b.conn)
 	require.Contains(b, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
 }
@@ -94,7 +95,7 @@ func dto4(r *rig) {
 	assert.GreaterOrEqual(r, time.Since(began), 20*time.Millisecond, "it waited")
 	brokenBoth(client, server)
 
-	client, server = r.pair() // with the default of a second
+	client, server = r.pair() // with the default wait of one second
 	require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 64)))
 	require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(0, 64)))
 	client.done(client.req, 1, dat.StatusSuccess)
@@ -245,7 +246,7 @@ func dto15(r *rig) {
 	clean(server)
 	require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(at, n+50), client.mem.Segment(at, n)))
 	client.done(client.req, 3, dat.StatusSuccess)
-	say(client, server, 0) // what was written is there once a later message is
+	say(client, server, 0) // when a later message has come, the written bytes are there
 	clean(server)
 	clean(client)
 	fill(server)

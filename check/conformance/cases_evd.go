@@ -89,7 +89,7 @@ func ev3(r *rig) {
 	d := r.node().software(8)
 	woken := make(chan waited, 1)
 	ctx := r.soon()
-	go func() { // ends with the case: the events come, or ctx does
+	go func() { // ends with the case, by events or by ctx
 		ev, nmore, err := d.Wait(ctx, 3)
 		woken <- waited{ev, nmore, err}
 	}()
@@ -177,8 +177,8 @@ func ev12(r *rig) {
 	assert.ErrorIs(r, d.PostSoftware(1), dat.ErrInvalidHandle)
 }
 
-// ev13 has one dispatcher for everything on each side, and sees an event of every
-// stream that a program can make one of on it.
+// ev13 uses one dispatcher for everything on each side, and checks that it gets an
+// event of every stream of which a program can cause one.
 func ev13(r *rig) {
 	streams := []dat.Streams{
 		dat.StreamSoftware, dat.StreamCR, dat.StreamDTO, dat.StreamConnection, dat.StreamBind, dat.StreamAsync,

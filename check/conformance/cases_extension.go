@@ -77,7 +77,7 @@ func ext1(r *rig) {
 	check(client, 0x1111, 0x5E)
 }
 
-// atom is a connection, and 8 bytes of the server's that allow atomics.
+// atom is a connection, and 8 bytes of the server's memory that atomics may change.
 type atom struct {
 	client *end
 	word   []byte
@@ -92,8 +92,8 @@ func (r *rig) atom(start uint64) *atom {
 	return a
 }
 
-// returns waits for the atomic that was posted, and checks the value that it
-// returned and the one it left.
+// returns waits for the completion of the atomic that was posted, and checks the
+// value that it returned and the value that it left.
 func (a *atom) returns(op hw.Op, old, now uint64) {
 	c := a.client
 	c.Helper()
@@ -145,12 +145,12 @@ func ext7(r *rig) {
 	require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(0, 64)))
 	require.NoError(r, client.ep.PostSendInvalidate(1, 0, gone, client.mem.Segment(0, 8)))
 	ev := client.next(client.req)
-	if ev.Status != dat.StatusSuccess { // a region's context may be beyond its power; a window's is not
+	if ev.Status != dat.StatusSuccess { // the device may be unable to invalidate a region's context, though it can a window's
 		client.connection(dat.Broken)
 		return
 	}
 	assert.Equal(r, dat.OpSend, ev.Op)
-	if !server.ia.Attr().Ops.Has(hw.OpRecvInvalidate) { // it may be beyond its power, and nothing says that it was done
+	if !server.ia.Attr().Ops.Has(hw.OpRecvInvalidate) { // the server's device may be unable to invalidate, and its event does not report it
 		got := server.next(server.recv)
 		_, ok := got.InvalidatedContext()
 		assert.False(r, ok)
@@ -206,7 +206,7 @@ func ext9(r *rig) {
 	assert.Equal(r, want, p.IA.Extension)
 }
 
-// ext10 counts on both sides of two connections, one of which breaks.
+// ext10 checks the counters of both sides of two connections, one of which breaks.
 func ext10(r *rig) {
 	client, server := r.pair()
 	for range 3 {

@@ -46,8 +46,8 @@ var flagCases = []Case{
 	{ID: "FL-8", Claim: "a fenced send goes out after the read before it is there", run: fl8},
 }
 
-// fl1 posts in DISCONNECTED, where whatever is accepted is flushed: the flags are
-// checked the same in all states that accept the operation.
+// fl1 posts in DISCONNECTED, where everything that is accepted is flushed. All
+// states that accept an operation check its flags in the same way.
 func fl1(r *rig) {
 	lines := strings.Split(strings.TrimSpace(flagTable), "\n")
 	columns := strings.Fields(lines[0])
@@ -86,8 +86,8 @@ func fl1(r *rig) {
 	}
 }
 
-// flushed takes n flushed completions of either direction, and requires that
-// there are no more.
+// flushed takes n flushed completions of both directions together, and requires
+// that no more come.
 func (e *end) flushed(n int) {
 	e.Helper()
 	taken := 0
@@ -139,7 +139,7 @@ func fl3(r *rig) {
 	r.none(client.req)
 }
 
-// asleep starts a waiter, and waits until it sleeps.
+// asleep starts a waiter, and returns when it sleeps.
 func (r *rig) asleep(d *dat.Dispatcher) (woken chan waited) {
 	r.Helper()
 	woken = make(chan waited, 1)
@@ -153,8 +153,8 @@ func (r *rig) asleep(d *dat.Dispatcher) (woken chan waited) {
 	return woken
 }
 
-// sleeper is a context that tells when somebody begins to wait for its end: when
-// there is nothing else to do for him.
+// sleeper is a context that closes sleeps at the first call of Done. Wait calls
+// Done when it has nothing left to do but to sleep.
 type sleeper struct {
 	context.Context
 	once   sync.Once
@@ -179,7 +179,7 @@ func waiter(ctx context.Context, d *dat.Dispatcher, to chan<- waited) {
 	to <- waited{ev, nmore, err}
 }
 
-// still requires that a waiter is not woken for a while.
+// still requires that a waiter is not woken for 10 ms.
 func (r *rig) still(woken <-chan waited, why string) {
 	r.Helper()
 	select {
@@ -220,7 +220,7 @@ func fl6(r *rig) {
 		require.NoError(r, w.err)
 		assert.EqualValues(r, 0, w.ev.Cookie)
 		require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
-	case r.differs(MayWakeForAll): // the client's completion may have brought the receive along
+	case r.differs(MayWakeForAll): // the client's completion may have made the device deliver the receive, too
 		require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
 		w := <-woken
 		require.NoError(r, w.err)
@@ -250,7 +250,7 @@ func fl7(r *rig) {
 	for _, c := range []struct {
 		name          string
 		first, second dat.EndpointAttr
-		sub           hw.Subtype // 0: they go together
+		sub           hw.Subtype // the expected refusal; 0 if the two may share the dispatcher
 	}{
 		{"unsignalled after default", dat.EndpointAttr{}, dat.EndpointAttr{RecvFlags: dat.Unsignalled}, 77},
 		{"default after unsignalled", dat.EndpointAttr{RecvFlags: dat.Unsignalled}, dat.EndpointAttr{}, 75},

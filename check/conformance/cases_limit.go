@@ -25,7 +25,7 @@ var limitCases = []Case{
 
 func exhausts(kind string, n int) func(*rig) { return func(r *rig) { r.exhaust(kind, n) } }
 
-// most is how many objects of a kind a limit case makes at most.
+// most is how many objects of one kind a limit case makes at most.
 const most = 1000
 
 func limRPost(r *rig) {

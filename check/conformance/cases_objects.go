@@ -158,7 +158,7 @@ var connmgtCases = []Case{
 func cm0(r *rig) { r.expires(r.node().listen().cr, 10*time.Millisecond) }
 func cm1(r *rig) { r.expires(r.node().listen().cr, 0) }
 
-// expires waits that long for an event that does not come.
+// expires waits for limit on a dispatcher to which no event comes.
 func (r *rig) expires(d *dat.Dispatcher, limit time.Duration) {
 	r.Helper()
 	began := time.Now()
@@ -193,7 +193,7 @@ func dx1(r *rig) {
 	assert.ErrorIs(r, err, dat.ErrInvalidHandle)
 }
 
-// dx2 is 10 s in the C library's suite.
+// dx2 waits 1 s at scale 1, where the C library's suite waits 10 s.
 func dx2(r *rig) {
 	e := r.node().end()
 	r.expires(e.req, time.Duration(r.p.Scale.of(1000, 20))*time.Millisecond)
@@ -216,5 +216,5 @@ func dxc0(r *rig) {
 	assert.Equal(r, "one send", string(server.mem.Bytes()[:8]))
 }
 
-// address is where a region's bytes are.
+// address returns the address of a region's bytes.
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }

@@ -19,14 +19,14 @@ var processCases = []Case{
 	{ID: "CO-12", Claim: "the survivor hears that its peer's process was killed, and everything is flushed", needs: needs(processes), run: co12},
 }
 
-// processes: connections between two processes of the host.
+// processes: the provider connects two processes of the host.
 var processes = &capability{"processes", func(r *rig) bool {
 	p := r.process()
 	if p.at == nil {
 		return false
 	}
-	// The other process listens; whether it is the same fabric is for the call
-	// to say.
+	// The other process listens. Only the call can tell whether both are in the
+	// same fabric.
 	e := r.node().end()
 	require.NoError(r, e.ep.Connect(*p.at))
 	ev := e.next(e.conn)
@@ -37,17 +37,17 @@ var processes = &capability{"processes", func(r *rig) bool {
 	return false
 }}
 
-// peerVariable is the environment variable that has a test binary be the peer
-// process, on the adapter that it names.
+// peerVariable is the environment variable that makes a test binary the peer
+// process, on the adapter that the variable names.
 const peerVariable = "GODAT_CONFORMANCE_PEER"
 
-// process is another process, which listens.
+// process is another process, which listens for connections.
 type process struct {
 	*exec.Cmd
-	at *dat.ConnectConfig // nil: it has no such adapter
+	at *dat.ConnectConfig // nil if it has no such adapter
 }
 
-// process starts one. It ends with the case at the latest.
+// process starts the peer process, which ends with the case at the latest.
 func (r *rig) process() *process {
 	r.Helper()
 	self, err := os.Executable()
@@ -55,7 +55,7 @@ func (r *rig) process() *process {
 	p := &process{Cmd: exec.Command(self)}
 	p.Env = append(os.Environ(), peerVariable+"="+r.p.IA)
 	p.Stderr = os.Stderr
-	_, err = p.StdinPipe() // which closes when this process goes: then the other one goes, too
+	_, err = p.StdinPipe() // the pipe closes when this process ends, and then the peer process ends, too
 	require.NoError(r, err)
 	out, err := p.StdoutPipe()
 	require.NoError(r, err)
@@ -72,7 +72,7 @@ func (r *rig) process() *process {
 	return p
 }
 
-// kill ends the process as nothing else does: it has no say in it.
+// kill kills the process, so that it can't clean up.
 func (p *process) kill() {
 	_ = p.Process.Kill()
 	_ = p.Wait()
@@ -81,8 +81,8 @@ func (p *process) kill() {
 // noAdapter is what the peer process says when it can't open its adapter.
 const noAdapter = "no such adapter"
 
-// servePeer is the body of the peer process: it connects whoever asks, posts them
-// a receive each, and goes on until its standard input ends.
+// servePeer is the body of the peer process. It accepts every connection request
+// and posts a receive for each, until its standard input ends.
 func servePeer(ia string) error {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -133,9 +133,9 @@ func servePeer(ia string) error {
 	}
 }
 
-// PeerProcess makes this process the peer of a conformance test, if it was started
-// as one, and does not return then. The TestMain of a package that calls Run
-// begins with it.
+// PeerProcess makes this process the peer of a conformance test if it was started
+// as one; then it does not return. The TestMain of every package that calls Run
+// must call PeerProcess first.
 func PeerProcess() {
 	ia, is := os.LookupEnv(peerVariable)
 	if !is {

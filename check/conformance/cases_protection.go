@@ -20,7 +20,7 @@ var protectionCases = []Case{
 	{ID: "ME-10", Claim: "regions of the same memory have their own privileges each", run: me10},
 }
 
-// privilegeTable says which privilege an operation needs of the memory on either
+// privilegeTable says which privilege an operation needs of the memory on each
 // side.
 var privilegeTable = []struct {
 	op, side string
@@ -40,7 +40,8 @@ var privilegeTable = []struct {
 	{"fetch_and_add", "remote", dat.RemoteAtomic},
 }
 
-// privilegeSets are none, each alone that the device has, and all but one.
+// privilegeSets returns the sets to try: none, all, each privilege alone, and all
+// but one.
 func (n *node) privilegeSets() []dat.Privileges {
 	all := n.allPrivileges()
 	sets := []dat.Privileges{dat.NoPrivileges, all}
@@ -107,7 +108,7 @@ func dto10Shared(r *rig) {
 	}
 }
 
-// wire is a connection that is made anew when it broke.
+// wire is a connection that is made again after it broke.
 type wire struct {
 	*rig
 	client, server *end
@@ -119,7 +120,7 @@ func (r *rig) wire() *wire {
 	return w
 }
 
-// again makes the connection anew.
+// again makes the connection again.
 func (w *wire) again() {
 	w.Helper()
 	for _, e := range []*end{w.client, w.server} {
@@ -136,17 +137,17 @@ func (w *wire) again() {
 	w.connect(w.client, w.server)
 }
 
-// post posts an operation of 8 bytes, at the client.
+// post posts an operation of 8 bytes at the client.
 func (w *wire) post(op string, local dat.Segment, remote dat.RemoteSegment) error {
 	return postOn(w.client.ep, op, 1, 0, local, remote)
 }
 
-// allowing is memory of the server's that allows everything.
+// allowing returns memory of the server that allows everything.
 func (w *wire) allowing() dat.RemoteSegment {
 	return w.server.region(w.server.pz, 64, w.server.allPrivileges()).Remote(0, 8)
 }
 
-// can reports whether the device has an operation.
+// can reports whether the device supports an operation.
 func (w *wire) can(op string) bool {
 	w.Helper()
 	if op == "post_recv" {
@@ -165,7 +166,8 @@ func (w *wire) can(op string) bool {
 // consumes reports whether an operation consumes a receive of the peer.
 func (w *wire) consumes(op string) bool { return op == "post_send" || op == "write_immed" }
 
-// local posts an operation on a local segment, which works or is refused at once.
+// local posts an operation on a local segment. It must succeed, or be refused at
+// once.
 func (w *wire) local(op string, m *dat.LMR, works bool, why error, what string) {
 	w.Helper()
 	w.segment(op, m.Segment(0, 8), works, why, what)
@@ -194,8 +196,8 @@ func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what s
 	w.client.done(w.client.req, 1, dat.StatusSuccess)
 }
 
-// remote posts an operation on remote memory, which works, or breaks both sides
-// with REMOTE_ACCESS.
+// remote posts an operation on remote memory. It must succeed, or complete with
+// REMOTE_ACCESS and break both sides.
 func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what string) {
 	w.Helper()
 	remote.Len = 8
@@ -217,7 +219,7 @@ func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what stri
 		w.again()
 		return
 	}
-	// A write that left before the peer could object has succeeded here.
+	// A write that had left before the peer refused it has succeeded here.
 	if !w.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess || ev.Op != dat.OpWrite && ev.Op != hw.OpWriteImm {
 		require.Equal(w, dat.StatusRemoteAccess, ev.Status, what)
 	}
@@ -262,7 +264,7 @@ func dto12(r *rig) {
 		}
 	}
 	seg := m.Segment(0, 8)
-	seg.Addr = ^uint64(0) - 3 // it ends beyond the address space
+	seg.Addr = ^uint64(0) - 3 // the segment ends beyond the address space
 	w.segment("post_send", seg, false, dat.ErrProtection, "around the end")
 }
 

@@ -24,7 +24,8 @@ var registryCases = []Case{
 	{ID: "ER-1", Claim: "errors have DAT's numbers, and texts", run: er1},
 }
 
-// registered has the provider be in the registry while the case runs.
+// registered registers the provider for the duration of the case, unless it is
+// registered already.
 func (r *rig) registered() (kind string) {
 	r.Helper()
 	kind, _, _ = strings.Cut(r.p.IA, ":")
@@ -136,8 +137,8 @@ func hw12(r *rig) {
 	client.established()
 }
 
-// er1 compares refusals with the numbers that a C program would see, class bit and
-// all.
+// er1 compares refusals with the numbers that a C program would get, with the class
+// bit.
 func er1(r *rig) {
 	const class = 0x80000000
 	n := r.node()

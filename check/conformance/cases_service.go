@@ -68,7 +68,7 @@ func q16(r *rig) {
 	}
 }
 
-// common makes a common service point at any port of the adapter's.
+// common makes a common service point (CSP) at any port of the adapter.
 func (s *service) common() *dat.CSP {
 	s.Helper()
 	csp, err := s.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: s.cr})
@@ -98,7 +98,7 @@ func co16(r *rig) {
 	cr := s.request()
 	p, err := cr.Query()
 	require.NoError(r, err)
-	// It has no zone yet, and is accepted with none.
+	// The provider's endpoint has no zone yet, so it can't be accepted.
 	require.ErrorIs(r, cr.Accept(nil, nil), code(hw.InvalidState, hw.StateEPPZ))
 	_, err = cr.Query()
 	require.NoError(r, err, "the request is valid still")

@@ -23,7 +23,7 @@ var srqCases = []Case{
 	{ID: "DS-12", Claim: "beyond its soft watermark an endpoint is told of, beyond the hard one broken", needs: needs(sharedReceives), run: ds12},
 }
 
-// sharedReceives: shared receive queues (SRQ).
+// sharedReceives: the provider has shared receive queues (SRQ).
 var sharedReceives = &capability{"srq", func(r *rig) bool {
 	n := r.node()
 	q, err := n.ia.NewSRQ(n.pz, dat.SRQAttr{})
@@ -66,9 +66,9 @@ func ds1(r *rig) {
 	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleSRQ))
 }
 
-// ds3 sends bursts over many connections. Each message says which connection it
-// is of and its number there. The server reposts what has come in while the
-// traffic runs.
+// ds3 sends bursts over many connections. Each message says of which connection it
+// is, and its number there. While messages come, the server posts again the receives
+// that have completed.
 func ds3(r *rig, shared bool) {
 	const burst, size = 10, 16
 	eps, bursts := r.p.Scale.of(100, 4), r.p.Scale.of(80, 4)
@@ -221,7 +221,7 @@ func ds11(r *rig) {
 	}
 }
 
-// ds12 has watermarks that one receive is beyond.
+// ds12 sets watermarks that one receive exceeds.
 func ds12(r *rig) {
 	n := r.node()
 	q := n.srq(dat.SRQAttr{})

@@ -79,7 +79,7 @@ var stateNames = map[string]dat.EndpointState{
 	"DIS": dat.StateDisconnected,
 }
 
-// stateSubtypes are the subtypes of INVALID_STATE, with DAT 2.0's numbers.
+// stateSubtypes are the subtypes of INVALID_STATE by state, with DAT 2.0's numbers.
 var stateSubtypes = map[string]hw.Subtype{
 	"UNC": 47, "ACT": 48, "PAS": 49, "TEN": 50, "CON": 51, "DIS": 52, "RSV": 53, "CMP": 54, "DPN": 55,
 }
@@ -160,7 +160,7 @@ func cell(r *rig, state, op, want string) {
 			return now == stateNames[to] || to == "DPN" && now == dat.StateDisconnected && !e.waitsForReceives()
 		})
 	case op == "send_invalidate" && e.lacks("rmr_bind"):
-		require.NoError(r, err) // the connection breaks when the peer has nothing to invalidate
+		require.NoError(r, err) // the connection breaks if the peer has nothing to invalidate
 	default:
 		require.NoError(r, err)
 		assert.Equal(r, stateNames[state], e.ep.State())
@@ -170,8 +170,8 @@ func cell(r *rig, state, op, want string) {
 	}
 }
 
-// flush waits for the flush of what was posted, at the place of its direction and
-// as an event of its kind.
+// flush waits for the flush of the post, at the dispatcher of its direction and
+// with the event number of its kind.
 func (e *end) flush(op string) {
 	e.Helper()
 	d := e.req
@@ -191,14 +191,14 @@ func (e *end) flush(op string) {
 	require.Equal(e, number, ev.Number)
 }
 
-// enter makes an endpoint that is in a state and stays there. What is to be done
-// with it then may need an endpoint of a special kind.
+// enter makes an endpoint that is in a state and stays in it. op, if given, is the
+// operation that follows; some need an endpoint of a special kind.
 func (r *rig) enter(state string, op ...string) *end {
 	r.Helper()
 	var opts []dat.Option
 	var deaf *fault.Provider
 	if state == "CMP" {
-		// It does not hear that its peer has taken the acceptance.
+		// The endpoint does not hear that its peer has received the acceptance.
 		deaf = fault.Wrap(r.p.provider(), fault.Config{On: fault.Triggers{fault.LoseEstablished: {Nth: 1}}})
 		opts = append(opts, dat.WithProvider(deaf))
 	}
@@ -221,7 +221,7 @@ func (r *rig) enter(state string, op ...string) *end {
 	case "ACT":
 		s := r.node().listen()
 		require.NoError(r, e.ep.Connect(s.at()))
-		s.request() // which is not answered
+		s.request() // the request is not answered
 	case "CMP":
 		client, s := r.node().end(), e.listen()
 		require.NoError(r, client.ep.Connect(s.at()))
@@ -254,7 +254,7 @@ func (r *rig) enter(state string, op ...string) *end {
 	return e
 }
 
-// tentative is an endpoint that a service point has made for a request.
+// tentative returns an endpoint that a service point has made for a request.
 func (e *end) tentative() *dat.Endpoint {
 	e.Helper()
 	s := e.providing()
@@ -267,14 +267,14 @@ func (e *end) tentative() *dat.Endpoint {
 	return p.Endpoint
 }
 
-// become has the end be another endpoint, which gets its zone and dispatchers, and
-// which is freed when the case is over.
+// become replaces the end's endpoint by ep, sets ep's zone and dispatchers, and
+// closes ep when the case is over.
 func (e *end) become(ep *dat.Endpoint) {
 	e.Helper()
 	e.ep = ep
 	e.later(func() error {
 		if ep.State() == dat.StateTentativeConnectionPending {
-			return nil // it goes with its request
+			return nil // the endpoint is closed with its request
 		}
 		return ep.Close()
 	})

@@ -9,7 +9,7 @@ import (
 	dat "godat/runtime"
 )
 
-// The fields of an endpoint, with DAT 2.0's numbers.
+// The fields of an endpoint's parameters, with DAT 2.0's numbers.
 const (
 	fieldIA        = 0x1
 	fieldState     = 0x2
@@ -30,7 +30,7 @@ const (
 	fieldProvider  = 0x20000000 | 0x40000000
 )
 
-// modifies are the rows of what can be modified, and what to.
+// modifies maps each row of the table that modifies to a mask and to new values.
 var modifies = map[string]struct {
 	mask  ep.Field
 	param dat.EndpointParam
@@ -59,7 +59,7 @@ var modifies = map[string]struct {
 
 func with(a dat.EndpointAttr) dat.EndpointParam { return dat.EndpointParam{Attr: a} }
 
-// do makes one call with arguments that are all in order.
+// do makes one call with valid arguments.
 func (e *end) do(op string) error {
 	if _, posts := operations[op]; posts {
 		return e.post(op, cellCookie, 0)
@@ -137,7 +137,7 @@ func (e *end) doConnect(op string) error {
 	return nil
 }
 
-// modify modifies, and when that went well compares with what a query says.
+// modify calls Modify and, if it succeeds, compares the new values with a query.
 func (e *end) modify(mask ep.Field, to dat.EndpointParam) error {
 	if err := e.ep.Modify(mask, to); err != nil {
 		return err

@@ -68,7 +68,7 @@ func st6(r *rig) {
 	}
 }
 
-// st7 knows the states in which the addresses of an endpoint mean something.
+// st7 checks in which states the addresses of an endpoint have a meaning.
 func st7(r *rig) {
 	for state, means := range map[string]struct{ local, remote bool }{
 		"UNC": {false, false}, "ACT": {true, true}, "CON": {true, true}, "DIS": {false, false},
@@ -140,7 +140,7 @@ func st9(r *rig) {
 	}
 }
 
-// fails connects, and requires how that ends.
+// fails connects, and requires the event with which the attempt ends.
 func (e *end) fails(at dat.ConnectConfig, want dat.EventNumber) {
 	e.Helper()
 	require.NoError(e, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
@@ -172,7 +172,7 @@ func st11(r *rig) {
 func st12(r *rig) {
 	e := r.node().end()
 	s := r.node().listen()
-	for range 3 { // the endpoint can be used again each time
+	for range 3 { // after each the endpoint can be used again
 		require.NoError(r, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
 		require.NoError(r, e.ep.Connect(s.at()))
 		require.NoError(r, s.request().Reject([]byte("no")))
@@ -271,8 +271,8 @@ func st16(r *rig) {
 	counts(0)
 }
 
-// st17 accepts a request with an endpoint whose provider never says that the
-// connection is up.
+// st17 accepts a request with an endpoint whose provider never reports that the
+// connection is established.
 func st17(r *rig) {
 	e := r.enter("CMP")
 	require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))

@@ -8,8 +8,9 @@ import (
 	dat "godat/runtime"
 )
 
-// short and long are the mixes of the C library's scripts: everything both ways,
-// in pieces of a few KiB and of 128 KiB. sr is a send each way.
+// short and long are the operations of the C library's scripts: every kind both
+// ways, of up to a few KiB in short and up to 128 KiB in long. sr returns one send
+// each way.
 const (
 	short = `client RW 4096 1  server RW 2048 4  server RR 1024 1  client RR 2048 1
 		client SR 1024 3 -f  server SR 256 3 -f`
@@ -47,7 +48,7 @@ func transactionCase(id, claim string, m mix) Case {
 }
 
 func txEpa(r *rig) {
-	for eps := 10; eps <= 50; eps += 10 { // which are 6 million messages each way at scale 1
+	for eps := 10; eps <= 50; eps += 10 { // 6 million messages each way at scale 1
 		r.each(fmt.Sprint(eps), func(r *rig) {
 			r.transact(mix{iterations: 4096, threads: 10, eps: eps, ops: sr(8192, 3)})
 		})
@@ -77,7 +78,7 @@ func txRegress(r *rig) {
 	}
 }
 
-// txMulti has the threads' clients be adapters of their own.
+// txMulti makes the client of each thread an adapter of its own.
 func txMulti(r *rig) {
 	server := r.node()
 	s := server.listen()
@@ -98,8 +99,8 @@ func txMulti(r *rig) {
 	}
 }
 
-// txQuit has a client tell the server to quit. The server answers, disconnects,
-// and frees what it has in an order in which nothing is in use.
+// txQuit makes a client tell the server to quit. The server answers, disconnects,
+// and closes its objects in an order in which none is in use.
 func txQuit(r *rig) {
 	client, server := r.node().end(), r.node().end()
 	s := server.listen()

@@ -23,7 +23,7 @@ var windowCases = []Case{
 	{ID: "ME-9", Claim: "a region of a region is the same memory with privileges of its own", run: me9},
 }
 
-// windows: memory windows (RMR).
+// windows: the provider has memory windows (RMR).
 var windows = &capability{"windows", func(r *rig) bool {
 	w, err := r.node().pz.NewRMR()
 	if err == nil {
@@ -42,7 +42,7 @@ func (n *node) window() *dat.RMR {
 
 const remoteBoth = dat.RemoteRead | dat.RemoteWrite
 
-// bind binds a window of the server's to a segment.
+// bind binds a window of the end to a segment, and waits until it is bound.
 func (e *end) bind(w *dat.RMR, seg dat.Segment, priv dat.Privileges) dat.RemoteSegment {
 	e.Helper()
 	remote, err := e.ep.PostBind(77, 0, w, dat.Binding{Segment: seg, Privileges: priv})
@@ -199,7 +199,7 @@ func me6(r *rig) {
 	first, err := n.pz.RegisterShared(id, buf, dat.AllPrivileges)
 	require.NoError(r, err)
 	n.later(first.Free)
-	// Another adapter of the process finds the memory by its id.
+	// Another adapter of the same process finds the memory by its id.
 	other := r.node()
 	second, err := other.pz.RegisterShared(id, nil, dat.AllPrivileges)
 	require.NoError(r, err)

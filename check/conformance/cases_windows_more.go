@@ -13,14 +13,14 @@ var moreWindowCases = []Case{
 	{ID: "ME-13", Claim: "a window of one endpoint is bound by that one and reached by its peer", needs: needs(windows), run: me13},
 }
 
-// readToRMR: reads into windows.
+// readToRMR: the provider has reads into windows.
 var readToRMR = &capability{"read-to-rmr", func(r *rig) bool {
 	client, server := r.pair()
 	err := client.ep.PostRDMAReadToRMR(1, 0, client.mem.Remote(0, 8), server.mem.Remote(0, 8))
 	return r.granted(err)
 }}
 
-// zeroBased: windows whose addresses count from zero.
+// zeroBased: the provider has windows whose addresses count from zero.
 var zeroBased = &capability{"zero-based", func(r *rig) bool {
 	client, _ := r.pair()
 	p, err := client.ia.Query(dat.IAFieldAll, 0)

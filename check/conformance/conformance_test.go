@@ -16,7 +16,8 @@ import (
 	dat "godat/runtime"
 )
 
-// With -conformance.ia the suite runs over that adapter alone, as in a guest:
+// With -conformance.ia the suite runs on that adapter alone, for example in a
+// guest:
 //
 //	conformance.test -test.run Conformance -conformance.ia ibv:rxe0 -conformance.table rxe -conformance.scale 1/256
 var (
@@ -30,7 +31,7 @@ var (
 )
 
 func init() {
-	if owner.Enabled { // the race detector takes its time
+	if owner.Enabled { // the race detector makes everything slower
 		scale = Scale{1, 32}
 	}
 	flag.DurationVar(&patience, "conformance.patience", patience, "how long to wait for what must happen")
@@ -45,12 +46,13 @@ func init() {
 	flag.Var(&scale, "conformance.scale", "what counts of iterations, threads and endpoints are multiplied with")
 }
 
-// keptBy returns a check that nobody broke the contract with a device of p.
+// keptBy returns a check that no user of a device of p broke the device's contract.
 func keptBy(p *sim.Provider) func(testing.TB) {
 	return func(tb testing.TB) { assert.Empty(tb, p.Violations()) }
 }
 
-// The pool that runtime imports has two goroutines from the beginning.
+// TestMain ignores the two goroutines of the pool that package runtime imports,
+// which run from the beginning.
 func TestMain(m *testing.M) {
 	PeerProcess()
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
@@ -85,7 +87,7 @@ func TestConformance(t *testing.T) {
 			Table: "sim", IA: "sim", Provider: device, Driven: true, Nobody: "nobody", Scale: Scale{1, 256}, After: keptBy(device),
 		})
 	})
-	iwarp.Scale = Scale{1, 256} // what differs does in the first messages
+	iwarp.Scale = Scale{1, 256} // what differs shows in the first messages
 	for name, params := range map[string]map[string]string{
 		"iwarp without CRCs": {"crc": "false"},
 		"iwarp with markers": {"markers": "true"},
@@ -97,8 +99,8 @@ func TestConformance(t *testing.T) {
 	t.Run("iwarp over TLS", func(t *testing.T) { Run(t, iwarp) })
 }
 
-// warmUp opens and closes an adapter, for what a provider takes with the first
-// and keeps for all is not a case's leak.
+// warmUp opens and closes an adapter. What a provider allocates for the first
+// adapter and keeps for all others is then not counted as a case's leak.
 func warmUp(t *testing.T, name string) {
 	t.Helper()
 	ia, err := dat.Open(t.Context(), name)

@@ -15,20 +15,20 @@ import (
 	command "godat/examples/dattest/wire"
 )
 
-// The transaction, performance and limit cases are those of dapltest's scripts, and
-// run on the engine of examples/dattest. dattest reports how fast they were; here
-// they have to be right.
+// The transaction, performance and limit cases are those of dapltest's scripts.
+// They run on the engine of examples/dattest, which reports how fast they are; here
+// they must be correct.
 
-// mix is a transaction test: threads of a client and a server, each with some
-// connections, that run a list of operations over and over. Its fields are the
-// options of a dattest command.
+// mix is a transaction test: threads of a client and a server, each with several
+// connections, repeat a list of operations. Its fields are the options of a dattest
+// command.
 type mix struct {
 	iterations, threads, eps int // before scaling
 	ops                      string
 	poll, cno, rsp, validate bool
 }
 
-// transact runs a mix.
+// transact runs the transaction test of a mix.
 func (r *rig) transact(m mix) {
 	r.Helper()
 	scaled := func(n, least int) uint32 { return uint32(r.p.Scale.of(max(1, n), least)) }
@@ -68,7 +68,7 @@ func (r *rig) transact(m mix) {
 	require.NoError(r, sides.Wait())
 }
 
-// operations reads what follows the options of a dattest command.
+// operations parses the operations of a dattest command.
 func (r *rig) operations(text string) []command.Op {
 	r.Helper()
 	ops, err := command.ParseOps(strings.Fields(text))
@@ -76,8 +76,8 @@ func (r *rig) operations(text string) []command.Op {
 	return ops
 }
 
-// stream is a performance test: RDMA of one kind, so many outstanding at a time,
-// and then as many one by one.
+// stream is a performance test: count operations of one kind with pipeline of them
+// outstanding, and then as many one at a time.
 type stream struct {
 	op              string
 	count, pipeline int // the count before scaling
@@ -97,7 +97,7 @@ func (r *rig) stream(s stream) {
 		IA: r.open(), Test: test, Server: true, Ready: func(p uint64) error { port <- p; return nil },
 	}
 	if strings.HasPrefix(r.p.IA, "ibv") && !server.IA.Attr().NotReadyWait {
-		server.LetIn = performance.Moment // the kernel's iWARP
+		server.LetIn = performance.Moment // siw, whose sends do not wait for a receive
 	}
 	client := performance.Side{IA: r.open(), Test: test, Addr: server.IA.Attr().Address}
 	sides, ctx := errgroup.WithContext(ctx)
@@ -117,7 +117,8 @@ func (r *rig) stream(s stream) {
 	require.NoError(r, sides.Wait())
 }
 
-// exhaust makes up to n objects of a kind, closes them, and makes as many again.
+// exhaust makes up to n objects of a kind and closes them, twice, and requires that
+// it makes as many the second time.
 func (r *rig) exhaust(kind string, n int) {
 	r.Helper()
 	test, err := limit.Find(kind)

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Gap is a way in which a provider differs from DAT and that is no lack of a
-// capability. The cases that meet one demand what the gap says in place of what DAT
-// says. It is a flag.Value, as in early,lax-reads.
+// Gap is a set of ways in which a provider differs from DAT though it lacks no
+// capability. A case that meets a gap requires what the gap says in place of what
+// DAT says. Gap is a flag.Value, as in early,lax-reads.
 type Gap uint
 
 // The gaps.
 const (
-	// EarlyCompletion: a request completes when it has left, which may be before the
-	// peer has found fault with it.
+	// EarlyCompletion: a request completes when it has left the sender, perhaps
+	// before the peer refuses it.
 	EarlyCompletion Gap = 1 << iota
-	// LaxReads: peers may read any region that has a remote context, and a read that is
-	// refused is flushed.
+	// LaxReads: peers may read every region that has a remote context, and a read
+	// that is refused completes with FLUSHED.
 	LaxReads
-	// LaxCredit: an end takes more reads than it was told to take.
+	// LaxCredit: an end accepts more reads than its attributes allow.
 	LaxCredit
-	// WakesForAll: who waits for a solicited receive is woken by any.
+	// WakesForAll: any receive wakes a waiter that asked for solicited ones.
 	WakesForAll
-	// MayWakeForAll: any receive may wake a waiter that asked for solicited ones, when
-	// something else makes the provider look at its completions.
+	// MayWakeForAll: any receive may wake a waiter that asked for solicited ones,
+	// if something else makes the provider poll its completions.
 	MayWakeForAll
 )
 
@@ -52,5 +52,5 @@ func (g *Gap) String() string {
 	return strings.Join(names, ",")
 }
 
-// differs reports whether the provider has a gap.
+// differs reports whether the provider has gap g.
 func (r *rig) differs(g Gap) bool { return r.p.Gaps&g != 0 }

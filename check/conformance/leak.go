@@ -13,8 +13,8 @@ import (
 	dat "godat/runtime"
 )
 
-// remains finds what has been left behind in the process since it was made:
-// goroutines and descriptors.
+// remains finds goroutines and descriptors that the process has opened since watch
+// and has not closed.
 type remains struct {
 	goroutines  goleak.Option
 	descriptors int
@@ -22,7 +22,8 @@ type remains struct {
 
 func watch() *remains { return &remains{goleak.IgnoreCurrent(), descriptors()} }
 
-// find says what is left. What is about to end may take that long.
+// find returns an error if something is left. It waits at most limit for what is
+// about to end.
 func (w *remains) find(limit time.Duration) error {
 	if err := goleak.Find(w.goroutines); err != nil {
 		return err
@@ -37,7 +38,8 @@ func (w *remains) find(limit time.Duration) error {
 	return nil
 }
 
-// descriptors counts what the process has open, or 0 where that can't be told.
+// descriptors counts the open descriptors of the process; 0 where they can't be
+// counted.
 func descriptors() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -46,7 +48,8 @@ func descriptors() int {
 	return len(entries)
 }
 
-// books says what memory an adapter still has: regions, windows, zones and mappings.
+// books returns an error if an adapter still has regions, windows, zones or
+// mappings.
 func books(ia *dat.IA) error {
 	s := ia.MemoryStats()
 	if s == (dat.MemoryStats{}) {
@@ -56,8 +59,9 @@ func books(ia *dat.IA) error {
 		s.Regions, s.Bytes, s.Windows, s.Zones, s.Mapped, s.MappedBytes)
 }
 
-// closeAdapter closes an adapter, and says what was left on it before, and what is
-// left in its books. One that is closed already is no fault.
+// closeAdapter closes an adapter, and returns an error if something was left on it
+// before, or is left in its books after. An adapter that is closed already is no
+// error.
 func closeAdapter(ia *dat.IA) error {
 	err := ia.CloseGraceful()
 	if errors.Is(err, dat.ErrInvalidHandle) {
@@ -66,12 +70,12 @@ func closeAdapter(ia *dat.IA) error {
 	return errors.Join(err, ia.Close(), books(ia))
 }
 
-// watchLeaks has the case fail that leaves something behind.
+// watchLeaks makes the case fail if it leaves something behind.
 func (r *rig) watchLeaks() {
 	w := watch()
 	r.Cleanup(func() {
 		if r.Failed() {
-			return // what is left then is no news
+			return // a case that failed may leave anything
 		}
 		assert.NoError(r, w.find(patience))
 		if r.p.After != nil {
@@ -80,9 +84,9 @@ func (r *rig) watchLeaks() {
 	})
 }
 
-// closeAll closes what the case has made, the last first, and then the adapters,
-// which refuse when something is left. What the case has closed itself is closed
-// once more, which must do nothing.
+// closeAll closes the case's objects, the last first, and then its adapters, which
+// refuse if something is left. It also closes again what the case has closed
+// itself: that must do nothing.
 func (r *rig) closeAll() {
 	if r.Failed() {
 		r.giveUp()
@@ -96,7 +100,7 @@ func (r *rig) closeAll() {
 	}
 }
 
-// giveUp closes what a case that failed has made, in any way.
+// giveUp closes everything that a failed case has made, and ignores errors.
 func (r *rig) giveUp() {
 	for _, ia := range r.ias {
 		_ = ia.Close()
@@ -106,5 +110,5 @@ func (r *rig) giveUp() {
 	}
 }
 
-// code is a return code to match an error with.
+// code returns an error that matches a return code.
 func code(t hw.Type, sub hw.Subtype) error { return &hw.Error{Type: t, Sub: sub} }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Only Linux tells which descriptors are open.
+// Only Linux shows which descriptors are open.
 func TestADescriptorThatIsLeftIsFound(t *testing.T) {
 	w := watch()
 	f, err := os.Open(os.DevNull)

@@ -20,8 +20,8 @@ func TestAGoroutineThatIsLeftIsFound(t *testing.T) {
 	assert.NoError(t, w.find(patience))
 }
 
-// What lives on an adapter is found when it is closed, and what its books still
-// have then as well.
+// Close of an adapter finds the objects that are left on it, and the memory that is
+// left in its books.
 func TestWhatIsLeftOnAnAdapterIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		leave        func(*testing.T, *dat.IA, *dat.PZ)
@@ -70,7 +70,7 @@ func leaveDispatcher(t *testing.T, ia *dat.IA, _ *dat.PZ) {
 	require.NoError(t, err)
 }
 
-// leaveFreed leaves a region that was freed, whose range stays until the end.
+// leaveFreed leaves nothing but the mapped range of a region that is freed.
 func leaveFreed(t *testing.T, _ *dat.IA, pz *dat.PZ) {
 	m, err := pz.Alloc(64, dat.AllPrivileges)
 	require.NoError(t, err)

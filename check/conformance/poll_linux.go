@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pollLoop is a poll loop that knows nothing of Go: an epoll instance.
+// pollLoop is a program's own poll loop, without Go's network poller: an epoll
+// instance.
 type pollLoop struct {
 	epoll int
 	fd    int32
@@ -24,7 +25,7 @@ func newPollLoop(r *rig, fd uintptr) *pollLoop {
 	return l
 }
 
-// readable waits until the descriptor is readable, for at most that long.
+// readable waits at most limit until the descriptor is readable.
 func (l *pollLoop) readable(r *rig, limit time.Duration) bool {
 	r.Helper()
 	end := time.Now().Add(limit)

@@ -4,7 +4,7 @@ package conformance
 
 import "time"
 
-// pollLoop is for systems whose CNOs have descriptors.
+// pollLoop is for systems whose CNOs have descriptors; this one has none.
 type pollLoop struct{}
 
 func newPollLoop(r *rig, _ uintptr) *pollLoop {

@@ -9,8 +9,8 @@ import (
 	dat "godat/runtime"
 )
 
-// operations are what the names of posts mean to a provider, and how their
-// completions call them, in DAT's numbers.
+// operations maps the names of posts to their operations: that of a provider, and
+// that in the completion's event, in DAT's numbers.
 var operations = map[string]struct{ is, called hw.Op }{
 	"post_recv": {hw.OpRecv, 3}, "post_send": {hw.OpSend, 0}, "send_invalidate": {hw.OpSendInvalidate, 0},
 	"post_rdma_read": {hw.OpRead, 2}, "read_to_rmr": {hw.OpReadToRMR, 2}, "post_rdma_write": {hw.OpWrite, 1},
@@ -18,7 +18,7 @@ var operations = map[string]struct{ is, called hw.Op }{
 	"rmr_bind": {hw.OpBind, 5}, "rmr_unbind": {hw.OpBind, 5},
 }
 
-// lacks reports whether an end's device says that it lacks an operation.
+// lacks reports whether the device of an end says that it lacks an operation.
 func (e *end) lacks(op string) bool {
 	return op != "post_recv" && !e.ia.Attr().Ops.Has(operations[op].is)
 }
@@ -44,7 +44,7 @@ func postOn(ep *dat.Endpoint, op string, cookie uint64, flags dat.Flags, local d
 	return fmt.Errorf("no such operation: %s", op)
 }
 
-// post posts any operation, of 8 bytes, with arguments that are all in order.
+// post posts any operation of 8 bytes with valid arguments.
 func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 	e.Helper()
 	const size = 8
@@ -62,7 +62,8 @@ func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 			}
 			e.rmr = w
 			e.later(w.Free)
-			// The bind may wait behind what the endpoint has outstanding.
+			// The bind may wait behind posts that are outstanding, so the endpoint
+			// is closed first.
 			e.later(func() error { _ = e.ep.Close(); return nil })
 		}
 		to := dat.Binding{Segment: local, Privileges: remoteBoth}
@@ -75,8 +76,8 @@ func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 	return postOn(e.ep, op, cookie, flags, local, remote)
 }
 
-// theirs is memory of the peer that allows all that its device can do; with no peer
-// it is anything.
+// theirs returns memory of the peer that allows everything that its device
+// supports; without a peer, an arbitrary segment.
 func (e *end) theirs(size uint32) dat.RemoteSegment {
 	if e.peer == nil {
 		return dat.RemoteSegment{Addr: 4096, Len: size, Context: 1}
@@ -87,8 +88,8 @@ func (e *end) theirs(size uint32) dat.RemoteSegment {
 	return e.peer.open.Remote(0, int(size))
 }
 
-// invalidatable is a context of the peer's that may be invalidated, if the end is
-// connected.
+// invalidatable returns a context of the peer that may be invalidated; an arbitrary
+// one if the end is not connected or its device lacks windows.
 func (e *end) invalidatable() uint32 {
 	if e.peer == nil || e.ep.State() != dat.StateConnected || e.lacks("rmr_bind") {
 		return 42

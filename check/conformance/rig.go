@@ -14,21 +14,21 @@ import (
 	dat "godat/runtime"
 )
 
-// patience is how long a case waits for what must happen. An emulated machine needs
-// more.
+// patience is how long a case waits for something that must happen. On an emulated
+// machine -conformance.patience sets it higher.
 var patience = 20 * time.Second
 
-// rig is what a case works with: it makes objects, and has all of them closed
-// when the case is over.
+// rig is what a case works with: it makes objects, and closes all of them when the
+// case is over.
 type rig struct {
 	*testing.T
 	p    Provider
 	undo []func() error
 	ias  []*dat.IA
-	last func() // if set, called when the adapters are closed
+	last func() // called after the adapters are closed; may be nil
 
-	// If set, how the case takes an event that will come, in place of a wait; and
-	// the CNOs that its dispatchers have.
+	// take, if set, gets the next event of a dispatcher in place of a wait; notify
+	// has the CNOs of those dispatchers, by adapter.
 	take   func(*dat.Dispatcher) dat.Event
 	notify map[*dat.IA]*dat.CNO
 }
@@ -48,16 +48,16 @@ func newRig(t *testing.T, p Provider) *rig {
 	return r
 }
 
-// each runs a cell of a table with a rig of its own.
+// each runs one cell of a table as a subtest with a rig of its own.
 func (r *rig) each(name string, f func(*rig)) {
 	r.Run(name, func(t *testing.T) { f(newRig(t, r.p)) })
 }
 
-// later has f called when the case is over, before what was made earlier is
-// closed.
+// later registers f to be called when the case is over, before everything
+// registered earlier.
 func (r *rig) later(f func() error) { r.undo = append(r.undo, f) }
 
-// soon is a context for what must happen soon.
+// soon returns a context for something that must happen within patience.
 func (r *rig) soon() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	r.later(func() error { cancel(); return nil })
@@ -73,7 +73,7 @@ func (r *rig) open(opts ...dat.Option) *dat.IA {
 	return ia
 }
 
-// node is an adapter with a zone and a dispatcher for connection requests.
+// node is an adapter with a zone.
 type node struct {
 	*rig
 	ia *dat.IA
@@ -95,11 +95,11 @@ func (n *node) zone() *dat.PZ {
 	return pz
 }
 
-// addr is what a peer connects to.
+// addr returns the address of the adapter, to which peers connect.
 func (n *node) addr() string { return n.ia.Attr().Address }
 
-// dispatcher makes a dispatcher of qlen places, for all streams unless it is told
-// which.
+// dispatcher makes a dispatcher of qlen places, for all streams unless some are
+// given.
 func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
 	n.Helper()
 	cfg := dat.DispatcherConfig{QLen: qlen}
@@ -121,7 +121,7 @@ func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
 // lmr makes a region with all privileges.
 func (n *node) lmr(size int) *dat.LMR { n.Helper(); return n.region(n.pz, size, dat.AllPrivileges) }
 
-// allPrivileges are those that the device has.
+// allPrivileges returns all privileges that the device supports.
 func (n *node) allPrivileges() dat.Privileges {
 	if n.ia.Attr().Ops.Has(hw.OpFetchAdd) {
 		return dat.AllPrivileges | dat.RemoteAtomic
@@ -144,18 +144,18 @@ type end struct {
 	conn, recv, req *dat.Dispatcher
 	mem             *dat.LMR
 
-	// What some cases give it.
-	peer *end     // of the connection
-	cr   *dat.CR  // the request that waits for it
+	// Set by some cases.
+	peer *end     // the other end of the connection
+	cr   *dat.CR  // the request that it is to answer
 	rmr  *dat.RMR // a window to bind
-	open *dat.LMR // with all privileges
+	open *dat.LMR // a region with all privileges
 }
 
 // endMem is the size of an end's region in bytes.
 const endMem = 64 << 10
 
-// end makes an endpoint; change may change what it is made of. Dispatchers that
-// it sets are used in place of the end's own.
+// end makes an endpoint. change may change its configuration, and set dispatchers
+// in place of the end's own.
 func (n *node) end(change ...func(*dat.EndpointConfig)) *end {
 	n.Helper()
 	cfg := dat.EndpointConfig{PZ: n.pz, Attr: &dat.EndpointAttr{}}
@@ -185,12 +185,12 @@ func (n *node) endpoint(cfg dat.EndpointConfig) *dat.Endpoint {
 	return ep
 }
 
-// attr changes an end's attributes.
+// attr returns a change of an end's attributes, for [node.end].
 func attr(f func(*dat.EndpointAttr)) func(*dat.EndpointConfig) {
 	return func(cfg *dat.EndpointConfig) { f(cfg.Attr) }
 }
 
-// service is a service point with its dispatcher.
+// service is a service point and its dispatcher.
 type service struct {
 	*node
 	psp *dat.PSP
@@ -207,18 +207,18 @@ func (n *node) listen() *service {
 	return s
 }
 
-// at is how to connect to a service.
+// at returns the configuration to connect to a service.
 func (s *service) at() dat.ConnectConfig {
 	return dat.ConnectConfig{Addr: s.addr(), Qual: s.psp.Qual()}
 }
 
-// hostPort is the same for a common connect.
+// hostPort returns the address to connect to a service by CommonConnect.
 func (s *service) hostPort() string { return hostPort(s.addr(), s.psp.Qual()) }
 
 func hostPort(addr string, qual uint64) string { return net.JoinHostPort(addr, fmt.Sprint(qual)) }
 
-// request waits for a connection request. It is rejected when the case is over, if
-// nobody has answered it: some transports let go of an attempt only then.
+// request waits for a connection request. If the case does not answer the request,
+// it is rejected when the case is over: some transports end an attempt only then.
 func (s *service) request() *dat.CR {
 	s.Helper()
 	ev := s.next(s.cr)
@@ -229,7 +229,7 @@ func (s *service) request() *dat.CR {
 	return cr
 }
 
-// pair is two connected endpoints, each on an adapter of its own.
+// pair returns two connected endpoints, each on an adapter of its own.
 func (r *rig) pair(change ...func(*dat.EndpointConfig)) (client, server *end) {
 	r.Helper()
 	client, server = r.node().end(change...), r.node().end(change...)
@@ -273,14 +273,15 @@ func (r *rig) next(d *dat.Dispatcher) dat.Event {
 	return ev
 }
 
-// poll is next by Dequeue.
+// poll gets the next event by Dequeue.
 func (r *rig) poll(d *dat.Dispatcher) (ev dat.Event) {
 	r.Helper()
 	r.until("an event", func() (ok bool) { ev, ok = r.dequeue(d); return ok })
 	return ev
 }
 
-// drive is poll for a device that its consumers poll, without a pause.
+// drive is poll for a device that its consumers poll; it does not sleep between
+// polls.
 func (r *rig) drive(d *dat.Dispatcher) dat.Event {
 	r.Helper()
 	for end := time.Now().Add(patience); ; goruntime.Gosched() {
@@ -291,7 +292,7 @@ func (r *rig) drive(d *dat.Dispatcher) dat.Event {
 	}
 }
 
-// dequeue takes an event if there is one.
+// dequeue takes an event if one is queued.
 func (r *rig) dequeue(d *dat.Dispatcher) (dat.Event, bool) {
 	r.Helper()
 	var buf [1]dat.Event
@@ -300,7 +301,7 @@ func (r *rig) dequeue(d *dat.Dispatcher) (dat.Event, bool) {
 	return buf[0], n == 1
 }
 
-// none requires that nothing is queued.
+// none requires that no event is queued.
 func (r *rig) none(d *dat.Dispatcher) {
 	r.Helper()
 	ev, some := r.dequeue(d)
@@ -317,7 +318,7 @@ func (e *end) done(d *dat.Dispatcher, cookie uint64, status dat.Status) dat.Even
 	return ev
 }
 
-// until waits for a condition that no event tells of.
+// until waits for a condition that no event reports.
 func (r *rig) until(what string, ok func() bool) {
 	r.Helper()
 	require.Eventually(r, ok, patience, 100*time.Microsecond, what)

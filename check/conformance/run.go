@@ -10,30 +10,31 @@ import (
 	dat "godat/runtime"
 )
 
-// Provider is what the suite runs over.
+// Provider is what the suite runs on.
 type Provider struct {
-	Table string // its column in the table
-	IA    string // what both sides open, "iwarp:127.0.0.1"
-	Scale Scale  // of iterations, threads and endpoints; the zero value is 1
+	Table string // the provider's column in the table
+	IA    string // the name of the adapter of both sides, as in iwarp:127.0.0.1
+	Scale Scale  // of iterations, threads and endpoints; the zero value means 1
 
-	// Params are those of IA, where a case does not open it by its name alone.
+	// Params are the parameters with which IA is opened, except where a case opens
+	// IA by its name alone.
 	Params map[string]string
 
-	// Provider is what the name of IA leads to, if it isn't registered.
+	// Provider is the provider of IA; nil means the one that is registered for it.
 	Provider hw.Provider
 
-	// Driven has the cases poll for their events, and the device with them.
+	// Driven makes the cases poll for their events, and so poll the device.
 	Driven bool
 
-	// Nobody is an address, of the provider's kind, where no adapter is.
+	// Nobody is an address of the provider's kind at which no adapter is.
 	Nobody string
-	// Gaps are its documented differences.
+	// Gaps are the provider's documented differences from DAT.
 	Gaps Gap
-	// After, if set, is called when a case is over and everything is closed.
+	// After, if set, is called after each case, when everything is closed.
 	After func(testing.TB)
 }
 
-// provider is what the name of IA leads to.
+// provider returns the provider of IA.
 func (p *Provider) provider() hw.Provider {
 	if p.Provider != nil {
 		return p.Provider
@@ -43,7 +44,7 @@ func (p *Provider) provider() hw.Provider {
 	return registered
 }
 
-// options are how to open IA.
+// options returns the options with which IA is opened.
 func (p *Provider) options(more ...dat.Option) []dat.Option {
 	options := []dat.Option{dat.WithProvider(p.Provider), dat.WithParams(p.Params)}
 	if p.Driven {
@@ -55,12 +56,12 @@ func (p *Provider) options(more ...dat.Option) []dat.Option {
 // Case is one case of the suite.
 type Case struct {
 	ID    string
-	Claim string // what it shows
+	Claim string // what the case shows
 	needs []*capability
 	run   func(*rig)
 }
 
-// Cases are all cases, in the order they run.
+// Cases returns all cases in the order in which they run.
 func Cases() []Case {
 	var all []Case
 	for _, area := range [][]Case{
@@ -75,7 +76,8 @@ func Cases() []Case {
 
 const passes = "pass"
 
-// Run runs all cases over a provider, and demands of each what the table says.
+// Run runs every case on a provider as a subtest, and requires for each the result
+// in the table.
 func Run(t *testing.T, p Provider) {
 	t.Helper()
 	want, err := column(p.Table)

@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// Scale is what counts of iterations, threads and endpoints are multiplied with.
-// It is a flag.Value, as in 1/8.
+// Scale is a factor for the numbers of iterations, threads and endpoints. It is a
+// flag.Value, as in 1/8.
 type Scale struct{ num, den int64 }
 
 // Set implements flag.Value.
@@ -26,7 +26,7 @@ func (s *Scale) String() string {
 	return fmt.Sprintf("%d/%d", s.num, s.den)
 }
 
-// of scales n, to no less than least and no more than n itself if that is less.
+// of scales n, but not below the smaller of least and n.
 func (s Scale) of(n, least int) int {
 	if s.den == 0 {
 		return n

@@ -1,7 +1,7 @@
 package conformance
 
 import (
-	_ "embed" // the table goes with a test binary that runs elsewhere
+	_ "embed" // for a test binary that runs elsewhere, without the file
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +10,7 @@ import (
 //go:embed testdata/table.txt
 var tableText string
 
-// column is what the table says of one provider, by case.
+// column returns the table's column of one provider, by case.
 func column(name string) (map[string]string, error) {
 	var head []string
 	at := -1

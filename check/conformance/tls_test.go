@@ -14,10 +14,11 @@ import (
 	"godat/hw/iwarp"
 )
 
-// overTLS is the name of a provider of iWARP over TLS.
+// overTLS is the name of the provider of iWARP over TLS.
 const overTLS = "iwarp+tls"
 
-// It is registered as any is, since a case has a process of its own as the peer.
+// The provider is registered by name, since the peer process of a case opens it by
+// name.
 func init() {
 	config := selfSigned()
 	hw.MustRegister(iwarp.New(iwarp.Config{
@@ -29,8 +30,8 @@ func init() {
 	}))
 }
 
-// selfSigned is a configuration for either side, with a certificate that is the same
-// in each process: its key is no secret.
+// selfSigned returns a configuration for either side. Its certificate and key are
+// the same in each process, so the key is not secret.
 func selfSigned() *tls.Config {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	cert := &x509.Certificate{
