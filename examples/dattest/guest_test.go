@@ -5,6 +5,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,8 +166,7 @@ func playAgainst(t *testing.T, server, client side) {
 	})
 	for _, line := range guestLines {
 		ok := t.Run(line.test+" "+line.args, func(t *testing.T) {
-			waitReady(t, said)
-			heard := ask(t, client, port, append([]string{"-T", line.test}, strings.Fields(line.args)...))
+			heard := ask(t, said, client, port, append([]string{"-T", line.test}, strings.Fields(line.args)...))
 			if line.raw != "" {
 				assert.Contains(t, heard, "raw: "+line.raw)
 				return
@@ -177,8 +179,7 @@ func playAgainst(t *testing.T, server, client side) {
 		}
 	}
 	t.Run("Q", func(t *testing.T) {
-		waitReady(t, said)
-		ask(t, client, port, []string{"-T", "Q"})
+		ask(t, said, client, port, []string{"-T", "Q"})
 		select {
 		case err := <-ended:
 			require.NoError(t, err)
@@ -199,16 +200,40 @@ func waitReady(t *testing.T, said *output) {
 	}
 }
 
-// ask runs a client to its end, and returns its output.
-func ask(t *testing.T, client side, port string, args []string) string {
+// ask runs a client to its end when the server waits for one, and returns what it
+// printed. The C client crashed once in some seventy runs when its test was over. If the
+// server has ended that test in order and waits again, the client is run once more.
+func ask(t *testing.T, said *output, client side, port string, args []string) string {
 	t.Helper()
+	waitReady(t, said)
+	heard, err := client.run(t, port, args)
+	if client == theirs() && crashed(err) {
+		fmt.Printf("different: the C client ended with %v and was run once more: %v\n", err, args)
+		waitReady(t, said)
+		heard, err = client.run(t, port, args)
+	}
+	require.NoError(t, err, heard)
+	require.NotRegexp(t, trouble, heard)
+	return heard
+}
+
+// run runs a client to its end.
+func (s side) run(t *testing.T, port string, args []string) (heard string, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
 	defer cancel()
 	args = append(args[:2:2], append([]string{"-s", guestAddress, "-n", port}, args[2:]...)...)
-	heard, err := client.command(ctx, t, args...).CombinedOutput()
-	require.NoError(t, err, string(heard))
-	require.NotRegexp(t, trouble, string(heard))
-	return string(heard)
+	out, err := s.command(ctx, t, args...).CombinedOutput()
+	return string(out), err
+}
+
+// crashed reports whether a process ended by a memory fault of its own.
+func crashed(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGSEGV
 }
 
 var total = regexp.MustCompile(`Total (?:Send|Recv|RDMA Read|RDMA Write) +: +([0-9.]+) MB`)
