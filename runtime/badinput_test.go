@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"reflect"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -185,21 +186,43 @@ func TestBadInputGetsACodeFromEveryMethod(t *testing.T) {
 // try calls a method and requires a code: INVALID_HANDLE if invalid is set.
 func (b *bad) try(t *testing.T, what string, m reflect.Method, recv reflect.Value, args []reflect.Value, invalid bool) {
 	t.Helper()
-	type answer struct {
-		out   []reflect.Value
-		panic any
+	o, ended := outcomeOf(m, append([]reflect.Value{recv}, args...))
+	switch {
+	case !ended:
+		t.Fatalf("%s: the call hangs", what)
+	case o.panic != nil:
+		t.Errorf("%s: panic: %v\n%s", what, o.panic, o.stack)
+	default:
+		b.judge(t, what, o.out, invalid)
 	}
-	answers := make(chan answer, 1)
+}
+
+// outcome is what a call returned, or the panic that ended it.
+type outcome struct {
+	out   []reflect.Value
+	panic any
+	stack string
+}
+
+// outcomeOf calls a method and takes one value of each iterator that it returns. ended
+// is false when that has not returned in half a minute.
+func outcomeOf(m reflect.Method, in []reflect.Value) (o outcome, ended bool) {
+	outcomes := make(chan outcome, 1)
 	go func() {
-		var a answer
-		defer func() { a.panic = recover(); answers <- a }()
-		in := append([]reflect.Value{recv}, args...)
+		var o outcome
+		defer func() {
+			if o.panic = recover(); o.panic != nil {
+				stack := make([]byte, 1<<14)
+				o.stack = string(stack[:goruntime.Stack(stack, false)])
+			}
+			outcomes <- o
+		}()
 		if m.Type.IsVariadic() {
-			a.out = m.Func.CallSlice(in)
+			o.out = m.Func.CallSlice(in)
 		} else {
-			a.out = m.Func.Call(in)
+			o.out = m.Func.Call(in)
 		}
-		for _, out := range a.out {
+		for _, out := range o.out {
 			if seq, ok := out.Interface().(iter.Seq[Event]); ok {
 				for range seq {
 					break
@@ -208,14 +231,10 @@ func (b *bad) try(t *testing.T, what string, m reflect.Method, recv reflect.Valu
 		}
 	}()
 	select {
-	case a := <-answers:
-		if a.panic != nil {
-			t.Errorf("%s: panic: %v", what, a.panic)
-			return
-		}
-		b.judge(t, what, a.out, invalid)
+	case o = <-outcomes:
+		return o, true
 	case <-time.After(30 * time.Second):
-		t.Fatalf("%s: the call hangs", what)
+		return o, false
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -189,47 +188,15 @@ func (c *caller) call(of reflect.Type, m reflect.Method, in []reflect.Value) {
 	c.mu.Lock()
 	c.log = append(c.log, line)
 	c.mu.Unlock()
-	type answer struct {
-		out   []reflect.Value
-		panic any
-		stack string
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		var a answer
-		defer func() {
-			if a.panic = recover(); a.panic != nil {
-				stack := make([]byte, 1<<14)
-				a.stack = string(stack[:goruntime.Stack(stack, false)])
-			}
-			answers <- a
-		}()
-		if m.Type.IsVariadic() {
-			a.out = m.Func.CallSlice(in)
-		} else {
-			a.out = m.Func.Call(in)
-		}
-		for _, out := range a.out {
-			if seq, ok := out.Interface().(iter.Seq[Event]); ok {
-				for range seq {
-					break
-				}
-			}
-		}
-	}()
-	select {
-	case a := <-answers:
-		if a.panic != nil {
-			if slices.Contains(documented, fmt.Sprint(a.panic)) {
-				return
-			}
-			c.t.Errorf("%s: panic: %v\n%s\nafter\n%s", line, a.panic, a.stack, c.program())
-			return
-		}
-		c.judge(line, in, a.out)
-	case <-time.After(30 * time.Second):
+	o, ended := outcomeOf(m, in)
+	switch {
+	case !ended:
 		stacks := make([]byte, 1<<20)
 		c.t.Errorf("%s hangs, after\n%s\n%s", line, c.program(), stacks[:goruntime.Stack(stacks, true)])
+	case o.panic == nil:
+		c.judge(line, in, o.out)
+	case !slices.Contains(documented, fmt.Sprint(o.panic)):
+		c.t.Errorf("%s: panic: %v\n%s\nafter\n%s", line, o.panic, o.stack, c.program())
 	}
 }
 

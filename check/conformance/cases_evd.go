@@ -85,14 +85,17 @@ func ev2(r *rig) {
 	}
 }
 
+// waitForThree is a goroutine that ends with the case, by events or by ctx.
+func waitForThree(ctx context.Context, d *dat.Dispatcher, woken chan<- waited) {
+	ev, nmore, err := d.Wait(ctx, 3)
+	woken <- waited{ev, nmore, err}
+}
+
 func ev3(r *rig) {
 	d := r.node().software(8)
 	woken := make(chan waited, 1)
 	ctx := r.soon()
-	go func() { // ends with the case, by events or by ctx
-		ev, nmore, err := d.Wait(ctx, 3)
-		woken <- waited{ev, nmore, err}
-	}()
+	go waitForThree(ctx, d, woken)
 	post(r, d, 0, 2)
 	r.still(woken, "two are not three")
 	post(r, d, 2, 2)

@@ -1,0 +1,20 @@
+package delivery
+
+// Kind is how a queue delivers.
+type Kind uint8
+
+// The kinds of queues of dispatchers. A route's is a KindChannel.
+const (
+	KindRing     Kind = iota // a ring, and a consumer that dequeues or waits
+	KindCallback             // a ring, and a task that calls back
+	KindChannel              // a channel of events
+	KindBatch                // a channel of batches
+	kindOneShot              // the channel of a one-shot request
+
+	kindOvercommitted // a ring that may be full
+)
+
+// String names the kind.
+func (k Kind) String() string {
+	return [...]string{"ring", "callback", "channel", "batch", "one-shot", "over-committed"}[k]
+}
