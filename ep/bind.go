@@ -1,8 +1,8 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
@@ -64,7 +64,7 @@ func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.
 	if _, err := r.check(&w, e.State()); err != nil {
 		return mem.RemoteSegment{}, err
 	}
-	if d := r.evd; d != nil && !wiring(d).Takes(evd.StreamBind) {
+	if d := r.evd; d != nil && !wiring(d).Takes(event.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
 	window, binding := rmr.Window(door.Key{}), inner(&to)
@@ -115,7 +115,7 @@ func (q *queue) endBind(slot uint32, status hw.Status) {
 
 // RMROf returns the window that a RMR_BIND_COMPLETION event is about, or nil for
 // another event.
-func RMROf(ev evd.Event) *mem.RMR {
+func RMROf(ev event.Event) *mem.RMR {
 	r, _ := ev.Data.(*mem.RMR)
 	return r
 }

@@ -5,10 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/internal/delivery"
-
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 )
 
 // CR is a connection request that waits for an answer. It answers to DAT_CR_HANDLE.
@@ -36,7 +35,7 @@ type CR struct {
 // RequestOf returns the connection request that an event announces, or nil for
 // another event. From then on the request outlives its dispatcher, and the program
 // must answer it.
-func RequestOf(ev evd.Event) *CR {
+func RequestOf(ev event.Event) *CR {
 	cr, ok := ev.Data.(*CR)
 	if ok {
 		cr.taken.Store(true)
@@ -210,7 +209,7 @@ func (c *CR) lock(op string) error {
 // dispatcher, so that strangers who ask for connections take none from endpoints.
 func (c *CR) announce() {
 	c.at.adapter.counters.requests.Add(1)
-	c.event.Event = evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
+	c.event.Event = event.Event{Number: event.ConnectionRequest, Source: c.at.self, Data: c}
 	c.event.Drop = c.drop
 	wiring(c.at.to).PutRequest(&c.event)
 }

@@ -1,8 +1,8 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -72,17 +72,17 @@ func checkAtomic(w *work, local uint64) error {
 
 // extendedEvent sets the number and the operation that DAT has for the event of an
 // operation beyond the plain ones, and tells a window that its bind has ended.
-func (q *queue) extendedEvent(ev *evd.Event, slot uint32) {
+func (q *queue) extendedEvent(ev *event.Event, slot uint32) {
 	switch ev.Op {
 	case hw.OpBind:
 		q.endBind(slot, ev.Status)
-		ev.Number = evd.BindCompletion
+		ev.Number = event.BindCompletion
 		ev.Data = (*q.binds.Load())[slot].rmr
 	case hw.OpSendInvalidate:
 		ev.Op = hw.OpSend
 	case hw.OpReadToRMR:
 		ev.Op = hw.OpRead
 	default:
-		ev.Number = evd.IBDTOEvent
+		ev.Number = event.IBDTOEvent
 	}
 }

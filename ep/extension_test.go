@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestAtomicsReturnWhatWasThere(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAtomicsReturnWhatWasThere(t *testing.T) {
 	} {
 		binary.NativeEndian.PutUint64(word, c.start)
 		require.NoError(t, c.post())
-		assert.Equal(t, evd.Event{Number: evd.IBDTOEvent, Cookie: 1, Op: c.op, Length: 8, Source: a}, r.next(r.dto))
+		assert.Equal(t, event.Event{Number: event.IBDTOEvent, Cookie: 1, Op: c.op, Length: 8, Source: a}, r.next(r.dto))
 		assert.Equal(t, c.start, binary.NativeEndian.Uint64(old))
 		assert.Equal(t, c.want, binary.NativeEndian.Uint64(word))
 	}
@@ -54,7 +54,7 @@ func TestAWriteWithImmediateConsumesAReceive(t *testing.T) {
 	copy(r.lmr.Bytes(), "written")
 	require.NoError(t, b.PostRecv(5, 0))
 	require.NoError(t, a.PostRDMAWriteImmediate(6, hw.SolicitedWait, 0x7777, r.lmr.Remote(4096, 7), r.lmr.Segment(0, 7)))
-	got := map[uint64]evd.Event{}
+	got := map[uint64]event.Event{}
 	for range 2 {
 		ev := r.next(r.dto)
 		got[ev.Cookie] = ev
@@ -63,9 +63,9 @@ func TestAWriteWithImmediateConsumesAReceive(t *testing.T) {
 	assert.True(t, ok)
 	assert.Equal(t, uint32(0x7777), imm)
 	assert.Equal(t, hw.OpRecvImm, got[5].Op)
-	assert.Equal(t, evd.IBDTOEvent, got[5].Number)
+	assert.Equal(t, event.IBDTOEvent, got[5].Number)
 	assert.Equal(t, uint32(7), got[5].Length)
-	assert.Equal(t, evd.Event{Number: evd.IBDTOEvent, Cookie: 6, Op: hw.OpWriteImm, Length: 7, Source: a}, got[6])
+	assert.Equal(t, event.Event{Number: event.IBDTOEvent, Cookie: 6, Op: hw.OpWriteImm, Length: 7, Source: a}, got[6])
 	assert.Equal(t, "written", string(r.lmr.Bytes()[4096:4103]))
 }
 

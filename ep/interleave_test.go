@@ -9,6 +9,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -118,7 +119,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 						}
 						return
 					}
-					var buf [8]evd.Event
+					var buf [8]event.Event
 					n, err := d.Dequeue(buf[:])
 					require.NoError(t, err)
 					seen += n

@@ -10,6 +10,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // accept connects a new endpoint to e, and takes the events of both.
@@ -185,7 +186,7 @@ func TestTheZoneIsThatOfTheReceivesToCome(t *testing.T) {
 	assert.Equal(t, hw.StatusLocalProtection, got[2], "its region is of the other zone")
 	assert.Error(t, got[11].Err())
 	for range 2 {
-		assert.Equal(t, evd.Broken, r.next(r.conn).Number)
+		assert.Equal(t, event.Broken, r.next(r.conn).Number)
 	}
 	require.NoError(t, lmr.Free())
 	require.NoError(t, pz.Close(), "the endpoint has left it")

@@ -3,10 +3,10 @@ package ep
 import (
 	"errors"
 
-	"godat/internal/delivery"
-
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/mem"
 )
@@ -47,9 +47,9 @@ func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delive
 		d    *evd.Dispatcher
 		feed delivery.Feed
 	}{
-		{p.recv, delivery.Feed{Streams: evd.StreamDTO, Flags: p.attr.RecvFlags}},
-		{p.request, delivery.Feed{Streams: evd.StreamDTO, Flags: p.attr.RequestFlags}},
-		{p.conn, delivery.Feed{Streams: evd.StreamConnection}},
+		{p.recv, delivery.Feed{Streams: event.StreamDTO, Flags: p.attr.RecvFlags}},
+		{p.request, delivery.Feed{Streams: event.StreamDTO, Flags: p.attr.RequestFlags}},
+		{p.conn, delivery.Feed{Streams: event.StreamConnection}},
 	} {
 		if f.d == nil {
 			continue

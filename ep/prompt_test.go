@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -63,7 +63,7 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 			for i := range uint64(c.n) {
 				assert.Equal(t, 2+i, r.next(all).Cookie)
 			}
-			assert.Equal(t, evd.Disconnected, r.next(all).Number)
+			assert.Equal(t, event.Disconnected, r.next(all).Number)
 			r.finish(a, all)
 		})
 	}
@@ -90,6 +90,6 @@ func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 	s.end(r)
 	assert.Equal(t, uint64(2), r.next(all).Cookie)
 	assert.Equal(t, uint64(3), r.next(all).Cookie)
-	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	assert.Equal(t, event.Disconnected, r.next(all).Number)
 	r.finish(a, all)
 }

@@ -7,14 +7,14 @@ import (
 	"io"
 
 	"godat/ep"
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // Dial connects to address, "host:port", and returns when the connection is up. The
 // receives are posted before. The connection has a channel of events of its own. If ctx
 // ends first, the error is its cause. If the peer refuses, the error is that of the
-// event (see [evd.Event.Err]), and [hw.Cause].Private of it has the private data of the
+// event (see [event.Event.Err]), and [hw.Cause].Private of it has the private data of the
 // peer's program. An adapter that is closed before or while Dial waits is
 // INVALID_HANDLE/IA; a connection that is closed meanwhile, by a goroutine that has it
 // from Setup, is INVALID_HANDLE/EP; a zone that is closed or another adapter's is
@@ -83,7 +83,7 @@ func (c *Conn) established(ctx context.Context) error {
 			switch {
 			case !ok:
 				return closedConn("runtime.Dial")
-			case ev.Number == evd.Established:
+			case ev.Number == event.Established:
 				return nil
 			case ev.Ended():
 				return ev.Err()
