@@ -69,7 +69,8 @@ func (c *CR) Query() (CRParam, error) {
 }
 
 // Accept answers the request with e, which must be UNCONNECTED. If an endpoint came
-// with the request e must be nil, and Accept connects that endpoint. Accept returns
+// with the request (CRParam.Endpoint), Accept connects that one: e is nil or names
+// it, and any other endpoint is INVALID_PARAMETER. Accept returns
 // at once; ESTABLISHED or ACCEPT_COMPLETION_ERROR follows on the endpoint's
 // connection dispatcher. The peer sees private with its own ESTABLISHED. Receives
 // for the peer's first messages must be posted before. If the endpoint can't be
@@ -82,7 +83,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	}
 	defer c.mu.Unlock()
 	call := control{op: op, in: inAccept, cr: c, private: private}
-	if c.own != nil && e == nil {
+	if c.own != nil && (e == nil || e == c.own) {
 		e, call.in = c.own, inAcceptOwn
 	}
 	if err := c.mayAccept(op, e, call.in); err != nil {

@@ -51,7 +51,6 @@ func TestAReservedEndpointTakesOneRequest(t *testing.T) {
 	r.none(r.cr)
 
 	require.ErrorIs(t, cr.Accept(r.endpoint(nil), nil), hw.ErrInvalidParameter, "another endpoint than its own")
-	require.ErrorIs(t, cr.Accept(e, nil), invalidState(hw.StateEPPassiveConnectionPending))
 	require.NoError(t, cr.Accept(nil, []byte("you")))
 	for range 2 {
 		assert.Equal(t, event.Established, r.next(r.conn).Number)
@@ -62,6 +61,36 @@ func TestAReservedEndpointTakesOneRequest(t *testing.T) {
 	require.NoError(t, rsp.Close())
 	_, err = rsp.Query(RSPFieldAll)
 	require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleRSP})
+}
+
+// DAT has the program name no endpoint where one came with the request; naming the
+// one that came is no mistake.
+func TestAcceptMayNameTheEndpointThatCameWithTheRequest(t *testing.T) {
+	for name, come := range map[string]func(r *rig) (*Endpoint, *CR, *Endpoint){
+		"reserved": func(r *rig) (*Endpoint, *CR, *Endpoint) {
+			e := r.endpoint(nil)
+			_, cr, active := r.asked(e)
+			return e, cr, active
+		},
+		"made for the request": func(r *rig) (*Endpoint, *CR, *Endpoint) {
+			e, cr, active := r.tentative()
+			const parts = FieldPZ | FieldRecvEVD | FieldRequestEVD | FieldConnectEVD
+			require.NoError(t, e.Modify(parts, Param{PZ: r.pz, Recv: r.dto, Request: r.dto, Conn: r.conn}))
+			return e, cr, active
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			e, cr, active := come(r)
+			require.ErrorIs(t, cr.Accept(active, nil), hw.ErrInvalidState, "an endpoint that is in use")
+			require.NoError(t, cr.Accept(e, nil))
+			for range 2 {
+				assert.Equal(t, event.Established, r.next(r.conn).Number)
+			}
+			requireWorks(t, r, active, e)
+			require.ErrorIs(t, cr.Accept(e, nil), hw.ErrInvalidHandle)
+		})
+	}
 }
 
 func TestARejectedRequestLeavesTheReservedEndpointUnconnected(t *testing.T) {

@@ -118,15 +118,15 @@ func (w *World) queryCR(c Command, r Result) error {
 	return r.check("qual", q.qual, "private", len(q.private), "intact", 1, "truncated", 0, "own", indexOf(w.eps, q.own))
 }
 
-// accept judges an answer to a request: with the endpoint of the command or,
-// without one, with that of the request.
+// accept judges an answer to a request: with the endpoint of the command, or with
+// that of the request, which the command may name or not.
 func (w *World) accept(c Command, r Result) error {
 	q, p := w.cr(c.On), w.ep(c.Text("ep"))
 	var v verdict
 	v.when(q == nil || q.dead, invalidHandle)
 	own := q != nil && q.own != nil
 	switch {
-	case own && p == nil:
+	case own && (p == nil || p == q.own):
 		p = q.own
 		w.attachIn(&v, p, c.Int("private"), p.state)
 	case own:
