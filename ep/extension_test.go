@@ -10,6 +10,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/event"
+	"godat/mem"
 )
 
 func TestAtomicsReturnWhatWasThere(t *testing.T) {
@@ -36,7 +37,6 @@ func TestAtomicsReturnWhatWasThere(t *testing.T) {
 		assert.Equal(t, c.start, binary.NativeEndian.Uint64(old))
 		assert.Equal(t, c.want, binary.NativeEndian.Uint64(word))
 	}
-	require.ErrorIs(t, a.PostFetchAdd(1, 0, 1, counter.Remote(4, 8), into), hw.ErrInvalidParameter)
 	require.ErrorIs(t, a.PostFetchAdd(1, 0, 1, counter.Remote(0, 16), into), hw.ErrLength)
 	require.ErrorIs(t, a.PostCompareSwap(1, 0, 1, 1, at, r.lmr.Segment(0, 4)), hw.ErrLength)
 	require.ErrorIs(t, a.PostFetchAdd(1, hw.SolicitedWait, 1, at, into), hw.ErrInvalidParameter)
@@ -46,6 +46,49 @@ func TestAtomicsReturnWhatWasThere(t *testing.T) {
 	assert.Equal(t, hw.StatusRemoteAccess, r.next(r.dto).Status)
 	require.NoError(t, a.Close())
 	require.NoError(t, counter.Free())
+}
+
+// In a zero-based window the remote address is an offset, which says nothing about the
+// address in memory.
+func TestAnAtomicNeedsAnAlignedAddressInThePeersMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin, off int
+		zeroBased  bool
+		want       hw.Status
+	}{
+		"an aligned word of a region":                  {0, 8, false, hw.StatusSuccess},
+		"another word of a region":                     {0, 4, false, hw.StatusRemoteResponder},
+		"an aligned word at an odd offset":             {4, 4, true, hw.StatusSuccess},
+		"another word, at an offset that is even by 8": {4, 8, true, hw.StatusRemoteResponder},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			l, err := r.pz.Alloc(64, hw.LocalRead|hw.LocalWrite|hw.RemoteAtomic)
+			require.NoError(t, err)
+			a, b := r.pair(nil)
+			at := l.Remote(c.begin+c.off, 8)
+			if c.zeroBased {
+				at = r.bind(b, r.rmr(), mem.Binding{Segment: l.Segment(c.begin, 32), Privileges: hw.RemoteAtomic, ZeroBased: true})
+				at.Addr, at.Len = uint64(c.off), 8
+			}
+			for _, post := range []func() error{
+				func() error { return a.PostFetchAdd(1, 0, 1, at, r.lmr.Segment(0, 8)) },
+				func() error { return a.PostCompareSwap(1, 0, 1, 2, at, r.lmr.Segment(0, 8)) },
+			} {
+				require.NoError(t, post())
+				assert.Equal(t, c.want, r.next(r.dto).Status)
+				if c.want != hw.StatusSuccess {
+					break // the connection is broken
+				}
+				assert.NotZero(t, binary.NativeEndian.Uint64(l.Bytes()[c.begin+c.off:]))
+			}
+			require.NoError(t, r.adapter.Close())
+			for _, w := range r.windows {
+				require.NoError(t, w.Free())
+			}
+			require.NoError(t, l.Free())
+		})
+	}
 }
 
 func TestAWriteWithImmediateConsumesAReceive(t *testing.T) {

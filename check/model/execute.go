@@ -135,6 +135,9 @@ func (w *World) atomic(p *endpoint, x *work) {
 	case !w.reachable(&remote, p.peer, remoteAtomic):
 		w.fail(p, errRemoteAccess)
 		return
+	case remote.Off%8 != 0: // in memory; every region begins at a multiple of 8
+		w.fail(p, errRemoteResponder)
+		return
 	}
 	target, sink := w.places([]Segment{remote}), w.places(head(x.segs, 8))
 	var cell [8]byte
