@@ -113,9 +113,10 @@ func (c *Conn) put(b *mem.Buffer) {
 
 // Events is the channel on which the events of the connection come: receives, which
 // carry messages; the program's own operations; and the end of the connection, which is
-// the last event (see [event.Event.Ended]). Connections that one Listener made share its
-// channel, unless ConnConfig.Apart is set. The channel is closed with the connection or
-// listener that it belongs to.
+// the last event (see [event.Event.Ended]). A connection that has ended still has its
+// buffers and memory until the program closes it, or the listener that made it.
+// Connections that one Listener made share its channel, unless ConnConfig.Apart is set.
+// The channel is closed with the connection or listener that it belongs to.
 func (c *Conn) Events() <-chan Event {
 	if c == nil {
 		return nil
