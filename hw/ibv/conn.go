@@ -30,26 +30,27 @@ type conn struct {
 	key     uint64
 	passive bool
 
-	events chan event    // from watch to the attempt's goroutine
+	events chan event    // from the watcher to the attempt's goroutine
 	quit   chan struct{} // closed when the attempt is given up
 
 	// Guarded by mu. A goroutine that holds a queue pair's mu may take it.
 	mu      sync.Mutex
 	id      *C.struct_gc_id // nil before the attempt makes it, and when destroyed
 	qp      *queuePair
-	life    uint64 // the life of qp to which this connection belongs
-	dialing bool   // the attempt's goroutine runs, and events are for it
-	gaveUp  bool   // quit is closed
-	gone    bool   // the peer has hung up, or the attempt has failed
-	place   *tellPlace
-	peer    note // where the peer wants the byte of an orderly end; zero: nowhere
-	tailed  bool // the peer understands tails
-	told    bool // the byte of an orderly end was posted, or is being posted
+	life    uint64         // the life of qp to which this connection belongs
+	dialing bool           // the attempt's goroutine runs, and events are for it
+	gaveUp  bool           // quit is closed
+	gone    bool           // the peer has hung up, or the attempt has failed
+	place   *farewellPlace // for the peer's farewell; nil: none
+	peer    note           // where the peer wants this side's farewell; zero: nowhere
+	tailed  bool           // the peer understands tails
+
+	farewellSent bool // the farewell was posted, or is being posted
 
 	// What the attempt's goroutine inherited from a queue pair that was closed or reset
-	// during the attempt: the device's queue pair, and the user counts of its parts.
+	// during the attempt: the device's queue pair, and the parts that it still uses.
 	orphan *C.struct_gv_qp
-	used   []*users
+	used   parts
 }
 
 // eventRoom is more events than an attempt to connect can get.
@@ -108,10 +109,8 @@ func (c *conn) inherit(old *C.struct_gv_qp, q *queuePair) bool {
 	c.mu.Lock()
 	if c.dialing {
 		c.giveUp()
-		c.orphan, c.used = old, q.parts()
-		for _, u := range c.used {
-			u.leave()
-		}
+		c.orphan, c.used = old, q.parts
+		c.used.each((*users).leave)
 		c.mu.Unlock()
 		return true
 	}
@@ -131,8 +130,9 @@ func (c *conn) addresses() (local, remote address) {
 }
 
 // deliver hands an event to the attempt's goroutine while that runs, and otherwise
-// handles it at once. The goroutine watch calls it.
+// handles it at once. The watcher's goroutine calls it.
 func (c *conn) deliver(e event) {
+	c.dev.watcher.own.Check()
 	c.mu.Lock()
 	if c.dialing {
 		select {
@@ -167,28 +167,17 @@ func (c *conn) handle(e event) {
 		q.lost(life, hw.ReasonBroken, eventCause(e))
 	case C.GC_EVENT_DEVICE_REMOVAL:
 		q.lost(life, hw.ReasonBroken, eventCause(e))
-		c.dev.removed()
+		c.dev.watcher.removed()
 	}
 }
 
-// leaving stores the byte of an orderly end in this side's own place, where the peer's
-// askPeer reads it, and takes the connection down.
-func (c *conn) leaving() {
-	c.mu.Lock()
-	if c.place != nil {
-		c.place.word().Store(told)
-	}
-	c.mu.Unlock()
-	c.hangUp()
-}
-
-// reason tells an orderly end from a broken one, for a connection that the peer took
-// down.
+// reason is why a connection that the peer took down has ended: orderly when the peer's
+// farewell has come.
 func (c *conn) reason() hw.Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.tailed || c.place == nil || c.place.told() {
-		return hw.ReasonPeer // the end of a peer that can't tell counts as orderly
+	if !c.tailed || c.place == nil || c.place.filled() {
+		return hw.ReasonPeer // the end of a peer that sends no farewells counts as orderly
 	}
 	return hw.ReasonBroken
 }
@@ -204,13 +193,13 @@ func (c *conn) info(e event) hw.ConnInfo {
 	return info
 }
 
-// takePlace reserves the place where the peer tells of its orderly end, if tails are in
-// use. The note goes to the peer.
+// takePlace reserves the place for the peer's farewell, if tails are in use. The note
+// goes to the peer.
 func (c *conn) takePlace(z *zone) note {
 	if !c.dev.transport.tail {
 		return note{}
 	}
-	p := z.tellPlace()
+	p := z.farewellPlace()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.place = p

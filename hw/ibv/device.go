@@ -9,7 +9,9 @@ package ibv
 import "C"
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -17,8 +19,7 @@ import (
 	"godat/hw"
 )
 
-// device is an opened device of the verbs library. Its goroutine, watch, takes the
-// events of the connection manager and of the device.
+// device is an opened device of the verbs library.
 type device struct {
 	// Immutable after open.
 	c         *C.struct_gd_device
@@ -30,24 +31,21 @@ type device struct {
 	siw       bool       // soft-iWARP
 	access    C.uint32_t // verbs' access flags of its queue pairs: what peers may do
 	async     func(hw.AsyncEvent)
-	fds       C.struct_gd_fds
-	done      chan struct{}   // closed when watch has ended
 	sentry    *C.struct_gc_id // bound to the device, so that its removal always raises an event
 
-	dials sync.WaitGroup // the goroutines of attempts to connect
+	watcher watcher
+	dials   sync.WaitGroup // the goroutines of attempts to connect
 
-	mu       sync.Mutex
-	lastKey  uint64
-	qps      map[uint64]*queuePair
-	cqs      map[uint64]*completionQueue
-	srqs     map[uint64]*sharedQueue
-	conns    map[uint64]*conn
-	ears     map[uint64]*listener
-	errands  []func() // watch runs them
-	alarms   [alarmKinds][]alarm
-	children int
-	fatal    bool // Async was called with AsyncDeviceFatal
-	closed   bool
+	// Guarded by mu.
+	mu        sync.Mutex
+	lastKey   uint64
+	qps       map[uint64]*queuePair
+	cqs       map[uint64]*completionQueue
+	srqs      map[uint64]*sharedQueue
+	conns     map[uint64]*conn
+	listeners map[uint64]*listener
+	children  int // zones, regions, windows, queues, queue pairs and listeners
+	closed    bool
 }
 
 // The kinds of device, by the optional interfaces of package hw that they implement.
@@ -102,6 +100,13 @@ func (d *device) key() uint64 {
 	return d.lastKey
 }
 
+// queuePairs are the queue pairs that are open.
+func (d *device) queuePairs() []*queuePair {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.qps))
+}
+
 // adopt counts a new object of the device's, unless the device is closed.
 func (d *device) adopt(op string) error {
 	d.mu.Lock()
@@ -135,8 +140,7 @@ func (d *device) Close() error {
 	}
 	d.closed = true
 	d.mu.Unlock()
-	C.gd_wake_events(d.c)
-	<-d.done
+	d.watcher.stop()
 	d.dials.Wait()
 	d.abandonRequests()
 	C.gd_cm_destroy(d.sentry)
@@ -158,7 +162,7 @@ type zone struct {
 	pd  *C.struct_gv_pd
 
 	users
-	pages []*tellPage // guarded by mu
+	pages []*farewellPage // guarded by mu
 }
 
 // NewZone implements [hw.Device].

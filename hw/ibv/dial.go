@@ -43,7 +43,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	C.gd_hold(q.c, 1) // no poll hands on a completion before Established was told
 	a := &attempt{
 		conn: c, qp: q, life: q.life, up: q.up, host: cfg.Addr, port: uint16(cfg.Qual),
-		qpNum: q.rings.qp_num, private: d.transport.pack(msgRequest, cfg.Private, true, c.takePlace(q.zone)),
+		qpNum: q.rings.qp_num, private: d.transport.pack(msgRequest, cfg.Private, true, c.takePlace(q.parts.zone)),
 	}
 	d.dials.Add(1)
 	go a.run()
@@ -77,7 +77,7 @@ func (a *attempt) run() {
 	a.leave()
 }
 
-// leave hands the connection over to watch. When the attempt was given up, leave
+// leave hands the connection over to the watcher. When the attempt was given up, leave
 // destroys the connection instead, which blocks as long as the kernel is busy with it,
 // and then the device's queue pair that it inherited.
 func (a *attempt) leave() {
@@ -104,9 +104,7 @@ func (a *attempt) leave() {
 	c.mu.Unlock()
 	if orphan != nil {
 		C.gd_destroy_hw(orphan)
-		for _, u := range used {
-			u.depart()
-		}
+		used.each((*users).depart)
 	}
 }
 
@@ -141,18 +139,10 @@ func (a *attempt) dial() *failure {
 		return unreachable(cause)
 	}
 	data, n := bytesOf(a.private)
-	if errno := C.gd_cm_connect(id, &a.up, a.qpNum, a.qp.shared(), data, n); errno != 0 {
+	if errno := C.gd_cm_connect(id, &a.up, a.qpNum, a.qp.parts.shared(), data, n); errno != 0 {
 		return refusal(syscall.Errno(errno))
 	}
 	return a.outcome(id)
-}
-
-// shared is 1 when receives come from a shared queue, as rdma_conn_param's srq says it.
-func (q *queuePair) shared() C.int {
-	if q.srq != nil {
-		return 1
-	}
-	return 0
 }
 
 // refusal translates the error of rdma_connect on a transport where that call blocks

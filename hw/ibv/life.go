@@ -116,22 +116,23 @@ func (q *queuePair) lost(life uint64, why hw.Reason, cause *hw.Cause) {
 	}
 }
 
-// hungUp is called when the peer has taken the connection down. When the peer's byte of
-// an orderly end is missing, and may be stuck, hungUp reads it from the peer first.
+// hungUp is called when the peer has taken the connection down. When the peer's farewell
+// is missing, and may be stuck, hungUp first fetches it.
 func (q *queuePair) hungUp(life uint64) {
 	q.mu.Lock()
-	asked := q.life == life && q.at() == phaseUp && q.conn.reason() == hw.ReasonBroken && q.askPeer()
+	fetching := q.life == life && q.at() == phaseUp && q.conn.reason() == hw.ReasonBroken &&
+		q.up.reads_out > 0 && q.conn.fetchFarewell(q.c)
 	q.mu.Unlock()
-	if asked {
-		q.dev.setAlarm(alarmAsked, q, life)
+	if fetching {
+		q.dev.watcher.setAlarm(alarmFetched, q, life)
 	} else {
-		q.answered(life)
+		q.peerLeft(life)
 	}
 }
 
-// answered tells that the peer took the connection down, with the reason as far as it
-// is known: the peer's byte has arrived, or is no longer waited for.
-func (q *queuePair) answered(life uint64) {
+// peerLeft tells that the peer took the connection down: in order if the peer's farewell
+// has come by now.
+func (q *queuePair) peerLeft(life uint64) {
 	q.mu.Lock()
 	c := q.conn
 	q.mu.Unlock()
@@ -143,7 +144,7 @@ func (q *queuePair) answered(life uint64) {
 }
 
 // failed ends a connection on which a request failed, or which the device reported as
-// failed. The peer gets no byte of an orderly end.
+// failed. The peer gets no farewell.
 func (q *queuePair) failed(life uint64, cause *hw.Cause) {
 	q.mu.Lock()
 	if q.life != life || q.closed || q.at() == phaseNew || q.at() == phaseConnecting {
@@ -161,7 +162,7 @@ func (q *queuePair) die() {
 	if q.conn != nil {
 		q.conn.hangUp()
 	}
-	q.dev.watchFlush(q, q.life)
+	q.dev.watcher.setFlushAlarms(q, q.life)
 }
 
 // drained tells, after Drain, that every request of the send queue has completed.
@@ -174,8 +175,7 @@ func (q *queuePair) drained(life uint64) {
 	q.down(hw.ReasonDrained, nil)
 }
 
-// Drain implements [hw.QP]. It tells the peer of the orderly end, behind the requests
-// posted so far.
+// Drain implements [hw.QP]. It sends the farewell behind the requests posted so far.
 func (q *queuePair) Drain() {
 	if q.at() == phaseConnecting {
 		q.upEarly()
@@ -185,29 +185,14 @@ func (q *queuePair) Drain() {
 	if q.at() != phaseUp {
 		return // Refused or Down was called, or is about to be
 	}
-	q.tellOnce()
+	q.conn.sendFarewell(q.c)
 	var posted C.uint32_t
 	C.gd_drain(q.c, &posted)
 	q.sendPos = uint32(posted)
 }
 
-// tellOnce posts the byte of an orderly end to the peer, unless an earlier call did,
-// with mu held. It reports whether it posted one, whose completion the caller waits for.
-func (q *queuePair) tellOnce() bool {
-	c := q.conn
-	if c == nil {
-		return false
-	}
-	c.mu.Lock()
-	from, to, done := c.place, c.peer, c.told
-	c.told = true
-	c.mu.Unlock()
-	return !done && q.tellPeer(from, to)
-}
-
-// Break implements [hw.QP]. An orderly Break first posts the byte of an orderly end to
-// the peer; the queues end when that has completed, or when the alarm goes off. The
-// caller does not wait.
+// Break implements [hw.QP]. An orderly Break first sends the farewell; the queues end
+// when that has completed, or when the alarm goes off. The caller does not wait.
 func (q *queuePair) Break(orderly bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -216,26 +201,23 @@ func (q *queuePair) Break(orderly bool) {
 		return
 	}
 	q.become(phaseBroken)
-	switch {
-	case was == phaseUp && orderly:
-		kind := alarmTold
+	if was == phaseUp && orderly {
+		kind := alarmFarewell
 		if C.gd_idle(q.c) == 0 {
-			kind = alarmToldBusy
+			kind = alarmFarewellStuck
 		}
-		if q.tellOnce() {
-			q.leaving = true
-			q.dev.setAlarm(kind, q, q.life)
+		if next, sent := q.conn.sendFarewell(q.c); sent {
+			q.sendPos, q.leaving = next, true
+			q.dev.watcher.setAlarm(kind, q, q.life)
 			return
 		}
-		q.leave()
-	default:
-		q.leave()
 	}
+	q.leave()
 }
 
-// toldPeer goes on with an orderly Break when the byte of the orderly end has
-// completed, or when its alarm goes off.
-func (q *queuePair) toldPeer(life uint64) {
+// farewellOver goes on with an orderly Break when the farewell has completed, or when its
+// alarm goes off.
+func (q *queuePair) farewellOver(life uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.life == life && q.leaving {
@@ -243,16 +225,16 @@ func (q *queuePair) toldPeer(life uint64) {
 	}
 }
 
-// unheard goes on with an orderly Break when the byte of the orderly end has not
-// completed, perhaps because it is stuck behind a send that waits for a receive. It
-// disconnects and keeps the queue pair in service, so that the peer can read the byte
-// from this side, until the peer disconnects too, or until the alarm goes off.
-func (q *queuePair) unheard(life uint64) {
+// farewellStuck goes on with an orderly Break when the farewell has not completed, perhaps
+// because it is stuck behind a send that waits for a receive. It disconnects and keeps
+// the queue pair in service, so that the peer can fetch the farewell from this side,
+// until the peer disconnects too, or until the alarm goes off.
+func (q *queuePair) farewellStuck(life uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.life == life && q.leaving {
-		q.conn.leaving()
-		q.dev.setAlarm(alarmTold, q, life)
+		q.conn.offerFarewell()
+		q.dev.watcher.setAlarm(alarmFarewell, q, life)
 	}
 }
 
@@ -261,4 +243,40 @@ func (q *queuePair) leave() {
 	q.leaving = false
 	q.die()
 	C.gd_over(q.c)
+}
+
+// noticed handles the notices that the C half left about the queue pair.
+func (q *queuePair) noticed(bits uint32) {
+	life := q.currentLife()
+	if bits&C.GD_NOTICE_FAREWELL != 0 {
+		q.farewellOver(life)
+	}
+	if bits&C.GD_NOTICE_FETCHED != 0 {
+		q.peerLeft(life)
+	}
+	if bits&C.GD_NOTICE_FAILED != 0 {
+		q.failed(life, localCause("the device was not told of a request", errDevice))
+	}
+	if bits&C.GD_NOTICE_DRAINED != 0 {
+		q.drained(life)
+	}
+	if bits&C.GD_NOTICE_FLUSHED != 0 {
+		q.dev.watcher.setAlarm(alarmFlushed, q, life) // an event of the connection manager should name the cause
+	}
+}
+
+func (q *queuePair) currentLife() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.life
+}
+
+// heard tells the connection manager (rdma_notify) that data arrived before its event
+// that the connection is established.
+func (q *queuePair) heard() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.conn != nil && q.at() == phaseConnecting {
+		q.conn.with(func(id *C.struct_gc_id) { C.gd_cm_notify(id) })
+	}
 }

@@ -48,7 +48,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	l := &listener{dev: d, onRequest: cfg.OnRequest}
 	d.mu.Lock()
 	l.key = d.key()
-	d.ears[l.key] = l
+	d.listeners[l.key] = l
 	d.mu.Unlock()
 	for try := 0; ; try++ {
 		err = l.open(op, addrs, uint16(cfg.Qual), cfg.Backlog)
@@ -61,7 +61,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		}
 	}
 	d.mu.Lock()
-	delete(d.ears, l.key)
+	delete(d.listeners, l.key)
 	d.children--
 	d.mu.Unlock()
 	return nil, err
@@ -162,18 +162,19 @@ func (l *listener) Close() error {
 	l.mu.Unlock()
 	l.drop()
 	l.dev.mu.Lock()
-	delete(l.dev.ears, l.key)
+	delete(l.dev.listeners, l.key)
 	l.dev.children--
 	l.dev.mu.Unlock()
 	return nil
 }
 
 // arrive hands a connection request to the consumer, and rejects it as the provider
-// when the consumer doesn't take it. The goroutine watch calls it.
+// when the consumer doesn't take it. The watcher's goroutine calls it.
 func (l *listener) arrive(e event) {
 	d := l.dev
+	d.watcher.own.Check()
 	c := d.newConn(e.id)
-	C.gd_cm_set_key(e.id, C.uint64_t(c.key)) // before watch takes the identifier's next event
+	C.gd_cm_set_key(e.id, C.uint64_t(c.key)) // before the watcher takes the identifier's next event
 	data, peer, tailed := d.transport.unpack(msgRequest, e.private)
 	c.peer, c.tailed = peer, tailed
 	r := &request{conn: c, qual: l.qual, private: data, first: e}

@@ -8,8 +8,6 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -148,9 +146,7 @@ func (r *region) Deregister() error {
 // peers send and write it checks the region again for each piece, and
 // gd_settle_copies waits for a piece that is being copied.
 func (d *device) stopUsing(lkey uint32) {
-	d.mu.Lock()
-	all := slices.Collect(maps.Values(d.qps))
-	d.mu.Unlock()
+	all := d.queuePairs()
 	for _, q := range all {
 		q.mu.Lock()
 		hit, life := !q.closed && q.at() != phaseNew && C.gd_blame(q.c, C.uint32_t(lkey)) != 0, q.life

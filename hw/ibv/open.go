@@ -42,9 +42,9 @@ func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 			"%s is missing: load the kernel modules rdma_ucm and ib_uverbs, and the one of the device", cmFile)
 	}
 	d := &device{
-		params: p, async: cfg.Async, done: make(chan struct{}),
+		params: p, async: cfg.Async,
 		qps: make(map[uint64]*queuePair), cqs: make(map[uint64]*completionQueue),
-		srqs: make(map[uint64]*sharedQueue), conns: make(map[uint64]*conn), ears: make(map[uint64]*listener),
+		srqs: make(map[uint64]*sharedQueue), conns: make(map[uint64]*conn), listeners: make(map[uint64]*listener),
 	}
 	if d.async == nil {
 		d.async = func(hw.AsyncEvent) {}
@@ -63,8 +63,7 @@ func open(cfg hw.OpenConfig, p params) (hw.Device, error) {
 		C.gd_close(d.c)
 		return nil, err
 	}
-	d.fds = C.gd_watch_fds(d.c)
-	go d.watch()
+	d.watcher.start(d)
 	return d.public(), nil
 }
 

@@ -99,7 +99,7 @@ func tooManySegments(op string, most int) error {
 
 // PostRecv implements [hw.QP].
 func (q *queuePair) PostRecv(wrs []hw.RecvWR) (n int, err error) {
-	if q.srq != nil {
+	if q.parts.srq != nil {
 		return 0, hw.Errorf(opPostRecv, hw.InvalidState, hw.NoSubtype, "receives come from a shared queue")
 	}
 	for n < len(wrs) && err == nil {

@@ -37,8 +37,7 @@ const roomIWARP = 240
 // C library's provider.
 var rejectHeader = []byte{2, 0, 2, 0}
 
-// note tells the peer where to write one byte when it ends the connection in order. A
-// key of zero means nowhere.
+// note tells the peer where to write its farewell. A key of zero means nowhere.
 type note struct {
 	key  uint32
 	addr uint64 // below 1<<16 on InfiniBand, where a tail has 16 bits for it

@@ -30,10 +30,7 @@ type queuePair struct {
 	dev      *device
 	key      uint64
 	cfg      hw.QPConfig
-	zone     *zone
-	send     *completionQueue
-	recv     *completionQueue
-	srq      *sharedQueue
+	parts    parts
 	c        *C.struct_gd_qp
 	ccfg     C.struct_gd_qp_config
 	rings    C.struct_gd_rings
@@ -49,7 +46,7 @@ type queuePair struct {
 	mu      sync.Mutex
 	life    uint64 // counts connections: Reset begins the next
 	conn    *conn
-	leaving bool   // an orderly Break waits until the peer was told of the end
+	leaving bool   // an orderly Break waits for its farewell
 	telling bool   // a goroutine is in tell's loop
 	untold  []fact // facts that this goroutine still has to tell
 	closed  bool
@@ -61,8 +58,12 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	if err := d.checkQP(op, &cfg); err != nil {
 		return nil, err
 	}
+	if err := d.adopt(op); err != nil {
+		return nil, err
+	}
 	q := &queuePair{dev: d, cfg: cfg, life: 1}
-	if err := q.attach(op); err != nil {
+	if err := q.parts.use(op, d, &cfg); err != nil {
+		d.disown()
 		return nil, err
 	}
 	d.mu.Lock()
@@ -72,10 +73,8 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	q.configure()
 	c, errno := C.gd_new_qp(d.c, &q.ccfg)
 	if c == nil {
-		d.mu.Lock()
-		delete(d.qps, q.key)
-		d.mu.Unlock()
-		q.detach()
+		q.unlist()
+		q.release()
 		return nil, resourceError(op, hw.ResourceTEP, errno)
 	}
 	q.c = c
@@ -100,60 +99,6 @@ func (d *device) checkQP(op string, cfg *hw.QPConfig) error {
 	return nil
 }
 
-// attach counts the queue pair as a user of its zone, its queues and the device. When
-// it fails it undoes what it counted.
-func (q *queuePair) attach(op string) (err error) {
-	d := q.dev
-	defer func() {
-		if err != nil {
-			q.detachParts()
-		}
-	}()
-	if q.zone, err = d.useZone(op, q.cfg.Zone); err != nil {
-		return err
-	}
-	if q.send, err = d.useCQ(op, q.cfg.SendCQ); err != nil {
-		return err
-	}
-	if q.recv, err = d.useCQ(op, q.cfg.RecvCQ); err != nil {
-		return err
-	}
-	if q.cfg.SRQ != nil {
-		if q.srq, err = d.useSRQ(op, q.cfg.SRQ); err != nil {
-			return err
-		}
-	}
-	return d.adopt(op)
-}
-
-func (q *queuePair) detach() {
-	q.detachParts()
-	q.dev.disown()
-}
-
-func (q *queuePair) detachParts() {
-	for _, u := range q.parts() {
-		u.unuse()
-	}
-}
-
-// parts are the user counts of the objects that the queue pair uses.
-func (q *queuePair) parts() (all []*users) {
-	if q.zone != nil {
-		all = append(all, &q.zone.users)
-	}
-	if q.send != nil {
-		all = append(all, &q.send.users)
-	}
-	if q.recv != nil {
-		all = append(all, &q.recv.users)
-	}
-	if q.srq != nil {
-		all = append(all, &q.srq.users)
-	}
-	return all
-}
-
 // mostRetries is how often the transport repeats a packet that is not acknowledged.
 // Verbs allow seven, but soft-RoCE takes seven to mean without end.
 const mostRetries = 6
@@ -163,14 +108,14 @@ func (q *queuePair) configure() {
 	d, cfg := q.dev, &q.cfg
 	q.sendable = d.attr.Ops
 	q.ccfg = C.struct_gd_qp_config{
-		pd: q.zone.pd, send_cq: q.send.c, recv_cq: q.recv.c,
+		pd: q.parts.zone.pd, send_cq: q.parts.send.c, recv_cq: q.parts.recv.c,
 		handle: C.uint64_t(q.key), send_end: C.uint64_t(cfg.SendEnd), recv_end: C.uint64_t(cfg.RecvEnd),
 		number: C.uint32_t(cfg.Number), send_depth: C.uint32_t(cfg.SendDepth), recv_depth: C.uint32_t(cfg.RecvDepth),
 		send_segs: C.uint32_t(cfg.SendSegments), recv_segs: C.uint32_t(cfg.RecvSegments),
 		inline_max: C.uint32_t(d.params.inline), port: C.uint8_t(d.params.port), access: d.access,
 	}
-	if q.srq != nil {
-		q.ccfg.srq = q.srq.c
+	if q.parts.srq != nil {
+		q.ccfg.srq = q.parts.srq.c
 	}
 	if d.transport.iwarp {
 		q.ccfg.iwarp = 1
@@ -238,9 +183,7 @@ func (q *queuePair) Close() error {
 		}
 	}
 	q.closed = true
-	q.dev.mu.Lock()
-	delete(q.dev.qps, q.key)
-	q.dev.mu.Unlock()
+	q.unlist()
 	old := C.gd_free_qp(q.c, 1)
 	q.c = nil
 	c := q.conn
@@ -248,6 +191,19 @@ func (q *queuePair) Close() error {
 	if c == nil || !c.inherit(old, q) {
 		C.gd_destroy_hw(old)
 	}
-	q.detach()
+	q.release()
 	return nil
+}
+
+// unlist removes the queue pair from the device's table.
+func (q *queuePair) unlist() {
+	q.dev.mu.Lock()
+	delete(q.dev.qps, q.key)
+	q.dev.mu.Unlock()
+}
+
+// release gives back what the queue pair is made of.
+func (q *queuePair) release() {
+	q.parts.each((*users).unuse)
+	q.dev.disown()
 }

@@ -117,7 +117,7 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 	q.agree(r.first)
 	var place note
 	if c.tailed {
-		place = c.takePlace(q.zone)
+		place = c.takePlace(q.parts.zone)
 	}
 	data, n := bytesOf(d.transport.pack(msgAccept, private, c.tailed, place))
 	c.mu.Lock()
@@ -128,11 +128,11 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 		lost, cause = failed("ibv_modify_qp", C.gd_bring_up(q.c, c.id, &q.up, d.access))
 	}
 	if !lost {
-		lost, cause = failed("rdma_accept", C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.shared(), data, n))
+		lost, cause = failed("rdma_accept", C.gd_cm_accept(c.id, &q.up, q.rings.qp_num, q.parts.shared(), data, n))
 	}
 	if lost {
 		life := q.life
-		d.later(func() { q.refused(life, hw.ReasonUnreachable, nil, cause) })
+		d.watcher.later(func() { q.refused(life, hw.ReasonUnreachable, nil, cause) })
 	}
 	return nil
 }

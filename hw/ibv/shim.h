@@ -56,7 +56,7 @@ enum {
 // The kinds of request in a slot.
 enum {
 	GD_USER,  // a request of the owner
-	GD_TOLD,  // the write that tells the peer of an orderly end
+	GD_FAREWELL, // the write that tells the peer of an orderly end
 	GD_DRAIN, // an empty request whose completion shows that the sends before it are done
 };
 
@@ -94,8 +94,8 @@ enum {
 	GD_NOTICE_FAILED = 1,  // a request failed
 	GD_NOTICE_FLUSHED = 2, // a request was flushed, and the cause is not known yet
 	GD_NOTICE_DRAINED = 4, // the sends before gd_drain are done
-	GD_NOTICE_TOLD = 8, // the write of gd_post_told succeeded
-	GD_NOTICE_ASKED = 16, // the read of gd_ask completed
+	GD_NOTICE_FAREWELL = 8, // the write of gd_post_farewell succeeded
+	GD_NOTICE_FETCHED = 16, // the read of gd_fetch_farewell completed
 };
 
 enum { GD_BATCH = 32 }; // most requests that one call posts
@@ -233,8 +233,8 @@ int gd_has_ended(struct gd_qp *q);
 // shim_post.c
 int gd_post_send(struct gd_qp *q, uint32_t n, uint32_t *taken);
 int gd_post_recv(struct gd_qp *q, uint32_t n, uint32_t *taken);
-int gd_post_told(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted);
-int gd_ask(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey);
+int gd_post_farewell(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted);
+int gd_fetch_farewell(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey);
 int gd_unready(struct gd_qp *q);
 int gd_drain(struct gd_qp *q, uint32_t *posted);
 int gd_idle(struct gd_qp *q);

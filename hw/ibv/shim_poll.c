@@ -130,8 +130,8 @@ static int hand_on_send(struct gd_qp *q, struct gd_slot *s, uint8_t status, stru
 		k->failed = status == GD_FLUSHED ? GD_WAS_FLUSHED : GD_BY_ITSELF;
 	look_if_dry(q, status);
 	if (s->kind != GD_USER) {
-		if (s->kind == GD_TOLD && status == GD_SUCCESS)
-			note(q, GD_NOTICE_TOLD);
+		if (s->kind == GD_FAREWELL && status == GD_SUCCESS)
+			note(q, GD_NOTICE_FAREWELL);
 		return 0;
 	}
 	if (status == GD_SUCCESS && !(s->flags & GD_WR_SIGNALED))
@@ -183,8 +183,8 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 	struct gd_queue *k = &q->sq;
 	uint32_t ahead = (low - k->done) & GD_POSITION, posted = atomic_load(&k->posted) - k->done;
 	end_of_silence(q, wc, 0);
-	if ((wc->wr_id & GD_ID_ASKED) == GD_ID_ASKED) {
-		note(q, GD_NOTICE_ASKED);
+	if ((wc->wr_id & GD_ID_FETCHED) == GD_ID_FETCHED) {
+		note(q, GD_NOTICE_FETCHED);
 		return 0;
 	}
 	if (wc->wr_id & GD_ID_MARKER) {

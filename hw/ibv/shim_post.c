@@ -209,15 +209,14 @@ static struct gd_slot *own_slot(struct gd_qp *q, uint8_t kind)
 	return s;
 }
 
-// gd_post_told posts the write of one byte into the peer's place, which tells the peer of
-// an orderly end.
-int gd_post_told(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted)
+// gd_post_farewell posts the write of the farewell, one byte, into the peer's place.
+int gd_post_farewell(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted)
 {
 	uint32_t taken = 0;
 	pthread_mutex_lock(&q->mu);
 	int err = q->dead ? ECANCELED : 0;
 	if (err == 0) {
-		struct gd_slot *s = own_slot(q, GD_TOLD);
+		struct gd_slot *s = own_slot(q, GD_FAREWELL);
 		struct gv_sge *e = sges_at(&q->sq, atomic_load(&q->sq.posted));
 		*e = (struct gv_sge){.addr = from, .length = 1, .lkey = lkey};
 		s->nsge = 1;
@@ -231,13 +230,13 @@ int gd_post_told(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uin
 	return err;
 }
 
-// gd_ask posts the read of the peer's own byte into this side's place. It uses no slot of
-// the ring, since only the queue pair's owner may fill those.
-int gd_ask(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey)
+// gd_fetch_farewell posts the read of the peer's farewell into this side's place. It uses
+// no slot of the ring, since only the queue pair's owner may fill those.
+int gd_fetch_farewell(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey)
 {
 	struct gv_sge e = {.addr = into, .length = 1, .lkey = lkey};
 	struct gv_send_wr *bad = NULL, wr = {
-		.wr_id = gd_wr_id(q, 0, 0) | GD_ID_ASKED,
+		.wr_id = gd_wr_id(q, 0, 0) | GD_ID_FETCHED,
 		.sg_list = &e,
 		.num_sge = 1,
 		.opcode = GV_WR_RDMA_READ,

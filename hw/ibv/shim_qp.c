@@ -108,7 +108,7 @@ static struct gv_qp *create(const struct gd_qp_config *cfg, uint32_t *inline_max
 		.srq = cfg->srq ? cfg->srq->srq : NULL,
 		.qp_type = GV_QPT_RC,
 		.cap = {
-			.max_send_wr = cfg->send_depth + GD_SPARE_SLOTS + 2, // the marker and gd_ask's read
+			.max_send_wr = cfg->send_depth + GD_SPARE_SLOTS + 2, // the marker and gd_fetch_farewell's read
 			.max_recv_wr = cfg->srq ? 0 : cfg->recv_depth + 1,
 			.max_send_sge = cfg->send_segs ? cfg->send_segs : 1,
 			.max_recv_sge = cfg->srq ? 0 : cfg->recv_segs ? cfg->recv_segs : 1,

@@ -6,8 +6,6 @@ package ibv
 import "C"
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -132,22 +130,9 @@ func (q *sharedQueue) Arm(limit int) error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "limit %d: %w", limit, syscall.Errno(errno))
 	}
 	if C.gd_is_low(q.c) != 0 {
-		q.dev.later(q.low)
+		q.dev.watcher.later(q.low)
 	}
 	return nil
-}
-
-// lowQueues are the shared queues with fewer receives left than their low watermark.
-func (d *device) lowQueues() (low []*sharedQueue) {
-	d.mu.Lock()
-	all := slices.Collect(maps.Values(d.srqs))
-	d.mu.Unlock()
-	for _, q := range all {
-		if q.isLow() {
-			low = append(low, q)
-		}
-	}
-	return low
 }
 
 // isLow reports whether the queue is open and has fewer receives left than its low

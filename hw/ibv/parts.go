@@ -1,0 +1,64 @@
+//go:build linux && cgo
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import "godat/hw"
+
+// parts are the objects of which a queue pair is made. Each counts the queue pair as a
+// user.
+type parts struct {
+	zone *zone
+	send *completionQueue
+	recv *completionQueue
+	srq  *sharedQueue // nil: the receives are the queue pair's own
+}
+
+// use finds the device's objects behind those of a configuration and counts a user of
+// each. When it fails it undoes what it counted.
+func (p *parts) use(op string, d *device, cfg *hw.QPConfig) (err error) {
+	defer func() {
+		if err != nil {
+			p.each((*users).unuse)
+		}
+	}()
+	if p.zone, err = d.useZone(op, cfg.Zone); err != nil {
+		return err
+	}
+	if p.send, err = d.useCQ(op, cfg.SendCQ); err != nil {
+		return err
+	}
+	if p.recv, err = d.useCQ(op, cfg.RecvCQ); err != nil {
+		return err
+	}
+	if cfg.SRQ != nil {
+		p.srq, err = d.useSRQ(op, cfg.SRQ)
+	}
+	return err
+}
+
+// each calls f with the user counts of the parts that there are.
+func (p *parts) each(f func(*users)) {
+	if p.zone != nil {
+		f(&p.zone.users)
+	}
+	if p.send != nil {
+		f(&p.send.users)
+	}
+	if p.recv != nil {
+		f(&p.recv.users)
+	}
+	if p.srq != nil {
+		f(&p.srq.users)
+	}
+}
+
+// shared is 1 when receives come from a shared queue, as rdma_conn_param's srq says it.
+func (p *parts) shared() C.int {
+	if p.srq != nil {
+		return 1
+	}
+	return 0
+}
