@@ -215,7 +215,7 @@ func (r *request) withdraw() {
 func (q *queuePair) refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	q.state = stateRefused
 	q.dev.clearDeadline(q)
-	q.fact(fact{kind: factRefused, why: why, private: private, cause: cause})
+	q.addFact(fact{kind: factRefused, why: why, private: private, cause: cause})
 }
 
 // connected makes the initiator's side up. The acceptor's engine makes the acceptor's
@@ -229,7 +229,7 @@ func (q *queuePair) connected(r *request) {
 	p.peer, p.confirmed = q, true
 	p.readsOut, p.readsIn = q.readsIn, q.readsOut
 	p.dev.schedule(p)
-	q.fact(fact{kind: factEstablished, info: hw.ConnInfo{
+	q.addFact(fact{kind: factEstablished, info: hw.ConnInfo{
 		Local: r.remote, Remote: r.local, ReadsIn: q.readsIn, ReadsOut: q.readsOut, Private: r.answerPrivate,
 	}})
 }
@@ -241,7 +241,7 @@ func (q *queuePair) accepting() (more bool) {
 	switch {
 	case q.confirmed:
 		q.state = stateUp
-		q.fact(fact{kind: factEstablished, info: hw.ConnInfo{
+		q.addFact(fact{kind: factEstablished, info: hw.ConnInfo{
 			Local: r.local, Remote: r.remote, ReadsIn: q.readsIn, ReadsOut: q.readsOut,
 		}})
 	case r.from == nil:
@@ -271,7 +271,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	const op = "sim.Accept"
 	q, _ := qp.(*queuePair)
 	if q == nil || q.dev != r.listener.dev {
-		return r.spoil(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "not a queue pair of this device"))
+		return r.refuseInvalid(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "not a queue pair of this device"))
 	}
 	q.enter("Accept")
 	defer q.leave()
@@ -295,8 +295,8 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	return nil
 }
 
-// spoil refuses a request for which the answer was invalid, and returns err.
-func (r *request) spoil(err *hw.Error) error {
+// refuseInvalid refuses a request for which the answer was invalid, and returns err.
+func (r *request) refuseInvalid(err *hw.Error) error {
 	r.sim.mu.Lock()
 	defer r.sim.mu.Unlock()
 	if !r.answered {
@@ -309,7 +309,7 @@ func (r *request) spoil(err *hw.Error) error {
 func (r *request) Reject(private []byte) error {
 	const op = "sim.Reject"
 	if len(private) > maxPrivate {
-		return r.spoil(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, at most %d", len(private), maxPrivate))
+		return r.refuseInvalid(hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, at most %d", len(private), maxPrivate))
 	}
 	r.sim.mu.Lock()
 	defer r.sim.mu.Unlock()

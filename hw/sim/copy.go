@@ -13,10 +13,10 @@ type piece struct {
 // returns the number of bytes, and whether a region of either span is not valid any
 // more. It looks the keys up with sim.mu held, so it never accesses a dead region, and
 // releases sim.mu while it copies.
-func (q *queuePair) move(dst, src *span, off, n uint64) (moved uint64, dstGone, srcGone bool) {
+func (d *Device) move(dst, src *span, off, n uint64) (moved uint64, dstGone, srcGone bool) {
 	var pieces [maxPieces]piece
 	k := 0
-	n = min(n, uint64(q.dev.sim.cfg.Chunk))
+	n = min(n, uint64(d.sim.cfg.Chunk))
 	for ; k < len(pieces) && moved < n; k++ {
 		p := &pieces[k]
 		if p.dst, p.dmr = dst.at(off + moved); p.dst == nil {
@@ -36,7 +36,7 @@ func (q *queuePair) move(dst, src *span, off, n uint64) (moved uint64, dstGone, 
 	if k == 0 {
 		return 0, dstGone, srcGone
 	}
-	mu := &q.dev.sim.mu
+	mu := &d.sim.mu
 	mu.Unlock()
 	for i := range pieces[:k] {
 		copy(pieces[i].dst, pieces[i].src)

@@ -28,7 +28,7 @@ type Device struct {
 	name   string
 	async  func(hw.AsyncEvent)
 	waiter *waiter
-	kick   chan struct{} // wakes the engine
+	wake   chan struct{} // wakes the engine
 	done   chan struct{} // closed when the engine's goroutine has ended
 
 	queues queues
@@ -36,18 +36,18 @@ type Device struct {
 	stepping sync.Mutex // serializes manual steps
 
 	// Guarded by sim.mu.
-	rng      *rand.Rand
-	steps    uint64
-	first    *queuePair // the run queue: queue pairs with work
-	last     *queuePair
-	timed    []*queuePair // queue pairs with a deadline
-	arrivals []*request   // requests that no listener of this device got yet
-	offered  []*request   // requests that a listener of this device got and did not answer
-	asyncs   []hw.AsyncEvent
-	lows     []*sharedQueue // shared queues whose OnLow the engine must call
-	children int
-	closed   bool
-	unbusy   sync.Cond // signals that no copy of a dead region is under way
+	rng       *rand.Rand
+	steps     uint64
+	first     *queuePair // the run queue: queue pairs with work
+	last      *queuePair
+	timed     []*queuePair // queue pairs with a deadline
+	arrivals  []*request   // requests that no listener of this device got yet
+	offered   []*request   // requests that a listener of this device got and did not answer
+	asyncs    []hw.AsyncEvent
+	lowQueues []*sharedQueue // shared queues whose OnLow the engine must call
+	children  int
+	closed    bool
+	unbusy    sync.Cond // signals that no copy of a dead region is under way
 }
 
 // Attr implements [hw.Device].

@@ -23,11 +23,11 @@ func (d *Device) run() {
 		case worked:
 			runtime.Gosched()
 		case next.IsZero():
-			<-d.kick
+			<-d.wake
 		default:
 			timer.Reset(time.Until(next))
 			select {
-			case <-d.kick:
+			case <-d.wake:
 			case <-timer.C:
 			}
 		}
@@ -48,13 +48,13 @@ func (d *Device) Step() bool {
 // sim.mu; step releases it while it copies memory and while it calls the owner.
 func (d *Device) step() bool {
 	d.steps++
-	d.expire()
+	d.checkDeadlines()
 	switch {
 	case len(d.asyncs) > 0:
 		d.tellAsync()
 		return true
-	case len(d.lows) > 0:
-		d.tellLow()
+	case len(d.lowQueues) > 0:
+		d.callOnLow()
 		return true
 	case len(d.arrivals) > 0:
 		d.arrive()
@@ -81,12 +81,17 @@ func (d *Device) schedule(q *queuePair) {
 	if q.queued {
 		return
 	}
-	q.wait = 0
-	if n := d.sim.cfg.MaxDelay; n > 0 {
-		q.wait = d.rng.IntN(n + 1)
-	}
+	q.wait = d.delay()
 	d.push(q)
 	d.wakeEngine()
+}
+
+// delay chooses a number of steps up to Config.MaxDelay.
+func (d *Device) delay() int {
+	if n := d.sim.cfg.MaxDelay; n > 0 {
+		return d.rng.IntN(n + 1)
+	}
+	return 0
 }
 
 func (d *Device) push(q *queuePair) {
@@ -113,12 +118,12 @@ func (d *Device) pop() *queuePair {
 
 func (d *Device) wakeEngine() {
 	select {
-	case d.kick <- struct{}{}:
+	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// setDeadline makes the engine call q.late at the given time, unless clearDeadline is
+// setDeadline makes the engine call q.expire at the given time, unless clearDeadline is
 // called before.
 func (d *Device) setDeadline(q *queuePair, at time.Time) {
 	q.deadline = at
@@ -148,8 +153,8 @@ func (d *Device) nextDeadline() (next time.Time) {
 	return next
 }
 
-// expire calls late for the queue pairs whose deadline has passed.
-func (d *Device) expire() {
+// checkDeadlines calls expire for the queue pairs whose deadline has passed.
+func (d *Device) checkDeadlines() {
 	if len(d.timed) == 0 {
 		return
 	}
@@ -161,7 +166,7 @@ func (d *Device) expire() {
 			continue
 		}
 		d.clearDeadline(q)
-		q.late()
+		q.expire()
 	}
 }
 

@@ -61,6 +61,19 @@ type zone struct {
 	closed bool
 }
 
+// openZone finds the zone behind a handle, unless the device or the zone is closed. The
+// caller holds sim.mu.
+func (d *Device) openZone(op string, h hw.Zone) (*zone, error) {
+	z, _ := h.(*zone)
+	switch {
+	case d.closed:
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
+	case z == nil || z.dev != d || z.closed:
+		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "not an open zone of this device")
+	}
+	return z, nil
+}
+
 // Close implements [hw.Zone].
 func (z *zone) Close() error {
 	const op = "sim.Zone.Close"
@@ -126,14 +139,12 @@ func (m *region) Deregister() error {
 // Register implements [hw.Device].
 func (d *Device) Register(in hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
 	const op = "sim.Register"
-	z, _ := in.(*zone)
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
+	z, err := d.openZone(op, in)
 	switch {
-	case d.closed:
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
-	case z == nil || z.dev != d || z.closed:
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "not an open zone of this device")
+	case err != nil:
+		return nil, err
 	case len(mem) == 0:
 		return nil, hw.Errorf(op, hw.LengthError, hw.NoSubtype, "no memory")
 	}

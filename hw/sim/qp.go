@@ -34,7 +34,6 @@ type queuePair struct {
 	cfg    hw.QPConfig
 	sendCQ *completionQueue
 	recvCQ *completionQueue
-	srq    *sharedQueue // may be nil
 
 	calls      atomic.Int32 // calls of the owner under way: 0 or 1, or a violation
 	endsPolled atomic.Int32 // how many of the two OpEnds the owner has polled
@@ -47,8 +46,8 @@ type queuePair struct {
 
 	// The queues.
 	state    state
-	sq       sendRing
-	rq       recvRing
+	sq       sendQueue
+	rq       recvQueue
 	ended    [2]bool
 	draining bool
 
@@ -88,16 +87,14 @@ const (
 // NewQP implements [hw.Device].
 func (d *Device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	const op = "sim.NewQP"
-	z, _ := cfg.Zone.(*zone)
 	scq, _ := cfg.SendCQ.(*completionQueue)
 	rcq, _ := cfg.RecvCQ.(*completionQueue)
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
+	z, err := d.openZone(op, cfg.Zone)
 	switch {
-	case d.closed:
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
-	case z == nil || z.dev != d || z.closed:
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "not an open zone of this device")
+	case err != nil:
+		return nil, err
 	case scq == nil || rcq == nil || scq.dev != d || rcq.dev != d || scq.closed || rcq.closed:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a polled device needs completion queues of its own")
 	case cfg.SendSink != nil || cfg.RecvSink != nil:
@@ -116,10 +113,10 @@ func (d *Device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	if srq != nil {
 		cfg.RecvDepth = 1 // room for the receive that a message is being placed into
 	}
-	q := &queuePair{dev: d, zone: z, cfg: cfg, sendCQ: scq, recvCQ: rcq, srq: srq}
+	q := &queuePair{dev: d, zone: z, cfg: cfg, sendCQ: scq, recvCQ: rcq}
 	srq.join(q)
-	q.sq.slots = make([]slot, cfg.SendDepth)
-	q.rq.slots = make([]hw.RecvWR, cfg.RecvDepth)
+	q.sq = sendQueue{qp: q, slots: make([]slot, cfg.SendDepth)}
+	q.rq = recvQueue{qp: q, srq: srq, slots: make([]hw.RecvWR, cfg.RecvDepth)}
 	z.users++
 	scq.users++
 	rcq.users++
@@ -181,7 +178,7 @@ func (q *queuePair) Break(orderly bool) {
 		}
 	default: // no request is unanswered
 	}
-	q.part(why, &hw.Cause{Text: "the peer broke the connection", Found: hw.SidePeer})
+	q.disconnect(why, &hw.Cause{Text: "the peer broke the connection", Found: hw.SidePeer})
 	q.state = stateBroken
 	q.dev.clearDeadline(q)
 	q.dev.schedule(q)
@@ -216,7 +213,7 @@ func (q *queuePair) Close() error {
 	q.zone.users--
 	q.sendCQ.users--
 	q.recvCQ.users--
-	q.srq.part(q)
+	q.rq.srq.leave(q)
 	q.dev.children--
 	return nil
 }
@@ -226,8 +223,8 @@ func (q *queuePair) over() bool {
 	return q.ended[sending] && q.ended[receiving] && q.endsPolled.Load() == 2
 }
 
-// fact queues a fact. The device's engine tells it later, with no lock held.
-func (q *queuePair) fact(f fact) {
+// addFact queues a fact. The device's engine tells it later, with no lock held.
+func (q *queuePair) addFact(f fact) {
 	q.facts[q.nfacts] = f
 	q.nfacts++
 	q.dev.schedule(q)
@@ -260,9 +257,9 @@ func (q *queuePair) tell() {
 	}
 }
 
-// part separates the queue pair from its peer and notifies the peer that the connection
+// disconnect separates the queue pair from its peer and notifies the peer that the connection
 // is over. cause is the cause as the peer is told it.
-func (q *queuePair) part(why hw.Reason, cause *hw.Cause) {
+func (q *queuePair) disconnect(why hw.Reason, cause *hw.Cause) {
 	p := q.peer
 	if p == nil {
 		return
@@ -283,7 +280,7 @@ func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
 	}
 	q.state = stateDown
 	q.dev.clearDeadline(q)
-	q.fact(fact{kind: factDown, why: why, cause: cause})
+	q.addFact(fact{kind: factDown, why: why, cause: cause})
 }
 
 // fail breaks the connection on both sides because an operation completed with status.
@@ -296,7 +293,7 @@ func (q *queuePair) fail(op hw.Op, status hw.Status) {
 	default:
 		far.Found = hw.SidePeer
 	}
-	q.part(hw.ReasonBroken, far)
+	q.disconnect(hw.ReasonBroken, far)
 	q.down(hw.ReasonBroken, near)
 }
 

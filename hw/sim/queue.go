@@ -22,27 +22,64 @@ type slot struct {
 	status   hw.Status
 }
 
-// sendRing is a ring of slots: those in [head, next) have begun, those in [next, tail)
-// wait, except that the one at next may have moved some chunks. A slot is free again
-// when retire or flush has passed it.
-type sendRing struct {
+// sendQueue is a queue pair's send queue, whose requests the engine executes. It is a
+// ring: the slots in [head, next) have begun, those in [next, tail) wait, except that the
+// one at next may have moved some chunks. A slot is free again when retire or flush has
+// passed it.
+type sendQueue struct {
+	qp               *queuePair
 	slots            []slot
 	head, next, tail uint64
 	reads            int  // RDMA reads outstanding
 	failed           bool // a request failed: none behind it begins
 }
 
-func (s *sendRing) at(i uint64) *slot { return &s.slots[i%uint64(len(s.slots))] }
+func (q *sendQueue) at(i uint64) *slot { return &q.slots[i%uint64(len(q.slots))] }
 
-// recvRing is a ring of receives. copying says that the peer's engine is copying bytes
-// into the oldest receive, with sim.mu released.
-type recvRing struct {
+// flush flushes the oldest request.
+func (q *sendQueue) flush() {
+	id := q.at(q.head).wr.ID
+	*q.at(q.head) = slot{}
+	q.head++
+	q.next = max(q.next, q.head)
+	q.qp.complete(sending, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
+}
+
+// recvQueue is a queue pair's receive queue: a ring. copying says that the peer's engine
+// is copying bytes into the oldest receive, with sim.mu released.
+type recvQueue struct {
+	qp         *queuePair
+	srq        *sharedQueue // may be nil
 	slots      []hw.RecvWR
 	head, tail uint64
 	copying    bool
 }
 
-func (r *recvRing) at(i uint64) *hw.RecvWR { return &r.slots[i%uint64(len(r.slots))] }
+func (q *recvQueue) at(i uint64) *hw.RecvWR { return &q.slots[i%uint64(len(q.slots))] }
+
+// ready reports whether there is a receive for a message.
+func (q *recvQueue) ready() bool {
+	return q.head < q.tail || q.srq != nil && len(q.srq.wrs) > 0
+}
+
+// first is the receive into which the next message goes. The caller has checked ready.
+func (q *recvQueue) first() *hw.RecvWR {
+	if s := q.srq; s != nil && q.head == q.tail {
+		*q.at(q.tail) = s.wrs[0]
+		q.tail++
+		s.wrs = s.wrs[1:]
+		s.checkLow()
+	}
+	return q.at(q.head)
+}
+
+// complete completes the oldest receive.
+func (q *recvQueue) complete(wc hw.WC) {
+	wc.ID = q.at(q.head).ID
+	*q.at(q.head) = hw.RecvWR{}
+	q.head++
+	q.qp.complete(receiving, wc, false)
+}
 
 // refusePost returns an error unless the queue pair is in one of the states in which it
 // takes posts.
@@ -70,7 +107,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	}
 	defer q.dev.schedule(q)
 	for i := range wrs {
-		if err := q.admit(op, &wrs[i]); err != nil {
+		if err := q.sq.admit(op, &wrs[i]); err != nil {
 			return i, err
 		}
 		*q.sq.at(q.sq.tail) = slot{wr: wrs[i], total: total(wrs[i].SGL)}
@@ -80,18 +117,18 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 }
 
 // admit makes the checks that are made when a request is posted.
-func (q *queuePair) admit(op string, wr *hw.SendWR) error {
+func (q *sendQueue) admit(op string, wr *hw.SendWR) error {
 	switch {
-	case q.draining:
-		q.dev.violateLocked("PostSend after Drain")
+	case q.qp.draining:
+		q.qp.dev.violateLocked("PostSend after Drain")
 		return hw.Errorf(op, hw.InvalidState, hw.StateEPDisconnectPending, "draining")
-	case !q.dev.sim.cfg.Ops.Has(wr.Op):
+	case !q.qp.dev.sim.cfg.Ops.Has(wr.Op):
 		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "no %v", wr.Op)
-	case len(wr.SGL) > q.cfg.SendSegments:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d segments, at most %d", len(wr.SGL), q.cfg.SendSegments)
-	case q.sq.tail-q.sq.head == uint64(len(q.sq.slots)):
-		q.dev.violateLocked("more than %d sends outstanding", len(q.sq.slots))
-		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "%d sends are outstanding", len(q.sq.slots))
+	case len(wr.SGL) > q.qp.cfg.SendSegments:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d segments, at most %d", len(wr.SGL), q.qp.cfg.SendSegments)
+	case q.tail-q.head == uint64(len(q.slots)):
+		q.qp.dev.violateLocked("more than %d sends outstanding", len(q.slots))
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "%d sends are outstanding", len(q.slots))
 	}
 	return nil
 }
@@ -104,10 +141,10 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	if err := q.refusePost(op, stateNew, stateConnecting, stateAccepting, stateUp, stateRefused, stateDown); err != nil {
 		return 0, err
 	}
-	if q.srq != nil {
+	if q.rq.srq != nil {
 		return 0, hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
 	}
-	defer q.received()
+	defer q.receivesPosted()
 	for i := range wrs {
 		switch {
 		case len(wrs[i].SGL) > q.cfg.RecvSegments:
@@ -122,9 +159,9 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
-// received schedules the work that new receives may allow: the peer's send that waits
+// receivesPosted schedules the work that new receives may allow: the peer's send that waits
 // for one, or the flush of this queue pair.
-func (q *queuePair) received() {
+func (q *queuePair) receivesPosted() {
 	if q.peer != nil {
 		q.peer.dev.schedule(q.peer)
 	}
@@ -139,7 +176,7 @@ func (q *queuePair) complete(dir direction, wc hw.WC, end bool) {
 	cq := q.sendCQ
 	if dir == receiving {
 		cq = q.recvCQ
-		if q.srq != nil && !end {
+		if q.rq.srq != nil && !end {
 			wc.QP = q.cfg.Number
 		}
 	}
@@ -154,25 +191,6 @@ func (q *queuePair) complete(dir direction, wc hw.WC, end bool) {
 	cq.push(e, wc.Status != hw.StatusSuccess || wc.Flags&hw.WCSolicited != 0)
 }
 
-// retire completes the finished requests at the head of the send queue, in order. The
-// first that failed breaks the connection.
-func (q *queuePair) retire() {
-	for q.sq.head < q.sq.next && q.sq.at(q.sq.head).finished {
-		s := q.sq.at(q.sq.head)
-		wr, status, n := &s.wr, s.status, s.total
-		q.sq.head++
-		if status != hw.StatusSuccess || wr.Flags&hw.WRSignaled != 0 {
-			q.complete(sending, hw.WC{ID: wr.ID, Status: status, Op: wr.Op, Len: uint32(n)}, false)
-		}
-		op, failed := wr.Op, status != hw.StatusSuccess
-		*s = slot{}
-		if failed {
-			q.fail(op, status)
-			return
-		}
-	}
-}
-
 // flush completes one outstanding request with StatusFlushed, or ends a queue. The seed
 // chooses the queue. work calls it only when no fact is left to tell.
 func (q *queuePair) flush() (more bool) {
@@ -180,16 +198,9 @@ func (q *queuePair) flush() (more bool) {
 	recvs := q.rq.head < q.rq.tail
 	switch {
 	case sends && (!recvs || q.rq.copying || q.dev.rng.IntN(2) == 0):
-		id := q.sq.at(q.sq.head).wr.ID
-		*q.sq.at(q.sq.head) = slot{}
-		q.sq.head++
-		q.sq.next = max(q.sq.next, q.sq.head)
-		q.complete(sending, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
+		q.sq.flush()
 	case recvs && !q.rq.copying:
-		id := q.rq.at(q.rq.head).ID
-		*q.rq.at(q.rq.head) = hw.RecvWR{}
-		q.rq.head++
-		q.complete(receiving, hw.WC{ID: id, Status: hw.StatusFlushed}, false)
+		q.rq.complete(hw.WC{Status: hw.StatusFlushed})
 	case recvs || q.state != stateBroken:
 		return false // the end of the copy, or Break, schedules the queue pair again
 	case !q.ended[sending] || !q.ended[receiving]:

@@ -148,7 +148,7 @@ func (s *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	for k := range cfg.Params {
 		return nil, hw.Errorf("sim.Open", hw.InvalidParameter, hw.NoSubtype, "unknown parameter %q", k)
 	}
-	d := &Device{sim: s, name: cfg.Device, async: cfg.Async, kick: make(chan struct{}, 1), done: make(chan struct{})}
+	d := &Device{sim: s, name: cfg.Device, async: cfg.Async, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	if d.name == "" {
 		d.name = s.cfg.Name + "0"
 	}

@@ -32,14 +32,12 @@ var (
 // NewSRQ implements [hw.SharedReceiver].
 func (d *Device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	const op = "sim.NewSRQ"
-	z, _ := cfg.Zone.(*zone)
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
+	z, err := d.openZone(op, cfg.Zone)
 	switch {
-	case d.closed:
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
-	case z == nil || z.dev != d || z.closed:
-		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "not an open zone of this device")
+	case err != nil:
+		return nil, err
 	case cfg.Depth < 1 || cfg.Depth > maxDepth || outside(cfg.Segments, maxSegments):
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a limit of Attr is exceeded")
 	}
@@ -48,7 +46,7 @@ func (d *Device) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	return &sharedQueue{dev: d, zone: z, segs: cfg.Segments, onLow: cfg.OnLow, depth: cfg.Depth}, nil
 }
 
-func (s *sharedQueue) gone(op string) error {
+func (s *sharedQueue) closedError(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleSRQ, "the shared receive queue is closed")
 }
 
@@ -58,7 +56,7 @@ func (s *sharedQueue) PostRecv(wrs []hw.RecvWR) (int, error) {
 	s.dev.sim.mu.Lock()
 	defer s.dev.sim.mu.Unlock()
 	if s.closed {
-		return 0, s.gone(op)
+		return 0, s.closedError(op)
 	}
 	defer s.wake()
 	for i := range wrs {
@@ -76,7 +74,7 @@ func (s *sharedQueue) PostRecv(wrs []hw.RecvWR) (int, error) {
 // wake schedules the senders that may be waiting for a receive.
 func (s *sharedQueue) wake() {
 	for _, q := range s.users {
-		q.received()
+		q.receivesPosted()
 	}
 }
 
@@ -87,7 +85,7 @@ func (s *sharedQueue) Arm(limit int) error {
 	defer s.dev.sim.mu.Unlock()
 	switch {
 	case s.closed:
-		return s.gone(op)
+		return s.closedError(op)
 	case outside(limit, s.depth):
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "limit %d of %d", limit, s.depth)
 	}
@@ -101,15 +99,15 @@ func (s *sharedQueue) Arm(limit int) error {
 func (s *sharedQueue) checkLow() {
 	if len(s.wrs) < s.low {
 		s.low = 0
-		s.dev.lows = append(s.dev.lows, s)
+		s.dev.lowQueues = append(s.dev.lowQueues, s)
 		s.dev.wakeEngine()
 	}
 }
 
-// tellLow calls OnLow of the first queue in lows, with sim.mu released.
-func (d *Device) tellLow() {
-	s := d.lows[0]
-	d.lows = d.lows[1:]
+// callOnLow calls OnLow of the first queue in lowQueues, with sim.mu released.
+func (d *Device) callOnLow() {
+	s := d.lowQueues[0]
+	d.lowQueues = d.lowQueues[1:]
 	if s.closed || s.onLow == nil {
 		return
 	}
@@ -125,7 +123,7 @@ func (s *sharedQueue) Resize(depth int) error {
 	defer s.dev.sim.mu.Unlock()
 	switch {
 	case s.closed:
-		return s.gone(op)
+		return s.closedError(op)
 	case depth < 1 || depth > maxDepth:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "depth %d", depth)
 	case len(s.wrs) > depth:
@@ -149,7 +147,7 @@ func (s *sharedQueue) Close() error {
 	defer s.dev.sim.mu.Unlock()
 	switch {
 	case s.closed:
-		return s.gone(op)
+		return s.closedError(op)
 	case len(s.users) > 0:
 		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "%d queue pairs take from it", len(s.users))
 	}
@@ -174,7 +172,7 @@ func (d *Device) shared(op string, h hw.SRQ, z *zone) (*sharedQueue, error) {
 	return s, nil
 }
 
-// join adds a queue pair that takes receives from the queue, and part removes it. Both
+// join adds a queue pair that takes receives from the queue, and leave removes it. Both
 // do nothing for a nil queue.
 func (s *sharedQueue) join(q *queuePair) {
 	if s != nil {
@@ -182,25 +180,8 @@ func (s *sharedQueue) join(q *queuePair) {
 	}
 }
 
-func (s *sharedQueue) part(q *queuePair) {
+func (s *sharedQueue) leave(q *queuePair) {
 	if s != nil {
 		s.users = slices.DeleteFunc(s.users, func(o *queuePair) bool { return o == q })
 	}
-}
-
-// hasReceive reports whether there is a receive for a message to the queue pair.
-func (q *queuePair) hasReceive() bool {
-	return q.rq.head < q.rq.tail || q.srq != nil && len(q.srq.wrs) > 0
-}
-
-// receive is the receive into which the next message goes. The caller has checked
-// hasReceive.
-func (q *queuePair) receive() *hw.RecvWR {
-	if s := q.srq; s != nil && q.rq.head == q.rq.tail {
-		*q.rq.at(q.rq.tail) = s.wrs[0]
-		q.rq.tail++
-		s.wrs = s.wrs[1:]
-		s.checkLow()
-	}
-	return q.rq.at(q.rq.head)
 }
