@@ -10,7 +10,7 @@ import (
 // atomicsThroughWindows runs atomics through zero-based windows that begin at several
 // bytes of a word: the alignment of an offset says nothing about that of the address.
 func atomicsThroughWindows(r *rig) {
-	if !r.b.attr.ZeroBased || !r.has(hw.OpFetchAdd) || !r.has(hw.OpCompareSwap) {
+	if !r.b.attr.ZeroBased {
 		return
 	}
 	for _, begin := range []int{0, 1, 4, 7} {

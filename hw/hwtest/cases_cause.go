@@ -16,10 +16,8 @@ var causeCases = []contractCase{
 		r.refusedAs(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: qual}, hw.ReasonRejected)
 	}},
 	{"a reject is found by the peer", func(r *rig) {
-		l := r.b.listen(hw.ListenConfig{})
 		a := r.a.newEnd()
-		a.connect(l, nil)
-		r.must.NoError(l.next().Reject([]byte("no")))
+		r.must.NoError(r.b.request(a, nil).Reject([]byte("no")))
 		a.awaitRefused()
 		r.also.Equal(hw.SidePeer, r.causes(a)[0].Found)
 	}},
@@ -44,10 +42,7 @@ var causeCases = []contractCase{
 		r.blamed(a, b, hw.StatusLocalLength, hw.StatusRemoteResponder)
 		r.also.Equal(hw.SideLocal, b.cause.Found, "%v", b.cause)
 	}},
-	{"a write with a wrong key, or without the privilege: the target found it", func(r *rig) {
-		if !r.has(hw.OpWrite) {
-			return
-		}
+	{"a write with a wrong key, or without the privilege: the target found it", ifHas(hw.OpWrite, func(r *rig) {
 		for _, wrong := range []uint32{1 << 8, 0} {
 			a, b := r.pair()
 			near, far := r.a.mem(8, hw.LocalRead), r.b.mem(8, hw.LocalWrite|hw.RemoteRead)
@@ -57,7 +52,7 @@ var causeCases = []contractCase{
 			r.blamed(a, b, hw.StatusRemoteAccess)
 			r.also.Equal(hw.SidePeer, a.cause.Found, "%v", a.cause)
 		}
-	}},
+	})},
 	{"a send from memory of no region: this side found it, and the peer hears that", func(r *rig) {
 		a, b := r.pair()
 		b.recv()

@@ -46,10 +46,8 @@ var connectCases = []contractCase{
 		a.awaitUp()
 	}},
 	{"the consumer rejects: Refused(ReasonPeerRejected)", func(r *rig) {
-		l := r.b.listen(hw.ListenConfig{})
 		a := r.a.newEnd()
-		a.connect(l, nil)
-		r.must.NoError(l.next().Reject(nil))
+		r.must.NoError(r.b.request(a, nil).Reject(nil))
 		why, private := a.awaitRefused()
 		r.also.Equal(hw.ReasonPeerRejected, why)
 		r.also.Empty(private)
@@ -72,11 +70,9 @@ var connectCases = []contractCase{
 		r.also.ErrorIs(a.tryConnect(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: l.Qual()}), hw.ErrInvalidState)
 	}},
 	{"Accept when the initiator has gone: Refused", func(r *rig) {
-		l := r.b.listen(hw.ListenConfig{})
 		a, b := r.a.newEnd(), r.b.newEnd()
 		in := b.recv()
-		a.connect(l, nil)
-		req := l.next()
+		req := r.b.request(a, nil)
 		a.over()
 		r.must.NoError(b.accept(req, nil))
 		why, _ := b.awaitRefused()
@@ -89,10 +85,8 @@ var connectCases = []contractCase{
 		roundTrip(r, a, b)
 	}},
 	{"Reject when the initiator has gone is fine", func(r *rig) {
-		l := r.b.listen(hw.ListenConfig{})
 		a := r.a.newEnd()
-		a.connect(l, nil)
-		req := l.next()
+		req := r.b.request(a, nil)
 		a.over()
 		r.also.NoError(req.Reject([]byte("too late")))
 		r.also.ErrorIs(req.Reject(nil), hw.ErrInvalidHandle)
@@ -134,12 +128,10 @@ var connectCases = []contractCase{
 		c.awaitUp()
 	}},
 	{"the active side is up before anything completes on it", func(r *rig) {
-		l := r.b.listen(hw.ListenConfig{})
 		for range 20 {
 			a, b := r.a.newEnd(), r.b.newEnd()
 			in, back := a.recv(), b.recv()
-			a.connect(l, nil)
-			r.must.NoError(b.accept(l.next(), nil))
+			r.must.NoError(b.accept(r.b.request(a, nil), nil))
 			b.awaitUp()
 			b.post(sendOf())
 			a.await("a completion or Established", func() bool { return a.info != nil || a.books[recvQueue].head > in })
@@ -173,7 +165,6 @@ func (r *rig) refusedAs(cfg hw.ConnectConfig, want hw.Reason) {
 }
 
 func privateData(r *rig) {
-	l := r.b.listen(hw.ListenConfig{})
 	most := r.a.attr.MaxPrivate
 	for _, n := range []int{0, 1, 2, most / 2, most - 1, most} {
 		if n < 0 || n > most {
@@ -182,8 +173,7 @@ func privateData(r *rig) {
 		hello, answer := pattern(n, 1), pattern(n, 2)
 		for _, accept := range []bool{true, false} {
 			a, b := r.a.newEnd(), r.b.newEnd()
-			a.connect(l, hello)
-			req := l.next()
+			req := r.b.request(a, hello)
 			got, truncated := req.Private()
 			r.also.True(bytes.Equal(hello, got), "%d bytes in the request", n)
 			r.also.False(truncated)
@@ -209,8 +199,7 @@ func tooMuchPrivate(r *rig) {
 	r.also.ErrorIs(err, hw.ErrInvalidParameter)
 
 	// The attempt did not start, so the same queue pair can connect.
-	a.connect(l, nil)
-	req := l.next()
+	req := r.b.request(a, nil)
 	r.also.ErrorIs(b.accept(req, data), hw.ErrInvalidParameter)
 	why, _ := a.awaitRefused()
 	r.also.Equal(hw.ReasonRejected, why, "a dead request is refused, and not by the consumer")
@@ -218,8 +207,7 @@ func tooMuchPrivate(r *rig) {
 	a.over()
 	a.reset()
 
-	a.connect(l, nil)
-	req = l.next()
+	req = r.b.request(a, nil)
 	r.also.ErrorIs(req.Reject(data), hw.ErrInvalidParameter)
 	a.over()
 	a.reset()
@@ -262,10 +250,8 @@ func describe(r *rig) {
 }
 
 func secondAnswer(r *rig) {
-	l := r.b.listen(hw.ListenConfig{})
 	a, b, spare := r.a.newEnd(), r.b.newEnd(), r.b.newEnd()
-	a.connect(l, nil)
-	req := l.next()
+	req := r.b.request(a, nil)
 	r.must.NoError(b.accept(req, nil))
 	r.also.ErrorIs(spare.accept(req, nil), hw.ErrInvalidHandle)
 	r.also.ErrorIs(req.Reject(nil), hw.ErrInvalidHandle)
@@ -275,8 +261,7 @@ func secondAnswer(r *rig) {
 	roundTrip(r, a, b)
 
 	c := r.a.newEnd()
-	c.connect(l, nil)
-	req = l.next()
+	req = r.b.request(c, nil)
 	r.must.NoError(req.Reject(nil))
 	r.also.ErrorIs(req.Reject(nil), hw.ErrInvalidHandle)
 	r.also.ErrorIs(spare.accept(req, nil), hw.ErrInvalidHandle)
@@ -285,11 +270,9 @@ func secondAnswer(r *rig) {
 }
 
 func failedAccept(r *rig) {
-	l := r.b.listen(hw.ListenConfig{})
 	a, b := r.pair()
 	c := r.a.newEnd()
-	c.connect(l, nil)
-	req := l.next()
+	req := r.b.request(c, nil)
 	r.also.ErrorIs(b.accept(req, nil), hw.ErrInvalidState, "the queue pair is connected")
 	why, _ := c.awaitRefused()
 	r.also.Equal(hw.ReasonRejected, why)

@@ -47,11 +47,7 @@ var endCases = []contractCase{
 		a.breakNow(true)
 		r.also.Equal(hw.ReasonPeer, b.awaitDown())
 	}},
-	{"Drain waits for a send that waits", func(r *rig) {
-		if !r.a.attr.NotReadyWait {
-			r.tb.Log("without Attr.NotReadyWait nothing waits")
-			return
-		}
+	{"Drain waits for a send that waits", ifWaits(func(r *rig) {
 		a, b := r.pair(notReady(hourLong))
 		out := a.post(sendOf())
 		a.drain()
@@ -61,19 +57,15 @@ var endCases = []contractCase{
 		r.also.Equal(hw.StatusSuccess, a.sent(out).Status)
 		a.breakNow(true)
 		r.also.Equal(hw.ReasonPeer, b.awaitDown())
-	}},
-	{"an orderly Break with a send that waits: the peer hears Down(ReasonPeer)", func(r *rig) {
-		if !r.a.attr.NotReadyWait {
-			r.tb.Log("without Attr.NotReadyWait nothing waits")
-			return
-		}
+	})},
+	{"an orderly Break with a send that waits: the peer hears Down(ReasonPeer)", ifWaits(func(r *rig) {
 		a, b := r.pair(notReady(hourLong))
 		out := a.post(sendOf())
 		a.stays(out)
 		a.breakNow(true)
 		r.also.Equal(hw.ReasonPeer, b.awaitDown())
 		r.also.Equal(hw.StatusFlushed, a.sent(out).Status)
-	}},
+	})},
 	{"a Drain that can't succeed ends with Down(ReasonBroken)", func(r *rig) {
 		a, b := r.pair(notReady(shortWait))
 		out := a.post(sendOf())
@@ -159,28 +151,14 @@ type phase struct {
 
 var phaseTable = []phase{
 	{"new", func(*rig, *end, *end) {}},
-	{"connecting, unanswered", func(r *rig, a, _ *end) {
-		l := r.b.listen(hw.ListenConfig{})
-		a.connect(l, nil)
-		l.next()
-	}},
+	{"connecting, unanswered", func(r *rig, a, _ *end) { r.b.request(a, nil) }},
 	{"connecting, on its way", func(r *rig, a, _ *end) { a.connect(r.b.listen(hw.ListenConfig{}), nil) }},
 	{"refused", func(r *rig, a, _ *end) {
-		l := r.b.listen(hw.ListenConfig{})
-		a.connect(l, nil)
-		r.must.NoError(l.next().Reject(nil))
+		r.must.NoError(r.b.request(a, nil).Reject(nil))
 		a.awaitRefused()
 	}},
-	{"accepted, not up yet", func(r *rig, a, b *end) {
-		l := r.a.listen(hw.ListenConfig{})
-		b.connect(l, nil)
-		r.must.NoError(a.accept(l.next(), nil))
-	}},
-	{"answered, not up yet", func(r *rig, a, b *end) {
-		l := r.b.listen(hw.ListenConfig{})
-		a.connect(l, nil)
-		r.must.NoError(b.accept(l.next(), nil))
-	}},
+	{"accepted, not up yet", func(r *rig, a, b *end) { r.must.NoError(a.accept(r.a.request(b, nil), nil)) }},
+	{"answered, not up yet", func(r *rig, a, b *end) { r.must.NoError(b.accept(r.b.request(a, nil), nil)) }},
 	{"up", func(r *rig, a, b *end) { r.join(a, b) }},
 	{"up, at work", func(r *rig, a, b *end) {
 		r.join(a, b)
@@ -300,11 +278,8 @@ func drained(r *rig) {
 	near, far := r.a.mem(1<<16, hw.AllPrivileges), r.b.mem(1<<16, hw.AllPrivileges)
 	fill(near.buf, 1)
 	var wrs []hw.SendWR
-	if r.has(hw.OpWrite) {
-		wrs = append(wrs, writeTo(far, 0, near.all()))
-	}
-	if r.has(hw.OpRead) {
-		wrs = append(wrs, readFrom(far, 0, near.all()))
+	for _, p := range r.probes(true) {
+		wrs = append(wrs, rdma(p.op, far, 0, near.all()))
 	}
 	for range 8 {
 		b.recv()

@@ -17,10 +17,7 @@ var invalidateCases = []contractCase{
 		r.also.Zero(n)
 		r.also.ErrorIs(err, errors.ErrUnsupported)
 	}},
-	{"a send that invalidates a key that is no good breaks the connection", func(r *rig) {
-		if !r.has(hw.OpSendInvalidate) {
-			return
-		}
+	{"a send that invalidates a key that is no good breaks the connection", ifHas(hw.OpSendInvalidate, func(r *rig) {
 		a, b := r.pair()
 		in := b.recv()
 		// InfiniBand acknowledges the message before it checks the key, so the send may
@@ -29,7 +26,7 @@ var invalidateCases = []contractCase{
 		r.broken(a, b)
 		b.over()
 		r.also.NotEqual(hw.StatusSuccess, b.statuses(recvQueue)[in])
-	}},
+	})},
 	{"the key is dead when the receive completes, which says so", ifInvalidates(func(r *rig) {
 		for _, n := range []int{0, 64, 1 << 20} {
 			for _, flags := range []hw.WRFlags{hw.WRSignaled, hw.WRSignaled | hw.WRSolicited} {
@@ -56,10 +53,7 @@ var invalidateCases = []contractCase{
 		}
 	})},
 	{"a key that is no good fails with RemoteAccess", ifInvalidates(func(r *rig) {
-		zone, err := r.b.dev.NewZone()
-		r.must.NoError(err)
-		r.b.zones = append(r.b.zones, zone)
-		far := r.b.memIn(zone, make([]byte, 64), hw.AllPrivileges)
+		far := r.b.memIn(r.b.newZone(), make([]byte, 64), hw.AllPrivileges)
 		near := r.b.mem(64, hw.LocalRead|hw.LocalWrite)
 		for name, key := range map[string]uint32{
 			"a made-up key": far.mr.RKey() ^ 1<<20, "zero": 0, "another zone's": far.mr.RKey(), "a local one": near.mr.LKey(),
@@ -103,10 +97,7 @@ var invalidateCases = []contractCase{
 			r.deadKey(key, g)
 		}
 	}))},
-	{"a send that waits for a receive has invalidated nothing", ifInvalidates(func(r *rig) {
-		if !r.a.attr.NotReadyWait || !r.has(hw.OpWrite) {
-			return
-		}
+	{"a send that waits for a receive has invalidated nothing", ifInvalidates(ifWaits(ifHas(hw.OpWrite, func(r *rig) {
 		a, b := r.pair(notReady(hourLong))
 		c, _ := r.pair()
 		target, key := r.exposed(b)
@@ -116,17 +107,13 @@ var invalidateCases = []contractCase{
 		b.received(b.recv())
 		r.also.Equal(hw.StatusSuccess, a.sent(out).Status)
 		r.deadKey(key, target)
-	})},
+	})))},
 }
 
 // ifInvalidates runs a case on devices with sends that invalidate and receives that
 // report it.
 func ifInvalidates(run func(*rig)) func(*rig) {
-	return func(r *rig) {
-		if r.has(hw.OpSendInvalidate) && r.has(hw.OpRecvInvalidate) {
-			run(r)
-		}
-	}
+	return ifHas(hw.OpSendInvalidate, ifHas(hw.OpRecvInvalidate, run))
 }
 
 // reported is the operation in the completion of op.

@@ -18,55 +18,40 @@ var memoryCases = []contractCase{
 			seen[g.mr.LKey()] = true
 		}
 	}},
-	{"each operation needs its privilege on the local side", localPrivileges},
-	{"each operation needs its privilege on the remote side", remotePrivileges},
-	{"local segments stay within their region", func(r *rig) { forEachBound(r, localBound) }},
-	{"remote ranges stay within their region", func(r *rig) { forEachBound(r, remoteBound) }},
-	{"local segments are of the queue pair's zone", func(r *rig) {
-		forEachLocal(r, func(h *host) (*region, hw.SGE) {
-			zone, err := h.dev.NewZone()
-			r.must.NoError(err)
-			g := h.memIn(zone, make([]byte, 64), hw.AllPrivileges)
-			h.zones = append(h.zones, zone)
-			return g, g.all()
-		})
-	}},
-	{"remote ranges are of the peer's zone", func(r *rig) {
-		zone, err := r.b.dev.NewZone()
-		r.must.NoError(err)
-		r.b.zones = append(r.b.zones, zone)
-		g := r.b.memIn(zone, make([]byte, 64), hw.AllPrivileges)
-		forEachRemote(r, g, g.mr.RKey())
-	}},
+	{"each operation needs its privilege on the local side", func(r *rig) { privileges(r, false) }},
+	{"each operation needs its privilege on the remote side", func(r *rig) { privileges(r, true) }},
+	{"local segments stay within their region", func(r *rig) { withinBounds(r, false) }},
+	{"remote ranges stay within their region", func(r *rig) { withinBounds(r, true) }},
+	{"local segments are of the queue pair's zone", func(r *rig) { otherZone(r, false) }},
+	{"remote ranges are of the peer's zone", func(r *rig) { otherZone(r, true) }},
 	{"the key of a region that is gone is good for nothing locally", func(r *rig) {
-		forEachLocal(r, func(h *host) (*region, hw.SGE) {
+		r.refused(false, func(h *host) (*region, uint32) {
 			g := h.mem(64, hw.AllPrivileges)
-			s := g.all()
+			key := g.mr.LKey()
 			r.must.NoError(g.free())
 			h.mem(64, hw.AllPrivileges) // may reuse the key's index
-			return g, s
+			return g, key
 		})
 	}},
 	{"the key of a region that is gone is good for nothing remotely", func(r *rig) {
-		g := r.b.mem(64, hw.AllPrivileges)
-		key := g.mr.RKey()
-		r.must.NoError(g.free())
-		again := r.b.memIn(r.b.zone, g.buf, hw.AllPrivileges)
-		r.also.NotEqual(key, again.mr.RKey(), "a key is not given again at once")
-		forEachRemote(r, g, key)
+		r.refused(true, func(h *host) (*region, uint32) {
+			g := h.mem(64, hw.AllPrivileges)
+			key := g.mr.RKey()
+			r.must.NoError(g.free())
+			again := h.memIn(h.zone, g.buf, hw.AllPrivileges)
+			r.also.NotEqual(key, again.mr.RKey(), "a key is not given again at once")
+			return g, key
+		})
 	}},
 	{"a made-up key is good for nothing", func(r *rig) {
 		g := r.b.mem(64, hw.AllPrivileges)
 		for _, key := range []uint32{0, 1, ^uint32(0), g.mr.RKey() ^ 1, g.mr.RKey() ^ 1<<20} {
 			if key != g.mr.LKey() { // some devices have one key for local and remote use
-				forEachRemote(r, g, key)
+				r.refused(true, func(*host) (*region, uint32) { return g, key })
 			}
 		}
 	}},
-	{"two registrations of the same memory are independent", func(r *rig) {
-		if !r.has(hw.OpWrite) {
-			return
-		}
+	{"two registrations of the same memory are independent", ifHas(hw.OpWrite, func(r *rig) {
 		a, b := r.pair()
 		buf := make([]byte, 64)
 		one, two := r.b.memIn(r.b.zone, buf, hw.AllPrivileges), r.b.memIn(r.b.zone, buf, hw.AllPrivileges)
@@ -76,29 +61,66 @@ var memoryCases = []contractCase{
 		r.also.Equal(hw.StatusSuccess, a.sent(a.post(writeTo(two, 0, src.all()))).Status)
 		roundTrip(r, a, b)
 		r.also.Equal(src.buf, buf)
-	}},
+	})},
 }
 
-// localOp is an operation whose local segments the device checks, and the privilege that
-// they need. The segment is a's, except that of a receive, which is b's.
-type localOp struct {
-	op   hw.Op
-	need hw.Privileges
+// probe is an operation that accesses a region, locally or by its remote key, and the
+// privilege that this needs.
+type probe struct {
+	op     hw.Op
+	need   hw.Privileges
+	remote bool
 }
 
-var localOps = []localOp{
-	{hw.OpSend, hw.LocalRead},
-	{hw.OpRecv, hw.LocalWrite},
-	{hw.OpWrite, hw.LocalRead},
-	{hw.OpRead, hw.LocalWrite},
+var allProbes = []probe{
+	{hw.OpSend, hw.LocalRead, false},
+	{hw.OpRecv, hw.LocalWrite, false},
+	{hw.OpWrite, hw.LocalRead, false},
+	{hw.OpRead, hw.LocalWrite, false},
+	{hw.OpWrite, hw.RemoteWrite, true},
+	{hw.OpRead, hw.RemoteRead, true},
 }
 
-// owner is the host that owns the segment of local.
-func (r *rig) owner(op hw.Op) *host {
-	if op == hw.OpRecv {
+// probes are the probes of one side whose operations both devices have.
+func (r *rig) probes(remote bool) (ps []probe) {
+	for _, p := range allProbes {
+		if p.remote == remote && (p.op == hw.OpRecv || r.has(p.op)) {
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// host is the host that owns the region.
+func (p probe) host(r *rig) *host {
+	if p.remote || p.op == hw.OpRecv {
 		return r.b
 	}
 	return r.a
+}
+
+// key is the key by which the operation names the region.
+func (p probe) key(g *region) uint32 {
+	if p.remote {
+		return g.mr.RKey()
+	}
+	return g.mr.LKey()
+}
+
+// check runs the operation on [addr, addr+n) by a key, on a new connection. g is the
+// region at which it aims, and ok says whether the device must allow it.
+func (p probe) check(r *rig, g *region, key uint32, addr uint64, n int, ok bool, what string) {
+	r.tb.Helper()
+	var got, want hw.Status
+	if p.remote {
+		got, want = r.remote(p.op, g, key, addr, n), hw.StatusRemoteAccess
+	} else {
+		got, want = r.local(p.op, hw.SGE{Addr: addr, Len: uint32(n), LKey: key}), hw.StatusLocalProtection
+	}
+	if ok {
+		want = hw.StatusSuccess
+	}
+	r.also.Equal(want, got, "%v of %s", p.op, what)
 }
 
 // grants are the privileges with those that the provider's gaps imply.
@@ -162,34 +184,13 @@ func (r *rig) local(op hw.Op, s hw.SGE) (status hw.Status) {
 // localRoom is longer than any segment that local is called with, in bytes.
 const localRoom = 128
 
-// drop closes a pair and frees its regions, so that they don't pile up in a table of
-// cases.
+// drop ends and closes a pair and frees its regions, so that they don't pile up in a
+// table of cases.
 func (r *rig) drop(a, b *end, gs ...*region) {
 	r.tb.Helper()
 	a.over()
 	b.over()
-	a.close()
-	b.close()
-	for _, g := range gs {
-		r.must.NoError(g.free())
-	}
-}
-
-func localPrivileges(r *rig) {
-	for _, op := range localOps {
-		if op.op != hw.OpRecv && !r.has(op.op) {
-			continue
-		}
-		for _, priv := range eachPrivileges() {
-			want := hw.StatusLocalProtection
-			if r.grants(priv)&op.need != 0 {
-				want = hw.StatusSuccess
-			}
-			g := r.owner(op.op).mem(64, priv)
-			r.also.Equal(want, r.local(op.op, g.all()), "%v with %v", op.op, priv)
-			r.must.NoError(g.free())
-		}
-	}
+	r.closePair(a, b, gs...)
 }
 
 // remote runs a write or read on [addr, addr+n) of b's memory, and returns its status.
@@ -223,32 +224,23 @@ func (r *rig) remote(op hw.Op, far *region, key uint32, addr uint64, n int) hw.S
 	return status
 }
 
-func remotePrivileges(r *rig) {
-	for _, op := range []localOp{{hw.OpWrite, hw.RemoteWrite}, {hw.OpRead, hw.RemoteRead}} {
-		if !r.has(op.op) {
-			continue
-		}
+func privileges(r *rig, remote bool) {
+	for _, p := range r.probes(remote) {
 		for _, priv := range eachPrivileges() {
-			want := hw.StatusRemoteAccess
-			if priv&op.need != 0 {
-				want = hw.StatusSuccess
-			}
-			g := r.b.mem(64, priv)
-			r.also.Equal(want, r.remote(op.op, g, g.mr.RKey(), g.base, 64), "%v with %v", op.op, priv)
+			g := p.host(r).mem(64, priv)
+			p.check(r, g, p.key(g), g.base, 64, r.grants(priv)&p.need != 0, fmt.Sprint("a region with ", priv))
 			r.must.NoError(g.free())
 		}
 	}
 }
 
-// bound is a range relative to a region of 64 bytes.
-type bound struct {
+// bounds are ranges relative to a region of 64 bytes.
+var bounds = []struct {
 	name string
 	off  int64
 	n    int
 	ok   bool
-}
-
-var bounds = []bound{
+}{
 	{"all of it", 0, 64, true},
 	{"its first byte", 0, 1, true},
 	{"its last byte", 63, 1, true},
@@ -261,80 +253,37 @@ var bounds = []bound{
 	{"far before", -1 << 40, 8, false},
 }
 
-func forEachBound(r *rig, run func(*rig, bound)) {
-	for _, b := range bounds {
-		run(r, b)
+func withinBounds(r *rig, remote bool) {
+	for _, c := range bounds {
+		for _, p := range r.probes(remote) {
+			around, h := make([]byte, 256), p.host(r)
+			g := h.memIn(h.zone, around[64:128], hw.AllPrivileges)
+			p.check(r, g, p.key(g), g.base+uint64(c.off), c.n, c.ok, c.name)
+			if remote && !c.ok {
+				// A range at the top of the address space must not wrap around to the region.
+				p.check(r, g, p.key(g), -uint64(c.n), c.n, false, c.name+", from the top")
+			}
+			r.must.NoError(g.free())
+			r.also.Equal(make([]byte, 64), around[:64])
+			r.also.Equal(make([]byte, 128), around[128:])
+		}
 	}
 }
 
-func localBound(r *rig, b bound) {
-	for _, op := range localOps {
-		if op.op != hw.OpRecv && !r.has(op.op) {
-			continue
-		}
-		h := r.owner(op.op)
-		// The region lies in the middle of around.
-		around := make([]byte, 256)
-		g := h.memIn(h.zone, around[64:128], hw.AllPrivileges)
-		s := hw.SGE{Addr: g.base + uint64(b.off), Len: uint32(b.n), LKey: g.mr.LKey()}
-		want := hw.StatusLocalProtection
-		if b.ok {
-			want = hw.StatusSuccess
-		}
-		r.also.Equal(want, r.local(op.op, s), "%v of %s", op.op, b.name)
-		r.must.NoError(g.free())
-		r.also.Equal(make([]byte, 64), around[:64])
-		r.also.Equal(make([]byte, 128), around[128:])
-	}
+func otherZone(r *rig, remote bool) {
+	r.refused(remote, func(h *host) (*region, uint32) {
+		g := h.memIn(h.newZone(), make([]byte, 64), hw.AllPrivileges)
+		return g, probe{remote: remote}.key(g)
+	})
 }
 
-func remoteBound(r *rig, b bound) {
-	for _, op := range []hw.Op{hw.OpWrite, hw.OpRead} {
-		if !r.has(op) {
-			continue
-		}
-		around := make([]byte, 256)
-		g := r.b.memIn(r.b.zone, around[64:128], hw.AllPrivileges)
-		want := hw.StatusRemoteAccess
-		if b.ok {
-			want = hw.StatusSuccess
-		}
-		r.also.Equal(want, r.remote(op, g, g.mr.RKey(), g.base+uint64(b.off), b.n), "%v of %s", op, b.name)
-		r.must.NoError(g.free())
-		r.also.Equal(make([]byte, 64), around[:64])
-		r.also.Equal(make([]byte, 128), around[128:])
-	}
-	if b.ok || !r.has(hw.OpWrite) {
-		return
-	}
-	// A range at the top of the address space must not wrap around to the region.
-	g := r.b.mem(64, hw.AllPrivileges)
-	top := ^uint64(0) - uint64(b.n) + 1
-	r.also.Equal(hw.StatusRemoteAccess, r.remote(hw.OpWrite, g, g.mr.RKey(), top, b.n), "%s, from the top", b.name)
-	r.must.NoError(g.free())
-}
-
-// forEachLocal runs every operation with a segment that the device must refuse. The
-// function refused makes the segment on the host that uses it.
-func forEachLocal(r *rig, refused func(*host) (*region, hw.SGE)) {
-	for _, op := range localOps {
-		if op.op != hw.OpRecv && !r.has(op.op) {
-			continue
-		}
-		g, s := refused(r.owner(op.op))
-		before := slices.Clone(g.buf)
-		r.also.Equal(hw.StatusLocalProtection, r.local(op.op, s), "%v", op.op)
-		r.also.Equal(before, g.buf)
-	}
-}
-
-// forEachRemote runs every RDMA operation with a key that the device must refuse.
-func forEachRemote(r *rig, g *region, key uint32) {
-	for _, op := range []hw.Op{hw.OpWrite, hw.OpRead} {
-		if !r.has(op) {
-			continue
-		}
+// refused runs every operation with a key that the device must refuse. setup makes the
+// key, and the region at which the operation aims, on the host that owns the region.
+func (r *rig) refused(remote bool, setup func(*host) (*region, uint32)) {
+	for _, p := range r.probes(remote) {
+		g, key := setup(p.host(r))
 		fill(g.buf, 9)
-		r.also.Equal(hw.StatusRemoteAccess, r.remote(op, g, key, g.base, len(g.buf)), fmt.Sprintf("%v with key %#x", op, key))
+		p.check(r, g, key, g.base, len(g.buf), false, fmt.Sprintf("memory by the key %#x", key))
+		r.also.Equal(pattern(len(g.buf), 9), g.buf)
 	}
 }

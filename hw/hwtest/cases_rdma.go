@@ -7,30 +7,22 @@ import (
 )
 
 var rdmaCases = []contractCase{
-	{"a write of any size places its bytes and nothing else", func(r *rig) { r.anySize(hw.OpWrite) }},
-	{"a read of any size fetches its bytes and nothing else", func(r *rig) { r.anySize(hw.OpRead) }},
-	{"a write gathers from any segments", func(r *rig) { r.anySegments(hw.OpWrite) }},
-	{"a read scatters into any segments", func(r *rig) { r.anySegments(hw.OpRead) }},
+	{"a write of any size places its bytes and nothing else", ifHas(hw.OpWrite, func(r *rig) { r.anySize(hw.OpWrite) })},
+	{"a read of any size fetches its bytes and nothing else", ifHas(hw.OpRead, func(r *rig) { r.anySize(hw.OpRead) })},
+	{"a write gathers from any segments", ifHas(hw.OpWrite, func(r *rig) { r.anySegments(hw.OpWrite) })},
+	{"a read scatters into any segments", ifHas(hw.OpRead, func(r *rig) { r.anySegments(hw.OpRead) })},
 	{"writes and reads take no receive of the peer", func(r *rig) {
 		a, b := r.pair()
 		near, far := r.a.mem(8, hw.AllPrivileges), r.b.mem(8, hw.AllPrivileges)
-		for _, op := range []hw.Op{hw.OpWrite, hw.OpRead} {
-			if !r.has(op) {
-				continue
-			}
-			wr := writeTo(far, 0, near.all())
-			wr.Op = op
-			r.also.Equal(hw.StatusSuccess, a.sent(a.post(wr)).Status, "with no receive posted")
+		for _, p := range r.probes(true) {
+			r.also.Equal(hw.StatusSuccess, a.sent(a.post(rdma(p.op, far, 0, near.all()))).Status, "with no receive posted")
 		}
 		in := b.recv()
 		a.post(sendOf())
 		r.also.Zero(b.received(in).Len)
 	}},
-	{"a write is visible when a later message has arrived", visibility},
-	{"writes to the same place land in the order posted", func(r *rig) {
-		if !r.has(hw.OpWrite) {
-			return
-		}
+	{"a write is visible when a later message has arrived", ifHas(hw.OpWrite, visibility)},
+	{"writes to the same place land in the order posted", ifHas(hw.OpWrite, func(r *rig) {
 		a, b := r.pair()
 		near, far := r.a.mem(defaultDepth, hw.LocalRead), r.b.mem(1, hw.RemoteWrite)
 		var wrs []hw.SendWR
@@ -42,11 +34,8 @@ var rdmaCases = []contractCase{
 		a.post(append(wrs, sendOf())...)
 		b.received(in)
 		r.also.Equal(byte(defaultDepth-1), far.buf[0])
-	}},
-	{"a read behind a write to the same place sees what was written", func(r *rig) {
-		if !r.has(hw.OpWrite) || !r.has(hw.OpRead) {
-			return
-		}
+	})},
+	{"a read behind a write to the same place sees what was written", ifHas(hw.OpWrite, ifHas(hw.OpRead, func(r *rig) {
 		a, _ := r.pair()
 		near, far := r.a.mem(128, hw.AllPrivileges), r.b.mem(64, hw.AllPrivileges)
 		for seed := range byte(20) {
@@ -55,8 +44,8 @@ var rdmaCases = []contractCase{
 			r.must.Equal(hw.StatusSuccess, a.sent(i+1).Status)
 			r.must.Equal(near.buf[:64], near.buf[64:])
 		}
-	}},
-	{"a fence holds what is behind it until earlier reads are done", fence},
+	}))},
+	{"a fence holds what is behind it until earlier reads are done", ifHas(hw.OpRead, fence)},
 	{"a fence behind no read holds nothing", func(r *rig) {
 		a, b := r.pair()
 		for i := range 4 {
@@ -75,10 +64,7 @@ var rdmaCases = []contractCase{
 	{"reads beyond the peer's ReadsIn wait their turn", func(r *rig) {
 		r.credits(reads(2, min(4, r.a.attr.MaxReadsOut)), reads(1, 1), 1)
 	}},
-	{"requests behind a read complete behind it", func(r *rig) {
-		if !r.has(hw.OpRead) {
-			return
-		}
+	{"requests behind a read complete behind it", ifHas(hw.OpRead, func(r *rig) {
 		a, b := r.pair()
 		near, far := r.a.mem(4096, hw.AllPrivileges), r.b.mem(4096, hw.AllPrivileges)
 		for range 5 {
@@ -87,18 +73,15 @@ var rdmaCases = []contractCase{
 			b.recv()
 			a.sent(i + 3) // the books check the order
 		}
-	}},
+	})},
 	{"a write or read of nothing moves nothing and needs no key", func(r *rig) {
 		a, b := r.pair()
 		far := r.b.mem(8, hw.NoPrivileges)
-		for _, op := range []hw.Op{hw.OpWrite, hw.OpRead} {
-			if !r.has(op) {
-				continue
-			}
+		for _, p := range r.probes(true) {
 			for _, sgl := range [][]hw.SGE{nil, {{Addr: 0xdead0000beef, LKey: 0xdeadbeef}}} {
-				wr := hw.SendWR{Op: op, Flags: hw.WRSignaled, SGL: sgl, RKey: far.mr.LKey() ^ 0x5555, RemoteAddr: 12345}
+				wr := hw.SendWR{Op: p.op, Flags: hw.WRSignaled, SGL: sgl, RKey: far.mr.LKey() ^ 0x5555, RemoteAddr: 12345}
 				wc := a.sent(a.post(wr))
-				r.also.Equal(hw.StatusSuccess, wc.Status, "%v", op)
+				r.also.Equal(hw.StatusSuccess, wc.Status, "%v", p.op)
 				r.also.Zero(wc.Len)
 			}
 		}
@@ -108,17 +91,12 @@ var rdmaCases = []contractCase{
 
 // anySize writes or reads blocks of many sizes in the middle of the peer's memory.
 func (r *rig) anySize(op hw.Op) {
-	if !r.has(op) {
-		return
-	}
 	a, b := r.pair()
 	for i, n := range []int{1, 2, 7, 8, 9, 64, 1000, 4096, 65536, 300001, 1 << 20} {
 		near, far := r.a.mem(n+2*canary, hw.AllPrivileges), r.b.mem(n+2*canary, hw.AllPrivileges)
 		fill(near.buf, byte(i))
 		fill(far.buf, byte(i+100))
-		wr := writeTo(far, canary, near.sge(canary, n))
-		wr.Op = op
-		wc := a.sent(a.post(wr))
+		wc := a.sent(a.post(rdma(op, far, canary, near.sge(canary, n))))
 		r.must.Equal(hw.StatusSuccess, wc.Status)
 		r.must.Equal(uint32(n), wc.Len)
 		roundTrip(r, a, b)
@@ -136,9 +114,6 @@ func (r *rig) anySize(op hw.Op) {
 
 // anySegments moves lists of segments to or from one remote range.
 func (r *rig) anySegments(op hw.Op) {
-	if !r.has(op) {
-		return
-	}
 	most := r.a.attr.MaxSendSegments
 	if op == hw.OpRead {
 		most = min(most, r.a.attr.MaxReadSegments)
@@ -152,9 +127,7 @@ func (r *rig) anySegments(op hw.Op) {
 		fill(near.buf, 1)
 		fill(far.buf, 2)
 		before := pattern(room(lens), 1)
-		wr := writeTo(far, 0, cut(near, lens...)...)
-		wr.Op = op
-		wc := a.sent(a.post(wr))
+		wc := a.sent(a.post(rdma(op, far, 0, cut(near, lens...)...)))
 		r.must.Equal(hw.StatusSuccess, wc.Status, "%v", lens)
 		r.also.Equal(uint32(sum(lens)), wc.Len)
 		roundTrip(r, a, b)
@@ -171,9 +144,6 @@ func (r *rig) anySegments(op hw.Op) {
 // visibility writes to the peer's memory, and the peer reads that memory when the message
 // behind the write has arrived. The race detector reports a missing ordering.
 func visibility(r *rig) {
-	if !r.has(hw.OpWrite) {
-		return
-	}
 	a, b := r.pair()
 	for i := range 50 {
 		n := 1 + i*97
@@ -192,9 +162,6 @@ func visibility(r *rig) {
 // fence reads memory that the peer changes as soon as the fenced message behind the read
 // has arrived: the read must return the old bytes.
 func fence(r *rig) {
-	if !r.has(hw.OpRead) {
-		return
-	}
 	a, b := r.pair()
 	const n = 32 << 10
 	near, far := r.a.mem(n, hw.AllPrivileges), r.b.mem(n, hw.AllPrivileges)

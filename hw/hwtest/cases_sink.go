@@ -4,17 +4,12 @@ import "godat/hw"
 
 // readIntoWindow reads into a window: the window's key names the sink.
 func readIntoWindow(r *rig) {
-	if !r.has(hw.OpReadToRMR) {
-		return
-	}
 	a, b := r.pair()
 	src, dst := r.a.mem(64, hw.AllPrivileges), r.b.mem(64, localAll)
 	fill(src.buf, 3)
 	key := b.bind(r.b.newWindow(r.b.zone, nil), dst, 16, 32, hw.RemoteWrite)
 	read := func(addr uint64, n uint32) hw.WC {
-		wr := readFrom(src, 0, hw.SGE{Addr: addr, Len: n, LKey: key})
-		wr.Op = hw.OpReadToRMR
-		return b.sent(b.post(wr))
+		return b.sent(b.post(rdma(hw.OpReadToRMR, src, 0, hw.SGE{Addr: addr, Len: n, LKey: key})))
 	}
 	wc := read(dst.base+24, 16)
 	r.also.Equal(hw.StatusSuccess, wc.Status)

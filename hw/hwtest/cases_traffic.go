@@ -210,7 +210,7 @@ func churn(r *rig) {
 }
 
 // churnOne takes one queue pair through many short lives.
-func churnOne(h *host, l *ear, worker, rounds int) error {
+func churnOne(h *host, l *listener, worker, rounds int) error {
 	a := h.newEnd()
 	for i := range rounds {
 		if err := a.tryConnect(hw.ConnectConfig{Addr: l.host.attr.Address, Qual: l.Qual()}); err != nil {

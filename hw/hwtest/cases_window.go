@@ -2,6 +2,7 @@ package hwtest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"godat/hw"
@@ -70,7 +71,7 @@ var windowCases = []contractCase{
 		roundTrip(r, a, b)
 		r.deadKey(key, g)
 	})},
-	{"a read into a window goes where it is bound to", ifBinds(readIntoWindow)},
+	{"a read into a window goes where it is bound to", ifBinds(ifHas(hw.OpReadToRMR, readIntoWindow))},
 	{"Close unbinds", ifBinds(func(r *rig) {
 		_, b := r.pair()
 		g := r.b.mem(64, localAll)
@@ -147,7 +148,7 @@ var windowCases = []contractCase{
 		r.also.Equal(pattern(32, throughSeed), g.buf[16:48])
 		r.also.Equal(hw.StatusRemoteAccess, r.through(a, hw.OpWrite, key, 31, 2))
 	})},
-	{"an atomic wants its target aligned in memory, wherever a window counts from", ifBinds(atomicsThroughWindows)},
+	{"an atomic wants its target aligned in memory, wherever a window counts from", ifBinds(ifHas(hw.OpFetchAdd, ifHas(hw.OpCompareSwap, atomicsThroughWindows)))},
 }
 
 const (
@@ -158,8 +159,8 @@ const (
 // ifBinds runs a case on devices with windows, RDMA writes and RDMA reads.
 func ifBinds(run func(*rig)) func(*rig) {
 	return func(r *rig) {
-		if _, ok := r.b.dev.(hw.Binder); ok && r.has(hw.OpWrite) && r.has(hw.OpRead) {
-			run(r)
+		if _, ok := r.b.dev.(hw.Binder); ok {
+			ifHas(hw.OpWrite, ifHas(hw.OpRead, run))(r)
 		} else {
 			r.tb.Log("the device has no windows: the first case shows what it says")
 		}
@@ -238,24 +239,19 @@ func (r *rig) through(a *end, op hw.Op, key uint32, addr uint64, n int) hw.Statu
 func (r *rig) deadKey(key uint32, g *region) {
 	r.tb.Helper()
 	before := slices.Clone(g.buf)
-	for _, op := range []hw.Op{hw.OpWrite, hw.OpRead} {
-		r.also.Equal(hw.StatusRemoteAccess, r.remote(op, g, key, g.base, len(g.buf)), "%v", op)
+	for _, p := range r.probes(true) {
+		p.check(r, g, key, g.base, len(g.buf), false, "a dead key")
 	}
 	r.also.Equal(before, g.buf)
 }
 
 func windowBounds(r *rig) {
 	for _, c := range bounds {
-		for _, op := range []hw.Op{hw.OpWrite, hw.OpRead} {
+		for _, p := range r.probes(true) {
 			_, b := r.pair()
 			g := r.b.mem(256, hw.AllPrivileges) // its own key would give access to all of it
-			w := r.b.newWindow(r.b.zone, nil)
-			key := b.bind(w, g, 64, 64, remoteAll)
-			want := hw.StatusRemoteAccess
-			if c.ok {
-				want = hw.StatusSuccess
-			}
-			r.also.Equal(want, r.remote(op, g, key, g.base+64+uint64(c.off), c.n), "%v of %s", op, c.name)
+			key := b.bind(r.b.newWindow(r.b.zone, nil), g, 64, 64, remoteAll)
+			p.check(r, g, key, g.base+64+uint64(c.off), c.n, c.ok, c.name)
 		}
 	}
 }
@@ -276,21 +272,15 @@ func windowPrivileges(r *rig) {
 				continue
 			}
 			r.must.Equal(hw.StatusSuccess, b.sent(out).Status, "%v of a region with %v", give, have)
-			for op, need := range map[hw.Op]hw.Privileges{hw.OpWrite: hw.RemoteWrite, hw.OpRead: hw.RemoteRead} {
-				want := hw.StatusRemoteAccess
-				if give&need != 0 {
-					want = hw.StatusSuccess
-				}
-				r.also.Equal(want, r.remote(op, g, key, g.base, 64), "%v through a window with %v", op, give)
+			for _, p := range r.probes(true) {
+				p.check(r, g, key, g.base, 64, give&p.need != 0, fmt.Sprint("a window with ", give))
 			}
 		}
 	}
 }
 
 func bindFailures(r *rig) {
-	zone, err := r.b.dev.NewZone()
-	r.must.NoError(err)
-	r.b.zones = append(r.b.zones, zone)
+	zone := r.b.newZone()
 	for name, spoil := range map[string]func(*win, *region, *hw.Bind){
 		"one byte before":      func(_ *win, _ *region, b *hw.Bind) { b.Addr-- },
 		"one byte too long":    func(_ *win, _ *region, b *hw.Bind) { b.Len++ },

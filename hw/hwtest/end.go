@@ -105,18 +105,24 @@ func (e *end) wait(ok func() bool) bool { return e.waitFor(e.host.rig.cfg.Patien
 
 // waitFor is wait with the given limit.
 func (e *end) waitFor(limit time.Duration, ok func() bool) bool {
+	return waitFor(&e.cond, limit, ok)
+}
+
+// waitFor waits until ok returns true or limit has passed, and returns what ok returns
+// then. It calls ok with c.L locked.
+func waitFor(c *sync.Cond, limit time.Duration, ok func() bool) bool {
 	late := false
 	timer := time.AfterFunc(limit, func() {
-		e.mu.Lock()
+		c.L.Lock()
 		late = true
-		e.mu.Unlock()
-		e.cond.Broadcast()
+		c.L.Unlock()
+		c.Broadcast()
 	})
 	defer timer.Stop()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	c.L.Lock()
+	defer c.L.Unlock()
 	for !ok() && !late {
-		e.cond.Wait()
+		c.Wait()
 	}
 	return ok()
 }

@@ -37,17 +37,14 @@ func sendOf(sgl ...hw.SGE) hw.SendWR {
 	return hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled, SGL: sgl}
 }
 
-// writeTo is a signaled RDMA write into g at off.
-func writeTo(g *region, off int, sgl ...hw.SGE) hw.SendWR {
-	return hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: sgl, RKey: g.mr.RKey(), RemoteAddr: g.base + uint64(off)}
+// rdma is a signaled RDMA write into g, or read from g, at off.
+func rdma(op hw.Op, g *region, off int, sgl ...hw.SGE) hw.SendWR {
+	return hw.SendWR{Op: op, Flags: hw.WRSignaled, SGL: sgl, RKey: g.mr.RKey(), RemoteAddr: g.base + uint64(off)}
 }
 
-// readFrom is a signaled RDMA read from g at off.
-func readFrom(g *region, off int, sgl ...hw.SGE) hw.SendWR {
-	wr := writeTo(g, off, sgl...)
-	wr.Op = hw.OpRead
-	return wr
-}
+func writeTo(g *region, off int, sgl ...hw.SGE) hw.SendWR { return rdma(hw.OpWrite, g, off, sgl...) }
+
+func readFrom(g *region, off int, sgl ...hw.SGE) hw.SendWR { return rdma(hw.OpRead, g, off, sgl...) }
 
 // message sends n bytes and checks that they arrive.
 func (r *rig) message(from, to *end, n int, seed byte) {
@@ -74,6 +71,27 @@ func (r *rig) has(op hw.Op) bool {
 	}
 	r.tb.Logf("the device has no %v, and refuses it: see send/an operation missing from Attr.Ops is refused", op)
 	return false
+}
+
+// ifHas runs a case on devices that have the operation.
+func ifHas(op hw.Op, run func(*rig)) func(*rig) {
+	return func(r *rig) {
+		if r.has(op) {
+			run(r)
+		}
+	}
+}
+
+// ifWaits runs a case on devices where a send waits for a receive as long as NotReady
+// says.
+func ifWaits(run func(*rig)) func(*rig) {
+	return func(r *rig) {
+		if r.a.attr.NotReadyWait {
+			run(r)
+		} else {
+			r.tb.Log("without Attr.NotReadyWait nothing waits, as failure/a send waits for a receive as long as NotReady says shows")
+		}
+	}
 }
 
 // atTarget lists the statuses that are allowed for a send or write which the target

@@ -3,7 +3,6 @@ package hwtest
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"godat/hw"
 )
@@ -157,21 +156,7 @@ func (e *end) completePooled(wc hw.WC) {
 // ok with the pool locked.
 func (p *pool) wait(what string, ok func() bool) {
 	p.host.rig.tb.Helper()
-	late := false
-	timer := time.AfterFunc(p.host.rig.cfg.Patience, func() {
-		p.mu.Lock()
-		late = true
-		p.mu.Unlock()
-		p.cond.Broadcast()
-	})
-	defer timer.Stop()
-	p.mu.Lock()
-	for !ok() && !late {
-		p.cond.Wait()
-	}
-	good := ok()
-	p.mu.Unlock()
-	if !good {
+	if !waitFor(&p.cond, p.host.rig.cfg.Patience, ok) {
 		p.host.rig.tb.Fatalf("waited in vain for %s", what)
 	}
 }

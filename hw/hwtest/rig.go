@@ -82,16 +82,16 @@ type host struct {
 	solicitedOnly bool          // for completion queues made from now on
 	waiter        chan struct{} // closed when the case's own Wait has returned
 
-	mu      sync.Mutex
-	ends    []*end
-	tags    []tag
-	asyncs  []hw.AsyncEvent
-	bad     []string
-	regions []*region
-	ears    []*ear
-	front   *ear // the listener that join uses
-	pools   []*pool
-	later   []func() // close calls them when the queue pairs are closed, before it frees the regions
+	mu        sync.Mutex
+	ends      []*end
+	tags      []tag
+	asyncs    []hw.AsyncEvent
+	bad       []string
+	regions   []*region
+	listeners []*listener
+	front     *listener // the listener that join uses
+	pools     []*pool
+	later     []func() // close calls them when the queue pairs are closed, before it frees the regions
 }
 
 // tag says which queues of which end complete into a completion queue with
@@ -228,6 +228,15 @@ func (h *host) newCQ(e *end, depth int, t tag) hw.CQ {
 	return cq
 }
 
+// newZone makes a zone that stays until the case ends.
+func (h *host) newZone() hw.Zone {
+	h.rig.tb.Helper()
+	zone, err := h.dev.NewZone()
+	h.rig.must.NoError(err)
+	h.zones = append(h.zones, zone)
+	return zone
+}
+
 // region is pinned and registered Go memory.
 type region struct {
 	mr     hw.MR
@@ -275,8 +284,8 @@ func (g *region) sge(off, n int) hw.SGE {
 // all is the whole region as a segment.
 func (g *region) all() hw.SGE { return g.sge(0, len(g.buf)) }
 
-// ear is a listener that queues the requests that it gets.
-type ear struct {
+// listener is a listener that queues the requests that it gets.
+type listener struct {
 	hw.Listener
 	host     *host
 	requests chan hw.Request
@@ -284,22 +293,22 @@ type ear struct {
 	closed   bool
 }
 
-// earRoom is more requests than any case makes.
-const earRoom = 256
+// requestRoom is more requests than any case makes.
+const requestRoom = 256
 
 // listen makes a listener; with Qual 0 the provider chooses the qualifier.
-func (h *host) listen(cfg hw.ListenConfig) *ear {
+func (h *host) listen(cfg hw.ListenConfig) *listener {
 	h.rig.tb.Helper()
-	l := &ear{host: h, requests: make(chan hw.Request, earRoom)}
+	l := &listener{host: h, requests: make(chan hw.Request, requestRoom)}
 	cfg.OnRequest = l.onRequest
 	var err error
 	l.Listener, err = h.dev.Listen(cfg)
 	h.rig.must.NoError(err)
-	h.ears = append(h.ears, l)
+	h.listeners = append(h.listeners, l)
 	return l
 }
 
-func (l *ear) onRequest(r hw.Request) bool {
+func (l *listener) onRequest(r hw.Request) bool {
 	if l.refuse.Load() {
 		return false
 	}
@@ -308,7 +317,7 @@ func (l *ear) onRequest(r hw.Request) bool {
 }
 
 // next waits for a request and returns it.
-func (l *ear) next() hw.Request {
+func (l *listener) next() hw.Request {
 	l.host.rig.tb.Helper()
 	select {
 	case r := <-l.requests:
@@ -319,14 +328,14 @@ func (l *ear) next() hw.Request {
 	}
 }
 
-func (l *ear) close() {
+func (l *listener) close() {
 	l.host.rig.tb.Helper()
 	l.closed = true
 	l.host.rig.must.NoError(l.Listener.Close())
 }
 
 // connect starts an attempt to connect e to l.
-func (e *end) connect(l *ear, private []byte) {
+func (e *end) connect(l *listener, private []byte) {
 	e.host.rig.tb.Helper()
 	e.host.rig.must.NoError(e.tryConnect(hw.ConnectConfig{Addr: l.host.attr.Address, Qual: l.Qual(), Private: private}))
 }
@@ -344,14 +353,21 @@ func (e *end) accept(r hw.Request, private []byte) error {
 	return r.Accept(e.qp, private)
 }
 
+// request starts an attempt to connect a to a listener of h, and returns the request that
+// comes there.
+func (h *host) request(a *end, private []byte) hw.Request {
+	h.rig.tb.Helper()
+	if h.front == nil {
+		h.front = h.listen(hw.ListenConfig{})
+	}
+	a.connect(h.front, private)
+	return h.front.next()
+}
+
 // join connects a to b and waits until both are up.
 func (r *rig) join(a, b *end) {
 	r.tb.Helper()
-	if b.host.front == nil {
-		b.host.front = b.host.listen(hw.ListenConfig{})
-	}
-	a.connect(b.host.front, nil)
-	r.must.NoError(b.accept(b.host.front.next(), nil))
+	r.must.NoError(b.accept(b.host.request(a, nil), nil))
 	a.awaitUp()
 	b.awaitUp()
 }

@@ -46,7 +46,7 @@ func (h *host) close() {
 	for _, cq := range h.cqs {
 		r.also.NoError(cq.Close())
 	}
-	for _, l := range h.ears {
+	for _, l := range h.listeners {
 		if !l.closed {
 			r.also.NoError(l.Listener.Close())
 		}

@@ -77,6 +77,7 @@ func failures(t *testing.T, name string, cfg Config) []string {
 const teethPatience = 150 * time.Millisecond
 
 func TestTheSuiteSeesCompletionsLostDoubledAndSwapped(t *testing.T) {
+	t.Parallel()
 	const name = "send/messages arrive in the order posted"
 	for _, in := range inners {
 		require.Empty(t, failures(t, name, Config{Provider: in.make()}), "without a fault")
@@ -84,18 +85,22 @@ func TestTheSuiteSeesCompletionsLostDoubledAndSwapped(t *testing.T) {
 			for k, want := range map[fault.Kind]string{
 				fault.DropCompletion: "waited in vain", fault.DoubleCompletion: "doubled", fault.SwapCompletions: "swapped",
 			} {
-				var on fault.Triggers
-				on[k].Nth = nth
-				f := fault.Wrap(in.make(), fault.Config{On: on})
-				said := failures(t, name, Config{Provider: f, Patience: teethPatience})
-				assert.Contains(t, strings.Join(said, "\n"), want, "%v of completion %d over %s", k, nth, in.name)
-				assert.Equal(t, 1, f.Fired(k))
+				t.Run(fmt.Sprintf("%v of completion %d over %s", k, nth, in.name), func(t *testing.T) {
+					t.Parallel()
+					var on fault.Triggers
+					on[k].Nth = nth
+					f := fault.Wrap(in.make(), fault.Config{On: on})
+					said := failures(t, name, Config{Provider: f, Patience: teethPatience})
+					assert.Contains(t, strings.Join(said, "\n"), want)
+					assert.Equal(t, 1, f.Fired(k))
+				})
 			}
 		}
 	}
 }
 
 func TestTheSuiteSeesAQueueThatEndsEarly(t *testing.T) {
+	t.Parallel()
 	const name = "end/flushes come in order"
 	for _, in := range inners {
 		require.Empty(t, failures(t, name, Config{Provider: in.make()}), "without a fault")
@@ -106,6 +111,7 @@ func TestTheSuiteSeesAQueueThatEndsEarly(t *testing.T) {
 }
 
 func TestTheSuiteSeesThatWordOfAConnectionIsLost(t *testing.T) {
+	t.Parallel()
 	const name = "send/messages arrive in the order posted"
 	for _, in := range inners {
 		f := fault.Wrap(in.make(), fault.Config{On: fault.Triggers{fault.LoseEstablished: {Nth: 1}}})
@@ -116,6 +122,7 @@ func TestTheSuiteSeesThatWordOfAConnectionIsLost(t *testing.T) {
 }
 
 func TestTheSuiteSeesGapsThatAreNotAsDeclared(t *testing.T) {
+	t.Parallel()
 	for gap, name := range map[Gap]string{
 		EarlyCompletion: "gap/EarlyCompletion", ImpliedLocalRead: "gap/ImpliedLocalRead", ImpliedLocalWrite: "gap/ImpliedLocalWrite",
 	} {
@@ -146,6 +153,7 @@ type bend struct {
 }
 
 func TestTheSuiteSeesADeviceThat(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		bend  bend
 		cases []string
@@ -222,6 +230,7 @@ func TestTheSuiteSeesADeviceThat(t *testing.T) {
 		"claims what it has not":     {bend{attr: func(a *hw.Attr) { a.Ops |= hw.Ops(hw.OpBind); a.MaxWindows = 1 }}, []string{"device/the attributes never change"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, one := range c.cases {
 				require.Empty(t, failures(t, one, Config{Provider: sim.New(sim.Config{Seed: 1})}), "%s: the straight device", one)
 				said := failures(t, one, Config{Provider: &bentProvider{sim.New(sim.Config{Seed: 1}), c.bend}, Patience: teethPatience})
