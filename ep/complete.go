@@ -1,8 +1,8 @@
 package ep
 
 import (
+	"godat/evd"
 	"godat/hw"
-	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/yield"
 )
@@ -50,7 +50,7 @@ func (q *queue) complete(wcs []hw.WC) {
 	q.completer.Acquire()
 	const together = 16
 	var (
-		evs [together]event.Event
+		evs [together]evd.Event
 		n   int
 		to  *delivery.Queue
 	)
@@ -91,7 +91,7 @@ func (q *queue) complete(wcs []hw.WC) {
 // there is none to deliver. It retires the silent successes before wc, and returns
 // the new value of retired. Its caller stores that before it delivers the event: a
 // program that sees the event may post again at once.
-func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
+func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
 	i := uint32(wc.ID) & q.mask
 	if i != r&q.mask {
 		r = q.passTo(r, i)
@@ -108,7 +108,7 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 	}
 	// Field by field: the compiler builds a literal elsewhere and copies it in
 	// wider pieces than it was written in, and the processor stalls on those loads.
-	ev.Number, ev.Status, ev.Op, ev.Flags = event.DTOCompletion, wc.Status, s.op, 0
+	ev.Number, ev.Status, ev.Op, ev.Flags = evd.DTOCompletion, wc.Status, s.op, 0
 	ev.Length, ev.Key, ev.Cookie = 0, 0, s.cookie
 	ev.Source, ev.Data = q.e, nil
 	if s.op > hw.OpRecv {
@@ -117,7 +117,7 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 	if wc.Status == hw.StatusSuccess {
 		ev.Length = wc.Len
 		if flags&hw.Unsignalled != 0 {
-			ev.Flags = event.Silent
+			ev.Flags = evd.Silent
 		}
 		if s.op == hw.OpRecv && (wc.Flags != 0 || q.e.box.solicitedWait) {
 			q.received(ev, wc)
@@ -130,22 +130,22 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 
 // received adds to a receive's event what it may have beyond its length. It makes
 // the event silent if only solicited receives wake waiters and this one is not.
-func (q *queue) received(ev *event.Event, wc *hw.WC) {
+func (q *queue) received(ev *evd.Event, wc *hw.WC) {
 	ev.Op = wc.Op
 	ev.Key = wc.Imm
 	if wc.Op == hw.OpRecvImm {
-		ev.Number = event.IBDTOEvent
+		ev.Number = evd.IBDTOEvent
 	}
 	if wc.Flags&hw.WCSolicited != 0 {
-		ev.Flags |= event.Solicited
+		ev.Flags |= evd.Solicited
 	} else if q.e.box.solicitedWait {
-		ev.Flags |= event.Silent
+		ev.Flags |= evd.Silent
 	}
 	if wc.Flags&hw.WCImm != 0 {
-		ev.Flags |= event.HasImm
+		ev.Flags |= evd.HasImm
 	}
 	if wc.Flags&hw.WCInvalidated != 0 {
-		ev.Flags |= event.Invalidated
+		ev.Flags |= evd.Invalidated
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/hw/event"
+	"godat/evd"
 )
 
 // Counters say what has happened on an adapter since it was opened or its counters
@@ -58,24 +58,24 @@ func (c *counters) all(read func(*atomic.Uint64) uint64) Counters {
 }
 
 // of returns the counter of a connection event.
-func (c *counters) of(n event.Number, passive bool) *atomic.Uint64 {
+func (c *counters) of(n evd.Number, passive bool) *atomic.Uint64 {
 	switch n {
-	case event.Established:
+	case evd.Established:
 		if passive {
 			return &c.passiveEstablished
 		}
 		return &c.activeEstablished
-	case event.PeerRejected:
+	case evd.PeerRejected:
 		return &c.peerRejected
-	case event.NonPeerRejected:
+	case evd.NonPeerRejected:
 		return &c.nonPeerRejected
-	case event.Unreachable:
+	case evd.Unreachable:
 		return &c.unreachable
-	case event.TimedOut:
+	case evd.TimedOut:
 		return &c.timedOut
-	case event.AcceptCompletionError:
+	case evd.AcceptCompletionError:
 		return &c.acceptErrors
-	case event.Disconnected:
+	case evd.Disconnected:
 		return &c.disconnected
 	default:
 		return &c.broken

@@ -3,7 +3,6 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
-	"godat/hw/event"
 	"godat/internal/memory"
 	"godat/mem"
 )
@@ -134,7 +133,7 @@ func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 }
 
 // Of returns the endpoint that an event is about, or nil.
-func Of(ev event.Event) *Endpoint {
+func Of(ev evd.Event) *Endpoint {
 	e, _ := ev.Source.(*Endpoint)
 	return e
 }

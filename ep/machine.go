@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/door"
@@ -24,13 +25,13 @@ type machine struct {
 func (m *machine) init(e *Endpoint) { m.e, m.box = e, &e.box }
 
 // outcome is how a connection, or the attempt at one, ended.
-type outcome event.Number
+type outcome evd.Number
 
 const (
 	none         outcome = 0
-	disconnected         = outcome(event.Disconnected)
-	broken               = outcome(event.Broken)
-	timedOut             = outcome(event.TimedOut)
+	disconnected         = outcome(evd.Disconnected)
+	broken               = outcome(evd.Broken)
+	timedOut             = outcome(evd.TimedOut)
 )
 
 // handle acts on the inputs that the step was told.
@@ -81,9 +82,9 @@ func (m *machine) established(byFact bool) {
 	if !passive {
 		private = m.e.facts.info.Private
 	}
-	m.e.adapter.counters.of(event.Established, passive).Add(1)
+	m.e.adapter.counters.of(evd.Established, passive).Add(1)
 	m.e.counted.connects.Add(1)
-	ev := event.Event{Number: event.Established, Source: m.e}
+	ev := evd.Event{Number: evd.Established, Source: m.e}
 	if private != nil {
 		ev.Data = private
 	}
@@ -95,15 +96,15 @@ func (m *machine) established(byFact bool) {
 func (m *machine) refused() {
 	m.box.own.Check()
 	if m.box.State() == CompletionPending {
-		m.endConnection(inRefused, outcome(event.AcceptCompletionError), nil, nil)
+		m.endConnection(inRefused, outcome(evd.AcceptCompletionError), nil, nil)
 		return
 	}
-	how := outcome(event.NonPeerRejected)
+	how := outcome(evd.NonPeerRejected)
 	switch m.e.facts.refusal.why {
 	case hw.ReasonPeerRejected:
-		how = outcome(event.PeerRejected)
+		how = outcome(evd.PeerRejected)
 	case hw.ReasonUnreachable:
-		how = outcome(event.Unreachable)
+		how = outcome(evd.Unreachable)
 	case hw.ReasonTimeout:
 		how = timedOut
 	}
@@ -116,7 +117,7 @@ func (m *machine) down() {
 	case m.e.facts.why == hw.ReasonDrained:
 		m.endConnection(inDrained, disconnected, nil, nil)
 	case m.box.State() == CompletionPending:
-		m.endConnection(inDown, outcome(event.AcceptCompletionError), nil, nil)
+		m.endConnection(inDown, outcome(evd.AcceptCompletionError), nil, nil)
 	case m.e.facts.why == hw.ReasonPeer:
 		m.endConnection(inDown, disconnected, nil, nil)
 	default:
@@ -191,10 +192,10 @@ func (m *machine) announceEndOnceFlushed() {
 func (m *machine) announceEnd() {
 	m.box.own.Check()
 	if m.outcome != none && m.box.State() != closed {
-		m.e.adapter.counters.of(event.Number(m.outcome), false).Add(1)
+		m.e.adapter.counters.of(evd.Number(m.outcome), false).Add(1)
 		m.e.counted.disconnects.Add(1)
 		cause := m.e.cause.Load()
-		m.emit(event.ConnectionEnd(door.Key{}, event.Number(m.outcome), m.e, m.private, cause))
+		m.emit(event.ConnectionEnd(door.Key{}, evd.Number(m.outcome), m.e, m.private, cause))
 		if m.outcome == broken && m.e.adapter.broke != nil {
 			m.e.adapter.broke(cause)
 		}
@@ -209,7 +210,7 @@ func (m *machine) announceEnd() {
 }
 
 // emit delivers a connection event, for which begin reserved room.
-func (m *machine) emit(ev event.Event) {
+func (m *machine) emit(ev evd.Event) {
 	m.box.own.Check()
 	if m.connRoom == 0 {
 		return

@@ -1,9 +1,6 @@
 package evd
 
-import (
-	"godat/hw"
-	"godat/hw/event"
-)
+import "godat/hw"
 
 // Field is a set of a dispatcher's parameters: DAT_EVD_PARAM_MASK.
 type Field uint32
@@ -24,7 +21,7 @@ type Param struct {
 	QLen    int // events it holds; in ModeChannel 80 more than asked for
 	State   State
 	CNO     *CNO // nil for none
-	Streams event.Streams
+	Streams Streams
 }
 
 // Query returns the parameters that mask names. An unknown bit is

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	"godat/hw/sim"
 )
 
@@ -37,7 +38,7 @@ func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 			assert.True(t, ok)
 			assert.EqualValues(t, 0x08001, ev.Number)
 			assert.Same(t, d, source)
-			assert.Equal(t, ReasonEVDOverflow, why)
+			assert.Equal(t, evd.EVDOverflow, why)
 			for i := range uint64(2) {
 				ev, _, err := d.Wait(t.Context(), 1)
 				require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	"godat/hw"
 	"godat/hw/fault"
 	dat "godat/runtime"
@@ -185,7 +186,7 @@ func (e *end) flush(op string) {
 	case called == dat.OpBind:
 		number = dat.BindCompletion
 	case called > hw.OpInvalidate:
-		number = dat.IBDTOEvent
+		number = evd.IBDTOEvent
 	}
 	require.Equal(e, number, ev.Number)
 }

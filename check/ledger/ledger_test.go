@@ -151,12 +151,8 @@ func (a *tally) missing() []string {
 }
 
 func TestAnAbruptCloseInFullFlight(t *testing.T) {
-	rounds := uint64(5)
-	if testing.Short() {
-		rounds = 2
-	}
 	for _, p := range providers {
-		for i := range rounds {
+		for i := range uint64(5) {
 			cfg := Config{Adapters: p.adapters, Seed: mix(seed, 100+i), Ops: 3000, Fall: true, Patience: *patienceFlag, Options: p.options}
 			inner := p.open(cfg.Seed)
 			cfg.Providers = [2]hw.Provider{inner, inner}

@@ -64,9 +64,7 @@ func (r *resetter) relay(a, b *net.TCPConn) {
 		r.mu.Unlock()
 		both.Go(func() {
 			from, to := way[0], way[1]
-			// The writer has no ReadFrom. That would splice through pipes, which Go keeps
-			// open until the next garbage collection.
-			if n, err := io.CopyN(struct{ io.Writer }{to}, from, most); err == nil && n == most {
+			if n, err := io.CopyN(to, from, most); err == nil && n == most {
 				r.mu.Lock()
 				r.resets++
 				r.mu.Unlock()

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Code is a DAT return code without its class bits: type in the upper half,
 // subtype in the lower. Expected codes with subtype 0 stand for any subtype.
@@ -25,16 +22,22 @@ const (
 	queueFull             Code = 0x0E << 16
 	timeoutExpired        Code = 0x0F << 16
 	invalidAddress        Code = 0x12 << 16
+	interruptedCall       Code = 0x13 << 16
+	connQualUnavailable   Code = 0x14 << 16
 )
 
 // Subtypes.
 const (
 	subPZ         Code = 59
+	subEVDRequest Code = 60
 	subEVDConnect Code = 62
 	subCNOInUse   Code = 67
 	subUnwaitable Code = 73
 	subEVDInUse   Code = 74
+	subWaiter     Code = 78
+	subLMRInUse   Code = 81
 	subPZInUse    Code = 83
+	subSRQInUse   Code = 87
 )
 
 var typeNames = map[Code]string{
@@ -43,7 +46,7 @@ var typeNames = map[Code]string{
 	lengthError: "LENGTH_ERROR", modelNotSupported: "MODEL_NOT_SUPPORTED",
 	privilegesViolation: "PRIVILEGES_VIOLATION", protectionViolation: "PROTECTION_VIOLATION",
 	queueEmpty: "QUEUE_EMPTY", queueFull: "QUEUE_FULL", timeoutExpired: "TIMEOUT_EXPIRED",
-	invalidAddress: "INVALID_ADDRESS",
+	invalidAddress: "INVALID_ADDRESS", interruptedCall: "INTERRUPTED_CALL", connQualUnavailable: "CONN_QUAL_UNAVAILABLE",
 }
 
 func (c Code) String() string {
@@ -62,50 +65,4 @@ func CodeOf(ret uint32) Code { return Code(ret & 0x3fffffff) }
 
 func (c Code) matches(got Code) bool {
 	return c == got || c&0xffff == 0 && c == got&^0xffff
-}
-
-// verdict is what a call may return. If must is not empty, the call must fail with
-// a code of must or may. Otherwise it may succeed, or fail with a code of may.
-type verdict struct{ must, may []Code }
-
-// when adds c to the codes that the call must fail with, if cond holds.
-func (v *verdict) when(cond bool, c Code) {
-	if cond {
-		v.must = append(v.must, c)
-	}
-}
-
-// perhaps adds c to the codes that the call may fail with, if cond holds.
-func (v *verdict) perhaps(cond bool, c Code) {
-	if cond {
-		v.may = append(v.may, c)
-	}
-}
-
-// judge returns whether the call succeeded, and an error if it must not have ended
-// so.
-func (v *verdict) judge(got Code) (ok bool, err error) {
-	if got == success {
-		if len(v.must) > 0 {
-			return false, fmt.Errorf("succeeded, should fail with %s", list(v.must))
-		}
-		return true, nil
-	}
-	for _, c := range append(v.must, v.may...) {
-		if c.matches(got) {
-			return false, nil
-		}
-	}
-	if len(v.must) == 0 {
-		return false, fmt.Errorf("failed with %v, should succeed", got)
-	}
-	return false, fmt.Errorf("failed with %v, should with %s", got, list(v.must))
-}
-
-func list(codes []Code) string {
-	texts := make([]string, len(codes))
-	for i, c := range codes {
-		texts[i] = c.String()
-	}
-	return strings.Join(texts, " or ")
 }

@@ -1,39 +1,5 @@
 package model
 
-import "slices"
-
-// cr is a connection request.
-type cr struct {
-	Handle  any
-	seen    bool // its event was dequeued
-	dead    bool
-	point   *point
-	qual    int
-	from    *endpoint
-	own     *endpoint // the endpoint that came with it, or nil
-	private string
-}
-
-// CR returns the handle of a request; nil if the program has not got the request's
-// event yet.
-func (w *World) CR(name string) any {
-	if c := object(w.crs, 'c', name); c != nil {
-		return c.Handle
-	}
-	return nil
-}
-
-// CRs returns how many requests there were.
-func (w *World) CRs() int { return len(w.crs) }
-
-func (w *World) cr(name string) *cr {
-	c := object(w.crs, 'c', name)
-	if c == nil || !c.seen {
-		return nil // the program has no handle
-	}
-	return c
-}
-
 // Private returns n bytes of private data; the same n gives the same bytes.
 func Private(n int) string {
 	b := make([]byte, max(0, n))
@@ -43,190 +9,90 @@ func Private(n int) string {
 	return string(b)
 }
 
-// attach adds what connecting and accepting are refused for: they need a dispatcher
-// for connection events with room for two, and private data that fits.
-func (w *World) attach(v *verdict, p *endpoint, private int) { w.attachIn(v, p, private, unconnected) }
-
-// attachIn is attach for an endpoint in another state than UNCONNECTED.
-func (w *World) attachIn(v *verdict, p *endpoint, private, state int) {
-	v.when(p.conn == nil, invalidState|subEVDConnect)
-	v.when(p.zone == nil, invalidState|subPZ)
-	v.when(private > w.limits.Private, invalidParameter)
-	if p.state != state {
-		v.when(true, stateCodes[p.state])
-	}
-	w.room(v, p.conn, 2)
+// refuseConnection adds what connecting and accepting are refused for: they need a
+// dispatcher for connection events with room for two, and private data that fits.
+func (p *endpoint) refuseConnection(c *call) {
+	c.refuse(p.conn == nil, invalidState|subEVDConnect)
+	c.refuse(p.zone == nil, invalidState|subPZ)
+	c.refuse(c.Int("private") > p.w.limits.Private, invalidParameter)
+	p.conn.refuse(c, 2)
 }
 
-func (p *endpoint) attached() {
-	p.connRoom = 2
-	p.conn.awaited += 2
-}
-
-func (w *World) connect(c Command, r Result) error {
-	p := w.ep(c.On)
-	v := p.usable()
-	v.when(c.Text("addr") == "malformed", invalidAddress)
-	if p != nil {
-		w.attach(&v, p, c.Int("private"))
-		v.when(c.Text("timeout") == "negative", invalidParameter)
-	}
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
-	}
-	p.attached()
-	p.state = activePending
-	if c.Text("addr") == "nowhere" {
-		w.end(p, unreachable)
-		return nil
-	}
-	w.ask(p, w.qualOf(c.Text("to")), Private(c.Int("private")))
-	return nil
-}
-
-// dupConnect judges a connect to the qualifier to which another endpoint has
-// connected.
-func (w *World) dupConnect(c Command, r Result) error {
-	p, o := w.ep(c.On), w.ep(c.Text("of"))
-	v := p.usable()
-	v.must = append(v.must, o.usable().must...)
-	if p != nil {
-		w.attach(&v, p, c.Int("private"))
-	}
-	if o != nil && o.state != isConnected {
-		v.when(true, stateCodes[o.state])
-	}
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
-	}
-	p.attached()
-	p.state = activePending
-	w.ask(p, o.target, Private(c.Int("private")))
-	return nil
-}
-
-func (w *World) queryCR(c Command, r Result) error {
-	q := w.cr(c.On)
-	var v verdict
-	v.when(q == nil || q.dead, invalidHandle)
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
-	}
-	return r.check("qual", q.qual, "private", len(q.private), "intact", 1, "truncated", 0, "own", indexOf(w.eps, q.own))
-}
-
-// accept judges an answer to a request: with the endpoint of the command, or with
-// that of the request, which the command may name or not.
-func (w *World) accept(c Command, r Result) error {
-	q, p := w.cr(c.On), w.ep(c.Text("ep"))
-	var v verdict
-	v.when(q == nil || q.dead, invalidHandle)
-	own := q != nil && q.own != nil
-	switch {
-	case own && (p == nil || p == q.own):
-		p = q.own
-		w.attachIn(&v, p, c.Int("private"), p.state)
-	case own:
-		v.when(true, invalidParameter)
-		fallthrough
-	default:
-		v.must = append(v.must, p.usable().must...)
-		if p != nil {
-			w.attach(&v, p, c.Int("private"))
+// connect judges a connect to the qualifier of a service point or, with dup_connect,
+// to the one to which another endpoint has connected.
+func (p *endpoint) connect(c *call) {
+	c.refuse(c.Text("addr") == "malformed", invalidAddress)
+	c.refuse(c.Text("timeout") == "negative", invalidParameter)
+	p.refuseConnection(c)
+	c.refuseUnless(p, unconnected)
+	qual := p.w.qualOf(c.Text("to"))
+	if c.Op == "dup_connect" {
+		if of := p.w.eps.named(c.Text("of")); need(c, of) {
+			c.refuseUnless(of, isConnected)
+			qual = of.target
 		}
 	}
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
+	if !c.succeeded() {
+		return
 	}
-	waits := q.waits()
-	q.answered()
-	p.own = nil
-	p.attached()
-	if !waits {
-		p.state = activePending // only during this call
-		w.end(p, acceptCompletionError)
-		return nil
+	p.connRoom = 2
+	p.state = activePending
+	if c.Text("addr") == "nowhere" {
+		p.end(unreachable, "")
+		return
 	}
-	active := q.from
-	p.target = 0
-	p.state, active.state = isConnected, isConnected
-	p.peer, active.peer = active, p
-	w.tell(active, established, Private(c.Int("private")))
-	w.tell(p, established, "")
-	return nil
+	p.target = qual
+	s := p.w.listening(qual)
+	if s == nil || s.used || s.full() {
+		p.end(nonPeerRejected, "")
+		return
+	}
+	p.request = s.announce(p, Private(c.Int("private")))
 }
 
-func (w *World) reject(c Command, r Result) error {
-	q := w.cr(c.On)
-	var v verdict
-	v.when(q == nil || q.dead, invalidHandle)
-	v.when(c.Int("private") > w.limits.Private, invalidParameter)
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
-	}
-	waits := q.waits()
-	q.answered()
-	w.disown(q)
-	if waits {
-		p := q.from
-		w.endWith(p, peerRejected, Private(c.Int("private")))
-	}
-	return nil
+// established connects the endpoint to its peer.
+func (p *endpoint) established(peer *endpoint, private string) {
+	p.state, p.peer = isConnected, peer
+	p.announce(established, private)
 }
 
-func (q *cr) answered() {
-	q.dead = true
-	q.point.waiting--
-}
-
-// waits reports whether the active side still waits for the answer.
-func (q *cr) waits() bool { return q.from.state == activePending && q.from.asked == q }
-
-func (w *World) disconnect(c Command, r Result) error {
-	p := w.ep(c.On)
-	v := p.usable()
-	v.when(c.Text("how") == "bad", invalidParameter)
-	if p != nil && slices.Contains([]int{unconnected, reserved, passivePending, tentative}, p.state) {
-		v.when(true, stateCodes[p.state])
-	}
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
+func (p *endpoint) disconnect(c *call) {
+	c.refuse(c.Text("how") == "bad", invalidParameter)
+	c.refuse(p.in(unconnected, reserved, passivePending, tentative), stateCodes[p.state])
+	if !c.succeeded() {
+		return
 	}
 	graceful := c.Text("how") == "graceful"
 	switch {
 	case p.state == isDisconnected, graceful && p.state == disconnectPending:
 	case graceful && p.state == isConnected:
 		p.state = disconnectPending
-		w.pump(p)
+		p.execute()
 	default:
-		peer := p.peer
-		w.end(p, disconnected)
-		if peer != nil {
-			w.end(peer, disconnected)
-		}
+		p.endBoth(disconnected)
 	}
-	return nil
 }
 
 // end ends a connection, or an attempt to connect: everything posted is flushed,
 // then comes the event of the end.
-func (w *World) end(p *endpoint, number int) { w.endWith(p, number, "") }
-
-func (w *World) endWith(p *endpoint, number int, private string) {
+func (p *endpoint) end(number int, private string) {
 	p.state = isDisconnected
-	w.flush(p)
-	w.tell(p, number, private)
-	w.leave(p)
+	p.flush()
+	p.announce(number, private)
+	p.detach()
 }
 
-// tell queues a connection event.
-func (w *World) tell(p *endpoint, number int, private string) {
+// endBoth ends a connection for both sides.
+func (p *endpoint) endBoth(number int) {
+	peer := p.peer
+	p.end(number, "")
+	if peer != nil {
+		peer.end(number, "")
+	}
+}
+
+// announce queues a connection event.
+func (p *endpoint) announce(number int, private string) {
 	if p.connRoom == 0 {
 		return
 	}
@@ -236,21 +102,154 @@ func (w *World) tell(p *endpoint, number int, private string) {
 	} else {
 		p.disconnects++
 	}
-	w.put(p.conn, queued{
+	p.conn.put(queued{
 		want:   Event{Number: number, Source: p.name, Private: private},
 		stream: "connection " + p.name, of: p.name, conn: true,
 	})
 }
 
-// leave frees the room that an endpoint reserved for its connection, and parts it
+// detach frees the room that an endpoint reserved for its connection, and parts it
 // from its peer and its request.
-func (w *World) leave(p *endpoint) {
-	if p.connRoom > 0 {
-		p.conn.awaited -= p.connRoom
-		p.connRoom = 0
-	}
+func (p *endpoint) detach() {
+	p.connRoom = 0
 	if p.peer != nil {
 		p.peer, p.peer.peer = nil, nil
 	}
-	p.asked = nil
+	p.request = nil
+}
+
+// cr is a connection request.
+type cr struct {
+	w       *World
+	name    string
+	handle  any
+	dead    bool // it was answered
+	point   *point
+	qual    int
+	from    *endpoint
+	own     *endpoint // the endpoint that came with it, or nil
+	private string
+}
+
+func (q *cr) usable() bool { return !q.dead }
+
+// CR returns the handle of a request; nil if the program has not got the request's
+// event yet.
+func (w *World) CR(name string) any {
+	if q := w.crs.named(name); q != nil {
+		return q.handle
+	}
+	return nil
+}
+
+// CRs returns how many requests there were.
+func (w *World) CRs() int { return len(w.crs.all) }
+
+func (q *cr) query(c *call) {
+	if c.succeeded() {
+		c.expect("qual", q.qual, "private", len(q.private), "intact", 1, "truncated", 0, "own", q.w.eps.index(q.own))
+	}
+}
+
+// accept judges an answer to a request: with the endpoint of the command or,
+// without one, with that of the request.
+func (q *cr) accept(c *call) {
+	p := q.w.eps.named(c.Text("ep"))
+	if q.own != nil && p == nil {
+		p = q.own
+	} else {
+		c.refuse(q.own != nil, invalidParameter)
+		if need(c, p) {
+			c.refuseUnless(p, unconnected)
+		}
+	}
+	if p != nil {
+		p.refuseConnection(c)
+	}
+	if !c.succeeded() {
+		return
+	}
+	waits := q.waits()
+	q.answered()
+	p.connRoom = 2
+	if !waits {
+		p.state = activePending // only during this call
+		p.end(acceptCompletionError, "")
+		return
+	}
+	p.target = 0
+	q.from.established(p, Private(c.Int("private")))
+	p.established(q.from, "")
+}
+
+func (q *cr) reject(c *call) {
+	c.refuse(c.Int("private") > q.w.limits.Private, invalidParameter)
+	if !c.succeeded() {
+		return
+	}
+	waits := q.waits()
+	q.answered()
+	q.releaseEndpoint()
+	if waits {
+		q.from.end(peerRejected, Private(c.Int("private")))
+	}
+}
+
+// handoff judges the handoff of a request to the service point of another
+// qualifier, where it becomes a new request.
+func (q *cr) handoff(c *call) {
+	s := q.w.listening(q.w.qualOf(c.Text("to")))
+	c.refuse(s == nil, invalidParameter)
+	if s != nil {
+		c.refuse(s.used, connQualUnavailable)
+		c.refuse(s.full(), insufficientResources)
+	}
+	if !c.succeeded() {
+		return
+	}
+	waits := q.waits()
+	next := s.announce(q.from, q.private)
+	if waits {
+		q.from.request = next
+	}
+	q.answered()
+	q.releaseEndpoint()
+}
+
+func (q *cr) answered() {
+	q.dead = true
+	q.point.waiting--
+}
+
+// waits reports whether the active side still waits for the answer.
+func (q *cr) waits() bool { return q.from.state == activePending && q.from.request == q }
+
+// dequeued records that the program has got the event of a request, and with it the
+// endpoint that the service point made for it.
+func (q *cr) dequeued(c *call, e Event) {
+	p := q.own
+	q.handle, q.w.crs.all[Index('c', q.name)] = e.Handle, q
+	if p == nil || p.state != tentative || p.name != "" {
+		return
+	}
+	p.name = q.w.eps.next()
+	q.w.eps.all = append(q.w.eps.all, p)
+	p.waits = true
+	if e.Attr == nil {
+		e.Attr = new(map[string]int)
+	}
+	p.setAttr(c, *e.Attr)
+}
+
+// releaseEndpoint parts a request from its endpoint. The endpoint of an RSP becomes
+// UNCONNECTED; one that was made for the request is destroyed.
+func (q *cr) releaseEndpoint() {
+	p := q.own
+	switch {
+	case p == nil:
+	case p.state == passivePending:
+		p.state = unconnected
+	case p.state == tentative:
+		p.destroy()
+	}
 }

@@ -81,7 +81,7 @@ func (p *program) checkWaits() error {
 		if b == nil {
 			continue
 		}
-		_, due, vague := p.world.Due(i)
+		due, vague := p.world.Due(i)
 		if vague {
 			b.cancel()
 		}

@@ -1,6 +1,10 @@
 package model
 
-import "encoding/binary"
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
 
 // DTO completion statuses.
 const (
@@ -11,209 +15,171 @@ const (
 	errRemoteAccess    = 6
 	errRemoteResponder = 7
 	errNotReady        = 9
+	errBindFailed      = 11
+
+	errAny = errLocalEP // of a failure whose status DAT leaves open
 )
 
-// pump executes the requests of p until one must wait.
-func (w *World) pump(p *endpoint) {
+// execute executes the requests of p until one must wait.
+func (p *endpoint) execute() {
 	for p.peer != nil && len(p.reqs) > 0 {
-		if !w.execute(p, p.reqs[0]) {
+		if !p.executeOne(p.reqs[0]) {
 			return
 		}
 	}
 	if p.state == disconnectPending {
-		peer := p.peer
-		w.end(p, disconnected)
-		w.end(peer, disconnected)
+		p.endBoth(disconnected)
 	}
 }
 
-// execute executes the first request. It returns false when the request must wait
+// executeOne executes the first request. It returns false when the request must wait
 // for a receive.
-func (w *World) execute(p *endpoint, x *work) bool {
-	sends := x.op == "send" || x.op == "send_inv"
-	takesRecv := sends || x.op == "write_imm"
-	if sends && !w.alive(x.segs, total(x.segs)) {
-		p.stalled = 0
-		w.fail(p, errLocalProtection)
-		return true
-	}
-	if takesRecv {
-		w.draw(p.peer)
-	}
-	if takesRecv && len(p.peer.recvs) == 0 {
+func (p *endpoint) executeOne(x *work) bool {
+	takesRecv := x.kind == sends || x.op == "write_imm"
+	n := x.bytes()
+	switch lost := x.kind == sends && !p.w.intact(x.segs, n); {
+	case lost || !takesRecv: // the device looks at a send before it takes a receive
+	case !p.peer.receive():
 		if p.waits {
-			if p.stalled == 0 {
-				p.stalled = w.step
-			}
+			p.stalled = cmp.Or(p.stalled, p.w.step)
 			return false
 		}
-		w.fail(p, errNotReady)
+		p.fail(errNotReady)
 		return true
 	}
 	p.stalled = 0
-	switch x.op {
-	case "send", "send_inv":
-		w.send(p, x)
-	case "read_rmr":
-		w.readToRMR(p, x)
-	case "write", "write_imm":
-		w.write(p, x)
-	case "read":
-		w.read(p, x)
-	case "bind":
-		w.bound(p, x)
+	remote := x.target
+	remote.Len = n
+	switch {
+	case (x.kind == reads || x.kind == atomics) && (p.readsOut == 0 || p.peer.readsIn == 0):
+		p.fail(errAny)
+	case !p.w.intact(x.segs, n), !p.sinkReachable(x):
+		p.fail(errLocalProtection)
+	case x.remote != 0 && !p.w.reachable(&remote, p.peer, x.remote):
+		p.fail(errRemoteAccess)
+	case x.bind != nil && x.bind.binds() && !p.w.at(x.bind.seg).open:
+		p.fail(errBindFailed)
+	case x.kind == sends:
+		p.send(x, n)
 	default:
-		w.atomic(p, x)
+		p.transfer(x, remote, n)
 	}
 	return true
 }
 
-func (w *World) send(p *endpoint, x *work) {
-	n, sink := total(x.segs), p.peer.recvs[0].segs
+// bytes is how many bytes an operation transfers.
+func (x *work) bytes() int {
+	switch x.kind {
+	case reads:
+		return x.target.Len
+	case atomics:
+		return 8
+	}
+	return total(x.segs)
+}
+
+// sinkReachable reports whether the sink of a read, if a remote context names it, is
+// one that p's peer may write. It makes that sink the local segment of the read.
+func (p *endpoint) sinkReachable(x *work) bool {
+	if x.op != "read_rmr" {
+		return true
+	}
+	sink := x.sink
+	sink.Len = x.target.Len
+	ok := p.w.reachable(&sink, p, remoteWrite)
+	if ok {
+		x.segs = []Segment{sink}
+	}
+	return ok
+}
+
+// send sends n bytes to the first receive of the peer.
+func (p *endpoint) send(x *work, n int) {
+	peer := p.peer
+	sink := peer.recvs[0].segs
 	if n > total(sink) {
-		w.failBoth(p, errLocalLength)
+		p.failBoth(errLocalLength)
 		return
 	}
 	if x.op == "send_inv" {
-		ok := false
-		if x.imm, ok = w.invalidate(p.peer, x.remote); !ok {
-			w.fail(p, errRemoteAccess)
+		context, ok := p.w.invalidate(peer, x.target)
+		if x.imm = context; !ok {
+			p.fail(errRemoteAccess)
 			return
 		}
 	}
-	switch {
-	case !w.alive(sink, n) || !w.inZone(sink, n, p.peer.zone):
-		w.failBoth(p, errLocalProtection)
-	default:
-		w.move(sink, x.segs, n)
-		w.received(p.peer, 0, n, x)
-		w.requested(p, 0, n, false)
+	if !p.w.intact(sink, n) || !p.w.inZone(sink, n, peer.zone) {
+		p.failBoth(errLocalProtection)
+		return
 	}
+	p.w.move(sink, x.segs, n)
+	peer.received(0, n, x)
+	p.requested(0, n)
 }
 
-func (w *World) write(p *endpoint, x *work) {
-	n, target := total(x.segs), x.remote
-	target.Len = n
-	switch {
-	case !w.alive(x.segs, n):
-		w.fail(p, errLocalProtection)
-	case !w.reachable(&target, p.peer, remoteWrite):
-		w.fail(p, errRemoteAccess)
-	default:
-		w.move([]Segment{target}, x.segs, n)
+// transfer executes an operation on n bytes of the peer's memory, or a bind.
+func (p *endpoint) transfer(x *work, remote Segment, n int) {
+	switch x.kind {
+	case writes:
+		p.w.move([]Segment{remote}, x.segs, n)
 		if x.op == "write_imm" {
-			w.received(p.peer, 0, n, x)
+			p.peer.received(0, n, x)
 		}
-		w.requested(p, 0, n, false)
+	case reads:
+		p.w.move(x.segs, []Segment{remote}, n)
+	case atomics:
+		p.w.atomic(x, remote)
+	case binds:
+		x.bind.execute()
 	}
+	p.requested(0, n)
 }
 
-func (w *World) read(p *endpoint, x *work) {
-	n, source := x.remote.Len, x.remote
+// atomic executes an atomic operation on 8 remote bytes, and writes the old ones to
+// the local segments.
+func (m *memory) atomic(x *work, remote Segment) {
+	target, sink := []Segment{remote}, head(x.segs, 8)
+	old := m.bytes(target)
+	value := binary.NativeEndian.Uint64(old.bytes)
 	switch {
-	case p.readsOut == 0 || p.peer.readsIn == 0:
-		w.failSomehow(p)
-	case !w.alive(x.segs, n):
-		w.fail(p, errLocalProtection)
-	case !w.reachable(&source, p.peer, remoteRead):
-		w.fail(p, errRemoteAccess)
-	default:
-		w.move(x.segs, []Segment{source}, n)
-		w.requested(p, 0, n, false)
+	case x.op == "fetch_add":
+		value += x.add
+	case value == x.cmp:
+		value = x.add
 	}
-}
-
-func (w *World) atomic(p *endpoint, x *work) {
-	remote := x.remote
-	switch {
-	case p.readsOut == 0 || p.peer.readsIn == 0:
-		w.failSomehow(p)
-		return
-	case !w.alive(x.segs, 8):
-		w.fail(p, errLocalProtection)
-		return
-	case !w.reachable(&remote, p.peer, remoteAtomic):
-		w.fail(p, errRemoteAccess)
-		return
-	case remote.Off%8 != 0: // in memory; every region begins at a multiple of 8
-		w.fail(p, errRemoteResponder)
-		return
-	}
-	target, sink := w.places([]Segment{remote}), w.places(head(x.segs, 8))
-	var cell [8]byte
-	vague := false
-	for i, t := range target {
-		cell[i] = t.m.bytes[t.i]
-		vague = vague || t.m.vague[t.i]
-	}
-	old := binary.NativeEndian.Uint64(cell[:])
-	value := old + x.add
-	if x.op == "cmp_swap" {
-		value = old
-		if old == x.cmp {
-			value = x.add
-		}
-	}
-	before := cell
-	binary.NativeEndian.PutUint64(cell[:], value)
-	for i, t := range target {
-		t.m.bytes[t.i], t.m.vague[t.i] = cell[i], vague
-	}
-	mixed := vague
-	for _, s := range x.segs {
-		mixed = mixed || w.overlap(s, remote)
-	}
-	for i, t := range sink {
-		t.m.bytes[t.i], t.m.vague[t.i] = before[i], mixed
-	}
-	if mixed {
-		w.blur([]Segment{remote})
-		w.blur(x.segs)
-	}
-	w.requested(p, 0, 8, false)
+	vague := slices.Contains(old.unknown, true)
+	mixed := vague || m.overlap(remote, sink...)
+	m.put(target, mixed, content{binary.NativeEndian.AppendUint64(nil, value), make([]bool, 8)})
+	m.put(sink, mixed, old)
 }
 
 // fail ends the first request with an error, which breaks the connection.
-func (w *World) fail(p *endpoint, status int) {
-	w.blurWork(p.reqs[0])
-	w.requested(p, status, 0, false)
-	w.breakUp(p)
-}
-
-// failSomehow is fail with a status that DAT leaves open.
-func (w *World) failSomehow(p *endpoint) {
-	w.blurWork(p.reqs[0])
-	w.requested(p, errLocalEP, 0, true)
-	w.breakUp(p)
+func (p *endpoint) fail(status int) {
+	p.forget(p.reqs[0])
+	p.requested(status, 0)
+	p.endBoth(broken)
 }
 
 // failBoth fails a send and the receive that it took.
-func (w *World) failBoth(p *endpoint, atReceiver int) {
-	w.blur(p.peer.recvs[0].segs)
-	w.received(p.peer, atReceiver, 0, nil)
-	w.fail(p, errRemoteResponder)
+func (p *endpoint) failBoth(atReceiver int) {
+	p.w.forget(p.peer.recvs[0].segs)
+	p.peer.received(atReceiver, 0, nil)
+	p.fail(errRemoteResponder)
 }
 
-// blurWork marks as unknown the memory that x may have begun to fill.
-func (w *World) blurWork(x *work) {
-	switch x.op {
-	case "read", "fetch_add", "cmp_swap":
-		w.blur(x.segs)
+// forget marks the memory as unknown that x may have begun to fill.
+func (p *endpoint) forget(x *work) {
+	if x.kind == reads || x.kind == atomics {
+		p.w.forget(x.segs)
 	}
-	if operations[x.op].remote&(remoteWrite|remoteAtomic) != 0 {
-		if real, ok := w.through(x.remote, remotePrivilege); x.remote.Window && ok {
-			w.blur([]Segment{real})
-		} else if !x.remote.Window {
-			w.blur([]Segment{x.remote})
-		}
+	if x.remote&(remoteWrite|remoteAtomic) == 0 {
+		return
 	}
-}
-
-// breakUp ends a connection with BROKEN.
-func (w *World) breakUp(p *endpoint) {
-	peer := p.peer
-	w.end(p, broken)
-	if peer != nil {
-		w.end(peer, broken)
+	real, ok := x.target, true
+	if real.Window {
+		real, ok = p.w.bind(real).resolve(real, remotePrivilege)
+	}
+	if ok {
+		p.w.forget([]Segment{real})
 	}
 }

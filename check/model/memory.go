@@ -9,185 +9,152 @@ var Privileges = map[string]int{
 }
 
 const (
-	localRead    = 0x01
-	remoteRead   = 0x02
-	localWrite   = 0x10
-	remoteWrite  = 0x20
-	remoteAtomic = 0x40
+	localRead       = 0x01
+	remoteRead      = 0x02
+	localWrite      = 0x10
+	remoteWrite     = 0x20
+	remoteAtomic    = 0x40
+	remotePrivilege = remoteRead | remoteWrite | remoteAtomic
 )
 
-type zone struct {
-	open bool
-	uses int // how many endpoints and regions use it
+// memory is the memory of a program: zones, regions (LMRs), windows (RMRs) and what
+// they contain.
+type memory struct {
+	zones   objects[*zone]
+	regions objects[*region]
+	windows objects[*window]
+	binds   []*binding // by bind; nil for an unbind, and for a bind that was refused
+}
+
+type zone struct{ handle }
+
+func (m *memory) newZone(c *call) { m.zones.add(c, &zone{handle{c.On, true}}) }
+
+func (w *World) freeZone(z *zone, c *call) {
+	users := w.regions.count(func(r *region) bool { return r.zone == z }) + w.windows.count(func(m *window) bool { return m.zone == z }) +
+		w.eps.count(func(p *endpoint) bool { return p.zone == z }) + w.srqs.count(func(q *srq) bool { return q.zone == z })
+	z.free(c, users > 0, invalidState|subPZInUse)
 }
 
 // region is an LMR, and the bytes that its memory should hold.
 type region struct {
-	zone    *zone
-	open    bool
-	priv    int
-	context int  // the remote context
-	closed  bool // a peer has invalidated the context
-	root    int  // the number of the first region of this memory
-	bytes   []byte
-	vague   []bool // which bytes may be anything, since a failed transfer may have begun
+	handle
+	zone        *zone
+	priv        int
+	context     int  // the remote context
+	invalidated bool // a peer has invalidated the context
+	root        int  // the number of the first region of this memory
+	bytes       []byte
+	unknown     []bool // which bytes may be anything, since a failed transfer may have begun
 }
 
 // Fill returns byte i of a new region.
 func Fill(region, i int) byte { return byte(region*31 + i*7 + 1) }
 
-func (w *World) zone(name string) *zone     { return object(w.zones, 'z', name) }
-func (w *World) region(name string) *region { return object(w.regions, 'm', name) }
-
-func (w *World) newZone(_ Command, r Result) error {
-	w.zones = append(w.zones, &zone{open: true})
-	_, err := new(verdict).judge(r.Code)
-	return err
+// newRegion judges a registration of new memory or, with lmr_of, of the memory of
+// another region.
+func (m *memory) newRegion(c *call) {
+	r := &region{
+		handle: handle{c.On, true}, zone: m.zones.named(c.Text("pz")), priv: c.Bits("priv", Privileges),
+		context: c.Values["context"], root: len(m.regions.all),
+	}
+	need(c, r.zone)
+	if c.Op == "lmr_of" {
+		if of := m.regions.named(c.Text("of")); need(c, of) {
+			r.root, r.bytes, r.unknown = of.root, of.bytes, of.unknown
+		}
+	} else {
+		n := c.Int("size")
+		c.refuse(n == 0, lengthError)
+		r.bytes, r.unknown = make([]byte, n), make([]bool, n)
+		for i := range r.bytes {
+			r.bytes[i] = Fill(r.root, i)
+		}
+	}
+	m.regions.add(c, r)
 }
 
-func (w *World) freeZone(c Command, r Result) error {
-	z := w.zone(c.On)
-	var v verdict
-	v.when(z == nil, invalidHandle)
-	v.when(z != nil && z.open && z.uses > 0, invalidState|subPZInUse)
-	ok, err := v.judge(r.Code)
-	if ok {
-		z.open = false
-	}
-	return err
+func (m *memory) freeRegion(r *region, c *call) {
+	bound := m.windows.count(func(w *window) bool { return w.bound != nil && m.at(w.bound.seg) == r })
+	r.free(c, bound > 0, invalidState|subLMRInUse)
 }
 
-func (w *World) newRegion(c Command, r Result) error {
-	m := &region{zone: w.zone(c.Text("pz")), priv: c.Bits("priv", Privileges)}
-	w.regions = append(w.regions, nil)
-	n := c.Int("size")
-	var v verdict
-	v.when(m.zone == nil || !m.zone.open, invalidHandle)
-	v.when(n == 0, lengthError)
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
+func (r *region) query(c *call) {
+	c.refuseMask()
+	if c.succeeded() {
+		c.expect("length", len(r.bytes), "privileges", r.priv, "covered", 1, "remote", number(r.priv&remotePrivilege != 0))
 	}
-	m.open = true
-	m.root, m.context = len(w.regions)-1, r.Values["context"]
-	w.regions[m.root] = m
-	m.zone.uses++
-	m.bytes, m.vague = make([]byte, n), make([]bool, n)
-	for i := range m.bytes {
-		m.bytes[i] = Fill(len(w.regions)-1, i)
-	}
-	return err
-}
-
-// newRegionOf judges a registration of the memory of another region.
-func (w *World) newRegionOf(c Command, r Result) error {
-	m, o := &region{zone: w.zone(c.Text("pz")), priv: c.Bits("priv", Privileges)}, w.region(c.Text("of"))
-	w.regions = append(w.regions, nil)
-	var v verdict
-	v.when(m.zone == nil || !m.zone.open, invalidHandle)
-	v.when(o == nil || !o.open, invalidHandle)
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
-	}
-	m.open, m.context = true, r.Values["context"]
-	m.root, m.bytes, m.vague = o.root, o.bytes, o.vague
-	w.regions[len(w.regions)-1] = m
-	m.zone.uses++
-	return nil
 }
 
 // sync judges a synchronization of memory; of its effect only the refusals are
 // visible.
-func (w *World) sync(c Command, r Result) error {
-	var v verdict
+func (m *memory) sync(c *call) {
 	for _, s := range c.Segments("local") {
-		m := w.at(s)
 		if s.Len == 0 {
 			continue
 		}
-		v.when(m == nil || !m.open, invalidHandle)
-		v.when(m != nil && (s.Off < 0 || s.Off+s.Len > len(m.bytes)), invalidParameter)
+		if r := m.at(s); need(c, r) {
+			c.refuse(!r.holds(s), invalidParameter)
+		}
 	}
-	_, err := v.judge(r.Code)
-	return err
 }
 
-func (w *World) freeRegion(c Command, r Result) error {
-	m := w.region(c.On)
-	var v verdict
-	v.when(m == nil, invalidHandle)
-	v.when(m != nil && m.open && w.bindings(Index('m', c.On)) > 0, invalidState|subLMRInUse)
-	ok, err := v.judge(r.Code)
-	if ok && m.open {
-		m.open = false
-		m.zone.uses--
-	}
-	return err
-}
+// holds reports whether a segment is within the region.
+func (r *region) holds(s Segment) bool { return s.Off >= 0 && s.Off+s.Len <= len(r.bytes) }
 
-func (w *World) queryRegion(c Command, r Result) error {
-	m := w.region(c.On)
-	var v verdict
-	v.when(m == nil || !m.open, invalidHandle)
-	v.when(c.Text("mask") == "bad", invalidParameter)
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
+// remote returns the privileges of a region for peers that use the region's own
+// context.
+func (r *region) remote() int {
+	if r.invalidated {
+		return r.priv &^ remotePrivilege
 	}
-	return r.check("length", len(m.bytes), "privileges", m.priv, "covered", 1,
-		"remote", number(m.priv&(remoteRead|remoteWrite|remoteAtomic) != 0))
+	return r.priv
 }
 
 // at returns the region of a segment; nil for one that was never made.
-func (w *World) at(s Segment) *region {
-	if s.Window || s.Region < 0 || s.Region >= len(w.regions) {
+func (m *memory) at(s Segment) *region {
+	if s.Window {
 		return nil
 	}
-	return w.regions[s.Region]
+	return m.regions.at(s.Region)
 }
 
-// checkSegments adds what a post is refused for because of its segments, and
+// refuseSegments adds what a post is refused for because of its segments, and
 // returns their total length.
-func (w *World) checkSegments(v *verdict, segs []Segment, z *zone, need int) (total int) {
-	for _, s := range segs {
-		total += s.Len
-		if s.Len == 0 {
+func (m *memory) refuseSegments(c *call, segs []Segment, z *zone, privilege int) int {
+	for _, s := range head(segs, total(segs)) {
+		r := m.at(s)
+		if need(c, r); !there(r) {
 			continue
 		}
-		m := w.at(s)
-		if m == nil || !m.open {
-			v.when(true, invalidHandle)
-			continue
-		}
-		v.when(m.zone != z, protectionViolation)
-		v.when(s.Off < 0 || s.Off+s.Len > len(m.bytes), protectionViolation)
-		v.when(m.priv&need == 0, privilegesViolation)
+		c.refuse(r.zone != z, protectionViolation)
+		c.refuse(!r.holds(s), protectionViolation)
+		c.refuse(r.priv&privilege == 0, privilegesViolation)
 	}
-	return total
+	return total(segs)
 }
 
 // reachable reports whether the peer of p may access s. It replaces a piece of a
 // window by the piece of the region to which the window is bound.
-func (w *World) reachable(s *Segment, p *endpoint, need int) bool {
+func (m *memory) reachable(s *Segment, p *endpoint, privilege int) bool {
 	if s.Len == 0 {
 		s.Window = false
 		return true
 	}
 	if s.Window {
-		real, ok := w.through(*s, need)
-		ok = ok && w.names[s.Region].window.within(p)
+		b := m.bind(*s)
+		real, ok := b.resolve(*s, privilege)
 		*s = real
-		return ok
+		return ok && b.window.belongs(p)
 	}
-	m := w.at(*s)
-	return m != nil && m.open && m.zone == p.zone && m.remote()&need != 0 && s.Off >= 0 && s.Off+s.Len <= len(m.bytes)
+	r := m.at(*s)
+	return there(r) && r.zone == p.zone && r.remote()&privilege != 0 && r.holds(*s)
 }
 
-// alive reports whether no region in the first n bytes of segs was freed.
-func (w *World) alive(segs []Segment, n int) bool {
+// intact reports whether no region in the first n bytes of segs was freed.
+func (m *memory) intact(segs []Segment, n int) bool {
 	for _, s := range head(segs, n) {
-		if !w.regions[s.Region].open {
+		if !m.at(s).open {
 			return false
 		}
 	}
@@ -197,9 +164,9 @@ func (w *World) alive(segs []Segment, n int) bool {
 // inZone reports whether the first n bytes of segs are in zone z. The post checked
 // that with the endpoint's zone of its time; the endpoint may have another zone
 // since.
-func (w *World) inZone(segs []Segment, n int, z *zone) bool {
+func (m *memory) inZone(segs []Segment, n int, z *zone) bool {
 	for _, s := range head(segs, n) {
-		if w.regions[s.Region].zone != z {
+		if m.at(s).zone != z {
 			return false
 		}
 	}
@@ -225,66 +192,77 @@ func total(segs []Segment) (n int) {
 	return n
 }
 
-// place is one byte of a region.
-type place struct {
-	m *region
-	i int
-}
-
-func (w *World) places(segs []Segment) (all []place) {
-	for _, s := range segs {
-		for i := range s.Len {
-			all = append(all, place{w.regions[s.Region], s.Off + i})
-		}
-	}
-	return all
-}
-
 // move copies n bytes. If source and sink, or two segments of the sink, overlap,
 // the bytes of the sink become unknown.
-func (w *World) move(to, from []Segment, n int) {
+func (m *memory) move(to, from []Segment, n int) {
 	to, from = head(to, n), head(from, n)
 	mixed := false
 	for i, d := range to {
-		for _, s := range from {
-			mixed = mixed || w.overlap(d, s)
-		}
-		for _, s := range to[:i] {
-			mixed = mixed || w.overlap(d, s)
-		}
+		mixed = mixed || m.overlap(d, from...) || m.overlap(d, to[:i]...)
 	}
-	dst, src := w.places(to), w.places(from)
-	for i, p := range dst {
-		p.m.bytes[p.i] = src[i].m.bytes[src[i].i]
-		p.m.vague[p.i] = mixed || src[i].m.vague[src[i].i]
-	}
+	m.put(to, mixed, m.bytes(from))
 }
 
-// overlap reports whether two segments have a byte of memory in common.
-func (w *World) overlap(s, o Segment) bool {
-	return w.regions[s.Region].root == w.regions[o.Region].root && s.Off < o.Off+o.Len && o.Off < s.Off+s.Len
+// content is bytes of memory, and which of them may be anything.
+type content struct {
+	bytes   []byte
+	unknown []bool
 }
 
-// blur marks as unknown memory that a failed transfer may have begun to fill.
-func (w *World) blur(segs []Segment) {
+// bytes returns what segments hold.
+func (m *memory) bytes(segs []Segment) (c content) {
 	for _, s := range segs {
-		m := w.at(s)
-		if m == nil {
+		r := m.at(s)
+		c.bytes = append(c.bytes, r.bytes[s.Off:s.Off+s.Len]...)
+		c.unknown = append(c.unknown, r.unknown[s.Off:s.Off+s.Len]...)
+	}
+	return c
+}
+
+// put writes c to segments that are as long, of which mixed makes all bytes unknown.
+func (m *memory) put(segs []Segment, mixed bool, c content) {
+	for _, s := range segs {
+		r := m.at(s)
+		n := copy(r.bytes[s.Off:s.Off+s.Len], c.bytes)
+		copy(r.unknown[s.Off:], c.unknown[:n])
+		c.bytes, c.unknown = c.bytes[n:], c.unknown[n:]
+	}
+	if mixed {
+		m.forget(segs)
+	}
+}
+
+// overlap reports whether a segment has a byte of memory in common with one of the
+// others.
+func (m *memory) overlap(s Segment, others ...Segment) bool {
+	for _, o := range others {
+		if m.at(s).root == m.at(o).root && s.Off < o.Off+o.Len && o.Off < s.Off+s.Len {
+			return true
+		}
+	}
+	return false
+}
+
+// forget marks memory as unknown that a failed transfer may have begun to fill.
+func (m *memory) forget(segs []Segment) {
+	for _, s := range segs {
+		r := m.at(s)
+		if r == nil {
 			continue
 		}
-		for i := max(0, s.Off); i < min(len(m.vague), s.Off+s.Len); i++ {
-			m.vague[i] = true
+		for i := max(0, s.Off); i < min(len(r.unknown), s.Off+s.Len); i++ {
+			r.unknown[i] = true
 		}
 	}
 }
 
 // CheckMemory compares the memory of an open region with the bytes that it should
 // hold.
-func (w *World) CheckMemory(index int, got []byte) error {
-	m := w.regions[index]
-	for i := range m.bytes {
-		if !m.vague[i] && got[i] != m.bytes[i] {
-			return fmt.Errorf("byte %d of m%d is %#x, should be %#x", i, index, got[i], m.bytes[i])
+func (m *memory) CheckMemory(index int, got []byte) error {
+	r := m.regions.at(index)
+	for i := range r.bytes {
+		if !r.unknown[i] && got[i] != r.bytes[i] {
+			return fmt.Errorf("byte %d of m%d is %#x, should be %#x", i, index, got[i], r.bytes[i])
 		}
 	}
 	return nil

@@ -1,210 +1,175 @@
 package model
 
-import "fmt"
-
 // window is an RMR.
 type window struct {
-	name    string
-	open    bool
-	zone    *zone
-	bound   *binding  // what it is bound to; nil for nothing
-	ep      *endpoint // the only endpoint that may bind it; nil if any may
-	lost    bool      // a peer has invalidated the binding
-	posted  int       // binds that have not completed
-	pending *binding  // the binding of a bind that is posted; nil if none is
+	handle
+	zone        *zone
+	ep          *endpoint // the only endpoint that may bind it; nil if any may
+	bound       *binding  // what it is bound to; nil for nothing
+	invalidated bool      // a peer has invalidated the binding
+	posted      int       // binds that have not completed
+	pending     *binding  // the binding of a bind that is posted; nil if none is
 }
 
 // binding is what a bind names for peers: a piece of a region.
 type binding struct {
-	window *window
-	seg    Segment
-	priv   int
-
-	context int  // the remote context
-	was     bool // the bind has succeeded
+	window    *window
+	seg       Segment
+	priv      int
+	context   int  // the remote context
+	succeeded bool // the bind has succeeded
 }
 
-const (
-	bindCompletion  = 0x01001
-	errBindFailed   = 11
-	subEVDRequest   = 60
-	subLMRInUse     = 81
-	streamRMR       = 0x080
-	remotePrivilege = remoteRead | remoteWrite | remoteAtomic
-)
-
-func (w *World) window(name string) *window { return object(w.windows, 'w', name) }
-
-func (w *World) newWindow(c Command, r Result) error {
-	z := w.zone(c.Text("pz"))
-	w.windows = append(w.windows, nil)
-	p := w.ep(c.Text("ep"))
-	var v verdict
+func (w *World) newWindow(c *call) {
+	m := &window{handle: handle{c.On, true}, zone: w.zones.named(c.Text("pz"))}
 	if c.Has("ep") {
-		v = p.usable()
-		if p != nil {
-			z = p.zone
+		if m.ep = w.eps.named(c.Text("ep")); need(c, m.ep) {
+			m.zone = m.ep.zone
+			c.refuse(m.zone == nil, invalidState|subPZ)
 		}
-		v.when(p != nil && z == nil, invalidState|subPZ)
 	} else {
-		v.when(z == nil || !z.open, invalidHandle)
+		need(c, m.zone)
 	}
-	ok, err := v.judge(r.Code)
-	if ok {
-		z.uses++
-		w.windows[len(w.windows)-1] = &window{name: c.On, open: true, zone: z, ep: p}
-	}
-	return err
+	w.windows.add(c, m)
 }
 
-func (w *World) freeWindow(c Command, r Result) error {
-	m := w.window(c.On)
-	var v verdict
-	v.when(m == nil, invalidHandle)
-	v.when(m != nil && m.open && m.posted > 0, invalidState)
-	ok, err := v.judge(r.Code)
-	if ok && m.open {
-		m.open, m.bound = false, nil
-		m.zone.uses--
+func (m *window) free(c *call) {
+	if m.handle.free(c, m.posted > 0, invalidState) {
+		m.bound = nil
 	}
-	return err
 }
 
-func (w *World) queryWindow(c Command, r Result) error {
-	m := w.window(c.On)
-	var v verdict
-	v.when(m == nil || !m.open, invalidHandle)
-	v.when(c.Text("mask") == "bad", invalidParameter)
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
+func (m *window) query(c *call) {
+	c.refuseMask()
+	if !c.succeeded() || m.invalidated && m.posted > 0 {
+		return // the query may return what holds for the peer, or what the posted bind asks for
 	}
 	b := m.bound
 	if b == nil {
 		b = &binding{}
 	}
-	if m.lost && m.posted > 0 {
-		return nil // the query may return what holds for the peer, or what the posted bind asks for
-	}
-	return r.check("ep scope", number(m.ep != nil), "length", b.seg.Len, "privileges", b.priv, "context", number(m.bound != nil))
+	c.expect("ep scope", number(m.ep != nil), "length", b.seg.Len, "privileges", b.priv, "context", number(m.bound != nil))
 }
 
-// bindings counts the windows that are bound to a region.
-func (w *World) bindings(region int) (n int) {
-	for _, m := range w.windows {
-		if m != nil && m.bound != nil && m.bound.seg.Region == region {
-			n++
-		}
-	}
-	return n
-}
+// belongs reports whether p may bind the window and p's peer may use it.
+func (m *window) belongs(p *endpoint) bool { return m.ep == p || m.ep == nil && m.zone == p.zone }
 
-// bind judges the post of a bind, whose context is valid for peers when it has
+// postBind judges the post of a bind, whose context is valid for peers when it has
 // completed. A bind without a segment unbinds.
-func (w *World) bind(c Command, r Result) error {
-	p, m := w.ep(c.On), w.window(c.Text("rmr"))
-	x := workOf(c)
-	b := &binding{window: m, priv: c.Bits("priv", Privileges)}
-	w.names = append(w.names, nil)
-	v := p.usable()
-	v.when(m == nil || !m.open, invalidHandle)
-	if p != nil {
-		v.when(m != nil && (m.zone != p.zone || m.ep != nil && m.ep != p), protectionViolation)
-		w.refusals(&v, p, &work{op: "bind", flags: x.flags}, p.reqIOV, p.reqFlags)
-		w.refuseRequest(&v, p)
-		v.when(p.request != nil && p.request.takes&streamRMR == 0, invalidState|subEVDRequest)
-		if len(x.segs) > 0 {
-			b.seg = x.segs[0]
-		}
-		if b.seg.Len > 0 && b.priv != 0 {
-			w.refuseBinding(&v, p, b)
+func (w *World) postBind(c *call) {
+	p, m := w.eps.named(c.On), w.windows.named(c.Text("rmr"))
+	x := workOf(c.Command)
+	b := &binding{window: m, priv: c.Bits("priv", Privileges), context: c.Values["context"]}
+	if len(x.segs) > 0 {
+		b.seg, x.segs = x.segs[0], nil
+	}
+	w.binds = append(w.binds, nil)
+	need(c, m)
+	if need(c, p) {
+		c.refuse(m != nil && (m.zone != p.zone || m.ep != nil && m.ep != p), protectionViolation)
+		p.refuse(c, x, 0)
+		p.req.refuse(c, 1)
+		c.refuse(p.req != nil && p.req.takes&streamRMR == 0, invalidState|subEVDRequest)
+		if b.binds() {
+			w.refuseBinding(c, p, b)
 		}
 	}
-	ok, err := v.judge(r.Code)
-	if !ok {
-		return err
+	if !c.succeeded() {
+		return
 	}
 	m.posted++
 	x.bind = b
-	x.segs = nil
-	if b.seg.Len > 0 && b.priv != 0 {
+	if b.binds() {
 		m.pending = b
-		b.context = r.Values["context"]
-		if err := w.name(b); err != nil {
-			return err
-		}
+		w.record(c, b)
 	}
-	w.posted(p, x)
-	return nil
+	p.take(x)
 }
 
-// name records a binding by its context. An earlier binding of the window may have
+// binds reports whether the bind does not unbind.
+func (b *binding) binds() bool { return b.seg.Len > 0 && b.priv != 0 }
+
+func (m *memory) refuseBinding(c *call, p *endpoint, b *binding) {
+	c.refuse(b.priv&remotePrivilege == 0, invalidParameter)
+	c.refuse(b.window != nil && b.window.pending != nil, invalidState)
+	r := m.at(b.seg)
+	if need(c, r); !there(r) {
+		return
+	}
+	c.refuse(r.zone != p.zone, protectionViolation)
+	c.refuse(!r.holds(b.seg), invalidParameter)
+	c.refuse(b.priv&remoteRead != 0 && r.priv&localRead == 0, privilegesViolation)
+	c.refuse(b.priv&(remoteWrite|remoteAtomic) != 0 && r.priv&localWrite == 0, privilegesViolation)
+}
+
+// record records a binding by its context. An earlier binding of the window may have
 // had the same context only if its bind failed.
-func (w *World) name(b *binding) error {
-	for i, o := range w.names {
+func (m *memory) record(c *call, b *binding) {
+	m.binds[len(m.binds)-1] = b
+	for i, o := range m.binds {
 		if o == nil || o.window != b.window || o.context != b.context {
 			continue
 		}
-		if o.was {
-			return fmt.Errorf("the context is that of b%d, which it replaces", i)
+		if o.succeeded {
+			c.failf("the context is that of b%d, which it replaces", i)
 		}
-		w.names[i] = b
-	}
-	w.names[len(w.names)-1] = b
-	return nil
-}
-
-func (w *World) refuseBinding(v *verdict, p *endpoint, b *binding) {
-	v.when(b.priv&remotePrivilege == 0, invalidParameter)
-	v.when(b.window != nil && b.window.pending != nil, invalidState)
-	m := w.at(b.seg)
-	if m == nil || !m.open {
-		v.when(true, invalidHandle)
-		return
-	}
-	v.when(m.zone != p.zone, protectionViolation)
-	v.when(b.seg.Off < 0 || b.seg.Off+b.seg.Len > len(m.bytes), invalidParameter)
-	v.when(b.priv&remoteRead != 0 && m.priv&localRead == 0, privilegesViolation)
-	v.when(b.priv&(remoteWrite|remoteAtomic) != 0 && m.priv&localWrite == 0, privilegesViolation)
-}
-
-// bound executes a bind.
-func (w *World) bound(p *endpoint, x *work) {
-	b := x.bind
-	m := b.window
-	if b.seg.Len > 0 && b.priv != 0 {
-		if !w.at(b.seg).open {
-			w.fail(p, errBindFailed)
-			return
-		}
-		m.bound, m.lost, b.was = b, false, true
-	} else {
-		m.bound, m.lost = nil, false
-	}
-	w.requested(p, 0, 0, false)
-}
-
-// settle records that a bind has completed, whatever its status.
-func (x *work) settle() {
-	if x.bind == nil {
-		return
-	}
-	m := x.bind.window
-	m.posted--
-	if m.pending == x.bind {
-		m.pending = nil
+		m.binds[i] = b
 	}
 }
 
-// through returns the piece of a region behind a piece of a binding. ok is false if
+// bind returns the binding of a segment; nil for none.
+func (m *memory) bind(s Segment) *binding {
+	if s.Region < 0 || s.Region >= len(m.binds) {
+		return nil
+	}
+	return m.binds[s.Region]
+}
+
+// resolve returns the piece of a region behind a piece of a binding. ok is false if
 // the binding is not valid any more, does not grant the privilege, or ends before
 // the piece does.
-func (w *World) through(s Segment, need int) (real Segment, ok bool) {
-	if s.Region < 0 || s.Region >= len(w.names) || w.names[s.Region] == nil {
+func (b *binding) resolve(s Segment, privilege int) (real Segment, ok bool) {
+	if b == nil {
 		return s, false
 	}
-	b := w.names[s.Region]
-	real = Segment{Region: b.seg.Region, Off: s.Off, Len: s.Len}
 	inside := s.Off >= b.seg.Off && s.Off+s.Len <= b.seg.Off+b.seg.Len
-	return real, b.window.open && b.window.bound == b && b.priv&need != 0 && inside
+	return Segment{Region: b.seg.Region, Off: s.Off, Len: s.Len}, b.valid() && b.priv&privilege != 0 && inside
+}
+
+// valid reports whether the binding is the one of its window.
+func (b *binding) valid() bool { return b.window.open && b.window.bound == b }
+
+// execute binds or unbinds the window.
+func (b *binding) execute() {
+	b.window.invalidated, b.window.bound = false, nil
+	if b.binds() {
+		b.window.bound, b.succeeded = b, true
+	}
+}
+
+// completed records that a bind has completed, whatever its status.
+func (b *binding) completed() {
+	b.window.posted--
+	if b.window.pending == b {
+		b.window.pending = nil
+	}
+}
+
+// invalidate ends the access of p's peer by a context. It reports whether the
+// context is one of a window of p, or of a window or a region of p's zone.
+func (m *memory) invalidate(p *endpoint, s Segment) (context int, ok bool) {
+	if s.Window {
+		b := m.bind(s)
+		if b == nil || !b.valid() || !b.window.belongs(p) {
+			return 0, false
+		}
+		b.window.bound, b.window.invalidated = nil, true
+		return b.context, true
+	}
+	r := m.at(s)
+	if !there(r) || r.zone != p.zone || r.remote()&remotePrivilege == 0 {
+		return 0, false
+	}
+	r.invalidated = true
+	return r.context, true
 }

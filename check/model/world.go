@@ -5,21 +5,20 @@ import "fmt"
 // World is everything that a program has made so far, as DAT has it. It is not safe
 // for concurrent use.
 type World struct {
+	memory
+
 	limits Limits
 	step   int // how many commands there were
+	judges map[string]func(*call)
 
-	zones   []*zone
-	regions []*region
-	evds    []*evd
-	eps     []*endpoint
-	points  []*point
-	crs     []*cr
-	cnos    []*cno
-	windows []*window
-	srqs    []*srq
-	async   []asyncError
-	shots   []*shot
-	names   []*binding // by bind; nil for an unbind, and for a bind that was refused
+	evds   objects[*evd]
+	cnos   objects[*cno]
+	shots  objects[*shot]
+	async  []asyncError
+	eps    objects[*endpoint]
+	srqs   objects[*srq]
+	points objects[*point]
+	crs    objects[*cr]
 }
 
 // Limits are the properties of a provider that the model must know.
@@ -30,7 +29,76 @@ type Limits struct {
 }
 
 // Make returns a world without objects.
-func Make(l Limits) *World { return &World{limits: l} }
+func Make(l Limits) *World {
+	w := &World{
+		limits: l,
+		memory: memory{zones: objects[*zone]{kind: 'z'}, regions: objects[*region]{kind: 'm'}, windows: objects[*window]{kind: 'w'}},
+		evds:   objects[*evd]{kind: 'e'}, cnos: objects[*cno]{kind: 'n'}, shots: objects[*shot]{kind: 'o'},
+		eps: objects[*endpoint]{kind: 'p'}, srqs: objects[*srq]{kind: 'q'},
+		points: objects[*point]{kind: 's'}, crs: objects[*cr]{kind: 'c'},
+	}
+	w.judges = w.commands()
+	return w
+}
+
+// commands returns the judge of each command.
+func (w *World) commands() map[string]func(*call) {
+	connect, post := on(&w.eps, (*endpoint).connect), on(&w.eps, (*endpoint).post)
+	freePoint, sync := onFreed(&w.points, (*point).free), w.sync
+	return map[string]func(*call){
+		"pz": w.newZone, "pz_free": onFreed(&w.zones, w.freeZone),
+		"lmr": w.newRegion, "lmr_of": w.newRegion, "lmr_free": onFreed(&w.regions, w.freeRegion), "lmr_query": on(&w.regions, (*region).query),
+		"sync_read": sync, "sync_write": sync,
+		"rmr": w.newWindow, "rmr_free": onFreed(&w.windows, (*window).free), "rmr_query": on(&w.windows, (*window).query), "bind": w.postBind,
+
+		"evd": w.newEVD, "evd_free": onFreed(&w.evds, (*evd).free), "evd_query": on(&w.evds, (*evd).query),
+		"evd_resize": on(&w.evds, (*evd).resize), "post_se": on(&w.evds, (*evd).postSE),
+		"dequeue": on(&w.evds, (*evd).dequeue), "wait": on(&w.evds, (*evd).wait), "block": on(&w.evds, (*evd).block), "unblock": w.unblock,
+		"evd_modify_cno": on(&w.evds, (*evd).modifyCNO), "evd_enable": on(&w.evds, (*evd).enable), "evd_disable": on(&w.evds, (*evd).enable),
+		"evd_set_unwaitable": on(&w.evds, (*evd).setUnwaitable), "evd_clear_unwaitable": on(&w.evds, (*evd).setUnwaitable),
+		"cno": w.newCNO, "cno_free": onFreed(&w.cnos, (*cno).free), "cno_wait": on(&w.cnos, (*cno).wait),
+		"oneshot": w.newShot, "os_wait": on(&w.shots, (*shot).wait), "os_release": w.releaseShot, "async": w.dequeueAsync,
+
+		"ep": w.newEP, "ep_free": onFreed(&w.eps, (*endpoint).free), "ep_query": on(&w.eps, (*endpoint).query),
+		"status": on(&w.eps, (*endpoint).status), "modify": on(&w.eps, (*endpoint).modify), "reset": on(&w.eps, (*endpoint).reset),
+		"recv_query": on(&w.eps, (*endpoint).queryRecvs), "counters": on(&w.eps, (*endpoint).queryCounters),
+		"set_watermark": on(&w.eps, (*endpoint).setWatermark),
+		"connect":       connect, "common_connect": connect, "dup_connect": connect, "disconnect": on(&w.eps, (*endpoint).disconnect),
+		"recv": post, "send": post, "send_inv": post, "write": post, "write_imm": post, "read": post, "read_rmr": post,
+		"fetch_add": post, "cmp_swap": post, "batch": w.postBatch,
+
+		"srq": w.newSRQ, "srq_free": onFreed(&w.srqs, (*srq).free), "srq_query": on(&w.srqs, (*srq).query),
+		"srq_recv": on(&w.srqs, (*srq).post), "srq_resize": on(&w.srqs, (*srq).resize), "srq_set_lw": on(&w.srqs, (*srq).setLow),
+
+		"psp": w.newPoint, "rsp": w.newPoint, "csp": w.newPoint, "psp_free": freePoint, "rsp_free": freePoint, "csp_free": freePoint,
+		"sp_query": on(&w.points, (*point).query),
+		"accept":   on(&w.crs, (*cr).accept), "reject": on(&w.crs, (*cr).reject), "handoff": on(&w.crs, (*cr).handoff), "cr_query": on(&w.crs, (*cr).query),
+	}
+}
+
+// Commands returns the names of all commands.
+func Commands() (names []string) {
+	for n := range Make(Limits{}).judges {
+		names = append(names, n)
+	}
+	return names
+}
+
+// Step judges a command by its result, and changes the world accordingly. An error
+// says what DAT does not allow; after an error the world must not be used again.
+func (w *World) Step(c Command, r Result) error {
+	w.step++
+	judge, known := w.judges[c.Op]
+	if !known {
+		return fmt.Errorf("no such command: %s", c.Op)
+	}
+	x := &call{Command: c, Result: r}
+	judge(x)
+	if x.end(); x.err != nil {
+		return fmt.Errorf("%s: %w", c, x.err)
+	}
+	return nil
+}
 
 // Result is the outcome of a command.
 type Result struct {
@@ -57,106 +125,14 @@ type Event struct {
 	Attr *map[string]int
 }
 
-func (e Event) attr() map[string]int {
-	if e.Attr == nil {
-		return nil
-	}
-	return *e.Attr
-}
+// Flags of an [Event].
+const (
+	Solicited   = 1 << iota // the send asked for a notification
+	HasImm                  // Imm is immediate data
+	Invalidated             // Imm is the context that the send invalidated
+)
 
 func (e Event) String() string {
 	return fmt.Sprintf("{%s of %s cookie %d status %d op %d length %d private %q imm %d flags %d}",
 		eventNames[e.Number], e.Source, e.Cookie, e.Status, e.Op, e.Length, e.Private, e.Imm, e.Flags)
-}
-
-// Step judges a command by its result, and changes the world accordingly. An error
-// says what DAT does not allow; after an error the world must not be used again.
-func (w *World) Step(c Command, r Result) error {
-	w.step++
-	judge, known := judges[c.Op]
-	if !known {
-		return fmt.Errorf("no such command: %s", c.Op)
-	}
-	if err := judge(w, c, r); err != nil {
-		return fmt.Errorf("%s: %w", c, err)
-	}
-	return nil
-}
-
-// judges maps each command to the method that judges it.
-var judges map[string]func(*World, Command, Result) error
-
-func init() {
-	judges = map[string]func(*World, Command, Result) error{
-		"pz": (*World).newZone, "pz_free": (*World).freeZone,
-		"lmr": (*World).newRegion, "lmr_free": (*World).freeRegion, "lmr_query": (*World).queryRegion,
-		"evd": (*World).newEVD, "evd_free": (*World).freeEVD, "evd_query": (*World).queryEVD,
-		"evd_resize": (*World).resizeEVD, "dequeue": (*World).dequeue, "wait": (*World).wait, "post_se": (*World).postSE,
-		"evd_modify_cno": (*World).modifyCNO, "evd_enable": (*World).enable, "evd_disable": (*World).enable,
-		"evd_set_unwaitable": (*World).unwaitable, "evd_clear_unwaitable": (*World).unwaitable,
-		"cno": (*World).newCNO, "cno_free": (*World).freeCNO, "cno_wait": (*World).waitCNO,
-		"ep": (*World).newEP, "ep_free": (*World).freeEP, "status": (*World).status, "ep_query": (*World).queryEP,
-		"modify": (*World).modify,
-		"reset":  (*World).reset, "connect": (*World).connect, "disconnect": (*World).disconnect,
-		"psp": (*World).newPoint, "rsp": (*World).newPoint, "csp": (*World).newPoint,
-		"psp_free": (*World).freePoint, "rsp_free": (*World).freePoint, "csp_free": (*World).freePoint,
-		"sp_query": (*World).queryPoint, "handoff": (*World).handoff,
-		"accept": (*World).accept, "reject": (*World).reject, "cr_query": (*World).queryCR,
-		"rmr": (*World).newWindow, "rmr_free": (*World).freeWindow, "rmr_query": (*World).queryWindow, "bind": (*World).bind,
-		"srq": (*World).newSRQ, "srq_free": (*World).freeSRQ, "srq_query": (*World).querySRQ, "srq_recv": (*World).postShared,
-		"srq_resize": (*World).resizeSRQ, "srq_set_lw": (*World).setLow, "async": (*World).dequeueAsync,
-		"set_watermark": (*World).setWatermark, "recv_query": (*World).queryRecvs, "counters": (*World).countersEP,
-		"batch": (*World).postBatch, "oneshot": (*World).newShot, "os_wait": (*World).waitShot, "os_release": (*World).releaseShot,
-		"block": (*World).block, "unblock": (*World).unblock,
-		"lmr_of": (*World).newRegionOf, "sync_read": (*World).sync, "sync_write": (*World).sync,
-		"dup_connect": (*World).dupConnect, "common_connect": (*World).connect,
-		"recv": (*World).postRecv, "send": (*World).postRequest, "write": (*World).postRequest,
-		"read": (*World).postRequest, "write_imm": (*World).postRequest,
-		"send_inv": (*World).postRequest, "read_rmr": (*World).postRequest,
-		"fetch_add": (*World).postRequest, "cmp_swap": (*World).postRequest,
-	}
-}
-
-// Commands returns the names of all commands.
-func Commands() (names []string) {
-	for n := range judges {
-		names = append(names, n)
-	}
-	return names
-}
-
-// object returns an object by its name; nil for none.
-func object[T any](all []*T, kind byte, name string) *T {
-	if i := Index(kind, name); i >= 0 && i < len(all) {
-		return all[i]
-	}
-	return nil
-}
-
-// indexOf returns the number of an object; -1 for nil.
-func indexOf[T any](all []*T, o *T) int {
-	for i := range all {
-		if all[i] == o && o != nil {
-			return i
-		}
-	}
-	return -1
-}
-
-// check compares values with what they should be: pairs of a name and a number.
-func (r Result) check(want ...any) error {
-	for i := 0; i < len(want); i += 2 {
-		name := want[i].(string)
-		if got := r.Values[name]; got != want[i+1].(int) {
-			return fmt.Errorf("%s is %d, should be %d", name, got, want[i+1])
-		}
-	}
-	return nil
-}
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
