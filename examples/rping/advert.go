@@ -7,8 +7,8 @@ import (
 	dat "godat/runtime"
 )
 
-// advertSize is the length of every message, an advert. The content of the server's
-// messages has no use: they only tell that the server has finished.
+// advertSize is the length of every message. The client's messages are adverts; what the
+// server's contain has no use, because they only tell that the server has finished.
 //
 //	 0               8       12      16
 //	+---------------+-------+-------+
@@ -22,10 +22,17 @@ func putAdvert(b []byte, r dat.RemoteSegment) {
 	binary.BigEndian.PutUint32(b[12:], r.Len)
 }
 
+func checkSize(b []byte) error {
+	if len(b) != advertSize {
+		return fmt.Errorf("a message of %d bytes, not %d", len(b), advertSize)
+	}
+	return nil
+}
+
 // parseAdvert reads an advert of a buffer of at most most bytes.
 func parseAdvert(b []byte, most int) (dat.RemoteSegment, error) {
-	if len(b) != advertSize {
-		return dat.RemoteSegment{}, fmt.Errorf("a message of %d bytes, not %d", len(b), advertSize)
+	if err := checkSize(b); err != nil {
+		return dat.RemoteSegment{}, err
 	}
 	r := dat.RemoteSegment{
 		Addr: binary.BigEndian.Uint64(b), Context: binary.BigEndian.Uint32(b[8:]), Len: binary.BigEndian.Uint32(b[12:]),

@@ -16,34 +16,27 @@ const connectTime = 30 * time.Second
 
 // ping is the client. It ends after its count of pings, or when ctx is done.
 func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error) {
-	l, err := newLink(ia)
+	c, err := dial(ctx, ia, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
-	source, err := l.pz.Alloc(o.Size, dat.LocalRead|dat.RemoteRead)
+	defer func() { err = errors.Join(err, c.Close()) }()
+	source, err := c.Alloc(o.Size, dat.LocalRead|dat.RemoteRead)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Free()) }()
-	sink, err := l.pz.Alloc(o.Size, dat.LocalWrite|dat.RemoteWrite)
+	sink, err := c.Alloc(o.Size, dat.LocalWrite|dat.RemoteWrite)
 	if err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, sink.Free()) }()
-
-	if err := l.ep.Connect(dat.ConnectConfig{Addr: o.Addr, Qual: o.Port, Timeout: connectTime}); err != nil {
-		return err
-	}
-	if err := l.wait(ctx, connected); err != nil {
-		return fmt.Errorf("connect to %s:%d: %w", o.Addr, o.Port, err)
 	}
 	for i := 0; (o.Count == 0 || i < o.Count) && ctx.Err() == nil; i++ {
 		text := source.Bytes()
 		fill(text, i)
 		clear(sink.Bytes())
-		if err := l.once(ctx, source.Remote(0, o.Size), sink.Remote(0, o.Size)); err != nil {
-			return fmt.Errorf("ping %d: %w", i, err)
+		for _, m := range []*dat.LMR{source, sink} { // the server reads source, and then writes sink
+			if err := advertise(ctx, c, m.Remote(0, o.Size)); err != nil {
+				return fmt.Errorf("ping %d: %w", i, err)
+			}
 		}
 		if o.Validate && !bytes.Equal(text, sink.Bytes()) {
 			return fmt.Errorf("ping %d came back with another content", i)
@@ -52,20 +45,28 @@ func ping(ctx context.Context, ia *dat.IA, o *options, out io.Writer) (err error
 			fmt.Fprintf(out, "ping data: %s\n", until0(sink.Bytes()))
 		}
 	}
-	return l.hangUp(context.WithoutCancel(ctx))
+	return c.Shutdown(context.WithoutCancel(ctx))
 }
 
-// once makes one ping: the server reads source, and then writes sink.
-func (l *link) once(ctx context.Context, source, sink dat.RemoteSegment) error {
-	for _, r := range []dat.RemoteSegment{source, sink} {
-		if err := l.send(ctx, r); err != nil {
-			return err
-		}
-		if _, err := l.next(ctx); err != nil {
-			return err
-		}
+func dial(ctx context.Context, ia *dat.IA, o *options) (*dat.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	return ia.Dial(ctx, o.address(), connConfig)
+}
+
+// advertise sends an advert, and waits for the message that answers it.
+func advertise(ctx context.Context, c *dat.Conn, r dat.RemoteSegment) error {
+	var advert [advertSize]byte
+	putAdvert(advert[:], r)
+	if err := c.SendBytes(advert[:]); err != nil {
+		return err
 	}
-	return nil
+	b, err := c.Receive(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release(b)
+	return checkSize(b.Bytes())
 }
 
 // fill writes the text of a ping: its number, then characters that begin at another one

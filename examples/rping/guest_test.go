@@ -73,7 +73,7 @@ func TestOurServerAnswersTheirClient(t *testing.T) {
 			var said bytes.Buffer
 			ready, done := make(chan struct{}), make(chan error, 1)
 			o := options{Port: uint64(guestPort), Size: size, Verbose: true}
-			go func() { done <- serve(ctx, ia, &o, &said, func(uint64) { close(ready) }) }()
+			go func() { done <- serve(ctx, ia, &o, &said, func(string) { close(ready) }) }()
 			<-ready
 			err := cmd.Run()
 			require.NoError(t, err, heard)

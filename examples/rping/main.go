@@ -15,8 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -36,6 +38,14 @@ type options struct {
 	Validate bool   `short:"V" help:"Compare what comes back with what was sent."`
 	Provider string `help:"Provider and device to run on." default:"ibv"`
 }
+
+// address is the address to listen on or to connect to.
+func (o *options) address() string { return net.JoinHostPort(o.Addr, strconv.FormatUint(o.Port, 10)) }
+
+// connConfig is that of both ends. They make one RDMA read at a time, as the C program
+// does. An answer may come before the completion of the send that it answers, so there
+// is room for more than the one message that is under way.
+var connConfig = dat.ConnConfig{Depth: 4, Message: advertSize, Attr: &dat.EndpointAttr{MaxReadIn: 1, MaxReadOut: 1}, Apart: true}
 
 // The sizes of a ping. The smallest has room for the text that a ping begins with.
 const (

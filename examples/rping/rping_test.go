@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,32 +19,36 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 // both runs a server and a client on a provider, and returns their outputs and errors.
-func both(t *testing.T, provider string, server, client options) (said, heard string, serverErr, clientErr error) {
+func both(t *testing.T, provider string, server, client options) (serverOut, clientOut string, serverErr, clientErr error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ia, err := dat.Open(ctx, provider)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, ia.Close()) }()
-	var out, in bytes.Buffer
-	ready, done := make(chan uint64, 1), make(chan error, 1)
-	go func() { done <- serve(ctx, ia, &server, &out, func(port uint64) { ready <- port }) }()
-	client.Addr, client.Port = ia.Attr().Address, <-ready
-	clientErr = ping(ctx, ia, &client, &in)
+	var serverText, clientText bytes.Buffer
+	ready, done := make(chan string, 1), make(chan error, 1)
+	go func() { done <- serve(ctx, ia, &server, &serverText, func(address string) { ready <- address }) }()
+	host, port, err := net.SplitHostPort(<-ready)
+	require.NoError(t, err)
+	client.Addr = host
+	client.Port, err = strconv.ParseUint(port, 10, 16)
+	require.NoError(t, err)
+	clientErr = ping(ctx, ia, &client, &clientText)
 	serverErr = <-done
-	return out.String(), in.String(), serverErr, clientErr
+	return serverText.String(), clientText.String(), serverErr, clientErr
 }
 
 func TestPingsComeBackAsTheyWent(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp"} {
 		for _, size := range []int{leastSize, 64, 100, 4096, mostSize} {
-			said, heard, err, clientErr := both(t, provider,
+			serverOut, clientOut, err, clientErr := both(t, provider,
 				options{Size: size, Verbose: true}, options{Size: size, Count: 3, Validate: true, Verbose: true})
 			require.NoError(t, err)
 			require.NoError(t, clientErr)
-			assert.Equal(t, 3, strings.Count(heard, "\n"))
-			assert.Equal(t, strings.ReplaceAll(said, "server ping", "ping"), heard)
-			assert.Contains(t, heard, "rdma-ping-2: CDE")
+			assert.Equal(t, 3, strings.Count(clientOut, "\n"))
+			assert.Equal(t, strings.ReplaceAll(serverOut, "server ping", "ping"), clientOut)
+			assert.Contains(t, clientOut, "rdma-ping-2: CDE")
 		}
 	}
 }
@@ -84,7 +90,7 @@ func TestCommandLinesThatMakeNoSenseAreRefused(t *testing.T) {
 	require.NoError(t, (&options{Size: 64, Server: true}).check())
 }
 
-func TestTextOfAPing(t *testing.T) {
+func TestAPingHasTheTextOfTheCProgram(t *testing.T) {
 	b := make([]byte, 32)
 	fill(b, 1)
 	assert.Equal(t, "rdma-ping-1: BCDEFGHIJKLMNOPQRS\x00", string(b))

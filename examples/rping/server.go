@@ -10,106 +10,69 @@ import (
 )
 
 // serve is the server. It ends when its client has disconnected, or when ctx is done.
-// It calls ready, which may be nil, with the port.
-func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready func(port uint64)) (err error) {
-	requests, err := ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 8})
+// It calls ready, which may be nil, with the address that it listens on.
+func serve(ctx context.Context, ia *dat.IA, o *options, out io.Writer, ready func(address string)) (err error) {
+	ln, err := ia.Listen(ctx, o.address(), connConfig)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, requests.Close()) }()
-	listener, err := ia.NewPSP(dat.PSPConfig{Addr: o.Addr, Qual: o.Port, Dispatcher: requests})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, listener.Close()) }()
+	defer func() { err = errors.Join(err, ln.Close()) }()
 	if ready != nil {
-		ready(listener.Qual())
+		ready(ln.Addr())
 	}
-	l, err := newLink(ia)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.close()) }()
 	select {
-	case ev := <-requests.C():
-		if err := ev.Err(); err != nil {
+	case ev := <-ln.Requests():
+		c, err := ln.Accept(dat.RequestOf(ev), nil)
+		if err != nil {
 			return err
 		}
-		if err := dat.RequestOf(ev).Accept(l.ep, nil); err != nil {
-			return err
-		}
+		return answer(ctx, c, o, out)
 	case <-ctx.Done():
 		return nil
 	}
-	if err := l.wait(ctx, connected); err != nil {
-		return err
-	}
-	return l.answer(ctx, o, out)
 }
 
 // answer answers pings until the client disconnects.
-func (l *link) answer(ctx context.Context, o *options, out io.Writer) (err error) {
-	buf, err := l.pz.Alloc(o.Size, dat.LocalRead|dat.LocalWrite)
+func answer(ctx context.Context, c *dat.Conn, o *options, out io.Writer) error {
+	buf, err := c.Alloc(o.Size, dat.LocalRead|dat.LocalWrite)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, buf.Free()) }()
 	for {
-		source, err := l.next(ctx)
-		if errors.Is(err, errGone) || ctx.Err() != nil {
+		source, err := c.Receive(ctx)
+		if errors.Is(err, io.EOF) || ctx.Err() != nil {
 			return nil // disconnected between two pings
 		}
 		if err != nil {
 			return err
 		}
-		n, err := l.fetch(ctx, source[:], buf)
+		n, err := move(ctx, c, dat.OpRead, source, buf, o.Size)
 		if err != nil {
 			return err
 		}
 		if o.Verbose {
 			fmt.Fprintf(out, "server ping data: %s\n", until0(buf.Bytes()[:n]))
 		}
-		if err := l.put(ctx, buf, n); err != nil {
+		sink, err := c.Receive(ctx)
+		if err != nil {
+			return fmt.Errorf("in the middle of a ping: %w", err)
+		}
+		if _, err := move(ctx, c, dat.OpWrite, sink, buf, n); err != nil {
 			return err
 		}
 	}
 }
 
-// fetch reads the memory that an advert names, tells the client that it is done, and
-// returns the length.
-func (l *link) fetch(ctx context.Context, advert []byte, buf *dat.LMR) (n int, err error) {
-	r, err := parseAdvert(advert, len(buf.Bytes()))
+// move reads or writes at most n bytes of the memory that an advert names, answers the
+// advert in its own buffer, and returns how many bytes it were.
+func move(ctx context.Context, c *dat.Conn, op dat.Op, advert *dat.Buffer, buf *dat.LMR, n int) (int, error) {
+	r, err := parseAdvert(advert.Bytes(), len(buf.Bytes()))
 	if err != nil {
 		return 0, err
-	}
-	n = int(r.Len)
-	if err := l.ep.PostRDMARead(moved, dat.Default, r, buf.Segment(0, n)); err != nil {
-		return 0, err
-	}
-	if err := l.wait(ctx, moved); err != nil {
-		return 0, err
-	}
-	return n, l.send(ctx, dat.RemoteSegment{})
-}
-
-// put writes the first n bytes of buf to the memory that the next advert names, and
-// tells the client that it is done.
-func (l *link) put(ctx context.Context, buf *dat.LMR, n int) error {
-	advert, err := l.next(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := parseAdvert(advert[:], len(buf.Bytes()))
-	if err != nil {
-		return err
 	}
 	n = min(n, int(r.Len))
-	r.Len = uint32(n)
-	if err := l.ep.PostRDMAWrite(moved, dat.Default, r, buf.Segment(0, n)); err != nil {
-		return err
+	if err := c.Do(ctx, dat.DTO{Op: op, Segment: buf.Segment(0, n), Remote: r.Slice(0, n)}); err != nil {
+		return 0, err
 	}
-	if err := l.wait(ctx, moved); err != nil {
-		return err
-	}
-	return l.send(ctx, dat.RemoteSegment{})
+	return n, c.Send(advert)
 }
