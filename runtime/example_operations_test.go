@@ -321,3 +321,27 @@ func ExampleEndpoint_modify() {
 	// 16 receives of 4 segments
 	// 64 receives of 8 segments
 }
+
+// When two ends connect they agree how many RDMA reads may be outstanding: no more than
+// the one asks for and the other allows.
+func ExampleEndpoint_reads() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		cfg := p.endpoint()
+		cfg.Attr = &dat.EndpointAttr{MaxReadIn: 2, MaxReadOut: 3}
+		client, server, err := p.connect(cfg)
+		if err != nil {
+			return err
+		}
+		in, out := server.Reads()
+		fmt.Println("the client may have", in, "reads outstanding, the server", out)
+		q, err := client.Query(dat.EndpointFieldRemoteAddr)
+		if err != nil {
+			return err
+		}
+		fmt.Println("the server is reached over", q.RemoteAddr.Network())
+		return nil
+	})
+	// Output:
+	// the client may have 2 reads outstanding, the server 3
+	// the server is reached over loop
+}

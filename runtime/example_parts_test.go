@@ -2,8 +2,10 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	dat "godat/runtime"
 )
@@ -37,6 +39,61 @@ func ExampleBufferPool() {
 	// Output:
 	// "hello" is 5 bytes of a region
 	// a leak: true
+}
+
+// A program reads a file into a buffer, lends the buffer to an operation, and takes it
+// back with the completion. Under Debug, any use in between panics.
+func ExampleBuffer() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		pool, err := p.pz.NewBufferPool(dat.BufferPoolConfig{Count: 4, Size: 512, Debug: true})
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		file := strings.NewReader("the contents of a file")
+		b := pool.Get()
+		n, err := file.Read(b.Resize(b.Cap()))
+		if err != nil {
+			return err
+		}
+		b.Resize(n)
+
+		from := b.Segment()
+		b.Lend()
+		if err = p.client.PostRDMAWrite(uint64(b.Index()), 0, p.memory.Remote(0, 512), from); err != nil {
+			return err
+		}
+		ev, err := p.wait()
+		if err != nil {
+			return err
+		}
+		b = pool.At(int(ev.Cookie))
+		b.Return(int(ev.Length))
+		fmt.Printf("%q, %v\n", b.Bytes(), ev.Err())
+		b.Put()
+		return nil
+	})
+	// Output: "the contents of a file", <nil>
+}
+
+// A program names memory to its peer in 16 bytes. What a peer sends may have any length.
+func ExampleRemoteSegment() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		message, err := p.memory.Remote(1024, 512).MarshalBinary()
+		if err != nil {
+			return err
+		}
+		var theirs dat.RemoteSegment
+		if err = theirs.UnmarshalBinary(message); err != nil {
+			return err
+		}
+		fmt.Println(theirs.Len, "bytes, of which I write", theirs.Slice(64, 8).Len)
+		fmt.Println(theirs.UnmarshalBinary(message[:3]))
+		return nil
+	})
+	// Output:
+	// 512 bytes, of which I write 8
+	// mem.RemoteSegment.UnmarshalBinary: invalid parameter: 3 bytes; a remote segment has 16
 }
 
 // Contexts keeps a value of the program's own type for each operation, under the
@@ -77,6 +134,24 @@ func ExampleCredits() {
 	// request 2 may be sent: true
 }
 
+// A receiver owes its peer the credits for what it has posted, and tells the number with
+// its next message. Here a slice is the wire.
+func ExampleCredits_Pay() {
+	sender, receiver := dat.NewCredits(0), dat.NewCredits(0)
+	receiver.Owe(3) // three receives are posted
+	receiver.Owe(1) // and one more
+	answer := binary.BigEndian.AppendUint16(nil, uint16(receiver.Pay()))
+
+	fmt.Println("before the answer:", sender.Take())
+	sender.Grant(int(binary.BigEndian.Uint16(answer)))
+	fmt.Println("messages that may be sent:", sender.Left())
+	fmt.Println("still owed:", receiver.Pay())
+	// Output:
+	// before the answer: false
+	// messages that may be sent: 4
+	// still owed: 0
+}
+
 // A channel that the program closes at its end wakes a goroutine that waits for events.
 func ExampleUntil() {
 	ia, err := dat.Open(context.Background(), "loop")
@@ -98,6 +173,37 @@ func ExampleUntil() {
 	close(stop)
 	fmt.Println(errors.Is(<-ended, context.Canceled))
 	// Output: true
+}
+
+// An outbox for an endpoint of the program's own posts what was gathered as one batch.
+func ExampleNewOutbox() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		out := dat.NewOutbox(p.client, 8)
+		for i := range 3 {
+			err := out.Add(dat.DTO{
+				Op: dat.OpWrite, Cookie: uint64(i),
+				Segment: p.memory.Segment(64*i, 64), Remote: p.memory.Remote(1024+64*i, 64),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		for range 3 {
+			ev, err := p.wait()
+			if err != nil {
+				return err
+			}
+			fmt.Println(ev.Op, ev.Cookie, ev.Err())
+		}
+		return nil
+	})
+	// Output:
+	// RDMA_WRITE 0 <nil>
+	// RDMA_WRITE 1 <nil>
+	// RDMA_WRITE 2 <nil>
 }
 
 // Answers that are ready go out together: one post, one doorbell.

@@ -148,9 +148,9 @@ func (d *device) Close() error {
 	return nil
 }
 
-func (d *device) counters() Counters {
+func (d *device) count() counters {
 	c := C.gd_count(d.c)
-	return Counters{
+	return counters{
 		Posts: uint64(c.posts), Polls: uint64(c.polls), Posted: uint64(c.posted),
 		Polled: uint64(c.polled), Doorbells: uint64(c.doorbells),
 	}

@@ -25,8 +25,7 @@
 // completions of all queues. PostSend and PostRecv write the requests straight into
 // rings in C's memory, which never hold a Go pointer. A send that fits goes inline.
 // The length and the operation in a send's completion come from the ring, since a
-// device reports them reliably only on success, and not always then. [CountersOf] reads
-// how many calls, requests, completions and doorbells there were.
+// device reports them reliably only on success, and not always then.
 //
 // # What a completion means
 //

@@ -54,8 +54,8 @@ func (e *benchEnd) spin(n int) {
 	}
 }
 
-func crossings(b *testing.B, before Counters, e *benchEnd, ops int) {
-	after, _ := CountersOf(e.dev)
+func crossings(b *testing.B, before counters, e *benchEnd, ops int) {
+	after, _ := countersOf(e.dev)
 	b.ReportMetric(float64(after.Posts-before.Posts)/float64(ops), "posts/op")
 	b.ReportMetric(float64(after.Polls-before.Polls)/float64(ops), "polls/op")
 	b.ReportMetric(float64(after.Doorbells-before.Doorbells)/float64(ops), "doorbells/op")
@@ -95,7 +95,7 @@ func BenchmarkSendLatency(b *testing.B) {
 		p.recv()
 		p.recv()
 	}
-	before, _ := CountersOf(near.dev)
+	before, _ := countersOf(near.dev)
 	done := make(chan struct{})
 	b.ResetTimer()
 	go func() {
@@ -145,7 +145,7 @@ func BenchmarkWriteBandwidth(b *testing.B) {
 		RKey: far.RKey(), RemoteAddr: far.addr(),
 	}}
 	b.SetBytes(bandwidthSize)
-	before, _ := CountersOf(from.dev)
+	before, _ := countersOf(from.dev)
 	b.ResetTimer()
 	out := 0
 	for range b.N {

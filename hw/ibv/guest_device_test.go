@@ -78,7 +78,7 @@ func TestOneCrossingPostsAListWithOneDoorbell(t *testing.T) {
 	b := newBench(t, nil, nil, nil)
 	from, to := b.ends[0], b.ends[1]
 	const n = 16
-	before, ok := CountersOf(from.dev)
+	before, ok := countersOf(from.dev)
 	require.True(t, ok)
 	var wrs []hw.SendWR
 	for i := range n {
@@ -86,12 +86,12 @@ func TestOneCrossingPostsAListWithOneDoorbell(t *testing.T) {
 		wrs = append(wrs, hw.SendWR{ID: uint64(i + 1), Op: hw.OpSend, Flags: hw.WRSignaled})
 	}
 	from.send(wrs...)
-	after, _ := CountersOf(from.dev)
+	after, _ := countersOf(from.dev)
 	assert.EqualValues(t, 1, after.Posts-before.Posts)
 	assert.EqualValues(t, 1, after.Doorbells-before.Doorbells)
 	assert.EqualValues(t, n, after.Posted-before.Posted)
 	from.completion(n)
-	after, _ = CountersOf(from.dev)
+	after, _ = countersOf(from.dev)
 	assert.EqualValues(t, n, after.Polled-before.Polled)
 }
 

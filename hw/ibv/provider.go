@@ -26,8 +26,8 @@ func (provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	return open(cfg, p)
 }
 
-// Counters count the work of a device's data path since the device was opened.
-type Counters struct {
+// counters are the work of a device's data path since the device was opened.
+type counters struct {
 	Posts     uint64 // calls into C that posted requests
 	Polls     uint64 // calls into C that polled
 	Posted    uint64 // requests posted
@@ -36,19 +36,18 @@ type Counters struct {
 }
 
 // counted is a device of this package.
-type counted interface{ counters() Counters }
+type counted interface{ count() counters }
 
-// CountersOf returns the counters of a device of this package, which may be wrapped;
-// for any other device it returns false. Any goroutine may call it. The counters are
-// not all read at one instant.
-func CountersOf(dev hw.Device) (Counters, bool) {
+// countersOf returns the counters of a device of this package, which may be wrapped;
+// for any other device it returns false. The counters are not all read at one instant.
+func countersOf(dev hw.Device) (counters, bool) {
 	for {
 		if c, ok := dev.(counted); ok {
-			return c.counters(), true
+			return c.count(), true
 		}
 		u, ok := dev.(interface{ Unwrap() hw.Device })
 		if !ok {
-			return Counters{}, false
+			return counters{}, false
 		}
 		dev = u.Unwrap()
 	}

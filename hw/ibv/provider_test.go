@@ -69,7 +69,7 @@ func TestParametersAreRead(t *testing.T) {
 }
 
 func TestCountersAreOfThisPackagesDevicesOnly(t *testing.T) {
-	_, ok := CountersOf(nil)
+	_, ok := countersOf(nil)
 	assert.False(t, ok)
 }
 

@@ -1,0 +1,147 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	dat "godat/runtime"
+)
+
+// The adapter tells its logger what it opens and closes, and which connections break.
+func ExampleWithLogger() {
+	// A program's own logger has times, too.
+	lines := zapcore.NewConsoleEncoder(zapcore.EncoderConfig{MessageKey: "m", NameKey: "n", ConsoleSeparator: " "})
+	log := zap.New(zapcore.NewCore(lines, os.Stdout, zap.InfoLevel)).Named("storage")
+	ia, err := dat.Open(context.Background(), "loop", dat.WithLogger(log))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err = ia.Close(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// storage.ia opened {"ia": "loop", "provider": "loop", "device": "loop"}
+	// storage.ia closed {"ia": "loop"}
+}
+
+// A callback that waits for something does not delay the callbacks of other
+// dispatchers: beyond the pool's share, callbacks get goroutines of their own.
+func ExampleWithPool() {
+	ia, err := dat.Open(context.Background(), "loop", dat.WithPool(dat.PoolConfig{Upcalls: 1}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ia.Close()
+	dispatcher := func(callback func([]dat.Event)) *dat.Dispatcher {
+		d, err := ia.NewDispatcher(dat.DispatcherConfig{
+			QLen: 4, Streams: dat.StreamSoftware, Mode: dat.ModeCallback, Callback: callback,
+		})
+		if err != nil {
+			panic(err)
+		}
+		return d
+	}
+	begun, ready, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	first := dispatcher(func([]dat.Event) {
+		close(begun)
+		<-ready
+		fmt.Println("the first goes on")
+		close(done)
+	})
+	second := dispatcher(func([]dat.Event) {
+		fmt.Println("the second runs")
+		close(ready)
+	})
+	if err = first.PostSoftware(nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-begun
+	if err = second.PostSoftware(nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-done
+	// Output:
+	// the second runs
+	// the first goes on
+}
+
+// A server of large blocks asks for 2 MiB pages. Alloc rounds the memory up to whole
+// pages; the region is as long as the program says.
+func ExampleWithHugePages() {
+	withPair(dat.DispatcherConfig{QLen: 16}, func(p *pair) error {
+		blocks, err := p.pz.Alloc(3<<20, dat.LocalRead|dat.LocalWrite, dat.WithHugePages())
+		if err != nil {
+			return err
+		}
+		fmt.Println(len(blocks.Bytes())>>20, "MiB")
+		return blocks.Free()
+	})
+	// Output: 3 MiB
+}
+
+const registry = `
+# name        api   threads     default     library          provider   instance     platform
+ofa-v2-ib0    u2.0  threadsafe  default     libdaplofa.so.2  dapl.2.0   "ib0 0"      ""
+storage       u2.0  threadsafe  nondefault  godat/loop       godat.2.0  ""           ""
+unfinished    u2.0  threadsafe
+`
+
+// The lines of DAT's registry file name adapters. A line that is wrong does not hide the
+// others.
+func ExampleParseRegistry() {
+	entries, err := dat.ParseRegistry(registry)
+	for _, e := range entries {
+		fmt.Printf("line %d: %s, by %s\n", e.Line, e.Name, e.Library)
+	}
+	fmt.Println(err)
+	// Output:
+	// line 3: ofa-v2-ib0, by libdaplofa.so.2
+	// line 4: storage, by godat/loop
+	// line 5: 3 fields, want 8
+}
+
+// A program opens the adapters that the machine's registry file names. The environment
+// may name another file.
+func ExampleStaticRegistry() {
+	dir, err := os.MkdirTemp("", "dat")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "dat.conf")
+	if err = os.WriteFile(file, []byte(registry), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err = os.Setenv("DAT_OVERRIDE", file); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.Unsetenv("DAT_OVERRIDE")
+
+	entries, _ := dat.StaticRegistry() // the error tells of lines that are left out
+	for _, e := range entries {
+		ia, err := dat.Open(context.Background(), e.Name)
+		if err != nil {
+			fmt.Println(e.Name, "has no provider in this program")
+			continue
+		}
+		fmt.Println(e.Name, "opens", ia.Attr().Provider)
+		if err = ia.Close(); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// ofa-v2-ib0 has no provider in this program
+	// storage opens loop
+}
