@@ -19,7 +19,7 @@ type Adapter struct {
 	// Immutable after NewAdapter.
 	dev  hw.Device
 	attr hw.Attr
-	cqs  CQPool
+	cqs  cqPool
 	ia   any
 
 	domain *mem.Domain     // nil: zones are not checked
@@ -37,10 +37,10 @@ type Adapter struct {
 	crs    map[*CR]struct{} // not answered yet
 }
 
-// CQPool lends completion queues on a polled device. For each queue that was
+// cqPool lends completion queues on a polled device. For each queue that was
 // attached for a dispatcher, one goroutine at a time hands the completions to
 // [Adapter.Complete].
-type CQPool interface {
+type cqPool interface {
 	// Attach reserves room for entries completions in a completion queue and
 	// returns that queue; d is nil for a direction whose completions are dropped.
 	Attach(d *evd.Dispatcher, entries int) (hw.CQ, error)
@@ -48,10 +48,11 @@ type CQPool interface {
 	Detach(cq hw.CQ, entries int)
 }
 
-// AdapterConfig configures an Adapter.
+// AdapterConfig configures an Adapter. Only an interface adapter has a use for it,
+// since [NewAdapter] takes a key that programs can't make.
 type AdapterConfig struct {
 	Device hw.Device
-	CQs    CQPool // nil unless the device is polled
+	CQs    cqPool // nil unless the device is polled
 	// IA is the interface adapter that Query returns. The adapter refuses a
 	// dispatcher that was made on another interface adapter, but not one that was
 	// made on none. If IA is nil it refuses no dispatcher for this reason.

@@ -73,17 +73,15 @@ func Open(ctx context.Context, name string, opts ...Option) (*IA, error) {
 // startPoller makes the parts of the adapter, and for a polled device starts its
 // poller.
 func (ia *IA) startPoller(cfg PollerConfig) error {
-	var cqs ep.CQPool
+	ia.domain = mem.NewDomain(door.Key{}, ia.dev, ia)
+	breaks := &breakLog{log: ia.log, pool: ia.pool}
+	parts := ep.AdapterConfig{Device: ia.dev, IA: ia, Domain: ia.domain, Async: ia.async.to, Broke: breaks.broke}
 	dev, polled := ia.dev.(hw.Polled)
 	if polled {
 		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config(cfg), ia.async.report)
-		cqs = ia.polling
+		parts.CQs = ia.polling
 	}
-	ia.domain = mem.NewDomain(door.Key{}, ia.dev, ia)
-	breaks := &breakLog{log: ia.log, pool: ia.pool}
-	ia.adapter = ep.NewAdapter(door.Key{}, ep.AdapterConfig{
-		Device: ia.dev, CQs: cqs, IA: ia, Domain: ia.domain, Async: ia.async.to, Broke: breaks.broke,
-	})
+	ia.adapter = ep.NewAdapter(door.Key{}, parts)
 	if polled {
 		if err := ia.polling.Start(ia.adapter); err != nil {
 			return openError(err)

@@ -79,7 +79,7 @@ func (e *Engine) Start(to Completer) error {
 }
 
 // Attach lends a completion queue of d with room for that many entries. A nil d means a
-// queue that belongs to no dispatcher. It implements ep.CQPool.
+// queue that belongs to no dispatcher. Package ep calls it.
 func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 	const op = "polling.Attach"
 	if entries < 1 || entries > e.limit {
@@ -123,7 +123,7 @@ func (e *Engine) pollDevice(hint delivery.PollHint) {
 
 // Detach gives back entries of a queue; with the last entries it closes the queue. The
 // queue pair that used them must be closed already. Detach does not wait for the
-// deliverer, which may be its caller. It implements ep.CQPool.
+// deliverer, which may be its caller. Package ep calls it.
 func (e *Engine) Detach(cq hw.CQ, entries int) {
 	e.mu.Lock()
 	b := e.bindings[cq]
