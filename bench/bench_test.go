@@ -18,6 +18,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 func TestEveryTableIsWhole(t *testing.T) {
 	var out bytes.Buffer
 	quick := contest{repeats: 2, slice: time.Millisecond, procs: 1}
+	if testing.Short() {
+		quick.repeats = 1
+	}
 	delivery(&out, quick)
 	targets(&out, quick)
 	overTCP(&out, quick)

@@ -25,7 +25,11 @@ func (s *script) ask() {
 }
 
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
-	for _, silent := range []int{24, 1000} {
+	counts := []int{24, 1000}
+	if testing.Short() {
+		counts = []int{24, 300} // still more than one address may have
+	}
+	for _, silent := range counts {
 		t.Run(strconv.Itoa(silent), func(t *testing.T) {
 			n := newNode(t, New(Config{}), map[string]string{"mpa": "1h"})
 			ln, requests := n.listen(hw.ListenConfig{Backlog: 8})

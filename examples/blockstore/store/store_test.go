@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -69,9 +70,11 @@ func TestABlockLongerThanItsBufferIsDamage(t *testing.T) {
 }
 
 func TestAStoreIsOpenOnce(t *testing.T) {
-	s := newStore(t)
-	_, err := Open(s.Path(), ReadWrite)
-	require.ErrorContains(t, err, "in use by another process")
+	synctest.Test(t, func(t *testing.T) { // Open waits for the lock
+		s := newStore(t)
+		_, err := Open(s.Path(), ReadWrite)
+		require.ErrorContains(t, err, "in use by another process")
+	})
 }
 
 func TestReadingMakesNoStore(t *testing.T) {

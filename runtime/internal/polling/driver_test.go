@@ -335,6 +335,10 @@ func (d *drowsy) whisper(cq *polledCQ) {
 // In each round some consumers poll, some go to sleep, or none does anything. All
 // completions of the round must be delivered.
 func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
+	rounds := 600
+	if testing.Short() {
+		rounds = 60
+	}
 	for _, procs := range []int{1, 2, 4} {
 		ok := t.Run("", func(t *testing.T) {
 			defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(procs))
@@ -343,7 +347,7 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 			cqs := []*polledCQ{attach(t, engine, newDispatcher(t), 64), attach(t, engine, newDispatcher(t), 64)}
 			var sent [2]int
 			rng := rand.New(rand.NewPCG(4, uint64(procs)))
-			for range 600 {
+			for range rounds {
 				which := rng.IntN(2)
 				n := 1 + rng.IntN(3)
 				var wg sync.WaitGroup

@@ -62,8 +62,11 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				engine, log := newTestEngine(t, dev, Config{SpinRounds: spin}, to)
 				cq := attach(t, engine, newDispatcher(t), 64)
 				rng := rand.New(rand.NewPCG(1, uint64(procs)))
-				sent := 0
-				for range 1500 {
+				sent, rounds := 0, 1500
+				if testing.Short() {
+					rounds = 150
+				}
+				for range rounds {
 					n := 1 + rng.IntN(3)
 					cq.complete(wcs(sent, n)...)
 					sent += n
