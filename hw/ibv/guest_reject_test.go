@@ -20,7 +20,7 @@ var rejecter = os.Getenv("GODAT_GUEST_REJECTER")
 const rejecterPort = 7472
 
 // hw/iwarp has a test of the same name, for the same C program.
-func TestTheRejectOfACProgramIsItsConsumers(t *testing.T) {
+func TestTheRejectOfACProgramIsReportedAsItsConsumers(t *testing.T) {
 	require.NotEmpty(t, rejecter, "test-guest.sh builds it")
 	for _, data := range []string{"", "no room"} {
 		t.Run("with data "+data, func(t *testing.T) {

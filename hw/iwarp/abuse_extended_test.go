@@ -261,7 +261,7 @@ func TestWhatAPeersTerminateMeansToARequestThatHasNotLeft(t *testing.T) {
 }
 
 // This end sends nothing after a Terminate, and ignores what the peer sends after its own.
-func TestATerminateIsTheLastWord(t *testing.T) {
+func TestNothingIsSentOrTakenAfterATerminate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}
 		n := newNode(t, New(ways.config()), bounds)

@@ -60,7 +60,7 @@ func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, e
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
 	}
 	if len(private) > r.dev.set.private {
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data, of %d", len(private), r.dev.set.private)
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data; at most %d fit", len(private), r.dev.set.private)
 	}
 	if err := q.conn.attempt(op); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (r *request) Reject(private []byte) error {
 	}
 	var err error
 	if len(private) > r.dev.set.private {
-		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data, of %d", len(private), r.dev.set.private)
+		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data; at most %d fit", len(private), r.dev.set.private)
 		private = nil
 	}
 	r.send(wire.MPAReply{
@@ -145,7 +145,7 @@ func (c *connection) respond(r *request, private []byte) {
 	}
 	agreed, reply, promised, err := c.answer(&r.frame, private)
 	if err != nil {
-		c.protest(r.conn, err)
+		c.sendTerminate(r.conn, err)
 		_ = r.conn.Close()
 		c.refuse(hw.ReasonRejected, nil, attemptCause(err))
 		return
@@ -158,7 +158,7 @@ func (c *connection) respond(r *request, private []byte) {
 	}
 	if err != nil {
 		_ = r.conn.Close()
-		c.refuse(unheardOf(err), nil, attemptCause(err))
+		c.refuse(reasonBeforeFirstFPDU(err), nil, attemptCause(err))
 		return
 	}
 	if promised {
@@ -190,22 +190,23 @@ func (r *receiver) firstFPDU() {
 	})
 }
 
-// unheard decides what a read error before the first FPDU means; nil means to go on. An
-// initiator that has promised nothing may be silent, or end its stream in order before
-// it sends anything: in both cases the connection was up.
-func (r *receiver) unheard(err error) error {
+// endBeforeFirstFPDU decides what a read error before the first FPDU means; nil means to
+// go on. An initiator that has promised nothing may be silent, or end its stream in order
+// before it sends anything: in both cases the connection was up.
+func (r *receiver) endBeforeFirstFPDU(err error) error {
 	r.own.Check()
 	if !r.promised && (isTimeout(err) || err == io.EOF && r.in.r == r.in.w) {
 		r.firstFPDU()
 		return nil
 	}
 	r.link.die(ending{why: hw.ReasonNone})
-	r.link.refuse(unheardOf(err), nil, attemptCause(err))
+	r.link.refuse(reasonBeforeFirstFPDU(err), nil, attemptCause(err))
 	return errOver
 }
 
-// unheardOf is the reason of an attempt that lost its initiator before the first FPDU.
-func unheardOf(err error) hw.Reason {
+// reasonBeforeFirstFPDU is the reason of an attempt that lost its initiator before the
+// first FPDU.
+func reasonBeforeFirstFPDU(err error) hw.Reason {
 	if isTimeout(err) {
 		return hw.ReasonTimeout
 	}

@@ -50,7 +50,7 @@ func TestAPeerWhoseStreamEndsWithARequestOutstandingIsLost(t *testing.T) {
 	}
 }
 
-func TestAnInitiatorThatPromisedNothingAndLeavesAtOnceWasConnected(t *testing.T) {
+func TestAnInitiatorWithoutAPromiseThatLeavesAtOnceWasConnected(t *testing.T) {
 	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "mpa": "10s", "grace": "10s"})
 	b := n.peer()
 	s, _ := accepted(t, b, plain())
@@ -61,7 +61,7 @@ func TestAnInitiatorThatPromisedNothingAndLeavesAtOnceWasConnected(t *testing.T)
 	assert.Equal(t, hw.ReasonPeer, b.down)
 }
 
-func TestATerminateIsTheCauseInItsOwnWords(t *testing.T) {
+func TestATerminateIsTheCauseWithItsText(t *testing.T) {
 	for _, c := range []struct {
 		code  wire.TermCode
 		layer hw.Layer
@@ -86,7 +86,7 @@ func TestATerminateIsTheCauseInItsOwnWords(t *testing.T) {
 	}
 }
 
-func TestWhatWeFoundWrongIsTheCauseToo(t *testing.T) {
+func TestAnErrorFoundAtThisEndIsTheCause(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	b := n.peer()
 	s, _ := accepted(t, b, plain())

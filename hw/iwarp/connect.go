@@ -24,7 +24,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	case c == nil:
 		return gone(op)
 	case len(cfg.Private) > q.dev.set.private:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data, of %d", len(cfg.Private), q.dev.set.private)
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data; at most %d fit", len(cfg.Private), q.dev.set.private)
 	case cfg.Qual > hw.MaxQual:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "connection qualifier %d is no TCP port", cfg.Qual)
 	}
@@ -105,7 +105,7 @@ func (c *connection) ask(ctx context.Context, cfg hw.ConnectConfig, revision int
 	}
 	agreed, rtr, due, err := c.agree(&req, &reply)
 	if err != nil {
-		c.protest(conn, err)
+		c.sendTerminate(conn, err)
 		return false, err
 	}
 	if !stop() {
@@ -162,8 +162,8 @@ func (c *connection) rejected(reply *wire.MPAReply) {
 	c.refuse(hw.ReasonPeerRejected, slices.Clone(reply.Private), rejection("the peer's program rejected the request"))
 }
 
-// protest sends the Terminate that an error of the start-up calls for, if any.
-func (c *connection) protest(conn net.Conn, err error) {
+// sendTerminate sends the Terminate that an error of the start-up calls for, if any.
+func (c *connection) sendTerminate(conn net.Conn, err error) {
 	var e *wire.Error
 	if errors.As(err, &e) && !e.Close {
 		_ = conn.SetWriteDeadline(time.Now().Add(c.dev.set.linger))

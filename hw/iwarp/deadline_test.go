@@ -126,7 +126,7 @@ func TestARejectThatThePeerDoesNotTakeHasItsTime(t *testing.T) {
 	})
 }
 
-func TestAReadyToReceiveHasItsTime(t *testing.T) {
+func TestAReadyToReceiveThatDoesNotComeRefusesTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}
 		b := newNode(t, New(ways.config()), bounds).peer()
@@ -142,7 +142,7 @@ func TestAReadyToReceiveHasItsTime(t *testing.T) {
 	})
 }
 
-func TestAnInitiatorThatPromisedNothingHasTheGrace(t *testing.T) {
+func TestAnInitiatorWithoutAPromiseIsUpAfterTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}
 		b := newNode(t, New(ways.config()), bounds).peer()

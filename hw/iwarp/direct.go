@@ -135,7 +135,7 @@ func (r *receiver) doDirect(fd uintptr) bool {
 	if again {
 		clear(r.parts)
 		r.touch.Add(1)
-		r.hurry()
+		r.limitRest()
 		return false
 	}
 	r.err = err

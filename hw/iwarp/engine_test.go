@@ -128,7 +128,7 @@ func otherWays(t testing.TB) map[string]Config {
 	}
 }
 
-func TestAnyConnectionWillDo(t *testing.T) {
+func TestAnyNetConnCarriesAConnection(t *testing.T) {
 	for name, cfg := range otherWays(t) {
 		t.Run(name, func(t *testing.T) {
 			const size = 1 << 20

@@ -33,8 +33,8 @@ func read1(r wire.ReadRequest) []byte {
 	return fpdu(false, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 1}, r.Append(nil))
 }
 
-// bent is an FPDU whose ULPDU change has changed.
-func bent(h wire.Header, body []byte, change func(ulpdu []byte)) []byte {
+// corrupted is an FPDU whose ULPDU change has changed.
+func corrupted(h wire.Header, body []byte, change func(ulpdu []byte)) []byte {
 	ulpdu := append(h.Append(nil), body...)
 	change(ulpdu)
 	return wire.AppendFPDU(nil, false, ulpdu)
@@ -45,25 +45,25 @@ var sendHeader = wire.Header{Opcode: wire.OpSend, Last: true, MSN: 1}
 var abuses = []abuse{
 	{"a ULPDU too short for any header", func(*script, *ground) []byte { return wire.AppendFPDU(nil, false, make([]byte, 13)) }, wire.TermMPAMarker, 0, false},
 	{"DDP version, tagged", func(*script, *ground) []byte {
-		return bent(wire.Header{Opcode: wire.OpWrite, Last: true}, nil, func(b []byte) { b[0] ^= 3 })
+		return corrupted(wire.Header{Opcode: wire.OpWrite, Last: true}, nil, func(b []byte) { b[0] ^= 3 })
 	}, wire.TermTaggedVersion, 0, false},
 	{"DDP version, untagged", func(*script, *ground) []byte {
-		return bent(sendHeader, nil, func(b []byte) { b[0] ^= 3 })
+		return corrupted(sendHeader, nil, func(b []byte) { b[0] ^= 3 })
 	}, wire.TermUntaggedVersion, 0, false},
 	{"RDMAP version", func(*script, *ground) []byte {
-		return bent(sendHeader, nil, func(b []byte) { b[1] ^= 0xc0 })
+		return corrupted(sendHeader, nil, func(b []byte) { b[1] ^= 0xc0 })
 	}, wire.TermOperationVersion, 0, false},
 	{"an unknown opcode", func(*script, *ground) []byte {
-		return bent(sendHeader, nil, func(b []byte) { b[1] |= 0x0f })
+		return corrupted(sendHeader, nil, func(b []byte) { b[1] |= 0x0f })
 	}, wire.TermOperationOpcode, 0, false},
 	{"an extension that was not agreed on", func(*script, *ground) []byte {
 		return fpdu(false, wire.Header{Opcode: wire.OpImmediate, Last: true, MSN: 1}, make([]byte, 8))
 	}, wire.TermOperationOpcode, 0, false},
 	{"a write in an untagged segment", func(*script, *ground) []byte {
-		return bent(sendHeader, nil, func(b []byte) { b[1] = 0x40 })
+		return corrupted(sendHeader, nil, func(b []byte) { b[1] = 0x40 })
 	}, wire.TermOperationOpcode, 0, false},
 	{"an unknown queue", func(*script, *ground) []byte {
-		return bent(sendHeader, nil, func(b []byte) { b[9] = 7 })
+		return corrupted(sendHeader, nil, func(b []byte) { b[9] = 7 })
 	}, wire.TermUntaggedQueue, 0, false},
 	{"a message out of sequence", func(*script, *ground) []byte {
 		return fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 2})
@@ -209,7 +209,7 @@ func TestABadCRCIsAnsweredWithItsTerminate(t *testing.T) {
 
 // The accepting end reports the connection at the first FPDU. If the first FPDU is
 // invalid, it reports that the attempt failed.
-func TestAFirstFPDUThatIsNoneIsAnsweredAndRefused(t *testing.T) {
+func TestAnInvalidFirstFPDUIsAnsweredAndRefused(t *testing.T) {
 	bad := wire.AppendFPDU(nil, false, make([]byte, 5))
 	flipped := fpdu(true, sendHeader)
 	flipped[len(flipped)-1] ^= 1
@@ -256,7 +256,7 @@ func TestMoreReadsThanAgreedBreakTheConnection(t *testing.T) {
 	b.awaitDown()
 }
 
-func TestHowAStreamEndsIsHowTheConnectionDoes(t *testing.T) {
+func TestTheConnectionEndsAsItsStreamDoes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		send []byte

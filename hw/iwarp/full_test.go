@@ -14,16 +14,16 @@ import (
 // awaitFull waits until the writer waits for the socket.
 func (c *connection) awaitFull() {
 	for full := false; !full; pause(0) {
-		c.grab()
+		c.takeToken()
 		full = c.busy.Load() && c.send.writer.job.kind == jobWait
 		c.run(posterBudget)
 	}
 }
 
-// stuffed is a connection whose socket is full of octets of value 0x5a. The FPDUs
+// blocked is a connection whose socket is full of octets of value 0x5a. The FPDUs
 // are short, so that one is half written and others wait behind it. They
 // have no CRC, and so stay in memory until they are written.
-func stuffed(t *testing.T) (a *peer, m *memory, s *script) {
+func blocked(t *testing.T) (a *peer, m *memory, s *script) {
 	const size = 16 << 20
 	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "linger": "10s", "fpdu": "1440"})
 	a, m = n.peer(), n.memory(size, hw.LocalRead)
@@ -57,7 +57,7 @@ func unstuff(t *testing.T, s *script, m *memory) {
 // The memory is deregistered and overwritten while the socket is full: the peer gets the
 // half-written FPDU as it was posted, and then a Terminate.
 func TestAHalfWrittenFPDUIsFinishedFromACopy(t *testing.T) {
-	a, m, s := stuffed(t)
+	a, m, s := blocked(t)
 	require.NoError(t, m.Deregister())
 	clear(m.buf)
 	unstuff(t, s, m)
@@ -65,7 +65,7 @@ func TestAHalfWrittenFPDUIsFinishedFromACopy(t *testing.T) {
 }
 
 func TestABreakFinishesAHalfWrittenFPDU(t *testing.T) {
-	a, m, s := stuffed(t)
+	a, m, s := blocked(t)
 	a.broken = true
 	a.qp.Break(false)
 	a.end(false)
@@ -75,9 +75,9 @@ func TestABreakFinishesAHalfWrittenFPDU(t *testing.T) {
 
 // A Break interrupts the writer, which may end its job before the Break goes on.
 func TestABreakFinishesAHalfWrittenFPDUThoughTheWriterWasInterrupted(t *testing.T) {
-	a, m, s := stuffed(t)
+	a, m, s := blocked(t)
 	l := connections(a)[0]
-	l.grab()
+	l.takeToken()
 	a.broken = true
 	a.qp.Break(false)
 	for l.busy.Load() {

@@ -16,7 +16,7 @@ import (
 const rejecterPort = 7472
 
 // hw/ibv has a test of the same name, for the same C program.
-func TestTheRejectOfACProgramIsItsConsumers(t *testing.T) {
+func TestTheRejectOfACProgramIsReportedAsItsConsumers(t *testing.T) {
 	for _, data := range []string{"", "no room"} {
 		t.Run("with data "+data, func(t *testing.T) {
 			args := []string{guestAddress, "7472"}

@@ -265,7 +265,7 @@ func captureName(traced bool, name string) string {
 	return ""
 }
 
-func TestSiwHearsAReject(t *testing.T) {
+func TestSiwReceivesAReject(t *testing.T) {
 	n := guestNode(t, nil, "")
 	_, requests := n.listen(hw.ListenConfig{Qual: rpingPort})
 	said, wait := rping(t, "-c", "-C", "1")

@@ -14,7 +14,7 @@ import (
 
 // The link refers to the whole connection through its token. Only the token's run uses
 // that reference: so a sender and a receiver share the link, and nothing else.
-func TestOnlyTheTokenReachesFromALinkToItsConnection(t *testing.T) {
+func TestOnlyTheTokenUsesTheLinksConnection(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
 	var users []string

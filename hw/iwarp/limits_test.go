@@ -39,7 +39,7 @@ func TestAnIdleConnectionHoldsNoBuffers(t *testing.T) {
 	})
 }
 
-func TestWhatAPeerBeginsTakesOneBuffer(t *testing.T) {
+func TestAPeersUnfinishedFPDUTakesOneBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}
 		b := newNode(t, New(ways.config()), bounds).peer()
@@ -77,7 +77,7 @@ func TestReadsThatThePeerDoesNotTakeAreNotBuffered(t *testing.T) {
 }
 
 // A flood of empty messages does not keep this end from sending.
-func TestAFloodOfNothingStopsNobody(t *testing.T) {
+func TestAFloodOfEmptyMessagesDoesNotStopTheSender(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	b := n.peer()
 	s, _ := accepted(t, b, plain())

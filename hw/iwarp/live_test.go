@@ -23,7 +23,7 @@ func TestMemoryMayChangeWhileItIsBeingSent(t *testing.T) {
 	a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, size)}, RKey: 1})
 	l := connections(a)[0]
 	l.awaitFull()
-	l.grab() // so that the change happens before all that the token's next holder does
+	l.takeToken() // so that the change happens before all that the token's next holder does
 	for i := range m.buf {
 		m.buf[i] = byte(i)
 	}

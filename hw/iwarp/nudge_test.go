@@ -36,8 +36,8 @@ func (s *script) isWriteOfNothing() {
 	assert.Empty(s.tb, body)
 }
 
-// hearsNothing checks that no octet comes for a day, and ends the connection.
-func (s *script) hearsNothing(a *peer) {
+// receivesNothing checks that no octet comes for a day, and ends the connection.
+func (s *script) receivesNothing(a *peer) {
 	s.tb.Helper()
 	_ = s.conn.SetReadDeadline(time.Now().Add(24 * time.Hour))
 	n, err := s.conn.Read(make([]byte, 1))
@@ -55,25 +55,25 @@ func TestAPeerOfAnotherKindIsNudgedForAWhile(t *testing.T) {
 			s.isWriteOfNothing()
 			assert.Equal(t, 2*wait-time.Second, time.Since(began))
 		}
-		s.hearsNothing(a)
+		s.receivesNothing(a)
 	})
 }
 
-func TestAPeerThatSpeaksIsNudgedNoMore(t *testing.T) {
+func TestAPeerThatHasSentIsNudgedNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, s := nudged(t, map[string]string{"nudge": "1s"})
 		a.recv()
 		s.isWriteOfNothing()
 		s.write(fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 1}))
 		assert.Equal(t, hw.StatusSuccess, a.received(0).Status)
-		s.hearsNothing(a)
+		s.receivesNothing(a)
 	})
 }
 
-func TestNobodyIsNudgedWhereThatIsOff(t *testing.T) {
+func TestNoPeerIsNudgedWhenNudgesAreOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, s := nudged(t, map[string]string{"nudge": "0"})
-		s.hearsNothing(a)
+		s.receivesNothing(a)
 	})
 }
 

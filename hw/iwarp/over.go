@@ -31,7 +31,7 @@ func (c *connection) flush() {
 	if begun {
 		c.send.complete()
 		c.send.dropOutbox(end.term)
-		end = c.judged(end)
+		end = c.orBroken(end)
 	}
 	if phase == connected && a&closed == 0 && !c.saidDown {
 		c.saidDown = true
@@ -60,11 +60,11 @@ func (c *connection) flush() {
 	}
 }
 
-// judged turns a peer's end that looks orderly into a broken connection if work is
+// orBroken turns a peer's end that looks orderly into a broken connection if work is
 // outstanding, because the peer's process has then died. A peer of this package sends a
 // farewell before it leaves in order. A peer of another implementation that leaves while
 // this end's work is outstanding breaks the connection, too.
-func (c *connection) judged(e ending) ending {
+func (c *connection) orBroken(e ending) ending {
 	c.own.Check()
 	n := c.send.incomplete()
 	if e.why != hw.ReasonPeer || e.farewell || n == 0 && !e.partial {
@@ -119,7 +119,7 @@ func (s *sender) flush(v *verdict) {
 		if wr.Op == hw.OpBind {
 			s.unbind(wr.Bind)
 		}
-		s.wcs[n] = hw.WC{ID: wr.ID, Status: s.fate(wr, v), Op: wr.Op}
+		s.wcs[n] = hw.WC{ID: wr.ID, Status: s.statusOf(wr, v), Op: wr.Op}
 		n++
 		s.head++
 		if n == batch || s.head == q.Tail.Load() {
@@ -130,10 +130,10 @@ func (s *sender) flush(v *verdict) {
 	}
 }
 
-// fate is the status with which the oldest request of the send queue ends:
+// statusOf is the status with which the oldest request of the send queue ends:
 // StatusFlushed, unless the request failed at this end or is the one of the verdict. At
 // most one request ends with another status than StatusFlushed.
-func (s *sender) fate(wr *hw.SendWR, v *verdict) hw.Status {
+func (s *sender) statusOf(wr *hw.SendWR, v *verdict) hw.Status {
 	if s.doomed {
 		return hw.StatusFlushed
 	}

@@ -47,7 +47,7 @@ func (s *script) swallow() {
 	go func() { _, _ = io.Copy(io.Discard, s.conn) }()
 }
 
-func TestAPeerGoneWithoutAWordIsNoticedWithinTheKeepAlive(t *testing.T) {
+func TestAPeerThatVanishesIsNoticedWithinTheKeepAlive(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		last  []byte // what the peer sends before it falls silent
@@ -115,7 +115,7 @@ func TestAPeerThatIsStuckIsNoticedOverTCP(t *testing.T) {
 
 // A probe would be one read too many for a peer that takes no reads, or has not said how
 // many it takes.
-func TestAPeerThatAgreedToNoReadIsNotAsked(t *testing.T) {
+func TestAPeerThatAgreedToNoReadIsNotProbed(t *testing.T) {
 	for name, req := range map[string]wire.MPARequest{
 		"takes none":  {Revision: 2, Enhanced: true, Data: wire.EnhancedData{ORD: 4}},
 		"did not say": {Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: wire.NotNegotiated, ORD: wire.NotNegotiated}},
@@ -141,7 +141,7 @@ func TestAPeerThatAgreedToNoReadIsNotAsked(t *testing.T) {
 
 // The probe takes one of the places for reads that the peer has agreed to, and gives it
 // back: this end's reads wait for the place, and none exceeds the agreement.
-func TestAReadThatIsPostedWhileThePeerIsAskedWaitsItsTurn(t *testing.T) {
+func TestAReadThatIsPostedDuringAProbeWaitsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways, params := pulsing()
 		n := newNode(t, New(ways.config()), params)
@@ -181,7 +181,7 @@ func TestAReadThatIsPostedWhileThePeerIsAskedWaitsItsTurn(t *testing.T) {
 	})
 }
 
-func TestAPeerThatIsSilentAndLivesIsKept(t *testing.T) {
+func TestASilentPeerThatAnswersTheProbesIsKept(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		reads int
@@ -209,7 +209,7 @@ func TestAPeerThatIsSilentAndLivesIsKept(t *testing.T) {
 	}
 }
 
-func TestAPeerIsAskedByAReadOfNothing(t *testing.T) {
+func TestASilentPeerIsProbedByAnEmptyRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways, params := pulsing()
 		b := newNode(t, New(ways.config()), params).peer()
@@ -246,7 +246,7 @@ func TestWithoutKeepAliveADeadPeerIsKept(t *testing.T) {
 
 // A peer that reads nothing and sends nothing is given up after the time stall, however
 // short keepalive is.
-func TestAPeerThatTakesItsTimeIsNotTakenForDead(t *testing.T) {
+func TestASlowPeerIsNotTakenForDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways, params := pulsing()
 		params["stall"] = "9h"

@@ -104,7 +104,7 @@ func (c *connection) refusal(wr *hw.SendWR) error {
 	case !c.agreed.ops.Has(wr.Op):
 		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%v on this connection", wr.Op)
 	case len(wr.SGL) > c.qp.cfg.SendSegments:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), c.qp.cfg.SendSegments)
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue pair was made for %d", len(wr.SGL), c.qp.cfg.SendSegments)
 	}
 	return c.dev.CheckBind(wr.Bind)
 }
@@ -131,13 +131,13 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 		return n, nil
 	}
 	if s := len(wrs[n].SGL); s > q.cfg.RecvSegments {
-		return n, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", s, q.cfg.RecvSegments)
+		return n, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue pair was made for %d", s, q.cfg.RecvSegments)
 	}
 	return n, full(op, q.cfg.RecvDepth)
 }
 
 func full(op string, depth int) error {
-	return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue of %d is full", depth)
+	return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue, of depth %d, is full", depth)
 }
 
 func gone(op string) error {
@@ -196,5 +196,5 @@ func (q *queuePair) Close() error {
 func (c *connection) notOver(op string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return hw.Errorf(op, hw.InvalidState, c.state(), "its queues have not both ended")
+	return hw.Errorf(op, hw.InvalidState, c.state(), "the queues of the queue pair have not both ended")
 }

@@ -54,7 +54,7 @@ func (r *reader) fill() error {
 // buffer while no part of an FPDU has come.
 func (r *reader) fillStaged() error {
 	r.own.Check()
-	r.hurry()
+	r.limitRest()
 	r.in.release()
 	var n int
 	var err error
@@ -85,7 +85,7 @@ func (r *reader) doFill(fd uintptr) bool {
 		n, again, err = r.spin(int(fd))
 	}
 	if again {
-		r.hurry()
+		r.limitRest()
 		r.in.release()
 		return false
 	}
@@ -107,8 +107,8 @@ func (r *reader) spin(fd int) (n int, again bool, err error) {
 	return 0, true, nil
 }
 
-// hurry limits how long the rest of an FPDU may take, if a part of the FPDU has come.
-func (r *reader) hurry() {
+// limitRest limits how long the rest of an FPDU may take, if a part of the FPDU has come.
+func (r *reader) limitRest() {
 	r.own.Check()
 	if r.heard && !r.hurried && (r.left > 0 || r.in.r != r.in.w) {
 		r.hurried = true
@@ -116,8 +116,8 @@ func (r *reader) hurry() {
 	}
 }
 
-// relax removes the limit when the rest of the FPDU has come.
-func (r *reader) relax() {
+// unlimitRest removes the limit when the rest of the FPDU has come.
+func (r *reader) unlimitRest() {
 	if r.hurried {
 		r.hurried = false
 		r.link.limitRead(r.patience())

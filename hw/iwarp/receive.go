@@ -116,7 +116,7 @@ func (r *receiver) readEnded(err error) error {
 	switch {
 	case a&broken != 0:
 	case !r.heard:
-		return r.unheard(err)
+		return r.endBeforeFirstFPDU(err)
 	case a&finSent != 0 && (closed || a&bounded != 0 && isTimeout(err) || errors.Is(err, io.ErrClosedPipe)):
 		r.link.die(ending{why: hw.ReasonDrained})
 	case isTimeout(err) && r.nudgeAfter > 0 && !r.hurried && a&bounded == 0:
@@ -166,7 +166,7 @@ func (r *receiver) consume() error {
 			}
 			r.pos += uint64(n)
 			r.in.r += n
-			r.relax()
+			r.unlimitRest()
 			continue
 		}
 		if len(b) < wire.FPDULengthSize {
@@ -181,7 +181,7 @@ func (r *receiver) consume() error {
 				return err
 			}
 			if done {
-				r.relax()
+				r.unlimitRest()
 				continue
 			}
 			return nil
@@ -194,7 +194,7 @@ func (r *receiver) consume() error {
 			return err
 		}
 		r.in.r += n
-		r.relax()
+		r.unlimitRest()
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // The socket is full, and the FPDUs of several writes wait, each from a region of its own.
 // The test deregisters one region: the peer gets all writes before it whole, and nothing
 // of that one.
-func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
+func TestRequestsBeforeAFreedRegionAreSentAndThoseBehindItAreNot(t *testing.T) {
 	const size, writes = 4 << 10, 4096
 	n := newNode(t, New(Config{}), noCRC)
 	a := n.peer(func(c *hw.QPConfig) { c.SendDepth = writes })
@@ -62,7 +62,7 @@ func TestWhatIsBehindAFreedRegionIsNotSentAndWhatIsBeforeItIs(t *testing.T) {
 // begun to leave and has other FPDUs before it and behind it, if there is one.
 func waiting(l *connection) (slot uint64, ok bool) {
 	l.awaitFull()
-	l.grab()
+	l.takeToken()
 	defer l.run(posterBudget)
 	n := len(l.send.out.frames)
 	if n < 6 || l.send.out.start(n-6) <= l.send.out.written {

@@ -17,7 +17,7 @@ func TestAPostBesideATokenHolderIsSentByTheHolder(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	s := scripted(t, a)
 	l := connections(a)[0]
-	l.grab()
+	l.takeToken()
 	a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled})
 	require.False(t, l.letGo(), "there is something to look at")
 	l.run(posterBudget)
@@ -41,7 +41,7 @@ func TestAPostLeavesABusyWriterAlone(t *testing.T) {
 	for l.busy.Load() { // until the writer's last write has returned
 		runtime.Gosched()
 	}
-	l.grab()
+	l.takeToken()
 	l.run(posterBudget)
 
 	one := hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled}
@@ -59,7 +59,7 @@ func TestAPostLeavesABusyWriterAlone(t *testing.T) {
 }
 
 // When the receiver has gone, the poster of a receive has the queue flushed.
-func TestAReceiveBehindTheReceiverIsFlushed(t *testing.T) {
+func TestAReceiveThatIsPostedAfterTheReceiverLeftIsFlushed(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	s := scripted(t, a)
 	require.NoError(t, s.conn.Close())
@@ -84,7 +84,7 @@ func (h *hasty) Established(info hw.ConnInfo) {
 // reported.
 func TestNoQueueEndsWhileTheConnectionIsAnnounced(t *testing.T) {
 	var a *peer
-	hurry := func() {
+	shorten := func() {
 		a.broken = true
 		a.qp.Break(true)
 		a.mu.Lock()
@@ -92,7 +92,7 @@ func TestNoQueueEndsWhileTheConnectionIsAnnounced(t *testing.T) {
 		assert.Empty(t, a.recvs)
 		a.mu.Unlock()
 	}
-	a = newNode(t, New(Config{}), noCRC).peer(func(c *hw.QPConfig) { c.Facts = &hasty{c.Facts, hurry} })
+	a = newNode(t, New(Config{}), noCRC).peer(func(c *hw.QPConfig) { c.Facts = &hasty{c.Facts, shorten} })
 	_, s := answering(t, a, hw.ConnectConfig{})
 	reply := obliging(s.request())
 	s.write(reply.Append(nil))
@@ -111,7 +111,7 @@ func TestADeregisteredRegionIsOutOfAPeersReach(t *testing.T) {
 	assert.Equal(t, make([]byte, 8), m.buf)
 }
 
-func TestARemoteKeyIsNoLocalOne(t *testing.T) {
+func TestARemoteKeyIsNotALocalKey(t *testing.T) {
 	n := newNode(t, New(Config{}), noCRC)
 	a, m := n.peer(), n.memory(8, hw.AllPrivileges)
 	scripted(t, a)

@@ -20,7 +20,7 @@ func edited(frame []byte, change func([]byte)) []byte {
 	return frame
 }
 
-func TestARequestThatIsNoneIsHungUpOn(t *testing.T) {
+func TestAnInvalidRequestIsHungUpOn(t *testing.T) {
 	p := plain()
 	reply := wire.MPAReply{Revision: 2}
 	for name, b := range map[string][]byte{
@@ -225,7 +225,7 @@ func TestTheReadyToReceiveIsWhatTheReplyChose(t *testing.T) {
 
 // A peer's kernel that waits for a ready-to-receive may crash if the connection ends
 // before the ready-to-receive comes.
-func TestNothingIsPromisedToAPeerOfAnotherKind(t *testing.T) {
+func TestAPeerOfAnotherKindIsPromisedNoReadyToReceive(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	_, s := answering(t, a, hw.ConnectConfig{})
 	req := s.request()
@@ -254,7 +254,7 @@ func TestAPeerOfOurKindHasAReadyToReceiveWithoutAPromise(t *testing.T) {
 	a.awaitUp()
 }
 
-func TestAnInitiatorOfOurKindIsHeardBeforeItIsEstablished(t *testing.T) {
+func TestAnInitiatorOfOurKindSendsBeforeTheConnectionIsEstablished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways := &pipes{}
 		b := newNode(t, New(ways.config()), bounds).peer()

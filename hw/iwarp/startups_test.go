@@ -24,7 +24,7 @@ func (s *script) ask() {
 	s.write(p.Append(nil))
 }
 
-func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+func TestSilentConnectionsDoNotKeepAnotherOut(t *testing.T) {
 	counts := []int{24, 1000}
 	if testing.Short() {
 		counts = []int{24, 300} // still more than one address may have
@@ -77,7 +77,7 @@ func TestTheOldestSilentConnectionGivesWay(t *testing.T) {
 }
 
 // A connection whose request has come, and has only not been read yet, is not silent.
-func TestManyThatConnectAtOnceAllGetIn(t *testing.T) {
+func TestManyInitiatorsThatConnectAtOnceAreAllServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const all = 100
 		ways := &pipes{}

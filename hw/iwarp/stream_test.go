@@ -13,15 +13,15 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// said is a message of a made-up peer, and its expected effect.
-type said struct {
+// drawnMessage is a message of a made-up peer, and its expected effect.
+type drawnMessage struct {
 	op   wire.Opcode
 	body []byte
 	to   int // target of a write
 }
 
-// utter cuts a message into FPDUs.
-func (m *said) utter(dst []byte, g *memory, msn uint32, cuts []int, frame func([]byte, ...[]byte) []byte) []byte {
+// appendFPDUs cuts a message into FPDUs.
+func (m *drawnMessage) appendFPDUs(dst []byte, g *memory, msn uint32, cuts []int, frame func([]byte, ...[]byte) []byte) []byte {
 	h := wire.Header{Opcode: m.op, MSN: msn}
 	if m.op == wire.OpWrite {
 		h = wire.Header{Opcode: m.op, STag: g.RKey(), TO: g.base + uint64(m.to)}
@@ -45,8 +45,8 @@ func (m *said) utter(dst []byte, g *memory, msn uint32, cuts []int, frame func([
 
 const playground = 40000
 
-func drawMessage(t *rapid.T) said {
-	m := said{op: rapid.SampledFrom([]wire.Opcode{wire.OpSend, wire.OpSendSE, wire.OpWrite}).Draw(t, "op")}
+func drawMessage(t *rapid.T) drawnMessage {
+	m := drawnMessage{op: rapid.SampledFrom([]wire.Opcode{wire.OpSend, wire.OpSendSE, wire.OpWrite}).Draw(t, "op")}
 	n := rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 2000), rapid.IntRange(8000, 30000)).Draw(t, "length")
 	m.body = make([]byte, n)
 	seed := rapid.Byte().Draw(t, "seed")
@@ -60,9 +60,9 @@ func drawMessage(t *rapid.T) said {
 	return m
 }
 
-// TestHowTheStreamIsCutMakesNoDifference feeds the same messages in arbitrary
+// TestTheReceiverTakesAStreamHoweverItIsCut feeds the same messages in arbitrary
 // pieces, over a pipe, where each piece is a read of its own, and over TCP.
-func TestHowTheStreamIsCutMakesNoDifference(t *testing.T) {
+func TestTheReceiverTakesAStreamHoweverItIsCut(t *testing.T) {
 	ways := &pipes{}
 	tcp, pipe := New(Config{}), New(ways.config())
 	rapid.Check(t, func(t *rapid.T) {
@@ -120,7 +120,7 @@ func feed(rt *rapid.T, p *Provider, params map[string]string, dial func(hw.Liste
 		} else {
 			copy(field[m.to:], m.body)
 		}
-		stream = m.utter(stream, target, msn, cuts, frame)
+		stream = m.appendFPDUs(stream, target, msn, cuts, frame)
 	}
 	ln, requests := n.listen(hw.ListenConfig{})
 	conn, err := dial(ln)

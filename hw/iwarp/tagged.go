@@ -34,8 +34,8 @@ func (r *receiver) finishWrite(h *wire.Header, n int) {
 	r.writing = !h.Last
 }
 
-// misread records that this end's oldest read fails with status.
-func (r *receiver) misread(status hw.Status) {
+// failRead records that this end's oldest read fails with status.
+func (r *receiver) failRead(status hw.Status) {
 	r.verdict = verdict{read: r.link.reads.done.Load() + 1, status: status}
 }
 
@@ -48,10 +48,10 @@ func (r *receiver) beginReadResponse(h *wire.Header, n int) error {
 	end := uint64(r.readGot) + uint64(n)
 	switch {
 	case asked.atomic, n > 0 && h.STag != asked.stag:
-		r.misread(hw.StatusBadResponse)
+		r.failRead(hw.StatusBadResponse)
 		return wire.ErrTaggedSTag
 	case n > 0 && h.TO != uint64(r.readGot), end > uint64(asked.size), h.Last != (end == uint64(asked.size)):
-		r.misread(hw.StatusBadResponse)
+		r.failRead(hw.StatusBadResponse)
 		return wire.ErrTaggedBounds
 	}
 	if r.readGot == 0 {
@@ -78,7 +78,7 @@ func (r *receiver) storeFault(op wire.Opcode) error {
 	case op == wire.OpWrite:
 		return wire.ErrTaggedSTag
 	case op == wire.OpReadResponse:
-		r.misread(hw.StatusLocalProtection)
+		r.failRead(hw.StatusLocalProtection)
 	default:
 		r.failed = hw.StatusLocalProtection
 	}
@@ -176,7 +176,7 @@ func (r *receiver) atomicResponse(h *wire.Header, b []byte) error {
 		return wire.ErrCatastrophic
 	}
 	if !asked.atomic || a.ID != asked.stag {
-		r.misread(hw.StatusBadResponse)
+		r.failRead(hw.StatusBadResponse)
 		return wire.ErrCatastrophic
 	}
 	var value [wordLen]byte

@@ -59,7 +59,7 @@ func streams(t *testing.T, file []byte) map[uint16][]byte {
 	return out
 }
 
-func TestATraceHoldsTheConnection(t *testing.T) {
+func TestATraceRecordsTheConnection(t *testing.T) {
 	var mu sync.Mutex
 	tapes := map[string]*tape{}
 	p := New(Config{Trace: func(local, remote net.Addr) io.WriteCloser {

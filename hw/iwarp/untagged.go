@@ -135,15 +135,15 @@ func (r *receiver) terminated(b []byte) error {
 	r.own.Check()
 	t, _, err := wire.ParseTerminate(b, true)
 	if err == nil || t.Code != 0 {
-		r.link.die(ending{why: hw.ReasonBroken, cause: termCause(t.Code, hw.SidePeer), verdict: blame(&t, &r.link.reads)})
+		r.link.die(ending{why: hw.ReasonBroken, cause: termCause(t.Code, hw.SidePeer), verdict: verdictOf(&t, &r.link.reads)})
 	} else {
 		r.link.die(ending{why: hw.ReasonBroken, cause: faultCause(wire.ErrTerminate)})
 	}
 	return errOver
 }
 
-// blame finds out which of this end's requests a Terminate is about.
-func blame(t *wire.Terminate, reads *readQueue) (v verdict) {
+// verdictOf finds out which of this end's requests a Terminate is about.
+func verdictOf(t *wire.Terminate, reads *readQueue) (v verdict) {
 	protection := t.Code.Layer() == wire.LayerRDMAP && t.Code.Type() == wire.TypeProtection ||
 		t.Code.Layer() == wire.LayerDDP && t.Code.Type() == wire.TypeTagged
 	operation := t.Code.Layer() == wire.LayerRDMAP && t.Code.Type() == wire.TypeOperation

@@ -47,8 +47,8 @@ func connections(peers ...*peer) (all []*connection) {
 	return all
 }
 
-// grab takes a connection's token as soon as the token is free.
-func (c *connection) grab() {
+// takeToken takes a connection's token as soon as the token is free.
+func (c *connection) takeToken() {
 	for {
 		if w := c.word.Load(); w&held == 0 && c.word.CompareAndSwap(w, w|held) {
 			return
@@ -69,7 +69,7 @@ func TestABindWaitsForTheUsersOfItsOldKey(t *testing.T) {
 	assert.Equal(t, hw.WC{Op: hw.OpBind}, b.sent(0))
 
 	other := connections(d)[0] // as if it were answering a read of the window
-	other.grab()
+	other.takeToken()
 	again := bindTo(w, m)
 	b.post(again)
 	b.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled}) // behind it
@@ -93,7 +93,7 @@ func TestTwoBindsDoNotWaitForEachOther(t *testing.T) {
 		var wg sync.WaitGroup
 		two := connections(b, d)
 		for _, l := range two {
-			l.grab()
+			l.takeToken()
 			l.send.mayBlock = true
 		}
 		for _, l := range two {
@@ -110,7 +110,7 @@ func TestTwoBindsDoNotWaitForEachOther(t *testing.T) {
 
 // A bind that was executed, and has not completed when the connection breaks, is reverted
 // and flushed.
-func TestAFlushedBindHasBoundNothing(t *testing.T) {
+func TestAFlushedBindBindsNothing(t *testing.T) {
 	const n, size = 1000, 16 << 10 // the socket has room for some of them, and the outbox for a few more
 	node := newNode(t, New(Config{}), noCRC)
 	a, big := node.peer(func(c *hw.QPConfig) { c.SendDepth = 2 * n }), node.memory(size, hw.LocalRead)
@@ -126,7 +126,7 @@ func TestAFlushedBindHasBoundNothing(t *testing.T) {
 		a.post(hw.SendWR{Op: hw.OpWrite, SGL: []hw.SGE{big.sge(0, size)}}, bind)
 	}
 	tx := connections(a)[0]
-	tx.grab()
+	tx.takeToken()
 	done := tx.send.next - tx.send.head
 	tx.run(posterBudget)
 	require.Greater(t, done, uint64(1), "a bind is done and not reported")

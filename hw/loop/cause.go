@@ -12,8 +12,8 @@ type causes struct {
 	source, target *hw.Cause
 }
 
-// blame makes the two causes of a failed operation.
-func (p *pipe) blame(f failed) causes {
+// causesOf makes the two causes of a failed operation.
+func (p *pipe) causesOf(f failed) causes {
 	src := &hw.Cause{
 		Code: int(f.status), Text: fmt.Sprintf("%v ended with %v", f.op, f.status), Err: f.status.Err(),
 		Local: p.from.local, Remote: p.to.local,

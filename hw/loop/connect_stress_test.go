@@ -17,7 +17,7 @@ import (
 // One side asks and may break the attempt at any time, the other accepts or rejects at
 // any time: each side hears one outcome, and nothing after its queues have ended. The
 // recorders and facts of both sides check the order.
-func TestAttemptsThatRaceWithTheirAnswer(t *testing.T) {
+func TestAnAttemptThatRacesWithItsAnswerHasOneOutcome(t *testing.T) {
 	attempts := 500
 	if testing.Short() {
 		attempts = 100
@@ -56,7 +56,7 @@ func TestAttemptsThatRaceWithTheirAnswer(t *testing.T) {
 					settle(t, b)
 					continue
 				}
-				heard(t, b, orderly)
+				requireEndOfAcceptor(t, b, orderly)
 				b.qp.Break(false)
 				settle(t, b)
 			}
@@ -70,8 +70,8 @@ func idle(n int) {
 	}
 }
 
-// heard checks what the accepting side hears when the initiator breaks.
-func heard(t *testing.T, b *side, orderly bool) {
+// requireEndOfAcceptor checks what the accepting side is told when the initiator breaks.
+func requireEndOfAcceptor(t *testing.T, b *side, orderly bool) {
 	t.Helper()
 	if b.facts.established() == nil {
 		assert.Equal(t, hw.ReasonUnreachable, b.facts.isRefused())

@@ -165,7 +165,7 @@ func TestPrivateDataHasALimit(t *testing.T) {
 	assert.Empty(t, e.facts.private)
 }
 
-func TestAcceptOnAnImpossibleQueuePairKillsTheRequest(t *testing.T) {
+func TestAcceptOnAQueuePairThatCantConnectRejectsTheRequest(t *testing.T) {
 	dev, other := open(t, uniqueName()), open(t, uniqueName())
 	x, y := newSide(t, dev, nil), newSide(t, dev, nil)
 	connect(t, x, y)
@@ -198,7 +198,7 @@ func TestAcceptOnAnImpossibleQueuePairKillsTheRequest(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatIsBrokenOffRefusesTheLateAnswer(t *testing.T) {
+func TestALateAnswerToABrokenAttemptIsRefused(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
 	ln, got := listen(t, dev, 0)
@@ -228,7 +228,7 @@ func TestARequestOutlivesItsListener(t *testing.T) {
 	assert.NotNil(t, a.facts.established())
 }
 
-func TestADeviceThatClosesRefusesWhatItHasNotAnswered(t *testing.T) {
+func TestADeviceThatClosesRefusesItsUnansweredRequests(t *testing.T) {
 	dev := open(t, uniqueName())
 	a := newSide(t, dev, nil)
 	server, err := Provider{}.Open(hw.OpenConfig{Device: uniqueName()})
@@ -275,7 +275,7 @@ func TestListenRefusesBadArguments(t *testing.T) {
 
 // The owner may call Break from inside a method of Facts. The rest of the attempt must
 // not depend on when that method returns.
-func TestBreakFromInsideAFact(t *testing.T) {
+func TestBreakMayBeCalledFromAFact(t *testing.T) {
 	dev := open(t, uniqueName())
 	t.Run("Refused", func(t *testing.T) {
 		a := newSide(t, dev, nil)
@@ -319,7 +319,7 @@ func TestAPostFromInsideEstablishedIsExecuted(t *testing.T) {
 }
 
 // A pipe still flushes its other end when the queue pair at this end has a new life.
-func TestANewLifeHasNothingOfTheOldOne(t *testing.T) {
+func TestANewConnectionIsNotFlushedByTheOldOnesPipe(t *testing.T) {
 	x, y := pair(t, nil)
 	x.qp.Break(false)
 	x.reset()

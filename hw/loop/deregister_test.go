@@ -70,7 +70,7 @@ func takeAway(t *testing.T, op hw.Op, source bool, sent, recv hw.Status) bool {
 
 // The same with short messages: the poster copies, a few instructions after it has
 // looked the key up.
-func TestDeregisterWaitsForWhoTouchesTheMemory(t *testing.T) {
+func TestDeregisterWaitsForAccessesInProgress(t *testing.T) {
 	const rounds = 300
 	for _, source := range []bool{true, false} {
 		t.Run(fmt.Sprintf("source=%v", source), func(t *testing.T) {

@@ -169,7 +169,7 @@ func TestLimitsAreEnforced(t *testing.T) {
 	require.NoError(t, zone.Close(), "an attempt that failed left no use behind")
 }
 
-func TestAttrSaysOnlyWhatIsThere(t *testing.T) {
+func TestAttrListsOnlyWhatTheDeviceHas(t *testing.T) {
 	attr := open(t, uniqueName()).Attr()
 	assert.Equal(t, offered, attr.Ops)
 	for _, op := range []hw.Op{hw.OpFastRegister, hw.OpInvalidate} {

@@ -18,7 +18,7 @@ type ending struct {
 // requests behind it are flushed.
 func (p *pipe) fail() {
 	p.own.Check()
-	p.causes = p.blame(p.exec.failed)
+	p.causes = p.causesOf(p.exec.failed)
 	p.attention.Or(broken | ownFailed)
 }
 

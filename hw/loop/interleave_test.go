@@ -135,7 +135,7 @@ func TestAnAtomicThatCantReportChangesNothing(t *testing.T) {
 
 // Deregister waits for accesses that found the key alive, so the key is dead before the
 // wait begins.
-func TestNobodyFindsTheKeyWhileDeregisterWaits(t *testing.T) {
+func TestNoLookUpFindsTheKeyWhileDeregisterWaits(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		a, b := pair(t, nil)
 		region, err := a.dev.Register(a.zone, make([]byte, 8), hw.LocalRead)

@@ -55,7 +55,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 		return gone(op)
 	}
 	if len(cfg.Private) > maxPrivate {
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data", len(cfg.Private))
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data; at most %d fit", len(cfg.Private), maxPrivate)
 	}
 	if err := c.begin(op); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (r *request) answering(op string, qp hw.QP, private []byte) (*connection, e
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "not a queue pair of the listener's device")
 	}
 	if len(private) > maxPrivate {
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data", len(private))
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "%d bytes of private data; at most %d fit", len(private), maxPrivate)
 	}
 	c := q.conn
 	if err := c.begin(op); err != nil {
@@ -146,7 +146,7 @@ func (r *request) Reject(private []byte) error {
 	}
 	if len(private) > maxPrivate {
 		r.reject(nil)
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data", len(private))
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "%d bytes of private data; at most %d fit", len(private), maxPrivate)
 	}
 	r.reject(slices.Clone(private))
 	return nil

@@ -83,13 +83,13 @@ func (q *queuePair) refusal(wr *hw.SendWR) error {
 	case !sendable.Has(wr.Op):
 		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%v", wr.Op)
 	case len(wr.SGL) > q.cfg.SendSegments:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", len(wr.SGL), q.cfg.SendSegments)
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue pair was made for %d", len(wr.SGL), q.cfg.SendSegments)
 	}
 	return q.dev.CheckBind(wr.Bind)
 }
 
 func full(op string, depth int) error {
-	return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue of %d is full", depth)
+	return hw.Errorf(op, hw.InsufficientResources, hw.ResourceCredits, "the queue, of depth %d, is full", depth)
 }
 
 func gone(op string) error {
@@ -196,7 +196,7 @@ func (q *queuePair) recvRefusal(wr *hw.RecvWR) error {
 		return hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
 	}
 	if n := len(wr.SGL); n > q.segments {
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments of %d", n, q.segments)
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%d segments; the queue was made for %d", n, q.segments)
 	}
 	return full(op, q.cfg.RecvDepth)
 }
@@ -268,5 +268,5 @@ func (q *queuePair) Close() error {
 func (c *connection) notOver(op string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return hw.Errorf(op, hw.InvalidState, c.state(), "its queues have not both ended")
+	return hw.Errorf(op, hw.InvalidState, c.state(), "the queues of the queue pair have not both ended")
 }

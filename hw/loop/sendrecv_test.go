@@ -18,7 +18,7 @@ func TestSendMovesBytesAndCompletesBothSides(t *testing.T) {
 	assert.Equal(t, "hello\x00", string(b.mem[100:106]))
 }
 
-func TestUnsignaledSuccessIsSilent(t *testing.T) {
+func TestAnUnsignaledSuccessDoesNotComplete(t *testing.T) {
 	a, b := pair(t, nil)
 	b.recv(1, b.sge(0, 8))
 	b.recv(2)

@@ -50,7 +50,7 @@ func taken(ys ...*side) (ids []uint64) {
 	return ids
 }
 
-func TestASharedReceiveSaysWhoTookIt(t *testing.T) {
+func TestASharedReceiveNamesTheQueuePairThatTookIt(t *testing.T) {
 	owner, q, xs, ys := shared(t, 2, hw.SRQConfig{Depth: 8, Segments: 2}, nil)
 	n, err := q.PostRecv([]hw.RecvWR{{ID: 1, SGL: []hw.SGE{owner.sge(0, 8)}}, {ID: 2}, {ID: 3}})
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func hold(t *testing.T, s *side) *pipe {
 
 // A target that was called has a claim: no other target takes its receive before it
 // runs.
-func TestAReceiveIsKeptForWhoWasCalled(t *testing.T) {
+func TestAReceiveIsKeptForTheTargetThatWasCalled(t *testing.T) {
 	_, q, xs, ys := shared(t, 2, hw.SRQConfig{Depth: 8}, nil)
 	xs[0].post(send(1))
 	p := hold(t, xs[0])
@@ -92,7 +92,7 @@ func TestAReceiveIsKeptForWhoWasCalled(t *testing.T) {
 
 // A target that needs a receive while others are being called takes its place behind
 // them.
-func TestWhoComesLastIsServedLast(t *testing.T) {
+func TestATargetThatComesDuringACallIsServedLast(t *testing.T) {
 	_, q, xs, ys := shared(t, 3, hw.SRQConfig{Depth: 8}, nil)
 	xs[0].post(send(1))
 	xs[1].post(send(1))
@@ -107,7 +107,7 @@ func TestWhoComesLastIsServedLast(t *testing.T) {
 }
 
 // A target whose connection breaks after it was called gives its claim to the next.
-func TestAClaimThatIsNotUsedIsTheNextOnes(t *testing.T) {
+func TestAnUnusedClaimPassesToTheNextTarget(t *testing.T) {
 	_, q, xs, ys := shared(t, 2, hw.SRQConfig{Depth: 8}, nil)
 	xs[0].post(send(1))
 	xs[1].post(send(1))
@@ -125,7 +125,7 @@ func TestAClaimThatIsNotUsedIsTheNextOnes(t *testing.T) {
 }
 
 // A target whose connection breaks while it waits leaves the line.
-func TestWhoBreaksIsOutOfTheLine(t *testing.T) {
+func TestATargetThatBreaksLeavesTheLine(t *testing.T) {
 	_, q, xs, ys := shared(t, 3, hw.SRQConfig{Depth: 8}, nil)
 	for _, x := range xs {
 		x.post(send(1))
@@ -138,7 +138,7 @@ func TestWhoBreaksIsOutOfTheLine(t *testing.T) {
 }
 
 // A send that finds no receive, and no room in the send queue, does not stay in line.
-func TestASendThatIsRefusedIsNotInLine(t *testing.T) {
+func TestARefusedSendDoesNotStayInLine(t *testing.T) {
 	_, q, xs, ys := shared(t, 2, hw.SRQConfig{Depth: 8}, func(c *hw.QPConfig) { c.SendDepth = 0 })
 	n, err := xs[0].qp.PostSend([]hw.SendWR{send(1)})
 	assert.Zero(t, n)
@@ -175,7 +175,7 @@ func TestBreakFlushesTheReceiveThatWasTaken(t *testing.T) {
 	assert.EqualValues(t, 1, q.Left())
 }
 
-func TestArmBelowWhatIsThereCallsAtOnce(t *testing.T) {
+func TestArmAboveTheCountReportsAtOnce(t *testing.T) {
 	lows := 0
 	_, q, xs, _ := shared(t, 1, hw.SRQConfig{Depth: 8, OnLow: func() { lows++ }}, nil)
 	q.post(t, 1, 2)

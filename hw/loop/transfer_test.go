@@ -225,7 +225,7 @@ func TestALongBatchIsHandedOverAndKeepsItsOrder(t *testing.T) {
 }
 
 // One receive sets a long queue of sends free: its poster executes only a part of them.
-func TestAReceiveThatSetsALongQueueFree(t *testing.T) {
+func TestAReceiveUnblocksALongQueue(t *testing.T) {
 	a, b := pair(t, func(cfg *hw.QPConfig) { cfg.SendDepth = 1000 })
 	a.post(send(0))
 	for id := uint64(1); id < 1000; id++ {

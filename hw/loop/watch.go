@@ -109,7 +109,7 @@ func (w *watch) look(now time.Duration) time.Duration {
 	for list != nil {
 		p := list
 		list = p.watched.next
-		if !p.stays() {
+		if !p.staysListed() {
 			continue
 		}
 		at := p.stalledAt.Load()
@@ -132,9 +132,9 @@ func (w *watch) look(now time.Duration) time.Duration {
 	return tick
 }
 
-// stays decides whether a pipe stays on the list. A pipe whose send no longer waits
+// staysListed decides whether a pipe stays on the list. A pipe whose send no longer waits
 // leaves it, unless another send stalls at this moment: see add.
-func (p *pipe) stays() bool {
+func (p *pipe) staysListed() bool {
 	if p.attention.Load()&(stalled|broken) == stalled {
 		return true
 	}

@@ -125,7 +125,7 @@ func TestUnbindInTheMiddleOfALongCopy(t *testing.T) {
 }
 
 // The poster of a bind does not wait for accesses through the old key: a worker does.
-func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
+func TestABindWaitsForTheUsersOfItsOldKey(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
 	c, d := newSide(t, dev, nil), newSide(t, dev, nil)
@@ -149,7 +149,7 @@ func TestABindWaitsForWhoUsesTheOldKey(t *testing.T) {
 }
 
 // A send that invalidates waits likewise, and invalidates once.
-func TestAnInvalidationWaitsForWhoUsesTheKey(t *testing.T) {
+func TestAnInvalidationWaitsForTheUsersOfTheKey(t *testing.T) {
 	dev := open(t, uniqueName())
 	a, b := newSide(t, dev, nil), newSide(t, dev, nil)
 	c, d := newSide(t, dev, nil), newSide(t, dev, nil)

@@ -27,7 +27,7 @@ func newTable(max int) *Table {
 	return t
 }
 
-func TestADeadKeyStandsForNothing(t *testing.T) {
+func TestADeadKeyNamesNoRegion(t *testing.T) {
 	var z Zone
 	tab := newTable(1000)
 	r, base := area(&z, 8, 100)

@@ -31,7 +31,7 @@ func TestEveryTerminateCodeOfTheRFCsHasAnError(t *testing.T) {
 	}
 }
 
-func TestAWrappedErrorStillTellsItsTerminate(t *testing.T) {
+func TestAWrappedErrorStillHasItsTerminate(t *testing.T) {
 	err := fmt.Errorf("conn 7: %w", wire.ErrCRC)
 	var we *wire.Error
 	require.ErrorAs(t, err, &we)
@@ -40,7 +40,7 @@ func TestAWrappedErrorStillTellsItsTerminate(t *testing.T) {
 	assert.NotErrorIs(t, err, wire.ErrMarker)
 }
 
-func TestIncompleteIsNoFaultOfThePeer(t *testing.T) {
+func TestIncompleteIsNoErrorOfThePeer(t *testing.T) {
 	var we *wire.Error
 	assert.False(t, errors.As(wire.ErrIncomplete, &we))
 }

@@ -185,7 +185,7 @@ func TestAmbiguousTerminates(t *testing.T) {
 	}
 }
 
-func TestWhatATerminateMayQuote(t *testing.T) {
+func TestEveryQuoteOfATerminateIsParsed(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		bytes string
@@ -235,7 +235,7 @@ func TestWhatATerminateMayQuote(t *testing.T) {
 	}
 }
 
-func TestATerminateThatEndsEarlyStillTellsItsCode(t *testing.T) {
+func TestATerminateThatIsCutShortStillHasItsCode(t *testing.T) {
 	whole := unhex(t, "01 02 e0 00"+quotedRead+readRequest)
 	for k := range whole {
 		got, n, err := wire.ParseTerminate(whole[:k], true)
