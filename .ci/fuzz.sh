@@ -12,10 +12,22 @@ fuzz() {
   if ! go test -run '^$' -fuzz "^$1\$" -fuzztime "$time" -fuzzminimizetime "$minimize" "$2" >"$log" 2>&1; then
     if grep -q 'Failing input written' "$log" || ! grep -q 'context deadline exceeded' "$log"; then
       cat "$log"
+      again "$2" "$log"
       return 1
     fi
   fi
   grep '^fuzz: ' "$log" | tail -n 1
+}
+
+# again PACKAGE LOG prints the input that failed and runs it once more: what a worker
+# printed before it ended is lost.
+again() {
+  local input
+  input=$(sed -n 's/.*Failing input written to //p' "$2" | head -n 1)
+  [[ -n $input ]] || return 0
+  input=$(go list -f '{{.Dir}}' "$1")/$input
+  cat "$input"
+  go test -timeout 2m -run "^$(basename "$(dirname "$input")")\$/^$(basename "$input")\$" "$1" || true
 }
 
 CI_TEMP=${CI_TEMP:-$(mktemp -d)}

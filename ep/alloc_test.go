@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -21,7 +21,7 @@ func TestPostsAllocateNothing(t *testing.T) {
 	}
 	out := NewOutbox(a, 2)
 	batch := []DTO{{Op: hw.OpWrite, Segments: segs[:1], Remote: r.lmr.Remote(0, 10)}, {Op: hw.OpSend, Segments: segs[:2]}}
-	var buf [8]evd.Event
+	var buf [8]event.Event
 	both := func(err1, err2 error) {
 		if err1 != nil || err2 != nil {
 			t.Error(err1, err2)

@@ -9,6 +9,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -182,8 +183,8 @@ func TestNilAndClosedObjectsAreInvalidHandles(t *testing.T) {
 	require.ErrorIs(t, (*CR)(nil).Reject(nil), hw.ErrInvalidHandle)
 	_, err := (*CR)(nil).Query()
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
-	assert.Nil(t, Of(evd.Event{}))
-	assert.Nil(t, RequestOf(evd.Event{}))
+	assert.Nil(t, Of(event.Event{}))
+	assert.Nil(t, RequestOf(event.Event{}))
 
 	_, err = (*Adapter)(nil).NewEndpoint(Config{})
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
@@ -235,7 +236,7 @@ func requireWorks(t *testing.T, r *rig, a, b *Endpoint) {
 
 // drop takes all events off d.
 func (r *rig) drop(d *evd.Dispatcher) {
-	var buf [16]evd.Event
+	var buf [16]event.Event
 	for {
 		n, err := d.Dequeue(buf[:])
 		require.NoError(r.t, err)

@@ -1,8 +1,8 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
@@ -54,32 +54,43 @@ func (e *Endpoint) NewRMR() (*mem.RMR, error) {
 // not take the stream StreamBind. See PostSend for the rest.
 // It answers to dat_rmr_bind.
 func (e *Endpoint) PostBind(cookie uint64, flags hw.Flags, rmr *mem.RMR, to mem.Binding) (mem.RemoteSegment, error) {
-	const op = "ep.PostBind"
 	if e == nil {
 		return mem.RemoteSegment{}, nilEndpoint(hw.OpBind)
 	}
 	q := &e.box.requests
 	w := work{op: hw.OpBind, flags: flags, cookie: cookie}
-	r := q.rules.Load()
-	if _, err := r.check(&w, e.State()); err != nil {
+	for { // as in admitOne
+		r := q.rules.Load()
+		remote, err := e.box.bind(r, &w, rmr, &to)
+		if err == nil || q.rules.Load() == r {
+			return remote, err
+		}
+	}
+}
+
+// bind is PostBind by one set of rules.
+func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.RemoteSegment, error) {
+	const op = "ep.PostBind"
+	q := &b.requests
+	if _, err := r.check(w, b.State()); err != nil {
 		return mem.RemoteSegment{}, err
 	}
-	if d := r.evd; d != nil && !wiring(d).Takes(evd.StreamBind) {
+	if d := r.evd; d != nil && !wiring(d).Takes(event.StreamBind) {
 		return mem.RemoteSegment{}, &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEPEVDRequest, Text: "the dispatcher does not take binds"}
 	}
-	window, binding := rmr.Window(door.Key{}), inner(&to)
-	bind, err := window.BeginBind(r.zone, &e.windows, &binding)
+	window, binding := rmr.Window(door.Key{}), inner(to)
+	bind, err := window.BeginBind(r.zone, &b.e.windows, &binding)
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
-	ticket, word, mine, err := e.box.admit(q, r, &w, 0)
+	ticket, word, mine, err := b.admit(q, r, w, 0)
 	if err != nil {
 		window.CancelBind(bind.Key)
 		return mem.RemoteSegment{}, err
 	}
 	p := &q.pendingBinds()[ticket&q.mask]
 	p.Bind, p.rmr, p.to = bind, rmr, binding
-	e.box.request(ticket, word, mine)
+	b.request(ticket, word, mine)
 	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
 }
 
@@ -115,7 +126,7 @@ func (q *queue) endBind(slot uint32, status hw.Status) {
 
 // RMROf returns the window that a RMR_BIND_COMPLETION event is about, or nil for
 // another event.
-func RMROf(ev evd.Event) *mem.RMR {
+func RMROf(ev event.Event) *mem.RMR {
 	r, _ := ev.Data.(*mem.RMR)
 	return r
 }

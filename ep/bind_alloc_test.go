@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -16,7 +16,7 @@ func TestBindsAllocateNothing(t *testing.T) {
 	r := newRig(t)
 	_, b := r.pair(nil)
 	w := r.rmr()
-	var buf [8]evd.Event
+	var buf [8]event.Event
 	for _, to := range []mem.Binding{{Segment: r.lmr.Segment(0, 8), Privileges: hw.RemoteWrite}, {}} {
 		assert.Zero(t, testing.AllocsPerRun(200, func() {
 			if _, err := b.PostBind(1, 0, w, to); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -26,7 +27,7 @@ func (r *rig) bind(e *Endpoint, w *mem.RMR, to mem.Binding) mem.RemoteSegment {
 	remote, err := e.PostBind(77, 0, w, to)
 	require.NoError(r.t, err)
 	ev := r.next(r.dto)
-	assert.Equal(r.t, evd.Number(0x01001), ev.Number)
+	assert.Equal(r.t, event.Number(0x01001), ev.Number)
 	assert.Equal(r.t, hw.OpBind, ev.Op)
 	assert.Equal(r.t, hw.StatusSuccess, ev.Status)
 	assert.EqualValues(r.t, 77, ev.Cookie)
@@ -46,7 +47,7 @@ func (r *rig) poke(e *Endpoint, to mem.RemoteSegment) hw.Status {
 func (r *rig) broken(n int) {
 	r.t.Helper()
 	for range n {
-		assert.Equal(r.t, evd.Broken, r.next(r.conn).Number)
+		assert.Equal(r.t, event.Broken, r.next(r.conn).Number)
 	}
 }
 
@@ -204,7 +205,7 @@ func TestWhatABindRefuses(t *testing.T) {
 	require.NoError(t, freedRMR.Free())
 	mine, err := a.NewRMR()
 	require.NoError(t, err)
-	deaf, err := evd.New(evd.Config{QLen: 8, Streams: evd.StreamDTO})
+	deaf, err := evd.New(evd.Config{QLen: 8, Streams: event.StreamDTO})
 	require.NoError(t, err)
 	quiet := r.endpointOf(Config{PZ: r.pz, Request: deaf, Conn: r.conn})
 	r.connect(r.endpoint(nil), quiet)
@@ -323,7 +324,7 @@ func TestABindIsFlushedAndItsWindowStaysAsItWas(t *testing.T) {
 		require.NotContains(t, told, remote.Context)
 		told[remote.Context] = true
 		ev := r.next(r.dto)
-		assert.Equal(t, evd.BindCompletion, ev.Number)
+		assert.Equal(t, event.BindCompletion, ev.Number)
 		assert.Equal(t, hw.StatusFlushed, ev.Status)
 		assert.EqualValues(t, 9, ev.Cookie)
 		assert.Same(t, w, RMROf(ev))
@@ -370,7 +371,7 @@ func TestABindThatFailsBreaksTheConnection(t *testing.T) {
 		assert.Equal(t, want, ev.Cookie)
 		if i == 2 {
 			assert.Equal(t, hw.StatusBindFailed, ev.Status)
-			assert.Equal(t, evd.BindCompletion, ev.Number)
+			assert.Equal(t, event.BindCompletion, ev.Number)
 		}
 	}
 	r.broken(2)

@@ -3,8 +3,8 @@ package ep
 import (
 	"sync/atomic"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // plainCause is the cause of an end for which the provider gave no more than its
@@ -36,7 +36,7 @@ func (c *endCause) blame(cause *hw.Cause) {
 }
 
 // explain adds the cause to the event of a flush.
-func (c *endCause) explain(ev *evd.Event) {
+func (c *endCause) explain(ev *event.Event) {
 	if cause := c.Load(); cause != nil && ev.Data == nil {
 		ev.Data = cause
 	}

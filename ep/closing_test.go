@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // hookedDevice runs a test's hooks inside calls of the device.
@@ -164,7 +164,7 @@ func TestARequestOnItsWayInIsRejectedByTheAdaptersClose(t *testing.T) {
 			<-coming.reached
 			require.NoError(t, coming.behind(t, r.adapter.Close))
 			require.NoError(t, <-asks)
-			assert.Equal(t, evd.PeerRejected, peer.next(peer.conn).Number)
+			assert.Equal(t, event.PeerRejected, peer.next(peer.conn).Number)
 			assert.Zero(t, r.adapter.Len())
 			assert.Empty(t, r.adapter.crs)
 		})
@@ -194,7 +194,7 @@ func TestAServicePointThatCantBeClosedMayBeClosedOnceMore(t *testing.T) {
 			require.ErrorIs(t, point.Close(), failure)
 			peer := newRig(t)
 			require.NoError(t, peer.endpoint(nil).Connect(ConnectConfig{Qual: qual}))
-			assert.Equal(t, evd.NonPeerRejected, peer.next(peer.conn).Number, "it hands out no requests")
+			assert.Equal(t, event.NonPeerRejected, peer.next(peer.conn).Number, "it hands out no requests")
 			require.ErrorIs(t, r.adapter.Close(), failure)
 			dev.closeListener = nil
 			require.NoError(t, r.adapter.Close())

@@ -1,8 +1,8 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/yield"
 )
@@ -50,7 +50,7 @@ func (q *queue) complete(wcs []hw.WC) {
 	q.completer.Acquire()
 	const together = 16
 	var (
-		evs [together]evd.Event
+		evs [together]event.Event
 		n   int
 		to  *delivery.Queue
 	)
@@ -91,7 +91,7 @@ func (q *queue) complete(wcs []hw.WC) {
 // there is none to deliver. It retires the silent successes before wc, and returns
 // the new value of retired. Its caller stores that before it delivers the event: a
 // program that sees the event may post again at once.
-func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
+func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
 	i := uint32(wc.ID) & q.mask
 	if i != r&q.mask {
 		r = q.passTo(r, i)
@@ -108,7 +108,7 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 	}
 	// Field by field: the compiler builds a literal elsewhere and copies it in
 	// wider pieces than it was written in, and the processor stalls on those loads.
-	ev.Number, ev.Status, ev.Op, ev.Flags = evd.DTOCompletion, wc.Status, s.op, 0
+	ev.Number, ev.Status, ev.Op, ev.Flags = event.DTOCompletion, wc.Status, s.op, 0
 	ev.Length, ev.Key, ev.Cookie = 0, 0, s.cookie
 	ev.Source, ev.Data = q.e, nil
 	if s.op > hw.OpRecv {
@@ -117,7 +117,7 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 	if wc.Status == hw.StatusSuccess {
 		ev.Length = wc.Len
 		if flags&hw.Unsignalled != 0 {
-			ev.Flags = evd.Silent
+			ev.Flags = event.Silent
 		}
 		if s.op == hw.OpRecv && (wc.Flags != 0 || q.e.box.solicitedWait) {
 			q.received(ev, wc)
@@ -130,22 +130,22 @@ func (q *queue) describe(ev *evd.Event, wc *hw.WC, r uint32) (retired uint32, to
 
 // received adds to a receive's event what it may have beyond its length. It makes
 // the event silent if only solicited receives wake waiters and this one is not.
-func (q *queue) received(ev *evd.Event, wc *hw.WC) {
+func (q *queue) received(ev *event.Event, wc *hw.WC) {
 	ev.Op = wc.Op
 	ev.Key = wc.Imm
 	if wc.Op == hw.OpRecvImm {
-		ev.Number = evd.IBDTOEvent
+		ev.Number = event.IBDTOEvent
 	}
 	if wc.Flags&hw.WCSolicited != 0 {
-		ev.Flags |= evd.Solicited
+		ev.Flags |= event.Solicited
 	} else if q.e.box.solicitedWait {
-		ev.Flags |= evd.Silent
+		ev.Flags |= event.Silent
 	}
 	if wc.Flags&hw.WCImm != 0 {
-		ev.Flags |= evd.HasImm
+		ev.Flags |= event.HasImm
 	}
 	if wc.Flags&hw.WCInvalidated != 0 {
-		ev.Flags |= evd.Invalidated
+		ev.Flags |= event.Invalidated
 	}
 }
 

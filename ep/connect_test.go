@@ -11,6 +11,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestPrivateDataTravelsBothWays(t *testing.T) {
@@ -31,7 +32,7 @@ func TestPrivateDataTravelsBothWays(t *testing.T) {
 		require.NoError(t, cr.Accept(b, answer))
 		for range 2 {
 			ev := r.next(r.conn)
-			require.Equal(t, evd.Established, ev.Number)
+			require.Equal(t, event.Established, ev.Number)
 			c, ok := ev.Connection()
 			require.True(t, ok)
 			if Of(ev) == a {
@@ -75,7 +76,7 @@ func TestARejectedRequestCanBeTriedAgain(t *testing.T) {
 	cr := RequestOf(r.next(r.cr))
 	require.NoError(t, cr.Reject([]byte("no")))
 	ev := r.next(r.conn)
-	assert.Equal(t, evd.PeerRejected, ev.Number)
+	assert.Equal(t, event.PeerRejected, ev.Number)
 	c, _ := ev.Connection()
 	assert.Equal(t, "no", string(c.Private))
 	assert.Equal(t, Disconnected, a.State())
@@ -92,11 +93,11 @@ func TestEachWayToFailHasItsEvent(t *testing.T) {
 	r := newRig(t)
 	for name, c := range map[string]struct {
 		cfg  ConnectConfig
-		want evd.Number
+		want event.Number
 	}{
-		"nobody listens": {ConnectConfig{Qual: 1 << 15}, evd.NonPeerRejected},
-		"no such host":   {ConnectConfig{Addr: "nowhere", Qual: 1}, evd.Unreachable},
-		"time is up":     {ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Millisecond}, evd.TimedOut},
+		"nobody listens": {ConnectConfig{Qual: 1 << 15}, event.NonPeerRejected},
+		"no such host":   {ConnectConfig{Addr: "nowhere", Qual: 1}, event.Unreachable},
+		"time is up":     {ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Millisecond}, event.TimedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := r.endpoint(nil)
@@ -119,11 +120,11 @@ func TestALateAcceptEndsInAnError(t *testing.T) {
 	a, b := r.endpoint(nil), r.endpoint(nil)
 	require.NoError(t, a.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Millisecond}))
 	cr := RequestOf(r.next(r.cr))
-	assert.Equal(t, evd.TimedOut, r.next(r.conn).Number)
+	assert.Equal(t, event.TimedOut, r.next(r.conn).Number)
 	require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 8)))
 	require.NoError(t, cr.Accept(b, nil))
 	ev := r.next(r.conn)
-	assert.Equal(t, evd.AcceptCompletionError, ev.Number)
+	assert.Equal(t, event.AcceptCompletionError, ev.Number)
 	assert.Same(t, b, Of(ev))
 	assert.Equal(t, hw.StatusFlushed, r.next(r.dto).Status)
 }
@@ -138,9 +139,9 @@ func TestTheBacklogRejectsWhatExceedsIt(t *testing.T) {
 		waiting = append(waiting, RequestOf(r.next(r.cr)))
 	}
 	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: psp.Qual()}))
-	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+	assert.Equal(t, event.NonPeerRejected, r.next(r.conn).Number)
 	require.NoError(t, waiting[0].Reject(nil))
-	assert.Equal(t, evd.PeerRejected, r.next(r.conn).Number)
+	assert.Equal(t, event.PeerRejected, r.next(r.conn).Number)
 	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: psp.Qual()}))
 	require.NotNil(t, RequestOf(r.next(r.cr)), "an answer makes room")
 	require.NoError(t, psp.Close())
@@ -176,7 +177,7 @@ func TestAGracefulDisconnectWaitsForRequestsAndFlushesReceives(t *testing.T) {
 		require.NoError(t, b.PostRecv(uint64(20+i), 0, r.lmr.Segment(0, 8)))
 	}
 	for range 2 {
-		assert.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+		assert.Equal(t, event.Disconnected, r.next(r.conn).Number)
 	}
 	status := map[uint64]hw.Status{}
 	for range 8 {
@@ -195,7 +196,7 @@ func TestADrainThatTakesTooLongBecomesAbrupt(t *testing.T) {
 	require.NoError(t, a.PostSend(10, 0, r.lmr.Segment(0, 8)))
 	require.NoError(t, a.Disconnect(Graceful))
 	for range 2 {
-		assert.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+		assert.Equal(t, event.Disconnected, r.next(r.conn).Number)
 	}
 	assert.Equal(t, hw.StatusFlushed, r.next(r.dto).Status)
 }
@@ -207,23 +208,23 @@ func TestDisconnectedIsTheLastEventOfAConnection(t *testing.T) {
 	a, b := r.endpointOf(cfg), r.endpointOf(cfg)
 	require.NoError(t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(t, RequestOf(r.next(r.cr)).Accept(b, nil))
-	first := map[*Endpoint]evd.Number{}
+	first := map[*Endpoint]event.Number{}
 	for range 2 {
 		ev := r.next(both)
 		first[Of(ev)] = ev.Number
 	}
-	assert.Equal(t, map[*Endpoint]evd.Number{a: evd.Established, b: evd.Established}, first)
+	assert.Equal(t, map[*Endpoint]event.Number{a: event.Established, b: event.Established}, first)
 	for i := range 8 {
 		require.NoError(t, a.PostRecv(uint64(i), 0, r.lmr.Segment(0, 8)))
 		require.NoError(t, b.PostRecv(uint64(i), 0, r.lmr.Segment(0, 8)))
 	}
 	require.NoError(t, a.Disconnect(Abrupt))
-	last := map[*Endpoint]evd.Number{}
+	last := map[*Endpoint]event.Number{}
 	for range 18 {
 		ev := r.next(both)
 		last[Of(ev)] = ev.Number
 	}
-	assert.Equal(t, map[*Endpoint]evd.Number{a: evd.Disconnected, b: evd.Disconnected}, last)
+	assert.Equal(t, map[*Endpoint]event.Number{a: event.Disconnected, b: event.Disconnected}, last)
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())
 	r.none(both)
@@ -244,7 +245,7 @@ func TestARemoteAccessErrorBreaksBothEnds(t *testing.T) {
 	}
 	assert.Equal(t, map[uint64]hw.Status{1: hw.StatusRemoteAccess, 2: hw.StatusFlushed}, got)
 	for range 2 {
-		assert.Equal(t, evd.Broken, r.next(r.conn).Number)
+		assert.Equal(t, event.Broken, r.next(r.conn).Number)
 	}
 }
 

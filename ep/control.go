@@ -28,8 +28,11 @@ type controls struct {
 	sync.Mutex
 	pending *control      // under the lock; read by the machine
 	over    chan struct{} // closed by the machine when both queues have ended; replaced by Reset
-	freed   bool          // under the lock
-	owed    []owed        // under the lock
+
+	// Under the lock.
+	freed    bool
+	owed     []owed
+	replaced []modification // whose old parts are not given back yet
 }
 
 func (ctl *controls) init(e *Endpoint) { ctl.e, ctl.over = e, make(chan struct{}) }
@@ -145,6 +148,9 @@ func (ctl *controls) free(op string) error {
 		close(ctl.e.worker.quit)
 		<-ctl.e.worker.served
 		ctl.e.worker.served = nil
+	}
+	if err := ctl.closeReplaced(); err != nil {
+		return wrap(op, err)
 	}
 	p := ctl.parts()
 	if err := p.giveBack(ctl.e, &parts{}); err != nil {

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/evd"
+	"godat/hw/event"
 )
 
 // Counters say what has happened on an adapter since it was opened or its counters
@@ -58,24 +58,24 @@ func (c *counters) all(read func(*atomic.Uint64) uint64) Counters {
 }
 
 // of returns the counter of a connection event.
-func (c *counters) of(n evd.Number, passive bool) *atomic.Uint64 {
+func (c *counters) of(n event.Number, passive bool) *atomic.Uint64 {
 	switch n {
-	case evd.Established:
+	case event.Established:
 		if passive {
 			return &c.passiveEstablished
 		}
 		return &c.activeEstablished
-	case evd.PeerRejected:
+	case event.PeerRejected:
 		return &c.peerRejected
-	case evd.NonPeerRejected:
+	case event.NonPeerRejected:
 		return &c.nonPeerRejected
-	case evd.Unreachable:
+	case event.Unreachable:
 		return &c.unreachable
-	case evd.TimedOut:
+	case event.TimedOut:
 		return &c.timedOut
-	case evd.AcceptCompletionError:
+	case event.AcceptCompletionError:
 		return &c.acceptErrors
-	case evd.Disconnected:
+	case event.Disconnected:
 		return &c.disconnected
 	default:
 		return &c.broken

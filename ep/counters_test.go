@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestWhatHappensIsCounted(t *testing.T) {
@@ -21,16 +21,16 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	require.NoError(t, b.Reset())
 	require.NoError(t, b.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(t, RequestOf(r.next(r.cr)).Reject(nil))
-	require.Equal(t, evd.PeerRejected, r.next(r.conn).Number)
+	require.Equal(t, event.PeerRejected, r.next(r.conn).Number)
 	require.NoError(t, b.Reset())
 	require.NoError(t, b.Connect(ConnectConfig{Qual: 1 << 15}))
-	require.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+	require.Equal(t, event.NonPeerRejected, r.next(r.conn).Number)
 	require.NoError(t, b.Reset())
 	require.NoError(t, b.Connect(ConnectConfig{Addr: "nowhere", Qual: 1}))
-	require.Equal(t, evd.Unreachable, r.next(r.conn).Number)
+	require.Equal(t, event.Unreachable, r.next(r.conn).Number)
 	require.NoError(t, b.Reset())
 	require.NoError(t, b.Connect(ConnectConfig{Qual: r.psp.Qual(), Timeout: time.Millisecond}))
-	require.Equal(t, evd.TimedOut, r.next(r.conn).Number)
+	require.Equal(t, event.TimedOut, r.next(r.conn).Number)
 	require.NoError(t, a.Close())
 	require.NoError(t, r.psp.Close())
 	assert.Equal(t, Counters{

@@ -5,10 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/internal/delivery"
-
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 )
 
 // CR is a connection request that waits for an answer. It answers to DAT_CR_HANDLE.
@@ -36,7 +35,7 @@ type CR struct {
 // RequestOf returns the connection request that an event announces, or nil for
 // another event. From then on the request outlives its dispatcher, and the program
 // must answer it.
-func RequestOf(ev evd.Event) *CR {
+func RequestOf(ev event.Event) *CR {
 	cr, ok := ev.Data.(*CR)
 	if ok {
 		cr.taken.Store(true)
@@ -70,7 +69,8 @@ func (c *CR) Query() (CRParam, error) {
 }
 
 // Accept answers the request with e, which must be UNCONNECTED. If an endpoint came
-// with the request e must be nil, and Accept connects that endpoint. Accept returns
+// with the request (CRParam.Endpoint), Accept connects that one: e is nil or names
+// it, and any other endpoint is INVALID_PARAMETER. Accept returns
 // at once; ESTABLISHED or ACCEPT_COMPLETION_ERROR follows on the endpoint's
 // connection dispatcher. The peer sees private with its own ESTABLISHED. Receives
 // for the peer's first messages must be posted before. If the endpoint can't be
@@ -83,7 +83,7 @@ func (c *CR) Accept(e *Endpoint, private []byte) error {
 	}
 	defer c.mu.Unlock()
 	call := control{op: op, in: inAccept, cr: c, private: private}
-	if c.own != nil && e == nil {
+	if c.own != nil && (e == nil || e == c.own) {
 		e, call.in = c.own, inAcceptOwn
 	}
 	if err := c.mayAccept(op, e, call.in); err != nil {
@@ -210,7 +210,7 @@ func (c *CR) lock(op string) error {
 // dispatcher, so that strangers who ask for connections take none from endpoints.
 func (c *CR) announce() {
 	c.at.adapter.counters.requests.Add(1)
-	c.event.Event = evd.Event{Number: evd.ConnectionRequest, Source: c.at.self, Data: c}
+	c.event.Event = event.Event{Number: event.ConnectionRequest, Source: c.at.self, Data: c}
 	c.event.Drop = c.drop
 	wiring(c.at.to).PutRequest(&c.event)
 }

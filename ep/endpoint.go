@@ -3,6 +3,7 @@ package ep
 import (
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/memory"
 	"godat/mem"
 )
@@ -133,7 +134,7 @@ func (a *Adapter) furnish(op string, e *Endpoint) (err error) {
 }
 
 // Of returns the endpoint that an event is about, or nil.
-func Of(ev evd.Event) *Endpoint {
+func Of(ev event.Event) *Endpoint {
 	e, _ := ev.Source.(*Endpoint)
 	return e
 }

@@ -1,8 +1,8 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -37,9 +37,11 @@ func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immedia
 }
 
 // PostFetchAdd adds to the 8-byte number at remote, in the peer's byte order, in
-// one indivisible step, and puts the old value into local. Both are 8 bytes long,
-// and remote is 8-byte aligned; remote needs RemoteAtomic, local LocalWrite. The
-// event has number IB_DTO.
+// one indivisible step, and puts the old value into local. Both are 8 bytes long;
+// remote needs RemoteAtomic, local LocalWrite. The number's address in the peer's
+// memory must be a multiple of 8, which only the peer can tell of an offset into a
+// zero-based window: elsewhere the atomic fails at the peer, with REMOTE_RESPONDER,
+// and the connection breaks. The event has number IB_DTO.
 // It answers to dat_ib_post_fetch_and_add.
 func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remote mem.RemoteSegment, local mem.Segment) error {
 	x := extra{operand: add}
@@ -58,31 +60,27 @@ func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap 
 	return post(e, &w)
 }
 
-// checkAtomic checks for 8 bytes on both sides, aligned at the peer.
+// checkAtomic checks for 8 bytes on both sides.
 func checkAtomic(w *work, local uint64) error {
-	call := callOf(w.op)
-	switch {
-	case local != atomicSize || w.remote.Len != atomicSize:
-		return hw.Errorf(call, hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer; an atomic has 8", local, w.remote.Len)
-	case w.remote.Addr%atomicSize != 0:
-		return hw.Errorf(call, hw.InvalidParameter, hw.NoSubtype, "the remote address %#x is not 8-byte aligned", w.remote.Addr)
+	if local != atomicSize || w.remote.Len != atomicSize {
+		return hw.Errorf(callOf(w.op), hw.LengthError, hw.NoSubtype, "%d bytes here, %d at the peer; an atomic has 8", local, w.remote.Len)
 	}
 	return nil
 }
 
 // extendedEvent sets the number and the operation that DAT has for the event of an
 // operation beyond the plain ones, and tells a window that its bind has ended.
-func (q *queue) extendedEvent(ev *evd.Event, slot uint32) {
+func (q *queue) extendedEvent(ev *event.Event, slot uint32) {
 	switch ev.Op {
 	case hw.OpBind:
 		q.endBind(slot, ev.Status)
-		ev.Number = evd.BindCompletion
+		ev.Number = event.BindCompletion
 		ev.Data = (*q.binds.Load())[slot].rmr
 	case hw.OpSendInvalidate:
 		ev.Op = hw.OpSend
 	case hw.OpReadToRMR:
 		ev.Op = hw.OpRead
 	default:
-		ev.Number = evd.IBDTOEvent
+		ev.Number = event.IBDTOEvent
 	}
 }

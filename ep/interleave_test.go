@@ -9,6 +9,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -60,6 +61,12 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 		r.next(r.conn)
 		r.next(r.conn)
 	}
+	again := func(e *Endpoint, now *evd.Dispatcher) error {
+		if err := e.Reset(); err != nil {
+			return err
+		}
+		return e.Modify(FieldRequestEVD, Param{Request: now})
+	}
 	for name, c := range map[string]struct {
 		overcommit bool
 		mode       evd.Mode // the mode of the dispatcher that the endpoint leaves
@@ -79,12 +86,19 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 		"a receive, to a channel":   {post: receive, mode: evd.ModeChannel},
 		"a receive, to batches":     {post: receive, mode: evd.ModeBatch},
 		"a send that was checked before a Reset": {
-			prepare: disconnected, post: send,
-			leave: func(e *Endpoint, now *evd.Dispatcher) error {
-				if err := e.Reset(); err != nil {
-					return err
-				}
-				return e.Modify(FieldRequestEVD, Param{Request: now})
+			prepare: disconnected, post: send, leave: again,
+		},
+		"a bind that was checked before a Reset": {
+			prepare: disconnected, leave: again,
+			post: func(r *rig, e *Endpoint) error {
+				_, err := e.PostBind(1, 0, r.rmr(), mem.Binding{Segment: r.lmr.Segment(0, 64), Privileges: hw.RemoteRead})
+				return err
+			},
+		},
+		"a read into a window that was checked before a Reset": {
+			prepare: disconnected, leave: again,
+			post: func(r *rig, e *Endpoint) error {
+				return e.PostRDMAReadToRMR(1, 0, r.lmr.Remote(0, 8), r.lmr.Remote(8, 8))
 			},
 		},
 		"a receive that was checked before a Close": {
@@ -118,7 +132,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 						}
 						return
 					}
-					var buf [8]evd.Event
+					var buf [8]event.Event
 					n, err := d.Dequeue(buf[:])
 					require.NoError(t, err)
 					seen += n

@@ -11,6 +11,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // meddler is a queue pair that calls the test while a request is posted to it. At
@@ -39,7 +40,7 @@ func meddled(r *rig) (a *Endpoint, all *evd.Dispatcher, m *meddler) {
 	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: all}), r.endpoint(nil)
 	require.NoError(r.t, a.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(b, nil))
-	require.Equal(r.t, evd.Established, r.next(all).Number)
+	require.Equal(r.t, event.Established, r.next(all).Number)
 	m = &meddler{QP: a.box.qp, peer: b}
 	a.box.qp = m
 	return a, all, m
@@ -79,7 +80,7 @@ func TestTheEndFollowsWhatWasPostedBeforeIt(t *testing.T) {
 	require.NoError(t, <-done)
 	assert.Equal(t, uint64(1), r.next(all).Cookie)
 	assert.Equal(t, uint64(2), r.next(all).Cookie, "the receive's post had returned when Disconnect was called")
-	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	assert.Equal(t, event.Disconnected, r.next(all).Number)
 	r.finish(a, all)
 }
 
@@ -130,7 +131,7 @@ func TestTheEndWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 		assert.Equal(t, cookie, ev.Cookie)
 		assert.Equal(t, hw.StatusFlushed, ev.Status)
 	}
-	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	assert.Equal(t, event.Disconnected, r.next(all).Number)
 	r.finish(a, all)
 }
 
@@ -157,7 +158,7 @@ func TestAControlCallWaitsForAPostBehindOneThatIsBeingFilled(t *testing.T) {
 			assert.Equal(t, cookie, ev.Cookie)
 			assert.Equal(t, hw.StatusSuccess, ev.Status, "it was posted before the call")
 		}
-		assert.Equal(t, evd.Disconnected, r.next(all).Number)
+		assert.Equal(t, event.Disconnected, r.next(all).Number)
 		r.finish(a, all)
 	}
 }
@@ -204,7 +205,7 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 				assert.Equal(t, cookie, ev.Cookie)
 				assert.Equal(t, c.status, ev.Status)
 			}
-			assert.Equal(t, evd.Disconnected, r.next(all).Number)
+			assert.Equal(t, event.Disconnected, r.next(all).Number)
 			r.finish(a, all)
 		})
 	}
@@ -214,7 +215,7 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	r := newRig(t)
 	a, all, _ := meddled(r)
 	require.NoError(t, a.Disconnect(Abrupt))
-	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	assert.Equal(t, event.Disconnected, r.next(all).Number)
 	a.box.word.Or(held) // a holder is about to release the token
 	s := r.begin(a, &a.box.recvs)
 	done := make(chan error, 1)
@@ -302,7 +303,7 @@ func TestDisconnectUnderLoad(t *testing.T) {
 
 // drain drops the events of r.dto.
 func (r *rig) drain() {
-	var buf [64]evd.Event
+	var buf [64]event.Event
 	for n := 1; n > 0; {
 		n, _ = r.dto.Dequeue(buf[:])
 	}

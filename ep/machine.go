@@ -1,7 +1,6 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/door"
@@ -25,13 +24,13 @@ type machine struct {
 func (m *machine) init(e *Endpoint) { m.e, m.box = e, &e.box }
 
 // outcome is how a connection, or the attempt at one, ended.
-type outcome evd.Number
+type outcome event.Number
 
 const (
 	none         outcome = 0
-	disconnected         = outcome(evd.Disconnected)
-	broken               = outcome(evd.Broken)
-	timedOut             = outcome(evd.TimedOut)
+	disconnected         = outcome(event.Disconnected)
+	broken               = outcome(event.Broken)
+	timedOut             = outcome(event.TimedOut)
 )
 
 // handle acts on the inputs that the step was told.
@@ -82,9 +81,9 @@ func (m *machine) established(byFact bool) {
 	if !passive {
 		private = m.e.facts.info.Private
 	}
-	m.e.adapter.counters.of(evd.Established, passive).Add(1)
+	m.e.adapter.counters.of(event.Established, passive).Add(1)
 	m.e.counted.connects.Add(1)
-	ev := evd.Event{Number: evd.Established, Source: m.e}
+	ev := event.Event{Number: event.Established, Source: m.e}
 	if private != nil {
 		ev.Data = private
 	}
@@ -96,15 +95,15 @@ func (m *machine) established(byFact bool) {
 func (m *machine) refused() {
 	m.box.own.Check()
 	if m.box.State() == CompletionPending {
-		m.endConnection(inRefused, outcome(evd.AcceptCompletionError), nil, nil)
+		m.endConnection(inRefused, outcome(event.AcceptCompletionError), nil, nil)
 		return
 	}
-	how := outcome(evd.NonPeerRejected)
+	how := outcome(event.NonPeerRejected)
 	switch m.e.facts.refusal.why {
 	case hw.ReasonPeerRejected:
-		how = outcome(evd.PeerRejected)
+		how = outcome(event.PeerRejected)
 	case hw.ReasonUnreachable:
-		how = outcome(evd.Unreachable)
+		how = outcome(event.Unreachable)
 	case hw.ReasonTimeout:
 		how = timedOut
 	}
@@ -117,7 +116,7 @@ func (m *machine) down() {
 	case m.e.facts.why == hw.ReasonDrained:
 		m.endConnection(inDrained, disconnected, nil, nil)
 	case m.box.State() == CompletionPending:
-		m.endConnection(inDown, outcome(evd.AcceptCompletionError), nil, nil)
+		m.endConnection(inDown, outcome(event.AcceptCompletionError), nil, nil)
 	case m.e.facts.why == hw.ReasonPeer:
 		m.endConnection(inDown, disconnected, nil, nil)
 	default:
@@ -192,10 +191,10 @@ func (m *machine) announceEndOnceFlushed() {
 func (m *machine) announceEnd() {
 	m.box.own.Check()
 	if m.outcome != none && m.box.State() != closed {
-		m.e.adapter.counters.of(evd.Number(m.outcome), false).Add(1)
+		m.e.adapter.counters.of(event.Number(m.outcome), false).Add(1)
 		m.e.counted.disconnects.Add(1)
 		cause := m.e.cause.Load()
-		m.emit(event.ConnectionEnd(door.Key{}, evd.Number(m.outcome), m.e, m.private, cause))
+		m.emit(event.ConnectionEnd(door.Key{}, event.Number(m.outcome), m.e, m.private, cause))
 		if m.outcome == broken && m.e.adapter.broke != nil {
 			m.e.adapter.broke(cause)
 		}
@@ -210,7 +209,7 @@ func (m *machine) announceEnd() {
 }
 
 // emit delivers a connection event, for which begin reserved room.
-func (m *machine) emit(ev evd.Event) {
+func (m *machine) emit(ev event.Event) {
 	m.box.own.Check()
 	if m.connRoom == 0 {
 		return

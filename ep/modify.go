@@ -53,7 +53,9 @@ func mayModify(mask Field, s State) bool {
 // a message comes for them. A receive that is posted while Modify runs is checked
 // against the old attributes or the new ones. A receive that was posted before
 // completes to the dispatcher that it was posted for; that dispatcher stays in use
-// until the endpoint is reset or closed.
+// until the endpoint is reset or closed. The endpoint may need another queue pair of
+// the device; if the device can't close the old one yet, Close does, and the old
+// zone and dispatchers stay in use until then.
 // It answers to dat_ep_modify.
 func (e *Endpoint) Modify(mask Field, p Param) error {
 	const op = "ep.Modify"
@@ -89,7 +91,22 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 		undo()
 		return err
 	}
-	return wrap(op, m.old.giveBack(e, &m.now))
+	e.ctl.replaced = append(e.ctl.replaced, m)
+	_ = e.ctl.closeReplaced() // if the device can't close the old queue pair now, Close tries again
+	return nil
+}
+
+// closeReplaced gives back what the endpoint had before each Modify and does not
+// need any more. What can't be given back stays listed. The caller holds the lock.
+func (ctl *controls) closeReplaced() error {
+	for len(ctl.replaced) > 0 {
+		m := &ctl.replaced[0]
+		if err := m.old.giveBack(ctl.e, &m.now); err != nil {
+			return err
+		}
+		ctl.replaced = ctl.replaced[1:]
+	}
+	return nil
 }
 
 // modification is a Modify that is under way.

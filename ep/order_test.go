@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/door"
 	"godat/internal/yield"
 	"godat/mem"
@@ -78,7 +78,7 @@ func TestAnAlarmThatWasReplacedDoesNotCount(t *testing.T) {
 	r.none(r.conn)
 	e.worker.fired.Store(e.worker.alarmGen)
 	e.box.tell(tellTimeout)
-	require.Equal(t, evd.TimedOut, r.next(r.conn).Number)
+	require.Equal(t, event.TimedOut, r.next(r.conn).Number)
 	require.NoError(t, cr.Reject(nil))
 }
 
@@ -119,7 +119,7 @@ func TestNothingIsPostedToTheSendQueueAfterDrain(t *testing.T) {
 			},
 			func() {
 				for range 2 {
-					require.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+					require.Equal(t, event.Disconnected, r.next(r.conn).Number)
 				}
 				seen := map[uint64]int{}
 				for range 1 + map[bool]int{true: 1}[posted] {

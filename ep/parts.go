@@ -1,12 +1,10 @@
 package ep
 
 import (
-	"errors"
-
-	"godat/internal/delivery"
-
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/mem"
 )
@@ -47,9 +45,9 @@ func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delive
 		d    *evd.Dispatcher
 		feed delivery.Feed
 	}{
-		{p.recv, delivery.Feed{Streams: evd.StreamDTO, Flags: p.attr.RecvFlags}},
-		{p.request, delivery.Feed{Streams: evd.StreamDTO, Flags: p.attr.RequestFlags}},
-		{p.conn, delivery.Feed{Streams: evd.StreamConnection}},
+		{p.recv, delivery.Feed{Streams: event.StreamDTO, Flags: p.attr.RecvFlags}},
+		{p.request, delivery.Feed{Streams: event.StreamDTO, Flags: p.attr.RequestFlags}},
+		{p.conn, delivery.Feed{Streams: event.StreamConnection}},
 	} {
 		if f.d == nil {
 			continue
@@ -112,7 +110,8 @@ func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 	return undo, err
 }
 
-// giveBack gives back what e has for p and does not need for next.
+// giveBack gives back what e has for p and does not need for next. If the queue
+// pair can't be closed it gives back nothing.
 func (p *parts) giveBack(e *Endpoint, next *parts) error {
 	if p.qp != nil && p.qp != next.qp {
 		if err := p.device.close(e.adapter); err != nil {
@@ -124,17 +123,15 @@ func (p *parts) giveBack(e *Endpoint, next *parts) error {
 	}
 	to, was := p.feeds()
 	_, with := next.feeds()
-	var errs []error
 	for _, d := range to {
 		if with[d] == nil {
-			_, err := wiring(d).Refeed(was[d], nil)
-			errs = append(errs, err)
+			_, _ = wiring(d).Refeed(was[d], nil) // it fails only for feeds to add
 		}
 	}
 	if p.pz != nil && p.pz != next.pz {
 		p.pz.Zone(door.Key{}).Unuse()
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // needsDevice reports whether p needs another queue pair than old has. On a polled

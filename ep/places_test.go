@@ -8,6 +8,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // used counts the places of a dispatcher that are taken: by outstanding operations,
@@ -48,7 +49,7 @@ func TestAConnectionTakesTwoPlacesAndEachPostOne(t *testing.T) {
 	r.next(r.conn)
 	r.await(func() bool { return a.State() == Connected })
 	is(5, "an event keeps the place")
-	require.Equal(t, evd.Established, r.next(d).Number)
+	require.Equal(t, event.Established, r.next(d).Number)
 	is(4, "until it is taken")
 
 	post(a.PostSend(2, hw.Default, r.lmr.Segment(0, 8)))
@@ -68,7 +69,7 @@ func TestAConnectionTakesTwoPlacesAndEachPostOne(t *testing.T) {
 		require.Equal(t, hw.StatusFlushed, r.next(d).Status)
 	}
 	is(1, "its end")
-	require.Equal(t, evd.Disconnected, r.next(d).Number)
+	require.Equal(t, event.Disconnected, r.next(d).Number)
 	is(0, "nothing is left")
 }
 
@@ -83,7 +84,7 @@ func TestARefusedConnectionGivesItsSecondPlaceBack(t *testing.T) {
 	require.Equal(t, 2, used(d, qlen))
 	require.NoError(t, RequestOf(r.next(r.cr)).Reject(nil))
 	r.await(func() bool { return used(d, qlen) == 1 })
-	require.Equal(t, evd.PeerRejected, r.next(d).Number)
+	require.Equal(t, event.PeerRejected, r.next(d).Number)
 	assert.Zero(t, used(d, qlen))
 
 	// With one place there is no room for the event of the end.

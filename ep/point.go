@@ -8,6 +8,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // pointKind names a kind of service point in errors.
@@ -53,7 +54,7 @@ func (p *point) start(op, addr string, qual uint64) error {
 	if err := checkAddress(op, addr, qual, hw.Arg2); err != nil {
 		return err
 	}
-	if err := wiring(p.to).Attach(evd.StreamCR); err != nil {
+	if err := wiring(p.to).Attach(event.StreamCR); err != nil {
 		return wrap(op, err)
 	}
 	asked := p.backlog

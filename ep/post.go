@@ -154,6 +154,9 @@ func (b *mailbox) receive(t uint32, word uint64, mine bool) {
 	if _, err := b.qp.PostRecv(b.recvWRs[:1]); err != nil {
 		b.providerFailed(q, 1, err)
 	}
+	if t%handedEvery == 0 {
+		q.handed.Store(q.next)
+	}
 	b.letGo(word)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -21,13 +22,13 @@ func TestSendFillsTheReceiveAndBothComplete(t *testing.T) {
 	copy(r.lmr.Bytes(), "hello, RDMA")
 	require.NoError(t, b.PostRecv(7, 0, r.lmr.Segment(4096, 64)))
 	require.NoError(t, a.PostSend(8, 0, r.lmr.Segment(0, 5), r.lmr.Segment(5, 6)))
-	got := map[uint64]evd.Event{}
+	got := map[uint64]event.Event{}
 	for range 2 {
 		ev := r.next(r.dto)
 		got[ev.Cookie] = ev
 	}
-	assert.Equal(t, evd.Event{Number: evd.DTOCompletion, Cookie: 7, Op: hw.OpRecv, Length: 11, Source: b}, got[7])
-	assert.Equal(t, evd.Event{Number: evd.DTOCompletion, Cookie: 8, Op: hw.OpSend, Length: 11, Source: a}, got[8])
+	assert.Equal(t, event.Event{Number: event.DTOCompletion, Cookie: 7, Op: hw.OpRecv, Length: 11, Source: b}, got[7])
+	assert.Equal(t, event.Event{Number: event.DTOCompletion, Cookie: 8, Op: hw.OpSend, Length: 11, Source: a}, got[8])
 	assert.Equal(t, "hello, RDMA", string(r.lmr.Bytes()[4096:4107]))
 }
 
@@ -37,10 +38,10 @@ func TestRDMAMovesBytesWithoutThePeer(t *testing.T) {
 	want := bytes.Repeat([]byte{0xA5}, 1000)
 	copy(r.lmr.Bytes(), want)
 	require.NoError(t, a.PostRDMAWrite(1, 0, r.lmr.Remote(8192, 1000), r.lmr.Segment(0, 1000)))
-	assert.Equal(t, evd.Event{Number: evd.DTOCompletion, Cookie: 1, Op: hw.OpWrite, Length: 1000, Source: a}, r.next(r.dto))
+	assert.Equal(t, event.Event{Number: event.DTOCompletion, Cookie: 1, Op: hw.OpWrite, Length: 1000, Source: a}, r.next(r.dto))
 	assert.Equal(t, want, r.lmr.Bytes()[8192:9192])
 	require.NoError(t, b.PostRDMARead(2, 0, r.lmr.Remote(8192, 500), r.lmr.Segment(16384, 300), r.lmr.Segment(20000, 700)))
-	assert.Equal(t, evd.Event{Number: evd.DTOCompletion, Cookie: 2, Op: hw.OpRead, Length: 500, Source: b}, r.next(r.dto))
+	assert.Equal(t, event.Event{Number: event.DTOCompletion, Cookie: 2, Op: hw.OpRead, Length: 500, Source: b}, r.next(r.dto))
 	assert.Equal(t, want[:300], r.lmr.Bytes()[16384:16684])
 	assert.Equal(t, want[:200], r.lmr.Bytes()[20000:20200])
 	assert.Zero(t, r.lmr.Bytes()[20200], "a read moves no more than its source has")
@@ -153,7 +154,7 @@ func TestTheMarkerFollowsEverythingPostedBefore(t *testing.T) {
 	}
 	require.NoError(t, b.Disconnect(Abrupt))
 	for range 2 {
-		assert.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+		assert.Equal(t, event.Disconnected, r.next(r.conn).Number)
 	}
 	require.NoError(t, a.PostRecv(99, 0))
 	require.NoError(t, a.PostSend(199, 0))
@@ -239,7 +240,7 @@ func BenchmarkPair(bb *testing.B) {
 			r := newRig(bb)
 			a, b := r.pair(nil)
 			from, into := r.lmr.Segment(0, size), r.lmr.Segment(8192, size)
-			var buf [4]evd.Event
+			var buf [4]event.Event
 			bb.ReportAllocs()
 			for bb.Loop() {
 				_ = b.PostRecv(1, 0, into)

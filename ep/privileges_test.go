@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -115,7 +115,7 @@ func checkPrivileges(t *testing.T, op, side string, local, peer hw.Privileges, a
 }
 
 // completionOf returns the next completion with that cookie.
-func (r *rig) completionOf(cookie uint64) evd.Event {
+func (r *rig) completionOf(cookie uint64) event.Event {
 	for {
 		if ev := r.next(r.dto); ev.Cookie == cookie {
 			return ev

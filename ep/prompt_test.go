@@ -10,6 +10,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -30,19 +31,26 @@ func (w *witness) PostRecv(wrs []hw.RecvWR) (int, error) {
 // way.
 func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 	for name, c := range map[string]struct {
-		post func(*Endpoint, mem.Segment) error
-		n    int32
+		post   func(*Endpoint, mem.Segment) error
+		n      int32
+		before func(*rig, *Endpoint, *evd.Dispatcher, *meddler)
 	}{
-		"one": {func(e *Endpoint, s mem.Segment) error { return e.PostRecv(2, 0, s) }, 1},
-		"a batch": {func(e *Endpoint, s mem.Segment) error {
+		"one": {post: func(e *Endpoint, s mem.Segment) error { return e.PostRecv(2, 0, s) }, n: 1},
+		"a batch": {post: func(e *Endpoint, s mem.Segment) error {
 			_, err := e.PostRecvBatch([]DTO{{Cookie: 2, Segments: []mem.Segment{s}}, {Cookie: 3, Segments: []mem.Segment{s}}})
 			return err
-		}, 2},
+		}, n: 2},
+		"one, after more than 2^29 that no other call was in the way of": {
+			post: func(e *Endpoint, s mem.Segment) error { return e.PostRecv(2, 0, s) }, n: 1, before: receiveManyTheShortWay,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.adapter.attr.NotReadyWait = false
 			a, all, m := meddled(r)
+			if c.before != nil {
+				c.before(r, a, all, m)
+			}
 			w := &witness{meddler: m}
 			a.box.qp = w
 			given := make(chan int32, 1)
@@ -63,9 +71,25 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 			for i := range uint64(c.n) {
 				assert.Equal(t, 2+i, r.next(all).Cookie)
 			}
-			assert.Equal(t, evd.Disconnected, r.next(all).Number)
+			assert.Equal(t, event.Disconnected, r.next(all).Number)
 			r.finish(a, all)
 		})
+	}
+}
+
+// receiveManyTheShortWay gives the endpoint the tickets of more than 2^29 receives,
+// all posted the short way. It posts two for each 2^20 and skips the rest.
+func receiveManyTheShortWay(r *rig, e *Endpoint, all *evd.Dispatcher, m *meddler) {
+	q := &e.box.recvs
+	for first := uint32(1<<20 - 1); first < 1<<29+3<<20; first += 1 << 20 {
+		e.box.word.Store(e.box.word.Load()&^(ticketMask<<recvShift) | uint64(first)<<recvShift)
+		q.next, q.ready = first, first
+		q.retired.Store(first)
+		for range 2 {
+			require.NoError(r.t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)))
+			require.NoError(r.t, m.peer.PostSend(1, hw.Suppress, r.lmr.Segment(8, 8)))
+			require.NoError(r.t, r.next(all).Err())
+		}
 	}
 }
 
@@ -90,6 +114,6 @@ func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 	s.end(r)
 	assert.Equal(t, uint64(2), r.next(all).Cookie)
 	assert.Equal(t, uint64(3), r.next(all).Cookie)
-	assert.Equal(t, evd.Disconnected, r.next(all).Number)
+	assert.Equal(t, event.Disconnected, r.next(all).Number)
 	r.finish(a, all)
 }

@@ -53,8 +53,9 @@ type queue struct {
 	before uint32 // tail when a control call was made
 
 	// Written by the token's holder: the provider has all tickets before it, or
-	// they were flushed. It is kept for a prompt queue only, and does not count
-	// posts that go the short way.
+	// they were flushed. It is kept for a prompt queue only. Posts that go the short
+	// way move it rarely, but before it is 2^29 tickets behind, which would look like
+	// 2^29 tickets ahead.
 	handed atomic.Uint32
 
 	// Guarded by the endpoint's counted.mu, which a poster also holds while its
@@ -75,6 +76,9 @@ type queue struct {
 }
 
 const ticketMask = 1<<30 - 1
+
+// handedEvery is how often a receive that goes the short way moves handed.
+const handedEvery = 1 << 20
 
 // slot is one post. Its poster fills it and publishes it by seq, unless the poster
 // runs the step itself.

@@ -20,23 +20,34 @@ func (e *Endpoint) PostRDMAReadToRMR(cookie uint64, flags hw.Flags, local, remot
 	}
 	q := &e.box.requests
 	w := work{op: hw.OpReadToRMR, flags: flags, cookie: cookie, remote: remote}
-	r := q.rules.Load()
-	if _, err := r.check(&w, e.State()); err != nil {
+	for { // as in admitOne
+		r := q.rules.Load()
+		err := e.box.readToRMR(r, &w, local)
+		if err == nil || q.rules.Load() == r {
+			return err
+		}
+	}
+}
+
+// readToRMR is PostRDMAReadToRMR by one set of rules.
+func (b *mailbox) readToRMR(r *rules, w *work, local mem.RemoteSegment) error {
+	q := &b.requests
+	if _, err := r.check(w, b.State()); err != nil {
 		return err
 	}
 	if r.iov == 0 {
 		return hw.Errorf(callOf(w.op), hw.InvalidParameter, hw.NoSubtype, "the endpoint allows no segments")
 	}
-	if err := r.checkRDMA(&w, uint64(local.Len)); err != nil {
+	if err := r.checkRDMA(w, uint64(local.Len)); err != nil {
 		return err
 	}
-	ticket, word, mine, err := e.box.admit(q, r, &w, 0)
+	ticket, word, mine, err := b.admit(q, r, w, 0)
 	if err != nil {
 		return err
 	}
 	s := q.slot(ticket)
-	s.nseg, s.addr, s.rkey = 1, remote.Addr, remote.Context
-	q.segments(ticket)[0] = hw.SGE{Addr: local.Addr, Len: remote.Len, LKey: local.Context}
-	e.box.request(ticket, word, mine)
+	s.nseg, s.addr, s.rkey = 1, w.remote.Addr, w.remote.Context
+	q.segments(ticket)[0] = hw.SGE{Addr: local.Addr, Len: w.remote.Len, LKey: local.Context}
+	b.request(ticket, word, mine)
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -27,7 +27,7 @@ func TestAReadIntoAWindowGoesWhereItIsBoundTo(t *testing.T) {
 			copy(r.lmr.Bytes()[256:], "0123456789abcdef")
 			require.NoError(t, a.PostRDMAReadToRMR(3, 0, sink, r.lmr.Remote(256, 10)))
 			ev := r.next(r.dto)
-			assert.Equal(t, evd.DTOCompletion, ev.Number)
+			assert.Equal(t, event.DTOCompletion, ev.Number)
 			assert.Equal(t, hw.Op(2), ev.Op, "RDMA_READ")
 			assert.Equal(t, hw.StatusSuccess, ev.Status)
 			assert.EqualValues(t, 10, ev.Length)

@@ -10,6 +10,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	_ "godat/hw/loop"
 	"godat/internal/door"
 	"godat/mem"
@@ -101,7 +102,7 @@ func (r *rig) connect(a, b *Endpoint) {
 	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(b, nil))
 	for range 2 {
 		ev := r.next(r.conn)
-		require.Equal(r.t, evd.Established, ev.Number)
+		require.Equal(r.t, event.Established, ev.Number)
 	}
 }
 
@@ -124,7 +125,7 @@ func (r *rig) force(e *Endpoint, s State) {
 }
 
 // next waits for the next event of d.
-func (r *rig) next(d *evd.Dispatcher) evd.Event {
+func (r *rig) next(d *evd.Dispatcher) event.Event {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	ev, _, err := d.Wait(ctx, 1)
@@ -134,7 +135,7 @@ func (r *rig) next(d *evd.Dispatcher) evd.Event {
 
 // none checks that d has no event now.
 func (r *rig) none(d *evd.Dispatcher) {
-	var buf [1]evd.Event
+	var buf [1]event.Event
 	n, err := d.Dequeue(buf[:])
 	require.NoError(r.t, err)
 	require.Zero(r.t, n, "unexpected event %v", buf[0])

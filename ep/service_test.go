@@ -8,6 +8,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // reserve makes a reserved service point for e.
@@ -46,14 +47,13 @@ func TestAReservedEndpointTakesOneRequest(t *testing.T) {
 
 	late := r.endpoint(nil)
 	require.NoError(t, late.Connect(ConnectConfig{Qual: rsp.Qual()}))
-	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number, "a second request")
+	assert.Equal(t, event.NonPeerRejected, r.next(r.conn).Number, "a second request")
 	r.none(r.cr)
 
 	require.ErrorIs(t, cr.Accept(r.endpoint(nil), nil), hw.ErrInvalidParameter, "another endpoint than its own")
-	require.ErrorIs(t, cr.Accept(e, nil), invalidState(hw.StateEPPassiveConnectionPending))
 	require.NoError(t, cr.Accept(nil, []byte("you")))
 	for range 2 {
-		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+		assert.Equal(t, event.Established, r.next(r.conn).Number)
 	}
 	requireWorks(t, r, active, e)
 	require.NoError(t, rsp.Close())
@@ -63,6 +63,36 @@ func TestAReservedEndpointTakesOneRequest(t *testing.T) {
 	require.ErrorIs(t, err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleRSP})
 }
 
+// DAT has the program name no endpoint where one came with the request; naming the
+// one that came is no mistake.
+func TestAcceptMayNameTheEndpointThatCameWithTheRequest(t *testing.T) {
+	for name, come := range map[string]func(r *rig) (*Endpoint, *CR, *Endpoint){
+		"reserved": func(r *rig) (*Endpoint, *CR, *Endpoint) {
+			e := r.endpoint(nil)
+			_, cr, active := r.asked(e)
+			return e, cr, active
+		},
+		"made for the request": func(r *rig) (*Endpoint, *CR, *Endpoint) {
+			e, cr, active := r.tentative()
+			const parts = FieldPZ | FieldRecvEVD | FieldRequestEVD | FieldConnectEVD
+			require.NoError(t, e.Modify(parts, Param{PZ: r.pz, Recv: r.dto, Request: r.dto, Conn: r.conn}))
+			return e, cr, active
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			e, cr, active := come(r)
+			require.ErrorIs(t, cr.Accept(active, nil), hw.ErrInvalidState, "an endpoint that is in use")
+			require.NoError(t, cr.Accept(e, nil))
+			for range 2 {
+				assert.Equal(t, event.Established, r.next(r.conn).Number)
+			}
+			requireWorks(t, r, active, e)
+			require.ErrorIs(t, cr.Accept(e, nil), hw.ErrInvalidHandle)
+		})
+	}
+}
+
 func TestARejectedRequestLeavesTheReservedEndpointUnconnected(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)
@@ -70,14 +100,14 @@ func TestARejectedRequestLeavesTheReservedEndpointUnconnected(t *testing.T) {
 	rsp, cr, _ := r.asked(e)
 	require.NoError(t, cr.Reject([]byte("no")))
 	assert.Equal(t, Unconnected, e.State())
-	assert.Equal(t, evd.PeerRejected, r.next(r.conn).Number)
+	assert.Equal(t, event.PeerRejected, r.next(r.conn).Number)
 	require.NoError(t, rsp.Close())
 	assert.Equal(t, Unconnected, e.State())
 	r.none(r.dto)
 	rsp2, cr, active := r.asked(e)
 	require.NoError(t, cr.Accept(nil, nil))
 	for range 2 {
-		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+		assert.Equal(t, event.Established, r.next(r.conn).Number)
 	}
 	require.NoError(t, active.PostSend(8, 0, r.lmr.Segment(0, 8)))
 	got := map[uint64]hw.Status{}
@@ -105,7 +135,7 @@ func TestAReservedServicePointIsFreed(t *testing.T) {
 	require.NoError(t, rsp.Close())
 	assert.Equal(t, Unconnected, e.State())
 	require.NoError(t, r.endpoint(nil).Connect(ConnectConfig{Qual: rsp.Qual()}))
-	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+	assert.Equal(t, event.NonPeerRejected, r.next(r.conn).Number)
 	require.NoError(t, e.Close())
 }
 
@@ -132,7 +162,7 @@ func TestAReservationThatFailsHasNoEffect(t *testing.T) {
 
 // unwilling makes a dispatcher that takes no connection requests.
 func (r *rig) unwilling() *evd.Dispatcher {
-	d, err := evd.New(evd.Config{QLen: 1, Streams: evd.StreamDTO})
+	d, err := evd.New(evd.Config{QLen: 1, Streams: event.StreamDTO})
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() { require.NoError(r.t, d.Close()) })
 	return d
@@ -166,7 +196,7 @@ func TestARequestIsHandedOff(t *testing.T) {
 	b := r.endpoint(nil)
 	require.NoError(t, cr.Accept(b, nil))
 	for range 2 {
-		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+		assert.Equal(t, event.Established, r.next(r.conn).Number)
 	}
 	requireWorks(t, r, active, b)
 	// The request of a reserved service point may also come from another service
@@ -222,14 +252,14 @@ func TestDupConnectGoesWhereTheOtherIs(t *testing.T) {
 	peer := r.endpoint(nil)
 	require.NoError(t, RequestOf(ev).Accept(peer, nil))
 	for range 2 {
-		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+		assert.Equal(t, event.Established, r.next(r.conn).Number)
 	}
 	requireWorks(t, r, e, peer)
 	// The endpoint that accepted knows the address and port that its peer came
 	// from, and nobody listens there.
 	f := r.endpoint(nil)
 	require.NoError(t, f.DupConnect(b, ConnectConfig{}))
-	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+	assert.Equal(t, event.NonPeerRejected, r.next(r.conn).Number)
 
 	g := r.endpoint(nil)
 	require.ErrorIs(t, g.DupConnect(nil, ConnectConfig{}), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
@@ -253,7 +283,7 @@ func TestACommonServicePointListensAtAnAddress(t *testing.T) {
 	assert.Same(t, csp, ev.Source)
 	require.NoError(t, RequestOf(ev).Accept(b, nil))
 	for range 2 {
-		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+		assert.Equal(t, event.Established, r.next(r.conn).Number)
 	}
 	require.NoError(t, csp.Close())
 	require.NoError(t, csp.Close())
@@ -327,7 +357,7 @@ func TestAServicePointMakesEndpointsIfAsked(t *testing.T) {
 	require.NoError(t, e.PostRecv(1, 0, r.lmr.Segment(0, 8)), "before it is accepted")
 	require.NoError(t, cr.Accept(nil, []byte("you")))
 	for range 2 {
-		assert.Equal(t, evd.Established, r.next(r.conn).Number)
+		assert.Equal(t, event.Established, r.next(r.conn).Number)
 	}
 	require.NoError(t, active.PostSend(2, 0, r.lmr.Segment(0, 8)))
 	for range 2 {
@@ -349,7 +379,7 @@ func TestAnEndpointMadeForARequestGoesWithIt(t *testing.T) {
 	bare, cr, _ := r.tentative()
 	require.NoError(t, cr.Reject(nil))
 	gone(bare)
-	assert.Equal(t, evd.PeerRejected, r.next(r.conn).Number)
+	assert.Equal(t, event.PeerRejected, r.next(r.conn).Number)
 	half, cr, _ := r.tentative()
 	require.NoError(t, half.Modify(FieldPZ|FieldRecvEVD, Param{PZ: r.pz, Recv: r.dto}))
 	require.NoError(t, half.PostRecv(5, 0, r.lmr.Segment(0, 8)))
@@ -374,7 +404,7 @@ func TestAResetEndpointForgetsWhereItWasConnectedTo(t *testing.T) {
 	// peer came from, and nobody listens there.
 	requireWorks(t, r, r.accept(e), e)
 	require.NoError(t, r.endpoint(nil).DupConnect(e, ConnectConfig{}))
-	assert.Equal(t, evd.NonPeerRejected, r.next(r.conn).Number)
+	assert.Equal(t, event.NonPeerRejected, r.next(r.conn).Number)
 }
 
 // stuckQP is a queue pair that can't begin to connect.
@@ -396,7 +426,7 @@ func TestAConnectThatCantStartTakesNoEventRoom(t *testing.T) {
 	e.box.qp = device
 	require.NoError(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(t, RequestOf(r.next(r.cr)).Accept(r.endpoint(nil), nil))
-	assert.Equal(t, evd.Established, r.next(conn).Number)
+	assert.Equal(t, event.Established, r.next(conn).Number)
 	require.NoError(t, r.adapter.Close())
 	require.NoError(t, conn.Close())
 }

@@ -4,10 +4,10 @@ import (
 	"math"
 	"sync"
 
-	"godat/internal/delivery"
-
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
@@ -106,7 +106,7 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 		return nil, err
 	}
 	q := &SRQ{adapter: a, pz: pz, zone: zone, iov: attr.MaxRecvIOV, depth: attr.MaxRecvDTOs, cqRoom: math.MaxInt}
-	q.low.Event = evd.Event{Number: evd.AsyncEPBroken, Source: q, Data: evd.SRQLowWatermark}
+	q.low.Event = event.Event{Number: event.AsyncEPBroken, Source: q, Data: event.SRQLowWatermark}
 	q.grow(q.depth)
 	var err error
 	q.hw, err = dev.NewSRQ(hw.SRQConfig{
@@ -122,7 +122,7 @@ func (a *Adapter) NewSRQ(pz *mem.PZ, attr SRQAttr) (*SRQ, error) {
 
 // SRQOf returns the shared receive queue that an asynchronous error is about, or
 // nil.
-func SRQOf(ev evd.Event) *SRQ {
+func SRQOf(ev event.Event) *SRQ {
 	q, _ := ev.Source.(*SRQ)
 	return q
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"godat/evd"
+	"godat/hw/event"
 )
 
 func TestPostingToASharedQueueAllocatesNothing(t *testing.T) {
@@ -15,7 +15,7 @@ func TestPostingToASharedQueueAllocatesNothing(t *testing.T) {
 	q := r.srq(SRQAttr{})
 	from, _ := r.feeder(q, r.dto)
 	first, second := r.lmr.Segment(0, 8), r.lmr.Segment(8, 8)
-	var buf [8]evd.Event
+	var buf [8]event.Event
 	assert.Zero(t, testing.AllocsPerRun(200, func() {
 		if q.PostRecv(1, first, second) != nil || from.PostSend(2, 0, first) != nil {
 			t.Error("a post failed")

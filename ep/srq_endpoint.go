@@ -1,8 +1,8 @@
 package ep
 
 import (
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 )
 
@@ -28,7 +28,7 @@ func (cfg *Config) checkSRQ(op string, a *Adapter) error {
 func (q *queue) completeShared(wcs []hw.WC) {
 	q.completer.Acquire()
 	var (
-		ev   evd.Event
+		ev   event.Event
 		last *delivery.Queue
 	)
 	n := len(wcs)
@@ -49,7 +49,7 @@ func (q *queue) completeShared(wcs []hw.WC) {
 			last.Flush()
 		}
 		if last = to; to != nil {
-			to.Put(&ev, ev.Flags&evd.Silent != 0)
+			to.Put(&ev, ev.Flags&event.Silent != 0)
 		}
 		if ended {
 			q.endInBand()
@@ -64,11 +64,11 @@ func (q *queue) completeShared(wcs []hw.WC) {
 
 // describeShared makes the event of a receive from the shared queue, and returns
 // the queue that takes it, or nil when there is none to deliver.
-func (q *queue) describeShared(ev *evd.Event, wc *hw.WC) (to *delivery.Queue) {
+func (q *queue) describeShared(ev *event.Event, wc *hw.WC) (to *delivery.Queue) {
 	q.srq.mu.Lock()
 	ev.Cookie, to = q.srq.retire(wc.ID&slotMask, q.feed)
 	q.srq.mu.Unlock()
-	ev.Number, ev.Status, ev.Op, ev.Flags = evd.DTOCompletion, wc.Status, hw.OpRecv, 0
+	ev.Number, ev.Status, ev.Op, ev.Flags = event.DTOCompletion, wc.Status, hw.OpRecv, 0
 	ev.Length, ev.Key = 0, 0
 	ev.Source, ev.Data = q.e, nil
 	if wc.Status == hw.StatusSuccess {

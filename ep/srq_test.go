@@ -9,6 +9,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -95,7 +96,7 @@ func TestASharedReceiveCompletesWhereItWasTaken(t *testing.T) {
 		msg[0] = byte(i + 1)
 		require.NoError(t, at.from.PostSend(7, hw.Suppress, r.lmr.Segment(4096, 16)))
 		ev := r.next(at.d)
-		assert.Equal(t, evd.DTOCompletion, ev.Number)
+		assert.Equal(t, event.DTOCompletion, ev.Number)
 		assert.Equal(t, hw.OpRecv, ev.Op)
 		assert.Equal(t, hw.StatusSuccess, ev.Status)
 		assert.EqualValues(t, 100+i, ev.Cookie)
@@ -412,7 +413,7 @@ func TestTheLowWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	low := func() {
 		t.Helper()
 		ev := r.next(async)
-		assert.Equal(t, evd.AsyncEPBroken, ev.Number)
+		assert.Equal(t, event.AsyncEPBroken, ev.Number)
 		source, why, ok := ev.Async()
 		assert.True(t, ok)
 		assert.Same(t, q, source)

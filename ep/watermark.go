@@ -5,6 +5,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 )
 
@@ -16,7 +17,7 @@ type watermarks struct {
 }
 
 func (w *watermarks) init(e *Endpoint, soft int) {
-	w.full.Event = evd.Event{Number: evd.AsyncEPBroken, Source: e, Data: evd.EPSoftHighWatermark}
+	w.full.Event = event.Event{Number: event.AsyncEPBroken, Source: e, Data: event.EPSoftHighWatermark}
 	w.soft.Store(int64(soft))
 	w.hard.Store(NoWatermark)
 }

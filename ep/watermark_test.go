@@ -8,6 +8,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
@@ -32,7 +33,7 @@ func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	high := func() {
 		t.Helper()
 		ev := r.next(async)
-		assert.Equal(t, evd.AsyncEPBroken, ev.Number)
+		assert.Equal(t, event.AsyncEPBroken, ev.Number)
 		source, why, ok := ev.Async()
 		assert.True(t, ok)
 		assert.Same(t, e, source)
@@ -66,7 +67,7 @@ func TestTheSoftWatermarkIsReportedOnceForEachTimeItIsSet(t *testing.T) {
 	assert.Equal(t, Connected, e.State())
 	burst(5)
 	for range 2 {
-		assert.Equal(t, evd.Broken, r.next(r.conn).Number, "beyond the hard one")
+		assert.Equal(t, event.Broken, r.next(r.conn).Number, "beyond the hard one")
 	}
 	require.NoError(t, r.adapter.Close())
 	require.NoError(t, async.Close())
@@ -135,7 +136,7 @@ func TestTheMarkerIsTheLastToBeSeen(t *testing.T) {
 			require.NoError(t, e.PostSend(uint64(100+i), 0, r.lmr.Segment(0, 8))) // the peer has no receive
 		}
 		require.NoError(t, e.Disconnect(Abrupt))
-		require.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+		require.Equal(t, event.Disconnected, r.next(r.conn).Number)
 		const recvMarker, requestMarker = 1000, 2000
 		require.NoError(t, e.PostRecv(recvMarker, 0))
 		require.NoError(t, e.PostSend(requestMarker, 0))
@@ -211,7 +212,7 @@ func TestTheEndOfAnEndpointPassesNoWatermark(t *testing.T) {
 	require.NoError(t, e.SetWatermark(0, NoWatermark))
 	require.NoError(t, e.Disconnect(Abrupt))
 	for range 2 {
-		assert.Equal(t, evd.Disconnected, r.next(r.conn).Number)
+		assert.Equal(t, event.Disconnected, r.next(r.conn).Number)
 	}
 	r.none(async)
 	require.NoError(t, r.adapter.Close())

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestAnAgentIsCalledOnceUntilItIsSetAgain(t *testing.T) {
@@ -81,7 +82,7 @@ func TestAnAgentThatSetsItselfFindsEverything(t *testing.T) {
 		var d *Dispatcher
 		done := make(chan struct{})
 		next := uint64(0)
-		buf := make([]Event, 4)
+		buf := make([]event.Event, 4)
 		var agent Agent
 		agent = func(*Dispatcher) {
 			_, _ = c.Trigger()
@@ -185,7 +186,7 @@ func TestAnAgentHearsOfNoDispatcherThatIsGone(t *testing.T) {
 func TestTriggeringAllocatesNothing(t *testing.T) {
 	c := newCNO(t, CNOConfig{})
 	d := newDispatcher(t, Config{CNO: c})
-	ev, buf := dto(1), make([]Event, 2)
+	ev, buf := dto(1), make([]event.Event, 2)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		d.inner.Main().Reserve(1)
 		d.inner.Main().Put(ev, false)

@@ -3,21 +3,22 @@ package evd
 import (
 	"testing"
 
-	"godat/internal/delivery"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/hw/event"
+	"godat/internal/delivery"
 )
 
 var (
-	eightEvents = []Event{*dto(0), *dto(1), *dto(2), *dto(3), *dto(4), *dto(5), *dto(6), *dto(7)}
-	eightPlaces = make([]Event, 8)
+	eightEvents = []event.Event{*dto(0), *dto(1), *dto(2), *dto(3), *dto(4), *dto(5), *dto(6), *dto(7)}
+	eightPlaces = make([]event.Event, 8)
 )
 
 func putEight(q *delivery.Queue) {
 	for i := range uint64(8) {
 		q.Reserve(1)
-		ev := Event{Number: DTOCompletion, Cookie: i}
+		ev := event.Event{Number: event.DTOCompletion, Cookie: i}
 		q.Put(&ev, i%3 == 0)
 		q.Flush()
 	}

@@ -1,6 +1,9 @@
 package evd
 
-import "godat/internal/delivery"
+import (
+	"godat/hw/event"
+	"godat/internal/delivery"
+)
 
 // A Batch is a run of events in order. Its receiver owns it until Release returns
 // the batch, and the places of its events, to the dispatcher.
@@ -8,7 +11,7 @@ type Batch struct{ inner *delivery.Batch }
 
 // Events returns the batch's events, at least one. The slice is valid until
 // Release.
-func (b *Batch) Events() []Event {
+func (b *Batch) Events() []event.Event {
 	if b == nil {
 		return nil
 	}
@@ -24,7 +27,7 @@ func (b *Batch) Release() {
 	}
 }
 
-func (b *Batch) each(yield func(Event) bool) bool {
+func (b *Batch) each(yield func(event.Event) bool) bool {
 	defer b.Release()
 	for _, ev := range b.Events() {
 		if !yield(ev) {

@@ -3,8 +3,8 @@ package evd
 import (
 	"testing"
 
+	"godat/hw/event"
 	"godat/internal/delivery"
-
 	"godat/internal/ring"
 )
 
@@ -19,7 +19,7 @@ type benchCase struct {
 // flush, take. An operation is one event. The anchors do the same with a bare
 // ring and a bare channel.
 func BenchmarkDelivery(b *testing.B) {
-	ev := Event{Number: DTOCompletion, Cookie: 1}
+	ev := event.Event{Number: event.DTOCompletion, Cookie: 1}
 	for _, c := range benchCases(b, &ev) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -30,15 +30,15 @@ func BenchmarkDelivery(b *testing.B) {
 	}
 }
 
-func benchCases(b *testing.B, ev *Event) []benchCase {
+func benchCases(b *testing.B, ev *event.Event) []benchCase {
 	const few, many = 16, 32
-	mpsc, ch := ring.NewMPSC[Event](1024), make(chan Event, 1024)
+	mpsc, ch := ring.NewMPSC[event.Event](1024), make(chan event.Event, 1024)
 	queue := newDispatcher(b, Config{QLen: 1024})
 	channel := newDispatcher(b, Config{QLen: 1024, Mode: ModeChannel})
 	batch := newDispatcher(b, Config{QLen: 1024, Mode: ModeBatch, BatchMax: many})
 	shot := queue.NewOneShot()
-	var out [few]Event
-	evs := make([]Event, many)
+	var out [few]event.Event
+	evs := make([]event.Event, many)
 	for i := range evs {
 		evs[i] = *ev
 	}
@@ -93,7 +93,7 @@ func benchCases(b *testing.B, ev *Event) []benchCase {
 }
 
 // single2 puts one event of a batch that goes out later.
-func single2(q *delivery.Queue, ev *Event) {
+func single2(q *delivery.Queue, ev *event.Event) {
 	q.Reserve(1)
 	q.Put(ev, false)
 }
@@ -101,7 +101,7 @@ func single2(q *delivery.Queue, ev *Event) {
 // BenchmarkWake is a round trip between two goroutines that sleep in between.
 func BenchmarkWake(b *testing.B) {
 	b.Run("anchor=chan", func(b *testing.B) {
-		there, back := make(chan Event, 1), make(chan Event, 1)
+		there, back := make(chan event.Event, 1), make(chan event.Event, 1)
 		go func() {
 			for ev := range there {
 				back <- ev
@@ -109,7 +109,7 @@ func BenchmarkWake(b *testing.B) {
 			close(back)
 		}()
 		for b.Loop() {
-			there <- Event{}
+			there <- event.Event{}
 			<-back
 		}
 		close(there)

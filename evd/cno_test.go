@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func newCNO(t testing.TB, cfg CNOConfig) *CNO {
@@ -27,7 +28,7 @@ func newCNO(t testing.TB, cfg CNOConfig) *CNO {
 // withCNO makes a dispatcher that takes software events as well, with a CNO.
 func withCNO(t testing.TB, c *CNO) *Dispatcher {
 	t.Helper()
-	return newDispatcher(t, Config{CNO: c, Streams: DefaultStreams | StreamSoftware})
+	return newDispatcher(t, Config{CNO: c, Streams: event.DefaultStreams | event.StreamSoftware})
 }
 
 // triggered takes the trigger; nil when there is none.
@@ -265,7 +266,7 @@ func TestModifyCNOTriggersForWhatIsQueued(t *testing.T) {
 func TestOnlyAQueueHasACNO(t *testing.T) {
 	c := newCNO(t, CNOConfig{})
 	for _, mode := range []Mode{ModeChannel, ModeBatch, ModeCallback} {
-		_, err := New(Config{QLen: 1, Mode: mode, CNO: c, Callback: func([]Event) {}})
+		_, err := New(Config{QLen: 1, Mode: mode, CNO: c, Callback: func([]event.Event) {}})
 		isError(t, err, hw.InvalidState, hw.StateEVDWaiter, mode)
 		d := newDispatcher(t, Config{Mode: mode})
 		isError(t, d.ModifyCNO(c), hw.InvalidState, hw.StateEVDWaiter, mode)
@@ -431,7 +432,7 @@ func TestEveryEventIsFoundThroughTheCNO(t *testing.T) {
 		var wg sync.WaitGroup
 		for range waiters {
 			wg.Go(func() {
-				buf := make([]Event, 3)
+				buf := make([]event.Event, 3)
 				for {
 					if _, err := c.Wait(background); err != nil {
 						return
@@ -497,7 +498,7 @@ func TestNoTriggerIsLostInAGap(t *testing.T) {
 		loud := make(chan uint64, producers)
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
-			buf := make([]Event, 4)
+			buf := make([]event.Event, 4)
 			for {
 				if _, err := c.Wait(background); err != nil {
 					return
@@ -508,7 +509,7 @@ func TestNoTriggerIsLostInAGap(t *testing.T) {
 						break
 					}
 					for _, ev := range buf[:n] {
-						if ev.Flags&Silent == 0 {
+						if ev.Flags&event.Silent == 0 {
 							loud <- ev.Cookie
 						}
 					}
@@ -520,13 +521,13 @@ func TestNoTriggerIsLostInAGap(t *testing.T) {
 			for p := range uint64(producers) {
 				ev := dto(round)
 				if p != round%producers {
-					ev.Flags = Silent
+					ev.Flags = event.Silent
 				}
 				for !d.inner.Main().Reserve(1) {
 					runtime.Gosched()
 				}
 				wg.Go(func() {
-					d.inner.Main().Put(ev, ev.Flags&Silent != 0)
+					d.inner.Main().Put(ev, ev.Flags&event.Silent != 0)
 					d.inner.Main().Flush()
 				})
 			}

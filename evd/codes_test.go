@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // code is a return code; the zero one is success.
@@ -57,7 +58,7 @@ func TestEachCallHasItsCodeInEachState(t *testing.T) {
 			call func(d *Dispatcher, c *CNO) error
 			want code
 		}{
-			"dequeue": {func(d *Dispatcher, _ *CNO) error { return second(d.Dequeue(make([]Event, 1))) }, row.dequeue},
+			"dequeue": {func(d *Dispatcher, _ *CNO) error { return second(d.Dequeue(make([]event.Event, 1))) }, row.dequeue},
 			"wait": {func(d *Dispatcher, _ *CNO) error {
 				_, _, err := d.Wait(expired(), 1)
 				return err
@@ -80,7 +81,7 @@ func TestEachCallHasItsCodeInEachState(t *testing.T) {
 
 // inState makes a dispatcher in one of the states of the table.
 func inState(t *testing.T, state string) *Dispatcher {
-	cfg := Config{Streams: DefaultStreams | StreamSoftware}
+	cfg := Config{Streams: event.DefaultStreams | event.StreamSoftware}
 	if state == "a channel" {
 		cfg.Mode = ModeChannel
 	}
@@ -145,9 +146,9 @@ func TestThresholds(t *testing.T) {
 // Each pair of streams may share a dispatcher, and the dispatcher refuses each
 // stream that it does not take.
 func TestAnyTwoStreamsMerge(t *testing.T) {
-	number := map[Streams]Number{
-		StreamSoftware: SoftwareEvent, StreamCR: ConnectionRequest, StreamDTO: DTOCompletion,
-		StreamConnection: Established, StreamBind: BindCompletion, StreamAsync: AsyncIACatastrophic,
+	number := map[event.Streams]event.Number{
+		event.StreamSoftware: event.SoftwareEvent, event.StreamCR: event.ConnectionRequest, event.StreamDTO: event.DTOCompletion,
+		event.StreamConnection: event.Established, event.StreamBind: event.BindCompletion, event.StreamAsync: event.AsyncIACatastrophic,
 	}
 	for a := range number {
 		for b := range number {
@@ -159,7 +160,7 @@ func TestAnyTwoStreamsMerge(t *testing.T) {
 					continue
 				}
 				require.NoError(t, err)
-				putEvent(t, d.inner.Main(), &Event{Number: n, Cookie: uint64(s)}, false)
+				putEvent(t, d.inner.Main(), &event.Event{Number: n, Cookie: uint64(s)}, false)
 				d.inner.Detach()
 			}
 			var sum uint64

@@ -8,14 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
-
-func TestAFilterNeedsAChannel(t *testing.T) {
-	for _, mode := range []Mode{ModeQueue, ModeBatch, ModeCallback} {
-		_, err := New(Config{QLen: 4, Mode: mode, Callback: func([]Event) {}, Filter: func(any, Number, hw.Status, uint64, any) bool { return true }})
-		require.ErrorIs(t, err, hw.ErrInvalidParameter)
-	}
-}
 
 func TestADispatcherMadeWithoutAMaximumGrows(t *testing.T) {
 	for _, mode := range []Mode{ModeQueue, ModeCallback} {
@@ -96,7 +90,7 @@ func TestRouteChecksItsArguments(t *testing.T) {
 
 func TestOvercommittingIsForQueues(t *testing.T) {
 	for _, mode := range []Mode{ModeChannel, ModeBatch, ModeCallback} {
-		_, err := New(Config{QLen: 1, Mode: mode, Overcommit: true, Callback: func([]Event) {}})
+		_, err := New(Config{QLen: 1, Mode: mode, Overcommit: true, Callback: func([]event.Event) {}})
 		isError(t, err, hw.InvalidParameter, hw.Arg4, mode)
 	}
 }

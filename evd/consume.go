@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // Errors of calls on a nil Dispatcher, made once, because a program may make these
@@ -32,7 +33,7 @@ var (
 //
 // It fails with EVD_WAITER while a goroutine is in Wait, and always in the other
 // modes, whose delivery is a permanent waiter.
-func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
+func (d *Dispatcher) Dequeue(buf []event.Event) (int, error) {
 	if d == nil {
 		return 0, errDequeueNil
 	}
@@ -61,11 +62,11 @@ func (d *Dispatcher) Dequeue(buf []Event) (int, error) {
 // length is INVALID_PARAMETER, and so is a nil context when too few events are
 // queued. A threshold above 1 is INVALID_STATE on a dispatcher that is fed with
 // UNSIGNALLED or SOLICITED_WAIT.
-func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore int, err error) {
+func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev event.Event, nmore int, err error) {
 	if d == nil {
-		return Event{}, 0, errWaitNil
+		return event.Event{}, 0, errWaitNil
 	}
-	var one [1]Event
+	var one [1]event.Event
 	nmore, err = d.inner.Wait(ctx, threshold, &one)
 	return one[0], nmore, err
 }
@@ -78,8 +79,8 @@ func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev Event, nmore i
 //
 // In ModeBatch a loop that is left releases the current batch, and loses the events
 // of that batch that it has not seen.
-func (d *Dispatcher) Events(ctx context.Context) iter.Seq[Event] {
-	return func(yield func(Event) bool) {
+func (d *Dispatcher) Events(ctx context.Context) iter.Seq[event.Event] {
+	return func(yield func(event.Event) bool) {
 		if d == nil || ctx == nil {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestAContextIsFoundByItsCookieOnce(t *testing.T) {
@@ -132,7 +133,7 @@ func TestAClosedChannelEndsAWaitForOneOperation(t *testing.T) {
 	close(stop)
 	_, err = shot.Wait(Until(stop))
 	require.ErrorIs(t, err, hw.ErrInterrupted)
-	q.Put(&Event{Number: DTOCompletion}, false)
+	q.Put(&event.Event{Number: event.DTOCompletion}, false)
 	_, err = shot.Wait(Until(stop))
 	require.NoError(t, err, "the event was still to come")
 }

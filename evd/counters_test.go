@@ -4,12 +4,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"godat/internal/delivery"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 )
 
 func requireCounters(t *testing.T, d *Dispatcher, want Counters) {
@@ -25,7 +25,7 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 	called := make(chan struct{})
 	for mode, take := range map[Mode]func(*Dispatcher){
 		ModeQueue: func(d *Dispatcher) {
-			n, err := d.Dequeue(make([]Event, 1))
+			n, err := d.Dequeue(make([]event.Event, 1))
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 		},
@@ -35,8 +35,8 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 	} {
 		t.Run(mode.String(), func(t *testing.T) {
 			d := newDispatcher(t, Config{
-				Mode: mode, BatchMax: 1, Streams: DefaultStreams | StreamAsync,
-				Callback: func([]Event) { called <- struct{}{} },
+				Mode: mode, BatchMax: 1, Streams: event.DefaultStreams | event.StreamAsync,
+				Callback: func([]event.Event) { called <- struct{}{} },
 			})
 			q := d.inner.Main()
 			require.True(t, q.Reserve(4))
@@ -64,7 +64,7 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 			assert.Equal(t, Counters{Events: 2, Taken: taken}, c)
 			requireCounters(t, d, Counters{})
 
-			d.inner.PutAsync(&delivery.AsyncNode{Event: Event{Number: AsyncIACatastrophic}})
+			d.inner.PutAsync(&delivery.AsyncNode{Event: event.Event{Number: event.AsyncIACatastrophic}})
 			for range 3 - taken {
 				take(d)
 			}
@@ -85,7 +85,7 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 
 func TestWhoSleepsAndWhatIsLostIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		async := newDispatcher(t, Config{Streams: StreamAsync})
+		async := newDispatcher(t, Config{Streams: event.StreamAsync})
 		d := newDispatcher(t, Config{QLen: 1, Overcommit: true, Async: async})
 		go func() { _, _, _ = d.Wait(t.Context(), 1) }()
 		synctest.Wait()
@@ -99,7 +99,7 @@ func TestWhoSleepsAndWhatIsLostIsCounted(t *testing.T) {
 			q.Put(dto(c), false)
 		}
 		requireCounters(t, d, Counters{Events: 2, Taken: 1, Lost: 2, Sleeps: 1})
-		n, err := async.Dequeue(make([]Event, 2))
+		n, err := async.Dequeue(make([]event.Event, 2))
 		require.NoError(t, err)
 		assert.Equal(t, 1, n)
 		_, _, err = d.Wait(t.Context(), 1)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/door"
 )
@@ -15,6 +16,9 @@ const MaxQLen = 1 << 20
 
 // defaultBatch is the largest batch unless Config.BatchMax says otherwise.
 const defaultBatch = 32
+
+// allStreams are the streams that a dispatcher can take.
+const allStreams = event.DefaultStreams | event.StreamSoftware
 
 // Config configures a dispatcher.
 type Config struct {
@@ -34,7 +38,7 @@ type Config struct {
 	Mode Mode
 	// Streams are the kinds of events that the dispatcher takes; 0 means
 	// DefaultStreams.
-	Streams Streams
+	Streams event.Streams
 
 	// BatchMin and BatchMax bound the batches of ModeBatch, in events; 0 means 1
 	// and 32. A batch of more than 32 events is at most an eighth of what the
@@ -54,11 +58,6 @@ type Config struct {
 	// own dispatcher of asynchronous errors here unless the program sets one.
 	Async *Dispatcher
 
-	// Filter, if set, sees each event of ModeChannel before it goes into the
-	// channel C. It does not see connection requests, asynchronous errors, and the
-	// events of routes and one-shots.
-	Filter Filter
-
 	// CNO is triggered by events in ModeQueue; nil for none. See
 	// Dispatcher.ModifyCNO.
 	CNO *CNO
@@ -69,23 +68,13 @@ type Config struct {
 	// owns the slice until it returns. It must not wait for control calls such as
 	// Close, which wait for it. A panic in it ends the process unless the pool behind
 	// Submit recovers it.
-	Callback func([]Event)
+	Callback func([]event.Event)
 	// Submit hands a task to a pool of goroutines; it must not block. If it is nil,
 	// or returns an error, the task gets a goroutine of its own. If the pool
 	// recovers a panic of Callback, the dispatcher goes on with the events behind
 	// those that it gave to that call.
 	Submit func(task func()) error
 }
-
-// Filter reports whether an event goes into a channel. If it reports false, the
-// event is dropped and its place is free again. The goroutine that completes the
-// operation calls the filter, so the filter must not block, and of this library it
-// may call only [godat/mem.Buffer.Put] and what only reads.
-//
-// The parameters are the event's fields of these names. They are passed one by one,
-// because they are in registers then: to build an Event and copy it to a function
-// costs more than the function.
-type Filter func(source any, number Number, status hw.Status, cookie uint64, data any) bool
 
 // Dispatcher is DAT's event dispatcher (EVD): the object that takes events and
 // delivers them to their consumer. Its methods may be called from any goroutine.
@@ -122,7 +111,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	d.inner.Init(&delivery.Config{
 		Kind: kinds[cfg.Mode], QLen: cfg.QLen, MaxLen: cfg.MaxLen, ResizeMax: resizeMax, Streams: cfg.Streams,
 		BatchMin: cfg.BatchMin, BatchMax: cfg.BatchMax, Overcommit: cfg.Overcommit, Async: cfg.Async.Wiring(door.Key{}),
-		Filter: cfg.Filter, Callback: cfg.Callback, Submit: cfg.Submit,
+		Callback: cfg.Callback, Submit: cfg.Submit,
 		IA: cfg.IA, Public: d, Closing: d.leaveCNO,
 	})
 	if cfg.Mode == ModeBatch {
@@ -149,7 +138,7 @@ func (cfg *Config) complete() error {
 		cfg.MaxLen = cfg.QLen
 	}
 	if cfg.Streams == 0 {
-		cfg.Streams = DefaultStreams
+		cfg.Streams = event.DefaultStreams
 	}
 	if cfg.BatchMax == 0 {
 		cfg.BatchMax = max(defaultBatch, cfg.BatchMin)
@@ -168,8 +157,6 @@ func (cfg *Config) complete() error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown streams %#x", uint32(cfg.Streams))
 	case cfg.Mode > ModeCallback:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "unknown mode %d", cfg.Mode)
-	case cfg.Filter != nil && cfg.Mode != ModeChannel:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "a filter in mode %v", cfg.Mode)
 	case cfg.Overcommit && cfg.Mode != ModeQueue:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "over-committed in mode %v", cfg.Mode)
 	case cfg.BatchMin < 1 || cfg.BatchMax < cfg.BatchMin || cfg.BatchMax > MaxQLen:
@@ -204,7 +191,7 @@ func (d *Dispatcher) Mode() Mode {
 
 // C is the channel of events in ModeChannel, and nil in other modes. After Close,
 // the dispatcher closes the channel once it has sent the last event.
-func (d *Dispatcher) C() <-chan Event {
+func (d *Dispatcher) C() <-chan event.Event {
 	if d == nil {
 		return nil
 	}

@@ -5,19 +5,19 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"godat/internal/delivery"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 	"godat/internal/door"
 )
 
 var allModes = []Mode{ModeQueue, ModeChannel, ModeBatch, ModeCallback}
 
 func TestNewChecksItsConfig(t *testing.T) {
-	nop := func([]Event) {}
+	nop := func([]event.Event) {}
 	for name, tc := range map[string]struct {
 		cfg  Config
 		typ  hw.Type
@@ -57,8 +57,8 @@ func TestNewChecksItsConfig(t *testing.T) {
 
 func TestQueryAnswersWhatTheMaskAsks(t *testing.T) {
 	for _, mode := range allModes {
-		d := newDispatcher(t, Config{QLen: 5, Mode: mode, Streams: StreamDTO | StreamSoftware})
-		all := Param{QLen: 5, State: StateEnabled | StateWaitable | ConfigThreshold, Streams: StreamDTO | StreamSoftware}
+		d := newDispatcher(t, Config{QLen: 5, Mode: mode, Streams: event.StreamDTO | event.StreamSoftware})
+		all := Param{QLen: 5, State: StateEnabled | StateWaitable | ConfigThreshold, Streams: event.StreamDTO | event.StreamSoftware}
 		if mode == ModeChannel {
 			all.QLen += slack
 		}
@@ -150,9 +150,9 @@ func TestNilAndClosedAreInvalidHandles(t *testing.T) {
 	require.NoError(t, gone.Close())
 	for name, d := range map[string]*Dispatcher{"nil": nil, "closed": gone} {
 		for call, f := range map[string]func() error{
-			"Dequeue":      func() error { _, err := d.Dequeue(make([]Event, 1)); return err },
+			"Dequeue":      func() error { _, err := d.Dequeue(make([]event.Event, 1)); return err },
 			"Wait":         func() error { _, _, err := d.Wait(background, 1); return err },
-			"Attach":       func() error { return d.Wiring(door.Key{}).Attach(StreamDTO) },
+			"Attach":       func() error { return d.Wiring(door.Key{}).Attach(event.StreamDTO) },
 			"AttachDTO":    func() error { return d.Wiring(door.Key{}).AttachDTO(0) },
 			"Query":        func() error { _, err := d.Query(0); return err },
 			"Resize":       func() error { return d.Resize(1) },
@@ -181,7 +181,7 @@ func TestNilAndClosedAreInvalidHandles(t *testing.T) {
 
 func TestSoftwareEvents(t *testing.T) {
 	for _, mode := range []Mode{ModeQueue, ModeChannel} {
-		d := newDispatcher(t, Config{QLen: 2, Mode: mode, Streams: StreamSoftware})
+		d := newDispatcher(t, Config{QLen: 2, Mode: mode, Streams: event.StreamSoftware})
 		full := 2
 		if mode == ModeChannel {
 			full += slack
@@ -190,7 +190,7 @@ func TestSoftwareEvents(t *testing.T) {
 			require.NoError(t, d.PostSoftware(i))
 		}
 		isError(t, d.PostSoftware("no room"), hw.QueueFull, hw.NoSubtype)
-		var ev Event
+		var ev event.Event
 		if mode == ModeChannel {
 			ev = <-d.C()
 		} else {
@@ -206,10 +206,10 @@ func TestSoftwareEvents(t *testing.T) {
 }
 
 func TestAttachTakesOnlyTheDispatchersStreams(t *testing.T) {
-	d := newDispatcher(t, Config{Streams: StreamDTO | StreamConnection})
-	require.NoError(t, d.inner.Attach(StreamDTO))
-	require.NoError(t, d.inner.Attach(StreamDTO|StreamConnection))
-	isError(t, d.inner.Attach(StreamDTO|StreamAsync), hw.InvalidParameter, hw.NoSubtype)
+	d := newDispatcher(t, Config{Streams: event.StreamDTO | event.StreamConnection})
+	require.NoError(t, d.inner.Attach(event.StreamDTO))
+	require.NoError(t, d.inner.Attach(event.StreamDTO|event.StreamConnection))
+	isError(t, d.inner.Attach(event.StreamDTO|event.StreamAsync), hw.InvalidParameter, hw.NoSubtype)
 	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
 	d.inner.Detach()
 	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"godat/internal/delivery"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +27,7 @@ func newDispatcher(t testing.TB, cfg Config) *Dispatcher {
 		cfg.QLen = 8
 	}
 	if cfg.Mode == ModeCallback && cfg.Callback == nil {
-		cfg.Callback = func([]Event) {}
+		cfg.Callback = func([]event.Event) {}
 	}
 	d, err := New(cfg)
 	require.NoError(t, err)
@@ -35,10 +35,12 @@ func newDispatcher(t testing.TB, cfg Config) *Dispatcher {
 	return d
 }
 
-func dto(cookie uint64) *Event { return &Event{Number: DTOCompletion, Cookie: cookie} }
+func dto(cookie uint64) *event.Event {
+	return &event.Event{Number: event.DTOCompletion, Cookie: cookie}
+}
 
-func flushed(cookie uint64) *Event {
-	return &Event{Number: DTOCompletion, Cookie: cookie, Status: hw.StatusFlushed}
+func flushed(cookie uint64) *event.Event {
+	return &event.Event{Number: event.DTOCompletion, Cookie: cookie, Status: hw.StatusFlushed}
 }
 
 // put delivers events that notify, one by one.
@@ -57,7 +59,7 @@ func putSilent(t testing.TB, q *delivery.Queue, cookies ...uint64) {
 	}
 }
 
-func putEvent(t testing.TB, q *delivery.Queue, ev *Event, silent bool) {
+func putEvent(t testing.TB, q *delivery.Queue, ev *event.Event, silent bool) {
 	t.Helper()
 	require.True(t, q.Reserve(1))
 	q.Put(ev, silent)
@@ -67,13 +69,13 @@ func putEvent(t testing.TB, q *delivery.Queue, ev *Event, silent bool) {
 // drain takes all events that Dequeue finds.
 func drain(t testing.TB, d *Dispatcher) []uint64 {
 	t.Helper()
-	buf := make([]Event, MaxQLen>>8)
+	buf := make([]event.Event, MaxQLen>>8)
 	n, err := d.Dequeue(buf)
 	require.NoError(t, err)
 	return cookies(buf[:n])
 }
 
-func cookies(evs []Event) []uint64 {
+func cookies(evs []event.Event) []uint64 {
 	cs := make([]uint64, len(evs))
 	for i, ev := range evs {
 		cs[i] = ev.Cookie
@@ -119,7 +121,7 @@ func newRoute(t testing.TB, d *Dispatcher, mask, value uint64, qlen int) *Route 
 }
 
 func asyncNode(cookie uint64) *delivery.AsyncNode {
-	return &delivery.AsyncNode{Event: Event{Number: AsyncEPBroken, Cookie: cookie, Data: ReasonOther}}
+	return &delivery.AsyncNode{Event: event.Event{Number: event.AsyncEPBroken, Cookie: cookie, Data: event.ReasonOther}}
 }
 
 func expired() context.Context {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/door"
 )
@@ -31,7 +32,7 @@ func (d *Dispatcher) NewOneShot() *OneShot {
 }
 
 // C is the channel that the event comes on.
-func (s *OneShot) C() <-chan Event {
+func (s *OneShot) C() <-chan event.Event {
 	if s == nil {
 		return nil
 	}
@@ -42,9 +43,9 @@ func (s *OneShot) C() <-chan Event {
 // deadline passes, with INTERRUPTED_CALL when the context is canceled, and with
 // ABORT when the dispatcher is closed; after that the holder may wait for the event
 // again. It returns INVALID_STATE if no operation was posted since the last event.
-func (s *OneShot) Wait(ctx context.Context) (Event, error) {
+func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 	if s == nil {
-		return Event{}, invalidHandle("evd.OneShot.Wait")
+		return event.Event{}, invalidHandle("evd.OneShot.Wait")
 	}
 	return s.inner.Wait(ctx)
 }

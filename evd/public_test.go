@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"godat/hw/event"
 	"godat/internal/door"
 )
 
@@ -21,7 +22,7 @@ var publicMethods = map[reflect.Type]string{
 	reflect.TypeFor[*OneShot]():       "C Release String Wait",
 	reflect.TypeFor[*Batch]():         "Events Release",
 	reflect.TypeFor[*Contexts[int]](): "Put String Take",
-	reflect.TypeFor[Event]():          "Async Cause Connection DTO Ended Err Immediate InvalidatedContext Software String",
+	reflect.TypeFor[event.Event]():    "Async Cause Connection DTO Ended Err Immediate InvalidatedContext Software String",
 }
 
 func TestAProgramCanCallNothingButThePublicMethods(t *testing.T) {

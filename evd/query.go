@@ -1,6 +1,9 @@
 package evd
 
-import "godat/hw"
+import (
+	"godat/hw"
+	"godat/hw/event"
+)
 
 // Field is a set of a dispatcher's parameters: DAT_EVD_PARAM_MASK.
 type Field uint32
@@ -21,7 +24,7 @@ type Param struct {
 	QLen    int // events it holds; in ModeChannel 80 more than asked for
 	State   State
 	CNO     *CNO // nil for none
-	Streams Streams
+	Streams event.Streams
 }
 
 // Query returns the parameters that mask names. An unknown bit is

@@ -2,6 +2,7 @@ package evd
 
 import (
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 )
 
@@ -36,7 +37,7 @@ func (d *Dispatcher) Route(mask, value uint64, qlen int) (*Route, error) {
 
 // C is the route's channel. After Close, the dispatcher closes it once it has sent
 // the last event.
-func (r *Route) C() <-chan Event {
+func (r *Route) C() <-chan event.Event {
 	if r == nil {
 		return nil
 	}

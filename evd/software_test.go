@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // The queue has room for every post of a round, so an error that says that it is
@@ -16,7 +17,7 @@ func TestADispatcherThatIsAbortedUnderAPostIsNotFull(t *testing.T) {
 	const rounds, posts = 500, 1000
 	under := 0
 	for range rounds {
-		d, err := New(Config{QLen: posts, Streams: StreamSoftware})
+		d, err := New(Config{QLen: posts, Streams: event.StreamSoftware})
 		require.NoError(t, err)
 		begun, ended := make(chan struct{}), make(chan error, 1)
 		go func() {

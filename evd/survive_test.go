@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"godat/hw/event"
 )
 
 // endings are the ways in which a callback ends its goroutine but not the process,
@@ -32,7 +34,7 @@ func TestADispatcherGoesOnWhenACallbackEndedItsGoroutine(t *testing.T) {
 	for name, c := range endings {
 		t.Run(name, func(t *testing.T) {
 			calls := make(chan uint64, 8)
-			d := newDispatcher(t, Config{Mode: ModeCallback, Submit: c.submit, Callback: func(evs []Event) {
+			d := newDispatcher(t, Config{Mode: ModeCallback, Submit: c.submit, Callback: func(evs []event.Event) {
 				calls <- evs[0].Cookie
 				if evs[0].Cookie == 1 {
 					c.end()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 func TestAnUnwaitableDispatcherIsDequeuedOnly(t *testing.T) {
@@ -30,7 +31,7 @@ func TestAnUnwaitableDispatcherIsDequeuedOnly(t *testing.T) {
 		t.Error("an iterator waits")
 	}
 	assert.Same(t, d, triggered(t, c), "the CNO goes on")
-	buf := make([]Event, 1)
+	buf := make([]event.Event, 1)
 	n, err := d.Dequeue(buf)
 	require.NoError(t, err)
 	assert.Equal(t, list(1), cookies(buf[:n]))

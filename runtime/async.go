@@ -3,13 +3,13 @@ package runtime
 import (
 	"sync"
 
-	"godat/internal/delivery"
-
 	"go.uber.org/zap"
 
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 )
 
 const (
@@ -47,7 +47,7 @@ type asyncKey struct {
 func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	a := &asyncErrors{log: cfg.log, to: cfg.async, nodes: make(map[asyncKey]*delivery.AsyncNode)}
 	if !cfg.hasAsync {
-		d, err := evd.New(evd.Config{QLen: asyncQLen, Streams: evd.StreamAsync | evd.StreamSoftware, IA: ia})
+		d, err := evd.New(evd.Config{QLen: asyncQLen, Streams: event.StreamAsync | event.StreamSoftware, IA: ia})
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	if a.to == nil {
 		return a, nil
 	}
-	return a, wiring(a.to).Attach(evd.StreamAsync)
+	return a, wiring(a.to).Attach(event.StreamAsync)
 }
 
 // close detaches from the dispatcher. A dispatcher that the adapter made is aborted:
@@ -127,38 +127,38 @@ func isOpen(source any) bool {
 }
 
 // event makes the event by which the program learns of an error. mu is held.
-func (a *asyncErrors) event(ev hw.AsyncEvent) (e evd.Event) {
+func (a *asyncErrors) event(ev hw.AsyncEvent) (e event.Event) {
 	if a.ia != nil {
 		e.Source = a.ia
 	}
 	switch ev.Kind {
 	case hw.AsyncDeviceFatal:
-		e.Number, e.Data = evd.AsyncIACatastrophic, evd.IACatastrophic
+		e.Number, e.Data = event.AsyncIACatastrophic, event.IACatastrophic
 	case hw.AsyncPortDown:
-		e.Number, e.Data = evd.AsyncIACatastrophic, evd.ReasonOther
+		e.Number, e.Data = event.AsyncIACatastrophic, event.ReasonOther
 	case hw.AsyncQPError:
-		e.Number, e.Data, e.Source = evd.AsyncEPBroken, evd.EPToError, nil
+		e.Number, e.Data, e.Source = event.AsyncEPBroken, event.EPToError, nil
 		if a.ia != nil && a.ia.adapter != nil {
 			if owner := a.ia.adapter.OfQP(ev.QP); owner != nil {
 				e.Source = owner
 			}
 		}
 	case hw.AsyncSRQError:
-		e.Number, e.Data, e.Source = evd.AsyncEPBroken, evd.SRQToError, nil
+		e.Number, e.Data, e.Source = event.AsyncEPBroken, event.SRQToError, nil
 		if a.ia != nil && a.ia.adapter != nil {
 			if owner := a.ia.adapter.FailSRQ(ev.SRQ); owner != nil {
 				e.Source = owner
 			}
 		}
 	case hw.AsyncCQOverrun:
-		e.Number, e.Data, e.Source = evd.AsyncEVDOverflow, evd.EVDOverflow, nil
+		e.Number, e.Data, e.Source = event.AsyncEVDOverflow, event.EVDOverflow, nil
 		if a.ia != nil && a.ia.polling != nil {
 			if d := a.ia.polling.Dispatcher(ev.CQ); d != nil {
 				e.Source = d
 			}
 		}
 	default:
-		e.Number, e.Data = evd.AsyncProviderError, evd.ReasonOther
+		e.Number, e.Data = event.AsyncProviderError, event.ReasonOther
 	}
 	return e
 }

@@ -19,13 +19,13 @@ func TestAsynchronousErrorsBecomeEventsAndLogLines(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	ia := open(t, "loop", WithLogger(zap.New(core)))
 	qp := &fakeQP{}
-	for kind, want := range map[hw.AsyncKind]evd.Number{
-		hw.AsyncDeviceFatal:   evd.AsyncIACatastrophic,
-		hw.AsyncPortDown:      evd.AsyncIACatastrophic,
-		hw.AsyncQPError:       evd.AsyncEPBroken,
-		hw.AsyncCQOverrun:     evd.AsyncEVDOverflow,
-		hw.AsyncSRQError:      evd.AsyncEPBroken,
-		hw.AsyncProviderError: evd.AsyncProviderError,
+	for kind, want := range map[hw.AsyncKind]EventNumber{
+		hw.AsyncDeviceFatal:   AsyncIACatastrophic,
+		hw.AsyncPortDown:      AsyncIACatastrophic,
+		hw.AsyncQPError:       AsyncEPBroken,
+		hw.AsyncCQOverrun:     AsyncEVDOverflow,
+		hw.AsyncSRQError:      AsyncEPBroken,
+		hw.AsyncProviderError: AsyncProviderError,
 	} {
 		cause := errors.New("it happened")
 		for range 5 { // latched: all five make one event
@@ -62,7 +62,7 @@ func TestTheAsynchronousDispatcherMayBeSharedOrNone(t *testing.T) {
 	assert.Nil(t, none.Async())
 	none.async.report(hw.AsyncEvent{Kind: hw.AsyncDeviceFatal})
 
-	wrong, err := evd.New(evd.Config{QLen: 4, Streams: evd.StreamDTO})
+	wrong, err := evd.New(evd.Config{QLen: 4, Streams: StreamDTO})
 	require.NoError(t, err)
 	_, err = Open(context.Background(), "loop", WithAsync(wrong))
 	require.ErrorIs(t, err, ErrInvalidParameter)
@@ -109,7 +109,7 @@ func TestAQueuePairsErrorNamesItsEndpoint(t *testing.T) {
 		source, why, ok := events[0].Async()
 		assert.True(t, ok)
 		assert.Same(t, e, source)
-		assert.Equal(t, evd.EPToError, why)
+		assert.Equal(t, ReasonEPToError, why)
 	}
 	require.NoError(t, endpoints[0].Close())
 	ia.async.report(hw.AsyncEvent{Kind: hw.AsyncQPError, QP: k.qps[0]})

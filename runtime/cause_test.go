@@ -47,18 +47,18 @@ func (r *causeRig) endpoint() *ep.Endpoint {
 	return e
 }
 
-func (r *causeRig) next() evd.Event {
+func (r *causeRig) next() Event {
 	select {
 	case ev := <-r.events.C():
 		return ev
 	case <-time.After(20 * time.Second):
 		r.t.Fatal("no event")
-		return evd.Event{}
+		return Event{}
 	}
 }
 
 // until takes events up to the first that has one of these numbers.
-func (r *causeRig) until(numbers ...evd.Number) evd.Event {
+func (r *causeRig) until(numbers ...EventNumber) Event {
 	for {
 		ev := r.next()
 		for _, n := range numbers {
@@ -72,9 +72,9 @@ func (r *causeRig) until(numbers ...evd.Number) evd.Event {
 func (r *causeRig) pair() (a, b *ep.Endpoint) {
 	a, b = r.endpoint(), r.endpoint()
 	require.NoError(r.t, a.Connect(ep.ConnectConfig{Addr: r.address(), Qual: r.point.Qual()}))
-	require.NoError(r.t, ep.RequestOf(r.until(evd.ConnectionRequest)).Accept(b, nil))
-	r.until(evd.Established)
-	r.until(evd.Established)
+	require.NoError(r.t, ep.RequestOf(r.until(ConnectionRequest)).Accept(b, nil))
+	r.until(Established)
+	r.until(Established)
 	return a, b
 }
 
@@ -100,7 +100,7 @@ func TestARefusedConnectionSaysToWhomAndWhyInItsFirstEvent(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, e.PostRecv(1, 0, m.Segment(0, 64)))
 		require.NoError(t, e.Connect(ep.ConnectConfig{Addr: r.address(), Qual: qual}))
-		for _, want := range []evd.Number{evd.DTOCompletion, evd.NonPeerRejected} {
+		for _, want := range []EventNumber{DTOCompletion, NonPeerRejected} {
 			ev := r.next()
 			require.Equal(t, want, ev.Number)
 			var cause *hw.Cause
@@ -120,8 +120,8 @@ func TestABrokenConnectionSaysWhyOnBothSidesAndInTheLog(t *testing.T) {
 		require.NoError(t, b.PostRecv(1, 0, m.Segment(0, 8)))
 		require.NoError(t, a.PostSend(2, 0, m.Segment(0, 64)))
 		for range 2 {
-			ev := r.until(evd.Broken)
-			require.ErrorIs(t, ev.Err(), evd.Error(evd.Broken))
+			ev := r.until(Broken)
+			require.ErrorIs(t, ev.Err(), EventError(Broken))
 			c := ev.Cause()
 			require.NotNil(t, c)
 			assert.NotNil(t, c.Local)
@@ -146,7 +146,7 @@ func TestAnOrderlyEndSaysWhoseItWasAndIsNotLogged(t *testing.T) {
 		a, _ := r.pair()
 		require.NoError(t, a.Disconnect(ep.Abrupt))
 		for range 2 {
-			ev := r.until(evd.Disconnected)
+			ev := r.until(Disconnected)
 			require.NoError(t, ev.Err())
 			want := hw.SidePeer
 			if ep.Of(ev) == a {
@@ -163,7 +163,7 @@ func TestAConnectThatTimesOutSaysSo(t *testing.T) {
 	eachCause(t, func(t *testing.T, r *causeRig) {
 		a := r.endpoint()
 		require.NoError(t, a.Connect(ep.ConnectConfig{Addr: r.address(), Qual: r.point.Qual(), Timeout: 20 * time.Millisecond}))
-		ev := r.until(evd.TimedOut)
+		ev := r.until(TimedOut)
 		var cause *hw.Cause
 		require.ErrorAs(t, ev.Err(), &cause)
 		require.ErrorIs(t, cause, hw.ErrTimeout)

@@ -1,8 +1,8 @@
 package runtime
 
 import (
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // Error is what calls return: DAT's return code, and in words what was wrong. It
@@ -27,12 +27,12 @@ type StatusError = hw.StatusError
 // EventError is the number of an event that tells of a failure, as an error:
 //
 //	errors.Is(ev.Err(), dat.EventError(dat.PeerRejected))
-type EventError = evd.Error
+type EventError = event.Error
 
 // Cause says why a connection, or the attempt at one, ended: in the words of the layer
 // that found the reason, with the addresses of both ends. errors.As finds it in the
 // error of the event that tells of the end, and in the error of a completion that the
-// end flushed; [evd.Event.Cause] gives it, too.
+// end flushed; [event.Event.Cause] gives it, too.
 type Cause = hw.Cause
 
 // Layer is the part of the stack in whose words a [Cause] speaks.

@@ -9,6 +9,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/mem"
 )
 
@@ -71,9 +72,9 @@ func ConnOf(ev Event) *Conn {
 }
 
 // filterConn keeps two kinds of completions from the channel: those of sends, and those
-// of receives without a message. It returns their buffers to the pool. It is an
-// [evd.Filter].
-func filterConn(source any, number evd.Number, status hw.Status, cookie uint64, data any) bool {
+// of receives without a message. It returns their buffers to the pool. It is a
+// delivery.Filter.
+func filterConn(source any, number event.Number, status hw.Status, cookie uint64, data any) bool {
 	e, _ := source.(*ep.Endpoint)
 	c, _ := e.Context().(*Conn)
 	switch {
@@ -84,11 +85,11 @@ func filterConn(source any, number evd.Number, status hw.Status, cookie uint64, 
 		}
 		c.put(c.pool.At(int(uint32(cookie))))
 		return false
-	case number == evd.Established:
+	case number == event.Established:
 		if private, _ := data.([]byte); private != nil {
 			c.private.Store(&private)
 		}
-	case number.Stream() == evd.StreamConnection:
+	case number.Stream() == event.StreamConnection:
 		c.end()
 	}
 	return true
@@ -112,9 +113,10 @@ func (c *Conn) put(b *mem.Buffer) {
 
 // Events is the channel on which the events of the connection come: receives, which
 // carry messages; the program's own operations; and the end of the connection, which is
-// the last event (see [evd.Event.Ended]). Connections that one Listener made share its
-// channel, unless ConnConfig.Apart is set. The channel is closed with the connection or
-// listener that it belongs to.
+// the last event (see [event.Event.Ended]). A connection that has ended still has its
+// buffers and memory until the program closes it, or the listener that made it.
+// Connections that one Listener made share its channel, unless ConnConfig.Apart is set.
+// The channel is closed with the connection or listener that it belongs to.
 func (c *Conn) Events() <-chan Event {
 	if c == nil {
 		return nil

@@ -17,7 +17,7 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 	server := accept(t, l)
 	for range 2 {
-		require.Equal(t, Established, event(t, l.Events()).Number)
+		require.Equal(t, Established, nextEvent(t, l.Events()).Number)
 	}
 	for name, send := range map[string]func(b *Buffer) error{
 		"sent": client.Send,

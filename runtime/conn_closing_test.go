@@ -38,7 +38,7 @@ func TestADialThatWaitsEndsWithItsAdapter(t *testing.T) {
 			_, err := client.Dial(context.Background(), l.Addr(), ConnConfig{})
 			dialed <- err
 		}()
-		event(t, l.Requests())
+		nextEvent(t, l.Requests())
 		require.NoError(t, client.Close())
 		requireCode(t, answer(t, dialed), hw.InvalidHandle, hw.HandleIA)
 		require.NoError(t, l.Close())
@@ -56,7 +56,7 @@ func TestADialThatWaitsEndsWithItsConnection(t *testing.T) {
 			}})
 			dialed <- err
 		}()
-		event(t, l.Requests())
+		nextEvent(t, l.Requests())
 		require.NoError(t, (<-made).Close())
 		requireCode(t, answer(t, dialed), hw.InvalidHandle, hw.HandleEP)
 		require.NoError(t, l.Close())
@@ -70,9 +70,9 @@ func TestAShutdownThatWaitsEndsWithItsAdapter(t *testing.T) {
 	l := listen(t, server, cfg)
 	go func() { _, _ = l.Accept(RequestOf(<-l.Requests()), nil) }()
 	c := dial(t, client, l, cfg)
-	up := ConnOf(event(t, l.Events()))
+	up := ConnOf(nextEvent(t, l.Events()))
 	say(t, c, "one")
-	event(t, up.Events()) // the receive is not posted once more
+	nextEvent(t, up.Events()) // the receive is not posted once more
 	say(t, c, "two")
 	down := make(chan error, 2)
 	go func() { down <- c.Shutdown(context.Background()) }()
@@ -202,7 +202,7 @@ func TestConnectionsRefuseWhatIsNilClosedOrAnotherAdapters(t *testing.T) {
 		require.ErrorIs(t, client.Queue(b), hw.ErrInvalidParameter)
 		client.Release(b)
 		say(t, client, "mine")
-		ev := event(t, server.Events())
+		ev := nextEvent(t, server.Events())
 		require.Nil(t, client.Message(ev))
 		server.Release(server.Message(ev))
 		server.Release(b)

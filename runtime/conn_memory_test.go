@@ -34,7 +34,7 @@ func TestBothEndsReachTheMemoryThatTheOtherShowed(t *testing.T) {
 		}()
 		client := dial(t, ia, l, ConnConfig{Setup: showMemory(size), Private: []byte("the same")})
 		server := <-accepted
-		require.Equal(t, Established, event(t, l.Events()).Number)
+		require.Equal(t, Established, nextEvent(t, l.Events()).Number)
 		for _, x := range []struct{ from, to *Conn }{{client, server}, {server, client}} {
 			mine, theirs := x.from.Context.(*LMR), x.to.Context.(*LMR)
 			copy(mine.Bytes(), "from "+x.from.String())
@@ -91,7 +91,7 @@ func TestDoSaysHowItsRequestEnded(t *testing.T) {
 		}
 		read.Remote.Context++
 		require.Error(t, c.Do(within(t), read), "the peer has no such memory")
-		require.True(t, event(t, c.Events()).Ended(), "a request of Do has no event there")
+		require.True(t, nextEvent(t, c.Events()).Ended(), "a request of Do has no event there")
 		require.NoError(t, c.Close())
 		requireCode(t, c.Do(within(t), read), hw.InvalidHandle, hw.HandleEP)
 		requireCode(t, (*Conn)(nil).Do(within(t), read), hw.InvalidHandle, hw.HandleEP)

@@ -69,8 +69,8 @@ func dial(t testing.TB, ia *IA, l *Listener, cfg ConnConfig) *Conn {
 	return c
 }
 
-// event takes the next event of a channel.
-func event(t testing.TB, events <-chan Event) Event {
+// nextEvent takes the next event of a channel.
+func nextEvent(t testing.TB, events <-chan Event) Event {
 	t.Helper()
 	select {
 	case ev, ok := <-events:
@@ -85,7 +85,7 @@ func event(t testing.TB, events <-chan Event) Event {
 // accept accepts the next request.
 func accept(t testing.TB, l *Listener) *Conn {
 	t.Helper()
-	c, err := l.Accept(RequestOf(event(t, l.Requests())), nil)
+	c, err := l.Accept(RequestOf(nextEvent(t, l.Requests())), nil)
 	require.NoError(t, err)
 	return c
 }
@@ -103,7 +103,7 @@ func both(t testing.TB, ia *IA, cfg ConnConfig) (l *Listener, client, server *Co
 	client = dial(t, ia, l, cfg)
 	server = <-accepted
 	require.NotNil(t, server)
-	require.Equal(t, Established, event(t, server.Events()).Number)
+	require.Equal(t, Established, nextEvent(t, server.Events()).Number)
 	return l, client, server
 }
 
@@ -120,7 +120,7 @@ func say(t testing.TB, c *Conn, text string) {
 // hear takes a message and gives its buffer back.
 func hear(t testing.TB, c *Conn) string {
 	t.Helper()
-	ev := event(t, c.Events())
+	ev := nextEvent(t, c.Events())
 	require.NoError(t, ev.Err())
 	require.Equal(t, c, ConnOf(ev))
 	b := c.Message(ev)
@@ -179,7 +179,7 @@ func TestAPeerWithinItsCreditsAlwaysFindsAReceive(t *testing.T) {
 			// The server holds all of them before it answers the first.
 			var held []*Buffer
 			for range depth {
-				held = append(held, server.Message(event(t, server.Events())))
+				held = append(held, server.Message(nextEvent(t, server.Events())))
 			}
 			for _, b := range held {
 				require.NoError(t, server.Queue(b))
@@ -266,7 +266,7 @@ func TestRDMAEndsInTheSameChannelWithATypedContext(t *testing.T) {
 		_, _ = offer.Write(where)
 		require.NoError(t, client.Send(offer))
 
-		m := server.Message(event(t, server.Events()))
+		m := server.Message(nextEvent(t, server.Events()))
 		from, err := ParseRemoteSegment(m.Bytes())
 		require.NoError(t, err)
 		pending := NewContexts[*Buffer](4)
@@ -274,7 +274,7 @@ func TestRDMAEndsInTheSameChannelWithATypedContext(t *testing.T) {
 		require.True(t, ok)
 		m.Resize(int(from.Len))
 		require.NoError(t, server.Endpoint.PostRDMARead(cookie, hw.Default, from, m.Segment()))
-		ev := event(t, server.Events())
+		ev := nextEvent(t, server.Events())
 		require.NoError(t, ev.Err())
 		require.Equal(t, hw.OpRead, ev.Op)
 		assert.Nil(t, server.Message(ev), "a read is no message")
@@ -298,7 +298,7 @@ func TestAListenerDialsIntoItsOwnChannel(t *testing.T) {
 		require.NoError(t, err)
 		server := accept(t, l)
 		assert.Equal(t, "hi", string(server.Private()))
-		up := []*Conn{ConnOf(event(t, l.Events())), ConnOf(event(t, l.Events()))}
+		up := []*Conn{ConnOf(nextEvent(t, l.Events())), ConnOf(nextEvent(t, l.Events()))}
 		assert.ElementsMatch(t, []*Conn{client, server}, up)
 		say(t, client, "there")
 		require.Equal(t, "there", hear(t, server))
@@ -405,7 +405,7 @@ func TestShutdownSendsWhatWasPosted(t *testing.T) {
 		for i := range 8 {
 			require.Equal(t, fmt.Sprint(i), hear(t, client))
 		}
-		ev := event(t, client.Events())
+		ev := nextEvent(t, client.Events())
 		require.True(t, ev.Ended())
 		require.NoError(t, ev.Err())
 		require.NoError(t, client.Close())
@@ -435,7 +435,7 @@ func TestABufferThatIsKeptIsNamedAtTheEnd(t *testing.T) {
 		require.ErrorIs(t, err, hw.ErrInvalidState)
 		assert.ErrorContains(t, err, "TestABufferThatIsKept")
 		require.NoError(t, client.Close(), "said once")
-		require.True(t, event(t, server.Events()).Ended())
+		require.True(t, nextEvent(t, server.Events()).Ended())
 		require.NoError(t, l.Close())
 	})
 }
@@ -445,7 +445,7 @@ func TestAClosedConnectionHasNoBuffers(t *testing.T) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64, Apart: true})
 		assert.Nil(t, l.Events(), "each connection has its own channel")
 		say(t, client, "unheard")
-		ev := event(t, server.Events())
+		ev := nextEvent(t, server.Events())
 		require.NoError(t, server.Close())
 		assert.Nil(t, server.Message(ev))
 		assert.Nil(t, server.Buffer())
@@ -455,7 +455,7 @@ func TestAClosedConnectionHasNoBuffers(t *testing.T) {
 		for range server.Events() {
 			// The channel is closed.
 		}
-		require.True(t, event(t, client.Events()).Ended())
+		require.True(t, nextEvent(t, client.Events()).Ended())
 		require.NoError(t, client.Close())
 		require.NoError(t, l.Close())
 	})
@@ -480,7 +480,7 @@ func TestWhatWasQueuedIsNotLostWithTheConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
 		require.NoError(t, server.Close())
-		require.True(t, event(t, client.Events()).Ended())
+		require.True(t, nextEvent(t, client.Events()).Ended())
 		require.NoError(t, client.Queue(client.Buffer()))
 		require.NoError(t, client.Flush(), "it is flushed, as posts are when the connection is over")
 		require.NoError(t, client.Queue(client.Buffer()))

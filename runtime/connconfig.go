@@ -111,7 +111,12 @@ func (cfg *ConnConfig) places() int {
 
 // newConnEvents makes a dispatcher with places for the events of conns connections.
 func (ia *IA) newConnEvents(cfg *ConnConfig, conns int) (*evd.Dispatcher, error) {
-	return ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: conns * cfg.places(), Filter: filterConn})
+	d, err := ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: conns * cfg.places()})
+	if err != nil {
+		return nil, err
+	}
+	wiring(d).SetFilter(filterConn)
+	return d, nil
 }
 
 // newConn returns a connection that has no parts yet. Its events go to the listener's

@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"godat/ep"
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // Dial connects to address, "host:port", and returns when the connection is up. The
 // receives are posted before. The connection has a channel of events of its own. If ctx
 // ends first, the error is its cause. If the peer refuses, the error is that of the
-// event (see [evd.Event.Err]), and [hw.Cause].Private of it has the private data of the
+// event (see [event.Event.Err]), and [hw.Cause].Private of it has the private data of the
 // peer's program. An adapter that is closed before or while Dial waits is
 // INVALID_HANDLE/IA; a connection that is closed meanwhile, by a goroutine that has it
 // from Setup, is INVALID_HANDLE/EP; a zone that is closed or another adapter's is
@@ -83,7 +82,7 @@ func (c *Conn) established(ctx context.Context) error {
 			switch {
 			case !ok:
 				return closedConn("runtime.Dial")
-			case ev.Number == evd.Established:
+			case ev.Number == event.Established:
 				return nil
 			case ev.Ended():
 				return ev.Err()
@@ -93,63 +92,4 @@ func (c *Conn) established(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// Receive waits for the peer's next message; the program owns its buffer from then on.
-// It is for a connection with a channel of its own, in a program that waits for nothing
-// else: it drops other events, and returns the error of one that has an error. When the
-// connection ends in order the error is io.EOF, also when this end closed it. When ctx
-// ends, the error is its cause. A nil ctx is INVALID_PARAMETER, a nil connection
-// INVALID_HANDLE/EP.
-func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
-	const op = "runtime.Conn.Receive"
-	if c == nil {
-		return nil, closedConn(op)
-	}
-	if ctx == nil {
-		return nil, nilContext(op)
-	}
-	for {
-		select {
-		case ev, ok := <-c.events.C():
-			if b := c.Message(ev); b != nil {
-				return b, nil
-			}
-			if err := ev.Err(); err != nil {
-				return nil, err
-			}
-			if !ok || ev.Ended() {
-				return nil, io.EOF
-			}
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// Do posts a request and waits for its completion. It is for RDMA by a goroutine that
-// has nothing else to do meanwhile. The event does not come to Events, and Do ignores
-// Suppress. The error is that of the post or of the completion. When ctx ends first,
-// the error is the context's, and the request goes on: the operation may use its memory
-// until the connection is closed. A nil ctx is INVALID_PARAMETER, a nil or closed
-// connection INVALID_HANDLE/EP.
-func (c *Conn) Do(ctx context.Context, request DTO) error {
-	const op = "runtime.Conn.Do"
-	if c == nil || c.closed.Load() {
-		return closedConn(op)
-	}
-	if ctx == nil {
-		return nilContext(op)
-	}
-	request.Flags &^= hw.Suppress
-	request.OneShot = c.events.NewOneShot()
-	defer request.OneShot.Release()
-	if _, err := c.Endpoint.PostBatch([]ep.DTO{request}); err != nil {
-		return err
-	}
-	ev, err := request.OneShot.Wait(ctx)
-	if err != nil {
-		return err
-	}
-	return ev.Err()
 }

@@ -5,6 +5,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // Event is one thing that happened: a completion, a change of a connection, a
@@ -15,46 +16,46 @@ import (
 // nil if what the event tells of went well. [EndpointOf], [ConnOf], [RMROf], [SRQOf]
 // and [RequestOf] give the objects that it is about. Its fields and methods: go doc
 // godat/evd Event.
-type Event = evd.Event
+type Event = event.Event
 
 // EventNumber says of what kind an event is: DAT_EVENT_NUMBER, with its numbers.
-type EventNumber = evd.Number
+type EventNumber = event.Number
 
-// The event numbers. [evd.Number.Completion] reports whether a number is that of a
+// The event numbers. [event.Number.Completion] reports whether a number is that of a
 // completion, of which there are three.
 const (
-	DTOCompletion  EventNumber = evd.DTOCompletion  // of a send, a receive, an RDMA read or write
-	IBDTOEvent     EventNumber = evd.IBDTOEvent     // of the same for atomics and immediate data
-	BindCompletion EventNumber = evd.BindCompletion // of a bind; RMROf
+	DTOCompletion  EventNumber = event.DTOCompletion  // of a send, a receive, an RDMA read or write
+	IBDTOEvent     EventNumber = event.IBDTOEvent     // of the same for atomics and immediate data
+	BindCompletion EventNumber = event.BindCompletion // of a bind; RMROf
 
-	ConnectionRequest     EventNumber = evd.ConnectionRequest     // RequestOf
-	Established           EventNumber = evd.Established           // on both sides; the endpoint is CONNECTED
-	PeerRejected          EventNumber = evd.PeerRejected          // the peer's program rejected, with private data
-	NonPeerRejected       EventNumber = evd.NonPeerRejected       // nothing listens there, or the peer's provider refused
-	AcceptCompletionError EventNumber = evd.AcceptCompletionError // an Accept led to no connection
-	Disconnected          EventNumber = evd.Disconnected          // the connection ended in order
-	Broken                EventNumber = evd.Broken                // an error ended the connection
-	TimedOut              EventNumber = evd.TimedOut              // ConnectConfig.Timeout ran out
-	Unreachable           EventNumber = evd.Unreachable           // no such address, or no way there
+	ConnectionRequest     EventNumber = event.ConnectionRequest     // RequestOf
+	Established           EventNumber = event.Established           // on both sides; the endpoint is CONNECTED
+	PeerRejected          EventNumber = event.PeerRejected          // the peer's program rejected, with private data
+	NonPeerRejected       EventNumber = event.NonPeerRejected       // nothing listens there, or the peer's provider refused
+	AcceptCompletionError EventNumber = event.AcceptCompletionError // an Accept led to no connection
+	Disconnected          EventNumber = event.Disconnected          // the connection ended in order
+	Broken                EventNumber = event.Broken                // an error ended the connection
+	TimedOut              EventNumber = event.TimedOut              // ConnectConfig.Timeout ran out
+	Unreachable           EventNumber = event.Unreachable           // no such address, or no way there
 
-	SoftwareEvent EventNumber = evd.SoftwareEvent // of Dispatcher.PostSoftware
+	SoftwareEvent EventNumber = event.SoftwareEvent // of Dispatcher.PostSoftware
 
-	AsyncEVDOverflow    EventNumber = evd.AsyncEVDOverflow    // an over-committed dispatcher lost events, or a device's queue did
-	AsyncIACatastrophic EventNumber = evd.AsyncIACatastrophic // the device or its port has failed
-	AsyncEPBroken       EventNumber = evd.AsyncEPBroken       // of endpoints and shared receive queues; Reason says why
-	AsyncTimedOut       EventNumber = evd.AsyncTimedOut
-	AsyncProviderError  EventNumber = evd.AsyncProviderError
+	AsyncEVDOverflow    EventNumber = event.AsyncEVDOverflow    // an over-committed dispatcher lost events, or a device's queue did
+	AsyncIACatastrophic EventNumber = event.AsyncIACatastrophic // the device or its port has failed
+	AsyncEPBroken       EventNumber = event.AsyncEPBroken       // of endpoints and shared receive queues; Reason says why
+	AsyncTimedOut       EventNumber = event.AsyncTimedOut
+	AsyncProviderError  EventNumber = event.AsyncProviderError
 )
 
 // EventFlags say more about an event.
-type EventFlags = evd.EventFlags
+type EventFlags = event.Flags
 
 // The flags of events.
 const (
-	EventSolicited   EventFlags = evd.Solicited   // a receive whose send had SolicitedWait
-	EventHasImm      EventFlags = evd.HasImm      // Event.Key is immediate data
-	EventInvalidated EventFlags = evd.Invalidated // Event.Key is the context that the peer's send invalidated
-	EventSilent      EventFlags = evd.Silent      // the event by itself wakes no waiter
+	EventSolicited   EventFlags = event.Solicited   // a receive whose send had SolicitedWait
+	EventHasImm      EventFlags = event.HasImm      // Event.Key is immediate data
+	EventInvalidated EventFlags = event.Invalidated // Event.Key is the context that the peer's send invalidated
+	EventSilent      EventFlags = event.Silent      // the event by itself wakes no waiter
 )
 
 // Status is how an operation ended: DAT_DTO_COMPLETION_STATUS, with its numbers.
@@ -78,29 +79,29 @@ const (
 )
 
 // Completion is the data of an event that tells of a completion:
-// DAT_DTO_COMPLETION_EVENT_DATA. [evd.Event.DTO] gives it. The fields of the event say
+// DAT_DTO_COMPLETION_EVENT_DATA. [event.Event.DTO] gives it. The fields of the event say
 // the same.
-type Completion = evd.DTO
+type Completion = event.DTO
 
 // ConnectionChange is the data of an event that tells of a connection:
-// DAT_CONNECTION_EVENT_DATA. [evd.Event.Connection] gives it.
-type ConnectionChange = evd.Connection
+// DAT_CONNECTION_EVENT_DATA. [event.Event.Connection] gives it.
+type ConnectionChange = event.Connection
 
-// Reason says why an asynchronous error came; [evd.Event.Async] gives it. The numbers
+// Reason says why an asynchronous error came; [event.Event.Async] gives it. The numbers
 // are DAT's, which numbers the reasons anew for each kind of object: what a number
 // means depends on the event's source.
-type Reason = evd.Reason
+type Reason = event.Reason
 
 // The reasons, by the kind of object.
 const (
-	ReasonIACatastrophic      Reason = evd.IACatastrophic      // IA
-	ReasonEPToError           Reason = evd.EPToError           // EP: the device put its queue pair into the error state
-	ReasonEPSoftHighWatermark Reason = evd.EPSoftHighWatermark // EP: it holds many receives of its shared queue
-	ReasonEVDOverflow         Reason = evd.EVDOverflow         // EVD
-	ReasonSRQToError          Reason = evd.SRQToError          // SRQ: the device put it into the error state
-	ReasonSRQLowWatermark     Reason = evd.SRQLowWatermark     // SRQ: few receives are left
-	ReasonMemoryOther         Reason = evd.MemoryOther         // LMR, RMR, PZ
-	ReasonOther               Reason = evd.ReasonOther         // IA, EP, EVD, SRQ
+	ReasonIACatastrophic      Reason = event.IACatastrophic      // IA
+	ReasonEPToError           Reason = event.EPToError           // EP: the device put its queue pair into the error state
+	ReasonEPSoftHighWatermark Reason = event.EPSoftHighWatermark // EP: it holds many receives of its shared queue
+	ReasonEVDOverflow         Reason = event.EVDOverflow         // EVD
+	ReasonSRQToError          Reason = event.SRQToError          // SRQ: the device put it into the error state
+	ReasonSRQLowWatermark     Reason = event.SRQLowWatermark     // SRQ: few receives are left
+	ReasonMemoryOther         Reason = event.MemoryOther         // LMR, RMR, PZ
+	ReasonOther               Reason = event.ReasonOther         // IA, EP, EVD, SRQ
 )
 
 // DispatcherMode says how a dispatcher delivers events. It is chosen when the
@@ -115,23 +116,19 @@ const (
 	ModeCallback DispatcherMode = evd.ModeCallback // calls of DispatcherConfig.Callback
 )
 
-// Filter decides which events a dispatcher of [ModeChannel] puts into its channel. It
-// is a field of [DispatcherConfig].
-type Filter = evd.Filter
-
 // Streams are kinds of events that a dispatcher takes: DAT_EVD_FLAGS, with its
 // numbers.
-type Streams = evd.Streams
+type Streams = event.Streams
 
 // The streams of a dispatcher.
 const (
-	StreamSoftware   Streams = evd.StreamSoftware   // what the program posts
-	StreamCR         Streams = evd.StreamCR         // connection requests
-	StreamDTO        Streams = evd.StreamDTO        // completions, those of the InfiniBand extension too
-	StreamConnection Streams = evd.StreamConnection // beginnings and ends of connections
-	StreamBind       Streams = evd.StreamBind       // completions of binds
-	StreamAsync      Streams = evd.StreamAsync      // asynchronous errors
-	DefaultStreams   Streams = evd.DefaultStreams   // all but software events
+	StreamSoftware   Streams = event.StreamSoftware   // what the program posts
+	StreamCR         Streams = event.StreamCR         // connection requests
+	StreamDTO        Streams = event.StreamDTO        // completions, those of the InfiniBand extension too
+	StreamConnection Streams = event.StreamConnection // beginnings and ends of connections
+	StreamBind       Streams = event.StreamBind       // completions of binds
+	StreamAsync      Streams = event.StreamAsync      // asynchronous errors
+	DefaultStreams   Streams = event.DefaultStreams   // all but software events
 )
 
 // Until makes a context that ends when the channel is closed, for Wait and other calls

@@ -135,6 +135,45 @@ func ExampleConn_Receive() {
 	// the client b ended: EOF
 }
 
+// A request and its answer, for a goroutine that waits for nothing else.
+func ExampleConn_SendBytes() {
+	ctx := context.Background()
+	ia, err := dat.Open(ctx, "loop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ia.Close()
+	ln, err := ia.Listen(ctx, "", dat.ConnConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stop, served := make(chan struct{}), make(chan error)
+	go echo(ln, stop, served)
+	c, err := ia.Dial(ctx, ln.Addr(), dat.ConnConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := c.SendBytes([]byte("a question")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer, err := c.Receive(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s\n", answer.Bytes())
+	c.Release(answer)
+	close(stop)
+	fmt.Println("served:", <-served)
+	// Output:
+	// a question
+	// served: <nil>
+}
+
 // RDMA on a connection: its events come to the connection's channel, with cookies from
 // a table that keeps what each operation is for. Setup tells the peer where the memory
 // is.
@@ -227,9 +266,7 @@ func ExampleConn_Shutdown() {
 		peer := dat.ConnOf(ev)
 		switch {
 		case ev.Number == dat.Established && peer == c:
-			b := c.Buffer()
-			fmt.Fprint(b, "goodbye")
-			fmt.Println("sent:", c.Send(b))
+			fmt.Println("sent:", c.SendBytes([]byte("goodbye")))
 			fmt.Println("shut down:", c.Shutdown(ctx))
 		case ev.Op == dat.OpRecv:
 			b := peer.Message(ev)

@@ -83,13 +83,31 @@ var oneOwner = []reflect.Type{reflect.TypeFor[*Outbox](), reflect.TypeFor[*Buffe
 // documented are the panics that the godoc of a method announces.
 var documented = []string{"evd: a batch was released twice", "evd: a one-shot request was released twice"}
 
+// runProgram gives a program eight seconds, and prints every goroutine's stack when they
+// are over. The fuzzer kills a worker whose input takes ten and keeps nothing but the
+// input: a second run of that input prints the stacks.
 func runProgram(t *testing.T, program []byte) {
+	c := &caller{t: t, handles: map[reflect.Type][]reflect.Value{}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.runAll(program)
+	}()
+	select {
+	case <-done:
+	case <-time.After(8 * time.Second):
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("hangs, after\n%s\n%s", c.program(), stacks[:goruntime.Stack(stacks, true)])
+	}
+}
+
+func (c *caller) runAll(program []byte) {
+	t := c.t
 	p := &tape{left: program}
 	provider := "loop"
 	if p.n(8) == 0 {
 		provider = "iwarp"
 	}
-	c := &caller{t: t, handles: map[reflect.Type][]reflect.Value{}}
 	var cancel context.CancelFunc
 	c.ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
@@ -345,6 +363,19 @@ func (c *caller) drawStruct(p *tape, v reflect.Value, depth int) {
 		}
 		if handle := f.Type.Kind() == reflect.Pointer && f.Type.NumMethod() > 0; handle || p.n(3) == 0 {
 			v.Field(i).Set(c.draw(p, f.Type, depth+1))
+		}
+	}
+	if debug := v.FieldByName("Debug"); debug.IsValid() && debug.Bool() {
+		boundDebug(v)
+	}
+}
+
+// boundDebug keeps a pool that watches over its buffers small: it fills all of them with
+// a pattern, which takes over ten seconds for 8 GiB.
+func boundDebug(config reflect.Value) {
+	for i := range config.NumField() {
+		if f := config.Field(i); f.CanInt() {
+			f.SetInt(min(f.Int(), 1<<10))
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
 )
 
@@ -83,7 +82,7 @@ func TestObjectsOfEachKindTellItAndHaveAConsumerContext(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalidHandle)
 		require.ErrorIs(t, other.SetConsumerContext(objects[number], 1), ErrInvalidHandle)
 	}
-	for _, wrong := range []any{nil, 1, (*IA)(nil), (*Endpoint)(nil), (*LMR)(nil), evd.Event{}} {
+	for _, wrong := range []any{nil, 1, (*IA)(nil), (*Endpoint)(nil), (*LMR)(nil), Event{}} {
 		_, err := HandleTypeOf(wrong)
 		require.ErrorIs(t, err, ErrInvalidHandle)
 	}

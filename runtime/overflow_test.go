@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw/sim"
 )
 
@@ -38,7 +37,7 @@ func TestAnOvercommittedDispatcherOverflows(t *testing.T) {
 			assert.True(t, ok)
 			assert.EqualValues(t, 0x08001, ev.Number)
 			assert.Same(t, d, source)
-			assert.Equal(t, evd.EVDOverflow, why)
+			assert.Equal(t, ReasonEVDOverflow, why)
 			for i := range uint64(2) {
 				ev, _, err := d.Wait(t.Context(), 1)
 				require.NoError(t, err)

@@ -25,6 +25,10 @@ const (
 	defaultUpcalls = 64
 	defaultControl = 16
 	releaseBound   = 5 * time.Second
+
+	// The pauses of release: each is twice as long as the one before.
+	firstPause   = 20 * time.Microsecond
+	longestPause = 10 * time.Millisecond
 )
 
 // pool runs the adapter's tasks: callbacks in one share, blocking calls in another.
@@ -71,16 +75,25 @@ func (p *pool) upcall(task func()) error { return p.upcalls.Submit(task) }
 // that the share is used up.
 func (p *pool) call(task func()) error { return p.control.Submit(task) }
 
-// release ends the pool's goroutines. Its tasks have ended, or are about to.
+// release ends the pool's goroutines. Its tasks have ended, or are about to; a goroutine
+// whose task takes longer than release waits ends after the task.
+//
+// release does not wait by ants' ReleaseTimeout, which spins until two goroutines of the
+// pool's own have ended. On the only processor they run when the scheduler preempts the
+// spinning goroutine, after 10 ms.
 func (p *pool) release() {
-	// The only error is that a task takes longer. The pool's goroutine ends after the
-	// task.
-	_ = p.upcalls.ReleaseTimeout(releaseBound)
-	_ = p.control.ReleaseTimeout(releaseBound)
+	p.abandon()
+	pause := firstPause
+	for end := time.Now().Add(releaseBound); p.running() && time.Now().Before(end); pause = min(2*pause, longestPause) {
+		time.Sleep(pause)
+	}
 }
 
-// abandon is release for a caller that is itself a task of the pool, for which release
-// would wait.
+// running reports whether a goroutine of the pool is left.
+func (p *pool) running() bool { return p.upcalls.Running()+p.control.Running() > 0 }
+
+// abandon is release without the wait. A caller that is itself a task of the pool calls
+// it, because release would wait for that task.
 func (p *pool) abandon() {
 	p.upcalls.Release()
 	p.control.Release()

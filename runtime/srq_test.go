@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
 	"godat/hw/loop"
 	"godat/hw/sim"
@@ -49,14 +48,14 @@ func TestTheAsynchronousErrorsOfASharedQueueNameIt(t *testing.T) {
 	assert.Same(t, q, SRQOf(ev))
 	source, why, _ := ev.Async()
 	assert.Same(t, q, source)
-	assert.Equal(t, evd.SRQLowWatermark, why)
+	assert.Equal(t, ReasonSRQLowWatermark, why)
 
 	ia.async.report(hw.AsyncEvent{Kind: hw.AsyncSRQError, SRQ: spy.srq})
 	ev, _, err = ia.Async().Wait(context.Background(), 1)
 	require.NoError(t, err)
 	assert.Same(t, q, SRQOf(ev))
 	_, why, _ = ev.Async()
-	assert.Equal(t, evd.SRQToError, why)
+	assert.Equal(t, ReasonSRQToError, why)
 	p, err := q.Query(SRQFieldAll)
 	require.NoError(t, err)
 	assert.Equal(t, SRQError, p.State)

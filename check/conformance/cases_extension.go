@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
 	dat "godat/runtime"
 )
@@ -60,10 +59,10 @@ func ext1(r *rig) {
 	post(server, client, 0x1111, 0x5E)
 	check := func(e *end, imm uint32, fill byte) {
 		sent := e.done(e.req, 0x9999, dat.StatusSuccess)
-		assert.Equal(r, evd.IBDTOEvent, sent.Number)
+		assert.Equal(r, dat.IBDTOEvent, sent.Number)
 		assert.Equal(r, hw.OpWriteImm, sent.Op)
 		got := e.done(e.recv, 5, dat.StatusSuccess)
-		assert.Equal(r, evd.IBDTOEvent, got.Number)
+		assert.Equal(r, dat.IBDTOEvent, got.Number)
 		assert.Equal(r, hw.OpRecvImm, got.Op)
 		data, ok := got.Immediate()
 		assert.True(r, ok)
@@ -99,7 +98,7 @@ func (a *atom) returns(op hw.Op, old, now uint64) {
 	c.Helper()
 	ev := c.done(c.req, 1, dat.StatusSuccess)
 	assert.Equal(c, op, ev.Op)
-	assert.Equal(c, evd.IBDTOEvent, ev.Number)
+	assert.Equal(c, dat.IBDTOEvent, ev.Number)
 	assert.EqualValues(c, 8, ev.Length)
 	assert.Equal(c, old, binary.NativeEndian.Uint64(c.mem.Bytes()))
 	assert.Equal(c, now, binary.NativeEndian.Uint64(a.word))

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
 	dat "godat/runtime"
 )
@@ -235,7 +234,7 @@ func fl6(r *rig) {
 		assert.Equal(r, 1, w.nmore)
 	}
 	ev := server.done(server.recv, 1, dat.StatusSuccess)
-	assert.NotZero(r, ev.Flags&evd.Solicited)
+	assert.NotZero(r, ev.Flags&dat.EventSolicited)
 
 	// A flush notifies too.
 	woken = r.asleep(server.recv)

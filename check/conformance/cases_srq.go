@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
 	dat "godat/runtime"
 )
@@ -178,7 +177,7 @@ func ds8(r *rig) {
 	assert.Same(r, q, dat.SRQOf(ev))
 	_, why, ok := ev.Async()
 	assert.True(r, ok)
-	assert.Equal(r, evd.SRQLowWatermark, why)
+	assert.Equal(r, dat.ReasonSRQLowWatermark, why)
 	take(2)
 	r.none(n.ia.Async())
 	require.NoError(r, q.SetLowWatermark(3), "it is below already")
@@ -240,7 +239,7 @@ func ds12(r *rig) {
 	source, why, ok := ev.Async()
 	require.True(r, ok)
 	require.Same(r, server.ep, source)
-	require.Equal(r, evd.EPSoftHighWatermark, why)
+	require.Equal(r, dat.ReasonEPSoftHighWatermark, why)
 	require.NoError(r, server.ep.SetWatermark(none, 0))
 	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 8)))
 	server.connection(dat.Broken)

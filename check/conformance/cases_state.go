@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
 	"godat/hw/fault"
 	dat "godat/runtime"
@@ -186,7 +185,7 @@ func (e *end) flush(op string) {
 	case called == dat.OpBind:
 		number = dat.BindCompletion
 	case called > hw.OpInvalidate:
-		number = evd.IBDTOEvent
+		number = dat.IBDTOEvent
 	}
 	require.Equal(e, number, ev.Number)
 }

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"godat/evd"
 	dat "godat/runtime"
 )
 
@@ -41,7 +40,7 @@ func (a *account) arrival(p *page, e *entry, ev *dat.Event) {
 	case s.length != n:
 		b.complain(Mismatch, "%s: %d bytes, of %s", p.name(e), n, q.name(s))
 		return
-	case (s.flags&dat.SolicitedWait != 0) != (ev.Flags&evd.Solicited != 0):
+	case (s.flags&dat.SolicitedWait != 0) != (ev.Flags&dat.EventSolicited != 0):
 		b.complain(Mismatch, "%s: flags %#x, of %s", p.name(e), uint16(ev.Flags), q.name(s))
 	}
 	if s.arrived.Add(1) != 1 {

@@ -151,8 +151,12 @@ func (a *tally) missing() []string {
 }
 
 func TestAnAbruptCloseInFullFlight(t *testing.T) {
+	rounds := uint64(5)
+	if testing.Short() {
+		rounds = 2
+	}
 	for _, p := range providers {
-		for i := range uint64(5) {
+		for i := range rounds {
 			cfg := Config{Adapters: p.adapters, Seed: mix(seed, 100+i), Ops: 3000, Fall: true, Patience: *patienceFlag, Options: p.options}
 			inner := p.open(cfg.Seed)
 			cfg.Providers = [2]hw.Provider{inner, inner}

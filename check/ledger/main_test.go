@@ -48,7 +48,7 @@ func number(name string, otherwise int64) int64 {
 func scaledDown() int64 {
 	switch {
 	case testing.Short():
-		return 10_000
+		return 5_000
 	case underRace:
 		return 20_000
 	}

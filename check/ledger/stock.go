@@ -18,19 +18,20 @@ func takeStock() stock {
 	return stock{goroutines: runtime.NumGoroutine(), descriptors: countDescriptors(), mappings: countMappings()}
 }
 
-// restored reports whether now holds nothing beyond s. Goroutines may be fewer:
-// some that were ending when s was taken may have ended.
-func (s stock) restored(now stock) bool {
-	return now.goroutines <= s.goroutines && now.descriptors == s.descriptors && now.mappings == s.mappings
+// restored reports whether the process holds nothing beyond s. Goroutines may be
+// fewer: some that were ending when s was taken may have ended. They are counted
+// first, since the others take far longer to count.
+func (s stock) restored() bool {
+	return runtime.NumGoroutine() <= s.goroutines && countDescriptors() == s.descriptors && countMappings() == s.mappings
 }
 
 // compare complains unless the process holds what it held when s was taken, and the
 // closed adapters hold no memory. It waits for goroutines that are ending.
 func (s stock) compare(w *world) {
-	now := takeStock()
-	for deadline := time.Now().Add(w.cfg.Patience); !s.restored(now) && time.Now().Before(deadline); now = takeStock() {
+	for deadline := time.Now().Add(w.cfg.Patience); !s.restored() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
+	now := takeStock()
 	if now.descriptors != s.descriptors || now.mappings != s.mappings {
 		w.complain(Leak, "before: %+v, afterwards: %+v", s, now)
 	}

@@ -64,7 +64,9 @@ func (r *resetter) relay(a, b *net.TCPConn) {
 		r.mu.Unlock()
 		both.Go(func() {
 			from, to := way[0], way[1]
-			if n, err := io.CopyN(to, from, most); err == nil && n == most {
+			// The writer has no ReadFrom. That would splice through pipes, which Go keeps
+			// open until the next garbage collection.
+			if n, err := io.CopyN(struct{ io.Writer }{to}, from, most); err == nil && n == most {
 				r.mu.Lock()
 				r.resets++
 				r.mu.Unlock()

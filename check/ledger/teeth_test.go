@@ -44,6 +44,7 @@ func TestABreachOfTheContractIsNoticed(t *testing.T) {
 	for _, p := range providers {
 		for i, x := range teeth {
 			t.Run(fmt.Sprintf("%s/%v", p.name, x.fault), func(t *testing.T) {
+				t.Parallel() // most of the time is Patience
 				if !x.spoils {
 					r := p.bite(x, time.Second/2, nil)
 					assert.True(t, slices.ContainsFunc(r.Complaints, x.wants), "%v", r)

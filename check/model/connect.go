@@ -151,11 +151,11 @@ func (q *cr) query(c *call) {
 	}
 }
 
-// accept judges an answer to a request: with the endpoint of the command or,
-// without one, with that of the request.
+// accept judges an answer to a request: with the endpoint of the command, or with
+// that of the request, which the command may name or not.
 func (q *cr) accept(c *call) {
 	p := q.w.eps.named(c.Text("ep"))
-	if q.own != nil && p == nil {
+	if q.own != nil && (p == nil || p == q.own) {
 		p = q.own
 	} else {
 		c.refuse(q.own != nil, invalidParameter)

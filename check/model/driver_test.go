@@ -259,7 +259,7 @@ func (d *driver) events(evs []dat.Event) (all []model.Event) {
 			e.Imm = int(context)
 			e.Flags |= model.Invalidated
 		}
-		if ev.Flags&evd.Solicited != 0 {
+		if ev.Flags&dat.EventSolicited != 0 {
 			e.Flags |= model.Solicited
 		}
 		if c, ok := ev.Connection(); ok {

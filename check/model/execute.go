@@ -57,6 +57,8 @@ func (p *endpoint) executeOne(x *work) bool {
 		p.fail(errLocalProtection)
 	case x.remote != 0 && !p.w.reachable(&remote, p.peer, x.remote):
 		p.fail(errRemoteAccess)
+	case x.kind == atomics && remote.Off%8 != 0: // in memory; every region begins at a multiple of 8
+		p.fail(errRemoteResponder)
 	case x.bind != nil && x.bind.binds() && !p.w.at(x.bind.seg).open:
 		p.fail(errBindFailed)
 	case x.kind == sends:

@@ -141,7 +141,6 @@ func (p *endpoint) refuseLengths(c *call, x *work, n int) {
 		c.refuse(n < x.target.Len || x.target.Len > p.maxRDMA, lengthError)
 	case atomics:
 		c.refuse(n != 8 || x.target.Len != 8, lengthError)
-		c.refuse(x.target.Off%8 != 0, invalidParameter)
 	}
 }
 

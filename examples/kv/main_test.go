@@ -102,10 +102,12 @@ func TestWhatWasPutIsGot(t *testing.T) {
 			require.ErrorContains(t, err, "no such key")
 			_, err = command(t, ia, addr, "put", "k", string(make([]byte, longest+1)))
 			require.ErrorIs(t, err, dat.ErrProtection)
-			_, err = command(t, ia, addr, "get", strings.Repeat("k", message))
-			require.ErrorIs(t, err, io.ErrShortBuffer)
-			_, err = command(t, ia, addr, "delete", "k")
-			require.ErrorContains(t, err, "usage")
+			_, err = command(t, ia, addr, "get", strings.Repeat("k", 4096))
+			require.ErrorIs(t, err, dat.ErrLength)
+			for _, args := range [][]string{nil, {"get"}, {"put", "k"}, {"delete", "k"}, {"get", "k", "v"}} {
+				_, err = command(t, ia, addr, args...)
+				require.ErrorContains(t, err, "usage", "%q", args)
+			}
 		})
 	}
 }
@@ -128,30 +130,30 @@ func TestManyClientsShareAStore(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAClientThatMakesNoSenseHurtsNobody(t *testing.T) {
+func TestAClientThatBreaksTheProtocolHarmsNoOther(t *testing.T) {
 	ia, addr := start(t, "loop")
-	for _, request := range []string{"", "p", "delete k", "long k", "long k\x00x", "long k\x00-1", "long k\x001048577"} {
-		c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{Message: message})
+	for _, request := range []string{
+		"", "p", "delete\x00k", "put\x00k\x00", "put\x00k\x00value", "put\x00k\x00#", "put\x00k\x00#x", "put\x00k\x00#0",
+		"put\x00k\x00#-1", "put\x00k\x00#1048577", "put\x00k\x00#99999999999999999999",
+	} {
+		c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{})
 		require.NoError(t, err)
-		b := c.Buffer()
-		_, _ = io.WriteString(b, request)
-		require.NoError(t, c.Send(b))
-		a, err := c.Receive(t.Context())
+		require.NoError(t, c.SendBytes([]byte(request)))
+		b, err := c.Receive(t.Context())
 		require.NoError(t, err)
-		assert.Contains(t, string(a.Bytes()), "error ", "%q", request)
-		c.Release(a)
+		assert.NotContains(t, string(b.Bytes()), "ok", "%q", request)
+		c.Release(b)
 		require.NoError(t, c.Close())
 	}
 	// A client that reads beyond its window loses its connection.
-	c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{Message: message})
+	c, err := ia.Dial(t.Context(), addr, dat.ConnConfig{})
 	require.NoError(t, err)
-	k := client{conn: c}
-	k.window, err = dat.ParseRemoteSegment(c.Private())
+	window, err := dat.ParseRemoteSegment(c.Private())
 	require.NoError(t, err)
-	k.memory, err = c.Alloc(2*longest, dat.LocalWrite)
+	memory, err := c.Alloc(2*longest, dat.LocalWrite)
 	require.NoError(t, err)
-	k.window.Len = 2 * longest
-	require.Error(t, k.move(t.Context(), dat.OpRead, 2*longest))
+	window.Len = 2 * longest
+	require.Error(t, c.Do(t.Context(), dat.DTO{Op: dat.OpRead, Segment: memory.Segment(0, 2*longest), Remote: window}))
 	require.NoError(t, c.Close())
 
 	_, err = command(t, ia, addr, "put", "k", strings.Repeat("v", short+1))

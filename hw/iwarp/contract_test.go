@@ -9,7 +9,8 @@ import (
 )
 
 // TestContract runs the contract suite over the provider in all its configurations; under
-// the race detector, which is slow, only in those that take different paths.
+// the race detector, which is slow, only in those that take different paths, and with
+// -short only in two that have TCP, a pipe, CRCs and markers between them.
 func TestContract(t *testing.T) {
 	tcp, pipe := New(Config{}), New((&pipes{}).config())
 	for _, c := range []struct {
@@ -17,21 +18,22 @@ func TestContract(t *testing.T) {
 		provider *Provider
 		host     string
 		params   map[string]string
+		short    bool
 		slow     bool
 	}{
-		{name: "with CRCs", provider: tcp, host: "127.0.0.1"},
+		{name: "with CRCs", provider: tcp, host: "127.0.0.1", short: true},
 		{name: "without CRCs", provider: tcp, host: "127.0.0.1", params: map[string]string{"crc": "false"}},
 		{name: "with markers", provider: tcp, host: "127.0.0.1", params: map[string]string{"markers": "true"}},
 		{name: "a pipe", provider: pipe, host: "here"},
 		{name: "IPv6", provider: tcp, host: "::1", slow: true},
-		{name: "a pipe, with markers", provider: pipe, host: "here", params: map[string]string{"markers": "true"}, slow: true},
+		{name: "a pipe, with markers", provider: pipe, host: "here", params: map[string]string{"markers": "true"}, short: true, slow: true},
 		{name: "small FPDUs", provider: tcp, host: "127.0.0.1", params: map[string]string{"fpdu": "256"}, slow: true},
 		{name: "small buffers", provider: tcp, host: "127.0.0.1", params: map[string]string{"buffer": "65536"}},
 		{name: "with the promise of an RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"peer2peer": "true"}, slow: true},
 		{name: "without RTR", provider: tcp, host: "127.0.0.1", params: map[string]string{"extensions": "false", "grace": "5ms"}, slow: true},
 		{name: "most private data", provider: tcp, host: "127.0.0.1", params: map[string]string{"private": "508"}, slow: true},
 	} {
-		if c.slow && owner.Enabled || c.host == "::1" && !hasIPv6() {
+		if testing.Short() && !c.short || c.slow && owner.Enabled || c.host == "::1" && !hasIPv6() {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

@@ -159,7 +159,7 @@ func TestAnyNetConnCarriesAConnection(t *testing.T) {
 
 // The socket fills up, because the peer reads nothing.
 func TestAPeerThatTakesNothingIsGivenUp(t *testing.T) {
-	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "100ms", "linger": "100ms"})
+	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "50ms", "linger": "10ms"})
 	a, m := n.peer(), n.memory(16<<20, hw.LocalRead)
 	scripted(t, a)
 	a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 16<<20)}, RKey: 1})
@@ -282,7 +282,7 @@ func TestTheDataPathAllocatesNothing(t *testing.T) {
 
 func TestAPeerThatStopsInTheMiddleOfAnFPDUIsGivenUp(t *testing.T) {
 	for _, size := range []int{0, 10, 30000} { // the last is read directly
-		n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "50ms", "linger": "100ms"})
+		n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "20ms", "linger": "10ms"})
 		b, m := n.peer(), n.memory(30000, hw.LocalWrite)
 		b.recv(m.sge(0, 30000))
 		s, _ := accepted(t, b, plain())

@@ -72,7 +72,7 @@ func TestAPeerWhoseProcessIsStoppedIsNoticed(t *testing.T) {
 	port, err := strconv.ParseUint(strings.TrimSpace(line), 10, 16)
 	require.NoError(t, err)
 
-	a := newNode(t, New(Config{}), map[string]string{"keepalive": "1s", "linger": "10ms"}).peer()
+	a := newNode(t, New(Config{}), map[string]string{"keepalive": "200ms", "linger": "10ms"}).peer()
 	a.recv()
 	require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: "127.0.0.1", Qual: port}))
 	a.awaitUp()

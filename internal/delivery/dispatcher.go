@@ -20,7 +20,6 @@ type Config struct {
 	BatchMin, BatchMax int
 	Overcommit         bool
 	Async              *Dispatcher // gets the overflow errors; nil drops them
-	Filter             Filter
 	Callback           func([]event.Event)
 	Submit             func(task func()) error
 	IA                 any
@@ -31,8 +30,15 @@ type Config struct {
 	Closing func()
 }
 
-// Filter decides whether an event of KindChannel goes into the channel; see evd.Filter.
-type Filter = func(source any, number event.Number, status hw.Status, cookie uint64, data any) bool
+// Filter reports whether an event goes into a channel. If it reports false, the
+// event is dropped and its place is free again. The goroutine that completes the
+// operation calls the filter, so the filter must not block, and of this library it
+// may call only mem.Buffer.Put and what only reads.
+//
+// The parameters are the event's fields of these names. They are passed one by one,
+// because they are in registers then: to build an Event and copy it to a function
+// costs more than the function.
+type Filter func(source any, number event.Number, status hw.Status, cookie uint64, data any) bool
 
 // Dispatcher is what is behind an evd.Dispatcher: the queues that endpoints put
 // events into, and the counts of what feeds them. Its methods may be called from
@@ -45,8 +51,8 @@ type Dispatcher struct {
 	resizeMax int
 	onClose   func()
 	upcalls   *upcalls // KindCallback
-	filter    Filter
-	front     *Queue // of an over-committed dispatcher
+	filter    Filter   // nil: none; see SetFilter
+	front     *Queue   // of an over-committed dispatcher
 	stop      chan struct{}
 
 	// Shared, without a lock.
@@ -79,7 +85,6 @@ func (d *Dispatcher) Init(cfg *Config) {
 	switch cfg.Kind {
 	case KindChannel:
 		q.initChannel(d, cfg.QLen, cfg.MaxLen)
-		d.filter, q.filter = cfg.Filter, cfg.Filter != nil
 		return
 	case KindCallback:
 		d.upcalls = newUpcalls(d, cfg)
@@ -110,6 +115,12 @@ func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 	q.ch = make(chan event.Event, maxLen+slack+asyncRoom)
 	q.hold = make([]event.Event, 0, maxLen/2+1)
 }
+
+// SetFilter sets the filter that sees each event of KindChannel before the event goes
+// into the channel. The filter does not see connection requests, asynchronous errors,
+// and the events of routes and one-shots. The dispatcher's maker calls SetFilter before
+// the first event.
+func (d *Dispatcher) SetFilter(f Filter) { d.filter, d.main.filter = f, f != nil }
 
 // C is the channel of events of KindChannel.
 func (d *Dispatcher) C() <-chan event.Event { return d.main.ch }

@@ -13,10 +13,11 @@ import (
 
 func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
 	var seen []uint64
-	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel, Filter: func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
+	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
+	d.SetFilter(func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
 		seen = append(seen, cookie)
 		return cookie%2 == 0
-	}})
+	})
 	q := d.Main()
 	room := int(q.limit.Load())
 	for range 3 { // if a refused event kept its place, the second Reserve would fail
@@ -35,10 +36,11 @@ func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
 
 func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
 	var seen []event.Number
-	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel, Filter: func(_ any, number event.Number, _ hw.Status, _ uint64, _ any) bool {
+	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
+	d.SetFilter(func(_ any, number event.Number, _ hw.Status, _ uint64, _ any) bool {
 		seen = append(seen, number)
 		return number == event.Disconnected
-	}})
+	})
 	q := d.Main()
 	require.True(t, q.Reserve(2))
 	q.PutCompletion(nil, 7, hw.StatusSuccess, hw.OpSend, event.Silent, 0)

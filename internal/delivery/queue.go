@@ -45,7 +45,7 @@ const doneEvery = 8
 type Queue struct {
 	// Immutable.
 	kind    Kind
-	filter  bool // Config.Filter sees the events first; beside kind, in the same word
+	filter  bool // the dispatcher's Filter sees the events first; beside kind, in the same word
 	d       *Dispatcher
 	ch      chan event.Event         // KindChannel, kindOneShot
 	ring    rings                    // KindRing, KindCallback

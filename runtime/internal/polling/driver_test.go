@@ -14,6 +14,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/owner"
 	"godat/internal/yield"
@@ -76,7 +77,7 @@ func TestADequeueDeliversWhatTheDeviceHas(t *testing.T) {
 	engine := undriven(t, dev, to)
 	own, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
 	other, otherCQ := dispatcherOf(t, engine, to, evd.Config{QLen: 8, Mode: evd.ModeChannel})
-	buf := make([]evd.Event, 8)
+	buf := make([]event.Event, 8)
 	n, err := own.Dequeue(buf)
 	require.NoError(t, err)
 	assert.Zero(t, n)
@@ -257,7 +258,7 @@ func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, d.ModifyCNO(c))
 	cq.complete(wcs(0, 1)...)
-	buf := make([]evd.Event, 8)
+	buf := make([]event.Event, 8)
 	n, err := d.Dequeue(buf)
 	require.NoError(t, err)
 	assert.Equal(t, 1, n)
@@ -417,7 +418,7 @@ func TestAConsumersPollAllocatesNothing(t *testing.T) {
 		wiring(d).Main().Flush()
 	}))
 	cq := attach(t, engine, d, 64)
-	buf := make([]evd.Event, 8)
+	buf := make([]event.Event, 8)
 	store := make([]hw.WC, 0, 64)
 	for i := range 8 {
 		store = append(store, hw.WC{ID: uint64(i), CQ: cq.cfg.Tag})

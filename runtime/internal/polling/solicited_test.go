@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // A dispatcher that notifies only when solicited has completion queues that it shares
@@ -28,7 +28,7 @@ func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
 	assert.False(t, attach(t, engine, nil, 1).cfg.SolicitedOnly)
 
 	// Each Dequeue has the device polled as long as the dispatcher has such a queue.
-	look := func() { _, _ = d.Dequeue(make([]evd.Event, 1)) }
+	look := func() { _, _ = d.Dequeue(make([]event.Event, 1)) }
 	asleep := func() bool { return dev.asleep() && engine.poller.asleep.Load() }
 	require.Eventually(t, asleep, 10*time.Second, time.Millisecond)
 	polls := dev.polls.Load()
