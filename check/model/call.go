@@ -97,9 +97,16 @@ func (c *call) failf(format string, args ...any) {
 	}
 }
 
-// expect compares values of the result with what they should be: pairs of a name and
-// a number.
+// expect compares what a call returned, if it succeeded, with what it should be:
+// pairs of a name and a number.
 func (c *call) expect(want ...any) {
+	if c.succeeded() {
+		c.compare(want...)
+	}
+}
+
+// compare is expect for a call that may have failed.
+func (c *call) compare(want ...any) {
 	for i := 0; i < len(want); i += 2 {
 		name, n := want[i].(string), want[i+1].(int)
 		if got := c.Values[name]; got != n {

@@ -15,7 +15,6 @@ const (
 	invalidParameter      Code = 0x06 << 16
 	invalidState          Code = 0x07 << 16
 	lengthError           Code = 0x08 << 16
-	modelNotSupported     Code = 0x09 << 16
 	privilegesViolation   Code = 0x0B << 16
 	protectionViolation   Code = 0x0C << 16
 	queueEmpty            Code = 0x0D << 16
@@ -43,7 +42,7 @@ const (
 var typeNames = map[Code]string{
 	success: "SUCCESS", connQualInUse: "CONN_QUAL_IN_USE", insufficientResources: "INSUFFICIENT_RESOURCES",
 	invalidHandle: "INVALID_HANDLE", invalidParameter: "INVALID_PARAMETER", invalidState: "INVALID_STATE",
-	lengthError: "LENGTH_ERROR", modelNotSupported: "MODEL_NOT_SUPPORTED",
+	lengthError:         "LENGTH_ERROR",
 	privilegesViolation: "PRIVILEGES_VIOLATION", protectionViolation: "PROTECTION_VIOLATION",
 	queueEmpty: "QUEUE_EMPTY", queueFull: "QUEUE_FULL", timeoutExpired: "TIMEOUT_EXPIRED",
 	invalidAddress: "INVALID_ADDRESS", interruptedCall: "INTERRUPTED_CALL", connQualUnavailable: "CONN_QUAL_UNAVAILABLE",

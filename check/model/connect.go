@@ -14,7 +14,7 @@ func Private(n int) string {
 func (p *endpoint) refuseConnection(c *call) {
 	c.refuse(p.conn == nil, invalidState|subEVDConnect)
 	c.refuse(p.zone == nil, invalidState|subPZ)
-	c.refuse(c.Int("private") > p.w.limits.Private, invalidParameter)
+	c.refuse(c.Int("private") > p.w.maxPrivate, invalidParameter)
 	p.conn.refuse(c, 2)
 }
 
@@ -146,9 +146,7 @@ func (w *World) CR(name string) any {
 func (w *World) CRs() int { return len(w.crs.all) }
 
 func (q *cr) query(c *call) {
-	if c.succeeded() {
-		c.expect("qual", q.qual, "private", len(q.private), "intact", 1, "truncated", 0, "own", q.w.eps.index(q.own))
-	}
+	c.expect("qual", q.qual, "private", len(q.private), "intact", 1, "truncated", 0, "own", q.w.eps.index(q.own))
 }
 
 // accept judges an answer to a request: with the endpoint of the command, or with
@@ -169,10 +167,8 @@ func (q *cr) accept(c *call) {
 	if !c.succeeded() {
 		return
 	}
-	waits := q.waits()
-	q.answered()
 	p.connRoom = 2
-	if !waits {
+	if waits := q.answered(); !waits {
 		p.state = activePending // only during this call
 		p.end(acceptCompletionError, "")
 		return
@@ -183,12 +179,11 @@ func (q *cr) accept(c *call) {
 }
 
 func (q *cr) reject(c *call) {
-	c.refuse(c.Int("private") > q.w.limits.Private, invalidParameter)
+	c.refuse(c.Int("private") > q.w.maxPrivate, invalidParameter)
 	if !c.succeeded() {
 		return
 	}
-	waits := q.waits()
-	q.answered()
+	waits := q.answered()
 	q.releaseEndpoint()
 	if waits {
 		q.from.end(peerRejected, Private(c.Int("private")))
@@ -207,18 +202,18 @@ func (q *cr) handoff(c *call) {
 	if !c.succeeded() {
 		return
 	}
-	waits := q.waits()
-	next := s.announce(q.from, q.private)
-	if waits {
+	waits := q.answered()
+	if next := s.announce(q.from, q.private); waits {
 		q.from.request = next
 	}
-	q.answered()
 	q.releaseEndpoint()
 }
 
-func (q *cr) answered() {
+// answered records the answer, and reports whether the active side still waits for it.
+func (q *cr) answered() bool {
 	q.dead = true
 	q.point.waiting--
+	return q.waits()
 }
 
 // waits reports whether the active side still waits for the answer.
@@ -238,7 +233,7 @@ func (q *cr) dequeued(c *call, e Event) {
 	if e.Attr == nil {
 		e.Attr = new(map[string]int)
 	}
-	p.setAttr(c, *e.Attr)
+	p.setAttr(c, *e.Attr, false)
 }
 
 // releaseEndpoint parts a request from its endpoint. The endpoint of an RSP becomes

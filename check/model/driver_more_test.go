@@ -12,20 +12,14 @@ import (
 func init() {
 	calls["connect"], calls["common_connect"], calls["dup_connect"] = (*driver).connect, (*driver).connect, (*driver).connect
 	calls["lmr_of"] = (*driver).newRegionOf
-	calls["sync_read"] = func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, d.ia.SyncRDMARead(d.local(c)...)
-	}
-	calls["sync_write"] = func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, d.ia.SyncRDMAWrite(d.local(c)...)
-	}
+	calls["sync_read"] = only(func(d *driver, c model.Command) error { return d.ia.SyncRDMARead(d.local(c)...) })
+	calls["sync_write"] = only(func(d *driver, c model.Command) error { return d.ia.SyncRDMAWrite(d.local(c)...) })
 	calls["async"] = (*driver).dequeueAsync
 	calls["srq_resize"] = (*driver).resizeSRQ
-	calls["srq_set_lw"] = func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, pick(d.srqs, 'q', c.On).SetLowWatermark(c.Int("receives"))
-	}
-	calls["set_watermark"] = func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, d.ep(c.On).SetWatermark(c.Int("soft"), c.Int("hard"))
-	}
+	calls["srq_set_lw"] = only(func(d *driver, c model.Command) error {
+		return pick(d.srqs, 'q', c.On).SetLowWatermark(c.Int("receives"))
+	})
+	calls["set_watermark"] = only(func(d *driver, c model.Command) error { return d.ep(c.On).SetWatermark(c.Int("soft"), c.Int("hard")) })
 	calls["recv_query"] = func(d *driver, c model.Command) (model.Result, error) {
 		n, span, err := d.ep(c.On).RecvQuery()
 		return values("allocated", n, "spread", number(span >= n)), err

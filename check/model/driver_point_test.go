@@ -14,9 +14,7 @@ import (
 func init() {
 	calls["psp"], calls["rsp"], calls["csp"] = (*driver).newPSP, (*driver).newRSP, (*driver).newCSP
 	for _, kind := range []string{"psp", "rsp", "csp"} {
-		calls[kind+"_free"] = func(d *driver, c model.Command) (model.Result, error) {
-			return model.Result{}, d.point(c.On, kind).Close()
-		}
+		calls[kind+"_free"] = only(func(d *driver, c model.Command) error { return d.point(c.On, kind).Close() })
 	}
 	calls["sp_query"] = (*driver).queryPoint
 	calls["handoff"] = func(d *driver, c model.Command) (model.Result, error) {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unsafe"
 
 	"godat/check/model"
 	"godat/ep"
@@ -52,49 +51,38 @@ func newDriver(ia *dat.IA, cr func(string) any) *driver {
 // calls maps each command to its call.
 var calls = map[string]func(*driver, model.Command) (model.Result, error){
 	"pz": (*driver).newZone, "lmr": (*driver).newRegion, "evd": (*driver).newEVD, "ep": (*driver).newEP,
-	"pz_free": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, pick(d.zones, 'z', c.On).Close()
-	},
-	"lmr_free":  func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.lmr(c.On).Free() },
-	"evd_free":  func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.evd(c.On).Close() },
-	"ep_free":   func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Close() },
+	"pz_free":   only(func(d *driver, c model.Command) error { return pick(d.zones, 'z', c.On).Close() }),
+	"lmr_free":  only(func(d *driver, c model.Command) error { return d.lmr(c.On).Free() }),
+	"evd_free":  only(func(d *driver, c model.Command) error { return d.evd(c.On).Close() }),
+	"ep_free":   only(func(d *driver, c model.Command) error { return d.ep(c.On).Close() }),
 	"lmr_query": (*driver).queryRegion, "evd_query": (*driver).queryEVD, "ep_query": (*driver).queryEP,
 	"status": (*driver).status, "cr_query": (*driver).queryCR,
-	"evd_resize": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, d.evd(c.On).Resize(c.Int("qlen"))
-	},
-	"post_se": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, d.evd(c.On).PostSoftware(c.Int("data"))
-	},
-	"dequeue": (*driver).dequeue, "wait": (*driver).wait,
+	"evd_resize": only(func(d *driver, c model.Command) error { return d.evd(c.On).Resize(c.Int("qlen")) }),
+	"post_se":    only(func(d *driver, c model.Command) error { return d.evd(c.On).PostSoftware(c.Int("data")) }),
+	"dequeue":    (*driver).dequeue, "wait": (*driver).wait,
 
-	"evd_modify_cno": (*driver).modifyCNO,
-	"evd_enable":     func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.evd(c.On).Enable() },
-	"evd_disable":    func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.evd(c.On).Disable() },
-	"evd_set_unwaitable": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, d.evd(c.On).SetUnwaitable()
-	},
-	"evd_clear_unwaitable": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, d.evd(c.On).ClearUnwaitable()
-	},
-	"srq": (*driver).newSRQ, "srq_recv": (*driver).sharedRecv, "srq_query": (*driver).querySRQ,
-	"srq_free": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, pick(d.srqs, 'q', c.On).Close()
-	},
-	"rmr": (*driver).newWindow, "bind": (*driver).bind, "rmr_query": (*driver).queryWindow,
-	"rmr_free": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, pick(d.windows, 'w', c.On).Free()
-	},
-	"cno": (*driver).newCNO, "cno_wait": (*driver).waitCNO,
-	"cno_free": func(d *driver, c model.Command) (model.Result, error) {
-		return model.Result{}, pick(d.cnos, 'n', c.On).Close()
-	},
+	"evd_modify_cno":       only((*driver).modifyCNO),
+	"evd_enable":           only(func(d *driver, c model.Command) error { return d.evd(c.On).Enable() }),
+	"evd_disable":          only(func(d *driver, c model.Command) error { return d.evd(c.On).Disable() }),
+	"evd_set_unwaitable":   only(func(d *driver, c model.Command) error { return d.evd(c.On).SetUnwaitable() }),
+	"evd_clear_unwaitable": only(func(d *driver, c model.Command) error { return d.evd(c.On).ClearUnwaitable() }),
+	"srq":                  (*driver).newSRQ, "srq_recv": only((*driver).sharedRecv), "srq_query": (*driver).querySRQ,
+	"srq_free": only(func(d *driver, c model.Command) error { return pick(d.srqs, 'q', c.On).Close() }),
+	"rmr":      (*driver).newWindow, "bind": (*driver).bind, "rmr_query": (*driver).queryWindow,
+	"rmr_free": only(func(d *driver, c model.Command) error { return pick(d.windows, 'w', c.On).Free() }),
+	"cno":      (*driver).newCNO, "cno_wait": (*driver).waitCNO,
+	"cno_free": only(func(d *driver, c model.Command) error { return pick(d.cnos, 'n', c.On).Close() }),
 
-	"accept": (*driver).accept, "reject": (*driver).reject, "disconnect": (*driver).disconnect,
-	"reset": func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, d.ep(c.On).Reset() },
+	"accept": only((*driver).accept), "reject": only((*driver).reject), "disconnect": (*driver).disconnect,
+	"reset": only(func(d *driver, c model.Command) error { return d.ep(c.On).Reset() }),
 
 	"recv": (*driver).post, "send": (*driver).post, "write": (*driver).post, "read": (*driver).post,
 	"write_imm": (*driver).post, "fetch_add": (*driver).post, "send_inv": (*driver).post, "read_rmr": (*driver).post, "cmp_swap": (*driver).post,
+}
+
+// only makes a call of one that returns an error only.
+func only(call func(*driver, model.Command) error) func(*driver, model.Command) (model.Result, error) {
+	return func(d *driver, c model.Command) (model.Result, error) { return model.Result{}, call(d, c) }
 }
 
 // do makes the call of a command.
@@ -148,47 +136,6 @@ func (d *driver) newZone(model.Command) (model.Result, error) {
 	return model.Result{}, err
 }
 
-func (d *driver) newRegion(c model.Command) (model.Result, error) {
-	m := &memory{}
-	d.regions = append(d.regions, m)
-	z, priv := pick(d.zones, 'z', c.Text("pz")), dat.Privileges(c.Bits("priv", model.Privileges))
-	var err error
-	if c.Text("by") == "alloc" {
-		if m.lmr, err = z.Alloc(c.Int("size"), priv); err != nil {
-			return model.Result{}, err
-		}
-		m.buf = m.lmr.Bytes()
-	} else {
-		m.buf = aligned(c.Int("size"))
-		if m.lmr, err = z.Register(m.buf, priv); err != nil {
-			m.lmr = nil
-			return model.Result{}, err
-		}
-	}
-	for i := range m.buf {
-		m.buf[i] = model.Fill(len(d.regions)-1, i)
-	}
-	m.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.buf))))
-	m.context, m.remote = m.lmr.Context(), m.lmr.RemoteContext()
-	return values("context", int(m.remote)), nil
-}
-
-// aligned returns n bytes of memory, aligned for atomics.
-func aligned(n int) []byte {
-	words := make([]uint64, n/8+1)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)[:n]
-}
-
-func (d *driver) queryRegion(c model.Command) (model.Result, error) {
-	mask := mem.LMRField(mem.LMRFieldAll)
-	if c.Text("mask") == "bad" {
-		mask = 1 << 30
-	}
-	q, err := d.lmr(c.On).Query(mask)
-	return values("length", int(q.Length), "privileges", int(q.Privileges), "remote", number(q.RemoteContext != 0),
-		"covered", number(q.RegisteredSize >= q.Length)), err
-}
-
 func (d *driver) newEVD(c model.Command) (model.Result, error) {
 	e, err := d.ia.NewDispatcher(dat.DispatcherConfig{
 		QLen: c.Int("qlen"), MaxLen: c.Int("max"), Streams: dat.Streams(c.Bits("streams", model.Streams)),
@@ -240,8 +187,8 @@ func (d *driver) waitCNO(c model.Command) (model.Result, error) {
 	return values("hint", slices.IndexFunc(d.evds, func(e *dat.Dispatcher) bool { return e != nil && e == hint })), err
 }
 
-func (d *driver) modifyCNO(c model.Command) (model.Result, error) {
-	return model.Result{}, d.evd(c.On).ModifyCNO(pick(d.cnos, 'n', c.Text("cno")))
+func (d *driver) modifyCNO(c model.Command) error {
+	return d.evd(c.On).ModifyCNO(pick(d.cnos, 'n', c.Text("cno")))
 }
 
 // events converts events to the model's terms.
@@ -328,12 +275,12 @@ func (d *driver) queryCR(c model.Command) (model.Result, error) {
 		"truncated", number(q.Truncated), "own", indexOf(d.eps, q.Endpoint)), err
 }
 
-func (d *driver) accept(c model.Command) (model.Result, error) {
-	return model.Result{}, d.request(c.On).Accept(d.ep(c.Text("ep")), []byte(model.Private(c.Int("private"))))
+func (d *driver) accept(c model.Command) error {
+	return d.request(c.On).Accept(d.ep(c.Text("ep")), []byte(model.Private(c.Int("private"))))
 }
 
-func (d *driver) reject(c model.Command) (model.Result, error) {
-	return model.Result{}, d.request(c.On).Reject([]byte(model.Private(c.Int("private"))))
+func (d *driver) reject(c model.Command) error {
+	return d.request(c.On).Reject([]byte(model.Private(c.Int("private"))))
 }
 
 func (d *driver) disconnect(c model.Command) (model.Result, error) {
@@ -402,85 +349,6 @@ func (d *driver) local(c model.Command) (all []dat.Segment) {
 		all = append(all, dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context})
 	}
 	return all
-}
-
-func (d *driver) newSRQ(c model.Command) (model.Result, error) {
-	attr := dat.SRQAttr{MaxRecvDTOs: c.Int("recvs"), MaxRecvIOV: c.Int("iov")}
-	q, err := d.ia.NewSRQ(pick(d.zones, 'z', c.Text("pz")), attr)
-	d.srqs = append(d.srqs, q)
-	if err != nil {
-		return model.Result{}, err
-	}
-	d.names[q] = c.On
-	p, err := q.Query(ep.SRQFieldAll)
-	return values("recvs", p.MaxRecvDTOs, "iov", p.MaxRecvIOV,
-		"enough", number(p.MaxRecvDTOs >= attr.MaxRecvDTOs && p.MaxRecvIOV >= attr.MaxRecvIOV)), err
-}
-
-func (d *driver) querySRQ(c model.Command) (model.Result, error) {
-	p, err := pick(d.srqs, 'q', c.On).Query(ep.SRQFieldAll)
-	return values("available", p.Available, "outstanding", p.Outstanding, "recvs", p.MaxRecvDTOs, "low", p.LowWatermark), err
-}
-
-func (d *driver) sharedRecv(c model.Command) (model.Result, error) {
-	return model.Result{}, pick(d.srqs, 'q', c.On).PostRecv(uint64(c.Int("cookie")), d.local(c)...)
-}
-
-// named is what a bind has returned.
-type named struct {
-	base    uint64 // of the region
-	context uint32
-}
-
-func (d *driver) newWindow(c model.Command) (model.Result, error) {
-	var r *mem.RMR
-	var err error
-	if c.Has("ep") {
-		r, err = d.ep(c.Text("ep")).NewRMR()
-	} else {
-		r, err = pick(d.zones, 'z', c.Text("pz")).NewRMR()
-	}
-	d.windows = append(d.windows, r)
-	if err == nil {
-		d.names[r] = c.On
-	}
-	return model.Result{}, err
-}
-
-func (d *driver) queryWindow(c model.Command) (model.Result, error) {
-	mask := mem.RMRField(mem.RMRFieldAll)
-	if c.Text("mask") == "bad" {
-		mask = 1 << 20
-	}
-	q, err := pick(d.windows, 'w', c.On).Query(mask)
-	return values("ep scope", number(err == nil && q.Scope == mem.RMRScopeEP), "length", int(q.Segment.Len), "privileges", int(q.Privileges), "context", number(q.RemoteContext != 0)), err
-}
-
-func (d *driver) bind(c model.Command) (model.Result, error) {
-	to := mem.Binding{Privileges: dat.Privileges(c.Bits("priv", model.Privileges))}
-	var base uint64
-	for _, s := range c.Segments("local") {
-		m := d.at(s)
-		base = m.base
-		to.Segment = dat.Segment{Addr: m.base + uint64(s.Off), Len: uint32(s.Len), Context: m.context}
-	}
-	r, err := d.ep(c.On).PostBind(uint64(c.Int("cookie")), dat.Flags(c.Bits("flags", model.Flags)), pick(d.windows, 'w', c.Text("rmr")), to)
-	for i := range d.binds { // a later bind may get the context of one that failed
-		if err == nil && d.binds[i].context == r.Context {
-			d.binds[i].base = base
-		}
-	}
-	d.binds = append(d.binds, named{base, r.Context})
-	return values("context", int(r.Context)), err
-}
-
-// through returns the remote segment for a piece of what a bind has named.
-func (d *driver) through(s model.Segment) dat.RemoteSegment {
-	if s.Region >= len(d.binds) {
-		return dat.RemoteSegment{Len: uint32(s.Len)}
-	}
-	b := d.binds[s.Region]
-	return dat.RemoteSegment{Addr: b.base + uint64(s.Off), Len: uint32(s.Len), Context: b.context}
 }
 
 // values makes a result's values from pairs of a name and a value.

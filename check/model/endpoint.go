@@ -78,7 +78,7 @@ func (w *World) newEP(c *call) {
 	c.refuse(!p.feedable(nil), invalidState)
 	c.refuse(slices.Contains([]int{c.Int("recvs"), c.Int("reqs"), c.Int("recviov")}, tooMany), invalidParameter)
 	if w.eps.add(c, p) {
-		p.setAttr(c, c.Values)
+		p.setAttr(c, c.Values, false)
 	}
 }
 
@@ -107,9 +107,6 @@ func (p *endpoint) destroy() {
 func (p *endpoint) uncertain() int { return min(len(p.suppressed), p.reqDepth/2) }
 
 func (p *endpoint) status(c *call) {
-	if !c.succeeded() {
-		return
-	}
 	if len(p.suppressed) == 0 || len(p.reqs) > 0 {
 		c.expect("request_idle", number(len(p.reqs) == 0))
 	}
@@ -119,9 +116,6 @@ func (p *endpoint) status(c *call) {
 // query judges a query: the state, the parameters, and which addresses are set.
 func (p *endpoint) query(c *call) {
 	c.refuseMask()
-	if !c.succeeded() {
-		return
-	}
 	c.expect("state", p.state, "pz", p.w.zones.index(p.zone), "recv", p.w.evds.index(p.recv),
 		"req", p.w.evds.index(p.req), "conn", p.w.evds.index(p.conn))
 	for name, want := range p.attr() {
@@ -148,15 +142,11 @@ func (p *endpoint) reset(c *call) {
 // queryRecvs judges the count of the receives that an endpoint has. They are its
 // own, since it completes each receive of a shared queue as it takes it.
 func (p *endpoint) queryRecvs(c *call) {
-	if c.succeeded() {
-		c.expect("allocated", len(p.recvs), "spread", 1)
-	}
+	c.expect("allocated", len(p.recvs), "spread", 1)
 }
 
 func (p *endpoint) queryCounters(c *call) {
-	if c.succeeded() {
-		c.expect("connects", p.connects, "disconnects", p.disconnects, "requests", p.requests, "receives", p.receives)
-	}
+	c.expect("connects", p.connects, "disconnects", p.disconnects, "requests", p.requests, "receives", p.receives)
 }
 
 // setWatermark judges the bounds on the receives that an endpoint may have taken of

@@ -85,9 +85,7 @@ func (d *evd) free(c *call) {
 
 func (d *evd) query(c *call) {
 	c.refuseMask()
-	if c.succeeded() {
-		c.expect("qlen", d.qlen, "streams", d.takes)
-	}
+	c.expect("qlen", d.qlen, "streams", d.takes)
 }
 
 func (d *evd) resize(c *call) {
@@ -219,7 +217,7 @@ func (d *evd) takeAll(c *call) {
 // take removes an event from the queue, if it is one that may come next.
 func (d *evd) take(c *call, got Event) {
 	for i, q := range d.queue {
-		if !d.mayCome(i, d.w.limits.InOrder) || !q.matches(got) {
+		if !d.mayCome(i) || !q.matches(got) {
 			continue
 		}
 		d.queue = append(d.queue[:i:i], d.queue[i+1:]...)
@@ -233,13 +231,13 @@ func (d *evd) take(c *call, got Event) {
 
 // mayCome reports whether event i may come next. No event of its stream may be
 // before it, and no event of its endpoint if one of the two is a connection event.
-// With inOrder, no event that an earlier command caused may be before it either,
-// except that a connection request and any other event have no order.
-func (d *evd) mayCome(i int, inOrder bool) bool {
+// No event that an earlier command caused may be before it either, except that a
+// connection request and any other event have no order.
+func (d *evd) mayCome(i int) bool {
 	q := &d.queue[i]
 	for j := range d.queue[:i] {
 		p := &d.queue[j]
-		earlier := inOrder && p.step < q.step && (p.cr == nil) == (q.cr == nil)
+		earlier := p.step < q.step && (p.cr == nil) == (q.cr == nil)
 		if p.stream == q.stream || p.of != "" && p.of == q.of && (p.conn || q.conn) || earlier {
 			return false
 		}
@@ -258,7 +256,7 @@ func (q *queued) matches(got Event) bool {
 
 func (d *evd) heads() (text string) {
 	for i := range d.queue {
-		if d.mayCome(i, false) {
+		if d.mayCome(i) {
 			text += " " + d.queue[i].want.String()
 		}
 	}

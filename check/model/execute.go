@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"encoding/binary"
-	"slices"
 )
 
 // DTO completion statuses.
@@ -23,50 +22,15 @@ const (
 // execute executes the requests of p until one must wait.
 func (p *endpoint) execute() {
 	for p.peer != nil && len(p.reqs) > 0 {
-		if !p.executeOne(p.reqs[0]) {
+		x := p.reqs[0]
+		t := transfer{&p.w.memory, p, p.peer, x, x.target, x.bytes()}
+		if t.remote.Len = t.n; !t.start() {
 			return
 		}
 	}
 	if p.state == disconnectPending {
 		p.endBoth(disconnected)
 	}
-}
-
-// executeOne executes the first request. It returns false when the request must wait
-// for a receive.
-func (p *endpoint) executeOne(x *work) bool {
-	takesRecv := x.kind == sends || x.op == "write_imm"
-	n := x.bytes()
-	switch lost := x.kind == sends && !p.w.intact(x.segs, n); {
-	case lost || !takesRecv: // the device looks at a send before it takes a receive
-	case !p.peer.receive():
-		if p.waits {
-			p.stalled = cmp.Or(p.stalled, p.w.step)
-			return false
-		}
-		p.fail(errNotReady)
-		return true
-	}
-	p.stalled = 0
-	remote := x.target
-	remote.Len = n
-	switch {
-	case (x.kind == reads || x.kind == atomics) && (p.readsOut == 0 || p.peer.readsIn == 0):
-		p.fail(errAny)
-	case !p.w.intact(x.segs, n), !p.sinkReachable(x):
-		p.fail(errLocalProtection)
-	case x.remote != 0 && !p.w.reachable(&remote, p.peer, x.remote):
-		p.fail(errRemoteAccess)
-	case x.kind == atomics && remote.Off%8 != 0: // in memory; every region begins at a multiple of 8
-		p.fail(errRemoteResponder)
-	case x.bind != nil && x.bind.binds() && !p.w.at(x.bind.seg).open:
-		p.fail(errBindFailed)
-	case x.kind == sends:
-		p.send(x, n)
-	default:
-		p.transfer(x, remote, n)
-	}
-	return true
 }
 
 // bytes is how many bytes an operation transfers.
@@ -80,108 +44,149 @@ func (x *work) bytes() int {
 	return total(x.segs)
 }
 
-// sinkReachable reports whether the sink of a read, if a remote context names it, is
-// one that p's peer may write. It makes that sink the local segment of the read.
-func (p *endpoint) sinkReachable(x *work) bool {
-	if x.op != "read_rmr" {
-		return true
-	}
-	sink := x.sink
-	sink.Len = x.target.Len
-	ok := p.w.reachable(&sink, p, remoteWrite)
-	if ok {
-		x.segs = []Segment{sink}
-	}
-	return ok
+// transfer is the execution of p's first request.
+type transfer struct {
+	*memory
+	p, peer *endpoint
+	x       *work
+	remote  Segment // of n bytes
+	n       int
 }
 
-// send sends n bytes to the first receive of the peer.
-func (p *endpoint) send(x *work, n int) {
-	peer := p.peer
-	sink := peer.recvs[0].segs
-	if n > total(sink) {
-		p.failBoth(errLocalLength)
+// start executes the request. It returns false when the request must wait for a
+// receive.
+func (t *transfer) start() bool {
+	p, x := t.p, t.x
+	sent := x.kind == sends && t.intact(x.segs, t.n) // the device looks at a send before it takes a receive
+	if (sent || x.op == "write_imm") && !t.peer.receive() {
+		if p.waits {
+			p.stalled = cmp.Or(p.stalled, p.w.step)
+			return false
+		}
+		t.fail(errNotReady)
+		return true
+	}
+	p.stalled = 0
+	switch {
+	case (x.kind == reads || x.kind == atomics) && (p.readsOut == 0 || t.peer.readsIn == 0):
+		t.fail(errAny)
+	case !t.intact(x.segs, t.n), !t.sinkReachable():
+		t.fail(errLocalProtection)
+	case x.remote != 0 && !t.reachable(&t.remote, t.peer, x.remote):
+		t.fail(errRemoteAccess)
+	case x.kind == atomics && t.remote.Off%8 != 0: // in memory; every region begins at a multiple of 8
+		t.fail(errRemoteResponder)
+	case x.bind != nil && x.bind.binds() && !t.at(x.bind.seg).open:
+		t.fail(errBindFailed)
+	case x.kind == sends:
+		t.send()
+	default:
+		t.access()
+	}
+	return true
+}
+
+// sinkReachable reports whether the sink of a read, if a remote context names it, is
+// one that p's peer may write. It makes that sink the local segment of the read.
+func (t *transfer) sinkReachable() bool {
+	if t.x.op != "read_rmr" {
+		return true
+	}
+	sink := t.x.sink
+	sink.Len = t.n
+	if !t.reachable(&sink, t.p, remoteWrite) {
+		return false
+	}
+	t.x.segs = []Segment{sink}
+	return true
+}
+
+// send sends to the first receive of the peer.
+func (t *transfer) send() {
+	sink := t.peer.recvs[0].segs
+	if t.n > total(sink) {
+		t.failBoth(errLocalLength)
 		return
 	}
-	if x.op == "send_inv" {
-		context, ok := p.w.invalidate(peer, x.target)
-		if x.imm = context; !ok {
-			p.fail(errRemoteAccess)
+	if t.x.op == "send_inv" {
+		context, ok := t.invalidate(t.peer, t.x.target)
+		if t.x.imm = context; !ok {
+			t.fail(errRemoteAccess)
 			return
 		}
 	}
-	if !p.w.intact(sink, n) || !p.w.inZone(sink, n, peer.zone) {
-		p.failBoth(errLocalProtection)
+	if !t.intact(sink, t.n) || !t.inZone(sink, t.n, t.peer.zone) {
+		t.failBoth(errLocalProtection)
 		return
 	}
-	p.w.move(sink, x.segs, n)
-	peer.received(0, n, x)
-	p.requested(0, n)
+	t.move(sink, t.x.segs, t.n)
+	t.peer.received(0, t.n, t.x)
+	t.p.requested(0, t.n)
 }
 
-// transfer executes an operation on n bytes of the peer's memory, or a bind.
-func (p *endpoint) transfer(x *work, remote Segment, n int) {
-	switch x.kind {
+// access executes an operation on the peer's memory, or a bind.
+func (t *transfer) access() {
+	switch target := []Segment{t.remote}; t.x.kind {
 	case writes:
-		p.w.move([]Segment{remote}, x.segs, n)
-		if x.op == "write_imm" {
-			p.peer.received(0, n, x)
+		t.move(target, t.x.segs, t.n)
+		if t.x.op == "write_imm" {
+			t.peer.received(0, t.n, t.x)
 		}
 	case reads:
-		p.w.move(x.segs, []Segment{remote}, n)
+		t.move(t.x.segs, target, t.n)
 	case atomics:
-		p.w.atomic(x, remote)
+		t.atomic(target, head(t.x.segs, t.n))
 	case binds:
-		x.bind.execute()
+		t.x.bind.execute()
 	}
-	p.requested(0, n)
+	t.p.requested(0, t.n)
 }
 
-// atomic executes an atomic operation on 8 remote bytes, and writes the old ones to
-// the local segments.
-func (m *memory) atomic(x *work, remote Segment) {
-	target, sink := []Segment{remote}, head(x.segs, 8)
-	old := m.bytes(target)
-	value := binary.NativeEndian.Uint64(old.bytes)
+// atomic executes an atomic operation on the target, and writes its old bytes to the
+// sink.
+func (t *transfer) atomic(target, sink []Segment) {
+	old := t.load(target)
+	var word [8]byte
+	mixed := t.overlap(t.remote, sink...)
+	for i, c := range old {
+		word[i] = c.byte
+		mixed = mixed || c.unknown
+	}
+	value := binary.NativeEndian.Uint64(word[:])
 	switch {
-	case x.op == "fetch_add":
-		value += x.add
-	case value == x.cmp:
-		value = x.add
+	case t.x.op == "fetch_add":
+		value += t.x.add
+	case value == t.x.cmp:
+		value = t.x.add
 	}
-	vague := slices.Contains(old.unknown, true)
-	mixed := vague || m.overlap(remote, sink...)
-	m.put(target, mixed, content{binary.NativeEndian.AppendUint64(nil, value), make([]bool, 8)})
-	m.put(sink, mixed, old)
+	binary.NativeEndian.PutUint64(word[:], value)
+	next := make([]cell, len(word))
+	for i, b := range word {
+		next[i].byte = b
+	}
+	t.store(target, mixed, next)
+	t.store(sink, mixed, old)
 }
 
-// fail ends the first request with an error, which breaks the connection.
-func (p *endpoint) fail(status int) {
-	p.forget(p.reqs[0])
-	p.requested(status, 0)
-	p.endBoth(broken)
+// fail ends the request with an error, which breaks the connection.
+func (t *transfer) fail(status int) {
+	if t.x.kind == reads || t.x.kind == atomics {
+		t.forget(t.x.segs)
+	}
+	if t.x.remote&(remoteWrite|remoteAtomic) != 0 {
+		real := t.x.target
+		if piece, ok := t.bind(real).resolve(real, remotePrivilege); real.Window && ok {
+			real = piece
+		}
+		t.forget([]Segment{real})
+	}
+	t.p.requested(status, 0)
+	t.p.endBoth(broken)
 }
 
 // failBoth fails a send and the receive that it took.
-func (p *endpoint) failBoth(atReceiver int) {
-	p.w.forget(p.peer.recvs[0].segs)
-	p.peer.received(atReceiver, 0, nil)
-	p.fail(errRemoteResponder)
-}
-
-// forget marks the memory as unknown that x may have begun to fill.
-func (p *endpoint) forget(x *work) {
-	if x.kind == reads || x.kind == atomics {
-		p.w.forget(x.segs)
-	}
-	if x.remote&(remoteWrite|remoteAtomic) == 0 {
-		return
-	}
-	real, ok := x.target, true
-	if real.Window {
-		real, ok = p.w.bind(real).resolve(real, remotePrivilege)
-	}
-	if ok {
-		p.w.forget([]Segment{real})
-	}
+func (t *transfer) failBoth(atReceiver int) {
+	t.forget(t.peer.recvs[0].segs)
+	t.peer.received(atReceiver, 0, nil)
+	t.fail(errRemoteResponder)
 }

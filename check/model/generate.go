@@ -245,7 +245,7 @@ func (g *generator) cr() string { return pick(g, &g.w.crs, all) }
 // private draws the length of the private data of a call.
 func (g *generator) private() int {
 	if g.rarely("much private data") {
-		return g.w.limits.Private + g.draw("more", 2)
+		return g.w.maxPrivate + g.draw("more", 2)
 	}
 	return g.of(0, 1, 5, 64)
 }
@@ -277,11 +277,11 @@ func (g *generator) pieces(n int, z *zone, privilege int) (segs []Segment) {
 // segment draws a piece of a region; with size -1 the length is drawn, too.
 func (g *generator) segment(z *zone, privilege, size int) Segment {
 	s := Segment{Region: Index('m', pick(g, &g.w.regions, func(m *region) bool {
-		return m.zone == z && m.priv&privilege != 0 && len(m.bytes) >= size
+		return m.zone == z && m.priv&privilege != 0 && len(m.cells) >= size
 	}))}
 	length := 64
 	if m := g.w.at(s); m != nil {
-		length = len(m.bytes)
+		length = len(m.cells)
 	}
 	s.Off = min(g.of(0, 8, 16, 24, 1), length)
 	s.Len = min(g.of(8, 16, 4, 32, 1, 0, 64), length-s.Off)

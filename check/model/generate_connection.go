@@ -49,7 +49,7 @@ func (g connectionCommands) accept() Command {
 		if p := q.own; p.zone == nil || p.conn == nil {
 			return endpointCommands(g).modifyEP(p.name)
 		}
-		return New("accept", name, "ep", []string{"-", q.own.name}[g.draw("named", 2)], "private", g.private())
+		return New("accept", name, "ep", g.one("named", "-", q.own.name), "private", g.private())
 	}
 	return New("accept", name, "ep", g.ep(unconnected), "private", g.private())
 }

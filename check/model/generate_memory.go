@@ -47,7 +47,7 @@ func (g memoryCommands) sync() Command {
 func (g memoryCommands) syncable() Segment {
 	s := Segment{Region: Index('m', anyOf(g.generator, &g.w.regions)), Len: g.of(8, 1, 64, 0)}
 	if m := g.w.at(s); m != nil && !g.rarely("out of bounds") {
-		s.Len = min(s.Len, len(m.bytes))
+		s.Len = min(s.Len, len(m.cells))
 	}
 	return s
 }

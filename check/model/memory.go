@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Privileges are the memory privileges by name, from dat.h and the InfiniBand
 // extension.
@@ -44,8 +47,14 @@ type region struct {
 	context     int  // the remote context
 	invalidated bool // a peer has invalidated the context
 	root        int  // the number of the first region of this memory
-	bytes       []byte
-	unknown     []bool // which bytes may be anything, since a failed transfer may have begun
+	cells       []cell
+}
+
+// cell is a byte of memory, and whether it may be anything, since a failed transfer
+// may have begun.
+type cell struct {
+	byte    byte
+	unknown bool
 }
 
 // Fill returns byte i of a new region.
@@ -61,14 +70,14 @@ func (m *memory) newRegion(c *call) {
 	need(c, r.zone)
 	if c.Op == "lmr_of" {
 		if of := m.regions.named(c.Text("of")); need(c, of) {
-			r.root, r.bytes, r.unknown = of.root, of.bytes, of.unknown
+			r.root, r.cells = of.root, of.cells
 		}
 	} else {
 		n := c.Int("size")
 		c.refuse(n == 0, lengthError)
-		r.bytes, r.unknown = make([]byte, n), make([]bool, n)
-		for i := range r.bytes {
-			r.bytes[i] = Fill(r.root, i)
+		r.cells = make([]cell, n)
+		for i := range r.cells {
+			r.cells[i].byte = Fill(r.root, i)
 		}
 	}
 	m.regions.add(c, r)
@@ -81,9 +90,7 @@ func (m *memory) freeRegion(r *region, c *call) {
 
 func (r *region) query(c *call) {
 	c.refuseMask()
-	if c.succeeded() {
-		c.expect("length", len(r.bytes), "privileges", r.priv, "covered", 1, "remote", number(r.priv&remotePrivilege != 0))
-	}
+	c.expect("length", len(r.cells), "privileges", r.priv, "covered", 1, "remote", number(r.priv&remotePrivilege != 0))
 }
 
 // sync judges a synchronization of memory; of its effect only the refusals are
@@ -100,7 +107,7 @@ func (m *memory) sync(c *call) {
 }
 
 // holds reports whether a segment is within the region.
-func (r *region) holds(s Segment) bool { return s.Off >= 0 && s.Off+s.Len <= len(r.bytes) }
+func (r *region) holds(s Segment) bool { return s.Off >= 0 && s.Off+s.Len <= len(r.cells) }
 
 // remote returns the privileges of a region for peers that use the region's own
 // context.
@@ -153,24 +160,14 @@ func (m *memory) reachable(s *Segment, p *endpoint, privilege int) bool {
 
 // intact reports whether no region in the first n bytes of segs was freed.
 func (m *memory) intact(segs []Segment, n int) bool {
-	for _, s := range head(segs, n) {
-		if !m.at(s).open {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(head(segs, n), func(s Segment) bool { return !m.at(s).open })
 }
 
 // inZone reports whether the first n bytes of segs are in zone z. The post checked
 // that with the endpoint's zone of its time; the endpoint may have another zone
 // since.
 func (m *memory) inZone(segs []Segment, n int, z *zone) bool {
-	for _, s := range head(segs, n) {
-		if m.at(s).zone != z {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(head(segs, n), func(s Segment) bool { return m.at(s).zone != z })
 }
 
 // head returns the first n bytes of segs, without empty segments.
@@ -200,32 +197,22 @@ func (m *memory) move(to, from []Segment, n int) {
 	for i, d := range to {
 		mixed = mixed || m.overlap(d, from...) || m.overlap(d, to[:i]...)
 	}
-	m.put(to, mixed, m.bytes(from))
+	m.store(to, mixed, m.load(from))
 }
 
-// content is bytes of memory, and which of them may be anything.
-type content struct {
-	bytes   []byte
-	unknown []bool
-}
-
-// bytes returns what segments hold.
-func (m *memory) bytes(segs []Segment) (c content) {
+// load returns what segments hold.
+func (m *memory) load(segs []Segment) (cells []cell) {
 	for _, s := range segs {
-		r := m.at(s)
-		c.bytes = append(c.bytes, r.bytes[s.Off:s.Off+s.Len]...)
-		c.unknown = append(c.unknown, r.unknown[s.Off:s.Off+s.Len]...)
+		cells = append(cells, m.at(s).cells[s.Off:s.Off+s.Len]...)
 	}
-	return c
+	return cells
 }
 
-// put writes c to segments that are as long, of which mixed makes all bytes unknown.
-func (m *memory) put(segs []Segment, mixed bool, c content) {
+// store writes cells to segments that are as long. If they are mixed up, all become
+// unknown.
+func (m *memory) store(segs []Segment, mixed bool, cells []cell) {
 	for _, s := range segs {
-		r := m.at(s)
-		n := copy(r.bytes[s.Off:s.Off+s.Len], c.bytes)
-		copy(r.unknown[s.Off:], c.unknown[:n])
-		c.bytes, c.unknown = c.bytes[n:], c.unknown[n:]
+		cells = cells[copy(m.at(s).cells[s.Off:s.Off+s.Len], cells):]
 	}
 	if mixed {
 		m.forget(segs)
@@ -235,23 +222,18 @@ func (m *memory) put(segs []Segment, mixed bool, c content) {
 // overlap reports whether a segment has a byte of memory in common with one of the
 // others.
 func (m *memory) overlap(s Segment, others ...Segment) bool {
-	for _, o := range others {
-		if m.at(s).root == m.at(o).root && s.Off < o.Off+o.Len && o.Off < s.Off+s.Len {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, func(o Segment) bool {
+		return m.at(s).root == m.at(o).root && s.Off < o.Off+o.Len && o.Off < s.Off+s.Len
+	})
 }
 
 // forget marks memory as unknown that a failed transfer may have begun to fill.
 func (m *memory) forget(segs []Segment) {
 	for _, s := range segs {
-		r := m.at(s)
-		if r == nil {
-			continue
-		}
-		for i := max(0, s.Off); i < min(len(r.unknown), s.Off+s.Len); i++ {
-			r.unknown[i] = true
+		if r := m.at(s); r != nil {
+			for i := max(0, s.Off); i < min(len(r.cells), s.Off+s.Len); i++ {
+				r.cells[i].unknown = true
+			}
 		}
 	}
 }
@@ -259,10 +241,9 @@ func (m *memory) forget(segs []Segment) {
 // CheckMemory compares the memory of an open region with the bytes that it should
 // hold.
 func (m *memory) CheckMemory(index int, got []byte) error {
-	r := m.regions.at(index)
-	for i := range r.bytes {
-		if !r.unknown[i] && got[i] != r.bytes[i] {
-			return fmt.Errorf("byte %d of m%d is %#x, should be %#x", i, index, got[i], r.bytes[i])
+	for i, c := range m.regions.at(index).cells {
+		if !c.unknown && got[i] != c.byte {
+			return fmt.Errorf("byte %d of m%d is %#x, should be %#x", i, index, got[i], c.byte)
 		}
 	}
 	return nil

@@ -103,35 +103,25 @@ func (p *params) attr() map[string]*int {
 	return all
 }
 
-// setAttr takes the attributes that a new endpoint has got. Each must be at least as
-// large as asked for; a default must be at least 1, but those of reads may be 0.
-func (p *params) setAttr(c *call, values map[string]int) {
-	for name, to := range p.attr() {
-		got, asked := values[name], c.Int(name)
-		least := max(asked, 1)
-		if asked < 0 || asked == 0 && (name == "readsin" || name == "readsout") {
-			least = 0
-		}
-		if *to = got; got < least {
-			c.failf("%s is %d, less than %d", name, got, least)
-		}
-	}
-}
-
-// changeAttr takes the attributes that a modified endpoint has got. An attribute
-// that the command names must be at least as large as asked for, and one that it
-// does not name must not change; depths and numbers of segments must not shrink.
-func (p *params) changeAttr(c *call) {
+// setAttr takes the attributes that an endpoint has got. Each must be at least as
+// large as asked for. In a new endpoint, a default must be at least 1, but those of
+// reads may be 0. A modify must not change an attribute that it does not name, nor
+// shrink depths and numbers of segments.
+func (p *params) setAttr(c *call, values map[string]int, modified bool) {
 	for name, at := range p.attr() {
-		got, was, least := c.Values[name], *at, max(c.Int(name), 0)
+		got, was, asked, least := values[name], *at, c.Int(name), 0
 		switch name {
+		case "readsin", "readsout":
 		case "recvs", "reqs", "recviov", "reqiov":
-			least = max(least, was)
+			least = was
+			fallthrough
+		default:
+			least = max(least, number(!modified && asked >= 0))
 		}
-		if *at = got; got < least {
-			c.failf("%s is %d, less than %d", name, got, least)
+		if *at = got; got < max(least, asked) {
+			c.failf("%s is %d, less than %d", name, got, max(least, asked))
 		}
-		if !c.Has(name) && got != was && name != "reqiov" { // reqiov is at least the larger of those of reads and writes
+		if modified && !c.Has(name) && got != was && name != "reqiov" { // reqiov is at least the larger of those of reads and writes
 			c.failf("%s is %d, was %d", name, got, was)
 		}
 	}
@@ -149,7 +139,7 @@ func (p *endpoint) modify(c *call) {
 	}
 	p.owed = append(p.owed, p.outliving(&q)...)
 	p.params = q
-	p.changeAttr(c)
+	p.setAttr(c, c.Values, true)
 }
 
 // modifiable are the states in which an endpoint may be modified. Its zone and its

@@ -65,9 +65,7 @@ func (s *point) free(c *call) {
 
 func (s *point) query(c *call) {
 	c.refuseMask()
-	if c.succeeded() {
-		c.expect("qual", s.qual, "evd", s.w.evds.index(s.to), "ep", s.w.eps.index(s.ep), "makes", number(s.makes))
-	}
+	c.expect("qual", s.qual, "evd", s.w.evds.index(s.to), "ep", s.w.eps.index(s.ep), "makes", number(s.makes))
 }
 
 // full reports whether as many requests wait as the backlog allows.

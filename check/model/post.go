@@ -112,7 +112,6 @@ func (p *endpoint) refuse(c *call, x *work, before int) {
 		c.refuse(p.zone == nil, invalidState|subPZ)
 	} else {
 		c.refuseUnless(p, isConnected, isDisconnected)
-		c.refuse(x.number == ibDTOEvent && !p.w.limits.Extended, modelNotSupported)
 		c.mayRefuse(posted+p.uncertain() >= depth, insufficientResources)
 	}
 	c.refuse(posted >= depth, insufficientResources)

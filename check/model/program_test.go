@@ -47,7 +47,7 @@ func (a *adapters) begin(seen *coverage) (*program, error) {
 		a.ia, a.uses = ia, 1
 	}
 	p := &program{ia: a.ia, seen: seen}
-	p.world = model.Make(model.Limits{Private: a.ia.Attr().MaxPrivate, InOrder: true, Extended: true})
+	p.world = model.Make(a.ia.Attr().MaxPrivate)
 	p.driver = newDriver(a.ia, p.world.CR)
 	return p, nil
 }

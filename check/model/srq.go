@@ -30,9 +30,7 @@ func (q *srq) free(c *call) {
 }
 
 func (q *srq) query(c *call) {
-	if c.succeeded() {
-		c.expect("available", len(q.recvs), "outstanding", len(q.recvs), "recvs", q.depth, "low", q.low)
-	}
+	c.expect("available", len(q.recvs), "outstanding", len(q.recvs), "recvs", q.depth, "low", q.low)
 }
 
 // setLow judges the arming of a shared queue's low watermark; 0 disarms it.

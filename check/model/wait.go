@@ -44,7 +44,7 @@ func (d *evd) wait(c *call) {
 		d.takeAll(c)
 	}
 	if c.Code == success || c.Code == timeoutExpired {
-		c.expect("nmore", len(d.queue))
+		c.compare("nmore", len(d.queue))
 	}
 }
 
@@ -98,7 +98,7 @@ func (w *World) Returned(index int, r Result) error {
 	case r.Code == success && (x.ends == success || x.vague) && n >= x.threshold:
 		d.takeOne(c, x.threshold)
 	case r.Code != success && (x.due || x.vague) && (r.Code == x.ends || x.vague && r.Code == interruptedCall):
-		c.expect("nmore", n)
+		c.compare("nmore", n)
 	default:
 		c.failf("a wait on e%d for %d events ended with %v", index, x.threshold, r.Code)
 	}

@@ -7,9 +7,9 @@ import "fmt"
 type World struct {
 	memory
 
-	limits Limits
-	step   int // how many commands there were
-	judges map[string]func(*call)
+	maxPrivate int // bytes of private data
+	step       int // how many commands there were
+	judges     map[string]func(*call)
 
 	evds   objects[*evd]
 	cnos   objects[*cno]
@@ -21,19 +21,14 @@ type World struct {
 	crs    objects[*cr]
 }
 
-// Limits are the properties of a provider that the model must know.
-type Limits struct {
-	Private  int  // bytes of private data
-	InOrder  bool // everything that a call causes has happened when the call returns
-	Extended bool // the provider has atomics and writes with immediate data
-}
-
-// Make returns a world without objects.
-func Make(l Limits) *World {
+// Make returns a world without objects, on a provider with atomics and writes with
+// immediate data. Private data has up to maxPrivate bytes. Everything that a call
+// causes has happened when the call returns.
+func Make(maxPrivate int) *World {
 	w := &World{
-		limits: l,
-		memory: memory{zones: objects[*zone]{kind: 'z'}, regions: objects[*region]{kind: 'm'}, windows: objects[*window]{kind: 'w'}},
-		evds:   objects[*evd]{kind: 'e'}, cnos: objects[*cno]{kind: 'n'}, shots: objects[*shot]{kind: 'o'},
+		maxPrivate: maxPrivate,
+		memory:     memory{zones: objects[*zone]{kind: 'z'}, regions: objects[*region]{kind: 'm'}, windows: objects[*window]{kind: 'w'}},
+		evds:       objects[*evd]{kind: 'e'}, cnos: objects[*cno]{kind: 'n'}, shots: objects[*shot]{kind: 'o'},
 		eps: objects[*endpoint]{kind: 'p'}, srqs: objects[*srq]{kind: 'q'},
 		points: objects[*point]{kind: 's'}, crs: objects[*cr]{kind: 'c'},
 	}
@@ -78,7 +73,7 @@ func (w *World) commands() map[string]func(*call) {
 
 // Commands returns the names of all commands.
 func Commands() (names []string) {
-	for n := range Make(Limits{}).judges {
+	for n := range Make(0).judges {
 		names = append(names, n)
 	}
 	return names

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"sync"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -45,7 +42,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	root, err := moduleRoot(ctx)
+	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
@@ -89,15 +86,6 @@ func run(ctx context.Context, args []string) error {
 	return c.run(ctx)
 }
 
-// moduleRoot finds the directory of the module's go.mod.
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("go list -m: %w", err)
-	}
-	return string(bytes.TrimSpace(out)), nil
-}
-
 // campaign is one run of mutate over the chosen mutations.
 type campaign struct {
 	runner   runner
@@ -107,7 +95,7 @@ type campaign struct {
 	results  []result
 }
 
-// run tries all mutations, prints the table and reports the failures.
+// run tries all mutations, prints each result and reports the failures.
 func (c *campaign) run(ctx context.Context) error {
 	if err := c.baselines(ctx); err != nil {
 		return err
@@ -117,7 +105,6 @@ func (c *campaign) run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.print()
 	bad, chance := 0, 0
 	for i, r := range c.results {
 		switch {
@@ -174,40 +161,18 @@ func (c *campaign) baselines(ctx context.Context) error {
 
 func (c *campaign) tryOne(ctx context.Context, i int) {
 	c.results[i] = c.runner.try(ctx, c.all[i])
-	fmt.Printf("%-15s %6.1fs  %s\n", c.results[i], c.results[i].took.Seconds(), c.all[i].title())
+	fmt.Printf("%-15s %6.1fs  %s  (%s %s)\n", c.results[i], c.results[i].took.Seconds(), c.all[i].title(), c.all[i].pkg, c.all[i].test)
 }
 
 // each calls f for every index below n, at most parallel calls at a time.
 func each(ctx context.Context, parallel, n int, f func(context.Context, int)) {
-	indexes := make(chan int)
-	var workers sync.WaitGroup
-	for range min(parallel, n) {
-		workers.Go(func() { work(ctx, indexes, f) })
-	}
+	var calls errgroup.Group
+	calls.SetLimit(parallel)
 	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		indexes <- i
+		calls.Go(func() error {
+			f(ctx, i)
+			return nil
+		})
 	}
-	close(indexes)
-	workers.Wait()
-}
-
-// work is the body of each worker: it ends when indexes is closed.
-func work(ctx context.Context, indexes <-chan int, f func(context.Context, int)) {
-	for i := range indexes {
-		f(ctx, i)
-	}
-}
-
-func (c *campaign) print() {
-	t := table.NewWriter()
-	t.SetOutputMirror(os.Stdout)
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"mutation", "package", "test", "verdict", "seconds"})
-	for i, m := range c.all {
-		t.AppendRow(table.Row{m.title(), m.pkg, m.test, c.results[i], fmt.Sprintf("%.1f", c.results[i].took.Seconds())})
-	}
-	t.Render()
+	_ = calls.Wait()
 }
