@@ -201,7 +201,7 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	qps := append([]*queuePair(nil), d.queuePairs()...)
-	q := &queuePair{dev: d, cfg: cfg, index: len(qps), who: uint64(d.fault.qps.Add(1))}
+	q := &queuePair{dev: d, cfg: cfg, index: len(qps), number: uint64(d.fault.qps.Add(1))}
 	for i, o := range qps {
 		if o == nil {
 			q.index = i

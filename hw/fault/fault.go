@@ -125,16 +125,16 @@ func (f *Provider) Name() string { return f.inner.Name() }
 // Fired is how often a fault has happened. Any goroutine may call it.
 func (f *Provider) Fired(k Kind) int { return int(f.fired[k].Load()) }
 
-// hits counts an event, and reports whether the fault happens at it. who and when
+// hits counts an event, and reports whether the fault happens at it. qp and event
 // identify the event in a way that does not depend on how goroutines interleave.
-func (f *Provider) hits(k Kind, who, when uint64) bool {
+func (f *Provider) hits(k Kind, qp, event uint64) bool {
 	on := f.cfg.On[k]
 	if on == (Trigger{}) {
 		return false
 	}
 	n := f.seen[k].Add(1)
 	hit := n == int64(on.Nth)
-	if on.Every > 0 && mix(f.cfg.Seed, uint64(k), who, when)%uint64(on.Every) == 0 {
+	if on.Every > 0 && mix(f.cfg.Seed, uint64(k), qp, event)%uint64(on.Every) == 0 {
 		hit = true
 	}
 	if hit {

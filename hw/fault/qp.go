@@ -13,11 +13,11 @@ import (
 // either case.
 type queuePair struct {
 	// Immutable.
-	dev   *device
-	inner hw.QP
-	cfg   hw.QPConfig // the owner's
-	index int
-	who   uint64 // its number in the order of creation, for hits
+	dev    *device
+	inner  hw.QP
+	cfg    hw.QPConfig // the owner's
+	index  int
+	number uint64 // in the order of creation; picks its faults
 
 	calls   sync.Mutex // serializes calls on inner; taken before mu
 	scratch []hw.SendWR
@@ -103,15 +103,15 @@ func (q *queuePair) postSend(wrs []hw.SendWR) (n int, sever bool, err error) {
 		e := entry{id: wr.ID}
 		q.ops++
 		if q.up && !q.down && !q.lost {
-			if f.hits(LosePeer, q.who, q.ops) {
+			if f.hits(LosePeer, q.number, q.ops) {
 				q.lost = true
 				q.dev.worker.at(time.Now().Add(f.cfg.Bound), task{qp: q, life: q.life, sever: true})
 			}
-			sever = f.hits(BreakConn, q.who, q.ops) || sever
-			e.delay = f.hits(DelaySend, q.who, q.ops)
-			if q.cfg.SendSegments > 0 && q.dev.attr.Ops.Has(wr.Op) && f.hits(FailSend, q.who, q.ops) {
+			sever = f.hits(BreakConn, q.number, q.ops) || sever
+			e.delay = f.hits(DelaySend, q.number, q.ops)
+			if q.cfg.SendSegments > 0 && q.dev.attr.Ops.Has(wr.Op) && f.hits(FailSend, q.number, q.ops) {
 				e.poisoned = true
-				q.spoil(wr)
+				q.poisonSend(wr)
 			}
 		}
 		if (q.lost || q.severed) && i < pass {
@@ -145,8 +145,8 @@ func (q *queuePair) keep(wrs []hw.SendWR, i int) (int, error) {
 	return i, nil
 }
 
-// spoil replaces a request by one that must fail on this side.
-func (q *queuePair) spoil(wr *hw.SendWR) {
+// poisonSend replaces a request by one that must fail on this side.
+func (q *queuePair) poisonSend(wr *hw.SendWR) {
 	*wr = hw.SendWR{ID: wr.ID, Op: hw.OpSend, Flags: wr.Flags, SGL: q.poison[:]}
 	if q.dev.attr.Ops.Has(hw.OpWrite) {
 		wr.Op = hw.OpWrite // unlike a send, a write waits for no receive
@@ -166,7 +166,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 		wr := &q.rcvs[i]
 		q.ops++
 		e := entry{id: wr.ID, local: severed}
-		if !severed && q.cfg.RecvSegments > 0 && q.dev.fault.hits(FailRecv, q.who, q.ops) {
+		if !severed && q.cfg.RecvSegments > 0 && q.dev.fault.hits(FailRecv, q.number, q.ops) {
 			e.poisoned, wr.SGL = true, q.poison[:]
 		}
 		wr.ID = makeID(idRecv, q.index, r.push(e))
@@ -323,7 +323,7 @@ func (f facts) Established(info hw.ConnInfo) {
 	f.q.up = true
 	when := f.q.ops
 	f.q.mu.Unlock()
-	if !f.q.dev.fault.hits(LoseEstablished, f.q.who, when) {
+	if !f.q.dev.fault.hits(LoseEstablished, f.q.number, when) {
 		f.q.cfg.Facts.Established(info)
 	}
 }

@@ -100,7 +100,7 @@ func (s *queue) take(wc hw.WC) {
 			q.dev.worker.at(s.held, task{qp: q, life: q.life})
 		}
 	}
-	if q.broken && !s.ended && q.dev.fault.hits(EndEarly, q.who, s.completed) {
+	if q.broken && !s.ended && q.dev.fault.hits(EndEarly, q.number, s.completed) {
 		s.end()
 	}
 	s.emit(s.lossOf(wc))
@@ -127,10 +127,10 @@ func (s *queue) emit(wc hw.WC) {
 		return
 	}
 	switch {
-	case f.hits(DropCompletion, q.who, when):
-	case f.hits(DoubleCompletion, q.who, when):
+	case f.hits(DropCompletion, q.number, when):
+	case f.hits(DoubleCompletion, q.number, when):
 		s.out = append(s.out, wc, wc)
-	case f.hits(SwapCompletions, q.who, when):
+	case f.hits(SwapCompletions, q.number, when):
 		s.swapped, s.swap = true, wc
 	default:
 		s.out = append(s.out, wc)

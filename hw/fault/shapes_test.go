@@ -199,7 +199,7 @@ func TestFaultHandsOnSharedReceivesWithTheirIDs(t *testing.T) {
 	require.NoError(t, dev.Close())
 }
 
-func TestFaultPollsOnWhenNothingIsLeftOfABatch(t *testing.T) {
+func TestFaultPollsAgainWhenItDroppedAWholeBatch(t *testing.T) {
 	s := &shape{}
 	var wcs []hw.WC
 	f := Wrap(&shapeProvider{dev: struct {
@@ -231,8 +231,8 @@ func TestFaultNamesItsOwnObjectsInAsyncEvents(t *testing.T) {
 		shapePolled
 		shapeShared
 	}{s, shapePolled{&wcs}, shapeShared{s}}}
-	var heard hw.AsyncEvent
-	dev, err := Wrap(p, Config{}).Open(hw.OpenConfig{Async: func(ev hw.AsyncEvent) { heard = ev }})
+	var got hw.AsyncEvent
+	dev, err := Wrap(p, Config{}).Open(hw.OpenConfig{Async: func(ev hw.AsyncEvent) { got = ev }})
 	require.NoError(t, err)
 	qp, err := dev.NewQP(hw.QPConfig{})
 	require.NoError(t, err)
@@ -243,9 +243,9 @@ func TestFaultNamesItsOwnObjectsInAsyncEvents(t *testing.T) {
 	p.async(hw.AsyncEvent{
 		Kind: hw.AsyncQPError, QP: qp.(*queuePair).inner, CQ: cq.(*completionQueue).CQ, SRQ: srq.(*sharedQueue).SRQ,
 	})
-	assert.Same(t, qp, heard.QP)
-	assert.Same(t, cq, heard.CQ)
-	assert.Same(t, srq, heard.SRQ)
+	assert.Same(t, qp, got.QP)
+	assert.Same(t, cq, got.CQ)
+	assert.Same(t, srq, got.SRQ)
 	require.NoError(t, cq.Close())
 	require.NoError(t, qp.Close())
 	require.NoError(t, dev.Close())
@@ -260,18 +260,18 @@ type ends struct {
 func (*ends) Established(hw.ConnInfo)           {}
 func (e *ends) Down(why hw.Reason, _ *hw.Cause) { e.why = append(e.why, why) }
 
-func TestFaultTellsOfTheEndOnce(t *testing.T) {
+func TestFaultCallsDownOnce(t *testing.T) {
 	s := &shape{}
 	dev, err := Wrap(&shapeProvider{dev: s}, Config{On: Triggers{BreakConn: {Nth: 1}}}).Open(hw.OpenConfig{})
 	require.NoError(t, err)
-	heard := &ends{}
-	qp, err := dev.NewQP(hw.QPConfig{Facts: heard})
+	got := &ends{}
+	qp, err := dev.NewQP(hw.QPConfig{Facts: got})
 	require.NoError(t, err)
 	s.qps[0].Facts.Established(hw.ConnInfo{})
 	_, err = qp.PostSend(make([]hw.SendWR, 1))
 	require.NoError(t, err)
-	require.Equal(t, []hw.Reason{hw.ReasonBroken}, heard.why)
+	require.Equal(t, []hw.Reason{hw.ReasonBroken}, got.why)
 	s.qps[0].Facts.Down(hw.ReasonPeer, nil)
-	assert.Len(t, heard.why, 1, "the inner device noticed too")
+	assert.Len(t, got.why, 1, "the inner device noticed too")
 	require.NoError(t, dev.Close())
 }

@@ -8,7 +8,7 @@ import (
 // worker is the goroutine of a wrapped device that acts after a delay: it breaks
 // connections that lost their peer, and hands on completions that were held.
 type worker struct {
-	kick chan struct{}
+	wake chan struct{}
 	stop chan struct{}
 	done chan struct{}
 
@@ -26,7 +26,7 @@ type task struct {
 
 // start starts the goroutine, run.
 func (w *worker) start() {
-	w.kick, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	w.wake, w.stop, w.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	go w.run()
 }
 
@@ -43,7 +43,7 @@ func (w *worker) at(due time.Time, t task) {
 	w.tasks = append(w.tasks, t)
 	w.mu.Unlock()
 	select {
-	case w.kick <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
@@ -60,7 +60,7 @@ func (w *worker) run() {
 		select {
 		case <-w.stop:
 			return
-		case <-w.kick:
+		case <-w.wake:
 		case <-timer.C:
 		}
 	}

@@ -32,14 +32,14 @@ var causeCases = []contractCase{
 	{"a send that finds no receive: both sides know why", func(r *rig) {
 		a, b := r.pair()
 		a.post(sendOf())
-		r.blamed(a, b, hw.StatusReceiverNotReady)
+		r.brokenBecause(a, b, hw.StatusReceiverNotReady)
 	}},
 	{"a message too long for its receive: the receiver found it", func(r *rig) {
 		a, b := r.pair()
 		src, dst := r.a.mem(64, hw.LocalRead), r.b.mem(8, hw.LocalWrite)
 		b.recv(dst.all())
 		a.post(sendOf(src.all()))
-		r.blamed(a, b, hw.StatusLocalLength, hw.StatusRemoteResponder)
+		r.brokenBecause(a, b, hw.StatusLocalLength, hw.StatusRemoteResponder)
 		r.also.Equal(hw.SideLocal, b.cause.Found, "%v", b.cause)
 	}},
 	{"a write with a wrong key, or without the privilege: the target found it", ifHas(hw.OpWrite, func(r *rig) {
@@ -49,15 +49,15 @@ var causeCases = []contractCase{
 			wr := writeTo(far, 0, near.all())
 			wr.RKey ^= wrong
 			a.post(wr)
-			r.blamed(a, b, hw.StatusRemoteAccess)
+			r.brokenBecause(a, b, hw.StatusRemoteAccess)
 			r.also.Equal(hw.SidePeer, a.cause.Found, "%v", a.cause)
 		}
 	})},
-	{"a send from memory of no region: this side found it, and the peer hears that", func(r *rig) {
+	{"a send from memory of no region: this side found it, and the peer is told so", func(r *rig) {
 		a, b := r.pair()
 		b.recv()
 		a.post(sendOf(hw.SGE{Addr: 1, Len: 1}))
-		r.blamed(a, b, hw.StatusLocalProtection)
+		r.brokenBecause(a, b, hw.StatusLocalProtection)
 		r.also.Equal(hw.SideLocal, a.cause.Found, "%v", a.cause)
 		r.also.Equal(hw.SidePeer, b.cause.Found, "%v", b.cause)
 	}},
@@ -69,9 +69,9 @@ var causeCases = []contractCase{
 	}},
 }
 
-// blamed checks that a connection broke, and that both ends got a cause. A cause that
+// brokenBecause checks that a connection broke, and that both ends got a cause. A cause that
 // holds a completion status must hold one of may.
-func (r *rig) blamed(a, b *end, may ...hw.Status) {
+func (r *rig) brokenBecause(a, b *end, may ...hw.Status) {
 	r.tb.Helper()
 	r.broken(a, b)
 	for _, c := range r.causes(a, b) {

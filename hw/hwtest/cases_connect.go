@@ -143,7 +143,7 @@ var connectCases = []contractCase{
 			b.received(back)
 		}
 	}},
-	{"many connect at once and each meets its own", crowd},
+	{"many attempts at once each reach their own peer", crowd},
 }
 
 // refusedAs connects and checks that the attempt is refused with the reason want. It

@@ -21,7 +21,7 @@ var deregisterCases = []contractCase{
 		a, b := r.pair(notReady(hourLong))
 		src, dst := r.a.mem(64, hw.LocalRead), r.b.mem(64, hw.LocalWrite)
 		out := a.post(sendOf(src.all()))
-		a.stays(out)
+		a.mustWait(out)
 		r.within("Deregister", func() { r.also.NoError(src.free()) })
 		b.recv(dst.all())
 		r.also.Equal(hw.StatusLocalProtection, a.sent(out).Status)

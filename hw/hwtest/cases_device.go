@@ -29,7 +29,7 @@ var deviceCases = []contractCase{
 	}},
 	{"the attributes never change and make sense", attributes},
 	{"a device closes with nothing on it", func(r *rig) {
-		h := r.openStill(0)
+		h := r.openUnpumped(0)
 		r.must.NoError(h.zone.Close())
 		h.zone, h.closed = nil, true
 		r.also.NoError(h.dev.Close())

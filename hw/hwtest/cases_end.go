@@ -8,8 +8,8 @@ import (
 
 var endCases = []contractCase{
 	{"Break ends a queue pair in every phase of its life, and Reset makes it as new", phases},
-	{"an orderly Break: the peer hears Down(ReasonPeer)", func(r *rig) { r.peerHears(true, hw.ReasonPeer) }},
-	{"a Break that is not orderly: the peer hears Down(ReasonBroken)", func(r *rig) { r.peerHears(false, hw.ReasonBroken) }},
+	{"an orderly Break: the peer gets Down(ReasonPeer)", func(r *rig) { r.breakTellsPeer(true, hw.ReasonPeer) }},
+	{"a Break that is not orderly: the peer gets Down(ReasonBroken)", func(r *rig) { r.breakTellsPeer(false, hw.ReasonBroken) }},
 	{"both sides Break at once", bothBreak},
 	{"flushes come in order and before the end, on both queues of both sides", flushOrder},
 	{"a queue does not end before Break", func(r *rig) {
@@ -39,7 +39,7 @@ var endCases = []contractCase{
 			}
 		}
 	}},
-	{"Drain lets what was posted run to completion, and then Down(ReasonDrained)", drained},
+	{"Drain lets the posted requests run to completion, then comes Down(ReasonDrained)", drained},
 	{"Drain with nothing outstanding: Down(ReasonDrained)", func(r *rig) {
 		a, b := r.pair()
 		a.drain()
@@ -51,17 +51,17 @@ var endCases = []contractCase{
 		a, b := r.pair(notReady(hourLong))
 		out := a.post(sendOf())
 		a.drain()
-		a.stays(out)
+		a.mustWait(out)
 		b.recv()
 		r.also.Equal(hw.ReasonDrained, a.awaitDown())
 		r.also.Equal(hw.StatusSuccess, a.sent(out).Status)
 		a.breakNow(true)
 		r.also.Equal(hw.ReasonPeer, b.awaitDown())
 	})},
-	{"an orderly Break with a send that waits: the peer hears Down(ReasonPeer)", ifWaits(func(r *rig) {
+	{"an orderly Break with a send that waits: the peer gets Down(ReasonPeer)", ifWaits(func(r *rig) {
 		a, b := r.pair(notReady(hourLong))
 		out := a.post(sendOf())
-		a.stays(out)
+		a.mustWait(out)
 		a.breakNow(true)
 		r.also.Equal(hw.ReasonPeer, b.awaitDown())
 		r.also.Equal(hw.StatusFlushed, a.sent(out).Status)
@@ -202,7 +202,7 @@ func phases(r *rig) {
 	}
 }
 
-func (r *rig) peerHears(orderly bool, want hw.Reason) {
+func (r *rig) breakTellsPeer(orderly bool, want hw.Reason) {
 	a, b := r.pair()
 	roundTrip(r, a, b)
 	a.breakNow(orderly)
@@ -214,7 +214,7 @@ func (r *rig) peerHears(orderly bool, want hw.Reason) {
 	d.awaitEnd()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r.also.Equal(hw.ReasonNone, a.down, "who breaks is not told")
+	r.also.Equal(hw.ReasonNone, a.down, "the end that breaks gets no Down")
 }
 
 func bothBreak(r *rig) {

@@ -17,7 +17,7 @@ var failureCases = []contractCase{
 	}},
 	{"a send waits for a receive as long as NotReady says", waits},
 	{"a send that waited in vain fails when NotReady has run out, or at once without Attr.NotReadyWait", waitsInVain},
-	{"what is behind a send that waits waits too, in order", ifWaits(func(r *rig) {
+	{"requests behind a send that waits wait too, in order", ifWaits(func(r *rig) {
 		a, b := r.pair(notReady(hourLong))
 		near, far := r.a.mem(8, hw.AllPrivileges), r.b.mem(8, hw.AllPrivileges)
 		near.buf[0] = 1
@@ -115,7 +115,7 @@ func waits(r *rig) {
 	for i := range 3 {
 		fill(src.buf, byte(i))
 		out := a.post(sendOf(src.all()))
-		a.stays(out)
+		a.mustWait(out)
 		in := b.recv(dst.all())
 		r.must.Equal(hw.StatusSuccess, b.received(in).Status)
 		r.must.Equal(hw.StatusSuccess, a.sent(out).Status)

@@ -17,7 +17,7 @@ var invalidateCases = []contractCase{
 		r.also.Zero(n)
 		r.also.ErrorIs(err, errors.ErrUnsupported)
 	}},
-	{"a send that invalidates a key that is no good breaks the connection", ifHas(hw.OpSendInvalidate, func(r *rig) {
+	{"a send that invalidates a bad key breaks the connection", ifHas(hw.OpSendInvalidate, func(r *rig) {
 		a, b := r.pair()
 		in := b.recv()
 		// InfiniBand acknowledges the message before it checks the key, so the send may
@@ -52,7 +52,7 @@ var invalidateCases = []contractCase{
 			}
 		}
 	})},
-	{"a key that is no good fails with RemoteAccess", ifInvalidates(func(r *rig) {
+	{"an invalidation of a bad key fails with RemoteAccess", ifInvalidates(func(r *rig) {
 		far := r.b.memIn(r.b.newZone(), make([]byte, 64), hw.AllPrivileges)
 		near := r.b.mem(64, hw.LocalRead|hw.LocalWrite)
 		for name, key := range map[string]uint32{
@@ -89,7 +89,7 @@ var invalidateCases = []contractCase{
 			var key uint32
 			for range 3 {
 				key = b.bind(w, g, 0, 64, remoteAll)
-				r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, key, g.base, 64))
+				r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, key, g.base, 64))
 				in := b.recv()
 				a.post(hw.SendWR{Op: hw.OpSendInvalidate, Imm: key})
 				r.must.Equal(hw.StatusSuccess, b.received(in).Status)
@@ -102,8 +102,8 @@ var invalidateCases = []contractCase{
 		c, _ := r.pair()
 		target, key := r.exposed(b)
 		out := a.post(hw.SendWR{Op: hw.OpSendInvalidate, Flags: hw.WRSignaled, Imm: key})
-		a.stays(out)
-		r.also.Equal(hw.StatusSuccess, r.through(c, hw.OpWrite, key, target.base, 64))
+		a.mustWait(out)
+		r.also.Equal(hw.StatusSuccess, r.access(c, hw.OpWrite, key, target.base, 64))
 		b.received(b.recv())
 		r.also.Equal(hw.StatusSuccess, a.sent(out).Status)
 		r.deadKey(key, target)

@@ -24,7 +24,7 @@ var memoryCases = []contractCase{
 	{"remote ranges stay within their region", func(r *rig) { withinBounds(r, true) }},
 	{"local segments are of the queue pair's zone", func(r *rig) { otherZone(r, false) }},
 	{"remote ranges are of the peer's zone", func(r *rig) { otherZone(r, true) }},
-	{"the key of a region that is gone is good for nothing locally", func(r *rig) {
+	{"the local key of a region that is gone is refused", func(r *rig) {
 		r.refused(false, func(h *host) (*region, uint32) {
 			g := h.mem(64, hw.AllPrivileges)
 			key := g.mr.LKey()
@@ -33,7 +33,7 @@ var memoryCases = []contractCase{
 			return g, key
 		})
 	}},
-	{"the key of a region that is gone is good for nothing remotely", func(r *rig) {
+	{"the remote key of a region that is gone is refused", func(r *rig) {
 		r.refused(true, func(h *host) (*region, uint32) {
 			g := h.mem(64, hw.AllPrivileges)
 			key := g.mr.RKey()
@@ -43,7 +43,7 @@ var memoryCases = []contractCase{
 			return g, key
 		})
 	}},
-	{"a made-up key is good for nothing", func(r *rig) {
+	{"a made-up key is refused", func(r *rig) {
 		g := r.b.mem(64, hw.AllPrivileges)
 		for _, key := range []uint32{0, 1, ^uint32(0), g.mr.RKey() ^ 1, g.mr.RKey() ^ 1<<20} {
 			if key != g.mr.LKey() { // some devices have one key for local and remote use

@@ -25,7 +25,7 @@ var polledCases = []contractCase{
 	{"completions wait for a poll as long as it takes", polledOnly(pollLate)},
 	{"a completion after Arm ends Wait, before it or in it", polledOnly(armAndWait)},
 	{"Wake ends Wait, before it or in it", polledOnly(wakeUp)},
-	{"somebody else may poll during a Wait, and takes no wake-up from it", polledOnly(pollBesideWait)},
+	{"another goroutine may poll during a Wait, and a completion ends the Wait all the same", polledOnly(pollBesideWait)},
 	{"a queue for solicited completions wakes for those and for failed ones", solicitedOnly},
 	{"queue pairs share a completion queue", sharedQueue},
 }
@@ -38,13 +38,13 @@ func polledOnly(run func(r *rig, h *host, ends []*end)) func(*rig) {
 			r.tb.Log("this device completes by itself; the first case of the group shows it")
 			return
 		}
-		h := r.openStill(0)
-		run(r, h, r.still(h))
+		h := r.openUnpumped(0)
+		run(r, h, r.threePairs(h))
 	}
 }
 
-// still connects three queue pairs of h, which has no pump, to b.
-func (r *rig) still(h *host) (ends []*end) {
+// threePairs connects three queue pairs of h, which has no pump, to b.
+func (r *rig) threePairs(h *host) (ends []*end) {
 	for range 3 {
 		e := h.newEnd()
 		r.join(e, r.b.newEnd())
@@ -53,7 +53,7 @@ func (r *rig) still(h *host) (ends []*end) {
 	return ends
 }
 
-// peer is the other end of a connection that r.still made.
+// peer is the other end of a connection that r.threePairs made.
 func (r *rig) peer(e *end) *end { return r.b.ends[e.index] }
 
 // pollOnce polls one batch from the case's own goroutine.
@@ -70,8 +70,8 @@ func (h *host) pollFor(most int) {
 	}
 }
 
-// stuff makes n receives complete on e, without polling e's host.
-func (r *rig) stuff(e *end, n int) {
+// completeReceives makes n receives complete on e, without polling e's host.
+func (r *rig) completeReceives(e *end, n int) {
 	r.tb.Helper()
 	from := r.peer(e)
 	for range n {
@@ -83,7 +83,7 @@ func (r *rig) stuff(e *end, n int) {
 func pollFairly(r *rig, h *host, ends []*end) {
 	const each = 6
 	for _, e := range ends {
-		r.stuff(e, each)
+		r.completeReceives(e, each)
 	}
 	seen := map[int]int{}
 	for range len(ends) * each {
@@ -105,7 +105,7 @@ func pollFairly(r *rig, h *host, ends []*end) {
 
 func pollLate(r *rig, h *host, ends []*end) {
 	for _, e := range ends {
-		r.stuff(e, defaultDepth)
+		r.completeReceives(e, defaultDepth)
 	}
 	for _, e := range ends {
 		r.also.Zero(e.books[recvQueue].head)
@@ -166,12 +166,12 @@ func armAndWait(r *rig, h *host, ends []*end) {
 		r.must.NoError(h.polled.Arm())
 		r.must.Zero(h.pollOnce())
 		if i%2 == 0 { // the completion comes before Wait
-			r.stuff(e, 1)
+			r.completeReceives(e, 1)
 			r.returns(h.waiting())
 		} else {
 			done := h.waiting()
 			r.blocks(done)
-			r.stuff(e, 1)
+			r.completeReceives(e, 1)
 			r.returns(done)
 		}
 		r.also.Equal(1, h.pollOnce())
@@ -205,7 +205,7 @@ func pollBesideWait(r *rig, h *host, ends []*end) {
 			r.also.Zero(h.pollOnce())
 		}
 		if i%2 == 0 { // Wait returns before the case polls
-			r.stuff(e, 1)
+			r.completeReceives(e, 1)
 			r.returns(done)
 			r.also.Equal(1, h.pollOnce())
 			continue
@@ -224,12 +224,12 @@ func solicitedOnly(r *rig) {
 		r.tb.Log("this device completes by itself")
 		return
 	}
-	h := r.openStill(0)
+	h := r.openUnpumped(0)
 	h.solicitedOnly = true
-	e := r.still(h)[0]
+	e := r.threePairs(h)[0]
 	from := r.peer(e)
 	r.must.NoError(h.polled.Arm())
-	r.stuff(e, 3)
+	r.completeReceives(e, 3)
 	done := h.waiting()
 	r.blocks(done)
 	e.recv()

@@ -49,7 +49,7 @@ var sendCases = []contractCase{
 		r.also.Equal(hw.StatusFlushed, a.statuses(sendQueue)[flushed])
 	}},
 	{"a solicited send marks the receive's completion, and no other", solicitedFlag},
-	{"what a receive needs is posted before the connection exists", func(r *rig) {
+	{"receives are posted before the connection exists", func(r *rig) {
 		a, b := r.a.newEnd(), r.b.newEnd()
 		src, dst := r.a.mem(8, hw.LocalRead), r.b.mem(16, hw.LocalWrite)
 		fill(src.buf, 1)

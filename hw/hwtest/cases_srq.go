@@ -20,7 +20,7 @@ var srqCases = []contractCase{
 		_, err := r.b.dev.NewQP(cfg)
 		r.also.ErrorIs(err, errors.ErrUnsupported)
 	}},
-	{"receives are taken in order by whoever needs one, and complete there with its number", ifShared(sharedOrder)},
+	{"messages take receives in order, which complete on their queue pair with its number", ifShared(sharedOrder)},
 	{"PostRecv on a queue pair with a shared queue is refused", ifShared(func(r *rig) {
 		p := r.b.newPool(r.b.zone, 4, 1)
 		a, b := r.pooledPair(p)
@@ -34,17 +34,17 @@ var srqCases = []contractCase{
 	})},
 	{"sends that wait are each woken by a post to the shared queue", ifShared(ifWaits(sharedWake))},
 	{"a send that waits too long leaves the next receive to others", ifShared(sharedTimeout)},
-	{"Break leaves what was not taken, and ends the receive queue", ifShared(sharedBreak)},
+	{"Break leaves the receives that were not taken, and ends the receive queue", ifShared(sharedBreak)},
 	{"a receive that was taken and fails names its queue pair", ifShared(sharedFailure)},
 	{"OnLow is called once after each Arm", ifShared(sharedLow)},
-	{"Resize keeps what is outstanding, and fails when that is more", ifShared(sharedResize)},
+	{"Resize keeps the outstanding receives, and fails when they are more", ifShared(sharedResize)},
 	{"a request with too many segments is refused", ifShared(func(r *rig) {
 		p := r.b.newPool(r.b.zone, 4, 1)
 		_, n, err := p.tryPost(nil, make([]hw.SGE, r.b.attr.MaxSRQSegments+1))
 		r.also.Equal(1, n)
 		r.also.Error(err)
 	})},
-	{"what exceeds the limits is refused", ifShared(func(r *rig) {
+	{"a depth or number of segments beyond the limits is refused", ifShared(func(r *rig) {
 		attr := r.b.attr
 		r.also.Positive(attr.MaxSRQDepth)
 		r.also.Positive(attr.MaxSRQSegments)
@@ -134,7 +134,7 @@ func sharedWake(r *rig) {
 			from[i].post(sendOf())
 		}
 	}
-	from[0].stays(0)
+	from[0].mustWait(0)
 	for i := range pairs * rounds {
 		_, by := p.received(p.post())
 		r.also.NotNil(by)
@@ -155,7 +155,7 @@ func sharedTimeout(r *rig) {
 	in := p.post()
 	a.over()
 	b.over()
-	r.also.Zero(p.taken(), "nobody took it")
+	r.also.Zero(p.taken(), "no queue pair took it")
 	c, d := r.pooledPair(p)
 	c.post(sendOf())
 	wc, by := p.received(in)

@@ -36,14 +36,14 @@ var windowCases = []contractCase{
 		r.also.Equal(key, w.NextKey(), "it stays the same until the bind")
 		b.bind(w, g, 16, 32, remoteAll)
 		r.also.NotEqual(key, w.NextKey(), "the next bind gives another")
-		r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, key, g.base+16, 32))
-		r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpRead, key, g.base+47, 1))
+		r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, key, g.base+16, 32))
+		r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpRead, key, g.base+47, 1))
 		roundTrip(r, a, b)
 		r.also.Equal(make([]byte, 16), g.buf[:16])
-		r.also.Equal(pattern(32, throughSeed), g.buf[16:48])
+		r.also.Equal(pattern(32, accessSeed), g.buf[16:48])
 		r.also.Equal(make([]byte, 16), g.buf[48:])
 	})},
-	{"a window's key is good for nothing beyond its range", ifBinds(windowBounds)},
+	{"a window's key is refused beyond its range", ifBinds(windowBounds)},
 	{"a window gives the privileges it was bound with, as far as the region has them", ifBinds(windowPrivileges)},
 	{"a window's key names no local segment", ifBinds(func(r *rig) {
 		a, b := r.pair()
@@ -54,12 +54,12 @@ var windowCases = []contractCase{
 		r.also.Equal(hw.StatusLocalProtection, b.sent(out).Status)
 		r.broken(a, b)
 	})},
-	{"a key is good for nothing before its bind", ifBinds(func(r *rig) {
+	{"a key is refused before its bind", ifBinds(func(r *rig) {
 		g := r.b.mem(64, hw.AllPrivileges)
 		r.deadKey(r.b.newWindow(r.b.zone, nil).NextKey(), g)
 	})},
-	{"a bind out of the region, or of what is not there, fails and breaks the connection", ifBinds(bindFailures)},
-	{"what follows a bind finds it done", ifBinds(bindThenSend)},
+	{"a bind out of the region, or of a dead object, fails and breaks the connection", ifBinds(bindFailures)},
+	{"a message behind a bind finds it done", ifBinds(bindThenSend)},
 	{"a window bound again is dead under its old key", ifBinds(rebind)},
 	{"a window that is unbound is dead", ifBinds(func(r *rig) {
 		a, b := r.pair()
@@ -92,7 +92,7 @@ var windowCases = []contractCase{
 		w := r.b.newWindow(r.b.zone, nil)
 		key := b.bind(w, g, 0, 64, remoteAll)
 		r.also.ErrorIs(g.mr.Deregister(), &hw.Error{Type: hw.InvalidState, Sub: hw.StateLMRInUse})
-		r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, key, g.base, 64), "nothing has changed")
+		r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, key, g.base, 64), "nothing has changed")
 		b.bind(w, other, 0, 64, remoteAll)
 		r.also.NoError(g.free())
 		r.also.Error(other.mr.Deregister())
@@ -105,8 +105,8 @@ var windowCases = []contractCase{
 		c, d := r.pair()
 		g := r.b.mem(64, localAll)
 		w := r.b.newWindow(r.b.zone, nil)
-		r.also.Equal(hw.StatusSuccess, r.through(c, hw.OpWrite, b.bind(w, g, 0, 64, remoteAll), g.base, 64))
-		r.also.Equal(hw.StatusSuccess, r.through(c, hw.OpWrite, d.bind(w, g, 0, 64, remoteAll), g.base, 64))
+		r.also.Equal(hw.StatusSuccess, r.access(c, hw.OpWrite, b.bind(w, g, 0, 64, remoteAll), g.base, 64))
+		r.also.Equal(hw.StatusSuccess, r.access(c, hw.OpWrite, d.bind(w, g, 0, 64, remoteAll), g.base, 64))
 	})},
 	{"binds are flushed with the rest", ifBinds(func(r *rig) {
 		a, b := r.pair()
@@ -142,11 +142,11 @@ var windowCases = []contractCase{
 		}
 		key := wr.Bind.Key
 		r.must.Equal(hw.StatusSuccess, b.sent(b.post(wr)).Status)
-		r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, key, 0, 32))
-		r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpRead, key, 31, 1))
+		r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, key, 0, 32))
+		r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpRead, key, 31, 1))
 		roundTrip(r, a, b)
-		r.also.Equal(pattern(32, throughSeed), g.buf[16:48])
-		r.also.Equal(hw.StatusRemoteAccess, r.through(a, hw.OpWrite, key, 31, 2))
+		r.also.Equal(pattern(32, accessSeed), g.buf[16:48])
+		r.also.Equal(hw.StatusRemoteAccess, r.access(a, hw.OpWrite, key, 31, 2))
 	})},
 	{"an atomic wants its target aligned in memory, wherever a window counts from", ifBinds(ifHas(hw.OpFetchAdd, ifHas(hw.OpCompareSwap, atomicsThroughWindows)))},
 }
@@ -217,14 +217,14 @@ func (e *end) bind(w *win, g *region, off, n int, priv hw.Privileges) uint32 {
 	return key
 }
 
-const throughSeed = 77
+const accessSeed = 77
 
-// through runs a write or read by a on [addr, addr+n) of its peer's memory, and returns
-// its status. It writes the pattern of throughSeed.
-func (r *rig) through(a *end, op hw.Op, key uint32, addr uint64, n int) hw.Status {
+// access runs a write or read by a on [addr, addr+n) of its peer's memory, and returns
+// its status. It writes the pattern of accessSeed.
+func (r *rig) access(a *end, op hw.Op, key uint32, addr uint64, n int) hw.Status {
 	r.tb.Helper()
 	near := a.host.mem(n, hw.AllPrivileges)
-	fill(near.buf, throughSeed)
+	fill(near.buf, accessSeed)
 	status := a.sent(a.post(hw.SendWR{Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{near.all()}, RKey: key, RemoteAddr: addr})).Status
 	if status == hw.StatusSuccess && op == hw.OpWrite && r.cfg.Gaps&EarlyCompletion != 0 {
 		// An early success proves nothing: a read of 0 bytes behind it shows the outcome.
@@ -326,7 +326,7 @@ func bindThenSend(r *rig) {
 		b.post(writeTo(far, 0, big.all()), wr, sendOf())
 		*wr.Bind = hw.Bind{} // the caller may reuse it after the post
 		r.must.Equal(hw.StatusSuccess, a.received(in).Status)
-		r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, key, g.base, 64), "bind %d", i)
+		r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, key, g.base, 64), "bind %d", i)
 	}
 }
 
@@ -345,7 +345,7 @@ func rebind(r *rig) {
 		r.also.False(seen[key], "a key comes again")
 		seen[key] = true
 		keys = append(keys, key)
-		r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, key, to.base, 64))
+		r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, key, to.base, 64))
 	}
 	for _, old := range keys[:7] {
 		r.deadKey(old, g)
@@ -359,7 +359,7 @@ func rebind(r *rig) {
 	r.also.NotEqual(keys[0], keys[1])
 	r.also.Equal(hw.StatusSuccess, b.sent(first).Status)
 	r.also.Equal(hw.StatusSuccess, b.sent(second).Status)
-	r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, keys[1], other.base, 64))
+	r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, keys[1], other.base, 64))
 	r.deadKey(keys[0], g)
 }
 
@@ -369,10 +369,10 @@ func ownWindow(r *rig) {
 	g := r.b.mem(64, localAll)
 	w := r.b.newWindow(r.b.zone, b)
 	key := b.bind(w, g, 0, 64, remoteAll)
-	r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpWrite, key, g.base, 64))
-	r.also.Equal(hw.StatusRemoteAccess, r.through(c, hw.OpWrite, key, g.base, 64))
+	r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, key, g.base, 64))
+	r.also.Equal(hw.StatusRemoteAccess, r.access(c, hw.OpWrite, key, g.base, 64))
 	r.broken(c, d)
-	r.also.Equal(hw.StatusSuccess, r.through(a, hw.OpRead, key, g.base, 64))
+	r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpRead, key, g.base, 64))
 
 	c, d = r.pair()
 	r.also.Equal(hw.StatusBindFailed, d.sent(d.post(bindOf(w, g, 0, 64, remoteAll))).Status)

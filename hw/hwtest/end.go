@@ -127,9 +127,9 @@ func waitFor(c *sync.Cond, limit time.Duration, ok func() bool) bool {
 	return ok()
 }
 
-// stays fails the test when send i, which waits for a receive, completes or the
+// mustWait fails the test when send i, which waits for a receive, completes or the
 // connection ends within a quarter of shortWait.
-func (e *end) stays(i int) {
+func (e *end) mustWait(i int) {
 	e.host.rig.tb.Helper()
 	if e.waitFor(shortWait/4, func() bool { return e.books[sendQueue].entries[i].done || e.down != hw.ReasonNone }) {
 		e.host.rig.tb.Errorf("%s: a send that is to wait for a receive did not\n%s", e.name(), e.dump())

@@ -79,7 +79,7 @@ func TestAFailedReceiveFailsWhenItsMessageComes(t *testing.T) {
 	})
 }
 
-func TestADelayedCompletionHoldsThoseBehindIt(t *testing.T) {
+func TestADelayedCompletionDelaysTheCompletionsBehindIt(t *testing.T) {
 	const delay = 20 * time.Millisecond
 	cfg := fault.Config{On: fault.Triggers{fault.DelaySend: {Nth: 2}}, Delay: delay}
 	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
@@ -153,7 +153,7 @@ func TestALostPeerIsNoticedWithinTheBound(t *testing.T) {
 	})
 }
 
-func TestALostPeerAndBreakOrDrain(t *testing.T) {
+func TestALostPeerDoesNotDisturbBreakOrDrain(t *testing.T) {
 	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Every: 1}}, Bound: 10 * time.Millisecond}
 	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, _ := r.pair()
@@ -202,7 +202,7 @@ func (f slowDown) Down(why hw.Reason, cause *hw.Cause) {
 	f.Facts.Down(why, cause)
 }
 
-func TestNoQueueEndsWhileTheOwnerIsBeingToldOfTheEnd(t *testing.T) {
+func TestNoQueueEndsBeforeDownHasReturned(t *testing.T) {
 	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Nth: 1}}, Bound: time.Millisecond}
 	overFault(t, cfg, func(t *testing.T, r *rig, f *fault.Provider) {
 		begun, gate := make(chan struct{}), make(chan struct{})

@@ -37,13 +37,13 @@ func newRig(tb testing.TB, cfg Config) *rig {
 
 // open opens one of the two devices, with a pump if it is polled.
 func (r *rig) open(i int) *host {
-	h := r.openStill(i)
+	h := r.openUnpumped(i)
 	h.start()
 	return h
 }
 
-// openStill opens a device without a pump: the case polls it.
-func (r *rig) openStill(i int) *host {
+// openUnpumped opens a device without a pump: the case polls it.
+func (r *rig) openUnpumped(i int) *host {
 	r.tb.Helper()
 	h := &host{rig: r, name: fmt.Sprintf("%c%d", 'a'+rune(i), len(r.hosts))}
 	dev, err := r.cfg.Provider.Open(hw.OpenConfig{Device: r.cfg.Devices[i], Params: r.cfg.Params, Async: h.onAsync})
@@ -137,7 +137,7 @@ func (h *host) route(wc hw.WC) {
 	var e *end
 	switch {
 	case wc.ID&idTag == 0 || i >= len(h.ends):
-		h.bad = append(h.bad, fmt.Sprintf("polled id %#x is nobody's", wc.ID))
+		h.bad = append(h.bad, fmt.Sprintf("polled id %#x is of no end", wc.ID))
 	case int(wc.CQ) >= len(h.tags) || !h.tags[wc.CQ].fits(i, queue):
 		h.bad = append(h.bad, fmt.Sprintf("polled id %#x carries the tag %d, of another queue", wc.ID, wc.CQ))
 	default:

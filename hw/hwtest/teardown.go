@@ -6,7 +6,7 @@ import "godat/hw"
 func (h *host) endAll() {
 	r := h.rig
 	h.stopWaiting()
-	h.start() // a device that openStill opened has no pump yet
+	h.start() // a device that openUnpumped opened has no pump yet
 	for _, e := range h.ends {
 		if e.qp == nil {
 			continue

@@ -110,7 +110,7 @@ func TestTheSuiteSeesAQueueThatEndsEarly(t *testing.T) {
 	}
 }
 
-func TestTheSuiteSeesThatWordOfAConnectionIsLost(t *testing.T) {
+func TestTheSuiteSeesThatEstablishedIsMissing(t *testing.T) {
 	t.Parallel()
 	const name = "send/messages arrive in the order posted"
 	for _, in := range inners {
@@ -175,9 +175,9 @@ func TestTheSuiteSeesADeviceThat(t *testing.T) {
 			bend{config: func(cfg *hw.QPConfig) { cfg.NotReady = hourLong }},
 			[]string{"failure/a send that waited in vain", "failure/a send that finds no receive"},
 		},
-		"tells Down twice":        {bend{facts: func(f hw.Facts) hw.Facts { return twice{f} }}, []string{"end/an orderly Break"}},
-		"tells Established twice": {bend{facts: func(f hw.Facts) hw.Facts { return twice{f} }}, []string{"send/a device connects to itself"}},
-		"never tells of the end":  {bend{facts: func(f hw.Facts) hw.Facts { return deaf{f} }}, []string{"end/a Break that is not orderly"}},
+		"tells Down twice":        {bend{facts: func(f hw.Facts) hw.Facts { return doubledFacts{f} }}, []string{"end/an orderly Break"}},
+		"tells Established twice": {bend{facts: func(f hw.Facts) hw.Facts { return doubledFacts{f} }}, []string{"send/a device connects to itself"}},
+		"never tells of the end":  {bend{facts: func(f hw.Facts) hw.Facts { return withoutDown{f} }}, []string{"end/a Break that is not orderly"}},
 		"loses the solicited flag": {
 			bend{send: func(wr *hw.SendWR) { wr.Flags &^= hw.WRSolicited }},
 			[]string{"send/a solicited send", "polled/a queue for solicited"},
@@ -355,16 +355,16 @@ func (q *bentQP) Drain() {
 	q.QP.Drain()
 }
 
-// twice passes each fact on twice.
-type twice struct{ hw.Facts }
+// doubledFacts passes each fact on twice.
+type doubledFacts struct{ hw.Facts }
 
-func (f twice) Established(i hw.ConnInfo) { f.Facts.Established(i); f.Facts.Established(i) }
-func (f twice) Down(why hw.Reason, cause *hw.Cause) {
+func (f doubledFacts) Established(i hw.ConnInfo) { f.Facts.Established(i); f.Facts.Established(i) }
+func (f doubledFacts) Down(why hw.Reason, cause *hw.Cause) {
 	f.Facts.Down(why, cause)
 	f.Facts.Down(why, cause)
 }
 
-// deaf does not pass Down on.
-type deaf struct{ hw.Facts }
+// withoutDown does not pass Down on.
+type withoutDown struct{ hw.Facts }
 
-func (deaf) Down(hw.Reason, *hw.Cause) {}
+func (withoutDown) Down(hw.Reason, *hw.Cause) {}

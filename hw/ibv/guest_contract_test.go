@@ -56,5 +56,5 @@ func contract(t *testing.T, params map[string]string) {
 
 // TestContract runs the whole suite, without inline sends: an inline send has read its
 // memory when it is posted, which the suite's cases about freed memory don't expect; see
-// TestInlineSendIsDoneWithItsMemory.
+// TestAnInlineSendHasReadItsMemoryWhenItIsPosted.
 func TestContract(t *testing.T) { contract(t, map[string]string{"tail": "on", "inline": "0"}) }

@@ -114,7 +114,7 @@ func TestSuppressedSendsNeverFillTheQueue(t *testing.T) {
 	}
 }
 
-func TestInlineSendIsDoneWithItsMemory(t *testing.T) {
+func TestAnInlineSendHasReadItsMemoryWhenItIsPosted(t *testing.T) {
 	wait := func(c *hw.QPConfig) { c.NotReady = time.Hour }
 	b := newBench(t, nil, wait, nil)
 	from, to := b.ends[0], b.ends[1]
@@ -138,7 +138,7 @@ func TestInlineSendIsDoneWithItsMemory(t *testing.T) {
 	}
 }
 
-func TestInlineSendOfMemoryThatIsGoneDoesNotTouchIt(t *testing.T) {
+func TestAnInlineSendOfDeregisteredMemoryReadsNoByte(t *testing.T) {
 	b := newBench(t, nil, nil, nil)
 	from, to := b.ends[0], b.ends[1]
 	pages, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -154,7 +154,7 @@ func TestInlineSendOfMemoryThatIsGoneDoesNotTouchIt(t *testing.T) {
 	assert.Equal(t, hw.StatusLocalProtection, from.completion(1).Status)
 }
 
-func TestPrivateDataOfTailsOffIsTheTransports(t *testing.T) {
+func TestWithoutTailsPrivateDataKeepsItsPadding(t *testing.T) {
 	var got []byte
 	b := newBench(t, map[string]string{"tail": "off"}, nil, func(data []byte) { got = data })
 	from, to := b.ends[0], b.ends[1]
@@ -219,7 +219,7 @@ func TestAddressOfAnotherDeviceIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "192.0.2.1 is not an address of "+guestDevice(t))
 }
 
-func TestUnknownDeviceIsRefusedWithTheNamesOfThoseThatAreThere(t *testing.T) {
+func TestOpenOfAnUnknownDeviceNamesTheDevicesThatThereAre(t *testing.T) {
 	_, err := New().Open(hw.OpenConfig{Device: "mlx5_9"})
 	require.ErrorIs(t, err, hw.ErrProviderNotFound)
 	require.ErrorContains(t, err, guestDevice(t))

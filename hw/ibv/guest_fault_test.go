@@ -152,8 +152,8 @@ func (e *benchEnd) struck() {
 	e.shut()
 }
 
-// hears waits for an asynchronous event of the kind.
-func (e *benchEnd) hears(kind hw.AsyncKind) {
+// awaitAsync waits for an asynchronous event of the kind.
+func (e *benchEnd) awaitAsync(kind hw.AsyncKind) {
 	e.b.t.Helper()
 	deadline := time.After(patience)
 	for {
@@ -197,7 +197,7 @@ func TestLinkThatGoesDownIsReportedAndNothingIsLost(t *testing.T) {
 	}()
 	require.NoError(t, command(t, "ip", "link", "set", "eth0", "down").Run())
 	for _, e := range b.ends {
-		e.hears(hw.AsyncPortDown)
+		e.awaitAsync(hw.AsyncPortDown)
 	}
 	peer.qp.Break(false)
 	a.struck()
@@ -248,7 +248,7 @@ func TestCompletionQueueTooSmallIsReportedAndNothingIsLost(t *testing.T) {
 		a.send(wr)
 		peer.send(wr)
 	}
-	a.hears(hw.AsyncCQOverrun) // the test has not polled since the posts
+	a.awaitAsync(hw.AsyncCQOverrun) // the test has not polled since the posts
 	a.until("Down", func() bool { return a.down != hw.ReasonNone })
 	for _, e := range b.ends {
 		e.qp.Break(false)

@@ -33,7 +33,7 @@ func TestDeviceThatIsRemovedIsReportedAndNothingIsLost(t *testing.T) {
 	remove.Stdout, remove.Stderr = os.Stdout, os.Stderr
 	require.NoError(t, remove.Start())
 	for _, e := range []*benchEnd{a, peer, idle} {
-		e.hears(hw.AsyncDeviceFatal)
+		e.awaitAsync(hw.AsyncDeviceFatal)
 	}
 	for _, e := range b.ends {
 		e.until("Down", func() bool { return e.down != hw.ReasonNone })

@@ -82,7 +82,7 @@ func TestRejectsTravelUnchanged(t *testing.T) {
 	}
 }
 
-func TestMessagesFitTheirRoom(t *testing.T) {
+func TestPackedMessagesFitTheTransport(t *testing.T) {
 	for name, tr := range transports {
 		for _, m := range []message{msgRequest, msgAccept, msgReject} {
 			b := tr.pack(m, make([]byte, tr.most()), true, note{1, 2})
@@ -96,7 +96,7 @@ func TestMessagesFitTheirRoom(t *testing.T) {
 	assert.Equal(t, 48, transport{tail: true}.most(), "uDAPL's own tests send this much")
 }
 
-func TestProvidersOwnRejectIsNotTheConsumers(t *testing.T) {
+func TestARejectByTheProviderDoesNotCountAsTheConsumers(t *testing.T) {
 	padded := make([]byte, roomInfiniBand[msgReject])
 	marked := append(reject.ByProvider(), padded...)[:len(padded)]
 	for _, c := range []struct {
@@ -120,7 +120,7 @@ func TestProvidersOwnRejectIsNotTheConsumers(t *testing.T) {
 }
 
 // An rdma_reject without private data counts as a consumer's reject, too.
-func TestRejectWithoutDataIsTheConsumers(t *testing.T) {
+func TestARejectWithoutDataCountsAsTheConsumers(t *testing.T) {
 	padded := make([]byte, roomInfiniBand[msgReject])
 	for _, c := range []struct {
 		name   string
@@ -140,7 +140,7 @@ func TestRejectWithoutDataIsTheConsumers(t *testing.T) {
 	}
 }
 
-func TestAPlainRejectOfACProgramIsTheConsumers(t *testing.T) {
+func TestAPlainRejectOfACProgramCountsAsTheConsumers(t *testing.T) {
 	for name, tr := range transports {
 		data, byConsumer := tr.unpackReject(tr.rejection(), tr.carried(msgReject, nil))
 		assert.True(t, byConsumer, name)
@@ -150,7 +150,7 @@ func TestAPlainRejectOfACProgramIsTheConsumers(t *testing.T) {
 	assert.False(t, byConsumer, "nobody listens")
 }
 
-func TestRejectOfTheCLibraryIsUnderstood(t *testing.T) {
+func TestARejectOfTheCLibraryIsParsed(t *testing.T) {
 	c := append([]byte{2, 0, 2, 0}, "no room"...)
 	for _, tr := range []transport{{tail: true}, {}} {
 		got, byConsumer := tr.unpackReject(consumerReject, tr.carried(msgReject, c))
@@ -164,7 +164,7 @@ func TestRejectOfTheCLibraryIsUnderstood(t *testing.T) {
 	assert.Equal(t, c, transport{}.pack(msgReject, []byte("no room"), false, note{}), "and ours is its")
 }
 
-func TestPeerWithoutTailIsSeenAsItIs(t *testing.T) {
+func TestAMessageWithoutATailKeepsItsPadding(t *testing.T) {
 	tr := transport{tail: true}
 	got, n, tailed := tr.unpack(msgRequest, tr.carried(msgRequest, []byte("hello")))
 	assert.Equal(t, "hello", string(bytes.TrimRight(got, "\x00")))
@@ -181,7 +181,7 @@ func TestPeerWithoutTailIsSeenAsItIs(t *testing.T) {
 	assert.False(t, tailed)
 }
 
-func TestDamagedTailIsNone(t *testing.T) {
+func TestADamagedTailCountsAsData(t *testing.T) {
 	for name, tr := range transports {
 		if !tr.tail {
 			continue
@@ -199,7 +199,7 @@ func TestDamagedTailIsNone(t *testing.T) {
 	}
 }
 
-func TestTailOfAnotherMessageIsNone(t *testing.T) {
+func TestATailOfAnotherKindOfMessageCountsAsData(t *testing.T) {
 	tr := transport{tail: true}
 	b := tr.pack(msgRequest, nil, true, note{1, 2})
 	shifted := append(make([]byte, roomInfiniBand[msgAccept]-len(b)), b...)

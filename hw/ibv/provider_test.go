@@ -68,12 +68,12 @@ func TestParametersAreRead(t *testing.T) {
 	assert.False(t, p.windows)
 }
 
-func TestCountersAreOfThisPackagesDevicesOnly(t *testing.T) {
+func TestCountersOfAnotherDeviceAreNotFound(t *testing.T) {
 	_, ok := countersOf(nil)
 	assert.False(t, ok)
 }
 
-func TestStatusTablesHoldDATsWords(t *testing.T) {
+func TestStatusTablesTranslateVerbsStatuses(t *testing.T) {
 	sends, recvs := statusTable(false), statusTable(true)
 	for verbs, want := range map[int]hw.Status{
 		0: hw.StatusSuccess, 1: hw.StatusLocalLength, 2: hw.StatusLocalEP, 4: hw.StatusLocalProtection, 5: hw.StatusFlushed,
@@ -93,7 +93,7 @@ func TestStatusTablesHoldDATsWords(t *testing.T) {
 	}
 }
 
-func TestNotReadyIsWaitedOutInAtMostSixRetries(t *testing.T) {
+func TestAtMostSixRetriesCoverNotReady(t *testing.T) {
 	for _, d := range []time.Duration{
 		1, 10 * time.Microsecond, time.Millisecond, 30 * time.Millisecond, time.Second, 2 * time.Second, 3900 * time.Millisecond,
 	} {
@@ -105,7 +105,7 @@ func TestNotReadyIsWaitedOutInAtMostSixRetries(t *testing.T) {
 	}
 }
 
-func TestNotReadyOfZeroFailsAtOnceAndALongOneNever(t *testing.T) {
+func TestANotReadyOfZeroHasNoRetriesAndALongOneHasNoEnd(t *testing.T) {
 	retries, code := rnr(0)
 	assert.Zero(t, retries)
 	assert.GreaterOrEqual(t, rnrMost*rnrDelays[code], rnrUsual, "the peer's sends get the usual time")
@@ -113,7 +113,7 @@ func TestNotReadyOfZeroFailsAtOnceAndALongOneNever(t *testing.T) {
 	assert.Equal(t, rnrForever, retries)
 }
 
-func TestTheCauseOfAFailedCompletionIsVerbsOwnWord(t *testing.T) {
+func TestTheCauseOfAFailedCompletionNamesItsVerbsStatus(t *testing.T) {
 	c := completionCause(wcRNRRetryExceeded, 0x81, hw.StatusReceiverNotReady, false)
 	require.ErrorIs(t, c, hw.StatusReceiverNotReady.Err())
 	assert.Equal(t, "verbs: IBV_WC_RNR_RETRY_EXC_ERR, vendor error 0x81 (13), found here", c.Error())

@@ -34,7 +34,7 @@ func TestSimDoesNothingInsideACall(t *testing.T) {
 
 // A message that arrived shows the acceptor's owner that the connection is up before
 // the device tells Established.
-func TestSimTakesAnswersToWhatCameBeforeEstablished(t *testing.T) {
+func TestSimTakesAnswersToMessagesThatCameBeforeEstablished(t *testing.T) {
 	for _, drained := range []bool{false, true} {
 		r := newRig(t, Config{Seed: 1, MaxDelay: -1})
 		a, b := r.a.newEnd(), r.b.newEnd()
@@ -65,7 +65,7 @@ func TestSimTakesAnswersToWhatCameBeforeEstablished(t *testing.T) {
 	}
 }
 
-func TestSimHoldsTheHeadOfTheQueueWhenReadCreditsAreOut(t *testing.T) {
+func TestSimHoldsTheSendQueueWhenAReadHasNoCredit(t *testing.T) {
 	r := newRig(t, Config{Seed: 1, MaxDelay: 20})
 	a, b := r.pair(reads(2))
 	_, near := r.a.register(8)
@@ -86,7 +86,7 @@ func TestSimHoldsTheHeadOfTheQueueWhenReadCreditsAreOut(t *testing.T) {
 	assert.Equal(t, succeeded, a.sends[6])
 }
 
-func TestSimLetsASendOvertakeAReadButForAFence(t *testing.T) {
+func TestSimLetsASendOvertakeAReadUnlessItIsFenced(t *testing.T) {
 	for _, fenced := range []bool{false, true} {
 		overtook := 0
 		for seed := range uint64(20) {
@@ -112,7 +112,7 @@ func TestSimLetsASendOvertakeAReadButForAFence(t *testing.T) {
 	}
 }
 
-func TestSimTellsOfALostPeerWithinABound(t *testing.T) {
+func TestSimReportsALostPeerWithinABound(t *testing.T) {
 	const bound = 50
 	r := newRig(t, Config{Seed: 3, LossSteps: bound})
 	a, b := r.pair(patient)
@@ -179,7 +179,7 @@ func TestSimReportsACompletionQueueThatOverran(t *testing.T) {
 	r.settle()
 }
 
-func TestSimNotesWhatItsUserDoesWrong(t *testing.T) {
+func TestSimRecordsTheViolationsOfItsUser(t *testing.T) {
 	for name, wrong := range map[string]func(r *rig, a *end){
 		"a second Break":     func(_ *rig, a *end) { a.breakNow(false); a.qp.Break(false) },
 		"a post after Break": func(_ *rig, a *end) { a.breakNow(false); _, _ = a.qp.PostSend([]hw.SendWR{send()}) },
@@ -233,7 +233,7 @@ func TestSimDeregisterWaitsForTheCopyUnderWay(t *testing.T) {
 	assert.NoError(t, <-done)
 }
 
-func TestSimIsTheSameForTheSameSeed(t *testing.T) {
+func TestSimDoesTheSameForTheSameSeed(t *testing.T) {
 	story := func(seed uint64) (ids []uint64, steps uint64) {
 		r := newRig(t, Config{Seed: seed, Tap: func(wc hw.WC) { ids = append(ids, wc.ID, uint64(wc.Status), uint64(wc.Len)) }})
 		a, b := r.pair(patient)
@@ -258,7 +258,7 @@ func TestSimIsTheSameForTheSameSeed(t *testing.T) {
 	assert.NotEqual(t, ids, other)
 }
 
-func TestSimKeepsWorkRequestsApart(t *testing.T) {
+func TestSimPausesBeforeEachWorkRequest(t *testing.T) {
 	const every, count = 2 * time.Millisecond, 8
 	var at []time.Time
 	r := newRig(t, Config{Seed: 1, Every: every, Tap: func(wc hw.WC) {
