@@ -199,7 +199,7 @@ func (z *zone) Close() error {
 	case closed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "closed twice")
 	case n > 0:
-		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d users", n)
+		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d objects use the zone", n)
 	}
 	for _, p := range z.pages {
 		p.unmap(z.dev)

@@ -26,14 +26,14 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	d := q.dev
 	switch {
 	case cfg.Qual == 0 || cfg.Qual > hw.MaxQual:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "qualifier %d is no port", cfg.Qual)
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "connection qualifier %d is no port; the last is %d", cfg.Qual, hw.MaxQual)
 	case len(cfg.Private) > d.attr.MaxPrivate:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg4, "%d bytes of private data, at most %d", len(cfg.Private), d.attr.MaxPrivate)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.at() != phaseNew {
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is not new")
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is not new or reset")
 	}
 	c := d.newConn(nil)
 	c.qp, c.life, c.dialing = q, q.life, true
@@ -133,7 +133,7 @@ func (a *attempt) dial() *failure {
 		return unreachable(cause)
 	}
 	if name := cString(C.gd_cm_device(id)); name != c.dev.name {
-		return unreachable(localCause("the route leads through the device "+name, syscall.ENETUNREACH))
+		return unreachable(localCause("the route to the peer leads through the device "+name+", not "+c.dev.name, syscall.ENETUNREACH))
 	}
 	if cause := a.step("rdma_resolve_route", C.gd_cm_route(id, ms), C.GC_EVENT_ROUTE_RESOLVED); cause != nil {
 		return unreachable(cause)

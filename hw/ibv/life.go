@@ -255,7 +255,7 @@ func (q *queuePair) noticed(bits uint32) {
 		q.peerLeft(life)
 	}
 	if bits&C.GD_NOTICE_FAILED != 0 {
-		q.failed(life, localCause("the device was not told of a request", errDevice))
+		q.failed(life, localCause("ibv_post_send failed when it had queued the requests", errDevice))
 	}
 	if bits&C.GD_NOTICE_DRAINED != 0 {
 		q.drained(life)

@@ -70,9 +70,9 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 func (d *device) listenAddresses(op string, cfg *hw.ListenConfig) ([]netip.Addr, error) {
 	switch {
 	case cfg.OnRequest == nil:
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no OnRequest")
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "OnRequest is nil")
 	case cfg.Qual > hw.MaxQual:
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "qualifier %d is no port", cfg.Qual)
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "connection qualifier %d is no port; the last is %d", cfg.Qual, hw.MaxQual)
 	case cfg.Addr == "":
 		return d.addresses, nil
 	}

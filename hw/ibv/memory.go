@@ -73,7 +73,7 @@ func (d *device) accessFlags(priv hw.Privileges) (f C.uint32_t) {
 func (d *device) Register(z hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
 	const op = "ibv.Register"
 	if len(mem) == 0 {
-		return nil, hw.Errorf(op, hw.LengthError, hw.NoSubtype, "no memory")
+		return nil, hw.Errorf(op, hw.LengthError, hw.NoSubtype, "the memory is empty")
 	}
 	if priv&hw.RemoteAtomic != 0 && !d.attr.Ops.Has(hw.OpFetchAdd) {
 		return nil, hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "%s has no atomics", d.name)
@@ -152,7 +152,7 @@ func (d *device) stopUsing(lkey uint32) {
 		hit, life := !q.closed && q.at() != phaseNew && C.gd_blame(q.c, C.uint32_t(lkey)) != 0, q.life
 		q.mu.Unlock()
 		if hit {
-			q.lost(life, hw.ReasonBroken, localCause("a region was freed that a request uses", hw.StatusLocalProtection.Err()))
+			q.lost(life, hw.ReasonBroken, localCause("a region that an outstanding request uses was deregistered", hw.StatusLocalProtection.Err()))
 		}
 	}
 	if len(all) > 0 {

@@ -96,7 +96,7 @@ func (d *device) find(name string) error {
 
 func openError(name string, err error) error {
 	if err == syscall.EACCES || err == syscall.EPERM {
-		return hw.Errorf(opOpen, hw.PrivilegesViolation, hw.NoSubtype, "%s: %w: may this user open /dev/infiniband/*?", name, err)
+		return hw.Errorf(opOpen, hw.PrivilegesViolation, hw.NoSubtype, "%s: %w: give this user access to /dev/infiniband/*", name, err)
 	}
 	return hw.Errorf(opOpen, hw.InsufficientResources, hw.ResourceDevice, "%s: %w", name, err)
 }

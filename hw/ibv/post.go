@@ -28,7 +28,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (n int, err error) {
 		return 0, nil
 	}
 	if p := q.at(); p == phaseNew || p == phaseConnecting && !q.upEarly() {
-		return 0, hw.Errorf(opPostSend, hw.InvalidState, hw.StateEPUnconnected, "no connection yet")
+		return 0, hw.Errorf(opPostSend, hw.InvalidState, hw.StateEPUnconnected, "the queue pair is not connected yet")
 	}
 	for n < len(wrs) && err == nil {
 		var k int

@@ -23,13 +23,13 @@ func TestOpenSaysInOneSentenceWhatIsMissing(t *testing.T) {
 	text := err.Error()
 	assert.NotContains(t, text, "\n")
 	hints := []string{
-		"CGO_ENABLED=1",                // built without cgo
-		"RDMA devices need Linux",      // another system
-		"install the RDMA libraries",   // no library
-		"load the kernel modules",      // no connection manager
-		"there is no RDMA device:",     // no device
-		`no RDMA device "no-such-dev`,  // no device of this name
-		"may this user open /dev/infi", // no permission
+		"CGO_ENABLED=1",                 // built without cgo
+		"RDMA devices need Linux",       // another system
+		"install the RDMA libraries",    // no library
+		"load the kernel modules",       // no connection manager
+		"there is no RDMA device:",      // no device
+		`no RDMA device "no-such-dev`,   // no device of this name
+		"give this user access to /dev", // no permission
 	}
 	found := false
 	for _, h := range hints {

@@ -86,7 +86,7 @@ func (d *device) checkQP(op string, cfg *hw.QPConfig) error {
 	a := &d.attr
 	switch {
 	case cfg.Facts == nil:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no Facts")
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "Facts is nil")
 	case cfg.SendDepth < 0 || cfg.SendDepth > a.MaxDepth || cfg.RecvDepth < 0 || cfg.RecvDepth > a.MaxDepth:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depths %d and %d, at most %d", cfg.SendDepth, cfg.RecvDepth, a.MaxDepth)
 	case cfg.SendSegments < 0 || cfg.SendSegments > a.MaxSendSegments || cfg.RecvSegments < 0 || cfg.RecvSegments > a.MaxRecvSegments:
@@ -165,7 +165,7 @@ func (q *queuePair) finished(op string) error {
 	case q.closed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is closed")
 	case q.at() != phaseBroken || C.gd_has_ended(q.c) == 0:
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "its queues have not ended")
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queues have not ended: call Break, and poll until both OpEnds have come")
 	}
 	return nil
 }

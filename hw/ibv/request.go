@@ -90,7 +90,7 @@ func (r *request) Accept(qp hw.QP, private []byte) error {
 	q, err := d.ownQP(op, qp)
 	switch {
 	case err == nil && q == nil:
-		err = hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "no queue pair")
+		err = hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the queue pair is nil")
 	case len(private) > d.attr.MaxPrivate:
 		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d bytes of private data, at most %d", len(private), d.attr.MaxPrivate)
 	}
@@ -109,7 +109,7 @@ func (q *queuePair) accept(op string, r *request, private []byte) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.at() != phaseNew {
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is not new")
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is not new or reset")
 	}
 	c, d := r.conn, q.dev
 	q.conn = c

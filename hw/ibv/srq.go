@@ -162,11 +162,11 @@ func (q *sharedQueue) Resize(depth int) error {
 	const op = "ibv.SRQ.Resize"
 	q.posts.Lock()
 	defer q.posts.Unlock()
-	if depth <= 0 || depth > min(mostGrowth*q.cfg.Depth, q.dev.attr.MaxSRQDepth) {
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, made for %d", depth, q.cfg.Depth)
+	if most := min(mostGrowth*q.cfg.Depth, q.dev.attr.MaxSRQDepth); depth <= 0 || depth > most {
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "depth %d, at most %d", depth, most)
 	}
 	if n := q.outstanding(); depth < n {
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d are outstanding", n)
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "%d receives are outstanding", n)
 	}
 	q.depth = depth
 	return nil

@@ -1,19 +1,26 @@
 #!/usr/bin/env bash
-# Runs this package's tests on real verbs devices: soft-RoCE and soft-iWARP, in the
-# guest that check/guest makes. There run the contract's suite and what is special
-# to verbs, DAT's conformance suite, examples/rping and examples/dattest with the C
-# programs rping and dapltest in either role, and examples/blockstore between two
-# processes. It fails, never skips, when something is missing, and when fewer cases ran
-# than testdata/cases.txt says; with 123 when a guest's kernel failed or did not boot,
-# and no test did. What is to be installed, check/guest/install.sh installs.
-# GODAT_GUEST_KILLS is how many peers are killed, if not 3, and GODAT_GUEST_BUSY how
-# many processes compute beside the tests, if not 0.
+# Runs this package's tests on the kernel's soft-RoCE and soft-iWARP devices, in the
+# guest that package check/guest boots.
 #
 #   hw/ibv/test-guest.sh [MODE] [DEVICE...]
 #
-# MODE is plain (everything, the default), race (the contract under the race
-# detector), cgocheck (the contract with all checks of what C is given) or asan (the
-# contract with the shim address-sanitised). DEVICEs are rxe0 and siw0.
+# DEVICE is rxe0 or siw0; without one, the script runs both. MODE is one of:
+#   plain     everything (the default): the contract's suite, the tests of verbs' own
+#             features, DAT's conformance suite, examples/rping and examples/dattest
+#             against the C programs rping and dapltest, both as the server and as the
+#             client, and examples/blockstore between two processes
+#   race      the contract's suite under the race detector
+#   cgocheck  the contract's suite with the Go runtime's checks of what C code gets
+#   asan      the contract's suite with the C half address-sanitised
+#
+# The script skips nothing. It fails when a program is missing, when a test fails or is
+# skipped, and when fewer cases passed than testdata/cases.txt says. It exits with 123
+# when the guest's kernel failed or did not boot, and no test failed.
+#
+# Environment: GODAT_GUEST_KILLS is how many peers the tests kill (3), GODAT_GUEST_BUSY
+# is how many processes compute beside the tests (0), and GODAT_GUEST_LIMIT is the time
+# limit of one device's run in minutes (25). check/guest/install.sh installs what the
+# script needs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -22,8 +29,7 @@ shift || true
 devices=("$@")
 if ((${#devices[@]} == 0)); then devices=(rxe0 siw0); fi
 
-# The bound of one device's run, in minutes. It took 8 to 10 on a busy machine, and 15
-# on one that did twenty other things.
+# A run takes 8 to 10 minutes on a busy machine.
 limit=${GODAT_GUEST_LIMIT:-25}
 
 work=$(mktemp -d)
@@ -57,16 +63,17 @@ if [[ $mode == plain ]]; then
   cp -r hw/loop ep "$work/tree"
 fi
 
-# What one guest runs: the programs that were built, one after the other.
+# The guest runs this job: the test programs, one after the other.
 cat >"$work/job" <<'JOB'
 work=$1 run=$2 limit=$3 status=0
 "$work/ibv.test" -test.v -test.run "$run" -test.timeout "$limit" || status=$?
 if [ ! -e "$work/rping.test" ]; then exit $status; fi
 device=ibv:$GODAT_GUEST_DEVICE
 kind=${GODAT_GUEST_DEVICE%[0-9]}
-# How soft-iWARP differs is in guest_differences_test.go, but for this: siw_accept raises
-# what the acceptor takes of reads to what the initiator asks for (relaxed_ird_negotiation).
-# On soft-RoCE a solicited receive can't be told from others (package documentation).
+# A device's gaps in DAT's suite; guest_differences_test.go gives the reasons for most.
+# lax-credit: siw_accept raises the number of incoming reads that the acceptor allows to
+# the number that the initiator asks for (relaxed_ird_negotiation).
+# may-wake-for-all: no completion on soft-RoCE says that its receive was solicited.
 set -- -conformance.gaps may-wake-for-all
 if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps early,lax-reads,lax-credit,wakes-for-all; fi
 "$work/conformance.test" -test.v -test.timeout "$limit" -test.run '^TestConformance$' "$@" \
@@ -86,12 +93,16 @@ kill "$server"
 wait "$server" || status=$?
 cat "$TMPDIR/server"
 
-# The last things, for they leave a useless device. A failed send in the connection
-# manager, as to a peer beyond a link that is down, makes soft-RoCE's deaf until the
-# device is made anew. A device is gone when nobody has it open any more.
+# These tests come last, since they leave a useless device: when the link is down, a
+# send of the connection manager fails, and soft-RoCE's connection manager then receives
+# nothing until the device is deleted and added again.
+
+# ruined PATTERN: runs the tests that ruin the device.
 ruined() {
   GODAT_GUEST_RUIN=1 "$work/ibv.test" -test.v -test.run "$1" -test.timeout "$limit" || status=$?
 }
+# gone: waits until the kernel has removed the device, which it does when no process has
+# it open any more.
 gone() {
   for i in $(seq 300); do
     if [ ! -e "/sys/class/infiniband/$GODAT_GUEST_DEVICE" ]; then return; fi
@@ -109,12 +120,12 @@ gone
 exit $status
 JOB
 
-# expected DEVICE: how many cases ran when this was committed.
+# expected DEVICE: the least number of cases that must pass.
 expected() {
   awk -v mode="$mode" -v device="$1" '$1 == mode && $2 == device { print $3 }' hw/ibv/testdata/cases.txt
 }
 
-machine=123 # the status of the command guest when the machine is to blame
+machine=123 # the exit status of the command guest when the guest's kernel failed
 failed=0 blamed=0
 summary=''
 for device in "${devices[@]}"; do

@@ -118,17 +118,17 @@ func (w *window) Close() error {
 // slot.
 func (q *queuePair) fillBind(s *C.struct_gd_slot, b *hw.Bind) error {
 	if b == nil {
-		return hw.Errorf(opPostSend, hw.InvalidParameter, hw.Arg1, "nothing to bind")
+		return hw.Errorf(opPostSend, hw.InvalidParameter, hw.Arg1, "the request has no Bind")
 	}
 	w, _ := b.Window.(*window)
 	mr, _ := b.MR.(*region)
 	switch {
 	case w == nil || w.dev != q.dev || w.qp != nil && w.qp != q:
-		return hw.Errorf(opPostSend, hw.InvalidHandle, hw.HandleRMR, "not a window of this queue pair's")
+		return hw.Errorf(opPostSend, hw.InvalidHandle, hw.HandleRMR, "not a window of this queue pair")
 	case mr == nil && b.Len > 0:
 		return hw.Errorf(opPostSend, hw.InvalidHandle, hw.HandleLMR, "not a region of this device")
 	case b.ZeroBased:
-		return hw.Errorf(opPostSend, hw.ModelNotSupported, hw.NoSubtype, "windows are not addressed from zero")
+		return hw.Errorf(opPostSend, hw.ModelNotSupported, hw.NoSubtype, "the device addresses windows by their regions' addresses, not from zero")
 	}
 	w.mu.Lock()
 	w.key = b.Key

@@ -1,25 +1,35 @@
 #!/usr/bin/env bash
-# Has this package talk to the kernel's soft-iWARP (siw) in the guest that
-# check/guest makes: C rping as server and as client, with CRCs and without,
-# with and without the peer-to-peer model, of 64 to 65535 bytes; connections that close
-# at once, which siw's kernel has to outlive (GODAT_GUEST_CLOSES of C cmtime and
-# GODAT_GUEST_DTEST_CLOSES of C dtest, if not 200 and 10); what siw refuses;
-# captures of that, which tshark must dissect without a malformed frame. Then the
-# same with the program examples/rping; examples/dattest's transactions with hw/ibv
-# on siw as the other process, either being the server; and examples/blockstore
-# between two processes that lose 1 % of their packets and have 20 ms of delay. It
-# fails, never skips, when something is missing, and when fewer cases ran than it
-# says here; with 123 when the guest's kernel failed or did not boot, and no test did.
-# GODAT_GUEST_BUSY is how many processes compute beside the tests, if not 0.
-# check/guest/install.sh installs what it needs.
+# Tests this package against the kernel's soft-iWARP (siw), in the guest that package
+# check/guest boots:
+#   - the C program rping as the server and as the client, with and without CRCs, with
+#     and without the peer-to-peer model, with messages of 64 to 65535 bytes
+#   - connections that close at once, made by the C programs cmtime and dtest; siw's
+#     kernel must survive them
+#   - what siw refuses
+#   - captures of some of these connections, which tshark must dissect without finding a
+#     malformed frame
+#   - the program examples/rping against the C program, as the server and as the client
+#   - the transactions of examples/dattest between this package and hw/ibv on siw, each
+#     once as the server
+#   - examples/blockstore between two processes, over a network that delays packets by
+#     20 ms and loses 1 % of them
+#
+# The script skips nothing. It fails when a program is missing, when a test fails, and
+# when fewer cases passed than the numbers below. It exits with 123 when the guest's
+# kernel failed or did not boot, and no test failed.
+#
+# Environment: GODAT_GUEST_CLOSES and GODAT_GUEST_DTEST_CLOSES are how many connections
+# cmtime and dtest close (200 and 10), GODAT_GUEST_BUSY is how many processes compute
+# beside the tests (0), and GODAT_GUEST_LIMIT is the time limit (12m).
+# check/guest/install.sh installs what the script needs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-want=68         # cases that must have passed, with their groups
-captures=6      # of them are captured
-transactions=8  # of dattest
+want=68         # the least number of cases that must pass, groups included
+captures=6      # the least number of captures
+transactions=8  # the least number of transactions of dattest that must pass
 limit=${GODAT_GUEST_LIMIT:-12m}
-machine=123     # the status of the command guest when the machine is to blame
+machine=123     # the exit status of the command guest when the guest's kernel failed
 
 for program in tshark rping cmtime dtest; do
   command -v "$program" >/dev/null || { echo "test-guest.sh needs $program" >&2; exit 1; }
@@ -49,7 +59,7 @@ for params in '' 'crc=false peer2peer=false'; do
     -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
 done
 
-# awaited FILE TEXT: waits until a program has said it.
+# awaited FILE TEXT: waits until a program has written the text to the file.
 awaited() {
   for i in $(seq 600); do
     if grep -q "$2" "$1"; then return; fi
@@ -58,7 +68,8 @@ awaited() {
   echo "$1: no $2" >&2
 }
 
-# transactions SERVER CLIENT: dattest's, of two processes with an adapter each.
+# transactions SERVER CLIENT: runs dattest's transactions between two processes, which
+# open the adapters SERVER and CLIENT.
 transactions() {
   said=$TMPDIR/dattest
   "$work/dattest" -T S -D "$1" >"$said" 2>&1 &
@@ -106,8 +117,8 @@ traded=$(grep -c '^transaction passed' "$log" || true)
 verified=$(grep -c '^verified ' "$log" || true)
 lost=$(sed -nE 's/.*\(dropped ([0-9]+),.*/\1/p' "$log" | head -n 1)
 
-# A capture is dissected to the end: connections are iWARP's, and nothing in them
-# is malformed. The two heuristics see Sends as what they are not.
+# tshark must dissect each capture to its end: it must find iWARP connections and nothing
+# malformed. The two disabled heuristics would take Sends for other protocols.
 bad=0 frames=0 files=0 good=0
 for f in "$work"/captures/*.pcapng; do
   text=$(tshark -r "$f" -V -Y 'iwarp_mpa || _ws.malformed' \

@@ -54,7 +54,7 @@ func (d *Device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	case d.closed:
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the device is closed")
 	case cfg.OnRequest == nil:
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "no OnRequest")
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "OnRequest is nil")
 	case cfg.Addr != "" && cfg.Addr != d.name:
 		return nil, hw.Errorf(op, hw.InvalidAddress, hw.AddressUnsupported, "%q is not this device", cfg.Addr)
 	}

@@ -144,7 +144,7 @@ func (d *Device) LosePeer(qp hw.QP) error {
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	if q.state != stateUp || q.peer == nil {
-		return hw.Errorf("sim.LosePeer", hw.InvalidState, hw.StateEPUnconnected, "nothing to lose")
+		return hw.Errorf("sim.LosePeer", hw.InvalidState, hw.StateEPUnconnected, "the queue pair is not connected")
 	}
 	q.peer.lose()
 	q.lose()

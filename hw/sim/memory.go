@@ -83,7 +83,7 @@ func (z *zone) Close() error {
 	case z.closed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandlePZ, "closed twice")
 	case z.users > 0:
-		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d users", z.users)
+		return hw.Errorf(op, hw.InvalidState, hw.StatePZInUse, "%d objects use the zone", z.users)
 	}
 	z.closed = true
 	z.dev.children--
@@ -146,7 +146,7 @@ func (d *Device) Register(in hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, er
 	case err != nil:
 		return nil, err
 	case len(mem) == 0:
-		return nil, hw.Errorf(op, hw.LengthError, hw.NoSubtype, "no memory")
+		return nil, hw.Errorf(op, hw.LengthError, hw.NoSubtype, "the memory is empty")
 	}
 	m := &region{dev: d, zone: z, mem: mem, priv: priv}
 	m.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))

@@ -100,7 +100,7 @@ func (d *Device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	case cfg.SendSink != nil || cfg.RecvSink != nil:
 		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "a polled device has no sinks")
 	case cfg.Facts == nil:
-		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "no facts")
+		return nil, hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "Facts is nil")
 	case outside(cfg.SendDepth, maxDepth) || outside(cfg.RecvDepth, maxDepth),
 		outside(cfg.SendSegments, maxSegments) || outside(cfg.RecvSegments, maxSegments),
 		outside(cfg.ReadsIn, maxReads) || outside(cfg.ReadsOut, maxReads):
@@ -189,7 +189,7 @@ func (q *queuePair) Reset() error {
 	q.enter("Reset")
 	defer q.leave()
 	if q.state != stateBroken || !q.over() {
-		return hw.Errorf("sim.QP.Reset", hw.InvalidState, hw.NoSubtype, "the queue pair is %v and its queues have not ended", q.state)
+		return hw.Errorf("sim.QP.Reset", hw.InvalidState, hw.NoSubtype, "the queue pair is %v: call Break, and poll until both OpEnds have come", q.state)
 	}
 	q.state, q.ended, q.draining = stateNew, [2]bool{}, false
 	q.endsPolled.Store(0)
@@ -207,7 +207,7 @@ func (q *queuePair) Close() error {
 	case q.state == stateClosed:
 		return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "closed twice")
 	case q.state != stateNew && (q.state != stateBroken || !q.over()):
-		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v and its queues have not ended", q.state)
+		return hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the queue pair is %v: call Break, and poll until both OpEnds have come", q.state)
 	}
 	q.state = stateClosed
 	q.zone.users--

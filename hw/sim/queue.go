@@ -121,9 +121,9 @@ func (q *sendQueue) admit(op string, wr *hw.SendWR) error {
 	switch {
 	case q.qp.draining:
 		q.qp.dev.violateLocked("PostSend after Drain")
-		return hw.Errorf(op, hw.InvalidState, hw.StateEPDisconnectPending, "draining")
+		return hw.Errorf(op, hw.InvalidState, hw.StateEPDisconnectPending, "Drain was called")
 	case !q.qp.dev.sim.cfg.Ops.Has(wr.Op):
-		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "no %v", wr.Op)
+		return hw.Errorf(op, hw.ModelNotSupported, hw.NoSubtype, "the device has no %v", wr.Op)
 	case len(wr.SGL) > q.qp.cfg.SendSegments:
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg3, "%d segments, at most %d", len(wr.SGL), q.qp.cfg.SendSegments)
 	case q.tail-q.head == uint64(len(q.slots)):
