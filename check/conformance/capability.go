@@ -48,7 +48,7 @@ var notReadyWait = &capability{"not-ready-wait", func(r *rig) bool {
 	if client.waitsForReceives() {
 		return true
 	}
-	require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 8)))
+	client.postSend(1, 8)
 	client.connection(dat.Broken)
 	server.connection(dat.Broken)
 	return false

@@ -78,8 +78,7 @@ func ev6(r *rig) {
 	require.NoError(r, err)
 	require.Equal(r, 1, n)
 	assert.Equal(r, 3, payload(r, buf[0]))
-	p, err := d.Query(dat.DispatcherFieldAll)
-	require.NoError(r, err)
+	p := query(r, d.Query, dat.DispatcherFieldAll)
 	assert.EqualValues(r, 8, p.State&0xC, "UNWAITABLE")
 }
 
@@ -91,8 +90,7 @@ func ev7(r *rig) {
 	for i := range 3 {
 		assert.Equal(r, i, payload(r, r.next(d)))
 	}
-	p, err := d.Query(dat.DispatcherFieldAll)
-	require.NoError(r, err)
+	p := query(r, d.Query, dat.DispatcherFieldAll)
 	assert.EqualValues(r, 4, p.State&0xC, "WAITABLE")
 }
 
@@ -130,14 +128,11 @@ func q1(r *rig) {
 
 func q12(r *rig) {
 	c := r.node().cno()
-	_, err := c.Query(0x80)
-	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+	refuses(r, c.Query, 0x80, dat.ErrInvalidParameter)
 	require.NoError(r, c.Close())
-	_, err = c.Query(dat.CNOFieldAll)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCNO))
+	refuses(r, c.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
 	var none *dat.CNO
-	_, err = none.Query(dat.CNOFieldAll)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCNO))
+	refuses(r, none.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
 }
 
 func cn1(r *rig) {
@@ -298,14 +293,10 @@ func cn7(r *rig) {
 func fl5(r *rig) {
 	client, server := r.node(), r.node().end()
 	c := client.cno()
-	d, err := client.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
-	require.NoError(r, err)
-	client.later(d.Close)
+	d := client.dispatcherOf(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
 	e := client.end(func(cfg *dat.EndpointConfig) { cfg.Request, cfg.Attr.RequestFlags = d, dat.Unsignalled })
 	r.connect(e, server)
-	for i := range uint64(2) {
-		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 8)))
-	}
+	server.receives(2)
 	require.NoError(r, e.ep.PostSend(1, dat.Unsignalled, e.mem.Segment(0, 8)))
 	server.done(server.recv, 0, dat.StatusSuccess)
 	r.until("the send's end", func() bool {
@@ -313,7 +304,7 @@ func fl5(r *rig) {
 		return err == nil && st.RequestIdle
 	})
 	r.quiet(c)
-	require.NoError(r, e.ep.PostSend(2, 0, e.mem.Segment(0, 8)))
+	e.postSend(2, 8)
 	r.triggered(c, d)
 	var buf [4]dat.Event
 	k, err := d.Dequeue(buf[:])

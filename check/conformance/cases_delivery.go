@@ -24,18 +24,17 @@ var deliveryCases = []Case{
 // is open.
 func ev20(r *rig) {
 	n := r.node()
-	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64, Mode: dat.ModeChannel, Streams: dat.StreamDTO})
-	require.NoError(r, err)
-	n.later(d.Close)
+	d := n.dispatcherOf(dat.DispatcherConfig{QLen: 64, Mode: dat.ModeChannel, Streams: dat.StreamDTO})
 	routes := make([]*dat.Route, 2)
 	for i := range routes {
+		var err error
 		routes[i], err = d.Route(0xFF00, uint64(i+1)<<8, 64)
 		require.NoError(r, err)
 		n.later(routes[i].Close)
 	}
 	client, server := n.end(func(cfg *dat.EndpointConfig) { cfg.Request = d }), r.node().end()
 	r.connect(client, server)
-	_, _, err = d.Wait(r.soon(), 1)
+	_, _, err := d.Wait(r.soon(), 1)
 	assert.ErrorIs(r, err, dat.ErrInvalidState)
 	_, err = d.Dequeue(make([]dat.Event, 1))
 	assert.ErrorIs(r, err, dat.ErrInvalidState)
@@ -91,9 +90,7 @@ func ev21(r *rig) {
 func ev22(r *rig) {
 	rounds := r.p.Scale.of(8000, 200)
 	n := r.node()
-	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 256, MaxLen: 512, Streams: dat.StreamDTO})
-	require.NoError(r, err)
-	n.later(d.Close)
+	d := n.dispatcherOf(dat.DispatcherConfig{QLen: 256, MaxLen: 512, Streams: dat.StreamDTO})
 	client, server := n.end(func(cfg *dat.EndpointConfig) { cfg.Request = d }), r.node().end()
 	r.connect(client, server)
 	ctx, stop := context.WithTimeout(context.Background(), patience)

@@ -34,9 +34,7 @@ func cn5(r *rig) {
 	// The CNO is triggered by software events of one dispatcher and completions of
 	// another.
 	soft := client.watched(c, 8)
-	d, err := client.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
-	require.NoError(r, err)
-	client.later(d.Close)
+	d := client.dispatcherOf(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
 	e := client.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d })
 	r.connect(e, server)
 	post(r, soft, 1, 2)
@@ -51,8 +49,8 @@ func cn5(r *rig) {
 	}
 
 	for i := range uint64(r.p.Scale.of(400, 20)) {
-		require.NoError(r, e.ep.PostRecv(i, 0, e.mem.Segment(0, 64)))
-		require.NoError(r, server.ep.PostSend(i, 0, server.mem.Segment(0, 8)))
+		e.postRecv(i, 64)
+		server.postSend(i, 8)
 		require.True(r, loop.readable(r, patience), "round %d", i)
 		by, err := c.Wait(r.soon())
 		require.NoError(r, err)

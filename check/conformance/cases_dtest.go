@@ -71,9 +71,7 @@ func dt7(r *rig) {
 	at := s.at()
 	at.Private = private(48, 1)
 	require.NoError(r, client.ep.Connect(at))
-	cr := s.request()
-	p, err := cr.Query()
-	require.NoError(r, err)
+	cr, p := s.asked()
 	carries(r, private(48, 1), p.Private)
 	require.NoError(r, cr.Accept(server.ep, private(48, 2)))
 	c, ok := client.established().Connection()
@@ -177,8 +175,7 @@ func dt13(r *rig) {
 			want := bytes.Repeat([]byte{way.fill}, size)
 			copy(way.from.mem.Bytes(), want)
 			require.NoError(r, way.to.ep.PostRecv(i, 0, way.to.mem.Segment(size, size)))
-			require.NoError(r, way.from.ep.PostSend(i, 0, way.from.mem.Segment(0, size)))
-			way.from.done(way.from.req, i, dat.StatusSuccess)
+			way.from.sends(i, size)
 			way.to.done(way.to.recv, i, dat.StatusSuccess)
 			require.True(r, bytes.Equal(want, way.to.mem.Bytes()[size:2*size]))
 			clear(way.to.mem.Bytes()[size : 2*size])
@@ -232,8 +229,7 @@ func dtest(r *rig) {
 func dt16(r *rig) {
 	r.notify = make(map[*dat.IA]*dat.CNO)
 	r.take = func(d *dat.Dispatcher) dat.Event {
-		p, err := d.Query(dat.DispatcherFieldAll)
-		require.NoError(r, err)
+		p := query(r, d.Query, dat.DispatcherFieldAll)
 		for {
 			if ev, ok := r.dequeue(d); ok {
 				return ev
@@ -282,8 +278,7 @@ func dt18(r *rig) {
 func dt19(r *rig) {
 	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
 		client, server := r.pair()
-		require.NoError(r, client.ep.Disconnect(how))
-		client.connection(dat.Disconnected)
+		client.disconnect(how)
 		server.connection(dat.Disconnected)
 		require.NoError(r, server.ep.Disconnect(dat.Abrupt))
 		r.none(client.conn)

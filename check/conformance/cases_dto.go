@@ -47,9 +47,7 @@ func brokenBoth(a, b *end) {
 func dto1(r *rig) {
 	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxRequestDTOs, a.MaxRecvDTOs = 64, 64 }))
 	const rounds = 12
-	for i := range uint64(rounds) {
-		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
-	}
+	server.receives(rounds)
 	remote, seg := server.mem.Remote(4096, 64), client.mem.Segment(0, 64)
 	posts := []func(uint64) error{
 		func(c uint64) error { return client.ep.PostRDMARead(c, 0, remote, seg) },
@@ -72,9 +70,9 @@ func dto1(r *rig) {
 
 func dto3(r *rig) {
 	client, server := r.pair()
-	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 63)))
-	require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(0, 64)))
-	require.NoError(r, client.ep.PostSend(3, 0, client.mem.Segment(0, 64)))
+	server.postRecv(1, 63)
+	server.postRecv(2, 64)
+	client.postSend(3, 64)
 	server.done(server.recv, 1, dat.StatusLocalLength)
 	server.done(server.recv, 2, dat.StatusFlushed)
 	ev := client.next(client.req)
@@ -90,14 +88,14 @@ func dto4(r *rig) {
 	bound := attr(func(a *dat.EndpointAttr) { a.ReceiverNotReady = 40 * time.Millisecond })
 	client, server := r.pair(bound)
 	began := time.Now()
-	require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 64)))
+	client.postSend(1, 64)
 	client.done(client.req, 1, dat.StatusReceiverNotReady)
 	assert.GreaterOrEqual(r, time.Since(began), 20*time.Millisecond, "it waited")
 	brokenBoth(client, server)
 
 	client, server = r.pair() // with the default wait of one second
-	require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 64)))
-	require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(0, 64)))
+	client.postSend(1, 64)
+	server.postRecv(2, 64)
 	client.done(client.req, 1, dat.StatusSuccess)
 	server.done(server.recv, 2, dat.StatusSuccess)
 }
@@ -143,8 +141,7 @@ func dto6(r *rig) {
 
 func dto7(r *rig) {
 	client, server := r.pair()
-	p, err := client.ep.Query(dat.EndpointFieldAll)
-	require.NoError(r, err)
+	p := query(r, client.ep.Query, dat.EndpointFieldAll)
 	list := func(e *end, n int) (segs []dat.Segment) {
 		for i := range n {
 			segs = append(segs, e.mem.Segment(i, 1))
@@ -168,8 +165,7 @@ func dto7(r *rig) {
 
 func dto8(r *rig) {
 	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxMessageSize, a.MaxRDMASize = 4000, 5000 }))
-	p, err := client.ep.Query(dat.EndpointFieldAll)
-	require.NoError(r, err)
+	p := query(r, client.ep.Query, dat.EndpointFieldAll)
 	msg, rdma := int(p.Attr.MaxMessageSize), int(p.Attr.MaxRDMASize)
 	require.Less(r, max(msg, rdma), endMem, "it was asked for less")
 	remote := server.mem.Remote(0, rdma+1)
@@ -308,9 +304,7 @@ func dto18(r *rig) {
 
 func dto19(r *rig) {
 	client, server := r.pair()
-	for i := range uint64(3) {
-		require.NoError(r, client.ep.PostRecv(i, 0, client.mem.Segment(0, 64)))
-	}
+	client.receives(3)
 	require.NoError(r, client.ep.PostRDMAWrite(10, 0, dat.RemoteSegment{Addr: 1 << 40, Len: 64, Context: 0}, client.mem.Segment(0, 64)))
 	if ev := client.next(client.req); !r.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess {
 		assert.Equal(r, dat.StatusRemoteAccess, ev.Status)

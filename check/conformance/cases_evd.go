@@ -51,8 +51,7 @@ func payload(r *rig, ev dat.Event) int {
 
 func ev1(r *rig) {
 	d := r.node().software(8)
-	p, err := d.Query(dat.DispatcherFieldAll)
-	require.NoError(r, err)
+	p := query(r, d.Query, dat.DispatcherFieldAll)
 	for _, threshold := range []int{-1, 0, p.QLen + 1} {
 		_, _, err := d.Wait(r.soon(), threshold)
 		assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg3), "threshold %d", threshold)
@@ -125,8 +124,7 @@ func ev4(r *rig) {
 func ev10(r *rig) {
 	n := r.node()
 	d := n.software(4)
-	p, err := d.Query(dat.DispatcherFieldAll)
-	require.NoError(r, err)
+	p := query(r, d.Query, dat.DispatcherFieldAll)
 	for round := range 3 {
 		post(r, d, 10*round, p.QLen)
 		assert.ErrorIs(r, d.PostSoftware(-1), dat.ErrQueueFull)
@@ -143,16 +141,12 @@ func ev10(r *rig) {
 
 func ev11(r *rig) {
 	n := r.node()
-	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 2, Overcommit: true})
-	require.NoError(r, err)
-	n.later(d.Close)
+	d := n.dispatcherOf(dat.DispatcherConfig{QLen: 2, Overcommit: true})
 	server, client := n.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d }), r.node().end()
 	r.connect(client, server)
+	server.receives(6)
 	for i := range uint64(6) {
-		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
-	}
-	for i := range uint64(6) {
-		require.NoError(r, client.ep.PostSend(i, 0, client.mem.Segment(0, 8)))
+		client.postSend(i, 8)
 	}
 	ev := r.next(n.ia.Async())
 	require.Equal(r, dat.AsyncEVDOverflow, ev.Number)
@@ -190,15 +184,12 @@ func ev13(r *rig) {
 	for _, a := range streams {
 		for _, b := range streams {
 			d := n.dispatcher(4, a, b)
-			p, err := d.Query(dat.DispatcherFieldAll)
-			require.NoError(r, err)
+			p := query(r, d.Query, dat.DispatcherFieldAll)
 			assert.Equal(r, a|b, p.Streams)
 		}
 	}
 	all := dat.DispatcherConfig{QLen: 64, Streams: dat.DefaultStreams | dat.StreamSoftware}
-	d, err := n.ia.NewDispatcher(all)
-	require.NoError(r, err)
-	n.later(d.Close)
+	d := n.dispatcherOf(all)
 	one := func(cfg *dat.EndpointConfig) { cfg.Conn, cfg.Recv, cfg.Request = d, d, d }
 	client, server := n.end(one), n.end(one)
 	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d})
@@ -211,8 +202,8 @@ func ev13(r *rig) {
 	for range 2 {
 		require.Equal(r, dat.Established, r.next(d).Number)
 	}
-	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 8)))
-	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 8)))
+	server.postRecv(1, 8)
+	client.postSend(2, 8)
 	sum := uint64(0)
 	for range 2 {
 		ev := r.next(d)
@@ -240,9 +231,7 @@ func ev14(r *rig) {
 
 func ev15(r *rig) {
 	n := r.node()
-	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, MaxLen: 64, Streams: dat.StreamSoftware})
-	require.NoError(r, err)
-	n.later(d.Close)
+	d := n.dispatcherOf(dat.DispatcherConfig{QLen: 4, MaxLen: 64, Streams: dat.StreamSoftware})
 	post(r, d, 0, 4)
 	require.ErrorIs(r, d.PostSoftware(9), dat.ErrQueueFull)
 	require.NoError(r, d.Resize(16))
@@ -341,15 +330,13 @@ func ev19(r *rig) {
 		d := n.dispatcher(128)
 		server := n.end(func(cfg *dat.EndpointConfig) { cfg.Conn, cfg.Recv, cfg.Request = d, d, d })
 		client := r.node().end()
-		for i := range uint64(8) {
-			require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 8)))
-		}
+		server.receives(8)
 		s := n.listen()
 		require.NoError(r, client.ep.Connect(s.at()))
 		require.NoError(r, s.request().Accept(server.ep, nil))
 		client.established()
 		for i := range uint64(4) {
-			require.NoError(r, client.ep.PostSend(i, 0, client.mem.Segment(0, 8)))
+			client.postSend(i, 8)
 		}
 		require.NoError(r, client.ep.Disconnect(dat.Graceful))
 		require.Equal(r, dat.Established, r.next(d).Number)

@@ -141,7 +141,7 @@ func ext7(r *rig) {
 	client, server := r.pair()
 	m := server.region(server.pz, 64, dat.AllPrivileges)
 	gone := m.RemoteContext()
-	require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(0, 64)))
+	server.postRecv(2, 64)
 	require.NoError(r, client.ep.PostSendInvalidate(1, 0, gone, client.mem.Segment(0, 8)))
 	ev := client.next(client.req)
 	if ev.Status != dat.StatusSuccess { // the device may be unable to invalidate a region's context, though it can a window's
@@ -211,8 +211,7 @@ func ext10(r *rig) {
 	for range 3 {
 		say(client, server, 64)
 	}
-	require.NoError(r, client.ep.Disconnect(dat.Graceful))
-	client.connection(dat.Disconnected)
+	client.disconnect(dat.Graceful)
 	server.connection(dat.Disconnected)
 	c, err := client.ep.Counters()
 	require.NoError(r, err)

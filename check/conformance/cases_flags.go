@@ -54,8 +54,7 @@ func fl1(r *rig) {
 		client, _ := r.pair(attr(func(a *dat.EndpointAttr) {
 			a.RecvFlags, a.RequestFlags, a.MaxRecvDTOs, a.MaxRequestDTOs = granted, granted, 64, 64
 		}))
-		require.NoError(r, client.ep.Disconnect(dat.Abrupt))
-		client.connection(dat.Disconnected)
+		client.disconnect(dat.Abrupt)
 		for _, line := range lines[1:] {
 			f := strings.Fields(line)
 			err := client.post(f[0], 1, 0)
@@ -107,16 +106,14 @@ func (e *end) flushed(n int) {
 
 func fl2(r *rig) {
 	client, server := r.pair()
-	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 64)))
-	require.NoError(r, server.ep.PostRecv(2, 0, server.mem.Segment(0, 64)))
+	server.postRecv(1, 64)
+	server.postRecv(2, 64)
 	require.NoError(r, client.ep.PostSend(3, dat.Suppress, client.mem.Segment(0, 64)))
-	require.NoError(r, client.ep.PostSend(4, 0, client.mem.Segment(0, 64)))
-	client.done(client.req, 4, dat.StatusSuccess)
+	client.sends(4, 64)
 	r.none(client.req)
 	server.done(server.recv, 1, dat.StatusSuccess)
 	server.done(server.recv, 2, dat.StatusSuccess)
-	require.NoError(r, client.ep.Disconnect(dat.Abrupt))
-	client.connection(dat.Disconnected)
+	client.disconnect(dat.Abrupt)
 	require.NoError(r, client.ep.PostSend(5, dat.Suppress, client.mem.Segment(0, 64)))
 	client.done(client.req, 5, dat.StatusFlushed)
 }
@@ -190,14 +187,12 @@ func (r *rig) still(woken <-chan waited, why string) {
 
 func fl4(r *rig) {
 	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.RequestFlags = dat.Unsignalled }))
-	for i := range uint64(2) {
-		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
-	}
+	server.receives(2)
 	woken := r.asleep(client.req)
 	require.NoError(r, client.ep.PostSend(7, dat.Unsignalled, client.mem.Segment(0, 64)))
 	server.done(server.recv, 0, dat.StatusSuccess)
 	r.still(woken, "an unsignalled completion woke the waiter")
-	require.NoError(r, client.ep.PostSend(8, 0, client.mem.Segment(0, 64)))
+	client.postSend(8, 64)
 	w := <-woken
 	require.NoError(r, w.err)
 	assert.EqualValues(r, 7, w.ev.Cookie)
@@ -207,12 +202,9 @@ func fl4(r *rig) {
 
 func fl6(r *rig) {
 	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.RecvFlags = dat.SolicitedWait }))
-	for i := range uint64(3) {
-		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
-	}
+	server.receives(3)
 	woken := r.asleep(server.recv)
-	require.NoError(r, client.ep.PostSend(7, 0, client.mem.Segment(0, 64)))
-	client.done(client.req, 7, dat.StatusSuccess)
+	client.sends(7, 64)
 	switch {
 	case r.differs(WakesForAll):
 		w := <-woken

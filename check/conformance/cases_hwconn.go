@@ -43,7 +43,7 @@ func hw2(r *rig) {
 
 func hw3(r *rig) {
 	a, b := r.pair()
-	require.NoError(r, b.ep.PostRecv(1, 0, b.mem.Segment(0, 64)))
+	b.postRecv(1, 64)
 	require.NoError(r, b.ia.Close())
 	assert.ErrorIs(r, b.ep.PostSend(1, 0, b.mem.Segment(0, 0)), dat.ErrInvalidHandle)
 	ev := a.next(a.conn)
@@ -74,12 +74,9 @@ func hw6(r *rig) {
 	c, q, w := n.cno(), n.srq(dat.SRQAttr{}), n.window()
 	require.NoError(r, q.PostRecv(1, n.lmr(64).Segment(0, 64)))
 	require.NoError(r, n.ia.Close())
-	_, err := c.Query(dat.CNOFieldAll)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCNO))
-	_, err = q.Query(dat.SRQFieldAll)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleSRQ))
-	_, err = w.Query(dat.RMRFieldAll)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleRMR))
+	refuses(r, c.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
+	refuses(r, q.Query, dat.SRQFieldAll, code(hw.InvalidHandle, hw.HandleSRQ))
+	refuses(r, w.Query, dat.RMRFieldAll, code(hw.InvalidHandle, hw.HandleRMR))
 }
 
 func hw8(r *rig) {

@@ -150,11 +150,8 @@ func co12(r *rig) {
 	e := r.node().end()
 	require.NoError(r, e.ep.Connect(*p.at))
 	e.established()
-	require.NoError(r, e.ep.PostSend(1, 0, e.mem.Segment(0, 8)))
-	e.done(e.req, 1, dat.StatusSuccess)
-	for i := range uint64(3) {
-		require.NoError(r, e.ep.PostRecv(i, 0, e.mem.Segment(0, 64)))
-	}
+	e.sends(1, 8)
+	e.receives(3)
 	woken := r.asleep(e.recv)
 	p.kill()
 	w := <-woken
@@ -167,7 +164,7 @@ func co12(r *rig) {
 	ev := e.next(e.conn)
 	assert.Contains(r, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
 	assert.Equal(r, dat.StateDisconnected, e.ep.State())
-	require.NoError(r, e.ep.PostSend(2, 0, e.mem.Segment(0, 8)))
+	e.postSend(2, 8)
 	e.done(e.req, 2, dat.StatusFlushed)
 	require.NoError(r, e.ep.Reset())
 	e.fails(*p.at, dat.NonPeerRejected)

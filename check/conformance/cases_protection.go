@@ -87,7 +87,7 @@ func dto10Invalidate(r *rig) {
 			require.ErrorIs(r, w.client.ep.PostSendInvalidate(1, 0, 42, m), dat.ErrPrivileges, "%v", set)
 			continue
 		}
-		require.NoError(r, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
+		w.server.postRecv(2, 8)
 		require.NoError(r, w.client.ep.PostSendInvalidate(1, 0, w.client.invalidatable(), m), "%v", set)
 		w.client.done(w.client.req, 1, dat.StatusSuccess)
 		w.server.done(w.server.recv, 2, dat.StatusSuccess)
@@ -287,7 +287,7 @@ func dto20(r *rig) {
 	m := server.lmr(64)
 	require.NoError(r, server.ep.PostRecv(1, 0, m.Segment(0, 64)))
 	require.NoError(r, m.Free())
-	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 64)))
+	client.postSend(2, 64)
 	server.done(server.recv, 1, dat.StatusLocalProtection)
 	server.connection(dat.Broken)
 }
@@ -299,8 +299,7 @@ func me8(r *rig) {
 		b := buf[at.off : at.off+at.len]
 		m, err := n.pz.Register(b, dat.AllPrivileges)
 		require.NoError(r, err)
-		p, err := m.Query(dat.LMRFieldAll)
-		require.NoError(r, err)
+		p := query(r, m.Query, dat.LMRFieldAll)
 		assert.LessOrEqual(r, p.RegisteredAddress, address(b))
 		assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(b)+uint64(at.len))
 		require.NoError(r, m.Free())
@@ -311,9 +310,7 @@ func me10(r *rig) {
 	w := r.wire()
 	buf := make([]byte, 4096)
 	register := func(n *node, priv dat.Privileges) *dat.LMR {
-		m, err := n.pz.Register(buf, priv)
-		require.NoError(r, err)
-		n.later(m.Free)
+		m := n.register(buf, priv)
 		return m
 	}
 	readable := register(w.server.node, dat.LocalRead|dat.RemoteRead)

@@ -25,46 +25,36 @@ var serviceCases = []Case{
 func q4(r *rig) {
 	e := r.node().end()
 	rsp, s := e.reserved()
-	p, err := rsp.Query(dat.RSPFieldAll)
-	require.NoError(r, err)
+	p := query(r, rsp.Query, dat.RSPFieldAll)
 	assert.Same(r, e.ia, p.IA)
 	assert.NotZero(r, p.Qual)
 	assert.Equal(r, rsp.Qual(), p.Qual)
 	assert.Same(r, s.cr, p.Dispatcher)
 	assert.Same(r, e.ep, p.Endpoint)
-	p, err = rsp.Query(0x2) // the qualifier
-	require.NoError(r, err)
-	assert.Equal(r, dat.RSPParam{Qual: rsp.Qual()}, p)
+	assert.Equal(r, dat.RSPParam{Qual: rsp.Qual()}, query(r, rsp.Query, 0x2))
 }
 
 func q16(r *rig) {
 	s := r.node().listen()
-	p, err := s.psp.Query(dat.PSPFieldAll)
-	require.NoError(r, err)
+	p := query(r, s.psp.Query, dat.PSPFieldAll)
 	assert.Equal(r, dat.PSPParam{IA: s.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: dat.PSPConsumer}, p)
 	rsp, _ := r.node().end().reserved()
 	csp := s.common()
-	_, err = s.psp.Query(dat.PSPFieldAll + 1)
-	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
-	_, err = rsp.Query(dat.RSPFieldAll + 1)
-	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
-	_, err = csp.Query(dat.CSPFieldAll + 1)
-	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+	refuses(r, s.psp.Query, dat.PSPFieldAll+1, dat.ErrInvalidParameter)
+	refuses(r, rsp.Query, dat.RSPFieldAll+1, dat.ErrInvalidParameter)
+	refuses(r, csp.Query, dat.CSPFieldAll+1, dat.ErrInvalidParameter)
 
 	require.NoError(r, s.psp.Close())
 	require.NoError(r, rsp.Close())
 	require.NoError(r, csp.Close())
 	for _, psp := range []*dat.PSP{s.psp, nil} {
-		_, err = psp.Query(dat.PSPFieldAll)
-		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandlePSP))
+		refuses(r, psp.Query, dat.PSPFieldAll, code(hw.InvalidHandle, hw.HandlePSP))
 	}
 	for _, rsp := range []*dat.RSP{rsp, nil} {
-		_, err = rsp.Query(dat.RSPFieldAll)
-		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleRSP))
+		refuses(r, rsp.Query, dat.RSPFieldAll, code(hw.InvalidHandle, hw.HandleRSP))
 	}
 	for _, csp := range []*dat.CSP{csp, nil} {
-		_, err = csp.Query(dat.CSPFieldAll)
-		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCSP))
+		refuses(r, csp.Query, dat.CSPFieldAll, code(hw.InvalidHandle, hw.HandleCSP))
 	}
 }
 
@@ -80,36 +70,31 @@ func (s *service) common() *dat.CSP {
 func q19(r *rig) {
 	s := r.node().listen()
 	csp := s.common()
-	p, err := csp.Query(dat.CSPFieldAll)
-	require.NoError(r, err)
+	p := query(r, csp.Query, dat.CSPFieldAll)
 	assert.Equal(r, dat.CSPParam{IA: s.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
 	_, port, err := net.SplitHostPort(p.Addr.String())
 	require.NoError(r, err)
 	assert.NotEqual(r, "0", port, "it got one")
-	p, err = csp.Query(0x4) // the address
-	require.NoError(r, err)
-	assert.Equal(r, dat.CSPParam{Addr: csp.Addr()}, p)
+	assert.Equal(r, dat.CSPParam{Addr: csp.Addr()}, query(r, csp.Query, 0x4))
 }
 
 func co16(r *rig) {
 	client, e := r.node().end(), r.node().end()
 	s := e.providing()
 	require.NoError(r, client.ep.Connect(s.at()))
-	cr := s.request()
-	p, err := cr.Query()
-	require.NoError(r, err)
+	cr, p := s.asked()
 	// The provider's endpoint has no zone yet, so it can't be accepted.
 	require.ErrorIs(r, cr.Accept(nil, nil), code(hw.InvalidState, hw.StateEPPZ))
-	_, err = cr.Query()
+	_, err := cr.Query()
 	require.NoError(r, err, "the request is valid still")
 	e.cr = cr
 	e.become(p.Endpoint)
-	require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))
+	e.postRecv(1, 64)
 	require.ErrorIs(r, cr.Accept(e.node.end().ep, nil), dat.ErrInvalidParameter, "it came with an endpoint")
 	require.NoError(r, cr.Accept(nil, nil))
 	client.established()
 	e.established()
-	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 8)))
+	client.postSend(2, 8)
 	e.done(e.recv, 1, dat.StatusSuccess)
 	client.done(client.req, 2, dat.StatusSuccess)
 	say(e, client, 64)
@@ -146,13 +131,9 @@ func co18(r *rig) {
 	require.NoError(r, err)
 	at := net.JoinHostPort(server.addr(), port)
 	require.NoError(r, client.ep.CommonConnect(at, dat.ConnectConfig{Private: []byte("hello")}))
-	cr := s.request()
-	p, err := cr.Query()
-	require.NoError(r, err)
+	cr, p := s.asked()
 	carries(r, []byte("hello"), p.Private)
-	require.NoError(r, cr.Accept(server.ep, nil))
-	client.established()
-	server.established()
+	accept(cr, client, server)
 	say(client, server, 64)
 
 	require.NoError(r, csp.Close())

@@ -47,22 +47,18 @@ func from(q *dat.SRQ) func(*dat.EndpointConfig) {
 func ds1(r *rig) {
 	n := r.node()
 	q := n.srq(dat.SRQAttr{MaxRecvDTOs: 33, MaxRecvIOV: 2})
-	p, err := q.Query(dat.SRQFieldAll)
-	require.NoError(r, err)
+	p := query(r, q.Query, dat.SRQFieldAll)
 	assert.GreaterOrEqual(r, p.MaxRecvDTOs, 33)
 	assert.GreaterOrEqual(r, p.MaxRecvIOV, 2)
 	assert.Equal(r, dat.SRQOperational, p.State)
 	assert.Same(r, n.pz, p.PZ)
 	assert.Zero(r, p.Outstanding)
 	require.NoError(r, q.PostRecv(1, n.lmr(64).Segment(0, 64)))
-	p, err = q.Query(dat.SRQFieldAll)
-	require.NoError(r, err)
+	p = query(r, q.Query, dat.SRQFieldAll)
 	assert.Equal(r, 1, p.Outstanding)
-	_, err = q.Query(dat.SRQFieldAll + 1)
-	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+	refuses(r, q.Query, dat.SRQFieldAll+1, dat.ErrInvalidParameter)
 	require.NoError(r, q.Close())
-	_, err = q.Query(dat.SRQFieldAll)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleSRQ))
+	refuses(r, q.Query, dat.SRQFieldAll, code(hw.InvalidHandle, hw.HandleSRQ))
 }
 
 // ds3 sends bursts over many connections. Each message says of which connection it
@@ -141,8 +137,7 @@ func ds3(r *rig, shared bool) {
 func ds7(r *rig) {
 	n := r.node()
 	q, m := n.srq(dat.SRQAttr{MaxRecvDTOs: 4}), n.lmr(64)
-	p, err := q.Query(dat.SRQFieldAll)
-	require.NoError(r, err)
+	p := query(r, q.Query, dat.SRQFieldAll)
 	for i := range p.MaxRecvDTOs {
 		require.NoError(r, q.PostRecv(uint64(i), m.Segment(0, 64)))
 	}
@@ -150,8 +145,7 @@ func ds7(r *rig) {
 	require.NoError(r, q.Resize(p.MaxRecvDTOs+4))
 	require.NoError(r, q.PostRecv(9, m.Segment(0, 64)))
 	require.ErrorIs(r, q.Resize(2), dat.ErrInvalidState, "more than that are outstanding")
-	p, err = q.Query(dat.SRQFieldAll)
-	require.NoError(r, err)
+	p = query(r, q.Query, dat.SRQFieldAll)
 	assert.GreaterOrEqual(r, p.Outstanding, 5)
 }
 
@@ -166,8 +160,7 @@ func ds8(r *rig) {
 	require.NoError(r, q.SetLowWatermark(3))
 	take := func(cookie uint64) {
 		r.Helper()
-		require.NoError(r, client.ep.PostSend(cookie, 0, client.mem.Segment(0, 8)))
-		client.done(client.req, cookie, dat.StatusSuccess)
+		client.sends(cookie, 8)
 		server.done(server.recv, cookie, dat.StatusSuccess)
 	}
 	take(0)
@@ -210,8 +203,7 @@ func ds11(r *rig) {
 	for i := range uint64(2) {
 		server, client := n.end(from(q)), r.node().end()
 		r.connect(client, server)
-		require.NoError(r, client.ep.PostSend(5, 0, client.mem.Segment(0, 64)))
-		client.done(client.req, 5, dat.StatusSuccess)
+		client.sends(5, 64)
 		server.done(server.recv, i, dat.StatusSuccess)
 		require.NoError(r, client.ep.Disconnect(dat.Graceful))
 		server.connection(dat.Disconnected)
@@ -232,8 +224,7 @@ func ds12(r *rig) {
 	const none = -1
 	require.ErrorIs(r, server.ep.SetWatermark(-2, none), dat.ErrInvalidParameter)
 	require.NoError(r, server.ep.SetWatermark(0, none))
-	require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 8)))
-	client.done(client.req, 1, dat.StatusSuccess)
+	client.sends(1, 8)
 	server.done(server.recv, 0, dat.StatusSuccess)
 	ev := r.next(n.ia.Async())
 	source, why, ok := ev.Async()
@@ -241,6 +232,6 @@ func ds12(r *rig) {
 	require.Same(r, server.ep, source)
 	require.Equal(r, dat.ReasonEPSoftHighWatermark, why)
 	require.NoError(r, server.ep.SetWatermark(none, 0))
-	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 8)))
+	client.postSend(2, 8)
 	server.connection(dat.Broken)
 }

@@ -234,18 +234,17 @@ func (r *rig) enter(state string, op ...string) *end {
 		r.connect(e, server)
 		switch {
 		case !e.waitsForReceives():
-			require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 64)))
+			server.postRecv(1, 64)
 		case state != "DIS":
 			// The peer has no receive, so a graceful disconnect has something to
 			// wait for.
-			require.NoError(r, e.ep.PostSend(1, 0, e.mem.Segment(0, 8)))
+			e.postSend(1, 8)
 		}
 		switch state {
 		case "DPN":
 			require.NoError(r, e.ep.Disconnect(dat.Graceful))
 		case "DIS":
-			require.NoError(r, e.ep.Disconnect(dat.Abrupt))
-			e.connection(dat.Disconnected)
+			e.disconnect(dat.Abrupt)
 		}
 	default:
 		r.Fatalf("nothing leads to %s", state)
@@ -257,8 +256,7 @@ func (r *rig) enter(state string, op ...string) *end {
 func (e *end) tentative() *dat.Endpoint {
 	e.Helper()
 	s := e.providing()
-	require.NoError(e, e.rig.node().end().ep.Connect(s.at()))
-	cr := s.request()
+	cr := s.requestOf(e.rig.node().end())
 	p, err := cr.Query()
 	require.NoError(e, err)
 	require.NotNil(e, p.Endpoint)

@@ -27,11 +27,10 @@ func st3(r *rig) {
 func st5(r *rig) {
 	client, server := r.pair()
 	for range 3 {
-		require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 64)))
-		require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 64)))
-		client.done(client.req, 2, dat.StatusSuccess)
+		server.postRecv(1, 64)
+		client.sends(2, 64)
 		server.done(server.recv, 1, dat.StatusSuccess)
-		require.NoError(r, client.ep.PostRecv(3, 0, client.mem.Segment(0, 64)))
+		client.postRecv(3, 64)
 		require.NoError(r, client.ep.Disconnect(dat.Graceful))
 		client.done(client.recv, 3, dat.StatusFlushed)
 		client.connection(dat.Disconnected)
@@ -55,15 +54,14 @@ func st6(r *rig) {
 		assert.Equal(r, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: recv, RequestIdle: request}, st)
 	}
 	idle(server, true, true)
-	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(0, 64)))
+	server.postRecv(1, 64)
 	idle(server, false, true)
-	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(0, 64)))
-	client.done(client.req, 2, dat.StatusSuccess)
+	client.sends(2, 64)
 	server.done(server.recv, 1, dat.StatusSuccess)
 	idle(server, true, true)
 	idle(client, true, true)
 	if client.waitsForReceives() {
-		require.NoError(r, client.ep.PostSend(3, 0, client.mem.Segment(0, 64)))
+		client.postSend(3, 64)
 		idle(client, true, false)
 	}
 }
@@ -75,8 +73,7 @@ func st7(r *rig) {
 	} {
 		r.each(state, func(r *rig) {
 			e := r.enter(state)
-			p, err := e.ep.Query(dat.EndpointFieldAll)
-			require.NoError(r, err)
+			p := query(r, e.ep.Query, dat.EndpointFieldAll)
 			assert.Equal(r, stateNames[state], p.State)
 			if !means.local {
 				assert.Nil(r, p.LocalAddr)
@@ -101,16 +98,11 @@ func st7(r *rig) {
 
 func st8(r *rig) {
 	for _, n := range []int{1, 3, 64, 200} {
-		e := r.node().end(attr(func(a *dat.EndpointAttr) {
-			a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, a.MaxMessageSize = n, n, min(n, 4), 1, uint64(n)
-		}))
-		p, err := e.ep.Query(dat.EndpointFieldAll)
-		require.NoError(r, err)
-		assert.GreaterOrEqual(r, p.Attr.MaxRecvDTOs, n)
-		assert.GreaterOrEqual(r, p.Attr.MaxRequestDTOs, n)
-		assert.GreaterOrEqual(r, p.Attr.MaxRecvIOV, min(n, 4))
-		assert.GreaterOrEqual(r, p.Attr.MaxRequestIOV, 1)
-		assert.GreaterOrEqual(r, p.Attr.MaxMessageSize, uint64(n))
+		asked := dat.EndpointAttr{
+			MaxRecvDTOs: n, MaxRequestDTOs: n, MaxRecvIOV: min(n, 4), MaxRequestIOV: 1, MaxMessageSize: uint64(n),
+		}
+		e := r.node().end(attr(func(a *dat.EndpointAttr) { *a = asked }))
+		atLeast(r, query(r, e.ep.Query, dat.EndpointFieldAll).Attr, asked)
 	}
 	n := r.node()
 	d, limits := n.dispatcher(64), n.ia.Attr()
@@ -132,8 +124,7 @@ func st9(r *rig) {
 		r.none(e.conn)
 
 		e = r.enter("ACT")
-		require.NoError(r, e.ep.Disconnect(how))
-		e.connection(dat.Disconnected)
+		e.disconnect(how)
 		require.Equal(r, dat.StateDisconnected, e.ep.State())
 		require.NoError(r, e.ep.Disconnect(how))
 		r.none(e.conn)
@@ -173,7 +164,7 @@ func st12(r *rig) {
 	e := r.node().end()
 	s := r.node().listen()
 	for range 3 { // after each the endpoint can be used again
-		require.NoError(r, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
+		e.postRecv(5, 64)
 		require.NoError(r, e.ep.Connect(s.at()))
 		require.NoError(r, s.request().Reject([]byte("no")))
 		ev := e.connection(dat.PeerRejected)
@@ -189,12 +180,10 @@ func st12(r *rig) {
 func st13(r *rig) {
 	client, server := r.pair()
 	const posted = 5
-	for i := range uint64(posted) {
-		require.NoError(r, client.ep.PostRecv(i, 0, client.mem.Segment(0, 64)))
-	}
+	client.receives(posted)
 	require.NoError(r, server.ep.Disconnect(dat.Abrupt))
 	r.until("the end", func() bool { return client.ep.State() == dat.StateDisconnected })
-	require.NoError(r, client.ep.PostRecv(99, 0, client.mem.Segment(0, 64)))
+	client.postRecv(99, 64)
 	for i := range uint64(posted) {
 		client.done(client.recv, i, dat.StatusFlushed)
 	}
@@ -210,8 +199,7 @@ func st14(r *rig) {
 	e := n.end()
 	is := func(r1, q1, c1 *dat.Dispatcher) {
 		r.Helper()
-		p, err := e.ep.Query(dat.EndpointFieldAll)
-		require.NoError(r, err)
+		p := query(r, e.ep.Query, dat.EndpointFieldAll)
 		assert.Same(r, r1, p.Recv)
 		assert.Same(r, q1, p.Request)
 		assert.Same(r, c1, p.Conn)
@@ -234,12 +222,12 @@ func st14(r *rig) {
 func st15(r *rig) {
 	for how, want := range map[dat.CloseFlags]dat.Status{dat.Graceful: dat.StatusSuccess, dat.Abrupt: dat.StatusFlushed} {
 		client, server := r.pair()
-		require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 64)))
-		require.NoError(r, client.ep.PostRecv(2, 0, client.mem.Segment(0, 64)))
+		client.postSend(1, 64)
+		client.postRecv(2, 64)
 		require.NoError(r, client.ep.Disconnect(how))
 		if how == dat.Graceful {
 			require.Equal(r, dat.StateDisconnectPending, client.ep.State())
-			require.NoError(r, server.ep.PostRecv(3, 0, server.mem.Segment(0, 64)))
+			server.postRecv(3, 64)
 			server.done(server.recv, 3, dat.StatusSuccess)
 		}
 		client.done(client.req, 1, want)
@@ -259,11 +247,9 @@ func st16(r *rig) {
 		assert.GreaterOrEqual(r, span, want)
 	}
 	counts(0)
-	for i := range uint64(3) {
-		require.NoError(r, server.ep.PostRecv(i, 0, server.mem.Segment(0, 64)))
-	}
+	server.receives(3)
 	counts(3)
-	require.NoError(r, client.ep.PostSend(1, 0, client.mem.Segment(0, 8)))
+	client.postSend(1, 8)
 	server.done(server.recv, 0, dat.StatusSuccess)
 	counts(2)
 	require.NoError(r, client.ep.Disconnect(dat.Abrupt))
@@ -275,14 +261,14 @@ func st16(r *rig) {
 // connection is established.
 func st17(r *rig) {
 	e := r.enter("CMP")
-	require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))
-	require.NoError(r, e.peer.ep.PostSend(2, 0, e.peer.mem.Segment(0, 8)))
+	e.postRecv(1, 64)
+	e.peer.postSend(2, 8)
 	e.established()
 	e.done(e.recv, 1, dat.StatusSuccess)
 	require.Equal(r, dat.StateConnected, e.ep.State())
 
 	e = r.enter("CMP")
-	require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))
+	e.postRecv(1, 64)
 	require.NoError(r, e.peer.ep.Disconnect(dat.Abrupt))
 	e.done(e.recv, 1, dat.StatusFlushed)
 	e.connection(dat.AcceptCompletionError)
@@ -290,7 +276,7 @@ func st17(r *rig) {
 
 	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
 		e = r.enter("CMP")
-		require.NoError(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)))
+		e.postRecv(1, 64)
 		require.NoError(r, e.ep.Disconnect(how))
 		e.done(e.recv, 1, dat.StatusFlushed)
 		e.connection(dat.Disconnected)

@@ -55,20 +55,17 @@ func (e *end) bind(w *dat.RMR, seg dat.Segment, priv dat.Privileges) dat.RemoteS
 func q9(r *rig) {
 	w := r.wire()
 	rmr := w.server.window()
-	p, err := rmr.Query(dat.RMRFieldAll)
-	require.NoError(r, err)
+	p := query(r, rmr.Query, dat.RMRFieldAll)
 	assert.Same(r, w.server.pz, p.PZ)
 	assert.Zero(r, p.Segment, "it is bound to nothing")
 	assert.Zero(r, p.Privileges)
 	remote := w.server.bind(rmr, w.server.mem.Segment(8, 64), dat.RemoteRead)
-	p, err = rmr.Query(dat.RMRFieldAll)
-	require.NoError(r, err)
+	p = query(r, rmr.Query, dat.RMRFieldAll)
 	assert.Equal(r, w.server.mem.Segment(8, 64), p.Segment)
 	assert.Equal(r, dat.RemoteRead, p.Privileges)
 	assert.Equal(r, remote.Context, p.RemoteContext)
 	require.NoError(r, rmr.Free())
-	_, err = rmr.Query(dat.RMRFieldAll)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleRMR))
+	refuses(r, rmr.Query, dat.RMRFieldAll, code(hw.InvalidHandle, hw.HandleRMR))
 }
 
 func pz3(r *rig) {

@@ -90,8 +90,7 @@ func me12(r *rig) {
 	require.NoError(r, err)
 	w.server.done(w.server.req, 1, dat.StatusSuccess)
 	assert.Zero(r, remote.Addr)
-	p, err := rmr.Query(dat.RMRFieldAll)
-	require.NoError(r, err)
+	p := query(r, rmr.Query, dat.RMRFieldAll)
 	assert.True(r, p.ZeroBased)
 
 	copy(w.client.mem.Bytes(), "12345678")
@@ -110,8 +109,7 @@ func me13(r *rig) {
 	rmr, err := w.server.ep.NewRMR()
 	require.NoError(r, err)
 	w.server.later(rmr.Free)
-	p, err := rmr.Query(dat.RMRFieldAll)
-	require.NoError(r, err)
+	p := query(r, rmr.Query, dat.RMRFieldAll)
 	assert.Equal(r, dat.RMRScopeEP, p.Scope)
 	assert.Same(r, w.server.pz, p.PZ)
 

@@ -76,6 +76,33 @@ func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 	return postOn(e.ep, op, cookie, flags, local, remote)
 }
 
+// postRecv posts a receive into the first n bytes of the end's memory.
+func (e *end) postRecv(cookie uint64, n int) {
+	e.Helper()
+	require.NoError(e, e.ep.PostRecv(cookie, 0, e.mem.Segment(0, n)))
+}
+
+// receives posts n receives of 64 bytes; their cookies count from 0.
+func (e *end) receives(n uint64) {
+	e.Helper()
+	for cookie := range n {
+		e.postRecv(cookie, 64)
+	}
+}
+
+// postSend posts a send of the first n bytes of the end's memory.
+func (e *end) postSend(cookie uint64, n int) {
+	e.Helper()
+	require.NoError(e, e.ep.PostSend(cookie, 0, e.mem.Segment(0, n)))
+}
+
+// sends posts a send, and waits until it has succeeded.
+func (e *end) sends(cookie uint64, n int) dat.Event {
+	e.Helper()
+	e.postSend(cookie, n)
+	return e.done(e.req, cookie, dat.StatusSuccess)
+}
+
 // theirs returns memory of the peer that allows everything that its device
 // supports; without a peer, an arbitrary segment.
 func (e *end) theirs(size uint32) dat.RemoteSegment {

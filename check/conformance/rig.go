@@ -112,6 +112,11 @@ func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
 		}
 		cfg.CNO = n.notify[n.ia]
 	}
+	return n.dispatcherOf(cfg)
+}
+
+func (n *node) dispatcherOf(cfg dat.DispatcherConfig) *dat.Dispatcher {
+	n.Helper()
 	d, err := n.ia.NewDispatcher(cfg)
 	require.NoError(n, err)
 	n.later(d.Close)
@@ -132,6 +137,14 @@ func (n *node) allPrivileges() dat.Privileges {
 func (n *node) region(pz *dat.PZ, size int, priv dat.Privileges) *dat.LMR {
 	n.Helper()
 	m, err := pz.Alloc(size, priv)
+	require.NoError(n, err)
+	n.later(m.Free)
+	return m
+}
+
+func (n *node) register(b []byte, priv dat.Privileges) *dat.LMR {
+	n.Helper()
+	m, err := n.pz.Register(b, priv)
 	require.NoError(n, err)
 	n.later(m.Free)
 	return m
@@ -199,12 +212,15 @@ type service struct {
 
 func (n *node) listen() *service {
 	n.Helper()
-	s := &service{node: n, cr: n.dispatcher(16, dat.StreamCR)}
-	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr})
+	return n.listenOn(dat.PSPConfig{Dispatcher: n.dispatcher(16, dat.StreamCR)})
+}
+
+func (n *node) listenOn(cfg dat.PSPConfig) *service {
+	n.Helper()
+	psp, err := n.ia.NewPSP(cfg)
 	require.NoError(n, err)
 	n.later(psp.Close)
-	s.psp = psp
-	return s
+	return &service{node: n, psp: psp, cr: cfg.Dispatcher}
 }
 
 // at returns the configuration to connect to a service.
@@ -229,6 +245,36 @@ func (s *service) request() *dat.CR {
 	return cr
 }
 
+// asked waits for a connection request, and returns it and what it says.
+func (s *service) asked() (*dat.CR, dat.CRParam) {
+	s.Helper()
+	cr := s.request()
+	p, err := cr.Query()
+	require.NoError(s, err)
+	return cr, p
+}
+
+// requestOf connects client to the service, and returns its request.
+func (s *service) requestOf(client *end) *dat.CR {
+	s.Helper()
+	require.NoError(s, client.ep.Connect(s.at()))
+	return s.request()
+}
+
+// join connects client to the service, which accepts with server.
+func (s *service) join(client, server *end) {
+	s.Helper()
+	accept(s.requestOf(client), client, server)
+}
+
+// accept accepts the request of client with server.
+func accept(cr *dat.CR, client, server *end) {
+	server.Helper()
+	require.NoError(server, cr.Accept(server.ep, nil))
+	client.established()
+	server.established()
+}
+
 // pair returns two connected endpoints, each on an adapter of its own.
 func (r *rig) pair(change ...func(*dat.EndpointConfig)) (client, server *end) {
 	r.Helper()
@@ -241,10 +287,7 @@ func (r *rig) pair(change ...func(*dat.EndpointConfig)) (client, server *end) {
 func (r *rig) connect(client, server *end) {
 	r.Helper()
 	s := server.listen()
-	require.NoError(r, client.ep.Connect(s.at()))
-	require.NoError(r, s.request().Accept(server.ep, nil))
-	client.established()
-	server.established()
+	s.join(client, server)
 	client.peer, server.peer = server, client
 	require.NoError(r, s.psp.Close())
 }
@@ -258,6 +301,13 @@ func (e *end) connection(want dat.EventNumber) dat.Event {
 	require.Equal(e, want, ev.Number, "%v", ev)
 	require.Same(e, e.ep, dat.EndpointOf(ev))
 	return ev
+}
+
+// disconnect disconnects the end, and waits until it hears of it.
+func (e *end) disconnect(how dat.CloseFlags) {
+	e.Helper()
+	require.NoError(e, e.ep.Disconnect(how))
+	e.connection(dat.Disconnected)
 }
 
 // next waits for an event.
@@ -316,6 +366,21 @@ func (e *end) done(d *dat.Dispatcher, cookie uint64, status dat.Status) dat.Even
 	require.Equal(e, status, ev.Status, "%v", ev)
 	require.Same(e, e.ep, dat.EndpointOf(ev))
 	return ev
+}
+
+// query returns what an object says of itself.
+func query[P, M any](r *rig, call func(M) (P, error), mask M) P {
+	r.Helper()
+	p, err := call(mask)
+	require.NoError(r, err)
+	return p
+}
+
+// refuses requires the error of a query.
+func refuses[P, M any](r *rig, call func(M) (P, error), mask M, want error) {
+	r.Helper()
+	_, err := call(mask)
+	require.ErrorIs(r, err, want)
 }
 
 // until waits for a condition that no event reports.
