@@ -15,20 +15,238 @@ import (
 )
 
 var cnoCases = []Case{
-	{ID: "EV-6", Claim: "an unwaitable dispatcher can't be waited for, wakes who waits, and can be dequeued from", run: ev6},
-	{ID: "EV-7", Claim: "a dispatcher that is waitable again has kept its events", run: ev7},
-	{ID: "EV-8", Claim: "a disabled dispatcher is silent to its CNO, and enabling it with a backlog triggers", run: ev8},
+	{ID: "EV-6", Claim: "an unwaitable dispatcher can't be waited for, wakes who waits, and can be dequeued from", run: func(r *rig) {
+		d := r.node().software(8)
+		woken := r.asleep(d)
+		require.NoError(r, d.SetUnwaitable())
+		unwaitable := code(hw.InvalidState, hw.StateEVDUnwaitable)
+		assert.ErrorIs(r, (<-woken).err, unwaitable)
+		_, _, err := d.Wait(r.soon(), 1)
+		assert.ErrorIs(r, err, unwaitable)
+		post(r, d, 3, 1)
+		var buf [2]dat.Event
+		n, err := d.Dequeue(buf[:])
+		require.NoError(r, err)
+		require.Equal(r, 1, n)
+		assert.Equal(r, 3, payload(r, buf[0]))
+		p := query(r, d.Query, dat.DispatcherFieldAll)
+		assert.EqualValues(r, 8, p.State&0xC, "UNWAITABLE")
+	}},
+	{ID: "EV-7", Claim: "a dispatcher that is waitable again has kept its events", run: func(r *rig) {
+		d := r.node().software(8)
+		require.NoError(r, d.SetUnwaitable())
+		post(r, d, 0, 3)
+		require.NoError(r, d.ClearUnwaitable())
+		for i := range 3 {
+			assert.Equal(r, i, payload(r, r.next(d)))
+		}
+		p := query(r, d.Query, dat.DispatcherFieldAll)
+		assert.EqualValues(r, 4, p.State&0xC, "WAITABLE")
+	}},
+	{ID: "EV-8", Claim: "a disabled dispatcher is silent to its CNO, and enabling it with a backlog triggers", run: func(r *rig) {
+		n := r.node()
+		c := n.cno()
+		d := n.watched(c, 8)
+		require.NoError(r, d.Disable())
+		require.NoError(r, d.Disable(), "again")
+		post(r, d, 0, 2)
+		r.quiet(c)
+		assert.Equal(r, 0, payload(r, r.next(d)), "it can be waited for")
+		require.NoError(r, d.Enable())
+		r.triggered(c, d)
+		assert.Equal(r, 1, payload(r, r.next(d)))
+		require.NoError(r, d.Enable())
+		r.quiet(c)
+		post(r, d, 2, 1)
+		r.triggered(c, d)
+		// A new CNO is triggered by the events that are queued already.
+		second := n.cno()
+		require.NoError(r, d.ModifyCNO(second))
+		r.triggered(second, d)
+		require.NoError(r, d.ModifyCNO(nil))
+		post(r, d, 3, 1)
+		r.quiet(c)
+		r.quiet(second)
+	}},
 	{ID: "Q-1", Claim: "a query of a CNO says what it was made with", run: q1},
-	{ID: "Q-12", Claim: "a query of a CNO with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: q12},
+	{ID: "Q-12", Claim: "a query of a CNO with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: func(r *rig) {
+		c := r.node().cno()
+		refuses(r, c.Query, 0x80, dat.ErrInvalidParameter)
+		require.NoError(r, c.Close())
+		refuses(r, c.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
+		var none *dat.CNO
+		refuses(r, none.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
+	}},
 	{ID: "LIM-CNO", Claim: "CNOs can be made until there are no more", run: exhausts("limit_cno", most)},
-	{ID: "CN-1", Claim: "many dispatchers, one CNO, several waiters: no event is missed", run: cn1},
-	{ID: "CN-2", Claim: "a trigger stays until it is taken, and is taken once", run: cn2},
-	{ID: "CN-3", Claim: "a wait without a trigger ends with QUEUE_EMPTY", run: cn3},
-	{ID: "CN-4", Claim: "an agent is called once for each time it is set", run: cn4},
-	{ID: "CN-6", Claim: "a CNO with a dispatcher or a waiter is in use; one whose adapter closes is dead", run: cn6},
-	{ID: "CN-7", Claim: "who waits on a dispatcher comes before its CNO", run: cn7},
-	{ID: "CN-8", Claim: "a trigger that comes as a wait ends is not lost", run: cn8},
-	{ID: "FL-5", Claim: "an UNSIGNALLED completion doesn't trigger a CNO", run: fl5},
+	{ID: "CN-1", Claim: "many dispatchers, one CNO, several waiters: no event is missed", run: func(r *rig) {
+		const evds, waiters = 5, 3
+		each := r.p.Scale.of(8000, 100)
+		n := r.node()
+		c := n.cno()
+		var ds []*dat.Dispatcher
+		for range evds {
+			ds = append(ds, n.watched(c, 16))
+		}
+		var found atomic.Int64
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		var wg sync.WaitGroup
+		for range waiters {
+			wg.Go(func() {
+				for found.Load() < int64(evds*each) {
+					if _, err := c.Wait(ctx); err != nil {
+						assert.ErrorIs(r, err, dat.ErrInterrupted, "a trigger was lost")
+						return
+					}
+					for _, d := range ds {
+						for k := 1; k > 0; {
+							var buf [4]dat.Event
+							var err error
+							if k, err = d.Dequeue(buf[:]); !assert.NoError(r, err) {
+								return
+							}
+							found.Add(int64(k))
+						}
+					}
+				}
+				cancel()
+			})
+		}
+		for _, d := range ds {
+			wg.Go(func() {
+				for i := 0; i < each && ctx.Err() == nil; {
+					if d.PostSoftware(i) == nil {
+						i++
+					} else {
+						goruntime.Gosched()
+					}
+				}
+			})
+		}
+		wg.Wait()
+		assert.EqualValues(r, evds*each, found.Load())
+	}},
+	{ID: "CN-2", Claim: "a trigger stays until it is taken, and is taken once", run: func(r *rig) {
+		n := r.node()
+		c := n.cno()
+		d := n.watched(c, 8)
+		post(r, d, 0, 3)
+		r.triggered(c, d)
+		r.quiet(c)
+		post(r, d, 3, 1)
+		r.triggered(c, d)
+		r.quiet(c)
+	}},
+	{ID: "CN-3", Claim: "a wait without a trigger ends with QUEUE_EMPTY", run: func(r *rig) {
+		c := r.node().cno()
+		for _, limit := range []time.Duration{0, 10 * time.Millisecond} {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			d, err := c.Wait(ctx)
+			cancel()
+			require.ErrorIs(r, err, dat.ErrQueueEmpty)
+			assert.Nil(r, d)
+			assert.GreaterOrEqual(r, time.Since(began), limit)
+		}
+	}},
+	{ID: "CN-4", Claim: "an agent is called once for each time it is set", run: func(r *rig) {
+		n := r.node()
+		c := n.cno()
+		d := n.watched(c, 16)
+		calls := make(chan *dat.Dispatcher, 16)
+		agent := func(by *dat.Dispatcher) { calls <- by }
+		require.NoError(r, c.ModifyAgent(agent))
+		post(r, d, 0, 3)
+		require.Same(r, d, <-calls)
+		r.triggered(c, d)
+		post(r, d, 3, 1)
+		r.triggered(c, d)
+		assert.Empty(r, calls, "it was called once, and is set no more")
+		require.NoError(r, c.ModifyAgent(agent))
+		post(r, d, 4, 1)
+		require.Same(r, d, <-calls)
+	}},
+	{ID: "CN-6", Claim: "a CNO with a dispatcher or a waiter is in use; one whose adapter closes is dead", run: func(r *rig) {
+		ia := r.open()
+		c, err := ia.NewCNO(dat.CNOConfig{})
+		require.NoError(r, err)
+		r.later(c.Close)
+		require.ErrorIs(r, ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse), "a CNO counts")
+		d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, CNO: c})
+		require.NoError(r, err)
+		r.later(d.Close)
+		inUse := code(hw.InvalidState, hw.StateCNOInUse)
+		require.ErrorIs(r, c.Close(), inUse)
+		require.NoError(r, d.Close())
+		ended := make(chan error, 1)
+		ctx := &sleeper{Context: r.soon(), sleeps: make(chan struct{})}
+		go func() { // ends with the adapter
+			_, err := c.Wait(ctx)
+			ended <- err
+		}()
+		<-ctx.sleeps
+		require.ErrorIs(r, c.Close(), inUse)
+		require.NoError(r, ia.Close())
+		require.ErrorIs(r, <-ended, code(hw.InvalidState, hw.StateCNODead))
+	}},
+	{ID: "CN-7", Claim: "who waits on a dispatcher comes before its CNO", run: func(r *rig) {
+		n := r.node()
+		c := n.cno()
+		d := n.watched(c, 8)
+		woken := r.asleep(d)
+		post(r, d, 1, 1)
+		assert.Equal(r, 1, payload(r, (<-woken).ev))
+		r.quiet(c)
+	}},
+	// CN-8 posts at the moment at which a wait ends. Either the wait has returned the
+	// trigger, or the CNO still has it.
+	{ID: "CN-8", Claim: "a trigger that comes as a wait ends is not lost", run: func(r *rig) {
+		n := r.node()
+		c := n.cno()
+		d := n.watched(c, 8)
+		for i := range r.p.Scale.of(4000, 500) {
+			ctx, cancel := context.WithCancel(context.Background())
+			ended, begun := make(chan error, 1), make(chan struct{})
+			go func() { // ends with ctx
+				close(begun)
+				_, err := c.Wait(ctx)
+				ended <- err
+			}()
+			<-begun
+			for range i % 10 {
+				goruntime.Gosched()
+			}
+			cancel()
+			require.NoError(r, d.PostSoftware(i))
+			if err := <-ended; err != nil {
+				require.ErrorIs(r, err, dat.ErrInterrupted)
+				_, err := c.Trigger()
+				require.NoError(r, err, "round %d", i)
+			}
+			require.Equal(r, i, payload(r, r.next(d)))
+		}
+	}},
+	{ID: "FL-5", Claim: "an UNSIGNALLED completion doesn't trigger a CNO", run: func(r *rig) {
+		client, server := r.node(), r.node().end()
+		c := client.cno()
+		d := client.dispatcherOf(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
+		e := client.end(func(cfg *dat.EndpointConfig) { cfg.Request, cfg.Attr.RequestFlags = d, dat.Unsignalled })
+		r.connect(e, server)
+		server.receives(2)
+		require.NoError(r, e.ep.PostSend(1, dat.Unsignalled, e.mem.Segment(0, 8)))
+		server.done(server.recv, 0, dat.StatusSuccess)
+		r.until("the send's end", func() bool {
+			st, err := e.ep.Status()
+			return err == nil && st.RequestIdle
+		})
+		r.quiet(c)
+		e.postSend(2, 8)
+		r.triggered(c, d)
+		var buf [4]dat.Event
+		k, err := d.Dequeue(buf[:])
+		require.NoError(r, err)
+		assert.Equal(r, 2, k)
+	}},
 }
 
 // cno makes a CNO.
@@ -64,250 +282,8 @@ func (r *rig) triggered(c *dat.CNO, by *dat.Dispatcher) {
 	require.Same(r, by, d)
 }
 
-func ev6(r *rig) {
-	d := r.node().software(8)
-	woken := r.asleep(d)
-	require.NoError(r, d.SetUnwaitable())
-	unwaitable := code(hw.InvalidState, hw.StateEVDUnwaitable)
-	assert.ErrorIs(r, (<-woken).err, unwaitable)
-	_, _, err := d.Wait(r.soon(), 1)
-	assert.ErrorIs(r, err, unwaitable)
-	post(r, d, 3, 1)
-	var buf [2]dat.Event
-	n, err := d.Dequeue(buf[:])
-	require.NoError(r, err)
-	require.Equal(r, 1, n)
-	assert.Equal(r, 3, payload(r, buf[0]))
-	p := query(r, d.Query, dat.DispatcherFieldAll)
-	assert.EqualValues(r, 8, p.State&0xC, "UNWAITABLE")
-}
-
-func ev7(r *rig) {
-	d := r.node().software(8)
-	require.NoError(r, d.SetUnwaitable())
-	post(r, d, 0, 3)
-	require.NoError(r, d.ClearUnwaitable())
-	for i := range 3 {
-		assert.Equal(r, i, payload(r, r.next(d)))
-	}
-	p := query(r, d.Query, dat.DispatcherFieldAll)
-	assert.EqualValues(r, 4, p.State&0xC, "WAITABLE")
-}
-
-func ev8(r *rig) {
-	n := r.node()
-	c := n.cno()
-	d := n.watched(c, 8)
-	require.NoError(r, d.Disable())
-	require.NoError(r, d.Disable(), "again")
-	post(r, d, 0, 2)
-	r.quiet(c)
-	assert.Equal(r, 0, payload(r, r.next(d)), "it can be waited for")
-	require.NoError(r, d.Enable())
-	r.triggered(c, d)
-	assert.Equal(r, 1, payload(r, r.next(d)))
-	require.NoError(r, d.Enable())
-	r.quiet(c)
-	post(r, d, 2, 1)
-	r.triggered(c, d)
-	// A new CNO is triggered by the events that are queued already.
-	second := n.cno()
-	require.NoError(r, d.ModifyCNO(second))
-	r.triggered(second, d)
-	require.NoError(r, d.ModifyCNO(nil))
-	post(r, d, 3, 1)
-	r.quiet(c)
-	r.quiet(second)
-}
-
 func q1(r *rig) {
 	n := r.node()
 	_, err := n.cno().Query(dat.CNOFieldAll)
 	require.NoError(r, err)
-}
-
-func q12(r *rig) {
-	c := r.node().cno()
-	refuses(r, c.Query, 0x80, dat.ErrInvalidParameter)
-	require.NoError(r, c.Close())
-	refuses(r, c.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
-	var none *dat.CNO
-	refuses(r, none.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
-}
-
-func cn1(r *rig) {
-	const evds, waiters = 5, 3
-	each := r.p.Scale.of(8000, 100)
-	n := r.node()
-	c := n.cno()
-	var ds []*dat.Dispatcher
-	for range evds {
-		ds = append(ds, n.watched(c, 16))
-	}
-	var found atomic.Int64
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var wg sync.WaitGroup
-	for range waiters {
-		wg.Go(func() {
-			for found.Load() < int64(evds*each) {
-				if _, err := c.Wait(ctx); err != nil {
-					assert.ErrorIs(r, err, dat.ErrInterrupted, "a trigger was lost")
-					return
-				}
-				for _, d := range ds {
-					for k := 1; k > 0; {
-						var buf [4]dat.Event
-						var err error
-						if k, err = d.Dequeue(buf[:]); !assert.NoError(r, err) {
-							return
-						}
-						found.Add(int64(k))
-					}
-				}
-			}
-			cancel()
-		})
-	}
-	for _, d := range ds {
-		wg.Go(func() {
-			for i := 0; i < each && ctx.Err() == nil; {
-				if d.PostSoftware(i) == nil {
-					i++
-				} else {
-					goruntime.Gosched()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	assert.EqualValues(r, evds*each, found.Load())
-}
-
-func cn2(r *rig) {
-	n := r.node()
-	c := n.cno()
-	d := n.watched(c, 8)
-	post(r, d, 0, 3)
-	r.triggered(c, d)
-	r.quiet(c)
-	post(r, d, 3, 1)
-	r.triggered(c, d)
-	r.quiet(c)
-}
-
-func cn3(r *rig) {
-	c := r.node().cno()
-	for _, limit := range []time.Duration{0, 10 * time.Millisecond} {
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		d, err := c.Wait(ctx)
-		cancel()
-		require.ErrorIs(r, err, dat.ErrQueueEmpty)
-		assert.Nil(r, d)
-		assert.GreaterOrEqual(r, time.Since(began), limit)
-	}
-}
-
-func cn4(r *rig) {
-	n := r.node()
-	c := n.cno()
-	d := n.watched(c, 16)
-	calls := make(chan *dat.Dispatcher, 16)
-	agent := func(by *dat.Dispatcher) { calls <- by }
-	require.NoError(r, c.ModifyAgent(agent))
-	post(r, d, 0, 3)
-	require.Same(r, d, <-calls)
-	r.triggered(c, d)
-	post(r, d, 3, 1)
-	r.triggered(c, d)
-	assert.Empty(r, calls, "it was called once, and is set no more")
-	require.NoError(r, c.ModifyAgent(agent))
-	post(r, d, 4, 1)
-	require.Same(r, d, <-calls)
-}
-
-func cn6(r *rig) {
-	ia := r.open()
-	c, err := ia.NewCNO(dat.CNOConfig{})
-	require.NoError(r, err)
-	r.later(c.Close)
-	require.ErrorIs(r, ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse), "a CNO counts")
-	d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, CNO: c})
-	require.NoError(r, err)
-	r.later(d.Close)
-	inUse := code(hw.InvalidState, hw.StateCNOInUse)
-	require.ErrorIs(r, c.Close(), inUse)
-	require.NoError(r, d.Close())
-	ended := make(chan error, 1)
-	ctx := &sleeper{Context: r.soon(), sleeps: make(chan struct{})}
-	go func() { // ends with the adapter
-		_, err := c.Wait(ctx)
-		ended <- err
-	}()
-	<-ctx.sleeps
-	require.ErrorIs(r, c.Close(), inUse)
-	require.NoError(r, ia.Close())
-	require.ErrorIs(r, <-ended, code(hw.InvalidState, hw.StateCNODead))
-}
-
-// cn8 posts at the moment at which a wait ends. Either the wait has returned the
-// trigger, or the CNO still has it.
-func cn8(r *rig) {
-	n := r.node()
-	c := n.cno()
-	d := n.watched(c, 8)
-	for i := range r.p.Scale.of(4000, 500) {
-		ctx, cancel := context.WithCancel(context.Background())
-		ended, begun := make(chan error, 1), make(chan struct{})
-		go func() { // ends with ctx
-			close(begun)
-			_, err := c.Wait(ctx)
-			ended <- err
-		}()
-		<-begun
-		for range i % 10 {
-			goruntime.Gosched()
-		}
-		cancel()
-		require.NoError(r, d.PostSoftware(i))
-		if err := <-ended; err != nil {
-			require.ErrorIs(r, err, dat.ErrInterrupted)
-			_, err := c.Trigger()
-			require.NoError(r, err, "round %d", i)
-		}
-		require.Equal(r, i, payload(r, r.next(d)))
-	}
-}
-
-func cn7(r *rig) {
-	n := r.node()
-	c := n.cno()
-	d := n.watched(c, 8)
-	woken := r.asleep(d)
-	post(r, d, 1, 1)
-	assert.Equal(r, 1, payload(r, (<-woken).ev))
-	r.quiet(c)
-}
-
-func fl5(r *rig) {
-	client, server := r.node(), r.node().end()
-	c := client.cno()
-	d := client.dispatcherOf(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
-	e := client.end(func(cfg *dat.EndpointConfig) { cfg.Request, cfg.Attr.RequestFlags = d, dat.Unsignalled })
-	r.connect(e, server)
-	server.receives(2)
-	require.NoError(r, e.ep.PostSend(1, dat.Unsignalled, e.mem.Segment(0, 8)))
-	server.done(server.recv, 0, dat.StatusSuccess)
-	r.until("the send's end", func() bool {
-		st, err := e.ep.Status()
-		return err == nil && st.RequestIdle
-	})
-	r.quiet(c)
-	e.postSend(2, 8)
-	r.triggered(c, d)
-	var buf [4]dat.Event
-	k, err := d.Dequeue(buf[:])
-	require.NoError(r, err)
-	assert.Equal(r, 2, k)
 }

@@ -11,62 +11,249 @@ import (
 )
 
 var connectCases = []Case{
-	{ID: "CO-1", Claim: "a service point without a qualifier gets one, and its own", run: co1},
-	{ID: "CO-2", Claim: "a qualifier that is taken is CONN_QUAL_IN_USE, and free again afterwards", run: co2},
-	{ID: "CO-3", Claim: "requests outlive their service point", run: co3},
-	{ID: "CO-4", Claim: "a reserved service point takes one request, for its endpoint", run: co4},
-	{ID: "CO-5", Claim: "a service point with PROVIDER makes the endpoint, which is TENTATIVE", needs: needs(providerEndpoints), run: co5},
-	{ID: "CO-6", Claim: "private data of 0 bytes, one and the most arrive; one more is INVALID_PARAMETER", run: co6},
-	{ID: "CO-7", Claim: "a rejection carries private data, or none", run: co7},
-	{ID: "CO-8", Claim: "an endpoint in another state can't accept, and the request stays valid", run: co8},
-	{ID: "CO-9", Claim: "a request is handed off to another service point", run: co9},
-	{ID: "CO-10", Claim: "an endpoint connects to where another is connected", run: co10},
-	{ID: "CO-11", Claim: "more requests than the backlog are NON_PEER_REJECTED", run: co11},
-	{ID: "CO-13", Claim: "a request that was answered is INVALID_HANDLE", run: co13},
-	{ID: "CO-14", Claim: "a qualifier beyond a port is refused, and never another", run: co14},
-	{ID: "CO-15", Claim: "both ends know where the other is", run: co15},
-}
-
-func co1(r *rig) {
-	n := r.node()
-	seen := make(map[uint64]bool)
-	for range 8 {
+	{ID: "CO-1", Claim: "a service point without a qualifier gets one, and its own", run: func(r *rig) {
+		n := r.node()
+		seen := make(map[uint64]bool)
+		for range 8 {
+			s := n.listen()
+			require.NotZero(r, s.psp.Qual())
+			require.False(r, seen[s.psp.Qual()], "each its own")
+			seen[s.psp.Qual()] = true
+			client := n.end()
+			require.NoError(r, client.ep.Connect(s.at()))
+			_, p := s.asked()
+			assert.Equal(r, s.psp.Qual(), p.Qual)
+		}
+	}},
+	{ID: "CO-2", Claim: "a qualifier that is taken is CONN_QUAL_IN_USE, and free again afterwards", run: func(r *rig) {
+		n := r.node()
 		s := n.listen()
-		require.NotZero(r, s.psp.Qual())
-		require.False(r, seen[s.psp.Qual()], "each its own")
-		seen[s.psp.Qual()] = true
-		client := n.end()
+		cfg := dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}
+		_, err := n.ia.NewPSP(cfg)
+		require.ErrorIs(r, err, dat.ErrConnQualInUse)
+		require.NoError(r, s.psp.Close())
+		psp, err := n.ia.NewPSP(cfg)
+		require.NoError(r, err)
+		assert.Equal(r, cfg.Qual, psp.Qual())
+		require.NoError(r, psp.Close())
+	}},
+	{ID: "CO-3", Claim: "requests outlive their service point", run: func(r *rig) {
+		client, server := r.node().end(), r.node().end()
+		s := server.listen()
+		cr := s.requestOf(client)
+		require.NoError(r, s.psp.Close())
+		again, err := server.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()})
+		require.NoError(r, err, "the qualifier is free, though a request waits")
+		require.NoError(r, again.Close())
+		accept(cr, client, server)
+		say(client, server, 64)
+		late := r.node().end()
+		late.fails(s.at(), dat.NonPeerRejected)
+	}},
+	{ID: "CO-4", Claim: "a reserved service point takes one request, for its endpoint", run: func(r *rig) {
+		client, server := r.node().end(), r.node().end()
+		rsp, s := server.reserved()
+		require.Equal(r, dat.StateReserved, server.ep.State())
+		at := dat.ConnectConfig{Addr: server.addr(), Qual: rsp.Qual()}
+		require.NoError(r, client.ep.Connect(at))
+		cr := s.request()
+		require.Equal(r, dat.StatePassiveConnectionPending, server.ep.State())
+		r.node().end().fails(at, dat.NonPeerRejected)
+		p, err := cr.Query()
+		require.NoError(r, err)
+		assert.Same(r, server.ep, p.Endpoint)
+		require.NoError(r, cr.Accept(nil, nil))
+		client.established()
+		server.established()
+		say(client, server, 64)
+
+		// After a reject, and when its service point is freed without a request, the
+		// endpoint is UNCONNECTED.
+		client, server = r.node().end(), r.node().end()
+		rsp, s = server.reserved()
+		require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: server.addr(), Qual: rsp.Qual()}))
+		require.NoError(r, s.request().Reject(nil))
+		client.connection(dat.PeerRejected)
+		require.Equal(r, dat.StateUnconnected, server.ep.State())
+		rsp, _ = server.reserved()
+		require.NoError(r, rsp.Close())
+		require.Equal(r, dat.StateUnconnected, server.ep.State())
+	}},
+	{ID: "CO-5", Claim: "a service point with PROVIDER makes the endpoint, which is TENTATIVE", needs: needs(providerEndpoints), run: func(r *rig) {
+		client := r.node().end()
+		s := r.node().providing()
 		require.NoError(r, client.ep.Connect(s.at()))
-		_, p := s.asked()
-		assert.Equal(r, s.psp.Qual(), p.Qual)
-	}
-}
-
-func co2(r *rig) {
-	n := r.node()
-	s := n.listen()
-	cfg := dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}
-	_, err := n.ia.NewPSP(cfg)
-	require.ErrorIs(r, err, dat.ErrConnQualInUse)
-	require.NoError(r, s.psp.Close())
-	psp, err := n.ia.NewPSP(cfg)
-	require.NoError(r, err)
-	assert.Equal(r, cfg.Qual, psp.Qual())
-	require.NoError(r, psp.Close())
-}
-
-func co3(r *rig) {
-	client, server := r.node().end(), r.node().end()
-	s := server.listen()
-	cr := s.requestOf(client)
-	require.NoError(r, s.psp.Close())
-	again, err := server.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()})
-	require.NoError(r, err, "the qualifier is free, though a request waits")
-	require.NoError(r, again.Close())
-	accept(cr, client, server)
-	say(client, server, 64)
-	late := r.node().end()
-	late.fails(s.at(), dat.NonPeerRejected)
+		cr, p := s.asked()
+		require.NotNil(r, p.Endpoint)
+		require.Equal(r, dat.StateTentativeConnectionPending, p.Endpoint.State())
+		q := query(r, p.Endpoint.Query, dat.EndpointFieldAll)
+		assert.Nil(r, q.PZ)
+		assert.Nil(r, q.Conn)
+		m := s.lmr(64)
+		assert.ErrorIs(r, p.Endpoint.PostRecv(1, 0, m.Segment(0, 8)), code(hw.InvalidState, hw.StateEPPZ))
+		require.NoError(r, cr.Reject(nil))
+		client.connection(dat.PeerRejected)
+		_, err := p.Endpoint.Status()
+		assert.ErrorIs(r, err, dat.ErrInvalidHandle, "it is gone with the request")
+	}},
+	{ID: "CO-6", Claim: "private data of 0 bytes, one and the most arrive; one more is INVALID_PARAMETER", run: func(r *rig) {
+		p, err := r.open().Query(0, dat.ProviderFieldMaxPrivateData)
+		require.NoError(r, err)
+		most := p.Provider.MaxPrivateData
+		for _, n := range []int{0, 1, most} {
+			client, server := r.node().end(), r.node().end()
+			s := server.listen()
+			at := s.at()
+			at.Private = private(n, 1)
+			require.NoError(r, client.ep.Connect(at))
+			cr, q := s.asked()
+			carries(r, at.Private, q.Private)
+			assert.False(r, q.Truncated)
+			require.ErrorIs(r, cr.Accept(server.ep, private(most+1, 0)), dat.ErrInvalidParameter)
+			require.ErrorIs(r, cr.Reject(private(most+1, 0)), dat.ErrInvalidParameter)
+			require.NoError(r, cr.Accept(server.ep, private(n, 2)))
+			c, ok := client.established().Connection()
+			require.True(r, ok)
+			carries(r, private(n, 2), c.Private)
+			c, ok = server.established().Connection()
+			require.True(r, ok)
+			assert.Empty(r, c.Private, "it came with the request")
+		}
+		client := r.node().end()
+		at := r.node().listen().at()
+		at.Private = private(most+1, 0)
+		require.ErrorIs(r, client.ep.Connect(at), dat.ErrInvalidParameter)
+		require.Equal(r, dat.StateUnconnected, client.ep.State())
+	}},
+	{ID: "CO-7", Claim: "a rejection carries private data, or none", run: func(r *rig) {
+		client := r.node().end()
+		s := r.node().listen()
+		for _, data := range [][]byte{nil, []byte("go away")} {
+			require.NoError(r, client.ep.Connect(s.at()))
+			require.NoError(r, s.request().Reject(data))
+			c, ok := client.connection(dat.PeerRejected).Connection()
+			require.True(r, ok)
+			carries(r, data, c.Private)
+			if data == nil {
+				assert.Empty(r, bytes.Trim(c.Private, "\x00"))
+			}
+			require.NoError(r, client.ep.Reset())
+		}
+	}},
+	{ID: "CO-8", Claim: "an endpoint in another state can't accept, and the request stays valid", run: func(r *rig) {
+		for _, state := range []string{"ACT", "CON", "DIS"} {
+			r.each(state, func(r *rig) {
+				e := r.enter(state)
+				peer, s := r.node().end(), e.listen()
+				cr := s.requestOf(peer)
+				require.ErrorIs(r, cr.Accept(e.ep, nil), code(hw.InvalidState, stateSubtypes[state]))
+				require.ErrorIs(r, cr.Accept(peer.ep, nil), dat.ErrInvalidHandle, "an endpoint of another adapter")
+				require.NoError(r, cr.Accept(e.node.end().ep, nil))
+				peer.established()
+			})
+		}
+	}},
+	{ID: "CO-9", Claim: "a request is handed off to another service point", run: func(r *rig) {
+		n := r.node()
+		client, first, second := r.node().end(), n.listen(), n.listen()
+		at := first.at()
+		at.Private = []byte("to whom")
+		require.NoError(r, client.ep.Connect(at))
+		cr := first.request()
+		require.ErrorIs(r, cr.Handoff(1), dat.ErrInvalidParameter, "nobody is there")
+		require.NoError(r, cr.Handoff(second.psp.Qual()))
+		_, err := cr.Query()
+		require.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCR))
+		r.none(first.cr)
+		cr = second.request()
+		p, err := cr.Query()
+		require.NoError(r, err)
+		carries(r, at.Private, p.Private)
+		assert.Equal(r, second.psp.Qual(), p.Qual)
+		server := n.end()
+		accept(cr, client, server)
+		say(client, server, 64)
+	}},
+	{ID: "CO-10", Claim: "an endpoint connects to where another is connected", run: func(r *rig) {
+		client, server := r.node().end(), r.node().end()
+		s := server.listen()
+		s.join(client, server)
+		second, other := client.node.end(), server.node.end()
+		require.NoError(r, second.ep.DupConnect(client.ep, dat.ConnectConfig{Private: []byte("again")}))
+		cr, p := s.asked()
+		carries(r, []byte("again"), p.Private)
+		accept(cr, second, other)
+		say(second, other, 64)
+		third := client.node.end()
+		assert.ErrorIs(r, third.ep.DupConnect(client.node.end().ep, dat.ConnectConfig{}), code(hw.InvalidState, hw.StateEPUnconnected))
+		assert.ErrorIs(r, second.ep.DupConnect(client.ep, dat.ConnectConfig{}), code(hw.InvalidState, hw.StateEPConnected))
+	}},
+	{ID: "CO-11", Claim: "more requests than the backlog are NON_PEER_REJECTED", run: func(r *rig) {
+		n := r.node()
+		d := n.dispatcher(2, dat.StreamCR)
+		psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d, Backlog: 2})
+		require.NoError(r, err)
+		n.later(psp.Close)
+		at := dat.ConnectConfig{Addr: n.addr(), Qual: psp.Qual()}
+		peers := r.node()
+		for range 2 {
+			require.NoError(r, peers.end().ep.Connect(at))
+		}
+		r.until("two requests", func() bool {
+			_, nmore, err := d.Wait(r.soon(), 2)
+			return err == nil && nmore == 1
+		})
+		peers.end().fails(at, dat.NonPeerRejected)
+	}},
+	{ID: "CO-13", Claim: "a request that was answered is INVALID_HANDLE", run: func(r *rig) {
+		n := r.node()
+		s := n.listen()
+		for name, answer := range map[string]func(*dat.CR) error{
+			"accept":  func(c *dat.CR) error { return c.Accept(n.end().ep, nil) },
+			"reject":  func(c *dat.CR) error { return c.Reject(nil) },
+			"handoff": func(c *dat.CR) error { return c.Handoff(n.listen().psp.Qual()) },
+		} {
+			client := n.end()
+			cr := s.requestOf(client)
+			require.NoError(r, answer(cr), name)
+			dead := code(hw.InvalidHandle, hw.HandleCR)
+			_, err := cr.Query()
+			assert.ErrorIs(r, err, dead, name)
+			assert.ErrorIs(r, cr.Accept(n.end().ep, nil), dead, name)
+			assert.ErrorIs(r, cr.Reject(nil), dead, name)
+			assert.ErrorIs(r, cr.Handoff(s.psp.Qual()), dead, name)
+		}
+		var none *dat.CR
+		assert.ErrorIs(r, none.Reject(nil), code(hw.InvalidHandle, hw.HandleCR))
+	}},
+	// CO-14 checks the providers whose qualifiers are ports.
+	{ID: "CO-14", Claim: "a qualifier beyond a port is refused, and never another", run: func(r *rig) {
+		n := r.node()
+		s := n.listen()
+		at := s.at()
+		at.Qual += 1 << 16
+		client := n.end()
+		if err := client.ep.Connect(at); err != nil {
+			require.ErrorIs(r, err, dat.ErrInvalidParameter)
+			require.Equal(r, dat.StateUnconnected, client.ep.State())
+		} else {
+			client.connection(dat.NonPeerRejected)
+		}
+		r.none(client.conn)
+		r.none(s.cr)
+	}},
+	{ID: "CO-15", Claim: "both ends know where the other is", run: func(r *rig) {
+		client, server := r.node().end(), r.node().end()
+		s := server.listen()
+		require.NoError(r, client.ep.Connect(s.at()))
+		cr, asks := s.asked()
+		accept(cr, client, server)
+		c := query(r, client.ep.Query, dat.EndpointFieldAll)
+		v := query(r, server.ep.Query, dat.EndpointFieldAll)
+		assert.Equal(r, asks.Remote.String(), v.RemoteAddr.String())
+		assert.Equal(r, c.LocalAddr.String(), v.RemoteAddr.String())
+		assert.Equal(r, v.LocalAddr.String(), c.RemoteAddr.String())
+	}},
 }
 
 // reserved makes a reserved service point (RSP) for the endpoint.
@@ -77,36 +264,6 @@ func (e *end) reserved() (*dat.RSP, *service) {
 	require.NoError(e, err)
 	e.later(rsp.Close)
 	return rsp, s
-}
-
-func co4(r *rig) {
-	client, server := r.node().end(), r.node().end()
-	rsp, s := server.reserved()
-	require.Equal(r, dat.StateReserved, server.ep.State())
-	at := dat.ConnectConfig{Addr: server.addr(), Qual: rsp.Qual()}
-	require.NoError(r, client.ep.Connect(at))
-	cr := s.request()
-	require.Equal(r, dat.StatePassiveConnectionPending, server.ep.State())
-	r.node().end().fails(at, dat.NonPeerRejected)
-	p, err := cr.Query()
-	require.NoError(r, err)
-	assert.Same(r, server.ep, p.Endpoint)
-	require.NoError(r, cr.Accept(nil, nil))
-	client.established()
-	server.established()
-	say(client, server, 64)
-
-	// After a reject, and when its service point is freed without a request, the
-	// endpoint is UNCONNECTED.
-	client, server = r.node().end(), r.node().end()
-	rsp, s = server.reserved()
-	require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: server.addr(), Qual: rsp.Qual()}))
-	require.NoError(r, s.request().Reject(nil))
-	client.connection(dat.PeerRejected)
-	require.Equal(r, dat.StateUnconnected, server.ep.State())
-	rsp, _ = server.reserved()
-	require.NoError(r, rsp.Close())
-	require.Equal(r, dat.StateUnconnected, server.ep.State())
 }
 
 // providerEndpoints: the provider makes endpoints for the requests of a service
@@ -131,24 +288,6 @@ func (n *node) providing() *service {
 	return s
 }
 
-func co5(r *rig) {
-	client := r.node().end()
-	s := r.node().providing()
-	require.NoError(r, client.ep.Connect(s.at()))
-	cr, p := s.asked()
-	require.NotNil(r, p.Endpoint)
-	require.Equal(r, dat.StateTentativeConnectionPending, p.Endpoint.State())
-	q := query(r, p.Endpoint.Query, dat.EndpointFieldAll)
-	assert.Nil(r, q.PZ)
-	assert.Nil(r, q.Conn)
-	m := s.lmr(64)
-	assert.ErrorIs(r, p.Endpoint.PostRecv(1, 0, m.Segment(0, 8)), code(hw.InvalidState, hw.StateEPPZ))
-	require.NoError(r, cr.Reject(nil))
-	client.connection(dat.PeerRejected)
-	_, err := p.Endpoint.Status()
-	assert.ErrorIs(r, err, dat.ErrInvalidHandle, "it is gone with the request")
-}
-
 // carries requires that got begins with sent; a transport may pad it.
 func carries(r *rig, sent, got []byte) {
 	r.Helper()
@@ -161,171 +300,4 @@ func private(n int, first byte) []byte {
 		b[i] = first + byte(i)
 	}
 	return b
-}
-
-func co6(r *rig) {
-	p, err := r.open().Query(0, dat.ProviderFieldMaxPrivateData)
-	require.NoError(r, err)
-	most := p.Provider.MaxPrivateData
-	for _, n := range []int{0, 1, most} {
-		client, server := r.node().end(), r.node().end()
-		s := server.listen()
-		at := s.at()
-		at.Private = private(n, 1)
-		require.NoError(r, client.ep.Connect(at))
-		cr, q := s.asked()
-		carries(r, at.Private, q.Private)
-		assert.False(r, q.Truncated)
-		require.ErrorIs(r, cr.Accept(server.ep, private(most+1, 0)), dat.ErrInvalidParameter)
-		require.ErrorIs(r, cr.Reject(private(most+1, 0)), dat.ErrInvalidParameter)
-		require.NoError(r, cr.Accept(server.ep, private(n, 2)))
-		c, ok := client.established().Connection()
-		require.True(r, ok)
-		carries(r, private(n, 2), c.Private)
-		c, ok = server.established().Connection()
-		require.True(r, ok)
-		assert.Empty(r, c.Private, "it came with the request")
-	}
-	client := r.node().end()
-	at := r.node().listen().at()
-	at.Private = private(most+1, 0)
-	require.ErrorIs(r, client.ep.Connect(at), dat.ErrInvalidParameter)
-	require.Equal(r, dat.StateUnconnected, client.ep.State())
-}
-
-func co7(r *rig) {
-	client := r.node().end()
-	s := r.node().listen()
-	for _, data := range [][]byte{nil, []byte("go away")} {
-		require.NoError(r, client.ep.Connect(s.at()))
-		require.NoError(r, s.request().Reject(data))
-		c, ok := client.connection(dat.PeerRejected).Connection()
-		require.True(r, ok)
-		carries(r, data, c.Private)
-		if data == nil {
-			assert.Empty(r, bytes.Trim(c.Private, "\x00"))
-		}
-		require.NoError(r, client.ep.Reset())
-	}
-}
-
-func co8(r *rig) {
-	for _, state := range []string{"ACT", "CON", "DIS"} {
-		r.each(state, func(r *rig) {
-			e := r.enter(state)
-			peer, s := r.node().end(), e.listen()
-			cr := s.requestOf(peer)
-			require.ErrorIs(r, cr.Accept(e.ep, nil), code(hw.InvalidState, stateSubtypes[state]))
-			require.ErrorIs(r, cr.Accept(peer.ep, nil), dat.ErrInvalidHandle, "an endpoint of another adapter")
-			require.NoError(r, cr.Accept(e.node.end().ep, nil))
-			peer.established()
-		})
-	}
-}
-
-func co9(r *rig) {
-	n := r.node()
-	client, first, second := r.node().end(), n.listen(), n.listen()
-	at := first.at()
-	at.Private = []byte("to whom")
-	require.NoError(r, client.ep.Connect(at))
-	cr := first.request()
-	require.ErrorIs(r, cr.Handoff(1), dat.ErrInvalidParameter, "nobody is there")
-	require.NoError(r, cr.Handoff(second.psp.Qual()))
-	_, err := cr.Query()
-	require.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCR))
-	r.none(first.cr)
-	cr = second.request()
-	p, err := cr.Query()
-	require.NoError(r, err)
-	carries(r, at.Private, p.Private)
-	assert.Equal(r, second.psp.Qual(), p.Qual)
-	server := n.end()
-	accept(cr, client, server)
-	say(client, server, 64)
-}
-
-func co10(r *rig) {
-	client, server := r.node().end(), r.node().end()
-	s := server.listen()
-	s.join(client, server)
-	second, other := client.node.end(), server.node.end()
-	require.NoError(r, second.ep.DupConnect(client.ep, dat.ConnectConfig{Private: []byte("again")}))
-	cr, p := s.asked()
-	carries(r, []byte("again"), p.Private)
-	accept(cr, second, other)
-	say(second, other, 64)
-	third := client.node.end()
-	assert.ErrorIs(r, third.ep.DupConnect(client.node.end().ep, dat.ConnectConfig{}), code(hw.InvalidState, hw.StateEPUnconnected))
-	assert.ErrorIs(r, second.ep.DupConnect(client.ep, dat.ConnectConfig{}), code(hw.InvalidState, hw.StateEPConnected))
-}
-
-func co11(r *rig) {
-	n := r.node()
-	d := n.dispatcher(2, dat.StreamCR)
-	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d, Backlog: 2})
-	require.NoError(r, err)
-	n.later(psp.Close)
-	at := dat.ConnectConfig{Addr: n.addr(), Qual: psp.Qual()}
-	peers := r.node()
-	for range 2 {
-		require.NoError(r, peers.end().ep.Connect(at))
-	}
-	r.until("two requests", func() bool {
-		_, nmore, err := d.Wait(r.soon(), 2)
-		return err == nil && nmore == 1
-	})
-	peers.end().fails(at, dat.NonPeerRejected)
-}
-
-func co13(r *rig) {
-	n := r.node()
-	s := n.listen()
-	for name, answer := range map[string]func(*dat.CR) error{
-		"accept":  func(c *dat.CR) error { return c.Accept(n.end().ep, nil) },
-		"reject":  func(c *dat.CR) error { return c.Reject(nil) },
-		"handoff": func(c *dat.CR) error { return c.Handoff(n.listen().psp.Qual()) },
-	} {
-		client := n.end()
-		cr := s.requestOf(client)
-		require.NoError(r, answer(cr), name)
-		dead := code(hw.InvalidHandle, hw.HandleCR)
-		_, err := cr.Query()
-		assert.ErrorIs(r, err, dead, name)
-		assert.ErrorIs(r, cr.Accept(n.end().ep, nil), dead, name)
-		assert.ErrorIs(r, cr.Reject(nil), dead, name)
-		assert.ErrorIs(r, cr.Handoff(s.psp.Qual()), dead, name)
-	}
-	var none *dat.CR
-	assert.ErrorIs(r, none.Reject(nil), code(hw.InvalidHandle, hw.HandleCR))
-}
-
-// co14 checks the providers whose qualifiers are ports.
-func co14(r *rig) {
-	n := r.node()
-	s := n.listen()
-	at := s.at()
-	at.Qual += 1 << 16
-	client := n.end()
-	if err := client.ep.Connect(at); err != nil {
-		require.ErrorIs(r, err, dat.ErrInvalidParameter)
-		require.Equal(r, dat.StateUnconnected, client.ep.State())
-	} else {
-		client.connection(dat.NonPeerRejected)
-	}
-	r.none(client.conn)
-	r.none(s.cr)
-}
-
-func co15(r *rig) {
-	client, server := r.node().end(), r.node().end()
-	s := server.listen()
-	require.NoError(r, client.ep.Connect(s.at()))
-	cr, asks := s.asked()
-	accept(cr, client, server)
-	c := query(r, client.ep.Query, dat.EndpointFieldAll)
-	v := query(r, server.ep.Query, dat.EndpointFieldAll)
-	assert.Equal(r, asks.Remote.String(), v.RemoteAddr.String())
-	assert.Equal(r, c.LocalAddr.String(), v.RemoteAddr.String())
-	assert.Equal(r, v.LocalAddr.String(), c.RemoteAddr.String())
 }

@@ -13,7 +13,19 @@ import (
 )
 
 var dtestCases = []Case{
-	{ID: "DT-1", Claim: "everything a connection needs is made, and freed in reverse", run: dt1},
+	{ID: "DT-1", Claim: "everything a connection needs is made, and freed in reverse", run: func(r *rig) {
+		n := r.node()
+		e, s := n.end(), n.listen()
+		require.NoError(r, s.psp.Close())
+		require.NoError(r, s.cr.Close())
+		require.NoError(r, e.ep.Close())
+		for _, d := range []*dat.Dispatcher{e.req, e.recv, e.conn} {
+			require.NoError(r, d.Close())
+		}
+		require.NoError(r, e.mem.Free())
+		require.NoError(r, n.pz.Close())
+		require.NoError(r, n.ia.CloseGraceful())
+	}},
 	{ID: "DT-6", Claim: "receives posted before the connection are consumed after it, in order", run: dt6},
 	{ID: "DT-7", Claim: "48 bytes of private data go each way with the connection", run: dt7},
 	{ID: "DT-8", Claim: "48 bytes of private data come with a rejection, and the endpoint is usable again", run: dt8},
@@ -24,28 +36,84 @@ var dtestCases = []Case{
 	{ID: "DT-13", Claim: "a hundred messages back and forth, compared", run: dt13},
 	{ID: "DT-14", Claim: "writes back and forth of all sizes around powers of two, compared", run: dt14},
 	{ID: "DT-15", Claim: "a stream of writes one way", run: dt15},
-	{ID: "DT-16", Claim: "all of it through one CNO on each side", run: dt16},
-	{ID: "DT-17", Claim: "all of it by polling", run: dt17},
-	{ID: "DT-18", Claim: "an accept that comes after the time-out ends in an error or a disconnect", run: dt18},
+	{ID: "DT-16", Claim: "all of it through one CNO on each side", run: func(r *rig) {
+		r.notify = make(map[*dat.IA]*dat.CNO)
+		r.take = func(d *dat.Dispatcher) dat.Event {
+			p := query(r, d.Query, dat.DispatcherFieldAll)
+			for {
+				if ev, ok := r.dequeue(d); ok {
+					return ev
+				}
+				_, err := p.CNO.Wait(r.soon())
+				require.NoError(r, err, "the trigger did not come")
+			}
+		}
+		dtest(r)
+	}},
+	{ID: "DT-17", Claim: "all of it by polling", run: func(r *rig) {
+		r.take = r.poll
+		dtest(r)
+	}},
+	{ID: "DT-18", Claim: "an accept that comes after the time-out ends in an error or a disconnect", run: func(r *rig) {
+		n, server := r.node(), r.node().end()
+		s := server.listen()
+		at := s.at()
+		// An attempt may time out before the server has its request.
+		var cr *dat.CR
+		for at.Timeout = 5 * time.Millisecond; cr == nil; at.Timeout *= 2 {
+			require.Less(r, at.Timeout, patience, "the server hears of no request")
+			client := n.end()
+			require.NoError(r, client.ep.Connect(at))
+			client.connection(dat.TimedOut)
+			require.Equal(r, dat.StateDisconnected, client.ep.State())
+			if ev, ok := r.dequeue(s.cr); ok {
+				cr = dat.RequestOf(ev)
+			}
+		}
+		if err := cr.Accept(server.ep, nil); err != nil {
+			require.Equal(r, dat.StateUnconnected, server.ep.State())
+			r.none(server.conn)
+			return
+		}
+		ev := server.next(server.conn)
+		if ev.Number == dat.Established {
+			ev = server.next(server.conn)
+		}
+		assert.Contains(r, []dat.EventNumber{dat.AcceptCompletionError, dat.Disconnected, dat.Broken}, ev.Number)
+		r.until("the end", func() bool { return server.ep.State() == dat.StateDisconnected })
+	}},
 	{ID: "DT-19", Claim: "both sides hear of a disconnect, once", run: dt19},
 	{ID: "DC-1", Claim: "many connections in bursts through one service point", run: func(r *rig) { dc(r, false) }},
 	{ID: "DC-2", Claim: "a service point for each connection", run: func(r *rig) { dc(r, true) }},
 	{ID: "DC-3", Claim: "many connections, polled for", run: func(r *rig) { r.take = r.poll; dc(r, false) }},
-	{ID: "DC-6", Claim: "connections from many goroutines at once", run: dc6},
-}
-
-func dt1(r *rig) {
-	n := r.node()
-	e, s := n.end(), n.listen()
-	require.NoError(r, s.psp.Close())
-	require.NoError(r, s.cr.Close())
-	require.NoError(r, e.ep.Close())
-	for _, d := range []*dat.Dispatcher{e.req, e.recv, e.conn} {
-		require.NoError(r, d.Close())
-	}
-	require.NoError(r, e.mem.Free())
-	require.NoError(r, n.pz.Close())
-	require.NoError(r, n.ia.CloseGraceful())
+	// DC-6 connects many endpoints to one service point at once; one goroutine accepts
+	// them all.
+	{ID: "DC-6", Claim: "connections from many goroutines at once", run: func(r *rig) {
+		n := r.p.Scale.of(64, 4)
+		server, client := r.node(), r.node()
+		s := &service{node: server, cr: server.dispatcher(n, dat.StreamCR)}
+		psp, err := server.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr})
+		require.NoError(r, err)
+		server.later(psp.Close)
+		s.psp = psp
+		at := s.at()
+		var clients, servers []*end
+		for range n {
+			clients, servers = append(clients, client.end()), append(servers, server.end())
+		}
+		var wg sync.WaitGroup
+		for _, c := range clients {
+			wg.Go(func() { assert.NoError(r, c.ep.Connect(at)) })
+		}
+		for _, e := range servers {
+			require.NoError(r, s.request().Accept(e.ep, nil))
+		}
+		wg.Wait()
+		for i := range clients {
+			clients[i].established()
+			servers[i].established()
+		}
+	}},
 }
 
 func dt6(r *rig) {
@@ -226,55 +294,6 @@ func dtest(r *rig) {
 	}
 }
 
-func dt16(r *rig) {
-	r.notify = make(map[*dat.IA]*dat.CNO)
-	r.take = func(d *dat.Dispatcher) dat.Event {
-		p := query(r, d.Query, dat.DispatcherFieldAll)
-		for {
-			if ev, ok := r.dequeue(d); ok {
-				return ev
-			}
-			_, err := p.CNO.Wait(r.soon())
-			require.NoError(r, err, "the trigger did not come")
-		}
-	}
-	dtest(r)
-}
-
-func dt17(r *rig) {
-	r.take = r.poll
-	dtest(r)
-}
-
-func dt18(r *rig) {
-	n, server := r.node(), r.node().end()
-	s := server.listen()
-	at := s.at()
-	// An attempt may time out before the server has its request.
-	var cr *dat.CR
-	for at.Timeout = 5 * time.Millisecond; cr == nil; at.Timeout *= 2 {
-		require.Less(r, at.Timeout, patience, "the server hears of no request")
-		client := n.end()
-		require.NoError(r, client.ep.Connect(at))
-		client.connection(dat.TimedOut)
-		require.Equal(r, dat.StateDisconnected, client.ep.State())
-		if ev, ok := r.dequeue(s.cr); ok {
-			cr = dat.RequestOf(ev)
-		}
-	}
-	if err := cr.Accept(server.ep, nil); err != nil {
-		require.Equal(r, dat.StateUnconnected, server.ep.State())
-		r.none(server.conn)
-		return
-	}
-	ev := server.next(server.conn)
-	if ev.Number == dat.Established {
-		ev = server.next(server.conn)
-	}
-	assert.Contains(r, []dat.EventNumber{dat.AcceptCompletionError, dat.Disconnected, dat.Broken}, ev.Number)
-	r.until("the end", func() bool { return server.ep.State() == dat.StateDisconnected })
-}
-
 func dt19(r *rig) {
 	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
 		client, server := r.pair()
@@ -337,33 +356,4 @@ func dc(r *rig, onePointEach bool) {
 	assert.Equal(r, total, requests)
 	assert.Equal(r, 2*total, established)
 	assert.Equal(r, 2*total, disconnected)
-}
-
-// dc6 connects many endpoints to one service point at once; one goroutine accepts
-// them all.
-func dc6(r *rig) {
-	n := r.p.Scale.of(64, 4)
-	server, client := r.node(), r.node()
-	s := &service{node: server, cr: server.dispatcher(n, dat.StreamCR)}
-	psp, err := server.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr})
-	require.NoError(r, err)
-	server.later(psp.Close)
-	s.psp = psp
-	at := s.at()
-	var clients, servers []*end
-	for range n {
-		clients, servers = append(clients, client.end()), append(servers, server.end())
-	}
-	var wg sync.WaitGroup
-	for _, c := range clients {
-		wg.Go(func() { assert.NoError(r, c.ep.Connect(at)) })
-	}
-	for _, e := range servers {
-		require.NoError(r, s.request().Accept(e.ep, nil))
-	}
-	wg.Wait()
-	for i := range clients {
-		clients[i].established()
-		servers[i].established()
-	}
 }

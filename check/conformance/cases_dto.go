@@ -10,19 +10,264 @@ import (
 )
 
 var dtoCases = []Case{
-	{ID: "DTO-1", Claim: "each direction completes in the order posted, whatever was posted", run: dto1},
-	{ID: "DTO-3", Claim: "a message longer than its receive breaks both sides, and the receive is LOCAL_LENGTH", run: dto3},
-	{ID: "DTO-4", Claim: "a send waits for a receive up to its bound, then is RECEIVER_NOT_READY", needs: needs(notReadyWait), run: dto4},
-	{ID: "DTO-5", Claim: "operations of no bytes complete", run: dto5},
-	{ID: "DTO-6", Claim: "of a segment of no bytes the other fields mean nothing", run: dto6},
-	{ID: "DTO-7", Claim: "one segment more than the attributes say is INVALID_PARAMETER", run: dto7},
-	{ID: "DTO-8", Claim: "one byte more than the attributes say is LENGTH_ERROR", run: dto8},
-	{ID: "DTO-9", Claim: "a read into less than it reads and a write to less than it writes are LENGTH_ERROR", run: dto9},
-	{ID: "DTO-14", Claim: "the array of segments is the caller's when the post returns", run: dto14},
-	{ID: "DTO-15", Claim: "no byte outside the segments changes", run: dto15},
-	{ID: "DTO-17", Claim: "messages are gathered and scattered as the segments say", run: dto17},
-	{ID: "DTO-18", Claim: "reads beyond the credit wait, and a peer that takes none refuses", run: dto18},
-	{ID: "DTO-19", Claim: "after a connection broke both directions end with flushes, in order", run: dto19},
+	{ID: "DTO-1", Claim: "each direction completes in the order posted, whatever was posted", run: func(r *rig) {
+		client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxRequestDTOs, a.MaxRecvDTOs = 64, 64 }))
+		const rounds = 12
+		server.receives(rounds)
+		remote, seg := server.mem.Remote(4096, 64), client.mem.Segment(0, 64)
+		posts := []func(uint64) error{
+			func(c uint64) error { return client.ep.PostRDMARead(c, 0, remote, seg) },
+			func(c uint64) error { return client.ep.PostSend(c, 0, seg) },
+			func(c uint64) error { return client.ep.PostRDMAWrite(c, 0, remote, seg) },
+		}
+		for i := range uint64(3 * rounds) {
+			require.NoError(r, posts[i%3](i))
+		}
+		ops := []dat.Op{dat.OpRead, dat.OpSend, dat.OpWrite}
+		for i := range uint64(3 * rounds) {
+			ev := client.done(client.req, i, dat.StatusSuccess)
+			assert.Equal(r, ops[i%3], ev.Op)
+			assert.EqualValues(r, 64, ev.Length)
+		}
+		for i := range uint64(rounds) {
+			server.done(server.recv, i, dat.StatusSuccess)
+		}
+	}},
+	{ID: "DTO-3", Claim: "a message longer than its receive breaks both sides, and the receive is LOCAL_LENGTH", run: func(r *rig) {
+		client, server := r.pair()
+		server.postRecv(1, 63)
+		server.postRecv(2, 64)
+		client.postSend(3, 64)
+		server.done(server.recv, 1, dat.StatusLocalLength)
+		server.done(server.recv, 2, dat.StatusFlushed)
+		ev := client.next(client.req)
+		want := []dat.Status{dat.StatusRemoteResponder, dat.StatusFlushed}
+		if r.differs(EarlyCompletion) {
+			want = append(want, dat.StatusSuccess)
+		}
+		assert.Contains(r, want, ev.Status)
+		brokenBoth(server, client)
+	}},
+	{ID: "DTO-4", Claim: "a send waits for a receive up to its bound, then is RECEIVER_NOT_READY", needs: needs(notReadyWait), run: func(r *rig) {
+		bound := attr(func(a *dat.EndpointAttr) { a.ReceiverNotReady = 40 * time.Millisecond })
+		client, server := r.pair(bound)
+		began := time.Now()
+		client.postSend(1, 64)
+		client.done(client.req, 1, dat.StatusReceiverNotReady)
+		assert.GreaterOrEqual(r, time.Since(began), 20*time.Millisecond, "it waited")
+		brokenBoth(client, server)
+
+		client, server = r.pair() // with the default wait of one second
+		client.postSend(1, 64)
+		server.postRecv(2, 64)
+		client.done(client.req, 1, dat.StatusSuccess)
+		server.done(server.recv, 2, dat.StatusSuccess)
+	}},
+	{ID: "DTO-5", Claim: "operations of no bytes complete", run: func(r *rig) {
+		client, server := r.pair()
+		nothing := dat.RemoteSegment{}
+		for i, post := range []func() error{
+			func() error { return client.ep.PostSend(9, 0) },
+			func() error { return client.ep.PostSend(9, 0, client.mem.Segment(0, 0)) },
+			func() error { return client.ep.PostRDMAWrite(9, 0, nothing) },
+			func() error { return client.ep.PostRDMARead(9, 0, nothing) },
+			func() error { return client.ep.PostRDMAWrite(9, 0, server.mem.Remote(0, 0), client.mem.Segment(0, 0)) },
+			func() error { return client.ep.PostRDMARead(9, 0, server.mem.Remote(0, 0), client.mem.Segment(0, 0)) },
+		} {
+			send := i < 2
+			if send {
+				require.NoError(r, server.ep.PostRecv(8, 0))
+			}
+			require.NoError(r, post(), "post %d", i)
+			assert.Zero(r, client.done(client.req, 9, dat.StatusSuccess).Length)
+			if send {
+				assert.Zero(r, server.done(server.recv, 8, dat.StatusSuccess).Length)
+			}
+		}
+		r.none(server.recv)
+	}},
+	{ID: "DTO-6", Claim: "of a segment of no bytes the other fields mean nothing", run: func(r *rig) {
+		client, server := r.pair()
+		garbage := dat.Segment{Addr: 0xDEAD, Len: 0, Context: 0xBEEF}
+		require.NoError(r, server.ep.PostRecv(8, 0, garbage, server.mem.Segment(0, 64), garbage))
+		require.NoError(r, client.ep.PostSend(9, 0, garbage, client.mem.Segment(0, 64)))
+		client.done(client.req, 9, dat.StatusSuccess)
+		assert.EqualValues(r, 64, server.done(server.recv, 8, dat.StatusSuccess).Length)
+		remote := dat.RemoteSegment{Addr: 0xDEAD, Len: 0, Context: 0xBEEF}
+		require.NoError(r, client.ep.PostRDMAWrite(9, 0, remote, garbage))
+		client.done(client.req, 9, dat.StatusSuccess)
+		require.NoError(r, client.ep.PostRDMARead(9, 0, remote, garbage))
+		client.done(client.req, 9, dat.StatusSuccess)
+		say(client, server, 8)
+	}},
+	{ID: "DTO-7", Claim: "one segment more than the attributes say is INVALID_PARAMETER", run: func(r *rig) {
+		client, server := r.pair()
+		p := query(r, client.ep.Query, dat.EndpointFieldAll)
+		list := func(e *end, n int) (segs []dat.Segment) {
+			for i := range n {
+				segs = append(segs, e.mem.Segment(i, 1))
+			}
+			return segs
+		}
+		recv, send := p.Attr.MaxRecvIOV, p.Attr.MaxRequestIOV
+		remote := server.mem.Remote(4096, 64)
+		assert.ErrorIs(r, server.ep.PostRecv(1, 0, list(server, recv+1)...), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, client.ep.PostSend(1, 0, list(client, send+1)...), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, client.ep.PostRDMAWrite(1, 0, remote, list(client, send+1)...), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, remote, list(client, send+1)...), dat.ErrInvalidParameter)
+		r.none(client.req)
+		require.NoError(r, server.ep.PostRecv(2, 0, list(server, recv)...))
+		require.NoError(r, client.ep.PostSend(3, 0, list(client, min(send, recv))...))
+		client.done(client.req, 3, dat.StatusSuccess)
+		assert.EqualValues(r, min(send, recv), server.done(server.recv, 2, dat.StatusSuccess).Length)
+		require.NoError(r, client.ep.PostRDMAWrite(4, 0, remote, list(client, send)...))
+		client.done(client.req, 4, dat.StatusSuccess)
+	}},
+	{ID: "DTO-8", Claim: "one byte more than the attributes say is LENGTH_ERROR", run: func(r *rig) {
+		client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxMessageSize, a.MaxRDMASize = 4000, 5000 }))
+		p := query(r, client.ep.Query, dat.EndpointFieldAll)
+		msg, rdma := int(p.Attr.MaxMessageSize), int(p.Attr.MaxRDMASize)
+		require.Less(r, max(msg, rdma), endMem, "it was asked for less")
+		remote := server.mem.Remote(0, rdma+1)
+		assert.ErrorIs(r, client.ep.PostSend(1, 0, client.mem.Segment(0, msg+1)), dat.ErrLength)
+		assert.ErrorIs(r, client.ep.PostRDMAWrite(1, 0, remote, client.mem.Segment(0, rdma+1)), dat.ErrLength)
+		assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, remote, client.mem.Segment(0, rdma+1)), dat.ErrLength)
+		r.none(client.req)
+		say(client, server, msg)
+		require.NoError(r, client.ep.PostRDMAWrite(4, 0, server.mem.Remote(0, rdma), client.mem.Segment(0, rdma)))
+		client.done(client.req, 4, dat.StatusSuccess)
+		require.NoError(r, client.ep.PostRDMARead(5, 0, server.mem.Remote(0, rdma), client.mem.Segment(0, rdma)))
+		client.done(client.req, 5, dat.StatusSuccess)
+	}},
+	{ID: "DTO-9", Claim: "a read into less than it reads and a write to less than it writes are LENGTH_ERROR", run: func(r *rig) {
+		client, server := r.pair()
+		assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, server.mem.Remote(0, 65), client.mem.Segment(0, 64)), dat.ErrLength)
+		assert.ErrorIs(r, client.ep.PostRDMAWrite(1, 0, server.mem.Remote(0, 63), client.mem.Segment(0, 64)), dat.ErrLength)
+		r.none(client.req)
+		require.NoError(r, client.ep.PostRDMARead(2, 0, server.mem.Remote(0, 63), client.mem.Segment(0, 64)))
+		client.done(client.req, 2, dat.StatusSuccess)
+		require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(0, 65), client.mem.Segment(0, 64)))
+		client.done(client.req, 3, dat.StatusSuccess)
+	}},
+	{ID: "DTO-14", Claim: "the array of segments is the caller's when the post returns", run: func(r *rig) {
+		client, server := r.pair()
+		copy(client.mem.Bytes(), "these come first, not those")
+		into, from := make([]dat.Segment, 1), make([]dat.Segment, 1)
+		into[0] = server.mem.Segment(0, 64)
+		require.NoError(r, server.ep.PostRecv(1, 0, into...))
+		into[0] = dat.Segment{Addr: 1, Len: 1, Context: 1}
+		from[0] = client.mem.Segment(0, 16)
+		require.NoError(r, client.ep.PostSend(2, 0, from...))
+		from[0] = dat.Segment{Addr: 1, Len: 1, Context: 1}
+		client.done(client.req, 2, dat.StatusSuccess)
+		server.done(server.recv, 1, dat.StatusSuccess)
+		assert.Equal(r, "these come first", string(server.mem.Bytes()[:16]))
+	}},
+	{ID: "DTO-15", Claim: "no byte outside the segments changes", run: func(r *rig) {
+		client, server := r.pair()
+		const at, n, canary = 512, 100, 0xA5
+		for _, e := range []*end{client, server} {
+			for i := range e.mem.Bytes() {
+				e.mem.Bytes()[i] = canary
+			}
+		}
+		fill := func(e *end) {
+			for i := range n {
+				e.mem.Bytes()[at+i] = byte(i)
+			}
+		}
+		clean := func(e *end) {
+			r.Helper()
+			for i, b := range e.mem.Bytes() {
+				want := byte(canary)
+				if at <= i && i < at+n {
+					want = byte(i - at)
+				}
+				if b != want {
+					require.Equal(r, want, b, "byte %d", i)
+				}
+			}
+			for i := range n {
+				e.mem.Bytes()[at+i] = canary
+			}
+		}
+		fill(client)
+		require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(at, n+50)))
+		require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(at, n)))
+		client.done(client.req, 2, dat.StatusSuccess)
+		server.done(server.recv, 1, dat.StatusSuccess)
+		clean(server)
+		require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(at, n+50), client.mem.Segment(at, n)))
+		client.done(client.req, 3, dat.StatusSuccess)
+		say(client, server, 0) // when a later message has come, the written bytes are there
+		clean(server)
+		clean(client)
+		fill(server)
+		require.NoError(r, client.ep.PostRDMARead(4, 0, server.mem.Remote(at, n), client.mem.Segment(at, n+50)))
+		client.done(client.req, 4, dat.StatusSuccess)
+		clean(client)
+	}},
+	{ID: "DTO-17", Claim: "messages are gathered and scattered as the segments say", run: func(r *rig) {
+		client, server := r.pair()
+		text := client.mem.Bytes()[:26]
+		for i := range text {
+			text[i] = 'a' + byte(i)
+		}
+		from := []dat.Segment{client.mem.Segment(0, 1), client.mem.Segment(1, 1), client.mem.Segment(2, 9), client.mem.Segment(11, 15)}
+		into := []dat.Segment{server.mem.Segment(100, 7), server.mem.Segment(50, 1), server.mem.Segment(200, 17), server.mem.Segment(300, 100)}
+		require.NoError(r, server.ep.PostRecv(1, 0, into...))
+		require.NoError(r, client.ep.PostSend(2, 0, from...))
+		client.done(client.req, 2, dat.StatusSuccess)
+		assert.EqualValues(r, 26, server.done(server.recv, 1, dat.StatusSuccess).Length)
+		b := server.mem.Bytes()
+		assert.Equal(r, "abcdefg", string(b[100:107]))
+		assert.Equal(r, "h", string(b[50:51]))
+		assert.Equal(r, "ijklmnopqrstuvwxy", string(b[200:217]))
+		assert.Equal(r, "z\x00", string(b[300:302]))
+
+		require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(1000, 26), from...))
+		client.done(client.req, 3, dat.StatusSuccess)
+		say(client, server, 0)
+		assert.Equal(r, "abcdefghijklmnopqrstuvwxyz", string(b[1000:1026]))
+		if client.ia.Attr().MaxReadSegments < 2 {
+			return
+		}
+		back := []dat.Segment{client.mem.Segment(500, 25), client.mem.Segment(600, 1)}
+		require.NoError(r, client.ep.PostRDMARead(4, 0, server.mem.Remote(1000, 26), back...))
+		client.done(client.req, 4, dat.StatusSuccess)
+		assert.Equal(r, "abcdefghijklmnopqrstuvwxy", string(client.mem.Bytes()[500:525]))
+		assert.Equal(r, "z", string(client.mem.Bytes()[600:601]))
+	}},
+	{ID: "DTO-18", Claim: "reads beyond the credit wait, and a peer that takes none refuses", run: func(r *rig) {
+		client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxReadOut, a.MaxReadIn = 1, 1 }))
+		for i := range uint64(12) {
+			require.NoError(r, client.ep.PostRDMARead(i, 0, server.mem.Remote(0, 4096), client.mem.Segment(0, 4096)))
+		}
+		for i := range uint64(12) {
+			client.done(client.req, i, dat.StatusSuccess)
+		}
+		client, server = r.pair(attr(func(a *dat.EndpointAttr) { a.MaxReadIn = dat.NoDTOs }))
+		require.NoError(r, client.ep.PostRDMARead(1, 0, server.mem.Remote(0, 64), client.mem.Segment(0, 64)))
+		if r.differs(LaxCredit) {
+			client.done(client.req, 1, dat.StatusSuccess)
+			return
+		}
+		ev := client.next(client.req)
+		assert.NotEqual(r, dat.StatusSuccess, ev.Status)
+		client.connection(dat.Broken)
+	}},
+	{ID: "DTO-19", Claim: "after a connection broke both directions end with flushes, in order", run: func(r *rig) {
+		client, server := r.pair()
+		client.receives(3)
+		require.NoError(r, client.ep.PostRDMAWrite(10, 0, dat.RemoteSegment{Addr: 1 << 40, Len: 64, Context: 0}, client.mem.Segment(0, 64)))
+		if ev := client.next(client.req); !r.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess {
+			assert.Equal(r, dat.StatusRemoteAccess, ev.Status)
+		}
+		for i := range uint64(3) {
+			client.done(client.recv, i, dat.StatusFlushed)
+		}
+		brokenBoth(client, server)
+	}},
 }
 
 // say posts a receive at to and a send at from, and waits for both.
@@ -42,275 +287,4 @@ func brokenBoth(a, b *end) {
 	// transport.
 	ev := b.next(b.conn)
 	require.Contains(b, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
-}
-
-func dto1(r *rig) {
-	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxRequestDTOs, a.MaxRecvDTOs = 64, 64 }))
-	const rounds = 12
-	server.receives(rounds)
-	remote, seg := server.mem.Remote(4096, 64), client.mem.Segment(0, 64)
-	posts := []func(uint64) error{
-		func(c uint64) error { return client.ep.PostRDMARead(c, 0, remote, seg) },
-		func(c uint64) error { return client.ep.PostSend(c, 0, seg) },
-		func(c uint64) error { return client.ep.PostRDMAWrite(c, 0, remote, seg) },
-	}
-	for i := range uint64(3 * rounds) {
-		require.NoError(r, posts[i%3](i))
-	}
-	ops := []dat.Op{dat.OpRead, dat.OpSend, dat.OpWrite}
-	for i := range uint64(3 * rounds) {
-		ev := client.done(client.req, i, dat.StatusSuccess)
-		assert.Equal(r, ops[i%3], ev.Op)
-		assert.EqualValues(r, 64, ev.Length)
-	}
-	for i := range uint64(rounds) {
-		server.done(server.recv, i, dat.StatusSuccess)
-	}
-}
-
-func dto3(r *rig) {
-	client, server := r.pair()
-	server.postRecv(1, 63)
-	server.postRecv(2, 64)
-	client.postSend(3, 64)
-	server.done(server.recv, 1, dat.StatusLocalLength)
-	server.done(server.recv, 2, dat.StatusFlushed)
-	ev := client.next(client.req)
-	want := []dat.Status{dat.StatusRemoteResponder, dat.StatusFlushed}
-	if r.differs(EarlyCompletion) {
-		want = append(want, dat.StatusSuccess)
-	}
-	assert.Contains(r, want, ev.Status)
-	brokenBoth(server, client)
-}
-
-func dto4(r *rig) {
-	bound := attr(func(a *dat.EndpointAttr) { a.ReceiverNotReady = 40 * time.Millisecond })
-	client, server := r.pair(bound)
-	began := time.Now()
-	client.postSend(1, 64)
-	client.done(client.req, 1, dat.StatusReceiverNotReady)
-	assert.GreaterOrEqual(r, time.Since(began), 20*time.Millisecond, "it waited")
-	brokenBoth(client, server)
-
-	client, server = r.pair() // with the default wait of one second
-	client.postSend(1, 64)
-	server.postRecv(2, 64)
-	client.done(client.req, 1, dat.StatusSuccess)
-	server.done(server.recv, 2, dat.StatusSuccess)
-}
-
-func dto5(r *rig) {
-	client, server := r.pair()
-	nothing := dat.RemoteSegment{}
-	for i, post := range []func() error{
-		func() error { return client.ep.PostSend(9, 0) },
-		func() error { return client.ep.PostSend(9, 0, client.mem.Segment(0, 0)) },
-		func() error { return client.ep.PostRDMAWrite(9, 0, nothing) },
-		func() error { return client.ep.PostRDMARead(9, 0, nothing) },
-		func() error { return client.ep.PostRDMAWrite(9, 0, server.mem.Remote(0, 0), client.mem.Segment(0, 0)) },
-		func() error { return client.ep.PostRDMARead(9, 0, server.mem.Remote(0, 0), client.mem.Segment(0, 0)) },
-	} {
-		send := i < 2
-		if send {
-			require.NoError(r, server.ep.PostRecv(8, 0))
-		}
-		require.NoError(r, post(), "post %d", i)
-		assert.Zero(r, client.done(client.req, 9, dat.StatusSuccess).Length)
-		if send {
-			assert.Zero(r, server.done(server.recv, 8, dat.StatusSuccess).Length)
-		}
-	}
-	r.none(server.recv)
-}
-
-func dto6(r *rig) {
-	client, server := r.pair()
-	garbage := dat.Segment{Addr: 0xDEAD, Len: 0, Context: 0xBEEF}
-	require.NoError(r, server.ep.PostRecv(8, 0, garbage, server.mem.Segment(0, 64), garbage))
-	require.NoError(r, client.ep.PostSend(9, 0, garbage, client.mem.Segment(0, 64)))
-	client.done(client.req, 9, dat.StatusSuccess)
-	assert.EqualValues(r, 64, server.done(server.recv, 8, dat.StatusSuccess).Length)
-	remote := dat.RemoteSegment{Addr: 0xDEAD, Len: 0, Context: 0xBEEF}
-	require.NoError(r, client.ep.PostRDMAWrite(9, 0, remote, garbage))
-	client.done(client.req, 9, dat.StatusSuccess)
-	require.NoError(r, client.ep.PostRDMARead(9, 0, remote, garbage))
-	client.done(client.req, 9, dat.StatusSuccess)
-	say(client, server, 8)
-}
-
-func dto7(r *rig) {
-	client, server := r.pair()
-	p := query(r, client.ep.Query, dat.EndpointFieldAll)
-	list := func(e *end, n int) (segs []dat.Segment) {
-		for i := range n {
-			segs = append(segs, e.mem.Segment(i, 1))
-		}
-		return segs
-	}
-	recv, send := p.Attr.MaxRecvIOV, p.Attr.MaxRequestIOV
-	remote := server.mem.Remote(4096, 64)
-	assert.ErrorIs(r, server.ep.PostRecv(1, 0, list(server, recv+1)...), dat.ErrInvalidParameter)
-	assert.ErrorIs(r, client.ep.PostSend(1, 0, list(client, send+1)...), dat.ErrInvalidParameter)
-	assert.ErrorIs(r, client.ep.PostRDMAWrite(1, 0, remote, list(client, send+1)...), dat.ErrInvalidParameter)
-	assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, remote, list(client, send+1)...), dat.ErrInvalidParameter)
-	r.none(client.req)
-	require.NoError(r, server.ep.PostRecv(2, 0, list(server, recv)...))
-	require.NoError(r, client.ep.PostSend(3, 0, list(client, min(send, recv))...))
-	client.done(client.req, 3, dat.StatusSuccess)
-	assert.EqualValues(r, min(send, recv), server.done(server.recv, 2, dat.StatusSuccess).Length)
-	require.NoError(r, client.ep.PostRDMAWrite(4, 0, remote, list(client, send)...))
-	client.done(client.req, 4, dat.StatusSuccess)
-}
-
-func dto8(r *rig) {
-	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxMessageSize, a.MaxRDMASize = 4000, 5000 }))
-	p := query(r, client.ep.Query, dat.EndpointFieldAll)
-	msg, rdma := int(p.Attr.MaxMessageSize), int(p.Attr.MaxRDMASize)
-	require.Less(r, max(msg, rdma), endMem, "it was asked for less")
-	remote := server.mem.Remote(0, rdma+1)
-	assert.ErrorIs(r, client.ep.PostSend(1, 0, client.mem.Segment(0, msg+1)), dat.ErrLength)
-	assert.ErrorIs(r, client.ep.PostRDMAWrite(1, 0, remote, client.mem.Segment(0, rdma+1)), dat.ErrLength)
-	assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, remote, client.mem.Segment(0, rdma+1)), dat.ErrLength)
-	r.none(client.req)
-	say(client, server, msg)
-	require.NoError(r, client.ep.PostRDMAWrite(4, 0, server.mem.Remote(0, rdma), client.mem.Segment(0, rdma)))
-	client.done(client.req, 4, dat.StatusSuccess)
-	require.NoError(r, client.ep.PostRDMARead(5, 0, server.mem.Remote(0, rdma), client.mem.Segment(0, rdma)))
-	client.done(client.req, 5, dat.StatusSuccess)
-}
-
-func dto9(r *rig) {
-	client, server := r.pair()
-	assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, server.mem.Remote(0, 65), client.mem.Segment(0, 64)), dat.ErrLength)
-	assert.ErrorIs(r, client.ep.PostRDMAWrite(1, 0, server.mem.Remote(0, 63), client.mem.Segment(0, 64)), dat.ErrLength)
-	r.none(client.req)
-	require.NoError(r, client.ep.PostRDMARead(2, 0, server.mem.Remote(0, 63), client.mem.Segment(0, 64)))
-	client.done(client.req, 2, dat.StatusSuccess)
-	require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(0, 65), client.mem.Segment(0, 64)))
-	client.done(client.req, 3, dat.StatusSuccess)
-}
-
-func dto14(r *rig) {
-	client, server := r.pair()
-	copy(client.mem.Bytes(), "these come first, not those")
-	into, from := make([]dat.Segment, 1), make([]dat.Segment, 1)
-	into[0] = server.mem.Segment(0, 64)
-	require.NoError(r, server.ep.PostRecv(1, 0, into...))
-	into[0] = dat.Segment{Addr: 1, Len: 1, Context: 1}
-	from[0] = client.mem.Segment(0, 16)
-	require.NoError(r, client.ep.PostSend(2, 0, from...))
-	from[0] = dat.Segment{Addr: 1, Len: 1, Context: 1}
-	client.done(client.req, 2, dat.StatusSuccess)
-	server.done(server.recv, 1, dat.StatusSuccess)
-	assert.Equal(r, "these come first", string(server.mem.Bytes()[:16]))
-}
-
-func dto15(r *rig) {
-	client, server := r.pair()
-	const at, n, canary = 512, 100, 0xA5
-	for _, e := range []*end{client, server} {
-		for i := range e.mem.Bytes() {
-			e.mem.Bytes()[i] = canary
-		}
-	}
-	fill := func(e *end) {
-		for i := range n {
-			e.mem.Bytes()[at+i] = byte(i)
-		}
-	}
-	clean := func(e *end) {
-		r.Helper()
-		for i, b := range e.mem.Bytes() {
-			want := byte(canary)
-			if at <= i && i < at+n {
-				want = byte(i - at)
-			}
-			if b != want {
-				require.Equal(r, want, b, "byte %d", i)
-			}
-		}
-		for i := range n {
-			e.mem.Bytes()[at+i] = canary
-		}
-	}
-	fill(client)
-	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(at, n+50)))
-	require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(at, n)))
-	client.done(client.req, 2, dat.StatusSuccess)
-	server.done(server.recv, 1, dat.StatusSuccess)
-	clean(server)
-	require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(at, n+50), client.mem.Segment(at, n)))
-	client.done(client.req, 3, dat.StatusSuccess)
-	say(client, server, 0) // when a later message has come, the written bytes are there
-	clean(server)
-	clean(client)
-	fill(server)
-	require.NoError(r, client.ep.PostRDMARead(4, 0, server.mem.Remote(at, n), client.mem.Segment(at, n+50)))
-	client.done(client.req, 4, dat.StatusSuccess)
-	clean(client)
-}
-
-func dto17(r *rig) {
-	client, server := r.pair()
-	text := client.mem.Bytes()[:26]
-	for i := range text {
-		text[i] = 'a' + byte(i)
-	}
-	from := []dat.Segment{client.mem.Segment(0, 1), client.mem.Segment(1, 1), client.mem.Segment(2, 9), client.mem.Segment(11, 15)}
-	into := []dat.Segment{server.mem.Segment(100, 7), server.mem.Segment(50, 1), server.mem.Segment(200, 17), server.mem.Segment(300, 100)}
-	require.NoError(r, server.ep.PostRecv(1, 0, into...))
-	require.NoError(r, client.ep.PostSend(2, 0, from...))
-	client.done(client.req, 2, dat.StatusSuccess)
-	assert.EqualValues(r, 26, server.done(server.recv, 1, dat.StatusSuccess).Length)
-	b := server.mem.Bytes()
-	assert.Equal(r, "abcdefg", string(b[100:107]))
-	assert.Equal(r, "h", string(b[50:51]))
-	assert.Equal(r, "ijklmnopqrstuvwxy", string(b[200:217]))
-	assert.Equal(r, "z\x00", string(b[300:302]))
-
-	require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(1000, 26), from...))
-	client.done(client.req, 3, dat.StatusSuccess)
-	say(client, server, 0)
-	assert.Equal(r, "abcdefghijklmnopqrstuvwxyz", string(b[1000:1026]))
-	if client.ia.Attr().MaxReadSegments < 2 {
-		return
-	}
-	back := []dat.Segment{client.mem.Segment(500, 25), client.mem.Segment(600, 1)}
-	require.NoError(r, client.ep.PostRDMARead(4, 0, server.mem.Remote(1000, 26), back...))
-	client.done(client.req, 4, dat.StatusSuccess)
-	assert.Equal(r, "abcdefghijklmnopqrstuvwxy", string(client.mem.Bytes()[500:525]))
-	assert.Equal(r, "z", string(client.mem.Bytes()[600:601]))
-}
-
-func dto18(r *rig) {
-	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxReadOut, a.MaxReadIn = 1, 1 }))
-	for i := range uint64(12) {
-		require.NoError(r, client.ep.PostRDMARead(i, 0, server.mem.Remote(0, 4096), client.mem.Segment(0, 4096)))
-	}
-	for i := range uint64(12) {
-		client.done(client.req, i, dat.StatusSuccess)
-	}
-	client, server = r.pair(attr(func(a *dat.EndpointAttr) { a.MaxReadIn = dat.NoDTOs }))
-	require.NoError(r, client.ep.PostRDMARead(1, 0, server.mem.Remote(0, 64), client.mem.Segment(0, 64)))
-	if r.differs(LaxCredit) {
-		client.done(client.req, 1, dat.StatusSuccess)
-		return
-	}
-	ev := client.next(client.req)
-	assert.NotEqual(r, dat.StatusSuccess, ev.Status)
-	client.connection(dat.Broken)
-}
-
-func dto19(r *rig) {
-	client, server := r.pair()
-	client.receives(3)
-	require.NoError(r, client.ep.PostRDMAWrite(10, 0, dat.RemoteSegment{Addr: 1 << 40, Len: 64, Context: 0}, client.mem.Segment(0, 64)))
-	if ev := client.next(client.req); !r.differs(EarlyCompletion) || ev.Status != dat.StatusSuccess {
-		assert.Equal(r, dat.StatusRemoteAccess, ev.Status)
-	}
-	for i := range uint64(3) {
-		client.done(client.recv, i, dat.StatusFlushed)
-	}
-	brokenBoth(client, server)
 }

@@ -13,20 +13,287 @@ import (
 )
 
 var evdCases = []Case{
-	{ID: "EV-1", Claim: "a threshold of 0 and one beyond the queue's length are INVALID_PARAMETER", run: ev1},
-	{ID: "EV-2", Claim: "a wait for more than come expires, tells how many there are and takes none", run: ev2},
-	{ID: "EV-3", Claim: "a wait for three returns the first when there are three, and no sooner", run: ev3},
-	{ID: "EV-4", Claim: "while one waits, a second waiter and a dequeue are INVALID_STATE", run: ev4},
-	{ID: "EV-10", Claim: "software events are first in, first out; a full queue is QUEUE_FULL and no overflow", run: ev10},
-	{ID: "EV-11", Claim: "a dispatcher that takes too many events says so to the asynchronous one, and goes on", run: ev11},
-	{ID: "EV-12", Claim: "a dispatcher that is fed or waited for can't be freed", run: ev12},
-	{ID: "EV-13", Claim: "every two streams can share a dispatcher", run: ev13},
-	{ID: "EV-14", Claim: "a waiter whose adapter is closed abruptly gets ABORT", run: ev14},
-	{ID: "EV-15", Claim: "a dispatcher can be resized, but not below what is queued, and keeps the order", run: ev15},
-	{ID: "EV-16", Claim: "a dispatcher with bad parameters is refused", run: ev16},
-	{ID: "EV-17", Claim: "each event goes to one of many that dequeue", run: ev17},
-	{ID: "EV-18", Claim: "a threshold above 1 is refused where UNSIGNALLED or SOLICITED_WAIT feeds", run: ev18},
-	{ID: "EV-19", Claim: "ESTABLISHED comes before the first completion and DISCONNECTED after the last, on one dispatcher", run: ev19},
+	{ID: "EV-1", Claim: "a threshold of 0 and one beyond the queue's length are INVALID_PARAMETER", run: func(r *rig) {
+		d := r.node().software(8)
+		p := query(r, d.Query, dat.DispatcherFieldAll)
+		for _, threshold := range []int{-1, 0, p.QLen + 1} {
+			_, _, err := d.Wait(r.soon(), threshold)
+			assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg3), "threshold %d", threshold)
+		}
+		post(r, d, 0, p.QLen)
+		ev, nmore, err := d.Wait(r.soon(), p.QLen)
+		require.NoError(r, err)
+		assert.Equal(r, p.QLen-1, nmore)
+		assert.Equal(r, 0, payload(r, ev))
+	}},
+	{ID: "EV-2", Claim: "a wait for more than come expires, tells how many there are and takes none", run: func(r *rig) {
+		d := r.node().software(8)
+		post(r, d, 0, 2)
+		for _, limit := range []time.Duration{0, 10 * time.Millisecond} {
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			_, nmore, err := d.Wait(ctx, 3)
+			cancel()
+			require.ErrorIs(r, err, dat.ErrTimeout)
+			require.ErrorIs(r, err, context.DeadlineExceeded)
+			assert.Equal(r, 2, nmore)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, nmore, err := d.Wait(ctx, 3)
+		require.ErrorIs(r, err, dat.ErrInterrupted)
+		assert.Equal(r, 2, nmore)
+		for i := range 2 {
+			assert.Equal(r, i, payload(r, r.next(d)), "nothing is lost")
+		}
+	}},
+	{ID: "EV-3", Claim: "a wait for three returns the first when there are three, and no sooner", run: func(r *rig) {
+		d := r.node().software(8)
+		woken := make(chan waited, 1)
+		ctx := r.soon()
+		go waitForThree(ctx, d, woken)
+		post(r, d, 0, 2)
+		r.still(woken, "two are not three")
+		post(r, d, 2, 2)
+		w := <-woken
+		require.NoError(r, w.err)
+		assert.Equal(r, 0, payload(r, w.ev))
+		assert.GreaterOrEqual(r, w.nmore, 2)
+		for i := 1; i < 4; i++ {
+			assert.Equal(r, i, payload(r, r.next(d)))
+		}
+	}},
+	{ID: "EV-4", Claim: "while one waits, a second waiter and a dequeue are INVALID_STATE", run: func(r *rig) {
+		d := r.node().software(8)
+		woken := r.asleep(d)
+		_, _, err := d.Wait(r.soon(), 1)
+		assert.ErrorIs(r, err, code(hw.InvalidState, hw.StateEVDWaiter))
+		_, err = d.Dequeue(make([]dat.Event, 1))
+		assert.ErrorIs(r, err, code(hw.InvalidState, hw.StateEVDWaiter))
+		post(r, d, 7, 1)
+		w := <-woken
+		require.NoError(r, w.err)
+		assert.Equal(r, 7, payload(r, w.ev))
+		r.none(d)
+	}},
+	{ID: "EV-10", Claim: "software events are first in, first out; a full queue is QUEUE_FULL and no overflow", run: func(r *rig) {
+		n := r.node()
+		d := n.software(4)
+		p := query(r, d.Query, dat.DispatcherFieldAll)
+		for round := range 3 {
+			post(r, d, 10*round, p.QLen)
+			assert.ErrorIs(r, d.PostSoftware(-1), dat.ErrQueueFull)
+			for i := range p.QLen {
+				assert.Equal(r, 10*round+i, payload(r, r.next(d)))
+			}
+		}
+		r.none(n.ia.Async())
+		assert.ErrorIs(r, n.dispatcher(4, dat.StreamDTO).PostSoftware(1), dat.ErrInvalidParameter)
+		woken := r.asleep(d)
+		post(r, d, 5, 1)
+		assert.Equal(r, 5, payload(r, (<-woken).ev), "it wakes as any event does")
+	}},
+	{ID: "EV-11", Claim: "a dispatcher that takes too many events says so to the asynchronous one, and goes on", run: func(r *rig) {
+		n := r.node()
+		d := n.dispatcherOf(dat.DispatcherConfig{QLen: 2, Overcommit: true})
+		server, client := n.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d }), r.node().end()
+		r.connect(client, server)
+		server.receives(6)
+		for i := range uint64(6) {
+			client.postSend(i, 8)
+		}
+		ev := r.next(n.ia.Async())
+		require.Equal(r, dat.AsyncEVDOverflow, ev.Number)
+		source, _, ok := ev.Async()
+		require.True(r, ok)
+		require.Same(r, d, source, "it names the dispatcher")
+		require.EqualValues(r, 0, r.next(d).Cookie, "what there was room for is there")
+	}},
+	{ID: "EV-12", Claim: "a dispatcher that is fed or waited for can't be freed", run: func(r *rig) {
+		n := r.node()
+		e, s := n.end(), n.listen()
+		for _, d := range []*dat.Dispatcher{e.conn, e.recv, e.req, s.cr, n.ia.Async()} {
+			assert.ErrorIs(r, d.Close(), code(hw.InvalidState, hw.StateEVDInUse))
+		}
+		d := n.software(4)
+		woken := r.asleep(d)
+		assert.ErrorIs(r, d.Close(), code(hw.InvalidState, hw.StateEVDWaiter))
+		post(r, d, 1, 1)
+		<-woken
+		post(r, d, 2, 1)
+		require.NoError(r, d.Close(), "what is queued is dropped")
+		_, err := d.Dequeue(make([]dat.Event, 1))
+		assert.ErrorIs(r, err, dat.ErrInvalidHandle)
+		assert.ErrorIs(r, d.PostSoftware(1), dat.ErrInvalidHandle)
+	}},
+	// EV-13 uses one dispatcher for everything on each side, and checks that it gets an
+	// event of every stream of which a program can cause one.
+	{ID: "EV-13", Claim: "every two streams can share a dispatcher", run: func(r *rig) {
+		streams := []dat.Streams{
+			dat.StreamSoftware, dat.StreamCR, dat.StreamDTO, dat.StreamConnection, dat.StreamBind, dat.StreamAsync,
+		}
+		n := r.node()
+		for _, a := range streams {
+			for _, b := range streams {
+				d := n.dispatcher(4, a, b)
+				p := query(r, d.Query, dat.DispatcherFieldAll)
+				assert.Equal(r, a|b, p.Streams)
+			}
+		}
+		all := dat.DispatcherConfig{QLen: 64, Streams: dat.DefaultStreams | dat.StreamSoftware}
+		d := n.dispatcherOf(all)
+		one := func(cfg *dat.EndpointConfig) { cfg.Conn, cfg.Recv, cfg.Request = d, d, d }
+		client, server := n.end(one), n.end(one)
+		psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d})
+		require.NoError(r, err)
+		n.later(psp.Close)
+		require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: n.addr(), Qual: psp.Qual()}))
+		ev := r.next(d)
+		require.Equal(r, dat.ConnectionRequest, ev.Number)
+		require.NoError(r, dat.RequestOf(ev).Accept(server.ep, nil))
+		for range 2 {
+			require.Equal(r, dat.Established, r.next(d).Number)
+		}
+		server.postRecv(1, 8)
+		client.postSend(2, 8)
+		sum := uint64(0)
+		for range 2 {
+			ev := r.next(d)
+			require.Equal(r, dat.DTOCompletion, ev.Number)
+			sum += ev.Cookie
+		}
+		assert.EqualValues(r, 3, sum)
+		post(r, d, 4, 1)
+		assert.Equal(r, 4, payload(r, r.next(d)))
+	}},
+	{ID: "EV-14", Claim: "a waiter whose adapter is closed abruptly gets ABORT", run: func(r *rig) {
+		n := r.node()
+		d := n.software(4)
+		e := n.end()
+		first, second := r.asleep(d), r.asleep(e.recv)
+		require.NoError(r, n.ia.Close())
+		for _, woken := range []chan waited{first, second} {
+			w := <-woken
+			assert.ErrorIs(r, w.err, dat.ErrAbort)
+		}
+		_, _, err := d.Wait(r.soon(), 1)
+		assert.ErrorIs(r, err, dat.ErrInvalidHandle)
+	}},
+	{ID: "EV-15", Claim: "a dispatcher can be resized, but not below what is queued, and keeps the order", run: func(r *rig) {
+		n := r.node()
+		d := n.dispatcherOf(dat.DispatcherConfig{QLen: 4, MaxLen: 64, Streams: dat.StreamSoftware})
+		post(r, d, 0, 4)
+		require.ErrorIs(r, d.PostSoftware(9), dat.ErrQueueFull)
+		require.NoError(r, d.Resize(16))
+		post(r, d, 4, 8)
+		require.ErrorIs(r, d.Resize(8), dat.ErrInvalidState, "12 are queued")
+		for i := range 6 {
+			require.Equal(r, i, payload(r, r.next(d)))
+		}
+		require.NoError(r, d.Resize(8))
+		post(r, d, 12, 2)
+		require.ErrorIs(r, d.PostSoftware(9), dat.ErrQueueFull)
+		for i := 6; i < 14; i++ {
+			require.Equal(r, i, payload(r, r.next(d)))
+		}
+		assert.ErrorIs(r, d.Resize(0), dat.ErrInvalidParameter)
+	}},
+	{ID: "EV-16", Claim: "a dispatcher with bad parameters is refused", run: func(r *rig) {
+		n := r.node()
+		p, err := n.ia.Query(dat.IAFieldMaxEVDQLen, 0)
+		require.NoError(r, err)
+		for _, qlen := range []int{0, -1} {
+			_, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: qlen})
+			assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg2), "length %d", qlen)
+		}
+		_, err = n.ia.NewDispatcher(dat.DispatcherConfig{QLen: p.IA.MaxEVDQLen + 1})
+		assert.ErrorIs(r, err, code(hw.InsufficientResources, hw.ResourceTEVD))
+		_, err = n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Streams: 1 << 20})
+		assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg4))
+	}},
+	{ID: "EV-17", Claim: "each event goes to one of many that dequeue", run: func(r *rig) {
+		const workers = 4
+		n := r.p.Scale.of(16000, 500)
+		d := r.node().software(64)
+		var mu sync.Mutex
+		seen := make(map[int]int)
+		var wg sync.WaitGroup
+		done := make(chan struct{})
+		for range workers {
+			wg.Go(func() {
+				var buf [4]dat.Event
+				for {
+					k, err := d.Dequeue(buf[:])
+					if !assert.NoError(r, err) {
+						return
+					}
+					mu.Lock()
+					for _, ev := range buf[:k] {
+						p, _ := ev.Software()
+						seen[p.(int)]++
+					}
+					all := len(seen) == n
+					mu.Unlock()
+					if all {
+						return
+					}
+					select {
+					case <-done:
+						return
+					default:
+					}
+				}
+			})
+		}
+		for i := range n {
+			r.until("room", func() bool { return d.PostSoftware(i) == nil })
+		}
+		r.until("all of them", func() bool { mu.Lock(); defer mu.Unlock(); return len(seen) == n })
+		close(done)
+		wg.Wait()
+		for i := range n {
+			require.Equal(r, 1, seen[i], "event %d", i)
+		}
+	}},
+	{ID: "EV-18", Claim: "a threshold above 1 is refused where UNSIGNALLED or SOLICITED_WAIT feeds", run: func(r *rig) {
+		for _, a := range []dat.EndpointAttr{
+			{RecvFlags: dat.Unsignalled}, {RecvFlags: dat.SolicitedWait}, {RecvFlags: dat.EVDThreshold}, {},
+		} {
+			e := r.node().end(func(cfg *dat.EndpointConfig) { b := a; cfg.Attr = &b })
+			ctx, cancel := context.WithTimeout(context.Background(), 0)
+			_, _, err := e.recv.Wait(ctx, 2)
+			cancel()
+			if a.RecvFlags&(dat.Unsignalled|dat.SolicitedWait) != 0 {
+				assert.ErrorIs(r, err, dat.ErrInvalidState)
+			} else {
+				assert.ErrorIs(r, err, dat.ErrTimeout)
+			}
+		}
+	}},
+	{ID: "EV-19", Claim: "ESTABLISHED comes before the first completion and DISCONNECTED after the last, on one dispatcher", run: func(r *rig) {
+		for range r.p.Scale.of(80, 4) {
+			n := r.node()
+			d := n.dispatcher(128)
+			server := n.end(func(cfg *dat.EndpointConfig) { cfg.Conn, cfg.Recv, cfg.Request = d, d, d })
+			client := r.node().end()
+			server.receives(8)
+			s := n.listen()
+			require.NoError(r, client.ep.Connect(s.at()))
+			require.NoError(r, s.request().Accept(server.ep, nil))
+			client.established()
+			for i := range uint64(4) {
+				client.postSend(i, 8)
+			}
+			require.NoError(r, client.ep.Disconnect(dat.Graceful))
+			require.Equal(r, dat.Established, r.next(d).Number)
+			for i := range uint64(8) {
+				ev := r.next(d)
+				require.Equal(r, dat.DTOCompletion, ev.Number, "%v", ev)
+				require.Equal(r, i, ev.Cookie)
+				require.Equal(r, i >= 4, ev.Status == dat.StatusFlushed, "%v", ev)
+			}
+			require.Equal(r, dat.Disconnected, r.next(d).Number)
+		}
+	}},
 }
 
 // software makes a dispatcher of software events.
@@ -49,303 +316,8 @@ func payload(r *rig, ev dat.Event) int {
 	return p.(int)
 }
 
-func ev1(r *rig) {
-	d := r.node().software(8)
-	p := query(r, d.Query, dat.DispatcherFieldAll)
-	for _, threshold := range []int{-1, 0, p.QLen + 1} {
-		_, _, err := d.Wait(r.soon(), threshold)
-		assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg3), "threshold %d", threshold)
-	}
-	post(r, d, 0, p.QLen)
-	ev, nmore, err := d.Wait(r.soon(), p.QLen)
-	require.NoError(r, err)
-	assert.Equal(r, p.QLen-1, nmore)
-	assert.Equal(r, 0, payload(r, ev))
-}
-
-func ev2(r *rig) {
-	d := r.node().software(8)
-	post(r, d, 0, 2)
-	for _, limit := range []time.Duration{0, 10 * time.Millisecond} {
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		_, nmore, err := d.Wait(ctx, 3)
-		cancel()
-		require.ErrorIs(r, err, dat.ErrTimeout)
-		require.ErrorIs(r, err, context.DeadlineExceeded)
-		assert.Equal(r, 2, nmore)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, nmore, err := d.Wait(ctx, 3)
-	require.ErrorIs(r, err, dat.ErrInterrupted)
-	assert.Equal(r, 2, nmore)
-	for i := range 2 {
-		assert.Equal(r, i, payload(r, r.next(d)), "nothing is lost")
-	}
-}
-
 // waitForThree is a goroutine that ends with the case, by events or by ctx.
 func waitForThree(ctx context.Context, d *dat.Dispatcher, woken chan<- waited) {
 	ev, nmore, err := d.Wait(ctx, 3)
 	woken <- waited{ev, nmore, err}
-}
-
-func ev3(r *rig) {
-	d := r.node().software(8)
-	woken := make(chan waited, 1)
-	ctx := r.soon()
-	go waitForThree(ctx, d, woken)
-	post(r, d, 0, 2)
-	r.still(woken, "two are not three")
-	post(r, d, 2, 2)
-	w := <-woken
-	require.NoError(r, w.err)
-	assert.Equal(r, 0, payload(r, w.ev))
-	assert.GreaterOrEqual(r, w.nmore, 2)
-	for i := 1; i < 4; i++ {
-		assert.Equal(r, i, payload(r, r.next(d)))
-	}
-}
-
-func ev4(r *rig) {
-	d := r.node().software(8)
-	woken := r.asleep(d)
-	_, _, err := d.Wait(r.soon(), 1)
-	assert.ErrorIs(r, err, code(hw.InvalidState, hw.StateEVDWaiter))
-	_, err = d.Dequeue(make([]dat.Event, 1))
-	assert.ErrorIs(r, err, code(hw.InvalidState, hw.StateEVDWaiter))
-	post(r, d, 7, 1)
-	w := <-woken
-	require.NoError(r, w.err)
-	assert.Equal(r, 7, payload(r, w.ev))
-	r.none(d)
-}
-
-func ev10(r *rig) {
-	n := r.node()
-	d := n.software(4)
-	p := query(r, d.Query, dat.DispatcherFieldAll)
-	for round := range 3 {
-		post(r, d, 10*round, p.QLen)
-		assert.ErrorIs(r, d.PostSoftware(-1), dat.ErrQueueFull)
-		for i := range p.QLen {
-			assert.Equal(r, 10*round+i, payload(r, r.next(d)))
-		}
-	}
-	r.none(n.ia.Async())
-	assert.ErrorIs(r, n.dispatcher(4, dat.StreamDTO).PostSoftware(1), dat.ErrInvalidParameter)
-	woken := r.asleep(d)
-	post(r, d, 5, 1)
-	assert.Equal(r, 5, payload(r, (<-woken).ev), "it wakes as any event does")
-}
-
-func ev11(r *rig) {
-	n := r.node()
-	d := n.dispatcherOf(dat.DispatcherConfig{QLen: 2, Overcommit: true})
-	server, client := n.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d }), r.node().end()
-	r.connect(client, server)
-	server.receives(6)
-	for i := range uint64(6) {
-		client.postSend(i, 8)
-	}
-	ev := r.next(n.ia.Async())
-	require.Equal(r, dat.AsyncEVDOverflow, ev.Number)
-	source, _, ok := ev.Async()
-	require.True(r, ok)
-	require.Same(r, d, source, "it names the dispatcher")
-	require.EqualValues(r, 0, r.next(d).Cookie, "what there was room for is there")
-}
-
-func ev12(r *rig) {
-	n := r.node()
-	e, s := n.end(), n.listen()
-	for _, d := range []*dat.Dispatcher{e.conn, e.recv, e.req, s.cr, n.ia.Async()} {
-		assert.ErrorIs(r, d.Close(), code(hw.InvalidState, hw.StateEVDInUse))
-	}
-	d := n.software(4)
-	woken := r.asleep(d)
-	assert.ErrorIs(r, d.Close(), code(hw.InvalidState, hw.StateEVDWaiter))
-	post(r, d, 1, 1)
-	<-woken
-	post(r, d, 2, 1)
-	require.NoError(r, d.Close(), "what is queued is dropped")
-	_, err := d.Dequeue(make([]dat.Event, 1))
-	assert.ErrorIs(r, err, dat.ErrInvalidHandle)
-	assert.ErrorIs(r, d.PostSoftware(1), dat.ErrInvalidHandle)
-}
-
-// ev13 uses one dispatcher for everything on each side, and checks that it gets an
-// event of every stream of which a program can cause one.
-func ev13(r *rig) {
-	streams := []dat.Streams{
-		dat.StreamSoftware, dat.StreamCR, dat.StreamDTO, dat.StreamConnection, dat.StreamBind, dat.StreamAsync,
-	}
-	n := r.node()
-	for _, a := range streams {
-		for _, b := range streams {
-			d := n.dispatcher(4, a, b)
-			p := query(r, d.Query, dat.DispatcherFieldAll)
-			assert.Equal(r, a|b, p.Streams)
-		}
-	}
-	all := dat.DispatcherConfig{QLen: 64, Streams: dat.DefaultStreams | dat.StreamSoftware}
-	d := n.dispatcherOf(all)
-	one := func(cfg *dat.EndpointConfig) { cfg.Conn, cfg.Recv, cfg.Request = d, d, d }
-	client, server := n.end(one), n.end(one)
-	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d})
-	require.NoError(r, err)
-	n.later(psp.Close)
-	require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: n.addr(), Qual: psp.Qual()}))
-	ev := r.next(d)
-	require.Equal(r, dat.ConnectionRequest, ev.Number)
-	require.NoError(r, dat.RequestOf(ev).Accept(server.ep, nil))
-	for range 2 {
-		require.Equal(r, dat.Established, r.next(d).Number)
-	}
-	server.postRecv(1, 8)
-	client.postSend(2, 8)
-	sum := uint64(0)
-	for range 2 {
-		ev := r.next(d)
-		require.Equal(r, dat.DTOCompletion, ev.Number)
-		sum += ev.Cookie
-	}
-	assert.EqualValues(r, 3, sum)
-	post(r, d, 4, 1)
-	assert.Equal(r, 4, payload(r, r.next(d)))
-}
-
-func ev14(r *rig) {
-	n := r.node()
-	d := n.software(4)
-	e := n.end()
-	first, second := r.asleep(d), r.asleep(e.recv)
-	require.NoError(r, n.ia.Close())
-	for _, woken := range []chan waited{first, second} {
-		w := <-woken
-		assert.ErrorIs(r, w.err, dat.ErrAbort)
-	}
-	_, _, err := d.Wait(r.soon(), 1)
-	assert.ErrorIs(r, err, dat.ErrInvalidHandle)
-}
-
-func ev15(r *rig) {
-	n := r.node()
-	d := n.dispatcherOf(dat.DispatcherConfig{QLen: 4, MaxLen: 64, Streams: dat.StreamSoftware})
-	post(r, d, 0, 4)
-	require.ErrorIs(r, d.PostSoftware(9), dat.ErrQueueFull)
-	require.NoError(r, d.Resize(16))
-	post(r, d, 4, 8)
-	require.ErrorIs(r, d.Resize(8), dat.ErrInvalidState, "12 are queued")
-	for i := range 6 {
-		require.Equal(r, i, payload(r, r.next(d)))
-	}
-	require.NoError(r, d.Resize(8))
-	post(r, d, 12, 2)
-	require.ErrorIs(r, d.PostSoftware(9), dat.ErrQueueFull)
-	for i := 6; i < 14; i++ {
-		require.Equal(r, i, payload(r, r.next(d)))
-	}
-	assert.ErrorIs(r, d.Resize(0), dat.ErrInvalidParameter)
-}
-
-func ev16(r *rig) {
-	n := r.node()
-	p, err := n.ia.Query(dat.IAFieldMaxEVDQLen, 0)
-	require.NoError(r, err)
-	for _, qlen := range []int{0, -1} {
-		_, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: qlen})
-		assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg2), "length %d", qlen)
-	}
-	_, err = n.ia.NewDispatcher(dat.DispatcherConfig{QLen: p.IA.MaxEVDQLen + 1})
-	assert.ErrorIs(r, err, code(hw.InsufficientResources, hw.ResourceTEVD))
-	_, err = n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Streams: 1 << 20})
-	assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg4))
-}
-
-func ev17(r *rig) {
-	const workers = 4
-	n := r.p.Scale.of(16000, 500)
-	d := r.node().software(64)
-	var mu sync.Mutex
-	seen := make(map[int]int)
-	var wg sync.WaitGroup
-	done := make(chan struct{})
-	for range workers {
-		wg.Go(func() {
-			var buf [4]dat.Event
-			for {
-				k, err := d.Dequeue(buf[:])
-				if !assert.NoError(r, err) {
-					return
-				}
-				mu.Lock()
-				for _, ev := range buf[:k] {
-					p, _ := ev.Software()
-					seen[p.(int)]++
-				}
-				all := len(seen) == n
-				mu.Unlock()
-				if all {
-					return
-				}
-				select {
-				case <-done:
-					return
-				default:
-				}
-			}
-		})
-	}
-	for i := range n {
-		r.until("room", func() bool { return d.PostSoftware(i) == nil })
-	}
-	r.until("all of them", func() bool { mu.Lock(); defer mu.Unlock(); return len(seen) == n })
-	close(done)
-	wg.Wait()
-	for i := range n {
-		require.Equal(r, 1, seen[i], "event %d", i)
-	}
-}
-
-func ev18(r *rig) {
-	for _, a := range []dat.EndpointAttr{
-		{RecvFlags: dat.Unsignalled}, {RecvFlags: dat.SolicitedWait}, {RecvFlags: dat.EVDThreshold}, {},
-	} {
-		e := r.node().end(func(cfg *dat.EndpointConfig) { b := a; cfg.Attr = &b })
-		ctx, cancel := context.WithTimeout(context.Background(), 0)
-		_, _, err := e.recv.Wait(ctx, 2)
-		cancel()
-		if a.RecvFlags&(dat.Unsignalled|dat.SolicitedWait) != 0 {
-			assert.ErrorIs(r, err, dat.ErrInvalidState)
-		} else {
-			assert.ErrorIs(r, err, dat.ErrTimeout)
-		}
-	}
-}
-
-func ev19(r *rig) {
-	for range r.p.Scale.of(80, 4) {
-		n := r.node()
-		d := n.dispatcher(128)
-		server := n.end(func(cfg *dat.EndpointConfig) { cfg.Conn, cfg.Recv, cfg.Request = d, d, d })
-		client := r.node().end()
-		server.receives(8)
-		s := n.listen()
-		require.NoError(r, client.ep.Connect(s.at()))
-		require.NoError(r, s.request().Accept(server.ep, nil))
-		client.established()
-		for i := range uint64(4) {
-			client.postSend(i, 8)
-		}
-		require.NoError(r, client.ep.Disconnect(dat.Graceful))
-		require.Equal(r, dat.Established, r.next(d).Number)
-		for i := range uint64(8) {
-			ev := r.next(d)
-			require.Equal(r, dat.DTOCompletion, ev.Number, "%v", ev)
-			require.Equal(r, i, ev.Cookie)
-			require.Equal(r, i >= 4, ev.Status == dat.StatusFlushed, "%v", ev)
-		}
-		require.Equal(r, dat.Disconnected, r.next(d).Number)
-	}
 }

@@ -11,15 +11,175 @@ import (
 )
 
 var extensionCases = []Case{
-	{ID: "EXT-1", Claim: "RDMA writes with immediate data, both ways at once", needs: needs(immediate), run: ext1},
-	{ID: "EXT-2", Claim: "a compare-and-swap that doesn't match changes nothing and returns what is there", needs: needs(atomics), run: ext2},
-	{ID: "EXT-3", Claim: "a compare-and-swap that matches swaps and returns what was there", needs: needs(atomics), run: ext3},
-	{ID: "EXT-4", Claim: "fetch-and-adds add up, and each returns what was there before", needs: needs(atomics), run: ext4},
-	{ID: "EXT-6", Claim: "an atomic without its privilege is REMOTE_ACCESS", needs: needs(atomics), run: ext6},
-	{ID: "EXT-7", Claim: "a send with invalidate tells the receiver which context is gone", needs: needs(sendInvalidate), run: ext7},
-	{ID: "EXT-8", Claim: "datagrams, which no provider has, are refused by each call", run: ext8},
-	{ID: "EXT-9", Claim: "an adapter's attributes say which extensions it has", run: ext9},
-	{ID: "EXT-10", Claim: "adapters and endpoints count what happens on them", run: ext10},
+	{ID: "EXT-1", Claim: "RDMA writes with immediate data, both ways at once", needs: needs(immediate), run: func(r *rig) {
+		client, server := r.pair()
+		const size = 4096
+		post := func(from, to *end, imm uint32, fill byte) {
+			for i := range size {
+				from.mem.Bytes()[i] = fill
+			}
+			require.NoError(r, from.ep.PostRDMAWriteImmediate(0x9999, 0, imm, to.mem.Remote(size, size), from.mem.Segment(0, size)))
+		}
+		for _, e := range []*end{client, server} {
+			require.NoError(r, e.ep.PostRecv(5, 0))
+		}
+		post(client, server, 0x7777, 0xC1)
+		post(server, client, 0x1111, 0x5E)
+		check := func(e *end, imm uint32, fill byte) {
+			sent := e.done(e.req, 0x9999, dat.StatusSuccess)
+			assert.Equal(r, dat.IBDTOEvent, sent.Number)
+			assert.Equal(r, hw.OpWriteImm, sent.Op)
+			got := e.done(e.recv, 5, dat.StatusSuccess)
+			assert.Equal(r, dat.IBDTOEvent, got.Number)
+			assert.Equal(r, hw.OpRecvImm, got.Op)
+			data, ok := got.Immediate()
+			assert.True(r, ok)
+			assert.Equal(r, imm, data)
+			assert.EqualValues(r, size, got.Length)
+			for i := range size {
+				require.Equal(r, fill, e.mem.Bytes()[size+i])
+			}
+		}
+		check(server, 0x7777, 0xC1)
+		check(client, 0x1111, 0x5E)
+	}},
+	{ID: "EXT-2", Claim: "a compare-and-swap that doesn't match changes nothing and returns what is there", needs: needs(atomics), run: func(r *rig) {
+		a := r.atom(0xBAD)
+		require.NoError(r, a.client.ep.PostCompareSwap(1, 0, 0x12345, 0x98765, a.at, a.client.mem.Segment(0, 8)))
+		a.returns(hw.OpCompareSwap, 0xBAD, 0xBAD)
+	}},
+	{ID: "EXT-3", Claim: "a compare-and-swap that matches swaps and returns what was there", needs: needs(atomics), run: func(r *rig) {
+		a := r.atom(0x12345)
+		require.NoError(r, a.client.ep.PostCompareSwap(1, 0, 0x12345, 0x98765, a.at, a.client.mem.Segment(0, 8)))
+		a.returns(hw.OpCompareSwap, 0x12345, 0x98765)
+	}},
+	{ID: "EXT-4", Claim: "fetch-and-adds add up, and each returns what was there before", needs: needs(atomics), run: func(r *rig) {
+		for _, add := range []uint64{0x10, 0x100} {
+			a := r.atom(0)
+			for i := range uint64(3) {
+				require.NoError(r, a.client.ep.PostFetchAdd(1, 0, add, a.at, a.client.mem.Segment(0, 8)))
+				a.returns(hw.OpFetchAdd, i*add, (i+1)*add)
+			}
+		}
+	}},
+	{ID: "EXT-6", Claim: "an atomic without its privilege is REMOTE_ACCESS", needs: needs(atomics), run: func(r *rig) {
+		for _, priv := range []dat.Privileges{dat.AllPrivileges, dat.LocalRead | dat.RemoteRead} {
+			client, server := r.pair()
+			m := server.region(server.pz, 64, priv)
+			require.NoError(r, client.ep.PostFetchAdd(1, 0, 1, m.Remote(0, 8), client.mem.Segment(0, 8)))
+			client.done(client.req, 1, dat.StatusRemoteAccess)
+			client.connection(dat.Broken)
+			assert.Zero(r, binary.NativeEndian.Uint64(m.Bytes()))
+		}
+	}},
+	{ID: "EXT-7", Claim: "a send with invalidate tells the receiver which context is gone", needs: needs(sendInvalidate), run: func(r *rig) {
+		client, server := r.pair()
+		m := server.region(server.pz, 64, dat.AllPrivileges)
+		gone := m.RemoteContext()
+		server.postRecv(2, 64)
+		require.NoError(r, client.ep.PostSendInvalidate(1, 0, gone, client.mem.Segment(0, 8)))
+		ev := client.next(client.req)
+		if ev.Status != dat.StatusSuccess { // the device may be unable to invalidate a region's context, though it can a window's
+			client.connection(dat.Broken)
+			return
+		}
+		assert.Equal(r, dat.OpSend, ev.Op)
+		if !server.ia.Attr().Ops.Has(hw.OpRecvInvalidate) { // the server's device may be unable to invalidate, and its event does not report it
+			got := server.next(server.recv)
+			_, ok := got.InvalidatedContext()
+			assert.False(r, ok)
+			if got.Status != dat.StatusSuccess {
+				client.connection(dat.Broken)
+			}
+			return
+		}
+		got := server.done(server.recv, 2, dat.StatusSuccess)
+		context, ok := got.InvalidatedContext()
+		assert.Equal(r, hw.OpRecvInvalidate, got.Op)
+		assert.True(r, ok)
+		assert.Equal(r, gone, context)
+	}},
+	{ID: "EXT-8", Claim: "datagrams, which no provider has, are refused by each call", run: func(r *rig) {
+		n := r.node()
+		attr := &dat.EndpointAttr{ServiceType: dat.UnreliableDatagram}
+		_, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Attr: attr})
+		require.False(r, r.granted(err))
+		e := n.end().ep
+		for call, err := range map[string]error{
+			"ib_post_send_ud": e.PostSendUD(1, 0, nil),
+			"ib_ud_cm_free":   e.FreeUDConnection(1),
+			"ib_ud_ah_free":   e.FreeAddressHandle(nil),
+		} {
+			require.False(r, r.granted(err), call)
+		}
+	}},
+	{ID: "EXT-9", Claim: "an adapter's attributes say which extensions it has", run: func(r *rig) {
+		ia := r.open()
+		p, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		require.NoError(r, err)
+		named := make(map[string]string)
+		for _, a := range p.Provider.SpecificAttr {
+			named[a.Name] = a.Value
+		}
+		for name, op := range map[string]hw.Op{
+			"DAT_IB_FETCH_AND_ADD": hw.OpFetchAdd, "DAT_IB_CMP_AND_SWAP": hw.OpCompareSwap, "DAT_IB_IMMED_DATA": hw.OpWriteImm,
+		} {
+			want := "FALSE"
+			if ia.Attr().Ops.Has(op) {
+				want = "TRUE"
+			}
+			assert.Equal(r, want, named[name], name)
+		}
+		want := dat.NoExtension
+		if ops := ia.Attr().Ops; ops.Has(hw.OpFetchAdd) || ops.Has(hw.OpCompareSwap) || ops.Has(hw.OpWriteImm) {
+			want = dat.InfiniBandExt
+			assert.Equal(r, 209, p.IA.ExtensionVersion)
+		}
+		assert.Equal(r, want, p.IA.Extension)
+	}},
+	// EXT-10 checks the counters of both sides of two connections, one of which breaks.
+	{ID: "EXT-10", Claim: "adapters and endpoints count what happens on them", run: func(r *rig) {
+		client, server := r.pair()
+		for range 3 {
+			say(client, server, 64)
+		}
+		client.disconnect(dat.Graceful)
+		server.connection(dat.Disconnected)
+		c, err := client.ep.Counters()
+		require.NoError(r, err)
+		assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Requests: 3}, c)
+		c, err = server.ep.Counters()
+		require.NoError(r, err)
+		assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Receives: 3}, c)
+
+		d, err := server.recv.Counters()
+		require.NoError(r, err)
+		assert.EqualValues(r, 3, d.Events)
+		assert.EqualValues(r, 3, d.Taken)
+		assert.Zero(r, d.Lost)
+
+		s := server.listen()
+		other := client.node.end()
+		require.NoError(r, other.ep.Connect(s.at()))
+		require.NoError(r, s.request().Reject(nil))
+		other.connection(dat.PeerRejected)
+		a, err := client.ia.Counters()
+		require.NoError(r, err)
+		assert.Equal(r, dat.ConnectionCounters{
+			Endpoints: 2, Connects: 2, ActiveEstablished: 1, PeerRejected: 1, Disconnected: 1,
+		}, a.ConnectionCounters)
+		a, err = server.ia.Counters()
+		require.NoError(r, err)
+		assert.Equal(r, dat.ConnectionCounters{
+			Endpoints: 1, ServicePoints: 2, ServicePointsFreed: 1, Requests: 2, Accepted: 1, Rejected: 1, PassiveEstablished: 1, Disconnected: 1,
+		}, a.ConnectionCounters)
+		require.NoError(r, server.ep.Close())
+		_, err = server.ep.Counters()
+		assert.ErrorIs(r, err, dat.ErrInvalidHandle)
+		require.NoError(r, server.ia.Close())
+		_, err = server.ia.Counters()
+		assert.ErrorIs(r, err, dat.ErrInvalidHandle)
+	}},
 }
 
 // atomics, immediate and sendInvalidate are operations that not all devices have.
@@ -42,39 +202,6 @@ var (
 		return r.granted(client.ep.PostSendInvalidate(1, 0, 42, client.mem.Segment(0, 8)))
 	}}
 )
-
-func ext1(r *rig) {
-	client, server := r.pair()
-	const size = 4096
-	post := func(from, to *end, imm uint32, fill byte) {
-		for i := range size {
-			from.mem.Bytes()[i] = fill
-		}
-		require.NoError(r, from.ep.PostRDMAWriteImmediate(0x9999, 0, imm, to.mem.Remote(size, size), from.mem.Segment(0, size)))
-	}
-	for _, e := range []*end{client, server} {
-		require.NoError(r, e.ep.PostRecv(5, 0))
-	}
-	post(client, server, 0x7777, 0xC1)
-	post(server, client, 0x1111, 0x5E)
-	check := func(e *end, imm uint32, fill byte) {
-		sent := e.done(e.req, 0x9999, dat.StatusSuccess)
-		assert.Equal(r, dat.IBDTOEvent, sent.Number)
-		assert.Equal(r, hw.OpWriteImm, sent.Op)
-		got := e.done(e.recv, 5, dat.StatusSuccess)
-		assert.Equal(r, dat.IBDTOEvent, got.Number)
-		assert.Equal(r, hw.OpRecvImm, got.Op)
-		data, ok := got.Immediate()
-		assert.True(r, ok)
-		assert.Equal(r, imm, data)
-		assert.EqualValues(r, size, got.Length)
-		for i := range size {
-			require.Equal(r, fill, e.mem.Bytes()[size+i])
-		}
-	}
-	check(server, 0x7777, 0xC1)
-	check(client, 0x1111, 0x5E)
-}
 
 // atom is a connection, and 8 bytes of the server's memory that atomics may change.
 type atom struct {
@@ -102,149 +229,4 @@ func (a *atom) returns(op hw.Op, old, now uint64) {
 	assert.EqualValues(c, 8, ev.Length)
 	assert.Equal(c, old, binary.NativeEndian.Uint64(c.mem.Bytes()))
 	assert.Equal(c, now, binary.NativeEndian.Uint64(a.word))
-}
-
-func ext2(r *rig) {
-	a := r.atom(0xBAD)
-	require.NoError(r, a.client.ep.PostCompareSwap(1, 0, 0x12345, 0x98765, a.at, a.client.mem.Segment(0, 8)))
-	a.returns(hw.OpCompareSwap, 0xBAD, 0xBAD)
-}
-
-func ext3(r *rig) {
-	a := r.atom(0x12345)
-	require.NoError(r, a.client.ep.PostCompareSwap(1, 0, 0x12345, 0x98765, a.at, a.client.mem.Segment(0, 8)))
-	a.returns(hw.OpCompareSwap, 0x12345, 0x98765)
-}
-
-func ext4(r *rig) {
-	for _, add := range []uint64{0x10, 0x100} {
-		a := r.atom(0)
-		for i := range uint64(3) {
-			require.NoError(r, a.client.ep.PostFetchAdd(1, 0, add, a.at, a.client.mem.Segment(0, 8)))
-			a.returns(hw.OpFetchAdd, i*add, (i+1)*add)
-		}
-	}
-}
-
-func ext6(r *rig) {
-	for _, priv := range []dat.Privileges{dat.AllPrivileges, dat.LocalRead | dat.RemoteRead} {
-		client, server := r.pair()
-		m := server.region(server.pz, 64, priv)
-		require.NoError(r, client.ep.PostFetchAdd(1, 0, 1, m.Remote(0, 8), client.mem.Segment(0, 8)))
-		client.done(client.req, 1, dat.StatusRemoteAccess)
-		client.connection(dat.Broken)
-		assert.Zero(r, binary.NativeEndian.Uint64(m.Bytes()))
-	}
-}
-
-func ext7(r *rig) {
-	client, server := r.pair()
-	m := server.region(server.pz, 64, dat.AllPrivileges)
-	gone := m.RemoteContext()
-	server.postRecv(2, 64)
-	require.NoError(r, client.ep.PostSendInvalidate(1, 0, gone, client.mem.Segment(0, 8)))
-	ev := client.next(client.req)
-	if ev.Status != dat.StatusSuccess { // the device may be unable to invalidate a region's context, though it can a window's
-		client.connection(dat.Broken)
-		return
-	}
-	assert.Equal(r, dat.OpSend, ev.Op)
-	if !server.ia.Attr().Ops.Has(hw.OpRecvInvalidate) { // the server's device may be unable to invalidate, and its event does not report it
-		got := server.next(server.recv)
-		_, ok := got.InvalidatedContext()
-		assert.False(r, ok)
-		if got.Status != dat.StatusSuccess {
-			client.connection(dat.Broken)
-		}
-		return
-	}
-	got := server.done(server.recv, 2, dat.StatusSuccess)
-	context, ok := got.InvalidatedContext()
-	assert.Equal(r, hw.OpRecvInvalidate, got.Op)
-	assert.True(r, ok)
-	assert.Equal(r, gone, context)
-}
-
-func ext8(r *rig) {
-	n := r.node()
-	attr := &dat.EndpointAttr{ServiceType: dat.UnreliableDatagram}
-	_, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Attr: attr})
-	require.False(r, r.granted(err))
-	e := n.end().ep
-	for call, err := range map[string]error{
-		"ib_post_send_ud": e.PostSendUD(1, 0, nil),
-		"ib_ud_cm_free":   e.FreeUDConnection(1),
-		"ib_ud_ah_free":   e.FreeAddressHandle(nil),
-	} {
-		require.False(r, r.granted(err), call)
-	}
-}
-
-func ext9(r *rig) {
-	ia := r.open()
-	p, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
-	require.NoError(r, err)
-	named := make(map[string]string)
-	for _, a := range p.Provider.SpecificAttr {
-		named[a.Name] = a.Value
-	}
-	for name, op := range map[string]hw.Op{
-		"DAT_IB_FETCH_AND_ADD": hw.OpFetchAdd, "DAT_IB_CMP_AND_SWAP": hw.OpCompareSwap, "DAT_IB_IMMED_DATA": hw.OpWriteImm,
-	} {
-		want := "FALSE"
-		if ia.Attr().Ops.Has(op) {
-			want = "TRUE"
-		}
-		assert.Equal(r, want, named[name], name)
-	}
-	want := dat.NoExtension
-	if ops := ia.Attr().Ops; ops.Has(hw.OpFetchAdd) || ops.Has(hw.OpCompareSwap) || ops.Has(hw.OpWriteImm) {
-		want = dat.InfiniBandExt
-		assert.Equal(r, 209, p.IA.ExtensionVersion)
-	}
-	assert.Equal(r, want, p.IA.Extension)
-}
-
-// ext10 checks the counters of both sides of two connections, one of which breaks.
-func ext10(r *rig) {
-	client, server := r.pair()
-	for range 3 {
-		say(client, server, 64)
-	}
-	client.disconnect(dat.Graceful)
-	server.connection(dat.Disconnected)
-	c, err := client.ep.Counters()
-	require.NoError(r, err)
-	assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Requests: 3}, c)
-	c, err = server.ep.Counters()
-	require.NoError(r, err)
-	assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Receives: 3}, c)
-
-	d, err := server.recv.Counters()
-	require.NoError(r, err)
-	assert.EqualValues(r, 3, d.Events)
-	assert.EqualValues(r, 3, d.Taken)
-	assert.Zero(r, d.Lost)
-
-	s := server.listen()
-	other := client.node.end()
-	require.NoError(r, other.ep.Connect(s.at()))
-	require.NoError(r, s.request().Reject(nil))
-	other.connection(dat.PeerRejected)
-	a, err := client.ia.Counters()
-	require.NoError(r, err)
-	assert.Equal(r, dat.ConnectionCounters{
-		Endpoints: 2, Connects: 2, ActiveEstablished: 1, PeerRejected: 1, Disconnected: 1,
-	}, a.ConnectionCounters)
-	a, err = server.ia.Counters()
-	require.NoError(r, err)
-	assert.Equal(r, dat.ConnectionCounters{
-		Endpoints: 1, ServicePoints: 2, ServicePointsFreed: 1, Requests: 2, Accepted: 1, Rejected: 1, PassiveEstablished: 1, Disconnected: 1,
-	}, a.ConnectionCounters)
-	require.NoError(r, server.ep.Close())
-	_, err = server.ep.Counters()
-	assert.ErrorIs(r, err, dat.ErrInvalidHandle)
-	require.NoError(r, server.ia.Close())
-	_, err = server.ia.Counters()
-	assert.ErrorIs(r, err, dat.ErrInvalidHandle)
 }

@@ -36,52 +36,177 @@ var flagBits = map[string]dat.Flags{
 }
 
 var flagCases = []Case{
-	{ID: "FL-1", Claim: "each operation takes the flags of its row, in every combination, and no others", run: fl1},
-	{ID: "FL-2", Claim: "SUPPRESS hides a success and shows a flush", run: fl2},
-	{ID: "FL-3", Claim: "suppressed requests alone never run out of room", run: fl3},
-	{ID: "FL-4", Claim: "an UNSIGNALLED completion doesn't wake a waiter, which then finds it first", run: fl4},
-	{ID: "FL-6", Claim: "a receive wakes a waiter of solicited ones if its send asked for it", run: fl6},
-	{ID: "FL-7", Claim: "feeds of a dispatcher that don't go together are refused", run: fl7},
-	{ID: "FL-8", Claim: "a fenced send goes out after the read before it is there", run: fl8},
-}
-
-// fl1 posts in DISCONNECTED, where everything that is accepted is flushed. All
-// states that accept an operation check its flags in the same way.
-func fl1(r *rig) {
-	lines := strings.Split(strings.TrimSpace(flagTable), "\n")
-	columns := strings.Fields(lines[0])
-	for _, granted := range []dat.Flags{0, dat.Unsignalled} {
-		client, _ := r.pair(attr(func(a *dat.EndpointAttr) {
-			a.RecvFlags, a.RequestFlags, a.MaxRecvDTOs, a.MaxRequestDTOs = granted, granted, 64, 64
-		}))
-		client.disconnect(dat.Abrupt)
-		for _, line := range lines[1:] {
-			f := strings.Fields(line)
-			err := client.post(f[0], 1, 0)
-			if client.lacks(f[0]) {
-				require.False(r, r.granted(err))
-				continue
-			}
-			require.NoError(r, err)
-			client.flushed(1)
-			var legal dat.Flags
-			for i, c := range columns {
-				if f[1+i] == "y" || f[1+i] == "attr" && granted&flagBits[c] != 0 {
-					legal |= flagBits[c]
-				}
-			}
-			for flags := range dat.Flags(0x80) {
-				err := client.post(f[0], 1, flags)
-				if flags&^legal != 0 {
-					require.ErrorIs(r, err, dat.ErrInvalidParameter, "%s with %#x", f[0], flags)
+	// FL-1 posts in DISCONNECTED, where everything that is accepted is flushed. All
+	// states that accept an operation check its flags in the same way.
+	{ID: "FL-1", Claim: "each operation takes the flags of its row, in every combination, and no others", run: func(r *rig) {
+		lines := strings.Split(strings.TrimSpace(flagTable), "\n")
+		columns := strings.Fields(lines[0])
+		for _, granted := range []dat.Flags{0, dat.Unsignalled} {
+			client, _ := r.pair(attr(func(a *dat.EndpointAttr) {
+				a.RecvFlags, a.RequestFlags, a.MaxRecvDTOs, a.MaxRequestDTOs = granted, granted, 64, 64
+			}))
+			client.disconnect(dat.Abrupt)
+			for _, line := range lines[1:] {
+				f := strings.Fields(line)
+				err := client.post(f[0], 1, 0)
+				if client.lacks(f[0]) {
+					require.False(r, r.granted(err))
 					continue
 				}
-				require.NoError(r, err, "%s with %#x", f[0], flags)
+				require.NoError(r, err)
 				client.flushed(1)
+				var legal dat.Flags
+				for i, c := range columns {
+					if f[1+i] == "y" || f[1+i] == "attr" && granted&flagBits[c] != 0 {
+						legal |= flagBits[c]
+					}
+				}
+				for flags := range dat.Flags(0x80) {
+					err := client.post(f[0], 1, flags)
+					if flags&^legal != 0 {
+						require.ErrorIs(r, err, dat.ErrInvalidParameter, "%s with %#x", f[0], flags)
+						continue
+					}
+					require.NoError(r, err, "%s with %#x", f[0], flags)
+					client.flushed(1)
+				}
+				client.flushed(0)
 			}
-			client.flushed(0)
 		}
-	}
+	}},
+	{ID: "FL-2", Claim: "SUPPRESS hides a success and shows a flush", run: func(r *rig) {
+		client, server := r.pair()
+		server.postRecv(1, 64)
+		server.postRecv(2, 64)
+		require.NoError(r, client.ep.PostSend(3, dat.Suppress, client.mem.Segment(0, 64)))
+		client.sends(4, 64)
+		r.none(client.req)
+		server.done(server.recv, 1, dat.StatusSuccess)
+		server.done(server.recv, 2, dat.StatusSuccess)
+		client.disconnect(dat.Abrupt)
+		require.NoError(r, client.ep.PostSend(5, dat.Suppress, client.mem.Segment(0, 64)))
+		client.done(client.req, 5, dat.StatusFlushed)
+	}},
+	{ID: "FL-3", Claim: "suppressed requests alone never run out of room", run: func(r *rig) {
+		const depth = 8
+		client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxRequestDTOs, a.MaxRecvDTOs = depth, depth }))
+		for i := range 6 * depth {
+			require.NoError(r, server.ep.PostRecv(uint64(i), 0, server.mem.Segment(0, 64)))
+			r.until("room for a suppressed send", func() bool {
+				err := client.ep.PostSend(uint64(i), dat.Suppress, client.mem.Segment(0, 64))
+				if err != nil {
+					require.ErrorIs(r, err, dat.ErrInsufficientResources)
+				}
+				return err == nil
+			})
+			server.done(server.recv, uint64(i), dat.StatusSuccess)
+		}
+		r.none(client.req)
+	}},
+	{ID: "FL-4", Claim: "an UNSIGNALLED completion doesn't wake a waiter, which then finds it first", run: func(r *rig) {
+		client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.RequestFlags = dat.Unsignalled }))
+		server.receives(2)
+		woken := r.asleep(client.req)
+		require.NoError(r, client.ep.PostSend(7, dat.Unsignalled, client.mem.Segment(0, 64)))
+		server.done(server.recv, 0, dat.StatusSuccess)
+		r.still(woken, "an unsignalled completion woke the waiter")
+		client.postSend(8, 64)
+		w := <-woken
+		require.NoError(r, w.err)
+		assert.EqualValues(r, 7, w.ev.Cookie)
+		assert.Equal(r, 1, w.nmore)
+		client.done(client.req, 8, dat.StatusSuccess)
+	}},
+	{ID: "FL-6", Claim: "a receive wakes a waiter of solicited ones if its send asked for it", run: func(r *rig) {
+		client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.RecvFlags = dat.SolicitedWait }))
+		server.receives(3)
+		woken := r.asleep(server.recv)
+		client.sends(7, 64)
+		switch {
+		case r.differs(WakesForAll):
+			w := <-woken
+			require.NoError(r, w.err)
+			assert.EqualValues(r, 0, w.ev.Cookie)
+			require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
+		case r.differs(MayWakeForAll): // the client's completion may have made the device deliver the receive, too
+			require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
+			w := <-woken
+			require.NoError(r, w.err)
+			assert.EqualValues(r, 0, w.ev.Cookie)
+			assert.LessOrEqual(r, w.nmore, 1)
+		default:
+			r.still(woken, "an unsolicited receive woke the waiter")
+			require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
+			w := <-woken
+			require.NoError(r, w.err)
+			assert.EqualValues(r, 0, w.ev.Cookie)
+			assert.Equal(r, 1, w.nmore)
+		}
+		ev := server.done(server.recv, 1, dat.StatusSuccess)
+		assert.NotZero(r, ev.Flags&dat.EventSolicited)
+
+		// A flush notifies too.
+		woken = r.asleep(server.recv)
+		require.NoError(r, client.ep.Disconnect(dat.Abrupt))
+		w := <-woken
+		require.NoError(r, w.err)
+		assert.Equal(r, dat.StatusFlushed, w.ev.Status)
+	}},
+	// FL-7 makes two endpoints that feed one dispatcher.
+	{ID: "FL-7", Claim: "feeds of a dispatcher that don't go together are refused", run: func(r *rig) {
+		for _, c := range []struct {
+			name          string
+			first, second dat.EndpointAttr
+			sub           hw.Subtype // the expected refusal; 0 if the two may share the dispatcher
+		}{
+			{"unsignalled after default", dat.EndpointAttr{}, dat.EndpointAttr{RecvFlags: dat.Unsignalled}, 77},
+			{"default after unsignalled", dat.EndpointAttr{RecvFlags: dat.Unsignalled}, dat.EndpointAttr{}, 75},
+			{"default after solicited", dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, dat.EndpointAttr{}, 76},
+			{"solicited after default", dat.EndpointAttr{}, dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, 77},
+			{"default after default", dat.EndpointAttr{}, dat.EndpointAttr{}, 0},
+			{"unsignalled after unsignalled", dat.EndpointAttr{RecvFlags: dat.Unsignalled}, dat.EndpointAttr{RecvFlags: dat.Unsignalled}, 0},
+			{"solicited after solicited", dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, 0},
+		} {
+			r.each(c.name, func(r *rig) {
+				n := r.node()
+				d, conn := n.dispatcher(64, dat.StreamDTO), n.dispatcher(8, dat.StreamConnection)
+				req := n.dispatcher(64, dat.StreamDTO)
+				n.endpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.first})
+				ep, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.second})
+				lone := n.endpoint(dat.EndpointConfig{PZ: n.pz, Recv: n.dispatcher(64, dat.StreamDTO), Request: req, Conn: conn, Attr: &c.second})
+				modified := lone.Modify(fieldRecv, dat.EndpointParam{Recv: d})
+				if c.sub != 0 {
+					require.ErrorIs(r, err, code(hw.InvalidState, c.sub))
+					require.ErrorIs(r, modified, code(hw.InvalidState, c.sub))
+					return
+				}
+				require.NoError(r, err)
+				require.NoError(r, modified)
+				require.NoError(r, ep.Close())
+			})
+		}
+		r.each("unsignalled with connection events", func(r *rig) {
+			n := r.node()
+			d := n.dispatcher(64)
+			_, err := n.ia.NewEndpoint(dat.EndpointConfig{
+				PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &dat.EndpointAttr{RecvFlags: dat.Unsignalled, RequestFlags: dat.Unsignalled},
+			})
+			require.ErrorIs(r, err, dat.ErrInvalidState)
+		})
+	}},
+	{ID: "FL-8", Claim: "a fenced send goes out after the read before it is there", run: func(r *rig) {
+		client, server := r.pair()
+		const n = 32 << 10
+		for i := range n {
+			server.mem.Bytes()[i] = byte(i * 7)
+		}
+		require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(n, n)))
+		require.NoError(r, client.ep.PostRDMARead(2, dat.Suppress, server.mem.Remote(0, n), client.mem.Segment(0, n)))
+		require.NoError(r, client.ep.PostSend(3, dat.BarrierFence, client.mem.Segment(0, n)))
+		client.done(client.req, 3, dat.StatusSuccess)
+		server.done(server.recv, 1, dat.StatusSuccess)
+		assert.Equal(r, server.mem.Bytes()[:n], server.mem.Bytes()[n:2*n])
+	}},
 }
 
 // flushed takes n flushed completions of both directions together, and requires
@@ -102,37 +227,6 @@ func (e *end) flushed(n int) {
 		return taken >= n
 	})
 	require.Equal(e, n, taken)
-}
-
-func fl2(r *rig) {
-	client, server := r.pair()
-	server.postRecv(1, 64)
-	server.postRecv(2, 64)
-	require.NoError(r, client.ep.PostSend(3, dat.Suppress, client.mem.Segment(0, 64)))
-	client.sends(4, 64)
-	r.none(client.req)
-	server.done(server.recv, 1, dat.StatusSuccess)
-	server.done(server.recv, 2, dat.StatusSuccess)
-	client.disconnect(dat.Abrupt)
-	require.NoError(r, client.ep.PostSend(5, dat.Suppress, client.mem.Segment(0, 64)))
-	client.done(client.req, 5, dat.StatusFlushed)
-}
-
-func fl3(r *rig) {
-	const depth = 8
-	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxRequestDTOs, a.MaxRecvDTOs = depth, depth }))
-	for i := range 6 * depth {
-		require.NoError(r, server.ep.PostRecv(uint64(i), 0, server.mem.Segment(0, 64)))
-		r.until("room for a suppressed send", func() bool {
-			err := client.ep.PostSend(uint64(i), dat.Suppress, client.mem.Segment(0, 64))
-			if err != nil {
-				require.ErrorIs(r, err, dat.ErrInsufficientResources)
-			}
-			return err == nil
-		})
-		server.done(server.recv, uint64(i), dat.StatusSuccess)
-	}
-	r.none(client.req)
 }
 
 // asleep starts a waiter, and returns when it sleeps.
@@ -183,112 +277,4 @@ func (r *rig) still(woken <-chan waited, why string) {
 		require.Failf(r, why, "%v", w)
 	case <-time.After(10 * time.Millisecond):
 	}
-}
-
-func fl4(r *rig) {
-	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.RequestFlags = dat.Unsignalled }))
-	server.receives(2)
-	woken := r.asleep(client.req)
-	require.NoError(r, client.ep.PostSend(7, dat.Unsignalled, client.mem.Segment(0, 64)))
-	server.done(server.recv, 0, dat.StatusSuccess)
-	r.still(woken, "an unsignalled completion woke the waiter")
-	client.postSend(8, 64)
-	w := <-woken
-	require.NoError(r, w.err)
-	assert.EqualValues(r, 7, w.ev.Cookie)
-	assert.Equal(r, 1, w.nmore)
-	client.done(client.req, 8, dat.StatusSuccess)
-}
-
-func fl6(r *rig) {
-	client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.RecvFlags = dat.SolicitedWait }))
-	server.receives(3)
-	woken := r.asleep(server.recv)
-	client.sends(7, 64)
-	switch {
-	case r.differs(WakesForAll):
-		w := <-woken
-		require.NoError(r, w.err)
-		assert.EqualValues(r, 0, w.ev.Cookie)
-		require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
-	case r.differs(MayWakeForAll): // the client's completion may have made the device deliver the receive, too
-		require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
-		w := <-woken
-		require.NoError(r, w.err)
-		assert.EqualValues(r, 0, w.ev.Cookie)
-		assert.LessOrEqual(r, w.nmore, 1)
-	default:
-		r.still(woken, "an unsolicited receive woke the waiter")
-		require.NoError(r, client.ep.PostSend(8, dat.SolicitedWait, client.mem.Segment(0, 64)))
-		w := <-woken
-		require.NoError(r, w.err)
-		assert.EqualValues(r, 0, w.ev.Cookie)
-		assert.Equal(r, 1, w.nmore)
-	}
-	ev := server.done(server.recv, 1, dat.StatusSuccess)
-	assert.NotZero(r, ev.Flags&dat.EventSolicited)
-
-	// A flush notifies too.
-	woken = r.asleep(server.recv)
-	require.NoError(r, client.ep.Disconnect(dat.Abrupt))
-	w := <-woken
-	require.NoError(r, w.err)
-	assert.Equal(r, dat.StatusFlushed, w.ev.Status)
-}
-
-// fl7 makes two endpoints that feed one dispatcher.
-func fl7(r *rig) {
-	for _, c := range []struct {
-		name          string
-		first, second dat.EndpointAttr
-		sub           hw.Subtype // the expected refusal; 0 if the two may share the dispatcher
-	}{
-		{"unsignalled after default", dat.EndpointAttr{}, dat.EndpointAttr{RecvFlags: dat.Unsignalled}, 77},
-		{"default after unsignalled", dat.EndpointAttr{RecvFlags: dat.Unsignalled}, dat.EndpointAttr{}, 75},
-		{"default after solicited", dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, dat.EndpointAttr{}, 76},
-		{"solicited after default", dat.EndpointAttr{}, dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, 77},
-		{"default after default", dat.EndpointAttr{}, dat.EndpointAttr{}, 0},
-		{"unsignalled after unsignalled", dat.EndpointAttr{RecvFlags: dat.Unsignalled}, dat.EndpointAttr{RecvFlags: dat.Unsignalled}, 0},
-		{"solicited after solicited", dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, dat.EndpointAttr{RecvFlags: dat.SolicitedWait}, 0},
-	} {
-		r.each(c.name, func(r *rig) {
-			n := r.node()
-			d, conn := n.dispatcher(64, dat.StreamDTO), n.dispatcher(8, dat.StreamConnection)
-			req := n.dispatcher(64, dat.StreamDTO)
-			n.endpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.first})
-			ep, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: req, Conn: conn, Attr: &c.second})
-			lone := n.endpoint(dat.EndpointConfig{PZ: n.pz, Recv: n.dispatcher(64, dat.StreamDTO), Request: req, Conn: conn, Attr: &c.second})
-			modified := lone.Modify(fieldRecv, dat.EndpointParam{Recv: d})
-			if c.sub != 0 {
-				require.ErrorIs(r, err, code(hw.InvalidState, c.sub))
-				require.ErrorIs(r, modified, code(hw.InvalidState, c.sub))
-				return
-			}
-			require.NoError(r, err)
-			require.NoError(r, modified)
-			require.NoError(r, ep.Close())
-		})
-	}
-	r.each("unsignalled with connection events", func(r *rig) {
-		n := r.node()
-		d := n.dispatcher(64)
-		_, err := n.ia.NewEndpoint(dat.EndpointConfig{
-			PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &dat.EndpointAttr{RecvFlags: dat.Unsignalled, RequestFlags: dat.Unsignalled},
-		})
-		require.ErrorIs(r, err, dat.ErrInvalidState)
-	})
-}
-
-func fl8(r *rig) {
-	client, server := r.pair()
-	const n = 32 << 10
-	for i := range n {
-		server.mem.Bytes()[i] = byte(i * 7)
-	}
-	require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(n, n)))
-	require.NoError(r, client.ep.PostRDMARead(2, dat.Suppress, server.mem.Remote(0, n), client.mem.Segment(0, n)))
-	require.NoError(r, client.ep.PostSend(3, dat.BarrierFence, client.mem.Segment(0, n)))
-	client.done(client.req, 3, dat.StatusSuccess)
-	server.done(server.recv, 1, dat.StatusSuccess)
-	assert.Equal(r, server.mem.Bytes()[:n], server.mem.Bytes()[n:2*n])
 }

@@ -16,7 +16,30 @@ import (
 )
 
 var processCases = []Case{
-	{ID: "CO-12", Claim: "the survivor hears that its peer's process was killed, and everything is flushed", needs: needs(processes), run: co12},
+	{ID: "CO-12", Claim: "the survivor hears that its peer's process was killed, and everything is flushed", needs: needs(processes), run: func(r *rig) {
+		p := r.process()
+		e := r.node().end()
+		require.NoError(r, e.ep.Connect(*p.at))
+		e.established()
+		e.sends(1, 8)
+		e.receives(3)
+		woken := r.asleep(e.recv)
+		p.kill()
+		w := <-woken
+		require.NoError(r, w.err, "who waits hears of it")
+		assert.EqualValues(r, 0, w.ev.Cookie)
+		assert.Equal(r, dat.StatusFlushed, w.ev.Status)
+		for i := uint64(1); i < 3; i++ {
+			e.done(e.recv, i, dat.StatusFlushed)
+		}
+		ev := e.next(e.conn)
+		assert.Contains(r, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
+		assert.Equal(r, dat.StateDisconnected, e.ep.State())
+		e.postSend(2, 8)
+		e.done(e.req, 2, dat.StatusFlushed)
+		require.NoError(r, e.ep.Reset())
+		e.fails(*p.at, dat.NonPeerRejected)
+	}},
 }
 
 // processes: the provider connects two processes of the host.
@@ -143,29 +166,4 @@ func PeerProcess() {
 	}
 	fmt.Fprintln(os.Stderr, "conformance peer:", servePeer(ia))
 	os.Exit(1)
-}
-
-func co12(r *rig) {
-	p := r.process()
-	e := r.node().end()
-	require.NoError(r, e.ep.Connect(*p.at))
-	e.established()
-	e.sends(1, 8)
-	e.receives(3)
-	woken := r.asleep(e.recv)
-	p.kill()
-	w := <-woken
-	require.NoError(r, w.err, "who waits hears of it")
-	assert.EqualValues(r, 0, w.ev.Cookie)
-	assert.Equal(r, dat.StatusFlushed, w.ev.Status)
-	for i := uint64(1); i < 3; i++ {
-		e.done(e.recv, i, dat.StatusFlushed)
-	}
-	ev := e.next(e.conn)
-	assert.Contains(r, []dat.EventNumber{dat.Broken, dat.Disconnected}, ev.Number)
-	assert.Equal(r, dat.StateDisconnected, e.ep.State())
-	e.postSend(2, 8)
-	e.done(e.req, 2, dat.StatusFlushed)
-	require.NoError(r, e.ep.Reset())
-	e.fails(*p.at, dat.NonPeerRejected)
 }

@@ -11,13 +11,112 @@ import (
 )
 
 var protectionCases = []Case{
-	{ID: "DTO-10", Claim: "each operation needs its privilege on each side, and no other", run: dto10},
-	{ID: "DTO-11", Claim: "memory of another zone is out of reach, local and remote", run: dto11},
-	{ID: "DTO-12", Claim: "a byte outside the region is out of reach, local and remote", run: dto12},
-	{ID: "DTO-13", Claim: "a region that was freed is out of reach, local and remote", run: dto13},
-	{ID: "DTO-20", Claim: "a receive whose region was freed meanwhile is LOCAL_PROTECTION", run: dto20},
-	{ID: "ME-8", Claim: "what is registered covers what was asked for", run: me8},
-	{ID: "ME-10", Claim: "regions of the same memory have their own privileges each", run: me10},
+	{ID: "DTO-10", Claim: "each operation needs its privilege on each side, and no other", run: func(r *rig) {
+		for _, row := range privilegeTable {
+			r.each(row.op+" "+row.side, func(r *rig) {
+				w := r.wire()
+				if !w.can(row.op) {
+					return
+				}
+				for _, set := range w.client.privilegeSets() {
+					what := fmt.Sprintf("%v", set)
+					if row.side == "local" {
+						w.local(row.op, w.client.region(w.client.pz, 64, set), set&row.need != 0, dat.ErrPrivileges, what)
+					} else {
+						w.remote(row.op, w.server.region(w.server.pz, 64, set).Remote(0, 8), set&row.need != 0, what)
+					}
+				}
+			})
+		}
+		r.each("send_invalidate local", func(r *rig) {
+			if sendInvalidate.has(r) && windows.has(r) {
+				dto10Invalidate(r)
+			}
+		})
+		r.each("srq_post_recv local", dto10Shared)
+	}},
+	{ID: "DTO-11", Claim: "memory of another zone is out of reach, local and remote", run: func(r *rig) {
+		w := r.wire()
+		mine := w.client.region(w.client.zone(), 64, dat.AllPrivileges)
+		for _, op := range localOps {
+			w.local(op, mine, false, dat.ErrProtection, op)
+		}
+		theirs := w.server.region(w.server.zone(), 64, dat.AllPrivileges)
+		for _, op := range remoteOps {
+			w.remote(op, theirs.Remote(0, 8), false, op)
+		}
+	}},
+	{ID: "DTO-12", Claim: "a byte outside the region is out of reach, local and remote", run: func(r *rig) {
+		w := r.wire()
+		const size = 4096
+		m := w.client.lmr(size)
+		theirs := w.server.lmr(size)
+		for at, works := range map[int]bool{-1: false, 0: true, size - 8: true, size - 7: false} {
+			what := fmt.Sprintf("at %d", at)
+			for _, op := range localOps {
+				seg := m.Segment(0, 8)
+				seg.Addr += uint64(at)
+				w.segment(op, seg, works, dat.ErrProtection, op+" "+what)
+			}
+			for _, op := range remoteOps {
+				remote := theirs.Remote(0, 8)
+				remote.Addr += uint64(at)
+				w.remote(op, remote, works, op+" "+what)
+			}
+		}
+		seg := m.Segment(0, 8)
+		seg.Addr = ^uint64(0) - 3 // the segment ends beyond the address space
+		w.segment("post_send", seg, false, dat.ErrProtection, "around the end")
+	}},
+	{ID: "DTO-13", Claim: "a region that was freed is out of reach, local and remote", run: func(r *rig) {
+		w := r.wire()
+		m, theirs := w.client.lmr(64), w.server.lmr(64)
+		seg, remote := m.Segment(0, 8), theirs.Remote(0, 8)
+		require.NoError(r, m.Free())
+		require.NoError(r, theirs.Free())
+		for _, op := range localOps {
+			w.segment(op, seg, false, dat.ErrInvalidHandle, op)
+		}
+		for _, op := range remoteOps {
+			w.remote(op, remote, false, op)
+		}
+	}},
+	{ID: "DTO-20", Claim: "a receive whose region was freed meanwhile is LOCAL_PROTECTION", run: func(r *rig) {
+		client, server := r.pair()
+		m := server.lmr(64)
+		require.NoError(r, server.ep.PostRecv(1, 0, m.Segment(0, 64)))
+		require.NoError(r, m.Free())
+		client.postSend(2, 64)
+		server.done(server.recv, 1, dat.StatusLocalProtection)
+		server.connection(dat.Broken)
+	}},
+	{ID: "ME-8", Claim: "what is registered covers what was asked for", run: func(r *rig) {
+		n := r.node()
+		buf := make([]byte, 10000)
+		for _, at := range []struct{ off, len int }{{0, 1}, {1, 1}, {4095, 2}, {100, 9000}} {
+			b := buf[at.off : at.off+at.len]
+			m, err := n.pz.Register(b, dat.AllPrivileges)
+			require.NoError(r, err)
+			p := query(r, m.Query, dat.LMRFieldAll)
+			assert.LessOrEqual(r, p.RegisteredAddress, address(b))
+			assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(b)+uint64(at.len))
+			require.NoError(r, m.Free())
+		}
+	}},
+	{ID: "ME-10", Claim: "regions of the same memory have their own privileges each", run: func(r *rig) {
+		w := r.wire()
+		buf := make([]byte, 4096)
+		register := func(n *node, priv dat.Privileges) *dat.LMR {
+			m := n.register(buf, priv)
+			return m
+		}
+		readable := register(w.server.node, dat.LocalRead|dat.RemoteRead)
+		writable := register(w.server.node, dat.LocalWrite|dat.RemoteWrite)
+		w.remote("post_rdma_read", readable.Remote(0, 8), true, "read")
+		w.remote("post_rdma_write", writable.Remote(0, 8), true, "write")
+		w.remote("post_rdma_read", writable.Remote(0, 8), false, "read of what is for writing")
+		w.remote("post_rdma_write", readable.Remote(0, 8), false, "write to what is for reading")
+	}},
 }
 
 // privilegeTable says which privilege an operation needs of the memory on each
@@ -51,31 +150,6 @@ func (n *node) privilegeSets() []dat.Privileges {
 		}
 	}
 	return sets
-}
-
-func dto10(r *rig) {
-	for _, row := range privilegeTable {
-		r.each(row.op+" "+row.side, func(r *rig) {
-			w := r.wire()
-			if !w.can(row.op) {
-				return
-			}
-			for _, set := range w.client.privilegeSets() {
-				what := fmt.Sprintf("%v", set)
-				if row.side == "local" {
-					w.local(row.op, w.client.region(w.client.pz, 64, set), set&row.need != 0, dat.ErrPrivileges, what)
-				} else {
-					w.remote(row.op, w.server.region(w.server.pz, 64, set).Remote(0, 8), set&row.need != 0, what)
-				}
-			}
-		})
-	}
-	r.each("send_invalidate local", func(r *rig) {
-		if sendInvalidate.has(r) && windows.has(r) {
-			dto10Invalidate(r)
-		}
-	})
-	r.each("srq_post_recv local", dto10Shared)
 }
 
 // dto10Invalidate is dto10 for the memory of a send that invalidates.
@@ -232,91 +306,3 @@ var (
 	localOps  = []string{"post_recv", "post_send", "post_rdma_read", "post_rdma_write"}
 	remoteOps = []string{"post_rdma_read", "post_rdma_write"}
 )
-
-func dto11(r *rig) {
-	w := r.wire()
-	mine := w.client.region(w.client.zone(), 64, dat.AllPrivileges)
-	for _, op := range localOps {
-		w.local(op, mine, false, dat.ErrProtection, op)
-	}
-	theirs := w.server.region(w.server.zone(), 64, dat.AllPrivileges)
-	for _, op := range remoteOps {
-		w.remote(op, theirs.Remote(0, 8), false, op)
-	}
-}
-
-func dto12(r *rig) {
-	w := r.wire()
-	const size = 4096
-	m := w.client.lmr(size)
-	theirs := w.server.lmr(size)
-	for at, works := range map[int]bool{-1: false, 0: true, size - 8: true, size - 7: false} {
-		what := fmt.Sprintf("at %d", at)
-		for _, op := range localOps {
-			seg := m.Segment(0, 8)
-			seg.Addr += uint64(at)
-			w.segment(op, seg, works, dat.ErrProtection, op+" "+what)
-		}
-		for _, op := range remoteOps {
-			remote := theirs.Remote(0, 8)
-			remote.Addr += uint64(at)
-			w.remote(op, remote, works, op+" "+what)
-		}
-	}
-	seg := m.Segment(0, 8)
-	seg.Addr = ^uint64(0) - 3 // the segment ends beyond the address space
-	w.segment("post_send", seg, false, dat.ErrProtection, "around the end")
-}
-
-func dto13(r *rig) {
-	w := r.wire()
-	m, theirs := w.client.lmr(64), w.server.lmr(64)
-	seg, remote := m.Segment(0, 8), theirs.Remote(0, 8)
-	require.NoError(r, m.Free())
-	require.NoError(r, theirs.Free())
-	for _, op := range localOps {
-		w.segment(op, seg, false, dat.ErrInvalidHandle, op)
-	}
-	for _, op := range remoteOps {
-		w.remote(op, remote, false, op)
-	}
-}
-
-func dto20(r *rig) {
-	client, server := r.pair()
-	m := server.lmr(64)
-	require.NoError(r, server.ep.PostRecv(1, 0, m.Segment(0, 64)))
-	require.NoError(r, m.Free())
-	client.postSend(2, 64)
-	server.done(server.recv, 1, dat.StatusLocalProtection)
-	server.connection(dat.Broken)
-}
-
-func me8(r *rig) {
-	n := r.node()
-	buf := make([]byte, 10000)
-	for _, at := range []struct{ off, len int }{{0, 1}, {1, 1}, {4095, 2}, {100, 9000}} {
-		b := buf[at.off : at.off+at.len]
-		m, err := n.pz.Register(b, dat.AllPrivileges)
-		require.NoError(r, err)
-		p := query(r, m.Query, dat.LMRFieldAll)
-		assert.LessOrEqual(r, p.RegisteredAddress, address(b))
-		assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(b)+uint64(at.len))
-		require.NoError(r, m.Free())
-	}
-}
-
-func me10(r *rig) {
-	w := r.wire()
-	buf := make([]byte, 4096)
-	register := func(n *node, priv dat.Privileges) *dat.LMR {
-		m := n.register(buf, priv)
-		return m
-	}
-	readable := register(w.server.node, dat.LocalRead|dat.RemoteRead)
-	writable := register(w.server.node, dat.LocalWrite|dat.RemoteWrite)
-	w.remote("post_rdma_read", readable.Remote(0, 8), true, "read")
-	w.remote("post_rdma_write", writable.Remote(0, 8), true, "write")
-	w.remote("post_rdma_read", writable.Remote(0, 8), false, "read of what is for writing")
-	w.remote("post_rdma_write", readable.Remote(0, 8), false, "write to what is for reading")
-}

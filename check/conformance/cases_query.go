@@ -9,180 +9,156 @@ import (
 )
 
 var queryCases = []Case{
-	{ID: "Q-0", Claim: "a query of an adapter fills every field", run: q0},
-	{ID: "Q-2", Claim: "a query of a dispatcher says what it was made with", run: q2},
-	{ID: "Q-3", Claim: "a service point says what it was made with", run: q3},
-	{ID: "Q-5", Claim: "a query of a connection request says who asks", run: q5},
-	{ID: "Q-6", Claim: "a query of an endpoint says what it was made with", run: q6},
-	{ID: "Q-7", Claim: "a query of a zone says whose it is", run: q7},
-	{ID: "Q-8", Claim: "a query of a region says what it was made with", run: q8},
-	{ID: "Q-10", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for an adapter", run: q10},
-	{ID: "Q-11", Claim: "a query of no adapter is INVALID_HANDLE", run: q11},
-	{ID: "Q-14", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for all objects", run: q14},
-	{ID: "Q-15", Claim: "a query of a freed object is INVALID_HANDLE", run: q15},
-	{ID: "Q-18", Claim: "a query fills what its mask asks for and no more", run: q18},
-}
-
-func q0(r *rig) {
-	ia := r.open()
-	p, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
-	require.NoError(r, err)
-	a := p.IA
-	for name, v := range map[string]int{
-		"MaxEPs": a.MaxEPs, "MaxDTOPerEP": a.MaxDTOPerEP, "MaxReadPerEPIn": a.MaxReadPerEPIn, "MaxReadPerEPOut": a.MaxReadPerEPOut,
-		"MaxEVDs": a.MaxEVDs, "MaxEVDQLen": a.MaxEVDQLen, "MaxIOVPerDTO": a.MaxIOVPerDTO, "MaxLMRs": a.MaxLMRs, "MaxPZs": a.MaxPZs,
-		"MaxIOVPerRead": a.MaxIOVPerRead, "MaxIOVPerWrite": a.MaxIOVPerWrite, "MaxReadIn": a.MaxReadIn, "MaxReadOut": a.MaxReadOut,
-		"MaxPrivateData": p.Provider.MaxPrivateData, "Alignment": p.Provider.Alignment,
-	} {
-		assert.Positive(r, v, name)
-	}
-	for name, v := range map[string]uint64{
-		"MaxLMRBlockSize": a.MaxLMRBlockSize, "MaxLMRVirtualAddress": a.MaxLMRVirtualAddress,
-		"MaxMessageSize": a.MaxMessageSize, "MaxRDMASize": a.MaxRDMASize,
-	} {
-		assert.Positive(r, v, name)
-	}
-	for name, v := range map[string]string{
-		"AdapterName": a.AdapterName, "VendorName": a.VendorName, "Address": a.Address, "Name": p.Provider.Name,
-	} {
-		assert.NotEmpty(r, v, name)
-	}
-	v := p.Provider
-	assert.True(r, v.ThreadSafe)
-	assert.True(r, v.AsyncReturnGuaranteed, "a post never waits")
-	assert.False(r, v.LMRSyncRequired)
-	assert.Equal(r, [2]int{2, 0}, v.DAPLVersion)
-	assert.Equal(r, dat.Suppress|dat.SolicitedWait|dat.Unsignalled|dat.BarrierFence|dat.EVDThreshold, v.CompletionFlags)
-	assert.Zero(r, v.Alignment&(v.Alignment-1), "a power of two")
-	for i, row := range v.StreamMerging {
-		for j, merges := range row {
-			assert.True(r, merges, "stream %d with %d", i, j)
+	{ID: "Q-0", Claim: "a query of an adapter fills every field", run: func(r *rig) {
+		ia := r.open()
+		p, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		require.NoError(r, err)
+		a := p.IA
+		for name, v := range map[string]int{
+			"MaxEPs": a.MaxEPs, "MaxDTOPerEP": a.MaxDTOPerEP, "MaxReadPerEPIn": a.MaxReadPerEPIn, "MaxReadPerEPOut": a.MaxReadPerEPOut,
+			"MaxEVDs": a.MaxEVDs, "MaxEVDQLen": a.MaxEVDQLen, "MaxIOVPerDTO": a.MaxIOVPerDTO, "MaxLMRs": a.MaxLMRs, "MaxPZs": a.MaxPZs,
+			"MaxIOVPerRead": a.MaxIOVPerRead, "MaxIOVPerWrite": a.MaxIOVPerWrite, "MaxReadIn": a.MaxReadIn, "MaxReadOut": a.MaxReadOut,
+			"MaxPrivateData": p.Provider.MaxPrivateData, "Alignment": p.Provider.Alignment,
+		} {
+			assert.Positive(r, v, name)
 		}
-	}
-	assert.NotNil(r, p.Async)
-}
-
-func q2(r *rig) {
-	d := r.node().dispatcher(17, dat.StreamDTO, dat.StreamSoftware)
-	p := query(r, d.Query, dat.DispatcherFieldAll)
-	assert.GreaterOrEqual(r, p.QLen, 17)
-	assert.Equal(r, dat.StreamDTO|dat.StreamSoftware, p.Streams)
-	assert.NotZero(r, p.State)
-	assert.Nil(r, p.CNO)
-}
-
-func q3(r *rig) {
-	s := r.node().listen()
-	assert.NotZero(r, s.psp.Qual())
-	assert.Same(r, s.cr, s.psp.Dispatcher())
-	assert.NotNil(r, s.psp.Addr())
-}
-
-func q5(r *rig) {
-	client, s := r.node().end(), r.node().listen()
-	at := s.at()
-	at.Private = []byte("who asks")
-	require.NoError(r, client.ep.Connect(at))
-	cr, p := s.asked()
-	assert.Equal(r, s.psp.Qual(), p.Qual)
-	assert.Equal(r, "who asks", string(p.Private[:min(8, len(p.Private))]))
-	assert.NotNil(r, p.Remote)
-	assert.NotNil(r, p.Local)
-	assert.False(r, p.Truncated)
-	require.NoError(r, cr.Reject(nil))
-	client.connection(dat.PeerRejected)
-	_, err := cr.Query()
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCR))
-}
-
-func q6(r *rig) {
-	asked := dat.EndpointAttr{
-		MaxRecvDTOs: 7, MaxRequestDTOs: 9, MaxRecvIOV: 2, MaxRequestIOV: 3, MaxReadIn: 2, MaxReadOut: 1,
-		MaxMessageSize: 8192, MaxRDMASize: 16384, RecvFlags: dat.Unsignalled, RequestFlags: dat.Unsignalled,
-	}
-	e := r.node().end(func(cfg *dat.EndpointConfig) { a := asked; cfg.Attr = &a })
-	p := query(r, e.ep.Query, dat.EndpointFieldAll)
-	assert.Equal(r, dat.StateUnconnected, p.State)
-	assert.Same(r, e.pz, p.PZ)
-	assert.Same(r, e.recv, p.Recv)
-	assert.Same(r, e.req, p.Request)
-	assert.Same(r, e.conn, p.Conn)
-	atLeast(r, p.Attr, asked)
-	assert.Equal(r, asked.RecvFlags, p.Attr.RecvFlags)
-	assert.Equal(r, asked.RequestFlags, p.Attr.RequestFlags)
-}
-
-func q7(r *rig) {
-	n := r.node()
-	p := query(r, n.pz.Query, dat.PZFieldAll)
-	assert.Same(r, n.ia, p.IA)
-}
-
-func q8(r *rig) {
-	n := r.node()
-	buf := make([]byte, 5000)
-	m := n.register(buf, dat.LocalWrite|dat.LocalRead|dat.RemoteRead)
-	p := query(r, m.Query, dat.LMRFieldAll)
-	assert.Same(r, n.pz, p.PZ)
-	assert.Equal(r, dat.LocalWrite|dat.LocalRead|dat.RemoteRead, p.Privileges)
-	assert.EqualValues(r, 5000, p.Length)
-	assert.Equal(r, address(buf), address(p.Memory))
-	assert.Equal(r, m.Context(), p.Context)
-	assert.Equal(r, m.RemoteContext(), p.RemoteContext)
-	assert.LessOrEqual(r, p.RegisteredAddress, address(buf))
-	assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(buf)+5000)
-	assert.False(r, p.ZeroBased)
-	local := n.region(n.pz, 64, dat.LocalRead)
-	assert.Zero(r, local.RemoteContext(), "without a remote privilege there is no context for peers")
-}
-
-func q10(r *rig) {
-	ia := r.open()
-	_, err := ia.Query(dat.IAFieldAll+1, 0)
-	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
-	_, err = ia.Query(0, dat.ProviderFieldAll+1)
-	assert.ErrorIs(r, err, dat.ErrInvalidParameter)
-	_, err = ia.Query(0, 0)
-	assert.NoError(r, err, "nothing may be asked for")
-}
-
-func q11(r *rig) {
-	var ia *dat.IA
-	_, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleIA))
-}
-
-func q14(r *rig) {
-	e := r.node().end()
-	refuses(r, e.conn.Query, dat.DispatcherFieldAll+1, dat.ErrInvalidParameter)
-	refuses(r, e.ep.Query, dat.EndpointFieldAll+1, dat.ErrInvalidParameter)
-	refuses(r, e.pz.Query, dat.PZFieldAll+1, dat.ErrInvalidParameter)
-	refuses(r, e.mem.Query, dat.LMRFieldAll+1, dat.ErrInvalidParameter)
-}
-
-func q15(r *rig) {
-	e := r.node().end()
-	require.NoError(r, e.ep.Close())
-	require.NoError(r, e.mem.Free())
-	require.NoError(r, e.conn.Close())
-	refuses(r, e.conn.Query, dat.DispatcherFieldAll, dat.ErrInvalidHandle)
-	refuses(r, e.mem.Query, dat.LMRFieldAll, dat.ErrInvalidHandle)
-	require.NoError(r, e.pz.Close())
-	refuses(r, e.pz.Query, dat.PZFieldAll, dat.ErrInvalidHandle)
-}
-
-func q18(r *rig) {
-	e := r.node().end()
-	p, err := e.ep.Query(0x80) // the zone
-	require.NoError(r, err)
-	assert.Equal(r, dat.EndpointParam{PZ: e.pz}, p)
-	m, err := e.mem.Query(0x8) // the length
-	require.NoError(r, err)
-	assert.Equal(r, dat.LMRParam{Length: endMem}, m)
-	d, err := e.conn.Query(0x10) // the streams
-	require.NoError(r, err)
-	assert.Equal(r, dat.DispatcherParam{Streams: dat.StreamConnection}, d)
-	a, err := e.ia.Query(0x1, 0) // the adapter's name
-	require.NoError(r, err)
-	assert.Equal(r, dat.IAAttr{AdapterName: e.ia.Attr().Device}, a.IA)
+		for name, v := range map[string]uint64{
+			"MaxLMRBlockSize": a.MaxLMRBlockSize, "MaxLMRVirtualAddress": a.MaxLMRVirtualAddress,
+			"MaxMessageSize": a.MaxMessageSize, "MaxRDMASize": a.MaxRDMASize,
+		} {
+			assert.Positive(r, v, name)
+		}
+		for name, v := range map[string]string{
+			"AdapterName": a.AdapterName, "VendorName": a.VendorName, "Address": a.Address, "Name": p.Provider.Name,
+		} {
+			assert.NotEmpty(r, v, name)
+		}
+		v := p.Provider
+		assert.True(r, v.ThreadSafe)
+		assert.True(r, v.AsyncReturnGuaranteed, "a post never waits")
+		assert.False(r, v.LMRSyncRequired)
+		assert.Equal(r, [2]int{2, 0}, v.DAPLVersion)
+		assert.Equal(r, dat.Suppress|dat.SolicitedWait|dat.Unsignalled|dat.BarrierFence|dat.EVDThreshold, v.CompletionFlags)
+		assert.Zero(r, v.Alignment&(v.Alignment-1), "a power of two")
+		for i, row := range v.StreamMerging {
+			for j, merges := range row {
+				assert.True(r, merges, "stream %d with %d", i, j)
+			}
+		}
+		assert.NotNil(r, p.Async)
+	}},
+	{ID: "Q-2", Claim: "a query of a dispatcher says what it was made with", run: func(r *rig) {
+		d := r.node().dispatcher(17, dat.StreamDTO, dat.StreamSoftware)
+		p := query(r, d.Query, dat.DispatcherFieldAll)
+		assert.GreaterOrEqual(r, p.QLen, 17)
+		assert.Equal(r, dat.StreamDTO|dat.StreamSoftware, p.Streams)
+		assert.NotZero(r, p.State)
+		assert.Nil(r, p.CNO)
+	}},
+	{ID: "Q-3", Claim: "a service point says what it was made with", run: func(r *rig) {
+		s := r.node().listen()
+		assert.NotZero(r, s.psp.Qual())
+		assert.Same(r, s.cr, s.psp.Dispatcher())
+		assert.NotNil(r, s.psp.Addr())
+	}},
+	{ID: "Q-5", Claim: "a query of a connection request says who asks", run: func(r *rig) {
+		client, s := r.node().end(), r.node().listen()
+		at := s.at()
+		at.Private = []byte("who asks")
+		require.NoError(r, client.ep.Connect(at))
+		cr, p := s.asked()
+		assert.Equal(r, s.psp.Qual(), p.Qual)
+		assert.Equal(r, "who asks", string(p.Private[:min(8, len(p.Private))]))
+		assert.NotNil(r, p.Remote)
+		assert.NotNil(r, p.Local)
+		assert.False(r, p.Truncated)
+		require.NoError(r, cr.Reject(nil))
+		client.connection(dat.PeerRejected)
+		_, err := cr.Query()
+		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCR))
+	}},
+	{ID: "Q-6", Claim: "a query of an endpoint says what it was made with", run: func(r *rig) {
+		asked := dat.EndpointAttr{
+			MaxRecvDTOs: 7, MaxRequestDTOs: 9, MaxRecvIOV: 2, MaxRequestIOV: 3, MaxReadIn: 2, MaxReadOut: 1,
+			MaxMessageSize: 8192, MaxRDMASize: 16384, RecvFlags: dat.Unsignalled, RequestFlags: dat.Unsignalled,
+		}
+		e := r.node().end(func(cfg *dat.EndpointConfig) { a := asked; cfg.Attr = &a })
+		p := query(r, e.ep.Query, dat.EndpointFieldAll)
+		assert.Equal(r, dat.StateUnconnected, p.State)
+		assert.Same(r, e.pz, p.PZ)
+		assert.Same(r, e.recv, p.Recv)
+		assert.Same(r, e.req, p.Request)
+		assert.Same(r, e.conn, p.Conn)
+		atLeast(r, p.Attr, asked)
+		assert.Equal(r, asked.RecvFlags, p.Attr.RecvFlags)
+		assert.Equal(r, asked.RequestFlags, p.Attr.RequestFlags)
+	}},
+	{ID: "Q-7", Claim: "a query of a zone says whose it is", run: func(r *rig) {
+		n := r.node()
+		p := query(r, n.pz.Query, dat.PZFieldAll)
+		assert.Same(r, n.ia, p.IA)
+	}},
+	{ID: "Q-8", Claim: "a query of a region says what it was made with", run: func(r *rig) {
+		n := r.node()
+		buf := make([]byte, 5000)
+		m := n.register(buf, dat.LocalWrite|dat.LocalRead|dat.RemoteRead)
+		p := query(r, m.Query, dat.LMRFieldAll)
+		assert.Same(r, n.pz, p.PZ)
+		assert.Equal(r, dat.LocalWrite|dat.LocalRead|dat.RemoteRead, p.Privileges)
+		assert.EqualValues(r, 5000, p.Length)
+		assert.Equal(r, address(buf), address(p.Memory))
+		assert.Equal(r, m.Context(), p.Context)
+		assert.Equal(r, m.RemoteContext(), p.RemoteContext)
+		assert.LessOrEqual(r, p.RegisteredAddress, address(buf))
+		assert.GreaterOrEqual(r, p.RegisteredAddress+p.RegisteredSize, address(buf)+5000)
+		assert.False(r, p.ZeroBased)
+		local := n.region(n.pz, 64, dat.LocalRead)
+		assert.Zero(r, local.RemoteContext(), "without a remote privilege there is no context for peers")
+	}},
+	{ID: "Q-10", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for an adapter", run: func(r *rig) {
+		ia := r.open()
+		_, err := ia.Query(dat.IAFieldAll+1, 0)
+		assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+		_, err = ia.Query(0, dat.ProviderFieldAll+1)
+		assert.ErrorIs(r, err, dat.ErrInvalidParameter)
+		_, err = ia.Query(0, 0)
+		assert.NoError(r, err, "nothing may be asked for")
+	}},
+	{ID: "Q-11", Claim: "a query of no adapter is INVALID_HANDLE", run: func(r *rig) {
+		var ia *dat.IA
+		_, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
+		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleIA))
+	}},
+	{ID: "Q-14", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for all objects", run: func(r *rig) {
+		e := r.node().end()
+		refuses(r, e.conn.Query, dat.DispatcherFieldAll+1, dat.ErrInvalidParameter)
+		refuses(r, e.ep.Query, dat.EndpointFieldAll+1, dat.ErrInvalidParameter)
+		refuses(r, e.pz.Query, dat.PZFieldAll+1, dat.ErrInvalidParameter)
+		refuses(r, e.mem.Query, dat.LMRFieldAll+1, dat.ErrInvalidParameter)
+	}},
+	{ID: "Q-15", Claim: "a query of a freed object is INVALID_HANDLE", run: func(r *rig) {
+		e := r.node().end()
+		require.NoError(r, e.ep.Close())
+		require.NoError(r, e.mem.Free())
+		require.NoError(r, e.conn.Close())
+		refuses(r, e.conn.Query, dat.DispatcherFieldAll, dat.ErrInvalidHandle)
+		refuses(r, e.mem.Query, dat.LMRFieldAll, dat.ErrInvalidHandle)
+		require.NoError(r, e.pz.Close())
+		refuses(r, e.pz.Query, dat.PZFieldAll, dat.ErrInvalidHandle)
+	}},
+	{ID: "Q-18", Claim: "a query fills what its mask asks for and no more", run: func(r *rig) {
+		e := r.node().end()
+		p, err := e.ep.Query(0x80) // the zone
+		require.NoError(r, err)
+		assert.Equal(r, dat.EndpointParam{PZ: e.pz}, p)
+		m, err := e.mem.Query(0x8) // the length
+		require.NoError(r, err)
+		assert.Equal(r, dat.LMRParam{Length: endMem}, m)
+		d, err := e.conn.Query(0x10) // the streams
+		require.NoError(r, err)
+		assert.Equal(r, dat.DispatcherParam{Streams: dat.StreamConnection}, d)
+		a, err := e.ia.Query(0x1, 0) // the adapter's name
+		require.NoError(r, err)
+		assert.Equal(r, dat.IAAttr{AdapterName: e.ia.Attr().Device}, a.IA)
+	}},
 }

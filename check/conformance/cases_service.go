@@ -12,50 +12,142 @@ import (
 )
 
 var serviceCases = []Case{
-	{ID: "Q-4", Claim: "a query of a reserved service point says what it was made with", run: q4},
-	{ID: "Q-16", Claim: "a query of a service point with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: q16},
-	{ID: "Q-19", Claim: "a query of a common service point says what it was made with", run: q19},
+	{ID: "Q-4", Claim: "a query of a reserved service point says what it was made with", run: func(r *rig) {
+		e := r.node().end()
+		rsp, s := e.reserved()
+		p := query(r, rsp.Query, dat.RSPFieldAll)
+		assert.Same(r, e.ia, p.IA)
+		assert.NotZero(r, p.Qual)
+		assert.Equal(r, rsp.Qual(), p.Qual)
+		assert.Same(r, s.cr, p.Dispatcher)
+		assert.Same(r, e.ep, p.Endpoint)
+		assert.Equal(r, dat.RSPParam{Qual: rsp.Qual()}, query(r, rsp.Query, 0x2))
+	}},
+	{ID: "Q-16", Claim: "a query of a service point with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: func(r *rig) {
+		s := r.node().listen()
+		p := query(r, s.psp.Query, dat.PSPFieldAll)
+		assert.Equal(r, dat.PSPParam{IA: s.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: dat.PSPConsumer}, p)
+		rsp, _ := r.node().end().reserved()
+		csp := s.common()
+		refuses(r, s.psp.Query, dat.PSPFieldAll+1, dat.ErrInvalidParameter)
+		refuses(r, rsp.Query, dat.RSPFieldAll+1, dat.ErrInvalidParameter)
+		refuses(r, csp.Query, dat.CSPFieldAll+1, dat.ErrInvalidParameter)
+
+		require.NoError(r, s.psp.Close())
+		require.NoError(r, rsp.Close())
+		require.NoError(r, csp.Close())
+		for _, psp := range []*dat.PSP{s.psp, nil} {
+			refuses(r, psp.Query, dat.PSPFieldAll, code(hw.InvalidHandle, hw.HandlePSP))
+		}
+		for _, rsp := range []*dat.RSP{rsp, nil} {
+			refuses(r, rsp.Query, dat.RSPFieldAll, code(hw.InvalidHandle, hw.HandleRSP))
+		}
+		for _, csp := range []*dat.CSP{csp, nil} {
+			refuses(r, csp.Query, dat.CSPFieldAll, code(hw.InvalidHandle, hw.HandleCSP))
+		}
+	}},
+	{ID: "Q-19", Claim: "a query of a common service point says what it was made with", run: func(r *rig) {
+		s := r.node().listen()
+		csp := s.common()
+		p := query(r, csp.Query, dat.CSPFieldAll)
+		assert.Equal(r, dat.CSPParam{IA: s.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
+		_, port, err := net.SplitHostPort(p.Addr.String())
+		require.NoError(r, err)
+		assert.NotEqual(r, "0", port, "it got one")
+		assert.Equal(r, dat.CSPParam{Addr: csp.Addr()}, query(r, csp.Query, 0x4))
+	}},
 	{ID: "LIM-RSP", Claim: "reserved service points can be made until there are no more", run: exhausts("limit_rsp", most/4)},
-	{ID: "CO-16", Claim: "an endpoint that a service point made is configured, accepted and connected", needs: needs(providerEndpoints), run: co16},
-	{ID: "CO-17", Claim: "a request that came with an endpoint is handed off, and the endpoint is as before, or gone", needs: needs(providerEndpoints), run: co17},
-	{ID: "CO-18", Claim: "a common service point listens at an address, to which endpoints connect", run: co18},
-	{ID: "CO-19", Claim: "an address that is none and a domain that nobody has are refused", run: co19},
-}
+	{ID: "CO-16", Claim: "an endpoint that a service point made is configured, accepted and connected", needs: needs(providerEndpoints), run: func(r *rig) {
+		client, e := r.node().end(), r.node().end()
+		s := e.providing()
+		require.NoError(r, client.ep.Connect(s.at()))
+		cr, p := s.asked()
+		// The provider's endpoint has no zone yet, so it can't be accepted.
+		require.ErrorIs(r, cr.Accept(nil, nil), code(hw.InvalidState, hw.StateEPPZ))
+		_, err := cr.Query()
+		require.NoError(r, err, "the request is valid still")
+		e.cr = cr
+		e.become(p.Endpoint)
+		e.postRecv(1, 64)
+		require.ErrorIs(r, cr.Accept(e.node.end().ep, nil), dat.ErrInvalidParameter, "it came with an endpoint")
+		require.NoError(r, cr.Accept(nil, nil))
+		client.established()
+		e.established()
+		client.postSend(2, 8)
+		e.done(e.recv, 1, dat.StatusSuccess)
+		client.done(client.req, 2, dat.StatusSuccess)
+		say(e, client, 64)
+		require.NoError(r, client.ep.Disconnect(dat.Graceful))
+		e.connection(dat.Disconnected)
+		require.NoError(r, e.ep.Reset())
+		require.NoError(r, e.ep.Close())
+	}},
+	{ID: "CO-17", Claim: "a request that came with an endpoint is handed off, and the endpoint is as before, or gone", needs: needs(providerEndpoints), run: func(r *rig) {
+		for _, state := range []string{"PAS", "TEN"} {
+			r.each(state, func(r *rig) {
+				e := r.enter(state)
+				other := e.listen()
+				require.NoError(r, e.cr.Handoff(other.psp.Qual()))
+				if state == "PAS" {
+					require.Equal(r, dat.StateUnconnected, e.ep.State())
+				} else {
+					_, err := e.ep.Status()
+					require.ErrorIs(r, err, dat.ErrInvalidHandle)
+				}
+				server := e.node.end()
+				require.NoError(r, other.request().Accept(server.ep, nil))
+				server.established()
+			})
+		}
+	}},
+	{ID: "CO-18", Claim: "a common service point listens at an address, to which endpoints connect", run: func(r *rig) {
+		client, server := r.node().end(), r.node().end()
+		s := &service{node: server.node, cr: server.dispatcher(16, dat.StreamCR)}
+		csp := s.common()
+		_, port, err := net.SplitHostPort(csp.Addr().String())
+		require.NoError(r, err)
+		at := net.JoinHostPort(server.addr(), port)
+		require.NoError(r, client.ep.CommonConnect(at, dat.ConnectConfig{Private: []byte("hello")}))
+		cr, p := s.asked()
+		carries(r, []byte("hello"), p.Private)
+		accept(cr, client, server)
+		say(client, server, 64)
 
-func q4(r *rig) {
-	e := r.node().end()
-	rsp, s := e.reserved()
-	p := query(r, rsp.Query, dat.RSPFieldAll)
-	assert.Same(r, e.ia, p.IA)
-	assert.NotZero(r, p.Qual)
-	assert.Equal(r, rsp.Qual(), p.Qual)
-	assert.Same(r, s.cr, p.Dispatcher)
-	assert.Same(r, e.ep, p.Endpoint)
-	assert.Equal(r, dat.RSPParam{Qual: rsp.Qual()}, query(r, rsp.Query, 0x2))
-}
-
-func q16(r *rig) {
-	s := r.node().listen()
-	p := query(r, s.psp.Query, dat.PSPFieldAll)
-	assert.Equal(r, dat.PSPParam{IA: s.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: dat.PSPConsumer}, p)
-	rsp, _ := r.node().end().reserved()
-	csp := s.common()
-	refuses(r, s.psp.Query, dat.PSPFieldAll+1, dat.ErrInvalidParameter)
-	refuses(r, rsp.Query, dat.RSPFieldAll+1, dat.ErrInvalidParameter)
-	refuses(r, csp.Query, dat.CSPFieldAll+1, dat.ErrInvalidParameter)
-
-	require.NoError(r, s.psp.Close())
-	require.NoError(r, rsp.Close())
-	require.NoError(r, csp.Close())
-	for _, psp := range []*dat.PSP{s.psp, nil} {
-		refuses(r, psp.Query, dat.PSPFieldAll, code(hw.InvalidHandle, hw.HandlePSP))
-	}
-	for _, rsp := range []*dat.RSP{rsp, nil} {
-		refuses(r, rsp.Query, dat.RSPFieldAll, code(hw.InvalidHandle, hw.HandleRSP))
-	}
-	for _, csp := range []*dat.CSP{csp, nil} {
-		refuses(r, csp.Query, dat.CSPFieldAll, code(hw.InvalidHandle, hw.HandleCSP))
-	}
+		require.NoError(r, csp.Close())
+		late := r.node().end()
+		require.NoError(r, late.ep.CommonConnect(at, dat.ConnectConfig{}))
+		late.connection(dat.NonPeerRejected)
+	}},
+	{ID: "CO-19", Claim: "an address that is none and a domain that nobody has are refused", run: func(r *rig) {
+		e, s := r.node().end(), r.node().listen()
+		for _, address := range []string{"", "no port", "a:b:c", "host:many", "127.0.0.1:65536", "127.0.0.1:99999999"} {
+			assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)
+			_, err := s.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})
+			assert.ErrorIs(r, err, dat.ErrInvalidAddress, address)
+		}
+		for _, qual := range []uint64{65536, 99999999, math.MaxUint64} {
+			assert.ErrorIs(r, e.ep.Connect(dat.ConnectConfig{Addr: "127.0.0.1", Qual: qual}), dat.ErrInvalidParameter, qual)
+			_, err := s.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: s.cr})
+			assert.ErrorIs(r, err, dat.ErrInvalidParameter, qual)
+		}
+		for _, addr := range []string{"localhost:4444", "[::1]:4444"} {
+			const says = "the port 4444 goes into Qual"
+			err := e.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: 4444})
+			assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
+			assert.ErrorContains(r, err, says)
+			_, err = s.ia.NewPSP(dat.PSPConfig{Addr: addr, Dispatcher: s.cr})
+			assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
+			assert.ErrorContains(r, err, says)
+		}
+		const unix, datagram = 1, 2
+		for _, c := range []dat.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
+			_, err := s.ia.NewCSP(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})
+			assert.ErrorIs(r, err, code(hw.CommNotSupported, hw.NoSubtype))
+		}
+		_, err := s.ia.NewCSP(dat.CSPConfig{Address: ":0"})
+		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleEVDCR))
+		require.Equal(r, dat.StateUnconnected, e.ep.State())
+	}},
 }
 
 // common makes a common service point (CSP) at any port of the adapter.
@@ -65,110 +157,4 @@ func (s *service) common() *dat.CSP {
 	require.NoError(s, err)
 	s.later(csp.Close)
 	return csp
-}
-
-func q19(r *rig) {
-	s := r.node().listen()
-	csp := s.common()
-	p := query(r, csp.Query, dat.CSPFieldAll)
-	assert.Equal(r, dat.CSPParam{IA: s.ia, Addr: csp.Addr(), Dispatcher: s.cr}, p)
-	_, port, err := net.SplitHostPort(p.Addr.String())
-	require.NoError(r, err)
-	assert.NotEqual(r, "0", port, "it got one")
-	assert.Equal(r, dat.CSPParam{Addr: csp.Addr()}, query(r, csp.Query, 0x4))
-}
-
-func co16(r *rig) {
-	client, e := r.node().end(), r.node().end()
-	s := e.providing()
-	require.NoError(r, client.ep.Connect(s.at()))
-	cr, p := s.asked()
-	// The provider's endpoint has no zone yet, so it can't be accepted.
-	require.ErrorIs(r, cr.Accept(nil, nil), code(hw.InvalidState, hw.StateEPPZ))
-	_, err := cr.Query()
-	require.NoError(r, err, "the request is valid still")
-	e.cr = cr
-	e.become(p.Endpoint)
-	e.postRecv(1, 64)
-	require.ErrorIs(r, cr.Accept(e.node.end().ep, nil), dat.ErrInvalidParameter, "it came with an endpoint")
-	require.NoError(r, cr.Accept(nil, nil))
-	client.established()
-	e.established()
-	client.postSend(2, 8)
-	e.done(e.recv, 1, dat.StatusSuccess)
-	client.done(client.req, 2, dat.StatusSuccess)
-	say(e, client, 64)
-	require.NoError(r, client.ep.Disconnect(dat.Graceful))
-	e.connection(dat.Disconnected)
-	require.NoError(r, e.ep.Reset())
-	require.NoError(r, e.ep.Close())
-}
-
-func co17(r *rig) {
-	for _, state := range []string{"PAS", "TEN"} {
-		r.each(state, func(r *rig) {
-			e := r.enter(state)
-			other := e.listen()
-			require.NoError(r, e.cr.Handoff(other.psp.Qual()))
-			if state == "PAS" {
-				require.Equal(r, dat.StateUnconnected, e.ep.State())
-			} else {
-				_, err := e.ep.Status()
-				require.ErrorIs(r, err, dat.ErrInvalidHandle)
-			}
-			server := e.node.end()
-			require.NoError(r, other.request().Accept(server.ep, nil))
-			server.established()
-		})
-	}
-}
-
-func co18(r *rig) {
-	client, server := r.node().end(), r.node().end()
-	s := &service{node: server.node, cr: server.dispatcher(16, dat.StreamCR)}
-	csp := s.common()
-	_, port, err := net.SplitHostPort(csp.Addr().String())
-	require.NoError(r, err)
-	at := net.JoinHostPort(server.addr(), port)
-	require.NoError(r, client.ep.CommonConnect(at, dat.ConnectConfig{Private: []byte("hello")}))
-	cr, p := s.asked()
-	carries(r, []byte("hello"), p.Private)
-	accept(cr, client, server)
-	say(client, server, 64)
-
-	require.NoError(r, csp.Close())
-	late := r.node().end()
-	require.NoError(r, late.ep.CommonConnect(at, dat.ConnectConfig{}))
-	late.connection(dat.NonPeerRejected)
-}
-
-func co19(r *rig) {
-	e, s := r.node().end(), r.node().listen()
-	for _, address := range []string{"", "no port", "a:b:c", "host:many", "127.0.0.1:65536", "127.0.0.1:99999999"} {
-		assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)
-		_, err := s.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})
-		assert.ErrorIs(r, err, dat.ErrInvalidAddress, address)
-	}
-	for _, qual := range []uint64{65536, 99999999, math.MaxUint64} {
-		assert.ErrorIs(r, e.ep.Connect(dat.ConnectConfig{Addr: "127.0.0.1", Qual: qual}), dat.ErrInvalidParameter, qual)
-		_, err := s.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: s.cr})
-		assert.ErrorIs(r, err, dat.ErrInvalidParameter, qual)
-	}
-	for _, addr := range []string{"localhost:4444", "[::1]:4444"} {
-		const says = "the port 4444 goes into Qual"
-		err := e.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: 4444})
-		assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
-		assert.ErrorContains(r, err, says)
-		_, err = s.ia.NewPSP(dat.PSPConfig{Addr: addr, Dispatcher: s.cr})
-		assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
-		assert.ErrorContains(r, err, says)
-	}
-	const unix, datagram = 1, 2
-	for _, c := range []dat.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
-		_, err := s.ia.NewCSP(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})
-		assert.ErrorIs(r, err, code(hw.CommNotSupported, hw.NoSubtype))
-	}
-	_, err := s.ia.NewCSP(dat.CSPConfig{Address: ":0"})
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleEVDCR))
-	require.Equal(r, dat.StateUnconnected, e.ep.State())
 }

@@ -11,15 +11,120 @@ import (
 )
 
 var srqCases = []Case{
-	{ID: "DS-1", Claim: "a shared receive queue says what it was made with", needs: needs(sharedReceives), run: ds1},
+	{ID: "DS-1", Claim: "a shared receive queue says what it was made with", needs: needs(sharedReceives), run: func(r *rig) {
+		n := r.node()
+		q := n.srq(dat.SRQAttr{MaxRecvDTOs: 33, MaxRecvIOV: 2})
+		p := query(r, q.Query, dat.SRQFieldAll)
+		assert.GreaterOrEqual(r, p.MaxRecvDTOs, 33)
+		assert.GreaterOrEqual(r, p.MaxRecvIOV, 2)
+		assert.Equal(r, dat.SRQOperational, p.State)
+		assert.Same(r, n.pz, p.PZ)
+		assert.Zero(r, p.Outstanding)
+		require.NoError(r, q.PostRecv(1, n.lmr(64).Segment(0, 64)))
+		p = query(r, q.Query, dat.SRQFieldAll)
+		assert.Equal(r, 1, p.Outstanding)
+		refuses(r, q.Query, dat.SRQFieldAll+1, dat.ErrInvalidParameter)
+		require.NoError(r, q.Close())
+		refuses(r, q.Query, dat.SRQFieldAll, code(hw.InvalidHandle, hw.HandleSRQ))
+	}},
 	{ID: "DS-3", Claim: "many endpoints share it: all arrives, in each connection's order", needs: needs(sharedReceives), run: func(r *rig) { ds3(r, true) }},
 	{ID: "DS-5", Claim: "the same without one", run: func(r *rig) { ds3(r, false) }},
-	{ID: "DS-7", Claim: "one more receive than it holds is INSUFFICIENT_RESOURCES, until it is resized", needs: needs(sharedReceives), run: ds7},
-	{ID: "DS-8", Claim: "the low watermark is told once for each time it is set", needs: needs(sharedReceives), run: ds8},
-	{ID: "DS-9", Claim: "with an endpoint attached it can't be freed", needs: needs(sharedReceives), run: ds9},
-	{ID: "DS-10", Claim: "an endpoint that shares one takes no receives of its own", needs: needs(sharedReceives), run: ds10},
-	{ID: "DS-11", Claim: "what an endpoint did not take stays when it goes", needs: needs(sharedReceives), run: ds11},
-	{ID: "DS-12", Claim: "beyond its soft watermark an endpoint is told of, beyond the hard one broken", needs: needs(sharedReceives), run: ds12},
+	{ID: "DS-7", Claim: "one more receive than it holds is INSUFFICIENT_RESOURCES, until it is resized", needs: needs(sharedReceives), run: func(r *rig) {
+		n := r.node()
+		q, m := n.srq(dat.SRQAttr{MaxRecvDTOs: 4}), n.lmr(64)
+		p := query(r, q.Query, dat.SRQFieldAll)
+		for i := range p.MaxRecvDTOs {
+			require.NoError(r, q.PostRecv(uint64(i), m.Segment(0, 64)))
+		}
+		require.ErrorIs(r, q.PostRecv(9, m.Segment(0, 64)), code(hw.InsufficientResources, hw.ResourceSRQ))
+		require.NoError(r, q.Resize(p.MaxRecvDTOs+4))
+		require.NoError(r, q.PostRecv(9, m.Segment(0, 64)))
+		require.ErrorIs(r, q.Resize(2), dat.ErrInvalidState, "more than that are outstanding")
+		p = query(r, q.Query, dat.SRQFieldAll)
+		assert.GreaterOrEqual(r, p.Outstanding, 5)
+	}},
+	{ID: "DS-8", Claim: "the low watermark is told once for each time it is set", needs: needs(sharedReceives), run: func(r *rig) {
+		n := r.node()
+		q := n.srq(dat.SRQAttr{MaxRecvDTOs: 16})
+		server, client := n.end(from(q)), r.node().end()
+		r.connect(client, server)
+		for i := range uint64(4) {
+			require.NoError(r, q.PostRecv(i, server.mem.Segment(0, 64)))
+		}
+		require.NoError(r, q.SetLowWatermark(3))
+		take := func(cookie uint64) {
+			r.Helper()
+			client.sends(cookie, 8)
+			server.done(server.recv, cookie, dat.StatusSuccess)
+		}
+		take(0)
+		r.none(n.ia.Async())
+		take(1)
+		ev := r.next(n.ia.Async())
+		assert.Same(r, q, dat.SRQOf(ev))
+		_, why, ok := ev.Async()
+		assert.True(r, ok)
+		assert.Equal(r, dat.ReasonSRQLowWatermark, why)
+		take(2)
+		r.none(n.ia.Async())
+		require.NoError(r, q.SetLowWatermark(3), "it is below already")
+		assert.Same(r, q, dat.SRQOf(r.next(n.ia.Async())))
+	}},
+	{ID: "DS-9", Claim: "with an endpoint attached it can't be freed", needs: needs(sharedReceives), run: func(r *rig) {
+		n := r.node()
+		q := n.srq(dat.SRQAttr{})
+		e := n.end(from(q))
+		require.ErrorIs(r, q.Close(), code(hw.InvalidState, hw.StateSRQInUse))
+		require.NoError(r, e.ep.Close())
+		require.NoError(r, q.Close())
+	}},
+	{ID: "DS-10", Claim: "an endpoint that shares one takes no receives of its own", needs: needs(sharedReceives), run: func(r *rig) {
+		n := r.node()
+		e := n.end(from(n.srq(dat.SRQAttr{})))
+		require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
+		r.connect(r.node().end(), e)
+		require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
+	}},
+	{ID: "DS-11", Claim: "what an endpoint did not take stays when it goes", needs: needs(sharedReceives), run: func(r *rig) {
+		n := r.node()
+		q := n.srq(dat.SRQAttr{})
+		for i := range uint64(2) {
+			require.NoError(r, q.PostRecv(i, n.lmr(64).Segment(0, 64)))
+		}
+		for i := range uint64(2) {
+			server, client := n.end(from(q)), r.node().end()
+			r.connect(client, server)
+			client.sends(5, 64)
+			server.done(server.recv, i, dat.StatusSuccess)
+			require.NoError(r, client.ep.Disconnect(dat.Graceful))
+			server.connection(dat.Disconnected)
+			r.none(server.recv)
+			require.NoError(r, server.ep.Close())
+		}
+	}},
+	// DS-12 sets watermarks that one receive exceeds.
+	{ID: "DS-12", Claim: "beyond its soft watermark an endpoint is told of, beyond the hard one broken", needs: needs(sharedReceives), run: func(r *rig) {
+		n := r.node()
+		q := n.srq(dat.SRQAttr{})
+		server, client := n.end(from(q)), r.node().end()
+		r.connect(client, server)
+		for i := range uint64(2) {
+			require.NoError(r, q.PostRecv(i, server.mem.Segment(0, 64)))
+		}
+		const none = -1
+		require.ErrorIs(r, server.ep.SetWatermark(-2, none), dat.ErrInvalidParameter)
+		require.NoError(r, server.ep.SetWatermark(0, none))
+		client.sends(1, 8)
+		server.done(server.recv, 0, dat.StatusSuccess)
+		ev := r.next(n.ia.Async())
+		source, why, ok := ev.Async()
+		require.True(r, ok)
+		require.Same(r, server.ep, source)
+		require.Equal(r, dat.ReasonEPSoftHighWatermark, why)
+		require.NoError(r, server.ep.SetWatermark(none, 0))
+		client.postSend(2, 8)
+		server.connection(dat.Broken)
+	}},
 }
 
 // sharedReceives: the provider has shared receive queues (SRQ).
@@ -42,23 +147,6 @@ func (n *node) srq(attr dat.SRQAttr) *dat.SRQ {
 
 func from(q *dat.SRQ) func(*dat.EndpointConfig) {
 	return func(cfg *dat.EndpointConfig) { cfg.SRQ = q }
-}
-
-func ds1(r *rig) {
-	n := r.node()
-	q := n.srq(dat.SRQAttr{MaxRecvDTOs: 33, MaxRecvIOV: 2})
-	p := query(r, q.Query, dat.SRQFieldAll)
-	assert.GreaterOrEqual(r, p.MaxRecvDTOs, 33)
-	assert.GreaterOrEqual(r, p.MaxRecvIOV, 2)
-	assert.Equal(r, dat.SRQOperational, p.State)
-	assert.Same(r, n.pz, p.PZ)
-	assert.Zero(r, p.Outstanding)
-	require.NoError(r, q.PostRecv(1, n.lmr(64).Segment(0, 64)))
-	p = query(r, q.Query, dat.SRQFieldAll)
-	assert.Equal(r, 1, p.Outstanding)
-	refuses(r, q.Query, dat.SRQFieldAll+1, dat.ErrInvalidParameter)
-	require.NoError(r, q.Close())
-	refuses(r, q.Query, dat.SRQFieldAll, code(hw.InvalidHandle, hw.HandleSRQ))
 }
 
 // ds3 sends bursts over many connections. Each message says of which connection it
@@ -132,106 +220,4 @@ func ds3(r *rig, shared bool) {
 			}
 		}
 	}
-}
-
-func ds7(r *rig) {
-	n := r.node()
-	q, m := n.srq(dat.SRQAttr{MaxRecvDTOs: 4}), n.lmr(64)
-	p := query(r, q.Query, dat.SRQFieldAll)
-	for i := range p.MaxRecvDTOs {
-		require.NoError(r, q.PostRecv(uint64(i), m.Segment(0, 64)))
-	}
-	require.ErrorIs(r, q.PostRecv(9, m.Segment(0, 64)), code(hw.InsufficientResources, hw.ResourceSRQ))
-	require.NoError(r, q.Resize(p.MaxRecvDTOs+4))
-	require.NoError(r, q.PostRecv(9, m.Segment(0, 64)))
-	require.ErrorIs(r, q.Resize(2), dat.ErrInvalidState, "more than that are outstanding")
-	p = query(r, q.Query, dat.SRQFieldAll)
-	assert.GreaterOrEqual(r, p.Outstanding, 5)
-}
-
-func ds8(r *rig) {
-	n := r.node()
-	q := n.srq(dat.SRQAttr{MaxRecvDTOs: 16})
-	server, client := n.end(from(q)), r.node().end()
-	r.connect(client, server)
-	for i := range uint64(4) {
-		require.NoError(r, q.PostRecv(i, server.mem.Segment(0, 64)))
-	}
-	require.NoError(r, q.SetLowWatermark(3))
-	take := func(cookie uint64) {
-		r.Helper()
-		client.sends(cookie, 8)
-		server.done(server.recv, cookie, dat.StatusSuccess)
-	}
-	take(0)
-	r.none(n.ia.Async())
-	take(1)
-	ev := r.next(n.ia.Async())
-	assert.Same(r, q, dat.SRQOf(ev))
-	_, why, ok := ev.Async()
-	assert.True(r, ok)
-	assert.Equal(r, dat.ReasonSRQLowWatermark, why)
-	take(2)
-	r.none(n.ia.Async())
-	require.NoError(r, q.SetLowWatermark(3), "it is below already")
-	assert.Same(r, q, dat.SRQOf(r.next(n.ia.Async())))
-}
-
-func ds9(r *rig) {
-	n := r.node()
-	q := n.srq(dat.SRQAttr{})
-	e := n.end(from(q))
-	require.ErrorIs(r, q.Close(), code(hw.InvalidState, hw.StateSRQInUse))
-	require.NoError(r, e.ep.Close())
-	require.NoError(r, q.Close())
-}
-
-func ds10(r *rig) {
-	n := r.node()
-	e := n.end(from(n.srq(dat.SRQAttr{})))
-	require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
-	r.connect(r.node().end(), e)
-	require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
-}
-
-func ds11(r *rig) {
-	n := r.node()
-	q := n.srq(dat.SRQAttr{})
-	for i := range uint64(2) {
-		require.NoError(r, q.PostRecv(i, n.lmr(64).Segment(0, 64)))
-	}
-	for i := range uint64(2) {
-		server, client := n.end(from(q)), r.node().end()
-		r.connect(client, server)
-		client.sends(5, 64)
-		server.done(server.recv, i, dat.StatusSuccess)
-		require.NoError(r, client.ep.Disconnect(dat.Graceful))
-		server.connection(dat.Disconnected)
-		r.none(server.recv)
-		require.NoError(r, server.ep.Close())
-	}
-}
-
-// ds12 sets watermarks that one receive exceeds.
-func ds12(r *rig) {
-	n := r.node()
-	q := n.srq(dat.SRQAttr{})
-	server, client := n.end(from(q)), r.node().end()
-	r.connect(client, server)
-	for i := range uint64(2) {
-		require.NoError(r, q.PostRecv(i, server.mem.Segment(0, 64)))
-	}
-	const none = -1
-	require.ErrorIs(r, server.ep.SetWatermark(-2, none), dat.ErrInvalidParameter)
-	require.NoError(r, server.ep.SetWatermark(0, none))
-	client.sends(1, 8)
-	server.done(server.recv, 0, dat.StatusSuccess)
-	ev := r.next(n.ia.Async())
-	source, why, ok := ev.Async()
-	require.True(r, ok)
-	require.Same(r, server.ep, source)
-	require.Equal(r, dat.ReasonEPSoftHighWatermark, why)
-	require.NoError(r, server.ep.SetWatermark(none, 0))
-	client.postSend(2, 8)
-	server.connection(dat.Broken)
 }

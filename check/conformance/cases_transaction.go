@@ -33,90 +33,80 @@ var transactionCases = []Case{
 	transactionCase("TX-transmete", "the mix on four threads with four connections each", mix{iterations: 8192, threads: 4, eps: 4, ops: short}),
 	transactionCase("TX-threads", "six threads", mix{iterations: 2048, threads: 6, ops: sr(8192, 3)}),
 	transactionCase("TX-threadsm", "four threads with four connections each", mix{iterations: 2048, threads: 4, eps: 4, ops: sr(8192, 3)}),
-	{ID: "TX-epa", Claim: "ten threads with ten to fifty connections each", run: txEpa},
-	{ID: "TX-validate", Claim: "what arrives is what was sent, read and written", run: txValidate},
+	{ID: "TX-epa", Claim: "ten threads with ten to fifty connections each", run: func(r *rig) {
+		for eps := 10; eps <= 50; eps += 10 { // 6 million messages each way at scale 1
+			r.each(fmt.Sprint(eps), func(r *rig) {
+				r.transact(mix{iterations: 4096, threads: 10, eps: eps, ops: sr(8192, 3)})
+			})
+		}
+	}},
+	{ID: "TX-validate", Claim: "what arrives is what was sent, read and written", run: func(r *rig) {
+		for name, first := range map[string]string{
+			"SR": "",
+			"RR": "client RR 4096 2  server RR 512 1  ",
+			"RW": "client RW 4096 2  ",
+		} {
+			r.each(name, func(r *rig) {
+				r.transact(mix{iterations: 512, threads: 2, eps: 2, ops: first + sr(1024, 3), validate: true})
+			})
+		}
+	}},
 	transactionCase("TX-rsp", "through reserved service points", mix{iterations: 512, threads: 2, eps: 2, ops: sr(4096, 1), rsp: true}),
 	transactionCase("TX-poll", "polling", mix{iterations: 4096, ops: sr(4096, 1), poll: true}),
 	transactionCase("TX-cno", "waiting for a CNO", mix{iterations: 4096, eps: 4, ops: sr(4096, 1), cno: true}),
-	{ID: "TX-regress", Claim: "many iterations, small and large, on one and on many connections", run: txRegress},
-	{ID: "TX-multi", Claim: "several clients of one server", run: txMulti},
-	{ID: "TX-quit", Claim: "a server that is told to quit frees everything and closes", run: txQuit},
+	{ID: "TX-regress", Claim: "many iterations, small and large, on one and on many connections", run: func(r *rig) {
+		for name, m := range map[string]mix{
+			"small":            {iterations: 10000, ops: sr(256, 1)},
+			"large":            {iterations: 10000, ops: sr(1<<18, 1)},
+			"1 thread, 8 EPs":  {iterations: 10000, eps: 8, ops: sr(1024, 1)},
+			"4 threads, 8 EPs": {iterations: 10000, threads: 4, eps: 8, ops: sr(1024, 1)},
+		} {
+			r.each(name, func(r *rig) { r.transact(m) })
+		}
+	}},
+	// TX-multi makes the client of each thread an adapter of its own.
+	{ID: "TX-multi", Claim: "several clients of one server", run: func(r *rig) {
+		server := r.node()
+		s := server.listen()
+		for i := range r.p.Scale.of(16, 3) {
+			client, e := r.node().end(), server.end()
+			if err := client.ep.Connect(s.at()); err != nil {
+				r.Fatal(err)
+			}
+			if err := s.request().Accept(e.ep, nil); err != nil {
+				r.Fatal(err)
+			}
+			client.established()
+			e.established()
+			for range i + 1 {
+				say(client, e, 64)
+				say(e, client, 64)
+			}
+		}
+	}},
+	// TX-quit makes a client tell the server to quit. The server answers, disconnects,
+	// and closes its objects in an order in which none is in use.
+	{ID: "TX-quit", Claim: "a server that is told to quit frees everything and closes", run: func(r *rig) {
+		client, server := r.node().end(), r.node().end()
+		s := server.listen()
+		s.join(client, server)
+		copy(client.mem.Bytes(), "quit")
+		say(client, server, 4)
+		require.Equal(r, "quit", string(server.mem.Bytes()[:4]))
+		say(server, client, 4)
+		server.disconnect(dat.Graceful)
+		client.connection(dat.Disconnected)
+		require.NoError(r, s.psp.Close())
+		require.NoError(r, server.ep.Close())
+		for _, d := range []*dat.Dispatcher{s.cr, server.conn, server.recv, server.req} {
+			require.NoError(r, d.Close())
+		}
+		require.NoError(r, server.mem.Free())
+		require.NoError(r, server.pz.Close())
+		require.NoError(r, server.ia.CloseGraceful())
+	}},
 }
 
 func transactionCase(id, claim string, m mix) Case {
 	return Case{ID: id, Claim: claim, run: func(r *rig) { r.transact(m) }}
-}
-
-func txEpa(r *rig) {
-	for eps := 10; eps <= 50; eps += 10 { // 6 million messages each way at scale 1
-		r.each(fmt.Sprint(eps), func(r *rig) {
-			r.transact(mix{iterations: 4096, threads: 10, eps: eps, ops: sr(8192, 3)})
-		})
-	}
-}
-
-func txValidate(r *rig) {
-	for name, first := range map[string]string{
-		"SR": "",
-		"RR": "client RR 4096 2  server RR 512 1  ",
-		"RW": "client RW 4096 2  ",
-	} {
-		r.each(name, func(r *rig) {
-			r.transact(mix{iterations: 512, threads: 2, eps: 2, ops: first + sr(1024, 3), validate: true})
-		})
-	}
-}
-
-func txRegress(r *rig) {
-	for name, m := range map[string]mix{
-		"small":            {iterations: 10000, ops: sr(256, 1)},
-		"large":            {iterations: 10000, ops: sr(1<<18, 1)},
-		"1 thread, 8 EPs":  {iterations: 10000, eps: 8, ops: sr(1024, 1)},
-		"4 threads, 8 EPs": {iterations: 10000, threads: 4, eps: 8, ops: sr(1024, 1)},
-	} {
-		r.each(name, func(r *rig) { r.transact(m) })
-	}
-}
-
-// txMulti makes the client of each thread an adapter of its own.
-func txMulti(r *rig) {
-	server := r.node()
-	s := server.listen()
-	for i := range r.p.Scale.of(16, 3) {
-		client, e := r.node().end(), server.end()
-		if err := client.ep.Connect(s.at()); err != nil {
-			r.Fatal(err)
-		}
-		if err := s.request().Accept(e.ep, nil); err != nil {
-			r.Fatal(err)
-		}
-		client.established()
-		e.established()
-		for range i + 1 {
-			say(client, e, 64)
-			say(e, client, 64)
-		}
-	}
-}
-
-// txQuit makes a client tell the server to quit. The server answers, disconnects,
-// and closes its objects in an order in which none is in use.
-func txQuit(r *rig) {
-	client, server := r.node().end(), r.node().end()
-	s := server.listen()
-	s.join(client, server)
-	copy(client.mem.Bytes(), "quit")
-	say(client, server, 4)
-	require.Equal(r, "quit", string(server.mem.Bytes()[:4]))
-	say(server, client, 4)
-	server.disconnect(dat.Graceful)
-	client.connection(dat.Disconnected)
-	require.NoError(r, s.psp.Close())
-	require.NoError(r, server.ep.Close())
-	for _, d := range []*dat.Dispatcher{s.cr, server.conn, server.recv, server.req} {
-		require.NoError(r, d.Close())
-	}
-	require.NoError(r, server.mem.Free())
-	require.NoError(r, server.pz.Close())
-	require.NoError(r, server.ia.CloseGraceful())
 }

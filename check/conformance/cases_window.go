@@ -11,16 +11,188 @@ import (
 )
 
 var windowCases = []Case{
-	{ID: "Q-9", Claim: "a query of a window says what it is bound to", needs: needs(windows), run: q9},
-	{ID: "PZ-3", Claim: "a zone with a window or a shared receive queue in it is in use", needs: needs(windows, sharedReceives), run: pz3},
-	{ID: "ME-1", Claim: "a window is bound, written through, bound anew, unbound and freed", needs: needs(windows), run: me1},
-	{ID: "ME-2", Claim: "a bind needs the region's privilege for each it gives", needs: needs(windows), run: me2},
-	{ID: "ME-3", Claim: "a bind beyond the region or of another zone is refused", needs: needs(windows), run: me3},
-	{ID: "ME-4", Claim: "a region that a window is bound to can't be freed", needs: needs(windows), run: me4},
-	{ID: "ME-5", Claim: "an invalidated window is out of reach, and the receiver is told", needs: needs(windows, sendInvalidate), run: me5},
-	{ID: "ME-6", Claim: "the same memory is shared by regions of one id", run: me6},
-	{ID: "ME-7", Claim: "the sync calls check their segments", run: me7},
-	{ID: "ME-9", Claim: "a region of a region is the same memory with privileges of its own", run: me9},
+	{ID: "Q-9", Claim: "a query of a window says what it is bound to", needs: needs(windows), run: func(r *rig) {
+		w := r.wire()
+		rmr := w.server.window()
+		p := query(r, rmr.Query, dat.RMRFieldAll)
+		assert.Same(r, w.server.pz, p.PZ)
+		assert.Zero(r, p.Segment, "it is bound to nothing")
+		assert.Zero(r, p.Privileges)
+		remote := w.server.bind(rmr, w.server.mem.Segment(8, 64), dat.RemoteRead)
+		p = query(r, rmr.Query, dat.RMRFieldAll)
+		assert.Equal(r, w.server.mem.Segment(8, 64), p.Segment)
+		assert.Equal(r, dat.RemoteRead, p.Privileges)
+		assert.Equal(r, remote.Context, p.RemoteContext)
+		require.NoError(r, rmr.Free())
+		refuses(r, rmr.Query, dat.RMRFieldAll, code(hw.InvalidHandle, hw.HandleRMR))
+	}},
+	{ID: "PZ-3", Claim: "a zone with a window or a shared receive queue in it is in use", needs: needs(windows, sharedReceives), run: func(r *rig) {
+		n := r.node()
+		w := n.window()
+		require.ErrorIs(r, n.pz.Close(), code(hw.InvalidState, hw.StatePZInUse))
+		require.NoError(r, w.Free())
+		q := n.srq(dat.SRQAttr{})
+		require.ErrorIs(r, n.pz.Close(), code(hw.InvalidState, hw.StatePZInUse))
+		require.ErrorIs(r, n.ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse))
+		require.NoError(r, q.Close())
+		require.NoError(r, n.pz.Close())
+	}},
+	{ID: "ME-1", Claim: "a window is bound, written through, bound anew, unbound and freed", needs: needs(windows), run: func(r *rig) {
+		w := r.wire()
+		rmr := w.server.window()
+		first := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
+		copy(w.client.mem.Bytes(), "through!")
+		require.NoError(r, w.client.ep.PostRDMAWrite(1, 0, first, w.client.mem.Segment(0, 8)))
+		w.client.done(w.client.req, 1, dat.StatusSuccess)
+		say(w.client, w.server, 0)
+		assert.Equal(r, "through!", string(w.server.mem.Bytes()[:8]))
+
+		second := w.server.bind(rmr, w.server.mem.Segment(64, 64), remoteBoth)
+		w.remote("post_rdma_read", second, true, "the new name")
+		w.remote("post_rdma_read", first, false, "the old name")
+
+		third := w.server.bind(rmr, w.server.mem.Segment(128, 64), dat.RemoteRead)
+		w.remote("post_rdma_read", third, true, "for reading")
+		w.remote("post_rdma_write", third, false, "not for writing")
+
+		fourth := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
+		beyond := fourth
+		beyond.Addr += 57
+		w.remote("post_rdma_write", beyond, false, "beyond the window, within the region")
+
+		fifth := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
+		w.server.bind(rmr, dat.Segment{}, 0)
+		w.remote("post_rdma_read", fifth, false, "after the unbind")
+
+		sixth := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
+		require.NoError(r, rmr.Free(), "bound or not")
+		w.remote("post_rdma_read", sixth, false, "after the free")
+	}},
+	{ID: "ME-2", Claim: "a bind needs the region's privilege for each it gives", needs: needs(windows), run: func(r *rig) {
+		w := r.wire()
+		for _, c := range []struct {
+			region, gives dat.Privileges
+			ok            bool
+		}{
+			{dat.LocalRead, dat.RemoteRead, true},
+			{dat.LocalWrite, dat.RemoteRead, false},
+			{dat.LocalWrite, dat.RemoteWrite, true},
+			{dat.LocalRead, dat.RemoteWrite, false},
+			{dat.LocalRead, remoteBoth, false},
+			{dat.LocalRead | dat.LocalWrite, remoteBoth, true},
+		} {
+			what := fmt.Sprintf("%v of %v", c.gives, c.region)
+			m, rmr := w.server.region(w.server.pz, 64, c.region), w.server.window()
+			_, err := w.server.ep.PostBind(1, 0, rmr, dat.Binding{Segment: m.Segment(0, 64), Privileges: c.gives})
+			if !c.ok {
+				require.ErrorIs(r, err, dat.ErrPrivileges, what)
+				continue
+			}
+			require.NoError(r, err, what)
+			w.server.done(w.server.req, 1, dat.StatusSuccess)
+			require.NoError(r, rmr.Free())
+		}
+	}},
+	{ID: "ME-3", Claim: "a bind beyond the region or of another zone is refused", needs: needs(windows), run: func(r *rig) {
+		w := r.wire()
+		rmr, m := w.server.window(), w.server.lmr(64)
+		bind := func(seg dat.Segment) error {
+			_, err := w.server.ep.PostBind(1, 0, rmr, dat.Binding{Segment: seg, Privileges: remoteBoth})
+			return err
+		}
+		for _, at := range []int{-1, 1} {
+			seg := m.Segment(0, 64)
+			seg.Addr += uint64(at)
+			assert.ErrorIs(r, bind(seg), dat.ErrInvalidParameter, "%d bytes off", at)
+		}
+		other := w.server.region(w.server.zone(), 64, dat.AllPrivileges)
+		assert.ErrorIs(r, bind(other.Segment(0, 64)), dat.ErrProtection)
+		foreign, err := w.server.zone().NewRMR()
+		require.NoError(r, err)
+		w.server.later(foreign.Free)
+		_, err = w.server.ep.PostBind(1, 0, foreign, dat.Binding{Segment: m.Segment(0, 64), Privileges: remoteBoth})
+		assert.ErrorIs(r, err, dat.ErrProtection)
+		r.none(w.server.req)
+	}},
+	{ID: "ME-4", Claim: "a region that a window is bound to can't be freed", needs: needs(windows), run: func(r *rig) {
+		w := r.wire()
+		rmr, m := w.server.window(), w.server.lmr(64)
+		w.server.bind(rmr, m.Segment(0, 64), remoteBoth)
+		require.ErrorIs(r, m.Free(), code(hw.InvalidState, hw.StateLMRInUse))
+		_, err := m.Query(dat.LMRFieldAll)
+		require.NoError(r, err, "it is there still")
+		w.server.bind(rmr, dat.Segment{}, 0)
+		require.NoError(r, m.Free())
+	}},
+	{ID: "ME-5", Claim: "an invalidated window is out of reach, and the receiver is told", needs: needs(windows, sendInvalidate), run: func(r *rig) {
+		w := r.wire()
+		rmr, err := w.server.ep.NewRMR()
+		require.NoError(r, err)
+		w.server.later(rmr.Free)
+		at := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
+		w.remote("post_rdma_write", at, true, "before")
+		require.NoError(r, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(128, 64)))
+		require.NoError(r, w.client.ep.PostSendInvalidate(1, 0, at.Context, w.client.mem.Segment(0, 8)))
+		assert.Equal(r, dat.OpSend, w.client.done(w.client.req, 1, dat.StatusSuccess).Op)
+		got := w.server.done(w.server.recv, 2, dat.StatusSuccess)
+		assert.Equal(r, hw.OpRecvInvalidate, got.Op)
+		context, ok := got.InvalidatedContext()
+		assert.True(r, ok)
+		assert.Equal(r, at.Context, context)
+		w.remote("post_rdma_write", at, false, "after")
+	}},
+	{ID: "ME-6", Claim: "the same memory is shared by regions of one id", run: func(r *rig) {
+		n := r.node()
+		id := dat.SharedID{1, 2, 3}
+		buf := make([]byte, 4096)
+		first, err := n.pz.RegisterShared(id, buf, dat.AllPrivileges)
+		require.NoError(r, err)
+		n.later(first.Free)
+		// Another adapter of the same process finds the memory by its id.
+		other := r.node()
+		second, err := other.pz.RegisterShared(id, nil, dat.AllPrivileges)
+		require.NoError(r, err)
+		other.later(second.Free)
+		assert.Equal(r, address(buf), address(second.Bytes()))
+		_, err = other.pz.RegisterShared(id, make([]byte, 64), dat.AllPrivileges)
+		assert.ErrorIs(r, err, dat.ErrInvalidParameter, "other memory")
+		_, err = other.pz.RegisterShared(dat.SharedID{9}, nil, dat.AllPrivileges)
+		assert.Error(r, err, "nobody has named it")
+		require.NoError(r, first.Free())
+		second.Bytes()[0] = 1
+	}},
+	{ID: "ME-7", Claim: "the sync calls check their segments", run: func(r *rig) {
+		n := r.node()
+		m, other := n.lmr(64), n.region(n.zone(), 64, dat.AllPrivileges)
+		outside := m.Segment(0, 64)
+		outside.Addr++
+		freed := n.lmr(64)
+		gone := freed.Segment(0, 64)
+		require.NoError(r, freed.Free())
+		for _, sync := range []func(...dat.Segment) error{n.ia.SyncRDMARead, n.ia.SyncRDMAWrite} {
+			assert.NoError(r, sync())
+			assert.NoError(r, sync(m.Segment(0, 64), other.Segment(8, 8)), "of several zones")
+			assert.ErrorIs(r, sync(m.Segment(0, 64), outside), dat.ErrInvalidParameter)
+			assert.ErrorIs(r, sync(gone), dat.ErrInvalidHandle)
+		}
+	}},
+	{ID: "ME-9", Claim: "a region of a region is the same memory with privileges of its own", run: func(r *rig) {
+		w := r.wire()
+		all := w.server.lmr(64)
+		reads, err := w.server.pz.RegisterLMR(all, dat.LocalRead|dat.RemoteRead)
+		require.NoError(r, err)
+		w.server.later(reads.Free)
+		assert.Equal(r, address(all.Bytes()), address(reads.Bytes()))
+		assert.NotEqual(r, all.Context(), reads.Context())
+		w.remote("post_rdma_read", reads.Remote(0, 8), true, "read")
+		w.remote("post_rdma_write", reads.Remote(0, 8), false, "write")
+		require.NoError(r, all.Free())
+		reads.Bytes()[0] = 7
+		w.remote("post_rdma_read", reads.Remote(0, 8), true, "the memory lives on")
+		assert.EqualValues(r, 7, w.client.mem.Bytes()[0])
+		_, err = w.server.pz.RegisterLMR(all, dat.LocalRead)
+		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleLMR))
+	}},
 }
 
 // windows: the provider has memory windows (RMR).
@@ -50,196 +222,4 @@ func (e *end) bind(w *dat.RMR, seg dat.Segment, priv dat.Privileges) dat.RemoteS
 	ev := e.done(e.req, 77, dat.StatusSuccess)
 	require.Equal(e, dat.BindCompletion, ev.Number)
 	return remote
-}
-
-func q9(r *rig) {
-	w := r.wire()
-	rmr := w.server.window()
-	p := query(r, rmr.Query, dat.RMRFieldAll)
-	assert.Same(r, w.server.pz, p.PZ)
-	assert.Zero(r, p.Segment, "it is bound to nothing")
-	assert.Zero(r, p.Privileges)
-	remote := w.server.bind(rmr, w.server.mem.Segment(8, 64), dat.RemoteRead)
-	p = query(r, rmr.Query, dat.RMRFieldAll)
-	assert.Equal(r, w.server.mem.Segment(8, 64), p.Segment)
-	assert.Equal(r, dat.RemoteRead, p.Privileges)
-	assert.Equal(r, remote.Context, p.RemoteContext)
-	require.NoError(r, rmr.Free())
-	refuses(r, rmr.Query, dat.RMRFieldAll, code(hw.InvalidHandle, hw.HandleRMR))
-}
-
-func pz3(r *rig) {
-	n := r.node()
-	w := n.window()
-	require.ErrorIs(r, n.pz.Close(), code(hw.InvalidState, hw.StatePZInUse))
-	require.NoError(r, w.Free())
-	q := n.srq(dat.SRQAttr{})
-	require.ErrorIs(r, n.pz.Close(), code(hw.InvalidState, hw.StatePZInUse))
-	require.ErrorIs(r, n.ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse))
-	require.NoError(r, q.Close())
-	require.NoError(r, n.pz.Close())
-}
-
-func me1(r *rig) {
-	w := r.wire()
-	rmr := w.server.window()
-	first := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
-	copy(w.client.mem.Bytes(), "through!")
-	require.NoError(r, w.client.ep.PostRDMAWrite(1, 0, first, w.client.mem.Segment(0, 8)))
-	w.client.done(w.client.req, 1, dat.StatusSuccess)
-	say(w.client, w.server, 0)
-	assert.Equal(r, "through!", string(w.server.mem.Bytes()[:8]))
-
-	second := w.server.bind(rmr, w.server.mem.Segment(64, 64), remoteBoth)
-	w.remote("post_rdma_read", second, true, "the new name")
-	w.remote("post_rdma_read", first, false, "the old name")
-
-	third := w.server.bind(rmr, w.server.mem.Segment(128, 64), dat.RemoteRead)
-	w.remote("post_rdma_read", third, true, "for reading")
-	w.remote("post_rdma_write", third, false, "not for writing")
-
-	fourth := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
-	beyond := fourth
-	beyond.Addr += 57
-	w.remote("post_rdma_write", beyond, false, "beyond the window, within the region")
-
-	fifth := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
-	w.server.bind(rmr, dat.Segment{}, 0)
-	w.remote("post_rdma_read", fifth, false, "after the unbind")
-
-	sixth := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
-	require.NoError(r, rmr.Free(), "bound or not")
-	w.remote("post_rdma_read", sixth, false, "after the free")
-}
-
-func me2(r *rig) {
-	w := r.wire()
-	for _, c := range []struct {
-		region, gives dat.Privileges
-		ok            bool
-	}{
-		{dat.LocalRead, dat.RemoteRead, true},
-		{dat.LocalWrite, dat.RemoteRead, false},
-		{dat.LocalWrite, dat.RemoteWrite, true},
-		{dat.LocalRead, dat.RemoteWrite, false},
-		{dat.LocalRead, remoteBoth, false},
-		{dat.LocalRead | dat.LocalWrite, remoteBoth, true},
-	} {
-		what := fmt.Sprintf("%v of %v", c.gives, c.region)
-		m, rmr := w.server.region(w.server.pz, 64, c.region), w.server.window()
-		_, err := w.server.ep.PostBind(1, 0, rmr, dat.Binding{Segment: m.Segment(0, 64), Privileges: c.gives})
-		if !c.ok {
-			require.ErrorIs(r, err, dat.ErrPrivileges, what)
-			continue
-		}
-		require.NoError(r, err, what)
-		w.server.done(w.server.req, 1, dat.StatusSuccess)
-		require.NoError(r, rmr.Free())
-	}
-}
-
-func me3(r *rig) {
-	w := r.wire()
-	rmr, m := w.server.window(), w.server.lmr(64)
-	bind := func(seg dat.Segment) error {
-		_, err := w.server.ep.PostBind(1, 0, rmr, dat.Binding{Segment: seg, Privileges: remoteBoth})
-		return err
-	}
-	for _, at := range []int{-1, 1} {
-		seg := m.Segment(0, 64)
-		seg.Addr += uint64(at)
-		assert.ErrorIs(r, bind(seg), dat.ErrInvalidParameter, "%d bytes off", at)
-	}
-	other := w.server.region(w.server.zone(), 64, dat.AllPrivileges)
-	assert.ErrorIs(r, bind(other.Segment(0, 64)), dat.ErrProtection)
-	foreign, err := w.server.zone().NewRMR()
-	require.NoError(r, err)
-	w.server.later(foreign.Free)
-	_, err = w.server.ep.PostBind(1, 0, foreign, dat.Binding{Segment: m.Segment(0, 64), Privileges: remoteBoth})
-	assert.ErrorIs(r, err, dat.ErrProtection)
-	r.none(w.server.req)
-}
-
-func me4(r *rig) {
-	w := r.wire()
-	rmr, m := w.server.window(), w.server.lmr(64)
-	w.server.bind(rmr, m.Segment(0, 64), remoteBoth)
-	require.ErrorIs(r, m.Free(), code(hw.InvalidState, hw.StateLMRInUse))
-	_, err := m.Query(dat.LMRFieldAll)
-	require.NoError(r, err, "it is there still")
-	w.server.bind(rmr, dat.Segment{}, 0)
-	require.NoError(r, m.Free())
-}
-
-func me5(r *rig) {
-	w := r.wire()
-	rmr, err := w.server.ep.NewRMR()
-	require.NoError(r, err)
-	w.server.later(rmr.Free)
-	at := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
-	w.remote("post_rdma_write", at, true, "before")
-	require.NoError(r, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(128, 64)))
-	require.NoError(r, w.client.ep.PostSendInvalidate(1, 0, at.Context, w.client.mem.Segment(0, 8)))
-	assert.Equal(r, dat.OpSend, w.client.done(w.client.req, 1, dat.StatusSuccess).Op)
-	got := w.server.done(w.server.recv, 2, dat.StatusSuccess)
-	assert.Equal(r, hw.OpRecvInvalidate, got.Op)
-	context, ok := got.InvalidatedContext()
-	assert.True(r, ok)
-	assert.Equal(r, at.Context, context)
-	w.remote("post_rdma_write", at, false, "after")
-}
-
-func me6(r *rig) {
-	n := r.node()
-	id := dat.SharedID{1, 2, 3}
-	buf := make([]byte, 4096)
-	first, err := n.pz.RegisterShared(id, buf, dat.AllPrivileges)
-	require.NoError(r, err)
-	n.later(first.Free)
-	// Another adapter of the same process finds the memory by its id.
-	other := r.node()
-	second, err := other.pz.RegisterShared(id, nil, dat.AllPrivileges)
-	require.NoError(r, err)
-	other.later(second.Free)
-	assert.Equal(r, address(buf), address(second.Bytes()))
-	_, err = other.pz.RegisterShared(id, make([]byte, 64), dat.AllPrivileges)
-	assert.ErrorIs(r, err, dat.ErrInvalidParameter, "other memory")
-	_, err = other.pz.RegisterShared(dat.SharedID{9}, nil, dat.AllPrivileges)
-	assert.Error(r, err, "nobody has named it")
-	require.NoError(r, first.Free())
-	second.Bytes()[0] = 1
-}
-
-func me7(r *rig) {
-	n := r.node()
-	m, other := n.lmr(64), n.region(n.zone(), 64, dat.AllPrivileges)
-	outside := m.Segment(0, 64)
-	outside.Addr++
-	freed := n.lmr(64)
-	gone := freed.Segment(0, 64)
-	require.NoError(r, freed.Free())
-	for _, sync := range []func(...dat.Segment) error{n.ia.SyncRDMARead, n.ia.SyncRDMAWrite} {
-		assert.NoError(r, sync())
-		assert.NoError(r, sync(m.Segment(0, 64), other.Segment(8, 8)), "of several zones")
-		assert.ErrorIs(r, sync(m.Segment(0, 64), outside), dat.ErrInvalidParameter)
-		assert.ErrorIs(r, sync(gone), dat.ErrInvalidHandle)
-	}
-}
-
-func me9(r *rig) {
-	w := r.wire()
-	all := w.server.lmr(64)
-	reads, err := w.server.pz.RegisterLMR(all, dat.LocalRead|dat.RemoteRead)
-	require.NoError(r, err)
-	w.server.later(reads.Free)
-	assert.Equal(r, address(all.Bytes()), address(reads.Bytes()))
-	assert.NotEqual(r, all.Context(), reads.Context())
-	w.remote("post_rdma_read", reads.Remote(0, 8), true, "read")
-	w.remote("post_rdma_write", reads.Remote(0, 8), false, "write")
-	require.NoError(r, all.Free())
-	reads.Bytes()[0] = 7
-	w.remote("post_rdma_read", reads.Remote(0, 8), true, "the memory lives on")
-	assert.EqualValues(r, 7, w.client.mem.Bytes()[0])
-	_, err = w.server.pz.RegisterLMR(all, dat.LocalRead)
-	assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleLMR))
 }
