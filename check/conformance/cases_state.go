@@ -93,19 +93,6 @@ var stateCases = []Case{
 	{ID: "ST-1/CON", Claim: "every operation in CONNECTED", run: func(r *rig) { st1(r, "CON") }},
 	{ID: "ST-1/DPN", Claim: "every operation in DISCONNECT_PENDING", needs: needs(notReadyWait), run: func(r *rig) { st1(r, "DPN") }},
 	{ID: "ST-1/DIS", Claim: "every operation in DISCONNECTED", run: func(r *rig) { st1(r, "DIS") }},
-	{ID: "ST-3", Claim: "what is posted in DISCONNECTED is flushed, in order, to its dispatcher", run: st3},
-	{ID: "ST-5", Claim: "an endpoint that was reset can be connected again", run: st5},
-	{ID: "ST-6", Claim: "an endpoint is idle when nothing is outstanding, and not when something is", run: st6},
-	{ID: "ST-7", Claim: "a query has the addresses in the states that give them a meaning", run: st7},
-	{ID: "ST-8", Claim: "what attributes were asked for is given, or more", run: st8},
-	{ID: "ST-9", Claim: "a second disconnect does nothing and has no second event", run: st9},
-	{ID: "ST-11", Claim: "nobody listens, no such address, no answer in time: each has its own event", run: st11},
-	{ID: "ST-12", Claim: "an attempt that failed leaves DISCONNECTED, and receives flushed", run: st12},
-	{ID: "ST-13", Claim: "the marker: when its flush is seen, everything before was seen", run: st13},
-	{ID: "ST-14", Claim: "a modify changes what it says, all of it or nothing", run: st14},
-	{ID: "ST-16", Claim: "the receives of an endpoint are counted", run: st16},
-	{ID: "ST-15", Claim: "a graceful disconnect lets requests complete, an abrupt one flushes them", needs: needs(notReadyWait), run: st15},
-	{ID: "ST-17", Claim: "an accepted connection is announced by its first message, or its end is an error of the accept", run: st17},
 }
 
 func st1(r *rig, state string) {

@@ -9,126 +9,258 @@ import (
 	dat "godat/runtime"
 )
 
-func st3(r *rig) {
-	e := r.enter("DIS")
-	seg := e.mem.Segment(0, 64)
-	for i := range uint64(3) {
-		require.NoError(r, e.ep.PostSend(10+i, dat.Suppress, seg), "a flush is no success, and not suppressed")
-		require.NoError(r, e.ep.PostRecv(20+i, 0, seg))
-	}
-	for i := range uint64(3) {
-		assert.Equal(r, dat.OpSend, e.done(e.req, 10+i, dat.StatusFlushed).Op)
-		assert.Equal(r, dat.OpRecv, e.done(e.recv, 20+i, dat.StatusFlushed).Op)
-	}
-	r.none(e.req)
-	r.none(e.recv)
-}
-
-func st5(r *rig) {
-	client, server := r.pair()
-	for range 3 {
-		server.postRecv(1, 64)
-		client.sends(2, 64)
-		server.done(server.recv, 1, dat.StatusSuccess)
-		client.postRecv(3, 64)
-		require.NoError(r, client.ep.Disconnect(dat.Graceful))
-		client.done(client.recv, 3, dat.StatusFlushed)
-		client.connection(dat.Disconnected)
-		server.connection(dat.Disconnected)
-		for _, e := range []*end{client, server} {
-			require.NoError(r, e.ep.Reset())
+var moreStateCases = []Case{
+	{ID: "ST-3", Claim: "what is posted in DISCONNECTED is flushed, in order, to its dispatcher", run: func(r *rig) {
+		e := r.enter("DIS")
+		seg := e.mem.Segment(0, 64)
+		for i := range uint64(3) {
+			require.NoError(r, e.ep.PostSend(10+i, dat.Suppress, seg), "a flush is no success, and not suppressed")
+			require.NoError(r, e.ep.PostRecv(20+i, 0, seg))
+		}
+		for i := range uint64(3) {
+			assert.Equal(r, dat.OpSend, e.done(e.req, 10+i, dat.StatusFlushed).Op)
+			assert.Equal(r, dat.OpRecv, e.done(e.recv, 20+i, dat.StatusFlushed).Op)
+		}
+		r.none(e.req)
+		r.none(e.recv)
+	}},
+	{ID: "ST-5", Claim: "an endpoint that was reset can be connected again", run: func(r *rig) {
+		client, server := r.pair()
+		for range 3 {
+			server.postRecv(1, 64)
+			client.sends(2, 64)
+			server.done(server.recv, 1, dat.StatusSuccess)
+			client.postRecv(3, 64)
+			require.NoError(r, client.ep.Disconnect(dat.Graceful))
+			client.done(client.recv, 3, dat.StatusFlushed)
+			client.connection(dat.Disconnected)
+			server.connection(dat.Disconnected)
+			for _, e := range []*end{client, server} {
+				require.NoError(r, e.ep.Reset())
+				st, err := e.ep.Status()
+				require.NoError(r, err)
+				require.Equal(r, dat.EndpointStatus{State: dat.StateUnconnected, RecvIdle: true, RequestIdle: true}, st)
+			}
+			r.connect(client, server)
+		}
+	}},
+	{ID: "ST-6", Claim: "an endpoint is idle when nothing is outstanding, and not when something is", run: func(r *rig) {
+		client, server := r.pair()
+		idle := func(e *end, recv, request bool) {
+			r.Helper()
 			st, err := e.ep.Status()
 			require.NoError(r, err)
-			require.Equal(r, dat.EndpointStatus{State: dat.StateUnconnected, RecvIdle: true, RequestIdle: true}, st)
+			assert.Equal(r, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: recv, RequestIdle: request}, st)
 		}
-		r.connect(client, server)
-	}
-}
+		idle(server, true, true)
+		server.postRecv(1, 64)
+		idle(server, false, true)
+		client.sends(2, 64)
+		server.done(server.recv, 1, dat.StatusSuccess)
+		idle(server, true, true)
+		idle(client, true, true)
+		if client.waitsForReceives() {
+			client.postSend(3, 64)
+			idle(client, true, false)
+		}
+	}},
+	// ST-7 checks in which states the addresses of an endpoint have a meaning.
+	{ID: "ST-7", Claim: "a query has the addresses in the states that give them a meaning", run: func(r *rig) {
+		for state, means := range map[string]struct{ local, remote bool }{
+			"UNC": {false, false}, "ACT": {true, true}, "CON": {true, true}, "DIS": {false, false},
+		} {
+			r.each(state, func(r *rig) {
+				e := r.enter(state)
+				p := query(r, e.ep.Query, dat.EndpointFieldAll)
+				assert.Equal(r, stateNames[state], p.State)
+				if !means.local {
+					assert.Nil(r, p.LocalAddr)
+					assert.Zero(r, p.LocalQual)
+				}
+				if !means.remote {
+					assert.Nil(r, p.RemoteAddr)
+					assert.Zero(r, p.RemoteQual)
+				}
+				if means.remote {
+					assert.NotNil(r, p.RemoteAddr)
+				}
+				if state == "ACT" {
+					assert.NotZero(r, p.RemoteQual, "what was asked for")
+				}
+				if state == "CON" {
+					assert.NotNil(r, p.LocalAddr)
+				}
+			})
+		}
+	}},
+	{ID: "ST-8", Claim: "what attributes were asked for is given, or more", run: func(r *rig) {
+		for _, n := range []int{1, 3, 64, 200} {
+			asked := dat.EndpointAttr{
+				MaxRecvDTOs: n, MaxRequestDTOs: n, MaxRecvIOV: min(n, 4), MaxRequestIOV: 1, MaxMessageSize: uint64(n),
+			}
+			e := r.node().end(attr(func(a *dat.EndpointAttr) { *a = asked }))
+			atLeast(r, query(r, e.ep.Query, dat.EndpointFieldAll).Attr, asked)
+		}
+		n := r.node()
+		d, limits := n.dispatcher(64), n.ia.Attr()
+		for name, a := range map[string]dat.EndpointAttr{
+			"deeper": {MaxRecvDTOs: limits.MaxDepth + 1}, "more segments": {MaxRequestIOV: limits.MaxSendSegments + 1},
+			"longer": {MaxMessageSize: limits.MaxMessage + 1}, "negative": {MaxRequestDTOs: -2},
+			"no such flag": {RecvFlags: dat.BarrierFence}, "not for requests": {RequestFlags: dat.SolicitedWait},
+		} {
+			_, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &a})
+			assert.ErrorIs(r, err, dat.ErrInvalidParameter, name)
+		}
+	}},
+	{ID: "ST-9", Claim: "a second disconnect does nothing and has no second event", run: func(r *rig) {
+		for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
+			e := r.enter("DIS")
+			require.NoError(r, e.ep.Disconnect(how))
+			require.Equal(r, dat.StateDisconnected, e.ep.State())
+			r.none(e.conn)
 
-func st6(r *rig) {
-	client, server := r.pair()
-	idle := func(e *end, recv, request bool) {
-		r.Helper()
-		st, err := e.ep.Status()
-		require.NoError(r, err)
-		assert.Equal(r, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: recv, RequestIdle: request}, st)
-	}
-	idle(server, true, true)
-	server.postRecv(1, 64)
-	idle(server, false, true)
-	client.sends(2, 64)
-	server.done(server.recv, 1, dat.StatusSuccess)
-	idle(server, true, true)
-	idle(client, true, true)
-	if client.waitsForReceives() {
-		client.postSend(3, 64)
-		idle(client, true, false)
-	}
-}
+			e = r.enter("ACT")
+			e.disconnect(how)
+			require.Equal(r, dat.StateDisconnected, e.ep.State())
+			require.NoError(r, e.ep.Disconnect(how))
+			r.none(e.conn)
+		}
+	}},
+	{ID: "ST-11", Claim: "nobody listens, no such address, no answer in time: each has its own event", run: func(r *rig) {
+		e := r.node().end()
+		s := r.node().listen()
+		at := s.at()
 
-// st7 checks in which states the addresses of an endpoint have a meaning.
-func st7(r *rig) {
-	for state, means := range map[string]struct{ local, remote bool }{
-		"UNC": {false, false}, "ACT": {true, true}, "CON": {true, true}, "DIS": {false, false},
-	} {
-		r.each(state, func(r *rig) {
-			e := r.enter(state)
+		unheard := at
+		unheard.Timeout = time.Millisecond
+		e.fails(unheard, dat.TimedOut)
+
+		require.NoError(r, s.psp.Close())
+		e.fails(at, dat.NonPeerRejected)
+
+		nowhere := at
+		nowhere.Addr = r.p.Nobody
+		e.fails(nowhere, dat.Unreachable)
+	}},
+	{ID: "ST-12", Claim: "an attempt that failed leaves DISCONNECTED, and receives flushed", run: func(r *rig) {
+		e := r.node().end()
+		s := r.node().listen()
+		for range 3 { // after each the endpoint can be used again
+			e.postRecv(5, 64)
+			require.NoError(r, e.ep.Connect(s.at()))
+			require.NoError(r, s.request().Reject([]byte("no")))
+			ev := e.connection(dat.PeerRejected)
+			c, ok := ev.Connection()
+			require.True(r, ok)
+			assert.Equal(r, "no", string(c.Private[:min(2, len(c.Private))]))
+			require.Equal(r, dat.StateDisconnected, e.ep.State())
+			e.done(e.recv, 5, dat.StatusFlushed)
+			require.NoError(r, e.ep.Reset())
+		}
+	}},
+	{ID: "ST-13", Claim: "the marker: when its flush is seen, everything before was seen", run: func(r *rig) {
+		client, server := r.pair()
+		const posted = 5
+		client.receives(posted)
+		require.NoError(r, server.ep.Disconnect(dat.Abrupt))
+		r.until("the end", func() bool { return client.ep.State() == dat.StateDisconnected })
+		client.postRecv(99, 64)
+		for i := range uint64(posted) {
+			client.done(client.recv, i, dat.StatusFlushed)
+		}
+		client.done(client.recv, 99, dat.StatusFlushed)
+		require.NoError(r, client.ep.Reset())
+		r.none(client.recv)
+	}},
+	{ID: "ST-14", Claim: "a modify changes what it says, all of it or nothing", run: func(r *rig) {
+		n := r.node()
+		recv, conn, closed := n.dispatcher(64, dat.StreamDTO), n.dispatcher(8, dat.StreamConnection), n.dispatcher(8)
+		require.NoError(r, closed.Close())
+		e := n.end()
+		is := func(r1, q1, c1 *dat.Dispatcher) {
+			r.Helper()
 			p := query(r, e.ep.Query, dat.EndpointFieldAll)
-			assert.Equal(r, stateNames[state], p.State)
-			if !means.local {
-				assert.Nil(r, p.LocalAddr)
-				assert.Zero(r, p.LocalQual)
-			}
-			if !means.remote {
-				assert.Nil(r, p.RemoteAddr)
-				assert.Zero(r, p.RemoteQual)
-			}
-			if means.remote {
-				assert.NotNil(r, p.RemoteAddr)
-			}
-			if state == "ACT" {
-				assert.NotZero(r, p.RemoteQual, "what was asked for")
-			}
-			if state == "CON" {
-				assert.NotNil(r, p.LocalAddr)
-			}
-		})
-	}
-}
-
-func st8(r *rig) {
-	for _, n := range []int{1, 3, 64, 200} {
-		asked := dat.EndpointAttr{
-			MaxRecvDTOs: n, MaxRequestDTOs: n, MaxRecvIOV: min(n, 4), MaxRequestIOV: 1, MaxMessageSize: uint64(n),
+			assert.Same(r, r1, p.Recv)
+			assert.Same(r, q1, p.Request)
+			assert.Same(r, c1, p.Conn)
 		}
-		e := r.node().end(attr(func(a *dat.EndpointAttr) { *a = asked }))
-		atLeast(r, query(r, e.ep.Query, dat.EndpointFieldAll).Attr, asked)
-	}
-	n := r.node()
-	d, limits := n.dispatcher(64), n.ia.Attr()
-	for name, a := range map[string]dat.EndpointAttr{
-		"deeper": {MaxRecvDTOs: limits.MaxDepth + 1}, "more segments": {MaxRequestIOV: limits.MaxSendSegments + 1},
-		"longer": {MaxMessageSize: limits.MaxMessage + 1}, "negative": {MaxRequestDTOs: -2},
-		"no such flag": {RecvFlags: dat.BarrierFence}, "not for requests": {RequestFlags: dat.SolicitedWait},
-	} {
-		_, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &a})
-		assert.ErrorIs(r, err, dat.ErrInvalidParameter, name)
-	}
-}
+		require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldConn, dat.EndpointParam{Recv: recv, Conn: closed}), dat.ErrInvalidHandle)
+		is(e.recv, e.req, e.conn)
+		require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldState, dat.EndpointParam{Recv: recv}), dat.ErrInvalidParameter)
+		is(e.recv, e.req, e.conn)
+		require.NoError(r, e.ep.Modify(fieldRecv, dat.EndpointParam{Recv: recv}))
+		is(recv, e.req, e.conn)
+		require.NoError(r, e.ep.Modify(fieldConn, dat.EndpointParam{Conn: conn}))
+		is(recv, e.req, conn)
+		require.NoError(r, e.recv.Close(), "nothing feeds it any more")
+		e.recv, e.conn = recv, conn
+		peer := r.node().end()
+		r.connect(peer, e)
+		say(peer, e, 64)
+	}},
+	{ID: "ST-16", Claim: "the receives of an endpoint are counted", run: func(r *rig) {
+		client, server := r.pair()
+		counts := func(want int) {
+			r.Helper()
+			allocated, span, err := server.ep.RecvQuery()
+			require.NoError(r, err)
+			assert.Equal(r, want, allocated)
+			assert.GreaterOrEqual(r, span, want)
+		}
+		counts(0)
+		server.receives(3)
+		counts(3)
+		client.postSend(1, 8)
+		server.done(server.recv, 0, dat.StatusSuccess)
+		counts(2)
+		require.NoError(r, client.ep.Disconnect(dat.Abrupt))
+		server.connection(dat.Disconnected)
+		counts(0)
+	}},
+	{ID: "ST-15", Claim: "a graceful disconnect lets requests complete, an abrupt one flushes them", needs: needs(notReadyWait), run: func(r *rig) {
+		for how, want := range map[dat.CloseFlags]dat.Status{dat.Graceful: dat.StatusSuccess, dat.Abrupt: dat.StatusFlushed} {
+			client, server := r.pair()
+			client.postSend(1, 64)
+			client.postRecv(2, 64)
+			require.NoError(r, client.ep.Disconnect(how))
+			if how == dat.Graceful {
+				require.Equal(r, dat.StateDisconnectPending, client.ep.State())
+				server.postRecv(3, 64)
+				server.done(server.recv, 3, dat.StatusSuccess)
+			}
+			client.done(client.req, 1, want)
+			client.done(client.recv, 2, dat.StatusFlushed)
+			client.connection(dat.Disconnected)
+			server.connection(dat.Disconnected)
+		}
+	}},
+	// ST-17 accepts a request with an endpoint whose provider never reports that the
+	// connection is established.
+	{ID: "ST-17", Claim: "an accepted connection is announced by its first message, or its end is an error of the accept", run: func(r *rig) {
+		e := r.enter("CMP")
+		e.postRecv(1, 64)
+		e.peer.postSend(2, 8)
+		e.established()
+		e.done(e.recv, 1, dat.StatusSuccess)
+		require.Equal(r, dat.StateConnected, e.ep.State())
 
-func st9(r *rig) {
-	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
-		e := r.enter("DIS")
-		require.NoError(r, e.ep.Disconnect(how))
+		e = r.enter("CMP")
+		e.postRecv(1, 64)
+		require.NoError(r, e.peer.ep.Disconnect(dat.Abrupt))
+		e.done(e.recv, 1, dat.StatusFlushed)
+		e.connection(dat.AcceptCompletionError)
 		require.Equal(r, dat.StateDisconnected, e.ep.State())
-		r.none(e.conn)
 
-		e = r.enter("ACT")
-		e.disconnect(how)
-		require.Equal(r, dat.StateDisconnected, e.ep.State())
-		require.NoError(r, e.ep.Disconnect(how))
-		r.none(e.conn)
-	}
+		for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
+			e = r.enter("CMP")
+			e.postRecv(1, 64)
+			require.NoError(r, e.ep.Disconnect(how))
+			e.done(e.recv, 1, dat.StatusFlushed)
+			e.connection(dat.Disconnected)
+			require.Equal(r, dat.StateDisconnected, e.ep.State())
+			r.none(e.conn)
+		}
+	}},
 }
 
 // fails connects, and requires the event with which the attempt ends.
@@ -141,146 +273,4 @@ func (e *end) fails(at dat.ConnectConfig, want dat.EventNumber) {
 	e.done(e.recv, 5, dat.StatusFlushed)
 	require.NoError(e, e.ep.Reset())
 	require.Equal(e, dat.StateUnconnected, e.ep.State())
-}
-
-func st11(r *rig) {
-	e := r.node().end()
-	s := r.node().listen()
-	at := s.at()
-
-	unheard := at
-	unheard.Timeout = time.Millisecond
-	e.fails(unheard, dat.TimedOut)
-
-	require.NoError(r, s.psp.Close())
-	e.fails(at, dat.NonPeerRejected)
-
-	nowhere := at
-	nowhere.Addr = r.p.Nobody
-	e.fails(nowhere, dat.Unreachable)
-}
-
-func st12(r *rig) {
-	e := r.node().end()
-	s := r.node().listen()
-	for range 3 { // after each the endpoint can be used again
-		e.postRecv(5, 64)
-		require.NoError(r, e.ep.Connect(s.at()))
-		require.NoError(r, s.request().Reject([]byte("no")))
-		ev := e.connection(dat.PeerRejected)
-		c, ok := ev.Connection()
-		require.True(r, ok)
-		assert.Equal(r, "no", string(c.Private[:min(2, len(c.Private))]))
-		require.Equal(r, dat.StateDisconnected, e.ep.State())
-		e.done(e.recv, 5, dat.StatusFlushed)
-		require.NoError(r, e.ep.Reset())
-	}
-}
-
-func st13(r *rig) {
-	client, server := r.pair()
-	const posted = 5
-	client.receives(posted)
-	require.NoError(r, server.ep.Disconnect(dat.Abrupt))
-	r.until("the end", func() bool { return client.ep.State() == dat.StateDisconnected })
-	client.postRecv(99, 64)
-	for i := range uint64(posted) {
-		client.done(client.recv, i, dat.StatusFlushed)
-	}
-	client.done(client.recv, 99, dat.StatusFlushed)
-	require.NoError(r, client.ep.Reset())
-	r.none(client.recv)
-}
-
-func st14(r *rig) {
-	n := r.node()
-	recv, conn, closed := n.dispatcher(64, dat.StreamDTO), n.dispatcher(8, dat.StreamConnection), n.dispatcher(8)
-	require.NoError(r, closed.Close())
-	e := n.end()
-	is := func(r1, q1, c1 *dat.Dispatcher) {
-		r.Helper()
-		p := query(r, e.ep.Query, dat.EndpointFieldAll)
-		assert.Same(r, r1, p.Recv)
-		assert.Same(r, q1, p.Request)
-		assert.Same(r, c1, p.Conn)
-	}
-	require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldConn, dat.EndpointParam{Recv: recv, Conn: closed}), dat.ErrInvalidHandle)
-	is(e.recv, e.req, e.conn)
-	require.ErrorIs(r, e.ep.Modify(fieldRecv|fieldState, dat.EndpointParam{Recv: recv}), dat.ErrInvalidParameter)
-	is(e.recv, e.req, e.conn)
-	require.NoError(r, e.ep.Modify(fieldRecv, dat.EndpointParam{Recv: recv}))
-	is(recv, e.req, e.conn)
-	require.NoError(r, e.ep.Modify(fieldConn, dat.EndpointParam{Conn: conn}))
-	is(recv, e.req, conn)
-	require.NoError(r, e.recv.Close(), "nothing feeds it any more")
-	e.recv, e.conn = recv, conn
-	peer := r.node().end()
-	r.connect(peer, e)
-	say(peer, e, 64)
-}
-
-func st15(r *rig) {
-	for how, want := range map[dat.CloseFlags]dat.Status{dat.Graceful: dat.StatusSuccess, dat.Abrupt: dat.StatusFlushed} {
-		client, server := r.pair()
-		client.postSend(1, 64)
-		client.postRecv(2, 64)
-		require.NoError(r, client.ep.Disconnect(how))
-		if how == dat.Graceful {
-			require.Equal(r, dat.StateDisconnectPending, client.ep.State())
-			server.postRecv(3, 64)
-			server.done(server.recv, 3, dat.StatusSuccess)
-		}
-		client.done(client.req, 1, want)
-		client.done(client.recv, 2, dat.StatusFlushed)
-		client.connection(dat.Disconnected)
-		server.connection(dat.Disconnected)
-	}
-}
-
-func st16(r *rig) {
-	client, server := r.pair()
-	counts := func(want int) {
-		r.Helper()
-		allocated, span, err := server.ep.RecvQuery()
-		require.NoError(r, err)
-		assert.Equal(r, want, allocated)
-		assert.GreaterOrEqual(r, span, want)
-	}
-	counts(0)
-	server.receives(3)
-	counts(3)
-	client.postSend(1, 8)
-	server.done(server.recv, 0, dat.StatusSuccess)
-	counts(2)
-	require.NoError(r, client.ep.Disconnect(dat.Abrupt))
-	server.connection(dat.Disconnected)
-	counts(0)
-}
-
-// st17 accepts a request with an endpoint whose provider never reports that the
-// connection is established.
-func st17(r *rig) {
-	e := r.enter("CMP")
-	e.postRecv(1, 64)
-	e.peer.postSend(2, 8)
-	e.established()
-	e.done(e.recv, 1, dat.StatusSuccess)
-	require.Equal(r, dat.StateConnected, e.ep.State())
-
-	e = r.enter("CMP")
-	e.postRecv(1, 64)
-	require.NoError(r, e.peer.ep.Disconnect(dat.Abrupt))
-	e.done(e.recv, 1, dat.StatusFlushed)
-	e.connection(dat.AcceptCompletionError)
-	require.Equal(r, dat.StateDisconnected, e.ep.State())
-
-	for _, how := range []dat.CloseFlags{dat.Abrupt, dat.Graceful} {
-		e = r.enter("CMP")
-		e.postRecv(1, 64)
-		require.NoError(r, e.ep.Disconnect(how))
-		e.done(e.recv, 1, dat.StatusFlushed)
-		e.connection(dat.Disconnected)
-		require.Equal(r, dat.StateDisconnected, e.ep.State())
-		r.none(e.conn)
-	}
 }
