@@ -77,7 +77,7 @@ const inSize = requestPages*maxWindow*slotSize + 8
 // a complaint and returns nil.
 func (l *link) openAccount(side int, rng *rand.Rand) *account {
 	w := l.w
-	a := &account{books: &w.books, w: w, home: w.homes[l.adapters[side]][rng.IntN(zonesPerAdapter)]}
+	a := &account{books: &w.books, w: w, home: w.ias[l.adapters[side]].homes[rng.IntN(zonesPerAdapter)]}
 	w.books.open(a)
 	if !w.cfg.Simple {
 		a.kind = character(rng.IntN(int(characters)))

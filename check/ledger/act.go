@@ -12,9 +12,9 @@ var acts = [...]struct {
 	weight int
 	do     func(*poster)
 }{
-	{44, func(p *poster) { p.send(false) }},
-	{22, (*poster).write},
-	{17, (*poster).read},
+	{44, func(p *poster) { p.single(dat.OpSend) }},
+	{22, func(p *poster) { p.single(dat.OpWrite) }},
+	{17, func(p *poster) { p.single(dat.OpRead) }},
 	{12, (*poster).several},
 	{4, (*poster).byShot},
 	{1, (*poster).wrong},
@@ -23,7 +23,8 @@ var acts = [...]struct {
 // act does one operation, chosen by weight.
 func (p *poster) act() {
 	if p.account.w.cfg.Simple {
-		p.send(true)
+		p.fillLoud(dat.OpSend)
+		p.post()
 		return
 	}
 	x := p.rng.IntN(100)
@@ -95,38 +96,26 @@ func (p *poster) size() int {
 // local lays out n bytes in the slot of the k-th entry after next.
 func (p *poster) local(k, n int) span { return cut(p.rng, p.slotAt(p.slot(k)), n) }
 
-// fillSend makes the k-th entry after next a send; loud: neither suppressed nor
-// UNSIGNALLED.
-func (p *poster) fillSend(k int, loud bool) *entry {
+// fill fills in the k-th entry after next. A write goes to, and a read comes from, the
+// same slot of the peer. The local segments of a read may be longer than the read.
+func (p *poster) fill(op dat.Op, k int) *entry {
 	e := p.label(k)
 	n := p.size()
-	e.op, e.flags, e.length = dat.OpSend, p.flags(dat.OpSend, k), uint32(n)
-	if loud {
-		e.flags &^= dat.Suppress | dat.Unsignalled
+	e.op, e.flags, e.length = op, p.flags(op, k), uint32(n)
+	if op == dat.OpRead {
+		n = min(maxMessage, n+p.rng.IntN(2)*p.rng.IntN(64))
 	}
-	e.local = p.local(k, n)
-	p.account.out.address(e)
+	e.local, e.remote = p.local(k, n), uint32(p.slotAt(p.slot(k)))
+	if op == dat.OpSend {
+		p.account.out.address(e)
+	}
 	return e
 }
 
-// fillWrite makes the k-th entry after next a write into the peer's slot.
-func (p *poster) fillWrite(k int) *entry {
-	e := p.label(k)
-	n := p.size()
-	e.op, e.flags, e.length = dat.OpWrite, p.flags(dat.OpWrite, k), uint32(n)
-	e.local = p.local(k, n)
-	e.remote = uint32(p.slotAt(p.slot(k)))
-	return e
-}
-
-// fillRead makes the k-th entry after next a read of the peer's slot. The local
-// segments may be longer than the read.
-func (p *poster) fillRead(k int) *entry {
-	e := p.label(k)
-	n := p.size()
-	e.op, e.flags, e.length = dat.OpRead, p.flags(dat.OpRead, k), uint32(n)
-	e.local = p.local(k, min(maxMessage, n+p.rng.IntN(2)*p.rng.IntN(64)))
-	e.remote = uint32(p.slotAt(p.slot(k)))
+// fillLoud fills in the next entry, neither suppressed nor UNSIGNALLED.
+func (p *poster) fillLoud(op dat.Op) *entry {
+	e := p.fill(op, 0)
+	e.flags &^= dat.Suppress | dat.Unsignalled
 	return e
 }
 
@@ -147,40 +136,41 @@ func (p *poster) remoteOf(e *entry) dat.RemoteSegment {
 	return p.peer.in.lmr.Remote(int(e.remote), n)
 }
 
+// submit begins the next entry, which is filled in, posts it, and judges the result.
+func (p *poster) submit(post func() error) verdict {
+	p.begin(1)
+	err := post()
+	return p.judge(1, accepts(err), err)
+}
+
+// accepts is how many posts a single post accepted, by its error.
+func accepts(err error) int {
+	if err != nil {
+		return 0
+	}
+	return 1
+}
+
 // post posts the next entry, which is filled in.
 func (p *poster) post() verdict {
-	e := p.next()
+	e, ep := p.next(), p.account.ep
 	p.segments = p.segments[:0]
 	segs := p.segmentsOf(e)
-	p.begin(1)
-	var err error
-	switch e.op {
-	case dat.OpSend:
-		err = p.account.ep.PostSend(e.cookie, e.flags, segs...)
-	case dat.OpWrite:
-		err = p.account.ep.PostRDMAWrite(e.cookie, e.flags, p.remoteOf(e), segs...)
-	default:
-		err = p.account.ep.PostRDMARead(e.cookie, e.flags, p.remoteOf(e), segs...)
-	}
-	k := 1
-	if err != nil {
-		k = 0
-	}
-	return p.judge(1, k, err)
+	return p.submit(func() error {
+		switch e.op {
+		case dat.OpSend:
+			return ep.PostSend(e.cookie, e.flags, segs...)
+		case dat.OpWrite:
+			return ep.PostRDMAWrite(e.cookie, e.flags, p.remoteOf(e), segs...)
+		default:
+			return ep.PostRDMARead(e.cookie, e.flags, p.remoteOf(e), segs...)
+		}
+	})
 }
 
-func (p *poster) send(loud bool) verdict {
-	p.fillSend(0, loud)
-	return p.post()
-}
-
-func (p *poster) write() {
-	p.fillWrite(0)
-	p.post()
-}
-
-func (p *poster) read() {
-	p.fillRead(0)
+// single posts one request of a kind.
+func (p *poster) single(op dat.Op) {
+	p.fill(op, 0)
 	p.post()
 }
 
@@ -192,15 +182,7 @@ func (p *poster) several() {
 	n := min(p.room(), 1+p.rng.IntN(mostBatch))
 	p.batch, p.segments = p.batch[:0], p.segments[:0]
 	for k := range n {
-		var e *entry
-		switch x := p.rng.IntN(4); {
-		case x < 2:
-			e = p.fillSend(k, false)
-		case x == 2:
-			e = p.fillWrite(k)
-		default:
-			e = p.fillRead(k)
-		}
+		e := p.fill([...]dat.Op{dat.OpSend, dat.OpSend, dat.OpWrite, dat.OpRead}[p.rng.IntN(4)], k)
 		d := dat.DTO{Op: e.op, Flags: e.flags, Cookie: e.cookie, Segments: p.segmentsOf(e)}
 		if e.op != dat.OpSend {
 			d.Remote = p.remoteOf(e)
@@ -216,15 +198,11 @@ func (p *poster) several() {
 // event at once, polls for it later, or releases the one-shot unread.
 func (p *poster) byShot() {
 	if p.room() < 2 {
-		p.write() // the request that fills the window keeps its event at the usual place
+		p.single(dat.OpWrite) // the request that fills the window keeps its event at the usual place
 		return
 	}
-	e := p.fillWrite(0)
-	if p.rng.IntN(2) == 0 {
-		e = p.fillRead(0)
-	}
+	e := p.fillLoud([...]dat.Op{dat.OpWrite, dat.OpRead}[p.rng.IntN(2)])
 	x := p.rng.IntN(10)
-	e.flags &^= dat.Suppress | dat.Unsignalled
 	e.place = atShot
 	if x == 0 {
 		e.place = nowhere
@@ -251,7 +229,7 @@ func (p *poster) byShot() {
 
 // wrong posts a request that must be refused without an effect.
 func (p *poster) wrong() {
-	e := p.fillSend(0, true)
+	e := p.fillLoud(dat.OpSend)
 	p.begin(1)
 	ep := p.account.ep
 	var err, want error
@@ -269,10 +247,8 @@ func (p *poster) wrong() {
 		p.returned(1, 0)
 		return
 	}
-	k := 0
 	if err == nil {
-		k = 1
 		p.account.w.complain(Code, "%s: it was taken, instead of %v", p.name(e), want)
 	}
-	p.judge(1, k, err)
+	p.judge(1, accepts(err), err)
 }

@@ -85,20 +85,8 @@ func (l *link) ask(lf *life, c *call, timeout time.Duration, private []byte, may
 	if timeout > 0 {
 		return nil
 	}
-	return l.asked(lf, c)
-}
-
-// asked waits for the request.
-func (l *link) asked(lf *life, c *call) *dat.CR {
-	select {
-	case cr := <-c.crs:
-		return cr
-	case <-l.w.over:
-		return nil
-	case <-time.After(l.w.cfg.Patience):
-		l.w.complain(Connection, "%v: the request does not come", lf)
-		return nil
-	}
+	cr, _ := receive(l.w, l.w.over, c.crs, "%v: the request", lf)
+	return cr
 }
 
 // noise fills b with random bytes.
@@ -147,21 +135,14 @@ func (l *link) accept(lf *life, cr *dat.CR, answer []byte, may ...dat.EventNumbe
 // established waits for the outcome of a side's attempt.
 func (l *link) established(lf *life, side int) bool {
 	a := lf.sides[side]
-	select {
-	case n := <-a.book.heard:
-		if n == dat.Established {
-			close(lf.up[side])
-			return true
-		}
-		// The side's connection book has checked whether this outcome may be.
+	n, heard := receive(l.w, l.w.over, a.book.heard, "%v: an outcome at %v; %v", lf, a, l)
+	switch {
+	case n == dat.Established:
+		close(lf.up[side])
+	case heard: // the side's connection book has checked whether this outcome may be
 		lf.ending.Store(true)
-		return false
-	case <-l.w.over:
-		return false
-	case <-time.After(l.w.cfg.Patience):
-		l.w.complain(Connection, "%v: %v hears of no outcome; %s", lf, a, l.describe())
-		return false
 	}
+	return n == dat.Established
 }
 
 // reject rejects the request, and checks that a second Reject is refused.
@@ -220,12 +201,8 @@ func (l *link) giveUp(lf *life, c *call) {
 	if cr == nil {
 		return
 	}
-	how := dat.Graceful
-	if lf.plan.abruptly {
-		how = dat.Abrupt
-	}
 	lf.end()
-	if err := a.ep.Disconnect(how); err != nil {
+	if err := a.ep.Disconnect(lf.how()); err != nil {
 		l.w.complain(Code, "%v: giving up: %v", lf, err)
 	}
 	if !lf.plan.abruptly {

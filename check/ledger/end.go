@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"errors"
+	"sync"
 
 	dat "godat/runtime"
 )
@@ -9,75 +10,29 @@ import (
 // end ends the connection as planned. It does not wait for the events of the end:
 // conclude does.
 func (l *link) end(lf *life) {
-	by := lf.plan.by
 	lf.end()
-	how := dat.Graceful
-	if lf.plan.abruptly {
-		how = dat.Abrupt
-	}
-	switch lf.plan.ending {
-	case atRest:
-		l.disconnect(lf, how, by)
-	case abrupt:
-		l.disconnect(lf, dat.Abrupt, by)
-	case abruptBoth:
-		l.disconnect(lf, dat.Abrupt, 0, 1)
-	case graceful:
-		l.disconnect(lf, dat.Graceful, by)
-	case gracefulBoth:
-		l.disconnect(lf, dat.Graceful, 0, 1)
-	case closed:
-		l.closeUnderWay(by)
-	case closedBoth:
-		l.closeUnderWay(0, 1)
-	case freed:
-		l.freeUnderWay(lf)
-		l.disconnect(lf, dat.Abrupt, by)
-	case tooLong:
-		l.sendTooLong(lf)
-	case notReady:
-		lf.paused[1-by].Store(true)
-		l.sendOn(lf)
-		l.disconnect(lf, dat.Abrupt, by)
-	case noAccess:
-		l.writeAstray(lf)
-	case endings:
-	}
+	endingTable[lf.plan.ending].do(l, lf)
 }
 
 // disconnect disconnects the given sides at the same time.
 func (l *link) disconnect(lf *life, how dat.CloseFlags, sides ...int) {
-	done := make(chan struct{}, len(sides))
+	l.atOnce("Disconnect", func(side int) {
+		if err := lf.sides[side].ep.Disconnect(how); err != nil {
+			l.w.complain(Code, "%v: disconnecting %v: %v", lf, lf.sides[side], err)
+		}
+	}, sides...)
+}
+
+// breakOff disconnects the planned side abruptly.
+func (l *link) breakOff(lf *life) { l.disconnect(lf, dat.Abrupt, lf.plan.by) }
+
+// atOnce makes a call for each of the given sides at the same time.
+func (l *link) atOnce(call string, do func(side int), sides ...int) {
+	var calls sync.WaitGroup
 	for _, s := range sides {
-		go l.disconnectOne(lf, how, s, done)
+		calls.Go(func() { do(s) })
 	}
-	for range sides {
-		l.w.await(done, "%v: Disconnect to return", lf)
-	}
-}
-
-func (l *link) disconnectOne(lf *life, how dat.CloseFlags, side int, done chan<- struct{}) {
-	if err := lf.sides[side].ep.Disconnect(how); err != nil {
-		l.w.complain(Code, "%v: disconnecting %v: %v", lf, lf.sides[side], err)
-	}
-	done <- struct{}{}
-}
-
-// closeUnderWay closes the endpoints of the given sides at the same time, with
-// posts outstanding.
-func (l *link) closeUnderWay(sides ...int) {
-	done := make(chan struct{}, len(sides))
-	for _, s := range sides {
-		go l.closeOne(s, done)
-	}
-	for range sides {
-		l.w.await(done, "Close of an endpoint of link %d to return", l.number)
-	}
-}
-
-func (l *link) closeOne(side int, done chan<- struct{}) {
-	l.close(side)
-	done <- struct{}{}
+	l.w.await(spawn(calls.Wait), "%s of link %d to return", call, l.number)
 }
 
 // hand is a poster on the link's own page, for posts by the link's goroutine.
@@ -92,13 +47,13 @@ const handTries = 1000
 
 // insist fills in the next entry and posts it until a post is accepted; it gives up
 // when none can be any more.
-func (p *poster) insist(fill func()) bool {
+func (p *poster) insist(fill func(), post func() verdict) bool {
 	for range handTries {
 		if p.page.left() == 0 || !p.makeRoom() {
 			return false
 		}
 		fill()
-		switch p.post() {
+		switch post() {
 		case took:
 			return true
 		case shut, gone:
@@ -113,82 +68,69 @@ func (p *poster) insist(fill func()) bool {
 func (l *link) sendTooLong(lf *life) {
 	p := l.hand(lf, lf.plan.by)
 	ok := p.insist(func() {
-		e := p.fillSend(0, true)
+		e := p.fillLoud(dat.OpSend)
 		e.length, e.hopes = maxMessage+8, true
 		e.local = span{off: uint32(p.slotAt(0)), len: maxMessage + 8, pieces: 1}
 		p.account.out.address(e)
-	})
+	}, p.post)
 	if !ok {
-		l.disconnect(lf, dat.Abrupt, lf.plan.by)
+		l.breakOff(lf)
 	}
 }
 
 // writeAstray writes to memory that the peer has not registered.
 func (l *link) writeAstray(lf *life) {
 	p := l.hand(lf, lf.plan.by)
-	for range handTries {
-		if p.page.left() == 0 || !p.makeRoom() {
-			break
-		}
-		e := p.fillWrite(0)
+	to := p.peer.in.lmr.Remote(0, 64)
+	if lf.plan.abruptly {
+		to.Addr += 1 << 40
+	} else {
+		to.Context ^= 0x5555
+	}
+	ok := p.insist(func() {
+		e := p.fill(dat.OpWrite, 0)
 		e.length, e.hopes = 64, true
 		e.local = span{off: uint32(p.slotAt(0)), len: 64, pieces: 1}
-		to := p.peer.in.lmr.Remote(0, 64)
-		if lf.plan.abruptly {
-			to.Addr += 1 << 40
-		} else {
-			to.Context ^= 0x5555
-		}
+	}, func() verdict {
+		e := p.next()
 		p.segments = p.segments[:0]
-		p.begin(1)
-		err := p.account.ep.PostRDMAWrite(e.cookie, e.flags, to, p.segmentsOf(e)...)
-		if v := p.judge(1, accepts(err), err); v == took {
-			return
-		} else if v != busy {
-			break
-		}
+		return p.submit(func() error { return p.account.ep.PostRDMAWrite(e.cookie, e.flags, to, p.segmentsOf(e)...) })
+	})
+	if !ok {
+		l.breakOff(lf)
 	}
-	l.disconnect(lf, dat.Abrupt, lf.plan.by)
-}
-
-// accepts is how many posts a single post accepted, by its error.
-func accepts(err error) int {
-	if err != nil {
-		return 0
-	}
-	return 1
 }
 
 // sendOn sends more messages than the peer, which posts no more receives, has
 // receives for. It stops when the connection has ended.
 func (l *link) sendOn(lf *life) {
+	lf.paused[1-lf.plan.by].Store(true)
 	p := l.hand(lf, lf.plan.by)
 	for range 4 * maxWindow {
-		if lf.sides[lf.plan.by].phaseNow() != up || !p.insist(func() { p.fillSend(0, true) }) {
-			return
+		if lf.sides[lf.plan.by].phaseNow() != up || !p.insist(func() { p.fillLoud(dat.OpSend) }, p.post) {
+			break
 		}
 	}
+	l.breakOff(lf)
 }
 
 // freeUnderWay frees a region while the one side sends from it and the other writes
 // to it.
 func (l *link) freeUnderWay(lf *life) {
+	defer l.breakOff(lf)
 	by := lf.plan.by
 	a := lf.sides[by]
 	rng := l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 4)
-	v := &victim{
-		account: a, yields: rng.IntN(200), done: make(chan struct{}),
-		region: l.w.register(a.home.pz, victimSize, dat.AllPrivileges, true, rng),
-	}
+	v := &victim{account: a, yields: rng.IntN(200), region: l.w.register(a.home.pz, victimSize, dat.AllPrivileges, true, rng)}
 	if v.region == nil {
 		return
 	}
 	near, far := l.hand(lf, by), l.hand(lf, 1-by)
-	go v.run()
+	freed := spawn(v.free)
 	for i, live := 0, true; i < 30 && live; i++ {
 		live = near.useVictim(v, true) || far.useVictim(v, false)
 	}
-	if !l.w.outlast(v.done, "%v: Free to return", lf) {
+	if !l.w.outlast(freed, "%v: Free to return", lf) {
 		return
 	}
 	if err := near.account.ep.PostSend(0, 0, v.region.lmr.Segment(0, 8)); !errors.Is(err, dat.ErrInvalidHandle) && !errors.Is(err, dat.ErrInvalidState) {

@@ -9,10 +9,9 @@ func (w *world) fall() {
 		time.Sleep(idlePause)
 	}
 	w.books.fallen.Store(true)
-	var done [2]chan struct{}
+	var done [2]<-chan struct{}
 	for i, ad := range w.ias {
-		done[i] = make(chan struct{})
-		go w.closeIA(ad.ia, done[i])
+		done[i] = spawn(func() { w.closeIA(ad.ia) })
 	}
 	for _, c := range done {
 		if !w.outlast(c, "Close of an adapter to return") {
@@ -33,10 +32,7 @@ func (w *world) clearUp() {
 		if h.style != byCallback && !w.outlast(h.done, "the consumer of %s", h.name) {
 			w.complain(Leak, "dispatcher %s was aborted, and its consumer goes on", h.name)
 		}
-		h.mu.Lock()
-		outlets := append([]*outlet(nil), h.outlets...)
-		h.mu.Unlock()
-		for _, o := range outlets {
+		for _, o := range h.openOutlets() {
 			if !w.outlast(o.ended, "route %d of %s", o.place, h.name) {
 				w.complain(Leak, "dispatcher %s was aborted, and its route %d is not closed", h.name, o.place)
 			}

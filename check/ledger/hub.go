@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,12 +149,13 @@ func (h *hub) churn() {
 func (h *hub) gone(o *outlet) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i, x := range h.outlets {
-		if x == o {
-			h.outlets = append(h.outlets[:i], h.outlets[i+1:]...)
-			return
-		}
-	}
+	h.outlets = slices.DeleteFunc(h.outlets, func(x *outlet) bool { return x == o })
+}
+
+func (h *hub) openOutlets() []*outlet {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.outlets)
 }
 
 // mark is a software event. When the consumer gets it, it has got every event that
@@ -170,10 +172,7 @@ func (h *hub) sync() {
 	h.post(m)
 	h.disp.Flush()
 	h.w.await(m.got, "an event posted to dispatcher %s", h.name)
-	h.mu.Lock()
-	outlets := append([]*outlet(nil), h.outlets...)
-	h.mu.Unlock()
-	for _, o := range outlets {
+	for _, o := range h.openOutlets() {
 		o.sync()
 	}
 }
@@ -222,10 +221,7 @@ func (h *hub) close() {
 	if ends && !w.await(h.done, "dispatcher %s to close its channel: not all reservations came back", h.name) {
 		return
 	}
-	h.mu.Lock()
-	outlets := append([]*outlet(nil), h.outlets...)
-	h.mu.Unlock()
-	for _, o := range outlets {
+	for _, o := range h.openOutlets() {
 		w.await(o.ended, "route %d of dispatcher %s to close its channel: not all reservations came back", o.place, h.name)
 	}
 }

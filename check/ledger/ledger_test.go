@@ -118,16 +118,17 @@ func (a *tally) add(r *Report, f *fault.Provider) {
 	if a.what == nil {
 		a.what = make(map[string]int64)
 	}
-	for _, m := range []map[string]int64{r.Styles, r.Attempts, r.Endings} {
-		for name, n := range m {
-			a.what[name] += n
-		}
+	for name, n := range r.Lived {
+		a.what[name] += n
+	}
+	for s := range styles + 2 {
+		a.what[s.String()] += r.Events[s.String()]
 	}
 	for _, s := range []hw.Status{
 		hw.StatusSuccess, hw.StatusFlushed, hw.StatusLocalLength, hw.StatusLocalProtection, hw.StatusRemoteAccess,
 		hw.StatusRemoteResponder, hw.StatusTransport, hw.StatusReceiverNotReady,
 	} {
-		a.what[s.String()] += r.Statuses[s]
+		a.what[s.String()] += r.Events[s.String()]
 	}
 	for k, on := range faults {
 		if on != (fault.Trigger{}) {

@@ -57,7 +57,7 @@ func newLife(l *link, number int, p plan) *life {
 		}
 		a.life.Store(lf)
 	}
-	lf.may, lf.breaks = p.ending.allows()
+	lf.may, lf.breaks = endingTable[p.ending].may, endingTable[p.ending].breaks
 	lf.ending.Store(p.attempt != joined)
 	return lf
 }
@@ -125,9 +125,7 @@ func (lf *life) halt() {
 			}
 		}
 	}
-	done := make(chan struct{})
-	go lf.wait(done)
-	lf.link.w.outlast(done, "%v: its posters to stop", lf)
+	lf.link.w.outlast(spawn(lf.posters.Wait), "%v: its posters to stop", lf)
 }
 
 // end records that the link is about to end the connection, and sets the bound of
@@ -144,12 +142,6 @@ func (lf *life) end() {
 			}
 		}
 	}
-}
-
-// wait closes done when all posters and receivers have ended.
-func (lf *life) wait(done chan<- struct{}) {
-	lf.posters.Wait()
-	close(done)
 }
 
 // promised reports whether a request must run to completion: its own side alone

@@ -92,7 +92,7 @@ func (l *link) finish(lf *life) {
 				posts = n
 				continue // the posters are slow, but not stuck
 			}
-			l.w.complain(Stuck, "%v: its posters neither post nor rest; %s", lf, l.describe())
+			l.w.complain(Stuck, "%v: its posters neither post nor rest; %v", lf, l)
 		}
 		break
 	}
@@ -151,7 +151,7 @@ func (l *link) awaitEnd(lf *life, side int) {
 		case <-l.w.over:
 			return
 		case <-timeout:
-			l.w.complain(Connection, "%v: %v hears of no end, and is %v; %s", lf, a, ph, l.describe())
+			l.w.complain(Connection, "%v: %v hears of no end, and is %v; %v", lf, a, ph, l)
 			return
 		}
 	}
@@ -210,8 +210,8 @@ func (l *link) release(side int) {
 	}
 }
 
-// describe describes the state of both endpoints, for complaints.
-func (l *link) describe() (text string) {
+// String describes the state of both endpoints, for complaints.
+func (l *link) String() (text string) {
 	for s, a := range l.sides {
 		if a == nil {
 			continue

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"godat/hw"
+	dat "godat/runtime"
 )
 
 // attempt is a kind of attempt to connect.
@@ -42,31 +43,33 @@ const (
 	endings
 )
 
-func (e ending) String() string {
-	return [...]string{
-		"at rest", "abrupt", "abrupt by both", "graceful", "graceful by both", "closed", "closed by both",
-		"freed", "too long", "not ready", "no access",
-	}[e]
+// endingTable says what each ending does, which statuses it may cause beside FLUSHED,
+// and whether it may cause BROKEN.
+var endingTable = [endings]struct {
+	name   string
+	do     func(*link, *life)
+	may    statusSet
+	breaks bool
+}{
+	atRest:       {name: "at rest", do: func(l *link, lf *life) { l.disconnect(lf, lf.how(), lf.plan.by) }},
+	abrupt:       {name: "abrupt", do: (*link).breakOff},
+	abruptBoth:   {name: "abrupt by both", do: func(l *link, lf *life) { l.disconnect(lf, dat.Abrupt, 0, 1) }},
+	graceful:     {name: "graceful", do: func(l *link, lf *life) { l.disconnect(lf, dat.Graceful, lf.plan.by) }},
+	gracefulBoth: {name: "graceful by both", do: func(l *link, lf *life) { l.disconnect(lf, dat.Graceful, 0, 1) }},
+	closed:       {name: "closed", do: func(l *link, lf *life) { l.atOnce("Close", l.close, lf.plan.by) }},
+	closedBoth:   {name: "closed by both", do: func(l *link, _ *life) { l.atOnce("Close", l.close, 0, 1) }},
+	freed: {
+		name: "freed", do: (*link).freeUnderWay, breaks: true,
+		may: statuses(hw.StatusLocalProtection, hw.StatusRemoteAccess, hw.StatusRemoteResponder),
+	},
+	tooLong:  {name: "too long", do: (*link).sendTooLong, breaks: true, may: statuses(hw.StatusLocalLength, hw.StatusRemoteResponder)},
+	notReady: {name: "not ready", do: (*link).sendOn, breaks: true, may: statuses(hw.StatusReceiverNotReady)},
+	noAccess: {name: "no access", do: (*link).writeAstray, breaks: true, may: statuses(hw.StatusRemoteAccess)},
 }
+
+func (e ending) String() string { return endingTable[e].name }
 
 func (e ending) quiet() bool { return e == atRest }
-
-// allows returns the statuses that an ending may cause beside FLUSHED, and whether
-// it may cause BROKEN.
-func (e ending) allows() (s statusSet, breaks bool) {
-	switch e {
-	case freed:
-		return statuses(hw.StatusLocalProtection, hw.StatusRemoteAccess, hw.StatusRemoteResponder), true
-	case tooLong:
-		return statuses(hw.StatusLocalLength, hw.StatusRemoteResponder), true
-	case notReady:
-		return statuses(hw.StatusReceiverNotReady), true
-	case noAccess:
-		return statuses(hw.StatusRemoteAccess), true
-	case atRest, abrupt, abruptBoth, graceful, gracefulBoth, closed, closedBoth, endings:
-	}
-	return 0, false
-}
 
 // plan is everything that is decided about a life before it begins.
 type plan struct {
@@ -81,6 +84,14 @@ type plan struct {
 	closes   [2]bool
 	churn    bool // a route is closed and made again while posts use it
 	abruptly bool // abruptly, or with a bad address, where the ending leaves a choice
+}
+
+// how is how a side disconnects where the ending leaves a choice.
+func (lf *life) how() dat.CloseFlags {
+	if lf.plan.abruptly {
+		return dat.Abrupt
+	}
+	return dat.Graceful
 }
 
 // simplePosts is how many messages one life sends with [Config.Simple].

@@ -126,10 +126,11 @@ func (p *poster) makeRoom() bool {
 // finish posts a last send that is neither suppressed nor UNSIGNALLED, and waits
 // until every entry is settled.
 func (p *poster) finish() {
-	for said := busy; said != took; said = p.send(true) {
+	for said := busy; said != took; said = p.post() {
 		if !p.going() || !p.makeRoom() {
 			return
 		}
+		p.fillLoud(dat.OpSend)
 	}
 	for p.poll(); p.outstanding() > 0; p.poll() {
 		p.reclaim(false)

@@ -22,11 +22,9 @@ type Report struct {
 	Orphans            int64 // connections that the provider ended before their planned end
 	Carried            int64 // receives that stayed posted through a reset
 
-	Statuses map[dat.Status]int64 // events by completion status
-	Styles   map[string]int64     // events by how a consumer got them
-	Ops      map[dat.Op]int64     // events by operation
-	Attempts map[string]int64     // lives by how they began
-	Endings  map[string]int64     // lives by how they ended
+	// Events counts events by completion status, by operation, and by how a consumer
+	// got them; Lived counts lives by how they began and how they ended.
+	Events, Lived map[string]int64
 }
 
 // Posts is how many posts were accepted.
@@ -59,28 +57,23 @@ func (w *world) report() *Report {
 		Seed: w.cfg.Seed, Complaints: w.books.all(),
 		Requests: c.posted[requests].Load(), Receives: c.posted[receives].Load(), Refused: c.refused.Load(),
 		Quiet: c.quiet.Load(), Lives: c.lives.Load(), Endpoints: len(w.books.accounts), Orphans: c.orphans.Load(),
-		Carried:  c.carried.Load(),
-		Statuses: make(map[dat.Status]int64), Styles: make(map[string]int64), Ops: make(map[dat.Op]int64),
-		Attempts: make(map[string]int64), Endings: make(map[string]int64),
+		Carried: c.carried.Load(),
+		Events:  make(map[string]int64), Lived: make(map[string]int64),
 	}
 	for i := range c.statuses {
-		if n := c.statuses[i].Load(); n > 0 {
-			r.Statuses[dat.Status(i)] = n
-		}
+		r.Events[dat.Status(i).String()] = c.statuses[i].Load()
 	}
 	for i := range c.events {
-		r.Styles[style(i).String()] = c.events[i].Load()
+		r.Events[style(i).String()] = c.events[i].Load()
 	}
 	for i := range c.ops {
-		if n := c.ops[i].Load(); n > 0 {
-			r.Ops[dat.Op(i)] = n
-		}
+		r.Events[dat.Op(i).String()] = c.ops[i].Load()
 	}
 	for i := range c.attempts {
-		r.Attempts[attempt(i).String()] = c.attempts[i].Load()
+		r.Lived[attempt(i).String()] = c.attempts[i].Load()
 	}
 	for i := range c.endings {
-		r.Endings[ending(i).String()] = c.endings[i].Load()
+		r.Lived[ending(i).String()] = c.endings[i].Load()
 	}
 	return r
 }
@@ -91,7 +84,7 @@ func (r *Report) String() string {
 	fmt.Fprintf(&b, "seed %d: %d posts (%d requests, %d receives; %d refused) on %d endpoints in %d lives, %v, %.0f posts/s\n",
 		r.Seed, r.Posts(), r.Requests, r.Receives, r.Refused, r.Endpoints, r.Lives, r.Took.Round(time.Millisecond), float64(r.Posts())/r.Took.Seconds())
 	fmt.Fprintf(&b, "%d suppressed successes, %d orphans, %d receives carried over\n", r.Quiet, r.Orphans, r.Carried)
-	fmt.Fprintf(&b, "events %v\nstatuses %v\noperations %v\nattempts %v\nendings %v", r.Styles, r.Statuses, r.Ops, r.Attempts, r.Endings)
+	fmt.Fprintf(&b, "events %v\nlives %v", r.Events, r.Lived)
 	for _, c := range r.Complaints {
 		fmt.Fprintf(&b, "\n%v", c)
 	}

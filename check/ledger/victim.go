@@ -13,7 +13,6 @@ type victim struct {
 	account *account
 	region  *region
 	yields  int
-	done    chan struct{} // closed when Free has returned
 }
 
 // isDead reports whether err says that a region was freed.
@@ -21,9 +20,8 @@ func isDead(err error) bool {
 	return errors.Is(err, &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleLMR})
 }
 
-// run frees the region after some yields.
-func (v *victim) run() {
-	defer close(v.done)
+// free frees the region after some yields.
+func (v *victim) free() {
 	for range v.yields {
 		runtime.Gosched()
 	}
@@ -38,28 +36,24 @@ func (p *poster) useVictim(v *victim, own bool) bool {
 	if !p.makeRoom() {
 		return false
 	}
-	e := p.fillSend(0, true)
-	n := int(e.length)
+	e := p.fillLoud(dat.OpSend)
 	off := p.rng.IntN(victimSize/2 - maxMessage)
-	var err error
-	if own {
-		// This send is shorter than a header, since its bytes are not the message
-		// of its cookie. It reads the half of the victim to which the peer does not
-		// write, since nothing orders the two.
-		off += victimSize / 2
-		n = min(n, headerSize-1)
-		e.length = uint32(n)
-		p.begin(1)
-		err = p.account.ep.PostSend(e.cookie, e.flags, v.region.lmr.Segment(off, n))
-	} else {
+	if !own {
 		e.op, e.flags = dat.OpWrite, e.flags&^dat.SolicitedWait
-		p.begin(1)
-		err = p.account.ep.PostRDMAWrite(e.cookie, e.flags, v.region.lmr.Remote(off, n), p.account.out.segments(e.local, nil)...)
+		to := v.region.lmr.Remote(off, int(e.length))
+		return p.submit(func() error {
+			return p.account.ep.PostRDMAWrite(e.cookie, e.flags, to, p.account.out.segments(e.local, nil)...)
+		}) <= busy
 	}
-	if own && isDead(err) {
+	// This send is shorter than a header, since its bytes are not the message of its
+	// cookie. It reads the half of the victim to which the peer does not write, since
+	// nothing orders the two.
+	e.length = min(e.length, headerSize-1)
+	p.begin(1)
+	err := p.account.ep.PostSend(e.cookie, e.flags, v.region.lmr.Segment(victimSize/2+off, int(e.length)))
+	if isDead(err) {
 		p.returned(1, 0)
 		return true
 	}
-	said := p.judge(1, accepts(err), err)
-	return said == took || said == busy
+	return p.judge(1, accepts(err), err) <= busy
 }

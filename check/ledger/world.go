@@ -18,7 +18,6 @@ const zonesPerAdapter = 2
 type world struct {
 	cfg   Config
 	books books
-	homes [2][zonesPerAdapter]*home
 	ias   [2]*adapter
 	all   []*link
 	links sync.WaitGroup
@@ -32,10 +31,11 @@ type world struct {
 
 // adapter is an adapter and the hubs that its endpoints share.
 type adapter struct {
-	ia   *dat.IA
-	psp  *dat.PSP
-	crs  *hub
-	hubs [classes][]*hub
+	ia    *dat.IA
+	psp   *dat.PSP
+	crs   *hub
+	hubs  [classes][]*hub
+	homes [zonesPerAdapter]*home
 }
 
 // home is a protection zone of an adapter.
@@ -72,30 +72,34 @@ func (w *world) mayRefuse(err error) bool {
 // await waits until c is closed, and complains after Patience. A fall ends the wait
 // with false.
 func (w *world) await(c <-chan struct{}, format string, args ...any) bool {
-	return w.awaitUnless(w.over, c, format, args...)
+	_, ok := receive(w, w.over, c, format, args...)
+	return ok
 }
 
 // outlast is await for what must happen even during a fall.
 func (w *world) outlast(c <-chan struct{}, format string, args ...any) bool {
-	return w.awaitUnless(nil, c, format, args...)
+	_, ok := receive(w, nil, c, format, args...)
+	return ok
 }
 
-func (w *world) awaitUnless(over, c <-chan struct{}, format string, args ...any) bool {
-	select {
-	case <-c:
-		return true
-	default:
-	}
+// receive receives from c, and complains after Patience. The close of over ends the
+// wait with false.
+func receive[T any](w *world, over <-chan struct{}, c <-chan T, format string, args ...any) (x T, ok bool) {
 	timeout := time.NewTimer(w.cfg.Patience)
 	defer timeout.Stop()
 	select {
-	case <-c:
-		return true
+	case x = <-c:
+		return x, true
+	default:
+	}
+	select {
+	case x = <-c:
+		return x, true
 	case <-over:
 	case <-timeout.C:
 		w.complain(Stuck, "waited in vain for "+format, args...)
 	}
-	return false
+	return x, false
 }
 
 // open opens the adapters and makes what their endpoints share.
@@ -141,9 +145,9 @@ func (w *world) furnish(i int) bool {
 		w.complain(Code, "listening: %v", err)
 		return false
 	}
-	for z := range w.homes[i] {
+	for z := range ad.homes {
 		h := &home{adapter: ad, name: name + string(rune('1'+z))}
-		w.homes[i][z] = h
+		ad.homes[z] = h
 		if h.pz, err = ad.ia.NewPZ(); err != nil {
 			w.complain(Code, "a zone of %s: %v", name, err)
 			return false
@@ -188,14 +192,24 @@ func (w *world) close() {
 				w.complain(Leak, "closing an adapter on which nothing is left: %v", err)
 			}
 		}
-		done := make(chan struct{})
-		go w.closeIA(ad.ia, done)
-		w.await(done, "Close of an adapter to return")
+		w.await(spawn(func() { w.closeIA(ad.ia) }), "Close of an adapter to return")
 	}
 }
 
-func (w *world) closeIA(ia *dat.IA, done chan<- struct{}) {
+// spawn calls f on a goroutine of its own, and returns a channel that is closed when f
+// has returned.
+func spawn(f func()) <-chan struct{} {
+	done := make(chan struct{})
+	go closeAfter(f, done)
+	return done
+}
+
+func closeAfter(f func(), done chan<- struct{}) {
 	defer close(done)
+	f()
+}
+
+func (w *world) closeIA(ia *dat.IA) {
 	if err := ia.Close(); err != nil {
 		w.complain(Leak, "closing an adapter: %v", err)
 	}
@@ -212,23 +226,13 @@ func (w *world) clear(ad *adapter) {
 			h.close()
 		}
 	}
-	for i := range w.ias {
-		if w.ias[i] != ad {
-			continue
-		}
-		for _, h := range w.homes[i] {
-			w.leave(h)
+	for _, h := range ad.homes {
+		if err := h.pz.Close(); err != nil {
+			w.complain(Code, "closing the zone of %s: %v", h.name, err)
 		}
 	}
 	if s := ad.ia.MemoryStats(); s.Regions != 0 || s.Bytes != 0 {
 		w.complain(Leak, "%d regions of %d bytes are registered when all were freed", s.Regions, s.Bytes)
-	}
-}
-
-// leave closes the zone of a home.
-func (w *world) leave(h *home) {
-	if err := h.pz.Close(); err != nil {
-		w.complain(Code, "closing the zone of %s: %v", h.name, err)
 	}
 }
 
