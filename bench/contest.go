@@ -59,8 +59,10 @@ func calibrate(x contestant, slice time.Duration) int {
 	}
 }
 
-// ratio is the median of a's time divided by b's over the repeats, without those in
-// which b was disturbed.
+// ratio is the median, over the repeats, of a's time divided by b's in the same repeat.
+// It leaves out the repeats in which something disturbed b: they would make a look fast.
+// Contestants of one repeat ran within the same second, so that a machine that becomes
+// slower in the middle of a run changes both.
 func (r result) ratio(a, b string) float64 {
 	best := slices.Min(r.perOp[b])
 	var ratios []float64

@@ -184,9 +184,9 @@ func (o *idleCommand) run(out io.Writer) {
 	limitFiles(crowdFiles)
 	cmd := exec.Command(must(os.Executable()), "idle", "--peer", "--connections", strconv.Itoa(o.Connections), "--ia", o.IA, "--for", o.For.String())
 	cmd.Stderr = os.Stderr
-	in, said := must(cmd.StdinPipe()), bufio.NewReader(must(cmd.StdoutPipe()))
+	in, peerOut := must(cmd.StdinPipe()), bufio.NewReader(must(cmd.StdoutPipe()))
 	check(cmd.Start())
-	port := must(strconv.ParseUint(firstWord(said), 10, 16))
+	port := must(strconv.ParseUint(firstWord(peerOut), 10, 16))
 	c := newCrowd(o.IA, o.Connections)
 	began := time.Now()
 	c.visit(o.Addr, port, o.Connections)
@@ -194,7 +194,7 @@ func (o *idleCommand) run(out io.Writer) {
 	must(io.WriteString(in, "measure\n"))
 	ours := c.rest(o.For)
 	var theirs idle
-	check(json.Unmarshal([]byte(firstWord(said)), &theirs))
+	check(json.Unmarshal([]byte(firstWord(peerOut)), &theirs))
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
 	t.SetTitle(fmt.Sprintf("made in %v, idle for %v", took.Round(time.Millisecond), o.For))

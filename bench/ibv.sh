@@ -5,13 +5,13 @@
 #
 #   bench/ibv.sh [PAIRS]
 #
-# It prints each pair and the medians of the ratios. 64 bytes, half a round trip:
-# ours / ib_send_lat, polled and with events. The same through the whole library, by each
-# way to take events, beside the polled ib_send_lat: "channel", "wait" and "poll" with the
-# pinned poller, "driven" with consumers who poll the device. 64 KiB written: ours /
+# It prints each pair and the medians of the ratios. Half a round trip of 64 bytes: ours /
+# ib_send_lat, polled and with events. The same through the whole library, for each way to
+# take events, beside the polled ib_send_lat: "channel", "wait" and "poll" with the pinned
+# poller, "driven" with consumers that poll the device. 64 KiB written: ours /
 # ib_write_bw. Writes of 4 KiB per second, 32 outstanding: examples/dattest / dapltest.
 # How long the receiver of a channel waits for what a poll found (BenchmarkIBVPinned):
-# naive / pinned and pinned / unlocked. Then the crossings into C per operation.
+# naive / pinned and pinned / unlocked. Last come the crossings into C per operation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pairs=${1:-7}

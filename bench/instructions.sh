@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Counts the instructions of one 64-byte pair (two posts, a copy, two completions
-# consumed) for each way of delivery, by callgrind: unlike time it repeats to
-# less than a percent on a busy machine.
+# consumed) for each way of delivery, by callgrind. Unlike times, the counts of two
+# runs differ by less than a percent on a busy machine, too.
 #
 #   bench/instructions.sh           prints the counts
 #   bench/instructions.sh --check   fails when one is over 2 % above instructions.txt
@@ -16,9 +16,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 CGO_ENABLED=0 go test -c -o "$work/bench.test" ./bench
 
-# count MODE: the least of a few counts, since a consumer that finds nothing yet
-# spins, more on a busy machine. Only what runs inside the workload's function is
-# counted. Without --fair-sched one spinning thread can starve the others.
+# count MODE: prints the least of a few counts, because a consumer that finds no event
+# spins, and spins longer on a busy machine. Only the instructions inside the workload's
+# function are counted. Without --fair-sched one spinning thread can starve the others.
 count() {
   local mode=$1 least='' now try
   local limit=${recorded[$mode]:-0}

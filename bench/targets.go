@@ -26,8 +26,7 @@ func (t target) met() string {
 func targets(w io.Writer, c contest) {
 	f := newField()
 	defer f.close()
-	var list []target
-	list = append(list, pairTargets(c.run(f.pairs()...))...)
+	list := pairTargets(c.run(f.pairs()...))
 	list = append(list, tripTargets(c.run(f.trips()...), c.procs)...)
 	list = append(list, f.bulkTargets(c)...)
 	printTargets(w, c, list)
@@ -51,9 +50,13 @@ func printTargets(w io.Writer, c contest, list []target) {
 }
 
 func pairTargets(r result) []target {
-	ring, ch, poll, batch, wait, channel, batches := r.names[0], r.names[1], r.names[2], r.names[3], r.names[4], r.names[5], r.names[6]
-	_ = wait
-	conn := r.names[8]
+	const (
+		ring, ch    = "raw MPSC ring, two events", "raw channel, one event"
+		poll, batch = "pair, poll", "pair, poll, posted by 16"
+		channel     = "pair, channel"
+		conn        = "pair, Conn"
+		batches     = "pair, batches of 32, posted by 16"
+	)
 	return []target{
 		{"T1", "pair polled / two raw MPSC push and pop", r.ratio(poll, ring), false, 2.0},
 		{"T2", "pair posted by 16 / pair posted singly", r.ratio(batch, poll), false, 0.6},
@@ -75,7 +78,11 @@ func (r result) delivery(channel, poll, raw string) float64 {
 }
 
 func tripTargets(r result, procs int) []target {
-	ring, ch, tcp, pipe, poll, channel := r.names[0], r.names[1], r.names[2], r.names[3], r.names[4], r.names[5]
+	const (
+		ring, ch      = "raw rings, spin and yield", "raw channels"
+		tcp, pipe     = "net.Conn, TCP", "net.Pipe"
+		poll, channel = "round trip, poll", "round trip, channel"
+	)
 	list := []target{
 		{"T4", "round trip over channels / raw channels", r.ratio(channel, ch), false, 1.7},
 		{"T4", "net.Conn / round trip over channels", 1 / r.ratio(channel, tcp), true, 9},
