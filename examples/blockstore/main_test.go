@@ -99,7 +99,7 @@ func TestStoringAgainMakesTheNewTreeTheRoot(t *testing.T) {
 	assert.Contains(t, out.String(), "verified 1 files, 3 bytes")
 }
 
-func TestAnEmptyTreeIsATree(t *testing.T) {
+func TestAnEmptyTreeIsStoredAndReadBack(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), newOptions(t, "-dir", t.TempDir()), &out))
 	assert.Contains(t, out.String(), "verified 0 files, 0 bytes")
@@ -157,17 +157,17 @@ func TestADamagedManifestIsFound(t *testing.T) {
 	assert.ErrorContains(t, err, "manifest")
 }
 
-func TestErrorsSayWhatWasWrong(t *testing.T) {
+func TestAFailedRunSaysWhatWasWrong(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
-		"no such tree":      {[]string{"-dir", missing}, missing},
-		"no such store":     {[]string{"-verify", "-store", missing}, missing},
-		"no such provider":  {[]string{"-provider", "nothing", "-dir", t.TempDir()}, "nothing"},
-		"nobody listens":    {[]string{"-connect", ":9", "-dir", t.TempDir()}, "connect to :9"},
-		"an address of old": {[]string{"-connect", "somewhere"}, "somewhere"},
+		"no such tree":              {[]string{"-dir", missing}, missing},
+		"no such store":             {[]string{"-verify", "-store", missing}, missing},
+		"no such provider":          {[]string{"-provider", "nothing", "-dir", t.TempDir()}, "nothing"},
+		"no server":                 {[]string{"-connect", ":9", "-dir", t.TempDir()}, "connect to :9"},
+		"an address without a port": {[]string{"-connect", "somewhere"}, "somewhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := run(t.Context(), newOptions(t, tc.args...), io.Discard)
@@ -176,7 +176,7 @@ func TestErrorsSayWhatWasWrong(t *testing.T) {
 	}
 }
 
-func TestFlagsThatDoNotGoTogetherAreRefused(t *testing.T) {
+func TestContradictoryFlagsAreRefused(t *testing.T) {
 	good := options{Clients: 1, Depth: 1, Block: 4096}
 	require.NoError(t, good.Validate())
 	for name, change := range map[string]func(o *options){

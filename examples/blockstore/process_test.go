@@ -40,7 +40,7 @@ func serving(ctx context.Context, t *testing.T, args ...string) (cmd *exec.Cmd, 
 	return cmd, strings.TrimSpace(line[strings.LastIndexByte(line, ' '):])
 }
 
-func TestTwoProcessesOverTCP(t *testing.T) {
+func TestTwoProcessesTalkOverTCP(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	kept := filepath.Join(t.TempDir(), "blocks.db")
@@ -54,15 +54,15 @@ func TestTwoProcessesOverTCP(t *testing.T) {
 	require.NoError(t, server.Wait(), "a signal is how a server ends")
 }
 
-func TestAServerThatIsKilledIsNoticedAtOnce(t *testing.T) {
+func TestAClientNoticesAKilledServerAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	server, addr := serving(ctx, t, "-provider", "iwarp", "-listen", "127.0.0.1:0", "-store", filepath.Join(t.TempDir(), "blocks.db"))
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "much"), random(64<<20), 0o600))
 	client := program(ctx, "-provider", "iwarp", "-connect", addr, "-dir", dir)
-	var said bytes.Buffer
-	client.Stderr = &said
+	var stderr bytes.Buffer
+	client.Stderr = &stderr
 	out, err := client.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, client.Start())
@@ -73,5 +73,5 @@ func TestAServerThatIsKilledIsNoticedAtOnce(t *testing.T) {
 	began := time.Now()
 	require.Error(t, client.Wait())
 	assert.Less(t, time.Since(began), 10*time.Second, "before the stall would have")
-	assert.Contains(t, said.String(), "blockstore: ")
+	assert.Contains(t, stderr.String(), "blockstore: ")
 }

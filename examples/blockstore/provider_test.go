@@ -36,7 +36,7 @@ func TestTheSameProgramRunsOverTCP(t *testing.T) {
 	assert.Contains(t, out.String(), "verified 8 files")
 }
 
-func TestWhatGoesWrongBelowEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
+func TestAFailingProviderEndsTheRunWithAnErrorAndNoLeak(t *testing.T) {
 	for kind, tc := range map[fault.Kind]struct {
 		nth  int
 		want error

@@ -152,49 +152,49 @@ func TestAgainstTheCProgram(t *testing.T) {
 func playAgainst(t *testing.T, server, client side) {
 	guestPort += 100
 	port := strconv.Itoa(guestPort)
-	said := &output{ready: make(chan struct{}, 100)}
+	serverOut := &output{ready: make(chan struct{}, 100)}
 	serving := server.command(t.Context(), t, "-T", "S", "-n", port)
-	serving.Stdout, serving.Stderr = said, said
+	serving.Stdout, serving.Stderr = serverOut, serverOut
 	require.NoError(t, serving.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- serving.Wait() }()
 	t.Cleanup(func() {
 		_ = serving.Process.Kill() // it has ended already if all went well
 		if t.Failed() {
-			t.Logf("the server said:\n%s", said)
+			t.Logf("the server said:\n%s", serverOut)
 		}
 	})
 	for _, line := range guestLines {
 		ok := t.Run(line.test+" "+line.args, func(t *testing.T) {
-			heard := ask(t, said, client, port, append([]string{"-T", line.test}, strings.Fields(line.args)...))
+			printed := ask(t, serverOut, client, port, append([]string{"-T", line.test}, strings.Fields(line.args)...))
 			if line.raw != "" {
-				assert.Contains(t, heard, "raw: "+line.raw)
+				assert.Contains(t, printed, "raw: "+line.raw)
 				return
 			}
 			// The C program truncates where this one rounds.
-			assert.InDeltaSlice(t, line.megabytes, megabytes(t, heard), 0.0101, heard)
+			assert.InDeltaSlice(t, line.megabytes, megabytes(t, printed), 0.0101, printed)
 		})
 		if !ok {
 			return
 		}
 	}
 	t.Run("Q", func(t *testing.T) {
-		ask(t, said, client, port, []string{"-T", "Q"})
+		ask(t, serverOut, client, port, []string{"-T", "Q"})
 		select {
 		case err := <-ended:
 			require.NoError(t, err)
 		case <-time.After(guestFarewell):
 			t.Fatal("the server does not quit")
 		}
-		assert.NotRegexp(t, trouble, said.String())
-		assert.Equal(t, 5, strings.Count(said.String(), "Server: Transaction Test Finished for this client"))
+		assert.NotRegexp(t, trouble, serverOut.String())
+		assert.Equal(t, 5, strings.Count(serverOut.String(), "Server: Transaction Test Finished for this client"))
 	})
 }
 
-func waitReady(t *testing.T, said *output) {
+func waitReady(t *testing.T, serverOut *output) {
 	t.Helper()
 	select {
-	case <-said.ready:
+	case <-serverOut.ready:
 	case <-time.After(guestPatience):
 		t.Fatal("the server does not wait for a client")
 	}
@@ -203,22 +203,22 @@ func waitReady(t *testing.T, said *output) {
 // ask runs a client to its end when the server waits for one, and returns what it
 // printed. The C client crashed once in some seventy runs when its test was over. If the
 // server has ended that test in order and waits again, the client is run once more.
-func ask(t *testing.T, said *output, client side, port string, args []string) string {
+func ask(t *testing.T, serverOut *output, client side, port string, args []string) string {
 	t.Helper()
-	waitReady(t, said)
-	heard, err := client.run(t, port, args)
+	waitReady(t, serverOut)
+	printed, err := client.run(t, port, args)
 	if client == theirs() && crashed(err) {
 		fmt.Printf("different: the C client ended with %v and was run once more: %v\n", err, args)
-		waitReady(t, said)
-		heard, err = client.run(t, port, args)
+		waitReady(t, serverOut)
+		printed, err = client.run(t, port, args)
 	}
-	require.NoError(t, err, heard)
-	require.NotRegexp(t, trouble, heard)
-	return heard
+	require.NoError(t, err, printed)
+	require.NotRegexp(t, trouble, printed)
+	return printed
 }
 
 // run runs a client to its end.
-func (s side) run(t *testing.T, port string, args []string) (heard string, err error) {
+func (s side) run(t *testing.T, port string, args []string) (printed string, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), guestPatience)
 	defer cancel()
 	args = append(args[:2:2], append([]string{"-s", guestAddress, "-n", port}, args[2:]...)...)
@@ -239,9 +239,9 @@ func crashed(err error) bool {
 var total = regexp.MustCompile(`Total (?:Send|Recv|RDMA Read|RDMA Write) +: +([0-9.]+) MB`)
 
 // megabytes are the counts that the client of a transaction test prints.
-func megabytes(t *testing.T, heard string) (all []float64) {
+func megabytes(t *testing.T, printed string) (all []float64) {
 	t.Helper()
-	for _, m := range total.FindAllStringSubmatch(heard, -1) {
+	for _, m := range total.FindAllStringSubmatch(printed, -1) {
 		n, err := strconv.ParseFloat(m[1], 64)
 		require.NoError(t, err)
 		all = append(all, n)

@@ -94,8 +94,8 @@ func run(ctx context.Context, o *options, out io.Writer) (err error) {
 
 // local runs both the server and the client in this process.
 func local(ctx context.Context, o *options, ia *dat.IA, out io.Writer) error {
-	var said bytes.Buffer // the server's output, until the server has ended
-	s, err := control.Listen(ia, 0, &said)
+	var serverOut bytes.Buffer // the server's output, until the server has ended
+	s, err := control.Listen(ia, 0, &serverOut)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func local(ctx context.Context, o *options, ia *dat.IA, out io.Writer) error {
 	if err == nil {
 		return served
 	}
-	for line := range strings.Lines(said.String()) {
+	for line := range strings.Lines(serverOut.String()) {
 		if strings.HasPrefix(line, "Server: ") {
 			fmt.Fprint(out, line)
 		}

@@ -35,7 +35,7 @@ func test(t *testing.T, line string) (string, error) {
 
 const mix = "client RW 4096 1 server RW 2048 4 server RR 1024 1 client RR 2048 1 client SR 1024 3 -f server SR 256 3 -f"
 
-func TestTransactions(t *testing.T) {
+func TestTransactionsPassOnEveryProvider(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp:127.0.0.1", "sim"} {
 		if provider == "sim" {
 			require.NoError(t, hw.Register(sim.New(sim.Config{Seed: 1})))
@@ -72,7 +72,7 @@ func TestWithoutFlagsItTestsItself(t *testing.T) {
 	assert.Contains(t, out, "Total Recv       :       4.10 MB -")
 }
 
-func TestPerformance(t *testing.T) {
+func TestThePerformanceTestPrintsItsFigures(t *testing.T) {
 	for _, line := range []string{"-m b -i 64 -p 16 RW 4096 2", "-m p -i 64 -p 1 RR 512", "-i 32"} {
 		out, err := test(t, "-T P "+line)
 		require.NoError(t, err, line)
@@ -86,7 +86,7 @@ func TestPerformance(t *testing.T) {
 	assert.Contains(t, out, "raw: RR, 64, 512, 2, 16, ")
 }
 
-func TestLimits(t *testing.T) {
+func TestTheLimitTestsCountWhatTheyMade(t *testing.T) {
 	out, err := test(t, "-T L -w 2 -m 20 limit_pz limit_ep limit_rpost limit_rsp limit_cno")
 	require.NoError(t, err)
 	assert.Equal(t, 2, strings.Count(out, "LimitTest: PZs created: 20\n"))
@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 	assert.Contains(t, out, "Limitation Test                      limit_rsp\n")
 }
 
-func TestAreas(t *testing.T) {
+func TestEveryFunctionalAreaPasses(t *testing.T) {
 	for area, cases := range map[string]int{"hwconn": 4, "endpoint": 3, "pz": 3, "mem": 5, "connmgt": 2, "queryinfo": 18} {
 		for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
 			out, err := test(t, "-T F -D "+provider+" -f "+area)
@@ -112,13 +112,13 @@ func TestAreas(t *testing.T) {
 }
 
 func TestACaseThatFailsSaysSo(t *testing.T) {
-	out, err := test(t, "-T F -D nobody -f endpoint")
+	out, err := test(t, "-T F -D missing -f endpoint")
 	require.ErrorIs(t, err, dat.ErrProviderNotFound)
 	assert.Equal(t, 3, strings.Count(out, "Result: FAIL\n"))
 	assert.NotContains(t, out, "Result: PASS")
 }
 
-func TestACommandLineFromAFile(t *testing.T) {
+func TestAFileMayHaveTheCommandLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "line")
 	require.NoError(t, os.WriteFile(file, []byte("-T T -i 3 # three\n\tclient SR 8 #none 9\nserver SR 16\n"), 0o600))
 	for _, args := range [][]string{{"-f", file}, {"-f" + file}} {
@@ -137,7 +137,7 @@ func TestACommandLineFromAFile(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedForIsPrinted(t *testing.T) {
+func TestDebuggingPrintsTheCommand(t *testing.T) {
 	out, err := test(t, "-T T -d -i 2 -V client RW 128 2 client SR 64 3 -f server SR 64 -f")
 	require.NoError(t, err)
 	for _, line := range []string{
@@ -152,7 +152,7 @@ func TestWhatIsAskedForIsPrinted(t *testing.T) {
 	assert.Contains(t, out, "PerfCmd.transfer_type             : RDMA_READ\n")
 }
 
-func TestBadCommandLines(t *testing.T) {
+func TestBadCommandLinesAreRefused(t *testing.T) {
 	for line, says := range map[string]string{
 		"-T X":                                    "-T is S, T, P, L, F or Q",
 		"-T F":                                    "-f must name",
@@ -216,7 +216,7 @@ func TestAServerServesManyAndQuits(t *testing.T) {
 	}
 }
 
-func TestAServerOutlivesClientsThatMakeNoSense(t *testing.T) {
+func TestAServerOutlivesMalformedClients(t *testing.T) {
 	ia, at, ended := serve(t, "loop")
 	never := func(wire.ServerInfo) error { t.Error("answered"); return nil }
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -232,7 +232,7 @@ func TestAServerOutlivesClientsThatMakeNoSense(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestAClientWithoutAServerFails(t *testing.T) {
 	_, err := test(t, "-T T -D loop -s loop -n 99 client SR server SR")
 	require.ErrorIs(t, err, dat.EventError(dat.NonPeerRejected))
 	_, err = test(t, "-T Q -s nowhere")

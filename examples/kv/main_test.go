@@ -56,10 +56,10 @@ func start(t *testing.T, provider string) (ia *dat.IA, addr string) {
 	if provider != "loop" {
 		address = "127.0.0.1:0"
 	}
-	said, out := io.Pipe()
+	stdout, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- serve(ctx, ia, address, out) }()
-	lines := bufio.NewScanner(said)
+	lines := bufio.NewScanner(stdout)
 	require.True(t, lines.Scan())
 	addr = lines.Text()
 	go func() {
@@ -86,7 +86,7 @@ func command(t *testing.T, ia *dat.IA, addr string, args ...string) (string, err
 	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
-func TestWhatWasPutIsGot(t *testing.T) {
+func TestAClientGetsWhatAnotherHasPut(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp"} {
 		t.Run(provider, func(t *testing.T) {
 			ia, addr := start(t, provider)

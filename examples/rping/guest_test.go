@@ -69,17 +69,17 @@ func TestOurServerAnswersTheirClient(t *testing.T) {
 			defer cancel()
 			ia := guestAdapter(t, ctx)
 			guestPort++
-			cmd, heard := theirs(ctx, size, "-c", "-C", strconv.Itoa(guestPings))
-			var said bytes.Buffer
+			cmd, clientOut := theirs(ctx, size, "-c", "-C", strconv.Itoa(guestPings))
+			var serverOut bytes.Buffer
 			ready, done := make(chan struct{}), make(chan error, 1)
 			o := options{Port: uint64(guestPort), Size: size, Verbose: true}
-			go func() { done <- serve(ctx, ia, &o, &said, func(string) { close(ready) }) }()
+			go func() { done <- serve(ctx, ia, &o, &serverOut, func(string) { close(ready) }) }()
 			<-ready
 			err := cmd.Run()
-			require.NoError(t, err, heard)
+			require.NoError(t, err, clientOut)
 			require.NoError(t, <-done)
-			assert.Equal(t, guestPings, strings.Count(said.String(), "server ping data: rdma-ping-"))
-			assert.Equal(t, guestPings, strings.Count(heard.String(), "ping data: rdma-ping-"), heard)
+			assert.Equal(t, guestPings, strings.Count(serverOut.String(), "server ping data: rdma-ping-"))
+			assert.Equal(t, guestPings, strings.Count(clientOut.String(), "ping data: rdma-ping-"), clientOut)
 		})
 	}
 }
@@ -91,15 +91,15 @@ func TestTheirServerAnswersOurClient(t *testing.T) {
 			defer cancel()
 			ia := guestAdapter(t, ctx)
 			guestPort++
-			cmd, said := theirs(ctx, size, "-s")
+			cmd, serverOut := theirs(ctx, size, "-s")
 			require.NoError(t, cmd.Start())
 			o := options{Addr: guestAddress, Port: uint64(guestPort), Size: size, Count: guestPings, Validate: true, Verbose: true}
-			var heard bytes.Buffer
-			err := pingWhenUp(ctx, ia, &o, &heard)
+			var clientOut bytes.Buffer
+			err := pingWhenUp(ctx, ia, &o, &clientOut)
 			require.NoError(t, err)
-			assert.Equal(t, guestPings, strings.Count(heard.String(), "ping data: rdma-ping-"))
-			require.NoError(t, cmd.Wait(), said)
-			assert.Equal(t, guestPings, strings.Count(said.String(), "server ping data: rdma-ping-"), said)
+			assert.Equal(t, guestPings, strings.Count(clientOut.String(), "ping data: rdma-ping-"))
+			require.NoError(t, cmd.Wait(), serverOut)
+			assert.Equal(t, guestPings, strings.Count(serverOut.String(), "server ping data: rdma-ping-"), serverOut)
 		})
 	}
 }

@@ -39,7 +39,7 @@ func both(t *testing.T, provider string, server, client options) (serverOut, cli
 	return serverText.String(), clientText.String(), serverErr, clientErr
 }
 
-func TestPingsComeBackAsTheyWent(t *testing.T) {
+func TestPingsComeBackUnchanged(t *testing.T) {
 	for _, provider := range []string{"loop", "iwarp"} {
 		for _, size := range []int{leastSize, 64, 100, 4096, mostSize} {
 			serverOut, clientOut, err, clientErr := both(t, provider,
@@ -53,13 +53,13 @@ func TestPingsComeBackAsTheyWent(t *testing.T) {
 	}
 }
 
-func TestPingThatIsTooLongForTheServerEndsBoth(t *testing.T) {
+func TestAPingTooLongForTheServerEndsBoth(t *testing.T) {
 	_, _, err, clientErr := both(t, "loop", options{Size: 64}, options{Size: 65, Count: 1})
 	require.ErrorContains(t, err, "65 bytes")
 	require.Error(t, clientErr)
 }
 
-func TestAdvertIsOnTheWireAsTheCProgramHasIt(t *testing.T) {
+func TestAnAdvertIsEncodedAsInTheCProgram(t *testing.T) {
 	b := make([]byte, advertSize)
 	r := dat.RemoteSegment{Addr: 0x0102030405060708, Context: 0x090a0b0c, Len: 0x0d0e}
 	putAdvert(b, r)
@@ -69,7 +69,7 @@ func TestAdvertIsOnTheWireAsTheCProgramHasIt(t *testing.T) {
 	assert.Equal(t, r, got)
 }
 
-func TestAdvertsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestMalformedAdvertsAreRefused(t *testing.T) {
 	b := make([]byte, advertSize)
 	_, err := parseAdvert(b, 100)
 	require.Error(t, err, "no bytes")
@@ -80,7 +80,7 @@ func TestAdvertsThatMakeNoSenseAreRefused(t *testing.T) {
 	require.Error(t, err, "too short")
 }
 
-func TestCommandLinesThatMakeNoSenseAreRefused(t *testing.T) {
+func TestImpossibleOptionsAreRefused(t *testing.T) {
 	for name, o := range map[string]options{
 		"too small": {Size: leastSize - 1, Server: true}, "too big": {Size: mostSize + 1, Server: true},
 		"negative": {Size: 64, Count: -1, Server: true}, "no address": {Size: 64, Client: true},

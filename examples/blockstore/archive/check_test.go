@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDamageNamesFilesButNotWithoutEnd(t *testing.T) {
+func TestTheErrorOfDamageNamesAFewFiles(t *testing.T) {
 	err := &DamageError{Checked: 100}
 	for i := range mostNamed {
 		err.Files = append(err.Files, Damage{fmt.Sprintf("file%02d", i), errors.New("its reason")})

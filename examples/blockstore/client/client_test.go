@@ -136,7 +136,7 @@ func TestDialSaysWhyItFailed(t *testing.T) {
 	}
 }
 
-func TestDialGivesUpWhenItsContextEnds(t *testing.T) {
+func TestDialEndsWithItsContext(t *testing.T) {
 	f := newFake(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -144,7 +144,7 @@ func TestDialGivesUpWhenItsContextEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAnAnswerThatMakesNoSenseEndsTheLink(t *testing.T) {
+func TestAMalformedAnswerEndsTheLink(t *testing.T) {
 	good := proto.Message{Op: proto.OpGet, Reply: true, Length: 100, ID: block.IDOf(nil)}
 	encode := func(change func(m *proto.Message)) []byte {
 		m := good
@@ -195,7 +195,7 @@ func TestABlockThatIsNotWhatTheServerSentIsDamaged(t *testing.T) {
 	assert.Zero(t, l.Latency.Count(), "it counts for nothing")
 }
 
-func TestASilentServerIsGivenUp(t *testing.T) {
+func TestALinkEndsWhenTheServerDoesNotAnswer(t *testing.T) {
 	f := newFake(t)
 	l := f.link()
 	l.stall = 20 * time.Millisecond

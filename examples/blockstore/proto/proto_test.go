@@ -23,7 +23,7 @@ func put() Message {
 	return Message{Op: OpPut, Slot: 15, Length: 65536, CRC: 0x01020304, Tag: 1 << 40, ID: block.IDOf([]byte("x"))}
 }
 
-func TestMessageComesBackAsItWas(t *testing.T) {
+func TestAnEncodedMessageIsParsedToItself(t *testing.T) {
 	for _, m := range []Message{
 		put(),
 		{Op: OpGet, Slot: 3, Tag: 7, ID: block.IDOf([]byte("y"))},
@@ -51,7 +51,7 @@ func TestMessageComesBackAsItWas(t *testing.T) {
 }
 
 // The layout is fixed: programs of different versions must agree on it.
-func TestMessageLayout(t *testing.T) {
+func TestAMessageHasTheDocumentedLayout(t *testing.T) {
 	b := encoded(put())
 	assert.Equal(t, []byte{
 		0xb1, 0x0c, 1, 1, 0, 0, 0, 15, // magic, version, op, status, zero, slot
@@ -62,7 +62,7 @@ func TestMessageLayout(t *testing.T) {
 	assert.Equal(t, block.IDOf([]byte("x")), block.ID(b[32:]))
 }
 
-func TestMalformedRequestIsRefused(t *testing.T) {
+func TestAMalformedRequestIsRefused(t *testing.T) {
 	for name, change := range map[string]func(b []byte) []byte{
 		"empty":                        func([]byte) []byte { return nil },
 		"too short":                    func(b []byte) []byte { return b[:MessageLen-1] },
@@ -90,7 +90,7 @@ func TestMalformedRequestIsRefused(t *testing.T) {
 	}
 }
 
-func TestHandshakeComesBackAsItWas(t *testing.T) {
+func TestAnEncodedHandshakeIsParsedToItself(t *testing.T) {
 	h := Hello{Limits{Slots: 16, Block: 4096}}
 	b := h.Append(nil)
 	require.Len(t, b, HelloLen)
@@ -112,7 +112,7 @@ func TestHandshakeComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestMalformedHandshakeIsRefused(t *testing.T) {
+func TestAMalformedHandshakeIsRefused(t *testing.T) {
 	good := Hello{Limits{Slots: 16, Block: 4096}}
 	for name, b := range map[string][]byte{
 		"nothing":           nil,

@@ -24,14 +24,14 @@ func TestTableShowsRatesAndPercentiles(t *testing.T) {
 	}
 }
 
-func TestAPhaseOfNoTimeHasRates(t *testing.T) {
+func TestAPhaseWithoutDurationHasRates(t *testing.T) {
 	var out bytes.Buffer
 	Print(&out, Phase{Name: "nothing", Latency: NewLatency()})
 	assert.NotContains(t, out.String(), "NaN")
 	assert.NotContains(t, out.String(), "Inf")
 }
 
-func TestProgressIsForTerminals(t *testing.T) {
+func TestProgressIsShownOnTerminalsOnly(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
 	defer f.Close()

@@ -95,7 +95,7 @@ func encode(m proto.Message) []byte {
 	return b
 }
 
-func TestAHelloThatMakesNoSenseIsRefused(t *testing.T) {
+func TestAMalformedHelloIsRefused(t *testing.T) {
 	f := serve(t, 1)
 	for name, hello := range map[string][]byte{
 		"nothing":          nil,
@@ -115,7 +115,7 @@ func TestAHelloThatMakesNoSenseIsRefused(t *testing.T) {
 	f.roundTrip(f.link(), "a well-mannered client")
 }
 
-func TestAClientThatBreaksTheProtocolIsThrownOut(t *testing.T) {
+func TestAServerDisconnectsAClientThatBreaksTheProtocol(t *testing.T) {
 	f := serve(t, 3)
 	good := f.link()
 	get := proto.Message{Op: proto.OpGet, ID: block.IDOf([]byte("x"))}
@@ -162,7 +162,7 @@ func TestAClientThatBreaksTheProtocolIsThrownOut(t *testing.T) {
 	}
 }
 
-func TestAClientThatTakesNoAnswersIsThrownOut(t *testing.T) {
+func TestAServerDisconnectsAClientThatTakesNoAnswers(t *testing.T) {
 	f := serve(t, 1)
 	h := f.hostile()
 	// The server answers each request at once, but this client posts no receive for an
@@ -180,7 +180,7 @@ func (h *hostile) requestRoot() dat.Segment {
 	return h.memory.Segment(0, n)
 }
 
-func TestABlockThatArrivesDamagedIsNotKept(t *testing.T) {
+func TestABlockThatArrivesDamagedIsNotStored(t *testing.T) {
 	f := serve(t, 1)
 	h := f.hostile()
 	for name, change := range map[string]func(m *proto.Message){

@@ -98,12 +98,12 @@ func (f *fixture) roundTrip(l *client.Link, text string) {
 	assert.Equal(f, text, string(got))
 }
 
-func TestLimitsAreTheSmallerOfWhatBothWant(t *testing.T) {
+func TestALinkGetsTheSmallerOfBothSidesLimits(t *testing.T) {
 	f := serve(t, 2)
 	assert.Equal(t, limits, f.link().Limits())
 }
 
-func TestBlocksAndRootComeBack(t *testing.T) {
+func TestALinkReadsBackTheBlocksAndTheRoot(t *testing.T) {
 	f := serve(t, 2)
 	l := f.link()
 	for _, text := range []string{"a", "some block", string(make([]byte, limits.Block))} {
@@ -118,7 +118,7 @@ func TestBlocksAndRootComeBack(t *testing.T) {
 	assert.Equal(t, id, got)
 }
 
-func TestMoreRequestsThanSlotsWaitTheirTurn(t *testing.T) {
+func TestARequestWithoutAFreeSlotWaits(t *testing.T) {
 	f := serve(t, 2)
 	l := f.link()
 	var done []client.Ref
@@ -151,7 +151,7 @@ func TestMoreRequestsThanSlotsWaitTheirTurn(t *testing.T) {
 	assert.EqualValues(t, len(want), l.Latency.Count())
 }
 
-func TestABlockThatIsNotThereIsNotFound(t *testing.T) {
+func TestAGetOfAMissingBlockIsNotFound(t *testing.T) {
 	f := serve(t, 1)
 	l := f.link()
 	var got error
@@ -164,7 +164,7 @@ func TestABlockThatIsNotThereIsNotFound(t *testing.T) {
 	f.roundTrip(l, "and the link goes on")
 }
 
-func TestAFullServerSaysSo(t *testing.T) {
+func TestAFullServerRefusesWithItsReason(t *testing.T) {
 	f := serve(t, 1)
 	first, err := f.dial()
 	require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestAFullServerSaysSo(t *testing.T) {
 	require.NoError(t, second.Close())
 }
 
-func TestAClientThatDiesInTheMiddleTakesNothingAlong(t *testing.T) {
+func TestAClientThatDiesDisturbsNoOther(t *testing.T) {
 	f := serve(t, 3)
 	good := f.link()
 	for i := range 20 {
@@ -197,7 +197,7 @@ func TestAClientThatDiesInTheMiddleTakesNothingAlong(t *testing.T) {
 	}
 }
 
-func TestAClientCanGiveUpWaiting(t *testing.T) {
+func TestACallEndsWithItsContext(t *testing.T) {
 	f := serve(t, 1)
 	l := f.link()
 	f.roundTrip(l, "so far so good")
@@ -213,7 +213,7 @@ func TestAClientCanGiveUpWaiting(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrLost)
 }
 
-func TestAServerThatEndsKeepsItsWordAndTellsItsClients(t *testing.T) {
+func TestAServerThatEndsStoresWhatItAnsweredAndTellsItsClients(t *testing.T) {
 	f := serve(t, 1)
 	l := f.link()
 	s, err := l.Slot(t.Context())

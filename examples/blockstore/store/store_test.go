@@ -28,7 +28,7 @@ func blockOf(text string) Block {
 	return Block{ID: block.IDOf([]byte(text)), Data: []byte(text)}
 }
 
-func TestBlocksAndRootOutliveTheirStore(t *testing.T) {
+func TestAReopenedStoreHasItsBlocksAndRoot(t *testing.T) {
 	s := newStore(t)
 	one, two := blockOf("one"), blockOf("two")
 	require.NoError(t, s.Put([]Block{one, two, one}), "twice in one call is once")
@@ -53,7 +53,7 @@ func TestBlocksAndRootOutliveTheirStore(t *testing.T) {
 	require.NoFileExists(t, s.Path())
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestAnEmptyStoreFindsNothing(t *testing.T) {
 	s := newStore(t)
 	_, err := s.Get(blockOf("x").ID, make([]byte, 8))
 	require.ErrorIs(t, err, ErrNotFound)
@@ -77,7 +77,7 @@ func TestAStoreIsOpenOnce(t *testing.T) {
 	})
 }
 
-func TestReadingMakesNoStore(t *testing.T) {
+func TestOpeningForReadingMakesNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.db")
 	_, err := Open(path, ReadOnly)
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -93,7 +93,7 @@ func TestAFileThatIsNoStoreIsRefused(t *testing.T) {
 
 // A flipped byte anywhere in the file leads to an error, or to a wrong block, which its
 // ID reveals; it never crashes the program.
-func TestDamageIsAnErrorAndNoCrash(t *testing.T) {
+func TestADamagedStoreReturnsErrors(t *testing.T) {
 	s := newStore(t)
 	var blocks []Block
 	for i := range 64 {

@@ -41,7 +41,7 @@ func someFiles() []File {
 	}
 }
 
-func TestManifestComesBackAsItWas(t *testing.T) {
+func TestAnEncodedManifestIsParsedToItself(t *testing.T) {
 	for name, files := range map[string][]File{"no files": {}, "an empty one and another": someFiles()} {
 		t.Run(name, func(t *testing.T) {
 			b, err := AppendManifest(nil, files)
@@ -65,7 +65,7 @@ func TestRootFillsABlockAndNoMore(t *testing.T) {
 	assert.Equal(t, r, got)
 }
 
-func TestEveryCutIsRefused(t *testing.T) {
+func TestAManifestThatIsCutOffIsRefused(t *testing.T) {
 	manifest, err := AppendManifest(nil, someFiles())
 	require.NoError(t, err)
 	for n := range manifest {
@@ -83,7 +83,7 @@ func TestEveryCutIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed)
 }
 
-func TestCountsThatCannotBeAreRefusedBeforeAllocating(t *testing.T) {
+func TestImpossibleCountsAreRefusedBeforeAllocating(t *testing.T) {
 	manifest := binary.BigEndian.AppendUint32([]byte(manifestMagic), 1<<31)
 	_, err := ParseManifest(append(manifest, make([]byte, 64)...))
 	require.ErrorIs(t, err, ErrMalformed)

@@ -94,18 +94,16 @@ type thread struct {
 
 // main is the thread's body.
 func (t *thread) main(ctx context.Context, cancel context.CancelCauseFunc, listening *sync.WaitGroup) {
-	var told, heard sync.Once
-	listens := func() { told.Do(listening.Done) }
-	hears := func() { heard.Do(t.synced.Done) }
 	// However this thread ends, the others must not wait for it.
-	defer hears()
+	listens, synced := sync.OnceFunc(listening.Done), sync.OnceFunc(t.synced.Done)
+	defer synced()
 	defer listens()
-	if t.err = t.run(ctx, listens, hears); t.err != nil {
+	if t.err = t.run(ctx, listens, synced); t.err != nil {
 		cancel(t.err)
 	}
 }
 
-func (t *thread) run(ctx context.Context, listens, hears func()) (err error) {
+func (t *thread) run(ctx context.Context, listens, synced func()) (err error) {
 	pz, err := t.side.IA.NewPZ()
 	if err != nil {
 		return err
@@ -129,7 +127,7 @@ func (t *thread) run(ctx context.Context, listens, hears func()) (err error) {
 			return fmt.Errorf("endpoint %d: %w", e.index, err)
 		}
 	}
-	if err := t.begin(ctx, hears); err != nil {
+	if err := t.begin(ctx, synced); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -162,9 +160,9 @@ func (t *thread) each(do func(*end) error) error {
 }
 
 // begin posts the receives and synchronizes with the peer: each of the server's threads
-// tells the client's that it is ready; when all of the client's threads have been told,
-// they tell the server's to begin.
-func (t *thread) begin(ctx context.Context, hears func()) error {
+// sends a message to its counterpart at the client; when all of the client's threads have
+// received theirs, they answer, and the server's threads begin.
+func (t *thread) begin(ctx context.Context, synced func()) error {
 	if err := t.each((*end).postRecvs); err != nil {
 		return err
 	}
@@ -172,7 +170,7 @@ func (t *thread) begin(ctx context.Context, hears func()) error {
 		t.fill(0)
 	}
 	return t.sync(ctx, syncSend, syncRecv, func() error {
-		hears()
+		synced()
 		t.synced.Wait()
 		return ctx.Err()
 	})

@@ -10,15 +10,15 @@ import (
 // [segments]] [-f].
 func ParseOps(args []string) (ops []Op, err error) {
 	for len(args) > 0 {
-		who := args[0]
-		if who != "client" && who != "server" {
-			return nil, fmt.Errorf("an operation begins with client or server, not %q", who)
+		side := args[0]
+		if side != "client" && side != "server" {
+			return nil, fmt.Errorf("an operation begins with client or server, not %q", side)
 		}
 		var op Op
 		if op, args, err = ParseTransfer(args[1:]); err != nil {
 			return nil, err
 		}
-		op.Server = who == "server"
+		op.Server = side == "server"
 		if len(args) > 0 && args[0] == "-f" {
 			if op.Transfer != SendRecv {
 				return nil, errors.New("-f is for SR only")

@@ -16,12 +16,12 @@ func (t *Transaction) Print(w io.Writer) {
 	line(w, "TransCmd", "dapl_name", t.Device)
 	line(w, "TransCmd", "num_ops", len(t.Ops))
 	for i, o := range t.Ops {
-		who := "client"
+		side := "client"
 		if o.Server {
-			who = "server"
+			side = "server"
 		}
 		name := fmt.Sprintf("TransCmd.op[%d]", i)
-		line(w, name, "transfer_type", fmt.Sprintf("%v (%s)", o.Transfer, who))
+		line(w, name, "transfer_type", fmt.Sprintf("%v (%s)", o.Transfer, side))
 		line(w, name, "seg_size", o.Size)
 		line(w, name, "num_segs", o.Segments)
 		line(w, name, "reap_send_on_recv", flag(o.ReapOnRecv))

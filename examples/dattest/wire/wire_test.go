@@ -17,7 +17,7 @@ func put(b []byte, at int, ns ...uint32) {
 	}
 }
 
-func TestInfosAreTheCStructs(t *testing.T) {
+func TestInfosHaveTheLayoutOfTheCStructs(t *testing.T) {
 	c := ClientInfo{Test: TransactionTest, Threads: 4}
 	assert.Equal(t, []byte{6, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0}, c.Append(nil))
 	s := ServerInfo{FirstPort: 62001}
@@ -31,13 +31,13 @@ func TestInfosAreTheCStructs(t *testing.T) {
 	assert.Equal(t, s, gotS)
 }
 
-func TestTheCProgramQuitsWithoutThreads(t *testing.T) {
+func TestAQuitOfTheCProgramHasNoThreads(t *testing.T) {
 	c, err := ParseClientInfo([]byte{6, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0})
 	require.NoError(t, err)
 	assert.Equal(t, ClientInfo{Test: QuitTest}, c)
 }
 
-func TestATransactionIsTheCStruct(t *testing.T) {
+func TestATransactionHasTheLayoutOfTheCStruct(t *testing.T) {
 	cmd := &Transaction{
 		Server: "host", Iterations: 4096, Threads: 2, EPs: 3, RSP: true, Validate: true, Poll: true, Port: 62000, Device: "ofa-v2-ib0",
 		Ops: []Op{
@@ -62,7 +62,7 @@ func TestATransactionIsTheCStruct(t *testing.T) {
 	assert.Equal(t, cmd, got)
 }
 
-func TestAPerformanceCommandIsTheCStruct(t *testing.T) {
+func TestAPerformanceCommandHasTheLayoutOfTheCStruct(t *testing.T) {
 	cmd := &Performance{
 		Server: "host", Device: "dev", Poll: true, Iterations: 8192, Pipeline: 16,
 		Op: Op{Transfer: RDMARead, Size: 65536, Segments: 2}, Port: 62000,
@@ -95,7 +95,7 @@ func TestMemoryIsPacked(t *testing.T) {
 	require.ErrorIs(t, err, ErrFormat)
 }
 
-func TestWhatAPeerMayNotAskFor(t *testing.T) {
+func TestImpossibleCommandsOfAPeerAreRefused(t *testing.T) {
 	good := func() *Transaction {
 		return &Transaction{Iterations: 1, Threads: 1, EPs: 1, Ops: []Op{{Transfer: SendRecv, Segments: 1, Size: 1}}}
 	}
