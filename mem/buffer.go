@@ -3,9 +3,10 @@ package mem
 import (
 	"io"
 	"math"
-	"sync/atomic"
 
 	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
 )
 
 // Buffer is a piece of registered memory with a length, from a [BufferPool]. It has
@@ -23,18 +24,14 @@ type Buffer struct {
 	memory []byte
 
 	// Owned by the buffer's owner.
-	n   int  // bytes in use
-	out bool // the buffer is not in the pool
+	n int // bytes in use
 
-	state atomic.Uint32 // kept by a pool with Debug
+	owner memory.Ownership
 }
 
-// The owners of a buffer.
-const (
-	pooled uint32 = iota
-	held          // the holder that got it
-	lent          // an operation
-)
+// Ownership is the word that says who has the buffer. Only a connection of package
+// runtime calls it. The buffer must not be nil.
+func (b *Buffer) Ownership(door.Key) *memory.Ownership { return &b.owner }
 
 // Index returns the buffer's number in its pool, from 0; see [BufferPool.At].
 func (b *Buffer) Index() int {
@@ -58,7 +55,7 @@ func (b *Buffer) Bytes() []byte {
 	if b == nil {
 		return nil
 	}
-	b.check(held, "used")
+	b.check(memory.Holder, "used")
 	return b.memory[:b.n]
 }
 
@@ -68,7 +65,7 @@ func (b *Buffer) Resize(n int) []byte {
 	if b == nil {
 		return []byte(nil)[:n]
 	}
-	b.check(held, "resized")
+	b.check(memory.Holder, "resized")
 	m := b.memory[:n]
 	b.n = n
 	return m
@@ -80,7 +77,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	if b == nil {
 		return 0, io.ErrShortBuffer
 	}
-	b.check(held, "written")
+	b.check(memory.Holder, "written")
 	n := copy(b.memory[b.n:], p)
 	b.n += n
 	if n < len(p) {
@@ -108,13 +105,13 @@ func (b *Buffer) Remote() RemoteSegment {
 	return b.pool.lmr.Remote(b.at, b.n)
 }
 
-// Lend gives the buffer to an operation that is about to be posted. A program calls
-// it so that Debug finds any use of the buffer before Return; without Debug it does
-// nothing.
+// Lend gives the buffer to an operation that is about to be posted. A program calls it
+// so that Put, and with Debug every other method, refuses the buffer before Return. It
+// does nothing if the caller does not hold the buffer; with Debug it panics then.
 func (b *Buffer) Lend() {
-	if b != nil && b.pool.watch != nil {
-		b.check(held, "lent")
-		b.state.Store(lent)
+	if b != nil {
+		b.check(memory.Holder, "lent")
+		b.owner.Lend()
 	}
 }
 
@@ -124,41 +121,32 @@ func (b *Buffer) Return(n int) {
 	if b == nil {
 		return
 	}
-	if b.pool.watch != nil {
-		b.check(lent, "returned")
-		b.state.Store(held)
-	}
+	b.check(memory.Operation, "returned")
+	b.owner.Return(b.owner.Tag())
 	b.n = len(b.memory[:n])
 }
 
-// Put gives the buffer back to its pool; the caller must not use it afterwards. A
-// buffer that an operation uses may be put only when that operation has completed.
-// Put panics if the buffer is in the pool already, and does nothing if the pool is
-// closed, by itself or with its adapter.
+// Put gives the buffer back to its pool; the caller must not use it afterwards. Put
+// panics if the pool has the buffer already, or if the buffer was lent and Return was not
+// called. It does nothing if the pool is closed, by itself or with its adapter.
 func (b *Buffer) Put() {
 	if b == nil || b.pool.lmr.dead.Load() {
 		return
 	}
 	w := b.pool.watch
+	if !b.owner.Put() {
+		w.complain(b, "put twice, or while it was lent")
+	}
 	if w != nil {
 		w.put(b)
 	}
-	if !b.out {
-		w.complain(b, "put twice")
-	}
-	b.out = false
 	b.pool.free.Give(b.index)
 }
 
 // check panics, under Debug, unless the buffer has that owner.
-func (b *Buffer) check(owner uint32, what string) {
-	w := b.pool.watch
-	switch {
-	case w == nil:
-	case b.pool.closed.Load():
-		w.complain(b, what+" after its pool was closed")
-	case b.state.Load() != owner:
-		w.complain(b, what)
+func (b *Buffer) check(owner memory.BufferOwner, what string) {
+	if b.pool.watch != nil {
+		b.pool.watch.check(b, owner, what)
 	}
 }
 

@@ -65,6 +65,7 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 	for i := range b.buffers {
 		at := i * step
 		b.buffers[i] = Buffer{pool: b, index: uint32(i), at: at, memory: lmr.buf[at : at+cfg.Size : at+cfg.Size]}
+		b.buffers[i].owner.Init(uint32(i))
 		b.watch.poison(&b.buffers[i])
 	}
 	b.free.Init(cfg.Count)
@@ -85,7 +86,8 @@ func (p *BufferPool) Get() *Buffer {
 		return nil
 	}
 	b := &p.buffers[i]
-	b.n, b.out = 0, true
+	b.n = 0
+	b.owner.Get()
 	if p.watch != nil {
 		p.watch.got(b)
 	}

@@ -136,7 +136,8 @@ func TestAWatchedPoolNamesWhoMisusesABuffer(t *testing.T) {
 		misuse func(p *BufferPool, b *Buffer)
 		says   string
 	}{
-		"put twice":             {func(_ *BufferPool, b *Buffer) { b.Put(); b.Put() }, "put twice; the pool has it"},
+		"put twice":             {func(_ *BufferPool, b *Buffer) { b.Put(); b.Put() }, "put twice, or while it was lent; the pool has it"},
+		"put while lent":        {func(_ *BufferPool, b *Buffer) { b.Lend(); b.Put() }, "put twice, or while it was lent; an operation has it"},
 		"read after it was put": {func(_ *BufferPool, b *Buffer) { b.Put(); b.Bytes() }, "used; the pool has it"},
 		"sized after it was put": {
 			func(_ *BufferPool, b *Buffer) { b.Put(); b.Resize(1) }, "resized; the pool has it",

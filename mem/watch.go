@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"godat/internal/memory"
 )
 
 // watch is the debugging part of a pool. A nil watch does nothing.
@@ -57,18 +59,13 @@ func (w *watch) got(b *Buffer) {
 	if at >= 0 {
 		w.complain(b, fmt.Sprintf("written at byte %d after it was put", at))
 	}
-	b.state.Store(held)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.traces[b.index].got.record()
 }
 
-// put records the stack that puts the buffer, and panics if the buffer is in the
-// pool already.
+// put records the stack that puts the buffer.
 func (w *watch) put(b *Buffer) {
-	if b.state.Swap(pooled) == pooled {
-		w.complain(b, "put twice")
-	}
 	w.mu.Lock()
 	w.traces[b.index].put.record()
 	w.mu.Unlock()
@@ -86,12 +83,22 @@ func (w *watch) poison(b *Buffer) {
 	})
 }
 
+// check complains unless the buffer has that owner.
+func (w *watch) check(b *Buffer, owner memory.BufferOwner, what string) {
+	if b.pool.closed.Load() {
+		w.complain(b, what+" after its pool was closed")
+	}
+	if b.owner.Owner() != owner {
+		w.complain(b, what)
+	}
+}
+
 // complain panics. With a watch the text holds the stacks that last got and last
 // put the buffer.
 func (w *watch) complain(b *Buffer, what string) {
-	owner := [...]string{pooled: "the pool has it", held: "its holder has it", lent: "an operation has it"}[b.state.Load()]
+	owner := [...]string{memory.Pool: "the pool has it", memory.Holder: "its holder has it", memory.Operation: "an operation has it"}[b.owner.Owner()]
 	if w == nil {
-		panic("mem: buffer " + what + " (BufferPoolConfig.Debug names by whom)")
+		panic(fmt.Sprintf("mem: buffer %d was %s; %s (with Debug in the ConnConfig or BufferPoolConfig, this names the callers)", b.index, what, owner))
 	}
 	w.mu.Lock()
 	t := w.traces[b.index]
@@ -106,7 +113,7 @@ func (w *watch) leaks(p *BufferPool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range p.buffers {
-		if p.buffers[i].state.Load() == held {
+		if p.buffers[i].owner.Owner() == memory.Holder {
 			errs = append(errs, leakError(fmt.Sprintf("buffer %d was not put; got by\n%v", i, &w.traces[i].got)))
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/door"
+	"godat/internal/memory"
 	"godat/mem"
 )
 
@@ -19,8 +21,8 @@ import (
 // from any goroutine, except for Queue, Outbox and Flush.
 //
 // A buffer has one owner at a time. A receive gives it to the program ([Conn.Message]);
-// the program sends it ([Conn.Send]) or gives it back ([Conn.Release]), and the
-// connection posts it again. A send has no event of its own: when it fails, the
+// the program sends it ([Conn.Send]) or gives it back ([Conn.Release], not
+// [mem.Buffer.Put]), and the connection posts it again. A send has no event of its own: when it fails, the
 // connection ends, and the event of the end says why.
 //
 // A peer may send Depth messages ahead of the answers, as long as each answer goes out
@@ -58,11 +60,22 @@ type Conn struct {
 	memory  []*mem.LMR // what Alloc made; guarded by closing
 }
 
-// The cookies of a connection's own operations. The low 32 bits are a buffer's index.
+// The cookies of a connection's own operations. The other bits are the buffer's tag, of
+// which the low 32 bits are its index; see [memory.Ownership].
 const (
 	connCookie = 1 << 63
 	sendCookie = connCookie | 1<<62
 )
+
+// takeBack takes the buffer of a completed operation back for a holder. It is nil if
+// the program took the buffer back itself, by Return, or has had the message already.
+func (c *Conn) takeBack(cookie uint64) *mem.Buffer {
+	b := c.pool.At(int(uint32(cookie)))
+	if !b.Ownership(door.Key{}).Return(cookie & memory.TagMask) {
+		return nil
+	}
+	return b
+}
 
 // ConnOf is the connection that an event is about, or nil if the event belongs to no
 // Conn.
@@ -83,7 +96,9 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 		if cookie&sendCookie == connCookie && status == hw.StatusSuccess {
 			return true
 		}
-		c.put(c.pool.At(int(uint32(cookie))))
+		if b := c.takeBack(cookie); b != nil {
+			c.put(b)
+		}
 		return false
 	case number == event.Established:
 		if private, _ := data.([]byte); private != nil {
@@ -102,7 +117,7 @@ func (c *Conn) end() {
 	}
 }
 
-// put gives a buffer back to the pool.
+// put gives a buffer back to the pool. The caller holds it.
 func (c *Conn) put(b *mem.Buffer) {
 	if i := b.Index(); c.own[i] {
 		c.own[i] = false
@@ -193,14 +208,17 @@ func (c *Conn) Buffer() *Buffer {
 }
 
 // Message is the buffer with the message that a receive brought. The program owns it
-// from then on, and calls Message once for an event. It is nil for all other events,
-// also for those of other connections, and when the connection is closed.
+// from then on. It is nil when Message is called again for an event, for all other
+// events, also for those of other connections, and when the connection is closed.
 func (c *Conn) Message(ev Event) *Buffer {
 	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() {
 		return nil
 	}
-	b := c.pool.At(int(uint32(ev.Cookie)))
-	b.Return(int(ev.Length))
+	b := c.takeBack(ev.Cookie)
+	if b == nil {
+		return nil
+	}
+	b.Resize(int(ev.Length))
 	c.receive()
 	return b
 }
@@ -213,12 +231,14 @@ func (c *Conn) receive() {
 		return
 	}
 	b.Resize(b.Cap())
-	seg := b.Segment()
-	b.Lend()
-	if c.Endpoint.PostRecv(connCookie|uint64(b.Index()), hw.Default, seg) != nil {
-		b.Put() // the connection is over
-		c.missing.Add(1)
+	tag, ok := b.Ownership(door.Key{}).Lend()
+	if ok && c.Endpoint.PostRecv(connCookie|tag, hw.Default, b.Segment()) == nil {
+		return
 	}
+	if c.takeBack(tag) != nil { // the connection is over
+		c.put(b)
+	}
+	c.missing.Add(1)
 }
 
 // refill posts the missing receives, as far as there are buffers.
@@ -230,17 +250,22 @@ func (c *Conn) refill() {
 
 // Send sends the bytes in use of a buffer as one message. It takes the buffer from the
 // program, also when it fails, and returns it to the pool when the message has been
-// sent; no event tells of that. Errors are those of [ep.Endpoint.PostSend]. A nil
-// buffer, and one of another connection or pool, is INVALID_PARAMETER, and stays the
-// program's; a nil or closed connection is INVALID_HANDLE/EP.
+// sent; no event tells of that. On a connection that has ended, and that is not closed,
+// Send succeeds and sends nothing. Errors are those of [ep.Endpoint.PostSend].
+//
+// INVALID_PARAMETER is a nil buffer, one of another connection or pool, and one that the
+// program does not have any more, because it has sent or released it; nothing happens
+// to that buffer. A nil or closed connection is INVALID_HANDLE/EP.
 func (c *Conn) Send(b *Buffer) error {
 	if !c.has(b) || c.closed.Load() {
 		return c.whyNot("runtime.Conn.Send", b)
 	}
-	seg := b.Segment()
-	b.Lend()
-	err := c.Endpoint.PostSend(sendCookie|uint64(b.Index()), hw.Default, seg)
-	if err != nil {
+	tag, ok := b.Ownership(door.Key{}).Lend()
+	if !ok {
+		return c.whyNot("runtime.Conn.Send", b)
+	}
+	err := c.Endpoint.PostSend(sendCookie|tag, hw.Default, b.Segment())
+	if err != nil && c.takeBack(tag) != nil {
 		c.put(b)
 	}
 	if c.missing.Load() != 0 {
@@ -256,10 +281,12 @@ func (c *Conn) Queue(b *Buffer) error {
 	if !c.has(b) || c.closed.Load() {
 		return c.whyNot("runtime.Conn.Queue", b)
 	}
-	d := ep.DTO{Op: hw.OpSend, Cookie: sendCookie | uint64(b.Index()), Segment: b.Segment()}
-	b.Lend()
-	err := c.outbox.Add(d)
-	if err != nil {
+	tag, ok := b.Ownership(door.Key{}).Lend()
+	if !ok {
+		return c.whyNot("runtime.Conn.Queue", b)
+	}
+	err := c.outbox.Add(ep.DTO{Op: hw.OpSend, Cookie: sendCookie | tag, Segment: b.Segment()})
+	if err != nil && c.takeBack(tag) != nil {
 		c.put(b)
 	}
 	return err
@@ -297,8 +324,10 @@ func (c *Conn) whyNot(op string, b *Buffer) error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed, or has none left")
 	case c.closed.Load():
 		return closedConn(op)
+	case !c.has(b):
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection")
 	}
-	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection")
+	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "this buffer has been sent or released")
 }
 
 // has reports whether a buffer is one of the connection's.
@@ -307,7 +336,8 @@ func (c *Conn) has(b *Buffer) bool {
 }
 
 // Release gives back a buffer that the program does not send. It does nothing for nil,
-// for a buffer of another connection or pool, and on a closed connection.
+// for a buffer of another connection or pool, and on a closed connection. It panics, as
+// [mem.Buffer.Put] does, if the buffer has been sent or released already.
 func (c *Conn) Release(b *Buffer) {
 	if !c.has(b) {
 		return

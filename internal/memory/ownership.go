@@ -1,0 +1,63 @@
+package memory
+
+import "sync/atomic"
+
+// BufferOwner is who has a buffer.
+type BufferOwner uint8
+
+// The owners of a buffer.
+const (
+	Pool      BufferOwner = iota // it is free
+	Holder                       // the caller that got it
+	Operation                    // an operation that it was lent to
+)
+
+// Ownership says who has a buffer. A buffer changes hands only by its methods, which
+// any goroutine may call: of two calls that want the buffer from the same owner, one
+// succeeds. So a program that sends or puts a buffer which it no longer has is found at
+// that call, and not when an operation completes.
+//
+// The word is the owner, above a tag of 62 bits: the buffer's turn, above its index. A
+// turn begins whenever the buffer comes to a holder. An operation that remembers the tag
+// takes back no buffer that has meanwhile gone elsewhere.
+type Ownership struct{ word atomic.Uint64 }
+
+const (
+	ownerShift = 62
+	turn       = 1 << 32
+	holder     = uint64(Holder) << ownerShift
+	operation  = uint64(Operation) << ownerShift
+
+	// TagMask has the bits of a tag.
+	TagMask = 1<<ownerShift - 1
+)
+
+// Init gives the pool the buffer with that index.
+func (o *Ownership) Init(index uint32) { o.word.Store(uint64(index)) }
+
+// Owner returns who has the buffer at this moment.
+func (o *Ownership) Owner() BufferOwner { return BufferOwner(o.word.Load() >> ownerShift) }
+
+// Tag returns the present tag.
+func (o *Ownership) Tag() uint64 { return o.word.Load() & TagMask }
+
+// Get gives a holder the buffer, which the caller took from the pool's free ones.
+func (o *Ownership) Get() { o.word.Store((o.word.Load()+turn)&TagMask | holder) }
+
+// Put takes the buffer from its holder into the pool; false if no holder has it.
+func (o *Ownership) Put() bool {
+	w := o.word.Load()
+	return w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask)
+}
+
+// Lend takes the buffer from its holder for an operation, and returns the tag; false if
+// no holder has it.
+func (o *Ownership) Lend() (tag uint64, ok bool) {
+	w := o.word.Load()
+	return w & TagMask, w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask|operation)
+}
+
+// Return gives the buffer back to a holder; false if no operation with that tag has it.
+func (o *Ownership) Return(tag uint64) bool {
+	return o.word.CompareAndSwap(tag|operation, (tag+turn)&TagMask|holder)
+}
