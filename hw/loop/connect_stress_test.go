@@ -18,10 +18,6 @@ import (
 // any time: each side hears one outcome, and nothing after its queues have ended. The
 // recorders and facts of both sides check the order.
 func TestAnAttemptThatRacesWithItsAnswerHasOneOutcome(t *testing.T) {
-	attempts := 500
-	if testing.Short() {
-		attempts = 100
-	}
 	for _, procs := range []int{1, 2, 8} {
 		t.Run(fmt.Sprintf("procs=%d", procs), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
@@ -31,7 +27,7 @@ func TestAnAttemptThatRacesWithItsAnswerHasOneOutcome(t *testing.T) {
 			dev := open(t, uniqueName())
 			a, b := newSide(t, dev, nil), newSide(t, dev, nil)
 			ln, got := listen(t, dev, 0)
-			for range attempts {
+			for range short(500) {
 				a.recv(1)
 				b.recv(1)
 				ask(t, a, ln, nil)

@@ -256,3 +256,11 @@ func connect(t testing.TB, a, b *side) {
 	require.NotNil(t, b.facts.established())
 	require.NoError(t, ln.Close())
 }
+
+// short is a number of rounds: n, or a tenth of it with -short.
+func short(n uint64) uint64 {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}

@@ -237,7 +237,8 @@ func TestSendsMeetLateSharedReceives(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("procs=%d", procs), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			const senders, rounds = 3, 300
+			const senders = 3
+			rounds := short(300)
 			var done atomic.Uint64
 			_, q, xs, ys := shared(t, senders, hw.SRQConfig{Depth: senders}, func(c *hw.QPConfig) { c.SendSink = countSink{&done} })
 			for _, y := range ys {

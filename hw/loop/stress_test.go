@@ -229,10 +229,6 @@ func (a *actor) life(b *actor) {
 // both break the connection at any time: every request completes once and in
 // order, every queue ends once, and nothing hangs.
 func TestStress(t *testing.T) {
-	lives := 200
-	if testing.Short() {
-		lives = 40
-	}
 	for _, procs := range []int{1, 2, 8} {
 		if t.Failed() {
 			return
@@ -249,7 +245,7 @@ func TestStress(t *testing.T) {
 			defer closeB()
 			a.target, b.target = b.target, a.target
 			a.rkey, b.rkey = b.rkey, a.rkey
-			for range lives {
+			for range short(200) {
 				for _, s := range []*actor{a, b} {
 					s.breaksAt, s.orderly = 1+rnd.Uint64N(600), rnd.IntN(2) == 0
 				}
@@ -276,10 +272,7 @@ func TestASendMeetsALateReceive(t *testing.T) {
 			x := newSide(t, dev, func(cfg *hw.QPConfig) { cfg.SendSink = countSink{&done} })
 			y := newSide(t, dev, func(cfg *hw.QPConfig) { cfg.RecvSink = discard{} })
 			connect(t, x, y)
-			rounds := uint64(4000)
-			if testing.Short() {
-				rounds = 400
-			}
+			rounds := short(4000)
 			var wg sync.WaitGroup
 			var posted atomic.Uint64
 			stop := time.AfterFunc(10*time.Second, func() { posted.Store(2 * rounds); done.Store(2 * rounds) })
