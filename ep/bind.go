@@ -90,7 +90,7 @@ func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.Re
 	}
 	p := &q.pendingBinds()[ticket&q.mask]
 	p.Bind, p.rmr, p.to = bind, rmr, binding
-	b.request(ticket, word, mine)
+	b.handOrSubmit(q, ticket, word, mine)
 	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
 }
 

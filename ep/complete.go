@@ -12,32 +12,47 @@ import (
 // Until ESTABLISHED is announced, completions wait in the detour, so that a program
 // that watches one dispatcher sees the connection before the data.
 func (q *queue) Complete(wcs []hw.WC) {
+	if len(wcs) == 1 {
+		wc := &wcs[0]
+		if wc.Status == hw.StatusSuccess && wc.Op <= hw.OpRecv && wc.Flags&^hw.WCSolicited == 0 && wc.QP == 0 {
+			q.CompleteOne(wc.ID, wc.Op, wc.Len, wc.Flags)
+			return
+		}
+	}
 	if q.detour.Load() && q.wait(wcs) {
 		return
 	}
-	if len(wcs) != 1 || wcs[0].ID == q.endID {
-		q.complete(wcs)
-		return
-	}
-	// The fast path, in one piece, for most completions: the success of a plain
-	// operation that is neither suppressed nor unsignalled.
-	wc := &wcs[0]
+	q.complete(wcs)
+}
+
+// CompleteOne takes the success of a plain operation from the provider. Most
+// completions are events of an operation that is neither suppressed nor unsignalled;
+// their way is in one piece.
+func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	r := q.retired.Load()
-	i := uint32(wc.ID) & q.mask
+	i := uint32(id) & q.mask
 	s := &q.slots[i]
-	to, op := s.to, s.op
-	if i != r&q.mask || wc.Status != hw.StatusSuccess || to == nil || op > hw.OpRecv ||
-		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || op == hw.OpRecv && (wc.Flags != 0 || q.e.box.solicitedWait) {
-		q.complete(wcs)
+	to := s.to
+	if q.detour.Load() || i != r&q.mask || to == nil || s.op != op ||
+		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || op == hw.OpRecv && (flags != 0 || q.e.box.solicitedWait) {
+		q.completeOdd(id, op, n, flags)
 		return
 	}
 	q.completer.Acquire()
 	cookie := s.cookie
 	q.retired.Store((r + 1) & ticketMask)
 	yield.Point()
-	to.PutCompletion(q.e, cookie, hw.StatusSuccess, op, 0, wc.Len)
+	to.PutCompletion(q.e, cookie, hw.StatusSuccess, op, 0, n)
 	to.Flush()
 	q.completer.Release()
+}
+
+func (q *queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
+	wcs := []hw.WC{{ID: id, Op: op, Len: n, Flags: flags}}
+	if q.detour.Load() && q.wait(wcs) {
+		return
+	}
+	q.complete(wcs)
 }
 
 // complete delivers completions; consecutive events for the same queue are

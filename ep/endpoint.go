@@ -95,10 +95,10 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 		e.box.state.Store(uint32(TentativeConnectionPending))
 	}
 	e.box.requests.init(e, attr.MaxRequestDTOs, attr.MaxRequestIOV)
-	e.box.requests.plain, e.box.requests.need = hw.OpSend, operations[hw.OpSend].local
+	e.box.requests.plain = hw.OpSend
 	e.box.requests.tailShift, e.box.requests.endInput = requestShift, tellRequestEnd
 	e.box.recvs.init(e, attr.MaxRecvDTOs, attr.MaxRecvIOV)
-	e.box.recvs.plain, e.box.recvs.need = hw.OpRecv, operations[hw.OpRecv].local
+	e.box.recvs.plain = hw.OpRecv
 	e.box.recvs.tailShift, e.box.recvs.endInput = recvShift, tellRecvEnd
 	e.box.recvs.prompt = !a.attr.NotReadyWait
 	e.box.recvs.srq = cfg.SRQ

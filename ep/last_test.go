@@ -42,7 +42,7 @@ func meddled(r *rig) (a *Endpoint, all *evd.Dispatcher, m *meddler) {
 	require.NoError(r.t, RequestOf(r.next(r.cr)).Accept(b, nil))
 	require.Equal(r.t, event.Established, r.next(all).Number)
 	m = &meddler{QP: a.box.qp, peer: b}
-	a.box.qp = m
+	a.box.useQP(m)
 	return a, all, m
 }
 
@@ -240,7 +240,7 @@ func TestDisconnectIsHeardWhoeverPosts(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(&Attr{MaxRequestDTOs: 4 * budget})
 	m := &meddler{QP: a.box.qp}
-	a.box.qp = m
+	a.box.useQP(m)
 	dtos := make([]DTO, 2*budget)
 	for i := range dtos {
 		dtos[i] = DTO{Op: hw.OpWrite, Flags: hw.Suppress}
@@ -316,11 +316,11 @@ func TestWhatExceedsTheBudgetIsLeftToTheGoroutine(t *testing.T) {
 	all := r.dispatcher(evd.ModeQueue, 1024)
 	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
 	r.connect(a, b)
-	a.box.qp = &meddler{QP: a.box.qp, meddle: func() {
+	a.box.useQP(&meddler{QP: a.box.qp, meddle: func() {
 		for i := range uint64(3 * budget) {
 			require.NoError(t, a.PostRDMAWrite(1+i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(64, 8)))
 		}
-	}}
+	}})
 	r.write(a, 0)
 	for i := range uint64(1 + 3*budget) {
 		require.Equal(t, i, r.next(all).Cookie)

@@ -107,7 +107,7 @@ func TestNothingIsPostedToTheSendQueueAfterDrain(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		a, b := r.pair(nil)
 		require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(0, 8)))
-		a.box.qp = &drained{QP: a.box.qp, t: t}
+		a.box.useQP(&drained{QP: a.box.qp, t: t})
 		posted := false
 		return func() { require.NoError(t, a.Disconnect(Graceful)) },
 			func() {
@@ -165,7 +165,7 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 			require.False(t, mine)
 			p := &q.pendingBinds()[ticket&q.mask]
 			p.Bind, p.rmr, p.to = bind, w, to
-			e.box.request(ticket, word, mine)
+			e.box.handOrSubmit(q, ticket, word, mine)
 			posted = true
 		}
 		check = func() {

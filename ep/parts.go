@@ -23,7 +23,8 @@ type parts struct {
 // direction has room in a completion queue: two places more than its depth, for its
 // end and for a provider's own marker.
 type device struct {
-	qp                 hw.QP // nil without a zone
+	qp                 hw.QP     // nil without a zone
+	direct             hw.Direct // qp, if it takes plain requests one at a time
 	sendCQ, recvCQ     hw.CQ
 	sendRoom, recvRoom int
 }
@@ -163,7 +164,7 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 	if srq := e.box.recvs.srq; srq != nil {
 		cfg.SRQ = srq.hw
 	}
-	p.qp, p.sendCQ, p.recvCQ = nil, nil, nil
+	p.qp, p.direct, p.sendCQ, p.recvCQ = nil, nil, nil, nil
 	if cqs == nil {
 		cfg.SendSink, cfg.RecvSink = &e.box.requests, &e.box.recvs
 	} else {
@@ -176,6 +177,7 @@ func (p *parts) newDevice(e *Endpoint) (err error) {
 		cfg.SendCQ, cfg.RecvCQ = p.sendCQ, p.recvCQ
 	}
 	p.qp, err = e.adapter.newQP(e, cfg)
+	p.direct, _ = p.qp.(hw.Direct)
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"godat/hw"
 	"godat/internal/delivery"
 	"godat/internal/memory"
-	"godat/internal/yield"
 	"godat/mem"
 )
 
@@ -26,13 +25,11 @@ import (
 // but the event by itself wakes no waiter.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	if e != nil {
-		if ticket, word, mine, ok := e.box.admitPlain(&e.box.requests, cookie, flags, segments); ok {
-			e.box.request(ticket, word, mine)
-			return nil
-		}
+	if e != nil && len(segments) == 1 && e.box.postPlain(hw.OpSend, cookie, flags, &segments[0], mem.RemoteSegment{}) {
+		return nil
 	}
-	return postOdd(e, hw.OpSend, cookie, flags, segments)
+	w := work{op: hw.OpSend, flags: flags, cookie: cookie, segs: segments}
+	return post(e, &w)
 }
 
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
@@ -47,6 +44,10 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // read that was posted after it.
 // It answers to dat_ep_post_rdma_write.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
+	if e != nil && len(segments) == 1 && segments[0].Len <= remote.Len &&
+		e.box.postPlain(hw.OpWrite, cookie, flags, &segments[0], remote) {
+		return nil
+	}
 	w := work{op: hw.OpWrite, flags: flags, cookie: cookie, segs: segments, remote: remote}
 	return post(e, &w)
 }
@@ -57,6 +58,10 @@ func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.Remot
 // legal. See PostSend for the rest.
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
+	if e != nil && len(segments) == 1 && segments[0].Len == remote.Len &&
+		e.box.postPlain(hw.OpRead, cookie, flags, &segments[0], remote) {
+		return nil
+	}
 	w := work{op: hw.OpRead, flags: flags, cookie: cookie, segs: segments, remote: remote}
 	return post(e, &w)
 }
@@ -72,13 +77,11 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	if e != nil {
-		if ticket, word, mine, ok := e.box.admitPlain(&e.box.recvs, cookie, flags, segments); ok {
-			e.box.receive(ticket, word, mine)
-			return nil
-		}
+	if e != nil && len(segments) == 1 && e.box.recvPlain(cookie, flags, &segments[0]) {
+		return nil
 	}
-	return postOdd(e, hw.OpRecv, cookie, flags, segments)
+	w := work{op: hw.OpRecv, flags: flags, cookie: cookie, segs: segments}
+	return post(e, &w)
 }
 
 // work is a DTO on its way into a slot, without its one-shot. It stays on the
@@ -92,12 +95,6 @@ type work struct {
 	ext    *extra // nil for the plain operations
 }
 
-// postOdd posts a send or a receive that is not plain; see admitPlain.
-func postOdd(e *Endpoint, op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment) error {
-	w := work{op: op, flags: flags, cookie: cookie, segs: segs}
-	return post(e, &w)
-}
-
 // post checks and admits one operation, then publishes it or hands it to the
 // provider.
 func post(e *Endpoint, w *work) error {
@@ -105,106 +102,16 @@ func post(e *Endpoint, w *work) error {
 		return nilEndpoint(w.op)
 	}
 	b := &e.box
+	q := &b.requests
 	if w.op == hw.OpRecv {
-		ticket, word, mine, err := b.admitOne(&b.recvs, w)
-		if err == nil {
-			b.receive(ticket, word, mine)
-		}
+		q = &b.recvs
+	}
+	ticket, word, mine, err := b.admitOne(q, w)
+	if err != nil {
 		return err
 	}
-	ticket, word, mine, err := b.admitOne(&b.requests, w)
-	if err == nil {
-		b.request(ticket, word, mine)
-	}
-	return err
-}
-
-// request publishes an admitted request or hands it to the provider. If no other
-// call uses the endpoint it takes the short way: it hands the request straight to
-// the provider, and one swap of the word releases the token if the word has not
-// changed since the ticket was taken.
-func (b *mailbox) request(t uint32, word uint64, mine bool) {
-	q := &b.requests
-	if !mine || q.next != t || b.state.Load() != uint32(Connected) {
-		b.submit(q, t, 1, mine)
-		return
-	}
-	b.own.Acquire()
-	q.next = (t + 1) & ticketMask
-	q.ready = q.next
-	b.describe(&b.sendWRs[0], t)
-	if _, err := b.qp.PostSend(b.sendWRs[:1]); err != nil {
-		b.providerFailed(q, 1, err)
-	}
-	b.letGo(word)
-}
-
-// receive is request for receives.
-func (b *mailbox) receive(t uint32, word uint64, mine bool) {
-	q := &b.recvs
-	if !mine || q.next != t || b.path(q) != toProvider {
-		b.submit(q, t, 1, mine)
-		return
-	}
-	b.own.Acquire()
-	q.next = (t + 1) & ticketMask
-	q.ready = q.next
-	wr := &b.recvWRs[0]
-	wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t)[:q.slot(t).nseg]
-	if _, err := b.qp.PostRecv(b.recvWRs[:1]); err != nil {
-		b.providerFailed(q, 1, err)
-	}
-	if t%handedEvery == 0 {
-		q.handed.Store(q.next)
-	}
-	b.letGo(word)
-}
-
-// admitPlain is admitOne, in one piece, for what most posts are: a send or a
-// receive of one segment with nothing wrong. For every other post ok is false and
-// nothing has happened; admitOne then finds out what it is.
-func (b *mailbox) admitPlain(q *queue, cookie uint64, flags hw.Flags, segs []mem.Segment) (ticket uint32, word uint64, mine, ok bool) {
-	r := q.rules.Load()
-	d := r.evd
-	if flags&r.refused != 0 || len(segs) != 1 || r.admits>>b.state.Load()&1 == 0 || d == nil {
-		return 0, 0, false, false
-	}
-	seg := &segs[0]
-	lkey, ok := r.zone.LKey((*memory.Segment)(seg), q.need)
-	if !ok || seg.Len == 0 || uint64(seg.Len) > r.longest {
-		return 0, 0, false, false
-	}
-	to := wiring(d).For(cookie)
-	if !to.Reserve(1) {
-		return 0, 0, false, false
-	}
-	yield.Point()
-	shift := q.tailShift & 63
-	for {
-		w := b.word.Load()
-		ticket = uint32(w>>shift) & ticketMask
-		if (ticket-q.retired.Load())&ticketMask >= q.depth.Load() {
-			to.Release(1)
-			return 0, 0, false, false
-		}
-		word = w + uint64(1)<<shift | held
-		if word&guards != 0 {
-			to.Release(1)
-			return 0, 0, false, false
-		}
-		if b.word.CompareAndSwap(w, word) {
-			mine = w&held == 0
-			break
-		}
-	}
-	i := ticket & q.mask
-	s := &q.slots[i]
-	s.op, s.nseg, s.flags = q.plain, 1, flags
-	s.cookie = cookie
-	s.to = to
-	sge := &q.sges[int(i)*q.iov]
-	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
-	return ticket, word, mine, true
+	b.handOrSubmit(q, ticket, word, mine)
+	return nil
 }
 
 // single reports whether there is exactly one segment with something in it.

@@ -52,7 +52,7 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 				c.before(r, a, all, m)
 			}
 			w := &witness{meddler: m}
-			a.box.qp = w
+			a.box.useQP(w)
 			given := make(chan int32, 1)
 			m.meddle = func() {
 				go func() {

@@ -23,10 +23,9 @@ import (
 type queue struct {
 	// Immutable.
 	e         *Endpoint
-	plain     hw.Op         // see admitPlain: the operation that it takes,
-	need      hw.Privileges // and the privileges that this needs of memory
-	tailShift uint          // where tail is in the endpoint's word
-	id        uint64        // of slot 0
+	plain     hw.Op  // OpSend or OpRecv
+	tailShift uint   // where tail is in the endpoint's word
+	id        uint64 // of slot 0
 	endID     uint64
 	endInput  uint32
 	prompt    bool // a post returns only when the provider has it; see awaitHanded
@@ -79,6 +78,14 @@ const ticketMask = 1<<30 - 1
 
 // handedEvery is how often a receive that goes the short way moves handed.
 const handedEvery = 1 << 20
+
+// noteHanded notes that the provider has the post of that ticket, which went the short
+// way, if it is time to.
+func (q *queue) noteHanded(ticket uint32) {
+	if ticket%handedEvery == 0 {
+		q.handed.Store((ticket + 1) & ticketMask)
+	}
+}
 
 // slot is one post. Its poster fills it and publishes it by seq, unless the poster
 // runs the step itself.

@@ -145,3 +145,9 @@ func (r *rig) none(d *evd.Dispatcher) {
 func (r *rig) await(cond func() bool) {
 	require.Eventually(r.t, cond, 10*time.Second, time.Millisecond)
 }
+
+// useQP puts another queue pair in place of the mailbox's.
+func (b *mailbox) useQP(qp hw.QP) {
+	b.qp = qp
+	b.direct, _ = qp.(hw.Direct)
+}

@@ -121,9 +121,9 @@ type rules struct {
 	zone              *memory.Zone    // the pz's
 	evd               *evd.Dispatcher // nil: completions of this direction are dropped
 	admits            uint32          // states in which posting is no error, as bits
-	refused           hw.Flags        // the flags of which admitPlain takes none
 	shared            bool            // receives come from a shared queue
-	longest           uint64          // the most bytes that admitPlain takes; 0 for none
+	longest           uint64          // the most bytes of a plain message; 0 for none
+	longestRDMA       uint64          // the most bytes of a plain write or read; 0 for none
 	iov               int             // segments
 	readIOV, writeIOV int
 	dev               *hw.Attr
@@ -150,10 +150,12 @@ func (b *mailbox) setRules(p *parts) {
 }
 
 func (q *queue) setRules(r rules, states uint32, d *evd.Dispatcher, iov int, longest uint64) {
-	illegal := r.illegal[q.plain]
-	r.admits, r.evd, r.iov, r.refused = states, d, iov, hw.Flags(illegal)
-	if iov > 0 && illegal&always == 0 {
+	r.admits, r.evd, r.iov = states, d, iov
+	if iov > 0 {
 		r.longest = longest
+		if min(r.readIOV, r.writeIOV) > 0 {
+			r.longestRDMA = r.maxRDMA
+		}
 	}
 	q.rules.Store(&r)
 }

@@ -419,11 +419,11 @@ func TestAConnectThatCantStartTakesNoEventRoom(t *testing.T) {
 	conn := r.dispatcher(evd.ModeQueue, 2)
 	e := r.endpointOf(Config{PZ: r.pz, Conn: conn})
 	device := e.box.qp
-	e.box.qp = stuckQP{device}
+	e.box.useQP(stuckQP{device})
 	for range 100 {
 		require.ErrorIs(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}), &hw.Error{Type: hw.InsufficientResources, Sub: hw.ResourceDevice})
 	}
-	e.box.qp = device
+	e.box.useQP(device)
 	require.NoError(t, e.Connect(ConnectConfig{Qual: r.psp.Qual()}))
 	require.NoError(t, RequestOf(r.next(r.cr)).Accept(r.endpoint(nil), nil))
 	assert.Equal(t, event.Established, r.next(conn).Number)

@@ -111,14 +111,18 @@ func waits(r *rig) {
 		r.broken(a, b)
 		return
 	}
-	src, dst := r.a.mem(8, hw.LocalRead), r.b.mem(8, hw.LocalWrite)
+	src, dst, far := r.a.mem(8, hw.LocalRead), r.b.mem(8, hw.LocalWrite), r.b.mem(8, hw.AllPrivileges)
 	for i := range 3 {
 		fill(src.buf, byte(i))
 		out := a.post(sendOf(src.all()))
+		behind := a.post(writeTo(far, 0, src.all()))
 		a.mustWait(out)
+		a.mustWait(behind)
+		r.also.NotEqual(src.buf, far.buf, "the write waits behind the send")
 		in := b.recv(dst.all())
 		r.must.Equal(hw.StatusSuccess, b.received(in).Status)
 		r.must.Equal(hw.StatusSuccess, a.sent(out).Status)
+		r.must.Equal(hw.StatusSuccess, a.sent(behind).Status)
 		r.also.Equal(src.buf, dst.buf)
 	}
 }

@@ -193,7 +193,7 @@ func (h *host) newEnd(opts ...option) *end {
 	h.mu.Unlock()
 	e.cfg.SendEnd, e.cfg.RecvEnd = e.id(sendQueue, idEnd), e.id(recvQueue, idEnd)
 	if h.polled == nil {
-		e.cfg.SendSink, e.cfg.RecvSink = &sink{end: e, queue: sendQueue}, &sink{end: e, queue: recvQueue}
+		e.cfg.SendSink, e.cfg.RecvSink = e.sinks()
 	} else if e.cfg.SendCQ != nil {
 		// the case made a shared completion queue
 	} else if e.index%2 == 0 {

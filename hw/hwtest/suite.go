@@ -25,6 +25,9 @@ type Config struct {
 	// probes each: it fails when a declared gap is absent, and when a gap is present
 	// and not declared.
 	Gaps Gap
+	// Direct makes the suite post each plain request by [hw.Direct], which the queue pairs
+	// then implement, and its sinks take plain successes one at a time.
+	Direct bool
 	// Groups are the names of the groups of cases to run, such as "send"; nil means
 	// all.
 	Groups []string

@@ -21,4 +21,7 @@ func TestContract(t *testing.T) {
 			hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: devices})
 		})
 	}
+	t.Run("direct", func(t *testing.T) {
+		hwtest.TestProvider(t, hwtest.Config{Provider: loop.Provider{}, Devices: [2]string{"one", "two"}, Direct: true})
+	})
 }

@@ -12,34 +12,51 @@ import (
 	"godat/internal/yield"
 )
 
+// ways runs a test over pairs that post in arrays, and over pairs that post directly.
+func ways(t *testing.T, test func(t *testing.T, pair func() (a, b *side))) {
+	for name, direct := range map[string]bool{"in arrays": false, "directly": true} {
+		t.Run(name, func(t *testing.T) {
+			test(t, func() (a, b *side) {
+				a, b = pair(t, nil)
+				a.direct, b.direct = direct, direct
+				return a, b
+			})
+		})
+	}
+}
+
 // A send and its receive meet at whatever point of the one the other is posted, and
 // need no later kick.
 func TestASendMeetsItsReceiveAtAnyPoint(t *testing.T) {
-	yield.Interleave(func() (first, second, check func()) {
-		x, y := pair(t, nil)
-		return func() { x.post(send(1)) }, func() { y.recv(2) }, func() {
-			assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpSend}}, x.sends.all())
-			assert.Equal(t, []hw.WC{{ID: 2, Op: hw.OpRecv}}, y.recvs.all())
-		}
-	})
-	yield.Interleave(func() (first, second, check func()) {
-		x, y := pair(t, nil)
-		return func() { y.recv(2) }, func() { x.post(send(1)) }, func() {
-			assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpSend}}, x.sends.all())
-		}
+	ways(t, func(t *testing.T, pair func() (a, b *side)) {
+		yield.Interleave(func() (first, second, check func()) {
+			x, y := pair()
+			return func() { x.post(send(1, x.sge(0, 8))) }, func() { y.recv(2, y.sge(0, 8)) }, func() {
+				assert.Equal(t, []hw.WC{{ID: 1, Len: 8, Op: hw.OpSend}}, x.sends.all())
+				assert.Equal(t, []hw.WC{{ID: 2, Len: 8, Op: hw.OpRecv}}, y.recvs.all())
+			}
+		})
+		yield.Interleave(func() (first, second, check func()) {
+			x, y := pair()
+			return func() { y.recv(2, y.sge(0, 8)) }, func() { x.post(send(1, x.sge(0, 8))) }, func() {
+				assert.Equal(t, []hw.WC{{ID: 1, Len: 8, Op: hw.OpSend}}, x.sends.all())
+			}
+		})
 	})
 }
 
 // A post that finds the pipe held leaves its request to the holder.
 func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
-	yield.Interleave(func() (first, second, check func()) {
-		x, y := pair(t, nil)
-		y.recv(1)
-		y.recv(2)
-		return func() { x.post(send(1)) }, func() { x.post(send(2)) }, func() {
-			assert.Len(t, x.sends.all(), 2)
-			assert.Equal(t, []hw.WC{{ID: 1, Op: hw.OpRecv}, {ID: 2, Op: hw.OpRecv}}, y.recvs.all())
-		}
+	ways(t, func(t *testing.T, pair func() (a, b *side)) {
+		yield.Interleave(func() (first, second, check func()) {
+			x, y := pair()
+			y.recv(1, y.sge(0, 8))
+			y.recv(2, y.sge(8, 8))
+			return func() { x.post(send(1, x.sge(0, 8))) }, func() { x.post(send(2, x.sge(8, 8))) }, func() {
+				assert.Len(t, x.sends.all(), 2)
+				assert.Equal(t, []hw.WC{{ID: 1, Len: 8, Op: hw.OpRecv}, {ID: 2, Len: 8, Op: hw.OpRecv}}, y.recvs.all())
+			}
+		})
 	})
 }
 
@@ -65,33 +82,39 @@ func TestASendMeetsASharedReceiveAtAnyPoint(t *testing.T) {
 // waits for the copy, when this goroutine goes on.
 func TestDeregisterAtAnyPointOfACopy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for _, size := range []int{8, 4096} {
-		yield.Interleave(func() (first, second, check func()) {
-			a, b := pair(t, nil)
-			mem := bytes.Repeat([]byte{1}, size)
-			region, err := a.dev.Register(a.zone, mem, hw.LocalRead)
-			require.NoError(t, err)
-			source := hw.SGE{Addr: a.dev.(*device).Keys.Lookup(region.LKey()).Addr, Len: uint32(size), LKey: region.LKey()}
-			done := make(chan struct{})
-			return func() {
-					a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{source}, RKey: b.mr.RKey(), RemoteAddr: b.addr(0)})
-				}, func() {
-					go func() {
-						defer close(done)
-						if assert.NoError(t, region.Deregister()) {
-							clear(mem)
-							mem[0], mem[size-1] = 2, 2 // the program may write to it again
-						}
-					}()
-					for range 50 {
-						runtime.Gosched()
+	ways(t, func(t *testing.T, pair func() (a, b *side)) {
+		for _, size := range []int{8, 4096} {
+			deregisterAtAnyPoint(t, size, pair)
+		}
+	})
+}
+
+func deregisterAtAnyPoint(t *testing.T, size int, pair func() (a, b *side)) {
+	yield.Interleave(func() (first, second, check func()) {
+		a, b := pair()
+		mem := bytes.Repeat([]byte{1}, size)
+		region, err := a.dev.Register(a.zone, mem, hw.LocalRead)
+		require.NoError(t, err)
+		source := hw.SGE{Addr: a.dev.(*device).Keys.Lookup(region.LKey()).Addr, Len: uint32(size), LKey: region.LKey()}
+		done := make(chan struct{})
+		return func() {
+				a.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{source}, RKey: b.mr.RKey(), RemoteAddr: b.addr(0)})
+			}, func() {
+				go func() {
+					defer close(done)
+					if assert.NoError(t, region.Deregister()) {
+						clear(mem)
+						mem[0], mem[size-1] = 2, 2 // the program may write to it again
 					}
-				}, func() {
-					<-done
-					assert.NotContains(t, b.mem[:size], byte(2))
+				}()
+				for range 50 {
+					runtime.Gosched()
 				}
-		})
-	}
+			}, func() {
+				<-done
+				assert.NotContains(t, b.mem[:size], byte(2))
+			}
+	})
 }
 
 // An atomic changes its target only if it can report the old value: if the sink's

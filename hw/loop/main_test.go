@@ -31,6 +31,8 @@ type side struct {
 	mr   hw.MR
 	mem  []byte
 
+	direct bool // post and recv try PostOne and RecvOne first
+
 	sends, recvs recorder
 	facts        facts
 }
@@ -216,6 +218,12 @@ func (s *side) addr(off int) uint64 {
 
 func (s *side) post(wrs ...hw.SendWR) {
 	s.t.Helper()
+	if s.direct {
+		wr := &wrs[0]
+		if s.qp.(hw.Direct).PostOne(wr.Op, wr.Flags, wr.ID, &wr.SGL[0], wr.RKey, wr.RemoteAddr) {
+			return
+		}
+	}
 	n, err := s.qp.PostSend(wrs)
 	require.NoError(s.t, err)
 	require.Equal(s.t, len(wrs), n)
@@ -223,6 +231,9 @@ func (s *side) post(wrs ...hw.SendWR) {
 
 func (s *side) recv(id uint64, sgl ...hw.SGE) {
 	s.t.Helper()
+	if s.direct && s.qp.(hw.Direct).RecvOne(id, &sgl[0]) {
+		return
+	}
 	n, err := s.qp.PostRecv([]hw.RecvWR{{ID: id, SGL: sgl}})
 	require.NoError(s.t, err)
 	require.Equal(s.t, 1, n)

@@ -80,12 +80,12 @@ func newPipe(from, to *connection) *pipe {
 	p.exec = executor{
 		pipe: p,
 		src: source{
-			end:   end{View: src.View(&src.dev.Device), sink: src.cfg.SendSink},
+			end:   end{View: src.View(&src.dev.Device), sink: soft.DirectSink(src.cfg.SendSink)},
 			queue: from.sq,
 			wcs:   make([]hw.WC, max(1, min(maxScratch, src.cfg.SendDepth))),
 		},
 		dst: target{
-			end:    end{View: dst.View(&dst.dev.Device), sink: dst.cfg.RecvSink},
+			end:    end{View: dst.View(&dst.dev.Device), sink: soft.DirectSink(dst.cfg.RecvSink)},
 			queue:  to.rq,
 			pipe:   p,
 			freeAt: 1,

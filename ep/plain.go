@@ -1,0 +1,197 @@
+package ep
+
+import (
+	"math"
+
+	"godat/hw"
+	"godat/internal/memory"
+	"godat/internal/yield"
+	"godat/mem"
+)
+
+// The short way of a post, in one piece. It takes what most posts are: one segment that
+// is not empty, with nothing wrong, on an endpoint that no other call uses. For any
+// other post it returns false, and nothing has happened; post then finds out what it is.
+//
+// The poster takes its ticket and the token in one swap of the word. It hands the
+// operation straight to the provider. Then one swap of the word releases the token, if
+// the word has not changed since.
+
+// postPlain posts a send, a write or a read. The caller has compared the lengths of the
+// segments.
+func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Segment, remote mem.RemoteSegment) bool {
+	q := &b.requests
+	r := q.rules.Load()
+	d := r.evd
+	if (uint32(flags)|always)&r.illegal[op&31] != 0 || r.admits>>b.state.Load()&1 == 0 || d == nil {
+		return false
+	}
+	need, longest := hw.LocalRead, r.longest
+	if op != hw.OpSend {
+		if remote.Addr == math.MaxUint64 { // see checkRDMA
+			return false
+		}
+		longest = r.longestRDMA
+		if op == hw.OpRead {
+			need = hw.LocalWrite
+		}
+	}
+	lkey, ok := r.zone.LKey((*memory.Segment)(seg), need)
+	if !ok || seg.Len == 0 || uint64(seg.Len) > longest {
+		return false
+	}
+	to := wiring(d).For(cookie)
+	if !to.Reserve(1) {
+		return false
+	}
+	yield.Point()
+	ticket, word, mine, ok := b.takePlain(q, requestShift)
+	if !ok {
+		to.Release(1)
+		return false
+	}
+	i := ticket & q.mask
+	s := &q.slots[i]
+	s.op, s.nseg, s.flags = op, 1, flags
+	s.cookie = cookie
+	s.to = to
+	s.addr, s.rkey = remote.Addr, remote.Context
+	sge := &q.sges[int(i)*q.iov]
+	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
+	if !mine || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, 1, mine)
+		return true
+	}
+	if b.direct == nil {
+		b.handOne(q, ticket, word)
+		return true
+	}
+	b.own.Acquire()
+	q.next = (ticket + 1) & ticketMask
+	q.ready = q.next
+	wrFlags := hw.WRSignaled
+	if flags != 0 {
+		wrFlags = b.wrFlags(s)
+	}
+	if !b.direct.PostOne(op, wrFlags, q.id|uint64(i), sge, remote.Context, remote.Addr) {
+		b.handAgain(q, ticket, wrFlags)
+	}
+	b.letGo(word)
+	return true
+}
+
+// recvPlain posts a receive.
+func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment) bool {
+	q := &b.recvs
+	r := q.rules.Load()
+	d := r.evd
+	if (uint32(flags)|always)&r.illegal[hw.OpRecv] != 0 || r.admits>>b.state.Load()&1 == 0 || d == nil {
+		return false
+	}
+	lkey, ok := r.zone.LKey((*memory.Segment)(seg), hw.LocalWrite)
+	if !ok || seg.Len == 0 || r.iov == 0 {
+		return false
+	}
+	to := wiring(d).For(cookie)
+	if !to.Reserve(1) {
+		return false
+	}
+	yield.Point()
+	ticket, word, mine, ok := b.takePlain(q, recvShift)
+	if !ok {
+		to.Release(1)
+		return false
+	}
+	i := ticket & q.mask
+	s := &q.slots[i]
+	s.op, s.nseg, s.flags = hw.OpRecv, 1, flags
+	s.cookie = cookie
+	s.to = to
+	sge := &q.sges[int(i)*q.iov]
+	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
+	if !mine || q.next != ticket || b.path(q) != toProvider {
+		b.submit(q, ticket, 1, mine)
+		return true
+	}
+	if b.direct == nil {
+		b.handOne(q, ticket, word)
+		return true
+	}
+	b.own.Acquire()
+	q.next = (ticket + 1) & ticketMask
+	q.ready = q.next
+	if !b.direct.RecvOne(q.id|uint64(i), sge) {
+		b.handAgain(q, ticket, 0)
+	}
+	q.noteHanded(ticket)
+	b.letGo(word)
+	return true
+}
+
+// takePlain is takeTickets of one ticket, for posts that meet nothing unusual.
+func (b *mailbox) takePlain(q *queue, shift uint) (ticket uint32, word uint64, mine, ok bool) {
+	for {
+		w := b.word.Load()
+		ticket = uint32(w>>shift) & ticketMask
+		if (ticket-q.retired.Load())&ticketMask >= q.depth.Load() {
+			return 0, 0, false, false
+		}
+		word = w + uint64(1)<<shift | held
+		if word&guards != 0 {
+			return 0, 0, false, false
+		}
+		if b.word.CompareAndSwap(w, word) {
+			return ticket, word, w&held == 0, true
+		}
+	}
+}
+
+// handOrSubmit hands on the operation of a ticket by the short way if it can.
+func (b *mailbox) handOrSubmit(q *queue, ticket uint32, word uint64, mine bool) {
+	if mine && q.next == ticket && b.path(q) == toProvider {
+		b.handOne(q, ticket, word)
+	} else {
+		b.submit(q, ticket, 1, mine)
+	}
+}
+
+// handOne hands the operation of a ticket to the provider, as an array of one, and ends
+// the short way. The caller holds the token, and every earlier ticket was handed on.
+func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
+	b.own.Acquire()
+	q.next = (ticket + 1) & ticketMask
+	q.ready = q.next
+	if q == &b.requests {
+		b.describe(&b.sendWRs[0], ticket)
+	}
+	b.handArray(q, ticket)
+	q.noteHanded(ticket)
+	b.letGo(word)
+}
+
+// handAgain hands on the operation of a ticket that PostOne or RecvOne has left alone.
+// flags are the request's: they were asked for once, and count.
+func (b *mailbox) handAgain(q *queue, ticket uint32, flags hw.WRFlags) {
+	if q == &b.requests {
+		s := q.slot(ticket)
+		b.sendWRs[0] = hw.SendWR{
+			ID: q.id | uint64(ticket&q.mask), Op: s.op, Flags: flags,
+			SGL: q.segments(ticket)[:s.nseg], RKey: s.rkey, RemoteAddr: s.addr,
+		}
+	}
+	b.handArray(q, ticket)
+}
+
+func (b *mailbox) handArray(q *queue, ticket uint32) {
+	var err error
+	if q == &b.requests {
+		_, err = b.qp.PostSend(b.sendWRs[:1])
+	} else {
+		wr := &b.recvWRs[0]
+		wr.ID, wr.SGL = q.id|uint64(ticket&q.mask), q.segments(ticket)[:q.slot(ticket).nseg]
+		_, err = b.qp.PostRecv(b.recvWRs[:1])
+	}
+	if err != nil {
+		b.providerFailed(q, 1, err)
+	}
+}

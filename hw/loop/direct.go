@@ -1,0 +1,127 @@
+package loop
+
+import (
+	"unsafe"
+
+	"godat/hw"
+	"godat/internal/yield"
+)
+
+// The direct path executes one plain request in the call that posts it. Most requests
+// are plain, so this file decides the latency (see BenchmarkPair). Whatever it leaves
+// alone, PostSend and PostRecv do.
+
+var _ hw.Direct = (*queuePair)(nil)
+
+// PostOne implements [hw.Direct]. See PostSend for why the order is kept.
+func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	p := q.out.Load()
+	if p == nil {
+		return false
+	}
+	w := p.word.Load()
+	yield.Point()
+	if w&held != 0 || !p.take(w) {
+		return false
+	}
+	ok := p.attention.Load() == 0 && p.exec.one(op, flags, id, sge, rkey, addr)
+	yield.Point()
+	if !p.releaseAsTaken(w) {
+		p.grant()
+		p.run()
+	}
+	return ok
+}
+
+// RecvOne implements [hw.Direct]. See PostRecv for why no send is left waiting.
+func (q *queuePair) RecvOne(id uint64, sge *hw.SGE) bool {
+	rq := q.rq
+	if rq == nil || q.segments < 1 {
+		return false
+	}
+	tail := rq.tail.Load()
+	if tail == rq.limit.Load() {
+		return false
+	}
+	slot := &rq.slots[tail&rq.mask]
+	slot.ID, slot.SGL = id, unsafe.Slice(sge, 1)
+	rq.tail.Store(tail + 1)
+	yield.Point()
+	if p := q.in.Load(); p != nil && p.attention.Load() != 0 {
+		p.kick()
+	}
+	return true
+}
+
+// one executes a plain request and completes it, or does nothing and returns false. The
+// holder has no completions gathered.
+func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	n := sge.Len
+	if n-1 >= maxInline {
+		return false
+	}
+	switch op {
+	case hw.OpSend:
+		if !x.sendOne(sge, flags) {
+			return false
+		}
+	case hw.OpWrite:
+		from := x.src.Reach(sge.Addr, n, sge.LKey, hw.LocalRead)
+		to := x.dst.Reach(addr, n, rkey, hw.RemoteWrite)
+		if from == nil || to == nil {
+			return false
+		}
+		copyBytes(to, from, n)
+	case hw.OpRead:
+		from := x.dst.Reach(addr, n, rkey, hw.RemoteRead)
+		to := x.src.Reach(sge.Addr, n, sge.LKey, hw.LocalWrite)
+		if from == nil || to == nil || x.canRead != hw.StatusSuccess {
+			return false
+		}
+		copyBytes(to, from, n)
+	default:
+		return false
+	}
+	if flags&hw.WRSignaled != 0 {
+		x.src.sink.CompleteOne(id, op, n, 0)
+	}
+	return true
+}
+
+// sendOne moves a message into the first receive, if that has one segment, and completes
+// the receive.
+func (x *executor) sendOne(sge *hw.SGE, flags hw.WRFlags) bool {
+	if !x.dst.available() {
+		return false
+	}
+	rr := x.dst.next()
+	if len(rr.SGL) != 1 {
+		return false
+	}
+	d, n := &rr.SGL[0], sge.Len
+	if n > d.Len {
+		return false
+	}
+	from := x.src.Reach(sge.Addr, n, sge.LKey, hw.LocalRead)
+	to := x.dst.Reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
+	if from == nil || to == nil {
+		return false
+	}
+	copyBytes(to, from, n)
+	id := rr.ID
+	x.dst.head++
+	if x.dst.head >= x.dst.freeAt {
+		x.giveBack()
+	}
+	var marks hw.WCFlags
+	if flags&hw.WRSolicited != 0 {
+		marks = hw.WCSolicited
+	}
+	x.dst.sink.CompleteOne(id, hw.OpRecv, n, marks)
+	return true
+}
+
+func copyBytes(to, from unsafe.Pointer, n uint32) {
+	yield.Point()
+	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
+}
