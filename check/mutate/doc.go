@@ -6,7 +6,7 @@
 // still passes without the line does not check it. So each such line has a mutation
 // here, and the mutation names the test that must fail without the line:
 //
-//	Subject: no second look after stalled
+//	Subject: a pipe that stalls does not look for a receive once more
 //	Test: ./hw/loop TestSendMeetsALateReceive
 //	Flags: -race -count=3
 //

@@ -80,7 +80,7 @@ func newVictim(t *testing.T) *runner {
 
 func replaceInV(before, after string) []change { return []change{{"v/v.go", before, after}} }
 
-func TestVerdictSaysWhatTheNamedTestMadeOfIt(t *testing.T) {
+func TestTheVerdictIsThatOfTheNamedTest(t *testing.T) {
 	r := newVictim(t)
 	for name, tc := range map[string]struct {
 		test    string
@@ -108,7 +108,7 @@ func TestVerdictSaysWhatTheNamedTestMadeOfIt(t *testing.T) {
 	}
 }
 
-func TestALateKillSaysSo(t *testing.T) {
+func TestALateKillCountsItsPasses(t *testing.T) {
 	r := newVictim(t)
 	t.Setenv("TRIES", filepath.Join(t.TempDir(), "tries"))
 	late := r.try(t.Context(), mutation{pkg: "./v", test: "TestAtThirdTry", changes: replaceInV("a + b", "a - b")})
