@@ -3,22 +3,16 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
 
 	"godat/examples/dattest/link"
 	"godat/examples/dattest/wire"
 	dat "godat/runtime"
-)
-
-// The buffers of the control connection, which are also their cookies. As in the C
-// program, each message fills a buffer.
-const (
-	infoBuffer = iota
-	commandBuffer
-	answerBuffer
-	buffers
 )
 
 // Server says where a server is.
@@ -27,36 +21,37 @@ type Server struct {
 	Port uint64
 }
 
+func (s Server) String() string { return net.JoinHostPort(s.Addr, strconv.FormatUint(s.Port, 10)) }
+
+// connConfig is that of both ends.
+var connConfig = dat.ConnConfig{Depth: 4, Message: wire.ControlSize, Apart: true}
+
 // Ask tells the server which test the client wants, and calls do with the answer. The
 // server ends the control connection as soon as it has answered.
 func Ask(ctx context.Context, ia *dat.IA, s Server, info wire.ClientInfo, command []byte, do func(wire.ServerInfo) error) (err error) {
-	c, err := open(ia)
-	if err != nil {
+	var c *dat.Conn
+	err = link.Retry(ctx, func() (err error) {
+		c, err = ia.Dial(ctx, s.String(), connConfig)
 		return err
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	post := func() error { return c.link.PostRecv(c.pool, answerBuffer, wire.ControlSize) }
-	if err := c.link.Connect(ctx, s.Addr, s.Port, "", post); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("server %s, port %d: %w", s.Addr, s.Port, err)
 	}
-	copy(c.pool.Buffer(infoBuffer), info.Append(nil))
-	copy(c.pool.Buffer(commandBuffer), command)
-	for _, buffer := range []int{infoBuffer, commandBuffer} {
-		if err := c.send(ctx, buffer); err != nil {
+	defer func() { err = errors.Join(err, c.Close()) }()
+	for _, m := range [][]byte{info.Append(nil), command} {
+		if err := send(c, m); err != nil {
 			return fmt.Errorf("telling the server what to do: %w", err)
 		}
 	}
-	if err := c.recv(ctx, answerBuffer); err != nil {
+	m, err := receive(ctx, c)
+	if err != nil {
 		return fmt.Errorf("waiting for the server's answer: %w", err)
 	}
-	answer, err := wire.ParseServerInfo(c.pool.Buffer(answerBuffer))
+	answer, err := wire.ParseServerInfo(m)
 	if err != nil {
 		return err
 	}
-	if err := do(answer); err != nil {
-		return err
-	}
-	return c.link.Disconnect(ctx, dat.Abrupt)
+	return do(answer)
 }
 
 // Quit asks the server to end.
@@ -65,37 +60,22 @@ func Quit(ctx context.Context, ia *dat.IA, s Server) error {
 	return Ask(ctx, ia, s, wire.ClientInfo{Test: wire.QuitTest, Threads: 1}, command, func(wire.ServerInfo) error { return nil })
 }
 
-// conn is a control connection's endpoint.
-type conn struct {
-	pz   *dat.PZ
-	link *link.Link
-	pool *link.Pool
+// send sends a message. As in the C program, each fills a buffer.
+func send(c *dat.Conn, message []byte) error {
+	var m [wire.ControlSize]byte
+	copy(m[:], message)
+	return c.SendBytes(m[:])
 }
 
-func open(ia *dat.IA) (*conn, error) {
-	pz, err := ia.NewPZ()
+// receive waits for a message, and returns a copy.
+func receive(ctx context.Context, c *dat.Conn) ([]byte, error) {
+	b, err := c.Receive(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{pz: pz}
-	if c.link, err = link.New(ia, pz, link.Config{Recvs: 4, Requests: 4, Segments: 1}); err != nil {
-		return nil, errors.Join(err, pz.Close())
+	defer c.Release(b)
+	if n := len(b.Bytes()); n != wire.ControlSize {
+		return nil, fmt.Errorf("a message of %d bytes, not %d", n, wire.ControlSize)
 	}
-	if c.pool, err = c.link.NewPool(wire.ControlSize, buffers); err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	return c, nil
-}
-
-func (c *conn) close() error { return errors.Join(c.link.Close(), c.pz.Close()) }
-
-func (c *conn) send(ctx context.Context, buffer int) error {
-	if err := c.link.PostSend(c.pool, buffer, wire.ControlSize); err != nil {
-		return err
-	}
-	return c.link.Sent(ctx, buffer, wire.ControlSize)
-}
-
-func (c *conn) recv(ctx context.Context, buffer int) error {
-	return c.link.Received(ctx, buffer, wire.ControlSize)
+	return bytes.Clone(b.Bytes()), nil
 }

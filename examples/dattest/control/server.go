@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,36 +18,44 @@ import (
 
 // Listener is a server.
 type Listener struct {
-	ia       *dat.IA
-	requests *dat.Dispatcher
-	psp      *dat.PSP
-	out      io.Writer
-	mu       sync.Mutex // of out
-	next     uint64     // first port of the next test
-	tests    sync.WaitGroup
+	ia    *dat.IA
+	ln    *dat.Listener
+	port  uint64
+	out   io.Writer
+	mu    sync.Mutex // of out
+	next  uint64     // first port of the next test
+	tests sync.WaitGroup
 }
 
 // handshake is how long a client may take to say what it wants.
 const handshake = 30 * time.Second
+
+// errAborted means that the adapter was closed while the server ran.
+var errAborted = errors.New("the adapter was closed")
 
 // ports is how many ports a server gives to tests before it begins again.
 const ports = 1000
 
 // Listen makes a server, which prints what it does to out.
 func Listen(ia *dat.IA, port uint64, out io.Writer) (*Listener, error) {
-	d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 32, Streams: dat.StreamCR})
+	ln, err := ia.Listen(context.Background(), Server{Port: port}.String(), connConfig)
 	if err != nil {
 		return nil, err
 	}
-	psp, err := ia.NewPSP(dat.PSPConfig{Qual: port, Dispatcher: d})
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
+	s := &Listener{ia: ia, ln: ln, out: out}
+	_, text, err := net.SplitHostPort(ln.Addr())
+	if err == nil {
+		s.port, err = strconv.ParseUint(text, 10, 64)
 	}
-	return &Listener{ia: ia, requests: d, psp: psp, out: out, next: psp.Qual() + 1}, nil
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	s.next = s.port + 1
+	return s, nil
 }
 
 // Port is the port of the control connections.
-func (s *Listener) Port() uint64 { return s.psp.Qual() }
+func (s *Listener) Port() uint64 { return s.port }
 
 // Run serves one client after the other until a client asks it to quit or ctx is done.
 // Their tests may overlap, and Run waits for them to end. When a client misbehaves, Run
@@ -58,11 +68,17 @@ func (s *Listener) Run(ctx context.Context) error {
 	}()
 	for {
 		s.say("Dapltest: Service Point Ready - %s", s.ia.Name())
-		ev, _, err := s.requests.Wait(ctx, 1)
-		if err != nil {
-			return errors.Join(err, s.Close())
+		var quit bool
+		var err error
+		select {
+		case ev, ok := <-s.ln.Requests():
+			if !ok {
+				return errors.Join(errAborted, s.Close())
+			}
+			quit, err = s.client(ctx, dat.RequestOf(ev))
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), s.Close())
 		}
-		quit, err := s.client(ctx, dat.RequestOf(ev))
 		if err != nil {
 			s.say("Server: client: %v", err)
 		}
@@ -74,7 +90,7 @@ func (s *Listener) Run(ctx context.Context) error {
 }
 
 // Close stops listening.
-func (s *Listener) Close() error { return errors.Join(s.psp.Close(), s.requests.Close()) }
+func (s *Listener) Close() error { return s.ln.Close() }
 
 func (s *Listener) say(format string, args ...any) {
 	s.mu.Lock()
@@ -84,32 +100,24 @@ func (s *Listener) say(format string, args ...any) {
 
 // client takes the request of a client, starts the test, and tells the client its port.
 func (s *Listener) client(ctx context.Context, cr *dat.CR) (quit bool, err error) {
-	c, err := open(s.ia)
+	c, err := s.ln.Accept(cr, nil)
 	if err != nil {
-		return false, errors.Join(err, cr.Reject(nil))
+		return false, err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	for _, buffer := range []int{infoBuffer, commandBuffer} {
-		if err := c.link.PostRecv(c.pool, buffer, wire.ControlSize); err != nil {
-			return false, errors.Join(err, cr.Reject(nil))
-		}
-	}
+	defer func() { err = errors.Join(err, c.Close()) }()
 	brief, done := context.WithTimeout(ctx, handshake)
 	defer done()
-	if err := c.link.Take(brief, cr); err != nil {
-		return false, err
+	var asked [2][]byte // ClientInfo and the command
+	for i := range asked {
+		if asked[i], err = receive(brief, c); err != nil {
+			return false, err
+		}
 	}
-	if err := c.recv(brief, infoBuffer); err != nil {
-		return false, err
-	}
-	info, err := wire.ParseClientInfo(c.pool.Buffer(infoBuffer))
+	info, err := wire.ParseClientInfo(asked[0])
 	if err != nil {
 		return false, err
 	}
-	if err := c.recv(brief, commandBuffer); err != nil {
-		return false, err
-	}
-	test, err := s.test(info, c.pool.Buffer(commandBuffer))
+	test, err := s.test(info, asked[1])
 	if err != nil {
 		return false, err
 	}
@@ -121,12 +129,11 @@ func (s *Listener) client(ctx context.Context, cr *dat.CR) (quit bool, err error
 		}
 		answer.FirstPort = uint32(port)
 	}
-	copy(c.pool.Buffer(answerBuffer), answer.Append(nil))
 	quit = test == nil
-	if err := c.send(brief, answerBuffer); err != nil {
+	if err := send(c, answer.Append(nil)); err != nil {
 		return quit, err
 	}
-	return quit, c.link.Disconnect(brief, dat.Graceful)
+	return quit, c.Shutdown(brief)
 }
 
 // test is a test that a client asked for.

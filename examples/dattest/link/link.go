@@ -154,32 +154,17 @@ func (l *Link) stopListening() (err error) {
 	return err
 }
 
-// Take accepts a request that came to another dispatcher, and waits until the
-// connection is up.
-func (l *Link) Take(ctx context.Context, cr *dat.CR) error {
-	if err := cr.Accept(l.EP, nil); err != nil {
-		return err
-	}
-	return l.established(ctx)
-}
-
 // How often a client asks that is rejected, and how long it pauses in between.
 const (
 	attempts = 8
 	pause    = time.Second
 )
 
-// Connect connects. It asks a peer that rejects again, a few times. Before each attempt
-// it calls post, which posts the receives for the peer's first messages.
-func (l *Link) Connect(ctx context.Context, addr string, qual uint64, private string, post func() error) error {
+// Retry calls connect, which asks a peer for a connection. It calls connect again, a few
+// times, if the peer has rejected the request.
+func Retry(ctx context.Context, connect func() error) error {
 	for try := 1; ; try++ {
-		if err := post(); err != nil {
-			return err
-		}
-		if err := l.EP.Connect(dat.ConnectConfig{Addr: addr, Qual: qual, Private: []byte(private)}); err != nil {
-			return err
-		}
-		err := l.established(ctx)
+		err := connect()
 		if !errors.Is(err, dat.EventError(dat.PeerRejected)) || try == attempts {
 			return err
 		}
@@ -188,14 +173,38 @@ func (l *Link) Connect(ctx context.Context, addr string, qual uint64, private st
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := l.EP.Reset(); err != nil {
+	}
+}
+
+// Connect connects, as Retry does. Before each attempt it calls post, which posts the
+// receives for the peer's first messages.
+func (l *Link) Connect(ctx context.Context, addr string, qual uint64, private string, post func() error) error {
+	return Retry(ctx, func() error {
+		if err := l.reset(); err != nil {
 			return err
 		}
-		var flushed [16]dat.Event
-		for n := 1; n > 0; {
-			if n, err = l.Recv.Dequeue(flushed[:]); err != nil {
-				return err
-			}
+		if err := post(); err != nil {
+			return err
+		}
+		if err := l.EP.Connect(dat.ConnectConfig{Addr: addr, Qual: qual, Private: []byte(private)}); err != nil {
+			return err
+		}
+		return l.established(ctx)
+	})
+}
+
+// reset prepares the endpoint for another attempt if it has made one.
+func (l *Link) reset() error {
+	if l.EP.State() == dat.StateUnconnected {
+		return nil
+	}
+	if err := l.EP.Reset(); err != nil {
+		return err
+	}
+	var flushed [16]dat.Event
+	for {
+		if n, err := l.Recv.Dequeue(flushed[:]); n == 0 || err != nil {
+			return err
 		}
 	}
 }
