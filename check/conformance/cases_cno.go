@@ -21,14 +21,9 @@ var cnoCases = []Case{
 		require.NoError(r, d.SetUnwaitable())
 		unwaitable := code(hw.InvalidState, hw.StateEVDUnwaitable)
 		assert.ErrorIs(r, (<-woken).err, unwaitable)
-		_, _, err := d.Wait(r.soon(), 1)
-		assert.ErrorIs(r, err, unwaitable)
+		assert.ErrorIs(r, errorOf(d.Wait(r.soon(), 1)), unwaitable)
 		post(r, d, 3, 1)
-		var buf [2]dat.Event
-		n, err := d.Dequeue(buf[:])
-		require.NoError(r, err)
-		require.Equal(r, 1, n)
-		assert.Equal(r, 3, payload(r, buf[0]))
+		assert.Equal(r, 3, payload(r, r.only(d)))
 		p := query(r, d.Query, dat.DispatcherFieldAll)
 		assert.EqualValues(r, 8, p.State&0xC, "UNWAITABLE")
 	}},
@@ -71,11 +66,11 @@ var cnoCases = []Case{
 	{ID: "Q-1", Claim: "a query of a CNO says what it was made with", run: q1},
 	{ID: "Q-12", Claim: "a query of a CNO with a bit that is no field is INVALID_PARAMETER, of none INVALID_HANDLE", run: func(r *rig) {
 		c := r.node().cno()
-		refuses(r, c.Query, 0x80, dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(c.Query(0x80)), dat.ErrInvalidParameter)
 		require.NoError(r, c.Close())
-		refuses(r, c.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
+		assert.ErrorIs(r, errorOf(c.Query(dat.CNOFieldAll)), code(hw.InvalidHandle, hw.HandleCNO))
 		var none *dat.CNO
-		refuses(r, none.Query, dat.CNOFieldAll, code(hw.InvalidHandle, hw.HandleCNO))
+		assert.ErrorIs(r, errorOf(none.Query(dat.CNOFieldAll)), code(hw.InvalidHandle, hw.HandleCNO))
 	}},
 	{ID: "LIM-CNO", Claim: "CNOs can be made until there are no more", run: exhausts("limit_cno", most)},
 	{ID: "CN-1", Claim: "many dispatchers, one CNO, several waiters: no event is missed", run: func(r *rig) {
@@ -220,8 +215,7 @@ var cnoCases = []Case{
 			require.NoError(r, d.PostSoftware(i))
 			if err := <-ended; err != nil {
 				require.ErrorIs(r, err, dat.ErrInterrupted)
-				_, err := c.Trigger()
-				require.NoError(r, err, "round %d", i)
+				require.NoError(r, errorOf(c.Trigger()), "round %d", i)
 			}
 			require.Equal(r, i, payload(r, r.next(d)))
 		}
@@ -242,10 +236,7 @@ var cnoCases = []Case{
 		r.quiet(c)
 		e.postSend(2, 8)
 		r.triggered(c, d)
-		var buf [4]dat.Event
-		k, err := d.Dequeue(buf[:])
-		require.NoError(r, err)
-		assert.Equal(r, 2, k)
+		assert.Len(r, r.queued(d), 2)
 	}},
 }
 
@@ -270,8 +261,7 @@ func (n *node) watched(c *dat.CNO, qlen int) *dat.Dispatcher {
 // quiet requires that a CNO has no trigger.
 func (r *rig) quiet(c *dat.CNO) {
 	r.Helper()
-	_, err := c.Trigger()
-	require.ErrorIs(r, err, dat.ErrQueueEmpty)
+	require.ErrorIs(r, errorOf(c.Trigger()), dat.ErrQueueEmpty)
 }
 
 // triggered waits for the trigger of a CNO, and checks which dispatcher it names.
@@ -284,6 +274,58 @@ func (r *rig) triggered(c *dat.CNO, by *dat.Dispatcher) {
 
 func q1(r *rig) {
 	n := r.node()
-	_, err := n.cno().Query(dat.CNOFieldAll)
-	require.NoError(r, err)
+	require.NoError(r, errorOf(n.cno().Query(dat.CNOFieldAll)))
 }
+
+var descriptorCases = []Case{
+	{ID: "CN-5", Claim: "a foreign poll loop sees on a descriptor when a CNO is triggered", needs: needs(descriptor), run: func(r *rig) {
+		client, server := r.node(), r.node().end()
+		c, err := client.ia.NewCNO(dat.CNOConfig{Descriptor: true})
+		require.NoError(r, err)
+		client.later(c.Close)
+		fd, err := c.FD()
+		require.NoError(r, err)
+		loop := newPollLoop(r, fd)
+		require.False(r, loop.readable(r, 0), "it is not triggered")
+
+		// The CNO is triggered by software events of one dispatcher and completions of
+		// another.
+		soft := client.watched(c, 8)
+		d := client.dispatcherOf(dat.DispatcherConfig{QLen: 64, Streams: dat.StreamDTO, CNO: c})
+		e := client.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d })
+		r.connect(e, server)
+		post(r, soft, 1, 2)
+		require.True(r, loop.readable(r, patience))
+		require.True(r, loop.readable(r, 0), "until it is taken")
+		by, err := c.Trigger()
+		require.NoError(r, err)
+		require.Same(r, soft, by)
+		require.False(r, loop.readable(r, 0), "it was taken")
+		for i := range 2 {
+			assert.Equal(r, 1+i, payload(r, r.next(soft)))
+		}
+
+		for i := range uint64(r.p.Scale.of(400, 20)) {
+			e.postRecv(i, 64)
+			server.postSend(i, 8)
+			require.True(r, loop.readable(r, patience), "round %d", i)
+			by, err := c.Wait(r.soon())
+			require.NoError(r, err)
+			require.Same(r, d, by)
+			require.False(r, loop.readable(r, 0))
+			e.done(e.recv, i, dat.StatusSuccess)
+			server.done(server.req, i, dat.StatusSuccess)
+		}
+		require.ErrorIs(r, errorOf(client.cno().FD()), dat.ErrInvalidState, "one without a descriptor")
+	}},
+}
+
+// descriptor: CNOs have a descriptor that a program can poll. The operating system
+// decides that, not the device.
+var descriptor = &capability{"descriptor", func(r *rig) bool {
+	c, err := r.node().ia.NewCNO(dat.CNOConfig{Descriptor: true})
+	if err != nil {
+		return r.granted(err)
+	}
+	return r.granted(c.Close())
+}}

@@ -29,22 +29,17 @@ var connectCases = []Case{
 		n := r.node()
 		s := n.listen()
 		cfg := dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}
-		_, err := n.ia.NewPSP(cfg)
-		require.ErrorIs(r, err, dat.ErrConnQualInUse)
+		require.ErrorIs(r, errorOf(n.ia.NewPSP(cfg)), dat.ErrConnQualInUse)
 		require.NoError(r, s.psp.Close())
-		psp, err := n.ia.NewPSP(cfg)
-		require.NoError(r, err)
-		assert.Equal(r, cfg.Qual, psp.Qual())
-		require.NoError(r, psp.Close())
+		assert.Equal(r, cfg.Qual, n.listenOn(cfg).psp.Qual())
 	}},
 	{ID: "CO-3", Claim: "requests outlive their service point", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
 		s := server.listen()
 		cr := s.requestOf(client)
 		require.NoError(r, s.psp.Close())
-		again, err := server.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()})
-		require.NoError(r, err, "the qualifier is free, though a request waits")
-		require.NoError(r, again.Close())
+		// The qualifier is free, though a request waits.
+		require.NoError(r, server.listenOn(dat.PSPConfig{Dispatcher: s.cr, Qual: s.psp.Qual()}).psp.Close())
 		accept(cr, client, server)
 		say(client, server, 64)
 		late := r.node().end()
@@ -93,8 +88,7 @@ var connectCases = []Case{
 		assert.ErrorIs(r, p.Endpoint.PostRecv(1, 0, m.Segment(0, 8)), code(hw.InvalidState, hw.StateEPPZ))
 		require.NoError(r, cr.Reject(nil))
 		client.connection(dat.PeerRejected)
-		_, err := p.Endpoint.Status()
-		assert.ErrorIs(r, err, dat.ErrInvalidHandle, "it is gone with the request")
+		assert.ErrorIs(r, errorOf(p.Endpoint.Status()), dat.ErrInvalidHandle, "it is gone with the request")
 	}},
 	{ID: "CO-6", Claim: "private data of 0 bytes, one and the most arrive; one more is INVALID_PARAMETER", run: func(r *rig) {
 		p, err := r.open().Query(0, dat.ProviderFieldMaxPrivateData)
@@ -162,8 +156,7 @@ var connectCases = []Case{
 		cr := first.request()
 		require.ErrorIs(r, cr.Handoff(1), dat.ErrInvalidParameter, "nobody is there")
 		require.NoError(r, cr.Handoff(second.psp.Qual()))
-		_, err := cr.Query()
-		require.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCR))
+		require.ErrorIs(r, errorOf(cr.Query()), code(hw.InvalidHandle, hw.HandleCR))
 		r.none(first.cr)
 		cr = second.request()
 		p, err := cr.Query()
@@ -191,10 +184,7 @@ var connectCases = []Case{
 	{ID: "CO-11", Claim: "more requests than the backlog are NON_PEER_REJECTED", run: func(r *rig) {
 		n := r.node()
 		d := n.dispatcher(2, dat.StreamCR)
-		psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d, Backlog: 2})
-		require.NoError(r, err)
-		n.later(psp.Close)
-		at := dat.ConnectConfig{Addr: n.addr(), Qual: psp.Qual()}
+		at := n.listenOn(dat.PSPConfig{Dispatcher: d, Backlog: 2}).at()
 		peers := r.node()
 		for range 2 {
 			require.NoError(r, peers.end().ep.Connect(at))
@@ -217,8 +207,7 @@ var connectCases = []Case{
 			cr := s.requestOf(client)
 			require.NoError(r, answer(cr), name)
 			dead := code(hw.InvalidHandle, hw.HandleCR)
-			_, err := cr.Query()
-			assert.ErrorIs(r, err, dead, name)
+			assert.ErrorIs(r, errorOf(cr.Query()), dead, name)
 			assert.ErrorIs(r, cr.Accept(n.end().ep, nil), dead, name)
 			assert.ErrorIs(r, cr.Reject(nil), dead, name)
 			assert.ErrorIs(r, cr.Handoff(s.psp.Qual()), dead, name)
@@ -280,12 +269,7 @@ var providerEndpoints = &capability{"provider-endpoints", func(r *rig) bool {
 // providing makes a service point whose endpoints the provider makes.
 func (n *node) providing() *service {
 	n.Helper()
-	s := &service{node: n, cr: n.dispatcher(16, dat.StreamCR)}
-	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr, Flags: dat.PSPProvider})
-	require.NoError(n, err)
-	n.later(psp.Close)
-	s.psp = psp
-	return s
+	return n.listenOn(dat.PSPConfig{Dispatcher: n.dispatcher(16, dat.StreamCR), Flags: dat.PSPProvider})
 }
 
 // carries requires that got begins with sent; a transport may pad it.

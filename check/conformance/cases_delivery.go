@@ -29,10 +29,8 @@ var deliveryCases = []Case{
 		}
 		client, server := n.end(func(cfg *dat.EndpointConfig) { cfg.Request = d }), r.node().end()
 		r.connect(client, server)
-		_, _, err := d.Wait(r.soon(), 1)
-		assert.ErrorIs(r, err, dat.ErrInvalidState)
-		_, err = d.Dequeue(make([]dat.Event, 1))
-		assert.ErrorIs(r, err, dat.ErrInvalidState)
+		assert.ErrorIs(r, errorOf(d.Wait(r.soon(), 1)), dat.ErrInvalidState)
+		assert.ErrorIs(r, errorOf(d.Dequeue(make([]dat.Event, 1))), dat.ErrInvalidState)
 		const rounds = 4
 		for i := range uint64(3 * rounds) {
 			require.NoError(r, client.ep.PostRDMAWrite(i%3<<8|i, 0, server.mem.Remote(0, 8), client.mem.Segment(0, 8)))

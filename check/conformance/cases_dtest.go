@@ -16,15 +16,11 @@ var dtestCases = []Case{
 	{ID: "DT-1", Claim: "everything a connection needs is made, and freed in reverse", run: func(r *rig) {
 		n := r.node()
 		e, s := n.end(), n.listen()
-		require.NoError(r, s.psp.Close())
-		require.NoError(r, s.cr.Close())
-		require.NoError(r, e.ep.Close())
+		r.ok(s.psp.Close(), s.cr.Close(), e.ep.Close())
 		for _, d := range []*dat.Dispatcher{e.req, e.recv, e.conn} {
 			require.NoError(r, d.Close())
 		}
-		require.NoError(r, e.mem.Free())
-		require.NoError(r, n.pz.Close())
-		require.NoError(r, n.ia.CloseGraceful())
+		r.ok(e.mem.Free(), n.pz.Close(), n.ia.CloseGraceful())
 	}},
 	{ID: "DT-6", Claim: "receives posted before the connection are consumed after it, in order", run: dt6},
 	{ID: "DT-7", Claim: "48 bytes of private data go each way with the connection", run: dt7},
@@ -44,8 +40,7 @@ var dtestCases = []Case{
 				if ev, ok := r.dequeue(d); ok {
 					return ev
 				}
-				_, err := p.CNO.Wait(r.soon())
-				require.NoError(r, err, "the trigger did not come")
+				require.NoError(r, errorOf(p.CNO.Wait(r.soon())), "the trigger did not come")
 			}
 		}
 		dtest(r)
@@ -91,11 +86,7 @@ var dtestCases = []Case{
 	{ID: "DC-6", Claim: "connections from many goroutines at once", run: func(r *rig) {
 		n := r.p.Scale.of(64, 4)
 		server, client := r.node(), r.node()
-		s := &service{node: server, cr: server.dispatcher(n, dat.StreamCR)}
-		psp, err := server.ia.NewPSP(dat.PSPConfig{Dispatcher: s.cr})
-		require.NoError(r, err)
-		server.later(psp.Close)
-		s.psp = psp
+		s := server.listenOn(dat.PSPConfig{Dispatcher: server.dispatcher(n, dat.StreamCR)})
 		at := s.at()
 		var clients, servers []*end
 		for range n {
@@ -212,8 +203,7 @@ func dt11(r *rig) {
 		assert.EqualValues(r, 16, server.done(server.recv, uint64(i), dat.StatusSuccess).Length)
 		require.True(r, bytes.Equal(fill, server.mem.Bytes()[:4096]), "round %d", i)
 		// The client may fill the buffer again when a later request has completed.
-		require.NoError(r, client.ep.PostRDMAWrite(3, 0, dat.RemoteSegment{}))
-		client.done(client.req, 3, dat.StatusSuccess)
+		client.completes(3, client.ep.PostRDMAWrite(3, 0, dat.RemoteSegment{}))
 	}
 }
 
@@ -261,8 +251,7 @@ func dt14(r *rig) {
 				fill++
 				want := bytes.Repeat([]byte{fill}, size)
 				copy(from.mem.Bytes(), want)
-				require.NoError(r, from.ep.PostRDMAWrite(1, 0, to.mem.Remote(100, size), from.mem.Segment(0, size)))
-				from.done(from.req, 1, dat.StatusSuccess)
+				from.completes(1, from.ep.PostRDMAWrite(1, 0, to.mem.Remote(100, size), from.mem.Segment(0, size)))
 				say(from, to, 0)
 				require.True(r, bytes.Equal(want, to.mem.Bytes()[100:100+size]), "%d bytes", size)
 			}
@@ -305,12 +294,11 @@ func dt19(r *rig) {
 	}
 }
 
-// dc counts the connection events of many connections.
+// dc requires the events of many connections, and no others.
 func dc(r *rig, onePointEach bool) {
 	burst := r.p.Scale.of(100, 4)
 	server, client := r.node(), r.node()
 	one := server.listen()
-	var requests, established, disconnected int
 	total := max(burst, r.p.Scale.of(1000, burst)/burst*burst)
 	began := time.Now()
 	for range total / burst {
@@ -325,7 +313,6 @@ func dc(r *rig, onePointEach bool) {
 			require.NoError(r, c.Connect(s.at()))
 			ep := server.endpoint(dat.EndpointConfig{PZ: server.pz, Conn: peer})
 			require.NoError(r, s.request().Accept(ep, nil))
-			requests++
 			clients, servers = append(clients, c), append(servers, ep)
 			if onePointEach {
 				require.NoError(r, s.psp.Close())
@@ -334,7 +321,6 @@ func dc(r *rig, onePointEach bool) {
 		for _, d := range []*dat.Dispatcher{conn, peer} {
 			for range burst {
 				require.Equal(r, dat.Established, r.next(d).Number)
-				established++
 			}
 		}
 		for _, c := range clients {
@@ -343,7 +329,6 @@ func dc(r *rig, onePointEach bool) {
 		for _, d := range []*dat.Dispatcher{conn, peer} {
 			for range burst {
 				require.Equal(r, dat.Disconnected, r.next(d).Number)
-				disconnected++
 			}
 			r.none(d)
 		}
@@ -353,7 +338,4 @@ func dc(r *rig, onePointEach bool) {
 		}
 	}
 	r.Logf("%.0f connections/s", float64(total)/time.Since(began).Seconds())
-	assert.Equal(r, total, requests)
-	assert.Equal(r, 2*total, established)
-	assert.Equal(r, 2*total, disconnected)
 }

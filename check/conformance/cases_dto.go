@@ -90,14 +90,11 @@ var dtoCases = []Case{
 		client, server := r.pair()
 		garbage := dat.Segment{Addr: 0xDEAD, Len: 0, Context: 0xBEEF}
 		require.NoError(r, server.ep.PostRecv(8, 0, garbage, server.mem.Segment(0, 64), garbage))
-		require.NoError(r, client.ep.PostSend(9, 0, garbage, client.mem.Segment(0, 64)))
-		client.done(client.req, 9, dat.StatusSuccess)
+		client.completes(9, client.ep.PostSend(9, 0, garbage, client.mem.Segment(0, 64)))
 		assert.EqualValues(r, 64, server.done(server.recv, 8, dat.StatusSuccess).Length)
 		remote := dat.RemoteSegment{Addr: 0xDEAD, Len: 0, Context: 0xBEEF}
-		require.NoError(r, client.ep.PostRDMAWrite(9, 0, remote, garbage))
-		client.done(client.req, 9, dat.StatusSuccess)
-		require.NoError(r, client.ep.PostRDMARead(9, 0, remote, garbage))
-		client.done(client.req, 9, dat.StatusSuccess)
+		client.completes(9, client.ep.PostRDMAWrite(9, 0, remote, garbage))
+		client.completes(9, client.ep.PostRDMARead(9, 0, remote, garbage))
 		say(client, server, 8)
 	}},
 	{ID: "DTO-7", Claim: "one segment more than the attributes say is INVALID_PARAMETER", run: func(r *rig) {
@@ -117,11 +114,9 @@ var dtoCases = []Case{
 		assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, remote, list(client, send+1)...), dat.ErrInvalidParameter)
 		r.none(client.req)
 		require.NoError(r, server.ep.PostRecv(2, 0, list(server, recv)...))
-		require.NoError(r, client.ep.PostSend(3, 0, list(client, min(send, recv))...))
-		client.done(client.req, 3, dat.StatusSuccess)
+		client.completes(3, client.ep.PostSend(3, 0, list(client, min(send, recv))...))
 		assert.EqualValues(r, min(send, recv), server.done(server.recv, 2, dat.StatusSuccess).Length)
-		require.NoError(r, client.ep.PostRDMAWrite(4, 0, remote, list(client, send)...))
-		client.done(client.req, 4, dat.StatusSuccess)
+		client.completes(4, client.ep.PostRDMAWrite(4, 0, remote, list(client, send)...))
 	}},
 	{ID: "DTO-8", Claim: "one byte more than the attributes say is LENGTH_ERROR", run: func(r *rig) {
 		client, server := r.pair(attr(func(a *dat.EndpointAttr) { a.MaxMessageSize, a.MaxRDMASize = 4000, 5000 }))
@@ -134,20 +129,16 @@ var dtoCases = []Case{
 		assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, remote, client.mem.Segment(0, rdma+1)), dat.ErrLength)
 		r.none(client.req)
 		say(client, server, msg)
-		require.NoError(r, client.ep.PostRDMAWrite(4, 0, server.mem.Remote(0, rdma), client.mem.Segment(0, rdma)))
-		client.done(client.req, 4, dat.StatusSuccess)
-		require.NoError(r, client.ep.PostRDMARead(5, 0, server.mem.Remote(0, rdma), client.mem.Segment(0, rdma)))
-		client.done(client.req, 5, dat.StatusSuccess)
+		client.completes(4, client.ep.PostRDMAWrite(4, 0, server.mem.Remote(0, rdma), client.mem.Segment(0, rdma)))
+		client.completes(5, client.ep.PostRDMARead(5, 0, server.mem.Remote(0, rdma), client.mem.Segment(0, rdma)))
 	}},
 	{ID: "DTO-9", Claim: "a read into less than it reads and a write to less than it writes are LENGTH_ERROR", run: func(r *rig) {
 		client, server := r.pair()
 		assert.ErrorIs(r, client.ep.PostRDMARead(1, 0, server.mem.Remote(0, 65), client.mem.Segment(0, 64)), dat.ErrLength)
 		assert.ErrorIs(r, client.ep.PostRDMAWrite(1, 0, server.mem.Remote(0, 63), client.mem.Segment(0, 64)), dat.ErrLength)
 		r.none(client.req)
-		require.NoError(r, client.ep.PostRDMARead(2, 0, server.mem.Remote(0, 63), client.mem.Segment(0, 64)))
-		client.done(client.req, 2, dat.StatusSuccess)
-		require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(0, 65), client.mem.Segment(0, 64)))
-		client.done(client.req, 3, dat.StatusSuccess)
+		client.completes(2, client.ep.PostRDMARead(2, 0, server.mem.Remote(0, 63), client.mem.Segment(0, 64)))
+		client.completes(3, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(0, 65), client.mem.Segment(0, 64)))
 	}},
 	{ID: "DTO-14", Claim: "the array of segments is the caller's when the post returns", run: func(r *rig) {
 		client, server := r.pair()
@@ -193,18 +184,15 @@ var dtoCases = []Case{
 		}
 		fill(client)
 		require.NoError(r, server.ep.PostRecv(1, 0, server.mem.Segment(at, n+50)))
-		require.NoError(r, client.ep.PostSend(2, 0, client.mem.Segment(at, n)))
-		client.done(client.req, 2, dat.StatusSuccess)
+		client.completes(2, client.ep.PostSend(2, 0, client.mem.Segment(at, n)))
 		server.done(server.recv, 1, dat.StatusSuccess)
 		clean(server)
-		require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(at, n+50), client.mem.Segment(at, n)))
-		client.done(client.req, 3, dat.StatusSuccess)
+		client.completes(3, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(at, n+50), client.mem.Segment(at, n)))
 		say(client, server, 0) // when a later message has come, the written bytes are there
 		clean(server)
 		clean(client)
 		fill(server)
-		require.NoError(r, client.ep.PostRDMARead(4, 0, server.mem.Remote(at, n), client.mem.Segment(at, n+50)))
-		client.done(client.req, 4, dat.StatusSuccess)
+		client.completes(4, client.ep.PostRDMARead(4, 0, server.mem.Remote(at, n), client.mem.Segment(at, n+50)))
 		clean(client)
 	}},
 	{ID: "DTO-17", Claim: "messages are gathered and scattered as the segments say", run: func(r *rig) {
@@ -216,8 +204,7 @@ var dtoCases = []Case{
 		from := []dat.Segment{client.mem.Segment(0, 1), client.mem.Segment(1, 1), client.mem.Segment(2, 9), client.mem.Segment(11, 15)}
 		into := []dat.Segment{server.mem.Segment(100, 7), server.mem.Segment(50, 1), server.mem.Segment(200, 17), server.mem.Segment(300, 100)}
 		require.NoError(r, server.ep.PostRecv(1, 0, into...))
-		require.NoError(r, client.ep.PostSend(2, 0, from...))
-		client.done(client.req, 2, dat.StatusSuccess)
+		client.completes(2, client.ep.PostSend(2, 0, from...))
 		assert.EqualValues(r, 26, server.done(server.recv, 1, dat.StatusSuccess).Length)
 		b := server.mem.Bytes()
 		assert.Equal(r, "abcdefg", string(b[100:107]))
@@ -225,16 +212,14 @@ var dtoCases = []Case{
 		assert.Equal(r, "ijklmnopqrstuvwxy", string(b[200:217]))
 		assert.Equal(r, "z\x00", string(b[300:302]))
 
-		require.NoError(r, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(1000, 26), from...))
-		client.done(client.req, 3, dat.StatusSuccess)
+		client.completes(3, client.ep.PostRDMAWrite(3, 0, server.mem.Remote(1000, 26), from...))
 		say(client, server, 0)
 		assert.Equal(r, "abcdefghijklmnopqrstuvwxyz", string(b[1000:1026]))
 		if client.ia.Attr().MaxReadSegments < 2 {
 			return
 		}
 		back := []dat.Segment{client.mem.Segment(500, 25), client.mem.Segment(600, 1)}
-		require.NoError(r, client.ep.PostRDMARead(4, 0, server.mem.Remote(1000, 26), back...))
-		client.done(client.req, 4, dat.StatusSuccess)
+		client.completes(4, client.ep.PostRDMARead(4, 0, server.mem.Remote(1000, 26), back...))
 		assert.Equal(r, "abcdefghijklmnopqrstuvwxy", string(client.mem.Bytes()[500:525]))
 		assert.Equal(r, "z", string(client.mem.Bytes()[600:601]))
 	}},

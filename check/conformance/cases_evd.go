@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,8 +18,7 @@ var evdCases = []Case{
 		d := r.node().software(8)
 		p := query(r, d.Query, dat.DispatcherFieldAll)
 		for _, threshold := range []int{-1, 0, p.QLen + 1} {
-			_, _, err := d.Wait(r.soon(), threshold)
-			assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg3), "threshold %d", threshold)
+			assert.ErrorIs(r, errorOf(d.Wait(r.soon(), threshold)), code(hw.InvalidParameter, hw.Arg3), "threshold %d", threshold)
 		}
 		post(r, d, 0, p.QLen)
 		ev, nmore, err := d.Wait(r.soon(), p.QLen)
@@ -65,10 +65,8 @@ var evdCases = []Case{
 	{ID: "EV-4", Claim: "while one waits, a second waiter and a dequeue are INVALID_STATE", run: func(r *rig) {
 		d := r.node().software(8)
 		woken := r.asleep(d)
-		_, _, err := d.Wait(r.soon(), 1)
-		assert.ErrorIs(r, err, code(hw.InvalidState, hw.StateEVDWaiter))
-		_, err = d.Dequeue(make([]dat.Event, 1))
-		assert.ErrorIs(r, err, code(hw.InvalidState, hw.StateEVDWaiter))
+		assert.ErrorIs(r, errorOf(d.Wait(r.soon(), 1)), code(hw.InvalidState, hw.StateEVDWaiter))
+		assert.ErrorIs(r, errorOf(d.Dequeue(make([]dat.Event, 1))), code(hw.InvalidState, hw.StateEVDWaiter))
 		post(r, d, 7, 1)
 		w := <-woken
 		require.NoError(r, w.err)
@@ -121,8 +119,7 @@ var evdCases = []Case{
 		<-woken
 		post(r, d, 2, 1)
 		require.NoError(r, d.Close(), "what is queued is dropped")
-		_, err := d.Dequeue(make([]dat.Event, 1))
-		assert.ErrorIs(r, err, dat.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(d.Dequeue(make([]dat.Event, 1))), dat.ErrInvalidHandle)
 		assert.ErrorIs(r, d.PostSoftware(1), dat.ErrInvalidHandle)
 	}},
 	// EV-13 uses one dispatcher for everything on each side, and checks that it gets an
@@ -143,10 +140,7 @@ var evdCases = []Case{
 		d := n.dispatcherOf(all)
 		one := func(cfg *dat.EndpointConfig) { cfg.Conn, cfg.Recv, cfg.Request = d, d, d }
 		client, server := n.end(one), n.end(one)
-		psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: d})
-		require.NoError(r, err)
-		n.later(psp.Close)
-		require.NoError(r, client.ep.Connect(dat.ConnectConfig{Addr: n.addr(), Qual: psp.Qual()}))
+		require.NoError(r, client.ep.Connect(n.listenOn(dat.PSPConfig{Dispatcher: d}).at()))
 		ev := r.next(d)
 		require.Equal(r, dat.ConnectionRequest, ev.Number)
 		require.NoError(r, dat.RequestOf(ev).Accept(server.ep, nil))
@@ -175,8 +169,7 @@ var evdCases = []Case{
 			w := <-woken
 			assert.ErrorIs(r, w.err, dat.ErrAbort)
 		}
-		_, _, err := d.Wait(r.soon(), 1)
-		assert.ErrorIs(r, err, dat.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(d.Wait(r.soon(), 1)), dat.ErrInvalidHandle)
 	}},
 	{ID: "EV-15", Claim: "a dispatcher can be resized, but not below what is queued, and keeps the order", run: func(r *rig) {
 		n := r.node()
@@ -202,56 +195,41 @@ var evdCases = []Case{
 		p, err := n.ia.Query(dat.IAFieldMaxEVDQLen, 0)
 		require.NoError(r, err)
 		for _, qlen := range []int{0, -1} {
-			_, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: qlen})
-			assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg2), "length %d", qlen)
+			assert.ErrorIs(r, errorOf(n.ia.NewDispatcher(dat.DispatcherConfig{QLen: qlen})), code(hw.InvalidParameter, hw.Arg2), "length %d", qlen)
 		}
-		_, err = n.ia.NewDispatcher(dat.DispatcherConfig{QLen: p.IA.MaxEVDQLen + 1})
-		assert.ErrorIs(r, err, code(hw.InsufficientResources, hw.ResourceTEVD))
-		_, err = n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Streams: 1 << 20})
-		assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg4))
+		assert.ErrorIs(r, errorOf(n.ia.NewDispatcher(dat.DispatcherConfig{QLen: p.IA.MaxEVDQLen + 1})), code(hw.InsufficientResources, hw.ResourceTEVD))
+		assert.ErrorIs(r, errorOf(n.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, Streams: 1 << 20})), code(hw.InvalidParameter, hw.Arg4))
 	}},
 	{ID: "EV-17", Claim: "each event goes to one of many that dequeue", run: func(r *rig) {
 		const workers = 4
 		n := r.p.Scale.of(16000, 500)
 		d := r.node().software(64)
-		var mu sync.Mutex
-		seen := make(map[int]int)
+		seen := make([]atomic.Int32, n)
+		var found atomic.Int64
+		ctx := r.soon()
 		var wg sync.WaitGroup
-		done := make(chan struct{})
 		for range workers {
 			wg.Go(func() {
-				var buf [4]dat.Event
-				for {
+				for found.Load() < int64(n) && ctx.Err() == nil {
+					var buf [4]dat.Event
 					k, err := d.Dequeue(buf[:])
 					if !assert.NoError(r, err) {
 						return
 					}
-					mu.Lock()
 					for _, ev := range buf[:k] {
 						p, _ := ev.Software()
-						seen[p.(int)]++
+						seen[p.(int)].Add(1)
 					}
-					all := len(seen) == n
-					mu.Unlock()
-					if all {
-						return
-					}
-					select {
-					case <-done:
-						return
-					default:
-					}
+					found.Add(int64(k))
 				}
 			})
 		}
 		for i := range n {
 			r.until("room", func() bool { return d.PostSoftware(i) == nil })
 		}
-		r.until("all of them", func() bool { mu.Lock(); defer mu.Unlock(); return len(seen) == n })
-		close(done)
 		wg.Wait()
-		for i := range n {
-			require.Equal(r, 1, seen[i], "event %d", i)
+		for i := range seen {
+			require.EqualValues(r, 1, seen[i].Load(), "event %d", i)
 		}
 	}},
 	{ID: "EV-18", Claim: "a threshold above 1 is refused where UNSIGNALLED or SOLICITED_WAIT feeds", run: func(r *rig) {

@@ -72,8 +72,7 @@ var protectionCases = []Case{
 		w := r.wire()
 		m, theirs := w.client.lmr(64), w.server.lmr(64)
 		seg, remote := m.Segment(0, 8), theirs.Remote(0, 8)
-		require.NoError(r, m.Free())
-		require.NoError(r, theirs.Free())
+		r.ok(m.Free(), theirs.Free())
 		for _, op := range localOps {
 			w.segment(op, seg, false, dat.ErrInvalidHandle, op)
 		}
@@ -194,18 +193,14 @@ func (r *rig) wire() *wire {
 	return w
 }
 
-// again makes the connection again.
-func (w *wire) again() {
+// reconnect makes the connection again.
+func (w *wire) reconnect() {
 	w.Helper()
 	for _, e := range []*end{w.client, w.server} {
 		w.until("the end", func() bool { return e.ep.State() == dat.StateDisconnected })
 		require.NoError(w, e.ep.Reset())
 		for _, d := range []*dat.Dispatcher{e.conn, e.recv, e.req} {
-			for n := 1; n > 0; {
-				var err error
-				n, err = d.Dequeue(make([]dat.Event, 16))
-				require.NoError(w, err)
-			}
+			w.queued(d)
 		}
 	}
 	w.connect(w.client, w.server)
@@ -290,7 +285,7 @@ func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what stri
 		}
 		require.Equal(w, dat.StatusFlushed, ev.Status, what)
 		brokenBoth(w.client, w.server)
-		w.again()
+		w.reconnect()
 		return
 	}
 	// A write that had left before the peer refused it has succeeded here.
@@ -298,7 +293,7 @@ func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what stri
 		require.Equal(w, dat.StatusRemoteAccess, ev.Status, what)
 	}
 	brokenBoth(w.client, w.server)
-	w.again()
+	w.reconnect()
 }
 
 // localOps and remoteOps are the operations that every device has.

@@ -74,8 +74,7 @@ var queryCases = []Case{
 		assert.False(r, p.Truncated)
 		require.NoError(r, cr.Reject(nil))
 		client.connection(dat.PeerRejected)
-		_, err := cr.Query()
-		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleCR))
+		assert.ErrorIs(r, errorOf(cr.Query()), code(hw.InvalidHandle, hw.HandleCR))
 	}},
 	{ID: "Q-6", Claim: "a query of an endpoint says what it was made with", run: func(r *rig) {
 		asked := dat.EndpointAttr{
@@ -117,34 +116,28 @@ var queryCases = []Case{
 	}},
 	{ID: "Q-10", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for an adapter", run: func(r *rig) {
 		ia := r.open()
-		_, err := ia.Query(dat.IAFieldAll+1, 0)
-		assert.ErrorIs(r, err, dat.ErrInvalidParameter)
-		_, err = ia.Query(0, dat.ProviderFieldAll+1)
-		assert.ErrorIs(r, err, dat.ErrInvalidParameter)
-		_, err = ia.Query(0, 0)
-		assert.NoError(r, err, "nothing may be asked for")
+		assert.ErrorIs(r, errorOf(ia.Query(dat.IAFieldAll+1, 0)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(ia.Query(0, dat.ProviderFieldAll+1)), dat.ErrInvalidParameter)
+		assert.NoError(r, errorOf(ia.Query(0, 0)), "nothing may be asked for")
 	}},
 	{ID: "Q-11", Claim: "a query of no adapter is INVALID_HANDLE", run: func(r *rig) {
 		var ia *dat.IA
-		_, err := ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)
-		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleIA))
+		assert.ErrorIs(r, errorOf(ia.Query(dat.IAFieldAll, dat.ProviderFieldAll)), code(hw.InvalidHandle, hw.HandleIA))
 	}},
 	{ID: "Q-14", Claim: "a mask with a bit that is no field is INVALID_PARAMETER for all objects", run: func(r *rig) {
 		e := r.node().end()
-		refuses(r, e.conn.Query, dat.DispatcherFieldAll+1, dat.ErrInvalidParameter)
-		refuses(r, e.ep.Query, dat.EndpointFieldAll+1, dat.ErrInvalidParameter)
-		refuses(r, e.pz.Query, dat.PZFieldAll+1, dat.ErrInvalidParameter)
-		refuses(r, e.mem.Query, dat.LMRFieldAll+1, dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.conn.Query(dat.DispatcherFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.ep.Query(dat.EndpointFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.pz.Query(dat.PZFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(e.mem.Query(dat.LMRFieldAll+1)), dat.ErrInvalidParameter)
 	}},
 	{ID: "Q-15", Claim: "a query of a freed object is INVALID_HANDLE", run: func(r *rig) {
 		e := r.node().end()
-		require.NoError(r, e.ep.Close())
-		require.NoError(r, e.mem.Free())
-		require.NoError(r, e.conn.Close())
-		refuses(r, e.conn.Query, dat.DispatcherFieldAll, dat.ErrInvalidHandle)
-		refuses(r, e.mem.Query, dat.LMRFieldAll, dat.ErrInvalidHandle)
+		r.ok(e.ep.Close(), e.mem.Free(), e.conn.Close())
+		assert.ErrorIs(r, errorOf(e.conn.Query(dat.DispatcherFieldAll)), dat.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(e.mem.Query(dat.LMRFieldAll)), dat.ErrInvalidHandle)
 		require.NoError(r, e.pz.Close())
-		refuses(r, e.pz.Query, dat.PZFieldAll, dat.ErrInvalidHandle)
+		assert.ErrorIs(r, errorOf(e.pz.Query(dat.PZFieldAll)), dat.ErrInvalidHandle)
 	}},
 	{ID: "Q-18", Claim: "a query fills what its mask asks for and no more", run: func(r *rig) {
 		e := r.node().end()

@@ -50,8 +50,7 @@ var registryCases = []Case{
 		require.NoError(r, err)
 		assert.Contains(r, all, dat.ProviderInfo{Name: "my-ia", Major: 2, Minor: 0, ThreadSafe: true})
 		for _, name := range []string{"strange", "not there"} {
-			_, err = dat.Open(r.soon(), name)
-			assert.ErrorIs(r, err, dat.ErrProviderNotFound, name)
+			assert.ErrorIs(r, errorOf(dat.Open(r.soon(), name)), dat.ErrProviderNotFound, name)
 		}
 	}},
 	{ID: "HW-10", Claim: "adapters share a dispatcher for asynchronous errors, or have none", run: func(r *rig) {
@@ -83,24 +82,20 @@ var registryCases = []Case{
 			{r.p.IA, dat.WithVersion(9, 0), 101},
 			{r.p.IA, dat.WithVersion(2, 9), 102},
 		} {
-			_, err := dat.Open(context.Background(), c.name, c.opt)
-			assert.ErrorIs(r, err, code(hw.ProviderNotFound, c.sub), "%s, subtype %d", c.name, c.sub)
+			assert.ErrorIs(r, errorOf(dat.Open(context.Background(), c.name, c.opt)), code(hw.ProviderNotFound, c.sub), "%s, subtype %d", c.name, c.sub)
 		}
 		ia, err := dat.Open(r.soon(), r.p.IA, dat.WithVersion(2, 0), dat.WithThreadSafe())
 		require.NoError(r, err)
 		r.ias = append(r.ias, ia)
-		_, err = dat.Open(context.Background(), "")
-		assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg1))
-		_, err = dat.Open(context.Background(), strings.Repeat("x", 256))
-		assert.ErrorIs(r, err, code(hw.InvalidParameter, hw.Arg1))
+		assert.ErrorIs(r, errorOf(dat.Open(context.Background(), "")), code(hw.InvalidParameter, hw.Arg1))
+		assert.ErrorIs(r, errorOf(dat.Open(context.Background(), strings.Repeat("x", 256))), code(hw.InvalidParameter, hw.Arg1))
 	}},
 	{ID: "HW-12", Claim: "no adapter stands in for another, and there is one path between two", run: func(r *rig) {
 		r.registered()
 		related, err := dat.Related(r.p.IA, r.p.IA)
 		require.NoError(r, err)
 		assert.Equal(r, dat.HAFalse, related)
-		_, err = dat.Related(r.p.IA, "nobody's")
-		require.ErrorIs(r, err, dat.ErrProviderNotFound)
+		require.ErrorIs(r, errorOf(dat.Related(r.p.IA, "nobody's")), dat.ErrProviderNotFound)
 
 		client, server := r.node().end(), r.node().end()
 		s := server.listen()

@@ -29,21 +29,19 @@ var serviceCases = []Case{
 		assert.Equal(r, dat.PSPParam{IA: s.ia, Qual: s.psp.Qual(), Dispatcher: s.cr, Flags: dat.PSPConsumer}, p)
 		rsp, _ := r.node().end().reserved()
 		csp := s.common()
-		refuses(r, s.psp.Query, dat.PSPFieldAll+1, dat.ErrInvalidParameter)
-		refuses(r, rsp.Query, dat.RSPFieldAll+1, dat.ErrInvalidParameter)
-		refuses(r, csp.Query, dat.CSPFieldAll+1, dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(s.psp.Query(dat.PSPFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(rsp.Query(dat.RSPFieldAll+1)), dat.ErrInvalidParameter)
+		assert.ErrorIs(r, errorOf(csp.Query(dat.CSPFieldAll+1)), dat.ErrInvalidParameter)
 
-		require.NoError(r, s.psp.Close())
-		require.NoError(r, rsp.Close())
-		require.NoError(r, csp.Close())
+		r.ok(s.psp.Close(), rsp.Close(), csp.Close())
 		for _, psp := range []*dat.PSP{s.psp, nil} {
-			refuses(r, psp.Query, dat.PSPFieldAll, code(hw.InvalidHandle, hw.HandlePSP))
+			assert.ErrorIs(r, errorOf(psp.Query(dat.PSPFieldAll)), code(hw.InvalidHandle, hw.HandlePSP))
 		}
 		for _, rsp := range []*dat.RSP{rsp, nil} {
-			refuses(r, rsp.Query, dat.RSPFieldAll, code(hw.InvalidHandle, hw.HandleRSP))
+			assert.ErrorIs(r, errorOf(rsp.Query(dat.RSPFieldAll)), code(hw.InvalidHandle, hw.HandleRSP))
 		}
 		for _, csp := range []*dat.CSP{csp, nil} {
-			refuses(r, csp.Query, dat.CSPFieldAll, code(hw.InvalidHandle, hw.HandleCSP))
+			assert.ErrorIs(r, errorOf(csp.Query(dat.CSPFieldAll)), code(hw.InvalidHandle, hw.HandleCSP))
 		}
 	}},
 	{ID: "Q-19", Claim: "a query of a common service point says what it was made with", run: func(r *rig) {
@@ -64,8 +62,7 @@ var serviceCases = []Case{
 		cr, p := s.asked()
 		// The provider's endpoint has no zone yet, so it can't be accepted.
 		require.ErrorIs(r, cr.Accept(nil, nil), code(hw.InvalidState, hw.StateEPPZ))
-		_, err := cr.Query()
-		require.NoError(r, err, "the request is valid still")
+		require.NoError(r, errorOf(cr.Query()), "the request is valid still")
 		e.cr = cr
 		e.become(p.Endpoint)
 		e.postRecv(1, 64)
@@ -91,8 +88,7 @@ var serviceCases = []Case{
 				if state == "PAS" {
 					require.Equal(r, dat.StateUnconnected, e.ep.State())
 				} else {
-					_, err := e.ep.Status()
-					require.ErrorIs(r, err, dat.ErrInvalidHandle)
+					require.ErrorIs(r, errorOf(e.ep.Status()), dat.ErrInvalidHandle)
 				}
 				server := e.node.end()
 				require.NoError(r, other.request().Accept(server.ep, nil))
@@ -122,30 +118,26 @@ var serviceCases = []Case{
 		e, s := r.node().end(), r.node().listen()
 		for _, address := range []string{"", "no port", "a:b:c", "host:many", "127.0.0.1:65536", "127.0.0.1:99999999"} {
 			assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)
-			_, err := s.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})
-			assert.ErrorIs(r, err, dat.ErrInvalidAddress, address)
+			assert.ErrorIs(r, errorOf(s.ia.NewCSP(dat.CSPConfig{Address: address, Dispatcher: s.cr})), dat.ErrInvalidAddress, address)
 		}
 		for _, qual := range []uint64{65536, 99999999, math.MaxUint64} {
 			assert.ErrorIs(r, e.ep.Connect(dat.ConnectConfig{Addr: "127.0.0.1", Qual: qual}), dat.ErrInvalidParameter, qual)
-			_, err := s.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: s.cr})
-			assert.ErrorIs(r, err, dat.ErrInvalidParameter, qual)
+			assert.ErrorIs(r, errorOf(s.ia.NewPSP(dat.PSPConfig{Qual: qual, Dispatcher: s.cr})), dat.ErrInvalidParameter, qual)
 		}
 		for _, addr := range []string{"localhost:4444", "[::1]:4444"} {
 			const says = "the port 4444 goes into Qual"
 			err := e.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: 4444})
 			assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
 			assert.ErrorContains(r, err, says)
-			_, err = s.ia.NewPSP(dat.PSPConfig{Addr: addr, Dispatcher: s.cr})
+			err = errorOf(s.ia.NewPSP(dat.PSPConfig{Addr: addr, Dispatcher: s.cr}))
 			assert.ErrorIs(r, err, code(hw.InvalidAddress, hw.AddressMalformed), addr)
 			assert.ErrorContains(r, err, says)
 		}
 		const unix, datagram = 1, 2
 		for _, c := range []dat.Comm{{Domain: unix, Type: 1}, {Domain: 2, Type: datagram}, {Domain: 2, Type: 1, Protocol: 132}} {
-			_, err := s.ia.NewCSP(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})
-			assert.ErrorIs(r, err, code(hw.CommNotSupported, hw.NoSubtype))
+			assert.ErrorIs(r, errorOf(s.ia.NewCSP(dat.CSPConfig{Comm: c, Address: ":0", Dispatcher: s.cr})), code(hw.CommNotSupported, hw.NoSubtype))
 		}
-		_, err := s.ia.NewCSP(dat.CSPConfig{Address: ":0"})
-		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleEVDCR))
+		assert.ErrorIs(r, errorOf(s.ia.NewCSP(dat.CSPConfig{Address: ":0"})), code(hw.InvalidHandle, hw.HandleEVDCR))
 		require.Equal(r, dat.StateUnconnected, e.ep.State())
 	}},
 }

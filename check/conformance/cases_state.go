@@ -137,8 +137,7 @@ func cell(r *rig, state, op, want string) {
 		assert.Equal(r, before, after, "a refused call has no effect")
 	case to == "gone":
 		require.NoError(r, err)
-		_, err = e.ep.Status()
-		require.ErrorIs(r, err, dat.ErrInvalidHandle)
+		require.ErrorIs(r, errorOf(e.ep.Status()), dat.ErrInvalidHandle)
 	case moves:
 		require.NoError(r, err)
 		r.until("state "+to, func() bool {

@@ -108,8 +108,7 @@ var moreStateCases = []Case{
 			"longer": {MaxMessageSize: limits.MaxMessage + 1}, "negative": {MaxRequestDTOs: -2},
 			"no such flag": {RecvFlags: dat.BarrierFence}, "not for requests": {RequestFlags: dat.SolicitedWait},
 		} {
-			_, err := n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &a})
-			assert.ErrorIs(r, err, dat.ErrInvalidParameter, name)
+			assert.ErrorIs(r, errorOf(n.ia.NewEndpoint(dat.EndpointConfig{PZ: n.pz, Recv: d, Request: d, Conn: d, Attr: &a})), dat.ErrInvalidParameter, name)
 		}
 	}},
 	{ID: "ST-9", Claim: "a second disconnect does nothing and has no second event", run: func(r *rig) {

@@ -24,7 +24,7 @@ var windowCases = []Case{
 		assert.Equal(r, dat.RemoteRead, p.Privileges)
 		assert.Equal(r, remote.Context, p.RemoteContext)
 		require.NoError(r, rmr.Free())
-		refuses(r, rmr.Query, dat.RMRFieldAll, code(hw.InvalidHandle, hw.HandleRMR))
+		assert.ErrorIs(r, errorOf(rmr.Query(dat.RMRFieldAll)), code(hw.InvalidHandle, hw.HandleRMR))
 	}},
 	{ID: "PZ-3", Claim: "a zone with a window or a shared receive queue in it is in use", needs: needs(windows, sharedReceives), run: func(r *rig) {
 		n := r.node()
@@ -34,16 +34,14 @@ var windowCases = []Case{
 		q := n.srq(dat.SRQAttr{})
 		require.ErrorIs(r, n.pz.Close(), code(hw.InvalidState, hw.StatePZInUse))
 		require.ErrorIs(r, n.ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse))
-		require.NoError(r, q.Close())
-		require.NoError(r, n.pz.Close())
+		r.ok(q.Close(), n.pz.Close())
 	}},
 	{ID: "ME-1", Claim: "a window is bound, written through, bound anew, unbound and freed", needs: needs(windows), run: func(r *rig) {
 		w := r.wire()
 		rmr := w.server.window()
 		first := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
 		copy(w.client.mem.Bytes(), "through!")
-		require.NoError(r, w.client.ep.PostRDMAWrite(1, 0, first, w.client.mem.Segment(0, 8)))
-		w.client.done(w.client.req, 1, dat.StatusSuccess)
+		w.client.completes(1, w.client.ep.PostRDMAWrite(1, 0, first, w.client.mem.Segment(0, 8)))
 		say(w.client, w.server, 0)
 		assert.Equal(r, "through!", string(w.server.mem.Bytes()[:8]))
 
@@ -110,8 +108,7 @@ var windowCases = []Case{
 		foreign, err := w.server.zone().NewRMR()
 		require.NoError(r, err)
 		w.server.later(foreign.Free)
-		_, err = w.server.ep.PostBind(1, 0, foreign, dat.Binding{Segment: m.Segment(0, 64), Privileges: remoteBoth})
-		assert.ErrorIs(r, err, dat.ErrProtection)
+		assert.ErrorIs(r, errorOf(w.server.ep.PostBind(1, 0, foreign, dat.Binding{Segment: m.Segment(0, 64), Privileges: remoteBoth})), dat.ErrProtection)
 		r.none(w.server.req)
 	}},
 	{ID: "ME-4", Claim: "a region that a window is bound to can't be freed", needs: needs(windows), run: func(r *rig) {
@@ -119,8 +116,7 @@ var windowCases = []Case{
 		rmr, m := w.server.window(), w.server.lmr(64)
 		w.server.bind(rmr, m.Segment(0, 64), remoteBoth)
 		require.ErrorIs(r, m.Free(), code(hw.InvalidState, hw.StateLMRInUse))
-		_, err := m.Query(dat.LMRFieldAll)
-		require.NoError(r, err, "it is there still")
+		require.NoError(r, errorOf(m.Query(dat.LMRFieldAll)), "it is there still")
 		w.server.bind(rmr, dat.Segment{}, 0)
 		require.NoError(r, m.Free())
 	}},
@@ -132,8 +128,7 @@ var windowCases = []Case{
 		at := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
 		w.remote("post_rdma_write", at, true, "before")
 		require.NoError(r, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(128, 64)))
-		require.NoError(r, w.client.ep.PostSendInvalidate(1, 0, at.Context, w.client.mem.Segment(0, 8)))
-		assert.Equal(r, dat.OpSend, w.client.done(w.client.req, 1, dat.StatusSuccess).Op)
+		assert.Equal(r, dat.OpSend, w.client.completes(1, w.client.ep.PostSendInvalidate(1, 0, at.Context, w.client.mem.Segment(0, 8))).Op)
 		got := w.server.done(w.server.recv, 2, dat.StatusSuccess)
 		assert.Equal(r, hw.OpRecvInvalidate, got.Op)
 		context, ok := got.InvalidatedContext()
@@ -154,10 +149,8 @@ var windowCases = []Case{
 		require.NoError(r, err)
 		other.later(second.Free)
 		assert.Equal(r, address(buf), address(second.Bytes()))
-		_, err = other.pz.RegisterShared(id, make([]byte, 64), dat.AllPrivileges)
-		assert.ErrorIs(r, err, dat.ErrInvalidParameter, "other memory")
-		_, err = other.pz.RegisterShared(dat.SharedID{9}, nil, dat.AllPrivileges)
-		assert.Error(r, err, "nobody has named it")
+		assert.ErrorIs(r, errorOf(other.pz.RegisterShared(id, make([]byte, 64), dat.AllPrivileges)), dat.ErrInvalidParameter, "other memory")
+		assert.Error(r, errorOf(other.pz.RegisterShared(dat.SharedID{9}, nil, dat.AllPrivileges)), "nobody has named it")
 		require.NoError(r, first.Free())
 		second.Bytes()[0] = 1
 	}},
@@ -190,8 +183,7 @@ var windowCases = []Case{
 		reads.Bytes()[0] = 7
 		w.remote("post_rdma_read", reads.Remote(0, 8), true, "the memory lives on")
 		assert.EqualValues(r, 7, w.client.mem.Bytes()[0])
-		_, err = w.server.pz.RegisterLMR(all, dat.LocalRead)
-		assert.ErrorIs(r, err, code(hw.InvalidHandle, hw.HandleLMR))
+		assert.ErrorIs(r, errorOf(w.server.pz.RegisterLMR(all, dat.LocalRead)), code(hw.InvalidHandle, hw.HandleLMR))
 	}},
 }
 
@@ -223,3 +215,112 @@ func (e *end) bind(w *dat.RMR, seg dat.Segment, priv dat.Privileges) dat.RemoteS
 	require.Equal(e, dat.BindCompletion, ev.Number)
 	return remote
 }
+
+var moreWindowCases = []Case{
+	{ID: "ME-11", Claim: "a read goes into a window of the reader's, and nowhere else", needs: needs(windows, readToRMR), run: func(r *rig) {
+		const size = 16
+		w := r.wire()
+		copy(w.server.mem.Bytes(), "sixteen bytes 16")
+		from := w.server.mem.Remote(0, size)
+		rmr := w.client.window()
+		sink := w.client.bind(rmr, w.client.mem.Segment(100, size), dat.RemoteWrite)
+		ev := w.client.completes(1, w.client.ep.PostRDMAReadToRMR(1, 0, sink, from))
+		assert.Equal(r, dat.OpRead, ev.Op)
+		assert.EqualValues(r, size, ev.Length)
+		assert.Equal(r, "\x00sixteen bytes 16\x00", string(w.client.mem.Bytes()[99:99+size+2]))
+
+		short := sink
+		short.Len--
+		require.ErrorIs(r, w.client.ep.PostRDMAReadToRMR(1, 0, short, from), dat.ErrLength)
+
+		refused := func(to dat.RemoteSegment, what string) {
+			r.Helper()
+			require.NoError(r, w.client.ep.PostRDMAReadToRMR(1, 0, to, from), what)
+			w.client.done(w.client.req, 1, dat.StatusLocalProtection)
+			brokenBoth(w.client, w.server)
+			w.reconnect()
+		}
+		beyond := sink
+		beyond.Addr++
+		refused(beyond, "a byte beyond the window")
+		refused(w.client.bind(w.client.window(), w.client.mem.Segment(0, size), dat.RemoteRead), "a window for reading")
+		w.client.bind(rmr, dat.Segment{}, 0)
+		refused(sink, "a window that was unbound")
+
+		sink = w.client.bind(rmr, w.client.mem.Segment(100, size), dat.RemoteWrite)
+		for _, set := range w.client.privilegeSets() {
+			source := w.server.region(w.server.pz, size, set).Remote(0, size)
+			require.NoError(r, w.client.ep.PostRDMAReadToRMR(1, 0, sink, source), "%v", set)
+			if set&dat.RemoteRead != 0 {
+				w.client.done(w.client.req, 1, dat.StatusSuccess)
+				continue
+			}
+			w.client.done(w.client.req, 1, dat.StatusRemoteAccess)
+			brokenBoth(w.client, w.server)
+			w.reconnect()
+		}
+	}},
+	{ID: "ME-12", Claim: "the addresses of a zero-based window count from its first byte", needs: needs(windows, zeroBased), run: func(r *rig) {
+		const at, size = 100, 16
+		w := r.wire()
+		rmr := w.server.window()
+		remote, err := w.server.ep.PostBind(1, 0, rmr, dat.Binding{
+			Segment: w.server.mem.Segment(at, size), Privileges: remoteBoth, ZeroBased: true,
+		})
+		require.NoError(r, err)
+		w.server.done(w.server.req, 1, dat.StatusSuccess)
+		assert.Zero(r, remote.Addr)
+		p := query(r, rmr.Query, dat.RMRFieldAll)
+		assert.True(r, p.ZeroBased)
+
+		copy(w.client.mem.Bytes(), "12345678")
+		remote.Addr = size - 8
+		w.remote("post_rdma_write", remote, true, "the last bytes")
+		say(w.client, w.server, 0)
+		assert.Equal(r, "12345678\x00", string(w.server.mem.Bytes()[at+size-8:at+size+1]))
+		remote.Addr++
+		w.remote("post_rdma_write", remote, false, "a byte beyond")
+		remote.Addr = address(w.server.mem.Bytes()) + at
+		w.remote("post_rdma_write", remote, false, "as if it were not zero-based")
+	}},
+	{ID: "ME-13", Claim: "a window of one endpoint is bound by that one and reached by its peer", needs: needs(windows), run: func(r *rig) {
+		w := r.wire()
+		rmr, err := w.server.ep.NewRMR()
+		require.NoError(r, err)
+		w.server.later(rmr.Free)
+		p := query(r, rmr.Query, dat.RMRFieldAll)
+		assert.Equal(r, dat.RMRScopeEP, p.Scope)
+		assert.Same(r, w.server.pz, p.PZ)
+
+		client, other := r.node().end(), w.server.node.end()
+		r.connect(client, other)
+		assert.ErrorIs(r, errorOf(other.ep.PostBind(1, 0, rmr, dat.Binding{Segment: other.mem.Segment(0, 64), Privileges: remoteBoth})), dat.ErrProtection, "another endpoint's window")
+		at := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
+		w.remote("post_rdma_write", at, true, "from its peer")
+		at.Len = 8
+		require.NoError(r, client.ep.PostRDMARead(1, 0, at, client.mem.Segment(0, 8)))
+		client.done(client.req, 1, dat.StatusRemoteAccess)
+	}},
+}
+
+// readToRMR: the provider has reads into windows.
+var readToRMR = &capability{"read-to-rmr", func(r *rig) bool {
+	client, server := r.pair()
+	err := client.ep.PostRDMAReadToRMR(1, 0, client.mem.Remote(0, 8), server.mem.Remote(0, 8))
+	return r.granted(err)
+}}
+
+// zeroBased: the provider has windows whose addresses count from zero.
+var zeroBased = &capability{"zero-based", func(r *rig) bool {
+	client, _ := r.pair()
+	p, err := client.ia.Query(dat.IAFieldAll, 0)
+	require.NoError(r, err)
+	w := client.window()
+	_, err = client.ep.PostBind(1, 0, w, dat.Binding{Segment: client.mem.Segment(8, 64), Privileges: remoteBoth, ZeroBased: true})
+	if err == nil {
+		client.done(client.req, 1, dat.StatusSuccess)
+	}
+	has := r.granted(err)
+	require.Equal(r, has, p.IA.ZeroBased, "the adapter says so")
+	return has
+}}

@@ -99,7 +99,13 @@ func (e *end) postSend(cookie uint64, n int) {
 // sends posts a send, and waits until it has succeeded.
 func (e *end) sends(cookie uint64, n int) dat.Event {
 	e.Helper()
-	e.postSend(cookie, n)
+	return e.completes(cookie, e.ep.PostSend(cookie, 0, e.mem.Segment(0, n)))
+}
+
+// completes requires that a request was posted, and waits until it has succeeded.
+func (e *end) completes(cookie uint64, err error) dat.Event {
+	e.Helper()
+	require.NoError(e, err)
 	return e.done(e.req, cookie, dat.StatusSuccess)
 }
 

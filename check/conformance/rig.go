@@ -342,6 +342,24 @@ func (r *rig) drive(d *dat.Dispatcher) dat.Event {
 	}
 }
 
+// queued takes the events that are queued.
+func (r *rig) queued(d *dat.Dispatcher) []dat.Event {
+	r.Helper()
+	buf := make([]dat.Event, 128)
+	n, err := d.Dequeue(buf)
+	require.NoError(r, err)
+	require.Less(r, n, len(buf))
+	return buf[:n]
+}
+
+// only takes the one event that is queued.
+func (r *rig) only(d *dat.Dispatcher) dat.Event {
+	r.Helper()
+	evs := r.queued(d)
+	require.Len(r, evs, 1)
+	return evs[0]
+}
+
 // dequeue takes an event if one is queued.
 func (r *rig) dequeue(d *dat.Dispatcher) (dat.Event, bool) {
 	r.Helper()
@@ -354,8 +372,7 @@ func (r *rig) dequeue(d *dat.Dispatcher) (dat.Event, bool) {
 // none requires that no event is queued.
 func (r *rig) none(d *dat.Dispatcher) {
 	r.Helper()
-	ev, some := r.dequeue(d)
-	require.False(r, some, "%v", ev)
+	require.Empty(r, r.queued(d))
 }
 
 // done waits for a completion and requires its cookie, status and operation.
@@ -376,11 +393,18 @@ func query[P, M any](r *rig, call func(M) (P, error), mask M) P {
 	return p
 }
 
-// refuses requires the error of a query.
-func refuses[P, M any](r *rig, call func(M) (P, error), mask M, want error) {
+// ok requires that calls have succeeded.
+func (r *rig) ok(errs ...error) {
 	r.Helper()
-	_, err := call(mask)
-	require.ErrorIs(r, err, want)
+	for _, err := range errs {
+		require.NoError(r, err)
+	}
+}
+
+// errorOf returns the last of a call's results, its error.
+func errorOf(results ...any) error {
+	err, _ := results[len(results)-1].(error)
+	return err
 }
 
 // until waits for a condition that no event reports.
