@@ -49,8 +49,7 @@ func (l *lane) audit() {
 	deadline := time.Now().Add(l.account.w.cfg.Patience)
 	failure := ^uint64(0) // the clock when the first post that failed had returned
 	for _, p := range l.pages {
-		for i := p.audited; i < p.begun.Load(); i++ {
-			e := &p.entries[i]
+		for e := range p.unaudited {
 			l.awaitEntry(p, e, deadline)
 			if end := e.end.Load(); l.inLife(e) && e.state.Load() == failed {
 				failure = min(failure, end)
@@ -74,8 +73,7 @@ func (l *lane) inLife(e *entry) bool {
 func (p *page) auditOrder(failure uint64) {
 	b := p.lane.account.books
 	broken := false
-	for i := p.audited; i < p.begun.Load(); i++ {
-		e := &p.entries[i]
+	for e := range p.unaudited {
 		after := p.lane.inLife(e) && (broken || e.begin > failure)
 		suppressed := e.flags&dat.Suppress != 0
 		switch state := e.state.Load(); {
@@ -128,8 +126,7 @@ func (a *account) auditArrivals() {
 	missing := int64(0)
 	var first string
 	for _, p := range l.pages {
-		for i := p.audited; i < p.begun.Load(); i++ {
-			e := &p.entries[i]
+		for e := range p.unaudited {
 			if e.op == dat.OpSend && e.length >= headerSize && succeededQuietly(e) && e.arrived.Load() == 0 {
 				missing++
 				first = p.name(e)

@@ -115,21 +115,13 @@ const (
 	untagged  = 0x80
 )
 
-// The scrambler multiplies by an odd number modulo 2^56; the unscrambler undoes it.
+// The scrambler multiplies by an odd number modulo 2^56; the unscrambler, its inverse,
+// undoes it.
 const (
 	scrambler   = 0x9e3779b97f4a7d
+	unscrambler = 0x3142d32a1bfed5
 	halfOfCode  = codeBits / 2
-	newtonSteps = 6
 )
-
-// unscrambler is the inverse of scrambler modulo 2^56.
-var unscrambler = func() uint64 {
-	x := uint64(scrambler)
-	for range newtonSteps {
-		x *= 2 - scrambler*x
-	}
-	return x & codeMask
-}()
 
 // encode returns the cookie of an entry.
 func encode(salt uint64, tag uint8, account, page, entry uint32) uint64 {

@@ -53,8 +53,7 @@ func (w *world) clearUp() {
 func (l *lane) auditFall() {
 	channel := l.hub.style == byChannel || l.hub.style == byBatch || l.hub.style == bySlowBatch
 	for _, p := range l.pages {
-		for i := p.audited; i < p.begun.Load(); i++ {
-			e := &p.entries[i]
+		for e := range p.unaudited {
 			route := e.place > atMain && e.place <= maxRoute
 			kept := route && e.place != churned || channel && (route || e.place == atMain)
 			if kept && !e.quiet() && e.isOpen() {

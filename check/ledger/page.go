@@ -90,6 +90,15 @@ func (p *page) name(e *entry) string {
 		p, e.op, e.cookie, uint16(e.flags), e.length, e.place, e.begin, e.end.Load(), p.lane.clock.Load())
 }
 
+// unaudited yields the entries that were begun since the last audit.
+func (p *page) unaudited(yield func(*entry) bool) {
+	for i := p.audited; i < p.begun.Load(); i++ {
+		if !yield(&p.entries[i]) {
+			return
+		}
+	}
+}
+
 // left is how many entries the page has room for.
 func (p *page) left() int { return len(p.entries) - int(p.begun.Load()) }
 

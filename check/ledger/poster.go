@@ -113,14 +113,24 @@ func (p *poster) makeRoom() bool {
 		if p.outstanding() < p.window {
 			return true
 		}
-		select {
-		case <-p.bell:
-		case <-p.life.stop:
-			return false
-		case <-p.account.w.over: // the events outstanding may be lost
+		if !p.rest(nil) {
 			return false
 		}
 	}
+}
+
+// rest waits until an entry has completed or a pause is over. It returns false when
+// the life or the run is over; then the events outstanding may be lost.
+func (p *poster) rest(pause <-chan time.Time) bool {
+	select {
+	case <-p.bell:
+	case <-pause:
+	case <-p.life.stop:
+		return false
+	case <-p.account.w.over:
+		return false
+	}
+	return true
 }
 
 // finish posts a last send that is neither suppressed nor UNSIGNALLED, and waits
@@ -132,34 +142,20 @@ func (p *poster) finish() {
 		}
 		p.fillLoud(dat.OpSend)
 	}
-	for p.poll(); p.outstanding() > 0; p.poll() {
+	for {
+		p.poll()
 		p.reclaim(false)
-		if p.outstanding() == 0 {
+		if p.outstanding() == 0 || !p.rest(time.After(shotPause)) {
 			return
-		}
-		select {
-		case <-p.bell:
-		case <-p.life.stop:
-			return
-		case <-p.account.w.over:
-			return
-		case <-time.After(shotPause):
 		}
 	}
 }
 
 // linger polls the one-shots that are outstanding until the life is over.
 func (p *poster) linger() {
-	for {
-		p.poll()
-		select {
-		case <-p.life.stop:
-			p.poll()
-			return
-		case <-p.bell:
-		case <-time.After(shotPause):
-		}
+	for p.poll(); p.rest(time.After(shotPause)); p.poll() {
 	}
+	p.poll()
 }
 
 // shotPause is the pause between two polls of one-shots.
@@ -238,7 +234,8 @@ func (p *poster) judge(n, k int, err error) verdict {
 	}
 	switch v {
 	case busy:
-		p.pause()
+		p.reclaim(false)
+		p.rest(time.After(idlePause))
 	case shut:
 		p.shut++
 		runtime.Gosched()
@@ -247,15 +244,6 @@ func (p *poster) judge(n, k int, err error) verdict {
 	case took:
 	}
 	return v
-}
-
-// pause waits for a completion, or for idlePause.
-func (p *poster) pause() {
-	p.reclaim(false)
-	select {
-	case <-p.bell:
-	case <-time.After(idlePause):
-	}
 }
 
 // waitShot waits for the event of a one-shot.
