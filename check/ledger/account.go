@@ -42,8 +42,8 @@ type account struct {
 	kind  character
 	jumpy bool // a send fails after jumpiness without a receive at the peer
 	lanes [2]lane
-	conn  *hub
-	own   []*hub // the hubs that no other account uses
+	conn  *consumedDispatcher
+	own   []*consumedDispatcher // the dispatchers that no other account uses
 	// quietPlace is the one place of all events of a lane whose events may be silent,
 	// because a post is UNSIGNALLED or a receive unsolicited: a silent event stays
 	// queued until one that notifies comes to the same place.
@@ -84,12 +84,12 @@ func (l *link) openAccount(side int, rng *rand.Rand) *account {
 		a.jumpy = rng.IntN(8) == 0
 	}
 	attr := a.attributes(rng)
-	if !a.chooseHubs(rng) || !a.registerAll(rng) {
+	if !a.chooseDispatchers(rng) || !a.registerAll(rng) {
 		return nil
 	}
 	for try := 0; ; try++ {
 		ep, err := a.home.ia.NewEndpoint(dat.EndpointConfig{
-			PZ: a.home.pz, Recv: a.lanes[receives].hub.disp, Request: a.lanes[requests].hub.disp, Conn: a.conn.disp, Attr: &attr,
+			PZ: a.home.pz, Recv: a.lanes[receives].dispatcher.disp, Request: a.lanes[requests].dispatcher.disp, Conn: a.conn.disp, Attr: &attr,
 		})
 		if err == nil {
 			a.ep = ep
@@ -101,7 +101,7 @@ func (l *link) openAccount(side int, rng *rand.Rand) *account {
 		}
 	}
 	for d := range a.lanes {
-		if l := &a.lanes[d]; l.hub.routed && a.classOf(l.dir) != anyFeed {
+		if l := &a.lanes[d]; l.dispatcher.routed && a.classOf(l.dir) != anyFeed {
 			a.quietPlace[d] = [...]place{atMain, 1, 3}[rng.IntN(3)]
 		}
 	}

@@ -67,7 +67,7 @@ func (p *poster) place() place {
 	switch {
 	case p.account.kind == silent:
 		return p.account.quietPlace[requests]
-	case p.lane.hub.routed && p.rng.IntN(4) == 0:
+	case p.lane.dispatcher.routed && p.rng.IntN(4) == 0:
 		return place(1 + p.rng.IntN(maxRoute))
 	}
 	return atMain
@@ -209,7 +209,7 @@ func (p *poster) byShot() {
 	}
 	to := p.spare
 	if p.spare = nil; to == nil {
-		to = p.lane.hub.disp.NewOneShot()
+		to = p.lane.dispatcher.disp.NewOneShot()
 	}
 	p.segments = p.segments[:0]
 	p.batch = append(p.batch[:0], dat.DTO{

@@ -111,7 +111,7 @@ func (l *lane) awaitEntry(p *page, e *entry, deadline time.Time) {
 		if e.place == atShot {
 			p.poll()
 		}
-		if time.Now().After(deadline) || l.account.books.fallen.Load() {
+		if time.Now().After(deadline) || l.account.books.closingAbruptly.Load() {
 			l.account.books.accuse(Lost, "%s: it was accepted, and did not complete (%v)", p.name(e), l.account.life.Load())
 			return
 		}
@@ -120,7 +120,7 @@ func (l *lane) awaitEntry(p *page, e *entry, deadline time.Time) {
 }
 
 // auditArrivals checks that the peer received every send that succeeded. A receive
-// whose event nobody sees (blind) may have taken one.
+// whose event nobody sees (unseen) may have taken one.
 func (a *account) auditArrivals() {
 	l, peers := &a.lanes[requests], &a.peer.lanes[receives]
 	missing := int64(0)
@@ -133,8 +133,8 @@ func (a *account) auditArrivals() {
 			}
 		}
 	}
-	if missing > peers.blind.Load() {
-		a.books.accuse(Lost, "%s: it succeeded, and the peer has not received it (%d such, and %d receives unseen)", first, missing, peers.blind.Load())
+	if missing > peers.unseen.Load() {
+		a.books.accuse(Lost, "%s: it succeeded, and the peer has not received it (%d such, and %d receives unseen)", first, missing, peers.unseen.Load())
 	}
 }
 
@@ -150,7 +150,7 @@ func (a *account) auditIdle() {
 		if err == nil && s.State == dat.StateUnconnected && s.RequestIdle && (s.RecvIdle || carried) {
 			return
 		}
-		if time.Now().After(deadline) || a.books.fallen.Load() {
+		if time.Now().After(deadline) || a.books.closingAbruptly.Load() {
 			a.books.accuse(Leak, "%v: all is settled after Reset, and its status is %v, requests idle %v, receives idle %v, error %v",
 				a, s.State, s.RequestIdle, s.RecvIdle, err)
 			return

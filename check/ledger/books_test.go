@@ -18,8 +18,8 @@ type desk struct {
 	link  *link
 	life  *life
 	sides [2]*account
-	main  *outlet // the consumer of all events of side 0
-	far   *outlet
+	main  *consumer // the consumer of all events of side 0
+	far   *consumer
 }
 
 func newDesk(t *testing.T) *desk {
@@ -31,12 +31,12 @@ func newDesk(t *testing.T) *desk {
 		w.books.open(a)
 		a.ep = new(dat.Endpoint) // only its address is used
 		w.books.known(a)
-		h := &hub{w: w, name: "the dispatcher", style: byChannel}
-		h.main = newOutlet(h, atMain)
+		h := &consumedDispatcher{w: w, name: "the dispatcher", style: byChannel}
+		h.main = newConsumer(h, atMain)
 		a.conn = h
 		for dir := range a.lanes {
 			l := &a.lanes[dir]
-			l.account, l.dir, l.hub, l.depth, l.posters = a, direction(dir), h, 64, 2
+			l.account, l.dir, l.dispatcher, l.depth, l.posters = a, direction(dir), h, 64, 2
 			l.addPage(8, 64)
 			l.addPage(8, 64)
 		}
@@ -203,7 +203,7 @@ func TestTheBooks(t *testing.T) {
 			ev.Length = 1
 			d.main.take(ev)
 		}, []Kind{Mismatch}},
-		{"a success that is impossible", func(d *desk) { e := d.send(0); e.hopes = true; d.succeed(e) }, []Kind{Mismatch}},
+		{"a success that is impossible", func(d *desk) { e := d.send(0); e.mustFail = true; d.succeed(e) }, []Kind{Mismatch}},
 		{"another dispatcher", func(d *desk) { d.far.take(event(d, d.send(0))) }, []Kind{Misplaced}},
 		{"another place of the dispatcher", func(d *desk) { e := d.send(0); e.place = 1; d.succeed(e) }, []Kind{Misplaced}},
 

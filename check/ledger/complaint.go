@@ -55,20 +55,20 @@ const complaintsKept = 32
 
 // complaints collects the complaints of a run.
 type complaints struct {
-	hear func(Complaint)
+	onComplaint func(Complaint)
 
-	any    atomic.Bool
-	fallen atomic.Bool // the ledger is closing the adapters under all links
-	mu     sync.Mutex
-	list   []Complaint
-	more   int
+	any             atomic.Bool
+	closingAbruptly atomic.Bool // the ledger is closing the adapters under all links
+	mu              sync.Mutex
+	list            []Complaint
+	more            int
 }
 
 // complain adds a complaint. Once the ledger closes the adapters under all links,
 // it drops those of the kinds Code, Connection, Causeless and Stuck: calls fail
 // then, connections end, and what should happen does not.
 func (cs *complaints) complain(k Kind, format string, args ...any) {
-	if cs.fallen.Load() && (k == Code || k == Connection || k == Causeless || k == Stuck) {
+	if cs.closingAbruptly.Load() && (k == Code || k == Connection || k == Causeless || k == Stuck) {
 		return
 	}
 	c := Complaint{Kind: k, Text: fmt.Sprintf(format, args...)}
@@ -80,15 +80,15 @@ func (cs *complaints) complain(k Kind, format string, args ...any) {
 	} else {
 		cs.more++
 	}
-	if cs.hear != nil {
-		cs.hear(c)
+	if cs.onComplaint != nil {
+		cs.onComplaint(c)
 	}
 }
 
 // accuse adds a complaint of an audit. Once the ledger closes the adapters under
 // all links, it drops them all: events are lost with their dispatchers.
 func (cs *complaints) accuse(k Kind, format string, args ...any) {
-	if !cs.fallen.Load() {
+	if !cs.closingAbruptly.Load() {
 		cs.complain(k, format, args...)
 	}
 }

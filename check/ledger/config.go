@@ -28,10 +28,10 @@ type Config struct {
 
 	// Unreliable tells the books that the provider breaks connections by itself.
 	Unreliable bool
-	// Fall makes the run close both adapters abruptly under all links, once Ops
+	// AbruptClose makes the run close both adapters abruptly under all links, once Ops
 	// posts were accepted. Posts whose events come through a channel must complete
 	// all the same; events in the queue of a dispatcher are lost with it.
-	Fall bool
+	AbruptClose bool
 	// EarlyCompletion tells the books that a send or write may succeed before it
 	// has arrived.
 	EarlyCompletion bool

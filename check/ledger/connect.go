@@ -46,7 +46,7 @@ func (l *link) connect(lf *life) bool {
 		return l.join(lf, c)
 	case rejected:
 		l.reject(lf, c)
-	case unheard:
+	case noListener:
 		l.try(lf, dat.ConnectConfig{Addr: c.to.ia.Attr().Address, Qual: nowhereQual, Private: c.private}, nil, dat.NonPeerRejected)
 	case unreachable:
 		l.try(lf, dat.ConnectConfig{Addr: "no such host!", Qual: c.to.psp.Qual(), Private: c.private}, nil, dat.Unreachable)
@@ -135,7 +135,7 @@ func (l *link) accept(lf *life, cr *dat.CR, answer []byte, may ...dat.EventNumbe
 // established waits for the outcome of a side's attempt.
 func (l *link) established(lf *life, side int) bool {
 	a := lf.sides[side]
-	n, heard := receive(l.w, l.w.over, a.book.heard, "%v: an outcome at %v; %v", lf, a, l)
+	n, heard := receive(l.w, l.w.over, a.book.outcomes, "%v: an outcome at %v; %v", lf, a, l)
 	switch {
 	case n == dat.Established:
 		close(lf.up[side])

@@ -22,15 +22,15 @@ func (p phase) String() string { return [...]string{"idle", "trying", "up", "ove
 
 // connections is the book of an endpoint's connection events.
 type connections struct {
-	mu      sync.Mutex
-	phase   phase
-	may     []dat.EventNumber // the possible outcomes of the attempt under way
-	private []byte            // the private data that must come with ESTABLISHED or PEER_REJECTED
-	heard   chan dat.EventNumber
+	mu       sync.Mutex
+	phase    phase
+	may      []dat.EventNumber // the possible outcomes of the attempt under way
+	private  []byte            // the private data that must come with ESTABLISHED or PEER_REJECTED
+	outcomes chan dat.EventNumber
 }
 
-// heardKept is more than the connection events of one life.
-const heardKept = 8
+// outcomesKept is more than the connection events of one life.
+const outcomesKept = 8
 
 // try begins an attempt whose outcome is one of may. An ESTABLISHED or
 // PEER_REJECTED must come with the data private.
@@ -39,7 +39,7 @@ func (a *account) try(private []byte, may ...dat.EventNumber) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.phase, c.may, c.private = trying, may, private
-	c.heard = make(chan dat.EventNumber, heardKept)
+	c.outcomes = make(chan dat.EventNumber, outcomesKept)
 }
 
 // fail undoes try: the call failed.
@@ -58,15 +58,15 @@ func (a *account) phaseNow() phase {
 }
 
 // connection checks a connection event against the account's book.
-func (o *outlet) connection(ev *dat.Event) {
-	w := o.hub.w
+func (o *consumer) connection(ev *dat.Event) {
+	w := o.dispatcher.w
 	a := w.books.of(dat.EndpointOf(*ev))
 	if a == nil {
-		w.complain(Stranger, "%s: a connection event of an endpoint that was closed: %v", o.hub.name, *ev)
+		w.complain(Stranger, "%s: a connection event of an endpoint that was closed: %v", o.dispatcher.name, *ev)
 		return
 	}
-	if o.hub != a.conn || o.place != atMain {
-		w.complain(Misplaced, "%v: %v at %s", a, *ev, o.hub.name)
+	if o.dispatcher != a.conn || o.place != atMain {
+		w.complain(Misplaced, "%v: %v at %s", a, *ev, o.dispatcher.name)
 	}
 	s := o.sight(a)
 	s.up, s.said = ev.Number == dat.Established, ev.Number
@@ -80,7 +80,7 @@ func (o *outlet) connection(ev *dat.Event) {
 	legal := was == trying && slices.Contains(c.may, ev.Number) ||
 		was == up && (ev.Number == dat.Disconnected || ev.Number == dat.Broken)
 	if !legal {
-		w.complain(Connection, "%v: %v, when it was %v and might hear %v", a, *ev, was, c.may)
+		w.complain(Connection, "%v: %v, when it was %v and the events that may come are %v", a, *ev, was, c.may)
 		return
 	}
 	if was == up && ev.Number == dat.Broken && !a.mayBreak() {
@@ -94,7 +94,7 @@ func (o *outlet) connection(ev *dat.Event) {
 	if ev.Number == dat.Established {
 		c.phase = up
 	}
-	c.heard <- ev.Number
+	c.outcomes <- ev.Number
 }
 
 // mayBreak reports whether the connection has a cause to end with BROKEN.
@@ -107,22 +107,22 @@ func (a *account) mayBreak() bool {
 // connection (lane.bound) and have not completed when the end event comes, where
 // both come to the same dispatcher. It checks nothing once the ledger closes the
 // adapters: then the connection may have ended before the ledger got to this side.
-func (o *outlet) late(a *account, end dat.EventNumber) {
-	if o.hub.w.books.fallen.Load() {
+func (o *consumer) late(a *account, end dat.EventNumber) {
+	if o.dispatcher.w.books.closingAbruptly.Load() {
 		return
 	}
 	for d := range a.lanes {
 		l := &a.lanes[d]
 		bound := l.bound.Load()
-		if l.hub != o.hub || bound == 0 {
+		if l.dispatcher != o.dispatcher || bound == 0 {
 			continue
 		}
 		for _, p := range l.pages {
 			for i := range p.begun.Load() {
 				e := &p.entries[i]
 				if returned := e.end.Load(); returned != 0 && returned < bound && e.place == atMain && !e.quiet() && e.isOpen() {
-					o.hub.w.complain(Misplaced, "%s: it was posted before the end of the connection (%d), and has not completed at %v, which comes at %s, too",
-						p.name(e), bound, end, o.hub.name)
+					o.dispatcher.w.complain(Misplaced, "%s: it was posted before the end of the connection (%d), and has not completed at %v, which comes at %s, too",
+						p.name(e), bound, end, o.dispatcher.name)
 				}
 			}
 		}

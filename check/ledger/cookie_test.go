@@ -31,7 +31,7 @@ func TestACookieIsFoundAgain(t *testing.T) {
 	}
 }
 
-func TestTheSeedDecides(t *testing.T) {
+func TestTheSeedDecidesThePlans(t *testing.T) {
 	plans := func(seed uint64) (all []plan) {
 		l := &link{w: &world{cfg: Config{Seed: seed}}}
 		for n := range uint64(50) {

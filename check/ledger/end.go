@@ -37,20 +37,20 @@ func (l *link) atOnce(call string, do func(side int), sides ...int) {
 	l.w.await(spawn(calls.Wait), "%s of link %d to return", call, l.number)
 }
 
-// hand is a poster on the link's own page, for posts by the link's goroutine.
-func (l *link) hand(lf *life, side int) *poster {
+// ownPoster is a poster on the link's own page, for posts by the link's goroutine.
+func (l *link) ownPoster(lf *life, side int) *poster {
 	p := newPoster(lf, side, linkPage)
 	p.rng = l.w.cfg.dice(forLife, uint64(l.number), uint64(lf.number), 3)
 	return p
 }
 
-// handTries is how often the link repeats a post that finds no room.
-const handTries = 1000
+// postTries is how often the link repeats a post that finds no room.
+const postTries = 1000
 
 // insist fills in the next entry and posts it until a post is accepted; it gives up
 // when none can be any more.
 func (p *poster) insist(fill func(), post func() verdict) bool {
-	for range handTries {
+	for range postTries {
 		if p.page.left() == 0 || !p.makeRoom() {
 			return false
 		}
@@ -68,10 +68,10 @@ func (p *poster) insist(fill func(), post func() verdict) bool {
 
 // sendTooLong sends a message that is longer than any receive.
 func (l *link) sendTooLong(lf *life) {
-	p := l.hand(lf, lf.plan.by)
+	p := l.ownPoster(lf, lf.plan.by)
 	ok := p.insist(func() {
 		e := p.fillLoud(dat.OpSend)
-		e.length, e.hopes = maxMessage+8, true
+		e.length, e.mustFail = maxMessage+8, true
 		e.local = span{off: uint32(p.slotAt(0)), len: maxMessage + 8, pieces: 1}
 		p.account.out.address(e)
 	}, p.post)
@@ -82,7 +82,7 @@ func (l *link) sendTooLong(lf *life) {
 
 // writeAstray writes to memory that the peer has not registered.
 func (l *link) writeAstray(lf *life) {
-	p := l.hand(lf, lf.plan.by)
+	p := l.ownPoster(lf, lf.plan.by)
 	to := p.peer.in.lmr.Remote(0, 64)
 	if lf.plan.abruptly {
 		to.Addr += 1 << 40
@@ -91,7 +91,7 @@ func (l *link) writeAstray(lf *life) {
 	}
 	ok := p.insist(func() {
 		e := p.fill(dat.OpWrite, 0)
-		e.length, e.hopes = 64, true
+		e.length, e.mustFail = 64, true
 		e.local = span{off: uint32(p.slotAt(0)), len: 64, pieces: 1}
 	}, func() verdict {
 		e := p.next()
@@ -107,7 +107,7 @@ func (l *link) writeAstray(lf *life) {
 // receives for. It stops when the connection has ended.
 func (l *link) sendOn(lf *life) {
 	lf.paused[1-lf.plan.by].Store(true)
-	p := l.hand(lf, lf.plan.by)
+	p := l.ownPoster(lf, lf.plan.by)
 	for range 4 * maxWindow {
 		if lf.sides[lf.plan.by].phaseNow() != up || !p.insist(func() { p.fillLoud(dat.OpSend) }, p.post) {
 			break
@@ -127,7 +127,7 @@ func (l *link) freeUnderWay(lf *life) {
 	if v.region == nil {
 		return
 	}
-	near, far := l.hand(lf, by), l.hand(lf, 1-by)
+	near, far := l.ownPoster(lf, by), l.ownPoster(lf, 1-by)
 	freed := spawn(v.free)
 	for i, live := 0, true; i < 30 && live; i++ {
 		live = near.useVictim(v, true) || far.useVictim(v, false)

@@ -158,7 +158,7 @@ func TestAnAbruptCloseInFullFlight(t *testing.T) {
 	}
 	for _, p := range providers {
 		for i := range rounds {
-			cfg := Config{Adapters: p.adapters, Seed: mix(seed, 100+i), Ops: 3000, Fall: true, Patience: *patienceFlag, Options: p.options}
+			cfg := Config{Adapters: p.adapters, Seed: mix(seed, 100+i), Ops: 3000, AbruptClose: true, Patience: *patienceFlag, Options: p.options}
 			inner := p.open(cfg.Seed)
 			cfg.Providers = [2]hw.Provider{inner, inner}
 			r := Run(cfg)

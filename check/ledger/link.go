@@ -67,8 +67,8 @@ func (l *link) live(n int) bool {
 func (l *link) finish(lf *life) {
 	if lf.plan.churn {
 		for _, a := range lf.sides {
-			a.lanes[requests].hub.churn()
-			a.lanes[receives].hub.churn()
+			a.lanes[requests].dispatcher.churn()
+			a.lanes[receives].dispatcher.churn()
 		}
 	}
 	due := lf.due
@@ -79,10 +79,10 @@ func (l *link) finish(lf *life) {
 		select {
 		case <-due:
 		case <-lf.rest:
-		case <-lf.sides[0].book.heard:
+		case <-lf.sides[0].book.outcomes:
 			lf.orphan()
 			return
-		case <-lf.sides[1].book.heard:
+		case <-lf.sides[1].book.outcomes:
 			lf.orphan()
 			return
 		case <-l.w.over:
@@ -109,7 +109,7 @@ func (l *link) conclude(lf *life) {
 		}
 	}
 	lf.ending.Store(true)
-	if l.w.books.fallen.Load() {
+	if l.w.books.closingAbruptly.Load() {
 		lf.halt()
 		return
 	}
@@ -131,7 +131,7 @@ func (l *link) conclude(lf *life) {
 		}
 		lf.halt()
 	}
-	if l.w.books.fallen.Load() {
+	if l.w.books.closingAbruptly.Load() {
 		return
 	}
 	l.settle()
@@ -147,11 +147,11 @@ func (l *link) awaitEnd(lf *life, side int) {
 	timeout := time.After(l.w.cfg.Patience)
 	for ph := a.phaseNow(); ph == up || ph == trying; ph = a.phaseNow() {
 		select {
-		case <-a.book.heard:
+		case <-a.book.outcomes:
 		case <-l.w.over:
 			return
 		case <-timeout:
-			l.w.complain(Connection, "%v: %v hears of no end, and is %v; %v", lf, a, ph, l)
+			l.w.complain(Connection, "%v: no end of the connection has come to %v, which is %v; %v", lf, a, ph, l)
 			return
 		}
 	}
@@ -186,12 +186,12 @@ func (l *link) close(side int) {
 // settle waits until every event that was delivered to the two sides is in the
 // books.
 func (l *link) settle() {
-	done := make(map[*hub]bool)
+	done := make(map[*consumedDispatcher]bool)
 	for _, a := range l.sides {
 		if a == nil {
 			continue
 		}
-		for _, h := range [...]*hub{a.conn, a.lanes[requests].hub, a.lanes[receives].hub} {
+		for _, h := range [...]*consumedDispatcher{a.conn, a.lanes[requests].dispatcher, a.lanes[receives].dispatcher} {
 			if !done[h] {
 				done[h] = true
 				h.sync()

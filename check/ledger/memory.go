@@ -35,7 +35,7 @@ const registerTries = 100
 // is set.
 func (w *world) register(pz *dat.PZ, size int, priv dat.Privileges, own bool, rng *rand.Rand) *region {
 	unmap := rng.IntN(4) != 0
-	own = own || w.cfg.Fall // Close of the adapter unmaps what Alloc made, and posters still write to it
+	own = own || w.cfg.AbruptClose // Close of the adapter unmaps what Alloc made, and posters still write to it
 	var err error
 	for range registerTries {
 		r := &region{own: own}

@@ -23,22 +23,22 @@ const firstReceivePage = 1 << (pageBits - 1)
 // lane is one direction of an endpoint. Its clock orders the posts of several
 // posters: a post whose end is before the begin of another was posted first.
 type lane struct {
-	account *account
-	dir     direction
-	hub     *hub // the hub of its completions
-	depth   int  // of the endpoint's queue, in posts
-	posters int  // how many of its pages have a poster
-	pages   []*page
-	clock   atomic.Uint64
+	account    *account
+	dir        direction
+	dispatcher *consumedDispatcher // the dispatcher of its completions
+	depth      int                 // of the endpoint's queue, in posts
+	posters    int                 // how many of its pages have a poster
+	pages      []*page
+	clock      atomic.Uint64
 	// bound is the clock just before the link began to end the connection; 0 if it
 	// has not, or if an unreliable network may have ended it before.
 	bound atomic.Uint64
 	// since is the clock when the present life began; resetAt is the clock just
 	// before the reset of the endpoint at its end, or 0 if there was none.
 	since, resetAt uint64
-	// blind counts receives whose one-shot was released unread, so nobody sees
+	// unseen counts receives whose one-shot was released unread, so nobody sees
 	// their events.
-	blind atomic.Int64
+	unseen atomic.Int64
 }
 
 // page is what one poster has posted in one lane, in order.
@@ -255,15 +255,15 @@ const (
 // entry is one post in the books.
 type entry struct {
 	// Written by the poster before it posts.
-	cookie uint64
-	begin  uint64 // the lane's clock before the post
-	length uint32 // bytes of the request; of a receive, the room
-	op     dat.Op
-	flags  dat.Flags
-	place  place
-	hopes  bool // the post must fail at the peer
-	local  span
-	remote uint32 // offset in the peer's region that is read or written
+	cookie   uint64
+	begin    uint64 // the lane's clock before the post
+	length   uint32 // bytes of the request; of a receive, the room
+	op       dat.Op
+	flags    dat.Flags
+	place    place
+	mustFail bool // the post must fail at the peer
+	local    span
+	remote   uint32 // offset in the peer's region that is read or written
 
 	end     atomic.Uint64 // the lane's clock when the post had returned nil
 	state   atomic.Uint32

@@ -13,7 +13,7 @@ type attempt uint8
 const (
 	joined      attempt = iota
 	rejected            // the passive side rejects
-	unheard             // nobody listens on the port
+	noListener          // nobody listens on the port
 	unreachable         // there is no such address
 	timedOut            // the passive side accepts after the timeout
 	raced               // the passive side accepts at about the time of the timeout
@@ -22,7 +22,7 @@ const (
 )
 
 func (a attempt) String() string {
-	return [...]string{"joined", "rejected", "unheard", "unreachable", "timed out", "raced", "given up"}[a]
+	return [...]string{"joined", "rejected", "no listener", "unreachable", "timed out", "raced", "given up"}[a]
 }
 
 // ending is a way in which a connection ends.

@@ -178,7 +178,7 @@ func (p *page) poll() {
 
 // shot settles the entry of an event that came to a one-shot.
 func (l *lane) shot(ev *dat.Event) {
-	o := outlet{hub: l.hub, place: atShot}
+	o := consumer{dispatcher: l.dispatcher, place: atShot}
 	o.completion(ev)
 }
 
@@ -205,16 +205,16 @@ func (p *page) judge(n, k int, err error) verdict {
 	case err == nil:
 		return took
 	case noRoom(err):
-		if first.place == churned || p.lane.hub.tight {
+		if first.place == churned || p.lane.dispatcher.tight {
 			return busy
 		}
-		a.w.complain(Code, "%s: there must be room at %s: %v", p.name(first), p.lane.hub.name, err)
+		a.w.complain(Code, "%s: there must be room at %s: %v", p.name(first), p.lane.dispatcher.name, err)
 	case errors.Is(err, dat.ErrInsufficientResources):
 		if p.lane.crowded() {
 			return busy
 		}
 		a.w.complain(Code, "%s: there must be a slot: %v", p.name(first), err)
-	case errors.Is(err, dat.ErrInvalidHandle) && (a.closing.Load() || a.books.fallen.Load()):
+	case errors.Is(err, dat.ErrInvalidHandle) && (a.closing.Load() || a.books.closingAbruptly.Load()):
 		return gone
 	case errors.Is(err, dat.ErrInvalidState) && p.lane.dir == requests && (p.early || lf.ending.Load()):
 		return shut

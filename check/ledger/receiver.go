@@ -112,7 +112,7 @@ func (r *receiver) place() place {
 	switch {
 	case r.account.classOf(receives) != anyFeed:
 		return r.account.quietPlace[receives]
-	case r.lane.hub.routed && r.rng.IntN(4) == 0:
+	case r.lane.dispatcher.routed && r.rng.IntN(4) == 0:
 		if at := place(1 + r.rng.IntN(maxRoute)); at != churned || !r.upcall {
 			return at // churned may have no room for a while, and an upcall receiver does not repeat a post
 		}
@@ -163,9 +163,9 @@ func (r *receiver) byShot() verdict {
 	e.flags, e.place = 0, atShot
 	if r.outstanding()+1 < r.window && r.rng.IntN(8) == 0 {
 		e.place = nowhere
-		r.lane.blind.Add(1)
+		r.lane.unseen.Add(1)
 	}
-	to := r.lane.hub.disp.NewOneShot()
+	to := r.lane.dispatcher.disp.NewOneShot()
 	r.batch[0].Flags, r.batch[0].OneShot = 0, to
 	r.begin(1)
 	k, err := r.account.ep.PostRecvBatch(r.batch)

@@ -38,7 +38,7 @@ func Run(cfg Config) *Report {
 	w := &world{cfg: cfg}
 	began := time.Now()
 	warmUp()
-	before := takeStock()
+	before := heldResources()
 	if w.open() {
 		w.run()
 	}

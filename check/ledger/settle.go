@@ -8,8 +8,8 @@ import (
 const opSend = dat.OpSend
 
 // take enters an event into the books.
-func (o *outlet) take(ev *dat.Event) {
-	w := o.hub.w
+func (o *consumer) take(ev *dat.Event) {
+	w := o.dispatcher.w
 	switch {
 	case ev.Number == dat.DTOCompletion:
 		o.completion(ev)
@@ -24,12 +24,12 @@ func (o *outlet) take(ev *dat.Event) {
 			close(m.got)
 		}
 	default:
-		w.complain(Alarm, "%s: %v", o.hub.name, *ev)
+		w.complain(Alarm, "%s: %v", o.dispatcher.name, *ev)
 	}
 }
 
-// sight returns what the outlet has seen of an account.
-func (o *outlet) sight(a *account) *sight {
+// sight returns what the consumer has seen of an account.
+func (o *consumer) sight(a *account) *sight {
 	s := o.seen[a.id]
 	if s == nil {
 		if len(o.seen) >= sightsKept {
@@ -44,25 +44,25 @@ func (o *outlet) sight(a *account) *sight {
 // unannounced reports whether completions may come without ESTABLISHED: an endpoint
 // whose adapter is closed while it connects announces nothing any more, and reports
 // what it had received by then.
-func (s *sight) unannounced(b *books) bool { return s.said == 0 && b.fallen.Load() }
+func (s *sight) unannounced(b *books) bool { return s.said == 0 && b.closingAbruptly.Load() }
 
-// sightsKept is how many accounts an outlet remembers before it forgets those that
+// sightsKept is how many accounts an consumer remembers before it forgets those that
 // are sealed.
 const sightsKept = 256
 
-func (o *outlet) forget() {
+func (o *consumer) forget() {
 	for id := range o.seen {
-		if o.hub.w.books.account(id) == nil {
+		if o.dispatcher.w.books.account(id) == nil {
 			delete(o.seen, id)
 		}
 	}
 }
 
-// style is how the outlet gets events.
-func (o *outlet) style() style {
+// style is how the consumer gets events.
+func (o *consumer) style() style {
 	switch o.place {
 	case atMain:
-		return o.hub.style
+		return o.dispatcher.style
 	case atShot:
 		return byShot
 	default:
@@ -71,11 +71,11 @@ func (o *outlet) style() style {
 }
 
 // completion settles the entry of a completion.
-func (o *outlet) completion(ev *dat.Event) {
-	b := &o.hub.w.books
+func (o *consumer) completion(ev *dat.Event) {
+	b := &o.dispatcher.w.books
 	p, e, i := b.find(ev.Cookie)
 	if e == nil {
-		b.complain(Stranger, "%s: nobody has posted this, or its endpoint was closed and all of it accounted for: %v", o.hub.name, *ev)
+		b.complain(Stranger, "%s: nobody has posted this, or its endpoint was closed and all of it accounted for: %v", o.dispatcher.name, *ev)
 		return
 	}
 	switch was := e.claim(); was {
@@ -97,9 +97,9 @@ func (o *outlet) completion(ev *dat.Event) {
 	if o.place != atShot {
 		s := o.sight(a)
 		if why := s.orders[p.lane.dir].follow(p, e, i); why != "" {
-			b.complain(Disorder, "%s: at %s, %s", p.name(e), o.hub.name, why)
+			b.complain(Disorder, "%s: at %s, %s", p.name(e), o.dispatcher.name, why)
 		}
-		if a.conn == o.hub && o.place == atMain && !s.up && ev.Status != dat.StatusFlushed && !s.unannounced(b) {
+		if a.conn == o.dispatcher && o.place == atMain && !s.up && ev.Status != dat.StatusFlushed && !s.unannounced(b) {
 			b.complain(Misplaced, "%s: %v outside ESTABLISHED and the end, which come at the same dispatcher, where the last was %v", p.name(e), ev.Status, s.said)
 		}
 	}
@@ -113,8 +113,8 @@ func (o *outlet) completion(ev *dat.Event) {
 }
 
 // compare compares an event with the entry's post.
-func (o *outlet) compare(p *page, e *entry, ev *dat.Event) {
-	b := &o.hub.w.books
+func (o *consumer) compare(p *page, e *entry, ev *dat.Event) {
+	b := &o.dispatcher.w.books
 	if dat.EndpointOf(*ev) != p.lane.account.ep || ev.Op != e.op {
 		b.complain(Mismatch, "%s: the event is of another endpoint or operation: %v", p.name(e), *ev)
 	}
@@ -125,7 +125,7 @@ func (o *outlet) compare(p *page, e *entry, ev *dat.Event) {
 		return
 	}
 	switch {
-	case e.hopes && !b.early:
+	case e.mustFail && !b.early:
 		b.complain(Mismatch, "%s: it had to fail: %v", p.name(e), *ev)
 	case e.flags&dat.Suppress != 0:
 		b.complain(Unasked, "%s: it was suppressed, and reported success", p.name(e))
@@ -135,11 +135,11 @@ func (o *outlet) compare(p *page, e *entry, ev *dat.Event) {
 }
 
 // locate checks that the event came to the place that the entry names.
-func (o *outlet) locate(p *page, e *entry) {
-	if o.hub == p.lane.hub && (o.place == e.place || e.place == churned && o.place == atMain) {
+func (o *consumer) locate(p *page, e *entry) {
+	if o.dispatcher == p.lane.dispatcher && (o.place == e.place || e.place == churned && o.place == atMain) {
 		return
 	}
-	p.lane.account.books.complain(Misplaced, "%s: it came at place %d of %s", p.name(e), o.place, o.hub.name)
+	p.lane.account.books.complain(Misplaced, "%s: it came at place %d of %s", p.name(e), o.place, o.dispatcher.name)
 }
 
 // excuse checks that a failure has a cause, and that the status fits the cause.

@@ -22,20 +22,20 @@ type world struct {
 	all   []*link
 	links sync.WaitGroup
 	hasty bool          // a send that finds no receive breaks the connection at once
-	over  chan struct{} // closed when fall has closed the adapters
+	over  chan struct{} // closed when closeAbruptly has closed the adapters
 
-	mu    sync.Mutex
-	calls map[uint64]*call // attempts under way, by the nonce that the request carries
-	hubs  []*hub           // all hubs there ever were, if the run is to fall
+	mu          sync.Mutex
+	calls       map[uint64]*call      // attempts under way, by the nonce that the request carries
+	dispatchers []*consumedDispatcher // all dispatchers there ever were, if the run closes the adapters abruptly
 }
 
-// adapter is an adapter and the hubs that its endpoints share.
+// adapter is an adapter and the dispatchers that its endpoints share.
 type adapter struct {
-	ia    *dat.IA
-	psp   *dat.PSP
-	crs   *hub
-	hubs  [classes][]*hub
-	homes [zonesPerAdapter]*home
+	ia          *dat.IA
+	psp         *dat.PSP
+	crs         *consumedDispatcher
+	dispatchers [classes][]*consumedDispatcher
+	homes       [zonesPerAdapter]*home
 }
 
 // home is a protection zone of an adapter.
@@ -45,17 +45,17 @@ type home struct {
 	pz   *dat.PZ
 }
 
-// shared chooses one of the adapter's shared hubs of a class.
-func (h *home) shared(c class, rng *rand.Rand) *hub {
-	return h.hubs[c][rng.IntN(len(h.hubs[c]))]
+// shared chooses one of the adapter's shared dispatchers of a class.
+func (h *home) shared(c class, rng *rand.Rand) *consumedDispatcher {
+	return h.dispatchers[c][rng.IntN(len(h.dispatchers[c]))]
 }
 
 // complain adds a complaint.
 func (w *world) complain(k Kind, format string, args ...any) { w.books.complain(k, format, args...) }
 
-// broken reports whether there was a complaint, or fall is closing the adapters.
+// broken reports whether there was a complaint, or closeAbruptly is closing the adapters.
 // The run then ends as soon as it can.
-func (w *world) broken() bool { return w.books.any.Load() || w.books.fallen.Load() }
+func (w *world) broken() bool { return w.books.any.Load() || w.books.closingAbruptly.Load() }
 
 // going reports whether more lives are to begin.
 func (w *world) going() bool {
@@ -69,14 +69,14 @@ func (w *world) mayRefuse(err error) bool {
 	return w.cfg.Unreliable && errors.Is(err, dat.ErrInsufficientResources)
 }
 
-// await waits until c is closed, and complains after Patience. A fall ends the wait
+// await waits until c is closed, and complains after Patience. An abrupt close ends the wait
 // with false.
 func (w *world) await(c <-chan struct{}, format string, args ...any) bool {
 	_, ok := receive(w, w.over, c, format, args...)
 	return ok
 }
 
-// outlast is await for what must happen even during a fall.
+// outlast is await for what must happen even during an abrupt close.
 func (w *world) outlast(c <-chan struct{}, format string, args ...any) bool {
 	_, ok := receive(w, nil, c, format, args...)
 	return ok
@@ -106,7 +106,7 @@ func receive[T any](w *world, over <-chan struct{}, c <-chan T, format string, a
 func (w *world) open() bool {
 	w.calls, w.over = make(map[uint64]*call), make(chan struct{})
 	w.books.salt = w.cfg.dice(forSalt).Uint64() & codeMask
-	w.books.early, w.books.hear = w.cfg.EarlyCompletion, w.cfg.OnComplaint
+	w.books.early, w.books.onComplaint = w.cfg.EarlyCompletion, w.cfg.OnComplaint
 	for i, name := range w.cfg.Adapters {
 		ia, err := dat.Open(context.Background(), name, append(w.cfg.Options, dat.WithProvider(w.cfg.Providers[i]))...)
 		if err != nil {
@@ -115,29 +115,29 @@ func (w *world) open() bool {
 		}
 		w.ias[i] = &adapter{ia: ia}
 		w.hasty = w.hasty || !ia.Attr().NotReadyWait
-		if !w.furnish(i) {
+		if !w.makeShared(i) {
 			return false
 		}
 	}
 	return true
 }
 
-// furnish makes what the endpoints of an adapter share.
-func (w *world) furnish(i int) bool {
+// makeShared makes what the endpoints of an adapter share.
+func (w *world) makeShared(i int) bool {
 	ad := w.ias[i]
 	name := string(rune('A' + i))
 	// Long enough for all endpoints that can exist at a time.
 	room := 2 * w.cfg.Links * 2 * (2*64 + 2)
 	for c := range classes {
 		for _, s := range stylesOf(c) {
-			h := w.newHub(ad.ia, hubPlan{name: "shared of " + name, style: s, qlen: room, routed: s%2 == 0})
+			h := w.newDispatcher(ad.ia, dispatcherPlan{name: "shared of " + name, style: s, qlen: room, routed: s%2 == 0})
 			if h == nil {
 				return false
 			}
-			ad.hubs[c] = append(ad.hubs[c], h)
+			ad.dispatchers[c] = append(ad.dispatchers[c], h)
 		}
 	}
-	if ad.crs = w.newHub(ad.ia, hubPlan{name: "requests of " + name, style: byWait, qlen: room}); ad.crs == nil {
+	if ad.crs = w.newDispatcher(ad.ia, dispatcherPlan{name: "requests of " + name, style: byWait, qlen: room}); ad.crs == nil {
 		return false
 	}
 	var err error
@@ -167,16 +167,16 @@ func (w *world) run() {
 		w.links.Add(1)
 		go l.run()
 	}
-	if w.cfg.Fall {
-		w.fall()
+	if w.cfg.AbruptClose {
+		w.closeAbruptly()
 	}
 	w.links.Wait()
 }
 
 // close closes everything, and checks that nothing else is left.
 func (w *world) close() {
-	if w.books.fallen.Load() {
-		w.clearUp()
+	if w.books.closingAbruptly.Load() {
+		w.checkAbruptClose()
 		return
 	}
 	for _, ad := range w.ias {
@@ -221,8 +221,8 @@ func (w *world) clear(ad *adapter) {
 		w.complain(Code, "closing a service point: %v", err)
 	}
 	ad.crs.close()
-	for c := range ad.hubs {
-		for _, h := range ad.hubs[c] {
+	for c := range ad.dispatchers {
+		for _, h := range ad.dispatchers[c] {
 			h.close()
 		}
 	}

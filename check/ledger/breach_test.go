@@ -15,24 +15,24 @@ import (
 	"godat/hw/fault"
 )
 
-// tooth is a breach of the contract, and what the books must say of it. The
+// breach is a breach of the contract, and what the books must say of it. The
 // provider breaches at one completion of the first adapter; all its completions are
 // of sends until the connection ends.
-type tooth struct {
+type breach struct {
 	fault  fault.Kind
 	nth    int
 	says   []Kind // the kinds of complaints, one of which must come
 	spoils bool   // the breach spoils the library's own counts, so the run can't be cleaned up
 }
 
-var teeth = []tooth{
+var breaches = []breach{
 	{fault.DropCompletion, 5, []Kind{Lost}, false},
 	{fault.DoubleCompletion, 1, []Kind{Twice}, true},
 	{fault.SwapCompletions, 5, []Kind{Disorder}, true},
 }
 
-// childVar is the environment variable that names the tooth for a child process.
-const childVar = "LEDGER_TOOTH"
+// childVar is the environment variable that names the breach for a child process.
+const childVar = "LEDGER_BREACH"
 
 // noticed is a child's exit status when the books have complained as they must.
 const noticed = 42
@@ -42,11 +42,11 @@ const noticed = 42
 // nothing.
 func TestABreachOfTheContractIsNoticed(t *testing.T) {
 	for _, p := range providers {
-		for i, x := range teeth {
+		for i, x := range breaches {
 			t.Run(fmt.Sprintf("%s/%v", p.name, x.fault), func(t *testing.T) {
 				t.Parallel() // most of the time is Patience
 				if !x.spoils {
-					r := p.bite(x, time.Second/2, nil)
+					r := p.runWith(x, time.Second/2, nil)
 					assert.True(t, slices.ContainsFunc(r.Complaints, x.wants), "%v", r)
 					return
 				}
@@ -66,9 +66,9 @@ func TestABreachOfTheContractIsNoticed(t *testing.T) {
 	}
 }
 
-func TestWithoutABreachThereIsNothingToSay(t *testing.T) {
+func TestARunWithoutABreachHasNoComplaints(t *testing.T) {
 	for _, p := range providers {
-		r := p.bite(tooth{}, time.Minute, nil)
+		r := p.runWith(breach{}, time.Minute, nil)
 		assert.Empty(t, r.Complaints)
 		assert.EqualValues(t, simplePosts+1, r.Requests)
 	}
@@ -78,11 +78,11 @@ func TestWithoutABreachThereIsNothingToSay(t *testing.T) {
 func TestChild(t *testing.T) {
 	which := os.Getenv(childVar)
 	for _, p := range providers {
-		for i, x := range teeth {
+		for i, x := range breaches {
 			if which != fmt.Sprintf("%s/%d", p.name, i) {
 				continue
 			}
-			r := p.bite(x, 10*time.Second, func(c Complaint) {
+			r := p.runWith(x, 10*time.Second, func(c Complaint) {
 				fmt.Println(c)
 				if x.wants(c) {
 					os.Exit(noticed)
@@ -93,15 +93,15 @@ func TestChild(t *testing.T) {
 	}
 }
 
-func (x tooth) wants(c Complaint) bool { return slices.Contains(x.says, c.Kind) }
+func (x breach) wants(c Complaint) bool { return slices.Contains(x.says, c.Kind) }
 
-// bite runs the ledger with the tooth's breach on the first adapter.
-func (p provider) bite(x tooth, patience time.Duration, hear func(Complaint)) *Report {
+// runWith runs the ledger with the breach's breach on the first adapter.
+func (p provider) runWith(x breach, patience time.Duration, onComplaint func(Complaint)) *Report {
 	cfg := fault.Config{Seed: seed}
 	cfg.On[x.fault].Nth = x.nth
 	inner := p.open(seed)
 	return Run(Config{
 		Providers: [2]hw.Provider{fault.Wrap(inner, cfg), inner}, Adapters: p.adapters,
-		Seed: seed, Ops: 1, Links: 1, Simple: true, Patience: patience, OnComplaint: hear,
+		Seed: seed, Ops: 1, Links: 1, Simple: true, Patience: patience, OnComplaint: onComplaint,
 	})
 }

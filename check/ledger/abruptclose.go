@@ -2,13 +2,13 @@ package ledger
 
 import "time"
 
-// fall closes both adapters abruptly, once the run has enough posts, while the
+// closeAbruptly closes both adapters abruptly, once the run has enough posts, while the
 // links go on.
-func (w *world) fall() {
+func (w *world) closeAbruptly() {
 	for w.going() {
 		time.Sleep(idlePause)
 	}
-	w.books.fallen.Store(true)
+	w.books.closingAbruptly.Store(true)
 	var done [2]<-chan struct{}
 	for i, ad := range w.ias {
 		done[i] = spawn(func() { w.closeIA(ad.ia) })
@@ -22,17 +22,17 @@ func (w *world) fall() {
 	close(w.over)
 }
 
-// clearUp checks, after fall, that the consumers have ended and the channels are
+// checkAbruptClose checks, after closeAbruptly, that the consumers have ended and the channels are
 // closed, and that every post whose event goes to a channel has completed.
-func (w *world) clearUp() {
+func (w *world) checkAbruptClose() {
 	w.mu.Lock()
-	hubs := w.hubs
+	dispatchers := w.dispatchers
 	w.mu.Unlock()
-	for _, h := range hubs {
+	for _, h := range dispatchers {
 		if h.style != byCallback && !w.outlast(h.done, "the consumer of %s", h.name) {
 			w.complain(Leak, "dispatcher %s was aborted, and its consumer goes on", h.name)
 		}
-		for _, o := range h.openOutlets() {
+		for _, o := range h.openConsumers() {
 			if !w.outlast(o.ended, "route %d of %s", o.place, h.name) {
 				w.complain(Leak, "dispatcher %s was aborted, and its route %d is not closed", h.name, o.place)
 			}
@@ -41,23 +41,23 @@ func (w *world) clearUp() {
 	for _, a := range w.books.accounts {
 		if a != nil && a.ep != nil {
 			for d := range a.lanes {
-				a.lanes[d].auditFall()
+				a.lanes[d].auditAbruptClose()
 			}
 		}
 	}
 }
 
-// auditFall complains of posts that have not completed though their events go to a
+// auditAbruptClose complains of posts that have not completed though their events go to a
 // channel. It excepts those to the route that churn closes and makes again: their
 // events may have gone to the dispatcher's own queue, which is lost with it.
-func (l *lane) auditFall() {
-	channel := l.hub.style == byChannel || l.hub.style == byBatch || l.hub.style == bySlowBatch
+func (l *lane) auditAbruptClose() {
+	channel := l.dispatcher.style == byChannel || l.dispatcher.style == byBatch || l.dispatcher.style == bySlowBatch
 	for _, p := range l.pages {
 		for e := range p.unaudited {
 			route := e.place > atMain && e.place <= maxRoute
 			kept := route && e.place != churned || channel && (route || e.place == atMain)
 			if kept && !e.quiet() && e.isOpen() {
-				l.account.books.complain(Lost, "%s: the adapter was closed, and its event did not come through %s", p.name(e), l.hub.name)
+				l.account.books.complain(Lost, "%s: the adapter was closed, and its event did not come through %s", p.name(e), l.dispatcher.name)
 			}
 		}
 	}

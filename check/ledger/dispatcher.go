@@ -35,8 +35,8 @@ func (s style) String() string {
 	return [...]string{"channel", "batch", "slow batch", "dequeue", "wait", "threshold", "iterator", "callback", "route", "one-shot"}[s]
 }
 
-// hub is a dispatcher and its consumer.
-type hub struct {
+// consumedDispatcher is a dispatcher and its consumer.
+type consumedDispatcher struct {
 	// Immutable.
 	w     *world
 	name  string
@@ -44,18 +44,18 @@ type hub struct {
 	qlen  int
 	tight bool // its queue is shorter than what may be outstanding, so posts may find no room
 	disp  *dat.Dispatcher
-	main  *outlet
+	main  *consumer
 	done  chan struct{} // closed when the consumer has ended
 
 	routed bool // it has routes
 
-	mu      sync.Mutex
-	routes  [maxRoute + 1]*outlet // by tag; the open ones
-	outlets []*outlet             // all routes whose channel is not closed
+	mu        sync.Mutex
+	routes    [maxRoute + 1]*consumer // by tag; the open ones
+	consumers []*consumer             // all routes whose channel is not closed
 }
 
-// hubPlan is what newHub makes a hub from.
-type hubPlan struct {
+// dispatcherPlan is what newDispatcher makes a dispatcher from.
+type dispatcherPlan struct {
 	name   string
 	style  style
 	qlen   int
@@ -73,18 +73,18 @@ const mostInBatch = 16
 // churned is the tag whose route is closed and made again while posts use it.
 const churned = 2
 
-// newHub makes a dispatcher and starts its consumer. On failure it complains and
+// newDispatcher makes a dispatcher and starts its consumer. On failure it complains and
 // returns nil.
-func (w *world) newHub(ia *dat.IA, plan hubPlan) *hub {
-	h := &hub{
+func (w *world) newDispatcher(ia *dat.IA, plan dispatcherPlan) *consumedDispatcher {
+	d := &consumedDispatcher{
 		w: w, name: fmt.Sprintf("%s, %v", plan.name, plan.style), style: plan.style, qlen: plan.qlen + marks,
 		tight: plan.tight, routed: plan.routed, done: make(chan struct{}),
 	}
 	if plan.style == byBatch || plan.style == bySlowBatch {
-		h.qlen += mostInBatch // Release of a batch frees all its places at once
+		d.qlen += mostInBatch // Release of a batch frees all its places at once
 	}
-	h.main = newOutlet(h, atMain)
-	cfg := dat.DispatcherConfig{QLen: h.qlen, Streams: dat.DefaultStreams | dat.StreamSoftware}
+	d.main = newConsumer(d, atMain)
+	cfg := dat.DispatcherConfig{QLen: d.qlen, Streams: dat.DefaultStreams | dat.StreamSoftware}
 	switch plan.style {
 	case byChannel:
 		cfg.Mode = dat.ModeChannel
@@ -93,69 +93,69 @@ func (w *world) newHub(ia *dat.IA, plan hubPlan) *hub {
 	case bySlowBatch:
 		cfg.Mode, cfg.BatchMin, cfg.BatchMax = dat.ModeBatch, 8, mostInBatch
 	case byCallback:
-		cfg.Mode, cfg.Callback = dat.ModeCallback, h.main.callback
+		cfg.Mode, cfg.Callback = dat.ModeCallback, d.main.callback
 	default: // ModeQueue
 	}
 	var err error
-	if h.disp, err = ia.NewDispatcher(cfg); err != nil {
-		w.complain(Code, "dispatcher %s: %v", h.name, err)
+	if d.disp, err = ia.NewDispatcher(cfg); err != nil {
+		w.complain(Code, "dispatcher %s: %v", d.name, err)
 		return nil
 	}
 	if plan.routed {
 		for tag := 1; tag <= maxRoute; tag++ {
-			h.openRoute(tag)
+			d.openRoute(tag)
 		}
 	}
-	if w.cfg.Fall {
+	if w.cfg.AbruptClose {
 		w.mu.Lock()
-		w.hubs = append(w.hubs, h)
+		w.dispatchers = append(w.dispatchers, d)
 		w.mu.Unlock()
 	}
 	if plan.style == byCallback {
-		return h // the library runs the callback
+		return d // the library runs the callback
 	}
-	go h.run()
-	return h
+	go d.run()
+	return d
 }
 
 // openRoute makes the route of a tag and starts its consumer.
-func (h *hub) openRoute(tag int) {
-	r, err := h.disp.Route(routeMask, uint64(tag)<<tagShift, h.qlen)
+func (d *consumedDispatcher) openRoute(tag int) {
+	r, err := d.disp.Route(routeMask, uint64(tag)<<tagShift, d.qlen)
 	if err != nil {
-		h.w.complain(Code, "route %d of %s: %v", tag, h.name, err)
+		d.w.complain(Code, "route %d of %s: %v", tag, d.name, err)
 		return
 	}
-	o := newOutlet(h, place(tag))
+	o := newConsumer(d, place(tag))
 	o.route, o.ask, o.ended = r, make(chan chan struct{}), make(chan struct{})
-	h.routes[tag] = o
-	h.outlets = append(h.outlets, o)
+	d.routes[tag] = o
+	d.consumers = append(d.consumers, o)
 	go o.follow()
 }
 
 // churn closes a route while posts use it, and makes it again.
-func (h *hub) churn() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.routed {
+func (d *consumedDispatcher) churn() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.routed {
 		return
 	}
-	if err := h.routes[churned].route.Close(); err != nil {
-		h.w.complain(Code, "closing a route of %s: %v", h.name, err)
+	if err := d.routes[churned].route.Close(); err != nil {
+		d.w.complain(Code, "closing a route of %s: %v", d.name, err)
 	}
-	h.openRoute(churned)
+	d.openRoute(churned)
 }
 
-// gone removes the outlet of a route whose channel is closed.
-func (h *hub) gone(o *outlet) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.outlets = slices.DeleteFunc(h.outlets, func(x *outlet) bool { return x == o })
+// gone removes the consumer of a route whose channel is closed.
+func (d *consumedDispatcher) gone(o *consumer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.consumers = slices.DeleteFunc(d.consumers, func(x *consumer) bool { return x == o })
 }
 
-func (h *hub) openOutlets() []*outlet {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.outlets)
+func (d *consumedDispatcher) openConsumers() []*consumer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.consumers)
 }
 
 // mark is a software event. When the consumer gets it, it has got every event that
@@ -167,83 +167,83 @@ type mark struct {
 
 // sync waits until every event that was delivered to the dispatcher or its routes
 // is in the books.
-func (h *hub) sync() {
+func (d *consumedDispatcher) sync() {
 	m := &mark{got: make(chan struct{})}
-	h.post(m)
-	h.disp.Flush()
-	h.w.await(m.got, "an event posted to dispatcher %s", h.name)
-	for _, o := range h.openOutlets() {
+	d.post(m)
+	d.disp.Flush()
+	d.w.await(m.got, "an event posted to dispatcher %s", d.name)
+	for _, o := range d.openConsumers() {
 		o.sync()
 	}
 }
 
 // post posts a mark, again and again while the dispatcher has no room for it.
-func (h *hub) post(m *mark) {
-	for deadline := time.Now().Add(h.w.cfg.Patience); ; {
-		err := h.disp.PostSoftware(m)
+func (d *consumedDispatcher) post(m *mark) {
+	for deadline := time.Now().Add(d.w.cfg.Patience); ; {
+		err := d.disp.PostSoftware(m)
 		switch {
 		case err == nil:
 			return
 		case !errors.Is(err, dat.ErrQueueFull):
-			h.w.complain(Code, "posting a software event to %s: %v", h.name, err)
+			d.w.complain(Code, "posting a software event to %s: %v", d.name, err)
 			return
 		case time.Now().After(deadline):
-			h.w.complain(Stuck, "dispatcher %s has no room for a software event", h.name)
+			d.w.complain(Stuck, "dispatcher %s has no room for a software event", d.name)
 			return
 		}
 		time.Sleep(idlePause)
 	}
 }
 
-// close closes the hub, after everything that fed it, and checks that all reserved
+// close closes the dispatcher, after everything that fed it, and checks that all reserved
 // room came back: a channel closes only then, and a queue must take as many events
 // as it is long. It does not check the room of a dispatcher with a callback.
-func (h *hub) close() {
-	w := h.w
-	ends := h.style == byChannel || h.style == byBatch || h.style == bySlowBatch
+func (d *consumedDispatcher) close() {
+	w := d.w
+	ends := d.style == byChannel || d.style == byBatch || d.style == bySlowBatch
 	if !ends {
 		m := &mark{got: make(chan struct{}), last: true}
-		h.post(m)
-		if !w.await(m.got, "the last event of dispatcher %s", h.name) {
+		d.post(m)
+		if !w.await(m.got, "the last event of dispatcher %s", d.name) {
 			return
 		}
 	}
-	if !ends && h.style != byCallback {
-		if !w.await(h.done, "the consumer of dispatcher %s", h.name) {
+	if !ends && d.style != byCallback {
+		if !w.await(d.done, "the consumer of dispatcher %s", d.name) {
 			return
 		}
-		h.checkRoom()
+		d.checkRoom()
 	}
-	if err := h.disp.Close(); err != nil {
-		w.complain(Code, "closing dispatcher %s: %v", h.name, err)
+	if err := d.disp.Close(); err != nil {
+		w.complain(Code, "closing dispatcher %s: %v", d.name, err)
 		return
 	}
-	if ends && !w.await(h.done, "dispatcher %s to close its channel: not all reservations came back", h.name) {
+	if ends && !w.await(d.done, "dispatcher %s to close its channel: not all reservations came back", d.name) {
 		return
 	}
-	for _, o := range h.openOutlets() {
-		w.await(o.ended, "route %d of dispatcher %s to close its channel: not all reservations came back", o.place, h.name)
+	for _, o := range d.openConsumers() {
+		w.await(o.ended, "route %d of dispatcher %s to close its channel: not all reservations came back", o.place, d.name)
 	}
 }
 
 // checkRoom fills the dispatcher, whose consumer has ended, and complains unless it
 // takes exactly qlen events. A dispatcher that was aborted meanwhile refuses them
 // all, without a complaint.
-func (h *hub) checkRoom() {
+func (d *consumedDispatcher) checkRoom() {
 	n := 0
 	var err error
-	for n <= h.qlen {
-		if err = h.disp.PostSoftware(&mark{}); err != nil {
+	for n <= d.qlen {
+		if err = d.disp.PostSoftware(&mark{}); err != nil {
 			break
 		}
 		n++
 	}
-	if n != h.qlen && !(errors.Is(err, dat.ErrInvalidHandle) && h.w.broken()) {
-		h.w.complain(Leak, "dispatcher %s has room for %d events; it was made for %d: %v", h.name, n, h.qlen, err)
+	if n != d.qlen && !(errors.Is(err, dat.ErrInvalidHandle) && d.w.broken()) {
+		d.w.complain(Leak, "dispatcher %s has room for %d events; it was made for %d: %v", d.name, n, d.qlen, err)
 	}
 }
 
-// class is the class of a hub: which feeds may share it.
+// class is the class of a dispatcher: which feeds may share it.
 type class uint8
 
 const (
@@ -262,7 +262,7 @@ func stylesOf(c class) []style {
 	return []style{byChannel, byBatch, byDequeue, byWait, byCallback}
 }
 
-// classOf returns the class of the hub for one of an account's lanes.
+// classOf returns the class of the dispatcher for one of an account's lanes.
 func (a *account) classOf(d direction) class {
 	switch {
 	case a.kind == silent:
@@ -273,55 +273,55 @@ func (a *account) classOf(d direction) class {
 	return anyFeed
 }
 
-// chooseHubs chooses the dispatchers of the endpoint's events: one for all, or one
+// chooseDispatchers chooses the dispatchers of the endpoint's events: one for all, or one
 // for connections and one for each lane. Each is the account's own, and exactly as
 // long as needed, or shared.
-func (a *account) chooseHubs(rng *rand.Rand) bool {
+func (a *account) chooseDispatchers(rng *rand.Rand) bool {
 	room := a.lanes[requests].room() + a.lanes[receives].room() + 2
 	one := a.kind == plain && rng.IntN(2) == 0
 	switch {
 	case a.w.cfg.Simple:
-		a.conn = a.ownHub(hubPlan{style: byChannel, qlen: room})
+		a.conn = a.ownDispatcher(dispatcherPlan{style: byChannel, qlen: room})
 	case one && rng.IntN(2) == 0:
 		all := stylesOf(anyFeed)
-		a.conn = a.ownHub(hubPlan{style: all[rng.IntN(len(all))], qlen: room, routed: rng.IntN(2) == 0})
+		a.conn = a.ownDispatcher(dispatcherPlan{style: all[rng.IntN(len(all))], qlen: room, routed: rng.IntN(2) == 0})
 	default:
 		a.conn = a.home.shared(anyFeed, rng)
 	}
 	if one || a.w.cfg.Simple {
-		a.lanes[requests].hub, a.lanes[receives].hub = a.conn, a.conn
+		a.lanes[requests].dispatcher, a.lanes[receives].dispatcher = a.conn, a.conn
 		return a.conn != nil
 	}
 	for dir := range a.lanes {
-		a.lanes[dir].hub = a.chooseHub(direction(dir), rng)
+		a.lanes[dir].dispatcher = a.chooseDispatcher(direction(dir), rng)
 	}
-	return a.conn != nil && a.lanes[requests].hub != nil && a.lanes[receives].hub != nil
+	return a.conn != nil && a.lanes[requests].dispatcher != nil && a.lanes[receives].dispatcher != nil
 }
 
-func (a *account) chooseHub(d direction, rng *rand.Rand) *hub {
+func (a *account) chooseDispatcher(d direction, rng *rand.Rand) *consumedDispatcher {
 	c := a.classOf(d)
 	if rng.IntN(2) == 0 {
 		return a.home.shared(c, rng)
 	}
 	all := stylesOf(c)
-	plan := hubPlan{style: all[rng.IntN(len(all))], qlen: a.lanes[d].room(), routed: rng.IntN(2) == 0}
-	// Only a hub of requests may be tight: receives must always find room, or the
+	plan := dispatcherPlan{style: all[rng.IntN(len(all))], qlen: a.lanes[d].room(), routed: rng.IntN(2) == 0}
+	// Only a dispatcher of requests may be tight: receives must always find room, or the
 	// peer's sends would wait for ever. A channel can't be: it has more room than
 	// its length says.
 	if d == requests && c == anyFeed && plan.style != byChannel && rng.IntN(3) == 0 {
 		plan.tight = true
 		plan.qlen = max(1, plan.qlen/4)
 	}
-	return a.ownHub(plan)
+	return a.ownDispatcher(plan)
 }
 
-func (a *account) ownHub(plan hubPlan) *hub {
+func (a *account) ownDispatcher(plan dispatcherPlan) *consumedDispatcher {
 	plan.name = a.String()
-	h := a.w.newHub(a.home.ia, plan)
-	if h != nil {
-		a.own = append(a.own, h)
+	d := a.w.newDispatcher(a.home.ia, plan)
+	if d != nil {
+		a.own = append(a.own, d)
 	}
-	return h
+	return d
 }
 
 // noRoom reports whether err says that a dispatcher has no room.

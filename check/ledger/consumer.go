@@ -9,30 +9,30 @@ import (
 	dat "godat/runtime"
 )
 
-// outlet is the consumer of one ordered source of events: of a dispatcher, or of a
+// consumer consumes one ordered source of events: those of a dispatcher, or those of a
 // route.
-type outlet struct {
+type consumer struct {
 	// Immutable.
-	hub   *hub
-	place place
-	route *dat.Route         // nil for a dispatcher
-	ask   chan chan struct{} // carries requests to drain the route's channel
-	ended chan struct{}      // closed when the consumer of the route has ended
+	dispatcher *consumedDispatcher
+	place      place
+	route      *dat.Route         // nil for a dispatcher
+	ask        chan chan struct{} // carries requests to drain the route's channel
+	ended      chan struct{}      // closed when the consumer of the route has ended
 
 	// Owned by the consumer.
 	seen map[uint32]*sight
 	last bool
 }
 
-// sight is what an outlet has seen of one account.
+// sight is what an consumer has seen of one account.
 type sight struct {
 	up     bool            // ESTABLISHED has come, and no end
 	said   dat.EventNumber // the last connection event
 	orders [2]order
 }
 
-func newOutlet(h *hub, at place) *outlet {
-	return &outlet{hub: h, place: at, seen: make(map[uint32]*sight)}
+func newConsumer(d *consumedDispatcher, at place) *consumer {
+	return &consumer{dispatcher: d, place: at, seen: make(map[uint32]*sight)}
 }
 
 // idlePause is the pause of a consumer that polls and finds nothing; flushInterval
@@ -47,34 +47,34 @@ const (
 )
 
 // run is the consumer's goroutine: it gets events until the last one.
-func (h *hub) run() {
-	defer close(h.done)
-	o := h.main
-	switch h.style {
+func (d *consumedDispatcher) run() {
+	defer close(d.done)
+	o := d.main
+	switch d.style {
 	case byChannel:
-		for ev := range h.disp.C() {
+		for ev := range d.disp.C() {
 			o.take(&ev)
 		}
 	case byBatch:
-		for b := range h.disp.Batches() {
+		for b := range d.disp.Batches() {
 			o.batch(b)
 		}
 	case bySlowBatch:
-		o.slowly()
+		o.consumeSlowBatches()
 	case byDequeue:
-		o.look()
+		o.consumeByDequeue()
 	case byIterator:
-		for ev := range h.disp.Events(context.Background()) {
+		for ev := range d.disp.Events(context.Background()) {
 			if o.take(&ev); o.last {
 				return
 			}
 		}
 	default:
-		o.wait()
+		o.consumeByWait()
 	}
 }
 
-func (o *outlet) batch(b *dat.Batch) {
+func (o *consumer) batch(b *dat.Batch) {
 	evs := b.Events()
 	for i := range evs {
 		o.take(&evs[i])
@@ -82,30 +82,30 @@ func (o *outlet) batch(b *dat.Batch) {
 	b.Release()
 }
 
-// slowly receives batches that have a least size, and flushes smaller ones.
-func (o *outlet) slowly() {
+// consumeSlowBatches receives batches that have a least size, and flushes smaller ones.
+func (o *consumer) consumeSlowBatches() {
 	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
 	for {
 		select {
-		case b, ok := <-o.hub.disp.Batches():
+		case b, ok := <-o.dispatcher.disp.Batches():
 			if !ok {
 				return
 			}
 			o.batch(b)
 		case <-tick.C:
-			o.hub.disp.Flush()
+			o.dispatcher.disp.Flush()
 		}
 	}
 }
 
-// look gets events by Dequeue.
-func (o *outlet) look() {
+// consumeByDequeue gets events by Dequeue.
+func (o *consumer) consumeByDequeue() {
 	var evs [manyEvents]dat.Event
 	for idle := 0; !o.last; {
-		n, err := o.hub.disp.Dequeue(evs[:])
+		n, err := o.dispatcher.disp.Dequeue(evs[:])
 		if err != nil {
-			o.wronged("Dequeue", err)
+			o.callFailed("Dequeue", err)
 			return
 		}
 		for i := range evs[:n] {
@@ -122,25 +122,25 @@ func (o *outlet) look() {
 	}
 }
 
-// wait gets events by Wait, for one or for a threshold.
-func (o *outlet) wait() {
+// consumeByWait gets events by Wait, for one or for a threshold.
+func (o *consumer) consumeByWait() {
 	ctx, least := context.Background(), 1
 	for !o.last {
 		cancel := context.CancelFunc(func() {})
-		if o.hub.style == byThreshold {
+		if o.dispatcher.style == byThreshold {
 			least = threshold
 			ctx, cancel = context.WithTimeout(context.Background(), thresholdWait)
 		}
-		ev, more, err := o.hub.disp.Wait(ctx, least)
+		ev, more, err := o.dispatcher.disp.Wait(ctx, least)
 		cancel()
 		switch {
 		case err == nil && more < least-1:
-			o.hub.w.complain(Code, "Wait for %d on %s: only %d more", least, o.hub.name, more)
+			o.dispatcher.w.complain(Code, "Wait for %d on %s: only %d more", least, o.dispatcher.name, more)
 			fallthrough
 		case err == nil:
 			o.take(&ev)
 		case !errors.Is(err, dat.ErrTimeout) || least == 1:
-			o.wronged("Wait", err)
+			o.callFailed("Wait", err)
 			return
 		default:
 			o.rest()
@@ -150,11 +150,11 @@ func (o *outlet) wait() {
 
 // rest dequeues the events that are fewer than the threshold of a wait that timed
 // out.
-func (o *outlet) rest() {
+func (o *consumer) rest() {
 	var evs [threshold]dat.Event
-	n, err := o.hub.disp.Dequeue(evs[:])
+	n, err := o.dispatcher.disp.Dequeue(evs[:])
 	if err != nil {
-		o.wronged("Dequeue", err)
+		o.callFailed("Dequeue", err)
 	}
 	for i := range evs[:n] {
 		o.take(&evs[i])
@@ -162,16 +162,16 @@ func (o *outlet) rest() {
 }
 
 // callback is the callback of a dispatcher.
-func (o *outlet) callback(evs []dat.Event) {
+func (o *consumer) callback(evs []dat.Event) {
 	for i := range evs {
 		o.take(&evs[i])
 	}
 }
 
 // follow receives a route's events until its channel is closed.
-func (o *outlet) follow() {
+func (o *consumer) follow() {
 	defer close(o.ended)
-	defer o.hub.gone(o)
+	defer o.dispatcher.gone(o)
 	for {
 		select {
 		case ev, ok := <-o.route.C():
@@ -189,7 +189,7 @@ func (o *outlet) follow() {
 
 // drain takes all events in the route's channel; it returns false if that is
 // closed.
-func (o *outlet) drain(answer chan struct{}) bool {
+func (o *consumer) drain(answer chan struct{}) bool {
 	defer close(answer)
 	for {
 		select {
@@ -205,19 +205,19 @@ func (o *outlet) drain(answer chan struct{}) bool {
 }
 
 // sync waits until every event in the route's channel is in the books.
-func (o *outlet) sync() {
+func (o *consumer) sync() {
 	answer := make(chan struct{})
 	select {
 	case o.ask <- answer:
-		o.hub.w.await(answer, "route %d of %s", o.place, o.hub.name)
+		o.dispatcher.w.await(answer, "route %d of %s", o.place, o.dispatcher.name)
 	case <-o.ended:
 	}
 }
 
-// wronged complains of a call that failed, unless the run is ending because of a
-// complaint or a fall.
-func (o *outlet) wronged(call string, err error) {
-	if !o.hub.w.broken() {
-		o.hub.w.complain(Code, "%s on %s: %v", call, o.hub.name, err)
+// callFailed complains of a call that failed, unless the run is ending because of a
+// complaint or an abrupt close.
+func (o *consumer) callFailed(call string, err error) {
+	if !o.dispatcher.w.broken() {
+		o.dispatcher.w.complain(Code, "%s on %s: %v", call, o.dispatcher.name, err)
 	}
 }

@@ -7,31 +7,31 @@ import (
 	dat "godat/runtime"
 )
 
-// stock is what a process holds and must give back.
-type stock struct {
+// resources is what a process holds and must give back.
+type resources struct {
 	goroutines  int
 	descriptors int // 0 where they can't be counted
 	mappings    int // of registered memory; 0 where they can't be counted
 }
 
-func takeStock() stock {
-	return stock{goroutines: runtime.NumGoroutine(), descriptors: countDescriptors(), mappings: countMappings()}
+func heldResources() resources {
+	return resources{goroutines: runtime.NumGoroutine(), descriptors: countDescriptors(), mappings: countMappings()}
 }
 
 // restored reports whether the process holds nothing beyond s. Goroutines may be
 // fewer: some that were ending when s was taken may have ended. They are counted
 // first, since the others take far longer to count.
-func (s stock) restored() bool {
+func (s resources) restored() bool {
 	return runtime.NumGoroutine() <= s.goroutines && countDescriptors() == s.descriptors && countMappings() == s.mappings
 }
 
 // compare complains unless the process holds what it held when s was taken, and the
 // closed adapters hold no memory. It waits for goroutines that are ending.
-func (s stock) compare(w *world) {
+func (s resources) compare(w *world) {
 	for deadline := time.Now().Add(w.cfg.Patience); !s.restored() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	now := takeStock()
+	now := heldResources()
 	if now.descriptors != s.descriptors || now.mappings != s.mappings {
 		w.complain(Leak, "before: %+v, afterwards: %+v", s, now)
 	}
