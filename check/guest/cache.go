@@ -22,7 +22,7 @@ const (
 	lockRetry  = 100 * time.Millisecond
 )
 
-var errLocked = errors.New("guest: locked by somebody else")
+var errLocked = errors.New("guest: locked by another process")
 
 func userCache() (cache, error) {
 	dir, err := os.UserCacheDir()
@@ -34,7 +34,7 @@ func userCache() (cache, error) {
 
 // acquire returns the tree named key, and a function that ends its use. If there is
 // no such tree, build fills a directory, which becomes the tree when build has
-// succeeded; then acquire removes the trees of other names that nobody uses.
+// succeeded; then acquire removes the unused trees of other names.
 func (c cache) acquire(ctx context.Context, key string, build func(dir string) error) (string, func(), error) {
 	if err := os.MkdirAll(c.root, 0o755); err != nil {
 		return "", nil, fmt.Errorf("guest: cache: %w", err)
@@ -91,14 +91,14 @@ func (c cache) lock(ctx context.Context, key string, alone bool) (*os.File, erro
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("guest: somebody else holds the lock of %s in %s: %w", key, c.root, context.Cause(ctx))
+			return nil, fmt.Errorf("guest: another process holds the lock of %s in %s: %w", key, c.root, context.Cause(ctx))
 		case <-time.After(lockRetry):
 		}
 	}
 }
 
-// prune removes all trees but keep that nobody uses. A tree that it can't remove
-// stays until the next call.
+// prune removes all unused trees but keep. A tree that it can't remove stays until the
+// next call.
 func (c cache) prune(keep string) {
 	entries, err := os.ReadDir(c.root)
 	if err != nil {

@@ -18,7 +18,7 @@ func fill(text string) func(string) error {
 	return func(dir string) error { return os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o644) }
 }
 
-func TestCacheMakesATreeOnceForAllWhoWantIt(t *testing.T) {
+func TestConcurrentCallersOfTheCacheMakeATreeOnce(t *testing.T) {
 	c := cache{filepath.Join(t.TempDir(), "cache")}
 	var made atomic.Int32
 	var wg sync.WaitGroup
@@ -58,7 +58,7 @@ func TestCacheKeepsNothingOfAFailedAttempt(t *testing.T) {
 	assert.Equal(t, "whole", string(text))
 }
 
-func TestCacheRemovesStaleTreesThatNobodyUses(t *testing.T) {
+func TestCacheRemovesStaleTreesThatAreUnused(t *testing.T) {
 	c := cache{t.TempDir()}
 	unused, release, err := c.acquire(t.Context(), "v1", fill("1"))
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -116,21 +117,8 @@ func (c Config) complete() (Config, error) {
 			return c, fmt.Errorf("guest: %q is no setting of the environment", e)
 		}
 	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.CPUs == 0 {
-		c.CPUs = 2
-	}
-	if c.Memory == 0 {
-		c.Memory = 2048
-	}
-	if c.Output == nil {
-		c.Output = io.Discard
-	}
-	if c.Progress == nil {
-		c.Progress = io.Discard
-	}
+	c.Timeout, c.CPUs, c.Memory = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.CPUs, 2), cmp.Or(c.Memory, 2048)
+	c.Output, c.Progress = cmp.Or(c.Output, io.Discard), cmp.Or(c.Progress, io.Discard)
 	return c, nil
 }
 

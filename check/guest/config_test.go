@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestConfigRefusesWhatTheGuestCantDo(t *testing.T) {
+func TestConfigRefusesSettingsThatTheGuestCantHave(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		cfg  Config
@@ -29,7 +29,7 @@ func TestConfigRefusesWhatTheGuestCantDo(t *testing.T) {
 	}
 }
 
-func TestConfigFillsInWhatIsLeftOut(t *testing.T) {
+func TestConfigFillsInDefaults(t *testing.T) {
 	c, err := Config{Devices: []string{"rxe0", "siw_a1"}, Dir: ".", Share: []string{"."}}.complete()
 	require.NoError(t, err)
 	assert.True(t, filepath.IsAbs(c.Dir))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestConsoleTellsOutputFromReports(t *testing.T) {
+func TestConsoleSeparatesOutputFromReports(t *testing.T) {
 	for _, c := range []struct {
 		name, in, out string
 		booted        bool
@@ -74,7 +74,7 @@ func TestConsoleHoldsBackNoMoreThanTheBeginningOfAReport(t *testing.T) {
 	assert.Equal(t, "hello\nkettle", out.String())
 }
 
-func TestConsoleHearsTheEndThoughItsWriterFails(t *testing.T) {
+func TestConsoleReadsTheStatusThoughItsWriterFails(t *testing.T) {
 	con := newConsole("key", &failingWriter{}, func() {})
 	_, err := con.Write([]byte("hello"))
 	require.NoError(t, err)

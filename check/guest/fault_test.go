@@ -15,12 +15,12 @@ func TestKernelFaultsAreKnownByTheirReports(t *testing.T) {
 		"[  142.300000] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
 		"[  142.300000] watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [rping:88]",
 	} {
-		assert.True(t, kernelFault.MatchString("the console's last words:\n[    1.0] hello\n"+fault+"\n"), fault)
+		assert.True(t, kernelFault.MatchString("the end of the console's log:\n[    1.0] hello\n"+fault+"\n"), fault)
 	}
 	for _, fine := range []string{
 		"", "[   12.345678] siw: crc error. in: 00000000, own 12345678, op 0",
 		"--- FAIL: TestNoBUG: found", "can't insert siw", "[   99.000000] eth0: link is not ready",
 	} {
-		assert.False(t, kernelFault.MatchString("the console's last words:\n"+fine+"\n"), fine)
+		assert.False(t, kernelFault.MatchString("the end of the console's log:\n"+fine+"\n"), fine)
 	}
 }

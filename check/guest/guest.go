@@ -185,25 +185,25 @@ func (g *Guest) finish(ctx context.Context, con *console, w *watch, werr error, 
 	case late = <-w.late:
 	default:
 	}
-	words := g.lastWords()
+	console := g.consoleTail()
 	switch {
 	case con.ended:
 		g.status = con.status
 		return
 	case con.failed != nil:
-		g.err = fmt.Errorf("guest: %w\n%s", con.failed, words)
+		g.err = fmt.Errorf("guest: %w\n%s", con.failed, console)
 	case late != nil:
-		g.err = fmt.Errorf("guest: %w\n%s", late, words)
+		g.err = fmt.Errorf("guest: %w\n%s", late, console)
 	case ctx.Err() != nil:
 		g.err = fmt.Errorf("guest: %w", context.Cause(ctx))
 		return
 	default:
 		g.err = fmt.Errorf("guest: the machine stopped before the program had ended (%v): %s\n%s",
-			werr, strings.TrimSpace(complaint), words)
+			werr, strings.TrimSpace(complaint), console)
 	}
 	select {
 	case <-g.booted:
-		if !kernelFault.MatchString(words) {
+		if !kernelFault.MatchString(console) {
 			return
 		}
 	default:
@@ -268,8 +268,8 @@ func (w *watch) wait(ch <-chan struct{}, limit time.Duration, what string) bool 
 	}
 }
 
-// lastWords returns the last messages of the kernel and init.
-func (g *Guest) lastWords() string {
+// consoleTail returns the last messages of the kernel and init.
+func (g *Guest) consoleTail() string {
 	const most = 12000 // a kernel's report of its fault fits
 	text, err := os.ReadFile(g.log())
 	if err != nil {
@@ -278,7 +278,5 @@ func (g *Guest) lastWords() string {
 	if len(text) > most {
 		text = text[len(text)-most:]
 	}
-	return "the console's last words:\n" + string(text)
+	return "the end of the console's log:\n" + string(text)
 }
-
-var _ io.Writer = (*console)(nil)

@@ -27,7 +27,7 @@ func TestScriptQuotesEverything(t *testing.T) {
 	assert.True(t, strings.HasSuffix(script, `exec '/bin/echo' '' 'a'\''b' '$HOME`+"\n"+"' </dev/null\n"), script)
 }
 
-func TestSettingsNameWhatInitAsksFor(t *testing.T) {
+func TestSettingsNameEveryVariableOfInit(t *testing.T) {
 	settings := testJob().settings()
 	for _, line := range []string{
 		"SECRET='key'", "KERNEL='6.1.0-1-amd64'", "MODULE_ROOT='/cache/tree'", "MODPROBE='/sbin/modprobe'",
@@ -41,7 +41,7 @@ func TestSettingsNameWhatInitAsksFor(t *testing.T) {
 	}
 }
 
-func TestArgumentsOfTheMachine(t *testing.T) {
+func TestTheMachineGetsItsArguments(t *testing.T) {
 	args := strings.Join(testJob().arguments("/tmp/initrd", "/tmp/a,b"), " ")
 	for _, want := range []string{
 		"-accel tcg,thread=multi", "-smp 2", "-m 512",

@@ -42,14 +42,14 @@ func currentKernel(ctx context.Context) (kernel, error) {
 	if err != nil {
 		return kernel{}, err
 	}
-	name, err := parseDepends(out)
+	name, err := field(out, "Depends: "+imagePrefix)
 	if err != nil {
 		return kernel{}, err
 	}
 	if out, err = aptCache.output(ctx, "", "show", "--no-all-versions", imagePrefix+name); err != nil {
 		return kernel{}, err
 	}
-	version, err := parseShow(out)
+	version, err := field(out, "Version: ")
 	if err != nil {
 		return kernel{}, err
 	}
@@ -60,25 +60,15 @@ func currentKernel(ctx context.Context) (kernel, error) {
 	return kernel{name, version, series[0] + "." + series[1]}, nil
 }
 
-// parseDepends returns the name of the kernel on which the distribution's meta
-// package depends.
-func parseDepends(out []byte) (string, error) {
+// field returns what follows a prefix in the package manager's answer about the
+// distribution's kernel.
+func field(out []byte, prefix string) (string, error) {
 	for line := range strings.Lines(string(out)) {
-		if dep, ok := strings.CutPrefix(strings.TrimSpace(line), "Depends: "+imagePrefix); ok {
-			return dep, nil
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), prefix); ok {
+			return value, nil
 		}
 	}
-	return "", fmt.Errorf("guest: the package manager knows no kernel (%s): run apt-get update", metaPackage)
-}
-
-// parseShow returns the version of a package.
-func parseShow(out []byte) (string, error) {
-	for line := range strings.Lines(string(out)) {
-		if v, ok := strings.CutPrefix(line, "Version: "); ok {
-			return strings.TrimSpace(v), nil
-		}
-	}
-	return "", errors.New("guest: the package manager knows no version of its kernel: run apt-get update")
+	return "", fmt.Errorf("guest: the package manager knows no kernel (no %q of %s): run apt-get update", prefix, metaPackage)
 }
 
 // download fetches a package of the distribution into dir, without installing it,

@@ -12,19 +12,19 @@ import (
 )
 
 func TestKernelIsTheOneTheDistributionNames(t *testing.T) {
-	name, err := parseDepends([]byte("linux-image-amd64\n  Depends: linux-image-6.1.0-56-amd64\n"))
+	name, err := field([]byte("linux-image-amd64\n  Depends: linux-image-6.1.0-56-amd64\n"), "Depends: "+imagePrefix)
 	require.NoError(t, err)
 	assert.Equal(t, "6.1.0-56-amd64", name)
 
-	version, err := parseShow([]byte("Package: linux-image-6.1.0-56-amd64\nSource: linux-signed-amd64 (6.1.192+2)\nVersion: 6.1.192-2\n"))
+	version, err := field([]byte("Package: linux-image-6.1.0-56-amd64\nSource: linux-signed-amd64 (6.1.192+2)\nVersion: 6.1.192-2\n"), "Version: ")
 	require.NoError(t, err)
 	assert.Equal(t, "6.1.192-2", version)
 }
 
 func TestPackageManagerWithoutListsIsToldToUpdate(t *testing.T) {
-	_, err := parseDepends([]byte("linux-image-amd64\n"))
+	_, err := field([]byte("linux-image-amd64\n"), "Depends: "+imagePrefix)
 	require.ErrorContains(t, err, "apt-get update")
-	_, err = parseShow(nil)
+	_, err = field(nil, "Version: ")
 	require.ErrorContains(t, err, "apt-get update")
 }
 
@@ -34,7 +34,7 @@ func TestKeyChangesWithThePackage(t *testing.T) {
 	assert.NotEqual(t, a.key(), b.key())
 }
 
-func TestTreeKeepsWhatTestsMayAskFor(t *testing.T) {
+func TestTreeKeepsTheModulesThatTestsUse(t *testing.T) {
 	const mods = "lib/modules/6.1.0-56-amd64/"
 	for name, want := range map[string]bool{
 		"boot/vmlinuz-6.1.0-56-amd64":                    true,

@@ -8,5 +8,5 @@
 // request may or may not be free again before a later request completes.
 //
 // A program is a script of one command a line; see [Parse]. The tests shrink a program
-// that fails, and print it as a script that the test Replay runs.
+// that fails, and print it as a script for TestScriptsDoWhatTheModelSays.
 package model

@@ -13,7 +13,7 @@ import (
 	"godat/check/model"
 )
 
-func TestTheModelKnowsNothingOfTheLibrary(t *testing.T) {
+func TestTheModelImportsOnlyTheStandardLibrary(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	seen := 0
@@ -32,7 +32,7 @@ func TestTheModelKnowsNothingOfTheLibrary(t *testing.T) {
 	assert.Greater(t, seen, 5)
 }
 
-func TestAScriptReadsAsItPrints(t *testing.T) {
+func TestAParsedScriptPrintsTheSame(t *testing.T) {
 	const line = "send p0 cookie=3 flags=SUPPRESS|FENCE local=m0:0+16,m1:-1+4"
 	cmds, err := model.Parse("# nothing\n\n  " + line + "  # SUCCESS\n")
 	require.NoError(t, err)
@@ -64,9 +64,9 @@ const connected = `
 	dequeue e0 n=8
 	accept c0 ep=p1`
 
-// TestReplay runs scripts of programs that failed once, and of cases that deserve a
+// TestScriptsDoWhatTheModelSays runs scripts of programs that failed once, and of cases that deserve a
 // test.
-func TestReplay(t *testing.T) {
+func TestScriptsDoWhatTheModelSays(t *testing.T) {
 	for name, script := range map[string]string{
 		"a message and a disconnect": `
 			pz z0
