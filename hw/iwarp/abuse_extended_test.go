@@ -218,7 +218,7 @@ func TestABadMarkerIsAnsweredWithItsTerminate(t *testing.T) {
 
 // The peer's Terminate fails a request that has not left this end. Requests that have
 // left have completed already.
-func TestWhatAPeersTerminateMeansToARequestThatHasNotLeft(t *testing.T) {
+func TestATerminateGivesAnUnsentRequestItsStatus(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		op   hw.Op

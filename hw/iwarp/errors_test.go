@@ -288,7 +288,7 @@ func TestTheConnectionEndsAsItsStreamDoes(t *testing.T) {
 	}
 }
 
-func TestWhatAPeersTerminateMeansToARead(t *testing.T) {
+func TestATerminateGivesAReadItsStatus(t *testing.T) {
 	rfc := func(code wire.TermCode) func(ulpdu []byte) []byte {
 		return func(ulpdu []byte) []byte { return terminate(code, ulpdu, len(ulpdu)) }
 	}

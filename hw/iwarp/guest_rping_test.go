@@ -203,7 +203,7 @@ func ways(client bool) (all []map[string]string) {
 	return all
 }
 
-func TestOurClientAndTheCServer(t *testing.T) {
+func TestOurClientPingsTheCServer(t *testing.T) {
 	rping(t, "-s", "-P", "-S", "65535")
 	awaitListener(t, rpingPort)
 	for _, params := range ways(true) {
@@ -226,7 +226,7 @@ func TestOurClientAndTheCServer(t *testing.T) {
 	}
 }
 
-func TestOurServerAndTheCClient(t *testing.T) {
+func TestTheCClientPingsOurServer(t *testing.T) {
 	for _, params := range ways(false) {
 		for _, size := range rpingSizes {
 			for _, traced := range []bool{false, true} {
@@ -300,7 +300,7 @@ func TestSiwDoesNotTakeAReplyThatAsksForMarkers(t *testing.T) {
 }
 
 // siw's Terminates are read with the right meaning.
-func TestWhatSiwRefuses(t *testing.T) {
+func TestARefusalOfSiwHasItsStatus(t *testing.T) {
 	rping(t, "-s", "-P", "-S", "65535")
 	awaitListener(t, rpingPort)
 	connect := func(t *testing.T, params map[string]string) *pinger {

@@ -113,7 +113,7 @@ func TestAReplyFitsItsRequest(t *testing.T) {
 	}
 }
 
-func TestWhatAReplyMeans(t *testing.T) {
+func TestEachReplyHasItsOutcome(t *testing.T) {
 	edit := func(f func(*wire.MPAReply)) func(wire.MPARequest) []byte {
 		return func(req wire.MPARequest) []byte {
 			r := obliging(req)

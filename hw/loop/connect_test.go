@@ -29,7 +29,7 @@ func ask(t testing.TB, s *side, ln hw.Listener, private []byte) {
 	require.NoError(t, s.qp.Connect(hw.ConnectConfig{Addr: addr.Device, Qual: addr.Qual, Private: private}))
 }
 
-func TestConnectBetweenDevices(t *testing.T) {
+func TestQueuePairsOfTwoDevicesConnect(t *testing.T) {
 	one, two := open(t, uniqueName()), open(t, uniqueName())
 	reads := func(in, out int) func(*hw.QPConfig) {
 		return func(cfg *hw.QPConfig) { cfg.ReadsIn, cfg.ReadsOut = in, out }
@@ -69,13 +69,13 @@ func TestConnectBetweenDevices(t *testing.T) {
 	assert.Equal(t, "overover", string(b.mem[:8]))
 }
 
-func TestAddr(t *testing.T) {
+func TestAnAddressIsPrintedWithItsQualifier(t *testing.T) {
 	var addr net.Addr = Addr{Device: "loop", Qual: 5}
 	assert.Equal(t, "loop", addr.Network())
 	assert.Equal(t, "loop:5", addr.String())
 }
 
-func TestAttemptsThatAreRefused(t *testing.T) {
+func TestAnAttemptWithoutAnAcceptorIsRefused(t *testing.T) {
 	dev := open(t, uniqueName())
 	ln, _ := listen(t, dev, 1)
 	require.NoError(t, ln.Close())
@@ -124,7 +124,7 @@ func TestTheDefaultDeviceIsLoop(t *testing.T) {
 	assert.NotNil(t, a.facts.established())
 }
 
-func TestReject(t *testing.T) {
+func TestARejectReachesTheInitiator(t *testing.T) {
 	dev := open(t, uniqueName())
 	a := newSide(t, dev, nil)
 	ln, got := listen(t, dev, 0)

@@ -17,7 +17,7 @@ import (
 // A region is deregistered in the middle of a long copy from or to it: Deregister
 // returns in time, and from then on no byte is read or written. The test writes the
 // memory with no other synchronization, so that the race detector finds an access.
-func TestDeregisterInTheMiddleOfALongCopy(t *testing.T) {
+func TestDeregisterEndsALongCopy(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		op         hw.Op

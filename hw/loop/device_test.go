@@ -52,7 +52,7 @@ func TestADeviceInUseDoesNotClose(t *testing.T) {
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 }
 
-func TestForeignZones(t *testing.T) {
+func TestAZoneOfAnotherDeviceIsRefused(t *testing.T) {
 	dev, other := open(t, uniqueName()), open(t, uniqueName())
 	theirs, err := other.NewZone()
 	require.NoError(t, err)

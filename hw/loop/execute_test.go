@@ -14,7 +14,7 @@ import (
 
 // Exactly the ranges within the region can be reached. The test tries addresses near
 // both ends of the region and of the address space.
-func TestReach(t *testing.T) {
+func TestExactlyTheRangesWithinARegionAreReached(t *testing.T) {
 	a := newSide(t, open(t, uniqueName()), nil)
 	d := a.dev.(*device)
 	e := soft.View{Keys: &d.Keys, Zone: a.zone.(*soft.Zone)}

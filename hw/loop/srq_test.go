@@ -282,7 +282,7 @@ func TestSendsMeetLateSharedReceives(t *testing.T) {
 // Connections come and go while several goroutines post to the queue that all of them
 // take from: each receive completes once or is still in the queue, and in the end every
 // remaining send gets one.
-func TestSharedReceivesUnderBreaks(t *testing.T) {
+func TestBreaksLoseNoSharedReceive(t *testing.T) {
 	const senders, posters, lives, perLife = 4, 2, 30, 10
 	_, q, xs, ys := shared(t, senders, hw.SRQConfig{Depth: 4}, func(c *hw.QPConfig) { c.SendDepth = perLife })
 	var posted atomic.Uint64

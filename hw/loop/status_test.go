@@ -17,7 +17,7 @@ func wr(op hw.Op, s *side, off int, n uint32, rkey uint32, remote uint64) hw.Sen
 
 // Every way in which a request can fail: what each side hears, and that the connection
 // is over for both sides.
-func TestFailures(t *testing.T) {
+func TestEachFailureHasItsStatusOnBothSides(t *testing.T) {
 	const (
 		okay    = hw.StatusSuccess
 		flushed = hw.StatusFlushed
@@ -155,7 +155,7 @@ func TestFailures(t *testing.T) {
 
 // The privilege that each use of memory needs: with that privilege alone the operation
 // works, with all others but not that one it fails.
-func TestPrivileges(t *testing.T) {
+func TestEachUseOfMemoryNeedsItsPrivilege(t *testing.T) {
 	type use struct {
 		op     hw.Op
 		remote bool
@@ -271,7 +271,7 @@ func TestNotReadyZeroFailsAtOnce(t *testing.T) {
 	assert.Equal(t, hw.ReasonBroken, b.facts.isDown())
 }
 
-func TestPostsThatAreRefused(t *testing.T) {
+func TestAnInvalidPostIsRefused(t *testing.T) {
 	a, b := pair(t, func(cfg *hw.QPConfig) { cfg.SendDepth, cfg.RecvDepth, cfg.SendSegments, cfg.RecvSegments = 4, 4, 2, 2 })
 	tooMany := make([]hw.SGE, 3)
 

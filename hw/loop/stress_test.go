@@ -228,7 +228,7 @@ func (a *actor) life(b *actor) {
 // Two owners post to each other, from both sides at once, and one of them or
 // both break the connection at any time: every request completes once and in
 // order, every queue ends once, and nothing hangs.
-func TestStress(t *testing.T) {
+func TestOwnersThatPostAndBreakAtAnyTimeLoseNothing(t *testing.T) {
 	for _, procs := range []int{1, 2, 8} {
 		if t.Failed() {
 			return

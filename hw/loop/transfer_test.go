@@ -17,7 +17,7 @@ import (
 
 // Uneven segments on both sides, of sends, writes and reads: every byte lands
 // where it must and no other changes.
-func TestScatterGather(t *testing.T) {
+func TestUnevenSegmentsPutEachByteInItsPlace(t *testing.T) {
 	a, b := pair(t, nil)
 	fill := rand.NewChaCha8([32]byte{1})
 	rapid.Check(t, func(t *rapid.T) {
@@ -135,7 +135,7 @@ func (x *area) sge(s *side, off, n int) hw.SGE {
 	return hw.SGE{Addr: s.dev.(*device).Keys.Lookup(x.mr.LKey()).Addr + uint64(off), Len: uint32(n), LKey: x.mr.LKey()}
 }
 
-func TestLongMessages(t *testing.T) {
+func TestALongMessageArrivesWhole(t *testing.T) {
 	for _, op := range []hw.Op{hw.OpSend, hw.OpWrite, hw.OpRead, hw.OpWriteImm} {
 		t.Run(op.String(), func(t *testing.T) {
 			a, b, x, y := longPair(t)
@@ -181,7 +181,7 @@ func spinUntil(t *testing.T, ok func() bool) {
 }
 
 // A copy that is in progress when the connection breaks ends with its chunk.
-func TestBreakInTheMiddleOfALongCopy(t *testing.T) {
+func TestABreakEndsALongCopy(t *testing.T) {
 	for attempt, caught := 0, 0; caught < 5; attempt++ {
 		require.Less(t, attempt, 200, "never in time")
 		a, b, x, y := longPair(t)

@@ -127,7 +127,7 @@ func TestAnExpiryThatComesLateDoesNotFailTheNextSend(t *testing.T) {
 
 // A receive comes just as the send's time runs out: either the send succeeds, or it
 // fails and the receive is flushed.
-func TestAReceiveThatComesAsTheTimeRunsOut(t *testing.T) {
+func TestAReceiveThatComesAsTheTimeRunsOutIsTakenOrFlushed(t *testing.T) {
 	dev := open(t, uniqueName())
 	for range 50 {
 		a := newSide(t, dev, func(cfg *hw.QPConfig) { cfg.NotReady = time.Millisecond })

@@ -105,7 +105,7 @@ func inTheMiddle(t *testing.T, f func(b *side, w *soft.Window)) bool {
 }
 
 // When an unbind has completed, not a byte changes any more, as with Deregister.
-func TestUnbindInTheMiddleOfALongCopy(t *testing.T) {
+func TestAnUnbindEndsALongCopy(t *testing.T) {
 	// At least two workers: one copies, one unbinds.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	for name, f := range map[string]func(b *side, w *soft.Window){

@@ -90,7 +90,7 @@ func TestALookUpFindsOneRegionOrNone(t *testing.T) {
 }
 
 // Under -race this shows that look-ups and changes of places do not race.
-func TestLookUpsWhileTheTableChanges(t *testing.T) {
+func TestLookUpsDoNotRaceWithChangesOfTheTable(t *testing.T) {
 	var zones [2]Zone
 	tab := newTable(1) // one place for all
 	var regions [2]Region

@@ -38,7 +38,7 @@ var atomicRows = []struct {
 	},
 }
 
-func TestAtomicRequests(t *testing.T) {
+func TestAtomicRequestsAreReadAndMade(t *testing.T) {
 	for _, row := range atomicRows {
 		t.Run(row.name, func(t *testing.T) {
 			b := unhex(t, row.bytes)
@@ -72,7 +72,7 @@ func TestReservedBitsOfAnAtomicRequestAreNotLookedAt(t *testing.T) {
 	assert.Equal(t, unhex(t, atomicRows[0].bytes), a.Append(nil), "and sent as the RFC wants")
 }
 
-func TestUnknownAtomicOperations(t *testing.T) {
+func TestAnUnknownAtomicOperationIsRefused(t *testing.T) {
 	for op := range byte(16) {
 		if op == 0 || op == 2 {
 			continue
@@ -87,7 +87,7 @@ func TestUnknownAtomicOperations(t *testing.T) {
 	}
 }
 
-func TestAtomicResponses(t *testing.T) {
+func TestAtomicResponsesAreReadAndMade(t *testing.T) {
 	b := unhex(t, "01020304 1112131415161718")
 	var a wire.AtomicResponse
 	n, err := a.Parse(b)
@@ -99,7 +99,7 @@ func TestAtomicResponses(t *testing.T) {
 	require.ErrorIs(t, err, wire.ErrIncomplete)
 }
 
-func TestImmediateData(t *testing.T) {
+func TestImmediateDataIsParsedAndMadeAsTheRFCHasIt(t *testing.T) {
 	b := unhex(t, "0102030405060708")
 	var i wire.Immediate
 	n, err := i.Parse(append(b, 9))
@@ -145,7 +145,7 @@ func TestAtomicsDoWhatTheRFCsPseudocodeDoes(t *testing.T) {
 	})
 }
 
-func TestPlainAtomics(t *testing.T) {
+func TestAFetchAddCarriesWithinItsMask(t *testing.T) {
 	add := wire.AtomicRequest{Op: wire.FetchAdd, Data: 3}
 	assert.Equal(t, uint64(2), add.Apply(math.MaxUint64))
 	add.Mask = 1 << 31 // two counters of 32 bits

@@ -10,7 +10,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-func TestPadAndSize(t *testing.T) {
+func TestAnFPDUIsPaddedToFourOctets(t *testing.T) {
 	for _, row := range []struct{ length, pad, size int }{
 		{0, 2, 8}, {1, 1, 8}, {2, 0, 8}, {3, 3, 12}, {14, 0, 20}, {18, 0, 24}, {46, 0, 52}, {65535, 3, 65544},
 	} {
@@ -72,7 +72,7 @@ func TestAnFPDUMadeInPiecesIsTheSameAsInOne(t *testing.T) {
 	}
 }
 
-func TestBadTrailers(t *testing.T) {
+func TestABadTrailerIsRefused(t *testing.T) {
 	sum := wire.UpdateCRC(0, []byte("\x00\x03abc"))
 	tail := wire.AppendTrailer(nil, 3, sum, true)
 	require.Len(t, tail, wire.MaxTrailerSize)
@@ -90,7 +90,7 @@ func TestBadTrailers(t *testing.T) {
 	assert.Equal(t, len(tail), n)
 }
 
-func TestTheLongestULPDU(t *testing.T) {
+func TestTheLongestULPDUIsTaken(t *testing.T) {
 	// siw on a loopback device exceeds the RFC's 64768, and a receiver must take it.
 	b := wire.AppendFPDU(nil, true, make([]byte, 65535))
 	ulpdu, n, err := wire.ParseFPDU(b, true)

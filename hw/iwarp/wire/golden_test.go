@@ -45,7 +45,7 @@ var fpduRows = []struct {
 	},
 }
 
-func TestGoldenFPDUs(t *testing.T) {
+func TestGoldenFPDUsAreReadAndMade(t *testing.T) {
 	for _, row := range fpduRows {
 		t.Run(row.name, func(t *testing.T) {
 			b := unhex(t, row.bytes)
@@ -76,7 +76,7 @@ func TestGoldenFPDUs(t *testing.T) {
 
 // RFC 5044 figure 4: an FPDU of 16 octets with a marker after the tenth. The
 // figure has no CRC.
-func TestRFC5044Figure4(t *testing.T) {
+func TestTheFPDUOfFigure4OfRFC5044IsRead(t *testing.T) {
 	ulpdu := unhex(t, "00010203 04050607 08090a0b 0c0d0e0f")
 	b := unhex(t, "0010 00010203 04050607 0809 0000000c 0a0b0c0d0e0f 0000 00000000")
 	const pos = wire.MarkerInterval - 12
@@ -103,7 +103,7 @@ func TestMarkersStandAtTheRFCsPositions(t *testing.T) {
 
 // Frames as siw sent them for rping, and their fields. The pad-and-CRC field is
 // zero: siw does not ask for CRCs.
-func TestGoldenRpingFrames(t *testing.T) {
+func TestTheFramesOfRpingAreReadAndMade(t *testing.T) {
 	send := unhex(t, "0022 4143 00000000 00000000 00000001 00000000 00112233 44556677 8899aabb ccddeeff 00000000")
 	readReq := unhex(t, `002e 4141 00000000 00000001 00000001 00000000
 		ddd92800 00005602e9da5170 00000040 1f723f00 000056120c236470 00000000`)

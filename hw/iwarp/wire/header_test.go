@@ -34,7 +34,7 @@ var headerRows = []struct {
 	{"414b 00000000 00000003 00000007 00000000", 30, wire.Header{Opcode: wire.OpAtomicResponse, Last: true, MSN: 7}},
 }
 
-func TestHeadersOfAllOpcodes(t *testing.T) {
+func TestHeadersOfAllOpcodesAreReadAndMade(t *testing.T) {
 	seen := map[wire.Opcode]bool{}
 	for _, row := range headerRows {
 		t.Run(row.want.Opcode.String(), func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestAHeaderIsIncompleteUpToItsLastOctet(t *testing.T) {
 
 // The least ULPDU of each message is its headers. RFC 7306 section 6.3 and the fixed
 // RDMAP headers ask for an exact length.
-func TestULPDUsOfAWrongLength(t *testing.T) {
+func TestAULPDUOfAWrongLengthIsRefused(t *testing.T) {
 	least := map[wire.Opcode]int{
 		wire.OpWrite: 14, wire.OpReadRequest: 46, wire.OpReadResponse: 14, wire.OpSend: 18,
 		wire.OpSendInvalidate: 18, wire.OpSendSE: 18, wire.OpSendSEInvalidate: 18, wire.OpTerminate: 22,
@@ -108,7 +108,7 @@ func TestAShortULPDUIsAnErrorBeforeItIsThere(t *testing.T) {
 	require.ErrorIs(t, err, wire.ErrIncomplete)
 }
 
-func TestBadHeaders(t *testing.T) {
+func TestABadHeaderIsRefused(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		bytes string
@@ -149,7 +149,7 @@ func TestBadHeaders(t *testing.T) {
 	}
 }
 
-func TestWhatHeadersMayHold(t *testing.T) {
+func TestValidHeadersAreTaken(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		bytes string
@@ -170,7 +170,7 @@ func TestWhatHeadersMayHold(t *testing.T) {
 	}
 }
 
-func TestOpcodes(t *testing.T) {
+func TestEachOpcodeHasItsProperties(t *testing.T) {
 	type facts struct {
 		tagged, send, solicited, invalidates, extension bool
 		queue                                           wire.Queue
@@ -202,7 +202,7 @@ func TestOpcodes(t *testing.T) {
 	}
 }
 
-func TestReadRequestsThatWrap(t *testing.T) {
+func TestAReadRequestThatWrapsIsRefused(t *testing.T) {
 	for _, row := range []struct {
 		to   uint64
 		size uint32

@@ -32,7 +32,7 @@ func mark(fpdu []byte, pos uint64) []byte {
 	return out
 }
 
-func TestMarkersAtEveryPosition(t *testing.T) {
+func TestMarkersAreReadAtEveryPosition(t *testing.T) {
 	ulpdu := make([]byte, 1100)
 	for i := range ulpdu {
 		ulpdu[i] = byte(i)
@@ -90,7 +90,7 @@ func TestAMarkedFPDUIsIncompleteUpToItsLastOctet(t *testing.T) {
 	}
 }
 
-func TestBadMarkers(t *testing.T) {
+func TestABadMarkerIsRefused(t *testing.T) {
 	const pos = 256
 	whole := wire.AppendMarkedFPDU(nil, pos, false, make([]byte, 1000))
 	for _, row := range []struct {

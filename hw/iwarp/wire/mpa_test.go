@@ -102,7 +102,7 @@ var replyRows = []struct {
 	},
 }
 
-func TestMPARequests(t *testing.T) {
+func TestMPARequestsAreReadAndMade(t *testing.T) {
 	for _, row := range requestRows {
 		t.Run(row.name, func(t *testing.T) {
 			b := unhex(t, row.bytes)
@@ -116,7 +116,7 @@ func TestMPARequests(t *testing.T) {
 	}
 }
 
-func TestMPAReplies(t *testing.T) {
+func TestMPARepliesAreReadAndMade(t *testing.T) {
 	for _, row := range replyRows {
 		t.Run(row.name, func(t *testing.T) {
 			b := unhex(t, row.bytes)
@@ -143,7 +143,7 @@ func TestAnMPAFrameIsIncompleteUpToItsLastOctet(t *testing.T) {
 	}
 }
 
-func TestBadMPAFrames(t *testing.T) {
+func TestABadMPAFrameIsRefused(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		bytes string
@@ -231,7 +231,7 @@ func TestReadDepthsThatDoNotFitAreLowered(t *testing.T) {
 	require.ErrorIs(t, err, wire.ErrIncomplete)
 }
 
-func TestPrivateDataUpToItsLimits(t *testing.T) {
+func TestPrivateDataFitsUpToItsLimits(t *testing.T) {
 	full := wire.MPARequest{Revision: 2, Enhanced: true, Private: bytes.Repeat([]byte{9}, wire.MaxPrivateEnhanced)}
 	b := full.Append(nil)
 	assert.Len(t, b, wire.MaxMPASize)

@@ -8,7 +8,7 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-func TestMULPDU(t *testing.T) {
+func TestTheMULPDUFollowsFromTheSegmentSize(t *testing.T) {
 	for _, row := range []struct {
 		name           string
 		emss           int

@@ -43,7 +43,7 @@ func TestEveryTerminateCodeInTheRFCsForm(t *testing.T) {
 }
 
 // siw's Terminates: those that it was seen to send, and the others that its source lists.
-func TestTerminatesFromSiw(t *testing.T) {
+func TestTheTerminatesOfSiwAreRead(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		bytes string
@@ -138,7 +138,7 @@ func TestAnFPDUWithATerminateFromSiw(t *testing.T) {
 
 // The control fields that mean one thing in the RFC's form and another in siw's: whether
 // a message went before decides.
-func TestAmbiguousTerminates(t *testing.T) {
+func TestAnAmbiguousTerminateIsReadByWhatWasSentBefore(t *testing.T) {
 	for _, row := range []struct {
 		bytes         string
 		before, after wire.TermCode
