@@ -38,7 +38,8 @@ var connectCases = []contractCase{
 	{"OnRequest says no: Refused(ReasonRejected)", func(r *rig) {
 		l := r.b.listen(hw.ListenConfig{})
 		l.refuse.Store(true)
-		r.refusedAs(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: l.Qual()}, hw.ReasonRejected)
+		cause := r.refusedAs(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: l.Qual()}, hw.ReasonRejected)
+		r.also.Equal(hw.SidePeer, cause.Found)
 		l.refuse.Store(false)
 		a, b := r.a.newEnd(), r.b.newEnd()
 		a.connect(l, nil)
@@ -51,6 +52,7 @@ var connectCases = []contractCase{
 		why, private := a.awaitRefused()
 		r.also.Equal(hw.ReasonPeerRejected, why)
 		r.also.Empty(private)
+		r.also.Equal(hw.SidePeer, r.causes(a)[0].Found)
 	}},
 	{"the backlog bounds requests on their way, not those that wait for an answer", func(r *rig) {
 		l := r.b.listen(hw.ListenConfig{Backlog: 1})
@@ -79,10 +81,7 @@ var connectCases = []contractCase{
 		r.also.NotEqual(hw.ReasonPeerRejected, why, "nobody rejected")
 		b.over()
 		r.also.Equal(hw.StatusFlushed, b.statuses(recvQueue)[in])
-		b.reset()
-		a.reset()
-		r.join(a, b)
-		roundTrip(r, a, b)
+		r.reconnect(a, b)
 	}},
 	{"Reject when the initiator has gone is fine", func(r *rig) {
 		a := r.a.newEnd()
@@ -146,9 +145,9 @@ var connectCases = []contractCase{
 	{"many attempts at once each reach their own peer", crowd},
 }
 
-// refusedAs connects and checks that the attempt is refused with the reason want. It
-// also checks that the queue pair ends, and works after Reset.
-func (r *rig) refusedAs(cfg hw.ConnectConfig, want hw.Reason) {
+// refusedAs connects and checks that the attempt is refused with the reason want, and
+// returns the cause. It also checks that the queue pair ends, and works after Reset.
+func (r *rig) refusedAs(cfg hw.ConnectConfig, want hw.Reason) *hw.Cause {
 	r.tb.Helper()
 	a := r.a.newEnd()
 	in := a.recv()
@@ -156,12 +155,14 @@ func (r *rig) refusedAs(cfg hw.ConnectConfig, want hw.Reason) {
 	why, private := a.awaitRefused()
 	r.also.Equal(want, why)
 	r.also.Empty(private)
+	cause := r.causes(a)[0]
 	a.over()
 	r.also.Equal(hw.StatusFlushed, a.statuses(recvQueue)[in])
 	a.reset()
 	b := r.b.newEnd()
 	r.join(a, b)
 	roundTrip(r, a, b)
+	return cause
 }
 
 func privateData(r *rig) {

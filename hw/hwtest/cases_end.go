@@ -96,10 +96,7 @@ var endCases = []contractCase{
 			b.drain()
 			// An end that gets Down(ReasonDrained) breaks at once: its peer may get Down
 			// only then.
-			done := make(chan struct{})
-			go closeAfter(done, func() { a.breakWhenDown() })
-			b.breakWhenDown()
-			<-done
+			together(a.breakWhenDown, b.breakWhenDown)
 			for _, e := range []*end{a, b} {
 				r.also.Contains([]hw.Reason{hw.ReasonDrained, hw.ReasonPeer}, e.awaitDown())
 				e.awaitEnd()
@@ -193,10 +190,7 @@ func phases(r *rig) {
 			a.awaitEnd()
 			r.also.Equal(hw.StatusFlushed, a.statuses(recvQueue)[early], p.name)
 			b.over()
-			a.reset()
-			b.reset()
-			r.join(a, b)
-			roundTrip(r, a, b)
+			r.reconnect(a, b)
 			r.drop(a, b)
 		}
 	}
@@ -207,6 +201,9 @@ func (r *rig) breakTellsPeer(orderly bool, want hw.Reason) {
 	roundTrip(r, a, b)
 	a.breakNow(orderly)
 	r.also.Equal(want, b.awaitDown(), "the active side broke")
+	if !orderly {
+		r.also.Equal(hw.SidePeer, r.causes(b)[0].Found)
+	}
 	a.awaitEnd()
 	c, d := r.pair()
 	d.breakNow(orderly)
@@ -226,10 +223,7 @@ func bothBreak(r *rig) {
 			a.post(sendOf())
 			b.post(sendOf())
 		}
-		done := make(chan struct{})
-		go closeAfter(done, func() { a.breakNow(i%2 == 0) })
-		b.breakNow(i%3 == 0)
-		<-done
+		together(func() { a.breakNow(i%2 == 0) }, func() { b.breakNow(i%3 == 0) })
 		a.awaitEnd()
 		b.awaitEnd()
 	}

@@ -13,7 +13,7 @@ var failureCases = []contractCase{
 		a, b := r.pair()
 		out := a.post(sendOf())
 		r.also.Contains(r.atTarget(hw.StatusReceiverNotReady), a.sent(out).Status)
-		r.broken(a, b)
+		r.brokenBecause(a, b, hw.StatusReceiverNotReady)
 	}},
 	{"a send waits for a receive as long as NotReady says", waits},
 	{"a send that waited in vain fails when NotReady has run out, or at once without Attr.NotReadyWait", waitsInVain},
@@ -34,14 +34,28 @@ var failureCases = []contractCase{
 	})},
 	{"after a failure everything later on both queues is flushed, on both sides", flushedAfterFailure},
 	{"requests before the one that fails run to completion", beforeFailure},
-	{"one connection's failure is no other's", func(r *rig) {
+	{"one connection's failure is no other's, and both its ends get the cause", func(r *rig) {
 		a, b := r.pair()
 		c, d := r.pair()
+		b.recv()
 		bad := hw.SGE{Addr: 1, Len: 1}
 		r.also.Equal(hw.StatusLocalProtection, a.sent(a.post(sendOf(bad))).Status)
-		r.broken(a, b)
+		r.brokenBecause(a, b, hw.StatusLocalProtection)
+		r.also.Equal(hw.SideLocal, a.cause.Found, "%v", a.cause)
+		r.also.Equal(hw.SidePeer, b.cause.Found, "%v", b.cause)
 		roundTrip(r, c, d)
 	}},
+	{"a write with a wrong key, or without the privilege, breaks the connection, and the target found it", ifHas(hw.OpWrite, func(r *rig) {
+		for _, wrong := range []uint32{1 << 8, 0} {
+			a, b := r.pair()
+			near, far := r.a.mem(8, hw.LocalRead), r.b.mem(8, hw.LocalWrite|hw.RemoteRead)
+			wr := writeTo(far, 0, near.all())
+			wr.RKey ^= wrong
+			a.post(wr)
+			r.brokenBecause(a, b, hw.StatusRemoteAccess)
+			r.also.Equal(hw.SidePeer, a.cause.Found, "%v", a.cause)
+		}
+	})},
 }
 
 func tooLong(r *rig) {
@@ -63,7 +77,8 @@ func tooLong(r *rig) {
 		out := a.post(sendOf(src.all()))
 		r.also.Equal(hw.StatusLocalLength, b.received(in).Status, c.name)
 		r.also.Contains(r.atTarget(hw.StatusRemoteResponder), a.sent(out).Status, c.name)
-		r.broken(a, b)
+		r.brokenBecause(a, b, hw.StatusLocalLength, hw.StatusRemoteResponder)
+		r.also.Equal(hw.SideLocal, b.cause.Found, "%s: %v", c.name, b.cause)
 		a.over()
 		b.over()
 		r.also.Equal(hw.StatusFlushed, b.statuses(recvQueue)[later], c.name)

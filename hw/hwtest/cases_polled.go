@@ -26,20 +26,27 @@ var polledCases = []contractCase{
 	{"a completion after Arm ends Wait, before it or in it", polledOnly(armAndWait)},
 	{"Wake ends Wait, before it or in it", polledOnly(wakeUp)},
 	{"another goroutine may poll during a Wait, and a completion ends the Wait all the same", polledOnly(pollBesideWait)},
-	{"a queue for solicited completions wakes for those and for failed ones", solicitedOnly},
-	{"queue pairs share a completion queue", sharedQueue},
+	{"a queue for solicited completions wakes for those and for failed ones", ifPolled(solicitedOnly)},
+	{"queue pairs share a completion queue", ifPolled(sharedQueue)},
 }
 
 // polledOnly runs a case on a third device, which only the case polls, with three
 // connections to b.
 func polledOnly(run func(r *rig, h *host, ends []*end)) func(*rig) {
-	return func(r *rig) {
-		if r.a.polled == nil {
-			r.tb.Log("this device completes by itself; the first case of the group shows it")
-			return
-		}
+	return ifPolled(func(r *rig) {
 		h := r.openUnpumped(0)
 		run(r, h, r.threePairs(h))
+	})
+}
+
+// ifPolled runs a case on polled devices.
+func ifPolled(run func(*rig)) func(*rig) {
+	return func(r *rig) {
+		if r.a.polled != nil {
+			run(r)
+		} else {
+			r.tb.Log("this device completes by itself; the first case of the group shows it")
+		}
 	}
 }
 
@@ -60,6 +67,20 @@ func (r *rig) peer(e *end) *end { return r.b.ends[e.index] }
 func (h *host) pollOnce() int {
 	p := pump{host: h, dev: h.polled}
 	return p.poll()
+}
+
+// pollAll polls until nothing is left.
+func (h *host) pollAll() {
+	for h.pollOnce() > 0 {
+	}
+}
+
+// arm arms the device when it has nothing left to poll.
+func (h *host) arm() {
+	h.rig.tb.Helper()
+	h.pollAll()
+	h.rig.must.NoError(h.polled.Arm())
+	h.rig.must.Zero(h.pollOnce())
 }
 
 // pollFor polls until most completions have come, or Config.Patience has passed.
@@ -161,10 +182,7 @@ func (r *rig) blocks(done chan error) {
 func armAndWait(r *rig, h *host, ends []*end) {
 	for i := range 6 {
 		e := ends[i%len(ends)]
-		for h.pollOnce() > 0 {
-		}
-		r.must.NoError(h.polled.Arm())
-		r.must.Zero(h.pollOnce())
+		h.arm()
 		if i%2 == 0 { // the completion comes before Wait
 			r.completeReceives(e, 1)
 			r.returns(h.waiting())
@@ -179,8 +197,7 @@ func armAndWait(r *rig, h *host, ends []*end) {
 }
 
 func wakeUp(r *rig, h *host, _ []*end) {
-	for h.pollOnce() > 0 {
-	}
+	h.pollAll()
 	h.polled.Wake()
 	r.returns(h.waiting())
 	done := h.waiting()
@@ -195,10 +212,7 @@ func wakeUp(r *rig, h *host, _ []*end) {
 func pollBesideWait(r *rig, h *host, ends []*end) {
 	for i := range 6 {
 		e := ends[i%len(ends)]
-		for h.pollOnce() > 0 {
-		}
-		r.must.NoError(h.polled.Arm())
-		r.must.Zero(h.pollOnce())
+		h.arm()
 		done := h.waiting()
 		r.blocks(done)
 		for range 3 {
@@ -220,10 +234,6 @@ func pollBesideWait(r *rig, h *host, ends []*end) {
 }
 
 func solicitedOnly(r *rig) {
-	if r.a.polled == nil {
-		r.tb.Log("this device completes by itself")
-		return
-	}
 	h := r.openUnpumped(0)
 	h.solicitedOnly = true
 	e := r.threePairs(h)[0]
@@ -240,18 +250,13 @@ func solicitedOnly(r *rig) {
 	r.also.Equal(4, h.pollOnce(), "the unsolicited ones had waited")
 
 	e.recv()
-	r.must.NoError(h.polled.Arm())
-	r.must.Zero(h.pollOnce())
+	h.arm()
 	done = h.waiting()
 	e.breakNow(false)
 	r.returns(done)
 }
 
 func sharedQueue(r *rig) {
-	if r.a.polled == nil {
-		r.tb.Log("this device completes by itself")
-		return
-	}
 	const n = 4
 	var cqs [2]hw.CQ
 	for i, h := range []*host{r.a, r.b} {

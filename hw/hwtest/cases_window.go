@@ -29,9 +29,7 @@ var windowCases = []contractCase{
 		roundTrip(r, a, b)
 	})},
 	{"a window gives the peer part of a region", ifBinds(func(r *rig) {
-		a, b := r.pair()
-		g := r.b.mem(64, localAll) // the region itself has no remote privilege
-		w := r.b.newWindow(r.b.zone, nil)
+		a, b, w, g := r.windowed(localAll) // the region itself has no remote privilege
 		key := w.NextKey()
 		r.also.Equal(key, w.NextKey(), "it stays the same until the bind")
 		b.bind(w, g, 16, 32, remoteAll)
@@ -46,9 +44,8 @@ var windowCases = []contractCase{
 	{"a window's key is refused beyond its range", ifBinds(windowBounds)},
 	{"a window gives the privileges it was bound with, as far as the region has them", ifBinds(windowPrivileges)},
 	{"a window's key names no local segment", ifBinds(func(r *rig) {
-		a, b := r.pair()
-		g := r.b.mem(64, hw.AllPrivileges)
-		key := b.bind(r.b.newWindow(r.b.zone, nil), g, 0, 64, remoteAll)
+		a, b, w, g := r.windowed(hw.AllPrivileges)
+		key := b.bind(w, g, 0, 64, remoteAll)
 		a.recv()
 		out := b.post(sendOf(hw.SGE{Addr: g.base, Len: 8, LKey: key}))
 		r.also.Equal(hw.StatusLocalProtection, b.sent(out).Status)
@@ -62,9 +59,7 @@ var windowCases = []contractCase{
 	{"a message behind a bind finds it done", ifBinds(bindThenSend)},
 	{"a window bound again is dead under its old key", ifBinds(rebind)},
 	{"a window that is unbound is dead", ifBinds(func(r *rig) {
-		a, b := r.pair()
-		g := r.b.mem(64, localAll)
-		w := r.b.newWindow(r.b.zone, nil)
+		a, b, w, g := r.windowed(localAll)
 		key := b.bind(w, g, 0, 64, remoteAll)
 		r.also.Equal(hw.StatusSuccess, b.sent(b.post(unbind(w))).Status)
 		r.also.Equal(hw.StatusSuccess, b.sent(b.post(unbind(w))).Status, "once more")
@@ -73,9 +68,7 @@ var windowCases = []contractCase{
 	})},
 	{"a read into a window goes where it is bound to", ifBinds(ifHas(hw.OpReadToRMR, readIntoWindow))},
 	{"Close unbinds", ifBinds(func(r *rig) {
-		_, b := r.pair()
-		g := r.b.mem(64, localAll)
-		w := r.b.newWindow(r.b.zone, nil)
+		_, b, w, g := r.windowed(localAll)
 		key := b.bind(w, g, 0, 64, remoteAll)
 		w.close()
 		r.also.NoError(g.free(), "nothing is bound to it")
@@ -87,9 +80,8 @@ var windowCases = []contractCase{
 		r.deadKey(key, h)
 	})},
 	{"Deregister fails with LMR_IN_USE while a window is bound", ifBinds(func(r *rig) {
-		a, b := r.pair()
-		g, other := r.b.mem(64, localAll), r.b.mem(64, localAll)
-		w := r.b.newWindow(r.b.zone, nil)
+		a, b, w, g := r.windowed(localAll)
+		other := r.b.mem(64, localAll)
 		key := b.bind(w, g, 0, 64, remoteAll)
 		r.also.ErrorIs(g.mr.Deregister(), &hw.Error{Type: hw.InvalidState, Sub: hw.StateLMRInUse})
 		r.also.Equal(hw.StatusSuccess, r.access(a, hw.OpWrite, key, g.base, 64), "nothing has changed")
@@ -109,9 +101,7 @@ var windowCases = []contractCase{
 		r.also.Equal(hw.StatusSuccess, r.access(c, hw.OpWrite, d.bind(w, g, 0, 64, remoteAll), g.base, 64))
 	})},
 	{"binds are flushed with the rest", ifBinds(func(r *rig) {
-		a, b := r.pair()
-		g := r.b.mem(64, localAll)
-		w := r.b.newWindow(r.b.zone, nil)
+		a, b, w, g := r.windowed(localAll)
 		a.over()
 		b.awaitDown()
 		key := w.NextKey()
@@ -130,9 +120,7 @@ var windowCases = []contractCase{
 		r.also.NoError(zone.Close())
 	})},
 	{"a window is addressed from zero where Attr.ZeroBased says so", ifBinds(func(r *rig) {
-		a, b := r.pair()
-		g := r.b.mem(64, localAll)
-		w := r.b.newWindow(r.b.zone, nil)
+		a, b, w, g := r.windowed(localAll)
 		wr := bindOf(w, g, 16, 32, remoteAll)
 		wr.Bind.ZeroBased = true
 		if !r.b.attr.ZeroBased {
@@ -197,6 +185,13 @@ func (w *win) close() {
 	w.host.rig.must.NoError(w.Window.Close())
 }
 
+// windowed makes a pair, and on b's host a window of the zone and a region of 64 bytes.
+func (r *rig) windowed(priv hw.Privileges) (a, b *end, w *win, g *region) {
+	r.tb.Helper()
+	a, b = r.pair()
+	return a, b, r.b.newWindow(r.b.zone, nil), r.b.mem(64, priv)
+}
+
 // bindOf binds a window to n bytes of g, under the window's next key.
 func bindOf(w *win, g *region, off, n int, priv hw.Privileges) hw.SendWR {
 	return hw.SendWR{Op: hw.OpBind, Flags: hw.WRSignaled, Bind: &hw.Bind{
@@ -259,9 +254,7 @@ func windowBounds(r *rig) {
 func windowPrivileges(r *rig) {
 	for _, have := range []hw.Privileges{0, hw.LocalRead, hw.LocalWrite, localAll} {
 		for _, give := range []hw.Privileges{hw.RemoteRead, hw.RemoteWrite, remoteAll} {
-			a, b := r.pair()
-			g := r.b.mem(64, have)
-			w := r.b.newWindow(r.b.zone, nil)
+			a, b, w, g := r.windowed(have)
 			may := r.grants(have)
 			ok := (give&hw.RemoteRead == 0 || may&hw.LocalRead != 0) && (give&hw.RemoteWrite == 0 || may&hw.LocalWrite != 0)
 			key := w.NextKey()
@@ -298,9 +291,7 @@ func bindFailures(r *rig) {
 		},
 		"a window that was closed": func(w *win, _ *region, _ *hw.Bind) { w.close() },
 	} {
-		a, b := r.pair()
-		g := r.b.mem(64, localAll)
-		w := r.b.newWindow(r.b.zone, nil)
+		a, b, w, g := r.windowed(localAll)
 		wr := bindOf(w, g, 0, 64, remoteAll)
 		spoil(w, g, wr.Bind)
 		out := b.post(wr)
@@ -315,10 +306,8 @@ func bindFailures(r *rig) {
 // bindThenSend posts a slow write, a bind and a message in one post. The peer uses the
 // key as soon as the message arrives.
 func bindThenSend(r *rig) {
-	a, b := r.pair()
+	a, b, w, g := r.windowed(localAll)
 	big, far := r.b.mem(1<<20, localAll), r.a.mem(1<<20, hw.AllPrivileges)
-	w := r.b.newWindow(r.b.zone, nil)
-	g := r.b.mem(64, localAll)
 	for i := range 3 {
 		in := a.recv()
 		wr := bindOf(w, g, 0, 64, remoteAll)
@@ -331,9 +320,8 @@ func bindThenSend(r *rig) {
 }
 
 func rebind(r *rig) {
-	a, b := r.pair()
-	g, other := r.b.mem(64, localAll), r.b.mem(64, localAll)
-	w := r.b.newWindow(r.b.zone, nil)
+	a, b, w, g := r.windowed(localAll)
+	other := r.b.mem(64, localAll)
 	seen := map[uint32]bool{}
 	var keys []uint32
 	for i := range 8 {

@@ -123,6 +123,14 @@ func (r *rig) within(what string, f func()) {
 	}
 }
 
+// together calls two functions at the same time, and returns when both have returned.
+func together(f, g func()) {
+	done := make(chan struct{})
+	go closeAfter(done, f)
+	g()
+	<-done
+}
+
 func closeAfter(done chan struct{}, f func()) {
 	defer close(done)
 	f()

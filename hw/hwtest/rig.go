@@ -372,6 +372,15 @@ func (r *rig) join(a, b *end) {
 	b.awaitUp()
 }
 
+// reconnect takes two ends whose queues have ended into a new life, together.
+func (r *rig) reconnect(a, b *end) {
+	r.tb.Helper()
+	a.reset()
+	b.reset()
+	r.join(a, b)
+	roundTrip(r, a, b)
+}
+
 // pair makes two connected queue pairs, one on each device.
 func (r *rig) pair(opts ...option) (a, b *end) {
 	r.tb.Helper()

@@ -56,7 +56,6 @@ func contract() []contractGroup {
 		{"send", sendCases},
 		{"rdma", rdmaCases},
 		{"failure", failureCases},
-		{"cause", causeCases},
 		{"connect", connectCases},
 		{"end", endCases},
 		{"srq", srqCases},

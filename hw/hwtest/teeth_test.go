@@ -61,13 +61,10 @@ func failures(t *testing.T, name string, cfg Config) []string {
 	require.GreaterOrEqual(t, i, 0, "no case %q", name)
 	rec := &recorder{TB: t}
 	cfg.Devices = [2]string{"one", "two"}
-	done := make(chan struct{})
-	go closeAfter(done, func() { all[g].cases[i].run(newRig(rec, cfg.withDefaults())) })
-	<-done
+	// A goroutine of its own may end by FailNow.
+	together(func() { all[g].cases[i].run(newRig(rec, cfg.withDefaults())) }, func() {})
 	for _, f := range slices.Backward(rec.cleanups) {
-		done := make(chan struct{})
-		go closeAfter(done, f)
-		<-done
+		together(f, func() {})
 	}
 	return rec.said
 }

@@ -1,0 +1,42 @@
+package hwtest
+
+import (
+	"errors"
+
+	"godat/hw"
+)
+
+// Every end of a connection, and of an attempt to connect, has a cause on both sides. The
+// causes' texts differ between transports.
+
+// brokenBecause checks that a connection broke, and that both ends got a cause. A cause that
+// holds a completion status must hold one of may.
+func (r *rig) brokenBecause(a, b *end, may ...hw.Status) {
+	r.tb.Helper()
+	r.broken(a, b)
+	for _, c := range r.causes(a, b) {
+		var status hw.StatusError
+		if errors.As(c, &status) {
+			r.also.Contains(may, hw.Status(status), "%v", c)
+		}
+	}
+}
+
+// badCause reports whether a cause says too little: it must have a text or an error, and
+// a known layer and side.
+func badCause(c *hw.Cause) bool {
+	return c == nil || c.Text == "" && c.Err == nil || c.Layer > hw.LayerVerbs || c.Found > hw.SidePeer
+}
+
+// causes lists the ends' causes; each must have one.
+func (r *rig) causes(ends ...*end) (all []*hw.Cause) {
+	r.tb.Helper()
+	for _, e := range ends {
+		e.mu.Lock()
+		c := e.cause
+		e.mu.Unlock()
+		r.must.NotNil(c, e.name())
+		all = append(all, c)
+	}
+	return all
+}
