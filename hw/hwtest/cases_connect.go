@@ -30,10 +30,10 @@ var connectCases = []contractCase{
 		l := r.b.listen(hw.ListenConfig{})
 		qual := l.Qual()
 		l.close()
-		r.refusedAs(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: qual}, hw.ReasonRejected)
+		_ = r.refusedAs(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: qual}, hw.ReasonRejected)
 	}},
 	{"an address that leads nowhere: Refused(ReasonUnreachable)", func(r *rig) {
-		r.refusedAs(hw.ConnectConfig{Addr: r.cfg.Unknown, Qual: 1}, hw.ReasonUnreachable)
+		_ = r.refusedAs(hw.ConnectConfig{Addr: r.cfg.Unknown, Qual: 1}, hw.ReasonUnreachable)
 	}},
 	{"OnRequest says no: Refused(ReasonRejected)", func(r *rig) {
 		l := r.b.listen(hw.ListenConfig{})

@@ -93,9 +93,6 @@ func (c *completionQueue) Close() error {
 // and reports an overrun. The engine calls it with sim.mu held.
 func (c *completionQueue) push(e cqEntry, solicited bool) {
 	d := c.dev
-	if tap := d.sim.cfg.Tap; tap != nil {
-		tap(e.wc)
-	}
 	e.wc.CQ = c.cfg.Tag
 	d.queues.mu.Lock()
 	full := c.tail-c.head == uint64(len(c.ring))

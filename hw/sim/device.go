@@ -20,8 +20,7 @@ const (
 	maxPrivate  = 196
 )
 
-// Device is a device of a [Provider]. Besides the contract's methods it has LosePeer,
-// Step and Steps for tests, which any goroutine may call.
+// Device is a device of a [Provider].
 type Device struct {
 	// Immutable.
 	sim    *Provider
@@ -32,8 +31,6 @@ type Device struct {
 	done   chan struct{} // closed when the engine's goroutine has ended
 
 	queues queues
-
-	stepping sync.Mutex // serializes manual steps
 
 	// Guarded by sim.mu.
 	rng       *rand.Rand
@@ -122,40 +119,6 @@ func (d *Device) Close() error {
 	<-d.done
 	d.waiter.close()
 	return nil
-}
-
-// LosePeer cuts the connection of qp, as if its peer had vanished: from now on nothing
-// passes between the two ends. Each end notices when its engine has worked on it
-// Config.LossSteps times: its oldest outstanding send fails with StatusTransport, the
-// other requests are flushed, and its owner gets Down(ReasonBroken). qp may be wrapped.
-// LosePeer returns an error when qp is not connected.
-func (d *Device) LosePeer(qp hw.QP) error {
-	for {
-		u, ok := qp.(interface{ Unwrap() hw.QP })
-		if !ok {
-			break
-		}
-		qp = u.Unwrap()
-	}
-	q, _ := qp.(*queuePair)
-	if q == nil || q.dev != d {
-		return hw.Errorf("sim.LosePeer", hw.InvalidHandle, hw.HandleEP, "not a queue pair of this device")
-	}
-	d.sim.mu.Lock()
-	defer d.sim.mu.Unlock()
-	if q.state != stateUp || q.peer == nil {
-		return hw.Errorf("sim.LosePeer", hw.InvalidState, hw.StateEPUnconnected, "the queue pair is not connected")
-	}
-	q.peer.lose()
-	q.lose()
-	return nil
-}
-
-// Steps returns how many steps the device's engine has made.
-func (d *Device) Steps() uint64 {
-	d.sim.mu.Lock()
-	defer d.sim.mu.Unlock()
-	return d.steps
 }
 
 // violate records a breach of the contract. It takes sim.mu.

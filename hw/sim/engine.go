@@ -34,11 +34,8 @@ func (d *Device) run() {
 	}
 }
 
-// Step makes one step of a device with Config.Manual, on the calling goroutine, and
-// reports whether there was work.
-func (d *Device) Step() bool {
-	d.stepping.Lock()
-	defer d.stepping.Unlock()
+// stepOnce is step for a device with Config.manual. One goroutine at a time calls it.
+func (d *Device) stepOnce() bool {
 	d.sim.mu.Lock()
 	defer d.sim.mu.Unlock()
 	return d.step()

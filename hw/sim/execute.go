@@ -86,6 +86,36 @@ func (q *sendQueue) failAtTarget(s *slot, status hw.Status) {
 	q.qp.fail(op, status)
 }
 
+// copied is how far the copy of a request's bytes has come.
+type copied uint8
+
+const (
+	copyOn     copied = iota // more is to copy
+	copyDone                 // all bytes are there
+	copyCut                  // the connection ended meanwhile
+	sourceGone               // a region of the source is not valid any more
+	targetGone
+)
+
+// copyChunk copies the next chunk of a request's bytes.
+func (q *sendQueue) copyChunk(s *slot, dst, src *span) copied {
+	p := q.qp.peer
+	moved, dstGone, srcGone := q.qp.dev.move(dst, src, s.moved, s.total-s.moved)
+	if q.qp.state != stateUp || q.qp.peer != p || !q.qp.reachesPeer() {
+		return copyCut
+	}
+	s.moved += moved
+	switch {
+	case srcGone:
+		return sourceGone
+	case dstGone:
+		return targetGone
+	case s.moved == s.total:
+		return copyDone
+	}
+	return copyOn
+}
+
 // send places a message into the peer's oldest receive.
 func (q *sendQueue) send(s *slot, local span) {
 	p := q.qp.peer
@@ -110,21 +140,19 @@ func (q *sendQueue) send(s *slot, local span) {
 		}
 	}
 	p.rq.copying = true
-	moved, farGone, gone := q.qp.dev.move(&far, &local, s.moved, s.total-s.moved)
+	got := q.copyChunk(s, &far, &local)
 	p.rq.copying = false
-	if q.qp.state != stateUp || q.qp.peer != p || !q.qp.reachesPeer() {
+	switch got {
+	case copyCut:
 		p.dev.schedule(p) // the peer's flush may have waited for the copy
-		return
-	}
-	s.moved += moved
-	switch {
-	case gone:
+	case sourceGone:
 		q.finishNext(hw.StatusLocalProtection)
-	case farGone:
+	case targetGone:
 		q.failReceive(s, p, hw.StatusLocalProtection)
-	case s.moved == s.total:
+	case copyDone:
 		p.rq.complete(hw.WC{Op: hw.OpRecv, Len: uint32(s.total), Flags: solicited(s.wr.Flags)})
 		q.finishNext(hw.StatusSuccess)
+	default: // more is to copy
 	}
 }
 
@@ -154,20 +182,15 @@ func (q *sendQueue) write(s *slot, local span) {
 			return
 		}
 	}
-	p := q.qp.peer
-	moved, farGone, gone := q.qp.dev.move(&far, &local, s.moved, s.total-s.moved)
-	if q.qp.state != stateUp || q.qp.peer != p || !q.qp.reachesPeer() {
-		return
-	}
-	s.moved += moved
-	switch {
-	case gone:
+	switch q.copyChunk(s, &far, &local) {
+	case sourceGone:
 		q.finishNext(hw.StatusLocalProtection)
-	case farGone:
+	case targetGone:
 		q.next++
 		q.failAtTarget(s, hw.StatusRemoteAccess)
-	case s.moved == s.total:
+	case copyDone:
 		q.finishNext(hw.StatusSuccess)
+	default: // more is to copy, or the connection ended
 	}
 }
 
@@ -190,25 +213,20 @@ func (q *sendQueue) response() {
 		s.due--
 		return
 	}
-	p := q.qp.peer
 	far := q.remote(s, hw.RemoteRead)
 	local := span{dev: q.qp.dev, zone: q.qp.zone, need: hw.LocalWrite, sgl: s.wr.SGL}
 	if s.moved == 0 && !far.check(s.total) {
 		q.finishRead(s, hw.StatusRemoteAccess)
 		return
 	}
-	moved, gone, farGone := q.qp.dev.move(&local, &far, s.moved, s.total-s.moved)
-	if q.qp.state != stateUp || q.qp.peer != p {
-		return
-	}
-	s.moved += moved
-	switch {
-	case farGone:
+	switch q.copyChunk(s, &local, &far) {
+	case sourceGone:
 		q.finishRead(s, hw.StatusRemoteAccess)
-	case gone:
+	case targetGone:
 		q.finishRead(s, hw.StatusLocalProtection)
-	case s.moved == s.total:
+	case copyDone:
 		q.finishRead(s, hw.StatusSuccess)
+	default: // more is to copy, or the connection ended
 	}
 }
 

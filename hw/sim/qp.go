@@ -59,7 +59,6 @@ type queuePair struct {
 	held      bool       // up, but Established has not returned
 	notice    hw.Reason  // why the peer ended the connection, until the engine acts on it
 	noticed   *hw.Cause  // the cause of notice
-	lost      int        // steps until the engine notices the loss of the peer
 	readsOut  int        // as agreed with the peer
 	readsIn   int
 
@@ -194,7 +193,7 @@ func (q *queuePair) Reset() error {
 	q.state, q.ended, q.draining = stateNew, [2]bool{}, false
 	q.endsPolled.Store(0)
 	q.attempt, q.request, q.peer = nil, nil, nil
-	q.confirmed, q.held, q.notice, q.noticed, q.lost = false, false, hw.ReasonNone, nil, 0
+	q.confirmed, q.held, q.notice, q.noticed = false, false, hw.ReasonNone, nil
 	return nil
 }
 
@@ -295,12 +294,4 @@ func (q *queuePair) fail(op hw.Op, status hw.Status) {
 	}
 	q.disconnect(hw.ReasonBroken, far)
 	q.down(hw.ReasonBroken, near)
-}
-
-// lose separates the queue pair from its peer without notifying the peer, and starts the
-// count of steps until the engine notices.
-func (q *queuePair) lose() {
-	q.peer = nil
-	q.lost = q.dev.sim.cfg.LossSteps
-	q.dev.schedule(q)
 }

@@ -26,6 +26,7 @@ type host struct {
 	ends   []*end
 	mem    []*region
 	asyncs []hw.AsyncEvent
+	polled []hw.WC // all completions
 }
 
 // end is a queue pair and the results of its requests.
@@ -48,7 +49,7 @@ type result struct {
 }
 
 func newRig(t *testing.T, cfg Config) *rig {
-	cfg.Manual = true
+	cfg.manual = true
 	r := &rig{t: t, p: New(cfg)}
 	r.a, r.b = r.open("one"), r.open("two")
 	t.Cleanup(r.close)
@@ -111,14 +112,14 @@ func (r *rig) settle() {
 
 // turn steps each engine once and polls. It reports whether there was work.
 func (r *rig) turn() bool {
-	a, b := r.a.dev.Step(), r.b.dev.Step()
+	a, b := r.a.dev.stepOnce(), r.b.dev.stepOnce()
 	n := r.a.poll() + r.b.poll()
 	return a || b || n > 0
 }
 
 // work steps both engines until there is no work left, and does not poll.
 func (r *rig) work() {
-	for r.a.dev.Step() || r.b.dev.Step() {
+	for r.a.dev.stepOnce() || r.b.dev.stepOnce() {
 	}
 }
 
@@ -139,6 +140,7 @@ const (
 )
 
 func (h *host) take(wc hw.WC) {
+	h.polled = append(h.polled, wc)
 	e, seq := h.ends[wc.ID>>32], int(wc.ID&(idEnd-1))
 	results := e.sends
 	if wc.ID&idRecv != 0 {

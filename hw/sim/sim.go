@@ -5,7 +5,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"time"
 
 	"godat/hw"
 )
@@ -22,18 +21,11 @@ type Config struct {
 	// MaxDelay bounds the delay before the next piece of a queue pair's work, in steps
 	// of its device's engine: 0 means 8, less than 0 means no delay.
 	MaxDelay int
-	// LossSteps is how many times the engine works on a queue pair until that notices
-	// the loss of its peer; 0 means 64.
-	LossSteps int
 	// Chunk is the most bytes that the engine copies in one step; 0 means 16 KiB.
 	// Deregister waits for one chunk at most.
 	Chunk int
-	// Every, when not 0, is how long a device pauses before it begins a work request,
-	// so that it completes requests at a steady rate. On Linux the pause is accurate to
-	// tens of microseconds.
-	Every time.Duration
-	// Manual leaves the engine's steps to [Device.Step]; the device has no goroutine.
-	Manual bool
+	// manual leaves the engine's steps to the test, which calls stepOnce.
+	manual bool
 
 	// Ops are the operations that the devices offer; 0 means all that they have: send,
 	// write and read.
@@ -50,11 +42,6 @@ type Config struct {
 	// ImpliedLocalWrite lets a region with RemoteWrite be written locally too, as
 	// verbs do.
 	ImpliedLocalWrite bool
-
-	// Tap, when not nil, gets each completion as it enters its queue. The engine calls
-	// it with its lock held: it must not block, and must not call the device or the
-	// Provider. It is for time stamps.
-	Tap func(wc hw.WC)
 }
 
 // Provider is a provider of simulated devices with polled completion queues. Devices of
@@ -108,9 +95,6 @@ func New(cfg Config) *Provider {
 	if cfg.MaxDelay == 0 {
 		cfg.MaxDelay = 8
 	}
-	if cfg.LossSteps == 0 {
-		cfg.LossSteps = 64
-	}
 	if cfg.Chunk == 0 {
 		cfg.Chunk = 16 << 10
 	}
@@ -163,7 +147,7 @@ func (s *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	d.rng = rand.New(rand.NewPCG(s.cfg.Seed, s.opened))
 	s.names[d.name]++
 	s.mu.Unlock()
-	if s.cfg.Manual {
+	if s.cfg.manual {
 		close(d.done)
 	} else {
 		go d.run()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,12 +64,4 @@ func signal(fd int32) {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
 	_, _ = unix.Write(int(fd), one[:])
-}
-
-// pause sleeps for d, accurate to the kernel's timer slack. The runtime's timers are
-// accurate only to a millisecond when the program is idle.
-func pause(d time.Duration) {
-	ts := unix.NsecToTimespec(d.Nanoseconds())
-	for errors.Is(unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, &ts), unix.EINTR) {
-	}
 }

@@ -2,10 +2,7 @@
 
 package sim
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
 // waiter puts a poller to sleep until a completion or Wake.
 type waiter struct {
@@ -40,5 +37,3 @@ func (w *waiter) wait() error {
 }
 
 func (w *waiter) close() {}
-
-func pause(d time.Duration) { time.Sleep(d) }

@@ -35,16 +35,11 @@ func (q *queuePair) transfer() (more bool) {
 		q.peer = nil
 		q.down(q.notice, q.noticed)
 		return true
-	case q.lost > 0:
-		return q.losing()
 	case q.held:
 		return false // Established has not returned; after tell the queue pair runs again
 	}
-	q.pace()
 	read, begin := q.sq.reads > 0 && q.reachesPeer(), q.sq.canBegin()
 	switch {
-	case q.state != stateUp || q.notice != hw.ReasonNone || q.lost > 0:
-		return true // the connection ended during the pause
 	case read && (!begin || q.dev.rng.IntN(2) == 0):
 		q.sq.response()
 	case begin:
@@ -61,34 +56,8 @@ func (q *queuePair) transfer() (more bool) {
 	return true
 }
 
-// losing counts down the steps until the queue pair notices that its peer is gone, and
-// then fails the oldest send and ends the connection.
-func (q *queuePair) losing() (more bool) {
-	if q.lost--; q.lost > 0 {
-		return true
-	}
-	if q.sq.head < q.sq.tail {
-		s := q.sq.at(q.sq.head)
-		s.finished, s.status = true, hw.StatusTransport
-		q.sq.next = max(q.sq.next, q.sq.head+1)
-		q.sq.retire()
-	}
-	q.down(hw.ReasonBroken, &hw.Cause{Text: "the peer is gone", Err: hw.StatusTransport.Err()})
-	return true
-}
-
-// pace pauses for Config.Every before a work request begins, with sim.mu released.
-func (q *queuePair) pace() {
-	d := q.dev
-	if every := d.sim.cfg.Every; every > 0 && q.sq.next < q.sq.tail {
-		d.sim.mu.Unlock()
-		pause(every)
-		d.sim.mu.Lock()
-	}
-}
-
 // reachesPeer reports whether a message that is sent now reaches the peer. When the answer
-// becomes true, or the peer is lost, the queue pair is scheduled.
+// becomes true the queue pair is scheduled.
 func (q *queuePair) reachesPeer() bool { return q.peer != nil && q.peer.takesMessages() }
 
 // takesMessages reports whether the queue pair takes its peer's messages.
