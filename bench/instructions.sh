@@ -8,7 +8,9 @@
 #   bench/instructions.sh --record  writes instructions.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v valgrind >/dev/null || { echo "instructions.sh needs valgrind (apt-get install valgrind)" >&2; exit 1; }
+for tool in valgrind objdump; do
+  command -v $tool >/dev/null || { echo "instructions.sh needs $tool (apt-get install valgrind binutils)" >&2; exit 1; }
+done
 
 baseline=bench/instructions.txt
 n=20000
@@ -16,37 +18,55 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 CGO_ENABLED=0 go test -c -o "$work/bench.test" ./bench
 
-# count MODE: prints the least of a few counts, because a consumer that finds no event
-# spins, and spins longer on a busy machine. Only the instructions inside the workload's
-# function are counted. Without --fair-sched one spinning thread can starve the others.
+objdump -d --no-show-raw-insn "$work/bench.test" |
+  awk '/\tlock |\txchg .*\(/ { sub(":", "", $1); print "0x" $1 }' >"$work/locked"
+
+# locked OUT: how often the run that OUT describes executed an instruction that locks.
+# OUT has a line "address line count" for each instruction; the line after "calls="
+# counts a call's inside, which has lines of its own.
+locked() {
+  awk 'NR == FNR { locked[$1] = 1; next }
+    /^calls=/ { getline; next }
+    $1 in locked { sum += $3 }
+    END { print sum + 0 }' "$work/locked" "$1"
+}
+
+# count MODE: the least of a few counts, since a consumer that finds nothing yet
+# spins, more on a busy machine. Only what runs inside the workload's function is
+# counted. Without --fair-sched one spinning thread can starve the others.
 count() {
-  local mode=$1 least='' now try
+  local mode=$1 least='' locks='' now try
   local limit=${recorded[$mode]:-0}
   for try in $(seq 12); do
     now=$(GOMAXPROCS=1 GOGC=off GODEBUG=asyncpreemptoff=1 timeout 100 valgrind --fair-sched=yes \
-      --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no --toggle-collect='godat/bench.pair*.func1' \
+      --tool=callgrind --dump-instr=yes --compress-pos=no --callgrind-out-file="$work/out" \
+      --collect-atstart=no --toggle-collect='godat/bench.pair*.func1' \
       "$work/bench.test" -test.run '^$' -test.bench "^BenchmarkDelivery\$/^mode=$mode\$/" -test.benchtime ${n}x 2>&1 |
       awk -v n=$n '/ns\/op/ { ran = 1 } /Collected/ && ran { printf "%d", $NF / (n + 64) }') || true
-    if [[ -n $now && ( -z $least || $now -lt $least ) ]]; then least=$now; fi
+    if [[ -n $now && ( -z $least || $now -lt $least ) ]]; then
+      least=$now
+      locks=$(locked "$work/out" | awk -v n=$n '{ printf "%.1f", $1 / (n + 64) }')
+    fi
     if [[ -n $least && $try -ge $tries && $least -le $((limit * 102 / 100)) ]]; then break; fi
   done
   [[ -n $least ]] || { echo "instructions.sh: mode $mode did not run to its end" >&2; return 1; }
-  printf '%-8s %d\n' "$mode" "$least"
+  printf '%-8s %d %s\n' "$mode" "$least" "$locks"
 }
 
 declare -A recorded=()
 tries=3
 if [[ ${1-} == --check ]]; then
   tries=1
-  while read -r mode instructions; do recorded[$mode]=$instructions; done <"$baseline"
+  while read -r mode instructions _; do recorded[$mode]=$instructions; done <"$baseline"
 fi
 for mode in poll poll16 wait chan batch oneshot conn; do count "$mode"; done | tee "$work/now"
 
 case "${1-}" in
 --record) cp "$work/now" "$baseline" ;;
 --check)
-  awk 'NR == FNR { was[$1] = $2; next }
+  awk 'NR == FNR { was[$1] = $2; locks[$1] = $3; next }
     $2 > was[$1] * 1.02 { printf "%s: %d instructions, %d recorded\n", $1, $2, was[$1]; bad = 1 }
+    $3 > locks[$1] * 1.02 { printf "%s: %s locked instructions, %s recorded\n", $1, $3, locks[$1]; bad = 1 }
     END { exit bad }' "$baseline" "$work/now"
   ;;
 esac
