@@ -16,10 +16,10 @@ type Outbox struct {
 }
 
 // NewOutbox makes an outbox that holds up to n requests for e. It panics unless n
-// is positive.
+// is within 1 and 2^20, the most requests that an endpoint takes.
 func NewOutbox(e *Endpoint, n int) *Outbox {
-	if n < 1 {
-		panic(hw.Errorf("ep.NewOutbox", hw.InvalidParameter, hw.Arg2, "room for %d requests", n).Error())
+	if n < 1 || n > maxDepth {
+		panic(hw.Errorf("ep.NewOutbox", hw.InvalidParameter, hw.Arg2, "room for %d requests; there may be 1 to %d", n, maxDepth).Error())
 	}
 	return &Outbox{ep: e, dtos: make([]DTO, 0, n)}
 }

@@ -107,6 +107,7 @@ func TestAnOutboxKeepsWhatIsWrongUntilItIsReset(t *testing.T) {
 	assert.Empty(t, o.dtos)
 	require.NoError(t, o.Flush())
 	assert.Panics(t, func() { NewOutbox(a, 0) })
+	assert.Panics(t, func() { NewOutbox(a, maxDepth+1) })
 }
 
 func TestASenderWithCreditsNeverOutrunsItsPeer(t *testing.T) {

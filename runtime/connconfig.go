@@ -109,8 +109,8 @@ func (cfg *ConnConfig) places() int {
 	return recvs + requests + 2 // its beginning and its end
 }
 
-// newConnEvents makes a dispatcher with places for the events of conns connections.
-func (ia *IA) newConnEvents(cfg *ConnConfig, conns int) (*evd.Dispatcher, error) {
+// newEvents makes a dispatcher with places for the events of conns connections.
+func (cfg *ConnConfig) newEvents(ia *IA, conns int) (*evd.Dispatcher, error) {
 	d, err := ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: conns * cfg.places()})
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (ia *IA) newConnEvents(cfg *ConnConfig, conns int) (*evd.Dispatcher, error)
 
 // newConn returns a connection that has no parts yet. Its events go to the listener's
 // channel if there is one, and otherwise to a channel of its own.
-func (ia *IA) newConn(cfg *ConnConfig, l *Listener, peer string, private []byte) *Conn {
+func newConn(ia *IA, cfg *ConnConfig, l *Listener, peer string, private []byte) *Conn {
 	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, listener: l, peer: peer, ended: make(chan struct{})}
 	if l != nil {
 		c.events = l.events
@@ -156,7 +156,7 @@ func (c *Conn) begin(op string, told []byte, connect func(told []byte) error) er
 func (c *Conn) make() (err error) {
 	ia, cfg := c.ia, &c.cfg
 	if c.apart {
-		if c.events, err = ia.newConnEvents(cfg, 1); err != nil {
+		if c.events, err = cfg.newEvents(ia, 1); err != nil {
 			return err
 		}
 	}

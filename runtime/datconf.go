@@ -56,9 +56,10 @@ func quote(s string) string {
 }
 
 // StaticRegistry reads DAT's static registry: the file that the environment variable
-// DAT_OVERRIDE names, or else [RegistryFile]. A file that does not exist is no error;
-// for other errors see [ParseRegistry].
+// DAT_OVERRIDE names, or else [RegistryFile]. A file that does not exist is no error; one
+// that can't be read is INTERNAL_ERROR. For wrong lines see [ParseRegistry].
 func StaticRegistry() ([]RegistryEntry, error) {
+	const op = "runtime.StaticRegistry"
 	path := os.Getenv("DAT_OVERRIDE")
 	if path == "" {
 		path = RegistryFile
@@ -68,11 +69,11 @@ func StaticRegistry() ([]RegistryEntry, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("static registry: %w", err)
+		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 	}
-	entries, err := ParseRegistry(string(text))
+	entries, err := parseRegistry(string(text))
 	if err != nil {
-		err = fmt.Errorf("static registry %s: %w", path, err)
+		err = hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "%s: %w", path, err)
 	}
 	return entries, err
 }
@@ -85,9 +86,17 @@ func StaticRegistry() ([]RegistryEntry, error) {
 // The second field begins with u or k; the third may also be nonthreadsafe, the fourth
 // nondefault. A field in double quotes may be empty and may contain blanks; a backslash
 // in it takes the next character literally. A # at the beginning of a field makes the
-// rest of the line a comment. Lines that break these rules are left out; the error
-// gives the number of each, and what is wrong with it.
+// rest of the line a comment. Lines that break these rules are left out; the error,
+// INVALID_PARAMETER, gives the number of each, and what is wrong with it.
 func ParseRegistry(text string) ([]RegistryEntry, error) {
+	entries, err := parseRegistry(text)
+	if err != nil {
+		err = hw.Errorf("runtime.ParseRegistry", hw.InvalidParameter, hw.Arg1, "%w", err)
+	}
+	return entries, err
+}
+
+func parseRegistry(text string) ([]RegistryEntry, error) {
 	var entries []RegistryEntry
 	var errs []error
 	for i, line := range strings.Split(text, "\n") {

@@ -66,12 +66,12 @@ func TestABadLineIsNamedAndLeftOut(t *testing.T) {
 		strings.Repeat("n", 256) + good[1:]:            "a name of 256 bytes",
 	} {
 		entries, err := ParseRegistry(good + "\n\n" + bad + "\n" + good)
-		require.EqualError(t, err, "line 3: "+want)
+		require.EqualError(t, err, "runtime.ParseRegistry: invalid parameter: "+"line 3: "+want)
 		require.Len(t, entries, 2, "the other lines are good")
 		assert.Equal(t, 4, entries[1].Line)
 	}
 	_, err := ParseRegistry("a\n\nb")
-	require.EqualError(t, err, "line 1: 1 fields, want 8\nline 3: 1 fields, want 8")
+	require.EqualError(t, err, "runtime.ParseRegistry: invalid parameter: line 1: 1 fields, want 8\nline 3: 1 fields, want 8")
 }
 
 func TestTheStaticRegistryIsWhereTheVariableSays(t *testing.T) {
@@ -83,6 +83,7 @@ func TestTheStaticRegistryIsWhereTheVariableSays(t *testing.T) {
 	useRegistry(t, sampleRegistry+"wrong")
 	entries, err = StaticRegistry()
 	require.ErrorContains(t, err, os.Getenv("DAT_OVERRIDE")+": line 6: 1 fields")
+	require.ErrorIs(t, err, ErrInvalidParameter)
 	assert.Len(t, entries, 3)
 
 	t.Setenv("DAT_OVERRIDE", filepath.Join(t.TempDir(), "absent"))
@@ -92,7 +93,7 @@ func TestTheStaticRegistryIsWhereTheVariableSays(t *testing.T) {
 
 	t.Setenv("DAT_OVERRIDE", t.TempDir()) // a directory can't be read
 	_, err = StaticRegistry()
-	require.Error(t, err)
+	require.ErrorIs(t, err, ErrInternal)
 }
 
 func FuzzParseRegistry(f *testing.F) {

@@ -23,7 +23,7 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	if err := ia.mayDial(ctx, op, &cfg); err != nil {
 		return nil, err
 	}
-	c := ia.newConn(&cfg, nil, address, nil)
+	c := newConn(ia, &cfg, nil, address, nil)
 	err := c.begin(op, cfg.Private, func(private []byte) error {
 		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private})
 		if err == nil {

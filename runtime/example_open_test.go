@@ -106,7 +106,7 @@ func ExampleParseRegistry() {
 	// Output:
 	// line 3: ofa-v2-ib0, by libdaplofa.so.2
 	// line 4: storage, by godat/loop
-	// line 5: 3 fields, want 8
+	// runtime.ParseRegistry: invalid parameter: line 5: 3 fields, want 8
 }
 
 // A program opens the adapters that the machine's registry file names. The environment

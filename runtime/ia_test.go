@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -57,9 +58,15 @@ func TestCallbacksRunInThePoolAndMayNotCloseTheAdapter(t *testing.T) {
 	require.Eventually(t, func() bool { return ia.pool.upcalls.Running() == 1 }, 10*time.Second, time.Millisecond)
 }
 
+func TestAPoolMayHaveAnyNumberOfPlaces(t *testing.T) {
+	for _, n := range []int{1, math.MaxInt32, 1 << 32, math.MaxInt} {
+		open(t, "loop", WithPool(PoolConfig{Upcalls: n, Control: n}))
+	}
+}
+
 // A callback blocks in the pool's only place. The callbacks of other dispatchers still
 // run, and so do control calls.
-func TestABlockedCallbackKeepsNobodyFromRunning(t *testing.T) {
+func TestABlockedCallbackDelaysNoOtherCallback(t *testing.T) {
 	ia := open(t, "loop", WithPool(PoolConfig{Upcalls: 1, Control: 1}))
 	gate, came := make(chan struct{}), make(chan int, 4)
 	for i := range 4 {

@@ -61,7 +61,7 @@ func (l *Listener) make(host string, qual uint64) (err error) {
 		return err
 	}
 	if !l.cfg.Apart {
-		if l.events, err = l.ia.newConnEvents(&l.cfg, l.cfg.Conns); err != nil {
+		if l.events, err = l.cfg.newEvents(l.ia, l.cfg.Conns); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func (l *Listener) newConn(op, peer string, heard, told []byte, connect func(c *
 	if l == nil {
 		return nil, closedListener(op)
 	}
-	c := l.ia.newConn(&l.cfg, l, peer, heard)
+	c := newConn(l.ia, &l.cfg, l, peer, heard)
 	if err := l.remember(op, c); err != nil {
 		return nil, err
 	}

@@ -47,5 +47,5 @@ func NewCredits(n int) *Credits { return ep.NewCredits(n) }
 type Outbox = ep.Outbox
 
 // NewOutbox makes an outbox that holds n requests for an endpoint. It panics unless n
-// is positive.
+// is within 1 and 2^20.
 func NewOutbox(e *Endpoint, n int) *Outbox { return ep.NewOutbox(e, n) }

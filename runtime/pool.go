@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"math"
 	"time"
 
 	"github.com/panjf2000/ants/v2"
@@ -24,6 +25,7 @@ type PoolConfig struct {
 const (
 	defaultUpcalls = 64
 	defaultControl = 16
+	mostPlaces     = math.MaxInt32 // ants counts in 32 bits
 	releaseBound   = 5 * time.Second
 
 	// The pauses of release: each is twice as long as the one before.
@@ -51,10 +53,10 @@ func newPool(cfg PoolConfig) (*pool, error) {
 	}
 	p := new(pool)
 	var err error
-	if p.upcalls, err = ants.NewPool(cfg.Upcalls, ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain)); err != nil {
+	if p.upcalls, err = ants.NewPool(min(cfg.Upcalls, mostPlaces), ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain)); err != nil {
 		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 	}
-	if p.control, err = ants.NewPool(cfg.Control, ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain)); err != nil {
+	if p.control, err = ants.NewPool(min(cfg.Control, mostPlaces), ants.WithNonblocking(true), ants.WithPanicHandler(panicAgain)); err != nil {
 		p.upcalls.Release()
 		return nil, hw.Errorf(op, hw.InternalError, hw.NoSubtype, "%w", err)
 	}
