@@ -111,9 +111,9 @@ func TestBadArguments(t *testing.T) {
 	require.NoError(t, otherPZ.Close())
 }
 
-// TestFlagsLegality tries every flag on every operation against the specification's
+// TestEachOperationTakesItsLegalFlagsAndNoOthers tries every flag on every operation against the specification's
 // table, with and without the endpoint's attribute for UNSIGNALLED.
-func TestFlagsLegality(t *testing.T) {
+func TestEachOperationTakesItsLegalFlagsAndNoOthers(t *testing.T) {
 	flags := []hw.Flags{hw.Suppress, hw.SolicitedWait, hw.Unsignalled, hw.BarrierFence, hw.EVDThreshold, 0x20, 0x8000}
 	const attribute = 2 // legal if the endpoint's attributes have it
 	legal := map[string][7]int{

@@ -36,8 +36,8 @@ func (r *rig) bind(e *Endpoint, w *mem.RMR, to mem.Binding) mem.RemoteSegment {
 	return remote
 }
 
-// poke writes 8 bytes and returns the status of the write.
-func (r *rig) poke(e *Endpoint, to mem.RemoteSegment) hw.Status {
+// write8 writes 8 bytes and returns the status of the write.
+func (r *rig) write8(e *Endpoint, to mem.RemoteSegment) hw.Status {
 	r.t.Helper()
 	to.Len = 8
 	require.NoError(r.t, e.PostRDMAWrite(5, 0, to, r.lmr.Segment(0, 8)))
@@ -70,7 +70,7 @@ func TestABoundWindowIsReachedUntilItIsBoundAgain(t *testing.T) {
 	assert.EqualValues(t, 16, first.Len)
 	assert.NotZero(t, first.Context)
 	copy(r.lmr.Bytes(), "window!!")
-	require.Equal(t, hw.StatusSuccess, r.poke(a, first))
+	require.Equal(t, hw.StatusSuccess, r.write8(a, first))
 	assert.Equal(t, "window!!", string(l.Bytes()[64:72]))
 	require.NoError(t, a.PostRDMARead(6, 0, first, r.lmr.Segment(128, 16)))
 	assert.Equal(t, hw.StatusSuccess, r.next(r.dto).Status)
@@ -87,11 +87,11 @@ func TestABoundWindowIsReachedUntilItIsBoundAgain(t *testing.T) {
 
 	second := r.bind(b, w, mem.Binding{Segment: l.Segment(0, 8), Privileges: hw.RemoteWrite})
 	assert.NotEqual(t, first.Context, second.Context, "each bind gives another context")
-	require.Equal(t, hw.StatusSuccess, r.poke(a, second))
+	require.Equal(t, hw.StatusSuccess, r.write8(a, second))
 	assert.Equal(t, "window!!", string(l.Bytes()[:8]))
 
 	l.Bytes()[64] = 'x'
-	assert.Equal(t, hw.StatusRemoteAccess, r.poke(a, first), "the old context is dead")
+	assert.Equal(t, hw.StatusRemoteAccess, r.write8(a, first), "the old context is dead")
 	assert.EqualValues(t, 'x', l.Bytes()[64])
 	r.broken(2)
 
@@ -115,7 +115,7 @@ func TestAnUnboundWindowIsNotReached(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, mem.RMRParam{PZ: r.pz, Scope: mem.RMRScopePZ}, p)
 			require.NoError(t, l.Free(), "nothing is bound to it")
-			assert.Equal(t, hw.StatusRemoteAccess, r.poke(a, remote))
+			assert.Equal(t, hw.StatusRemoteAccess, r.write8(a, remote))
 			r.broken(2)
 		})
 	}
@@ -187,7 +187,7 @@ func TestABindNeedsThePrivilegesOfItsRegion(t *testing.T) {
 	}
 }
 
-func TestWhatABindRefuses(t *testing.T) {
+func TestBindRefusesBadArguments(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
 	w := r.rmr()
@@ -265,8 +265,8 @@ func TestAnEndpointsWindowIsReachedByItsPeerAlone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, mem.RMRParam{PZ: r.pz, Scope: 0}, p)
 	remote := r.bind(b, w, mem.Binding{Segment: r.lmr.Segment(64, 8), Privileges: readWrite})
-	assert.Equal(t, hw.StatusSuccess, r.poke(a, remote))
-	assert.Equal(t, hw.StatusRemoteAccess, r.poke(stranger, remote))
+	assert.Equal(t, hw.StatusSuccess, r.write8(a, remote))
+	assert.Equal(t, hw.StatusRemoteAccess, r.write8(stranger, remote))
 	r.broken(2)
 	require.NoError(t, w.Free())
 }
@@ -279,13 +279,13 @@ func TestAddressesOfAZeroBasedWindowCountFromItsFirstByte(t *testing.T) {
 	assert.Zero(t, remote.Addr)
 	copy(r.lmr.Bytes(), "12345678")
 	remote.Addr = 8
-	require.Equal(t, hw.StatusSuccess, r.poke(a, remote))
+	require.Equal(t, hw.StatusSuccess, r.write8(a, remote))
 	assert.Equal(t, "12345678", string(l.Bytes()[108:116]))
 	p, err := w.Query(0x40)
 	require.NoError(t, err)
 	assert.Equal(t, mem.RMRParam{ZeroBased: true}, p)
 	remote.Addr = 9
-	assert.Equal(t, hw.StatusRemoteAccess, r.poke(a, remote))
+	assert.Equal(t, hw.StatusRemoteAccess, r.write8(a, remote))
 	r.broken(2)
 	require.NoError(t, w.Free())
 	require.NoError(t, l.Free())
@@ -301,7 +301,7 @@ func TestASuppressedBindIsSilentWhenItSucceeds(t *testing.T) {
 		p, err := w.Query(mem.RMRFieldRemoteContext)
 		require.NoError(t, err)
 		assert.Equal(t, remote.Context, p.RemoteContext)
-		require.Equal(t, hw.StatusSuccess, r.poke(a, remote))
+		require.Equal(t, hw.StatusSuccess, r.write8(a, remote))
 	}
 	r.none(r.dto)
 	status, err := b.Status()
@@ -380,7 +380,7 @@ func TestABindThatFailsBreaksTheConnection(t *testing.T) {
 	assert.Zero(t, p.RemoteContext)
 }
 
-func TestWhatFollowsABindFindsItDone(t *testing.T) {
+func TestARequestPostedAfterABindFindsItDone(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
 	w := r.rmr()
@@ -400,7 +400,7 @@ func TestWhatFollowsABindFindsItDone(t *testing.T) {
 	got, err := mem.ParseRemoteSegment(r.lmr.Bytes()[1024:])
 	require.NoError(t, err)
 	assert.Equal(t, remote, got)
-	assert.Equal(t, hw.StatusRemoteAccess, r.poke(a, got), "it was unbound behind the message")
+	assert.Equal(t, hw.StatusRemoteAccess, r.write8(a, got), "it was unbound behind the message")
 	r.broken(2)
 }
 
@@ -425,7 +425,7 @@ func TestAPeerThatInvalidatesAWindowUnbindsIt(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, p, "the window is unbound")
 	require.NoError(t, l.Free())
-	assert.Equal(t, hw.StatusRemoteAccess, r.poke(a, remote))
+	assert.Equal(t, hw.StatusRemoteAccess, r.write8(a, remote))
 	r.broken(2)
 }
 

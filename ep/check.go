@@ -12,7 +12,7 @@ import (
 // only checked here; their keys are looked up again when they have a slot.
 func (r *rules) check(w *work, state State) (lkey uint32, err error) {
 	if (uint32(w.flags)|always)&r.illegal[w.op&31] != 0 || len(w.segs) > r.iov || r.admits>>state&1 == 0 {
-		return r.checkOdd(w, state)
+		return r.checkSlow(w, state)
 	}
 	o := &operations[w.op&31]
 	var total uint64
@@ -32,9 +32,9 @@ func (r *rules) check(w *work, state State) (lkey uint32, err error) {
 	return lkey, r.checkSize(w, o, total)
 }
 
-// checkOdd is check for a post that check's first test set aside. Most such posts
+// checkSlow is check for a post that check's first test set aside. Most such posts
 // are wrong; the rest are receives in TENTATIVE_CONNECTION_PENDING.
-func (r *rules) checkOdd(w *work, state State) (lkey uint32, err error) {
+func (r *rules) checkSlow(w *work, state State) (lkey uint32, err error) {
 	if err := r.whyNot(w, state); err != nil {
 		return 0, err
 	}

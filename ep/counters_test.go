@@ -11,7 +11,7 @@ import (
 	"godat/hw/event"
 )
 
-func TestWhatHappensIsCounted(t *testing.T) {
+func TestCallsAndConnectionsAreCounted(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
 	require.NoError(t, a.Disconnect(Abrupt))

@@ -112,7 +112,7 @@ func TestAWriteWithImmediateConsumesAReceive(t *testing.T) {
 	assert.Equal(t, "written", string(r.lmr.Bytes()[4096:4103]))
 }
 
-func TestWhatADeviceCantDoIsUnsupported(t *testing.T) {
+func TestAnOperationThatTheDeviceLacksIsUnsupported(t *testing.T) {
 	r := newRig(t)
 	r.adapter.attr.Ops &^= hw.Ops(hw.OpSendInvalidate) // like a device without it
 	a, b := r.pair(nil)

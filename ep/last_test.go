@@ -236,7 +236,7 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 
 // The endpoint always has a budget's worth of posts left, and yet it executes a
 // control call.
-func TestDisconnectIsHeardWhoeverPosts(t *testing.T) {
+func TestDisconnectIsExecutedWhileOthersPostWithoutAPause(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(&Attr{MaxRequestDTOs: 4 * budget})
 	m := &meddler{QP: a.box.qp}
@@ -275,7 +275,7 @@ func TestDisconnectIsHeardWhoeverPosts(t *testing.T) {
 }
 
 // Four goroutines post without a pause while the connection ends.
-func TestDisconnectUnderLoad(t *testing.T) {
+func TestDisconnectReturnsWhileFourGoroutinesPost(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(&Attr{MaxRequestDTOs: 256})
 	var stop atomic.Bool
@@ -310,8 +310,8 @@ func (r *rig) drain() {
 }
 
 // The endpoint's goroutine does what a poster leaves to it, although no goroutine
-// posts or pokes any more.
-func TestWhatExceedsTheBudgetIsLeftToTheGoroutine(t *testing.T) {
+// posts or kicks the step any more.
+func TestPostsBeyondTheBudgetAreLeftToTheGoroutine(t *testing.T) {
 	r := newRig(t)
 	all := r.dispatcher(evd.ModeQueue, 1024)
 	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
@@ -356,7 +356,7 @@ func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
 
 // A post that runs while everything is closed gets the error of the endpoint, not
 // that of the dispatcher, which is aborted after the endpoint.
-func TestAPostThatRacesTheEndOfItsDispatcherHearsOfItsEndpoint(t *testing.T) {
+func TestAPostThatRacesCloseGetsTheErrorOfItsEndpoint(t *testing.T) {
 	r := newRig(t)
 	for range 100 {
 		all := r.dispatcher(evd.ModeQueue, 64)

@@ -176,7 +176,7 @@ func (m *machine) breakQP(orderly bool) {
 
 // announceEndOnceFlushed announces the end when everything that had a ticket at
 // Break has been flushed. A post may have returned and still wait behind an earlier
-// ticket whose slot is being filled; the poster with that ticket pokes when it has
+// ticket whose slot is being filled; the poster with that ticket kicks the step when it has
 // published it.
 func (m *machine) announceEndOnceFlushed() {
 	m.box.own.Check()

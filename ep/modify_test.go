@@ -21,7 +21,7 @@ func (r *rig) accept(e *Endpoint) *Endpoint {
 	return a
 }
 
-func TestModifyGivesWhatIsAskedForAndMore(t *testing.T) {
+func TestModifyGivesAtLeastWhatIsAskedFor(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(&Attr{MaxRecvDTOs: 8, MaxReadIn: NoDTOs, ReceiverNotReady: -1})
 	before, err := e.Query(FieldAll)

@@ -47,7 +47,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 				}
 				q.fill(ticket, &work{op: hw.OpRecv, cookie: 2}, wiring(r.dto).Main(), 0)
 				q.publish(ticket, 1)
-				e.box.poke()
+				e.box.kickStep()
 			}()
 		}
 		check = func() {

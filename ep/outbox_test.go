@@ -136,7 +136,7 @@ func TestASenderWithCreditsNeverOutrunsItsPeer(t *testing.T) {
 	assert.True(t, c.Take())
 }
 
-func TestWhatIsOwedIsToldOnce(t *testing.T) {
+func TestOwedCreditsArePaidOnce(t *testing.T) {
 	c := NewCredits(0)
 	c.Owe(2)
 	c.Owe(1)

@@ -254,7 +254,7 @@ func BenchmarkPair(bb *testing.B) {
 	}
 }
 
-func TestWhoSeesTheEventMayPostAgain(t *testing.T) {
+func TestAConsumerThatHasTheEventMayPostAgain(t *testing.T) {
 	const rounds = 2000
 	r := newRig(t)
 	events := r.dispatcher(evd.ModeChannel, 64)

@@ -69,7 +69,7 @@ func TestAReadIntoAWindowMustBeAllowed(t *testing.T) {
 	}
 }
 
-func TestWhatAReadIntoAWindowRefuses(t *testing.T) {
+func TestAReadIntoAWindowRefusesBadArguments(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.pair(&Attr{MaxRDMASize: 64})
 	local, remote := r.lmr.Remote(0, 64), r.lmr.Remote(64, 64)

@@ -210,7 +210,7 @@ func TestARequestIsHandedOff(t *testing.T) {
 
 // A peer that gets ESTABLISHED before Accept has returned may send another request
 // at once: the backlog must no longer count its first one.
-func TestTheBacklogDoesNotCountWhoIsBeingAccepted(t *testing.T) {
+func TestTheBacklogDoesNotCountARequestThatIsBeingAccepted(t *testing.T) {
 	r := newRig(t)
 	psp, err := r.adapter.NewPSP(PSPConfig{Dispatcher: r.cr, Backlog: 1})
 	require.NoError(t, err)

@@ -142,7 +142,7 @@ func TestSharedReceivesRetireInAnyOrder(t *testing.T) {
 	assert.Zero(t, outstanding)
 }
 
-func TestWhatASharedQueueRefuses(t *testing.T) {
+func TestASharedQueueRefusesBadArguments(t *testing.T) {
 	r := newRig(t)
 	q := r.srq(SRQAttr{MaxRecvDTOs: 2, MaxRecvIOV: 2})
 	other, err := r.domain.NewPZ()
@@ -562,7 +562,7 @@ type refusingSRQ struct {
 func (q refusingSRQ) PostRecv([]hw.RecvWR) (int, error) { return 0, q.err }
 func (q refusingSRQ) Arm(int) error                     { return q.err }
 
-func TestWhatTheDeviceRefusesLeavesASharedQueueAsItWas(t *testing.T) {
+func TestACallThatTheDeviceRefusesLeavesASharedQueueAsItWas(t *testing.T) {
 	r := newRig(t)
 	q := r.srq(SRQAttr{MaxRecvDTOs: 2})
 	narrow := r.dispatcher(evd.ModeQueue, 2)

@@ -24,7 +24,7 @@ func (b *mailbox) step(left int) int {
 			}
 			return left
 		}
-		told := b.hear()
+		told := b.readInputs()
 		calm := b.called && b.requests.published(b.requests.before) && b.recvs.published(b.recvs.before)
 		b.drain(&b.recvs, len(b.recvs.slots))
 		b.drain(&b.requests, len(b.requests.slots))
@@ -42,11 +42,11 @@ func (b *mailbox) step(left int) int {
 	}
 }
 
-// hear reads the inputs, and puts a control call aside: the step executes it once
+// readInputs reads the inputs, and puts a control call aside: the step executes it once
 // everything that had a ticket before it is published. A post may have returned and
 // still wait behind an earlier ticket whose slot is being filled; the poster with
-// that ticket pokes when it has published it.
-func (b *mailbox) hear() (told uint32) {
+// that ticket kicks the step when it has published it.
+func (b *mailbox) readInputs() (told uint32) {
 	b.own.Check()
 	told = b.inputs.Swap(0)
 	if told&tellControl != 0 {
@@ -99,7 +99,7 @@ func (b *mailbox) drain(q *queue, left int) int {
 			q.flushNext()
 			left--
 		case toProvider:
-			n, done, err := b.hand(q, left)
+			n, done, err := b.handToProvider(q, left)
 			left -= n
 			if err != nil {
 				b.providerFailed(q, uint32(n-done), err)
@@ -109,9 +109,9 @@ func (b *mailbox) drain(q *queue, left int) int {
 	return left
 }
 
-// hand gives the provider up to most posts of q. n is how many it gathered, done
+// handToProvider gives the provider up to most posts of q. n is how many it gathered, done
 // how many the provider took.
-func (b *mailbox) hand(q *queue, most int) (n, done int, err error) {
+func (b *mailbox) handToProvider(q *queue, most int) (n, done int, err error) {
 	if q == &b.recvs {
 		n = b.gatherRecvs(min(most, len(b.recvWRs)))
 		done, err = b.qp.PostRecv(b.recvWRs[:n])

@@ -18,8 +18,8 @@ import (
 // Nobody holds the token of an idle endpoint. The protocol:
 //
 //	post  take a ticket, and the token too if it is free.
-//	      With the token: fill the slot, run. Without: fill the slot, publish it, poke.
-//	poke  free → take it and run; held → set the mark, unless it is set.
+//	      With the token: fill the slot, run. Without: fill the slot, publish it, kick.
+//	kick  free → take it and run; held → set the mark, unless it is set.
 //	run   drain what is published. Then release the token by swapping the word that
 //	      was read: that fails if a mark (or a ticket) came since. If a mark came,
 //	      clear it and drain again.
@@ -28,7 +28,7 @@ import (
 // becomes the holder, or its mark makes the release fail and the holder drains
 // again after it has cleared the mark. Why nothing is overtaken: tickets of one
 // poster grow, and the drain stops at the first slot that is not published; the
-// poster with that ticket pokes after it has published the slot.
+// poster with that ticket kicks the step after it has published the slot.
 //
 // While the token is held no user code runs and nothing blocks.
 const (
@@ -87,7 +87,7 @@ func (b *mailbox) goRound(q *queue, from, to uint64) bool {
 }
 
 // letGo ends the short way of a post. If the word is still what takeTickets stored,
-// no post or poke has come since, and letGo releases the token; otherwise it runs
+// no post or kick has come since, and letGo releases the token; otherwise it runs
 // the step.
 func (b *mailbox) letGo(word uint64) {
 	yield.Point()
@@ -98,7 +98,7 @@ func (b *mailbox) letGo(word uint64) {
 	}
 }
 
-// submit publishes n filled slots from ticket on, and runs the step or pokes its
+// submit publishes n filled slots from ticket on, and runs the step or kicks its
 // holder.
 func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
 	if mine {
@@ -113,7 +113,7 @@ func (b *mailbox) submit(q *queue, ticket, n uint32, mine bool) {
 		yield.Point()
 		q.publish(ticket, n)
 		yield.Point()
-		b.poke()
+		b.kickStep()
 	}
 	if q.prompt {
 		q.awaitHanded((ticket + n) & ticketMask)
@@ -141,9 +141,9 @@ func (q *queue) publish(ticket, n uint32) {
 	}
 }
 
-// poke makes the step run once more after this call began: the caller runs it, or
+// kickStep makes the step run once more after this call began: the caller runs it, or
 // the holder does.
-func (b *mailbox) poke() {
+func (b *mailbox) kickStep() {
 	for {
 		w := b.word.Load()
 		switch {

@@ -65,7 +65,7 @@ func TestABufferIsWrittenAsFarAsItHasRoom(t *testing.T) {
 	b.Put() // the pool is closed: Put does nothing
 }
 
-func TestAPoolThatCannotBeIsRefused(t *testing.T) {
+func TestAPoolOfImpossibleSizeIsRefused(t *testing.T) {
 	d := NewDomain(door.Key{}, newFakeDevice(), nil)
 	defer func() { require.NoError(t, d.Close()) }()
 	pz, err := d.NewPZ()
@@ -131,7 +131,7 @@ func TestASecondPutPanics(t *testing.T) {
 // forget gets a buffer and never puts it.
 func forget(p *BufferPool) *Buffer { return p.Get() }
 
-func TestAWatchedPoolNamesWhoMisusesABuffer(t *testing.T) {
+func TestAWatchedPoolNamesTheMisuserOfABuffer(t *testing.T) {
 	for name, c := range map[string]struct {
 		misuse func(p *BufferPool, b *Buffer)
 		says   string

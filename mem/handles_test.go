@@ -244,7 +244,7 @@ func TestAHandleOfAnotherAdapterIsRefused(t *testing.T) {
 	require.NoError(t, otherDev.Close())
 }
 
-func TestArgumentsThatCantBeAreRefused(t *testing.T) {
+func TestImpossibleArgumentsAreRefused(t *testing.T) {
 	_, d, pz := newTestPZ(t)
 	runCalls(t, []call{
 		{"Alloc with a nil option", func() error { return err1(pz.Alloc(8, hw.LocalRead, nil)) }, hw.InvalidParameter, hw.Arg3},

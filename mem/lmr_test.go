@@ -86,7 +86,7 @@ func TestQueryMasksAreDATs(t *testing.T) {
 	assert.EqualValues(t, 1, PZFieldAll)
 }
 
-func TestWhatCantBeARegionIsRefusedAndLeavesNothing(t *testing.T) {
+func TestARegistrationThatIsRefusedLeavesNothing(t *testing.T) {
 	dev, d, pz := newTestPZ(t)
 	dev.attr.MaxMR = 1 << 20
 	d.attr = dev.attr

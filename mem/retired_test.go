@@ -10,7 +10,7 @@ import (
 	"godat/hw"
 )
 
-func TestWhatFreedRegionsLeaveMappedIsBounded(t *testing.T) {
+func TestTheMemoryThatFreedRegionsLeaveMappedIsBounded(t *testing.T) {
 	for name, c := range map[string]struct{ size, pairs, ranges int }{
 		"many small regions": {4096, 3 * maxRetired, maxRetired},
 		"large regions":      {maxRetiredBytes / 8, 30, 8},
@@ -57,7 +57,7 @@ func TestTheRangeThatWasFreedFirstIsGivenBackFirst(t *testing.T) {
 
 // Two closers of a domain, or a closer and a Free that finds too many retired
 // ranges, may unmap the same range at the same time.
-func TestOneOfTwoWhoGiveARangeBackDoes(t *testing.T) {
+func TestARangeIsGivenBackOnce(t *testing.T) {
 	_, d, pz := newTestPZ(t)
 	l := alloc(t, pz, 4096, hw.LocalRead)
 	require.NoError(t, l.Free())

@@ -77,7 +77,7 @@ func TestMemoryThatIsUnmappedOnFreeStaysForTheLastRegion(t *testing.T) {
 	require.NoError(t, dev.Close())
 }
 
-func TestWhatARegionOfARegionRefuses(t *testing.T) {
+func TestARegionOfARegionRefusesBadArguments(t *testing.T) {
 	dev, d := openLoop(t)
 	_, far := openLoop(t)
 	pz, err := d.NewPZ()

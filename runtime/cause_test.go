@@ -91,7 +91,7 @@ func eachCause(t *testing.T, test func(t *testing.T, r *causeRig)) {
 	}
 }
 
-func TestARefusedConnectionSaysToWhomAndWhyInItsFirstEvent(t *testing.T) {
+func TestTheEventOfARefusedConnectionNamesThePeerAndTheCause(t *testing.T) {
 	eachCause(t, func(t *testing.T, r *causeRig) {
 		qual := r.point.Qual()
 		require.NoError(t, r.point.Close())
@@ -141,7 +141,7 @@ func TestABrokenConnectionSaysWhyOnBothSidesAndInTheLog(t *testing.T) {
 	})
 }
 
-func TestAnOrderlyEndSaysWhoseItWasAndIsNotLogged(t *testing.T) {
+func TestAnOrderlyEndNamesTheSideThatEndedItAndIsNotLogged(t *testing.T) {
 	eachCause(t, func(t *testing.T, r *causeRig) {
 		a, _ := r.pair()
 		require.NoError(t, a.Disconnect(ep.Abrupt))

@@ -476,7 +476,7 @@ func TestAProgramHasDepthBuffersOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestWhatWasQueuedIsNotLostWithTheConnection(t *testing.T) {
+func TestQueuedMessagesAreNotLostWithTheConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
 		require.NoError(t, server.Close())
@@ -507,7 +507,7 @@ func TestASetupThatFailsLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestAnAddressOrASizeThatCannotBeIsRefused(t *testing.T) {
+func TestAnImpossibleAddressOrSizeIsRefused(t *testing.T) {
 	ia := open(t, "loop")
 	ctx := within(t)
 	for _, address := range []string{"nowhere", "host:port", "host:1:2"} {

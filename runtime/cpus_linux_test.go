@@ -22,7 +22,7 @@ func (o *opener) Open(cfg hw.OpenConfig) (hw.Device, error) {
 	return dev, err
 }
 
-func TestAPollerThatCantRunWhereItShallFailsOpen(t *testing.T) {
+func TestOpenFailsIfThePollerCantRunOnItsCPUs(t *testing.T) {
 	for _, cpus := range [][]int{{1 << 20}, {-1}, {1000}} {
 		s := &opener{Provider: sim.New(sim.Config{})}
 		_, err := Open(context.Background(), "sim", WithProvider(s), WithPoller(PollerConfig{CPUs: cpus}))

@@ -11,7 +11,7 @@ import (
 // Go polls sockets when a processor has nothing to run, and a loop of Dequeue always
 // keeps the processor busy. The runtime's monitor still polls sockets, so messages come
 // late but are not lost.
-func TestADequeueLoopOnTheOnlyProcessorStillHearsItsPeer(t *testing.T) {
+func TestADequeueLoopOnTheOnlyProcessorGetsMessages(t *testing.T) {
 	p := connect(t, open(t, "iwarp"), polledQueue(64))
 	p.establish(t)
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))

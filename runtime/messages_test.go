@@ -37,7 +37,7 @@ func TestRefusalsSayWhatToMend(t *testing.T) {
 	}
 }
 
-func TestAFullDispatcherSaysWhoseAndWhoHasItsPlaces(t *testing.T) {
+func TestTheErrorOfAFullDispatcherNamesItAndItsUsers(t *testing.T) {
 	r := newCauseRig(t, "loop")
 	m, err := r.pz.Alloc(64, hw.AllPrivileges)
 	require.NoError(t, err)

@@ -116,7 +116,7 @@ func (p *pair) exchange(t *testing.T, n int, seed uint64) {
 	}
 }
 
-func TestAnAdapterClosesUnderConsumersWhoPoll(t *testing.T) {
+func TestAnAdapterClosesWhileConsumersPoll(t *testing.T) {
 	for seed := range uint64(20) {
 		s := sim.New(sim.Config{Seed: seed})
 		ia := open(t, "sim", WithProvider(s), WithPoller(PollerConfig{ConsumerPolls: true}))

@@ -37,7 +37,7 @@ func (a *asker) ask(t *testing.T, to *IA, qual uint64) *Endpoint {
 	return e
 }
 
-func TestARequestThatNobodyTookIsRejectedWhenItsDispatcherIsClosed(t *testing.T) {
+func TestAnUntakenRequestIsRejectedWhenItsDispatcherIsClosed(t *testing.T) {
 	const n = 40 // more than a channel holds
 	for _, name := range []string{"loop", "iwarp"} {
 		for _, cfg := range []DispatcherConfig{

@@ -14,7 +14,7 @@ import (
 
 // A call of DAT that no provider can do returns DAT's type, and matches
 // errors.ErrUnsupported.
-func TestWhatNoProviderCanDoIsSaidSo(t *testing.T) {
+func TestACallThatNoProviderSupportsIsUnsupported(t *testing.T) {
 	ia := open(t, "loop")
 	pz, err := ia.NewPZ()
 	require.NoError(t, err)

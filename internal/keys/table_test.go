@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func same(key uint32) uint32 { return key }
 
-func TestLookup(t *testing.T) {
+func TestLookupFindsTheKeysThatLive(t *testing.T) {
 	tab := New[uint32](1000)
 	key, v, err := tab.Insert(same)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestRemoveMakesDead(t *testing.T) {
 	assert.Zero(t, tab.Len())
 }
 
-func TestFullTable(t *testing.T) {
+func TestAFullTableTakesNoMoreKeys(t *testing.T) {
 	for _, n := range []int{1, 2, 511, 512, 513, 2000} {
 		tab := New[uint32](n)
 		seen := make(map[uint32]bool)

@@ -44,7 +44,7 @@ func TestTagCostsNothingUnlessBuiltWithRace(t *testing.T) {
 	assert.Equal(t, Enabled, unsafe.Sizeof(Tag{}) != 0)
 }
 
-func TestTagCatchesWhoeverIsNotTheOwner(t *testing.T) {
+func TestTagCatchesAGoroutineThatIsNotTheOwner(t *testing.T) {
 	misuses := map[string]func(*Tag){
 		"a check without an owner":        func(tag *Tag) { tag.Check() },
 		"a release without an owner":      func(tag *Tag) { tag.Release() },

@@ -27,7 +27,7 @@ func (d *whereabouts) Poll([]hw.WC) int {
 	return 0
 }
 
-func TestThePollersThreadRunsWhereItIsTold(t *testing.T) {
+func TestThePollersThreadRunsOnItsCPUs(t *testing.T) {
 	var may unix.CPUSet
 	require.NoError(t, unix.SchedGetaffinity(0, &may))
 	cpu := 0

@@ -175,7 +175,7 @@ func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 }
 
 // The clock is the bubble's, so the back-stop is exactly where the test expects it.
-func TestTheBackStopKeepsAwayFromConsumersWhoPoll(t *testing.T) {
+func TestTheBackStopNapsWhileConsumersPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev, to := newPolled(), newCollector()
 		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, to)
@@ -272,7 +272,7 @@ func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 // A consumer takes a completion, or takes it and goes to sleep, at each moment between
 // the back-stop's decision to sleep and its sleep. The back-stop may wait only if the
 // next completion wakes it.
-func TestTheBackStopFallsAsleepAmongConsumers(t *testing.T) {
+func TestTheBackStopWaitsOnlyIfTheNextCompletionWakesIt(t *testing.T) {
 	for _, hint := range []delivery.PollHint{delivery.PollNow, delivery.PollBeforeSleep} {
 		yield.Interleave(func() (first, second, check func()) {
 			dev := &drowsy{polled: newPolled()}

@@ -87,7 +87,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 
 // The poller pushes a completion at each moment between a deliverer's decision to park
 // and its sleep, and the deliverer parks at each moment of a push.
-func TestADelivererThatParksHearsOfEveryPush(t *testing.T) {
+func TestADelivererThatParksMissesNoPush(t *testing.T) {
 	for _, pushFirst := range []bool{false, true} {
 		yield.Interleave(func() (first, second, check func()) {
 			w, err := newWaker()
