@@ -6,6 +6,8 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
 	"godat/mem"
 )
 
@@ -123,6 +125,9 @@ type owed struct {
 	flags hw.Flags
 }
 
+// feed is what the endpoint feeds the dispatcher with.
+func (o owed) feed() delivery.Feed { return delivery.Feed{Streams: event.StreamDTO, Flags: o.flags} }
+
 // outlast keeps the dispatcher that Modify takes away in use, if receives are
 // posted for it. The caller calls done at the end; done releases the dispatcher if
 // Modify has failed.
@@ -131,14 +136,14 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	if o.to == nil || m.now.recv == o.to || !ctl.e.box.recvs.outstanding(ctl.e.box.word.Load()) || slices.Contains(ctl.owed, o) {
 		return func() {}, nil
 	}
-	if err := wiring(o.to).AttachDTO(o.flags); err != nil {
+	if err := wiring(o.to).Feeds().Attach(o.feed()); err != nil {
 		return nil, err
 	}
 	return func() {
 		if m.made {
 			ctl.owed = append(ctl.owed, o)
 		} else {
-			wiring(o.to).DetachDTO(o.flags)
+			wiring(o.to).Feeds().Detach(o.feed())
 		}
 	}, nil
 }
@@ -147,7 +152,7 @@ func (ctl *controls) outlast(m *modification) (done func(), err error) {
 // The caller holds the lock.
 func (ctl *controls) releaseOwed() {
 	for _, o := range ctl.owed {
-		wiring(o.to).DetachDTO(o.flags)
+		wiring(o.to).Feeds().Detach(o.feed())
 	}
 	ctl.owed = nil
 }

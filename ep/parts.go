@@ -88,7 +88,7 @@ func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 	_, was := old.feeds()
 	to, with := p.feeds()
 	for _, d := range to {
-		back, err := wiring(d).Refeed(was[d], with[d])
+		back, err := wiring(d).Feeds().Replace(was[d], with[d])
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (p *parts) giveBack(e *Endpoint, next *parts) error {
 	_, with := next.feeds()
 	for _, d := range to {
 		if with[d] == nil {
-			_, _ = wiring(d).Refeed(was[d], nil) // it fails only for feeds to add
+			_, _ = wiring(d).Feeds().Replace(was[d], nil) // it fails only for feeds to add
 		}
 	}
 	if p.pz != nil && p.pz != next.pz {

@@ -9,6 +9,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/delivery"
 )
 
 // pointKind names a kind of service point in errors.
@@ -45,6 +46,9 @@ type point struct {
 	gone    bool       // under closing: nothing is left to close
 }
 
+// requestFeed is what a point feeds its dispatcher with.
+var requestFeed = delivery.Feed{Streams: event.StreamCR}
+
 // start begins to listen. Requests may come before it returns.
 func (p *point) start(op, addr string, qual uint64) error {
 	a := p.adapter
@@ -54,14 +58,14 @@ func (p *point) start(op, addr string, qual uint64) error {
 	if err := checkAddress(op, addr, qual, hw.Arg2); err != nil {
 		return err
 	}
-	if err := wiring(p.to).Attach(event.StreamCR); err != nil {
+	if err := wiring(p.to).Feeds().Attach(requestFeed); err != nil {
 		return wrap(op, err)
 	}
 	asked := p.backlog
 	p.backlog = cmp.Or(asked, defaultBacklog)
 	l, err := a.dev.Listen(hw.ListenConfig{Addr: addr, Qual: qual, Backlog: asked, OnRequest: p.onRequest})
 	if err != nil {
-		wiring(p.to).Detach()
+		wiring(p.to).Feeds().Detach(requestFeed)
 		return wrap(op, err)
 	}
 	a.mu.Lock()
@@ -167,7 +171,7 @@ func (p *point) close(k pointKind) error {
 	if p.release != nil {
 		p.release()
 	}
-	wiring(p.to).Detach()
+	wiring(p.to).Feeds().Detach(requestFeed)
 	p.gone = true
 	// Last: an adapter's close that no longer sees the point must find it closed.
 	p.adapter.mu.Lock()

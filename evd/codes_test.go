@@ -101,7 +101,7 @@ func inState(t *testing.T, state string) *Dispatcher {
 		go func() { _, _, _ = d.Wait(t.Context(), 3) }()
 		synctest.Wait()
 	case "something feeds it":
-		require.NoError(t, d.inner.AttachDTO(hw.Default))
+		require.NoError(t, d.inner.Feeds().Attach(feed(event.StreamDTO)))
 	case "closed":
 		require.NoError(t, d.Close())
 	}
@@ -154,14 +154,14 @@ func TestAnyTwoStreamsMerge(t *testing.T) {
 		for b := range number {
 			d := newDispatcher(t, Config{Streams: a | b})
 			for s, n := range number {
-				err := d.inner.Attach(s)
+				err := d.inner.Feeds().Attach(feed(s))
 				if s&(a|b) == 0 {
 					isError(t, err, hw.InvalidParameter, hw.NoSubtype, s)
 					continue
 				}
 				require.NoError(t, err)
 				putEvent(t, d.inner.Main(), &event.Event{Number: n, Cookie: uint64(s)}, false)
-				d.inner.Detach()
+				d.inner.Feeds().Detach(feed(s))
 			}
 			var sum uint64
 			for _, c := range drain(t, d) {

@@ -37,7 +37,7 @@ func (d *Dispatcher) Dequeue(buf []event.Event) (int, error) {
 	if d == nil {
 		return 0, errDequeueNil
 	}
-	return d.inner.Dequeue(buf)
+	return d.inner.Consumer().Dequeue(buf)
 }
 
 // Wait waits until threshold events are queued, and returns the first one and how
@@ -67,7 +67,7 @@ func (d *Dispatcher) Wait(ctx context.Context, threshold int) (ev event.Event, n
 		return event.Event{}, 0, errWaitNil
 	}
 	var one [1]event.Event
-	nmore, err = d.inner.Wait(ctx, threshold, &one)
+	nmore, err = d.inner.Consumer().Wait(ctx, threshold, &one)
 	return one[0], nmore, err
 }
 
@@ -86,7 +86,7 @@ func (d *Dispatcher) Events(ctx context.Context) iter.Seq[event.Event] {
 		}
 		switch d.mode {
 		case ModeQueue:
-			d.inner.Iterate(ctx, yield)
+			d.inner.Consumer().Iterate(ctx, yield)
 		case ModeChannel:
 			iterate(ctx, d.inner.C(), yield)
 		case ModeBatch:

@@ -152,8 +152,7 @@ func TestNilAndClosedAreInvalidHandles(t *testing.T) {
 		for call, f := range map[string]func() error{
 			"Dequeue":      func() error { _, err := d.Dequeue(make([]event.Event, 1)); return err },
 			"Wait":         func() error { _, _, err := d.Wait(background, 1); return err },
-			"Attach":       func() error { return d.Wiring(door.Key{}).Attach(event.StreamDTO) },
-			"AttachDTO":    func() error { return d.Wiring(door.Key{}).AttachDTO(0) },
+			"Attach":       func() error { return d.Wiring(door.Key{}).Feeds().Attach(feed(event.StreamDTO)) },
 			"Query":        func() error { _, err := d.Query(0); return err },
 			"Resize":       func() error { return d.Resize(1) },
 			"Route":        func() error { _, err := d.Route(0, 0, 1); return err },
@@ -207,18 +206,22 @@ func TestSoftwareEvents(t *testing.T) {
 
 func TestAttachTakesOnlyTheDispatchersStreams(t *testing.T) {
 	d := newDispatcher(t, Config{Streams: event.StreamDTO | event.StreamConnection})
-	require.NoError(t, d.inner.Attach(event.StreamDTO))
-	require.NoError(t, d.inner.Attach(event.StreamDTO|event.StreamConnection))
-	isError(t, d.inner.Attach(event.StreamDTO|event.StreamAsync), hw.InvalidParameter, hw.NoSubtype)
+	feeds := d.inner.Feeds()
+	one, two := feed(event.StreamDTO), feed(event.StreamDTO|event.StreamConnection)
+	require.NoError(t, feeds.Attach(one))
+	require.NoError(t, feeds.Attach(two))
+	isError(t, feeds.Attach(feed(event.StreamDTO|event.StreamAsync)), hw.InvalidParameter, hw.NoSubtype)
 	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
-	d.inner.Detach()
+	feeds.Detach(one)
 	isError(t, d.Close(), hw.InvalidState, hw.StateEVDInUse)
 	require.True(t, d.inner.Main().Reserve(1), "a refused Close has no effect")
 	d.inner.Main().Release(1)
-	d.inner.Detach()
-	assert.Panics(t, d.inner.Detach)
+	feeds.Detach(two)
+	assert.Panics(t, func() { feeds.Detach(two) })
 	assert.NoError(t, d.Close())
 }
+
+func feed(s event.Streams) delivery.Feed { return delivery.Feed{Streams: s} }
 
 func TestQueryTellsHowManyEventsAreAdmitted(t *testing.T) {
 	for _, mode := range allModes {

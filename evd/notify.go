@@ -67,10 +67,10 @@ func (d *Dispatcher) setDisabled(op string, disabled bool) error {
 func (d *Dispatcher) arm() {
 	c := d.cno.Load()
 	if c == nil || d.disabled {
-		d.inner.SetNotifier(nil)
+		d.inner.Consumer().SetNotifier(nil)
 		return
 	}
-	d.inner.SetNotifier(func() { c.trigger(d) })
+	d.inner.Consumer().SetNotifier(func() { c.trigger(d) })
 }
 
 // leaveCNO removes the CNO of a dispatcher that closes.
@@ -78,7 +78,7 @@ func (d *Dispatcher) leaveCNO() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if c := d.cno.Swap(nil); c != nil {
-		d.inner.SetNotifier(nil)
+		d.inner.Consumer().SetNotifier(nil)
 		c.part(d, true)
 	}
 }
@@ -90,7 +90,7 @@ func (d *Dispatcher) SetUnwaitable() error {
 	if d.closed() {
 		return invalidHandle("evd.SetUnwaitable")
 	}
-	d.inner.SetUnwaitable()
+	d.inner.Consumer().SetUnwaitable()
 	return nil
 }
 
@@ -99,6 +99,6 @@ func (d *Dispatcher) ClearUnwaitable() error {
 	if d.closed() {
 		return invalidHandle("evd.ClearUnwaitable")
 	}
-	d.inner.ClearUnwaitable()
+	d.inner.Consumer().ClearUnwaitable()
 	return nil
 }

@@ -64,12 +64,12 @@ func (d *Dispatcher) state() State {
 	if d.disabled {
 		s = StateDisabled
 	}
-	if d.inner.Unwaitable() {
+	if d.inner.Consumer().Unwaitable() {
 		s |= StateUnwaitable
 	} else {
 		s |= StateWaitable
 	}
-	return s | State(d.inner.FeedConfig())<<configShift
+	return s | State(d.inner.Feeds().Config())<<configShift
 }
 
 // Resize changes the queue's length to qlen events. It keeps all events and their

@@ -22,6 +22,9 @@ const (
 	asyncNodes = 1024
 )
 
+// asyncFeed is what an adapter feeds its dispatcher of asynchronous errors with.
+var asyncFeed = delivery.Feed{Streams: event.StreamAsync}
+
 // asyncErrors turns what a device reports on its own into events and log lines.
 type asyncErrors struct {
 	// Immutable after newAsyncErrors.
@@ -56,7 +59,7 @@ func newAsyncErrors(cfg *config, ia *IA) (*asyncErrors, error) {
 	if a.to == nil {
 		return a, nil
 	}
-	return a, wiring(a.to).Attach(event.StreamAsync)
+	return a, wiring(a.to).Feeds().Attach(asyncFeed)
 }
 
 // close detaches from the dispatcher. A dispatcher that the adapter made is aborted:
@@ -65,7 +68,7 @@ func (a *asyncErrors) close() {
 	if a.to == nil {
 		return
 	}
-	wiring(a.to).Detach()
+	wiring(a.to).Feeds().Detach(asyncFeed)
 	if a.own {
 		wiring(a.to).Abort()
 	}

@@ -28,7 +28,9 @@ type AsyncNode struct {
 // own. Errors go before connection requests, and each kind is first come, first
 // served.
 type asyncList struct {
-	count     atomic.Int32 // may be read without mu, before taking it
+	count atomic.Int32 // may be read without mu, before taking it
+	d     *Dispatcher  // immutable
+
 	mu        sync.Mutex
 	errors    nodes
 	requests  nodes
@@ -44,7 +46,7 @@ type nodes struct{ first, last *AsyncNode }
 // block. On a closed dispatcher it does nothing.
 func (d *Dispatcher) PutAsync(node *AsyncNode) {
 	if d != nil {
-		d.putListed(&d.async.errors, node)
+		d.async.put(&d.async.errors, node)
 	}
 }
 
@@ -53,55 +55,21 @@ func (d *Dispatcher) PutAsync(node *AsyncNode) {
 // because any stranger can cause them. They take no place that an endpoint could
 // reserve.
 func (d *Dispatcher) PutRequest(node *AsyncNode) {
-	d.mu.Lock()
-	if d.requests == nil {
-		d.requests = make(map[*AsyncNode]struct{})
-	}
-	d.requests[node] = struct{}{}
-	d.mu.Unlock()
-	d.putListed(&d.async.requests, node)
+	d.requests.add(node)
+	d.async.put(&d.async.requests, node)
 }
 
 // ForgetRequest removes a request that was answered. The request need not have been
 // put.
-func (d *Dispatcher) ForgetRequest(node *AsyncNode) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.requests, node)
-}
+func (d *Dispatcher) ForgetRequest(node *AsyncNode) { d.requests.remove(node) }
 
-// dropRequests calls Drop of each request that is not answered. The dispatcher
-// can't tell which of their events are still in a channel, so each request knows
-// whether the program took it. The dispatcher is closed.
-func (d *Dispatcher) dropRequests() {
-	d.mu.Lock()
-	nodes := d.requests
-	d.requests = nil
-	d.mu.Unlock()
-	for node := range nodes {
-		if node.Drop != nil {
-			node.Drop()
-		}
-	}
-}
-
-func (d *Dispatcher) putListed(to *nodes, node *AsyncNode) {
-	if d.main.closed() || !node.pending.CompareAndSwap(false, true) {
+// put lists an event, unless it is listed already, and delivers what it can.
+func (l *asyncList) put(to *nodes, node *AsyncNode) {
+	if l.d.main.closed() || !node.pending.CompareAndSwap(false, true) {
 		return
 	}
-	d.async.push(to, node)
-	q := &d.main
-	switch q.kind {
-	case KindChannel:
-		d.sendAsync()
-	case KindBatch:
-		q.batches.mu.Lock()
-		q.batches.takeAsync()
-		q.batches.mu.Unlock()
-	default:
-		q.notify.Store(due)
-		q.Flush()
-	}
+	l.push(to, node)
+	l.d.main.takeListed()
 }
 
 func (l *asyncList) push(to *nodes, node *AsyncNode) {
@@ -152,137 +120,59 @@ func (l *asyncList) takeFrom(from *nodes, buf []event.Event) (n int) {
 	return n
 }
 
-// takeListed is take for when a ring was replaced, or listed events wait. It takes
-// all errors, then as many requests as other events, or a flood of requests from
-// strangers would keep the consumer from its completions. The caller is the
-// consumer.
-//
-//go:noinline
-func (q *Queue) takeListed(buf []event.Event) (n int) {
-	l := &q.d.async
-	if l.count.Load() == 0 {
-		return q.ring.Take(buf)
-	}
-	n = l.takeFrom(&l.errors, buf)
-	share := len(buf) - n
-	if q.ring.Ready(1) != 0 {
-		if q.requestsFirst = !q.requestsFirst; q.requestsFirst {
-			share++
-		}
-		share /= 2
-	}
-	n += l.takeFrom(&l.requests, buf[n:n+share])
-	n += q.ring.Take(buf[n:])
-	return n + l.takeFrom(&l.requests, buf[n:])
+// counts returns how many listed events wait, and how many were delivered.
+func (l *asyncList) counts() (waiting, delivered uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return uint64(l.count.Load()), l.delivered
 }
 
-// takeAsync moves as many listed events into the batch as there is room for. The
-// rest follows when a batch is released. The caller holds mu.
-func (b *batcher) takeAsync() {
-	for b.errs < asyncRoom && b.cur != nil {
-		var ev event.Event
-		if !b.q.d.async.pop(&ev) {
-			return
-		}
-		b.errs++
-		b.cur.errs++
-		b.add(&ev, false)
-		if b.cur != nil {
-			b.trySend()
-		}
-	}
-}
-
-// sendAsync moves listed events into the channel. A receiver does not announce that
-// it made room in a channel, so if there is no room, a goroutine looks from time to
-// time.
-func (d *Dispatcher) sendAsync() {
-	if d.trySendAsync() {
+// send moves listed events into the dispatcher's channel. A receiver does not
+// announce that it made room in a channel, so if there is no room, a goroutine looks
+// from time to time.
+func (l *asyncList) send(c *channel) {
+	if c.takeListed(l) {
 		return
 	}
-	d.async.mu.Lock()
-	defer d.async.mu.Unlock()
-	if !d.async.pumping && !d.main.closed() {
-		d.async.pumping = true
-		d.async.pump.Add(1)
-		go d.pumpAsync()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.pumping && !l.d.main.closed() {
+		l.pumping = true
+		l.pump.Add(1)
+		go l.runPump(c)
 	}
 }
-
-// trySendAsync reports whether all listed events were sent.
-func (d *Dispatcher) trySendAsync() bool {
-	q := &d.main
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.sendHeld() // before reserveSlow, which locks mu for held events when it refuses
-	var ev event.Event
-	for d.async.count.Load() != 0 {
-		if !q.mayList() || !q.reserveSlow(1, asyncRoom) {
-			return false
-		}
-		if !d.async.pop(&ev) {
-			q.giveBack(1)
-			break
-		}
-		q.send(&ev)
-		q.sent()
-		q.listed++
-		q.listedAt = q.sends()
-	}
-	return true
-}
-
-// mayList reports whether the channel holds fewer than asyncRoom listed events. It
-// can't tell which events were received, but all listed events were received in two
-// cases: the channel is empty; or, of the events sent after the last listed one, at
-// least as many have left the channel as could have been on their way when that one
-// was sent. The caller holds mu.
-func (q *Queue) mayList() bool {
-	if q.listed < asyncRoom {
-		return true
-	}
-	sends := q.sends()
-	inside := uint64(len(q.ch))
-	if inside == 0 || int64(sends-inside-q.listedAt) >= inFlight {
-		q.listed = 0
-	}
-	return q.listed == 0
-}
-
-// sends returns how many events were sent, without those that their sender has not
-// counted yet.
-func (q *Queue) sends() uint64 { return q.done.Load() - q.unused.Load() }
 
 // stop waits for the pump's goroutine. The dispatcher is closed, so no pump starts
 // any more after stop has had mu.
 func (l *asyncList) stop() {
 	l.mu.Lock()
-	l.mu.Unlock() //nolint:staticcheck // who held it has started its goroutine
+	l.mu.Unlock() //nolint:staticcheck // a caller of send that held it has started the pump
 	l.pump.Wait()
 }
 
-// pumpInterval is how often pumpAsync looks for room.
+// pumpInterval is how often the pump looks for room.
 const pumpInterval = time.Millisecond
 
-// pumpAsync sends the listed events that found no room, until all are sent or the
+// runPump sends the listed events that found no room, until all are sent or the
 // dispatcher is closed.
-func (d *Dispatcher) pumpAsync() {
-	defer d.async.pump.Done()
+func (l *asyncList) runPump(c *channel) {
+	defer l.pump.Done()
 	tick := time.NewTicker(pumpInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			d.trySendAsync()
-		case <-d.stop:
+			c.takeListed(l)
+		case <-l.d.stop:
 			return
 		}
-		d.async.mu.Lock()
-		if d.async.count.Load() == 0 {
-			d.async.pumping = false
-			d.async.mu.Unlock()
+		l.mu.Lock()
+		if l.count.Load() == 0 {
+			l.pumping = false
+			l.mu.Unlock()
 			return
 		}
-		d.async.mu.Unlock()
+		l.mu.Unlock()
 	}
 }

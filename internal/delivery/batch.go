@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"godat/hw/event"
-
 	"godat/internal/yield"
 )
 
@@ -33,13 +32,15 @@ func (b *Batch) Release() { b.b.release(b) }
 // reservations. Otherwise the batch keeps filling until the consumer releases one.
 type batcher struct {
 	// Immutable.
-	q      *Queue
-	outlet func(*Batch) // never blocks
-	end    func()       // called after the last batch
-	all    []Batch
-	size   int // the most events in a batch
-	min    int // the fewest, unless an event is urgent
-	room   int // the most events that there can be
+	q    *Queue
+	sink func(*Batch) // takes the batches that are sent; never blocks
+	end  func()       // called after the last batch
+	all  []Batch
+	size int // the most events in a batch
+	min  int // the fewest, unless an event is urgent
+	room int // the most events that there can be
+
+	notice notice // due if flush may have something to send
 
 	mu     sync.Mutex
 	cur    *Batch   // being filled; nil when no batch is free
@@ -80,7 +81,7 @@ func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
 func (b *batcher) put(ev *event.Event, silent bool) {
 	b.mu.Lock()
 	b.add(ev, silent)
-	b.settle()
+	b.sendIfHalf()
 	b.mu.Unlock()
 }
 
@@ -91,7 +92,7 @@ func (b *batcher) putAll(evs []event.Event) {
 		b.addAll(evs[:n])
 		evs = evs[n:]
 	}
-	b.settle()
+	b.sendIfHalf()
 	b.mu.Unlock()
 }
 
@@ -130,9 +131,9 @@ func (b *batcher) note(ev *event.Event, silent bool) {
 	}
 }
 
-// settle sets notify if Flush has something to send, and sends the current batch if
-// it has half of the limit in it.
-func (b *batcher) settle() {
+// sendIfHalf sends the current batch if it has half of the limit in it, and sets the
+// notice if Flush has something to send.
+func (b *batcher) sendIfHalf() {
 	if b.q.closed() {
 		b.finish()
 		return
@@ -143,8 +144,8 @@ func (b *batcher) settle() {
 	if len(b.cur.evs) >= b.half() {
 		b.trySend()
 	}
-	if b.loud && b.q.notify.Load() != due {
-		b.q.notify.Store(due)
+	if b.loud && !b.notice.due() {
+		b.notice.set()
 	}
 }
 
@@ -182,7 +183,7 @@ func (b *batcher) send() {
 	c.sent = true
 	b.next()
 	yield.Point()
-	b.outlet(c)
+	b.sink(c)
 }
 
 // next begins a batch, if one is free.
@@ -194,8 +195,8 @@ func (b *batcher) next() {
 		b.nfree--
 	}
 	b.loud, b.urgent, b.wanted = false, false, false
-	if b.q.notify.Load() != quiet {
-		b.q.notify.Store(quiet)
+	if b.notice.due() {
+		b.notice.clear()
 	}
 }
 
@@ -218,7 +219,7 @@ func (b *batcher) release(c *Batch) {
 	c.sent = false
 	b.out -= n
 	b.errs -= c.errs
-	b.q.done.Add(uint64(n - c.errs))
+	b.q.places.done.Add(uint64(n - c.errs))
 	c.errs = 0
 	c.evs = c.evs[:0]
 	b.free[b.after(b.nfree)] = c
@@ -227,7 +228,7 @@ func (b *batcher) release(c *Batch) {
 		b.next()
 	}
 	if b.q.d.async.count.Load() != 0 {
-		b.takeAsync()
+		b.takeListed()
 	}
 	if b.wanted {
 		b.trySend()
@@ -236,8 +237,32 @@ func (b *batcher) release(c *Batch) {
 	b.mu.Unlock()
 }
 
+// takeListed moves as many listed events into the batch as there is room for. The
+// rest follows when a batch is released.
+func (b *batcher) takeListed() {
+	for b.errs < asyncRoom && b.cur != nil {
+		var ev event.Event
+		if !b.q.d.async.pop(&ev) {
+			return
+		}
+		b.errs++
+		b.cur.errs++
+		b.add(&ev, false)
+		if b.cur != nil {
+			b.trySend()
+		}
+	}
+}
+
+// putListed is takeListed for callers that do not hold mu.
+func (b *batcher) putListed() {
+	b.mu.Lock()
+	b.takeListed()
+	b.mu.Unlock()
+}
+
 // half is how many events the current batch keeps at most.
-func (b *batcher) half() int { return max(1, int(b.q.limit.Load()/2)) }
+func (b *batcher) half() int { return max(1, int(b.q.places.limit.Load()/2)) }
 
 func (b *batcher) tryFinish() {
 	b.mu.Lock()
@@ -261,7 +286,7 @@ func (b *batcher) finish() {
 			pending = len(b.cur.evs)
 		}
 	}
-	producers := q.reserved.Load()&^closedBit - q.done.Load() - uint64(b.out+pending-b.errs)
+	producers := q.places.granted() - q.places.done.Load() - uint64(b.out+pending-b.errs)
 	if producers == 0 && pending == 0 {
 		b.ended = true
 		b.end()

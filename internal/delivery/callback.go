@@ -55,17 +55,19 @@ func (u *upcalls) start() {
 // run is the task.
 func (u *upcalls) run() {
 	u.running <- struct{}{}
+	u.d.main.consumer.turn.own.Acquire()
 	u.goroutine.Store(owner.Goroutine())
 	again := true
-	defer func() { u.leave(again) }()
+	defer func() { u.endTask(again) }()
 	again = u.work()
 }
 
-// leave ends the task. Another one follows if there is more to do, and also when the
+// endTask ends the task. Another one follows if there is more to do, and also when the
 // callback ended the goroutine, by runtime.Goexit or by a panic that the program's
 // own pool recovers: the dispatcher goes on with the next events.
-func (u *upcalls) leave(again bool) {
+func (u *upcalls) endTask(again bool) {
 	u.goroutine.Store(0)
+	u.d.main.consumer.turn.own.Release()
 	<-u.running
 	if again {
 		u.start()
@@ -85,7 +87,7 @@ func (u *upcalls) work() (again bool) {
 		yield.Point()
 		u.scheduled.Store(false)
 		yield.Point()
-		if q.notify.Load() != due || q.closed() || !u.scheduled.CompareAndSwap(false, true) {
+		if !q.consumer.notice.due() || q.closed() || !u.scheduled.CompareAndSwap(false, true) {
 			return false
 		}
 	}
@@ -94,28 +96,26 @@ func (u *upcalls) work() (again bool) {
 // drain calls back until no event is queued. It returns false when it has used up
 // its share of the pool before that.
 func (u *upcalls) drain(q *Queue) bool {
+	c := &q.consumer
 	for range callbackTurns {
 		if q.closed() {
 			return true
 		}
-		q.notify.Store(quiet)
+		c.notice.clear()
 		yield.Point()
-		claimed := q.ring.Tail()
-		n := q.take(u.buf)
-		q.release()
+		claimed := c.ring.Tail()
+		n := c.take(u.buf)
+		c.turn.free(c.ring.Next())
 		if n > 0 {
 			u.callback(u.buf[:n])
 			continue
 		}
-		if q.ring.Next() >= claimed {
+		if !c.gap(claimed, 0) {
 			return true
 		}
-		// A gap: see the values of notify. Look again, because the gap may be
-		// filled by now.
+		// The gap may be filled by now: look again.
 		yield.Point()
-		q.notify.CompareAndSwap(quiet, gapped)
-		yield.Point()
-		if q.queued(1) == 0 {
+		if c.ready(1) == 0 {
 			return true
 		}
 	}
@@ -129,12 +129,8 @@ func (u *upcalls) stop() {
 	<-u.running
 }
 
-// InUpcall reports whether the calling goroutine is inside this dispatcher's
-// callback, where control calls that wait are INVALID_STATE.
-func (d *Dispatcher) InUpcall() bool {
-	if d.upcalls == nil {
-		return false
-	}
-	g := d.upcalls.goroutine.Load()
+// inside reports whether the calling goroutine is in the callback.
+func (u *upcalls) inside() bool {
+	g := u.goroutine.Load()
 	return g != 0 && g == owner.Goroutine()
 }

@@ -1,92 +1,194 @@
 package delivery
 
 import (
+	"sync"
+	"sync/atomic"
+
+	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/yield"
 )
 
-// Delivery through a channel of events, the dispatcher's own or a route's.
+// channel is delivery through a channel of events, the dispatcher's own or a
+// route's.
 //
 // The producer of an event that notifies sends it without a lock, unless silent
 // events are held: then all events go through mu, so that none overtakes another.
 // held goes back to 0 only after the last held event was sent, and until then every
 // producer locks mu.
+type channel struct {
+	// Immutable.
+	q      *Queue
+	ch     chan event.Event
+	filter Filter // nil: none
+
+	held     atomic.Int32 // len(hold)
+	finished atomic.Bool
+
+	mu       sync.Mutex
+	hold     []event.Event // silent events
+	listed   int           // listed events that may be in the channel
+	listedAt uint64        // sends when the last of them was sent
+}
+
+// inFlight is how many events may count twice at a time, between their send and the
+// count of it.
+const inFlight = 64
+
+// asyncRoom is how many listed events, which have no reservation, may be in a
+// channel or in batches at a time. Their room is beyond the limit, so that they
+// need not wait behind reservations without events.
+const asyncRoom = 16
+
+// slack is how many places a channel has beyond those that its owner asked for:
+// inFlight for the events that count twice, and asyncRoom for the listed events,
+// which count as others do once they are in the channel.
+const slack = inFlight + asyncRoom
+
+// doneEvery is how many sends of PutAll share one update of done.
+const doneEvery = 8
+
+// init makes c the channel of q, with room for so many events.
+func (c *channel) init(q *Queue, maxLen int) {
+	c.q = q
+	c.ch = make(chan event.Event, maxLen+slack+asyncRoom)
+	c.hold = make([]event.Event, 0, maxLen/2+1)
+}
+
+// accepts reports whether the filter accepts an event with these fields.
+func (c *channel) accepts(source any, number event.Number, status hw.Status, cookie uint64, data any) bool {
+	return c.filter == nil || c.filter(source, number, status, cookie, data)
+}
 
 // send puts ev into the channel, which has room, because the place was reserved.
-func (q *Queue) send(ev *event.Event) {
+func (c *channel) send(ev *event.Event) {
 	if !assertions {
-		q.ch <- *ev
+		c.ch <- *ev
 		return
 	}
 	select {
-	case q.ch <- *ev:
+	case c.ch <- *ev:
 	default:
 		panic("evd: a channel overflowed")
 	}
 }
 
 // putHeld is Put for a silent event, or while silent ones are held.
-func (q *Queue) putHeld(ev *event.Event, silent bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (c *channel) putHeld(ev *event.Event, silent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !silent {
-		q.sendHeld()
-		q.send(ev)
-		q.sent()
+		c.sendHeld()
+		c.send(ev)
+		c.q.sent()
 		return
 	}
-	q.hold = append(q.hold, *ev) // within its capacity
-	q.held.Store(int32(len(q.hold)))
+	c.hold = append(c.hold, *ev) // within its capacity
+	c.held.Store(int32(len(c.hold)))
 	yield.Point()
-	if len(q.hold) >= q.half() || q.closed() {
-		q.sendHeld()
-	}
-}
-
-// sendHeld moves the held events into the channel. The caller holds mu.
-func (q *Queue) sendHeld() {
-	if len(q.hold) == 0 {
-		return
-	}
-	q.sendAll(q.hold)
-	clear(q.hold)
-	q.hold = q.hold[:0]
-	yield.Point()
-	q.held.Store(0)
-}
-
-// sendAll sends evs and counts them, a few at a time.
-func (q *Queue) sendAll(evs []event.Event) {
-	for len(evs) > 0 {
-		n := min(len(evs), doneEvery)
-		for i := range evs[:n] {
-			q.send(&evs[i])
-		}
-		yield.Point()
-		q.giveBack(uint64(n))
-		evs = evs[n:]
-	}
-}
-
-// putEach is PutAll for the kinds that take one event at a time.
-func (q *Queue) putEach(evs []event.Event) {
-	for len(evs) > 0 {
-		n := 0
-		if q.kind == KindChannel && q.held.Load() == 0 && !q.filter {
-			for n < len(evs) && (evs[n].Flags&event.Silent == 0 || !maySilence(&evs[n])) {
-				n++
-			}
-		}
-		if n > 0 {
-			q.sendAll(evs[:n])
-		} else {
-			n = 1
-			q.Put(&evs[0], evs[0].Flags&event.Silent != 0)
-		}
-		evs = evs[n:]
+	if len(c.hold) >= c.half() || c.q.closed() {
+		c.sendHeld()
 	}
 }
 
 // half is how many silent events are held at most: half of the length that the
 // program asked for.
-func (q *Queue) half() int { return max(1, (int(q.limit.Load())-slack)/2) }
+func (c *channel) half() int { return max(1, (int(c.q.places.limit.Load())-slack)/2) }
+
+// sendHeld moves the held events into the channel. The caller holds mu.
+func (c *channel) sendHeld() {
+	if len(c.hold) == 0 {
+		return
+	}
+	c.sendAll(c.hold)
+	clear(c.hold)
+	c.hold = c.hold[:0]
+	yield.Point()
+	c.held.Store(0)
+}
+
+// flushHeld is sendHeld for callers that do not hold mu.
+func (c *channel) flushHeld() {
+	if c.held.Load() == 0 {
+		return
+	}
+	c.mu.Lock()
+	c.sendHeld()
+	c.mu.Unlock()
+}
+
+// sendAll sends evs and counts them, a few at a time.
+func (c *channel) sendAll(evs []event.Event) {
+	for len(evs) > 0 {
+		n := min(len(evs), doneEvery)
+		for i := range evs[:n] {
+			c.send(&evs[i])
+		}
+		yield.Point()
+		c.q.giveBack(uint64(n))
+		evs = evs[n:]
+	}
+}
+
+// direct counts the first of evs that go into the channel without a lock.
+func (c *channel) direct(evs []event.Event) (n int) {
+	if c.held.Load() != 0 || c.filter != nil {
+		return 0
+	}
+	for n < len(evs) && (evs[n].Flags&event.Silent == 0 || !maySilence(&evs[n])) {
+		n++
+	}
+	return n
+}
+
+// takeListed moves listed events into the channel. It reports whether all of them
+// were sent.
+func (c *channel) takeListed(l *asyncList) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sendHeld() // before reserveSlow, which locks mu for held events when it refuses
+	var ev event.Event
+	for l.count.Load() != 0 {
+		if !c.mayList() || !c.q.reserveSlow(1, asyncRoom) {
+			return false
+		}
+		if !l.pop(&ev) {
+			c.q.giveBack(1)
+			break
+		}
+		c.send(&ev)
+		c.q.sent()
+		c.listed++
+		c.listedAt = c.q.places.sends()
+	}
+	return true
+}
+
+// mayList reports whether the channel holds fewer than asyncRoom listed events. It
+// can't tell which events were received, but all listed events were received in two
+// cases: the channel is empty; or, of the events sent after the last listed one, at
+// least as many have left the channel as could have been on their way when that one
+// was sent. The caller holds mu.
+func (c *channel) mayList() bool {
+	if c.listed < asyncRoom {
+		return true
+	}
+	sends := c.q.places.sends()
+	inside := uint64(len(c.ch))
+	if inside == 0 || int64(sends-inside-c.listedAt) >= inFlight {
+		c.listed = 0
+	}
+	return c.listed == 0
+}
+
+// tryFinish closes the channel once the queue is closed and no reservation is left:
+// no producer can send any more.
+func (c *channel) tryFinish() {
+	q := c.q
+	if q.places.idle() && c.finished.CompareAndSwap(false, true) {
+		close(c.ch)
+		if q.route != nil {
+			q.d.routes.drop(q.route)
+		}
+	}
+}

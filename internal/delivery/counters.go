@@ -1,5 +1,13 @@
 package delivery
 
+import "sync"
+
+// tally remembers the counters of a dispatcher at the last reset.
+type tally struct {
+	mu  sync.Mutex
+	was Counters
+}
+
 // Counters say what happened on a dispatcher; see evd.Counters.
 type Counters struct {
 	Events uint64 // events that came
@@ -12,12 +20,17 @@ type Counters struct {
 // call with reset; evd.Dispatcher.Counters says more.
 func (d *Dispatcher) Counters(reset bool) Counters {
 	now := d.main.counters()
-	now.Lost, now.Sleeps = d.overflow.lost.Load(), d.sleeps.Load()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	was := d.counted
+	now.Lost, now.Sleeps = d.overflow.lost.Load(), d.main.consumer.sleeps.Load()
+	return d.tally.since(now, reset)
+}
+
+// since returns the counters since the last reset, given those of all the time.
+func (t *tally) since(now Counters, reset bool) Counters {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.was
 	if reset {
-		d.counted = now
+		t.was = now
 	}
 	return Counters{
 		Events: since(now.Events, was.Events), Taken: since(now.Taken, was.Taken),
@@ -35,27 +48,20 @@ func (q *Queue) counters() (c Counters) {
 	waiting, delivered := q.d.async.counts()
 	switch q.kind {
 	case KindRing, KindCallback:
-		c.Taken = q.cons.Load()>>consShift + delivered
-		c.Events = q.ring.Tail() + delivered + waiting
+		c.Taken = q.consumer.turn.taken() + delivered
+		c.Events = q.consumer.ring.Tail() + delivered + waiting
 	case KindChannel: // listed events are sent like others
-		inside := uint64(len(q.ch))
-		sent := q.done.Load() - q.unused.Load()
+		inside := uint64(len(q.channel.ch))
+		sent := q.places.sends()
 		c.Taken = since(sent, inside)
-		c.Events = sent + uint64(q.held.Load()) + waiting
+		c.Events = sent + uint64(q.channel.held.Load()) + waiting
 	case KindBatch:
 		queued, errs := q.batches.counts()
-		c.Taken = q.done.Load() - q.unused.Load() + since(delivered, errs)
+		c.Taken = q.places.sends() + since(delivered, errs)
 		c.Events = c.Taken + queued + waiting
 	default:
 	}
 	return c
-}
-
-// counts returns how many listed events wait, and how many were delivered.
-func (l *asyncList) counts() (waiting, delivered uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return uint64(l.count.Load()), l.delivered
 }
 
 // counts returns how many events are not released, and how many of them are listed

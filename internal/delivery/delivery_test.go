@@ -98,7 +98,7 @@ func (d *Dispatcher) Events(ctx context.Context) iter.Seq[event.Event] {
 	return func(yield func(event.Event) bool) {
 		switch d.main.kind {
 		case KindRing:
-			d.Iterate(ctx, yield)
+			d.Consumer().Iterate(ctx, yield)
 		case KindChannel:
 			for ev := range untilDone(ctx, d.C()) {
 				if !yield(ev) {
@@ -171,7 +171,7 @@ func putEvent(t testing.TB, q *Queue, ev *event.Event, silent bool) {
 func drain(t testing.TB, d *Dispatcher) []uint64 {
 	t.Helper()
 	buf := make([]event.Event, 1<<12)
-	n, err := d.Dequeue(buf)
+	n, err := d.Consumer().Dequeue(buf)
 	require.NoError(t, err)
 	return cookies(buf[:n])
 }
@@ -230,13 +230,13 @@ func closed[T any](ch <-chan T) bool {
 }
 
 // sleeping reports whether a goroutine sleeps in Wait or in an iterator.
-func sleeping(d *Dispatcher) bool { return d.main.parked.Load() != 0 }
+func sleeping(d *Dispatcher) bool { return d.main.consumer.parked.Load() != 0 }
 
 var allModes = []Kind{KindRing, KindChannel, KindBatch, KindCallback}
 
 // waitOne is Wait that returns the event.
 func waitOne(d *Dispatcher, ctx context.Context, threshold int) (event.Event, int, error) { //nolint:revive // as Wait has them
 	var one [1]event.Event
-	nmore, err := d.Wait(ctx, threshold, &one)
+	nmore, err := d.Consumer().Wait(ctx, threshold, &one)
 	return one[0], nmore, err
 }

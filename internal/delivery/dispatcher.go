@@ -3,7 +3,6 @@ package delivery
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"godat/hw"
 	"godat/hw/event"
@@ -44,32 +43,26 @@ type Filter func(source any, number event.Number, status hw.Status, cookie uint6
 // events into, and the counts of what feeds them. Its methods may be called from
 // any goroutine.
 type Dispatcher struct {
+	main Queue // first, so that the lines of a Queue are cache lines
+
 	// Immutable.
-	public    fmt.Stringer
-	ia        any
-	streams   event.Streams
-	resizeMax int
-	onClose   func()
-	upcalls   *upcalls // KindCallback
-	filter    Filter   // nil: none; see SetFilter
-	front     *Queue   // of an over-committed dispatcher
-	stop      chan struct{}
+	public  fmt.Stringer
+	ia      any
+	streams event.Streams
+	onClose func()
+	upcalls *upcalls      // KindCallback
+	front   *Queue        // of an over-committed dispatcher
+	stop    chan struct{} // closed with the dispatcher
 
-	// Shared, without a lock.
-	routes     atomic.Pointer[[]*Route] // nil: none; an empty list: see overcommit
-	main       Queue
-	async      asyncList
-	shots      shotPool
-	overflow   overflow
-	notifier   atomic.Pointer[func()] // see SetNotifier
-	pollDevice atomic.Pointer[func(PollHint)]
-	sleeps     atomic.Uint64 // see Counters
-
-	mu       sync.Mutex
-	feeds    feeds
-	expected int                     // the threshold of the goroutine in Wait, if more than one
-	counted  Counters                // the counters at the last reset
-	requests map[*AsyncNode]struct{} // not answered yet
+	// Each of these guards itself.
+	routes   routes
+	async    asyncList
+	requests requestSet
+	shots    shotPool
+	overflow overflow
+	feeds    Feeds
+	length   length
+	tally    tally
 	closing  sync.Once
 }
 
@@ -78,29 +71,27 @@ func (d *Dispatcher) Init(cfg *Config) {
 	d.public = cfg.Public
 	d.ia = cfg.IA
 	d.streams = cfg.Streams
-	d.resizeMax = cfg.ResizeMax
 	d.onClose = cfg.Closing
 	d.stop = make(chan struct{})
+	d.main.consumer.d = d
+	d.async.d = d
+	d.feeds.d = d
+	d.length.d, d.length.max = d, cfg.ResizeMax
 	q := &d.main
-	switch cfg.Kind {
-	case KindChannel:
+	if cfg.Kind == KindChannel {
 		q.initChannel(d, cfg.QLen, cfg.MaxLen)
 		return
-	case KindCallback:
-		d.upcalls = newUpcalls(d, cfg)
-	case KindRing:
-		q.spins = spins
-		q.token = make(chan struct{}, 1)
-		q.turn = make(chan struct{}, 1)
-	default:
 	}
 	q.kind = cfg.Kind
 	q.d = d
-	q.limit.Store(uint64(cfg.QLen))
+	q.places.limit.Store(uint64(cfg.QLen))
 	if cfg.Kind == KindBatch {
 		q.batches = newBatcher(q, cfg.MaxLen, cfg.BatchMin, cfg.BatchMax)
 	} else {
-		q.ring.grow(cfg.MaxLen)
+		q.consumer.init(cfg.MaxLen)
+	}
+	if cfg.Kind == KindCallback {
+		d.upcalls = newUpcalls(d, cfg)
 	}
 	if cfg.Overcommit {
 		d.overcommit(cfg.Async)
@@ -111,19 +102,18 @@ func (d *Dispatcher) Init(cfg *Config) {
 func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 	q.kind = KindChannel
 	q.d = d
-	q.limit.Store(uint64(qlen + slack))
-	q.ch = make(chan event.Event, maxLen+slack+asyncRoom)
-	q.hold = make([]event.Event, 0, maxLen/2+1)
+	q.places.limit.Store(uint64(qlen + slack))
+	q.channel.init(q, maxLen)
 }
 
 // SetFilter sets the filter that sees each event of KindChannel before the event goes
 // into the channel. The filter does not see connection requests, asynchronous errors,
 // and the events of routes and one-shots. The dispatcher's maker calls SetFilter before
 // the first event.
-func (d *Dispatcher) SetFilter(f Filter) { d.filter, d.main.filter = f, f != nil }
+func (d *Dispatcher) SetFilter(f Filter) { d.main.channel.filter = f }
 
 // C is the channel of events of KindChannel.
-func (d *Dispatcher) C() <-chan event.Event { return d.main.ch }
+func (d *Dispatcher) C() <-chan event.Event { return d.main.channel.ch }
 
 // AllBatches are all the batches of KindBatch.
 func (d *Dispatcher) AllBatches() []Batch { return d.main.batches.all }
@@ -132,11 +122,17 @@ func (d *Dispatcher) AllBatches() []Batch { return d.main.batches.all }
 // batches; end is called after the last batch was sent. The program's side calls
 // SendBatches before the first event.
 func (d *Dispatcher) SendBatches(send func(*Batch), end func()) {
-	d.main.batches.outlet, d.main.batches.end = send, end
+	d.main.batches.sink, d.main.batches.end = send, end
 }
+
+// Consumer returns the side of the dispatcher that takes events from its ring.
+func (d *Dispatcher) Consumer() *Consumer { return &d.main.consumer }
 
 // Closed reports whether the dispatcher is closed.
 func (d *Dispatcher) Closed() bool { return d.main.closed() }
+
+// Streams returns the kinds of events that the dispatcher takes.
+func (d *Dispatcher) Streams() event.Streams { return d.streams }
 
 // Serves reports whether objects of the adapter ia may use the dispatcher: not if
 // it was made on another one.
@@ -149,10 +145,8 @@ func (d *Dispatcher) Takes(s event.Streams) bool { return s&^d.streams == 0 }
 // now: those of the dispatcher and of its routes.
 func (d *Dispatcher) Flush() {
 	d.main.expose()
-	if rs := d.routes.Load(); rs != nil {
-		for _, r := range *rs {
-			r.queue.expose()
-		}
+	for _, r := range d.routes.all() {
+		r.queue.expose()
 	}
 }
 
@@ -174,110 +168,4 @@ func (d *Dispatcher) PostSoftware(payload any) error {
 	d.main.Put(&event.Event{Number: event.SoftwareEvent, Source: d.public, Data: payload}, false)
 	d.main.Flush()
 	return nil
-}
-
-// Close frees the dispatcher; evd.Dispatcher.Close says when it is refused.
-func (d *Dispatcher) Close() error {
-	const op = "evd.Close"
-	if d.InUpcall() {
-		return &hw.Error{Op: op, Type: hw.InvalidState, Text: "called from the dispatcher's own callback"}
-	}
-	if err := d.beginClose(); err != nil {
-		return err
-	}
-	d.endClose()
-	if d.upcalls != nil {
-		d.upcalls.stop()
-	}
-	return nil
-}
-
-// beginClose closes the dispatcher to further work, or returns why Close is
-// refused.
-func (d *Dispatcher) beginClose() error {
-	const op = "evd.Close"
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case d.main.closed():
-		return nil
-	case d.feeds.total != 0:
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse}
-	case d.main.cons.Load()&consMask == consWaiter:
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
-	case !d.Main().refuse():
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse, Text: "a post was taken whose completion is still to come"}
-	}
-	d.main.reserved.Or(closedBit) // Main is the queue in front, if there is one
-	return nil
-}
-
-// Ending is the adapter's side of closing a dispatcher or a CNO.
-type Ending interface {
-	// Abort closes at once: it does not refuse, wakes all waiters, and does not
-	// wait for upcalls.
-	Abort()
-	// InUpcall reports whether the calling goroutine is in an upcall of the object.
-	InUpcall() bool
-}
-
-// Abort closes the dispatcher when its IA closes abruptly: it does not refuse, and
-// a goroutine in Wait returns with ABORT. The queues still take events of
-// outstanding operations; a channel is closed after the last of them. Abort does
-// not wait for callbacks; Close does.
-func (d *Dispatcher) Abort() {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	d.main.reserved.Or(closedBit)
-	d.mu.Unlock()
-	d.endClose()
-}
-
-// endClose wakes all waiters and shuts the queues. It runs once; a second closer
-// waits for the first.
-func (d *Dispatcher) endClose() {
-	d.closing.Do(func() {
-		d.onClose()
-		close(d.stop)
-		d.dropRequests()
-		d.main.shut()
-		if d.front != nil {
-			d.front.shut()
-		}
-		d.mu.Lock()
-		routes := d.routes.Load()
-		d.mu.Unlock()
-		if routes != nil {
-			for _, r := range *routes {
-				r.queue.shut()
-			}
-		}
-		d.async.stop()
-	})
-}
-
-// refuse refuses further reservations. It returns false if the event of a
-// reservation is still to come and would be lost: a post may have got its place
-// while its endpoint still fed the dispatcher. A channel stays open for such
-// events. The number of events that came only grows, so if the swap succeeds, each
-// reservation has had its event.
-func (q *Queue) refuse() bool {
-	for {
-		r, came := q.reserved.Load(), q.done.Load()
-		switch q.kind {
-		case KindRing, KindCallback:
-			came += q.ring.Tail()
-		case KindChannel, KindBatch, kindOneShot:
-			came = r
-		default:
-		}
-		if came != r {
-			return false
-		}
-		if q.reserved.CompareAndSwap(r, r|closedBit) {
-			return true
-		}
-	}
 }

@@ -1,20 +1,34 @@
 package delivery
 
 import (
+	"sync"
+
 	"godat/hw"
 	"godat/hw/event"
 )
 
-// feeds counts the objects that are attached to a dispatcher. Dispatcher.mu guards
-// it.
-//
-// A dispatcher's feeds decide what notifies its waiter, and DAT wants them to
+// Feeds are the objects that feed a dispatcher, which is closed only when none is
+// attached. They decide what notifies the dispatcher's waiter, and DAT wants them to
 // agree: either all completion streams use UNSIGNALLED or none does, streams with
 // SOLICITED_WAIT share a dispatcher with each other only, and neither kind shares
 // one with other streams.
-type feeds struct {
+type Feeds struct {
+	d  *Dispatcher // immutable
+	mu sync.Mutex  // held by Dispatcher.Close and Abort, too
+	feedCounts
+}
+
+// feedCounts counts feeds by what notifies the waiter.
+type feedCounts struct {
 	total   int
-	byClass [4]int // by what notifies the waiter
+	byClass [4]int
+}
+
+// Feed says what an object feeds a dispatcher with: events of the streams, and
+// for completions the flags of the endpoint's attribute.
+type Feed struct {
+	Streams event.Streams
+	Flags   hw.Flags
 }
 
 // The classes of feeds.
@@ -34,102 +48,109 @@ func classOf(f hw.Flags) (class int) {
 	return class
 }
 
-// Attach counts an object that feeds events of the given streams, all of which
-// notify. It fails with INVALID_PARAMETER when the dispatcher does not take one of
-// the streams, with INVALID_HANDLE when it is closed, and as AttachDTO does. Close
-// is refused while an object is attached.
-func (d *Dispatcher) Attach(s event.Streams) error { return d.attach(Feed{Streams: s}) }
-
-// Detach undoes one Attach.
-func (d *Dispatcher) Detach() { d.detach(Feed{}) }
-
-// AttachDTO is Attach for one direction of an endpoint, with the completion
-// flags of the endpoint's attribute. Feeds that don't go together are
-// INVALID_STATE, with the subtype that says what the dispatcher is configured
-// for: EVD_CONFIG_NOTIFY, EVD_CONFIG_SOLICITED or EVD_CONFIG_THRESHOLD.
-func (d *Dispatcher) AttachDTO(flags hw.Flags) error { return d.attach(Feed{event.StreamDTO, flags}) }
-
-// DetachDTO undoes one AttachDTO with the same flags.
-func (d *Dispatcher) DetachDTO(flags hw.Flags) { d.detach(Feed{event.StreamDTO, flags}) }
-
-// Feed says what an object feeds a dispatcher with: events of the streams, and
-// for completions the flags of the endpoint's attribute.
-type Feed struct {
-	Streams event.Streams
-	Flags   hw.Flags
+// Feeds returns the objects that feed the dispatcher; nil on nil, where Attach and
+// Replace fail.
+func (d *Dispatcher) Feeds() *Feeds {
+	if d == nil {
+		return nil
+	}
+	return &d.feeds
 }
 
-// Refeed detaches the feeds in remove and attaches those in add, in one step. It
-// fails as AttachDTO does, and then changes nothing. undo attaches the old feeds
-// again in place of the new ones, even if they do not go together with feeds that
-// were attached since.
-func (d *Dispatcher) Refeed(remove, add []Feed) (undo func(), err error) {
-	if d == nil {
+// Attach counts an object that feeds the dispatcher. It fails with INVALID_PARAMETER
+// when the dispatcher does not take one of the streams, and with INVALID_HANDLE when
+// it is closed. Feeds that don't go together are INVALID_STATE, with the subtype that
+// says what the dispatcher is configured for: EVD_CONFIG_NOTIFY, EVD_CONFIG_SOLICITED
+// or EVD_CONFIG_THRESHOLD.
+func (s *Feeds) Attach(f Feed) error {
+	_, err := s.Replace(nil, []Feed{f})
+	return err
+}
+
+// Detach undoes one Attach of the same Feed.
+func (s *Feeds) Detach(f Feed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(f)
+}
+
+// Replace detaches the feeds in remove and attaches those in add, in one step. It
+// fails as Attach does, and then changes nothing. undo attaches the old feeds again in
+// place of the new ones, even if they do not go together with feeds that were attached
+// since.
+func (s *Feeds) Replace(remove, add []Feed) (undo func(), err error) {
+	if s == nil {
 		return nil, invalidHandle("evd.Attach")
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	was := d.feeds
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.feedCounts
 	for _, f := range remove {
-		d.feeds.remove(f)
+		s.remove(f)
 	}
 	for _, f := range add {
-		if err := d.mayFeed(f); err != nil {
-			d.feeds = was
+		if err := s.mayAdd(f); err != nil {
+			s.feedCounts = was
 			return nil, err
 		}
-		d.feeds.add(f)
+		s.add(f)
 	}
 	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		for _, f := range add {
-			d.feeds.remove(f)
+			s.remove(f)
 		}
 		for _, f := range remove {
-			d.feeds.add(f)
+			s.add(f)
 		}
 	}, nil
 }
 
-func (d *Dispatcher) attach(f Feed) error {
-	_, err := d.Refeed(nil, []Feed{f})
-	return err
-}
-
-func (d *Dispatcher) detach(f Feed) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.feeds.remove(f)
-}
-
-// mayFeed returns why f can't be attached; nil if it can. The caller holds mu.
-func (d *Dispatcher) mayFeed(f Feed) error {
+// mayAdd returns why f can't be attached; nil if it can. The caller holds mu.
+func (s *Feeds) mayAdd(f Feed) error {
 	const op = "evd.Attach"
-	class := classOf(f.Flags)
+	takes := s.d.streams
 	switch {
-	case d.main.closed():
+	case s.d.main.closed():
 		return invalidHandle(op)
-	case f.Streams&^d.streams != 0:
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the dispatcher takes %v, not %v", d.streams, f.Streams&^d.streams)
-	case d.feeds.byClass[class] != d.feeds.total:
-		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: d.feeds.subtype()}
+	case f.Streams&^takes != 0:
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "the dispatcher takes %v, not %v", takes, f.Streams&^takes)
+	case s.byClass[classOf(f.Flags)] != s.total:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: s.subtype()}
 	}
 	return nil
 }
 
-func (f *feeds) add(feed Feed) {
-	f.total++
-	f.byClass[classOf(feed.Flags)]++
+// Config returns what notifies the waiter.
+func (s *Feeds) Config() FeedConfig {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config()
 }
 
-func (f *feeds) remove(feed Feed) {
-	class := classOf(feed.Flags)
-	if f.byClass[class] == 0 {
+// mayThreshold returns nil if a waiter may ask for more than one event.
+func (s *Feeds) mayThreshold() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config() == NotifyThreshold {
+		return nil
+	}
+	return &hw.Error{Op: "evd.Wait", Type: hw.InvalidState, Sub: s.subtype(), Text: "a threshold above 1"}
+}
+
+func (c *feedCounts) add(f Feed) {
+	c.total++
+	c.byClass[classOf(f.Flags)]++
+}
+
+func (c *feedCounts) remove(f Feed) {
+	class := classOf(f.Flags)
+	if c.byClass[class] == 0 {
 		panic("evd: detached more often than attached")
 	}
-	f.total--
-	f.byClass[class]--
+	c.total--
+	c.byClass[class]--
 }
 
 // FeedConfig says what notifies a dispatcher's waiter, which follows from the
@@ -143,28 +164,18 @@ const (
 	NotifyThreshold         FeedConfig = 3
 )
 
-// FeedConfig returns what notifies the waiter.
-func (d *Dispatcher) FeedConfig() FeedConfig {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.feeds.config()
-}
-
-// Solicited reports whether only solicited events of the feeds notify the waiter.
-func (d *Dispatcher) Solicited() bool { return d.FeedConfig() == NotifySolicited }
-
-func (f *feeds) config() FeedConfig {
+func (c *feedCounts) config() FeedConfig {
 	switch {
-	case f.byClass[classSolicited]+f.byClass[classSolicited|classUnsignalled] != 0:
+	case c.byClass[classSolicited]+c.byClass[classSolicited|classUnsignalled] != 0:
 		return NotifySolicited
-	case f.byClass[classUnsignalled] != 0:
+	case c.byClass[classUnsignalled] != 0:
 		return NotifyUnlessUnsignalled
 	}
 	return NotifyThreshold
 }
 
-func (f *feeds) subtype() hw.Subtype {
-	switch f.config() {
+func (c *feedCounts) subtype() hw.Subtype {
+	switch c.config() {
 	case NotifySolicited:
 		return hw.StateEVDConfigSolicited
 	case NotifyUnlessUnsignalled:
@@ -172,14 +183,4 @@ func (f *feeds) subtype() hw.Subtype {
 	default:
 		return hw.StateEVDConfigThreshold
 	}
-}
-
-// mayThreshold returns nil if a waiter may ask for more than one event.
-func (d *Dispatcher) mayThreshold() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.feeds.config() == NotifyThreshold {
-		return nil
-	}
-	return &hw.Error{Op: "evd.Wait", Type: hw.InvalidState, Sub: d.feeds.subtype(), Text: "a threshold above 1"}
 }

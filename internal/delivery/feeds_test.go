@@ -11,32 +11,22 @@ import (
 	"godat/hw"
 )
 
-type feed struct {
-	streams event.Streams // of Attach; 0: AttachDTO
-	flags   hw.Flags
-}
-
-func (f feed) attach(d *Dispatcher) error {
-	if f.streams != 0 {
-		return d.Attach(f.streams)
-	}
-	return d.AttachDTO(f.flags)
-}
+func feedOf(flags hw.Flags) Feed { return Feed{Streams: event.StreamDTO, Flags: flags} }
 
 var (
-	conn      = feed{streams: event.StreamConnection}
-	def       = feed{flags: hw.Default}
-	threshold = feed{flags: hw.EVDThreshold}
-	unsig     = feed{flags: hw.Unsignalled | hw.EVDThreshold}
-	sol       = feed{flags: hw.SolicitedWait}
-	both      = feed{flags: hw.SolicitedWait | hw.Unsignalled}
+	conn      = Feed{Streams: event.StreamConnection}
+	def       = feedOf(hw.Default)
+	threshold = feedOf(hw.EVDThreshold)
+	unsig     = feedOf(hw.Unsignalled | hw.EVDThreshold)
+	sol       = feedOf(hw.SolicitedWait)
+	both      = feedOf(hw.SolicitedWait | hw.Unsignalled)
 )
 
 // DAT's rule: either all completion streams use UNSIGNALLED or none does, streams
 // with SOLICITED_WAIT go with each other only, and other streams go with the
 // default only.
 var feedPairs = []struct {
-	first, second feed
+	first, second Feed
 	sub           hw.Subtype // 0: they go together
 	state         FeedConfig
 }{
@@ -61,14 +51,14 @@ var feedPairs = []struct {
 func TestFeedsMustAgreeOnWhatNotifies(t *testing.T) {
 	for _, tc := range feedPairs {
 		d := newDispatcher(t, Config{})
-		require.NoError(t, tc.first.attach(d))
-		err := tc.second.attach(d)
+		require.NoError(t, d.Feeds().Attach(tc.first))
+		err := d.Feeds().Attach(tc.second)
 		if tc.sub == 0 {
 			assert.NoError(t, err, "%+v", tc)
 		} else {
 			isError(t, err, hw.InvalidState, tc.sub, "%+v", tc)
 		}
-		assert.Equal(t, tc.state, d.FeedConfig())
+		assert.Equal(t, tc.state, d.Feeds().Config())
 
 		_, _, err = waitOne(d, expired(), 2)
 		if tc.state == NotifyThreshold {
@@ -81,11 +71,11 @@ func TestFeedsMustAgreeOnWhatNotifies(t *testing.T) {
 	}
 }
 
-func TestFeedsThatHaveLeftHaveNoSay(t *testing.T) {
-	d := newDispatcher(t, Config{})
-	require.NoError(t, d.AttachDTO(hw.Unsignalled))
-	d.DetachDTO(hw.Unsignalled)
-	assert.NoError(t, d.AttachDTO(hw.SolicitedWait), "who has left has no say")
-	d.DetachDTO(hw.SolicitedWait)
-	assert.Panics(t, func() { d.DetachDTO(hw.SolicitedWait) })
+func TestDetachedFeedsDoNotCount(t *testing.T) {
+	feeds := newDispatcher(t, Config{}).Feeds()
+	require.NoError(t, feeds.Attach(unsig))
+	feeds.Detach(unsig)
+	assert.NoError(t, feeds.Attach(sol))
+	feeds.Detach(sol)
+	assert.Panics(t, func() { feeds.Detach(sol) })
 }

@@ -19,7 +19,7 @@ func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
 		return cookie%2 == 0
 	})
 	q := d.Main()
-	room := int(q.limit.Load())
+	room := int(q.places.limit.Load())
 	for range 3 { // if a refused event kept its place, the second Reserve would fail
 		require.True(t, q.Reserve(room))
 		for i := range room - 2 {

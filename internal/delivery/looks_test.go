@@ -40,7 +40,7 @@ func TestAReservationIsNotRefusedForAnEventThatCountsTwice(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {
 		d := newDispatcher(t, Config{Kind: KindChannel, QLen: 4})
 		q := d.Main()
-		room := int(q.limit.Load())
+		room := int(q.places.limit.Load())
 		require.True(t, q.Reserve(room))
 		q.Put(dto(1), false)
 		<-d.C() // one place is free

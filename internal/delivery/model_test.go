@@ -152,7 +152,7 @@ func (w *world) async(t *rapid.T) {
 	if w.closed {
 		return
 	}
-	if w.mode == KindChannel && !w.q.mayList() {
+	if w.mode == KindChannel && !w.q.channel.mayList() {
 		return // it would wait until the consumer has received more
 	}
 	node := w.asyncs[c]
@@ -212,7 +212,7 @@ func (w *world) close(t *rapid.T) {
 
 func (w *world) dequeue(t *rapid.T) {
 	buf := make([]event.Event, rapid.IntRange(0, 8).Draw(t, "n"))
-	n, err := w.d.Dequeue(buf)
+	n, err := w.d.Consumer().Dequeue(buf)
 	if w.closed {
 		require.ErrorIs(t, err, hw.ErrInvalidHandle)
 		return

@@ -32,7 +32,7 @@ func (c trigger) taken() bool {
 func withTrigger(t testing.TB) (*Dispatcher, trigger) {
 	t.Helper()
 	d, c := newDispatcher(t, Config{}), make(trigger, 1)
-	d.SetNotifier(c.set)
+	d.Consumer().SetNotifier(c.set)
 	return d, c
 }
 
@@ -40,18 +40,18 @@ func withTrigger(t testing.TB) (*Dispatcher, trigger) {
 // or not.
 func TestWhatComesAsAWaiterLeavesTriggers(t *testing.T) {
 	d, c := withTrigger(t)
-	require.True(t, d.main.acquire(consWaiter))
-	assert.Zero(t, d.main.recount(), "the waiter finds nothing")
+	require.True(t, d.main.consumer.turn.acquire(turnWaiter))
+	assert.Zero(t, d.main.consumer.recount(), "the waiter finds nothing")
 	put(t, d.Main(), 1)
 	assert.False(t, c.taken())
-	d.main.releaseTurn()
+	d.main.consumer.releaseTurn()
 	assert.True(t, c.taken())
 }
 
 // A waiter with a time limit comes and goes while events come.
 func TestNoTriggerIsLostBehindAWaiterThatLeaves(t *testing.T) {
 	d, c := withTrigger(t)
-	d.main.spins = 0
+	d.main.consumer.spins = 0
 	for i := range uint64(2000) {
 		ctx, cancel := context.WithCancel(background)
 		var wg sync.WaitGroup

@@ -2,13 +2,13 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
-	"godat/hw/event"
-
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/yield"
 )
 
@@ -19,6 +19,7 @@ import (
 // with the OneShot, receives its event and releases it.
 type OneShot struct {
 	queue  Queue
+	ch     chan event.Event
 	d      *Dispatcher
 	public any // the *evd.OneShot
 	state  atomic.Uint32
@@ -41,19 +42,31 @@ type shotPool struct {
 	free *OneShot
 }
 
+// take takes a OneShot from the pool; nil when the pool is empty.
+func (p *shotPool) take() *OneShot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.free
+	if s != nil {
+		p.free, s.next = s.next, nil
+	}
+	return s
+}
+
+func (p *shotPool) give(s *OneShot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.next = p.free
+	p.free = s
+}
+
 // PooledOneShot takes a OneShot from the pool, and returns the *evd.OneShot that it was
 // made with; nil when the pool is empty.
 func (d *Dispatcher) PooledOneShot() (public any) {
-	d.shots.mu.Lock()
-	s := d.shots.free
-	if s != nil {
-		d.shots.free = s.next
-	}
-	d.shots.mu.Unlock()
+	s := d.shots.take()
 	if s == nil {
 		return nil
 	}
-	s.next = nil
 	s.state.Store(shotIdle)
 	return s.public
 }
@@ -65,11 +78,14 @@ func (s *OneShot) Init(d *Dispatcher, public any) {
 	s.queue.kind = kindOneShot
 	s.queue.d = d
 	s.queue.shot = s
-	s.queue.ch = make(chan event.Event, 1)
+	s.ch = make(chan event.Event, 1)
 }
 
+// String names the OneShot.
+func (s *OneShot) String() string { return fmt.Sprintf("OneShot(%p)", s) }
+
 // C is the channel that the event comes on.
-func (s *OneShot) C() <-chan event.Event { return s.queue.ch }
+func (s *OneShot) C() <-chan event.Event { return s.ch }
 
 // Wait receives the event; see evd.OneShot.Wait.
 func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
@@ -78,13 +94,13 @@ func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 		return event.Event{}, waitError(op, ErrNoContext)
 	}
 	select {
-	case ev := <-s.queue.ch:
+	case ev := <-s.ch:
 		return ev, nil
 	default:
 	}
 	switch s.state.Load() {
 	case shotSent:
-		if len(s.queue.ch) != 0 {
+		if len(s.ch) != 0 {
 			break // the event came meanwhile
 		}
 		fallthrough
@@ -94,14 +110,14 @@ func (s *OneShot) Wait(ctx context.Context) (event.Event, error) {
 		return event.Event{}, invalidHandle(op)
 	}
 	select {
-	case ev := <-s.queue.ch:
+	case ev := <-s.ch:
 		return ev, nil
 	case <-ctx.Done():
 		return event.Event{}, waitError(op, ctx.Err())
 	case <-s.d.stop:
 	}
 	select {
-	case ev := <-s.queue.ch:
+	case ev := <-s.ch:
 		return ev, nil
 	default:
 		return event.Event{}, waitError(op, errAborted)
@@ -130,7 +146,7 @@ func (s *OneShot) Arm() (*Queue, error) {
 			// sent.
 			runtime.Gosched()
 		case shotSent:
-			if len(s.queue.ch) != 0 {
+			if len(s.ch) != 0 {
 				return nil, errArmBusy
 			}
 			if s.state.CompareAndSwap(now, shotArmed) {
@@ -148,7 +164,10 @@ func (s *OneShot) Arm() (*Queue, error) {
 func (s *OneShot) put(ev *event.Event) {
 	if s.state.CompareAndSwap(shotArmed, shotSending) {
 		yield.Point()
-		s.queue.send(ev)
+		if assertions && len(s.ch) != 0 {
+			panic("evd: a one-shot request got two events")
+		}
+		s.ch <- *ev
 		yield.Point()
 		s.state.Store(shotSent)
 		return
@@ -192,12 +211,8 @@ func (s *OneShot) Release() {
 
 func (s *OneShot) pool() {
 	select {
-	case <-s.queue.ch: // sent and not received
+	case <-s.ch: // sent and not received
 	default:
 	}
-	p := &s.d.shots
-	p.mu.Lock()
-	s.next = p.free
-	p.free = s
-	p.mu.Unlock()
+	s.d.shots.give(s)
 }

@@ -28,8 +28,9 @@ const boundless = 1 << 62
 // overcommit puts the boundless queue in front of the main queue.
 func (d *Dispatcher) overcommit(async *Dispatcher) {
 	d.front = &Queue{kind: kindOvercommitted, d: d}
-	d.front.limit.Store(boundless)
-	d.routes.Store(new([]*Route)) // so that For calls Main
+	d.front.places.limit.Store(boundless)
+	d.routes.keepEmpty = true
+	d.routes.list.Store(new([]*Route)) // so that For calls Main
 	d.overflow.to = async
 	d.overflow.node.Event = event.Event{Number: event.AsyncEVDOverflow, Source: d.public, Data: event.EVDOverflow}
 }

@@ -26,7 +26,7 @@ func over(t testing.TB, cfg Config) (d, async *Dispatcher) {
 func overflows(t testing.TB, async *Dispatcher) []event.Event {
 	t.Helper()
 	buf := make([]event.Event, 8)
-	n, err := async.Dequeue(buf)
+	n, err := async.Consumer().Dequeue(buf)
 	require.NoError(t, err)
 	return buf[:n]
 }
@@ -49,7 +49,7 @@ func TestAnOvercommittedDispatcherLosesWhatFindsNoRoom(t *testing.T) {
 		q.Put(dto(6), false)
 		q.Release(1)
 		q.Flush()
-		assert.True(t, q.idle())
+		assert.True(t, q.places.idle())
 		assert.Empty(t, overflows(t, async))
 		assert.Equal(t, list(6), drain(t, d), "it goes on")
 	}
@@ -58,7 +58,7 @@ func TestAnOvercommittedDispatcherLosesWhatFindsNoRoom(t *testing.T) {
 func TestAnOverflowLeavesNoWaiterBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, async := over(t, Config{QLen: 2})
-		require.NoError(t, d.AttachDTO(hw.Unsignalled))
+		require.NoError(t, d.Feeds().Attach(feedOf(hw.Unsignalled)))
 		woken := false
 		go func() {
 			ev, nmore, err := waitOne(d, context.Background(), 1)

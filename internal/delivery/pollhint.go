@@ -1,11 +1,9 @@
 package delivery
 
-import "godat/hw/event"
-
-// A polled device keeps completions that no consumer has heard of: those that wake
-// no goroutine, because they are not solicited, and all of them where consumers
-// poll. Three callers poll the device themselves: a Dequeue that finds nothing, a
-// Wait that finds too few events, and a poster without room, whose places such
+// A polled device keeps completions that no consumer knows of: those that wake no
+// goroutine, because they are not solicited, and all of them where consumers poll.
+// Three callers poll the device themselves: a Dequeue that finds nothing, a Wait
+// that finds too few events, and a poster without room, whose places such
 // completions hold.
 
 // PollHint says what the caller of a device's poll does next.
@@ -27,45 +25,21 @@ const (
 // for none. It must not block. Any number of goroutines call it, each time that one
 // finds too few events. The owner of the completion queues sets it where they are
 // solicited-only, or are polled by consumers.
-func (d *Dispatcher) SetPollDevice(poll func(PollHint)) {
+func (c *Consumer) SetPollDevice(poll func(PollHint)) {
 	if poll == nil {
-		d.main.parked.And(^uint32(pollBit))
-		d.pollDevice.Store(nil)
+		c.parked.And(^uint32(pollBit))
+		c.pollDevice.Store(nil)
 		return
 	}
-	d.pollDevice.Store(&poll)
-	d.main.parked.Or(pollBit)
+	c.pollDevice.Store(&poll)
+	c.parked.Or(pollBit)
 }
 
-// pollDevice polls the device. The caller has seen pollBit.
+// poll polls the device. The caller has seen pollBit.
 //
 //go:noinline
-func (q *Queue) pollDevice(hint PollHint) {
-	if poll := q.d.pollDevice.Load(); poll != nil {
+func (c *Consumer) poll(hint PollHint) {
+	if poll := c.pollDevice.Load(); poll != nil {
 		(*poll)(hint)
 	}
-}
-
-// dequeuePolled is Dequeue for a caller that found nothing in a queue with pollBit.
-//
-//go:noinline
-func (d *Dispatcher) dequeuePolled(buf []event.Event) (int, error) {
-	q := &d.main
-	hint := PollNow
-	if q.parked.Load()&cnoBit != 0 {
-		hint = PollBeforeSleep
-	}
-	q.pollDevice(hint)
-	if q.cons.Load() == q.ring.Tail()<<consShift && d.async.count.Load() == 0 {
-		return 0, nil
-	}
-	if !q.acquire(consBusy) {
-		return 0, errDequeueWaiter
-	}
-	n := q.take(buf)
-	if n < len(buf) {
-		n += q.takeGap(buf[n:])
-	}
-	q.release()
-	return n, nil
 }

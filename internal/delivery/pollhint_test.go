@@ -17,7 +17,7 @@ func TestWhoFindsTooLittleHasTheDeviceLookedAt(t *testing.T) {
 	cancel()
 	buf := make([]event.Event, 1)
 	dequeue := func(t *testing.T, d *Dispatcher) {
-		n, err := d.Dequeue(buf)
+		n, err := d.Consumer().Dequeue(buf)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		assert.EqualValues(t, 7, buf[0].Cookie)
@@ -28,7 +28,7 @@ func TestWhoFindsTooLittleHasTheDeviceLookedAt(t *testing.T) {
 		look   func(*testing.T, *Dispatcher)
 	}{
 		"dequeue":           {PollNow, nil, dequeue},
-		"dequeue for a CNO": {PollBeforeSleep, func(d *Dispatcher) { d.SetNotifier(func() {}) }, dequeue},
+		"dequeue for a CNO": {PollBeforeSleep, func(d *Dispatcher) { d.Consumer().SetNotifier(func() {}) }, dequeue},
 		"wait": {PollBeforeSleep, nil, func(t *testing.T, d *Dispatcher) {
 			ev, _, err := waitOne(d, over, 1)
 			require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestWhoFindsTooLittleHasTheDeviceLookedAt(t *testing.T) {
 			}
 			require.True(t, d.Main().Reserve(1))
 			var asked []PollHint
-			d.SetPollDevice(func(how PollHint) {
+			d.Consumer().SetPollDevice(func(how PollHint) {
 				asked = append(asked, how)
 				if len(asked) == 1 {
 					d.Main().Put(dto(7), false)
@@ -61,8 +61,8 @@ func TestWhoFindsTooLittleHasTheDeviceLookedAt(t *testing.T) {
 			})
 			c.look(t, d)
 			assert.Equal(t, []PollHint{c.how}, asked)
-			d.SetPollDevice(nil)
-			n, err := d.Dequeue(buf)
+			d.Consumer().SetPollDevice(nil)
+			n, err := d.Consumer().Dequeue(buf)
 			require.NoError(t, err)
 			assert.Zero(t, n)
 			assert.Len(t, asked, 1)

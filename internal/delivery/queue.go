@@ -2,34 +2,14 @@ package delivery
 
 import (
 	"math/bits"
-	"sync"
-	"sync/atomic"
-
-	"godat/hw/event"
 
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/yield"
 )
 
-// closedBit, in the count of reservations, says that no more are granted.
-const closedBit = 1 << 63
-
-// inFlight is how many events may count twice at a time, between their send and the
-// count of it.
-const inFlight = 64
-
-// asyncRoom is how many listed events, which have no reservation, may be in a
-// channel or in batches at a time. Their room is beyond the limit, so that they
-// need not wait behind reservations without events.
-const asyncRoom = 16
-
-// slack is how many places a channel has beyond those that its owner asked for:
-// inFlight for the events that count twice, and asyncRoom for the listed events,
-// which count as others do once they are in the channel.
-const slack = inFlight + asyncRoom
-
-// doneEvery is how many sends of PutAll share one update of done.
-const doneEvery = 8
+// wordSize is the size of a pointer, in bytes.
+const wordSize = bits.UintSize / 8
 
 // A Queue is where an endpoint puts events: a dispatcher's main queue, a route's or
 // a OneShot's. Its methods are the producer's side:
@@ -43,89 +23,45 @@ const doneEvery = 8
 // user code, except a Filter and a pool's Submit. An event may stay unseen until a
 // Flush.
 type Queue struct {
-	// Immutable.
+	// Immutable. With the consumer's first two words this is one cache line.
 	kind    Kind
-	filter  bool // the dispatcher's Filter sees the events first; beside kind, in the same word
 	d       *Dispatcher
-	ch      chan event.Event         // KindChannel, kindOneShot
-	ring    rings                    // KindRing, KindCallback
-	batches *batcher                 // KindBatch
-	shot    *OneShot                 // kindOneShot
-	route   *Route                   // of a route's queue
-	spins   int                      // how often a waiter looks before it sleeps
-	_       [64 - bits.UintSize]byte // fills the cache line: the eight words above take bits.UintSize bytes
+	batches *batcher // KindBatch
+	shot    *OneShot // kindOneShot
+	route   *Route   // of a route's queue
+	_       [64 - 7*wordSize]byte
 
-	// The posters' side: how many places are reserved. See Reserve.
-	reserved atomic.Uint64
-	seen     atomic.Uint64
-	limit    atomic.Uint64
-	_        [40]byte
-
-	// The completers' side: how many places were given back, or used in a channel.
-	done     atomic.Uint64
-	held     atomic.Int32 // len(hold)
-	finished atomic.Bool
-	unused   atomic.Uint64 // places in done that had no event; of a channel or batches
-	_        [40]byte
-
-	// Flush looks at these: did an event that notifies come, and does a waiter
-	// sleep. See consumer.go for their values.
-	notify atomic.Uint32
-	parked atomic.Uint32 // a threshold, and flagBits
-	_      [56]byte
-
-	// The ring's consumer: how many events it took, and of which kind it is.
-	cons  atomic.Uint64
-	token chan struct{} // wakes the sleeping waiter
-	turn  chan struct{} // wakes an iterator that sleeps for its turn
-	turns atomic.Int32  // how many iterators do
-	_     [32]byte
-
-	requestsFirst bool // in takeListed; the consumer's
-
-	mu       sync.Mutex
-	hold     []event.Event // silent events of KindChannel, under mu
-	listed   int           // listed events that may be in the channel, under mu
-	listedAt uint64        // sends when the last of them was sent, under mu
+	consumer Consumer // KindRing, KindCallback
+	places   places
+	channel  channel // KindChannel
 }
 
 // Reserve takes n places, all or none. It reports false when there is no room or
 // the queue is closed: INSUFFICIENT_RESOURCES/TEVD for the poster. Each place is
 // used by one Put or given back by Release.
-//
-// reserved only grows, so if the swap succeeds no place was reserved since the
-// load. seen is how many places were free again at an earlier time. That number
-// only grows, too, so at worst seen is too small. closedBit makes the comparison
-// fail.
-func (q *Queue) Reserve(n int) bool {
-	r := q.reserved.Load()
-	yield.Point()
-	if r-q.seen.Load()+uint64(n) <= q.limit.Load() && q.reserved.CompareAndSwap(r, r+uint64(n)) {
-		return true
-	}
-	return q.reserveSlow(n, 0)
-}
+func (q *Queue) Reserve(n int) bool { return q.places.reserve(n) || q.reserveSlow(n, 0) }
 
 // reserveSlow is Reserve with a fresh count of the free places, and with so many
 // places beyond the limit.
 func (q *Queue) reserveSlow(n int, beyond uint64) bool {
+	p := &q.places
 	for {
-		r := q.reserved.Load()
+		r := p.reserved.Load()
 		if r >= closedBit {
 			return false
 		}
 		yield.Point()
-		done := q.done.Load()
+		done := p.done.Load()
 		free := q.freed(done)
-		if int64(r-free)+int64(n) <= int64(q.limit.Load()+beyond) {
-			if q.reserved.CompareAndSwap(r, r+uint64(n)) {
-				q.seen.Store(free)
+		if int64(r-free)+int64(n) <= int64(p.limit.Load()+beyond) {
+			if p.reserved.CompareAndSwap(r, r+uint64(n)) {
+				p.seen.Store(free)
 				return true
 			}
 			continue
 		}
 		// If either changed meanwhile, an event may have counted twice: look again.
-		if q.done.Load() == done && q.reserved.Load() == r {
+		if p.done.Load() == done && p.reserved.Load() == r {
 			q.expose()
 			return false
 		}
@@ -140,9 +76,9 @@ func (q *Queue) freed(done uint64) uint64 {
 	yield.Point()
 	switch q.kind {
 	case KindChannel:
-		return done - uint64(len(q.ch))
+		return done - uint64(len(q.channel.ch))
 	case KindRing, KindCallback:
-		return done + q.cons.Load()>>consShift
+		return done + q.consumer.turn.taken()
 	default:
 		return done
 	}
@@ -155,7 +91,7 @@ func (q *Queue) Release(n int) {
 		return
 	}
 	q.giveBack(uint64(n))
-	if assertions && q.ring.newest.Load() != nil {
+	if assertions && q.consumer.ring.newest.Load() != nil {
 		q.checkRing()
 	}
 }
@@ -166,20 +102,14 @@ func (q *Queue) releaseUnringed(n int) {
 		q.shot.disarm()
 		return
 	}
-	q.unused.Add(uint64(n))
+	q.places.unused.Add(uint64(n))
 	q.giveBack(uint64(n))
 }
 
-// giveBack counts n places as done. The goroutine that gives back the last one
-// after the queue was closed ends the queue: giveBack writes done before it reads
-// closedBit, and the closer writes closedBit before it reads done.
+// giveBack counts n places as done. Of the places of a closed queue the last one to
+// be given back ends the queue.
 func (q *Queue) giveBack(n uint64) {
-	done := q.done.Add(n)
-	r := q.reserved.Load()
-	if assertions && done > r&^closedBit {
-		panic("evd: more places given back than reserved")
-	}
-	if r >= closedBit {
+	if q.places.giveBack(n) {
 		q.tryFinish()
 	}
 }
@@ -187,14 +117,7 @@ func (q *Queue) giveBack(n uint64) {
 // sent is giveBack for one event that was sent.
 func (q *Queue) sent() {
 	yield.Point()
-	if assertions {
-		q.giveBack(1)
-		return
-	}
-	q.done.Add(1)
-	if q.reserved.Load() >= closedBit {
-		q.tryFinish()
-	}
+	q.giveBack(1)
 }
 
 // Put copies ev and delivers it in one reserved place. A silent event does not by
@@ -205,21 +128,22 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 	}
 	switch q.kind {
 	case KindRing, KindCallback:
-		q.ring.Put(ev)
+		q.consumer.ring.Put(ev)
 		if assertions {
 			q.checkRing()
 		}
-		q.mark(silent)
+		q.consumer.notice.mark(silent)
 	case KindChannel:
-		if q.filter && !q.d.filter(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data) {
+		c := &q.channel
+		if !c.accepts(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data) {
 			q.Release(1)
 			return
 		}
-		if silent || q.held.Load() != 0 {
-			q.putHeld(ev, silent)
+		if silent || c.held.Load() != 0 {
+			c.putHeld(ev, silent)
 			return
 		}
-		q.send(ev)
+		c.send(ev)
 		q.sent()
 	case KindBatch:
 		q.batches.put(ev, silent)
@@ -233,12 +157,12 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 // PutCompletion is Put of a DTO_COMPLETION event with these fields. They go into a
 // ring or a channel without being copied on the way.
 func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw.Op, flags event.Flags, length uint32) {
-	if q.kind == KindChannel && flags&event.Silent == 0 && q.held.Load() == 0 && !assertions {
-		if q.filter && !q.d.filter(source, event.DTOCompletion, status, cookie, nil) {
+	if c := &q.channel; q.kind == KindChannel && flags&event.Silent == 0 && c.held.Load() == 0 && !assertions {
+		if !c.accepts(source, event.DTOCompletion, status, cookie, nil) {
 			q.Release(1)
 			return
 		}
-		q.ch <- event.Event{
+		c.ch <- event.Event{
 			Number: event.DTOCompletion, Status: status, Op: op, Flags: flags,
 			Length: length, Cookie: cookie, Source: source,
 		}
@@ -253,7 +177,7 @@ func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw
 		q.Put(&ev, flags&event.Silent != 0)
 		return
 	}
-	r := &q.ring.newest.Load().r
+	r := &q.consumer.ring.newest.Load().r
 	ev, t := r.Claim()
 	ev.Number = event.DTOCompletion
 	ev.Status = status
@@ -268,7 +192,7 @@ func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw
 	if assertions {
 		q.checkRing()
 	}
-	q.mark(flags&event.Silent != 0 && status == hw.StatusSuccess)
+	q.consumer.notice.mark(flags&event.Silent != 0 && status == hw.StatusSuccess)
 }
 
 // PutAll delivers evs in order, each in a reserved place, at a fraction of the cost
@@ -276,11 +200,11 @@ func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw
 func (q *Queue) PutAll(evs []event.Event) {
 	switch q.kind {
 	case KindRing, KindCallback:
-		q.ring.PutAll(evs)
+		q.consumer.ring.PutAll(evs)
 		if assertions {
 			q.checkRing()
 		}
-		q.mark(allSilent(evs))
+		q.consumer.notice.mark(allSilent(evs))
 	case KindBatch:
 		q.batches.putAll(evs)
 	default:
@@ -288,23 +212,41 @@ func (q *Queue) PutAll(evs []event.Event) {
 	}
 }
 
+// putEach is PutAll for the kinds that take one event at a time.
+func (q *Queue) putEach(evs []event.Event) {
+	for len(evs) > 0 {
+		n := 0
+		if q.kind == KindChannel {
+			n = q.channel.direct(evs)
+		}
+		if n > 0 {
+			q.channel.sendAll(evs[:n])
+		} else {
+			n = 1
+			q.Put(&evs[0], evs[0].Flags&event.Silent != 0)
+		}
+		evs = evs[n:]
+	}
+}
+
 // Flush says that the producer has nothing more for the moment. If an event that
 // notifies has come, Flush wakes a waiter that sleeps, sends a batch that is not
 // full, or schedules a callback.
 func (q *Queue) Flush() {
+	c := &q.consumer
 	if q.kind == KindRing {
-		if q.parked.Load() != 0 {
-			q.wake(false)
+		if c.parked.Load() != 0 {
+			c.wake(false)
 		}
 		return
 	}
 	switch q.kind {
 	case KindCallback:
-		if q.notify.Load() == due {
+		if c.notice.due() {
 			q.d.upcalls.schedule()
 		}
 	case KindBatch:
-		if q.notify.Load() == due {
+		if q.batches.notice.due() {
 			q.batches.flush(false)
 		}
 	case kindOvercommitted:
@@ -316,65 +258,105 @@ func (q *Queue) Flush() {
 // expose makes events that are held back visible to the consumer: a poster needs
 // room, or the program called Flush.
 func (q *Queue) expose() {
-	if q.d.main.parked.Load()&pollBit != 0 {
-		q.pollDevice(PollElsewhere)
+	if main := &q.d.main.consumer; main.parked.Load()&pollBit != 0 {
+		main.poll(PollElsewhere)
 	}
+	c := &q.consumer
 	switch q.kind {
 	case KindRing:
-		if q.closed() || q.queuedNow() != 0 {
-			q.notify.Store(due)
-			q.wake(true)
+		if q.closed() || c.queued() != 0 {
+			c.notice.set()
+			c.wake(true)
 		}
 	case KindCallback:
-		q.notify.Store(due)
+		c.notice.set()
 		q.d.upcalls.schedule()
 	case KindChannel:
-		if q.held.Load() != 0 {
-			q.mu.Lock()
-			q.sendHeld()
-			q.mu.Unlock()
-		}
+		q.channel.flushHeld()
 	case KindBatch:
 		q.batches.flush(true)
 	default:
 	}
 }
 
+// takeListed delivers listed events, or lets the consumer know of them.
+func (q *Queue) takeListed() {
+	switch q.kind {
+	case KindChannel:
+		q.d.async.send(&q.channel)
+	case KindBatch:
+		q.batches.putListed()
+	default:
+		q.consumer.notice.set()
+		q.Flush()
+	}
+}
+
+// queued counts the events that the consumer has not taken, for messages and for
+// Resize: the number may be out of date at once.
+func (q *Queue) queued() int {
+	switch q.kind {
+	case KindRing, KindCallback:
+		return q.consumer.queued()
+	case KindChannel:
+		return len(q.channel.ch) + int(q.channel.held.Load())
+	case KindBatch:
+		return q.batches.queued()
+	default:
+		return 0
+	}
+}
+
 // shut refuses further reservations. The queue ends when the last one granted was
 // used or given back.
 func (q *Queue) shut() {
-	q.reserved.Or(closedBit)
+	q.places.close()
 	yield.Point()
 	q.expose()
 	q.tryFinish()
 }
 
-func (q *Queue) closed() bool { return q.reserved.Load() >= closedBit }
+// refuse refuses further reservations. It returns false if the event of a
+// reservation is still to come and would be lost: a post may have got its place
+// while its endpoint still fed the dispatcher. A channel stays open for such
+// events. The number of events that came only grows, so if the swap succeeds, each
+// reservation has had its event.
+func (q *Queue) refuse() bool {
+	p := &q.places
+	for {
+		r, came := p.reserved.Load(), p.done.Load()
+		switch q.kind {
+		case KindRing, KindCallback:
+			came += q.consumer.ring.Tail()
+		case KindChannel, KindBatch, kindOneShot:
+			came = r
+		default:
+		}
+		if came != r {
+			return false
+		}
+		if p.reserved.CompareAndSwap(r, r|closedBit) {
+			return true
+		}
+	}
+}
 
-// idle reports whether nothing is reserved or queued.
-func (q *Queue) idle() bool { return q.reserved.Load()&^closedBit == q.done.Load() }
+func (q *Queue) closed() bool { return q.places.closed() }
 
-// tryFinish closes the channel once the queue is closed and no reservation is left:
-// no producer can send any more.
+// tryFinish closes the channel of a closed queue once no reservation is left.
 func (q *Queue) tryFinish() {
 	switch q.kind {
 	case KindBatch:
 		q.batches.tryFinish()
 	case KindChannel:
-		if q.idle() && q.finished.CompareAndSwap(false, true) {
-			close(q.ch)
-			if q.route != nil {
-				q.d.drop(q.route)
-			}
-		}
+		q.channel.tryFinish()
 	default: // a ring has nothing to close
 	}
 }
 
 // checkRing panics when an event was put without a reservation.
 func (q *Queue) checkRing() {
-	used := q.ring.Tail() + q.done.Load()
-	if used > q.reserved.Load()&^closedBit {
+	if used := q.consumer.ring.Tail() + q.places.done.Load(); used > q.places.granted() {
 		panic("evd: more events than reservations")
 	}
 }

@@ -12,16 +12,16 @@ import (
 // A waiter that looks and yields before it sleeps counts as one that sleeps.
 func TestResizeSeesAWaiterThatDoesNotSleepYet(t *testing.T) {
 	d := newDispatcher(t, Config{})
-	d.main.spins = math.MaxInt
+	d.main.consumer.spins = math.MaxInt
 	done := make(chan error)
 	go func() {
 		_, _, err := waitOne(d, background, 3)
 		done <- err
 	}()
 	eventually(t, "nobody waits", func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.expected == 3
+		d.length.mu.Lock()
+		defer d.length.mu.Unlock()
+		return d.length.expected == 3
 	})
 	require.False(t, sleeping(d))
 	isError(t, d.Resize(2), hw.InvalidState, hw.StateEVDWaiter)
@@ -36,7 +36,10 @@ func TestResizeSeesAWaiterThatDoesNotSleepYet(t *testing.T) {
 func TestAWaiterForMoreThanResizeHasLeftIsTold(t *testing.T) {
 	d := newDispatcher(t, Config{})
 	require.NoError(t, d.Resize(2))
-	err := d.main.await(background, 3) // Wait has checked the threshold against the earlier length
+	c := d.Consumer()
+	require.True(t, c.turn.acquire(turnWaiter))
+	defer c.release()
+	err := c.await(background, 3) // Wait has checked the threshold against the earlier length
 	require.ErrorIs(t, err, errThreshold)
 	isError(t, waitError("evd.Wait", err), hw.InvalidParameter, hw.Arg3)
 	require.NoError(t, d.Resize(1))

@@ -166,7 +166,7 @@ func TestEveryEventArrivesOnceAndInOrder(t *testing.T) {
 func dequeueUntil(d *Dispatcher, b *books, ordered bool) {
 	buf := make([]event.Event, 7)
 	for {
-		n, err := d.Dequeue(buf)
+		n, err := d.Consumer().Dequeue(buf)
 		if err != nil {
 			return
 		}
@@ -194,8 +194,8 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 	atEach(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{Kind: KindChannel})
 		q := d.Main()
-		q.limit.Store(limit)
-		q.ch = make(chan event.Event, limit)
+		q.places.limit.Store(limit)
+		q.channel.ch = make(chan event.Event, limit)
 		var (
 			wg     sync.WaitGroup
 			failed atomic.Bool
@@ -214,7 +214,7 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 						continue
 					}
 					select {
-					case q.ch <- event.Event{Cookie: i}:
+					case q.channel.ch <- event.Event{Cookie: i}:
 						q.sent()
 					default:
 						failed.Store(true)
@@ -226,7 +226,7 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for range q.ch {
+			for range q.channel.ch {
 			}
 		}()
 		wg.Wait()

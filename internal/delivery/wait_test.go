@@ -30,18 +30,18 @@ func expired() context.Context {
 func TestDequeueTakesManyInOrder(t *testing.T) {
 	d := newDispatcher(t, Config{})
 	buf := make([]event.Event, 3)
-	n, err := d.Dequeue(buf)
+	n, err := d.Consumer().Dequeue(buf)
 	require.NoError(t, err)
 	assert.Zero(t, n, "empty")
 	put(t, d.Main(), 1, 2, 3, 4)
-	n, err = d.Dequeue(buf)
+	n, err = d.Consumer().Dequeue(buf)
 	require.NoError(t, err)
 	assert.Equal(t, list(1, 2, 3), cookies(buf[:n]))
 	putSilent(t, d.Main(), 5)
-	n, err = d.Dequeue(buf)
+	n, err = d.Consumer().Dequeue(buf)
 	require.NoError(t, err)
 	assert.Equal(t, list(4, 5), cookies(buf[:n]))
-	n, err = d.Dequeue(nil)
+	n, err = d.Consumer().Dequeue(nil)
 	require.NoError(t, err)
 	assert.Zero(t, n)
 }
@@ -49,7 +49,7 @@ func TestDequeueTakesManyInOrder(t *testing.T) {
 func TestOtherModesArePermanentWaiters(t *testing.T) {
 	for _, mode := range []Kind{KindChannel, KindBatch, KindCallback} {
 		d := newDispatcher(t, Config{Kind: mode})
-		_, err := d.Dequeue(make([]event.Event, 1))
+		_, err := d.Consumer().Dequeue(make([]event.Event, 1))
 		isError(t, err, hw.InvalidState, hw.StateEVDWaiter, mode)
 		_, _, err = waitOne(d, background, 1)
 		isError(t, err, hw.InvalidState, hw.StateEVDWaiter, mode)
@@ -201,14 +201,14 @@ func TestAWaitThatIsCanceledFindsTheSilentEventsThatCame(t *testing.T) {
 // sleeps.
 func TestSilentEventsDoNotEndAWaitThatJustBegan(t *testing.T) {
 	d := newDispatcher(t, Config{})
-	d.main.spins = 1 << 30
+	d.main.consumer.spins = 1 << 30
 	nmore := make(chan int)
 	go func() {
 		_, n, err := waitOne(d, background, 1)
 		assert.NoError(t, err)
 		nmore <- n
 	}()
-	eventually(t, "it waits", d.main.awaited)
+	eventually(t, "it waits", d.main.consumer.turn.awaited)
 	for range 100 {
 		runtime.Gosched()
 	}
@@ -258,7 +258,7 @@ func TestWaiterIsExclusive(t *testing.T) {
 	eventually(t, "the waiter sleeps", func() bool { return sleeping(d) })
 	_, _, err := waitOne(d, background, 1)
 	isError(t, err, hw.InvalidState, hw.StateEVDWaiter)
-	_, err = d.Dequeue(make([]event.Event, 1))
+	_, err = d.Consumer().Dequeue(make([]event.Event, 1))
 	isError(t, err, hw.InvalidState, hw.StateEVDWaiter)
 	isError(t, d.Close(), hw.InvalidState, hw.StateEVDWaiter)
 	require.True(t, d.Main().Reserve(1), "a refused Close has no effect")
@@ -271,7 +271,7 @@ func TestWaiterIsExclusive(t *testing.T) {
 func TestAbortWakesTheWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{})
-		require.NoError(t, d.Attach(event.StreamDTO))
+		require.NoError(t, d.Feeds().Attach(feedOf(hw.Default)))
 		var err error
 		go func() { _, _, err = waitOne(d, context.Background(), 2) }()
 		synctest.Wait()
@@ -291,7 +291,7 @@ func TestAbortWakesTheWaiter(t *testing.T) {
 
 func TestWaiterThatLeavesAsAnEventComesLosesNothing(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 1})
-	d.main.spins = 0
+	d.main.consumer.spins = 0
 	for i := range uint64(2000) {
 		ctx, cancel := context.WithCancel(background)
 		var wg sync.WaitGroup
@@ -373,7 +373,7 @@ func TestIteratorLeavesWhatItDidNotYield(t *testing.T) {
 	put(t, d.Main(), 1, 2, 3)
 	for ev := range d.Events(background) {
 		assert.EqualValues(t, 1, ev.Cookie)
-		n, err := d.Dequeue(make([]event.Event, 1))
+		n, err := d.Consumer().Dequeue(make([]event.Event, 1))
 		assert.NoError(t, err, "between two events others may dequeue")
 		assert.Equal(t, 1, n)
 		break

@@ -30,7 +30,7 @@ func TestNoWakeUpIsLostInAGap(t *testing.T) {
 					}
 				}})
 				if mode == KindRing {
-					d.main.spins = 0
+					d.main.consumer.spins = 0
 					var waiting sync.WaitGroup
 					waiting.Go(func() {
 						for ev := range d.Events(background) {
@@ -75,7 +75,7 @@ func TestNoWakeUpIsLostAtTheEdgeOfSleep(t *testing.T) {
 	const rounds = 4000
 	atEach(t, func(t *testing.T) {
 		there, back := newDispatcher(t, Config{QLen: 2}), newDispatcher(t, Config{QLen: 2})
-		there.main.spins, back.main.spins = 0, 0
+		there.main.consumer.spins, back.main.consumer.spins = 0, 0
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for ev := range there.Events(background) {
@@ -115,12 +115,15 @@ func TestNoWakeUpIsLostAtTheEdgeOfSleep(t *testing.T) {
 // it is about to sleep.
 func TestAWaiterLooksOnceMoreBeforeItSleeps(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 1})
-	require.False(t, d.main.came(1))
+	c := d.Consumer()
+	require.True(t, c.turn.acquire(turnWaiter))
+	defer c.release()
+	require.False(t, c.came(1))
 	require.True(t, d.Main().Reserve(1))
 	d.Main().Put(dto(1), false)
 	d.Main().Flush()
-	assert.True(t, d.main.park(1), "nobody wakes it for what was there before")
-	d.main.unpark()
+	assert.True(t, c.park(1), "nobody wakes it for what was there before")
+	c.unpark()
 }
 
 // Several producers together reach the threshold: each of them alone sees too few
@@ -129,7 +132,7 @@ func TestNoWakeUpIsLostAtAThreshold(t *testing.T) {
 	const producers, rounds = 3, 2000
 	atEach(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{QLen: producers})
-		d.main.spins = 0
+		d.main.consumer.spins = 0
 		woken := make(chan int)
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
@@ -139,7 +142,7 @@ func TestNoWakeUpIsLostAtAThreshold(t *testing.T) {
 				if err != nil {
 					return
 				}
-				n, err := d.Dequeue(buf)
+				n, err := d.Consumer().Dequeue(buf)
 				if err != nil {
 					return
 				}

@@ -91,7 +91,7 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 	if e.closed {
 		return nil, hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the interface adapter is closed")
 	}
-	solicitedOnly := d != nil && wiring(d).Solicited()
+	solicitedOnly := d != nil && wiring(d).Feeds().Config() == delivery.NotifySolicited
 	for _, b := range e.owned[d] {
 		if b.solicitedOnly == solicitedOnly && b.depth-b.used >= entries {
 			b.used += entries
@@ -103,7 +103,7 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 		return nil, err
 	}
 	if d != nil && e.isAsked(b) {
-		wiring(d).SetPollDevice(e.pollDevice)
+		wiring(d).Consumer().SetPollDevice(e.pollDevice)
 	}
 	return b.cq, nil
 }
@@ -175,7 +175,7 @@ func (e *Engine) drop(b *cqBinding) {
 		delete(e.owned, b.dispatcher)
 	}
 	if b.dispatcher != nil && e.isAsked(b) && !slices.ContainsFunc(rest, e.isAsked) {
-		wiring(b.dispatcher).SetPollDevice(nil)
+		wiring(b.dispatcher).Consumer().SetPollDevice(nil)
 	}
 	e.unpublish(b)
 }

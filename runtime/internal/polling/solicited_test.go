@@ -9,6 +9,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/delivery"
 )
 
 // A dispatcher that notifies only when solicited has completion queues that it shares
@@ -19,11 +20,12 @@ func TestSolicitedDispatchersHaveQueuesOfTheirOwn(t *testing.T) {
 	d := newDispatcher(t)
 	loud := attach(t, engine, d, 10)
 	assert.False(t, loud.cfg.SolicitedOnly)
-	require.NoError(t, wiring(d).AttachDTO(hw.SolicitedWait))
+	solicited := delivery.Feed{Streams: event.StreamDTO, Flags: hw.SolicitedWait}
+	require.NoError(t, wiring(d).Feeds().Attach(solicited))
 	silent := attach(t, engine, d, 10)
 	assert.True(t, silent.cfg.SolicitedOnly)
 	assert.Same(t, silent, attach(t, engine, d, 10))
-	wiring(d).DetachDTO(hw.SolicitedWait)
+	wiring(d).Feeds().Detach(solicited)
 	assert.Same(t, loud, attach(t, engine, d, 10))
 	assert.False(t, attach(t, engine, nil, 1).cfg.SolicitedOnly)
 

@@ -1,0 +1,82 @@
+package delivery
+
+import "godat/hw"
+
+// Close frees the dispatcher; evd.Dispatcher.Close says when it is refused.
+func (d *Dispatcher) Close() error {
+	const op = "evd.Close"
+	if d.InUpcall() {
+		return &hw.Error{Op: op, Type: hw.InvalidState, Text: "called from the dispatcher's own callback"}
+	}
+	if err := d.beginClose(); err != nil {
+		return err
+	}
+	d.endClose()
+	if d.upcalls != nil {
+		d.upcalls.stop()
+	}
+	return nil
+}
+
+// beginClose closes the dispatcher to further work, or returns why Close is
+// refused.
+func (d *Dispatcher) beginClose() error {
+	const op = "evd.Close"
+	d.feeds.mu.Lock() // nothing is attached meanwhile
+	defer d.feeds.mu.Unlock()
+	switch {
+	case d.main.closed():
+		return nil
+	case d.feeds.total != 0:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse}
+	case d.main.consumer.turn.kind() == turnWaiter:
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDWaiter}
+	case !d.Main().refuse():
+		return &hw.Error{Op: op, Type: hw.InvalidState, Sub: hw.StateEVDInUse, Text: "a post was taken whose completion is still to come"}
+	}
+	d.main.places.close() // Main is the queue in front, if there is one
+	return nil
+}
+
+// Ending is the adapter's side of closing a dispatcher or a CNO.
+type Ending interface {
+	// Abort closes at once: it does not refuse, wakes all waiters, and does not
+	// wait for upcalls.
+	Abort()
+	// InUpcall reports whether the calling goroutine is in an upcall of the object.
+	InUpcall() bool
+}
+
+// Abort closes the dispatcher when its IA closes abruptly: it does not refuse, and
+// a goroutine in Wait returns with ABORT. The queues still take events of
+// outstanding operations; a channel is closed after the last of them. Abort does
+// not wait for callbacks; Close does.
+func (d *Dispatcher) Abort() {
+	if d == nil {
+		return
+	}
+	d.feeds.mu.Lock()
+	d.main.places.close()
+	d.feeds.mu.Unlock()
+	d.endClose()
+}
+
+// endClose wakes all waiters and shuts the queues. It runs once; a second closer
+// waits for the first.
+func (d *Dispatcher) endClose() {
+	d.closing.Do(func() {
+		d.onClose()
+		close(d.stop)
+		d.requests.drop()
+		d.main.shut()
+		if d.front != nil {
+			d.front.shut()
+		}
+		d.routes.shut()
+		d.async.stop()
+	})
+}
+
+// InUpcall reports whether the calling goroutine is inside this dispatcher's
+// callback, where control calls that wait are INVALID_STATE.
+func (d *Dispatcher) InUpcall() bool { return d.upcalls != nil && d.upcalls.inside() }

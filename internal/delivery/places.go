@@ -1,0 +1,65 @@
+package delivery
+
+import (
+	"sync/atomic"
+
+	"godat/internal/yield"
+)
+
+// closedBit, in the count of reservations, says that no more are granted.
+const closedBit = 1 << 63
+
+// places counts the places of a queue that were reserved, and those that were given
+// back. Both counts only grow.
+type places struct {
+	// The posters' side: how many places are reserved. See Queue.Reserve.
+	reserved atomic.Uint64
+	seen     atomic.Uint64
+	limit    atomic.Uint64
+	_        [40]byte
+
+	// The completers' side: how many places were given back, or used in a channel.
+	done   atomic.Uint64
+	unused atomic.Uint64 // places in done that had no event; of a channel or batches
+	_      [48]byte
+}
+
+// reserve takes n places if they are free by the last count.
+//
+// reserved only grows, so if the swap succeeds no place was reserved since the
+// load. seen is how many places were free again at an earlier time. That number
+// only grows, too, so at worst seen is too small. closedBit makes the comparison
+// fail.
+func (p *places) reserve(n int) bool {
+	r := p.reserved.Load()
+	yield.Point()
+	return r-p.seen.Load()+uint64(n) <= p.limit.Load() && p.reserved.CompareAndSwap(r, r+uint64(n))
+}
+
+// giveBack counts n places as done, and reports whether the queue is closed. The
+// goroutine that gives back the last place after that ends the queue: giveBack writes
+// done before it reads closedBit, and the closer writes closedBit before it reads
+// done.
+func (p *places) giveBack(n uint64) (closed bool) {
+	done := p.done.Add(n)
+	r := p.reserved.Load()
+	if assertions && done > r&^closedBit {
+		panic("evd: more places given back than reserved")
+	}
+	return r >= closedBit
+}
+
+// close refuses further reservations.
+func (p *places) close() { p.reserved.Or(closedBit) }
+
+func (p *places) closed() bool { return p.reserved.Load() >= closedBit }
+
+// granted counts the reservations so far.
+func (p *places) granted() uint64 { return p.reserved.Load() &^ closedBit }
+
+// idle reports whether nothing is reserved or queued.
+func (p *places) idle() bool { return p.granted() == p.done.Load() }
+
+// sends counts the events that were sent, without those that their sender has not
+// counted yet.
+func (p *places) sends() uint64 { return p.done.Load() - p.unused.Load() }

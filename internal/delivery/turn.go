@@ -1,0 +1,107 @@
+package delivery
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+
+	"godat/internal/owner"
+)
+
+// turn says which goroutine is the consumer of a ring, of which there is one at a
+// time, and counts the events that consumers took.
+type turn struct {
+	own    owner.Tag // the consumer's
+	word   atomic.Uint64
+	queued atomic.Int32  // how many iterators sleep for their turn
+	next   chan struct{} // wakes one of them
+}
+
+// The low bits of a turn's word say of which kind the consumer is, and the other bits
+// count the events taken, so that one store both frees the places and lets the next
+// consumer in.
+const (
+	turnFree     = 0
+	turnBusy     = 1 // a Dequeue or SetNotifier, soon over
+	turnWaiter   = 2 // a Wait
+	turnIterator = 3 // an iterator that waits
+	turnMask     = 3
+	turnShift    = 2
+)
+
+// tryAcquire makes the caller the consumer if there is none. w is the word as the
+// caller has seen it.
+func (t *turn) tryAcquire(w, as uint64) bool {
+	if w&turnMask != turnFree || !t.word.CompareAndSwap(w, w|as) {
+		return false
+	}
+	t.own.Acquire()
+	return true
+}
+
+// acquire makes the caller the consumer. It waits for a Dequeue to finish, and
+// reports false while a goroutine waits.
+func (t *turn) acquire(as uint64) bool {
+	for {
+		w := t.word.Load()
+		switch w & turnMask {
+		case turnFree:
+			if t.tryAcquire(w, as) {
+				return true
+			}
+		case turnBusy:
+			runtime.Gosched()
+		default:
+			return false
+		}
+	}
+}
+
+// release frees the places of the events taken so far, and lets other consumers in.
+func (t *turn) release(taken uint64) {
+	t.own.Release()
+	t.free(taken)
+}
+
+// free is release for the task of callbacks, which is the only consumer of its ring
+// and remains it.
+func (t *turn) free(taken uint64) { t.word.Store(taken << turnShift) }
+
+// taken counts the events whose places are free.
+func (t *turn) taken() uint64 { return t.word.Load() >> turnShift }
+
+// kind says of which kind the consumer is.
+func (t *turn) kind() uint64 { return t.word.Load() & turnMask }
+
+// awaited reports whether a goroutine waits for events, asleep or not.
+func (t *turn) awaited() bool { return t.kind() > turnBusy }
+
+// await sleeps until the current waiter has stopped; it reports false if the context
+// ends or stop is closed before. Each side writes its own word before it reads the
+// other's: await writes queued, the waiter word.
+func (t *turn) await(ctx context.Context, stop <-chan struct{}) bool {
+	t.queued.Add(1)
+	defer t.queued.Add(-1)
+	if !t.awaited() {
+		return true
+	}
+	select {
+	case <-t.next:
+		return true
+	case <-ctx.Done():
+	case <-stop:
+	}
+	return false
+}
+
+// signal wakes an iterator that sleeps for its turn. Many releases may share one
+// signal, because the iterator that takes it signals when it leaves, too.
+func (t *turn) signal() {
+	if t.queued.Load() == 0 {
+		return
+	}
+	select {
+	case t.next <- struct{}{}:
+	default:
+	}
+}
