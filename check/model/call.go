@@ -1,9 +1,6 @@
 package model
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // call is a command with its result, and what the result may be. If must is not
 // empty, the call must fail with a code of must or may. Otherwise it may succeed, or
@@ -81,12 +78,12 @@ func (c *call) end() {
 	c.ended = true
 	switch {
 	case c.Code == success && len(c.must) > 0:
-		c.failf("succeeded, should fail with %s", list(c.must))
-	case c.Code == success || matchesOne(c.must, c.Code) || matchesOne(c.may, c.Code):
+		c.failf("succeeded, should fail with one of %v", c.must)
+	case c.Code == success || c.Code.isOneOf(c.must) || c.Code.isOneOf(c.may):
 	case len(c.must) == 0:
 		c.failf("failed with %v, should succeed", c.Code)
 	default:
-		c.failf("failed with %v, should with %s", c.Code, list(c.must))
+		c.failf("failed with %v, should with one of %v", c.Code, c.must)
 	}
 }
 
@@ -113,23 +110,6 @@ func (c *call) compare(want ...any) {
 			c.failf("%s is %d, should be %d", name, got, n)
 		}
 	}
-}
-
-func matchesOne(codes []Code, got Code) bool {
-	for _, c := range codes {
-		if c.matches(got) {
-			return true
-		}
-	}
-	return false
-}
-
-func list(codes []Code) string {
-	texts := make([]string, len(codes))
-	for i, c := range codes {
-		texts[i] = c.String()
-	}
-	return strings.Join(texts, " or ")
 }
 
 func number(b bool) int {

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Code is a DAT return code without its class bits: type in the upper half,
 // subtype in the lower. Expected codes with subtype 0 stand for any subtype.
@@ -62,6 +65,7 @@ func (c Code) String() string {
 // CodeOf returns the code of a DAT_RETURN, without its class bits.
 func CodeOf(ret uint32) Code { return Code(ret & 0x3fffffff) }
 
-func (c Code) matches(got Code) bool {
-	return c == got || c&0xffff == 0 && c == got&^0xffff
+// isOneOf reports whether an expected code is c.
+func (c Code) isOneOf(expected []Code) bool {
+	return slices.Contains(expected, c) || slices.Contains(expected, c&^0xffff)
 }

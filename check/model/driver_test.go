@@ -320,13 +320,13 @@ func (d *driver) post(c model.Command) (model.Result, error) {
 	return model.Result{}, err
 }
 
-// at returns the region of a segment; for one that was never made, a context that
-// nobody has.
+// at returns the region of a segment; for one that was never made, a context that no
+// region has, at an address from which no offset reaches below 0.
 func (d *driver) at(s model.Segment) memory {
 	if s.Region >= 0 && s.Region < len(d.regions) && d.regions[s.Region].lmr != nil {
 		return *d.regions[s.Region]
 	}
-	return memory{context: 1<<31 - 7, remote: 1<<31 - 7}
+	return memory{base: 1 << 20, context: 1<<31 - 7, remote: 1<<31 - 7}
 }
 
 // remote returns the remote segment of a command.

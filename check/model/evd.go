@@ -202,7 +202,7 @@ func (d *evd) dequeue(c *call) {
 		return
 	}
 	if want := min(c.Int("n"), len(d.queue)); len(c.Events) != want {
-		c.failf("%d events %v, should be %d: %s", len(c.Events), c.Events, want, d.heads())
+		c.failf("%d events %v, should be %d: %v", len(c.Events), c.Events, want, d.heads())
 	}
 	d.takeAll(c)
 }
@@ -226,7 +226,7 @@ func (d *evd) take(c *call, got Event) {
 		}
 		return
 	}
-	c.failf("event %v, should be one of %s", got, d.heads())
+	c.failf("event %v, should be one of %v", got, d.heads())
 }
 
 // mayCome reports whether event i may come next. No event of its stream may be
@@ -254,14 +254,12 @@ func (q *queued) matches(got Event) bool {
 	return want == got
 }
 
-func (d *evd) heads() (text string) {
+// heads returns the events that may come next.
+func (d *evd) heads() (events []Event) {
 	for i := range d.queue {
 		if d.mayCome(i) {
-			text += " " + d.queue[i].want.String()
+			events = append(events, d.queue[i].want)
 		}
 	}
-	if text == "" {
-		return "none"
-	}
-	return text
+	return events
 }

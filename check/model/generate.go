@@ -263,11 +263,7 @@ func (g *generator) flags(legal int) string {
 }
 
 // segments draws n local segments for an endpoint of zone z.
-func (g *generator) segments(n int, z *zone, privilege int) string {
-	return JoinSegments(g.pieces(n, z, privilege))
-}
-
-func (g *generator) pieces(n int, z *zone, privilege int) (segs []Segment) {
+func (g *generator) segments(n int, z *zone, privilege int) (segs []Segment) {
 	for range n {
 		segs = append(segs, g.segment(z, privilege, -1))
 	}

@@ -20,7 +20,7 @@ func (g postCommands) recvOn(name string) Command {
 	}
 	n := g.howMany(p.recvIOV)
 	return New("recv", name, "cookie", g.w.step, "flags", g.flags(operations["recv"].flagsAt(p.recvFlags)),
-		"local", g.segments(n, p.zone, localWrite))
+		"local", JoinSegments(g.segments(n, p.zone, localWrite)))
 }
 
 func (g postCommands) sharedRecv() Command {
@@ -32,7 +32,7 @@ func (g postCommands) sharedRecv() Command {
 	if q == nil {
 		return New("srq_recv", name)
 	}
-	return New("srq_recv", name, "cookie", g.w.step, "local", g.segments(g.howMany(q.iov), q.zone, localWrite))
+	return New("srq_recv", name, "cookie", g.w.step, "local", JoinSegments(g.segments(g.howMany(q.iov), q.zone, localWrite)))
 }
 
 // howMany draws the number of a post's segments: mostly one, rarely more than
@@ -74,7 +74,7 @@ func (g postCommands) requestOn(op, name string) Command {
 		own := &endpoint{params: params{zone: p.zone}}
 		return New(op, name, append(args, "local", g.remote(own, remoteWrite, n), "remote", g.remote(p, o.remote, n))...)
 	}
-	segs := g.pieces(g.howMany(p.segments(o)), p.zone, o.local)
+	segs := g.segments(g.howMany(p.segments(o)), p.zone, o.local)
 	args = append(args, "local", JoinSegments(segs))
 	switch {
 	case op == "send_inv":

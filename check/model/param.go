@@ -24,11 +24,10 @@ const tooMany = 1 << 24
 func (p params) asked(w *World, c Command) params {
 	p.zone = given(c, "pz", &w.zones, p.zone)
 	p.recv, p.req, p.conn = given(c, "recv", &w.evds, p.recv), given(c, "req", &w.evds, p.req), given(c, "conn", &w.evds, p.conn)
-	if c.Has("recvflags") {
-		p.recvFlags = c.Bits("recvflags", Flags)
-	}
-	if c.Has("reqflags") {
-		p.reqFlags = c.Bits("reqflags", Flags)
+	for key, flags := range map[string]*int{"recvflags": &p.recvFlags, "reqflags": &p.reqFlags} {
+		if c.Has(key) {
+			*flags = c.Bits(key, Flags)
+		}
 	}
 	if c.Has("rnr") {
 		p.waits = c.Text("rnr") != "fail"
