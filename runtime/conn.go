@@ -78,10 +78,22 @@ func (c *Conn) takeBack(cookie uint64) *mem.Buffer {
 }
 
 // ConnOf is the connection that an event is about, or nil if the event belongs to no
-// Conn.
+// Conn. For the event that ends a connection, it also gives the connection's place in
+// its listener back (see [ConnConfig].Conns): that event is the last one, so the program
+// has taken all events of the connection.
 func ConnOf(ev Event) *Conn {
 	c, _ := ep.Of(ev).Context().(*Conn)
+	if ev.Number != event.DTOCompletion && c != nil && ev.Ended() {
+		c.leave()
+	}
 	return c
+}
+
+// leave gives the connection's place in its listener back.
+func (c *Conn) leave() {
+	if c.listener != nil {
+		c.listener.leave(c)
+	}
 }
 
 // filterConn keeps two kinds of completions from the channel: those of sends, and those
@@ -349,9 +361,13 @@ func (c *Conn) Release(b *Buffer) {
 }
 
 // Shutdown ends the connection in order: it lets posted work complete, tells the peer,
-// and then gives everything back as Close does. If ctx ends first, Shutdown closes the
-// connection abruptly, and the error is the cause of ctx. A nil ctx is
-// INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
+// and then gives everything back as Close does. The program need not receive events
+// meanwhile. Requests that were posted before go out; a message that comes while Shutdown
+// waits is an event as always, but its buffer is gone once Shutdown has returned. If the
+// peer has ended the connection already, or breaks it, Shutdown returns nil: the event of
+// the end says why. If ctx ends first, Shutdown closes the connection abruptly, and the
+// error is the cause of ctx. A peer that is gone but not known to be holds Shutdown up
+// until then. A nil ctx is INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	const op = "runtime.Conn.Shutdown"
 	if c == nil {
@@ -365,7 +381,12 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 
 // drain disconnects gracefully and waits for the end.
 func (c *Conn) drain(ctx context.Context) error {
-	if c.Endpoint.Disconnect(ep.Graceful) != nil {
+	return c.disconnect(ctx, ep.Graceful)
+}
+
+// disconnect disconnects and waits for the event of the end.
+func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
+	if c.Endpoint.Disconnect(how) != nil {
 		return nil // not connected
 	}
 	select {
@@ -379,9 +400,16 @@ func (c *Conn) drain(ctx context.Context) error {
 }
 
 // Close gives back all that the connection has, also what Alloc made. It breaks a
-// connection that is still up. The program may not use its buffers any more; with
-// ConnConfig.Debug, the error names the holders of those that it still has. A second
-// Close waits for the first and does nothing, or tries again what failed.
+// connection that is still up, or an attempt at one. The program may not use its buffers
+// any more; with ConnConfig.Debug, the error names the holders of those that it still
+// has. A second Close waits for the first and does nothing, or tries again what failed.
+//
+// Each connection that Accept or Dial returned has exactly one event of its end, also
+// when this end closes it: then it is DISCONNECTED, and in the channel before Close
+// returns. So are the completions that the close flushed, and the messages that came
+// before; Message returns nil for them. In a shared channel the program meets these
+// events later, and ConnOf still tells whose they are. A channel of the connection's own
+// is closed behind them. Only [IA.Close], which ends all connections, makes no events.
 func (c *Conn) Close() error {
 	if c == nil {
 		return closedConn("runtime.Conn.Close")
@@ -389,12 +417,13 @@ func (c *Conn) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	c.closed.Store(true)
-	c.end()
 	if c.Endpoint != nil {
+		_ = c.disconnect(context.Background(), ep.Abrupt)
 		if err := c.Endpoint.Close(); err != nil {
 			return err // the endpoint still uses the rest
 		}
 	}
+	c.end()
 	var kept error
 	if c.pool != nil {
 		// The pool complains once of buffers that the program kept, and is closed

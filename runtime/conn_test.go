@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -330,7 +331,8 @@ func TestReceiveTellsTheEndByItsError(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 		require.NoError(t, client.Close())
 		_, err = client.Receive(within(t))
-		require.ErrorIs(t, err, io.EOF, "the channel is closed")
+		require.ErrorIs(t, err, net.ErrClosed)
+		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
 	})
 }
 

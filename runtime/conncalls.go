@@ -32,9 +32,10 @@ func (c *Conn) SendBytes(p []byte) error {
 // Receive waits for the peer's next message; the program owns its buffer from then on.
 // It is for a connection with a channel of its own, in a program that waits for nothing
 // else: it drops other events, and returns the error of one that has an error. When the
-// connection ends in order the error is io.EOF, also when this end closed it. When ctx
-// ends, the error is its cause. A nil ctx is INVALID_PARAMETER, a nil connection
-// INVALID_HANDLE/EP.
+// peer has ended the connection in order, the error is io.EOF; when the connection broke,
+// it is that of its end (see [event.Event.Err]). When this end has closed the connection,
+// the error is INVALID_HANDLE/EP, as for a nil connection, and matches [net.ErrClosed];
+// a call that waits while Shutdown runs may return io.EOF. When ctx ends, the error is its cause. A nil ctx is INVALID_PARAMETER.
 func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	const op = "runtime.Conn.Receive"
 	if c == nil {
@@ -48,6 +49,12 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 		case ev, ok := <-c.events.C():
 			if b := c.Message(ev); b != nil {
 				return b, nil
+			}
+			if ev.Ended() {
+				c.leave()
+			}
+			if c.closed.Load() {
+				return nil, closedConn(op)
 			}
 			if err := ev.Err(); err != nil {
 				return nil, err

@@ -44,7 +44,9 @@ type ConnConfig struct {
 	Setup func(*Conn) (private []byte, err error)
 
 	// Conns is the most connections of a listener at a time; the listener rejects
-	// further ones. 0 means 128.
+	// further ones with Refusal. 0 means 128. A connection has its place from Accept or
+	// Listener.Dial until the program has taken the event of its end, by ConnOf or
+	// Receive, or has closed it. Its memory stays until Close.
 	Conns int
 	// Refusal is the private data for a peer that a listener rejects: because Accept
 	// failed, or because nobody had accepted the request when the listener was closed.

@@ -80,7 +80,7 @@ func (c *Conn) established(ctx context.Context) error {
 		select {
 		case ev, ok := <-c.events.C():
 			switch {
-			case !ok:
+			case !ok || c.closed.Load():
 				return closedConn("runtime.Dial")
 			case ev.Number == event.Established:
 				return nil

@@ -1,6 +1,10 @@
 package runtime
 
-import "godat/hw"
+import (
+	"net"
+
+	"godat/hw"
+)
 
 func closedIA(op string) error {
 	return hw.Errorf(op, hw.InvalidHandle, hw.HandleIA, "the interface adapter is nil or closed")
@@ -15,5 +19,5 @@ func closedListener(op string) error {
 }
 
 func closedConn(op string) error {
-	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the connection is nil or closed")
+	return hw.Errorf(op, hw.InvalidHandle, hw.HandleEP, "the connection is nil or closed: %w", net.ErrClosed)
 }

@@ -26,8 +26,9 @@ type Listener struct {
 	closing sync.Mutex // held by Close from beginning to end
 
 	mu     sync.Mutex
-	conns  map[*Conn]struct{} // accepted, dialed, or being made
-	making sync.WaitGroup     // calls of Accept and Dial under way; none begins once closed is set
+	conns  map[*Conn]bool // those that are not closed; true: it has its place
+	taken  int            // places of ConnConfig.Conns that are taken
+	making sync.WaitGroup // calls of Accept and Dial under way; none begins once closed is set
 	closed bool
 }
 
@@ -48,7 +49,7 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]struct{})}
+	l := &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]bool)}
 	if err := l.make(host, qual); err != nil {
 		return nil, ia.orClosed(op, errors.Join(err, l.Close()))
 	}
@@ -196,15 +197,29 @@ func (l *Listener) remember(op string, c *Conn) error {
 	switch {
 	case l.closed:
 		return closedListener(op)
-	case len(l.conns) >= l.cfg.Conns:
-		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEP, "there are %d connections, as many as ConnConfig.Conns allows", len(l.conns))
+	case l.taken >= l.cfg.Conns:
+		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceTEP, "there are %d connections, as many as ConnConfig.Conns allows", l.taken)
 	}
-	l.conns[c] = struct{}{}
+	l.conns[c] = true
+	l.taken++
 	l.making.Add(1)
 	return nil
 }
 
+// leave gives a connection's place back. The connection is still the listener's to
+// close.
+func (l *Listener) leave(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conns[c] {
+		l.conns[c] = false
+		l.taken--
+	}
+}
+
+// forget removes a connection that is closed.
 func (l *Listener) forget(c *Conn) {
+	l.leave(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
