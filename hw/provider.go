@@ -223,6 +223,9 @@ type ListenConfig struct {
 	// request with a reject of its own. A request that is on its way while the
 	// listener closes may come after Close has returned.
 	OnRequest func(Request) bool
+	// OnDrop, if set, is called when the provider gives up a peer's attempt whose request
+	// is not complete, because there are too many. It must not block.
+	OnDrop func(*Cause)
 }
 
 // Listener stops listening when closed. Requests it has handed out stay valid.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 
 	"godat/ep"
@@ -33,7 +34,8 @@ type Listener struct {
 }
 
 // Listen listens on address, "host:port". Without a host it listens on all of the
-// adapter's addresses; with port 0, or without one, the provider chooses the port. ctx
+// adapter's addresses; with port 0, or without one ("127.0.0.1", "::1"), the provider
+// chooses the port. ctx
 // bounds the call, not the listener's life; Listen only checks it before it asks the
 // device. A closed adapter is INVALID_HANDLE/IA, a zone that is closed or another
 // adapter's INVALID_HANDLE/PZ, a nil ctx INVALID_PARAMETER.
@@ -75,6 +77,9 @@ func (l *Listener) make(host string, qual uint64) (err error) {
 func splitListen(op, address string) (host string, qual uint64, err error) {
 	if address == "" {
 		return "", 0, nil
+	}
+	if !strings.Contains(address, ":") || net.ParseIP(strings.Trim(address, "[]")) != nil {
+		return strings.Trim(address, "[]"), 0, nil
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && port != "" {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,4 +33,24 @@ func TestAListenerHoldsAsManyRequestsAsItTakesConnections(t *testing.T) {
 			require.NoError(t, ctx.Err(), "%d of %d are connected", established, peers)
 		}
 	}
+}
+
+func TestListenTakesAnAddressWithoutAPort(t *testing.T) {
+	ia := open(t, "iwarp")
+	for _, address := range []string{"127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "localhost"} {
+		l, err := ia.Listen(within(t), address, ConnConfig{})
+		require.NoError(t, err, address)
+		host, port, err := net.SplitHostPort(l.Addr())
+		require.NoError(t, err)
+		require.Equal(t, "127.0.0.1", host)
+		require.NotEqual(t, "0", port)
+		require.NoError(t, l.Close())
+	}
+	for address, want := range map[string]string{"::1": "::1", "[::1]": "::1", "host": "host"} {
+		host, qual, err := splitListen("", address)
+		require.NoError(t, err)
+		require.Equal(t, want, host)
+		require.Zero(t, qual)
+	}
+	require.NoError(t, ia.CloseGraceful())
 }

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"io"
 	"net"
 	"slices"
@@ -123,7 +124,7 @@ func (r *request) reject(frame []byte) {
 	// Wait until the initiator closes the connection: if this end closed it first, the
 	// reject might be lost. The parameter halfopen bounds how many goroutines wait here.
 	defer r.dev.rejecting.Add(-1)
-	if r.dev.rejecting.Add(1) > int64(r.dev.set.halfOpen) {
+	if r.dev.rejecting.Add(1) > int64(cmp.Or(r.dev.set.halfOpen, leastHalfOpen)) {
 		return
 	}
 	var b [64]byte

@@ -29,9 +29,10 @@ type listener struct {
 }
 
 // Listen listens at cfg.Addr, or at the device's address if that is empty. It offers
-// each request as soon as it is complete, so cfg.Backlog bounds nothing. The parameters
-// halfopen and halfopenip bound the connections whose request has not come: the oldest
-// gives way to a new one.
+// each request as soon as it is complete, so cfg.Backlog does not bound requests. The
+// parameters halfopen and halfopenip bound the connections whose request has not come,
+// and follow from cfg.Backlog if they are not set: the oldest gives way to a new one, and
+// cfg.OnDrop is called.
 func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	const op = "iwarp.Listen"
 	switch {
@@ -54,7 +55,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 	}
 	l := &listener{
 		dev: d, ln: ln, qual: portOf(ln.Addr(), cfg.Qual), onRequest: cfg.OnRequest,
-		quit: make(chan struct{}), done: make(chan struct{}), startups: newStartups(&d.set),
+		quit: make(chan struct{}), done: make(chan struct{}), startups: newStartups(&d.set, &cfg),
 	}
 	go l.serve()
 	return l, nil

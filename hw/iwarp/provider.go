@@ -60,8 +60,10 @@ type Config struct {
 	//	            an FPDU incomplete (30s)
 	//	linger      how long each of the two stages of a connection's end may take (1s)
 	//	halfopen    most connections per listener whose request has not come; the
-	//	            oldest gives way to a new one, when it has had 100ms (1024)
-	//	halfopenip  the same per peer address, or per IPv6 network of 64 bits (256)
+	//	            oldest gives way to a new one, when it has had 100ms (four times
+	//	            the listener's backlog, 1024 or more)
+	//	halfopenip  the same per peer address, or per IPv6 network of 64 bits (the
+	//	            listener's backlog, 256 or more)
 	//	spin        how long the receiver polls the socket before it sleeps: shorter
 	//	            round trips at the price of a processor (0)
 	//	buffer      socket buffers in bytes; 0 leaves them to the system (0)

@@ -12,7 +12,8 @@ import (
 type settings struct {
 	crc, markers, big, extensions, fallback, peer2peer bool
 
-	fpdu, revision, private, halfOpen, halfOpenIP, buffer int
+	fpdu, revision, private, buffer int
+	halfOpen, halfOpenIP            int // 0: from the backlog; see startupsOf
 
 	mpa, grace, nudge, keepalive, stall, linger, spin time.Duration
 }
@@ -21,11 +22,30 @@ func defaultSettings() settings {
 	return settings{
 		crc: true, big: true, extensions: true, fallback: true,
 		revision: wire.MPARevision2, private: wire.MaxPrivateSiw,
-		halfOpen: 1024, halfOpenIP: 256,
 		mpa: 5 * time.Second, grace: 50 * time.Millisecond, nudge: 50 * time.Millisecond, keepalive: 30 * time.Second,
 		stall: 30 * time.Second, linger: time.Second,
 	}
 }
+
+// startupsOf returns how many start-ups a listener with that backlog may have, in all
+// and per address. What no parameter sets follows from the backlog, so that all peers of
+// a large server may connect at the same time, from one host too.
+func (s *settings) startupsOf(backlog int) (most, mostIP int) {
+	most, mostIP = s.halfOpen, s.halfOpenIP
+	if most == 0 {
+		most = min(max(leastHalfOpen, 4*backlog), mostHalfOpen)
+	}
+	if mostIP == 0 {
+		mostIP = min(max(leastHalfOpenIP, backlog), mostHalfOpen)
+	}
+	return most, mostIP
+}
+
+const (
+	leastHalfOpen   = 1024
+	leastHalfOpenIP = 256
+	mostHalfOpen    = 1 << 20
+)
 
 // minFPDU is the least limit for the length of FPDUs, in bytes; a lower one is raised.
 const minFPDU = wire.MinMULPDU + wire.FPDUOverhead
@@ -79,9 +99,9 @@ func (s *settings) applyNumber(key, value string) error {
 	case "private":
 		s.private, err = within(value, 0, wire.MaxPrivateEnhanced)
 	case "halfopen":
-		s.halfOpen, err = within(value, 1, 1<<20)
+		s.halfOpen, err = within(value, 1, mostHalfOpen)
 	case "halfopenip":
-		s.halfOpenIP, err = within(value, 1, 1<<20)
+		s.halfOpenIP, err = within(value, 1, mostHalfOpen)
 	case "buffer":
 		s.buffer, err = within(value, 0, 1<<30)
 	default:

@@ -2,10 +2,13 @@ package iwarp
 
 import (
 	"container/list"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
 	"time"
+
+	"godat/hw"
 )
 
 // startups holds a listener's connections whose request has not come. Their number is
@@ -16,6 +19,7 @@ type startups struct {
 	// Immutable.
 	most, mostIP int
 	limit        time.Duration // the time that each may take
+	onDrop       func(*hw.Cause)
 	ended        chan struct{} // of length 1; sent to when a start-up ends
 
 	mu     sync.Mutex
@@ -36,11 +40,13 @@ type startup struct {
 // has just connected may not have run yet to send its request.
 const headStart = 100 * time.Millisecond
 
-func newStartups(set *settings) *startups {
-	return &startups{
-		most: set.halfOpen, mostIP: set.halfOpenIP, limit: set.mpa,
+func newStartups(set *settings, cfg *hw.ListenConfig) *startups {
+	u := &startups{
+		limit: set.mpa, onDrop: cfg.OnDrop,
 		ended: make(chan struct{}, 1), peers: make(map[netip.Addr]int),
 	}
+	u.most, u.mostIP = set.startupsOf(cfg.Backlog)
+	return u
 }
 
 // enter makes a start-up of a connection and counts it. If another start-up must give way
@@ -62,6 +68,7 @@ func (u *startups) enter(conn net.Conn) (s *startup, wait time.Duration) {
 			return nil, wait
 		}
 		u.giveUp(old)
+		u.dropped(old)
 	}
 	s = &startup{conn: conn, ip: ip, since: now}
 	s.place = u.byAge.PushBack(s)
@@ -90,6 +97,17 @@ func (u *startups) silent(ip netip.Addr) *startup {
 func (u *startups) giveUp(s *startup) {
 	_ = s.conn.SetDeadline(past)
 	u.remove(s)
+}
+
+// dropped reports a start-up that gave way to another. The lock is held.
+func (u *startups) dropped(s *startup) {
+	if u.onDrop == nil {
+		return
+	}
+	u.onDrop(&hw.Cause{
+		Layer: hw.LayerMPA, Local: s.conn.LocalAddr(), Remote: s.conn.RemoteAddr(),
+		Text: fmt.Sprintf("a connection without a request gave way to a newer one: iwarp's parameters halfopen and halfopenip allow %d at a time, %d per address", u.most, u.mostIP),
+	})
 }
 
 // remove counts a start-up out, once. The lock is held.

@@ -42,7 +42,7 @@ func TestSilentConnectionsDoNotKeepAnotherOut(t *testing.T) {
 			assert.Equal(t, "no", string(good.reply().Private))
 			u := ln.(*listener).startups
 			u.mu.Lock()
-			assert.LessOrEqual(t, u.byAge.Len(), defaultSettings().halfOpenIP)
+			assert.LessOrEqual(t, u.byAge.Len(), leastHalfOpenIP)
 			u.mu.Unlock()
 		})
 	}
@@ -117,7 +117,7 @@ func TestAConnectionWhoseRequestHasComeDoesNotGiveWay(t *testing.T) {
 	}
 	set := defaultSettings()
 	set.halfOpen = 2
-	u := newStartups(&set)
+	u := newStartups(&set, &hw.ListenConfig{})
 	near, far := connect()
 	first, _ := u.enter(far)
 	_, silent := connect()
@@ -157,7 +157,7 @@ func TestAConnectionWaitsWhileAllOthersHaveSentTheirRequests(t *testing.T) {
 	defer far.Close()
 	set := defaultSettings()
 	set.halfOpen = 1
-	u := newStartups(&set)
+	u := newStartups(&set, &hw.ListenConfig{})
 	first, _ := u.enter(far)
 	first.since = time.Time{}
 	_, err = near.Write([]byte("MPA ID"))
@@ -169,6 +169,42 @@ func TestAConnectionWaitsWhileAllOthersHaveSentTheirRequests(t *testing.T) {
 	u.end(first)
 	s, _ = u.enter(near)
 	assert.NotNil(t, s)
+}
+
+func TestTheBoundsOfStartupsFollowTheBacklog(t *testing.T) {
+	for _, c := range []struct {
+		set                   settings
+		backlog, most, mostIP int
+	}{
+		{settings{}, 0, 1024, 256},
+		{settings{}, 200, 1024, 256},
+		{settings{}, 1000, 4000, 1000},
+		{settings{}, 1 << 20, 1 << 20, 1 << 20},
+		{settings{halfOpen: 3, halfOpenIP: 2}, 1000, 3, 2},
+	} {
+		most, mostIP := c.set.startupsOf(c.backlog)
+		assert.Equal(t, []int{c.most, c.mostIP}, []int{most, mostIP}, "%+v", c)
+	}
+}
+
+func TestAConnectionThatGivesWayIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := &pipes{}
+		n := newNode(t, New(ways.config()), map[string]string{"halfopen": "2", "mpa": mpaTime.String()})
+		dropped := make(chan *hw.Cause, 1)
+		ln, _ := n.listen(hw.ListenConfig{OnDrop: func(c *hw.Cause) { dropped <- c }})
+		began := time.Now()
+		var scripts []*script
+		for range 3 {
+			scripts = append(scripts, pipeScript(t, ways, ln))
+		}
+		scripts[0].goneAfter(began)
+		assert.ErrorContains(t, <-dropped, "halfopen")
+		for _, s := range scripts[1:] {
+			s.goneAfter(began)
+		}
+		assert.Empty(t, dropped, "the others had their time")
+	})
 }
 
 // addressed is a listener that gives its connections the addresses of peers in turn.
