@@ -281,7 +281,11 @@ func TestManyFreesOfOneRegionEndItOnce(t *testing.T) {
 }
 
 func TestAllocRegisterFreeAndCloseMayRaceEachOther(t *testing.T) {
-	for range 20 {
+	domains := 20
+	if testing.Short() {
+		domains = 3
+	}
+	for range domains {
 		dev := newFakeDevice()
 		d := NewDomain(door.Key{}, dev, nil)
 		pz, err := d.NewPZ()
