@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	dat "godat/runtime"
@@ -15,7 +16,7 @@ func run(ctx context.Context) (answer string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer ia.Close()
+	defer func() { err = errors.Join(err, ia.Close()) }()
 	ln, err := ia.Listen(ctx, "", dat.ConnConfig{Depth: 16, Message: 4096})
 	if err != nil {
 		return "", err
@@ -30,9 +31,7 @@ func run(ctx context.Context) (answer string, err error) {
 			case ev.Ended():
 				err = ev.Err()
 			case ev.Number == dat.Established && c == client:
-				b := c.Buffer()
-				fmt.Fprint(b, "hello")
-				err = c.Send(b)
+				err = c.SendBytes([]byte("hello"))
 			case ev.Op == dat.OpRecv && c == client:
 				answer = string(c.Message(ev).Bytes())
 				return answer, ln.Shutdown(ctx)
