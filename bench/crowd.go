@@ -48,15 +48,15 @@ func (c *crowd) end() *dat.Endpoint {
 	attr := &dat.EndpointAttr{MaxRecvDTOs: 2, MaxRequestDTOs: 2, MaxRecvIOV: 1, MaxRequestIOV: 1}
 	e := must(c.ia.NewEndpoint(dat.EndpointConfig{PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: attr}))
 	c.eps = append(c.eps, e)
-	c.listen(e)
+	c.postRecv(e)
 	return e
 }
 
-func (c *crowd) listen(e *dat.Endpoint) {
+func (c *crowd) postRecv(e *dat.Endpoint) {
 	check(e.PostRecv(answered, 0, c.lmr.Segment(messageSize, messageSize)))
 }
 
-func (c *crowd) say(e *dat.Endpoint) {
+func (c *crowd) send(e *dat.Endpoint) {
 	check(e.PostSend(0, dat.Suppress, c.lmr.Segment(0, messageSize)))
 }
 
@@ -70,8 +70,8 @@ func (c *crowd) serve(n int, ready func(port uint64)) {
 		case ev.Number == dat.ConnectionRequest:
 			check(dat.RequestOf(ev).Accept(c.end(), nil))
 		case ev.Number == dat.DTOCompletion:
-			c.listen(dat.EndpointOf(ev))
-			c.say(dat.EndpointOf(ev))
+			c.postRecv(dat.EndpointOf(ev))
+			c.send(dat.EndpointOf(ev))
 			done++
 		}
 	}
@@ -94,9 +94,9 @@ func (c *crowd) visit(addr string, port uint64, n int) {
 		ev := c.next()
 		switch {
 		case ev.Number == dat.Established:
-			c.say(dat.EndpointOf(ev))
+			c.send(dat.EndpointOf(ev))
 		case ev.Number == dat.DTOCompletion:
-			c.listen(dat.EndpointOf(ev))
+			c.postRecv(dat.EndpointOf(ev))
 			done++
 			ask()
 		}

@@ -106,7 +106,7 @@ func (r *rig) stream(s stream) {
 	}
 	server := performance.Side{IA: r.open(), Test: test, Server: true}
 	if strings.HasPrefix(r.p.IA, "ibv") && !server.IA.Attr().NotReadyWait {
-		server.LetIn = performance.Moment // siw, whose sends do not wait for a receive
+		server.SendDelay = performance.TakeUpTime // siw, whose sends do not wait for a receive
 	}
 	client := performance.Side{IA: r.open(), Test: test, Addr: server.IA.Attr().Address}
 	both(r, 5*patience, func(ctx context.Context, ready func(uint64) error) error {

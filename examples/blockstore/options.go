@@ -55,7 +55,7 @@ func doubleDashes(args []string) []string {
 	return out
 }
 
-// Validate is called by kong.
+// Validate refuses contradictory flags. Kong calls it.
 func (o *options) Validate() error {
 	switch {
 	case o.Clients < 1 || o.Clients > 1024:

@@ -42,7 +42,7 @@ type options struct {
 // address is the address to listen on or to connect to.
 func (o *options) address() string { return net.JoinHostPort(o.Addr, strconv.FormatUint(o.Port, 10)) }
 
-// connConfig is that of both ends. They make one RDMA read at a time, as the C program
+// connConfig configures both ends of a connection. They make one RDMA read at a time, as the C program
 // does. An answer may come before the completion of the send that it answers, so there
 // is room for more than the one message that is under way.
 var connConfig = dat.ConnConfig{Depth: 4, Message: advertSize, Attr: &dat.EndpointAttr{MaxReadIn: 1, MaxReadOut: 1}, Apart: true}

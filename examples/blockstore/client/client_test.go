@@ -98,8 +98,8 @@ func (f *fake) link() *Link {
 	return l
 }
 
-// say sends a message to the client.
-func (f *fake) say(b []byte) {
+// send sends a message to the client.
+func (f *fake) send(b []byte) {
 	const at = 1 << 12
 	n := copy(f.memory.Bytes()[at:], b)
 	require.NoError(f, f.ep.PostSend(99, dat.Default, f.memory.Segment(at, n)))
@@ -168,7 +168,7 @@ func TestAMalformedAnswerEndsTheLink(t *testing.T) {
 			s, err := l.Slot(t.Context())
 			require.NoError(t, err)
 			require.NoError(t, l.Get(s, good.ID, Ref{}))
-			f.say(answer)
+			f.send(answer)
 			err = l.Drain(t.Context())
 			require.ErrorIs(t, err, ErrLost)
 			require.ErrorIs(t, err, proto.ErrMalformed)
@@ -189,7 +189,7 @@ func TestABlockThatIsNotWhatTheServerSentIsDamaged(t *testing.T) {
 	require.NoError(t, l.Get(s, block.ID{}, Ref{}))
 	b := make([]byte, proto.MessageLen)
 	(&proto.Message{Op: proto.OpGet, Reply: true, Length: 100, CRC: 12345}).Put(b)
-	f.say(b)
+	f.send(b)
 	require.NoError(t, l.Drain(t.Context()))
 	assert.Equal(t, proto.Damaged.Err(), got)
 	assert.Zero(t, l.Latency.Count(), "it counts for nothing")

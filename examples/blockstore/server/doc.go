@@ -18,6 +18,6 @@
 // in the buffer that its request came in; answers that are ready go out together.
 //
 // The server copies a block from the window, and stores the copy only if it has the
-// name that the client gave. So a client that goes on writing to the window harms
-// nobody.
+// name that the client gave. So a client that goes on writing to the window harms no
+// other client.
 package server

@@ -78,8 +78,8 @@ func (h *hostile) send(b []byte) {
 	require.NoError(h, h.ep.PostSend(1, dat.Default, h.memory.Segment(0, n)))
 }
 
-// thrownOut waits until the server ends the connection.
-func (h *hostile) thrownOut() {
+// disconnected waits until the server ends the connection.
+func (h *hostile) disconnected() {
 	h.Helper()
 	for {
 		ev := h.event()
@@ -156,7 +156,7 @@ func TestAServerDisconnectsAClientThatBreaksTheProtocol(t *testing.T) {
 			f := &fixture{T: t, ia: f.ia, server: f.server}
 			h := f.hostile()
 			attack(h)
-			h.thrownOut()
+			h.disconnected()
 			f.roundTrip(good, "the others do not notice: "+name)
 		})
 	}
@@ -169,10 +169,10 @@ func TestAServerDisconnectsAClientThatTakesNoAnswers(t *testing.T) {
 	// answer: in the end the server has no room for another one.
 	for range 4 * limits.Slots {
 		if h.ep.PostSend(1, dat.Default, h.requestRoot()) != nil {
-			break // thrown out already
+			break // disconnected already
 		}
 	}
-	h.thrownOut()
+	h.disconnected()
 }
 
 func (h *hostile) requestRoot() dat.Segment {

@@ -32,16 +32,16 @@ func (c *session) received(b *dat.Buffer) error {
 		c.server.commit()
 		return c.reply(b, &m, c.server.status(&m, c.server.store.SetRoot(m.ID)))
 	default: // OpRoot: the parser accepts no other
-		c.settle()
+		c.commitOwn()
 		root, err := c.server.store.Root()
 		m.ID = root
 		return c.reply(b, &m, c.server.status(&m, err))
 	}
 }
 
-// settle commits the session's PUTs, because replies go out in the order of the
+// commitOwn commits the session's PUTs, because replies go out in the order of the
 // requests.
-func (c *session) settle() {
+func (c *session) commitOwn() {
 	if c.gathered > 0 {
 		c.server.commit()
 	}
@@ -53,7 +53,7 @@ func (c *session) put(b *dat.Buffer, m *proto.Message) error {
 	data := batch.copy(c.block(m.Slot)[:m.Length])
 	if block.CRC(data) != m.CRC || block.IDOf(data) != m.ID {
 		batch.drop(data)
-		c.settle()
+		c.commitOwn()
 		return c.reply(b, m, proto.Damaged)
 	}
 	batch.add(put{c, b, *m}, data)
@@ -62,7 +62,7 @@ func (c *session) put(b *dat.Buffer, m *proto.Message) error {
 
 // get copies a block into the window.
 func (c *session) get(b *dat.Buffer, m *proto.Message) error {
-	c.settle()
+	c.commitOwn()
 	window := c.block(m.Slot)
 	n, err := c.server.store.Get(m.ID, window)
 	m.Length, m.CRC = uint32(n), block.CRC(window[:n])

@@ -23,7 +23,7 @@ type Server struct {
 
 func (s Server) String() string { return net.JoinHostPort(s.Addr, strconv.FormatUint(s.Port, 10)) }
 
-// connConfig is that of both ends.
+// connConfig configures both ends of a control connection.
 var connConfig = dat.ConnConfig{Depth: 4, Message: wire.ControlSize, Apart: true}
 
 // Ask tells the server which test the client wants, and calls do with the answer. The
@@ -60,7 +60,8 @@ func Quit(ctx context.Context, ia *dat.IA, s Server) error {
 	return Ask(ctx, ia, s, wire.ClientInfo{Test: wire.QuitTest, Threads: 1}, command, func(wire.ServerInfo) error { return nil })
 }
 
-// send sends a message. As in the C program, each fills a buffer.
+// send sends a message, which is as long as a buffer, as in the C program: the rest is
+// zeros.
 func send(c *dat.Conn, message []byte) error {
 	var m [wire.ControlSize]byte
 	copy(m[:], message)

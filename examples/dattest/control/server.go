@@ -67,7 +67,7 @@ func (s *Listener) Run(ctx context.Context) error {
 		s.tests.Wait()
 	}()
 	for {
-		s.say("Dapltest: Service Point Ready - %s", s.ia.Name())
+		s.printf("Dapltest: Service Point Ready - %s", s.ia.Name())
 		var quit bool
 		var err error
 		select {
@@ -80,7 +80,7 @@ func (s *Listener) Run(ctx context.Context) error {
 			return errors.Join(context.Cause(ctx), s.Close())
 		}
 		if err != nil {
-			s.say("Server: client: %v", err)
+			s.printf("Server: client: %v", err)
 		}
 		if quit {
 			s.tests.Wait()
@@ -92,7 +92,7 @@ func (s *Listener) Run(ctx context.Context) error {
 // Close stops listening.
 func (s *Listener) Close() error { return s.ln.Close() }
 
-func (s *Listener) say(format string, args ...any) {
+func (s *Listener) printf(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fmt.Fprintf(s.out, format+"\n", args...)
@@ -165,7 +165,7 @@ func (s *Listener) test(info wire.ClientInfo, command []byte) (*test, error) {
 		return &test{"performance test", 1, func(ctx context.Context, port uint64, ready func() error) error {
 			side := performance.Side{IA: s.ia, Test: cmd, Server: true, Port: port, Ready: func(uint64) error { return ready() }}
 			if !s.ia.Attr().NotReadyWait {
-				side.LetIn = performance.Moment
+				side.SendDelay = performance.TakeUpTime
 			}
 			_, err := side.Run(ctx)
 			return err
@@ -209,9 +209,9 @@ func (s *Listener) startAt(ctx context.Context, t *test, port uint64) error {
 		switch {
 		case !listened: // startAt returns the error
 		case err != nil:
-			s.say("Server: %s failed: %v", t.name, err)
+			s.printf("Server: %s failed: %v", t.name, err)
 		default:
-			s.say("Server: %s Finished for this client", t.name)
+			s.printf("Server: %s Finished for this client", t.name)
 		}
 	})
 	select {

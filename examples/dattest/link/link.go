@@ -154,7 +154,7 @@ func (l *Link) stopListening() (err error) {
 	return err
 }
 
-// How often a client asks that is rejected, and how long it pauses in between.
+// How often Retry calls connect, and how long it pauses in between.
 const (
 	attempts = 8
 	pause    = time.Second

@@ -30,11 +30,11 @@ type Side struct {
 	Server bool
 	Addr   string // the server's; a client needs it
 	Port   uint64 // the server's; if a server has 0, the provider chooses
-	// LetIn is how long a server waits after it has accepted the connection, before it
+	// SendDelay is how long a server waits after it has accepted the connection, before it
 	// sends. On iWARP the client should send first, but in this test the server does,
 	// and soft-iWARP loses a message that arrives before soft-iWARP has taken the
 	// connection up.
-	LetIn time.Duration
+	SendDelay time.Duration
 	// Ready, of a server, is called with its port when it listens.
 	Ready func(port uint64) error
 }
@@ -104,7 +104,7 @@ func (t *test) serve(ctx context.Context) error {
 	if err := t.link.Accept(ctx, ""); err != nil {
 		return err
 	}
-	if err := t.letIn(ctx); err != nil {
+	if err := t.delaySend(ctx); err != nil {
 		return err
 	}
 	r := t.pool.Remote(t.side.Test.Op.Bytes())
@@ -117,17 +117,17 @@ func (t *test) serve(ctx context.Context) error {
 	return t.link.Disconnect(ctx, dat.Abrupt)
 }
 
-// Moment is a good LetIn for iWARP, where a send can't wait for a receive: long
+// TakeUpTime is a good SendDelay for iWARP, where a send can't wait for a receive: long
 // compared with the time in which a kernel takes a connection up, also on an emulated
 // machine.
-const Moment = 500 * time.Millisecond
+const TakeUpTime = 500 * time.Millisecond
 
-func (t *test) letIn(ctx context.Context) error {
-	if t.side.LetIn == 0 {
+func (t *test) delaySend(ctx context.Context) error {
+	if t.side.SendDelay == 0 {
 		return nil
 	}
 	select {
-	case <-time.After(t.side.LetIn):
+	case <-time.After(t.side.SendDelay):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

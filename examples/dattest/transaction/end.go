@@ -27,13 +27,13 @@ const opCookie = 1 << 32
 
 // end is one endpoint of a thread, with the memory of all operations.
 type end struct {
-	t       *thread
-	index   int
-	link    *link.Link
-	control *link.Pool
-	pools   []*link.Pool // by operation
-	remote  []wire.Memory
-	unpaid  []link.Completion // sends to reap later, in the order posted
+	t        *thread
+	index    int
+	link     *link.Link
+	control  *link.Pool
+	pools    []*link.Pool // by operation
+	remote   []wire.Memory
+	deferred []link.Completion // sends to reap later, in the order posted
 }
 
 // open makes an endpoint. On a server it also listens.
@@ -161,7 +161,7 @@ func (e *end) ours(o wire.Op) bool { return o.Server == e.t.side.Server }
 // reapRequest waits for the completion of a request, and before it for those of the
 // sends that were put off.
 func (e *end) reapRequest(ctx context.Context, want link.Completion) error {
-	if err := e.reapUnpaid(ctx); err != nil {
+	if err := e.reapDeferred(ctx); err != nil {
 		return err
 	}
 	return e.link.Reap(ctx, e.link.Request, want)
@@ -172,10 +172,10 @@ func (e *end) sent(ctx context.Context, buffer, length int) error {
 	return e.reapRequest(ctx, link.Completion{Op: dat.OpSend, Cookie: uint64(buffer), Length: length})
 }
 
-func (e *end) reapUnpaid(ctx context.Context) error {
-	for len(e.unpaid) > 0 {
-		r := e.unpaid[0]
-		e.unpaid = e.unpaid[1:]
+func (e *end) reapDeferred(ctx context.Context) error {
+	for len(e.deferred) > 0 {
+		r := e.deferred[0]
+		e.deferred = e.deferred[1:]
 		if err := e.link.Reap(ctx, e.link.Request, r); err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 		return t.each(func(e *end) error {
 			want := link.Completion{Op: opOf(o), Cookie: opCookie + uint64(op), Length: o.Bytes()}
 			if o.Transfer == wire.SendRecv && o.ReapOnRecv && !o.Server {
-				e.unpaid = append(e.unpaid, want)
+				e.deferred = append(e.deferred, want)
 				return nil
 			}
 			return e.reapRequest(ctx, want)
@@ -58,7 +58,7 @@ func (t *thread) do(ctx context.Context, op int, o wire.Op, last bool) error {
 			return err
 		}
 		if o.ReapOnRecv && o.Server {
-			if err := e.reapUnpaid(ctx); err != nil {
+			if err := e.reapDeferred(ctx); err != nil {
 				return err
 			}
 		}
