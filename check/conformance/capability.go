@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -56,3 +57,28 @@ var notReadyWait = &capability{"not-ready-wait", func(r *rig) bool {
 
 // waitsForReceives reports whether the device says that it has notReadyWait.
 func (n *node) waitsForReceives() bool { return n.ia.Attr().NotReadyWait }
+
+// code returns an error that matches a return code.
+func code(t hw.Type, sub hw.Subtype) error { return &hw.Error{Type: t, Sub: sub} }
+
+// query returns what an object says of itself.
+func query[P, M any](r *rig, call func(M) (P, error), mask M) P {
+	r.Helper()
+	p, err := call(mask)
+	require.NoError(r, err)
+	return p
+}
+
+// ok requires that calls have succeeded.
+func (r *rig) ok(errs ...error) {
+	r.Helper()
+	for _, err := range errs {
+		require.NoError(r, err)
+	}
+}
+
+// errorOf returns the last of a call's results, its error.
+func errorOf(results ...any) error {
+	err, _ := results[len(results)-1].(error)
+	return err
+}

@@ -15,7 +15,7 @@ import (
 )
 
 var cnoCases = []Case{
-	{ID: "EV-6", Claim: "an unwaitable dispatcher can't be waited for, wakes who waits, and can be dequeued from", run: func(r *rig) {
+	{ID: "EV-6", Claim: "an unwaitable dispatcher can't be waited for, wakes its waiter, and can be dequeued from", run: func(r *rig) {
 		d := r.node().software(8)
 		woken := r.asleep(d)
 		require.NoError(r, d.SetUnwaitable())
@@ -184,7 +184,7 @@ var cnoCases = []Case{
 		require.NoError(r, ia.Close())
 		require.ErrorIs(r, <-ended, code(hw.InvalidState, hw.StateCNODead))
 	}},
-	{ID: "CN-7", Claim: "who waits on a dispatcher comes before its CNO", run: func(r *rig) {
+	{ID: "CN-7", Claim: "an event wakes the waiter of its dispatcher and does not trigger the CNO", run: func(r *rig) {
 		n := r.node()
 		c := n.cno()
 		d := n.watched(c, 8)

@@ -154,7 +154,7 @@ var connectCases = []Case{
 		at.Private = []byte("to whom")
 		require.NoError(r, client.ep.Connect(at))
 		cr := first.request()
-		require.ErrorIs(r, cr.Handoff(1), dat.ErrInvalidParameter, "nobody is there")
+		require.ErrorIs(r, cr.Handoff(1), dat.ErrInvalidParameter, "no service point is there")
 		require.NoError(r, cr.Handoff(second.psp.Qual()))
 		require.ErrorIs(r, errorOf(cr.Query()), code(hw.InvalidHandle, hw.HandleCR))
 		r.none(first.cr)

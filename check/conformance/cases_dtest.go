@@ -56,7 +56,7 @@ var dtestCases = []Case{
 		// An attempt may time out before the server has its request.
 		var cr *dat.CR
 		for at.Timeout = 5 * time.Millisecond; cr == nil; at.Timeout *= 2 {
-			require.Less(r, at.Timeout, patience, "the server hears of no request")
+			require.Less(r, at.Timeout, patience, "the server gets no request")
 			client := n.end()
 			require.NoError(r, client.ep.Connect(at))
 			client.connection(dat.TimedOut)
@@ -77,7 +77,7 @@ var dtestCases = []Case{
 		assert.Contains(r, []dat.EventNumber{dat.AcceptCompletionError, dat.Disconnected, dat.Broken}, ev.Number)
 		r.until("the end", func() bool { return server.ep.State() == dat.StateDisconnected })
 	}},
-	{ID: "DT-19", Claim: "both sides hear of a disconnect, once", run: dt19},
+	{ID: "DT-19", Claim: "each side gets one event of a disconnect", run: dt19},
 	{ID: "DC-1", Claim: "many connections in bursts through one service point", run: func(r *rig) { dc(r, false) }},
 	{ID: "DC-2", Claim: "a service point for each connection", run: func(r *rig) { dc(r, true) }},
 	{ID: "DC-3", Claim: "many connections, polled for", run: func(r *rig) { r.take = r.poll; dc(r, false) }},

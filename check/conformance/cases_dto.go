@@ -264,7 +264,7 @@ func say(from, to *end, n int) {
 	to.done(to.recv, 1000, dat.StatusSuccess)
 }
 
-// brokenBoth waits for both ends to hear that the connection broke.
+// brokenBoth waits for the event of the broken connection at both ends.
 func brokenBoth(a, b *end) {
 	a.Helper()
 	a.connection(dat.Broken)

@@ -90,7 +90,7 @@ var evdCases = []Case{
 		post(r, d, 5, 1)
 		assert.Equal(r, 5, payload(r, (<-woken).ev), "it wakes as any event does")
 	}},
-	{ID: "EV-11", Claim: "a dispatcher that takes too many events says so to the asynchronous one, and goes on", run: func(r *rig) {
+	{ID: "EV-11", Claim: "the overflow of a dispatcher is an asynchronous event, and the dispatcher goes on", run: func(r *rig) {
 		n := r.node()
 		d := n.dispatcherOf(dat.DispatcherConfig{QLen: 2, Overcommit: true})
 		server, client := n.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d }), r.node().end()

@@ -19,7 +19,7 @@ var hwconnCases = []Case{
 		r.none(ia.Async())
 		require.NoError(r, ia.CloseGraceful())
 	}},
-	{ID: "HW-1", Claim: "a name that nobody has is PROVIDER_NOT_FOUND", run: func(r *rig) {
+	{ID: "HW-1", Claim: "a name that is not registered is PROVIDER_NOT_FOUND", run: func(r *rig) {
 		for _, name := range []string{"40", "x", "xsdf", "x34", "34df"} {
 			assert.ErrorIs(r, errorOf(dat.Open(context.Background(), name)), dat.ErrProviderNotFound, name)
 		}
@@ -35,7 +35,7 @@ var hwconnCases = []Case{
 		require.NoError(r, b.ia.Close())
 		assert.ErrorIs(r, b.ep.PostSend(1, 0, b.mem.Segment(0, 0)), dat.ErrInvalidHandle)
 		ev := a.next(a.conn)
-		assert.Contains(r, []dat.EventNumber{dat.Disconnected, dat.Broken}, ev.Number, "the peer hears of it")
+		assert.Contains(r, []dat.EventNumber{dat.Disconnected, dat.Broken}, ev.Number, "the peer's connection ends")
 	}},
 	{ID: "HW-4", Claim: "a graceful close with something alive is refused and harmless", run: func(r *rig) {
 		n := r.node()

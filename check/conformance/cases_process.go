@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 
@@ -16,7 +17,7 @@ import (
 )
 
 var processCases = []Case{
-	{ID: "CO-12", Claim: "the survivor hears that its peer's process was killed, and everything is flushed", needs: needs(processes), run: func(r *rig) {
+	{ID: "CO-12", Claim: "a peer process that is killed ends its connections, and everything is flushed", needs: needs(processes), run: func(r *rig) {
 		p := r.process()
 		e := r.node().end()
 		require.NoError(r, e.ep.Connect(*p.at))
@@ -26,7 +27,7 @@ var processCases = []Case{
 		woken := r.asleep(e.recv)
 		p.kill()
 		w := <-woken
-		require.NoError(r, w.err, "who waits hears of it")
+		require.NoError(r, w.err, "the waiter is woken")
 		assert.EqualValues(r, 0, w.ev.Cookie)
 		assert.Equal(r, dat.StatusFlushed, w.ev.Status)
 		for i := uint64(1); i < 3; i++ {
@@ -104,8 +105,8 @@ func (p *process) kill() {
 // noAdapter is what the peer process says when it can't open its adapter.
 const noAdapter = "no such adapter"
 
-// servePeer is the body of the peer process. It accepts every connection request
-// and posts a receive for each, until its standard input ends.
+// servePeer is the body of the peer process. It accepts every connection request, until
+// its standard input ends.
 func servePeer(ia string) error {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -120,38 +121,22 @@ func servePeer(ia string) error {
 	if err != nil {
 		return err
 	}
-	pz, err := a.NewPZ()
+	ln, err := a.Listen(ctx, ":0", dat.ConnConfig{})
 	if err != nil {
 		return err
 	}
-	mem, err := pz.Alloc(4096, dat.AllPrivileges)
+	_, port, err := net.SplitHostPort(ln.Addr())
 	if err != nil {
 		return err
 	}
-	d, err := a.NewDispatcher(dat.DispatcherConfig{QLen: 1024})
-	if err != nil {
-		return err
-	}
-	psp, err := a.NewPSP(dat.PSPConfig{Dispatcher: d})
-	if err != nil {
-		return err
-	}
-	fmt.Println(a.Attr().Address, psp.Qual())
+	fmt.Println(a.Attr().Address, port)
 	for {
-		ev, _, err := d.Wait(ctx, 1)
-		if err != nil {
-			return err
-		}
-		cr := dat.RequestOf(ev)
-		if cr == nil {
-			continue
-		}
-		ep, err := a.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: d, Request: d, Conn: d})
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(ep.PostRecv(1, 0, mem.Segment(0, 64)), cr.Accept(ep, nil)); err != nil {
-			return err
+		select {
+		case request := <-ln.Requests():
+			if _, err := ln.Accept(dat.RequestOf(request), nil); err != nil {
+				return err
+			}
+		case <-ln.Events():
 		}
 	}
 }

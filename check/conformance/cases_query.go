@@ -61,7 +61,7 @@ var queryCases = []Case{
 		assert.Same(r, s.cr, s.psp.Dispatcher())
 		assert.NotNil(r, s.psp.Addr())
 	}},
-	{ID: "Q-5", Claim: "a query of a connection request says who asks", run: func(r *rig) {
+	{ID: "Q-5", Claim: "a query of a connection request has the requester's addresses and private data", run: func(r *rig) {
 		client, s := r.node().end(), r.node().listen()
 		at := s.at()
 		at.Private = []byte("who asks")

@@ -26,9 +26,7 @@ var registryCases = []Case{
 		require.Equal(r, []dat.ProviderInfo{{Name: kind, Major: 2, Minor: 0, ThreadSafe: true}}, listed())
 		require.ErrorIs(r, hw.Register(r.p.provider()), code(hw.ProviderAlreadyRegistered, 0))
 		require.Len(r, listed(), 1)
-		ia, err := dat.Open(r.soon(), r.p.IA)
-		require.NoError(r, err)
-		r.ias = append(r.ias, ia)
+		ia := r.openNamed(r.p.IA)
 		require.ErrorIs(r, hw.Unregister(kind), code(hw.ProviderInUse, 0))
 		require.NoError(r, ia.CloseGraceful())
 		require.Len(r, listed(), 1)
@@ -42,9 +40,7 @@ var registryCases = []Case{
 			"strange u2.0 nonthreadsafe default /usr/lib/libnobody.so.1 their.1.0 \"x 0\" \"\"\n", kind, device)
 		require.NoError(r, os.WriteFile(file, []byte(text), 0o600))
 		r.Setenv("DAT_OVERRIDE", file)
-		ia, err := dat.Open(r.soon(), "my-ia")
-		require.NoError(r, err)
-		r.ias = append(r.ias, ia)
+		ia := r.openNamed("my-ia")
 		assert.Equal(r, r.open().Attr().Address, ia.Attr().Address)
 		all, err := dat.Providers()
 		require.NoError(r, err)
@@ -63,7 +59,7 @@ var registryCases = []Case{
 		require.NoError(r, err)
 		assert.Same(r, shared, p.Async)
 		require.NoError(r, second.CloseGraceful())
-		require.NoError(r, shared.Close(), "nobody has it any more")
+		require.NoError(r, shared.Close(), "no adapter has it any more")
 
 		third := r.open(dat.WithAsync(nil))
 		assert.Nil(r, third.Async())
@@ -84,9 +80,7 @@ var registryCases = []Case{
 		} {
 			assert.ErrorIs(r, errorOf(dat.Open(context.Background(), c.name, c.opt)), code(hw.ProviderNotFound, c.sub), "%s, subtype %d", c.name, c.sub)
 		}
-		ia, err := dat.Open(r.soon(), r.p.IA, dat.WithVersion(2, 0), dat.WithThreadSafe())
-		require.NoError(r, err)
-		r.ias = append(r.ias, ia)
+		r.openNamed(r.p.IA, dat.WithVersion(2, 0), dat.WithThreadSafe())
 		assert.ErrorIs(r, errorOf(dat.Open(context.Background(), "")), code(hw.InvalidParameter, hw.Arg1))
 		assert.ErrorIs(r, errorOf(dat.Open(context.Background(), strings.Repeat("x", 256))), code(hw.InvalidParameter, hw.Arg1))
 	}},

@@ -114,7 +114,7 @@ var serviceCases = []Case{
 		require.NoError(r, late.ep.CommonConnect(at, dat.ConnectConfig{}))
 		late.connection(dat.NonPeerRejected)
 	}},
-	{ID: "CO-19", Claim: "an address that is none and a domain that nobody has are refused", run: func(r *rig) {
+	{ID: "CO-19", Claim: "a malformed address and an unknown domain are refused", run: func(r *rig) {
 		e, s := r.node().end(), r.node().listen()
 		for _, address := range []string{"", "no port", "a:b:c", "host:many", "127.0.0.1:65536", "127.0.0.1:99999999"} {
 			assert.ErrorIs(r, e.ep.CommonConnect(address, dat.ConnectConfig{}), dat.ErrInvalidAddress, address)

@@ -27,8 +27,8 @@ var srqCases = []Case{
 		require.NoError(r, q.Close())
 		assert.ErrorIs(r, errorOf(q.Query(dat.SRQFieldAll)), code(hw.InvalidHandle, hw.HandleSRQ))
 	}},
-	{ID: "DS-3", Claim: "many endpoints share it: all arrives, in each connection's order", needs: needs(sharedReceives), run: func(r *rig) { ds3(r, true) }},
-	{ID: "DS-5", Claim: "the same without one", run: func(r *rig) { ds3(r, false) }},
+	{ID: "DS-3", Claim: "many endpoints share a queue: all messages arrive, in each connection's order", needs: needs(sharedReceives), run: func(r *rig) { ds3(r, true) }},
+	{ID: "DS-5", Claim: "many endpoints without a shared queue: all messages arrive, in each connection's order", run: func(r *rig) { ds3(r, false) }},
 	{ID: "DS-7", Claim: "one more receive than it holds is INSUFFICIENT_RESOURCES, until it is resized", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
 		q, m := n.srq(dat.SRQAttr{MaxRecvDTOs: 4}), n.lmr(64)
@@ -43,7 +43,7 @@ var srqCases = []Case{
 		p = query(r, q.Query, dat.SRQFieldAll)
 		assert.GreaterOrEqual(r, p.Outstanding, 5)
 	}},
-	{ID: "DS-8", Claim: "the low watermark is told once for each time it is set", needs: needs(sharedReceives), run: func(r *rig) {
+	{ID: "DS-8", Claim: "the low watermark is reported once for each time it is set", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
 		q := n.srq(dat.SRQAttr{MaxRecvDTOs: 16})
 		server, client := n.end(from(q)), r.node().end()
@@ -70,21 +70,21 @@ var srqCases = []Case{
 		require.NoError(r, q.SetLowWatermark(3), "it is below already")
 		assert.Same(r, q, dat.SRQOf(r.next(n.ia.Async())))
 	}},
-	{ID: "DS-9", Claim: "with an endpoint attached it can't be freed", needs: needs(sharedReceives), run: func(r *rig) {
+	{ID: "DS-9", Claim: "a shared receive queue with an endpoint can't be freed", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
 		q := n.srq(dat.SRQAttr{})
 		e := n.end(from(q))
 		require.ErrorIs(r, q.Close(), code(hw.InvalidState, hw.StateSRQInUse))
 		r.ok(e.ep.Close(), q.Close())
 	}},
-	{ID: "DS-10", Claim: "an endpoint that shares one takes no receives of its own", needs: needs(sharedReceives), run: func(r *rig) {
+	{ID: "DS-10", Claim: "an endpoint of a shared receive queue takes no receives of its own", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
 		e := n.end(from(n.srq(dat.SRQAttr{})))
 		require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
 		r.connect(r.node().end(), e)
 		require.ErrorIs(r, e.ep.PostRecv(1, 0, e.mem.Segment(0, 64)), code(hw.InvalidState, hw.StateSRQInUse))
 	}},
-	{ID: "DS-11", Claim: "what an endpoint did not take stays when it goes", needs: needs(sharedReceives), run: func(r *rig) {
+	{ID: "DS-11", Claim: "receives that an endpoint did not take stay when the endpoint closes", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
 		q := n.srq(dat.SRQAttr{})
 		for i := range uint64(2) {
@@ -102,7 +102,7 @@ var srqCases = []Case{
 		}
 	}},
 	// DS-12 sets watermarks that one receive exceeds.
-	{ID: "DS-12", Claim: "beyond its soft watermark an endpoint is told of, beyond the hard one broken", needs: needs(sharedReceives), run: func(r *rig) {
+	{ID: "DS-12", Claim: "an endpoint beyond its soft watermark is reported, and one beyond its hard watermark is broken", needs: needs(sharedReceives), run: func(r *rig) {
 		n := r.node()
 		q := n.srq(dat.SRQAttr{})
 		server, client := n.end(from(q)), r.node().end()

@@ -181,11 +181,11 @@ func (e *end) flush(op string) {
 func (r *rig) enter(state string, op ...string) *end {
 	r.Helper()
 	var opts []dat.Option
-	var deaf *fault.Provider
+	var unaware *fault.Provider
 	if state == "CMP" {
-		// The endpoint does not hear that its peer has received the acceptance.
-		deaf = fault.Wrap(r.p.provider(), fault.Config{On: fault.Triggers{fault.LoseEstablished: {Nth: 1}}})
-		opts = append(opts, dat.WithProvider(deaf))
+		// The endpoint is not told that its peer has received the acceptance.
+		unaware = fault.Wrap(r.p.provider(), fault.Config{On: fault.Triggers{fault.LoseEstablished: {Nth: 1}}})
+		opts = append(opts, dat.WithProvider(unaware))
 	}
 	n := r.node(opts...)
 	var change []func(*dat.EndpointConfig)
@@ -212,8 +212,8 @@ func (r *rig) enter(state string, op ...string) *end {
 		require.NoError(r, client.ep.Connect(s.at()))
 		require.NoError(r, s.request().Accept(e.ep, nil))
 		client.established()
-		require.Eventually(r, func() bool { return deaf.Fired(fault.LoseEstablished) == 1 }, patience, time.Millisecond,
-			"the next connection is not to be the one that it does not hear of")
+		require.Eventually(r, func() bool { return unaware.Fired(fault.LoseEstablished) == 1 }, patience, time.Millisecond,
+			"the fault is for this connection, not for the next")
 		e.peer = client
 	case "CON", "DPN", "DIS":
 		server := r.node().end()

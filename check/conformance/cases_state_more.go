@@ -125,7 +125,7 @@ var moreStateCases = []Case{
 			r.none(e.conn)
 		}
 	}},
-	{ID: "ST-11", Claim: "nobody listens, no such address, no answer in time: each has its own event", run: func(r *rig) {
+	{ID: "ST-11", Claim: "no listener, no such address, no answer in time: each has its own event", run: func(r *rig) {
 		e := r.node().end()
 		s := r.node().listen()
 		at := s.at()
@@ -138,7 +138,7 @@ var moreStateCases = []Case{
 		e.fails(at, dat.NonPeerRejected)
 
 		nowhere := at
-		nowhere.Addr = r.p.Nobody
+		nowhere.Addr = r.p.Absent
 		e.fails(nowhere, dat.Unreachable)
 	}},
 	{ID: "ST-12", Claim: "an attempt that failed leaves DISCONNECTED, and receives flushed", run: func(r *rig) {

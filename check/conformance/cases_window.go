@@ -150,7 +150,7 @@ var windowCases = []Case{
 		other.later(second.Free)
 		assert.Equal(r, address(buf), address(second.Bytes()))
 		assert.ErrorIs(r, errorOf(other.pz.RegisterShared(id, make([]byte, 64), dat.AllPrivileges)), dat.ErrInvalidParameter, "other memory")
-		assert.Error(r, errorOf(other.pz.RegisterShared(dat.SharedID{9}, nil, dat.AllPrivileges)), "nobody has named it")
+		assert.Error(r, errorOf(other.pz.RegisterShared(dat.SharedID{9}, nil, dat.AllPrivileges)), "no region has that id")
 		require.NoError(r, first.Free())
 		second.Bytes()[0] = 1
 	}},

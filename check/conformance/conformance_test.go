@@ -23,7 +23,7 @@ import (
 var (
 	onIA    = flag.String("conformance.ia", "", "run over this adapter alone, as in ibv:rxe0")
 	onTable = flag.String("conformance.table", "", "its column of the table")
-	nobody  = flag.String("conformance.nobody", "", "an address at which no adapter is")
+	absent  = flag.String("conformance.absent", "", "an address at which no adapter is")
 	driven  = flag.Bool("conformance.driven", false, "the cases poll for their events, and the device with them")
 	gaps    Gap
 	scale   = Scale{1, 8}
@@ -61,16 +61,16 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	if *onIA != "" {
 		warmUp(t, *onIA)
-		Run(t, Provider{Table: *onTable, IA: *onIA, Params: params, Nobody: *nobody, Gaps: gaps, Driven: *driven, Scale: scale})
+		Run(t, Provider{Table: *onTable, IA: *onIA, Params: params, Absent: *absent, Gaps: gaps, Driven: *driven, Scale: scale})
 		return
 	}
 	if testing.Short() {
 		scale = Scale{1, 64}
 	}
 	t.Run("loop", func(t *testing.T) {
-		Run(t, Provider{Table: "loop", IA: "loop", Nobody: "loop:nobody", Scale: scale})
+		Run(t, Provider{Table: "loop", IA: "loop", Absent: "loop:nobody", Scale: scale})
 	})
-	iwarp := Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Nobody: "no such host!", Gaps: EarlyCompletion, Scale: scale}
+	iwarp := Provider{Table: "iwarp", IA: "iwarp:127.0.0.1", Absent: "no such host!", Gaps: EarlyCompletion, Scale: scale}
 	t.Run("iwarp", func(t *testing.T) { Run(t, iwarp) })
 	if testing.Short() { // a simulated device keeps a thread busy
 		return
@@ -78,13 +78,13 @@ func TestConformance(t *testing.T) {
 	t.Run("sim", func(t *testing.T) {
 		device := sim.New(sim.Config{Seed: 1})
 		Run(t, Provider{
-			Table: "sim", IA: "sim", Provider: device, Nobody: "nobody", Scale: scale, After: keptBy(device),
+			Table: "sim", IA: "sim", Provider: device, Absent: "nobody", Scale: scale, After: keptBy(device),
 		})
 	})
 	t.Run("sim, polled by its consumers", func(t *testing.T) {
 		device := sim.New(sim.Config{Seed: 1})
 		Run(t, Provider{
-			Table: "sim", IA: "sim", Provider: device, Driven: true, Nobody: "nobody", Scale: Scale{1, 256}, After: keptBy(device),
+			Table: "sim", IA: "sim", Provider: device, Driven: true, Absent: "nobody", Scale: Scale{1, 256}, After: keptBy(device),
 		})
 	})
 	iwarp.Scale = Scale{1, 256} // what differs shows in the first messages

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
-	"godat/hw"
 	dat "godat/runtime"
 )
 
@@ -109,6 +108,3 @@ func (r *rig) giveUp() {
 		_ = r.undo[i]()
 	}
 }
-
-// code returns an error that matches a return code.
-func code(t hw.Type, sub hw.Subtype) error { return &hw.Error{Type: t, Sub: sub} }

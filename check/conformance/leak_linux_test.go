@@ -9,7 +9,7 @@ import (
 )
 
 // Only Linux shows which descriptors are open.
-func TestADescriptorThatIsLeftIsFound(t *testing.T) {
+func TestTheLeakCheckFindsAnOpenDescriptor(t *testing.T) {
 	w := watch()
 	f, err := os.Open(os.DevNull)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 
 // find looks for half a second before it complains of a goroutine, so one test shows
 // that it does.
-func TestTheGoroutinesOfAnOpenAdapterAreFound(t *testing.T) {
+func TestTheLeakCheckFindsTheGoroutinesOfAnOpenAdapter(t *testing.T) {
 	w := watch()
 	require.NoError(t, w.find(patience))
 	ia, err := dat.Open(t.Context(), "loop")
@@ -23,7 +23,7 @@ func TestTheGoroutinesOfAnOpenAdapterAreFound(t *testing.T) {
 
 // Close of an adapter finds the objects that are left on it, and the memory that is
 // left in its books.
-func TestWhatIsLeftOnAnAdapterIsFound(t *testing.T) {
+func TestCloseFindsWhatIsLeftOnAnAdapter(t *testing.T) {
 	for name, c := range map[string]struct {
 		leave        func(*testing.T, *dat.IA, *dat.PZ)
 		refusal, has string

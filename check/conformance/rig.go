@@ -36,7 +36,7 @@ type rig struct {
 func newRig(t *testing.T, p Provider) *rig {
 	r := &rig{T: t, p: p}
 	if p.Driven {
-		r.take = r.drive
+		r.take = r.poll
 	}
 	r.watchLeaks()
 	r.Cleanup(func() {
@@ -67,7 +67,12 @@ func (r *rig) soon() context.Context {
 // open opens an adapter.
 func (r *rig) open(opts ...dat.Option) *dat.IA {
 	r.Helper()
-	ia, err := dat.Open(r.soon(), r.p.IA, r.p.options(opts...)...)
+	return r.openNamed(r.p.IA, r.p.options(opts...)...)
+}
+
+func (r *rig) openNamed(name string, opts ...dat.Option) *dat.IA {
+	r.Helper()
+	ia, err := dat.Open(r.soon(), name, opts...)
 	require.NoError(r, err)
 	r.ias = append(r.ias, ia)
 	return ia
@@ -303,7 +308,7 @@ func (e *end) connection(want dat.EventNumber) dat.Event {
 	return ev
 }
 
-// disconnect disconnects the end, and waits until it hears of it.
+// disconnect disconnects the end, and waits for the event of it.
 func (e *end) disconnect(how dat.CloseFlags) {
 	e.Helper()
 	require.NoError(e, e.ep.Disconnect(how))
@@ -323,16 +328,9 @@ func (r *rig) next(d *dat.Dispatcher) dat.Event {
 	return ev
 }
 
-// poll gets the next event by Dequeue.
-func (r *rig) poll(d *dat.Dispatcher) (ev dat.Event) {
-	r.Helper()
-	r.until("an event", func() (ok bool) { ev, ok = r.dequeue(d); return ok })
-	return ev
-}
-
-// drive is poll for a device that its consumers poll; it does not sleep between
-// polls.
-func (r *rig) drive(d *dat.Dispatcher) dat.Event {
+// poll gets the next event by Dequeue, again and again without a pause: a device whose
+// consumers poll needs that.
+func (r *rig) poll(d *dat.Dispatcher) dat.Event {
 	r.Helper()
 	for end := time.Now().Add(patience); ; goruntime.Gosched() {
 		if ev, ok := r.dequeue(d); ok {
@@ -383,28 +381,6 @@ func (e *end) done(d *dat.Dispatcher, cookie uint64, status dat.Status) dat.Even
 	require.Equal(e, status, ev.Status, "%v", ev)
 	require.Same(e, e.ep, dat.EndpointOf(ev))
 	return ev
-}
-
-// query returns what an object says of itself.
-func query[P, M any](r *rig, call func(M) (P, error), mask M) P {
-	r.Helper()
-	p, err := call(mask)
-	require.NoError(r, err)
-	return p
-}
-
-// ok requires that calls have succeeded.
-func (r *rig) ok(errs ...error) {
-	r.Helper()
-	for _, err := range errs {
-		require.NoError(r, err)
-	}
-}
-
-// errorOf returns the last of a call's results, its error.
-func errorOf(results ...any) error {
-	err, _ := results[len(results)-1].(error)
-	return err
 }
 
 // until waits for a condition that no event reports.
