@@ -72,13 +72,19 @@ func (b *Buffer) Resize(n int) []byte {
 }
 
 // Write appends p to the bytes in use. Bytes that find no room are not written, and
-// the error is then [io.ErrShortBuffer]. It implements [io.Writer].
+// the error is then [io.ErrShortBuffer]. If the pool's memory has been freed, by its
+// own close or its adapter's, nothing is written and the error is INVALID_HANDLE/LMR.
+// Write may run beside that close. It implements [io.Writer].
 func (b *Buffer) Write(p []byte) (int, error) {
 	if b == nil {
 		return 0, io.ErrShortBuffer
 	}
 	b.check(memory.Holder, "written")
-	n := copy(b.memory[b.n:], p)
+	n := -1
+	b.pool.lmr.touch(func() { n = copy(b.memory[b.n:], p) })
+	if n < 0 {
+		return 0, deadLMR("mem.Buffer.Write")
+	}
 	b.n += n
 	if n < len(p) {
 		return n, io.ErrShortBuffer

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/hw"
 	"godat/internal/door"
 )
 
@@ -43,6 +44,21 @@ func TestAClosedPoolHasNoBuffers(t *testing.T) {
 	p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
 	require.NoError(t, p.Close())
 	assert.Nil(t, p.Get())
+}
+
+func TestAWriteAfterTheEndOfItsDomainTouchesNoMemory(t *testing.T) {
+	d := NewDomain(door.Key{}, newFakeDevice(), nil)
+	pz, err := d.NewPZ()
+	require.NoError(t, err)
+	p, err := pz.NewBufferPool(BufferPoolConfig{Count: 1, Size: 4096})
+	require.NoError(t, err)
+	b := p.Get()
+	require.NoError(t, d.Close())
+	withoutFaults(t, func() {
+		n, err := b.Write([]byte("late"))
+		require.ErrorIs(t, err, hw.ErrInvalidHandle)
+		assert.Zero(t, n)
+	})
 }
 
 func TestAWatchLeavesMemoryAloneThatWasUnmappedMeanwhile(t *testing.T) {

@@ -25,7 +25,10 @@ func (c *Conn) SendBytes(p []byte) error {
 	if b == nil {
 		return hw.Errorf(op, hw.InsufficientResources, hw.ResourceMemory, "all %d buffers for messages are in use", c.cfg.Depth)
 	}
-	copy(b.Resize(len(p)), p)
+	if _, err := b.Write(p); err != nil { // the memory was freed meanwhile
+		c.Release(b)
+		return closedConn(op)
+	}
 	return c.Send(b)
 }
 
