@@ -30,7 +30,7 @@ func TestAnAgentIsCalledOnceUntilItIsSetAgain(t *testing.T) {
 		p, err := c.Query(CNOFieldProxyType)
 		require.NoError(t, err)
 		assert.Equal(t, ProxyNone, p.ProxyType, "it is not set any more")
-		assert.Same(t, d, triggered(t, c), "waiters are told as well")
+		assert.Same(t, d, triggered(t, c), "the trigger is there for waiters as well")
 		put(t, d.inner.Main(), 2)
 		synctest.Wait()
 		assert.Len(t, calls, 1, "it was called twice")
@@ -56,20 +56,20 @@ func TestAnAgentIsCalledOnceUntilItIsSetAgain(t *testing.T) {
 	})
 }
 
-func TestAWaiterAndAnAgentAreBothTold(t *testing.T) {
+func TestATriggerWakesAWaiterAndCallsTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told atomic.Int32
-		c := newCNO(t, CNOConfig{Agent: func(*Dispatcher) { told.Add(1) }})
+		var calls atomic.Int32
+		c := newCNO(t, CNOConfig{Agent: func(*Dispatcher) { calls.Add(1) }})
 		d := withCNO(t, c)
 		go func() {
 			_, err := c.Wait(t.Context())
 			assert.NoError(t, err)
-			told.Add(1)
+			calls.Add(1)
 		}()
 		synctest.Wait()
 		put(t, d.inner.Main(), 1)
 		synctest.Wait()
-		assert.EqualValues(t, 2, told.Load())
+		assert.EqualValues(t, 2, calls.Load())
 		assert.Nil(t, triggered(t, c))
 	})
 }
@@ -173,7 +173,7 @@ func TestCloseWaitsForTheAgent(t *testing.T) {
 	assert.True(t, left)
 }
 
-func TestAnAgentHearsOfNoDispatcherThatIsGone(t *testing.T) {
+func TestAnAgentGetsNoDispatcherThatHasLeftTheCNO(t *testing.T) {
 	called := make(chan *Dispatcher, 1)
 	c := newCNO(t, CNOConfig{})
 	a, _ := withCNO(t, c), withCNO(t, c)

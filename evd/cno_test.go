@@ -168,7 +168,7 @@ func TestAWaiterGoesBeforeTheCNO(t *testing.T) {
 		assert.Equal(t, 2, nmore)
 		assert.Nil(t, triggered(t, c))
 		put(t, d.inner.Main(), 5)
-		assert.Same(t, d, triggered(t, c), "nobody waits any more")
+		assert.Same(t, d, triggered(t, c), "no goroutine waits any more")
 
 		// Events that a waiter counted when it gave up do not trigger the CNO.
 		drain(t, d)
@@ -228,7 +228,7 @@ func TestDisabledDispatchersDoNotTrigger(t *testing.T) {
 	assert.Nil(t, triggered(t, c), "enabling again has no effect")
 }
 
-func TestModifyCNOTriggersForWhatIsQueued(t *testing.T) {
+func TestModifyCNOTriggersForQueuedEvents(t *testing.T) {
 	a, b := newCNO(t, CNOConfig{}), newCNO(t, CNOConfig{})
 	d := newDispatcher(t, Config{})
 	put(t, d.inner.Main(), 1)
@@ -244,7 +244,7 @@ func TestModifyCNOTriggersForWhatIsQueued(t *testing.T) {
 	require.NoError(t, d.ModifyCNO(b))
 	assert.Nil(t, triggered(t, a))
 	assert.Same(t, d, triggered(t, b))
-	require.NoError(t, a.Close(), "nobody uses it")
+	require.NoError(t, a.Close(), "no dispatcher has it")
 	isError(t, d.ModifyCNO(a), hw.InvalidHandle, hw.HandleCNO)
 	put(t, d.inner.Main(), 2)
 	assert.Same(t, d, triggered(t, b), "the refused call had an effect")
@@ -361,7 +361,7 @@ func TestTheLastDispatchersEndWakesAllWaiters(t *testing.T) {
 	})
 }
 
-func TestWhatAFreedDispatcherTriggered(t *testing.T) {
+func TestAFreedDispatcherIsNoHintAndLeavesTheTriggerToOthers(t *testing.T) {
 	c := newCNO(t, CNOConfig{})
 	a, b := withCNO(t, c), withCNO(t, c)
 	put(t, a.inner.Main(), 1)
@@ -390,7 +390,7 @@ func TestAbortEndsTheWaitersOfACNO(t *testing.T) {
 	})
 }
 
-func TestCNOQueryAnswersWhatTheMaskAsks(t *testing.T) {
+func TestCNOQueryReturnsTheFieldsOfItsMask(t *testing.T) {
 	called := make(chan *Dispatcher, 1)
 	agent := Agent(func(d *Dispatcher) { called <- d })
 	c := newCNO(t, CNOConfig{IA: "ia", Agent: agent})

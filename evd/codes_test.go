@@ -46,7 +46,7 @@ var callsByState = []struct {
 	{"disabled, with an event", ok, ok, ok, ok, ok, ok, ok, ok},
 	{"unwaitable, with an event", ok, unwaitable, ok, ok, ok, ok, ok, ok},
 	{"unwaitable", ok, unwaitable, ok, ok, ok, ok, ok, ok},
-	{"somebody waits", waiter, waiter, ok, ok, ok, ok, ok, waiter},
+	{"a goroutine waits", waiter, waiter, ok, ok, ok, ok, ok, waiter},
 	{"something feeds it", ok, timedOut, ok, ok, ok, ok, ok, inUse},
 	{"a channel", waiter, waiter, ok, ok, ok, ok, waiter, ok},
 	{"closed", gone, gone, gone, gone, gone, gone, gone, ok},
@@ -97,7 +97,7 @@ func inState(t *testing.T, state string) *Dispatcher {
 		require.NoError(t, d.SetUnwaitable())
 	case "unwaitable":
 		require.NoError(t, d.SetUnwaitable())
-	case "somebody waits":
+	case "a goroutine waits":
 		go func() { _, _, _ = d.Wait(t.Context(), 3) }()
 		synctest.Wait()
 	case "something feeds it":
@@ -110,7 +110,7 @@ func inState(t *testing.T, state string) *Dispatcher {
 
 // DAT's rules 1, 3 and 4, for a queue of 4: what a Wait without time returns, by
 // its threshold and by the number of queued events.
-func TestThresholds(t *testing.T) {
+func TestWaitersGetTheirThreshold(t *testing.T) {
 	bad := code{hw.InvalidParameter, hw.Arg3}
 	want := [6][5]code{ // rows: threshold 0 to 5; columns: 0 to 4 events
 		{bad, bad, bad, bad, bad},

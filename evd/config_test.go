@@ -32,7 +32,7 @@ func TestADispatcherMadeWithoutAMaximumGrows(t *testing.T) {
 
 // An iterator that waits for an event takes it as a waiter does, without a trigger
 // of the CNO. Events that the iterator leaves behind trigger the CNO.
-func TestTheCNOHearsOfWhatAnIteratorLeaves(t *testing.T) {
+func TestEventsThatAnIteratorLeavesTriggerTheCNO(t *testing.T) {
 	for name, tc := range map[string]struct {
 		events []uint64
 		left   bool

@@ -83,7 +83,7 @@ func TestADispatcherOfAnyModeCounts(t *testing.T) {
 	isError(t, err, hw.InvalidHandle, hw.Handle1)
 }
 
-func TestWhoSleepsAndWhatIsLostIsCounted(t *testing.T) {
+func TestSleepsAndLostEventsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		async := newDispatcher(t, Config{Streams: event.StreamAsync})
 		d := newDispatcher(t, Config{QLen: 1, Overcommit: true, Async: async})

@@ -55,7 +55,7 @@ func TestNewChecksItsConfig(t *testing.T) {
 	}
 }
 
-func TestQueryAnswersWhatTheMaskAsks(t *testing.T) {
+func TestQueryReturnsTheFieldsOfItsMask(t *testing.T) {
 	for _, mode := range allModes {
 		d := newDispatcher(t, Config{QLen: 5, Mode: mode, Streams: event.StreamDTO | event.StreamSoftware})
 		all := Param{QLen: 5, State: StateEnabled | StateWaitable | ConfigThreshold, Streams: event.StreamDTO | event.StreamSoftware}
@@ -103,7 +103,7 @@ func TestResizeMovesTheLimitWithinMaxLen(t *testing.T) {
 	}
 }
 
-func TestResizeLeavesNoWaiterWithoutHope(t *testing.T) {
+func TestResizeIsRefusedBelowAWaitersThreshold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(t, Config{})
 		var err error

@@ -44,7 +44,7 @@ func TestAnUnwaitableDispatcherIsDequeuedOnly(t *testing.T) {
 	assert.Equal(t, 1, nmore)
 }
 
-func TestSetUnwaitableWakesWhoWaits(t *testing.T) {
+func TestSetUnwaitableWakesTheWaiter(t *testing.T) {
 	for name, c := range map[string]*CNO{"without a CNO": nil, "with a CNO": newCNO(t, CNOConfig{})} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDispatcher(t, Config{})

@@ -136,7 +136,7 @@ func TestAtMostOneTaskIsSubmitted(t *testing.T) {
 	assert.Len(t, r.list(), 4100)
 }
 
-func TestUpcallKnowsThatItIsOne(t *testing.T) {
+func TestInUpcallIsTrueInACallbackOnly(t *testing.T) {
 	var (
 		d, other *Dispatcher
 		inside   = make(chan bool)

@@ -11,7 +11,7 @@ import (
 	"godat/hw"
 )
 
-func TestWhatTheFilterRefusesTakesNoPlace(t *testing.T) {
+func TestARefusedEventTakesNoPlace(t *testing.T) {
 	var seen []uint64
 	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
 	d.SetFilter(func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {

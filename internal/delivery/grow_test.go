@@ -16,7 +16,7 @@ import (
 	"godat/internal/yield"
 )
 
-func TestWhatIsQueuedWhenADispatcherGrowsComesFirst(t *testing.T) {
+func TestEventsQueuedBeforeADispatcherGrowsComeFirst(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 3})
 	put(t, d.Main(), 1, 2, 3)
 	require.NoError(t, d.Resize(5))
@@ -40,7 +40,7 @@ func TestWhatIsQueuedWhenADispatcherGrowsComesFirst(t *testing.T) {
 // that is not published yet.
 func TestAnEventIsNotOvertakenInALongerRing(t *testing.T) {
 	for name, look := range map[string]func(d *Dispatcher) []uint64{
-		"nobody looks": func(*Dispatcher) []uint64 { return nil },
+		"no consumer looks": func(*Dispatcher) []uint64 { return nil },
 		"a Dequeue": func(d *Dispatcher) []uint64 {
 			buf := make([]event.Event, 4)
 			n, _ := d.Consumer().Dequeue(buf)

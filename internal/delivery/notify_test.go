@@ -38,7 +38,7 @@ func withTrigger(t testing.TB) (*Dispatcher, trigger) {
 
 // A goroutine in Wait is the waiter from the beginning of Wait to its end, asleep
 // or not.
-func TestWhatComesAsAWaiterLeavesTriggers(t *testing.T) {
+func TestAnEventThatComesAsAWaiterLeavesTriggersTheCNO(t *testing.T) {
 	d, c := withTrigger(t)
 	require.True(t, d.main.consumer.turn.acquire(turnWaiter))
 	assert.Zero(t, d.main.consumer.recount(), "the waiter finds nothing")
@@ -59,12 +59,12 @@ func TestNoTriggerIsLostBehindAWaiterThatLeaves(t *testing.T) {
 		wg.Go(cancel)
 		_, nmore, err := waitOne(d, ctx, 1)
 		wg.Wait()
-		told := c.taken()
+		triggered := c.taken()
 		if err == nil || nmore > 0 {
 			drain(t, d)
 			continue
 		}
-		require.True(t, told, "round %d: nobody was told of the event", i)
+		require.True(t, triggered, "round %d: no trigger for the event", i)
 		require.Equal(t, list(i), drain(t, d))
 	}
 }

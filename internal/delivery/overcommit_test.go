@@ -31,7 +31,7 @@ func overflows(t testing.TB, async *Dispatcher) []event.Event {
 	return buf[:n]
 }
 
-func TestAnOvercommittedDispatcherLosesWhatFindsNoRoom(t *testing.T) {
+func TestAnOvercommittedDispatcherLosesEventsThatFindNoRoom(t *testing.T) {
 	d, async := over(t, Config{QLen: 3})
 	for _, q := range []*Queue{d.Main(), d.For(77)} {
 		require.True(t, q.Reserve(8), "no post is refused")
@@ -55,7 +55,7 @@ func TestAnOvercommittedDispatcherLosesWhatFindsNoRoom(t *testing.T) {
 	}
 }
 
-func TestAnOverflowLeavesNoWaiterBehind(t *testing.T) {
+func TestAWaiterIsWokenThoughAnEventOverflows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, async := over(t, Config{QLen: 2})
 		require.NoError(t, d.Feeds().Attach(feedOf(hw.Unsignalled)))
@@ -90,7 +90,7 @@ func TestAnOverflowLeavesNoWaiterBehind(t *testing.T) {
 	})
 }
 
-func TestWhatDATAnswersWhenFullIsNoOverflow(t *testing.T) {
+func TestAFullQueueRefusesSoftwareEventsWithoutAnOverflow(t *testing.T) {
 	d, async := over(t, Config{QLen: 2})
 	require.NoError(t, d.PostSoftware(1))
 	require.NoError(t, d.PostSoftware(2))
@@ -101,7 +101,7 @@ func TestWhatDATAnswersWhenFullIsNoOverflow(t *testing.T) {
 	assert.Len(t, drain(t, d), 2)
 }
 
-func TestRoutesOfAnOvercommittedDispatcherAreFirm(t *testing.T) {
+func TestRoutesOfAnOvercommittedDispatcherRefuseWhenFull(t *testing.T) {
 	d, async := over(t, Config{QLen: 1})
 	r, err := d.Route(1, 1, 1)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestRoutesOfAnOvercommittedDispatcherAreFirm(t *testing.T) {
 	assert.Empty(t, overflows(t, async))
 }
 
-func TestNobodyNeedsToHearOfAnOverflow(t *testing.T) {
+func TestAnOverflowNeedsNoDispatcherForErrors(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 1, Overcommit: true})
 	put(t, d.Main(), 1, 2) // the lost event is reported to no dispatcher
 	d, async := over(t, Config{})

@@ -12,7 +12,7 @@ import (
 
 // Each caller that finds too few events polls the device with its own hint, and
 // finds the event that the poll delivered.
-func TestWhoFindsTooLittleHasTheDeviceLookedAt(t *testing.T) {
+func TestACallerThatFindsTooFewEventsPollsTheDevice(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	buf := make([]event.Event, 1)

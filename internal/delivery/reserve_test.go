@@ -87,7 +87,7 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 }
 
 // Events that come to a channel or a batch can be received after Close.
-func TestCloseWaitsForWhatWouldBeLost(t *testing.T) {
+func TestCloseIsRefusedWhileAnEventIsStillToCome(t *testing.T) {
 	for _, mode := range allModes {
 		d := newDispatcher(t, Config{Kind: mode})
 		q := d.Main()

@@ -18,7 +18,7 @@ func TestResizeSeesAWaiterThatDoesNotSleepYet(t *testing.T) {
 		_, _, err := waitOne(d, background, 3)
 		done <- err
 	}()
-	eventually(t, "nobody waits", func() bool {
+	eventually(t, "a goroutine waits", func() bool {
 		d.length.mu.Lock()
 		defer d.length.mu.Unlock()
 		return d.length.expected == 3
@@ -33,7 +33,7 @@ func TestResizeSeesAWaiterThatDoesNotSleepYet(t *testing.T) {
 
 // A waiter that comes after Resize gets the error that its Wait would have got if
 // it had been called then.
-func TestAWaiterForMoreThanResizeHasLeftIsTold(t *testing.T) {
+func TestAWaitAboveTheLengthThatResizeLeftFails(t *testing.T) {
 	d := newDispatcher(t, Config{})
 	require.NoError(t, d.Resize(2))
 	c := d.Consumer()

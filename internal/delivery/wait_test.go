@@ -368,7 +368,7 @@ func TestEventsOfACallbackDispatcherAreNone(t *testing.T) {
 	}
 }
 
-func TestIteratorLeavesWhatItDidNotYield(t *testing.T) {
+func TestAnIteratorLeavesTheEventsItDidNotYield(t *testing.T) {
 	d := newDispatcher(t, Config{})
 	put(t, d.Main(), 1, 2, 3)
 	for ev := range d.Events(background) {

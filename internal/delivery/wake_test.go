@@ -122,7 +122,7 @@ func TestAWaiterLooksOnceMoreBeforeItSleeps(t *testing.T) {
 	require.True(t, d.Main().Reserve(1))
 	d.Main().Put(dto(1), false)
 	d.Main().Flush()
-	assert.True(t, c.park(1), "nobody wakes it for what was there before")
+	assert.True(t, c.park(1), "no producer wakes it for an event that was there before")
 	c.unpark()
 }
 

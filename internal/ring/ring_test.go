@@ -24,7 +24,7 @@ var boundedRings = map[string]func(capacity int) bounded{
 	"MPSC": func(n int) bounded { return NewMPSC[int](n) },
 }
 
-func TestRingHoldsWhatItWasMadeFor(t *testing.T) {
+func TestARingHoldsAsManyValuesAsItWasMadeFor(t *testing.T) {
 	for name, make := range boundedRings {
 		for _, capacity := range []int{1, 2, 31, 32, 33, 64, 1000} {
 			r := make(capacity)
@@ -126,7 +126,7 @@ func TestUnpublishedValueHoldsUpThoseBehindIt(t *testing.T) {
 
 // A batch leaves the words of its later cells as they were, from an earlier round;
 // the consumer must not take such a word for a new batch.
-func TestWordsOfEarlierRoundsAreNoNews(t *testing.T) {
+func TestWordsOfEarlierRoundsAnnounceNothing(t *testing.T) {
 	r := NewReserved[int](4)
 	out := make([]int, 4)
 	x := 0
@@ -158,7 +158,7 @@ func TestPutAllSplitsWhatOneWordCantCount(t *testing.T) {
 	assert.Equal(t, in, out)
 }
 
-func TestPositionsAreToldApartFarIn(t *testing.T) {
+func TestBatchesAreFoundAtHighPositions(t *testing.T) {
 	r := NewReserved[int](4)
 	const far = 1<<48 - 2 // the positions of words wrap at 2^48
 	r.tail.Store(far)
