@@ -99,8 +99,8 @@ func (d *evd) resize(c *call) {
 	}
 }
 
-// classes returns the classes of everything that feeds the dispatcher, but for the
-// parameters of one endpoint; see [classOf].
+// classes returns the classes of everything that feeds the dispatcher; see [classOf].
+// The parameters of the endpoint but do not count.
 func (d *evd) classes(but *endpoint) (all []int) {
 	for _, p := range d.w.eps.live() {
 		feeds := p.owed
@@ -121,8 +121,8 @@ func (d *evd) classes(but *endpoint) (all []int) {
 
 func (d *evd) fed() bool { return len(d.classes(nil)) > 0 }
 
-// fits reports whether a feed of a class goes together with the others, but for the
-// parameters of one endpoint.
+// fits reports whether all feeds of the dispatcher are of a class. The parameters of
+// the endpoint but do not count.
 func (d *evd) fits(class int, but *endpoint) bool {
 	return !slices.ContainsFunc(d.classes(but), func(other int) bool { return other != class })
 }
@@ -136,9 +136,8 @@ func (d *evd) placed() (n int) {
 	return n
 }
 
-// room returns the free places of a dispatcher: at least those which are certainly
-// free, and at most those which are free when suppressed requests have given back
-// theirs.
+// room returns how many places of a dispatcher are free: at least, while suppressed
+// requests hold theirs, and at most, when they have given theirs back.
 func (d *evd) room() (least, most int) {
 	most = d.qlen - d.placed()
 	unsure := 0

@@ -43,8 +43,7 @@ func given[T object](c Command, key string, all *objects[T], before T) T {
 	return before
 }
 
-// refuseParams adds what parameters are refused for, but for what depends on those
-// before.
+// refuseParams adds what parameters are refused for, whatever they were before.
 func (p *params) refuseParams(c *call) {
 	for _, f := range p.feeds() {
 		need(c, f.to)
@@ -76,8 +75,8 @@ func (p *params) feeds() []feed {
 	return slices.DeleteFunc(all, func(f feed) bool { return f.to == nil })
 }
 
-// feedable reports whether the feeds go together with each other, with more and with
-// those of others at their dispatchers, but for the parameters of one endpoint.
+// feedable reports whether the feeds and more have one class at each dispatcher, also
+// with its other feeds. The parameters of the endpoint but do not count.
 func (p *params) feedable(but *endpoint, more ...feed) bool {
 	all := append(p.feeds(), more...)
 	for i, f := range all {

@@ -164,7 +164,7 @@ func runPattern(test string) string {
 // compile builds the test binary of m's package, with the overlay if any.
 func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay string) (bin string, out []byte, err error) {
 	bin = filepath.Join(dir, "mutated.exe") // Windows wants the ending, the others don't mind
-	// Vet's findings in a broken program are of no use, and nobody debugs it.
+	// A broken program needs neither vet nor symbols for a debugger.
 	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin}, m.build...)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
