@@ -111,7 +111,9 @@ func (e Event) Async() (source any, why Reason, ok bool) {
 // Err returns nil for an event of success: a completion that succeeded, a
 // connection that was established or ended in order, a request, a software event.
 // Otherwise the error matches the completion's hw.StatusError, or the Error with
-// the event's number. The error of a connection's end, and of a completion that the
+// the event's number. A peer that closes the connection, with or without a graceful
+// disconnect, ends it in order; a peer whose process dies breaks it, over iwarp as far as
+// this end can tell: see package iwarp. The error of a connection's end, and of a completion that the
 // end flushed, says why the connection ended and unwraps to the *hw.Cause:
 //
 //	var cause *hw.Cause

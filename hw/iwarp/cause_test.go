@@ -50,6 +50,26 @@ func TestAPeerWhoseStreamEndsWithARequestOutstandingIsLost(t *testing.T) {
 	}
 }
 
+// A process that is killed sends no farewell, and the system closes its connections.
+func TestAPeerOfThisPackageThatLeavesWithoutAFarewellHasDied(t *testing.T) {
+	for farewelled, want := range map[bool]hw.Reason{false: hw.ReasonBroken, true: hw.ReasonPeer} {
+		n := newNode(t, New(Config{}), noCRC)
+		b := n.peer()
+		s, _ := accepted(t, b, ours())
+		s.write(rtrFPDU)
+		b.awaitUp()
+		if farewelled {
+			s.write(wire.AppendFPDU(nil, false, farewell()))
+		}
+		require.NoError(t, s.conn.Close())
+		b.awaitDown()
+		assert.Equal(t, want, b.down)
+		if !farewelled {
+			assert.ErrorContains(t, b.cause, "without a farewell")
+		}
+	}
+}
+
 func TestAnInitiatorWithoutAPromiseThatLeavesAtOnceWasConnected(t *testing.T) {
 	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "mpa": "10s", "grace": "10s"})
 	b := n.peer()

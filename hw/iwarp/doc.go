@@ -59,9 +59,10 @@
 // it has checked the CRC, because others may use the memory meanwhile. A region's local
 // and remote keys differ, and a send with invalidate kills the remote one only.
 //
-// The end of a peer's stream is an orderly end, unless requests to the peer are
-// outstanding or its message is incomplete: then the peer's process counts as dead. An
-// end of this package therefore sends a farewell first, a write of no octets (cause.go).
+// An end of this package that leaves in order sends a farewell first, a write of no octets
+// (cause.go). So if its stream ends without one, its process counts as dead, and the
+// connection as broken. The end of the stream of another implementation is an orderly
+// end, unless requests to the peer are outstanding or its message is incomplete.
 //
 // # Linux's soft-iWARP as the peer
 //

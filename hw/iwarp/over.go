@@ -60,19 +60,22 @@ func (c *connection) flush() {
 	}
 }
 
-// orBroken turns a peer's end that looks orderly into a broken connection if work is
-// outstanding, because the peer's process has then died. A peer of this package sends a
-// farewell before it leaves in order. A peer of another implementation that leaves while
-// this end's work is outstanding breaks the connection, too.
+// orBroken turns a peer's end that looks orderly into a broken connection if the peer's
+// process has died. A peer of this package that leaves in order sends a farewell first,
+// so its stream does not end without one. Peers of other implementations send none: they
+// break the connection if they leave while work is outstanding.
 func (c *connection) orBroken(e ending) ending {
 	c.own.Check()
 	n := c.send.incomplete()
-	if e.why != hw.ReasonPeer || e.farewell || n == 0 && !e.partial {
+	if e.why != hw.ReasonPeer || e.farewell || n == 0 && !e.partial && !c.agreed.extended {
 		return e
 	}
-	text := "the peer closed the connection in the middle of its message"
-	if n > 0 {
+	text := "the peer's process has died: its stream ended without a farewell"
+	switch {
+	case n > 0:
 		text = fmt.Sprintf("the peer closed the connection with %d requests to it outstanding", n)
+	case e.partial:
+		text = "the peer closed the connection in the middle of its message"
 	}
 	e.why = hw.ReasonBroken
 	e.cause = &hw.Cause{Layer: hw.LayerTCP, Text: text, Err: io.ErrUnexpectedEOF, Found: hw.SidePeer}
