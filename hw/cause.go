@@ -1,9 +1,12 @@
 package hw
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Layer is the part of the stack whose terms a [Cause] uses.
@@ -60,7 +63,8 @@ type Cause struct {
 }
 
 // Error gives the whole cause in one line: "DDP: no buffer available (0x1202), found
-// by the peer (10.0.0.1:40000 to 10.0.0.2:4444)".
+// by the peer (10.0.0.1:40000 to 10.0.0.2:4444)". Short private data that is a text is in
+// it, too.
 func (c *Cause) Error() string {
 	var b strings.Builder
 	b.WriteString(c.Layer.String())
@@ -77,6 +81,9 @@ func (c *Cause) Error() string {
 	default:
 		fmt.Fprintf(&b, " (%d)", c.Code)
 	}
+	if printable(c.Private) {
+		fmt.Fprintf(&b, ": %q", c.Private)
+	}
 	b.WriteString(", found " + c.Found.String())
 	switch {
 	case c.Local != nil && c.Remote != nil:
@@ -85,6 +92,12 @@ func (c *Cause) Error() string {
 		fmt.Fprintf(&b, " (to %v)", c.Remote)
 	}
 	return b.String()
+}
+
+// printable reports whether private data is a text that an error can show.
+func printable(private []byte) bool {
+	return len(private) > 0 && len(private) <= 64 && utf8.Valid(private) &&
+		!bytes.ContainsFunc(private, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // Unwrap returns Err.

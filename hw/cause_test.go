@@ -45,3 +45,15 @@ func TestACauseIsCompletedAndNotChanged(t *testing.T) {
 	assert.Same(t, full, full.Between(local, local))
 	assert.Nil(t, (*Cause)(nil).Between(local, remote))
 }
+
+func TestACauseShowsPrivateDataThatIsAText(t *testing.T) {
+	for private, want := range map[string]string{
+		"full; ask 10.0.0.7": `DAT: rejected: "full; ask 10.0.0.7", found by the peer`,
+		"":                   "DAT: rejected, found by the peer",
+		"\x00\x01":           "DAT: rejected, found by the peer",
+		"full\xff":           "DAT: rejected, found by the peer",
+	} {
+		c := &Cause{Text: "rejected", Found: SidePeer, Private: []byte(private)}
+		assert.Equal(t, want, c.Error())
+	}
+}

@@ -200,8 +200,10 @@ func (c *Conn) String() string {
 }
 
 // Buffer takes a buffer of length 0 from the pool, for RDMA or for a message that
-// answers none. It is nil when the program has Depth such buffers that it has neither
-// sent nor released, and when the connection is closed.
+// answers none. It is nil, which means that there is no buffer at the moment, when the
+// program has Depth such buffers that it has not released, or whose messages are still
+// being sent; and when the connection is closed. A Write to a nil buffer is
+// [io.ErrShortBuffer], and Send of one INVALID_PARAMETER.
 func (c *Conn) Buffer() *Buffer {
 	if c == nil || c.closed.Load() {
 		return nil
@@ -399,10 +401,11 @@ func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
 	}
 }
 
-// Close gives back all that the connection has, also what Alloc made. It breaks a
-// connection that is still up, or an attempt at one. The program may not use its buffers
-// any more; with ConnConfig.Debug, the error names the holders of those that it still
-// has. A second Close waits for the first and does nothing, or tries again what failed.
+// Close gives back all that the connection has, also what Alloc made. It ends a
+// connection that is still up, or an attempt at one, without waiting for posted work. The
+// program may not use its buffers any more; with ConnConfig.Debug, the error names the
+// holders of those that it still has. A second Close waits for the first and does nothing,
+// or tries again what failed.
 //
 // Each connection that Accept or Dial returned has exactly one event of its end, also
 // when this end closes it: then it is DISCONNECTED, and in the channel before Close

@@ -16,7 +16,9 @@ type ConnConfig struct {
 	// Depth is how many unanswered messages a peer may have outstanding, and how many
 	// this end may. Both ends use the same number; an end whose peer has a smaller one
 	// keeps [Credits]. Receives, requests, reads, buffers and places for events all
-	// follow from it. 0 means 16.
+	// follow from it. 0 means 16. A program may send Depth messages before it receives
+	// the first answer, without counting; one that sends more needs Credits, because a
+	// message that finds no receive breaks the connection on some providers.
 	Depth int
 	// Message is the length of the longest message, and the size of a buffer, in
 	// bytes; 0 means 4096.

@@ -14,7 +14,9 @@ import (
 // receives are posted before. The connection has a channel of events of its own. If ctx
 // ends first, the error is its cause. If the peer refuses, the error is that of the
 // event (see [event.Event.Err]), and [hw.Cause].Private of it has the private data of the
-// peer's program. An adapter that is closed before or while Dial waits is
+// peer's program, such as ConnConfig.Refusal of a listener that is full. Over iwarp, a
+// peer that hangs up or resets may have too many start-ups at a time: see the parameter
+// halfopenip in [godat/hw/iwarp.Config]. An adapter that is closed before or while Dial waits is
 // INVALID_HANDLE/IA; a connection that is closed meanwhile, by a goroutine that has it
 // from Setup, is INVALID_HANDLE/EP; a zone that is closed or another adapter's is
 // INVALID_HANDLE/PZ; a nil ctx is INVALID_PARAMETER.

@@ -15,7 +15,11 @@ import (
 // An Event is a value, and its receiver owns it. Number says of what kind it is; Err is
 // nil if what the event tells of went well. [EndpointOf], [ConnOf], [RMROf], [SRQOf]
 // and [RequestOf] give the objects that it is about. Its fields and methods: go doc
-// godat/evd Event.
+// godat/hw/event Event.
+//
+// Op is the operation of a completion, and means nothing in other events: OpSend is 0. A
+// message that came is told by Op == OpRecv, or by [Conn.Message], which is nil for all
+// other events.
 type Event = event.Event
 
 // EventNumber says of what kind an event is: DAT_EVENT_NUMBER, with its numbers.

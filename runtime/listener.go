@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -16,6 +17,24 @@ import (
 // Listener accepts connections. The requests come on one channel, and the events of all
 // its connections on another, so that a server selects on two. Its methods may be
 // called from any goroutine.
+//
+//	select {
+//	case ev := <-ln.Requests(): // a peer wants to connect
+//		_, err := ln.Accept(dat.RequestOf(ev), nil) // log err, and go on
+//	case ev := <-ln.Events():
+//		switch c := dat.ConnOf(ev); {
+//		case ev.Ended(): // the last event of c; ev.Err() says why, nil if in order
+//			err := c.Close() // gives its memory back
+//		case ev.Number == dat.Established: // c is up
+//		case ev.Op == dat.OpRecv: // a message: send or release its buffer
+//			err := c.Send(c.Message(ev)) // fails if c is closed: log err, and go on
+//		default: // a completion of an operation on c.Endpoint
+//		}
+//	}
+//
+// Both channels are closed with the listener. A client of many connections that wants one
+// channel for them uses a Listener too, and [Listener.Dial]; if it listens on
+// "127.0.0.1", no other host can connect.
 type Listener struct {
 	// Immutable.
 	ia       *IA
@@ -53,7 +72,7 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 	}
 	l := &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]bool)}
 	if err := l.make(host, qual); err != nil {
-		return nil, ia.orClosed(op, errors.Join(err, l.Close()))
+		return nil, ia.orClosed(op, fmt.Errorf("%s %s: %w", op, address, errors.Join(err, l.Close())))
 	}
 	return l, nil
 }
@@ -231,9 +250,10 @@ func (l *Listener) forget(c *Conn) {
 }
 
 // Shutdown ends the listener in order. It stops listening and rejects the requests that
-// nobody accepted, ends all connections as [Conn.Shutdown] does, and gives everything
-// back. It breaks connections that have not ended when ctx ends; the error is then the
-// cause of ctx. A nil ctx is INVALID_PARAMETER, a nil listener INVALID_HANDLE/PSP.
+// nobody accepted, ends all connections at the same time as [Conn.Shutdown] does, and
+// gives everything back. The program need not receive events meanwhile: what is in the
+// channels stays there, and messages in it have no buffer any more. It breaks connections
+// that have not ended when ctx ends; the error is then the cause of ctx. A nil ctx is INVALID_PARAMETER, a nil listener INVALID_HANDLE/PSP.
 func (l *Listener) Shutdown(ctx context.Context) error {
 	const op = "runtime.Listener.Shutdown"
 	if l == nil {

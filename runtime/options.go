@@ -39,7 +39,8 @@ func WithVersion(major, minor int) Option {
 func WithThreadSafe() Option { return func(c *config) { c.want.ThreadSafe = true } }
 
 // WithParams gives the provider parameters of its own, as the fields of DAT's registry
-// file do. Open fails if the provider does not know one of the keys.
+// file do. Open fails if the provider does not know one of the keys. Those of iwarp are in
+// [godat/hw/iwarp.Config].
 func WithParams(params map[string]string) Option {
 	params = maps.Clone(params)
 	return func(c *config) { c.params = params }
