@@ -176,8 +176,8 @@ func (m *machine) breakQP(orderly bool) {
 
 // announceEndOnceFlushed announces the end when everything that had a ticket at
 // Break has been flushed. A post may have returned and still wait behind an earlier
-// ticket whose slot is being filled; the poster with that ticket kicks the step when it has
-// published it.
+// ticket whose slot is being filled; the poster with that ticket kicks the step when
+// it has published the slot.
 func (m *machine) announceEndOnceFlushed() {
 	m.box.own.Check()
 	if m.box.requests.reached(m.box.requests.last) && m.box.recvs.reached(m.box.recvs.last) {

@@ -47,7 +47,8 @@ type mailbox struct {
 // State is the endpoint's state now.
 func (b *mailbox) State() State { return State(b.state.Load()) }
 
-// tell records an input and kicks the step, so that a holder handles it. It never blocks.
+// tell records an input and kicks the step, so that a holder handles the input. It
+// never blocks.
 func (b *mailbox) tell(what uint32) {
 	b.inputs.Or(what)
 	b.kickStep()

@@ -42,10 +42,10 @@ func (b *mailbox) step(left int) int {
 	}
 }
 
-// readInputs reads the inputs, and puts a control call aside: the step executes it once
-// everything that had a ticket before it is published. A post may have returned and
-// still wait behind an earlier ticket whose slot is being filled; the poster with
-// that ticket kicks the step when it has published it.
+// readInputs reads the inputs, and puts a control call aside: the step executes the
+// call once everything that had a ticket before it is published. A post may have
+// returned and still wait behind an earlier ticket whose slot is being filled; the
+// poster with that ticket kicks the step when it has published the slot.
 func (b *mailbox) readInputs() (told uint32) {
 	b.own.Check()
 	told = b.inputs.Swap(0)
@@ -109,8 +109,8 @@ func (b *mailbox) drain(q *queue, left int) int {
 	return left
 }
 
-// handToProvider gives the provider up to most posts of q. n is how many it gathered, done
-// how many the provider took.
+// handToProvider gives the provider up to most posts of q. n is how many it gathered,
+// done how many the provider took.
 func (b *mailbox) handToProvider(q *queue, most int) (n, done int, err error) {
 	if q == &b.recvs {
 		n = b.gatherRecvs(min(most, len(b.recvWRs)))
