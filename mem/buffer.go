@@ -71,6 +71,11 @@ func (b *Buffer) Resize(n int) []byte {
 	return m
 }
 
+// SetLen is Resize for a caller that does not touch the memory, and that may run beside
+// the pool's Close. Only a connection of package runtime calls it. The buffer must not be
+// nil.
+func (b *Buffer) SetLen(_ door.Key, n int) { b.n = len(b.memory[:n]) }
+
 // Write appends p to the bytes in use. Bytes that find no room are not written, and
 // the error is then [io.ErrShortBuffer]. If the pool's memory has been freed, by its
 // own close or its adapter's, nothing is written and the error is INVALID_HANDLE/LMR.
@@ -79,7 +84,9 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	if b == nil {
 		return 0, io.ErrShortBuffer
 	}
-	b.check(memory.Holder, "written")
+	if w := b.pool.watch; w != nil {
+		w.checkOwner(b, memory.Holder, "written")
+	}
 	n := -1
 	b.pool.lmr.touch(func() { n = copy(b.memory[b.n:], p) })
 	if n < 0 {

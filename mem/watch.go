@@ -88,6 +88,11 @@ func (w *watch) check(b *Buffer, owner memory.BufferOwner, what string) {
 	if b.pool.closed.Load() {
 		w.complain(b, what+" after its pool was closed")
 	}
+	w.checkOwner(b, owner, what)
+}
+
+// checkOwner is check for what may run beside the pool's Close.
+func (w *watch) checkOwner(b *Buffer, owner memory.BufferOwner, what string) {
 	if b.owner.Owner() != owner {
 		w.complain(b, what)
 	}

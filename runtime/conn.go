@@ -232,7 +232,7 @@ func (c *Conn) Message(ev Event) *Buffer {
 	if b == nil {
 		return nil
 	}
-	b.Resize(int(ev.Length))
+	b.SetLen(door.Key{}, int(ev.Length))
 	c.receive()
 	return b
 }
@@ -244,7 +244,7 @@ func (c *Conn) receive() {
 		c.missing.Add(1)
 		return
 	}
-	b.Resize(b.Cap())
+	b.SetLen(door.Key{}, b.Cap())
 	tag, ok := b.Ownership(door.Key{}).Lend()
 	if ok && c.Endpoint.PostRecv(connCookie|tag, hw.Default, b.Segment()) == nil {
 		return
