@@ -36,8 +36,8 @@ type CR struct {
 // another event. From then on the request outlives its dispatcher, and the program
 // must answer it.
 func RequestOf(ev event.Event) *CR {
-	cr, ok := ev.Data.(*CR)
-	if ok {
+	cr, _ := ev.Data.(*CR)
+	if cr != nil {
 		cr.taken.Store(true)
 	}
 	return cr

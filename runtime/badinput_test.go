@@ -404,7 +404,12 @@ func TestBadHandlesGetACodeFromEveryFunction(t *testing.T) {
 	_, err := Open(t.Context(), "loop", nil)
 	var code *hw.Error
 	require.ErrorAs(t, err, &code)
-	require.Nil(t, EndpointOf(Event{}))
-	require.Nil(t, RequestOf(Event{}))
-	require.Nil(t, RMROf(Event{}))
+	for _, ev := range []Event{{}, {Source: (*Endpoint)(nil), Data: (*CR)(nil)}, {Source: (*SRQ)(nil), Data: (*RMR)(nil)}} {
+		for of, isNil := range map[string]bool{
+			"EndpointOf": EndpointOf(ev) == nil, "RequestOf": RequestOf(ev) == nil, "RMROf": RMROf(ev) == nil,
+			"SRQOf": SRQOf(ev) == nil, "ConnOf": ConnOf(ev) == nil,
+		} {
+			require.True(t, isNil, of)
+		}
+	}
 }
