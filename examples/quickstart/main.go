@@ -25,18 +25,19 @@ func run(ctx context.Context) (answer string, err error) {
 	for err == nil {
 		select { // all connections, of servers and clients, in one loop
 		case ev := <-ln.Requests():
-			_, err = ln.Accept(dat.RequestOf(ev), nil)
+			_, _ = ln.Accept(dat.RequestOf(ev), nil) // an error concerns that client alone
 		case ev := <-ln.Events():
 			switch c := dat.ConnOf(ev); {
-			case ev.Ended():
-				err = ev.Err()
+			case ev.Ended() && c == client:
+				return "", ev.Err()
+			case ev.Ended(): // the others go on
+				fmt.Println(c, "has ended:", ev.Err(), c.Close())
 			case ev.Number == dat.Established && c == client:
 				err = c.SendBytes([]byte("hello"))
 			case ev.Op == dat.OpRecv && c == client:
-				answer = string(c.Message(ev).Bytes())
-				return answer, ln.Shutdown(ctx)
+				return fmt.Sprintf("%s", c.Message(ev).Bytes()), ln.Shutdown(ctx)
 			case ev.Op == dat.OpRecv: // the server answers from the buffer it came in
-				err = c.Send(c.Message(ev))
+				_ = c.Send(c.Message(ev)) // an error means that c is closed
 			}
 		}
 	}
