@@ -103,10 +103,12 @@ var endpointCases = []Case{
 // atLeast requires that an endpoint was given what was asked for, or more.
 func atLeast(r *rig, given, asked dat.EndpointAttr) {
 	r.Helper()
-	numbers := func(a dat.EndpointAttr) []int {
-		return []int{
-			a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, a.MaxReadIn, a.MaxReadOut, int(a.MaxMessageSize), int(a.MaxRDMASize),
+	numbers := func(a dat.EndpointAttr) []uint64 {
+		n := []uint64{a.MaxMessageSize, a.MaxRDMASize}
+		for _, depth := range []int{a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, a.MaxReadIn, a.MaxReadOut} {
+			n = append(n, uint64(depth))
 		}
+		return n
 	}
 	want := numbers(asked)
 	for i, n := range numbers(given) {

@@ -3,6 +3,7 @@ package delivery
 import (
 	"math"
 	"sync/atomic"
+	"unsafe"
 
 	"godat/hw/event"
 )
@@ -29,7 +30,7 @@ type Consumer struct {
 
 	turn          turn
 	requestsFirst bool // in takeListed; the consumer's
-	_             [32]byte
+	_             [63 - unsafe.Sizeof(turn{})]byte
 }
 
 // spins is how often a waiter looks and yields before it sleeps.
