@@ -35,7 +35,7 @@ func run(ctx context.Context) (answer string, err error) {
 			case ev.Number == dat.Established && c == client:
 				err = c.SendBytes([]byte("hello"))
 			case ev.Op == dat.OpRecv && c == client:
-				return fmt.Sprintf("%s", c.Message(ev).Bytes()), ln.Shutdown(ctx)
+				return fmt.Sprintf("%q", c.Message(ev).Bytes()), ln.Shutdown(ctx)
 			case ev.Op == dat.OpRecv: // the server answers from the buffer it came in
 				_ = c.Send(c.Message(ev)) // an error means that c is closed
 			}

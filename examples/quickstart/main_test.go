@@ -10,5 +10,5 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 func Example() {
 	main()
-	// Output: hello <nil>
+	// Output: "hello" <nil>
 }
