@@ -140,7 +140,8 @@ func (c *Conn) put(b *mem.Buffer) {
 
 // Events is the channel on which the events of the connection come: receives, which
 // carry messages; the program's own operations; and the end of the connection, which is
-// the last event (see [event.Event.Ended]). A connection that has ended still has its
+// the last event (see [event.Event.Ended]). A receive that brought no message makes no
+// event. A connection that has ended still has its
 // buffers and memory until the program closes it, or the listener that made it.
 // Connections that one Listener made share its channel, unless ConnConfig.Apart is set.
 // The channel is closed with the connection or listener that it belongs to.
@@ -369,7 +370,7 @@ func (c *Conn) Release(b *Buffer) {
 // peer has ended the connection already, or breaks it, Shutdown returns nil: the event of
 // the end says why. If ctx ends first, Shutdown closes the connection abruptly, and the
 // error is the cause of ctx. A peer that is gone but not known to be holds Shutdown up
-// until then. A nil ctx is INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
+// until then, or until the provider gives up (iwarp after its parameter linger, a second). A nil ctx is INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	const op = "runtime.Conn.Shutdown"
 	if c == nil {

@@ -252,8 +252,10 @@ func (l *Listener) forget(c *Conn) {
 // Shutdown ends the listener in order. It stops listening and rejects the requests that
 // nobody accepted, ends all connections at the same time as [Conn.Shutdown] does, and
 // gives everything back. The program need not receive events meanwhile: what is in the
-// channels stays there, and messages in it have no buffer any more. It breaks connections
-// that have not ended when ctx ends; the error is then the cause of ctx. A nil ctx is INVALID_PARAMETER, a nil listener INVALID_HANDLE/PSP.
+// channels stays there, the ends included, until the program reads it; messages in it have
+// no buffer any more. It breaks connections that have not ended when ctx ends; the error
+// is then the cause of ctx. A nil ctx is INVALID_PARAMETER, a nil listener
+// INVALID_HANDLE/PSP.
 func (l *Listener) Shutdown(ctx context.Context) error {
 	const op = "runtime.Listener.Shutdown"
 	if l == nil {

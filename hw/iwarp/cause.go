@@ -69,18 +69,23 @@ func attemptCause(err error) *hw.Cause {
 	case errors.As(err, &fault):
 		return faultCause(fault)
 	case errors.Is(err, io.EOF):
-		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer hung up during the start-up of MPA" + maybeDropped, Err: err, Found: hw.SidePeer}
-	case errors.Is(err, syscall.ECONNRESET):
-		c := tcpCause(err)
-		c.Text += maybeDropped
-		return c
+		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer hung up during the start-up of MPA", Err: err, Found: hw.SidePeer}
 	case isTimeout(err) || errors.Is(err, hw.ErrTimeout):
 		return &hw.Cause{Layer: hw.LayerMPA, Text: "the peer did not answer in time", Err: hw.ErrTimeout}
 	}
 	return tcpCause(err)
 }
 
-// maybeDropped names a reason for a peer to hang up that its program does not see.
+// dialCause is attemptCause for the initiator. If a listener hung up, the text names a
+// reason that the listener's program does not see.
+func dialCause(err error) *hw.Cause {
+	c := attemptCause(err)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		c.Text += maybeDropped
+	}
+	return c
+}
+
 const maybeDropped = " (as a listener does that has more start-ups than halfopen or halfopenip allows)"
 
 // rejection is the cause of an attempt that the peer rejected.

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"io"
 	"syscall"
 	"testing"
 
@@ -139,4 +140,12 @@ func TestAResetIsTheCauseWithItsErrno(t *testing.T) {
 	require.ErrorIs(t, b.cause, syscall.ECONNRESET)
 	assert.Equal(t, int(syscall.ECONNRESET), b.cause.Code)
 	assert.Equal(t, hw.SidePeer, b.cause.Found)
+}
+
+func TestOnlyADialBlamesTheListenersBounds(t *testing.T) {
+	for _, err := range []error{io.EOF, syscall.ECONNRESET} {
+		assert.Contains(t, dialCause(err).Text, "halfopen")
+		assert.NotContains(t, attemptCause(err).Text, "halfopen", "an accept has no listener at the other end")
+	}
+	assert.NotContains(t, dialCause(syscall.ECONNREFUSED).Text, "halfopen")
 }

@@ -61,7 +61,7 @@ func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cf
 		return
 	}
 	if err != nil {
-		c.refuse(reasonOf(ctx, err), nil, attemptCause(err))
+		c.refuse(reasonOf(ctx, err), nil, dialCause(err))
 	}
 }
 
