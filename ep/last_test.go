@@ -178,6 +178,13 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 			},
 			hw.StatusSuccess,
 		},
+		"a request of two segments": {
+			func(e *Endpoint) *queue { return &e.box.requests },
+			func(r *rig, e *Endpoint) error {
+				return e.PostRDMAWrite(3, 0, r.lmr.Remote(0, 16), r.lmr.Segment(8, 8), r.lmr.Segment(32, 8))
+			},
+			hw.StatusSuccess,
+		},
 		"a receive": {
 			func(e *Endpoint) *queue { return &e.box.recvs },
 			func(r *rig, e *Endpoint) error { return e.PostRecv(3, 0, r.lmr.Segment(0, 8)) },
