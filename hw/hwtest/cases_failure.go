@@ -41,7 +41,7 @@ var failureCases = []contractCase{
 		bad := hw.SGE{Addr: 1, Len: 1}
 		r.also.Equal(hw.StatusLocalProtection, a.sent(a.post(sendOf(bad))).Status)
 		r.brokenBecause(a, b, hw.StatusLocalProtection)
-		r.also.Equal(hw.SideLocal, a.cause.Found, "%v", a.cause)
+		r.foundHere(a)
 		r.also.Equal(hw.SidePeer, b.cause.Found, "%v", b.cause)
 		roundTrip(r, c, d)
 	}},
@@ -78,7 +78,7 @@ func tooLong(r *rig) {
 		r.also.Equal(hw.StatusLocalLength, b.received(in).Status, c.name)
 		r.also.Contains(r.atTarget(hw.StatusRemoteResponder), a.sent(out).Status, c.name)
 		r.brokenBecause(a, b, hw.StatusLocalLength, hw.StatusRemoteResponder)
-		r.also.Equal(hw.SideLocal, b.cause.Found, "%s: %v", c.name, b.cause)
+		r.foundHere(b)
 		a.over()
 		b.over()
 		r.also.Equal(hw.StatusFlushed, b.statuses(recvQueue)[later], c.name)

@@ -22,6 +22,18 @@ func (r *rig) brokenBecause(a, b *end, may ...hw.Status) {
 	}
 }
 
+// foundHere checks that e's own side found what broke the connection. On a polled device
+// the news that the peer has disconnected may overtake the poll that brings the failed
+// completion; the cause then has no status, and tells of the peer.
+func (r *rig) foundHere(e *end) {
+	r.tb.Helper()
+	var status hw.StatusError
+	if e.host.polled != nil && !errors.As(e.cause, &status) {
+		return
+	}
+	r.also.Equal(hw.SideLocal, e.cause.Found, "%v", e.cause)
+}
+
 // badCause reports whether a cause says too little: it must have a text or an error, and
 // a known layer and side.
 func badCause(c *hw.Cause) bool {
