@@ -68,6 +68,10 @@ for device in $DEVICES; do
   chroot /host "$RDMA" link add "$device" type "${device%%[0-9_]*}" netdev eth0 || fail "can't make the device $device"
 done
 
+# An iWARP device binds a TCP socket to a source port that the connection manager chose
+# without asking TCP, and a C program gives up when it is in use. Without this, every
+# connection over TCP would hold its port for a minute after its end.
+echo 0 >/proc/sys/net/ipv4/tcp_max_tw_buckets
 ulimit -l unlimited
 ulimit -n 65536
 while [ "$BUSY" -gt 0 ]; do

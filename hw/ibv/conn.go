@@ -76,6 +76,15 @@ func (c *conn) with(f func(id *C.struct_gc_id)) {
 	}
 }
 
+// dropID destroys the identifier of an attempt that is about to make another.
+func (c *conn) dropID() {
+	c.mu.Lock()
+	id := c.id
+	c.id = nil
+	c.mu.Unlock()
+	C.gd_cm_destroy(id)
+}
+
 // destroy destroys the identifier and removes the conn from the device's table. It
 // blocks while another goroutine is in rdma_connect on the identifier.
 func (c *conn) destroy() {

@@ -119,10 +119,32 @@ func (a *attempt) dial() *failure {
 	if err != nil {
 		return unreachable(&hw.Cause{Layer: hw.LayerTCP, Text: err.Error(), Err: err})
 	}
+	data, n := bytesOf(a.private)
+	for try := 0; ; try++ {
+		id, f := a.resolve(dst)
+		if f != nil {
+			return f
+		}
+		errno := syscall.Errno(C.gd_cm_connect(id, &a.up, a.qpNum, a.qp.parts.shared(), data, n))
+		switch {
+		case errno == 0:
+			return a.outcome(id)
+		case errno != syscall.EADDRINUSE || try == portTries:
+			return refusal(errno)
+		}
+		// An iWARP device binds a TCP socket to the source port, which the connection
+		// manager has chosen without asking TCP whether it is free.
+		a.conn.dropID()
+	}
+}
+
+// resolve makes the connection's identifier and resolves the peer's address and the
+// route there.
+func (a *attempt) resolve(dst netip.Addr) (*C.struct_gc_id, *failure) {
 	c := a.conn
 	var id *C.struct_gc_id
 	if bad, cause := failed("rdma_create_id", C.gd_cm_new(c.dev.c, C.uint64_t(c.key), &id)); bad {
-		return unreachable(cause)
+		return nil, unreachable(cause)
 	}
 	c.mu.Lock()
 	c.id = id
@@ -130,19 +152,15 @@ func (a *attempt) dial() *failure {
 	src, to := sockaddr(c.dev.source(dst)), sockaddr(netip.AddrPortFrom(dst, a.port))
 	ms := C.int(resolveTime / time.Millisecond)
 	if cause := a.step("rdma_resolve_addr", C.gd_cm_resolve(id, &src, &to, ms), C.GC_EVENT_ADDR_RESOLVED); cause != nil {
-		return unreachable(cause)
+		return nil, unreachable(cause)
 	}
 	if name := cString(C.gd_cm_device(id)); name != c.dev.name {
-		return unreachable(localCause("the route to the peer leads through the device "+name+", not "+c.dev.name, syscall.ENETUNREACH))
+		return nil, unreachable(localCause("the route to the peer leads through the device "+name+", not "+c.dev.name, syscall.ENETUNREACH))
 	}
 	if cause := a.step("rdma_resolve_route", C.gd_cm_route(id, ms), C.GC_EVENT_ROUTE_RESOLVED); cause != nil {
-		return unreachable(cause)
+		return nil, unreachable(cause)
 	}
-	data, n := bytesOf(a.private)
-	if errno := C.gd_cm_connect(id, &a.up, a.qpNum, a.qp.parts.shared(), data, n); errno != 0 {
-		return refusal(syscall.Errno(errno))
-	}
-	return a.outcome(id)
+	return id, nil
 }
 
 // refusal translates the error of rdma_connect on a transport where that call blocks

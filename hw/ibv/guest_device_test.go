@@ -4,7 +4,11 @@ package ibv
 
 import (
 	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -211,6 +215,25 @@ func TestConnectionsGoOverIPv6(t *testing.T) {
 	b := newBench(t, map[string]string{"address": guestAddress6}, nil, nil)
 	assert.Equal(t, guestAddress6, b.ends[0].dev.Attr().Address)
 	assert.Contains(t, b.ends[0].info.Remote.String(), "["+guestAddress6+"]:")
+}
+
+// An iWARP device's connection is one of TCP, and the connection manager chooses its
+// source port without asking TCP.
+func TestADialAvoidsSourcePortsThatTCPHasInUse(t *testing.T) {
+	const rangeFile, first, ports = "/proc/sys/net/ipv4/ip_local_port_range", 50000, 64
+	host := newBench(t, nil, nil, nil).ends[0].dev.Attr().Address
+	for port := first; port < first+ports/2; port++ {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	}
+	before, err := os.ReadFile(rangeFile)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.WriteFile(rangeFile, before, 0o644)) })
+	require.NoError(t, os.WriteFile(rangeFile, fmt.Appendf(nil, "%d %d", first, first+ports-1), 0o644))
+	for range 8 {
+		newBench(t, nil, nil, nil)
+	}
 }
 
 func TestAddressOfAnotherDeviceIsRefused(t *testing.T) {

@@ -31,7 +31,8 @@ type listener struct {
 
 const (
 	defaultBacklog = 128
-	// portTries is how often Listen looks again for a port that is free on all addresses.
+	// portTries is how often Listen and Connect let the kernel choose another port after
+	// one that was in use.
 	portTries = 16
 )
 
