@@ -171,7 +171,7 @@ func (s *batch) fill(ticket uint32, dtos []DTO) {
 		w.segs = dtos[i].list()
 		w.ext = nil
 		if operations[w.op&31].extended {
-			x = extra{imm: dtos[i].Immediate, operand: dtos[i].Operand, compare: dtos[i].Compare}
+			x = extra{dtos[i].Immediate, operands{dtos[i].Operand, dtos[i].Compare}}
 			w.ext = &x
 		}
 		s.q.fill(ticket, &w, s.places[i].to, s.places[i].lkey)

@@ -88,7 +88,7 @@ func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.Re
 		window.CancelBind(bind.Key)
 		return mem.RemoteSegment{}, err
 	}
-	p := &q.pendingBinds()[ticket&q.mask]
+	p := &q.binds.made(len(q.slots))[ticket&q.mask]
 	p.Bind, p.rmr, p.to = bind, rmr, binding
 	b.handOrSubmit(q, ticket, word, mine)
 	return mem.RemoteSegment(binding.Remote(bind.Key)), nil
@@ -99,28 +99,16 @@ func inner(to *mem.Binding) memory.Binding {
 	return memory.Binding{Segment: memory.Segment(to.Segment), Privileges: to.Privileges, ZeroBased: to.ZeroBased}
 }
 
-// pendingBinds returns the array of binds, one for each slot, and makes it on first
-// use: most endpoints never bind. A poster touches only the element of a slot whose
-// ticket it has.
-func (q *queue) pendingBinds() []pendingBind {
-	if b := q.binds.Load(); b != nil {
-		return *b
-	}
-	b := make([]pendingBind, len(q.slots))
-	q.binds.CompareAndSwap(nil, &b)
-	return *q.binds.Load()
-}
-
 // describeBind adds the bind to the work request. A bind is always signaled,
 // because its window must learn when it ends.
 func (q *queue) describeBind(wr *hw.SendWR, t uint32) {
-	wr.Bind = &(*q.binds.Load())[t&q.mask].Bind
+	wr.Bind = &q.binds.of(t & q.mask).Bind
 	wr.Flags |= hw.WRSignaled
 }
 
 // endBind tells the window of the slot that its bind has completed.
 func (q *queue) endBind(slot uint32, status hw.Status) {
-	p := &(*q.binds.Load())[slot]
+	p := q.binds.of(slot)
 	p.rmr.Window(door.Key{}).EndBind(&p.to, p.Key, status == hw.StatusSuccess)
 }
 

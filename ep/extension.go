@@ -10,9 +10,8 @@ import (
 // beyond the plain ones. Posting one that the device can't execute fails with an
 // error that matches hw.ErrModelNotSupported and errors.ErrUnsupported.
 type extra struct {
-	imm     uint32 // immediate data, or the key to invalidate
-	operand uint64
-	compare uint64
+	imm uint32 // immediate data, or the key to invalidate
+	operands
 }
 
 const atomicSize = 8
@@ -44,7 +43,7 @@ func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immedia
 // and the connection breaks. The event has number IB_DTO.
 // It answers to dat_ib_post_fetch_and_add.
 func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remote mem.RemoteSegment, local mem.Segment) error {
-	x := extra{operand: add}
+	x := extra{operands: operands{operand: add}}
 	segs := [1]mem.Segment{local}
 	w := work{op: hw.OpFetchAdd, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
 	return post(e, &w)
@@ -54,7 +53,7 @@ func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remot
 // puts the old value into local; see PostFetchAdd.
 // It answers to dat_ib_post_cmp_and_swap.
 func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap uint64, remote mem.RemoteSegment, local mem.Segment) error {
-	x := extra{operand: swap, compare: compare}
+	x := extra{operands: operands{swap, compare}}
 	segs := [1]mem.Segment{local}
 	w := work{op: hw.OpCompareSwap, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
 	return post(e, &w)
@@ -75,7 +74,7 @@ func (q *queue) extendedEvent(ev *event.Event, slot uint32) {
 	case hw.OpBind:
 		q.endBind(slot, ev.Status)
 		ev.Number = event.BindCompletion
-		ev.Data = (*q.binds.Load())[slot].rmr
+		ev.Data = q.binds.of(slot).rmr
 	case hw.OpSendInvalidate:
 		ev.Op = hw.OpSend
 	case hw.OpReadToRMR:

@@ -62,6 +62,4 @@ func (b *mailbox) setParts(p *parts) {
 	b.setRules(p)
 	b.solicitedWait = attr.RecvFlags&hw.SolicitedWait != 0
 	b.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
-	b.sendWRs = make([]hw.SendWR, min(scratchWRs, max(attr.MaxRequestDTOs, 1)))
-	b.recvWRs = make([]hw.RecvWR, min(scratchWRs, max(attr.MaxRecvDTOs, 1)))
 }

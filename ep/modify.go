@@ -248,15 +248,21 @@ func (b *mailbox) enlarge(q *queue, depth, iov int) {
 		runtime.Gosched() // its poster has the ticket and only has to publish it
 	}
 	old, was := q.slots, q.mask
-	oldSGEs, oldIOV, oldBinds := q.sges, q.iov, q.binds.Swap(nil)
+	oldIOV, oldSGEs, oldOperands, oldBinds := q.iov, q.sges.take(), q.operands.take(), q.binds.take()
 	q.allot(depth, iov)
 	first := q.retired.Load()
 	for t := first; t != tail; t = (t + 1) & ticketMask {
 		next := (t + 1) & ticketMask
-		q.slot(next).set(&old[t&was], next)
-		copy(q.segments(next), oldSGEs[int(t&was)*oldIOV:][:oldIOV])
+		o := &old[t&was]
+		q.slot(next).set(o, next)
+		if o.nseg > 1 {
+			copy(q.segments(next, int(o.nseg)), oldSGEs[int(t&was)*oldIOV:])
+		}
+		if oldOperands != nil {
+			q.operands.made(len(q.slots))[next&q.mask] = oldOperands[t&was]
+		}
 		if oldBinds != nil {
-			q.pendingBinds()[next&q.mask] = (*oldBinds)[t&was]
+			q.binds.made(len(q.slots))[next&q.mask] = oldBinds[t&was]
 		}
 	}
 	q.next = (first + 1) & ticketMask
@@ -286,7 +292,7 @@ func (b *mailbox) skip(q *queue) (ticket uint32) {
 // set copies another slot's post into this slot, under a ticket of its own.
 func (s *slot) set(o *slot, ticket uint32) {
 	s.op, s.nseg, s.flags, s.cookie = o.op, o.nseg, o.flags, o.cookie
-	s.to, s.addr, s.rkey, s.extra = o.to, o.addr, o.rkey, o.extra
+	s.to, s.sge, s.addr, s.rkey, s.imm = o.to, o.sge, o.addr, o.rkey, o.imm
 	s.seq.Store(ticket + 1)
 }
 

@@ -163,7 +163,7 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 			ticket, word, mine, err := e.box.admit(q, q.rules.Load(), &work{op: hw.OpBind, cookie: 9}, 0)
 			require.NoError(t, err)
 			require.False(t, mine)
-			p := &q.pendingBinds()[ticket&q.mask]
+			p := &q.binds.made(len(q.slots))[ticket&q.mask]
 			p.Bind, p.rmr, p.to = bind, w, to
 			e.box.handOrSubmit(q, ticket, word, mine)
 			posted = true

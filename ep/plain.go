@@ -56,7 +56,7 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 	s.cookie = cookie
 	s.to = to
 	s.addr, s.rkey = remote.Addr, remote.Context
-	sge := &q.sges[int(i)*q.iov]
+	sge := &s.sge[0]
 	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
 	if !mine || q.next != ticket || b.state.Load() != uint32(Connected) {
 		b.submit(q, ticket, 1, mine)
@@ -107,7 +107,7 @@ func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment) boo
 	s.op, s.nseg, s.flags = hw.OpRecv, 1, flags
 	s.cookie = cookie
 	s.to = to
-	sge := &q.sges[int(i)*q.iov]
+	sge := &s.sge[0]
 	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
 	if !mine || q.next != ticket || b.path(q) != toProvider {
 		b.submit(q, ticket, 1, mine)
@@ -162,7 +162,7 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	if q == &b.requests {
-		b.describe(&b.sendWRs[0], ticket)
+		b.describe(b.sendWR(0), ticket)
 	}
 	b.handArray(q, ticket)
 	q.noteHanded(ticket)
@@ -174,9 +174,9 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 func (b *mailbox) handAgain(q *queue, ticket uint32, flags hw.WRFlags) {
 	if q == &b.requests {
 		s := q.slot(ticket)
-		b.sendWRs[0] = hw.SendWR{
+		*b.sendWR(0) = hw.SendWR{
 			ID: q.id | uint64(ticket&q.mask), Op: s.op, Flags: flags,
-			SGL: q.segments(ticket)[:s.nseg], RKey: s.rkey, RemoteAddr: s.addr,
+			SGL: q.segments(ticket, int(s.nseg)), RKey: s.rkey, RemoteAddr: s.addr,
 		}
 	}
 	b.handArray(q, ticket)
@@ -187,8 +187,8 @@ func (b *mailbox) handArray(q *queue, ticket uint32) {
 	if q == &b.requests {
 		_, err = b.qp.PostSend(b.sendWRs[:1])
 	} else {
-		wr := &b.recvWRs[0]
-		wr.ID, wr.SGL = q.id|uint64(ticket&q.mask), q.segments(ticket)[:q.slot(ticket).nseg]
+		wr := b.recvWR(0)
+		wr.ID, wr.SGL = q.id|uint64(ticket&q.mask), q.segments(ticket, int(q.slot(ticket).nseg))
 		_, err = b.qp.PostRecv(b.recvWRs[:1])
 	}
 	if err != nil {

@@ -172,10 +172,10 @@ func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 	s.cookie = w.cookie
 	s.to = to
 	if w.single() {
-		sge := &q.sges[int(i)*q.iov]
+		sge := &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey
 	} else {
-		q.translate(q.segments(ticket), w.segs)
+		q.translate(q.segments(ticket, len(w.segs)), w.segs)
 	}
 	if operations[w.op&31].special {
 		s.addr, s.rkey = w.remote.Addr, w.remote.Context
@@ -184,7 +184,10 @@ func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 		}
 	}
 	if w.ext != nil {
-		s.extra = *w.ext
+		s.imm = w.ext.imm
+		if operations[w.op&31].atomic {
+			q.operands.made(len(q.slots))[i] = w.ext.operands
+		}
 	}
 }
 
@@ -212,7 +215,7 @@ func sgesOf(sges []hw.SGE, segs []mem.Segment) []hw.SGE {
 // trim cuts the sink of an RDMA read to the length of its source.
 func (q *queue) trim(ticket uint32, w *work) {
 	left := w.remote.Len
-	sges := q.segments(ticket)[:len(w.segs)]
+	sges := q.segments(ticket, len(w.segs))
 	for i := range sges {
 		sges[i].Len = min(sges[i].Len, left)
 		left -= sges[i].Len

@@ -40,9 +40,12 @@ type queue struct {
 	iov   int    // segments per slot
 	mask  uint32 // of slots
 	slots []slot
-	sges  []hw.SGE                      // iov of them for each slot
-	feed  *feed                         // the feed of srq for the rules' evd
-	binds atomic.Pointer[[]pendingBind] // one for each slot, from the first bind on
+	feed  *feed // the feed of srq for the rules' evd
+
+	// What few posts have beyond their slot.
+	sges     annex[hw.SGE] // iov of them for each slot
+	operands annex[operands]
+	binds    annex[pendingBind]
 
 	// Owned by the token's holder.
 	next   uint32 // first ticket that the provider does not have yet
@@ -89,6 +92,9 @@ func (q *queue) noteHanded(ticket uint32) {
 
 // slot is one post. Its poster fills it and publishes it by seq, unless the poster
 // runs the step itself.
+//
+// It is as long as a cache line. The allocator puts 8 bytes before most arrays of
+// slots, so the end of a slot, which no operation uses, lies on the next line.
 type slot struct {
 	seq    atomic.Uint32 // ticket+1 once the slot is filled
 	op     hw.Op
@@ -96,10 +102,41 @@ type slot struct {
 	flags  hw.Flags
 	cookie uint64
 	to     *delivery.Queue // where the completion goes; room is reserved there
+	sge    [1]hw.SGE       // the segment, if there is one; several are in the annex
 	addr   uint64          // remote address
 	rkey   uint32
-	extra  // of operations that have it
+	imm    uint32 // of operations that have it
+	_      [8]byte
 }
+
+// annex is an array with a place for each slot of a queue. The first post that needs
+// it makes it, since most endpoints never do. A poster touches only the place of a
+// slot whose ticket it has.
+type annex[T any] struct{ array atomic.Pointer[[]T] }
+
+// made returns the annex, which has n places, and makes it on first use.
+func (a *annex[T]) made(n int) []T {
+	if p := a.array.Load(); p != nil {
+		return *p
+	}
+	array := make([]T, n)
+	a.array.CompareAndSwap(nil, &array)
+	return *a.array.Load()
+}
+
+// of returns the place of slot i. A post has made the annex.
+func (a *annex[T]) of(i uint32) *T { return &(*a.array.Load())[i] }
+
+// take empties the annex and returns what it held.
+func (a *annex[T]) take() []T {
+	if p := a.array.Swap(nil); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// operands are the numbers of an atomic.
+type operands struct{ operand, compare uint64 }
 
 func (q *queue) init(e *Endpoint, depth, iov int) {
 	q.e = e
@@ -107,7 +144,7 @@ func (q *queue) init(e *Endpoint, depth, iov int) {
 	q.allot(depth, iov)
 }
 
-// allot makes the slots and their segments.
+// allot makes the slots.
 func (q *queue) allot(depth, iov int) {
 	n := 1
 	if depth > 1 {
@@ -115,16 +152,23 @@ func (q *queue) allot(depth, iov int) {
 	}
 	q.mask = uint32(n - 1)
 	q.slots = make([]slot, n)
-	q.sges = make([]hw.SGE, n*iov)
 	q.iov = iov
 }
 
 func (q *queue) slot(ticket uint32) *slot { return &q.slots[ticket&q.mask] }
 
-// segments returns the slot's part of the segment array.
-func (q *queue) segments(ticket uint32) []hw.SGE {
-	i := int(ticket&q.mask) * q.iov
-	return q.sges[i : i+q.iov : i+q.iov]
+// segments returns the segments of a post that has n.
+func (q *queue) segments(ticket uint32, n int) []hw.SGE {
+	if n <= 1 {
+		return q.slots[ticket&q.mask].sge[:n]
+	}
+	return q.several(ticket, n)
+}
+
+// several is segments of a post that has more than one.
+func (q *queue) several(ticket uint32, n int) []hw.SGE {
+	at := int(ticket&q.mask) * q.iov
+	return q.sges.made(len(q.slots) * q.iov)[at : at+n : at+n]
 }
 
 // publishedNext reports whether the post with ticket q.next is published, so that

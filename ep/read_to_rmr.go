@@ -47,7 +47,7 @@ func (b *mailbox) readToRMR(r *rules, w *work, local mem.RemoteSegment) error {
 	}
 	s := q.slot(ticket)
 	s.nseg, s.addr, s.rkey = 1, w.remote.Addr, w.remote.Context
-	q.segments(ticket)[0] = hw.SGE{Addr: local.Addr, Len: w.remote.Len, LKey: local.Context}
+	s.sge[0] = hw.SGE{Addr: local.Addr, Len: w.remote.Len, LKey: local.Context}
 	b.handOrSubmit(q, ticket, word, mine)
 	return nil
 }

@@ -113,16 +113,34 @@ func (b *mailbox) drain(q *queue, left int) int {
 // done how many the provider took.
 func (b *mailbox) handToProvider(q *queue, most int) (n, done int, err error) {
 	if q == &b.recvs {
-		n = b.gatherRecvs(min(most, len(b.recvWRs)))
+		n = b.gatherRecvs(min(most, scratchWRs))
 		done, err = b.qp.PostRecv(b.recvWRs[:n])
 		if q.prompt {
 			q.handed.Store(q.next)
 		}
 	} else {
-		n = b.gatherRequests(min(most, len(b.sendWRs)))
+		n = b.gatherRequests(min(most, scratchWRs))
 		done, err = b.qp.PostSend(b.sendWRs[:n])
 	}
 	return n, done, err
+}
+
+// sendWR returns the i-th of the scratch requests, of which there are i at least. The
+// scratch grows to the longest run of requests that the endpoint has handed on at
+// once: an idle endpoint has none.
+func (b *mailbox) sendWR(i int) *hw.SendWR {
+	if i >= len(b.sendWRs) {
+		b.sendWRs = append(b.sendWRs, hw.SendWR{})
+	}
+	return &b.sendWRs[i]
+}
+
+// recvWR is sendWR for receives.
+func (b *mailbox) recvWR(i int) *hw.RecvWR {
+	if i >= len(b.recvWRs) {
+		b.recvWRs = append(b.recvWRs, hw.RecvWR{})
+	}
+	return &b.recvWRs[i]
 }
 
 func (b *mailbox) gatherRecvs(most int) int {
@@ -130,8 +148,8 @@ func (b *mailbox) gatherRecvs(most int) int {
 	n := 0
 	for n < most && b.publishedNext(q) {
 		t := q.next
-		wr := &b.recvWRs[n]
-		wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t)[:q.slot(t).nseg]
+		wr := b.recvWR(n)
+		wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t, int(q.slot(t).nseg))
 		q.next = (t + 1) & ticketMask
 		n++
 	}
@@ -143,7 +161,7 @@ func (b *mailbox) gatherRequests(most int) int {
 	n := 0
 	for n < most && b.publishedNext(q) {
 		t := q.next
-		b.describe(&b.sendWRs[n], t)
+		b.describe(b.sendWR(n), t)
 		q.next = (t + 1) & ticketMask
 		n++
 	}
@@ -161,12 +179,16 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 	if s.flags != 0 {
 		wr.Flags = b.wrFlags(s)
 	}
-	wr.SGL = q.segments(t)[:s.nseg]
+	wr.SGL = q.segments(t, int(s.nseg))
 	wr.RKey, wr.RemoteAddr = s.rkey, s.addr
 	if operations[s.op&31].extended {
-		wr.Imm, wr.Operand, wr.Compare = s.imm, s.operand, s.compare
-		if s.op == hw.OpBind {
+		wr.Imm = s.imm
+		switch {
+		case s.op == hw.OpBind:
 			q.describeBind(wr, t)
+		case operations[s.op&31].atomic:
+			o := q.operands.of(t & q.mask)
+			wr.Operand, wr.Compare = o.operand, o.compare
 		}
 	}
 }
