@@ -54,3 +54,12 @@ func scaledDown() int64 {
 	}
 	return 100_000
 }
+
+// links is [Config.Links]: with -short half of the default, since each link lives one
+// life at least.
+func links() int {
+	if testing.Short() {
+		return 6
+	}
+	return 0
+}

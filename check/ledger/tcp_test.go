@@ -99,7 +99,7 @@ func TestEveryPostCompletesExactlyOnceOverTCP(t *testing.T) {
 		name := map[int64]string{0: "calm", rare: "reset every few thousand posts", often: "reset in no time"}[every]
 		t.Run(name, func(t *testing.T) {
 			cfg := Config{
-				Adapters: [2]string{"iwarp:127.0.0.1", "iwarp:127.0.0.1"}, Seed: mix(seed, 200, uint64(i)), Ops: *opsFlag / 5,
+				Adapters: [2]string{"iwarp:127.0.0.1", "iwarp:127.0.0.1"}, Seed: mix(seed, 200, uint64(i)), Ops: *opsFlag / 5, Links: links(),
 				EarlyCompletion: true, Unreliable: every != 0, Patience: *patienceFlag,
 			}
 			r := &resetter{every: every, dice: rand.New(rand.NewPCG(cfg.Seed, 0))}

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,6 +33,9 @@ func TestSimKeepsTheContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if c.whole && !testing.Short() {
 				c.groups = nil
+			}
+			if c.groups != nil && !slices.Contains(c.groups, "device") {
+				t.Parallel() // the cases wait much of their time; one of group device counts the goroutines
 			}
 			p := sim.New(c.cfg)
 			hwtest.TestProvider(t, hwtest.Config{Provider: p, Devices: [2]string{"one", "two"}, Gaps: c.gaps, Groups: c.groups})
