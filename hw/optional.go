@@ -58,6 +58,18 @@ type CQ interface {
 	Close() error
 }
 
+// Progresser is a Device that completes by itself and lets consumers do some of its
+// work. A device over sockets is one: Go's scheduler looks at sockets when a processor
+// has nothing to run, and a consumer that polls its queue leaves it no such moment.
+type Progresser interface {
+	// Progress does what the device can do at once. A consumer calls it each time that
+	// it finds no event, and then looks for events again: Progress may have called sinks.
+	// It never waits for a peer, and may let other goroutines run. Any goroutine may
+	// call it at any time, even after Close, when it does nothing. No goroutine has to
+	// call it.
+	Progress()
+}
+
 // SharedReceiver is a Device with shared receive queues.
 type SharedReceiver interface {
 	// NewSRQ makes a shared receive queue. The memory of its receives is of cfg.Zone.

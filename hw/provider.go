@@ -33,7 +33,7 @@ type OpenConfig struct {
 // Device is one opened device. Its methods may be called from any goroutine;
 // NewZone, NewQP, Register, Listen and Close may block.
 //
-// Rare powers are optional interfaces, found by assertion: [Polled],
+// Rare powers are optional interfaces, found by assertion: [Polled], [Progresser],
 // [SharedReceiver], [Binder]. Operations that a device can't do are missing
 // from Attr().Ops, and posting one is refused.
 type Device interface {

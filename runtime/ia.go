@@ -8,6 +8,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/mem"
 	"godat/runtime/internal/polling"
 )
@@ -27,6 +28,10 @@ type IA struct {
 	polling *polling.Engine // nil unless the device is polled
 	adapter *ep.Adapter
 	domain  *mem.Domain
+
+	// progress lets a consumer do the device's work; nil unless the device is a
+	// hw.Progresser. Immutable after Open.
+	progress func(delivery.PollHint)
 
 	// Each call that makes something holds gate shared. Close takes it exclusively to
 	// set closed, so no such call is under way then, and none begins later.
@@ -141,6 +146,9 @@ func (ia *IA) NewDispatcher(cfg DispatcherConfig) (*Dispatcher, error) {
 	d, err := evd.New(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if ia.progress != nil && cfg.Mode == ModeQueue {
+		wiring(d).Consumer().SetPollDevice(ia.progress)
 	}
 	ia.mu.Lock()
 	defer ia.mu.Unlock()

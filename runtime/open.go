@@ -11,6 +11,7 @@ import (
 	"godat/hw"
 	_ "godat/hw/iwarp" // every program has these two
 	_ "godat/hw/loop"
+	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/mem"
 	"godat/runtime/internal/polling"
@@ -80,6 +81,8 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 	if polled {
 		ia.polling = polling.New(dev, ia.attr.MaxCQDepth, polling.Config(cfg), ia.async.report)
 		parts.CQs = ia.polling
+	} else if p, ok := ia.dev.(hw.Progresser); ok {
+		ia.progress = progressOf(p)
 	}
 	ia.adapter = ep.NewAdapter(door.Key{}, parts)
 	if polled {
@@ -88,4 +91,15 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 		}
 	}
 	return nil
+}
+
+// progressOf returns what the adapter's dispatchers call when a consumer finds too few
+// events, or a poster no room. A poster may hold locks that deliveries take, so it
+// leaves the work to the device's own goroutines.
+func progressOf(dev hw.Progresser) func(delivery.PollHint) {
+	return func(hint delivery.PollHint) {
+		if hint != delivery.PollElsewhere {
+			dev.Progress()
+		}
+	}
 }

@@ -94,6 +94,13 @@ func (d *device) Close() error {
 	return nil
 }
 
+// Progress implements [hw.Progresser]. It does nothing if the inner device is none.
+func (d *device) Progress() {
+	if p, ok := d.Device.(hw.Progresser); ok {
+		p.Progress()
+	}
+}
+
 // Register implements [hw.Device].
 func (d *device) Register(zone hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, error) {
 	if err := d.fault.call(FailRegister, "fault.Register", hw.ResourceMemoryRegion); err != nil {

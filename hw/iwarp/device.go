@@ -41,6 +41,8 @@ type device struct {
 	host     string         // the local address; empty for all
 	running  sync.WaitGroup // the goroutines of connections
 
+	poller poller // what consumers do; see Progress
+
 	rejecting atomic.Int64 // rejected connections that wait for the peer to close
 
 	connsMu sync.Mutex               // a leaf: its holder takes no other lock
@@ -125,6 +127,7 @@ func (d *device) Close() error {
 	if err := d.End(); err != nil {
 		return err
 	}
+	d.poller.close()
 	d.running.Wait()
 	return nil
 }

@@ -1,7 +1,8 @@
 package delivery
 
 // A polled device keeps completions that no consumer knows of: those that wake no
-// goroutine, because they are not solicited, and all of them where consumers poll.
+// goroutine, because they are not solicited, and all of them where consumers poll. A
+// device that consumers help (hw.Progresser) has work that would be completions.
 // Three callers poll the device themselves: a Dequeue that finds nothing, a Wait
 // that finds too few events, and a poster without room, whose places such
 // completions hold.
@@ -24,7 +25,8 @@ const (
 // SetPollDevice sets the function that polls the device behind the dispatcher; nil
 // for none. It must not block. Any number of goroutines call it, each time that one
 // finds too few events. The owner of the completion queues sets it where they are
-// solicited-only, or are polled by consumers.
+// solicited-only, or are polled by consumers; an adapter sets it where consumers help
+// the device.
 func (c *Consumer) SetPollDevice(poll func(PollHint)) {
 	if poll == nil {
 		c.parked.And(^uint32(pollBit))

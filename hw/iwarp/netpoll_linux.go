@@ -1,0 +1,62 @@
+package iwarp
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// netpoll makes Go's scheduler poll the network. The scheduler does so when a processor
+// has nothing to run, and a goroutine that polls without sleeping leaves it no such
+// moment, even if it yields: then only the runtime's monitor polls the network, up to
+// 10 ms late. So now and then a polling goroutine parks in the network poller, on an
+// eventfd that it has just written. It runs again as soon as the scheduler has polled the
+// network, about a microsecond later if nothing else can run.
+type netpoll struct {
+	mu    sync.Mutex // held while a goroutine parks; others wait, because they have to park too
+	file  *os.File   // an eventfd
+	raw   syscall.RawConn
+	parkF func(fd uintptr) bool
+	woken bool   // in parkF
+	one   uint64 // what is written; never changes
+}
+
+func (n *netpoll) open() error {
+	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("eventfd: %w", err)
+	}
+	n.one, n.parkF = 1, n.park
+	n.file = os.NewFile(uintptr(fd), "eventfd")
+	if n.raw, err = n.file.SyscallConn(); err != nil {
+		_ = n.file.Close()
+		return fmt.Errorf("eventfd in the network poller: %w", err)
+	}
+	return nil
+}
+
+// run returns when the scheduler has polled the network, or the descriptor is closed.
+func (n *netpoll) run() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.woken = false
+	_ = n.raw.Read(n.parkF)
+}
+
+// park writes the eventfd, and returns false once, upon which its caller parks. The
+// eventfd is never read: each write makes epoll report it again, and its counter can't
+// get full.
+func (n *netpoll) park(fd uintptr) bool {
+	if n.woken {
+		return true
+	}
+	n.woken = true
+	_, _, errno := unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&n.one)), 8)
+	return errno != 0
+}
+
+func (n *netpoll) close() error { return n.file.Close() }

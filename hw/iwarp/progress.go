@@ -1,0 +1,4 @@
+package iwarp
+
+// Progress implements [hw.Progresser].
+func (d *device) Progress() { d.poller.progress() }
