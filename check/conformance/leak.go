@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -70,15 +71,15 @@ func closeAdapter(ia *dat.IA) error {
 }
 
 // watchLeaks makes the case fail if it leaves something behind.
-func (r *rig) watchLeaks() {
+func watchLeaks(t *testing.T, p Provider) {
 	w := watch()
-	r.Cleanup(func() {
-		if r.Failed() {
+	t.Cleanup(func() {
+		if t.Failed() {
 			return // a case that failed may leave anything
 		}
-		assert.NoError(r, w.find(patience))
-		if r.p.After != nil {
-			r.p.After(r)
+		assert.NoError(t, w.find(patience))
+		if p.After != nil {
+			p.After(t)
 		}
 	})
 }

@@ -37,6 +37,7 @@ func Run(t *testing.T, p Provider) {
 	require.NoError(t, err)
 	for _, c := range Cases() {
 		t.Run(c.ID, func(t *testing.T) {
+			watchLeaks(t, p)
 			r := newRig(t, p)
 			got := passes
 			if lack := r.lacks(c.needs); lack != nil {
