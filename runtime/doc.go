@@ -38,6 +38,9 @@
 //   - one operation that a goroutine waits for, as an RDMA read: [Conn.Do]
 //   - the end: [Conn.Shutdown], [Conn.Close], [Listener.Shutdown], [Listener.Close]
 //
+// Package [godat/runtime/stream] makes byte streams of such connections: net.Conn,
+// net.Listener and DialContext, for servers that are written for net.
+//
 // # Memory
 //
 //   - a zone: [IA.NewPZ], [mem.PZ.Query], [mem.PZ.Close]

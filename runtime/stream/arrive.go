@@ -1,0 +1,173 @@
+package stream
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	dat "godat/runtime"
+)
+
+// inbound is the direction from the peer. Its ring and slots belong to the peer and the
+// provider, but for the bytes between consumed and produced, which are the reader's, and
+// for a slot between the completion of its receive and the next post.
+type inbound struct {
+	ring  []byte // its length is a power of two
+	slots []byte // of the receives
+
+	// Written by the goroutine that completes receives, one at a time.
+	produced atomic.Uint64 // bytes that the peer has written
+	received atomic.Uint64 // messages
+	fin      atomic.Bool   // there will be no more bytes
+
+	consumed atomic.Uint64 // bytes that the program has read; the holder of Conn.reading writes it
+	reposted atomic.Uint64 // receives posted again; the holder of Conn.sending writes it
+}
+
+// outbound is the direction to the peer. The holder of Conn.sending writes its counters,
+// but for those that say otherwise.
+type outbound struct {
+	ring     []byte            // the image of the peer's ring; Conn.writing's holder fills it
+	slots    []byte            // of the messages under way
+	peer     dat.RemoteSegment // the peer's ring
+	receives uint64            // receives that the peer has posted, at most
+
+	produced atomic.Uint64 // bytes that were posted
+	sent     atomic.Uint64 // messages that were posted
+	fin      atomic.Bool   // the FIN was posted
+	want     int           // bytes that a writer waits to send; of the holder of Conn.writing
+	// What the newest message said.
+	toldConsumed, toldGranted atomic.Uint64
+
+	upTo      [messages]uint64 // produced, by slot
+	completed atomic.Uint64    // messages whose sends have completed; their completer writes it
+	done      atomic.Uint64    // bytes behind which the image is free; the same
+
+	// Written by the goroutine that completes receives.
+	consumed atomic.Uint64 // bytes that the peer has read
+	granted  atomic.Uint64 // messages that the peer has posted receives for; 0 until the connection is up
+}
+
+// filter records a completion or a change of the connection. It is a delivery.Filter: the
+// goroutine that completes the operation calls it, so it takes no lock and posts nothing.
+// It keeps all events from the channel.
+func filter(source any, number dat.EventNumber, status dat.Status, cookie uint64, data any) bool {
+	e, _ := source.(*dat.Endpoint)
+	c, _ := e.Context().(*Conn)
+	switch {
+	case c == nil:
+	case number == dat.DTOCompletion && status == dat.StatusSuccess:
+		if cookie < messages {
+			c.arrive(int(cookie))
+		} else if cookie == sendCookie {
+			c.complete()
+		}
+	case number == dat.DTOCompletion:
+		if status != dat.StatusFlushed { // why the queues are flushed, the event of the end says
+			c.stop(dat.Event{Number: number, Status: status, Data: data}.Err())
+		}
+	case number == dat.Established:
+		private, _ := data.([]byte)
+		c.establish(private)
+	default:
+		c.stop(dat.Event{Number: number, Data: data}.Err())
+		close(c.down)
+	}
+	return false
+}
+
+// establish begins the flow of bytes. A connection that was dialed has the peer's hello in
+// the private data of the accept.
+func (c *Conn) establish(private []byte) {
+	if c.out.receives == 0 {
+		h, err := parseHello(private)
+		if err != nil {
+			c.stop(err)
+			close(c.up)
+			return
+		}
+		c.meet(h)
+	}
+	c.out.granted.Store(c.out.receives)
+	close(c.up)
+	c.writer.notify()
+}
+
+// complete records that the oldest message under way has been sent.
+func (c *Conn) complete() {
+	n := c.out.completed.Load()
+	c.out.done.Store(c.out.upTo[n%messages])
+	c.out.completed.Store(n + 1)
+	c.writer.notify()
+}
+
+// arrive records a message of the peer.
+func (c *Conn) arrive(slot int) {
+	if c.ended.Load() != nil {
+		return
+	}
+	b := c.in.slots[slot*slotSize:][:slotSize]
+	m, ok := parseMessage(b)
+	b[headerSize-1] = 0 // for a message that is too short
+	if !ok {
+		c.stop(fmt.Errorf("%w: a message of an unknown form", ErrProtocol))
+		return
+	}
+	if lie := c.check(&m); lie != "" {
+		c.stop(fmt.Errorf("%w: %s", ErrProtocol, lie))
+		return
+	}
+	received := c.in.received.Add(1)
+	old := c.in.produced.Load()
+	if m.inline > 0 {
+		place(c.in.ring, old, b[headerSize:][:m.inline])
+	}
+	c.out.consumed.Store(m.consumed)
+	c.out.granted.Store(m.granted)
+	c.in.produced.Store(m.produced)
+	if m.fin {
+		c.in.fin.Store(true)
+	}
+	if m.produced != old || m.fin || received-c.in.reposted.Load() >= messages/2 {
+		c.reader.notify()
+	}
+	c.writer.notify()
+}
+
+// check says what is wrong with the counters of a message, or nothing. Counters of this
+// end that grow meanwhile only allow more.
+func (c *Conn) check(m *message) string {
+	produced, consumed, granted := c.in.produced.Load(), c.out.consumed.Load(), c.out.granted.Load()
+	switch {
+	case m.produced < produced || m.consumed < consumed || m.granted < granted:
+		return "a counter went back"
+	case m.produced-c.in.consumed.Load() > uint64(len(c.in.ring)):
+		return "it wrote more bytes than the ring has room for"
+	case m.inline > 0 && m.produced-produced != uint64(m.inline):
+		return "the bytes of a message are not those that it counts"
+	case m.consumed > c.out.produced.Load():
+		return "it has read more bytes than were sent"
+	case m.granted > c.out.sent.Load()+c.out.receives:
+		return "it grants more receives than it has"
+	case c.in.fin.Load() && (m.fin || m.produced != produced):
+		return "bytes after the end of the stream"
+	}
+	return ""
+}
+
+// place copies bytes into a ring, at a place of the stream.
+func place(ring []byte, at uint64, b []byte) {
+	at &= uint64(len(ring) - 1)
+	copy(ring, b[copy(ring[at:], b):])
+}
+
+// stop records why the connection is over: the first reason stays.
+func (c *Conn) stop(err error) {
+	if err == nil { // the peer has disconnected in order; a reader knows whether a FIN came before
+		err = io.ErrUnexpectedEOF
+	}
+	if c.ended.CompareAndSwap(nil, &end{err}) {
+		c.reader.notify()
+		c.writer.notify()
+	}
+}

@@ -1,0 +1,52 @@
+package stream
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+
+	dat "godat/runtime"
+)
+
+// Config says what a connection, or each connection of a listener, is made of. The zero
+// value is good.
+type Config struct {
+	// Ring is how many bytes the peer may send ahead of what the program has read; 0 means
+	// 64 KiB. It is rounded up to a power of two, from 4 KiB to 1 GiB. A connection uses the
+	// smaller one of its two ends' values. It takes twice that memory at each end, of
+	// which the system provides the pages that bytes have passed through.
+	Ring int
+	// Linger bounds how long Close waits until the bytes written have been sent; 0 means
+	// two seconds, and a negative value that Close does not wait. It does not wait for the
+	// peer to read them.
+	Linger time.Duration
+	// Backlog is the most requests of peers that wait for Accept; 0 means 128. The
+	// listener refuses further ones.
+	Backlog int
+}
+
+const (
+	defaultRing   = 64 << 10
+	leastRing     = 4 << 10
+	mostRing      = 1 << 30
+	defaultLinger = 2 * time.Second
+
+	messages  = 16  // receives posted, and messages outstanding, at each end
+	slotSize  = 256 // bytes of a message, at most
+	maxInline = slotSize - headerSize
+)
+
+// complete fills in the defaults and checks the rest.
+func (cfg *Config) complete() error {
+	switch {
+	case cfg.Ring == 0:
+		cfg.Ring = defaultRing
+	case cfg.Ring < 0 || cfg.Ring > mostRing:
+		return fmt.Errorf("stream: Config.Ring is %d; it may be up to %d: %w", cfg.Ring, mostRing, dat.ErrInvalidParameter)
+	}
+	cfg.Ring = max(leastRing, 1<<bits.Len(uint(cfg.Ring-1)))
+	if cfg.Linger == 0 {
+		cfg.Linger = defaultLinger
+	}
+	return nil
+}

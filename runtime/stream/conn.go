@@ -1,0 +1,271 @@
+package stream
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"godat/internal/door"
+	dat "godat/runtime"
+)
+
+// Conn is a net.Conn over an RDMA connection. [Dialer.DialContext] and [Listener.Accept]
+// make one. Any goroutine may call its methods; calls of Read, and calls of Write, take
+// turns.
+type Conn struct {
+	// Immutable.
+	local, remote addr
+	linger        time.Duration
+	events        *dat.Dispatcher
+	pz            *dat.PZ
+	ring          *dat.LMR // the peer writes into it
+	own           *dat.LMR // the image of the peer's ring, and the slots of messages
+	endpoint      *dat.Endpoint
+	up            chan struct{} // closed when the connection is established
+	down          chan struct{} // closed when it has ended, or an attempt at it
+
+	in     inbound
+	out    outbound
+	reader waiter
+	writer waiter
+	ended  atomic.Pointer[end] // why the connection is over
+	closed atomic.Bool         // Close was called
+	users  atomic.Int32        // calls under way, and 1 until Close; at 0 the memory is freed
+
+	reading sync.Mutex // held by Read and WriteTo
+	writing sync.Mutex // held by Write, WriteBuffers and ReadFrom
+	sending sync.Mutex // held while messages and receives are posted; after the other two
+	closing sync.Mutex // held by Close
+	batch   [2]dat.DTO // the holder of sending uses it
+}
+
+// end is why a connection is over.
+type end struct{ err error }
+
+// The offsets of what is behind the image of the ring in Conn.own.
+const (
+	sendSlots = 0
+	recvSlots = messages * slotSize
+	slotBytes = 2 * messages * slotSize
+)
+
+// The cookies of a connection's operations. Those of receives are the number of the slot.
+const (
+	sendCookie  = 1 << 32
+	writeCookie = 1 << 33
+)
+
+// newConn makes a connection with a ring of size bytes, and posts its receives.
+func newConn(ia *dat.IA, cfg *Config, size int) (*Conn, error) {
+	c := &Conn{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}
+	c.reader.wake = make(chan struct{}, 1)
+	c.writer.wake = make(chan struct{}, 1)
+	c.users.Store(1)
+	c.out.toldGranted.Store(messages) // by the hello
+	if err := c.make(ia, size); err != nil {
+		return nil, errors.Join(err, c.free())
+	}
+	return c, nil
+}
+
+// make makes the connection's parts.
+func (c *Conn) make(ia *dat.IA, size int) (err error) {
+	// Of a message's two requests and its receive, each has a place; two are for the
+	// connection's beginning and end. The filter consumes all events.
+	c.events, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 3*messages + 2})
+	if err != nil {
+		return err
+	}
+	c.events.Wiring(door.Key{}).SetFilter(filter)
+	if c.pz, err = ia.NewPZ(); err != nil {
+		return err
+	}
+	if c.ring, err = c.pz.Alloc(size, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite, dat.WithUnmapOnFree()); err != nil {
+		return err
+	}
+	if c.own, err = c.pz.Alloc(slotBytes+size, dat.LocalRead|dat.LocalWrite, dat.WithUnmapOnFree()); err != nil {
+		return err
+	}
+	c.in.ring = c.ring.Bytes()
+	c.in.slots = c.own.Bytes()[recvSlots:slotBytes]
+	c.out.slots = c.own.Bytes()[sendSlots:recvSlots]
+	c.endpoint, err = ia.NewEndpoint(dat.EndpointConfig{
+		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Context: c,
+		Attr: &dat.EndpointAttr{
+			MaxRecvDTOs: messages, MaxRequestDTOs: 2 * messages, MaxRecvIOV: 1, MaxRequestIOV: 1,
+		},
+	})
+	for slot := 0; err == nil && slot < messages; slot++ {
+		err = c.postReceive(slot)
+	}
+	return err
+}
+
+// hello is what this end tells the peer.
+func (c *Conn) hello() []byte {
+	return hello{c.ring.Remote(0, len(c.in.ring)), messages}.append(nil)
+}
+
+// meet takes the peer's hello, before any message can come or go.
+func (c *Conn) meet(h hello) {
+	size := min(len(c.in.ring), int(h.ring.Len))
+	c.in.ring = c.in.ring[:size]
+	c.out.ring = c.own.Bytes()[slotBytes:][:size]
+	c.out.peer = h.ring
+	c.out.receives = uint64(h.receives)
+}
+
+// enter begins a call that touches the connection's memory; leave ends it.
+func (c *Conn) enter() error {
+	for {
+		n := c.users.Load()
+		if n == 0 || c.closed.Load() {
+			return net.ErrClosed
+		}
+		if c.users.CompareAndSwap(n, n+1) {
+			return nil
+		}
+	}
+}
+
+// leave ends a call. The last one frees the memory of a connection that was closed, so
+// Close need not wait for a writer that WriteTo has given the ring's bytes to.
+func (c *Conn) leave() error {
+	if c.users.Add(-1) == 0 {
+		return c.free()
+	}
+	return nil
+}
+
+// free gives back everything. What the adapter's close has taken already is no error.
+func (c *Conn) free() error {
+	if c.endpoint != nil {
+		if err := c.endpoint.Close(); err != nil {
+			return gone(err) // the endpoint still uses the rest
+		}
+	}
+	var errs []error
+	for _, region := range []*dat.LMR{c.ring, c.own} {
+		if region != nil {
+			errs = append(errs, gone(region.Free()))
+		}
+	}
+	if c.pz != nil {
+		errs = append(errs, gone(c.pz.Close()))
+	}
+	if c.events != nil {
+		errs = append(errs, gone(c.events.Close()))
+	}
+	return errors.Join(errs...)
+}
+
+// gone drops the error of an object that is closed already.
+func gone(err error) error {
+	if errors.Is(err, dat.ErrInvalidHandle) {
+		return nil
+	}
+	return err
+}
+
+// Close ends the connection. It unblocks all calls, sends a FIN behind what was written,
+// and waits until that has been sent, for Config.Linger at most. The peer reads all of it,
+// and then the end of the stream. What the peer has sent and the program has not read is
+// lost. A second Close waits for the first and returns nil.
+func (c *Conn) Close() error {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.closed.Swap(true) {
+		return nil
+	}
+	c.reader.setDeadline(time.Time{})
+	c.writer.setDeadline(time.Time{})
+	_ = c.finish() // if it fails, the connection has ended
+	c.disconnect()
+	if err := c.leave(); err != nil {
+		return c.opError("close", err)
+	}
+	return nil
+}
+
+// disconnect ends the connection, gracefully if it is up.
+func (c *Conn) disconnect() {
+	if c.linger > 0 && c.ended.Load() == nil && c.endpoint.Disconnect(dat.Graceful) == nil {
+		late := time.NewTimer(c.linger)
+		defer late.Stop()
+		select {
+		case <-c.down:
+		case <-c.events.C(): // the adapter was closed
+		case <-late.C:
+		}
+	}
+	_ = c.endpoint.Disconnect(dat.Abrupt) // not if it has ended
+}
+
+// CloseWrite sends a FIN behind what was written: the peer reads all of it and then
+// io.EOF. This end may go on reading. Further writes fail; a second CloseWrite does
+// nothing.
+func (c *Conn) CloseWrite() error {
+	err := c.enter()
+	if err == nil {
+		defer func() { _ = c.leave() }()
+		c.writing.Lock() // a Write under way is complete before the FIN
+		defer c.writing.Unlock()
+		for err == nil && c.out.granted.Load() == 0 { // the connection is not up yet
+			if err = c.mayNotWrite(); err == nil {
+				c.wait(&c.writer, c.mayFinish)
+			}
+		}
+		if err == nil {
+			err = c.finish()
+		}
+	}
+	if err != nil {
+		return c.opError("close", err)
+	}
+	return nil
+}
+
+// mayFinish reports whether CloseWrite has something to do.
+func (c *Conn) mayFinish() bool { return c.out.granted.Load() != 0 || c.mayNotWrite() != nil }
+
+// LocalAddr is this end's address.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr is the peer's address.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline sets the deadlines of Read and Write. A call that waits when its deadline
+// passes, and one that begins later, fail with an error that matches
+// os.ErrDeadlineExceeded. The zero time means no deadline.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline sets the deadline of Read and WriteTo; see SetDeadline.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.reader, t) }
+
+// SetWriteDeadline sets the deadline of Write, WriteBuffers and ReadFrom; see SetDeadline.
+// A Write whose deadline passes may have sent some of its bytes.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.writer, t) }
+
+func (c *Conn) setDeadline(w *waiter, t time.Time) error {
+	if c.closed.Load() {
+		return c.opError("set", net.ErrClosed)
+	}
+	w.setDeadline(t)
+	return nil
+}
+
+// wait waits for ready, or for the close of the adapter, which closes the channel of events.
+func (c *Conn) wait(w *waiter, ready func() bool) {
+	if !w.wait(c.events.C(), ready) {
+		c.stop(net.ErrClosed)
+	}
+}
+
+// opError is an error of a call, with the connection's addresses.
+func (c *Conn) opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: c.local.network, Source: c.local, Addr: c.remote, Err: err}
+}

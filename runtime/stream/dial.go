@@ -1,0 +1,89 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	dat "godat/runtime"
+)
+
+// Dialer makes connections from an adapter. Its DialContext is one for http.Transport, and
+// for whatever else dials by such a function.
+type Dialer struct {
+	IA     *dat.IA
+	Config Config
+}
+
+// Dial is DialContext without a bound in time.
+func (d *Dialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+// DialContext connects to a [Listener] at address, "host:port", and returns a *Conn. The
+// network is the adapter's, whatever the argument says. If ctx ends first, the error is
+// its cause; a peer that is no stream's, or speaks another version, is [ErrProtocol].
+// Errors of the connection unwrap to the [dat.Cause].
+func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	c, err := d.dial(ctx, address)
+	if err != nil {
+		network := "rdma"
+		if d.IA != nil {
+			network = d.IA.Attr().Provider
+		}
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: addr{network, address}, Err: err}
+	}
+	return c, nil
+}
+
+func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
+	cfg := d.Config
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	c, err := newConn(d.IA, &cfg, cfg.Ring)
+	if err != nil {
+		return nil, err
+	}
+	err = c.endpoint.CommonConnect(address, dat.ConnectConfig{Private: c.hello()})
+	if err == nil {
+		err = c.established(ctx)
+	}
+	if err != nil {
+		c.closed.Store(true)
+		return nil, errors.Join(err, c.leave())
+	}
+	p, err := c.endpoint.Query(dat.EndpointFieldLocalAddr | dat.EndpointFieldLocalQual)
+	if err != nil { // it has ended already
+		p.LocalAddr = nil
+	}
+	c.local = newAddr(d.IA, p.LocalAddr, p.LocalQual)
+	c.remote = addr{c.local.network, address}
+	return c, nil
+}
+
+// established waits until the connection is up.
+func (c *Conn) established(ctx context.Context) error {
+	select {
+	case <-c.up:
+	case <-c.down:
+	case <-c.events.C(): // the adapter was closed
+		c.stop(net.ErrClosed)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	over := c.ended.Load()
+	if over == nil || c.out.receives != 0 {
+		return nil
+	}
+	var cause *dat.Cause
+	if errors.As(over.err, &cause) && len(cause.Private) >= helloSize { // a reject says why
+		if err := checkGreeting(cause.Private); err != nil {
+			return err
+		}
+	}
+	return over.err
+}

@@ -1,0 +1,144 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+
+	dat "godat/runtime"
+)
+
+// Listener is a net.Listener whose connections are streams. [Listen] makes one. Any
+// goroutine may call its methods.
+type Listener struct {
+	ia       *dat.IA
+	cfg      Config
+	addr     addr
+	psp      *dat.PSP
+	requests *dat.Dispatcher
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// Listen listens at address, "host:port". Without a host it listens on all of the
+// adapter's addresses, and with port 0 the provider chooses the port. ctx bounds the call,
+// not the listener's life.
+func Listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Listener, error) {
+	l, err := listen(ctx, ia, address, cfg)
+	if err != nil {
+		network := "rdma"
+		if ia != nil {
+			network = ia.Attr().Provider
+		}
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: addr{network, address}, Err: err}
+	}
+	return l, nil
+}
+
+func listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Listener, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	qual, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("the port %q: %w", port, dat.ErrInvalidAddress)
+	}
+	l := &Listener{ia: ia, cfg: cfg}
+	if l.requests, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 1}); err != nil {
+		return nil, err
+	}
+	l.psp, err = ia.NewPSP(dat.PSPConfig{Addr: host, Qual: qual, Dispatcher: l.requests, Backlog: cfg.Backlog})
+	if err != nil {
+		return nil, errors.Join(err, l.requests.Close())
+	}
+	at := newAddr(ia, l.psp.Addr(), l.psp.Qual())
+	host, _, _ = net.SplitHostPort(at.hostPort)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = ia.Attr().Address
+	}
+	l.addr = addr{at.network, net.JoinHostPort(host, strconv.FormatUint(l.psp.Qual(), 10))}
+	return l, nil
+}
+
+// Accept waits for a connection and returns it, a *Conn. It refuses peers that speak
+// another protocol, and goes on. A connection that it returns may still be on its way up:
+// its first Read or Write waits for that.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		ev, ok := <-l.requests.C()
+		if !ok {
+			return nil, &net.OpError{Op: "accept", Net: l.addr.network, Addr: l.addr, Err: net.ErrClosed}
+		}
+		cr := dat.RequestOf(ev)
+		if cr == nil {
+			continue
+		}
+		c, err := l.accept(cr)
+		switch {
+		case err == nil:
+			return c, nil
+		case errors.Is(err, errPeer):
+		case errors.Is(err, dat.ErrInvalidHandle): // the adapter or the request is closed
+		default:
+			return nil, &net.OpError{Op: "accept", Net: l.addr.network, Addr: l.addr, Err: err}
+		}
+	}
+}
+
+// errPeer is matched by the error of a request whose peer is at fault: Accept goes on.
+var errPeer = errors.New("stream: the peer's request can't be accepted")
+
+// accept makes the connection that a peer asks for, or rejects it.
+func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
+	asked, err := cr.Query()
+	if err != nil {
+		return nil, err
+	}
+	h, err := parseHello(asked.Private)
+	if err != nil {
+		return nil, errors.Join(errPeer, cr.Reject(hello{}.append(nil)))
+	}
+	c, err := newConn(l.ia, &l.cfg, min(l.cfg.Ring, int(h.ring.Len)))
+	if err != nil {
+		return nil, errors.Join(err, cr.Reject(nil))
+	}
+	c.local = l.addr
+	c.remote = newAddr(l.ia, asked.Remote, asked.RemoteQual)
+	c.meet(h)
+	if err := cr.Accept(c.endpoint, c.hello()); err != nil {
+		c.closed.Store(true)
+		return nil, errors.Join(errPeer, err, c.leave()) // the peer has gone meanwhile
+	}
+	return c, nil
+}
+
+// Close stops listening, refuses the peers that wait, and unblocks Accept. Connections that
+// were accepted go on. A second Close returns nil.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	err := errors.Join(gone(l.psp.Close()), gone(l.requests.Close()))
+	if err != nil {
+		return &net.OpError{Op: "close", Net: l.addr.network, Addr: l.addr, Err: err}
+	}
+	return nil
+}
+
+// Addr is the address to dial. Its host is the adapter's own if the listener listens on
+// all of the adapter's addresses.
+func (l *Listener) Addr() net.Addr { return l.addr }

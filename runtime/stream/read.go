@@ -1,0 +1,119 @@
+package stream
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+)
+
+// Read reads bytes of the stream. At its end it returns io.EOF; if the connection ended
+// without the end of the stream, it returns all bytes that came, and then why.
+func (c *Conn) Read(p []byte) (int, error) {
+	b, err := c.beginRead(len(p) > 0)
+	if err != nil {
+		return 0, c.readError(err)
+	}
+	n := copy(p, b)
+	if n == len(b) { // there may be more at the beginning of the ring
+		n += copy(p[n:], c.readable(uint64(n)))
+	}
+	c.consume(n)
+	c.endRead()
+	return n, nil
+}
+
+// WriteTo writes the stream to w until its end: straight from the ring, so w must not keep
+// the bytes, nor change them. It answers to io.WriterTo, which io.Copy uses.
+func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
+	for {
+		b, err := c.beginRead(true)
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, c.readError(err)
+		}
+		n, err := w.Write(b)
+		if n < 0 || n > len(b) {
+			n, err = 0, fmt.Errorf("stream: a writer of %d bytes says that it wrote %d", len(b), n)
+		} else if n < len(b) && err == nil {
+			err = io.ErrShortWrite
+		}
+		c.consume(n)
+		c.endRead()
+		total += int64(n)
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// beginRead takes the reader's turn, and waits for bytes if wait is set. On success the
+// caller calls endRead when it has used them.
+func (c *Conn) beginRead(wait bool) (b []byte, err error) {
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	c.reading.Lock()
+	for {
+		// The end comes after the last bytes: if it is seen here, they are seen below.
+		over, fin := c.ended.Load(), c.in.fin.Load()
+		b = c.readable(0)
+		switch {
+		case c.closed.Load():
+			err = net.ErrClosed
+		case c.reader.passed.Load():
+			err = os.ErrDeadlineExceeded
+		case len(b) > 0 || !wait:
+			return b, nil
+		case fin:
+			err = io.EOF
+		case over != nil:
+			err = over.err
+		default:
+			c.report()
+			c.wait(&c.reader, c.mayRead)
+			continue
+		}
+		c.endRead()
+		return nil, err
+	}
+}
+
+// endRead ends the reader's turn.
+func (c *Conn) endRead() {
+	c.reading.Unlock()
+	_ = c.leave()
+}
+
+// readable returns the bytes that may be read, behind the first skip of them, as far as
+// they lie in one piece.
+func (c *Conn) readable(skip uint64) []byte {
+	at := c.in.consumed.Load() + skip
+	n := c.in.produced.Load() - at
+	at &= uint64(len(c.in.ring) - 1)
+	return c.in.ring[at:min(at+n, uint64(len(c.in.ring)))]
+}
+
+// consume says that the program has read n bytes.
+func (c *Conn) consume(n int) {
+	c.in.consumed.Store(c.in.consumed.Load() + uint64(n))
+	if c.due() {
+		c.report()
+	}
+}
+
+// mayRead reports whether a reader has something to do.
+func (c *Conn) mayRead() bool {
+	return c.in.produced.Load() != c.in.consumed.Load() || c.in.fin.Load() || c.ended.Load() != nil ||
+		c.reader.passed.Load() || c.closed.Load() || c.due()
+}
+
+// readError is the error of a Read: io.EOF as it is, others with the addresses.
+func (c *Conn) readError(err error) error {
+	if err == io.EOF {
+		return err
+	}
+	return c.opError("read", err)
+}
