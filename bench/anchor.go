@@ -4,73 +4,23 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"sync/atomic"
+
+	"godat/bench/lane"
 )
 
 // The anchors: what a program would use instead of the library, with as little code as
 // possible.
 
-// vyukov is the textbook bounded ring for many producers and one consumer: each cell
-// has a sequence number that both sides write.
-type vyukov struct {
-	cells []vyukovCell
-	_     [40]byte
-	tail  atomic.Uint64
-	_     [56]byte
-	head  uint64
-}
-
-type vyukovCell struct {
-	seq  atomic.Uint64
-	data [7]uint64
-}
-
-func newVyukov(n int) *vyukov {
-	r := &vyukov{cells: make([]vyukovCell, n)}
-	for i := range r.cells {
-		r.cells[i].seq.Store(uint64(i))
-	}
-	return r
-}
-
-func (r *vyukov) push(v *[7]uint64) bool {
-	for {
-		t := r.tail.Load()
-		c := &r.cells[t%uint64(len(r.cells))]
-		switch seq := c.seq.Load(); {
-		case seq == t:
-			if r.tail.CompareAndSwap(t, t+1) {
-				c.data = *v
-				c.seq.Store(t + 1)
-				return true
-			}
-		case seq < t:
-			return false
-		}
-	}
-}
-
-func (r *vyukov) pop(v *[7]uint64) bool {
-	c := &r.cells[r.head%uint64(len(r.cells))]
-	if c.seq.Load() != r.head+1 {
-		return false
-	}
-	*v = c.data
-	c.seq.Store(r.head + uint64(len(r.cells)))
-	r.head++
-	return true
-}
-
 // twoMPSC is the ring traffic of one pair: two events pushed and popped.
 func twoMPSC() contestant {
-	r := newVyukov(256)
+	r := lane.NewMPSC(256)
 	var v [7]uint64
 	return contestant{"raw MPSC ring, two events", func(n int) {
 		for range n {
-			r.push(&v)
-			r.push(&v)
-			r.pop(&v)
-			r.pop(&v)
+			r.Push(&v)
+			r.Push(&v)
+			r.Pop(&v)
+			r.Pop(&v)
 		}
 	}}
 }
@@ -90,23 +40,23 @@ func rawChannel() contestant {
 // ringPingPong is a round trip between two goroutines that spin on rings, and yield
 // whenever a ring is empty.
 func ringPingPong() contestant {
-	there, back := newVyukov(64), newVyukov(64)
+	there, back := lane.NewMPSC(64), lane.NewMPSC(64)
 	return contestant{"raw rings, spin and yield", func(n int) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			var v [7]uint64
 			for range n {
-				for !there.pop(&v) {
+				for !there.Pop(&v) {
 					runtime.Gosched()
 				}
-				back.push(&v)
+				back.Push(&v)
 			}
 		}()
 		var v [7]uint64
 		for range n {
-			there.push(&v)
-			for !back.pop(&v) {
+			there.Push(&v)
+			for !back.Pop(&v) {
 				runtime.Gosched()
 			}
 		}

@@ -2,13 +2,20 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"godat/bench/lane"
+	"godat/bench/mode"
+	"godat/bench/report"
 	dat "godat/runtime"
 )
 
@@ -28,6 +35,44 @@ func TestEveryTableHasItsRowsAndNoHoles(t *testing.T) {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.NotContains(t, out.String(), "NaN")
+}
+
+func TestDeliveryHasARowForEveryModeAnchorAndLoad(t *testing.T) {
+	var c command
+	parser, err := kong.New(&c, kong.Exit(func(int) { t.Error("the command line is wrong") }))
+	require.NoError(t, err)
+	ctx, err := parser.Parse([]string{"--repeats=1", "--slice=2ms", "--format=json", "--rate=closed,20k,max", "--depth=4"})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	ctx.BindTo(&out, (*io.Writer)(nil))
+	require.NoError(t, ctx.Run(&c))
+	var r report.Report
+	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	assert.Len(t, r.Rows, 3*(len(mode.All())+len(lane.Anchors())))
+	for _, row := range r.Rows {
+		assert.NotEqual(t, row.Refused == "", row.Kept == 0, "a row has figures, or a reason why not: %s %s", row.Name, row.Rate)
+	}
+}
+
+func TestAMessageOfNoBytesAndADepthBelowNoneAreRefused(t *testing.T) {
+	for _, args := range [][]string{{"--size=0"}, {"--depth=-1"}, {"--size=-1"}, {"--depth=100000"}} {
+		var c command
+		parser, err := kong.New(&c)
+		require.NoError(t, err)
+		ctx, err := parser.Parse(args)
+		require.NoError(t, err)
+		ctx.BindTo(io.Discard, (*io.Writer)(nil))
+		assert.ErrorContains(t, ctx.Run(&c), ": from ")
+	}
+}
+
+func TestAnUnknownModeOrRateIsRefused(t *testing.T) {
+	for _, args := range [][]string{{"--mode=telepathy"}, {"--rate=fast"}, {"--format=xml"}} {
+		parser, err := kong.New(&command{})
+		require.NoError(t, err)
+		_, err = parser.Parse(args)
+		assert.Error(t, err, args)
+	}
 }
 
 func TestIdleConnectionsAreCounted(t *testing.T) {

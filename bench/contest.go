@@ -1,10 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"runtime"
 	"slices"
 	"time"
+
+	"godat/bench/stats"
 )
 
 // contestant is a workload: run does n operations.
@@ -71,13 +72,8 @@ func (r result) ratio(a, b string) float64 {
 			ratios = append(ratios, float64(r.perOp[a][i])/float64(t))
 		}
 	}
-	return median(ratios)
+	return stats.Median(ratios)
 }
 
 // ns is the median time of one operation in nanoseconds.
-func (r result) ns(name string) float64 { return float64(median(r.perOp[name])) / pico }
-
-func median[T cmp.Ordered](list []T) T {
-	sorted := slices.Sorted(slices.Values(list))
-	return sorted[len(sorted)/2]
-}
+func (r result) ns(name string) float64 { return float64(stats.Median(r.perOp[name])) / pico }

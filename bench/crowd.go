@@ -14,6 +14,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"godat/bench/host"
 	dat "godat/runtime"
 )
 
@@ -149,9 +150,11 @@ type idle struct {
 // rest measures idle over d.
 func (c *crowd) rest(d time.Duration) idle {
 	now := measure()
-	start, used := time.Now(), processorTime()
+	start := time.Now()
+	before, _ := host.ProcessorTime()
 	time.Sleep(d)
-	used = processorTime() - used
+	used, _ := host.ProcessorTime()
+	used -= before
 	b := c.before
 	return idle{
 		Connections: len(c.eps), Files: now.Files, Processor: used, Over: time.Since(start),
@@ -179,9 +182,13 @@ type idleCommand struct {
 	Peer        bool          `help:"Be the other process." hidden:""`
 }
 
-// run starts the other process and connects to it.
-func (o *idleCommand) run(out io.Writer) {
-	limitFiles(crowdFiles)
+// Run starts the other process and connects to it.
+func (o *idleCommand) Run(out io.Writer) {
+	if o.Peer {
+		o.peer(os.Stdin, out)
+		return
+	}
+	check(host.LimitFiles(crowdFiles))
 	cmd := exec.Command(must(os.Executable()), "idle", "--peer", "--connections", strconv.Itoa(o.Connections), "--ia", o.IA, "--for", o.For.String())
 	cmd.Stderr = os.Stderr
 	in, peerOut := must(cmd.StdinPipe()), bufio.NewReader(must(cmd.StdoutPipe()))
@@ -210,7 +217,7 @@ func (o *idleCommand) run(out io.Writer) {
 // peer is the other process: it prints its port, waits for a line, prints what it has
 // measured, and ends when its input ends.
 func (o *idleCommand) peer(in io.Reader, out io.Writer) {
-	limitFiles(crowdFiles)
+	check(host.LimitFiles(crowdFiles))
 	c := newCrowd(o.IA, o.Connections)
 	c.serve(o.Connections, func(port uint64) { fmt.Fprintln(out, port) })
 	lines := bufio.NewReader(in)

@@ -1,15 +1,19 @@
-// Command bench measures what the ways of delivery cost. It measures what a program
-// would use instead in the same process and the same run.
+// Command bench tells what the ways of delivery cost on the machine that it runs on,
+// beside what a program would use in place of the library.
 //
-//	go run ./bench delivery   how the ways of delivery compare, as a table
+//	go run ./bench            what a channel costs: a minute's run, a sentence and tables
+//	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
 //	go run ./bench targets    the ratios that the project promises itself
 //	go run ./bench iwarp      those of iWARP to plain TCP
 //	go run ./bench idle       what idle connections between two processes cost
 //
-// Every figure is a median of ratios: contestants take turns in each repeat, and each
-// contestant is compared with the anchor of the same repeat. A repeat whose anchor took
-// over twice its best time is dropped, because something disturbed the machine.
-// Absolute times say little about another machine.
+// Each has --help. The README beside says how figures are taken, and what not to
+// conclude from them.
+//
+// ratios, targets and iwarp print medians of ratios: contestants take turns in each
+// repeat, and each contestant is compared with the anchor of the same repeat. A repeat
+// whose anchor took over twice its best time is dropped, because something disturbed
+// the machine.
 //
 // The same workloads are benchmarks for `go test -bench`, named so that
 // `benchstat -col /mode` compares them.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"time"
@@ -9,43 +10,60 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+// command is the command line.
 type command struct {
-	Repeats int           `help:"How often the contestants take turns." default:"9"`
-	Slice   time.Duration `help:"How long one turn is." default:"40ms"`
+	Repeats  int           `help:"How often all take turns (default 7; of targets, iwarp and ratios 9)."`
+	Duration time.Duration `help:"How long one turn is (default 180ms; of targets, iwarp and ratios 40ms)." aliases:"slice"`
 
-	Delivery struct{}    `cmd:"" help:"Compare the ways of delivery."`
-	Targets  struct{}    `cmd:"" help:"Measure the ratios that the project promises itself."`
-	Iwarp    struct{}    `cmd:"" help:"Measure the ratios of iWARP to plain TCP."`
-	Idle     idleCommand `cmd:"" help:"Measure what idle connections between two processes cost."`
+	Delivery deliveryCommand `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
+	Ratios   ratiosCommand   `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
+	Targets  targetsCommand  `cmd:"" help:"Measure the ratios that the project promises itself."`
+	Iwarp    iwarpCommand    `cmd:"" help:"Measure the ratios of iWARP to plain TCP."`
+	Idle     idleCommand     `cmd:"" help:"Measure what idle connections between two processes cost."`
 }
 
 func main() {
 	var c command
 	ctx := kong.Parse(&c,
 		kong.Name("bench"),
-		kong.Description("Measures delivery beside what a program would use instead."))
-	if ctx.Command() == "idle" {
-		if c.Idle.Peer {
-			c.Idle.peer(os.Stdin, os.Stdout)
-		} else {
-			c.Idle.run(os.Stdout)
-		}
-		return
-	}
-	fmt.Printf("%s/%s, %d cores, %s; medians of %d repeats\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), c.Repeats)
+		kong.Description("What does a channel cost me? Measures the ways of delivery on this machine, beside what a program would use instead."),
+		kong.UsageOnError())
+	ctx.BindTo(os.Stdout, (*io.Writer)(nil))
+	ctx.FatalIfErrorf(ctx.Run(&c))
+}
+
+type (
+	ratiosCommand  struct{}
+	targetsCommand struct{}
+	iwarpCommand   struct{}
+)
+
+// Run prints how the ways of delivery compare.
+func (*ratiosCommand) Run(c *command, out io.Writer) { c.contests(out, delivery) }
+
+// Run prints the project's targets.
+func (*targetsCommand) Run(c *command, out io.Writer) { c.contests(out, targets) }
+
+// Run prints the targets of iWARP.
+func (*iwarpCommand) Run(c *command, out io.Writer) { c.contests(out, overTCP) }
+
+// contests runs f with one processor and with two.
+func (c *command) contests(out io.Writer, f func(io.Writer, contest)) {
+	x := contest{repeats: or(c.Repeats, 9), slice: or(c.Duration, 40*time.Millisecond)}
+	fmt.Fprintf(out, "%s/%s, %d cores, %s; medians of %d repeats\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), x.repeats)
 	// One core first, because its figures are the steady ones.
-	for _, procs := range []int{1, 2} {
-		if procs > runtime.NumCPU() {
-			break
-		}
-		x := contest{repeats: c.Repeats, slice: c.Slice, procs: procs}
-		switch ctx.Command() {
-		case "targets":
-			targets(os.Stdout, x)
-		case "iwarp":
-			overTCP(os.Stdout, x)
-		default:
-			delivery(os.Stdout, x)
+	for _, x.procs = range []int{1, 2} {
+		if x.procs <= runtime.NumCPU() {
+			f(out, x)
 		}
 	}
+}
+
+// or returns a value, or if it is not set another one.
+func or[T comparable](value, other T) T {
+	var unset T
+	if value == unset {
+		return other
+	}
+	return value
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+
+	"godat/bench/stats"
 )
 
 // target is one aim: a ratio and its bound.
@@ -74,7 +76,7 @@ func (r result) delivery(channel, poll, raw string) float64 {
 	for i := range r.perOp[raw] {
 		ratios = append(ratios, float64(r.perOp[channel][i]-r.perOp[poll][i])/2/float64(r.perOp[raw][i]))
 	}
-	return median(ratios)
+	return stats.Median(ratios)
 }
 
 func tripTargets(r result, procs int) []target {

@@ -1,0 +1,28 @@
+//go:build unix
+
+package host
+
+import (
+	"syscall"
+	"time"
+)
+
+// ProcessorTime is the processor time that the process has used. ok is false where it
+// is not known.
+func ProcessorTime() (used time.Duration, ok bool) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, false
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), true
+}
+
+// LimitFiles bounds the number of descriptors that the process may have.
+func LimitFiles(n uint64) error {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return err
+	}
+	r.Cur = min(r.Max, n)
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)
+}

@@ -1,0 +1,157 @@
+package lane
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+)
+
+// message is what anchors carry: as many bytes as an event has.
+type message [7]uint64
+
+// Channel is a buffered channel of Go.
+type Channel struct{ c chan message }
+
+// NewChannel makes a channel for depth messages.
+func NewChannel(depth int) *Channel { return &Channel{make(chan message, 2*depth)} }
+
+// Slots is the length of the channel.
+func (l *Channel) Slots() int { return cap(l.c) }
+
+// Post sends to the channel.
+func (l *Channel) Post(slot int) error {
+	l.c <- message{uint64(slot)}
+	return nil
+}
+
+// Take receives from the channel.
+func (l *Channel) Take(f func(slot int) bool) error {
+	for m := range l.c {
+		if !f(int(m[0])) {
+			break
+		}
+	}
+	return nil
+}
+
+// Close does nothing.
+func (l *Channel) Close() error { return nil }
+
+// Ring is a bounded ring for many producers and one consumer, which spins and yields.
+type Ring struct{ r *MPSC }
+
+// NewRing makes a ring for depth messages.
+func NewRing(depth int) *Ring { return &Ring{NewMPSC(2 * depth)} }
+
+// Slots is the length of the ring.
+func (l *Ring) Slots() int { return len(l.r.cells) }
+
+// Post pushes into the ring.
+func (l *Ring) Post(slot int) error {
+	if !l.r.Push(&[7]uint64{uint64(slot)}) {
+		return errors.New("the ring is full")
+	}
+	return nil
+}
+
+// Take pops from the ring.
+func (l *Ring) Take(f func(slot int) bool) error {
+	var m [7]uint64
+	for {
+		if !l.r.Pop(&m) {
+			runtime.Gosched()
+		} else if !f(int(m[0])) {
+			return nil
+		}
+	}
+}
+
+// Close does nothing.
+func (l *Ring) Close() error { return nil }
+
+// Conn is a pair of net.Conn: one end writes messages, the other reads them.
+type Conn struct {
+	a, b    net.Conn
+	out, in []byte
+	slots   int
+	room    int // bytes that can be written before any is read
+}
+
+// NewTCP makes a lane of messages of size bytes over loopback TCP.
+func NewTCP(size, depth int) (*Conn, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer ln.Close()
+	a, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	b, err := ln.Accept()
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return newConn(a, b, size, depth, socketRoom), nil
+}
+
+// socketRoom is less than the least that a socket's two buffers hold.
+const socketRoom = 32 << 10
+
+// NewPipe makes a lane over net.Pipe, which has no buffer.
+func NewPipe(size, depth int) *Conn {
+	a, b := net.Pipe()
+	return newConn(a, b, size, depth, 0)
+}
+
+func newConn(a, b net.Conn, size, depth, room int) *Conn {
+	size = max(size, 8) // the slot
+	return &Conn{a: a, b: b, out: make([]byte, size), in: make([]byte, size), slots: 2 * depth, room: room}
+}
+
+// PostBlocks reports whether depth messages don't fit into the connection.
+func (l *Conn) PostBlocks(depth int) bool { return depth*len(l.out) > l.room }
+
+// Slots is twice the depth.
+func (l *Conn) Slots() int { return l.slots }
+
+// Post writes a message.
+func (l *Conn) Post(slot int) error {
+	binary.LittleEndian.PutUint64(l.out, uint64(slot))
+	_, err := l.a.Write(l.out)
+	return err
+}
+
+// Take reads messages.
+func (l *Conn) Take(f func(slot int) bool) error {
+	for {
+		if _, err := io.ReadFull(l.b, l.in); err != nil {
+			return err
+		}
+		if !f(int(binary.LittleEndian.Uint64(l.in))) {
+			return nil
+		}
+	}
+}
+
+// Close closes both ends.
+func (l *Conn) Close() error { return errors.Join(l.a.Close(), l.b.Close()) }
+
+// Anchor is a lane that is none of the library's.
+type Anchor struct {
+	Name, Writes string
+	Open         func(size, depth int) (Lane, error)
+}
+
+// Anchors returns what a program would use in place of the library, and the least that
+// it could cost.
+func Anchors() []Anchor {
+	return []Anchor{
+		{"raw channel", "<-c", func(_, depth int) (Lane, error) { return NewChannel(depth), nil }},
+		{"raw ring", "ring.Pop(&m)", func(_, depth int) (Lane, error) { return NewRing(depth), nil }},
+		{"net.Conn", "io.ReadFull(conn, buf)", func(size, depth int) (Lane, error) { return NewTCP(size, depth) }},
+		{"net.Pipe", "io.ReadFull(pipe, buf)", func(size, depth int) (Lane, error) { return NewPipe(size, depth), nil }},
+	}
+}

@@ -1,0 +1,22 @@
+// Package lane has what can carry a message from a poster to a consumer: a connection
+// of the library, in each way of delivery, and what a program would use in its place.
+package lane
+
+// Lane carries messages of one size. A message is known by its slot: successive
+// messages have the slots 0, 1, … Slots-1, 0, …
+type Lane interface {
+	// Slots is how many slots there are; half as many messages may be outstanding.
+	Slots() int
+	// Post sends a message. One goroutine at a time posts.
+	Post(slot int) error
+	// Take hands the slot of each message to f, until f returns false. No message may
+	// be outstanding then.
+	Take(f func(slot int) (more bool)) error
+	Close() error
+}
+
+// Blocker is a lane whose Post may wait for the consumer.
+type Blocker interface {
+	// PostBlocks reports whether a post waits, if depth messages are outstanding.
+	PostBlocks(depth int) bool
+}

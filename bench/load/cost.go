@@ -1,0 +1,49 @@
+package load
+
+import (
+	"sync"
+	"time"
+)
+
+// Cost is what the benchmark itself adds.
+type Cost struct {
+	Clock  float64 `json:"clock"`  // one reading of the clock, in nanoseconds; each message has two
+	Record float64 `json:"record"` // putting one latency into the histogram, in nanoseconds
+}
+
+// OwnCost measures what the benchmark itself adds to each message.
+func OwnCost() Cost {
+	h := newHistogram()
+	return Cost{
+		Clock:  lookCost(),
+		Record: least(func(n int) { record(h.RecordValue, n) }),
+	}
+}
+
+func record(f func(int64) error, n int) {
+	for i := range n {
+		_ = f(int64(100 + i%100))
+	}
+}
+
+// lookCost is how long a spinning pacer takes for one look at the clock.
+var lookCost = sync.OnceValue(func() float64 {
+	return least(func(n int) {
+		base := time.Now()
+		for range n {
+			_ = time.Since(base) < 0
+		}
+	})
+})
+
+// least is the least time of one of n operations in nanoseconds, over a few tries.
+func least(f func(n int)) float64 {
+	const n = 20000
+	best := time.Duration(unknown)
+	for range 10 {
+		start := time.Now()
+		f(n)
+		best = min(best, time.Since(start))
+	}
+	return float64(best) / n
+}

@@ -1,0 +1,152 @@
+package load
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"godat/bench/lane"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+func TestARateIsReadAndWrittenAlike(t *testing.T) {
+	for text, want := range map[string]Rate{"closed": Closed, "max": Max, "10k": 10_000, "1.5M": 1_500_000, "250": 250, "2.5k": 2500} {
+		var r Rate
+		require.NoError(t, r.UnmarshalText([]byte(text)), text)
+		assert.InDelta(t, float64(want), float64(r), 0, text)
+		assert.Equal(t, text, r.String())
+	}
+	for _, text := range []string{"", "k", "-1", "0", "0.1", "NaN", "Inf", "2000M", "10kk", "fast"} {
+		var r Rate
+		assert.ErrorContains(t, r.UnmarshalText([]byte(text)), "no rate", text)
+	}
+}
+
+// stalling is a channel whose consumer takes a long time with one message.
+type stalling struct {
+	*lane.Channel
+	at, taken int
+	long      time.Duration
+}
+
+func (s *stalling) Take(f func(int) bool) error {
+	return s.Channel.Take(func(slot int) bool {
+		if s.taken == s.at {
+			time.Sleep(s.long)
+		}
+		s.taken++
+		return f(slot)
+	})
+}
+
+// asleep is a driver that sleeps where others spin, so that a test's clock advances.
+func asleep(l lane.Lane) *Driver {
+	d := NewDriver(l)
+	d.pace = func(base time.Time, until time.Duration) int64 {
+		time.Sleep(until - time.Since(base))
+		return 0
+	}
+	d.yield = func() { time.Sleep(time.Microsecond) }
+	return d
+}
+
+// At 1000 a second, a stall of 10 ms delays the ten messages that were to be posted
+// meanwhile, by 10 ms, 9 ms, ….
+func TestAStallCountsForAllMessagesThatWereToBePostedMeanwhile(t *testing.T) {
+	for name, depth := range map[string]int{"room for all": 64, "the poster waits for room": 2} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &stalling{Channel: lane.NewChannel(depth), at: 5, long: 10 * time.Millisecond}
+				r, err := asleep(s).Run(Load{Rate: 1000, Depth: depth, Duration: 100 * time.Millisecond})
+				require.NoError(t, err)
+				assert.EqualValues(t, 100, r.Count)
+				assert.False(t, r.Saturated)
+				assert.InDelta(t, 10*time.Millisecond, r.Latency.Max(), float64(100*time.Microsecond))
+				assert.InDelta(t, time.Millisecond, r.Latency.ValueAtQuantile(91), float64(100*time.Microsecond))
+				assert.Less(t, r.Latency.ValueAtQuantile(90), int64(100*time.Microsecond))
+			})
+		})
+	}
+}
+
+func TestIntendedTimesDontDependOnTheMessagesBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stalling{Channel: lane.NewChannel(1), at: 0, long: 20 * time.Millisecond}
+		r, err := asleep(s).Run(Load{Rate: 1000, Depth: 1, Duration: 50 * time.Millisecond})
+		require.NoError(t, err)
+		assert.EqualValues(t, 50, r.Count, "the poster catches up")
+		assert.InDelta(t, 49*time.Millisecond, r.Took, float64(time.Millisecond))
+	})
+}
+
+func TestALoadAboveWhatTheConsumerTakesIsSaturated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slow{lane.NewChannel(4)}
+		r, err := asleep(slow).Run(Load{Rate: 10_000, Depth: 4, Duration: 50 * time.Millisecond})
+		require.NoError(t, err)
+		assert.True(t, r.Saturated)
+		assert.Less(t, r.Took, 150*time.Millisecond, "an overloaded run ends all the same")
+	})
+}
+
+// slow is a channel whose consumer takes a millisecond with each message.
+type slow struct{ *lane.Channel }
+
+func (s *slow) Take(f func(int) bool) error {
+	return s.Channel.Take(func(slot int) bool {
+		time.Sleep(time.Millisecond)
+		return f(slot)
+	})
+}
+
+func TestEachRunTakesWhatItHasPosted(t *testing.T) {
+	d := NewDriver(lane.NewChannel(4))
+	for _, rate := range []Rate{Closed, Max, Closed, Max} {
+		r, err := d.Run(Load{Rate: rate, Depth: 4, Duration: 2 * time.Millisecond})
+		require.NoError(t, err)
+		assert.Positive(t, r.Count)
+		assert.Equal(t, r.Count, r.Latency.TotalCount())
+	}
+}
+
+func TestAnOpenLoopNeedsASecondProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	l := lane.NewChannel(1)
+	require.ErrorIs(t, Refuse(l, Load{Rate: 1000, Depth: 1}), ErrOneProcessor)
+	require.NoError(t, Refuse(l, Load{Rate: Closed, Depth: 1}))
+	runtime.GOMAXPROCS(2)
+	require.NoError(t, Refuse(l, Load{Rate: 1000, Depth: 1}))
+}
+
+func TestALaneWhosePostWaitsIsNotMeasuredInClosedLoop(t *testing.T) {
+	pipe := lane.NewPipe(64, 1)
+	defer pipe.Close()
+	require.ErrorIs(t, Refuse(pipe, Load{Rate: Closed, Depth: 1}), ErrPostWaits)
+	require.NoError(t, Refuse(pipe, Load{Rate: Max, Depth: 1}))
+}
+
+func TestTheErrorOfAConsumerEndsTheRun(t *testing.T) {
+	broken := errors.New("broken")
+	_, err := NewDriver(&failing{lane.NewChannel(2), broken}).Run(Load{Rate: Closed, Depth: 2, Duration: time.Second})
+	require.ErrorIs(t, err, broken)
+}
+
+type failing struct {
+	*lane.Channel
+	err error
+}
+
+func (f *failing) Take(func(int) bool) error { return f.err }
+
+func TestTheBenchmarkMeasuresItsOwnCost(t *testing.T) {
+	c := OwnCost()
+	assert.Positive(t, c.Record)
+	assert.GreaterOrEqual(t, c.Clock, 0.0)
+}

@@ -1,0 +1,223 @@
+// Package mode has the ways in which completions reach a program, as loops that a
+// benchmark can run over the same dispatcher settings.
+package mode
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	dat "godat/runtime"
+)
+
+// Mode is one way of taking events.
+type Mode struct {
+	Name string
+	// Writes is what a program writes to take an event.
+	Writes string
+	// Spins says that the consumer keeps a processor busy while no event comes.
+	Spins bool
+
+	delivery dat.DispatcherMode
+	take     func(*Consumer, func(dat.Event) bool) error
+}
+
+// The modes, in the order of their tables.
+var (
+	Poll       = Mode{Name: "poll", Writes: "d.Dequeue(buf)", Spins: true, take: (*Consumer).poll}
+	Wait       = Mode{Name: "wait", Writes: "d.Wait(ctx, 1)", take: (*Consumer).wait}
+	Channel    = Mode{Name: "channel", Writes: "<-d.C()", delivery: dat.ModeChannel, take: (*Consumer).receive}
+	Batch      = Mode{Name: "batch", Writes: "<-d.Batches()", delivery: dat.ModeBatch, take: (*Consumer).receiveBatches}
+	PerRequest = Mode{Name: "per-request", Writes: "<-oneShot.C()", delivery: dat.ModeChannel, take: (*Consumer).receiveEach}
+	Callback   = Mode{Name: "callback", Writes: "Callback: f", delivery: dat.ModeCallback, take: (*Consumer).callBack}
+	Iterator   = Mode{Name: "iterator", Writes: "range d.Events(ctx)", take: (*Consumer).iterate}
+)
+
+// All returns the modes.
+func All() []Mode { return []Mode{Poll, Wait, Channel, Batch, PerRequest, Callback, Iterator} }
+
+// Parse returns the mode of a name.
+func Parse(name string) (Mode, error) {
+	var known []string
+	for _, m := range All() {
+		if m.Name == name {
+			return m, nil
+		}
+		known = append(known, m.Name)
+	}
+	return Mode{}, fmt.Errorf("no mode %q: one of %s", name, strings.Join(known, ", "))
+}
+
+// UnmarshalText is Parse, for command lines.
+func (m *Mode) UnmarshalText(text []byte) (err error) {
+	*m, err = Parse(string(text))
+	return err
+}
+
+// Consumer takes the events of a dispatcher in one mode. One goroutine uses it.
+type Consumer struct {
+	mode Mode
+	d    *dat.Dispatcher
+	buf  []dat.Event
+
+	shots []*dat.OneShot // of PerRequest, one for each slot
+	next  int            // the slot whose event PerRequest takes next
+	dto   [1]dat.DTO
+
+	// Of Callback: take gives f and waits for done.
+	give chan func(dat.Event) bool
+	f    func(dat.Event) bool
+	done chan error
+}
+
+const atOnce = 32 // events that a poll takes at most
+
+// NewConsumer makes a dispatcher for qlen events, and a consumer of it in mode m. Its
+// receives have slots from 0 to slots-1.
+func NewConsumer(ia *dat.IA, m Mode, qlen, slots int) (*Consumer, error) {
+	c := &Consumer{mode: m, buf: make([]dat.Event, atOnce)}
+	cfg := dat.DispatcherConfig{Mode: m.delivery, QLen: qlen}
+	if m.delivery == dat.ModeCallback {
+		c.give, c.done = make(chan func(dat.Event) bool, 1), make(chan error, 1)
+		cfg.Callback = c.called
+	}
+	var err error
+	if c.d, err = ia.NewDispatcher(cfg); err != nil {
+		return nil, err
+	}
+	if m.Name == PerRequest.Name {
+		for range slots {
+			c.shots = append(c.shots, c.d.NewOneShot())
+		}
+	}
+	return c, nil
+}
+
+// Dispatcher is where the consumer's events come.
+func (c *Consumer) Dispatcher() *dat.Dispatcher { return c.d }
+
+// PostRecv posts a receive, whose event has the slot as its cookie. The slots of
+// successive receives go around.
+func (c *Consumer) PostRecv(e *dat.Endpoint, slot int, seg dat.Segment) error {
+	if c.shots == nil {
+		return e.PostRecv(uint64(slot), 0, seg)
+	}
+	c.dto[0] = dat.DTO{Cookie: uint64(slot), Segment: seg, OneShot: c.shots[slot]}
+	_, err := e.PostRecvBatch(c.dto[:])
+	return err
+}
+
+// Take hands each event to f, until f returns false or an event is of a failure. When f
+// returns false, no further event may be outstanding.
+func (c *Consumer) Take(f func(dat.Event) bool) error { return c.mode.take(c, f) }
+
+func (c *Consumer) poll(f func(dat.Event) bool) error {
+	for {
+		n, err := c.d.Dequeue(c.buf)
+		if err != nil {
+			return err
+		}
+		if more, err := all(c.buf[:n], f); !more {
+			return err
+		}
+		if n == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// all hands events to f, until it returns false.
+func all(events []dat.Event, f func(dat.Event) bool) (more bool, err error) {
+	for i := range events {
+		if err := events[i].Err(); err != nil {
+			return false, err
+		}
+		if !f(events[i]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (c *Consumer) wait(f func(dat.Event) bool) error {
+	ctx := context.Background()
+	for {
+		ev, _, err := c.d.Wait(ctx, 1)
+		if err != nil {
+			return err
+		}
+		if more, err := one(ev, f); !more {
+			return err
+		}
+	}
+}
+
+func one(ev dat.Event, f func(dat.Event) bool) (more bool, err error) {
+	if err := ev.Err(); err != nil {
+		return false, err
+	}
+	return f(ev), nil
+}
+
+func (c *Consumer) receive(f func(dat.Event) bool) error {
+	for ev := range c.d.C() {
+		if more, err := one(ev, f); !more {
+			return err
+		}
+	}
+	return io.ErrUnexpectedEOF
+}
+
+func (c *Consumer) receiveBatches(f func(dat.Event) bool) error {
+	for b := range c.d.Batches() {
+		more, err := all(b.Events(), f)
+		b.Release()
+		if !more {
+			return err
+		}
+	}
+	return io.ErrUnexpectedEOF
+}
+
+func (c *Consumer) receiveEach(f func(dat.Event) bool) error {
+	for {
+		ev := <-c.shots[c.next].C()
+		c.next = (c.next + 1) % len(c.shots)
+		if more, err := one(ev, f); !more {
+			return err
+		}
+	}
+}
+
+func (c *Consumer) iterate(f func(dat.Event) bool) error {
+	for ev := range c.d.Events(context.Background()) {
+		if more, err := one(ev, f); !more {
+			return err
+		}
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// callBack lets the pool's goroutines call f.
+func (c *Consumer) callBack(f func(dat.Event) bool) error {
+	c.give <- f
+	return <-c.done
+}
+
+// called is the dispatcher's callback. Calls come one at a time; the first of a Take
+// waits until Take has said what to call. No Take waits for what the end of a
+// connection flushes.
+func (c *Consumer) called(events []dat.Event) {
+	if c.f == nil {
+		if events[0].Err() != nil {
+			return
+		}
+		c.f = <-c.give
+	}
+	if more, err := all(events, c.f); !more {
+		c.f = nil
+		c.done <- err
+	}
+}

@@ -1,0 +1,104 @@
+// Package report has the results of a benchmark, and shows them to people and tools.
+package report
+
+import (
+	"time"
+
+	"godat/bench/host"
+	"godat/bench/load"
+	"godat/bench/stats"
+)
+
+// Report is all that a benchmark has measured.
+type Report struct {
+	Title    string        `json:"title"`
+	Host     host.Line     `json:"host"`
+	Command  string        `json:"command"`
+	Date     time.Time     `json:"date"`
+	Repeats  int           `json:"repeats"`
+	Duration time.Duration `json:"duration"` // of one repeat of one row, in nanoseconds
+	Own      load.Cost     `json:"own"`
+	Rows     []Row         `json:"rows"`
+}
+
+// Row is one lane under one load.
+type Row struct {
+	Name     string    `json:"name"`   // of the mode or anchor
+	Writes   string    `json:"writes"` // what a program writes
+	Anchor   bool      `json:"anchor"` // no lane of the library's
+	Provider string    `json:"provider,omitempty"`
+	Size     int       `json:"size"`
+	Depth    int       `json:"depth"`
+	Rate     load.Rate `json:"rate"`
+
+	Refused string `json:"refused,omitempty"` // why there are no figures
+	Kept    int    `json:"kept"`              // repeats that count
+	Dropped int    `json:"dropped"`           // repeats that something disturbed
+	// Saturated says that messages were offered faster than they were taken: Latency has
+	// no meaning then.
+	Saturated bool `json:"saturated,omitempty"`
+
+	Latency []Percentile `json:"latency,omitempty"`
+	// Min, Max, Mean and StdDev are those of the latencies of all repeats, in nanoseconds.
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	Mean   float64 `json:"mean"`
+	StdDev float64 `json:"stdDev"`
+
+	PerSecond stats.Estimate `json:"perSecond"` // messages taken
+	Processor stats.Estimate `json:"processor"` // processor time of the process for a message, in nanoseconds
+	Cores     stats.Estimate `json:"cores"`     // processors in use
+	Allocs    stats.Estimate `json:"allocs"`    // of a message
+	Lag       float64        `json:"lag"`       // the poster's 99th percentile behind intended times, in nanoseconds
+	Curve     []Point        `json:"curve,omitempty"`
+	Samples   []Sample       `json:"samples,omitempty"`
+}
+
+// Percentile is a latency that a part of the messages did not exceed.
+type Percentile struct {
+	Percent float64        `json:"percent"`
+	NS      stats.Estimate `json:"ns"`
+}
+
+// Point is a point of the distribution of latencies over all repeats.
+type Point struct {
+	Percent float64 `json:"percent"`
+	NS      int64   `json:"ns"`
+	Count   int64   `json:"count"` // messages up to NS
+}
+
+// Sample is one repeat as it was measured.
+type Sample struct {
+	Count     int64         `json:"count"`
+	Took      time.Duration `json:"took"`
+	P50       int64         `json:"p50"`
+	P99       int64         `json:"p99"`
+	Processor time.Duration `json:"processor"` // without Pacing
+	Pacing    time.Duration `json:"pacing"`
+	Probe     time.Duration `json:"probe"` // how long work that is always the same took beside it
+	Dropped   bool          `json:"dropped"`
+}
+
+// Percents are the percentiles that are estimated. The last has a meaning only with
+// 10 000 messages in a repeat.
+var Percents = []float64{50, 90, 99, 99.9, 99.99}
+
+// At returns the estimate of a percentile; ok is false where there is none.
+func (r *Row) At(percent float64) (e stats.Estimate, ok bool) {
+	for _, p := range r.Latency {
+		if p.Percent == percent {
+			return p.NS, true
+		}
+	}
+	return e, false
+}
+
+// Find returns the row of a name under a rate, with figures; nil if there is none.
+func (r *Report) Find(name string, rate load.Rate) *Row {
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.Name == name && row.Rate == rate && row.Refused == "" {
+			return row
+		}
+	}
+	return nil
+}

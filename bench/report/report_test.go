@@ -1,0 +1,99 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/bench/load"
+	"godat/bench/stats"
+)
+
+// about is an estimate whose interval is 10 % wide.
+func about(x float64) stats.Estimate {
+	return stats.Estimate{Median: x, Low: 0.95 * x, High: 1.05 * x, Sure: true}
+}
+
+func measured(name string, rate load.Rate, p50, cores float64) Row {
+	return Row{
+		Name: name, Size: 64, Depth: 16, Rate: rate, Kept: 7,
+		Latency: []Percentile{{50, about(p50)}, {90, about(2 * p50)}, {99, about(3 * p50)}},
+		Min:     p50 / 2, Max: 10 * p50, Mean: p50, StdDev: p50 / 4,
+		PerSecond: about(1e5), Processor: about(500), Cores: about(cores),
+		Curve:   []Point{{0, int64(p50 / 2), 1}, {50, int64(p50), 500}, {99, int64(3 * p50), 990}, {100, int64(10 * p50), 1000}},
+		Samples: []Sample{{Count: 1000, Took: time.Millisecond, P50: int64(p50), P99: int64(3 * p50), Processor: time.Microsecond}},
+	}
+}
+
+func reportOf(rows ...Row) *Report {
+	return &Report{Repeats: 7, Duration: time.Second, Rows: rows}
+}
+
+func TestTheAnswerComparesAChannelWithPolling(t *testing.T) {
+	r := reportOf(
+		measured(polled, 10_000, 400, 1), measured(channel, 10_000, 900, 0.1),
+		measured(polled, 100_000, 400, 1), measured(channel, 100_000, 500, 0.3),
+		measured(polled, 1e6, 400, 1), measured(channel, 1e6, 600, 1),
+		measured(polled, load.Max, 4000, 2), measured(channel, load.Max, 9000, 2),
+	)
+	assert.Equal(t, "A channel costs +200 ns (600 ns, polled 400 ns) at the median (1M a second), and saves 0.7 cores at 100k a second.", r.Answer())
+}
+
+func TestADifferenceWithinTheIntervalsIsNone(t *testing.T) {
+	r := reportOf(measured(polled, load.Closed, 400, 1), measured(channel, load.Closed, 410, 1))
+	assert.Equal(t, "A channel costs no more than this run can tell (410 ns, polled 400 ns) at the median (closed loop), and saves no core.", r.Answer())
+}
+
+func TestTheAnswerSaysWhyThereIsNone(t *testing.T) {
+	refused := Row{Name: channel, Rate: 1000, Refused: "no"}
+	assert.Equal(t, "What a channel costs could not be measured: no.", reportOf(refused, measured(polled, 1000, 1, 1)).Answer())
+	assert.Contains(t, reportOf(measured(polled, 1000, 1, 1)).Answer(), "no mode channel")
+	saturated := measured(channel, 1000, 1, 1)
+	saturated.Saturated = true
+	assert.Contains(t, reportOf(saturated, measured(polled, 1000, 1, 1)).Answer(), "could not")
+}
+
+func TestEveryFormatHasTheFiguresAndTheRefusals(t *testing.T) {
+	refused := Row{Name: "net.Pipe", Size: 64, Depth: 16, Rate: load.Closed, Refused: "its post waits"}
+	r := reportOf(measured(polled, load.Closed, 400, 1), measured(channel, load.Closed, 1500, 1), refused)
+	for format, want := range map[string][]string{
+		"table":     {"closed loop", "400 ns", "1.5 µs", "net.Pipe refused: its post waits", "bench/README.md"},
+		"perftest":  {"t_typical[usec]", " 64       1000", "0.40", "1.50", "# net.Pipe, closed: its post waits"},
+		"benchstat": {"BenchmarkDelivery/mode=channel/size=64/depth=16/rate=closed-0\t1000\t1000.0 ns/op\t1500 p50-ns"},
+	} {
+		var out bytes.Buffer
+		require.NoError(t, r.Write(&out, format))
+		for _, text := range want {
+			assert.Contains(t, out.String(), text, format)
+		}
+		assert.NotContains(t, out.String(), "NaN", format)
+	}
+}
+
+func TestTheJSONIsTheReport(t *testing.T) {
+	r := reportOf(measured(channel, 10_000, 400, 1), measured(channel, load.Max, 400, 1), measured(polled, load.Closed, 400, 1))
+	var out bytes.Buffer
+	require.NoError(t, r.Write(&out, "json"))
+	var back Report
+	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
+	assert.Equal(t, r, &back)
+}
+
+func TestADroppedRepeatIsNoLineOfBenchstat(t *testing.T) {
+	r := reportOf(measured(channel, load.Closed, 400, 1))
+	r.Rows[0].Samples = append(r.Rows[0].Samples, Sample{Count: 1, Dropped: true})
+	var out bytes.Buffer
+	require.NoError(t, r.Write(&out, "benchstat"))
+	assert.Equal(t, 1, strings.Count(out.String(), "Benchmark"))
+}
+
+func TestDurationsHaveThreeDigits(t *testing.T) {
+	for ns, want := range map[float64]string{0.4: "0 ns", 999: "999 ns", 1234: "1.23 µs", 45_600_000: "45.6 ms", 2e9: "2 s"} {
+		assert.Equal(t, want, duration(ns))
+	}
+}

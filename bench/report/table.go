@@ -1,0 +1,148 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"godat/bench/load"
+	"godat/bench/stats"
+)
+
+// WriteTables writes the answer, a table for each load, and what was refused.
+func (r *Report) WriteTables(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", r.Answer())
+	for _, g := range r.groups() {
+		t := table.NewWriter()
+		t.SetOutputMirror(w)
+		t.SetTitle(g.title)
+		t.Style().Format.Header = text.FormatDefault
+		t.AppendHeader(table.Row{"", "per second", "p50", "±", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"})
+		for _, row := range g.rows {
+			if row.Refused == "" {
+				t.AppendRow(cells(row))
+			}
+		}
+		var right []table.ColumnConfig
+		for i := 2; i <= 12; i++ {
+			right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
+		}
+		t.SetColumnConfigs(right)
+		if t.Length() > 0 {
+			t.Render()
+		} else {
+			fmt.Fprintf(w, "%s: nothing could be measured\n", g.title)
+		}
+		for _, row := range g.rows {
+			if row.Refused != "" {
+				fmt.Fprintf(w, "%s refused: %s\n", row.Name, row.Refused)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%s\n%s\n", r.Host, r.method())
+}
+
+// method says in short how the figures were taken.
+func (r *Report) method() string {
+	kept, dropped := 0, 0
+	for i := range r.Rows {
+		kept, dropped = kept+r.Rows[i].Kept, dropped+r.Rows[i].Dropped
+	}
+	return fmt.Sprintf("Medians of %d repeats of %v by turns, %d of all %d dropped as disturbed; ± is the 95 %% interval, or with under 6 repeats the range.\n"+
+		"Processor time is the whole process's for a message, without the poster's wait for its times. The benchmark itself adds to a message\n"+
+		"2 readings of the clock (%.0f ns each) and an entry in a histogram (%.0f ns). How, and what not to conclude: bench/README.md",
+		r.Repeats, r.Duration, dropped, kept+dropped, r.Own.Clock, r.Own.Record)
+}
+
+// group is the rows of one load.
+type group struct {
+	title string
+	rows  []*Row
+}
+
+func (r *Report) groups() (list []group) {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		title := fmt.Sprintf("%s, %d bytes, %d outstanding", offered(row.Rate), row.Size, row.Depth)
+		at := -1
+		for j := range list {
+			if list[j].title == title {
+				at = j
+			}
+		}
+		if at < 0 {
+			list = append(list, group{title: title})
+			at = len(list) - 1
+		}
+		list[at].rows = append(list[at].rows, row)
+	}
+	return list
+}
+
+func offered(rate load.Rate) string {
+	switch rate {
+	case load.Closed:
+		return "closed loop: the consumer posts"
+	case load.Max:
+		return "as many as another goroutine can post"
+	}
+	return rate.String() + " a second offered"
+}
+
+func cells(r *Row) table.Row {
+	row := table.Row{r.Name, perSecond(r.PerSecond.Median)}
+	if p50, ok := r.At(50); ok {
+		row = append(row, duration(p50.Median), spread(p50))
+	} else if r.Saturated {
+		row = append(row, "saturated", "")
+	} else {
+		row = append(row, "–", "")
+	}
+	for _, percent := range Percents[1:] {
+		if p, ok := r.At(percent); ok {
+			row = append(row, duration(p.Median))
+		} else {
+			row = append(row, "–")
+		}
+	}
+	longest := "–"
+	if r.Max > 0 {
+		longest = duration(r.Max)
+	}
+	return append(row, longest, duration(r.Processor.Median), fmt.Sprintf("%.2f", r.Cores.Median), fmt.Sprintf("%.2f", r.Allocs.Median))
+}
+
+// spread is half the interval of an estimate, in percent of its median.
+func spread(e stats.Estimate) string {
+	if e.Median == 0 || e.Low == e.High {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", 50*(e.High-e.Low)/e.Median)
+}
+
+// duration writes nanoseconds with three digits.
+func duration(ns float64) string {
+	switch d := time.Duration(ns); {
+	case d < time.Microsecond:
+		return fmt.Sprintf("%.0f ns", ns)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.3g µs", ns/1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.3g ms", ns/1e6)
+	}
+	return fmt.Sprintf("%.3g s", ns/1e9)
+}
+
+func perSecond(n float64) string {
+	switch {
+	case n >= 1e6:
+		return fmt.Sprintf("%.2f M", n/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f k", n/1e3)
+	}
+	return fmt.Sprintf("%.0f", n)
+}

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Write writes the report in a format: table, json, benchstat or perftest.
+func (r *Report) Write(w io.Writer, format string) error {
+	switch format {
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	case "benchstat":
+		return r.writeBenchstat(w)
+	case "perftest":
+		return r.writePerftest(w)
+	}
+	r.WriteTables(w)
+	return nil
+}
+
+// writeBenchstat writes a line for each repeat that counts, in the format of Go's
+// benchmarks. benchstat -col /mode compares the modes.
+func (r *Report) writeBenchstat(w io.Writer) error {
+	fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\npkg: godat/bench\ncommit: %s\n", r.Host.OS, r.Host.Arch, r.Host.CPU, r.Host.Commit)
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		name := fmt.Sprintf("BenchmarkDelivery/mode=%s/size=%d/depth=%d/rate=%s-%d",
+			strings.ReplaceAll(row.Name, " ", "-"), row.Size, row.Depth, row.Rate, r.Host.GOMAXPROCS)
+		for _, s := range row.Samples {
+			if s.Dropped || row.Refused != "" {
+				continue
+			}
+			n := float64(max(s.Count, 1))
+			fmt.Fprintf(w, "%s\t%d\t%.1f ns/op", name, s.Count, float64(s.Took)/n)
+			if !row.Saturated {
+				fmt.Fprintf(w, "\t%d p50-ns\t%d p99-ns", s.P50, s.P99)
+			}
+			if s.Processor >= 0 {
+				fmt.Fprintf(w, "\t%.1f cpu-ns/op", float64(s.Processor)/n)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	return nil
+}
+
+// writePerftest writes the columns of perftest's latency programs, one line for each
+// row.
+func (r *Report) writePerftest(w io.Writer) error {
+	fmt.Fprintf(w, "# %s\n", r.Host)
+	fmt.Fprintf(w, "%-9s %-12s %-13s %-13s %-16s %-13s %-15s %-22s %-24s %s\n",
+		" #bytes", "#iterations", "t_min[usec]", "t_max[usec]", "t_typical[usec]", "t_avg[usec]", "t_stdev[usec]",
+		"99% percentile[usec]", "99.9% percentile[usec]", "# mode, rate")
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Refused != "" || len(row.Latency) == 0 {
+			fmt.Fprintf(w, "# %s, %s: %s\n", row.Name, row.Rate, or(row.Refused, "saturated"))
+			continue
+		}
+		at := func(percent float64) string {
+			e, ok := row.At(percent)
+			if !ok {
+				return "-"
+			}
+			return usec(e.Median)
+		}
+		fmt.Fprintf(w, " %-8d %-12d %-13s %-13s %-16s %-13s %-15s %-22s %-24s # %s, %s\n",
+			row.Size, row.count(), usec(row.Min), usec(row.Max), at(50), usec(row.Mean), usec(row.StdDev), at(99), at(99.9), row.Name, row.Rate)
+	}
+	return nil
+}
+
+func usec(ns float64) string { return fmt.Sprintf("%.2f", ns/1e3) }
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// count is how many messages the repeats had that count.
+func (r *Row) count() (n int64) {
+	for _, s := range r.Samples {
+		if !s.Dropped {
+			n += s.Count
+		}
+	}
+	return n
+}

@@ -1,0 +1,73 @@
+// Package stats draws conclusions from repeats: medians, how far they can be trusted,
+// and which repeats something else disturbed.
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Median is the middle value, of an even number of values the upper of the two.
+func Median[T cmp.Ordered](list []T) T {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2]
+}
+
+// Estimate is the median of a figure over repeats, and the interval that has the
+// median of all possible repeats in it with a probability of 95 %.
+type Estimate struct {
+	Median float64 `json:"median"`
+	// Low and High are the interval, if Sure; otherwise they are the least and the
+	// greatest value, because there are too few repeats for the interval.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	Sure bool    `json:"sure"`
+}
+
+const confidence = 0.95
+
+// Of estimates a figure from its value in each repeat. It assumes nothing of how values
+// are distributed: the interval is bounded by two of them. 0 values give NaN.
+func Of(values []float64) Estimate {
+	if len(values) == 0 {
+		return Estimate{Median: math.NaN(), Low: math.NaN(), High: math.NaN()}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	e := Estimate{Median: sorted[n/2], Low: sorted[0], High: sorted[n-1]}
+	if n%2 == 0 {
+		e.Median = (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	if k, ok := rank(n); ok {
+		e.Low, e.High, e.Sure = sorted[k], sorted[n-1-k], true
+	}
+	return e
+}
+
+// rank is how many of n sorted values can be left out at either end, so that the rest
+// still has the true median in it with the demanded confidence. The true median lies
+// below the k-th value if fewer than k of the n values fall below it, which is a matter
+// of n throws of a coin.
+func rank(n int) (k int, ok bool) {
+	outside := 0.0 // the probability that the median lies below sorted[k]
+	for ; k <= n/2; k++ {
+		outside += binomial(n, k)
+		if 2*outside > 1-confidence {
+			break
+		}
+	}
+	return k - 1, k > 0
+}
+
+// binomial is the probability of k heads in n throws of a coin.
+func binomial(n, k int) float64 {
+	p := math.Pow(0.5, float64(n))
+	for i := range k {
+		p *= float64(n-i) / float64(i+1)
+	}
+	return p
+}
+
+// Apart reports whether the intervals of two estimates don't meet.
+func (e Estimate) Apart(other Estimate) bool { return e.High < other.Low || other.High < e.Low }

@@ -1,0 +1,215 @@
+// Package trial measures lanes under loads by turns, and draws a report from it.
+package trial
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"godat/bench/host"
+	"godat/bench/lane"
+	"godat/bench/load"
+	"godat/bench/report"
+	"godat/bench/stats"
+)
+
+// Entry is a lane under a load. What its row says of itself is set; a trial adds the
+// figures.
+type Entry struct {
+	Row report.Row
+	// Open makes the lane, which the trial closes. Entries with the same key share one.
+	Key  string
+	Open func() (lane.Lane, error)
+}
+
+// Plan is what a trial measures.
+type Plan struct {
+	Entries  []Entry
+	Repeats  int
+	Duration time.Duration // of one repeat of one entry
+	// Step, if set, is called after each repeat of each entry.
+	Step func()
+}
+
+// Tolerance is how much longer than the quickest a probe may take, if the repeat beside
+// it is to count.
+const Tolerance = 2.0
+
+// contender is an entry while it is measured.
+type contender struct {
+	Entry
+	driver  *load.Driver
+	results []load.Result
+	probes  []float64
+}
+
+// Run makes all entries take turns: each repeat measures each of them once, so that a
+// machine that becomes slower in the middle changes all. Repeats that something
+// disturbed are dropped, and an entry that too few are left of is refused.
+func (p Plan) Run() (rows []report.Row, err error) {
+	lanes := map[string]lane.Lane{}
+	drivers := map[string]*load.Driver{}
+	defer func() {
+		for _, l := range lanes {
+			if closeErr := l.Close(); err == nil {
+				err = closeErr
+			}
+		}
+	}()
+	var list []*contender
+	for _, e := range p.Entries {
+		l := lanes[e.Key]
+		if l == nil {
+			if l, err = e.Open(); err != nil {
+				return nil, fmt.Errorf("%s: %w", e.Row.Name, err)
+			}
+			lanes[e.Key], drivers[e.Key] = l, load.NewDriver(l)
+		}
+		c := &contender{Entry: e, driver: drivers[e.Key]}
+		if why := load.Refuse(l, p.load(&c.Row)); why != nil {
+			c.Row.Refused = why.Error()
+		}
+		list = append(list, c)
+	}
+	if err := p.measure(list); err != nil {
+		return nil, err
+	}
+	var probes []float64
+	for _, c := range list {
+		probes = append(probes, c.probes...)
+	}
+	for _, c := range list {
+		if c.Row.Refused == "" {
+			c.conclude(probes)
+		}
+		rows = append(rows, c.Row)
+	}
+	return rows, nil
+}
+
+func (p Plan) load(r *report.Row) load.Load {
+	return load.Load{Rate: r.Rate, Depth: r.Depth, Duration: p.Duration}
+}
+
+// measure runs the repeats. The turns before the first warm caches up, and don't count.
+func (p Plan) measure(list []*contender) error {
+	for repeat := -1; repeat < p.Repeats; repeat++ {
+		for _, c := range list {
+			if c.Row.Refused == "" {
+				if err := p.turn(c, repeat < 0); err != nil {
+					return fmt.Errorf("%s: %w", c.Row.Name, err)
+				}
+			}
+			if p.Step != nil {
+				p.Step()
+			}
+		}
+	}
+	return nil
+}
+
+// turn measures one entry once.
+func (p Plan) turn(c *contender, warming bool) error {
+	ld := p.load(&c.Row)
+	if warming {
+		ld.Duration /= 10
+	}
+	before := probe()
+	res, err := c.driver.Run(ld)
+	if err != nil || warming {
+		return err
+	}
+	c.results = append(c.results, res)
+	c.probes = append(c.probes, max(before, probe()))
+	return nil
+}
+
+// probe is how long work takes, in nanoseconds, that is always the same: events through
+// a channel, by one goroutine. Something else on the machine makes it take longer.
+func probe() float64 {
+	ch := make(chan [7]uint64, 64)
+	start := time.Now()
+	for range 400 {
+		for range cap(ch) {
+			ch <- [7]uint64{}
+		}
+		for range cap(ch) {
+			<-ch
+		}
+	}
+	return float64(time.Since(start))
+}
+
+// conclude draws the row's figures from the repeats. all has the probes of all entries.
+func (c *contender) conclude(all []float64) {
+	r := &c.Row
+	limit := Tolerance * slices.Min(all)
+	var kept []load.Result
+	for i, res := range c.results {
+		disturbed := c.probes[i] > limit
+		if !disturbed {
+			kept = append(kept, res)
+		}
+		r.Samples = append(r.Samples, sample(res, c.probes[i], disturbed))
+	}
+	r.Kept, r.Dropped = len(kept), len(c.results)-len(kept)
+	if 2*r.Kept < len(c.results) || r.Kept == 0 {
+		r.Refused = fmt.Sprintf("something else used the processors during %d of %d repeats", r.Dropped, len(c.results))
+		return
+	}
+	figures(r, kept)
+}
+
+func sample(res load.Result, probe float64, dropped bool) report.Sample {
+	return report.Sample{
+		Count: res.Count, Took: res.Took, P50: res.Latency.ValueAtQuantile(50), P99: res.Latency.ValueAtQuantile(99),
+		Processor: res.Processor, Pacing: res.Pacing, Probe: time.Duration(probe), Dropped: dropped,
+	}
+}
+
+// fewest is the least number of messages of a repeat.
+func fewest(results []load.Result) int64 {
+	return slices.MinFunc(results, func(a, b load.Result) int { return cmp.Compare(a.Count, b.Count) }).Count
+}
+
+// figures estimates the row's figures from the repeats that count.
+func figures(r *report.Row, kept []load.Result) {
+	estimate := func(f func(load.Result) float64) stats.Estimate {
+		var values []float64
+		for _, res := range kept {
+			values = append(values, f(res))
+		}
+		return stats.Of(values)
+	}
+	total := kept[0].Latency.Clone()
+	for i, res := range kept {
+		r.Saturated = r.Saturated || res.Saturated
+		r.Lag = max(r.Lag, float64(res.Lag.ValueAtQuantile(99)))
+		if i > 0 {
+			total.Merge(res.Latency)
+		}
+	}
+	count := func(res load.Result) float64 { return float64(max(res.Count, 1)) }
+	r.PerSecond = estimate(func(res load.Result) float64 { return float64(res.Count) / res.Took.Seconds() })
+	r.Allocs = estimate(func(res load.Result) float64 { return math.Round(100*float64(res.Allocs)/count(res)) / 100 })
+	if _, known := host.ProcessorTime(); known {
+		r.Processor = estimate(func(res load.Result) float64 { return float64(res.Processor) / count(res) })
+		r.Cores = estimate(func(res load.Result) float64 { return res.Processor.Seconds() / res.Took.Seconds() })
+	}
+	if r.Saturated {
+		return
+	}
+	r.Min, r.Max, r.Mean, r.StdDev = float64(total.Min()), float64(total.Max()), total.Mean(), total.StdDev()
+	for _, percent := range report.Percents {
+		if beyond := math.Round(float64(fewest(kept)) * (100 - percent)); beyond < 100 {
+			break // not one message of a repeat is beyond it
+		}
+		at := estimate(func(res load.Result) float64 { return float64(res.Latency.ValueAtQuantile(percent)) })
+		r.Latency = append(r.Latency, report.Percentile{Percent: percent, NS: at})
+	}
+	for _, b := range total.CumulativeDistributionWithTicks(5) {
+		r.Curve = append(r.Curve, report.Point{Percent: b.Quantile, NS: b.ValueAt, Count: b.Count})
+	}
+}

@@ -1,0 +1,106 @@
+package trial
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"godat/bench/lane"
+	"godat/bench/load"
+	"godat/bench/report"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+// measured is a repeat of count messages, each of which took latency.
+func measured(count int64, latency time.Duration) load.Result {
+	h := hdrhistogram.New(1, int64(time.Second), 2)
+	_ = h.RecordValues(int64(latency), count)
+	return load.Result{Latency: h, Lag: hdrhistogram.New(1, 1000, 1), Count: count, Took: time.Second, Processor: time.Second / 2}
+}
+
+func contended(probes []float64, results ...load.Result) *contender {
+	return &contender{results: results, probes: probes}
+}
+
+func TestADisturbedRepeatIsDropped(t *testing.T) {
+	c := contended([]float64{10, 25, 11}, measured(100, 20), measured(100, 900), measured(100, 22))
+	c.conclude([]float64{10, 25, 11, 12})
+	p50, ok := c.Row.At(50)
+	require.True(t, ok)
+	assert.InDelta(t, 21, p50.Median, 0.1)
+	assert.Equal(t, 2, c.Row.Kept)
+	assert.Equal(t, 1, c.Row.Dropped)
+	assert.True(t, c.Row.Samples[1].Dropped, "the raw data keep what was dropped")
+	assert.InDelta(t, 0.5, c.Row.Cores.Median, 1e-9)
+}
+
+func TestARowWithoutEnoughUndisturbedRepeatsIsRefused(t *testing.T) {
+	c := contended([]float64{25, 30, 10}, measured(100, 20), measured(100, 21), measured(100, 22))
+	c.conclude([]float64{25, 30, 10})
+	assert.Contains(t, c.Row.Refused, "2 of 3 repeats")
+	assert.Empty(t, c.Row.Latency)
+}
+
+func TestThePercentilesEndWhereARepeatHasTooFewMessages(t *testing.T) {
+	c := contended([]float64{1, 1}, measured(100_000, 20), measured(1000, 20))
+	c.conclude([]float64{1, 1})
+	_, ok := c.Row.At(99.9)
+	assert.True(t, ok)
+	_, ok = c.Row.At(99.99)
+	assert.False(t, ok, "the greatest of 1000 messages is no percentile of 99.99")
+}
+
+func TestASaturatedRowHasNoLatencies(t *testing.T) {
+	over := measured(1000, 20)
+	over.Saturated = true
+	c := contended([]float64{1}, over)
+	c.conclude([]float64{1})
+	assert.True(t, c.Row.Saturated)
+	assert.Empty(t, c.Row.Latency)
+	assert.InDelta(t, 1000, c.Row.PerSecond.Median, 1e-6)
+}
+
+func TestEntriesTakeTurnsAndShareALane(t *testing.T) {
+	opened, steps := 0, 0
+	entry := func(rate load.Rate) Entry {
+		return Entry{
+			Row: report.Row{Name: "raw channel", Size: 64, Depth: 4, Rate: rate}, Key: "one",
+			Open: func() (lane.Lane, error) { opened++; return lane.NewChannel(4), nil },
+		}
+	}
+	p := Plan{Entries: []Entry{entry(load.Closed), entry(load.Max)}, Repeats: 2, Duration: time.Millisecond, Step: func() { steps++ }}
+	rows, err := p.Run()
+	require.NoError(t, err)
+	assert.Equal(t, 1, opened)
+	assert.Equal(t, 6, steps, "two entries, twice and once to warm up")
+	for _, r := range rows {
+		assert.Len(t, r.Samples, 2)
+	}
+}
+
+func TestAnEntryThatCannotBeMeasuredIsRefusedAndTheOthersAreMeasured(t *testing.T) {
+	pipe := Entry{
+		Row: report.Row{Name: "net.Pipe", Size: 64, Depth: 1, Rate: load.Closed}, Key: "pipe",
+		Open: func() (lane.Lane, error) { return lane.NewPipe(64, 1), nil },
+	}
+	channel := Entry{
+		Row: report.Row{Name: "raw channel", Size: 64, Depth: 1, Rate: load.Closed}, Key: "channel",
+		Open: func() (lane.Lane, error) { return lane.NewChannel(1), nil },
+	}
+	rows, err := Plan{Entries: []Entry{pipe, channel}, Repeats: 1, Duration: time.Millisecond}.Run()
+	require.NoError(t, err)
+	assert.Equal(t, load.ErrPostWaits.Error(), rows[0].Refused)
+	assert.Len(t, rows[1].Samples, 1)
+}
+
+func TestALaneThatCannotBeOpenedEndsTheTrial(t *testing.T) {
+	no := errors.New("no")
+	_, err := Plan{Entries: []Entry{{Open: func() (lane.Lane, error) { return nil, no }}}}.Run()
+	assert.ErrorIs(t, err, no)
+}
