@@ -24,7 +24,8 @@ type Adapter struct {
 
 	domain *mem.Domain     // nil: zones are not checked
 	async  *evd.Dispatcher // nil: errors of objects are dropped
-	broke  func(*hw.Cause)
+
+	broke, dropped func(*hw.Cause)
 
 	endpoints *keys.Table[*Endpoint]
 	counters  counters
@@ -66,6 +67,8 @@ type AdapterConfig struct {
 	// Broke is called with the cause when a connection has broken. The token's
 	// holder calls it, so it must not block; nil means that nobody is told.
 	Broke func(*hw.Cause)
+	// Dropped is called as [hw.ListenConfig].OnDrop is; it may be nil.
+	Dropped func(*hw.Cause)
 }
 
 // NewAdapter makes an adapter without endpoints. An interface adapter has one;
@@ -73,7 +76,8 @@ type AdapterConfig struct {
 func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
 	return &Adapter{
-		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, domain: cfg.Domain, async: cfg.Async, broke: cfg.Broke,
+		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, domain: cfg.Domain, async: cfg.Async,
+		broke: cfg.Broke, dropped: cfg.Dropped,
 		endpoints: keys.New[*Endpoint](attr.MaxQPs),
 		eps:       make(map[*Endpoint]struct{}),
 		qps:       make(map[hw.QP]*Endpoint),

@@ -63,7 +63,7 @@ func (p *point) start(op, addr string, qual uint64) error {
 	}
 	asked := p.backlog
 	p.backlog = cmp.Or(asked, defaultBacklog)
-	l, err := a.dev.Listen(hw.ListenConfig{Addr: addr, Qual: qual, Backlog: asked, OnRequest: p.onRequest, OnDrop: a.broke})
+	l, err := a.dev.Listen(hw.ListenConfig{Addr: addr, Qual: qual, Backlog: asked, OnRequest: p.onRequest, OnDrop: a.dropped})
 	if err != nil {
 		wiring(p.to).Feeds().Detach(requestFeed)
 		return wrap(op, err)

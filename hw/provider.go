@@ -224,7 +224,8 @@ type ListenConfig struct {
 	// listener closes may come after Close has returned.
 	OnRequest func(Request) bool
 	// OnDrop, if set, is called when the provider gives up a peer's attempt whose request
-	// is not complete, because there are too many. It must not block.
+	// is not complete, because there are too many or the system lacks what a connection
+	// takes, and when it begins to fail to take attempts at all. It must not block.
 	OnDrop func(*Cause)
 }
 

@@ -9,11 +9,11 @@ import (
 	"godat/hw"
 )
 
-// breaksPerSecond is how many broken connections are logged in a second. A peer can
-// break as many as it likes.
+// breaksPerSecond is how many broken and dropped connections are logged in a second. A
+// peer can break as many as it likes.
 const breaksPerSecond = 10
 
-// breakLog logs why connections broke.
+// breakLog logs why connections broke, and why listeners dropped some that had not begun.
 type breakLog struct {
 	log  *zap.Logger
 	pool *pool
@@ -24,13 +24,19 @@ type breakLog struct {
 	skipped int       // since the last line
 }
 
-// broke logs one broken connection, unless this second has had its lines: then the next
-// line says how many connections were left out. It does not block: a task of the pool
-// writes the line, because the caller is in the middle of the endpoint's work.
-func (b *breakLog) broke(cause *hw.Cause) {
+// broke logs a connection that broke.
+func (b *breakLog) broke(cause *hw.Cause) { b.write("connection broke", cause) }
+
+// dropped logs what a listener gave up.
+func (b *breakLog) dropped(cause *hw.Cause) { b.write("connection attempt dropped", cause) }
+
+// write logs one connection, unless this second has had its lines: then the next line
+// says how many connections were left out. It does not block: a task of the pool writes
+// the line, because the caller is in the middle of the endpoint's or listener's work.
+func (b *breakLog) write(message string, cause *hw.Cause) {
 	skipped, ok := b.admit(time.Now())
 	if ok && b.pool.upcall(func() {
-		b.log.Warn("connection broke", zap.Error(cause), zap.Int("left out", skipped))
+		b.log.Warn(message, zap.Error(cause), zap.Int("left out", skipped))
 	}) != nil {
 		b.mu.Lock()
 		b.skipped += skipped + 1

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -139,6 +140,21 @@ func TestABrokenConnectionSaysWhyOnBothSidesAndInTheLog(t *testing.T) {
 			assert.Contains(t, line.ContextMap()["error"], "found ")
 		}
 	})
+}
+
+func TestAnAttemptThatAListenerDropsIsLogged(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	ia := open(t, "iwarp:127.0.0.1", WithLogger(zap.New(core)), WithParams(map[string]string{"halfopen": "1"}))
+	ln, err := ia.Listen(t.Context(), "", ConnConfig{})
+	require.NoError(t, err)
+	for range 2 { // the second silent connection takes the place of the first
+		c, err := net.Dial("tcp", ln.Addr())
+		require.NoError(t, err)
+		defer c.Close()
+	}
+	require.Eventually(t, func() bool { return logs.Len() == 1 }, 20*time.Second, time.Millisecond)
+	assert.Equal(t, "connection attempt dropped", logs.All()[0].Message)
+	assert.Contains(t, logs.All()[0].ContextMap()["error"], "halfopen")
 }
 
 func TestAnOrderlyEndNamesTheSideThatEndedItAndIsNotLogged(t *testing.T) {

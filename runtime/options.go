@@ -47,8 +47,9 @@ func WithParams(params map[string]string) Option {
 }
 
 // WithLogger sets the adapter's logger. The adapter logs its opening and closing,
-// connections that break, and errors that belong to no call; it logs nothing on the
-// data path. Without the option it logs nothing at all.
+// connections that break, attempts that a listener drops because there are too many or
+// no descriptor is left, and errors that belong to no call; it logs nothing on the data
+// path. Without the option it logs nothing at all.
 func WithLogger(log *zap.Logger) Option {
 	return func(c *config) {
 		if log != nil {

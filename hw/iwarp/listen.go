@@ -26,6 +26,10 @@ type listener struct {
 
 	startups *startups
 	greeting sync.WaitGroup // goroutines that run greet
+
+	// Owned by the goroutine of serve, which Listen starts.
+	spare   spare
+	failing bool // the last accept failed, and was reported
 }
 
 // Listen listens at cfg.Addr, or at the device's address if that is empty. It offers
@@ -57,6 +61,7 @@ func (d *device) Listen(cfg hw.ListenConfig) (hw.Listener, error) {
 		dev: d, ln: ln, qual: portOf(ln.Addr(), cfg.Qual), onRequest: cfg.OnRequest,
 		quit: make(chan struct{}), done: make(chan struct{}), startups: newStartups(&d.set, &cfg),
 	}
+	_ = l.spare.take() // without one, peers wait as long as descriptors are scarce
 	go l.serve()
 	return l, nil
 }
@@ -109,20 +114,71 @@ func (l *listener) Close() error {
 // serve is the listener's goroutine.
 func (l *listener) serve() {
 	defer close(l.done)
+	defer l.spare.give()
+	for {
+		conn := l.accept()
+		if conn == nil {
+			return
+		}
+		s := l.admit(conn)
+		if s == nil {
+			_ = conn.Close()
+			return
+		}
+		l.greeting.Add(1)
+		go l.greet(s)
+	}
+}
+
+// acceptAgain is the time after which an accept that failed is tried again.
+const acceptAgain = 10 * time.Millisecond
+
+// accept returns the next connection, or nil if the listener is closed.
+//
+// While descriptors are scarce it refuses each peer at once, in the place of the spare
+// descriptor. The system may refuse an accept before any peer has come, and the next
+// accept, which has the place of the spare, then waits for one. So only when a connection
+// is there does accept decide whether to refuse it: it does if there is no spare again.
+func (l *listener) accept() net.Conn {
 	for {
 		conn, err := l.ln.Accept()
 		switch {
 		case err == nil:
-			if s := l.admit(conn); s != nil {
-				l.greeting.Add(1)
-				go l.greet(s)
-				continue
+			scarce := l.spare.take()
+			if !isScarce(scarce) {
+				l.failing = false
+				return conn
 			}
+			l.drop(&hw.Cause{
+				Layer: hw.LayerTCP, Local: conn.LocalAddr(), Remote: conn.RemoteAddr(), Err: scarce,
+				Text: "closed a connection at once: this process or the system has no file descriptor left (ulimit -n)",
+			})
 			_ = conn.Close()
-			return
-		case !l.await(10 * time.Millisecond): // out of descriptors, say, or closed; Close closes quit
-			return
+			_ = l.spare.take()
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case isScarce(err) && l.spare.give():
+		default:
+			l.report(err)
+			if !l.await(acceptAgain) {
+				return nil
+			}
 		}
+	}
+}
+
+// report reports an accept that failed, unless the one before it failed too.
+func (l *listener) report(err error) {
+	if !l.failing {
+		l.failing = true
+		l.drop(&hw.Cause{Layer: hw.LayerTCP, Local: l.ln.Addr(), Err: err})
+	}
+}
+
+// drop tells the listener's owner of a peer that the listener gives up.
+func (l *listener) drop(c *hw.Cause) {
+	if l.startups.onDrop != nil {
+		l.startups.onDrop(c)
 	}
 }
 
