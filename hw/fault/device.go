@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -18,7 +19,7 @@ type device struct {
 	worker    worker
 
 	mu   sync.Mutex
-	srqs []*sharedQueue // by index; closed ones are nil
+	srqs []*sharedQueue
 	cqs  []*completionQueue
 	turn int // where the next poll begins
 	// polling says that the poller is inside Poll. Before it returns, it finds the
@@ -38,7 +39,7 @@ func (d *device) dress() hw.Device {
 	p, isPolled := d.Device.(hw.Polled)
 	s, isShared := d.Device.(hw.SharedReceiver)
 	b, isBinder := d.Device.(hw.Binder)
-	withPolled, withShared, withBinder := polled{d}, shared{d, s}, binder{d, b}
+	withPolled, withShared, withBinder := polled{p, d}, shared{d, s}, binder{d, b}
 	d.polled = p
 	switch {
 	case isPolled && isShared && isBinder:
@@ -147,29 +148,20 @@ func (b binder) NewWindow(zone hw.Zone, qp hw.QP) (hw.Window, error) {
 
 // onAsync passes an event on, with the wrapper in place of the inner object.
 func (d *device) onAsync(ev hw.AsyncEvent) {
-	if ev.QP != nil {
-		for _, q := range d.queuePairs() {
-			if q != nil && q.inner == ev.QP {
-				ev.QP = q
-				break
-			}
-		}
-	}
 	d.mu.Lock()
-	if ev.CQ != nil {
-		for _, c := range d.cqs {
-			if c.CQ == ev.CQ {
-				ev.CQ = c
-				break
-			}
+	for _, q := range d.queuePairs() {
+		if q != nil && q.inner == ev.QP {
+			ev.QP = q
 		}
 	}
-	if ev.SRQ != nil {
-		for _, s := range d.srqs {
-			if s != nil && s.SRQ == ev.SRQ {
-				ev.SRQ = s
-				break
-			}
+	for _, c := range d.cqs {
+		if c.CQ == ev.CQ {
+			ev.CQ = c
+		}
+	}
+	for _, s := range d.srqs {
+		if s.SRQ == ev.SRQ {
+			ev.SRQ = s
 		}
 	}
 	d.mu.Unlock()
@@ -184,7 +176,7 @@ func (d *device) queuePairs() []*queuePair {
 }
 
 // An id that the inner device gets is kind | index | number, where the index is that of
-// a queue pair or of a shared receive queue.
+// a queue pair.
 const (
 	idKindShift  = 62
 	idIndexShift = 32
@@ -207,24 +199,17 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	qps := append([]*queuePair(nil), d.queuePairs()...)
-	q := &queuePair{dev: d, cfg: cfg, index: len(qps), number: uint64(d.fault.qps.Add(1))}
-	for i, o := range qps {
-		if o == nil {
-			q.index = i
-			break
-		}
+	qps := slices.Clone(d.queuePairs())
+	q := &queuePair{dev: d, cfg: cfg, index: slices.Index(qps, nil), number: uint64(d.fault.qps.Add(1))}
+	if q.index < 0 {
+		q.index, qps = len(qps), append(qps, nil)
 	}
 	inner, err := d.Device.NewQP(q.innerConfig())
 	if err != nil {
 		return nil, err
 	}
 	q.inner = inner
-	if q.index == len(qps) {
-		qps = append(qps, q)
-	} else {
-		qps[q.index] = q
-	}
+	qps[q.index] = q
 	d.qps.Store(&qps)
 	return q, nil
 }
@@ -233,7 +218,7 @@ func (d *device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
 func (d *device) forget(q *queuePair) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	qps := append([]*queuePair(nil), d.queuePairs()...)
+	qps := slices.Clone(d.queuePairs())
 	qps[q.index] = nil
 	d.qps.Store(&qps)
 }

@@ -174,6 +174,5 @@ func (f *Provider) Open(cfg hw.OpenConfig) (hw.Device, error) {
 		return nil, err
 	}
 	d.Device, d.attr = inner, inner.Attr()
-	d.worker.start()
 	return d.dress(), nil
 }

@@ -1,6 +1,10 @@
 package fault
 
-import "godat/hw"
+import (
+	"slices"
+
+	"godat/hw"
+)
 
 // completionQueue wraps a completion queue. Completions wait in it until the owner
 // polls.
@@ -33,21 +37,20 @@ func (c *completionQueue) Close() error {
 	}
 	c.dev.mu.Lock()
 	defer c.dev.mu.Unlock()
-	for i, o := range c.dev.cqs {
-		if o == c {
-			c.dev.cqs = append(c.dev.cqs[:i], c.dev.cqs[i+1:]...)
-			break
-		}
-	}
+	c.dev.cqs = slices.DeleteFunc(c.dev.cqs, func(o *completionQueue) bool { return o == c })
 	return nil
 }
 
-// polled implements [hw.Polled] for a wrapped device.
-type polled struct{ d *device }
+// polled implements [hw.Polled] for a wrapped device. Arm, Wait and Wake are the inner
+// device's.
+type polled struct {
+	hw.Polled
+	d *device
+}
 
 // NewCQ implements [hw.Polled].
 func (p polled) NewCQ(cfg hw.CQConfig) (hw.CQ, error) {
-	inner, err := p.d.polled.NewCQ(cfg)
+	inner, err := p.Polled.NewCQ(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func (p polled) Poll(wcs []hw.WC) int {
 			return n
 		}
 		d.mu.Unlock()
-		n := d.polled.Poll(wcs)
+		n := p.Polled.Poll(wcs)
 		for _, wc := range wcs[:n] {
 			d.route(wc)
 		}
@@ -115,12 +118,3 @@ func (d *device) takeOut(wcs []hw.WC) (n int) {
 	}
 	return n
 }
-
-// Arm implements [hw.Polled].
-func (p polled) Arm() error { return p.d.polled.Arm() }
-
-// Wait implements [hw.Polled].
-func (p polled) Wait() error { return p.d.polled.Wait() }
-
-// Wake implements [hw.Polled].
-func (p polled) Wake() { p.d.polled.Wake() }

@@ -61,7 +61,7 @@ func (q *queuePair) innerConfig() hw.QPConfig {
 		cfg.SRQ, cfg.Number = s.SRQ, uint32(q.index)
 	}
 	if cfg.Facts != nil {
-		cfg.Facts = facts{q}
+		cfg.Facts = facts{cfg.Facts, q}
 	}
 	cfg.SendEnd = makeID(idEnd, q.index, uint32(sending))
 	cfg.RecvEnd = makeID(idEnd, q.index, uint32(receiving))
@@ -315,7 +315,10 @@ func (q *queuePair) refuseAlive(op string) error {
 }
 
 // facts passes facts on to the owner.
-type facts struct{ q *queuePair }
+type facts struct {
+	hw.Facts // the owner's
+	q        *queuePair
+}
 
 // Established implements [hw.Facts].
 func (f facts) Established(info hw.ConnInfo) {
@@ -324,13 +327,8 @@ func (f facts) Established(info hw.ConnInfo) {
 	when := f.q.ops
 	f.q.mu.Unlock()
 	if !f.q.dev.fault.hits(LoseEstablished, f.q.number, when) {
-		f.q.cfg.Facts.Established(info)
+		f.Facts.Established(info)
 	}
-}
-
-// Refused implements [hw.Facts].
-func (f facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
-	f.q.cfg.Facts.Refused(why, private, cause)
 }
 
 // Down implements [hw.Facts]. When a fault broke the connection, settle tells the owner,
@@ -341,6 +339,6 @@ func (f facts) Down(why hw.Reason, cause *hw.Cause) {
 	f.q.down = true
 	f.q.mu.Unlock()
 	if !told {
-		f.q.cfg.Facts.Down(why, cause)
+		f.Facts.Down(why, cause)
 	}
 }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"slices"
 	"sync"
 
 	"godat/hw"
@@ -21,7 +22,6 @@ func (s shared) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 	q := &sharedQueue{SRQ: inner, dev: s.d}
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
-	q.index = len(s.d.srqs)
 	s.d.srqs = append(s.d.srqs, q)
 	return q, nil
 }
@@ -30,8 +30,7 @@ func (s shared) NewSRQ(cfg hw.SRQConfig) (hw.SRQ, error) {
 // no fault: the inner device decides which queue pair takes a receive.
 type sharedQueue struct {
 	hw.SRQ
-	dev   *device
-	index int
+	dev *device
 
 	mu   sync.Mutex
 	ids  []uint64 // the owner's ids, by number
@@ -40,10 +39,10 @@ type sharedQueue struct {
 
 // PostRecv implements [hw.SRQ].
 func (s *sharedQueue) PostRecv(wrs []hw.RecvWR) (int, error) {
-	own := append([]hw.RecvWR(nil), wrs...)
+	own := slices.Clone(wrs)
 	s.mu.Lock()
 	for i := range own {
-		own[i].ID = makeID(idSRQ, s.index, s.rename(own[i].ID))
+		own[i].ID = makeID(idSRQ, 0, s.rename(own[i].ID))
 	}
 	s.mu.Unlock()
 	n, err := s.SRQ.PostRecv(own)
@@ -80,6 +79,6 @@ func (s *sharedQueue) Close() error {
 	}
 	s.dev.mu.Lock()
 	defer s.dev.mu.Unlock()
-	s.dev.srqs[s.index] = nil
+	s.dev.srqs = slices.DeleteFunc(s.dev.srqs, func(o *sharedQueue) bool { return o == s })
 	return nil
 }
