@@ -215,7 +215,7 @@ func (r *request) withdraw() {
 func (q *queuePair) refused(why hw.Reason, private []byte, cause *hw.Cause) {
 	q.state = stateRefused
 	q.dev.clearDeadline(q)
-	q.addFact(fact{kind: factRefused, why: why, private: private, cause: cause})
+	q.addFact(fact{call: func(f hw.Facts) { f.Refused(why, private, cause) }})
 }
 
 // connected makes the initiator's side up. The acceptor's engine makes the acceptor's
@@ -229,9 +229,9 @@ func (q *queuePair) connected(r *request) {
 	p.peer, p.confirmed = q, true
 	p.readsOut, p.readsIn = q.readsIn, q.readsOut
 	p.dev.schedule(p)
-	q.addFact(fact{kind: factEstablished, info: hw.ConnInfo{
+	q.established(hw.ConnInfo{
 		Local: r.remote, Remote: r.local, ReadsIn: q.readsIn, ReadsOut: q.readsOut, Private: r.answerPrivate,
-	}})
+	})
 }
 
 // accepting is the work of a queue pair that has accepted: it makes the acceptor's side
@@ -241,9 +241,7 @@ func (q *queuePair) accepting() (more bool) {
 	switch {
 	case q.confirmed:
 		q.state = stateUp
-		q.addFact(fact{kind: factEstablished, info: hw.ConnInfo{
-			Local: r.local, Remote: r.remote, ReadsIn: q.readsIn, ReadsOut: q.readsOut,
-		}})
+		q.established(hw.ConnInfo{Local: r.local, Remote: r.remote, ReadsIn: q.readsIn, ReadsOut: q.readsOut})
 	case r.from == nil:
 		q.refused(hw.ReasonUnreachable, nil, &hw.Cause{
 			Text: "the peer gave up before it was accepted", Found: hw.SidePeer, Local: r.local, Remote: r.remote,

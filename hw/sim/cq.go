@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -79,12 +80,7 @@ func (c *completionQueue) Close() error {
 	d.queues.mu.Lock()
 	defer d.queues.mu.Unlock()
 	d.queues.ready.Add(-int64(c.tail - c.head))
-	for i, o := range d.queues.cqs {
-		if o == c {
-			d.queues.cqs = append(d.queues.cqs[:i], d.queues.cqs[i+1:]...)
-			break
-		}
-	}
+	d.queues.cqs = slices.DeleteFunc(d.queues.cqs, func(o *completionQueue) bool { return o == c })
 	return nil
 }
 

@@ -35,8 +35,7 @@ type Device struct {
 	// Guarded by sim.mu.
 	rng       *rand.Rand
 	steps     uint64
-	first     *queuePair // the run queue: queue pairs with work
-	last      *queuePair
+	runnable  []*queuePair // queue pairs with work, in the order of their turns
 	timed     []*queuePair // queue pairs with a deadline
 	arrivals  []*request   // requests that no listener of this device got yet
 	offered   []*request   // requests that a listener of this device got and did not answer

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -57,10 +58,11 @@ func (d *Device) step() bool {
 		d.arrive()
 		return true
 	}
-	q := d.pop()
-	if q == nil {
+	if len(d.runnable) == 0 {
 		return false
 	}
+	q := d.runnable[0]
+	d.runnable, q.queued = slices.Delete(d.runnable, 0, 1), false
 	if q.wait > 0 {
 		q.wait--
 		d.push(q)
@@ -92,25 +94,8 @@ func (d *Device) delay() int {
 }
 
 func (d *Device) push(q *queuePair) {
-	q.queued, q.nextRun = true, nil
-	if d.last == nil {
-		d.first = q
-	} else {
-		d.last.nextRun = q
-	}
-	d.last = q
-}
-
-func (d *Device) pop() *queuePair {
-	q := d.first
-	if q == nil {
-		return nil
-	}
-	if d.first = q.nextRun; d.first == nil {
-		d.last = nil
-	}
-	q.queued, q.nextRun = false, nil
-	return q
+	q.queued = true
+	d.runnable = append(d.runnable, q)
 }
 
 func (d *Device) wakeEngine() {
@@ -133,12 +118,7 @@ func (d *Device) clearDeadline(q *queuePair) {
 		return
 	}
 	q.deadline = time.Time{}
-	for i, o := range d.timed {
-		if o == q {
-			d.timed = append(d.timed[:i], d.timed[i+1:]...)
-			break
-		}
-	}
+	d.timed = slices.DeleteFunc(d.timed, func(o *queuePair) bool { return o == q })
 }
 
 func (d *Device) nextDeadline() (next time.Time) {

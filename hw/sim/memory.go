@@ -6,53 +6,13 @@ import (
 	"godat/hw"
 )
 
-// keyTable is the table of registered regions of a Provider. A local key is
-// index<<8 | generation; a remote key also has the top bit set, so that neither is valid
-// as the other.
-type keyTable struct {
-	entries []keyEntry
-	free    []uint32 // indexes, first in first out
-}
-
-type keyEntry struct {
-	mr  *region
-	gen uint8
-}
-
+// A local key is a number that no other region has had: the next multiple of keyStep,
+// modulo 2^31, so that a key that is a little wrong is nobody's. The remote key of the
+// same region has the top bit set, too, so that neither is valid as the other.
 const (
-	keyRemote     = 1 << 31
-	keyGeneration = 0xff
-	keyIndexShift = 8
-	keysKept      = 32 // number of freed indexes that stay unused
+	keyRemote = 1 << 31
+	keyStep   = 0x9e3779b1
 )
-
-func (t *keyTable) insert(mr *region) (key uint32) {
-	var i uint32
-	if len(t.free) > keysKept {
-		i, t.free = t.free[0], t.free[1:]
-	} else {
-		i = uint32(max(len(t.entries), 1)) // index 0 is never used
-		t.entries = append(t.entries, make([]keyEntry, int(i)+1-len(t.entries))...)
-	}
-	e := &t.entries[i]
-	e.gen++
-	e.mr = mr
-	return i<<keyIndexShift | uint32(e.gen)
-}
-
-func (t *keyTable) lookup(key uint32) *region {
-	i := key >> keyIndexShift
-	if uint64(i) >= uint64(len(t.entries)) || uint32(t.entries[i].gen) != key&keyGeneration {
-		return nil
-	}
-	return t.entries[i].mr
-}
-
-func (t *keyTable) remove(key uint32) {
-	i := key >> keyIndexShift
-	t.entries[i].mr = nil
-	t.free = append(t.free, i)
-}
 
 // zone implements [hw.Zone].
 type zone struct {
@@ -127,7 +87,7 @@ func (m *region) Deregister() error {
 		return hw.Errorf("sim.MR.Deregister", hw.InvalidHandle, hw.HandleLMR, "deregistered twice")
 	}
 	m.dead = true
-	s.regions.remove(m.key)
+	delete(s.regions, m.key)
 	for m.busy > 0 {
 		m.dev.unbusy.Wait()
 	}
@@ -150,7 +110,9 @@ func (d *Device) Register(in hw.Zone, mem []byte, priv hw.Privileges) (hw.MR, er
 	}
 	m := &region{dev: d, zone: z, mem: mem, priv: priv}
 	m.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
-	m.key = d.sim.regions.insert(m)
+	d.sim.lastKey += keyStep
+	m.key = d.sim.lastKey &^ keyRemote
+	d.sim.regions[m.key] = m
 	z.users++
 	d.children++
 	return m, nil
@@ -180,7 +142,7 @@ func (s *span) find(e hw.SGE) *region {
 	if s.far != (key&keyRemote != 0) {
 		return nil
 	}
-	m := s.dev.sim.regions.lookup(key &^ keyRemote)
+	m := s.dev.sim.regions[key&^keyRemote]
 	if m == nil || m.dev != s.dev || m.zone != s.zone || s.need&^m.grants() != 0 {
 		return nil
 	}

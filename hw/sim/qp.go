@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,8 +40,7 @@ type queuePair struct {
 	endsPolled atomic.Int32 // how many of the two OpEnds the owner has polled
 
 	// The engine's run queue; guarded by dev.sim.mu, as is the rest.
-	nextRun  *queuePair
-	queued   bool
+	queued   bool // in dev.runnable
 	wait     int
 	deadline time.Time
 
@@ -62,26 +62,14 @@ type queuePair struct {
 	readsOut  int        // as agreed with the peer
 	readsIn   int
 
-	facts  [3]fact // facts that the engine still has to tell, the oldest first
-	nfacts int
+	facts []fact // facts that the engine still has to tell, the oldest first
 }
 
-// fact is one call of a method of hw.Facts.
+// fact is one call of a method of hw.Facts, and what follows it.
 type fact struct {
-	kind    factKind
-	why     hw.Reason
-	private []byte
-	cause   *hw.Cause
-	info    hw.ConnInfo
+	call func(hw.Facts)
+	then func() // nil for nothing; runs with sim.mu held
 }
-
-type factKind uint8
-
-const (
-	factEstablished factKind = iota
-	factRefused
-	factDown
-)
 
 // NewQP implements [hw.Device].
 func (d *Device) NewQP(cfg hw.QPConfig) (hw.QP, error) {
@@ -224,8 +212,7 @@ func (q *queuePair) over() bool {
 
 // addFact queues a fact. The device's engine tells it later, with no lock held.
 func (q *queuePair) addFact(f fact) {
-	q.facts[q.nfacts] = f
-	q.nfacts++
+	q.facts = append(q.facts, f)
 	q.dev.schedule(q)
 }
 
@@ -234,26 +221,24 @@ func (q *queuePair) tell() {
 	f := q.facts[0]
 	mu := &q.dev.sim.mu
 	mu.Unlock()
-	switch f.kind {
-	case factEstablished:
-		q.cfg.Facts.Established(f.info)
-	case factRefused:
-		q.cfg.Facts.Refused(f.why, f.private, f.cause)
-	case factDown:
-		q.cfg.Facts.Down(f.why, f.cause)
-	}
+	f.call(q.cfg.Facts)
 	mu.Lock()
 	// The fact stays in facts until the call has returned: the queues don't end while
 	// there are facts to tell.
-	copy(q.facts[:], q.facts[1:])
-	q.nfacts--
-	q.facts[q.nfacts] = fact{}
-	if f.kind == factEstablished {
-		q.held = false
-		if q.peer != nil {
+	q.facts = slices.Delete(q.facts, 0, 1)
+	if f.then != nil {
+		f.then()
+	}
+}
+
+// established queues the fact Established. Afterwards the queue pair takes the peer's
+// messages, and the peer's engine may send them.
+func (q *queuePair) established(info hw.ConnInfo) {
+	q.addFact(fact{func(f hw.Facts) { f.Established(info) }, func() {
+		if q.held = false; q.peer != nil {
 			q.peer.dev.schedule(q.peer)
 		}
-	}
+	}})
 }
 
 // disconnect separates the queue pair from its peer and notifies the peer that the connection
@@ -279,7 +264,7 @@ func (q *queuePair) down(why hw.Reason, cause *hw.Cause) {
 	}
 	q.state = stateDown
 	q.dev.clearDeadline(q)
-	q.addFact(fact{kind: factDown, why: why, cause: cause})
+	q.addFact(fact{call: func(f hw.Facts) { f.Down(why, cause) }})
 }
 
 // fail breaks the connection on both sides because an operation completed with status.

@@ -60,7 +60,8 @@ type Provider struct {
 	names     map[string]int // number of open devices by name
 	listeners map[service]*listener
 	lastQual  uint64
-	regions   keyTable
+	regions   map[uint32]*region // by local key
+	lastKey   uint32
 
 	violations []string
 }
@@ -105,6 +106,7 @@ func New(cfg Config) *Provider {
 		cfg:       cfg,
 		names:     make(map[string]int),
 		listeners: make(map[service]*listener),
+		regions:   make(map[uint32]*region),
 		lastQual:  defaultQual,
 	}
 }

@@ -10,7 +10,7 @@ import (
 // queue pair's own engine calls it with sim.mu held; work releases it while it copies
 // memory and while it tells a fact.
 func (q *queuePair) work() (more bool) {
-	if q.nfacts > 0 {
+	if len(q.facts) > 0 {
 		q.tell()
 		return true
 	}
