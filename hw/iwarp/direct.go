@@ -10,9 +10,10 @@ import (
 // payload, and over a copy, because the program may write to the memory meanwhile.
 const directMin = 8 << 10
 
-// direct takes an incomplete FPDU of which b has come, and reads the rest straight into
-// memory. It returns false if the FPDU is to be read into the buffer instead.
-func (r *receiver) direct(b []byte, length int) (done bool, err error) {
+// beginDirect begins an incomplete FPDU of which b has come, so that the rest of its
+// payload is read straight into memory. It returns false if the FPDU is to be read into
+// the buffer instead.
+func (r *receiver) beginDirect(b []byte, length int) (begun bool, err error) {
 	if r.staged() || r.link.agreed.crc || !r.heard || r.need-len(b) < directMin {
 		return false, nil
 	}
@@ -31,86 +32,61 @@ func (r *receiver) direct(b []byte, length int) (done bool, err error) {
 	if !carries(r.h.Opcode) {
 		return false, nil
 	}
-	if err := r.placeDirect(r.h, b, n, length); err != nil {
-		return false, err
+	if err := r.placeDirect(b, n, length); err != nil {
+		return false, r.fault(err, b, length)
 	}
 	return true, nil
 }
 
-// placeDirect places the payload behind header h, which has n octets, in a ULPDU of
-// length octets of which b has come.
-func (r *receiver) placeDirect(h wire.Header, b []byte, n, length int) error {
-	if err := r.begin(&h, length-n); err != nil {
-		return r.fault(err, b, length)
+// placeDirect places what has come of the payload behind the header, which has n octets,
+// in a ULPDU of length octets of which b has come. The buffer keeps the header, for a
+// Terminate, and takes the octets behind the payload.
+func (r *receiver) placeDirect(b []byte, n, length int) error {
+	if err := r.begin(&r.h, length-n); err != nil {
+		return err
 	}
 	have := b[n:min(len(b), length)]
 	if !r.store(have) {
-		return r.fault(r.storeFault(h.Opcode), b, length)
+		return r.storeFault(r.h.Opcode)
 	}
-	// The buffer keeps the header, for a Terminate, and takes the octets behind the
-	// payload.
+	r.directing, r.length, r.payload = true, length, length-n
 	r.left = length - n - len(have)
 	r.in.w = r.in.r + wire.FPDULengthSize + n
-	trailer, ulpdu := r.in.w, r.in.bytes()[wire.FPDULengthSize:]
-	if err := r.readDirect(); err != nil {
-		return err
-	}
+	r.trailer = r.in.w
+	r.need = 0 // so that no read moves the octets in the buffer
+	return nil
+}
+
+// finishDirect ends the FPDU, if all of it has come.
+func (r *receiver) finishDirect() (done bool, err error) {
+	ulpdu := r.in.buf[r.in.r+wire.FPDULengthSize : r.trailer]
 	if r.dead {
 		r.dead = false
-		return r.fault(r.storeFault(h.Opcode), ulpdu, length)
+		return false, r.fault(r.storeFault(r.h.Opcode), ulpdu, r.length)
 	}
-	for {
-		k, err := wire.ParseTrailer(r.in.buf[trailer:r.in.w], length, 0, false)
-		switch err {
-		case nil:
-			if err = r.finishSegment(&h, length-n); err != nil {
-				return r.fault(err, ulpdu, length)
-			}
-			r.in.r = trailer + k
-			return nil
-		case wire.ErrIncomplete:
-			if err = r.more(); err != nil {
-				return err
-			}
-		default:
-			return r.fault(err, nil, 0)
-		}
+	if r.left > 0 {
+		return false, nil
 	}
+	n, err := wire.ParseTrailer(r.in.buf[r.trailer:r.in.w], r.length, 0, false)
+	switch err {
+	case nil:
+	case wire.ErrIncomplete:
+		return false, nil
+	default:
+		return false, r.fault(err, nil, 0)
+	}
+	r.directing = false
+	if err = r.finishSegment(&r.h, r.payload); err != nil {
+		return false, r.fault(err, ulpdu, r.length)
+	}
+	r.in.r = r.trailer + n
+	return true, nil
 }
 
-// more reads more of an FPDU into the buffer, which has room.
-func (r *receiver) more() error {
-	r.own.Check()
-	r.emit()
-	r.need = 0 // so that fill does not move the octets in the buffer
-	if err := r.fill(); err != nil {
-		return r.readEnded(err)
-	}
-	return nil
-}
-
-// readDirect reads the r.left octets of a payload to dst, and the octets behind them into
-// the buffer.
-func (r *receiver) readDirect() error {
-	r.own.Check()
-	for r.left > 0 && !r.dead {
-		r.err = nil
-		err := r.raw.Read(r.directFn)
-		if err == nil {
-			err = r.err
-		}
-		if err != nil {
-			if err = r.readEnded(err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// doDirect reads what has come, and returns false to wait for more. It looks the memory
-// up each time, and touches none while the receiver waits.
-func (r *receiver) doDirect(fd uintptr) bool {
+// readDirect reads what has come: the r.left octets of a payload to dst, and the octets
+// behind them into the buffer. It looks the memory up each time, and touches none while
+// the receiver waits; again means that nothing has come.
+func (r *receiver) readDirect(fd int) (again bool) {
 	r.own.Check()
 	r.touch.Add(1)
 	parts, c, n := r.parts[:0], *r.dst, r.left
@@ -119,7 +95,7 @@ func (r *receiver) doDirect(fd uintptr) bool {
 		if mem == nil {
 			r.touch.Add(1)
 			r.dead = true
-			return true
+			return false
 		}
 		parts = append(parts, mem)
 		c.off += uint32(len(mem))
@@ -131,14 +107,9 @@ func (r *receiver) doDirect(fd uintptr) bool {
 	}
 	r.parts = parts
 	yield.Point()
-	got, again, err := readVector(int(fd), &r.vec, parts)
-	if again {
-		clear(r.parts)
-		r.touch.Add(1)
-		r.limitRest()
-		return false
-	}
+	got, again, err := readVector(fd, &r.vec, parts)
 	r.err = err
+	r.seen = r.seen || got > 0
 	for _, mem := range parts[:direct] {
 		k := min(got, len(mem))
 		r.dst.skip(k)
@@ -146,8 +117,7 @@ func (r *receiver) doDirect(fd uintptr) bool {
 		got -= k
 	}
 	r.in.w += got
-	r.seen = true
 	clear(r.parts)
 	r.touch.Add(1)
-	return true
+	return again
 }

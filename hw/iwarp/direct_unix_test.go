@@ -42,7 +42,7 @@ func freeUnderRead(t *testing.T, n *node, l *connection) bool {
 		defer close(read)
 		l.recv.own.Acquire()
 		defer l.recv.own.Release()
-		l.recv.doDirect(uintptr(fds[0]))
+		l.recv.readDirect(fds[0])
 	}()
 	key := m.LKey()
 	require.Eventually(t, func() bool { return len(d.inProgress(nil, nil, nil)) == 1 }, patience, tick, "the read is under way")

@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"io"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -13,17 +12,15 @@ import (
 // consumed, and how long to wait for more. The receiver owns it.
 type reader struct {
 	// Immutable once begun.
-	link   *link
-	raw    syscall.RawConn // nil if the connection is staged; see port
-	fillFn func(fd uintptr) bool
+	link *link
+	raw  syscall.RawConn // nil if the connection is staged; see port
 
 	// Owned by the receiver.
 	own   owner.Tag
 	in    inbuf
 	first [firstSize]byte
-	need  int   // size of the incomplete FPDU, as far as known
-	left  int   // octets of a payload that are still to be read straight into memory
-	err   error // error of a callback of raw
+	need  int // size of the incomplete FPDU, as far as known
+	left  int // octets of a payload that are still to be read straight into memory
 
 	heard      bool          // an FPDU has come, or none is awaited; until then the start-up's limits count
 	hurried    bool          // the rest of an FPDU may take only the time stall
@@ -36,22 +33,8 @@ type reader struct {
 // staged reports whether only a blocking Read tells if octets have come.
 func (r *reader) staged() bool { return r.raw == nil }
 
-// fill reads the octets that have come, and waits for at least one.
-func (r *reader) fill() error {
-	r.own.Check()
-	if r.staged() {
-		return r.fillStaged()
-	}
-	r.in.release()
-	r.err = nil
-	if err := r.raw.Read(r.fillFn); err != nil {
-		return err
-	}
-	return r.err
-}
-
-// fillStaged is fill for a staged connection: the receiver waits in Read, with a small
-// buffer while no part of an FPDU has come.
+// fillStaged reads the octets that come on a staged connection: the receiver waits in
+// Read, with a small buffer while no part of an FPDU has come.
 func (r *reader) fillStaged() error {
 	r.own.Check()
 	r.limitRest()
@@ -76,35 +59,6 @@ func (r *reader) fillStaged() error {
 		err = io.ErrNoProgress
 	}
 	return err
-}
-
-func (r *reader) doFill(fd uintptr) bool {
-	r.in.ready(r.need)
-	n, again, err := readInto(int(fd), r.in.buf[r.in.w:])
-	if again && r.link.dev.set.spin > 0 {
-		n, again, err = r.spin(int(fd))
-	}
-	if again {
-		r.limitRest()
-		r.in.release()
-		return false
-	}
-	r.in.w += n
-	r.seen = true
-	r.err = err
-	return true
-}
-
-// spin calls readInto again and again, for the time of the parameter spin.
-func (r *reader) spin(fd int) (n int, again bool, err error) {
-	for end := time.Now().Add(r.link.dev.set.spin); r.link.attention.Load()&broken == 0; {
-		n, again, err = readInto(fd, r.in.buf[r.in.w:])
-		if !again || time.Now().After(end) {
-			return n, again, err
-		}
-		runtime.Gosched()
-	}
-	return 0, true, nil
 }
 
 // limitRest limits how long the rest of an FPDU may take, if a part of the FPDU has come.

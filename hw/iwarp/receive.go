@@ -3,7 +3,9 @@ package iwarp
 import (
 	"errors"
 	"io"
+	"runtime"
 	"sync/atomic"
+	"time"
 
 	"godat/hw"
 	"godat/hw/iwarp/wire"
@@ -19,9 +21,9 @@ type receiver struct {
 	reader
 
 	// Immutable.
-	mem      access
-	rq       *recvQueue // the poster fills it
-	directFn func(fd uintptr) bool
+	mem    access
+	rq     *recvQueue // the poster fills it
+	workFn func(fd uintptr) bool
 
 	// Shared. touch is odd while the receiver touches memory.
 	touch atomic.Uint64
@@ -31,6 +33,8 @@ type receiver struct {
 	pos      uint64 // position in a stream that has markers
 	promised bool   // the initiator has promised a first FPDU
 	kickDue  bool   // there is work for the sender
+	err      error  // error of the socket
+	end      error  // what ends the connection, in the peer's octets
 
 	// The present message, which fills a receive.
 	msn  uint32 // number of the message that is or was received last
@@ -54,9 +58,15 @@ type receiver struct {
 	dst   *cursor // msg, read or place
 	place cursor  // in a region that a write names
 	one   [1]hw.SGE
-	dead  bool // the key died before a read straight into its memory
-	parts [][]byte
-	vec   vector
+
+	// The FPDU whose payload is read straight into memory; see direct.go.
+	directing bool
+	trailer   int  // where its trailer begins in the buffer
+	length    int  // of its ULPDU
+	payload   int  // octets of its payload
+	dead      bool // its key has died
+	parts     [][]byte
+	vec       vector
 
 	verdict verdict   // on this end's requests, by an error that the receiver has found
 	failed  hw.Status // how the open receive fails, if it does
@@ -64,7 +74,7 @@ type receiver struct {
 
 func (r *receiver) init(l *link, mem access, depth int) {
 	r.link, r.mem, r.rq = l, mem, newRecvQueue(depth, l.qp.srq)
-	r.fillFn, r.directFn = r.doFill, r.doDirect
+	r.workFn = r.work
 }
 
 // receive is the receiver's goroutine: it takes FPDUs until the connection is over,
@@ -75,34 +85,101 @@ func (r *receiver) receive() {
 	if r.heard && r.patience() > 0 {
 		r.link.limitRead(r.patience())
 	}
-	for {
-		err := r.consume()
-		if err == nil {
-			r.emit()
-			if err = r.fill(); err == nil {
-				continue
-			}
-			if err = r.readEnded(err); err == nil {
-				continue
-			}
-		}
-		var fault *wire.Error
-		if errors.As(err, &fault) {
-			r.emit()
-			r.discard()
-			if !r.heard { // the first FPDU was invalid
-				r.link.refuse(hw.ReasonRejected, nil, faultCause(fault))
-			}
-		}
-		break
+	err := r.process()
+	for err == nil {
+		err = r.next()
 	}
-	r.emit()
+	var fault *wire.Error
+	if errors.As(err, &fault) {
+		r.discard()
+		if !r.heard { // the first FPDU was invalid
+			r.link.refuse(hw.ReasonRejected, nil, faultCause(fault))
+		}
+	}
 	r.in.drop()
 	r.own.Release()
 	r.link.attention.Or(idleRecv)
 	yield.Point()
 	r.link.kick(receiverBudget)
 	r.discardRest()
+}
+
+// next waits until octets come, and processes them.
+func (r *receiver) next() error {
+	r.own.Check()
+	r.err, r.end = nil, nil
+	var err error
+	if r.staged() {
+		if err = r.fillStaged(); err == nil {
+			r.end = r.process()
+		}
+	} else {
+		err = r.raw.Read(r.workFn)
+	}
+	switch {
+	case r.end != nil:
+		return r.end
+	case r.err != nil:
+		return r.readEnded(r.err)
+	case err != nil:
+		return r.readEnded(err)
+	}
+	return nil
+}
+
+// work reads and processes what has come. It returns false to wait for more, and true
+// if the receiver has to look at an error or a deadline. It runs inside the callback of
+// RawConn.Read, so that a message costs one call of that.
+func (r *receiver) work(fd uintptr) bool {
+	for r.err == nil && r.end == nil {
+		again := r.readMore(int(fd))
+		if again && r.link.dev.set.spin > 0 {
+			again = r.spin(int(fd))
+		}
+		if again {
+			r.limitRest()
+			r.in.release()
+			return false
+		}
+		if r.err == nil {
+			r.end = r.process()
+		}
+		if r.link.attention.Load()&(broken|bounded) != 0 {
+			break
+		}
+	}
+	return true
+}
+
+// readMore reads what has come, to where it belongs; again means that nothing has come.
+func (r *receiver) readMore(fd int) (again bool) {
+	if r.left > 0 {
+		return r.readDirect(fd)
+	}
+	r.in.ready(r.need)
+	n, again, err := readInto(fd, r.in.buf[r.in.w:])
+	r.in.w += n
+	r.seen = r.seen || n > 0
+	r.err = err
+	return again
+}
+
+// spin reads again and again, for the time of the parameter spin.
+func (r *receiver) spin(fd int) (again bool) {
+	for end := time.Now().Add(r.link.dev.set.spin); r.link.attention.Load()&broken == 0; {
+		if again = r.readMore(fd); !again || time.Now().After(end) {
+			return again
+		}
+		runtime.Gosched()
+	}
+	return true
+}
+
+// process handles the octets in the buffer, and hands out what they complete.
+func (r *receiver) process() error {
+	err := r.consume()
+	r.emit()
+	return err
 }
 
 // errOver says that there is nothing more to receive.
@@ -145,139 +222,6 @@ func (r *receiver) emit() {
 		r.kickDue = false
 		r.link.kick(receiverBudget)
 	}
-}
-
-// consume handles the FPDUs in the buffer.
-func (r *receiver) consume() error {
-	r.own.Check()
-	for {
-		b := r.in.bytes()
-		if r.link.agreed.markersIn {
-			ulpdu, n, err := wire.ParseMarkedFPDU(b[:0], b, r.pos, r.link.agreed.crc)
-			if err == wire.ErrIncomplete {
-				r.need = readSize / 2
-				return nil
-			}
-			if err != nil {
-				return r.fault(err, nil, 0)
-			}
-			if err = r.handle(ulpdu); err != nil {
-				return err
-			}
-			r.pos += uint64(n)
-			r.in.r += n
-			r.unlimitRest()
-			continue
-		}
-		if len(b) < wire.FPDULengthSize {
-			r.need = wire.MaxFramedHeaderSize
-			return nil
-		}
-		length := wire.ULPDULength(b)
-		r.need = wire.FPDUSize(length)
-		if len(b) < r.need {
-			done, err := r.direct(b, length)
-			if err != nil {
-				return err
-			}
-			if done {
-				r.unlimitRest()
-				continue
-			}
-			return nil
-		}
-		ulpdu, n, err := wire.ParseFPDU(b, r.link.agreed.crc)
-		if err != nil {
-			return r.fault(err, nil, 0)
-		}
-		if err = r.handle(ulpdu); err != nil {
-			return err
-		}
-		r.in.r += n
-		r.unlimitRest()
-	}
-}
-
-// handle takes one whole ULPDU.
-func (r *receiver) handle(ulpdu []byte) error {
-	if !r.heard {
-		r.firstFPDU()
-	}
-	n, err := r.h.Parse(ulpdu, len(ulpdu))
-	if err != nil {
-		return r.fault(err, ulpdu, len(ulpdu))
-	}
-	payload := ulpdu[n:]
-	if err := r.arrive(&r.h, payload); err != nil {
-		return r.fault(err, ulpdu, len(ulpdu))
-	}
-	return nil
-}
-
-// arrive takes a segment with its payload.
-func (r *receiver) arrive(h *wire.Header, payload []byte) error {
-	if !carries(h.Opcode) {
-		return r.control(h, payload)
-	}
-	if err := r.begin(h, len(payload)); err != nil {
-		return err
-	}
-	if !r.store(payload) {
-		return r.storeFault(h.Opcode)
-	}
-	return r.finishSegment(h, len(payload))
-}
-
-// carries reports whether the payload of a message is placed in memory.
-func carries(op wire.Opcode) bool {
-	return op == wire.OpWrite || op == wire.OpReadResponse || op.Send()
-}
-
-// begin checks a segment of n octets and sets dst to their target.
-func (r *receiver) begin(h *wire.Header, n int) error {
-	switch h.Opcode {
-	case wire.OpWrite:
-		return r.beginWrite(h, n)
-	case wire.OpReadResponse:
-		return r.beginReadResponse(h, n)
-	default:
-		return r.beginSend(h, n)
-	}
-}
-
-// finishSegment records that a segment has been placed.
-func (r *receiver) finishSegment(h *wire.Header, n int) error {
-	switch h.Opcode {
-	case wire.OpWrite:
-		r.finishWrite(h, n)
-		return nil
-	case wire.OpReadResponse:
-		r.finishReadResponse(h, n)
-		return nil
-	default:
-		return r.finishSend(h, n)
-	}
-}
-
-// store copies octets to dst, which begin has set. It returns false if the key is dead.
-func (r *receiver) store(b []byte) bool {
-	if len(b) == 0 {
-		return true
-	}
-	r.touch.Add(1)
-	for len(b) > 0 {
-		mem := r.mem.next(r.dst, len(b))
-		if mem == nil {
-			r.touch.Add(1)
-			return false
-		}
-		yield.Point()
-		n := copy(mem, b)
-		r.dst.off += uint32(n)
-		b = b[n:]
-	}
-	r.touch.Add(1)
-	return true
 }
 
 // fault prepares the end of the connection that an error calls for. The Terminate is
