@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +33,7 @@ type loadFlags struct {
 // output says how results are shown.
 type output struct {
 	Format string `help:"table, json, benchstat or perftest." enum:"table,json,benchstat,perftest" default:"table"`
+	HTML   string `help:"Write a page with charts to this file, too." name:"html" placeholder:"report.html"`
 }
 
 // deliveryCommand measures the ways of delivery, and the anchors.
@@ -114,7 +117,45 @@ func (o *output) show(out io.Writer, title string, plan trial.Plan) error {
 		Title: title, Host: host.Describe(), Command: commandLine(), Date: time.Now(),
 		Repeats: plan.Repeats, Duration: plan.Duration, Own: load.OwnCost(), Rows: rows,
 	}
+	return o.write(out, &r)
+}
+
+// write writes a report as the flags say.
+func (o *output) write(out io.Writer, r *report.Report) error {
+	if o.HTML != "" {
+		if err := writeFile(o.HTML, r.WriteHTML); err != nil {
+			return err
+		}
+	}
 	return r.Write(out, o.Format)
+}
+
+// writeFile makes a file of what write writes.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// showCommand shows a saved run.
+type showCommand struct {
+	File string `arg:"" help:"What --format json has written." type:"existingfile"`
+	output
+}
+
+// Run shows the run.
+func (s *showCommand) Run(out io.Writer) error {
+	text, err := os.ReadFile(s.File)
+	if err != nil {
+		return err
+	}
+	var r report.Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fmt.Errorf("%s: %w", s.File, err)
+	}
+	return s.write(out, &r)
 }
 
 // commandLine is what repeats the run.

@@ -2,6 +2,7 @@
 // beside what a program would use in place of the library.
 //
 //	go run ./bench            what a channel costs: a minute's run, a sentence and tables
+//	go run ./bench show       a saved run, as tables or as a page with charts
 //	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
 //	go run ./bench targets    the ratios that the project promises itself
 //	go run ./bench iwarp      those of iWARP to plain TCP

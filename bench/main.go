@@ -16,6 +16,7 @@ type command struct {
 	Duration time.Duration `help:"How long one turn is (default 180ms; of targets, iwarp and ratios 40ms)." aliases:"slice"`
 
 	Delivery deliveryCommand `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
+	Show     showCommand     `cmd:"" help:"Show a run that was saved with --format json."`
 	Ratios   ratiosCommand   `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
 	Targets  targetsCommand  `cmd:"" help:"Measure the ratios that the project promises itself."`
 	Iwarp    iwarpCommand    `cmd:"" help:"Measure the ratios of iWARP to plain TCP."`

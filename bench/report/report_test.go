@@ -97,3 +97,44 @@ func TestDurationsHaveThreeDigits(t *testing.T) {
 		assert.Equal(t, want, duration(ns))
 	}
 }
+
+func TestThePageIsSelfContained(t *testing.T) {
+	r := reportOf(
+		measured(polled, 10_000, 400, 1), measured(channel, 10_000, 900, 0.1),
+		measured(polled, 100_000, 400, 1), measured(channel, 100_000, 500, 0.3),
+		Row{Name: "net.Pipe", Anchor: true, Size: 64, Depth: 16, Rate: load.Closed, Refused: "its post waits"},
+		measured(channel, load.Closed, 300, 1),
+	)
+	bigger := measured(channel, load.Closed, 900, 1)
+	bigger.Size = 4096
+	r.Rows = append(r.Rows, bigger)
+	r.Title = "<What?>"
+	var out bytes.Buffer
+	require.NoError(t, r.WriteHTML(&out))
+	page := out.String()
+	assert.Equal(t, 8, strings.Count(page, "<svg "), "four loads, three charts by load, one by size")
+	assert.Contains(t, page, "&lt;What?&gt;")
+	assert.Contains(t, page, "its post waits")
+	assert.Contains(t, page, "var(--c1)")
+	assert.Contains(t, page, "currentColor")
+	assert.NotContains(t, page, "#010101", "every color is the theme's")
+	names := strings.ReplaceAll(page, "http://www.w3.org/", "") // names of XML, which nothing fetches
+	for _, outside := range []string{"http:", "https:", "<script", "<link", "<img", "src=", "url(", "@import"} {
+		assert.NotContains(t, names, outside)
+	}
+}
+
+func TestAPageOfNothingMeasuredHasNoCharts(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, reportOf(Row{Name: channel, Rate: load.Closed, Refused: "no"}).WriteHTML(&out))
+	assert.NotContains(t, out.String(), "<svg")
+	assert.Contains(t, out.String(), "Nothing could be measured")
+}
+
+func TestTicksLieOnTheAxis(t *testing.T) {
+	for _, tick := range (decades{duration}).Ticks(30, 4000) {
+		assert.GreaterOrEqual(t, tick.Value, 30.0)
+		assert.LessOrEqual(t, tick.Value, 4000.0)
+	}
+	assert.InDelta(t, 3, nines(99.9), 1e-9)
+}

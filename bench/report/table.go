@@ -20,14 +20,14 @@ func (r *Report) WriteTables(w io.Writer) {
 		t.SetOutputMirror(w)
 		t.SetTitle(g.title)
 		t.Style().Format.Header = text.FormatDefault
-		t.AppendHeader(table.Row{"", "per second", "p50", "±", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"})
+		t.AppendHeader(header())
 		for _, row := range g.rows {
 			if row.Refused == "" {
 				t.AppendRow(cells(row))
 			}
 		}
 		var right []table.ColumnConfig
-		for i := 2; i <= 12; i++ {
+		for i := 2; i <= len(columns); i++ {
 			right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
 		}
 		t.SetColumnConfigs(right)
@@ -44,6 +44,15 @@ func (r *Report) WriteTables(w io.Writer) {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "%s\n%s\n", r.Host, r.method())
+}
+
+var columns = []string{"", "per second", "p50", "±", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"}
+
+func header() (row table.Row) {
+	for _, c := range columns {
+		row = append(row, c)
+	}
+	return row
 }
 
 // method says in short how the figures were taken.

@@ -184,13 +184,17 @@ func figures(r *report.Row, kept []load.Result) {
 		return stats.Of(values)
 	}
 	total := kept[0].Latency.Clone()
+	saturated := 0
 	for i, res := range kept {
-		r.Saturated = r.Saturated || res.Saturated
+		if res.Saturated {
+			saturated++
+		}
 		r.Lag = max(r.Lag, float64(res.Lag.ValueAtQuantile(99)))
 		if i > 0 {
 			total.Merge(res.Latency)
 		}
 	}
+	r.Saturated = 2*saturated > len(kept)
 	count := func(res load.Result) float64 { return float64(max(res.Count, 1)) }
 	r.PerSecond = estimate(func(res load.Result) float64 { return float64(res.Count) / res.Took.Seconds() })
 	r.Allocs = estimate(func(res load.Result) float64 { return math.Round(100*float64(res.Allocs)/count(res)) / 100 })
