@@ -1,19 +1,11 @@
 package guest
 
 import (
-	"archive/tar"
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -86,7 +78,7 @@ func download(ctx context.Context, dir, pkg, version string) (string, error) {
 
 // buildTree fills dir with a kernel and its modules, siw among them.
 func buildTree(ctx context.Context, k kernel, dir string, progress io.Writer) error {
-	if _, err := find(aptGet, dpkgDeb, depmod, xz, makeTool, compiler); err != nil {
+	if _, err := find(aptGet, dpkgDeb, depmod, tarTool, xz, makeTool, compiler); err != nil {
 		return err
 	}
 	scratch := filepath.Join(dir, "scratch")
@@ -98,7 +90,11 @@ func buildTree(ctx context.Context, k kernel, dir string, progress io.Writer) er
 	if err != nil {
 		return err
 	}
-	if err := unpackPackage(ctx, image, dir, wantedOfKernel); err != nil {
+	unpacked := filepath.Join(scratch, "image")
+	if err := unpackPackage(ctx, image, unpacked); err != nil {
+		return err
+	}
+	if err := keepKernel(unpacked, dir, k.name); err != nil {
 		return err
 	}
 	fmt.Fprintf(progress, "guest: building siw from the kernel's source\n")
@@ -124,99 +120,28 @@ var unwanted = []string{
 	"net/bluetooth", "net/wireless", "net/mac80211", "arch/x86/kvm",
 }
 
-// wantedOfKernel reports whether a tree keeps a file of the kernel's package.
-func wantedOfKernel(name string) bool {
-	if strings.HasPrefix(name, "boot/vmlinuz-") {
-		return true
+// keepKernel moves what a tree keeps of the kernel's package, which is unpacked in from,
+// to dir.
+func keepKernel(from, dir, name string) error {
+	for _, modules := range unwanted {
+		if err := os.RemoveAll(filepath.Join(from, moduleDir(name), "kernel", modules)); err != nil {
+			return fmt.Errorf("guest: cache: %w", err)
+		}
 	}
-	rest, ok := strings.CutPrefix(name, "lib/modules/")
-	if !ok {
-		return false
+	for _, wanted := range []string{kernelImage("", name), moduleDir(name)} {
+		err := os.MkdirAll(filepath.Join(dir, filepath.Dir(wanted)), 0o755)
+		if err == nil {
+			err = os.Rename(filepath.Join(from, wanted), filepath.Join(dir, wanted))
+		}
+		if err != nil {
+			return fmt.Errorf("guest: the kernel's package: %w", err)
+		}
 	}
-	_, rest, _ = strings.Cut(rest, "/")
-	rest, ok = strings.CutPrefix(rest, "kernel/")
-	return !ok || !slices.ContainsFunc(unwanted, func(dir string) bool { return strings.HasPrefix(rest, dir+"/") })
+	return nil
 }
 
-// unpackPackage unpacks the wanted files of a package. wanted gets their names
-// without a leading dot or slash.
-func unpackPackage(ctx context.Context, file, dir string, wanted func(name string) bool) error {
-	prog, err := dpkgDeb.path()
-	if err != nil {
-		return err
-	}
-	return unpackFrom(exec.CommandContext(ctx, prog, "--fsys-tarfile", file), dir, wanted)
-}
-
-// unpackFrom unpacks the archive that a command writes.
-func unpackFrom(cmd *exec.Cmd, dir string, wanted func(name string) bool) error {
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		return fmt.Errorf("guest: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("guest: %w", err)
-	}
-	err = unpack(bufio.NewReaderSize(pipe, 1<<20), dir, wanted)
-	if err == nil {
-		_, err = io.Copy(io.Discard, pipe) // padding after the archive's end
-	}
-	if err != nil {
-		_ = cmd.Process.Kill()
-	}
-	if werr := cmd.Wait(); werr != nil && err == nil {
-		err = fmt.Errorf("guest: %s: %w: %s", cmd.Path, werr, strings.TrimSpace(complaint.String()))
-	}
+// unpackPackage unpacks a package into dir, without installing it.
+func unpackPackage(ctx context.Context, file, dir string) error {
+	_, err := dpkgDeb.output(ctx, "", "-x", file, dir)
 	return err
-}
-
-// unpack unpacks the wanted files of a tar archive. No entry is written outside
-// dir.
-func unpack(r io.Reader, dir string, wanted func(name string) bool) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("guest: unpack: %w", err)
-	}
-	defer root.Close()
-	for t := tar.NewReader(r); ; {
-		h, err := t.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("guest: unpack: %w", err)
-		}
-		name := path.Clean(strings.TrimPrefix(h.Name, "./"))
-		if h.Typeflag == tar.TypeDir || !wanted(name) {
-			continue
-		}
-		if err := unpackEntry(root, name, h, t); err != nil {
-			return fmt.Errorf("guest: unpack %s: %w", name, err)
-		}
-	}
-}
-
-func unpackEntry(root *os.Root, name string, h *tar.Header, r io.Reader) error {
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	switch h.Typeflag {
-	case tar.TypeReg:
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, h.FileInfo().Mode().Perm()|0o200)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(f, r)
-		return errors.Join(err, f.Close())
-	case tar.TypeSymlink:
-		err := root.Symlink(h.Linkname, name)
-		if errors.Is(err, fs.ErrExist) {
-			return nil
-		}
-		return err
-	default:
-		return nil // devices and the like: no tree needs them
-	}
 }

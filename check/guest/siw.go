@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 )
@@ -41,9 +39,6 @@ func buildSiw(ctx context.Context, k kernel, scratch, into string) error {
 // expect to be unpacked at the root, in one line of a makefile, which unpackHeaders
 // changes.
 func unpackHeaders(ctx context.Context, k kernel, scratch, headers string) error {
-	if err := os.Mkdir(headers, 0o755); err != nil {
-		return fmt.Errorf("guest: cache: %w", err)
-	}
 	base := strings.TrimSuffix(k.name, "-amd64")
 	for _, pkg := range []string{
 		"linux-headers-" + k.name, "linux-headers-" + base + "-common",
@@ -53,7 +48,7 @@ func unpackHeaders(ctx context.Context, k kernel, scratch, headers string) error
 		if err != nil {
 			return err
 		}
-		if err := unpackPackage(ctx, file, headers, func(string) bool { return true }); err != nil {
+		if err := unpackPackage(ctx, file, headers); err != nil {
 			return err
 		}
 	}
@@ -69,28 +64,14 @@ func unpackHeaders(ctx context.Context, k kernel, scratch, headers string) error
 // unpackSiw unpacks siw's directory from the kernel's source package, which is a
 // package around one compressed archive.
 func unpackSiw(ctx context.Context, k kernel, scratch string) error {
-	file, err := download(ctx, scratch, "linux-source-"+k.series, k.version)
+	source := "linux-source-" + k.series
+	file, err := download(ctx, scratch, source, k.version)
 	if err != nil {
 		return err
 	}
-	archive := "usr/src/linux-source-" + k.series + ".tar.xz"
-	if err := unpackPackage(ctx, file, scratch, func(name string) bool { return name == archive }); err != nil {
+	if err := unpackPackage(ctx, file, scratch); err != nil {
 		return err
 	}
-	prog, err := xz.path()
-	if err != nil {
-		return err
-	}
-	prefix := path.Join("linux-source-"+k.series, siwSource) + "/"
-	found := false
-	err = unpackFrom(exec.CommandContext(ctx, prog, "-dc", filepath.Join(scratch, archive)), scratch,
-		func(name string) bool {
-			wanted := strings.HasPrefix(name, prefix)
-			found = found || wanted
-			return wanted
-		})
-	if err == nil && !found {
-		err = fmt.Errorf("guest: the kernel's source has no %s", siwSource)
-	}
+	_, err = tarTool.output(ctx, scratch, "-xJf", "usr/src/"+source+".tar.xz", source+"/"+siwSource)
 	return err
 }

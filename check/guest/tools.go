@@ -25,7 +25,8 @@ var (
 	dpkgDeb  = tool{"dpkg-deb", "dpkg"}
 	aptGet   = tool{"apt-get", "apt"}
 	aptCache = tool{"apt-cache", "apt"}
-	xz       = tool{"xz", "xz-utils"}
+	tarTool  = tool{"tar", "tar"}
+	xz       = tool{"xz", "xz-utils"} // for tar
 	makeTool = tool{"make", "make"}
 	compiler = tool{"gcc-12", "gcc-12"}
 	rdma     = tool{"rdma", "iproute2"}

@@ -51,11 +51,10 @@ func (w *world) checkAbruptClose() {
 // channel. It excepts those to the route that churn closes and makes again: their
 // events may have gone to the dispatcher's own queue, which is lost with it.
 func (l *lane) auditAbruptClose() {
-	channel := l.dispatcher.style == byChannel || l.dispatcher.style == byBatch || l.dispatcher.style == bySlowBatch
 	for _, p := range l.pages {
 		for e := range p.unaudited {
 			route := e.place > atMain && e.place <= maxRoute
-			kept := route && e.place != churned || channel && (route || e.place == atMain)
+			kept := route && e.place != churned || l.dispatcher.style.hasChannel() && (route || e.place == atMain)
 			if kept && !e.quiet() && e.isOpen() {
 				l.account.books.complain(Lost, "%s: the adapter was closed, and its event did not come through %s", p.name(e), l.dispatcher.name)
 			}

@@ -60,24 +60,6 @@ func (p *poster) flags(op dat.Op, k int) (f dat.Flags) {
 	return f
 }
 
-// place chooses where the event goes. An UNSIGNALLED event stays queued until one
-// that notifies comes to the same place, so a poster that may post UNSIGNALLED
-// keeps to one place.
-func (p *poster) place() place {
-	switch {
-	case p.account.kind == silent:
-		return p.account.quietPlace[requests]
-	case p.lane.dispatcher.routed && p.rng.IntN(4) == 0:
-		return place(1 + p.rng.IntN(maxRoute))
-	}
-	return atMain
-}
-
-// label gives the k-th entry after next its cookie and its place.
-func (p *poster) label(k int) *entry {
-	return p.page.label(k, p.place(), untagged|uint8(p.rng.Uint32()))
-}
-
 // size chooses the length of a message.
 func (p *poster) size() int {
 	switch x := p.rng.IntN(100); {
@@ -99,7 +81,7 @@ func (p *poster) local(k, n int) span { return cut(p.rng, p.slotAt(p.slot(k)), n
 // fill fills in the k-th entry after next. A write goes to, and a read comes from, the
 // same slot of the peer. The local segments of a read may be longer than the read.
 func (p *poster) fill(op dat.Op, k int) *entry {
-	e := p.label(k)
+	e := p.label(k, p.choosePlace(p.rng), untagged|uint8(p.rng.Uint32()))
 	n := p.size()
 	e.op, e.flags, e.length = op, p.flags(op, k), uint32(n)
 	if op == dat.OpRead {

@@ -31,7 +31,7 @@ func newDesk(t *testing.T) *desk {
 		w.books.open(a)
 		a.ep = new(dat.Endpoint) // only its address is used
 		w.books.known(a)
-		h := &consumedDispatcher{w: w, name: "the dispatcher", style: byChannel}
+		h := &consumedDispatcher{w: w, dispatcherPlan: dispatcherPlan{name: "the dispatcher", style: byChannel}}
 		h.main = newConsumer(h, atMain)
 		a.conn = h
 		for dir := range a.lanes {

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"encoding/binary"
+	"hash/fnv"
 	"math/rand/v2"
 	"time"
 
@@ -64,15 +66,11 @@ func (c *Config) dice(purpose ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(c.Seed, mix(purpose...)))
 }
 
-// mix hashes several numbers into one (splitmix64).
-func mix(xs ...uint64) (h uint64) {
-	for _, x := range xs {
-		h += x + 0x9e3779b97f4a7c15
-		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-		h = (h ^ h>>27) * 0x94d049bb133111eb
-		h ^= h >> 31
-	}
-	return h
+// mix hashes several numbers into one.
+func mix(xs ...uint64) uint64 {
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.LittleEndian, xs)
+	return h.Sum64()
 }
 
 // The purposes of dice.

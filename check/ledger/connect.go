@@ -111,15 +111,14 @@ func (l *link) join(lf *life, c *call) bool {
 	if cr == nil {
 		return false
 	}
-	return l.accept(lf, cr, answer) && l.established(lf, lf.plan.active) && l.established(lf, 1-lf.plan.active)
+	return l.accept(lf, cr, answer, dat.Established) && l.established(lf, lf.plan.active) && l.established(lf, 1-lf.plan.active)
 }
 
-// accept accepts a request with the passive side's endpoint.
+// accept accepts a request with the passive side's endpoint; the outcome is one of may.
 func (l *link) accept(lf *life, cr *dat.CR, answer []byte, may ...dat.EventNumber) bool {
 	side := 1 - lf.plan.active
 	lf.receive(side)
 	a := lf.sides[side]
-	may = append(may, dat.Established)
 	if l.w.cfg.Unreliable || a.fragile() {
 		may = append(may, dat.AcceptCompletionError)
 	}
@@ -180,7 +179,7 @@ func (l *link) tooLate(lf *life, c *call) bool {
 	case <-time.After(shortTime):
 		return false // the attempt timed out before its request came
 	}
-	if !l.accept(lf, cr, answer, dat.AcceptCompletionError) {
+	if !l.accept(lf, cr, answer, dat.Established, dat.AcceptCompletionError) {
 		return false
 	}
 	if lf.plan.attempt == timedOut {
@@ -209,11 +208,5 @@ func (l *link) giveUp(lf *life, c *call) {
 		_ = cr.Reject(nil) // the active side is gone
 		return
 	}
-	lf.receive(1 - lf.plan.active)
-	b := lf.sides[1-lf.plan.active]
-	b.try(nil, dat.AcceptCompletionError)
-	if err := cr.Accept(b.ep, nil); err != nil {
-		b.fail()
-		l.w.complain(Code, "%v: accepting what was given up: %v", lf, err)
-	}
+	l.accept(lf, cr, nil, dat.AcceptCompletionError)
 }

@@ -74,12 +74,27 @@ func (d *consumedDispatcher) run() {
 	}
 }
 
-func (o *consumer) batch(b *dat.Batch) {
-	evs := b.Events()
+// takeAll enters events into the books. It is the callback of a dispatcher that has one.
+func (o *consumer) takeAll(evs []dat.Event) {
 	for i := range evs {
 		o.take(&evs[i])
 	}
+}
+
+func (o *consumer) batch(b *dat.Batch) {
+	o.takeAll(b.Events())
 	b.Release()
+}
+
+// dequeue takes what Dequeue returns in evs, and reports how much that was, and whether
+// the call succeeded.
+func (o *consumer) dequeue(evs []dat.Event) (n int, ok bool) {
+	n, err := o.dispatcher.disp.Dequeue(evs)
+	if err != nil {
+		o.callFailed("Dequeue", err)
+	}
+	o.takeAll(evs[:n])
+	return n, err == nil
 }
 
 // consumeSlowBatches receives batches that have a least size, and flushes smaller ones.
@@ -103,15 +118,10 @@ func (o *consumer) consumeSlowBatches() {
 func (o *consumer) consumeByDequeue() {
 	var evs [manyEvents]dat.Event
 	for idle := 0; !o.last; {
-		n, err := o.dispatcher.disp.Dequeue(evs[:])
-		if err != nil {
-			o.callFailed("Dequeue", err)
-			return
-		}
-		for i := range evs[:n] {
-			o.take(&evs[i])
-		}
+		n, ok := o.dequeue(evs[:])
 		switch idle++; {
+		case !ok:
+			return
 		case n > 0:
 			idle = 0
 		case idle < idleRounds:
@@ -124,6 +134,7 @@ func (o *consumer) consumeByDequeue() {
 
 // consumeByWait gets events by Wait, for one or for a threshold.
 func (o *consumer) consumeByWait() {
+	var rest [threshold]dat.Event
 	ctx, least := context.Background(), 1
 	for !o.last {
 		cancel := context.CancelFunc(func() {})
@@ -143,28 +154,8 @@ func (o *consumer) consumeByWait() {
 			o.callFailed("Wait", err)
 			return
 		default:
-			o.rest()
+			o.dequeue(rest[:]) // fewer events than the threshold of the wait that timed out
 		}
-	}
-}
-
-// rest dequeues the events that are fewer than the threshold of a wait that timed
-// out.
-func (o *consumer) rest() {
-	var evs [threshold]dat.Event
-	n, err := o.dispatcher.disp.Dequeue(evs[:])
-	if err != nil {
-		o.callFailed("Dequeue", err)
-	}
-	for i := range evs[:n] {
-		o.take(&evs[i])
-	}
-}
-
-// callback is the callback of a dispatcher.
-func (o *consumer) callback(evs []dat.Event) {
-	for i := range evs {
-		o.take(&evs[i])
 	}
 }
 

@@ -35,19 +35,17 @@ func (s style) String() string {
 	return [...]string{"channel", "batch", "slow batch", "dequeue", "wait", "threshold", "iterator", "callback", "route", "one-shot"}[s]
 }
 
+// hasChannel reports whether the events come through a channel that Close closes.
+func (s style) hasChannel() bool { return s == byChannel || s == byBatch || s == bySlowBatch }
+
 // consumedDispatcher is a dispatcher and its consumer.
 type consumedDispatcher struct {
 	// Immutable.
-	w     *world
-	name  string
-	style style
-	qlen  int
-	tight bool // its queue is shorter than what may be outstanding, so posts may find no room
-	disp  *dat.Dispatcher
-	main  *consumer
-	done  chan struct{} // closed when the consumer has ended
-
-	routed bool // it has routes
+	dispatcherPlan
+	w    *world
+	disp *dat.Dispatcher
+	main *consumer
+	done chan struct{} // closed when the consumer has ended
 
 	mu        sync.Mutex
 	routes    [maxRoute + 1]*consumer // by tag; the open ones
@@ -59,8 +57,8 @@ type dispatcherPlan struct {
 	name   string
 	style  style
 	qlen   int
-	tight  bool
-	routed bool
+	tight  bool // its queue is shorter than what may be outstanding, so posts may find no room
+	routed bool // it has routes
 }
 
 // marks is how many places of a dispatcher are for the ledger's own software
@@ -76,10 +74,9 @@ const churned = 2
 // newDispatcher makes a dispatcher and starts its consumer. On failure it complains and
 // returns nil.
 func (w *world) newDispatcher(ia *dat.IA, plan dispatcherPlan) *consumedDispatcher {
-	d := &consumedDispatcher{
-		w: w, name: fmt.Sprintf("%s, %v", plan.name, plan.style), style: plan.style, qlen: plan.qlen + marks,
-		tight: plan.tight, routed: plan.routed, done: make(chan struct{}),
-	}
+	d := &consumedDispatcher{dispatcherPlan: plan, w: w, done: make(chan struct{})}
+	d.name = fmt.Sprintf("%s, %v", plan.name, plan.style)
+	d.qlen += marks
 	if plan.style == byBatch || plan.style == bySlowBatch {
 		d.qlen += mostInBatch // Release of a batch frees all its places at once
 	}
@@ -93,7 +90,7 @@ func (w *world) newDispatcher(ia *dat.IA, plan dispatcherPlan) *consumedDispatch
 	case bySlowBatch:
 		cfg.Mode, cfg.BatchMin, cfg.BatchMax = dat.ModeBatch, 8, mostInBatch
 	case byCallback:
-		cfg.Mode, cfg.Callback = dat.ModeCallback, d.main.callback
+		cfg.Mode, cfg.Callback = dat.ModeCallback, d.main.takeAll
 	default: // ModeQueue
 	}
 	var err error
@@ -200,7 +197,7 @@ func (d *consumedDispatcher) post(m *mark) {
 // as it is long. It does not check the room of a dispatcher with a callback.
 func (d *consumedDispatcher) close() {
 	w := d.w
-	ends := d.style == byChannel || d.style == byBatch || d.style == bySlowBatch
+	ends := d.style.hasChannel()
 	if !ends {
 		m := &mark{got: make(chan struct{}), last: true}
 		d.post(m)

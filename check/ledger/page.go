@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 
 	dat "godat/runtime"
@@ -114,6 +115,19 @@ func (p *page) after(k int) *entry { return &p.entries[int(p.begun.Load())+k] }
 
 // slot is the memory slot of the k-th entry after next.
 func (p *page) slot(k int) int { return (int(p.live) + k) % p.window }
+
+// choosePlace chooses where the event of a post goes: to the account's quietPlace, if it
+// may be silent.
+func (p *page) choosePlace(rng *rand.Rand) place {
+	l := p.lane
+	switch {
+	case l.account.classOf(l.dir) != anyFeed:
+		return l.account.quietPlace[l.dir]
+	case l.dispatcher.routed && rng.IntN(4) == 0:
+		return place(1 + rng.IntN(maxRoute))
+	}
+	return atMain
+}
 
 // label gives the k-th entry after next its place and its cookie. It comes before
 // the entry's message is written, since that begins with the cookie.

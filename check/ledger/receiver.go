@@ -107,22 +107,13 @@ func (r *receiver) going() bool {
 		r.page.failures-r.failures < r.window+mostAfter && r.left() > maxWindow
 }
 
-// place chooses where a receive's event goes.
-func (r *receiver) place() place {
-	switch {
-	case r.account.classOf(receives) != anyFeed:
-		return r.account.quietPlace[receives]
-	case r.lane.dispatcher.routed && r.rng.IntN(4) == 0:
-		if at := place(1 + r.rng.IntN(maxRoute)); at != churned || !r.upcall {
-			return at // churned may have no room for a while, and an upcall receiver does not repeat a post
-		}
-	}
-	return atMain
-}
-
 // label makes the k-th entry after next a receive.
 func (r *receiver) label(k int) *entry {
-	e := r.page.label(k, r.place(), untagged|uint8(r.rng.Uint32()))
+	at := r.choosePlace(r.rng)
+	if at == churned && r.upcall {
+		at = atMain // churned may have no room for a while, and an upcall receiver does not repeat a post
+	}
+	e := r.page.label(k, at, untagged|uint8(r.rng.Uint32()))
 	e.op, e.flags, e.length = dat.OpRecv, 0, maxMessage
 	if r.account.kind == silent && r.outstanding()+k+1 < r.window && r.rng.IntN(2) == 0 {
 		e.flags = dat.Unsignalled

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	dat "godat/runtime"
@@ -60,22 +61,22 @@ func (w *world) report() *Report {
 		Carried: c.carried.Load(),
 		Events:  make(map[string]int64), Lived: make(map[string]int64),
 	}
-	for i := range c.statuses {
-		r.Events[dat.Status(i).String()] = c.statuses[i].Load()
-	}
-	for i := range c.events {
-		r.Events[style(i).String()] = c.events[i].Load()
-	}
-	for i := range c.ops {
-		r.Events[dat.Op(i).String()] = c.ops[i].Load()
-	}
-	for i := range c.attempts {
-		r.Lived[attempt(i).String()] = c.attempts[i].Load()
-	}
-	for i := range c.endings {
-		r.Lived[ending(i).String()] = c.endings[i].Load()
-	}
+	enter[dat.Status](r.Events, c.statuses[:])
+	enter[style](r.Events, c.events[:])
+	enter[dat.Op](r.Events, c.ops[:])
+	enter[attempt](r.Lived, c.attempts[:])
+	enter[ending](r.Lived, c.endings[:])
 	return r
+}
+
+// enter enters counts by the names of what they count.
+func enter[K interface {
+	~uint8
+	fmt.Stringer
+}](by map[string]int64, counts []atomic.Int64) {
+	for i := range counts {
+		by[K(i).String()] = counts[i].Load()
+	}
 }
 
 // String returns the report in a few lines.
