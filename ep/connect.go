@@ -12,7 +12,7 @@ import (
 type ConnectConfig struct {
 	Addr    string        // the peer's interface adapter, as the provider names it
 	Qual    uint64        // its connection qualifier: the port, up to hw.MaxQual
-	Timeout time.Duration // 0 means no bound
+	Timeout time.Duration // 0 means no bound but the provider's: over iwarp, the parameter reply
 	Private []byte        // shown to the peer with the request; copied
 	Flags   ConnectFlags
 }

@@ -52,6 +52,9 @@ type Cause struct {
 	// Err is the underlying error, a syscall.Errno or StatusError say; it may be nil.
 	Err error
 	// Found is the end that found the error, which is not always the end at fault.
+	// SidePeer means that the peer's program or provider said so. What this end has
+	// from its own system, it found itself: a refused or reset connection, or the end
+	// of the stream of a process that died.
 	Found Side
 	// Local and Remote are the addresses of the two ends. Local is nil if the attempt
 	// ended before this end had an address.

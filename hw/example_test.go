@@ -47,12 +47,12 @@ func ExampleAcquire() {
 // A provider reports what its transport says of the end of a connection. Whoever knows
 // the addresses adds them; a cause never changes.
 func ExampleCause_Between() {
-	reset := &hw.Cause{Layer: hw.LayerTCP, Text: "connection reset by peer", Found: hw.SidePeer}
+	reset := &hw.Cause{Layer: hw.LayerTCP, Text: "connection reset by peer"}
 	here := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 40000}
 	there := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 4444}
 	fmt.Println(reset.Between(here, there))
 	fmt.Println(reset)
 	// Output:
-	// TCP: connection reset by peer, found by the peer (10.0.0.1:40000 to 10.0.0.2:4444)
-	// TCP: connection reset by peer, found by the peer
+	// TCP: connection reset by peer, found here (10.0.0.1:40000 to 10.0.0.2:4444)
+	// TCP: connection reset by peer, found here
 }

@@ -209,7 +209,8 @@ type ConnectConfig struct {
 	Qual    uint64 // connection qualifier: the port, up to MaxQual
 	Private []byte // the provider copies it
 	// Timeout bounds the attempt, for providers that can pass it on. When it runs
-	// out, the owner calls Break in any case. 0 means no bound.
+	// out, the owner calls Break in any case. 0 means no bound, but for one that the
+	// provider has.
 	Timeout time.Duration
 }
 

@@ -106,7 +106,7 @@ func TestTheEventOfARefusedConnectionNamesThePeerAndTheCause(t *testing.T) {
 			require.Equal(t, want, ev.Number)
 			var cause *hw.Cause
 			require.ErrorAs(t, ev.Err(), &cause)
-			assert.Equal(t, hw.SidePeer, cause.Found)
+			assert.Equal(t, hw.SideLocal, cause.Found, "nobody is there to find it")
 			require.NotNil(t, cause.Remote)
 			assert.Contains(t, ev.Err().Error(), fmt.Sprintf(":%d", qual))
 		}

@@ -34,6 +34,9 @@ func eventCause(e event) *hw.Cause {
 	case C.GC_EVENT_DEVICE_REMOVAL, C.GC_EVENT_ADDR_ERROR, C.GC_EVENT_ROUTE_ERROR, C.GC_EVENT_UNREACHABLE:
 		c.Found = hw.SideLocal
 	}
+	if errors.Is(c.Err, syscall.ECONNREFUSED) { // nobody listens there
+		c.Found = hw.SideLocal
+	}
 	return c
 }
 

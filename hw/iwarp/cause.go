@@ -38,7 +38,8 @@ func statusCause(op hw.Op, status hw.Status) *hw.Cause {
 	return &hw.Cause{Code: int(status), Text: fmt.Sprintf("%v ended with %v", op, status), Err: status.Err()}
 }
 
-// tcpCause is the cause of an error of the underlying connection.
+// tcpCause is the cause of an error of the underlying connection. This end found it, also
+// when the peer's system refused or reset the connection: no peer said why.
 func tcpCause(err error) *hw.Cause {
 	c := &hw.Cause{Layer: hw.LayerTCP, Text: err.Error(), Err: err}
 	var op *net.OpError
@@ -54,9 +55,9 @@ func tcpCause(err error) *hw.Cause {
 	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		c.Text, c.Found = "the peer closed the connection in the middle of something", hw.SidePeer
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		c.Found = hw.SidePeer
+		c.Text = "the peer closed the connection in the middle of something"
+	case isScarce(err):
+		c.Text += " (ulimit -n)"
 	}
 	return c
 }
@@ -69,15 +70,15 @@ func attemptCause(err error) *hw.Cause {
 	case errors.As(err, &fault):
 		return faultCause(fault)
 	case errors.Is(err, io.EOF):
-		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer hung up during the start-up of MPA", Err: err, Found: hw.SidePeer}
+		return &hw.Cause{Layer: hw.LayerTCP, Text: "the peer hung up during the start-up of MPA", Err: err}
 	case isTimeout(err) || errors.Is(err, hw.ErrTimeout):
 		return &hw.Cause{Layer: hw.LayerMPA, Text: "the peer did not answer in time", Err: hw.ErrTimeout}
 	}
 	return tcpCause(err)
 }
 
-// dialCause is attemptCause for the initiator. If a listener hung up, the text names a
-// reason that the listener's program does not see.
+// dialCause is attemptCause for the initiator. If a listener hung up, the text names the
+// reasons that the listener's program does not see.
 func dialCause(err error) *hw.Cause {
 	c := attemptCause(err)
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
@@ -86,7 +87,18 @@ func dialCause(err error) *hw.Cause {
 	return c
 }
 
-const maybeDropped = " (as a listener does that has more start-ups than halfopen or halfopenip allows)"
+const maybeDropped = " (as a listener does that closes, has no descriptor left, or has more start-ups than halfopen or halfopenip allows)"
+
+// behind is the cause of an attempt whose first request failed because of first, and
+// whose second one, with MPA's revision 1, because of second; first may be nil.
+func behind(first, second *hw.Cause) *hw.Cause {
+	if first == nil {
+		return second
+	}
+	second.Text = fmt.Sprintf("%s; asked again with MPA revision 1: %s", first.Text, second.Text)
+	second.Err = errors.Join(second.Err, first.Err)
+	return second
+}
 
 // rejection is the cause of an attempt that the peer rejected.
 func rejection(text string) *hw.Cause {

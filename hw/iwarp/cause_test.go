@@ -44,7 +44,7 @@ func TestAPeerWhoseStreamEndsWithARequestOutstandingIsLost(t *testing.T) {
 			if c.want == hw.ReasonBroken {
 				require.NotNil(t, b.cause)
 				assert.Equal(t, hw.LayerTCP, b.cause.Layer)
-				assert.Equal(t, hw.SidePeer, b.cause.Found)
+				assert.Equal(t, hw.SideLocal, b.cause.Found, "no peer said so")
 				assert.Contains(t, b.cause.Error(), "1 requests to it outstanding")
 			}
 		})
@@ -66,7 +66,7 @@ func TestAPeerOfThisPackageThatLeavesWithoutAFarewellHasDied(t *testing.T) {
 		b.awaitDown()
 		assert.Equal(t, want, b.down)
 		if !farewelled {
-			assert.ErrorContains(t, b.cause, "without a farewell")
+			assert.ErrorContains(t, b.cause, "without a farewell, found here")
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestAResetIsTheCauseWithItsErrno(t *testing.T) {
 	b.awaitDown()
 	require.ErrorIs(t, b.cause, syscall.ECONNRESET)
 	assert.Equal(t, int(syscall.ECONNRESET), b.cause.Code)
-	assert.Equal(t, hw.SidePeer, b.cause.Found)
+	assert.Equal(t, hw.SideLocal, b.cause.Found, "the peer's system reset the connection, and no peer said why")
 }
 
 func TestOnlyADialBlamesTheListenersBounds(t *testing.T) {

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -15,8 +16,9 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// Connect starts the attempt. cfg.Timeout bounds it; without a timeout the peer's
-// program may take any time to answer.
+// Connect starts the attempt. cfg.Timeout bounds it, or the parameter reply where there is
+// no timeout: a peer that lets TCP connect and then says nothing looks like one whose
+// program takes its time to answer.
 func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	const op = "iwarp.Connect"
 	c := q.conn
@@ -32,8 +34,8 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if cfg.Timeout > 0 {
-		ctx, cancel = context.WithTimeout(context.Background(), cfg.Timeout)
+	if limit := cmp.Or(cfg.Timeout, q.dev.set.reply); limit > 0 {
+		ctx, cancel = context.WithTimeout(context.Background(), limit)
 	}
 	if !c.adopt(nil, cancel) {
 		cancel()
@@ -53,15 +55,16 @@ func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cf
 	c.qp.awaitEndReports()
 	revision := c.dev.set.revision
 	up, err := c.ask(ctx, cfg, revision)
+	var first *hw.Cause
 	if errors.Is(err, errHungUp) && revision == wire.MPARevision2 && c.dev.set.fallback {
+		first = dialCause(err)
 		up, err = c.ask(ctx, cfg, wire.MPARevision1)
 	}
-	if err == nil && up {
+	switch {
+	case err != nil:
+		c.refuse(reasonOf(ctx, err), nil, behind(first, dialCause(err)))
+	case up:
 		c.recv.receive()
-		return
-	}
-	if err != nil {
-		c.refuse(reasonOf(ctx, err), nil, dialCause(err))
 	}
 }
 

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,6 +207,37 @@ func TestARequestThatThePeerDoesNotTakeHasTheTimeOfTheConnect(t *testing.T) {
 		assert.Equal(t, limit, time.Since(began))
 		s.eof()
 	})
+}
+
+func TestASilentPeerEndsAConnectWithoutATimeOutByTheParameterReply(t *testing.T) {
+	for reply, want := range map[string]time.Duration{"": time.Minute, "7s": 7 * time.Second, "0": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			ways, params := &pipes{}, maps.Clone(bounds)
+			if reply != "" {
+				params["reply"] = reply
+			}
+			a := newNode(t, New(ways.config()), params).peer()
+			began := time.Now()
+			s := answeredByPipe(t, ways, a, 0)
+			_ = s.conn.SetDeadline(time.Time{})
+			s.request()
+			if want == 0 {
+				time.Sleep(24 * time.Hour)
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				assert.Zero(t, a.refused)
+				return
+			}
+			a.mu.Lock()
+			for a.refused == 0 {
+				a.cond.Wait()
+			}
+			a.mu.Unlock()
+			assert.Equal(t, hw.ReasonTimeout, a.refused)
+			assert.Equal(t, want, time.Since(began))
+			s.eof()
+		})
+	}
 }
 
 func TestAPeerThatTakesNothingHasTheStallTime(t *testing.T) {

@@ -78,7 +78,7 @@ func (c *connection) orBroken(e ending) ending {
 		text = "the peer closed the connection in the middle of its message"
 	}
 	e.why = hw.ReasonBroken
-	e.cause = &hw.Cause{Layer: hw.LayerTCP, Text: text, Err: io.ErrUnexpectedEOF, Found: hw.SidePeer}
+	e.cause = &hw.Cause{Layer: hw.LayerTCP, Text: text, Err: io.ErrUnexpectedEOF}
 	return e
 }
 

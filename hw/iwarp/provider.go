@@ -48,6 +48,9 @@ type Config struct {
 	//	            connection with that promise closes too early (false)
 	//	private     most private data, 0 to 508 bytes; siw loses what exceeds 248 (248)
 	//	mpa         how long a peer may take for its side of the start-up (5s)
+	//	reply       how long an attempt to connect may take that has no time-out of its
+	//	            own, the time for the peer's program to answer included; 0 means
+	//	            without a limit (1m)
 	//	grace       how long the accepting end waits for the first FPDU of a peer that
 	//	            has promised none, before it reports the connection (50ms)
 	//	nudge       how long the initiator waits for the first octets of a peer of
@@ -61,7 +64,8 @@ type Config struct {
 	//	linger      how long each of the two stages of a connection's end may take (1s)
 	//	halfopen    most connections per listener whose request has not come; the
 	//	            oldest gives way to a new one, when it has had 100ms (four times
-	//	            the listener's backlog, 1024 or more)
+	//	            the listener's backlog, 1024 or more). The backlog of the runtime's
+	//	            IA.Listen is ConnConfig.Conns, 128 or more
 	//	halfopenip  the same per peer address, or per IPv6 network of 64 bits (the
 	//	            listener's backlog, 256 or more)
 	//	spin        how long the receiver polls the socket before it sleeps: shorter

@@ -15,14 +15,14 @@ type settings struct {
 	fpdu, revision, private, buffer int
 	halfOpen, halfOpenIP            int // 0: from the backlog; see startupsOf
 
-	mpa, grace, nudge, keepalive, stall, linger, spin time.Duration
+	mpa, reply, grace, nudge, keepalive, stall, linger, spin time.Duration
 }
 
 func defaultSettings() settings {
 	return settings{
 		crc: true, big: true, extensions: true, fallback: true,
 		revision: wire.MPARevision2, private: wire.MaxPrivateSiw,
-		mpa: 5 * time.Second, grace: 50 * time.Millisecond, nudge: 50 * time.Millisecond, keepalive: 30 * time.Second,
+		mpa: 5 * time.Second, reply: time.Minute, grace: 50 * time.Millisecond, nudge: 50 * time.Millisecond, keepalive: 30 * time.Second,
 		stall: 30 * time.Second, linger: time.Second,
 	}
 }
@@ -68,6 +68,8 @@ func (s *settings) apply(key, value string) error {
 		s.peer2peer, err = strconv.ParseBool(value)
 	case "mpa":
 		s.mpa, err = positive(value)
+	case "reply":
+		s.reply, err = time.ParseDuration(value)
 	case "grace":
 		s.grace, err = positive(value)
 	case "nudge":

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,6 +186,20 @@ func TestAPeerThatHangsUpIsAskedAgainWithRevisionOne(t *testing.T) {
 	a.post(hw.SendWR{Op: hw.OpSend})
 	h, _ := s.next()
 	assert.Equal(t, wire.OpSend, h.Opcode, "without a ready-to-receive")
+}
+
+func TestARefusedSecondAttemptTellsWhatBecameOfTheFirst(t *testing.T) {
+	a := newNode(t, New(Config{}), noCRC).peer()
+	ln, s := answering(t, a, hw.ConnectConfig{})
+	s.request()
+	require.NoError(t, ln.Close())
+	require.NoError(t, s.conn.Close())
+	a.await("refusal", func() bool { return a.refused != 0 })
+	assert.Equal(t, hw.ReasonRejected, a.refused)
+	require.ErrorIs(t, a.cause, errHungUp)
+	require.ErrorIs(t, a.cause, syscall.ECONNREFUSED)
+	assert.Equal(t, hw.SideLocal, a.cause.Found)
+	assert.Regexp(t, "^TCP: the peer hung up during the start-up of MPA .*; asked again with MPA revision 1: .*refused", a.cause.Error())
 }
 
 func TestFPDUsRightBehindTheReplyAreTaken(t *testing.T) {

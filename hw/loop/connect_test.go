@@ -89,9 +89,9 @@ func TestAnAttemptWithoutAnAcceptorIsRefused(t *testing.T) {
 		by   hw.Side
 	}{
 		"no such device":              {uniqueName(), 1, hw.ReasonUnreachable, hw.SideLocal},
-		"nobody listens":              {dev.Attr().Address, 77, hw.ReasonRejected, hw.SidePeer},
-		"nobody listens on 0":         {dev.Attr().Address, 0, hw.ReasonRejected, hw.SidePeer},
-		"the listener has closed":     {dev.Attr().Address, 1, hw.ReasonRejected, hw.SidePeer},
+		"nobody listens":              {dev.Attr().Address, 77, hw.ReasonRejected, hw.SideLocal},
+		"nobody listens on 0":         {dev.Attr().Address, 0, hw.ReasonRejected, hw.SideLocal},
+		"the listener has closed":     {dev.Attr().Address, 1, hw.ReasonRejected, hw.SideLocal},
 		"the listener has no room":    {dev.Attr().Address, 2, hw.ReasonRejected, hw.SidePeer},
 		"the default device is other": {"", 2, hw.ReasonUnreachable, hw.SideLocal},
 	} {

@@ -67,7 +67,7 @@ func (q *queuePair) Connect(cfg hw.ConnectConfig) error {
 	case !known:
 		c.refuse(hw.ReasonUnreachable, nil, c.unknown(to))
 	case ln == nil:
-		c.refuse(hw.ReasonRejected, nil, c.refusal(to, "nobody listens there"))
+		c.refuse(hw.ReasonRejected, nil, c.unheard(to))
 	default:
 		ln.offer(&request{
 			dev: ln.dev, local: ln.addr(), remote: c.local, from: c, private: slices.Clone(cfg.Private),

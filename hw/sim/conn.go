@@ -40,6 +40,7 @@ type request struct {
 
 	refusal       hw.Reason // ReasonNone unless the answer is a refusal
 	refusalText   string
+	unheard       bool       // nobody was there to refuse the request
 	acceptor      *queuePair // nil unless the request was accepted
 	answerPrivate []byte
 }
@@ -135,7 +136,11 @@ func (q *queuePair) connecting() (more bool) {
 	r := q.attempt
 	switch {
 	case r.refusal != hw.ReasonNone:
-		q.refused(r.refusal, r.answerPrivate, &hw.Cause{Text: r.refusalText, Found: hw.SidePeer, Local: r.remote, Remote: r.local})
+		found := hw.SidePeer
+		if r.unheard {
+			found = hw.SideLocal
+		}
+		q.refused(r.refusal, r.answerPrivate, &hw.Cause{Text: r.refusalText, Found: found, Local: r.remote, Remote: r.local})
 	case r.acceptor != nil:
 		q.connected(r)
 	case r.listener != nil:
@@ -150,6 +155,7 @@ func (q *queuePair) connecting() (more bool) {
 func (r *request) dispatch() {
 	s := r.sim
 	l := s.listeners[service{addr: string(r.local), qual: r.qual}]
+	r.unheard = l == nil
 	switch {
 	case s.names[string(r.local)] == 0:
 		r.refuse(hw.ReasonUnreachable, "no device of that name is open", nil)
