@@ -33,7 +33,11 @@ type Conn struct {
 	// Events, too. Cookies whose highest bit is set are the connection's; [Contexts]
 	// makes others. The program does not close the endpoint.
 	Endpoint *Endpoint
-	// Context is a value of the program's. ConnConfig.Setup may set it.
+	// Context is a value of the program's, which the library does not touch. What
+	// ConnConfig.Setup puts there is seen by every goroutine that has the connection
+	// from Accept, Dial or an event. A program that sets it later, when Accept or
+	// Dial has returned, must keep other goroutines from reading it meanwhile: events
+	// of the connection may come to them before.
 	Context any
 
 	// Immutable once the connection was made.
@@ -43,8 +47,8 @@ type Conn struct {
 	pool     *mem.BufferPool
 	events   *evd.Dispatcher
 	listener *Listener // nil if it was dialed
-	peer     string
-	apart    bool // events belongs to this connection alone
+	peer     string    // what String returns
+	apart    bool      // events belongs to this connection alone
 	ended    chan struct{}
 
 	missing atomic.Int32 // receives that are not posted, for want of a buffer
@@ -192,7 +196,9 @@ func (c *Conn) Private() []byte {
 	return nil
 }
 
-// String is the peer's address.
+// String is the peer's address. For a connection that this end dialed it has the number
+// of the dial, too, since connections to one address differ in nothing else:
+// "127.0.0.1:7000 (dial 3)".
 func (c *Conn) String() string {
 	if c == nil {
 		return "no connection"

@@ -3,6 +3,7 @@ package runtime
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	"godat/ep"
 	"godat/evd"
@@ -23,6 +24,12 @@ type ConnConfig struct {
 	// Message is the length of the longest message, and the size of a buffer, in
 	// bytes; 0 means 4096.
 	Message int
+
+	// Timeout bounds Dial, the adapter's and a listener's, from the call until the
+	// connection is up: then the connection ends with TIMED_OUT, which is the error of
+	// [IA.Dial]. A shorter context ends an IA.Dial earlier. 0 means 30 seconds; a
+	// negative Timeout means no bound but the provider's own.
+	Timeout time.Duration
 
 	// Private is the private data of a Dial's request; Accept and Listener.Dial have it
 	// as an argument. Private data that Setup returns replaces it.
@@ -65,6 +72,7 @@ const (
 	defaultDepth   = 16
 	defaultMessage = 4096
 	defaultConns   = 128
+	defaultTimeout = 30 * time.Second
 	mostDepth      = 1 << 16
 )
 
@@ -73,6 +81,7 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 	cfg.Depth = cmp.Or(cfg.Depth, defaultDepth)
 	cfg.Message = cmp.Or(cfg.Message, defaultMessage)
 	cfg.Conns = cmp.Or(cfg.Conns, defaultConns)
+	cfg.Timeout = max(cmp.Or(cfg.Timeout, defaultTimeout), 0)
 	switch {
 	case cfg.Depth < 0 || cfg.Depth > mostDepth:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Depth is %d; it may be 1 to %d", cfg.Depth, mostDepth)

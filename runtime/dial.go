@@ -12,7 +12,7 @@ import (
 
 // Dial connects to address, "host:port", and returns when the connection is up. The
 // receives are posted before. The connection has a channel of events of its own. If ctx
-// ends first, the error is its cause. If the peer refuses, the error is that of the
+// ends first, the error is its cause; ConnConfig.Timeout bounds the call, too. If the peer refuses, the error is that of the
 // event (see [event.Event.Err]), and [hw.Cause].Private of it has the private data of the
 // peer's program, such as ConnConfig.Refusal of a listener that is full. Over iwarp, a
 // peer that hangs up or resets may have too many start-ups at a time: see the parameter
@@ -25,14 +25,14 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 	if err := ia.mayDial(ctx, op, &cfg); err != nil {
 		return nil, err
 	}
-	c := newConn(ia, &cfg, nil, address, nil)
+	c := newConn(ia, &cfg, nil, ia.dialed(address), nil)
 	err := c.begin(op, cfg.Private, func(private []byte) error {
-		err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private})
-		if err == nil {
-			err = c.established(ctx)
-		}
+		err := c.connect(op, address, private)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", op, address, err)
+			return err
+		}
+		if err = c.established(ctx); err != nil {
+			return named(op, address, err)
 		}
 		return nil
 	})
@@ -40,6 +40,31 @@ func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, 
 		return nil, err
 	}
 	return c, nil
+}
+
+// dialed is what the String of a new connection to address returns.
+func (ia *IA) dialed(address string) string {
+	return fmt.Sprintf("%s (dial %d)", address, ia.dials.Add(1))
+}
+
+// connect begins to connect to address.
+func (c *Conn) connect(op, address string, private []byte) error {
+	err := c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private, Timeout: c.cfg.Timeout})
+	if err != nil {
+		return named(op, address, err)
+	}
+	return nil
+}
+
+// named says in an error which call failed, and for which address. The name takes the
+// place of that of a call that op made.
+func named(op, address string, err error) error {
+	if e, ok := err.(*hw.Error); ok {
+		own := *e
+		own.Op = op + " " + address
+		return &own
+	}
+	return fmt.Errorf("%s %s: %w", op, address, err)
 }
 
 // orClosed returns the error of a call that makes several objects. If the adapter was

@@ -93,6 +93,7 @@ func ExampleConn_Receive() {
 		return
 	}
 	var serving sync.WaitGroup
+	ended := make(chan error)
 	accept := func() { // until the listener is closed
 		for ev := range ln.Requests() {
 			c, err := ln.Accept(dat.RequestOf(ev), []byte("welcome"))
@@ -103,10 +104,11 @@ func ExampleConn_Receive() {
 				for {
 					b, err := c.Receive(ctx)
 					if err != nil { // io.EOF after an orderly end
-						fmt.Println("the client", string(c.Private()), "ended:", err)
+						ended <- err
 						return
 					}
 					if err := c.Send(b); err != nil {
+						ended <- err
 						return
 					}
 				}
@@ -124,15 +126,16 @@ func ExampleConn_Receive() {
 		if err := c.Shutdown(ctx); err != nil {
 			fmt.Println(err)
 		}
+		fmt.Println("the client", name, "ended:", <-ended)
 	}
 	fmt.Println(ln.Shutdown(ctx))
 	serving.Wait()
-	// Unordered output:
+	// Output:
 	// welcome
-	// welcome
-	// <nil>
 	// the client a ended: EOF
+	// welcome
 	// the client b ended: EOF
+	// <nil>
 }
 
 // A request and its answer, for a goroutine that waits for nothing else.

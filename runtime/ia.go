@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -41,6 +42,8 @@ type IA struct {
 
 	closing sync.Mutex // held while the adapter is torn down
 	gone    bool       // guarded by closing: everything is closed
+
+	dials atomic.Uint64 // connections that were dialed; see Conn.String
 
 	mu          sync.Mutex
 	dispatchers children[*evd.Dispatcher]

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -53,9 +52,10 @@ type Listener struct {
 }
 
 // Listen listens on address, "host:port". Without a host it listens on all of the
-// adapter's addresses; with port 0, or without one ("127.0.0.1", "::1"), the provider
-// chooses the port. ctx
-// bounds the call, not the listener's life; Listen only checks it before it asks the
+// adapter's addresses. Over iwarp these are those of all the system's interfaces, unless
+// the adapter was opened by an address ("iwarp:127.0.0.1"): any host that reaches one of
+// them may connect. With port 0, or without one ("127.0.0.1", "::1", ""), the provider
+// chooses the port. ctx bounds the call, not the listener's life; Listen only checks it before it asks the
 // device. A closed adapter is INVALID_HANDLE/IA, a zone that is closed or another
 // adapter's INVALID_HANDLE/PZ, a nil ctx INVALID_PARAMETER.
 func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*Listener, error) {
@@ -72,7 +72,7 @@ func (ia *IA) Listen(ctx context.Context, address string, cfg ConnConfig) (*List
 	}
 	l := &Listener{ia: ia, cfg: cfg, conns: make(map[*Conn]bool)}
 	if err := l.make(host, qual); err != nil {
-		return nil, ia.orClosed(op, fmt.Errorf("%s %s: %w", op, address, errors.Join(err, l.Close())))
+		return nil, ia.orClosed(op, errors.Join(named(op, address, err), l.Close()))
 	}
 	return l, nil
 }
@@ -187,12 +187,16 @@ func (l *Listener) refusal() []byte {
 // Dial connects to address, "host:port", with the listener's settings, so that a server
 // that is also a client has the events of all its connections in one channel. It
 // returns at once: the first event of the connection is ESTABLISHED, or its end. The
-// connection counts among ConnConfig.Conns. On a closed listener the error is
+// connection counts among ConnConfig.Conns, and ConnConfig.Timeout bounds the attempt:
+// without an answer by then, the end is TIMED_OUT. On a closed listener the error is
 // INVALID_HANDLE/PSP.
 func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 	const op = "runtime.Listener.Dial"
-	return l.newConn(op, address, nil, private, func(c *Conn, private []byte) error {
-		return c.Endpoint.CommonConnect(address, ep.ConnectConfig{Private: private})
+	if l == nil {
+		return nil, closedListener(op)
+	}
+	return l.newConn(op, l.ia.dialed(address), nil, private, func(c *Conn, private []byte) error {
+		return c.connect(op, address, private)
 	})
 }
 
