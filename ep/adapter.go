@@ -29,6 +29,8 @@ type Adapter struct {
 
 	endpoints *keys.Table[*Endpoint]
 	counters  counters
+	workers   workers
+	alarms    sync.WaitGroup // set, or going off now
 
 	mu     sync.Mutex
 	eps    map[*Endpoint]struct{}
@@ -75,7 +77,7 @@ type AdapterConfig struct {
 // programs call the interface adapter.
 func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 	attr := cfg.Device.Attr()
-	return &Adapter{
+	a := &Adapter{
 		dev: cfg.Device, attr: attr, cqs: cfg.CQs, ia: cfg.IA, domain: cfg.Domain, async: cfg.Async,
 		broke: cfg.Broke, dropped: cfg.Dropped,
 		endpoints: keys.New[*Endpoint](attr.MaxQPs),
@@ -85,6 +87,8 @@ func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 		srqs:      make(map[hw.SRQ]*SRQ),
 		crs:       make(map[*CR]struct{}),
 	}
+	a.workers.start()
+	return a
 }
 
 // key gives an endpoint that is being made its place in the table by which
@@ -202,7 +206,12 @@ func (a *Adapter) Close() error {
 	for _, q := range srqs {
 		errs = append(errs, q.Close())
 	}
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err == nil {
+		a.alarms.Wait()
+		a.workers.stop()
+	}
+	return err
 }
 
 // list copies one of the adapter's sets.

@@ -35,6 +35,7 @@ func TestAnEndpointWithoutAQueuePairLeavesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "none left")
 	assert.Zero(t, a.Len())
 	assert.Empty(t, a.qps)
+	require.NoError(t, a.Close())
 }
 
 func TestEndpointsMayComeAndGoWhileTheyAreLookedFor(t *testing.T) {

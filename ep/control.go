@@ -144,11 +144,6 @@ func (e *Endpoint) Close() error {
 // e.ctl.
 func (ctl *controls) free(op string) error {
 	<-ctl.over
-	if ctl.e.worker.served != nil {
-		close(ctl.e.worker.quit)
-		<-ctl.e.worker.served
-		ctl.e.worker.served = nil
-	}
 	if err := ctl.closeReplaced(); err != nil {
 		return wrap(op, err)
 	}

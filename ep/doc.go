@@ -1,12 +1,12 @@
 // Package ep has the ends that communicate: endpoints, the service points that
 // listen for connection requests, and the requests themselves.
 //
-// An [Endpoint] is an actor that most of the time has no goroutine of its own. Its
-// slot rings are its mailbox; a word, the token, says whether some goroutine runs
-// its step. A poster that finds the token free takes it and runs the step inline. A
-// poster that finds it taken sets a mark and returns, and the holder looks again
-// before it releases the token. See token.go for the protocol and why it loses
-// nothing.
+// An [Endpoint] is an actor without a goroutine. Its slot rings are its mailbox; a
+// word, the token, says whether some goroutine runs its step. A poster that finds
+// the token free takes it and runs the step inline. A poster that finds it taken
+// sets a mark and returns, and the holder looks again before it releases the token.
+// See token.go for the protocol and why it loses nothing. A poster that has worked
+// long enough leaves the token to a worker of the adapter (workers.go).
 //
 // Everything that may change an endpoint's state is an input to its step: the calls
 // of a program, the facts that a provider reports, a timer. One table says what

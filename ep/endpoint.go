@@ -24,7 +24,6 @@ type Endpoint struct {
 
 	// The other parts; each says who may touch it.
 	facts   facts
-	worker  worker
 	profile profile
 	cause   endCause
 	marks   watermarks
@@ -89,7 +88,6 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	}
 	e.box.e, e.facts.e, e.profile.e = e, e, e
 	e.machine.init(e)
-	e.worker.init(e)
 	e.ctl.init(e)
 	if cfg.PZ == nil {
 		e.box.state.Store(uint32(TentativeConnectionPending))

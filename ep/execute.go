@@ -51,7 +51,6 @@ func (m *machine) begin(c *control) error {
 	m.connRoom = 2
 	m.box.requests.detour.Store(true)
 	m.box.recvs.detour.Store(true)
-	m.e.worker.start()
 	var err error
 	if c.in == inConnect {
 		err = m.box.qp.Connect(c.connect)
@@ -75,7 +74,7 @@ func (m *machine) begin(c *control) error {
 		m.e.profile.setAddresses(c.cr.request.Local(), c.cr.request.Remote())
 	}
 	m.become(c.in)
-	m.e.worker.setAlarm(c.connect.Timeout)
+	m.setAlarm(c.connect.Timeout)
 	return nil
 }
 
@@ -87,7 +86,7 @@ func (m *machine) disconnect(c *control) error {
 	case ignore:
 	case to(DisconnectPending):
 		m.become(c.in)
-		m.e.worker.setAlarm(m.e.profile.attr.DrainTimeout)
+		m.setAlarm(m.e.profile.attr.DrainTimeout)
 		m.box.qp.Drain()
 	default:
 		m.endConnection(c.in, disconnected, nil, nil)
@@ -132,7 +131,7 @@ func (m *machine) close(c *control) error {
 	if m.become(c.in) < firstEdge {
 		return stateError(c.op, m.box.State())
 	}
-	m.e.worker.setAlarm(0)
+	m.setAlarm(0)
 	m.box.requests.endDetour()
 	m.box.recvs.endDetour()
 	m.breakQP(true)

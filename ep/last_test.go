@@ -316,51 +316,6 @@ func (r *rig) drain() {
 	}
 }
 
-// The endpoint's goroutine does what a poster leaves to it, although no goroutine
-// posts or kicks the step any more.
-func TestPostsBeyondTheBudgetAreLeftToTheGoroutine(t *testing.T) {
-	r := newRig(t)
-	all := r.dispatcher(evd.ModeQueue, 1024)
-	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
-	r.connect(a, b)
-	a.box.useQP(&meddler{QP: a.box.qp, meddle: func() {
-		for i := range uint64(3 * budget) {
-			require.NoError(t, a.PostRDMAWrite(1+i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(64, 8)))
-		}
-	}})
-	r.write(a, 0)
-	for i := range uint64(1 + 3*budget) {
-		require.Equal(t, i, r.next(all).Cookie)
-	}
-	r.finish(a, all)
-}
-
-// The endpoint's goroutine ends with Close, so a poster can leave nothing to it
-// after that.
-func TestPostsThatRaceCloseAreFlushedByTheirPoster(t *testing.T) {
-	r := newRig(t)
-	all := r.dispatcher(evd.ModeQueue, 1024)
-	a, b := r.endpointOf(Config{PZ: r.pz, Recv: all, Request: all, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 4 * budget}}), r.endpoint(nil)
-	r.connect(a, b)
-	require.NoError(t, a.Close())
-	// These posts were checked before Close, and get their tickets after it.
-	q, posts := &a.box.requests, uint32(3*budget)
-	require.True(t, wiring(all).Main().Reserve(int(posts)))
-	ticket, n, _, mine := a.box.takeTickets(q, posts)
-	require.Equal(t, posts, n)
-	require.True(t, mine)
-	for i := range n {
-		q.fill((ticket+i)&ticketMask, &work{op: hw.OpWrite, cookie: uint64(i)}, wiring(all).Main(), 0)
-	}
-	a.box.submit(q, ticket, n, mine)
-	for i := range uint64(n) {
-		ev := r.next(all)
-		require.Equal(t, i, ev.Cookie)
-		require.Equal(t, hw.StatusFlushed, ev.Status)
-	}
-	r.finish(a, all)
-}
-
 // A post that runs while everything is closed gets the error of the endpoint, not
 // that of the dispatcher, which is aborted after the endpoint.
 func TestAPostThatRacesCloseGetsTheErrorOfItsEndpoint(t *testing.T) {

@@ -19,6 +19,7 @@ type machine struct {
 	connRoom  int  // places for events reserved for this connection
 	outcome   outcome
 	private   []byte // private data of the outcome
+	alarm     *alarm // nil: none is set
 }
 
 func (m *machine) init(e *Endpoint) { m.e, m.box = e, &e.box }
@@ -51,7 +52,7 @@ func (m *machine) handle(told uint32) {
 	if told&tellOverrun != 0 && m.box.State() != Unconnected {
 		m.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the hard high watermark of receives is exceeded"})
 	}
-	if told&tellTimeout != 0 && m.e.worker.fired.Load() == m.e.worker.alarmGen {
+	if told&tellTimeout != 0 && m.timeIsUp() {
 		m.timeout()
 	}
 	if told&(tellRequestEnd|tellRecvEnd) != 0 {
@@ -76,7 +77,7 @@ func (m *machine) established(byFact bool) {
 	if m.become(inEstablished) < firstEdge {
 		return
 	}
-	m.e.worker.setAlarm(0)
+	m.setAlarm(0)
 	var private []byte
 	if !passive {
 		private = m.e.facts.info.Private
@@ -141,7 +142,7 @@ func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw
 	if m.become(in) < firstEdge {
 		return
 	}
-	m.e.worker.setAlarm(0)
+	m.setAlarm(0)
 	m.outcome, m.private = how, private
 	if m.e.cause.blame(cause); m.e.cause.Load() == nil {
 		m.e.cause.blame(plainCause(in))

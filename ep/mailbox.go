@@ -27,12 +27,11 @@ type mailbox struct {
 	signalEvery   int  // suppressed requests between two signaled ones
 
 	// Shared; see token.go.
-	_         [64]byte
-	word      atomic.Uint64
-	state     atomic.Uint32 // State, written by become alone
-	inputs    atomic.Uint32 // what the step has been told; tell*
-	inherited atomic.Bool   // the holder left the token to the endpoint's goroutine
-	_         [44]byte
+	_      [64]byte
+	word   atomic.Uint64
+	state  atomic.Uint32 // State, written by become alone
+	inputs atomic.Uint32 // what the step has been told; tell*
+	_      [48]byte
 
 	requests, recvs queue
 
@@ -42,6 +41,8 @@ type mailbox struct {
 	recvWRs    []hw.RecvWR
 	unsignaled int
 	called     bool // a control call waits until everything posted before it is published
+
+	nextInList *mailbox // guarded by the workers' lock
 }
 
 // State is the endpoint's state now.

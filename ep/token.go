@@ -42,7 +42,7 @@ const (
 )
 
 // budget is the most posts a holder executes before it leaves the rest to the
-// endpoint's goroutine, so that no poster works for others without end.
+// adapter's workers, so that no poster works for others without end.
 const budget = 64
 
 // takeTickets takes n consecutive tickets of q, or as many as there is room for,
@@ -164,9 +164,9 @@ func (b *mailbox) kickStep() {
 }
 
 // run is the holder's loop. It ends by releasing the token, or by leaving it to the
-// endpoint's goroutine. That goroutine runs with patient set: its budget is renewed
-// when it is used up.
-func (b *mailbox) run(patient bool) {
+// adapter's workers. A worker's budget is renewed as long as no other endpoint waits
+// for a worker.
+func (b *mailbox) run(byWorker bool) {
 	left := budget
 	for {
 		left = b.step(left)
@@ -178,7 +178,7 @@ func (b *mailbox) run(patient bool) {
 			continue
 		}
 		switch {
-		case patient:
+		case byWorker && b.e.adapter.workers.idle():
 			runtime.Gosched()
 		case b.handOver():
 			return
@@ -206,25 +206,14 @@ func (b *mailbox) release() bool {
 	}
 }
 
-// handOver leaves the token, still held, to the endpoint's goroutine. It fails if
-// there is none, or if the endpoint is closed, because the goroutine ends with
-// Close. An endpoint without a goroutine has nothing to do but to queue receives
-// and to flush.
+// handOver leaves the token, still held, to a worker. It fails if the endpoint is
+// closed, because the workers end when all endpoints are.
 func (b *mailbox) handOver() bool {
 	b.own.Check()
-	if !b.e.worker.serving || b.State() == closed {
+	if b.State() == closed {
 		return false
 	}
 	b.own.Release()
-	b.inherited.Store(true)
-	b.e.worker.wake()
+	b.e.adapter.workers.add(b)
 	return true
-}
-
-// inherit runs the step if a holder left the token to the endpoint's goroutine.
-func (b *mailbox) inherit() {
-	if b.inherited.CompareAndSwap(true, false) {
-		b.own.Acquire()
-		b.run(true)
-	}
 }

@@ -1,0 +1,45 @@
+package ep
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// alarm tells the endpoint's step that a time has passed. The machine sets it for
+// an attempt to connect and for a graceful disconnect; at other times the endpoint
+// has none.
+type alarm struct {
+	e     *Endpoint   // immutable
+	rang  atomic.Bool // the time has passed
+	timer *time.Timer // owned by the token's holder
+}
+
+// setAlarm replaces the alarm by one that goes off after d; 0 sets none. An alarm
+// that goes off while it is replaced is not the machine's any more, and the machine
+// ignores it.
+func (m *machine) setAlarm(d time.Duration) {
+	m.box.own.Check()
+	running := &m.e.adapter.alarms
+	if m.alarm != nil && m.alarm.timer.Stop() {
+		running.Done()
+	}
+	m.alarm = nil
+	if d > 0 {
+		running.Add(1)
+		m.alarm = &alarm{e: m.e}
+		m.alarm.timer = time.AfterFunc(d, m.alarm.ring)
+	}
+}
+
+// ring is called by the timer, in a goroutine of its own.
+func (a *alarm) ring() {
+	defer a.e.adapter.alarms.Done()
+	a.rang.Store(true)
+	a.e.box.tell(tellTimeout)
+}
+
+// timeIsUp reports whether the present alarm has gone off.
+func (m *machine) timeIsUp() bool {
+	m.box.own.Check()
+	return m.alarm != nil && m.alarm.rang.Load()
+}
