@@ -4,6 +4,7 @@ import (
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/delivery"
+	"godat/internal/release"
 	"godat/internal/yield"
 )
 
@@ -40,7 +41,7 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	}
 	q.completer.Acquire()
 	cookie := s.cookie
-	q.retired.Store((r + 1) & ticketMask)
+	release.Uint32(&q.retired, (r+1)&ticketMask) // every kind of queue takes the event by a locked instruction
 	yield.Point()
 	to.PutCompletion(q.e, cookie, hw.StatusSuccess, op, 0, n)
 	to.Flush()

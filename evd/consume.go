@@ -17,8 +17,9 @@ var (
 
 // Dequeue moves at most len(buf) queued events to buf and returns how many; 0 when
 // none are queued. It never blocks. Any number of goroutines may call it: each
-// event goes to one of them. DAT: dat_evd_dequeue, whose QUEUE_EMPTY is 0 and nil
-// here.
+// event goes to one of them. Posts that happen after the Dequeue, in the sense of
+// Go's memory model, find the places of these events free. DAT: dat_evd_dequeue,
+// whose QUEUE_EMPTY is 0 and nil here.
 //
 // On an adapter whose consumers poll, a Dequeue that finds no event polls the
 // device once, delivers the completions that it finds there to their dispatchers,

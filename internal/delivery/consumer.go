@@ -130,7 +130,7 @@ func (c *Consumer) Dequeue(buf []event.Event) (int, error) {
 	if n < len(buf) && c.parked.Load() != 0 {
 		n += c.takeGap(buf[n:])
 	}
-	c.release()
+	c.turn.releaseSoon(c.ring.Next())
 	return n, nil
 }
 
@@ -153,6 +153,6 @@ func (c *Consumer) dequeuePolled(buf []event.Event) (int, error) {
 	if n < len(buf) {
 		n += c.takeGap(buf[n:])
 	}
-	c.release()
+	c.turn.releaseSoon(c.ring.Next())
 	return n, nil
 }

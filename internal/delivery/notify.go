@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"runtime"
+
 	"godat/hw/event"
 	"godat/internal/yield"
 )
@@ -77,39 +79,31 @@ func (c *Consumer) triggerCNO() {
 // look only an event that notifies is noticed. A waiter calls it for its first look,
 // before it sleeps, and for its last, on a dispatcher with a CNO.
 func (c *Consumer) recount() int {
-	c.turn.own.Check()
 	c.notice.clear()
 	yield.Point()
-	claimed := c.ring.Tail()
-	n := c.ready(all)
-	if c.gap(claimed, n) {
-		yield.Point()
-		n = c.ready(all)
-	}
-	return n
+	c.awaitClaimed()
+	return c.ready(all)
 }
 
 // takeGap looks again after a Dequeue that did not fill buf: if there is a CNO, an
 // event that triggered it may lie behind one that is not published.
 func (c *Consumer) takeGap(buf []event.Event) int {
-	if c.gap(c.ring.Tail(), 0) {
-		return c.take(buf)
-	}
-	return 0
+	c.awaitClaimed()
+	return c.take(buf)
 }
 
-// gap reports whether some of the claimed events, behind so many ready ones, are not
-// published. If so, the producers that publish them notify, silent or not. A
-// producer that published its event before that did not see the notice, so the
-// caller looks again.
-func (c *Consumer) gap(claimed uint64, ready int) bool {
+// awaitClaimed waits until all events that were claimed before the call are published.
+// Whoever changes parked or the notice calls it before its last look. A producer claims
+// a place, publishes the event, and then looks at the notice and at parked. It claims
+// by a locked instruction, but its publication may be delayed beyond its looks. So
+// either the producer looks after the change, or awaitClaimed waits for its event.
+//
+// awaitClaimed takes as long as a producer that has claimed a place takes to fill it.
+func (c *Consumer) awaitClaimed() {
 	c.turn.own.Check()
-	if c.ring.Next()+uint64(ready) >= claimed {
-		return false
+	for claimed := c.ring.Tail(); c.ring.Next()+c.ring.Ready(all) < claimed; {
+		runtime.Gosched()
 	}
-	yield.Point()
-	c.notice.gap()
-	return true
 }
 
 // SetNotifier sets the function that is called when an event notifies and no

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"godat/internal/owner"
+	"godat/internal/release"
 )
 
 // turn says which goroutine is the consumer of a ring, of which there is one at a
@@ -61,6 +62,13 @@ func (t *turn) acquire(as uint64) bool {
 func (t *turn) release(taken uint64) {
 	t.own.Release()
 	t.free(taken)
+}
+
+// releaseSoon is release for a Dequeue. Other goroutines may see it a moment after it
+// has returned; but none of them sleeps until a Dequeue leaves.
+func (t *turn) releaseSoon(taken uint64) {
+	t.own.Release()
+	release.Uint64(&t.word, taken<<turnShift)
 }
 
 // free is release for the task of callbacks, which is the only consumer of its ring

@@ -141,10 +141,11 @@ func (c *Consumer) came(threshold int) bool {
 }
 
 // park announces that the waiter is about to sleep. Then it looks once more,
-// because a producer that put an event before that did not see the announcement.
+// because a producer that claimed its place before that did not see the announcement.
 func (c *Consumer) park(threshold int) bool {
 	c.parked.Or(uint32(threshold))
 	yield.Point()
+	c.awaitClaimed()
 	return c.came(threshold)
 }
 

@@ -6,7 +6,7 @@
 //   - [Reserved]: an MPSC ring whose owner keeps the count of places, so that
 //     putting can neither fail nor wait; a dispatcher's queue.
 //
-// A producer publishes a batch with one atomic store, however long the batch is. A
+// A producer publishes a batch with one store, however long the batch is. A
 // consumer never writes a cell, so it does not take the cell's cache line away from
 // the producers, and it gives places back in batches. The price is that a cell
 // keeps its value, and what the value points to, until the ring comes round to the

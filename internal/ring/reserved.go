@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"godat/internal/release"
 	"godat/internal/yield"
 )
 
@@ -80,9 +81,13 @@ func (r *Reserved[T]) Claim() (v *T, position uint64) {
 
 // Publish is the other half of that Put. Until then the consumer stops before the
 // value, however many later values are published.
+//
+// What the producer loads after Publish it may load before the consumer can see the
+// value; but not before the consumer can see the claim, in Tail. A consumer that tells
+// producers that it sleeps must therefore first wait for all claimed values.
 func (r *Reserved[T]) Publish(position uint64) {
 	yield.Point()
-	r.cells[position&uint64(len(r.cells)-1)].word.Store(position<<countBits | 1)
+	release.Uint64(&r.cells[position&uint64(len(r.cells)-1)].word, position<<countBits|1)
 }
 
 // PutAll appends vs in order, up to 65535 at a time with no other value in between.

@@ -1,0 +1,191 @@
+package delivery
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/event"
+)
+
+// The publication of an event may become visible after its producer has looked for
+// sleepers (see package release). Three tests let a producer claim a place, look, and
+// publish much later; the last one puts events as endpoints do.
+
+// claim is a PutCompletion whose event becomes visible when the returned function is
+// called. The producer has found nothing to do.
+func claim(t *testing.T, q *Queue) (publish func()) {
+	require.True(t, q.Reserve(1))
+	r := &q.consumer.ring.newest.Load().r
+	ev, at := r.Claim()
+	*ev = *dto(7)
+	return func() {
+		for range 50 {
+			runtime.Gosched()
+		}
+		r.Publish(at)
+	}
+}
+
+func TestAWaiterCountsClaimedEventsBeforeItSleeps(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 2})
+	d.main.consumer.notice.set() // the producer sees that an event has notified
+	publish := claim(t, d.Main())
+	var publishing sync.WaitGroup
+	publishing.Go(publish)
+	defer publishing.Wait()
+	c := d.Consumer()
+	require.True(t, c.turn.acquire(turnWaiter))
+	defer c.release()
+	assert.Equal(t, 1, c.recount(), "the waiter has cleared the notice, and no producer wakes it")
+}
+
+func TestAWaiterThatAnnouncesItsSleepAwaitsClaimedEvents(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 2})
+	c := d.Consumer()
+	require.True(t, c.turn.acquire(turnWaiter))
+	defer c.release()
+	require.Zero(t, c.recount())
+	put(t, d.Main(), 1)
+	publish := claim(t, d.Main()) // the producer sees the notice, and no sleeper
+	var publishing sync.WaitGroup
+	publishing.Go(publish)
+	defer publishing.Wait()
+	assert.True(t, c.park(2), "no producer wakes it")
+	c.unpark()
+}
+
+func TestADequeueWithACNOAwaitsClaimedEvents(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 2})
+	triggered := 0
+	d.Consumer().SetNotifier(func() { triggered++ })
+	publish := claim(t, d.Main())
+	put(t, d.Main(), 1)
+	require.Equal(t, 1, triggered)
+	var publishing sync.WaitGroup
+	publishing.Go(publish)
+	defer publishing.Wait()
+	n, err := d.Consumer().Dequeue(make([]event.Event, 4))
+	require.NoError(t, err)
+	assert.Equal(t, 2, n, "no producer triggers the CNO again")
+}
+
+// complete puts an event as an endpoint does.
+func complete(q *Queue, cookie uint64) {
+	for !q.Reserve(1) {
+		runtime.Gosched()
+	}
+	q.PutCompletion(nil, cookie, hw.StatusSuccess, hw.OpSend, 0, 0)
+	q.Flush()
+}
+
+// spinUntil waits for a condition without sleeping, as far as others need no processor.
+func spinUntil(cond func() bool) {
+	for looks := 0; !cond(); looks++ {
+		if looks > 1000 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// meet calls first and second at the same time, up to some hundred nanoseconds apart,
+// again and again, and fails when a call does not return. The windows that its callers
+// aim at are some tens of nanoseconds wide, and open only without the race detector.
+// Both calls spin where they would sleep: goroutines that wake each other run by turns.
+func meet(t *testing.T, first, second func()) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+	rounds := uint64(30_000)
+	if assertions {
+		rounds = 2000
+	}
+	var arrived atomic.Uint64
+	play := func(f func()) {
+		for round := range rounds {
+			arrived.Add(1)
+			spinUntil(func() bool { return arrived.Load() >= 2*(round+1) })
+			for range rand.IntN(200) {
+			}
+			f()
+		}
+	}
+	var playing sync.WaitGroup
+	playing.Go(func() { play(first) })
+	playing.Go(func() { play(second) })
+	done := make(chan struct{})
+	go func() {
+		playing.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("round %d: a wake-up was lost", arrived.Load()/2)
+	}
+}
+
+func TestNoCompletionIsLostAtTheEdgeOfSleep(t *testing.T) {
+	for _, threshold := range []int{1, 2} {
+		t.Run(fmt.Sprint("threshold=", threshold), func(t *testing.T) {
+			d := newDispatcher(t, Config{QLen: 4})
+			c := d.Consumer()
+			buf := make([]event.Event, 4)
+			produce := func() {
+				for range threshold {
+					complete(d.Main(), 1)
+				}
+			}
+			wait := func() {
+				assert.True(t, c.turn.acquire(turnWaiter))
+				for c.ready(threshold) < threshold && c.recount() < threshold {
+					if c.park(threshold) {
+						c.unpark()
+						continue
+					}
+					spinUntil(func() bool { return len(c.token) != 0 })
+					<-c.token
+				}
+				c.take(buf)
+				c.release()
+			}
+			meet(t, produce, wait)
+		})
+	}
+}
+
+// A waiter that leaves frees the turn, and then looks whether an iterator sleeps for
+// it. The iterator says that it is about to sleep, and then looks at the turn.
+func TestNoIteratorIsLeftAsleepWhenAWaiterLeaves(t *testing.T) {
+	c := newDispatcher(t, Config{}).Consumer()
+	var waiting, passed atomic.Bool
+	leave := func() {
+		assert.True(t, c.turn.acquire(turnWaiter))
+		waiting.Store(true)
+		c.releaseTurn()
+		spinUntil(passed.Load)
+		passed.Store(false)
+	}
+	sleep := func() {
+		spinUntil(waiting.Load)
+		waiting.Store(false)
+		c.turn.queued.Add(1)
+		if c.turn.awaited() {
+			spinUntil(func() bool { return len(c.turn.next) != 0 })
+		}
+		c.turn.queued.Add(-1)
+		select {
+		case <-c.turn.next:
+		default:
+		}
+		passed.Store(true)
+	}
+	meet(t, leave, sleep)
+}

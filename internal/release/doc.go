@@ -1,0 +1,33 @@
+// Package release has atomic stores that order what comes before them, and nothing
+// else.
+//
+// A goroutine that loads the stored value sees all that the storing goroutine did
+// before the store. That is what a ring needs to publish a value, or a consumer to
+// give a place back. A Store of sync/atomic does more: no later load of the storing
+// goroutine comes before it. On amd64 that takes a locked instruction, which costs as
+// much as 150 others.
+//
+// So whoever stores by this package and then looks at what another party says ("does
+// somebody sleep?", "is somebody stalled?") may look before the other party can see
+// the store. If the other party does the same, both miss each other, and a wake-up is
+// lost. Each caller that looks afterwards names the locked instruction that comes
+// between, or says by what the other party knows that a store is on its way. The
+// callers are:
+//
+//   - ring.Reserved.Publish: the claim, a locked addition, comes before it. A consumer
+//     that is about to sleep waits for all that is claimed (delivery's awaitPublished).
+//   - delivery's turn, when a Dequeue leaves: no goroutine sleeps until a Dequeue leaves.
+//   - ep's queue.retired: the locked instruction that delivers the event follows.
+//   - loop's receive tail: the swap by which the poster releases its endpoint's token
+//     comes between the store and the look at the pipe (hw.Direct).
+//
+// # Why a plain store will do on amd64
+//
+// The processor makes the stores of one core visible in their order, and no store
+// before an earlier load. The compiler does not move memory accesses across a call
+// that is not inlined, since the callee may access the same memory; so the stores are
+// functions of their own. Package sync/atomic has no such store, and the memory model
+// of the language does not promise it. Therefore a test looks at the machine code.
+// Elsewhere, and under the race detector, which has to see the store, it is the Store
+// of sync/atomic; on arm64 that is a single instruction anyway.
+package release
