@@ -28,8 +28,10 @@ var inners = []struct {
 // overFault runs a test over each inner provider, with the given faults.
 func overFault(t *testing.T, cfg fault.Config, test func(t *testing.T, r *rig, f *fault.Provider)) {
 	t.Helper()
+	t.Parallel()
 	for _, in := range inners {
 		t.Run("over "+in.name, func(t *testing.T) {
+			t.Parallel()
 			inner := in.make()
 			if s, ok := inner.(*sim.Provider); ok {
 				t.Cleanup(func() { assert.Empty(t, s.Violations(), "the wrapper keeps to the contract") })
@@ -131,7 +133,7 @@ func TestABrokenConnectionIsFlushedOnBothSides(t *testing.T) {
 }
 
 func TestALostPeerIsNoticedWithinTheBound(t *testing.T) {
-	const bound = 20 * time.Millisecond
+	const bound = 100 * time.Millisecond
 	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Nth: 2}}, Bound: bound}
 	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, b := r.pair()
@@ -154,7 +156,7 @@ func TestALostPeerIsNoticedWithinTheBound(t *testing.T) {
 }
 
 func TestALostPeerDoesNotDisturbBreakOrDrain(t *testing.T) {
-	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Every: 1}}, Bound: 10 * time.Millisecond}
+	cfg := fault.Config{On: fault.Triggers{fault.LosePeer: {Every: 1}}, Bound: 100 * time.Millisecond}
 	overFault(t, cfg, func(t *testing.T, r *rig, _ *fault.Provider) {
 		a, _ := r.pair()
 		a.post(sendOf())
@@ -267,6 +269,7 @@ func TestTheContractHoldsUnderAllFaultsAtOnce(t *testing.T) {
 }
 
 func TestTheSeedPicksTheOperationsThatFail(t *testing.T) {
+	t.Parallel()
 	// On loop all requests before the failed one have run, so the statuses show which failed.
 	story := func(seed uint64) []string {
 		f := fault.Wrap(loop.Provider{}, fault.Config{Seed: seed, Status: hw.StatusRemoteResponder, On: fault.Triggers{fault.FailSend: {Every: 30}}})
