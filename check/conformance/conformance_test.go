@@ -65,7 +65,7 @@ func TestConformance(t *testing.T) {
 		return
 	}
 	if testing.Short() {
-		scale = Scale{1, 64}
+		scale = Scale{1, 256}
 	}
 	t.Run("loop", func(t *testing.T) {
 		Run(t, Provider{Table: "loop", IA: "loop", Absent: "loop:nobody", Scale: scale})

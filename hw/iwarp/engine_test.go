@@ -69,6 +69,7 @@ func TestAnAtomicNeedsItsPrivilege(t *testing.T) {
 }
 
 func TestExtensionsAreRefusedWhereThePeerHasNone(t *testing.T) {
+	t.Parallel()
 	p := New(Config{})
 	a, b := newNode(t, p, nil).peer(), newNode(t, p, map[string]string{"extensions": "false"}).peer()
 	join(a, b)
@@ -159,6 +160,7 @@ func TestAnyNetConnCarriesAConnection(t *testing.T) {
 
 // The socket fills up, because the peer reads nothing.
 func TestAPeerThatTakesNothingIsGivenUp(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "50ms", "linger": "10ms"})
 	a, m := n.peer(), n.memory(16<<20, hw.LocalRead)
 	scripted(t, a)
@@ -197,6 +199,7 @@ func TestADrainThatThePeerAnswersWithATerminateIsBroken(t *testing.T) {
 }
 
 func TestADrainDoesNotWaitForeverForThePeersEnd(t *testing.T) {
+	t.Parallel()
 	a := newNode(t, New(Config{}), map[string]string{"crc": "false", "linger": "50ms"}).peer()
 	s := scripted(t, a)
 	a.qp.Drain()
@@ -281,6 +284,7 @@ func TestTheDataPathAllocatesNothing(t *testing.T) {
 }
 
 func TestAPeerThatStopsInTheMiddleOfAnFPDUIsGivenUp(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{0, 10, 30000} { // the last is read directly
 		n := newNode(t, New(Config{}), map[string]string{"crc": "false", "stall": "20ms", "linger": "10ms"})
 		b, m := n.peer(), n.memory(30000, hw.LocalWrite)

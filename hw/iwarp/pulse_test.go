@@ -98,6 +98,7 @@ func TestAPeerThatVanishesIsNoticedWithinTheKeepAlive(t *testing.T) {
 
 // Over TCP the kernel of a stuck peer answers for it, so the peer is probed there too.
 func TestAPeerThatIsStuckIsNoticedOverTCP(t *testing.T) {
+	t.Parallel()
 	b := newNode(t, New(Config{}), map[string]string{"crc": "false", "keepalive": "100ms", "linger": "10ms"}).peer()
 	b.recv()
 	s, _ := accepted(t, b, plain())

@@ -44,6 +44,7 @@ func TestAnInvalidRequestIsHungUpOn(t *testing.T) {
 }
 
 func TestAReplyFitsItsRequest(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		req   wire.MPARequest

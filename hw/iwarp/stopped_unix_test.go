@@ -54,6 +54,7 @@ func (c child) Fatalf(format string, args ...any) {
 
 // The kernel of a process that is stopped answers TCP's keep-alive for it.
 func TestAPeerWhoseProcessIsStoppedIsNoticed(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asPeer+"=1")
 	cmd.Stderr = os.Stderr
