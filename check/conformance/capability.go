@@ -19,7 +19,6 @@ type capability struct {
 
 // lacks returns the first of the capabilities that the provider lacks, or nil.
 func (r *rig) lacks(needs []*capability) *capability {
-	r.Helper()
 	for _, c := range needs {
 		if !c.has(r) {
 			return c
@@ -28,11 +27,13 @@ func (r *rig) lacks(needs []*capability) *capability {
 	return nil
 }
 
-// granted reports whether a call succeeded. If not, it checks that the provider
-// refused the call because it does not support it.
-func (r *rig) granted(err error) bool {
-	r.Helper()
+// granted reports whether a call succeeded, and then calls undo. If not, it checks that
+// the provider refused the call because it does not support it.
+func (r *rig) granted(err error, undo ...func() error) bool {
 	if err == nil {
+		for _, f := range undo {
+			require.NoError(r, f())
+		}
 		return true
 	}
 	require.ErrorIs(r, err, errors.ErrUnsupported)
@@ -63,15 +64,20 @@ func code(t hw.Type, sub hw.Subtype) error { return &hw.Error{Type: t, Sub: sub}
 
 // query returns what an object says of itself.
 func query[P, M any](r *rig, call func(M) (P, error), mask M) P {
-	r.Helper()
 	p, err := call(mask)
 	require.NoError(r, err)
 	return p
 }
 
+// get returns what a call without arguments returns.
+func get[T any](t require.TestingT, call func() (T, error)) T {
+	v, err := call()
+	require.NoError(t, err)
+	return v
+}
+
 // ok requires that calls have succeeded.
 func (r *rig) ok(errs ...error) {
-	r.Helper()
 	for _, err := range errs {
 		require.NoError(r, err)
 	}

@@ -108,15 +108,7 @@ var cnoCases = []Case{
 			})
 		}
 		for _, d := range ds {
-			wg.Go(func() {
-				for i := 0; i < each && ctx.Err() == nil; {
-					if d.PostSoftware(i) == nil {
-						i++
-					} else {
-						goruntime.Gosched()
-					}
-				}
-			})
+			wg.Go(func() { postAll(ctx, d, each) })
 		}
 		wg.Wait()
 		assert.EqualValues(r, evds*each, found.Load())
@@ -164,12 +156,10 @@ var cnoCases = []Case{
 	{ID: "CN-6", Claim: "a CNO with a dispatcher or a waiter is in use; one whose adapter closes is dead", run: func(r *rig) {
 		ia := r.open()
 		c, err := ia.NewCNO(dat.CNOConfig{})
-		require.NoError(r, err)
-		r.later(c.Close)
+		r.made(err, c.Close)
 		require.ErrorIs(r, ia.CloseGraceful(), code(hw.InvalidState, hw.StateIAInUse), "a CNO counts")
 		d, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 4, CNO: c})
-		require.NoError(r, err)
-		r.later(d.Close)
+		r.made(err, d.Close)
 		inUse := code(hw.InvalidState, hw.StateCNOInUse)
 		require.ErrorIs(r, c.Close(), inUse)
 		require.NoError(r, d.Close())
@@ -242,31 +232,23 @@ var cnoCases = []Case{
 
 // cno makes a CNO.
 func (n *node) cno() *dat.CNO {
-	n.Helper()
 	c, err := n.ia.NewCNO(dat.CNOConfig{})
-	require.NoError(n, err)
-	n.later(c.Close)
+	n.made(err, c.Close)
 	return c
 }
 
 // watched makes a dispatcher of software events whose CNO is c.
 func (n *node) watched(c *dat.CNO, qlen int) *dat.Dispatcher {
-	n.Helper()
-	d, err := n.ia.NewDispatcher(dat.DispatcherConfig{QLen: qlen, Streams: dat.StreamSoftware, CNO: c})
-	require.NoError(n, err)
-	n.later(d.Close)
-	return d
+	return n.dispatcherOf(dat.DispatcherConfig{QLen: qlen, Streams: dat.StreamSoftware, CNO: c})
 }
 
 // quiet requires that a CNO has no trigger.
 func (r *rig) quiet(c *dat.CNO) {
-	r.Helper()
 	require.ErrorIs(r, errorOf(c.Trigger()), dat.ErrQueueEmpty)
 }
 
 // triggered waits for the trigger of a CNO, and checks which dispatcher it names.
 func (r *rig) triggered(c *dat.CNO, by *dat.Dispatcher) {
-	r.Helper()
 	d, err := c.Wait(r.soon())
 	require.NoError(r, err)
 	require.Same(r, by, d)
@@ -281,11 +263,8 @@ var descriptorCases = []Case{
 	{ID: "CN-5", Claim: "a foreign poll loop sees on a descriptor when a CNO is triggered", needs: needs(descriptor), run: func(r *rig) {
 		client, server := r.node(), r.node().end()
 		c, err := client.ia.NewCNO(dat.CNOConfig{Descriptor: true})
-		require.NoError(r, err)
-		client.later(c.Close)
-		fd, err := c.FD()
-		require.NoError(r, err)
-		loop := newPollLoop(r, fd)
+		client.made(err, c.Close)
+		loop := newPollLoop(r, get(r, c.FD))
 		require.False(r, loop.readable(r, 0), "it is not triggered")
 
 		// The CNO is triggered by software events of one dispatcher and completions of
@@ -297,9 +276,7 @@ var descriptorCases = []Case{
 		post(r, soft, 1, 2)
 		require.True(r, loop.readable(r, patience))
 		require.True(r, loop.readable(r, 0), "until it is taken")
-		by, err := c.Trigger()
-		require.NoError(r, err)
-		require.Same(r, soft, by)
+		require.Same(r, soft, get(r, c.Trigger))
 		require.False(r, loop.readable(r, 0), "it was taken")
 		for i := range 2 {
 			assert.Equal(r, 1+i, payload(r, r.next(soft)))
@@ -309,9 +286,7 @@ var descriptorCases = []Case{
 			e.postRecv(i, 64)
 			server.postSend(i, 8)
 			require.True(r, loop.readable(r, patience), "round %d", i)
-			by, err := c.Wait(r.soon())
-			require.NoError(r, err)
-			require.Same(r, d, by)
+			r.triggered(c, d)
 			require.False(r, loop.readable(r, 0))
 			e.done(e.recv, i, dat.StatusSuccess)
 			server.done(server.req, i, dat.StatusSuccess)
@@ -324,8 +299,5 @@ var descriptorCases = []Case{
 // decides that, not the device.
 var descriptor = &capability{"descriptor", func(r *rig) bool {
 	c, err := r.node().ia.NewCNO(dat.CNOConfig{Descriptor: true})
-	if err != nil {
-		return r.granted(err)
-	}
-	return r.granted(c.Close())
+	return r.granted(err, c.Close)
 }}

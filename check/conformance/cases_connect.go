@@ -19,9 +19,7 @@ var connectCases = []Case{
 			require.NotZero(r, s.psp.Qual())
 			require.False(r, seen[s.psp.Qual()], "each its own")
 			seen[s.psp.Qual()] = true
-			client := n.end()
-			require.NoError(r, client.ep.Connect(s.at()))
-			_, p := s.asked()
+			_, p := s.askedBy(n.end(), nil)
 			assert.Equal(r, s.psp.Qual(), p.Qual)
 		}
 	}},
@@ -54,8 +52,7 @@ var connectCases = []Case{
 		cr := s.request()
 		require.Equal(r, dat.StatePassiveConnectionPending, server.ep.State())
 		r.node().end().fails(at, dat.NonPeerRejected)
-		p, err := cr.Query()
-		require.NoError(r, err)
+		p := get(r, cr.Query)
 		assert.Same(r, server.ep, p.Endpoint)
 		require.NoError(r, cr.Accept(nil, nil))
 		client.established()
@@ -77,8 +74,7 @@ var connectCases = []Case{
 	{ID: "CO-5", Claim: "a service point with PROVIDER makes the endpoint, which is TENTATIVE", needs: needs(providerEndpoints), run: func(r *rig) {
 		client := r.node().end()
 		s := r.node().providing()
-		require.NoError(r, client.ep.Connect(s.at()))
-		cr, p := s.asked()
+		cr, p := s.askedBy(client, nil)
 		require.NotNil(r, p.Endpoint)
 		require.Equal(r, dat.StateTentativeConnectionPending, p.Endpoint.State())
 		q := query(r, p.Endpoint.Query, dat.EndpointFieldAll)
@@ -96,22 +92,14 @@ var connectCases = []Case{
 		most := p.Provider.MaxPrivateData
 		for _, n := range []int{0, 1, most} {
 			client, server := r.node().end(), r.node().end()
-			s := server.listen()
-			at := s.at()
-			at.Private = private(n, 1)
-			require.NoError(r, client.ep.Connect(at))
-			cr, q := s.asked()
-			carries(r, at.Private, q.Private)
+			cr, q := server.listen().askedBy(client, private(n, 1))
+			carries(r, private(n, 1), q.Private)
 			assert.False(r, q.Truncated)
 			require.ErrorIs(r, cr.Accept(server.ep, private(most+1, 0)), dat.ErrInvalidParameter)
 			require.ErrorIs(r, cr.Reject(private(most+1, 0)), dat.ErrInvalidParameter)
 			require.NoError(r, cr.Accept(server.ep, private(n, 2)))
-			c, ok := client.established().Connection()
-			require.True(r, ok)
-			carries(r, private(n, 2), c.Private)
-			c, ok = server.established().Connection()
-			require.True(r, ok)
-			assert.Empty(r, c.Private, "it came with the request")
+			carries(r, private(n, 2), r.privateOf(client.established()))
+			assert.Empty(r, r.privateOf(server.established()), "it came with the request")
 		}
 		client := r.node().end()
 		at := r.node().listen().at()
@@ -125,11 +113,10 @@ var connectCases = []Case{
 		for _, data := range [][]byte{nil, []byte("go away")} {
 			require.NoError(r, client.ep.Connect(s.at()))
 			require.NoError(r, s.request().Reject(data))
-			c, ok := client.connection(dat.PeerRejected).Connection()
-			require.True(r, ok)
-			carries(r, data, c.Private)
+			got := r.privateOf(client.connection(dat.PeerRejected))
+			carries(r, data, got)
 			if data == nil {
-				assert.Empty(r, bytes.Trim(c.Private, "\x00"))
+				assert.Empty(r, bytes.Trim(got, "\x00"))
 			}
 			require.NoError(r, client.ep.Reset())
 		}
@@ -150,18 +137,15 @@ var connectCases = []Case{
 	{ID: "CO-9", Claim: "a request is handed off to another service point", run: func(r *rig) {
 		n := r.node()
 		client, first, second := r.node().end(), n.listen(), n.listen()
-		at := first.at()
-		at.Private = []byte("to whom")
-		require.NoError(r, client.ep.Connect(at))
-		cr := first.request()
+		cr, asked := first.askedBy(client, []byte("to whom"))
+		carries(r, []byte("to whom"), asked.Private)
 		require.ErrorIs(r, cr.Handoff(1), dat.ErrInvalidParameter, "no service point is there")
 		require.NoError(r, cr.Handoff(second.psp.Qual()))
 		require.ErrorIs(r, errorOf(cr.Query()), code(hw.InvalidHandle, hw.HandleCR))
 		r.none(first.cr)
 		cr = second.request()
-		p, err := cr.Query()
-		require.NoError(r, err)
-		carries(r, at.Private, p.Private)
+		p := get(r, cr.Query)
+		carries(r, asked.Private, p.Private)
 		assert.Equal(r, second.psp.Qual(), p.Qual)
 		server := n.end()
 		accept(cr, client, server)
@@ -233,9 +217,7 @@ var connectCases = []Case{
 	}},
 	{ID: "CO-15", Claim: "both ends know where the other is", run: func(r *rig) {
 		client, server := r.node().end(), r.node().end()
-		s := server.listen()
-		require.NoError(r, client.ep.Connect(s.at()))
-		cr, asks := s.asked()
+		cr, asks := server.listen().askedBy(client, nil)
 		accept(cr, client, server)
 		c := query(r, client.ep.Query, dat.EndpointFieldAll)
 		v := query(r, server.ep.Query, dat.EndpointFieldAll)
@@ -247,11 +229,9 @@ var connectCases = []Case{
 
 // reserved makes a reserved service point (RSP) for the endpoint.
 func (e *end) reserved() (*dat.RSP, *service) {
-	e.Helper()
 	s := &service{node: e.node, cr: e.dispatcher(16, dat.StreamCR)}
 	rsp, err := e.ia.NewRSP(dat.RSPConfig{Endpoint: e.ep, Dispatcher: s.cr})
-	require.NoError(e, err)
-	e.later(rsp.Close)
+	e.made(err, rsp.Close)
 	return rsp, s
 }
 
@@ -260,21 +240,23 @@ func (e *end) reserved() (*dat.RSP, *service) {
 var providerEndpoints = &capability{"provider-endpoints", func(r *rig) bool {
 	n := r.node()
 	psp, err := n.ia.NewPSP(dat.PSPConfig{Dispatcher: n.dispatcher(4), Flags: dat.PSPProvider})
-	if err == nil {
-		n.later(psp.Close)
-	}
-	return r.granted(err)
+	return r.granted(err, psp.Close)
 }}
 
 // providing makes a service point whose endpoints the provider makes.
 func (n *node) providing() *service {
-	n.Helper()
 	return n.listenOn(dat.PSPConfig{Dispatcher: n.dispatcher(16, dat.StreamCR), Flags: dat.PSPProvider})
+}
+
+// privateOf returns the private data of a connection event.
+func (r *rig) privateOf(ev dat.Event) []byte {
+	c, ok := ev.Connection()
+	require.True(r, ok)
+	return c.Private
 }
 
 // carries requires that got begins with sent; a transport may pad it.
 func carries(r *rig, sent, got []byte) {
-	r.Helper()
 	require.True(r, bytes.HasPrefix(got, sent), "sent %x, got %x", sent, got)
 }
 

@@ -34,7 +34,6 @@ type mix struct {
 
 // transact runs the transaction test of a mix.
 func (r *rig) transact(m mix) {
-	r.Helper()
 	scaled := func(n, least int) uint32 { return uint32(r.p.Scale.of(max(1, n), least)) }
 	test := &command.Transaction{
 		Iterations: scaled(m.iterations, 1), Threads: scaled(m.threads, 2), EPs: scaled(m.eps, 2),
@@ -65,7 +64,6 @@ func (r *rig) transact(m mix) {
 // both runs the two sides of a test. The client begins when the server has called
 // ready with what the client needs to know.
 func both[T any](r *rig, limit time.Duration, server func(ctx context.Context, ready func(T) error) error, client func(context.Context, T) error) {
-	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	known := make(chan T, 1)
@@ -84,7 +82,6 @@ func both[T any](r *rig, limit time.Duration, server func(ctx context.Context, r
 
 // operations parses the operations of a dattest command.
 func (r *rig) operations(text string) []command.Op {
-	r.Helper()
 	ops, err := command.ParseOps(strings.Fields(text))
 	require.NoError(r, err)
 	return ops
@@ -99,7 +96,6 @@ type stream struct {
 }
 
 func (r *rig) stream(s stream) {
-	r.Helper()
 	test := &command.Performance{
 		Iterations: uint32(r.p.Scale.of(s.count, 16)), Pipeline: uint32(s.pipeline), Poll: s.poll,
 		Op: r.operations("client " + s.op)[0],
@@ -125,7 +121,6 @@ func (r *rig) stream(s stream) {
 // exhaust makes up to n objects of a kind and closes them, twice, and requires that
 // it makes as many the second time.
 func (r *rig) exhaust(kind string, n int) {
-	r.Helper()
 	test, err := limit.Find(kind)
 	require.NoError(r, err)
 	cfg := limit.Config{
@@ -201,14 +196,7 @@ var transactionCases = []Case{
 		s := server.listen()
 		for i := range r.p.Scale.of(16, 3) {
 			client, e := r.node().end(), server.end()
-			if err := client.ep.Connect(s.at()); err != nil {
-				r.Fatal(err)
-			}
-			if err := s.request().Accept(e.ep, nil); err != nil {
-				r.Fatal(err)
-			}
-			client.established()
-			e.established()
+			s.join(client, e)
 			for range i + 1 {
 				say(client, e, 64)
 				say(e, client, 64)

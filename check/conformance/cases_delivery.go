@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,15 +54,7 @@ var deliveryCases = []Case{
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		var wg sync.WaitGroup
-		wg.Go(func() {
-			for i := 0; i < n && ctx.Err() == nil; {
-				if d.PostSoftware(i) == nil {
-					i++
-				} else {
-					goruntime.Gosched()
-				}
-			}
-		})
+		wg.Go(func() { postAll(ctx, d, n) })
 		i := 0
 		for ev := range d.Events(ctx) {
 			require.Equal(r, i, payload(r, ev))

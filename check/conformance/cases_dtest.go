@@ -126,16 +126,10 @@ func dt6(r *rig) {
 
 func dt7(r *rig) {
 	client, server := r.node().end(), r.node().end()
-	s := server.listen()
-	at := s.at()
-	at.Private = private(48, 1)
-	require.NoError(r, client.ep.Connect(at))
-	cr, p := s.asked()
+	cr, p := server.listen().askedBy(client, private(48, 1))
 	carries(r, private(48, 1), p.Private)
 	require.NoError(r, cr.Accept(server.ep, private(48, 2)))
-	c, ok := client.established().Connection()
-	require.True(r, ok)
-	carries(r, private(48, 2), c.Private)
+	carries(r, private(48, 2), r.privateOf(client.established()))
 	server.established()
 }
 
@@ -144,9 +138,7 @@ func dt8(r *rig) {
 	s := r.node().listen()
 	require.NoError(r, client.ep.Connect(s.at()))
 	require.NoError(r, s.request().Reject(private(48, 3)))
-	c, ok := client.connection(dat.PeerRejected).Connection()
-	require.True(r, ok)
-	carries(r, private(48, 3), c.Private)
+	carries(r, private(48, 3), r.privateOf(client.connection(dat.PeerRejected)))
 	require.Equal(r, dat.StateDisconnected, client.ep.State())
 	require.NoError(r, client.ep.Reset())
 	require.Equal(r, dat.StateUnconnected, client.ep.State())
@@ -156,7 +148,6 @@ func dt8(r *rig) {
 // tell sends the name of from's memory to to, and returns the name that to has
 // received.
 func tell(from, to *end) dat.RemoteSegment {
-	from.Helper()
 	b, err := from.mem.Remote(0, endMem).AppendBinary(nil)
 	require.NoError(from, err)
 	copy(from.mem.Bytes(), b)

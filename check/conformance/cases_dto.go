@@ -168,7 +168,6 @@ var dtoCases = []Case{
 			}
 		}
 		clean := func(e *end) {
-			r.Helper()
 			for i, b := range e.mem.Bytes() {
 				want := byte(canary)
 				if at <= i && i < at+n {
@@ -257,7 +256,6 @@ var dtoCases = []Case{
 
 // say posts a receive at to and a send at from, and waits for both.
 func say(from, to *end, n int) {
-	from.Helper()
 	require.NoError(to, to.ep.PostRecv(1000, 0, to.mem.Segment(0, n)))
 	require.NoError(from, from.ep.PostSend(1001, 0, from.mem.Segment(0, n)))
 	from.done(from.req, 1001, dat.StatusSuccess)
@@ -266,7 +264,6 @@ func say(from, to *end, n int) {
 
 // brokenBoth waits for the event of the broken connection at both ends.
 func brokenBoth(a, b *end) {
-	a.Helper()
 	a.connection(dat.Broken)
 	// Whether the other side sees an orderly end or a fault depends on the
 	// transport.

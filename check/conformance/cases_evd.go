@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,9 +31,7 @@ var evdCases = []Case{
 		d := r.node().software(8)
 		post(r, d, 0, 2)
 		for _, limit := range []time.Duration{0, 10 * time.Millisecond} {
-			ctx, cancel := context.WithTimeout(context.Background(), limit)
-			_, nmore, err := d.Wait(ctx, 3)
-			cancel()
+			nmore, err := waitFor(d, 3, limit)
 			require.ErrorIs(r, err, dat.ErrTimeout)
 			require.ErrorIs(r, err, context.DeadlineExceeded)
 			assert.Equal(r, 2, nmore)
@@ -50,7 +49,7 @@ var evdCases = []Case{
 		d := r.node().software(8)
 		woken := make(chan waited, 1)
 		ctx := r.soon()
-		go waitForThree(ctx, d, woken)
+		go waiter(ctx, d, 3, woken)
 		post(r, d, 0, 2)
 		r.still(woken, "two are not three")
 		post(r, d, 2, 2)
@@ -224,9 +223,7 @@ var evdCases = []Case{
 				}
 			})
 		}
-		for i := range n {
-			r.until("room", func() bool { return d.PostSoftware(i) == nil })
-		}
+		postAll(ctx, d, n)
 		wg.Wait()
 		for i := range seen {
 			require.EqualValues(r, 1, seen[i].Load(), "event %d", i)
@@ -237,9 +234,7 @@ var evdCases = []Case{
 			{RecvFlags: dat.Unsignalled}, {RecvFlags: dat.SolicitedWait}, {RecvFlags: dat.EVDThreshold}, {},
 		} {
 			e := r.node().end(func(cfg *dat.EndpointConfig) { b := a; cfg.Attr = &b })
-			ctx, cancel := context.WithTimeout(context.Background(), 0)
-			_, _, err := e.recv.Wait(ctx, 2)
-			cancel()
+			_, err := waitFor(e.recv, 2, 0)
 			if a.RecvFlags&(dat.Unsignalled|dat.SolicitedWait) != 0 {
 				assert.ErrorIs(r, err, dat.ErrInvalidState)
 			} else {
@@ -276,26 +271,28 @@ var evdCases = []Case{
 
 // software makes a dispatcher of software events.
 func (n *node) software(qlen int) *dat.Dispatcher {
-	n.Helper()
 	return n.dispatcher(qlen, dat.StreamSoftware)
 }
 
 func post(r *rig, d *dat.Dispatcher, from, n int) {
-	r.Helper()
 	for i := range n {
 		require.NoError(r, d.PostSoftware(from+i))
 	}
 }
 
+// postAll posts n software events. While the queue is full it lets consumers run.
+func postAll(ctx context.Context, d *dat.Dispatcher, n int) {
+	for i := 0; i < n && ctx.Err() == nil; {
+		if d.PostSoftware(i) == nil {
+			i++
+		} else {
+			goruntime.Gosched()
+		}
+	}
+}
+
 func payload(r *rig, ev dat.Event) int {
-	r.Helper()
 	p, ok := ev.Software()
 	require.True(r, ok, "%v", ev)
 	return p.(int)
-}
-
-// waitForThree is a goroutine that ends with the case, by events or by ctx.
-func waitForThree(ctx context.Context, d *dat.Dispatcher, woken chan<- waited) {
-	ev, nmore, err := d.Wait(ctx, 3)
-	woken <- waited{ev, nmore, err}
 }

@@ -145,15 +145,12 @@ var extensionCases = []Case{
 		}
 		client.disconnect(dat.Graceful)
 		server.connection(dat.Disconnected)
-		c, err := client.ep.Counters()
-		require.NoError(r, err)
+		c := get(r, client.ep.Counters)
 		assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Requests: 3}, c)
-		c, err = server.ep.Counters()
-		require.NoError(r, err)
+		c = get(r, server.ep.Counters)
 		assert.Equal(r, dat.EndpointCounters{Connects: 1, Disconnects: 1, Receives: 3}, c)
 
-		d, err := server.recv.Counters()
-		require.NoError(r, err)
+		d := get(r, server.recv.Counters)
 		assert.EqualValues(r, 3, d.Events)
 		assert.EqualValues(r, 3, d.Taken)
 		assert.Zero(r, d.Lost)
@@ -163,13 +160,11 @@ var extensionCases = []Case{
 		require.NoError(r, other.ep.Connect(s.at()))
 		require.NoError(r, s.request().Reject(nil))
 		other.connection(dat.PeerRejected)
-		a, err := client.ia.Counters()
-		require.NoError(r, err)
+		a := get(r, client.ia.Counters)
 		assert.Equal(r, dat.ConnectionCounters{
 			Endpoints: 2, Connects: 2, ActiveEstablished: 1, PeerRejected: 1, Disconnected: 1,
 		}, a.ConnectionCounters)
-		a, err = server.ia.Counters()
-		require.NoError(r, err)
+		a = get(r, server.ia.Counters)
 		assert.Equal(r, dat.ConnectionCounters{
 			Endpoints: 1, ServicePoints: 2, ServicePointsFreed: 1, Requests: 2, Accepted: 1, Rejected: 1, PassiveEstablished: 1, Disconnected: 1,
 		}, a.ConnectionCounters)
@@ -220,7 +215,6 @@ func (r *rig) atom(start uint64) *atom {
 // value that it returned and the value that it left.
 func (a *atom) returns(op hw.Op, old, now uint64) {
 	c := a.client
-	c.Helper()
 	ev := c.done(c.req, 1, dat.StatusSuccess)
 	assert.Equal(c, op, ev.Op)
 	assert.Equal(c, dat.IBDTOEvent, ev.Number)

@@ -209,7 +209,6 @@ var flagCases = []Case{
 // flushed takes n flushed completions of both directions together, and requires
 // that no more come.
 func (e *end) flushed(n int) {
-	e.Helper()
 	taken := 0
 	e.until("flushes", func() bool {
 		for _, d := range []*dat.Dispatcher{e.req, e.recv} {
@@ -225,10 +224,9 @@ func (e *end) flushed(n int) {
 
 // asleep starts a waiter, and returns when it sleeps.
 func (r *rig) asleep(d *dat.Dispatcher) (woken chan waited) {
-	r.Helper()
 	woken = make(chan waited, 1)
 	ctx := &sleeper{Context: r.soon(), sleeps: make(chan struct{})}
-	go waiter(ctx, d, woken)
+	go waiter(ctx, d, 1, woken)
 	select {
 	case <-ctx.sleeps:
 	case w := <-woken:
@@ -257,15 +255,15 @@ type waited struct {
 	err   error
 }
 
-// waiter waits for one event.
-func waiter(ctx context.Context, d *dat.Dispatcher, to chan<- waited) {
-	ev, nmore, err := d.Wait(ctx, 1)
+// waiter is a goroutine that waits for an event. It ends with the case, by events or by
+// ctx.
+func waiter(ctx context.Context, d *dat.Dispatcher, threshold int, to chan<- waited) {
+	ev, nmore, err := d.Wait(ctx, threshold)
 	to <- waited{ev, nmore, err}
 }
 
 // still requires that a waiter is not woken for 10 ms.
 func (r *rig) still(woken <-chan waited, why string) {
-	r.Helper()
 	select {
 	case w := <-woken:
 		require.Failf(r, why, "%v", w)

@@ -102,7 +102,6 @@ var endpointCases = []Case{
 
 // atLeast requires that an endpoint was given what was asked for, or more.
 func atLeast(r *rig, given, asked dat.EndpointAttr) {
-	r.Helper()
 	numbers := func(a dat.EndpointAttr) []uint64 {
 		n := []uint64{a.MaxMessageSize, a.MaxRDMASize}
 		for _, depth := range []int{a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, a.MaxReadIn, a.MaxReadOut} {
@@ -180,14 +179,19 @@ var connmgtCases = []Case{
 
 // expires waits for limit on a dispatcher to which no event comes.
 func (r *rig) expires(d *dat.Dispatcher, limit time.Duration) {
-	r.Helper()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	_, nmore, err := d.Wait(ctx, 1)
+	nmore, err := waitFor(d, 1, limit)
 	require.ErrorIs(r, err, dat.ErrTimeout)
 	assert.Zero(r, nmore)
 	assert.GreaterOrEqual(r, time.Since(began), limit)
+}
+
+// waitFor waits at most limit for events that do not come.
+func waitFor(d *dat.Dispatcher, threshold int, limit time.Duration) (nmore int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_, nmore, err = d.Wait(ctx, threshold)
+	return nmore, err
 }
 
 var dormantCases = []Case{

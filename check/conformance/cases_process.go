@@ -73,7 +73,6 @@ type process struct {
 
 // process starts the peer process, which ends with the case at the latest.
 func (r *rig) process() *process {
-	r.Helper()
 	self, err := os.Executable()
 	require.NoError(r, err)
 	p := &process{Cmd: exec.Command(self)}

@@ -195,7 +195,6 @@ func (r *rig) wire() *wire {
 
 // reconnect makes the connection again.
 func (w *wire) reconnect() {
-	w.Helper()
 	for _, e := range []*end{w.client, w.server} {
 		w.until("the end", func() bool { return e.ep.State() == dat.StateDisconnected })
 		require.NoError(w, e.ep.Reset())
@@ -218,7 +217,6 @@ func (w *wire) allowing() dat.RemoteSegment {
 
 // can reports whether the device supports an operation.
 func (w *wire) can(op string) bool {
-	w.Helper()
 	if op == "post_recv" {
 		return true
 	}
@@ -238,20 +236,17 @@ func (w *wire) consumes(op string) bool { return op == "post_send" || op == "wri
 // local posts an operation on a local segment. It must succeed, or be refused at
 // once.
 func (w *wire) local(op string, m *dat.LMR, works bool, why error, what string) {
-	w.Helper()
 	w.segment(op, m.Segment(0, 8), works, why, what)
 }
 
 func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what string) {
-	w.Helper()
 	if works && w.consumes(op) {
 		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))
 	}
 	err := w.post(op, seg, w.allowing())
 	if !works {
 		require.ErrorIs(w, err, why, what)
-		st, err := w.client.ep.Status()
-		require.NoError(w, err)
+		st := get(w, w.client.ep.Status)
 		require.Equal(w, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: true, RequestIdle: true}, st, what)
 		return
 	}
@@ -268,7 +263,6 @@ func (w *wire) segment(op string, seg dat.Segment, works bool, why error, what s
 // remote posts an operation on remote memory. It must succeed, or complete with
 // REMOTE_ACCESS and break both sides.
 func (w *wire) remote(op string, remote dat.RemoteSegment, works bool, what string) {
-	w.Helper()
 	remote.Len = 8
 	if w.consumes(op) {
 		require.NoError(w, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(0, 8)))

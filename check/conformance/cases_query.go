@@ -63,10 +63,7 @@ var queryCases = []Case{
 	}},
 	{ID: "Q-5", Claim: "a query of a connection request has the requester's addresses and private data", run: func(r *rig) {
 		client, s := r.node().end(), r.node().listen()
-		at := s.at()
-		at.Private = []byte("who asks")
-		require.NoError(r, client.ep.Connect(at))
-		cr, p := s.asked()
+		cr, p := s.askedBy(client, []byte("who asks"))
 		assert.Equal(r, s.psp.Qual(), p.Qual)
 		assert.Equal(r, "who asks", string(p.Private[:min(8, len(p.Private))]))
 		assert.NotNil(r, p.Remote)

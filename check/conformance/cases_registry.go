@@ -144,7 +144,6 @@ var registryCases = []Case{
 // registered registers the provider for the duration of the case, unless it is
 // registered already.
 func (r *rig) registered() (kind string) {
-	r.Helper()
 	kind, _, _ = strings.Cut(r.p.IA, ":")
 	if r.p.Provider != nil {
 		require.NoError(r, hw.Register(r.p.Provider))

@@ -58,8 +58,7 @@ var serviceCases = []Case{
 	{ID: "CO-16", Claim: "an endpoint that a service point made is configured, accepted and connected", needs: needs(providerEndpoints), run: func(r *rig) {
 		client, e := r.node().end(), r.node().end()
 		s := e.providing()
-		require.NoError(r, client.ep.Connect(s.at()))
-		cr, p := s.asked()
+		cr, p := s.askedBy(client, nil)
 		// The provider's endpoint has no zone yet, so it can't be accepted.
 		require.ErrorIs(r, cr.Accept(nil, nil), code(hw.InvalidState, hw.StateEPPZ))
 		require.NoError(r, errorOf(cr.Query()), "the request is valid still")
@@ -144,9 +143,7 @@ var serviceCases = []Case{
 
 // common makes a common service point (CSP) at any port of the adapter.
 func (s *service) common() *dat.CSP {
-	s.Helper()
 	csp, err := s.ia.NewCSP(dat.CSPConfig{Address: ":0", Dispatcher: s.cr})
-	require.NoError(s, err)
-	s.later(csp.Close)
+	s.made(err, csp.Close)
 	return csp
 }

@@ -53,7 +53,6 @@ var srqCases = []Case{
 		}
 		require.NoError(r, q.SetLowWatermark(3))
 		take := func(cookie uint64) {
-			r.Helper()
 			client.sends(cookie, 8)
 			server.done(server.recv, cookie, dat.StatusSuccess)
 		}
@@ -130,17 +129,12 @@ var srqCases = []Case{
 var sharedReceives = &capability{"srq", func(r *rig) bool {
 	n := r.node()
 	q, err := n.ia.NewSRQ(n.pz, dat.SRQAttr{})
-	if err == nil {
-		n.later(q.Close)
-	}
-	return r.granted(err)
+	return r.granted(err, q.Close)
 }}
 
 func (n *node) srq(attr dat.SRQAttr) *dat.SRQ {
-	n.Helper()
 	q, err := n.ia.NewSRQ(n.pz, attr)
-	require.NoError(n, err)
-	n.later(q.Close)
+	n.made(err, q.Close)
 	return q
 }
 
@@ -159,10 +153,11 @@ func ds3(r *rig, shared bool) {
 	into := server.lmr(eps * 2 * burst * size)
 	at := func(slot uint64) dat.Segment { return into.Segment(int(slot)*size, size) }
 	cfg := func(cfg *dat.EndpointConfig) { cfg.Recv = recv }
-	var q *dat.SRQ
+	post := func(ep *dat.Endpoint, slot uint64) error { return ep.PostRecv(slot, 0, at(slot)) }
 	if shared {
-		q = server.srq(dat.SRQAttr{MaxRecvDTOs: eps * 2 * burst})
+		q := server.srq(dat.SRQAttr{MaxRecvDTOs: eps * 2 * burst})
 		cfg = func(cfg *dat.EndpointConfig) { cfg.Recv, cfg.SRQ = recv, q }
+		post = func(_ *dat.Endpoint, slot uint64) error { return q.PostRecv(slot, at(slot)) }
 	}
 	number := make(map[*dat.Endpoint]int)
 	var clients, servers []*end
@@ -170,12 +165,7 @@ func ds3(r *rig, shared bool) {
 	for i := range eps {
 		s := server.end(depth, cfg)
 		for k := range uint64(2 * burst) {
-			slot := uint64(i*2*burst) + k
-			if shared {
-				require.NoError(r, q.PostRecv(slot, at(slot)))
-			} else {
-				require.NoError(r, s.ep.PostRecv(slot, 0, at(slot)))
-			}
+			require.NoError(r, post(s.ep, uint64(i*2*burst)+k))
 		}
 		number[s.ep] = i
 		servers = append(servers, s)
@@ -207,11 +197,7 @@ func ds3(r *rig, shared bool) {
 			require.EqualValues(r, i, binary.LittleEndian.Uint64(b))
 			require.Equal(r, next[i], binary.LittleEndian.Uint64(b[8:]), "in the connection's order")
 			next[i]++
-			if shared {
-				require.NoError(r, q.PostRecv(ev.Cookie, at(ev.Cookie)))
-			} else {
-				require.NoError(r, ep.PostRecv(ev.Cookie, 0, at(ev.Cookie)))
-			}
+			require.NoError(r, post(ep, ev.Cookie))
 		}
 		for _, c := range clients {
 			for k := range uint64(burst) {

@@ -120,11 +120,10 @@ func cell(r *rig, state, op, want string) {
 		require.False(r, r.granted(e.do(op)), "the device lacks it")
 		return
 	}
-	before, err := e.ep.Status()
-	require.NoError(r, err)
+	before := get(r, e.ep.Status)
 	require.Equal(r, stateNames[state], before.State)
 
-	err = e.do(op)
+	err := e.do(op)
 	to, moves := strings.CutPrefix(want, "→")
 	switch {
 	case want == "E" || want == "P" || want == "S":
@@ -132,8 +131,7 @@ func cell(r *rig, state, op, want string) {
 			"E": code(hw.InvalidState, stateSubtypes[state]), "P": dat.ErrInvalidParameter, "S": code(hw.InvalidState, 87),
 		}
 		require.ErrorIs(r, err, refusal[want])
-		after, err := e.ep.Status()
-		require.NoError(r, err)
+		after := get(r, e.ep.Status)
 		assert.Equal(r, before, after, "a refused call has no effect")
 	case to == "gone":
 		require.NoError(r, err)
@@ -158,7 +156,6 @@ func cell(r *rig, state, op, want string) {
 // flush waits for the flush of the post, at the dispatcher of its direction and
 // with the event number of its kind.
 func (e *end) flush(op string) {
-	e.Helper()
 	d := e.req
 	if op == "post_recv" {
 		d = e.recv
@@ -179,7 +176,6 @@ func (e *end) flush(op string) {
 // enter makes an endpoint that is in a state and stays in it. op, if given, is the
 // operation that follows; some need an endpoint of a special kind.
 func (r *rig) enter(state string, op ...string) *end {
-	r.Helper()
 	var opts []dat.Option
 	var unaware *fault.Provider
 	if state == "CMP" {
@@ -240,11 +236,7 @@ func (r *rig) enter(state string, op ...string) *end {
 
 // tentative returns an endpoint that a service point has made for a request.
 func (e *end) tentative() *dat.Endpoint {
-	e.Helper()
-	s := e.providing()
-	cr := s.requestOf(e.rig.node().end())
-	p, err := cr.Query()
-	require.NoError(e, err)
+	cr, p := e.providing().askedBy(e.rig.node().end(), nil)
 	require.NotNil(e, p.Endpoint)
 	e.cr = cr
 	return p.Endpoint
@@ -253,7 +245,6 @@ func (e *end) tentative() *dat.Endpoint {
 // become replaces the end's endpoint by ep, sets ep's zone and dispatchers, and
 // closes ep when the case is over.
 func (e *end) become(ep *dat.Endpoint) {
-	e.Helper()
 	e.ep = ep
 	e.later(func() error {
 		if ep.State() == dat.StateTentativeConnectionPending {

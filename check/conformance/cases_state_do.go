@@ -117,10 +117,7 @@ func (e *end) doConnect(op string) error {
 		return e.ep.CommonConnect(e.listen().hostPort(), dat.ConnectConfig{})
 	case "dup_connect":
 		a, b := e.end(), e.rig.node().end()
-		s := b.listen()
-		require.NoError(e, a.ep.Connect(s.at()))
-		require.NoError(e, s.request().Accept(b.ep, nil))
-		a.established()
+		b.listen().join(a, b)
 		return e.ep.DupConnect(a.ep, dat.ConnectConfig{})
 	case "dup_source":
 		return e.node.end().ep.DupConnect(e.ep, dat.ConnectConfig{})

@@ -37,8 +37,7 @@ var moreStateCases = []Case{
 			server.connection(dat.Disconnected)
 			for _, e := range []*end{client, server} {
 				require.NoError(r, e.ep.Reset())
-				st, err := e.ep.Status()
-				require.NoError(r, err)
+				st := get(r, e.ep.Status)
 				require.Equal(r, dat.EndpointStatus{State: dat.StateUnconnected, RecvIdle: true, RequestIdle: true}, st)
 			}
 			r.connect(client, server)
@@ -47,9 +46,7 @@ var moreStateCases = []Case{
 	{ID: "ST-6", Claim: "an endpoint is idle when nothing is outstanding, and not when something is", run: func(r *rig) {
 		client, server := r.pair()
 		idle := func(e *end, recv, request bool) {
-			r.Helper()
-			st, err := e.ep.Status()
-			require.NoError(r, err)
+			st := get(r, e.ep.Status)
 			assert.Equal(r, dat.EndpointStatus{State: dat.StateConnected, RecvIdle: recv, RequestIdle: request}, st)
 		}
 		idle(server, true, true)
@@ -148,10 +145,7 @@ var moreStateCases = []Case{
 			e.postRecv(5, 64)
 			require.NoError(r, e.ep.Connect(s.at()))
 			require.NoError(r, s.request().Reject([]byte("no")))
-			ev := e.connection(dat.PeerRejected)
-			c, ok := ev.Connection()
-			require.True(r, ok)
-			assert.Equal(r, "no", string(c.Private[:min(2, len(c.Private))]))
+			carries(r, []byte("no"), r.privateOf(e.connection(dat.PeerRejected)))
 			require.Equal(r, dat.StateDisconnected, e.ep.State())
 			e.done(e.recv, 5, dat.StatusFlushed)
 			require.NoError(r, e.ep.Reset())
@@ -177,7 +171,6 @@ var moreStateCases = []Case{
 		require.NoError(r, closed.Close())
 		e := n.end()
 		is := func(r1, q1, c1 *dat.Dispatcher) {
-			r.Helper()
 			p := query(r, e.ep.Query, dat.EndpointFieldAll)
 			assert.Same(r, r1, p.Recv)
 			assert.Same(r, q1, p.Request)
@@ -200,7 +193,6 @@ var moreStateCases = []Case{
 	{ID: "ST-16", Claim: "the receives of an endpoint are counted", run: func(r *rig) {
 		client, server := r.pair()
 		counts := func(want int) {
-			r.Helper()
 			allocated, span, err := server.ep.RecvQuery()
 			require.NoError(r, err)
 			assert.Equal(r, want, allocated)
@@ -264,7 +256,6 @@ var moreStateCases = []Case{
 
 // fails connects, and requires the event with which the attempt ends.
 func (e *end) fails(at dat.ConnectConfig, want dat.EventNumber) {
-	e.Helper()
 	require.NoError(e, e.ep.PostRecv(5, 0, e.mem.Segment(0, 64)))
 	require.NoError(e, e.ep.Connect(at))
 	e.connection(want)

@@ -106,8 +106,7 @@ var windowCases = []Case{
 		other := w.server.region(w.server.zone(), 64, dat.AllPrivileges)
 		assert.ErrorIs(r, bind(other.Segment(0, 64)), dat.ErrProtection)
 		foreign, err := w.server.zone().NewRMR()
-		require.NoError(r, err)
-		w.server.later(foreign.Free)
+		w.server.made(err, foreign.Free)
 		assert.ErrorIs(r, errorOf(w.server.ep.PostBind(1, 0, foreign, dat.Binding{Segment: m.Segment(0, 64), Privileges: remoteBoth})), dat.ErrProtection)
 		r.none(w.server.req)
 	}},
@@ -123,8 +122,7 @@ var windowCases = []Case{
 	{ID: "ME-5", Claim: "an invalidated window is out of reach, and the receiver is told", needs: needs(windows, sendInvalidate), run: func(r *rig) {
 		w := r.wire()
 		rmr, err := w.server.ep.NewRMR()
-		require.NoError(r, err)
-		w.server.later(rmr.Free)
+		w.server.made(err, rmr.Free)
 		at := w.server.bind(rmr, w.server.mem.Segment(0, 64), remoteBoth)
 		w.remote("post_rdma_write", at, true, "before")
 		require.NoError(r, w.server.ep.PostRecv(2, 0, w.server.mem.Segment(128, 64)))
@@ -141,13 +139,11 @@ var windowCases = []Case{
 		id := dat.SharedID{1, 2, 3}
 		buf := make([]byte, 4096)
 		first, err := n.pz.RegisterShared(id, buf, dat.AllPrivileges)
-		require.NoError(r, err)
-		n.later(first.Free)
+		n.made(err, first.Free)
 		// Another adapter of the same process finds the memory by its id.
 		other := r.node()
 		second, err := other.pz.RegisterShared(id, nil, dat.AllPrivileges)
-		require.NoError(r, err)
-		other.later(second.Free)
+		other.made(err, second.Free)
 		assert.Equal(r, address(buf), address(second.Bytes()))
 		assert.ErrorIs(r, errorOf(other.pz.RegisterShared(id, make([]byte, 64), dat.AllPrivileges)), dat.ErrInvalidParameter, "other memory")
 		assert.Error(r, errorOf(other.pz.RegisterShared(dat.SharedID{9}, nil, dat.AllPrivileges)), "no region has that id")
@@ -173,8 +169,7 @@ var windowCases = []Case{
 		w := r.wire()
 		all := w.server.lmr(64)
 		reads, err := w.server.pz.RegisterLMR(all, dat.LocalRead|dat.RemoteRead)
-		require.NoError(r, err)
-		w.server.later(reads.Free)
+		w.server.made(err, reads.Free)
 		assert.Equal(r, address(all.Bytes()), address(reads.Bytes()))
 		assert.NotEqual(r, all.Context(), reads.Context())
 		w.remote("post_rdma_read", reads.Remote(0, 8), true, "read")
@@ -190,17 +185,12 @@ var windowCases = []Case{
 // windows: the provider has memory windows (RMR).
 var windows = &capability{"windows", func(r *rig) bool {
 	w, err := r.node().pz.NewRMR()
-	if err == nil {
-		return r.granted(w.Free())
-	}
-	return r.granted(err)
+	return r.granted(err, w.Free)
 }}
 
 func (n *node) window() *dat.RMR {
-	n.Helper()
 	w, err := n.pz.NewRMR()
-	require.NoError(n, err)
-	n.later(w.Free)
+	n.made(err, w.Free)
 	return w
 }
 
@@ -208,7 +198,6 @@ const remoteBoth = dat.RemoteRead | dat.RemoteWrite
 
 // bind binds a window of the end to a segment, and waits until it is bound.
 func (e *end) bind(w *dat.RMR, seg dat.Segment, priv dat.Privileges) dat.RemoteSegment {
-	e.Helper()
 	remote, err := e.ep.PostBind(77, 0, w, dat.Binding{Segment: seg, Privileges: priv})
 	require.NoError(e, err)
 	ev := e.done(e.req, 77, dat.StatusSuccess)
@@ -234,7 +223,6 @@ var moreWindowCases = []Case{
 		require.ErrorIs(r, w.client.ep.PostRDMAReadToRMR(1, 0, short, from), dat.ErrLength)
 
 		refused := func(to dat.RemoteSegment, what string) {
-			r.Helper()
 			require.NoError(r, w.client.ep.PostRDMAReadToRMR(1, 0, to, from), what)
 			w.client.done(w.client.req, 1, dat.StatusLocalProtection)
 			brokenBoth(w.client, w.server)
@@ -286,8 +274,7 @@ var moreWindowCases = []Case{
 	{ID: "ME-13", Claim: "a window of one endpoint is bound by that one and reached by its peer", needs: needs(windows), run: func(r *rig) {
 		w := r.wire()
 		rmr, err := w.server.ep.NewRMR()
-		require.NoError(r, err)
-		w.server.later(rmr.Free)
+		w.server.made(err, rmr.Free)
 		p := query(r, rmr.Query, dat.RMRFieldAll)
 		assert.Equal(r, dat.RMRScopeEP, p.Scope)
 		assert.Same(r, w.server.pz, p.PZ)

@@ -16,7 +16,6 @@ type pollLoop struct {
 }
 
 func newPollLoop(r *rig, fd uintptr) *pollLoop {
-	r.Helper()
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	require.NoError(r, err)
 	r.later(func() error { return unix.Close(epoll) })
@@ -27,7 +26,6 @@ func newPollLoop(r *rig, fd uintptr) *pollLoop {
 
 // readable waits at most limit until the descriptor is readable.
 func (l *pollLoop) readable(r *rig, limit time.Duration) bool {
-	r.Helper()
 	end := time.Now().Add(limit)
 	for {
 		var got [2]unix.EpollEvent

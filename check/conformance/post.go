@@ -46,7 +46,6 @@ func postOn(ep *dat.Endpoint, op string, cookie uint64, flags dat.Flags, local d
 
 // post posts any operation of 8 bytes with valid arguments.
 func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
-	e.Helper()
 	const size = 8
 	local, remote := e.mem.Segment(0, size), e.theirs(size)
 	switch op {
@@ -78,13 +77,11 @@ func (e *end) post(op string, cookie uint64, flags dat.Flags) error {
 
 // postRecv posts a receive into the first n bytes of the end's memory.
 func (e *end) postRecv(cookie uint64, n int) {
-	e.Helper()
 	require.NoError(e, e.ep.PostRecv(cookie, 0, e.mem.Segment(0, n)))
 }
 
 // receives posts n receives of 64 bytes; their cookies count from 0.
 func (e *end) receives(n uint64) {
-	e.Helper()
 	for cookie := range n {
 		e.postRecv(cookie, 64)
 	}
@@ -92,19 +89,16 @@ func (e *end) receives(n uint64) {
 
 // postSend posts a send of the first n bytes of the end's memory.
 func (e *end) postSend(cookie uint64, n int) {
-	e.Helper()
 	require.NoError(e, e.ep.PostSend(cookie, 0, e.mem.Segment(0, n)))
 }
 
 // sends posts a send, and waits until it has succeeded.
 func (e *end) sends(cookie uint64, n int) dat.Event {
-	e.Helper()
 	return e.completes(cookie, e.ep.PostSend(cookie, 0, e.mem.Segment(0, n)))
 }
 
 // completes requires that a request was posted, and waits until it has succeeded.
 func (e *end) completes(cookie uint64, err error) dat.Event {
-	e.Helper()
 	require.NoError(e, err)
 	return e.done(e.req, cookie, dat.StatusSuccess)
 }

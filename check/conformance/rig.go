@@ -57,6 +57,12 @@ func (r *rig) each(name string, f func(*rig)) {
 // registered earlier.
 func (r *rig) later(f func() error) { r.undo = append(r.undo, f) }
 
+// made requires that an object was made, and registers its close.
+func (r *rig) made(err error, undo func() error) {
+	require.NoError(r, err)
+	r.later(undo)
+}
+
 // soon returns a context for something that must happen within patience.
 func (r *rig) soon() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -66,12 +72,10 @@ func (r *rig) soon() context.Context {
 
 // open opens an adapter.
 func (r *rig) open(opts ...dat.Option) *dat.IA {
-	r.Helper()
 	return r.openNamed(r.p.IA, r.p.options(opts...)...)
 }
 
 func (r *rig) openNamed(name string, opts ...dat.Option) *dat.IA {
-	r.Helper()
 	ia, err := dat.Open(r.soon(), name, opts...)
 	require.NoError(r, err)
 	r.ias = append(r.ias, ia)
@@ -86,17 +90,14 @@ type node struct {
 }
 
 func (r *rig) node(opts ...dat.Option) *node {
-	r.Helper()
 	n := &node{rig: r, ia: r.open(opts...)}
 	n.pz = n.zone()
 	return n
 }
 
 func (n *node) zone() *dat.PZ {
-	n.Helper()
 	pz, err := n.ia.NewPZ()
-	require.NoError(n, err)
-	n.later(pz.Close)
+	n.made(err, pz.Close)
 	return pz
 }
 
@@ -106,7 +107,6 @@ func (n *node) addr() string { return n.ia.Attr().Address }
 // dispatcher makes a dispatcher of qlen places, for all streams unless some are
 // given.
 func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
-	n.Helper()
 	cfg := dat.DispatcherConfig{QLen: qlen}
 	for _, s := range streams {
 		cfg.Streams |= s
@@ -121,15 +121,13 @@ func (n *node) dispatcher(qlen int, streams ...dat.Streams) *dat.Dispatcher {
 }
 
 func (n *node) dispatcherOf(cfg dat.DispatcherConfig) *dat.Dispatcher {
-	n.Helper()
 	d, err := n.ia.NewDispatcher(cfg)
-	require.NoError(n, err)
-	n.later(d.Close)
+	n.made(err, d.Close)
 	return d
 }
 
 // lmr makes a region with all privileges.
-func (n *node) lmr(size int) *dat.LMR { n.Helper(); return n.region(n.pz, size, dat.AllPrivileges) }
+func (n *node) lmr(size int) *dat.LMR { return n.region(n.pz, size, dat.AllPrivileges) }
 
 // allPrivileges returns all privileges that the device supports.
 func (n *node) allPrivileges() dat.Privileges {
@@ -140,18 +138,14 @@ func (n *node) allPrivileges() dat.Privileges {
 }
 
 func (n *node) region(pz *dat.PZ, size int, priv dat.Privileges) *dat.LMR {
-	n.Helper()
 	m, err := pz.Alloc(size, priv)
-	require.NoError(n, err)
-	n.later(m.Free)
+	n.made(err, m.Free)
 	return m
 }
 
 func (n *node) register(b []byte, priv dat.Privileges) *dat.LMR {
-	n.Helper()
 	m, err := n.pz.Register(b, priv)
-	require.NoError(n, err)
-	n.later(m.Free)
+	n.made(err, m.Free)
 	return m
 }
 
@@ -175,7 +169,6 @@ const endMem = 64 << 10
 // end makes an endpoint. change may change its configuration, and set dispatchers
 // in place of the end's own.
 func (n *node) end(change ...func(*dat.EndpointConfig)) *end {
-	n.Helper()
 	cfg := dat.EndpointConfig{PZ: n.pz, Attr: &dat.EndpointAttr{}}
 	for _, f := range change {
 		f(&cfg)
@@ -196,10 +189,8 @@ func (n *node) end(change ...func(*dat.EndpointConfig)) *end {
 }
 
 func (n *node) endpoint(cfg dat.EndpointConfig) *dat.Endpoint {
-	n.Helper()
 	ep, err := n.ia.NewEndpoint(cfg)
-	require.NoError(n, err)
-	n.later(ep.Close)
+	n.made(err, ep.Close)
 	return ep
 }
 
@@ -216,15 +207,12 @@ type service struct {
 }
 
 func (n *node) listen() *service {
-	n.Helper()
 	return n.listenOn(dat.PSPConfig{Dispatcher: n.dispatcher(16, dat.StreamCR)})
 }
 
 func (n *node) listenOn(cfg dat.PSPConfig) *service {
-	n.Helper()
 	psp, err := n.ia.NewPSP(cfg)
-	require.NoError(n, err)
-	n.later(psp.Close)
+	n.made(err, psp.Close)
 	return &service{node: n, psp: psp, cr: cfg.Dispatcher}
 }
 
@@ -241,7 +229,6 @@ func hostPort(addr string, qual uint64) string { return net.JoinHostPort(addr, f
 // request waits for a connection request. If the case does not answer the request,
 // it is rejected when the case is over: some transports end an attempt only then.
 func (s *service) request() *dat.CR {
-	s.Helper()
 	ev := s.next(s.cr)
 	require.Equal(s, dat.ConnectionRequest, ev.Number)
 	cr := dat.RequestOf(ev)
@@ -252,29 +239,32 @@ func (s *service) request() *dat.CR {
 
 // asked waits for a connection request, and returns it and what it says.
 func (s *service) asked() (*dat.CR, dat.CRParam) {
-	s.Helper()
 	cr := s.request()
-	p, err := cr.Query()
-	require.NoError(s, err)
-	return cr, p
+	return cr, get(s, cr.Query)
+}
+
+// askedBy connects client to the service with private data, and returns the request and
+// what it says.
+func (s *service) askedBy(client *end, private []byte) (*dat.CR, dat.CRParam) {
+	at := s.at()
+	at.Private = private
+	require.NoError(s, client.ep.Connect(at))
+	return s.asked()
 }
 
 // requestOf connects client to the service, and returns its request.
 func (s *service) requestOf(client *end) *dat.CR {
-	s.Helper()
 	require.NoError(s, client.ep.Connect(s.at()))
 	return s.request()
 }
 
 // join connects client to the service, which accepts with server.
 func (s *service) join(client, server *end) {
-	s.Helper()
 	accept(s.requestOf(client), client, server)
 }
 
 // accept accepts the request of client with server.
 func accept(cr *dat.CR, client, server *end) {
-	server.Helper()
 	require.NoError(server, cr.Accept(server.ep, nil))
 	client.established()
 	server.established()
@@ -282,7 +272,6 @@ func accept(cr *dat.CR, client, server *end) {
 
 // pair returns two connected endpoints, each on an adapter of its own.
 func (r *rig) pair(change ...func(*dat.EndpointConfig)) (client, server *end) {
-	r.Helper()
 	client, server = r.node().end(change...), r.node().end(change...)
 	r.connect(client, server)
 	return client, server
@@ -290,18 +279,16 @@ func (r *rig) pair(change ...func(*dat.EndpointConfig)) (client, server *end) {
 
 // connect connects client to server.
 func (r *rig) connect(client, server *end) {
-	r.Helper()
 	s := server.listen()
 	s.join(client, server)
 	client.peer, server.peer = server, client
 	require.NoError(r, s.psp.Close())
 }
 
-func (e *end) established() dat.Event { e.Helper(); return e.connection(dat.Established) }
+func (e *end) established() dat.Event { return e.connection(dat.Established) }
 
 // connection waits for a connection event.
 func (e *end) connection(want dat.EventNumber) dat.Event {
-	e.Helper()
 	ev := e.next(e.conn)
 	require.Equal(e, want, ev.Number, "%v", ev)
 	require.Same(e, e.ep, dat.EndpointOf(ev))
@@ -310,14 +297,12 @@ func (e *end) connection(want dat.EventNumber) dat.Event {
 
 // disconnect disconnects the end, and waits for the event of it.
 func (e *end) disconnect(how dat.CloseFlags) {
-	e.Helper()
 	require.NoError(e, e.ep.Disconnect(how))
 	e.connection(dat.Disconnected)
 }
 
 // next waits for an event.
 func (r *rig) next(d *dat.Dispatcher) dat.Event {
-	r.Helper()
 	if r.take != nil {
 		return r.take(d)
 	}
@@ -331,7 +316,6 @@ func (r *rig) next(d *dat.Dispatcher) dat.Event {
 // poll gets the next event by Dequeue, again and again without a pause: a device whose
 // consumers poll needs that.
 func (r *rig) poll(d *dat.Dispatcher) dat.Event {
-	r.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); goruntime.Gosched() {
 		if ev, ok := r.dequeue(d); ok {
 			return ev
@@ -343,7 +327,6 @@ func (r *rig) poll(d *dat.Dispatcher) dat.Event {
 
 // queued takes the events that are queued.
 func (r *rig) queued(d *dat.Dispatcher) []dat.Event {
-	r.Helper()
 	buf := make([]dat.Event, 128)
 	n, err := d.Dequeue(buf)
 	require.NoError(r, err)
@@ -353,7 +336,6 @@ func (r *rig) queued(d *dat.Dispatcher) []dat.Event {
 
 // only takes the one event that is queued.
 func (r *rig) only(d *dat.Dispatcher) dat.Event {
-	r.Helper()
 	evs := r.queued(d)
 	require.Len(r, evs, 1)
 	return evs[0]
@@ -361,7 +343,6 @@ func (r *rig) only(d *dat.Dispatcher) dat.Event {
 
 // dequeue takes an event if one is queued.
 func (r *rig) dequeue(d *dat.Dispatcher) (dat.Event, bool) {
-	r.Helper()
 	var buf [1]dat.Event
 	n, err := d.Dequeue(buf[:])
 	require.NoError(r, err)
@@ -370,13 +351,11 @@ func (r *rig) dequeue(d *dat.Dispatcher) (dat.Event, bool) {
 
 // none requires that no event is queued.
 func (r *rig) none(d *dat.Dispatcher) {
-	r.Helper()
 	require.Empty(r, r.queued(d))
 }
 
 // done waits for a completion and requires its cookie, status and operation.
 func (e *end) done(d *dat.Dispatcher, cookie uint64, status dat.Status) dat.Event {
-	e.Helper()
 	ev := e.next(d)
 	require.Equal(e, cookie, ev.Cookie, "%v", ev)
 	require.Equal(e, status, ev.Status, "%v", ev)
@@ -386,7 +365,6 @@ func (e *end) done(d *dat.Dispatcher, cookie uint64, status dat.Status) dat.Even
 
 // until waits for a condition that no event reports.
 func (r *rig) until(what string, ok func() bool) {
-	r.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(100 * time.Microsecond) {
 		require.False(r, time.Now().After(end), "waited in vain for %s", what)
 	}

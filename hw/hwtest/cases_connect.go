@@ -148,7 +148,6 @@ var connectCases = []contractCase{
 // refusedAs connects and checks that the attempt is refused with the reason want, and
 // returns the cause. It also checks that the queue pair ends, and works after Reset.
 func (r *rig) refusedAs(cfg hw.ConnectConfig, want hw.Reason) *hw.Cause {
-	r.tb.Helper()
 	a := r.a.newEnd()
 	in := a.recv()
 	r.must.NoError(a.tryConnect(cfg))

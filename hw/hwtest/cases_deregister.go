@@ -28,24 +28,12 @@ var deregisterCases = []contractCase{
 		r.broken(a, b)
 		r.also.Equal(make([]byte, 64), dst.buf)
 	})},
-	{"after Deregister of a write's target not a byte changes", func(r *rig) {
-		r.freeUnder(hw.OpWrite, hw.StatusRemoteAccess, false)
-	}},
-	{"after Deregister of a write's source not a byte is read", func(r *rig) {
-		r.freeUnder(hw.OpWrite, hw.StatusLocalProtection, true)
-	}},
-	{"after Deregister of a read's target not a byte is read", func(r *rig) {
-		r.freeUnder(hw.OpRead, hw.StatusRemoteAccess, false)
-	}},
-	{"after Deregister of a read's sink not a byte changes", func(r *rig) {
-		r.freeUnder(hw.OpRead, hw.StatusLocalProtection, true)
-	}},
-	{"after Deregister of a send's source not a byte is read", func(r *rig) {
-		r.freeUnder(hw.OpSend, hw.StatusLocalProtection, true)
-	}},
-	{"after Deregister of a receive's buffer not a byte changes", func(r *rig) {
-		r.freeUnder(hw.OpSend, hw.StatusRemoteResponder, false)
-	}},
+	{"after Deregister of a write's target not a byte changes", freedUnder(hw.OpWrite, hw.StatusRemoteAccess, false)},
+	{"after Deregister of a write's source not a byte is read", freedUnder(hw.OpWrite, hw.StatusLocalProtection, true)},
+	{"after Deregister of a read's target not a byte is read", freedUnder(hw.OpRead, hw.StatusRemoteAccess, false)},
+	{"after Deregister of a read's sink not a byte changes", freedUnder(hw.OpRead, hw.StatusLocalProtection, true)},
+	{"after Deregister of a send's source not a byte is read", freedUnder(hw.OpSend, hw.StatusLocalProtection, true)},
+	{"after Deregister of a receive's buffer not a byte changes", freedUnder(hw.OpSend, hw.StatusRemoteResponder, false)},
 	{"Deregister returns while its region is being used without end", ifHas(hw.OpRead, deregisterUnderLoad)},
 }
 
@@ -55,13 +43,14 @@ const (
 	freeDepth  = 8
 )
 
-// freeUnder streams large requests, frees the region on one side during the stream, and
-// writes to the memory at once. The race detector reports any later access by the
-// provider; without it, the case sees bytes that change.
+// freedUnder is a case that streams large requests, frees the region on one side during
+// the stream, and writes to the memory at once. The race detector reports any later access
+// by the provider; without it, the case sees bytes that change.
+func freedUnder(op hw.Op, want hw.Status, local bool) func(*rig) {
+	return ifHas(op, func(r *rig) { r.freeUnder(op, want, local) })
+}
+
 func (r *rig) freeUnder(op hw.Op, want hw.Status, local bool) {
-	if !r.has(op) {
-		return
-	}
 	for round := range freeRounds {
 		a, b := r.pair(depth(freeDepth, freeDepth))
 		near, far := r.a.mem(freeSize, hw.AllPrivileges), r.b.mem(freeSize, hw.AllPrivileges)
@@ -85,8 +74,7 @@ func (r *rig) freeUnder(op hw.Op, want hw.Status, local bool) {
 		r.within("Deregister", func() { r.also.NoError(victim.free()) })
 		fill(victim.buf, byte(round))
 		r.endOfStream(a, b, op, want)
-		a.over()
-		b.over()
+		over(a, b)
 		r.also.Equal(pattern(freeSize, byte(round)), victim.buf, "round %d", round)
 		r.closePair(a, b, near, far)
 	}
@@ -95,7 +83,6 @@ func (r *rig) freeUnder(op hw.Op, want hw.Status, local bool) {
 // endOfStream checks how the requests ended: some succeeded, then at most one failed
 // since the region was gone, and the rest were flushed.
 func (r *rig) endOfStream(a, b *end, op hw.Op, want hw.Status) {
-	r.tb.Helper()
 	last := a.sent(freeDepth - 1).Status
 	if last == hw.StatusSuccess {
 		return // the stream ended before Deregister, or the device completes early
@@ -127,14 +114,9 @@ func (r *rig) early(op hw.Op) []hw.Status {
 // closePair closes two queue pairs that have ended, and frees the regions that are not
 // freed yet.
 func (r *rig) closePair(a, b *end, gs ...*region) {
-	r.tb.Helper()
 	a.close()
 	b.close()
-	for _, g := range gs {
-		if !g.freed {
-			r.must.NoError(g.free())
-		}
-	}
+	r.free(gs...)
 }
 
 // deregisterUnderLoad frees a region while two connections read it.

@@ -37,20 +37,15 @@ var deviceCases = []contractCase{
 	{"Close fails with IA_IN_USE and does nothing while anything is open", closeInUse},
 	{"no goroutine and no descriptor is left after Close", leaveNothing},
 	{"a zone does not close under a queue pair", func(r *rig) {
-		zone, err := r.a.dev.NewZone()
-		r.must.NoError(err)
-		e := r.a.newEnd(func(c *hw.QPConfig) { c.Zone = zone })
-		r.also.ErrorIs(zone.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StatePZInUse})
-		e.close()
-		r.also.NoError(zone.Close())
+		r.a.holdsZone(func(zone hw.Zone) func() {
+			return r.a.newEnd(func(c *hw.QPConfig) { c.Zone = zone }).close
+		})
 	}},
 	{"a zone does not close under a region", func(r *rig) {
-		zone, err := r.a.dev.NewZone()
-		r.must.NoError(err)
-		g := r.a.memIn(zone, make([]byte, 8), hw.AllPrivileges)
-		r.also.ErrorIs(zone.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StatePZInUse})
-		r.must.NoError(g.free())
-		r.also.NoError(zone.Close())
+		r.a.holdsZone(func(zone hw.Zone) func() {
+			g := r.a.memIn(zone, make([]byte, 8), hw.AllPrivileges)
+			return func() { r.free(g) }
+		})
 	}},
 	{"devices are apart: closing one leaves the other", func(r *rig) {
 		c := r.open(0)
@@ -60,6 +55,17 @@ var deviceCases = []contractCase{
 		a, b := r.pair()
 		roundTrip(r, a, b)
 	}},
+}
+
+// holdsZone checks that a zone does not close until what fill puts in it is gone. fill
+// returns a function that takes it away.
+func (h *host) holdsZone(fill func(hw.Zone) (empty func())) {
+	zone, err := h.dev.NewZone()
+	h.rig.must.NoError(err)
+	empty := fill(zone)
+	h.rig.also.ErrorIs(zone.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StatePZInUse})
+	empty()
+	h.rig.also.NoError(zone.Close())
 }
 
 func attributes(r *rig) {
@@ -103,7 +109,6 @@ func attributes(r *rig) {
 
 // roundTrip sends one message each way.
 func roundTrip(r *rig, a, b *end) {
-	r.tb.Helper()
 	r.message(a, b, 100, 1)
 	r.message(b, a, 100, 2)
 }

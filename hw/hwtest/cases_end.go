@@ -127,8 +127,7 @@ var endCases = []contractCase{
 	{"receives of a queue pair that closes without having connected do not complete", func(r *rig) {
 		fresh := r.a.newEnd()
 		again, b := r.pair()
-		again.over()
-		b.over()
+		over(again, b)
 		again.reset()
 		for _, e := range []*end{fresh, again} {
 			in := e.recv()
@@ -314,8 +313,7 @@ func lives(r *rig) {
 			a.awaitDown()
 			a.over()
 		} else {
-			a.over()
-			b.over()
+			over(a, b)
 		}
 		b.close()
 		a.reset()

@@ -79,8 +79,7 @@ func tooLong(r *rig) {
 		r.also.Contains(r.atTarget(hw.StatusRemoteResponder), a.sent(out).Status, c.name)
 		r.brokenBecause(a, b, hw.StatusLocalLength, hw.StatusRemoteResponder)
 		r.foundHere(b)
-		a.over()
-		b.over()
+		over(a, b)
 		r.also.Equal(hw.StatusFlushed, b.statuses(recvQueue)[later], c.name)
 		off := 0
 		for _, n := range append(c.room, 0) { // the bytes between the segments are unchanged
@@ -171,8 +170,7 @@ func flushedAfterFailure(r *rig) {
 	bad := sendOf(hw.SGE{Addr: src.base - 1, Len: 8, LKey: src.mr.LKey()})
 	at := a.post(sendOf(src.sge(0, 0)), bad, sendOf(), hw.SendWR{Op: hw.OpSend}, sendOf())
 	r.broken(a, b)
-	a.over()
-	b.over()
+	over(a, b)
 	r.also.Equal([]hw.Status{hw.StatusSuccess, hw.StatusLocalProtection, hw.StatusFlushed, hw.StatusFlushed, hw.StatusFlushed}, a.statuses(sendQueue)[at:])
 	r.also.Equal([]hw.Status{hw.StatusFlushed, hw.StatusFlushed, hw.StatusFlushed}, a.statuses(recvQueue))
 	r.also.Equal([]hw.Status{hw.StatusSuccess, hw.StatusFlushed, hw.StatusFlushed}, b.statuses(recvQueue))

@@ -130,8 +130,7 @@ func reported(op hw.Op) hw.Op {
 // exposed makes memory of b's host and a remote key to it: a window's key where the
 // device has windows, otherwise the region's.
 func (r *rig) exposed(b *end) (*region, uint32) {
-	r.tb.Helper()
-	if _, ok := r.b.dev.(hw.Binder); !ok {
+	if !binds(r) {
 		g := r.b.mem(64, hw.AllPrivileges)
 		return g, g.mr.RKey()
 	}

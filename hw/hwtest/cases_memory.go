@@ -110,7 +110,6 @@ func (p probe) key(g *region) uint32 {
 // check runs the operation on [addr, addr+n) by a key, on a new connection. g is the
 // region at which it aims, and ok says whether the device must allow it.
 func (p probe) check(r *rig, g *region, key uint32, addr uint64, n int, ok bool, what string) {
-	r.tb.Helper()
 	var got, want hw.Status
 	if p.remote {
 		got, want = r.remote(p.op, g, key, addr, n), hw.StatusRemoteAccess
@@ -148,7 +147,6 @@ func eachPrivileges() (all []hw.Privileges) {
 // side that owns the segment. When op fails, local checks that the connection broke on
 // both sides and that no data arrived in far.
 func (r *rig) local(op hw.Op, s hw.SGE) (status hw.Status) {
-	r.tb.Helper()
 	a, b := r.pair()
 	good, far := r.a.mem(localRoom, hw.AllPrivileges), r.b.mem(localRoom, hw.AllPrivileges)
 	fill(far.buf, 3)
@@ -172,8 +170,7 @@ func (r *rig) local(op hw.Op, s hw.SGE) (status hw.Status) {
 	}
 	if status != hw.StatusSuccess {
 		r.broken(a, b)
-		a.over()
-		b.over()
+		over(a, b)
 		r.also.Equal(pattern(localRoom, 3), far.buf, "nothing arrived")
 		r.also.Equal(op != hw.OpRecv, b.statuses(recvQueue)[in] == hw.StatusFlushed)
 	}
@@ -187,16 +184,13 @@ const localRoom = 128
 // drop ends and closes a pair and frees its regions, so that they don't pile up in a
 // table of cases.
 func (r *rig) drop(a, b *end, gs ...*region) {
-	r.tb.Helper()
-	a.over()
-	b.over()
+	over(a, b)
 	r.closePair(a, b, gs...)
 }
 
 // remote runs a write or read on [addr, addr+n) of b's memory, and returns its status.
 // When it fails, remote checks that the connection broke and that far is unchanged.
 func (r *rig) remote(op hw.Op, far *region, key uint32, addr uint64, n int) hw.Status {
-	r.tb.Helper()
 	a, b := r.pair()
 	near := r.a.mem(max(n, 1), hw.AllPrivileges)
 	fill(near.buf, 1)
@@ -214,8 +208,7 @@ func (r *rig) remote(op hw.Op, far *region, key uint32, addr uint64, n int) hw.S
 	}
 	if status != hw.StatusSuccess {
 		r.broken(a, b)
-		a.over()
-		b.over()
+		over(a, b)
 		r.also.Equal(hw.StatusFlushed, b.statuses(recvQueue)[in])
 		r.also.Equal(before, far.buf, "the target is untouched")
 		r.also.Equal(nearBefore, near.buf)

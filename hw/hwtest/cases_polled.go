@@ -41,13 +41,8 @@ func polledOnly(run func(r *rig, h *host, ends []*end)) func(*rig) {
 
 // ifPolled runs a case on polled devices.
 func ifPolled(run func(*rig)) func(*rig) {
-	return func(r *rig) {
-		if r.a.polled != nil {
-			run(r)
-		} else {
-			r.tb.Log("this device completes by itself; the first case of the group shows it")
-		}
-	}
+	return only(func(r *rig) bool { return r.a.polled != nil },
+		"this device completes by itself; the first case of the group shows it", run)
 }
 
 // threePairs connects three queue pairs of h, which has no pump, to b.
@@ -77,7 +72,6 @@ func (h *host) pollAll() {
 
 // arm arms the device when it has nothing left to poll.
 func (h *host) arm() {
-	h.rig.tb.Helper()
 	h.pollAll()
 	h.rig.must.NoError(h.polled.Arm())
 	h.rig.must.Zero(h.pollOnce())
@@ -93,7 +87,6 @@ func (h *host) pollFor(most int) {
 
 // completeReceives makes n receives complete on e, without polling e's host.
 func (r *rig) completeReceives(e *end, n int) {
-	r.tb.Helper()
 	from := r.peer(e)
 	for range n {
 		e.recv()
@@ -160,21 +153,14 @@ func (h *host) stopWaiting() {
 
 // returns checks that Wait returns.
 func (r *rig) returns(done chan error) {
-	r.tb.Helper()
-	select {
-	case err := <-done:
-		r.also.NoError(err)
-	case <-time.After(r.cfg.Patience):
-		r.tb.Fatal("Wait did not return")
-	}
+	r.also.NoError(receive(r, done, "the return of Wait"))
 }
 
 // blocks checks that Wait does not return within shortWait.
 func (r *rig) blocks(done chan error) {
-	r.tb.Helper()
 	select {
 	case err := <-done:
-		r.tb.Fatalf("Wait returned %v without a completion or Wake", err)
+		r.must.Failf("Wait returned without a completion or Wake", "%v", err)
 	case <-time.After(shortWait):
 	}
 }

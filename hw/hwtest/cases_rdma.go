@@ -107,8 +107,7 @@ func (r *rig) anySize(op hw.Op) {
 		want := pattern(n+2*canary, seed)
 		copy(want[canary:], from.buf[canary:canary+n])
 		r.must.Equal(want, to.buf, "%d bytes", n)
-		r.must.NoError(near.free())
-		r.must.NoError(far.free())
+		r.free(near, far)
 	}
 }
 
@@ -154,8 +153,7 @@ func visibility(r *rig) {
 		r.must.Equal(hw.StatusSuccess, b.received(in).Status)
 		r.must.Equal(pattern(n, byte(i)), far.buf)
 		a.sent(2*i + 1)
-		r.must.NoError(near.free())
-		r.must.NoError(far.free())
+		r.free(near, far)
 	}
 }
 
@@ -184,7 +182,6 @@ func (r *rig) credits(mine, theirs option, agreed int) {
 	if !r.has(hw.OpRead) {
 		return
 	}
-	r.tb.Helper()
 	a, b := r.a.newEnd(mine), r.b.newEnd(theirs)
 	r.join(a, b)
 	r.also.LessOrEqual(a.info.ReadsOut, agreed)

@@ -247,8 +247,7 @@ func scatter(r *rig) {
 			r.must.Equal(hw.StatusSuccess, b.received(in).Status, "%v into %v", from, to)
 			a.sent(out)
 			r.also.Equal(joined(src, from...), joined(dst, to...)[:sum(from)], "%v into %v", from, to)
-			r.must.NoError(src.free())
-			r.must.NoError(dst.free())
+			r.free(src, dst)
 		}
 	}
 }

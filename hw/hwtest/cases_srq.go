@@ -11,7 +11,7 @@ import (
 // srqCases are about shared receive queues.
 var srqCases = []contractCase{
 	{"a device without shared receive queues refuses a queue pair with one", func(r *rig) {
-		if _, ok := r.b.dev.(hw.SharedReceiver); ok {
+		if sharesReceives(r) {
 			return // the other cases test it
 		}
 		e := r.b.newEnd()
@@ -60,17 +60,16 @@ var srqCases = []contractCase{
 		r.also.Error(p.srq.Resize(attr.MaxSRQDepth + 1))
 	})},
 	{"a shared queue does not close under a queue pair, nor a zone under it", ifShared(func(r *rig) {
-		zone, err := r.b.dev.NewZone()
-		r.must.NoError(err)
-		p := r.b.newPool(zone, 4, 1)
-		e := r.b.newEnd(p.from(), func(c *hw.QPConfig) { c.Zone = zone })
-		r.also.ErrorIs(p.srq.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StateSRQInUse})
-		p.post() // the queue still works
-		e.close()
-		r.also.ErrorIs(zone.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StatePZInUse})
-		p.close()
-		r.also.NoError(zone.Close())
-		_, err = p.srq.PostRecv(make([]hw.RecvWR, 1))
+		var p *pool
+		r.b.holdsZone(func(zone hw.Zone) func() {
+			p = r.b.newPool(zone, 4, 1)
+			e := r.b.newEnd(p.from(), func(c *hw.QPConfig) { c.Zone = zone })
+			r.also.ErrorIs(p.srq.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StateSRQInUse})
+			p.post() // the queue still works
+			e.close()
+			return p.close
+		})
+		_, err := p.srq.PostRecv(make([]hw.RecvWR, 1))
 		r.also.ErrorIs(err, hw.ErrInvalidHandle)
 	})},
 	{"many post and many send at once: each message arrives once and in its order", ifShared(sharedTraffic)},
@@ -78,20 +77,18 @@ var srqCases = []contractCase{
 
 type noSRQ struct{ hw.SRQ }
 
+func sharesReceives(r *rig) bool {
+	_, ok := r.b.dev.(hw.SharedReceiver)
+	return ok
+}
+
 // ifShared runs a case on devices with shared receive queues.
 func ifShared(run func(*rig)) func(*rig) {
-	return func(r *rig) {
-		if _, ok := r.b.dev.(hw.SharedReceiver); ok {
-			run(r)
-		} else {
-			r.tb.Log("the device has no shared receive queues: the first case shows what it says")
-		}
-	}
+	return only(sharesReceives, "the device has no shared receive queues: the first case shows what it says", run)
 }
 
 // pooledPair connects a queue pair of r.a to one of r.b that takes receives from p.
 func (r *rig) pooledPair(p *pool, opts ...option) (a, b *end) {
-	r.tb.Helper()
 	a, b = r.a.newEnd(opts...), r.b.newEnd(append(opts, p.from())...)
 	r.join(a, b)
 	return a, b
@@ -153,8 +150,7 @@ func sharedTimeout(r *rig) {
 	r.also.Contains(r.atTarget(hw.StatusReceiverNotReady), a.sent(a.post(sendOf())).Status)
 	r.broken(a, b)
 	in := p.post()
-	a.over()
-	b.over()
+	over(a, b)
 	r.also.Zero(p.taken(), "no queue pair took it")
 	c, d := r.pooledPair(p)
 	c.post(sendOf())
@@ -175,8 +171,7 @@ func sharedBreak(r *rig) {
 	b.breakNow(true)
 	b.awaitEnd()
 	a.awaitDown()
-	a.over()
-	never.over()
+	over(a, never)
 	r.also.Equal(1, p.taken(), "the rest is there for others")
 	b.reset()
 	c := r.a.newEnd()

@@ -11,7 +11,7 @@ import (
 // windowCases are about memory windows.
 var windowCases = []contractCase{
 	{"a device without windows refuses binds", func(r *rig) {
-		if _, ok := r.b.dev.(hw.Binder); ok {
+		if binds(r) {
 			return // the other cases test them
 		}
 		_, b := r.pair()
@@ -112,12 +112,7 @@ var windowCases = []contractCase{
 		r.deadKey(key, r.b.mem(64, localAll))
 	})},
 	{"a zone does not close under a window", ifBinds(func(r *rig) {
-		zone, err := r.b.dev.NewZone()
-		r.must.NoError(err)
-		w := r.b.newWindow(zone, nil)
-		r.also.ErrorIs(zone.Close(), &hw.Error{Type: hw.InvalidState, Sub: hw.StatePZInUse})
-		w.close()
-		r.also.NoError(zone.Close())
+		r.b.holdsZone(func(zone hw.Zone) func() { return r.b.newWindow(zone, nil).close })
 	})},
 	{"a window is addressed from zero where Attr.ZeroBased says so", ifBinds(func(r *rig) {
 		a, b, w, g := r.windowed(localAll)
@@ -144,15 +139,14 @@ const (
 	remoteAll = hw.RemoteRead | hw.RemoteWrite
 )
 
+func binds(r *rig) bool {
+	_, ok := r.b.dev.(hw.Binder)
+	return ok
+}
+
 // ifBinds runs a case on devices with windows, RDMA writes and RDMA reads.
 func ifBinds(run func(*rig)) func(*rig) {
-	return func(r *rig) {
-		if _, ok := r.b.dev.(hw.Binder); ok {
-			ifHas(hw.OpWrite, ifHas(hw.OpRead, run))(r)
-		} else {
-			r.tb.Log("the device has no windows: the first case shows what it says")
-		}
-	}
+	return only(binds, "the device has no windows: the first case shows what it says", ifHas(hw.OpWrite, ifHas(hw.OpRead, run)))
 }
 
 // win is a window that the case need not close.
@@ -163,7 +157,6 @@ type win struct {
 }
 
 func (h *host) newWindow(zone hw.Zone, e *end) *win {
-	h.rig.tb.Helper()
 	var qp hw.QP
 	if e != nil {
 		qp = e.qp
@@ -180,14 +173,12 @@ func (h *host) newWindow(zone hw.Zone, e *end) *win {
 }
 
 func (w *win) close() {
-	w.host.rig.tb.Helper()
 	w.closed = true
 	w.host.rig.must.NoError(w.Window.Close())
 }
 
 // windowed makes a pair, and on b's host a window of the zone and a region of 64 bytes.
 func (r *rig) windowed(priv hw.Privileges) (a, b *end, w *win, g *region) {
-	r.tb.Helper()
 	a, b = r.pair()
 	return a, b, r.b.newWindow(r.b.zone, nil), r.b.mem(64, priv)
 }
@@ -205,7 +196,6 @@ func unbind(w *win) hw.SendWR {
 
 // bind binds a window, waits for the completion and returns the key.
 func (e *end) bind(w *win, g *region, off, n int, priv hw.Privileges) uint32 {
-	e.host.rig.tb.Helper()
 	wr := bindOf(w, g, off, n, priv)
 	key := wr.Bind.Key
 	e.host.rig.must.Equal(hw.StatusSuccess, e.sent(e.post(wr)).Status)
@@ -217,7 +207,6 @@ const accessSeed = 77
 // access runs a write or read by a on [addr, addr+n) of its peer's memory, and returns
 // its status. It writes the pattern of accessSeed.
 func (r *rig) access(a *end, op hw.Op, key uint32, addr uint64, n int) hw.Status {
-	r.tb.Helper()
 	near := a.host.mem(n, hw.AllPrivileges)
 	fill(near.buf, accessSeed)
 	status := a.sent(a.post(hw.SendWR{Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{near.all()}, RKey: key, RemoteAddr: addr})).Status
@@ -232,7 +221,6 @@ func (r *rig) access(a *end, op hw.Op, key uint32, addr uint64, n int) hw.Status
 
 // deadKey checks that a key of b gives no access to g.
 func (r *rig) deadKey(key uint32, g *region) {
-	r.tb.Helper()
 	before := slices.Clone(g.buf)
 	for _, p := range r.probes(true) {
 		p.check(r, g, key, g.base, len(g.buf), false, "a dead key")

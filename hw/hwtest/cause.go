@@ -12,7 +12,6 @@ import (
 // brokenBecause checks that a connection broke, and that both ends got a cause. A cause that
 // holds a completion status must hold one of may.
 func (r *rig) brokenBecause(a, b *end, may ...hw.Status) {
-	r.tb.Helper()
 	r.broken(a, b)
 	for _, c := range r.causes(a, b) {
 		var status hw.StatusError
@@ -26,7 +25,6 @@ func (r *rig) brokenBecause(a, b *end, may ...hw.Status) {
 // the news that the peer has disconnected may overtake the poll that brings the failed
 // completion; the cause then has no status, and tells of the peer.
 func (r *rig) foundHere(e *end) {
-	r.tb.Helper()
 	var status hw.StatusError
 	if e.host.polled != nil && !errors.As(e.cause, &status) {
 		return
@@ -42,7 +40,6 @@ func badCause(c *hw.Cause) bool {
 
 // causes lists the ends' causes; each must have one.
 func (r *rig) causes(ends ...*end) (all []*hw.Cause) {
-	r.tb.Helper()
 	for _, e := range ends {
 		e.mu.Lock()
 		c := e.cause

@@ -130,18 +130,16 @@ func waitFor(c *sync.Cond, limit time.Duration, ok func() bool) bool {
 // mustWait fails the test when send i, which waits for a receive, completes or the
 // connection ends within a quarter of shortWait.
 func (e *end) mustWait(i int) {
-	e.host.rig.tb.Helper()
 	if e.waitFor(shortWait/4, func() bool { return e.books[sendQueue].entries[i].done || e.down != hw.ReasonNone }) {
-		e.host.rig.tb.Errorf("%s: a send that is to wait for a receive did not\n%s", e.name(), e.dump())
+		e.host.rig.also.Failf("a send that is to wait for a receive did not", "%s: %s", e.name(), e.dump())
 	}
 }
 
 // await is wait for the test's own goroutine; it ends the test when ok is not true in
 // time.
 func (e *end) await(what string, ok func() bool) {
-	e.host.rig.tb.Helper()
 	if !e.wait(ok) {
-		e.host.rig.tb.Fatalf("%s: waited in vain for %s\n%s", e.name(), what, e.dump())
+		e.host.rig.must.Failf("waited in vain", "%s: for %s\n%s", e.name(), what, e.dump())
 	}
 }
 
@@ -233,7 +231,6 @@ func (e *end) refusedPosts(q direction, posted, n int, err error) {
 
 // post posts sends that the queue pair must take, and returns the index of the first.
 func (e *end) post(wrs ...hw.SendWR) int {
-	e.host.rig.tb.Helper()
 	first, _, err := e.tryPost(wrs...)
 	e.host.rig.must.NoError(err)
 	return first
@@ -241,20 +238,18 @@ func (e *end) post(wrs ...hw.SendWR) int {
 
 // recv posts one receive of the given segments, and returns its index.
 func (e *end) recv(sgl ...hw.SGE) int {
-	e.host.rig.tb.Helper()
 	first, _, err := e.tryRecv(sgl)
 	e.host.rig.must.NoError(err)
 	return first
 }
 
 // sent waits for the completion of send i.
-func (e *end) sent(i int) hw.WC { e.host.rig.tb.Helper(); return e.completion(sendQueue, i) }
+func (e *end) sent(i int) hw.WC { return e.completion(sendQueue, i) }
 
 // received waits for the completion of receive i.
-func (e *end) received(i int) hw.WC { e.host.rig.tb.Helper(); return e.completion(recvQueue, i) }
+func (e *end) received(i int) hw.WC { return e.completion(recvQueue, i) }
 
 func (e *end) completion(q direction, i int) (wc hw.WC) {
-	e.host.rig.tb.Helper()
 	e.await(fmt.Sprintf("completion %d of the %s queue", i, e.books[q].queue), func() bool {
 		wc = e.books[q].entries[i].wc
 		return e.books[q].entries[i].done
@@ -281,7 +276,6 @@ func (e *end) drain() {
 
 // awaitEnd waits until both queues have ended.
 func (e *end) awaitEnd() {
-	e.host.rig.tb.Helper()
 	e.await("the end of both queues", e.overLocked)
 }
 
@@ -289,19 +283,16 @@ func (e *end) overLocked() bool { return e.books[sendQueue].ended && e.books[rec
 
 // awaitUp, awaitRefused and awaitDown wait for a fact.
 func (e *end) awaitUp() hw.ConnInfo {
-	e.host.rig.tb.Helper()
 	e.await("Established", func() bool { return e.info != nil })
 	return *e.info
 }
 
 func (e *end) awaitRefused() (why hw.Reason, private []byte) {
-	e.host.rig.tb.Helper()
 	e.await("Refused", func() bool { return e.refused != hw.ReasonNone })
 	return e.refused, e.refusal
 }
 
 func (e *end) awaitDown() hw.Reason {
-	e.host.rig.tb.Helper()
 	e.await("Down", func() bool { return e.down != hw.ReasonNone })
 	return e.down
 }
@@ -309,7 +300,6 @@ func (e *end) awaitDown() hw.Reason {
 // over ends a life: it calls Break, unless the case has, and waits for the end of both
 // queues.
 func (e *end) over() {
-	e.host.rig.tb.Helper()
 	e.mu.Lock()
 	broken := e.broken
 	e.mu.Unlock()
@@ -319,9 +309,15 @@ func (e *end) over() {
 	e.awaitEnd()
 }
 
+// over ends the lives of several ends, one after the other.
+func over(ends ...*end) {
+	for _, e := range ends {
+		e.over()
+	}
+}
+
 // reset begins a new life after over.
 func (e *end) reset() {
-	e.host.rig.tb.Helper()
 	e.calls.Lock()
 	defer e.calls.Unlock()
 	e.host.rig.must.NoError(e.qp.Reset())
@@ -333,7 +329,6 @@ func (e *end) reset() {
 
 // close closes the queue pair and its completion queues.
 func (e *end) close() {
-	e.host.rig.tb.Helper()
 	e.calls.Lock()
 	defer e.calls.Unlock()
 	e.host.rig.must.NoError(e.qp.Close())

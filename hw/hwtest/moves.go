@@ -48,7 +48,6 @@ func readFrom(g *region, off int, sgl ...hw.SGE) hw.SendWR { return rdma(hw.OpRe
 
 // message sends n bytes and checks that they arrive.
 func (r *rig) message(from, to *end, n int, seed byte) {
-	r.tb.Helper()
 	src, dst := from.host.mem(max(n, 1), hw.LocalRead), to.host.mem(max(n, 1), hw.LocalWrite)
 	fill(src.buf, seed)
 	in := to.recv(dst.sge(0, n))
@@ -59,8 +58,7 @@ func (r *rig) message(from, to *end, n int, seed byte) {
 	r.also.Equal(hw.OpRecv, wc.Op)
 	r.also.Equal(hw.StatusSuccess, from.sent(out).Status)
 	r.also.Equal(src.buf[:n], dst.buf[:n])
-	r.must.NoError(src.free())
-	r.must.NoError(dst.free())
+	r.free(src, dst)
 }
 
 // has reports whether both devices have the operation. A case that needs it returns when
@@ -82,16 +80,22 @@ func ifHas(op hw.Op, run func(*rig)) func(*rig) {
 	}
 }
 
+// only runs a case on devices that have something, and logs why not on others.
+func only(has func(*rig) bool, why string, run func(*rig)) func(*rig) {
+	return func(r *rig) {
+		if has(r) {
+			run(r)
+		} else {
+			r.tb.Log(why)
+		}
+	}
+}
+
 // ifWaits runs a case on devices where a send waits for a receive as long as NotReady
 // says.
 func ifWaits(run func(*rig)) func(*rig) {
-	return func(r *rig) {
-		if r.a.attr.NotReadyWait {
-			run(r)
-		} else {
-			r.tb.Log("without Attr.NotReadyWait nothing waits, as failure/a send waits for a receive as long as NotReady says shows")
-		}
-	}
+	return only(func(r *rig) bool { return r.a.attr.NotReadyWait },
+		"without Attr.NotReadyWait nothing waits, as failure/a send waits for a receive as long as NotReady says shows", run)
 }
 
 // atTarget lists the statuses that are allowed for a send or write which the target
@@ -105,7 +109,6 @@ func (r *rig) atTarget(want hw.Status) []hw.Status {
 
 // broken checks that each end gets Down(ReasonBroken).
 func (r *rig) broken(ends ...*end) {
-	r.tb.Helper()
 	for _, e := range ends {
 		r.also.Equal(hw.ReasonBroken, e.awaitDown(), e.name())
 	}
@@ -113,14 +116,19 @@ func (r *rig) broken(ends ...*end) {
 
 // within fails the test when f does not return in time.
 func (r *rig) within(what string, f func()) {
-	r.tb.Helper()
 	done := make(chan struct{})
 	go closeAfter(done, f)
+	receive(r, done, "the return of "+what)
+}
+
+// receive waits for a value of a channel, or for its close.
+func receive[T any](r *rig, from <-chan T, what string) (v T) {
 	select {
-	case <-done:
+	case v = <-from:
 	case <-time.After(r.cfg.Patience):
-		r.tb.Fatalf("%s did not return", what)
+		r.must.Failf("waited in vain", "for %s", what)
 	}
+	return v
 }
 
 // together calls two functions at the same time, and returns when both have returned.

@@ -42,7 +42,6 @@ func pooled(id uint64) bool { return id&idTag != 0 && endOf(id) == idPool }
 
 // newPool makes a shared receive queue.
 func (h *host) newPool(zone hw.Zone, depth, segments int) *pool {
-	h.rig.tb.Helper()
 	p := &pool{host: h, index: len(h.pools), last: make(map[*end]int)}
 	p.cond.L = &p.mu
 	var err error
@@ -95,7 +94,6 @@ func (p *pool) tryPost(sgls ...[]hw.SGE) (first, n int, err error) {
 
 // post posts a receive that the queue must take, and returns its index.
 func (p *pool) post(sgl ...hw.SGE) int {
-	p.host.rig.tb.Helper()
 	first, _, err := p.tryPost(sgl)
 	p.host.rig.must.NoError(err)
 	return first
@@ -155,15 +153,13 @@ func (e *end) completePooled(wc hw.WC) {
 // wait waits until ok returns true, and fails the test when it doesn't in time. It calls
 // ok with the pool locked.
 func (p *pool) wait(what string, ok func() bool) {
-	p.host.rig.tb.Helper()
 	if !waitFor(&p.cond, p.host.rig.cfg.Patience, ok) {
-		p.host.rig.tb.Fatalf("waited in vain for %s", what)
+		p.host.rig.must.Failf("waited in vain", "for %s", what)
 	}
 }
 
 // received waits for the completion of receive i, and returns the end that took it, too.
 func (p *pool) received(i int) (wc hw.WC, by *end) {
-	p.host.rig.tb.Helper()
 	var e poolEntry
 	p.wait(fmt.Sprintf("shared receive %d", i), func() bool { e = p.entries[i]; return e.done })
 	return e.wc, e.by
@@ -183,7 +179,6 @@ func (p *pool) low() int {
 }
 
 func (p *pool) close() {
-	p.host.rig.tb.Helper()
 	p.closed = true
 	p.host.rig.must.NoError(p.srq.Close())
 }

@@ -44,7 +44,6 @@ func (r *rig) open(i int) *host {
 
 // openUnpumped opens a device without a pump: the case polls it.
 func (r *rig) openUnpumped(i int) *host {
-	r.tb.Helper()
 	h := &host{rig: r, name: fmt.Sprintf("%c%d", 'a'+rune(i), len(r.hosts))}
 	dev, err := r.cfg.Provider.Open(hw.OpenConfig{Device: r.cfg.Devices[i], Params: r.cfg.Params, Async: h.onAsync})
 	r.must.NoError(err)
@@ -176,7 +175,6 @@ const defaultDepth = 32
 // newEnd makes a queue pair. On a polled device both queues of every second one complete
 // into one completion queue.
 func (h *host) newEnd(opts ...option) *end {
-	h.rig.tb.Helper()
 	e := &end{host: h}
 	e.cond.L = &e.mu
 	e.cfg = hw.QPConfig{
@@ -212,7 +210,6 @@ func (h *host) newEnd(opts ...option) *end {
 
 // newCQ makes a completion queue. The end closes it, or the host when e is nil.
 func (h *host) newCQ(e *end, depth int, t tag) hw.CQ {
-	h.rig.tb.Helper()
 	h.mu.Lock()
 	h.tags = append(h.tags, t)
 	n := uint32(len(h.tags) - 1)
@@ -230,7 +227,6 @@ func (h *host) newCQ(e *end, depth int, t tag) hw.CQ {
 
 // newZone makes a zone that stays until the case ends.
 func (h *host) newZone() hw.Zone {
-	h.rig.tb.Helper()
 	zone, err := h.dev.NewZone()
 	h.rig.must.NoError(err)
 	h.zones = append(h.zones, zone)
@@ -249,13 +245,11 @@ type region struct {
 
 // mem registers n bytes in the host's zone.
 func (h *host) mem(n int, priv hw.Privileges) *region {
-	h.rig.tb.Helper()
 	return h.memIn(h.zone, make([]byte, n), priv)
 }
 
 // memIn registers buf.
 func (h *host) memIn(zone hw.Zone, buf []byte, priv hw.Privileges) *region {
-	h.rig.tb.Helper()
 	g := &region{buf: buf, base: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))), pinned: true}
 	g.pin.Pin(unsafe.SliceData(buf))
 	h.mu.Lock()
@@ -274,6 +268,15 @@ func (h *host) memIn(zone hw.Zone, buf []byte, priv hw.Privileges) *region {
 func (g *region) free() error {
 	g.freed = true
 	return g.mr.Deregister()
+}
+
+// free deregisters the regions that are not deregistered yet.
+func (r *rig) free(gs ...*region) {
+	for _, g := range gs {
+		if !g.freed {
+			r.must.NoError(g.free())
+		}
+	}
 }
 
 // sge is a local segment of the region.
@@ -298,7 +301,6 @@ const requestRoom = 256
 
 // listen makes a listener; with Qual 0 the provider chooses the qualifier.
 func (h *host) listen(cfg hw.ListenConfig) *listener {
-	h.rig.tb.Helper()
 	l := &listener{host: h, requests: make(chan hw.Request, requestRoom)}
 	cfg.OnRequest = l.onRequest
 	var err error
@@ -318,25 +320,16 @@ func (l *listener) onRequest(r hw.Request) bool {
 
 // next waits for a request and returns it.
 func (l *listener) next() hw.Request {
-	l.host.rig.tb.Helper()
-	select {
-	case r := <-l.requests:
-		return r
-	case <-time.After(l.host.rig.cfg.Patience):
-		l.host.rig.tb.Fatalf("%s: no connection request came", l.host.name)
-		return nil
-	}
+	return receive(l.host.rig, l.requests, "a connection request on "+l.host.name)
 }
 
 func (l *listener) close() {
-	l.host.rig.tb.Helper()
 	l.closed = true
 	l.host.rig.must.NoError(l.Listener.Close())
 }
 
 // connect starts an attempt to connect e to l.
 func (e *end) connect(l *listener, private []byte) {
-	e.host.rig.tb.Helper()
 	e.host.rig.must.NoError(e.tryConnect(hw.ConnectConfig{Addr: l.host.attr.Address, Qual: l.Qual(), Private: private}))
 }
 
@@ -356,7 +349,6 @@ func (e *end) accept(r hw.Request, private []byte) error {
 // request starts an attempt to connect a to a listener of h, and returns the request that
 // comes there.
 func (h *host) request(a *end, private []byte) hw.Request {
-	h.rig.tb.Helper()
 	if h.front == nil {
 		h.front = h.listen(hw.ListenConfig{})
 	}
@@ -366,7 +358,6 @@ func (h *host) request(a *end, private []byte) hw.Request {
 
 // join connects a to b and waits until both are up.
 func (r *rig) join(a, b *end) {
-	r.tb.Helper()
 	r.must.NoError(b.accept(b.host.request(a, nil), nil))
 	a.awaitUp()
 	b.awaitUp()
@@ -374,7 +365,6 @@ func (r *rig) join(a, b *end) {
 
 // reconnect takes two ends whose queues have ended into a new life, together.
 func (r *rig) reconnect(a, b *end) {
-	r.tb.Helper()
 	a.reset()
 	b.reset()
 	r.join(a, b)
@@ -383,7 +373,6 @@ func (r *rig) reconnect(a, b *end) {
 
 // pair makes two connected queue pairs, one on each device.
 func (r *rig) pair(opts ...option) (a, b *end) {
-	r.tb.Helper()
 	a, b = r.a.newEnd(opts...), r.b.newEnd(opts...)
 	r.join(a, b)
 	return a, b
