@@ -32,7 +32,7 @@ type controls struct {
 	// Under the lock.
 	freed    bool
 	owed     []owed
-	replaced []modification // whose old parts are not given back yet
+	replaced []modification // whose old parts are not given back yet; one that failed stands here the other way round
 }
 
 func (ctl *controls) init(e *Endpoint) { ctl.e, ctl.over = e, make(chan struct{}) }

@@ -85,12 +85,14 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 		return wrap(op, err)
 	}
 	defer done()
-	undo, err := m.now.acquire(e, &m.old)
+	giveUp, err := m.now.acquire(e, &m.old)
 	if err != nil {
 		return wrap(op, err)
 	}
 	if err := e.ctl.do(&control{op: op, in: inModify, mod: &m}); err != nil {
-		undo()
+		if giveUp() != nil { // the device can't close the new queue pair now: Close tries again
+			e.ctl.replaced = append(e.ctl.replaced, modification{old: m.now, now: m.old})
+		}
 		return err
 	}
 	e.ctl.replaced = append(e.ctl.replaced, m)
@@ -98,8 +100,8 @@ func (e *Endpoint) Modify(mask Field, p Param) error {
 	return nil
 }
 
-// closeReplaced gives back what the endpoint had before each Modify and does not
-// need any more. What can't be given back stays listed. The caller holds the lock.
+// closeReplaced gives back what the endpoint had before each Modify, or had acquired for
+// one that failed, and does not need any more. What can't be given back stays listed. The caller holds the lock.
 func (ctl *controls) closeReplaced() error {
 	for len(ctl.replaced) > 0 {
 		m := &ctl.replaced[0]

@@ -1,7 +1,6 @@
 package ep
 
 import (
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -97,41 +96,6 @@ func TestModifyChangesAllOrNothing(t *testing.T) {
 	require.ErrorIs(t, (*Endpoint)(nil).Modify(FieldPZ, Param{}), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
 	require.NoError(t, e.Close())
 	require.ErrorIs(t, e.Modify(0, Param{}), &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEP})
-}
-
-// busyQP is a queue pair that the device can't close at first.
-type busyQP struct {
-	hw.QP
-	refusals int
-}
-
-var errBusy = errors.New("the device is busy")
-
-func (q *busyQP) Close() error {
-	if q.refusals > 0 {
-		q.refusals--
-		return errBusy
-	}
-	return q.QP.Close()
-}
-
-// The endpoint has its new queue pair by then.
-func TestModifySucceedsThoughTheDeviceCantCloseTheOldQueuePairYet(t *testing.T) {
-	r := newRig(t)
-	pz, err := r.domain.NewPZ()
-	require.NoError(t, err)
-	e := r.endpointOf(Config{PZ: pz, Recv: r.dto, Request: r.dto, Conn: r.conn})
-	e.box.qp = &busyQP{e.box.qp, 2}
-	require.NoError(t, e.Modify(FieldPZ, Param{PZ: r.pz}))
-	p, err := e.Query(FieldPZ)
-	require.NoError(t, err)
-	assert.Same(t, r.pz, p.PZ)
-	requireWorks(t, r, r.accept(e), e)
-	require.ErrorIs(t, pz.Close(), hw.ErrInvalidState, "the old queue pair is in it")
-	require.ErrorIs(t, e.Close(), errBusy)
-	require.ErrorIs(t, pz.Close(), hw.ErrInvalidState)
-	require.NoError(t, e.Close(), "the next close tries again")
-	require.NoError(t, pz.Close())
 }
 
 func TestReceivesStayPostedWhenTheQueueGrows(t *testing.T) {

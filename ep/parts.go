@@ -62,17 +62,13 @@ func (p *parts) feeds() (to []*evd.Dispatcher, with map[*evd.Dispatcher][]delive
 }
 
 // acquire takes for e what p has beyond old, and fills in what it got. The function
-// that it returns gives all of it back. After an error nothing has been taken.
-func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
-	var undos []func()
-	undo := func() {
-		for i := len(undos) - 1; i >= 0; i-- {
-			undos[i]()
-		}
-	}
+// that it returns gives all of it back; if that fails, p.giveBack tries again. After an
+// error of acquire nothing has been taken.
+func (p *parts) acquire(e *Endpoint, old *parts) (giveUp func() error, err error) {
+	var undos, common []func() // common: undos for dispatchers that old has, too
 	defer func() {
-		if err != nil {
-			undo()
+		for i := len(undos) - 1; err != nil && i >= 0; i-- {
+			undos[i]()
 		}
 	}()
 	if err = e.adapter.ownParts(p); err != nil {
@@ -93,6 +89,9 @@ func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 			return nil, err
 		}
 		undos = append(undos, back)
+		if was[d] != nil {
+			common = append(common, back)
+		}
 	}
 	if srq := e.box.recvs.srq; srq == nil {
 		p.recvRoom = p.attr.MaxRecvDTOs + 2
@@ -105,10 +104,17 @@ func (p *parts) acquire(e *Endpoint, old *parts) (_ func(), err error) {
 	}
 	p.sendRoom = p.attr.MaxRequestDTOs + 2
 	if p.pz != nil && p.needsDevice(e, old) {
-		err = p.newDevice(e)
-		undos = append(undos, func() { _ = p.device.close(e.adapter) })
+		if err = p.newDevice(e); err != nil {
+			_ = p.device.close(e.adapter) // without a queue pair it does not fail
+			return nil, err
+		}
 	}
-	return undo, err
+	return func() error {
+		for _, back := range common {
+			back()
+		}
+		return p.giveBack(e, old)
+	}, nil
 }
 
 // giveBack gives back what e has for p and does not need for next. If the queue
