@@ -87,18 +87,15 @@ func (l *link) openAccount(side int, rng *rand.Rand) *account {
 	if !a.chooseDispatchers(rng) || !a.registerAll(rng) {
 		return nil
 	}
-	for try := 0; ; try++ {
-		ep, err := a.home.ia.NewEndpoint(dat.EndpointConfig{
+	err := w.retry(func() (err error) {
+		a.ep, err = a.home.ia.NewEndpoint(dat.EndpointConfig{
 			PZ: a.home.pz, Recv: a.lanes[receives].dispatcher.disp, Request: a.lanes[requests].dispatcher.disp, Conn: a.conn.disp, Attr: &attr,
 		})
-		if err == nil {
-			a.ep = ep
-			break
-		}
-		if !w.mayRefuse(err) || try == registerTries {
-			w.complain(Code, "%v: making it: %v", a, err)
-			return nil
-		}
+		return err
+	})
+	if err != nil {
+		w.complain(Code, "%v: making it: %v", a, err)
+		return nil
 	}
 	for d := range a.lanes {
 		if l := &a.lanes[d]; l.dispatcher.routed && a.classOf(l.dir) != anyFeed {

@@ -1,23 +1,17 @@
 package ledger
 
-import (
-	"errors"
-
-	"godat/hw"
-	dat "godat/runtime"
-)
+import dat "godat/runtime"
 
 // acts are the operations of a poster, weighted in percent.
 var acts = [...]struct {
 	weight int
 	do     func(*poster)
 }{
-	{44, func(p *poster) { p.single(dat.OpSend) }},
+	{45, func(p *poster) { p.single(dat.OpSend) }},
 	{22, func(p *poster) { p.single(dat.OpWrite) }},
 	{17, func(p *poster) { p.single(dat.OpRead) }},
 	{12, (*poster).several},
 	{4, (*poster).byShot},
-	{1, (*poster).wrong},
 }
 
 // act does one operation, chosen by weight.
@@ -207,30 +201,4 @@ func (p *poster) byShot() {
 	default:
 		p.shots = append(p.shots, shot{to, e})
 	}
-}
-
-// wrong posts a request that must be refused without an effect.
-func (p *poster) wrong() {
-	e := p.fillLoud(dat.OpSend)
-	p.begin(1)
-	ep := p.account.ep
-	var err, want error
-	switch p.rng.IntN(4) {
-	case 0:
-		err, want = ep.PostSend(e.cookie, 0, p.account.out.lmr.Segment(len(p.account.out.buf)-4, 8)), dat.ErrProtection
-	case 1:
-		err, want = ep.PostSend(e.cookie, hw.EVDThreshold), dat.ErrInvalidParameter
-	case 2:
-		err, want = ep.PostSend(e.cookie, 0, make([]dat.Segment, maxSegments+1)...), dat.ErrInvalidParameter
-	default:
-		err, want = ep.PostRDMARead(e.cookie, 0, p.peer.in.lmr.Remote(0, 64), p.account.out.lmr.Segment(0, 32)), dat.ErrLength
-	}
-	if errors.Is(err, want) {
-		p.returned(1, 0)
-		return
-	}
-	if err == nil {
-		p.account.w.complain(Code, "%s: it was taken, instead of %v", p.name(e), want)
-	}
-	p.judge(1, accepts(err), err)
 }

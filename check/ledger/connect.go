@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/binary"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -62,18 +61,15 @@ func (l *link) connect(lf *life) bool {
 // try calls Connect, and again as often as an unreliable provider refuses.
 func (l *link) try(lf *life, cfg dat.ConnectConfig, private []byte, may ...dat.EventNumber) bool {
 	a := lf.sides[lf.plan.active]
-	for n := 0; ; n++ {
+	err := l.w.retry(func() error {
 		a.try(private, may...)
-		err := a.ep.Connect(cfg)
-		if err == nil {
-			return true
-		}
+		return a.ep.Connect(cfg)
+	})
+	if err != nil {
 		a.fail()
-		if !l.w.mayRefuse(err) || n == registerTries {
-			l.w.complain(Code, "%v: connecting %v: %v", lf, a, err)
-			return false
-		}
+		l.w.complain(Code, "%v: connecting %v: %v", lf, a, err)
 	}
+	return err == nil
 }
 
 // ask connects and returns the request when it has come. With a timeout it returns
@@ -144,7 +140,7 @@ func (l *link) established(lf *life, side int) bool {
 	return n == dat.Established
 }
 
-// reject rejects the request, and checks that a second Reject is refused.
+// reject rejects the request.
 func (l *link) reject(lf *life, c *call) {
 	answer := l.answer(lf)
 	cr := l.ask(lf, c, 0, answer, dat.PeerRejected)
@@ -153,9 +149,6 @@ func (l *link) reject(lf *life, c *call) {
 	}
 	if err := cr.Reject(answer); err != nil {
 		l.w.complain(Code, "%v: rejecting: %v", lf, err)
-	}
-	if err := cr.Reject(answer); !errors.Is(err, dat.ErrInvalidHandle) {
-		l.w.complain(Code, "%v: rejecting again: %v", lf, err)
 	}
 }
 

@@ -132,12 +132,7 @@ func (l *link) freeUnderWay(lf *life) {
 	for i, live := 0, true; i < 30 && live; i++ {
 		live = near.useVictim(v, true) || far.useVictim(v, false)
 	}
-	if !l.w.outlast(freed, "%v: Free to return", lf) {
-		return
-	}
-	if err := near.account.ep.PostSend(0, 0, v.region.lmr.Segment(0, 8)); !errors.Is(err, dat.ErrInvalidHandle) && !errors.Is(err, dat.ErrInvalidState) {
-		l.w.complain(Code, "%v: a post from a freed region: %v", a, err)
-	}
+	l.w.outlast(freed, "%v: Free to return", lf)
 }
 
 // victim is a region on Go's heap that is freed while posts use it.

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/binary"
-	"errors"
 	"math/rand/v2"
 
 	dat "godat/runtime"
@@ -22,42 +21,31 @@ const (
 type region struct {
 	lmr *dat.LMR
 	buf []byte
-	// own says that the memory is of the Go heap, so the program may use it after
-	// Free.
-	own bool
 }
 
-// registerTries is how often the ledger repeats a call that an unreliable provider
-// may refuse: a registration, NewEndpoint, Connect.
-const registerTries = 100
-
-// register registers a region; chance chooses between Register and Alloc unless own
-// is set.
+// register registers a region: memory of the Go heap, which the program may use after
+// Free, if own is set; otherwise chance chooses whether Free unmaps it.
 func (w *world) register(pz *dat.PZ, size int, priv dat.Privileges, own bool, rng *rand.Rand) *region {
 	unmap := rng.IntN(4) != 0
 	own = own || w.cfg.AbruptClose // Close of the adapter unmaps what Alloc made, and posters still write to it
-	var err error
-	for range registerTries {
-		r := &region{own: own}
+	r := &region{}
+	err := w.retry(func() (err error) {
 		switch {
 		case own:
-			r.buf = make([]byte, size)
-			r.lmr, err = pz.Register(r.buf, priv)
+			r.lmr, err = pz.Register(make([]byte, size), priv)
 		case unmap:
 			r.lmr, err = pz.Alloc(size, priv, dat.WithUnmapOnFree())
 		default:
 			r.lmr, err = pz.Alloc(size, priv)
 		}
-		if err == nil {
-			r.buf = r.lmr.Bytes()
-			return r
-		}
-		if !w.cfg.Unreliable || !errors.Is(err, dat.ErrInsufficientResources) {
-			break
-		}
+		return err
+	})
+	if err != nil {
+		w.complain(Code, "registering %d bytes: %v", size, err)
+		return nil
 	}
-	w.complain(Code, "registering %d bytes: %v", size, err)
-	return nil
+	r.buf = r.lmr.Bytes()
+	return r
 }
 
 // span is the local memory of an entry: len bytes from off in its region, in so

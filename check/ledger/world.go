@@ -63,11 +63,19 @@ func (w *world) going() bool {
 	return !w.broken() && c.posted[requests].Load()+c.posted[receives].Load() < w.cfg.Ops
 }
 
-// mayRefuse reports whether err is a refusal by an unreliable provider, after which
-// the call may be repeated.
-func (w *world) mayRefuse(err error) bool {
-	return w.cfg.Unreliable && errors.Is(err, dat.ErrInsufficientResources)
+// retry makes a call, and again as often as an unreliable provider refuses it.
+func (w *world) retry(call func() error) (err error) {
+	for range mostTries {
+		if err = call(); !w.cfg.Unreliable || !errors.Is(err, dat.ErrInsufficientResources) {
+			break
+		}
+	}
+	return err
 }
+
+// mostTries is how often the ledger makes a call that an unreliable provider may refuse:
+// a registration, NewEndpoint, Connect.
+const mostTries = 100
 
 // await waits until c is closed, and complains after Patience. An abrupt close ends the wait
 // with false.
