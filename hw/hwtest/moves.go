@@ -1,6 +1,7 @@
 package hwtest
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"godat/hw"
@@ -11,11 +12,7 @@ const hourLong = time.Hour
 
 // fill writes a pseudo-random pattern that depends on the seed.
 func fill(buf []byte, seed byte) {
-	x := uint32(seed)*2654435761 + 1
-	for i := range buf {
-		x = x*1664525 + 1013904223
-		buf[i] = byte(x >> 24)
-	}
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(buf)
 }
 
 func pattern(n int, seed byte) []byte {
