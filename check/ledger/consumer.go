@@ -171,26 +171,11 @@ func (o *consumer) follow() {
 			}
 			o.take(&ev)
 		case answer := <-o.ask:
-			if !o.drain(answer) {
-				return
+			for len(o.route.C()) > 0 { // no other goroutine receives from it
+				ev := <-o.route.C()
+				o.take(&ev)
 			}
-		}
-	}
-}
-
-// drain takes all events in the route's channel; it returns false if that is
-// closed.
-func (o *consumer) drain(answer chan struct{}) bool {
-	defer close(answer)
-	for {
-		select {
-		case ev, ok := <-o.route.C():
-			if !ok {
-				return false
-			}
-			o.take(&ev)
-		default:
-			return true
+			close(answer)
 		}
 	}
 }
