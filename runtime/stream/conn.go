@@ -32,7 +32,6 @@ type Conn struct {
 	writer waiter
 	ended  atomic.Pointer[end] // why the connection is over
 	closed atomic.Bool         // Close was called
-	users  atomic.Int32        // calls under way, and 1 until Close; at 0 the memory is freed
 
 	reading sync.Mutex // held by Read and WriteTo
 	writing sync.Mutex // held by Write, WriteBuffers and ReadFrom
@@ -62,7 +61,6 @@ func newConn(ia *dat.IA, cfg *Config, size int) (*Conn, error) {
 	c := &Conn{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}
 	c.reader.wake = make(chan struct{}, 1)
 	c.writer.wake = make(chan struct{}, 1)
-	c.users.Store(1)
 	c.out.toldGranted.Store(messages) // by the hello
 	if err := c.make(ia, size); err != nil {
 		return nil, errors.Join(err, c.free())
@@ -82,15 +80,17 @@ func (c *Conn) make(ia *dat.IA, size int) (err error) {
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
-	if c.ring, err = c.pz.Alloc(size, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite, dat.WithUnmapOnFree()); err != nil {
+	// The memory is of the Go heap, because the close of the adapter frees all regions
+	// while the program may be in a Read.
+	c.in.ring = make([]byte, size)
+	own := make([]byte, slotBytes+size)
+	c.in.slots, c.out.slots, c.out.ring = own[recvSlots:slotBytes], own[sendSlots:recvSlots], own[slotBytes:]
+	if c.ring, err = c.pz.Register(c.in.ring, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite); err != nil {
 		return err
 	}
-	if c.own, err = c.pz.Alloc(slotBytes+size, dat.LocalRead|dat.LocalWrite, dat.WithUnmapOnFree()); err != nil {
+	if c.own, err = c.pz.Register(own, dat.LocalRead|dat.LocalWrite); err != nil {
 		return err
 	}
-	c.in.ring = c.ring.Bytes()
-	c.in.slots = c.own.Bytes()[recvSlots:slotBytes]
-	c.out.slots = c.own.Bytes()[sendSlots:recvSlots]
 	c.endpoint, err = ia.NewEndpoint(dat.EndpointConfig{
 		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Context: c,
 		Attr: &dat.EndpointAttr{
@@ -112,34 +112,14 @@ func (c *Conn) hello() []byte {
 func (c *Conn) meet(h hello) {
 	size := min(len(c.in.ring), int(h.ring.Len))
 	c.in.ring = c.in.ring[:size]
-	c.out.ring = c.own.Bytes()[slotBytes:][:size]
+	c.out.ring = c.out.ring[:size]
 	c.out.peer = h.ring
 	c.out.receives = uint64(h.receives)
 }
 
-// enter begins a call that touches the connection's memory; leave ends it.
-func (c *Conn) enter() error {
-	for {
-		n := c.users.Load()
-		if n == 0 || c.closed.Load() {
-			return net.ErrClosed
-		}
-		if c.users.CompareAndSwap(n, n+1) {
-			return nil
-		}
-	}
-}
-
-// leave ends a call. The last one frees the memory of a connection that was closed, so
-// Close need not wait for a writer that WriteTo has given the ring's bytes to.
-func (c *Conn) leave() error {
-	if c.users.Add(-1) == 0 {
-		return c.free()
-	}
-	return nil
-}
-
-// free gives back everything. What the adapter's close has taken already is no error.
+// free gives back everything. The rings stay for a call that still reads them, such as a
+// WriteTo whose writer is slow: they are of the Go heap, and no device knows them any more.
+// What the adapter's close has taken already is no error.
 func (c *Conn) free() error {
 	if c.endpoint != nil {
 		if err := c.endpoint.Close(); err != nil {
@@ -183,7 +163,7 @@ func (c *Conn) Close() error {
 	c.writer.setDeadline(time.Time{})
 	_ = c.finish() // if it fails, the connection has ended
 	c.disconnect()
-	if err := c.leave(); err != nil {
+	if err := c.free(); err != nil {
 		return c.opError("close", err)
 	}
 	return nil
@@ -207,19 +187,18 @@ func (c *Conn) disconnect() {
 // io.EOF. This end may go on reading. Further writes fail; a second CloseWrite does
 // nothing.
 func (c *Conn) CloseWrite() error {
-	err := c.enter()
+	c.writing.Lock() // a Write under way is complete before the FIN
+	defer c.writing.Unlock()
+	if c.out.fin.Load() && !c.closed.Load() {
+		return nil
+	}
+	err := c.mayNotWrite()
+	for err == nil && c.out.granted.Load() == 0 { // the connection is not up yet
+		c.wait(&c.writer, c.mayFinish)
+		err = c.mayNotWrite()
+	}
 	if err == nil {
-		defer func() { _ = c.leave() }()
-		c.writing.Lock() // a Write under way is complete before the FIN
-		defer c.writing.Unlock()
-		for err == nil && c.out.granted.Load() == 0 { // the connection is not up yet
-			if err = c.mayNotWrite(); err == nil {
-				c.wait(&c.writer, c.mayFinish)
-			}
-		}
-		if err == nil {
-			err = c.finish()
-		}
+		err = c.finish()
 	}
 	if err != nil {
 		return c.opError("close", err)

@@ -53,8 +53,7 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 		err = c.established(ctx)
 	}
 	if err != nil {
-		c.closed.Store(true)
-		return nil, errors.Join(err, c.leave())
+		return nil, errors.Join(err, c.free())
 	}
 	p, err := c.endpoint.Query(dat.EndpointFieldLocalAddr | dat.EndpointFieldLocalQual)
 	if err != nil { // it has ended already

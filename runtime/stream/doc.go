@@ -52,10 +52,10 @@
 //
 // Byte n of a stream lies at n modulo the size of the ring. An end writes no byte before the
 // peer has consumed the one that lay there before, and sends no message without a receive
-// granted for it. Of the receives granted, a message with bytes leaves two and a report of
-// bytes consumed leaves two, a report that grants at least half of the receives leaves one,
-// and a FIN leaves none. So two ends whose buffers are full can still grant each other
-// receives, and a FIN never waits. An end that has sent its FIN keeps one less.
+// granted for it. Of the receives granted, a message with bytes leaves two, as does a report
+// of bytes consumed alone; a report that grants half of the receives leaves one, and a FIN
+// none. So a FIN never waits, and ends whose buffers are full never wait for each other's
+// grants (send.go). An end that has sent its FIN leaves one less.
 //
 // An end that closes sends a FIN and then disconnects gracefully. A stream that ends
 // without a FIN was cut: its reader gets the bytes that came, and then an error.

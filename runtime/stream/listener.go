@@ -117,8 +117,7 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 	c.remote = newAddr(l.ia, asked.Remote, asked.RemoteQual)
 	c.meet(h)
 	if err := cr.Accept(c.endpoint, c.hello()); err != nil {
-		c.closed.Store(true)
-		return nil, errors.Join(errPeer, err, c.leave()) // the peer has gone meanwhile
+		return nil, errors.Join(errPeer, err, c.free()) // the peer has gone meanwhile
 	}
 	return c, nil
 }

@@ -19,7 +19,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		n += copy(p[n:], c.readable(uint64(n)))
 	}
 	c.consume(n)
-	c.endRead()
+	c.reading.Unlock()
 	return n, nil
 }
 
@@ -41,7 +41,7 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 			err = io.ErrShortWrite
 		}
 		c.consume(n)
-		c.endRead()
+		c.reading.Unlock()
 		total += int64(n)
 		if err != nil {
 			return total, err
@@ -50,11 +50,8 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 }
 
 // beginRead takes the reader's turn, and waits for bytes if wait is set. On success the
-// caller calls endRead when it has used them.
+// caller unlocks reading when it has used them.
 func (c *Conn) beginRead(wait bool) (b []byte, err error) {
-	if err := c.enter(); err != nil {
-		return nil, err
-	}
 	c.reading.Lock()
 	for {
 		// The end comes after the last bytes: if it is seen here, they are seen below.
@@ -76,15 +73,9 @@ func (c *Conn) beginRead(wait bool) (b []byte, err error) {
 			c.wait(&c.reader, c.mayRead)
 			continue
 		}
-		c.endRead()
+		c.reading.Unlock()
 		return nil, err
 	}
-}
-
-// endRead ends the reader's turn.
-func (c *Conn) endRead() {
-	c.reading.Unlock()
-	_ = c.leave()
 }
 
 // readable returns the bytes that may be read, behind the first skip of them, as far as

@@ -1,19 +1,26 @@
 package stream
 
 import (
+	"context"
 	"errors"
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"godat/hw/iwarp"
+	"godat/hw/sim"
 	dat "godat/runtime"
 )
 
-// onEach runs a test on each provider that needs no device.
-func onEach(t *testing.T, f func(t *testing.T, r *rig)) {
-	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
-		t.Run(provider, func(t *testing.T) { f(t, newRig(t, provider, Config{})) })
+// onEach runs a test on each provider that needs no device, and on the simulated one.
+func onEach(t *testing.T, f func(t *testing.T, r *rig)) { onEachWith(t, Config{}, f) }
+
+// onEachWith is onEach with a configuration.
+func onEachWith(t *testing.T, cfg Config, f func(t *testing.T, r *rig)) {
+	for _, provider := range []string{"loop", "iwarp:127.0.0.1", "sim"} {
+		t.Run(provider, func(t *testing.T) { f(t, newRig(t, provider, cfg)) })
 	}
 }
 
@@ -26,15 +33,49 @@ type rig struct {
 }
 
 func newRig(t *testing.T, provider string, cfg Config) *rig {
+	if provider == "sim" {
+		return openRig(t, provider, cfg, dat.WithProvider(sim.New(sim.Config{Seed: 1})))
+	}
+	return openRig(t, provider, cfg)
+}
+
+func openRig(t *testing.T, provider string, cfg Config, opts ...dat.Option) *rig {
 	r := &rig{t: t, cfg: cfg}
 	var err error
-	r.ia, err = dat.Open(t.Context(), provider)
+	r.ia, err = dat.Open(t.Context(), provider, opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.ia.Close()) })
 	r.ln, err = Listen(t.Context(), r.ia, ":0", cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.ln.Close()) })
 	return r
+}
+
+// brokenConn is a connection that breaks after so many bytes.
+type brokenConn struct {
+	net.Conn
+	left int64
+}
+
+func (c *brokenConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p[:min(int64(len(p)), c.left)])
+	if c.left -= int64(n); c.left == 0 && err == nil {
+		err = errors.Join(syscall.ECONNRESET, c.Close())
+	}
+	return n, err
+}
+
+// newBrokenRig is a rig of iwarp whose dialed connections break after limit bytes.
+func newBrokenRig(t *testing.T, limit int64) *rig {
+	return openRig(t, "iwarp:127.0.0.1", Config{}, dat.WithProvider(iwarp.New(iwarp.Config{
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			if err != nil {
+				return nil, err
+			}
+			return &brokenConn{c, limit}, nil
+		},
+	})))
 }
 
 func (r *rig) dialer() *Dialer { return &Dialer{IA: r.ia, Config: r.cfg} }

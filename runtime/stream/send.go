@@ -4,27 +4,25 @@ import (
 	dat "godat/runtime"
 )
 
-// creditsKept is how many of the receives granted neither a message with bytes nor a
-// report of bytes takes: one is kept for a report that grants receives, and one for the
-// FIN. So ends that wait for each other always have a message for the grant that the
-// other waits for:
+// reportCredit is the credit that messages with bytes, and reports of bytes read alone,
+// leave for a report that grants receives. So two ends whose buffers are full never wait
+// for each other's grants for ever:
 //
-// An end has 1 credit left only after a report that granted at least half of its receives
-// since its message before. Suppose that both ends A and B have 1, and that all messages
-// have arrived. If B sent its last message after A's last one had arrived, that message
-// granted all receives, so A has more than 1. So the two last messages crossed. B's one
-// granted at least half of B's receives anew, so of the messages that A could send, at
-// least that many had arrived at B, and the rest, which is all that B's grant leaves out,
-// is at most half. So A has at least half of B's receives left, which is more than 1.
-const creditsKept = 2
+// Suppose that all messages have arrived, and that neither end has a credit. Then the last
+// message of each end, but for the FIN, was a report that granted more than its message
+// before. One of these two reports was sent before the other one had arrived. Its end took
+// the credit for it from the grants before the other report, which brought at least one
+// more: a contradiction. And an end that has a credit reports what an end without one waits
+// for: all but one of that end's messages are ungranted then, which is more than half.
+const reportCredit = 1
 
-// credits returns how many messages may be sent now: the peer has posted receives for
-// them, and their slots are free.
+// credits returns how many messages may be sent now: the peer has granted receives for
+// them, and their slots are free. One more is kept for the FIN, which therefore never waits.
 func (c *Conn) credits() int64 {
 	may := min(c.out.granted.Load(), c.out.completed.Load()+messages)
 	n := int64(may - c.out.sent.Load())
-	if c.out.fin.Load() {
-		n++ // as if the receive of the FIN were still there
+	if !c.out.fin.Load() {
+		n--
 	}
 	return n
 }
@@ -41,10 +39,10 @@ func (c *Conn) due() bool {
 // reportDue reports whether the peer may wait for a report, and one can be sent.
 func (c *Conn) reportDue() bool {
 	credits := c.credits()
-	if credits > 1 && messages+c.in.reposted.Load()-c.out.toldGranted.Load() >= messages/2 {
+	if credits > 0 && messages+c.in.reposted.Load()-c.out.toldGranted.Load() >= messages/2 {
 		return true
 	}
-	return credits > creditsKept && c.in.consumed.Load()-c.out.toldConsumed.Load() >= uint64(len(c.in.ring)/4)
+	return credits > reportCredit && c.in.consumed.Load()-c.out.toldConsumed.Load() >= uint64(len(c.in.ring)/4)
 }
 
 // report posts receives again and tells the peer, as far as that is due.
@@ -63,19 +61,30 @@ func (c *Conn) report() {
 // send sends the n bytes that the caller has put where room said. It returns n, or an
 // error.
 func (c *Conn) send(n int) (int, error) {
-	if n == 0 {
-		return 0, nil
-	}
-	c.sending.Lock()
-	defer c.sending.Unlock()
-	if c.closed.Load() || c.out.fin.Load() { // Close has sent the FIN
-		return 0, c.mayNotWrite()
-	}
-	c.repost()
-	if err := c.post(n, false); err != nil {
-		return 0, err
+	for n > 0 {
+		if sent, err := c.trySend(n); err != nil {
+			return 0, err
+		} else if sent {
+			break
+		}
+		if _, err := c.room(n); err != nil { // a report of the reader's has taken the credit
+			return 0, err
+		}
 	}
 	return n, nil
+}
+
+// trySend sends n bytes if there is a credit.
+func (c *Conn) trySend(n int) (bool, error) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if c.out.fin.Load() { // Close has sent it meanwhile
+		return false, c.mayNotWrite()
+	}
+	if c.credits() <= reportCredit {
+		return false, nil
+	}
+	return true, c.post(n, false)
 }
 
 // finish sends the FIN, once.
@@ -85,13 +94,24 @@ func (c *Conn) finish() error {
 	if c.out.fin.Load() || c.ended.Load() != nil || c.out.granted.Load() == 0 {
 		return nil
 	}
-	c.repost()
 	return c.post(0, true)
 }
 
-// post posts a message with the next n bytes of the image: within the message if they are
-// few, and otherwise by a write before it. The caller holds sending.
+// post posts a message with the next n bytes of the image, which grants all receives
+// whose messages have come. The caller holds sending and has a credit.
 func (c *Conn) post(n int, fin bool) error {
+	c.repost()
+	_, err := c.endpoint.PostBatch(c.next(n, fin))
+	if err == nil {
+		return nil
+	}
+	c.stop(err) // unless why the connection ended is known
+	return c.ended.Load().err
+}
+
+// next makes the next message and counts it. The bytes travel within the message if they
+// are few, and otherwise by a write before it.
+func (c *Conn) next(n int, fin bool) []dat.DTO {
 	o := &c.out
 	sent, from := o.sent.Load(), o.produced.Load()
 	slot := int(sent % messages)
@@ -108,22 +128,16 @@ func (c *Conn) post(n int, fin bool) error {
 		})
 	}
 	m.put(b)
-	batch = append(batch, dat.DTO{
-		Op: dat.OpSend, Cookie: sendCookie,
-		Segment: c.own.Segment(sendSlots+slot*slotSize, headerSize+m.inline),
-	})
 	o.upTo[slot] = m.produced
 	o.toldConsumed.Store(m.consumed)
 	o.toldGranted.Store(m.granted)
 	o.fin.Store(o.fin.Load() || fin)
 	o.produced.Store(m.produced) // before the peer can report it as read
 	o.sent.Store(sent + 1)
-	_, err := c.endpoint.PostBatch(batch)
-	if err == nil {
-		return nil
-	}
-	c.stop(err) // unless why the connection ended is known
-	return c.ended.Load().err
+	return append(batch, dat.DTO{
+		Op: dat.OpSend, Cookie: sendCookie,
+		Segment: c.own.Segment(sendSlots+slot*slotSize, headerSize+m.inline),
+	})
 }
 
 // repost posts the receives again whose messages have come. The caller holds sending.

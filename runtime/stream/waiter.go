@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/internal/yield"
 	dat "godat/runtime"
 )
 
@@ -30,6 +31,7 @@ type waiter struct {
 func (w *waiter) wait(gone <-chan dat.Event, ready func() bool) bool {
 	w.waiting.Store(true)
 	defer w.waiting.Store(false)
+	yield.Point()
 	if ready() {
 		return true
 	}
@@ -43,6 +45,7 @@ func (w *waiter) wait(gone <-chan dat.Event, ready func() bool) bool {
 
 // notify wakes the goroutine that waits, if there is one. It does not block.
 func (w *waiter) notify() {
+	yield.Point()
 	if w.waiting.Load() {
 		select {
 		case w.wake <- struct{}{}:

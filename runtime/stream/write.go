@@ -13,10 +13,9 @@ import (
 // caller's again. It waits while the peer's ring is full. An error comes with the number
 // of bytes that were posted before.
 func (c *Conn) Write(p []byte) (n int, err error) {
-	if err := c.beginWrite(); err != nil {
-		return 0, c.opError("write", err)
-	}
-	defer c.endWrite()
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	err = c.mayNotWrite()
 	for err == nil && n < len(p) {
 		var room []byte
 		if room, err = c.room(len(p) - n); err == nil {
@@ -34,11 +33,10 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 // WriteBuffers writes all buffers, as one stream of bytes: short ones travel together. It
 // takes what it has written from bufs, as net.Buffers.WriteTo does.
 func (c *Conn) WriteBuffers(bufs *net.Buffers) (total int64, err error) {
-	if err := c.beginWrite(); err != nil {
-		return 0, c.opError("write", err)
-	}
-	defer c.endWrite()
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	left := 0
+	err = c.mayNotWrite()
 	for _, b := range *bufs {
 		left += len(b)
 	}
@@ -81,10 +79,8 @@ func drop(bufs *net.Buffers, n int) {
 // ReadFrom writes all bytes of r to the stream, which r reads straight into registered
 // memory. Other writes wait meanwhile. It answers to io.ReaderFrom, which io.Copy uses.
 func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
-	if err := c.beginWrite(); err != nil {
-		return 0, c.opError("write", err)
-	}
-	defer c.endWrite()
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	for {
 		room, err := c.room(len(c.in.ring))
 		if err != nil {
@@ -105,25 +101,6 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 			return total, err
 		}
 	}
-}
-
-// beginWrite takes the writer's turn. On success the caller calls endWrite.
-func (c *Conn) beginWrite() error {
-	if err := c.enter(); err != nil {
-		return err
-	}
-	c.writing.Lock()
-	if err := c.mayNotWrite(); err != nil {
-		c.endWrite()
-		return err
-	}
-	return nil
-}
-
-// endWrite ends the writer's turn.
-func (c *Conn) endWrite() {
-	c.writing.Unlock()
-	_ = c.leave()
 }
 
 // mayNotWrite says why a Write fails.
@@ -163,7 +140,7 @@ func (c *Conn) room(want int) ([]byte, error) {
 // that is wanted, nor for a quarter. The peer reports whenever it has read a quarter.
 func (c *Conn) vacant(want int) []byte {
 	ring := c.out.ring
-	if c.credits() <= creditsKept {
+	if c.credits() <= reportCredit {
 		return nil
 	}
 	want = min(want, len(ring)/4)

@@ -1,0 +1,296 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// write writes in another goroutine and returns the outcome.
+func write(f func() error) <-chan error {
+	outcome := make(chan error, 1)
+	go func() { outcome <- f() }()
+	return outcome
+}
+
+func TestEachDirectionEndsByItself(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		_, err := client.Write([]byte("question"))
+		require.NoError(t, err)
+		require.NoError(t, client.CloseWrite())
+		require.NoError(t, client.CloseWrite(), "a second one")
+		_, err = client.Write([]byte("more"))
+		require.ErrorIs(t, err, syscall.EPIPE)
+
+		got, err := io.ReadAll(server)
+		require.NoError(t, err)
+		assert.Equal(t, "question", string(got))
+		answer := body(300<<10, 1)
+		sent := write(func() error {
+			_, err := server.Write(answer)
+			return err
+		})
+		got = make([]byte, len(answer))
+		_, err = io.ReadFull(client, got)
+		require.NoError(t, err)
+		require.NoError(t, <-sent)
+		assert.Equal(t, answer, got)
+	})
+}
+
+func TestTheAcceptingEndMayEndItsDirectionFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		require.NoError(t, server.CloseWrite())
+		n, err := client.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		assert.Zero(t, n)
+		assert.Equal(t, io.EOF, err, "without an operation around it, as io.Reader says")
+	})
+}
+
+func TestThePeerReadsWhatWasWrittenBeforeClose(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		for _, n := range []int{0, 1, maxInline, maxInline + 1, defaultRing} {
+			client, server := r.pair()
+			want := body(n, 1)
+			_, err := client.Write(want)
+			require.NoError(t, err)
+			require.NoError(t, client.Close())
+			require.NoError(t, client.Close(), "a second one")
+			got, err := io.ReadAll(server)
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+			<-server.down
+			_, err = server.Write([]byte("too late"))
+			assert.ErrorIs(t, err, syscall.EPIPE)
+		}
+	})
+}
+
+func TestCloseEndsCallsThatWait(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		read := write(func() error {
+			_, err := client.Read(make([]byte, 1))
+			return err
+		})
+		wrote := write(func() error {
+			_, err := client.Write(make([]byte, 2*defaultRing))
+			return err
+		})
+		require.Eventually(t, func() bool {
+			return client.reader.waiting.Load() && client.writer.waiting.Load()
+		}, 10*time.Second, time.Millisecond)
+		require.NoError(t, client.Close())
+		for _, err := range []error{<-read, <-wrote} {
+			require.ErrorIs(t, err, net.ErrClosed)
+		}
+		n, err := io.Copy(io.Discard, server)
+		require.NoError(t, err, "the FIN comes behind the part of the Write that fitted")
+		assert.EqualValues(t, defaultRing, n)
+		for _, err := range []error{client.SetDeadline(time.Time{}), client.CloseWrite()} {
+			require.ErrorIs(t, err, net.ErrClosed)
+		}
+	})
+}
+
+func TestAClosedAdapterEndsCallsThatWait(t *testing.T) {
+	for _, provider := range []string{"loop", "iwarp:127.0.0.1", "sim"} {
+		t.Run(provider, func(t *testing.T) {
+			r := newRig(t, provider, Config{})
+			client, server, err := r.connect()
+			require.NoError(t, err)
+			read := write(func() error {
+				_, err := client.Read(make([]byte, 1))
+				return err
+			})
+			accept := write(func() error {
+				_, err := r.ln.Accept()
+				return err
+			})
+			require.Eventually(t, client.reader.waiting.Load, 10*time.Second, time.Millisecond)
+			require.NoError(t, r.ia.Close())
+			require.Error(t, <-read)
+			require.ErrorIs(t, <-accept, net.ErrClosed)
+			require.NoError(t, client.Close())
+			require.NoError(t, server.Close())
+			_, err = r.dialer().Dial("", r.ln.Addr().String())
+			require.ErrorIs(t, err, dat.ErrInvalidHandle)
+		})
+	}
+}
+
+// slowWriter is a writer that keeps its bytes until it is let go.
+type slowWriter struct {
+	in  chan struct{} // a Write has begun
+	out chan struct{} // it may end
+	sum bytes.Buffer
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	w.in <- struct{}{}
+	<-w.out
+	return w.sum.Write(p)
+}
+
+func TestCloseLeavesTheRingToAWriterThatReadsIt(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		want := body(1000, 1)
+		_, err := client.Write(want)
+		require.NoError(t, err)
+		w := &slowWriter{in: make(chan struct{}), out: make(chan struct{})}
+		copied := write(func() error {
+			_, err := server.WriteTo(w)
+			return err
+		})
+		<-w.in
+		require.NoError(t, server.Close())
+		close(w.out)
+		require.ErrorIs(t, <-copied, net.ErrClosed)
+		assert.Equal(t, want, w.sum.Bytes())
+	})
+}
+
+func TestCopyGoesThroughTheRingsAlone(t *testing.T) {
+	onEachWith(t, Config{Ring: leastRing}, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		want := body(100_001, 1)
+		sent := write(func() error {
+			n, err := client.ReadFrom(bytes.NewReader(want))
+			assert.EqualValues(t, len(want), n)
+			return err
+		})
+		var got bytes.Buffer
+		copied := write(func() error {
+			n, err := server.WriteTo(&got)
+			assert.EqualValues(t, len(want), n)
+			return err
+		})
+		require.NoError(t, <-sent)
+		require.NoError(t, client.CloseWrite())
+		require.NoError(t, <-copied)
+		assert.Equal(t, want, got.Bytes())
+	})
+}
+
+func TestBuffersTravelTogether(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		bufs := net.Buffers{[]byte("head "), nil, []byte("body "), []byte("tail")}
+		before := client.out.sent.Load()
+		n, err := client.WriteBuffers(&bufs)
+		require.NoError(t, err)
+		assert.EqualValues(t, 14, n)
+		assert.Empty(t, bufs)
+		assert.EqualValues(t, 1, client.out.sent.Load()-before, "messages")
+
+		large := net.Buffers{body(100, 1), body(200_000, 2), body(1, 3)}
+		want := append([]byte("head body tail"), bytes.Join(large, nil)...)
+		sent := write(func() error {
+			_, err := client.WriteBuffers(&large)
+			return err
+		})
+		got := make([]byte, len(want))
+		_, err = io.ReadFull(server, got)
+		require.NoError(t, err)
+		require.NoError(t, <-sent)
+		assert.Equal(t, want, got)
+	})
+}
+
+func TestADeadlineCountsTheBytesThatWentBefore(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		require.NoError(t, client.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
+		n, err := client.Write(make([]byte, 2*defaultRing))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		assert.Equal(t, defaultRing, n)
+		require.NoError(t, client.SetWriteDeadline(time.Time{}))
+		got, err := io.CopyN(io.Discard, server, int64(n))
+		require.NoError(t, err)
+		assert.EqualValues(t, n, got)
+		_, err = client.Write([]byte{1})
+		require.NoError(t, err, "the stream goes on")
+	})
+}
+
+func TestAddressesNameTheNetworkAndThePort(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		network := r.ia.Attr().Provider
+		for _, a := range []net.Addr{r.ln.Addr(), client.LocalAddr(), client.RemoteAddr(), server.LocalAddr(), server.RemoteAddr()} {
+			assert.Equal(t, network, a.Network())
+			host, port, err := net.SplitHostPort(a.String())
+			require.NoError(t, err, "%q", a)
+			assert.NotEmpty(t, host)
+			assert.NotEmpty(t, port)
+		}
+		assert.Equal(t, r.ln.Addr(), client.RemoteAddr())
+		assert.Equal(t, r.ln.Addr(), server.LocalAddr())
+		_, err := client.Write(nil)
+		require.NoError(t, err)
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(-1)))
+		_, err = client.Read(make([]byte, 1))
+		assert.True(t, strings.HasPrefix(err.Error(), "read "+network+" "+client.LocalAddr().String()), err)
+	})
+}
+
+func TestDialEndsWithItsContext(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) { // no goroutine accepts
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, assert.AnError)
+		defer cancel()
+		_, err := r.dialer().DialContext(ctx, "", r.ln.Addr().String())
+		require.ErrorIs(t, err, assert.AnError)
+		_, err = r.dialer().DialContext(ctx, "", r.ln.Addr().String())
+		require.ErrorIs(t, err, assert.AnError, "at once")
+		_, err = Listen(ctx, r.ia, ":0", Config{})
+		require.ErrorIs(t, err, assert.AnError)
+	})
+}
+
+func TestBadConfigurationsAreRefused(t *testing.T) {
+	r := newRig(t, "loop", Config{})
+	_, err := Listen(t.Context(), r.ia, ":0", Config{Ring: mostRing + 1})
+	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	_, err = (&Dialer{IA: r.ia, Config: Config{Ring: -1}}).Dial("", r.ln.Addr().String())
+	require.ErrorIs(t, err, dat.ErrInvalidParameter)
+	for _, address := range []string{"", "1.2.3.4", "x:y:z", "host:70000"} {
+		_, err = Listen(t.Context(), r.ia, address, Config{})
+		require.Error(t, err, address)
+	}
+	_, err = r.dialer().Dial("", "nonsense")
+	require.Error(t, err)
+}
+
+func TestTheSmallerRingCounts(t *testing.T) {
+	onEachWith(t, Config{Ring: 5000}, func(t *testing.T, r *rig) {
+		r.cfg.Ring = 1 << 20
+		client, server := r.pair()
+		assert.Len(t, client.in.ring, 8192)
+		assert.Len(t, server.in.ring, 8192)
+		want := body(50_000, 1)
+		sent := write(func() error {
+			_, err := client.Write(want)
+			return err
+		})
+		got := make([]byte, len(want))
+		_, err := io.ReadFull(server, got)
+		require.NoError(t, err)
+		require.NoError(t, <-sent)
+		assert.Equal(t, want, got)
+	})
+}

@@ -1,0 +1,230 @@
+package stream
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// exchange is two ends without endpoints, and the messages between them. Tests deliver
+// them when they want to.
+type exchange struct {
+	t    *testing.T
+	ends [2]*Conn
+	way  [2][][]byte // from each end
+	late [2]int      // sends of each end that have not completed
+}
+
+func newExchange(t *testing.T) *exchange {
+	return &exchange{t: t, ends: [2]*Conn{bareConn(leastRing), bareConn(leastRing)}}
+}
+
+// post makes an end's next message.
+func (x *exchange) post(from, n int, fin bool) {
+	c := x.ends[from]
+	require.Less(x.t, x.late[from], messages, "the message finds a slot")
+	slot := int(c.out.sent.Load() % messages)
+	c.in.reposted.Store(c.in.received.Load())
+	c.next(n, fin)
+	b := make([]byte, slotSize)
+	copy(b, c.out.slots[slot*slotSize:])
+	x.way[from] = append(x.way[from], b)
+	x.late[from]++
+	require.LessOrEqual(x.t, c.out.sent.Load(), c.out.granted.Load(), "the message has a receive")
+	if !c.out.fin.Load() {
+		require.Less(x.t, c.out.sent.Load(), c.out.granted.Load(), "the FIN has a receive left")
+	}
+}
+
+// complete completes an end's oldest send.
+func (x *exchange) complete(from int) {
+	if x.late[from] > 0 {
+		x.late[from]--
+		x.ends[from].complete()
+	}
+}
+
+// deliver delivers the oldest message of an end.
+func (x *exchange) deliver(from int) {
+	if len(x.way[from]) == 0 {
+		return
+	}
+	c := x.ends[1-from]
+	require.Less(x.t, c.in.received.Load(), c.in.reposted.Load()+messages, "the message finds a receive")
+	slot := int(c.in.received.Load() % messages)
+	copy(c.in.slots[slot*slotSize:], x.way[from][0])
+	x.way[from] = x.way[from][1:]
+	c.arrive(slot)
+	require.Nil(x.t, c.ended.Load(), "honest ends don't find fault with each other")
+}
+
+// write sends what an end has room for, of up to n bytes.
+func (x *exchange) write(from, n int) {
+	if c := x.ends[from]; !c.out.fin.Load() {
+		if room := c.vacant(n); room != nil {
+			x.post(from, len(room), false)
+		}
+	}
+}
+
+// serve is report without endpoints.
+func (x *exchange) serve(end int) {
+	c := x.ends[end]
+	c.in.reposted.Store(c.in.received.Load())
+	if c.reportDue() {
+		x.post(end, 0, false)
+	}
+}
+
+// read consumes up to n bytes at an end.
+func (x *exchange) read(end, n int) {
+	c := x.ends[end]
+	c.in.consumed.Add(uint64(min(n, len(c.readable(0)))))
+	if c.due() {
+		x.serve(end)
+	}
+}
+
+// settle lets everything arrive and everything be read, until nothing changes.
+func (x *exchange) settle() {
+	for range 100 {
+		for end := range 2 {
+			for len(x.way[end]) > 0 {
+				x.deliver(end)
+			}
+			for x.late[end] > 0 {
+				x.complete(end)
+			}
+			x.read(end, leastRing)
+			x.serve(end)
+		}
+	}
+}
+
+// act does something at an end, in bursts, so that the messages of both ends cross.
+func (x *exchange) act(random *rand.Rand) {
+	end := random.IntN(2)
+	for range 1 + random.IntN(messages) {
+		switch random.IntN(6) {
+		case 0:
+			x.deliver(end)
+		case 1:
+			x.complete(end)
+		case 2, 3:
+			x.write(end, 1+random.IntN(1<<random.IntN(12)))
+		case 4:
+			x.read(end, 1+random.IntN(leastRing))
+		case 5:
+			x.serve(end)
+		}
+	}
+}
+
+// requireRoom requires that an end can write.
+func (x *exchange) requireRoom(end int) {
+	c := x.ends[end]
+	require.NotNil(x.t, c.vacant(leastRing), "end %d has %d credits", end, c.credits())
+}
+
+// Whatever two ends did, they can go on once everything has arrived and was read.
+func TestEndsThatExchangeMessagesNeverBlockEachOther(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		x := newExchange(t)
+		for range 100 {
+			x.act(random)
+		}
+		finished := random.IntN(3) // one end, or none
+		if finished < 2 {
+			x.post(finished, 0, true)
+		}
+		for range 100 {
+			x.act(random)
+		}
+		x.settle()
+		for end := range x.ends {
+			if end != finished {
+				x.requireRoom(end)
+			}
+		}
+	}
+}
+
+// Both ends use up their credits at the same time, from the first message on.
+func TestEndsWhoseMessagesCrossGrantEachOtherReceives(t *testing.T) {
+	x := newExchange(t)
+	for end := range 2 {
+		for x.ends[end].vacant(1) != nil {
+			x.write(end, 1)
+			x.complete(end)
+		}
+	}
+	x.settle()
+	x.requireRoom(0)
+	x.requireRoom(1)
+}
+
+// An end that has sent its FIN goes on reading, and grants receives for that.
+func TestAnEndGrantsReceivesBehindItsFIN(t *testing.T) {
+	x := newExchange(t)
+	for x.ends[0].vacant(1) != nil {
+		x.write(0, 1)
+		x.complete(0)
+	}
+	before := x.ends[0].credits()
+	x.post(0, 0, true)
+	require.Equal(t, before, x.ends[0].credits(), "the FIN takes the receive that was kept for it")
+	x.complete(0)
+	for x.ends[1].vacant(1) != nil {
+		x.write(1, 1)
+		x.complete(1)
+	}
+	for len(x.way[1]) > 0 {
+		x.deliver(1)
+	}
+	for len(x.way[0]) > 0 {
+		x.deliver(0)
+	}
+	x.serve(1) // as a Write does that waits
+	x.settle()
+	x.requireRoom(1)
+}
+
+// A report may take a credit between the moment when a Write finds room and its message.
+func TestAWriteLooksForItsCreditAgain(t *testing.T) {
+	x := newExchange(t)
+	c := x.ends[0]
+	for c.credits() > reportCredit {
+		x.post(0, 0, false)
+		x.complete(0)
+	}
+	sent, err := c.trySend(1)
+	require.NoError(t, err)
+	require.False(t, sent)
+}
+
+// The peer may report bytes as read before this end knows that they were sent.
+func TestBytesStayInTheImageUntilTheirSendHasCompleted(t *testing.T) {
+	x := newExchange(t)
+	for range 4 {
+		x.write(0, leastRing/4)
+		x.deliver(0)
+	}
+	x.read(1, leastRing)
+	x.deliver(1)
+	require.Equal(t, uint64(leastRing), x.ends[0].out.consumed.Load())
+	require.Nil(t, x.ends[0].vacant(leastRing/4))
+	x.complete(0)
+	x.requireRoom(0)
+}
+
+func TestAShortMessageIsNotTakenForTheOneBefore(t *testing.T) {
+	c := bareConn(leastRing)
+	copy(c.in.slots, encode(message{produced: 4, granted: messages}, ""))
+	c.arrive(0)
+	require.Nil(t, c.ended.Load())
+	c.in.slots[0] = 5 // a message of one byte
+	c.arrive(0)
+	require.ErrorIs(t, c.ended.Load().err, ErrProtocol)
+}

@@ -1,0 +1,104 @@
+package stream
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+func FuzzHello(f *testing.F) {
+	f.Add([]byte(nil))
+	f.Add(hello{}.append(nil))
+	f.Add(hello{dat.RemoteSegment{Addr: 4096, Len: leastRing, Context: 7}, messages}.append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := parseHello(b)
+		if err != nil {
+			require.ErrorIs(t, err, ErrProtocol)
+			assert.Equal(t, hello{}, h)
+			return
+		}
+		again, err := parseHello(h.append(nil))
+		require.NoError(t, err)
+		assert.Equal(t, h, again)
+		assert.LessOrEqual(t, h.ring.Len, uint32(mostRing))
+		assert.LessOrEqual(t, h.receives, uint32(mostReceives))
+	})
+}
+
+// bareConn is a connection that is up and has no endpoint: what its receiving side needs.
+func bareConn(ring int) *Conn {
+	c := &Conn{up: make(chan struct{}), down: make(chan struct{})}
+	c.in.ring, c.in.slots = make([]byte, ring), make([]byte, messages*slotSize)
+	c.out.ring, c.out.slots = make([]byte, ring), make([]byte, messages*slotSize)
+	c.out.toldGranted.Store(messages)
+	c.out.receives = messages
+	c.establish(nil)
+	return c
+}
+
+// A peer may send any messages. The counters never go back, and never pass what there is.
+func FuzzMessages(f *testing.F) {
+	f.Add(uint16(0), encode(message{produced: 4, granted: messages}, "true"))
+	f.Add(uint16(9), append(
+		encode(message{produced: slotSize - headerSize, consumed: 3, granted: messages + 1}, string(make([]byte, slotSize-headerSize))),
+		encode(message{produced: 300, consumed: 5, granted: messages + 2, fin: true}, "")...))
+	f.Fuzz(func(t *testing.T, sent uint16, script []byte) {
+		c := bareConn(leastRing)
+		c.out.sent.Store(uint64(sent))
+		c.out.produced.Store(2 * uint64(sent))
+		for i := 0; len(script) > 0; i++ {
+			slot := i % messages
+			n := copy(c.in.slots[slot*slotSize:][:slotSize], script)
+			script = script[n:]
+			produced, consumed, granted, fin := c.in.produced.Load(), c.out.consumed.Load(), c.out.granted.Load(), c.in.fin.Load()
+			over := c.ended.Load()
+			c.arrive(slot)
+			if c.ended.Load() != nil {
+				require.ErrorIs(t, c.ended.Load().err, ErrProtocol)
+				assert.Equal(t, produced, c.in.produced.Load(), "the lie counts nothing")
+			}
+			if over != nil {
+				assert.Same(t, over, c.ended.Load(), "the first lie stays")
+			}
+			assert.GreaterOrEqual(t, c.in.produced.Load(), produced)
+			assert.GreaterOrEqual(t, c.out.consumed.Load(), consumed)
+			assert.GreaterOrEqual(t, c.out.granted.Load(), granted)
+			assert.LessOrEqual(t, c.in.produced.Load()-c.in.consumed.Load(), uint64(leastRing))
+			assert.LessOrEqual(t, c.out.consumed.Load(), 2*uint64(sent))
+			assert.LessOrEqual(t, c.out.granted.Load(), uint64(sent)+messages)
+			assert.True(t, !fin || c.in.produced.Load() == produced)
+			if n%2 == 0 { // the program reads a part
+				c.in.consumed.Add(uint64(len(c.readable(0)) / 2))
+			}
+		}
+	})
+}
+
+func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
+	b := make([]byte, slotSize)
+	for _, want := range []message{
+		{},
+		{produced: 1 << 63, consumed: 1<<63 - 1, granted: 77, inline: maxInline, fin: true},
+		{produced: 1, inline: 1},
+	} {
+		want.put(b)
+		got, ok := parseMessage(b)
+		assert.True(t, ok)
+		assert.Equal(t, want, got)
+	}
+	golden := message{produced: 0x0102, consumed: 3, granted: 4, inline: 5, fin: true}
+	golden.put(b)
+	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 1}, b[:headerSize])
+	h := hello{dat.RemoteSegment{Addr: 0x0102, Len: leastRing, Context: 3}, 16}
+	assert.Equal(t, append([]byte("DATS"),
+		1, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0), h.append(nil))
+	for i := 25; i < headerSize; i++ {
+		golden.put(b)
+		b[i] ^= 0x80
+		_, ok := parseMessage(b)
+		assert.False(t, ok, "byte %d", i)
+	}
+}

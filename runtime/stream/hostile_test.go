@@ -1,0 +1,200 @@
+package stream
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
+)
+
+// scripted is a peer that sends what a test says.
+type scripted struct {
+	*dat.Conn
+	to hello // the listener's
+}
+
+// dialScripted dials with a hello, which edit has changed.
+func (r *rig) dialScripted(edit func(b []byte) []byte) (*scripted, error) {
+	c, err := r.ia.Dial(r.t.Context(), r.ln.Addr().String(), dat.ConnConfig{
+		Message: slotSize,
+		Setup: func(c *dat.Conn) ([]byte, error) {
+			ring, err := c.Alloc(leastRing, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite)
+			if err != nil {
+				return nil, err
+			}
+			return edit(hello{ring.Remote(0, leastRing), messages}.append(nil)), nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.t.Cleanup(func() { _ = c.Close() })
+	h, err := parseHello(c.Private())
+	return &scripted{c, h}, err
+}
+
+func honest(b []byte) []byte { return b }
+
+// meetScripted makes a connection whose dialing end is scripted.
+func (r *rig) meetScripted() (*scripted, *Conn) {
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		c, _ := r.ln.Accept()
+		accepted <- c
+	}()
+	p, err := r.dialScripted(honest)
+	require.NoError(r.t, err)
+	c := (<-accepted).(*Conn)
+	r.t.Cleanup(func() { require.NoError(r.t, c.Close()) })
+	require.NoError(r.t, c.SetDeadline(time.Now().Add(5*time.Second))) // for a lie that goes unnoticed
+	return p, c
+}
+
+// encode is a message with its bytes.
+func encode(m message, bytes string) []byte {
+	m.inline = len(bytes)
+	b := make([]byte, headerSize)
+	m.put(b)
+	return append(b, bytes...)
+}
+
+func TestALieEndsTheConnectionBehindTheBytesThatCame(t *testing.T) {
+	good := message{produced: 4, granted: messages}
+	lies := map[string][]byte{
+		"a message of an unknown form":                 {1, 2, 3},
+		"a counter went back":                          encode(message{produced: 3, granted: messages}, ""),
+		"it has read more bytes than were sent":        encode(message{produced: 4, consumed: 1, granted: messages}, ""),
+		"it grants more receives than it has":          encode(message{produced: 4, granted: messages + 1}, ""),
+		"it wrote more bytes than the ring":            encode(message{produced: 4 + leastRing + 1, granted: messages}, ""),
+		"the bytes of a message are not those":         encode(message{produced: 9, granted: messages}, "four"),
+		"it wrote more bytes than the ring has room f": encode(message{produced: 1<<64 - 1, granted: messages}, ""),
+	}
+	onEachWith(t, Config{Ring: leastRing}, func(t *testing.T, r *rig) {
+		for lie, bytes := range lies {
+			p, c := r.meetScripted()
+			require.NoError(t, p.SendBytes(encode(good, "true")))
+			require.NoError(t, p.SendBytes(bytes))
+			got, err := io.ReadAll(c)
+			require.ErrorIs(t, err, ErrProtocol)
+			assert.Contains(t, err.Error(), lie)
+			assert.Equal(t, "true", string(got), lie)
+			_, err = c.Write([]byte{1})
+			require.ErrorIs(t, err, ErrProtocol)
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
+func TestBytesBehindTheEndOfTheStreamAreALie(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		p, c := r.meetScripted()
+		require.NoError(t, p.SendBytes(encode(message{produced: 4, granted: messages, fin: true}, "last")))
+		require.NoError(t, p.SendBytes(encode(message{produced: 5, granted: messages}, "!")))
+		got, err := io.ReadAll(c)
+		require.NoError(t, err)
+		assert.Equal(t, "last", string(got))
+		_, err = c.Write(make([]byte, 2*leastRing))
+		require.ErrorIs(t, err, ErrProtocol)
+	})
+}
+
+func TestAStreamWithoutAFINWasCut(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		p, c := r.meetScripted()
+		require.NoError(t, p.SendBytes(encode(message{produced: 5, granted: messages}, "bytes")))
+		require.NoError(t, p.Shutdown(t.Context()))
+		got, err := io.ReadAll(c)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		assert.Equal(t, "bytes", string(got))
+	})
+}
+
+func TestAPeerOfAnotherProtocolIsRefusedAndOthersAreServed(t *testing.T) {
+	hellos := map[string]func(b []byte) []byte{
+		"none":              func([]byte) []byte { return nil },
+		"short":             func(b []byte) []byte { return b[:helloSize-1] },
+		"another magic":     func(b []byte) []byte { b[0]++; return b },
+		"another version":   func(b []byte) []byte { b[4]++; return b },
+		"no ring":           func(b []byte) []byte { binary.LittleEndian.PutUint32(b[20:], 0); return b },
+		"an odd ring":       func(b []byte) []byte { binary.LittleEndian.PutUint32(b[20:], 5000); return b },
+		"a huge ring":       func(b []byte) []byte { binary.LittleEndian.PutUint32(b[20:], 1<<31); return b },
+		"a ring that wraps": func(b []byte) []byte { binary.LittleEndian.PutUint64(b[8:], 1<<64-1); return b },
+		"few receives":      func(b []byte) []byte { binary.LittleEndian.PutUint32(b[24:], 7); return b },
+		"many receives":     func(b []byte) []byte { binary.LittleEndian.PutUint32(b[24:], 1<<31); return b },
+	}
+	onEach(t, func(t *testing.T, r *rig) {
+		accepted := make(chan net.Conn, 1)
+		go func() {
+			c, _ := r.ln.Accept()
+			accepted <- c
+		}()
+		for name, edit := range hellos {
+			_, err := r.dialScripted(edit)
+			var cause *dat.Cause
+			require.ErrorAs(t, err, &cause, name)
+			require.NoError(t, checkGreeting(cause.Private), "the reject says which version this end speaks")
+		}
+		c, err := r.dialer().Dial("", r.ln.Addr().String())
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		require.NoError(t, (<-accepted).Close())
+	})
+}
+
+func TestADialerSaysWhichVersionsMet(t *testing.T) {
+	for name, answer := range map[string]func(cr *dat.CR, ln *dat.Listener) error{
+		"rejected": func(cr *dat.CR, _ *dat.Listener) error {
+			b := hello{}.append(nil)
+			b[4] = 7
+			return cr.Reject(b)
+		},
+		"accepted": func(cr *dat.CR, ln *dat.Listener) error {
+			b := hello{}.append(nil)
+			b[4] = 7
+			_, err := ln.Accept(cr, b)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, r *rig) {
+				ln, err := r.ia.Listen(t.Context(), ":0", dat.ConnConfig{})
+				require.NoError(t, err)
+				answered := write(func() error { return answer(dat.RequestOf(<-ln.Requests()), ln) })
+				_, err = r.dialer().Dial("", ln.Addr())
+				require.ErrorIs(t, err, ErrProtocol)
+				assert.Contains(t, err.Error(), "version 7")
+				require.NoError(t, <-answered)
+				require.NoError(t, ln.Close())
+			})
+		})
+	}
+}
+
+// A peer may promise a ring that it does not have. Writes to it break the connection, as
+// for any region; they reach nothing.
+func TestAPeerWithoutItsRingBreaksItsOwnConnection(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		accepted := make(chan net.Conn, 1)
+		go func() {
+			c, _ := r.ln.Accept()
+			accepted <- c
+		}()
+		p, err := r.dialScripted(func(b []byte) []byte { b[16]++; return b })
+		require.NoError(t, err)
+		c := (<-accepted).(*Conn)
+		require.NotNil(t, p)
+		_, err = c.Write(make([]byte, 1000))
+		if err == nil {
+			_, err = c.Read(make([]byte, 1))
+		}
+		require.Error(t, err)
+		require.NotErrorIs(t, err, io.EOF)
+		require.NoError(t, c.Close())
+	})
+}

@@ -1,0 +1,82 @@
+package stream
+
+import (
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func newWaiter() *waiter { return &waiter{wake: make(chan struct{}, 1)} }
+
+func TestAWaitEndsAtTheDeadlineThatWasSetLast(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  []time.Duration // the deadlines, one after the other; 0 for none
+		want time.Duration   // when the wait ends
+	}{
+		"one":                  {[]time.Duration{5 * time.Second}, 5 * time.Second},
+		"in the past":          {[]time.Duration{-1}, 0},
+		"moved away":           {[]time.Duration{2 * time.Second, 9 * time.Second}, 9 * time.Second},
+		"moved near":           {[]time.Duration{20 * time.Second, 3 * time.Second}, 3 * time.Second},
+		"taken away, then set": {[]time.Duration{2 * time.Second, 0, 7 * time.Second}, 7 * time.Second},
+		"passed, then later":   {[]time.Duration{math.MinInt64, 4 * time.Second}, 4 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, begin := newWaiter(), time.Now()
+				for _, d := range c.set {
+					at := begin.Add(d)
+					if d == 0 {
+						at = time.Time{}
+					}
+					w.setDeadline(at)
+				}
+				for !w.passed.Load() {
+					assert.True(t, w.wait(nil, w.passed.Load))
+				}
+				assert.Equal(t, c.want, time.Since(begin))
+			})
+		})
+	}
+}
+
+func TestADeadlineThatIsTakenAwayEndsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiter()
+		w.setDeadline(time.Now().Add(time.Second))
+		w.setDeadline(time.Time{})
+		time.Sleep(time.Hour)
+		w.expire() // a timer that was stopped too late
+		assert.False(t, w.passed.Load())
+	})
+}
+
+// Two goroutines wait for each other in turns: a wake-up that is lost stops both.
+func TestAWaiterMissesNoChange(t *testing.T) {
+	const turns = 20_000
+	var done atomic.Int64
+	waiters := [2]*waiter{newWaiter(), newWaiter()}
+	ended := make(chan struct{}, 2)
+	for me := range int64(2) {
+		go func() {
+			for turn := me; turn < turns; turn += 2 {
+				for done.Load() != turn {
+					waiters[me].wait(nil, func() bool { return done.Load() == turn })
+				}
+				done.Store(turn + 1)
+				waiters[1-me].notify()
+			}
+			ended <- struct{}{}
+		}()
+	}
+	for range 2 {
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Fatal("a wake-up was lost in turn ", done.Load())
+		}
+	}
+}
