@@ -15,7 +15,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 
 	dat "godat/runtime"
 )
@@ -25,14 +24,11 @@ func main() {
 	listen := flag.String("listen", "", "serve on this `address`")
 	addr := flag.String("addr", "", "the server's `address`")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt) // in force until the process exits
 	ia, err := dat.Open(ctx, *provider)
-	switch {
-	case err != nil:
-	case *listen != "":
+	if err == nil && *listen != "" {
 		err = errors.Join(serve(ctx, ia, *listen, os.Stdout), ia.Close())
-	default:
+	} else if err == nil {
 		err = errors.Join(ask(ctx, ia, *addr, flag.Args(), os.Stdout), ia.Close())
 	}
 	if err != nil {
@@ -50,8 +46,7 @@ func serve(ctx context.Context, ia *dat.IA, address string, out io.Writer) error
 	fmt.Fprintln(out, ln.Addr())
 	values := make(map[string]string)
 	for {
-		var err error
-		select {
+		select { // each case sets err, or returns
 		case ev := <-ln.Requests():
 			_, err = ln.Accept(dat.RequestOf(ev), nil)
 		case ev := <-ln.Events():
@@ -60,8 +55,8 @@ func serve(ctx context.Context, ia *dat.IA, address string, out io.Writer) error
 				text := answer(values, c.Context.([]byte), string(b.Bytes()))
 				copy(b.Resize(len(text)), text)
 				err = c.Send(b)
-			} else if ev.Ended() {
-				err = errors.Join(ev.Err(), c.Close())
+			} else if err = ev.Err(); ev.Ended() {
+				err = errors.Join(err, c.Close())
 			}
 		case <-ctx.Done():
 			return ln.Shutdown(context.WithoutCancel(ctx))
@@ -89,29 +84,23 @@ func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Shutdown(ctx)) }()
-	memory, err := c.Alloc(longest, dat.LocalRead|dat.LocalWrite)
-	if err != nil {
+	window, noWindow := dat.ParseRemoteSegment(c.Private())
+	memory, noMemory := c.Alloc(longest, dat.LocalRead|dat.LocalWrite)
+	if err := errors.Join(noWindow, noMemory); err != nil {
 		return err
 	}
-	window, err := dat.ParseRemoteSegment(c.Private())
-	if err != nil {
-		return err
-	}
-	move := func(op dat.Op, packed string) error { // the RDMA of a long value
-		n := long(packed)
+	move := func(op dat.Op, n int) error { // the RDMA of a long value
 		if n == 0 {
 			return nil
 		}
 		return c.Do(ctx, dat.DTO{Op: op, Segment: memory.Segment(0, n), Remote: window.Slice(0, n)})
 	}
-	if len(args) == 3 {
-		args = []string{args[0], args[1], pack(memory.Bytes(), args[2])}
-		if err := move(dat.OpWrite, args[2]); err != nil {
-			return err
-		}
+	text, n := request(memory.Bytes(), args)
+	if err := move(dat.OpWrite, n); err != nil {
+		return err
 	}
 	// When the server has this message, it has the bytes that were written before it.
-	if err := c.SendBytes([]byte(strings.Join(args, "\x00"))); err != nil {
+	if err := c.SendBytes([]byte(text)); err != nil {
 		return err
 	}
 	b, err := c.Receive(ctx)
@@ -119,14 +108,10 @@ func ask(ctx context.Context, ia *dat.IA, address string, args []string, out io.
 		return err
 	}
 	defer c.Release(b)
-	packed, ok := strings.CutPrefix(string(b.Bytes()), "ok\x00")
-	if !ok {
-		return errors.New("the server: " + packed)
-	}
-	if err := move(dat.OpRead, packed); err != nil {
+	if err := move(dat.OpRead, long(string(b.Bytes()))); err != nil {
 		return err
 	}
-	value, err := unpack(memory.Bytes(), packed)
+	value, err := unpack(memory.Bytes(), string(b.Bytes()))
 	fmt.Fprintln(out, value)
 	return err
 }
