@@ -109,7 +109,9 @@
 //	                                 to a new one (startups_test.go, deadline_test.go). A device keeps at most
 //	                                 halfopen refused connections that the peer does not close, for the
 //	                                 time linger
-//	be slow, or stuck, or gone       mpa, grace, stall, linger and keepalive bound each wait for a peer
+//	take all descriptors             a listener keeps a spare one, with which it closes what it can't serve, at
+//	                                 once, and reports it (spare_unix_test.go)
+//	be slow, or stuck, or gone       mpa, reply, grace, stall, linger and keepalive bound each wait for a peer
 //	                                 (deadline_test.go, pulse_test.go, stopped_unix_test.go); a peer that has
 //	                                 agreed to no read may be stuck unnoticed while its kernel is not
 //	crash a parser                   each parser has a fuzz target, and the live engine two (fuzz_test.go)
