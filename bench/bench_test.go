@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,25 +40,65 @@ func TestEveryTableHasItsRowsAndNoHoles(t *testing.T) {
 	assert.NotContains(t, out.String(), "NaN")
 }
 
-func TestDeliveryHasARowForEveryModeAnchorAndLoad(t *testing.T) {
+// ran is the report of a command line.
+func ran(t *testing.T, args ...string) (r report.Report) {
+	t.Helper()
 	var c command
-	parser, err := kong.New(&c, kong.Exit(func(int) { t.Error("the command line is wrong") }))
+	parser, err := kong.New(&c, options...)
 	require.NoError(t, err)
-	ctx, err := parser.Parse([]string{"--repeats=1", "--slice=2ms", "--format=json", "--rate=closed,20k,max", "--depth=4"})
+	ctx, err := parser.Parse(append([]string{"--repeats=1", "--duration=2ms"}, args...))
 	require.NoError(t, err)
 	var out bytes.Buffer
 	ctx.BindTo(&out, (*io.Writer)(nil))
 	require.NoError(t, ctx.Run(&c))
-	var r report.Report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
-	assert.Len(t, r.Rows, 3*(len(mode.All())+len(lane.Anchors())))
 	for _, row := range r.Rows {
 		assert.NotEqual(t, row.Refused == "", row.Kept == 0, "a row has figures, or a reason why not: %s %s", row.Name, row.Rate)
 	}
+	return r
+}
+
+func TestEachCommandHasARowForEveryWayAndLoad(t *testing.T) {
+	ways := len(mode.All())
+	for args, rows := range map[string]int{
+		"--rate=closed,20k,max":      3 * (ways + len(lane.Anchors())),
+		"delivery --size=64,4096":    8 * (ways + len(lane.Anchors())),
+		"latency":                    ways + len(lane.RoundTrips()),
+		"bandwidth --rate=max":       3 * (ways + len(lane.Copies())),
+		"scale --conns=1,20":         2 * ways,
+		"--mode=poll --no-anchors":   4,
+		"latency --provider=iwarp":   ways + len(lane.RoundTrips()),
+		"bandwidth --provider=iwarp": 3 * (ways + len(lane.Copies())),
+	} {
+		t.Run(args, func(t *testing.T) {
+			assert.Len(t, ran(t, append(strings.Fields(args), "--format=json")...).Rows, rows)
+		})
+	}
+}
+
+func TestDialMeasuresRoundTripsToServe(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, "iwarp:127.0.0.1", 0, out) }()
+	said, err := bufio.NewReader(in).ReadString('\n')
+	require.NoError(t, err)
+	port := said[strings.LastIndexByte(said, ':')+1 : len(said)-1]
+	r := ran(t, "dial", "127.0.0.1:"+port, "--provider=iwarp", "--mode=channel,wait", "--format=json")
+	assert.Len(t, r.Rows, 2)
+	stop()
+	assert.NoError(t, <-ended)
+}
+
+func TestLoopReachesNoOtherProcess(t *testing.T) {
+	assert.ErrorContains(t, (&serveCommand{Provider: "loop"}).Run(io.Discard), "no other process")
+	dial := dialCommand{Addr: "127.0.0.1:1"}
+	dial.Provider = "loop"
+	assert.ErrorContains(t, dial.Run(&command{}, io.Discard), "no other process")
 }
 
 func TestAMessageOfNoBytesAndADepthBelowNoneAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"--size=0"}, {"--depth=-1"}, {"--size=-1"}, {"--depth=100000"}} {
+	for _, args := range [][]string{{"--size=0"}, {"--depth=-1"}, {"--size=-1"}, {"--depth=100000"}, {"scale", "--conns=0"}} {
 		var c command
 		parser, err := kong.New(&c)
 		require.NoError(t, err)

@@ -24,50 +24,61 @@ import (
 type loadFlags struct {
 	Provider string      `help:"The interface adapter: loop, iwarp, or any name that is opened." default:"loop"`
 	Mode     []mode.Mode `help:"Ways of delivery: poll, wait, channel, batch, per-request, callback, iterator." default:"poll,wait,channel,batch,per-request,callback,iterator"`
-	Size     []int       `help:"Bytes of a message." default:"64"`
-	Depth    []int       `help:"Messages outstanding at most; 0 means 1 in closed loop and 64 otherwise." default:"0"`
-	Rate     []load.Rate `help:"Loads: closed, max, or messages a second in open loop, as in 10k." default:"closed,10k,100k,max"`
+	Size     []int       `help:"Bytes of a message (default 64; of bandwidth 4 KiB, 64 KiB and 1 MiB)." placeholder:"BYTES"`
+	Depth    int         `help:"Messages outstanding at most (default 1 in closed loop and 64 otherwise)."`
+	Rate     []load.Rate `help:"Loads: closed, max, or messages a second in open loop, as in 10k (default closed,10k,100k,max; of bandwidth max; of others closed)."`
 	output
 }
 
 // output says how results are shown.
 type output struct {
-	Format string `help:"table, json, benchstat or perftest." enum:"table,json,benchstat,perftest" default:"table"`
+	Format string `help:"table, markdown, json, benchstat or perftest." enum:"table,markdown,json,benchstat,perftest" default:"table"`
 	HTML   string `help:"Write a page with charts to this file, too." name:"html" placeholder:"report.html"`
 }
 
-// deliveryCommand measures the ways of delivery, and the anchors.
-type deliveryCommand struct {
-	loadFlags
-	Anchors bool `help:"Measure a raw channel and ring, net.Conn and net.Pipe, too." default:"true" negatable:""`
+// opener makes a lane of the library's.
+type opener func(lane.Config) (lane.Lane, error)
+
+// study is what one command measures.
+type study struct {
+	kind    report.Kind
+	open    opener
+	anchors []lane.Anchor
+	conns   []int // of the library's lanes
+	sizes   []int // unless the flags say others
+	rates   []load.Rate
 }
 
-// Run measures.
-func (d *deliveryCommand) Run(c *command, out io.Writer) error {
-	if err := d.check(); err != nil {
+// run measures all that the flags and the study say.
+func (f *loadFlags) run(c *command, out io.Writer, s study) error {
+	if len(f.Size) > 0 {
+		s.sizes = f.Size
+	}
+	if len(f.Rate) > 0 {
+		s.rates = f.Rate
+	}
+	if err := f.check(s.sizes); err != nil {
 		return err
 	}
 	plan := trial.Plan{Repeats: or(c.Repeats, 7), Duration: or(c.Duration, 180*time.Millisecond)}
-	for _, size := range d.Size {
-		for _, depth := range d.Depth {
-			for _, rate := range d.Rate {
-				plan.Entries = append(plan.Entries, d.entries(size, outstanding(depth, rate), rate)...)
+	for _, size := range s.sizes {
+		for _, rate := range s.rates {
+			for _, conns := range s.conns {
+				plan.Entries = append(plan.Entries, f.entries(s, lane.Config{Provider: f.Provider, Size: size, Depth: outstanding(f.Depth, rate), Conns: conns}, rate)...)
 			}
 		}
 	}
-	return d.show(out, "What does a channel cost?", plan)
+	return f.measure(out, s.kind, plan)
 }
 
-func (f *loadFlags) check() error {
-	for _, size := range f.Size {
+func (f *loadFlags) check(sizes []int) error {
+	for _, size := range sizes {
 		if size < 1 || size > 1<<30 {
 			return fmt.Errorf("a message of %d bytes: from 1 to 1 GiB", size)
 		}
 	}
-	for _, depth := range f.Depth {
-		if depth < 0 || depth > 1<<16 {
-			return fmt.Errorf("%d messages outstanding: from 0 to 65536", depth)
-		}
+	if f.Depth < 0 || f.Depth > 1<<16 {
+		return fmt.Errorf("%d messages outstanding: from 1 to 65536", f.Depth)
 	}
 	return nil
 }
@@ -86,26 +97,23 @@ func outstanding(depth int, rate load.Rate) int {
 }
 
 // entries are all lanes under one load.
-func (d *deliveryCommand) entries(size, depth int, rate load.Rate) (list []trial.Entry) {
+func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []trial.Entry) {
 	add := func(row report.Row, open func() (lane.Lane, error)) {
-		row.Size, row.Depth, row.Rate = size, depth, rate
-		list = append(list, trial.Entry{Row: row, Key: fmt.Sprint(row.Name, size, depth), Open: open})
+		row.Size, row.Depth, row.Rate, row.Conns = cfg.Size, cfg.Depth, rate, cfg.Conns
+		list = append(list, trial.Entry{Row: row, Key: fmt.Sprint(row.Name, row.Size, row.Depth, row.Conns), Open: open})
 	}
-	for _, m := range d.Mode {
-		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: d.Provider}, func() (lane.Lane, error) {
-			return lane.NewEndpoints(lane.Config{Provider: d.Provider, Mode: m, Size: size, Depth: depth})
-		})
+	for _, m := range f.Mode {
+		cfg.Mode = m
+		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: cfg.Provider}, func() (lane.Lane, error) { return s.open(cfg) })
 	}
-	if d.Anchors {
-		for _, a := range lane.Anchors() {
-			add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return a.Open(size, depth) })
-		}
+	for _, a := range s.anchors {
+		add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return a.Open(cfg.Size, cfg.Depth) })
 	}
 	return list
 }
 
-// show runs a plan and writes its report.
-func (o *output) show(out io.Writer, title string, plan trial.Plan) error {
+// measure runs a plan and writes its report.
+func (o *output) measure(out io.Writer, kind report.Kind, plan trial.Plan) error {
 	bar := newBar(len(plan.Entries) * (plan.Repeats + 1))
 	plan.Step = func() { _ = bar.Add(1) }
 	rows, err := plan.Run()
@@ -113,11 +121,10 @@ func (o *output) show(out io.Writer, title string, plan trial.Plan) error {
 	if err != nil {
 		return err
 	}
-	r := report.Report{
-		Title: title, Host: host.Describe(), Command: commandLine(), Date: time.Now(),
+	return o.write(out, &report.Report{
+		Kind: kind, Host: host.Describe(), Command: commandLine(), Date: time.Now(),
 		Repeats: plan.Repeats, Duration: plan.Duration, Own: load.OwnCost(), Rows: rows,
-	}
-	return o.write(out, &r)
+	})
 }
 
 // write writes a report as the flags say.

@@ -2,6 +2,11 @@
 // beside what a program would use in place of the library.
 //
 //	go run ./bench            what a channel costs: a minute's run, a sentence and tables
+//	go run ./bench latency    round trips between two goroutines
+//	go run ./bench bandwidth  RDMA writes of several sizes
+//	go run ./bench scale      messages over many connections
+//	go run ./bench serve      the other side of dial
+//	go run ./bench dial       round trips to another process or host
 //	go run ./bench show       a saved run, as tables or as a page with charts
 //	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
 //	go run ./bench targets    the ratios that the project promises itself

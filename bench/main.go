@@ -15,20 +15,28 @@ type command struct {
 	Repeats  int           `help:"How often all take turns (default 7; of targets, iwarp and ratios 9)."`
 	Duration time.Duration `help:"How long one turn is (default 180ms; of targets, iwarp and ratios 40ms)." aliases:"slice"`
 
-	Delivery deliveryCommand `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
-	Show     showCommand     `cmd:"" help:"Show a run that was saved with --format json."`
-	Ratios   ratiosCommand   `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
-	Targets  targetsCommand  `cmd:"" help:"Measure the ratios that the project promises itself."`
-	Iwarp    iwarpCommand    `cmd:"" help:"Measure the ratios of iWARP to plain TCP."`
-	Idle     idleCommand     `cmd:"" help:"Measure what idle connections between two processes cost."`
+	Delivery  deliveryCommand  `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
+	Latency   latencyCommand   `cmd:"" help:"Round trips between two goroutines."`
+	Bandwidth bandwidthCommand `cmd:"" help:"RDMA writes of several sizes."`
+	Scale     scaleCommand     `cmd:"" help:"Messages over many connections in turns."`
+	Serve     serveCommand     `cmd:"" help:"Answer messages of dial, in another process or on another host."`
+	Dial      dialCommand      `cmd:"" help:"Round trips to a process that runs serve."`
+	Show      showCommand      `cmd:"" help:"Show a run that was saved with --format json."`
+	Ratios    ratiosCommand    `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
+	Targets   targetsCommand   `cmd:"" help:"Measure the ratios that the project promises itself."`
+	Iwarp     iwarpCommand     `cmd:"" help:"Measure the ratios of iWARP to plain TCP."`
+	Idle      idleCommand      `cmd:"" help:"Measure what idle connections between two processes cost."`
+}
+
+var options = []kong.Option{
+	kong.Name("bench"),
+	kong.Description("What does a channel cost me? Measures the ways of delivery on this machine, beside what a program would use instead."),
+	kong.UsageOnError(),
 }
 
 func main() {
 	var c command
-	ctx := kong.Parse(&c,
-		kong.Name("bench"),
-		kong.Description("What does a channel cost me? Measures the ways of delivery on this machine, beside what a program would use instead."),
-		kong.UsageOnError())
+	ctx := kong.Parse(&c, options...)
 	ctx.BindTo(os.Stdout, (*io.Writer)(nil))
 	ctx.FatalIfErrorf(ctx.Run(&c))
 }

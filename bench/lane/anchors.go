@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"sync/atomic"
 )
 
 // message is what anchors carry: as many bytes as an event has.
@@ -36,14 +37,20 @@ func (l *Channel) Take(f func(slot int) bool) error {
 	return nil
 }
 
-// Close does nothing.
-func (l *Channel) Close() error { return nil }
+// Close ends a Take.
+func (l *Channel) Close() error {
+	close(l.c)
+	return nil
+}
 
 // Ring is a bounded ring for many producers and one consumer, which spins and yields.
-type Ring struct{ r *MPSC }
+type Ring struct {
+	r      *MPSC
+	closed atomic.Bool
+}
 
 // NewRing makes a ring for depth messages.
-func NewRing(depth int) *Ring { return &Ring{NewMPSC(2 * depth)} }
+func NewRing(depth int) *Ring { return &Ring{r: NewMPSC(2 * depth)} }
 
 // Slots is the length of the ring.
 func (l *Ring) Slots() int { return len(l.r.cells) }
@@ -60,16 +67,24 @@ func (l *Ring) Post(slot int) error {
 func (l *Ring) Take(f func(slot int) bool) error {
 	var m [7]uint64
 	for {
-		if !l.r.Pop(&m) {
+		switch {
+		case l.r.Pop(&m):
+			if !f(int(m[0])) {
+				return nil
+			}
+		case l.closed.Load():
+			return io.EOF
+		default:
 			runtime.Gosched()
-		} else if !f(int(m[0])) {
-			return nil
 		}
 	}
 }
 
-// Close does nothing.
-func (l *Ring) Close() error { return nil }
+// Close ends a Take.
+func (l *Ring) Close() error {
+	l.closed.Store(true)
+	return nil
+}
 
 // Conn is a pair of net.Conn: one end writes messages, the other reads them.
 type Conn struct {
@@ -138,20 +153,3 @@ func (l *Conn) Take(f func(slot int) bool) error {
 
 // Close closes both ends.
 func (l *Conn) Close() error { return errors.Join(l.a.Close(), l.b.Close()) }
-
-// Anchor is a lane that is none of the library's.
-type Anchor struct {
-	Name, Writes string
-	Open         func(size, depth int) (Lane, error)
-}
-
-// Anchors returns what a program would use in place of the library, and the least that
-// it could cost.
-func Anchors() []Anchor {
-	return []Anchor{
-		{"raw channel", "<-c", func(_, depth int) (Lane, error) { return NewChannel(depth), nil }},
-		{"raw ring", "ring.Pop(&m)", func(_, depth int) (Lane, error) { return NewRing(depth), nil }},
-		{"net.Conn", "io.ReadFull(conn, buf)", func(size, depth int) (Lane, error) { return NewTCP(size, depth) }},
-		{"net.Pipe", "io.ReadFull(pipe, buf)", func(size, depth int) (Lane, error) { return NewPipe(size, depth), nil }},
-	}
-}

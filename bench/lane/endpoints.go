@@ -8,40 +8,51 @@ import (
 	dat "godat/runtime"
 )
 
-// Config says what an endpoint lane is made of.
+// Config says what a lane of endpoints is made of.
 type Config struct {
 	Provider string // as dat.Open takes it
 	Params   map[string]string
 	Mode     mode.Mode
 	Size     int // bytes of a message
 	Depth    int // messages outstanding at most
+	// Conns is how many connections the messages go over in turns; 0 means 1. One
+	// consumer has the receives of all.
+	Conns int
 }
 
-// Endpoints is a connection between two endpoints of one adapter: one sends, and the
-// other's receives complete to a consumer. Sends have no events. All messages have the
-// same memory at either end, so that what is measured is no cache.
-type Endpoints struct {
-	ia       *dat.IA
-	from, to *dat.Endpoint
-	consumer *mode.Consumer
-	out, in  dat.Segment
-	slots    int
+func (c Config) conns() int { return max(c.Conns, 1) }
 
-	f       func(slot int) bool
-	postErr error // of the last receive that was posted again
-	took    func(dat.Event) bool
+// slots are twice as many as messages may be outstanding, because a consumer lets the
+// next be posted before it has posted a receive again. Each connection has as many.
+func (c Config) slots() int {
+	n := c.conns()
+	return (2*c.Depth + n - 1) / n * n
+}
+
+// Endpoints are connections between endpoints of one adapter: one end sends, and the
+// other's receives complete to a consumer. All messages of a connection have the same
+// memory at either end, so that what is measured is no cache.
+type Endpoints struct {
+	ia    *dat.IA
+	from  []*dat.Endpoint
+	to    []*end
+	slots int
+
+	f    func(slot int) bool
+	took func(dat.Event) bool
+	err  error // of the last receive that was posted again
 }
 
 // NewEndpoints opens the adapter and connects the endpoints.
 func NewEndpoints(cfg Config) (l *Endpoints, err error) {
-	l = &Endpoints{slots: 2 * cfg.Depth}
+	l = &Endpoints{slots: cfg.slots()}
 	if l.ia, err = dat.Open(context.Background(), cfg.Provider, dat.WithParams(cfg.Params)); err != nil {
 		return nil, err
 	}
 	if err = l.connect(cfg); err != nil {
 		return nil, errors.Join(err, l.ia.Close())
 	}
-	l.took = func(ev dat.Event) bool { return l.completed(int(ev.Cookie)) }
+	l.took = l.taken
 	return l, nil
 }
 
@@ -50,52 +61,52 @@ func (l *Endpoints) connect(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	lmr, err := pz.Alloc(2*max(cfg.Size, 64), dat.AllPrivileges)
+	quiet, err := l.ia.NewDispatcher(dat.DispatcherConfig{QLen: 64 + 8*(l.slots+cfg.conns())})
 	if err != nil {
 		return err
 	}
-	l.out, l.in = lmr.Segment(0, cfg.Size), lmr.Segment(max(cfg.Size, 64), cfg.Size)
-	quiet, err := l.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16 + 4*l.slots})
+	consumer, err := mode.NewConsumer(l.ia, cfg.Mode, 2*l.slots+64, l.slots)
 	if err != nil {
 		return err
 	}
-	if l.consumer, err = mode.NewConsumer(l.ia, cfg.Mode, 2*l.slots+64, l.slots); err != nil {
+	psp, err := l.ia.NewPSP(dat.PSPConfig{Dispatcher: quiet})
+	if err != nil {
 		return err
 	}
-	attr := &dat.EndpointAttr{MaxRecvDTOs: l.slots + 64, MaxRequestDTOs: 2*l.slots + 64}
-	if l.from, err = l.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet, Attr: attr}); err != nil {
-		return err
-	}
-	if l.to, err = l.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: l.consumer.Dispatcher(), Request: quiet, Conn: quiet, Attr: attr}); err != nil {
-		return err
-	}
-	for slot := range l.slots {
-		if err := l.consumer.PostRecv(l.to, slot, l.in); err != nil {
+	each := endConfig{l.ia, pz, quiet, quiet, consumer, cfg.Size, l.slots}
+	attr := &dat.EndpointAttr{MaxRequestDTOs: 2*l.slots/cfg.conns() + 64, MaxRequestIOV: 1}
+	for i := range cfg.conns() {
+		to, err := newEnd(each, i, cfg.conns())
+		if err != nil {
 			return err
 		}
+		from, err := l.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet, Attr: attr})
+		if err != nil {
+			return err
+		}
+		if err := from.Connect(dat.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
+			return err
+		}
+		if err := established(quiet, to.ep, 2); err != nil {
+			return err
+		}
+		l.from, l.to = append(l.from, from), append(l.to, to)
 	}
-	return join(l.ia, quiet, l.from, l.to)
+	return psp.Close()
 }
 
-// join connects from to to. Their connection events come to quiet.
-func join(ia *dat.IA, quiet *dat.Dispatcher, from, to *dat.Endpoint) error {
-	psp, err := ia.NewPSP(dat.PSPConfig{Dispatcher: quiet})
-	if err != nil {
-		return err
-	}
-	if err := from.Connect(dat.ConnectConfig{Addr: ia.Attr().Address, Qual: psp.Qual()}); err != nil {
-		return err
-	}
-	for established := 0; established < 2; {
+// established waits for n ends of a connection, and accepts the request for it with to.
+func established(quiet *dat.Dispatcher, to *dat.Endpoint, n int) error {
+	for n > 0 {
 		ev, _, err := quiet.Wait(context.Background(), 1)
 		if err != nil {
 			return err
 		}
-		switch {
-		case ev.Number == dat.ConnectionRequest:
+		switch ev.Number {
+		case dat.ConnectionRequest:
 			err = dat.RequestOf(ev).Accept(to, nil)
-		case ev.Number == dat.Established:
-			established++
+		case dat.Established:
+			n--
 		default:
 			err = ev.Err()
 		}
@@ -103,7 +114,7 @@ func join(ia *dat.IA, quiet *dat.Dispatcher, from, to *dat.Endpoint) error {
 			return err
 		}
 	}
-	return psp.Close()
+	return nil
 }
 
 // Slots is how many receives are posted.
@@ -111,18 +122,20 @@ func (l *Endpoints) Slots() int { return l.slots }
 
 // Post sends a message.
 func (l *Endpoints) Post(slot int) error {
-	return l.from.PostSend(uint64(slot), dat.Suppress, l.out)
+	c := slot % len(l.from)
+	return l.from[c].PostSend(uint64(slot), dat.Suppress, l.to[c].out)
 }
 
 // Take takes the completions of receives, and posts each receive again.
 func (l *Endpoints) Take(f func(slot int) bool) error {
-	l.f, l.postErr = f, nil
-	return errors.Join(l.consumer.Take(l.took), l.postErr)
+	l.f, l.err = f, nil
+	return errors.Join(l.to[0].consumer.Take(l.took), l.err)
 }
 
-func (l *Endpoints) completed(slot int) bool {
+func (l *Endpoints) taken(ev dat.Event) bool {
+	slot := int(ev.Cookie)
 	more := l.f(slot)
-	if l.postErr = l.consumer.PostRecv(l.to, slot, l.in); l.postErr != nil {
+	if l.err = l.to[slot%len(l.to)].postRecv(slot); l.err != nil {
 		return false
 	}
 	return more

@@ -1,6 +1,8 @@
 package lane
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/bench/mode"
+	dat "godat/runtime"
 )
 
 // The pool library runs two goroutines of its own from the start.
@@ -51,9 +54,100 @@ func TestEveryModeCarriesAllMessagesInOrder(t *testing.T) {
 	}
 }
 
+func TestEveryModeEchoesAllMessages(t *testing.T) {
+	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
+		for _, m := range mode.All() {
+			t.Run(provider+"/"+m.Name, func(t *testing.T) {
+				l, err := NewEcho(Config{Provider: provider, Mode: m, Size: 64, Depth: 4})
+				require.NoError(t, err)
+				carry(t, l, 96, 4)
+				carry(t, l, 8, 4)
+				require.NoError(t, l.Close())
+			})
+		}
+	}
+}
+
+func TestEveryModeTakesTheCompletionsOfWrites(t *testing.T) {
+	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
+		for _, m := range mode.All() {
+			t.Run(provider+"/"+m.Name, func(t *testing.T) {
+				l, err := NewWrites(Config{Provider: provider, Mode: m, Size: 4096, Depth: 4})
+				require.NoError(t, err)
+				carry(t, l, 96, 4)
+				carry(t, l, 8, 4)
+				require.NoError(t, l.Close())
+			})
+		}
+	}
+}
+
+func TestAnotherAdapterDialsAServer(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
+	require.NoError(t, err)
+	s, err := NewServer(ia, 0, nil)
+	require.NoError(t, err)
+	for range 2 {
+		l, err := DialEcho(Config{Provider: "iwarp:127.0.0.1", Mode: mode.Channel, Size: 64, Depth: 4}, "127.0.0.1", s.Qual())
+		require.NoError(t, err)
+		carry(t, l, 96, 4)
+		require.NoError(t, l.Close())
+	}
+	require.NoError(t, ia.Close())
+	s.Wait()
+}
+
+func TestAServerRejectsADialerThatAsksForTooMuch(t *testing.T) {
+	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
+	require.NoError(t, err)
+	why := make(chan error, 1)
+	s, err := NewServer(ia, 0, func(err error) { why <- err })
+	require.NoError(t, err)
+	_, err = DialEcho(Config{Provider: "iwarp:127.0.0.1", Mode: mode.Poll, Size: maxSize + 1, Depth: 1}, "127.0.0.1", s.Qual())
+	require.Error(t, err)
+	require.ErrorContains(t, <-why, "a server has up to")
+	require.NoError(t, ia.Close())
+	s.Wait()
+}
+
+func TestAHelloIsReadBack(t *testing.T) {
+	for _, m := range mode.All() {
+		h, err := parseHello(append(hello{m, 4096, 16}.append(nil), 0, 0))
+		require.NoError(t, err)
+		assert.Equal(t, m.Name, h.mode.Name)
+		assert.Equal(t, []int{4096, 16}, []int{h.size, h.depth})
+	}
+}
+
+func FuzzHello(f *testing.F) {
+	f.Add(hello{mode.Poll, 64, 1}.append(nil))
+	f.Add([]byte{1, 200, 0, 0, 0, 1, 0, 0, 0, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if h, err := parseHello(b); err == nil {
+			assert.LessOrEqual(t, h.size*h.depth, maxSize*maxDepth)
+			assert.Equal(t, b[:helloLen], h.append(nil))
+		}
+	})
+}
+
+func TestMessagesGoOverManyConnectionsInTurns(t *testing.T) {
+	l, err := NewEndpoints(Config{Provider: "loop", Mode: mode.Channel, Size: 64, Depth: 4, Conns: 5})
+	require.NoError(t, err)
+	assert.Equal(t, 10, l.Slots())
+	carry(t, l, 100, 4)
+	require.NoError(t, l.Close())
+}
+
 func TestEveryAnchorCarriesAllMessagesInOrder(t *testing.T) {
-	for _, a := range Anchors() {
-		t.Run(a.Name, func(t *testing.T) {
+	all := map[string][]Anchor{"one way": Anchors(), "round trip": RoundTrips(), "copies": Copies()}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		carryAnchors(t, name, all[name])
+	}
+}
+
+func carryAnchors(t *testing.T, kind string, list []Anchor) {
+	for _, a := range list {
+		t.Run(kind+"/"+a.Name, func(t *testing.T) {
 			l, err := a.Open(64, 4)
 			require.NoError(t, err)
 			carry(t, l, 96, 4)

@@ -95,6 +95,17 @@ func NewConsumer(ia *dat.IA, m Mode, qlen, slots int) (*Consumer, error) {
 	return c, nil
 }
 
+// Close closes the dispatcher, which no endpoint may use any more, and ends a Take in
+// Callback.
+func (c *Consumer) Close() error {
+	err := c.d.Close()
+	select {
+	case c.done <- io.ErrUnexpectedEOF: // nothing is called any more
+	default:
+	}
+	return err
+}
+
 // Dispatcher is where the consumer's events come.
 func (c *Consumer) Dispatcher() *dat.Dispatcher { return c.d }
 
@@ -106,6 +117,17 @@ func (c *Consumer) PostRecv(e *dat.Endpoint, slot int, seg dat.Segment) error {
 	}
 	c.dto[0] = dat.DTO{Cookie: uint64(slot), Segment: seg, OneShot: c.shots[slot]}
 	_, err := e.PostRecvBatch(c.dto[:])
+	return err
+}
+
+// PostWrite posts an RDMA write, whose event has the slot as its cookie. The slots of
+// successive writes go around.
+func (c *Consumer) PostWrite(e *dat.Endpoint, slot int, to dat.RemoteSegment, from dat.Segment) error {
+	if c.shots == nil {
+		return e.PostRDMAWrite(uint64(slot), 0, to, from)
+	}
+	c.dto[0] = dat.DTO{Op: dat.OpWrite, Cookie: uint64(slot), Segment: from, Remote: to, OneShot: c.shots[slot]}
+	_, err := e.PostBatch(c.dto[:])
 	return err
 }
 

@@ -15,8 +15,62 @@ const (
 	aCore = 0.5
 )
 
-// Answer says in a sentence what a channel costs, and what it saves, beside polling.
+// Answer says in a sentence what the report is about.
 func (r *Report) Answer() string {
+	switch r.Kind {
+	case Latency:
+		return r.list("A round trip takes at the median", func(row *Row) (string, bool) {
+			e, ok := row.At(50)
+			return duration(e.Median), ok
+		})
+	case Bandwidth:
+		return r.list("The largest messages are carried at", func(row *Row) (string, bool) {
+			return row.throughput(r.Kind) + "/s", row.Size == r.largest()
+		})
+	case Scale:
+		return r.list("Over the most connections a message takes", func(row *Row) (string, bool) {
+			return duration(row.Processor.Median), row.Conns == r.most()
+		})
+	default:
+		return r.price()
+	}
+}
+
+// list says what each row of the first load has.
+func (r *Report) list(what string, has func(*Row) (string, bool)) string {
+	var said []string
+	var rate load.Rate
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Refused != "" || len(said) > 0 && row.Rate != rate {
+			continue
+		}
+		if s, ok := has(row); ok {
+			said, rate = append(said, fmt.Sprintf("%s (%s)", s, row.Name)), row.Rate
+		}
+	}
+	if said == nil {
+		return "Nothing could be measured."
+	}
+	return what + " " + strings.Join(said, ", ") + "."
+}
+
+func (r *Report) largest() (size int) {
+	for i := range r.Rows {
+		size = max(size, r.Rows[i].Size)
+	}
+	return size
+}
+
+func (r *Report) most() (conns int) {
+	for i := range r.Rows {
+		conns = max(conns, r.Rows[i].Conns)
+	}
+	return conns
+}
+
+// price says what a channel costs, and what it saves, beside polling.
+func (r *Report) price() string {
 	cost, rate, why := r.cost()
 	if cost == "" {
 		return "What a channel costs could not be measured: " + why + "."

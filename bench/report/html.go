@@ -58,7 +58,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		s := section{Title: g.title, Header: columns}
 		for _, row := range g.rows {
 			if row.Refused == "" {
-				s.Rows = append(s.Rows, cells(row))
+				s.Rows = append(s.Rows, r.cells(row))
 			} else {
 				s.Refused = append(s.Refused, row)
 			}

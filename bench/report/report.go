@@ -11,7 +11,7 @@ import (
 
 // Report is all that a benchmark has measured.
 type Report struct {
-	Title    string        `json:"title"`
+	Kind     Kind          `json:"kind"`
 	Host     host.Line     `json:"host"`
 	Command  string        `json:"command"`
 	Date     time.Time     `json:"date"`
@@ -19,6 +19,31 @@ type Report struct {
 	Duration time.Duration `json:"duration"` // of one repeat of one row, in nanoseconds
 	Own      load.Cost     `json:"own"`
 	Rows     []Row         `json:"rows"`
+}
+
+// Kind is what a report is about.
+type Kind string
+
+// The kinds.
+const (
+	Delivery  Kind = "delivery"
+	Latency   Kind = "latency"
+	Bandwidth Kind = "bandwidth"
+	Scale     Kind = "scale"
+)
+
+// Title is the question that the report answers.
+func (r *Report) Title() string {
+	switch r.Kind {
+	case Latency:
+		return "How long does a round trip take?"
+	case Bandwidth:
+		return "How many bytes can RDMA writes carry?"
+	case Scale:
+		return "What do many connections cost?"
+	default:
+		return "What does a channel cost?"
+	}
 }
 
 // Row is one lane under one load.
@@ -29,6 +54,7 @@ type Row struct {
 	Provider string    `json:"provider,omitempty"`
 	Size     int       `json:"size"`
 	Depth    int       `json:"depth"`
+	Conns    int       `json:"conns"` // connections that the messages go over in turns
 	Rate     load.Rate `json:"rate"`
 
 	Refused string `json:"refused,omitempty"` // why there are no figures

@@ -21,7 +21,7 @@ func about(x float64) stats.Estimate {
 
 func measured(name string, rate load.Rate, p50, cores float64) Row {
 	return Row{
-		Name: name, Size: 64, Depth: 16, Rate: rate, Kept: 7,
+		Name: name, Size: 64, Depth: 16, Conns: 1, Rate: rate, Kept: 7,
 		Latency: []Percentile{{50, about(p50)}, {90, about(2 * p50)}, {99, about(3 * p50)}},
 		Min:     p50 / 2, Max: 10 * p50, Mean: p50, StdDev: p50 / 4,
 		PerSecond: about(1e5), Processor: about(500), Cores: about(cores),
@@ -31,7 +31,7 @@ func measured(name string, rate load.Rate, p50, cores float64) Row {
 }
 
 func reportOf(rows ...Row) *Report {
-	return &Report{Repeats: 7, Duration: time.Second, Rows: rows}
+	return &Report{Kind: Delivery, Repeats: 7, Duration: time.Second, Rows: rows}
 }
 
 func TestTheAnswerComparesAChannelWithPolling(t *testing.T) {
@@ -64,7 +64,7 @@ func TestEveryFormatHasTheFiguresAndTheRefusals(t *testing.T) {
 	for format, want := range map[string][]string{
 		"table":     {"closed loop", "400 ns", "1.5 µs", "net.Pipe refused: its post waits", "bench/README.md"},
 		"perftest":  {"t_typical[usec]", " 64       1000", "0.40", "1.50", "# net.Pipe, closed: its post waits"},
-		"benchstat": {"BenchmarkDelivery/mode=channel/size=64/depth=16/rate=closed-0\t1000\t1000.0 ns/op\t1500 p50-ns"},
+		"benchstat": {"BenchmarkDelivery/mode=channel/size=64/depth=16/conns=1/rate=closed-0\t1000\t1000.0 ns/op\t1500 p50-ns"},
 	} {
 		var out bytes.Buffer
 		require.NoError(t, r.Write(&out, format))
@@ -108,7 +108,7 @@ func TestThePageIsSelfContained(t *testing.T) {
 	bigger := measured(channel, load.Closed, 900, 1)
 	bigger.Size = 4096
 	r.Rows = append(r.Rows, bigger)
-	r.Title = "<What?>"
+	r.Command = "<What?>"
 	var out bytes.Buffer
 	require.NoError(t, r.WriteHTML(&out))
 	page := out.String()

@@ -15,15 +15,30 @@ import (
 // WriteTables writes the answer, a table for each load, and what was refused.
 func (r *Report) WriteTables(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.Answer())
+	r.writeTables(w, func(t table.Writer, title string) string {
+		t.SetTitle(title)
+		return t.Render()
+	})
+	fmt.Fprintf(w, "%s\n%s\n", r.Host, r.method())
+}
+
+// WriteMarkdown writes the same in Markdown.
+func (r *Report) WriteMarkdown(w io.Writer) {
+	fmt.Fprintf(w, "## %s\n\n%s\n\n", r.Title(), r.Answer())
+	r.writeTables(w, func(t table.Writer, title string) string {
+		return "### " + title + "\n\n" + t.RenderMarkdown()
+	})
+	fmt.Fprintf(w, "`%s`: %s\n\n%s\n\n", r.Command, r.Host, r.method())
+}
+
+func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title string) string) {
 	for _, g := range r.groups() {
 		t := table.NewWriter()
-		t.SetOutputMirror(w)
-		t.SetTitle(g.title)
 		t.Style().Format.Header = text.FormatDefault
 		t.AppendHeader(header())
 		for _, row := range g.rows {
 			if row.Refused == "" {
-				t.AppendRow(cells(row))
+				t.AppendRow(r.cells(row))
 			}
 		}
 		var right []table.ColumnConfig
@@ -32,18 +47,17 @@ func (r *Report) WriteTables(w io.Writer) {
 		}
 		t.SetColumnConfigs(right)
 		if t.Length() > 0 {
-			t.Render()
+			fmt.Fprintln(w, render(t, g.title))
 		} else {
 			fmt.Fprintf(w, "%s: nothing could be measured\n", g.title)
 		}
 		for _, row := range g.rows {
 			if row.Refused != "" {
-				fmt.Fprintf(w, "%s refused: %s\n", row.Name, row.Refused)
+				fmt.Fprintf(w, "\n%s refused: %s\n", row.Name, row.Refused)
 			}
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%s\n%s\n", r.Host, r.method())
 }
 
 var columns = []string{"", "per second", "p50", "±", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"}
@@ -77,6 +91,9 @@ func (r *Report) groups() (list []group) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		title := fmt.Sprintf("%s, %d bytes, %d outstanding", offered(row.Rate), row.Size, row.Depth)
+		if r.Kind == Scale {
+			title += fmt.Sprintf(", %d connections", row.Conns)
+		}
 		at := -1
 		for j := range list {
 			if list[j].title == title {
@@ -102,27 +119,27 @@ func offered(rate load.Rate) string {
 	return rate.String() + " a second offered"
 }
 
-func cells(r *Row) table.Row {
-	row := table.Row{r.Name, perSecond(r.PerSecond.Median)}
-	if p50, ok := r.At(50); ok {
+func (r *Report) cells(of *Row) table.Row {
+	row := table.Row{of.Name, of.throughput(r.Kind)}
+	if p50, ok := of.At(50); ok {
 		row = append(row, duration(p50.Median), spread(p50))
-	} else if r.Saturated {
+	} else if of.Saturated {
 		row = append(row, "saturated", "")
 	} else {
 		row = append(row, "–", "")
 	}
 	for _, percent := range Percents[1:] {
-		if p, ok := r.At(percent); ok {
+		if p, ok := of.At(percent); ok {
 			row = append(row, duration(p.Median))
 		} else {
 			row = append(row, "–")
 		}
 	}
 	longest := "–"
-	if r.Max > 0 {
-		longest = duration(r.Max)
+	if of.Max > 0 {
+		longest = duration(of.Max)
 	}
-	return append(row, longest, duration(r.Processor.Median), fmt.Sprintf("%.2f", r.Cores.Median), fmt.Sprintf("%.2f", r.Allocs.Median))
+	return append(row, longest, duration(of.Processor.Median), fmt.Sprintf("%.2f", of.Cores.Median), fmt.Sprintf("%.2f", of.Allocs.Median))
 }
 
 // spread is half the interval of an estimate, in percent of its median.
@@ -144,6 +161,14 @@ func duration(ns float64) string {
 		return fmt.Sprintf("%.3g ms", ns/1e6)
 	}
 	return fmt.Sprintf("%.3g s", ns/1e9)
+}
+
+// throughput is what a row has carried in a second.
+func (r *Row) throughput(kind Kind) string {
+	if n := r.PerSecond.Median * float64(r.Size); kind == Bandwidth {
+		return fmt.Sprintf("%.2f GB", n/1e9)
+	}
+	return perSecond(r.PerSecond.Median)
 }
 
 func perSecond(n float64) string {

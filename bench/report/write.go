@@ -7,13 +7,16 @@ import (
 	"strings"
 )
 
-// Write writes the report in a format: table, json, benchstat or perftest.
+// Write writes the report in a format: table, markdown, json, benchstat or perftest.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
+	case "markdown":
+		r.WriteMarkdown(w)
+		return nil
 	case "benchstat":
 		return r.writeBenchstat(w)
 	case "perftest":
@@ -29,8 +32,8 @@ func (r *Report) writeBenchstat(w io.Writer) error {
 	fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\npkg: godat/bench\ncommit: %s\n", r.Host.OS, r.Host.Arch, r.Host.CPU, r.Host.Commit)
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		name := fmt.Sprintf("BenchmarkDelivery/mode=%s/size=%d/depth=%d/rate=%s-%d",
-			strings.ReplaceAll(row.Name, " ", "-"), row.Size, row.Depth, row.Rate, r.Host.GOMAXPROCS)
+		name := fmt.Sprintf("Benchmark%s/mode=%s/size=%d/depth=%d/conns=%d/rate=%s-%d", r.Kind.title(),
+			strings.ReplaceAll(row.Name, " ", "-"), row.Size, row.Depth, row.Conns, row.Rate, r.Host.GOMAXPROCS)
 		for _, s := range row.Samples {
 			if s.Dropped || row.Refused != "" {
 				continue
@@ -93,3 +96,6 @@ func (r *Row) count() (n int64) {
 	}
 	return n
 }
+
+// title is the kind with a capital letter.
+func (k Kind) title() string { return strings.ToUpper(string(k[:1])) + string(k[1:]) }

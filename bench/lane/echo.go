@@ -1,0 +1,249 @@
+package lane
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"godat/bench/mode"
+	dat "godat/runtime"
+)
+
+// hello is what the dialer of an echo tells its server, in the private data.
+type hello struct {
+	mode        mode.Mode
+	size, depth int
+}
+
+const (
+	helloVersion = 1
+	helloLen     = 10
+	// What a server lends a dialer.
+	maxSize, maxDepth = 1 << 24, 1 << 12
+)
+
+func (h hello) append(b []byte) []byte {
+	at := slices.IndexFunc(mode.All(), func(m mode.Mode) bool { return m.Name == h.mode.Name })
+	b = append(b, helloVersion, byte(at))
+	b = binary.BigEndian.AppendUint32(b, uint32(h.size))
+	return binary.BigEndian.AppendUint32(b, uint32(h.depth))
+}
+
+// parseHello reads a hello. A transport may have put bytes behind it.
+func parseHello(b []byte) (h hello, err error) {
+	if len(b) < helloLen {
+		return h, fmt.Errorf("private data of %d bytes: the peer is no benchmark", len(b))
+	}
+	if b[0] != helloVersion || int(b[1]) >= len(mode.All()) {
+		return h, fmt.Errorf("private data % x: the peer is another benchmark", b[:helloLen])
+	}
+	h = hello{mode.All()[b[1]], int(binary.BigEndian.Uint32(b[2:])), int(binary.BigEndian.Uint32(b[6:]))}
+	if h.size < 1 || h.size > maxSize || h.depth < 1 || h.depth > maxDepth {
+		return h, fmt.Errorf("%d messages of %d bytes: a server has up to %d of %d", h.depth, h.size, maxDepth, maxSize)
+	}
+	return h, nil
+}
+
+// Server answers each message with one of the same size. Each connection has a
+// goroutine and a consumer, in the mode that the dialer asks for.
+type Server struct {
+	ia   *dat.IA
+	pz   *dat.PZ
+	psp  *dat.PSP
+	conn *dat.Dispatcher
+	done chan struct{}
+	// refused, if not nil, is told why a dialer was rejected.
+	refused func(error)
+}
+
+// serverConns is how many connections a server has at a time.
+const serverConns = 64
+
+// NewServer listens on the adapter at a qualifier, or if it is 0 at one that the
+// provider chooses. refused, if not nil, is told why a dialer was rejected.
+func NewServer(ia *dat.IA, qual uint64, refused func(error)) (s *Server, err error) {
+	s = &Server{ia: ia, done: make(chan struct{}), refused: refused}
+	if s.pz, err = ia.NewPZ(); err != nil {
+		return nil, err
+	}
+	if s.conn, err = ia.NewDispatcher(dat.DispatcherConfig{QLen: 2 * serverConns}); err != nil {
+		return nil, err
+	}
+	if s.psp, err = ia.NewPSP(dat.PSPConfig{Dispatcher: s.conn, Qual: qual}); err != nil {
+		return nil, err
+	}
+	go s.accept()
+	return s, nil
+}
+
+// Qual is where the server listens.
+func (s *Server) Qual() uint64 { return s.psp.Qual() }
+
+// Wait returns when the adapter has been closed and all connections have ended.
+func (s *Server) Wait() {
+	<-s.done
+}
+
+// echoing is the echo of one connection.
+type echoing struct {
+	*end
+	done chan struct{}
+}
+
+// accept takes requests until the adapter is closed.
+func (s *Server) accept() {
+	defer close(s.done)
+	echoes := map[*dat.Endpoint]*echoing{}
+	for {
+		ev, _, err := s.conn.Wait(context.Background(), 1)
+		if err != nil {
+			break
+		}
+		switch {
+		case ev.Number == dat.ConnectionRequest:
+			if err := s.admit(dat.RequestOf(ev), echoes); err != nil && s.refused != nil {
+				s.refused(err)
+			}
+		case ev.Ended():
+			if e := echoes[dat.EndpointOf(ev)]; e != nil {
+				_ = e.close()
+				<-e.done
+				delete(echoes, e.ep)
+			}
+		}
+	}
+	for _, e := range echoes { // the adapter has closed what they have
+		_ = e.consumer.Close()
+		<-e.done
+	}
+}
+
+// admit makes an end for a request, and starts its echo.
+func (s *Server) admit(request *dat.CR, echoes map[*dat.Endpoint]*echoing) error {
+	what, err := request.Query()
+	if err != nil {
+		return err
+	}
+	if len(echoes) == serverConns {
+		return errors.Join(fmt.Errorf("a dialer beside %d others", serverConns), request.Reject(nil))
+	}
+	e, err := s.newEnd(what.Private)
+	if err != nil {
+		return errors.Join(err, request.Reject(nil))
+	}
+	if err := request.Accept(e.ep, nil); err != nil {
+		return errors.Join(err, request.Reject(nil), e.close())
+	}
+	echoes[e.ep] = &echoing{e, make(chan struct{})}
+	go echoes[e.ep].run()
+	return nil
+}
+
+func (s *Server) newEnd(private []byte) (*end, error) {
+	h, err := parseHello(private)
+	if err != nil {
+		return nil, err
+	}
+	slots := 2 * h.depth
+	consumer, err := mode.NewConsumer(s.ia, h.mode, slots+64, slots)
+	if err != nil {
+		return nil, err
+	}
+	quiet, err := s.ia.NewDispatcher(dat.DispatcherConfig{QLen: 2*slots + 128})
+	if err != nil {
+		return nil, err
+	}
+	return newEnd(endConfig{s.ia, s.pz, s.conn, quiet, consumer, h.size, slots}, 0, 1)
+}
+
+// run answers until the connection ends.
+func (e *echoing) run() {
+	defer close(e.done)
+	_ = e.take(func(slot int) bool { return e.send(slot) == nil })
+}
+
+// Echo is a connection to a Server: what is taken are its answers, so that latencies are
+// round trips.
+type Echo struct {
+	ia     *dat.IA
+	end    *end
+	server *Server // of NewEcho
+	slots  int
+}
+
+// NewEcho makes a server and a connection to it, on one adapter.
+func NewEcho(cfg Config) (*Echo, error) {
+	ia, err := dat.Open(context.Background(), cfg.Provider, dat.WithParams(cfg.Params))
+	if err != nil {
+		return nil, err
+	}
+	s, err := NewServer(ia, 0, nil)
+	if err != nil {
+		return nil, errors.Join(err, ia.Close())
+	}
+	l, err := dial(ia, cfg, ia.Attr().Address, s.Qual())
+	if err != nil {
+		err = errors.Join(err, ia.Close())
+		s.Wait()
+		return nil, err
+	}
+	l.server = s
+	return l, nil
+}
+
+// DialEcho connects to a Server of another process, at an address of its adapter.
+func DialEcho(cfg Config, addr string, qual uint64) (*Echo, error) {
+	ia, err := dat.Open(context.Background(), cfg.Provider, dat.WithParams(cfg.Params))
+	if err != nil {
+		return nil, err
+	}
+	l, err := dial(ia, cfg, addr, qual)
+	if err != nil {
+		return nil, errors.Join(err, ia.Close())
+	}
+	return l, nil
+}
+
+func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
+	l := &Echo{ia: ia, slots: 2 * cfg.Depth}
+	pz, err := ia.NewPZ()
+	if err != nil {
+		return nil, err
+	}
+	quiet, err := ia.NewDispatcher(dat.DispatcherConfig{QLen: 2*l.slots + 128})
+	if err != nil {
+		return nil, err
+	}
+	consumer, err := mode.NewConsumer(ia, cfg.Mode, l.slots+64, l.slots)
+	if err != nil {
+		return nil, err
+	}
+	if l.end, err = newEnd(endConfig{ia, pz, quiet, quiet, consumer, cfg.Size, l.slots}, 0, 1); err != nil {
+		return nil, err
+	}
+	private := hello{cfg.Mode, cfg.Size, cfg.Depth}.append(nil)
+	if err := l.end.ep.Connect(dat.ConnectConfig{Addr: addr, Qual: qual, Private: private}); err != nil {
+		return nil, err
+	}
+	return l, established(quiet, nil, 1)
+}
+
+// Slots is how many receives are posted.
+func (l *Echo) Slots() int { return l.slots }
+
+// Post sends a message to the server.
+func (l *Echo) Post(slot int) error { return l.end.send(slot) }
+
+// Take takes answers.
+func (l *Echo) Take(f func(slot int) bool) error { return l.end.take(f) }
+
+// Close closes the adapter, and waits for the server if it is on it.
+func (l *Echo) Close() error {
+	err := l.ia.Close()
+	if l.server != nil {
+		l.server.Wait()
+	}
+	return err
+}

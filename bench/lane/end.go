@@ -1,0 +1,82 @@
+package lane
+
+import (
+	"errors"
+
+	"godat/bench/mode"
+	dat "godat/runtime"
+)
+
+// end is one end of a connection: an endpoint, and a consumer of the receives that are
+// always posted on it. Sends have no events.
+type end struct {
+	ep       *dat.Endpoint
+	lmr      *dat.LMR
+	quiet    *dat.Dispatcher
+	consumer *mode.Consumer
+	out, in  dat.Segment
+	// took is called for each receive that was taken, before it is posted again; a
+	// method value that is made once.
+	took func(dat.Event) bool
+	f    func(slot int) bool
+	err  error // of a post by took
+}
+
+// endConfig says what ends of connections are made of, and where they are made.
+type endConfig struct {
+	ia          *dat.IA
+	pz          *dat.PZ
+	conn        *dat.Dispatcher // takes connection events
+	quiet       *dat.Dispatcher // takes failed sends; the receives tell of a failure, too
+	consumer    *mode.Consumer  // of receives
+	size, slots int
+}
+
+// newEnd makes an end. Its receives have the slots from first on, in steps of step.
+func newEnd(c endConfig, first, step int) (*end, error) {
+	room := max(c.size, 64)
+	lmr, err := c.pz.Alloc(2*room, dat.AllPrivileges)
+	if err != nil {
+		return nil, err
+	}
+	e := &end{lmr: lmr, quiet: c.quiet, consumer: c.consumer, out: lmr.Segment(0, c.size), in: lmr.Segment(room, c.size)}
+	e.took = e.taken
+	n := (c.slots + step - 1) / step
+	attr := &dat.EndpointAttr{MaxRecvDTOs: n + 16, MaxRequestDTOs: 2*n + 64, MaxRecvIOV: 1, MaxRequestIOV: 1}
+	e.ep, err = c.ia.NewEndpoint(dat.EndpointConfig{PZ: c.pz, Recv: c.consumer.Dispatcher(), Request: c.quiet, Conn: c.conn, Attr: attr})
+	if err != nil {
+		return nil, err
+	}
+	for slot := first; slot < c.slots; slot += step {
+		if err := e.postRecv(slot); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func (e *end) postRecv(slot int) error { return e.consumer.PostRecv(e.ep, slot, e.in) }
+
+func (e *end) send(slot int) error { return e.ep.PostSend(uint64(slot), dat.Suppress, e.out) }
+
+// take hands the slots of receives to f, and posts each receive again.
+func (e *end) take(f func(slot int) bool) error {
+	e.f, e.err = f, nil
+	if err := e.consumer.Take(e.took); err != nil {
+		return err
+	}
+	return e.err
+}
+
+func (e *end) taken(ev dat.Event) bool {
+	more := e.f(int(ev.Cookie))
+	if e.err = e.postRecv(int(ev.Cookie)); e.err != nil {
+		return false
+	}
+	return more
+}
+
+// close closes the end, and what it alone uses.
+func (e *end) close() error {
+	return errors.Join(e.ep.Close(), e.consumer.Close(), e.quiet.Close(), e.lmr.Free())
+}

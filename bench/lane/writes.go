@@ -1,0 +1,101 @@
+package lane
+
+import (
+	"context"
+	"errors"
+
+	"godat/bench/mode"
+	dat "godat/runtime"
+)
+
+// Writes are RDMA writes from one endpoint to the memory of another on the same adapter.
+// What is taken are their completions at the poster.
+type Writes struct {
+	ia       *dat.IA
+	from     *dat.Endpoint
+	consumer *mode.Consumer
+	local    dat.Segment
+	remote   dat.RemoteSegment
+	slots    int
+}
+
+// NewWrites opens the adapter and connects the endpoints.
+func NewWrites(cfg Config) (l *Writes, err error) {
+	l = &Writes{slots: cfg.slots()}
+	if l.ia, err = dat.Open(context.Background(), cfg.Provider, dat.WithParams(cfg.Params)); err != nil {
+		return nil, err
+	}
+	if err = l.connect(cfg); err != nil {
+		return nil, errors.Join(err, l.ia.Close())
+	}
+	return l, nil
+}
+
+func (l *Writes) connect(cfg Config) error {
+	pz, err := l.ia.NewPZ()
+	if err != nil {
+		return err
+	}
+	lmr, err := pz.Alloc(2*cfg.Size, dat.AllPrivileges)
+	if err != nil {
+		return err
+	}
+	l.local, l.remote = lmr.Segment(0, cfg.Size), lmr.Remote(cfg.Size, cfg.Size)
+	quiet, err := l.ia.NewDispatcher(dat.DispatcherConfig{QLen: 128})
+	if err != nil {
+		return err
+	}
+	if l.consumer, err = mode.NewConsumer(l.ia, cfg.Mode, 2*l.slots+64, l.slots); err != nil {
+		return err
+	}
+	psp, err := l.ia.NewPSP(dat.PSPConfig{Dispatcher: quiet})
+	if err != nil {
+		return err
+	}
+	attr := &dat.EndpointAttr{MaxRequestDTOs: l.slots}
+	l.from, err = l.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: quiet, Request: l.consumer.Dispatcher(), Conn: quiet, Attr: attr})
+	if err != nil {
+		return err
+	}
+	to, err := l.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet})
+	if err != nil {
+		return err
+	}
+	if err := l.from.Connect(dat.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}); err != nil {
+		return err
+	}
+	return errors.Join(established(quiet, to, 2), psp.Close())
+}
+
+// Slots is how many writes may be outstanding.
+func (l *Writes) Slots() int { return l.slots }
+
+// Post posts a write.
+func (l *Writes) Post(slot int) error {
+	return l.consumer.PostWrite(l.from, slot, l.remote, l.local)
+}
+
+// Take takes completions.
+func (l *Writes) Take(f func(slot int) bool) error {
+	return l.consumer.Take(func(ev dat.Event) bool { return f(int(ev.Cookie)) })
+}
+
+// Close closes the adapter.
+func (l *Writes) Close() error { return l.ia.Close() }
+
+// Copy is a copy in memory, which a channel tells of.
+type Copy struct {
+	*Channel
+	to, from []byte
+}
+
+// NewCopy makes a lane that copies size bytes for each message.
+func NewCopy(size, depth int) *Copy {
+	return &Copy{NewChannel(depth), make([]byte, size), make([]byte, size)}
+}
+
+// Post copies.
+func (l *Copy) Post(slot int) error {
+	copy(l.to, l.from)
+	return l.Channel.Post(slot)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+
+	"godat/bench/lane"
+	"godat/bench/load"
+	"godat/bench/report"
+	dat "godat/runtime"
+)
+
+var (
+	small     = []int{64}
+	one       = []int{1}
+	closed    = []load.Rate{load.Closed}
+	allLoads  = []load.Rate{load.Closed, 10_000, 100_000, load.Max}
+	asManyAs  = []load.Rate{load.Max}
+	bulkSizes = []int{4 << 10, 64 << 10, 1 << 20}
+)
+
+type (
+	deliveryCommand struct {
+		loadFlags
+		Anchors bool `help:"Measure a raw channel and ring, a map of channels, net.Conn and net.Pipe, too." default:"true" negatable:""`
+	}
+	latencyCommand struct {
+		loadFlags
+		Anchors bool `help:"Measure round trips over raw channels and rings, net.Conn and net.Pipe, too." default:"true" negatable:""`
+	}
+	bandwidthCommand struct {
+		loadFlags
+		Anchors bool `help:"Measure a copy in memory and net.Conn, too." default:"true" negatable:""`
+	}
+	scaleCommand struct {
+		loadFlags
+		Conns []int `help:"Connections that the messages go over in turns." default:"1,10,100,1000"`
+	}
+	serveCommand struct {
+		Provider string `help:"The interface adapter, such as iwarp:0.0.0.0 or ibv:rxe0." default:"iwarp"`
+		Port     uint64 `help:"Where to listen." default:"7471"`
+	}
+	dialCommand struct {
+		loadFlags
+		Addr string `arg:"" help:"Where serve listens: HOST:PORT."`
+	}
+)
+
+// only returns the anchors if they are wanted.
+func only(wanted bool, anchors []lane.Anchor) []lane.Anchor {
+	if wanted {
+		return anchors
+	}
+	return nil
+}
+
+// Run measures messages from one endpoint to another.
+func (d *deliveryCommand) Run(c *command, out io.Writer) error {
+	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEndpoints(cfg) }
+	return d.run(c, out, study{report.Delivery, open, only(d.Anchors, lane.Anchors()), one, small, allLoads})
+}
+
+// Run measures round trips between two goroutines.
+func (l *latencyCommand) Run(c *command, out io.Writer) error {
+	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEcho(cfg) }
+	return l.run(c, out, study{report.Latency, open, only(l.Anchors, lane.RoundTrips()), one, small, closed})
+}
+
+// Run measures RDMA writes.
+func (b *bandwidthCommand) Run(c *command, out io.Writer) error {
+	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewWrites(cfg) }
+	return b.run(c, out, study{report.Bandwidth, open, only(b.Anchors, lane.Copies()), one, bulkSizes, asManyAs})
+}
+
+// Run measures messages over many connections.
+func (s *scaleCommand) Run(c *command, out io.Writer) error {
+	for _, n := range s.Conns {
+		if n < 1 || n > 100_000 {
+			return fmt.Errorf("%d connections: from 1 to 100000", n)
+		}
+	}
+	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEndpoints(cfg) }
+	return s.run(c, out, study{report.Scale, open, nil, s.Conns, small, closed})
+}
+
+// Run measures round trips to another process.
+func (d *dialCommand) Run(c *command, out io.Writer) error {
+	if d.Provider == "loop" {
+		return errors.New("loop reaches no other process: name another --provider, such as iwarp")
+	}
+	at, port, err := net.SplitHostPort(d.Addr)
+	if err != nil {
+		return err
+	}
+	qual, err := strconv.ParseUint(port, 10, 64)
+	if err != nil {
+		return fmt.Errorf("port %q: %w", port, err)
+	}
+	open := func(cfg lane.Config) (lane.Lane, error) { return lane.DialEcho(cfg, at, qual) }
+	return d.run(c, out, study{report.Latency, open, nil, one, small, closed})
+}
+
+// Run answers dialers until the program is interrupted.
+func (s *serveCommand) Run(out io.Writer) error {
+	if strings.HasPrefix(s.Provider, "loop") {
+		return errors.New("loop is reached by no other process: name another --provider, such as iwarp")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return serve(ctx, s.Provider, s.Port, out)
+}
+
+// serve answers dialers until ctx is done.
+func serve(ctx context.Context, provider string, port uint64, out io.Writer) error {
+	ia, err := dat.Open(ctx, provider)
+	if err != nil {
+		return err
+	}
+	server, err := lane.NewServer(ia, port, func(err error) { fmt.Fprintln(out, "rejected:", err) })
+	if err != nil {
+		return errors.Join(err, ia.Close())
+	}
+	fmt.Fprintf(out, "serving on port %d; on the other side: go run ./bench dial --provider %s HOST:%d\n", server.Qual(), provider, server.Qual())
+	<-ctx.Done()
+	err = ia.Close()
+	server.Wait()
+	return err
+}
