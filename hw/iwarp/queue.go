@@ -19,7 +19,8 @@ type sendQueue struct {
 func newSendQueue(depth int) *sendQueue {
 	q := &sendQueue{}
 	q.Init(depth)
-	q.ends, q.reads = make([]uint64, len(q.Slots)), make([]uint64, len(q.Slots))
+	n := soft.RingLen(depth)
+	q.ends, q.reads = make([]uint64, n), make([]uint64, n)
 	return q
 }
 

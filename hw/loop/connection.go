@@ -125,25 +125,24 @@ func (c *connection) breakUp() (piped bool) {
 // goroutine touches the queues: an answer that comes now finds the phase ended.
 func (c *connection) finish() {
 	cfg := &c.qp.cfg
-	wcs := make([]hw.WC, 0, maxScratch)
+	var wcs []hw.WC
 	for head, tail := uint64(0), c.rq.tail.Load(); head != tail; head++ {
 		wr := &c.rq.slots[head&c.rq.mask]
 		wcs = append(wcs, hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: hw.OpRecv})
-		if len(wcs) == cap(wcs) || head+1 == tail {
+		if len(wcs) == maxScratch || head+1 == tail {
 			cfg.RecvSink.Complete(wcs)
 			wcs = wcs[:0]
 		}
 	}
-	c.end(cfg.RecvSink, wcs[:1], cfg.RecvEnd)
-	c.end(cfg.SendSink, wcs[:1], cfg.SendEnd)
+	c.end(cfg.RecvSink, cfg.RecvEnd)
+	c.end(cfg.SendSink, cfg.SendEnd)
 }
 
 // end reports a queue's OpEnd. The owner may reset or close the queue pair as soon as
 // it has seen the OpEnd of both queues, so end counts first.
-func (c *connection) end(sink hw.Sink, scratch []hw.WC, id uint64) {
+func (c *connection) end(sink hw.Sink, id uint64) {
 	c.ends.Add(1)
-	scratch[0] = hw.WC{ID: id, Op: hw.OpEnd}
-	sink.Complete(scratch[:1])
+	sink.Complete([]hw.WC{{ID: id, Op: hw.OpEnd}})
 }
 
 // over reports whether both queues have ended.

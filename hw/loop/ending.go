@@ -51,11 +51,11 @@ func (p *pipe) flush() {
 	ended := e.srcEnded && e.dstEnded
 	if why&srcClosed != 0 && !e.srcEnded {
 		e.srcEnded = true
-		p.from.end(x.src.sink, x.src.wcs, p.from.qp.cfg.SendEnd)
+		p.from.end(x.src.sink, p.from.qp.cfg.SendEnd)
 	}
 	if why&dstClosed != 0 && !e.dstEnded {
 		e.dstEnded = true
-		p.to.end(x.dst.sink, x.dst.wcs, p.to.qp.cfg.RecvEnd)
+		p.to.end(x.dst.sink, p.to.qp.cfg.RecvEnd)
 	}
 	if !ended && e.srcEnded && e.dstEnded {
 		p.retire()
@@ -82,7 +82,7 @@ func reason(why uint32) hw.Reason {
 func (x *executor) flushSends() {
 	for !x.src.empty() {
 		if x.full() {
-			x.emit()
+			x.makeRoom()
 		}
 		wr := x.src.first()
 		if wr.Op == hw.OpBind {
@@ -98,7 +98,7 @@ func (x *executor) flushSends() {
 func (x *executor) flushRecvs() {
 	for x.dst.hasDrawn || x.dst.available() {
 		if x.full() {
-			x.emit()
+			x.makeRoom()
 		}
 		x.dst.fail(hw.StatusFlushed)
 	}

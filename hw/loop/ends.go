@@ -29,15 +29,14 @@ func (e *end) allows(sgl []hw.SGE, need hw.Privileges) bool {
 // source is the sending end of a pipe: the send queue as its consumer sees it, and
 // the completions of its requests. The pipe's holder owns it.
 type source struct {
-	// Immutable.
-	end
-	queue *soft.SendQueue
-
-	// Owned by the holder.
-	head  uint64  // position of the first request
-	freed uint64  // slots given back, as last published
+	// Owned by the holder, but for queue, which is immutable as the end.
 	wcs   []hw.WC // completions not handed out yet
 	n     int     // number of completions in wcs
+	queue *soft.SendQueue
+	head  uint64 // position of the first request
+	freed uint64 // slots given back, as last published
+
+	end
 }
 
 // empty reports whether no request is queued.
@@ -65,10 +64,7 @@ func (s *source) fail(wr *hw.SendWR, status hw.Status) {
 type target struct {
 	// Immutable.
 	end
-	queue  *recvQueue
-	srq    *sharedQueue // unless nil, the receives come from here and not from queue
-	number uint32       // QPConfig.Number of a queue pair with an srq
-	pipe   *pipe        // the pipe that the target is an end of
+	queue *recvQueue
 
 	// Owned by the holder.
 	head, tail uint64    // positions in queue; tail as last seen
@@ -78,6 +74,11 @@ type target struct {
 	drawn      hw.RecvWR // a receive taken from srq
 	hasDrawn   bool      // drawn holds a receive that is not used yet
 	lined      bool      // the target may be in srq's line, or called from it
+
+	// Immutable.
+	number uint32       // QPConfig.Number of a queue pair with an srq
+	srq    *sharedQueue // unless nil, the receives come from here and not from queue
+	pipe   *pipe        // the pipe that the target is an end of
 
 	// Guarded by srq's lock.
 	ahead, behind *target // in the line

@@ -6,11 +6,8 @@ import "godat/hw"
 // target, and completes both. It does not break the connection: it returns a failure as
 // a verdict, on which the pipe acts. The pipe's holder owns it.
 type executor struct {
-	// Immutable.
-	pipe    *pipe     // for its token and its attention, between two chunks
-	canRead hw.Status // the status that reads and atomics fail with, or success
-
-	// Owned by the holder.
+	// Owned by the holder. A plain request needs the end of src, the beginning of dst,
+	// and nothing else.
 	src         source
 	dst         target
 	bytes       int64 // how many the holder may still move before it hands over, or steps
@@ -19,6 +16,10 @@ type executor struct {
 	failed      failed
 	old         [wordLen]byte // the result of an atomic
 	others      []busy        // scratch of quiesce
+
+	// Immutable.
+	canRead hw.Status // the status that reads and atomics fail with, or success
+	pipe    *pipe     // for its token and its attention, between two chunks
 }
 
 // verdict is the outcome of an attempt to execute a request.
@@ -45,7 +46,7 @@ func (x *executor) execute(wr *hw.SendWR) verdict {
 		return done
 	}
 	if x.full() {
-		x.emit()
+		x.makeRoom()
 	}
 	switch wr.Op {
 	case hw.OpSend, hw.OpSendInvalidate:
@@ -106,6 +107,21 @@ func (x *executor) emit() {
 		x.src.n = 0
 		x.src.sink.Complete(x.src.wcs[:n])
 	}
+}
+
+// makeRoom makes room for the completions of an operation. The room itself is made when
+// the first request comes that is not executed by the post of a plain one.
+func (x *executor) makeRoom() {
+	if x.src.wcs == nil {
+		p := x.pipe
+		x.src.wcs = make([]hw.WC, max(1, min(maxScratch, p.from.qp.cfg.SendDepth)))
+		depth := p.to.qp.cfg.RecvDepth
+		if x.dst.srq != nil {
+			depth = maxScratch
+		}
+		x.dst.wcs = make([]hw.WC, max(1, min(maxScratch, depth)))
+	}
+	x.emit()
 }
 
 // giveBack gives back the slots before the heads of both queues.

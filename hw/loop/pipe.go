@@ -40,19 +40,19 @@ const (
 // the connection breaks.
 type pipe struct {
 	// Shared; it changes rarely. PostRecv reads it, so it lies on a cache line that the
-	// holder does not write.
-	attention atomic.Uint32
-
-	// Immutable after newPipe.
+	// holder does not write. What follows on the line is immutable after newPipe, or
+	// guarded by the locks of the devices and of the workers.
+	attention  atomic.Uint32
 	neverWaits bool // NotReady is 0
 	from, to   *connection
 	reverse    *pipe
+	places     [2]int // in each device's list
+	nextQueued *pipe
 
-	// Guarded by the devices' locks.
-	places [2]int // in each device's list
+	_ [8]byte
 
-	_ [soft.CacheLine]byte
-
+	// A plain request needs the next three cache lines: the token, and the executor's two
+	// ends.
 	token
 
 	// Owned by the token's holder.
@@ -61,16 +61,11 @@ type pipe struct {
 	waiting bool // the stalled bit is set
 	ending  ending
 
-	_ [soft.CacheLine]byte
-
 	// Shared, off the data path.
 	watched   watched
 	expiredAt atomic.Uint64 // position of the send that waited long enough
 	stalledAt atomic.Uint64 // position of the send that waits
 	causes    causes        // the holder writes it before it sets ownFailed
-
-	// Guarded by the workers' lock.
-	nextQueued *pipe
 }
 
 // newPipe makes a pipe, whose token the caller holds.
@@ -82,7 +77,6 @@ func newPipe(from, to *connection) *pipe {
 		src: source{
 			end:   end{View: src.View(&src.dev.Device), sink: soft.DirectSink(src.cfg.SendSink)},
 			queue: from.sq,
-			wcs:   make([]hw.WC, max(1, min(maxScratch, src.cfg.SendDepth))),
 		},
 		dst: target{
 			end:    end{View: dst.View(&dst.dev.Device), sink: soft.DirectSink(dst.cfg.RecvSink)},
@@ -93,9 +87,6 @@ func newPipe(from, to *connection) *pipe {
 	}
 	if dst.srq != nil {
 		p.exec.dst.srq, p.exec.dst.number = dst.srq, dst.cfg.Number
-		p.exec.dst.wcs = make([]hw.WC, maxScratch)
-	} else {
-		p.exec.dst.wcs = make([]hw.WC, max(1, min(maxScratch, dst.cfg.RecvDepth)))
 	}
 	switch {
 	case src.cfg.ReadsOut == 0:

@@ -18,11 +18,11 @@ type queuePair struct {
 	rq   *recvQueue // the connection's
 
 	// Immutable.
-	soft.QP
 	segments int // the most a receive may have; -1 refuses all
 	dev      *device
 	srq      *sharedQueue // may be nil
-	cfg      hw.QPConfig
+	soft.QP
+	cfg hw.QPConfig
 }
 
 // NewQP makes a queue pair. It fails with INVALID_PARAMETER if a value is beyond the

@@ -14,15 +14,16 @@ import (
 // recvQueue holds receives. The consumer gives slots back up to lag at a time. The ring
 // has lag slots on top of the depth, so an owner that keeps to the depth finds room.
 type recvQueue struct {
+	// The consumer writes limit, once for lag receives; the rest of the line is immutable.
 	slots []hw.RecvWR
 	mask  uint64
 	depth uint64
 	lag   uint64
-	_     [soft.CacheLine]byte
-	tail  atomic.Uint64
-	_     [soft.CacheLine]byte
 	limit atomic.Uint64 // the producer may move the tail up to here
-	_     [soft.CacheLine]byte
+	_     [8]byte
+
+	tail atomic.Uint64 // written by the producer
+	_    [soft.CacheLine - 8]byte
 }
 
 func newRecvQueue(depth int) *recvQueue {

@@ -41,21 +41,22 @@ func (d *Device) CheckQP(op string, cfg *hw.QPConfig) error {
 // a completion that could make the owner post again. The owner leaves segment lists
 // unchanged until completion, so a slot refers to the owner's list.
 type SendQueue struct {
+	// The producer makes Slots at the first request, before it moves Tail, and binds at
+	// the first bind.
 	Slots []hw.SendWR
 	Mask  uint64
 	Depth uint64
-	binds []hw.Bind // copies, one per slot; the producer makes them at the first bind
-	_     [CacheLine]byte
-	Tail  atomic.Uint64
-	_     [CacheLine]byte
-	Freed atomic.Uint64 // slots given back
-	_     [CacheLine]byte
+	binds []hw.Bind // copies, one per slot
+
+	Tail  atomic.Uint64 // written by the producer
+	_     [CacheLine - 8]byte
+	Freed atomic.Uint64 // slots given back; written by the consumer
+	_     [CacheLine - 8]byte
 }
 
 // Init initializes the queue with that depth.
 func (q *SendQueue) Init(depth int) {
-	n := RingLen(depth)
-	q.Slots, q.Mask, q.Depth = make([]hw.SendWR, n), uint64(n-1), uint64(depth)
+	q.Mask, q.Depth = uint64(RingLen(depth)-1), uint64(depth)
 }
 
 // Push appends as many requests as there is room for and returns their number. Only
@@ -63,6 +64,9 @@ func (q *SendQueue) Init(depth int) {
 func (q *SendQueue) Push(wrs []hw.SendWR) int {
 	tail := q.Tail.Load()
 	n := min(uint64(len(wrs)), q.Freed.Load()+q.Depth-tail)
+	if q.Slots == nil && n > 0 {
+		q.Slots = make([]hw.SendWR, q.Mask+1)
+	}
 	for i := range wrs[:n] {
 		at := (tail + uint64(i)) & q.Mask
 		s := &q.Slots[at]
