@@ -292,27 +292,6 @@ func TestRDMAEndsInTheSameChannelWithATypedContext(t *testing.T) {
 	})
 }
 
-func TestAListenerDialsIntoItsOwnChannel(t *testing.T) {
-	onEach(t, func(t *testing.T, ia *IA) {
-		l := listen(t, ia, ConnConfig{Depth: 2, Message: 64, Conns: 2})
-		client, err := l.Dial(l.Addr(), []byte("hi"))
-		require.NoError(t, err)
-		server := accept(t, l)
-		assert.Equal(t, "hi", string(server.Private()))
-		up := []*Conn{ConnOf(nextEvent(t, l.Events())), ConnOf(nextEvent(t, l.Events()))}
-		assert.ElementsMatch(t, []*Conn{client, server}, up)
-		say(t, client, "there")
-		require.Equal(t, "there", hear(t, server))
-		_, err = l.Dial(l.Addr(), nil)
-		require.ErrorIs(t, err, hw.ErrInsufficientResources)
-		_, err = l.Dial("nowhere", nil)
-		require.Error(t, err)
-		require.NoError(t, l.Shutdown(within(t)))
-		_, err = l.Dial(l.Addr(), nil)
-		require.ErrorIs(t, err, hw.ErrInvalidHandle)
-	})
-}
-
 func TestReceiveTellsTheEndByItsError(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
@@ -333,67 +312,6 @@ func TestReceiveTellsTheEndByItsError(t *testing.T) {
 		_, err = client.Receive(within(t))
 		require.ErrorIs(t, err, net.ErrClosed)
 		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
-	})
-}
-
-func TestAConnectionIsRefusedWithItsReason(t *testing.T) {
-	onEach(t, func(t *testing.T, ia *IA) {
-		l := listen(t, ia, ConnConfig{Depth: 1, Conns: 1, Refusal: []byte("full")})
-		refused := make(chan error, 2)
-		go func() {
-			for range 2 {
-				_, err := l.Accept(RequestOf(<-l.Requests()), nil)
-				refused <- err
-			}
-		}()
-		c := dial(t, ia, l, ConnConfig{})
-		_, err := ia.Dial(within(t), l.Addr(), ConnConfig{})
-		require.ErrorIs(t, err, EventError(PeerRejected))
-		assert.ErrorContains(t, err, l.Addr())
-		var cause *hw.Cause
-		require.ErrorAs(t, err, &cause)
-		assert.Equal(t, "full", string(cause.Private))
-		require.NoError(t, <-refused)
-		require.ErrorIs(t, <-refused, hw.ErrInsufficientResources)
-		require.NoError(t, c.Close())
-		require.NoError(t, l.Close())
-
-		_, err = ia.Dial(within(t), l.Addr(), ConnConfig{})
-		require.Error(t, err, "nobody listens any more")
-	})
-}
-
-func TestTheErrorOfADialHasWhatThePeerRejectedItWith(t *testing.T) {
-	for _, said := range []string{"", "full; ask 10.0.0.7:4791"} {
-		onEach(t, func(t *testing.T, ia *IA) {
-			l := listen(t, ia, ConnConfig{})
-			rejected := make(chan error, 1)
-			go func() { rejected <- RequestOf(<-l.Requests()).Reject([]byte(said)) }()
-			_, err := ia.Dial(within(t), l.Addr(), ConnConfig{})
-			require.NoError(t, <-rejected)
-			require.ErrorIs(t, err, EventError(PeerRejected))
-			var cause *hw.Cause
-			require.ErrorAs(t, err, &cause)
-			assert.Equal(t, said, string(cause.Private))
-			require.NoError(t, l.Close())
-		})
-	}
-}
-
-func TestDialEndsWithItsContext(t *testing.T) {
-	onEach(t, func(t *testing.T, ia *IA) {
-		l := listen(t, ia, ConnConfig{})
-		why := errors.New("enough")
-		ctx, cancel := context.WithCancelCause(context.Background())
-		go func() {
-			<-l.Requests()
-			cancel(why)
-		}()
-		_, err := ia.Dial(ctx, l.Addr(), ConnConfig{})
-		require.ErrorIs(t, err, why)
-		_, err = ia.Listen(ctx, "", ConnConfig{})
-		require.ErrorIs(t, err, why)
-		require.NoError(t, l.Close())
 	})
 }
 
@@ -429,55 +347,6 @@ func TestAConnectionThatDoesNotEndIsBrokenOff(t *testing.T) {
 	require.NoError(t, ia.CloseGraceful())
 }
 
-func TestABufferThatIsKeptIsNamedAtTheEnd(t *testing.T) {
-	onEach(t, func(t *testing.T, ia *IA) {
-		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
-		require.NotNil(t, client.Buffer())
-		err := client.Close()
-		require.ErrorIs(t, err, hw.ErrInvalidState)
-		assert.ErrorContains(t, err, "TestABufferThatIsKept")
-		require.NoError(t, client.Close(), "said once")
-		require.True(t, nextEvent(t, server.Events()).Ended())
-		require.NoError(t, l.Close())
-	})
-}
-
-func TestAClosedConnectionHasNoBuffers(t *testing.T) {
-	onEach(t, func(t *testing.T, ia *IA) {
-		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64, Apart: true})
-		assert.Nil(t, l.Events(), "each connection has its own channel")
-		say(t, client, "unheard")
-		ev := nextEvent(t, server.Events())
-		require.NoError(t, server.Close())
-		assert.Nil(t, server.Message(ev))
-		assert.Nil(t, server.Buffer())
-		server.Release(nil)
-		require.ErrorIs(t, server.Send(nil), hw.ErrInvalidParameter)
-		require.ErrorIs(t, server.Queue(nil), hw.ErrInvalidParameter)
-		for range server.Events() {
-			// The channel is closed.
-		}
-		require.True(t, nextEvent(t, client.Events()).Ended())
-		require.NoError(t, client.Close())
-		require.NoError(t, l.Close())
-	})
-}
-
-func TestAProgramHasDepthBuffersOfItsOwn(t *testing.T) {
-	onEach(t, func(t *testing.T, ia *IA) {
-		l, client, _ := both(t, ia, ConnConfig{Depth: 2, Message: 64})
-		a, b := client.Buffer(), client.Buffer()
-		require.NotNil(t, a)
-		require.NotNil(t, b)
-		require.Nil(t, client.Buffer())
-		client.Release(a)
-		require.NoError(t, client.Send(b))
-		require.Eventually(t, func() bool { return client.taken.Load() == 0 }, patience, time.Millisecond, "a buffer is back when it was sent")
-		require.NoError(t, client.Close())
-		require.NoError(t, l.Close())
-	})
-}
-
 func TestQueuedMessagesAreNotLostWithTheConnection(t *testing.T) {
 	onEach(t, func(t *testing.T, ia *IA) {
 		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
@@ -507,29 +376,4 @@ func TestASetupThatFailsLeavesNothing(t *testing.T) {
 		require.ErrorIs(t, <-accepted, why)
 		require.NoError(t, l.Close())
 	})
-}
-
-func TestAnImpossibleAddressOrSizeIsRefused(t *testing.T) {
-	ia := open(t, "loop")
-	ctx := within(t)
-	for _, address := range []string{"nowhere", "host:port", "host:1:2"} {
-		_, err := ia.Listen(ctx, address, ConnConfig{})
-		require.ErrorIs(t, err, hw.ErrInvalidAddress, address)
-		_, err = ia.Dial(ctx, address, ConnConfig{})
-		require.ErrorIs(t, err, hw.ErrInvalidAddress, address)
-	}
-	first, err := ia.Listen(ctx, ":77", ConnConfig{})
-	require.NoError(t, err)
-	_, err = ia.Listen(ctx, ":77", ConnConfig{})
-	require.ErrorIs(t, err, hw.ErrConnQualInUse)
-	require.NoError(t, first.Close())
-	for _, cfg := range []ConnConfig{{Depth: -1}, {Depth: 1 << 17}, {Message: -1}, {Conns: -1}, {Conns: 1 << 20}} {
-		_, err := ia.Listen(ctx, "", cfg)
-		require.ErrorIs(t, err, hw.ErrInvalidParameter, "%+v", cfg)
-	}
-	_, err = (*IA)(nil).Dial(ctx, "", ConnConfig{})
-	require.ErrorIs(t, err, hw.ErrInvalidHandle)
-	_, err = (*IA)(nil).Listen(ctx, "", ConnConfig{})
-	require.ErrorIs(t, err, hw.ErrInvalidHandle)
-	require.NoError(t, ia.CloseGraceful())
 }

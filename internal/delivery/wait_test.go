@@ -2,22 +2,19 @@ package delivery
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"godat/hw/event"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
 )
 
 // expired is a context whose deadline has passed: DAT's time limit of 0.
@@ -144,82 +141,6 @@ func TestWaiterWakesAtItsThresholdAndNotBefore(t *testing.T) {
 	})
 }
 
-func TestSilentEventsDoNotWakeButCountLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t, Config{})
-		var got []uint64
-		wait := func() {
-			ev, _, err := waitOne(d, context.Background(), 1)
-			assert.NoError(t, err)
-			got = append(got, ev.Cookie)
-		}
-		go wait()
-		synctest.Wait()
-		putSilent(t, d.Main(), 1, 2)
-		synctest.Wait()
-		assert.Empty(t, got)
-		put(t, d.Main(), 3)
-		synctest.Wait()
-		assert.Equal(t, list(1), got)
-		wait() // the event is queued already
-		assert.Equal(t, list(1, 2), got)
-		drain(t, d)
-
-		// Errors and connection events notify, even if the producer puts them as
-		// silent.
-		for _, ev := range []*event.Event{
-			flushed(4), {Number: event.Disconnected, Cookie: 5}, {Number: event.BindCompletion, Cookie: 6, Status: hw.StatusBindFailed},
-		} {
-			got = nil
-			go wait()
-			synctest.Wait()
-			putEvent(t, d.Main(), ev, true)
-			synctest.Wait()
-			assert.Equal(t, list(ev.Cookie), got)
-		}
-	})
-}
-
-// A context that is canceled ends the wait, and the queued events decide then: if
-// there is one, even a silent one, Wait returns it.
-func TestAWaitThatIsCanceledFindsTheSilentEventsThatCame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t, Config{})
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Minute, func() { putSilent(t, d.Main(), 1, 2) })
-		time.AfterFunc(time.Hour, cancel)
-		start := time.Now()
-		ev, nmore, err := waitOne(d, ctx, 1)
-		require.NoError(t, err)
-		assert.Equal(t, time.Hour, time.Since(start))
-		assert.EqualValues(t, 1, ev.Cookie)
-		assert.Equal(t, 1, nmore)
-	})
-}
-
-// For silent events, a waiter that still looks and yields counts as one that
-// sleeps.
-func TestSilentEventsDoNotEndAWaitThatJustBegan(t *testing.T) {
-	d := newDispatcher(t, Config{})
-	d.main.consumer.spins = 1 << 30
-	nmore := make(chan int)
-	go func() {
-		_, n, err := waitOne(d, background, 1)
-		assert.NoError(t, err)
-		nmore <- n
-	}()
-	eventually(t, "it waits", d.main.consumer.turn.awaited)
-	for range 100 {
-		runtime.Gosched()
-	}
-	putSilent(t, d.Main(), 1, 2)
-	for range 100 {
-		runtime.Gosched()
-	}
-	put(t, d.Main(), 3)
-	assert.Equal(t, 2, <-nmore)
-}
-
 // Otherwise a loop of UNSIGNALLED work and a waiter would starve each other.
 func TestARefusedReservationWakesTheWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -307,123 +228,6 @@ func TestWaiterThatLeavesAsAnEventComesLosesNothing(t *testing.T) {
 		require.Equal(t, i, ev.Cookie)
 		require.Empty(t, drain(t, d))
 	}
-}
-
-func TestEventsEndsWithItsContext(t *testing.T) {
-	for _, mode := range []Kind{KindRing, KindChannel, KindBatch} {
-		synctest.Test(t, func(t *testing.T) {
-			d := newDispatcher(t, Config{Kind: mode})
-			ctx, cancel := context.WithCancelCause(context.Background())
-			defer cancel(nil)
-			var got []uint64
-			ended := false
-			go func() {
-				for ev := range d.Events(ctx) {
-					got = append(got, ev.Cookie)
-				}
-				ended = true
-			}()
-			synctest.Wait()
-			put(t, d.Main(), 1, 2)
-			synctest.Wait()
-			put(t, d.Main(), 3)
-			synctest.Wait()
-			assert.Equal(t, list(1, 2, 3), got, mode)
-			assert.False(t, ended)
-			cancel(errors.New("enough"))
-			synctest.Wait()
-			assert.True(t, ended)
-		})
-	}
-}
-
-func TestEventsEndsWithClose(t *testing.T) {
-	for _, mode := range []Kind{KindRing, KindChannel, KindBatch} {
-		synctest.Test(t, func(t *testing.T) {
-			d := newDispatcher(t, Config{Kind: mode})
-			var n, ended atomic.Int32
-			for range 3 {
-				go func() {
-					for range d.Events(context.Background()) {
-						n.Add(1)
-					}
-					ended.Add(1)
-				}()
-			}
-			synctest.Wait()
-			put(t, d.Main(), 1, 2, 3, 4)
-			synctest.Wait()
-			assert.EqualValues(t, 4, n.Load())
-			assert.NoError(t, d.Close(), "an iterator is no waiter")
-			synctest.Wait()
-			assert.EqualValues(t, 3, ended.Load(), mode)
-		})
-	}
-}
-
-func TestEventsOfACallbackDispatcherAreNone(t *testing.T) {
-	d := newDispatcher(t, Config{Kind: KindCallback})
-	for range d.Events(background) {
-		t.Error("an event")
-	}
-}
-
-func TestAnIteratorLeavesTheEventsItDidNotYield(t *testing.T) {
-	d := newDispatcher(t, Config{})
-	put(t, d.Main(), 1, 2, 3)
-	for ev := range d.Events(background) {
-		assert.EqualValues(t, 1, ev.Cookie)
-		n, err := d.Consumer().Dequeue(make([]event.Event, 1))
-		assert.NoError(t, err, "between two events others may dequeue")
-		assert.Equal(t, 1, n)
-		break
-	}
-	assert.Equal(t, list(3), drain(t, d))
-
-	b := newDispatcher(t, Config{Kind: KindBatch, QLen: 4})
-	put(t, b.Main(), 1)
-	for range b.Events(background) {
-		break
-	}
-	assert.True(t, b.Main().Reserve(4), "its batch was released")
-	b.Main().Release(4)
-}
-
-// An iterator waits for its turn while a goroutine is in Wait.
-func TestIteratorTakesOverFromAWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t, Config{})
-		ctx, cancel := context.WithCancel(context.Background())
-		var waited error
-		go func() { _, _, waited = waitOne(d, ctx, 2) }()
-		synctest.Wait()
-		var got []uint64
-		go func() {
-			for ev := range d.Events(context.Background()) {
-				got = append(got, ev.Cookie)
-			}
-		}()
-		gone := false
-		ctx2, cancel2 := context.WithCancel(context.Background())
-		go func() {
-			for range d.Events(ctx2) {
-				t.Error("an event")
-			}
-			gone = true
-		}()
-		synctest.Wait()
-		put(t, d.Main(), 7)
-		synctest.Wait()
-		assert.Empty(t, got)
-		cancel2()
-		synctest.Wait()
-		assert.True(t, gone, "a context ends the wait for a turn")
-		cancel()
-		synctest.Wait()
-		assert.ErrorIs(t, waited, context.Canceled)
-		assert.Equal(t, list(7), got)
-		d.Abort()
-	})
 }
 
 // A silent event does not wake the waiter, but it counts when the deadline ends the

@@ -1,0 +1,60 @@
+package runtime
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+func TestABufferThatIsKeptIsNamedAtTheEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64})
+		require.NotNil(t, client.Buffer())
+		err := client.Close()
+		require.ErrorIs(t, err, hw.ErrInvalidState)
+		assert.ErrorContains(t, err, "TestABufferThatIsKept")
+		require.NoError(t, client.Close(), "said once")
+		require.True(t, nextEvent(t, server.Events()).Ended())
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestAClosedConnectionHasNoBuffers(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{Depth: 2, Message: 64, Apart: true})
+		assert.Nil(t, l.Events(), "each connection has its own channel")
+		say(t, client, "unheard")
+		ev := nextEvent(t, server.Events())
+		require.NoError(t, server.Close())
+		assert.Nil(t, server.Message(ev))
+		assert.Nil(t, server.Buffer())
+		server.Release(nil)
+		require.ErrorIs(t, server.Send(nil), hw.ErrInvalidParameter)
+		require.ErrorIs(t, server.Queue(nil), hw.ErrInvalidParameter)
+		for range server.Events() {
+			// The channel is closed.
+		}
+		require.True(t, nextEvent(t, client.Events()).Ended())
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestAProgramHasDepthBuffersOfItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, _ := both(t, ia, ConnConfig{Depth: 2, Message: 64})
+		a, b := client.Buffer(), client.Buffer()
+		require.NotNil(t, a)
+		require.NotNil(t, b)
+		require.Nil(t, client.Buffer())
+		client.Release(a)
+		require.NoError(t, client.Send(b))
+		require.Eventually(t, func() bool { return client.taken.Load() == 0 }, patience, time.Millisecond, "a buffer is back when it was sent")
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+	})
+}
