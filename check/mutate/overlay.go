@@ -13,33 +13,42 @@ import (
 // errStale says that the old text of a hunk no longer occurs exactly once.
 var errStale = errors.New("the old text must occur exactly once")
 
-// writeOverlay writes the changed files and the compiler's overlay file into dir,
-// and returns the overlay file's path.
-func writeOverlay(root, dir string, changes []change) (string, error) {
-	texts := make(map[string]string) // changed text by absolute path
+// changed returns the changed text of each file, by absolute path.
+func changed(root string, changes []change) (texts map[string]string, err error) {
+	texts = make(map[string]string)
 	for _, c := range changes {
 		path := filepath.Join(root, filepath.FromSlash(c.file))
 		text, seen := texts[path]
 		if !seen {
 			b, err := os.ReadFile(path)
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			text = string(b)
 		}
 		if n := strings.Count(text, c.old); n != 1 {
-			return "", fmt.Errorf("%s: %w, and occurs %d times:\n%s", c.file, errStale, n, c.old)
+			return nil, fmt.Errorf("%s: %w, and occurs %d times:\n%s", c.file, errStale, n, c.old)
 		}
 		texts[path] = strings.Replace(text, c.old, c.new, 1)
+	}
+	return texts, nil
+}
+
+// writeOverlay writes the changed files and the compiler's overlay file into dir,
+// and returns the overlay file's path.
+func writeOverlay(root, dir string, changes []change) (string, error) {
+	texts, err := changed(root, changes)
+	if err != nil {
+		return "", err
 	}
 	var desc struct{ Replace map[string]string }
 	desc.Replace = make(map[string]string, len(texts))
 	for path, text := range texts {
-		changed := filepath.Join(dir, strconv.Itoa(len(desc.Replace))+"_"+filepath.Base(path))
-		if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+		file := filepath.Join(dir, strconv.Itoa(len(desc.Replace))+"_"+filepath.Base(path))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return "", err
 		}
-		desc.Replace[path] = changed
+		desc.Replace[path] = file
 	}
 	b, err := json.Marshal(desc)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestCommittedPatchesApply(t *testing.T) {
 	for _, m := range all {
 		assert.Empty(t, names[m.title()], "%s has the name of %s", m.where, names[m.title()])
 		names[m.title()] = m.where
-		_, err := writeOverlay(filepath.Join("..", ".."), t.TempDir(), m.changes)
+		_, err := changed(filepath.Join("..", ".."), m.changes)
 		assert.NoError(t, err, m.where)
 	}
 }
