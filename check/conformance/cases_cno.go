@@ -264,8 +264,8 @@ var descriptorCases = []Case{
 		client, server := r.node(), r.node().end()
 		c, err := client.ia.NewCNO(dat.CNOConfig{Descriptor: true})
 		client.made(err, c.Close)
-		loop := newPollLoop(r, get(r, c.FD))
-		require.False(r, loop.readable(r, 0), "it is not triggered")
+		fd := get(r, c.FD)
+		require.False(r, readable(r, fd, 0), "it is not triggered")
 
 		// The CNO is triggered by software events of one dispatcher and completions of
 		// another.
@@ -274,10 +274,10 @@ var descriptorCases = []Case{
 		e := client.end(func(cfg *dat.EndpointConfig) { cfg.Recv = d })
 		r.connect(e, server)
 		post(r, soft, 1, 2)
-		require.True(r, loop.readable(r, patience))
-		require.True(r, loop.readable(r, 0), "until it is taken")
+		require.True(r, readable(r, fd, patience))
+		require.True(r, readable(r, fd, 0), "until it is taken")
 		require.Same(r, soft, get(r, c.Trigger))
-		require.False(r, loop.readable(r, 0), "it was taken")
+		require.False(r, readable(r, fd, 0), "it was taken")
 		for i := range 2 {
 			assert.Equal(r, 1+i, payload(r, r.next(soft)))
 		}
@@ -285,9 +285,9 @@ var descriptorCases = []Case{
 		for i := range uint64(r.p.Scale.of(400, 20)) {
 			e.postRecv(i, 64)
 			server.postSend(i, 8)
-			require.True(r, loop.readable(r, patience), "round %d", i)
+			require.True(r, readable(r, fd, patience), "round %d", i)
 			r.triggered(c, d)
-			require.False(r, loop.readable(r, 0))
+			require.False(r, readable(r, fd, 0))
 			e.done(e.recv, i, dat.StatusSuccess)
 			server.done(server.req, i, dat.StatusSuccess)
 		}
