@@ -115,9 +115,9 @@ var connectCases = []contractCase{
 		// The second attempt has no timeout and outlives the first.
 		c.connect(l, nil)
 		req := l.next()
-		time.AfterFunc(3*shortWait, func() { a.breakNow(false) })
-		a.await("Refused, or the end that Break brings", func() bool { return a.refused != hw.ReasonNone || a.broken })
-		a.await("the end", func() bool { return a.overLocked() })
+		a.waitFor(3*shortWait, func() bool { return a.refused != hw.ReasonNone })
+		a.breakNow(false)
+		a.awaitEnd()
 		if a.refused != hw.ReasonNone {
 			r.also.Equal(hw.ReasonTimeout, a.refused)
 			r.also.GreaterOrEqual(time.Since(before), shortWait)
