@@ -133,3 +133,10 @@ func TestAnAcceptThatKeepsFailingIsReportedOnceAndTriedAgain(t *testing.T) {
 	require.NoError(t, await(t, requests).Reject(nil))
 	assert.True(t, s.reply().Reject)
 }
+
+func TestACauseWithoutADescriptorNamesTheLimitToRaise(t *testing.T) {
+	err := &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+	c := dialCause(err)
+	require.ErrorIs(t, c, syscall.EMFILE)
+	assert.Equal(t, "TCP: socket: too many open files (ulimit -n) (24), found here", c.Error())
+}
