@@ -89,12 +89,13 @@ func dialCause(err error) *hw.Cause {
 
 const maybeDropped = " (as a listener does that closes, has no descriptor left, or has more start-ups than halfopen or halfopenip allows)"
 
-// behind is the cause of an attempt whose first request failed because of first, and
-// whose second one, with MPA's revision 1, because of second; first may be nil.
-func behind(first, second *hw.Cause) *hw.Cause {
+// behind is the cause of an attempt that failed with err. If first is not nil, it is why
+// the first request failed, and err is of the second one, with MPA's revision 1.
+func behind(first *hw.Cause, err error) *hw.Cause {
 	if first == nil {
-		return second
+		return dialCause(err)
 	}
+	second := attemptCause(err)
 	second.Text = fmt.Sprintf("%s; asked again with MPA revision 1: %s", first.Text, second.Text)
 	second.Err = errors.Join(second.Err, first.Err)
 	return second

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"io"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -148,4 +149,5 @@ func TestOnlyADialBlamesTheListenersBounds(t *testing.T) {
 		assert.NotContains(t, attemptCause(err).Text, "halfopen", "an accept has no listener at the other end")
 	}
 	assert.NotContains(t, dialCause(syscall.ECONNREFUSED).Text, "halfopen")
+	assert.Equal(t, 1, strings.Count(behind(dialCause(io.EOF), io.EOF).Text, "halfopenip"), "once for two attempts")
 }

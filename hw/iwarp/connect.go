@@ -62,7 +62,7 @@ func (c *connection) initiate(ctx context.Context, cancel context.CancelFunc, cf
 	}
 	switch {
 	case err != nil:
-		c.refuse(reasonOf(ctx, err), nil, behind(first, dialCause(err)))
+		c.refuse(reasonOf(ctx, err), nil, behind(first, err))
 	case up:
 		c.recv.receive()
 	}
