@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -367,94 +365,4 @@ func (c *Conn) Release(b *Buffer) {
 	if c.missing.Load() != 0 {
 		c.refill()
 	}
-}
-
-// Shutdown ends the connection in order: it lets posted work complete, tells the peer,
-// and then gives everything back as Close does. The program need not receive events
-// meanwhile. Requests that were posted before go out; a message that comes while Shutdown
-// waits is an event as always, but its buffer is gone once Shutdown has returned. If the
-// peer has ended the connection already, or breaks it, Shutdown returns nil: the event of
-// the end says why. If ctx ends first, Shutdown closes the connection abruptly, and the
-// error is the cause of ctx. A peer that is gone but not known to be holds Shutdown up
-// until then, or until the provider gives up (iwarp after its parameter linger, a second). A nil ctx is INVALID_PARAMETER, a nil connection INVALID_HANDLE/EP.
-func (c *Conn) Shutdown(ctx context.Context) error {
-	const op = "runtime.Conn.Shutdown"
-	if c == nil {
-		return closedConn(op)
-	}
-	if ctx == nil {
-		return nilContext(op)
-	}
-	return errors.Join(c.drain(ctx), c.Close())
-}
-
-// drain disconnects gracefully and waits for the end.
-func (c *Conn) drain(ctx context.Context) error {
-	return c.disconnect(ctx, ep.Graceful)
-}
-
-// disconnect disconnects and waits for the event of the end.
-func (c *Conn) disconnect(ctx context.Context, how ep.CloseFlags) error {
-	if c.Endpoint.Disconnect(how) != nil {
-		return nil // not connected
-	}
-	select {
-	case <-c.ended:
-		return nil
-	case <-c.ia.down: // the close of the adapter breaks the connection without an event
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// Close gives back all that the connection has, also what Alloc made. It ends a
-// connection that is still up, or an attempt at one, without waiting for posted work. The
-// program may not use its buffers any more; with ConnConfig.Debug, the error names the
-// holders of those that it still has. A second Close waits for the first and does nothing,
-// or tries again what failed.
-//
-// Each connection that Accept or Dial returned has exactly one event of its end, also
-// when this end closes it: then it is DISCONNECTED, and in the channel before Close
-// returns. So are the completions that the close flushed, and the messages that came
-// before; Message returns nil for them. In a shared channel the program meets these
-// events later, and ConnOf still tells whose they are. A channel of the connection's own
-// is closed behind them. Only [IA.Close], which ends all connections, makes no events.
-func (c *Conn) Close() error {
-	if c == nil {
-		return closedConn("runtime.Conn.Close")
-	}
-	c.closing.Lock()
-	defer c.closing.Unlock()
-	c.closed.Store(true)
-	if c.Endpoint != nil {
-		_ = c.disconnect(context.Background(), ep.Abrupt)
-		if err := c.Endpoint.Close(); err != nil {
-			return err // the endpoint still uses the rest
-		}
-	}
-	c.end()
-	var kept error
-	if c.pool != nil {
-		// The pool complains once of buffers that the program kept, and is closed
-		// nevertheless.
-		if kept = c.pool.Close(); kept != nil && c.pool.Close() != nil {
-			return kept
-		}
-	}
-	var errs []error
-	for _, l := range c.memory {
-		errs = append(errs, l.Free())
-	}
-	if c.pz != nil && c.pz != c.cfg.PZ {
-		errs = append(errs, c.pz.Close())
-	}
-	if c.apart && c.events != nil {
-		errs = append(errs, c.events.Close())
-	}
-	err := errors.Join(errs...)
-	if err == nil && c.listener != nil {
-		c.listener.forget(c) // last: the listener's Close tries again what failed here
-	}
-	return errors.Join(kept, err)
 }
