@@ -113,18 +113,20 @@ func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment) boo
 		b.submit(q, ticket, 1, mine)
 		return true
 	}
-	if b.direct == nil {
+	direct := b.direct
+	if direct == nil {
 		b.handOne(q, ticket, word)
 		return true
 	}
 	b.own.Acquire()
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
-	if !b.direct.RecvOne(q.id|uint64(i), sge) {
+	if !direct.RecvOne(q.id|uint64(i), sge) {
 		b.handAgain(q, ticket, 0)
 	}
 	q.noteHanded(ticket)
 	b.letGo(word)
+	direct.Kick() // letGo has swapped the word, which orders Kick behind RecvOne
 	return true
 }
 

@@ -1,18 +1,25 @@
 package hw
 
 // Direct is a [QP] that also takes plain requests one at a time, for a fraction of what
-// an array of one costs. A plain request has one segment, which is not empty. Both
-// methods count as calls of PostSend and PostRecv, and keep their order. They return
+// an array of one costs. A plain request has one segment, which is not empty. PostOne
+// and RecvOne count as calls of PostSend and PostRecv, and keep their order. They return
 // false, and have done nothing, if the queue pair can't take the request this way: the
-// owner then posts it in an array, and hears what is wrong with it, if anything is.
+// owner then posts it in an array, and learns what is wrong with it, if anything is.
 type Direct interface {
 	QP
 	// PostOne posts an OpSend, OpWrite or OpRead. It executes the request before it
 	// returns. flags has WRSignaled, WRSolicited and WRFence; rkey and addr name the
 	// peer's memory, for OpWrite and OpRead.
 	PostOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
-	// RecvOne posts a receive. sge stays unchanged until the receive has completed.
+	// RecvOne posts a receive. sge stays unchanged until the receive has completed. A
+	// send that waits for the receive may go on waiting until Kick is called. Between
+	// the two calls the owner executes a swap, compare-and-swap or addition of
+	// sync/atomic, which orders them; so RecvOne needs none.
 	RecvOne(id uint64, sge *SGE) bool
+	// Kick executes the sends that wait for the receives of earlier calls of RecvOne.
+	// Unlike the other methods, any goroutine may call it at any time, also while the
+	// owner makes a call, and after Close.
+	Kick()
 }
 
 // DirectSink is a [Sink] that also takes plain successes one at a time. Its calls count

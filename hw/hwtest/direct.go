@@ -1,6 +1,10 @@
 package hwtest
 
-import "godat/hw"
+import (
+	"sync/atomic"
+
+	"godat/hw"
+)
 
 // directSink implements [hw.DirectSink] as well.
 type directSink struct{ sink }
@@ -35,5 +39,9 @@ func (e *end) recvOne(wr *hw.RecvWR) bool {
 	if !e.host.rig.cfg.Direct || len(wr.SGL) != 1 || wr.SGL[0].Len == 0 {
 		return false
 	}
-	return e.qp.(hw.Direct).RecvOne(wr.ID, &wr.SGL[0])
+	direct := e.qp.(hw.Direct)
+	ok := direct.RecvOne(wr.ID, &wr.SGL[0])
+	new(atomic.Int32).Add(1) // an owner's token is released by such an instruction
+	direct.Kick()
+	return ok
 }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"godat/hw"
+	"godat/internal/release"
 	"godat/internal/yield"
 )
 
@@ -33,7 +34,7 @@ func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 	return ok
 }
 
-// RecvOne implements [hw.Direct]. See PostRecv for why no send is left waiting.
+// RecvOne implements [hw.Direct].
 func (q *queuePair) RecvOne(id uint64, sge *hw.SGE) bool {
 	rq := q.rq
 	if rq == nil || q.segments < 1 {
@@ -45,12 +46,18 @@ func (q *queuePair) RecvOne(id uint64, sge *hw.SGE) bool {
 	}
 	slot := &rq.slots[tail&rq.mask]
 	slot.ID, slot.SGL = id, unsafe.Slice(sge, 1)
-	rq.tail.Store(tail + 1)
+	release.Uint64(&rq.tail, tail+1)
 	yield.Point()
+	return true
+}
+
+// Kick implements [hw.Direct]. The owner's locked instruction after RecvOne publishes
+// the tail before attention is loaded here. See PostRecv for why no send is left waiting
+// then.
+func (q *queuePair) Kick() {
 	if p := q.in.Load(); p != nil && p.attention.Load() != 0 {
 		p.kick()
 	}
-	return true
 }
 
 // one executes a plain request and completes it, or does nothing and returns false. The

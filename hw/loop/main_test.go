@@ -31,7 +31,8 @@ type side struct {
 	mr   hw.MR
 	mem  []byte
 
-	direct bool // post and recv try PostOne and RecvOne first
+	direct   bool         // post and recv try PostOne and RecvOne first
+	received atomic.Int32 // receives posted by RecvOne
 
 	sends, recvs recorder
 	facts        facts
@@ -231,7 +232,9 @@ func (s *side) post(wrs ...hw.SendWR) {
 
 func (s *side) recv(id uint64, sgl ...hw.SGE) {
 	s.t.Helper()
-	if s.direct && s.qp.(hw.Direct).RecvOne(id, &sgl[0]) {
+	if direct, ok := s.qp.(hw.Direct); ok && s.direct && direct.RecvOne(id, &sgl[0]) {
+		s.received.Add(1) // the locked instruction that Kick needs
+		direct.Kick()
 		return
 	}
 	n, err := s.qp.PostRecv([]hw.RecvWR{{ID: id, SGL: sgl}})

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/yield"
 )
 
 // The publication of an event may become visible after its producer has looked for
@@ -87,49 +87,10 @@ func complete(q *Queue, cookie uint64) {
 	q.Flush()
 }
 
-// spinUntil waits for a condition without sleeping, as far as others need no processor.
-func spinUntil(cond func() bool) {
-	for looks := 0; !cond(); looks++ {
-		if looks > 1000 {
-			runtime.Gosched()
-		}
-	}
-}
-
-// meet calls first and second at the same time, up to some hundred nanoseconds apart,
-// again and again, and fails when a call does not return. The windows that its callers
-// aim at are some tens of nanoseconds wide, and open only without the race detector.
-// Both calls spin where they would sleep: goroutines that wake each other run by turns.
+// meet is yield.Meet of calls that spin where they would sleep.
 func meet(t *testing.T, first, second func()) {
 	t.Helper()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
-	rounds := uint64(30_000)
-	if assertions {
-		rounds = 2000
-	}
-	var arrived atomic.Uint64
-	play := func(f func()) {
-		for round := range rounds {
-			arrived.Add(1)
-			spinUntil(func() bool { return arrived.Load() >= 2*(round+1) })
-			for range rand.IntN(200) {
-			}
-			f()
-		}
-	}
-	var playing sync.WaitGroup
-	playing.Go(func() { play(first) })
-	playing.Go(func() { play(second) })
-	done := make(chan struct{})
-	go func() {
-		playing.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatalf("round %d: a wake-up was lost", arrived.Load()/2)
-	}
+	require.True(t, yield.Meet(30_000, 10*time.Second, first, second), "a wake-up was lost")
 }
 
 func TestNoCompletionIsLostAtTheEdgeOfSleep(t *testing.T) {
@@ -150,7 +111,7 @@ func TestNoCompletionIsLostAtTheEdgeOfSleep(t *testing.T) {
 						c.unpark()
 						continue
 					}
-					spinUntil(func() bool { return len(c.token) != 0 })
+					yield.Until(func() bool { return len(c.token) != 0 })
 					<-c.token
 				}
 				c.take(buf)
@@ -170,15 +131,15 @@ func TestNoIteratorIsLeftAsleepWhenAWaiterLeaves(t *testing.T) {
 		assert.True(t, c.turn.acquire(turnWaiter))
 		waiting.Store(true)
 		c.releaseTurn()
-		spinUntil(passed.Load)
+		yield.Until(passed.Load)
 		passed.Store(false)
 	}
 	sleep := func() {
-		spinUntil(waiting.Load)
+		yield.Until(waiting.Load)
 		waiting.Store(false)
 		c.turn.queued.Add(1)
 		if c.turn.awaited() {
-			spinUntil(func() bool { return len(c.turn.next) != 0 })
+			yield.Until(func() bool { return len(c.turn.next) != 0 })
 		}
 		c.turn.queued.Add(-1)
 		select {

@@ -1,0 +1,38 @@
+package ep
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// kicked is a queue pair that notes which endpoint's token is held at each Kick.
+type kicked struct {
+	hw.Direct
+	box  *mailbox
+	held []bool
+}
+
+func (k *kicked) Kick() {
+	k.held = append(k.held, k.box.word.Load()&held != 0)
+	k.Direct.Kick()
+}
+
+// RecvOne stores by no locked instruction. The swap that releases the token publishes
+// what it has stored, before Kick looks for a send that waits.
+func TestAReceiveKicksTheDeviceWhenItHasReleasedTheToken(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	k := &kicked{Direct: b.box.direct, box: &b.box}
+	b.box.direct = k
+	require.NoError(t, a.PostSend(1, 0, r.lmr.Segment(0, 8)))
+	require.NoError(t, b.PostRecv(2, 0, r.lmr.Segment(8, 8)))
+	assert.Equal(t, []bool{false}, k.held)
+	for range 2 {
+		require.NoError(t, r.next(r.dto).Err())
+	}
+	b.box.direct = k.Direct
+}

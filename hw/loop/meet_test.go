@@ -1,0 +1,45 @@
+package loop
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/internal/yield"
+)
+
+// A receive is enqueued by a store that other processors may see late. A send that
+// stalls at the same time finds the receive, or is kicked, since a locked instruction
+// comes between RecvOne and Kick. The test holds the pipe and does what stall does.
+func TestAStallingSendMeetsADirectReceiveOnTwoProcessors(t *testing.T) {
+	a, b := pair(t, nil)
+	b.direct = true
+	p := a.qp.(*queuePair).out.Load()
+	require.True(t, p.takeOrKick())
+	dst := &p.exec.dst
+	missed := 0
+	stall := func() {
+		p.attention.Or(stalled)
+		found := dst.ready()
+		yield.Until(func() bool { return b.received.Load() == 2 })
+		b.received.Store(0)
+		if !found && p.word.Load()&kicked == 0 {
+			missed++
+		}
+		p.attention.And(^uint32(stalled))
+		p.word.And(^uint64(kicked))
+		assert.True(t, dst.ready())
+		dst.head++
+		p.exec.giveBack()
+	}
+	receive := func() {
+		b.recv(1, b.sge(0, 8))
+		b.received.Add(1)
+		yield.Until(func() bool { return b.received.Load() == 0 })
+	}
+	require.True(t, yield.Meet(30_000, 10*time.Second, stall, receive))
+	assert.Zero(t, missed, "the send waits beside its receive")
+	p.run()
+}
