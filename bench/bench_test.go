@@ -34,7 +34,8 @@ func TestEveryTableHasItsRowsAndNoHoles(t *testing.T) {
 	delivery(&out, quick)
 	targets(&out, quick)
 	overTCP(&out, quick)
-	for _, want := range []string{"pair, poll", "pair, Conn", "pair over a Conn / pair over a channel", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10", "T12", "T13"} {
+	streams(&out, quick)
+	for _, want := range []string{"pair, poll", "pair, Conn", "pair over a Conn / pair over a channel", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10", "T12", "T13", "stream over loop"} {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.NotContains(t, out.String(), "NaN")
@@ -95,6 +96,20 @@ func TestLoopReachesNoOtherProcess(t *testing.T) {
 	dial := dialCommand{Addr: "127.0.0.1:1"}
 	dial.Provider = "loop"
 	assert.ErrorContains(t, dial.Run(&command{}, io.Discard), "no other process")
+}
+
+func TestEachCommandOfRatiosRuns(t *testing.T) {
+	for _, name := range []string{"ratios", "targets", "iwarp", "stream"} {
+		var c command
+		parser, err := kong.New(&c)
+		require.NoError(t, err)
+		ctx, err := parser.Parse([]string{name, "--repeats=1", "--duration=1ms"})
+		require.NoError(t, err)
+		var out bytes.Buffer
+		ctx.BindTo(&out, (*io.Writer)(nil))
+		require.NoError(t, ctx.Run(&c), name)
+		assert.Contains(t, out.String(), "medians of 1 repeats")
+	}
 }
 
 func TestAMessageOfNoBytesAndADepthBelowNoneAreRefused(t *testing.T) {

@@ -183,10 +183,10 @@ type idleCommand struct {
 }
 
 // Run starts the other process and connects to it.
-func (o *idleCommand) Run(out io.Writer) {
+func (o *idleCommand) Run(out io.Writer) error {
 	if o.Peer {
 		o.peer(os.Stdin, out)
-		return
+		return nil
 	}
 	check(host.LimitFiles(crowdFiles))
 	cmd := exec.Command(must(os.Executable()), "idle", "--peer", "--connections", strconv.Itoa(o.Connections), "--ia", o.IA, "--for", o.For.String())
@@ -211,7 +211,7 @@ func (o *idleCommand) Run(out io.Writer) {
 	t.Render()
 	check(in.Close())
 	check(cmd.Wait())
-	check(c.ia.Close())
+	return c.ia.Close()
 }
 
 // peer is the other process: it prints its port, waits for a line, prints what it has

@@ -11,12 +11,13 @@
 //	go run ./bench ratios     how the ways compare by the time of a pair and a round trip
 //	go run ./bench targets    the ratios that the project promises itself
 //	go run ./bench iwarp      those of iWARP to plain TCP
+//	go run ./bench stream     those of byte streams to net.Conn and net.Pipe
 //	go run ./bench idle       what idle connections between two processes cost
 //
 // Each has --help. The README beside says how figures are taken, and what not to
 // conclude from them.
 //
-// ratios, targets and iwarp print medians of ratios: contestants take turns in each
+// ratios, targets, iwarp and stream print medians of ratios: contestants take turns in each
 // repeat, and each contestant is compared with the anchor of the same repeat. A repeat
 // whose anchor took over twice its best time is dropped, because something disturbed
 // the machine.

@@ -12,8 +12,8 @@ import (
 
 // command is the command line.
 type command struct {
-	Repeats  int           `help:"How often all take turns (default 7; of targets, iwarp and ratios 9)."`
-	Duration time.Duration `help:"How long one turn is (default 180ms; of targets, iwarp and ratios 40ms)." aliases:"slice"`
+	Repeats  int           `help:"How often all take turns (default 7; of targets, iwarp, stream and ratios 9)."`
+	Duration time.Duration `help:"How long one turn is (default 180ms; of targets, iwarp, stream and ratios 40ms)." aliases:"slice"`
 
 	Delivery  deliveryCommand  `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
 	Latency   latencyCommand   `cmd:"" help:"Round trips between two goroutines."`
@@ -25,6 +25,7 @@ type command struct {
 	Ratios    ratiosCommand    `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
 	Targets   targetsCommand   `cmd:"" help:"Measure the ratios that the project promises itself."`
 	Iwarp     iwarpCommand     `cmd:"" help:"Measure the ratios of iWARP to plain TCP."`
+	Stream    streamCommand    `cmd:"" help:"Measure the ratios of byte streams to net.Conn and net.Pipe."`
 	Idle      idleCommand      `cmd:"" help:"Measure what idle connections between two processes cost."`
 }
 
@@ -45,27 +46,36 @@ type (
 	ratiosCommand  struct{}
 	targetsCommand struct{}
 	iwarpCommand   struct{}
+	streamCommand  struct{}
 )
 
 // Run prints how the ways of delivery compare.
-func (*ratiosCommand) Run(c *command, out io.Writer) { c.contests(out, delivery) }
+func (*ratiosCommand) Run(c *command, out io.Writer) error { return c.contests(out, delivery) }
 
 // Run prints the project's targets.
-func (*targetsCommand) Run(c *command, out io.Writer) { c.contests(out, targets) }
+func (*targetsCommand) Run(c *command, out io.Writer) error { return c.contests(out, targets) }
 
 // Run prints the targets of iWARP.
-func (*iwarpCommand) Run(c *command, out io.Writer) { c.contests(out, overTCP) }
+func (*iwarpCommand) Run(c *command, out io.Writer) error { return c.contests(out, overTCP) }
 
-// contests runs f with one processor and with two.
-func (c *command) contests(out io.Writer, f func(io.Writer, contest)) {
+// Run prints the targets of byte streams.
+func (*streamCommand) Run(c *command, out io.Writer) error { return c.contests(out, streams) }
+
+// contests runs f with one processor and with two. The error is that of the heading; the
+// parser of the command line runs no command that returns none.
+func (c *command) contests(out io.Writer, f func(io.Writer, contest)) error {
 	x := contest{repeats: or(c.Repeats, 9), slice: or(c.Duration, 40*time.Millisecond)}
-	fmt.Fprintf(out, "%s/%s, %d cores, %s; medians of %d repeats\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), x.repeats)
+	_, err := fmt.Fprintf(out, "%s/%s, %d cores, %s; medians of %d repeats\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), x.repeats)
+	if err != nil {
+		return err
+	}
 	// One core first, because its figures are the steady ones.
 	for _, x.procs = range []int{1, 2} {
 		if x.procs <= runtime.NumCPU() {
 			f(out, x)
 		}
 	}
+	return nil
 }
 
 // or returns a value, or if it is not set another one.

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+
+	dat "godat/runtime"
+	"godat/runtime/stream"
+)
+
+// streamRig is an adapter with a byte stream between two of its connections.
+type streamRig struct {
+	ia *dat.IA
+	ln *stream.Listener
+	// a and b are the two ends.
+	a, b net.Conn
+}
+
+// newStreamRig connects a stream whose rings have so many bytes, over a provider.
+func newStreamRig(provider string, params map[string]string, ring int) *streamRig {
+	ctx, cfg := context.Background(), stream.Config{Ring: ring}
+	r := &streamRig{ia: must(dat.Open(ctx, provider, dat.WithParams(params)))}
+	r.ln = must(stream.Listen(ctx, r.ia, ":0", cfg))
+	accepted := make(chan net.Conn)
+	go func() { accepted <- must(r.ln.Accept()) }()
+	r.a = must((&stream.Dialer{IA: r.ia, Config: cfg}).Dial("", r.ln.Addr().String()))
+	r.b = <-accepted
+	return r
+}
+
+func (r *streamRig) close() {
+	closeAll(r.a, r.b)
+	check(r.ln.Close())
+	check(r.ia.Close())
+}
+
+// streams measures byte streams beside what a program would use in their place, and prints
+// the targets.
+func streams(w io.Writer, c contest) {
+	const size = 1 << 20
+	conn, peer := tcpPair()
+	defer closeAll(conn, peer)
+	pipe, end := net.Pipe()
+	defer closeAll(pipe, end)
+	bulk := []contestant{connBulk("net.Conn", conn, peer, size), connBulk("net.Pipe", pipe, end, size)}
+	trips := []contestant{connPingPong("net.Conn", conn, peer, messageSize), connPingPong("net.Pipe", pipe, end, messageSize)}
+
+	ways := []struct {
+		what, provider, anchor string
+		params                 map[string]string
+		bytes, trip            float64 // the bounds: of the bytes, and of the time
+	}{
+		{"iwarp", "iwarp:127.0.0.1", "net.Conn", nil, 0.9, 1.5},
+		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5},
+		{"loop", "loop", "net.Pipe", nil, 0.7, 0.5},
+	}
+	rings := []int{64 << 10, 1 << 20}
+	name := func(what string, ring int) string {
+		return fmt.Sprintf("stream over %s, ring of %d KiB", what, ring>>10)
+	}
+	for _, way := range ways {
+		for _, ring := range rings {
+			r := newStreamRig(way.provider, way.params, ring)
+			defer r.close()
+			bulk = append(bulk, connBulk(name(way.what, ring), r.a, r.b, size))
+			trips = append(trips, connPingPong(name(way.what, ring), r.a, r.b, messageSize))
+		}
+	}
+	carried, there := c.run(bulk...), c.run(trips...)
+	var list []target
+	for _, way := range ways {
+		for _, ring := range rings {
+			what := name(way.what, ring)
+			list = append(list,
+				target{"bytes", what + " / " + way.anchor, 1 / carried.ratio(what, way.anchor), true, way.bytes},
+				target{"round trip", what + " / " + way.anchor, there.ratio(what, way.anchor), false, way.trip},
+			)
+		}
+	}
+	printTargets(w, c, list)
+}
