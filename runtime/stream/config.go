@@ -17,8 +17,8 @@ type Config struct {
 	// which the system provides the pages that bytes have passed through.
 	Ring int
 	// Linger bounds how long Close waits until the bytes written have been sent; 0 means
-	// two seconds, and a negative value that Close does not wait. It does not wait for the
-	// peer to read them.
+	// two seconds. It does not wait for the peer to read them. A negative value breaks the
+	// connection at once: what was not sent is lost, and the peer's reader gets an error.
 	Linger time.Duration
 	// Backlog is the most requests of peers that wait for Accept; 0 means 128. The
 	// listener refuses further ones.

@@ -161,7 +161,6 @@ func (c *Conn) Close() error {
 	}
 	c.reader.setDeadline(time.Time{})
 	c.writer.setDeadline(time.Time{})
-	_ = c.finish() // if it fails, the connection has ended
 	c.disconnect()
 	if err := c.free(); err != nil {
 		return c.opError("close", err)
@@ -169,18 +168,30 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// disconnect ends the connection, gracefully if it is up.
+// disconnect sends a FIN and ends the connection: gracefully, unless that takes too long. A
+// connection that is not up yet may come up first.
 func (c *Conn) disconnect() {
-	if c.linger > 0 && c.ended.Load() == nil && c.endpoint.Disconnect(dat.Graceful) == nil {
+	if c.linger > 0 {
 		late := time.NewTimer(c.linger)
 		defer late.Stop()
-		select {
-		case <-c.down:
-		case <-c.events.C(): // the adapter was closed
-		case <-late.C:
+		if c.await(c.up, late.C) && c.finish() == nil && c.endpoint.Disconnect(dat.Graceful) == nil {
+			c.await(c.down, late.C)
 		}
 	}
 	_ = c.endpoint.Disconnect(dat.Abrupt) // not if it has ended
+}
+
+// await waits until done is closed, and reports whether it was. It gives up when the
+// connection or the adapter is down, and when it is late.
+func (c *Conn) await(done <-chan struct{}, late <-chan time.Time) bool {
+	select {
+	case <-done:
+		return true
+	case <-c.down:
+	case <-c.events.C():
+	case <-late:
+	}
+	return false
 }
 
 // CloseWrite sends a FIN behind what was written: the peer reads all of it and then

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -293,4 +294,44 @@ func TestTheSmallerRingCounts(t *testing.T) {
 		require.NoError(t, <-sent)
 		assert.Equal(t, want, got)
 	})
+}
+
+func TestAnEndThatIsClosedAtOnceIsTheEndOfTheStream(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		closed := write(func() error {
+			c, err := r.ln.Accept()
+			if err != nil {
+				return err
+			}
+			return c.Close()
+		})
+		client, err := r.dialer().Dial("", r.ln.Addr().String())
+		require.NoError(t, err)
+		n, err := client.Read(make([]byte, 1))
+		require.Equal(t, io.EOF, err)
+		assert.Zero(t, n)
+		require.NoError(t, <-closed)
+		require.NoError(t, client.Close())
+	})
+}
+
+func TestAShortageEndsOneAcceptAlone(t *testing.T) {
+	err := error(&net.OpError{Op: "accept", Net: "loop", Err: shortage{dat.ErrInsufficientResources}})
+	var temporary interface{ Temporary() bool }
+	require.ErrorAs(t, err, &temporary)
+	assert.True(t, temporary.Temporary())
+	require.ErrorIs(t, err, dat.ErrInsufficientResources)
+}
+
+func TestAnIdleStreamRunsNoGoroutine(t *testing.T) {
+	r := newRig(t, "loop", Config{})
+	before := runtime.NumGoroutine()
+	for range 20 {
+		client, server := r.pair()
+		_, err := client.Write([]byte{1})
+		require.NoError(t, err)
+		_, err = server.Read(make([]byte, 1))
+		require.NoError(t, err)
+	}
+	assert.Less(t, runtime.NumGoroutine(), before+20)
 }

@@ -18,7 +18,8 @@
 // records what its message says (arrive.go): it counts, and wakes a Read or Write that
 // waits. It takes no lock and posts nothing. The calls of Read and Write post the receives
 // again and report what was read, so a peer whose partner calls neither is held up when
-// the ring or the receives are used up, as on TCP.
+// the ring or the receives are used up, as on TCP. On an adapter whose consumers poll
+// (dat.PollerConfig), no call of this package polls, so what comes is late.
 //
 // # The wire format, version 1
 //

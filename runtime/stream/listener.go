@@ -72,7 +72,8 @@ func listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Liste
 }
 
 // Accept waits for a connection and returns it, a *Conn. It refuses peers that speak
-// another protocol, and goes on. A connection that it returns may still be on its way up:
+// another protocol, and goes on. It rejects a peer for which there are no resources; the
+// error is a temporary one then, after which the program may call Accept again. A connection that it returns may still be on its way up:
 // its first Read or Write waits for that.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
@@ -91,10 +92,20 @@ func (l *Listener) Accept() (net.Conn, error) {
 		case errors.Is(err, errPeer):
 		case errors.Is(err, dat.ErrInvalidHandle): // the adapter or the request is closed
 		default:
-			return nil, &net.OpError{Op: "accept", Net: l.addr.network, Addr: l.addr, Err: err}
+			return nil, &net.OpError{Op: "accept", Net: l.addr.network, Addr: l.addr, Err: shortage{err}}
 		}
 	}
 }
+
+// shortage is an error of one Accept, after which later ones may succeed: http.Server
+// waits a little then, and goes on.
+type shortage struct{ error }
+
+// Temporary reports true.
+func (shortage) Temporary() bool { return true }
+
+// Unwrap returns the error.
+func (s shortage) Unwrap() error { return s.error }
 
 // errPeer is matched by the error of a request whose peer is at fault: Accept goes on.
 var errPeer = errors.New("stream: the peer's request can't be accepted")
