@@ -44,7 +44,7 @@ func (b *breakLog) write(message string, cause *hw.Cause) {
 	}
 }
 
-// admit decides whether broke writes a line, and says how many connections the last
+// admit decides whether there is room for a line, and says how many connections the last
 // lines left out.
 func (b *breakLog) admit(now time.Time) (skipped int, ok bool) {
 	b.mu.Lock()
