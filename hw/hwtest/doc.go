@@ -2,6 +2,9 @@
 // has a case for every sentence of hw's documentation, and a provider passes all
 // of them.
 //
+// The suite's helpers do not call Helper: the report of a failed assertion has the trace of
+// its callers, and Helper would cost a tenth of the suite's time.
+//
 // The suite is itself tested over providers that break the contract on purpose
 // (package hw/fault, over hw/loop and hw/sim). The tests of package hw/fault's faults
 // are here too, since they use the suite's books.
