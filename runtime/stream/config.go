@@ -12,9 +12,10 @@ import (
 // value is good.
 type Config struct {
 	// Ring is how many bytes the peer may send ahead of what the program has read; 0 means
-	// 64 KiB. It is rounded up to a power of two, from 4 KiB to 1 GiB. A connection uses the
-	// smaller one of its two ends' values. It takes twice that memory at each end, of
-	// which the system provides the pages that bytes have passed through.
+	// 64 KiB, and bulk transfers want more, such as 1 MiB. It is rounded up to a power of
+	// two, from 4 KiB to 1 GiB. A connection uses the smaller one of its two ends' values.
+	// It takes twice that memory at each end, of which the system provides the pages that
+	// bytes have passed through.
 	Ring int
 	// Linger bounds how long Close waits until the bytes written have been sent; 0 means
 	// two seconds. It does not wait for the peer to read them. A negative value breaks the

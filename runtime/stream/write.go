@@ -135,15 +135,16 @@ func (c *Conn) room(want int) ([]byte, error) {
 	}
 }
 
-// vacant returns the place for the next bytes: a quarter of the ring at most, so that the
-// peer reads some while others are written. It is nil while there is neither room for all
-// that is wanted, nor for a quarter. The peer reports whenever it has read a quarter.
+// vacant returns the place for the next bytes: half of the ring at most, so that the peer
+// reads one half while the other is written. It is nil while there is neither room for all
+// that is wanted, nor for a half. That room comes: the peer reports each quarter of the ring
+// that it has read, so a peer that has read everything leaves three quarters at least.
 func (c *Conn) vacant(want int) []byte {
 	ring := c.out.ring
 	if c.credits() <= reportCredit {
 		return nil
 	}
-	want = min(want, len(ring)/4)
+	want = min(want, len(ring)/2)
 	produced := c.out.produced.Load()
 	used := produced - min(c.out.consumed.Load(), c.out.done.Load())
 	if len(ring)-int(used) < want {
