@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,14 +45,8 @@ func TestEveryTableHasItsRowsAndNoHoles(t *testing.T) {
 // ran is the report of a command line.
 func ran(t *testing.T, args ...string) (r report.Report) {
 	t.Helper()
-	var c command
-	parser, err := kong.New(&c, options...)
-	require.NoError(t, err)
-	ctx, err := parser.Parse(append([]string{"--repeats=1", "--duration=2ms"}, args...))
-	require.NoError(t, err)
 	var out bytes.Buffer
-	ctx.BindTo(&out, (*io.Writer)(nil))
-	require.NoError(t, ctx.Run(&c))
+	require.NoError(t, run(append([]string{"--repeats=1", "--duration=2ms"}, args...), &out))
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
 	for _, row := range r.Rows {
 		assert.NotEqual(t, row.Refused == "", row.Kept == 0, "a row has figures, or a reason why not: %s %s", row.Name, row.Rate)
@@ -67,6 +62,8 @@ func TestEachCommandHasARowForEveryWayAndLoad(t *testing.T) {
 		"latency":                    ways + len(lane.RoundTrips()),
 		"bandwidth --rate=max":       3 * (ways + len(lane.Copies())),
 		"scale --conns=1,20":         2 * ways,
+		"connect":                    2,
+		"connect --provider=iwarp":   2,
 		"--mode=poll --no-anchors":   4,
 		"latency --provider=iwarp":   ways + len(lane.RoundTrips()),
 		"bandwidth --provider=iwarp": 3 * (ways + len(lane.Copies())),
@@ -100,37 +97,51 @@ func TestLoopReachesNoOtherProcess(t *testing.T) {
 
 func TestEachCommandOfRatiosRuns(t *testing.T) {
 	for _, name := range []string{"ratios", "targets", "iwarp", "stream"} {
-		var c command
-		parser, err := kong.New(&c)
-		require.NoError(t, err)
-		ctx, err := parser.Parse([]string{name, "--repeats=1", "--duration=1ms"})
-		require.NoError(t, err)
 		var out bytes.Buffer
-		ctx.BindTo(&out, (*io.Writer)(nil))
-		require.NoError(t, ctx.Run(&c), name)
+		if err := run([]string{name, "--repeats=1", "--duration=1ms"}, &out); err != nil {
+			assert.ErrorIs(t, err, errMissed, name)
+		}
 		assert.Contains(t, out.String(), "medians of 1 repeats")
 	}
 }
 
-func TestAMessageOfNoBytesAndADepthBelowNoneAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"--size=0"}, {"--depth=-1"}, {"--size=-1"}, {"--depth=100000"}, {"scale", "--conns=0"}} {
-		var c command
-		parser, err := kong.New(&c)
-		require.NoError(t, err)
-		ctx, err := parser.Parse(args)
-		require.NoError(t, err)
-		ctx.BindTo(io.Discard, (*io.Writer)(nil))
-		assert.ErrorContains(t, ctx.Run(&c), ": from ")
+func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
+	for args, why := range map[string]string{
+		"--size=0": "from 1 to", "--size=-1": "from 1 to", "--depth=-1": "from 1 to", "--depth=100000": "from 1 to",
+		"scale --conns=0": "from 1 to", "connect --depth=0": "from 1 to",
+		"--mode=telepathy": "no mode", "--rate=fast": "no rate", "--format=xml": "format", "--provider=nothing": "nothing",
+	} {
+		assert.ErrorContains(t, run(strings.Fields(args), io.Discard), why, args)
 	}
 }
 
-func TestAnUnknownModeOrRateIsRefused(t *testing.T) {
-	for _, args := range [][]string{{"--mode=telepathy"}, {"--rate=fast"}, {"--format=xml"}} {
-		parser, err := kong.New(&command{})
-		require.NoError(t, err)
-		_, err = parser.Parse(args)
-		assert.Error(t, err, args)
+func TestThePageOfResultsHasEveryPart(t *testing.T) {
+	var page bytes.Buffer
+	c := command{Repeats: 1, Duration: time.Millisecond}
+	markdown, tables := []string{"connect", "latency"}, []string{"targets"}
+	require.NoError(t, c.results(io.Discard, &page, markdown, tables), "a target that was missed is no failure of the page")
+	for _, want := range append(markdown, tables...) {
+		assert.Contains(t, page.String(), want)
 	}
+	assert.NotContains(t, page.String(), "NaN")
+	assert.ErrorContains(t, c.results(io.Discard, &page, []string{"telepathy"}, nil), "telepathy")
+	assert.Contains(t, page.String(), "`go run ./bench telepathy` failed")
+}
+
+func TestThePageOfResultsIsMadeOfCommandsThatThereAre(t *testing.T) {
+	parser, err := kong.New(&command{}, options...)
+	require.NoError(t, err)
+	for _, line := range append(slices.Clone(inMarkdown), asTables...) {
+		_, err := parser.Parse(strings.Fields(line))
+		assert.NoError(t, err, line)
+	}
+}
+
+func TestAMissedTargetIsAnError(t *testing.T) {
+	var c command
+	missed := func(io.Writer, contest) int { return 1 }
+	assert.ErrorIs(t, c.contests(io.Discard, missed), errMissed)
+	assert.NoError(t, run([]string{"--repeats=1", "--slice=1ms", "ratios"}, io.Discard))
 }
 
 func TestIdleConnectionsAreCounted(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -60,15 +59,15 @@ func (f *loadFlags) run(c *command, out io.Writer, s study) error {
 	if err := f.check(s.sizes); err != nil {
 		return err
 	}
-	plan := trial.Plan{Repeats: or(c.Repeats, 7), Duration: or(c.Duration, 180*time.Millisecond)}
+	var entries []trial.Entry
 	for _, size := range s.sizes {
 		for _, rate := range s.rates {
 			for _, conns := range s.conns {
-				plan.Entries = append(plan.Entries, f.entries(s, lane.Config{Provider: f.Provider, Size: size, Depth: outstanding(f.Depth, rate), Conns: conns}, rate)...)
+				entries = append(entries, f.entries(s, lane.Config{Provider: f.Provider, Size: size, Depth: outstanding(f.Depth, rate), Conns: conns}, rate)...)
 			}
 		}
 	}
-	return f.measure(out, s.kind, plan)
+	return f.measure(c, out, s.kind, entries)
 }
 
 func (f *loadFlags) check(sizes []int) error {
@@ -112,8 +111,9 @@ func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []tr
 	return list
 }
 
-// measure runs a plan and writes its report.
-func (o *output) measure(out io.Writer, kind report.Kind, plan trial.Plan) error {
+// measure makes entries take turns, and writes their report.
+func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []trial.Entry) error {
+	plan := trial.Plan{Entries: entries, Repeats: or(c.Repeats, 7), Duration: or(c.Duration, 180*time.Millisecond)}
 	bar := newBar(len(plan.Entries) * (plan.Repeats + 1))
 	plan.Step = func() { _ = bar.Add(1) }
 	rows, err := plan.Run()
@@ -122,7 +122,7 @@ func (o *output) measure(out io.Writer, kind report.Kind, plan trial.Plan) error
 		return err
 	}
 	return o.write(out, &report.Report{
-		Kind: kind, Host: host.Describe(), Command: commandLine(), Date: time.Now(),
+		Kind: kind, Host: host.Describe(), Command: c.line, Date: time.Now(),
 		Repeats: plan.Repeats, Duration: plan.Duration, Own: load.OwnCost(), Rows: rows,
 	})
 }
@@ -163,11 +163,6 @@ func (s *showCommand) Run(out io.Writer) error {
 		return fmt.Errorf("%s: %w", s.File, err)
 	}
 	return s.write(out, &r)
-}
-
-// commandLine is what repeats the run.
-func commandLine() string {
-	return strings.TrimSpace("go run ./bench " + strings.Join(os.Args[1:], " "))
 }
 
 // newBar shows progress to a person at a terminal.

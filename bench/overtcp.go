@@ -8,14 +8,14 @@ import (
 	dat "godat/runtime"
 )
 
-// overTCP measures iWARP beside a plain connection, both over loopback TCP, and prints
-// the targets.
-func overTCP(w io.Writer, c contest) {
+// overTCP measures iWARP beside a plain connection, both over loopback TCP, prints
+// the targets, and returns how many were missed.
+func overTCP(w io.Writer, c contest) (missed int) {
 	var list []target
 	list = append(list, bulkOverTCP(c)...)
 	list = append(list, messagesOverTCP(c)...)
 	list = append(list, tripsOverTCP(c)...)
-	printTargets(w, c, list)
+	return printTargets(w, c, list)
 }
 
 // iwarpRig is a rig over TCP.

@@ -36,9 +36,9 @@ func (r *streamRig) close() {
 	check(r.ia.Close())
 }
 
-// streams measures byte streams beside what a program would use in their place, and prints
-// the targets.
-func streams(w io.Writer, c contest) {
+// streams measures byte streams beside what a program would use in their place, prints
+// the targets, and returns how many were missed.
+func streams(w io.Writer, c contest) (missed int) {
 	const size = 1 << 20
 	conn, peer := tcpPair()
 	defer closeAll(conn, peer)
@@ -79,5 +79,5 @@ func streams(w io.Writer, c contest) {
 			)
 		}
 	}
-	printTargets(w, c, list)
+	return printTargets(w, c, list)
 }

@@ -14,6 +14,7 @@ import (
 	"godat/bench/lane"
 	"godat/bench/load"
 	"godat/bench/report"
+	"godat/bench/trial"
 	dat "godat/runtime"
 )
 
@@ -42,6 +43,11 @@ type (
 	scaleCommand struct {
 		loadFlags
 		Conns []int `help:"Connections that the messages go over in turns." default:"1,10,100,1000"`
+	}
+	connectCommand struct {
+		Provider string `help:"The interface adapter." default:"loop"`
+		Depth    int    `help:"Connections being made at a time." default:"1"`
+		output
 	}
 	serveCommand struct {
 		Provider string `help:"The interface adapter, such as iwarp:0.0.0.0 or ibv:rxe0." default:"iwarp"`
@@ -88,6 +94,19 @@ func (s *scaleCommand) Run(c *command, out io.Writer) error {
 	}
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEndpoints(cfg) }
 	return s.run(c, out, study{report.Scale, open, nil, s.Conns, small, closed})
+}
+
+// Run measures how fast connections are made.
+func (d *connectCommand) Run(c *command, out io.Writer) error {
+	if d.Depth < 1 || d.Depth > 64 {
+		return fmt.Errorf("%d connections being made at a time: from 1 to 64", d.Depth)
+	}
+	row := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Provider: d.Provider, Name: d.Provider, Writes: "e.Connect(…)"}
+	anchor := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Name: "net.Conn", Writes: "net.Dial(…)", Anchor: true}
+	return d.measure(c, out, report.Connect, []trial.Entry{
+		{Row: row, Key: row.Name, Open: func() (lane.Lane, error) { return lane.NewSetups(d.Provider, d.Depth) }},
+		{Row: anchor, Key: anchor.Name, Open: func() (lane.Lane, error) { return lane.NewDials(d.Depth) }},
+	})
 }
 
 // Run measures round trips to another process.

@@ -17,38 +17,42 @@ type target struct {
 	bound    float64
 }
 
-func (t target) met() string {
-	if t.atLeast && t.got >= t.bound || !t.atLeast && t.got <= t.bound {
-		return "met"
-	}
-	return "MISSED"
+func (t target) met() bool {
+	return t.atLeast && t.got >= t.bound || !t.atLeast && t.got <= t.bound
 }
 
-// targets measures the ratios that have an aim, and prints them.
-func targets(w io.Writer, c contest) {
+// targets measures the ratios that have an aim, prints them, and returns how many were
+// missed.
+func targets(w io.Writer, c contest) (missed int) {
 	f := newField()
 	defer f.close()
 	list := pairTargets(c.run(f.pairs()...))
 	list = append(list, tripTargets(c.run(f.trips()...), c.procs)...)
 	list = append(list, f.bulkTargets(c)...)
-	printTargets(w, c, list)
+	return printTargets(w, c, list)
 }
 
-// printTargets prints the targets as a table.
-func printTargets(w io.Writer, c contest, list []target) {
+// printTargets prints the targets as a table, and returns how many were missed.
+func printTargets(w io.Writer, c contest, list []target) (missed int) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetTitle(fmt.Sprintf("GOMAXPROCS=%d", c.procs))
 	t.AppendHeader(table.Row{"", "ratio", "measured", "target", ""})
 	for _, x := range list {
+		verdict := "met"
+		if !x.met() {
+			verdict = "MISSED"
+			missed++
+		}
 		sign := "≤"
 		if x.atLeast {
 			sign = "≥"
 		}
-		t.AppendRow(table.Row{x.id, x.what, fmt.Sprintf("%.2f", x.got), fmt.Sprintf("%s %.2f", sign, x.bound), x.met()})
+		t.AppendRow(table.Row{x.id, x.what, fmt.Sprintf("%.2f", x.got), fmt.Sprintf("%s %.2f", sign, x.bound), verdict})
 	}
 	t.Render()
 	fmt.Fprintln(w)
+	return missed
 }
 
 func pairTargets(r result) []target {

@@ -82,6 +82,21 @@ func TestEveryModeTakesTheCompletionsOfWrites(t *testing.T) {
 	}
 }
 
+func TestEachSetupIsTakenOnce(t *testing.T) {
+	lanes := map[string]func() (Lane, error){"net.Conn": func() (Lane, error) { return NewDials(4) }}
+	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
+		lanes[provider] = func() (Lane, error) { return NewSetups(provider, 4) }
+	}
+	for name, open := range lanes {
+		t.Run(name, func(t *testing.T) {
+			l, err := open()
+			require.NoError(t, err)
+			carry(t, l, 2*l.Slots(), 1)
+			require.NoError(t, l.Close())
+		})
+	}
+}
+
 func TestAnotherAdapterDialsAServer(t *testing.T) {
 	ia, err := dat.Open(t.Context(), "iwarp:127.0.0.1")
 	require.NoError(t, err)

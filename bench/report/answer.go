@@ -31,6 +31,10 @@ func (r *Report) Answer() string {
 		return r.list("Over the most connections a message takes", func(row *Row) (string, bool) {
 			return duration(row.Processor.Median), row.Conns == r.most()
 		})
+	case Connect:
+		return r.list("In a second are made", func(row *Row) (string, bool) {
+			return perSecond(row.PerSecond.Median), true
+		})
 	default:
 		return r.price()
 	}

@@ -47,7 +47,7 @@ type section struct {
 // and it fetches nothing.
 func (r *Report) WriteHTML(w io.Writer) error {
 	p := page{Report: r, Names: r.names(), Method: r.method()}
-	for _, draw := range []func([]string) ([]figure, error){r.percentileCharts, r.loadCharts, r.sizeCharts} {
+	for _, draw := range []func([]string) ([]figure, error){r.percentileCharts, r.loadCharts, r.sweepCharts} {
 		figures, err := draw(p.Names)
 		if err != nil {
 			return err
@@ -100,6 +100,8 @@ var (
 	rateAxis    = axis{label: "messages a second offered", log: true, ticks: decades{func(v float64) string { return load.Rate(v).String() }}}
 	coresAxis   = axis{label: "cores", zero: true, ticks: plot.DefaultTicks{}}
 	sizeAxis    = axis{label: "bytes of a message", log: true, ticks: decades{func(v float64) string { return fmt.Sprintf("%.0f", v) }}}
+	bytesAxis   = axis{label: "bytes a second", log: true, ticks: decades{func(v float64) string { return perSecond(v) + "B" }}}
+	connsAxis   = axis{label: "connections", log: true, ticks: decades{func(v float64) string { return fmt.Sprintf("%.0f", v) }}}
 	costAxis    = axis{label: "processor time of a message", log: true, ticks: decades{duration}}
 )
 
@@ -176,16 +178,38 @@ func (r *Report) open(name string) (list []*Row) {
 	return list
 }
 
-// sizeCharts has a chart of the medians by size in closed loop, if there were several.
-func (r *Report) sizeCharts(names []string) (list []figure, err error) {
+// sweepCharts has a chart by size, or by number of connections, if there were several.
+func (r *Report) sweepCharts(names []string) ([]figure, error) {
+	switch r.Kind {
+	case Bandwidth:
+		return r.sweep(figure{Title: "Bytes in a second by size", Says: "What is carried, by size of a message."}, sizeAxis, bytesAxis, names,
+			func(row *Row) (x, y float64, ok bool) {
+				return float64(row.Size), row.PerSecond.Median * float64(row.Size), row.Rate == r.Rows[0].Rate
+			})
+	case Scale:
+		return r.sweep(figure{Title: "Processor time of a message by connections", Says: "Connections that messages go over in turns leave the caches."}, connsAxis, costAxis, names,
+			func(row *Row) (x, y float64, ok bool) {
+				return float64(row.Conns), max(1, row.Processor.Median), row.Rate == r.Rows[0].Rate
+			})
+	default:
+		return r.sweep(figure{Title: "Median by size, closed loop", Says: "Where the lines meet, the copy costs more than the delivery."}, sizeAxis, latencyAxis, names,
+			func(row *Row) (x, y float64, ok bool) {
+				e, ok := row.At(50)
+				return float64(row.Size), e.Median, ok && row.Rate == load.Closed
+			})
+	}
+}
+
+// sweep draws what of says about each row that it wants, if a line has several places.
+func (r *Report) sweep(f figure, x, y axis, names []string, of func(*Row) (x, y float64, ok bool)) ([]figure, error) {
 	var lines []line
 	several := false
 	for _, name := range names {
 		l := line{name: name}
 		for i := range r.Rows {
 			row := &r.Rows[i]
-			if e, ok := row.At(50); ok && row.Name == name && row.Rate == load.Closed && row.Refused == "" {
-				l.points = append(l.points, plotter.XY{X: float64(row.Size), Y: e.Median})
+			if x, y, ok := of(row); ok && row.Name == name && row.Refused == "" {
+				l.points = append(l.points, plotter.XY{X: x, Y: y})
 			}
 		}
 		slices.SortFunc(l.points, func(a, b plotter.XY) int { return int(a.X - b.X) })
@@ -195,7 +219,7 @@ func (r *Report) sizeCharts(names []string) (list []figure, err error) {
 	if !several {
 		return nil, nil
 	}
-	return add(nil, figure{Title: "Median by size, closed loop", Says: "Where the lines meet, the copy costs more than the delivery."}, sizeAxis, latencyAxis, lines, names)
+	return add(nil, f, x, y, lines, names)
 }
 
 // add appends the figure, with its chart, unless it would be empty.

@@ -30,6 +30,7 @@ const (
 	Latency   Kind = "latency"
 	Bandwidth Kind = "bandwidth"
 	Scale     Kind = "scale"
+	Connect   Kind = "connect"
 )
 
 // Title is the question that the report answers.
@@ -41,6 +42,8 @@ func (r *Report) Title() string {
 		return "How many bytes can RDMA writes carry?"
 	case Scale:
 		return "What do many connections cost?"
+	case Connect:
+		return "How fast are connections made?"
 	default:
 		return "What does a channel cost?"
 	}

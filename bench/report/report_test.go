@@ -124,6 +124,19 @@ func TestThePageIsSelfContained(t *testing.T) {
 	}
 }
 
+func TestASweepHasAChart(t *testing.T) {
+	more := measured(channel, load.Closed, 900, 1)
+	more.Size, more.Conns = 4096, 100
+	for kind, title := range map[Kind]string{Bandwidth: "Bytes in a second by size", Scale: "by connections", Latency: "Median by size"} {
+		r := reportOf(measured(channel, load.Closed, 300, 1), more)
+		r.Kind = kind
+		var out bytes.Buffer
+		require.NoError(t, r.WriteHTML(&out))
+		assert.Contains(t, out.String(), title)
+		assert.NotContains(t, r.Answer(), "Nothing")
+	}
+}
+
 func TestAPageOfNothingMeasuredHasNoCharts(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, reportOf(Row{Name: channel, Rate: load.Closed, Refused: "no"}).WriteHTML(&out))

@@ -91,6 +91,9 @@ func (r *Report) groups() (list []group) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		title := fmt.Sprintf("%s, %d bytes, %d outstanding", offered(row.Rate), row.Size, row.Depth)
+		if r.Kind == Connect {
+			title = fmt.Sprintf("%s, %d at a time", offered(row.Rate), row.Depth)
+		}
 		if r.Kind == Scale {
 			title += fmt.Sprintf(", %d connections", row.Conns)
 		}
