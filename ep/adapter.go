@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"weak"
 
 	"godat/evd"
 	"godat/hw"
@@ -37,7 +38,8 @@ type Adapter struct {
 	qps    map[hw.QP]*Endpoint
 	points map[*point]struct{}
 	srqs   map[hw.SRQ]*SRQ
-	crs    map[*CR]struct{} // not answered yet
+	crs    map[*CR]struct{}              // not answered yet
+	rules  map[hw.Op]weak.Pointer[rules] // the last made, by queue.plain; see sharedRules
 }
 
 // cqPool lends completion queues on a polled device. For each queue that was
@@ -86,6 +88,7 @@ func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 		points:    make(map[*point]struct{}),
 		srqs:      make(map[hw.SRQ]*SRQ),
 		crs:       make(map[*CR]struct{}),
+		rules:     make(map[hw.Op]weak.Pointer[rules]),
 	}
 	a.workers.start()
 	return a

@@ -20,61 +20,60 @@ import (
 // Posters move tail (in the endpoint's word), the token's holder moves next, and
 // the completer moves retired. The completer is the goroutine that the provider
 // completes from; after the queue's end it is the token's holder.
+//
+// Its first three cache lines are what posts and completions touch, by writer.
 type queue struct {
-	// Immutable.
-	e         *Endpoint
-	plain     hw.Op  // OpSend or OpRecv
-	tailShift uint   // where tail is in the endpoint's word
-	id        uint64 // of slot 0
-	endID     uint64
-	endInput  uint32
-	prompt    bool // a post returns only when the provider has it; see awaitHanded
-	srq       *SRQ // the shared queue that receives come from, in place of the slots; or nil
-
-	// Changed by Modify, while posters read it.
-	rules atomic.Pointer[rules]
-	depth atomic.Uint32 // the most tickets outstanding; 0 while Modify replaces the slots
-
-	// Changed by Modify, while no poster has an unpublished ticket and none gets a
-	// ticket.
-	iov   int    // segments per slot
-	mask  uint32 // of slots
-	slots []slot
-	feed  *feed // the feed of srq for the rules' evd
-
-	// What few posts have beyond their slot.
-	sges     annex[hw.SGE] // iov of them for each slot
-	operands annex[operands]
-	binds    annex[pendingBind]
+	// Read by posters and completers. Modify changes rules and depth while posters read
+	// them, and slots and mask while no poster has an unpublished ticket and none gets a
+	// ticket. The rest is immutable but for detour.
+	rules  atomic.Pointer[rules]
+	slots  []slot
+	e      *Endpoint
+	id     uint64        // of slot 0
+	depth  atomic.Uint32 // the most tickets outstanding; 0 while Modify replaces the slots
+	mask   uint32        // of slots
+	detour atomic.Bool   // completions wait until ESTABLISHED is announced
+	plain  hw.Op         // OpSend or OpRecv
+	prompt bool          // a post returns only when the provider has it; see awaitHanded
 
 	// Owned by the token's holder.
 	next   uint32 // first ticket that the provider does not have yet
 	ready  uint32 // tickets before it are known to be published
-	ended  bool   // the provider has nothing of this queue any more
 	last   uint32 // tail when the queue pair was broken
 	before uint32 // tail when a control call was made
-
 	// Written by the token's holder: the provider has all tickets before it, or
 	// they were flushed. It is kept for a prompt queue only. Posts that go the short
 	// way move it rarely, but before it is 2^29 tickets behind, which would look like
 	// 2^29 tickets ahead.
 	handed atomic.Uint32
+	ended  bool // the provider has nothing of this queue any more
 
 	// Guarded by the endpoint's counted.mu, which a poster also holds while its
 	// ticket wraps tail.
 	rounds  uint64 // how often tail has wrapped
 	skipped uint64 // tickets that are not counted as posts
 
+	// Immutable.
+	tailShift uint // where tail is in the endpoint's word
+	endID     uint64
+	endInput  uint32
+	_         [4]byte
+
 	// Owned by the completer; posters read retired.
-	_         [64]byte
 	completer owner.Tag
 	retired   atomic.Uint32
-	_         [60]byte
 
-	// The detour of completions that come before ESTABLISHED was announced.
-	detour  atomic.Bool
+	// What few posts have beyond their slot. Modify changes it as the slots.
+	sges     annex[hw.SGE] // iov of them for each slot
+	operands annex[operands]
+	binds    annex[pendingBind]
+	iov      int   // segments per slot
+	srq      *SRQ  // the shared queue that receives come from, in place of the slots; or nil; immutable
+	feed     *feed // the feed of srq for the rules' evd
+
 	mu      sync.Mutex
-	waiting []hw.WC // under mu
+	waiting []hw.WC // under mu: what has taken the detour
+	_       [40]byte
 }
 
 const ticketMask = 1<<30 - 1

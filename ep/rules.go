@@ -2,6 +2,7 @@ package ep
 
 import (
 	"math"
+	"weak"
 
 	"godat/evd"
 	"godat/hw"
@@ -157,5 +158,19 @@ func (q *queue) setRules(r rules, states uint32, d *evd.Dispatcher, iov int, lon
 			r.longestRDMA = r.maxRDMA
 		}
 	}
-	q.rules.Store(&r)
+	q.rules.Store(q.e.adapter.sharedRules(q.plain, &r))
+}
+
+// sharedRules returns the rules of the last endpoint that had the same ones, or a copy
+// of r: the posts of many endpoints that are alike then read the same cache lines.
+func (a *Adapter) sharedRules(plain hw.Op, r *rules) *rules {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last := a.rules[plain].Value()
+	if last == nil || *last != *r {
+		last = new(rules)
+		*last = *r
+		a.rules[plain] = weak.Make(last)
+	}
+	return last
 }
