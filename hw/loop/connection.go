@@ -127,8 +127,8 @@ func (c *connection) finish() {
 	cfg := &c.qp.cfg
 	var wcs []hw.WC
 	for head, tail := uint64(0), c.rq.tail.Load(); head != tail; head++ {
-		wr := &c.rq.slots[head&c.rq.mask]
-		wcs = append(wcs, hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: hw.OpRecv})
+		rr := &c.rq.slots[head&c.rq.mask]
+		wcs = append(wcs, hw.WC{ID: rr.id, Status: hw.StatusFlushed, Op: hw.OpRecv})
 		if len(wcs) == maxScratch || head+1 == tail {
 			cfg.RecvSink.Complete(wcs)
 			wcs = wcs[:0]

@@ -45,7 +45,7 @@ func (q *queuePair) RecvOne(id uint64, sge *hw.SGE) bool {
 		return false
 	}
 	slot := &rq.slots[tail&rq.mask]
-	slot.ID, slot.SGL = id, unsafe.Slice(sge, 1)
+	slot.id, slot.sgl, slot.n = id, sge, 1
 	release.Uint64(&rq.tail, tail+1)
 	yield.Point()
 	return true
@@ -102,10 +102,10 @@ func (x *executor) sendOne(sge *hw.SGE, flags hw.WRFlags) bool {
 		return false
 	}
 	rr := x.dst.next()
-	if len(rr.SGL) != 1 {
+	if rr.n != 1 {
 		return false
 	}
-	d, n := &rr.SGL[0], sge.Len
+	d, n := rr.sgl, sge.Len
 	if n > d.Len {
 		return false
 	}
@@ -115,7 +115,7 @@ func (x *executor) sendOne(sge *hw.SGE, flags hw.WRFlags) bool {
 		return false
 	}
 	copyBytes(to, from, n)
-	id := rr.ID
+	id := rr.id
 	x.dst.head++
 	if x.dst.head >= x.dst.freeAt {
 		x.giveBack()

@@ -99,38 +99,36 @@ func (t *target) available() bool {
 func (t *target) ready() bool { return t.available() || t.srq != nil && t.fetch() }
 
 // next is the first receive of the queue pair's own queue, which is not empty.
-func (t *target) next() *hw.RecvWR { return &t.queue.slots[t.head&t.queue.mask] }
+func (t *target) next() *receive { return &t.queue.slots[t.head&t.queue.mask] }
 
-// first is the first receive. The target is ready.
-func (t *target) first() *hw.RecvWR {
+// first is the memory of the first receive. The target is ready.
+func (t *target) first() []hw.SGE {
 	if t.hasDrawn {
-		return &t.drawn
+		return t.drawn.SGL
 	}
-	return t.next()
+	return t.next().list()
 }
 
-// take takes the first receive. The result is valid until emit hands out completions.
-func (t *target) take() *hw.RecvWR {
+// take takes the first receive, and returns its id.
+func (t *target) take() (id uint64) {
 	if t.hasDrawn {
 		t.hasDrawn = false
-		return &t.drawn
+		return t.drawn.ID
 	}
-	rr := t.next()
+	id = t.next().id
 	t.head++
-	return rr
+	return id
 }
 
 // received completes the first receive with n bytes.
 func (t *target) received(n uint32, op hw.Op, flags hw.WCFlags, imm uint32) {
-	rr := t.take()
-	t.wcs[t.n] = hw.WC{ID: rr.ID, Len: n, Imm: imm, QP: t.number, Op: op, Flags: flags}
+	t.wcs[t.n] = hw.WC{ID: t.take(), Len: n, Imm: imm, QP: t.number, Op: op, Flags: flags}
 	t.n++
 }
 
 // fail completes the first receive with an error.
 func (t *target) fail(status hw.Status) {
-	rr := t.take()
-	t.wcs[t.n] = hw.WC{ID: rr.ID, QP: t.number, Status: status, Op: hw.OpRecv}
+	t.wcs[t.n] = hw.WC{ID: t.take(), QP: t.number, Status: status, Op: hw.OpRecv}
 	t.n++
 }
 

@@ -37,10 +37,10 @@ func (x *executor) fastSend(wr *hw.SendWR) bool {
 		return false
 	}
 	rr := x.dst.next()
-	if len(rr.SGL) != 1 {
+	if rr.n != 1 {
 		return false
 	}
-	s, d := &wr.SGL[0], &rr.SGL[0]
+	s, d := &wr.SGL[0], rr.sgl
 	n := s.Len
 	if n > d.Len || !x.fastAffords(n) {
 		return false
@@ -51,7 +51,7 @@ func (x *executor) fastSend(wr *hw.SendWR) bool {
 		return false
 	}
 	x.move(wr, to, from, n)
-	x.dst.wcs[i] = hw.WC{ID: rr.ID, Len: n, Op: hw.OpRecv, Flags: solicited(wr)}
+	x.dst.wcs[i] = hw.WC{ID: rr.id, Len: n, Op: hw.OpRecv, Flags: solicited(wr)}
 	x.dst.n = i + 1
 	x.dst.head++
 	return true
@@ -116,8 +116,8 @@ func (x *executor) send(wr *hw.SendWR) verdict {
 	case !x.dst.ready():
 		return noReceive
 	}
-	rr := x.dst.first()
-	if n > total(rr.SGL) {
+	sink := x.dst.first()
+	if n > total(sink) {
 		return x.failBoth(wr, hw.StatusRemoteResponder, hw.StatusLocalLength)
 	}
 	if !x.affords(n) {
@@ -128,7 +128,7 @@ func (x *executor) send(wr *hw.SendWR) verdict {
 			return v
 		}
 	}
-	switch x.transfer(&x.src.end, wr.SGL, hw.LocalRead, &x.dst.end, rr.SGL, hw.LocalWrite, n) {
+	switch x.transfer(&x.src.end, wr.SGL, hw.LocalRead, &x.dst.end, sink, hw.LocalWrite, n) {
 	case moved:
 		if wr.Op == hw.OpSendInvalidate {
 			return x.sentInvalidate(wr, uint32(n))

@@ -170,8 +170,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	}
 	n, tail, limit := 0, rq.tail.Load(), rq.limit.Load()
 	for n < len(wrs) && tail != limit && len(wrs[n].SGL) <= q.segments {
-		slot := &rq.slots[tail&rq.mask]
-		slot.ID, slot.SGL = wrs[n].ID, wrs[n].SGL
+		rq.slots[tail&rq.mask].set(wrs[n].ID, wrs[n].SGL)
 		tail++
 		n++
 	}

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
@@ -15,7 +16,7 @@ import (
 // has lag slots on top of the depth, so an owner that keeps to the depth finds room.
 type recvQueue struct {
 	// The consumer writes limit, once for lag receives; the rest of the line is immutable.
-	slots []hw.RecvWR
+	slots []receive
 	mask  uint64
 	depth uint64
 	lag   uint64
@@ -26,9 +27,22 @@ type recvQueue struct {
 	_    [soft.CacheLine - 8]byte
 }
 
+// receive is a [hw.RecvWR] in less room.
+type receive struct {
+	id  uint64
+	sgl *hw.SGE
+	n   int // segments
+}
+
+func (r *receive) set(id uint64, sgl []hw.SGE) {
+	r.id, r.sgl, r.n = id, unsafe.SliceData(sgl), len(sgl)
+}
+
+func (r *receive) list() []hw.SGE { return unsafe.Slice(r.sgl, r.n) }
+
 func newRecvQueue(depth int) *recvQueue {
 	n := soft.RingLen(depth + min(depth, 16))
-	q := &recvQueue{slots: make([]hw.RecvWR, n), mask: uint64(n - 1), depth: uint64(depth), lag: uint64(n - depth)}
+	q := &recvQueue{slots: make([]receive, n), mask: uint64(n - 1), depth: uint64(depth), lag: uint64(n - depth)}
 	q.limit.Store(q.depth)
 	return q
 }
