@@ -116,7 +116,7 @@ func (m *machine) forget() {
 	m.box.own.Check()
 	m.box.requests.ended, m.box.recvs.ended = false, false
 	m.broke, m.box.unsignaled = false, 0
-	m.e.facts.info, m.e.facts.refusal, m.private = hw.ConnInfo{}, refusal{}, nil
+	m.e.facts.info, m.e.facts.refusal, m.private = nil, nil, nil
 	m.e.facts.why = hw.ReasonNone
 	m.e.cause.Store(nil)
 	m.e.profile.setTarget("", 0)

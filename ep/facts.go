@@ -23,8 +23,8 @@ const (
 // reads the field after it has read the input.
 type facts struct {
 	e               *Endpoint // immutable
-	info            hw.ConnInfo
-	refusal         refusal
+	info            *hw.ConnInfo
+	refusal         *refusal
 	why             hw.Reason
 	reservedRequest *CR // the request that came for a reserved endpoint
 }
@@ -37,13 +37,13 @@ type refusal struct {
 
 // Established implements [hw.Facts].
 func (f *facts) Established(info hw.ConnInfo) {
-	f.info = info
+	f.info = &info
 	f.e.box.tell(tellEstablished)
 }
 
 // Refused implements [hw.Facts].
 func (f *facts) Refused(why hw.Reason, private []byte, cause *hw.Cause) {
-	f.refusal = refusal{why, private}
+	f.refusal = &refusal{why, private}
 	f.e.cause.blame(cause)
 	f.e.box.tell(tellRefused)
 }

@@ -35,5 +35,5 @@ func TestThePartsOfAnEndpointThatPostsTouchBeginCacheLines(t *testing.T) {
 	var s slot
 	assert.EqualValues(t, line, unsafe.Sizeof(s))
 	assert.LessOrEqual(t, unsafe.Offsetof(s.imm)+unsafe.Sizeof(s.imm)+header, uintptr(line))
-	assert.LessOrEqual(t, unsafe.Sizeof(e)+header, uintptr(1408), "the next size that the allocator has is 1536")
+	assert.LessOrEqual(t, unsafe.Sizeof(e)+header, uintptr(1280), "the next size that the allocator has is 1408")
 }

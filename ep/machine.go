@@ -70,18 +70,20 @@ func (m *machine) established(byFact bool) {
 	if !byFact && !passive {
 		return
 	}
+	var private []byte
 	if byFact {
-		m.e.profile.setAddresses(m.e.facts.info.Local, m.e.facts.info.Remote)
-		m.e.profile.agree(m.e.facts.info.ReadsIn, m.e.facts.info.ReadsOut)
+		info := m.e.facts.info
+		m.e.facts.info = nil // an idle endpoint keeps what the profile has of it
+		m.e.profile.setAddresses(info.Local, info.Remote)
+		m.e.profile.agree(info.ReadsIn, info.ReadsOut)
+		if !passive {
+			private = info.Private
+		}
 	}
 	if m.become(inEstablished) < firstEdge {
 		return
 	}
 	m.setAlarm(0)
-	var private []byte
-	if !passive {
-		private = m.e.facts.info.Private
-	}
 	m.e.adapter.counters.of(event.Established, passive).Add(1)
 	m.e.counted.connects.Add(1)
 	ev := event.Event{Number: event.Established, Source: m.e}

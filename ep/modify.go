@@ -212,7 +212,7 @@ func (m *machine) modify(c *control) error {
 	}
 	m.box.refit(&mod.old, &mod.now)
 	if mod.mask&FieldSoftHighWater != 0 {
-		m.e.marks.soft.Store(int64(mod.now.attr.SoftHighWatermark))
+		m.e.marks.setSoft(m.e, mod.now.attr.SoftHighWatermark)
 	}
 	mod.made = true
 	return nil

@@ -12,14 +12,21 @@ import (
 // watermarks bound the receives that an endpoint has taken from a shared queue and
 // not completed.
 type watermarks struct {
-	soft, hard atomic.Int64       // NoWatermark: none
-	full       delivery.AsyncNode // the event that soft was exceeded
+	soft, hard atomic.Int64        // NoWatermark: none
+	full       *delivery.AsyncNode // the event that soft was exceeded; made with the first soft
 }
 
 func (w *watermarks) init(e *Endpoint, soft int) {
-	w.full.Event = event.Event{Number: event.AsyncEPBroken, Source: e, Data: event.EPSoftHighWatermark}
-	w.soft.Store(int64(soft))
+	w.setSoft(e, soft)
 	w.hard.Store(NoWatermark)
+}
+
+// setSoft sets the soft watermark. The caller holds e.ctl, or is still making e.
+func (w *watermarks) setSoft(e *Endpoint, soft int) {
+	if w.full == nil && soft != NoWatermark {
+		w.full = &delivery.AsyncNode{Event: event.Event{Number: event.AsyncEPBroken, Source: e, Data: event.EPSoftHighWatermark}}
+	}
+	w.soft.Store(int64(soft))
 }
 
 // SetWatermark bounds the receives that the endpoint has taken from its shared
@@ -45,7 +52,7 @@ func (e *Endpoint) SetWatermark(soft, hard int) error {
 	e.profile.attr.SoftHighWatermark = soft
 	e.profile.mu.Unlock()
 	e.marks.hard.Store(int64(hard))
-	e.marks.soft.Store(int64(soft))
+	e.marks.setSoft(e, soft)
 	return nil
 }
 
@@ -53,7 +60,7 @@ func (e *Endpoint) SetWatermark(soft, hard int) error {
 // reports whether n exceeds the hard one.
 func (w *watermarks) taken(async *evd.Dispatcher, n int) (overrun bool) {
 	if soft := w.soft.Load(); soft != NoWatermark && int64(n) > soft && w.soft.CompareAndSwap(soft, NoWatermark) {
-		wiring(async).PutAsync(&w.full)
+		wiring(async).PutAsync(w.full)
 	}
 	hard := w.hard.Load()
 	return hard != NoWatermark && int64(n) > hard
