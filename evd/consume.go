@@ -25,14 +25,15 @@ var (
 // device once, delivers the completions that it finds there to their dispatchers,
 // and looks into the queue again.
 //
-// Over a provider whose connections are sockets (iwarp), on Linux, every 20th or so
-// Dequeue that finds no event makes Go's scheduler poll the network, which takes a
-// microsecond. Other goroutines may run meanwhile. Without that a loop of Dequeue
-// would starve all sockets of the program: the scheduler polls them when a processor
-// has nothing to run, and [runtime.Gosched] gives it no such moment. Only the
-// runtime's monitor would find what came, up to 10 ms late; on other systems it does.
-// A loop of Dequeue occupies a processor all the same. Wait, C and the iterators
-// sleep.
+// Over a provider whose connections are sockets (iwarp), on Linux, a Dequeue that
+// finds no event reads the adapter's sockets, processes what has come, and looks into
+// the queue again. From time to time it makes Go's scheduler poll the network, which
+// takes a microsecond; other goroutines may run meanwhile. Without that a loop of
+// Dequeue would starve the program's other sockets: the scheduler polls them when a
+// processor has nothing to run, and [runtime.Gosched] gives it no such moment. On
+// other systems only the runtime's monitor finds what comes, up to 10 ms late, if such
+// loops use all processors. A loop of Dequeue occupies a processor in any case. Wait,
+// C and the iterators sleep.
 //
 // It fails with EVD_WAITER while a goroutine is in Wait, and always in the other
 // modes, whose delivery is a permanent waiter.

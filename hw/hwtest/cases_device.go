@@ -151,6 +151,9 @@ func closeInUse(r *rig) {
 // leaveNothing uses two devices, breaks a connection and closes everything, and then
 // checks that no goroutine and no descriptor is left.
 func leaveNothing(r *rig) {
+	for _, h := range r.hosts { // their devices may open descriptors for consumers at any time
+		h.consumers.end()
+	}
 	old, files := goleak.IgnoreCurrent(), openFiles()
 	inner := &rig{tb: r.tb, must: r.must, also: r.also, cfg: r.cfg}
 	inner.a, inner.b = inner.open(0), inner.open(1)

@@ -47,6 +47,7 @@ func (r *rig) openUnpumped(i int) *host {
 	h := &host{rig: r, name: fmt.Sprintf("%c%d", 'a'+rune(i), len(r.hosts))}
 	dev, err := r.cfg.Provider.Open(hw.OpenConfig{Device: r.cfg.Devices[i], Params: r.cfg.Params, Async: h.onAsync})
 	r.must.NoError(err)
+	h.consumers = startConsumers(dev, r.cfg.Consumers)
 	h.dev, h.attr = dev, dev.Attr()
 	h.polled, _ = dev.(hw.Polled)
 	h.zone, err = dev.NewZone()
@@ -62,21 +63,23 @@ func (r *rig) close() {
 	}
 	for _, h := range r.hosts {
 		h.close()
+		h.consumers.end()
 	}
 }
 
 // host is one open device and what was made on it.
 type host struct {
-	rig    *rig
-	name   string
-	dev    hw.Device
-	attr   hw.Attr
-	polled hw.Polled // nil when completions go to sinks
-	pump   *pump
-	zone   hw.Zone
-	zones  []hw.Zone // further zones that the case made
-	cqs    []hw.CQ   // completion queues that several ends share
-	closed bool
+	rig       *rig
+	name      string
+	dev       hw.Device
+	attr      hw.Attr
+	polled    hw.Polled // nil when completions go to sinks
+	pump      *pump
+	consumers *consumers
+	zone      hw.Zone
+	zones     []hw.Zone // further zones that the case made
+	cqs       []hw.CQ   // completion queues that several ends share
+	closed    bool
 
 	solicitedOnly bool          // for completion queues made from now on
 	waiter        chan struct{} // closed when the case's own Wait has returned

@@ -28,6 +28,9 @@ type Config struct {
 	// Direct makes the suite post each plain request by [hw.Direct], which the queue pairs
 	// then implement, and its sinks take plain successes one at a time.
 	Direct bool
+	// Consumers is how many goroutines help each device again and again, if it is a
+	// [hw.Progresser].
+	Consumers int
 	// Groups are the names of the groups of cases to run, such as "send"; nil means
 	// all.
 	Groups []string

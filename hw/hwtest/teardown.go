@@ -68,6 +68,7 @@ func (h *host) close() {
 		h.pump.end()
 	}
 	r.also.NoError(h.dev.Close(), "%s: everything is closed", h.name)
+	h.consumers.end()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r.also.Empty(h.bad, "%s broke the contract", h.name)

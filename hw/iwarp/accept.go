@@ -184,7 +184,7 @@ func (c *connection) limitBoth(d time.Duration) {
 func (r *receiver) firstFPDU() {
 	r.own.Check()
 	r.heard = true
-	r.link.limitRead(r.pulseAfter)
+	r.limit(r.pulseAfter)
 	r.link.establish(hw.ConnInfo{
 		Local: r.link.conn.LocalAddr(), Remote: r.link.conn.RemoteAddr(),
 		ReadsIn: r.link.agreed.readsIn, ReadsOut: r.link.agreed.readsOut,

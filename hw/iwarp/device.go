@@ -54,6 +54,7 @@ func newDevice(p *Provider, host string, set settings) *device {
 		host = ""
 	}
 	d := &device{provider: p, set: set, host: host, conns: make(map[*connection]struct{})}
+	d.poller.dev = d
 	d.Init(soft.Config{
 		Provider: Name, Attr: d.attributes(), Split: true, Grace: func() { d.grace(nil) },
 	})
@@ -127,8 +128,8 @@ func (d *device) Close() error {
 	if err := d.End(); err != nil {
 		return err
 	}
-	d.poller.close()
 	d.running.Wait()
+	d.poller.close()
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -17,12 +18,13 @@ import (
 // eventfd that it has just written. It runs again as soon as the scheduler has polled the
 // network, about a microsecond later if nothing else can run.
 type netpoll struct {
-	mu    sync.Mutex // held while a goroutine parks; others wait, because they have to park too
-	file  *os.File   // an eventfd
-	raw   syscall.RawConn
-	parkF func(fd uintptr) bool
-	woken bool   // in parkF
-	one   uint64 // what is written; never changes
+	mu     sync.Mutex  // held while a goroutine parks
+	parked atomic.Bool // mu is held
+	file   *os.File    // an eventfd
+	raw    syscall.RawConn
+	parkF  func(fd uintptr) bool
+	woken  bool   // in parkF
+	one    uint64 // what is written; never changes
 }
 
 func (n *netpoll) open() error {
@@ -43,8 +45,19 @@ func (n *netpoll) open() error {
 func (n *netpoll) run() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.parked.Store(true)
 	n.woken = false
 	_ = n.raw.Read(n.parkF)
+	n.parked.Store(false)
+}
+
+// join waits if another goroutine is parked in run. All that poll have to park, or the
+// scheduler runs the others first.
+func (n *netpoll) join() {
+	if n.parked.Load() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+	}
 }
 
 // park writes the eventfd, and returns false once, upon which its caller parks. The

@@ -39,7 +39,7 @@ func (r *reader) nudgePeer() {
 		r.link.attention.Or(nudging)
 		r.link.kick(receiverBudget)
 	}
-	r.link.limitRead(r.patience())
+	r.limit(r.patience())
 }
 
 // sendNudge sends the nudge that the receiver asks for.

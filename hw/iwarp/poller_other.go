@@ -2,9 +2,13 @@
 
 package iwarp
 
-// poller is empty: on this system consumers do nothing for a device.
-type poller struct{}
+// poller does nothing: on this system only the receivers read.
+type poller struct{ dev *device }
 
 func (*poller) progress() {}
+
+func (*poller) add(*receiver) {}
+
+func (*poller) remove(*receiver) {}
 
 func (*poller) close() {}

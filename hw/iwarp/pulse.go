@@ -69,7 +69,7 @@ func (r *reader) checkPulse() error {
 			return errOver
 		}
 	}
-	r.link.limitRead(r.pulseAfter)
+	r.limit(r.pulseAfter)
 	return nil
 }
 

@@ -22,6 +22,8 @@ type reader struct {
 	need  int // size of the incomplete FPDU, as far as known
 	left  int // octets of a payload that are still to be read straight into memory
 
+	limits int // how often limit was called
+
 	heard      bool          // an FPDU has come, or none is awaited; until then the start-up's limits count
 	hurried    bool          // the rest of an FPDU may take only the time stall
 	nudgeAfter time.Duration // until the next nudge, 0 for none; see nudge.go
@@ -61,12 +63,19 @@ func (r *reader) fillStaged() error {
 	return err
 }
 
+// limit sets how long the receiver waits for the socket; 0 means without a limit.
+func (r *reader) limit(d time.Duration) {
+	r.own.Check()
+	r.limits++
+	r.link.limitRead(d)
+}
+
 // limitRest limits how long the rest of an FPDU may take, if a part of the FPDU has come.
 func (r *reader) limitRest() {
 	r.own.Check()
 	if r.heard && !r.hurried && (r.left > 0 || r.in.r != r.in.w) {
 		r.hurried = true
-		r.link.limitRead(r.link.dev.set.stall)
+		r.limit(r.link.dev.set.stall)
 	}
 }
 
@@ -74,7 +83,7 @@ func (r *reader) limitRest() {
 func (r *reader) unlimitRest() {
 	if r.hurried {
 		r.hurried = false
-		r.link.limitRead(r.patience())
+		r.limit(r.patience())
 	}
 }
 

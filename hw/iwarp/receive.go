@@ -13,8 +13,9 @@ import (
 )
 
 // receiver is the receiving half of a connection: it places what the peer sends, and
-// completes receives. The goroutine that runs receive owns it; before that the start-up
-// does, and once idleRecv is set the token's holder. The methods assert the owner, except
+// completes receives. Whoever has the right to read owns it: the goroutine that runs
+// receive, or a consumer; see readRight. Before that goroutine runs, the start-up owns it,
+// and once idleRecv is set the token's holder. The methods assert the owner, except
 // those that run for each FPDU, because an assertion may take a microsecond (see
 // owner.Goroutine).
 type receiver struct {
@@ -27,6 +28,7 @@ type receiver struct {
 
 	// Shared. touch is odd while the receiver touches memory.
 	touch atomic.Uint64
+	right readRight
 
 	// Owned by the receiver.
 	h        wire.Header
@@ -74,7 +76,8 @@ type receiver struct {
 
 func (r *receiver) init(l *link, mem access, depth int) {
 	r.link, r.mem, r.rq = l, mem, newRecvQueue(depth, l.qp.srq)
-	r.workFn = r.work
+	r.workFn, r.right.pollFn = r.work, r.pollOnce
+	r.right.mu.Lock()
 }
 
 // receive is the receiver's goroutine: it takes FPDUs until the connection is over,
@@ -83,12 +86,14 @@ func (r *receiver) receive() {
 	defer close(r.link.rxDone)
 	r.own.Acquire()
 	if r.heard && r.patience() > 0 {
-		r.link.limitRead(r.patience())
+		r.limit(r.patience())
 	}
+	r.link.dev.poller.add(r)
 	err := r.process()
 	for err == nil {
 		err = r.next()
 	}
+	r.link.dev.poller.remove(r)
 	var fault *wire.Error
 	if errors.As(err, &fault) {
 		r.discard()
@@ -107,7 +112,7 @@ func (r *receiver) receive() {
 // next waits until octets come, and processes them.
 func (r *receiver) next() error {
 	r.own.Check()
-	r.err, r.end = nil, nil
+	r.err, r.end, r.right.mark = nil, nil, r.limits
 	var err error
 	if r.staged() {
 		if err = r.fillStaged(); err == nil {
@@ -115,13 +120,14 @@ func (r *receiver) next() error {
 		}
 	} else {
 		err = r.raw.Read(r.workFn)
+		r.resume()
 	}
 	switch {
 	case r.end != nil:
 		return r.end
 	case r.err != nil:
 		return r.readEnded(r.err)
-	case err != nil:
+	case err != nil && !r.outdated(err):
 		return r.readEnded(err)
 	}
 	return nil
@@ -131,14 +137,14 @@ func (r *receiver) next() error {
 // if the receiver has to look at an error or a deadline. It runs inside the callback of
 // RawConn.Read, so that a message costs one call of that.
 func (r *receiver) work(fd uintptr) bool {
+	r.resume()
 	for r.err == nil && r.end == nil {
 		again := r.readMore(int(fd))
 		if again && r.link.dev.set.spin > 0 {
 			again = r.spin(int(fd))
 		}
 		if again {
-			r.limitRest()
-			r.in.release()
+			r.park()
 			return false
 		}
 		if r.err == nil {
@@ -252,7 +258,7 @@ func (r *receiver) fault(err error, ulpdu []byte, length int) error {
 func (r *receiver) discard() {
 	r.own.Check()
 	var b [512]byte
-	r.link.limitRead(0)
+	r.limit(0)
 	for r.link.attention.Load()&broken == 0 {
 		if _, err := r.link.conn.Read(b[:]); err != nil {
 			r.link.die(ending{why: hw.ReasonBroken, cause: r.readCause(err), verdict: r.verdict})

@@ -1,0 +1,249 @@
+package iwarp
+
+import (
+	"net"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+)
+
+// takeRight takes a connection's right to read, as a consumer does, as soon as the receiver
+// waits and until holds.
+func takeRight(t *testing.T, p *peer, until func(*receiver) bool) *receiver {
+	t.Helper()
+	r := &connections(p)[0].recv
+	for deadline := time.Now().Add(patience); ; runtime.Gosched() {
+		if r.right.mu.TryLock() {
+			r.own.Acquire()
+			if until(r) {
+				return r
+			}
+			giveUp(r)
+		}
+		require.Less(t, time.Now(), deadline)
+	}
+}
+
+func giveUp(r *receiver) {
+	r.own.Release()
+	r.right.mu.Unlock()
+}
+
+// started reports whether the start-up is over.
+func started(r *receiver) bool { return r.heard }
+
+// pollNow reads what has come, for a consumer that has the right.
+func pollNow(t *testing.T, r *receiver) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !unread(r.link.conn); { // does not yield
+		require.Less(t, time.Now(), deadline)
+	}
+	require.NoError(t, r.raw.Control(r.right.pollFn))
+}
+
+// sendFPDU is a message of so many octets.
+func sendFPDU(msn uint32, octets int) []byte {
+	return fpdu(false, wire.Header{Opcode: wire.OpSend, Last: true, MSN: msn}, make([]byte, octets))
+}
+
+// stalling are settings with a short time for the rest of an FPDU.
+func stalling(d time.Duration) map[string]string {
+	return map[string]string{"crc": "false", "grace": "1ms", "keepalive": "0", "stall": d.String()}
+}
+
+func (p *peer) completed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.recvs)
+}
+
+// On one processor the receiver does not run while the test does not yield.
+func TestAConsumerThatPollsReadsTheSocket(t *testing.T) {
+	a, b := pair(t, nil)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	dev := b.dev.(hw.Progresser)
+	for range netpollEvery {
+		dev.Progress()
+	}
+	const rounds = 100
+	atOnce := 0
+	for i := range rounds {
+		b.recv()
+		a.post(hw.SendWR{Op: hw.OpSend})
+		for range 3 {
+			dev.Progress()
+		}
+		if b.completed() == i+1 {
+			atOnce++
+		}
+		b.received(i)
+	}
+	assert.Greater(t, atOnce, rounds/2)
+}
+
+func TestAConsumerThatPollsAllocatesNothing(t *testing.T) {
+	a, _ := pair(t, nil)
+	dev := a.dev.(hw.Progresser)
+	for range netpollEvery {
+		dev.Progress()
+	}
+	assert.Zero(t, testing.AllocsPerRun(1000, dev.Progress))
+}
+
+// The consumer reads once, and then never again.
+func TestTheReceiverReadsWhatAConsumerLeaves(t *testing.T) {
+	n := newNode(t, New(Config{}), noCRC)
+	b, m := n.peer(), n.memory(1<<10, hw.LocalWrite)
+	for range 64 {
+		b.recv(m.sge(0, 1<<10))
+	}
+	s, _ := accepted(t, b, plain())
+	r := takeRight(t, b, started)
+	s.write(sendFPDU(1, 1<<10))
+	pollNow(t, r)
+	assert.Equal(t, 1, b.completed())
+	for i := range uint32(63) {
+		s.write(sendFPDU(i+2, 1<<10))
+	}
+	<-time.After(50 * tick) // the network poller reports them to the receiver
+	assert.Equal(t, 1, b.completed())
+	giveUp(r)
+	b.received(63)
+}
+
+// On one processor the consumer reads the error before the network poller reports it to
+// the receiver.
+func TestTheReceiverEndsAConnectionWithTheErrorThatAConsumerFinds(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for name, c := range map[string]struct {
+		say   func(t *testing.T, s *script)
+		check func(t *testing.T, s *script, b *peer)
+	}{
+		"an invalid FPDU": {
+			func(_ *testing.T, s *script) { s.write(sendFPDU(7, 0)) },
+			func(t *testing.T, s *script, b *peer) {
+				assert.Equal(t, wire.ErrMSN.Term, s.terminate().Code)
+				b.awaitDown()
+				assert.Equal(t, hw.ReasonBroken, b.down)
+			},
+		},
+		"a Terminate": {
+			func(_ *testing.T, s *script) {
+				s.write(wire.AppendFPDU(nil, false, terminate(wire.ErrMSN.Term, nil, 0)))
+			},
+			func(t *testing.T, _ *script, b *peer) {
+				b.awaitDown()
+				assert.Equal(t, hw.ReasonBroken, b.down)
+			},
+		},
+		"the end of the stream": {
+			func(t *testing.T, s *script) { require.NoError(t, s.conn.Close()) },
+			func(t *testing.T, _ *script, b *peer) {
+				b.awaitDown()
+				assert.Equal(t, hw.ReasonPeer, b.down)
+			},
+		},
+		"a reset": {
+			func(t *testing.T, s *script) {
+				require.NoError(t, s.conn.(*net.TCPConn).SetLinger(0))
+				require.NoError(t, s.conn.Close())
+			},
+			func(t *testing.T, _ *script, b *peer) {
+				b.awaitDown()
+				assert.Equal(t, hw.ReasonBroken, b.down)
+				assert.ErrorIs(t, b.cause, syscall.ECONNRESET)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newNode(t, New(Config{}), noCRC).peer()
+			s, _ := accepted(t, b, plain())
+			r := takeRight(t, b, started)
+			c.say(t, s)
+			for deadline := time.Now().Add(patience); r.err == nil && r.end == nil; { // does not yield
+				require.NoError(t, r.raw.Control(r.right.pollFn))
+				require.Less(t, time.Now(), deadline)
+			}
+			require.NoError(t, r.raw.Control(r.right.pollFn), "does nothing any more")
+			giveUp(r)
+			c.check(t, s, b)
+			_ = s.conn.Close()
+			<-r.link.rxDone
+			assert.False(t, r.right.mu.TryLock(), "the receiver keeps the right")
+		})
+	}
+}
+
+// The limit for the rest of an FPDU passes while a consumer has the right, which then
+// reads that rest.
+func TestADeadlineThatAConsumerMadeOutdatedEndsNothing(t *testing.T) {
+	const stall = 20 * time.Millisecond
+	b := newNode(t, New(Config{}), stalling(stall)).peer()
+	for range 2 {
+		b.recv()
+	}
+	s, _ := accepted(t, b, plain())
+	b.awaitUp()
+	first, second := sendFPDU(1, 0), sendFPDU(2, 0)
+	s.write(first[:8])
+	r := takeRight(t, b, func(r *receiver) bool { return r.hurried })
+	<-time.After(2 * stall)
+	s.write(first[8:])
+	pollNow(t, r)
+	giveUp(r)
+	s.write(second)
+	assert.Equal(t, hw.StatusSuccess, b.received(1).Status)
+}
+
+// On one processor the consumer reads the part before the network poller reports it to
+// the receiver.
+func TestTheRestOfAnFPDUThatAConsumerHasBegunIsAwaitedForALimitedTime(t *testing.T) {
+	b := newNode(t, New(Config{}), stalling(20*time.Millisecond)).peer()
+	b.recv()
+	s, _ := accepted(t, b, plain())
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	r := takeRight(t, b, started)
+	s.write(sendFPDU(1, 0)[:8])
+	pollNow(t, r)
+	giveUp(r)
+	b.awaitDown()
+	assert.Equal(t, hw.ReasonBroken, b.down)
+	assert.ErrorIs(t, b.cause, hw.ErrTimeout)
+}
+
+// Consumers come and go while messages of all sizes come, some straight into memory.
+func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
+	for name, params := range map[string]map[string]string{"with CRCs": nil, "without CRCs": {"crc": "false"}} {
+		t.Run(name, func(t *testing.T) {
+			const size = 100 << 10
+			a, b := pair(t, params)
+			in, out := b.memory(size, hw.LocalWrite), a.memory(size, hw.LocalRead)
+			for i := range out.buf {
+				out.buf[i] = byte(i * i >> 8)
+			}
+			for i := range 300 {
+				stop := func() {}
+				if i%3 != 0 {
+					stop = polling(t, b.dev, i%3)
+				}
+				n := 1 + i*7919%size
+				clear(in.buf)
+				b.recv(in.sge(0, n))
+				a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{out.sge(0, n)}})
+				if i%5 == 0 {
+					stop()
+				}
+				require.Equal(t, hw.WC{Op: hw.OpRecv, Len: uint32(n)}, b.received(i))
+				require.Equal(t, out.buf[:n], in.buf[:n])
+				stop()
+			}
+		})
+	}
+}
