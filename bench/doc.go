@@ -24,6 +24,11 @@
 // whose anchor took over twice its best time is dropped, because something disturbed
 // the machine.
 //
-// The same workloads are benchmarks for `go test -bench`, named so that
+// The packages below do the rest: mode has the ways of delivery as loops; lane what
+// carries messages, with endpoints and without; load offers messages to a lane and
+// measures one run; trial lets lanes take turns and drops what was disturbed; stats
+// estimates; report shows; host describes the machine and counts processor time.
+//
+// The workloads of ratios are benchmarks for `go test -bench`, named so that
 // `benchstat -col /mode` compares them.
 package main
