@@ -65,6 +65,9 @@ func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
 const batchDTOs = scratchWRs
 
 func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
+	if len(dtos) == 1 && b.postOne(q, &dtos[0]) {
+		return 1, nil
+	}
 	for n < len(dtos) && err == nil {
 		var took int
 		took, err = b.postSome(q, dtos[n:min(len(dtos), n+batchDTOs)])

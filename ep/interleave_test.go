@@ -22,7 +22,7 @@ func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
 			return e.PostSend(cookie, 0, r.lmr.Segment(0, 8))
 		},
 		"the step": func(r *rig, e *Endpoint, cookie uint64) error {
-			_, err := e.PostBatch([]DTO{{Op: hw.OpSend, Cookie: cookie, Segments: []mem.Segment{r.lmr.Segment(0, 8)}}})
+			_, err := e.PostBatch([]DTO{{Op: hw.OpSend, Cookie: cookie, Segments: []mem.Segment{r.lmr.Segment(0, 4), r.lmr.Segment(4, 4)}}})
 			return err
 		},
 	} {
@@ -79,7 +79,7 @@ func TestADispatcherOutlivesAPostThatWasCheckedForIt(t *testing.T) {
 			return e.PostRecv(1, 0, r.lmr.Segment(0, 8), r.lmr.Segment(8, 8))
 		}},
 		"a batch of receives": {post: func(r *rig, e *Endpoint) error {
-			_, err := e.PostRecvBatch([]DTO{{Cookie: 1, Segments: []mem.Segment{r.lmr.Segment(0, 8)}}})
+			_, err := e.PostRecvBatch([]DTO{{Cookie: 1, Segments: []mem.Segment{r.lmr.Segment(0, 4), r.lmr.Segment(4, 4)}}})
 			return err
 		}},
 		"a receive, over-committed": {post: receive, overcommit: true},

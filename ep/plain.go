@@ -3,7 +3,10 @@ package ep
 import (
 	"math"
 
+	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
+	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/internal/yield"
 	"godat/mem"
@@ -18,8 +21,8 @@ import (
 // the word has not changed since.
 
 // postPlain posts a send, a write or a read. The caller has compared the lengths of the
-// segments.
-func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Segment, remote mem.RemoteSegment) bool {
+// segments. shot, unless it is nil, takes the completion.
+func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Segment, remote mem.RemoteSegment, shot *evd.OneShot) bool {
 	q := &b.requests
 	r := q.rules.Load()
 	d := r.evd
@@ -41,7 +44,11 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 		return false
 	}
 	to := wiring(d).For(cookie)
-	if !to.Reserve(1) {
+	if shot != nil {
+		if to = b.arm(shot, d); to == nil {
+			return false
+		}
+	} else if !to.Reserve(1) {
 		return false
 	}
 	yield.Point()
@@ -81,7 +88,7 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 }
 
 // recvPlain posts a receive.
-func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment) bool {
+func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment, shot *evd.OneShot) bool {
 	q := &b.recvs
 	r := q.rules.Load()
 	d := r.evd
@@ -93,7 +100,11 @@ func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment) boo
 		return false
 	}
 	to := wiring(d).For(cookie)
-	if !to.Reserve(1) {
+	if shot != nil {
+		if to = b.arm(shot, d); to == nil {
+			return false
+		}
+	} else if !to.Reserve(1) {
 		return false
 	}
 	yield.Point()
@@ -128,6 +139,39 @@ func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment) boo
 	b.letGo(word)
 	direct.Kick() // letGo has swapped the word, which orders Kick behind RecvOne
 	return true
+}
+
+// postOne posts a batch of one.
+func (b *mailbox) postOne(q *queue, d *DTO) bool {
+	seg := &d.Segment
+	if len(d.Segments) == 1 {
+		seg = &d.Segments[0]
+	} else if d.Segments != nil {
+		return false
+	}
+	switch {
+	case q == &b.recvs:
+		return b.recvPlain(d.Cookie, d.Flags, seg, d.OneShot)
+	case d.Op == hw.OpSend:
+		return b.postPlain(d.Op, d.Cookie, d.Flags, seg, mem.RemoteSegment{}, d.OneShot)
+	case d.Op == hw.OpWrite && seg.Len <= d.Remote.Len, d.Op == hw.OpRead && seg.Len == d.Remote.Len:
+		return b.postPlain(d.Op, d.Cookie, d.Flags, seg, d.Remote, d.OneShot)
+	}
+	return false
+}
+
+// arm returns the queue of a one-shot for one event, or nil if a post may not name the
+// one-shot now.
+func (b *mailbox) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
+	s := shot.Wiring(door.Key{})
+	if !s.Serves(wiring(d), b.e.adapter.ia) {
+		return nil
+	}
+	to, err := s.Arm()
+	if err != nil {
+		return nil
+	}
+	return to
 }
 
 // takePlain is takeTickets of one ticket, for posts that meet nothing unusual.
