@@ -2,4 +2,6 @@
 set -euo pipefail
 go test -run '^$' -bench . -benchtime 10x ./... | tee "$CI_TEMP/bench.txt"
 grep -q '^Benchmark' "$CI_TEMP/bench.txt"
-go run ./bench --repeats 1 --slice 2ms delivery
+go run ./bench --repeats 1 --duration 2ms ratios
+go run ./bench --repeats 1 --duration 2ms --html "$CI_TEMP/bench.html" --format json >"$CI_TEMP/bench.json"
+go run ./bench show "$CI_TEMP/bench.json" >/dev/null
