@@ -99,7 +99,7 @@ func TestAConsumerThatPollsAllocatesNothing(t *testing.T) {
 
 // The consumer reads once, and then never again.
 func TestTheReceiverReadsWhatAConsumerLeaves(t *testing.T) {
-	n := newNode(t, New(Config{}), noCRC)
+	n := newNode(t, New(Config{}), stalling(time.Minute))
 	b, m := n.peer(), n.memory(1<<10, hw.LocalWrite)
 	for range 64 {
 		b.recv(m.sge(0, 1<<10))
