@@ -17,12 +17,13 @@ func TestADequeueLoopOnTheOnlyProcessorGetsMessagesAtOnce(t *testing.T) {
 	p.establish(t)
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
 	var buf [4]Event
-	var times []time.Duration
+	var perMessage []int
 	for range 21 {
-		start := time.Now()
+		start, polls := time.Now(), 0
 		require.NoError(t, p.b.PostRecv(1, Default, p.mem.Segment(8, 8)))
 		require.NoError(t, p.a.PostSend(2, Default, p.mem.Segment(0, 8)))
 		for events := 0; events < 2; {
+			polls++
 			n, err := p.events.Dequeue(buf[:])
 			require.NoError(t, err)
 			for _, ev := range buf[:n] {
@@ -31,10 +32,10 @@ func TestADequeueLoopOnTheOnlyProcessorGetsMessagesAtOnce(t *testing.T) {
 			events += n
 			require.Less(t, time.Since(start), 20*time.Second, "%d of two completions", events)
 		}
-		times = append(times, time.Since(start))
+		perMessage = append(perMessage, polls)
 	}
 	if goruntime.GOOS == "linux" {
-		slices.Sort(times)
-		require.Less(t, times[len(times)/2], 5*time.Millisecond)
+		slices.Sort(perMessage)
+		require.Less(t, perMessage[len(perMessage)/2], 1000, "polls for each message: %v", perMessage)
 	}
 }

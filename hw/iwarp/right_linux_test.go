@@ -3,6 +3,7 @@ package iwarp
 import (
 	"net"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -231,7 +232,7 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 			for i := range 300 {
 				stop := func() {}
 				if i%3 != 0 {
-					stop = polling(t, b.dev, i%3)
+					stop = polling(t, b.dev, i%3, new(atomic.Int64))
 				}
 				n := 1 + i*7919%size
 				clear(in.buf)
