@@ -20,8 +20,8 @@ type hello struct {
 const (
 	helloVersion = 1
 	helloLen     = 10
-	// What a server lends a dialer.
-	maxSize, maxDepth = 1 << 24, 1 << 12
+	// What a server lends a dialer: bytes of a message, messages, and bytes of all.
+	maxSize, maxDepth, maxBytes = 1 << 24, 1 << 12, 1 << 28
 )
 
 func (h hello) append(b []byte) []byte {
@@ -40,8 +40,8 @@ func parseHello(b []byte) (h hello, err error) {
 		return h, fmt.Errorf("private data % x: the peer is another benchmark", b[:helloLen])
 	}
 	h = hello{mode.All()[b[1]], int(binary.BigEndian.Uint32(b[2:])), int(binary.BigEndian.Uint32(b[6:]))}
-	if h.size < 1 || h.size > maxSize || h.depth < 1 || h.depth > maxDepth {
-		return h, fmt.Errorf("%d messages of %d bytes: a server has up to %d of %d", h.depth, h.size, maxDepth, maxSize)
+	if h.size < 1 || h.size > maxSize || h.depth < 1 || h.depth > maxDepth || h.size > maxBytes/h.depth {
+		return h, fmt.Errorf("%d messages of %d bytes: a server has up to %d, of up to %d bytes, %d in all", h.depth, h.size, maxDepth, maxSize, maxBytes)
 	}
 	return h, nil
 }

@@ -118,9 +118,12 @@ func TestAServerRejectsADialerThatAsksForTooMuch(t *testing.T) {
 	why := make(chan error, 1)
 	s, err := NewServer(ia, 0, func(err error) { why <- err })
 	require.NoError(t, err)
-	_, err = DialEcho(Config{Provider: "iwarp:127.0.0.1", Mode: mode.Poll, Size: maxSize + 1, Depth: 1}, "127.0.0.1", s.Qual())
-	require.Error(t, err)
-	require.ErrorContains(t, <-why, "a server has up to")
+	for _, c := range []Config{{Size: maxSize + 1, Depth: 1}, {Size: maxSize, Depth: maxBytes/maxSize + 1}} {
+		c.Provider, c.Mode = "iwarp:127.0.0.1", mode.Poll
+		_, err = DialEcho(c, "127.0.0.1", s.Qual())
+		require.Error(t, err)
+		require.ErrorContains(t, <-why, "a server has up to")
+	}
 	require.NoError(t, ia.Close())
 	s.Wait()
 }
@@ -139,7 +142,7 @@ func FuzzHello(f *testing.F) {
 	f.Add([]byte{1, 200, 0, 0, 0, 1, 0, 0, 0, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, err := parseHello(b); err == nil {
-			assert.LessOrEqual(t, h.size*h.depth, maxSize*maxDepth)
+			assert.LessOrEqual(t, h.size*h.depth, maxBytes)
 			assert.Equal(t, b[:helloLen], h.append(nil))
 		}
 	})

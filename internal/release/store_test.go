@@ -16,8 +16,8 @@ func TestAStoredValueIsLoaded(t *testing.T) {
 	}
 	Uint32(&x.narrow, 0xfedcba98)
 	Uint64(&x.wide, 0xfedcba9876543210)
-	assert.EqualValues(t, 0xfedcba98, x.narrow.Load())
-	assert.EqualValues(t, uint64(0xfedcba9876543210), x.wide.Load())
+	assert.Equal(t, uint32(0xfedcba98), x.narrow.Load())
+	assert.Equal(t, uint64(0xfedcba9876543210), x.wide.Load())
 	assert.Zero(t, x.before)
 	assert.Zero(t, x.after)
 }
