@@ -88,9 +88,12 @@ func TestProvider(t *testing.T, cfg Config) {
 	}
 }
 
+// defaultPatience is Config.Patience if none is given.
+const defaultPatience = 10 * time.Second
+
 func (c Config) withDefaults() Config {
 	if c.Patience == 0 {
-		c.Patience = 10 * time.Second
+		c.Patience = defaultPatience
 	}
 	if c.Unknown == "" {
 		c.Unknown = "nobody-has-this-address"

@@ -1,6 +1,10 @@
 package hwtest
 
-import "godat/hw"
+import (
+	"errors"
+
+	"godat/hw"
+)
 
 // endAll ends and closes the queue pairs of a host and checks their books.
 func (h *host) endAll() {
@@ -21,7 +25,14 @@ func (h *host) endAll() {
 			if !e.wait(e.overLocked) {
 				r.tb.Errorf("%s: its queues did not end\n%s", e.name(), e.dump())
 			}
-			r.also.NoError(e.qp.Close(), e.name())
+			err := e.qp.Close()
+			if errors.Is(err, hw.ErrInvalidState) {
+				// The ends may come later than a short patience. Without Close the
+				// device would stay open.
+				e.waitFor(defaultPatience, e.overLocked)
+				r.also.NoError(e.qp.Close(), e.name())
+			}
+			r.also.NoError(err, e.name())
 			for _, cq := range e.cqs {
 				r.also.NoError(cq.Close())
 			}
