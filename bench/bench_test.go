@@ -82,18 +82,19 @@ func TestDialMeasuresRoundTripsToServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	in, out := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, "iwarp:127.0.0.1", 0, out) }()
+	go func() { ended <- serve(ctx, lane.Config{Provider: "iwarp:127.0.0.1"}, 0, out) }()
 	said, err := bufio.NewReader(in).ReadString('\n')
 	require.NoError(t, err)
 	port := said[strings.LastIndexByte(said, ':')+1 : len(said)-1]
-	r := ran(t, "dial", "127.0.0.1:"+port, "--provider=iwarp", "--mode=channel,wait", "--format=json")
+	r := ran(t, "dial", "127.0.0.1:"+port, "--mode=channel,wait", "--format=json")
 	assert.Len(t, r.Rows, 2)
 	stop()
 	assert.NoError(t, <-ended)
 }
 
 func TestLoopReachesNoOtherProcess(t *testing.T) {
-	assert.ErrorContains(t, (&serveCommand{Provider: "loop"}).Run(io.Discard), "no other process")
+	serve := serveCommand{adapterFlags: adapterFlags{Provider: "loop"}}
+	assert.ErrorContains(t, serve.Run(io.Discard), "no other process")
 	dial := dialCommand{Addr: "127.0.0.1:1"}
 	dial.Provider = "loop"
 	assert.ErrorContains(t, dial.Run(&command{}, io.Discard), "no other process")
@@ -117,7 +118,8 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 	for args, why := range map[string]string{
 		"--size=0": "from 1 to", "--size=-1": "from 1 to", "--depth=-1": "from 1 to", "--depth=100000": "from 1 to",
 		"scale --conns=0": "from 1 to", "connect --depth=0": "from 1 to",
-		"--mode=telepathy": "no mode", "--rate=fast": "no rate", "--format=xml": "format", "--provider=nothing": "nothing",
+		"--mode=telepathy": "no mode", "--rate=fast": "no rate", "--format=xml": "format", "--provider=nothing": "nothing", "--provider=iwarp --param=color=red": "color",
+		"--provider=ibv:absent0": "ibv",
 	} {
 		assert.ErrorContains(t, run(strings.Fields(args), io.Discard), why, args)
 	}

@@ -19,13 +19,25 @@ import (
 	"godat/bench/trial"
 )
 
+// adapterFlags say which adapter is opened, and how.
+type adapterFlags struct {
+	Provider      string            `help:"The interface adapter: loop, iwarp or iwarp:ADDRESS, ibv or ibv:DEVICE, or any name that is opened (default loop; of serve and dial iwarp)."`
+	Param         map[string]string `help:"A parameter of the provider, such as crc=false of iwarp. May be given several times." placeholder:"KEY=VALUE"`
+	ConsumerPolls bool              `help:"Have consumers poll a device of ibv, in place of the pinned poller."`
+}
+
+// config is a lane's, on the adapter; usual is the provider unless the flags say another.
+func (f adapterFlags) config(usual string) lane.Config {
+	return lane.Config{Provider: or(f.Provider, usual), Params: f.Param, ConsumerPolls: f.ConsumerPolls}
+}
+
 // loadFlags say what is measured, and how it is shown.
 type loadFlags struct {
-	Provider string      `help:"The interface adapter: loop, iwarp, or any name that is opened." default:"loop"`
-	Mode     []mode.Mode `help:"Ways of delivery: poll, wait, channel, batch, per-request, callback, iterator." default:"poll,wait,channel,batch,per-request,callback,iterator"`
-	Size     []int       `help:"Bytes of a message (default 64; of bandwidth 4 KiB, 64 KiB and 1 MiB)." placeholder:"BYTES"`
-	Depth    int         `help:"Messages outstanding at most (default 1 in closed loop and 64 otherwise)."`
-	Rate     []load.Rate `help:"Loads: closed, max, or messages a second in open loop, as in 10k (default closed,10k,100k,max; of bandwidth max; of others closed)."`
+	adapterFlags
+	Mode  []mode.Mode `help:"Ways of delivery: poll, wait, channel, batch, per-request, callback, iterator." default:"poll,wait,channel,batch,per-request,callback,iterator"`
+	Size  []int       `help:"Bytes of a message (default 64; of bandwidth 4 KiB, 64 KiB and 1 MiB)." placeholder:"BYTES"`
+	Depth int         `help:"Messages outstanding at most (default 1 in closed loop and 64 otherwise)."`
+	Rate  []load.Rate `help:"Loads: closed, max, or messages a second in open loop, as in 10k (default closed,10k,100k,max; of bandwidth max; of others closed)."`
 	output
 }
 
@@ -40,12 +52,13 @@ type opener func(lane.Config) (lane.Lane, error)
 
 // study is what one command measures.
 type study struct {
-	kind    report.Kind
-	open    opener
-	anchors []lane.Anchor
-	conns   []int // of the library's lanes
-	sizes   []int // unless the flags say others
-	rates   []load.Rate
+	kind     report.Kind
+	provider string // unless the flags say another
+	open     opener
+	anchors  []lane.Anchor
+	conns    []int // of the library's lanes
+	sizes    []int // unless the flags say others
+	rates    []load.Rate
 }
 
 // run measures all that the flags and the study say.
@@ -63,7 +76,9 @@ func (f *loadFlags) run(c *command, out io.Writer, s study) error {
 	for _, size := range s.sizes {
 		for _, rate := range s.rates {
 			for _, conns := range s.conns {
-				entries = append(entries, f.entries(s, lane.Config{Provider: f.Provider, Size: size, Depth: outstanding(f.Depth, rate), Conns: conns}, rate)...)
+				cfg := f.config(s.provider)
+				cfg.Size, cfg.Depth, cfg.Conns = size, outstanding(f.Depth, rate), conns
+				entries = append(entries, f.entries(s, cfg, rate)...)
 			}
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"godat/bench/load"
 	"godat/bench/report"
 	"godat/bench/trial"
-	dat "godat/runtime"
 )
 
 var (
@@ -45,13 +44,13 @@ type (
 		Conns []int `help:"Connections that the messages go over in turns." default:"1,10,100,1000"`
 	}
 	connectCommand struct {
-		Provider string `help:"The interface adapter." default:"loop"`
-		Depth    int    `help:"Connections being made at a time." default:"1"`
+		adapterFlags
+		Depth int `help:"Connections being made at a time." default:"1"`
 		output
 	}
 	serveCommand struct {
-		Provider string `help:"The interface adapter, such as iwarp:0.0.0.0 or ibv:rxe0." default:"iwarp"`
-		Port     uint64 `help:"Where to listen." default:"7471"`
+		adapterFlags
+		Port uint64 `help:"Where to listen." default:"7471"`
 	}
 	dialCommand struct {
 		loadFlags
@@ -70,19 +69,19 @@ func only(wanted bool, anchors []lane.Anchor) []lane.Anchor {
 // Run measures messages from one endpoint to another.
 func (d *deliveryCommand) Run(c *command, out io.Writer) error {
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEndpoints(cfg) }
-	return d.run(c, out, study{report.Delivery, open, only(d.Anchors, lane.Anchors()), one, small, allLoads})
+	return d.run(c, out, study{report.Delivery, "loop", open, only(d.Anchors, lane.Anchors()), one, small, allLoads})
 }
 
 // Run measures round trips between two goroutines.
 func (l *latencyCommand) Run(c *command, out io.Writer) error {
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEcho(cfg) }
-	return l.run(c, out, study{report.Latency, open, only(l.Anchors, lane.RoundTrips()), one, small, closed})
+	return l.run(c, out, study{report.Latency, "loop", open, only(l.Anchors, lane.RoundTrips()), one, small, closed})
 }
 
 // Run measures RDMA writes.
 func (b *bandwidthCommand) Run(c *command, out io.Writer) error {
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewWrites(cfg) }
-	return b.run(c, out, study{report.Bandwidth, open, only(b.Anchors, lane.Copies()), one, bulkSizes, asManyAs})
+	return b.run(c, out, study{report.Bandwidth, "loop", open, only(b.Anchors, lane.Copies()), one, bulkSizes, asManyAs})
 }
 
 // Run measures messages over many connections.
@@ -93,7 +92,7 @@ func (s *scaleCommand) Run(c *command, out io.Writer) error {
 		}
 	}
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEndpoints(cfg) }
-	return s.run(c, out, study{report.Scale, open, nil, s.Conns, small, closed})
+	return s.run(c, out, study{report.Scale, "loop", open, nil, s.Conns, small, closed})
 }
 
 // Run measures how fast connections are made.
@@ -101,10 +100,12 @@ func (d *connectCommand) Run(c *command, out io.Writer) error {
 	if d.Depth < 1 || d.Depth > 64 {
 		return fmt.Errorf("%d connections being made at a time: from 1 to 64", d.Depth)
 	}
-	row := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Provider: d.Provider, Name: d.Provider, Writes: "e.Connect(…)"}
+	cfg := d.config("loop")
+	cfg.Depth = d.Depth
+	row := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Provider: cfg.Provider, Name: cfg.Provider, Writes: "e.Connect(…)"}
 	anchor := report.Row{Depth: d.Depth, Rate: load.Closed, Conns: 1, Name: "net.Conn", Writes: "net.Dial(…)", Anchor: true}
 	return d.measure(c, out, report.Connect, []trial.Entry{
-		{Row: row, Key: row.Name, Open: func() (lane.Lane, error) { return lane.NewSetups(d.Provider, d.Depth) }},
+		{Row: row, Key: row.Name, Open: func() (lane.Lane, error) { return lane.NewSetups(cfg) }},
 		{Row: anchor, Key: anchor.Name, Open: func() (lane.Lane, error) { return lane.NewDials(d.Depth) }},
 	})
 }
@@ -123,7 +124,7 @@ func (d *dialCommand) Run(c *command, out io.Writer) error {
 		return fmt.Errorf("port %q: %w", port, err)
 	}
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.DialEcho(cfg, at, qual) }
-	return d.run(c, out, study{report.Latency, open, nil, one, small, closed})
+	return d.run(c, out, study{report.Latency, "iwarp", open, nil, one, small, closed})
 }
 
 // Run answers dialers until the program is interrupted.
@@ -133,12 +134,12 @@ func (s *serveCommand) Run(out io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	return serve(ctx, s.Provider, s.Port, out)
+	return serve(ctx, s.config("iwarp"), s.Port, out)
 }
 
 // serve answers dialers until ctx is done.
-func serve(ctx context.Context, provider string, port uint64, out io.Writer) error {
-	ia, err := dat.Open(ctx, provider)
+func serve(ctx context.Context, cfg lane.Config, port uint64, out io.Writer) error {
+	ia, err := cfg.Adapter()
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func serve(ctx context.Context, provider string, port uint64, out io.Writer) err
 	if err != nil {
 		return errors.Join(err, ia.Close())
 	}
-	fmt.Fprintf(out, "serving on port %d; on the other side: go run ./bench dial --provider %s HOST:%d\n", server.Qual(), provider, server.Qual())
+	fmt.Fprintf(out, "serving on port %d; on the other side: go run ./bench dial --provider %s HOST:%d\n", server.Qual(), cfg.Provider, server.Qual())
 	<-ctx.Done()
 	err = ia.Close()
 	server.Wait()

@@ -175,7 +175,7 @@ type Echo struct {
 
 // NewEcho makes a server and a connection to it, on one adapter.
 func NewEcho(cfg Config) (*Echo, error) {
-	ia, err := dat.Open(context.Background(), cfg.Provider, dat.WithParams(cfg.Params))
+	ia, err := cfg.Adapter()
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func NewEcho(cfg Config) (*Echo, error) {
 
 // DialEcho connects to a Server of another process, at an address of its adapter.
 func DialEcho(cfg Config, addr string, qual uint64) (*Echo, error) {
-	ia, err := dat.Open(context.Background(), cfg.Provider, dat.WithParams(cfg.Params))
+	ia, err := cfg.Adapter()
 	if err != nil {
 		return nil, err
 	}

@@ -12,12 +12,20 @@ import (
 type Config struct {
 	Provider string // as dat.Open takes it
 	Params   map[string]string
-	Mode     mode.Mode
-	Size     int // bytes of a message
-	Depth    int // messages outstanding at most
+	// ConsumerPolls has consumers poll a device whose completion queues must be polled,
+	// in place of the pinned poller. Other devices don't care.
+	ConsumerPolls bool
+	Mode          mode.Mode
+	Size          int // bytes of a message
+	Depth         int // messages outstanding at most
 	// Conns is how many connections the messages go over in turns; 0 means 1. One
 	// consumer has the receives of all.
 	Conns int
+}
+
+// Adapter opens the adapter.
+func (c Config) Adapter() (*dat.IA, error) {
+	return dat.Open(context.Background(), c.Provider, dat.WithParams(c.Params), dat.WithPoller(dat.PollerConfig{ConsumerPolls: c.ConsumerPolls}))
 }
 
 func (c Config) conns() int { return max(c.Conns, 1) }
@@ -46,7 +54,7 @@ type Endpoints struct {
 // NewEndpoints opens the adapter and connects the endpoints.
 func NewEndpoints(cfg Config) (l *Endpoints, err error) {
 	l = &Endpoints{slots: cfg.slots()}
-	if l.ia, err = dat.Open(context.Background(), cfg.Provider, dat.WithParams(cfg.Params)); err != nil {
+	if l.ia, err = cfg.Adapter(); err != nil {
 		return nil, err
 	}
 	if err = l.connect(cfg); err != nil {

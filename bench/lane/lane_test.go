@@ -85,7 +85,7 @@ func TestEveryModeTakesTheCompletionsOfWrites(t *testing.T) {
 func TestEachSetupIsTakenOnce(t *testing.T) {
 	lanes := map[string]func() (Lane, error){"net.Conn": func() (Lane, error) { return NewDials(4) }}
 	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
-		lanes[provider] = func() (Lane, error) { return NewSetups(provider, 4) }
+		lanes[provider] = func() (Lane, error) { return NewSetups(Config{Provider: provider, Depth: 4}) }
 	}
 	for name, open := range lanes {
 		t.Run(name, func(t *testing.T) {

@@ -20,15 +20,15 @@ type Setups struct {
 	accepted chan struct{} // closed when the accepting goroutine has ended
 }
 
-// NewSetups opens the adapter and listens on it.
-func NewSetups(provider string, depth int) (l *Setups, err error) {
+// NewSetups opens the adapter and listens on it, for Depth connections at a time.
+func NewSetups(cfg Config) (l *Setups, err error) {
 	// A connection may be established before one that was asked for earlier, so that slots
 	// must not be used again soon.
-	l = &Setups{slots: 64 * depth, accepted: make(chan struct{})}
-	if l.ia, err = dat.Open(context.Background(), provider); err != nil {
+	l = &Setups{slots: 64 * cfg.Depth, accepted: make(chan struct{})}
+	if l.ia, err = cfg.Adapter(); err != nil {
 		return nil, err
 	}
-	if err = l.listen(depth); err != nil {
+	if err = l.listen(cfg.Depth); err != nil {
 		return nil, errors.Join(err, l.ia.Close())
 	}
 	go l.accept()

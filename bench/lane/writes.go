@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"context"
 	"errors"
 
 	"godat/bench/mode"
@@ -22,7 +21,7 @@ type Writes struct {
 // NewWrites opens the adapter and connects the endpoints.
 func NewWrites(cfg Config) (l *Writes, err error) {
 	l = &Writes{slots: cfg.slots()}
-	if l.ia, err = dat.Open(context.Background(), cfg.Provider, dat.WithParams(cfg.Params)); err != nil {
+	if l.ia, err = cfg.Adapter(); err != nil {
 		return nil, err
 	}
 	if err = l.connect(cfg); err != nil {
