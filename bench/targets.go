@@ -29,6 +29,7 @@ func targets(w io.Writer, c contest) (missed int) {
 	list := pairTargets(c.run(f.pairs()...))
 	list = append(list, tripTargets(c.run(f.trips()...), c.procs)...)
 	list = append(list, f.bulkTargets(c)...)
+	list = append(list, tcpTargets(c)...)
 	return printTargets(w, c, list)
 }
 
