@@ -34,11 +34,19 @@ type Result struct {
 	// Processor is the processor time of the process without Pacing; negative if unknown.
 	Processor time.Duration
 	Pacing    time.Duration // what the poster's wait for intended times took
-	Allocs    int64         // by the whole process
+	Allocs    int64         // by the whole process; negative if unknown
 	// Saturated says that messages were offered faster than they were taken, so that
 	// latencies say no more than how long the run was.
 	Saturated bool
+	// Median and Mean are what another program tells of its messages. Latency and Lag are
+	// nil then.
+	Median, Mean time.Duration
 }
+
+// Refusal is an error that refuses one row of a report, and says why.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }
 
 // The reasons to refuse a load.
 var (

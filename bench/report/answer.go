@@ -18,7 +18,7 @@ const (
 // Answer says in a sentence what the report is about.
 func (r *Report) Answer() string {
 	switch r.Kind {
-	case Latency:
+	case Latency, Peers:
 		return r.list("A round trip takes at the median", func(row *Row) (string, bool) {
 			e, ok := row.At(50)
 			return duration(e.Median), ok

@@ -25,6 +25,7 @@ type page struct {
 	Names  []string // in the order of their colors
 	Charts []figure
 	Groups []section
+	Notes  []*Row
 	Method string
 	Raw    string
 }
@@ -46,8 +47,12 @@ type section struct {
 // WriteHTML writes the report as a page that needs nothing else: no script runs in it,
 // and it fetches nothing.
 func (r *Report) WriteHTML(w io.Writer) error {
-	p := page{Report: r, Names: r.names(), Method: r.method()}
-	for _, draw := range []func([]string) ([]figure, error){r.percentileCharts, r.loadCharts, r.sweepCharts} {
+	p := page{Report: r, Names: r.names(), Notes: r.notes(), Method: r.method()}
+	charts := []func([]string) ([]figure, error){r.percentileCharts, r.loadCharts, r.sweepCharts}
+	if r.Kind == Peers { // work that differs has no place on one axis
+		p.Names, charts = nil, nil
+	}
+	for _, draw := range charts {
 		figures, err := draw(p.Names)
 		if err != nil {
 			return err
@@ -55,7 +60,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		p.Charts = append(p.Charts, figures...)
 	}
 	for _, g := range r.groups() {
-		s := section{Title: g.title, Header: columns}
+		s := section{Title: g.title, Header: r.columns()}
 		for _, row := range g.rows {
 			if row.Refused == "" {
 				s.Rows = append(s.Rows, r.cells(row))

@@ -31,6 +31,7 @@ const (
 	Bandwidth Kind = "bandwidth"
 	Scale     Kind = "scale"
 	Connect   Kind = "connect"
+	Peers     Kind = "peers"
 )
 
 // Title is the question that the report answers.
@@ -44,6 +45,8 @@ func (r *Report) Title() string {
 		return "What do many connections cost?"
 	case Connect:
 		return "How fast are connections made?"
+	case Peers:
+		return "What do others take for the same work?"
 	default:
 		return "What does a channel cost?"
 	}
@@ -59,6 +62,7 @@ type Row struct {
 	Depth    int       `json:"depth"`
 	Conns    int       `json:"conns"` // connections that the messages go over in turns
 	Rate     load.Rate `json:"rate"`
+	Does     string    `json:"does,omitempty"` // what a row among peers does, and what it does not
 
 	Refused string `json:"refused,omitempty"` // why there are no figures
 	Kept    int    `json:"kept"`              // repeats that count

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -35,14 +36,14 @@ func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title stri
 	for _, g := range r.groups() {
 		t := table.NewWriter()
 		t.Style().Format.Header = text.FormatDefault
-		t.AppendHeader(header())
+		t.AppendHeader(r.header())
 		for _, row := range g.rows {
 			if row.Refused == "" {
 				t.AppendRow(r.cells(row))
 			}
 		}
 		var right []table.ColumnConfig
-		for i := 2; i <= len(columns); i++ {
+		for i := 2; i <= len(r.columns()); i++ {
 			right = append(right, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
 		}
 		t.SetColumnConfigs(right)
@@ -58,12 +59,35 @@ func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title stri
 		}
 		fmt.Fprintln(w)
 	}
+	for _, n := range r.notes() {
+		fmt.Fprintf(w, "- %s: %s\n", n.Name, n.Does)
+	}
+}
+
+// notes are the rows that say what they do, each name once.
+func (r *Report) notes() (list []*Row) {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Does != "" && !slices.ContainsFunc(list, func(other *Row) bool { return other.Name == row.Name }) {
+			list = append(list, row)
+		}
+	}
+	return list
 }
 
 var columns = []string{"", "per second", "p50", "±", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"}
 
-func header() (row table.Row) {
-	for _, c := range columns {
+// columns are those of the report's tables. Programs that tell their own figures often
+// tell a mean alone.
+func (r *Report) columns() []string {
+	if r.Kind == Peers {
+		return append(slices.Clone(columns), "mean")
+	}
+	return columns
+}
+
+func (r *Report) header() (row table.Row) {
+	for _, c := range r.columns() {
 		row = append(row, c)
 	}
 	return row
@@ -94,6 +118,9 @@ func (r *Report) groups() (list []group) {
 		if r.Kind == Connect {
 			title = fmt.Sprintf("%s, %d at a time", offered(row.Rate), row.Depth)
 		}
+		if r.Kind == Peers {
+			title = fmt.Sprintf("%s of %d bytes, %d outstanding", row.way(), row.Size, row.Depth)
+		}
 		if r.Kind == Scale {
 			title += fmt.Sprintf(", %d connections", row.Conns)
 		}
@@ -110,6 +137,14 @@ func (r *Report) groups() (list []group) {
 		list[at].rows = append(list[at].rows, row)
 	}
 	return list
+}
+
+// way is what the messages of a row among peers do.
+func (r *Row) way() string {
+	if r.Rate == load.Closed {
+		return "round trips"
+	}
+	return "messages one way"
 }
 
 func offered(rate load.Rate) string {
@@ -142,7 +177,15 @@ func (r *Report) cells(of *Row) table.Row {
 	if of.Max > 0 {
 		longest = duration(of.Max)
 	}
-	return append(row, longest, duration(of.Processor.Median), fmt.Sprintf("%.2f", of.Cores.Median), fmt.Sprintf("%.2f", of.Allocs.Median))
+	allocs := "–"
+	if of.Allocs.Median >= 0 {
+		allocs = fmt.Sprintf("%.2f", of.Allocs.Median)
+	}
+	row = append(row, longest, duration(of.Processor.Median), fmt.Sprintf("%.2f", of.Cores.Median), allocs)
+	if r.Kind == Peers {
+		row = append(row, duration(of.Mean))
+	}
+	return row
 }
 
 // spread is half the interval of an estimate, in percent of its median.

@@ -40,8 +40,11 @@ func (r *Report) writeBenchstat(w io.Writer) error {
 			}
 			n := float64(max(s.Count, 1))
 			fmt.Fprintf(w, "%s\t%d\t%.1f ns/op", name, s.Count, float64(s.Took)/n)
-			if !row.Saturated {
-				fmt.Fprintf(w, "\t%d p50-ns\t%d p99-ns", s.P50, s.P99)
+			if !row.Saturated && s.P50 > 0 {
+				fmt.Fprintf(w, "\t%d p50-ns", s.P50)
+			}
+			if !row.Saturated && s.P99 > 0 {
+				fmt.Fprintf(w, "\t%d p99-ns", s.P99)
 			}
 			if s.Processor >= 0 {
 				fmt.Fprintf(w, "\t%.1f cpu-ns/op", float64(s.Processor)/n)
@@ -61,7 +64,7 @@ func (r *Report) writePerftest(w io.Writer) error {
 		"99% percentile[usec]", "99.9% percentile[usec]", "# mode, rate")
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if row.Refused != "" || len(row.Latency) == 0 {
+		if row.Refused != "" || row.Saturated {
 			fmt.Fprintf(w, "# %s, %s: %s\n", row.Name, row.Rate, or(row.Refused, "saturated"))
 			continue
 		}

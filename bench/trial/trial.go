@@ -3,6 +3,7 @@ package trial
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -22,6 +23,38 @@ type Entry struct {
 	// Open makes the lane, which the trial closes. Entries with the same key share one.
 	Key  string
 	Open func() (lane.Lane, error)
+	// Start, if set, takes the place of Open: it makes what another program measures.
+	Start func() (Runner, error)
+}
+
+// Runner measures turns. A Refusal by Start or Run refuses the row, and the others go on.
+type Runner interface {
+	// Refuse says why it can't measure a load; nil if it can.
+	Refuse(load.Load) error
+	Run(load.Load) (load.Result, error)
+	Close() error
+}
+
+// driven is a lane in this process.
+type driven struct {
+	lane   lane.Lane
+	driver *load.Driver
+}
+
+func (d driven) Refuse(ld load.Load) error             { return load.Refuse(d.lane, ld) }
+func (d driven) Run(ld load.Load) (load.Result, error) { return d.driver.Run(ld) }
+func (d driven) Close() error                          { return d.lane.Close() }
+
+// start makes what measures the entry.
+func (e *Entry) start() (Runner, error) {
+	if e.Start != nil {
+		return e.Start()
+	}
+	l, err := e.Open()
+	if err != nil {
+		return nil, err
+	}
+	return driven{l, load.NewDriver(l)}, nil
 }
 
 // Plan is what a trial measures.
@@ -40,7 +73,7 @@ const Tolerance = 2.0
 // contender is an entry while it is measured.
 type contender struct {
 	Entry
-	driver  *load.Driver
+	runner  Runner
 	results []load.Result
 	probes  []float64
 }
@@ -49,29 +82,30 @@ type contender struct {
 // machine that becomes slower in the middle changes all. Repeats that something
 // disturbed are dropped, and an entry that too few are left of is refused.
 func (p Plan) Run() (rows []report.Row, err error) {
-	lanes := map[string]lane.Lane{}
-	drivers := map[string]*load.Driver{}
+	runners := map[string]Runner{}
 	defer func() {
-		for _, l := range lanes {
-			if closeErr := l.Close(); err == nil {
+		for _, r := range runners {
+			if closeErr := r.Close(); err == nil {
 				err = closeErr
 			}
 		}
 	}()
 	var list []*contender
 	for _, e := range p.Entries {
-		l := lanes[e.Key]
-		if l == nil {
-			if l, err = e.Open(); err != nil {
-				return nil, fmt.Errorf("%s: %w", e.Row.Name, err)
+		c := &contender{Entry: e, runner: runners[e.Key]}
+		list = append(list, c)
+		if c.runner == nil {
+			if c.runner, err = e.start(); err != nil {
+				if err = c.refuse(err); err != nil {
+					return nil, err
+				}
+				continue
 			}
-			lanes[e.Key], drivers[e.Key] = l, load.NewDriver(l)
+			runners[e.Key] = c.runner
 		}
-		c := &contender{Entry: e, driver: drivers[e.Key]}
-		if why := load.Refuse(l, p.load(&c.Row)); why != nil {
+		if why := c.runner.Refuse(p.load(&c.Row)); why != nil {
 			c.Row.Refused = why.Error()
 		}
-		list = append(list, c)
 	}
 	if err := p.measure(list); err != nil {
 		return nil, err
@@ -89,6 +123,17 @@ func (p Plan) Run() (rows []report.Row, err error) {
 	return rows, nil
 }
 
+// refuse refuses the row if err is a refusal, and otherwise returns err with the row's
+// name.
+func (c *contender) refuse(err error) error {
+	var refusal load.Refusal
+	if errors.As(err, &refusal) {
+		c.Row.Refused = err.Error()
+		return nil
+	}
+	return fmt.Errorf("%s: %w", c.Row.Name, err)
+}
+
 func (p Plan) load(r *report.Row) load.Load {
 	return load.Load{Rate: r.Rate, Depth: r.Depth, Duration: p.Duration}
 }
@@ -99,7 +144,9 @@ func (p Plan) measure(list []*contender) error {
 		for _, c := range list {
 			if c.Row.Refused == "" {
 				if err := p.turn(c, repeat < 0); err != nil {
-					return fmt.Errorf("%s: %w", c.Row.Name, err)
+					if err = c.refuse(err); err != nil {
+						return err
+					}
 				}
 			}
 			if p.Step != nil {
@@ -117,7 +164,7 @@ func (p Plan) turn(c *contender, warming bool) error {
 		ld.Duration /= 10
 	}
 	before := probe()
-	res, err := c.driver.Run(ld)
+	res, err := c.runner.Run(ld)
 	if err != nil || warming {
 		return err
 	}
@@ -163,10 +210,14 @@ func (c *contender) conclude(all []float64) {
 }
 
 func sample(res load.Result, probe float64, dropped bool) report.Sample {
-	return report.Sample{
-		Count: res.Count, Took: res.Took, P50: res.Latency.ValueAtQuantile(50), P99: res.Latency.ValueAtQuantile(99),
+	s := report.Sample{
+		Count: res.Count, Took: res.Took, P50: int64(res.Median),
 		Processor: res.Processor, Pacing: res.Pacing, Probe: time.Duration(probe), Dropped: dropped,
 	}
+	if res.Latency != nil {
+		s.P50, s.P99 = res.Latency.ValueAtQuantile(50), res.Latency.ValueAtQuantile(99)
+	}
+	return s
 }
 
 // fewest is the least number of messages of a repeat.
@@ -183,15 +234,10 @@ func figures(r *report.Row, kept []load.Result) {
 		}
 		return stats.Of(values)
 	}
-	total := kept[0].Latency.Clone()
 	saturated := 0
-	for i, res := range kept {
+	for _, res := range kept {
 		if res.Saturated {
 			saturated++
-		}
-		r.Lag = max(r.Lag, float64(res.Lag.ValueAtQuantile(99)))
-		if i > 0 {
-			total.Merge(res.Latency)
 		}
 	}
 	r.Saturated = 2*saturated > len(kept)
@@ -201,6 +247,33 @@ func figures(r *report.Row, kept []load.Result) {
 	if _, known := host.ProcessorTime(); known {
 		r.Processor = estimate(func(res load.Result) float64 { return float64(res.Processor) / count(res) })
 		r.Cores = estimate(func(res load.Result) float64 { return res.Processor.Seconds() / res.Took.Seconds() })
+	}
+	if kept[0].Latency == nil {
+		told(r, estimate)
+	} else {
+		latencies(r, kept, estimate)
+	}
+}
+
+// estimator estimates a figure of the repeats that count.
+type estimator func(func(load.Result) float64) stats.Estimate
+
+// told takes over the latencies of a program that tells its own.
+func told(r *report.Row, estimate estimator) {
+	r.Mean = estimate(func(res load.Result) float64 { return float64(res.Mean) }).Median
+	if p50 := estimate(func(res load.Result) float64 { return float64(res.Median) }); p50.Median > 0 {
+		r.Latency = []report.Percentile{{Percent: 50, NS: p50}}
+	}
+}
+
+// latencies estimates the latencies from histograms.
+func latencies(r *report.Row, kept []load.Result, estimate estimator) {
+	total := kept[0].Latency.Clone()
+	for i, res := range kept {
+		r.Lag = max(r.Lag, float64(res.Lag.ValueAtQuantile(99)))
+		if i > 0 {
+			total.Merge(res.Latency)
+		}
 	}
 	if r.Saturated {
 		return

@@ -104,3 +104,55 @@ func TestALaneThatCannotBeOpenedEndsTheTrial(t *testing.T) {
 	_, err := Plan{Entries: []Entry{{Open: func() (lane.Lane, error) { return nil, no }}}}.Run()
 	assert.ErrorIs(t, err, no)
 }
+
+// another is a program that measures by itself.
+type another struct {
+	err    error
+	closed int
+}
+
+func (*another) Refuse(load.Load) error { return nil }
+func (a *another) Close() error         { a.closed++; return nil }
+func (a *another) Run(load.Load) (load.Result, error) {
+	return load.Result{Count: 1000, Took: time.Second, Median: 40, Mean: 50, Processor: time.Second, Allocs: -1}, a.err
+}
+
+func TestAProgramThatMeasuresByItselfHasItsOwnFigures(t *testing.T) {
+	var a another
+	rows, err := Plan{Entries: []Entry{{Start: func() (Runner, error) { return &a, nil }}}, Repeats: 1}.Run()
+	require.NoError(t, err)
+	p50, ok := rows[0].At(50)
+	assert.True(t, ok)
+	assert.InDelta(t, 40, p50.Median, 1e-9)
+	assert.InDelta(t, 50, rows[0].Mean, 1e-9)
+	assert.InDelta(t, 1000, rows[0].PerSecond.Median, 1e-9)
+	_, ok = rows[0].At(99)
+	assert.False(t, ok, "it tells no other percentile")
+	assert.Equal(t, 1, a.closed)
+}
+
+func TestARefusalIsOfOneRow(t *testing.T) {
+	missing := func() (Runner, error) { return nil, load.Refusal("not installed") }
+	dies := &another{err: load.Refusal("it died")}
+	channel := func() (lane.Lane, error) { return lane.NewChannel(1), nil }
+	rows, err := Plan{
+		Entries: []Entry{
+			{Key: "missing", Start: missing},
+			{Key: "dies", Start: func() (Runner, error) { return dies, nil }},
+			{Key: "channel", Row: report.Row{Depth: 1}, Open: channel},
+		},
+		Repeats: 2, Duration: time.Millisecond,
+	}.Run()
+	require.NoError(t, err)
+	assert.Equal(t, "not installed", rows[0].Refused)
+	assert.Equal(t, "it died", rows[1].Refused)
+	assert.Len(t, rows[2].Samples, 2)
+	assert.Equal(t, 1, dies.closed)
+}
+
+func TestAnErrorThatIsNoRefusalEndsTheTrial(t *testing.T) {
+	a := &another{err: errors.New("no")}
+	_, err := Plan{Entries: []Entry{{Row: report.Row{Name: "it"}, Start: func() (Runner, error) { return a, nil }}}, Repeats: 1}.Run()
+	assert.ErrorContains(t, err, "it: no")
+	assert.Equal(t, 1, a.closed)
+}
