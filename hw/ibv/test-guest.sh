@@ -6,9 +6,10 @@
 #
 # DEVICE is rxe0 or siw0; without one, the script runs both. MODE is one of:
 #   plain     everything (the default): the contract's suite, the tests of verbs' own
-#             features, DAT's conformance suite, examples/rping and examples/dattest
-#             against the C programs rping and dapltest, both as the server and as the
-#             client, and examples/blockstore between two processes
+#             features, DAT's conformance suite, the tests of byte streams with
+#             nettest.TestConn, examples/rping and examples/dattest against the C programs
+#             rping and dapltest, both as the server and as the client, and
+#             examples/blockstore between two processes
 #   race      the contract's suite under the race detector
 #   cgocheck  the contract's suite with the Go runtime's checks of what C code gets
 #   asan      the contract's suite with the C half address-sanitised
@@ -56,6 +57,7 @@ if [[ $mode == plain ]]; then
   command -v rping >/dev/null || { echo "the C program rping is missing: install rdmacm-utils" >&2; exit 1; }
   command -v dapltest >/dev/null || { echo "the C program dapltest is missing: install dapl2-utils and libdapl2" >&2; exit 1; }
   "${build[@]}" -o "$work/conformance.test" ./check/conformance
+  "${build[@]}" -o "$work/stream.test" ./runtime/stream
   "${build[@]}" -o "$work/rping.test" ./examples/rping
   "${build[@]}" -o "$work/dattest.test" ./examples/dattest
   go build -o "$work/blockstore" ./examples/blockstore
@@ -79,6 +81,10 @@ if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps 
 "$work/conformance.test" -test.v -test.timeout "$limit" -test.run '^TestConformance$' "$@" \
   -conformance.ia "$device" -conformance.table "$kind" -conformance.absent 10.0.2.99 \
   -conformance.scale 1/256 -conformance.patience 2m || status=$?
+# The tests that are skipped take long under emulation, and the others ask the same of
+# the device.
+"$work/stream.test" -test.v -test.short -test.timeout 4m \
+  -test.skip 'AllocateNothing|NeverBlockEachOther|ABrokenTransport|HTTPOverTLS' || status=$?
 "$work/rping.test" -test.v -test.timeout 4m -test.run '^TestOurServerAnswers|^TestTheirServerAnswers' || status=$?
 "$work/dattest.test" -test.v -test.timeout "$limit" -test.run '^TestAgainstTheCProgram$' || status=$?
 

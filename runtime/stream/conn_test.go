@@ -109,7 +109,7 @@ func TestCloseEndsCallsThatWait(t *testing.T) {
 }
 
 func TestAClosedAdapterEndsCallsThatWait(t *testing.T) {
-	for _, provider := range []string{"loop", "iwarp:127.0.0.1", "sim"} {
+	for _, provider := range adapters {
 		t.Run(provider, func(t *testing.T) {
 			r := newRig(t, provider, Config{})
 			client, server, err := r.connect()

@@ -14,12 +14,13 @@ import (
 	dat "godat/runtime"
 )
 
-// onEach runs a test on each provider that needs no device, and on the simulated one.
+// onEach runs a test on each of the adapters: those that need no device and the simulated
+// one, or, in the guest, the guest's device.
 func onEach(t *testing.T, f func(t *testing.T, r *rig)) { onEachWith(t, Config{}, f) }
 
 // onEachWith is onEach with a configuration.
 func onEachWith(t *testing.T, cfg Config, f func(t *testing.T, r *rig)) {
-	for _, provider := range []string{"loop", "iwarp:127.0.0.1", "sim"} {
+	for _, provider := range adapters {
 		t.Run(provider, func(t *testing.T) { f(t, newRig(t, provider, cfg)) })
 	}
 }
