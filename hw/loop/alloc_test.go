@@ -48,7 +48,7 @@ func TestWorkersDoNotAllocate(t *testing.T) {
 	var done counter
 	a, b := pair(t, func(cfg *hw.QPConfig) { cfg.SendSink = &done })
 	p := a.qp.(*queuePair).out.Load()
-	long := []hw.SendWR{wr(hw.OpWrite, a, 0, maxInline+1, b.mr.RKey(), b.addr(0))}
+	long := []hw.SendWR{wr(hw.OpWrite, a, 0, handover+1, b.mr.RKey(), b.addr(0))}
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _ = a.qp.PostSend(long)
 		spinUntil(t, func() bool { return p.word.Load()&held == 0 })

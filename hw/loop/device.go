@@ -34,16 +34,17 @@ type device struct {
 	soft.Device // its locks are leaves: a pipe's holder takes them
 
 	// Immutable after newDevice.
-	node    *node
-	workers *workers
-	watch   *watch
+	node     *node
+	workers  *workers
+	watch    *watch
+	handover uint32 // see the parameter
 
 	pipesMu sync.Mutex // a leaf: a pipe's holder takes it; its holder takes no other lock
 	pipes   []*pipe    // the pipes that may touch the device's memory
 }
 
-func newDevice(name string) *device {
-	d := &device{node: attach(name), workers: startWorkers(), watch: startWatch()}
+func newDevice(name string, handover uint32) *device {
+	d := &device{node: attach(name), workers: startWorkers(), watch: startWatch(), handover: handover}
 	d.Init(soft.Config{Provider: Name, Attr: attributes(d.node.name), Grace: d.grace})
 	return d
 }

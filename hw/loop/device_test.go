@@ -14,8 +14,10 @@ func TestTheProviderRegistersItself(t *testing.T) {
 	p, ok := hw.Lookup("loop")
 	require.True(t, ok)
 	assert.Equal(t, Provider{}, p)
-	_, err := p.Open(hw.OpenConfig{Params: map[string]string{"speed": "11"}})
-	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	for _, params := range []map[string]string{{"speed": "11"}, {"handover": "-1"}, {"handover": "1048577"}, {"handover": ""}} {
+		_, err := p.Open(hw.OpenConfig{Params: params})
+		require.ErrorIs(t, err, hw.ErrInvalidParameter, params)
+	}
 }
 
 func TestADeviceInUseDoesNotClose(t *testing.T) {

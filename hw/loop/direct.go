@@ -25,7 +25,7 @@ func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 	if w&held != 0 || !p.take(w) {
 		return false
 	}
-	ok := p.attention.Load() == 0 && p.exec.one(op, flags, id, sge, rkey, addr)
+	ok := p.attention.Load() == 0 && sge.Len-1 < p.budget && p.exec.one(op, flags, id, sge, rkey, addr)
 	yield.Point()
 	if !p.releaseAsTaken(w) {
 		p.grant()
@@ -60,13 +60,10 @@ func (q *queuePair) Kick() {
 	}
 }
 
-// one executes a plain request and completes it, or does nothing and returns false. The
-// holder has no completions gathered.
+// one executes a plain request, which is not empty and within the budget, and completes
+// it, or does nothing and returns false. The holder has no completions gathered.
 func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
 	n := sge.Len
-	if n-1 >= maxInline {
-		return false
-	}
 	switch op {
 	case hw.OpSend:
 		if !x.sendOne(sge, flags) {

@@ -154,12 +154,17 @@ func (f *facts) forget() {
 }
 
 const (
-	memLen = 1 << 20
-	all    = hw.AllPrivileges | hw.RemoteAtomic
+	memLen   = 1 << 20
+	handover = 64 << 10 // the parameter of the tests' devices
+	all      = hw.AllPrivileges | hw.RemoteAtomic
 )
 
 func open(t testing.TB, name string) hw.Device {
-	dev, err := Provider{}.Open(hw.OpenConfig{Device: name})
+	return openWith(t, name, map[string]string{"handover": strconv.Itoa(handover)})
+}
+
+func openWith(t testing.TB, name string, params map[string]string) hw.Device {
+	dev, err := Provider{}.Open(hw.OpenConfig{Device: name, Params: params})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
 	return dev

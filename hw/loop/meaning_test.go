@@ -12,7 +12,7 @@ import (
 // Both ends share a process here, so a write has placed its bytes when it completes. Over
 // a network it may not have.
 func TestAWriteHasBeenPlacedWhenItSucceeds(t *testing.T) {
-	for _, n := range []int{1, 8, maxInline, maxInline + 1, memLen} {
+	for _, n := range []int{1, 8, handover, handover + 1, memLen} {
 		a, b := pair(t, nil)
 		a.mem[n-1] = 7
 		var placed byte

@@ -23,15 +23,17 @@ const (
 	dstClosed             // the target's owner called Break
 )
 
-// The budgets: what a poster may do in one hold before it hands the pipe over to a
-// worker (maxOps, maxInline), and what a worker may do before it steps (maxOps,
-// maxChunk). From 1 MiB on Go's copy bypasses the caches: with chunks of 256 KiB a write
-// of 1 MiB had 0.69 of a copy's speed, with chunks of 1 MiB it has 0.99. Deregister waits
-// 15 µs for such a chunk, 45 µs on slow memory.
+// The budgets: a poster moves up to pipe.budget bytes in one hold, with maxOps
+// operations, and then hands the pipe over to a worker. A worker moves maxChunk bytes,
+// with maxOps operations, before it steps, and hands out its completions when it has
+// moved maxUnseen. From 1 MiB on Go's copy bypasses the caches: with chunks of 256 KiB a
+// write of 1 MiB had 0.69 of a copy's speed, with chunks of 1 MiB it has 0.99. Deregister
+// waits 15 µs for such a chunk, 45 µs on slow memory; a poster's budget is no longer, so
+// that it waits no longer for a poster.
 const (
 	maxOps    = 64
-	maxInline = 64 << 10
 	maxChunk  = 1 << 20
+	maxUnseen = 64 << 10
 )
 
 // pipe carries the operations of one queue pair, the source, on another, the target.
@@ -43,13 +45,12 @@ type pipe struct {
 	// holder does not write. What follows on the line is immutable after newPipe, or
 	// guarded by the locks of the devices and of the workers.
 	attention  atomic.Uint32
-	neverWaits bool // NotReady is 0
+	neverWaits bool   // NotReady is 0
+	budget     uint32 // bytes that a poster may move in one hold, at most maxChunk
 	from, to   *connection
 	reverse    *pipe
 	places     [2]int // in each device's list
 	nextQueued *pipe
-
-	_ [8]byte
 
 	// A plain request needs the next three cache lines: the token, and the executor's two
 	// ends.
@@ -71,7 +72,7 @@ type pipe struct {
 // newPipe makes a pipe, whose token the caller holds.
 func newPipe(from, to *connection) *pipe {
 	src, dst := from.qp, to.qp
-	p := &pipe{from: from, to: to, neverWaits: src.cfg.NotReady == 0}
+	p := &pipe{from: from, to: to, neverWaits: src.cfg.NotReady == 0, budget: src.dev.handover}
 	p.exec = executor{
 		pipe: p,
 		src: source{
@@ -116,7 +117,7 @@ func (p *pipe) kick() {
 }
 
 // grant gives the holder a poster's budget.
-func (p *pipe) grant() { p.ops, p.exec.bytes = maxOps, maxInline }
+func (p *pipe) grant() { p.ops, p.exec.bytes = maxOps, int64(p.budget) }
 
 // inline executes requests from the caller's array up to the first that it can't
 // execute now, and returns how many are done.
@@ -207,13 +208,13 @@ func (p *pipe) drain() (more bool) {
 }
 
 // proceed records that the first request is done, so that no send waits now. A worker
-// hands out the completions after each long request.
+// that has moved maxUnseen bytes hands out the completions.
 func (p *pipe) proceed() {
 	if p.waiting {
 		p.waiting = false
 		p.attention.And(^uint32(stalled | expired))
 	}
-	if x := &p.exec; x.byWorker && x.bytes < maxChunk-maxInline {
+	if x := &p.exec; x.byWorker && x.bytes < maxChunk-maxUnseen {
 		x.emit()
 		p.step()
 		x.bytes = maxChunk

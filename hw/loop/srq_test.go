@@ -163,7 +163,7 @@ func TestBreakFlushesTheReceiveThatWasTaken(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		xs[0].post(send(1, xs[0].sge(0, maxInline+1)))
+		xs[0].post(send(1, xs[0].sge(0, handover+1)))
 	}()
 	p := xs[0].qp.(*queuePair).out.Load()
 	spinUntil(t, func() bool { return p.word.Load()&queued != 0 })

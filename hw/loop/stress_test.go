@@ -105,7 +105,7 @@ func everyThird(id uint64) bool { return id%3 == 0 }
 func always(uint64) bool { return true }
 
 func newActor(t *testing.T, name string, dev hw.Device, seed uint64) (*actor, func()) {
-	const depth, size, long = 16, 8, maxInline + 100
+	const depth, size, long = 16, 8, handover + 100
 	a := &actor{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 1)), depth: depth, facts: &facts{t: t},
 		sends: &ledger{t: t, name: name + " sends", signaled: everyThird},

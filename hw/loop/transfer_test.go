@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -205,12 +206,54 @@ func TestABreakEndsALongCopy(t *testing.T) {
 	}
 }
 
+// The workers are kept from working meanwhile, so that what is handed over stays so.
+func TestACallCopiesUpToTheHandoverByItself(t *testing.T) {
+	for params, limit := range map[string]int{"": maxChunk, "65536": 65536, "1": 1, "0": 0} {
+		set := map[string]string{"handover": params}
+		if params == "" {
+			set = nil
+		}
+		for _, op := range []hw.Op{hw.OpWrite, hw.OpRead, hw.OpSend} {
+			t.Run(op.String()+" of a device with handover="+params, func(t *testing.T) {
+				dev := openWith(t, uniqueName(), set)
+				a, b := newSide(t, dev, nil), newSide(t, dev, nil)
+				connect(t, a, b)
+				x, y := newArea(t, a), newArea(t, b)
+				p, workers := a.qp.(*queuePair).out.Load(), dev.(*device).workers
+				workers.mu.Lock()
+				unlock := sync.OnceFunc(workers.mu.Unlock)
+				defer unlock()
+				post := func(n int) {
+					sge := x.sge(a, 0, n)
+					b.recv(1, y.sge(b, 0, n))
+					rkey, addr := y.mr.RKey(), y.sge(b, 0, 0).Addr
+					if n == 0 || !a.qp.(hw.Direct).PostOne(op, hw.WRSignaled, 1, &sge, rkey, addr) {
+						a.post(hw.SendWR{ID: 1, Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{sge}, RKey: rkey, RemoteAddr: addr})
+					}
+				}
+				post(limit)
+				assert.Len(t, a.sends.all(), 1, "the call has copied %d bytes", limit)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					post(limit + 1)
+				}()
+				spinUntil(t, func() bool { return p.word.Load()&queued != 0 || len(a.sends.all()) > 1 })
+				assert.Len(t, a.sends.all(), 1, "the call has not copied %d bytes", limit+1)
+				unlock()
+				<-done
+				a.sends.wait(2)
+			})
+		}
+	}
+}
+
 func TestALongBatchIsHandedOverAndKeepsItsOrder(t *testing.T) {
 	a, b := pair(t, nil)
 	var wrs []hw.SendWR
 	var ids []uint64
 	for id := range uint64(64) {
-		w := wr(hw.OpWrite, a, 0, maxInline/4, b.mr.RKey(), b.addr(0))
+		w := wr(hw.OpWrite, a, 0, handover/4, b.mr.RKey(), b.addr(0))
 		w.ID = id
 		wrs = append(wrs, w)
 		ids = append(ids, id)
