@@ -236,7 +236,7 @@ func BenchmarkBulk(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
 			b.SetBytes(int64(size))
-			benchmark(b, dat.DispatcherConfig{}, true, func(r *rig) contestant { return bulkWrite(r, size) })
+			benchmark(b, dat.DispatcherConfig{}, true, func(r *rig) contestant { return bulkWrites(r, size, 1) })
 		})
 	}
 }

@@ -1,26 +1,31 @@
 package main
 
 import (
-	"strconv"
+	"fmt"
 
 	dat "godat/runtime"
 )
 
-// bulkWrite is an RDMA write of size bytes, whose completion is polled.
-func bulkWrite(r *rig, size int) contestant {
-	buf := make([]dat.Event, 4)
-	return contestant{"RDMA write of " + strconv.Itoa(size>>10) + " KiB", func(n int) {
-		for range n {
-			check(r.a.PostRDMAWrite(1, 0, r.lmr.Remote(half, size), r.lmr.Segment(0, size)))
-			dequeue(r.da, buf, 1)
+// bulkWrites is RDMA writes of size bytes, depth of them outstanding, whose completions
+// are polled.
+func bulkWrites(r *rig, size, depth int) contestant {
+	buf := make([]dat.Event, depth)
+	from, to := r.lmr.Segment(0, size), r.lmr.Remote(half, size)
+	return contestant{fmt.Sprintf("RDMA write of %d KiB, %d outstanding", size>>10, depth), func(n int) {
+		for left := n; left > 0; left -= depth {
+			posted := min(left, depth)
+			for range posted {
+				check(r.a.PostRDMAWrite(1, 0, to, from))
+			}
+			dequeue(r.da, buf, posted)
 		}
 	}}
 }
 
-// rawCopy copies between the places that bulkWrite uses.
+// rawCopy copies between the places that bulkWrites uses.
 func rawCopy(r *rig, size int) contestant {
 	mem := r.lmr.Bytes()
-	return contestant{"copy of " + strconv.Itoa(size>>10) + " KiB", func(n int) {
+	return contestant{fmt.Sprintf("copy of %d KiB", size>>10), func(n int) {
 		for range n {
 			copy(mem[half:half+size], mem[:size])
 		}
