@@ -59,7 +59,7 @@ type Conn struct {
 	outbox *ep.Outbox // the goroutine that calls Queue uses it
 
 	closing sync.Mutex
-	memory  []*mem.LMR // what Alloc made; guarded by closing
+	memory  []*mem.LMR // what Alloc and Register made; guarded by closing
 }
 
 // The cookies of a connection's own operations. The other bits are the buffer's tag, of
@@ -166,7 +166,23 @@ func (c *Conn) PZ() *PZ {
 // that is told where the memory is. Close frees it. A nil or closed connection is
 // INVALID_HANDLE/EP; other errors are those of [mem.PZ.Alloc].
 func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
-	const op = "runtime.Conn.Alloc"
+	return c.region("runtime.Conn.Alloc", func() (*LMR, error) {
+		return c.pz.Alloc(size, privileges, mem.WithUnmapOnFree())
+	})
+}
+
+// Register makes a region of the program's memory in the connection's zone, so that
+// connections with zones of their own can share that memory. Close frees the region, and
+// leaves the memory to the program. A nil or closed connection is INVALID_HANDLE/EP;
+// other errors are those of [mem.PZ.Register].
+func (c *Conn) Register(buf []byte, privileges Privileges) (*LMR, error) {
+	return c.region("runtime.Conn.Register", func() (*LMR, error) {
+		return c.pz.Register(buf, privileges)
+	})
+}
+
+// region makes a region that lives until the connection is closed.
+func (c *Conn) region(op string, create func() (*LMR, error)) (*LMR, error) {
 	if c == nil {
 		return nil, closedConn(op)
 	}
@@ -175,7 +191,7 @@ func (c *Conn) Alloc(size int, privileges Privileges) (*LMR, error) {
 	if c.closed.Load() {
 		return nil, closedConn(op)
 	}
-	l, err := c.pz.Alloc(size, privileges, mem.WithUnmapOnFree())
+	l, err := create()
 	if err == nil {
 		c.memory = append(c.memory, l)
 	}
@@ -297,14 +313,27 @@ func (c *Conn) Send(b *Buffer) error {
 // the next Flush, together with all that was queued. One goroutine at a time calls
 // Queue, Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
 func (c *Conn) Queue(b *Buffer) error {
+	return c.queue("runtime.Conn.Queue", b, ep.DTO{Op: hw.OpSend})
+}
+
+// QueueInvalidate is Queue for a message that also invalidates a context of the peer's
+// (see [ep.Endpoint.PostSendInvalidate]), on an adapter whose Attr().Ops has
+// OpSendInvalidate. On others the next Flush fails with MODEL_NOT_SUPPORTED.
+func (c *Conn) QueueInvalidate(b *Buffer, context uint32) error {
+	return c.queue("runtime.Conn.QueueInvalidate", b, ep.DTO{Op: hw.OpSendInvalidate, Immediate: context})
+}
+
+// queue adds the send of a buffer to the outbox.
+func (c *Conn) queue(op string, b *Buffer, send ep.DTO) error {
 	if !c.has(b) || c.closed.Load() {
-		return c.whyNot("runtime.Conn.Queue", b)
+		return c.whyNot(op, b)
 	}
 	tag, ok := b.Ownership(door.Key{}).Lend()
 	if !ok {
-		return c.whyNot("runtime.Conn.Queue", b)
+		return c.whyNot(op, b)
 	}
-	err := c.outbox.Add(ep.DTO{Op: hw.OpSend, Cookie: sendCookie | tag, Segment: b.Segment()})
+	send.Cookie, send.Segment = sendCookie|tag, b.Segment()
+	err := c.outbox.Add(send)
 	if err != nil && c.takeBack(tag) != nil {
 		c.put(b)
 	}

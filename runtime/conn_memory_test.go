@@ -98,3 +98,65 @@ func TestDoSaysHowItsRequestEnded(t *testing.T) {
 		require.NoError(t, l.Close())
 	})
 }
+
+func TestConnectionsShareMemoryThatEachRegisters(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		shared := make([]byte, 128)
+		copy(shared, "of the program")
+		l, client, server := both(t, ia, ConnConfig{})
+		window, err := client.Alloc(64, RemoteWrite|LocalRead)
+		require.NoError(t, err)
+		for _, c := range []*Conn{server, client} {
+			region, err := c.Register(shared, LocalRead)
+			require.NoError(t, err)
+			require.Same(t, c.PZ(), region.PZ())
+			if c == server {
+				require.NoError(t, c.Do(within(t), DTO{Op: OpWrite, Segment: region.Segment(0, 64), Remote: window.Remote(0, 64)}))
+				require.NoError(t, c.SendBytes(nil))
+			}
+		}
+		b, err := client.Receive(within(t))
+		require.NoError(t, err)
+		client.Release(b)
+		assert.Equal(t, "of the program", string(window.Bytes()[:14]))
+		_, err = client.Register(nil, LocalRead)
+		requireCode(t, err, hw.LengthError, hw.NoSubtype)
+		require.NoError(t, client.Close())
+		_, err = client.Register(shared, LocalRead)
+		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
+		_, err = (*Conn)(nil).Register(shared, LocalRead)
+		requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
+		require.NoError(t, l.Close())
+	})
+}
+
+func TestAQueuedMessageInvalidatesAWindowOfThePeer(t *testing.T) {
+	onEach(t, func(t *testing.T, ia *IA) {
+		l, client, server := both(t, ia, ConnConfig{})
+		if !ia.Attr().Ops.Has(OpSendInvalidate) {
+			require.NoError(t, server.QueueInvalidate(server.Buffer(), 1))
+			require.ErrorIs(t, server.Flush(), ErrModelNotSupported)
+			require.NoError(t, l.Close())
+			require.NoError(t, client.Close())
+			return
+		}
+		memory, err := client.Alloc(64, AllPrivileges)
+		require.NoError(t, err)
+		window, err := client.PZ().NewRMR()
+		require.NoError(t, err)
+		name, err := client.Endpoint.PostBind(1, 0, window, Binding{Segment: memory.Segment(0, 64), Privileges: RemoteWrite})
+		require.NoError(t, err)
+		require.NoError(t, nextEvent(t, client.Events()).Err())
+		require.NoError(t, server.QueueInvalidate(server.Buffer(), name.Context))
+		require.NoError(t, server.Flush())
+		ev := nextEvent(t, client.Events())
+		context, invalidated := ev.InvalidatedContext()
+		assert.True(t, invalidated)
+		assert.Equal(t, name.Context, context)
+		client.Release(client.Message(ev))
+		require.ErrorIs(t, server.QueueInvalidate(nil, 1), ErrInvalidParameter)
+		require.NoError(t, window.Free())
+		require.NoError(t, client.Close())
+		require.NoError(t, l.Close())
+	})
+}
