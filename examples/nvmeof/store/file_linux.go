@@ -1,0 +1,120 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// file is a file or a block device that is mapped into memory.
+type file struct {
+	// Immutable.
+	f    *os.File
+	data []byte
+	page int
+	disk bool // a regular file; otherwise a block device
+
+	mu     sync.RWMutex // held shared by calls that touch the memory, alone by Close
+	closed bool
+}
+
+// OpenFile maps a file or a block device. A regular file that is shorter than size, or
+// absent, becomes size bytes long; size 0 takes the file as it is. All its space is
+// allocated before OpenFile returns, so that a write through the mapping never lacks
+// space, which would be a signal (SIGBUS) and no error. For the same reason nothing else
+// may shorten the file: OpenFile locks it (flock) against other stores.
+func OpenFile(path string, size int) (_ Store, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	s := &file{f: f, page: os.Getpagesize()}
+	if err := s.open(size); err != nil {
+		return nil, errors.Join(fmt.Errorf("store: %s: %w", path, err), f.Close())
+	}
+	return s, nil
+}
+
+func (s *file) open(size int) error {
+	if err := unix.Flock(s.fd(), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("another process has it: %w", err)
+	}
+	info, err := s.f.Stat()
+	if err != nil {
+		return err
+	}
+	s.disk = info.Mode().IsRegular()
+	have, err := s.f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if s.disk {
+		size = max(size, int(have))
+		if size > 0 {
+			err = unix.Fallocate(s.fd(), 0, 0, int64(size))
+		}
+	} else {
+		size = int(have)
+	}
+	if err != nil {
+		return fmt.Errorf("allocate %d bytes: %w", size, err)
+	}
+	if size == 0 {
+		return errors.New("it is empty, and no size is given")
+	}
+	s.data, err = unix.Mmap(s.fd(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	return s.f.Sync() // the length and the allocation
+}
+
+func (s *file) fd() int { return int(s.f.Fd()) }
+
+func (s *file) Memory() []byte { return s.data }
+
+func (s *file) Volatile() bool { return true }
+
+// Flush writes back the pages of the range, and waits for the disk.
+func (s *file) Flush(off, n int) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	begin := off / s.page * s.page
+	if begin >= off+n {
+		return nil
+	}
+	return unix.Msync(s.data[begin:off+n], unix.MS_SYNC)
+}
+
+// Zero asks the file system for zeros, which keeps the space of the range, and writes
+// them itself where that does not know how.
+func (s *file) Zero(off, n int, _ bool) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	err := unix.Fallocate(s.fd(), unix.FALLOC_FL_ZERO_RANGE|unix.FALLOC_FL_KEEP_SIZE, int64(off), int64(n))
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENODEV) {
+		clear(s.data[off : off+n])
+		return nil
+	}
+	return err
+}
+
+func (s *file) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return errors.Join(unix.Msync(s.data, unix.MS_SYNC), unix.Munmap(s.data), s.f.Close())
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// OpenFile maps a file or a block device, on Linux.
+func OpenFile(path string, _ int) (Store, error) {
+	return nil, fmt.Errorf("store: %s: %w: files are mapped on Linux only", path, errors.ErrUnsupported)
+}
