@@ -57,10 +57,11 @@ func ran(t *testing.T, args ...string) (r report.Report) {
 func TestEachCommandHasARowForEveryWayAndLoad(t *testing.T) {
 	ways := len(mode.All())
 	commands := map[string]int{
-		"--rate=closed,20k,max":      3 * (ways + len(lane.Anchors())),
-		"delivery --size=64,4096":    8 * (ways + len(lane.Anchors())),
-		"latency":                    ways + len(lane.RoundTrips()),
-		"bandwidth --rate=max":       3 * (ways + len(lane.Copies())),
+		"--rate=closed,20k,max":   3 * (ways + len(lane.Anchors())),
+		"delivery --size=64,4096": 8 * (ways + len(lane.Anchors())),
+		"latency":                 ways + len(lane.RoundTrips()),
+		"bandwidth --rate=max":    3 * (ways + len(lane.Copies())),
+		"--producers=1,2 --depth=4,16 --rate=max --no-anchors": 4 * ways,
 		"scale --conns=1,20":         2 * ways,
 		"connect":                    2,
 		"connect --provider=iwarp":   2,
@@ -117,7 +118,7 @@ func TestEachCommandOfRatiosRuns(t *testing.T) {
 func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 	for args, why := range map[string]string{
 		"--size=0": "from 1 to", "--size=-1": "from 1 to", "--depth=-1": "from 1 to", "--depth=100000": "from 1 to",
-		"scale --conns=0": "from 1 to", "connect --depth=0": "from 1 to",
+		"scale --conns=0": "from 1 to", "--producers=0": "from 1 to", "--producers=2 --rate=max --size=1000000000": "memory of its own", "connect --depth=0": "from 1 to",
 		"--mode=telepathy": "no mode", "--rate=fast": "no rate", "--format=xml": "format", "--provider=nothing": "nothing", "--provider=iwarp --param=color=red": "color",
 		"--provider=ibv:absent0": "ibv",
 	} {

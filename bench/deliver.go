@@ -36,7 +36,7 @@ type loadFlags struct {
 	adapterFlags
 	Mode  []mode.Mode `help:"Ways of delivery: poll, wait, channel, batch, per-request, callback, iterator." default:"poll,wait,channel,batch,per-request,callback,iterator"`
 	Size  []int       `help:"Bytes of a message (default 64; of bandwidth 4 KiB, 64 KiB and 1 MiB)." placeholder:"BYTES"`
-	Depth int         `help:"Messages outstanding at most (default 1 in closed loop and 64 otherwise)."`
+	Depth []int       `help:"Messages outstanding at most, in equal parts by all producers (default 1 in closed loop and 64 otherwise)."`
 	Rate  []load.Rate `help:"Loads: closed, max, or messages a second in open loop, as in 10k (default closed,10k,100k,max; of bandwidth max; of others closed)."`
 	output
 }
@@ -52,13 +52,14 @@ type opener func(lane.Config) (lane.Lane, error)
 
 // study is what one command measures.
 type study struct {
-	kind     report.Kind
-	provider string // unless the flags say another
-	open     opener
-	anchors  []lane.Anchor
-	conns    []int // of the library's lanes
-	sizes    []int // unless the flags say others
-	rates    []load.Rate
+	kind      report.Kind
+	provider  string // unless the flags say another
+	open      opener
+	anchors   []lane.Anchor
+	conns     []int // of the library's lanes
+	producers []int
+	sizes     []int // unless the flags say others
+	rates     []load.Rate
 }
 
 // run measures all that the flags and the study say.
@@ -69,59 +70,70 @@ func (f *loadFlags) run(c *command, out io.Writer, s study) error {
 	if len(f.Rate) > 0 {
 		s.rates = f.Rate
 	}
-	if err := f.check(s.sizes); err != nil {
+	if err := f.check(s); err != nil {
 		return err
 	}
 	var entries []trial.Entry
 	for _, size := range s.sizes {
 		for _, rate := range s.rates {
-			for _, conns := range s.conns {
-				cfg := f.config(s.provider)
-				cfg.Size, cfg.Depth, cfg.Conns = size, outstanding(f.Depth, rate), conns
-				entries = append(entries, f.entries(s, cfg, rate)...)
+			for _, depth := range f.depths(rate) {
+				for _, conns := range s.conns {
+					for _, producers := range s.producers {
+						cfg := f.config(s.provider)
+						cfg.Size, cfg.Depth, cfg.Conns, cfg.Producers = size, depth, conns, producers
+						entries = append(entries, f.entries(s, cfg, rate)...)
+					}
+				}
 			}
 		}
 	}
 	return f.measure(c, out, s.kind, entries)
 }
 
-func (f *loadFlags) check(sizes []int) error {
-	for _, size := range sizes {
+func (f *loadFlags) check(s study) error {
+	for _, size := range s.sizes {
 		if size < 1 || size > 1<<30 {
 			return fmt.Errorf("a message of %d bytes: from 1 to 1 GiB", size)
 		}
 	}
-	if f.Depth < 0 || f.Depth > 1<<16 {
-		return fmt.Errorf("%d messages outstanding: from 1 to 65536", f.Depth)
+	for _, depth := range f.Depth {
+		if depth < 1 || depth > 1<<16 {
+			return fmt.Errorf("%d messages outstanding: from 1 to 65536", depth)
+		}
+	}
+	for _, producers := range s.producers {
+		if producers < 1 || producers > lane.MaxProducers {
+			return fmt.Errorf("%d producers: from 1 to %d", producers, lane.MaxProducers)
+		}
 	}
 	return nil
 }
 
-// outstanding is the depth under a rate. One message at a time shows what a message
+// depths are the flags', or one for the rate. One message at a time shows what a message
 // costs; more would wait for each other in closed loop. Other loads need room for what
 // a consumer that was held up has not taken yet.
-func outstanding(depth int, rate load.Rate) int {
+func (f *loadFlags) depths(rate load.Rate) []int {
 	switch {
-	case depth > 0:
-		return depth
+	case len(f.Depth) > 0:
+		return f.Depth
 	case rate == load.Closed:
-		return 1
+		return []int{1}
 	}
-	return 64
+	return []int{64}
 }
 
 // entries are all lanes under one load.
 func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []trial.Entry) {
 	add := func(row report.Row, open func() (lane.Lane, error)) {
-		row.Size, row.Depth, row.Rate, row.Conns = cfg.Size, cfg.Depth, rate, cfg.Conns
-		list = append(list, trial.Entry{Row: row, Key: fmt.Sprint(row.Name, row.Size, row.Depth, row.Conns), Open: open})
+		row.Size, row.Depth, row.Conns, row.Producers, row.Rate = cfg.Size, cfg.Depth, cfg.Conns, cfg.Producers, rate
+		list = append(list, trial.Entry{Row: row, Key: fmt.Sprint(row.Name, " ", row.Size, row.Depth, row.Conns, row.Producers), Open: open})
 	}
 	for _, m := range f.Mode {
 		cfg.Mode = m
 		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: cfg.Provider}, func() (lane.Lane, error) { return s.open(cfg) })
 	}
 	for _, a := range s.anchors {
-		add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return a.Open(cfg.Size, cfg.Depth) })
+		add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return a.Open(cfg) })
 	}
 	return list
 }

@@ -29,7 +29,8 @@ var (
 type (
 	deliveryCommand struct {
 		loadFlags
-		Anchors bool `help:"Measure a raw channel and ring, a map of channels, net.Conn and net.Pipe, too." default:"true" negatable:""`
+		Producers []int `help:"Goroutines that post, on one endpoint." default:"1"`
+		Anchors   bool  `help:"Measure a raw channel and ring, a map of channels, net.Conn and net.Pipe, too." default:"true" negatable:""`
 	}
 	latencyCommand struct {
 		loadFlags
@@ -69,19 +70,19 @@ func only(wanted bool, anchors []lane.Anchor) []lane.Anchor {
 // Run measures messages from one endpoint to another.
 func (d *deliveryCommand) Run(c *command, out io.Writer) error {
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEndpoints(cfg) }
-	return d.run(c, out, study{report.Delivery, "loop", open, only(d.Anchors, lane.Anchors()), one, small, allLoads})
+	return d.run(c, out, study{report.Delivery, "loop", open, only(d.Anchors, lane.Anchors()), one, d.Producers, small, allLoads})
 }
 
 // Run measures round trips between two goroutines.
 func (l *latencyCommand) Run(c *command, out io.Writer) error {
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEcho(cfg) }
-	return l.run(c, out, study{report.Latency, "loop", open, only(l.Anchors, lane.RoundTrips()), one, small, closed})
+	return l.run(c, out, study{report.Latency, "loop", open, only(l.Anchors, lane.RoundTrips()), one, one, small, closed})
 }
 
 // Run measures RDMA writes.
 func (b *bandwidthCommand) Run(c *command, out io.Writer) error {
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewWrites(cfg) }
-	return b.run(c, out, study{report.Bandwidth, "loop", open, only(b.Anchors, lane.Copies()), one, bulkSizes, asManyAs})
+	return b.run(c, out, study{report.Bandwidth, "loop", open, only(b.Anchors, lane.Copies()), one, one, bulkSizes, asManyAs})
 }
 
 // Run measures messages over many connections.
@@ -92,7 +93,7 @@ func (s *scaleCommand) Run(c *command, out io.Writer) error {
 		}
 	}
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.NewEndpoints(cfg) }
-	return s.run(c, out, study{report.Scale, "loop", open, nil, s.Conns, small, closed})
+	return s.run(c, out, study{report.Scale, "loop", open, nil, s.Conns, one, small, closed})
 }
 
 // Run measures how fast connections are made.
@@ -124,7 +125,7 @@ func (d *dialCommand) Run(c *command, out io.Writer) error {
 		return fmt.Errorf("port %q: %w", port, err)
 	}
 	open := func(cfg lane.Config) (lane.Lane, error) { return lane.DialEcho(cfg, at, qual) }
-	return d.run(c, out, study{report.Latency, "iwarp", open, nil, one, small, closed})
+	return d.run(c, out, study{report.Latency, "iwarp", open, nil, one, one, small, closed})
 }
 
 // Run answers dialers until the program is interrupted.

@@ -88,14 +88,15 @@ func (l *Ring) Close() error {
 
 // Conn is a pair of net.Conn: one end writes messages, the other reads them.
 type Conn struct {
-	a, b    net.Conn
-	out, in []byte
-	slots   int
-	room    int // bytes that can be written before any is read
+	a, b  net.Conn
+	out   [][]byte // by producer
+	in    []byte
+	slots int // of each producer
+	room  int // bytes that can be written before any is read
 }
 
-// NewTCP makes a lane of messages of size bytes over loopback TCP.
-func NewTCP(size, depth int) (*Conn, error) {
+// NewTCP makes a lane over loopback TCP.
+func NewTCP(cfg Config) (*Conn, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -109,33 +110,38 @@ func NewTCP(size, depth int) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	return newConn(a, b, size, depth, socketRoom), nil
+	return newConn(a, b, cfg, socketRoom), nil
 }
 
 // socketRoom is less than the least that a socket's two buffers hold.
 const socketRoom = 32 << 10
 
 // NewPipe makes a lane over net.Pipe, which has no buffer.
-func NewPipe(size, depth int) *Conn {
+func NewPipe(cfg Config) *Conn {
 	a, b := net.Pipe()
-	return newConn(a, b, size, depth, 0)
+	return newConn(a, b, cfg, 0)
 }
 
-func newConn(a, b net.Conn, size, depth, room int) *Conn {
-	size = max(size, 8) // the slot
-	return &Conn{a: a, b: b, out: make([]byte, size), in: make([]byte, size), slots: 2 * depth, room: room}
+func newConn(a, b net.Conn, cfg Config, room int) *Conn {
+	size := max(cfg.Size, 8) // the slot
+	l := &Conn{a: a, b: b, in: make([]byte, size), slots: 2 * cfg.Depth / cfg.producers(), room: room}
+	for range cfg.producers() {
+		l.out = append(l.out, make([]byte, size))
+	}
+	return l
 }
 
 // PostBlocks reports whether depth messages don't fit into the connection.
-func (l *Conn) PostBlocks(depth int) bool { return depth*len(l.out) > l.room }
+func (l *Conn) PostBlocks(depth int) bool { return depth*len(l.in) > l.room }
 
 // Slots is twice the depth.
-func (l *Conn) Slots() int { return l.slots }
+func (l *Conn) Slots() int { return l.slots * len(l.out) }
 
 // Post writes a message.
 func (l *Conn) Post(slot int) error {
-	binary.LittleEndian.PutUint64(l.out, uint64(slot))
-	_, err := l.a.Write(l.out)
+	out := l.out[slot/l.slots]
+	binary.LittleEndian.PutUint64(out, uint64(slot))
+	_, err := l.a.Write(out)
 	return err
 }
 

@@ -155,7 +155,7 @@ func (s *Server) newEnd(private []byte) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEnd(endConfig{s.ia, s.pz, s.conn, quiet, consumer, h.size, slots}, 0, 1)
+	return newEnd(endConfig{s.ia, s.pz, s.conn, quiet, consumer, h.size, slots, nil}, 0, 1)
 }
 
 // run answers until the connection ends.
@@ -220,7 +220,7 @@ func dial(ia *dat.IA, cfg Config, addr string, qual uint64) (*Echo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.end, err = newEnd(endConfig{ia, pz, quiet, quiet, consumer, cfg.Size, l.slots}, 0, 1); err != nil {
+	if l.end, err = newEnd(endConfig{ia, pz, quiet, quiet, consumer, cfg.Size, l.slots, nil}, 0, 1); err != nil {
 		return nil, err
 	}
 	private := hello{cfg.Mode, cfg.Size, cfg.Depth}.append(nil)

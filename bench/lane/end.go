@@ -15,6 +15,7 @@ type end struct {
 	quiet    *dat.Dispatcher
 	consumer *mode.Consumer
 	out, in  dat.Segment
+	stamps   *stamps
 	// took is called for each receive that was taken, before it is posted again; a
 	// method value that is made once.
 	took func(dat.Event) bool
@@ -30,6 +31,7 @@ type endConfig struct {
 	quiet       *dat.Dispatcher // takes failed sends; the receives tell of a failure, too
 	consumer    *mode.Consumer  // of receives
 	size, slots int
+	stamps      *stamps // of several producers; nil with one
 }
 
 // newEnd makes an end. Its receives have the slots from first on, in steps of step.
@@ -39,7 +41,7 @@ func newEnd(c endConfig, first, step int) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &end{lmr: lmr, quiet: c.quiet, consumer: c.consumer, out: lmr.Segment(0, c.size), in: lmr.Segment(room, c.size)}
+	e := &end{lmr: lmr, quiet: c.quiet, consumer: c.consumer, stamps: c.stamps, out: lmr.Segment(0, c.size), in: lmr.Segment(room, c.size)}
 	e.took = e.taken
 	n := (c.slots + step - 1) / step
 	attr := &dat.EndpointAttr{MaxRecvDTOs: n + 16, MaxRequestDTOs: 2*n + 64, MaxRecvIOV: 1, MaxRequestIOV: 1}
@@ -55,7 +57,12 @@ func newEnd(c endConfig, first, step int) (*end, error) {
 	return e, nil
 }
 
-func (e *end) postRecv(slot int) error { return e.consumer.PostRecv(e.ep, slot, e.in) }
+func (e *end) postRecv(slot int) error {
+	if e.stamps != nil {
+		return e.consumer.PostRecv(e.ep, slot, e.stamps.in[slot])
+	}
+	return e.consumer.PostRecv(e.ep, slot, e.in)
+}
 
 func (e *end) send(slot int) error { return e.ep.PostSend(uint64(slot), dat.Suppress, e.out) }
 

@@ -21,6 +21,8 @@ type Config struct {
 	// Conns is how many connections the messages go over in turns; 0 means 1. One
 	// consumer has the receives of all.
 	Conns int
+	// Producers is how many goroutines post; 0 means 1. Several share one connection.
+	Producers int
 }
 
 // Adapter opens the adapter.
@@ -29,6 +31,8 @@ func (c Config) Adapter() (*dat.IA, error) {
 }
 
 func (c Config) conns() int { return max(c.Conns, 1) }
+
+func (c Config) producers() int { return max(c.Producers, 1) }
 
 // slots are twice as many as messages may be outstanding, because a consumer lets the
 // next be posted before it has posted a receive again. Each connection has as many.
@@ -39,12 +43,14 @@ func (c Config) slots() int {
 
 // Endpoints are connections between endpoints of one adapter: one end sends, and the
 // other's receives complete to a consumer. All messages of a connection have the same
-// memory at either end, so that what is measured is no cache.
+// memory at either end, so that what is measured is no cache. Only if several producers
+// share the connection, messages have memory of their own, see stamps.
 type Endpoints struct {
-	ia    *dat.IA
-	from  []*dat.Endpoint
-	to    []*end
-	slots int
+	ia     *dat.IA
+	from   []*dat.Endpoint
+	to     []*end
+	slots  int
+	stamps *stamps // nil with one producer
 
 	f    func(slot int) bool
 	took func(dat.Event) bool
@@ -81,7 +87,12 @@ func (l *Endpoints) connect(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	each := endConfig{l.ia, pz, quiet, quiet, consumer, cfg.Size, l.slots}
+	if cfg.producers() > 1 {
+		if l.stamps, err = newStamps(pz, cfg); err != nil {
+			return err
+		}
+	}
+	each := endConfig{l.ia, pz, quiet, quiet, consumer, cfg.Size, l.slots, l.stamps}
 	attr := &dat.EndpointAttr{MaxRequestDTOs: 2*l.slots/cfg.conns() + 64, MaxRequestIOV: 1}
 	for i := range cfg.conns() {
 		to, err := newEnd(each, i, cfg.conns())
@@ -130,6 +141,9 @@ func (l *Endpoints) Slots() int { return l.slots }
 
 // Post sends a message.
 func (l *Endpoints) Post(slot int) error {
+	if l.stamps != nil {
+		return l.from[0].PostSend(uint64(slot), dat.Suppress, l.stamps.out[slot/l.stamps.slots])
+	}
 	c := slot % len(l.from)
 	return l.from[c].PostSend(uint64(slot), dat.Suppress, l.to[c].out)
 }
@@ -141,9 +155,13 @@ func (l *Endpoints) Take(f func(slot int) bool) error {
 }
 
 func (l *Endpoints) taken(ev dat.Event) bool {
-	slot := int(ev.Cookie)
+	recv := int(ev.Cookie) // its slot, and with one producer the message's
+	slot := recv
+	if l.stamps != nil {
+		slot = l.stamps.slotOf(recv)
+	}
 	more := l.f(slot)
-	if l.err = l.to[slot%len(l.to)].postRecv(slot); l.err != nil {
+	if l.err = l.to[recv%len(l.to)].postRecv(recv); l.err != nil {
 		return false
 	}
 	return more

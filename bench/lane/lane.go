@@ -2,12 +2,13 @@
 // of the library, in each way of delivery, and what a program would use in its place.
 package lane
 
-// Lane carries messages of one size. A message is known by its slot: successive
-// messages have the slots 0, 1, … Slots-1, 0, …
+// Lane carries messages of one size from producers to a consumer. A message is known by
+// its slot. Each producer has an equal part of the slots, and the slots of its successive
+// messages go around in it: those of the only producer are 0, 1, … Slots-1, 0, …
 type Lane interface {
 	// Slots is how many slots there are; half as many messages may be outstanding.
 	Slots() int
-	// Post sends a message. One goroutine at a time posts.
+	// Post sends a message. Each producer has one goroutine that posts.
 	Post(slot int) error
 	// Take hands the slot of each message to f, until f returns false. No message may
 	// be outstanding then.

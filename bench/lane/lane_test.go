@@ -3,6 +3,7 @@ package lane
 import (
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -166,10 +167,64 @@ func TestEveryAnchorCarriesAllMessagesInOrder(t *testing.T) {
 func carryAnchors(t *testing.T, kind string, list []Anchor) {
 	for _, a := range list {
 		t.Run(kind+"/"+a.Name, func(t *testing.T) {
-			l, err := a.Open(64, 4)
+			l, err := a.Open(Config{Size: 64, Depth: 4})
 			require.NoError(t, err)
 			carry(t, l, 96, 4)
 			carry(t, l, 8, 4)
+			require.NoError(t, l.Close())
+		})
+	}
+}
+
+// carryOf has producers that post n messages each, never more than their part of depth at
+// a time, and takes them.
+func carryOf(t *testing.T, l Lane, producers, n, depth int) {
+	t.Helper()
+	slots := l.Slots() / producers
+	room := make([]chan struct{}, producers)
+	var posted sync.WaitGroup
+	for p := range producers {
+		room[p] = make(chan struct{}, depth/producers)
+		posted.Go(func() {
+			for i := range n {
+				room[p] <- struct{}{}
+				assert.NoError(t, l.Post(p*slots+i%slots))
+			}
+		})
+	}
+	taken := make([]int, producers)
+	total := 0
+	require.NoError(t, l.Take(func(slot int) bool {
+		p := slot / slots
+		assert.Equal(t, taken[p]%slots, slot%slots, "the messages of a producer keep their order")
+		taken[p]++
+		total++
+		<-room[p]
+		return total < producers*n
+	}))
+	posted.Wait()
+}
+
+func TestTheMessagesOfSeveralProducersAreToldApart(t *testing.T) {
+	const producers, depth = 3, 12
+	open := map[string]func(Config) (Lane, error){}
+	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
+		for _, m := range mode.All() {
+			open[provider+"/"+m.Name] = func(c Config) (Lane, error) {
+				c.Provider, c.Mode = provider, m
+				return NewEndpoints(c)
+			}
+		}
+	}
+	for _, a := range Anchors() {
+		open[a.Name] = a.Open
+	}
+	for name, open := range open {
+		t.Run(name, func(t *testing.T) {
+			l, err := open(Config{Size: 64, Depth: depth, Producers: producers})
+			require.NoError(t, err)
+			carryOf(t, l, producers, 48, depth)
+			carryOf(t, l, producers, 8, depth)
 			require.NoError(t, l.Close())
 		})
 	}
@@ -181,7 +236,7 @@ func TestAProviderThatIsNotThereIsAnError(t *testing.T) {
 }
 
 func TestAConnectionIsFullWhenItsBuffersAre(t *testing.T) {
-	l, err := NewTCP(64, 16)
+	l, err := NewTCP(Config{Size: 64, Depth: 16})
 	require.NoError(t, err)
 	assert.False(t, l.PostBlocks(16))
 	assert.True(t, l.PostBlocks(1<<20))

@@ -3,30 +3,30 @@ package lane
 // Anchor is a lane that is none of the library's.
 type Anchor struct {
 	Name, Writes string
-	Open         func(size, depth int) (Lane, error)
+	Open         func(Config) (Lane, error) // uses Size, Depth and Producers
 }
 
 // Anchors returns what a program would use in place of the library, and the least that
 // it could cost.
 func Anchors() []Anchor {
 	return []Anchor{
-		{"raw channel", "<-c", func(_, depth int) (Lane, error) { return NewChannel(depth), nil }},
-		{"raw ring", "ring.Pop(&m)", func(_, depth int) (Lane, error) { return NewRing(depth), nil }},
-		{"map of channels", "<-requests[id]", func(_, depth int) (Lane, error) { return NewRequests(depth), nil }},
-		{"net.Conn", "io.ReadFull(conn, buf)", func(size, depth int) (Lane, error) { return NewTCP(size, depth) }},
-		{"net.Pipe", "io.ReadFull(pipe, buf)", func(size, depth int) (Lane, error) { return NewPipe(size, depth), nil }},
+		{"raw channel", "<-c", func(c Config) (Lane, error) { return NewChannel(c.Depth), nil }},
+		{"raw ring", "ring.Pop(&m)", func(c Config) (Lane, error) { return NewRing(c.Depth), nil }},
+		{"map of channels", "<-requests[id]", func(c Config) (Lane, error) { return NewRequests(c.Depth), nil }},
+		{"net.Conn", "io.ReadFull(conn, buf)", func(c Config) (Lane, error) { return NewTCP(c) }},
+		{"net.Pipe", "io.ReadFull(pipe, buf)", func(c Config) (Lane, error) { return NewPipe(c), nil }},
 	}
 }
 
 // RoundTrips are the anchors of Echo.
 func RoundTrips() (list []Anchor) {
 	for _, a := range Anchors() {
-		list = append(list, Anchor{a.Name, a.Writes, func(size, depth int) (Lane, error) {
-			there, err := a.Open(size, depth)
+		list = append(list, Anchor{a.Name, a.Writes, func(c Config) (Lane, error) {
+			there, err := a.Open(c)
 			if err != nil {
 				return nil, err
 			}
-			back, err := a.Open(size, depth)
+			back, err := a.Open(c)
 			if err != nil {
 				return nil, err
 			}
@@ -39,7 +39,7 @@ func RoundTrips() (list []Anchor) {
 // Copies are the anchors of Writes.
 func Copies() []Anchor {
 	return []Anchor{
-		{"copy", "copy(to, from)", func(size, depth int) (Lane, error) { return NewCopy(size, depth), nil }},
-		{"net.Conn", "io.ReadFull(conn, buf)", func(size, depth int) (Lane, error) { return NewTCP(size, depth) }},
+		{"copy", "copy(to, from)", func(c Config) (Lane, error) { return NewCopy(c), nil }},
+		{"net.Conn", "io.ReadFull(conn, buf)", func(c Config) (Lane, error) { return NewTCP(c) }},
 	}
 }

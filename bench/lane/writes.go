@@ -88,9 +88,9 @@ type Copy struct {
 	to, from []byte
 }
 
-// NewCopy makes a lane that copies size bytes for each message.
-func NewCopy(size, depth int) *Copy {
-	return &Copy{NewChannel(depth), make([]byte, size), make([]byte, size)}
+// NewCopy makes a lane that copies Size bytes for each message.
+func NewCopy(cfg Config) *Copy {
+	return &Copy{NewChannel(cfg.Depth), make([]byte, cfg.Size), make([]byte, cfg.Size)}
 }
 
 // Post copies.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"sync"
 	"time"
 )
@@ -39,7 +40,7 @@ var lookCost = sync.OnceValue(func() float64 {
 // least is the least time of one of n operations in nanoseconds, over a few tries.
 func least(f func(n int)) float64 {
 	const n = 20000
-	best := time.Duration(unknown)
+	best := time.Duration(math.MaxInt64)
 	for range 10 {
 		start := time.Now()
 		f(n)

@@ -20,8 +20,8 @@ import (
 
 // Load is what is offered in one run.
 type Load struct {
-	Rate     Rate
-	Depth    int           // messages outstanding at most
+	Rate     Rate          // of all producers together
+	Depth    int           // messages outstanding at most; each producer has an equal part
 	Duration time.Duration // of the run
 }
 
@@ -33,7 +33,7 @@ type Result struct {
 	Took    time.Duration           // from the first intended post to the last take
 	// Processor is the processor time of the process without Pacing; negative if unknown.
 	Processor time.Duration
-	Pacing    time.Duration // what the poster's wait for intended times took
+	Pacing    time.Duration // what the producers' wait for intended times took
 	Allocs    int64         // by the whole process; negative if unknown
 	// Saturated says that messages were offered faster than they were taken, so that
 	// latencies say no more than how long the run was.
@@ -50,25 +50,17 @@ func (r Refusal) Error() string { return string(r) }
 
 // The reasons to refuse a load.
 var (
-	ErrOneProcessor = errors.New("the poster spins until each intended time, and needs a processor beside the consumer's (GOMAXPROCS is 1)")
-	ErrPostWaits    = errors.New("its post waits for a consumer, so that one goroutine can't post and take")
+	ErrProcessors = errors.New("each producer spins until its intended times, and needs a processor beside the consumer's: GOMAXPROCS is not above the number of producers")
+	ErrPostWaits  = errors.New("its post waits for a consumer, so that one goroutine can't post and take")
+	ErrProducers  = errors.New("in closed loop the consumer posts, and is the only producer")
+	ErrDepth      = errors.New("there are more producers than messages outstanding")
 )
-
-// Refuse says why a lane can't be measured under a load; nil if it can.
-func Refuse(l lane.Lane, ld Load) error {
-	if blocker, ok := l.(lane.Blocker); ok && ld.Rate == Closed && blocker.PostBlocks(ld.Depth) {
-		return ErrPostWaits
-	}
-	if ld.Rate.Open() && runtime.GOMAXPROCS(0) == 1 {
-		return ErrOneProcessor
-	}
-	return nil
-}
 
 // Driver runs loads on one lane.
 type Driver struct {
 	lane   lane.Lane
-	posted int64 // by all runs
+	posted []int64 // by all runs, by producer
+	slots  int     // of each producer
 	pace   pacer
 	yield  func() // lets others run while there is no room for another message
 	base   time.Time
@@ -78,9 +70,12 @@ type Driver struct {
 // pacer waits until a time since base, and returns how often it looked at the clock.
 type pacer func(base time.Time, until time.Duration) (looks int64)
 
-// NewDriver makes a driver of a lane.
-func NewDriver(l lane.Lane) *Driver {
-	return &Driver{lane: l, pace: spin, yield: runtime.Gosched, due: make([]atomic.Int64, l.Slots()), base: time.Now()}
+// NewDriver makes a driver of a lane that was made for so many producers.
+func NewDriver(l lane.Lane, producers int) *Driver {
+	return &Driver{
+		lane: l, pace: spin, yield: runtime.Gosched, base: time.Now(),
+		posted: make([]int64, producers), slots: l.Slots() / producers, due: make([]atomic.Int64, l.Slots()),
+	}
 }
 
 // spin keeps the processor: a timer would be late by more than what is measured.
@@ -91,32 +86,42 @@ func spin(base time.Time, until time.Duration) (looks int64) {
 	return looks
 }
 
+// Refuse says why the lane can't be measured under a load; nil if it can.
+func (d *Driver) Refuse(ld Load) error {
+	blocker, blocks := d.lane.(lane.Blocker)
+	producers := len(d.posted)
+	switch {
+	case ld.Rate == Closed && producers > 1:
+		return ErrProducers
+	case ld.Rate == Closed && blocks && blocker.PostBlocks(ld.Depth):
+		return ErrPostWaits
+	case ld.Depth < producers:
+		return ErrDepth
+	case ld.Rate.Open() && runtime.GOMAXPROCS(0) <= producers:
+		return ErrProcessors
+	}
+	return nil
+}
+
 // run is the state of one run.
 type run struct {
 	*Driver
 	Load
-	latency, lag *hdrhistogram.Histogram
+	producers []*producer
+	start     time.Duration
+	end       time.Duration // no message is to be posted later
 
-	first int64 // the number of the first message, among all of the driver
-	start time.Duration
-	end   time.Duration // no message is to be posted later
-	// last is the number of messages of the run, once that is known: before the last one
-	// is posted.
-	last atomic.Int64
-
-	// Of the poster.
-	sent  int64
-	looks int64
-	err   error
+	// A producer adds its messages to total, and then takes itself off posting, before it
+	// posts the last of them. So the consumer knows the run's last message when it comes.
+	posting atomic.Int64 // producers that don't know yet how many messages they post
+	total   atomic.Int64
+	failed  atomic.Bool // the consumer takes no more
 
 	// Of the consumer.
-	got int64
-	// taken is got, for the poster.
-	taken atomic.Int64
-	at    time.Duration // of the last take
+	latency *hdrhistogram.Histogram
+	got     int64
+	at      time.Duration // of the last take
 }
-
-const unknown = 1<<63 - 1
 
 func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, int64(time.Minute), 2)
@@ -125,8 +130,11 @@ func newHistogram() *hdrhistogram.Histogram {
 // Run offers the load, and returns when all messages have been taken. The load must not
 // be one that Refuse refuses.
 func (d *Driver) Run(ld Load) (Result, error) {
-	r := &run{Driver: d, Load: ld, latency: newHistogram(), lag: newHistogram(), first: d.posted}
-	r.last.Store(unknown)
+	r := &run{Driver: d, Load: ld, latency: newHistogram()}
+	for i := range d.posted {
+		r.producers = append(r.producers, newProducer(r, i))
+	}
+	r.posting.Store(int64(len(r.producers)))
 	runtime.GC() // no lane pays for another's garbage
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -134,97 +142,70 @@ func (d *Driver) Run(ld Load) (Result, error) {
 	r.start = time.Since(d.base)
 	r.end = r.start + ld.Duration
 	err := r.play()
-	res := Result{Latency: r.latency, Lag: r.lag, Count: r.got, Took: r.at - r.start, Processor: -1}
-	if now, _ := host.ProcessorTime(); known {
-		res.Pacing = time.Duration(float64(r.looks) * lookCost())
+	now, _ := host.ProcessorTime()
+	runtime.ReadMemStats(&after)
+	res := r.result()
+	if known {
 		res.Processor = max(0, now-used-res.Pacing)
 	}
-	runtime.ReadMemStats(&after)
 	res.Allocs = int64(after.Mallocs - before.Mallocs)
-	res.Saturated = ld.Rate.Open() && float64(res.Count) < 0.95*float64(ld.Rate)*res.Took.Seconds()
-	d.posted += r.sent
 	return res, err
+}
+
+// result is what the run has measured itself.
+func (r *run) result() Result {
+	res := Result{Latency: r.latency, Lag: newHistogram(), Count: r.got, Took: r.at - r.start, Processor: -1}
+	looks := int64(0)
+	for i, p := range r.producers {
+		looks += p.looks
+		res.Lag.Merge(p.lag)
+		r.posted[i] += p.sent
+	}
+	res.Pacing = time.Duration(float64(looks) * lookCost())
+	res.Saturated = r.Rate.Open() && float64(res.Count) < 0.95*float64(r.Rate)*res.Took.Seconds()
+	return res
 }
 
 func (r *run) play() error {
 	if r.Rate == Closed {
 		for range r.Depth {
-			if err := r.post(time.Since(r.base)); err != nil {
+			if err := r.producers[0].post(time.Since(r.base)); err != nil {
 				return err
 			}
 		}
-		return errors.Join(r.lane.Take(r.tookClosed), r.err)
+		return errors.Join(r.lane.Take(r.tookClosed), r.producers[0].err)
 	}
-	done := make(chan struct{})
-	go r.offer(done)
+	for _, p := range r.producers {
+		go p.offer()
+	}
 	err := r.lane.Take(r.took)
-	<-done
-	return errors.Join(err, r.err)
-}
-
-// post sends the next message, which was to be posted at due.
-func (r *run) post(due time.Duration) error {
-	slot := int((r.first + r.sent) % int64(len(r.due)))
-	r.due[slot].Store(int64(due))
-	r.sent++
-	return r.lane.Post(slot)
-}
-
-// offer posts messages until the run's end.
-func (r *run) offer(done chan<- struct{}) {
-	defer close(done)
-	for r.last.Load() == unknown && r.err == nil {
-		due, final := r.next()
-		if final {
-			r.last.Store(r.sent + 1)
-		}
-		if r.err = r.post(due); r.err != nil {
-			panic(r.err) // the consumer waits for a message that does not come
-		}
-		if r.Rate.Open() {
-			// A program that posts one message after the other would wait for its next
-			// reason to post, and so let its processor go.
-			runtime.Gosched()
-		}
+	if err != nil {
+		r.failed.Store(true)
 	}
-}
-
-// next waits until a message may be posted, and returns when that was to be. final says
-// that no message follows.
-func (r *run) next() (due time.Duration, final bool) {
-	if r.Rate.Open() {
-		due = r.start + r.Rate.intended(r.sent)
-		final = r.start+r.Rate.intended(r.sent+1) >= r.end
-		r.looks += r.pace(r.base, due)
+	for _, p := range r.producers {
+		<-p.done
 	}
-	for r.sent-r.taken.Load() >= int64(r.Depth) {
-		r.yield()
-	}
-	now := time.Since(r.base)
-	if !r.Rate.Open() {
-		return now, now > r.end
-	}
-	_ = r.lag.RecordValue(int64(now - due))
-	// An overloaded lane would be offered the rest for long after the end.
-	return due, final || now > r.end+r.Duration
+	return err
 }
 
 // took is called for each message that the consumer takes.
 func (r *run) took(slot int) (more bool) {
 	r.record(slot)
-	r.taken.Store(r.got)
-	return r.got != r.last.Load()
+	p := r.producers[slot/r.slots]
+	p.taken.Store(p.taken.Load() + 1) // nothing else writes it
+	return r.posting.Load() > 0 || r.got != r.total.Load()
 }
 
 // tookClosed also posts the next message.
 func (r *run) tookClosed(slot int) (more bool) {
 	r.record(slot)
+	p := r.producers[0]
 	if now := time.Since(r.base); now < r.end {
-		if r.err = r.post(now); r.err != nil {
+		if p.err = p.post(now); p.err != nil {
 			return false
 		}
 	}
-	return r.got != r.sent
+	return r.got != p.sent
 }
 
 func (r *run) record(slot int) {

@@ -47,8 +47,8 @@ func (s *stalling) Take(f func(int) bool) error {
 }
 
 // asleep is a driver that sleeps where others spin, so that a test's clock advances.
-func asleep(l lane.Lane) *Driver {
-	d := NewDriver(l)
+func asleep(l lane.Lane, producers int) *Driver {
+	d := NewDriver(l, producers)
 	d.pace = func(base time.Time, until time.Duration) int64 {
 		time.Sleep(until - time.Since(base))
 		return 0
@@ -64,7 +64,7 @@ func TestAStallCountsForAllMessagesThatWereToBePostedMeanwhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &stalling{Channel: lane.NewChannel(depth), at: 5, long: 10 * time.Millisecond}
-				r, err := asleep(s).Run(Load{Rate: 1000, Depth: depth, Duration: 100 * time.Millisecond})
+				r, err := asleep(s, 1).Run(Load{Rate: 1000, Depth: depth, Duration: 100 * time.Millisecond})
 				require.NoError(t, err)
 				assert.EqualValues(t, 100, r.Count)
 				assert.False(t, r.Saturated)
@@ -79,7 +79,7 @@ func TestAStallCountsForAllMessagesThatWereToBePostedMeanwhile(t *testing.T) {
 func TestIntendedTimesDontDependOnTheMessagesBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stalling{Channel: lane.NewChannel(1), at: 0, long: 20 * time.Millisecond}
-		r, err := asleep(s).Run(Load{Rate: 1000, Depth: 1, Duration: 50 * time.Millisecond})
+		r, err := asleep(s, 1).Run(Load{Rate: 1000, Depth: 1, Duration: 50 * time.Millisecond})
 		require.NoError(t, err)
 		assert.EqualValues(t, 50, r.Count, "the poster catches up")
 		assert.InDelta(t, 49*time.Millisecond, r.Took, float64(time.Millisecond))
@@ -89,7 +89,7 @@ func TestIntendedTimesDontDependOnTheMessagesBefore(t *testing.T) {
 func TestALoadAboveWhatTheConsumerTakesIsSaturated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slow{lane.NewChannel(4)}
-		r, err := asleep(slow).Run(Load{Rate: 10_000, Depth: 4, Duration: 50 * time.Millisecond})
+		r, err := asleep(slow, 1).Run(Load{Rate: 10_000, Depth: 4, Duration: 50 * time.Millisecond})
 		require.NoError(t, err)
 		assert.True(t, r.Saturated)
 		assert.Less(t, r.Took, 150*time.Millisecond, "an overloaded run ends all the same")
@@ -107,7 +107,7 @@ func (s *slow) Take(f func(int) bool) error {
 }
 
 func TestEachRunTakesWhatItHasPosted(t *testing.T) {
-	d := NewDriver(lane.NewChannel(4))
+	d := NewDriver(lane.NewChannel(4), 1)
 	for _, rate := range []Rate{Closed, Max, Closed, Max} {
 		r, err := d.Run(Load{Rate: rate, Depth: 4, Duration: 2 * time.Millisecond})
 		require.NoError(t, err)
@@ -116,25 +116,66 @@ func TestEachRunTakesWhatItHasPosted(t *testing.T) {
 	}
 }
 
-func TestAnOpenLoopNeedsASecondProcessor(t *testing.T) {
+func TestAnOpenLoopNeedsAProcessorForEachProducerAndTheConsumer(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	l := lane.NewChannel(1)
-	require.ErrorIs(t, Refuse(l, Load{Rate: 1000, Depth: 1}), ErrOneProcessor)
-	require.NoError(t, Refuse(l, Load{Rate: Closed, Depth: 1}))
+	l := lane.NewChannel(2)
+	one, two := NewDriver(l, 1), NewDriver(l, 2)
+	open := Load{Rate: 1000, Depth: 2}
+	require.ErrorIs(t, one.Refuse(open), ErrProcessors)
+	require.NoError(t, one.Refuse(Load{Rate: Closed, Depth: 1}))
 	runtime.GOMAXPROCS(2)
-	require.NoError(t, Refuse(l, Load{Rate: 1000, Depth: 1}))
+	require.NoError(t, one.Refuse(open))
+	require.ErrorIs(t, two.Refuse(open), ErrProcessors)
+	require.NoError(t, two.Refuse(Load{Rate: Max, Depth: 2}), "at max a producer yields when it has no room")
 }
 
 func TestALaneWhosePostWaitsIsNotMeasuredInClosedLoop(t *testing.T) {
-	pipe := lane.NewPipe(64, 1)
+	pipe := lane.NewPipe(lane.Config{Size: 64, Depth: 1})
 	defer pipe.Close()
-	require.ErrorIs(t, Refuse(pipe, Load{Rate: Closed, Depth: 1}), ErrPostWaits)
-	require.NoError(t, Refuse(pipe, Load{Rate: Max, Depth: 1}))
+	d := NewDriver(pipe, 1)
+	require.ErrorIs(t, d.Refuse(Load{Rate: Closed, Depth: 1}), ErrPostWaits)
+	require.NoError(t, d.Refuse(Load{Rate: Max, Depth: 1}))
+}
+
+func TestSeveralProducersNeedRoomAndALoadOfTheirOwn(t *testing.T) {
+	d := NewDriver(lane.NewChannel(4), 3)
+	require.ErrorIs(t, d.Refuse(Load{Rate: Closed, Depth: 4}), ErrProducers)
+	require.ErrorIs(t, d.Refuse(Load{Rate: Max, Depth: 2}), ErrDepth)
+	require.NoError(t, d.Refuse(Load{Rate: Max, Depth: 4}))
+}
+
+func TestEveryMessageOfSeveralProducersIsTaken(t *testing.T) {
+	d := NewDriver(lane.NewChannel(6), 3)
+	for range 2 {
+		r, err := d.Run(Load{Rate: Max, Depth: 6, Duration: 2 * time.Millisecond})
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, r.Count, int64(3))
+		assert.Equal(t, r.Count, r.Latency.TotalCount())
+	}
+}
+
+// 1000 a second by two producers is 500 a second by each, in turns.
+func TestProducersShareARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := asleep(lane.NewChannel(4), 2)
+		r, err := d.Run(Load{Rate: 1000, Depth: 4, Duration: 100 * time.Millisecond})
+		require.NoError(t, err)
+		assert.EqualValues(t, 100, r.Count)
+		assert.InDelta(t, 99*time.Millisecond, r.Took, float64(time.Millisecond))
+		assert.Less(t, r.Latency.Max(), int64(100*time.Microsecond))
+		assert.Equal(t, []int64{50, 50}, d.posted)
+	})
+}
+
+func TestTheErrorOfAConsumerEndsProducersWithoutRoom(t *testing.T) {
+	broken := errors.New("broken")
+	_, err := NewDriver(&failing{lane.NewChannel(2), broken}, 2).Run(Load{Rate: Max, Depth: 2, Duration: time.Hour})
+	require.ErrorIs(t, err, broken)
 }
 
 func TestTheErrorOfAConsumerEndsTheRun(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := NewDriver(&failing{lane.NewChannel(2), broken}).Run(Load{Rate: Closed, Depth: 2, Duration: time.Second})
+	_, err := NewDriver(&failing{lane.NewChannel(2), broken}, 1).Run(Load{Rate: Closed, Depth: 2, Duration: time.Second})
 	require.ErrorIs(t, err, broken)
 }
 

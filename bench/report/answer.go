@@ -108,7 +108,7 @@ func (r *Report) cost() (difference string, at load.Rate, why string) {
 		if row.Refused != "" {
 			why = row.Refused
 		}
-		other := r.Find(polled, row.Rate)
+		other := r.Beside(row, polled)
 		if row.Refused != "" || other == nil || row.Saturated || other.Saturated || len(row.Latency) == 0 || len(other.Latency) == 0 {
 			continue
 		}
@@ -138,7 +138,7 @@ func (r *Report) saved() (row *Row, cores float64) {
 		if ch.Name != channel || ch.Refused != "" || !ch.Rate.Open() || ch.Saturated {
 			continue
 		}
-		if poll := r.Find(polled, ch.Rate); poll != nil {
+		if poll := r.Beside(ch, polled); poll != nil {
 			if saves := poll.Cores.Median - ch.Cores.Median; saves >= aCore && (row == nil || ch.Rate > row.Rate) {
 				row, cores = ch, saves
 			}

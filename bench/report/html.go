@@ -41,7 +41,7 @@ type section struct {
 	Title   string
 	Header  []string
 	Rows    [][]any
-	Refused []*Row
+	Refused []refusal
 }
 
 // WriteHTML writes the report as a page that needs nothing else: no script runs in it,
@@ -60,12 +60,10 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		p.Charts = append(p.Charts, figures...)
 	}
 	for _, g := range r.groups() {
-		s := section{Title: g.title, Header: r.columns()}
+		s := section{Title: g.title, Header: r.columns(), Refused: g.refused()}
 		for _, row := range g.rows {
 			if row.Refused == "" {
 				s.Rows = append(s.Rows, r.cells(row))
-			} else {
-				s.Refused = append(s.Refused, row)
 			}
 		}
 		p.Groups = append(p.Groups, s)

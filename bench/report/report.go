@@ -54,15 +54,17 @@ func (r *Report) Title() string {
 
 // Row is one lane under one load.
 type Row struct {
-	Name     string    `json:"name"`   // of the mode or anchor
-	Writes   string    `json:"writes"` // what a program writes
-	Anchor   bool      `json:"anchor"` // no lane of the library's
-	Provider string    `json:"provider,omitempty"`
-	Size     int       `json:"size"`
-	Depth    int       `json:"depth"`
-	Conns    int       `json:"conns"` // connections that the messages go over in turns
-	Rate     load.Rate `json:"rate"`
-	Does     string    `json:"does,omitempty"` // what a row among peers does, and what it does not
+	Name     string `json:"name"`   // of the mode or anchor
+	Writes   string `json:"writes"` // what a program writes
+	Anchor   bool   `json:"anchor"` // no lane of the library's
+	Provider string `json:"provider,omitempty"`
+	Size     int    `json:"size"`
+	Depth    int    `json:"depth"`
+	Conns    int    `json:"conns"` // connections that the messages go over in turns
+	// Producers is how many goroutines post; 0 means 1.
+	Producers int       `json:"producers,omitempty"`
+	Rate      load.Rate `json:"rate"`
+	Does      string    `json:"does,omitempty"` // what a row among peers does, and what it does not
 
 	Refused string `json:"refused,omitempty"` // why there are no figures
 	Kept    int    `json:"kept"`              // repeats that count
@@ -116,6 +118,14 @@ type Sample struct {
 // 10 000 messages in a repeat.
 var Percents = []float64{50, 90, 99, 99.9, 99.99}
 
+// setting is everything in which rows may differ but the lane.
+type setting struct {
+	rate                          load.Rate
+	size, depth, conns, producers int
+}
+
+func (r *Row) setting() setting { return setting{r.Rate, r.Size, r.Depth, r.Conns, r.Producers} }
+
 // At returns the estimate of a percentile; ok is false where there is none.
 func (r *Row) At(percent float64) (e stats.Estimate, ok bool) {
 	for _, p := range r.Latency {
@@ -126,10 +136,11 @@ func (r *Row) At(percent float64) (e stats.Estimate, ok bool) {
 	return e, false
 }
 
-// Find returns the row of a name under a rate, with figures; nil if there is none.
-func (r *Report) Find(name string, rate load.Rate) *Row {
+// Beside returns the row of a name that was measured in the same way as another row, with
+// figures; nil if there is none.
+func (r *Report) Beside(other *Row, name string) *Row {
 	for i := range r.Rows {
-		if row := &r.Rows[i]; row.Name == name && row.Rate == rate && row.Refused == "" {
+		if row := &r.Rows[i]; row.Name == name && row.setting() == other.setting() && row.Refused == "" {
 			return row
 		}
 	}

@@ -64,7 +64,7 @@ func TestEveryFormatHasTheFiguresAndTheRefusals(t *testing.T) {
 	for format, want := range map[string][]string{
 		"table":     {"closed loop", "400 ns", "1.5 µs", "net.Pipe refused: its post waits", "bench/README.md"},
 		"perftest":  {"t_typical[usec]", " 64       1000", "0.40", "1.50", "# net.Pipe, closed: its post waits"},
-		"benchstat": {"BenchmarkDelivery/mode=channel/size=64/depth=16/conns=1/rate=closed-0\t1000\t1000.0 ns/op\t1500 p50-ns"},
+		"benchstat": {"BenchmarkDelivery/mode=channel/size=64/depth=16/conns=1/producers=1/rate=closed-0\t1000\t1000.0 ns/op\t1500 p50-ns"},
 	} {
 		var out bytes.Buffer
 		require.NoError(t, r.Write(&out, format))

@@ -52,10 +52,8 @@ func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title stri
 		} else {
 			fmt.Fprintf(w, "%s: nothing could be measured\n", g.title)
 		}
-		for _, row := range g.rows {
-			if row.Refused != "" {
-				fmt.Fprintf(w, "\n%s refused: %s\n", row.Name, row.Refused)
-			}
+		for _, refused := range g.refused() {
+			fmt.Fprintf(w, "\n%s refused: %s\n", refused.Names, refused.Why)
 		}
 		fmt.Fprintln(w)
 	}
@@ -124,6 +122,9 @@ func (r *Report) groups() (list []group) {
 		if r.Kind == Scale {
 			title += fmt.Sprintf(", %d connections", row.Conns)
 		}
+		if row.Producers > 1 {
+			title += fmt.Sprintf(", %d producers", row.Producers)
+		}
 		at := -1
 		for j := range list {
 			if list[j].title == title {
@@ -147,12 +148,31 @@ func (r *Row) way() string {
 	return "messages one way"
 }
 
+// refusal is why some rows of a group have no figures.
+type refusal struct{ Names, Why string }
+
+// refused returns the reasons for which rows were refused, each once.
+func (g *group) refused() (list []refusal) {
+	for _, row := range g.rows {
+		if row.Refused == "" {
+			continue
+		}
+		at := slices.IndexFunc(list, func(r refusal) bool { return r.Why == row.Refused })
+		if at < 0 {
+			list = append(list, refusal{row.Name, row.Refused})
+		} else {
+			list[at].Names += ", " + row.Name
+		}
+	}
+	return list
+}
+
 func offered(rate load.Rate) string {
 	switch rate {
 	case load.Closed:
 		return "closed loop: the consumer posts"
 	case load.Max:
-		return "as many as another goroutine can post"
+		return "as many as can be posted"
 	}
 	return rate.String() + " a second offered"
 }

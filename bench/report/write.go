@@ -32,8 +32,8 @@ func (r *Report) writeBenchstat(w io.Writer) error {
 	fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\npkg: godat/bench\ncommit: %s\n", r.Host.OS, r.Host.Arch, r.Host.CPU, r.Host.Commit)
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		name := fmt.Sprintf("Benchmark%s/mode=%s/size=%d/depth=%d/conns=%d/rate=%s-%d", r.Kind.title(),
-			strings.ReplaceAll(row.Name, " ", "-"), row.Size, row.Depth, row.Conns, row.Rate, r.Host.GOMAXPROCS)
+		name := fmt.Sprintf("Benchmark%s/mode=%s/size=%d/depth=%d/conns=%d/producers=%d/rate=%s-%d", r.Kind.title(),
+			strings.ReplaceAll(row.Name, " ", "-"), row.Size, row.Depth, row.Conns, max(row.Producers, 1), row.Rate, r.Host.GOMAXPROCS)
 		for _, s := range row.Samples {
 			if s.Dropped || row.Refused != "" {
 				continue

@@ -41,7 +41,7 @@ type driven struct {
 	driver *load.Driver
 }
 
-func (d driven) Refuse(ld load.Load) error             { return load.Refuse(d.lane, ld) }
+func (d driven) Refuse(ld load.Load) error             { return d.driver.Refuse(ld) }
 func (d driven) Run(ld load.Load) (load.Result, error) { return d.driver.Run(ld) }
 func (d driven) Close() error                          { return d.lane.Close() }
 
@@ -54,7 +54,7 @@ func (e *Entry) start() (Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return driven{l, load.NewDriver(l)}, nil
+	return driven{l, load.NewDriver(l, max(e.Row.Producers, 1))}, nil
 }
 
 // Plan is what a trial measures.

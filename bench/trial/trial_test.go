@@ -87,7 +87,7 @@ func TestEntriesTakeTurnsAndShareALane(t *testing.T) {
 func TestAnEntryThatCannotBeMeasuredIsRefusedAndTheOthersAreMeasured(t *testing.T) {
 	pipe := Entry{
 		Row: report.Row{Name: "net.Pipe", Size: 64, Depth: 1, Rate: load.Closed}, Key: "pipe",
-		Open: func() (lane.Lane, error) { return lane.NewPipe(64, 1), nil },
+		Open: func() (lane.Lane, error) { return lane.NewPipe(lane.Config{Size: 64, Depth: 1}), nil },
 	}
 	channel := Entry{
 		Row: report.Row{Name: "raw channel", Size: 64, Depth: 1, Rate: load.Closed}, Key: "channel",

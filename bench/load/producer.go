@@ -1,0 +1,95 @@
+package load
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// producer posts its part of a run's messages: the first of three producers those with
+// the numbers 0, 3, 6, ….
+type producer struct {
+	run    *run
+	number int64 // among the producers
+	window int64 // messages outstanding at most
+	first  int64 // the number of the first message, among all that it posted in all runs
+	sent   int64
+	looks  int64
+	lag    *hdrhistogram.Histogram
+	err    error
+	done   chan struct{} // closed when it has posted all
+
+	// taken is how many of its messages the consumer took. It has a cache line of its own,
+	// because the consumer writes it.
+	_     [64]byte
+	taken atomic.Int64
+	_     [56]byte
+}
+
+func newProducer(r *run, number int) *producer {
+	return &producer{
+		run: r, number: int64(number), window: int64(r.Depth / len(r.posted)), first: r.posted[number],
+		lag: newHistogram(), done: make(chan struct{}),
+	}
+}
+
+// post sends the next message, which was to be posted at due.
+func (p *producer) post(due time.Duration) error {
+	r := p.run
+	slot := int(p.number)*r.slots + int((p.first+p.sent)%int64(r.slots))
+	r.due[slot].Store(int64(due))
+	p.sent++
+	return r.lane.Post(slot)
+}
+
+// offer posts messages until the run's end.
+func (p *producer) offer() {
+	defer close(p.done)
+	for final := false; !final && !p.run.failed.Load(); {
+		var due time.Duration
+		due, final = p.next()
+		if final {
+			p.run.total.Add(p.sent + 1)
+			p.run.posting.Add(-1)
+		}
+		if err := p.post(due); err != nil {
+			if p.run.failed.Load() {
+				return
+			}
+			panic(err) // the consumer waits for a message that does not come
+		}
+		if p.run.Rate.Open() {
+			// A program that posts one message after the other would wait for its next
+			// reason to post, and so let its processor go.
+			runtime.Gosched()
+		}
+	}
+}
+
+// next waits until a message may be posted, and returns when that was to be. final says
+// that no message follows.
+func (p *producer) next() (due time.Duration, final bool) {
+	r := p.run
+	if r.Rate.Open() {
+		due = p.intended(p.sent)
+		final = p.intended(p.sent+1) >= r.end
+		p.looks += r.pace(r.base, due)
+	}
+	for p.sent-p.taken.Load() >= p.window && !r.failed.Load() {
+		r.yield()
+	}
+	now := time.Since(r.base)
+	if !r.Rate.Open() {
+		return now, now > r.end
+	}
+	_ = p.lag.RecordValue(int64(now - due))
+	// An overloaded lane would be offered the rest for long after the end.
+	return due, final || now > r.end+r.Duration
+}
+
+// intended is when the producer's message with number n is to be posted.
+func (p *producer) intended(n int64) time.Duration {
+	return p.run.start + p.run.Rate.intended(n*int64(len(p.run.producers))+p.number)
+}
