@@ -11,12 +11,13 @@ type PollerConfig struct {
 	// spend a processor on it. Any number of goroutines may dequeue: one polls at a
 	// time, and the others find what it delivered.
 	//
-	// The program need not go on polling. When no Dequeue has polled for a millisecond
-	// or two, the adapter polls and waits for the device itself, until consumers poll
-	// again. A consumer that waits, iterates, or dequeues from a dispatcher with a CNO
-	// polls once and puts the adapter in charge at once. So when a goroutine stops
-	// dequeueing, events that are not dequeued (channels, callbacks, CNOs) may come
-	// those milliseconds late, once.
+	// The program need not go on polling. When no Dequeue has polled or taken an event
+	// for a millisecond or two, the adapter polls and waits for the device itself, until
+	// consumers poll again. A consumer that waits, iterates, or dequeues from a
+	// dispatcher with a CNO polls once and puts the adapter in charge at once. So when a
+	// goroutine stops dequeueing, events that are not dequeued (channels, callbacks,
+	// CNOs) may come those milliseconds late, once. While each Dequeue finds events in
+	// its dispatcher and none polls, the adapter polls once a millisecond for the others.
 	//
 	// With ConsumerPolls there is no pinned thread, and DelivererRounds has no effect.
 	// With CPUs, the adapter's own polls come from a thread on those processors, which

@@ -37,6 +37,10 @@ func (c *Consumer) SetPollDevice(poll func(PollHint)) {
 	c.parked.Or(pollBit)
 }
 
+// Taken counts the events that consumers have taken from the ring. By it the device's
+// back-stop tells a consumer that is busy with events from one that has stopped.
+func (c *Consumer) Taken() uint64 { return c.turn.taken() }
+
 // poll polls the device. The caller has seen pollBit.
 //
 //go:noinline

@@ -19,10 +19,10 @@ import (
 // its holder is doing the work already.
 //
 // The back-stop is a goroutine that polls when the consumers stop polling. It does what
-// a poller does: arm, poll once more, wait. It keeps away as long as consumers poll,
-// and checks every drivenPeriod whether they still do. It is not locked to a thread,
-// because it wakes consumers itself, and a wake-up by a locked thread takes tens of
-// microseconds.
+// a poller does: arm, poll once more, wait. It keeps away as long as consumers poll or
+// are busy with the events that they got, and checks every drivenPeriod whether they
+// still do. It is not locked to a thread, because it wakes consumers itself, and a
+// wake-up by a locked thread takes tens of microseconds.
 type driver struct {
 	// Immutable once started.
 	dev    hw.Polled
@@ -35,8 +35,9 @@ type driver struct {
 
 	// Shared.
 	token    atomic.Uint32
-	driven   atomic.Bool // since the back-stop last looked, a consumer has polled and none has gone to sleep
-	asleep   atomic.Bool // the back-stop waits for the device, or is about to
+	driven   atomic.Pointer[delivery.Consumer] // since the back-stop last looked, this consumer has polled and none has gone to sleep
+	slept    atomic.Bool                       // since the back-stop last looked, a consumer has gone to sleep
+	asleep   atomic.Bool                       // the back-stop waits for the device, or is about to
 	stopping atomic.Bool
 	napEnd   chan struct{} // ends the back-stop's nap, the current or the next one
 
@@ -46,6 +47,8 @@ type driver struct {
 	// Owned by the back-stop.
 	nap      *time.Timer
 	degraded bool
+	busy     *delivery.Consumer // polled last, and none has gone to sleep since; or nil
+	taken    uint64             // events that busy had taken at the last look
 }
 
 // The states of the token.
@@ -56,8 +59,8 @@ const (
 )
 
 // drivenPeriod is how long the back-stop leaves the device to consumers that have
-// polled. When they just stop polling, the back-stop takes over after two periods at
-// most.
+// polled or taken events. When they just stop, the back-stop takes over after two
+// periods at most.
 const drivenPeriod = time.Millisecond
 
 // newDriver makes a driver for a device. report takes errors of the device.
@@ -91,12 +94,12 @@ func (d *driver) stop() {
 	}
 }
 
-// pollDevice polls for a dispatcher, or has the back-stop poll. Dispatchers call it.
-func (d *driver) pollDevice(hint delivery.PollHint) {
+// pollDevice polls for a consumer, or has the back-stop poll. Dispatchers call it.
+func (d *driver) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {
 	switch hint {
 	case delivery.PollNow:
-		if !d.driven.Load() {
-			d.driven.Store(true)
+		if d.driven.Load() == nil {
+			d.driven.Store(c)
 		}
 		d.pollOnce()
 	case delivery.PollBeforeSleep:
@@ -115,12 +118,13 @@ func (d *driver) pollOnce() {
 }
 
 // handToBackStop puts the back-stop in charge, for a consumer that goes to sleep. The
-// device wakes a back-stop that is asleep, which then finds driven unset. A back-stop
-// that naps is woken here.
+// device wakes a back-stop that is asleep, which then finds driven unset and slept set.
+// A back-stop that naps is woken here.
 func (d *driver) handToBackStop() {
-	if d.driven.Load() {
-		d.driven.Store(false)
+	if d.driven.Load() != nil {
+		d.driven.Store(nil)
 	}
+	d.slept.Store(true)
 	yield.Point()
 	if !d.asleep.Load() {
 		d.endNap()
@@ -180,7 +184,11 @@ func (d *driver) run() {
 	idle := 0
 	for !d.stopping.Load() {
 		switch {
-		case d.driven.Swap(false):
+		case d.consumersPoll():
+			d.takeNap()
+			idle = 0
+		case d.consumersTake():
+			d.tryPoll() // for others: the consumer does not poll while it finds events
 			d.takeNap()
 			idle = 0
 		case d.tryPoll() > 0:
@@ -194,6 +202,30 @@ func (d *driver) run() {
 			idle = 0
 		}
 	}
+}
+
+// consumersPoll reports whether a consumer has polled since the last look.
+func (d *driver) consumersPoll() bool {
+	if d.slept.Swap(false) {
+		d.busy = nil
+	}
+	c := d.driven.Swap(nil)
+	if c != nil {
+		d.busy, d.taken = c, c.Taken()
+	}
+	return c != nil
+}
+
+// consumersTake reports whether the consumer that polled last has taken events since the
+// last look. It polls again when it finds none. A back-stop that took the device over
+// would fill the consumer's queue beside it, and so keep it from polling for good.
+func (d *driver) consumersTake() bool {
+	if d.busy == nil {
+		return false
+	}
+	before := d.taken
+	d.taken = d.busy.Taken()
+	return d.taken != before
 }
 
 // takeNap leaves the device alone for a period, or until a consumer goes to sleep.
@@ -226,7 +258,7 @@ func (d *driver) sleep() {
 	}
 	d.token.Store(tokenFree)
 	if err == nil {
-		if n > 0 || d.stopping.Load() || d.driven.Load() {
+		if n > 0 || d.stopping.Load() || d.driven.Load() != nil {
 			return
 		}
 		yield.Point()

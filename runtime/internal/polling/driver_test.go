@@ -58,6 +58,9 @@ func undriven(t testing.TB, dev hw.Polled, to Completer) *Engine {
 	return engine
 }
 
+// pollAs polls as a consumer that takes no events.
+func pollAs(engine *Engine, hint delivery.PollHint) { engine.pollDevice(new(delivery.Consumer), hint) }
+
 // dispatcherOf makes a dispatcher with room reserved, and a queue of its own.
 func dispatcherOf(t testing.TB, engine *Engine, to *delivered, cfg evd.Config) (*evd.Dispatcher, *polledCQ) {
 	t.Helper()
@@ -135,15 +138,15 @@ func TestOneConsumerPollsAtATime(t *testing.T) {
 	engine = undriven(t, dev, completeFunc(func([]hw.WC) {
 		calls++
 		polls := dev.polls.Load()
-		engine.pollDevice(delivery.PollNow) // as the other consumers would
-		engine.pollDevice(delivery.PollBeforeSleep)
+		pollAs(engine, delivery.PollNow) // as the other consumers would
+		pollAs(engine, delivery.PollBeforeSleep)
 		assert.Equal(t, polls, dev.polls.Load())
 	}))
 	cq := attach(t, engine, nil, 8)
 	cq.complete(wcs(0, 1)...)
-	engine.pollDevice(delivery.PollNow)
+	pollAs(engine, delivery.PollNow)
 	cq.complete(wcs(1, 1)...)
-	engine.pollDevice(delivery.PollNow)
+	pollAs(engine, delivery.PollNow)
 	assert.Equal(t, 2, calls)
 }
 
@@ -157,19 +160,19 @@ func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 	require.True(t, woken(), "by the new queue")
 	for _, hint := range []delivery.PollHint{delivery.PollNow, delivery.PollBeforeSleep} {
 		engine.driver.asleep.Store(true)
-		engine.pollDevice(hint)
+		pollAs(engine, hint)
 		assert.False(t, woken(), "nothing came")
 		cq.complete(wcs(0, 1)...)
-		engine.pollDevice(hint)
+		pollAs(engine, hint)
 		assert.True(t, woken())
 		assert.False(t, engine.driver.asleep.Load())
 		cq.complete(wcs(1, 1)...)
-		engine.pollDevice(hint)
+		pollAs(engine, hint)
 		assert.False(t, woken(), "it is awake")
 	}
 	engine.driver.asleep.Store(true)
 	polls := dev.polls.Load()
-	engine.pollDevice(delivery.PollElsewhere)
+	pollAs(engine, delivery.PollElsewhere)
 	assert.True(t, woken())
 	assert.Equal(t, polls, dev.polls.Load(), "a poster does not poll")
 }
@@ -191,16 +194,16 @@ func TestTheBackStopNapsWhileConsumersPoll(t *testing.T) {
 		synctest.Wait()
 		to.requireAll(t, sent) // no consumer polls, so the back-stop does
 		for round := range 3 {
-			engine.pollDevice(delivery.PollNow)
+			pollAs(engine, delivery.PollNow)
 			complete()
-			engine.pollDevice(delivery.PollNow)
+			pollAs(engine, delivery.PollNow)
 			synctest.Wait()
 			require.False(t, dev.asleep(), "the completion woke the back-stop, and it leaves the device to consumers")
 			arms, polls := dev.arms.Load(), dev.polls.Load()
 			for range 10 {
 				time.Sleep(drivenPeriod / 2)
 				complete()
-				engine.pollDevice(delivery.PollNow)
+				pollAs(engine, delivery.PollNow)
 				polls++
 			}
 			to.requireAll(t, sent)
@@ -227,16 +230,16 @@ func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
 		began := time.Now()
 		for sent := 1; sent <= 6; {
 			if sent%2 == 0 { // the back-stop naps
-				engine.pollDevice(delivery.PollNow)
+				pollAs(engine, delivery.PollNow)
 				cq.complete(wcs(sent-1, 1)...)
 				sent++
-				engine.pollDevice(delivery.PollNow)
+				pollAs(engine, delivery.PollNow)
 				synctest.Wait()
 				require.False(t, dev.asleep())
 			} else { // the back-stop waits
-				engine.pollDevice(delivery.PollNow)
+				pollAs(engine, delivery.PollNow)
 			}
-			engine.pollDevice(delivery.PollBeforeSleep)
+			pollAs(engine, delivery.PollBeforeSleep)
 			synctest.Wait()
 			require.True(t, dev.asleep())
 			cq.complete(wcs(sent-1, 1)...)
@@ -246,6 +249,66 @@ func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
 		}
 		assert.Zero(t, time.Since(began), "it took no period")
 		engine.Detach(cq, 64)
+	})
+}
+
+// takeOne takes one event, and then has the device complete once more.
+func takeOne(t *testing.T, d *evd.Dispatcher, cq *polledCQ) {
+	t.Helper()
+	n, err := d.Dequeue(make([]event.Event, 1))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	cq.complete(wcs(0, 1)...)
+}
+
+// A back-stop that took over would fill the dispatcher beside the consumer, which would
+// then find events and never poll again.
+func TestTheBackStopLeavesTheDeviceToAConsumerThatIsBusyWithEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dev, to := newPolled(), new(delivered)
+		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, perQueue{to})
+		d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 256})
+		other, otherCQ := dispatcherOf(t, engine, to, evd.Config{QLen: 256, Mode: evd.ModeChannel})
+		buf := make([]event.Event, 1)
+		_, err := d.Dequeue(buf) // polls, and finds nothing
+		require.NoError(t, err)
+		cq.complete(wcs(0, 64)...)
+		synctest.Wait()
+		require.False(t, dev.asleep(), "the completion woke the back-stop, and it leaves the device to consumers")
+		takeOne(t, d, cq)
+		arms, polls := dev.arms.Load(), dev.polls.Load()
+		for range 20 {
+			otherCQ.complete(wcs(0, 1)...)
+			time.Sleep(drivenPeriod * 3 / 4)
+			takeOne(t, d, cq)
+			synctest.Wait()
+		}
+		assert.Equal(t, arms, dev.arms.Load(), "the back-stop took the device over")
+		assert.InDelta(t, polls+15, dev.polls.Load(), 1, "the back-stop polls once a period")
+		assert.GreaterOrEqual(t, len(other.C()), 18, "by which others get their events")
+
+		time.Sleep(2 * drivenPeriod)
+		synctest.Wait()
+		require.True(t, dev.asleep(), "the consumer takes nothing any more, so the back-stop took over")
+		takeOne(t, d, cq)
+		synctest.Wait()
+		require.False(t, dev.asleep(), "the consumer is back")
+		arms = dev.arms.Load()
+		time.Sleep(drivenPeriod * 3 / 4)
+		takeOne(t, d, cq)
+		time.Sleep(drivenPeriod * 3 / 4)
+		synctest.Wait()
+		assert.Equal(t, arms, dev.arms.Load())
+
+		pollAs(engine, delivery.PollBeforeSleep)
+		synctest.Wait()
+		assert.True(t, dev.asleep(), "a consumer sleeps, which completions must wake")
+		otherCQ.complete(wcs(0, 1)...)
+		takeOne(t, d, cq)
+		synctest.Wait()
+		assert.True(t, dev.asleep(), "and it sleeps still")
+		engine.Detach(cq, 256)
+		engine.Detach(otherCQ, 256)
 	})
 }
 
@@ -262,11 +325,11 @@ func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 	n, err := d.Dequeue(buf)
 	require.NoError(t, err)
 	assert.Equal(t, 1, n)
-	assert.False(t, engine.driver.driven.Load())
+	assert.Nil(t, engine.driver.driven.Load())
 	require.NoError(t, d.Disable())
 	_, err = d.Dequeue(buf)
 	require.NoError(t, err)
-	assert.True(t, engine.driver.driven.Load())
+	assert.NotNil(t, engine.driver.driven.Load())
 }
 
 // A consumer takes a completion, or takes it and goes to sleep, at each moment between
@@ -282,19 +345,19 @@ func TestTheBackStopWaitsOnlyIfTheNextCompletionWakesIt(t *testing.T) {
 			dev.woken = false
 			drv := engine.driver
 			first = func() {
-				drv.driven.Store(false)
+				drv.driven.Store(nil)
 				drv.sleep()
 			}
 			second = func() {
 				dev.whisper(cq)
-				engine.pollDevice(hint)
+				pollAs(engine, hint)
 			}
 			check = func() {
 				assert.False(t, drv.asleep.Load())
 				if total == 1 && dev.blocked {
 					assert.True(t, dev.late, "it waits, and was not told of a completion that a consumer took")
 				}
-				assert.Equal(t, hint == delivery.PollNow, drv.driven.Load())
+				assert.Equal(t, hint == delivery.PollNow, drv.driven.Load() != nil)
 			}
 			return first, second, check
 		})
@@ -356,11 +419,11 @@ func TestNothingIsLostWhenConsumersPollNowAndThen(t *testing.T) {
 					polls, leaves := rng.IntN(20), rng.IntN(2) == 0
 					wg.Go(func() {
 						for range polls {
-							engine.pollDevice(delivery.PollNow)
+							pollAs(engine, delivery.PollNow)
 							goruntime.Gosched()
 						}
 						if leaves {
-							engine.pollDevice(delivery.PollBeforeSleep)
+							pollAs(engine, delivery.PollBeforeSleep)
 						}
 					})
 				}
@@ -391,7 +454,7 @@ func TestCloseWaitsForAConsumerThatPolls(t *testing.T) {
 	polled, closed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		defer close(polled)
-		engine.pollDevice(delivery.PollNow)
+		pollAs(engine, delivery.PollNow)
 	}()
 	<-in
 	go func() { closed <- engine.Close() }()
@@ -404,8 +467,8 @@ func TestCloseWaitsForAConsumerThatPolls(t *testing.T) {
 	require.NoError(t, <-closed)
 	<-polled
 	polls := dev.polls.Load()
-	engine.pollDevice(delivery.PollNow)
-	engine.pollDevice(delivery.PollBeforeSleep)
+	pollAs(engine, delivery.PollNow)
+	pollAs(engine, delivery.PollBeforeSleep)
 	assert.Equal(t, polls, dev.polls.Load())
 }
 

@@ -103,7 +103,8 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 		return nil, err
 	}
 	if d != nil && e.isAsked(b) {
-		wiring(d).Consumer().SetPollDevice(e.pollDevice)
+		c := wiring(d).Consumer()
+		c.SetPollDevice(func(hint delivery.PollHint) { e.pollDevice(c, hint) })
 	}
 	return b.cq, nil
 }
@@ -113,9 +114,9 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 func (e *Engine) isAsked(b *cqBinding) bool { return b.solicitedOnly || e.driver != nil }
 
 // pollDevice polls the device, or has it polled. Dispatchers call it.
-func (e *Engine) pollDevice(hint delivery.PollHint) {
+func (e *Engine) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {
 	if e.driver != nil {
-		e.driver.pollDevice(hint)
+		e.driver.pollDevice(c, hint)
 	} else {
 		e.poller.wake()
 	}
