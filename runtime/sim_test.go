@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/ep"
+	"godat/hw"
 	"godat/hw/sim"
 )
 
@@ -37,6 +38,65 @@ func TestAPolledDeviceDeliversEverythingInOrder(t *testing.T) {
 				assert.Empty(t, s.Violations())
 			})
 		}
+	}
+}
+
+// counted is a provider that keeps the device that it opened last.
+type counted struct {
+	*sim.Provider
+	dev *sim.Device
+}
+
+func (c *counted) Open(cfg hw.OpenConfig) (hw.Device, error) {
+	dev, err := c.Provider.Open(cfg)
+	if err == nil {
+		c.dev = dev.(*sim.Device)
+	}
+	return dev, err
+}
+
+// A call of a device's driver costs more than all else that a post does.
+func TestEachPostOfTheProgramIsOneCallOfTheDevice(t *testing.T) {
+	for name, mode := range pollers {
+		t.Run(name, func(t *testing.T) {
+			s := &counted{Provider: sim.New(sim.Config{})}
+			ia := open(t, "sim", WithProvider(s), WithPoller(mode.cfg))
+			p := connect(t, ia, mode.events(256))
+			p.establish(t)
+			seg := p.mem.Segment(0, 8)
+			batch := func(op Op) (list []DTO) {
+				for i := range 8 {
+					list = append(list, DTO{Op: op, Cookie: uint64(i), Segment: seg, Remote: p.mem.Remote(64, 8)})
+				}
+				return list
+			}
+			all := func(_ int, err error) error { return err }
+			for what, c := range map[string]struct {
+				post   func() error
+				events int
+				want   sim.Calls
+			}{
+				"a receive":          {func() error { return p.b.PostRecv(1, Default, seg) }, 0, sim.Calls{PostRecvs: 1, Recvs: 1}},
+				"8 receives":         {func() error { return all(p.b.PostRecvBatch(batch(OpRecv))) }, 0, sim.Calls{PostRecvs: 1, Recvs: 8}},
+				"a write":            {func() error { return p.a.PostRDMAWrite(1, Default, p.mem.Remote(64, 8), seg) }, 1, sim.Calls{PostSends: 1, Sends: 1}},
+				"a read":             {func() error { return p.a.PostRDMARead(1, Default, p.mem.Remote(64, 8), seg) }, 1, sim.Calls{PostSends: 1, Sends: 1}},
+				"8 writes":           {func() error { return all(p.a.PostBatch(batch(OpWrite))) }, 8, sim.Calls{PostSends: 1, Sends: 8}},
+				"8 reads":            {func() error { return all(p.a.PostBatch(batch(OpRead))) }, 8, sim.Calls{PostSends: 1, Sends: 8}},
+				"a suppressed write": {func() error { return p.a.PostRDMAWrite(1, Suppress, p.mem.Remote(64, 8), seg) }, 0, sim.Calls{PostSends: 1, Sends: 1}},
+			} {
+				before := s.dev.Calls()
+				require.NoError(t, c.post())
+				for range c.events {
+					require.Equal(t, StatusSuccess, p.next(t).Status)
+				}
+				after := s.dev.Calls()
+				got := sim.Calls{
+					PostSends: after.PostSends - before.PostSends, Sends: after.Sends - before.Sends,
+					PostRecvs: after.PostRecvs - before.PostRecvs, Recvs: after.Recvs - before.Recvs,
+				}
+				assert.Equal(t, c.want, got, what)
+			}
+		})
 	}
 }
 

@@ -117,6 +117,7 @@ func (c *completionQueue) push(e cqEntry, solicited bool) {
 // Poll implements [hw.Polled]. Each queue gives its share of the room before any
 // gives more, and the next poll begins with the next queue.
 func (d *Device) Poll(wcs []hw.WC) int {
+	d.calls.polls.Add(1)
 	if d.queues.ready.Load() == 0 || len(wcs) == 0 {
 		return 0
 	}
@@ -158,6 +159,7 @@ func (c *completionQueue) take(wcs []hw.WC) (n int) {
 
 // Arm implements [hw.Polled].
 func (d *Device) Arm() error {
+	d.calls.arms.Add(1)
 	d.enter(&d.queues.polling, "Arm")
 	defer d.queues.polling.Store(false)
 	if d.queues.waiting.Load() {
@@ -171,6 +173,7 @@ func (d *Device) Arm() error {
 
 // Wait implements [hw.Polled].
 func (d *Device) Wait() error {
+	d.calls.waits.Add(1)
 	d.enter(&d.queues.waiting, "Wait")
 	defer d.queues.waiting.Store(false)
 	return d.waiter.wait()

@@ -31,6 +31,7 @@ type Device struct {
 	done   chan struct{} // closed when the engine's goroutine has ended
 
 	queues queues
+	calls  calls
 
 	// Guarded by sim.mu.
 	rng       *rand.Rand

@@ -100,6 +100,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	const op = "sim.PostSend"
 	q.enter("PostSend")
 	defer q.leave()
+	q.dev.calls.posts.PostSends++
 	if !q.answering() {
 		if err := q.refusePost(op, stateUp, stateDown); err != nil {
 			return 0, err
@@ -112,6 +113,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 		}
 		*q.sq.at(q.sq.tail) = slot{wr: wrs[i], total: total(wrs[i].SGL)}
 		q.sq.tail++
+		q.dev.calls.posts.Sends++
 	}
 	return len(wrs), nil
 }
@@ -138,6 +140,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	const op = "sim.PostRecv"
 	q.enter("PostRecv")
 	defer q.leave()
+	q.dev.calls.posts.PostRecvs++
 	if err := q.refusePost(op, stateNew, stateConnecting, stateAccepting, stateUp, stateRefused, stateDown); err != nil {
 		return 0, err
 	}
@@ -155,6 +158,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 		}
 		*q.rq.at(q.rq.tail) = wrs[i]
 		q.rq.tail++
+		q.dev.calls.posts.Recvs++
 	}
 	return len(wrs), nil
 }
