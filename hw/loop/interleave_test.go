@@ -60,6 +60,27 @@ func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
 	})
 }
 
+// A send that was posted before Drain is done when the drain is reported, at whatever
+// point of a receive both are posted.
+func TestDrainAtAnyPointOfAReceiveWaitsForTheSendsBeforeIt(t *testing.T) {
+	ways(t, func(t *testing.T, pair func() (a, b *side)) {
+		yield.Interleave(func() (first, second, check func()) {
+			x, y := pair()
+			x.post(send(1, x.sge(0, 8))) // waits for its receive
+			var done []hw.WC
+			x.facts.onOff = func() { done = x.sends.all() }
+			return func() { y.recv(1, y.sge(0, 8)) }, func() {
+					y.recv(2, y.sge(8, 8))
+					x.post(send(2, x.sge(8, 8)))
+					x.qp.Drain()
+				}, func() {
+					y.recv(3, y.sge(0, 8)) // for the call of second that takes receive 1 itself
+					assert.Contains(t, done, hw.WC{ID: 2, Len: 8, Op: hw.OpSend})
+				}
+		})
+	})
+}
+
 // The same with a receive from a shared queue, which has the waiting pipes in its line.
 func TestASendMeetsASharedReceiveAtAnyPoint(t *testing.T) {
 	yield.Interleave(func() (first, second, check func()) {

@@ -222,17 +222,19 @@ func (p *pipe) proceed() {
 }
 
 // drained acts on the attention word when no send is left. It reports the end of a
-// Drain, once, and clears an expired bit that came too late. It also leaves the line of
-// the shared queue and clears invalidated: a send that inline began, and for which the
-// send queue then had no room, may have left both behind.
+// Drain, once, unless sends have been posted since the queue was found empty: the kick
+// of their poster makes the holder come again. It clears an expired bit that came too
+// late. It also leaves the line of the shared queue and clears invalidated: a send that
+// inline began, and for which the send queue then had no room, may have left both behind.
 func (p *pipe) drained() {
 	p.exec.dst.leaveLine()
 	p.exec.invalidated = false
+	yield.Point()
 	a := p.attention.Load()
 	if a&expired != 0 {
 		p.attention.And(^uint32(expired))
 	}
-	if a&draining != 0 {
+	if a&draining != 0 && p.exec.src.empty() {
 		p.reportDown(hw.ReasonDrained, nil)
 	}
 }
