@@ -37,7 +37,7 @@ type loadFlags struct {
 	Mode  []mode.Mode `help:"Ways of delivery: poll, wait, channel, batch, per-request, callback, iterator." default:"poll,wait,channel,batch,per-request,callback,iterator"`
 	Size  []int       `help:"Bytes of a message (default 64; of bandwidth 4 KiB, 64 KiB and 1 MiB)." placeholder:"BYTES"`
 	Depth []int       `help:"Messages outstanding at most, in equal parts by all producers (default 1 in closed loop and 64 otherwise)."`
-	Rate  []load.Rate `help:"Loads: closed, max, or messages a second in open loop, as in 10k (default closed,10k,100k,max; of bandwidth max; of others closed)."`
+	Rate  []load.Rate `help:"Loads: closed, max, or messages a second in open loop, as in 10k (default closed,10k,100k,1M,max; of bandwidth max; of others closed)."`
 	output
 }
 
@@ -140,7 +140,7 @@ func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []tr
 
 // measure makes entries take turns, and writes their report.
 func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []trial.Entry) error {
-	plan := trial.Plan{Entries: entries, Repeats: or(c.Repeats, 7), Duration: or(c.Duration, 180*time.Millisecond)}
+	plan := trial.Plan{Entries: entries, Repeats: or(c.Repeats, 7), Duration: or(c.Duration, 150*time.Millisecond)}
 	bar := newBar(len(plan.Entries) * (plan.Repeats + 1))
 	plan.Step = func() { _ = bar.Add(1) }
 	rows, err := plan.Run()

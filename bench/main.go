@@ -17,7 +17,7 @@ type command struct {
 	line string // what repeats the run
 
 	Repeats  int           `help:"How often all take turns (default 7; of targets, iwarp, stream and ratios 9)."`
-	Duration time.Duration `help:"How long one turn is (default 180ms; of targets, iwarp, stream and ratios 40ms)." aliases:"slice"`
+	Duration time.Duration `help:"How long one turn is (default 150ms; of targets, iwarp, stream and ratios 40ms)." aliases:"slice"`
 
 	Delivery  deliveryCommand  `cmd:"" default:"withargs" help:"What does each way of delivery cost? This is what runs without a command."`
 	Latency   latencyCommand   `cmd:"" help:"Round trips between two goroutines."`

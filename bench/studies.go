@@ -21,7 +21,7 @@ var (
 	small     = []int{64}
 	one       = []int{1}
 	closed    = []load.Rate{load.Closed}
-	allLoads  = []load.Rate{load.Closed, 10_000, 100_000, load.Max}
+	allLoads  = []load.Rate{load.Closed, 10_000, 100_000, 1_000_000, load.Max}
 	asManyAs  = []load.Rate{load.Max}
 	bulkSizes = []int{4 << 10, 64 << 10, 1 << 20}
 )

@@ -10,9 +10,6 @@ import (
 const (
 	polled  = "poll"
 	channel = "channel"
-	// aCore is what counts as a saved core: polling itself shares its processor with the
-	// library's work.
-	aCore = 0.5
 )
 
 // Answer says in a sentence what the report is about.
@@ -71,78 +68,4 @@ func (r *Report) most() (conns int) {
 		conns = max(conns, r.Rows[i].Conns)
 	}
 	return conns
-}
-
-// price says what a channel costs, and what it saves, beside polling.
-func (r *Report) price() string {
-	cost, rate, why := r.cost()
-	if cost == "" {
-		return "What a channel costs could not be measured: " + why + "."
-	}
-	answer := fmt.Sprintf("A channel costs %s at the median (%s)", cost, inWords(rate))
-	if below, saves := r.saved(); below != nil {
-		answer += fmt.Sprintf(", and saves %.1f cores at %s a second", saves, below.Rate)
-	} else {
-		answer += ", and saves no core"
-	}
-	return answer + "."
-}
-
-func inWords(rate load.Rate) string {
-	if rate.Open() {
-		return rate.String() + " a second"
-	}
-	return map[load.Rate]string{load.Closed: "closed loop", load.Max: "as fast as possible"}[rate]
-}
-
-// cost is the difference of the medians at the greatest rate in open loop that both
-// modes keep up with, or in closed loop.
-func (r *Report) cost() (difference string, at load.Rate, why string) {
-	why = "the run had no mode " + channel + " beside " + polled
-	var ch, poll *Row
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Name != channel {
-			continue
-		}
-		if row.Refused != "" {
-			why = row.Refused
-		}
-		other := r.Beside(row, polled)
-		if row.Refused != "" || other == nil || row.Saturated || other.Saturated || len(row.Latency) == 0 || len(other.Latency) == 0 {
-			continue
-		}
-		if ch == nil || row.Rate != load.Max && row.Rate > ch.Rate {
-			ch, poll = row, other
-		}
-	}
-	if ch == nil {
-		return "", 0, why
-	}
-	a, b := ch.Latency[0].NS, poll.Latency[0].NS
-	switch {
-	case !a.Apart(b):
-		difference = fmt.Sprintf("no more than this run can tell (%s beside %s)", duration(a.Median), duration(b.Median))
-	case a.Median < b.Median:
-		difference = fmt.Sprintf("−%s (%s beside %s)", duration(b.Median-a.Median), duration(a.Median), duration(b.Median))
-	default:
-		difference = fmt.Sprintf("+%s (%s beside %s)", duration(a.Median-b.Median), duration(a.Median), duration(b.Median))
-	}
-	return strings.Replace(difference, " beside ", ", polled ", 1), ch.Rate, ""
-}
-
-// saved is the greatest rate in open loop at which a channel saves a core, and how many.
-func (r *Report) saved() (row *Row, cores float64) {
-	for i := range r.Rows {
-		ch := &r.Rows[i]
-		if ch.Name != channel || ch.Refused != "" || !ch.Rate.Open() || ch.Saturated {
-			continue
-		}
-		if poll := r.Beside(ch, polled); poll != nil {
-			if saves := poll.Cores.Median - ch.Cores.Median; saves >= aCore && (row == nil || ch.Rate > row.Rate) {
-				row, cores = ch, saves
-			}
-		}
-	}
-	return row, cores
 }

@@ -34,30 +34,6 @@ func reportOf(rows ...Row) *Report {
 	return &Report{Kind: Delivery, Repeats: 7, Duration: time.Second, Rows: rows}
 }
 
-func TestTheAnswerComparesAChannelWithPolling(t *testing.T) {
-	r := reportOf(
-		measured(polled, 10_000, 400, 1), measured(channel, 10_000, 900, 0.1),
-		measured(polled, 100_000, 400, 1), measured(channel, 100_000, 500, 0.3),
-		measured(polled, 1e6, 400, 1), measured(channel, 1e6, 600, 1),
-		measured(polled, load.Max, 4000, 2), measured(channel, load.Max, 9000, 2),
-	)
-	assert.Equal(t, "A channel costs +200 ns (600 ns, polled 400 ns) at the median (1M a second), and saves 0.7 cores at 100k a second.", r.Answer())
-}
-
-func TestADifferenceWithinTheIntervalsIsNone(t *testing.T) {
-	r := reportOf(measured(polled, load.Closed, 400, 1), measured(channel, load.Closed, 410, 1))
-	assert.Equal(t, "A channel costs no more than this run can tell (410 ns, polled 400 ns) at the median (closed loop), and saves no core.", r.Answer())
-}
-
-func TestTheAnswerSaysWhyThereIsNone(t *testing.T) {
-	refused := Row{Name: channel, Rate: 1000, Refused: "no"}
-	assert.Equal(t, "What a channel costs could not be measured: no.", reportOf(refused, measured(polled, 1000, 1, 1)).Answer())
-	assert.Contains(t, reportOf(measured(polled, 1000, 1, 1)).Answer(), "no mode channel")
-	saturated := measured(channel, 1000, 1, 1)
-	saturated.Saturated = true
-	assert.Contains(t, reportOf(saturated, measured(polled, 1000, 1, 1)).Answer(), "could not")
-}
-
 func TestEveryFormatHasTheFiguresAndTheRefusals(t *testing.T) {
 	refused := Row{Name: "net.Pipe", Size: 64, Depth: 16, Rate: load.Closed, Refused: "its post waits"}
 	r := reportOf(measured(polled, load.Closed, 400, 1), measured(channel, load.Closed, 1500, 1), refused)
