@@ -21,8 +21,8 @@ import (
 type line struct {
 	name   string
 	points plotter.XYs
-	// end marks the last point: the greatest load that was kept up with.
-	end bool
+	// mark is a point of the line that stands out; none for most.
+	mark plotter.XYs
 }
 
 // axis says how values are laid out and written.
@@ -91,10 +91,10 @@ func chart(x, y axis, lines []line, names []string) (template.HTML, error) {
 
 // marked are the points of a line that get a mark: all of a line that has only one.
 func marked(l line) plotter.XYs {
-	if l.end || len(l.points) == 1 {
-		return l.points[len(l.points)-1:]
+	if len(l.points) == 1 {
+		return l.points
 	}
-	return nil
+	return l.mark
 }
 
 func style(a *plot.Axis, as axis) {

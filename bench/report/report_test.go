@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,7 +89,7 @@ func TestThePageIsSelfContained(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, r.WriteHTML(&out))
 	page := out.String()
-	assert.Equal(t, 8, strings.Count(page, "<svg "), "four loads, three charts by load, one by size")
+	assert.Equal(t, 9, strings.Count(page, "<svg "), "four loads, three charts by load, two by size")
 	assert.Contains(t, page, "&lt;What?&gt;")
 	assert.Contains(t, page, "its post waits")
 	assert.Contains(t, page, "var(--c1)")
@@ -101,15 +102,58 @@ func TestThePageIsSelfContained(t *testing.T) {
 }
 
 func TestASweepHasAChart(t *testing.T) {
-	more := measured(channel, load.Closed, 900, 1)
-	more.Size, more.Conns = 4096, 100
-	for kind, title := range map[Kind]string{Bandwidth: "Bytes in a second by size", Scale: "by connections", Latency: "Median by size"} {
-		r := reportOf(measured(channel, load.Closed, 300, 1), more)
-		r.Kind = kind
-		var out bytes.Buffer
-		require.NoError(t, r.WriteHTML(&out))
-		assert.Contains(t, out.String(), title)
+	for _, c := range []struct {
+		kind  Kind
+		rate  load.Rate
+		more  func(*Row)
+		title string
+	}{
+		{Bandwidth, load.Max, func(r *Row) { r.Size = 4096 }, "Bytes in a second by size"},
+		{Bandwidth, load.Max, func(r *Row) { r.Depth = 128 }, "Bytes in a second by writes outstanding"},
+		{Scale, load.Closed, func(r *Row) { r.Conns = 100 }, "Processor time of a message by connections"},
+		{Latency, load.Closed, func(r *Row) { r.Size = 4096 }, "Median by size"},
+		{Delivery, load.Closed, func(r *Row) { r.Depth = 64 }, "Messages a second by messages outstanding"},
+		{Delivery, load.Max, func(r *Row) { r.Producers = 4 }, "Messages a second by producers"},
+	} {
+		more := measured(channel, c.rate, 900, 1)
+		c.more(&more)
+		r := reportOf(measured(channel, c.rate, 300, 1), more)
+		r.Kind = c.kind
+		figures, err := r.sweepCharts(r.names())
+		require.NoError(t, err)
+		require.NotEmpty(t, figures, c.title)
+		assert.True(t, slices.ContainsFunc(figures, func(f figure) bool { return strings.HasPrefix(f.Title, c.title) }), c.title)
 		assert.NotContains(t, r.Answer(), "Nothing")
+	}
+}
+
+func TestTheKneeIsTheLastLoadBeforeTheLatencyGrowsOrTheLoadIsNotKeptUpWith(t *testing.T) {
+	line := func(p99 ...float64) (rows []*Row) {
+		for i, ns := range p99 {
+			row := measured(polled, load.Rate(1000*(i+1)), ns/3, 1)
+			row.Saturated = ns == 0
+			if row.Saturated {
+				row.Latency = nil
+			}
+			rows = append(rows, &row)
+		}
+		return rows
+	}
+	for _, c := range []struct {
+		p99  []float64
+		knee load.Rate
+	}{
+		{[]float64{100, 120, 290, 310, 320}, 3000},
+		{[]float64{100, 120, 0}, 2000},
+		{[]float64{900, 100, 200, 0}, 3000},
+		{[]float64{100, 120, 290}, 0},
+		{[]float64{0, 0}, 0},
+	} {
+		var at load.Rate
+		if k := knee(line(c.p99...)); k != nil {
+			at = k.Rate
+		}
+		assert.InDelta(t, float64(c.knee), float64(at), 0, "%v", c.p99)
 	}
 }
 
