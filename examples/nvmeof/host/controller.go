@@ -1,0 +1,227 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// Config says to what a host connects, and how. Zero values take the defaults.
+type Config struct {
+	Addr      string // host:port
+	Subsystem string // its name; the default is the discovery subsystem, which has no disks
+	Name      string // of this host; its default ends with the host's ID
+	ID        [16]byte
+	Queues    int           // I/O queues; default 1, and at most as many as the target grants
+	Depth     int           // entries of an I/O queue, 2 to 1024; default 32, and at most the target's
+	Transfer  int           // bytes of a slot, and so of a command's data at most; default 128 KiB, at most 1 MiB
+	KeepAlive time.Duration // default 15 s; negative means none
+}
+
+const (
+	adminDepth    = 32
+	adminTransfer = nvme.PageLen
+	firstName     = "nqn.2014-08.org.nvmexpress:uuid:"
+	mostTransfer  = 1 << 20
+)
+
+func (cfg *Config) complete() error {
+	id := cfg.ID
+	cfg.Subsystem = cmp.Or(cfg.Subsystem, nvme.DiscoverySubsystem)
+	cfg.Name = cmp.Or(cfg.Name, fmt.Sprintf("%s%x-%x-%x-%x-%x", firstName, id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
+	cfg.Queues = cmp.Or(cfg.Queues, 1)
+	cfg.Depth = cmp.Or(cfg.Depth, 32)
+	cfg.Transfer = cmp.Or(cfg.Transfer, 128<<10)
+	cfg.KeepAlive = cmp.Or(cfg.KeepAlive, 15*time.Second)
+	if cfg.Queues < 1 || cfg.Depth < 2 || cfg.Depth > 1024 || cfg.Transfer < nvme.PageLen || cfg.Transfer > mostTransfer {
+		return fmt.Errorf("host: %d queues of %d entries with %d bytes each: out of range", cfg.Queues, cfg.Depth, cfg.Transfer)
+	}
+	return nil
+}
+
+// Controller is a host's connection to a subsystem. Its methods may be called from any
+// goroutine.
+type Controller struct {
+	// Immutable after Connect.
+	cfg      Config
+	id       uint16
+	identity nvme.Controller
+	admin    *queue
+	queues   []*queue
+
+	turn   atomic.Uint32 // of the I/O queues
+	stop   chan struct{} // closed by Close
+	once   sync.Once
+	alive  sync.WaitGroup // the goroutine that keeps the controller alive
+	closed error          // of the first Close
+}
+
+// RejectError is the error of a connection that the target rejected.
+type RejectError nvme.RejectStatus
+
+func (e RejectError) Error() string {
+	return "host: the target rejects the connection: " + nvme.RejectStatus(e).String()
+}
+
+// Connect connects to a subsystem: the admin queue, then the I/O queues. ctx bounds the
+// call. A target that rejects a connection gives a RejectError, a command that fails an
+// nvme.StatusError.
+func Connect(ctx context.Context, ia *dat.IA, cfg Config) (c *Controller, err error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	c = &Controller{cfg: cfg, stop: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+			c = nil
+		}
+	}()
+	if c.admin, err = openQueue(ctx, ia, &c.cfg, 0, adminDepth, adminTransfer, nvme.DynamicController); err != nil {
+		return c, err
+	}
+	c.id = c.admin.controller
+	if err := c.enable(ctx); err != nil {
+		return c, err
+	}
+	if c.cfg.KeepAlive > 0 {
+		c.alive.Go(c.keepAlive)
+	}
+	if cfg.Subsystem == nvme.DiscoverySubsystem {
+		return c, nil
+	}
+	granted, err := c.admin.do(ctx, nvme.SetFeature(nvme.FeatureQueues, nvme.Queues(cfg.Queues)), nil)
+	if err != nil {
+		return c, err
+	}
+	for i := range min(cfg.Queues, nvme.QueuesOf(uint32(granted))) {
+		q, err := openQueue(ctx, ia, &c.cfg, uint16(i+1), c.cfg.Depth, cfg.Transfer, c.id)
+		if err != nil {
+			return c, err
+		}
+		q.inCapsule = c.identity.InCapsule
+		c.queues = append(c.queues, q)
+	}
+	return c, nil
+}
+
+// enable enables the controller, waits until it is ready, and learns what it is.
+func (c *Controller) enable(ctx context.Context) error {
+	capabilities, err := c.admin.do(ctx, nvme.PropertyGet(nvme.PropertyCAP), nil)
+	if err != nil {
+		return err
+	}
+	c.cfg.Depth = min(c.cfg.Depth, int(capabilities&0xffff)+1)
+	if _, err := c.admin.do(ctx, nvme.PropertySet(nvme.PropertyCC, nvme.ConfigEnable|nvme.ConfigEntrySizes), nil); err != nil {
+		return err
+	}
+	for ready := false; !ready; {
+		status, err := c.admin.do(ctx, nvme.PropertyGet(nvme.PropertyCSTS), nil)
+		if err != nil {
+			return err
+		}
+		if uint32(status)&nvme.StatusFatal != 0 {
+			return errors.New("host: the controller has failed")
+		}
+		ready = uint32(status)&nvme.StatusReady != 0
+	}
+	page := make([]byte, nvme.PageLen)
+	if _, err := c.admin.do(ctx, nvme.Identify(nvme.IdentifyControllerPage, 0), page); err != nil {
+		return err
+	}
+	c.identity, err = nvme.ParseController(page)
+	if limit := c.identity.MaxTransfer; limit != 0 && limit < 16 {
+		c.cfg.Transfer = min(c.cfg.Transfer, nvme.PageLen<<limit)
+	}
+	return err
+}
+
+// keepAlive sends Keep Alive commands until Close, or until one fails, which is when the
+// admin queue has ended.
+func (c *Controller) keepAlive() {
+	tick := time.NewTicker(c.cfg.KeepAlive / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if _, err := c.admin.do(context.Background(), nvme.Command{Opcode: nvme.AdminKeepAlive, Flags: nvme.UsesList}, nil); err != nil {
+				return
+			}
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+// Identity is what the controller says about itself.
+func (c *Controller) Identity() nvme.Controller { return c.identity }
+
+// ID is the controller's id.
+func (c *Controller) ID() uint16 { return c.id }
+
+// Queues is how many I/O queues are connected.
+func (c *Controller) Queues() int { return len(c.queues) }
+
+// Admin runs an admin command. data is what the command returns, at most 4096 bytes.
+func (c *Controller) Admin(ctx context.Context, command nvme.Command, data []byte) (result uint64, err error) {
+	return c.admin.do(ctx, command, data)
+}
+
+// Discover returns the ways to subsystems that a discovery controller knows.
+func (c *Controller) Discover(ctx context.Context) ([]nvme.DiscoveryEntry, error) {
+	page := make([]byte, nvme.DiscoveryEntryLen)
+	if _, err := c.Admin(ctx, nvme.GetLogPage(nvme.LogDiscovery, 0, nvme.DiscoveryEntryLen), page); err != nil {
+		return nil, err
+	}
+	_, n, err := nvme.ParseDiscoveryHeader(page)
+	if err != nil {
+		return nil, err
+	}
+	var entries []nvme.DiscoveryEntry
+	for i := range n {
+		at := nvme.DiscoveryEntryLen * (i + 1)
+		if _, err := c.Admin(ctx, nvme.GetLogPage(nvme.LogDiscovery, at, nvme.DiscoveryEntryLen), page); err != nil {
+			return nil, err
+		}
+		if e, ok := nvme.ParseDiscoveryEntry(page); ok {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// Close shuts the controller down and ends its connections. Calls that are under way end
+// with an error. A second Close waits for the first.
+func (c *Controller) Close() error {
+	c.once.Do(func() { c.closed = c.close() })
+	return c.closed
+}
+
+// closeTime bounds an end in order.
+const closeTime = 5 * time.Second
+
+func (c *Controller) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	close(c.stop)
+	if c.admin != nil && c.id != 0 {
+		const normalShutdown = 1 << 14
+		// An error means that the connection is over.
+		_, _ = c.admin.do(ctx, nvme.PropertySet(nvme.PropertyCC, nvme.ConfigEnable|nvme.ConfigEntrySizes|normalShutdown), nil)
+	}
+	var errs []error
+	for _, q := range append(c.queues, c.admin) {
+		if q != nil {
+			errs = append(errs, q.close())
+		}
+	}
+	c.alive.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,128 @@
+package target
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"godat/examples/nvmeof/nvme"
+)
+
+// controller is what a host's admin queue stands for: the host's view of a subsystem.
+type controller struct {
+	// Immutable.
+	id        uint16
+	host      string
+	hostID    [16]byte
+	discovery bool
+
+	config atomic.Uint32 // CC, which the admin queue writes
+	status atomic.Uint32 // CSTS
+
+	// Owned by the admin queue.
+	asyncConfig uint32
+
+	// Guarded by the registry.
+	queues  uint64        // I/O queues that are connected, a bit each
+	granted int           // I/O queues that the host asked for
+	gone    chan struct{} // closed when the I/O queues are to end
+}
+
+// enabled reports whether the host has enabled the controller.
+func (c *controller) enabled() bool { return c.config.Load()&nvme.ConfigEnable != 0 }
+
+// registry has the controllers of a target. Its methods may be called from any
+// goroutine.
+type registry struct {
+	cfg *Config // immutable
+
+	mu   sync.Mutex
+	all  map[uint16]*controller
+	last uint16 // the id that was given out last
+}
+
+func (r *registry) init(cfg *Config) {
+	r.cfg, r.all = cfg, make(map[uint16]*controller)
+}
+
+// mostController is the highest id of a controller; the specification reserves those
+// above.
+const mostController = 0xffef
+
+// add makes a controller for a host's admin queue, or returns nil if there are as many
+// as may be.
+func (r *registry) add(d *nvme.ConnectData) *controller {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	host := 0
+	for _, c := range r.all {
+		if c.host == d.Host {
+			host++
+		}
+	}
+	if len(r.all) >= r.cfg.Controllers || host >= r.cfg.HostControllers {
+		return nil
+	}
+	for used := true; used; _, used = r.all[r.last] {
+		r.last = r.last%mostController + 1
+	}
+	c := &controller{
+		id: r.last, host: d.Host, hostID: d.HostID, discovery: d.Subsystem == nvme.DiscoverySubsystem,
+		granted: r.cfg.Queues, gone: make(chan struct{}),
+	}
+	r.all[c.id] = c
+	return c
+}
+
+// join connects an I/O queue to its host's controller. gone is closed when the queue is
+// to end.
+func (r *registry) join(d *nvme.ConnectData, queue uint16) (c *controller, gone <-chan struct{}, status nvme.Status, result uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c = r.all[d.Controller]
+	switch {
+	case c == nil || c.discovery:
+		status, result = nvme.ConnectInvalidParameters, nvme.InvalidData(nvme.ConnectOffsetController)
+	case c.host != d.Host || c.hostID != d.HostID:
+		status, result = nvme.ConnectInvalidParameters, nvme.InvalidData(nvme.ConnectOffsetHost)
+	case !c.enabled():
+		status = nvme.CommandSequenceError
+	case int(queue) > c.granted || c.queues>>(queue-1)&1 != 0:
+		status, result = nvme.ConnectInvalidParameters, nvme.InvalidCommand(queueIDOffset)
+	default:
+		c.queues |= 1 << (queue - 1)
+		return c, c.gone, nvme.Success, 0
+	}
+	return nil, nil, status | nvme.DoNotRetry, result
+}
+
+// grant sets how many I/O queues a controller may have, and returns the number. It
+// can't change while some are connected.
+func (r *registry) grant(c *controller, queues int) (granted int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.queues != 0 {
+		return c.granted, false
+	}
+	c.granted = min(queues, r.cfg.Queues)
+	return c.granted, true
+}
+
+// leave takes a queue from its controller. The admin queue ends the controller.
+func (r *registry) leave(c *controller, queue uint16) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if queue != 0 {
+		c.queues &^= 1 << (queue - 1)
+		return
+	}
+	delete(r.all, c.id)
+	close(c.gone)
+}
+
+// reset ends the I/O queues of a controller, which may then have others.
+func (r *registry) reset(c *controller) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(c.gone)
+	c.gone = make(chan struct{})
+}

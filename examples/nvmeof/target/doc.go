@@ -1,0 +1,28 @@
+// Package target serves disks to hosts by NVMe over Fabrics on RDMA.
+//
+// A host has one connection for each queue: one admin queue, and I/O queues. A queue is a
+// goroutine with one select, over what its connection brings, what the workers of the
+// stores have finished, a timer, and the end. Only that goroutine touches the queue. The
+// queues of a host meet in its controller, which I/O commands do not touch.
+//
+// The stages of an I/O command:
+//
+//	capsule arrives   queue.received   parse, check against the namespace
+//	data moves        queue.read       the store's memory by RDMA write, and behind it the completion, as one batch
+//	                  queue.write      RDMA read into the store's memory, or a copy out of the capsule
+//	store works       worker           flush and zero, which may block
+//	completion        queue.complete   in the buffer that the capsule came in
+//
+// The buffer of a capsule is all that a command needs: the completion goes out in its
+// first bytes, and short data behind the command's 64 bytes. The data of reads and
+// writes is moved between the host's memory and the store's without a copy.
+//
+// # What a host can't do
+//
+// The target gives out no keys: hosts can't reach its memory, and a host's keys are used
+// on the connection on which they came. A command that asks for blocks beyond its
+// namespace, or describes its data wrongly, is completed with the specification's
+// status. A host that sends more commands than its queue has entries, or capsules that
+// are too short, loses that connection. A connection that sends no Connect command, and a
+// controller that keeps no Keep Alive, end after a time.
+package target

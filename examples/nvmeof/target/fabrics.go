@@ -1,0 +1,163 @@
+package target
+
+import (
+	"time"
+
+	"godat/examples/nvmeof/nvme"
+)
+
+// Offsets in a Connect command, by which Connect Invalid Parameters names a field.
+const (
+	queueIDOffset   = 42
+	queueSizeOffset = 44
+)
+
+// fabrics serves a fabrics command.
+func (q *queue) fabrics(c *command) {
+	kind := c.FabricsType()
+	switch {
+	case kind == nvme.FabricsConnect && q.controller == nil:
+		q.connect(c)
+	case q.controller == nil || kind == nvme.FabricsConnect:
+		q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
+	case kind == nvme.FabricsPropertyGet && q.asked.QueueID == 0:
+		q.propertyGet(c)
+	case kind == nvme.FabricsPropertySet && q.asked.QueueID == 0:
+		q.propertySet(c)
+	default:
+		q.complete(c, nvme.InvalidOpcode|nvme.DoNotRetry)
+	}
+}
+
+// connect begins a Connect: it gets the command's data.
+func (q *queue) connect(c *command) {
+	switch status := c.describes(nvme.ConnectDataLen); {
+	case status != nvme.Success:
+		q.complete(c, status)
+	case c.Data.IsKeyed():
+		q.fetch(c, 0, nvme.ConnectDataLen, (*queue).connected)
+	default:
+		q.connectTo(c, c.inline())
+	}
+}
+
+// connected goes on with a Connect whose data is in the capsule's memory.
+func (q *queue) connected(c *command, _ error) {
+	q.connectTo(c, c.capsule.Bytes()[data:])
+}
+
+// connectTo connects the queue to a controller. For an admin queue it makes one.
+func (q *queue) connectTo(c *command, told []byte) {
+	asked := c.Connect()
+	d, err := nvme.ParseConnectData(told)
+	if err != nil || q.controller != nil { // a second Connect, while the data of the first came
+		q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
+		return
+	}
+	status, result := q.mayConnect(asked, &d)
+	if status == nvme.Success && q.asked.QueueID == 0 {
+		if q.controller = q.target.controllers.add(&d); q.controller == nil {
+			status = nvme.ConnectControllerBusy
+		}
+	} else if status == nvme.Success {
+		q.controller, q.gone, status, result = q.target.controllers.join(&d, q.asked.QueueID)
+	}
+	log := q.target.log.With("host", q.conn, "name", d.Host, "queue", q.asked.QueueID)
+	if q.controller == nil {
+		log.Warn("connect refused", "subsystem", d.Subsystem, "status", status)
+		q.answer(c, status, result)
+		return
+	}
+	log.Info("queue connected", "controller", q.controller.id, "entries", int(asked.QueueSize)+1)
+	q.target.counters.connections.Add(1)
+	q.timer.Stop()
+	if q.asked.QueueID == 0 {
+		q.keepAliveEvery(time.Duration(asked.KeepAlive) * time.Millisecond)
+	}
+	q.answer(c, nvme.Success, uint64(q.controller.id))
+}
+
+// mayConnect checks a Connect command, as far as it concerns no controller.
+func (q *queue) mayConnect(asked nvme.Connect, d *nvme.ConnectData) (status nvme.Status, result uint64) {
+	invalid := nvme.ConnectInvalidParameters | nvme.DoNotRetry
+	switch {
+	case asked.RecordFormat != 0:
+		return nvme.ConnectIncompatibleFormat | nvme.DoNotRetry, 0
+	case asked.QueueID != q.asked.QueueID:
+		return invalid, nvme.InvalidCommand(queueIDOffset)
+	case asked.QueueSize != q.asked.SendSize:
+		return invalid, nvme.InvalidCommand(queueSizeOffset)
+	case d.Subsystem != q.target.cfg.Subsystem && d.Subsystem != nvme.DiscoverySubsystem:
+		return invalid, nvme.InvalidData(nvme.ConnectOffsetSubsystem)
+	case d.Subsystem == nvme.DiscoverySubsystem && q.asked.QueueID != 0:
+		return invalid, nvme.InvalidCommand(queueIDOffset)
+	case q.asked.QueueID == 0 && d.Controller != nvme.DynamicController:
+		return invalid, nvme.InvalidData(nvme.ConnectOffsetController)
+	case nvme.CheckName(d.Host) != nil:
+		return invalid, nvme.InvalidData(nvme.ConnectOffsetHost)
+	case !q.target.allows(d.Host):
+		return nvme.ConnectInvalidHost | nvme.DoNotRetry, 0
+	}
+	return nvme.Success, 0
+}
+
+// keepAliveEvery sets how long the host may be silent; 0 means for ever.
+func (q *queue) keepAliveEvery(d time.Duration) {
+	q.keepAlive = d
+	q.alive()
+}
+
+// alive begins the Keep Alive time anew.
+func (q *queue) alive() {
+	if q.keepAlive > 0 {
+		q.timer.Reset(q.keepAlive)
+	} else {
+		q.timer.Stop()
+	}
+}
+
+// propertyGet serves a Property Get.
+func (q *queue) propertyGet(c *command) {
+	var value uint64
+	switch p := c.Property(); {
+	case p == nvme.PropertyCAP && c.PropertyLen8():
+		const readyTime = 15 // in 500 ms
+		value = nvme.Capabilities(q.target.cfg.Depth, readyTime)
+	case c.PropertyLen8():
+		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		return
+	case p == nvme.PropertyVS:
+		value = nvme.Version14
+	case p == nvme.PropertyCC:
+		value = uint64(q.controller.config.Load())
+	case p == nvme.PropertyCSTS:
+		value = uint64(q.controller.status.Load())
+	default:
+		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		return
+	}
+	q.answer(c, nvme.Success, value)
+}
+
+// propertySet serves a Property Set: the host enables, resets or shuts down the
+// controller.
+func (q *queue) propertySet(c *command) {
+	if c.Property() != nvme.PropertyCC || c.PropertyLen8() {
+		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		return
+	}
+	ctl, config := q.controller, c.CDW12
+	before := ctl.config.Swap(config)
+	status := uint32(0)
+	switch {
+	case config&nvme.ConfigShutdownMask != 0:
+		status = nvme.StatusShutdownComplete
+		q.target.controllers.reset(ctl)
+	case config&nvme.ConfigEnable != 0:
+		status = nvme.StatusReady
+	case before&nvme.ConfigEnable != 0:
+		q.target.controllers.reset(ctl)
+	}
+	ctl.status.Store(status)
+	q.complete(c, nvme.Success)
+}

@@ -1,0 +1,224 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// queue is a submission queue and its completion queue: one connection. Its goroutine,
+// run, owns it.
+type queue struct {
+	// Immutable when run begins.
+	target  *Target
+	conn    *dat.Conn
+	asked   nvme.ConnectRequest
+	local   string     // the address at which the host reached the target
+	regions []*dat.LMR // the memory of the namespaces, in the zone of the connection
+
+	results chan result // has room for the result of each command
+
+	// Owned by run.
+	controller  *controller     // nil before Connect
+	gone        <-chan struct{} // of an I/O queue: closed when its controller is gone
+	commands    []command       // by the index of their capsule's buffer
+	outstanding int             // commands that have no completion yet
+	head        uint16          // in the host's submission queue
+	timer       *time.Timer     // bounds the time until Connect, and then that between two Keep Alives
+	keepAlive   time.Duration
+	async       []int32 // Async Event Requests that wait for an event
+	leaving     bool    // it takes no more commands
+	done        sums
+}
+
+// command is a command that has no completion yet.
+type command struct {
+	nvme.Command
+	capsule *dat.Buffer
+	inside  int  // bytes of data in the capsule
+	next    step // what the end of its transfer or job leads to
+	at      int  // how far a command of several steps is
+}
+
+// step goes on with a command when its transfer or its job has ended; err is that of the
+// job.
+type step func(q *queue, c *command, err error)
+
+// sums gather what the queue adds to the target's counters when it flushes.
+type sums struct{ reads, writes, others, failures, bytesRead, bytesWritten uint64 }
+
+// data is where the data of a capsule begins.
+const data = nvme.CommandLen
+
+func newQueue(t *Target, c *dat.Conn, asked nvme.ConnectRequest) *queue {
+	buffers := 4 * t.cfg.Depth // as many as a dat.Conn of this depth has
+	return &queue{
+		target: t, conn: c, asked: asked, commands: make([]command, buffers), results: make(chan result, buffers),
+	}
+}
+
+// run serves the queue until its connection has ended.
+func (q *queue) run() {
+	q.timer = time.NewTimer(q.target.cfg.ConnectTime)
+	defer q.timer.Stop()
+	down := q.target.down
+	for ended := false; !ended; {
+		select {
+		case ev, ok := <-q.conn.Events():
+			ended = !ok || q.handle(ev)
+		case r := <-q.results:
+			c := &q.commands[r.command]
+			c.next(q, c, r.err)
+		case <-q.timer.C:
+			q.late()
+		case <-q.gone:
+			q.gone = nil
+			q.abort(errors.New("its controller is gone"))
+		case <-down:
+			down = nil
+			q.leaving = true
+		}
+		if len(q.conn.Events()) == 0 {
+			q.flush()
+		}
+	}
+	q.leave()
+	if err := q.conn.Close(); err != nil {
+		q.target.log.Warn("close a queue", "host", q.conn, "error", err)
+	}
+}
+
+// handle handles an event of the connection. It reports whether it was the last one.
+func (q *queue) handle(ev dat.Event) (ended bool) {
+	switch b := q.conn.Message(ev); {
+	case b != nil:
+		q.received(b)
+	case ev.Ended():
+		q.target.log.Info("queue ended", "host", q.conn, "queue", q.asked.QueueID, "error", ev.Err())
+		return true
+	case ev.Number == dat.DTOCompletion && ev.Op == dat.OpRead && ev.Status == dat.StatusSuccess:
+		c := &q.commands[ev.Cookie]
+		c.next(q, c, nil)
+	}
+	return false // other failures end the connection, which tells of it
+}
+
+// received takes the command of a capsule.
+func (q *queue) received(b *dat.Buffer) {
+	parsed, err := nvme.ParseCommand(b.Bytes())
+	if err == nil && q.outstanding > int(q.asked.SendSize) {
+		err = fmt.Errorf("more commands than the queue's %d entries", int(q.asked.SendSize)+1)
+	}
+	if err != nil || q.leaving {
+		q.conn.Release(b)
+		q.check(err)
+		return
+	}
+	q.outstanding++
+	q.head++
+	if q.head > q.asked.SendSize {
+		q.head = 0
+	}
+	c := &q.commands[b.Index()]
+	*c = command{Command: parsed, capsule: b, inside: len(b.Bytes()) - data}
+	switch {
+	case c.Opcode == nvme.OpFabrics:
+		q.fabrics(c)
+	case q.controller == nil || !q.controller.enabled():
+		q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
+	case q.asked.QueueID == 0:
+		q.admin(c)
+	default:
+		q.io(c)
+	}
+}
+
+// complete answers a command with a status.
+func (q *queue) complete(c *command, status nvme.Status) { q.answer(c, status, 0) }
+
+// answer answers a command with a status and a result. The completion goes out with the
+// next flush, behind the data that was queued before.
+func (q *queue) answer(c *command, status nvme.Status, result uint64) {
+	q.outstanding--
+	switch {
+	case status.Code() != nvme.Success:
+		q.done.failures++
+		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.Opcode, "status", status)
+	case q.asked.QueueID == 0 || c.Opcode != nvme.IORead && c.Opcode != nvme.IOWrite:
+		q.done.others++
+	case c.Opcode == nvme.IORead:
+		q.done.reads++
+		q.done.bytesRead += uint64(c.Data.Length)
+	default:
+		q.done.writes++
+		q.done.bytesWritten += uint64(c.Data.Length)
+	}
+	b := c.capsule
+	c.capsule = nil
+	completion := nvme.Completion{Result: result, SQHead: q.head, SQID: q.asked.QueueID, CID: c.CID, Status: status}
+	completion.Put(b.Resize(nvme.CompletionLen))
+	if c.Data.Type == nvme.KeyedInvalidate && c.Data.Length != 0 && q.target.invalidates {
+		q.check(q.conn.QueueInvalidate(b, c.Data.Key))
+	} else {
+		q.check(q.conn.Queue(b))
+	}
+}
+
+// flush posts what was queued, and adds to the counters. A queue that takes no more
+// commands and has completed all ends here.
+func (q *queue) flush() {
+	if q.done != (sums{}) {
+		t := &q.target.counters
+		t.reads.Add(q.done.reads)
+		t.writes.Add(q.done.writes)
+		t.others.Add(q.done.others)
+		t.failures.Add(q.done.failures)
+		t.bytesRead.Add(q.done.bytesRead)
+		t.bytesWritten.Add(q.done.bytesWritten)
+		q.done = sums{}
+	}
+	q.check(q.conn.Flush())
+	if q.leaving && q.outstanding == len(q.async) {
+		q.disconnect(dat.Graceful)
+	}
+}
+
+// check ends the connection if err is an error: the host broke the protocol, or takes no
+// completions. An error of a connection that is over means nothing; its last event says
+// why it ended.
+func (q *queue) check(err error) {
+	if err != nil && !errors.Is(err, dat.ErrInvalidState) && !errors.Is(err, dat.ErrInvalidHandle) {
+		q.abort(err)
+	}
+}
+
+// abort breaks the connection.
+func (q *queue) abort(why error) {
+	q.target.log.Warn("queue aborted", "host", q.conn, "queue", q.asked.QueueID, "reason", why)
+	q.leaving = true
+	q.disconnect(dat.Abrupt)
+}
+
+// disconnect ends the connection. An error means that it is ending already.
+func (q *queue) disconnect(how dat.CloseFlags) { _ = q.conn.Endpoint.Disconnect(how) }
+
+// late is called when the timer has fired.
+func (q *queue) late() {
+	switch {
+	case q.controller == nil:
+		q.abort(errors.New("no Connect command in time"))
+	case q.keepAlive > 0:
+		q.abort(errors.New("no Keep Alive in time"))
+	}
+}
+
+// leave takes the queue from its controller; the admin queue takes the controller and
+// its other queues along.
+func (q *queue) leave() {
+	if q.controller != nil {
+		q.target.controllers.leave(q.controller, q.asked.QueueID)
+	}
+}

@@ -1,0 +1,169 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// Target serves one subsystem, and the discovery subsystem that tells of it.
+type Target struct {
+	// Immutable after New.
+	cfg         Config
+	log         *slog.Logger
+	ln          *dat.Listener
+	namespaces  []*namespace // by namespace id, from 1
+	invalidates bool         // the provider has send with invalidate
+
+	down    chan struct{}  // closed when the queues are to end
+	queues  sync.WaitGroup // running queues
+	workers sync.WaitGroup // running workers
+
+	controllers registry
+	counters    counters
+}
+
+// drainTime bounds how long Run waits for the commands that are under way.
+const drainTime = 5 * time.Second
+
+// New listens. The caller must call Run, which serves.
+func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	t := &Target{cfg: cfg, log: cfg.Log, invalidates: ia.Attr().Ops.Has(dat.OpSendInvalidate), down: make(chan struct{})}
+	t.controllers.init(&t.cfg)
+	conns := cfg.Controllers * (cfg.Queues + 1)
+	for _, ns := range cfg.Namespaces {
+		t.namespaces = append(t.namespaces, newNamespace(ns, conns*cfg.Depth))
+	}
+	var err error
+	t.ln, err = ia.Listen(ctx, cfg.Addr, dat.ConnConfig{
+		Depth: cfg.Depth, Message: nvme.CommandLen + inCapsule, Conns: conns, Apart: true,
+		Setup: t.setup, Refusal: nvme.RejectNoResources.Append(nil),
+		// A host may have the completions of a queue's commands, and send others, before
+		// this end knows that their transfers and completions have been sent.
+		Attr: &dat.EndpointAttr{MaxRequestDTOs: 4 * cfg.Depth},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("target: listen on %s: %w", cfg.Addr, err)
+	}
+	return t, nil
+}
+
+// Addr is the address that the target listens on, host:port.
+func (t *Target) Addr() string { return t.ln.Addr() }
+
+// Run serves until ctx is done. Then it takes no more commands, completes those that are
+// under way, ends all connections in order, and returns. It is called once.
+func (t *Target) Run(ctx context.Context) error {
+	for _, ns := range t.namespaces {
+		t.workers.Go(ns.worker.run)
+	}
+	for running := true; running; {
+		select {
+		case ev, ok := <-t.ln.Requests():
+			if running = ok; ok {
+				t.answer(dat.RequestOf(ev))
+			}
+		case <-ctx.Done():
+			running = false
+		}
+	}
+	close(t.down)
+	drained := make(chan struct{})
+	go t.awaitQueues(drained)
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	select {
+	case <-drained:
+	case <-late.C:
+		t.log.Warn("commands are still under way: their connections are broken")
+	}
+	err := t.ln.Close()
+	<-drained
+	for _, ns := range t.namespaces {
+		close(ns.worker.jobs)
+	}
+	t.workers.Wait()
+	return err
+}
+
+// awaitQueues waits until no queue runs.
+func (t *Target) awaitQueues(drained chan<- struct{}) {
+	t.queues.Wait()
+	close(drained)
+}
+
+// answer answers a connection request: it accepts the connection of a queue, whose
+// goroutine it starts.
+func (t *Target) answer(cr *dat.CR) {
+	asked, err := cr.Query()
+	if err != nil {
+		return // the request is gone
+	}
+	if status := t.check(asked.Private); status != 0 {
+		t.log.Warn("connection rejected", "host", asked.Remote, "reason", status)
+		if err := cr.Reject(status.Append(nil)); err != nil {
+			t.log.Debug("reject", "host", asked.Remote, "error", err)
+		}
+		return
+	}
+	c, err := t.ln.Accept(cr, nil)
+	if err != nil {
+		t.log.Warn("connection not accepted", "host", asked.Remote, "error", err)
+		return
+	}
+	q := c.Context.(*queue)
+	q.local = asked.Local.String()
+	t.queues.Go(q.run)
+}
+
+// check checks the private data of a connection request.
+func (t *Target) check(private []byte) nvme.RejectStatus {
+	r, status := nvme.ParseConnectRequest(private)
+	switch {
+	case status != 0:
+		return status
+	case int(r.QueueID) > t.cfg.Queues:
+		return nvme.RejectQueueID
+	case int(r.SendSize)+1 > t.cfg.Depth || int(r.SendSize)+1 < fewestEntries:
+		return nvme.RejectSendSize
+	case r.RecvSize < fewestEntries:
+		return nvme.RejectRecvSize
+	}
+	return 0
+}
+
+// setup makes the queue of a connection that is about to be accepted, and returns the
+// private data for the host.
+func (t *Target) setup(c *dat.Conn) ([]byte, error) {
+	asked, status := nvme.ParseConnectRequest(c.Private())
+	if status != 0 {
+		return nil, errors.New(status.String())
+	}
+	q := newQueue(t, c, asked)
+	if asked.QueueID != 0 {
+		for _, ns := range t.namespaces {
+			region, err := c.Register(ns.memory, dat.LocalRead|dat.LocalWrite)
+			if err != nil {
+				return nil, err
+			}
+			q.regions = append(q.regions, region)
+		}
+	}
+	c.Context = q
+	return nvme.AppendAccept(nil, uint16(t.cfg.Depth)), nil
+}
+
+// allows reports whether a host is on the list.
+func (t *Target) allows(host string) bool {
+	return len(t.cfg.Hosts) == 0 || slices.Contains(t.cfg.Hosts, host)
+}

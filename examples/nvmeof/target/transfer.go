@@ -1,0 +1,77 @@
+package target
+
+import (
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// remote is the part of the host's memory that a command names, n bytes at an offset.
+func (c *command) remote(at, n int) dat.RemoteSegment {
+	return dat.RemoteSegment{Addr: c.Data.Address + uint64(at), Len: uint32(n), Context: c.Data.Key}
+}
+
+// describes checks that a command describes exactly n bytes of data, in its capsule or
+// in the host's memory.
+func (c *command) describes(n int) nvme.Status {
+	switch {
+	case c.Flags != nvme.UsesList:
+		return nvme.InvalidField | nvme.DoNotRetry // fused, or physical pages
+	case !c.Data.IsKeyed() && c.Data.Type != nvme.InCapsule:
+		return nvme.DescriptorTypeInvalid | nvme.DoNotRetry
+	case c.Data.Length != uint32(n):
+		return nvme.DataLengthInvalid | nvme.DoNotRetry
+	case c.Data.Type == nvme.InCapsule && (c.Data.Address > uint64(c.inside) || uint64(n) > uint64(c.inside)-c.Data.Address):
+		return nvme.OffsetInvalid | nvme.DoNotRetry
+	}
+	return nvme.Success
+}
+
+// inline is the data of a command that describes it in its capsule.
+func (c *command) inline() []byte {
+	return c.capsule.Bytes()[data:][c.Data.Address:][:c.Data.Length]
+}
+
+// transfer queues an RDMA operation for a command. A write has no event: the completion
+// behind it tells the host. A read goes on with the command's next step.
+func (q *queue) transfer(op dat.Op, c *command, local dat.Segment, at int) {
+	d := dat.DTO{Op: op, Cookie: uint64(c.capsule.Index()), Segment: local, Remote: c.remote(at, int(local.Len))}
+	if op == dat.OpWrite {
+		d.Flags = dat.Suppress
+	}
+	q.check(q.conn.Outbox().Add(d))
+}
+
+// short is the memory of a command for n bytes of data, behind the command in its
+// capsule, and the segment that names it.
+func (c *command) short(n int) ([]byte, dat.Segment) {
+	b := c.capsule.Resize(data + n)
+	s := c.capsule.Segment()
+	s.Addr, s.Len = s.Addr+data, uint32(n)
+	return b[data:], s
+}
+
+// fetch gets n bytes of data of a command into its capsule's memory, from an offset on,
+// and then calls next.
+func (q *queue) fetch(c *command, at, n int, next step) {
+	c.next = next
+	_, s := c.short(n)
+	q.transfer(dat.OpRead, c, s, at)
+}
+
+// give completes a command with data, at most nvme.PageLen bytes, which fill writes.
+func (q *queue) give(c *command, n int, fill func(page []byte)) {
+	if status := c.describes(n); status != nvme.Success {
+		q.complete(c, status)
+		return
+	}
+	if !c.Data.IsKeyed() {
+		q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
+		return
+	}
+	page, s := c.short(nvme.PageLen)
+	clear(page)
+	fill(page)
+	s.Len = uint32(min(n, nvme.PageLen))
+	q.transfer(dat.OpWrite, c, s, 0)
+	q.complete(c, nvme.Success)
+}
