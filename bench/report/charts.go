@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -16,13 +17,13 @@ var (
 	ninesAxis     = axis{label: "% of the messages", ticks: ninesTicks}
 	rateAxis      = axis{label: "messages a second offered", log: true, ticks: decades{func(v float64) string { return load.Rate(v).String() }}}
 	coresAxis     = axis{label: "cores", zero: true, ticks: plot.DefaultTicks{}}
-	sizeAxis      = axis{label: "bytes of a message", log: true, ticks: decades{func(v float64) string { return fmt.Sprintf("%.0f", v) }}}
+	sizeAxis      = axis{label: "bytes of a message", log: true}
 	bytesAxis     = axis{label: "bytes a second", log: true, ticks: decades{func(v float64) string { return perSecond(v) + "B" }}}
-	connsAxis     = axis{label: "connections", log: true, ticks: decades{func(v float64) string { return fmt.Sprintf("%.0f", v) }}}
-	depthAxis     = axis{label: "messages outstanding", log: true, ticks: connsAxis.ticks}
-	producersAxis = axis{label: "producers", log: true, ticks: connsAxis.ticks}
+	connsAxis     = axis{label: "connections", log: true}
+	depthAxis     = axis{label: "messages outstanding", log: true}
+	producersAxis = axis{label: "producers", log: true}
 	countAxis     = axis{label: "messages a second", log: true, ticks: decades{perSecond}}
-	costAxis      = axis{label: "processor time of a message", log: true, ticks: decades{duration}}
+	costAxis      = axis{label: "processor time", log: true, ticks: decades{duration}}
 )
 
 // percentileCharts has a chart of the latencies for each load.
@@ -38,10 +39,11 @@ func (r *Report) percentileCharts(names []string) (list []figure, err error) {
 			}
 			lines = append(lines, l)
 		}
-		list, err = add(list, figure{
-			Title: "Latency: " + g.title,
-			Says:  "How long the slowest part of the messages took, from when they were to be posted.",
-		}, ninesAxis, latencyAxis, lines, names)
+		f := figure{Title: "Latency: " + g.title}
+		if len(list) == 0 {
+			f.Says = "How long all but the slowest messages took, from when they were to be posted."
+		}
+		list, err = add(list, f, ninesAxis, latencyAxis, lines, names)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +117,8 @@ func (s setting) at(rate load.Rate) setting {
 	return s
 }
 
-// sweep is a chart by one number of the setting, under one rate.
+// sweep is a chart by one number of the setting, under one rate. The places measured are
+// the ticks of its first axis.
 type sweep struct {
 	figure
 	x, y  axis
@@ -187,6 +190,7 @@ func (r *Report) sweepChart(list []figure, s sweep, names []string) ([]figure, e
 	lines := make(map[string]*line)
 	var base *setting
 	places := map[int]bool{}
+	var ticks plot.ConstantTicks
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		y, ok := s.value(row)
@@ -208,7 +212,10 @@ func (r *Report) sweepChart(list []figure, s sweep, names []string) ([]figure, e
 			lines[row.Name] = l
 		}
 		l.points = append(l.points, plotter.XY{X: float64(x), Y: y})
-		places[x] = true
+		if !places[x] {
+			places[x] = true
+			ticks = append(ticks, plot.Tick{Value: float64(x), Label: strconv.Itoa(x)})
+		}
 	}
 	if len(places) < 2 {
 		return list, nil
@@ -220,6 +227,7 @@ func (r *Report) sweepChart(list []figure, s sweep, names []string) ([]figure, e
 			all = append(all, *l)
 		}
 	}
+	s.x.ticks = ticks
 	return add(list, s.figure, s.x, s.y, all, names)
 }
 

@@ -42,7 +42,7 @@ type section struct {
 // and it fetches nothing.
 func (r *Report) WriteHTML(w io.Writer) error {
 	p := page{Report: r, Names: r.names(), Notes: r.notes(), Method: r.method()}
-	charts := []func([]string) ([]figure, error){r.percentileCharts, r.loadCharts, r.sweepCharts}
+	charts := []func([]string) ([]figure, error){r.loadCharts, r.sweepCharts, r.percentileCharts}
 	if r.Kind == Peers { // work that differs has no place on one axis
 		p.Names, charts = nil, nil
 	}

@@ -59,6 +59,7 @@ func chart(x, y axis, lines []line, names []string) (template.HTML, error) {
 	style(&p.Y, y)
 	g := plotter.NewGrid()
 	g.Vertical.Color, g.Horizontal.Color = grid, grid
+	g.Vertical.Width, g.Horizontal.Width = 0.6, 0.6
 	p.Add(g)
 	if y.zero {
 		p.Y.Min = 0
@@ -77,24 +78,30 @@ func chart(x, y axis, lines []line, names []string) (template.HTML, error) {
 			c.Dashes = []vg.Length{vg.Length(2 + i - modes), 3}
 		}
 		p.Add(c)
-		if marks := marked(l); len(marks) > 0 {
-			s, err := plotter.NewScatter(marks)
-			if err != nil {
+		if err := mark(p, l.mark, draw.CircleGlyph{}, hue(i)); err != nil {
+			return "", err
+		}
+		if len(l.points) == 1 { // which a line does not show
+			if err := mark(p, l.points, draw.RingGlyph{}, hue(i)); err != nil {
 				return "", err
 			}
-			s.Color, s.Shape, s.Radius = hue(i), draw.CircleGlyph{}, 3.5
-			p.Add(s)
 		}
 	}
 	return drawn(p)
 }
 
-// marked are the points of a line that get a mark: all of a line that has only one.
-func marked(l line) plotter.XYs {
-	if len(l.points) == 1 {
-		return l.points
+// mark draws points, of which there may be none.
+func mark(p *plot.Plot, points plotter.XYs, shape draw.GlyphDrawer, c color.Color) error {
+	if len(points) == 0 {
+		return nil
 	}
-	return l.mark
+	s, err := plotter.NewScatter(points)
+	if err != nil {
+		return err
+	}
+	s.Color, s.Shape, s.Radius = c, shape, 3.5
+	p.Add(s)
+	return nil
 }
 
 func style(a *plot.Axis, as axis) {
