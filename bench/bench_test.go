@@ -20,6 +20,7 @@ import (
 	"godat/bench/lane"
 	"godat/bench/mode"
 	"godat/bench/report"
+	"godat/bench/stats"
 	dat "godat/runtime"
 )
 
@@ -145,10 +146,35 @@ func TestThePageOfResultsHasEveryPart(t *testing.T) {
 func TestThePageOfResultsIsMadeOfCommandsThatThereAre(t *testing.T) {
 	parser, err := kong.New(&command{}, options...)
 	require.NoError(t, err)
-	for _, line := range append(slices.Clone(inMarkdown), asTables...) {
+	for _, line := range slices.Concat(inMarkdown, asTables, []string{strings.Join(usualAgree, " "), "agree --pairs=2 latency --depth=2"}) {
 		_, err := parser.Parse(strings.Fields(line))
 		assert.NoError(t, err, line)
 	}
+}
+
+func TestPairsOfRunsAreCompared(t *testing.T) {
+	p50 := 100.0
+	runs := 0
+	c := command{again: func(args []string, out io.Writer) error {
+		assert.Equal(t, []string{"--repeats=7", "latency", "--depth=2", "--format=json"}, args)
+		runs++
+		row := func(name string, ns float64) report.Row {
+			at := stats.Estimate{Median: ns, Low: 0.99 * ns, High: 1.01 * ns}
+			return report.Row{Name: name, Latency: []report.Percentile{{Percent: 50, NS: at}}, PerSecond: at}
+		}
+		p50 += 10
+		rows := []report.Row{row("steady", 100), row("rising", p50), {Name: "refused", Refused: "no"}}
+		return json.NewEncoder(out).Encode(report.Report{Rows: rows})
+	}}
+	c.Repeats = 7
+	var out bytes.Buffer
+	require.NoError(t, (&agreeCommand{Pairs: 3, Line: []string{"latency", "--depth=2"}}).Run(&c, &out))
+	assert.Equal(t, 6, runs)
+	assert.Regexp(t, `steady .* 3 of 3 .* 3 of 3 .* –`, out.String())
+	assert.Regexp(t, `rising .* 0 of 3 .* 0 of 3 .* –`, out.String())
+	assert.Regexp(t, `refused .* – .* – .* –`, out.String())
+	assert.Contains(t, out.String(), "in 6 of 12 comparisons (50.0 %)")
+	require.ErrorContains(t, (&agreeCommand{}).Run(&c, &out), "at least 1")
 }
 
 func TestAMissedTargetIsAnError(t *testing.T) {

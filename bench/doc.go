@@ -7,6 +7,7 @@
 //	go run ./bench scale      messages over many connections
 //	go run ./bench connect    connections made in a second
 //	go run ./bench results    bench/RESULTS.md: all tables of this machine
+//	go run ./bench agree      whether two runs agree within their intervals
 //	go run ./bench serve      the other side of dial
 //	go run ./bench dial       round trips to another process or host
 //	go run ./bench show       a saved run, as tables or as a page with charts

@@ -14,7 +14,8 @@ import (
 
 // command is the command line.
 type command struct {
-	line string // what repeats the run
+	line  string // what repeats the run
+	again rerun
 
 	Repeats  int           `help:"How often all take turns (default 7; of targets, iwarp, stream and ratios 9)."`
 	Duration time.Duration `help:"How long one turn is (default 150ms; of targets, iwarp, stream and ratios 40ms)." aliases:"slice"`
@@ -27,6 +28,7 @@ type command struct {
 	Serve     serveCommand     `cmd:"" help:"Answer messages of dial, in another process or on another host."`
 	Dial      dialCommand      `cmd:"" help:"Round trips to a process that runs serve."`
 	Results   resultsCommand   `cmd:"" help:"Write bench/RESULTS.md: this machine's tables. It takes ten minutes."`
+	Agree     agreeCommand     `cmd:"" help:"Run a command in pairs, and count in how many both runs agree within their intervals. It takes six minutes."`
 	Show      showCommand      `cmd:"" help:"Show a run that was saved with --format json."`
 	Ratios    ratiosCommand    `cmd:"" help:"Compare the ways of delivery by the time of a pair and a round trip."`
 	Targets   targetsCommand   `cmd:"" help:"Measure the ratios that the project promises itself."`
@@ -41,15 +43,22 @@ var options = []kong.Option{
 }
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	err := runWith(process, os.Args[1:], os.Stdout)
+	if err == nil {
+		return
 	}
+	fmt.Fprintln(os.Stderr, "bench:", err)
+	if errors.Is(err, errMissed) {
+		os.Exit(statusMissed)
+	}
+	os.Exit(1)
 }
 
-// run runs a command line.
-func run(args []string, out io.Writer) error {
-	c := command{line: strings.TrimSpace("go run ./bench " + strings.Join(args, " "))}
+// run runs a command line, and what it reruns in this process.
+func run(args []string, out io.Writer) error { return runWith(run, args, out) }
+
+func runWith(again rerun, args []string, out io.Writer) error {
+	c := command{line: strings.TrimSpace("go run ./bench " + strings.Join(args, " ")), again: again}
 	parser, err := kong.New(&c, options...)
 	if err != nil {
 		return err

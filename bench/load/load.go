@@ -8,6 +8,7 @@ package load
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -123,8 +124,17 @@ type run struct {
 	at      time.Duration // of the last take
 }
 
+const digits = 2
+
 func newHistogram() *hdrhistogram.Histogram {
-	return hdrhistogram.New(1, int64(time.Minute), 2)
+	return hdrhistogram.New(1, int64(time.Minute), digits)
+}
+
+// Width is how far below a latency that a histogram tells the true one may lie, in
+// nanoseconds: the histogram has 256 entries of 1 ns, and then 128 for each power of two.
+func Width(ns float64) float64 {
+	_, exponent := math.Frexp(ns) // ns is below its power of two
+	return math.Ldexp(1, max(0, exponent-8))
 }
 
 // Run offers the load, and returns when all messages have been taken. The load must not

@@ -189,6 +189,17 @@ type failing struct {
 
 func (f *failing) Take(func(int) bool) error { return f.err }
 
+func TestALatencyLiesWithinTheWidthOfItsEntry(t *testing.T) {
+	for _, ns := range []int64{1, 2, 128, 255, 256, 257, 511, 512, 1023, 1024, 99_999, 1 << 30} {
+		h := newHistogram()
+		require.NoError(t, h.RecordValue(ns))
+		told := h.ValueAtQuantile(50)
+		assert.LessOrEqual(t, ns, told)
+		assert.Greater(t, float64(ns), float64(told)-Width(float64(told)), ns)
+		assert.LessOrEqual(t, Width(float64(told)), max(1, float64(told)/127), "two digits")
+	}
+}
+
 func TestTheBenchmarkMeasuresItsOwnCost(t *testing.T) {
 	c := OwnCost()
 	assert.Positive(t, c.Record)

@@ -284,6 +284,7 @@ func latencies(r *report.Row, kept []load.Result, estimate estimator) {
 			break // not one message of a repeat is beyond it
 		}
 		at := estimate(func(res load.Result) float64 { return float64(res.Latency.ValueAtQuantile(percent)) })
+		at.Low -= load.Width(at.Low)
 		r.Latency = append(r.Latency, report.Percentile{Percent: percent, NS: at})
 	}
 	for _, b := range total.CumulativeDistributionWithTicks(5) {

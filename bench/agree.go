@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"godat/bench/report"
+	"godat/bench/stats"
+)
+
+// agreeCommand tests the benchmark itself.
+type agreeCommand struct {
+	Pairs int      `help:"Pairs of runs." default:"10"`
+	Line  []string `arg:"" optional:"" passthrough:"" help:"The command to run twice for each pair, with its flags."`
+}
+
+// usualAgree is what runs unless the command line says other: what the first sentence of
+// the default run comes from.
+var usualAgree = []string{"delivery", "--mode=poll,channel,batch", "--rate=closed,10k,100k,max", "--no-anchors"}
+
+// rounding is the half of what is printed of a figure's last digit at most.
+const rounding = 0.005
+
+// agreement counts pairs of runs, of one row.
+type agreement struct {
+	row   report.Row
+	agree [len(agreeing)]int
+	pairs [len(agreeing)]int // in which both runs have the figure
+}
+
+// agreeing are the figures that are compared.
+var agreeing = [...]struct {
+	name string
+	of   func(*report.Row) (stats.Estimate, bool)
+}{
+	{"p50", func(r *report.Row) (stats.Estimate, bool) { return r.At(50) }},
+	{"per second", func(r *report.Row) (stats.Estimate, bool) { return r.PerSecond, !r.Rate.Open() || r.Saturated }},
+	{"processor", func(r *report.Row) (stats.Estimate, bool) { return r.Processor, r.Processor.Median > 0 }},
+}
+
+// Run runs the pairs, and prints how many agree.
+func (a *agreeCommand) Run(c *command, out io.Writer) error {
+	if a.Pairs < 1 {
+		return errors.New("no pair of runs: at least 1")
+	}
+	args := append(c.turns(), a.Line...)
+	if len(a.Line) == 0 {
+		args = append(args, usualAgree...)
+	}
+	var list []*agreement
+	for range a.Pairs {
+		var pair [2]*report.Report
+		for i := range pair {
+			r, err := c.again.measured(args)
+			if err != nil {
+				return err
+			}
+			pair[i] = r
+		}
+		for i := range pair[0].Rows {
+			if i == len(list) {
+				list = append(list, &agreement{row: pair[0].Rows[i]})
+			}
+			list[i].add(&pair[0].Rows[i], &pair[1].Rows[i])
+		}
+	}
+	return printAgreements(out, strings.Join(args, " "), list)
+}
+
+// add compares two runs of the row.
+func (a *agreement) add(x, y *report.Row) {
+	if x.Refused != "" || y.Refused != "" {
+		return
+	}
+	for i, f := range agreeing {
+		ex, ok := f.of(x)
+		ey, also := f.of(y)
+		if !ok || !also {
+			continue
+		}
+		a.pairs[i]++
+		if !ex.Rounded(rounding).Apart(ey.Rounded(rounding)) {
+			a.agree[i]++
+		}
+	}
+}
+
+// printAgreements prints in how many pairs the runs agree: the intervals that ± prints
+// meet.
+func printAgreements(out io.Writer, line string, list []*agreement) error {
+	t := table.NewWriter()
+	t.SetOutputMirror(out)
+	t.Style().Format.Header = text.FormatDefault
+	t.SetTitle("Pairs of runs whose intervals meet")
+	header := table.Row{"", "load", "size", "outstanding"}
+	for _, f := range agreeing {
+		header = append(header, f.name)
+	}
+	t.AppendHeader(header)
+	agree, pairs := 0, 0
+	for _, a := range list {
+		row := table.Row{a.row.Name, a.row.Rate, a.row.Size, a.row.Depth}
+		for i := range agreeing {
+			if a.pairs[i] == 0 {
+				row = append(row, "–")
+				continue
+			}
+			row = append(row, fmt.Sprintf("%d of %d", a.agree[i], a.pairs[i]))
+			agree, pairs = agree+a.agree[i], pairs+a.pairs[i]
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+	if pairs == 0 {
+		return errors.New("no figure was measured by both runs of a pair")
+	}
+	fmt.Fprintf(out, "\nTwo runs of go run ./bench %s agree within their intervals in %d of %d comparisons (%.1f %%).\n",
+		line, agree, pairs, 100*float64(agree)/float64(pairs))
+	return nil
+}
