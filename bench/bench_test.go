@@ -7,12 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -124,31 +122,6 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		"--provider=ibv:absent0": "ibv",
 	} {
 		assert.ErrorContains(t, run(strings.Fields(args), io.Discard), why, args)
-	}
-}
-
-func TestThePageOfResultsHasEveryPart(t *testing.T) {
-	var page bytes.Buffer
-	c := command{Repeats: 1, Duration: time.Millisecond}
-	markdown, tables := []string{"connect", "latency"}, []string{"targets"}
-	if testing.Short() {
-		markdown, tables = markdown[:1], []string{"iwarp"}
-	}
-	require.NoError(t, c.results(io.Discard, &page, markdown, tables), "a target that was missed is no failure of the page")
-	for _, want := range append(markdown, tables...) {
-		assert.Contains(t, page.String(), want)
-	}
-	assert.NotContains(t, page.String(), "NaN")
-	assert.ErrorContains(t, c.results(io.Discard, &page, []string{"telepathy"}, nil), "telepathy")
-	assert.Contains(t, page.String(), "`go run ./bench telepathy` failed")
-}
-
-func TestThePageOfResultsIsMadeOfCommandsThatThereAre(t *testing.T) {
-	parser, err := kong.New(&command{}, options...)
-	require.NoError(t, err)
-	for _, line := range slices.Concat(inMarkdown, asTables, []string{strings.Join(usualAgree, " "), "agree --pairs=2 latency --depth=2"}) {
-		_, err := parser.Parse(strings.Fields(line))
-		assert.NoError(t, err, line)
 	}
 }
 

@@ -2,6 +2,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"godat/bench/host"
@@ -117,6 +118,13 @@ type Sample struct {
 // Percents are the percentiles that are estimated. The last has a meaning only with
 // 10 000 messages in a repeat.
 var Percents = []float64{50, 90, 99, 99.9, 99.99}
+
+// Only returns the report without the rows of other names.
+func (r *Report) Only(names ...string) *Report {
+	only := *r
+	only.Rows = slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return !slices.Contains(names, row.Name) })
+	return &only
+}
 
 // setting is everything in which rows may differ but the lane.
 type setting struct {
