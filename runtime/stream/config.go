@@ -21,7 +21,7 @@ type Config struct {
 	// two seconds. It does not wait for the peer to read them. A negative value breaks the
 	// connection at once: what was not sent is lost, and the peer's reader gets an error.
 	Linger time.Duration
-	// Backlog is the most requests of peers that wait for Accept; 0 means 128. The
+	// Backlog is the most requests of peers that wait for Accept; 0 means 1024. The
 	// listener refuses further ones.
 	Backlog int
 }
@@ -31,6 +31,10 @@ const (
 	leastRing     = 4 << 10
 	mostRing      = 1 << 30
 	defaultLinger = 2 * time.Second
+
+	// A burst of dialers waits, as on TCP: an http.Transport may dial one connection for
+	// each request that finds none idle, long before the server accepts the first.
+	defaultBacklog = 1024
 
 	messages  = 16  // receives posted, and messages outstanding, at each end
 	slotSize  = 256 // bytes of a message, at most
@@ -46,6 +50,9 @@ func (cfg *Config) complete() error {
 		return fmt.Errorf("stream: Config.Ring is %d; it may be up to %d: %w", cfg.Ring, mostRing, dat.ErrInvalidParameter)
 	}
 	cfg.Ring = max(leastRing, 1<<bits.Len(uint(cfg.Ring-1)))
+	if cfg.Backlog == 0 {
+		cfg.Backlog = defaultBacklog
+	}
 	if cfg.Linger == 0 {
 		cfg.Linger = defaultLinger
 	}

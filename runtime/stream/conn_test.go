@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -334,4 +335,34 @@ func TestAnIdleStreamRunsNoGoroutine(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Less(t, runtime.NumGoroutine(), before+20)
+}
+
+// An http.Transport may dial hundreds of connections before the server's goroutine accepts
+// the first one. net.Listen has the system keep them all, 4096 on Linux.
+func TestHundredsOfDialersWaitForAccept(t *testing.T) {
+	const dialers = 300
+	onEachWith(t, Config{Ring: leastRing}, func(t *testing.T, r *rig) {
+		dialed := make(chan error, dialers)
+		for range dialers {
+			go func() {
+				c, err := r.dialer().DialContext(t.Context(), "", r.ln.Addr().String())
+				if err == nil {
+					t.Cleanup(func() { assert.NoError(t, c.Close()) })
+				} else {
+					err = errors.Join(err, r.ln.Close()) // nothing comes any more for Accept
+				}
+				dialed <- err
+			}()
+		}
+		for range dialers {
+			c, err := r.ln.Accept()
+			if err != nil {
+				break
+			}
+			t.Cleanup(func() { assert.NoError(t, c.Close()) })
+		}
+		for range dialers {
+			assert.NoError(t, <-dialed)
+		}
+	})
 }
