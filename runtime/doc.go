@@ -122,7 +122,7 @@
 //
 // Its objects apart, an adapter runs little. On a device whose completion queues must
 // be polled it runs one pinned thread, and one goroutine for each dispatcher that gets
-// such completions; if the program polls (PollerConfig.ConsumerPolls), it runs a single
-// goroutine instead. For dispatchers with a callback it runs the tasks of a pool. Close
+// such completions; on fewer than 3 processors, or if the program polls
+// (PollerConfig.ConsumerPolls), it runs a single goroutine instead. For dispatchers with a callback it runs the tasks of a pool. Close
 // ends all of it.
 package runtime

@@ -119,7 +119,8 @@ var pollers = map[string]struct {
 	cfg    PollerConfig
 	events func(int) DispatcherConfig
 }{
-	"pinned":              {PollerConfig{}, channel},
+	"default":             {PollerConfig{}, channel}, // depends on the processors
+	"pinned":              {PollerConfig{DelivererRounds: 20}, channel},
 	"consumers":           {PollerConfig{ConsumerPolls: true}, polledQueue},
 	"consumers who don't": {PollerConfig{ConsumerPolls: true}, channel},
 }

@@ -3,6 +3,10 @@ package runtime
 // PollerConfig says how the completion queues of a polled device are emptied: by the
 // pinned poller, which is a thread of its own, or with ConsumerPolls by the program.
 // Other devices have no such queues.
+//
+// The pinned poller and the goroutines that deliver what it polls need processors of
+// their own. Where GOMAXPROCS is below 3 when the adapter is opened, and neither CPUs
+// nor DelivererRounds is set, one goroutine polls and delivers in its place.
 type PollerConfig struct {
 	// ConsumerPolls lets consumers poll. A Dequeue that finds its dispatcher empty
 	// polls the device once, and delivers what came, to its own dispatcher and to all
@@ -31,7 +35,8 @@ type PollerConfig struct {
 	// SpinRounds is how many polls in a row may find nothing before the thread arms the
 	// device and sleeps. More rounds buy latency with processor time. 0 means 20, or
 	// none where GOMAXPROCS is below 3, because the thread would keep the program from
-	// running. Below 0 means none.
+	// running. Below 0 means none. A goroutine that polls in place of the thread yields
+	// in each round.
 	SpinRounds int
 
 	// DelivererRounds is how often a dispatcher's deliverer, the goroutine that takes

@@ -103,7 +103,7 @@ func TestEachPostOfTheProgramIsOneCallOfTheDevice(t *testing.T) {
 // When the dispatcher changes, the endpoint's completions go to other queues of the
 // device, and its posted receives move along.
 func TestAnEndpointOfAPolledDeviceIsModified(t *testing.T) {
-	for _, cfg := range []PollerConfig{{}, {ConsumerPolls: true}} {
+	for _, cfg := range []PollerConfig{{}, {DelivererRounds: 20}, {ConsumerPolls: true}} {
 		s := sim.New(sim.Config{Seed: 3})
 		ia := open(t, "sim", WithProvider(s), WithPoller(cfg))
 		p := connect(t, ia, channel(256))

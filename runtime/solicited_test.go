@@ -95,6 +95,9 @@ func forSolicited(t *testing.T, test func(t *testing.T, p *pair, b *Endpoint, re
 	for name, opts := range map[string][]Option{
 		"loop": nil,
 		"sim":  {WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1})},
+		"sim: pinned": {
+			WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1, DelivererRounds: 20}),
+		},
 		"sim: consumers": {
 			WithProvider(sim.New(sim.Config{})), WithPoller(PollerConfig{SpinRounds: -1, ConsumerPolls: true}),
 		},

@@ -46,7 +46,8 @@ func (d *metronome) Wake()       {}
 //
 //	naive     a locked, spinning thread sends on the channel itself
 //	unlocked  the same on no thread of its own, yielding between polls
-//	pinned    poller, ring, deliverer, channel
+//	pinned    poller, ring, deliverer, channel; below 3 processors a goroutine that polls
+//	          and delivers by itself
 func BenchmarkPinned(b *testing.B) {
 	b.Run("path=naive", func(b *testing.B) { benchSender(b, goruntime.LockOSThread, func() {}) })
 	b.Run("path=unlocked", func(b *testing.B) { benchSender(b, func() {}, goruntime.Gosched) })
@@ -77,7 +78,7 @@ func benchPoller(b *testing.B) {
 	dev := new(metronome)
 	ch := make(chan uint64, 16)
 	cfg := Config{SpinRounds: noBound}
-	engine, _ := newTestEngine(b, dev, cfg, completeFunc(func(wcs []hw.WC) {
+	engine, _ := newEngine(b, dev, cfg, completeFunc(func(wcs []hw.WC) {
 		for _, wc := range wcs {
 			offer(ch, wc.ID)
 		}

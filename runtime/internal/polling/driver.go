@@ -10,9 +10,11 @@ import (
 	"godat/internal/yield"
 )
 
-// driver lets the consumers of a device's dispatchers poll it; see
-// Config.ConsumerPolls. A consumer that finds its dispatcher empty takes the token,
-// polls once, and delivers all that came, to its own dispatcher and to others.
+// driver polls and delivers without threads of its own. With Config.ConsumerPolls the
+// consumers of a device's dispatchers poll: a consumer that finds its dispatcher empty
+// takes the token, polls once, and delivers all that came, to its own dispatcher and to
+// others. Otherwise consumers only poll queues that wake no goroutine, and the back-stop
+// does the rest.
 //
 // Only the token's holder delivers, so completions have one deliverer at a time, and
 // each holder sees what the one before it did. No consumer waits for the token, because
@@ -29,6 +31,7 @@ type driver struct {
 	to     Completer
 	cpus   []int
 	spin   int
+	alone  bool // consumers are not to poll: no Config.ConsumerPolls
 	report func(hw.AsyncEvent)
 	ready  chan error    // the outcome of start
 	done   chan struct{} // closed when the back-stop has ended
@@ -66,7 +69,7 @@ const drivenPeriod = time.Millisecond
 // newDriver makes a driver for a device. report takes errors of the device.
 func newDriver(dev hw.Polled, cfg Config, report func(hw.AsyncEvent)) *driver {
 	d := &driver{
-		dev: dev, cpus: cfg.CPUs, spin: cfg.spins(), report: report,
+		dev: dev, cpus: cfg.CPUs, spin: cfg.spins(), alone: !cfg.ConsumerPolls, report: report,
 		ready: make(chan error, 1), done: make(chan struct{}), napEnd: make(chan struct{}, 1),
 		nap: time.NewTimer(drivenPeriod),
 	}
@@ -98,7 +101,7 @@ func (d *driver) stop() {
 func (d *driver) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {
 	switch hint {
 	case delivery.PollNow:
-		if d.driven.Load() == nil {
+		if !d.alone && d.driven.Load() == nil {
 			d.driven.Store(c)
 		}
 		d.pollOnce()

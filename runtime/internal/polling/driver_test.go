@@ -332,6 +332,47 @@ func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
 	assert.NotNil(t, engine.driver.driven.Load())
 }
 
+func TestAThreadIsStartedOnlyWhereProcessorsAreToSpare(t *testing.T) {
+	for procs, want := range map[int]bool{1: false, 2: false, 3: true} {
+		before := goruntime.GOMAXPROCS(procs)
+		assert.Equal(t, want, New(newPolled(), 1, Config{}, nil).poller != nil, "%d processors", procs)
+		assert.NotNil(t, New(newPolled(), 1, Config{CPUs: []int{0}}, nil).poller, "asked for by its processors")
+		assert.NotNil(t, New(newPolled(), 1, Config{DelivererRounds: -1}, nil).poller, "asked for by its deliverers")
+		assert.Nil(t, New(newPolled(), 1, Config{ConsumerPolls: true, DelivererRounds: 1}, nil).poller)
+		goruntime.GOMAXPROCS(before)
+	}
+}
+
+// Consumers poll queues that wake no goroutine, and are no reason to leave the device to
+// them.
+func TestWithoutConsumersThatPollTheBackStopTakesNoNap(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
+	synctest.Test(t, func(t *testing.T) {
+		dev, to := newPolled(), newCollector()
+		engine, _ := newEngine(t, dev, Config{SpinRounds: -1}, perQueue{to})
+		d := newDispatcher(t)
+		solicited := delivery.Feed{Streams: event.StreamDTO, Flags: hw.SolicitedWait}
+		require.NoError(t, wiring(d).Feeds().Attach(solicited))
+		cq, silent := attach(t, engine, newDispatcher(t), 64), attach(t, engine, d, 64)
+		require.True(t, silent.cfg.SolicitedOnly)
+		synctest.Wait()
+		began := time.Now()
+		for sent := range 5 {
+			require.True(t, dev.asleep())
+			polls := dev.polls.Load()
+			_, err := d.Dequeue(make([]event.Event, 1))
+			require.NoError(t, err)
+			require.Equal(t, polls+1, dev.polls.Load(), "the consumer polls its silent queue")
+			cq.complete(wcs(sent, 1)...)
+			to.requireAll(t, sent+1)
+			synctest.Wait()
+		}
+		assert.Zero(t, time.Since(began), "the back-stop left the device alone")
+		engine.Detach(cq, 64)
+		engine.Detach(silent, 64)
+	})
+}
+
 // A consumer takes a completion, or takes it and goes to sleep, at each moment between
 // the back-stop's decision to sleep and its sleep. The back-stop may wait only if the
 // next completion wakes it.

@@ -59,10 +59,10 @@ func New(dev hw.Polled, maxDepth int, cfg Config, report func(hw.AsyncEvent)) *E
 		owned:      make(map[*evd.Dispatcher][]*cqBinding),
 		deliverers: make(map[*evd.Dispatcher]*deliverer),
 	}
-	if cfg.ConsumerPolls {
-		e.driver = newDriver(dev, cfg, report)
-	} else {
+	if cfg.hasThread() {
 		e.poller = newPoller(dev, cfg, report)
+	} else {
+		e.driver = newDriver(dev, cfg, report)
 	}
 	return e
 }
@@ -111,7 +111,9 @@ func (e *Engine) Attach(d *evd.Dispatcher, entries int) (hw.CQ, error) {
 
 // isAsked reports whether the queue's dispatcher must ask for polls, because a consumer
 // that finds the dispatcher empty may not rely on the poller.
-func (e *Engine) isAsked(b *cqBinding) bool { return b.solicitedOnly || e.driver != nil }
+func (e *Engine) isAsked(b *cqBinding) bool {
+	return b.solicitedOnly || e.driver != nil && !e.driver.alone
+}
 
 // pollDevice polls the device, or has it polled. Dispatchers call it.
 func (e *Engine) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {

@@ -21,6 +21,14 @@ import (
 // newTestEngine makes and starts an engine.
 func newTestEngine(t testing.TB, dev hw.Polled, cfg Config, to Completer) (*Engine, *asyncLog) {
 	t.Helper()
+	if !cfg.ConsumerPolls && cfg.DelivererRounds == 0 {
+		cfg.DelivererRounds = defaultRounds // so there is a thread, however few processors there are
+	}
+	return newEngine(t, dev, cfg, to)
+}
+
+func newEngine(t testing.TB, dev hw.Polled, cfg Config, to Completer) (*Engine, *asyncLog) {
+	t.Helper()
 	log := new(asyncLog)
 	engine := New(dev, 1<<16, cfg, log.report)
 	require.NoError(t, engine.Start(to))
@@ -328,9 +336,9 @@ func TestMoreCompletionsThanTheQueueHoldsAreReported(t *testing.T) {
 }
 
 func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
-	for _, cfg := range []Config{{}, {ConsumerPolls: true}} {
+	for _, cfg := range []Config{{}, {DelivererRounds: 1}, {ConsumerPolls: true}} {
 		dev, to := newPolled(), newCollector()
-		engine, log := newTestEngine(t, dev, cfg, to)
+		engine, log := newEngine(t, dev, cfg, to)
 		dev.mu.Lock()
 		dev.armErr = errors.New("gone")
 		dev.mu.Unlock()
@@ -348,7 +356,7 @@ func TestADeviceThatCantWakeIsPolledNowAndThen(t *testing.T) {
 func TestClosingEndsThePollerWhateverItDoes(t *testing.T) {
 	for i := range 50 {
 		dev, to := newPolled(), newCollector()
-		engine := New(dev, 1<<16, Config{SpinRounds: 3}, func(hw.AsyncEvent) {})
+		engine := New(dev, 1<<16, Config{SpinRounds: 3, DelivererRounds: 1}, func(hw.AsyncEvent) {})
 		require.NoError(t, engine.Start(to))
 		cq := attach(t, engine, nil, 8)
 		cq.complete(wcs(0, 3)...)
