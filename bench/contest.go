@@ -48,16 +48,21 @@ func (c contest) run(list ...contestant) result {
 	return r
 }
 
-// calibrate finds how many operations fill one turn.
+// calibrate warms the contestant up, and finds how many operations fill one turn. It
+// begins with one, since an operation may move a megabyte, and takes the better of two
+// times, since something may disturb one.
 func calibrate(x contestant, slice time.Duration) int {
-	x.run(64) // warm up
-	for n := 64; ; n *= 4 {
-		start := time.Now()
-		x.run(n)
-		if took := time.Since(start); took > slice/8 {
+	for n := 1; ; n *= 4 {
+		if took := min(timed(x, n), timed(x, n)); took > slice/8 {
 			return max(1, int(float64(n)*float64(slice)/float64(took)))
 		}
 	}
+}
+
+func timed(x contestant, n int) time.Duration {
+	start := time.Now()
+	x.run(n)
+	return time.Since(start)
 }
 
 // ratio is the median, over the repeats, of a's time divided by b's in the same repeat.
