@@ -141,6 +141,9 @@ func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []tr
 // measure makes entries take turns, and writes their report.
 func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []trial.Entry) error {
 	plan := trial.Plan{Entries: entries, Repeats: or(c.Repeats, 7), Duration: or(c.Duration, 150*time.Millisecond)}
+	if !atTerminal() {
+		fmt.Fprintf(os.Stderr, "measuring for about %v\n", estimate(plan))
+	}
 	bar := newBar(len(plan.Entries) * (plan.Repeats + 1))
 	plan.Step = func() { _ = bar.Add(1) }
 	rows, err := plan.Run()
@@ -152,6 +155,12 @@ func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []
 		Kind: kind, Host: host.Describe(), Command: c.line, Date: time.Now(),
 		Repeats: plan.Repeats, Duration: plan.Duration, Own: load.OwnCost(), Rows: rows,
 	})
+}
+
+// estimate is how long a plan takes: beside each turn the machine is probed.
+func estimate(p trial.Plan) time.Duration {
+	const beside = 10 * time.Millisecond
+	return (time.Duration(len(p.Entries)*p.Repeats) * (p.Duration + beside)).Round(time.Second)
 }
 
 // write writes a report as the flags say.
@@ -192,6 +201,8 @@ func (s *showCommand) Run(out io.Writer) error {
 	return s.write(out, &r)
 }
 
+func atTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
+
 // newBar shows progress to a person at a terminal.
 func newBar(steps int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(steps,
@@ -201,5 +212,5 @@ func newBar(steps int) *progressbar.ProgressBar {
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionSetVisibility(term.IsTerminal(int(os.Stderr.Fd()))))
+		progressbar.OptionSetVisibility(atTerminal()))
 }

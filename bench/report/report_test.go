@@ -52,6 +52,17 @@ func TestEveryFormatHasTheFiguresAndTheRefusals(t *testing.T) {
 	}
 }
 
+func TestOneReasonIsGivenOnce(t *testing.T) {
+	no := func(name string, rate load.Rate) Row {
+		return Row{Name: name, Size: 64, Depth: 16, Conns: 1, Rate: rate, Refused: "no"}
+	}
+	r := reportOf(no("a", 1000), no("b", 1000), no("a", load.Max), no("b", load.Max), measured("c", load.Max, 1, 1))
+	var out bytes.Buffer
+	require.NoError(t, r.Write(&out, "table"))
+	assert.Contains(t, out.String(), "\nall refused: no\n")
+	assert.Contains(t, out.String(), "\na, b refused: no\n")
+}
+
 func TestTheJSONIsTheReport(t *testing.T) {
 	r := reportOf(measured(channel, 10_000, 400, 1), measured(channel, load.Max, 400, 1), measured(polled, load.Closed, 400, 1))
 	var out bytes.Buffer

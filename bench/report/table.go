@@ -174,6 +174,9 @@ func (g *group) refused() (list []refusal) {
 			list[at].Names += ", " + row.Name
 		}
 	}
+	if len(list) == 1 && len(g.rows) > 1 && !slices.ContainsFunc(g.rows, func(r *Row) bool { return r.Refused == "" }) {
+		list[0].Names = "all"
+	}
 	return list
 }
 
@@ -242,13 +245,15 @@ func duration(ns float64) string {
 // throughput is what a row has carried in a second.
 func (r *Row) throughput(kind Kind) string {
 	if n := r.PerSecond.Median * float64(r.Size); kind == Bandwidth {
-		return fmt.Sprintf("%.2f GB", n/1e9)
+		return perSecond(n) + "B"
 	}
 	return perSecond(r.PerSecond.Median)
 }
 
 func perSecond(n float64) string {
 	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f G", n/1e9)
 	case n >= 1e6:
 		return fmt.Sprintf("%.2f M", n/1e6)
 	case n >= 1e3:

@@ -162,10 +162,12 @@ func (p Plan) turn(c *contender, warming bool) error {
 	ld := p.load(&c.Row)
 	if warming {
 		ld.Duration /= 10
+		_, err := c.runner.Run(ld)
+		return err
 	}
 	before := probe()
 	res, err := c.runner.Run(ld)
-	if err != nil || warming {
+	if err != nil {
 		return err
 	}
 	c.results = append(c.results, res)
