@@ -29,7 +29,7 @@ var (
 		"delivery --provider=iwarp:127.0.0.1", "latency --provider=iwarp:127.0.0.1",
 		"bandwidth --provider=iwarp:127.0.0.1", "connect --provider=iwarp:127.0.0.1",
 	}
-	asTables = []string{"ratios", "targets", "iwarp", "stream", "idle"}
+	asTables = []string{"ratios", "targets", "iwarp", "stream", "idle", "agree"}
 	inGuest  = []string{"bench/guest.sh", "bench/ibv.sh 5"}
 )
 

@@ -25,7 +25,7 @@ func (r *Report) Answer() string {
 			return row.throughput(r.Kind) + "/s", row.Size == r.largest()
 		})
 	case Scale:
-		return r.list("Over the most connections a message takes", func(row *Row) (string, bool) {
+		return r.list(fmt.Sprintf("Of processor time, a message over %d connections takes", r.most()), func(row *Row) (string, bool) {
 			return duration(row.Processor.Median), row.Conns == r.most()
 		})
 	case Connect:

@@ -35,7 +35,7 @@ func TestTheAnswerIsAboutTheFirstSize(t *testing.T) {
 func TestADifferenceWithinTheIntervalsIsNone(t *testing.T) {
 	r := reportOf(measured(polled, load.Closed, 400, 1), measured(channel, load.Closed, 410, 1))
 	assert.Equal(t, "A channel costs no more than this run can tell (410 ns, polled 400 ns) at the median (closed loop). "+
-		"What it saves could not be measured: the run had no open loop, as in --rate 10k,100k.", r.Answer())
+		"What it saves could not be measured: the run had no rate in open loop.", r.Answer())
 }
 
 func TestTheAnswerSaysWhatOneProcessorCannotTell(t *testing.T) {

@@ -15,16 +15,24 @@ import (
 var (
 	latencyAxis   = axis{label: "latency", log: true, ticks: decades{duration}}
 	ninesAxis     = axis{label: "% of the messages", ticks: ninesTicks}
-	rateAxis      = axis{label: "messages a second offered", log: true, ticks: decades{func(v float64) string { return load.Rate(v).String() }}}
+	rateAxis      = axis{label: "messages a second offered", log: true, ticks: decades{inUnits}}
 	coresAxis     = axis{label: "cores", zero: true, ticks: plot.DefaultTicks{}}
 	sizeAxis      = axis{label: "bytes of a message", log: true}
-	bytesAxis     = axis{label: "bytes a second", log: true, ticks: decades{func(v float64) string { return perSecond(v) + "B" }}}
+	bytesAxis     = axis{label: "bytes a second", log: true, ticks: decades{func(v float64) string { return inUnits(v) + "B" }}}
 	connsAxis     = axis{label: "connections", log: true}
 	depthAxis     = axis{label: "messages outstanding", log: true}
 	producersAxis = axis{label: "producers", log: true}
-	countAxis     = axis{label: "messages a second", log: true, ticks: decades{perSecond}}
+	countAxis     = axis{label: "messages a second", log: true, ticks: decades{inUnits}}
 	costAxis      = axis{label: "processor time", log: true, ticks: decades{duration}}
 )
+
+// inUnits writes a round number, as in 10k.
+func inUnits(v float64) string {
+	if v >= 1e9 {
+		return strconv.FormatFloat(v/1e9, 'g', 4, 64) + "G"
+	}
+	return load.Rate(v).String()
+}
 
 // percentileCharts has a chart of the latencies for each load.
 func (r *Report) percentileCharts(names []string) (list []figure, err error) {

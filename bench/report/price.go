@@ -133,7 +133,7 @@ func noOpenLoop(loads []beside, why string) string {
 	case why == load.ErrProcessors.Error():
 		return why
 	}
-	return "the run had no open loop, as in --rate 10k,100k"
+	return "the run had no rate in open loop"
 }
 
 func twoDigits(v float64) float64 {

@@ -52,6 +52,21 @@ func TestEveryFormatHasTheFiguresAndTheRefusals(t *testing.T) {
 	}
 }
 
+func TestThePerftestFormatHasTheColumnsOfTheProgramForTheWork(t *testing.T) {
+	r := reportOf(measured(polled, load.Closed, 400, 1))
+	for kind, want := range map[Kind][]string{
+		Latency:   {"half of each round trip", "t_typical[usec]", "0.20  "},
+		Bandwidth: {"BW average[MB/sec]", "6.41  ", "6.10  ", "0.100000"},
+	} {
+		r.Kind = kind
+		var out bytes.Buffer
+		require.NoError(t, r.Write(&out, "perftest"))
+		for _, text := range want {
+			assert.Contains(t, out.String(), text)
+		}
+	}
+}
+
 func TestOneReasonIsGivenOnce(t *testing.T) {
 	no := func(name string, rate load.Rate) Row {
 		return Row{Name: name, Size: 64, Depth: 16, Conns: 1, Rate: rate, Refused: "no"}
