@@ -136,7 +136,10 @@ func (d *Disk) WriteZeroes(ctx context.Context, off, n int64, deallocate bool) e
 
 // Deallocate tells the target that ranges are not needed, at most nvme.MaxRanges.
 func (d *Disk) Deallocate(ctx context.Context, ranges ...nvme.Range) error {
-	var list []byte
+	if len(ranges) < 1 || len(ranges) > nvme.MaxRanges {
+		return fmt.Errorf("host: %d ranges; there may be 1 to %d", len(ranges), nvme.MaxRanges)
+	}
+	list := make([]byte, 0, len(ranges)*nvme.RangeLen)
 	for _, r := range ranges {
 		list = r.Append(list)
 	}
@@ -144,6 +147,15 @@ func (d *Disk) Deallocate(ctx context.Context, ranges ...nvme.Range) error {
 		Opcode: nvme.IODataset, NSID: d.nsid, CDW10: uint32(len(ranges) - 1), CDW11: nvme.DatasetDeallocate,
 	}, list)
 	return err
+}
+
+// Do runs any I/O command, with data at most as long as a slot. The
+// command sends them, or returns its own in them.
+func (d *Disk) Do(ctx context.Context, command nvme.Command, data []byte) (result uint64, err error) {
+	if len(data) > d.controller.cfg.Transfer {
+		return 0, fmt.Errorf("host: %d bytes of data; there may be %d", len(data), d.controller.cfg.Transfer)
+	}
+	return d.controller.queue().do(ctx, command, data)
 }
 
 // queue is the I/O queue whose turn it is.

@@ -212,10 +212,13 @@ func (e errUnfinished) Unwrap() error { return e.error }
 // release gives a slot back. That of an unfinished command stays the target's, which may
 // still write to it.
 func (q *queue) release(s *slot, err error) {
-	var unfinished errUnfinished
-	if !errors.As(err, &unfinished) {
-		q.free <- s
+	if err != nil {
+		var unfinished errUnfinished
+		if errors.As(err, &unfinished) {
+			return
+		}
 	}
+	q.free <- s
 }
 
 // close ends the connection in order, and gives back what it has.

@@ -166,10 +166,11 @@ func (q *queue) writeZeroes(c *command, ns *namespace) {
 	})
 }
 
-// dataset begins a Dataset Management: it gets the list of ranges.
+// dataset begins a Dataset Management: it gets the list of ranges. Linux describes
+// memory for as many ranges as there may be, however many the command has.
 func (q *queue) dataset(c *command) {
 	n := c.Ranges() * nvme.RangeLen
-	switch status := c.describes(n); {
+	switch status := c.describesLeast(n); {
 	case status != nvme.Success:
 		q.complete(c, status)
 	case c.CDW11&nvme.DatasetDeallocate == 0:
@@ -177,7 +178,7 @@ func (q *queue) dataset(c *command) {
 	case c.Data.IsKeyed():
 		q.fetch(c, 0, n, (*queue).deallocate)
 	default:
-		ranges := c.inline()
+		ranges := c.inline()[:n]
 		list, _ := c.short(n)
 		copy(list, ranges)
 		q.deallocate(c, nil)

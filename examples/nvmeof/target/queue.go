@@ -75,8 +75,9 @@ func (q *queue) run() {
 		case <-q.timer.C:
 			q.late()
 		case <-q.gone:
-			q.gone = nil
-			q.abort(errors.New("its controller is gone"))
+			q.gone = nil // the controller is
+			q.leaving = true
+			q.disconnect(dat.Graceful)
 		case <-down:
 			down = nil
 			q.leaving = true

@@ -13,14 +13,25 @@ func (c *command) remote(at, n int) dat.RemoteSegment {
 // describes checks that a command describes exactly n bytes of data, in its capsule or
 // in the host's memory.
 func (c *command) describes(n int) nvme.Status {
+	if status := c.describesLeast(n); status != nvme.Success {
+		return status
+	}
+	if c.Data.Length != uint32(n) {
+		return nvme.DataLengthInvalid | nvme.DoNotRetry
+	}
+	return nvme.Success
+}
+
+// describesLeast is describes for a command that may describe more than it needs.
+func (c *command) describesLeast(n int) nvme.Status {
 	switch {
 	case c.Flags != nvme.UsesList:
 		return nvme.InvalidField | nvme.DoNotRetry // fused, or physical pages
 	case !c.Data.IsKeyed() && c.Data.Type != nvme.InCapsule:
 		return nvme.DescriptorTypeInvalid | nvme.DoNotRetry
-	case c.Data.Length != uint32(n):
+	case c.Data.Length < uint32(n):
 		return nvme.DataLengthInvalid | nvme.DoNotRetry
-	case c.Data.Type == nvme.InCapsule && (c.Data.Address > uint64(c.inside) || uint64(n) > uint64(c.inside)-c.Data.Address):
+	case c.Data.Type == nvme.InCapsule && (c.Data.Address > uint64(c.inside) || uint64(c.Data.Length) > uint64(c.inside)-c.Data.Address):
 		return nvme.OffsetInvalid | nvme.DoNotRetry
 	}
 	return nvme.Success

@@ -1,0 +1,93 @@
+// Command nvmeof is a storage target and a host of NVMe over Fabrics on RDMA. Linux
+// mounts the target's disks with its nvme-rdma driver; see README.md beside this file.
+//
+//	nvmeof serve --listen 10.0.0.1:4420 --disk disk.img:10G
+//	nvmeof discover 10.0.0.1:4420
+//	nvmeof bench 10.0.0.1:4420
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"godat/examples/nvmeof/host"
+	"godat/examples/nvmeof/target"
+	dat "godat/runtime"
+)
+
+func main() {
+	o := &options{}
+	parser := kong.Must(o, kong.Name("nvmeof"), kong.Description("NVMe over Fabrics on RDMA."), kong.UsageOnError())
+	command, err := parser.Parse(os.Args[1:])
+	parser.FatalIfErrorf(err)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, command.Command(), o, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "nvmeof:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program.
+func run(ctx context.Context, command string, o *options, out, log io.Writer) error {
+	params, err := o.params()
+	if err != nil {
+		return err
+	}
+	ia, err := dat.Open(ctx, o.Provider, dat.WithParams(params))
+	if err != nil {
+		return err
+	}
+	switch command {
+	case "serve":
+		err = serve(ctx, ia, &o.Serve, out, log)
+	case "discover <addr>":
+		err = discover(ctx, ia, &o.Discover, out)
+	default:
+		err = bench(ctx, ia, &o.Bench, out)
+	}
+	return errors.Join(err, ia.Close())
+}
+
+// serve serves until ctx is done.
+func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer) error {
+	disks, err := openDisks(o)
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if o.Verbose {
+		level = slog.LevelDebug
+	}
+	t, err := target.New(ctx, ia, target.Config{
+		Addr: o.Listen, Subsystem: o.Subsystem, Namespaces: disks, Hosts: o.Host, Queues: o.Queues, Depth: o.Depth,
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})),
+	})
+	if err == nil {
+		fmt.Fprintf(out, "serving %s on %s\n", o.Subsystem, t.Addr())
+		err = t.Run(ctx)
+		fmt.Fprintf(out, "served %+v\n", t.Counters())
+	}
+	return errors.Join(err, closeDisks(disks))
+}
+
+// discover lists the subsystems that a target knows.
+func discover(ctx context.Context, ia *dat.IA, o *discoverOptions, out io.Writer) error {
+	c, err := host.Connect(ctx, ia, host.Config{Addr: o.Addr})
+	if err != nil {
+		return err
+	}
+	ways, err := c.Discover(ctx)
+	for _, w := range ways {
+		fmt.Fprintf(out, "%s at %s port %s\n", w.Subsystem, w.Address, w.Service)
+	}
+	return errors.Join(err, c.Close())
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
+
+// serving runs the program as a target until the test ends, and returns its address.
+func serving(t *testing.T, disks ...string) (address string) {
+	t.Helper()
+	o := &options{Provider: "iwarp:127.0.0.1", Serve: serveOptions{
+		Listen: "127.0.0.1:0", Subsystem: "nqn.2026-01.example.godat:disk", Disk: disks, Block: 4096, Queues: 2, Depth: 64,
+	}}
+	ctx, stop := context.WithCancel(context.Background())
+	said, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, "serve", o, out, io.Discard) }()
+	line := make([]byte, 200)
+	n, err := said.Read(line)
+	require.NoError(t, err)
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+		require.NoError(t, out.Close())
+	})
+	_, address, found := strings.Cut(strings.TrimSpace(string(line[:n])), " on ")
+	require.True(t, found)
+	return address
+}
+
+func TestTheProgramFindsAndLoadsItsOwnDisks(t *testing.T) {
+	disks := []string{"mem:4M"}
+	if runtime.GOOS == "linux" {
+		disks = append(disks, filepath.Join(t.TempDir(), "disk")+":4M")
+	}
+	address := serving(t, disks...)
+	var out bytes.Buffer
+	o := &options{Provider: "iwarp:127.0.0.1", Param: []string{"spin=0s"}, Discover: discoverOptions{Addr: address}}
+	require.NoError(t, run(t.Context(), "discover <addr>", o, &out, io.Discard))
+	assert.Contains(t, out.String(), "nqn.2026-01.example.godat:disk at 127.0.0.1 port ")
+	for i := range disks {
+		out.Reset()
+		o.Bench = benchOptions{
+			Addr: address, Subsystem: "nqn.2026-01.example.godat:disk", Namespace: uint32(i + 1),
+			Queues: 2, Depth: 4, Size: 8192, Time: 10 * time.Millisecond,
+		}
+		require.NoError(t, run(t.Context(), "bench <addr>", o, &out, io.Discard))
+		assert.Regexp(t, `^writes: [1-9]\d* of 8192 bytes, .*\nreads: [1-9]\d* of 8192 bytes, .*\n$`, out.String())
+	}
+}
+
+func TestACommandLineThatIsWrongIsRefused(t *testing.T) {
+	for _, disk := range []string{"mem", "mem:", "mem:x", "mem:0", "mem:1KM", "mem:99999999999T", "/none/disk:4K"} {
+		o := &options{Provider: "loop", Serve: serveOptions{Disk: []string{"mem:1M", disk}}}
+		require.Error(t, run(t.Context(), "serve", o, io.Discard, io.Discard), disk)
+	}
+	require.Error(t, run(t.Context(), "serve", &options{Provider: "loop", Param: []string{"crc"}}, io.Discard, io.Discard))
+	require.Error(t, (&benchOptions{}).Validate())
+	n, err := parseSize("3G")
+	if maxSize > 1<<32 {
+		require.NoError(t, err)
+		assert.Equal(t, 3<<20, n>>10)
+	}
+}
