@@ -50,9 +50,12 @@ const (
 	ConnectOffsetHost       = 512
 )
 
-// InvalidData is the result of Connect Invalid Parameters for a field of the data, and
-// InvalidCommand that for a field of the command, at an offset in bytes.
-func InvalidData(offset int) uint64    { return 1<<16 | uint64(offset) }
+// InvalidData is the result of Connect Invalid Parameters for a field of the data, at an
+// offset in bytes.
+func InvalidData(offset int) uint64 { return 1<<16 | uint64(offset) }
+
+// InvalidCommand is the result of Connect Invalid Parameters for a field of the command,
+// at an offset in bytes.
 func InvalidCommand(offset int) uint64 { return uint64(offset) }
 
 // ConnectData is the data of a Connect command.

@@ -107,12 +107,15 @@ func (r *registry) grant(c *controller, queues int) (granted int, ok bool) {
 	return c.granted, true
 }
 
-// leave takes a queue from its controller. The admin queue ends the controller.
-func (r *registry) leave(c *controller, queue uint16) {
+// leave takes a queue from its controller; gone is what join returned for an I/O queue.
+// The admin queue ends the controller.
+func (r *registry) leave(c *controller, queue uint16, gone <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if queue != 0 {
-		c.queues &^= 1 << (queue - 1)
+		if gone == c.gone { // no reset has made room for another queue of this number
+			c.queues &^= 1 << (queue - 1)
+		}
 		return
 	}
 	delete(r.all, c.id)
@@ -124,5 +127,5 @@ func (r *registry) reset(c *controller) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(c.gone)
-	c.gone = make(chan struct{})
+	c.gone, c.queues = make(chan struct{}), 0
 }

@@ -220,6 +220,6 @@ func (q *queue) late() {
 // its other queues along.
 func (q *queue) leave() {
 	if q.controller != nil {
-		q.target.controllers.leave(q.controller, q.asked.QueueID)
+		q.target.controllers.leave(q.controller, q.asked.QueueID, q.gone)
 	}
 }

@@ -243,3 +243,24 @@ func TestCommandsBeforeConnectAndEnableAreOutOfSequence(t *testing.T) {
 	}
 	assert.Equal(t, nvme.AsyncEventLimitExceeded|nvme.DoNotRetry, exchange(capsule).Status)
 }
+
+func TestAControllerThatIsResetTakesNewQueues(t *testing.T) {
+	f := start(t, "loop", nil)
+	admin := rawQueue(f, f.ia, f.target, 0)
+	id := rawExchange(t, admin, rawConnect(0, nvme.DynamicController))
+	require.Equal(t, nvme.Success, id.Status)
+	var old *dat.Conn
+	for range 3 {
+		enable := rawExchange(t, admin, rawCommand(nvme.PropertySet(nvme.PropertyCC, nvme.ConfigEnable)))
+		require.Equal(t, nvme.Success, enable.Status)
+		q := rawQueue(f, f.ia, f.target, 1)
+		require.Equal(t, nvme.Success, rawExchange(t, q, rawConnect(1, uint16(id.Result))).Status)
+		if old != nil {
+			require.Error(t, drain(f.within(), old), "the reset ends the old queue")
+		}
+		twice := rawQueue(f, f.ia, f.target, 1)
+		assert.Equal(t, nvme.ConnectInvalidParameters, rawExchange(t, twice, rawConnect(1, uint16(id.Result))).Status.Code())
+		old = q
+		require.Equal(t, nvme.Success, rawExchange(t, admin, rawCommand(nvme.PropertySet(nvme.PropertyCC, 0))).Status)
+	}
+}
