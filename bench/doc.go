@@ -6,6 +6,7 @@
 //	go run ./bench bandwidth  RDMA writes of several sizes
 //	go run ./bench scale      messages over many connections
 //	go run ./bench connect    connections made in a second
+//	go run ./bench peers      the same work by others: gRPC, QUIC, and programs in C
 //	go run ./bench results    bench/RESULTS.md: all tables of this machine
 //	go run ./bench agree      whether two runs agree within their intervals
 //	go run ./bench serve      the other side of dial
@@ -28,7 +29,8 @@
 // The packages below do the rest: mode has the ways of delivery as loops; lane what
 // carries messages, with endpoints and without; load offers messages to a lane and
 // measures one run; trial lets lanes take turns and drops what was disturbed; stats
-// estimates; report shows; host describes the machine and counts processor time.
+// estimates; report shows; remote measures lanes in another process, and tool runs
+// programs in C; host describes the machine and counts processor time.
 //
 // The workloads of ratios are benchmarks for `go test -bench`, named so that
 // `benchstat -col /mode` compares them.

@@ -28,6 +28,7 @@ var (
 		"delivery", "latency", "bandwidth", "scale", "connect", "delivery --producers=1,2,4 --depth=1,16,64 --rate=max --mode=poll,channel,batch",
 		"delivery --provider=iwarp:127.0.0.1", "latency --provider=iwarp:127.0.0.1",
 		"bandwidth --provider=iwarp:127.0.0.1", "connect --provider=iwarp:127.0.0.1",
+		"peers",
 	}
 	asTables = []string{"ratios", "targets", "iwarp", "stream", "idle", "agree"}
 	inGuest  = []string{"bench/guest.sh", "bench/ibv.sh 5"}

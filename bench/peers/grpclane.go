@@ -15,7 +15,7 @@ import (
 
 // grpcLanes are lanes of gRPC over a wire: messages of a stream, and calls.
 func grpcLanes(w wire) []remote.Lane {
-	const does = "protobuf, HTTP/2 with flow control; any goroutine may call, one at a time may send on a stream; no TLS. "
+	const does = "protobuf, HTTP/2 with flow control; any goroutine may call, one at a time may send on a stream; no TLS; "
 	calls := remote.Lane{
 		Name: "gRPC call" + w.over, Writes: "client.Call(ctx, m)", RoundTrip: true,
 		Does: "a unary call, which blocks its goroutine; " + does + w.does,

@@ -63,7 +63,7 @@ func TestEveryLaneSaysWhatItDoes(t *testing.T) {
 		names[l.Name]++
 	}
 	assert.LessOrEqual(t, names["gRPC stream"], 2, "a name is that of two lanes, one of each kind")
-	assert.Contains(t, names, "gRPC call over godat's streams, iwarp")
+	assert.Contains(t, names, "gRPC call over godat's streams over iwarp")
 	assert.Contains(t, names, "QUIC stream")
 }
 

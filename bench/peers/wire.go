@@ -20,8 +20,8 @@ type wire struct {
 
 var wires = []wire{
 	{"", "", "loopback TCP: system calls, and copies into and out of the kernel"},
-	{" over godat's streams, loop", "loop", "godat/runtime/stream inside the process: no kernel"},
-	{" over godat's streams, iwarp", "iwarp:127.0.0.1", "godat/runtime/stream on iWARP over loopback TCP: CRCs, system calls, copies into and out of the kernel"},
+	{" over godat's streams over loop", "loop", "godat/runtime/stream inside the process: no kernel"},
+	{" over godat's streams over iwarp", "iwarp:127.0.0.1", "godat/runtime/stream on iWARP over loopback TCP: CRCs, system calls, copies into and out of the kernel"},
 }
 
 // link is a wire that is open: a listener, and what dials it.
@@ -96,5 +96,5 @@ func connLanes(w wire) []remote.Lane {
 			return errors.Join(a.Close(), b.Close(), l.close())
 		}), nil
 	}
-	return bothWays("net.Conn"+w.over, "io.ReadFull(conn, buf)", "a byte stream, which any goroutines may write and read. "+w.does, open)
+	return bothWays("net.Conn"+w.over, "io.ReadFull(conn, buf)", "a byte stream, which any goroutines may write and read; "+w.does, open)
 }

@@ -15,11 +15,10 @@ const (
 // Answer says in a sentence what the report is about.
 func (r *Report) Answer() string {
 	switch r.Kind {
-	case Latency, Peers:
-		return r.list("A round trip takes at the median", func(row *Row) (string, bool) {
-			e, ok := row.At(50)
-			return duration(e.Median), ok
-		})
+	case Peers:
+		return r.trips() + " Rows whose work differs can't be compared: what each does is said below the tables."
+	case Latency:
+		return r.trips()
 	case Bandwidth:
 		return r.list("The largest messages are carried at", func(row *Row) (string, bool) {
 			return row.throughput(r.Kind) + "/s", row.Size == r.largest()
@@ -35,6 +34,14 @@ func (r *Report) Answer() string {
 	default:
 		return r.price()
 	}
+}
+
+// trips says how long round trips take.
+func (r *Report) trips() string {
+	return r.list("A round trip takes at the median", func(row *Row) (string, bool) {
+		e, ok := row.At(50)
+		return duration(e.Median), ok
+	})
 }
 
 // list says what each row of the first load has.

@@ -19,7 +19,7 @@ type page struct {
 	Names  []string // in the order of their colors
 	Charts []figure
 	Groups []section
-	Notes  []*Row
+	Notes  []note
 	Method string
 	Raw    string
 }

@@ -201,9 +201,9 @@ func TestTicksLieOnTheAxis(t *testing.T) {
 func TestARowAmongPeersSaysWhatItDoesOnce(t *testing.T) {
 	ours, theirs := measured(polled, load.Closed, 400, 1), Row{Name: "theirs", Anchor: true, Size: 64, Depth: 1, Mean: 1500, Does: "checks nothing", Kept: 1}
 	theirs.Allocs = about(-1)
-	oneWay := theirs
-	oneWay.Rate = load.Max
-	r := reportOf(ours, theirs, oneWay, Row{Name: "missing", Refused: "not installed"})
+	oneWay, like := theirs, theirs
+	oneWay.Rate, like.Name = load.Max, "alike"
+	r := reportOf(ours, theirs, oneWay, like, Row{Name: "missing", Refused: "not installed"})
 	r.Kind = Peers
 	for _, format := range []string{"table", "markdown"} {
 		var out bytes.Buffer
@@ -211,8 +211,9 @@ func TestARowAmongPeersSaysWhatItDoesOnce(t *testing.T) {
 		for _, want := range []string{"round trips of 64 bytes", "messages one way", "mean", "1.5 µs", "missing refused: not installed"} {
 			assert.Contains(t, out.String(), want, format)
 		}
-		assert.Equal(t, 1, strings.Count(out.String(), "theirs: checks nothing"), format)
+		assert.Equal(t, 1, strings.Count(out.String(), "theirs, alike: checks nothing"), format)
 		assert.NotContains(t, out.String(), "-1.00", format)
+		assert.NotContains(t, out.String(), " 0 ns", "what was not measured is no figure")
 	}
 	var page bytes.Buffer
 	require.NoError(t, r.WriteHTML(&page))

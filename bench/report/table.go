@@ -68,19 +68,8 @@ func (r *Report) writeTables(w io.Writer, render func(t table.Writer, title stri
 		fmt.Fprintln(w)
 	}
 	for _, n := range r.notes() {
-		fmt.Fprintf(w, "- %s: %s\n", n.Name, n.Does)
+		fmt.Fprintf(w, "- %s: %s\n", n.Names, n.Does)
 	}
-}
-
-// notes are the rows that say what they do, each name once.
-func (r *Report) notes() (list []*Row) {
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Does != "" && !slices.ContainsFunc(list, func(other *Row) bool { return other.Name == row.Name }) {
-			list = append(list, row)
-		}
-	}
-	return list
 }
 
 var columns = []string{"", "per second", "p50", "±", "p90", "p99", "p99.9", "p99.99", "max", "processor", "cores", "allocs"}
@@ -150,14 +139,6 @@ func (r *Report) groups() (list []group) {
 	return list
 }
 
-// way is what the messages of a row among peers do.
-func (r *Row) way() string {
-	if r.Rate == load.Closed {
-		return "round trips"
-	}
-	return "messages one way"
-}
-
 // refusal is why some rows of a group have no figures.
 type refusal struct{ Names, Why string }
 
@@ -206,19 +187,26 @@ func (r *Report) cells(of *Row) table.Row {
 			row = append(row, "–")
 		}
 	}
-	longest := "–"
-	if of.Max > 0 {
-		longest = duration(of.Max)
+	cores, allocs := "–", "–"
+	if of.Processor.Median > 0 {
+		cores = fmt.Sprintf("%.2f", of.Cores.Median)
 	}
-	allocs := "–"
 	if of.Allocs.Median >= 0 {
 		allocs = fmt.Sprintf("%.2f", of.Allocs.Median)
 	}
-	row = append(row, longest, duration(of.Processor.Median), fmt.Sprintf("%.2f", of.Cores.Median), allocs)
+	row = append(row, known(of.Max), known(of.Processor.Median), cores, allocs)
 	if r.Kind == Peers {
-		row = append(row, duration(of.Mean))
+		row = append(row, known(of.Mean))
 	}
 	return row
+}
+
+// known writes nanoseconds, if they were measured.
+func known(ns float64) string {
+	if ns > 0 {
+		return duration(ns)
+	}
+	return "–"
 }
 
 // spread is half the interval of an estimate, in percent of its median.

@@ -245,7 +245,12 @@ func figures(r *report.Row, kept []load.Result) {
 	r.Saturated = 2*saturated > len(kept)
 	count := func(res load.Result) float64 { return float64(max(res.Count, 1)) }
 	r.PerSecond = estimate(func(res load.Result) float64 { return float64(res.Count) / res.Took.Seconds() })
-	r.Allocs = estimate(func(res load.Result) float64 { return math.Round(100*float64(res.Allocs)/count(res)) / 100 })
+	r.Allocs = estimate(func(res load.Result) float64 {
+		if res.Allocs < 0 {
+			return -1
+		}
+		return math.Round(100*float64(res.Allocs)/count(res)) / 100
+	})
 	if _, known := host.ProcessorTime(); known {
 		r.Processor = estimate(func(res load.Result) float64 { return float64(res.Processor) / count(res) })
 		r.Cores = estimate(func(res load.Result) float64 { return res.Processor.Seconds() / res.Took.Seconds() })

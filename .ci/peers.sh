@@ -1,0 +1,18 @@
+# The module of peers, which godat does not require: builds, vets and tests it, and runs
+# `bench peers` briefly. A lane of the module that is refused is a failure, unless
+# something else used the processors; a program in C that is not installed is not.
+set -euo pipefail
+(
+  cd bench/peers
+  go mod tidy -diff
+  go vet ./...
+  go test -race -shuffle=on ./...
+)
+out=$CI_TEMP/peers.json
+go run ./bench --repeats 2 --duration 5ms peers --format json >"$out"
+refused=$(go run ./bench show "$out" | grep 'refused:' || true)
+echo "$refused"
+if grep -E 'gRPC|QUIC|godat' <<<"$refused" | grep -v 'something else used the processors'; then exit 1; fi
+for name in 'gRPC stream' 'gRPC call' 'QUIC stream' "gRPC call over godat's streams over iwarp"; do
+  grep -qF "\"name\": \"$name\"" "$out" || { echo "bench peers has no row $name"; exit 1; }
+done
