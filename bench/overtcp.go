@@ -21,10 +21,7 @@ func tcpTargets(c contest) []target {
 	return append(list, tailOverTCP(c))
 }
 
-// iwarpRig is a rig over TCP.
-func iwarpRig(params map[string]string, cfg dat.DispatcherConfig, shared bool) *rig {
-	return newRigOn("iwarp:127.0.0.1", params, cfg, shared)
-}
+const overLocalhost = "iwarp:127.0.0.1"
 
 // bulkOverTCP writes 1 MiB at a time, with several writes outstanding.
 func bulkOverTCP(c contest) (list []target) {
@@ -43,7 +40,7 @@ func bulkOverTCP(c contest) (list []target) {
 		{"RDMA write with CRCs, FPDUs of 1440 B", map[string]string{"fpdu": "1440"}, [2]float64{0.4, 0.75}},
 	}
 	for _, way := range ways {
-		r := iwarpRig(way.params, dat.DispatcherConfig{}, true)
+		r := newRigOn(overLocalhost, way.params, dat.DispatcherConfig{}, true)
 		defer r.close()
 		all = append(all, writesOverTCP(r, way.what, size))
 	}
@@ -95,7 +92,7 @@ func writesOverTCP(r *rig, name string, size int) contestant {
 func messagesOverTCP(c contest) []target {
 	a, b := tcpPair()
 	defer closeAll(a, b)
-	r := iwarpRig(nil, dat.DispatcherConfig{}, true)
+	r := newRigApart(overLocalhost, nil, dat.DispatcherConfig{})
 	defer r.close()
 	conn, sends := connMessages(a, b), sendsOverTCP(r)
 	got := c.run(conn, sends)
@@ -138,21 +135,43 @@ func connMessages(a, b net.Conn) contestant {
 	}}
 }
 
+// sendsOverTCP posts 32 sends at a time, of which the last has a completion. Another
+// goroutine takes the messages, and posts their receives again before it lets the sender
+// have their places.
 func sendsOverTCP(r *rig) contestant {
-	const depth = 32
+	const (
+		depth   = 32
+		batches = 8 // outstanding
+	)
 	recvs, sends := r.batch(depth)
-	buf := make([]dat.Event, 4*depth)
+	for i := range sends[:depth-1] {
+		sends[i].Flags = dat.Suppress
+	}
+	posted := make(chan struct{}, batches)
+	for range batches {
+		must(r.b.PostRecvBatch(recvs))
+		posted <- struct{}{}
+	}
 	return contestant{"sends", func(n int) {
-		outstanding := 0
-		for range (n + depth - 1) / depth {
-			must(r.b.PostRecvBatch(recvs))
-			must(r.a.PostBatch(sends))
-			if outstanding += 2 * depth; outstanding > 2*depth {
-				await(r.da, buf[:2*depth], 2*depth)
-				outstanding -= 2 * depth
+		n = (n + depth - 1) / depth
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			buf := make([]dat.Event, depth)
+			for range n {
+				await(r.db, buf, depth)
+				must(r.b.PostRecvBatch(recvs))
+				posted <- struct{}{}
 			}
+		}()
+		buf := make([]dat.Event, batches)
+		for range n {
+			<-posted
+			must(r.a.PostBatch(sends))
+			must(r.da.Dequeue(buf))
 		}
-		await(r.da, buf[:max(outstanding, 1)], outstanding)
+		<-done
+		must(r.da.Dequeue(buf))
 	}}
 }
 

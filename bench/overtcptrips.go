@@ -31,7 +31,7 @@ func tripsOverTCP(c contest) (list []target) {
 		{"by channel", dat.DispatcherConfig{Mode: dat.ModeChannel}, tripChannel, [2]float64{1.05, 1.3}},
 	}
 	for _, way := range ways {
-		r := iwarpRig(nil, way.cfg, false)
+		r := newRigApart(overLocalhost, nil, way.cfg)
 		defer r.close()
 		all = append(all, named(way.what, way.trip(r)))
 	}
@@ -56,7 +56,7 @@ func tailOverTCP(c contest) target {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
 	a, b := tcpPair()
 	defer closeAll(a, b)
-	r := iwarpRig(nil, dat.DispatcherConfig{}, true)
+	r := newRigOn(overLocalhost, nil, dat.DispatcherConfig{}, true)
 	defer r.close()
 	var ratios []float64
 	for range c.repeats {
