@@ -17,31 +17,47 @@ import (
 // 10 ms late. So now and then a polling goroutine parks in the network poller, on an
 // eventfd that it has just written. It runs again as soon as the scheduler has polled the
 // network, about a microsecond later if nothing else can run.
+//
+// There is one for all devices, because they share the scheduler: as long as a consumer of
+// any of them is runnable, the processor does not run out of goroutines.
 type netpoll struct {
+	opening sync.Mutex // guards file while it is nil
+
 	mu     sync.Mutex  // held while a goroutine parks
 	parked atomic.Bool // mu is held
-	file   *os.File    // an eventfd
-	raw    syscall.RawConn
 	parkF  func(fd uintptr) bool
 	woken  bool   // in parkF
 	one    uint64 // what is written; never changes
+
+	// Immutable once open has succeeded.
+	file *os.File // an eventfd, which stays open
+	raw  syscall.RawConn
 }
 
+// network is the process's.
+var network netpoll
+
+// open opens the eventfd if it is not open.
 func (n *netpoll) open() error {
+	n.opening.Lock()
+	defer n.opening.Unlock()
+	if n.file != nil {
+		return nil
+	}
 	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("eventfd: %w", err)
 	}
-	n.one, n.parkF = 1, n.park
-	n.file = os.NewFile(uintptr(fd), "eventfd")
-	if n.raw, err = n.file.SyscallConn(); err != nil {
-		_ = n.file.Close()
+	file := os.NewFile(uintptr(fd), "eventfd")
+	if n.raw, err = file.SyscallConn(); err != nil {
+		_ = file.Close()
 		return fmt.Errorf("eventfd in the network poller: %w", err)
 	}
+	n.one, n.parkF, n.file = 1, n.park, file
 	return nil
 }
 
-// run returns when the scheduler has polled the network, or the descriptor is closed.
+// run returns when the scheduler has polled the network.
 func (n *netpoll) run() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -71,5 +87,3 @@ func (n *netpoll) park(fd uintptr) bool {
 	_, _, errno := unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&n.one)), 8)
 	return errno != 0
 }
-
-func (n *netpoll) close() error { return n.file.Close() }

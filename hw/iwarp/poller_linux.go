@@ -1,39 +1,39 @@
 package iwarp
 
 import (
-	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
-// The scheduler polls the network for every netpollEvery calls of Progress that find
-// nothing, or for fewer that read sockets, each of which takes as long as readWeight
-// others. That is so seldom that it costs little, and so often that other sockets of the
-// program wait for less than 0.1 ms.
-const (
-	netpollEvery = 20
-	readWeight   = 4
-)
+// netpollEvery is how many calls of Progress the scheduler polls the network for; a read
+// that finds octets counts as one more. That is so seldom that it costs little, and so
+// often that other sockets of the program wait for less than 0.1 ms.
+const netpollEvery = 20
 
 // pollSockets is the most sockets that one call of Progress reads.
 const pollSockets = 16
 
 // poller does what consumers do for a device; see Progress: it reads the sockets of the
-// connections to which octets have come. An epoll descriptor of its own says which. The
-// poller opens its descriptors when consumers have polled for a while, so programs that
-// don't poll have none, and pay nothing.
+// connections to which octets have come. A device with one connection has its socket
+// read, which is as quick as asking for it. Once it has two, an epoll descriptor of its
+// own says which sockets have octets. The poller begins when consumers have polled for a
+// while, so a device of a program that doesn't poll has no such descriptor, and pays
+// nothing.
 type poller struct {
 	dev *device // immutable
 
+	calls atomic.Int32 // since the scheduler polled the network, and reads
+
 	mu     sync.Mutex // a leaf
-	calls  int        // since the scheduler polled the network, weighted
-	opened bool
+	begun  bool       // connections are entered
 	closed bool
-	net    netpoll // immutable once opened
+	alone  *receiver // the only receiver that consumers poll; nil once the descriptor is open
+	opened bool      // epoll is open
 	epoll  int
-	// The receivers that consumers poll, by the number in their sockets' events. A number
-	// that is used again makes a consumer poll another socket in vain, once.
+	// The receivers of the epoll descriptor's sockets, by the number in their events. A
+	// number that is used again makes a consumer poll another socket in vain, once.
 	receivers []*receiver
 	free      []int32
 	events    [pollSockets]unix.EpollEvent
@@ -41,33 +41,42 @@ type poller struct {
 
 // progress does what Progress does.
 func (p *poller) progress() {
-	if !p.mu.TryLock() {
-		return // another consumer is asking the same
-	}
 	var ready [pollSockets]*receiver
-	n := p.ready(&ready)
-	p.calls += 1 + n*readWeight
-	look := p.calls >= netpollEvery && p.open()
-	if look {
-		p.calls = 0
+	n, work := p.ready(&ready)
+	if !work {
+		return
 	}
-	p.mu.Unlock()
+	read := int32(0)
 	for _, r := range ready[:n] {
-		r.poll()
+		if r.poll() {
+			read++
+		}
 	}
 	switch {
-	case look:
-		p.net.run()
-	case n == 0:
-		p.net.join()
+	case p.calls.Add(1+read) >= netpollEvery && p.begin():
+		p.calls.Store(0)
+		network.run()
+	case read == 0:
+		network.join()
 	}
 }
 
-// ready finds receivers to whose sockets octets have come. An epoll descriptor reports a
-// socket as long as it has octets. mu is held.
-func (p *poller) ready(all *[pollSockets]*receiver) (n int) {
-	if len(p.receivers) == len(p.free) || p.closed {
-		return 0
+// ready finds receivers to whose sockets octets may have come. An epoll descriptor
+// reports a socket as long as it has octets. ready returns false if there is nothing to
+// do: the device is closed, or another consumer is here.
+func (p *poller) ready(all *[pollSockets]*receiver) (n int, work bool) {
+	if !p.mu.TryLock() {
+		return 0, false
+	}
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return 0, false
+	case p.alone != nil:
+		all[0] = p.alone
+		return 1, true
+	case len(p.receivers) == len(p.free):
+		return 0, true
 	}
 	got, _ := unix.EpollWait(p.epoll, p.events[:], 0)
 	for i := range max(got, 0) {
@@ -76,19 +85,21 @@ func (p *poller) ready(all *[pollSockets]*receiver) (n int) {
 			n++
 		}
 	}
-	return n
+	return n, true
 }
 
-// open opens the descriptors if they are not open, and reports whether they are. When it
-// can't, the caller's next look tries again. mu is held.
-func (p *poller) open() bool {
-	if p.opened || p.closed {
-		return p.opened && !p.closed
+// begin makes sure that consumers poll the device's connections, and reports whether
+// they do. When it can't, a later call tries again.
+func (p *poller) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.begun || p.closed {
+		return !p.closed
 	}
-	if p.openBoth() != nil {
+	if network.open() != nil {
 		return false
 	}
-	p.opened = true
+	p.begun = true
 	p.dev.connsMu.Lock()
 	defer p.dev.connsMu.Unlock()
 	for c := range p.dev.conns {
@@ -97,43 +108,53 @@ func (p *poller) open() bool {
 	return true
 }
 
-func (p *poller) openBoth() (err error) {
-	if p.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return fmt.Errorf("epoll: %w", err)
-	}
-	if err = p.net.open(); err != nil {
-		_ = unix.Close(p.epoll)
-	}
-	return err
-}
-
 // The values of readRight.slot that are no numbers, which count from 1 there.
 const (
 	notEntered = 0
 	left       = -1
+	alone      = -2
 )
 
 // add lets consumers poll a connection. Its receiver calls it before it waits for octets.
 func (p *poller) add(r *receiver) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.opened && !p.closed {
+	if p.begun && !p.closed {
 		p.enter(r)
 	}
 }
 
-// enter is add for open descriptors. mu is held.
+// enter is add for a poller that has begun. mu is held. If the descriptor can't be had, or
+// not take the socket, only the receiver reads.
 func (p *poller) enter(r *receiver) {
-	if r.staged() || r.right.slot != notEntered {
-		return
+	switch {
+	case r.staged() || r.right.slot != notEntered:
+	case !p.opened && p.alone == nil:
+		p.alone, r.right.slot = r, alone
+	case !p.opened:
+		fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		if err != nil {
+			return
+		}
+		first := p.alone
+		p.alone, p.epoll, p.opened = nil, fd, true
+		first.right.slot = notEntered
+		p.watch(first)
+		p.watch(r)
+	default:
+		p.watch(r)
 	}
+}
+
+// watch has the epoll descriptor report a receiver's socket. mu is held.
+func (p *poller) watch(r *receiver) {
 	i := int32(len(p.receivers))
 	if k := len(p.free); k > 0 {
 		i = p.free[k-1]
 	}
 	err := p.control(r, unix.EPOLL_CTL_ADD, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: i})
 	switch {
-	case err != nil: // only the receiver reads
+	case err != nil:
 		return
 	case i == int32(len(p.receivers)):
 		p.receivers = append(p.receivers, r)
@@ -148,7 +169,10 @@ func (p *poller) enter(r *receiver) {
 func (p *poller) remove(r *receiver) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := r.right.slot - 1; i >= 0 && !p.closed {
+	switch i := r.right.slot - 1; {
+	case r.right.slot == alone:
+		p.alone = nil
+	case i >= 0 && !p.closed:
 		_ = p.control(r, unix.EPOLL_CTL_DEL, nil)
 		p.receivers[i] = nil
 		p.free = append(p.free, int32(i))
@@ -164,12 +188,11 @@ func (p *poller) control(r *receiver, op int, ev *unix.EpollEvent) error {
 	return err
 }
 
-// close ends the work of consumers. A consumer that is parked runs on.
+// close ends the work of consumers.
 func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.opened && !p.closed {
-		_ = p.net.close()
 		_ = unix.Close(p.epoll)
 	}
 	p.closed = true

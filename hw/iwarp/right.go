@@ -34,6 +34,9 @@ type readRight struct {
 	parked bool // the right was given up for a wait
 	mark   int  // reader.limits when the wait began
 
+	// Owned by the holder of mu.
+	came bool // the present poll found octets, or an error
+
 	pollFn func(fd uintptr)
 	slot   int // see poller, which guards it
 }
@@ -59,18 +62,21 @@ func (r *receiver) resume() {
 }
 
 // poll reads and processes what has come, for a consumer, unless another goroutine has
-// the right.
-func (r *receiver) poll() {
+// the right. It reports whether anything had come.
+func (r *receiver) poll() (came bool) {
 	if !r.right.mu.TryLock() {
-		return
+		return false
 	}
 	r.own.Acquire()
+	r.right.came = false
 	// Not Read: the receiver holds that lock while it waits. The descriptor stays valid
 	// inside of Control. If it is closed already, the receiver finds that out.
 	_ = r.raw.Control(r.right.pollFn)
+	came = r.right.came
 	r.own.Release()
 	yield.Point()
 	r.right.mu.Unlock()
+	return came
 }
 
 // pollOnce is what poll does with the descriptor.
@@ -79,6 +85,7 @@ func (r *receiver) pollOnce(fd uintptr) {
 		return // the receiver has to see that
 	}
 	again := r.readMore(int(fd))
+	r.right.came = !again
 	yield.Point()
 	if !again && r.err == nil {
 		r.end = r.process()

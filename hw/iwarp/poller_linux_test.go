@@ -1,0 +1,84 @@
+package iwarp
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"godat/hw"
+)
+
+// readByConsumers requires that most of some messages are there after three polls. On one
+// processor the receiver does not run while the test does not yield.
+func readByConsumers(t *testing.T, from, to *peer) {
+	t.Helper()
+	const rounds = 20
+	atOnce := 0
+	for range rounds {
+		had := to.completed()
+		to.recv()
+		from.post(hw.SendWR{Op: hw.OpSend})
+		for range 3 {
+			to.dev.(hw.Progresser).Progress()
+		}
+		if to.completed() > had {
+			atOnce++
+		}
+		to.received(had)
+	}
+	assert.Greater(t, atOnce, rounds/2)
+}
+
+func TestConsumersPollEachOfADevicesConnections(t *testing.T) {
+	p := New(Config{})
+	na, nb := newNode(t, p, nil), newNode(t, p, nil)
+	poller := &nb.dev.(*device).poller
+	for range netpollEvery {
+		poller.progress()
+	}
+	assert.True(t, poller.begun)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var froms, tos []*peer
+	for n := 1; n <= 3; n++ {
+		a, b := na.peer(), nb.peer()
+		join(a, b)
+		froms, tos = append(froms, a), append(tos, b)
+		poller.mu.Lock()
+		assert.Equal(t, n > 1, poller.opened, "%d connections", n)
+		assert.Equal(t, n == 1, poller.alone != nil, "%d connections", n)
+		poller.mu.Unlock()
+		for i := range tos {
+			readByConsumers(t, froms[i], tos[i])
+		}
+	}
+	tos[0].end(true)
+	readByConsumers(t, froms[2], tos[2])
+}
+
+// A device whose only connection has ended has its next one polled in the same way.
+func TestTheConnectionAfterTheOnlyOneIsPolledToo(t *testing.T) {
+	p := New(Config{})
+	na, nb := newNode(t, p, nil), newNode(t, p, nil)
+	poller := &nb.dev.(*device).poller
+	for range netpollEvery {
+		poller.progress()
+	}
+	for range 3 {
+		a, b := na.peer(), nb.peer()
+		join(a, b)
+		r := takeRight(t, b, started)
+		poller.mu.Lock()
+		assert.Same(t, r, poller.alone)
+		poller.mu.Unlock()
+		giveUp(r)
+		a.end(true)
+		b.awaitDown()
+		b.end(true)
+		<-r.link.rxDone
+		poller.mu.Lock()
+		assert.Nil(t, poller.alone)
+		assert.False(t, poller.opened)
+		poller.mu.Unlock()
+	}
+}
