@@ -5,7 +5,7 @@ package delivery
 // device that consumers help (hw.Progresser) has work that would be completions.
 // Three callers poll the device themselves: a Dequeue that finds nothing, a Wait
 // that finds too few events, and a poster without room, whose places such
-// completions hold.
+// completions hold. A Wait polls each time that it looks, until it sleeps.
 
 // PollHint says what the caller of a device's poll does next.
 type PollHint uint8
@@ -14,9 +14,14 @@ const (
 	// PollNow is the hint of a Dequeue. The poll may deliver what the device has
 	// before it returns, so the caller looks into its queue again.
 	PollNow PollHint = iota
-	// PollBeforeSleep is PollNow for a caller that is about to sleep, and that later
-	// completions must wake: a Wait, and a Dequeue on a dispatcher with a CNO.
+	// PollBeforeSleep is PollNow for a Dequeue on a dispatcher with a CNO: its caller may
+	// sleep then, and later completions must wake it.
 	PollBeforeSleep
+	// PollBeforeWait is PollBeforeSleep for a Wait. It yields and polls a few times more
+	// before it sleeps, with PollAgain.
+	PollBeforeWait
+	// PollAgain is the hint of a Wait for the polls after the first.
+	PollAgain
 	// PollElsewhere is the hint of a poster. It may hold locks that deliveries take, so
 	// another goroutine polls the device.
 	PollElsewhere

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"godat/hw/event"
@@ -29,12 +30,12 @@ func TestACallerThatFindsTooFewEventsPollsTheDevice(t *testing.T) {
 	}{
 		"dequeue":           {PollNow, nil, dequeue},
 		"dequeue for a CNO": {PollBeforeSleep, func(d *Dispatcher) { d.Consumer().SetNotifier(func() {}) }, dequeue},
-		"wait": {PollBeforeSleep, nil, func(t *testing.T, d *Dispatcher) {
+		"wait": {PollBeforeWait, nil, func(t *testing.T, d *Dispatcher) {
 			ev, _, err := waitOne(d, over, 1)
 			require.NoError(t, err)
 			assert.EqualValues(t, 7, ev.Cookie)
 		}},
-		"iterate": {PollBeforeSleep, nil, func(t *testing.T, d *Dispatcher) {
+		"iterate": {PollBeforeWait, nil, func(t *testing.T, d *Dispatcher) {
 			for ev := range d.Events(background) {
 				assert.EqualValues(t, 7, ev.Cookie)
 				break
@@ -68,4 +69,23 @@ func TestACallerThatFindsTooFewEventsPollsTheDevice(t *testing.T) {
 			assert.Len(t, asked, 1)
 		})
 	}
+}
+
+// The event of the last poll ends the wait without a sleep.
+func TestAWaitPollsTheDeviceEachTimeThatItLooks(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 1})
+	require.True(t, d.Main().Reserve(1))
+	want := append([]PollHint{PollBeforeWait}, slices.Repeat([]PollHint{PollAgain}, spins)...)
+	var asked []PollHint
+	d.Consumer().SetPollDevice(func(how PollHint) {
+		if asked = append(asked, how); len(asked) == len(want) {
+			d.Main().Put(dto(7), false)
+			d.Main().Flush()
+		}
+	})
+	ev, _, err := waitOne(d, background, 1)
+	require.NoError(t, err)
+	assert.EqualValues(t, 7, ev.Cookie)
+	assert.Equal(t, want, asked)
+	assert.Zero(t, d.Consumer().sleeps.Load())
 }

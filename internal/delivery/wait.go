@@ -74,7 +74,7 @@ func (c *Consumer) await(ctx context.Context, threshold int) error {
 		defer c.d.length.expectNone()
 	}
 	if c.parked.Load()&pollBit != 0 {
-		c.poll(PollBeforeSleep)
+		c.poll(PollBeforeWait)
 		if c.ready(threshold) >= threshold {
 			return nil
 		}
@@ -87,6 +87,9 @@ func (c *Consumer) await(ctx context.Context, threshold int) error {
 	}
 	for range c.spins {
 		runtime.Gosched()
+		if c.parked.Load()&pollBit != 0 {
+			c.poll(PollAgain)
+		}
 		if c.came(threshold) {
 			return nil
 		}

@@ -105,11 +105,12 @@ func (d *driver) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {
 			d.driven.Store(c)
 		}
 		d.pollOnce()
-	case delivery.PollBeforeSleep:
+	case delivery.PollBeforeSleep, delivery.PollBeforeWait:
 		d.pollOnce()
 		d.handToBackStop()
 	case delivery.PollElsewhere:
 		d.endWait()
+	case delivery.PollAgain: // the back-stop polls
 	}
 }
 

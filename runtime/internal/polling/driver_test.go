@@ -172,9 +172,21 @@ func TestAConsumerThatGetsCompletionsEndsTheBackStopsWait(t *testing.T) {
 	}
 	engine.driver.asleep.Store(true)
 	polls := dev.polls.Load()
+	pollAs(engine, delivery.PollAgain)
+	assert.False(t, woken(), "the back-stop knows of a Wait that has polled")
 	pollAs(engine, delivery.PollElsewhere)
 	assert.True(t, woken())
-	assert.Equal(t, polls, dev.polls.Load(), "a poster does not poll")
+	assert.Equal(t, polls, dev.polls.Load(), "neither polls itself")
+}
+
+func TestAWaitThatLooksAgainLeavesThePinnedPollerAsleep(t *testing.T) {
+	dev := newPolled()
+	engine := New(dev, 1<<16, Config{DelivererRounds: 1}, nil)
+	engine.poller.asleep.Store(true)
+	pollAs(engine, delivery.PollAgain)
+	assert.True(t, engine.poller.asleep.Load())
+	pollAs(engine, delivery.PollBeforeSleep)
+	assert.False(t, engine.poller.asleep.Load())
 }
 
 // The clock is the bubble's, so the back-stop is exactly where the test expects it.

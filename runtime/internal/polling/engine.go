@@ -117,9 +117,10 @@ func (e *Engine) isAsked(b *cqBinding) bool {
 
 // pollDevice polls the device, or has it polled. Dispatchers call it.
 func (e *Engine) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {
-	if e.driver != nil {
+	switch {
+	case e.driver != nil:
 		e.driver.pollDevice(c, hint)
-	} else {
+	case hint != delivery.PollAgain: // the pinned poller polls already
 		e.poller.wake()
 	}
 }
