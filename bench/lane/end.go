@@ -2,6 +2,8 @@ package lane
 
 import (
 	"errors"
+	"runtime"
+	"time"
 
 	"godat/bench/mode"
 	dat "godat/runtime"
@@ -64,7 +66,27 @@ func (e *end) postRecv(slot int) error {
 	return e.consumer.PostRecv(e.ep, slot, e.in)
 }
 
-func (e *end) send(slot int) error { return e.ep.PostSend(uint64(slot), dat.Suppress, e.out) }
+func (e *end) send(slot int) error { return send(e.ep, slot, e.out) }
+
+// noRoom is what a post finds when as many operations are outstanding as the endpoint
+// allows.
+var noRoom = &dat.Error{Type: dat.TypeInsufficientResources, Sub: dat.SubResourceCredits}
+
+// send posts a send without an event. The endpoint hears of such sends' ends a few at a
+// time, and on a polled device perhaps later than the consumer has what was sent. So a
+// post that finds no room waits for some.
+func send(e *dat.Endpoint, slot int, seg dat.Segment) error {
+	err := e.PostSend(uint64(slot), dat.Suppress, seg)
+	if err == nil {
+		return nil
+	}
+	const patience = 10 * time.Second
+	for began := time.Now(); errors.Is(err, noRoom) && time.Since(began) < patience; {
+		runtime.Gosched()
+		err = e.PostSend(uint64(slot), dat.Suppress, seg)
+	}
+	return err
+}
 
 // take hands the slots of receives to f, and posts each receive again.
 func (e *end) take(f func(slot int) bool) error {

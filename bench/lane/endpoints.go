@@ -142,10 +142,10 @@ func (l *Endpoints) Slots() int { return l.slots }
 // Post sends a message.
 func (l *Endpoints) Post(slot int) error {
 	if l.stamps != nil {
-		return l.from[0].PostSend(uint64(slot), dat.Suppress, l.stamps.out[slot/l.stamps.slots])
+		return send(l.from[0], slot, l.stamps.out[slot/l.stamps.slots])
 	}
 	c := slot % len(l.from)
-	return l.from[c].PostSend(uint64(slot), dat.Suppress, l.to[c].out)
+	return send(l.from[c], slot, l.to[c].out)
 }
 
 // Take takes the completions of receives, and posts each receive again.

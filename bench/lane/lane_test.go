@@ -230,6 +230,40 @@ func TestTheMessagesOfSeveralProducersAreToldApart(t *testing.T) {
 	}
 }
 
+func TestASendThatFindsNoRoomWaitsForSome(t *testing.T) {
+	l, err := NewEndpoints(Config{Provider: "loop", Mode: mode.Poll, Size: 64, Depth: 1})
+	require.NoError(t, err)
+	// A peer without receives holds up all sends, until it posts some.
+	quiet, err := l.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16})
+	require.NoError(t, err)
+	pz, err := l.ia.NewPZ()
+	require.NoError(t, err)
+	attr := &dat.EndpointAttr{MaxRequestDTOs: 2, MaxRecvDTOs: 4}
+	cfg := dat.EndpointConfig{PZ: pz, Recv: quiet, Request: quiet, Conn: quiet, Attr: attr}
+	from, err := l.ia.NewEndpoint(cfg)
+	require.NoError(t, err)
+	to, err := l.ia.NewEndpoint(cfg)
+	require.NoError(t, err)
+	psp, err := l.ia.NewPSP(dat.PSPConfig{Dispatcher: quiet})
+	require.NoError(t, err)
+	require.NoError(t, from.Connect(dat.ConnectConfig{Addr: l.ia.Attr().Address, Qual: psp.Qual()}))
+	require.NoError(t, established(quiet, to, 2))
+	lmr, err := pz.Alloc(64, dat.AllPrivileges)
+	require.NoError(t, err)
+	seg := lmr.Segment(0, 8)
+	for range 2 {
+		require.NoError(t, send(from, 0, seg))
+	}
+	require.ErrorIs(t, from.PostSend(0, dat.Suppress, seg), noRoom)
+	posted := make(chan error, 1)
+	go func() { posted <- send(from, 0, seg) }()
+	for range 3 {
+		require.NoError(t, to.PostRecv(0, 0, seg))
+	}
+	require.NoError(t, <-posted)
+	require.NoError(t, l.Close())
+}
+
 func TestAProviderThatIsNotThereIsAnError(t *testing.T) {
 	_, err := NewEndpoints(Config{Provider: "nothing", Mode: mode.Poll, Size: 64, Depth: 4})
 	assert.Error(t, err)
