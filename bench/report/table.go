@@ -25,11 +25,11 @@ func (r *Report) WriteTables(w io.Writer) {
 
 // WriteMarkdown writes the same in Markdown.
 func (r *Report) WriteMarkdown(w io.Writer) {
-	fmt.Fprintf(w, "## %s%s\n\n%s\n\n", r.provider(), r.Title(), r.Answer())
+	fmt.Fprintf(w, "## %s%s\n\n`%s`\n\n%s\n\n", r.provider(), r.Title(), r.Command, r.Answer())
 	r.writeTables(w, func(t table.Writer, title string) string {
 		return "### " + title + "\n\n" + t.RenderMarkdown()
 	})
-	fmt.Fprintf(w, "`%s`: %s\n\n%s\n\n", r.Command, r.Host, r.method())
+	fmt.Fprintf(w, "%s\n\n%s\n\n", r.Host, r.method())
 }
 
 // provider begins a heading with the provider of the first row that has one.
