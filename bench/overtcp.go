@@ -110,10 +110,13 @@ func connMessages(a, b net.Conn) contestant {
 	var message [messageSize]byte
 	in := make([]byte, 64<<10)
 	return contestant{"net.Conn that writes 32 framed messages at a time", func(n int) {
-		n = (n + depth - 1) / depth * depth
+		batches := (n + depth - 1) / depth
+		n = batches * depth
+		done := make(chan struct{})
 		go func() {
+			defer close(done)
 			pieces := make([][]byte, depth)
-			for range n / depth {
+			for range batches {
 				for i := range frames {
 					binary.BigEndian.PutUint32(frames[i][:], messageSize)
 					pieces[i] = frames[i][:]
@@ -132,6 +135,7 @@ func connMessages(a, b net.Conn) contestant {
 			end = copy(in, in[start:end])
 			start = 0
 		}
+		<-done
 	}}
 }
 
