@@ -374,3 +374,19 @@ func TestAReadResponseMustBeWhatWasAskedFor(t *testing.T) {
 		})
 	}
 }
+
+// The key of a single segment is looked up as the first octets are placed; those of
+// several segments, and of an empty message's receive, before.
+func TestAReceiveWithADeadKeyFailsWhateverComes(t *testing.T) {
+	for _, segments := range []int{1, 2} {
+		for _, octets := range []int{0, 8} {
+			a, b := pair(t, nil)
+			in, out := b.memory(16, hw.LocalWrite), a.memory(16, hw.LocalRead)
+			sgl := []hw.SGE{in.sge(0, 8), in.sge(8, 8)}[2-segments:]
+			sgl[segments-1].LKey ^= 1
+			b.recv(sgl...)
+			a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{out.sge(0, octets)}})
+			assert.Equal(t, hw.StatusLocalProtection, b.received(0).Status, "%d segments, %d octets", segments, octets)
+		}
+	}
+}

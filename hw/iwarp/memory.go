@@ -123,6 +123,11 @@ func (a *access) allows(sgl []hw.SGE, need hw.Privileges) bool {
 	return true
 }
 
+// checkedByAccess reports whether an access to the first of n octets looks up the key of
+// each segment, as allows does: there is one segment, and at least one octet. The access
+// follows at once, and its failure means the same to the program.
+func checkedByAccess(sgl []hw.SGE, n uint64) bool { return len(sgl) == 1 && n > 0 }
+
 // remoteFault is the error of a peer's reference to memory, in RDMAP's words, or nil.
 func (a *access) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wire.Error {
 	r := a.view.Keys.Lookup(key)

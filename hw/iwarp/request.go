@@ -86,7 +86,7 @@ func (s *sender) beginRequest(wr *hw.SendWR) bool {
 	case fetches && s.link.agreed.readsOut == 0:
 		s.fail(hw.StatusLocalEP)
 		return false
-	case !s.mem.allows(wr.SGL, need):
+	case (fetches || !checkedByAccess(wr.SGL, n)) && !s.mem.allows(wr.SGL, need):
 		s.fail(hw.StatusLocalProtection)
 		return false
 	case fetches && s.link.reads.outstanding() >= uint64(s.link.agreed.readsOut):

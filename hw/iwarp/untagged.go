@@ -27,8 +27,9 @@ func (r *receiver) control(h *wire.Header, b []byte) error {
 	}
 }
 
-// beginMessage claims a receive for a new message.
-func (r *receiver) beginMessage(h *wire.Header) error {
+// beginMessage claims a receive for a new message, of which n octets have come, and
+// checks the receive.
+func (r *receiver) beginMessage(h *wire.Header, n int) error {
 	switch {
 	case h.MSN != r.msn+1:
 		return wire.ErrMSN
@@ -44,7 +45,7 @@ func (r *receiver) beginMessage(h *wire.Header) error {
 	wr := r.rq.claimed()
 	r.open, r.got, r.room = true, 0, min(total(wr.SGL), maxMessage)
 	r.msg = cursor{sgl: wr.SGL, need: hw.LocalWrite}
-	if !r.mem.allows(wr.SGL, hw.LocalWrite) {
+	if !checkedByAccess(wr.SGL, uint64(n)) && !r.mem.allows(wr.SGL, hw.LocalWrite) {
 		r.failed = hw.StatusLocalProtection
 		return wire.ErrRDMAPLocal
 	}
@@ -55,7 +56,7 @@ func (r *receiver) beginMessage(h *wire.Header) error {
 // begins a new message.
 func (r *receiver) beginSend(h *wire.Header, n int) error {
 	if !r.open {
-		if err := r.beginMessage(h); err != nil {
+		if err := r.beginMessage(h, n); err != nil {
 			return err
 		}
 	}
@@ -116,7 +117,7 @@ func (r *receiver) immediate(h *wire.Header, b []byte) error {
 	if r.open {
 		return wire.ErrMSN
 	}
-	if err := r.beginMessage(h); err != nil {
+	if err := r.beginMessage(h, 0); err != nil {
 		return err
 	}
 	wc := hw.WC{
