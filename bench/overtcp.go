@@ -145,7 +145,7 @@ func connMessages(a, b net.Conn) contestant {
 func sendsOverTCP(r *rig) contestant {
 	const (
 		depth   = 32
-		batches = 8 // outstanding
+		batches = 24 // outstanding
 	)
 	recvs, sends := r.batch(depth)
 	for i := range sends[:depth-1] {

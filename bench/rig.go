@@ -71,7 +71,7 @@ func (r *rig) alloc() *dat.PZ {
 func (r *rig) connect(pz, farPZ *dat.PZ) {
 	conn := must(r.ia.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
 	farConn := must(r.far.NewDispatcher(dat.DispatcherConfig{QLen: 16}))
-	attr := &dat.EndpointAttr{MaxRecvDTOs: 256, MaxRequestDTOs: 256}
+	attr := &dat.EndpointAttr{MaxRecvDTOs: 1024, MaxRequestDTOs: 1024}
 	r.a = must(r.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: r.da, Request: r.da, Conn: conn, Attr: attr}))
 	r.b = must(r.far.NewEndpoint(dat.EndpointConfig{PZ: farPZ, Recv: r.db, Request: r.db, Conn: farConn, Attr: attr}))
 	psp := must(r.far.NewPSP(dat.PSPConfig{Dispatcher: farConn}))
