@@ -43,7 +43,7 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	cookie := s.cookie
 	release.Uint32(&q.retired, (r+1)&ticketMask) // every kind of queue takes the event by a locked instruction
 	yield.Point()
-	to.PutCompletion(q.e, cookie, hw.StatusSuccess, op, 0, n)
+	to.PutSuccess(q.e, cookie, op, n)
 	to.Flush()
 	q.completer.Release()
 }

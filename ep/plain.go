@@ -20,13 +20,12 @@ import (
 // operation straight to the provider. Then one swap of the word releases the token, if
 // the word has not changed since.
 
-// postPlain posts a send, a write or a read. The caller has compared the lengths of the
-// segments. shot, unless it is nil, takes the completion.
-func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Segment, remote mem.RemoteSegment, shot *evd.OneShot) bool {
+// postPlain posts a send, a write or a read. remote is nil for a send. The caller has
+// compared the lengths of the segments. shot, unless it is nil, takes the completion.
+func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) bool {
 	q := &b.requests
 	r := q.rules.Load()
-	d := r.evd
-	if (uint32(flags)|always)&r.illegal[op&31] != 0 || r.admits>>b.state.Load()&1 == 0 || d == nil {
+	if (uint32(flags)|always)&r.illegal[op&31] != 0 || b.state.Load() != uint32(Connected) {
 		return false
 	}
 	need, longest := hw.LocalRead, r.longest
@@ -39,36 +38,45 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 			need = hw.LocalWrite
 		}
 	}
-	lkey, ok := r.zone.LKey((*memory.Segment)(seg), need)
-	if !ok || seg.Len == 0 || uint64(seg.Len) > longest {
+	if uint64(seg.Len)-1 >= longest { // an empty segment, too
 		return false
 	}
-	to := wiring(d).For(cookie)
+	lkey, ok := r.zone.LKey((*memory.Segment)(seg), need)
+	if !ok {
+		return false
+	}
+	to := wiring(r.evd).For(cookie)
 	if shot != nil {
-		if to = b.arm(shot, d); to == nil {
+		if to = b.arm(shot, r.evd); to == nil {
 			return false
 		}
-	} else if !to.Reserve(1) {
+	} else if !to.TryReserve() && !to.Reserve(1) {
 		return false
 	}
 	yield.Point()
-	ticket, word, mine, ok := b.takePlain(q, requestShift)
+	w, ok := b.tryTicket(q, requestShift)
 	if !ok {
-		to.Release(1)
-		return false
+		if w, ok = b.takePlain(q, requestShift); !ok {
+			to.Release(1)
+			return false
+		}
 	}
+	ticket := uint32(w>>requestShift) & ticketMask
 	i := ticket & q.mask
 	s := &q.slots[i]
 	s.op, s.nseg, s.flags = op, 1, flags
 	s.cookie = cookie
 	s.to = to
-	s.addr, s.rkey = remote.Addr, remote.Context
 	sge := &s.sge[0]
 	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
-	if !mine || q.next != ticket || b.state.Load() != uint32(Connected) {
-		b.submit(q, ticket, 1, mine)
+	if remote != nil {
+		s.addr, s.rkey = remote.Addr, remote.Context
+	}
+	if w&held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, 1, w&held == 0)
 		return true
 	}
+	word := (w + 1<<requestShift) | held
 	if b.direct == nil {
 		b.handOne(q, ticket, word)
 		return true
@@ -80,7 +88,7 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 	if flags != 0 {
 		wrFlags = b.wrFlags(s)
 	}
-	if !b.direct.PostOne(op, wrFlags, q.id|uint64(i), sge, remote.Context, remote.Addr) {
+	if !b.direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr) {
 		b.handAgain(q, ticket, wrFlags)
 	}
 	b.letGo(word)
@@ -91,28 +99,30 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment, shot *evd.OneShot) bool {
 	q := &b.recvs
 	r := q.rules.Load()
-	d := r.evd
-	if (uint32(flags)|always)&r.illegal[hw.OpRecv] != 0 || r.admits>>b.state.Load()&1 == 0 || d == nil {
+	if (uint32(flags)|always)&r.illegal[hw.OpRecv] != 0 || b.state.Load() != uint32(Connected) || uint64(seg.Len)-1 >= r.longest {
 		return false
 	}
 	lkey, ok := r.zone.LKey((*memory.Segment)(seg), hw.LocalWrite)
-	if !ok || seg.Len == 0 || r.iov == 0 {
+	if !ok {
 		return false
 	}
-	to := wiring(d).For(cookie)
+	to := wiring(r.evd).For(cookie)
 	if shot != nil {
-		if to = b.arm(shot, d); to == nil {
+		if to = b.arm(shot, r.evd); to == nil {
 			return false
 		}
-	} else if !to.Reserve(1) {
+	} else if !to.TryReserve() && !to.Reserve(1) {
 		return false
 	}
 	yield.Point()
-	ticket, word, mine, ok := b.takePlain(q, recvShift)
+	w, ok := b.tryTicket(q, recvShift)
 	if !ok {
-		to.Release(1)
-		return false
+		if w, ok = b.takePlain(q, recvShift); !ok {
+			to.Release(1)
+			return false
+		}
 	}
+	ticket := uint32(w>>recvShift) & ticketMask
 	i := ticket & q.mask
 	s := &q.slots[i]
 	s.op, s.nseg, s.flags = hw.OpRecv, 1, flags
@@ -120,10 +130,11 @@ func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment, sho
 	s.to = to
 	sge := &s.sge[0]
 	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
-	if !mine || q.next != ticket || b.path(q) != toProvider {
-		b.submit(q, ticket, 1, mine)
+	if w&held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, 1, w&held == 0)
 		return true
 	}
+	word := (w + 1<<recvShift) | held
 	direct := b.direct
 	if direct == nil {
 		b.handOne(q, ticket, word)
@@ -153,9 +164,9 @@ func (b *mailbox) postOne(q *queue, d *DTO) bool {
 	case q == &b.recvs:
 		return b.recvPlain(d.Cookie, d.Flags, seg, d.OneShot)
 	case d.Op == hw.OpSend:
-		return b.postPlain(d.Op, d.Cookie, d.Flags, seg, mem.RemoteSegment{}, d.OneShot)
+		return b.postPlain(d.Op, d.Cookie, d.Flags, seg, nil, d.OneShot)
 	case d.Op == hw.OpWrite && seg.Len <= d.Remote.Len, d.Op == hw.OpRead && seg.Len == d.Remote.Len:
-		return b.postPlain(d.Op, d.Cookie, d.Flags, seg, d.Remote, d.OneShot)
+		return b.postPlain(d.Op, d.Cookie, d.Flags, seg, &d.Remote, d.OneShot)
 	}
 	return false
 }
@@ -174,20 +185,25 @@ func (b *mailbox) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 	return to
 }
 
-// takePlain is takeTickets of one ticket, for posts that meet nothing unusual.
-func (b *mailbox) takePlain(q *queue, shift uint) (ticket uint32, word uint64, mine, ok bool) {
+// tryTicket is takePlain without a second try, to be inlined.
+func (b *mailbox) tryTicket(q *queue, shift uint) (w uint64, ok bool) {
+	w = b.word.Load()
+	word := (w + 1<<shift) | held
+	return w, word&guards == 0 && (uint32(w>>shift)-q.retired.Load())&ticketMask < q.depth.Load() &&
+		b.word.CompareAndSwap(w, word)
+}
+
+// takePlain is takeTickets of one ticket, for posts that meet nothing unusual. w is the
+// word from which it took the ticket, and the token unless w has held in it.
+func (b *mailbox) takePlain(q *queue, shift uint) (w uint64, ok bool) {
 	for {
-		w := b.word.Load()
-		ticket = uint32(w>>shift) & ticketMask
-		if (ticket-q.retired.Load())&ticketMask >= q.depth.Load() {
-			return 0, 0, false, false
-		}
-		word = w + uint64(1)<<shift | held
-		if word&guards != 0 {
-			return 0, 0, false, false
+		w = b.word.Load()
+		word := (w + 1<<shift) | held
+		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask >= q.depth.Load() {
+			return w, false
 		}
 		if b.word.CompareAndSwap(w, word) {
-			return ticket, word, w&held == 0, true
+			return w, true
 		}
 	}
 }

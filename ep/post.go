@@ -25,7 +25,7 @@ import (
 // but the event by itself wakes no waiter.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	if e != nil && len(segments) == 1 && e.box.postPlain(hw.OpSend, cookie, flags, &segments[0], mem.RemoteSegment{}, nil) {
+	if e != nil && len(segments) == 1 && e.box.postPlain(hw.OpSend, cookie, flags, &segments[0], nil, nil) {
 		return nil
 	}
 	w := work{op: hw.OpSend, flags: flags, cookie: cookie, segs: segments}
@@ -45,7 +45,7 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // It answers to dat_ep_post_rdma_write.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	if e != nil && len(segments) == 1 && segments[0].Len <= remote.Len &&
-		e.box.postPlain(hw.OpWrite, cookie, flags, &segments[0], remote, nil) {
+		e.box.postPlain(hw.OpWrite, cookie, flags, &segments[0], &remote, nil) {
 		return nil
 	}
 	w := work{op: hw.OpWrite, flags: flags, cookie: cookie, segs: segments, remote: remote}
@@ -59,7 +59,7 @@ func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.Remot
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	if e != nil && len(segments) == 1 && segments[0].Len == remote.Len &&
-		e.box.postPlain(hw.OpRead, cookie, flags, &segments[0], remote, nil) {
+		e.box.postPlain(hw.OpRead, cookie, flags, &segments[0], &remote, nil) {
 		return nil
 	}
 	w := work{op: hw.OpRead, flags: flags, cookie: cookie, segs: segments, remote: remote}

@@ -123,8 +123,8 @@ type rules struct {
 	evd               *evd.Dispatcher // nil: completions of this direction are dropped
 	admits            uint32          // states in which posting is no error, as bits
 	shared            bool            // receives come from a shared queue
-	longest           uint64          // the most bytes of a plain message; 0 for none
-	longestRDMA       uint64          // the most bytes of a plain write or read; 0 for none
+	longest           uint64          // the most bytes of a message that goes the short way; 0 for none
+	longestRDMA       uint64          // the most bytes of a write or read that goes the short way; 0 for none
 	iov               int             // segments
 	readIOV, writeIOV int
 	dev               *hw.Attr
@@ -152,7 +152,7 @@ func (b *mailbox) setRules(p *parts) {
 
 func (q *queue) setRules(r rules, states uint32, d *evd.Dispatcher, iov int, longest uint64) {
 	r.admits, r.evd, r.iov = states, d, iov
-	if iov > 0 {
+	if iov > 0 && d != nil && states>>Connected&1 != 0 {
 		r.longest = longest
 		if min(r.readIOV, r.writeIOV) > 0 {
 			r.longestRDMA = r.maxRDMA

@@ -20,18 +20,18 @@ import (
 // sleepers (see package release). Three tests let a producer claim a place, look, and
 // publish much later; the last one puts events as endpoints do.
 
-// claim is a PutCompletion whose event becomes visible when the returned function is
+// claim is a PutSuccess whose event becomes visible when the returned function is
 // called. The producer has found nothing to do.
 func claim(t *testing.T, q *Queue) (publish func()) {
 	require.True(t, q.Reserve(1))
 	r := &q.consumer.ring.newest.Load().r
-	ev, at := r.Claim()
-	*ev = *dto(7)
+	cell, at := r.Claim()
+	cell.Value = *dto(7)
 	return func() {
 		for range 50 {
 			runtime.Gosched()
 		}
-		r.Publish(at)
+		cell.Publish(at)
 	}
 }
 
@@ -83,7 +83,7 @@ func complete(q *Queue, cookie uint64) {
 	for !q.Reserve(1) {
 		runtime.Gosched()
 	}
-	q.PutCompletion(nil, cookie, hw.StatusSuccess, hw.OpSend, 0, 0)
+	q.PutSuccess(nil, cookie, hw.OpSend, 0)
 	q.Flush()
 }
 

@@ -23,7 +23,7 @@ func TestARefusedEventTakesNoPlace(t *testing.T) {
 	for range 3 { // if a refused event kept its place, the second Reserve would fail
 		require.True(t, q.Reserve(room))
 		for i := range room - 2 {
-			q.PutCompletion(nil, uint64(2*i+1), hw.StatusSuccess, hw.OpSend, 0, 0)
+			q.PutSuccess(nil, uint64(2*i+1), hw.OpSend, 0)
 		}
 		q.PutAll([]event.Event{{Number: event.DTOCompletion, Cookie: 1}, {Number: event.DTOCompletion, Cookie: 2}})
 		q.Flush()
@@ -43,7 +43,7 @@ func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
 	})
 	q := d.Main()
 	require.True(t, q.Reserve(2))
-	q.PutCompletion(nil, 7, hw.StatusSuccess, hw.OpSend, event.Silent, 0)
+	q.Put(&event.Event{Number: event.DTOCompletion, Op: hw.OpSend, Flags: event.Silent, Cookie: 7}, true)
 	q.Put(&event.Event{Number: event.Disconnected}, false)
 	assert.Equal(t, event.Disconnected, (<-d.C()).Number)
 	assert.Equal(t, []event.Number{event.DTOCompletion, event.Disconnected}, seen)

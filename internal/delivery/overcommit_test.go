@@ -40,7 +40,7 @@ func TestAnOvercommittedDispatcherLosesEventsThatFindNoRoom(t *testing.T) {
 		}
 		assert.Empty(t, overflows(t, async), "it is full, and nothing is lost")
 		q.Put(dto(3), true)
-		q.PutCompletion(t, 4, hw.StatusSuccess, hw.OpRecv, 0, 0)
+		q.PutSuccess(t, 4, hw.OpRecv, 0)
 		q.PutAll([]event.Event{*dto(5)})
 		q.Flush()
 		assert.Equal(t, []event.Event{{Number: 0x08001, Source: d.public, Data: event.EVDOverflow}}, overflows(t, async),

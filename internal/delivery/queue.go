@@ -41,6 +41,10 @@ type Queue struct {
 // used by one Put or given back by Release.
 func (q *Queue) Reserve(n int) bool { return q.places.reserve(n) || q.reserveSlow(n, 0) }
 
+// TryReserve is Reserve of one place without a fresh count of the free ones, to be
+// inlined: a caller whom it refuses calls Reserve.
+func (q *Queue) TryReserve() bool { return q.places.reserve(1) }
+
 // reserveSlow is Reserve with a fresh count of the free places, and with so many
 // places beyond the limit.
 func (q *Queue) reserveSlow(n int, beyond uint64) bool {
@@ -154,45 +158,45 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 	}
 }
 
-// PutCompletion is Put of a DTO_COMPLETION event with these fields. They go into a
-// ring or a channel without being copied on the way.
-func (q *Queue) PutCompletion(source any, cookie uint64, status hw.Status, op hw.Op, flags event.Flags, length uint32) {
-	if c := &q.channel; q.kind == KindChannel && flags&event.Silent == 0 && c.held.Load() == 0 && !assertions {
-		if !c.accepts(source, event.DTOCompletion, status, cookie, nil) {
-			q.Release(1)
-			return
-		}
-		c.ch <- event.Event{
-			Number: event.DTOCompletion, Status: status, Op: op, Flags: flags,
-			Length: length, Cookie: cookie, Source: source,
-		}
-		q.sent()
-		return
-	}
+// PutSuccess is Put of the DTO_COMPLETION event of a success that is not silent. The
+// fields go into a ring or a channel without being copied on the way.
+func (q *Queue) PutSuccess(source any, cookie uint64, op hw.Op, length uint32) {
 	if q.kind != KindRing {
-		ev := event.Event{
-			Number: event.DTOCompletion, Status: status, Op: op, Flags: flags,
-			Length: length, Cookie: cookie, Source: source,
-		}
-		q.Put(&ev, flags&event.Silent != 0)
+		q.putSuccess(source, cookie, op, length)
 		return
 	}
-	r := &q.consumer.ring.newest.Load().r
-	ev, t := r.Claim()
+	cell, at := q.consumer.ring.newest.Load().r.Claim()
+	ev := &cell.Value
 	ev.Number = event.DTOCompletion
-	ev.Status = status
+	ev.Status = hw.StatusSuccess
 	ev.Op = op
-	ev.Flags = flags
+	ev.Flags = 0
 	ev.Length = length
 	ev.Key = 0
 	ev.Cookie = cookie
 	ev.Source = source
 	ev.Data = nil
-	r.Publish(t)
+	cell.Publish(at)
 	if assertions {
 		q.checkRing()
 	}
-	q.consumer.notice.mark(flags&event.Silent != 0 && status == hw.StatusSuccess)
+	q.consumer.notice.mark(false)
+}
+
+// putSuccess is PutSuccess for queues without a ring.
+func (q *Queue) putSuccess(source any, cookie uint64, op hw.Op, length uint32) {
+	c := &q.channel
+	if q.kind != KindChannel || c.held.Load() != 0 || assertions {
+		ev := event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
+		q.Put(&ev, false)
+		return
+	}
+	if !c.accepts(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
+		q.Release(1)
+		return
+	}
+	c.ch <- event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
+	q.sent()
 }
 
 // PutAll delivers evs in order, each in a reserved place, at a fraction of the cost
@@ -233,14 +237,17 @@ func (q *Queue) putEach(evs []event.Event) {
 // notifies has come, Flush wakes a waiter that sleeps, sends a batch that is not
 // full, or schedules a callback.
 func (q *Queue) Flush() {
-	c := &q.consumer
-	if q.kind == KindRing {
-		if c.parked.Load() != 0 {
-			c.wake(false)
-		}
-		return
+	if q.kind != KindRing || q.consumer.parked.Load() != 0 {
+		q.flush()
 	}
+}
+
+// flush is Flush for a ring with flagBits or a sleeping waiter, and for other queues.
+func (q *Queue) flush() {
+	c := &q.consumer
 	switch q.kind {
+	case KindRing:
+		c.wake(false)
 	case KindCallback:
 		if c.notice.due() {
 			q.d.upcalls.schedule()

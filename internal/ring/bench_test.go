@@ -146,7 +146,7 @@ func BenchmarkChannel(b *testing.B) {
 // vyukov is the textbook ring of many producers and one consumer, whose consumer
 // writes each cell: a figure to compare with.
 type vyukov struct {
-	cells [1024]cell[event]
+	cells [1024]Cell[event]
 	_     [64]byte
 	tail  atomic.Uint64
 	_     [64]byte
@@ -160,7 +160,7 @@ func (r *vyukov) push(v *event) bool {
 		switch seq := c.word.Load(); {
 		case seq == t:
 			if r.tail.CompareAndSwap(t, t+1) {
-				c.value = *v
+				c.Value = *v
 				c.word.Store(t + 1)
 				return true
 			}
@@ -175,7 +175,7 @@ func (r *vyukov) pop(v *event) bool {
 	if c.word.Load() != r.head+1 {
 		return false
 	}
-	*v = c.value
+	*v = c.Value
 	c.word.Store(r.head + 1024)
 	r.head++
 	return true

@@ -78,7 +78,7 @@ func (r *MPSC[T]) Pop(v *T) bool {
 		r.giveBack()
 		return false
 	}
-	*v = q.cells[q.next&uint64(len(q.cells)-1)].value
+	*v = q.cells[q.next&uint64(len(q.cells)-1)].Value
 	q.next++
 	if q.next%creditEvery == 0 {
 		r.credit.Store(q.next)

@@ -24,10 +24,11 @@ const (
 	maxBatch  = 1<<countBits - 1
 )
 
-// cell is 64 bytes for a value of 56: one cache line carries word and value.
-type cell[T any] struct {
+// Cell is a place of a ring. It is 64 bytes for a value of 56: one cache line carries
+// word and value.
+type Cell[T any] struct {
 	word  atomic.Uint64
-	value T
+	Value T
 }
 
 // Reserved is a ring with many producers and one consumer. Its owner ensures that
@@ -39,7 +40,7 @@ type cell[T any] struct {
 // calls the consumer's methods (Take, Ready, Next); the owner orders these calls.
 type Reserved[T any] struct {
 	// Immutable.
-	cells []cell[T] // as many as a power of two
+	cells []Cell[T] // as many as a power of two
 	_     [cacheLine - sliceSize]byte
 
 	// The producers'. Positions count from 0 and never wrap.
@@ -61,7 +62,7 @@ func NewReserved[T any](places int) *Reserved[T] {
 
 // Init makes the zero Reserved ready for use, with at least places places.
 func (r *Reserved[T]) Init(places int) {
-	r.cells = make([]cell[T], powerOfTwo(places))
+	r.cells = make([]Cell[T], powerOfTwo(places))
 }
 
 // Cap is the number of places.
@@ -72,11 +73,11 @@ func (r *Reserved[T]) Put(v *T) {
 	r.publish(r.tail.Add(1)-1, v)
 }
 
-// Claim is the first half of a Put that fills the value where it lies: it
-// returns the value's place, which has an old value in it, and its position.
-func (r *Reserved[T]) Claim() (v *T, position uint64) {
+// Claim is the first half of a Put that fills the value where it lies: it returns the
+// value's cell, which has an old value in it, and its position.
+func (r *Reserved[T]) Claim() (c *Cell[T], position uint64) {
 	t := r.tail.Add(1) - 1
-	return &r.cells[t&uint64(len(r.cells)-1)].value, t
+	return &r.cells[t&uint64(len(r.cells)-1)], t
 }
 
 // Publish is the other half of that Put. Until then the consumer stops before the
@@ -85,9 +86,9 @@ func (r *Reserved[T]) Claim() (v *T, position uint64) {
 // What the producer loads after Publish it may load before the consumer can see the
 // value; but not before the consumer can see the claim, in Tail. A consumer that tells
 // producers that it sleeps must therefore first wait for all claimed values.
-func (r *Reserved[T]) Publish(position uint64) {
+func (c *Cell[T]) Publish(position uint64) {
 	yield.Point()
-	release.Uint64(&r.cells[position&uint64(len(r.cells)-1)].word, position<<countBits|1)
+	release.Uint64(&c.word, position<<countBits|1)
 }
 
 // PutAll appends vs in order, up to 65535 at a time with no other value in between.
@@ -113,7 +114,7 @@ func (r *Reserved[T]) putBatch(vs []T) {
 func (r *Reserved[T]) publish(t uint64, v *T) {
 	yield.Point()
 	c := &r.cells[t&uint64(len(r.cells)-1)]
-	c.value = *v
+	c.Value = *v
 	c.word.Store(t<<countBits | 1)
 }
 
@@ -122,7 +123,7 @@ func (r *Reserved[T]) publishAll(t uint64, vs []T) {
 	yield.Point()
 	cells := r.cells
 	for i := range vs {
-		cells[(t+uint64(i))&uint64(len(cells)-1)].value = vs[i]
+		cells[(t+uint64(i))&uint64(len(cells)-1)].Value = vs[i]
 	}
 	cells[t&uint64(len(cells)-1)].word.Store(t<<countBits | uint64(len(vs)))
 }
@@ -149,7 +150,7 @@ func (r *Reserved[T]) Take(buf []T) int {
 			}
 			avail += n
 		}
-		buf[n] = c.value
+		buf[n] = c.Value
 		next++
 		n++
 	}
@@ -167,10 +168,11 @@ func (r *Reserved[T]) look() bool {
 // published is how many values a cell's word announces from a position on; 0 if the
 // word is of an earlier round.
 func published(word, position uint64) uint64 {
-	if word>>countBits != position<<countBits>>countBits {
+	n := word ^ position<<countBits // the position's bits cancel out, if it is this one
+	if n > maxBatch {
 		return 0
 	}
-	return word & maxBatch
+	return n
 }
 
 // Ready counts the values that Take would find, up to at least limit. It

@@ -188,7 +188,7 @@ func TestSidesLieOnTheirOwnCacheLines(t *testing.T) {
 	} {
 		assert.Less(t, pair[0]/64, pair[1]/64)
 	}
-	var c cell[[7]uint64]
+	var c Cell[[7]uint64]
 	assert.EqualValues(t, 64, unsafe.Sizeof(c))
 }
 

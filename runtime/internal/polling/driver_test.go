@@ -45,7 +45,7 @@ func (d *delivered) Complete(wcs []hw.WC) {
 	d.by = owner.Goroutine()
 	for _, wc := range wcs {
 		q := wiring(d.to[wc.CQ]).Main()
-		q.PutCompletion(nil, wc.ID, hw.StatusSuccess, hw.OpRecv, 0, 0)
+		q.PutSuccess(nil, wc.ID, hw.OpRecv, 0)
 		q.Flush()
 	}
 }
@@ -529,7 +529,7 @@ func TestAConsumersPollAllocatesNothing(t *testing.T) {
 	d := newDispatcher(t)
 	engine := undriven(t, newPolled(), completeFunc(func(wcs []hw.WC) {
 		for i := range wcs {
-			wiring(d).Main().PutCompletion(nil, wcs[i].ID, hw.StatusSuccess, hw.OpRecv, 0, 0)
+			wiring(d).Main().PutSuccess(nil, wcs[i].ID, hw.OpRecv, 0)
 		}
 		wiring(d).Main().Flush()
 	}))
