@@ -69,8 +69,13 @@ func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
 		return 1, nil
 	}
 	for n < len(dtos) && err == nil {
+		some := dtos[n:min(len(dtos), n+batchDTOs)]
+		if b.postRun(q, some) {
+			n += len(some)
+			continue
+		}
 		var took int
-		took, err = b.postSome(q, dtos[n:min(len(dtos), n+batchDTOs)])
+		took, err = b.postSome(q, some)
 		n += took
 	}
 	return n, err
@@ -206,6 +211,17 @@ func (d *DTO) list() []mem.Segment {
 		return unsafe.Slice(&d.Segment, 1)
 	}
 	return d.Segments
+}
+
+// single returns the only segment of d; nil if there are none or several.
+func (d *DTO) single() *mem.Segment {
+	switch {
+	case d.Segments == nil:
+		return &d.Segment
+	case len(d.Segments) == 1:
+		return &d.Segments[0]
+	}
+	return nil
 }
 
 // work puts into w what d asks of q, except its memory; describe in complete.go

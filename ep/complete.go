@@ -35,8 +35,8 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	s := &q.slots[i]
 	to := s.to
 	if q.detour.Load() || i != r&q.mask || to == nil || s.op != op ||
-		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || op == hw.OpRecv && (flags != 0 || q.e.box.solicitedWait) {
-		q.completeOdd(id, op, n, flags)
+		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || op == hw.OpRecv && (flags&^hw.WCMore != 0 || q.e.box.solicitedWait) {
+		q.completeOdd(id, op, n, flags&^hw.WCMore)
 		return
 	}
 	q.completer.Acquire()
@@ -44,7 +44,30 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	release.Uint32(&q.retired, (r+1)&ticketMask) // every kind of queue takes the event by a locked instruction
 	yield.Point()
 	to.PutSuccess(q.e, cookie, op, n)
-	to.Flush()
+	if flags&hw.WCMore == 0 {
+		to.Flush()
+	} else if q.unflushed != to {
+		q.flushLater(to)
+	}
+	q.completer.Release()
+}
+
+// flushLater leaves the flush of a dispatcher's queue to Flush.
+func (q *queue) flushLater(to *delivery.Queue) {
+	q.completer.Check()
+	if q.unflushed != nil {
+		q.unflushed.Flush()
+	}
+	q.unflushed = to
+}
+
+// Flush ends a series of completions from the provider.
+func (q *queue) Flush() {
+	q.completer.Acquire()
+	if to := q.unflushed; to != nil {
+		q.unflushed = nil
+		to.Flush()
+	}
 	q.completer.Release()
 }
 

@@ -190,10 +190,22 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 			func(r *rig, e *Endpoint) error { return e.PostRecv(3, 0, r.lmr.Segment(0, 8)) },
 			hw.StatusFlushed,
 		},
+		"a batch": {
+			func(e *Endpoint) *queue { return &e.box.requests },
+			func(r *rig, e *Endpoint) error {
+				write := DTO{Op: hw.OpWrite, Cookie: 3, Remote: r.lmr.Remote(0, 8), Segment: r.lmr.Segment(8, 8)}
+				silent := write
+				silent.Flags = hw.Suppress
+				_, err := e.PostBatch([]DTO{silent, write})
+				return err
+			},
+			hw.StatusSuccess,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			a, all, _ := meddled(r)
+			a, all, m := meddled(r)
+			a.box.direct = m.QP.(hw.Direct)
 			q := c.q(a)
 			a.box.word.Or(held) // a holder that releases the token once the ticket is taken
 			ticket, _, _, mine := a.box.takeTickets(q, 1)

@@ -56,7 +56,7 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 	yield.Point()
 	w, ok := b.tryTicket(q, requestShift)
 	if !ok {
-		if w, ok = b.takePlain(q, requestShift); !ok {
+		if w, ok = b.takePlain(q, requestShift, 1); !ok {
 			to.Release(1)
 			return false
 		}
@@ -117,7 +117,7 @@ func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment, sho
 	yield.Point()
 	w, ok := b.tryTicket(q, recvShift)
 	if !ok {
-		if w, ok = b.takePlain(q, recvShift); !ok {
+		if w, ok = b.takePlain(q, recvShift, 1); !ok {
 			to.Release(1)
 			return false
 		}
@@ -154,10 +154,8 @@ func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment, sho
 
 // postOne posts a batch of one.
 func (b *mailbox) postOne(q *queue, d *DTO) bool {
-	seg := &d.Segment
-	if len(d.Segments) == 1 {
-		seg = &d.Segments[0]
-	} else if d.Segments != nil {
+	seg := d.single()
+	if seg == nil {
 		return false
 	}
 	switch {
@@ -185,7 +183,7 @@ func (b *mailbox) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 	return to
 }
 
-// tryTicket is takePlain without a second try, to be inlined.
+// tryTicket is takePlain of one ticket without a second try, to be inlined.
 func (b *mailbox) tryTicket(q *queue, shift uint) (w uint64, ok bool) {
 	w = b.word.Load()
 	word := (w + 1<<shift) | held
@@ -193,13 +191,13 @@ func (b *mailbox) tryTicket(q *queue, shift uint) (w uint64, ok bool) {
 		b.word.CompareAndSwap(w, word)
 }
 
-// takePlain is takeTickets of one ticket, for posts that meet nothing unusual. w is the
-// word from which it took the ticket, and the token unless w has held in it.
-func (b *mailbox) takePlain(q *queue, shift uint) (w uint64, ok bool) {
+// takePlain is takeTickets for posts that meet nothing unusual: it takes n tickets or
+// none. w is the word from which it took them, and the token unless w has held in it.
+func (b *mailbox) takePlain(q *queue, shift uint, n uint32) (w uint64, ok bool) {
 	for {
 		w = b.word.Load()
-		word := (w + 1<<shift) | held
-		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask >= q.depth.Load() {
+		word := (w + uint64(n)<<shift) | held
+		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask+n > q.depth.Load() {
 			return w, false
 		}
 		if b.word.CompareAndSwap(w, word) {

@@ -62,6 +62,7 @@ type queue struct {
 	// Owned by the completer; posters read retired.
 	completer owner.Tag
 	retired   atomic.Uint32
+	unflushed *delivery.Queue // it has events that Flush is to flush
 
 	// What few posts have beyond their slot. Modify changes it as the slots.
 	sges     annex[hw.SGE] // iov of them for each slot
@@ -73,7 +74,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []hw.WC // under mu: what has taken the detour
-	_       [40]byte
+	_       [32]byte
 }
 
 const ticketMask = 1<<30 - 1

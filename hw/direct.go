@@ -11,6 +11,17 @@ type Direct interface {
 	// returns. flags has WRSignaled, WRSolicited and WRFence; rkey and addr name the
 	// peer's memory, for OpWrite and OpRead.
 	PostOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
+	// BeginRun begins a run of requests: calls of RunOne, which are PostOne at a lower
+	// price, and then EndRun. Between them the owner makes no other call but RecvOne.
+	// BeginRun returns false, and begins nothing, if the queue pair can't take a request
+	// now.
+	BeginRun() bool
+	// RunOne is PostOne within a run. When it returns false, the owner ends the run and
+	// posts what is left in another way.
+	RunOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
+	// EndRun ends a run. Completions of its requests may be held back until then: they
+	// have WCMore.
+	EndRun()
 	// RecvOne posts a receive. sge stays unchanged until the receive has completed. A
 	// send that waits for the receive may go on waiting until Kick is called. Between
 	// the two calls the owner executes a swap, compare-and-swap or addition of
@@ -27,6 +38,8 @@ type Direct interface {
 type DirectSink interface {
 	Sink
 	// CompleteOne is Complete of a success of OpSend, OpWrite, OpRead or OpRecv, whose
-	// flags have WCSolicited at most.
+	// flags have WCSolicited and WCMore at most.
 	CompleteOne(id uint64, op Op, n uint32, flags WCFlags)
+	// Flush ends a series of calls of CompleteOne that had WCMore.
+	Flush()
 }

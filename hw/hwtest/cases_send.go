@@ -346,8 +346,8 @@ func solicitedFlag(r *rig) {
 	}
 }
 
-// directly posts what every direct queue pair takes by PostOne and RecvOne. Without this
-// case a queue pair that always returns false would pass.
+// directly posts what every direct queue pair takes by PostOne, RecvOne and in a run.
+// Without this case a queue pair that always returns false would pass.
 func directly(r *rig) {
 	if !r.cfg.Direct {
 		return
@@ -371,4 +371,15 @@ func directly(r *rig) {
 		r.also.Equal(src.buf, dst.buf, op)
 	}
 	r.also.Equal(hw.StatusSuccess, b.received(0).Status)
+	r.must.True(a.qp.(hw.Direct).BeginRun())
+	for i, op := range []hw.Op{hw.OpWrite, hw.OpRead, hw.OpWrite} {
+		fill(src.buf, byte(i+7))
+		out := src.all()
+		r.must.True(a.qp.(hw.Direct).RunOne(op, hw.WRSignaled, id(sendQueue, op, a), &out, dst.mr.RKey(), dst.base), op)
+		r.also.Equal(src.buf, dst.buf, op)
+	}
+	a.qp.(hw.Direct).EndRun()
+	for i := range 3 {
+		r.also.Equal(hw.StatusSuccess, a.sent(3+i).Status)
+	}
 }

@@ -174,10 +174,12 @@ func (e *end) tryPost(wrs ...hw.SendWR) (first, n int, err error) {
 		}
 	}
 	e.mu.Unlock()
-	if len(own) == 1 && e.postOne(&own[0]) {
-		return first, 1, nil
+	n = e.postDirectly(own)
+	if n == len(own) && n > 0 {
+		return first, n, nil
 	}
-	n, err = e.qp.PostSend(own)
+	k, err := e.qp.PostSend(own[n:])
+	n += k
 	for i := range own {
 		own[i] = hw.SendWR{ID: ^uint64(0), Op: 0xff, RKey: 0xdeadbeef, RemoteAddr: ^uint64(0)}
 	}

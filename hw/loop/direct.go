@@ -25,13 +25,58 @@ func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 	if w&held != 0 || !p.take(w) {
 		return false
 	}
-	ok := p.attention.Load() == 0 && sge.Len-1 < p.budget && p.exec.one(op, flags, id, sge, rkey, addr)
+	ok := p.attention.Load() == 0 && sge.Len-1 < p.budget && p.exec.one(op, flags, id, sge, rkey, addr, 0)
 	yield.Point()
 	if !p.releaseAsTaken(w) {
 		p.grant()
 		p.run()
 	}
 	return ok
+}
+
+// BeginRun implements [hw.Direct]. A run is one hold of the pipe.
+func (q *queuePair) BeginRun() bool {
+	p := q.out.Load()
+	if p == nil {
+		return false
+	}
+	w := p.word.Load()
+	yield.Point()
+	if w&held != 0 || !p.take(w) {
+		return false
+	}
+	p.grant()
+	if p.attention.Load() == 0 {
+		return true
+	}
+	if !p.release() {
+		p.run()
+	}
+	return false
+}
+
+// RunOne implements [hw.Direct]. The budget is that of a post of an array.
+func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	p := q.out.Load()
+	x := &p.exec
+	if p.ops == 0 || uint64(sge.Len)-1 >= uint64(x.bytes) || !x.one(op, flags, id, sge, rkey, addr, hw.WCMore) {
+		return false
+	}
+	p.ops--
+	x.bytes -= int64(sge.Len)
+	return true
+}
+
+// EndRun implements [hw.Direct].
+func (q *queuePair) EndRun() {
+	p := q.out.Load()
+	p.exec.dst.sink.Flush()
+	p.exec.src.sink.Flush()
+	yield.Point()
+	if !p.release() {
+		p.grant()
+		p.run()
+	}
 }
 
 // RecvOne implements [hw.Direct].
@@ -61,12 +106,13 @@ func (q *queuePair) Kick() {
 }
 
 // one executes a plain request, which is not empty and within the budget, and completes
-// it, or does nothing and returns false. The holder has no completions gathered.
-func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+// it, or does nothing and returns false. The holder has no completions gathered. The
+// completions have the flag more, which is WCMore or 0.
+func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64, more hw.WCFlags) bool {
 	n := sge.Len
 	switch op {
 	case hw.OpSend:
-		if !x.sendOne(sge, flags) {
+		if !x.sendOne(sge, flags, more) {
 			return false
 		}
 	case hw.OpWrite:
@@ -87,14 +133,14 @@ func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey 
 		return false
 	}
 	if flags&hw.WRSignaled != 0 {
-		x.src.sink.CompleteOne(id, op, n, 0)
+		x.src.sink.CompleteOne(id, op, n, more)
 	}
 	return true
 }
 
 // sendOne moves a message into the first receive, if that has one segment, and completes
-// the receive.
-func (x *executor) sendOne(sge *hw.SGE, flags hw.WRFlags) bool {
+// the receive, whose completion has these marks.
+func (x *executor) sendOne(sge *hw.SGE, flags hw.WRFlags, marks hw.WCFlags) bool {
 	if !x.dst.available() {
 		return false
 	}
@@ -117,9 +163,8 @@ func (x *executor) sendOne(sge *hw.SGE, flags hw.WRFlags) bool {
 	if x.dst.head >= x.dst.freeAt {
 		x.giveBack()
 	}
-	var marks hw.WCFlags
 	if flags&hw.WRSolicited != 0 {
-		marks = hw.WCSolicited
+		marks |= hw.WCSolicited
 	}
 	x.dst.sink.CompleteOne(id, hw.OpRecv, n, marks)
 	return true

@@ -19,6 +19,9 @@ type arrays struct {
 
 // CompleteOne implements [hw.DirectSink]. Like Complete, one goroutine at a time calls it.
 func (a *arrays) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
-	a.one[0] = hw.WC{ID: id, Len: n, Op: op, Flags: flags}
+	a.one[0] = hw.WC{ID: id, Len: n, Op: op, Flags: flags &^ hw.WCMore}
 	a.Complete(a.one[:])
 }
+
+// Flush implements [hw.DirectSink].
+func (a *arrays) Flush() {}

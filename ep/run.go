@@ -1,0 +1,152 @@
+package ep
+
+import (
+	"math"
+
+	"godat/hw"
+	"godat/internal/delivery"
+	"godat/internal/memory"
+	"godat/internal/yield"
+)
+
+// The short way of a batch, which is plain.go's for a run of posts: one swap takes all
+// tickets and the token, one reservation takes the places of all events, and the
+// provider gets one request after the other in one run (hw.Direct).
+
+// postRun posts up to batchDTOs operations. It returns false, and nothing has happened,
+// if one of them can't go the short way.
+func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
+	r := q.rules.Load()
+	if len(dtos) == 1 || b.direct == nil || b.state.Load() != uint32(Connected) {
+		return false
+	}
+	var lkeys [batchDTOs]uint32
+	to := r.checkRun(q, dtos, &lkeys)
+	n := uint32(len(dtos))
+	if to == nil || !to.Reserve(int(n)) {
+		return false
+	}
+	yield.Point()
+	w, ok := b.takePlain(q, q.tailShift&63, n)
+	if !ok {
+		to.Release(int(n))
+		return false
+	}
+	ticket := q.tail(w)
+	q.fillRun(ticket, dtos, &lkeys, to)
+	if w&held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, n, w&held == 0)
+		return true
+	}
+	b.own.Acquire()
+	q.ready = (ticket + n) & ticketMask
+	if q == &b.recvs && b.recvRun(ticket, n) || q == &b.requests && b.requestRun(ticket, n) {
+		b.letGo((w + uint64(n)<<(q.tailShift&63)) | held)
+	} else {
+		b.run(false)
+	}
+	if q == &b.recvs {
+		b.direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+	}
+	return true
+}
+
+// checkRun checks operations, and looks up the keys of their segments. It returns the
+// queue that takes the completions of all of them; nil if one can't go the short way.
+func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) (to *delivery.Queue) {
+	for i := range dtos {
+		d := &dtos[i]
+		op, need, longest := d.Op, hw.LocalRead, r.longest
+		seg := d.single()
+		switch {
+		case seg == nil || d.OneShot != nil:
+			return nil
+		case q.plain == hw.OpRecv:
+			op, need = hw.OpRecv, hw.LocalWrite
+		case op == hw.OpSend:
+		case d.Remote.Addr == math.MaxUint64: // see checkRDMA
+			return nil
+		case op == hw.OpWrite && seg.Len <= d.Remote.Len:
+			longest = r.longestRDMA
+		case op == hw.OpRead && seg.Len == d.Remote.Len:
+			need, longest = hw.LocalWrite, r.longestRDMA
+		default:
+			return nil
+		}
+		if (uint32(d.Flags)|always)&r.illegal[op&31] != 0 || uint64(seg.Len)-1 >= longest {
+			return nil
+		}
+		var ok bool
+		if lkeys[i%batchDTOs], ok = r.zone.LKey((*memory.Segment)(seg), need); !ok {
+			return nil
+		}
+		if next := wiring(r.evd).For(d.Cookie); next != to {
+			if to != nil {
+				return nil
+			}
+			to = next
+		}
+	}
+	return to
+}
+
+// fillRun writes the slots of operations that checkRun has checked, from ticket on.
+func (q *queue) fillRun(ticket uint32, dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
+	for i := range dtos {
+		d := &dtos[i]
+		s := q.slot(ticket + uint32(i))
+		s.op, s.nseg, s.flags = d.Op, 1, d.Flags
+		if q.plain == hw.OpRecv {
+			s.op = hw.OpRecv
+		}
+		s.cookie = d.Cookie
+		s.to = to
+		seg, sge := d.single(), &s.sge[0]
+		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[i%batchDTOs]
+		s.addr, s.rkey = d.Remote.Addr, d.Remote.Context
+	}
+}
+
+// requestRun hands n requests to the provider. It reports whether the provider has all;
+// if not, the step hands on the rest.
+func (b *mailbox) requestRun(ticket, n uint32) bool {
+	b.own.Check()
+	q := &b.requests
+	if !b.direct.BeginRun() {
+		return false
+	}
+	for ; n > 0; n-- {
+		i := ticket & q.mask
+		s := &q.slots[i]
+		wrFlags := hw.WRSignaled
+		if s.flags != 0 {
+			wrFlags = b.wrFlags(s)
+		}
+		q.next = (ticket + 1) & ticketMask
+		if !b.direct.RunOne(s.op, wrFlags, q.id|uint64(i), &s.sge[0], s.rkey, s.addr) {
+			b.direct.EndRun()
+			b.handAgain(q, ticket, wrFlags)
+			return n == 1
+		}
+		ticket++
+	}
+	b.direct.EndRun()
+	return true
+}
+
+// recvRun is requestRun for receives.
+func (b *mailbox) recvRun(ticket, n uint32) bool {
+	b.own.Check()
+	q := &b.recvs
+	for ; n > 0; n-- {
+		i := ticket & q.mask
+		q.next = (ticket + 1) & ticketMask
+		if !b.direct.RecvOne(q.id|uint64(i), &q.slots[i].sge[0]) {
+			b.handAgain(q, ticket, 0)
+			return n == 1
+		}
+		q.noteHanded(ticket & ticketMask)
+		ticket++
+	}
+	return true
+}

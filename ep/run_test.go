@@ -1,0 +1,190 @@
+package ep
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+)
+
+// batchOf describes n sends of 8 bytes with cookies from 0 on.
+func (r *rig) batchOf(n int) []DTO {
+	dtos := make([]DTO, n)
+	for i := range dtos {
+		dtos[i] = DTO{Op: hw.OpSend, Cookie: uint64(i), Segment: r.lmr.Segment(8*i, 8)}
+	}
+	return dtos
+}
+
+// callbacks makes a dispatcher that sends its events to a channel.
+func (r *rig) callbacks() (*evd.Dispatcher, <-chan event.Event) {
+	events := make(chan event.Event, 64)
+	d, err := evd.New(evd.Config{QLen: 64, Mode: evd.ModeCallback, Callback: func(evs []event.Event) {
+		for _, ev := range evs {
+			events <- ev
+		}
+	}})
+	require.NoError(r.t, err)
+	return d, events
+}
+
+func (r *rig) nextOf(events <-chan event.Event) event.Event {
+	select {
+	case ev := <-events:
+		return ev
+	case <-time.After(10 * time.Second):
+		require.Fail(r.t, "no event")
+		return event.Event{}
+	}
+}
+
+// The completions of a batch are not flushed one by one. Nothing runs a callback before
+// the flush that ends the batch.
+func TestABatchRunsTheCallbacksOfBothEnds(t *testing.T) {
+	r := newRig(t)
+	atA, eventsA := r.callbacks()
+	atB, eventsB := r.callbacks()
+	defer func() { require.NoError(t, atB.Close()) }()
+	defer func() { require.NoError(t, atA.Close()) }()
+	a := r.endpointOf(Config{PZ: r.pz, Request: atA, Conn: r.conn})
+	b := r.endpointOf(Config{PZ: r.pz, Recv: atB, Conn: r.conn})
+	defer func() { require.NoError(t, b.Close()) }()
+	defer func() { require.NoError(t, a.Close()) }()
+	r.connect(a, b)
+	for range 3 {
+		n, err := b.PostRecvBatch(r.batchOf(5))
+		require.NoError(t, err)
+		require.Equal(t, 5, n)
+		n, err = a.PostBatch(r.batchOf(5))
+		require.NoError(t, err)
+		require.Equal(t, 5, n)
+		for i := range 5 {
+			assert.EqualValues(t, i, r.nextOf(eventsA).Cookie)
+			assert.EqualValues(t, i, r.nextOf(eventsB).Cookie)
+		}
+	}
+}
+
+// Receives that were posted before Modify may complete to another dispatcher than the
+// later ones.
+func TestABatchFlushesEveryDispatcherThatItCompletesTo(t *testing.T) {
+	r := newRig(t)
+	one, events := r.callbacks()
+	defer func() { require.NoError(t, one.Close()) }()
+	a, b := r.pair(nil)
+	_, err := b.PostRecvBatch(r.batchOf(4))
+	require.NoError(t, err)
+	require.True(t, wiring(one).Main().Reserve(2))
+	for _, ticket := range []uint32{0, 2} {
+		s := b.box.recvs.slot(ticket)
+		s.to.Release(1)
+		s.to = wiring(one).Main()
+	}
+	_, err = a.PostBatch(r.batchOf(4))
+	require.NoError(t, err)
+	for _, cookie := range []uint64{0, 2} {
+		assert.Equal(t, cookie, r.nextOf(events).Cookie)
+	}
+	for range 6 {
+		require.NoError(t, r.next(r.dto).Err())
+	}
+}
+
+func TestABatchThatRunsOutOfReceivesGoesOnWhenTheyCome(t *testing.T) {
+	for receives := range 6 {
+		t.Run(fmt.Sprint(receives), func(t *testing.T) {
+			r := newRig(t)
+			sent, received := r.dispatcher(evd.ModeQueue, 64), r.dispatcher(evd.ModeQueue, 64)
+			defer func() { require.NoError(t, received.Close()) }()
+			defer func() { require.NoError(t, sent.Close()) }()
+			a := r.endpointOf(Config{PZ: r.pz, Request: sent, Conn: r.conn})
+			b := r.endpointOf(Config{PZ: r.pz, Recv: received, Conn: r.conn})
+			defer func() { require.NoError(t, b.Close()) }()
+			defer func() { require.NoError(t, a.Close()) }()
+			r.connect(a, b)
+			recvs := r.batchOf(5)
+			if receives > 0 {
+				_, err := b.PostRecvBatch(recvs[:receives%5])
+				require.NoError(t, err)
+			}
+			n, err := a.PostBatch(r.batchOf(5))
+			require.NoError(t, err)
+			require.Equal(t, 5, n)
+			_, err = b.PostRecvBatch(recvs[receives%5:])
+			require.NoError(t, err)
+			for i := range uint64(5) {
+				assert.Equal(t, i, r.next(sent).Cookie)
+				assert.Equal(t, i, r.next(received).Cookie)
+			}
+		})
+	}
+}
+
+// One of the operations can't go the short way, and all are posted in order.
+func TestABatchThatIsNotPlainIsPostedInOrder(t *testing.T) {
+	for name, change := range map[string]func(*rig, *DTO){
+		"two segments":    func(r *rig, d *DTO) { d.Segments = append(d.Segments, r.lmr.Segment(0, 4), r.lmr.Segment(64, 4)) },
+		"no segment":      func(_ *rig, d *DTO) { d.Segment.Len = 0 },
+		"a longer target": func(r *rig, d *DTO) { d.Op, d.Remote = hw.OpWrite, r.lmr.Remote(128, 64) },
+		"a shorter read":  func(r *rig, d *DTO) { d.Op, d.Remote = hw.OpRead, r.lmr.Remote(128, 4) },
+		"solicited":       func(_ *rig, d *DTO) { d.Flags = hw.SolicitedWait },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			sent := r.dispatcher(evd.ModeQueue, 64)
+			defer func() { require.NoError(t, sent.Close()) }()
+			a, b := r.endpointOf(Config{PZ: r.pz, Request: sent, Conn: r.conn}), r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Conn: r.conn})
+			defer func() { require.NoError(t, a.Close()) }()
+			r.connect(a, b)
+			_, err := b.PostRecvBatch(r.batchOf(4))
+			require.NoError(t, err)
+			dtos := r.batchOf(4)
+			change(r, &dtos[2])
+			n, err := a.PostBatch(dtos)
+			require.NoError(t, err)
+			require.Equal(t, 4, n)
+			for i := range uint64(4) {
+				ev := r.next(sent)
+				require.NoError(t, ev.Err())
+				assert.Equal(t, i, ev.Cookie)
+				if name == "a shorter read" && i == 2 {
+					assert.EqualValues(t, 4, ev.Length)
+				}
+			}
+		})
+	}
+}
+
+// The batch stops at the operation that is wrong, with the error that a post of it gets.
+func TestABatchStopsAtAWrongOperation(t *testing.T) {
+	for name, change := range map[string]func(*rig, *DTO){
+		"a receive":             func(_ *rig, d *DTO) { d.Op = hw.OpRecv },
+		"a freed region":        func(_ *rig, d *DTO) { d.Segment.Context ^= 1 << 20 },
+		"a flag":                func(_ *rig, d *DTO) { d.Flags = hw.Unsignalled },
+		"a short target":        func(r *rig, d *DTO) { d.Op, d.Remote = hw.OpWrite, r.lmr.Remote(0, 4) },
+		"a remote out of range": func(r *rig, d *DTO) { d.Op, d.Remote = hw.OpWrite, r.lmr.Remote(0, 1<<20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			a, b := r.pair(nil)
+			_, err := b.PostRecvBatch(r.batchOf(4))
+			require.NoError(t, err)
+			dtos := r.batchOf(4)
+			change(r, &dtos[2])
+			n, err := a.PostBatch(dtos)
+			assert.Error(t, err)
+			assert.Equal(t, 2, n)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			_, _, err = r.dto.Wait(ctx, 4)
+			require.NoError(t, err)
+		})
+	}
+}
