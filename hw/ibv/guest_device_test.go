@@ -254,3 +254,18 @@ func TestFirstDeviceIsTheDefault(t *testing.T) {
 	assert.Equal(t, guestDevice(t), dev.Attr().Device)
 	require.NoError(t, dev.Close())
 }
+
+func TestAShortSendInvalidatesAKeyOfThePeer(t *testing.T) {
+	b := newBench(t, nil, nil, nil)
+	if !onSIW(t) {
+		return // soft-RoCE breaks a connection whose peer invalidates a region of a program
+	}
+	from, to := b.ends[0], b.ends[1]
+	src, dst, shown := from.memory(16, hw.LocalRead), to.memory(16, hw.LocalWrite), to.memory(64, hw.LocalWrite|hw.RemoteWrite)
+	copy(src.buf, "a short answer")
+	to.recv(7, dst.sge(0, 16))
+	from.send(hw.SendWR{ID: 1, Op: hw.OpSendInvalidate, Flags: hw.WRSignaled, Imm: shown.RKey(), SGL: []hw.SGE{src.sge(0, 16)}})
+	assert.Equal(t, hw.StatusSuccess, from.completion(1).Status)
+	assert.Equal(t, hw.StatusSuccess, to.completion(7).Status)
+	assert.Equal(t, "a short answer", string(dst.buf[:14]))
+}

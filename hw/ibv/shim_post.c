@@ -43,9 +43,10 @@ int gd_too_long(const struct gd_device *d, const struct gd_slot *s)
 	return 0;
 }
 
-static int copyable(uint8_t op)
+static int copyable(const struct gd_device *d, uint8_t op)
 {
-	return op == GD_OP_SEND || op == GD_OP_WRITE || op == GD_OP_WRITE_IMM || op == GD_OP_SEND_INVALIDATE;
+	// Soft-iWARP refuses inline data of other operations (siw_activate_tx_from_sq).
+	return op == GD_OP_SEND || op == GD_OP_WRITE || op == GD_OP_WRITE_IMM || (op == GD_OP_SEND_INVALIDATE && !d->cfg.siw);
 }
 
 // build makes the device's request out of a slot.
@@ -89,7 +90,7 @@ static void build(struct gd_qp *q, uint32_t pos, struct gv_send_wr *wr)
 		wr->num_sge = 1;
 		if (s->op == GD_OP_READ)
 			wr->opcode = GV_WR_RDMA_WRITE;
-	} else if (s->len > 0 && s->len <= q->inline_max && copyable(s->op) &&
+	} else if (s->len > 0 && s->len <= q->inline_max && copyable(q->dev, s->op) &&
 		   gd_inlinable(q->dev, q->qp->pd, wr->sg_list, wr->num_sge)) {
 		wr->send_flags |= GV_SEND_INLINE;
 		s->copied = 1;
