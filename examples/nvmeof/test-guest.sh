@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Mounts the disks of this program with Linux's nvme-rdma initiator, in the guest that
-# package check/guest boots. The target runs there on hw/iwarp, the initiator on the
-# kernel's soft-iWARP (siw):
+# package check/guest boots. The target runs there on hw/iwarp, or on hw/ibv, and the
+# initiator on the kernel's soft-iWARP (siw) or soft-RoCE (rxe):
 #   - nvme discover and connect
 #   - ext4 on a file with blocks of 4096 bytes, xfs on memory with blocks of 512 bytes:
 #     make, mount, copy files, unmount, mount again, compare, check the file system
@@ -14,12 +14,16 @@
 # The script skips nothing. It exits with 123 when the guest's kernel failed or did not
 # boot. check/guest/install.sh installs what it needs.
 #
-# Environment: GODAT_GUEST_KILLS is how many times the target is killed (2),
-# GODAT_GUEST_RESETS how many times the controller is reset (3), and GODAT_GUEST_LIMIT is
-# the time limit (15m).
+# Environment: GODAT_NVMEOF_PROVIDER is what the target runs on: iwarp:10.0.2.15, which is
+# the default, ibv:siw0 or ibv:rxe0. GODAT_GUEST_KILLS is how many times the target is
+# killed (2), GODAT_GUEST_RESETS how many times the controller is reset (3), and
+# GODAT_GUEST_LIMIT is the time limit (15m).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+provider=${GODAT_NVMEOF_PROVIDER:-iwarp:10.0.2.15}
+device=siw0 cgo=0
+if [[ $provider == ibv:* ]]; then device=${provider#ibv:} cgo=1; fi
 machine=123 # the exit status of the command guest when the guest's kernel failed
 want=10     # steps that must pass
 
@@ -29,19 +33,19 @@ done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-CGO_ENABLED=0 go build -o "$work/nvmeof" ./examples/nvmeof
+CGO_ENABLED=$cgo go build -o "$work/nvmeof" ./examples/nvmeof
 go build -o "$work/guest" ./check/guest/cmd/guest
 cp -r hw mem "$work"
 
 cat >"$work/job" <<'JOB'
 set -euo pipefail
-work=$1 kills=$2 resets=$3 nqn=nqn.2026-01.example.godat:disk
+work=$1 kills=$2 resets=$3 provider=$4 nqn=nqn.2026-01.example.godat:disk
 cd "$TMPDIR"
 trap 'cat said; dmesg | tail -n 40' ERR
 
 # serve starts the target, and waits until it listens.
 serve() {
-  "$work/nvmeof" --provider iwarp:10.0.2.15 serve --listen 10.0.2.15:4420 \
+  "$work/nvmeof" --provider "$provider" serve --listen 10.0.2.15:4420 \
     --disk disk.img:192M --disk mem:320M --block "$1" >>said 2>&1 &
   server=$!
   for _ in $(seq 300); do
@@ -148,10 +152,10 @@ passed the target complained of nothing
 JOB
 
 log=$work/log status=0
-nice -n 5 "$work/guest" -q -device siw0 -module nvme-rdma -module ext4 -module xfs -timeout "${GODAT_GUEST_LIMIT:-15m}" -- \
-  bash "$work/job" "$work" "${GODAT_GUEST_KILLS:-2}" "${GODAT_GUEST_RESETS:-3}" >"$log" 2>&1 || status=$?
+nice -n 5 "$work/guest" -q -device "$device" -module nvme-rdma -module ext4 -module xfs -timeout "${GODAT_GUEST_LIMIT:-15m}" -- \
+  bash "$work/job" "$work" "${GODAT_GUEST_KILLS:-2}" "${GODAT_GUEST_RESETS:-3}" "$provider" >"$log" 2>&1 || status=$?
 passed=$(grep -c '^step passed' "$log" || true)
-line="nvmeof in the guest: $passed steps passed of $want"
+line="nvmeof in the guest, on $provider: $passed steps passed of $want"
 if ((status || passed < want)); then
   tail -n 150 "$log" | cut -c1-300
   echo "$line: FAILED (exit status $status)"

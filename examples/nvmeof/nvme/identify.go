@@ -66,6 +66,8 @@ const (
 	supportsOffsets = 1 << 20 // offsets into the capsule
 	sharedNamespace = 1 << 0  // NMIC: more than one controller may have it
 	multiController = 1 << 1  // CMIC: the subsystem may have more than one controller
+
+	trafficKeepsAlive = 1 << 6 // CTRATT: any command counts as a Keep Alive
 )
 
 // Put encodes the page into the first PageLen bytes of b.
@@ -81,6 +83,7 @@ func (c *Controller) Put(b []byte) {
 	le.PutUint16(b[78:], c.ID)
 	le.PutUint32(b[80:], Version14)
 	le.PutUint32(b[92:], c.AsyncEvents)
+	le.PutUint32(b[96:], trafficKeepsAlive)
 	b[111] = byte(c.Type)
 	b[258], b[259] = c.AbortLimit, c.AsyncLimit
 	b[261] = 1 << 2 // LPA: Get Log Page has lengths and offsets of 32 bits

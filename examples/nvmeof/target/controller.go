@@ -17,6 +17,7 @@ type controller struct {
 
 	config atomic.Uint32 // CC, which the admin queue writes
 	status atomic.Uint32 // CSTS
+	busy   atomic.Bool   // a command has come since the Keep Alive time began anew
 
 	// Owned by the admin queue.
 	asyncConfig uint32
@@ -29,6 +30,14 @@ type controller struct {
 
 // enabled reports whether the host has enabled the controller.
 func (c *controller) enabled() bool { return c.config.Load()&nvme.ConfigEnable != 0 }
+
+// mark notes that a command has come. It writes only when that is news, since all queues
+// of the controller share the word.
+func (c *controller) mark() {
+	if !c.busy.Load() {
+		c.busy.Store(true)
+	}
+}
 
 // registry has the controllers of a target. Its methods may be called from any
 // goroutine.

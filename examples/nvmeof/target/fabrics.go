@@ -101,7 +101,8 @@ func (q *queue) mayConnect(asked nvme.Connect, d *nvme.ConnectData) (status nvme
 	return nvme.Success, 0
 }
 
-// keepAliveEvery sets how long the host may be silent; 0 means for ever.
+// keepAliveEvery sets how long the host may be silent; 0 means for ever. The target may
+// take up to twice as long to notice, as a command counts for the whole time it came in.
 func (q *queue) keepAliveEvery(d time.Duration) {
 	q.keepAlive = d
 	q.alive()

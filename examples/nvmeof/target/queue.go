@@ -118,6 +118,9 @@ func (q *queue) received(b *dat.Buffer) {
 		q.check(err)
 		return
 	}
+	if q.controller != nil {
+		q.controller.mark()
+	}
 	q.outstanding++
 	q.head++
 	if q.head > q.asked.SendSize {
@@ -211,10 +214,17 @@ func (q *queue) late() {
 	switch {
 	case q.controller == nil:
 		q.abort(errors.New("no Connect command in time"))
-	case q.keepAlive > 0:
-		q.abort(errors.New("no Keep Alive in time"))
+	case q.expired():
+		q.abort(errors.New("neither a command nor a Keep Alive in time"))
+	default:
+		q.alive()
 	}
 }
+
+// expired reports whether the host was silent for the Keep Alive time, on all queues.
+// Any command keeps the controller alive: a host may be slow to send its first Keep
+// Alive, and Linux sends none while others complete.
+func (q *queue) expired() bool { return q.keepAlive > 0 && !q.controller.busy.Swap(false) }
 
 // leave takes the queue from its controller; the admin queue takes the controller and
 // its other queues along.

@@ -172,6 +172,23 @@ func TestAHostThatKeepsNoKeepAliveLosesItsQueues(t *testing.T) {
 	f.connect(nil)
 }
 
+func TestAnyCommandKeepsAControllerAlive(t *testing.T) {
+	q := &queue{controller: new(controller), keepAlive: time.Hour}
+	q.controller.mark()
+	assert.False(t, q.expired(), "a command has come")
+	assert.True(t, q.expired(), "none since")
+	q.keepAlive = 0
+	assert.False(t, q.expired(), "this host asks for no time-out")
+
+	f := start(t, "loop", nil)
+	d := f.disk(f.connect(nil), 1)
+	c := f.target.controllers.all[1]
+	c.busy.Store(false)
+	_, err := d.ReadAt(make([]byte, 4096), 0)
+	require.NoError(t, err)
+	assert.True(t, c.busy.Load())
+}
+
 func TestATargetThatStopsEndsItsConnectionsInOrder(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		c := f.connect(nil)
