@@ -36,11 +36,11 @@ func (r *Report) Answer() string {
 	}
 }
 
-// trips says how long round trips take.
+// trips says how long round trips take. Among peers, those are the rows in closed loop.
 func (r *Report) trips() string {
 	return r.list("A round trip takes at the median", func(row *Row) (string, bool) {
 		e, ok := row.At(50)
-		return duration(e.Median), ok
+		return duration(e.Median), ok && (r.Kind != Peers || row.Rate == load.Closed)
 	})
 }
 

@@ -220,3 +220,9 @@ func TestARowAmongPeersSaysWhatItDoesOnce(t *testing.T) {
 	assert.Contains(t, page.String(), "checks nothing")
 	assert.NotContains(t, page.String(), "<svg")
 }
+
+func TestAMessageOneWayIsNoRoundTripOfAPeer(t *testing.T) {
+	r := reportOf(Row{Name: "theirs", Refused: "disturbed"}, measured("theirs", load.Max, 400, 1))
+	r.Kind = Peers
+	assert.Contains(t, r.Answer(), "Nothing could be measured.")
+}
