@@ -125,7 +125,7 @@ const perftestFewest = 500
 // dapltest is a performance test of DAPL's: the library that godat's calls come from.
 func dapltest() *Tool {
 	return &Tool{
-		Name: "dapltest -T P", Binary: "dapltest", Package: "dapl2-utils", device: true, stays: true, ready: "Service Point Ready",
+		Name: "dapltest -T P", Binary: "dapltest", Package: "dapl2-utils", device: true, registry: true, stays: true, ready: "Service Point Ready",
 		Does:   byDevice + "RDMA writes through uDAPL, opened as not safe for threads; the writer's rate. ",
 		server: func(t turn) []string { return args("-T", "S", "-D", t.device.name, "-n", t.port) },
 		client: func(t turn) []string {

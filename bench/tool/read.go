@@ -3,7 +3,6 @@ package tool
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -33,10 +32,13 @@ func numbers(output string, n int) (list []float64, err error) {
 	return list, nil
 }
 
+// greatest is more than any figure of a turn.
+const greatest = 1e15
+
 // number reads a positive number, or 0.
 func number(s string) (float64, error) {
 	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(x >= 0 && x <= math.MaxInt64) {
+	if err != nil || !(x >= 0 && x <= greatest) {
 		return 0, fmt.Errorf("%q is no figure", s)
 	}
 	return x, nil
@@ -80,16 +82,23 @@ func readUCX(latency bool) func(string, turn) (told, error) {
 }
 
 // readPingpong reads fi_pingpong's line: bytes, sent, acknowledged, total, time, MB/sec,
-// usec/xfer, Mxfers/sec. It rounds the counts.
+// usec/xfer, Mxfers/sec. It rounds the bytes and the counts, as in 64k.
 func readPingpong(output string, t turn) (told, error) {
-	f, err := numbers(output, 8)
-	if err != nil {
-		return told{}, err
+	for line := range strings.Lines(output) {
+		f := strings.Fields(line)
+		if len(f) != 8 {
+			continue
+		}
+		if _, err := number(strings.TrimRight(f[0], "kmg")); err != nil {
+			continue
+		}
+		x, err := number(f[6])
+		if err != nil {
+			return told{}, err
+		}
+		return trips(t.count, x, 0)
 	}
-	if int(f[0]) != t.size {
-		return told{}, fmt.Errorf("%w: a line of %v bytes", errFormat, f[0])
-	}
-	return trips(t.count, f[6], 0)
+	return told{}, fmt.Errorf("%w: %q", errFormat, lastLine(output))
 }
 
 // readQperf reads a line of qperf, such as "latency = 10905 ns".

@@ -37,10 +37,11 @@ func TestWhatAToolPrintedIsRead(t *testing.T) {
 		{"ucx_tag_lat_shm", readUCX(true), 20000, 320, 68586, 14580.2},
 		{"ucx_tag_bw_tcp", readUCX(false), 20000, 0, 0, 146380},
 		{"fi_tcp", readPingpong, 1000, 0, 1158880, 862.90},
+		{"fi_tcp_64k", readPingpong, 1000, 0, 1888980, 529.39},
 		{"fi_shm", readPingpong, 1000, 0, 457860, 2184.07},
 		{"qperf_tcp_lat", readQperf("latency", "ns", qperfTrips), 159184, 0, 31410, 31837},
 		{"qperf_tcp_bw", readQperf("bw", "bytes/sec", qperfMessages), 601651, 0, 0, 120330},
-		{"ib_write_lat", readPerftestLatency, 1000, 28880, 1196020, 836.1},
+		{"ib_send_lat", readPerftestLatency, 2000, 39280, 478920, 2088.03},
 		{"ib_write_bw", readPerftestBandwidth, 1000, 0, 0, 40949},
 		{"dapltest", readDapltest, 1000, 0, 0, 6213.3},
 	} {
@@ -75,7 +76,7 @@ func TestWhatIsNoFigureIsAnError(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, file := range []string{"ucx_tag_lat_tcp", "ucx_tag_bw_tcp", "fi_tcp", "qperf_tcp_lat", "qperf_tcp_bw", "ib_write_lat", "ib_write_bw", "dapltest"} {
+	for _, file := range []string{"ucx_tag_lat_tcp", "ucx_tag_bw_tcp", "fi_tcp", "qperf_tcp_lat", "qperf_tcp_bw", "ib_send_lat", "ib_write_bw", "dapltest"} {
 		f.Add(recorded(f, file))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

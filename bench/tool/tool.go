@@ -31,6 +31,8 @@ type Tool struct {
 	timed bool
 	// stays says that the server does not end with its client.
 	stays bool
+	// registry says that it reads from DAPL's registry file which adapters there are.
+	registry bool
 	// ready is what a server says that listens on no TCP port.
 	ready          string
 	env            []string
@@ -155,11 +157,10 @@ func (r *Runner) once(limit time.Duration) (said told, used time.Duration, err e
 	return said, client.used() + server.used(), err
 }
 
-// environment is the tool's. DAPL's programs read which adapters there are from a file,
-// which clean removes.
+// environment is the tool's. clean removes the registry file that it names.
 func (r *Runner) environment() (env []string, clean func(), err error) {
 	env, clean = append(os.Environ(), r.tool.env...), func() {}
-	if r.tool.Binary != "dapltest" {
+	if !r.tool.registry {
 		return env, clean, nil
 	}
 	dir, err := os.MkdirTemp("", "bench")
