@@ -70,7 +70,7 @@ func TestACommandLineThatIsWrongIsRefused(t *testing.T) {
 	require.Error(t, run(t.Context(), "serve", &options{Provider: "loop", Param: []string{"crc"}}, io.Discard, io.Discard))
 	require.Error(t, (&benchOptions{}).Validate())
 	n, err := parseSize("3G")
-	if maxSize > 1<<32 {
+	if uint64(maxSize) > 1<<32 {
 		require.NoError(t, err)
 		assert.Equal(t, 3<<20, n>>10)
 	}

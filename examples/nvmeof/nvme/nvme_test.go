@@ -44,7 +44,7 @@ func TestAnEncodedCommandIsParsedToItself(t *testing.T) {
 	_, err = ParseCommand(make([]byte, CommandLen-1))
 	require.Error(t, err)
 	c.SetRange(1<<40|7, 65536)
-	assert.EqualValues(t, 1<<40|7, c.LBA())
+	assert.Equal(t, uint64(1<<40|7), c.LBA())
 	assert.EqualValues(t, 65536, c.Blocks())
 }
 
@@ -156,7 +156,7 @@ func TestSmallPartsAreParsedToThemselves(t *testing.T) {
 	c := GetLogPage(LogDiscovery, 1<<33|1024, 1<<20)
 	offset, length := c.LogRange()
 	assert.Equal(t, LogDiscovery, c.LogPage())
-	assert.EqualValues(t, 1<<33|1024, offset)
+	assert.Equal(t, uint64(1<<33|1024), offset)
 	assert.EqualValues(t, 1<<20, length)
 	p := PropertyGet(PropertyCAP)
 	assert.Equal(t, PropertyCAP, p.Property())
