@@ -64,4 +64,35 @@ func (s *active) pairs() contestant {
 	}}
 }
 
+// activeTargets measures pairs among many connections, and the memory of an idle
+// endpoint. It does so with one processor: the pairs have one goroutine.
+func activeTargets(c contest) (list []target) {
+	if c.procs > 1 {
+		return nil
+	}
+	most := 10_000
+	if c.connections > 0 {
+		most = c.connections
+	}
+	anchor := twoMPSC()
+	for _, size := range []struct {
+		n     int
+		bound float64
+	}{{most / 10, 8}, {most, 14}} {
+		before := measure()
+		s := newActive(size.n)
+		after := measure()
+		pairs := s.pairs()
+		pairs.run(2 * size.n)
+		got := c.run(anchor, pairs)
+		list = append(list, target{"T16", pairs.name + " / two raw MPSC push and pop", got.ratio(pairs.name, anchor.name), false, size.bound})
+		if size.n == most {
+			bytes := after.Heap + after.Stacks - before.Heap - before.Stacks
+			list = append(list, target{"T16", fmt.Sprintf("KB of an idle endpoint of depth %d", activeDepth), float64(bytes) / 1000 / float64(2*size.n), false, 6})
+		}
+		s.close()
+	}
+	return list
+}
+
 func (s *active) close() { check(s.ia.Close()) }

@@ -27,15 +27,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
 func TestEveryTableHasItsRowsAndNoHoles(t *testing.T) {
 	var out bytes.Buffer
-	quick := contest{repeats: 2, slice: time.Millisecond, procs: 1}
+	quick := contest{repeats: 2, slice: time.Millisecond, procs: 2, connections: 50}
 	if testing.Short() {
 		quick.repeats = 1
 	}
 	delivery(&out, quick)
 	targets(&out, quick)
+	quick.procs = 1
+	targets(&out, quick)
 	overTCP(&out, quick)
 	streams(&out, quick)
-	for _, want := range []string{"pair, poll", "pair, Conn", "pair over a Conn / pair over a channel", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10", "T12", "T13", "stream over loop"} {
+	for _, want := range []string{"pair, poll", "pair, Conn", "pair over a Conn / pair over a channel", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10", "T11", "T12", "T13", "T15", "T16", "stream over loop"} {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.NotContains(t, out.String(), "NaN")

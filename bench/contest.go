@@ -19,6 +19,8 @@ type contest struct {
 	repeats int
 	slice   time.Duration // length of one turn
 	procs   int           // GOMAXPROCS
+
+	connections int // the most that are active at a time; 0 means 10 000
 }
 
 // result has the times of one operation of each contestant, one for each repeat.
