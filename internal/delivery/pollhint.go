@@ -3,9 +3,10 @@ package delivery
 // A polled device keeps completions that no consumer knows of: those that wake no
 // goroutine, because they are not solicited, and all of them where consumers poll. A
 // device that consumers help (hw.Progresser) has work that would be completions.
-// Three callers poll the device themselves: a Dequeue that finds nothing, a Wait
-// that finds too few events, and a poster without room, whose places such
-// completions hold. A Wait polls each time that it looks, until it sleeps.
+// Four callers poll the device themselves: a Dequeue that finds nothing, a Wait that
+// finds too few events, a goroutine that waits for what a filter takes, and a poster
+// without room, whose places such completions hold. A Wait polls each time that it looks,
+// until it sleeps.
 
 // PollHint says what the caller of a device's poll does next.
 type PollHint uint8
@@ -14,8 +15,9 @@ const (
 	// PollNow is the hint of a Dequeue. The poll may deliver what the device has
 	// before it returns, so the caller looks into its queue again.
 	PollNow PollHint = iota
-	// PollBeforeSleep is PollNow for a Dequeue on a dispatcher with a CNO: its caller may
-	// sleep then, and later completions must wake it.
+	// PollBeforeSleep is PollNow for a caller that may sleep then, and that later
+	// completions must wake: a Dequeue on a dispatcher with a CNO, and a goroutine that a
+	// filter wakes.
 	PollBeforeSleep
 	// PollBeforeWait is PollBeforeSleep for a Wait. It yields and polls a few times more
 	// before it sleeps, with PollAgain.
@@ -40,6 +42,14 @@ func (c *Consumer) SetPollDevice(poll func(PollHint)) {
 	}
 	c.pollDevice.Store(&poll)
 	c.parked.Or(pollBit)
+}
+
+// BeforeSleep polls the device if it must be asked. A goroutine that waits for what the
+// dispatcher's filter takes calls it before it looks for the last time.
+func (c *Consumer) BeforeSleep() {
+	if c.parked.Load()&pollBit != 0 {
+		c.poll(PollBeforeSleep)
+	}
 }
 
 // Taken counts the events that consumers have taken from the ring. By it the device's

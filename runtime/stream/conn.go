@@ -249,7 +249,9 @@ func (c *Conn) setDeadline(w *waiter, t time.Time) error {
 }
 
 // wait waits for ready, or for the close of the adapter, which closes the channel of events.
+// Where consumers poll the device, it polls once and leaves the device to the adapter.
 func (c *Conn) wait(w *waiter, ready func() bool) {
+	c.events.Wiring(door.Key{}).Consumer().BeforeSleep()
 	if !w.wait(c.events.C(), ready) {
 		c.stop(net.ErrClosed)
 	}

@@ -19,7 +19,8 @@
 // waits. It takes no lock and posts nothing. The calls of Read and Write post the receives
 // again and report what was read, so a peer whose partner calls neither is held up when
 // the ring or the receives are used up, as on TCP. On an adapter whose consumers poll
-// (dat.PollerConfig), no call of this package polls, so what comes is late.
+// (dat.PollerConfig), a call that waits polls once and then leaves the device to the adapter,
+// as dat.Dispatcher.Wait does.
 //
 // # The wire format, version 1
 //
