@@ -159,7 +159,7 @@ func (o *output) measure(c *command, out io.Writer, kind report.Kind, entries []
 
 // estimate is how long a plan takes: beside each turn the machine is probed.
 func estimate(p trial.Plan) time.Duration {
-	const beside = 10 * time.Millisecond
+	const beside = 15 * time.Millisecond
 	return (time.Duration(len(p.Entries)*p.Repeats) * (p.Duration + beside)).Round(time.Second)
 }
 

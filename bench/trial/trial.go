@@ -64,6 +64,9 @@ type Plan struct {
 	Duration time.Duration // of one repeat of one entry
 	// Step, if set, is called after each repeat of each entry.
 	Step func()
+
+	// probe, if set, takes the place of the probe of the machine.
+	probe func() (took float64, starved bool)
 }
 
 // Tolerance is how much longer than the quickest a probe may take, if the repeat beside
@@ -76,6 +79,7 @@ type contender struct {
 	runner  Runner
 	results []load.Result
 	probes  []float64
+	starved []bool // by repeat: the probe beside it did not get the processor that it wanted
 }
 
 // Run makes all entries take turns: each repeat measures each of them once, so that a
@@ -165,22 +169,31 @@ func (p Plan) turn(c *contender, warming bool) error {
 		_, err := c.runner.Run(ld)
 		return err
 	}
-	before := probe()
+	probe := p.probe
+	if probe == nil {
+		probe = probeMachine
+	}
+	before, starvedBefore := probe()
 	res, err := c.runner.Run(ld)
 	if err != nil {
 		return err
 	}
+	after, starvedAfter := probe()
 	c.results = append(c.results, res)
-	c.probes = append(c.probes, max(before, probe()))
+	c.probes = append(c.probes, max(before, after))
+	c.starved = append(c.starved, starvedBefore || starvedAfter)
 	return nil
 }
 
-// probe is how long work takes, in nanoseconds, that is always the same: events through
-// a channel, by one goroutine. Something else on the machine makes it take longer.
-func probe() float64 {
+// probeMachine is how long work takes, in nanoseconds, that is always the same: events through
+// a channel, by one goroutine. Something else on the machine makes it take longer, or, if
+// that lasts for the whole run, keeps the processor from it: it is starved if it took
+// over 1.5 times the processor time that the system counts for it.
+func probeMachine() (took float64, starved bool) {
 	ch := make(chan [7]uint64, 64)
+	used, _ := host.ProcessorTime()
 	start := time.Now()
-	for range 400 {
+	for range 1000 {
 		for range cap(ch) {
 			ch <- [7]uint64{}
 		}
@@ -188,7 +201,9 @@ func probe() float64 {
 			<-ch
 		}
 	}
-	return float64(time.Since(start))
+	wall := time.Since(start)
+	now, known := host.ProcessorTime()
+	return float64(wall), known && 2*wall > 3*(now-used)
 }
 
 // conclude draws the row's figures from the repeats. all has the probes of all entries.
@@ -197,7 +212,7 @@ func (c *contender) conclude(all []float64) {
 	limit := Tolerance * slices.Min(all)
 	var kept []load.Result
 	for i, res := range c.results {
-		disturbed := c.probes[i] > limit
+		disturbed := c.probes[i] > limit || i < len(c.starved) && c.starved[i]
 		if !disturbed {
 			kept = append(kept, res)
 		}

@@ -47,6 +47,22 @@ func TestARowWithoutEnoughUndisturbedRepeatsIsRefused(t *testing.T) {
 	assert.Empty(t, c.Row.Latency)
 }
 
+// quiet is the probe of a machine that does nothing else.
+func quiet() (took float64, starved bool) { return 1, false }
+
+func TestTheProbeOfAMachineTakesTime(t *testing.T) {
+	took, _ := probeMachine()
+	assert.Positive(t, took)
+}
+
+func TestARepeatBesideAStarvedProbeIsDroppedThoughAllTookAsLong(t *testing.T) {
+	c := contended([]float64{30, 31, 30}, measured(100, 20), measured(100, 900), measured(100, 22))
+	c.starved = []bool{false, true, false}
+	c.conclude([]float64{30, 31, 30})
+	assert.Equal(t, 1, c.Row.Dropped)
+	assert.True(t, c.Row.Samples[1].Dropped)
+}
+
 func TestThePercentilesEndWhereARepeatHasTooFewMessages(t *testing.T) {
 	c := contended([]float64{1, 1}, measured(100_000, 20), measured(1000, 20))
 	c.conclude([]float64{1, 1})
@@ -74,7 +90,7 @@ func TestEntriesTakeTurnsAndShareALane(t *testing.T) {
 			Open: func() (lane.Lane, error) { opened++; return lane.NewChannel(4), nil },
 		}
 	}
-	p := Plan{Entries: []Entry{entry(load.Closed), entry(load.Max)}, Repeats: 2, Duration: time.Millisecond, Step: func() { steps++ }}
+	p := Plan{probe: quiet, Entries: []Entry{entry(load.Closed), entry(load.Max)}, Repeats: 2, Duration: time.Millisecond, Step: func() { steps++ }}
 	rows, err := p.Run()
 	require.NoError(t, err)
 	assert.Equal(t, 1, opened)
@@ -93,7 +109,7 @@ func TestAnEntryThatCannotBeMeasuredIsRefusedAndTheOthersAreMeasured(t *testing.
 		Row: report.Row{Name: "raw channel", Size: 64, Depth: 1, Rate: load.Closed}, Key: "channel",
 		Open: func() (lane.Lane, error) { return lane.NewChannel(1), nil },
 	}
-	rows, err := Plan{Entries: []Entry{pipe, channel}, Repeats: 1, Duration: time.Millisecond}.Run()
+	rows, err := Plan{probe: quiet, Entries: []Entry{pipe, channel}, Repeats: 1, Duration: time.Millisecond}.Run()
 	require.NoError(t, err)
 	assert.Equal(t, load.ErrPostWaits.Error(), rows[0].Refused)
 	assert.Len(t, rows[1].Samples, 1)
@@ -101,7 +117,7 @@ func TestAnEntryThatCannotBeMeasuredIsRefusedAndTheOthersAreMeasured(t *testing.
 
 func TestALaneThatCannotBeOpenedEndsTheTrial(t *testing.T) {
 	no := errors.New("no")
-	_, err := Plan{Entries: []Entry{{Open: func() (lane.Lane, error) { return nil, no }}}}.Run()
+	_, err := Plan{probe: quiet, Entries: []Entry{{Open: func() (lane.Lane, error) { return nil, no }}}}.Run()
 	assert.ErrorIs(t, err, no)
 }
 
@@ -119,7 +135,7 @@ func (a *another) Run(load.Load) (load.Result, error) {
 
 func TestAProgramThatMeasuresByItselfHasItsOwnFigures(t *testing.T) {
 	var a another
-	rows, err := Plan{Entries: []Entry{{Start: func() (Runner, error) { return &a, nil }}}, Repeats: 1}.Run()
+	rows, err := Plan{probe: quiet, Entries: []Entry{{Start: func() (Runner, error) { return &a, nil }}}, Repeats: 1}.Run()
 	require.NoError(t, err)
 	p50, ok := rows[0].At(50)
 	assert.True(t, ok)
@@ -137,6 +153,7 @@ func TestARefusalIsOfOneRow(t *testing.T) {
 	dies := &another{err: load.Refusal("it died")}
 	channel := func() (lane.Lane, error) { return lane.NewChannel(1), nil }
 	rows, err := Plan{
+		probe: quiet,
 		Entries: []Entry{
 			{Key: "missing", Start: missing},
 			{Key: "dies", Start: func() (Runner, error) { return dies, nil }},
@@ -153,7 +170,7 @@ func TestARefusalIsOfOneRow(t *testing.T) {
 
 func TestAnErrorThatIsNoRefusalEndsTheTrial(t *testing.T) {
 	a := &another{err: errors.New("no")}
-	_, err := Plan{Entries: []Entry{{Row: report.Row{Name: "it"}, Start: func() (Runner, error) { return a, nil }}}, Repeats: 1}.Run()
+	_, err := Plan{probe: quiet, Entries: []Entry{{Row: report.Row{Name: "it"}, Start: func() (Runner, error) { return a, nil }}}, Repeats: 1}.Run()
 	assert.ErrorContains(t, err, "it: no")
 	assert.Equal(t, 1, a.closed)
 }
