@@ -19,10 +19,10 @@ type Store interface {
 	// nil for survives the end of the process and, as far as the system keeps its
 	// promises, a power failure.
 	Flush(off, n int) error
-	// Zero makes a range read as zeros; like a write, it is stable after a Flush. If
-	// discard is set the store may give up what the range occupies, but not so that a
-	// later write could lack space.
-	Zero(off, n int, discard bool) error
+	// Zero makes a range read as zeros; like a write, it is stable after a Flush. The
+	// pages of the memory stay the same ones, and keep their space: a device that has
+	// pinned them would go on with the old ones.
+	Zero(off, n int) error
 	// Close gives the memory back. Nothing may use it any more.
 	Close() error
 }

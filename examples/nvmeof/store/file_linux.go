@@ -93,20 +93,16 @@ func (s *file) Flush(off, n int) error {
 	return unix.Msync(s.data[begin:off+n], unix.MS_SYNC)
 }
 
-// Zero asks the file system for zeros, which keeps the space of the range, and writes
-// them itself where that does not know how.
-func (s *file) Zero(off, n int, _ bool) error {
+// Zero writes zeros through the mapping. The file system's own call for it (fallocate)
+// would put other pages in place of those that devices have pinned.
+func (s *file) Zero(off, n int) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return ErrClosed
 	}
-	err := unix.Fallocate(s.fd(), unix.FALLOC_FL_ZERO_RANGE|unix.FALLOC_FL_KEEP_SIZE, int64(off), int64(n))
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENODEV) {
-		clear(s.data[off : off+n])
-		return nil
-	}
-	return err
+	clear(s.data[off : off+n])
+	return nil
 }
 
 func (s *file) Close() error {

@@ -36,16 +36,13 @@ func (m *memory) Flush(int, int) error {
 	return m.check()
 }
 
-func (m *memory) Zero(off, n int, discard bool) error {
+func (m *memory) Zero(off, n int) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if err := m.check(); err != nil {
 		return err
 	}
-	part := m.data[off : off+n]
-	if !discard || !dropPages(part) {
-		clear(part)
-	}
+	clear(m.data[off : off+n])
 	return nil
 }
 

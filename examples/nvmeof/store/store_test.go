@@ -32,22 +32,20 @@ func stores(t *testing.T) map[string]Store {
 
 func TestARangeThatIsZeroedReadsAsZerosAndItsNeighborsStay(t *testing.T) {
 	for name, s := range stores(t) {
-		for _, discard := range []bool{false, true} {
-			for _, r := range [][2]int{{512, 512}, {4096, 8192}, {0, size}, {size - 512, 512}} {
-				m := s.Memory()
-				require.Len(t, m, size)
-				copy(m, bytes.Repeat([]byte{7}, size))
-				require.NoError(t, s.Zero(r[0], r[1], discard), name)
-				want := bytes.Repeat([]byte{7}, size)
-				clear(want[r[0] : r[0]+r[1]])
-				assert.True(t, bytes.Equal(want, m), "%s, discard %v, range %v", name, discard, r)
-				require.NoError(t, s.Flush(r[0], r[1]), name)
-			}
+		for _, r := range [][2]int{{512, 512}, {4096, 8192}, {0, size}, {size - 512, 512}} {
+			m := s.Memory()
+			require.Len(t, m, size)
+			copy(m, bytes.Repeat([]byte{7}, size))
+			require.NoError(t, s.Zero(r[0], r[1]), name)
+			want := bytes.Repeat([]byte{7}, size)
+			clear(want[r[0] : r[0]+r[1]])
+			assert.True(t, bytes.Equal(want, m), "%s, range %v", name, r)
+			require.NoError(t, s.Flush(r[0], r[1]), name)
 		}
 		require.NoError(t, s.Close())
 		require.NoError(t, s.Close(), "again")
 		require.ErrorIs(t, s.Flush(0, size), ErrClosed)
-		require.ErrorIs(t, s.Zero(0, size, true), ErrClosed)
+		require.ErrorIs(t, s.Zero(0, size), ErrClosed)
 	}
 }
 

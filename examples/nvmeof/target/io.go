@@ -160,10 +160,7 @@ func (q *queue) writeZeroes(c *command, ns *namespace) {
 		return
 	}
 	c.next = (*queue).finish
-	q.submit(c, job{
-		off: off, n: n, zero: true, discard: c.CDW12&nvme.Deallocate != 0,
-		flush: c.forced(ns),
-	})
+	q.submit(c, job{off: off, n: n, zero: true, flush: c.forced(ns)})
 }
 
 // dataset begins a Dataset Management: it gets the list of ranges. Linux describes
@@ -200,7 +197,7 @@ func (q *queue) deallocate(c *command, err error) {
 		return
 	}
 	c.next = (*queue).deallocate
-	q.submit(c, job{off: off, n: n, zero: true, discard: true})
+	q.submit(c, job{off: off, n: n, zero: true})
 }
 
 // submit gives a job to the worker of the command's namespace. The command's next step

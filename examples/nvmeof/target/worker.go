@@ -11,12 +11,12 @@ type worker struct {
 
 // job is work for a store: to zero a range, to flush it, or both.
 type job struct {
-	from          *queue
-	command       int32 // which waits for the result
-	off, n        int
-	zero, discard bool
-	flush         bool
-	err           error
+	from    *queue
+	command int32 // which waits for the result
+	off, n  int
+	zero    bool
+	flush   bool
+	err     error
 }
 
 // result is a finished job.
@@ -49,7 +49,7 @@ func (w *worker) work() {
 	for i := range w.batch {
 		j := &w.batch[i]
 		if j.zero {
-			j.err = w.store.Zero(j.off, j.n, j.discard)
+			j.err = w.store.Zero(j.off, j.n)
 		}
 		if j.flush && (begin < 0 || j.off < begin) {
 			begin = j.off

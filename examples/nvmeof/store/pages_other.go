@@ -1,5 +1,0 @@
-//go:build !linux
-
-package store
-
-func dropPages([]byte) bool { return false }
