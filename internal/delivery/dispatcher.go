@@ -112,6 +112,14 @@ func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 // the first event.
 func (d *Dispatcher) SetFilter(f Filter) { d.main.channel.filter = f }
 
+// SetSink is SetFilter for a filter that refuses every event. So the dispatcher may have
+// as many places as its feeds need, and its channel takes memory for listed events alone.
+func (d *Dispatcher) SetSink(f Filter) {
+	c := &d.main.channel
+	c.filter = f
+	c.ch, c.hold = make(chan event.Event, asyncRoom), nil
+}
+
 // C is the channel of events of KindChannel.
 func (d *Dispatcher) C() <-chan event.Event { return d.main.channel.ch }
 

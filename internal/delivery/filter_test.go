@@ -51,3 +51,32 @@ func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
 	_, open := <-d.C()
 	assert.False(t, open, "nothing is held back for what was refused")
 }
+
+func TestADispatcherWithASinkKeepsRoomForListedEventsAlone(t *testing.T) {
+	const places = 1000
+	d := newDispatcher(t, Config{QLen: places, Kind: KindChannel})
+	seen := 0
+	d.SetSink(func(any, event.Number, hw.Status, uint64, any) bool {
+		seen++
+		return false
+	})
+	assert.Equal(t, asyncRoom, cap(d.C()))
+	q := d.Main()
+	for range 3 {
+		require.True(t, q.Reserve(places))
+		for range places / 2 {
+			q.PutSuccess(nil, 1, hw.OpSend, 0)
+			q.Put(&event.Event{Number: event.Disconnected}, false)
+		}
+	}
+	assert.Equal(t, 3*places, seen)
+	for range 2 * asyncRoom { // the later ones wait for room
+		d.PutAsync(&AsyncNode{Event: event.Event{Number: event.AsyncEPBroken}})
+	}
+	for range 2 * asyncRoom {
+		assert.Equal(t, event.AsyncEPBroken, (<-d.C()).Number)
+	}
+	require.NoError(t, d.Close())
+	_, open := <-d.C()
+	assert.False(t, open)
+}
