@@ -64,7 +64,7 @@ func TestAWaiterMissesNoChange(t *testing.T) {
 		go func() {
 			for turn := me; turn < turns; turn += 2 {
 				for done.Load() != turn {
-					waiters[me].wait(nil, func() bool { return done.Load() == turn })
+					waiters[me].sleep(nil, func() bool { return done.Load() == turn })
 				}
 				done.Store(turn + 1)
 				waiters[1-me].notify()
@@ -79,4 +79,28 @@ func TestAWaiterMissesNoChange(t *testing.T) {
 			t.Fatal("a wake-up was lost in turn ", done.Load())
 		}
 	}
+}
+
+func TestAWaiterLooksAsOftenAsThatHasHelped(t *testing.T) {
+	w := newWaiter()
+	looks := 0
+	wait := func(readyAt int) bool {
+		looks = 0
+		return w.soon(func() bool {
+			looks++
+			return looks == readyAt
+		})
+	}
+	assert.False(t, wait(1), "a new one has no patience")
+	assert.Zero(t, looks)
+	for range 6 {
+		assert.True(t, wait(1))
+	}
+	for _, most := range []int{16, 8, 4, 2, 1, 1} {
+		assert.False(t, wait(-1))
+		assert.Equal(t, most, looks)
+	}
+	assert.True(t, wait(1))
+	assert.False(t, wait(-1))
+	assert.Equal(t, 2, looks, "it was right once")
 }
