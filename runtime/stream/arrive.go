@@ -8,17 +8,21 @@ import (
 	dat "godat/runtime"
 )
 
-// inbound is the direction from the peer. Its ring and slots belong to the peer and the
+// inbound is the direction from the peer. Its rings and slots belong to the peer and the
 // provider, but for the bytes between consumed and produced, which are the reader's, and
 // for a slot between the completion of its receive and the next post.
 type inbound struct {
-	ring  []byte // its length is a power of two
-	slots []byte // of the receives
+	first  ring
+	second ring         // written once, before offer is
+	offer  atomic.Int32 // of the second ring; the holder of Conn.sending writes it
+	slots  []byte       // of the receives
 
 	// Written by the goroutine that completes receives, one at a time.
 	produced atomic.Uint64 // bytes that the peer has written
 	received atomic.Uint64 // messages
 	fin      atomic.Bool   // there will be no more bytes
+	movedAt  atomic.Uint64 // the first byte in the second ring, or notMoved
+	growing  bool          // grow was started
 
 	consumed atomic.Uint64 // bytes that the program has read; the holder of Conn.reading writes it
 	reposted atomic.Uint64 // receives posted again; the holder of Conn.sending writes it
@@ -27,9 +31,11 @@ type inbound struct {
 // outbound is the direction to the peer. The holder of Conn.sending writes its counters,
 // but for those that say otherwise.
 type outbound struct {
-	ring     []byte            // the image of the peer's ring; Conn.writing's holder fills it
+	image    ring              // writes take their bytes from here; the holder of Conn.writing fills it
 	slots    []byte            // of the messages under way
-	peer     dat.RemoteSegment // the peer's ring
+	peer     dat.RemoteSegment // the peer's ring; the holder of Conn.writing changes it
+	moving   bool              // the next bytes are the first in that ring; the same
+	smallest uint32            // bytes of the peer's first ring
 	receives uint64            // receives that the peer has posted, at most
 
 	produced atomic.Uint64 // bytes that were posted
@@ -44,13 +50,15 @@ type outbound struct {
 	done      atomic.Uint64    // bytes behind which the image is free; the same
 
 	// Written by the goroutine that completes receives.
-	consumed atomic.Uint64 // bytes that the peer has read
-	granted  atomic.Uint64 // messages that the peer has posted receives for; 0 until the connection is up
+	consumed atomic.Uint64     // bytes that the peer has read
+	granted  atomic.Uint64     // messages that the peer has posted receives for; 0 until the connection is up
+	offered  dat.RemoteSegment // the peer's second ring; written once, before hasOffer is
+	hasOffer atomic.Bool
 }
 
 // filter records a completion or a change of the connection. It is a delivery.Filter: the
 // goroutine that completes the operation calls it, so it takes no lock and posts nothing.
-// It keeps all events from the channel.
+// It refuses all events, so that none takes memory in a channel.
 func filter(source any, number dat.EventNumber, status dat.Status, cookie uint64, data any) bool {
 	e, _ := source.(*dat.Endpoint)
 	c, _ := e.Context().(*Conn)
@@ -119,14 +127,25 @@ func (c *Conn) arrive(slot int) {
 	}
 	received := c.in.received.Add(1)
 	old := c.in.produced.Load()
+	if m.moved {
+		c.in.movedAt.Store(old)
+	}
 	if m.inline > 0 {
-		place(c.in.ring, old, b[headerSize:][:m.inline])
+		place(c.in.fill(), old, b[headerSize:][:m.inline])
+	}
+	if m.offers {
+		c.out.offered = m.ring
+		c.out.hasOffer.Store(true)
 	}
 	c.out.consumed.Store(m.consumed)
 	c.out.granted.Store(m.granted)
 	c.in.produced.Store(m.produced)
 	if m.fin {
 		c.in.fin.Store(true)
+	}
+	if !c.in.growing && c.tight() {
+		c.in.growing = true
+		c.growing.Go(c.grow)
 	}
 	if m.produced != old || m.fin || received-c.in.reposted.Load() >= messages/2 {
 		c.reader.notify()
@@ -138,10 +157,17 @@ func (c *Conn) arrive(slot int) {
 // end that grow meanwhile only allow more.
 func (c *Conn) check(m *message) string {
 	produced, consumed, granted := c.in.produced.Load(), c.out.consumed.Load(), c.out.granted.Load()
+	if lie := c.checkRings(m); lie != "" {
+		return lie
+	}
+	room := len(c.in.fill())
+	if m.moved {
+		room = len(c.in.second.mem)
+	}
 	switch {
 	case m.produced < produced || m.consumed < consumed || m.granted < granted:
 		return "a counter went back"
-	case m.produced-c.in.consumed.Load() > uint64(len(c.in.ring)):
+	case m.produced-c.in.consumed.Load() > uint64(room):
 		return "it wrote more bytes than the ring has room for"
 	case m.inline > 0 && m.produced-produced != uint64(m.inline):
 		return "the bytes of a message are not those that it counts"
@@ -155,10 +181,18 @@ func (c *Conn) check(m *message) string {
 	return ""
 }
 
-// place copies bytes into a ring, at a place of the stream.
-func place(ring []byte, at uint64, b []byte) {
-	at &= uint64(len(ring) - 1)
-	copy(ring, b[copy(ring[at:], b):])
+// checkRings is check for what a message says of rings.
+func (c *Conn) checkRings(m *message) string {
+	if m.moved && (c.in.offer.Load() != offerSent || c.in.movedAt.Load() != notMoved) {
+		return "it uses a ring that was not offered"
+	}
+	if !m.offers {
+		return ""
+	}
+	if c.out.hasOffer.Load() || m.ring.Len <= c.out.smallest {
+		return "it offers a second ring twice, or one that is not larger"
+	}
+	return flawOf(m.ring)
 }
 
 // stop records why the connection is over: the first reason stays.

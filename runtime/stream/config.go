@@ -12,10 +12,9 @@ import (
 // value is good.
 type Config struct {
 	// Ring is how many bytes the peer may send ahead of what the program has read; 0 means
-	// 64 KiB, and bulk transfers want more, such as 1 MiB. It is rounded up to a power of
-	// two, from 4 KiB to 1 GiB. A connection uses the smaller one of its two ends' values.
-	// It takes twice that memory at each end, of which the system provides the pages that
-	// bytes have passed through.
+	// 256 KiB. It is rounded up to a power of two, from 4 KiB to 1 GiB. Each direction of a
+	// connection has the value of the end that reads. That memory is taken once more than
+	// 2 KiB wait to be read: a connection that carries little has a ring of 4 KiB.
 	Ring int
 	// Linger bounds how long Close waits until the bytes written have been sent; 0 means
 	// two seconds. It does not wait for the peer to read them. A negative value breaks the
@@ -27,8 +26,8 @@ type Config struct {
 }
 
 const (
-	defaultRing   = 64 << 10
-	leastRing     = 4 << 10
+	defaultRing   = 256 << 10
+	leastRing     = 4 << 10 // and the first ring of every connection
 	mostRing      = 1 << 30
 	defaultLinger = 2 * time.Second
 
@@ -39,6 +38,9 @@ const (
 	messages  = 16  // receives posted, and messages outstanding, at each end
 	slotSize  = 256 // bytes of a message, at most
 	maxInline = slotSize - headerSize
+
+	mostPiece = 256 << 10 // bytes of a write, at most
+	mostImage = 2 * mostPiece
 )
 
 // complete fills in the defaults and checks the rest.

@@ -20,8 +20,8 @@ type Conn struct {
 	linger        time.Duration
 	events        *dat.Dispatcher
 	pz            *dat.PZ
-	ring          *dat.LMR // the peer writes into it
-	own           *dat.LMR // the image of the peer's ring, and the slots of messages
+	slots         *dat.LMR // of messages
+	ringSize      int      // of the second ring
 	endpoint      *dat.Endpoint
 	up            chan struct{} // closed when the connection is established
 	down          chan struct{} // closed when it has ended, or an attempt at it
@@ -38,12 +38,13 @@ type Conn struct {
 	sending sync.Mutex // held while messages and receives are posted; after the other two
 	closing sync.Mutex // held by Close
 	batch   [2]dat.DTO // the holder of sending uses it
+	growing sync.WaitGroup
 }
 
 // end is why a connection is over.
 type end struct{ err error }
 
-// The offsets of what is behind the image of the ring in Conn.own.
+// The offsets in Conn.slots.
 const (
 	sendSlots = 0
 	recvSlots = messages * slotSize
@@ -56,39 +57,37 @@ const (
 	writeCookie = 1 << 33
 )
 
-// newConn makes a connection with a ring of size bytes, and posts its receives.
-func newConn(ia *dat.IA, cfg *Config, size int) (*Conn, error) {
-	c := &Conn{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}
+// newConn makes a connection and posts its receives.
+func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
+	c := &Conn{linger: cfg.Linger, ringSize: cfg.Ring, up: make(chan struct{}), down: make(chan struct{})}
 	c.reader.wake = make(chan struct{}, 1)
 	c.writer.wake = make(chan struct{}, 1)
+	c.in.movedAt.Store(notMoved)
 	c.out.toldGranted.Store(messages) // by the hello
-	if err := c.make(ia, size); err != nil {
+	if err := c.make(ia); err != nil {
 		return nil, errors.Join(err, c.free())
 	}
 	return c, nil
 }
 
 // make makes the connection's parts.
-func (c *Conn) make(ia *dat.IA, size int) (err error) {
+func (c *Conn) make(ia *dat.IA) (err error) {
 	// Of a message's two requests and its receive, each has a place; two are for the
-	// connection's beginning and end. The filter consumes all events.
+	// connection's beginning and end. The filter refuses all events.
 	c.events, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 3*messages + 2})
 	if err != nil {
 		return err
 	}
-	c.events.Wiring(door.Key{}).SetFilter(filter)
+	c.events.Wiring(door.Key{}).SetSink(filter)
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
-	// The memory is of the Go heap, because the close of the adapter frees all regions
-	// while the program may be in a Read.
-	c.in.ring = make([]byte, size)
-	own := make([]byte, slotBytes+size)
-	c.in.slots, c.out.slots, c.out.ring = own[recvSlots:slotBytes], own[sendSlots:recvSlots], own[slotBytes:]
-	if c.ring, err = c.pz.Register(c.in.ring, dat.LocalRead|dat.LocalWrite|dat.RemoteWrite); err != nil {
+	if c.in.first, err = newRing(c.pz, leastRing, forPeer); err != nil {
 		return err
 	}
-	if c.own, err = c.pz.Register(own, dat.LocalRead|dat.LocalWrite); err != nil {
+	slots := make([]byte, slotBytes)
+	c.in.slots, c.out.slots = slots[recvSlots:], slots[sendSlots:recvSlots]
+	if c.slots, err = c.pz.Register(slots, dat.LocalRead|dat.LocalWrite); err != nil {
 		return err
 	}
 	c.endpoint, err = ia.NewEndpoint(dat.EndpointConfig{
@@ -105,15 +104,13 @@ func (c *Conn) make(ia *dat.IA, size int) (err error) {
 
 // hello is what this end tells the peer.
 func (c *Conn) hello() []byte {
-	return hello{c.ring.Remote(0, len(c.in.ring)), messages}.append(nil)
+	return hello{c.in.first.region.Remote(0, leastRing), messages}.append(nil)
 }
 
 // meet takes the peer's hello, before any message can come or go.
 func (c *Conn) meet(h hello) {
-	size := min(len(c.in.ring), int(h.ring.Len))
-	c.in.ring = c.in.ring[:size]
-	c.out.ring = c.out.ring[:size]
 	c.out.peer = h.ring
+	c.out.smallest = h.ring.Len
 	c.out.receives = uint64(h.receives)
 }
 
@@ -126,8 +123,11 @@ func (c *Conn) free() error {
 			return gone(err) // the endpoint still uses the rest
 		}
 	}
+	c.growing.Wait() // no message comes any more that starts it
+	c.sending.Lock() // for a stage under way
+	defer c.sending.Unlock()
 	var errs []error
-	for _, region := range []*dat.LMR{c.ring, c.own} {
+	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.out.image.region, c.slots} {
 		if region != nil {
 			errs = append(errs, gone(region.Free()))
 		}

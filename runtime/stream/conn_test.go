@@ -94,7 +94,7 @@ func TestCloseEndsCallsThatWait(t *testing.T) {
 			return err
 		})
 		require.Eventually(t, func() bool {
-			return client.reader.waiting.Load() && client.writer.waiting.Load()
+			return client.reader.waiting.Load() && client.writer.waiting.Load() && client.out.produced.Load() == defaultRing
 		}, 10*time.Second, time.Millisecond)
 		require.NoError(t, client.Close())
 		for _, err := range []error{<-read, <-wrote} {
@@ -278,22 +278,43 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestTheSmallerRingCounts(t *testing.T) {
+// crossing writes want at one end and reads it at the other.
+func crossing(t *testing.T, from, to *Conn, want []byte) {
+	sent := write(func() error {
+		_, err := from.Write(want)
+		return err
+	})
+	got := make([]byte, len(want))
+	_, err := io.ReadFull(to, got)
+	require.NoError(t, err)
+	require.NoError(t, <-sent)
+	assert.Equal(t, want, got)
+}
+
+func TestEachEndReadsFromARingOfItsOwnSize(t *testing.T) {
 	onEachWith(t, Config{Ring: 5000}, func(t *testing.T, r *rig) {
 		r.cfg.Ring = 1 << 20
 		client, server := r.pair()
-		assert.Len(t, client.in.ring, 8192)
-		assert.Len(t, server.in.ring, 8192)
-		want := body(50_000, 1)
-		sent := write(func() error {
-			_, err := client.Write(want)
-			return err
-		})
-		got := make([]byte, len(want))
-		_, err := io.ReadFull(server, got)
-		require.NoError(t, err)
-		require.NoError(t, <-sent)
-		assert.Equal(t, want, got)
+		for range 2 {
+			crossing(t, client, server, body(3_000_000, 1))
+			crossing(t, server, client, body(3_000_000, 2))
+		}
+		assert.Len(t, client.in.fill(), 1<<20)
+		assert.Len(t, server.in.fill(), 8192)
+	})
+}
+
+func TestAConnectionThatCarriesLittleKeepsItsFirstRing(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		client, server := r.pair()
+		for n := range 100 {
+			crossing(t, client, server, body(20*n, 1))
+			crossing(t, server, client, body(20*n, 2))
+		}
+		for _, c := range []*Conn{client, server} {
+			assert.Len(t, c.in.fill(), leastRing)
+			assert.Len(t, c.out.image.mem, leastRing)
+		}
 	})
 }
 

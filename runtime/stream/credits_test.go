@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	dat "godat/runtime"
 )
 
 // exchange is two ends without endpoints, and the messages between them. Tests deliver
@@ -20,15 +22,21 @@ func newExchange(t *testing.T) *exchange {
 	return &exchange{t: t, ends: [2]*Conn{bareConn(leastRing), bareConn(leastRing)}}
 }
 
-// post makes an end's next message.
-func (x *exchange) post(from, n int, fin bool) {
+// post makes an end's next message, with n bytes.
+func (x *exchange) post(from, n int, fin bool) { x.postBytes(from, make([]byte, n), fin) }
+
+func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 	c := x.ends[from]
 	require.Less(x.t, x.late[from], messages, "the message finds a slot")
 	slot := int(c.out.sent.Load() % messages)
 	c.in.reposted.Store(c.in.received.Load())
-	c.next(n, fin)
+	c.next(bytes, fin)
 	b := make([]byte, slotSize)
 	copy(b, c.out.slots[slot*slotSize:])
+	if m, _ := parseMessage(b); m.offers { // these ends have no region to offer
+		m.ring = dat.RemoteSegment{Len: uint32(len(c.in.second.mem))}
+		m.put(b)
+	}
 	x.way[from] = append(x.way[from], b)
 	x.late[from]++
 	require.LessOrEqual(x.t, c.out.sent.Load(), c.out.granted.Load(), "the message has a receive")
@@ -56,14 +64,16 @@ func (x *exchange) deliver(from int) {
 	copy(c.in.slots[slot*slotSize:], x.way[from][0])
 	x.way[from] = x.way[from][1:]
 	c.arrive(slot)
-	require.Nil(x.t, c.ended.Load(), "honest ends don't find fault with each other")
+	if over := c.ended.Load(); over != nil {
+		require.NoError(x.t, over.err, "honest ends don't find fault with each other")
+	}
 }
 
 // write sends what an end has room for, of up to n bytes.
 func (x *exchange) write(from, n int) {
 	if c := x.ends[from]; !c.out.fin.Load() {
-		if room := c.vacant(n); room != nil {
-			x.post(from, len(room), false)
+		if room := c.vacant(n); room > 0 {
+			x.post(from, room, false)
 		}
 	}
 }
@@ -124,7 +134,7 @@ func (x *exchange) act(random *rand.Rand) {
 // requireRoom requires that an end can write.
 func (x *exchange) requireRoom(end int) {
 	c := x.ends[end]
-	require.NotNil(x.t, c.vacant(leastRing), "end %d has %d credits", end, c.credits())
+	require.Positive(x.t, c.vacant(leastRing), "end %d has %d credits", end, c.credits())
 }
 
 // Whatever two ends did, they can go on once everything has arrived and was read.
@@ -155,7 +165,7 @@ func TestEndsThatExchangeMessagesNeverBlockEachOther(t *testing.T) {
 func TestEndsWhoseMessagesCrossGrantEachOtherReceives(t *testing.T) {
 	x := newExchange(t)
 	for end := range 2 {
-		for x.ends[end].vacant(1) != nil {
+		for x.ends[end].vacant(1) > 0 {
 			x.write(end, 1)
 			x.complete(end)
 		}
@@ -168,7 +178,7 @@ func TestEndsWhoseMessagesCrossGrantEachOtherReceives(t *testing.T) {
 // An end that has sent its FIN goes on reading, and grants receives for that.
 func TestAnEndGrantsReceivesBehindItsFIN(t *testing.T) {
 	x := newExchange(t)
-	for x.ends[0].vacant(1) != nil {
+	for x.ends[0].vacant(1) > 0 {
 		x.write(0, 1)
 		x.complete(0)
 	}
@@ -176,7 +186,7 @@ func TestAnEndGrantsReceivesBehindItsFIN(t *testing.T) {
 	x.post(0, 0, true)
 	require.Equal(t, before, x.ends[0].credits(), "the FIN takes the receive that was kept for it")
 	x.complete(0)
-	for x.ends[1].vacant(1) != nil {
+	for x.ends[1].vacant(1) > 0 {
 		x.write(1, 1)
 		x.complete(1)
 	}
@@ -199,7 +209,7 @@ func TestAWriteLooksForItsCreditAgain(t *testing.T) {
 		x.post(0, 0, false)
 		x.complete(0)
 	}
-	sent, err := c.trySend(1)
+	sent, err := c.trySend([]byte{1})
 	require.NoError(t, err)
 	require.False(t, sent)
 }
@@ -214,9 +224,9 @@ func TestBytesStayInTheImageUntilTheirSendHasCompleted(t *testing.T) {
 	x.read(1, leastRing)
 	x.deliver(1)
 	require.Equal(t, uint64(leastRing), x.ends[0].out.consumed.Load())
-	require.Nil(t, x.ends[0].vacant(leastRing/4))
+	require.Zero(t, x.ends[0].vacant(leastRing/4))
 	x.complete(0)
-	require.NotNil(t, x.ends[0].vacant(leastRing/4))
+	require.Positive(t, x.ends[0].vacant(leastRing/4))
 }
 
 func TestAShortMessageIsNotTakenForTheOneBefore(t *testing.T) {
@@ -227,4 +237,47 @@ func TestAShortMessageIsNotTakenForTheOneBefore(t *testing.T) {
 	c.in.slots[0] = 5 // a message of one byte
 	c.arrive(0)
 	require.ErrorIs(t, c.ended.Load().err, ErrProtocol)
+}
+
+// The writing end moves to the ring that it is offered, whatever is under way then, and
+// the reading end finds each byte in the ring that it was written to.
+func TestTheReaderFollowsTheWriterToTheSecondRing(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		x := newExchange(t)
+		from, to := x.ends[0], x.ends[1]
+		to.in.second.mem = make([]byte, 4*leastRing)
+		var wrote, read uint64
+		for range 2000 { // with few bytes, which travel in messages
+			switch random.IntN(9) {
+			case 0, 7:
+				x.deliver(random.IntN(2))
+			case 1, 8:
+				x.complete(random.IntN(2))
+			case 2:
+				if random.IntN(4) == 0 && to.in.offer.Load() == offerNone {
+					to.in.offer.Store(offerMade)
+				}
+				x.serve(1)
+			case 3, 4, 5:
+				from.out.adopt()
+				if n := min(from.vacant(1+random.IntN(maxInline)), maxInline); n > 0 {
+					b := make([]byte, n)
+					for i := range b {
+						b[i] = byte(wrote % 251)
+						wrote++
+					}
+					x.postBytes(0, b, false)
+				}
+			case 6:
+				b := to.readable(0)
+				b = b[:random.IntN(len(b)+1)]
+				for i := range b {
+					require.Equal(t, byte(read%251), b[i], "byte %d", read)
+					read++
+				}
+				to.in.consumed.Add(uint64(len(b)))
+			}
+		}
+	}
 }

@@ -44,7 +44,7 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	c, err := newConn(d.IA, &cfg, cfg.Ring)
+	c, err := newConn(d.IA, &cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -9,20 +9,37 @@
 // # How it works
 //
 // Each end of a connection has a ring of memory for what the peer sends. A writer copies
-// its bytes into an image of the peer's ring, sends them by RDMA write to the same place
-// of the ring itself, and posts a message behind the write that says how far the ring is
-// filled. Few bytes travel in the message. A reader copies out of its ring, and tells the
-// peer by a message of the other direction how far it has read.
+// its bytes into registered memory, the image, sends them from there by RDMA write into the
+// peer's ring, and posts a message behind the write that says how far the ring is filled.
+// Few bytes travel in the message. A reader copies out of its ring, and tells the peer by a
+// message of the other direction how far it has read. ReadFrom reads into the image and
+// WriteTo writes out of the ring, so neither copies.
+//
+// A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
+// reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's
+// image, of up to 512 KiB, is made when it first writes more than a message takes.
 //
 // A connection has no goroutine of its own. The goroutine that completes a receive
 // records what its message says (arrive.go): it counts, and wakes a Read or Write that
 // waits. It takes no lock and posts nothing. The calls of Read and Write post the receives
 // again and report what was read, so a peer whose partner calls neither is held up when
-// the ring or the receives are used up, as on TCP. On an adapter whose consumers poll
-// (dat.PollerConfig), a call that waits polls once and then leaves the device to the adapter,
-// as dat.Dispatcher.Wait does.
+// the ring or the receives are used up, as on TCP. The larger ring alone is made by a
+// goroutine, which ends when it has offered that. On an adapter whose consumers poll
+// (dat.PollerConfig), a call that waits polls once and then leaves the device to the
+// adapter, as dat.Dispatcher.Wait does.
 //
-// # The wire format, version 1
+// # What it costs
+//
+// A Write and a Read copy each byte once each, beside what the provider copies: once more
+// on loop, and in the system over TCP. `go run ./bench stream` compares their speed with
+// net.Conn and net.Pipe, and counts system calls.
+//
+// An idle end, which has carried a question and an answer of a kilobyte, takes 25 to 29 KB
+// of heap on loop and no goroutine; over iwarp 35 to 41 KB of heap and stack, one goroutine
+// and one descriptor (10 000 connections, `go run ./bench idle --streams`, with --ia loop
+// too). An end that has carried more keeps its larger ring and image until it is closed.
+//
+// # The wire format, version 2
 //
 // All numbers are little-endian. The private data of the connection request is a hello, and
 // so is that of the accept:
@@ -32,9 +49,8 @@
 //	| magic | version |   0   | address | context | size   | receives |  0   |
 //	+-------+---------+-------+---------+---------+--------+----------+------+
 //
-// magic is "DATS". address, context and size name the ring that the peer may write to;
-// the size is a power of two from 4 KiB to 1 GiB. The rings of a connection are used as
-// if both had the smaller one of the two sizes. receives is how many messages of 256
+// magic is "DATS". address, context and size name the first ring that the peer may write
+// to; the size is a power of two from 4 KiB to 1 GiB. receives is how many messages of 256
 // bytes the sender of the hello has posted receives for, from 8 to 65536. An end rejects a
 // request that is no such hello. The private data of the reject is the hello that it
 // would have sent, with zeros for the ring, so that the peer can say which versions met.
@@ -51,12 +67,19 @@
 //	granted   how many messages it has posted receives for, in all
 //	inline    how many bytes of the stream are in this message: the last ones of produced
 //	flags     bit 0, FIN: no bytes follow produced
+//	          bit 1, RING: the 16 bytes behind the header are address, context and size of
+//	                 a second ring, as in a hello, which is larger than the first; inline is 0
+//	          bit 2, MOVED: the bytes that this message counts are the first in that ring
 //
-// Byte n of a stream lies at n modulo the size of the ring. An end writes no byte before the
-// peer has consumed the one that lay there before, and sends no message without a receive
-// granted for it. Of the receives granted, a message with bytes leaves two, as does a report
-// of bytes consumed alone; a report that grants half of the receives leaves one, and a FIN
-// none. So a FIN never waits, and ends whose buffers are full never wait for each other's
+// A RING comes at most once in each direction. The peer need not use the ring; once it has
+// said MOVED, which also comes once, it uses no other.
+//
+// Byte n of a stream lies at n modulo the size of its ring. What is produced and not
+// consumed is never more than the size of the ring that is used, so an end writes no byte
+// before the peer has consumed the one that lay there before. It sends no message without a
+// receive granted for it. Of the receives granted, a message with bytes leaves two, as does
+// a RING, or a report of bytes consumed, alone; a report that grants half of the receives
+// leaves one, and a FIN none. So a FIN never waits, and ends whose buffers are full never wait for each other's
 // grants (send.go). An end that has sent its FIN leaves one less.
 //
 // An end that closes sends a FIN and then disconnects gracefully. A stream that ends
@@ -67,9 +90,10 @@
 // An end believes no counter. It ends the connection with [ErrProtocol] when produced or
 // consumed or granted go back, when produced passes what the ring has room for, when
 // consumed passes what was sent, when granted passes the receives that there can be, when
-// bytes follow a FIN, and when a message is too short or says what this version does not
-// know. The ring is the only memory that the peer can write to, and its zone belongs to the
-// connection alone. A peer may still write into its own stream's bytes before they are
-// read. [Conn.Read] copies them once; a writer that [Conn.WriteTo] gives them to reads them
-// in the ring, and must not read a byte twice if it trusts the first look.
+// bytes follow a FIN, when a ring is used that was not offered, or offered that can't be,
+// and when a message is too short or says what this version does not know. The rings are
+// the only memory that the peer can write to, and their zone belongs to the connection
+// alone. A peer may still write into its own stream's bytes before they are read.
+// [Conn.Read] copies them once; a writer that [Conn.WriteTo] gives them to reads them in
+// the ring, and must not read a byte twice if it trusts the first look.
 package stream

@@ -29,10 +29,12 @@ func FuzzHello(f *testing.F) {
 }
 
 // bareConn is a connection that is up and has no endpoint: what its receiving side needs.
-func bareConn(ring int) *Conn {
+func bareConn(size int) *Conn {
 	c := &Conn{up: make(chan struct{}), down: make(chan struct{})}
-	c.in.ring, c.in.slots = make([]byte, ring), make([]byte, messages*slotSize)
-	c.out.ring, c.out.slots = make([]byte, ring), make([]byte, messages*slotSize)
+	c.in.first.mem, c.in.slots = make([]byte, size), make([]byte, messages*slotSize)
+	c.out.image.mem, c.out.slots = make([]byte, size), make([]byte, messages*slotSize)
+	c.in.movedAt.Store(notMoved)
+	c.out.peer.Len, c.out.smallest = uint32(size), uint32(size)
 	c.out.toldGranted.Store(messages)
 	c.out.receives = messages
 	c.establish(nil)
@@ -82,19 +84,21 @@ func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range []message{
 		{},
 		{produced: 1 << 63, consumed: 1<<63 - 1, granted: 77, inline: maxInline, fin: true},
-		{produced: 1, inline: 1},
+		{produced: 1, inline: 1, moved: true},
+		{consumed: 1, offers: true, ring: dat.RemoteSegment{Addr: 1 << 40, Len: 1 << 20, Context: 9}},
 	} {
-		want.put(b)
+		length := want.put(b)
 		got, ok := parseMessage(b)
+		assert.Equal(t, length > headerSize, want.inline > 0 || want.offers)
 		assert.True(t, ok)
 		assert.Equal(t, want, got)
 	}
 	golden := message{produced: 0x0102, consumed: 3, granted: 4, inline: 5, fin: true}
 	golden.put(b)
-	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 1}, b[:headerSize])
+	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 2}, b[:headerSize])
 	h := hello{dat.RemoteSegment{Addr: 0x0102, Len: leastRing, Context: 3}, 16}
 	assert.Equal(t, append([]byte("DATS"),
-		1, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0), h.append(nil))
+		2, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0), h.append(nil))
 	for i := 25; i < headerSize; i++ {
 		golden.put(b)
 		b[i] ^= 0x80

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,9 +60,10 @@ func (r *rig) meetScripted() (*scripted, *Conn) {
 // encode is a message with its bytes.
 func encode(m message, bytes string) []byte {
 	m.inline = len(bytes)
-	b := make([]byte, headerSize)
-	m.put(b)
-	return append(b, bytes...)
+	b := make([]byte, slotSize)
+	length := m.put(b)
+	copy(b[headerSize:], bytes)
+	return b[:length]
 }
 
 func TestALieEndsTheConnectionBehindTheBytesThatCame(t *testing.T) {
@@ -196,5 +198,57 @@ func TestAPeerWithoutItsRingBreaksItsOwnConnection(t *testing.T) {
 		require.Error(t, err)
 		require.NotErrorIs(t, err, io.EOF)
 		require.NoError(t, c.Close())
+	})
+}
+
+// ringOf is a message that offers a ring.
+func ringOf(size uint32) []byte {
+	return encode(message{granted: messages, offers: true, ring: dat.RemoteSegment{Addr: 1 << 20, Len: size}}, "")
+}
+
+func TestALieAboutARingEndsTheConnection(t *testing.T) {
+	moved := encode(message{produced: 4, granted: messages, moved: true}, "four")
+	half := encode(message{produced: leastRing/2 + 1, granted: messages}, "")
+	lies := map[string][][]byte{
+		"a ring that was not offered":                     {moved},
+		"a second ring twice, or one that is not larger":  {ringOf(leastRing)},
+		"a second ring twice, or one that is not larger:": {ringOf(2 * leastRing), ringOf(4 * leastRing)},
+		"a size that no ring has":                         {ringOf(3 * leastRing)},
+		"more bytes than the ring has room":               {half, encode(message{produced: 2*leastRing + 1, granted: messages}, "")},
+		"a ring that was not offered:":                    {half, encode(message{produced: leastRing, granted: messages, moved: true}, "")},
+		"a message of an unknown form": {func() []byte {
+			b := ringOf(2 * leastRing)
+			b[24]++ // a byte of the stream, too
+			return append(b, 0)
+		}()},
+	}
+	onEachWith(t, Config{Ring: leastRing}, func(t *testing.T, r *rig) {
+		for lie, script := range lies {
+			p, c := r.meetScripted()
+			for _, b := range script {
+				require.NoError(t, p.SendBytes(b))
+			}
+			_, err := io.Copy(io.Discard, c)
+			require.ErrorIs(t, err, ErrProtocol)
+			assert.Contains(t, err.Error(), strings.TrimSuffix(lie, ":"))
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
+// A peer that was offered a larger ring may move there once.
+func TestAPeerMovesOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		p, c := r.meetScripted()
+		require.NoError(t, p.SendBytes(encode(message{produced: leastRing, granted: messages}, "")))
+		require.Eventually(t, func() bool { return c.in.offer.Load() == offerSent }, 10*time.Second, time.Millisecond)
+		require.NoError(t, p.SendBytes(encode(message{produced: leastRing + 4, granted: messages, moved: true}, "four")))
+		got := make([]byte, leastRing+4)
+		_, err := io.ReadFull(c, got)
+		require.NoError(t, err)
+		assert.Equal(t, "four", string(got[leastRing:]))
+		require.NoError(t, p.SendBytes(encode(message{produced: leastRing + 5, granted: messages, moved: true}, "!")))
+		_, err = c.Read(got)
+		require.ErrorIs(t, err, ErrProtocol)
 	})
 }

@@ -120,7 +120,7 @@ func (l *Listener) accept(cr *dat.CR) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(errPeer, cr.Reject(hello{}.append(nil)))
 	}
-	c, err := newConn(l.ia, &l.cfg, min(l.cfg.Ring, int(h.ring.Len)))
+	c, err := newConn(l.ia, &l.cfg)
 	if err != nil {
 		return nil, errors.Join(err, cr.Reject(nil))
 	}

@@ -81,10 +81,7 @@ func (c *Conn) beginRead(wait bool) (b []byte, err error) {
 // readable returns the bytes that may be read, behind the first skip of them, as far as
 // they lie in one piece.
 func (c *Conn) readable(skip uint64) []byte {
-	at := c.in.consumed.Load() + skip
-	n := c.in.produced.Load() - at
-	at &= uint64(len(c.in.ring) - 1)
-	return c.in.ring[at:min(at+n, uint64(len(c.in.ring)))]
+	return c.in.piece(c.in.consumed.Load() + skip)
 }
 
 // consume says that the program has read n bytes.

@@ -27,20 +27,20 @@ func onEachWith(t *testing.T, cfg Config, f func(t *testing.T, r *rig)) {
 
 // rig is an adapter with a listener, for tests.
 type rig struct {
-	t   *testing.T
+	t   testing.TB
 	ia  *dat.IA
 	ln  *Listener
 	cfg Config
 }
 
-func newRig(t *testing.T, provider string, cfg Config) *rig {
+func newRig(t testing.TB, provider string, cfg Config) *rig {
 	if provider == "sim" {
 		return openRig(t, provider, cfg, dat.WithProvider(sim.New(sim.Config{Seed: 1})))
 	}
 	return openRig(t, provider, cfg)
 }
 
-func openRig(t *testing.T, provider string, cfg Config, opts ...dat.Option) *rig {
+func openRig(t testing.TB, provider string, cfg Config, opts ...dat.Option) *rig {
 	r := &rig{t: t, cfg: cfg}
 	var err error
 	r.ia, err = dat.Open(t.Context(), provider, opts...)

@@ -4,8 +4,8 @@ import (
 	dat "godat/runtime"
 )
 
-// reportCredit is the credit that messages with bytes, and reports of bytes read alone,
-// leave for a report that grants receives. So two ends whose buffers are full never wait
+// reportCredit is the credit that messages with bytes, and reports of bytes read or offers
+// of a ring alone, leave for a report that grants receives. So two ends whose buffers are full never wait
 // for each other's grants for ever:
 //
 // Suppose that all messages have arrived, and that neither end has a credit. Then the last
@@ -42,7 +42,10 @@ func (c *Conn) reportDue() bool {
 	if credits > 0 && messages+c.in.reposted.Load()-c.out.toldGranted.Load() >= messages/2 {
 		return true
 	}
-	return credits > reportCredit && c.in.consumed.Load()-c.out.toldConsumed.Load() >= uint64(len(c.in.ring)/4)
+	if credits <= reportCredit {
+		return false
+	}
+	return c.in.offer.Load() == offerMade || c.in.consumed.Load()-c.out.toldConsumed.Load() >= uint64(len(c.in.fill())/2)
 }
 
 // report posts receives again and tells the peer, as far as that is due.
@@ -54,28 +57,28 @@ func (c *Conn) report() {
 	}
 	c.repost()
 	if c.reportDue() {
-		_ = c.post(0, false) // if it fails, the connection has ended
+		_ = c.post(nil, false) // if it fails, the connection has ended
 	}
 }
 
-// send sends the n bytes that the caller has put where room said. It returns n, or an
-// error.
-func (c *Conn) send(n int) (int, error) {
-	for n > 0 {
-		if sent, err := c.trySend(n); err != nil {
+// send sends the bytes b, which have room: they are few, or lie where place says. It
+// returns their number, or an error.
+func (c *Conn) send(b []byte) (int, error) {
+	for len(b) > 0 {
+		if sent, err := c.trySend(b); err != nil {
 			return 0, err
 		} else if sent {
 			break
 		}
-		if _, err := c.room(n); err != nil { // a report of the reader's has taken the credit
+		if _, err := c.room(len(b)); err != nil { // a report of the reader's has taken the credit
 			return 0, err
 		}
 	}
-	return n, nil
+	return len(b), nil
 }
 
-// trySend sends n bytes if there is a credit.
-func (c *Conn) trySend(n int) (bool, error) {
+// trySend is send if there is a credit.
+func (c *Conn) trySend(b []byte) (bool, error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	if c.out.fin.Load() { // Close has sent it meanwhile
@@ -84,7 +87,7 @@ func (c *Conn) trySend(n int) (bool, error) {
 	if c.credits() <= reportCredit {
 		return false, nil
 	}
-	return true, c.post(n, false)
+	return true, c.post(b, false)
 }
 
 // finish sends the FIN, once.
@@ -94,14 +97,14 @@ func (c *Conn) finish() error {
 	if c.out.fin.Load() || c.ended.Load() != nil || c.out.granted.Load() == 0 {
 		return nil
 	}
-	return c.post(0, true)
+	return c.post(nil, true)
 }
 
-// post posts a message with the next n bytes of the image, which grants all receives
-// whose messages have come. The caller holds sending and has a credit.
-func (c *Conn) post(n int, fin bool) error {
+// post posts a message with the bytes b, which grants all receives whose messages have
+// come. The caller holds sending, has a credit, and if there are bytes holds writing.
+func (c *Conn) post(b []byte, fin bool) error {
 	c.repost()
-	_, err := c.endpoint.PostBatch(c.next(n, fin))
+	_, err := c.endpoint.PostBatch(c.next(b, fin))
 	if err == nil {
 		return nil
 	}
@@ -110,25 +113,32 @@ func (c *Conn) post(n int, fin bool) error {
 }
 
 // next makes the next message and counts it. The bytes travel within the message if they
-// are few, and otherwise by a write before it.
-func (c *Conn) next(n int, fin bool) []dat.DTO {
+// are few, and otherwise by a write from the image before it.
+func (c *Conn) next(b []byte, fin bool) []dat.DTO {
 	o := &c.out
-	sent, from := o.sent.Load(), o.produced.Load()
-	slot := int(sent % messages)
-	at := int(from & uint64(len(o.ring)-1))
+	sent, from, n := o.sent.Load(), o.produced.Load(), len(b)
+	place := int(sent % messages)
 	m := message{produced: from + uint64(n), consumed: c.in.consumed.Load(), granted: messages + c.in.reposted.Load(), fin: fin}
 	batch := c.batch[:0]
-	b := o.slots[slot*slotSize:][:slotSize]
-	if n <= maxInline {
-		m.inline = copy(b[headerSize:], o.ring[at:at+n])
-	} else {
+	slot := o.slots[place*slotSize:][:slotSize]
+	if n > 0 {
+		m.moved, o.moving = o.moving, false
+	}
+	if n > maxInline {
 		batch = append(batch, dat.DTO{
 			Op: dat.OpWrite, Flags: dat.Suppress, Cookie: writeCookie,
-			Segment: c.own.Segment(slotBytes+at, n), Remote: o.peer.Slice(at, n),
+			Segment: o.image.region.Segment(int(from)&(len(o.image.mem)-1), n),
+			Remote:  o.peer.Slice(int(from)&int(o.peer.Len-1), n),
 		})
+	} else {
+		m.inline = copy(slot[headerSize:], b)
 	}
-	m.put(b)
-	o.upTo[slot] = m.produced
+	if m.inline == 0 && c.in.offer.Load() == offerMade {
+		m.offers, m.ring = true, c.in.second.region.Remote(0, len(c.in.second.mem))
+		c.in.offer.Store(offerSent)
+	}
+	length := m.put(slot)
+	o.upTo[place] = m.produced
 	o.toldConsumed.Store(m.consumed)
 	o.toldGranted.Store(m.granted)
 	o.fin.Store(o.fin.Load() || fin)
@@ -136,7 +146,7 @@ func (c *Conn) next(n int, fin bool) []dat.DTO {
 	o.sent.Store(sent + 1)
 	return append(batch, dat.DTO{
 		Op: dat.OpSend, Cookie: sendCookie,
-		Segment: c.own.Segment(sendSlots+slot*slotSize, headerSize+m.inline),
+		Segment: c.slots.Segment(sendSlots+place*slotSize, length),
 	})
 }
 
@@ -153,5 +163,5 @@ func (c *Conn) repost() {
 
 // postReceive posts the receive of a slot.
 func (c *Conn) postReceive(slot int) error {
-	return c.endpoint.PostRecv(uint64(slot), dat.Default, c.own.Segment(recvSlots+slot*slotSize, slotSize))
+	return c.endpoint.PostRecv(uint64(slot), dat.Default, c.slots.Segment(recvSlots+slot*slotSize, slotSize))
 }

@@ -11,14 +11,17 @@ import (
 // The wire format is drawn in the package documentation.
 const (
 	magic      = "DATS"
-	version    = 1
+	version    = 2
 	helloSize  = 32
 	headerSize = 32
 
 	leastReceives = 8
 	mostReceives  = 1 << 16
 
-	flagFIN = 1
+	flagFIN   = 1
+	flagRing  = 2
+	flagMoved = 4
+	flags     = flagFIN | flagRing | flagMoved
 )
 
 // ErrProtocol is matched by the error of a connection whose peer did not keep to the
@@ -36,9 +39,7 @@ func (h hello) append(b []byte) []byte {
 	b = append(b, magic...)
 	b = binary.LittleEndian.AppendUint16(b, version)
 	b = append(b, 0, 0)
-	b = binary.LittleEndian.AppendUint64(b, h.ring.Addr)
-	b = binary.LittleEndian.AppendUint32(b, h.ring.Context)
-	b = binary.LittleEndian.AppendUint32(b, h.ring.Len)
+	b = appendRing(b, h.ring)
 	b = binary.LittleEndian.AppendUint32(b, h.receives)
 	return append(b, 0, 0, 0, 0)
 }
@@ -48,19 +49,41 @@ func parseHello(b []byte) (h hello, err error) {
 	if err := checkGreeting(b); err != nil {
 		return h, err
 	}
-	h.ring.Addr = binary.LittleEndian.Uint64(b[8:])
-	h.ring.Context = binary.LittleEndian.Uint32(b[16:])
-	h.ring.Len = binary.LittleEndian.Uint32(b[20:])
+	h.ring = parseRing(b[8:])
 	h.receives = binary.LittleEndian.Uint32(b[24:])
-	switch n := h.ring.Len; {
-	case n < leastRing || n > mostRing || n&(n-1) != 0:
-		return hello{}, fmt.Errorf("%w: its ring has %d bytes", ErrProtocol, n)
-	case h.ring.Addr+uint64(n) < h.ring.Addr:
-		return hello{}, fmt.Errorf("%w: its ring has no end", ErrProtocol)
-	case h.receives < leastReceives || h.receives > mostReceives:
+	if flaw := flawOf(h.ring); flaw != "" {
+		return hello{}, fmt.Errorf("%w: %s", ErrProtocol, flaw)
+	}
+	if h.receives < leastReceives || h.receives > mostReceives {
 		return hello{}, fmt.Errorf("%w: it posts %d receives", ErrProtocol, h.receives)
 	}
 	return h, nil
+}
+
+// appendRing appends the description of a ring to b.
+func appendRing(b []byte, r dat.RemoteSegment) []byte {
+	b = binary.LittleEndian.AppendUint64(b, r.Addr)
+	b = binary.LittleEndian.AppendUint32(b, r.Context)
+	return binary.LittleEndian.AppendUint32(b, r.Len)
+}
+
+// parseRing reads the description of a ring, whose length the caller has checked.
+func parseRing(b []byte) (r dat.RemoteSegment) {
+	r.Addr = binary.LittleEndian.Uint64(b)
+	r.Context = binary.LittleEndian.Uint32(b[8:])
+	r.Len = binary.LittleEndian.Uint32(b[12:])
+	return r
+}
+
+// flawOf says why memory is no ring, or nothing.
+func flawOf(r dat.RemoteSegment) string {
+	switch n := r.Len; {
+	case n < leastRing || n > mostRing || n&(n-1) != 0:
+		return "its ring has a size that no ring has"
+	case r.Addr+uint64(n) < r.Addr:
+		return "its ring has no end"
+	}
+	return ""
 }
 
 // checkGreeting checks the part of a hello that all versions have.
@@ -79,11 +102,13 @@ type message struct {
 	produced, consumed, granted uint64
 	inline                      int
 	fin                         bool
+	moved                       bool              // this message's bytes are the first in the larger ring
+	offers                      bool              // the sender offers ring
+	ring                        dat.RemoteSegment // the larger one
 }
 
-// put encodes the header into the first headerSize bytes of b.
-func (m *message) put(b []byte) {
-	b = b[:headerSize]
+// put encodes the message, but for its bytes, into b, and returns its length.
+func (m *message) put(b []byte) int {
 	binary.LittleEndian.PutUint64(b, m.produced)
 	binary.LittleEndian.PutUint64(b[8:], m.consumed)
 	binary.LittleEndian.PutUint64(b[16:], m.granted)
@@ -91,7 +116,16 @@ func (m *message) put(b []byte) {
 	if m.fin {
 		last |= flagFIN << 16
 	}
+	if m.moved {
+		last |= flagMoved << 16
+	}
+	n := headerSize + m.inline
+	if m.offers {
+		last |= flagRing << 16
+		n = len(appendRing(b[:headerSize], m.ring))
+	}
 	binary.LittleEndian.PutUint64(b[24:], last)
+	return n
 }
 
 // parseMessage takes a header from a slot. ok is false for one that this version does not
@@ -105,5 +139,9 @@ func parseMessage(b []byte) (m message, ok bool) {
 	last := binary.LittleEndian.Uint64(b[24:])
 	m.inline = int(last & 0xffff)
 	m.fin = last&(flagFIN<<16) != 0
-	return m, last&^(0xffff|flagFIN<<16) == version<<56 && m.inline <= maxInline
+	m.moved = last&(flagMoved<<16) != 0
+	if m.offers = last&(flagRing<<16) != 0; m.offers {
+		m.ring = parseRing(b[headerSize:])
+	}
+	return m, last&^(0xffff|flags<<16) == version<<56 && m.inline <= maxInline && !(m.offers && m.inline > 0)
 }

@@ -17,11 +17,15 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	defer c.writing.Unlock()
 	err = c.mayNotWrite()
 	for err == nil && n < len(p) {
-		var room []byte
+		var room int
 		if room, err = c.room(len(p) - n); err == nil {
-			var sent int
-			sent, err = c.send(copy(room, p[n:]))
-			n += sent
+			b := p[n : n+room]
+			if room > maxInline {
+				b = c.place(room)
+				copy(b, p[n:])
+			}
+			room, err = c.send(b)
+			n += room
 		}
 	}
 	if err != nil {
@@ -41,10 +45,11 @@ func (c *Conn) WriteBuffers(bufs *net.Buffers) (total int64, err error) {
 		left += len(b)
 	}
 	for err == nil && left > 0 {
-		var room []byte
-		if room, err = c.room(left); err == nil {
+		var room int
+		if room, err = c.room(max(left, maxInline+1)); err == nil {
+			b := c.place(room)
 			var sent int
-			sent, err = c.send(gather(room, *bufs))
+			sent, err = c.send(b[:gather(b, *bufs)])
 			drop(bufs, sent)
 			left -= sent
 			total += int64(sent)
@@ -82,15 +87,16 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	for {
-		room, err := c.room(len(c.in.ring))
+		room, err := c.room(mostPiece)
 		if err != nil {
 			return total, c.opError("write", err)
 		}
-		n, err := r.Read(room)
-		if n < 0 || n > len(room) {
-			return total, fmt.Errorf("stream: a reader of %d bytes says that it read %d", len(room), n)
+		b := c.place(room)
+		n, err := r.Read(b)
+		if n < 0 || n > room {
+			return total, fmt.Errorf("stream: a reader of %d bytes says that it read %d", room, n)
 		}
-		sent, failed := c.send(n)
+		sent, failed := c.send(b[:n])
 		total += int64(sent)
 		switch {
 		case failed != nil:
@@ -120,14 +126,21 @@ func (c *Conn) mayNotWrite() error {
 	return nil
 }
 
-// room waits until some of the want bytes can be sent, and returns where they go.
-func (c *Conn) room(want int) ([]byte, error) {
+// room waits until some of the want bytes can be sent, and returns how many. More than
+// maxInline wanted ones are to lie where place says.
+func (c *Conn) room(want int) (int, error) {
 	for {
 		if err := c.mayNotWrite(); err != nil {
-			return nil, err
+			return 0, err
 		}
-		if b := c.vacant(want); b != nil {
-			return b, nil
+		c.out.adopt()
+		if want > maxInline {
+			if err := c.stage(); err != nil {
+				return 0, err
+			}
+		}
+		if n := c.vacant(want); n > 0 {
+			return n, nil
 		}
 		c.report()
 		c.out.want = want
@@ -135,26 +148,38 @@ func (c *Conn) room(want int) ([]byte, error) {
 	}
 }
 
-// vacant returns the place for the next bytes: half of the ring at most, so that the peer
-// reads one half while the other is written. It is nil while there is neither room for all
-// that is wanted, nor for a half. That room comes: the peer reports each quarter of the ring
-// that it has read, so a peer that has read everything leaves three quarters at least.
-func (c *Conn) vacant(want int) []byte {
-	ring := c.out.ring
+// place is where the next n bytes go, of as many as room has returned.
+func (c *Conn) place(n int) []byte {
+	image := c.out.image.mem
+	at := int(c.out.produced.Load()) & (len(image) - 1)
+	return image[at : at+n]
+}
+
+// vacant returns how many bytes there is room for: half of the ring at most, so that the
+// peer reads one half while the other is written. It is 0 while there is neither room for
+// all that is wanted, nor for such a piece. That room comes: the peer reports each half of
+// the ring that it has read, so a peer that has read everything leaves a half at least.
+func (c *Conn) vacant(want int) int {
+	o := &c.out
 	if c.credits() <= reportCredit {
-		return nil
+		return 0
 	}
-	want = min(want, len(ring)/2)
-	produced := c.out.produced.Load()
-	used := produced - min(c.out.consumed.Load(), c.out.done.Load())
-	if len(ring)-int(used) < want {
-		return nil
+	produced := o.produced.Load()
+	want = min(want, int(o.peer.Len/2), mostPiece)
+	free := int(o.peer.Len) - int(produced-o.consumed.Load())
+	if want > maxInline {
+		// The image's length divides the ring's: what lies in one piece here does there.
+		size := len(o.image.mem)
+		free = min(free, size-int(produced-o.done.Load()))
+		want = min(want, size-int(produced)&(size-1))
 	}
-	at := int(produced & uint64(len(ring)-1))
-	return ring[at:min(at+want, len(ring))]
+	if free < want {
+		return 0
+	}
+	return want
 }
 
 // mayWrite reports whether a writer has something to do.
 func (c *Conn) mayWrite() bool {
-	return c.mayNotWrite() != nil || c.vacant(c.out.want) != nil || c.due()
+	return c.mayNotWrite() != nil || c.out.mayAdopt() || c.vacant(c.out.want) > 0 || c.due()
 }

@@ -1,0 +1,133 @@
+package stream
+
+import (
+	"math"
+
+	dat "godat/runtime"
+)
+
+// A connection begins with rings of leastRing bytes. When the peer fills its ring, the
+// reading end makes one of Config.Ring bytes and offers it by a message; the writing end
+// uses it from its next bytes on, and says so in the message of those. Until the reader
+// has reached that place of the stream it reads from the first ring.
+
+// notMoved is inbound.movedAt while all bytes are in the first ring.
+const notMoved = math.MaxUint64
+
+// ring is memory for the bytes of a stream. Byte n lies at n modulo its length, which is a
+// power of two. The memory is of the Go heap, because the close of the adapter frees all
+// regions while the program may be in a Read.
+type ring struct {
+	mem    []byte
+	region *dat.LMR
+}
+
+// newRing makes a ring that the peer may write to, if priv says so.
+func newRing(pz *dat.PZ, size int, priv dat.Privileges) (r ring, err error) {
+	r.mem = make([]byte, size)
+	r.region, err = pz.Register(r.mem, priv)
+	return r, err
+}
+
+// place copies bytes into a ring, at a place of the stream.
+func place(mem []byte, at uint64, b []byte) {
+	at &= uint64(len(mem) - 1)
+	copy(mem, b[copy(mem[at:], b):])
+}
+
+// forPeer are the privileges of a ring that the peer writes into.
+const forPeer = dat.LocalRead | dat.LocalWrite | dat.RemoteWrite
+
+// fill is the ring that the peer fills now. The goroutine that completes receives may call
+// it, and others for its length.
+func (in *inbound) fill() []byte {
+	if in.movedAt.Load() != notMoved {
+		return in.second.mem
+	}
+	return in.first.mem
+}
+
+// piece returns the bytes from a place of the stream on, as far as they have come and lie
+// in one piece.
+func (in *inbound) piece(at uint64) []byte {
+	end := in.produced.Load()
+	mem := in.first.mem
+	// movedAt was written before the produced that counts the first byte behind it.
+	if moved := in.movedAt.Load(); at >= moved {
+		mem = in.second.mem
+	} else {
+		end = min(end, moved)
+	}
+	n := end - at
+	at &= uint64(len(mem) - 1)
+	return mem[at:min(at+n, uint64(len(mem)))]
+}
+
+// tight reports whether the peer has filled so much of the first ring that it should have
+// the second one.
+func (c *Conn) tight() bool {
+	in := &c.in
+	return c.ringSize > len(in.first.mem) && in.produced.Load()-in.consumed.Load() > uint64(len(in.first.mem)/2)
+}
+
+// grow makes the second ring and offers it, at once if there is a credit. It is a
+// goroutine that runs once in a connection's life, because arrive may not wait for locks,
+// and the program need not be in a call. If there is no memory the first ring stays.
+func (c *Conn) grow() {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if c.ended.Load() != nil || c.closed.Load() {
+		return
+	}
+	second, err := newRing(c.pz, c.ringSize, forPeer)
+	if err != nil {
+		return
+	}
+	c.in.second = second
+	c.in.offer.Store(offerMade)
+	if c.reportDue() {
+		_ = c.post(nil, false) // if it fails, the connection has ended
+	}
+}
+
+// The states of the offer of the second ring.
+const (
+	offerNone = iota
+	offerMade // the ring is there
+	offerSent
+)
+
+// adopt begins to use the ring that the peer has offered. The caller holds writing.
+func (o *outbound) adopt() {
+	if o.mayAdopt() {
+		o.peer, o.moving = o.offered, true
+	}
+}
+
+// mayAdopt reports whether the peer has offered a ring that is not used yet.
+func (o *outbound) mayAdopt() bool { return o.hasOffer.Load() && o.peer != o.offered }
+
+// stage makes the image, or a larger one when the peer's ring has become larger and no
+// send uses the old one. The caller holds writing.
+func (c *Conn) stage() error {
+	o := &c.out
+	size := min(int(o.peer.Len), mostImage)
+	if len(o.image.mem) >= size || o.image.mem != nil && o.done.Load() != o.produced.Load() {
+		return nil
+	}
+	c.sending.Lock() // so that Close sees the image, or stage the close
+	defer c.sending.Unlock()
+	if err := c.mayNotWrite(); err != nil {
+		return err
+	}
+	image, err := newRing(c.pz, size, dat.LocalRead)
+	if err != nil {
+		return err
+	}
+	old := o.image.region
+	o.image = image
+	if old != nil {
+		return old.Free()
+	}
+	return nil
+}
