@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,8 +19,20 @@ import (
 	dat "godat/runtime"
 )
 
-// A crowd is one process's ends of many connections to another process. On each
-// connection a message has gone each way, and a receive is posted.
+// ends are one process's ends of many connections to another process, on each of which
+// a message has gone each way.
+type ends interface {
+	// serve takes n connections. It calls ready when others may connect.
+	serve(n int, ready func(port uint64))
+	// visit makes n connections.
+	visit(addr string, port uint64, n int)
+	// rest measures for so long what they take while they do nothing.
+	rest(d time.Duration) idle
+	// close ends them.
+	close() error
+}
+
+// A crowd is bare endpoints, with a receive posted.
 type crowd struct {
 	ia     *dat.IA
 	pz     *dat.PZ
@@ -147,17 +160,21 @@ type idle struct {
 	Over        time.Duration
 }
 
-// rest measures idle over d.
-func (c *crowd) rest(d time.Duration) idle {
+func (c *crowd) rest(d time.Duration) idle { return rest(d, len(c.eps), c.before) }
+
+func (c *crowd) close() error { return c.ia.Close() }
+
+// rest measures over d what so many ends take, compared with the usage before them.
+func rest(d time.Duration, ends int, before usage) idle {
 	now := measure()
 	start := time.Now()
-	before, _ := host.ProcessorTime()
+	began, _ := host.ProcessorTime()
 	time.Sleep(d)
 	used, _ := host.ProcessorTime()
-	used -= before
-	b := c.before
+	used -= began
+	b := before
 	return idle{
-		Connections: len(c.eps), Files: now.Files, Processor: used, Over: time.Since(start),
+		Connections: ends, Files: now.Files, Processor: used, Over: time.Since(start),
 		Added: usage{
 			Heap: now.Heap - b.Heap, Stacks: now.Stacks - b.Stacks, Resident: now.Resident - b.Resident,
 			Goroutines: now.Goroutines - b.Goroutines, Files: now.Files - b.Files,
@@ -179,6 +196,7 @@ type idleCommand struct {
 	IA          string        `help:"The interface adapter of both processes." name:"ia" default:"iwarp:127.0.0.1"`
 	Addr        string        `help:"Where the other process listens." default:"127.0.0.1"`
 	For         time.Duration `help:"How long they are idle." default:"10s"`
+	Streams     bool          `help:"Byte streams in place of endpoints. With --ia=loop, both ends are in one process."`
 	Peer        bool          `help:"Be the other process." hidden:""`
 }
 
@@ -189,12 +207,15 @@ func (o *idleCommand) Run(out io.Writer) error {
 		return nil
 	}
 	check(host.LimitFiles(crowdFiles))
-	cmd := exec.Command(must(os.Executable()), "idle", "--peer", "--connections", strconv.Itoa(o.Connections), "--ia", o.IA, "--for", o.For.String())
+	if o.IA == "loop" {
+		return o.within(out)
+	}
+	cmd := exec.Command(must(os.Executable()), "idle", "--peer", "--connections", strconv.Itoa(o.Connections), "--ia", o.IA, "--for", o.For.String(), "--streams="+strconv.FormatBool(o.Streams))
 	cmd.Stderr = os.Stderr
 	in, peerOut := must(cmd.StdinPipe()), bufio.NewReader(must(cmd.StdoutPipe()))
 	check(cmd.Start())
 	port := must(strconv.ParseUint(firstWord(peerOut), 10, 16))
-	c := newCrowd(o.IA, o.Connections)
+	c := o.ends()
 	began := time.Now()
 	c.visit(o.Addr, port, o.Connections)
 	took := time.Since(began)
@@ -202,29 +223,58 @@ func (o *idleCommand) Run(out io.Writer) error {
 	ours := c.rest(o.For)
 	var theirs idle
 	check(json.Unmarshal([]byte(firstWord(peerOut)), &theirs))
+	o.print(out, took, ours.row("connecting"), theirs.row("accepting"))
+	check(in.Close())
+	check(cmd.Wait())
+	return c.close()
+}
+
+// ends are the ends that the command line asks for.
+func (o *idleCommand) ends() ends {
+	if o.Streams {
+		return newStreamCrowd(o.IA)
+	}
+	return newCrowd(o.IA, o.Connections)
+}
+
+// within measures streams whose ends are both in this process.
+func (o *idleCommand) within(out io.Writer) error {
+	if !o.Streams {
+		return errors.New("loop reaches no other process: name another --ia, or measure --streams")
+	}
+	c := newStreamCrowd(o.IA)
+	began := time.Now()
+	port, served := make(chan uint64, 1), make(chan struct{})
+	go c.serveAll(o.Connections, port, served)
+	c.visit("loop", <-port, o.Connections)
+	<-served
+	took := time.Since(began)
+	both := c.rest(o.For)
+	o.print(out, took, both.row("both ends"))
+	return c.close()
+}
+
+// print prints a table of ends that were made in such a time.
+func (o *idleCommand) print(out io.Writer, took time.Duration, rows ...table.Row) {
 	t := table.NewWriter()
 	t.SetOutputMirror(out)
 	t.SetTitle(fmt.Sprintf("made in %v, idle for %v", took.Round(time.Millisecond), o.For))
-	t.AppendHeader(table.Row{"", "connections", "descriptors", "heap B/conn", "stack B/conn", "resident B/conn", "goroutines/conn", "processor"})
-	t.AppendRow(ours.row("connecting"))
-	t.AppendRow(theirs.row("accepting"))
+	t.AppendHeader(table.Row{"", "ends", "descriptors", "heap B/end", "stack B/end", "resident B/end", "goroutines/end", "processor"})
+	t.AppendRows(rows)
 	t.Render()
-	check(in.Close())
-	check(cmd.Wait())
-	return c.ia.Close()
 }
 
 // peer is the other process: it prints its port, waits for a line, prints what it has
 // measured, and ends when its input ends.
 func (o *idleCommand) peer(in io.Reader, out io.Writer) {
 	check(host.LimitFiles(crowdFiles))
-	c := newCrowd(o.IA, o.Connections)
+	c := o.ends()
 	c.serve(o.Connections, func(port uint64) { fmt.Fprintln(out, port) })
 	lines := bufio.NewReader(in)
 	_ = firstWord(lines)
 	fmt.Fprintln(out, string(must(json.Marshal(c.rest(o.For)))))
 	_, _ = io.Copy(io.Discard, lines)
-	check(c.ia.Close())
+	check(c.close())
 }
 
 // firstWord reads the next line, and returns it without its end.

@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
+	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"godat/bench/host"
 	dat "godat/runtime"
 	"godat/runtime/stream"
 )
@@ -56,7 +61,7 @@ func streams(w io.Writer, c contest) (missed int) {
 		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5},
 		{"loop", "loop", "net.Pipe", nil, 0.7, 0.5},
 	}
-	rings := []int{64 << 10, 1 << 20}
+	rings := []int{64 << 10, 256 << 10, 1 << 20}
 	name := func(what string, ring int) string {
 		return fmt.Sprintf("stream over %s, ring of %d KiB", what, ring>>10)
 	}
@@ -69,6 +74,7 @@ func streams(w io.Writer, c contest) (missed int) {
 		}
 	}
 	carried, there := c.run(bulk...), c.run(trips...)
+	printWork(w, c, bulk)
 	var list []target
 	for _, way := range ways {
 		for _, ring := range rings {
@@ -80,4 +86,41 @@ func streams(w io.Writer, c contest) (missed int) {
 		}
 	}
 	return printTargets(w, c, list)
+}
+
+// printWork prints what carrying 1 MiB takes: system calls that read or write, as the
+// system has counted them, and copies inside the process, as the code makes them.
+func printWork(w io.Writer, c contest, list []contestant) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
+	const n = 50
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetTitle(fmt.Sprintf("1 MiB, GOMAXPROCS=%d", c.procs))
+	t.AppendHeader(table.Row{"", "system calls", "copies"})
+	for _, x := range list {
+		before, _ := host.SystemCalls()
+		x.run(n)
+		after, known := host.SystemCalls()
+		calls := "?"
+		if known {
+			calls = fmt.Sprintf("%.1f", float64(after-before)/n)
+		}
+		t.AppendRow(table.Row{x.name, calls, copies(x.name)})
+	}
+	t.Render()
+	fmt.Fprintln(w)
+}
+
+// copies are those of a Write and a Read, without the system's.
+func copies(name string) string {
+	switch {
+	case strings.HasPrefix(name, "stream over loop"):
+		return "3: to the image, the RDMA write, from the ring"
+	case strings.HasPrefix(name, "stream"):
+		return "2: to the image, from the ring"
+	case name == "net.Pipe":
+		return "1"
+	default:
+		return "0"
+	}
 }
