@@ -95,11 +95,10 @@ func (ia *IA) startPoller(cfg PollerConfig) error {
 
 // progressOf returns what the adapter's dispatchers call when a consumer finds too few
 // events, or a poster no room. A poster may hold locks that deliveries take, so it
-// leaves the work to the device's own goroutines. So does a Wait at its first look,
-// because what it waits for is rarely there yet.
+// leaves the work to the device's own goroutines.
 func progressOf(dev hw.Progresser) func(delivery.PollHint) {
 	return func(hint delivery.PollHint) {
-		if hint != delivery.PollElsewhere && hint != delivery.PollBeforeWait {
+		if hint != delivery.PollElsewhere {
 			dev.Progress()
 		}
 	}

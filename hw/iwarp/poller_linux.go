@@ -24,6 +24,10 @@ const pollSockets = 16
 type poller struct {
 	dev *device // immutable
 
+	// read says that the last call has read octets. What comes next is rarely there yet:
+	// often the consumer has answered, and awaits the next request. So the next call reads
+	// nothing, and the peer gets the time of a read in vain.
+	read  atomic.Bool
 	calls atomic.Int32 // since the scheduler polled the network, and reads
 
 	mu     sync.Mutex // a leaf
@@ -52,6 +56,9 @@ func (p *poller) progress() {
 			read++
 		}
 	}
+	if read > 0 {
+		p.read.Store(true)
+	}
 	switch {
 	case p.calls.Add(1+read) >= netpollEvery && p.begin():
 		p.calls.Store(0)
@@ -63,7 +70,7 @@ func (p *poller) progress() {
 
 // ready finds receivers to whose sockets octets may have come. An epoll descriptor
 // reports a socket as long as it has octets. ready returns false if there is nothing to
-// do: the device is closed, or another consumer is here.
+// do: the device is closed, or another consumer is here, or the call before has read.
 func (p *poller) ready(all *[pollSockets]*receiver) (n int, work bool) {
 	if !p.mu.TryLock() {
 		return 0, false
@@ -71,6 +78,9 @@ func (p *poller) ready(all *[pollSockets]*receiver) (n int, work bool) {
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
+		return 0, false
+	case p.read.Load():
+		p.read.Store(false)
 		return 0, false
 	case p.alone != nil:
 		all[0] = p.alone

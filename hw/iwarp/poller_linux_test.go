@@ -82,3 +82,28 @@ func TestTheConnectionAfterTheOnlyOneIsPolledToo(t *testing.T) {
 		poller.mu.Unlock()
 	}
 }
+
+// On one processor the receiver does not run while the test does not yield.
+func TestTheCallAfterAReadReadsNothing(t *testing.T) {
+	a, b := pair(t, nil)
+	poller := &b.dev.(*device).poller
+	for range netpollEvery {
+		poller.progress()
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	takeRight(t, b, started)
+	giveUp(&connections(b)[0].recv)
+	for i := range 3 {
+		b.recv()
+		a.post(hw.SendWR{Op: hw.OpSend})
+		poller.calls.Store(0)
+		poller.read.Store(true)
+		poller.progress()
+		assert.Equal(t, i, b.completed())
+		for b.completed() == i {
+			poller.calls.Store(0)
+			poller.progress()
+		}
+		assert.True(t, poller.read.Load())
+	}
+}

@@ -16,13 +16,11 @@ const (
 	// before it returns, so the caller looks into its queue again.
 	PollNow PollHint = iota
 	// PollBeforeSleep is PollNow for a caller that may sleep then, and that later
-	// completions must wake: a Dequeue on a dispatcher with a CNO, and a goroutine that a
-	// filter wakes.
+	// completions must wake: a Wait, a Dequeue on a dispatcher with a CNO, and a goroutine
+	// that a filter wakes.
 	PollBeforeSleep
-	// PollBeforeWait is PollBeforeSleep for a Wait. It yields and polls a few times more
-	// before it sleeps, with PollAgain.
-	PollBeforeWait
-	// PollAgain is the hint of a Wait for the polls after the first.
+	// PollAgain is the hint of a Wait that has polled with PollBeforeSleep, and yields and
+	// looks a few times more before it sleeps.
 	PollAgain
 	// PollElsewhere is the hint of a poster. It may hold locks that deliveries take, so
 	// another goroutine polls the device.

@@ -30,12 +30,12 @@ func TestACallerThatFindsTooFewEventsPollsTheDevice(t *testing.T) {
 	}{
 		"dequeue":           {PollNow, nil, dequeue},
 		"dequeue for a CNO": {PollBeforeSleep, func(d *Dispatcher) { d.Consumer().SetNotifier(func() {}) }, dequeue},
-		"wait": {PollBeforeWait, nil, func(t *testing.T, d *Dispatcher) {
+		"wait": {PollBeforeSleep, nil, func(t *testing.T, d *Dispatcher) {
 			ev, _, err := waitOne(d, over, 1)
 			require.NoError(t, err)
 			assert.EqualValues(t, 7, ev.Cookie)
 		}},
-		"iterate": {PollBeforeWait, nil, func(t *testing.T, d *Dispatcher) {
+		"iterate": {PollBeforeSleep, nil, func(t *testing.T, d *Dispatcher) {
 			for ev := range d.Events(background) {
 				assert.EqualValues(t, 7, ev.Cookie)
 				break
@@ -75,7 +75,7 @@ func TestACallerThatFindsTooFewEventsPollsTheDevice(t *testing.T) {
 func TestAWaitPollsTheDeviceEachTimeThatItLooks(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 1})
 	require.True(t, d.Main().Reserve(1))
-	want := append([]PollHint{PollBeforeWait}, slices.Repeat([]PollHint{PollAgain}, spins)...)
+	want := append([]PollHint{PollBeforeSleep}, slices.Repeat([]PollHint{PollAgain}, spins)...)
 	var asked []PollHint
 	d.Consumer().SetPollDevice(func(how PollHint) {
 		if asked = append(asked, how); len(asked) == len(want) {

@@ -74,7 +74,7 @@ func (c *Consumer) await(ctx context.Context, threshold int) error {
 		defer c.d.length.expectNone()
 	}
 	if c.parked.Load()&pollBit != 0 {
-		c.poll(PollBeforeWait)
+		c.poll(PollBeforeSleep)
 		if c.ready(threshold) >= threshold {
 			return nil
 		}

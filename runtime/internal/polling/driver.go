@@ -105,7 +105,7 @@ func (d *driver) pollDevice(c *delivery.Consumer, hint delivery.PollHint) {
 			d.driven.Store(c)
 		}
 		d.pollOnce()
-	case delivery.PollBeforeSleep, delivery.PollBeforeWait:
+	case delivery.PollBeforeSleep:
 		d.pollOnce()
 		d.handToBackStop()
 	case delivery.PollElsewhere:
