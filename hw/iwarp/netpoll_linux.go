@@ -21,27 +21,25 @@ import (
 // There is one for all devices, because they share the scheduler: as long as a consumer of
 // any of them is runnable, the processor does not run out of goroutines.
 type netpoll struct {
-	opening sync.Mutex // guards file while it is nil
-
 	mu     sync.Mutex  // held while a goroutine parks
-	parked atomic.Bool // mu is held
+	parked atomic.Bool // mu is held by run
 	parkF  func(fd uintptr) bool
 	woken  bool   // in parkF
 	one    uint64 // what is written; never changes
-
-	// Immutable once open has succeeded.
-	file *os.File // an eventfd, which stays open
-	raw  syscall.RawConn
+	users  int    // devices whose consumers poll
+	file   *os.File
+	raw    syscall.RawConn // of file, an eventfd; nil without users
 }
 
 // network is the process's.
 var network netpoll
 
-// open opens the eventfd if it is not open.
+// open adds a device. The first one opens the eventfd.
 func (n *netpoll) open() error {
-	n.opening.Lock()
-	defer n.opening.Unlock()
-	if n.file != nil {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.users > 0 {
+		n.users++
 		return nil
 	}
 	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
@@ -49,18 +47,33 @@ func (n *netpoll) open() error {
 		return fmt.Errorf("eventfd: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "eventfd")
-	if n.raw, err = file.SyscallConn(); err != nil {
+	raw, err := file.SyscallConn()
+	if err != nil {
 		_ = file.Close()
 		return fmt.Errorf("eventfd in the network poller: %w", err)
 	}
-	n.one, n.parkF, n.file = 1, n.park, file
+	n.one, n.parkF, n.file, n.raw, n.users = 1, n.park, file, raw, 1
 	return nil
+}
+
+// close removes a device. The last one closes the eventfd. It waits for a goroutine that
+// is parked, until the scheduler polls the network.
+func (n *netpoll) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.users--; n.users == 0 {
+		_ = n.file.Close()
+		n.file, n.raw = nil, nil
+	}
 }
 
 // run returns when the scheduler has polled the network.
 func (n *netpoll) run() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.raw == nil {
+		return // the last device closed meanwhile
+	}
 	n.parked.Store(true)
 	n.woken = false
 	_ = n.raw.Read(n.parkF)

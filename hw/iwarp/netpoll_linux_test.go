@@ -93,3 +93,29 @@ func TestADeviceClosesBesideConsumersThatPoll(t *testing.T) {
 		stop()
 	}
 }
+
+func TestTheLastDeviceClosesTheEventfd(t *testing.T) {
+	open := func() hw.Device {
+		dev, err := New(Config{}).Open(hw.OpenConfig{Device: "127.0.0.1"})
+		require.NoError(t, err)
+		for range netpollEvery {
+			dev.(hw.Progresser).Progress()
+		}
+		return dev
+	}
+	users := func() int {
+		network.mu.Lock()
+		defer network.mu.Unlock()
+		assert.Equal(t, network.users > 0, network.file != nil)
+		return network.users
+	}
+	before := users()
+	for range 2 {
+		first, last := open(), open()
+		assert.Equal(t, before+2, users())
+		require.NoError(t, first.Close())
+		assert.Equal(t, before+1, users())
+		require.NoError(t, last.Close())
+		assert.Equal(t, before, users())
+	}
+}

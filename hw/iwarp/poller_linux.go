@@ -30,7 +30,7 @@ type poller struct {
 	read  atomic.Bool
 	calls atomic.Int32 // since the scheduler polled the network, and reads
 
-	mu     sync.Mutex // a leaf
+	mu     sync.Mutex // its holder takes no lock but connsMu and the netpoll's
 	begun  bool       // connections are entered
 	closed bool
 	alone  *receiver // the only receiver that consumers poll; nil once the descriptor is open
@@ -202,8 +202,14 @@ func (p *poller) control(r *receiver, op int, ev *unix.EpollEvent) error {
 func (p *poller) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.opened && !p.closed {
-		_ = unix.Close(p.epoll)
+	if p.closed {
+		return
 	}
 	p.closed = true
+	if p.opened {
+		_ = unix.Close(p.epoll)
+	}
+	if p.begun {
+		network.close()
+	}
 }
