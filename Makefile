@@ -13,7 +13,7 @@ GOFUMPT_VERSION  := v0.12.0
 GOLANGCI_VERSION := v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer test-iwarp test-ibv ci
+.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-iwarp test-ibv test-stream ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -60,6 +60,13 @@ cross: ## build and vet for each system and architecture
 
 consumer: ## use the library from another module
 	bash .ci/consumer.sh
+
+peers: ## gRPC and QUIC, in a module of their own, and bench peers
+	CI_TEMP=$$(mktemp -d) bash .ci/peers.sh
+
+test-stream: ## byte streams: nettest 100 times under the race detector, and Go's own net/http tests
+	$(GO) test -race -count=100 -timeout 50m -run 'TestAStreamIsANetConn$$' ./runtime/stream
+	$(GO) run ./check/nethttp -long
 
 test-iwarp: ## hw/iwarp against the kernel's soft-iWARP, in a QEMU guest (on Debian, as root: it installs what it needs)
 	bash check/guest/install.sh

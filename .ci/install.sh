@@ -3,8 +3,10 @@ set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 # gcc and libc6-dev: for the race detector, and to check what is built where cgo is on.
-# valgrind and objdump (binutils): to count instructions.
-apt-get install -y -qq --no-install-recommends ca-certificates git make gcc libc6-dev valgrind binutils >/dev/null
+# valgrind and objdump (binutils): to count instructions. ucx-utils, libfabric-bin and
+# qperf: peers of the benchmark.
+apt-get install -y -qq --no-install-recommends ca-certificates git make gcc libc6-dev valgrind binutils ucx-utils libfabric-bin \
+  qperf >/dev/null
 make tools
 gofumpt --version
 golangci-lint version
