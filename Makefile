@@ -13,7 +13,7 @@ GOFUMPT_VERSION  := v0.12.0
 GOLANGCI_VERSION := v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-iwarp test-ibv test-stream ci
+.PHONY: help tools fmt tidy vet build lint test race mutate fuzz examples bench cross consumer peers test-iwarp test-ibv test-stream test-nvmeof ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -75,6 +75,12 @@ test-iwarp: ## hw/iwarp against the kernel's soft-iWARP, in a QEMU guest (on Deb
 test-ibv: ## hw/ibv on soft-RoCE and soft-iWARP, in a QEMU guest (on Debian, as root: it installs what it needs)
 	bash check/guest/install.sh
 	bash hw/ibv/test-guest.sh
+
+test-nvmeof: ## Linux mounts examples/nvmeof's disks on hw/iwarp, siw and rxe, in a QEMU guest (on Debian, as root)
+	bash check/guest/install.sh
+	set -e; for p in iwarp:10.0.2.15 ibv:siw0 ibv:rxe0; do \
+		GODAT_NVMEOF_PROVIDER=$$p GODAT_GUEST_KILLS=20 GODAT_GUEST_RESETS=50 GODAT_GUEST_LIMIT=60m bash examples/nvmeof/test-guest.sh; \
+	done
 
 ci: ## all that the checks on a clean machine do
 	.ci/run
