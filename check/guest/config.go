@@ -49,6 +49,10 @@ type Config struct {
 	Kernel string
 	// Forward lets programs on the host reach TCP ports of the guest.
 	Forward []Forward
+	// Tap is a tap device of the host, or of the caller's network namespace, which
+	// then is the guest's network instead of QEMU's user network. The caller gives it
+	// the address HostAddress, and sets it up. There is nothing to forward.
+	Tap string
 
 	// Dir is the program's working directory; empty means the caller's.
 	Dir string
@@ -94,6 +98,9 @@ func (c Config) complete() (Config, error) {
 		if f.Host < 1 || f.Host > 65535 || f.Guest < 1 || f.Guest > 65535 {
 			return c, fmt.Errorf("guest: can't forward port %d to %d", f.Host, f.Guest)
 		}
+	}
+	if c.Tap != "" && (len(c.Forward) > 0 || strings.ContainsAny(c.Tap, ",\n")) {
+		return c, fmt.Errorf("guest: can't use the tap device %q with %d forwarded ports", c.Tap, len(c.Forward))
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {

@@ -18,6 +18,8 @@ func TestConfigRefusesSettingsThatTheGuestCantHave(t *testing.T) {
 		{"a device with a space", Config{Devices: []string{"rxe0 x"}}, "neither"},
 		{"a port above 65535", Config{Forward: []Forward{{70000, 1}}}, "can't forward port 70000 to 1"},
 		{"a port of the guest below 1", Config{Forward: []Forward{{1, 0}}}, "can't forward port 1 to 0"},
+		{"forwarded ports of a tap device", Config{Tap: "tap0", Forward: []Forward{{1, 1}}}, `tap device "tap0" with 1 forwarded`},
+		{"a tap device with a comma", Config{Tap: "tap0,fd=3"}, "tap device"},
 		{"a shared directory that is not there", Config{Share: []string{"/nowhere/at/all"}}, "is no directory to share"},
 		{"a setting without a value", Config{Env: []string{"A"}}, "no setting of the environment"},
 		{"a setting with a strange name", Config{Env: []string{"A;B=1"}}, "no setting of the environment"},

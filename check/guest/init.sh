@@ -10,19 +10,21 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
 exec </dev/null >/dev/ttyS0 2>&1
-stty -F /dev/ttyS1 raw -echo
+# The line stays open: the end of a process that init has inherited interrupts an open.
+exec 3<>/dev/ttyS1
+stty raw -echo <&3
 . /job/settings
 
 # stty waits until everything that was written to the line has left it.
 report() {
-  printf '\n%s %s\n' "$SECRET" "$*" >/dev/ttyS1
-  stty -F /dev/ttyS1 raw -echo
+  printf '\n%s %s\n' "$SECRET" "$*" >&3
+  stty raw -echo <&3
 }
 # Bytes on their way to the host may be lost when the machine powers off, so init waits
 # until the host has answered the last report, but no longer than 60 s: a host that is
 # gone does not answer.
 halt() {
-  read -r -t 60 _ </dev/ttyS1
+  read -r -t 60 _ <&3
   poweroff -f
   sleep 60
 }
@@ -79,7 +81,7 @@ while [ "$BUSY" -gt 0 ]; do
   BUSY=$((BUSY - 1))
 done
 report booted
-chroot /host /bin/sh /run/job >/dev/ttyS1 2>&1
+chroot /host /bin/sh /run/job >&3 2>&1 3>&-
 status=$?
 kill -9 -1
 report exit "$status"

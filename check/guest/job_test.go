@@ -56,6 +56,14 @@ func TestTheMachineGetsItsArguments(t *testing.T) {
 	assert.NotContains(t, args, "kvm")
 }
 
+func TestATapDeviceTakesThePlaceOfTheUserNetwork(t *testing.T) {
+	j := testJob()
+	j.cfg.Tap, j.cfg.Forward = "tap7", nil
+	args := strings.Join(j.arguments("/tmp/initrd", "/tmp/log"), " ")
+	assert.Contains(t, args, "-nic tap,model=virtio-net-pci,script=no,downscript=no,ifname=tap7 ")
+	assert.NotContains(t, args, "user,")
+}
+
 func TestProgramIsFoundFromTheWorkingDirectory(t *testing.T) {
 	assert.Equal(t, "echo", resolve("/dir", "echo"), "looked up in PATH")
 	assert.Equal(t, "/bin/echo", resolve("/dir", "/bin/echo"))

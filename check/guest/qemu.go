@@ -21,7 +21,7 @@ func (j *job) arguments(initrd, log string) []string {
 		"-append", "console=ttyS0 panic=-1 oops=panic quiet mitigations=off no_timer_check " + c.Kernel,
 		"-serial", "file:" + escape(log), // the kernel's messages and init's
 		"-serial", "stdio", // the program, and init's reports
-		"-nic", nic(c.Forward),
+		"-nic", nic(c.Tap, c.Forward),
 	}
 	args = append(args, share("host", "/", "on")...)
 	for i, dir := range c.Share {
@@ -30,7 +30,10 @@ func (j *job) arguments(initrd, log string) []string {
 	return args
 }
 
-func nic(forward []Forward) string {
+func nic(tap string, forward []Forward) string {
+	if tap != "" {
+		return "tap,model=virtio-net-pci,script=no,downscript=no,ifname=" + tap
+	}
 	var b strings.Builder
 	b.WriteString("user,model=virtio-net-pci")
 	for _, f := range forward {

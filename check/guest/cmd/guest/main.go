@@ -50,6 +50,7 @@ func main() {
 	flag.Var((*list)(&cfg.Env), "env", "NAME=value for the program")
 	flag.Var(&forward, "forward", "HOST:GUEST, a TCP port of the host that leads to one of the guest")
 	flag.StringVar(&cfg.Kernel, "kernel", "", "words to add to the kernel's command line")
+	flag.StringVar(&cfg.Tap, "tap", "", "tap device that is the guest's network, with the address "+guest.HostAddress)
 	flag.StringVar(&cfg.Dir, "dir", "", "the program's working directory")
 	flag.DurationVar(&cfg.Timeout, "timeout", guest.DefaultTimeout, "bound of the program, boot not counted")
 	flag.IntVar(&cfg.Memory, "memory", 0, "MiB of memory")
