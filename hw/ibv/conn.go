@@ -45,6 +45,7 @@ type conn struct {
 	peer    note           // where the peer wants this side's farewell; zero: nowhere
 	tailed  bool           // the peer understands tails
 
+	hungUp       bool // this side has disconnected
 	farewellSent bool // the farewell was posted, or is being posted
 
 	// What the attempt's goroutine inherited from a queue pair that was closed or reset
@@ -162,6 +163,10 @@ func (c *conn) handle(e event) {
 	switch e.kind {
 	case C.GC_EVENT_DISCONNECTED, C.GC_EVENT_REJECTED, C.GC_EVENT_CONNECT_ERROR, C.GC_EVENT_UNREACHABLE, C.GC_EVENT_DEVICE_REMOVAL:
 		c.gone = true
+	case C.GC_EVENT_ESTABLISHED:
+		if c.hungUp && c.id != nil {
+			C.gd_cm_disconnect(c.id) // see hangUp
+		}
 	}
 	c.mu.Unlock()
 	if q == nil {
@@ -217,9 +222,14 @@ func (c *conn) takePlace(z *zone) note {
 
 // hangUp disconnects. While the attempt's goroutine runs, even if the connection is up
 // by then, hangUp leaves it to that goroutine to disconnect when it ends.
+//
+// An acceptor whose peer's messages have overtaken the peer's confirmation (RTU) may hang
+// up before that comes. The connection manager then sends nothing and reports success,
+// so handle disconnects once more when the event of the confirmation comes.
 func (c *conn) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.hungUp = true
 	switch {
 	case c.dialing:
 		c.giveUp()

@@ -40,6 +40,7 @@ type benchEnd struct {
 
 	regions []hw.MR // shut deregisters them
 	async   chan hw.AsyncEvent
+	held    chan struct{} // Established returns when it is closed; nil: at once
 
 	mu      sync.Mutex
 	info    *hw.ConnInfo
@@ -47,7 +48,15 @@ type benchEnd struct {
 	down    hw.Reason
 }
 
-func (e *benchEnd) Established(info hw.ConnInfo) { e.mu.Lock(); e.info = &info; e.mu.Unlock() }
+func (e *benchEnd) Established(info hw.ConnInfo) {
+	e.mu.Lock()
+	e.info = &info
+	e.mu.Unlock()
+	if e.held != nil {
+		<-e.held
+	}
+}
+
 func (e *benchEnd) Refused(why hw.Reason, _ []byte, _ *hw.Cause) {
 	e.mu.Lock()
 	e.refused = why
@@ -76,6 +85,16 @@ func newBench(t *testing.T, params map[string]string, change func(*hw.QPConfig),
 
 // connect connects the first end to the second, and calls seen as newBench says.
 func (b *bench) connect(seen func([]byte)) {
+	b.t.Helper()
+	l := b.accept(seen)
+	for _, e := range b.ends {
+		e.until("Established", func() bool { return e.info != nil })
+	}
+	require.NoError(b.t, l.Close())
+}
+
+// accept has the second end accept the first, and returns the listener.
+func (b *bench) accept(seen func([]byte)) hw.Listener {
 	t := b.t
 	t.Helper()
 	from, to := b.ends[0], b.ends[1]
@@ -98,10 +117,7 @@ func (b *bench) connect(seen func([]byte)) {
 		seen(data)
 	}
 	require.NoError(t, req.Accept(to.qp, []byte("welcome")))
-	for _, e := range b.ends {
-		e.until("Established", func() bool { return e.info != nil })
-	}
-	require.NoError(t, l.Close())
+	return l
 }
 
 func (b *bench) open(params map[string]string, change func(*hw.QPConfig)) *benchEnd {
