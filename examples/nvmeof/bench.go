@@ -1,103 +1,176 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"godat/examples/nvmeof/host"
+	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
 
-// load is a number of goroutines that each work on a part of a disk of its own.
+// load is a number of pipelines whose slots each work on a part of a disk of its own.
 type load struct {
-	disk *host.Disk
-	size int
-	seed [32]byte
-	part int64 // bytes of a goroutine's part
-
-	commands atomic.Int64
-	errs     chan error
+	disk      *host.Disk
+	size      int
+	seed      [32]byte
+	pipelines []*host.Pipeline
+	part      int64 // bytes of a slot's part
 }
 
 // bench writes and reads for a while, and prints what came of it.
 func bench(ctx context.Context, ia *dat.IA, o *benchOptions, out io.Writer) error {
-	cfg := host.Config{Addr: o.Addr, Subsystem: o.Subsystem, Queues: o.Queues, Depth: o.Depth + 1, Transfer: max(o.Size, 4096)}
+	cfg := host.Config{
+		Addr: o.Addr, Subsystem: o.Subsystem, Pipelines: o.Queues, Depth: o.Depth + 1, Transfer: max(o.Size, 4096),
+	}
 	_, _ = rand.Read(cfg.ID[:]) // never fails
 	c, err := host.Connect(ctx, ia, cfg)
 	if err != nil {
 		return err
 	}
-	disk, err := c.Disk(ctx, o.Namespace)
+	l := &load{size: o.Size}
+	_, _ = rand.Read(l.seed[:])
+	if l.disk, err = c.Disk(ctx, o.Namespace); err == nil {
+		err = l.connect(ctx, c, o.Queues)
+	}
 	if err == nil {
-		l := &load{disk: disk, size: o.Size, errs: make(chan error, o.Queues*o.Depth)}
-		_, _ = rand.Read(l.seed[:])
-		l.part = disk.Size() / int64(cap(l.errs)) / int64(o.Size) * int64(o.Size)
 		err = l.run(ctx, o.Time, out)
 	}
 	return errors.Join(err, c.Close())
 }
 
+// connect connects the pipelines, and divides the disk.
+func (l *load) connect(ctx context.Context, c *host.Controller, queues int) error {
+	slots := 0
+	for range queues {
+		p, err := c.Pipeline(ctx)
+		if err != nil {
+			return err
+		}
+		l.pipelines = append(l.pipelines, p)
+		slots += len(p.Slots())
+	}
+	l.part = l.disk.Size() / int64(slots) / int64(l.size) * int64(l.size)
+	if l.part == 0 {
+		return fmt.Errorf("the disk has %d bytes: too few for %d commands of %d", l.disk.Size(), slots, l.size)
+	}
+	return nil
+}
+
 // run runs the load twice: to write, and to read what was written.
 func (l *load) run(ctx context.Context, d time.Duration, out io.Writer) error {
-	if l.part == 0 {
-		return fmt.Errorf("the disk has %d bytes: too few for %d commands of %d", l.disk.Size(), cap(l.errs), l.size)
-	}
 	for _, phase := range []struct {
 		name string
-		work func(ctx context.Context, number int) error
+		work func(ctx context.Context, p *host.Pipeline, first int) (int, error)
 	}{{"writes", l.write}, {"reads", l.read}} {
-		l.commands.Store(0)
+		var commands atomic.Int64
 		timed, cancel := context.WithTimeout(ctx, d)
-		var wg sync.WaitGroup
-		begin := time.Now()
-		for i := range cap(l.errs) {
-			wg.Go(func() { l.errs <- phase.work(timed, i) })
+		var workers errgroup.Group
+		begin, next := time.Now(), 0
+		for _, p := range l.pipelines {
+			first := next // part of the pipeline
+			workers.Go(func() error {
+				n, err := phase.work(timed, p, first)
+				commands.Add(int64(n))
+				return err
+			})
+			next += len(p.Slots())
 		}
-		wg.Wait()
+		err := workers.Wait()
 		elapsed := time.Since(begin).Seconds()
 		cancel()
-		for range cap(l.errs) {
-			if err := <-l.errs; err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
-		n := float64(l.commands.Load())
+		n := float64(commands.Load())
 		fmt.Fprintf(out, "%s: %.0f of %d bytes, %.0f/s, %.1f MB/s\n", phase.name, n, l.size, n/elapsed, n*float64(l.size)/elapsed/1e6)
 	}
-	return l.disk.Flush(ctx)
+	return l.flush(ctx)
 }
 
-// write writes to the part over and over.
-func (l *load) write(ctx context.Context, number int) error {
-	b := l.contents(number)
-	for at := int64(0); ctx.Err() == nil; at = (at + int64(l.size)) % l.part {
-		if _, err := l.disk.WriteAt(b, int64(number)*l.part+at); err != nil {
-			return err
-		}
-		l.commands.Add(1)
+// write writes to the parts of a pipeline over and over. The first one is that of a number.
+func (l *load) write(ctx context.Context, p *host.Pipeline, first int) (n int, err error) {
+	at := make([]int64, len(p.Slots())) // where in its part the slot writes next
+	begin := func(s *host.Slot) error {
+		i := s.Index()
+		from := int64(first+i)*l.part + at[i]
+		at[i] = (at[i] + int64(l.size)) % l.part
+		return p.Write(l.disk, s, l.size, from)
 	}
-	return nil
+	for i := range p.Slots() {
+		s := &p.Slots()[i]
+		copy(s.Data, l.contents(first+i))
+	}
+	return l.keepBusy(ctx, p, begin) // each slot writes at least what read checks
 }
 
-// read reads the first command's bytes of the part, and checks them.
-func (l *load) read(ctx context.Context, number int) error {
-	b, want := make([]byte, l.size), l.contents(number)
-	for ctx.Err() == nil {
-		if _, err := l.disk.ReadAt(b, int64(number)*l.part); err != nil {
-			return err
-		}
-		if string(b) != string(want) {
-			return fmt.Errorf("part %d has not what was written", number)
-		}
-		l.commands.Add(1)
+// read reads the first command's bytes of the parts of a pipeline, and checks them.
+func (l *load) read(ctx context.Context, p *host.Pipeline, first int) (n int, err error) {
+	want := make([][]byte, len(p.Slots()))
+	for i := range want {
+		want[i] = l.contents(first + i)
 	}
-	return nil
+	begun := make([]bool, len(p.Slots()))
+	begin := func(s *host.Slot) error {
+		i := s.Index()
+		if begun[i] && !bytes.Equal(s.Data[:l.size], want[i]) {
+			return fmt.Errorf("part %d has not what was written", first+i)
+		}
+		begun[i] = true
+		clear(s.Data[:l.size])
+		return p.Read(l.disk, s, l.size, int64(first+i)*l.part)
+	}
+	return l.keepBusy(ctx, p, begin)
+}
+
+// keepBusy begins a command in each slot, and the next one when it is done, until ctx
+// ends. It returns how many were done.
+func (l *load) keepBusy(ctx context.Context, p *host.Pipeline, begin func(*host.Slot) error) (n int, err error) {
+	under := len(p.Slots())
+	for i := range p.Slots() {
+		if err := begin(&p.Slots()[i]); err != nil {
+			return 0, err
+		}
+	}
+	for under > 0 {
+		done, err := p.Wait(context.Background())
+		if err != nil {
+			return n, err
+		}
+		for _, s := range done {
+			n++
+			if s.Err != nil {
+				return n, s.Err
+			}
+			if ctx.Err() != nil {
+				under--
+			} else if err := begin(s); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// flush makes stable what all pipelines have written.
+func (l *load) flush(ctx context.Context) error {
+	p := l.pipelines[0]
+	if err := p.Submit(&p.Slots()[0], l.disk.Command(nvme.IOFlush), 0); err != nil {
+		return err
+	}
+	done, err := p.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	return done[0].Err
 }
 
 // contents are the bytes of a part.

@@ -11,15 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"godat/examples/nvmeof/beside"
 	"godat/examples/nvmeof/host"
-	"godat/examples/nvmeof/target"
 	dat "godat/runtime"
 )
 
@@ -38,6 +37,9 @@ func main() {
 
 // run is the program.
 func run(ctx context.Context, command string, o *options, out, log io.Writer) error {
+	if command == "beside" {
+		return beside.Run(ctx, beside.Config{Turns: max(o.Beside.Turns, 1), Turn: o.Beside.Turn}, out)
+	}
 	params, err := o.params()
 	if err != nil {
 		return err
@@ -55,28 +57,6 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 		err = bench(ctx, ia, &o.Bench, out)
 	}
 	return errors.Join(err, ia.Close())
-}
-
-// serve serves until ctx is done.
-func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer) error {
-	disks, err := openDisks(o)
-	if err != nil {
-		return err
-	}
-	level := slog.LevelInfo
-	if o.Verbose {
-		level = slog.LevelDebug
-	}
-	t, err := target.New(ctx, ia, target.Config{
-		Addr: o.Listen, Subsystem: o.Subsystem, Namespaces: disks, Hosts: o.Host, Queues: o.Queues, Depth: o.Depth,
-		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})),
-	})
-	if err == nil {
-		fmt.Fprintf(out, "serving %s on %s\n", o.Subsystem, t.Addr())
-		err = t.Run(ctx)
-		fmt.Fprintf(out, "served %+v\n", t.Counters())
-	}
-	return errors.Join(err, closeDisks(disks))
 }
 
 // discover lists the subsystems that a target knows.

@@ -17,6 +17,7 @@ type options struct {
 	Serve    serveOptions    `cmd:"" help:"Serve disks to hosts until interrupted."`
 	Discover discoverOptions `cmd:"" help:"List the subsystems of a target."`
 	Bench    benchOptions    `cmd:"" help:"Write to a disk, read it back, and say how fast that was. It destroys what the disk has."`
+	Beside   besideOptions   `cmd:"" help:"Measure a target in this process beside plain RDMA writes and a net.Conn, and print ratios."`
 
 	Provider string   `help:"Provider and device to run on." default:"iwarp"`
 	Param    []string `help:"Parameter of the provider, as in crc=false; may be repeated." placeholder:"KEY=VALUE"`
@@ -47,6 +48,11 @@ type benchOptions struct {
 	Time      time.Duration `help:"How long to read and to write." default:"3s"`
 }
 
+type besideOptions struct {
+	Turns int           `help:"Turns of each way." default:"7"`
+	Turn  time.Duration `help:"How long a turn is." default:"500ms"`
+}
+
 // Validate refuses values that make no sense. Kong calls it.
 func (o *benchOptions) Validate() error {
 	if o.Depth < 1 || o.Depth > 1023 || o.Queues < 1 || o.Size < 512 || o.Time <= 0 {
@@ -75,8 +81,10 @@ func openDisks(o *serveOptions) (disks []target.Namespace, err error) {
 		if err != nil {
 			return nil, errors.Join(err, closeDisks(disks))
 		}
-		// The id is that of the name, so that it stays when the target is started again.
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", o.Subsystem, i+1, text))
+		// The id is that of the name, so that it stays when the target is started again,
+		// also with a larger size.
+		path, _, _ := strings.Cut(text, ":")
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", o.Subsystem, i+1, path))
 		disks = append(disks, target.Namespace{Store: s, BlockSize: o.Block, ID: [16]byte(sum[:])})
 	}
 	return disks, nil

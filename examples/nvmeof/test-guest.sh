@@ -1,164 +1,133 @@
 #!/usr/bin/env bash
 # Mounts the disks of this program with Linux's nvme-rdma initiator, in the guest that
-# package check/guest boots. The target runs there on hw/iwarp, or on hw/ibv, and the
-# initiator on the kernel's soft-iWARP (siw) or soft-RoCE (rxe):
-#   - nvme discover and connect
-#   - ext4 on a file with blocks of 4096 bytes, xfs on memory with blocks of 512 bytes:
-#     make, mount, copy files, unmount, mount again, compare, check the file system
-#   - fio writes and verifies at random, 4 KiB at depth 32 on all queues and 1 MiB at
-#     depth 4, while the controller is reset
-#   - blkdiscard, after which the disk reads as zeros
-#   - the target is killed and started again below a mounted file system with fio
-#     running; fio and the file system must not notice
+# package check/guest boots, on the kernel's soft-iWARP (siw) or soft-RoCE (rxe). Each step
+# has a time limit, and prints whether it passed and how long it took; guest/ has them.
+#
+#   test-guest.sh            the target in the guest: the steps of a few minutes
+#   test-guest.sh long       the target in the guest: all steps, as often as they are worth
+#   test-guest.sh outside    the target on this machine, on hw/iwarp: over QEMU's user
+#                            network, and over a tap device in a network namespace, where
+#                            the guest is killed under load too
+#   test-guest.sh beside     the target and the kernel's (nvmet-rdma), compared
+#   test-guest.sh STEP...    these steps
 #
 # The script skips nothing. It exits with 123 when the guest's kernel failed or did not
-# boot. check/guest/install.sh installs what it needs.
+# boot. check/guest/install.sh installs what it needs. It must run as root.
 #
-# Environment: GODAT_NVMEOF_PROVIDER is what the target runs on: iwarp:10.0.2.15, which is
-# the default, ibv:siw0 or ibv:rxe0. GODAT_GUEST_KILLS is how many times the target is
-# killed (2), GODAT_GUEST_RESETS how many times the controller is reset (3), and
-# GODAT_GUEST_LIMIT is the time limit (15m).
+# Environment: GODAT_NVMEOF_PROVIDER is what the target in the guest runs on:
+# iwarp:10.0.2.15, which is the default, ibv:siw0 or ibv:rxe0. GODAT_NVMEOF_SLOW is a
+# factor for the time limits of the steps (1).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 provider=${GODAT_NVMEOF_PROVIDER:-iwarp:10.0.2.15}
+slow=${GODAT_NVMEOF_SLOW:-1}
+machine=123 # the exit status of the command guest when the guest's kernel failed
 device=siw0 cgo=0
 if [[ $provider == ibv:* ]]; then device=${provider#ibv:} cgo=1; fi
-machine=123 # the exit status of the command guest when the guest's kernel failed
-want=9      # steps that must pass
 
-for program in nvme fio mkfs.ext4 mkfs.xfs xfs_repair blkdiscard; do
+for program in nvme fio mkfs.ext4 mkfs.xfs xfs_repair blkdiscard unshare ip; do
   command -v "$program" >/dev/null || { echo "test-guest.sh needs $program" >&2; exit 1; }
 done
 
+# The target outside the guest is alone in a network namespace, which ends with the script.
+if [[ ${1:-} == outside && -z ${GODAT_NVMEOF_ALONE:-} ]]; then
+  GODAT_NVMEOF_ALONE=1 exec unshare --net bash "$PWD/examples/nvmeof/test-guest.sh" outside
+fi
+
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+server=
+trap 'if [[ $server ]]; then kill -KILL "$server"; fi; rm -rf "$work"' EXIT
 CGO_ENABLED=$cgo go build -o "$work/nvmeof" ./examples/nvmeof
 go build -o "$work/guest" ./check/guest/cmd/guest
-cp -r hw mem "$work"
+cp -r hw mem examples/nvmeof/guest/*.sh "$work"
 
-cat >"$work/job" <<'JOB'
-set -euo pipefail
-work=$1 kills=$2 resets=$3 provider=$4 nqn=nqn.2026-01.example.godat:disk
-cd "$TMPDIR"
-trap 'cat said; dmesg | tail -n 40' ERR
-
-# serve starts the target, and waits until it listens.
-serve() {
-  "$work/nvmeof" --provider "$provider" serve --listen 10.0.2.15:4420 \
-    --disk disk.img:192M --disk mem:320M --block "$1" >>said 2>&1 &
-  server=$!
-  for _ in $(seq 300); do
-    if tail -n "+$((${lines:-0} + 1))" said | grep -q "^serving"; then return; fi
-    sleep 0.1
-  done
-  false
-}
-stop() {
-  kill -INT "$server"
-  wait "$server"
-  lines=$(wc -l <said)
-}
-# settled waits for what the kernel does on its own.
-settled() {
-  for _ in $(seq 600); do
-    if "$@"; then return; fi
-    sleep 0.1
-  done
-  false
-}
-connect() {
-  timeout 60 nvme connect -t rdma -a 10.0.2.15 -s 4420 -n "$nqn" -i 2 --reconnect-delay=1 --keep-alive-tmo=20 >/dev/null
-  settled test -b /dev/nvme0n1
-  settled test -b /dev/nvme0n2
-}
-disconnect() { nvme disconnect -n "$nqn" >/dev/null; }
-live() { [[ $(cat /sys/class/nvme/nvme*/state) == live ]]; }
-passed() { echo "step passed: $*"; }
-load() { timeout 300 fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --minimal "$@" >fio.out; }
-
-# keeps DISK MKFS... makes a file system, and compares what it keeps.
-keeps() {
-  local disk=$1
+# guest PROVIDER TARGET GUEST-ARGUMENT... -- STEP...: runs steps in a guest.
+guest() {
+  local on=$1 target=$2 args=()
+  shift 2
+  while [[ $1 != -- ]]; do args+=("$1") && shift; done
   shift
-  timeout 200 "$@" "$disk"
-  mount "$disk" m
-  cp -r "$work/hw" "$work/mem" m/
-  head -c 12000000 /dev/urandom >m/big
-  sha256sum m/big >sum
-  umount m
-  mount "$disk" m
-  sha256sum --quiet -c sum
-  diff -r "$work/hw" m/hw
-  umount m
+  exec nice -n 5 "$work/guest" -q -device "$device" -module nvme-rdma -module ext4 -module xfs -kernel "$kernel" \
+    -env WORK="$work" -env PROVIDER="$on" -env TARGET="$target" -env SLOW="$slow" \
+    -env RESETS="$resets" -env KILLS="$kills" -env AMOUNT="$amount" \
+    -timeout "$((60 * slow))m" "${args[@]}" -- bash "$work/steps.sh" "$@"
 }
 
-mkdir m
-serve 4096
-timeout 60 nvme discover -t rdma -a 10.0.2.15 -s 4420 | grep -q "subnqn:  $nqn"
-passed discover
-connect
-passed connect
-keeps /dev/nvme0n1 mkfs.ext4 -q
-fsck.ext4 -fn /dev/nvme0n1 >/dev/null 2>&1
-passed ext4
-
-blkdiscard /dev/nvme0n2
-cmp -n 50000000 /dev/nvme0n2 /dev/zero
-passed discard
-load --name=random --filename=/dev/nvme0n2 --rw=randwrite --bs=4k --iodepth=32 --numjobs=2 --size=8M --offset_increment=8M
-passed random 4 KiB
-load --name=large --filename=/dev/nvme0n2 --rw=write --bs=1M --iodepth=4 --size=64M
-passed sequential 1 MiB
-
-load --name=reset --filename=/dev/nvme0n2 --rw=randwrite --bs=16k --iodepth=8 --size=24M --loops=3 &
-fio=$!
-for _ in $(seq "$resets"); do
-  sleep 1
-  nvme reset /dev/nvme0
-  settled live
-done
-wait "$fio"
-passed "$resets resets"
-
-mount /dev/nvme0n1 m
-load --name=kill --directory=m --rw=randwrite --bs=16k --iodepth=8 --size=24M --loops=4 --fsync=64 &
-fio=$!
-for _ in $(seq "$kills"); do
-  sleep 2
-  kill -KILL "$server"
-  wait "$server" || true
-  lines=$(wc -l <said)
-  serve 4096
-  settled live
-done
-wait "$fio"
-umount m
-fsck.ext4 -fn /dev/nvme0n1 >/dev/null 2>&1
-passed "$kills kills"
-disconnect
-stop
-
-serve 512
-connect
-[[ $(blockdev --getss /dev/nvme0n2) == 512 ]]
-keeps /dev/nvme0n2 mkfs.xfs -q
-xfs_repair -n /dev/nvme0n2 >/dev/null 2>&1
-passed xfs
-disconnect
-stop
-grep -E 'level=(WARN|ERROR)' said || true # for the reader of a log
-JOB
-
-log=$work/log status=0
-nice -n 5 "$work/guest" -q -device "$device" -module nvme-rdma -module ext4 -module xfs -timeout "${GODAT_GUEST_LIMIT:-15m}" -- \
-  bash "$work/job" "$work" "${GODAT_GUEST_KILLS:-2}" "${GODAT_GUEST_RESETS:-3}" "$provider" >"$log" 2>&1 || status=$?
-passed=$(grep -c '^step passed' "$log" || true)
-line="nvmeof in the guest, on $provider: $passed steps passed of $want"
-if ((status || passed < want)); then
-  tail -n 150 "$log" | cut -c1-300
-  echo "$line: FAILED (exit status $status)"
+# boot is guest, and fails if a step does.
+boot() {
+  local status=0
+  echo "nvmeof: target ${1:-outside the guest}, at $2"
+  (guest "$@") || status=$?
+  if ((status == 0)); then return; fi
+  echo "nvmeof: FAILED, exit status $status"
   if ((status == machine)); then exit "$machine"; fi
   exit 1
-fi
-echo "$line"
+}
+
+# until_said FILE TEXT
+until_said() {
+  for _ in $(seq $((900 * slow))); do
+    if grep -q -- "$2" "$1"; then return; fi
+    sleep 0.2
+  done
+  echo "waited in vain for: $2" && tail -n 60 "$1"
+  exit 1
+}
+
+# serve ADDRESS [ARGUMENT...]: serves on this machine.
+serve() {
+  : >"$work/said"
+  "$work/nvmeof" --provider "iwarp:$1" "${@:2}" serve --listen "$1:4420" --disk "$work/disk.img:192M" --disk mem:320M >>"$work/said" 2>&1 &
+  server=$!
+  until_said "$work/said" '^serving'
+}
+
+# stop stops that target, and shows its complaints.
+stop() {
+  kill -INT "$server" && wait "$server"
+  server=
+  grep -E 'level=(WARN|ERROR)' "$work/said" | tail -n 20 || true
+}
+
+# outside runs the steps with the target on this machine.
+outside() {
+  local steps=(discover connect ext4 xfs discard random large overlap two_hosts resets link host) victim queue
+  ip link set lo up
+  # The user network cuts the stream of bytes anew, and siw misreads a CRC that is cut.
+  serve 127.0.0.1 --param crc=false
+  boot "" 10.0.2.2:4420 -- "${steps[@]}"
+  stop
+
+  ip tuntap add dev tap0 mode tap
+  ip addr add 10.0.2.2/24 dev tap0
+  ip link set tap0 up
+  serve 10.0.2.2
+  boot "" 10.0.2.2:4420 -tap tap0 -- "${steps[@]}"
+  guest "" 10.0.2.2:4420 -tap tap0 -- connect victim >"$work/victim" 2>&1 &
+  victim=$!
+  until_said "$work/victim" '^under load'
+  : >"$work/said"
+  kill -KILL "$victim"
+  wait "$victim" 2>/dev/null || true # so that the shell reports no killed job
+  until_said "$work/said" 'neither a command nor a Keep Alive'
+  for queue in 0 1 2 3 4; do until_said "$work/said" "queue ended.*queue=$queue "; done
+  echo "PASS a host that was killed: its Keep Alive time ended its controller and all queues"
+  boot "" 10.0.2.2:4420 -tap tap0 -- connect survived
+  stop
+}
+
+kernel="nvme_core.multipath=N brd.rd_nr=1 brd.rd_size=131072"
+quick=(discover connect ext4 discard random large overlap resets kills stop two_hosts full xfs)
+all=(discover connect ext4 discard random large overlap two_hosts resets kills stop link host full xfs)
+resets=3 kills=2 amount=2
+case ${1:-} in
+"") boot "$provider" 10.0.2.15:4420 -- "${quick[@]}" ;;
+long)
+  resets=50 kills=20 amount=16
+  boot "$provider" 10.0.2.15:4420 -cpus 4 -- "${all[@]}"
+  ;;
+outside) outside ;;
+beside) boot "$provider" 10.0.2.15:4420 -module nvmet-rdma -module brd -- beside ;;
+*) boot "$provider" 10.0.2.15:4420 -- "$@" ;;
+esac

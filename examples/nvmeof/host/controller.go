@@ -19,7 +19,8 @@ type Config struct {
 	Subsystem string // its name; the default is the discovery subsystem, which has no disks
 	Name      string // of this host; its default ends with the host's ID
 	ID        [16]byte
-	Queues    int           // I/O queues; default 1, and at most as many as the target grants
+	Queues    int           // I/O queues that the calls of all disks share; default 1, or none beside Pipelines
+	Pipelines int           // further ones, for Controller.Pipeline; of both, at most as many as the target grants
 	Depth     int           // entries of an I/O queue, 2 to 1024; default 32, and at most the target's
 	Transfer  int           // bytes of a slot, and so of a command's data at most; default 128 KiB, at most 1 MiB
 	KeepAlive time.Duration // default 15 s; negative means none
@@ -36,11 +37,13 @@ func (cfg *Config) complete() error {
 	id := cfg.ID
 	cfg.Subsystem = cmp.Or(cfg.Subsystem, nvme.DiscoverySubsystem)
 	cfg.Name = cmp.Or(cfg.Name, fmt.Sprintf("%s%x-%x-%x-%x-%x", firstName, id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
-	cfg.Queues = cmp.Or(cfg.Queues, 1)
+	if cfg.Pipelines == 0 {
+		cfg.Queues = cmp.Or(cfg.Queues, 1)
+	}
 	cfg.Depth = cmp.Or(cfg.Depth, 32)
 	cfg.Transfer = cmp.Or(cfg.Transfer, 128<<10)
 	cfg.KeepAlive = cmp.Or(cfg.KeepAlive, 15*time.Second)
-	if cfg.Queues < 1 || cfg.Depth < 2 || cfg.Depth > 1024 || cfg.Transfer < nvme.PageLen || cfg.Transfer > mostTransfer {
+	if cfg.Queues < 0 || cfg.Pipelines < 0 || cfg.Depth < 2 || cfg.Depth > 1024 || cfg.Transfer < nvme.PageLen || cfg.Transfer > mostTransfer {
 		return fmt.Errorf("host: %d queues of %d entries with %d bytes each: out of range", cfg.Queues, cfg.Depth, cfg.Transfer)
 	}
 	return nil
@@ -50,11 +53,16 @@ func (cfg *Config) complete() error {
 // goroutine.
 type Controller struct {
 	// Immutable after Connect.
+	ia       *dat.IA
 	cfg      Config
 	id       uint16
 	identity nvme.Controller
 	admin    *queue
 	queues   []*queue
+	spare    int // I/O queues for pipelines
+
+	pipes     sync.Mutex
+	pipelines []*link // guarded by pipes
 
 	turn   atomic.Uint32 // of the I/O queues
 	stop   chan struct{} // closed by Close
@@ -77,16 +85,18 @@ func Connect(ctx context.Context, ia *dat.IA, cfg Config) (c *Controller, err er
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	c = &Controller{cfg: cfg, stop: make(chan struct{})}
+	c = &Controller{ia: ia, cfg: cfg, stop: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
 			c = nil
 		}
 	}()
-	if c.admin, err = openQueue(ctx, ia, &c.cfg, 0, adminDepth, adminTransfer, nvme.DynamicController); err != nil {
+	admin, err := openLink(ctx, ia, &c.cfg, 0, adminDepth, adminTransfer, nvme.DynamicController)
+	if err != nil {
 		return c, err
 	}
+	c.admin = newQueue(admin)
 	c.id = c.admin.controller
 	if err := c.enable(ctx); err != nil {
 		return c, err
@@ -97,19 +107,34 @@ func Connect(ctx context.Context, ia *dat.IA, cfg Config) (c *Controller, err er
 	if cfg.Subsystem == nvme.DiscoverySubsystem {
 		return c, nil
 	}
-	granted, err := c.admin.do(ctx, nvme.SetFeature(nvme.FeatureQueues, nvme.Queues(cfg.Queues)), nil)
+	return c, c.openQueues(ctx)
+}
+
+// openQueues asks the target for I/O queues, and connects those of the disks.
+func (c *Controller) openQueues(ctx context.Context) error {
+	granted, err := c.admin.do(ctx, nvme.SetFeature(nvme.FeatureQueues, nvme.Queues(c.cfg.Queues+c.cfg.Pipelines)), nil)
 	if err != nil {
-		return c, err
+		return err
 	}
-	for i := range min(cfg.Queues, nvme.QueuesOf(uint32(granted))) {
-		q, err := openQueue(ctx, ia, &c.cfg, uint16(i+1), c.cfg.Depth, cfg.Transfer, c.id)
+	n := nvme.QueuesOf(uint32(granted))
+	for i := range min(c.cfg.Queues, n) {
+		l, err := c.openIO(ctx, i)
 		if err != nil {
-			return c, err
+			return err
 		}
-		q.inCapsule = c.identity.InCapsule
-		c.queues = append(c.queues, q)
+		c.queues = append(c.queues, newQueue(l))
 	}
-	return c, nil
+	c.spare = min(c.cfg.Pipelines, n-len(c.queues))
+	return nil
+}
+
+// openIO connects the I/O queue with an index, from 0.
+func (c *Controller) openIO(ctx context.Context, index int) (*link, error) {
+	l, err := openLink(ctx, c.ia, &c.cfg, uint16(index+1), c.cfg.Depth, c.cfg.Transfer, c.id)
+	if err == nil {
+		l.inCapsule = c.identity.InCapsule
+	}
+	return l, err
 }
 
 // enable enables the controller, waits until it is ready, and learns what it is.
@@ -197,6 +222,29 @@ func (c *Controller) Discover(ctx context.Context) ([]nvme.DiscoveryEntry, error
 	return entries, nil
 }
 
+// Changed waits until the target tells of namespaces that were added, removed or changed,
+// and returns their ids. It tells of those since the controller was connected, or since an
+// earlier Changed returned. One goroutine at a time calls Changed.
+func (c *Controller) Changed(ctx context.Context) ([]uint32, error) {
+	if _, err := c.Admin(ctx, nvme.SetFeature(nvme.FeatureAsyncEvents, nvme.NamespaceNotices), nil); err != nil {
+		return nil, err
+	}
+	for {
+		event, err := c.admin.doOrAbort(ctx, nvme.Command{Opcode: nvme.AdminAsyncEvent})
+		if err != nil {
+			return nil, err
+		}
+		if nvme.AsyncEvent(event) != nvme.NamespaceChanged {
+			continue
+		}
+		page := make([]byte, nvme.PageLen)
+		if _, err := c.Admin(ctx, nvme.GetLogPage(nvme.LogChangedNamespaces, 0, nvme.PageLen), page); err != nil {
+			return nil, err
+		}
+		return nvme.ParseNamespaceList(page), nil
+	}
+}
+
 // Close shuts the controller down and ends its connections. Calls that are under way end
 // with an error. A second Close waits for the first.
 func (c *Controller) Close() error {
@@ -217,6 +265,12 @@ func (c *Controller) close() error {
 		_, _ = c.admin.do(ctx, nvme.PropertySet(nvme.PropertyCC, nvme.ConfigEnable|nvme.ConfigEntrySizes|normalShutdown), nil)
 	}
 	var errs []error
+	c.pipes.Lock()
+	defer c.pipes.Unlock()
+	for _, l := range c.pipelines {
+		errs = append(errs, l.close())
+	}
+	c.spare = 0
 	for _, q := range append(c.queues, c.admin) {
 		if q != nil {
 			errs = append(errs, q.close())

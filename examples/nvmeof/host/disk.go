@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -26,7 +27,7 @@ func (c *Controller) Disk(ctx context.Context, nsid uint32) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if about.Blocks == 0 || len(c.queues) == 0 {
+	if about.Blocks == 0 || len(c.queues)+c.spare == 0 {
 		return nil, fmt.Errorf("host: namespace %d is not there: %w", nsid, nvme.StatusError(nvme.InvalidNamespace))
 	}
 	return &Disk{controller: c, nsid: nsid, about: about}, nil
@@ -40,6 +41,9 @@ func (d *Disk) BlockSize() int { return 1 << d.about.BlockShift }
 
 // About is what the disk says about itself.
 func (d *Disk) About() nvme.Namespace { return d.about }
+
+// Command returns a command about the disk, for Disk.Do and Pipeline.Submit.
+func (d *Disk) Command(op nvme.Opcode) nvme.Command { return nvme.Command{Opcode: op, NSID: d.nsid} }
 
 // ReadAt reads blocks, as io.ReaderAt.
 func (d *Disk) ReadAt(p []byte, off int64) (n int, err error) {
@@ -85,21 +89,20 @@ func (d *Disk) one(op nvme.Opcode, p []byte, off int64, bits uint32) error {
 	if err := d.aim(&command, off, int64(len(p))); err != nil {
 		return err
 	}
-	q := d.controller.queue()
+	q, err := d.controller.queue()
+	if err != nil {
+		return err
+	}
 	s, err := q.acquire(context.Background())
 	if err != nil {
 		return err
 	}
-	inline := 0
 	if op != nvme.IORead {
-		copy(s.memory, p)
-		if len(p) <= q.inCapsule && len(p) <= nvme.PageLen {
-			inline = len(p)
-		}
+		copy(s.Data, p)
 	}
-	_, err = q.exchange(context.Background(), s, &command, len(p), inline)
+	_, err = q.exchange(context.Background(), s, command, len(p), op != nvme.IORead)
 	if err == nil && op == nvme.IORead {
-		copy(p, s.memory)
+		copy(p, s.Data)
 	}
 	q.release(s, err)
 	return err
@@ -116,7 +119,7 @@ func (d *Disk) aim(c *nvme.Command, off, n int64) error {
 
 // Flush makes stable what was written before.
 func (d *Disk) Flush(ctx context.Context) error {
-	_, err := d.controller.queue().do(ctx, nvme.Command{Opcode: nvme.IOFlush, NSID: d.nsid}, nil)
+	_, err := d.controller.do(ctx, nvme.Command{Opcode: nvme.IOFlush, NSID: d.nsid}, nil)
 	return err
 }
 
@@ -130,7 +133,7 @@ func (d *Disk) WriteZeroes(ctx context.Context, off, n int64, deallocate bool) e
 	if err := d.aim(&command, off, n); err != nil {
 		return err
 	}
-	_, err := d.controller.queue().do(ctx, command, nil)
+	_, err := d.controller.do(ctx, command, nil)
 	return err
 }
 
@@ -143,7 +146,7 @@ func (d *Disk) Deallocate(ctx context.Context, ranges ...nvme.Range) error {
 	for _, r := range ranges {
 		list = r.Append(list)
 	}
-	_, err := d.controller.queue().do(ctx, nvme.Command{
+	_, err := d.controller.do(ctx, nvme.Command{
 		Opcode: nvme.IODataset, NSID: d.nsid, CDW10: uint32(len(ranges) - 1), CDW11: nvme.DatasetDeallocate,
 	}, list)
 	return err
@@ -155,10 +158,22 @@ func (d *Disk) Do(ctx context.Context, command nvme.Command, data []byte) (resul
 	if len(data) > d.controller.cfg.Transfer {
 		return 0, fmt.Errorf("host: %d bytes of data; there may be %d", len(data), d.controller.cfg.Transfer)
 	}
-	return d.controller.queue().do(ctx, command, data)
+	return d.controller.do(ctx, command, data)
+}
+
+// do runs an I/O command; see queue.do.
+func (c *Controller) do(ctx context.Context, command nvme.Command, data []byte) (uint64, error) {
+	q, err := c.queue()
+	if err != nil {
+		return 0, err
+	}
+	return q.do(ctx, command, data)
 }
 
 // queue is the I/O queue whose turn it is.
-func (c *Controller) queue() *queue {
-	return c.queues[int(c.turn.Add(1)%uint32(len(c.queues)))]
+func (c *Controller) queue() (*queue, error) {
+	if len(c.queues) == 0 {
+		return nil, errors.New("host: no I/O queue for calls of disks: Config.Queues is 0")
+	}
+	return c.queues[int(c.turn.Add(1)%uint32(len(c.queues)))], nil
 }

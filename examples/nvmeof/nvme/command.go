@@ -115,6 +115,14 @@ func (c *Command) SetRange(lba uint64, blocks uint32) {
 	c.CDW12 = c.CDW12&^0xffff | (blocks-1)&0xffff
 }
 
+// Abort returns the command that aborts a command of a queue.
+func Abort(queue, cid uint16) Command {
+	return Command{Opcode: AdminAbort, Flags: UsesList, CDW10: uint32(cid)<<16 | uint32(queue)}
+}
+
+// Aborted is the command that an Abort is about.
+func (c *Command) Aborted() (queue, cid uint16) { return uint16(c.CDW10), uint16(c.CDW10 >> 16) }
+
 // Ranges is how many ranges the data of a Dataset Management command lists.
 func (c *Command) Ranges() int { return int(c.CDW10&0xff) + 1 }
 

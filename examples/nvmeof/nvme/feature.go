@@ -12,6 +12,17 @@ const (
 	FeatureHostID        Feature = 0x81
 )
 
+// NamespaceNotices is the bit of FeatureAsyncEvents, and of Controller.AsyncEvents, for
+// events of changed namespaces.
+const NamespaceNotices uint32 = 1 << 8
+
+// AsyncEvent is the result of an Async Event Request: the type in the low three bits,
+// what happened in the second byte, and the log page that tells more in the third.
+type AsyncEvent uint32
+
+// NamespaceChanged is the event of changed namespaces, a notice.
+const NamespaceChanged = AsyncEvent(LogChangedNamespaces)<<16 | 0<<8 | 2
+
 // SetFeature returns the command that sets a feature.
 func SetFeature(f Feature, value uint32) Command {
 	return Command{Opcode: AdminSetFeatures, Flags: UsesList, CDW10: uint32(f), CDW11: value}

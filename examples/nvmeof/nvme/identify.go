@@ -26,6 +26,19 @@ func Identify(page Selector, nsid uint32) Command {
 	return Command{Opcode: AdminIdentify, Flags: UsesList, NSID: nsid, CDW10: uint32(page)}
 }
 
+// ParseNamespaceList decodes the ids of IdentifyActiveList and of LogChangedNamespaces: the
+// list ends with a zero, or with the page.
+func ParseNamespaceList(b []byte) (ids []uint32) {
+	for ; len(b) >= 4; b = b[4:] {
+		id := binary.LittleEndian.Uint32(b)
+		if id == 0 {
+			break
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
 // ControllerType says what a controller serves.
 type ControllerType uint8
 

@@ -30,6 +30,10 @@ func GetLogPage(page LogPage, offset uint64, length uint32) Command {
 // AllNamespaces is the namespace id that means all of them.
 const AllNamespaces = 0xffffffff
 
+// RetainsEvent reports whether a Get Log Page command leaves the event that led to it as it
+// is: the host is told of nothing new, and the page keeps its contents.
+func (c *Command) RetainsEvent() bool { return c.CDW10&(1<<15) != 0 }
+
 // LogPage is the page that a Get Log Page command asks for.
 func (c *Command) LogPage() LogPage { return LogPage(c.CDW10) }
 

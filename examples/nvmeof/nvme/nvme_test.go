@@ -161,6 +161,13 @@ func TestSmallPartsAreParsedToThemselves(t *testing.T) {
 	p := PropertyGet(PropertyCAP)
 	assert.Equal(t, PropertyCAP, p.Property())
 	assert.True(t, p.PropertyLen8())
+	abort := Abort(3, 0x0102)
+	assert.Equal(t, []byte{3, 0, 2, 1}, encoded(CommandLen, abort.Put)[40:44])
+	queue, cid := abort.Aborted()
+	assert.Equal(t, [2]uint16{3, 0x0102}, [2]uint16{queue, cid})
+	assert.EqualValues(t, 0x040002, NamespaceChanged)
+	assert.Equal(t, []uint32{1, 1024}, ParseNamespaceList([]byte{1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0}))
+	assert.Empty(t, ParseNamespaceList([]byte{1, 0, 0}))
 	require.NoError(t, CheckName(DiscoverySubsystem))
 	require.Error(t, CheckName("disk"))
 }
@@ -195,6 +202,7 @@ func FuzzParse(f *testing.F) {
 		if n, err := ParseNamespace(b); err == nil && n.Blocks != 0 {
 			assert.GreaterOrEqual(t, n.BlockShift, uint8(9))
 		}
+		_ = ParseNamespaceList(b)
 		_, _ = ParseController(b)
 		_, _ = ParseConnectRequest(b)
 		_, _ = ParseAccept(b)

@@ -27,5 +27,26 @@ type Store interface {
 	Close() error
 }
 
+// Grower is a Store whose contents may get longer while it is open.
+type Grower interface {
+	// Grown returns a store of the same contents at their present length, or nil if they
+	// are not longer than the store has them. The caller closes both stores, in any order;
+	// the shorter one serves its part as before.
+	Grown() (Store, error)
+}
+
+// Prober is a Store whose memory may fail when it is accessed. A provider accesses it in
+// goroutines of its own, where a failure would end the process, so a target probes a range
+// before it gives the range to one.
+type Prober interface {
+	// Probe touches the pages of a range, for writing if write is set, and returns an
+	// error if one can't be accessed. It may wait for the disk, and allocates nothing.
+	Probe(off, n int, write bool) error
+}
+
+// ErrUnreadable is the error of a range of a file with a page that can't be read or
+// written: the file was made shorter, or its disk failed.
+var ErrUnreadable = errors.New("store: a page of the file can't be accessed")
+
 // ErrClosed is the error of calls after Close.
 var ErrClosed = errors.New("store: it is closed")

@@ -43,6 +43,11 @@ func (s *file) open(size int) error {
 	if err := unix.Flock(s.fd(), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("another process has it: %w", err)
 	}
+	return s.mapAll(size)
+}
+
+// mapAll maps all of the file, at least size bytes.
+func (s *file) mapAll(size int) error {
 	info, err := s.f.Stat()
 	if err != nil {
 		return err
@@ -73,6 +78,28 @@ func (s *file) open(size int) error {
 	return s.f.Sync() // the length and the allocation
 }
 
+// Grown implements Grower. The new store has a descriptor of its own for the same open
+// file, and so the same lock.
+func (s *file) Grown() (Store, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	fd, err := unix.FcntlInt(s.f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("store: %s: %w", s.f.Name(), err)
+	}
+	g := &file{f: os.NewFile(uintptr(fd), s.f.Name()), page: s.page}
+	if err := g.mapAll(0); err != nil {
+		return nil, errors.Join(fmt.Errorf("store: %s: %w", s.f.Name(), err), g.f.Close())
+	}
+	if len(g.data) <= len(s.data) {
+		return nil, g.Close()
+	}
+	return g, nil
+}
+
 func (s *file) fd() int { return int(s.f.Fd()) }
 
 func (s *file) Memory() []byte { return s.data }
@@ -101,8 +128,13 @@ func (s *file) Zero(off, n int) error {
 	if s.closed {
 		return ErrClosed
 	}
-	clear(s.data[off : off+n])
-	return nil
+	return zero(s.data[off : off+n])
+}
+
+// Probe implements Prober.
+func (s *file) Probe(off, n int, write bool) error {
+	begin := off / s.page * s.page
+	return probe(s.data[begin:off+n], s.page, write)
 }
 
 func (s *file) Close() error {

@@ -49,6 +49,26 @@ func TestARangeThatIsZeroedReadsAsZerosAndItsNeighborsStay(t *testing.T) {
 	}
 }
 
+func TestAProbeFindsThePagesThatAreGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk")
+	s, err := OpenFile(path, size)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("capability: mapped files")
+	}
+	require.NoError(t, err)
+	p := s.(Prober)
+	copy(s.Memory(), "here")
+	require.NoError(t, os.Truncate(path, size/2))
+	for _, write := range []bool{false, true} {
+		require.NoError(t, p.Probe(512, size/2-512, write))
+		require.ErrorIs(t, p.Probe(size/2+512, 512, write), ErrUnreadable)
+		require.ErrorIs(t, p.Probe(0, size, write), ErrUnreadable)
+	}
+	assert.Equal(t, "here", string(s.Memory()[:4]), "a probe changes nothing")
+	require.ErrorIs(t, s.Zero(size-512, 512), ErrUnreadable)
+	require.NoError(t, s.Close())
+}
+
 func TestAPowerFailureKeepsWhatWasFlushed(t *testing.T) {
 	s, err := NewForgetful(size)
 	require.NoError(t, err)
@@ -108,4 +128,31 @@ func TestAStoreThatCanNotBeMadeIsAnError(t *testing.T) {
 		_, err = OpenFile(path, min(1<<60, math.MaxInt))
 		require.ErrorContains(t, err, "allocate")
 	}
+}
+
+func TestAFileThatHasGrownIsServedWithItsLockAndItsContents(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk")
+	s, err := OpenFile(path, size)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("capability: mapped files")
+	}
+	require.NoError(t, err)
+	copy(s.Memory()[100:], "before")
+	same, err := s.(Grower).Grown()
+	require.NoError(t, err)
+	require.Nil(t, same)
+	require.NoError(t, os.Truncate(path, 2*size))
+	large, err := s.(Grower).Grown()
+	require.NoError(t, err)
+	assert.Len(t, large.Memory(), 2*size)
+	assert.Equal(t, "before", string(large.Memory()[100:106]))
+	copy(s.Memory()[100:], "after ")
+	require.NoError(t, s.Close())
+	assert.Equal(t, "after ", string(large.Memory()[100:106]))
+	require.NoError(t, large.Zero(size, size))
+	_, err = OpenFile(path, size)
+	require.ErrorContains(t, err, "another process has it")
+	require.NoError(t, large.Close())
+	_, err = large.(Grower).Grown()
+	require.ErrorIs(t, err, ErrClosed)
 }

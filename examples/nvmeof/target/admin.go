@@ -8,166 +8,174 @@ import (
 	"godat/examples/nvmeof/nvme"
 )
 
-// admin serves an admin command.
-func (q *queue) admin(c *command) {
+// admin is what an admin queue has beside a queue. The queue's goroutine owns it.
+type admin struct {
+	q       *queue
+	notices <-chan struct{} // namespaces have changed; nil before Connect
+	waiting []int32         // Async Event Requests that wait for an event
+}
+
+// serve serves an admin command.
+func (a *admin) serve(c *command) {
 	switch c.Opcode {
 	case nvme.AdminKeepAlive:
-		q.alive()
-		q.complete(c, nvme.Success)
+		a.q.alive()
+		a.q.complete(c, nvme.Success)
 	case nvme.AdminIdentify:
-		q.identify(c)
+		a.identify(c)
 	case nvme.AdminGetLogPage:
-		q.logPage(c)
+		a.logPage(c)
 	case nvme.AdminSetFeatures:
-		q.setFeature(c)
+		a.setFeature(c)
 	case nvme.AdminGetFeatures:
-		q.getFeature(c)
+		a.getFeature(c)
 	case nvme.AdminAsyncEvent:
-		if len(q.async) == asyncLimit {
-			q.complete(c, nvme.AsyncEventLimitExceeded|nvme.DoNotRetry)
-		} else {
-			q.async = append(q.async, int32(c.capsule.Index()))
-		}
+		a.asyncEvent(c)
 	case nvme.AdminAbort:
-		const notAborted = 1
-		q.answer(c, nvme.Success, notAborted)
+		a.abort(c)
 	default:
-		q.complete(c, nvme.InvalidOpcode|nvme.DoNotRetry)
+		a.q.complete(c, nvme.InvalidOpcode|nvme.DoNotRetry)
 	}
 }
 
 // identify serves an Identify.
-func (q *queue) identify(c *command) {
-	ns := q.target.namespace(c.NSID)
-	if q.controller.discovery {
+func (a *admin) identify(c *command) {
+	ns := a.q.target.namespaces.at(c.NSID)
+	if a.q.controller.discovery {
 		ns = nil
 	}
 	switch page := nvme.Selector(c.CDW10); {
 	case page == nvme.IdentifyControllerPage:
-		id := q.about()
-		q.give(c, nvme.PageLen, id.Put)
+		id := a.about()
+		a.q.give(c, nvme.PageLen, id.Put)
 	case page == nvme.IdentifyCommandSet:
-		q.give(c, nvme.PageLen, func([]byte) {}) // no limits beside those of the controller
+		a.q.give(c, nvme.PageLen, func([]byte) {}) // no limits beside those of the controller
 	case page == nvme.IdentifyActiveList:
-		q.give(c, nvme.PageLen, func(b []byte) { q.listNamespaces(b, c.NSID) })
+		a.q.give(c, nvme.PageLen, func(b []byte) { a.listNamespaces(b, c.NSID) })
 	case page == nvme.IdentifyNamespacePage && ns != nil:
-		q.give(c, nvme.PageLen, ns.page.Put)
+		a.q.give(c, nvme.PageLen, ns.page.Put)
 	case page == nvme.IdentifyDescriptors && ns != nil:
-		q.give(c, nvme.PageLen, ns.page.PutNames)
+		a.q.give(c, nvme.PageLen, ns.page.PutNames)
 	case page == nvme.IdentifyNamespacePage || page == nvme.IdentifyDescriptors:
-		q.complete(c, nvme.InvalidNamespace|nvme.DoNotRetry)
+		a.q.complete(c, nvme.InvalidNamespace|nvme.DoNotRetry)
 	default:
-		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
 	}
 }
 
 // about is the Identify page of the controller.
-func (q *queue) about() nvme.Controller {
+func (a *admin) about() nvme.Controller {
 	id := nvme.Controller{
-		Serial: "godat", Model: "godat NVMe over Fabrics target", Firmware: "1", ID: q.controller.id, Type: nvme.ControllerIO,
-		MaxTransfer: transferPages, AsyncLimit: asyncLimit - 1, KeepAliveUnit: 1, MaxCommands: uint16(q.target.cfg.Depth),
-		Namespaces: uint32(len(q.target.namespaces)), Commands: nvme.HasCompare | nvme.HasDataset | nvme.HasWriteZeroes,
-		InCapsule: inCapsule, Subsystem: q.target.cfg.Subsystem,
+		Serial: "godat", Model: "godat NVMe over Fabrics target", Firmware: "1", ID: a.q.controller.id, Type: nvme.ControllerIO,
+		MaxTransfer: transferPages, AbortLimit: abortLimit - 1, AsyncLimit: asyncLimit - 1, AsyncEvents: nvme.NamespaceNotices,
+		KeepAliveUnit: 1, MaxCommands: uint16(a.q.target.cfg.Depth), Namespaces: mostNamespaces, Commands: nvme.HasCompare | nvme.HasDataset | nvme.HasWriteZeroes,
+		InCapsule: inCapsule, Subsystem: a.q.target.cfg.Subsystem,
 	}
-	for _, ns := range q.target.namespaces {
-		id.VolatileCache = id.VolatileCache || ns.volatile
+	for _, ns := range *a.q.target.namespaces.list.Load() {
+		id.VolatileCache = id.VolatileCache || ns != nil && ns.volatile
 	}
-	if q.controller.discovery {
+	if a.q.controller.discovery {
 		id.Type, id.Namespaces, id.Commands, id.Subsystem = nvme.ControllerDiscovery, 0, 0, nvme.DiscoverySubsystem
+		id.AsyncEvents = 0
 	}
 	return id
 }
 
 // listNamespaces writes the ids of the namespaces above an id.
-func (q *queue) listNamespaces(b []byte, above uint32) {
-	if q.controller.discovery {
+func (a *admin) listNamespaces(b []byte, above uint32) {
+	if a.q.controller.discovery {
 		return
 	}
-	for id := uint64(above) + 1; id <= uint64(len(q.target.namespaces)) && len(b) >= 4; id++ {
-		binary.LittleEndian.PutUint32(b, uint32(id))
-		b = b[4:]
+	for i, ns := range *a.q.target.namespaces.list.Load() {
+		if id := uint32(i + 1); ns != nil && id > above && len(b) >= 4 {
+			binary.LittleEndian.PutUint32(b, id)
+			b = b[4:]
+		}
 	}
 }
 
 // setFeature serves a Set Features.
-func (q *queue) setFeature(c *command) {
+func (a *admin) setFeature(c *command) {
 	switch c.Feature() {
 	case nvme.FeatureQueues:
-		n, ok := q.target.controllers.grant(q.controller, nvme.QueuesOf(c.CDW11))
+		n, ok := a.q.target.controllers.grant(a.q.controller, nvme.QueuesOf(c.CDW11))
 		if !ok {
-			q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
+			a.q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
 			return
 		}
-		q.answer(c, nvme.Success, uint64(nvme.Queues(n)))
+		a.q.answer(c, nvme.Success, uint64(nvme.Queues(n)))
 	case nvme.FeatureKeepAlive:
-		q.keepAliveEvery(time.Duration(c.CDW11) * time.Millisecond)
-		q.complete(c, nvme.Success)
+		a.q.keepAliveEvery(time.Duration(c.CDW11) * time.Millisecond)
+		a.q.complete(c, nvme.Success)
 	case nvme.FeatureAsyncEvents:
-		q.controller.asyncConfig = c.CDW11
-		q.complete(c, nvme.Success)
+		a.q.controller.asyncConfig = c.CDW11
+		a.q.complete(c, nvme.Success)
+		a.notify()
 	case nvme.FeatureVolatileCache, nvme.FeatureHostID:
-		q.complete(c, nvme.FeatureNotChangeable|nvme.DoNotRetry)
+		a.q.complete(c, nvme.FeatureNotChangeable|nvme.DoNotRetry)
 	default:
-		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
 	}
 }
 
 // getFeature serves a Get Features.
-func (q *queue) getFeature(c *command) {
+func (a *admin) getFeature(c *command) {
 	var value uint32
 	switch c.Feature() {
 	case nvme.FeatureQueues:
-		value = nvme.Queues(q.target.cfg.Queues)
+		value = nvme.Queues(a.q.target.cfg.Queues)
 	case nvme.FeatureKeepAlive:
-		value = uint32(q.keepAlive / time.Millisecond)
+		value = uint32(a.q.keepAlive / time.Millisecond)
 	case nvme.FeatureAsyncEvents:
-		value = q.controller.asyncConfig
+		value = a.q.controller.asyncConfig
 	case nvme.FeatureVolatileCache:
-		if id := q.about(); id.VolatileCache {
+		if id := a.about(); id.VolatileCache {
 			value = 1
 		}
 	default:
-		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
 		return
 	}
-	q.answer(c, nvme.Success, uint64(value))
+	a.q.answer(c, nvme.Success, uint64(value))
 }
 
 // logPage serves a Get Log Page. Every page of this target fits into nvme.PageLen bytes;
 // bytes behind it are undefined, as the specification has it.
-func (q *queue) logPage(c *command) {
+func (a *admin) logPage(c *command) {
 	offset, length := c.LogRange()
 	var page []byte
 	switch p := c.LogPage(); {
-	case p == nvme.LogDiscovery && q.controller.discovery:
-		page = nvme.AppendDiscovery(nil, 1, q.ways())
-	case q.controller.discovery:
-	case p == nvme.LogErrors, p == nvme.LogHealth, p == nvme.LogFirmware, p == nvme.LogChangedNamespaces:
+	case p == nvme.LogDiscovery && a.q.controller.discovery:
+		page = nvme.AppendDiscovery(nil, 1, a.ways())
+	case a.q.controller.discovery:
+	case p == nvme.LogChangedNamespaces:
+		page = a.changedNamespaces(c)
+	case p == nvme.LogErrors, p == nvme.LogHealth, p == nvme.LogFirmware:
 		page = make([]byte, nvme.PageLen) // nothing to tell
 	}
 	switch {
 	case page == nil:
-		q.complete(c, nvme.InvalidLogPage|nvme.DoNotRetry)
+		a.q.complete(c, nvme.InvalidLogPage|nvme.DoNotRetry)
 	case offset > uint64(len(page)) || offset%4 != 0 || length > maxTransfer:
-		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
 	default:
-		q.give(c, int(length), func(b []byte) { copy(b, page[offset:]) })
+		a.q.give(c, int(length), func(b []byte) { copy(b, page[offset:]) })
 	}
 }
 
 // ways are the ways to the subsystem: the one that the host has taken to the discovery.
-func (q *queue) ways() []nvme.DiscoveryEntry {
-	host, port, err := net.SplitHostPort(q.local)
+func (a *admin) ways() []nvme.DiscoveryEntry {
+	host, port, err := net.SplitHostPort(a.q.local)
 	if err != nil {
-		host, port = q.local, ""
+		host, port = a.q.local, ""
 	}
-	_, listens, _ := net.SplitHostPort(q.target.Addr())
+	_, listens, _ := net.SplitHostPort(a.q.target.Addr())
 	if port == "" || port == "0" {
 		port = listens
 	}
 	ip := net.ParseIP(host)
 	return []nvme.DiscoveryEntry{{
-		IPv6: ip != nil && ip.To4() == nil, Subsystem: q.target.cfg.Subsystem, Address: host, Service: port,
+		IPv6: ip != nil && ip.To4() == nil, Subsystem: a.q.target.cfg.Subsystem, Address: host, Service: port,
 		Port: 1, AdminSize: adminEntries,
 	}}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"godat/examples/nvmeof/host"
 	"godat/examples/nvmeof/nvme"
 )
 
@@ -30,6 +31,36 @@ func TestAnIOCommandAllocatesNothing(t *testing.T) {
 				}
 			}
 			for range 100 {
+				run() // first uses
+			}
+			assert.Zero(f, testing.AllocsPerRun(100, run), name)
+		}
+	})
+}
+
+func TestAPipelineAllocatesNothing(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		c, p := f.pipeline(nil)
+		d, ctx, slots := f.disk(c, 1), f.within(), p.Slots()
+		for name, submit := range map[string]func(*host.Slot) error{
+			"read":  func(s *host.Slot) error { return p.Read(d, s, 4096, int64(s.Index())*4096) },
+			"write": func(s *host.Slot) error { return p.Write(d, s, 4096, int64(s.Index())*4096) },
+		} {
+			run := func() {
+				for i := range slots {
+					if err := submit(&slots[i]); err != nil {
+						f.Error(name, err)
+					}
+				}
+				for left := len(slots); left > 0; {
+					done, err := p.Wait(ctx)
+					if err != nil {
+						f.Fatal(name, err)
+					}
+					left -= len(done)
+				}
+			}
+			for range 20 {
 				run() // first uses
 			}
 			assert.Zero(f, testing.AllocsPerRun(100, run), name)

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ func (s *slow) Flush(int, int) error {
 	return <-s.release
 }
 
-// startSlow serves a slow store, and returns an I/O queue of 32 entries without a host.
+// startSlow serves a slow store, and returns an I/O queue of 32 entries without a host,
+// whose admin queue is f.admin.
 func startSlow(t *testing.T) (*fixture, *slow, *dat.Conn) {
 	memory, err := store.NewMemory(1 << 20)
 	require.NoError(t, err)
@@ -35,6 +37,7 @@ func startSlow(t *testing.T) (*fixture, *slow, *dat.Conn) {
 	t.Cleanup(func() { require.NoError(t, memory.Close()) })
 	f := start(t, "loop", func(cfg *Config) { cfg.Namespaces = []Namespace{{Store: s}} })
 	admin := rawQueue(f, f.ia, f.target, 0)
+	f.admin = admin
 	id := rawExchange(f, admin, rawConnect(0, nvme.DynamicController))
 	require.Equal(f, nvme.Success, id.Status)
 	rawExchange(f, admin, rawCommand(nvme.PropertySet(nvme.PropertyCC, nvme.ConfigEnable)))
@@ -47,6 +50,14 @@ const (
 	patience = time.Minute
 	tick     = time.Millisecond
 )
+
+// waiting is how many jobs the worker of namespace 1 has not begun.
+func waiting(f *fixture) int {
+	w := f.target.namespaces.at(1).worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.pending)
+}
 
 var flush = nvme.Command{Opcode: nvme.IOFlush, NSID: 1, Flags: nvme.UsesList}
 
@@ -73,12 +84,26 @@ func TestACommandUnderWayIsCompletedWhenTheTargetStops(t *testing.T) {
 	go func() { stopped <- f.stop() }()
 	<-f.target.down
 	s.release <- nil
-	b, err := q.Receive(f.within())
-	require.NoError(t, err)
-	completion, err := nvme.ParseCompletion(b.Bytes())
-	q.Release(b)
-	require.NoError(t, err)
-	assert.Equal(t, nvme.Success, completion.Status)
+	assert.Equal(t, nvme.Success, rawCompletion(f, q).Status)
+	require.NoError(t, <-stopped)
+}
+
+func TestATargetThatStopsCompletesCommandsAlsoWhenTheirAdminQueueHasEnded(t *testing.T) {
+	f, s, q := startSlow(t)
+	require.NoError(t, q.SendBytes(rawCommand(flush)))
+	<-s.flushing
+	stopped := make(chan error, 1)
+	go func() { stopped <- f.stop() }()
+	_, err := f.admin.Receive(f.within())
+	require.ErrorIs(t, err, io.EOF)
+	require.Eventually(t, func() bool {
+		r := &f.target.controllers
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.all) == 0
+	}, patience, tick)
+	s.release <- nil
+	assert.Equal(t, nvme.Success, rawCompletion(f, q).Status)
 	require.NoError(t, <-stopped)
 }
 
@@ -89,15 +114,11 @@ func TestFlushesAtHandAreOneAndShareItsOutcome(t *testing.T) {
 	for range 5 {
 		require.NoError(t, q.SendBytes(rawCommand(flush)))
 	}
-	require.Eventually(t, func() bool { return len(f.target.namespaces[0].worker.jobs) == 5 }, patience, tick)
+	require.Eventually(t, func() bool { return waiting(f) == 5 }, patience, tick)
 	s.release <- nil
 	s.release <- assert.AnError
 	for i := range 6 {
-		b, err := q.Receive(f.within())
-		require.NoError(t, err)
-		completion, err := nvme.ParseCompletion(b.Bytes())
-		q.Release(b)
-		require.NoError(t, err)
+		completion := rawCompletion(f, q)
 		if i == 0 {
 			assert.Equal(t, nvme.Success, completion.Status)
 		} else {
@@ -105,4 +126,40 @@ func TestFlushesAtHandAreOneAndShareItsOutcome(t *testing.T) {
 		}
 	}
 	assert.Len(t, s.flushing, 1, "two flushes for six commands")
+}
+
+func TestAnAbortTakesBackACommandThatWaitsForAStore(t *testing.T) {
+	f, s, q := startSlow(t)
+	send := func(cid uint16) {
+		command := flush
+		command.CID = cid
+		require.NoError(t, q.SendBytes(rawCommand(command)))
+	}
+	abort := func(queue, cid uint16) uint64 {
+		completion := rawExchange(f, f.admin, rawCommand(nvme.Abort(queue, cid)))
+		require.Equal(t, nvme.Success, completion.Status)
+		return completion.Result
+	}
+	const aborted, notAborted = 0, 1
+	send(1)
+	<-s.flushing
+	send(2)
+	send(3)
+	require.Eventually(t, func() bool { return waiting(f) == 2 }, patience, tick)
+	assert.EqualValues(t, notAborted, abort(1, 1), "its flush has begun")
+	assert.EqualValues(t, notAborted, abort(1, 4), "there is no such command")
+	assert.EqualValues(t, notAborted, abort(2, 2), "nor on another queue")
+	assert.EqualValues(t, aborted, abort(1, 2))
+	completion := rawCompletion(f, q)
+	assert.EqualValues(t, 2, completion.CID)
+	assert.Equal(t, nvme.AbortRequested, completion.Status)
+	assert.EqualValues(t, notAborted, abort(1, 2), "it is over")
+	s.release <- nil
+	s.release <- nil
+	for _, cid := range []uint16{1, 3} {
+		completion := rawCompletion(f, q)
+		assert.Equal(t, cid, completion.CID)
+		assert.Equal(t, nvme.Success, completion.Status)
+	}
+	assert.Len(t, s.flushing, 1, "the store never got the flush that was aborted")
 }

@@ -4,19 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"math/bits"
 	"time"
 
 	"godat/examples/nvmeof/nvme"
-	"godat/examples/nvmeof/store"
 )
 
 // Config says what a target serves. Zero values take the defaults.
 type Config struct {
 	Addr      string // host:port
 	Subsystem string // its NVMe qualified name
-	// Namespaces are the disks; the first one has the namespace id 1. The caller closes
-	// their stores after Run has returned.
+	// Namespaces are the disks at the beginning; the first one has the namespace id 1.
+	// Target.Set and Target.Remove change them later. After New the target closes their stores.
 	Namespaces []Namespace
 	// Hosts are the names of the hosts that may connect; none means all hosts. The names
 	// are what hosts say, and prove nothing.
@@ -31,13 +29,6 @@ type Config struct {
 	Log         *slog.Logger  // nil means no log
 }
 
-// Namespace is a disk. Its blocks are those that fit in the store.
-type Namespace struct {
-	Store     store.Store
-	BlockSize int      // in bytes, 512 or 4096; default 4096
-	ID        [16]byte // names the disk for ever, to all hosts
-}
-
 const (
 	inCapsule   = nvme.PageLen                  // bytes of data that a capsule takes
 	maxTransfer = 1 << transferPages * pageSize // bytes of data of a command
@@ -50,6 +41,7 @@ const (
 	mostEntries   = 1024
 	adminEntries  = 32 // which a host may rely on
 	asyncLimit    = 4  // Async Event Requests that a controller holds
+	abortLimit    = 4  // Aborts that a host may have outstanding
 )
 
 // complete fills in the defaults and checks the rest.
@@ -76,44 +68,9 @@ func (cfg *Config) complete() error {
 		}
 	}
 	for i := range cfg.Namespaces {
-		ns := &cfg.Namespaces[i]
-		ns.BlockSize = cmp.Or(ns.BlockSize, 4096)
-		if ns.BlockSize != 512 && ns.BlockSize != 4096 {
-			return fmt.Errorf("target: blocks of %d bytes; they may have 512 or 4096", ns.BlockSize)
-		}
-		if len(ns.Store.Memory()) < ns.BlockSize {
-			return fmt.Errorf("target: the store of namespace %d is smaller than a block", i+1)
+		if err := cfg.Namespaces[i].complete(); err != nil {
+			return fmt.Errorf("target: namespace %d: %w", i+1, err)
 		}
 	}
 	return nil
-}
-
-// namespace is a disk as queues see it. Immutable.
-type namespace struct {
-	store    store.Store
-	memory   []byte
-	volatile bool
-	shift    uint8  // a block has 1<<shift bytes
-	blocks   uint64 // how many
-	page     nvme.Namespace
-	worker   *worker
-}
-
-func newNamespace(ns Namespace, jobs int) *namespace {
-	shift := uint8(bits.TrailingZeros(uint(ns.BlockSize)))
-	memory := ns.Store.Memory()
-	blocks := uint64(len(memory)) >> shift
-	return &namespace{
-		store: ns.Store, memory: memory[:blocks<<shift], volatile: ns.Store.Volatile(), shift: shift, blocks: blocks,
-		page: nvme.Namespace{Blocks: blocks, BlockShift: shift, ID: ns.ID}, worker: newWorker(ns.Store, jobs),
-	}
-}
-
-// span is a range of blocks as an offset and a length in bytes; ok is false for a range
-// beyond the namespace.
-func (ns *namespace) span(lba, blocks uint64) (off, n int, ok bool) {
-	if blocks > ns.blocks || lba > ns.blocks-blocks {
-		return 0, 0, false
-	}
-	return int(lba << ns.shift), int(blocks << ns.shift), true
 }

@@ -19,13 +19,17 @@ type controller struct {
 	status atomic.Uint32 // CSTS
 	busy   atomic.Bool   // a command has come since the Keep Alive time began anew
 
+	notices chan struct{} // has a value when changes has news
+
 	// Owned by the admin queue.
 	asyncConfig uint32
+	masked      bool // an event went out, and the host has not read the log page since
 
 	// Guarded by the registry.
 	queues  uint64        // I/O queues that are connected, a bit each
 	granted int           // I/O queues that the host asked for
 	gone    chan struct{} // closed when the I/O queues are to end
+	changes changes       // namespaces that changed
 }
 
 // enabled reports whether the host has enabled the controller.
@@ -76,7 +80,7 @@ func (r *registry) add(d *nvme.ConnectData) *controller {
 	}
 	c := &controller{
 		id: r.last, host: d.Host, hostID: d.HostID, discovery: d.Subsystem == nvme.DiscoverySubsystem,
-		granted: r.cfg.Queues, gone: make(chan struct{}),
+		granted: r.cfg.Queues, gone: make(chan struct{}), notices: make(chan struct{}, 1),
 	}
 	r.all[c.id] = c
 	return c

@@ -2,7 +2,7 @@
 //
 // A host has one connection for each queue: one admin queue, and I/O queues. A queue is a
 // goroutine with one select, over what its connection brings, what the workers of the
-// stores have finished, a timer, and the end. Only that goroutine touches the queue. The
+// stores have finished, changes of the namespaces, a timer, and the end. Only that goroutine touches the queue. The
 // queues of a host meet in its controller, which I/O commands do not touch.
 //
 // The stages of an I/O command:
@@ -16,6 +16,11 @@
 // The buffer of a capsule is all that a command needs: the completion goes out in its
 // first bytes, and short data behind the command's 64 bytes. The data of reads and
 // writes is moved between the host's memory and the store's without a copy.
+//
+// The namespaces are in a table that is replaced as a whole when one changes. A queue
+// registers the memory of a namespace in its connection's zone at the first use, and
+// keeps it to its end, since the device may have transfers under way that no completion
+// tells of; so a store is closed when the last such queue has ended.
 //
 // # What a host can't do
 //

@@ -69,9 +69,11 @@ func (q *queue) connectTo(c *command, told []byte) {
 		return
 	}
 	log.Info("queue connected", "controller", q.controller.id, "entries", int(asked.QueueSize)+1)
-	q.target.counters.connections.Add(1)
+	q.stats.about = QueueStats{Address: q.conn.String(), Host: d.Host, Controller: q.controller.id, Queue: q.asked.QueueID}
+	q.target.statistics.begin(&q.stats)
 	q.timer.Stop()
 	if q.asked.QueueID == 0 {
+		q.admin.notices = q.controller.notices
 		q.keepAliveEvery(time.Duration(asked.KeepAlive) * time.Millisecond)
 	}
 	q.answer(c, nvme.Success, uint64(q.controller.id))

@@ -11,20 +11,23 @@ import (
 
 // io serves a command of an I/O queue.
 func (q *queue) io(c *command) {
-	if c.Opcode == nvme.IOFlush {
-		q.flushStore(c)
+	if c.Opcode == nvme.IOFlush && c.NSID == nvme.AllNamespaces {
+		q.flushNext(c, nil)
 		return
 	}
-	ns := q.target.namespace(c.NSID)
-	if ns == nil {
-		q.complete(c, nvme.InvalidNamespace|nvme.DoNotRetry)
+	var status nvme.Status
+	if c.disk, status = q.disks.disk(c.NSID); status != nvme.Success {
+		q.complete(c, status)
 		return
 	}
 	switch c.Opcode {
+	case nvme.IOFlush:
+		c.next = (*queue).finish
+		q.submit(c, job{n: len(c.disk.memory), flush: true})
 	case nvme.IORead, nvme.IOWrite, nvme.IOCompare:
-		q.readOrWrite(c, ns)
+		q.readOrWrite(c)
 	case nvme.IOWriteZeroes:
-		q.writeZeroes(c, ns)
+		q.writeZeroes(c)
 	case nvme.IODataset:
 		q.dataset(c)
 	default:
@@ -32,21 +35,16 @@ func (q *queue) io(c *command) {
 	}
 }
 
-// namespace is the namespace with an id, or nil.
-func (t *Target) namespace(nsid uint32) *namespace {
-	if nsid == 0 || uint64(nsid) > uint64(len(t.namespaces)) {
-		return nil
-	}
-	return t.namespaces[nsid-1]
-}
-
 // forced reports whether a command is about stable blocks, in a store that does not make
 // them stable by itself.
-func (c *command) forced(ns *namespace) bool { return ns.volatile && c.CDW12&nvme.ForceUnitAccess != 0 }
+func (c *command) forced() bool { return c.disk.volatile && c.CDW12&nvme.ForceUnitAccess != 0 }
+
+// span is the range of blocks that the command is about; see namespace.span.
+func (c *command) span() (off, n int, ok bool) { return c.disk.span(c.LBA(), c.Blocks()) }
 
 // readOrWrite begins a Read, Write or Compare.
-func (q *queue) readOrWrite(c *command, ns *namespace) {
-	off, n, ok := ns.span(c.LBA(), c.Blocks())
+func (q *queue) readOrWrite(c *command) {
+	off, n, ok := c.span()
 	switch status := c.describes(n); {
 	case !ok:
 		q.complete(c, nvme.LBAOutOfRange|nvme.DoNotRetry)
@@ -56,19 +54,36 @@ func (q *queue) readOrWrite(c *command, ns *namespace) {
 		q.complete(c, status)
 	case c.Opcode == nvme.IORead && !c.Data.IsKeyed():
 		q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
-	case c.Opcode == nvme.IORead && c.forced(ns):
+	case c.Opcode == nvme.IORead && c.forced():
 		// The blocks must be stable, also if another host has only just written them.
 		c.next = (*queue).read
 		q.submit(c, job{off: off, n: n, flush: true})
 	case c.Opcode == nvme.IORead:
 		q.read(c, nil)
 	case c.Opcode == nvme.IOWrite:
-		q.write(c, ns, off, n)
+		q.write(c, off, n)
 	case c.Data.IsKeyed():
 		q.fetch(c, 0, min(n, inCapsule), (*queue).compare)
 	default:
-		q.compareResult(c, bytes.Equal(c.inline(), ns.memory[off:off+n]))
+		q.compareWith(c, c.inline())
 	}
+}
+
+// accessible probes n bytes from an offset on, right before the target or the provider
+// accesses them. If they can't be accessed it completes the command.
+func (q *queue) accessible(c *command, off, n int) bool {
+	write := c.Opcode == nvme.IOWrite
+	err := c.disk.probe(off, n, write)
+	if err == nil {
+		return true
+	}
+	q.target.log.Error("blocks can't be accessed", "host", q.conn, "namespace", c.NSID, "opcode", c.Opcode, "lba", c.LBA(), "blocks", c.Blocks(), "error", err)
+	if write {
+		q.complete(c, nvme.WriteFault)
+	} else {
+		q.complete(c, nvme.ReadError)
+	}
+	return false
 }
 
 // read writes blocks into the host's memory. The completion goes in the same batch.
@@ -77,90 +92,84 @@ func (q *queue) read(c *command, err error) {
 		q.finish(c, err)
 		return
 	}
-	off, n, _ := q.target.namespaces[c.NSID-1].span(c.LBA(), c.Blocks())
-	q.transfer(dat.OpWrite, c, q.regions[c.NSID-1].Segment(off, n), 0)
-	q.complete(c, nvme.Success)
+	off, n, _ := c.span()
+	if q.accessible(c, off, n) {
+		q.transfer(dat.OpWrite, c, c.disk.region.Segment(off, n), 0)
+		q.complete(c, nvme.Success)
+	}
 }
 
 // write reads blocks from the host's memory, or copies them out of the capsule.
-func (q *queue) write(c *command, ns *namespace, off, n int) {
-	if c.Data.IsKeyed() {
-		c.next = (*queue).written
-		q.transfer(dat.OpRead, c, q.regions[c.NSID-1].Segment(off, n), 0)
+func (q *queue) write(c *command, off, n int) {
+	if !q.accessible(c, off, n) {
 		return
 	}
-	copy(ns.memory[off:off+n], c.inline())
+	if c.Data.IsKeyed() {
+		c.next = (*queue).written
+		q.transfer(dat.OpRead, c, c.disk.region.Segment(off, n), 0)
+		return
+	}
+	copy(c.disk.memory[off:off+n], c.inline())
 	q.written(c, nil)
 }
 
 // written goes on with a Write whose data is in the store.
 func (q *queue) written(c *command, _ error) {
-	ns := q.target.namespaces[c.NSID-1]
-	if !c.forced(ns) {
+	if !c.forced() {
 		q.complete(c, nvme.Success)
 		return
 	}
-	off, n, _ := ns.span(c.LBA(), c.Blocks())
+	off, n, _ := c.span()
 	c.next = (*queue).finish
 	q.submit(c, job{off: off, n: n, flush: true})
 }
 
 // compare compares a part of a Compare's data, which is in the capsule's memory, and gets
 // the next part.
-func (q *queue) compare(c *command, _ error) {
-	ns := q.target.namespaces[c.NSID-1]
-	off, n, _ := ns.span(c.LBA(), c.Blocks())
-	part := c.capsule.Bytes()[data:]
-	same := bytes.Equal(part, ns.memory[off+c.at:][:len(part)])
+func (q *queue) compare(c *command, _ error) { q.compareWith(c, c.capsule.Bytes()[data:]) }
+
+// compareWith compares the blocks from c.at on with a part of the data.
+func (q *queue) compareWith(c *command, part []byte) {
+	off, n, _ := c.span()
+	if !q.accessible(c, off+c.at, len(part)) {
+		return
+	}
+	same := bytes.Equal(part, c.disk.memory[off+c.at:][:len(part)])
 	c.at += len(part)
-	if !same || c.at == n {
-		q.compareResult(c, same)
-		return
-	}
-	q.fetch(c, c.at, min(n-c.at, inCapsule), (*queue).compare)
-}
-
-func (q *queue) compareResult(c *command, same bool) {
-	if same {
-		q.complete(c, nvme.Success)
-	} else {
+	switch {
+	case !same:
 		q.complete(c, nvme.CompareFailure|nvme.DoNotRetry)
+	case c.at == n:
+		q.complete(c, nvme.Success)
+	default:
+		q.fetch(c, c.at, min(n-c.at, inCapsule), (*queue).compare)
 	}
 }
 
-// flushStore serves a Flush, of one namespace or of all.
-func (q *queue) flushStore(c *command) {
-	if c.NSID == nvme.AllNamespaces {
-		c.NSID, c.at = 1, len(q.target.namespaces) // and on to the last one
+// flushNext goes on with a Flush of all namespaces, of which c.at is the last one that was
+// flushed.
+func (q *queue) flushNext(c *command, err error) {
+	for last := len(*q.target.namespaces.list.Load()); err == nil && c.at < last; {
+		c.at++
+		var status nvme.Status
+		if c.disk, status = q.disks.disk(uint32(c.at)); status == nvme.Success {
+			c.next = (*queue).flushNext
+			q.submit(c, job{n: len(c.disk.memory), flush: true})
+			return
+		}
 	}
-	ns := q.target.namespace(c.NSID)
-	if ns == nil {
-		q.complete(c, nvme.InvalidNamespace|nvme.DoNotRetry)
-		return
-	}
-	c.next = (*queue).flushed
-	q.submit(c, job{n: len(ns.memory), flush: true})
-}
-
-// flushed completes a Flush, or goes on to the next namespace.
-func (q *queue) flushed(c *command, err error) {
-	if err != nil || int(c.NSID) >= c.at {
-		q.finish(c, err)
-		return
-	}
-	c.NSID++
-	q.submit(c, job{n: len(q.target.namespaces[c.NSID-1].memory), flush: true})
+	q.finish(c, err)
 }
 
 // writeZeroes serves a Write Zeroes.
-func (q *queue) writeZeroes(c *command, ns *namespace) {
-	off, n, ok := ns.span(c.LBA(), c.Blocks())
+func (q *queue) writeZeroes(c *command) {
+	off, n, ok := c.span()
 	if !ok {
 		q.complete(c, nvme.LBAOutOfRange|nvme.DoNotRetry)
 		return
 	}
 	c.next = (*queue).finish
-	q.submit(c, job{off: off, n: n, zero: true, flush: c.forced(ns)})
+	q.submit(c, job{off: off, n: n, zero: true, flush: c.forced()})
 }
 
 // dataset begins a Dataset Management: it gets the list of ranges. Linux describes
@@ -191,7 +200,7 @@ func (q *queue) deallocate(c *command, err error) {
 	}
 	r := nvme.ParseRange(list[c.at:])
 	c.at += nvme.RangeLen
-	off, n, ok := q.target.namespaces[c.NSID-1].span(r.LBA, uint64(r.Blocks))
+	off, n, ok := c.disk.span(r.LBA, uint64(r.Blocks))
 	if !ok {
 		q.complete(c, nvme.LBAOutOfRange|nvme.DoNotRetry)
 		return
@@ -200,11 +209,11 @@ func (q *queue) deallocate(c *command, err error) {
 	q.submit(c, job{off: off, n: n, zero: true})
 }
 
-// submit gives a job to the worker of the command's namespace. The command's next step
+// submit gives a job to the worker of the command's disk. The command's next step
 // gets the result.
 func (q *queue) submit(c *command, j job) {
-	j.from, j.command = q, int32(c.capsule.Index())
-	q.target.namespaces[c.NSID-1].worker.jobs <- j
+	j.from, j.command, j.cid = q, int32(c.capsule.Index()), c.CID
+	c.disk.worker.submit(j)
 }
 
 // finish completes a command with the outcome of its job.
@@ -214,6 +223,8 @@ func (q *queue) finish(c *command, err error) {
 		q.complete(c, nvme.Success)
 	case errors.Is(err, syscall.ENOSPC):
 		q.complete(c, nvme.CapacityExceeded)
+	case errors.Is(err, errAborted):
+		q.complete(c, nvme.AbortRequested)
 	default:
 		q.target.log.Error("store", "host", q.conn, "namespace", c.NSID, "opcode", c.Opcode, "error", err)
 		q.complete(c, nvme.WriteFault)

@@ -3,6 +3,7 @@ package target
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"godat/examples/nvmeof/nvme"
@@ -13,83 +14,114 @@ import (
 // run, owns it.
 type queue struct {
 	// Immutable when run begins.
-	target  *Target
-	conn    *dat.Conn
-	asked   nvme.ConnectRequest
-	local   string     // the address at which the host reached the target
-	regions []*dat.LMR // the memory of the namespaces, in the zone of the connection
+	target *Target
+	conn   *dat.Conn
+	asked  nvme.ConnectRequest
+	local  string // the address at which the host reached the target
 
 	results chan result // has room for the result of each command
 
 	// Owned by run.
-	controller  *controller     // nil before Connect
+	controller  *controller // nil before Connect; a worker reads it for a job of this queue
+	admin       admin
+	disks       disks
 	gone        <-chan struct{} // of an I/O queue: closed when its controller is gone
 	commands    []command       // by the index of their capsule's buffer
 	outstanding int             // commands that have no completion yet
 	head        uint16          // in the host's submission queue
 	timer       *time.Timer     // bounds the time until Connect, and then that between two Keep Alives
 	keepAlive   time.Duration
-	async       []int32 // Async Event Requests that wait for an event
-	leaving     bool    // it takes no more commands
-	done        sums
+	leaving     bool       // it takes no more commands
+	finished    []finished // commands that were completed since the last flush
+	batch       time.Time  // when the first event since the last flush came; zero if none has
+
+	stats queueStats
 }
 
 // command is a command that has no completion yet.
 type command struct {
 	nvme.Command
 	capsule *dat.Buffer
+	disk    disk // of an I/O command
 	inside  int  // bytes of data in the capsule
 	next    step // what the end of its transfer or job leads to
 	at      int  // how far a command of several steps is
+	begun   time.Time
 }
 
 // step goes on with a command when its transfer or its job has ended; err is that of the
 // job.
 type step func(q *queue, c *command, err error)
 
-// sums gather what the queue adds to the target's counters when it flushes.
-type sums struct{ reads, writes, others, failures, bytesRead, bytesWritten uint64 }
-
 // data is where the data of a capsule begins.
 const data = nvme.CommandLen
 
 func newQueue(t *Target, c *dat.Conn, asked nvme.ConnectRequest) *queue {
 	buffers := 4 * t.cfg.Depth // as many as a dat.Conn of this depth has
-	return &queue{
+	q := &queue{
 		target: t, conn: c, asked: asked, commands: make([]command, buffers), results: make(chan result, buffers),
+		finished: make([]finished, 0, t.cfg.Depth), stats: queueStats{record: newRecord()},
 	}
+	q.admin.q = q
+	q.disks.target, q.disks.conn = t, c
+	return q
 }
 
 // run serves the queue until its connection has ended.
 func (q *queue) run() {
 	q.timer = time.NewTimer(q.target.cfg.ConnectTime)
 	defer q.timer.Stop()
+	if q.asked.QueueID != 0 {
+		q.disks.openAll()
+	}
 	down := q.target.down
 	for ended := false; !ended; {
 		select {
 		case ev, ok := <-q.conn.Events():
-			ended = !ok || q.handle(ev)
+			ended = !ok || q.handle(ev) || q.handleMore()
 		case r := <-q.results:
 			c := &q.commands[r.command]
 			c.next(q, c, r.err)
 		case <-q.timer.C:
 			q.late()
+		case <-q.admin.notices:
+			q.admin.notify()
 		case <-q.gone:
 			q.gone = nil // the controller is
 			q.leaving = true
-			q.disconnect(dat.Graceful)
+			if !q.target.stopping() {
+				q.disconnect(dat.Graceful)
+			} // and otherwise flush disconnects when the commands under way are completed
 		case <-down:
 			down = nil
 			q.leaving = true
+		}
+		if len(q.conn.Events()) == 0 {
+			// The provider may be about to bring more commands, whose completions then go
+			// out in the same batch.
+			runtime.Gosched()
 		}
 		if len(q.conn.Events()) == 0 {
 			q.flush()
 		}
 	}
 	q.leave()
+	q.target.statistics.end(&q.stats)
 	if err := q.conn.Close(); err != nil {
 		q.target.log.Warn("close a queue", "host", q.conn, "error", err)
 	}
+	q.disks.giveBack()
+}
+
+// handleMore handles the events that are at hand, without a select for each.
+func (q *queue) handleMore() (ended bool) {
+	for range len(q.conn.Events()) {
+		ev, ok := <-q.conn.Events()
+		if !ok || q.handle(ev) {
+			return true
+		}
+	}
+	return false
 }
 
 // handle handles an event of the connection. It reports whether it was the last one.
@@ -127,14 +159,17 @@ func (q *queue) received(b *dat.Buffer) {
 		q.head = 0
 	}
 	c := &q.commands[b.Index()]
-	*c = command{Command: parsed, capsule: b, inside: len(b.Bytes()) - data}
+	if q.batch.IsZero() {
+		q.batch = time.Now()
+	}
+	*c = command{Command: parsed, capsule: b, inside: len(b.Bytes()) - data, begun: q.batch}
 	switch {
 	case c.Opcode == nvme.OpFabrics:
 		q.fabrics(c)
 	case q.controller == nil || !q.controller.enabled():
 		q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
 	case q.asked.QueueID == 0:
-		q.admin(c)
+		q.admin.serve(c)
 	default:
 		q.io(c)
 	}
@@ -147,18 +182,9 @@ func (q *queue) complete(c *command, status nvme.Status) { q.answer(c, status, 0
 // next flush, behind the data that was queued before.
 func (q *queue) answer(c *command, status nvme.Status, result uint64) {
 	q.outstanding--
-	switch {
-	case status.Code() != nvme.Success:
-		q.done.failures++
+	q.note(c, status)
+	if status.Code() != nvme.Success {
 		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.Opcode, "status", status)
-	case q.asked.QueueID == 0 || c.Opcode != nvme.IORead && c.Opcode != nvme.IOWrite:
-		q.done.others++
-	case c.Opcode == nvme.IORead:
-		q.done.reads++
-		q.done.bytesRead += uint64(c.Data.Length)
-	default:
-		q.done.writes++
-		q.done.bytesWritten += uint64(c.Data.Length)
 	}
 	b := c.capsule
 	c.capsule = nil
@@ -171,21 +197,16 @@ func (q *queue) answer(c *command, status nvme.Status, result uint64) {
 	}
 }
 
-// flush posts what was queued, and adds to the counters. A queue that takes no more
+// flush posts what was queued, and adds to the statistics. A queue that takes no more
 // commands and has completed all ends here.
 func (q *queue) flush() {
-	if q.done != (sums{}) {
-		t := &q.target.counters
-		t.reads.Add(q.done.reads)
-		t.writes.Add(q.done.writes)
-		t.others.Add(q.done.others)
-		t.failures.Add(q.done.failures)
-		t.bytesRead.Add(q.done.bytesRead)
-		t.bytesWritten.Add(q.done.bytesWritten)
-		q.done = sums{}
-	}
 	q.check(q.conn.Flush())
-	if q.leaving && q.outstanding == len(q.async) {
+	q.batch = time.Time{}
+	if len(q.finished) != 0 {
+		q.stats.add(q.finished)
+		q.finished = q.finished[:0]
+	}
+	if q.leaving && q.outstanding == len(q.admin.waiting) {
 		q.disconnect(dat.Graceful)
 	}
 }
@@ -195,13 +216,13 @@ func (q *queue) flush() {
 // why it ended.
 func (q *queue) check(err error) {
 	if err != nil && !errors.Is(err, dat.ErrInvalidState) && !errors.Is(err, dat.ErrInvalidHandle) {
-		q.abort(err)
+		q.breakOff(err)
 	}
 }
 
-// abort breaks the connection.
-func (q *queue) abort(why error) {
-	q.target.log.Warn("queue aborted", "host", q.conn, "queue", q.asked.QueueID, "reason", why)
+// breakOff breaks the connection.
+func (q *queue) breakOff(why error) {
+	q.target.log.Warn("queue broken off", "host", q.conn, "queue", q.asked.QueueID, "reason", why)
 	q.leaving = true
 	q.disconnect(dat.Abrupt)
 }
@@ -213,9 +234,9 @@ func (q *queue) disconnect(how dat.CloseFlags) { _ = q.conn.Endpoint.Disconnect(
 func (q *queue) late() {
 	switch {
 	case q.controller == nil:
-		q.abort(errors.New("no Connect command in time"))
+		q.breakOff(errors.New("no Connect command in time"))
 	case q.expired():
-		q.abort(errors.New("neither a command nor a Keep Alive in time"))
+		q.breakOff(errors.New("neither a command nor a Keep Alive in time"))
 	default:
 		q.alive()
 	}

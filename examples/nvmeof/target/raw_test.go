@@ -47,9 +47,15 @@ func rawCommand(c nvme.Command) []byte {
 // rawExchange sends a capsule and waits for the next completion.
 func rawExchange(t testing.TB, c *dat.Conn, capsule []byte) nvme.Completion {
 	t.Helper()
+	require.NoError(t, c.SendBytes(capsule))
+	return rawCompletion(t, c)
+}
+
+// rawCompletion waits for the next completion.
+func rawCompletion(t testing.TB, c *dat.Conn) nvme.Completion {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	require.NoError(t, c.SendBytes(capsule))
 	b, err := c.Receive(ctx)
 	require.NoError(t, err)
 	defer c.Release(b)

@@ -19,31 +19,29 @@ type Target struct {
 	cfg         Config
 	log         *slog.Logger
 	ln          *dat.Listener
-	namespaces  []*namespace // by namespace id, from 1
-	invalidates bool         // the provider has send with invalidate
+	invalidates bool // the provider has send with invalidate
 
-	down    chan struct{}  // closed when the queues are to end
-	queues  sync.WaitGroup // running queues
-	workers sync.WaitGroup // running workers
+	down   chan struct{}  // closed when the queues are to end
+	queues sync.WaitGroup // running queues
 
+	namespaces  table
 	controllers registry
-	counters    counters
+	statistics  statistics
 }
 
 // drainTime bounds how long Run waits for the commands that are under way.
 const drainTime = 5 * time.Second
 
-// New listens. The caller must call Run, which serves.
+// New listens. The caller must call Run, which serves, and which closes the stores.
+// When New has failed, the stores are still the caller's.
 func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	t := &Target{cfg: cfg, log: cfg.Log, invalidates: ia.Attr().Ops.Has(dat.OpSendInvalidate), down: make(chan struct{})}
 	t.controllers.init(&t.cfg)
+	t.statistics.init()
 	conns := cfg.Controllers * (cfg.Queues + 1)
-	for _, ns := range cfg.Namespaces {
-		t.namespaces = append(t.namespaces, newNamespace(ns, conns*cfg.Depth))
-	}
 	var err error
 	t.ln, err = ia.Listen(ctx, cfg.Addr, dat.ConnConfig{
 		Depth: cfg.Depth, Message: nvme.CommandLen + inCapsule, Conns: conns, Apart: true,
@@ -55,6 +53,7 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target: listen on %s: %w", cfg.Addr, err)
 	}
+	t.namespaces.init(cfg.Namespaces)
 	return t, nil
 }
 
@@ -64,9 +63,6 @@ func (t *Target) Addr() string { return t.ln.Addr() }
 // Run serves until ctx is done. Then it takes no more commands, completes those that are
 // under way, ends all connections in order, and returns. It is called once.
 func (t *Target) Run(ctx context.Context) error {
-	for _, ns := range t.namespaces {
-		t.workers.Go(ns.worker.run)
-	}
 	for running := true; running; {
 		select {
 		case ev, ok := <-t.ln.Requests():
@@ -89,11 +85,18 @@ func (t *Target) Run(ctx context.Context) error {
 	}
 	err := t.ln.Close()
 	<-drained
-	for _, ns := range t.namespaces {
-		close(ns.worker.jobs)
+	return errors.Join(err, t.namespaces.close())
+}
+
+// stopping reports whether the queues are to end. It is true before the controllers go that
+// end because of it.
+func (t *Target) stopping() bool {
+	select {
+	case <-t.down:
+		return true
+	default:
+		return false
 	}
-	t.workers.Wait()
-	return err
 }
 
 // awaitQueues waits until no queue runs.
@@ -149,17 +152,7 @@ func (t *Target) setup(c *dat.Conn) ([]byte, error) {
 	if status != 0 {
 		return nil, errors.New(status.String())
 	}
-	q := newQueue(t, c, asked)
-	if asked.QueueID != 0 {
-		for _, ns := range t.namespaces {
-			region, err := c.Register(ns.memory, dat.LocalRead|dat.LocalWrite)
-			if err != nil {
-				return nil, err
-			}
-			q.regions = append(q.regions, region)
-		}
-	}
-	c.Context = q
+	c.Context = newQueue(t, c, asked)
 	return nvme.AppendAccept(nil, uint16(t.cfg.Depth)), nil
 }
 

@@ -35,6 +35,7 @@ type fixture struct {
 	ia     *dat.IA
 	target *Target
 	stores []*store.Forgetful
+	admin  *dat.Conn    // of startSlow
 	stop   func() error // ends the target in order
 }
 
@@ -152,7 +153,7 @@ func TestAHostReadsBackWhatItWrote(t *testing.T) {
 			require.ErrorIs(f, err, io.EOF)
 			assert.Equal(f, 2*block, n)
 		}
-		counters := f.target.Counters()
+		counters := f.target.Stats().Counters
 		assert.EqualValues(f, 3, counters.Queues)
 		assert.NotZero(f, counters.Reads)
 		assert.Greater(f, counters.BytesWritten, uint64(2<<20))

@@ -1,18 +1,34 @@
 package target
 
-import "godat/examples/nvmeof/store"
+import (
+	"errors"
+	"slices"
+	"sync"
 
-// worker does the work of a store that may block, in one goroutine.
+	"godat/examples/nvmeof/store"
+)
+
+// worker does the work of a store that may block, in one goroutine. Its other methods
+// may be called from any goroutine.
 type worker struct {
+	// Immutable.
 	store store.Store
-	jobs  chan job // has room for a job of each command that may be outstanding
-	batch []job    // run's
+	wake  chan struct{} // has a value when run has something to look at
+
+	// Owned by run.
+	batch []job
+	err   error // of the store's end; valid when run has returned
+
+	mu      sync.Mutex
+	pending []job // those that run has not taken
+	closed  bool
 }
 
 // job is work for a store: to zero a range, to flush it, or both.
 type job struct {
 	from    *queue
-	command int32 // which waits for the result
+	command int32  // which waits for the result
+	cid     uint16 // names the command to an Abort
 	off, n  int
 	zero    bool
 	flush   bool
@@ -25,21 +41,66 @@ type result struct {
 	err     error
 }
 
-func newWorker(s store.Store, jobs int) *worker {
-	return &worker{store: s, jobs: make(chan job, jobs)}
+// errAborted is the result of a job that an Abort took back.
+var errAborted = errors.New("target: the host aborted the command")
+
+func newWorker(s store.Store) *worker { return &worker{store: s, wake: make(chan struct{}, 1)} }
+
+// submit gives the worker a job.
+func (w *worker) submit(j job) {
+	w.mu.Lock()
+	w.pending = append(w.pending, j)
+	w.mu.Unlock()
+	w.kick()
 }
 
-// run works until jobs is closed. It takes all jobs at hand at once.
-func (w *worker) run() {
-	for j := range w.jobs {
-		w.batch = append(w.batch[:0], j)
-		for range len(w.jobs) {
-			w.batch = append(w.batch, <-w.jobs)
-		}
-		w.work()
-		clear(w.batch)
+// close ends run when all jobs are done.
+func (w *worker) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.kick()
+}
+
+func (w *worker) kick() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // run is going to look anyway
 	}
 }
+
+// abort takes back the job of a command unless run has taken it, and reports whether it
+// did. The command's queue gets the result.
+func (w *worker) abort(c *controller, queue, cid uint16) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, j := range w.pending {
+		if j.from.controller == c && j.from.asked.QueueID == queue && j.cid == cid {
+			w.pending = slices.Delete(w.pending, i, i+1)
+			j.from.results <- result{j.command, errAborted}
+			return true
+		}
+	}
+	return false
+}
+
+// run works until close, and closes the store. It takes all jobs at hand at once.
+func (w *worker) run() {
+	defer w.closeStore()
+	for range w.wake {
+		w.mu.Lock()
+		w.batch, w.pending = w.pending, w.batch[:0]
+		closed := w.closed
+		w.mu.Unlock()
+		w.work()
+		clear(w.batch)
+		if closed {
+			return
+		}
+	}
+}
+
+func (w *worker) closeStore() { w.err = w.store.Close() }
 
 // work does the jobs of the batch: first all that zero, then one flush that covers the
 // ranges of all. A flush may come later than the zeroing of a job that was queued behind

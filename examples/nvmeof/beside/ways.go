@@ -1,0 +1,222 @@
+package beside
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"godat/examples/nvmeof/host"
+	"godat/examples/nvmeof/nvme"
+	"godat/examples/nvmeof/store"
+	"godat/examples/nvmeof/target"
+	dat "godat/runtime"
+)
+
+const (
+	subsystem = "nqn.2026-01.example.godat:beside"
+	diskSize  = 2 * depth * size
+)
+
+// Run measures, and prints ratios: on loop beside plain RDMA writes, and on iwarp over
+// loopback beside a net.Conn.
+func Run(ctx context.Context, cfg Config, out io.Writer) error {
+	return errors.Join(onLoop(ctx, cfg, out), onIwarp(ctx, cfg, out))
+}
+
+func onLoop(ctx context.Context, cfg Config, out io.Writer) error {
+	return withDisk(ctx, "loop", "", func(ia *dat.IA, d *disk) error {
+		p, err := newPlain(ctx, ia)
+		if err != nil {
+			return err
+		}
+		plain := way{"plain RDMA writes", p.run}
+		err = compare(ctx, cfg, out, with("NVMe writes on loop", nvme.IOWrite, d.run), plain)
+		if err == nil {
+			err = compare(ctx, cfg, out, with("NVMe reads on loop", nvme.IORead, d.run), plain)
+		}
+		return errors.Join(err, p.close())
+	})
+}
+
+func onIwarp(ctx context.Context, cfg Config, out io.Writer) error {
+	return withDisk(ctx, "iwarp:127.0.0.1", "127.0.0.1:0", func(_ *dat.IA, d *disk) error {
+		c, s, err := tcpPair()
+		if err != nil {
+			return err
+		}
+		for _, op := range []nvme.Opcode{nvme.IOWrite, nvme.IORead} {
+			what := map[nvme.Opcode]string{nvme.IOWrite: "writes", nvme.IORead: "reads"}[op]
+			if err == nil {
+				err = compare(ctx, cfg, out, with("NVMe "+what+" on iwarp", op, d.run), with(what+" on a net.Conn", op, c.run))
+			}
+		}
+		return errors.Join(err, c.close(), <-s.ended)
+	})
+}
+
+// tcpPair connects a client and a server.
+func tcpPair() (*client, *server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	near, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	far, err := l.Accept()
+	if err = errors.Join(err, l.Close()); err != nil {
+		return nil, nil, errors.Join(err, near.Close())
+	}
+	s := newServer(far, make([]byte, diskSize))
+	go s.run()
+	return newClient(near), s, nil
+}
+
+// withDisk serves a disk in memory, and calls f with the disk as a host sees it.
+func withDisk(ctx context.Context, provider, address string, f func(ia *dat.IA, d *disk) error) error {
+	ia, err := dat.Open(ctx, provider)
+	if err != nil {
+		return err
+	}
+	memory, err := store.NewMemory(diskSize)
+	if err != nil {
+		return errors.Join(err, ia.Close())
+	}
+	t, err := target.New(ctx, ia, target.Config{Addr: address, Subsystem: subsystem, Namespaces: []target.Namespace{{Store: memory}}})
+	if err != nil {
+		return errors.Join(err, memory.Close(), ia.Close())
+	}
+	serving, stop := context.WithCancel(ctx)
+	var running errgroup.Group
+	running.Go(func() error { return t.Run(serving) })
+	err = onDisk(ctx, ia, t.Addr(), f)
+	stop()
+	return errors.Join(err, running.Wait(), ia.Close())
+}
+
+func onDisk(ctx context.Context, ia *dat.IA, address string, f func(ia *dat.IA, d *disk) error) error {
+	c, err := host.Connect(ctx, ia, host.Config{Addr: address, Subsystem: subsystem, Pipelines: 1, Depth: depth + 1, Transfer: size})
+	if err != nil {
+		return err
+	}
+	d := new(disk)
+	if d.disk, err = c.Disk(ctx, 1); err == nil {
+		d.pipeline, err = c.Pipeline(ctx)
+	}
+	if err == nil {
+		err = f(ia, d)
+	}
+	return errors.Join(err, c.Close())
+}
+
+// with is a way that reads or writes.
+func with(name string, op nvme.Opcode, run func(ctx context.Context, op nvme.Opcode) (int64, error)) way {
+	return way{name, func(ctx context.Context) (int64, error) { return run(ctx, op) }}
+}
+
+// disk is the way over a target: one goroutine keeps depth commands under way.
+type disk struct {
+	pipeline *host.Pipeline
+	disk     *host.Disk
+}
+
+// begin submits a slot's next command, which reads or writes a block.
+func (d *disk) begin(s *host.Slot, op nvme.Opcode, block int) error {
+	if op == nvme.IORead {
+		return d.pipeline.Read(d.disk, s, size, int64(block)*size)
+	}
+	return d.pipeline.Write(d.disk, s, size, int64(block)*size)
+}
+
+// run reads or writes blocks, one in each slot, until ctx is done.
+func (d *disk) run(ctx context.Context, op nvme.Opcode) (n int64, err error) {
+	slots := d.pipeline.Slots()
+	for i := range slots {
+		if err := d.begin(&slots[i], op, i); err != nil {
+			return 0, err
+		}
+	}
+	for under := len(slots); under > 0; {
+		done, err := d.pipeline.Wait(context.Background())
+		if err != nil {
+			return n, err
+		}
+		for _, s := range done {
+			n++
+			if s.Err != nil {
+				return n, s.Err
+			}
+			if ctx.Err() != nil {
+				under--
+			} else if err := d.begin(s, op, s.Index()); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// plain writes blocks to the other end of a connection by RDMA, depth at a time, each with
+// a completion.
+type plain struct {
+	ln            *dat.Listener
+	from          *dat.Conn
+	local, remote *dat.LMR
+	batch         [depth]dat.DTO
+}
+
+func newPlain(ctx context.Context, ia *dat.IA) (p *plain, err error) {
+	p = new(plain)
+	if p.ln, err = ia.Listen(ctx, "", dat.ConnConfig{Depth: depth}); err != nil {
+		return nil, err
+	}
+	if err := p.connect(); err != nil {
+		return nil, errors.Join(err, p.ln.Close())
+	}
+	return p, nil
+}
+
+func (p *plain) connect() (err error) {
+	if p.from, err = p.ln.Dial(p.ln.Addr(), nil); err != nil {
+		return err
+	}
+	to, err := p.ln.Accept(dat.RequestOf(<-p.ln.Requests()), nil)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if err := (<-p.ln.Events()).Err(); err != nil {
+			return err
+		}
+	}
+	if p.local, err = p.from.Alloc(size, dat.LocalRead); err != nil {
+		return err
+	}
+	if p.remote, err = to.Alloc(depth*size, dat.LocalWrite|dat.RemoteWrite); err != nil {
+		return err
+	}
+	for i := range p.batch {
+		p.batch[i] = dat.DTO{Op: dat.OpWrite, Segment: p.local.Segment(0, size), Remote: p.remote.Remote(i*size, size)}
+	}
+	return nil
+}
+
+func (p *plain) run(ctx context.Context) (n int64, err error) {
+	for ; ctx.Err() == nil; n += depth {
+		if _, err := p.from.Endpoint.PostBatch(p.batch[:]); err != nil {
+			return n, err
+		}
+		for range depth {
+			if err := (<-p.ln.Events()).Err(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+func (p *plain) close() error { return p.ln.Close() }

@@ -1,0 +1,145 @@
+# What the steps have in common: the target, the initiator and the load.
+
+nqn=nqn.2026-01.example.godat:disk
+host_a=nqn.2026-01.example.host:a id_a=11111111-1111-4111-8111-111111111111
+host_b=nqn.2026-01.example.host:b id_b=22222222-2222-4222-8222-222222222222
+delay=1 # seconds between the initiator's attempts to connect again
+address=${TARGET%:*} port=${TARGET#*:}
+
+say() { echo "# $*"; }
+
+# until_true COMMAND...: waits for what the kernel or the target does on its own.
+until_true() {
+  for _ in $(seq 900); do
+    if "$@"; then return; fi
+    sleep 0.1
+  done
+  echo "waited in vain for: $*"
+  false
+}
+
+# The target. Its process id lies in the file pid, the size of its blocks in the file
+# block, and what it says in the file said.
+
+running() { [[ -s pid ]] && kill -0 "$(cat pid)" 2>/dev/null; }
+ended() { ! running; }
+lines() { wc -l <said; }
+# says LINES TEXT: the target has said the text after its first LINES lines.
+says() { tail -n "+$(($1 + 1))" said | grep -q -- "$2"; }
+inside() { [[ -n $PROVIDER ]]; }
+
+# serve BLOCK [DISK...]: starts the target, and waits until it listens.
+serve() {
+  local block=$1 args=() disk before
+  shift
+  if (($# == 0)); then set -- disk.img:192M mem:320M; fi
+  for disk; do args+=(--disk "$disk"); done
+  before=$(lines)
+  setsid "$WORK/nvmeof" --provider "$PROVIDER" serve --listen "$TARGET" --block "$block" "${args[@]}" >>said 2>&1 &
+  echo $! >pid
+  echo "$block" >block
+  until_true says "$before" '^serving'
+}
+
+# end SIGNAL: ends the target.
+end() {
+  if running; then kill "-$1" "$(cat pid)"; fi
+  until_true ended
+}
+
+# The initiator.
+
+# controller [HOST]: the name of the host's controller, as nvme0.
+controller() {
+  local c
+  for c in /sys/class/nvme/nvme*; do
+    if [[ $(cat "$c/hostnqn" 2>/dev/null) == "${1:-$host_a}" ]]; then basename "$c" && return; fi
+  done
+  false
+}
+attached() { controller "$@" >/dev/null; }
+detached() { ! attached; }
+live() { [[ $(cat "/sys/class/nvme/$(controller)/state" 2>/dev/null) == live ]]; }
+broken() { ! live; }
+# disk NAMESPACE [HOST]: the device. Its name need not end with the namespace's id: while
+# something holds a device that is gone, the kernel does not give its name away.
+disk() {
+  local d
+  for d in "/sys/class/nvme/$(controller "${2:-$host_a}")"/nvme*; do
+    if [[ $(cat "$d/nsid" 2>/dev/null) == "$1" ]]; then echo "/dev/${d##*/}" && return; fi
+  done
+  false
+}
+has_disk() { local d && d=$(disk "$@") && [[ -b $d ]]; }
+failed_attempts() { dmesg | grep -c 'Failed reconnect attempt' || true; }
+
+# attach KEEPALIVE: connects, with a queue of each kind for each processor.
+attach() {
+  local n
+  n=$(nproc)
+  nvme connect -t rdma -a "$address" -s "$port" -n "$nqn" --hostnqn="$host_a" --hostid="$id_a" --nr-io-queues="$n" \
+    --nr-write-queues="$n" --queue-size=128 --reconnect-delay="$delay" --keep-alive-tmo="$1" >/dev/null
+  has_disks "$host_a"
+}
+# attach_second connects a second host, which nvme-cli takes for the first one, with
+# --duplicate-connect as well. So it asks the kernel as nvme-cli does.
+attach_second() {
+  echo -n "transport=rdma,traddr=$address,trsvcid=$port,nqn=$nqn,hostnqn=$host_b,hostid=$id_b,nr_io_queues=2,queue_size=128" >/dev/nvme-fabrics
+  has_disks "$host_b"
+}
+has_disks() {
+  until_true has_disk 1 "$1"
+  until_true has_disk 2 "$1"
+}
+detach() { nvme disconnect -n "$nqn" >/dev/null 2>&1 || true; }
+
+# with BLOCK [KEEPALIVE]: goes on with a target that has blocks of this size, and a live
+# connection to it. A Keep Alive time makes it a new connection.
+with() {
+  if inside && ! { running && [[ $(cat block) == "$1" ]]; }; then
+    detach
+    end INT
+    serve "$1"
+  fi
+  if attached && { [[ -n ${2:-} ]] || broken; }; then detach; fi
+  if detached; then attach "${2:-20}"; fi
+}
+
+# The load.
+
+load() { fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --minimal "$@" >fio.out; }
+
+# hammer FIO-ARGUMENT...: writes and verifies in the background, again and again, until relent.
+hammer() {
+  rm -f enough
+  hammering "$@" &
+  hammer=$!
+}
+hammering() {
+  local rounds=0
+  until [[ -e enough ]]; do
+    load --name=load --rw=randwrite --bs=16k --iodepth=8 --size=12M --fsync=64 "$@"
+    rounds=$((rounds + 1))
+  done
+  say "fio wrote and verified 12 MiB $rounds times"
+}
+relent() {
+  touch enough
+  wait "$hammer"
+}
+
+# keeps DISK MKFS...: makes a file system, and compares what it keeps.
+keeps() {
+  local disk=$1
+  shift
+  "$@" "$disk"
+  mount "$disk" m
+  cp -r "$WORK/hw" "$WORK/mem" m/
+  head -c 12000000 /dev/urandom >m/big
+  sha256sum m/big >sum
+  umount m
+  mount "$disk" m
+  sha256sum --quiet -c sum
+  diff -r "$WORK/hw" m/hw
+  umount m
+}

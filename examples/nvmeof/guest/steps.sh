@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# The steps of test-guest.sh, which runs this in the guest: steps.sh NAME... runs the
+# steps of these names, each as a process with a time limit, and says of each whether it
+# passed. A step finds the target and the connection that the last one left, or makes
+# them; after a step that failed there are none.
+#
+# Environment: WORK has the program and files to copy, TARGET is the target's address and
+# port, and PROVIDER what it runs on; without PROVIDER the target is outside the guest.
+# RESETS and KILLS are how often, and AMOUNT how many MiB fio writes in a job. SLOW is a
+# factor for the time limits.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+. "$here/lib.sh"
+. "$here/faults.sh"
+. "$here/beside.sh"
+
+step_discover() { # 60
+  if inside && ended; then serve 4096; fi
+  nvme discover -t rdma -a "$address" -s "$port" | grep -q "subnqn:  $nqn"
+}
+
+step_connect() { # 60
+  with 4096 20
+  say "$(cat "/sys/class/nvme/$(controller)/queue_count") queues"
+}
+
+step_ext4() { # 120
+  with 4096
+  keeps "$(disk 1)" mkfs.ext4 -q -F
+  fsck.ext4 -fn "$(disk 1)" >/dev/null 2>&1
+}
+
+step_xfs() { # 120
+  with 512
+  if inside; then [[ $(blockdev --getss "$(disk 2)") == 512 ]]; fi
+  keeps "$(disk 2)" mkfs.xfs -q -f
+  xfs_repair -n "$(disk 2)" >/dev/null 2>&1
+}
+
+step_discard() { # 60
+  with 4096
+  load --name=fill --filename="$(disk 2)" --rw=write --bs=1M --iodepth=4 --size=16M --do_verify=0
+  blkdiscard "$(disk 2)"
+  cmp -n 50000000 "$(disk 2)" /dev/zero
+}
+
+# 4 KiB at random on all queues, 128 commands deep for each of 8 jobs.
+step_random() { # 240
+  with 4096
+  load --name=random --filename="$(disk 2)" --rw=randwrite --bs=4k --iodepth=128 --numjobs=8 \
+    --size="${AMOUNT}M" --offset_increment="${AMOUNT}M"
+}
+
+step_large() { # 180
+  with 4096
+  load --name=large --filename="$(disk 2)" --rw=write --bs=1M --iodepth=4 --size="$((AMOUNT * 8))M"
+}
+
+# Reads and writes of the same blocks at the same time must break nothing, although their
+# bytes change while a CRC is made of them.
+step_overlap() { # 120
+  local before
+  with 4096
+  before=$(lines)
+  fio --ioengine=libaio --direct=1 --minimal --name=overlap --filename="$(disk 2)" --rw=randrw --bsrange=4k-128k \
+    --iodepth=32 --numjobs=4 --size=256k --time_based --runtime=8 --norandommap >fio.out
+  live
+  if says "$before" 'queue ended'; then false; fi
+}
+
+# Two hosts write to halves of a disk at the same time, and then read each other's.
+step_two_hosts() { # 180
+  with 4096
+  attach_second
+  local half="--rw=randwrite --bs=8k --iodepth=16 --size=16M --name=half"
+  load $half --filename="$(disk 2 "$host_a")" --randseed=1 &
+  local first=$!
+  fio --ioengine=libaio --direct=1 --verify=crc32c --verify_fatal=1 --minimal $half --offset=16M --randseed=2 \
+    --filename="$(disk 2 "$host_b")" >fio2.out
+  wait "$first"
+  load $half --verify_only --filename="$(disk 2 "$host_b")" --randseed=1
+  load $half --verify_only --filename="$(disk 2 "$host_a")" --offset=16M --randseed=2
+  detach
+}
+
+# clean leaves no file system, no controller and no target.
+clean() {
+  touch enough
+  umount -l m full 2>/dev/null || true
+  timeout 100 nvme disconnect-all || true
+  if running; then kill -CONT "$(cat pid)" && kill -KILL "$(cat pid)"; fi
+  rm -f pid
+}
+
+# refused counts the commands that siw refused with ENOTCONN, as a connection had just
+# broken. Linux's initiator then reports an I/O error, where it should wait and try again
+# as it does with other devices; no target can prevent that.
+refused() { dmesg | grep -c 'post_send failed with error code -107' || true; }
+
+# run NAME [ATTEMPT]: runs a step within its time limit, which stands behind its first
+# line. It runs a step again, twice at most, in which siw refused commands.
+run() {
+  local limit begin=$EPOCHREALTIME status=0 took before
+  before=$(refused)
+  limit=$(sed -n "s/^step_$1() { # //p" "$here"/*.sh)
+  (sleep $((limit * SLOW - 3)) && ps -eo pid,stat,wchan:24,args | grep -v ' \[' >stuck) &
+  local watch=$!
+  rm -f stuck
+  timeout -k 20 $((limit * SLOW)) bash "$here/steps.sh" --step "$1" >out 2>&1 || status=$?
+  kill "$watch" 2>/dev/null || true
+  took=$(awk "BEGIN { printf \"%.1f s\", $EPOCHREALTIME - $begin }")
+  grep '^# ' out || true
+  if ((status == 0)); then
+    echo "PASS $1, $took"
+    return
+  fi
+  if ((${2:-1} < 3 && $(refused) > before)); then
+    echo "AGAIN $1, $took: siw refused a command of the initiator, which made an I/O error of it"
+    clean
+    run "$1" $((${2:-1} + 1))
+    return
+  fi
+  echo "FAIL $1, $took: exit status $status, 124 is the time limit of $((limit * SLOW)) s"
+  tail -n 40 out
+  if [[ -s stuck ]]; then cat stuck; fi
+  echo "the target:" && tail -n 40 said
+  if running; then kill -QUIT "$(cat pid)" && until_true ended && tail -n 400 said | sed -n '/^SIGQUIT/,$p'; fi
+  echo "the kernel:" && dmesg | tail -n 40
+  clean
+  false
+}
+
+if [[ $1 == --step ]]; then
+  "step_$2"
+  exit
+fi
+cd "$TMPDIR"
+mkdir -p m full
+touch said
+failed=0
+for name; do run "$name" || failed=1; done
+clean
+grep -E 'level=(WARN|ERROR)' said | tail -n 20 || true # for the reader of a log
+exit "$failed"

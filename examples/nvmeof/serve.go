@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+
+	"godat/examples/nvmeof/store"
+	"godat/examples/nvmeof/target"
+	dat "godat/runtime"
+)
+
+// serve serves until ctx is done.
+func serve(ctx context.Context, ia *dat.IA, o *serveOptions, out, log io.Writer) error {
+	disks, err := openDisks(o)
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if o.Verbose {
+		level = slog.LevelDebug
+	}
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))
+	t, err := target.New(ctx, ia, target.Config{
+		Addr: o.Listen, Subsystem: o.Subsystem, Namespaces: disks, Hosts: o.Host, Queues: o.Queues, Depth: o.Depth, Log: logger,
+	})
+	if err != nil {
+		return errors.Join(err, closeDisks(disks))
+	}
+	fmt.Fprintf(out, "serving %s on %s\n", o.Subsystem, t.Addr())
+	op := newOperator(t, disks, out, logger)
+	go op.run()
+	err = t.Run(ctx)
+	op.stop()
+	printStats(out, t.Stats())
+	return err
+}
+
+// operator does what signals ask for.
+type operator struct {
+	target  *target.Target
+	disks   []target.Namespace // as they are served; run's
+	out     io.Writer
+	log     *slog.Logger
+	signals chan os.Signal
+	ended   chan struct{}
+}
+
+func newOperator(t *target.Target, disks []target.Namespace, out io.Writer, log *slog.Logger) *operator {
+	op := &operator{target: t, disks: disks, out: out, log: log, signals: make(chan os.Signal, 1), ended: make(chan struct{})}
+	signal.Notify(op.signals, operatorSignals...)
+	return op
+}
+
+// run waits for signals until stop.
+func (op *operator) run() {
+	defer close(op.ended)
+	for s := range op.signals {
+		if s == syscall.SIGHUP {
+			op.grow()
+		} else {
+			printStats(op.out, op.target.Stats())
+		}
+	}
+}
+
+// stop ends run.
+func (op *operator) stop() {
+	signal.Stop(op.signals)
+	close(op.signals)
+	<-op.ended
+}
+
+// grow serves the disks whose files have grown at their new size.
+func (op *operator) grow() {
+	for i := range op.disks {
+		if err := op.growDisk(uint32(i+1), &op.disks[i]); err != nil {
+			op.log.Error("grow a disk", "namespace", i+1, "error", err)
+		}
+	}
+}
+
+func (op *operator) growDisk(nsid uint32, d *target.Namespace) error {
+	g, ok := d.Store.(store.Grower)
+	if !ok {
+		return nil
+	}
+	larger, err := g.Grown()
+	if larger == nil || err != nil {
+		return err
+	}
+	next := *d
+	next.Store = larger
+	if err := op.target.Set(nsid, next); err != nil {
+		return errors.Join(err, larger.Close())
+	}
+	*d = next
+	return nil
+}
+
+// printStats prints a line for each kind of command of each queue, and lines for all
+// together, those of queues that have ended included.
+func printStats(out io.Writer, s target.Stats) {
+	slices.SortFunc(s.Queues, func(a, b target.QueueStats) int {
+		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Queue, b.Queue))
+	})
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "queue\tcommands\tcount\tmean\tmedian\t99 %\t99.9 %\tlongest")
+	for _, q := range s.Queues {
+		printLatencies(w, fmt.Sprintf("%s %s queue %d", q.Host, q.Address, q.Queue), q.Read, q.Write, q.Other)
+	}
+	printLatencies(w, "all", s.Read, s.Write, s.Other)
+	_ = w.Flush() // as for all that is printed
+	fmt.Fprintf(out, "queues %d, reads %d of %d bytes, writes %d of %d bytes, others %d, failures %d\n",
+		s.Counters.Queues, s.Reads, s.BytesRead, s.Writes, s.BytesWritten, s.Others, s.Failures)
+}
+
+func printLatencies(w io.Writer, queue string, read, write, other target.Latency) {
+	for i, l := range []target.Latency{read, write, other} {
+		if l.Count != 0 {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%v\t%v\t%v\t%v\t%v\n", queue, [...]string{"reads", "writes", "others"}[i],
+				l.Count, l.Mean, l.Median, l.P99, l.P999, l.Longest)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/nvmeof/host"
+	"godat/examples/nvmeof/target"
+	dat "godat/runtime"
+)
+
+func TestADiskWhoseFileHasGrownIsServedAtItsNewSize(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("capability: mapped files")
+	}
+	path := filepath.Join(t.TempDir(), "disk")
+	disks, err := openDisks(&serveOptions{Disk: []string{"mem:1M", path + ":1M"}})
+	require.NoError(t, err)
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	tgt, err := target.New(t.Context(), ia, target.Config{Subsystem: "nqn.2026-01.test:disk", Namespaces: disks})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- tgt.Run(ctx) }()
+	op := newOperator(tgt, disks, io.Discard, slog.New(slog.DiscardHandler))
+	go op.run()
+	c, err := host.Connect(t.Context(), ia, host.Config{Addr: tgt.Addr(), Subsystem: "nqn.2026-01.test:disk"})
+	require.NoError(t, err)
+
+	require.NoError(t, os.Truncate(path, 2<<20))
+	op.signals <- operatorSignals[0]
+	changed, err := c.Changed(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []uint32{2}, changed)
+	d, err := c.Disk(t.Context(), 2)
+	require.NoError(t, err)
+	assert.EqualValues(t, 2<<20, d.Size())
+	_, err = d.WriteAt(make([]byte, 4096), 2<<20-4096)
+	require.NoError(t, err)
+
+	// A queue counts its commands when it has posted their completions.
+	require.Eventually(t, func() bool { return tgt.Stats().Writes == 1 }, 10*time.Second, time.Millisecond)
+	var stats bytes.Buffer
+	printStats(&stats, tgt.Stats())
+	assert.Regexp(t, `(?m)^nqn\.\S+ \S+ queue 1 +writes +1 `, stats.String())
+	assert.Regexp(t, `(?m)^all +writes +1 `, stats.String())
+	assert.Contains(t, stats.String(), "writes 1 of 4096 bytes")
+
+	op.stop()
+	require.NoError(t, c.Close())
+	stop()
+	require.NoError(t, <-ran)
+	require.NoError(t, ia.CloseGraceful())
+}

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// operatorSignals are the signals that an operator minds.
+var operatorSignals = []os.Signal{syscall.SIGHUP}

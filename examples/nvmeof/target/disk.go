@@ -1,0 +1,71 @@
+package target
+
+import (
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// disk is a namespace whose memory is registered in the zone of a connection.
+type disk struct {
+	*namespace
+	region *dat.LMR
+}
+
+// disks are those of a queue, whose goroutine owns them.
+type disks struct {
+	target *Target
+	conn   *dat.Conn
+	open   []disk       // by namespace id, from 1
+	held   []*namespace // those that giveBack gives back
+}
+
+// disk is the disk of a namespace that is there. The first command for one that was put
+// in the table after the queue began registers its memory. The queue keeps a disk that
+// was replaced or removed until it ends: transfers to and from it may be under way.
+func (d *disks) disk(nsid uint32) (disk, nvme.Status) {
+	ns := d.target.namespaces.at(nsid)
+	if ns == nil {
+		return disk{}, nvme.InvalidNamespace | nvme.DoNotRetry
+	}
+	if uint64(nsid) <= uint64(len(d.open)) && d.open[nsid-1].namespace == ns {
+		return d.open[nsid-1], nvme.Success
+	}
+	return d.add(nsid)
+}
+
+// add registers the memory of a namespace.
+func (d *disks) add(nsid uint32) (disk, nvme.Status) {
+	ns := d.target.namespaces.acquire(nsid)
+	if ns == nil {
+		return disk{}, nvme.InvalidNamespace | nvme.DoNotRetry
+	}
+	region, err := d.conn.Register(ns.memory, dat.LocalRead|dat.LocalWrite)
+	if err != nil {
+		d.target.namespaces.release(ns)
+		d.target.log.Error("register a namespace", "host", d.conn, "namespace", nsid, "error", err)
+		return disk{}, nvme.InternalError
+	}
+	d.held = append(d.held, ns)
+	for len(d.open) < int(nsid) {
+		d.open = append(d.open, disk{})
+	}
+	d.open[nsid-1] = disk{ns, region}
+	return d.open[nsid-1], nvme.Success
+}
+
+// openAll registers the memory of all namespaces, so that the first commands don't
+// wait for it. One that can't be registered now is tried again by its commands, which
+// tell the host.
+func (d *disks) openAll() {
+	for i := range *d.target.namespaces.list.Load() {
+		d.disk(uint32(i + 1))
+	}
+}
+
+// giveBack gives the namespaces back. The connection is closed.
+func (d *disks) giveBack() {
+	for _, ns := range d.held {
+		d.target.namespaces.release(ns)
+	}
+	d.open, d.held = nil, nil
+}

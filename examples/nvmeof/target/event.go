@@ -1,0 +1,115 @@
+package target
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"godat/examples/nvmeof/nvme"
+)
+
+// changes is a set of namespace ids.
+type changes [mostNamespaces / 64]uint64
+
+func (s *changes) add(nsid uint32) { s[(nsid-1)/64] |= 1 << ((nsid - 1) % 64) }
+
+// put writes the ids, in order, into the log page of changed namespaces.
+func (s *changes) put(page []byte) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			binary.LittleEndian.PutUint32(page, uint32(i*64+bits.TrailingZeros64(word)+1))
+			page = page[4:]
+		}
+	}
+}
+
+// changed notes for all controllers that a namespace has changed, and wakes their admin
+// queues.
+func (r *registry) changed(nsid uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.all {
+		if c.discovery {
+			continue
+		}
+		c.changes.add(nsid)
+		select {
+		case c.notices <- struct{}{}:
+		default: // the admin queue is going to look anyway
+		}
+	}
+}
+
+// changesOf returns the namespaces that changed since they were last forgotten.
+func (r *registry) changesOf(c *controller, forget bool) changes {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := c.changes
+	if forget {
+		c.changes = changes{}
+	}
+	return all
+}
+
+// asyncEvent serves an Async Event Request: it stays open until there is an event.
+func (a *admin) asyncEvent(c *command) {
+	if len(a.waiting) == asyncLimit {
+		a.q.complete(c, nvme.AsyncEventLimitExceeded|nvme.DoNotRetry)
+		return
+	}
+	a.waiting = append(a.waiting, int32(c.capsule.Index()))
+	a.notify()
+}
+
+// notify completes an Async Event Request if namespaces have changed. A second event
+// comes only when the host has read the log page, as the specification has it.
+func (a *admin) notify() {
+	c := a.q.controller
+	if len(a.waiting) == 0 || c.masked || c.asyncConfig&nvme.NamespaceNotices == 0 {
+		return
+	}
+	if a.q.target.controllers.changesOf(c, false) == (changes{}) {
+		return
+	}
+	c.masked = true
+	request := &a.q.commands[a.waiting[0]]
+	a.waiting = append(a.waiting[:0], a.waiting[1:]...)
+	a.q.answer(request, nvme.Success, uint64(nvme.NamespaceChanged))
+}
+
+// changedNamespaces is the log page of changed namespaces. Reading it forgets them,
+// unless the host wants to be told again.
+func (a *admin) changedNamespaces(c *command) []byte {
+	forget := !c.RetainsEvent()
+	page := make([]byte, nvme.PageLen)
+	changes := a.q.target.controllers.changesOf(a.q.controller, forget)
+	changes.put(page)
+	if forget {
+		a.q.controller.masked = false
+	}
+	return page
+}
+
+// abort serves an Abort. A command that has not begun is taken back: an Async Event
+// Request, or a command that waits for the worker of a store.
+func (a *admin) abort(c *command) {
+	const aborted, notAborted = 0, 1
+	queue, cid := c.Aborted()
+	if queue == 0 {
+		for i, index := range a.waiting {
+			if request := &a.q.commands[index]; request.CID == cid {
+				a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
+				a.q.complete(request, nvme.AbortRequested)
+				a.q.answer(c, nvme.Success, aborted)
+				return
+			}
+		}
+	} else {
+		for _, ns := range *a.q.target.namespaces.list.Load() {
+			if ns != nil && ns.worker.abort(a.q.controller, queue, cid) {
+				a.q.answer(c, nvme.Success, aborted)
+				return
+			}
+		}
+	}
+	a.q.answer(c, nvme.Success, notAborted)
+}

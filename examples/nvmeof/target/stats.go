@@ -1,0 +1,209 @@
+package target
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"godat/examples/nvmeof/nvme"
+)
+
+// Counters count commands and bytes.
+type Counters struct {
+	Queues                  uint64 // connected, ever
+	Reads, Writes           uint64 // commands that succeeded
+	Others                  uint64 // other commands that succeeded
+	Failures                uint64 // commands that were completed with an error
+	BytesRead, BytesWritten uint64
+}
+
+// Latency is how long commands took: from the event that brought a command, or from that
+// of the first one that came with it, until its completion was posted. Values are exact to
+// one part in a hundred.
+type Latency struct {
+	Count                            int64
+	Mean, Median, P99, P999, Longest time.Duration
+}
+
+// QueueStats are what a queue has done since it was connected.
+type QueueStats struct {
+	Address    string // of the host
+	Host       string // its name
+	Controller uint16
+	Queue      uint16 // 0 is the admin queue
+	Counters
+	Read, Write, Other Latency
+}
+
+// Stats are what a target has done since it began, and what the queues that are
+// connected have.
+type Stats struct {
+	Counters
+	Read, Write, Other Latency
+	Queues             []QueueStats // in no order
+}
+
+// The kinds of commands whose latencies are kept apart.
+const (
+	kindRead = iota
+	kindWrite
+	kindOther // also those that failed
+	kinds
+)
+
+// finished is a command that was completed since the last flush.
+type finished struct {
+	begun   time.Time
+	kind    uint8
+	failed  bool
+	neutral bool // it waited for an event: its latency means nothing
+	bytes   uint32
+}
+
+// record has counters and latencies.
+type record struct {
+	Counters
+	latency [kinds]*hdrhistogram.Histogram // in nanoseconds
+}
+
+const (
+	shortest = int64(time.Microsecond)
+	longest  = int64(100 * time.Second) // longer ones count as that
+)
+
+func newRecord() record {
+	var r record
+	for i := range r.latency {
+		r.latency[i] = hdrhistogram.New(shortest, longest, 2)
+	}
+	return r
+}
+
+// add adds a command that was completed at a time.
+func (r *record) add(c *finished, at time.Time) {
+	switch {
+	case c.failed:
+		r.Failures++
+	case c.kind == kindRead:
+		r.Reads++
+		r.BytesRead += uint64(c.bytes)
+	case c.kind == kindWrite:
+		r.Writes++
+		r.BytesWritten += uint64(c.bytes)
+	default:
+		r.Others++
+	}
+	if !c.neutral {
+		_ = r.latency[c.kind].RecordValue(min(int64(at.Sub(c.begun)), longest)) // never out of range
+	}
+}
+
+// merge adds what another record has.
+func (r *record) merge(o *record) {
+	r.Queues += o.Queues
+	r.Reads += o.Reads
+	r.Writes += o.Writes
+	r.Others += o.Others
+	r.Failures += o.Failures
+	r.BytesRead += o.BytesRead
+	r.BytesWritten += o.BytesWritten
+	for i, h := range r.latency {
+		h.Merge(o.latency[i])
+	}
+}
+
+// of is the summary of one kind.
+func (r *record) of(kind int) Latency {
+	h := r.latency[kind]
+	if h.TotalCount() == 0 {
+		return Latency{}
+	}
+	at := func(percent float64) time.Duration { return time.Duration(h.ValueAtQuantile(percent)) }
+	return Latency{
+		Count: h.TotalCount(), Mean: time.Duration(h.Mean()), Median: at(50), P99: at(99), P999: at(99.9), Longest: time.Duration(h.Max()),
+	}
+}
+
+// queueStats is the record of a connected queue. The queue adds to it once for each batch,
+// so the lock is rarely waited for.
+type queueStats struct {
+	mu    sync.Mutex
+	about QueueStats // without the numbers
+	record
+}
+
+// add adds the commands of a batch that was posted just now.
+func (s *queueStats) add(batch []finished) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range batch {
+		s.record.add(&batch[i], now)
+	}
+}
+
+// statistics has the records of a target. Its methods may be called from any goroutine.
+type statistics struct {
+	mu   sync.Mutex
+	live map[*queueStats]struct{}
+	past record // of queues that have ended
+}
+
+func (s *statistics) init() { s.live, s.past = make(map[*queueStats]struct{}), newRecord() }
+
+// begin adds the record of a queue that was connected.
+func (s *statistics) begin(q *queueStats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Queues = 1
+	s.live[q] = struct{}{}
+}
+
+// end adds the record of a queue to those that have ended.
+func (s *statistics) end(q *queueStats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, begun := s.live[q]; begun {
+		s.past.merge(&q.record)
+		delete(s.live, q)
+	}
+}
+
+// Stats returns the statistics. It may be called at any time.
+func (t *Target) Stats() Stats {
+	s := &t.statistics
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := newRecord()
+	all.merge(&s.past)
+	var queues []QueueStats
+	for q := range s.live {
+		q.mu.Lock()
+		all.merge(&q.record)
+		one := q.about
+		one.Counters, one.Read, one.Write, one.Other = q.Counters, q.of(kindRead), q.of(kindWrite), q.of(kindOther)
+		q.mu.Unlock()
+		queues = append(queues, one)
+	}
+	return Stats{Counters: all.Counters, Read: all.of(kindRead), Write: all.of(kindWrite), Other: all.of(kindOther), Queues: queues}
+}
+
+// note notes that a command is completed.
+func (q *queue) note(c *command, status nvme.Status) {
+	f := finished{begun: c.begun, kind: kindOther, failed: status.Code() != nvme.Success, bytes: c.Data.Length}
+	switch {
+	case q.asked.QueueID == 0:
+		f.neutral = c.Opcode == nvme.AdminAsyncEvent
+	case f.failed:
+	case c.Opcode == nvme.IORead:
+		f.kind = kindRead
+	case c.Opcode == nvme.IOWrite:
+		f.kind = kindWrite
+	}
+	q.finished = append(q.finished, f)
+}
