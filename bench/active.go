@@ -15,6 +15,7 @@ type active struct {
 	lmr    *dat.LMR
 	events *dat.Dispatcher
 	a, b   []*dat.Endpoint
+	before usage // with the dispatchers, and without an endpoint
 }
 
 const activeDepth = 16 // of each queue
@@ -27,6 +28,7 @@ func newActive(pairs int) *active {
 	s.events = must(s.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4096}))
 	conn := must(s.ia.NewDispatcher(dat.DispatcherConfig{QLen: 4*pairs + 16}))
 	psp := must(s.ia.NewPSP(dat.PSPConfig{Dispatcher: conn}))
+	s.before = measure()
 	end := func() *dat.Endpoint {
 		attr := &dat.EndpointAttr{MaxRecvDTOs: activeDepth, MaxRequestDTOs: activeDepth}
 		return must(s.ia.NewEndpoint(dat.EndpointConfig{PZ: pz, Recv: s.events, Request: s.events, Conn: conn, Attr: attr}))
@@ -79,7 +81,6 @@ func activeTargets(c contest) (list []target) {
 		n     int
 		bound float64
 	}{{most / 10, 8}, {most, 14}} {
-		before := measure()
 		s := newActive(size.n)
 		after := measure()
 		pairs := s.pairs()
@@ -87,8 +88,8 @@ func activeTargets(c contest) (list []target) {
 		got := c.run(anchor, pairs)
 		list = append(list, target{"T16", pairs.name + " / two raw MPSC push and pop", got.ratio(pairs.name, anchor.name), false, size.bound})
 		if size.n == most {
-			bytes := after.Heap + after.Stacks - before.Heap - before.Stacks
-			list = append(list, target{"T16", fmt.Sprintf("KB of an idle endpoint of depth %d", activeDepth), float64(bytes) / 1000 / float64(2*size.n), false, 6})
+			bytes := after.Heap + after.Stacks - s.before.Heap - s.before.Stacks
+			list = append(list, target{"T16", fmt.Sprintf("KB of an idle endpoint of depth %d", activeDepth), exactly(float64(bytes) / 1000 / float64(2*size.n)), false, 6})
 		}
 		s.close()
 	}

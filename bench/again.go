@@ -28,14 +28,14 @@ func process(args []string, out io.Writer) error {
 	}
 	cmd := exec.Command(program, args...)
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = out, io.MultiWriter(os.Stderr, &said)
+	cmd.Stdout, cmd.Stderr = out, &said
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && exit.ExitCode() == statusMissed:
 		return errMissed
 	case exit != nil:
-		return fmt.Errorf("%w: %s", err, lastLine(said.String()))
+		return fmt.Errorf("%w: %s", err, strings.TrimPrefix(lastLine(said.String()), "bench: "))
 	}
 	return err
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -53,7 +55,8 @@ func (a *agreeCommand) Run(c *command, out io.Writer) error {
 		args = append(args, usualAgree...)
 	}
 	var list []*agreement
-	for range a.Pairs {
+	for n := range a.Pairs {
+		began := time.Now()
 		var pair [2]*report.Report
 		for i := range pair {
 			r, err := c.again.measured(args)
@@ -68,6 +71,7 @@ func (a *agreeCommand) Run(c *command, out io.Writer) error {
 			}
 			list[i].add(&pair[0].Rows[i], &pair[1].Rows[i])
 		}
+		fmt.Fprintf(os.Stderr, "pair %d of %d took %v\n", n+1, a.Pairs, time.Since(began).Round(time.Second))
 	}
 	return printAgreements(out, strings.Join(args, " "), list)
 }
@@ -102,7 +106,7 @@ func printAgreements(out io.Writer, line string, list []*agreement) error {
 		header = append(header, f.name)
 	}
 	t.AppendHeader(header)
-	agree, pairs := 0, 0
+	agree, pairs, figures, always := 0, 0, 0, 0
 	for _, a := range list {
 		row := table.Row{a.row.Name, a.row.Rate, a.row.Size, a.row.Depth}
 		for i := range agreeing {
@@ -112,6 +116,10 @@ func printAgreements(out io.Writer, line string, list []*agreement) error {
 			}
 			row = append(row, fmt.Sprintf("%d of %d", a.agree[i], a.pairs[i]))
 			agree, pairs = agree+a.agree[i], pairs+a.pairs[i]
+			figures++
+			if a.agree[i] == a.pairs[i] {
+				always++
+			}
 		}
 		t.AppendRow(row)
 	}
@@ -119,7 +127,7 @@ func printAgreements(out io.Writer, line string, list []*agreement) error {
 	if pairs == 0 {
 		return errors.New("no figure was measured by both runs of a pair")
 	}
-	fmt.Fprintf(out, "\nTwo runs of go run ./bench %s agree within their intervals in %d of %d comparisons (%.1f %%).\n",
-		line, agree, pairs, 100*float64(agree)/float64(pairs))
+	fmt.Fprintf(out, "\nOf %d figures, %d agreed within their intervals in all pairs of runs of go run ./bench %s,\nand two runs agreed in %d of %d comparisons (%.1f %%).\n",
+		figures, always, line, agree, pairs, 100*float64(agree)/float64(pairs))
 	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,12 +34,22 @@ func TestEveryTableHasItsRowsAndNoHoles(t *testing.T) {
 		quick.repeats = 1
 	}
 	delivery(&out, quick)
-	targets(&out, quick)
-	quick.procs = 1
-	targets(&out, quick)
-	overTCP(&out, quick)
-	streams(&out, quick)
-	for _, want := range []string{"pair, poll", "pair, Conn", "pair over a Conn / pair over a channel", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T10", "T11", "T12", "T13", "T15", "T16", "stream over loop"} {
+	printed := func(measure gate) {
+		var list outcomes
+		list.add(measure(&out, quick))
+		list.print(&out, quick.procs)
+	}
+	wants := []string{"pair, poll", "pair, Conn", "pair over a Conn / pair over a channel", "round trip, channel", "net.Pipe", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T10", "T12", "T13", "T15", "T16", "stream over loop"}
+	if !testing.Short() {
+		printed(targets)
+		wants = append(wants, "T9", "T11") // of two processors
+	}
+	quick.procs = 1 // where every target is measured
+	printed(targets)
+	quick.procs = 2
+	printed(overTCP)
+	printed(streams)
+	for _, want := range wants {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.NotContains(t, out.String(), "NaN")
@@ -112,7 +124,7 @@ func TestEachCommandOfRatiosRuns(t *testing.T) {
 		if err := run([]string{name, "--repeats=1", "--slice=1ms"}, &out); err != nil {
 			assert.ErrorIs(t, err, errMissed, name)
 		}
-		assert.Contains(t, out.String(), "medians of 1 repeats")
+		assert.Contains(t, out.String(), "1 runs of 1 repeats")
 	}
 }
 
@@ -121,7 +133,8 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		"--size=0": "from 1 to", "--size=-1": "from 1 to", "--depth=-1": "from 1 to", "--depth=100000": "from 1 to",
 		"scale --conns=0": "from 1 to", "--producers=0": "from 1 to", "--producers=2 --rate=max --size=1000000000": "memory of its own", "connect --depth=0": "from 1 to",
 		"--mode=telepathy": "no mode", "--rate=fast": "no rate", "--format=xml": "format", "--provider=nothing": "nothing", "--provider=iwarp --param=color=red": "color",
-		"--provider=ibv:absent0": "ibv",
+		"--provider=ibv:absent0": "ibv", "--repeats=-1": "negative", "--duration=-1s ratios": "negative",
+		"idle --connections=0": "from 1 to", "idle --connections=20000": "from 1 to", "idle --ia=nothing --peer": "nothing",
 	} {
 		assert.ErrorContains(t, run(strings.Fields(args), io.Discard), why, args)
 	}
@@ -148,16 +161,45 @@ func TestPairsOfRunsAreCompared(t *testing.T) {
 	assert.Regexp(t, `steady .* 3 of 3 .* 3 of 3 .* –`, out.String())
 	assert.Regexp(t, `rising .* 0 of 3 .* 0 of 3 .* –`, out.String())
 	assert.Regexp(t, `refused .* – .* – .* –`, out.String())
+	assert.Contains(t, out.String(), "Of 4 figures, 2 agreed within their intervals in all pairs")
 	assert.Contains(t, out.String(), "in 6 of 12 comparisons (50.0 %)")
 	require.ErrorContains(t, (&agreeCommand{}).Run(&c, &out), "at least 1")
 }
 
-func TestAMissedTargetIsAnError(t *testing.T) {
-	var c command
-	missed := func(io.Writer, contest) int { return 1 }
-	met := func(io.Writer, contest) int { return 0 }
-	assert.ErrorIs(t, c.contests(io.Discard, missed), errMissed)
-	assert.NoError(t, c.contests(io.Discard, met))
+func TestATargetThatAnyRunMissesIsAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		got     []float64
+		says    string
+		missing bool
+	}{
+		"met in each run":    {[]float64{1, 2, 1.5}, "met in all 3", false},
+		"missed in one":      {[]float64{1, 2.5, 1.5}, "MISSED in 1 of 3", true},
+		"met in the only":    {[]float64{2}, "met", false},
+		"missed in the only": {[]float64{3}, "MISSED", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := map[int]int{} // by processors
+			measure := func(_ io.Writer, x contest) []target {
+				got := c.got[runs[x.procs]]
+				runs[x.procs]++
+				return []target{{"T0", "it / the other", exactly(got), false, 2}}
+			}
+			var out bytes.Buffer
+			err := gateFlags{Runs: len(c.got)}.judge(&command{}, &out, measure)
+			assert.Equal(t, c.missing, errors.Is(err, errMissed))
+			assert.Contains(t, out.String(), " "+c.says+" ")
+			if len(c.got) > 1 {
+				assert.Contains(t, out.String(), fmt.Sprintf("%.2f–%.2f", slices.Min(c.got), slices.Max(c.got)))
+			}
+		})
+	}
+}
+
+func TestTheFiguresOfThePinnedPollerAreRead(t *testing.T) {
+	const output = "goos: linux\nBenchmarkPinned/path=naive-2 \t2000\t 200000 ns/op\t 30000 p50-ns\t 90000 p99-ns\n" +
+		"BenchmarkPinned/path=pinned \t2000\t 200000 ns/op\t 500.5 p50-ns\t 900 p99-ns\nBenchmarkPinned/path=pinned \t2000\t 1 ns/op\t 600 p50-ns\t 900 p99-ns\nPASS\n"
+	assert.Equal(t, map[string][]float64{"naive": {30000}, "pinned": {500.5, 600}}, pinnedFigures(output, "p50-ns"))
+	assert.InDelta(t, 30000/500.5, ratios([]float64{30000}, []float64{500.5, 600}).Median, 1e-9)
 }
 
 func TestIdleConnectionsAreCounted(t *testing.T) {
@@ -184,7 +226,7 @@ func TestARepeatWithADisturbedAnchorIsDropped(t *testing.T) {
 		"anchor": {10, 10, 100},
 		"other":  {20, 22, 20},
 	}}
-	assert.InDelta(t, 2.2, r.ratio("other", "anchor"), 1e-9)
+	assert.InDelta(t, 2.1, r.ratio("other", "anchor").Median, 1e-9)
 }
 
 func benchmark(b *testing.B, cfg dat.DispatcherConfig, shared bool, workload func(*rig) contestant) {

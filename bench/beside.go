@@ -37,8 +37,8 @@ func besideTargets(c contest) (list []target) {
 		what := "round trip by channel over " + over.ia + " beside busy processes / alone, "
 		list = append(
 			list,
-			target{"T15", what + "median", stats.Median(median), false, over.bound},
-			target{"T15", what + "99th percentile", stats.Median(tail), false, 10},
+			target{"T15", what + "median", stats.Of(median), false, over.bound},
+			target{"T15", what + "99th percentile", stats.Of(tail), false, 10},
 		)
 	}
 	return list

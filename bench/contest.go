@@ -67,11 +67,11 @@ func timed(x contestant, n int) time.Duration {
 	return time.Since(start)
 }
 
-// ratio is the median, over the repeats, of a's time divided by b's in the same repeat.
+// ratio estimates, over the repeats, a's time divided by b's in the same repeat.
 // It leaves out the repeats in which something disturbed b: they would make a look fast.
 // Contestants of one repeat ran within the same second, so that a machine that becomes
 // slower in the middle of a run changes both.
-func (r result) ratio(a, b string) float64 {
+func (r result) ratio(a, b string) stats.Estimate {
 	best := slices.Min(r.perOp[b])
 	var ratios []float64
 	for i, t := range r.perOp[b] {
@@ -79,8 +79,20 @@ func (r result) ratio(a, b string) float64 {
 			ratios = append(ratios, float64(r.perOp[a][i])/float64(t))
 		}
 	}
-	return stats.Median(ratios)
+	return stats.Of(ratios)
 }
 
-// ns is the median time of one operation in nanoseconds.
-func (r result) ns(name string) float64 { return float64(stats.Median(r.perOp[name])) / pico }
+// speed estimates b's time divided by a's: how many times as fast a is.
+func (r result) speed(a, b string) stats.Estimate {
+	e := r.ratio(a, b)
+	return stats.Estimate{Median: 1 / e.Median, Low: 1 / e.High, High: 1 / e.Low, Sure: e.Sure}
+}
+
+// ns estimates the time of one operation in nanoseconds.
+func (r result) ns(name string) stats.Estimate {
+	var values []float64
+	for _, t := range r.perOp[name] {
+		values = append(values, float64(t)/pico)
+	}
+	return stats.Of(values)
+}

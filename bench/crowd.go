@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -206,6 +207,9 @@ func (o *idleCommand) Run(out io.Writer) error {
 		o.peer(os.Stdin, out)
 		return nil
 	}
+	if most := o.most(); o.Connections < 1 || o.Connections > most {
+		return fmt.Errorf("%d connections: from 1 to %d", o.Connections, most)
+	}
 	check(host.LimitFiles(crowdFiles))
 	if o.IA == "loop" {
 		return o.within(out)
@@ -214,7 +218,11 @@ func (o *idleCommand) Run(out io.Writer) error {
 	cmd.Stderr = os.Stderr
 	in, peerOut := must(cmd.StdinPipe()), bufio.NewReader(must(cmd.StdoutPipe()))
 	check(cmd.Start())
-	port := must(strconv.ParseUint(firstWord(peerOut), 10, 16))
+	first, err := peerOut.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("the other process has not begun to listen: %w", cmd.Wait())
+	}
+	port := must(strconv.ParseUint(strings.TrimSpace(first), 10, 16))
 	c := o.ends()
 	began := time.Now()
 	c.visit(o.Addr, port, o.Connections)
@@ -227,6 +235,14 @@ func (o *idleCommand) Run(out io.Writer) error {
 	check(in.Close())
 	check(cmd.Wait())
 	return c.close()
+}
+
+// most is how many connections can be measured: over a network each takes a descriptor.
+func (o *idleCommand) most() int {
+	if o.IA == "loop" {
+		return 1_000_000
+	}
+	return crowdFiles - 1000
 }
 
 // ends are the ends that the command line asks for.

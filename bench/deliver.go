@@ -133,9 +133,18 @@ func (f *loadFlags) entries(s study, cfg lane.Config, rate load.Rate) (list []tr
 		add(report.Row{Name: m.Name, Writes: m.Writes, Provider: cfg.Provider}, func() (lane.Lane, error) { return s.open(cfg) })
 	}
 	for _, a := range s.anchors {
-		add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return a.Open(cfg) })
+		add(report.Row{Name: a.Name, Writes: a.Writes, Anchor: true}, func() (lane.Lane, error) { return orRefusal(a.Open(cfg)) })
 	}
 	return list
+}
+
+// orRefusal makes the error of a lane that can't be opened a refusal of its rows, so that
+// the others are measured.
+func orRefusal(l lane.Lane, err error) (lane.Lane, error) {
+	if err != nil {
+		return nil, load.Refusal(err.Error())
+	}
+	return l, nil
 }
 
 // measure makes entries take turns, and writes their report.

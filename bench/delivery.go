@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	dat "godat/runtime"
 )
@@ -74,15 +75,17 @@ func show(w io.Writer, title string, r result, anchors ...string) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetTitle(title)
-	header := table.Row{"", "ns"}
+	t.Style().Format.Header = text.FormatDefault
+	header := table.Row{"", "ns", "±"}
 	for _, a := range anchors {
 		header = append(header, "× "+a)
 	}
 	t.AppendHeader(header)
 	for _, name := range r.names {
-		row := table.Row{name, fmt.Sprintf("%.1f", r.ns(name))}
+		ns := r.ns(name)
+		row := table.Row{name, fmt.Sprintf("%.1f", ns.Median), fmt.Sprintf("%.0f %%", 50*(ns.High-ns.Low)/ns.Median)}
 		for _, a := range anchors {
-			row = append(row, fmt.Sprintf("%.2f", r.ratio(name, a)))
+			row = append(row, fmt.Sprintf("%.2f", r.ratio(name, a).Median))
 		}
 		t.AppendRow(row)
 	}

@@ -24,7 +24,8 @@
 // ratios, targets, iwarp and stream print medians of ratios: contestants take turns in each
 // repeat, and each contestant is compared with the anchor of the same repeat. A repeat
 // whose anchor took over twice its best time is dropped, because something disturbed
-// the machine.
+// the machine. With --runs, targets are measured several times, and each run must meet
+// them.
 //
 // The packages below do the rest: mode has the ways of delivery as loops; lane what
 // carries messages, with endpoints and without; load offers messages to a lane and

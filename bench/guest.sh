@@ -6,7 +6,7 @@
 #
 # DEVICE is rxe0 or siw0; without one, the script measures both. The guest's processors
 # are emulated: differences between ways are those of a slow machine. A turn of a row
-# takes GODAT_BENCH_TURN (2s).
+# takes GODAT_BENCH_TURN (1s).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 devices=("$@")
@@ -32,5 +32,5 @@ JOB
 for device in "${devices[@]}"; do
   # A message takes milliseconds there: a turn is long, to have enough of them.
   "$work/guest" -q -device "$device" -kernel 'tsc=reliable clocksource=tsc' -timeout 30m -- \
-    sh "$work/job" "$work/bench" --provider="ibv:$device" --format=markdown --duration="${GODAT_BENCH_TURN:-2s}"
+    sh "$work/job" "$work/bench" --provider="ibv:$device" --format=markdown --duration="${GODAT_BENCH_TURN:-1s}"
 done

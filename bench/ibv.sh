@@ -5,7 +5,8 @@
 #
 #   bench/ibv.sh [PAIRS]
 #
-# It prints each pair and the medians of the ratios. Half a round trip of 64 bytes: ours /
+# It prints the medians of the ratios with the extremes and what the project aims at, and
+# each pair to the standard error. Half a round trip of 64 bytes: ours /
 # ib_send_lat, polled and with events. The same through the whole library, for each way to
 # take events, beside the polled ib_send_lat: "channel", "wait" and "poll" with the pinned
 # poller, "driven" with consumers that poll the device. 64 KiB written: ours /
@@ -89,7 +90,7 @@ for pair in $(seq "$pairs"); do
 done
 JOB
 
-"$work/guest" -device rxe0 -kernel 'tsc=reliable clocksource=tsc' -timeout 60m -- sh "$work/job" "$work" "$pairs" | tee "$work/log"
+"$work/guest" -device rxe0 -kernel 'tsc=reliable clocksource=tsc' -timeout 60m -- sh "$work/job" "$work" "$pairs" | tee "$work/log" >&2
 
 # ib_write_bw's megabyte has 2^20 bytes, Go's 10^6.
 awk '
@@ -99,11 +100,19 @@ awk '
   $2 == "p50" { p50[$1] = $3 }
   $1 == "pinned" { ratio("naive/pinned", p50["naive"] / $3); ratio("pinned/unlocked", $3 / p50["unlocked"]) }
   $2 ~ /\/op$/ { crossing[$1 " " $2] = $3 }
+  function verdict(name, median) {
+    if (name in least) return sprintf("; aim: at least %s, %s", least[name], median >= least[name] ? "met" : "MISSED")
+    if (name in most) return sprintf("; aim: at most %s, %s", most[name], median <= most[name] ? "met" : "MISSED")
+    return ""
+  }
   END {
+    least["bandwidth"] = 0.95; least["dapl"] = 1.0; least["naive/pinned"] = 30
+    most["latency"] = 1.05; most["pinned/unlocked"] = 3
     for (name in n) {
       for (i = 1; i <= n[name]; i++)
         for (j = i; j > 1 && r[name, j] < r[name, j - 1]; j--) { t = r[name, j]; r[name, j] = r[name, j - 1]; r[name, j - 1] = t }
-      printf "%s: %.3f%s (median of %d pairs, %.3f to %.3f)\n", name, r[name, int((n[name] + 1) / 2)], name ~ "/" ? "" : " of the C tool", n[name], r[name, 1], r[name, n[name]]
+      median = r[name, int((n[name] + 1) / 2)]
+      printf "%s: %.3f%s (median of %d pairs, %.3f to %.3f)%s\n", name, median, name ~ "/" ? "" : " of the C tool", n[name], r[name, 1], r[name, n[name]], verdict(name, median)
     }
     for (name in crossing) print name ": " crossing[name]
   }' "$work/log"

@@ -9,9 +9,8 @@ import (
 	dat "godat/runtime"
 )
 
-// overTCP measures iWARP beside a plain connection, both over loopback TCP, prints
-// the targets, and returns how many were missed.
-func overTCP(w io.Writer, c contest) (missed int) { return printTargets(w, c, tcpTargets(c)) }
+// overTCP measures iWARP beside a plain connection, both over loopback TCP.
+func overTCP(_ io.Writer, c contest) []target { return tcpTargets(c) }
 
 // tcpTargets measures the ratios of iWARP to a plain connection that have an aim.
 func tcpTargets(c contest) []target {
@@ -47,7 +46,7 @@ func bulkOverTCP(c contest) (list []target) {
 	got := c.run(all...)
 	for _, way := range ways {
 		bound := way.bounds[min(c.procs, 2)-1]
-		list = append(list, target{"T12", way.what + " / net.Conn, bytes", 1 / got.ratio(way.what, conn.name), true, bound})
+		list = append(list, target{"T12", way.what + " / net.Conn, bytes", got.speed(way.what, conn.name), true, bound})
 	}
 	return list
 }
@@ -96,7 +95,7 @@ func messagesOverTCP(c contest) []target {
 	defer r.close()
 	conn, sends := connMessages(a, b), sendsOverTCP(r)
 	got := c.run(conn, sends)
-	return []target{{"T13", "sends of 64 B posted by 32 / " + conn.name + ", messages", 1 / got.ratio(sends.name, conn.name), true, 0.5}}
+	return []target{{"T13", "sends of 64 B posted by 32 / " + conn.name + ", messages", got.speed(sends.name, conn.name), true, 0.5}}
 }
 
 // connMessages writes framed messages, 32 with one writev. The reader reads whatever has

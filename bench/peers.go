@@ -89,9 +89,9 @@ func (s *peerSet) ours(providers []string, modes []mode.Mode) {
 			row := report.Row{Name: m.Name + " over " + provider, Writes: m.Writes, Provider: provider, Does: oursDo + carries(provider)}
 			s.add(trial.Entry{Row: row, Open: func() (lane.Lane, error) {
 				if s.roundTrip {
-					return lane.NewEcho(cfg)
+					return orRefusal(lane.NewEcho(cfg))
 				}
-				return lane.NewEndpoints(cfg)
+				return orRefusal(lane.NewEndpoints(cfg))
 			}})
 		}
 	}
@@ -106,7 +106,7 @@ func (s *peerSet) anchors() {
 	cfg := lane.Config{Size: s.size, Depth: s.depth}
 	for _, a := range list {
 		row := report.Row{Name: a.Name, Writes: a.Writes, Anchor: true, Does: anchorsDo[a.Name]}
-		s.add(trial.Entry{Row: row, Open: func() (lane.Lane, error) { return a.Open(cfg) }})
+		s.add(trial.Entry{Row: row, Open: func() (lane.Lane, error) { return orRefusal(a.Open(cfg)) }})
 	}
 }
 

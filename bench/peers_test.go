@@ -60,3 +60,15 @@ func TestAModuleThatCannotBeBuiltSaysWhy(t *testing.T) {
 	_, err := startModule(dir)
 	assert.ErrorContains(t, err, "undefined: nothing")
 }
+
+func TestAnAdapterThatCannotBeOpenedRefusesItsRowsOnly(t *testing.T) {
+	r := ran(t, "peers", "--module=nowhere", "--provider=absent,loop", "--mode=poll", "--only=poll over", "--format=json")
+	require.Len(t, r.Rows, 4)
+	for i := range r.Rows {
+		if strings.HasSuffix(r.Rows[i].Name, "absent") {
+			assert.Contains(t, r.Rows[i].Refused, `provider "absent"`)
+		} else {
+			assert.NotContains(t, r.Rows[i].Refused, "provider")
+		}
+	}
+}

@@ -1,159 +1,144 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"slices"
 	"strings"
 	"time"
-
-	"godat/bench/host"
-	"godat/bench/report"
 )
 
 // resultsCommand writes the page of results.
 type resultsCommand struct {
-	Out    string `help:"The file." default:"bench/RESULTS.md" type:"path"`
-	Readme string `help:"The file whose marked lines get the two figures for readers in a hurry." default:"README.md" type:"path"`
-	Guest  bool   `help:"Measure verbs in a guest, too: what check/guest/install.sh installs is needed, and half an hour."`
+	Out    string   `help:"The file." default:"bench/RESULTS.md" type:"path"`
+	Readme string   `help:"The file whose marked lines get the two figures for readers in a hurry." default:"README.md" type:"path"`
+	Only   []string `help:"Measure only these parts, and keep the others as they are in the file: loop, iwarp, peers, ratios, targets, stream, idle, agree, guest." placeholder:"PART"`
+	Agree  bool     `help:"Count in ten pairs of runs how many figures agree, too: six minutes."`
+	Guest  bool     `help:"Measure verbs in a guest, too: what check/guest/install.sh installs is needed, and half an hour."`
 }
 
-// What the page has: commands with reports, commands that write tables of their own, and
-// scripts, of which the first writes Markdown.
-var (
-	withReports = []string{
-		"delivery", "latency", "bandwidth", "scale", "connect", "delivery --producers=1,2,4 --depth=1,16,64 --rate=max --mode=poll,channel,batch",
-		"delivery --provider=iwarp:127.0.0.1", "latency --provider=iwarp:127.0.0.1",
-		"bandwidth --provider=iwarp:127.0.0.1", "connect --provider=iwarp:127.0.0.1",
-		"peers",
+// part is a part of the page that can be measured by itself.
+type part struct {
+	name, title, note string
+	// lines are what is run: command lines of this program, or scripts after "bash".
+	lines []string
+}
+
+// parts are those of the page. All but agree and guest are measured without being asked
+// for. README's figures come from the first two reports of the first part.
+func parts() []part {
+	return []part{
+		{"loop", "Messages inside one process", "", []string{
+			"delivery", "latency", "bandwidth", "scale", "connect",
+			"delivery --producers=1,2,4 --depth=1,16,64 --rate=max --mode=poll,channel,batch",
+		}},
+		{"iwarp", "Messages over iWARP", "Both ends are in one process, over loopback TCP.", []string{
+			"delivery --provider=iwarp:127.0.0.1", "latency --provider=iwarp:127.0.0.1",
+			"bandwidth --provider=iwarp:127.0.0.1", "connect --provider=iwarp:127.0.0.1",
+		}},
+		{"peers", "What others take for the same work", "", []string{"peers"}},
+		{"ratios", "The ways of delivery, as ratios", "A pair is the smallest exchange: two posts, a copy of 64 bytes, two completions, by one goroutine.", []string{"ratios"}},
+		{"targets", "Aims", "What the project aims at, in three runs, with one processor and with two; a missed aim says MISSED. " +
+			"iWARP is compared with a plain TCP connection (T12, T13), both over loopback. T8 has the counts that `bench/instructions.sh` has recorded, which no other program disturbs.", []string{"targets --runs=3"}},
+		{"stream", "Byte streams", "What `runtime/stream` takes beside net.Conn and net.Pipe, for 1 MiB that is written and read at once, and for a round trip of 64 bytes. " +
+			"The copies decide a stream's speed over loop; `io.Copy` to and from a stream makes two less.", []string{"stream"}},
+		{"idle", "Idle connections", "Each process may have 20 000 descriptors. Over loop, both ends are in one process.", []string{
+			"idle", "idle --streams", "idle --streams --ia=loop",
+		}},
+		{"agree", "Whether two runs agree", "", []string{"agree"}},
+		{"guest", "Verbs, on soft-RoCE and soft-iWARP", "In a guest whose two processors are emulated: a crossing into C that finds nothing costs 2 to 4 µs there, and waking a thread costs hundreds of µs. " +
+			"The C programs take turns with ours in one boot.", []string{"bash bench/guest.sh", "bash bench/ibv.sh 5"}},
 	}
-	asTables = []string{"ratios", "targets", "iwarp", "stream", "idle", "agree"}
-	inGuest  = []string{"bench/guest.sh", "bench/ibv.sh 5"}
-)
+}
 
-// The reports that README's figures come from, of withReports.
-const (
-	deliveryReport = 0
-	latencyReport  = 1
-)
+// wanted reports whether the part is to be measured.
+func (r *resultsCommand) wanted(name string) bool {
+	if len(r.Only) > 0 {
+		return slices.Contains(r.Only, name)
+	}
+	return (name != "agree" || r.Agree) && (name != "guest" || r.Guest)
+}
 
-// Run measures everything and writes the page.
+// check refuses names of parts that there are not.
+func (r *resultsCommand) check() error {
+	var names []string
+	for _, p := range parts() {
+		names = append(names, p.name)
+	}
+	for _, name := range r.Only {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("no part %q: one of %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// Run measures what is wanted. It writes the page after each part, so that what was
+// measured is not lost with a later one. A part that fails says why in its place.
 func (r *resultsCommand) Run(c *command, out io.Writer) error {
-	p := &page{c: c, progress: out}
-	p.begin()
-	p.reports(withReports)
-	p.tables(asTables)
-	if r.Guest {
-		p.scripts(inGuest)
-	}
-	figures, err := p.figures()
-	if err == nil {
-		err = replaceFigures(r.Readme, figures)
-	}
-	text := strings.TrimRight(p.text.String(), "\n") + "\n"
-	return errors.Join(p.failed, err, os.WriteFile(r.Out, []byte(text), 0o644))
-}
-
-// page is the page of results while it is written. A part that fails says so in its
-// place.
-type page struct {
-	c        *command
-	progress io.Writer
-	text     bytes.Buffer
-	measured []*report.Report // nil for a command that failed
-	failed   error
-}
-
-func (p *page) begin() {
-	fmt.Fprintf(&p.text, "# Results\n\n`go run ./bench results` wrote this page on %s, on %s. Each part names the command that repeats it.\n"+
-		"What the figures mean, and what not to conclude from them: [README.md](README.md).\n\n", time.Now().UTC().Format("2006-01-02"), host.Describe())
-}
-
-// fail notes that a command failed; a target that was missed is no failure of the page.
-func (p *page) fail(command string, err error) {
-	if err == nil || errors.Is(err, errMissed) {
-		return
-	}
-	fmt.Fprintf(&p.text, "`%s` failed: %v\n\n", command, err)
-	p.failed = errors.Join(p.failed, fmt.Errorf("%s: %w", command, err))
-}
-
-// reports runs commands, and writes their reports.
-func (p *page) reports(commands []string) {
-	for _, command := range commands {
-		line := "go run ./bench " + command
-		fmt.Fprintln(p.progress, line)
-		r, err := p.c.again.measured(append(p.c.turns(), strings.Fields(command)...))
-		if err == nil {
-			r.Command = line
-			r.WriteMarkdown(&p.text)
-		} else {
-			r = nil
-		}
-		p.measured = append(p.measured, r)
-		p.fail(line, err)
-	}
-}
-
-// tables runs commands, and writes what they print.
-func (p *page) tables(commands []string) {
-	for _, command := range commands {
-		line := "go run ./bench " + command
-		fmt.Fprintln(p.progress, line)
-		fmt.Fprintf(&p.text, "## %s\n\n```\n", line)
-		err := p.c.again(append(p.c.turns(), strings.Fields(command)...), &p.text)
-		fmt.Fprint(&p.text, "```\n\n")
-		p.fail(line, err)
-	}
-}
-
-// scripts runs scripts, of which the first writes Markdown.
-func (p *page) scripts(scripts []string) {
-	for i, script := range scripts {
-		fmt.Fprintln(p.progress, "bash", script)
-		cmd := exec.Command("bash", strings.Fields(script)...)
-		cmd.Stderr = os.Stderr
-		said, err := cmd.Output()
-		if i == 0 {
-			fmt.Fprintf(&p.text, "%s\n\n", bytes.TrimSpace(said))
-		} else {
-			fmt.Fprintf(&p.text, "## bash %s\n\n```\n%s\n```\n\n", script, bytes.TrimSpace(said))
-		}
-		p.fail("bash "+script, err)
-	}
-}
-
-// figures are the lines that README has.
-func (p *page) figures() (string, error) {
-	delivery, latency := p.measured[deliveryReport], p.measured[latencyReport]
-	if delivery == nil || latency == nil {
-		return "", errors.New("no figures for README: delivery or latency failed")
-	}
-	return fmt.Sprintf("- %s\n- %s\n\nMessages of 64 bytes on `loop`, measured on %s by `go run ./bench`, which answers for your machine. "+
-		"[bench/RESULTS.md](bench/RESULTS.md) has all tables.\n", delivery.Answer(), latency.Only("poll", "channel", "net.Conn").Answer(), delivery.Host), nil
-}
-
-// The lines between which README has its figures.
-const (
-	figuresBegin = "<!-- go run ./bench results writes the lines from here -->\n"
-	figuresEnd   = "<!-- to here -->\n"
-)
-
-// replaceFigures replaces what is between the marks of a file.
-func replaceFigures(name, figures string) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
+	if err := r.check(); err != nil {
 		return err
 	}
-	before, rest, begins := strings.Cut(string(text), figuresBegin)
-	_, after, ends := strings.Cut(rest, figuresEnd)
-	if !begins || !ends {
-		return fmt.Errorf("%s has no lines %q and %q", name, strings.TrimSpace(figuresBegin), strings.TrimSpace(figuresEnd))
+	old, err := os.ReadFile(r.Out)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	return os.WriteFile(name, []byte(before+figuresBegin+figures+figuresEnd+after), 0o644)
+	p := newPage(string(old))
+	for _, part := range parts() {
+		if !r.wanted(part.name) {
+			continue
+		}
+		m := measurement{c: c, progress: out}
+		p.texts[part.name] = m.measure(part)
+		p.failed = errors.Join(p.failed, m.failed)
+		if part.name == parts()[0].name {
+			p.failed = errors.Join(p.failed, m.writeFigures(r.Readme))
+		}
+		if err := os.WriteFile(r.Out, []byte(p.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return p.failed
+}
+
+// page is the page of results: the text of each part that was measured, now or before.
+type page struct {
+	texts  map[string]string // by part
+	failed error
+}
+
+// The lines around a part.
+func partBegin(name string) string { return "<!-- part " + name + " -->\n" }
+func partEnd(name string) string   { return "<!-- end of part " + name + " -->\n" }
+
+// newPage reads the parts of a page that was written before.
+func newPage(old string) *page {
+	p := &page{texts: map[string]string{}}
+	for _, part := range parts() {
+		_, rest, begins := strings.Cut(old, partBegin(part.name))
+		text, _, ends := strings.Cut(rest, partEnd(part.name))
+		if begins && ends {
+			p.texts[part.name] = text
+		}
+	}
+	return p
+}
+
+// String is the whole page. A part that was never measured says how it can be.
+func (p *page) String() string {
+	var b strings.Builder
+	b.WriteString("# Results\n\n`go run ./bench results` writes this page, and `go run ./bench results --only PART` one part of it anew. Each part names the machine, and the\n" +
+		"commands that repeat it. What the figures mean, and what not to conclude from them: [README.md](README.md).\n\n")
+	for _, part := range parts() {
+		text := p.texts[part.name]
+		if text == "" {
+			text = fmt.Sprintf("## %s\n\nNot measured yet: `go run ./bench results --only %s`\n\n", part.title, part.name)
+		}
+		b.WriteString(partBegin(part.name) + text + partEnd(part.name) + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
 // turns are the flags of the repeats, if they are set.
@@ -166,3 +151,6 @@ func (c *command) turns() (flags []string) {
 	}
 	return flags
 }
+
+// date is the day of a measurement.
+func date() string { return time.Now().UTC().Format(time.DateOnly) }

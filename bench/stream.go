@@ -41,9 +41,9 @@ func (r *streamRig) close() {
 	check(r.ia.Close())
 }
 
-// streams measures byte streams beside what a program would use in their place, prints
-// the targets, and returns how many were missed.
-func streams(w io.Writer, c contest) (missed int) {
+// streams measures byte streams beside what a program would use in their place, and
+// prints what they take.
+func streams(w io.Writer, c contest) (list []target) {
 	const size = 1 << 20
 	conn, peer := tcpPair()
 	defer closeAll(conn, peer)
@@ -75,17 +75,16 @@ func streams(w io.Writer, c contest) (missed int) {
 	}
 	carried, there := c.run(bulk...), c.run(trips...)
 	printWork(w, c, bulk)
-	var list []target
 	for _, way := range ways {
 		for _, ring := range rings {
 			what := name(way.what, ring)
 			list = append(list,
-				target{"bytes", what + " / " + way.anchor, 1 / carried.ratio(what, way.anchor), true, way.bytes},
+				target{"bytes", what + " / " + way.anchor, carried.speed(what, way.anchor), true, way.bytes},
 				target{"round trip", what + " / " + way.anchor, there.ratio(what, way.anchor), false, way.trip},
 			)
 		}
 	}
-	return printTargets(w, c, list)
+	return list
 }
 
 // printWork prints what carrying 1 MiB takes: system calls that read or write, as the
@@ -115,9 +114,11 @@ func printWork(w io.Writer, c contest, list []contestant) {
 func copies(name string) string {
 	switch {
 	case strings.HasPrefix(name, "stream over loop"):
-		return "3: to the image, the RDMA write, from the ring"
+		return "2: the RDMA write, from the ring"
+	case strings.HasPrefix(name, "stream over iwarp without CRCs"):
+		return "1: from the ring"
 	case strings.HasPrefix(name, "stream"):
-		return "2: to the image, from the ring"
+		return "2: into FPDUs with CRCs, from the ring"
 	case name == "net.Pipe":
 		return "1"
 	default:

@@ -4,61 +4,38 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"godat/bench/stats"
 )
 
-// target is one aim: a ratio and its bound.
+// target is one aim: a figure, mostly a ratio, and its bound.
 type target struct {
 	id, what string
-	got      float64
+	got      stats.Estimate
 	atLeast  bool // the bound is a lower one
 	bound    float64
 }
 
 func (t target) met() bool {
-	return t.atLeast && t.got >= t.bound || !t.atLeast && t.got <= t.bound
+	return t.atLeast && t.got.Median >= t.bound || !t.atLeast && t.got.Median <= t.bound
 }
 
-// targets measures the ratios that have an aim, prints them, and returns how many were
-// missed. Three aims are held elsewhere: no allocations (T7) by tests, instructions and
-// atomics (T8) by instructions.sh, the latency of polled devices (T9) by `go test -bench
-// Pinned ./runtime/internal/polling`.
-func targets(w io.Writer, c contest) (missed int) {
+// exactly is a figure that is counted, and so has no spread.
+func exactly(v float64) stats.Estimate { return stats.Estimate{Median: v, Low: v, High: v, Sure: true} }
+
+// targets measures the figures that have an aim.
+func targets(w io.Writer, c contest) (list []target) {
 	f := newField()
 	defer f.close()
-	list := pairTargets(c.run(f.pairs()...))
+	list = pairTargets(c.run(f.pairs()...))
 	list = append(list, tripTargets(c.run(f.trips()...), c.procs)...)
+	list = append(list, f.allocTargets(c)...)
+	list = append(list, instructionTargets(c)...)
+	list = append(list, pinnedTargets(w, c)...)
 	list = append(list, f.bulkTargets(c)...)
 	list = append(list, posterTargets(f.queue, c)...)
 	list = append(list, tcpTargets(c)...)
 	list = append(list, besideTargets(c)...)
-	list = append(list, activeTargets(c)...)
-	return printTargets(w, c, list)
-}
-
-// printTargets prints the targets as a table, and returns how many were missed.
-func printTargets(w io.Writer, c contest, list []target) (missed int) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetTitle(fmt.Sprintf("GOMAXPROCS=%d", c.procs))
-	t.AppendHeader(table.Row{"", "ratio", "measured", "target", ""})
-	for _, x := range list {
-		verdict := "met"
-		if !x.met() {
-			verdict = "MISSED"
-			missed++
-		}
-		sign := "≤"
-		if x.atLeast {
-			sign = "≥"
-		}
-		t.AppendRow(table.Row{x.id, x.what, fmt.Sprintf("%.2f", x.got), fmt.Sprintf("%s %.2f", sign, x.bound), verdict})
-	}
-	t.Render()
-	fmt.Fprintln(w)
-	return missed
+	return append(list, activeTargets(c)...)
 }
 
 func pairTargets(r result) []target {
@@ -81,12 +58,12 @@ func pairTargets(r result) []target {
 
 // delivery is what channel delivery costs more than polling, per event, in units of a
 // raw send and receive.
-func (r result) delivery(channel, poll, raw string) float64 {
+func (r result) delivery(channel, poll, raw string) stats.Estimate {
 	var ratios []float64
 	for i := range r.perOp[raw] {
 		ratios = append(ratios, float64(r.perOp[channel][i]-r.perOp[poll][i])/2/float64(r.perOp[raw][i]))
 	}
-	return stats.Median(ratios)
+	return stats.Of(ratios)
 }
 
 func tripTargets(r result, procs int) []target {
@@ -99,8 +76,8 @@ func tripTargets(r result, procs int) []target {
 	if procs == 1 {
 		list = append(
 			list,
-			target{"T3", "net.Conn / round trip polled", 1 / r.ratio(poll, tcp), true, 30},
-			target{"T3", "net.Pipe / round trip polled", 1 / r.ratio(poll, pipe), true, 3.5},
+			target{"T3", "net.Conn / round trip polled", r.speed(poll, tcp), true, 30},
+			target{"T3", "net.Pipe / round trip polled", r.speed(poll, pipe), true, 3.5},
 		)
 	} else {
 		list = append(list, target{"T3", "round trip polled / over channels", r.ratio(poll, channel), false, 1})
@@ -108,7 +85,7 @@ func tripTargets(r result, procs int) []target {
 	return append(
 		list,
 		target{"T4", "round trip over channels / raw channels", r.ratio(channel, ch), false, 1.5},
-		target{"T4", "net.Conn / round trip over channels", 1 / r.ratio(channel, tcp), true, 22},
+		target{"T4", "net.Conn / round trip over channels", r.speed(channel, tcp), true, 22},
 	)
 }
 
@@ -120,9 +97,9 @@ func (f *field) bulkTargets(c contest) (list []target) {
 		}
 		r := c.run(rawCopy(f.queue, size), bulkWrites(f.queue, size, 1), bulkWrites(f.queue, size, 8), connBulk("net.Conn", f.tcp[0], f.tcp[1], size))
 		for _, write := range r.names[1:3] {
-			list = append(list, target{"T10", "copy / " + write, 1 / r.ratio(write, r.names[0]), true, bound})
+			list = append(list, target{"T10", "copy / " + write, r.speed(write, r.names[0]), true, bound})
 		}
-		list = append(list, target{"T10", fmt.Sprintf("net.Conn / RDMA write, %d KiB", size>>10), 1 / r.ratio(r.names[1], r.names[3]), true, 5})
+		list = append(list, target{"T10", fmt.Sprintf("net.Conn / RDMA write, %d KiB", size>>10), r.speed(r.names[1], r.names[3]), true, 5})
 	}
 	return list
 }

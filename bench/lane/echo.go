@@ -242,6 +242,7 @@ func (l *Echo) Take(f func(slot int) bool) error { return l.end.take(f) }
 // Close closes the adapter, and waits for the server if it is on it.
 func (l *Echo) Close() error {
 	err := l.ia.Close()
+	_ = l.end.consumer.Close() // the adapter has closed its dispatcher
 	if l.server != nil {
 		l.server.Wait()
 	}

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -72,17 +73,32 @@ func (e *end) send(slot int) error { return send(e.ep, slot, e.out) }
 // allows.
 var noRoom = &dat.Error{Type: dat.TypeInsufficientResources, Sub: dat.SubResourceCredits}
 
-// send posts a send without an event. The endpoint hears of such sends' ends a few at a
-// time, and on a polled device perhaps later than the consumer has what was sent. So a
-// post that finds no room waits for some.
+// A send that finds no room yields for a short time, and then sleeps between its tries:
+// what retires the sends of soft-RoCE is a thread of the kernel, which a program that spins
+// keeps from the processor.
+const (
+	briefly  = 100 * time.Microsecond
+	nap      = 50 * time.Microsecond
+	patience = 10 * time.Second
+)
+
+// send posts a send without an event. The endpoint learns of the ends of such sends a few
+// at a time, and on a polled device perhaps later than the consumer has what was sent. So
+// a post that finds no room waits for some.
 func send(e *dat.Endpoint, slot int, seg dat.Segment) error {
 	err := e.PostSend(uint64(slot), dat.Suppress, seg)
 	if err == nil {
 		return nil
 	}
-	const patience = 10 * time.Second
-	for began := time.Now(); errors.Is(err, noRoom) && time.Since(began) < patience; {
-		runtime.Gosched()
+	for began := time.Now(); errors.Is(err, noRoom); {
+		switch waited := time.Since(began); {
+		case waited > patience:
+			return fmt.Errorf("no send without an event was retired for %v: %w", patience, err)
+		case waited > briefly:
+			time.Sleep(nap)
+		default:
+			runtime.Gosched()
+		}
 		err = e.PostSend(uint64(slot), dat.Suppress, seg)
 	}
 	return err

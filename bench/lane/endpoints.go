@@ -168,4 +168,8 @@ func (l *Endpoints) taken(ev dat.Event) bool {
 }
 
 // Close closes the adapter.
-func (l *Endpoints) Close() error { return l.ia.Close() }
+func (l *Endpoints) Close() error {
+	err := l.ia.Close()
+	_ = l.to[0].consumer.Close() // the adapter has closed its dispatcher
+	return err
+}

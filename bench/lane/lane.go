@@ -13,6 +13,7 @@ type Lane interface {
 	// Take hands the slot of each message to f, until f returns false. No message may
 	// be outstanding then.
 	Take(f func(slot int) (more bool)) error
+	// Close also ends a Take that waits, and posts beside it, if a Post may fail.
 	Close() error
 }
 

@@ -79,8 +79,13 @@ func (l *Writes) Take(f func(slot int) bool) error {
 	return l.consumer.Take(func(ev dat.Event) bool { return f(int(ev.Cookie)) })
 }
 
-// Close closes the adapter.
-func (l *Writes) Close() error { return l.ia.Close() }
+// Close closes the adapter. It does not end a Take in mode PerRequest while no write is
+// outstanding.
+func (l *Writes) Close() error {
+	err := l.ia.Close()
+	_ = l.consumer.Close() // the adapter has closed its dispatcher
+	return err
+}
 
 // Copy is a copy in memory, which a channel tells of.
 type Copy struct {

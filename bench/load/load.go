@@ -10,6 +10,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,11 +58,13 @@ var (
 	ErrDepth      = errors.New("there are more producers than messages outstanding")
 )
 
-// Driver runs loads on one lane.
+// Driver runs loads on one lane, which it closes.
 type Driver struct {
 	lane   lane.Lane
-	posted []int64 // by all runs, by producer
-	slots  int     // of each producer
+	close  func() error // closes the lane; further calls only return the same
+	broken error        // why a post of an earlier run failed: the lane is closed
+	posted []int64      // by all runs, by producer
+	slots  int          // of each producer
 	pace   pacer
 	yield  func() // lets others run while there is no room for another message
 	base   time.Time
@@ -74,7 +77,7 @@ type pacer func(base time.Time, until time.Duration) (looks int64)
 // NewDriver makes a driver of a lane that was made for so many producers.
 func NewDriver(l lane.Lane, producers int) *Driver {
 	return &Driver{
-		lane: l, pace: spin, yield: runtime.Gosched, base: time.Now(),
+		lane: l, close: sync.OnceValue(l.Close), pace: spin, yield: runtime.Gosched, base: time.Now(),
 		posted: make([]int64, producers), slots: l.Slots() / producers, due: make([]atomic.Int64, l.Slots()),
 	}
 }
@@ -87,11 +90,16 @@ func spin(base time.Time, until time.Duration) (looks int64) {
 	return looks
 }
 
+// Close closes the lane.
+func (d *Driver) Close() error { return d.close() }
+
 // Refuse says why the lane can't be measured under a load; nil if it can.
 func (d *Driver) Refuse(ld Load) error {
 	blocker, blocks := d.lane.(lane.Blocker)
 	producers := len(d.posted)
 	switch {
+	case d.broken != nil:
+		return d.broken
 	case ld.Rate == Closed && producers > 1:
 		return ErrProducers
 	case ld.Rate == Closed && blocks && blocker.PostBlocks(ld.Depth):
@@ -116,7 +124,8 @@ type run struct {
 	// posts the last of them. So the consumer knows the run's last message when it comes.
 	posting atomic.Int64 // producers that don't know yet how many messages they post
 	total   atomic.Int64
-	failed  atomic.Bool // the consumer takes no more
+	failed  atomic.Bool // no more is posted or taken
+	refused atomic.Pointer[Refusal]
 
 	// Of the consumer.
 	latency *hdrhistogram.Histogram
@@ -138,8 +147,13 @@ func Width(ns float64) float64 {
 }
 
 // Run offers the load, and returns when all messages have been taken. The load must not
-// be one that Refuse refuses.
+// be one that Refuse refuses. A post that fails is a Refusal of this run and of all that
+// follow, because the consumer waits for a message that does not come, and only the end
+// of the lane ends that.
 func (d *Driver) Run(ld Load) (Result, error) {
+	if d.broken != nil {
+		return Result{}, d.broken
+	}
 	r := &run{Driver: d, Load: ld, latency: newHistogram()}
 	for i := range d.posted {
 		r.producers = append(r.producers, newProducer(r, i))
@@ -177,25 +191,43 @@ func (r *run) result() Result {
 }
 
 func (r *run) play() error {
+	var err error
 	if r.Rate == Closed {
-		for range r.Depth {
-			if err := r.producers[0].post(time.Since(r.base)); err != nil {
-				return err
-			}
+		err = r.playClosed(r.producers[0])
+	} else {
+		for _, p := range r.producers {
+			go p.offer()
 		}
-		return errors.Join(r.lane.Take(r.tookClosed), r.producers[0].err)
+		if err = r.lane.Take(r.took); err != nil {
+			r.failed.Store(true)
+		}
+		for _, p := range r.producers {
+			<-p.done
+		}
 	}
-	for _, p := range r.producers {
-		go p.offer()
-	}
-	err := r.lane.Take(r.took)
-	if err != nil {
-		r.failed.Store(true)
-	}
-	for _, p := range r.producers {
-		<-p.done
+	if why := r.refused.Load(); why != nil {
+		r.broken = *why
+		return r.broken
 	}
 	return err
+}
+
+// playClosed posts the first messages; the consumer posts the others.
+func (r *run) playClosed(p *producer) error {
+	for range r.Depth {
+		if !p.post(time.Since(r.base)) {
+			return nil
+		}
+	}
+	return r.lane.Take(r.tookClosed)
+}
+
+// refuse notes that a post failed. The first failure is the reason; those of other
+// producers may follow from the end of the lane.
+func (r *run) refuse(why error) {
+	refusal := Refusal("a post failed: " + why.Error())
+	r.refused.CompareAndSwap(nil, &refusal)
+	r.failed.Store(true)
 }
 
 // took is called for each message that the consumer takes.
@@ -211,7 +243,7 @@ func (r *run) tookClosed(slot int) (more bool) {
 	r.record(slot)
 	p := r.producers[0]
 	if now := time.Since(r.base); now < r.end {
-		if p.err = p.post(now); p.err != nil {
+		if !p.post(now) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,4 +205,50 @@ func TestTheBenchmarkMeasuresItsOwnCost(t *testing.T) {
 	c := OwnCost()
 	assert.Positive(t, c.Record)
 	assert.Positive(t, c.Clock)
+}
+
+// fragile is a connection whose post with a number fails.
+type fragile struct {
+	*lane.Conn
+	posts atomic.Int64
+	last  int64
+}
+
+var errFragile = errors.New("no room")
+
+func (f *fragile) Post(slot int) error {
+	if f.posts.Add(1) > f.last {
+		return errFragile
+	}
+	return f.Conn.Post(slot)
+}
+
+func TestAPostThatFailsRefusesTheRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate      Rate
+		producers int
+		last      int64
+	}{
+		"the first of a closed loop":     {Closed, 1, 0},
+		"a later one of a closed loop":   {Closed, 1, 20},
+		"the first of an open loop":      {100_000, 1, 0},
+		"a later one of an open loop":    {100_000, 1, 20},
+		"one of several producers":       {Max, 3, 20},
+		"the first of several producers": {Max, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := lane.NewTCP(lane.Config{Size: 64, Depth: 6, Producers: c.producers})
+			require.NoError(t, err)
+			d := NewDriver(&fragile{Conn: conn, last: c.last}, c.producers)
+			ld := Load{Rate: c.rate, Depth: 6, Duration: time.Hour}
+			_, err = d.Run(ld)
+			var refusal Refusal
+			require.ErrorAs(t, err, &refusal)
+			require.EqualError(t, err, "a post failed: no room")
+			require.ErrorAs(t, d.Refuse(ld), &refusal, "the lane is closed, and measures nothing any more")
+			_, err = d.Run(ld)
+			require.ErrorAs(t, err, &refusal)
+			require.NoError(t, d.Close())
+		})
+	}
 }

@@ -18,7 +18,6 @@ type producer struct {
 	sent   int64
 	looks  int64
 	lag    *hdrhistogram.Histogram
-	err    error
 	done   chan struct{} // closed when it has posted all
 
 	// taken is how many of its messages the consumer took. It has a cache line of its own,
@@ -35,13 +34,18 @@ func newProducer(r *run, number int) *producer {
 	}
 }
 
-// post sends the next message, which was to be posted at due.
-func (p *producer) post(due time.Duration) error {
+// post sends the next message, which was to be posted at due. If that fails it refuses
+// the run, unless the run has failed already, and returns false.
+func (p *producer) post(due time.Duration) (ok bool) {
 	r := p.run
 	slot := int(p.number)*r.slots + int((p.first+p.sent)%int64(r.slots))
 	r.due[slot].Store(int64(due))
 	p.sent++
-	return r.lane.Post(slot)
+	err := r.lane.Post(slot)
+	if err != nil && !r.failed.Load() {
+		r.refuse(err)
+	}
+	return err == nil
 }
 
 // offer posts messages until the run's end.
@@ -54,11 +58,9 @@ func (p *producer) offer() {
 			p.run.total.Add(p.sent + 1)
 			p.run.posting.Add(-1)
 		}
-		if err := p.post(due); err != nil {
-			if p.run.failed.Load() {
-				return
-			}
-			panic(err) // the consumer waits for a message that does not come
+		if !p.post(due) {
+			_ = p.run.close() // ends the consumer's wait; Driver.Close returns the error again
+			return
 		}
 		if p.run.Rate.Open() {
 			// A program that posts one message after the other would wait for its next

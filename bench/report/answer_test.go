@@ -44,6 +44,12 @@ func TestTheAnswerSaysWhatOneProcessorCannotTell(t *testing.T) {
 	assert.Equal(t, "A channel costs +100 ns (500 ns, polled 400 ns) at the median (closed loop). What it saves could not be measured: "+refused.Refused+".", r.Answer())
 }
 
+func TestTheAnswerSaysWhatDisturbedAllRates(t *testing.T) {
+	disturbed := Row{Name: polled, Rate: 1000, Refused: "something else used the processors"}
+	r := reportOf(append(under(load.Closed, 500, 1), disturbed, measured(channel, 1000, 500, 1))...)
+	assert.Contains(t, r.Answer(), "What it saves could not be measured: something else used the processors.")
+}
+
 func TestTheAnswerSaysWhyThereIsNone(t *testing.T) {
 	refused := Row{Name: channel, Rate: 1000, Refused: "no"}
 	assert.Equal(t, "What a channel costs could not be measured: no.", reportOf(refused, measured(polled, 1000, 1, 1)).Answer())

@@ -26,7 +26,7 @@ func (r *Report) price() string {
 	if cost == "" {
 		return "What a channel costs could not be measured: " + why + "."
 	}
-	return fmt.Sprintf("A channel costs %s at the median (%s)%s.", cost, inWords(rate), saving(loads, why))
+	return fmt.Sprintf("A channel costs %s at the median (%s)%s.", cost, inWords(rate), r.saving(loads))
 }
 
 func inWords(rate load.Rate) string {
@@ -92,7 +92,7 @@ func cost(loads []beside) (difference string, at load.Rate) {
 
 // saving says below which rate a channel saves a core. Between two loads that were
 // measured, the cores that it saves are taken to fall evenly with the rate's logarithm.
-func saving(loads []beside, why string) string {
+func (r *Report) saving(loads []beside) string {
 	var rates, saves []float64
 	for _, b := range loads {
 		if b.rate.Open() && b.keptUp() {
@@ -103,7 +103,7 @@ func saving(loads []beside, why string) string {
 	n := len(rates)
 	switch last := lastSaving(saves); {
 	case n == 0:
-		return ". What it saves could not be measured: " + noOpenLoop(loads, why)
+		return ". What it saves could not be measured: " + r.noOpenLoop(loads)
 	case last < 0:
 		return fmt.Sprintf(", and saves no core from %s a second on", load.Rate(rates[0]))
 	case last == n-1:
@@ -126,12 +126,15 @@ func lastSaving(saves []float64) int {
 }
 
 // noOpenLoop says why no load in open loop has figures.
-func noOpenLoop(loads []beside, why string) string {
-	switch {
-	case slices.ContainsFunc(loads, func(b beside) bool { return b.rate.Open() }):
+func (r *Report) noOpenLoop(loads []beside) string {
+	if slices.ContainsFunc(loads, func(b beside) bool { return b.rate.Open() }) {
 		return "no rate was kept up with"
-	case why == load.ErrProcessors.Error():
-		return why
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if (row.Name == channel || row.Name == polled) && row.Rate.Open() && row.Refused != "" {
+			return row.Refused
+		}
 	}
 	return "the run had no rate in open loop"
 }

@@ -35,16 +35,6 @@ type Runner interface {
 	Close() error
 }
 
-// driven is a lane in this process.
-type driven struct {
-	lane   lane.Lane
-	driver *load.Driver
-}
-
-func (d driven) Refuse(ld load.Load) error             { return d.driver.Refuse(ld) }
-func (d driven) Run(ld load.Load) (load.Result, error) { return d.driver.Run(ld) }
-func (d driven) Close() error                          { return d.lane.Close() }
-
 // start makes what measures the entry.
 func (e *Entry) start() (Runner, error) {
 	if e.Start != nil {
@@ -54,7 +44,7 @@ func (e *Entry) start() (Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return driven{l, load.NewDriver(l, max(e.Row.Producers, 1))}, nil
+	return load.NewDriver(l, max(e.Row.Producers, 1)), nil
 }
 
 // Plan is what a trial measures.

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"godat/bench/host"
+	"godat/bench/report"
+)
+
+// measurement measures one part of the page of results.
+type measurement struct {
+	c        *command
+	progress io.Writer
+	text     bytes.Buffer
+	measured []*report.Report // of the lines that have a report; nil for one that failed
+	failed   error
+}
+
+// measure runs the lines of a part, and returns its text.
+func (m *measurement) measure(p part) string {
+	began := time.Now()
+	for _, line := range p.lines {
+		start := time.Now()
+		shown := line
+		if !isScript(line) {
+			shown = "go run ./bench " + line
+		}
+		fmt.Fprintf(m.progress, "%s: %s …", p.name, shown)
+		err := m.run(line, shown)
+		fmt.Fprintf(m.progress, " %v\n", time.Since(start).Round(time.Second))
+		if err != nil && !errors.Is(err, errMissed) { // a missed target is no failure of the page
+			fmt.Fprintf(&m.text, "`%s` failed: %v\n\n", shown, err)
+			fmt.Fprintf(m.progress, "%s failed: %v\n", shown, err)
+			m.failed = errors.Join(m.failed, fmt.Errorf("%s: %w", shown, err))
+		}
+	}
+	head := "## " + p.title + "\n\n"
+	if p.note != "" {
+		head += p.note + "\n\n"
+	}
+	head += fmt.Sprintf("Measured on %s in %v, on %s.\n\n", date(), time.Since(began).Round(time.Second), host.Describe())
+	return head + m.text.String()
+}
+
+func isScript(line string) bool { return strings.HasPrefix(line, "bash ") }
+
+// run runs a line, and writes its report, or what it prints.
+func (m *measurement) run(line, shown string) error {
+	words := strings.Fields(line)
+	switch words[0] {
+	case "bash":
+		return m.runScript(words, shown)
+	case "ratios", "targets", "iwarp", "stream", "idle", "agree":
+		var said bytes.Buffer
+		err := m.c.again(append(m.c.turns(), words...), &said)
+		m.quote(shown, said.String())
+		return err
+	}
+	r, err := m.c.again.measured(append(m.c.turns(), words...))
+	if err != nil {
+		m.measured = append(m.measured, nil)
+		return err
+	}
+	m.measured = append(m.measured, r)
+	r.Command = shown
+	var text bytes.Buffer
+	r.WriteMarkdown(&text)
+	m.include(text.String())
+	return nil
+}
+
+// runScript runs a script, which prints Markdown or tables.
+func (m *measurement) runScript(words []string, shown string) error {
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stderr = os.Stderr
+	said, err := cmd.Output()
+	if strings.HasPrefix(string(said), "## ") {
+		fmt.Fprintf(&m.text, "`%s`\n\n", shown)
+		m.include(string(said))
+	} else {
+		m.quote(shown, string(said))
+	}
+	return err
+}
+
+// quote writes what a command has printed as it is.
+func (m *measurement) quote(shown, said string) {
+	fmt.Fprintf(&m.text, "`%s`\n\n", shown)
+	if said = strings.TrimSpace(said); said != "" {
+		fmt.Fprintf(&m.text, "```\n%s\n```\n\n", said)
+	}
+}
+
+// include writes Markdown whose headings begin at the second level, which is the part's.
+func (m *measurement) include(text string) {
+	for line := range strings.Lines(strings.TrimSpace(text) + "\n\n") {
+		if strings.HasPrefix(line, "##") {
+			line = "#" + line
+		}
+		m.text.WriteString(line)
+	}
+}
+
+// writeFigures writes the figures of the first two reports into README.
+func (m *measurement) writeFigures(readme string) error {
+	if len(m.measured) < 2 || m.measured[0] == nil || m.measured[1] == nil {
+		return errors.New("no figures for README: delivery or latency failed")
+	}
+	delivery, latency := m.measured[0], m.measured[1]
+	return replaceFigures(readme, fmt.Sprintf("- %s\n- %s\n\nMessages of 64 bytes on `loop`, measured on %s by `go run ./bench`, which answers for your machine. "+
+		"[bench/RESULTS.md](bench/RESULTS.md) has all tables.\n", delivery.Answer(), latency.Only("poll", "channel", "net.Conn").Answer(), delivery.Host))
+}
+
+// The lines between which README has its figures.
+const (
+	figuresBegin = "<!-- go run ./bench results writes the lines from here -->\n"
+	figuresEnd   = "<!-- to here -->\n"
+)
+
+// replaceFigures replaces what is between the marks of a file.
+func replaceFigures(name, figures string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(text), figuresBegin)
+	_, after, ends := strings.Cut(rest, figuresEnd)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no lines %q and %q", name, strings.TrimSpace(figuresBegin), strings.TrimSpace(figuresEnd))
+	}
+	return os.WriteFile(name, []byte(before+figuresBegin+figures+figuresEnd+after), 0o644)
+}
