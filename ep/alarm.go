@@ -18,7 +18,7 @@ type alarm struct {
 // that goes off while it is replaced is not the machine's any more, and the machine
 // ignores it.
 func (m *machine) setAlarm(d time.Duration) {
-	m.box.own.Check()
+	m.box.token.Check()
 	running := &m.e.adapter.alarms
 	if m.alarm != nil && m.alarm.timer.Stop() {
 		running.Done()
@@ -40,6 +40,6 @@ func (a *alarm) ring() {
 
 // timeIsUp reports whether the present alarm has gone off.
 func (m *machine) timeIsUp() bool {
-	m.box.own.Check()
+	m.box.token.Check()
 	return m.alarm != nil && m.alarm.rang.Load()
 }

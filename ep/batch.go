@@ -65,7 +65,10 @@ func (e *Endpoint) PostRecvBatch(dtos []DTO) (n int, err error) {
 const batchDTOs = scratchWRs
 
 func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
-	if len(dtos) == 1 && b.postOne(q, &dtos[0]) {
+	if len(dtos) == 1 && (q == &b.recvs || dtos[0].Op <= hw.OpRead) {
+		if err = b.postOne(q, &dtos[0]); err != nil {
+			return 0, err
+		}
 		return 1, nil
 	}
 	for n < len(dtos) && err == nil {
@@ -144,7 +147,7 @@ func (s *batch) check(dtos []DTO, state State) (n int, err error) {
 func (s *batch) reserve(b *mailbox, dtos []DTO) (int, error) {
 	d := s.r.evd
 	for i := 0; i < len(dtos); {
-		to, err := dtos[i].destination(b.e.adapter, d)
+		to, err := b.e.adapter.destination(dtos[i].OneShot, d, dtos[i].Cookie)
 		if err != nil {
 			return i, wrap(dtos[i].call(s.q), err)
 		}
@@ -189,19 +192,19 @@ func (s *batch) fill(ticket uint32, dtos []DTO) {
 
 var errForeignShot = &hw.Error{Type: hw.InvalidHandle, Sub: hw.HandleEVDRequest, Text: "the one-shot's dispatcher is another adapter's"}
 
-// destination returns the queue that takes the completion of d, given the
-// dispatcher of d's direction, and arms d's one-shot if it has one.
-func (d *DTO) destination(a *Adapter, to *evd.Dispatcher) (*delivery.Queue, error) {
+// destination returns the queue that takes the completion of an operation, given the
+// dispatcher of its direction, and arms the operation's one-shot if it has one.
+func (a *Adapter) destination(shot *evd.OneShot, to *evd.Dispatcher, cookie uint64) (*delivery.Queue, error) {
 	switch {
-	case d.OneShot != nil:
-		if !d.OneShot.Wiring(door.Key{}).Serves(wiring(to), a.ia) {
+	case shot != nil:
+		if !shot.Wiring(door.Key{}).Serves(wiring(to), a.ia) {
 			return nil, errForeignShot
 		}
-		return d.OneShot.Wiring(door.Key{}).Arm()
+		return shot.Wiring(door.Key{}).Arm()
 	case to == nil:
 		return nil, nil
 	}
-	return wiring(to).For(d.Cookie), nil
+	return wiring(to).For(cookie), nil
 }
 
 // list is the local memory. The caller stores the result into a work of its own: if

@@ -83,7 +83,7 @@ func (b *mailbox) bind(r *rules, w *work, rmr *mem.RMR, to *mem.Binding) (mem.Re
 	if err != nil {
 		return mem.RemoteSegment{}, wrap(op, err)
 	}
-	ticket, word, mine, err := b.admit(q, r, w, 0)
+	ticket, word, mine, err := b.admit(q, r, w, nil, 0)
 	if err != nil {
 		window.CancelBind(bind.Key)
 		return mem.RemoteSegment{}, err

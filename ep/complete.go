@@ -20,7 +20,7 @@ func (q *queue) Complete(wcs []hw.WC) {
 			return
 		}
 	}
-	if q.detour.Load() && q.wait(wcs) {
+	if q.watched.Load()&detour != 0 && q.wait(wcs) {
 		return
 	}
 	q.complete(wcs)
@@ -34,17 +34,25 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	i := uint32(id) & q.mask
 	s := &q.slots[i]
 	to := s.to
-	if q.detour.Load() || i != r&q.mask || to == nil || s.op != op ||
-		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || op == hw.OpRecv && (flags&^hw.WCMore != 0 || q.e.box.solicitedWait) {
+	if i != r&q.mask || q.watched.Load() != 0 || to == nil || s.op != op ||
+		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || flags&^hw.WCMore != 0 {
 		q.completeOdd(id, op, n, flags&^hw.WCMore)
 		return
 	}
 	q.completer.Acquire()
-	cookie := s.cookie
-	release.Uint32(&q.retired, (r+1)&ticketMask) // every kind of queue takes the event by a locked instruction
-	yield.Point()
-	to.PutSuccess(q.e, cookie, op, n)
-	if flags&hw.WCMore == 0 {
+	if cell, at := to.Claim(); cell != nil {
+		delivery.Success(&cell.Value, q.e, s.cookie, op, n)
+		release.Uint32(&q.retired, (r+1)&ticketMask)
+		yield.Point()
+		cell.Publish(at)
+		to.Note()
+	} else {
+		cookie := s.cookie
+		release.Uint32(&q.retired, (r+1)&ticketMask)
+		yield.Point()
+		to.PutSuccess(q.e, cookie, op, n)
+	}
+	if flags == 0 {
 		to.Flush()
 	} else if q.unflushed != to {
 		q.flushLater(to)
@@ -73,7 +81,7 @@ func (q *queue) Flush() {
 
 func (q *queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 	wcs := []hw.WC{{ID: id, Op: op, Len: n, Flags: flags}}
-	if q.detour.Load() && q.wait(wcs) {
+	if q.watched.Load()&detour != 0 && q.wait(wcs) {
 		return
 	}
 	q.complete(wcs)
@@ -158,7 +166,7 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 		if flags&hw.Unsignalled != 0 {
 			ev.Flags = event.Silent
 		}
-		if s.op == hw.OpRecv && (wc.Flags != 0 || q.e.box.solicitedWait) {
+		if s.op == hw.OpRecv && (wc.Flags != 0 || q.watched.Load()&solicitedOnly != 0) {
 			q.received(ev, wc)
 		}
 	} else if wc.Status == hw.StatusFlushed {
@@ -177,7 +185,7 @@ func (q *queue) received(ev *event.Event, wc *hw.WC) {
 	}
 	if wc.Flags&hw.WCSolicited != 0 {
 		ev.Flags |= event.Solicited
-	} else if q.e.box.solicitedWait {
+	} else if q.watched.Load()&solicitedOnly != 0 {
 		ev.Flags |= event.Silent
 	}
 	if wc.Flags&hw.WCImm != 0 {
@@ -219,7 +227,7 @@ func (q *queue) endInBand() {
 // flushNext completes the next published post as flushed. The provider has nothing
 // of the queue any more, so the token's holder is the completer.
 func (q *queue) flushNext() {
-	q.e.box.own.Check()
+	q.e.box.token.Check()
 	t := q.next
 	q.next = (t + 1) & ticketMask
 	if q.prompt {
@@ -233,7 +241,7 @@ func (q *queue) flushNext() {
 // is up.
 func (q *queue) wait(wcs []hw.WC) bool {
 	q.mu.Lock()
-	if !q.detour.Load() {
+	if q.watched.Load()&detour == 0 {
 		q.mu.Unlock()
 		return false
 	}
@@ -250,12 +258,12 @@ func (q *queue) wait(wcs []hw.WC) bool {
 
 // endDetour delivers what waited and ends the detour for later completions.
 func (q *queue) endDetour() {
-	q.e.box.own.Check()
+	q.e.box.token.Check()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.detour.Load() {
+	if q.watched.Load()&detour != 0 {
 		q.complete(q.waiting)
 		q.waiting = nil
-		q.detour.Store(false)
+		q.watched.And(^detour)
 	}
 }

@@ -127,7 +127,7 @@ func (e *Endpoint) ResetCounters() (EndpointCounters, error) {
 
 // read reads the counters of the endpoint whose mailbox is b. The caller holds mu.
 func (c *counted) read(b *mailbox, read func(*atomic.Uint64) uint64) EndpointCounters {
-	w := b.word.Load()
+	w := b.token.Load()
 	return EndpointCounters{
 		Connects: read(&c.connects), Disconnects: read(&c.disconnects),
 		Requests: b.requests.count(w), Receives: b.recvs.count(w),

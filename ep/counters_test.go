@@ -50,7 +50,7 @@ func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
 	const numbers = ticketMask + 1
 	r := newRig(t)
 	e := r.endpoint(nil)
-	e.box.word.Store((ticketMask-1)<<recvShift | (ticketMask-1)<<requestShift)
+	require.True(t, e.box.token.Swap(0, (ticketMask-1)<<recvShift|(ticketMask-1)<<requestShift))
 	for _, q := range []*queue{&e.box.recvs, &e.box.requests} {
 		q.retired.Store(ticketMask - 1)
 		q.handed.Store(ticketMask - 1)
@@ -74,7 +74,7 @@ func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
 func TestPostsAreCountedAlthoughTheirNumbersGoRound(t *testing.T) {
 	r := newRig(t)
 	e := r.endpoint(nil)
-	e.box.word.Store((ticketMask - 1) << recvShift)
+	require.True(t, e.box.token.Swap(0, (ticketMask-1)<<recvShift))
 	e.box.recvs.retired.Store(ticketMask - 1)
 	e.box.recvs.next, e.box.recvs.ready, e.box.recvs.skipped = ticketMask-1, ticketMask-1, ticketMask-1
 	want := EndpointCounters{}

@@ -54,7 +54,7 @@ func (n *noRoom) Error() string {
 // fullQueue returns the error of a post, or of the start of a connection, that
 // found no room in to.
 func (b *mailbox) fullQueue(op string, to *delivery.Queue) error {
-	w := b.word.Load()
+	w := b.token.Load()
 	n := &noRoom{
 		queue: to.Name(), endpoint: b.e.String(),
 		requests: (b.requests.tail(w) - b.requests.retired.Load()) & ticketMask,

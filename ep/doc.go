@@ -5,7 +5,7 @@
 // word, the token, says whether some goroutine runs its step. A poster that finds
 // the token free takes it and runs the step inline. A poster that finds it taken
 // sets a mark and returns, and the holder looks again before it releases the token.
-// See token.go for the protocol and why it loses nothing. A poster that has worked
+// See package token for the protocol and why it loses nothing. A poster that has worked
 // long enough leaves the token to a worker of the adapter (workers.go).
 //
 // Everything that may change an endpoint's state is an input to its step: the calls

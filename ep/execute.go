@@ -7,7 +7,7 @@ import (
 
 // execute executes the pending control call.
 func (m *machine) execute() {
-	m.box.own.Check()
+	m.box.token.Check()
 	c := m.e.ctl.pending
 	m.e.ctl.pending = nil
 	yield.Point() // a post that takes its ticket here may be published at any later time
@@ -35,7 +35,7 @@ func (m *machine) execute() {
 // begin starts to connect or to accept. If the provider can't even start, begin
 // undoes what it did.
 func (m *machine) begin(c *control) error {
-	m.box.own.Check()
+	m.box.token.Check()
 	if transitions[m.box.State()][c.in] < firstEdge {
 		return stateError(c.op, m.box.State())
 	}
@@ -49,8 +49,8 @@ func (m *machine) begin(c *control) error {
 		return m.box.fullQueue(c.op, wiring(m.e.profile.conn).Main())
 	}
 	m.connRoom = 2
-	m.box.requests.detour.Store(true)
-	m.box.recvs.detour.Store(true)
+	m.box.requests.watched.Or(detour)
+	m.box.recvs.watched.Or(detour)
 	var err error
 	if c.in == inConnect {
 		err = m.box.qp.Connect(c.connect)
@@ -79,7 +79,7 @@ func (m *machine) begin(c *control) error {
 }
 
 func (m *machine) disconnect(c *control) error {
-	m.box.own.Check()
+	m.box.token.Check()
 	switch next := transitions[m.box.State()][c.in]; next {
 	case refuse:
 		return stateError(c.op, m.box.State())
@@ -97,7 +97,7 @@ func (m *machine) disconnect(c *control) error {
 // reset makes the endpoint as new. In DISCONNECTED both queues have ended, because
 // Reset waited for that.
 func (m *machine) reset(c *control) error {
-	m.box.own.Check()
+	m.box.token.Check()
 	if next := transitions[m.box.State()][inReset]; next == refuse {
 		return stateError(c.op, m.box.State())
 	} else if next == ignore {
@@ -113,7 +113,7 @@ func (m *machine) reset(c *control) error {
 
 // forget clears what belongs to one connection.
 func (m *machine) forget() {
-	m.box.own.Check()
+	m.box.token.Check()
 	m.box.requests.ended, m.box.recvs.ended = false, false
 	m.broke, m.box.unsignaled = false, 0
 	m.e.facts.info, m.e.facts.refusal, m.private = nil, nil, nil
@@ -127,7 +127,7 @@ func (m *machine) forget() {
 
 // close makes the handle dead and ends the connection, if there is one.
 func (m *machine) close(c *control) error {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.become(c.in) < firstEdge {
 		return stateError(c.op, m.box.State())
 	}
@@ -139,7 +139,7 @@ func (m *machine) close(c *control) error {
 }
 
 func (m *machine) move(c *control) error {
-	m.box.own.Check()
+	m.box.token.Check()
 	s := m.box.State()
 	if m.become(c.in) < firstEdge {
 		return stateError(c.op, s)
@@ -150,7 +150,7 @@ func (m *machine) move(c *control) error {
 // reserveRequest gives the endpoint the request that its reserved service point has
 // received, and announces it once the state has changed.
 func (m *machine) reserveRequest() {
-	m.box.own.Check()
+	m.box.token.Check()
 	cr := m.e.facts.reservedRequest
 	m.e.facts.reservedRequest = nil
 	if m.become(inAsked) >= firstEdge {
@@ -160,7 +160,7 @@ func (m *machine) reserveRequest() {
 }
 
 func (m *machine) disown(c *control) error {
-	m.box.own.Check()
+	m.box.token.Check()
 	if transitions[m.box.State()][inDisown] == to(closed) {
 		return m.close(c)
 	}

@@ -22,7 +22,7 @@ const atomicSize = 8
 func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uint32, segments ...mem.Segment) error {
 	x := extra{imm: context}
 	w := work{op: hw.OpSendInvalidate, flags: flags, cookie: cookie, segs: segments, ext: &x}
-	return post(e, &w)
+	return post(e, &w, nil)
 }
 
 // PostRDMAWriteImmediate is PostRDMAWrite that also consumes a receive of the peer;
@@ -32,7 +32,7 @@ func (e *Endpoint) PostSendInvalidate(cookie uint64, flags hw.Flags, context uin
 func (e *Endpoint) PostRDMAWriteImmediate(cookie uint64, flags hw.Flags, immediate uint32, remote mem.RemoteSegment, segments ...mem.Segment) error {
 	x := extra{imm: immediate}
 	w := work{op: hw.OpWriteImm, flags: flags, cookie: cookie, segs: segments, remote: remote, ext: &x}
-	return post(e, &w)
+	return post(e, &w, nil)
 }
 
 // PostFetchAdd adds to the 8-byte number at remote, in the peer's byte order, in
@@ -46,7 +46,7 @@ func (e *Endpoint) PostFetchAdd(cookie uint64, flags hw.Flags, add uint64, remot
 	x := extra{operands: operands{operand: add}}
 	segs := [1]mem.Segment{local}
 	w := work{op: hw.OpFetchAdd, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
-	return post(e, &w)
+	return post(e, &w, nil)
 }
 
 // PostCompareSwap stores swap in the 8 bytes at remote if they equal compare, and
@@ -56,7 +56,7 @@ func (e *Endpoint) PostCompareSwap(cookie uint64, flags hw.Flags, compare, swap 
 	x := extra{operands: operands{swap, compare}}
 	segs := [1]mem.Segment{local}
 	w := work{op: hw.OpCompareSwap, flags: flags, cookie: cookie, segs: segs[:], remote: remote, ext: &x}
-	return post(e, &w)
+	return post(e, &w, nil)
 }
 
 // checkAtomic checks for 8 bytes on both sides.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/token"
 )
 
 // kicked is a queue pair that notes which endpoint's token is held at each Kick.
@@ -17,7 +18,7 @@ type kicked struct {
 }
 
 func (k *kicked) Kick() {
-	k.held = append(k.held, k.box.word.Load()&held != 0)
+	k.held = append(k.held, k.box.token.Load()&token.Held != 0)
 	k.Direct.Kick()
 }
 

@@ -12,6 +12,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/token"
 )
 
 // meddler is a queue pair that calls the test while a request is posted to it. At
@@ -207,12 +208,11 @@ func TestAPostWaitsBehindOneThatIsBeingFilled(t *testing.T) {
 			a, all, m := meddled(r)
 			a.box.direct = m.QP.(hw.Direct)
 			q := c.q(a)
-			a.box.word.Or(held) // a holder that releases the token once the ticket is taken
+			require.True(t, a.box.token.TakeOrKick()) // a holder that releases the token once the ticket is taken
 			ticket, _, _, mine := a.box.takeTickets(q, 1)
 			require.False(t, mine)
-			a.box.own.Acquire()
 			a.box.run(false)
-			require.Zero(t, a.box.word.Load()&held)
+			require.Zero(t, a.box.token.Load()&token.Held)
 			require.Equal(t, ticket, q.next, "it is not published")
 			require.NoError(t, c.post(r, a))
 			require.Equal(t, ticket, q.next, "the one before it is not published")
@@ -235,12 +235,11 @@ func TestResetFlushesAPostBehindOneThatIsBeingFilled(t *testing.T) {
 	a, all, _ := meddled(r)
 	require.NoError(t, a.Disconnect(Abrupt))
 	assert.Equal(t, event.Disconnected, r.next(all).Number)
-	a.box.word.Or(held) // a holder is about to release the token
+	require.True(t, a.box.token.TakeOrKick()) // a holder is about to release the token
 	s := r.begin(a, &a.box.recvs)
 	done := make(chan error, 1)
 	go func() { done <- a.Reset() }()
 	r.await(func() bool { return a.box.inputs.Load()&tellControl != 0 })
-	a.box.own.Acquire()
 	a.box.run(false)
 	assert.Equal(t, Disconnected, a.State())
 	s.end(r)

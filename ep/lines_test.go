@@ -22,7 +22,7 @@ func TestThePartsOfAnEndpointThatPostsTouchBeginCacheLines(t *testing.T) {
 	var e Endpoint
 	b := unsafe.Offsetof(e.box) + header
 	for name, at := range map[string]uintptr{
-		"what the token's holder writes": b + unsafe.Offsetof(e.box.word),
+		"what the token's holder writes": b + unsafe.Offsetof(e.box.token),
 		"the queue of requests":          b + unsafe.Offsetof(e.box.requests),
 		"the queue of receives":          b + unsafe.Offsetof(e.box.recvs),
 		"what the holder writes of it":   b + unsafe.Offsetof(e.box.recvs) + unsafe.Offsetof(e.box.recvs.next),

@@ -36,7 +36,7 @@ const (
 
 // handle acts on the inputs that the step was told.
 func (m *machine) handle(told uint32) {
-	m.box.own.Check()
+	m.box.token.Check()
 	if told&tellAsked != 0 {
 		m.reserveRequest()
 	}
@@ -65,7 +65,7 @@ func (m *machine) handle(told uint32) {
 // established announces the connection and lets through the completions that waited
 // for it. byFact is false if only data told of the connection.
 func (m *machine) established(byFact bool) {
-	m.box.own.Check()
+	m.box.token.Check()
 	passive := m.box.State() == CompletionPending
 	if !byFact && !passive {
 		return
@@ -96,7 +96,7 @@ func (m *machine) established(byFact bool) {
 }
 
 func (m *machine) refused() {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.box.State() == CompletionPending {
 		m.endConnection(inRefused, outcome(event.AcceptCompletionError), nil, nil)
 		return
@@ -114,7 +114,7 @@ func (m *machine) refused() {
 }
 
 func (m *machine) down() {
-	m.box.own.Check()
+	m.box.token.Check()
 	switch {
 	case m.e.facts.why == hw.ReasonDrained:
 		m.endConnection(inDrained, disconnected, nil, nil)
@@ -128,7 +128,7 @@ func (m *machine) down() {
 }
 
 func (m *machine) timeout() {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.box.State() == ActiveConnectionPending {
 		m.endConnection(inTimeout, timedOut, nil, &hw.Cause{Text: "the peer did not answer in the time of the connect call", Err: hw.ErrTimeout})
 		return
@@ -140,7 +140,7 @@ func (m *machine) timeout() {
 // that in does so. The outcome and its cause are announced when everything posted
 // has been flushed. A nil cause leaves the provider's, or the one that in implies.
 func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw.Cause) {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.become(in) < firstEdge {
 		return
 	}
@@ -164,14 +164,14 @@ func (m *machine) endConnection(in input, how outcome, private []byte, cause *hw
 // breakQP breaks the queue pair, and records the tails of both queues at that
 // moment.
 func (m *machine) breakQP(orderly bool) {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.box.qp == nil { // a service point made the endpoint, and it has no zone yet
 		m.box.requests.ended, m.box.recvs.ended, m.bothEnded = true, true, true
 		return
 	}
 	if !m.broke {
 		m.broke = true
-		w := m.box.word.Load()
+		w := m.box.token.Load()
 		m.box.requests.last, m.box.recvs.last = m.box.requests.tail(w), m.box.recvs.tail(w)
 		m.box.qp.Break(orderly)
 	}
@@ -182,7 +182,7 @@ func (m *machine) breakQP(orderly bool) {
 // ticket whose slot is being filled; the poster with that ticket kicks the step when
 // it has published the slot.
 func (m *machine) announceEndOnceFlushed() {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.box.requests.reached(m.box.requests.last) && m.box.recvs.reached(m.box.recvs.last) {
 		m.bothEnded = false
 		m.announceEnd()
@@ -192,7 +192,7 @@ func (m *machine) announceEndOnceFlushed() {
 // announceEnd announces the end, once both queues have ended: it is the last event
 // of the connection. A closed endpoint announces nothing.
 func (m *machine) announceEnd() {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.outcome != none && m.box.State() != closed {
 		m.e.adapter.counters.of(event.Number(m.outcome), false).Add(1)
 		m.e.counted.disconnects.Add(1)
@@ -213,7 +213,7 @@ func (m *machine) announceEnd() {
 
 // emit delivers a connection event, for which begin reserved room.
 func (m *machine) emit(ev event.Event) {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.connRoom == 0 {
 		return
 	}
@@ -224,7 +224,7 @@ func (m *machine) emit(ev event.Event) {
 }
 
 func (m *machine) releaseConnRoom() {
-	m.box.own.Check()
+	m.box.token.Check()
 	if m.connRoom > 0 {
 		wiring(m.e.profile.conn).Main().Release(m.connRoom)
 		m.connRoom = 0

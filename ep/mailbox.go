@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
-	"godat/internal/owner"
+	"godat/internal/token"
 )
 
 // mailbox is where posts and inputs wait for the token's holder, and what the
@@ -16,25 +16,22 @@ import (
 type mailbox struct {
 	e *Endpoint // immutable
 
-	// Owned by the holder. Modify changes them only while the provider has nothing
-	// that could complete, because completers read solicitedWait.
+	// Owned by the holder.
 	device
-	solicitedWait bool // receives notify only when solicited
-	signalEvery   int  // suppressed requests between two signaled ones
+	signalEvery int // suppressed requests between two signaled ones
 
 	// The holder writes it while Modify replaces the slots of a queue; posters read
 	// it.
 	changing atomic.Bool
-	_        [12]byte
+	_        [20]byte
 
-	// Shared; see token.go. They begin a cache line, with the 8 bytes that the allocator
+	// Shared; see token.go and package token. They begin a cache line, with the 8 bytes that the allocator
 	// puts before an endpoint.
-	word   atomic.Uint64
+	token  token.Token   // with the tails of the queues
 	state  atomic.Uint32 // State, written by become alone
 	inputs atomic.Uint32 // what the step has been told; tell*
 
 	// Owned by the token's holder.
-	own        owner.Tag
 	unsignaled int
 	called     bool        // a control call waits until everything posted before it is published
 	sendWRs    []hw.SendWR // scratch for one call to the provider
@@ -61,6 +58,10 @@ func (b *mailbox) setParts(p *parts) {
 	attr := &p.attr
 	b.e.profile.set(p.conn, attr)
 	b.setRules(p)
-	b.solicitedWait = attr.RecvFlags&hw.SolicitedWait != 0
+	if attr.RecvFlags&hw.SolicitedWait != 0 {
+		b.recvs.watched.Or(solicitedOnly)
+	} else {
+		b.recvs.watched.And(^solicitedOnly)
+	}
 	b.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
 }

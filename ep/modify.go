@@ -135,7 +135,7 @@ func (o owed) feed() delivery.Feed { return delivery.Feed{Streams: event.StreamD
 // Modify has failed.
 func (ctl *controls) outlast(m *modification) (done func(), err error) {
 	o := owed{m.old.recv, m.old.attr.RecvFlags}
-	if o.to == nil || m.now.recv == o.to || !ctl.e.box.recvs.outstanding(ctl.e.box.word.Load()) || slices.Contains(ctl.owed, o) {
+	if o.to == nil || m.now.recv == o.to || !ctl.e.box.recvs.outstanding(ctl.e.box.token.Load()) || slices.Contains(ctl.owed, o) {
 		return func() {}, nil
 	}
 	if err := wiring(o.to).Feeds().Attach(o.feed()); err != nil {
@@ -202,12 +202,12 @@ func (p *parts) checkPZ(op string, e *Endpoint, pz *mem.PZ) error {
 
 // modify gives the endpoint its new parts. Modify has acquired what they need.
 func (m *machine) modify(c *control) error {
-	m.box.own.Check()
+	m.box.token.Check()
 	mod, s := c.mod, m.box.State()
 	if !mayModify(mod.mask, s) {
 		return stateError(c.op, s)
 	}
-	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.recvs.outstanding(m.box.word.Load()) {
+	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.recvs.outstanding(m.box.token.Load()) {
 		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
 	}
 	m.box.refit(&mod.old, &mod.now)
@@ -222,7 +222,7 @@ func (m *machine) modify(c *control) error {
 // step that follows posts the receives to it again: the old one never connected, so
 // its receives do not complete.
 func (b *mailbox) refit(old, now *parts) {
-	b.own.Check()
+	b.token.Check()
 	b.changing.Store(true)
 	b.enlarge(&b.requests, now.attr.MaxRequestDTOs, now.attr.MaxRequestIOV)
 	b.enlarge(&b.recvs, now.attr.MaxRecvDTOs, now.attr.MaxRecvIOV)
@@ -240,7 +240,7 @@ func (b *mailbox) refit(old, now *parts) {
 // one ticket itself: that changes the word, and the swap of a poster that read the
 // old depth fails. The posts already queued move on by that one ticket.
 func (b *mailbox) enlarge(q *queue, depth, iov int) {
-	b.own.Check()
+	b.token.Check()
 	if depth <= int(q.depth.Load()) && iov <= q.iov {
 		return
 	}
@@ -275,14 +275,14 @@ func (b *mailbox) enlarge(q *queue, depth, iov int) {
 
 // skip takes a ticket without a post, and returns it.
 func (b *mailbox) skip(q *queue) (ticket uint32) {
-	b.own.Check()
+	b.token.Check()
 	b.e.counted.mu.Lock()
 	defer b.e.counted.mu.Unlock()
 	q.skipped++ // it is no post
 	for {
-		w := b.word.Load()
+		w := b.token.Load()
 		next := w + 1<<q.tailShift
-		if b.word.CompareAndSwap(w, next&^guards) {
+		if b.token.Swap(w, next&^guards) {
 			if next&guards != 0 {
 				q.rounds++
 			}
@@ -306,5 +306,5 @@ func (b *mailbox) changes(q *queue, word uint64, depth uint32) bool {
 		runtime.Gosched()
 		return true
 	}
-	return q.depth.Load() != depth || b.word.Load() != word
+	return q.depth.Load() != depth || b.token.Load() != word
 }

@@ -12,6 +12,7 @@ import (
 	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/door"
+	"godat/internal/token"
 	"godat/internal/yield"
 	"godat/mem"
 )
@@ -33,7 +34,7 @@ func TestModifyKeepsAReceiveThatIsBeingFilled(t *testing.T) {
 			modified.Store(true)
 		}
 		second = func() {
-			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 || !wiring(r.dto).Main().Reserve(1) {
+			if e.box.token.Load()&token.Held == 0 || q.depth.Load() == 0 || !wiring(r.dto).Main().Reserve(1) {
 				close(filled) // the poster would get the token, or no ticket
 				return
 			}
@@ -155,13 +156,13 @@ func TestModifyKeepsABindThatCameLate(t *testing.T) {
 			require.NoError(t, e.Modify(FieldMaxRequestDTOs, Param{Attr: Attr{MaxRequestDTOs: depth}}))
 		}
 		second = func() {
-			if e.box.word.Load()&held == 0 || q.depth.Load() == 0 {
+			if e.box.token.Load()&token.Held == 0 || q.depth.Load() == 0 {
 				return // the poster would get the token, or no ticket
 			}
 			to := inner(&mem.Binding{Segment: l.Segment(0, 64), Privileges: hw.RemoteRead})
 			bind, err := w.Window(door.Key{}).BeginBind(e.box.requests.rules.Load().zone, &e.windows, &to)
 			require.NoError(t, err)
-			ticket, word, mine, err := e.box.admit(q, q.rules.Load(), &work{op: hw.OpBind, cookie: 9}, 0)
+			ticket, word, mine, err := e.box.admit(q, q.rules.Load(), &work{op: hw.OpBind, cookie: 9}, nil, 0)
 			require.NoError(t, err)
 			require.False(t, mine)
 			p := &q.binds.made(len(q.slots))[ticket&q.mask]

@@ -8,57 +8,63 @@ import (
 	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/internal/memory"
+	"godat/internal/token"
 	"godat/internal/yield"
 	"godat/mem"
 )
 
 // The short way of a post, in one piece. It takes what most posts are: one segment that
 // is not empty, with nothing wrong, on an endpoint that no other call uses. For any
-// other post it returns false, and nothing has happened; post then finds out what it is.
+// other post nothing has happened when postSlow finds out what it is.
 //
 // The poster takes its ticket and the token in one swap of the word. It hands the
 // operation straight to the provider. Then one swap of the word releases the token, if
 // the word has not changed since.
 
-// postPlain posts a send, a write or a read. remote is nil for a send. The caller has
-// compared the lengths of the segments. shot, unless it is nil, takes the completion.
-func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) bool {
+// postRequest posts a send, a write or a read. remote is nil for a send. shot, unless it
+// is nil, takes the completion.
+func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+	slow := func() error { return e.postSlow(op, cookie, flags, segs, remote, shot) }
+	if e == nil || len(segs) != 1 {
+		return slow()
+	}
+	b, seg := &e.box, &segs[0]
 	q := &b.requests
 	r := q.rules.Load()
 	if (uint32(flags)|always)&r.illegal[op&31] != 0 || b.state.Load() != uint32(Connected) {
-		return false
+		return slow()
 	}
 	need, longest := hw.LocalRead, r.longest
 	if op != hw.OpSend {
-		if remote.Addr == math.MaxUint64 { // see checkRDMA
-			return false
+		if !fits(op, seg, remote) {
+			return slow()
 		}
 		longest = r.longestRDMA
 		if op == hw.OpRead {
 			need = hw.LocalWrite
 		}
 	}
-	if uint64(seg.Len)-1 >= longest { // an empty segment, too
-		return false
+	region := q.near.Lookup(seg.Context)
+	if region == nil {
+		region = r.zone.Find(&q.near, seg.Context)
 	}
-	lkey, ok := r.zone.LKey((*memory.Segment)(seg), need)
-	if !ok {
-		return false
+	if uint64(seg.Len)-1 >= longest || region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
+		return slow()
 	}
 	to := wiring(r.evd).For(cookie)
 	if shot != nil {
 		if to = b.arm(shot, r.evd); to == nil {
-			return false
+			return slow()
 		}
 	} else if !to.TryReserve() && !to.Reserve(1) {
-		return false
+		return slow()
 	}
 	yield.Point()
 	w, ok := b.tryTicket(q, requestShift)
 	if !ok {
 		if w, ok = b.takePlain(q, requestShift, 1); !ok {
 			to.Release(1)
-			return false
+			return slow()
 		}
 	}
 	ticket := uint32(w>>requestShift) & ticketMask
@@ -68,20 +74,19 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 	s.cookie = cookie
 	s.to = to
 	sge := &s.sge[0]
-	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
+	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, region.LKey
 	if remote != nil {
 		s.addr, s.rkey = remote.Addr, remote.Context
 	}
-	if w&held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
-		b.submit(q, ticket, 1, w&held == 0)
-		return true
+	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, 1, w&token.Held == 0)
+		return nil
 	}
-	word := (w + 1<<requestShift) | held
+	word := w + 1<<requestShift
 	if b.direct == nil {
 		b.handOne(q, ticket, word)
-		return true
+		return nil
 	}
-	b.own.Acquire()
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	wrFlags := hw.WRSignaled
@@ -91,35 +96,51 @@ func (b *mailbox) postPlain(op hw.Op, cookie uint64, flags hw.Flags, seg *mem.Se
 	if !b.direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr) {
 		b.handAgain(q, ticket, wrFlags)
 	}
-	b.letGo(word)
-	return true
+	if !b.letGo(word) {
+		b.run(false)
+	}
+	return nil
 }
 
-// recvPlain posts a receive.
-func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment, shot *evd.OneShot) bool {
+// fits reports whether a write or read of one segment has lengths that go together, and
+// names remote memory that was within its region (see checkRDMA).
+func fits(op hw.Op, seg *mem.Segment, remote *mem.RemoteSegment) bool {
+	return remote.Addr != math.MaxUint64 && (seg.Len == remote.Len || op == hw.OpWrite && seg.Len < remote.Len)
+}
+
+// postRecv posts a receive.
+func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, shot *evd.OneShot) error {
+	slow := func() error { return e.postSlow(hw.OpRecv, cookie, flags, segs, nil, shot) }
+	if e == nil || len(segs) != 1 {
+		return slow()
+	}
+	b, seg := &e.box, &segs[0]
 	q := &b.recvs
 	r := q.rules.Load()
 	if (uint32(flags)|always)&r.illegal[hw.OpRecv] != 0 || b.state.Load() != uint32(Connected) || uint64(seg.Len)-1 >= r.longest {
-		return false
+		return slow()
 	}
-	lkey, ok := r.zone.LKey((*memory.Segment)(seg), hw.LocalWrite)
-	if !ok {
-		return false
+	region := q.near.Lookup(seg.Context)
+	if region == nil {
+		region = r.zone.Find(&q.near, seg.Context)
+	}
+	if region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), hw.LocalWrite) {
+		return slow()
 	}
 	to := wiring(r.evd).For(cookie)
 	if shot != nil {
 		if to = b.arm(shot, r.evd); to == nil {
-			return false
+			return slow()
 		}
 	} else if !to.TryReserve() && !to.Reserve(1) {
-		return false
+		return slow()
 	}
 	yield.Point()
 	w, ok := b.tryTicket(q, recvShift)
 	if !ok {
 		if w, ok = b.takePlain(q, recvShift, 1); !ok {
 			to.Release(1)
-			return false
+			return slow()
 		}
 	}
 	ticket := uint32(w>>recvShift) & ticketMask
@@ -129,44 +150,49 @@ func (b *mailbox) recvPlain(cookie uint64, flags hw.Flags, seg *mem.Segment, sho
 	s.cookie = cookie
 	s.to = to
 	sge := &s.sge[0]
-	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkey
-	if w&held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
-		b.submit(q, ticket, 1, w&held == 0)
-		return true
+	sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, region.LKey
+	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, 1, w&token.Held == 0)
+		return nil
 	}
-	word := (w + 1<<recvShift) | held
+	word := w + 1<<recvShift
 	direct := b.direct
 	if direct == nil {
 		b.handOne(q, ticket, word)
-		return true
+		return nil
 	}
-	b.own.Acquire()
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	if !direct.RecvOne(q.id|uint64(i), sge) {
 		b.handAgain(q, ticket, 0)
 	}
 	q.noteHanded(ticket)
-	b.letGo(word)
-	direct.Kick() // letGo has swapped the word, which orders Kick behind RecvOne
-	return true
+	if !b.letGo(word) {
+		b.run(false)
+	}
+	direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+	return nil
 }
 
-// postOne posts a batch of one.
-func (b *mailbox) postOne(q *queue, d *DTO) bool {
-	seg := d.single()
-	if seg == nil {
-		return false
+// postSlow posts what the short way does not take.
+func (e *Endpoint) postSlow(op hw.Op, cookie uint64, flags hw.Flags, segs []mem.Segment, remote *mem.RemoteSegment, shot *evd.OneShot) error {
+	w := work{op: op, flags: flags, cookie: cookie, segs: segs}
+	if remote != nil {
+		w.remote = *remote
 	}
-	switch {
-	case q == &b.recvs:
-		return b.recvPlain(d.Cookie, d.Flags, seg, d.OneShot)
-	case d.Op == hw.OpSend:
-		return b.postPlain(d.Op, d.Cookie, d.Flags, seg, nil, d.OneShot)
-	case d.Op == hw.OpWrite && seg.Len <= d.Remote.Len, d.Op == hw.OpRead && seg.Len == d.Remote.Len:
-		return b.postPlain(d.Op, d.Cookie, d.Flags, seg, &d.Remote, d.OneShot)
+	return post(e, &w, shot)
+}
+
+// postOne posts a batch of one: a receive, a send, a write or a read.
+func (b *mailbox) postOne(q *queue, d *DTO) error {
+	if q == &b.recvs {
+		return b.e.postRecv(d.Cookie, d.Flags, d.list(), d.OneShot)
 	}
-	return false
+	remote := &d.Remote
+	if d.Op == hw.OpSend {
+		remote = nil
+	}
+	return b.e.postRequest(d.Op, d.Cookie, d.Flags, d.list(), remote, d.OneShot)
 }
 
 // arm returns the queue of a one-shot for one event, or nil if a post may not name the
@@ -184,23 +210,23 @@ func (b *mailbox) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 }
 
 // tryTicket is takePlain of one ticket without a second try, to be inlined.
-func (b *mailbox) tryTicket(q *queue, shift uint) (w uint64, ok bool) {
-	w = b.word.Load()
-	word := (w + 1<<shift) | held
+func (b *mailbox) tryTicket(q *queue, shift uint8) (w uint64, ok bool) {
+	w = b.token.Load()
+	word := (w + 1<<shift) | token.Held
 	return w, word&guards == 0 && (uint32(w>>shift)-q.retired.Load())&ticketMask < q.depth.Load() &&
-		b.word.CompareAndSwap(w, word)
+		b.token.Swap(w, word)
 }
 
 // takePlain is takeTickets for posts that meet nothing unusual: it takes n tickets or
 // none. w is the word from which it took them, and the token unless w has held in it.
-func (b *mailbox) takePlain(q *queue, shift uint, n uint32) (w uint64, ok bool) {
+func (b *mailbox) takePlain(q *queue, shift uint8, n uint32) (w uint64, ok bool) {
 	for {
-		w = b.word.Load()
-		word := (w + uint64(n)<<shift) | held
+		w = b.token.Load()
+		word := (w + uint64(n)<<shift) | token.Held
 		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask+n > q.depth.Load() {
 			return w, false
 		}
-		if b.word.CompareAndSwap(w, word) {
+		if b.token.Swap(w, word) {
 			return w, true
 		}
 	}
@@ -218,7 +244,6 @@ func (b *mailbox) handOrSubmit(q *queue, ticket uint32, word uint64, mine bool) 
 // handOne hands the operation of a ticket to the provider, as an array of one, and ends
 // the short way. The caller holds the token, and every earlier ticket was handed on.
 func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
-	b.own.Acquire()
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	if q == &b.requests {
@@ -226,7 +251,9 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 	}
 	b.handArray(q, ticket)
 	q.noteHanded(ticket)
-	b.letGo(word)
+	if !b.letGo(word) {
+		b.run(false)
+	}
 }
 
 // handAgain hands on the operation of a ticket that PostOne or RecvOne has left alone.

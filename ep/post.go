@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"godat/evd"
 	"godat/hw"
 	"godat/internal/delivery"
 	"godat/internal/memory"
@@ -25,11 +26,7 @@ import (
 // but the event by itself wakes no waiter.
 // It answers to dat_ep_post_send.
 func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	if e != nil && len(segments) == 1 && e.box.postPlain(hw.OpSend, cookie, flags, &segments[0], nil, nil) {
-		return nil
-	}
-	w := work{op: hw.OpSend, flags: flags, cookie: cookie, segs: segments}
-	return post(e, &w)
+	return e.postRequest(hw.OpSend, cookie, flags, segments, nil, nil)
 }
 
 // PostRDMAWrite writes the segments to the peer's memory, beginning at remote's
@@ -44,12 +41,7 @@ func (e *Endpoint) PostSend(cookie uint64, flags hw.Flags, segments ...mem.Segme
 // read that was posted after it.
 // It answers to dat_ep_post_rdma_write.
 func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	if e != nil && len(segments) == 1 && segments[0].Len <= remote.Len &&
-		e.box.postPlain(hw.OpWrite, cookie, flags, &segments[0], &remote, nil) {
-		return nil
-	}
-	w := work{op: hw.OpWrite, flags: flags, cookie: cookie, segs: segments, remote: remote}
-	return post(e, &w)
+	return e.postRequest(hw.OpWrite, cookie, flags, segments, &remote, nil)
 }
 
 // PostRDMARead reads remote into the segments, which need LocalWrite and are at
@@ -58,12 +50,7 @@ func (e *Endpoint) PostRDMAWrite(cookie uint64, flags hw.Flags, remote mem.Remot
 // legal. See PostSend for the rest.
 // It answers to dat_ep_post_rdma_read.
 func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.RemoteSegment, segments ...mem.Segment) error {
-	if e != nil && len(segments) == 1 && segments[0].Len == remote.Len &&
-		e.box.postPlain(hw.OpRead, cookie, flags, &segments[0], &remote, nil) {
-		return nil
-	}
-	w := work{op: hw.OpRead, flags: flags, cookie: cookie, segs: segments, remote: remote}
-	return post(e, &w)
+	return e.postRequest(hw.OpRead, cookie, flags, segments, &remote, nil)
 }
 
 // PostRecv posts a buffer for one message of the peer; messages fill buffers in the
@@ -77,11 +64,7 @@ func (e *Endpoint) PostRDMARead(cookie uint64, flags hw.Flags, remote mem.Remote
 // once.
 // It answers to dat_ep_post_recv.
 func (e *Endpoint) PostRecv(cookie uint64, flags hw.Flags, segments ...mem.Segment) error {
-	if e != nil && len(segments) == 1 && e.box.recvPlain(cookie, flags, &segments[0], nil) {
-		return nil
-	}
-	w := work{op: hw.OpRecv, flags: flags, cookie: cookie, segs: segments}
-	return post(e, &w)
+	return e.postRecv(cookie, flags, segments, nil)
 }
 
 // work is a DTO on its way into a slot, without its one-shot. It stays on the
@@ -96,8 +79,8 @@ type work struct {
 }
 
 // post checks and admits one operation, then publishes it or hands it to the
-// provider.
-func post(e *Endpoint, w *work) error {
+// provider. shot, unless it is nil, takes the completion.
+func post(e *Endpoint, w *work, shot *evd.OneShot) error {
 	if e == nil {
 		return nilEndpoint(w.op)
 	}
@@ -106,7 +89,7 @@ func post(e *Endpoint, w *work) error {
 	if w.op == hw.OpRecv {
 		q = &b.recvs
 	}
-	ticket, word, mine, err := b.admitOne(q, w)
+	ticket, word, mine, err := b.admitOne(q, w, shot)
 	if err != nil {
 		return err
 	}
@@ -121,14 +104,14 @@ func (w *work) single() bool { return len(w.segs) == 1 && w.segs[0].Len != 0 }
 // and a filled slot. If Modify has replaced the rules meanwhile, it checks a
 // refused operation again: the dispatcher of the old rules is no longer the
 // endpoint's, and may be closed.
-func (b *mailbox) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine bool, err error) {
+func (b *mailbox) admitOne(q *queue, w *work, shot *evd.OneShot) (ticket uint32, word uint64, mine bool, err error) {
 	for {
 		r := q.rules.Load()
 		lkey, err := r.check(w, b.State())
 		if err != nil {
 			return 0, 0, false, err
 		}
-		ticket, word, mine, err = b.admit(q, r, w, lkey)
+		ticket, word, mine, err = b.admit(q, r, w, shot, lkey)
 		if err == nil || q.rules.Load() == r {
 			return ticket, word, mine, err
 		}
@@ -136,12 +119,13 @@ func (b *mailbox) admitOne(q *queue, w *work) (ticket uint32, word uint64, mine 
 }
 
 // admit is admitOne after the check. lkey is the key of a single segment.
-func (b *mailbox) admit(q *queue, r *rules, w *work, lkey uint32) (ticket uint32, word uint64, mine bool, err error) {
-	var to *delivery.Queue
-	if d := r.evd; d != nil {
-		if to = wiring(d).For(w.cookie); !to.Reserve(1) {
-			return 0, 0, false, b.noEventRoom(callOf(w.op), to)
-		}
+func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uint32) (ticket uint32, word uint64, mine bool, err error) {
+	to, err := b.e.adapter.destination(shot, r.evd, w.cookie)
+	switch {
+	case err != nil:
+		return 0, 0, false, wrap(callOf(w.op), err)
+	case to != nil && shot == nil && !to.Reserve(1):
+		return 0, 0, false, b.noEventRoom(callOf(w.op), to)
 	}
 	ticket, n, word, mine := b.takeTickets(q, 1)
 	if n == 0 {

@@ -11,6 +11,7 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/token"
 	"godat/mem"
 )
 
@@ -59,7 +60,7 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 					assert.NoError(t, c.post(a, r.lmr.Segment(0, 8)))
 					given <- w.received.Load()
 				}()
-				r.await(func() bool { return a.box.word.Load()&kick != 0 })
+				r.await(func() bool { return a.box.token.Load()&token.Kicked != 0 })
 				for i := 0; i < 10_000 && len(given) == 0; i++ {
 					runtime.Gosched() // without its wait the post would return here
 				}
@@ -82,7 +83,8 @@ func TestAReceiveIsTheDevicesWhenItsPostReturns(t *testing.T) {
 func receiveManyTheShortWay(r *rig, e *Endpoint, all *evd.Dispatcher, m *meddler) {
 	q := &e.box.recvs
 	for first := uint32(1<<20 - 1); first < 1<<29+3<<20; first += 1 << 20 {
-		e.box.word.Store(e.box.word.Load()&^(ticketMask<<recvShift) | uint64(first)<<recvShift)
+		w := e.box.token.Load()
+		require.True(r.t, e.box.token.Swap(w, w&^(ticketMask<<recvShift)|uint64(first)<<recvShift))
 		q.next, q.ready = first, first
 		q.retired.Store(first)
 		for range 2 {
@@ -105,7 +107,7 @@ func TestAPostOfAReceiveDoesNotOutlastItsConnection(t *testing.T) {
 		require.False(t, mine)
 		s = &slow{a, &a.box.recvs, ticket}
 		go func() { posted <- a.PostRecv(3, 0, r.lmr.Segment(0, 8)) }()
-		r.await(func() bool { return a.box.word.Load()&kick != 0 })
+		r.await(func() bool { return a.box.token.Load()&token.Kicked != 0 })
 	}
 	r.write(a, 1)
 	assert.Equal(t, uint64(1), r.next(all).Cookie)

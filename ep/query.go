@@ -130,7 +130,7 @@ func (e *Endpoint) Status() (Status, error) {
 	if err := alive("ep.Status", e); err != nil {
 		return Status{}, err
 	}
-	w := e.box.word.Load()
+	w := e.box.token.Load()
 	return Status{
 		State:       e.State(),
 		RecvIdle:    !e.box.recvs.outstanding(w),

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/internal/delivery"
-
 	"godat/hw"
+	"godat/internal/delivery"
+	"godat/internal/memory"
 	"godat/internal/owner"
 )
 
@@ -25,16 +25,16 @@ import (
 type queue struct {
 	// Read by posters and completers. Modify changes rules and depth while posters read
 	// them, and slots and mask while no poster has an unpublished ticket and none gets a
-	// ticket. The rest is immutable but for detour.
-	rules  atomic.Pointer[rules]
-	slots  []slot
-	e      *Endpoint
-	id     uint64        // of slot 0
-	depth  atomic.Uint32 // the most tickets outstanding; 0 while Modify replaces the slots
-	mask   uint32        // of slots
-	detour atomic.Bool   // completions wait until ESTABLISHED is announced
-	plain  hw.Op         // OpSend or OpRecv
-	prompt bool          // a post returns only when the provider has it; see awaitHanded
+	// ticket. The rest is immutable but for watched.
+	rules   atomic.Pointer[rules]
+	slots   []slot
+	e       *Endpoint
+	id      uint64        // of slot 0
+	depth   atomic.Uint32 // the most tickets outstanding; 0 while Modify replaces the slots
+	mask    uint32        // of slots
+	watched atomic.Uint32 // what completions must not overlook; the holder writes it
+	plain   hw.Op         // OpSend or OpRecv
+	prompt  bool          // a post returns only when the provider has it; see awaitHanded
 
 	// Owned by the token's holder.
 	next   uint32 // first ticket that the provider does not have yet
@@ -54,10 +54,12 @@ type queue struct {
 	skipped uint64 // tickets that are not counted as posts
 
 	// Immutable.
-	tailShift uint // where tail is in the endpoint's word
 	endID     uint64
 	endInput  uint32
-	_         [4]byte
+	tailShift uint8 // where tail is in the endpoint's word
+	_         [3]byte
+
+	near memory.Near // shared: the region that the last post named
 
 	// Owned by the completer; posters read retired.
 	completer owner.Tag
@@ -78,6 +80,13 @@ type queue struct {
 }
 
 const ticketMask = 1<<30 - 1
+
+// The bits of queue.watched. While it is 0, the success of a plain operation goes the
+// short way.
+const (
+	detour        uint32 = 1 << iota // completions wait until ESTABLISHED is announced
+	solicitedOnly                    // receives notify only when solicited; Modify changes it while nothing can complete
+)
 
 // handedEvery is how often a receive that goes the short way moves handed.
 const handedEvery = 1 << 20
@@ -191,7 +200,7 @@ func (q *queue) tail(word uint64) uint32 { return uint32(word>>q.tailShift) & ti
 // published reports whether all tickets before that one are published, whether the
 // provider has them or not. ticket is at most a queue's length from next.
 func (q *queue) published(ticket uint32) bool {
-	q.e.box.own.Check()
+	q.e.box.token.Check()
 	if q.reached(ticket) {
 		return true
 	}

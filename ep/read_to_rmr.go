@@ -41,7 +41,7 @@ func (b *mailbox) readToRMR(r *rules, w *work, local mem.RemoteSegment) error {
 	if err := r.checkRDMA(w, uint64(local.Len)); err != nil {
 		return err
 	}
-	ticket, word, mine, err := b.admit(q, r, w, 0)
+	ticket, word, mine, err := b.admit(q, r, w, nil, 0)
 	if err != nil {
 		return err
 	}

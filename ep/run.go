@@ -6,6 +6,7 @@ import (
 	"godat/hw"
 	"godat/internal/delivery"
 	"godat/internal/memory"
+	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -34,15 +35,13 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	}
 	ticket := q.tail(w)
 	q.fillRun(ticket, dtos, &lkeys, to)
-	if w&held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
-		b.submit(q, ticket, n, w&held == 0)
+	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, n, w&token.Held == 0)
 		return true
 	}
-	b.own.Acquire()
 	q.ready = (ticket + n) & ticketMask
-	if q == &b.recvs && b.recvRun(ticket, n) || q == &b.requests && b.requestRun(ticket, n) {
-		b.letGo((w + uint64(n)<<(q.tailShift&63)) | held)
-	} else {
+	all := q == &b.recvs && b.recvRun(ticket, n) || q == &b.requests && b.requestRun(ticket, n)
+	if !all || !b.letGo(w+uint64(n)<<(q.tailShift&63)) {
 		b.run(false)
 	}
 	if q == &b.recvs {
@@ -76,10 +75,14 @@ func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) (to *de
 		if (uint32(d.Flags)|always)&r.illegal[op&31] != 0 || uint64(seg.Len)-1 >= longest {
 			return nil
 		}
-		var ok bool
-		if lkeys[i%batchDTOs], ok = r.zone.LKey((*memory.Segment)(seg), need); !ok {
+		region := q.near.Lookup(seg.Context)
+		if region == nil {
+			region = r.zone.Find(&q.near, seg.Context)
+		}
+		if region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
 			return nil
 		}
+		lkeys[i%batchDTOs] = region.LKey
 		if next := wiring(r.evd).For(d.Cookie); next != to {
 			if to != nil {
 				return nil
@@ -110,7 +113,7 @@ func (q *queue) fillRun(ticket uint32, dtos []DTO, lkeys *[batchDTOs]uint32, to 
 // requestRun hands n requests to the provider. It reports whether the provider has all;
 // if not, the step hands on the rest.
 func (b *mailbox) requestRun(ticket, n uint32) bool {
-	b.own.Check()
+	b.token.Check()
 	q := &b.requests
 	if !b.direct.BeginRun() {
 		return false
@@ -136,7 +139,7 @@ func (b *mailbox) requestRun(ticket, n uint32) bool {
 
 // recvRun is requestRun for receives.
 func (b *mailbox) recvRun(ticket, n uint32) bool {
-	b.own.Check()
+	b.token.Check()
 	q := &b.recvs
 	for ; n > 0; n-- {
 		i := ticket & q.mask

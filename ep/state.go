@@ -143,7 +143,7 @@ var transitions = [numStates][numInputs]edge{
 // become moves to the state that in leads to, if any, and returns what the table
 // says. Only become assigns the state.
 func (m *machine) become(in input) edge {
-	m.box.own.Check()
+	m.box.token.Check()
 	next := transitions[m.box.State()][in]
 	if next >= firstEdge {
 		m.box.state.Store(uint32(next - firstEdge))

@@ -14,7 +14,7 @@ const scratchWRs = 32
 // ignores the budget; otherwise posters without a pause could delay an input for
 // ever. It then drains no more than the queues hold.
 func (b *mailbox) step(left int) int {
-	b.own.Check()
+	b.token.Check()
 	for {
 		if b.inputs.Load() == 0 && !b.called {
 			left = b.drain(&b.recvs, left)
@@ -47,11 +47,11 @@ func (b *mailbox) step(left int) int {
 // returned and still wait behind an earlier ticket whose slot is being filled; the
 // poster with that ticket kicks the step when it has published the slot.
 func (b *mailbox) readInputs() (told uint32) {
-	b.own.Check()
+	b.token.Check()
 	told = b.inputs.Swap(0)
 	if told&tellControl != 0 {
 		b.called = true
-		w := b.word.Load()
+		w := b.token.Load()
 		b.requests.before, b.recvs.before = b.requests.tail(w), b.recvs.tail(w)
 	}
 	return told &^ tellControl
@@ -223,7 +223,7 @@ func (b *mailbox) wrFlags(s *slot) (w hw.WRFlags) {
 // although it had room for them, and ends the connection. The requests are flushed
 // when the queue has ended.
 func (b *mailbox) providerFailed(q *queue, n uint32, err error) {
-	b.own.Check()
+	b.token.Check()
 	q.next = (q.next - n) & ticketMask
 	b.e.machine.endConnection(inFailure, broken, nil, &hw.Cause{Text: "the device refused a request", Err: err})
 }

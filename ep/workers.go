@@ -41,7 +41,7 @@ func (w *workers) stop() {
 func (w *workers) serve() {
 	defer w.wg.Done()
 	for b := w.take(); b != nil; b = w.take() {
-		b.own.Acquire()
+		b.token.Resume()
 		b.run(true)
 	}
 }

@@ -9,7 +9,8 @@ type Direct interface {
 	QP
 	// PostOne posts an OpSend, OpWrite or OpRead. It executes the request before it
 	// returns. flags has WRSignaled, WRSolicited and WRFence; rkey and addr name the
-	// peer's memory, for OpWrite and OpRead.
+	// peer's memory, for OpWrite and OpRead. sge stays unchanged until the request has
+	// completed, and no longer.
 	PostOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
 	// BeginRun begins a run of requests: calls of RunOne, which are PostOne at a lower
 	// price, and then EndRun. Between them the owner makes no other call but RecvOne.

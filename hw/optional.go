@@ -143,6 +143,22 @@ type Bind struct {
 	ZeroBased bool
 }
 
+// Remapper is an [MR] whose memory can be exchanged, at the cost of a few stores. A
+// device that accesses memory from this process is one. Verbs has ibv_rereg_mr with
+// IBV_REREG_MR_CHANGE_TRANSLATION, which pins pages.
+type Remapper interface {
+	// Remap gives the region mem in place of the memory that it had. Its keys,
+	// privileges and the address of its first byte stay; its length becomes that of mem.
+	// With mem of the same length, requests by its keys succeed at every moment, and
+	// those outstanding go on in mem. With another length they may fail. It fails with
+	// LMR_IN_USE while a window is bound to the region, and then does nothing.
+	Remap(mem []byte) error
+	// Settle waits until every access that began before the call has ended: after a
+	// Remap, no byte of the former memory is read or changed any more. It waits for a
+	// chunk of a copy at most, never for a peer.
+	Settle()
+}
+
 // AsyncKind says what an AsyncEvent reports.
 type AsyncKind uint8
 

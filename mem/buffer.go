@@ -156,6 +156,22 @@ func (b *Buffer) Put() {
 	b.pool.free.Give(b.index)
 }
 
+// PutLent takes the buffer from the operation with that tag for the caller, which calls
+// Free next; false if no such operation has it. Only a connection of package runtime
+// calls both. The buffer must not be nil.
+func (b *Buffer) PutLent(_ door.Key, tag uint64) bool { return b.owner.PutLent(tag) }
+
+// Free gives the pool the buffer that PutLent has taken.
+func (b *Buffer) Free(door.Key) {
+	if b.pool.lmr.dead.Load() {
+		return
+	}
+	if w := b.pool.watch; w != nil {
+		w.put(b)
+	}
+	b.pool.free.Give(b.index)
+}
+
 // check panics, under Debug, unless the buffer has that owner.
 func (b *Buffer) check(owner memory.BufferOwner, what string) {
 	if b.pool.watch != nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/internal/door"
 	"godat/internal/freelist"
 )
 
@@ -78,6 +79,36 @@ const MaxBuffers = 1 << 20
 // Get returns a free buffer, with length 0. It returns nil if none is free, or if
 // the pool is nil or closed, by itself or with its adapter.
 func (p *BufferPool) Get() *Buffer {
+	b := p.take()
+	if b == nil {
+		return nil
+	}
+	b.n = 0
+	b.owner.Get()
+	if p.watch != nil {
+		p.watch.got(b)
+	}
+	return b
+}
+
+// GetLent is Get for a buffer that goes to an operation at once, with its whole length.
+// It returns the tag by which [Buffer.PutLent] takes the buffer back. Only a connection of
+// package runtime calls it.
+func (p *BufferPool) GetLent(door.Key) (b *Buffer, tag uint64) {
+	b = p.take()
+	if b == nil {
+		return nil, 0
+	}
+	b.n = len(b.memory)
+	tag = b.owner.GetLent()
+	if p.watch != nil {
+		p.watch.got(b)
+	}
+	return b, tag
+}
+
+// take takes a buffer from the free ones; nil if there is none.
+func (p *BufferPool) take() *Buffer {
 	if p == nil || p.lmr.dead.Load() {
 		return nil
 	}
@@ -85,13 +116,7 @@ func (p *BufferPool) Get() *Buffer {
 	if !ok {
 		return nil
 	}
-	b := &p.buffers[i]
-	b.n = 0
-	b.owner.Get()
-	if p.watch != nil {
-		p.watch.got(b)
-	}
-	return b
+	return &p.buffers[i]
 }
 
 // At returns the buffer with that index; nil for an index that no buffer has, and

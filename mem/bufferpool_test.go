@@ -10,6 +10,7 @@ import (
 
 	"godat/hw"
 	"godat/internal/door"
+	"godat/internal/memory"
 )
 
 func newTestPool(t *testing.T, cfg BufferPoolConfig) *BufferPool {
@@ -63,6 +64,43 @@ func TestABufferIsWrittenAsFarAsItHasRoom(t *testing.T) {
 	assert.Equal(t, "ab", string(b.Bytes()))
 	require.NoError(t, p.Close())
 	b.Put() // the pool is closed: Put does nothing
+}
+
+// The completion of an operation may come after its program has taken the buffer back and
+// lent it again.
+func TestAnOperationPutsTheBufferOfItsOwnTurnAlone(t *testing.T) {
+	for _, debug := range []bool{false, true} {
+		p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8, Debug: debug})
+		b, first := p.GetLent(door.Key{})
+		assert.Equal(t, memory.Operation, b.Ownership(door.Key{}).Owner())
+		assert.EqualValues(t, 8, b.Segment().Len)
+		b.Return(0)
+		second, ok := b.Ownership(door.Key{}).Lend()
+		require.True(t, ok)
+		assert.False(t, b.PutLent(door.Key{}, first))
+		assert.True(t, b.PutLent(door.Key{}, second))
+		assert.False(t, b.PutLent(door.Key{}, second), "a buffer is put once")
+		b.Free(door.Key{})
+		assert.Same(t, b, p.Get())
+		none, _ := p.GetLent(door.Key{})
+		assert.Nil(t, none)
+		b.Put()
+		require.NoError(t, p.Close())
+		b.Free(door.Key{}) // the pool is closed: Free does nothing
+		none, _ = p.GetLent(door.Key{})
+		assert.Nil(t, none)
+	}
+}
+
+// A connection takes a message while another goroutine closes its pool.
+func TestALengthMayBeSetBesideClose(t *testing.T) {
+	p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8, Debug: true})
+	b := p.Get()
+	require.ErrorIs(t, p.Close(), hw.ErrInvalidState, "the program has a buffer")
+	b.Put()
+	require.NoError(t, p.Close())
+	assert.Panics(t, func() { b.Resize(4) }, "a program that resizes a buffer it put is watched")
+	assert.NotPanics(t, func() { b.SetLen(door.Key{}, 4) })
 }
 
 func TestAPoolOfImpossibleSizeIsRefused(t *testing.T) {

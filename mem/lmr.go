@@ -20,6 +20,7 @@ type LMR struct {
 	// Immutable once the region is made.
 	pz      *PZ
 	buf     []byte
+	size    int // of buf, or of what a loan may be lent
 	base    uint64
 	context uint32
 	remote  uint32
@@ -136,12 +137,13 @@ func (l *LMR) register(op string) (*LMR, error) {
 	if l.priv&^(hw.LocalRead|hw.LocalWrite) != 0 {
 		l.remote = mr.RKey()
 	}
+	l.size = max(l.size, len(l.buf))
 	l.base = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(l.buf))))
 	keep(l)
 	d.addRegion(l)
 	_, _, err = d.table.Insert(func(key uint32) memory.Region {
 		l.context = key
-		return memory.Region{Base: l.base, Size: uint64(len(l.buf)), Zone: l.pz.zone, LKey: mr.LKey(), Priv: l.priv, MR: mr}
+		return memory.Region{Base: l.base, Size: uint64(l.size), Zone: l.pz.zone, LKey: mr.LKey(), Priv: l.priv, MR: mr}
 	})
 	if err != nil {
 		l.unmap = l.unmap || l.kind == MemVirtual // no program has seen the memory
@@ -276,7 +278,7 @@ func (l *LMR) PZ() *PZ {
 // within the region, and for a region that is nil or freed, it returns a segment
 // that every post refuses, so that the post returns the error.
 func (l *LMR) Segment(off, n int) Segment {
-	if l != nil && n > 0 && off >= 0 && off <= len(l.buf)-n && uint64(n) < math.MaxUint32 {
+	if l != nil && n > 0 && off >= 0 && off <= l.size-n && uint64(n) < math.MaxUint32 {
 		return Segment{Addr: l.base + uint64(off), Len: uint32(n), Context: l.context}
 	}
 	return l.oddSegment(off, n)
@@ -308,7 +310,7 @@ func (l *LMR) span(off, n int) (addr uint64, size uint32) {
 	if n == 0 {
 		return 0, 0
 	}
-	if l == nil || off < 0 || n < 0 || off > len(l.buf)-n || uint64(n) > math.MaxUint32 {
+	if l == nil || off < 0 || n < 0 || off > l.size-n || uint64(n) > math.MaxUint32 {
 		return math.MaxUint64, math.MaxUint32
 	}
 	return l.base + uint64(off), uint32(n)

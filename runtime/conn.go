@@ -79,6 +79,16 @@ func (c *Conn) takeBack(cookie uint64) *mem.Buffer {
 	return b
 }
 
+// retire gives the pool the buffer of an operation that has completed or was not posted,
+// unless the program took it back itself.
+func (c *Conn) retire(cookie uint64) {
+	b := c.pool.At(int(uint32(cookie)))
+	if b.PutLent(door.Key{}, cookie&memory.TagMask) {
+		c.disown(b)
+		b.Free(door.Key{})
+	}
+}
+
 // ConnOf is the connection that an event is about, or nil if the event belongs to no
 // Conn. For the event that ends a connection, it also gives the connection's place in
 // its listener back (see [ConnConfig].Conns): that event is the last one, so the program
@@ -110,9 +120,7 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 		if cookie&sendCookie == connCookie && status == hw.StatusSuccess {
 			return true
 		}
-		if b := c.takeBack(cookie); b != nil {
-			c.put(b)
-		}
+		c.retire(cookie)
 		return false
 	case number == event.Established:
 		if private, _ := data.([]byte); private != nil {
@@ -133,11 +141,16 @@ func (c *Conn) end() {
 
 // put gives a buffer back to the pool. The caller holds it.
 func (c *Conn) put(b *mem.Buffer) {
+	c.disown(b)
+	b.Put()
+}
+
+// disown counts a buffer that Buffer gave out as one that has come back.
+func (c *Conn) disown(b *mem.Buffer) {
 	if i := b.Index(); c.own[i] {
 		c.own[i] = false
 		c.taken.Add(-1)
 	}
-	b.Put()
 }
 
 // Events is the channel on which the events of the connection come: receives, which
@@ -260,19 +273,15 @@ func (c *Conn) Message(ev Event) *Buffer {
 
 // receive posts one receive. Without a buffer for it, refill posts it later.
 func (c *Conn) receive() {
-	b := c.pool.Get()
+	b, tag := c.pool.GetLent(door.Key{})
 	if b == nil {
 		c.missing.Add(1)
 		return
 	}
-	b.SetLen(door.Key{}, b.Cap())
-	tag, ok := b.Ownership(door.Key{}).Lend()
-	if ok && c.Endpoint.PostRecv(connCookie|tag, hw.Default, b.Segment()) == nil {
+	if c.Endpoint.PostRecv(connCookie|tag, hw.Default, b.Segment()) == nil {
 		return
 	}
-	if c.takeBack(tag) != nil { // the connection is over
-		c.put(b)
-	}
+	c.retire(tag) // the connection is over
 	c.missing.Add(1)
 }
 
@@ -300,8 +309,8 @@ func (c *Conn) Send(b *Buffer) error {
 		return c.whyNot("runtime.Conn.Send", b)
 	}
 	err := c.Endpoint.PostSend(sendCookie|tag, hw.Default, b.Segment())
-	if err != nil && c.takeBack(tag) != nil {
-		c.put(b)
+	if err != nil {
+		c.retire(tag)
 	}
 	if c.missing.Load() != 0 {
 		c.refill()
@@ -334,8 +343,8 @@ func (c *Conn) queue(op string, b *Buffer, send ep.DTO) error {
 	}
 	send.Cookie, send.Segment = sendCookie|tag, b.Segment()
 	err := c.outbox.Add(send)
-	if err != nil && c.takeBack(tag) != nil {
-		c.put(b)
+	if err != nil {
+		c.retire(tag)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ const batch = 32
 func newConnection(q *queuePair) *connection {
 	c := &connection{}
 	c.qp, c.dev, c.facts = q, q.dev, q.cfg.Facts
-	c.token.owner = c
+	c.owner = c
 	mem := access{q.View(&q.dev.Device)}
 	c.send.init(&c.link, mem, q.cfg.SendDepth)
 	c.recv.init(&c.link, mem, q.cfg.RecvDepth)

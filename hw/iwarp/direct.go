@@ -10,6 +10,10 @@ import (
 // payload, and over a copy, because the program may write to the memory meanwhile.
 const directMin = 8 << 10
 
+// aloneMin is the least payload, in bytes, that is read by a call of its own: the call
+// takes the next FPDU's header too, and none of its payload.
+const aloneMin = 32 << 10
+
 // beginDirect begins an incomplete FPDU of which b has come, so that the rest of its
 // payload is read straight into memory. It returns false if the FPDU is to be read into
 // the buffer instead.
@@ -83,6 +87,18 @@ func (r *receiver) finishDirect() (done bool, err error) {
 	return true, nil
 }
 
+// behind is the part of the buffer that takes the octets behind the payload. Behind a
+// large payload it has room for the next FPDU's header, so that the next payload is read
+// straight into memory too, and not copied out of the buffer. Behind a small payload it is
+// all of the buffer: copies of small payloads cost less than a system call for each.
+func (r *receiver) behind() []byte {
+	b := r.in.buf[r.in.w:]
+	if r.payload < aloneMin {
+		return b
+	}
+	return b[:min(len(b), r.trailer-r.in.w+wire.MaxTrailerSize+wire.MaxFramedHeaderSize)]
+}
+
 // readDirect reads what has come: the r.left octets of a payload to dst, and the octets
 // behind them into the buffer. It looks the memory up each time, and touches none while
 // the receiver waits; again means that nothing has come.
@@ -103,7 +119,7 @@ func (r *receiver) readDirect(fd int) (again bool) {
 	}
 	direct := len(parts)
 	if n == 0 {
-		parts = append(parts, r.in.buf[r.in.w:])
+		parts = append(parts, r.behind())
 	}
 	r.parts = parts
 	yield.Point()

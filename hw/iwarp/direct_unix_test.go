@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/iwarp/wire"
 )
 
 // The test makes a read into memory slow by a descriptor that blocks.
@@ -24,6 +25,16 @@ func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
 	for !freeUnderRead(t, n, l) {
 		l.recv.dead = false
 	}
+}
+
+func TestBehindALargePayloadThereIsRoomForTheNextHeaderOnly(t *testing.T) {
+	r := &connections(newNode(t, New(Config{}), noCRC).peer())[0].recv
+	r.in.ready(readSize)
+	defer r.in.drop()
+	r.payload = aloneMin - 1
+	assert.Len(t, r.behind(), readSize)
+	r.payload = aloneMin
+	assert.Len(t, r.behind(), wire.MaxTrailerSize+wire.MaxFramedHeaderSize)
 }
 
 // freeUnderRead deregisters a region that is being read into. It returns false if the

@@ -18,7 +18,7 @@
 // The receiver (receive.go) has a goroutine. It parses the octets of the socket, and
 // reads large payloads without a CRC straight into registered memory. The sender
 // (sender.go) has no goroutine. It belongs to the holder of the connection's token
-// (token.go): the poster if the token is free, or the receiver's goroutine after a read
+// (package token): the poster if the token is free, or the receiver's goroutine after a read
 // request or a read's response, or the writer (writer.go). The writer is a second
 // goroutine for calls that block: it waits until the socket takes more, writes to a
 // connection without a descriptor, and closes. Its first job starts it. A connection

@@ -88,3 +88,18 @@ func TestABreakFinishesAHalfWrittenFPDUThoughTheWriterWasInterrupted(t *testing.
 	clear(m.buf)
 	unstuff(t, s, m)
 }
+
+// The region gets other memory with the same octets while the socket is full, and the
+// test overwrites the former memory: the peer gets all octets that were posted.
+func TestAWriteGoesOnInTheMemoryThatItsRegionGetsMeanwhile(t *testing.T) {
+	_, m, s := blocked(t)
+	region := m.MR.(hw.Remapper)
+	require.NoError(t, region.Remap(bytes.Clone(m.buf)))
+	region.Settle()
+	clear(m.buf)
+	for got := 0; got < len(m.buf); {
+		_, part := s.next()
+		got += len(part)
+		require.Equal(t, len(part), bytes.Count(part, []byte{0x5a}))
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/soft"
+	"godat/internal/token"
 )
 
 // phase is the stage that the attempt to connect is in.
@@ -67,7 +68,8 @@ type link struct {
 
 	_ [soft.CacheLine]byte
 
-	token // shared; see token.go
+	owner *connection   // immutable: its step is the work of the token's holder
+	token token.Counted // shared
 	// busy is set while the writer has a job.
 	busy atomic.Bool
 }

@@ -8,6 +8,7 @@ import (
 	"godat/hw"
 	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
+	"godat/internal/token"
 )
 
 // invalidate invalidates a remote key on the peer's behalf, and waits until no access
@@ -33,14 +34,14 @@ func (d *device) inProgress(receiver *receiver, sender *sender, all []inUse) []i
 	d.connsMu.Lock()
 	defer d.connsMu.Unlock()
 	for c := range d.conns {
-		u := inUse{c, c.word.Load(), c.recv.touch.Load()}
+		u := inUse{c, c.token.Load(), c.recv.touch.Load()}
 		if &c.send == sender {
 			u.word = 0
 		}
 		if &c.recv == receiver {
 			u.touch = 0
 		}
-		if u.word&held != 0 || u.touch&1 != 0 {
+		if u.word&token.Held != 0 || u.touch&1 != 0 {
 			all = append(all, u)
 		}
 	}
@@ -49,7 +50,7 @@ func (d *device) inProgress(receiver *receiver, sender *sender, all []inUse) []i
 
 // ended reports whether the accesses that were in progress have ended.
 func (u *inUse) ended() bool {
-	return (u.word&held == 0 || u.c.movedOn(u.word)) && (u.touch&1 == 0 || u.c.recv.touch.Load() != u.touch)
+	return (u.word&token.Held == 0 || u.c.token.MovedOn(u.word)) && (u.touch&1 == 0 || u.c.recv.touch.Load() != u.touch)
 }
 
 // grace waits until every access that was in progress when it was called has ended. Its
@@ -70,7 +71,7 @@ func (d *device) grace(receiver *receiver) {
 // go on. Therefore the keys of the pieces in the outbox are looked up again (resumed)
 // before the next write.
 func (s *sender) awaitUsers() bool {
-	s.link.own.Check()
+	s.link.token.Check()
 	users := s.link.dev.inProgress(nil, s, s.users[:0])
 	s.users = users
 	defer clear(users) // the connections may end
@@ -80,7 +81,7 @@ func (s *sender) awaitUsers() bool {
 				return false
 			}
 			s.resumed = true
-			s.link.moved()
+			s.link.token.Step()
 			pause(spin)
 		}
 	}

@@ -44,7 +44,7 @@ func (r *reader) nudgePeer() {
 
 // sendNudge sends the nudge that the receiver asks for.
 func (s *sender) sendNudge() {
-	s.link.own.Check()
+	s.link.token.Check()
 	s.link.attention.And(^uint32(nudging))
 	if !s.rtrDue {
 		s.rtr, s.rtrDue = wire.OpWrite, true

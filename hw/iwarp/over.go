@@ -12,7 +12,7 @@ import (
 // runs it once the connection is over, and again after Break, a post, a job of the
 // writer, and the end of the receiver.
 func (c *connection) flush() {
-	c.own.Check()
+	c.token.Check()
 	busy := c.busy.Load()
 	if busy && c.send.writer.job.kind == jobWrite {
 		return // the interrupted writer has still to report what it has written; it then kicks the token
@@ -65,7 +65,7 @@ func (c *connection) flush() {
 // so its stream does not end without one. Peers of other implementations send none: they
 // break the connection if they leave while work is outstanding.
 func (c *connection) orBroken(e ending) ending {
-	c.own.Check()
+	c.token.Check()
 	n := c.send.incomplete()
 	if e.why != hw.ReasonPeer || e.farewell || n == 0 && !e.partial && !c.agreed.extended {
 		return e
@@ -85,7 +85,7 @@ func (c *connection) orBroken(e ending) ending {
 // endQueue reports a queue's OpEnd. The owner may reset or close the queue pair as soon
 // as it has seen the OpEnd of both queues, so endQueue counts first.
 func (c *connection) endQueue(sink hw.Sink, id uint64) {
-	c.own.Check()
+	c.token.Check()
 	c.qp.endReports.Add(1)
 	defer c.qp.endReports.Add(-1)
 	c.ends.Add(1)
@@ -94,14 +94,14 @@ func (c *connection) endQueue(sink hw.Sink, id uint64) {
 
 // incomplete is the number of requests that have not completed.
 func (s *sender) incomplete() uint64 {
-	s.link.own.Check()
+	s.link.token.Check()
 	return s.sq.Tail.Load() - s.head
 }
 
 // dropOutbox copies from the outbox the octets that the peer must still get, with term at
 // their end, and drops the rest: the sender touches no memory any more.
 func (s *sender) dropOutbox(term []byte) {
-	s.link.own.Check()
+	s.link.token.Check()
 	if s.dropped {
 		return
 	}
@@ -115,7 +115,7 @@ func (s *sender) dropOutbox(term []byte) {
 // flush completes the requests that have not completed: with StatusFlushed, except for
 // the one that failed at this end or for which v has another status.
 func (s *sender) flush(v *verdict) {
-	s.link.own.Check()
+	s.link.token.Check()
 	q, n := s.sq, 0
 	for s.head != q.Tail.Load() {
 		wr := &q.Slots[s.head&q.Mask]

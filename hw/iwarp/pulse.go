@@ -75,7 +75,7 @@ func (r *reader) checkPulse() error {
 
 // sendProbe sends the probe that the receiver asks for, unless a read is outstanding.
 func (s *sender) sendProbe() {
-	s.link.own.Check()
+	s.link.token.Check()
 	s.link.attention.And(^uint32(probing))
 	if s.link.reads.outstanding() == 0 && !s.rtrDue {
 		s.rtr, s.rtrDue = wire.OpReadRequest, true

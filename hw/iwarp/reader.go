@@ -70,10 +70,13 @@ func (r *reader) limit(d time.Duration) {
 	r.link.limitRead(d)
 }
 
+// partial reports whether a part of an FPDU has come.
+func (r *reader) partial() bool { return r.left > 0 || r.in.r != r.in.w }
+
 // limitRest limits how long the rest of an FPDU may take, if a part of the FPDU has come.
 func (r *reader) limitRest() {
 	r.own.Check()
-	if r.heard && !r.hurried && (r.left > 0 || r.in.r != r.in.w) {
+	if r.heard && !r.hurried && r.partial() {
 		r.hurried = true
 		r.limit(r.link.dev.set.stall)
 	}

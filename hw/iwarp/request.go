@@ -94,15 +94,17 @@ func (s *sender) beginRequest(wr *hw.SendWR) bool {
 	}
 	s.sq.reads[s.next&s.sq.Mask] = 0
 	s.active, s.immediate = true, wr.Op == hw.OpWriteImm
-	s.cur = message{c: cursor{sgl: wr.SGL, need: need}, left: n, slot: s.next}
+	m := &s.cur // set field by field, because a literal would clear and copy all of extra
+	m.c.sgl, m.c.off, m.c.need, m.left, m.slot = wr.SGL, 0, need, n, s.next
+	m.extraLen, m.response, m.silent = 0, false, false
 	switch {
 	case fetches:
 		s.beginFetch(wr, uint32(n))
 	case wr.Op == hw.OpWrite || wr.Op == hw.OpWriteImm:
-		s.cur.h = wire.Header{Opcode: wire.OpWrite, STag: wr.RKey, TO: wr.RemoteAddr}
+		m.h = wire.Header{Opcode: wire.OpWrite, STag: wr.RKey, TO: wr.RemoteAddr}
 	default:
 		s.msn++
-		s.cur.h = wire.Header{Opcode: sendOpcode(wr), MSN: s.msn, STag: wr.Imm}
+		m.h = wire.Header{Opcode: sendOpcode(wr), MSN: s.msn, STag: wr.Imm}
 	}
 	return true
 }

@@ -79,21 +79,35 @@ func (r *receiver) poll() (came bool) {
 	return came
 }
 
+// pollReads is the most reads of one poll. A poll reads again when a part of an FPDU has
+// come, because the rest has probably come too.
+const pollReads = 4
+
 // pollOnce is what poll does with the descriptor.
 func (r *receiver) pollOnce(fd uintptr) {
 	if r.err != nil || r.end != nil {
 		return // the receiver has to see that
 	}
-	again := r.readMore(int(fd))
-	r.right.came = !again
-	yield.Point()
-	if !again && r.err == nil {
-		r.end = r.process()
+	for n := 1; r.pollRead(int(fd)) && n < pollReads; n++ {
 	}
 	if r.end == nil {
 		r.limitRest()
 	}
 	r.in.release()
+}
+
+// pollRead is one read of a poll. It reports whether another is worth it.
+func (r *receiver) pollRead(fd int) (more bool) {
+	again := r.readMore(fd)
+	yield.Point()
+	if again {
+		return false
+	}
+	r.right.came = true
+	if r.err == nil {
+		r.end = r.process()
+	}
+	return r.err == nil && r.end == nil && r.partial()
 }
 
 // outdated reports whether err says that a deadline has passed that was not the latest

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"godat/hw"
 	"godat/hw/iwarp/wire"
@@ -82,6 +83,37 @@ func TestAConsumerThatPollsAllocatesNothing(t *testing.T) {
 		dev.Progress()
 	}
 	assert.Zero(t, testing.AllocsPerRun(1000, dev.Progress))
+}
+
+// awaitOctets waits until so many octets wait in the receiver's socket. It does not yield.
+func awaitOctets(t *testing.T, r *receiver, octets int) {
+	t.Helper()
+	n := 0
+	for deadline := time.Now().Add(patience); n < octets; {
+		require.NoError(t, r.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) }))
+		require.Less(t, time.Now(), deadline)
+	}
+}
+
+// The poll reads the rest of a large payload straight into memory, and not the message
+// behind it. So a part of that has come, and the poll reads again.
+func TestAPollReadsOnAfterAPartOfAnFPDU(t *testing.T) {
+	n := newNode(t, New(Config{}), stalling(time.Minute))
+	b, m := n.peer(), n.memory(2*aloneMin, hw.LocalWrite)
+	b.recv(m.sge(0, aloneMin))
+	b.recv(m.sge(aloneMin, 1<<10))
+	s, _ := accepted(t, b, plain())
+	r := takeRight(t, b, started)
+	first, second := sendFPDU(1, aloneMin), sendFPDU(2, 1<<10)
+	s.write(first[:64])
+	awaitOctets(t, r, 64)
+	require.NoError(t, r.raw.Control(r.right.pollFn))
+	assert.Equal(t, 0, b.completed())
+	s.write(append(first[64:], second...))
+	awaitOctets(t, r, len(first)-64+len(second))
+	require.NoError(t, r.raw.Control(r.right.pollFn))
+	giveUp(r)
+	assert.Equal(t, 2, b.completed())
 }
 
 // The consumer reads once, and then never again.

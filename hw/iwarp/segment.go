@@ -20,7 +20,7 @@ type message struct {
 // assemble cuts messages into FPDUs for one write, and reports whether there is
 // anything to write.
 func (s *sender) assemble() bool {
-	s.link.own.Check()
+	s.link.token.Check()
 	for s.active || s.nextMessage() {
 		if s.out.sendBuf == nil {
 			s.out.ready()
@@ -88,7 +88,9 @@ func (s *sender) appendCopied(m *message, n int) bool {
 	o := &s.out
 	start := len(o.arena)
 	o.arena = m.h.AppendFramed(o.arena, m.extraLen+n)
-	o.arena = append(o.arena, m.extra[:m.extraLen]...)
+	if m.extraLen > 0 {
+		o.arena = append(o.arena, m.extra[:m.extraLen]...)
+	}
 	for n > 0 {
 		mem := s.mem.next(&m.c, n)
 		if mem == nil {
@@ -166,7 +168,7 @@ func (s *sender) sent(m *message) {
 // lost records that the memory of a request or response is deregistered: the sender
 // sends everything before it, and nothing behind it.
 func (s *sender) lost(slot uint64, isResponse bool) {
-	s.link.own.Check()
+	s.link.token.Check()
 	s.active, s.stop = false, true
 	if !isResponse {
 		s.next = slot
@@ -185,6 +187,6 @@ func (s *sender) ownFailure() *hw.Cause {
 
 // fail makes the next request fail once all requests before it have completed.
 func (s *sender) fail(status hw.Status) {
-	s.link.own.Check()
+	s.link.token.Check()
 	s.failed, s.failAt, s.failStatus, s.stop = true, s.next, status, true
 }

@@ -19,7 +19,7 @@ func TestAPostBesideATokenHolderIsSentByTheHolder(t *testing.T) {
 	l := connections(a)[0]
 	l.takeToken()
 	a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled})
-	require.False(t, l.letGo(), "there is something to look at")
+	require.False(t, l.token.Release(), "there is something to look at")
 	l.run(posterBudget)
 	h, _ := s.next()
 	assert.Equal(t, wire.OpSend, h.Opcode)

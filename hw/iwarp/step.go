@@ -10,7 +10,7 @@ import (
 // step sends as much as it can, and leaves the rest to the writer after about budget
 // octets. It returns false when the connection is over.
 func (s *sender) step(budget int) (alive bool) {
-	s.link.own.Check()
+	s.link.token.Check()
 	l := s.link
 	s.mayBlock = budget == writerBudget
 	for {
@@ -63,7 +63,7 @@ func (s *sender) step(budget int) (alive bool) {
 // write writes as much of the outbox as the socket takes. It returns false if the writer
 // has to go on.
 func (s *sender) write(budget *int) bool {
-	s.link.own.Check()
+	s.link.token.Check()
 	if s.resumed {
 		s.resumed = false
 		if s.recheck(); s.out.empty() {
@@ -81,7 +81,7 @@ func (s *sender) write(budget *int) bool {
 		s.out.bounce()
 		s.resumed = true
 	}
-	s.link.moved()
+	s.link.token.Step()
 	switch {
 	case err != nil:
 		s.stopWriting(err)
@@ -97,14 +97,18 @@ func (s *sender) write(budget *int) bool {
 	return true
 }
 
-// recheck looks up again the keys of all pieces that are not written, and cuts off the
-// first FPDU with a dead key and all behind it. A half-written FPDU has no keys any more:
-// bounce has copied it.
+// recheck looks up again the keys of all pieces that are not written: a region may have
+// other memory by now. It cuts off the first FPDU with a dead key and all behind it. A
+// half-written FPDU has no keys any more: bounce has copied it.
 func (s *sender) recheck() {
-	s.link.own.Check()
+	s.link.token.Check()
 	for k := s.out.first; k < len(s.out.pieces); k++ {
 		p := &s.out.pieces[k]
-		if p.key == 0 || s.mem.reach(p.addr, uint32(len(p.mem)), p.key, p.need) != nil {
+		if p.key == 0 {
+			continue
+		}
+		if mem := s.mem.reach(p.addr, uint32(len(p.mem)), p.key, p.need); mem != nil {
+			p.mem = mem
 			continue
 		}
 		i := len(s.out.frames) - 1
@@ -122,7 +126,7 @@ func (s *sender) recheck() {
 // die interrupts the writer: the socket may still take the rest of a half-written FPDU,
 // and the Terminate.
 func (s *sender) collect() {
-	s.link.own.Check()
+	s.link.token.Check()
 	j := &s.writer.job
 	if !j.uncollected {
 		return
@@ -139,7 +143,7 @@ func (s *sender) collect() {
 // stopWriting stops writing, because the socket takes nothing more. The receiver finds
 // out why: it may still read the peer's Terminate, or its orderly end.
 func (s *sender) stopWriting(err error) {
-	s.link.own.Check()
+	s.link.token.Check()
 	s.writeFailed = true
 	s.link.stopWriting(err)
 }
@@ -148,7 +152,7 @@ func (s *sender) stopWriting(err error) {
 // it; otherwise, in a drain whose requests have completed, it has a farewell sent and
 // then this end's half closed.
 func (s *sender) allSent() {
-	s.link.own.Check()
+	s.link.token.Check()
 	switch {
 	case s.lastDue:
 		s.link.die(s.last)
@@ -164,7 +168,7 @@ func (s *sender) allSent() {
 
 // complete completes the requests that have succeeded, in order.
 func (s *sender) complete() {
-	s.link.own.Check()
+	s.link.token.Check()
 	q, n := s.sq, 0
 	from := s.head
 	for s.head < s.next {
@@ -207,7 +211,7 @@ var errStaged = errors.New("iwarp: memory in a staged frame")
 // appendEnd appends the rest of a half-written FPDU, and an FPDU around term, the ULPDU of
 // a Terminate or farewell.
 func (s *sender) appendEnd(dst, term []byte) ([]byte, error) {
-	s.link.own.Check()
+	s.link.token.Check()
 	o := &s.out
 	pos := o.written
 	if i, half := o.current(); half {

@@ -31,7 +31,7 @@ func (d *device) NewWindow(h hw.Zone, qp hw.QP) (hw.Window, error) {
 // The sender begins the requests behind the bind after it. The bind completes when all
 // octets before it are written, so that nothing is read through the old key any more.
 func (s *sender) bind(wr *hw.SendWR) bool {
-	s.link.own.Check()
+	s.link.token.Check()
 	b := wr.Bind
 	w, q := b.Window.(*soft.Window), &s.link.qp.QP // see CheckBind
 	ok, used, _ := w.BeginBind(q, b)

@@ -50,7 +50,7 @@ func connections(peers ...*peer) (all []*connection) {
 // takeToken takes a connection's token as soon as the token is free.
 func (c *connection) takeToken() {
 	for {
-		if w := c.word.Load(); w&held == 0 && c.word.CompareAndSwap(w, w|held) {
+		if _, ok := c.token.TryTake(); ok {
 			return
 		}
 		pause(0)
@@ -95,12 +95,12 @@ func TestTwoBindsDoNotWaitForEachOther(t *testing.T) {
 		for _, l := range two {
 			l.takeToken()
 			l.send.mayBlock = true
+			l.token.Token.Leave() // held, and not parked
 		}
 		for _, l := range two {
 			wg.Go(func() {
-				l.own.Acquire()
+				l.token.Token.Resume()
 				assert.True(t, l.send.awaitUsers())
-				l.own.Release()
 				l.run(posterBudget)
 			})
 		}

@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"runtime"
 	"time"
 
 	"godat/internal/owner"
@@ -60,7 +61,11 @@ func (w *writer) run() {
 	defer w.own.Release()
 	for range w.wake {
 		switch w.job.kind {
-		case jobMore: // the kick below makes the writer the holder
+		case jobMore:
+			// The kick below makes the writer the holder. Before that, a consumer on the
+			// same processor may take what this process has sent to itself, while it is
+			// in the processor's cache.
+			runtime.Gosched()
 		case jobWait:
 			w.job.err = w.await()
 		case jobWrite:

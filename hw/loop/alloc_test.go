@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"godat/hw"
+	"godat/internal/token"
 )
 
 func TestTheDataPathDoesNotAllocate(t *testing.T) {
@@ -51,7 +52,7 @@ func TestWorkersDoNotAllocate(t *testing.T) {
 	long := []hw.SendWR{wr(hw.OpWrite, a, 0, handover+1, b.mr.RKey(), b.addr(0))}
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _ = a.qp.PostSend(long)
-		spinUntil(t, func() bool { return p.word.Load()&held == 0 })
+		spinUntil(t, func() bool { return p.token.Load()&token.Held == 0 })
 	}))
 	assert.EqualValues(t, 101, done)
 }

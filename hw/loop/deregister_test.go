@@ -48,13 +48,13 @@ func takeAway(t *testing.T, op hw.Op, source bool, sent, recv hw.Status) bool {
 		gone = y
 	}
 	p := a.qp.(*queuePair).out.Load()
-	start := p.word.Load()
+	start := accesses(p)
 	b.recv(1, y.sge(b, 0, areaLen))
 	a.post(hw.SendWR{
 		ID: 1, Op: op, Flags: hw.WRSignaled, SGL: []hw.SGE{x.sge(a, 0, areaLen)},
 		RKey: y.mr.RKey(), RemoteAddr: y.sge(b, 0, 0).Addr,
 	})
-	spinUntil(t, func() bool { return p.word.Load()/count > start/count+1 }) // taken up, and a chunk moved
+	spinUntil(t, func() bool { return accesses(p) > start }) // a chunk is moved
 	require.NoError(t, gone.mr.Deregister())
 	fill := bytes.Repeat([]byte{0x55}, areaLen)
 	copy(gone.mem, fill)
@@ -160,16 +160,20 @@ func TestDeregisterDoesNotWaitForAPeerOrAWorker(t *testing.T) {
 	c, d := newSide(t, a.dev, nil), newSide(t, a.dev, nil)
 	connect(t, c, d)
 	p := c.qp.(*queuePair).out.Load()
-	p.word.Store(held | queued) // as handOver leaves it
+	_, ok := p.token.TryTake()
+	require.True(t, ok)
+	p.token.Leave() // as handOver does
 	done := make(chan error)
 	go func() { done <- c.mr.Deregister() }()
 	select {
 	case err := <-done:
 		require.NoError(t, err)
-		p.word.Store(0)
+		p.token.Resume()
+		p.run()
 	case <-time.After(2 * time.Second):
 		t.Error("it waits for a worker")
-		p.word.Store(0)
+		p.token.Resume()
+		p.run()
 		require.NoError(t, <-done)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"godat/hw"
 	"godat/internal/release"
+	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -20,14 +21,14 @@ func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 	if p == nil {
 		return false
 	}
-	w := p.word.Load()
+	w := p.token.Load()
 	yield.Point()
-	if w&held != 0 || !p.take(w) {
+	if w&token.Held != 0 || !p.token.Swap(w, w|token.Held) {
 		return false
 	}
 	ok := p.attention.Load() == 0 && sge.Len-1 < p.budget && p.exec.one(op, flags, id, sge, rkey, addr, 0)
 	yield.Point()
-	if !p.releaseAsTaken(w) {
+	if !p.token.ReleaseIf(w) {
 		p.grant()
 		p.run()
 	}
@@ -40,16 +41,14 @@ func (q *queuePair) BeginRun() bool {
 	if p == nil {
 		return false
 	}
-	w := p.word.Load()
-	yield.Point()
-	if w&held != 0 || !p.take(w) {
+	if _, ok := p.token.TryTake(); !ok {
 		return false
 	}
 	p.grant()
 	if p.attention.Load() == 0 {
 		return true
 	}
-	if !p.release() {
+	if !p.token.Release() {
 		p.run()
 	}
 	return false
@@ -59,11 +58,12 @@ func (q *queuePair) BeginRun() bool {
 func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
 	p := q.out.Load()
 	x := &p.exec
-	if p.ops == 0 || uint64(sge.Len)-1 >= uint64(x.bytes) || !x.one(op, flags, id, sge, rkey, addr, hw.WCMore) {
+	n := int64(sge.Len) // sge is another request's once this one has completed
+	if p.ops == 0 || uint64(n)-1 >= uint64(x.bytes) || !x.one(op, flags, id, sge, rkey, addr, hw.WCMore) {
 		return false
 	}
 	p.ops--
-	x.bytes -= int64(sge.Len)
+	x.bytes -= n
 	return true
 }
 
@@ -73,7 +73,7 @@ func (q *queuePair) EndRun() {
 	p.exec.dst.sink.Flush()
 	p.exec.src.sink.Flush()
 	yield.Point()
-	if !p.release() {
+	if !p.token.Release() {
 		p.grant()
 		p.run()
 	}

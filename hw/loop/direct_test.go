@@ -27,11 +27,36 @@ func TestARunEndsWhenAPostersBudgetIsUsedUp(t *testing.T) {
 	assert.Equal(t, 2, run(int(a.qp.(*queuePair).out.Load().budget/2)))
 }
 
+// reuser is a sink whose owner fills a request's segment again, for another request, as
+// soon as the request has completed.
+type reuser struct {
+	hw.DirectSink
+	sge *hw.SGE
+}
+
+func (r reuser) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
+	r.DirectSink.CompleteOne(id, op, n, flags)
+	*r.sge = hw.SGE{}
+}
+
+func TestARunDoesNotReadTheSegmentOfARequestThatHasCompleted(t *testing.T) {
+	a, b := pair(t, nil)
+	direct, p := a.qp.(hw.Direct), a.qp.(*queuePair).out.Load()
+	var sge hw.SGE
+	p.exec.src.sink = reuser{p.exec.src.sink, &sge}
+	require.True(t, direct.BeginRun())
+	defer direct.EndRun()
+	for _, within := range []bool{true, true, false} { // the budget of a post
+		sge = a.sge(0, int(p.budget/2))
+		assert.Equal(t, within, direct.RunOne(hw.OpWrite, hw.WRSignaled, 1, &sge, b.mr.RKey(), b.addr(0)))
+	}
+}
+
 func TestARunBeginsOnNoPipeThatIsHeldOrHasSomethingToLookAt(t *testing.T) {
 	a, b := pair(t, nil)
 	direct := a.qp.(hw.Direct)
 	p := a.qp.(*queuePair).out.Load()
-	require.True(t, p.takeOrKick())
+	require.True(t, p.token.TakeOrKick())
 	assert.False(t, direct.BeginRun(), "held")
 	p.run()
 	a.post(send(1, a.sge(0, 8))) // it waits for a receive

@@ -20,7 +20,7 @@
 // send queue to the other's receive queue. Only the holder of the pipe's token takes
 // from both queues, copies, completes and flushes. A goroutine takes the token by a
 // compare-and-swap, and none ever waits for it: a poster that finds the token held
-// leaves a mark, and the holder looks again before it lets go (see token.go).
+// leaves a mark, and the holder looks again before it lets go (see package token).
 //
 //	PostSend   takes the pipe if it is free and executes from the caller's
 //	           array; what can't be done now goes to the send queue

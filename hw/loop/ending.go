@@ -17,7 +17,7 @@ type ending struct {
 // the requests before the failed one are handed out in order with it, and the
 // requests behind it are flushed.
 func (p *pipe) fail() {
-	p.own.Check()
+	p.token.Check()
 	p.causes = p.causesOf(p.exec.failed)
 	p.attention.Or(broken | ownFailed)
 }
@@ -25,7 +25,7 @@ func (p *pipe) fail() {
 // flush ends the pipe: it reports the reason, flushes both queues, and ends each queue
 // whose owner has called Break. It runs again when an owner calls Break or posts.
 func (p *pipe) flush() {
-	p.own.Check()
+	p.token.Check()
 	// The load comes before the look at the queues: an owner posts nothing after
 	// Break, so the queues then hold all that it posted.
 	why := p.attention.Load()

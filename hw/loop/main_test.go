@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"godat/hw"
+	"godat/internal/token"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -282,4 +283,9 @@ func short(n uint64) uint64 {
 		return n / 10
 	}
 	return n
+}
+
+// accesses returns how often an access of a pipe's holders has ended.
+func accesses(p *pipe) uint64 {
+	return p.token.Load() &^ (token.Held | token.Kicked | token.Parked)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -17,19 +18,25 @@ func TestAStallingSendMeetsADirectReceiveOnTwoProcessors(t *testing.T) {
 	a, b := pair(t, nil)
 	b.direct = true
 	p := a.qp.(*queuePair).out.Load()
-	require.True(t, p.takeOrKick())
+	require.True(t, p.token.TakeOrKick())
+	p.token.Token.Leave()
 	dst := &p.exec.dst
 	missed := 0
 	stall := func() {
+		p.token.Token.Resume()
+		defer p.token.Token.Leave()
 		p.attention.Or(stalled)
 		found := dst.ready()
 		yield.Until(func() bool { return b.received.Load() == 2 })
 		b.received.Store(0)
-		if !found && p.word.Load()&kicked == 0 {
+		kicked := p.token.Load()&token.Kicked != 0
+		if !found && !kicked {
 			missed++
 		}
 		p.attention.And(^uint32(stalled))
-		p.word.And(^uint64(kicked))
+		if kicked {
+			assert.False(t, p.token.Release())
+		}
 		assert.True(t, dst.ready())
 		dst.head++
 		p.exec.giveBack()
@@ -41,5 +48,6 @@ func TestAStallingSendMeetsADirectReceiveOnTwoProcessors(t *testing.T) {
 	}
 	require.True(t, yield.Meet(30_000, 10*time.Second, stall, receive))
 	assert.Zero(t, missed, "the send waits beside its receive")
+	p.token.Token.Resume()
 	p.run()
 }

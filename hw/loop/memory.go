@@ -1,5 +1,7 @@
 package loop
 
+import "godat/internal/token"
+
 // busy is a pipe that is held, and its word at that time.
 type busy struct {
 	p *pipe
@@ -12,7 +14,7 @@ type busy struct {
 // grace sees idle finds the key dead.
 func (d *device) grace() {
 	for _, b := range d.inProgress(nil, nil) {
-		for spin := 0; !b.p.movedOn(b.w); spin++ {
+		for spin := 0; !b.p.token.MovedOn(b.w); spin++ {
 			pause(spin)
 		}
 	}
@@ -23,7 +25,7 @@ func (d *device) inProgress(but *pipe, all []busy) []busy {
 	d.pipesMu.Lock()
 	defer d.pipesMu.Unlock()
 	for _, p := range d.pipes {
-		if w := p.word.Load(); w&held != 0 && p != but {
+		if w := p.token.Load(); w&token.Held != 0 && p != but {
 			all = append(all, busy{p, w})
 		}
 	}

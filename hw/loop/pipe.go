@@ -5,6 +5,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/soft"
+	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -53,8 +54,8 @@ type pipe struct {
 	nextQueued *pipe
 
 	// A plain request needs the next three cache lines: the token, and the executor's two
-	// ends.
-	token
+	// ends. Deregister waits for the accesses that the token counts (memory.go).
+	token token.Counted
 
 	// Owned by the token's holder.
 	exec    executor
@@ -95,7 +96,7 @@ func newPipe(from, to *connection) *pipe {
 	case dst.cfg.ReadsIn == 0:
 		p.exec.canRead = hw.StatusRemoteResponder
 	}
-	p.begin()
+	_, _ = p.token.TryTake() // no other goroutine knows it yet
 	return p
 }
 
@@ -110,7 +111,7 @@ func (p *pipe) side(d *device) int {
 // kick makes sure that a holder looks at the pipe after this call: the present one, or
 // else the caller itself.
 func (p *pipe) kick() {
-	if p.takeOrKick() {
+	if p.token.TakeOrKick() {
 		p.grant()
 		p.run()
 	}
@@ -122,11 +123,11 @@ func (p *pipe) grant() { p.ops, p.exec.bytes = maxOps, int64(p.budget) }
 // inline executes requests from the caller's array up to the first that it can't
 // execute now, and returns how many are done.
 func (p *pipe) inline(wrs []hw.SendWR) int {
-	p.own.Check()
+	p.token.Check()
 	x := &p.exec
 	for n := range wrs {
 		if n%maxOps == maxOps-1 {
-			p.step()
+			p.token.Step()
 		}
 		wr := &wrs[n]
 		if wr.Op == hw.OpSend && x.fastSend(wr) || wr.Op != hw.OpSend && x.fast(wr) {
@@ -137,7 +138,7 @@ func (p *pipe) inline(wrs []hw.SendWR) int {
 		}
 		if v := x.execute(wr); v == failure {
 			p.fail()
-			p.step() // so that PostSend's releaseAsTaken fails, and it runs the pipe
+			p.token.Step() // so that PostSend's ReleaseIf fails, and it runs the pipe
 			return n + 1
 		} else if v != done {
 			return n
@@ -155,12 +156,12 @@ func (p *pipe) rest(n int, wrs []hw.SendWR) (int, error) {
 
 // run drains the pipe and releases it, or hands it over to a worker.
 func (p *pipe) run() {
-	for { // no own.Check here: drain has one
+	for { // no Check here: drain has one
 		if p.drain() {
 			p.handOver()
 			return
 		}
-		if p.release() {
+		if p.token.Release() {
 			return
 		}
 	}
@@ -169,7 +170,7 @@ func (p *pipe) run() {
 // drain executes queued requests until none is left that can be done now. It returns
 // true if it stopped earlier because its budget was used up.
 func (p *pipe) drain() (more bool) {
-	p.own.Check()
+	p.token.Check()
 	x := &p.exec
 	for {
 		if p.attention.Load()&broken != 0 {
@@ -216,7 +217,7 @@ func (p *pipe) proceed() {
 	}
 	if x := &p.exec; x.byWorker && x.bytes < maxChunk-maxUnseen {
 		x.emit()
-		p.step()
+		p.token.Step()
 		x.bytes = maxChunk
 	}
 }

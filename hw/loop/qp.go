@@ -105,9 +105,8 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	if p == nil {
 		return 0, q.unconnected()
 	}
-	w := p.word.Load()
-	yield.Point()
-	if w&held != 0 || !p.take(w) {
+	w, ok := p.token.TryTake()
+	if !ok {
 		n, err := q.enqueue(wrs)
 		yield.Point()
 		p.kick()
@@ -121,7 +120,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	if n == len(wrs) {
 		p.exec.emit()
 		yield.Point()
-		if p.releaseAsTaken(w) {
+		if p.token.ReleaseIf(w) {
 			return n, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/internal/token"
 )
 
 // shared makes n connections whose receives come from one queue.
@@ -68,8 +69,8 @@ func TestASharedReceiveNamesTheQueuePairThatTookIt(t *testing.T) {
 // hold takes a pipe, which is free, as a poster does.
 func hold(t *testing.T, s *side) *pipe {
 	p := s.qp.(*queuePair).out.Load()
-	w := p.word.Load()
-	require.True(t, w&held == 0 && p.take(w))
+	_, ok := p.token.TryTake()
+	require.True(t, ok)
 	p.grant()
 	return p
 }
@@ -166,7 +167,7 @@ func TestBreakFlushesTheReceiveThatWasTaken(t *testing.T) {
 		xs[0].post(send(1, xs[0].sge(0, handover+1)))
 	}()
 	p := xs[0].qp.(*queuePair).out.Load()
-	spinUntil(t, func() bool { return p.word.Load()&queued != 0 })
+	spinUntil(t, func() bool { return p.token.Load()&token.Parked != 0 })
 	p.attention.Or(broken | lost)
 	workers.mu.Unlock()
 	<-done

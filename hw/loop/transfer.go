@@ -63,7 +63,7 @@ func (x *executor) transfer(
 	d := cursor{end: dst, need: mayWrite, sgl: to}
 	for n > 0 {
 		if int64(n) > x.bytes && x.bytes < maxChunk { // only a worker; a poster has enough
-			x.pipe.step()
+			x.pipe.token.Step()
 			x.bytes = maxChunk
 			if x.pipe.attention.Load()&broken != 0 {
 				return broke

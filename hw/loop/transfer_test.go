@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"godat/hw"
+	"godat/internal/token"
 )
 
 // Uneven segments on both sides, of sends, writes and reads: every byte lands
@@ -188,14 +189,14 @@ func TestABreakEndsALongCopy(t *testing.T) {
 		a, b, x, y := longPair(t)
 		b.recv(1, y.sge(b, 0, areaLen))
 		p := a.qp.(*queuePair).out.Load()
-		start := p.word.Load()
+		start := accesses(p)
 		a.post(hw.SendWR{
 			ID: 1, Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{x.sge(a, 0, areaLen)},
 			RKey: y.mr.RKey(), RemoteAddr: y.sge(b, 0, 0).Addr,
 		})
-		spinUntil(t, func() bool { return p.word.Load()/count > start/count+1 })
+		spinUntil(t, func() bool { return accesses(p) > start })
 		b.qp.Break(true)
-		if p.word.Load()/count > start/count+areaLen/maxChunk/2 {
+		if accesses(p) > start+areaLen/maxChunk/2 {
 			continue // too late to tell
 		}
 		caught++
@@ -238,7 +239,7 @@ func TestACallCopiesUpToTheHandoverByItself(t *testing.T) {
 					defer close(done)
 					post(limit + 1)
 				}()
-				spinUntil(t, func() bool { return p.word.Load()&queued != 0 || len(a.sends.all()) > 1 })
+				spinUntil(t, func() bool { return p.token.Load()&token.Parked != 0 || len(a.sends.all()) > 1 })
 				assert.Len(t, a.sends.all(), 1, "the call has not copied %d bytes", limit+1)
 				unlock()
 				<-done

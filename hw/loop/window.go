@@ -80,16 +80,16 @@ func (x *executor) quiesce(d *device, scope *queuePair) bool {
 	if scope == nil {
 		wait = d.inProgress(x.pipe, wait)
 	} else if in := scope.in.Load(); in != nil && in != x.pipe {
-		wait = append(wait, busy{in, in.word.Load()})
+		wait = append(wait, busy{in, in.token.Load()})
 	}
 	x.others = wait
 	defer clear(wait) // keep no pipe alive
 	for _, b := range wait {
-		for spin := 0; !b.p.movedOn(b.w); spin++ {
+		for spin := 0; !b.p.token.MovedOn(b.w); spin++ {
 			if !x.byWorker {
 				return false
 			}
-			x.pipe.step()
+			x.pipe.token.Step()
 			pause(spin)
 		}
 	}

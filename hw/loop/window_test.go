@@ -86,12 +86,12 @@ func inTheMiddle(t *testing.T, f func(b *side, w *soft.Window)) bool {
 	bind.Bind.MR, bind.Bind.Addr, bind.Bind.Len = y.mr, y.sge(b, 0, 0).Addr, areaLen
 	b.post(bind)
 	p := a.qp.(*queuePair).out.Load()
-	start := p.word.Load()
+	start := accesses(p)
 	a.post(hw.SendWR{
 		ID: 1, Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{x.sge(a, 0, areaLen)},
 		RKey: bind.Bind.Key, RemoteAddr: bind.Bind.Addr,
 	})
-	spinUntil(t, func() bool { return p.word.Load()/count > start/count+1 }) // taken up, and a chunk moved
+	spinUntil(t, func() bool { return accesses(p) > start }) // a chunk is moved
 	f(b, w)
 	fill := bytes.Repeat([]byte{0x55}, areaLen)
 	copy(y.mem, fill)
@@ -185,17 +185,17 @@ func TestTwoWorkersThatQuiesceDoNotWaitForEachOther(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, p := range []*pipe{one, two} {
 			p.exec.byWorker = true // as a worker
-			p.own.Release()
+			p.token.Token.Leave()  // held, and not parked
 			wg.Go(func() {
-				p.own.Acquire()
-				defer p.own.Release()
+				p.token.Token.Resume()
+				defer p.token.Token.Leave()
 				assert.True(t, p.exec.quiesce(dev.(*device), nil))
-				p.step() // it goes on
+				p.token.Step() // it goes on
 			})
 		}
 		wg.Wait()
 		for _, p := range []*pipe{one, two} {
-			p.own.Acquire()
+			p.token.Token.Resume()
 			p.exec.byWorker = false
 			p.run()
 		}

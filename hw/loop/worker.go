@@ -9,8 +9,7 @@ import (
 
 // workers do what is too long for a poster: long messages, and long queues of sends that
 // a single receive set free. A pipe waits for a worker in a list, with its token held
-// and marked as queued. A pipe that has had its turn goes to the end of the list if
-// others wait.
+// and parked. A pipe that has had its turn goes to the end of the list if others wait.
 type workers struct {
 	wg sync.WaitGroup
 
@@ -42,7 +41,7 @@ func (s *workers) stop() {
 // handOver leaves the pipe, which the caller holds, to a worker.
 func (p *pipe) handOver() {
 	p.exec.byWorker = false
-	p.giveToWorker()
+	p.token.Leave()
 	yield.Point()
 	s := p.from.qp.dev.workers
 	s.mu.Lock()
@@ -82,7 +81,7 @@ func (s *workers) idle() bool {
 func (s *workers) serve() {
 	defer s.wg.Done()
 	for p := s.take(); p != nil; p = s.take() {
-		p.takeUp()
+		p.token.Resume()
 		p.exec.byWorker = true
 		s.finish(p)
 	}
@@ -98,7 +97,7 @@ func (s *workers) finish(p *pipe) {
 			p.handOver()
 			return
 		case more:
-			p.step()
+			p.token.Step()
 		case p.letGo():
 			return
 		}
@@ -108,7 +107,7 @@ func (s *workers) finish(p *pipe) {
 // letGo ends a worker's hold and returns true, unless there is a kick.
 func (p *pipe) letGo() bool {
 	p.exec.byWorker = false
-	if p.release() {
+	if p.token.Release() {
 		return true
 	}
 	p.exec.byWorker = true

@@ -108,7 +108,7 @@ func (c *Consumer) queued() int {
 func (c *Consumer) empty() bool { return c.queued() == 0 && c.d.async.count.Load() == 0 }
 
 // Dequeue moves queued events to buf; see evd.Dispatcher.Dequeue.
-func (c *Consumer) Dequeue(buf []event.Event) (int, error) {
+func (c *Consumer) Dequeue(buf []event.Event) (n int, err error) {
 	q := &c.d.main
 	if q.closed() {
 		return 0, errDequeueClosed
@@ -116,8 +116,8 @@ func (c *Consumer) Dequeue(buf []event.Event) (int, error) {
 	if q.kind != KindRing {
 		return 0, errDequeueWaiter
 	}
-	w := c.turn.word.Load()
-	if w == c.ring.Tail()<<turnShift && c.d.async.count.Load() == 0 {
+	w, tail := c.turn.word.Load(), c.ring.Tail()
+	if w == tail<<turnShift && c.d.async.count.Load() == 0 {
 		if c.parked.Load()&pollBit != 0 {
 			return c.dequeuePolled(buf)
 		}
@@ -126,7 +126,14 @@ func (c *Consumer) Dequeue(buf []event.Event) (int, error) {
 	if !c.turn.tryAcquire(w, turnBusy) && !c.turn.acquire(turnBusy) {
 		return 0, errDequeueWaiter
 	}
-	n := c.take(buf)
+	s := c.ring.newest.Load()
+	if queued := tail - w>>turnShift; s.older != nil || c.d.async.count.Load() != 0 {
+		n = c.takeListed(buf)
+	} else if queued < uint64(len(buf)) {
+		n = s.r.Take(buf[:queued]) // so Take does not look behind the last one
+	} else {
+		n = s.r.Take(buf)
+	}
 	if n < len(buf) && c.parked.Load() != 0 {
 		n += c.takeGap(buf[n:])
 	}

@@ -18,6 +18,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var background = context.Background()
 
+// attempts is how often a test tries what depends on who comes first.
+func attempts() uint64 {
+	if testing.Short() {
+		return 300
+	}
+	return 2000
+}
+
 const allStreams = event.DefaultStreams | event.StreamSoftware
 
 // public stands for the evd.Dispatcher in front of a dispatcher.

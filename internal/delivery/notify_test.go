@@ -52,7 +52,7 @@ func TestAnEventThatComesAsAWaiterLeavesTriggersTheCNO(t *testing.T) {
 func TestNoTriggerIsLostBehindAWaiterThatLeaves(t *testing.T) {
 	d, c := withTrigger(t)
 	d.main.consumer.spins = 0
-	for i := range uint64(2000) {
+	for i := range attempts() {
 		ctx, cancel := context.WithCancel(background)
 		var wg sync.WaitGroup
 		wg.Go(func() { put(t, d.Main(), i) })

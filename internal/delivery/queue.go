@@ -5,6 +5,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/event"
+	"godat/internal/ring"
 	"godat/internal/yield"
 )
 
@@ -158,15 +159,32 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 	}
 }
 
-// PutSuccess is Put of the DTO_COMPLETION event of a success that is not silent. The
-// fields go into a ring or a channel without being copied on the way.
+// PutSuccess is Put of the DTO_COMPLETION event of a success that is not silent. A
+// producer that has something to do before the event is visible calls Claim, Success,
+// Publish and Note by itself, if Claim returns a cell.
 func (q *Queue) PutSuccess(source any, cookie uint64, op hw.Op, length uint32) {
-	if q.kind != KindRing {
+	cell, at := q.Claim()
+	if cell == nil {
 		q.putSuccess(source, cookie, op, length)
 		return
 	}
-	cell, at := q.consumer.ring.newest.Load().r.Claim()
-	ev := &cell.Value
+	Success(&cell.Value, source, cookie, op, length)
+	cell.Publish(at)
+	q.Note()
+}
+
+// Claim returns the cell of the next event and its position; nil for a queue without a
+// ring.
+func (q *Queue) Claim() (cell *ring.Cell[event.Event], at uint64) {
+	if q.kind != KindRing {
+		return nil, 0
+	}
+	return q.consumer.ring.newest.Load().r.Claim()
+}
+
+// Success writes the event of a success where the consumer reads it, field by field: a
+// literal would be built elsewhere and copied.
+func Success(ev *event.Event, source any, cookie uint64, op hw.Op, length uint32) {
 	ev.Number = event.DTOCompletion
 	ev.Status = hw.StatusSuccess
 	ev.Op = op
@@ -176,7 +194,10 @@ func (q *Queue) PutSuccess(source any, cookie uint64, op hw.Op, length uint32) {
 	ev.Cookie = cookie
 	ev.Source = source
 	ev.Data = nil
-	cell.Publish(at)
+}
+
+// Note notes that an event that notifies was published in a ring, for Flush to see.
+func (q *Queue) Note() {
 	if assertions {
 		q.checkRing()
 	}

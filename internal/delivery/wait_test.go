@@ -213,7 +213,7 @@ func TestAbortWakesTheWaiter(t *testing.T) {
 func TestWaiterThatLeavesAsAnEventComesLosesNothing(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 1})
 	d.main.consumer.spins = 0
-	for i := range uint64(2000) {
+	for i := range attempts() {
 		ctx, cancel := context.WithCancel(background)
 		var wg sync.WaitGroup
 		wg.Go(func() { put(t, d.Main(), i) })

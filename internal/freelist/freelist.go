@@ -5,6 +5,7 @@ package freelist
 import (
 	"sync/atomic"
 
+	"godat/internal/release"
 	"godat/internal/yield"
 )
 
@@ -49,7 +50,7 @@ func (l *List) Take() (n uint32, ok bool) {
 func (l *List) Give(n uint32) {
 	for {
 		h := l.head.Load()
-		l.next[n].Store(uint32(h))
+		release.Uint32(&l.next[n], uint32(h)) // the swap below orders it
 		yield.Point()
 		if l.head.CompareAndSwap(h, (h>>32+1)<<32|uint64(n+1)) {
 			return

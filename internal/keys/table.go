@@ -1,6 +1,9 @@
 package keys
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Table maps keys to values of type T, which it keeps. Any goroutine may call its
 // methods at any time; Insert and Remove exclude each other.
@@ -9,11 +12,28 @@ type Table[T any] struct {
 	mu    sync.Mutex // guards slots, but for Find
 }
 
-// entry is immutable once published. A slot that is used again gets a new entry, so
-// a goroutine that looked up the old entry still sees the old value.
+// entry is immutable once published, but for the end of its key. A slot that is used
+// again gets a new entry, so a goroutine that looked up the old entry still sees the
+// old value.
 type entry[T any] struct {
+	key atomic.Uint64 // with the bit dead, once it is removed
 	val T
-	key uint32
+}
+
+// dead is a bit that no key has.
+const dead = 1 << 32
+
+// Near is what a look-up found, for the next one, which is often of the same key. Any
+// goroutine may use it at any time; it belongs to one table.
+type Near[T any] struct{ found atomic.Pointer[entry[T]] }
+
+// Lookup is [Table.Lookup] of the key that [Table.LookupNear] found last. For another
+// key it returns nil.
+func (n *Near[T]) Lookup(key uint32) *T {
+	if e := n.found.Load(); e != nil && e.key.Load() == uint64(key) {
+		return &e.val
+	}
+	return nil
 }
 
 // New makes a table for up to max entries: see [Slots.Init]. Memory grows with
@@ -35,7 +55,8 @@ func (t *Table[T]) Insert(value func(key uint32) T) (uint32, *T, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	e := &entry[T]{val: value(key), key: key}
+	e := &entry[T]{val: value(key)}
+	e.key.Store(uint64(key))
 	t.slots.Insert(key, e)
 	return key, &e.val, nil
 }
@@ -44,21 +65,32 @@ func (t *Table[T]) Insert(value func(key uint32) T) (uint32, *T, error) {
 // value outlives its removal. A caller that needs the value to be in the table
 // still when it uses it has to ensure that.
 func (t *Table[T]) Lookup(key uint32) *T {
+	if e := t.slots.Find(key); e != nil && e.key.Load() == uint64(key) {
+		return &e.val
+	}
+	return nil
+}
+
+// LookupNear is Lookup, and leaves in n what it found.
+func (t *Table[T]) LookupNear(n *Near[T], key uint32) *T {
 	e := t.slots.Find(key)
-	if e == nil || e.key != key {
+	if e == nil || e.key.Load() != uint64(key) {
 		return nil
 	}
+	n.found.Store(e)
 	return &e.val
 }
 
-// Remove makes a key dead and reports whether it was alive. A Lookup that
-// begins after Remove returned does not find it.
+// Remove makes a key dead and reports whether it was alive. A look-up that begins
+// after Remove returned does not find it, not even by a Near.
 func (t *Table[T]) Remove(key uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.Lookup(key) == nil {
+	e := t.slots.Find(key)
+	if e == nil {
 		return false
 	}
+	e.key.Store(dead | uint64(key))
 	t.slots.Remove(key)
 	return true
 }

@@ -42,6 +42,30 @@ func TestRemoveMakesDead(t *testing.T) {
 	assert.Zero(t, tab.Len())
 }
 
+func TestALookUpNearARemovedKeyFindsNothing(t *testing.T) {
+	tab := New[uint32](3)
+	key, v, err := tab.Insert(same)
+	require.NoError(t, err)
+	other, w, err := tab.Insert(same)
+	require.NoError(t, err)
+	var n Near[uint32]
+	assert.Nil(t, n.Lookup(key))
+	assert.Nil(t, n.Lookup(0))
+	for range 2 {
+		assert.Same(t, v, tab.LookupNear(&n, key))
+		assert.Same(t, v, n.Lookup(key))
+		assert.Nil(t, n.Lookup(other))
+		assert.Same(t, w, tab.LookupNear(&n, other))
+		assert.Nil(t, n.Lookup(key))
+	}
+	assert.True(t, tab.Remove(other))
+	for _, dead := range []uint32{other, 0, ^uint32(0)} {
+		assert.Nil(t, n.Lookup(dead))
+		assert.Nil(t, tab.LookupNear(&n, dead))
+	}
+	assert.Same(t, v, tab.LookupNear(&n, key), "the other key lives")
+}
+
 func TestAFullTableTakesNoMoreKeys(t *testing.T) {
 	for _, n := range []int{1, 2, 511, 512, 513, 2000} {
 		tab := New[uint32](n)

@@ -1,6 +1,10 @@
 package memory
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"godat/internal/release"
+)
 
 // BufferOwner is who has a buffer.
 type BufferOwner uint8
@@ -41,8 +45,17 @@ func (o *Ownership) Owner() BufferOwner { return BufferOwner(o.word.Load() >> ow
 // Tag returns the present tag.
 func (o *Ownership) Tag() uint64 { return o.word.Load() & TagMask }
 
-// Get gives a holder the buffer, which the caller took from the pool's free ones.
-func (o *Ownership) Get() { o.word.Store((o.word.Load()+turn)&TagMask | holder) }
+// Get gives a holder the buffer, which the caller took from the pool's free ones. Until
+// the store nothing else changes the word: all other methods want a buffer that is not
+// in the pool.
+func (o *Ownership) Get() { release.Uint64(&o.word, (o.word.Load()+turn)&TagMask|holder) }
+
+// GetLent is Get and Lend in one: an operation has the buffer, and the caller its tag.
+func (o *Ownership) GetLent() (tag uint64) {
+	tag = (o.word.Load() + turn) & TagMask
+	release.Uint64(&o.word, tag|operation)
+	return tag
+}
 
 // Put takes the buffer from its holder into the pool; false if no holder has it.
 func (o *Ownership) Put() bool {
@@ -55,6 +68,11 @@ func (o *Ownership) Put() bool {
 func (o *Ownership) Lend() (tag uint64, ok bool) {
 	w := o.word.Load()
 	return w & TagMask, w&^TagMask == holder && o.word.CompareAndSwap(w, w&TagMask|operation)
+}
+
+// PutLent is Return and Put in one; false if no operation with that tag has the buffer.
+func (o *Ownership) PutLent(tag uint64) bool {
+	return o.word.CompareAndSwap(tag|operation, tag)
 }
 
 // Return gives the buffer back to a holder; false if no operation with that tag has it.

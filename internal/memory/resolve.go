@@ -46,8 +46,23 @@ func (z *Zone) LKey(s *Segment, need hw.Privileges) (lkey uint32, ok bool) {
 	if r == nil {
 		return 0, false
 	}
-	ok = r.Zone == z && r.Holds(s.Addr, s.Len) && r.Priv&need == need
-	return r.LKey, ok
+	return r.LKey, r.Allows(z, s, need)
+}
+
+// Find returns the region of a context, or nil if there is none, and leaves it in n: the
+// next post looks there first, and calls Find if it names another region. A segment may
+// use the region if Allows says so.
+func (z *Zone) Find(n *Near, context uint32) *Region {
+	if z == nil {
+		return nil
+	}
+	return z.table.LookupNear(n, context)
+}
+
+// Allows reports whether a post on an endpoint of zone z may use the segment, which is
+// not empty and names the region.
+func (r *Region) Allows(z *Zone, s *Segment, need hw.Privileges) bool {
+	return r.Zone == z && r.Holds(s.Addr, s.Len) && r.Priv&need == need
 }
 
 const opResolve = "mem.Resolve"

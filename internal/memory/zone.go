@@ -10,6 +10,9 @@ import (
 // Table finds a region by its context. All zones of an adapter share one.
 type Table = keys.Table[Region]
 
+// Near has the region that a post named, for the next post.
+type Near = keys.Near[Region]
+
 // Segment is a range of memory with the context of its region. A Segment or
 // RemoteSegment of package mem converts to it.
 type Segment struct {

@@ -17,9 +17,12 @@
 //   - ring.Reserved.Publish: the claim, a locked addition, comes before it. A consumer
 //     that is about to sleep waits for all that is claimed (delivery's awaitPublished).
 //   - delivery's turn, when a Dequeue leaves: no goroutine sleeps until a Dequeue leaves.
-//   - ep's queue.retired: the locked instruction that delivers the event follows.
+//   - ep's queue.retired: nobody waits for it, and a later store publishes the event by
+//     which a program learns of it.
 //   - loop's receive tail: the swap by which the poster releases its endpoint's token
 //     comes between the store and the look at the pipe (hw.Direct).
+//   - freelist.List.Give: the swap that makes the number the first free one follows.
+//   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.
 //
 // # Why a plain store will do on amd64
 //

@@ -135,44 +135,41 @@ func (r *Reserved[T]) Tail() uint64 { return r.tail.Load() }
 // Take moves the next values into buf and reports how many. It belongs to the
 // consumer. Their places are free once it has returned.
 func (r *Reserved[T]) Take(buf []T) int {
-	cells := r.cells
+	cells, next, avail := r.cells, r.next, r.avail
 	if len(cells) == 0 {
 		return 0
 	}
-	next, avail := r.next, r.avail
-	n := 0
-	for n < len(buf) {
+	for i := range buf {
 		c := &cells[next&uint64(len(cells)-1)]
 		if next == avail {
-			n := published(c.word.Load(), next)
-			if n == 0 {
+			n, ok := published(c.word.Load(), next)
+			if !ok {
 				break
 			}
 			avail += n
 		}
-		buf[n] = c.Value
+		buf[i] = c.Value
 		next++
-		n++
 	}
+	n := int(next - r.next)
 	r.next, r.avail = next, avail
 	return n
 }
 
 // look finds the next published batch.
 func (r *Reserved[T]) look() bool {
-	n := published(r.cells[r.avail&uint64(len(r.cells)-1)].word.Load(), r.avail)
-	r.avail += n
-	return n != 0
+	n, ok := published(r.cells[r.avail&uint64(len(r.cells)-1)].word.Load(), r.avail)
+	if ok {
+		r.avail += n
+	}
+	return ok
 }
 
-// published is how many values a cell's word announces from a position on; 0 if the
-// word is of an earlier round.
-func published(word, position uint64) uint64 {
-	n := word ^ position<<countBits // the position's bits cancel out, if it is this one
-	if n > maxBatch {
-		return 0
-	}
-	return n
+// published is how many values a cell's word announces from a position on. It reports
+// false if the word is of an earlier round, or announces none.
+func published(word, position uint64) (n uint64, ok bool) {
+	n = word ^ position<<countBits // the position's bits cancel out, if it is this one
+	return n, n-1 < maxBatch
 }
 
 // Ready counts the values that Take would find, up to at least limit. It

@@ -33,3 +33,24 @@ func TestReadAndWriteAllocateNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestALargeWriteAllocatesNothing(t *testing.T) {
+	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
+		r := newRig(t, provider, Config{Ring: 1 << 20})
+		client, server := r.pair()
+		p := make([]byte, 128<<10)
+		turn := func() {
+			_, err := client.Write(p)
+			if err == nil {
+				_, err = io.ReadFull(server, p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 20 {
+			turn()
+		}
+		assert.Zero(t, testing.AllocsPerRun(100, turn), provider)
+	}
+}

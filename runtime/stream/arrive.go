@@ -8,14 +8,21 @@ import (
 	dat "godat/runtime"
 )
 
+// flow is what passes between the two ends: bytes, messages and their credits.
+type flow struct {
+	in  inbound
+	out outbound
+}
+
 // inbound is the direction from the peer. Its rings and slots belong to the peer and the
 // provider, but for the bytes between consumed and produced, which are the reader's, and
 // for a slot between the completion of its receive and the next post.
 type inbound struct {
-	first  ring
-	second ring         // written once, before offer is
-	offer  atomic.Int32 // of the second ring; the holder of Conn.sending writes it
-	slots  []byte       // of the receives
+	first      ring
+	second     ring         // written once, before offer is
+	secondSize int          // of second; immutable
+	offer      atomic.Int32 // of the second ring; the holder of Conn.sending writes it
+	slots      []byte       // of the receives
 
 	// Written by the goroutine that completes receives, one at a time.
 	produced atomic.Uint64 // bytes that the peer has written
@@ -32,6 +39,7 @@ type inbound struct {
 // but for those that say otherwise.
 type outbound struct {
 	image    ring              // writes take their bytes from here; the holder of Conn.writing fills it
+	loan                       // of Write's argument
 	slots    []byte            // of the messages under way
 	peer     dat.RemoteSegment // the peer's ring; the holder of Conn.writing changes it
 	moving   bool              // the next bytes are the first in that ring; the same
@@ -68,7 +76,8 @@ func filter(source any, number dat.EventNumber, status dat.Status, cookie uint64
 		if cookie < messages {
 			c.arrive(int(cookie))
 		} else if cookie == sendCookie {
-			c.complete()
+			c.out.complete()
+			c.writer.notify()
 		}
 	case number == dat.DTOCompletion:
 		if status != dat.StatusFlushed { // why the queues are flushed, the event of the end says
@@ -102,11 +111,10 @@ func (c *Conn) establish(private []byte) {
 }
 
 // complete records that the oldest message under way has been sent.
-func (c *Conn) complete() {
-	n := c.out.completed.Load()
-	c.out.done.Store(c.out.upTo[n%messages])
-	c.out.completed.Store(n + 1)
-	c.writer.notify()
+func (o *outbound) complete() {
+	n := o.completed.Load()
+	o.done.Store(o.upTo[n%messages])
+	o.completed.Store(n + 1)
 }
 
 // arrive records a message of the peer.
@@ -155,41 +163,41 @@ func (c *Conn) arrive(slot int) {
 
 // check says what is wrong with the counters of a message, or nothing. Counters of this
 // end that grow meanwhile only allow more.
-func (c *Conn) check(m *message) string {
-	produced, consumed, granted := c.in.produced.Load(), c.out.consumed.Load(), c.out.granted.Load()
-	if lie := c.checkRings(m); lie != "" {
+func (f *flow) check(m *message) string {
+	produced, consumed, granted := f.in.produced.Load(), f.out.consumed.Load(), f.out.granted.Load()
+	if lie := f.checkRings(m); lie != "" {
 		return lie
 	}
-	room := len(c.in.fill())
+	room := len(f.in.fill())
 	if m.moved {
-		room = len(c.in.second.mem)
+		room = len(f.in.second.mem)
 	}
 	switch {
 	case m.produced < produced || m.consumed < consumed || m.granted < granted:
 		return "a counter went back"
-	case m.produced-c.in.consumed.Load() > uint64(room):
+	case m.produced-f.in.consumed.Load() > uint64(room):
 		return "it wrote more bytes than the ring has room for"
 	case m.inline > 0 && m.produced-produced != uint64(m.inline):
 		return "the bytes of a message are not those that it counts"
-	case m.consumed > c.out.produced.Load():
+	case m.consumed > f.out.produced.Load():
 		return "it has read more bytes than were sent"
-	case m.granted > c.out.sent.Load()+c.out.receives:
+	case m.granted > f.out.sent.Load()+f.out.receives:
 		return "it grants more receives than it has"
-	case c.in.fin.Load() && (m.fin || m.produced != produced):
+	case f.in.fin.Load() && (m.fin || m.produced != produced):
 		return "bytes after the end of the stream"
 	}
 	return ""
 }
 
 // checkRings is check for what a message says of rings.
-func (c *Conn) checkRings(m *message) string {
-	if m.moved && (c.in.offer.Load() != offerSent || c.in.movedAt.Load() != notMoved) {
+func (f *flow) checkRings(m *message) string {
+	if m.moved && (f.in.offer.Load() != offerSent || f.in.movedAt.Load() != notMoved) {
 		return "it uses a ring that was not offered"
 	}
 	if !m.offers {
 		return ""
 	}
-	if c.out.hasOffer.Load() || m.ring.Len <= c.out.smallest {
+	if f.out.hasOffer.Load() || m.ring.Len <= f.out.smallest {
 		return "it offers a second ring twice, or one that is not larger"
 	}
 	return flawOf(m.ring)

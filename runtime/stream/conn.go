@@ -21,13 +21,11 @@ type Conn struct {
 	events        *dat.Dispatcher
 	pz            *dat.PZ
 	slots         *dat.LMR // of messages
-	ringSize      int      // of the second ring
 	endpoint      *dat.Endpoint
 	up            chan struct{} // closed when the connection is established
 	down          chan struct{} // closed when it has ended, or an attempt at it
 
-	in     inbound
-	out    outbound
+	flow
 	reader waiter
 	writer waiter
 	ended  atomic.Pointer[end] // why the connection is over
@@ -59,9 +57,10 @@ const (
 
 // newConn makes a connection and posts its receives.
 func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
-	c := &Conn{linger: cfg.Linger, ringSize: cfg.Ring, up: make(chan struct{}), down: make(chan struct{})}
+	c := &Conn{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}
 	c.reader.wake = make(chan struct{}, 1)
 	c.writer.wake = make(chan struct{}, 1)
+	c.in.secondSize = cfg.Ring
 	c.in.movedAt.Store(notMoved)
 	c.out.toldGranted.Store(messages) // by the hello
 	if err := c.make(ia); err != nil {
@@ -103,15 +102,15 @@ func (c *Conn) make(ia *dat.IA) (err error) {
 }
 
 // hello is what this end tells the peer.
-func (c *Conn) hello() []byte {
-	return hello{c.in.first.region.Remote(0, leastRing), messages}.append(nil)
+func (f *flow) hello() []byte {
+	return hello{f.in.first.region.Remote(0, leastRing), messages}.append(nil)
 }
 
 // meet takes the peer's hello, before any message can come or go.
-func (c *Conn) meet(h hello) {
-	c.out.peer = h.ring
-	c.out.smallest = h.ring.Len
-	c.out.receives = uint64(h.receives)
+func (f *flow) meet(h hello) {
+	f.out.peer = h.ring
+	f.out.smallest = h.ring.Len
+	f.out.receives = uint64(h.receives)
 }
 
 // free gives back everything. The rings stay for a call that still reads them, such as a
@@ -127,7 +126,7 @@ func (c *Conn) free() error {
 	c.sending.Lock() // for a stage under way
 	defer c.sending.Unlock()
 	var errs []error
-	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.out.image.region, c.slots} {
+	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.out.image.region, c.out.loan.region, c.slots} {
 		if region != nil {
 			errs = append(errs, gone(region.Free()))
 		}
@@ -205,7 +204,7 @@ func (c *Conn) CloseWrite() error {
 	}
 	err := c.mayNotWrite()
 	for err == nil && c.out.granted.Load() == 0 { // the connection is not up yet
-		c.wait(&c.writer, c.mayFinish)
+		c.wait(&c.writer, func() bool { return c.out.granted.Load() != 0 || c.mayNotWrite() != nil })
 		err = c.mayNotWrite()
 	}
 	if err == nil {
@@ -216,9 +215,6 @@ func (c *Conn) CloseWrite() error {
 	}
 	return nil
 }
-
-// mayFinish reports whether CloseWrite has something to do.
-func (c *Conn) mayFinish() bool { return c.out.granted.Load() != 0 || c.mayNotWrite() != nil }
 
 // LocalAddr is this end's address.
 func (c *Conn) LocalAddr() net.Addr { return c.local }

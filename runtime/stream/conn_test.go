@@ -217,9 +217,14 @@ func TestBuffersTravelTogether(t *testing.T) {
 func TestADeadlineCountsTheBytesThatWentBefore(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		client, server := r.pair()
-		require.NoError(t, client.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
-		n, err := client.Write(make([]byte, 2*defaultRing))
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		n := 0
+		wrote := write(func() (err error) {
+			n, err = client.Write(make([]byte, 2*defaultRing))
+			return err
+		})
+		require.Eventually(t, func() bool { return client.out.produced.Load() == defaultRing }, 10*time.Second, time.Millisecond)
+		require.NoError(t, client.SetWriteDeadline(time.Now()))
+		require.ErrorIs(t, <-wrote, os.ErrDeadlineExceeded)
 		assert.Equal(t, defaultRing, n)
 		require.NoError(t, client.SetWriteDeadline(time.Time{}))
 		got, err := io.CopyN(io.Discard, server, int64(n))

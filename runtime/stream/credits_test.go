@@ -49,7 +49,7 @@ func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 func (x *exchange) complete(from int) {
 	if x.late[from] > 0 {
 		x.late[from]--
-		x.ends[from].complete()
+		x.ends[from].out.complete()
 	}
 }
 

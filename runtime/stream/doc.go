@@ -11,13 +11,16 @@
 // Each end of a connection has a ring of memory for what the peer sends. A writer copies
 // its bytes into registered memory, the image, sends them from there by RDMA write into the
 // peer's ring, and posts a message behind the write that says how far the ring is filled.
-// Few bytes travel in the message. A reader copies out of its ring, and tells the peer by a
+// Few bytes travel in the message. A Write of 16 KiB or more lends its bytes to the device in
+// place of the copy, and has them back when it returns (lend.go); that takes a provider that
+// accesses memory from this process, as loop and iwarp do. A reader copies out of its ring, and tells the peer by a
 // message of the other direction how far it has read. ReadFrom reads into the image and
 // WriteTo writes out of the ring, so neither copies.
 //
 // A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
 // reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's
-// image, of up to 512 KiB, is made when it first writes more than a message takes.
+// image, of up to 512 KiB, is made when it first writes more than a message takes, and does
+// not lend that.
 //
 // A connection has no goroutine of its own. The goroutine that completes a receive
 // records what its message says (arrive.go): it counts, and wakes a Read or Write that
@@ -30,8 +33,8 @@
 //
 // # What it costs
 //
-// A Write and a Read copy each byte once each, beside what the provider copies: once more
-// on loop, and in the system over TCP. `go run ./bench stream` compares their speed with
+// A Read copies each byte once, and so does a short Write, beside what the provider copies:
+// once more on loop, and in the system over TCP. `go run ./bench stream` compares their speed with
 // net.Conn and net.Pipe, and counts system calls.
 //
 // An idle end, which has carried a question and an answer of a kilobyte, takes 25 to 29 KB

@@ -87,7 +87,7 @@ func askWith(t *testing.T, client *http.Client, url string) {
 }
 
 func TestHTTPCarriesLargeBodies(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEachAtOnce(t, func(t *testing.T, r *rig) {
 		server := &http.Server{Handler: http.HandlerFunc(echo)}
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(r.ln) }()
@@ -102,7 +102,7 @@ func TestHTTPCarriesLargeBodies(t *testing.T) {
 }
 
 func TestHTTPOverTLSCarriesLargeBodies(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEachAtOnce(t, func(t *testing.T, r *rig) {
 		own, trusted := certificate(t)
 		server := &http.Server{Handler: http.HandlerFunc(echo), TLSConfig: &tls.Config{Certificates: []tls.Certificate{own}}}
 		served := make(chan error, 1)
@@ -124,7 +124,7 @@ func TestHTTPOverTLSCarriesLargeBodies(t *testing.T) {
 }
 
 func TestTLSSendsCloseNotifyBehindTheBytes(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
+	onEachAtOnce(t, func(t *testing.T, r *rig) {
 		own, trusted := certificate(t)
 		client, server := r.pair()
 		want := body(1<<20, 1)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestAStreamIsANetConn(t *testing.T) {
-	onEach(t, testConn)
+	onEachAtOnce(t, testConn)
 }
 
 func testConn(t *testing.T, r *rig) {

@@ -80,8 +80,8 @@ func (c *Conn) beginRead(wait bool) (b []byte, err error) {
 
 // readable returns the bytes that may be read, behind the first skip of them, as far as
 // they lie in one piece.
-func (c *Conn) readable(skip uint64) []byte {
-	return c.in.piece(c.in.consumed.Load() + skip)
+func (f *flow) readable(skip uint64) []byte {
+	return f.in.piece(f.in.consumed.Load() + skip)
 }
 
 // consume says that the program has read n bytes.

@@ -25,6 +25,16 @@ func onEachWith(t *testing.T, cfg Config, f func(t *testing.T, r *rig)) {
 	}
 }
 
+// onEachAtOnce is onEach on all adapters at the same time, for a test that mostly waits.
+func onEachAtOnce(t *testing.T, f func(t *testing.T, r *rig)) {
+	for _, provider := range adapters {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			f(t, newRig(t, provider, Config{}))
+		})
+	}
+}
+
 // rig is an adapter with a listener, for tests.
 type rig struct {
 	t   testing.TB

@@ -65,9 +65,9 @@ func (in *inbound) piece(at uint64) []byte {
 
 // tight reports whether the peer has filled so much of the first ring that it should have
 // the second one.
-func (c *Conn) tight() bool {
-	in := &c.in
-	return c.ringSize > len(in.first.mem) && in.produced.Load()-in.consumed.Load() > uint64(len(in.first.mem)/2)
+func (f *flow) tight() bool {
+	in := &f.in
+	return in.secondSize > len(in.first.mem) && in.produced.Load()-in.consumed.Load() > uint64(len(in.first.mem)/2)
 }
 
 // grow makes the second ring and offers it, at once if there is a credit. It is a
@@ -79,7 +79,7 @@ func (c *Conn) grow() {
 	if c.ended.Load() != nil || c.closed.Load() {
 		return
 	}
-	second, err := newRing(c.pz, c.ringSize, forPeer)
+	second, err := newRing(c.pz, c.in.secondSize, forPeer)
 	if err != nil {
 		return
 	}

@@ -18,10 +18,10 @@ const reportCredit = 1
 
 // credits returns how many messages may be sent now: the peer has granted receives for
 // them, and their slots are free. One more is kept for the FIN, which therefore never waits.
-func (c *Conn) credits() int64 {
-	may := min(c.out.granted.Load(), c.out.completed.Load()+messages)
-	n := int64(may - c.out.sent.Load())
-	if !c.out.fin.Load() {
+func (f *flow) credits() int64 {
+	may := min(f.out.granted.Load(), f.out.completed.Load()+messages)
+	n := int64(may - f.out.sent.Load())
+	if !f.out.fin.Load() {
 		n--
 	}
 	return n
@@ -29,23 +29,23 @@ func (c *Conn) credits() int64 {
 
 // due reports whether receives have to be posted, or the peer has to be told something
 // that it may wait for.
-func (c *Conn) due() bool {
-	if c.in.received.Load()-c.in.reposted.Load() >= messages/2 {
+func (f *flow) due() bool {
+	if f.in.received.Load()-f.in.reposted.Load() >= messages/2 {
 		return true
 	}
-	return c.reportDue()
+	return f.reportDue()
 }
 
 // reportDue reports whether the peer may wait for a report, and one can be sent.
-func (c *Conn) reportDue() bool {
-	credits := c.credits()
-	if credits > 0 && messages+c.in.reposted.Load()-c.out.toldGranted.Load() >= messages/2 {
+func (f *flow) reportDue() bool {
+	credits := f.credits()
+	if credits > 0 && messages+f.in.reposted.Load()-f.out.toldGranted.Load() >= messages/2 {
 		return true
 	}
 	if credits <= reportCredit {
 		return false
 	}
-	return c.in.offer.Load() == offerMade || c.in.consumed.Load()-c.out.toldConsumed.Load() >= uint64(len(c.in.fill())/2)
+	return f.in.offer.Load() == offerMade || f.in.consumed.Load()-f.out.toldConsumed.Load() >= uint64(len(f.in.fill())/2)
 }
 
 // report posts receives again and tells the peer, as far as that is due.
@@ -61,8 +61,8 @@ func (c *Conn) report() {
 	}
 }
 
-// send sends the bytes b, which have room: they are few, or lie where place says. It
-// returns their number, or an error.
+// send sends the bytes b, which have room: they are few, or lie where place says, or are
+// lent. It returns their number, or an error.
 func (c *Conn) send(b []byte) (int, error) {
 	for len(b) > 0 {
 		if sent, err := c.trySend(b); err != nil {
@@ -113,7 +113,7 @@ func (c *Conn) post(b []byte, fin bool) error {
 }
 
 // next makes the next message and counts it. The bytes travel within the message if they
-// are few, and otherwise by a write from the image before it.
+// are few, and otherwise by a write before it, from the image or from what a Write has lent.
 func (c *Conn) next(b []byte, fin bool) []dat.DTO {
 	o := &c.out
 	sent, from, n := o.sent.Load(), o.produced.Load(), len(b)
@@ -127,7 +127,7 @@ func (c *Conn) next(b []byte, fin bool) []dat.DTO {
 	if n > maxInline {
 		batch = append(batch, dat.DTO{
 			Op: dat.OpWrite, Flags: dat.Suppress, Cookie: writeCookie,
-			Segment: o.image.region.Segment(int(from)&(len(o.image.mem)-1), n),
+			Segment: o.source(from, n),
 			Remote:  o.peer.Slice(int(from)&int(o.peer.Len-1), n),
 		})
 	} else {

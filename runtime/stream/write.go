@@ -17,21 +17,34 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	defer c.writing.Unlock()
 	err = c.mayNotWrite()
 	for err == nil && n < len(p) {
-		var room int
-		if room, err = c.room(len(p) - n); err == nil {
-			b := p[n : n+room]
-			if room > maxInline {
-				b = c.place(room)
-				copy(b, p[n:])
-			}
-			room, err = c.send(b)
-			n += room
+		var sent int
+		if b := p[n:]; c.out.mayLend(len(b)) {
+			sent, err = c.writeLent(b[:min(len(b), mostLent)])
+		} else {
+			sent, err = c.writeCopied(b)
 		}
+		n += sent
 	}
 	if err != nil {
 		err = c.opError("write", err)
 	}
 	return n, err
+}
+
+// writeCopied writes as many bytes of b as there is room for, within a message or by way
+// of the image.
+func (c *Conn) writeCopied(b []byte) (int, error) {
+	room, err := c.room(len(b))
+	if err != nil {
+		return 0, err
+	}
+	b = b[:room]
+	if room > maxInline {
+		image := c.place(room)
+		copy(image, b)
+		b = image
+	}
+	return c.send(b)
 }
 
 // WriteBuffers writes all buffers, as one stream of bytes: short ones travel together. It
@@ -127,14 +140,14 @@ func (c *Conn) mayNotWrite() error {
 }
 
 // room waits until some of the want bytes can be sent, and returns how many. More than
-// maxInline wanted ones are to lie where place says.
+// maxInline wanted ones are to lie where place says, or to be lent.
 func (c *Conn) room(want int) (int, error) {
 	for {
 		if err := c.mayNotWrite(); err != nil {
 			return 0, err
 		}
 		c.out.adopt()
-		if want > maxInline {
+		if want > maxInline && c.out.lent == nil {
 			if err := c.stage(); err != nil {
 				return 0, err
 			}
@@ -149,9 +162,9 @@ func (c *Conn) room(want int) (int, error) {
 }
 
 // place is where the next n bytes go, of as many as room has returned.
-func (c *Conn) place(n int) []byte {
-	image := c.out.image.mem
-	at := int(c.out.produced.Load()) & (len(image) - 1)
+func (f *flow) place(n int) []byte {
+	image := f.out.image.mem
+	at := int(f.out.produced.Load()) & (len(image) - 1)
 	return image[at : at+n]
 }
 
@@ -159,18 +172,21 @@ func (c *Conn) place(n int) []byte {
 // peer reads one half while the other is written. It is 0 while there is neither room for
 // all that is wanted, nor for such a piece. That room comes: the peer reports each half of
 // the ring that it has read, so a peer that has read everything leaves a half at least.
-func (c *Conn) vacant(want int) int {
-	o := &c.out
-	if c.credits() <= reportCredit {
+func (f *flow) vacant(want int) int {
+	o := &f.out
+	if f.credits() <= reportCredit {
 		return 0
 	}
 	produced := o.produced.Load()
 	want = min(want, int(o.peer.Len/2), mostPiece)
 	free := int(o.peer.Len) - int(produced-o.consumed.Load())
 	if want > maxInline {
-		// The image's length divides the ring's: what lies in one piece here does there.
-		size := len(o.image.mem)
-		free = min(free, size-int(produced-o.done.Load()))
+		size := int(o.peer.Len)
+		if o.lent == nil {
+			// The image's length divides the ring's: what lies in one piece here does there.
+			size = len(o.image.mem)
+			free = min(free, size-int(produced-o.done.Load()))
+		}
 		want = min(want, size-int(produced)&(size-1))
 	}
 	if free < want {

@@ -14,7 +14,7 @@ func BenchmarkReach(b *testing.B) {
 	r, _ := area(&z, 64, 0)
 	key, err := tab.insert(r)
 	require.NoError(b, err)
-	v := View{Keys: tab, Zone: &z}
+	v := NewView(tab, &z, nil)
 	for b.Loop() {
 		if v.Reach(8, 8, key, hw.LocalRead) == nil {
 			b.Fatal("not reached")

@@ -168,6 +168,35 @@ func (m *MR) Deregister() error {
 	return nil
 }
 
+// Remap exchanges the region's memory; see [hw.Remapper]. It holds bindMu, so that no
+// Deregister takes the keys out of the table, for others to get them, in between.
+func (m *MR) Remap(mem []byte) error {
+	const op = "Remap"
+	d := m.dev
+	if len(mem) == 0 || uint64(len(mem)) > d.cfg.Attr.MaxMR {
+		return d.errorf(op, hw.LengthError, hw.NoSubtype, "%d bytes", len(mem))
+	}
+	d.bindMu.Lock()
+	defer d.bindMu.Unlock()
+	switch {
+	case m.dead:
+		return d.errorf(op, hw.InvalidHandle, hw.HandleLMR, "the region is gone")
+	case m.bound > 0:
+		return d.errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", m.bound)
+	}
+	d.Keys.remap(m.lkey, mem)
+	if d.cfg.Split && m.rkey != 0 {
+		d.Keys.remap(m.rkey, mem)
+	}
+	return nil
+}
+
+// Settle waits for the accesses in progress on the device.
+func (m *MR) Settle() {
+	yield.Point()
+	m.dev.cfg.Grace()
+}
+
 // Invalidate invalidates a remote key on a peer's behalf, and reports whether the key
 // is of the queue pair's zone or scope. It unbinds a window, and takes the remote
 // privileges from a region's key. It does not wait: the caller waits for the

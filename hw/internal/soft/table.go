@@ -118,6 +118,25 @@ func (t *Table) set(key uint32, r *Region) {
 	}
 }
 
+// remap gives a key other memory under the same address. If the length stays, one store
+// exchanges the memory, and no look-up finds the key dead meanwhile.
+func (t *Table) remap(key uint32, mem []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.slots.Find(key)
+	if p == nil {
+		return
+	}
+	base, size := unsafe.Pointer(unsafe.SliceData(mem)), uint64(len(mem))
+	if p.size == size {
+		atomic.StorePointer(&p.base, base)
+		return
+	}
+	p.set(key, &Region{
+		Base: base, Size: size, Addr: p.addr, Zone: (*Zone)(p.zone), Priv: hw.Privileges(p.priv), window: (*Window)(p.window),
+	})
+}
+
 // restrict takes privileges from a key, and reports whether the key is alive. No
 // look-up finds it dead meanwhile.
 func (t *Table) restrict(key uint32, from hw.Privileges) bool {
@@ -150,25 +169,40 @@ func (p *place) set(key uint32, r *Region) {
 	atomic.StoreUint64(&p.word, (changes+2)<<32|uint64(key))
 }
 
-// View is the table as a queue pair sees it.
+// View is the table as a queue pair sees it. One goroutine at a time uses it.
 type View struct {
 	Keys  *Table
 	Zone  *Zone
-	Scope *Zone // see QP.Scope
+	Scope *Zone  // see QP.Scope
+	near  *place // the one that Reach found last
 }
 
+// nowhere is the place that a View begins with. It has no key.
+var nowhere place
+
+// NewView returns the part of a table that is in a zone or a scope.
+func NewView(keys *Table, zone, scope *Zone) View { return View{keys, zone, scope, &nowhere} }
+
 // View returns the part of the device's table that the queue pair may reach.
-func (q *QP) View(d *Device) View { return View{&d.Keys, q.Zone, &q.Scope} }
+func (q *QP) View(d *Device) View { return NewView(&d.Keys, q.Zone, &q.Scope) }
 
 // Reach returns where the n bytes at addr begin in memory, or nil if the key is dead
 // or does not allow the access. n is not 0. The caller uses the pointer only for as
 // long as [Config.Grace] waits for it; after that it calls Reach again.
+//
+// Most requests name the same region as the request before. So Reach first compares the
+// word of the place that it found then: a dead key is in no word, and two places never
+// have the same key.
 func (v *View) Reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Pointer {
-	p := v.Keys.slots.Find(key)
-	if p == nil {
-		return nil
-	}
+	p := v.near
 	w := atomic.LoadUint64(&p.word)
+	if uint32(w) != key {
+		if p = v.Keys.slots.Find(key); p == nil {
+			return nil
+		}
+		v.near = p
+		w = atomic.LoadUint64(&p.word)
+	}
 	zone, priv := (*Zone)(atomic.LoadPointer(&p.zone)), hw.Privileges(atomic.LoadUint32(&p.priv))
 	if uint32(w) != key || priv&need != need || zone != v.Zone && zone != v.Scope {
 		return nil

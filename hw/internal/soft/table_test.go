@@ -1,6 +1,7 @@
 package soft
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"unsafe"
@@ -33,7 +34,7 @@ func TestADeadKeyNamesNoRegion(t *testing.T) {
 	r, base := area(&z, 8, 100)
 	key, err := tab.insert(r)
 	require.NoError(t, err)
-	v := View{Keys: tab, Zone: &z}
+	v := NewView(tab, &z, nil)
 	assert.Equal(t, r, tab.Lookup(key))
 	assert.Equal(t, base, v.Reach(100, 8, key, hw.LocalRead))
 	for _, other := range []uint32{0, 1, key ^ 1, key + 256, key - 256, ^uint32(0)} {
@@ -54,6 +55,33 @@ func TestADeadKeyNamesNoRegion(t *testing.T) {
 	assert.Zero(t, tab.Lookup(key), "it stays dead")
 }
 
+// The place in which a view found a region becomes another key's. The view then finds
+// neither region under the other's key.
+func TestAViewFindsARegionByItsKeyThoughItFoundAnotherInItsPlace(t *testing.T) {
+	var z Zone
+	tab := newTable(2)
+	v := NewView(tab, &z, nil)
+	old, a := area(&z, 8, 100)
+	was, err := tab.insert(old)
+	require.NoError(t, err)
+	require.Equal(t, a, v.Reach(100, 8, was, hw.LocalRead))
+	tab.remove(was)
+	assert.Nil(t, v.Reach(100, 8, was, hw.LocalRead), "the key is dead")
+	now, b := area(&z, 8, 100)
+	key, err := tab.insert(now)
+	require.NoError(t, err)
+	require.Same(t, v.near, tab.slots.Find(key))
+	assert.Nil(t, v.Reach(100, 8, was, hw.LocalRead))
+	assert.Equal(t, b, v.Reach(100, 8, key, hw.LocalRead))
+	far, c := area(&z, 8, 100)
+	other, err := tab.insert(far)
+	require.NoError(t, err)
+	for range 2 {
+		assert.Equal(t, c, v.Reach(100, 8, other, hw.LocalRead))
+		assert.Equal(t, b, v.Reach(100, 8, key, hw.LocalRead))
+	}
+}
+
 // The key dies at any point of a look-up, and another region takes its place: the
 // look-up never returns pieces of both regions.
 func TestALookUpFindsOneRegionOrNone(t *testing.T) {
@@ -72,20 +100,25 @@ func TestALookUpFindsOneRegionOrNone(t *testing.T) {
 			p.set(key, &to)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			yield.Interleave(func() (first, second, check func()) {
-				tab := newTable(1)
-				old, a := area(&z, 64, 0)
-				now, b := area(&z, 64, 32)
-				key, err := tab.insert(old)
-				require.NoError(t, err)
-				v := View{Keys: tab, Zone: &z}
-				var got unsafe.Pointer
-				return func() { got = v.Reach(32, 8, key, hw.LocalRead) },
-					func() { change(tab, key, now) },
-					func() { assert.Contains(t, []unsafe.Pointer{nil, unsafe.Add(a, 32), b}, got) }
+		for _, again := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, again=%v", name, again), func(t *testing.T) {
+				yield.Interleave(func() (first, second, check func()) {
+					tab := newTable(1)
+					old, a := area(&z, 64, 0)
+					now, b := area(&z, 64, 32)
+					key, err := tab.insert(old)
+					require.NoError(t, err)
+					v := NewView(tab, &z, nil)
+					if again {
+						require.Equal(t, a, v.Reach(0, 8, key, hw.LocalRead))
+					}
+					var got unsafe.Pointer
+					return func() { got = v.Reach(32, 8, key, hw.LocalRead) },
+						func() { change(tab, key, now) },
+						func() { assert.Contains(t, []unsafe.Pointer{nil, unsafe.Add(a, 32), b}, got) }
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -101,7 +134,7 @@ func TestLookUpsDoNotRaceWithChangesOfTheTable(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range zones {
 		wg.Go(func() {
-			v := View{Keys: tab, Zone: &zones[i]}
+			v := NewView(tab, &zones[i], nil)
 			for key := range current {
 				if p := v.Reach(regions[i].Addr, 64, key, hw.LocalRead); p != nil {
 					assert.Equal(t, regions[i].Base, p)

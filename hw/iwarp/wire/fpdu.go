@@ -50,11 +50,14 @@ func AppendFPDU(dst []byte, crc bool, parts ...[]byte) []byte {
 // panics if the ULPDU is longer than 65535 octets.
 func SealFPDU(dst []byte, start int, crc bool) []byte {
 	length := putLength(dst[start:], len(dst)-start-FPDULengthSize)
+	if pad := PadSize(length); pad > 0 {
+		dst = append(dst, padding[:pad]...)
+	}
 	var sum uint32
 	if crc {
 		sum = UpdateCRC(0, dst[start:])
 	}
-	return AppendTrailer(dst, length, sum, crc)
+	return AppendCRC(dst, sum)
 }
 
 // putLength sets ULPDU_Length. A length that does not fit is the caller's mistake and

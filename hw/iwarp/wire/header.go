@@ -101,12 +101,11 @@ func (h *Header) Append(dst []byte) []byte {
 // payload counts an RDMAP header such as a [ReadRequest] too. AppendFramed panics if the
 // ULPDU is longer than 65535 octets.
 func (h *Header) AppendFramed(dst []byte, payload int) []byte {
-	var b [UntaggedHeaderSize]byte
-	n := h.put(&b)
-	start := len(dst)
-	dst = append(dst, 0, 0)
-	putLength(dst[start:], n+payload)
-	return append(dst, b[:n]...)
+	var b [MaxFramedHeaderSize]byte
+	n := h.put((*[UntaggedHeaderSize]byte)(b[FPDULengthSize:]))
+	putLength(b[:], n+payload)
+	end := len(dst) + FPDULengthSize + n
+	return append(dst, b[:]...)[:end] // a copy of a constant size costs no call
 }
 
 // put writes the header to b and returns its size.

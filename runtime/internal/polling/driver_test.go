@@ -6,7 +6,6 @@ import (
 	goruntime "runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +16,6 @@ import (
 	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/owner"
-	"godat/internal/yield"
 )
 
 // perQueue hands a batch to another Completer, queue by queue.
@@ -189,161 +187,6 @@ func TestAWaitThatLooksAgainLeavesThePinnedPollerAsleep(t *testing.T) {
 	assert.False(t, engine.poller.asleep.Load())
 }
 
-// The clock is the bubble's, so the back-stop is exactly where the test expects it.
-func TestTheBackStopNapsWhileConsumersPoll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dev, to := newPolled(), newCollector()
-		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, to)
-		cq := attach(t, engine, nil, 64)
-		synctest.Wait()
-		require.True(t, dev.asleep())
-		sent := 0
-		complete := func() {
-			cq.complete(wcs(sent, 1)...)
-			sent++
-		}
-		complete()
-		synctest.Wait()
-		to.requireAll(t, sent) // no consumer polls, so the back-stop does
-		for round := range 3 {
-			pollAs(engine, delivery.PollNow)
-			complete()
-			pollAs(engine, delivery.PollNow)
-			synctest.Wait()
-			require.False(t, dev.asleep(), "the completion woke the back-stop, and it leaves the device to consumers")
-			arms, polls := dev.arms.Load(), dev.polls.Load()
-			for range 10 {
-				time.Sleep(drivenPeriod / 2)
-				complete()
-				pollAs(engine, delivery.PollNow)
-				polls++
-			}
-			to.requireAll(t, sent)
-			require.Equal(t, arms, dev.arms.Load())
-			require.Equal(t, polls, dev.polls.Load(), "round %d: nobody else polls", round)
-
-			complete()
-			time.Sleep(2 * drivenPeriod)
-			synctest.Wait()
-			to.requireAll(t, sent)
-			require.True(t, dev.asleep(), "the back-stop took over")
-			require.Greater(t, dev.arms.Load(), arms)
-		}
-		engine.Detach(cq, 64)
-	})
-}
-
-func TestAConsumerThatGoesToSleepPutsTheBackStopInCharge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dev, to := newPolled(), newCollector()
-		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, to)
-		cq := attach(t, engine, nil, 64)
-		synctest.Wait()
-		began := time.Now()
-		for sent := 1; sent <= 6; {
-			if sent%2 == 0 { // the back-stop naps
-				pollAs(engine, delivery.PollNow)
-				cq.complete(wcs(sent-1, 1)...)
-				sent++
-				pollAs(engine, delivery.PollNow)
-				synctest.Wait()
-				require.False(t, dev.asleep())
-			} else { // the back-stop waits
-				pollAs(engine, delivery.PollNow)
-			}
-			pollAs(engine, delivery.PollBeforeSleep)
-			synctest.Wait()
-			require.True(t, dev.asleep())
-			cq.complete(wcs(sent-1, 1)...)
-			synctest.Wait()
-			to.requireAll(t, sent)
-			sent++
-		}
-		assert.Zero(t, time.Since(began), "it took no period")
-		engine.Detach(cq, 64)
-	})
-}
-
-// takeOne takes one event, and then has the device complete once more.
-func takeOne(t *testing.T, d *evd.Dispatcher, cq *polledCQ) {
-	t.Helper()
-	n, err := d.Dequeue(make([]event.Event, 1))
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	cq.complete(wcs(0, 1)...)
-}
-
-// A back-stop that took over would fill the dispatcher beside the consumer, which would
-// then find events and never poll again.
-func TestTheBackStopLeavesTheDeviceToAConsumerThatIsBusyWithEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dev, to := newPolled(), new(delivered)
-		engine, _ := newTestEngine(t, dev, Config{SpinRounds: -1, ConsumerPolls: true}, perQueue{to})
-		d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 256})
-		other, otherCQ := dispatcherOf(t, engine, to, evd.Config{QLen: 256, Mode: evd.ModeChannel})
-		buf := make([]event.Event, 1)
-		_, err := d.Dequeue(buf) // polls, and finds nothing
-		require.NoError(t, err)
-		cq.complete(wcs(0, 64)...)
-		synctest.Wait()
-		require.False(t, dev.asleep(), "the completion woke the back-stop, and it leaves the device to consumers")
-		takeOne(t, d, cq)
-		arms, polls := dev.arms.Load(), dev.polls.Load()
-		for range 20 {
-			otherCQ.complete(wcs(0, 1)...)
-			time.Sleep(drivenPeriod * 3 / 4)
-			takeOne(t, d, cq)
-			synctest.Wait()
-		}
-		assert.Equal(t, arms, dev.arms.Load(), "the back-stop took the device over")
-		assert.InDelta(t, polls+15, dev.polls.Load(), 1, "the back-stop polls once a period")
-		assert.GreaterOrEqual(t, len(other.C()), 18, "by which others get their events")
-
-		time.Sleep(2 * drivenPeriod)
-		synctest.Wait()
-		require.True(t, dev.asleep(), "the consumer takes nothing any more, so the back-stop took over")
-		takeOne(t, d, cq)
-		synctest.Wait()
-		require.False(t, dev.asleep(), "the consumer is back")
-		arms = dev.arms.Load()
-		time.Sleep(drivenPeriod * 3 / 4)
-		takeOne(t, d, cq)
-		time.Sleep(drivenPeriod * 3 / 4)
-		synctest.Wait()
-		assert.Equal(t, arms, dev.arms.Load())
-
-		pollAs(engine, delivery.PollBeforeSleep)
-		synctest.Wait()
-		assert.True(t, dev.asleep(), "a consumer sleeps, which completions must wake")
-		otherCQ.complete(wcs(0, 1)...)
-		takeOne(t, d, cq)
-		synctest.Wait()
-		assert.True(t, dev.asleep(), "and it sleeps still")
-		engine.Detach(cq, 256)
-		engine.Detach(otherCQ, 256)
-	})
-}
-
-// The consumer of a CNO may go to sleep after this Dequeue, without another.
-func TestADequeueForACNOPutsTheBackStopInCharge(t *testing.T) {
-	dev, to := newPolled(), new(delivered)
-	engine := undriven(t, dev, to)
-	d, cq := dispatcherOf(t, engine, to, evd.Config{QLen: 8})
-	c, err := evd.NewCNO(evd.CNOConfig{})
-	require.NoError(t, err)
-	require.NoError(t, d.ModifyCNO(c))
-	cq.complete(wcs(0, 1)...)
-	buf := make([]event.Event, 8)
-	n, err := d.Dequeue(buf)
-	require.NoError(t, err)
-	assert.Equal(t, 1, n)
-	assert.Nil(t, engine.driver.driven.Load())
-	require.NoError(t, d.Disable())
-	_, err = d.Dequeue(buf)
-	require.NoError(t, err)
-	assert.NotNil(t, engine.driver.driven.Load())
-}
-
 func TestAThreadIsStartedOnlyWhereProcessorsAreToSpare(t *testing.T) {
 	for procs, want := range map[int]bool{1: false, 2: false, 3: true} {
 		before := goruntime.GOMAXPROCS(procs)
@@ -353,100 +196,6 @@ func TestAThreadIsStartedOnlyWhereProcessorsAreToSpare(t *testing.T) {
 		assert.Nil(t, New(newPolled(), 1, Config{ConsumerPolls: true, DelivererRounds: 1}, nil).poller)
 		goruntime.GOMAXPROCS(before)
 	}
-}
-
-// Consumers poll queues that wake no goroutine, and are no reason to leave the device to
-// them.
-func TestWithoutConsumersThatPollTheBackStopTakesNoNap(t *testing.T) {
-	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
-	synctest.Test(t, func(t *testing.T) {
-		dev, to := newPolled(), newCollector()
-		engine, _ := newEngine(t, dev, Config{SpinRounds: -1}, perQueue{to})
-		d := newDispatcher(t)
-		solicited := delivery.Feed{Streams: event.StreamDTO, Flags: hw.SolicitedWait}
-		require.NoError(t, wiring(d).Feeds().Attach(solicited))
-		cq, silent := attach(t, engine, newDispatcher(t), 64), attach(t, engine, d, 64)
-		require.True(t, silent.cfg.SolicitedOnly)
-		synctest.Wait()
-		began := time.Now()
-		for sent := range 5 {
-			require.True(t, dev.asleep())
-			polls := dev.polls.Load()
-			_, err := d.Dequeue(make([]event.Event, 1))
-			require.NoError(t, err)
-			require.Equal(t, polls+1, dev.polls.Load(), "the consumer polls its silent queue")
-			cq.complete(wcs(sent, 1)...)
-			to.requireAll(t, sent+1)
-			synctest.Wait()
-		}
-		assert.Zero(t, time.Since(began), "the back-stop left the device alone")
-		engine.Detach(cq, 64)
-		engine.Detach(silent, 64)
-	})
-}
-
-// A consumer takes a completion, or takes it and goes to sleep, at each moment between
-// the back-stop's decision to sleep and its sleep. The back-stop may wait only if the
-// next completion wakes it.
-func TestTheBackStopWaitsOnlyIfTheNextCompletionWakesIt(t *testing.T) {
-	for _, hint := range []delivery.PollHint{delivery.PollNow, delivery.PollBeforeSleep} {
-		yield.Interleave(func() (first, second, check func()) {
-			dev := &drowsy{polled: newPolled()}
-			total := 0
-			engine := undriven(t, dev, completeFunc(func(wcs []hw.WC) { total += len(wcs) }))
-			cq := attach(t, engine, nil, 8)
-			dev.woken = false
-			drv := engine.driver
-			first = func() {
-				drv.driven.Store(nil)
-				drv.sleep()
-			}
-			second = func() {
-				dev.whisper(cq)
-				pollAs(engine, hint)
-			}
-			check = func() {
-				assert.False(t, drv.asleep.Load())
-				if total == 1 && dev.blocked {
-					assert.True(t, dev.late, "it waits, and was not told of a completion that a consumer took")
-				}
-				assert.Equal(t, hint == delivery.PollNow, drv.driven.Load() != nil)
-			}
-			return first, second, check
-		})
-	}
-}
-
-func TestTheBackStopLooksAgainBeforeItWaits(t *testing.T) {
-	dev := &drowsy{polled: newPolled()}
-	total := 0
-	engine := undriven(t, dev, completeFunc(func(wcs []hw.WC) { total += len(wcs) }))
-	cq := attach(t, engine, nil, 8)
-	dev.woken = false
-	dev.whisper(cq) // it comes after the last poll of the back-stop
-	engine.driver.sleep()
-	assert.Equal(t, 1, total)
-	assert.False(t, dev.blocked)
-}
-
-// drowsy is a device whose Wait does not block. It notes whether it would have
-// blocked (blocked), and whether a completion came only after Wait began (late).
-type drowsy struct {
-	*polled
-	blocked, late bool
-	whispered     bool
-}
-
-func (d *drowsy) Wait() error {
-	d.blocked = !d.woken
-	d.late = !d.whispered
-	return nil
-}
-
-// whisper puts in a completion that wakes no waiter.
-func (d *drowsy) whisper(cq *polledCQ) {
-	d.whispered = true
-	cq.wcs = append(cq.wcs, hw.WC{})
 }
 
 // In each round some consumers poll, some go to sleep, or none does anything. All

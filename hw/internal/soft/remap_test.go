@@ -1,0 +1,85 @@
+package soft
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+)
+
+// remapped is a region on a device of its own, and a count of the device's waits for
+// accesses in progress.
+func remapped(t *testing.T, split bool, size int) (d *Device, m *MR, base uint64, waits *int) {
+	d, waits = &Device{}, new(int)
+	d.Init(Config{
+		Provider: "soft", Split: split, Grace: func() { *waits++ },
+		Attr: hw.Attr{MaxMR: 1 << 20, MaxMRs: 10, MaxZones: 1, MaxQPs: 1},
+	})
+	zone, err := d.NewZone()
+	require.NoError(t, err)
+	mem := make([]byte, size)
+	mr, err := d.Register(zone, mem, hw.LocalRead|hw.RemoteRead)
+	require.NoError(t, err)
+	return d, mr.(*MR), uint64(uintptr(unsafe.Pointer(&mem[0]))), waits
+}
+
+func TestARegionKeepsItsKeysAndItsAddressWhenItsMemoryIsExchanged(t *testing.T) {
+	for _, split := range []bool{false, true} {
+		d, m, at, waits := remapped(t, split, 8)
+		v := NewView(&d.Keys, m.zone, nil)
+		for _, size := range []uint32{8, 16, 4} { // the same, more, less
+			mem := make([]byte, size)
+			require.NoError(t, m.Remap(mem))
+			assert.Zero(t, *waits, "Settle waits")
+			for _, key := range []struct {
+				key  uint32
+				need hw.Privileges
+			}{{m.LKey(), hw.LocalRead}, {m.RKey(), hw.RemoteRead}} {
+				assert.Equal(t, unsafe.Pointer(&mem[0]), v.Reach(at, size, key.key, key.need))
+				assert.Nil(t, v.Reach(at, size+1, key.key, key.need), "not a byte more")
+				assert.Nil(t, v.Reach(at, size, key.key, hw.LocalWrite|hw.RemoteWrite))
+			}
+		}
+		m.Settle()
+		assert.Equal(t, 1, *waits)
+	}
+}
+
+func TestARegionThatIsGoneGetsNoOtherMemory(t *testing.T) {
+	d, m, at, _ := remapped(t, false, 8)
+	require.ErrorIs(t, m.Remap(nil), hw.ErrLength)
+	require.NoError(t, m.Deregister())
+	require.ErrorIs(t, m.Remap(make([]byte, 8)), hw.ErrInvalidHandle)
+	v := NewView(&d.Keys, m.zone, nil)
+	assert.Nil(t, v.Reach(at, 8, m.LKey(), hw.LocalRead))
+}
+
+// While memory of the same length takes the place of the former one, the key is alive.
+func TestNoLookUpFindsTheKeyDeadWhileItsMemoryIsExchanged(t *testing.T) {
+	d, m, at, _ := remapped(t, false, 8)
+	v := NewView(&d.Keys, m.zone, nil)
+	stop, done := make(chan struct{}), make(chan int)
+	go func() {
+		dead := 0
+		for {
+			select {
+			case <-stop:
+				done <- dead
+				return
+			default:
+				if v.Reach(at, 8, m.LKey(), hw.LocalRead) == nil {
+					dead++
+				}
+			}
+		}
+	}()
+	areas := [2][]byte{make([]byte, 8), make([]byte, 8)}
+	for i := range 20000 {
+		require.NoError(t, m.Remap(areas[i%2]))
+	}
+	close(stop)
+	assert.Zero(t, <-done)
+}
