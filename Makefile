@@ -76,11 +76,13 @@ test-ibv: ## hw/ibv on soft-RoCE and soft-iWARP, in a QEMU guest (on Debian, as 
 	bash check/guest/install.sh
 	bash hw/ibv/test-guest.sh
 
-test-nvmeof: ## Linux mounts examples/nvmeof's disks on hw/iwarp, siw and rxe, in a QEMU guest (on Debian, as root)
+test-nvmeof: ## Linux mounts examples/nvmeof's disks on hw/iwarp, siw and rxe, in a QEMU guest and outside it (on Debian, as root)
 	bash check/guest/install.sh
 	set -e; for p in iwarp:10.0.2.15 ibv:siw0 ibv:rxe0; do \
-		GODAT_NVMEOF_PROVIDER=$$p GODAT_GUEST_KILLS=20 GODAT_GUEST_RESETS=50 GODAT_GUEST_LIMIT=60m bash examples/nvmeof/test-guest.sh; \
+		GODAT_NVMEOF_PROVIDER=$$p GODAT_NVMEOF_SLOW=3 bash examples/nvmeof/test-guest.sh long; \
 	done
+	GODAT_NVMEOF_SLOW=3 bash examples/nvmeof/test-guest.sh outside
+	GODAT_NVMEOF_SLOW=3 bash examples/nvmeof/test-guest.sh beside
 
 ci: ## all that the checks on a clean machine do
 	.ci/run
