@@ -20,6 +20,14 @@ func (q *queue) Complete(wcs []hw.WC) {
 			return
 		}
 	}
+	q.completeArray(wcs)
+}
+
+// completeArray is Complete of what CompleteOne does not take.
+func (q *queue) completeArray(wcs []hw.WC) {
+	if q.kept != 0 {
+		q.Flush()
+	}
 	if q.watched.Load()&detour != 0 && q.wait(wcs) {
 		return
 	}
@@ -30,12 +38,16 @@ func (q *queue) Complete(wcs []hw.WC) {
 // completions are events of an operation that is neither suppressed nor unsignalled;
 // their way is in one piece.
 func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
+	if flags == hw.WCMore {
+		q.keep(id, op, n)
+		return
+	}
 	r := q.retired.Load()
 	i := uint32(id) & q.mask
 	s := &q.slots[i]
 	to := s.to
 	if i != r&q.mask || q.watched.Load() != 0 || to == nil || s.op != op ||
-		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || flags&^hw.WCMore != 0 {
+		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || flags != 0 {
 		q.completeOdd(id, op, n, flags&^hw.WCMore)
 		return
 	}
@@ -52,39 +64,12 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		yield.Point()
 		to.PutSuccess(q.e, cookie, op, n)
 	}
-	if flags == 0 {
-		to.Flush()
-	} else if q.unflushed != to {
-		q.flushLater(to)
-	}
-	q.completer.Release()
-}
-
-// flushLater leaves the flush of a dispatcher's queue to Flush.
-func (q *queue) flushLater(to *delivery.Queue) {
-	q.completer.Check()
-	if q.unflushed != nil {
-		q.unflushed.Flush()
-	}
-	q.unflushed = to
-}
-
-// Flush ends a series of completions from the provider.
-func (q *queue) Flush() {
-	q.completer.Acquire()
-	if to := q.unflushed; to != nil {
-		q.unflushed = nil
-		to.Flush()
-	}
+	to.Flush()
 	q.completer.Release()
 }
 
 func (q *queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
-	wcs := []hw.WC{{ID: id, Op: op, Len: n, Flags: flags}}
-	if q.watched.Load()&detour != 0 && q.wait(wcs) {
-		return
-	}
-	q.complete(wcs)
+	q.completeArray([]hw.WC{{ID: id, Op: op, Len: n, Flags: flags}})
 }
 
 // complete delivers completions; consecutive events for the same queue are

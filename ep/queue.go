@@ -64,7 +64,9 @@ type queue struct {
 	// Owned by the completer; posters read retired.
 	completer owner.Tag
 	retired   atomic.Uint32
-	unflushed *delivery.Queue // it has events that Flush is to flush
+	kept      uint32          // completions kept from retired on; see run.go
+	keptBytes uint32          // their lengths together
+	unflushed *delivery.Queue // it has events that Flush is to flush, or gets those kept
 
 	// What few posts have beyond their slot. Modify changes it as the slots.
 	sges     annex[hw.SGE] // iov of them for each slot
@@ -76,7 +78,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []hw.WC // under mu: what has taken the detour
-	_       [32]byte
+	_       [24]byte
 }
 
 const ticketMask = 1<<30 - 1

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -87,6 +86,20 @@ func complete(q *Queue, cookie uint64) {
 	q.Flush()
 }
 
+// completeAll is complete of n events at once.
+func completeAll(q *Queue, n int) {
+	for !q.Reserve(n) {
+		runtime.Gosched()
+	}
+	r, first := q.ClaimAll(n)
+	for i := range n {
+		Success(r.At(first+uint64(i)), nil, uint64(i), hw.OpSend, 0)
+	}
+	r.PublishAll(first, n)
+	q.Note()
+	q.Flush()
+}
+
 // meet is yield.Meet of calls that spin where they would sleep.
 func meet(t *testing.T, first, second func()) {
 	t.Helper()
@@ -98,16 +111,21 @@ func meet(t *testing.T, first, second func()) {
 }
 
 func TestNoCompletionIsLostAtTheEdgeOfSleep(t *testing.T) {
-	for _, threshold := range []int{1, 2} {
-		t.Run(fmt.Sprint("threshold=", threshold), func(t *testing.T) {
+	each := func(q *Queue, n int) {
+		for range n {
+			complete(q, 1)
+		}
+	}
+	for name, c := range map[string]struct {
+		threshold int
+		produce   func(q *Queue, n int)
+	}{"one": {1, each}, "two": {2, each}, "two at once": {2, completeAll}} {
+		threshold := c.threshold
+		t.Run(name, func(t *testing.T) {
 			d := newDispatcher(t, Config{QLen: 4})
+			produce := func() { c.produce(d.Main(), threshold) }
 			c := d.Consumer()
 			buf := make([]event.Event, 4)
-			produce := func() {
-				for range threshold {
-					complete(d.Main(), 1)
-				}
-			}
 			wait := func() {
 				assert.True(t, c.turn.acquire(turnWaiter))
 				for c.ready(threshold) < threshold && c.recount() < threshold {

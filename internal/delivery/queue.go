@@ -182,6 +182,17 @@ func (q *Queue) Claim() (cell *ring.Cell[event.Event], at uint64) {
 	return q.consumer.ring.newest.Load().r.Claim()
 }
 
+// ClaimAll returns the ring in which the cells of the next n events lie, and the position of
+// the first; nil for a queue without a ring. The caller writes the events, publishes them,
+// and calls Note.
+func (q *Queue) ClaimAll(n int) (r *ring.Reserved[event.Event], first uint64) {
+	if q.kind != KindRing {
+		return nil, 0
+	}
+	r = &q.consumer.ring.newest.Load().r
+	return r, r.ClaimAll(n)
+}
+
 // Success writes the event of a success where the consumer reads it, field by field: a
 // literal would be built elsewhere and copied.
 func Success(ev *event.Event, source any, cookie uint64, op hw.Op, length uint32) {

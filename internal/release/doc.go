@@ -14,8 +14,9 @@
 // between, or says by what the other party knows that a store is on its way. The
 // callers are:
 //
-//   - ring.Reserved.Publish: the claim, a locked addition, comes before it. A consumer
-//     that is about to sleep waits for all that is claimed (delivery's awaitPublished).
+//   - ring's Publish and PublishAll: the claim, a locked addition, comes before it. A
+//     consumer that is about to sleep waits for all that is claimed (delivery's
+//     awaitClaimed).
 //   - delivery's turn, when a Dequeue leaves: no goroutine sleeps until a Dequeue leaves.
 //   - ep's queue.retired: nobody waits for it, and a later store publishes the event by
 //     which a program learns of it.

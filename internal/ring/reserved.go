@@ -109,6 +109,20 @@ func (r *Reserved[T]) putBatch(vs []T) {
 	r.publishAll(r.tail.Add(n)-n, vs)
 }
 
+// ClaimAll is Claim for a batch of n values, at most 65535. It returns the position of the
+// first. The others follow it; At finds each.
+func (r *Reserved[T]) ClaimAll(n int) (first uint64) { return r.tail.Add(uint64(n)) - uint64(n) }
+
+// At returns where the value of a claimed position lies.
+func (r *Reserved[T]) At(position uint64) *T { return &r.cells[position&uint64(len(r.cells)-1)].Value }
+
+// PublishAll publishes a batch that ClaimAll has claimed. What [Cell.Publish] says of later
+// loads holds for it, too.
+func (r *Reserved[T]) PublishAll(first uint64, n int) {
+	yield.Point()
+	release.Uint64(&r.cells[first&uint64(len(r.cells)-1)].word, first<<countBits|uint64(n))
+}
+
 // publish fills the cell at position t. Until then the consumer stops before the
 // cell, however many later ones are published.
 func (r *Reserved[T]) publish(t uint64, v *T) {

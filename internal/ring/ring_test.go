@@ -112,6 +112,10 @@ func TestUnpublishedValueHoldsUpThoseBehindIt(t *testing.T) {
 	assert.EqualValues(t, 4, r.Tail())
 	assert.Zero(t, r.Ready(1))
 	assert.Zero(t, r.Take(make([]int, 4)))
+	batch := r.ClaimAll(2)
+	*r.At(batch), *r.At(batch + 1) = 5, 6
+	r.PublishAll(batch, 2)
+	assert.Zero(t, r.Ready(1))
 	one := 1
 	r.publish(first, &one)
 	assert.EqualValues(t, 1, r.Ready(1))
@@ -120,8 +124,8 @@ func TestUnpublishedValueHoldsUpThoseBehindIt(t *testing.T) {
 	assert.Equal(t, 3, r.Take(out))
 	assert.Equal(t, []int{1, 2, 3}, out)
 	assert.EqualValues(t, 3, r.Next())
-	assert.Equal(t, 1, r.Take(out), "the rest of a batch")
-	assert.Equal(t, 4, out[0])
+	assert.Equal(t, 3, r.Take(out), "the rest of a batch, and values that were filled where they lie")
+	assert.Equal(t, []int{4, 5, 6}, out)
 }
 
 // A batch leaves the words of its later cells as they were, from an earlier round;

@@ -1,0 +1,99 @@
+package ep
+
+import (
+	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/delivery"
+	"godat/internal/release"
+	"godat/internal/yield"
+)
+
+// The completions of a run. The provider says that more follow (hw.WCMore), so the
+// completer keeps a completion in its slot. It delivers those kept together, by one claim
+// of cells and one store of retired, when the provider calls Flush, and before that when
+// the run has moved so much that a consumer on another processor had better begin.
+
+// maxKept is how many bytes the operations move whose completions are kept.
+const maxKept = 64 << 10
+
+// keep keeps a completion, as CompleteOne gets it, if it is for the short way.
+//
+// The slot is the completer's until retired moves past it. The provider has done with the
+// segment, so the completion's length takes the place of the segment's.
+func (q *queue) keep(id uint64, op hw.Op, n uint32) {
+	i := uint32(id) & q.mask
+	s := &q.slots[i]
+	to := s.to
+	if i != (q.retired.Load()+q.kept)&q.mask || q.watched.Load() != 0 || to == nil || s.op != op ||
+		s.flags&(hw.Suppress|hw.Unsignalled) != 0 {
+		q.completeOdd(id, op, n, 0)
+		return
+	}
+	q.completer.Acquire()
+	if q.unflushed != to {
+		q.flush()
+		q.unflushed = to
+	}
+	s.sge[0].Len = n
+	q.kept++
+	if q.keptBytes += n; q.keptBytes >= maxKept {
+		q.deliver()
+	}
+	q.completer.Release()
+}
+
+// Flush ends a series of completions from the provider.
+func (q *queue) Flush() {
+	q.completer.Acquire()
+	q.flush()
+	q.completer.Release()
+}
+
+// flush delivers the completions kept, and flushes the dispatcher's queue that they go to.
+func (q *queue) flush() {
+	q.completer.Check()
+	if to := q.unflushed; to != nil {
+		if q.kept != 0 {
+			q.deliver()
+		}
+		q.unflushed = nil
+		to.Flush()
+	}
+}
+
+// deliver delivers the completions kept. As in CompleteOne, retired moves after the slots
+// were read, and before a consumer can see an event.
+func (q *queue) deliver() {
+	q.completer.Check()
+	n, r := int(q.kept), q.retired.Load()
+	q.kept, q.keptBytes = 0, 0
+	to := q.unflushed
+	ring, first := to.ClaimAll(n)
+	if ring == nil {
+		q.deliverEvents(to, n)
+		return
+	}
+	for i := range n {
+		s := q.slot(r + uint32(i))
+		delivery.Success(ring.At(first+uint64(i)), q.e, s.cookie, s.op, s.sge[0].Len)
+	}
+	release.Uint32(&q.retired, (r+uint32(n))&ticketMask)
+	ring.PublishAll(first, n)
+	to.Note()
+}
+
+// deliverEvents is deliver to a queue without a ring.
+func (q *queue) deliverEvents(to *delivery.Queue, n int) {
+	var evs [16]event.Event
+	for r := q.retired.Load(); n > 0; n -= len(evs) {
+		some := evs[:min(n, len(evs))]
+		for i := range some {
+			s := q.slot(r + uint32(i))
+			delivery.Success(&some[i], q.e, s.cookie, s.op, s.sge[0].Len)
+		}
+		r = (r + uint32(len(some))) & ticketMask
+		release.Uint32(&q.retired, r)
+		yield.Point()
+		to.PutAll(some)
+	}
+}

@@ -1,0 +1,175 @@
+package ep
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/evd"
+	"godat/hw"
+	"godat/hw/event"
+)
+
+// takeEvents is what a consumer takes off a dispatcher of any mode.
+func (r *rig) takeEvents(d *evd.Dispatcher, n int) (evs []event.Event) {
+	for len(evs) < n {
+		switch d.Mode() {
+		case evd.ModeChannel:
+			evs = append(evs, <-d.C())
+		case evd.ModeBatch:
+			b := <-d.Batches()
+			evs = append(evs, b.Events()...)
+			b.Release()
+		default:
+			evs = append(evs, r.next(d))
+		}
+	}
+	return evs
+}
+
+// A run's completions are kept and delivered together, but for those that are not plain. A
+// suppressed send has none, and a solicited receive says more than its length.
+func TestTheEventsOfABatchComeInOrderWithTheirLengths(t *testing.T) {
+	for _, mode := range []evd.Mode{evd.ModeQueue, evd.ModeChannel, evd.ModeBatch} {
+		r := newRig(t)
+		d := r.dispatcher(mode, 256)
+		a := r.endpointOf(Config{PZ: r.pz, Request: r.dto, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 32}})
+		b := r.endpointOf(Config{PZ: r.pz, Recv: d, Conn: r.conn, Attr: &Attr{MaxRecvDTOs: 32}})
+		r.connect(a, b)
+		const n = 24 // more than deliverEvents has at a time
+		recvs, sends := make([]DTO, n), make([]DTO, n)
+		for i := range n {
+			recvs[i] = DTO{Cookie: uint64(i), Segment: r.lmr.Segment(4096+64*i, 64)}
+			sends[i] = DTO{Op: hw.OpSend, Cookie: uint64(i), Segment: r.lmr.Segment(64*i, i+1)}
+		}
+		sends[3].Flags, sends[7].Flags, sends[20].Flags = hw.SolicitedWait, hw.Suppress, hw.SolicitedWait
+		for range 20 {
+			_, err := b.PostRecvBatch(recvs)
+			require.NoError(t, err)
+			_, err = a.PostBatch(sends)
+			require.NoError(t, err)
+			for i, ev := range r.takeEvents(d, n) {
+				require.EqualValues(t, i, ev.Cookie, mode)
+				require.EqualValues(t, i+1, ev.Length, mode)
+				require.Equal(t, b, ev.Source)
+				require.Equal(t, hw.OpRecv, ev.Op)
+				require.Equal(t, i == 3 || i == 20, ev.Flags&event.Solicited != 0)
+			}
+			for i := range n {
+				if i != 7 {
+					ev := r.next(r.dto)
+					require.EqualValues(t, i, ev.Cookie)
+					require.EqualValues(t, i+1, ev.Length)
+				}
+			}
+			r.none(r.dto)
+		}
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+		require.NoError(t, d.Close())
+	}
+}
+
+// spy is a queue pair whose test sees each request of a run, and may complete it in place of
+// the device.
+type spy struct {
+	hw.Direct
+	run func(execute func() bool, id uint64, n uint32) bool
+}
+
+func (s *spy) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	return s.run(func() bool { return s.Direct.RunOne(op, flags, id, sge, rkey, addr) }, id, sge.Len)
+}
+
+func TestTheEventsOfALongBatchDoNotWaitForItsEnd(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(nil)
+	size := maxKept / 3
+	var seen []int
+	a.box.direct = &spy{a.box.direct, func(execute func() bool, _ uint64, _ uint32) bool {
+		ok := execute()
+		var buf [16]event.Event
+		n, err := r.dto.Dequeue(buf[:])
+		require.NoError(t, err)
+		seen = append(seen, n)
+		return ok
+	}}
+	write := DTO{Op: hw.OpWrite, Segment: r.lmr.Segment(0, size), Remote: r.lmr.Remote(0, size)}
+	_, err := a.PostBatch([]DTO{write, write, write, write, write})
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 0, 0, 4, 0}, seen)
+	require.NoError(t, r.next(r.dto).Err())
+}
+
+// A provider may end a run with a completion that it does not keep back, alone or in an
+// array.
+func TestACompletionComesAfterThoseThatAreKept(t *testing.T) {
+	for name, complete := range map[string]func(q *queue, id uint64, n uint32){
+		"one":   func(q *queue, id uint64, n uint32) { q.CompleteOne(id, hw.OpWrite, n, 0) },
+		"array": func(q *queue, id uint64, n uint32) { q.Complete([]hw.WC{{ID: id, Op: hw.OpWrite, Len: n}}) },
+		"error": func(q *queue, id uint64, _ uint32) { q.Complete([]hw.WC{{ID: id, Status: hw.StatusLocalLength}}) },
+	} {
+		r := newRig(t)
+		a, _ := r.pair(nil)
+		calls := 0
+		a.box.direct = &spy{a.box.direct, func(execute func() bool, id uint64, n uint32) bool {
+			if calls++; calls < 3 {
+				return execute()
+			}
+			complete(&a.box.requests, id, n)
+			return true
+		}}
+		var writes [3]DTO
+		for i := range writes {
+			writes[i] = DTO{Op: hw.OpWrite, Cookie: uint64(i), Segment: r.lmr.Segment(0, i+1), Remote: r.lmr.Remote(0, 8)}
+		}
+		_, err := a.PostBatch(writes[:])
+		require.NoError(t, err)
+		for i := range writes {
+			ev := r.next(r.dto)
+			assert.EqualValues(t, i, ev.Cookie, name)
+			if name != "error" || i < 2 {
+				assert.EqualValues(t, i+1, ev.Length, name)
+			}
+		}
+		r.none(r.dto)
+	}
+}
+
+// The completer reads the slots of completions that it keeps, frees the slots, and then
+// publishes the events.
+func TestAConsumerThatHasTheEventsOfABatchMayPostAgain(t *testing.T) {
+	for _, mode := range []evd.Mode{evd.ModeQueue, evd.ModeChannel} {
+		const rounds = 2000
+		r := newRig(t)
+		d := r.dispatcher(mode, 64)
+		attr := &Attr{MaxRequestDTOs: 2, MaxRecvDTOs: 2}
+		a := r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: r.dto, Conn: r.conn, Attr: attr})
+		b := r.endpointOf(Config{PZ: r.pz, Recv: d, Request: r.dto, Conn: r.conn, Attr: attr})
+		r.connect(a, b)
+		_, err := b.PostRecvBatch(r.batchOf(2))
+		require.NoError(t, err)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range 2 * rounds {
+				assert.EqualValues(t, i%2, r.takeEvents(d, 1)[0].Cookie)
+				if !assert.NoError(t, b.PostRecv(uint64(i%2), 0, r.lmr.Segment(0, 8)), "a receive has just completed") {
+					return
+				}
+			}
+		}()
+		for range rounds {
+			_, err := a.PostBatch(r.batchOf(2))
+			require.NoError(t, err)
+			for range 2 {
+				require.NoError(t, r.next(r.dto).Err())
+			}
+		}
+		<-done
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+		require.NoError(t, d.Close())
+	}
+}
