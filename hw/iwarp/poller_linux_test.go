@@ -105,5 +105,6 @@ func TestTheCallAfterAReadReadsNothing(t *testing.T) {
 			poller.progress()
 		}
 		assert.True(t, poller.read.Load())
+		assert.EqualValues(t, 1, poller.calls.Load(), "a read that finds octets costs less than a call in vain")
 	}
 }

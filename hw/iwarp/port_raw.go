@@ -4,7 +4,6 @@ package iwarp
 
 import (
 	"io"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -63,7 +62,7 @@ func (p *port) doAwait(fd uintptr) bool {
 // readInto reads without waiting; again means that nothing has come yet.
 func readInto(fd int, b []byte) (n int, again bool, err error) {
 	for {
-		n, err = syscall.Read(fd, b)
+		n, err = readNow(fd, b)
 		switch {
 		case err == unix.EINTR:
 			continue
