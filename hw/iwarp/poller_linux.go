@@ -35,11 +35,15 @@ type poller struct {
 	read  atomic.Bool
 	calls atomic.Int32 // callCost for each since the scheduler polled the network, and its reads
 
+	// alone is the only receiver that consumers poll; nil once the descriptor is open. The
+	// holder of mu stores it. A consumer may still poll a receiver that
+	// has left: it finds the right to read taken for good.
+	alone atomic.Pointer[receiver]
+
 	mu     sync.Mutex // its holder takes no lock but connsMu and the netpoll's
 	begun  bool       // connections are entered
 	closed bool
-	alone  *receiver // the only receiver that consumers poll; nil once the descriptor is open
-	opened bool      // epoll is open
+	opened bool // epoll is open
 	epoll  int
 	// The receivers of the epoll descriptor's sockets, by the number in their events. A
 	// number that is used again makes a consumer poll another socket in vain, once.
@@ -54,16 +58,14 @@ func (p *poller) progress() {
 		p.read.Store(false)
 		return
 	}
-	var ready [pollSockets]*receiver
-	n, work := p.ready(&ready)
+	read, work := int32(0), true
+	if r := p.alone.Load(); r == nil {
+		read, work = p.pollReady()
+	} else if r.poll() {
+		read = 1
+	}
 	if !work {
 		return
-	}
-	read := int32(0)
-	for _, r := range ready[:n] {
-		if r.poll() {
-			read++
-		}
 	}
 	cost := read
 	if read > 0 {
@@ -80,29 +82,38 @@ func (p *poller) progress() {
 	}
 }
 
+// pollReady polls the receivers whose sockets the epoll descriptor reports, and returns
+// how many have read octets. work is false if there is nothing to do: the device is
+// closed, or another consumer is here.
+func (p *poller) pollReady() (read int32, work bool) {
+	var all [pollSockets]*receiver
+	n, work := p.ready(&all)
+	for _, r := range all[:n] {
+		if r.poll() {
+			read++
+		}
+	}
+	return read, work
+}
+
 // ready finds receivers to whose sockets octets may have come. An epoll descriptor
-// reports a socket as long as it has octets. ready returns false if there is nothing to
-// do: the device is closed, or another consumer is here.
+// reports a socket as long as it has octets.
 func (p *poller) ready(all *[pollSockets]*receiver) (n int, work bool) {
 	if !p.mu.TryLock() {
 		return 0, false
 	}
-	work = !p.closed
-	switch {
-	case p.closed:
-	case p.alone != nil:
-		all[0], n = p.alone, 1
-	case len(p.receivers) != len(p.free):
-		got, _ := unix.EpollWait(p.epoll, p.events[:], 0)
-		for i := range max(got, 0) {
-			if r := p.receivers[p.events[i].Fd]; r != nil {
-				all[n] = r
-				n++
-			}
+	defer p.mu.Unlock()
+	if p.closed || len(p.receivers) == len(p.free) {
+		return 0, !p.closed
+	}
+	got, _ := unix.EpollWait(p.epoll, p.events[:], 0)
+	for i := range max(got, 0) {
+		if r := p.receivers[p.events[i].Fd]; r != nil {
+			all[n] = r
+			n++
 		}
 	}
-	p.mu.Unlock()
-	return n, work
+	return n, true
 }
 
 // begin makes sure that consumers poll the device's connections, and reports whether
@@ -146,15 +157,16 @@ func (p *poller) add(r *receiver) {
 func (p *poller) enter(r *receiver) {
 	switch {
 	case r.staged() || r.right.slot != notEntered:
-	case !p.opened && p.alone == nil:
-		p.alone, r.right.slot = r, alone
+	case !p.opened && p.alone.Load() == nil:
+		r.right.slot = alone
+		p.alone.Store(r)
 	case !p.opened:
 		fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 		if err != nil {
 			return
 		}
-		first := p.alone
-		p.alone, p.epoll, p.opened = nil, fd, true
+		first := p.alone.Swap(nil)
+		p.epoll, p.opened = fd, true
 		first.right.slot = notEntered
 		p.watch(first)
 		p.watch(r)
@@ -188,7 +200,7 @@ func (p *poller) remove(r *receiver) {
 	defer p.mu.Unlock()
 	switch i := r.right.slot - 1; {
 	case r.right.slot == alone:
-		p.alone = nil
+		p.alone.Store(nil)
 	case i >= 0 && !p.closed:
 		_ = p.control(r, unix.EPOLL_CTL_DEL, nil)
 		p.receivers[i] = nil
