@@ -83,7 +83,8 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		return nil
 	}
 	word := w + 1<<requestShift
-	if b.direct == nil {
+	direct := b.direct
+	if direct == nil {
 		b.handOne(q, ticket, word)
 		return nil
 	}
@@ -93,11 +94,15 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	if flags != 0 {
 		wrFlags = b.wrFlags(s)
 	}
-	if !b.direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr) {
+	posted := direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr)
+	if !posted {
 		b.handAgain(q, ticket, wrFlags)
 	}
 	if !b.letGo(word) {
 		b.run(false)
+	}
+	if posted {
+		direct.LookAgain() // the word was swapped, which orders LookAgain behind PostOne
 	}
 	return nil
 }

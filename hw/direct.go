@@ -10,8 +10,14 @@ type Direct interface {
 	// PostOne posts an OpSend, OpWrite or OpRead. It executes the request before it
 	// returns. flags has WRSignaled, WRSolicited and WRFence; rkey and addr name the
 	// peer's memory, for OpWrite and OpRead. sge stays unchanged until the request has
-	// completed, and no longer.
+	// completed, and no longer. What another goroutine asks of the queue pair meanwhile may
+	// wait until LookAgain is called. Between the two calls the owner executes a swap,
+	// compare-and-swap or addition of sync/atomic, which orders them; so PostOne ends
+	// without one.
 	PostOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
+	// LookAgain executes what other goroutines have asked for during a call of PostOne that
+	// returned true. Any goroutine may call it at any time, as Kick.
+	LookAgain()
 	// BeginRun begins a run of requests: calls of RunOne, which are PostOne at a lower
 	// price, and then EndRun. Between them the owner makes no other call but RecvOne.
 	// BeginRun returns false, and begins nothing, if the queue pair can't take a request

@@ -54,7 +54,12 @@ func (e *end) postDirectly(wrs []hw.SendWR) (n int) {
 		return 0
 	}
 	direct := e.qp.(hw.Direct)
-	post := direct.PostOne
+	post := func(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+		ok := direct.PostOne(op, flags, id, sge, rkey, addr)
+		swapped.Add(1)
+		direct.LookAgain()
+		return ok
+	}
 	if len(wrs) > 1 {
 		if !direct.BeginRun() {
 			return 0
@@ -81,7 +86,11 @@ func (e *end) recvOne(wr *hw.RecvWR) bool {
 	}
 	direct := e.qp.(hw.Direct)
 	ok := direct.RecvOne(wr.ID, &wr.SGL[0])
-	new(atomic.Int32).Add(1) // an owner's token is released by such an instruction
+	swapped.Add(1)
 	direct.Kick()
 	return ok
 }
+
+// swapped is what an owner changes by a locked instruction, as the word of its token, between
+// two calls.
+var swapped atomic.Int32

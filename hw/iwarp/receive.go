@@ -163,14 +163,7 @@ func (r *receiver) readMore(fd int) (again bool) {
 		return r.readDirect(fd)
 	}
 	r.in.ready(r.need)
-	b := r.in.buf[r.in.w:]
-	if r.scant && r.need-(r.in.w-r.in.r) <= brief {
-		b = b[:min(len(b), brief)]
-	}
-	n, again, err := readInto(fd, b)
-	if !again {
-		r.scant = n < brief
-	}
+	n, again, err := readInto(fd, r.in.buf[r.in.w:])
 	r.in.w += n
 	r.seen = r.seen || n > 0
 	r.err = err

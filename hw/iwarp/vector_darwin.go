@@ -2,16 +2,10 @@
 
 package iwarp
 
-import (
-	"syscall"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // vector is empty: this system's calls need no state.
 type vector struct{}
-
-func readNow(fd int, b []byte) (int, error) { return syscall.Read(fd, b) }
 
 func (*vector) writev(fd int, parts [][]byte) (int, error) { return unix.Writev(fd, parts) }
 

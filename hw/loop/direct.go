@@ -28,11 +28,26 @@ func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, 
 	}
 	ok := p.attention.Load() == 0 && sge.Len-1 < p.budget && p.exec.one(op, flags, id, sge, rkey, addr, 0)
 	yield.Point()
+	if ok && p.token.ReleaseSoon(w) {
+		return true
+	}
 	if !p.token.ReleaseIf(w) {
 		p.grant()
 		p.run()
 	}
 	return ok
+}
+
+// LookAgain implements [hw.Direct]. A goroutine that kicks the pipe has set a bit of the
+// attention word before, by a locked instruction, and the owner's locked instruction after
+// PostOne comes before the load of the word here. So the kicker finds the token free, or
+// this call finds the bit. Only a receive sets none: it kicks because it found one, or the
+// target in its shared queue's line, where a target is as long as the bit stalled is set.
+// If that bit was cleared since, no send waits, and one that stalls later finds the receive.
+func (q *queuePair) LookAgain() {
+	if p := q.out.Load(); p != nil && p.attention.Load() != 0 {
+		p.kick()
+	}
 }
 
 // BeginRun implements [hw.Direct]. A run is one hold of the pipe.
@@ -107,14 +122,47 @@ func (q *queuePair) Kick() {
 
 // one executes a plain request, which is not empty and within the budget, and completes
 // it, or does nothing and returns false. The holder has no completions gathered. The
-// completions have the flag more, which is WCMore or 0.
+// completions have the flag more, which is WCMore or 0. A send is executed here, since a
+// call costs as much as a tenth of it.
 func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64, more hw.WCFlags) bool {
 	n := sge.Len
-	switch op {
-	case hw.OpSend:
-		if !x.sendOne(sge, flags, more) {
+	if op == hw.OpSend {
+		t := &x.dst
+		if !t.available() {
 			return false
 		}
+		rr := t.next()
+		d := rr.sgl
+		if rr.n != 1 || n > d.Len {
+			return false
+		}
+		from := x.src.Reach(sge.Addr, n, sge.LKey, hw.LocalRead)
+		to := t.Reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
+		if from == nil || to == nil {
+			return false
+		}
+		copyBytes(to, from, n)
+		receive, marks := rr.id, more
+		if t.head++; t.head >= t.freeAt {
+			x.giveBack()
+		}
+		if flags&hw.WRSolicited != 0 {
+			marks |= hw.WCSolicited
+		}
+		t.sink.CompleteOne(receive, hw.OpRecv, n, marks)
+	} else if !x.rdma(op, sge, rkey, addr) {
+		return false
+	}
+	if flags&hw.WRSignaled != 0 {
+		x.src.sink.CompleteOne(id, op, n, more)
+	}
+	return true
+}
+
+// rdma moves the bytes of a plain write or read, or does nothing and returns false.
+func (x *executor) rdma(op hw.Op, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	n := sge.Len
+	switch op {
 	case hw.OpWrite:
 		from := x.src.Reach(sge.Addr, n, sge.LKey, hw.LocalRead)
 		to := x.dst.Reach(addr, n, rkey, hw.RemoteWrite)
@@ -132,41 +180,6 @@ func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey 
 	default:
 		return false
 	}
-	if flags&hw.WRSignaled != 0 {
-		x.src.sink.CompleteOne(id, op, n, more)
-	}
-	return true
-}
-
-// sendOne moves a message into the first receive, if that has one segment, and completes
-// the receive, whose completion has these marks.
-func (x *executor) sendOne(sge *hw.SGE, flags hw.WRFlags, marks hw.WCFlags) bool {
-	if !x.dst.available() {
-		return false
-	}
-	rr := x.dst.next()
-	if rr.n != 1 {
-		return false
-	}
-	d, n := rr.sgl, sge.Len
-	if n > d.Len {
-		return false
-	}
-	from := x.src.Reach(sge.Addr, n, sge.LKey, hw.LocalRead)
-	to := x.dst.Reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
-	if from == nil || to == nil {
-		return false
-	}
-	copyBytes(to, from, n)
-	id := rr.id
-	x.dst.head++
-	if x.dst.head >= x.dst.freeAt {
-		x.giveBack()
-	}
-	if flags&hw.WRSolicited != 0 {
-		marks |= hw.WCSolicited
-	}
-	x.dst.sink.CompleteOne(id, hw.OpRecv, n, marks)
 	return true
 }
 
