@@ -15,35 +15,49 @@ import (
 	"godat/mem"
 )
 
-// A second post runs at each point of a first one. Both are handed on before the
-// later of the two returns.
+// A second post runs at each point of a first one. All operations of both are handed on
+// before the later of the two returns.
 func TestAPostAtAnyPointOfAnotherIsDone(t *testing.T) {
-	for name, post := range map[string]func(r *rig, e *Endpoint, cookie uint64) error{
-		"the short way": func(r *rig, e *Endpoint, cookie uint64) error {
+	send := func(r *rig, cookie uint64) DTO {
+		return DTO{Op: hw.OpSend, Cookie: cookie, Segments: []mem.Segment{r.lmr.Segment(0, 4), r.lmr.Segment(4, 4)}}
+	}
+	for name, c := range map[string]struct {
+		posts int
+		post  func(r *rig, e *Endpoint, cookie uint64) error
+	}{
+		"the short way": {1, func(r *rig, e *Endpoint, cookie uint64) error {
 			return e.PostSend(cookie, 0, r.lmr.Segment(0, 8))
-		},
-		"the step": func(r *rig, e *Endpoint, cookie uint64) error {
-			_, err := e.PostBatch([]DTO{{Op: hw.OpSend, Cookie: cookie, Segments: []mem.Segment{r.lmr.Segment(0, 4), r.lmr.Segment(4, 4)}}})
+		}},
+		"two segments": {1, func(r *rig, e *Endpoint, cookie uint64) error {
+			_, err := e.PostBatch([]DTO{send(r, cookie)})
 			return err
-		},
+		}},
+		"the step": {2, func(r *rig, e *Endpoint, cookie uint64) error {
+			_, err := e.PostBatch([]DTO{send(r, cookie), send(r, cookie)})
+			return err
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			a, b := r.pair(nil)
 			yield.Interleave(func() (first, second, check func()) {
-				require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(8, 8)))
-				require.NoError(t, b.PostRecv(2, 0, r.lmr.Segment(8, 8)))
+				var want []uint64
+				for range c.posts {
+					require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(8, 8)))
+					require.NoError(t, b.PostRecv(2, 0, r.lmr.Segment(8, 8)))
+					want = append(want, 1, 2, 11, 12)
+				}
 				do := func(cookie uint64) func() {
-					return func() { require.NoError(t, post(r, a, cookie)) }
+					return func() { require.NoError(t, c.post(r, a, cookie)) }
 				}
 				return do(11), do(12), func() {
 					var cookies []uint64
-					for range 4 {
+					for range want {
 						ev := r.next(r.dto)
 						require.NoError(t, ev.Err())
 						cookies = append(cookies, ev.Cookie)
 					}
-					assert.ElementsMatch(t, []uint64{1, 2, 11, 12}, cookies)
+					assert.ElementsMatch(t, want, cookies)
 				}
 			})
 		})
