@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"godat/hw/iwarp/wire"
-	"godat/internal/yield"
 )
 
 // consume handles the FPDUs in the buffer.
@@ -67,74 +66,8 @@ func (r *receiver) handle(ulpdu []byte) error {
 		return r.fault(err, ulpdu, len(ulpdu))
 	}
 	payload := ulpdu[n:]
-	if err := r.arrive(&r.h, payload); err != nil {
+	if err := r.place.arrive(&r.h, payload); err != nil {
 		return r.fault(err, ulpdu, len(ulpdu))
 	}
 	return nil
-}
-
-// arrive takes a segment with its payload.
-func (r *receiver) arrive(h *wire.Header, payload []byte) error {
-	if !carries(h.Opcode) {
-		return r.control(h, payload)
-	}
-	if err := r.begin(h, len(payload)); err != nil {
-		return err
-	}
-	if !r.store(payload) {
-		return r.storeFault(h.Opcode)
-	}
-	return r.finishSegment(h, len(payload))
-}
-
-// carries reports whether the payload of a message is placed in memory.
-func carries(op wire.Opcode) bool {
-	return op == wire.OpWrite || op == wire.OpReadResponse || op.Send()
-}
-
-// begin checks a segment of n octets and sets dst to their target.
-func (r *receiver) begin(h *wire.Header, n int) error {
-	switch h.Opcode {
-	case wire.OpWrite:
-		return r.beginWrite(h, n)
-	case wire.OpReadResponse:
-		return r.beginReadResponse(h, n)
-	default:
-		return r.beginSend(h, n)
-	}
-}
-
-// finishSegment records that a segment has been placed.
-func (r *receiver) finishSegment(h *wire.Header, n int) error {
-	switch h.Opcode {
-	case wire.OpWrite:
-		r.finishWrite(h, n)
-		return nil
-	case wire.OpReadResponse:
-		r.finishReadResponse(h, n)
-		return nil
-	default:
-		return r.finishSend(h, n)
-	}
-}
-
-// store copies octets to dst, which begin has set. It returns false if the key is dead.
-func (r *receiver) store(b []byte) bool {
-	if len(b) == 0 {
-		return true
-	}
-	r.touch.Add(1)
-	for len(b) > 0 {
-		mem := r.mem.next(r.dst, len(b))
-		if mem == nil {
-			r.touch.Add(1)
-			return false
-		}
-		yield.Point()
-		n := copy(mem, b)
-		r.dst.off += uint32(n)
-		b = b[n:]
-	}
-	r.touch.Add(1)
-	return true
 }

@@ -46,12 +46,12 @@ func (r *receiver) beginDirect(b []byte, length int) (begun bool, err error) {
 // in a ULPDU of length octets of which b has come. The buffer keeps the header, for a
 // Terminate, and takes the octets behind the payload.
 func (r *receiver) placeDirect(b []byte, n, length int) error {
-	if err := r.begin(&r.h, length-n); err != nil {
+	if err := r.place.begin(&r.h, length-n); err != nil {
 		return err
 	}
 	have := b[n:min(len(b), length)]
-	if !r.store(have) {
-		return r.storeFault(r.h.Opcode)
+	if !r.place.store(have) {
+		return r.place.storeFault(r.h.Opcode)
 	}
 	r.directing, r.length, r.payload = true, length, length-n
 	r.left = length - n - len(have)
@@ -66,7 +66,7 @@ func (r *receiver) finishDirect() (done bool, err error) {
 	ulpdu := r.in.buf[r.in.r+wire.FPDULengthSize : r.trailer]
 	if r.dead {
 		r.dead = false
-		return false, r.fault(r.storeFault(r.h.Opcode), ulpdu, r.length)
+		return false, r.fault(r.place.storeFault(r.h.Opcode), ulpdu, r.length)
 	}
 	if r.left > 0 {
 		return false, nil
@@ -80,7 +80,7 @@ func (r *receiver) finishDirect() (done bool, err error) {
 		return false, r.fault(err, nil, 0)
 	}
 	r.directing = false
-	if err = r.finishSegment(&r.h, r.payload); err != nil {
+	if err = r.place.finishSegment(&r.h, r.payload); err != nil {
 		return false, r.fault(err, ulpdu, r.length)
 	}
 	r.in.r = r.trailer + n
@@ -104,12 +104,12 @@ func (r *receiver) behind() []byte {
 // the receiver waits; again means that nothing has come.
 func (r *receiver) readDirect(fd int) (again bool) {
 	r.own.Check()
-	r.touch.Add(1)
-	parts, c, n := r.parts[:0], *r.dst, r.left
+	r.place.touch.Add(1)
+	parts, c, n := r.parts[:0], *r.place.dst, r.left
 	for n > 0 && len(parts) < maxSegments {
-		mem := r.mem.next(&c, n)
+		mem := r.place.mem.next(&c, n)
 		if mem == nil {
-			r.touch.Add(1)
+			r.place.touch.Add(1)
 			r.dead = true
 			return false
 		}
@@ -128,12 +128,12 @@ func (r *receiver) readDirect(fd int) (again bool) {
 	r.seen = r.seen || got > 0
 	for _, mem := range parts[:direct] {
 		k := min(got, len(mem))
-		r.dst.skip(k)
+		r.place.dst.skip(k)
 		r.left -= k
 		got -= k
 	}
 	r.in.w += got
 	clear(r.parts)
-	r.touch.Add(1)
+	r.place.touch.Add(1)
 	return again
 }

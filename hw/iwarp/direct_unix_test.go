@@ -41,7 +41,7 @@ func TestBehindALargePayloadThereIsRoomForTheNextHeaderOnly(t *testing.T) {
 // region was gone before the read looked it up.
 func freeUnderRead(t *testing.T, n *node, l *connection) bool {
 	m, d := n.memory(8, hw.LocalWrite), n.dev.(*device)
-	l.recv.dst, l.recv.left = &cursor{sgl: []hw.SGE{m.sge(0, 8)}, need: hw.LocalWrite}, 8
+	l.recv.place.dst, l.recv.left = &cursor{sgl: []hw.SGE{m.sge(0, 8)}, need: hw.LocalWrite}, 8
 	var fds [2]int
 	require.NoError(t, syscall.Pipe(fds[:]))
 	defer func() {

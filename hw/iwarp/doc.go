@@ -16,17 +16,19 @@
 // (link.go).
 //
 // The receiver (receive.go) has a goroutine. It parses the octets of the socket, and
-// reads large payloads without a CRC straight into registered memory. The sender
-// (sender.go) has no goroutine. It belongs to the holder of the connection's token
-// (package token): the poster if the token is free, or the receiver's goroutine after a read
-// request or a read's response, or the writer (writer.go). The writer is a second
-// goroutine for calls that block: it waits until the socket takes more, writes to a
-// connection without a descriptor, and closes. Its first job starts it. A connection
+// reads large payloads without a CRC straight into registered memory. Its placer
+// (place.go) places the segments and completes receives.
+//
+// The sender (sender.go) has no goroutine. It belongs to the holder of the connection's
+// token (package token): the poster if the token is free, or the receiver's goroutine
+// after a read request or a read's response, or the writer (writer.go). The writer is a
+// second goroutine for calls that block: it waits until the socket takes more, writes to
+// a connection without a descriptor, and closes. Its first job starts it. A connection
 // has buffers only while octets are in them.
 //
 //	PostSend   queue, take the token, cut into FPDUs (request.go, segment.go), one writev
 //	           for all of them (step.go); octets that the socket does not take wait
-//	receiver   FPDU → memory or receive queue (receive.go, direct.go, tagged.go, untagged.go);
+//	receiver   FPDU → memory or receive queue (consume.go, direct.go, place.go, tagged.go, untagged.go);
 //	           read requests queue for the sender (respond.go)
 //	the end    the first call of die sets why the connection is over. The token's holder
 //	           then flushes and ends both queues (over.go). The writer sends the

@@ -13,12 +13,12 @@ import (
 
 // invalidate invalidates a remote key on the peer's behalf, and waits until no access
 // through it is in progress.
-func (r *receiver) invalidate(key uint32) bool {
-	r.own.Check()
-	if !r.link.dev.Invalidate(&r.link.qp.QP, key) {
+func (p *placer) invalidate(key uint32) bool {
+	p.own.Check()
+	if !p.link.dev.Invalidate(&p.link.qp.QP, key) {
 		return false
 	}
-	r.link.dev.grace(r)
+	p.link.dev.grace(p)
 	return true
 }
 
@@ -29,16 +29,16 @@ type inUse struct {
 }
 
 // inProgress appends to all the device's connections that may be accessing memory, except
-// the accesses of the given receiver and sender.
-func (d *device) inProgress(receiver *receiver, sender *sender, all []inUse) []inUse {
+// the accesses of the given placer and sender.
+func (d *device) inProgress(placer *placer, sender *sender, all []inUse) []inUse {
 	d.connsMu.Lock()
 	defer d.connsMu.Unlock()
 	for c := range d.conns {
-		u := inUse{c, c.token.Load(), c.recv.touch.Load()}
+		u := inUse{c, c.token.Load(), c.recv.place.touch.Load()}
 		if &c.send == sender {
 			u.word = 0
 		}
-		if &c.recv == receiver {
+		if &c.recv.place == placer {
 			u.touch = 0
 		}
 		if u.word&token.Held != 0 || u.touch&1 != 0 {
@@ -50,15 +50,15 @@ func (d *device) inProgress(receiver *receiver, sender *sender, all []inUse) []i
 
 // ended reports whether the accesses that were in progress have ended.
 func (u *inUse) ended() bool {
-	return (u.word&token.Held == 0 || u.c.token.MovedOn(u.word)) && (u.touch&1 == 0 || u.c.recv.touch.Load() != u.touch)
+	return (u.word&token.Held == 0 || u.c.token.MovedOn(u.word)) && (u.touch&1 == 0 || u.c.recv.place.touch.Load() != u.touch)
 }
 
 // grace waits until every access that was in progress when it was called has ended. Its
 // caller has removed the key before grace reads the words, and a connection writes its
 // word before it looks a key up: so a connection that grace sees idle finds the key dead.
-// If a receiver calls grace, it passes itself: it touches no memory meanwhile.
-func (d *device) grace(receiver *receiver) {
-	for _, u := range d.inProgress(receiver, nil, nil) {
+// If a placer calls grace, it passes itself: it touches no memory meanwhile.
+func (d *device) grace(placer *placer) {
+	for _, u := range d.inProgress(placer, nil, nil) {
 		for spin := 0; !u.ended(); spin++ {
 			pause(spin)
 		}

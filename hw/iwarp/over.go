@@ -47,7 +47,7 @@ func (c *connection) flush() {
 		}
 	}
 	if gone {
-		c.recv.flush()
+		c.recv.place.flush()
 		if a&closed != 0 && !c.rqEnded {
 			c.rqEnded = true
 			c.dev.removeConnection(c)

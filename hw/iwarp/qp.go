@@ -120,7 +120,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	if q.srq != nil {
 		return 0, hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
 	}
-	n := c.recv.rq.push(wrs, q.cfg.RecvSegments)
+	n := c.recv.place.rq.push(wrs, q.cfg.RecvSegments)
 	yield.Point()
 	// The tail is published before attention is loaded; the receiver sets idleRecv before
 	// its kick has the queue flushed. So one of the two sees the other.

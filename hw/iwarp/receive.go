@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"godat/hw"
@@ -12,8 +11,8 @@ import (
 	"godat/internal/yield"
 )
 
-// receiver is the receiving half of a connection: it places what the peer sends, and
-// completes receives. Whoever has the right to read owns it: the goroutine that runs
+// receiver is the receiving half of a connection: it reads the socket, finds the FPDUs in
+// its octets, and has their segments placed. Whoever has the right to read owns it: the goroutine that runs
 // receive, or a consumer; see readRight. Before that goroutine runs, the start-up owns it,
 // and once idleRecv is set the token's holder. The methods assert the owner, except
 // those that run for each FPDU, because an assertion may take a microsecond (see
@@ -22,44 +21,18 @@ type receiver struct {
 	reader
 
 	// Immutable.
-	mem    access
-	rq     *recvQueue // the poster fills it
 	workFn func(fd uintptr) bool
 
-	// Shared. touch is odd while the receiver touches memory.
-	touch atomic.Uint64
+	// Shared.
 	right readRight
 
 	// Owned by the receiver.
+	place    placer
 	h        wire.Header
 	pos      uint64 // position in a stream that has markers
 	promised bool   // the initiator has promised a first FPDU
-	kickDue  bool   // there is work for the sender
 	err      error  // error of the socket
 	end      error  // what ends the connection, in the peer's octets
-
-	// The present message, which fills a receive.
-	msn  uint32 // number of the message that is or was received last
-	open bool   // the message is not complete
-	got  uint32 // octets of the message so far
-	room uint64 // octets of its receive, at most as many as a message may have
-	msg  cursor
-	wcs  [batch]hw.WC // completions of receives that are not handed out
-	n    int          // number of completions in wcs
-
-	// The peer's requests, and its responses to this end's.
-	readMSN  uint32
-	respMSN  uint32
-	read     cursor // in the sink of this end's oldest read, once its response has begun
-	readGot  uint32
-	writing  bool   // in the middle of a write
-	wrote    uint64 // octets of the write that is or was received last, until a message comes
-	farewell bool   // the peer has sent a farewell
-
-	// The target of the present segment.
-	dst   *cursor // msg, read or place
-	place cursor  // in a region that a write names
-	one   [1]hw.SGE
 
 	// The FPDU whose payload is read straight into memory; see direct.go.
 	directing bool
@@ -69,13 +42,11 @@ type receiver struct {
 	dead      bool // its key has died
 	parts     [][]byte
 	vec       vector
-
-	verdict verdict   // on this end's requests, by an error that the receiver has found
-	failed  hw.Status // how the open receive fails, if it does
 }
 
 func (r *receiver) init(l *link, mem access, depth int) {
-	r.link, r.mem, r.rq = l, mem, newRecvQueue(depth, l.qp.srq)
+	r.link = l
+	r.place.init(l, mem, depth, &r.own)
 	r.workFn, r.right.pollFn = r.work, r.pollOnce
 	r.right.mu.Lock()
 }
@@ -184,7 +155,7 @@ func (r *receiver) spin(fd int) (again bool) {
 // process handles the octets in the buffer, and hands out what they complete.
 func (r *receiver) process() error {
 	err := r.consume()
-	r.emit()
+	r.place.emit()
 	return err
 }
 
@@ -208,26 +179,11 @@ func (r *receiver) readEnded(err error) error {
 	case isTimeout(err) && r.pulseAfter > 0 && !r.hurried && a&bounded == 0:
 		return r.checkPulse()
 	case closed:
-		r.link.die(ending{why: hw.ReasonPeer, farewell: r.farewell, partial: r.open || r.writing})
+		r.link.die(ending{why: hw.ReasonPeer, farewell: r.place.farewell, partial: r.place.open || r.place.writing})
 	default:
 		r.link.die(ending{why: hw.ReasonBroken, cause: r.readCause(err)})
 	}
 	return errOver
-}
-
-// emit hands out the completions of receives, and kicks the token if there is work for
-// the sender.
-func (r *receiver) emit() {
-	r.own.Check()
-	if n := r.n; n > 0 {
-		r.n = 0
-		r.rq.freed.Store(r.rq.head)
-		r.link.qp.cfg.RecvSink.Complete(r.wcs[:n])
-	}
-	if r.kickDue {
-		r.kickDue = false
-		r.link.kick(receiverBudget)
-	}
 }
 
 // fault prepares the end of the connection that an error calls for. The Terminate is
@@ -238,18 +194,18 @@ func (r *receiver) fault(err error, ulpdu []byte, length int) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	if r.open && r.failed != hw.StatusSuccess {
-		r.received(hw.WC{Status: r.failed, Op: hw.OpRecv})
-		r.failed = hw.StatusSuccess
+	if p := &r.place; p.open && p.failed != hw.StatusSuccess {
+		p.received(hw.WC{Status: p.failed, Op: hw.OpRecv})
+		p.failed = hw.StatusSuccess
 	}
-	end := ending{why: hw.ReasonBroken, cause: faultCause(e), verdict: r.verdict}
+	end := ending{why: hw.ReasonBroken, cause: faultCause(e), verdict: r.place.verdict}
 	if e.Close {
 		r.link.die(end)
 		return e
 	}
 	end.term = terminate(e.Term, ulpdu, length)
 	r.link.answers.push(response{kind: termination, end: end})
-	r.kickDue = true
+	r.place.kickDue = true
 	return e
 }
 
@@ -261,32 +217,7 @@ func (r *receiver) discard() {
 	r.limit(0)
 	for r.link.attention.Load()&broken == 0 {
 		if _, err := r.link.conn.Read(b[:]); err != nil {
-			r.link.die(ending{why: hw.ReasonBroken, cause: r.readCause(err), verdict: r.verdict})
-		}
-	}
-}
-
-// flush completes the queue pair's receives with StatusFlushed; with a shared receive
-// queue, only the one that a message has begun to fill. The token's holder calls it once
-// idleRecv is set.
-func (r *receiver) flush() {
-	r.own.Acquire()
-	defer r.own.Release()
-	q, cfg, n := r.rq, &r.link.qp.cfg, 0
-	if q.srq != nil && r.open {
-		r.open = false
-		r.wcs[0] = hw.WC{ID: q.drawn.ID, QP: cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}
-		cfg.RecvSink.Complete(r.wcs[:1])
-	}
-	for q.head != q.tail.Load() {
-		wr := &q.slots[q.head&q.mask]
-		r.wcs[n] = hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: hw.OpRecv}
-		n++
-		q.head++
-		if n == batch || q.head == q.tail.Load() {
-			q.freed.Store(q.head)
-			cfg.RecvSink.Complete(r.wcs[:n])
-			n = 0
+			r.link.die(ending{why: hw.ReasonBroken, cause: r.readCause(err), verdict: r.place.verdict})
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestAReceiveHasNoMoreRoomThanAMessageMayHave(t *testing.T) {
 		s := acceptedByPipe(t, ways, b, plain())
 		b.awaitUp()
 		s.write(fpdu(false, wire.Header{Opcode: wire.OpSend, MSN: 1}, []byte("the beginning")))
-		assert.Equal(t, uint64(maxMessage), idle(b).recv.room)
+		assert.Equal(t, uint64(maxMessage), idle(b).recv.place.room)
 		_ = s.conn.Close()
 		b.awaitDown()
 	})

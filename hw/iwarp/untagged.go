@@ -9,44 +9,44 @@ import (
 )
 
 // control handles a message whose payload is not placed in memory as it comes.
-func (r *receiver) control(h *wire.Header, b []byte) error {
-	if h.Opcode.Extension() && !r.link.agreed.extended {
+func (p *placer) control(h *wire.Header, b []byte) error {
+	if h.Opcode.Extension() && !p.link.agreed.extended {
 		return wire.ErrOpcode
 	}
 	switch h.Opcode {
 	case wire.OpReadRequest:
-		return r.readRequest(h, b)
+		return p.readRequest(h, b)
 	case wire.OpAtomicRequest:
-		return r.atomicRequest(h, b)
+		return p.atomicRequest(h, b)
 	case wire.OpAtomicResponse:
-		return r.atomicResponse(h, b)
+		return p.atomicResponse(h, b)
 	case wire.OpTerminate:
-		return r.terminated(b)
+		return p.terminated(b)
 	default:
-		return r.immediate(h, b)
+		return p.immediate(h, b)
 	}
 }
 
 // beginMessage claims a receive for a new message, of which n octets have come, and
 // checks the receive.
-func (r *receiver) beginMessage(h *wire.Header, n int) error {
+func (p *placer) beginMessage(h *wire.Header, n int) error {
 	switch {
-	case h.MSN != r.msn+1:
+	case h.MSN != p.msn+1:
 		return wire.ErrMSN
 	case h.MO != 0:
 		return wire.ErrMO
-	case !r.rq.claim():
+	case !p.rq.claim():
 		return wire.ErrNoBuffer
 	}
-	if r.n == batch {
-		r.emit()
+	if p.n == batch {
+		p.emit()
 	}
-	r.msn++
-	wr := r.rq.claimed()
-	r.open, r.got, r.room = true, 0, min(total(wr.SGL), maxMessage)
-	r.msg = cursor{sgl: wr.SGL, need: hw.LocalWrite}
-	if !checkedByAccess(wr.SGL, uint64(n)) && !r.mem.allows(wr.SGL, hw.LocalWrite) {
-		r.failed = hw.StatusLocalProtection
+	p.msn++
+	wr := p.rq.claimed()
+	p.open, p.got, p.room = true, 0, min(total(wr.SGL), maxMessage)
+	p.msg = cursor{sgl: wr.SGL, need: hw.LocalWrite}
+	if !checkedByAccess(wr.SGL, uint64(n)) && !p.mem.allows(wr.SGL, hw.LocalWrite) {
+		p.failed = hw.StatusLocalProtection
 		return wire.ErrRDMAPLocal
 	}
 	return nil
@@ -54,35 +54,35 @@ func (r *receiver) beginMessage(h *wire.Header, n int) error {
 
 // beginSend checks a segment of a send against the message that it continues, or
 // begins a new message.
-func (r *receiver) beginSend(h *wire.Header, n int) error {
-	if !r.open {
-		if err := r.beginMessage(h, n); err != nil {
+func (p *placer) beginSend(h *wire.Header, n int) error {
+	if !p.open {
+		if err := p.beginMessage(h, n); err != nil {
 			return err
 		}
 	}
 	switch {
-	case h.MSN != r.msn:
+	case h.MSN != p.msn:
 		return wire.ErrMSN
-	case h.MO != r.got:
+	case h.MO != p.got:
 		return wire.ErrMO
-	case uint64(r.got)+uint64(n) > r.room:
-		r.failed = hw.StatusLocalLength
+	case uint64(p.got)+uint64(n) > p.room:
+		p.failed = hw.StatusLocalLength
 		return wire.ErrTooLong
 	}
-	r.dst = &r.msg
+	p.dst = &p.msg
 	return nil
 }
 
 // finishSend counts a segment, and completes the receive after the last one.
-func (r *receiver) finishSend(h *wire.Header, n int) error {
-	r.got += uint32(n)
+func (p *placer) finishSend(h *wire.Header, n int) error {
+	p.got += uint32(n)
 	if !h.Last {
 		return nil
 	}
-	wc := hw.WC{Len: r.got, Op: hw.OpRecv}
+	wc := hw.WC{Len: p.got, Op: hw.OpRecv}
 	if h.Opcode.Invalidates() {
-		if !r.invalidate(h.STag) {
-			r.failed = hw.StatusBindFailed
+		if !p.invalidate(h.STag) {
+			p.failed = hw.StatusBindFailed
 			return wire.ErrInvalidate
 		}
 		wc.Op, wc.Flags, wc.Imm = hw.OpRecvInvalidate, hw.WCInvalidated, h.STag
@@ -90,55 +90,55 @@ func (r *receiver) finishSend(h *wire.Header, n int) error {
 	if h.Opcode.Solicited() {
 		wc.Flags |= hw.WCSolicited
 	}
-	r.received(wc)
+	p.received(wc)
 	return nil
 }
 
 // received completes the receive of the present message.
-func (r *receiver) received(wc hw.WC) {
-	wc.ID = r.rq.claimed().ID
-	if r.rq.srq != nil {
-		wc.QP = r.link.qp.cfg.Number
+func (p *placer) received(wc hw.WC) {
+	wc.ID = p.rq.claimed().ID
+	if p.rq.srq != nil {
+		wc.QP = p.link.qp.cfg.Number
 	} else {
-		r.rq.head++
+		p.rq.head++
 	}
-	r.wcs[r.n] = wc
-	r.n++
-	r.open, r.wrote = false, 0
+	p.wcs[p.n] = wc
+	p.n++
+	p.open, p.wrote = false, 0
 }
 
 // immediate claims a receive for immediate data. The completion's length is the number of
 // octets that the write before it has placed, whatever the peer says.
-func (r *receiver) immediate(h *wire.Header, b []byte) error {
+func (p *placer) immediate(h *wire.Header, b []byte) error {
 	var data wire.Immediate
 	if _, err := data.Parse(b); err != nil {
 		return err
 	}
-	if r.open {
+	if p.open {
 		return wire.ErrMSN
 	}
-	if err := r.beginMessage(h, 0); err != nil {
+	if err := p.beginMessage(h, 0); err != nil {
 		return err
 	}
 	wc := hw.WC{
-		Imm: binary.BigEndian.Uint32(data[:]), Len: uint32(min(r.wrote, math.MaxUint32)),
+		Imm: binary.BigEndian.Uint32(data[:]), Len: uint32(min(p.wrote, math.MaxUint32)),
 		Op: hw.OpRecvImm, Flags: hw.WCImm,
 	}
 	if h.Opcode.Solicited() {
 		wc.Flags |= hw.WCSolicited
 	}
-	r.received(wc)
+	p.received(wc)
 	return nil
 }
 
 // terminated ends the connection because of the peer's Terminate.
-func (r *receiver) terminated(b []byte) error {
-	r.own.Check()
+func (p *placer) terminated(b []byte) error {
+	p.own.Check()
 	t, _, err := wire.ParseTerminate(b, true)
 	if err == nil || t.Code != 0 {
-		r.link.die(ending{why: hw.ReasonBroken, cause: termCause(t.Code, hw.SidePeer), verdict: verdictOf(&t, &r.link.reads)})
+		p.link.die(ending{why: hw.ReasonBroken, cause: termCause(t.Code, hw.SidePeer), verdict: verdictOf(&t, &p.link.reads)})
 	} else {
-		r.link.die(ending{why: hw.ReasonBroken, cause: faultCause(wire.ErrTerminate)})
+		p.link.die(ending{why: hw.ReasonBroken, cause: faultCause(wire.ErrTerminate)})
 	}
 	return errOver
 }

@@ -1,0 +1,163 @@
+package iwarp
+
+import (
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+	"godat/internal/owner"
+	"godat/internal/yield"
+)
+
+// placer handles the segments that the peer sends: it checks them, places their payloads
+// in memory, completes receives, and enqueues what the sender owes the peer. The
+// receiver's owner owns it.
+type placer struct {
+	// Immutable.
+	link *link
+	mem  access
+	rq   *recvQueue // the poster fills it
+	own  *owner.Tag // the receiver's
+
+	// Shared. touch is odd while the receiver touches memory.
+	touch atomic.Uint64
+
+	// Owned by the receiver's owner.
+	kickDue bool // there is work for the sender
+
+	// The present message, which fills a receive.
+	msn  uint32 // number of the message that is or was received last
+	open bool   // the message is not complete
+	got  uint32 // octets of the message so far
+	room uint64 // octets of its receive, at most as many as a message may have
+	msg  cursor
+	wcs  [batch]hw.WC // completions of receives that are not handed out
+	n    int          // number of completions in wcs
+
+	// The peer's requests, and its responses to this end's.
+	readMSN  uint32
+	respMSN  uint32
+	read     cursor // in the sink of this end's oldest read, once its response has begun
+	readGot  uint32
+	writing  bool   // in the middle of a write
+	wrote    uint64 // octets of the write that is or was received last, until a message comes
+	farewell bool   // the peer has sent a farewell
+
+	// The target of the present segment.
+	dst    *cursor // msg, read or remote
+	remote cursor  // in a region that a write names
+	one    [1]hw.SGE
+
+	verdict verdict   // on this end's requests, by an error that the receiver has found
+	failed  hw.Status // how the open receive fails, if it does
+}
+
+func (p *placer) init(l *link, mem access, depth int, own *owner.Tag) {
+	p.link, p.mem, p.rq, p.own = l, mem, newRecvQueue(depth, l.qp.srq), own
+}
+
+// arrive takes a segment with its payload.
+func (p *placer) arrive(h *wire.Header, payload []byte) error {
+	if !carries(h.Opcode) {
+		return p.control(h, payload)
+	}
+	if err := p.begin(h, len(payload)); err != nil {
+		return err
+	}
+	if !p.store(payload) {
+		return p.storeFault(h.Opcode)
+	}
+	return p.finishSegment(h, len(payload))
+}
+
+// carries reports whether the payload of a message is placed in memory.
+func carries(op wire.Opcode) bool {
+	return op == wire.OpWrite || op == wire.OpReadResponse || op.Send()
+}
+
+// begin checks a segment of n octets and sets dst to their target.
+func (p *placer) begin(h *wire.Header, n int) error {
+	switch h.Opcode {
+	case wire.OpWrite:
+		return p.beginWrite(h, n)
+	case wire.OpReadResponse:
+		return p.beginReadResponse(h, n)
+	default:
+		return p.beginSend(h, n)
+	}
+}
+
+// finishSegment records that a segment has been placed.
+func (p *placer) finishSegment(h *wire.Header, n int) error {
+	switch h.Opcode {
+	case wire.OpWrite:
+		p.finishWrite(h, n)
+		return nil
+	case wire.OpReadResponse:
+		p.finishReadResponse(h, n)
+		return nil
+	default:
+		return p.finishSend(h, n)
+	}
+}
+
+// store copies octets to dst, which begin has set. It returns false if the key is dead.
+func (p *placer) store(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	p.touch.Add(1)
+	for len(b) > 0 {
+		mem := p.mem.next(p.dst, len(b))
+		if mem == nil {
+			p.touch.Add(1)
+			return false
+		}
+		yield.Point()
+		n := copy(mem, b)
+		p.dst.off += uint32(n)
+		b = b[n:]
+	}
+	p.touch.Add(1)
+	return true
+}
+
+// emit hands out the completions of receives, and kicks the token if there is work for
+// the sender.
+func (p *placer) emit() {
+	p.own.Check()
+	if n := p.n; n > 0 {
+		p.n = 0
+		p.rq.freed.Store(p.rq.head)
+		p.link.qp.cfg.RecvSink.Complete(p.wcs[:n])
+	}
+	if p.kickDue {
+		p.kickDue = false
+		p.link.kick(receiverBudget)
+	}
+}
+
+// flush completes the queue pair's receives with StatusFlushed; with a shared receive
+// queue, only the one that a message has begun to fill. The token's holder calls it once
+// idleRecv is set.
+func (p *placer) flush() {
+	p.own.Acquire()
+	defer p.own.Release()
+	q, cfg, n := p.rq, &p.link.qp.cfg, 0
+	if q.srq != nil && p.open {
+		p.open = false
+		p.wcs[0] = hw.WC{ID: q.drawn.ID, QP: cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}
+		cfg.RecvSink.Complete(p.wcs[:1])
+	}
+	for q.head != q.tail.Load() {
+		wr := &q.slots[q.head&q.mask]
+		p.wcs[n] = hw.WC{ID: wr.ID, Status: hw.StatusFlushed, Op: hw.OpRecv}
+		n++
+		q.head++
+		if n == batch || q.head == q.tail.Load() {
+			q.freed.Store(q.head)
+			cfg.RecvSink.Complete(p.wcs[:n])
+			n = 0
+		}
+	}
+}
