@@ -18,6 +18,7 @@ type flow struct {
 // provider, but for the bytes between consumed and produced, which are the reader's, and
 // for a slot between the completion of its receive and the next post.
 type inbound struct {
+	landing    // of Read's argument
 	first      ring
 	second     ring         // written once, before offer is
 	secondSize int          // of second; immutable
@@ -40,6 +41,7 @@ type inbound struct {
 type outbound struct {
 	image    ring              // writes take their bytes from here; the holder of Conn.writing fills it
 	loan                       // of Write's argument
+	target                     // what a Read of the peer has offered
 	slots    []byte            // of the messages under way
 	peer     dat.RemoteSegment // the peer's ring; the holder of Conn.writing changes it
 	moving   bool              // the next bytes are the first in that ring; the same
@@ -141,11 +143,18 @@ func (c *Conn) arrive(slot int) {
 	if m.inline > 0 {
 		place(c.in.fill(), old, b[headerSize:][:m.inline])
 	}
+	if m.direct {
+		c.in.end.Store(m.produced)
+	}
 	if m.offers {
 		c.out.offered = m.ring
 		c.out.hasOffer.Store(true)
 	}
 	c.out.consumed.Store(m.consumed)
+	if m.buffer {
+		c.out.buffer = m.ring
+		c.out.bufferAt.Store(m.consumed)
+	}
 	c.out.granted.Store(m.granted)
 	c.in.produced.Store(m.produced)
 	if m.fin {
@@ -168,14 +177,12 @@ func (f *flow) check(m *message) string {
 	if lie := f.checkRings(m); lie != "" {
 		return lie
 	}
-	room := len(f.in.fill())
-	if m.moved {
-		room = len(f.in.second.mem)
-	}
 	switch {
 	case m.produced < produced || m.consumed < consumed || m.granted < granted:
 		return "a counter went back"
-	case m.produced-f.in.consumed.Load() > uint64(room):
+	case m.direct && (f.in.at.Load() != produced || m.produced-produced-1 >= uint64(f.in.size)):
+		return "it wrote bytes to a buffer that was not offered for them"
+	case !m.direct && m.produced != produced && m.produced-f.in.consumed.Load() > f.in.room(m):
 		return "it wrote more bytes than the ring has room for"
 	case m.inline > 0 && m.produced-produced != uint64(m.inline):
 		return "the bytes of a message are not those that it counts"
@@ -189,10 +196,21 @@ func (f *flow) check(m *message) string {
 	return ""
 }
 
+// room is how many bytes there may be in the ring that a message uses.
+func (in *inbound) room(m *message) uint64 {
+	if m.moved {
+		return uint64(len(in.second.mem))
+	}
+	return uint64(len(in.fill()))
+}
+
 // checkRings is check for what a message says of rings.
 func (f *flow) checkRings(m *message) string {
 	if m.moved && (f.in.offer.Load() != offerSent || f.in.movedAt.Load() != notMoved) {
 		return "it uses a ring that was not offered"
+	}
+	if m.buffer {
+		return f.checkBuffer(m)
 	}
 	if !m.offers {
 		return ""
@@ -201,6 +219,18 @@ func (f *flow) checkRings(m *message) string {
 		return "it offers a second ring twice, or one that is not larger"
 	}
 	return flawOf(m.ring)
+}
+
+// checkBuffer is check for what a message says of a buffer.
+func (f *flow) checkBuffer(m *message) string {
+	before := f.out.bufferAt.Load()
+	switch {
+	case m.ring.Len < leastRing || m.ring.Addr+uint64(m.ring.Len) < m.ring.Addr:
+		return "it offers a buffer that is too short, or has no end"
+	case before != notOffered && m.consumed <= before:
+		return "it offers a second buffer for the same bytes"
+	}
+	return ""
 }
 
 // stop records why the connection is over: the first reason stays.

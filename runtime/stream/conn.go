@@ -62,6 +62,9 @@ func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
 	c.writer.wake = make(chan struct{}, 1)
 	c.in.secondSize = cfg.Ring
 	c.in.movedAt.Store(notMoved)
+	c.in.at.Store(notOffered)
+	c.in.from, c.in.pause = leastOffered, leastOffered
+	c.out.bufferAt.Store(notOffered)
 	c.out.toldGranted.Store(messages) // by the hello
 	if err := c.make(ia); err != nil {
 		return nil, errors.Join(err, c.free())
@@ -126,7 +129,7 @@ func (c *Conn) free() error {
 	c.sending.Lock() // for a stage under way
 	defer c.sending.Unlock()
 	var errs []error
-	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.out.image.region, c.out.loan.region, c.slots} {
+	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.in.landing.region, c.out.image.region, c.out.loan.region, c.slots} {
 		if region != nil {
 			errs = append(errs, gone(region.Free()))
 		}

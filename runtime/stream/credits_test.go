@@ -30,7 +30,7 @@ func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 	require.Less(x.t, x.late[from], messages, "the message finds a slot")
 	slot := int(c.out.sent.Load() % messages)
 	c.in.reposted.Store(c.in.received.Load())
-	c.next(bytes, fin)
+	c.next(bytes, &message{fin: fin})
 	b := make([]byte, slotSize)
 	copy(b, c.out.slots[slot*slotSize:])
 	if m, _ := parseMessage(b); m.offers { // these ends have no region to offer

@@ -13,9 +13,14 @@
 // peer's ring, and posts a message behind the write that says how far the ring is filled.
 // Few bytes travel in the message. A Write of 16 KiB or more lends its bytes to the device in
 // place of the copy, and has them back when it returns (lend.go); that takes a provider that
-// accesses memory from this process, as loop and iwarp do. A reader copies out of its ring, and tells the peer by a
-// message of the other direction how far it has read. ReadFrom reads into the image and
-// WriteTo writes out of the ring, so neither copies.
+// accesses memory from this process, as loop and iwarp do. A reader copies out of its ring,
+// and tells the peer by a message of the other direction how far it has read. ReadFrom
+// reads into the image and WriteTo writes out of the ring, so neither copies.
+//
+// A Read of 64 KiB or more that finds nothing to read offers its buffer to the peer, on the
+// same providers. A writer whose next bytes are those that the buffer is for writes them
+// there instead of into the ring (offer.go). So a large Write and a large Read that meet
+// copy nothing. The writer never waits for an offer, and the reader never for its use.
 //
 // A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
 // reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's
@@ -33,16 +38,17 @@
 //
 // # What it costs
 //
-// A Read copies each byte once, and so does a short Write, beside what the provider copies:
-// once more on loop, and in the system over TCP. `go run ./bench stream` compares their speed with
-// net.Conn and net.Pipe, and counts system calls.
+// A Read copies each byte once that did not come straight into its buffer, and so does a
+// short Write, beside what the provider copies: once more on loop, and in the system over
+// TCP. `go run ./bench stream` compares their speed with net.Conn and net.Pipe, and counts
+// system calls.
 //
 // An idle end, which has carried a question and an answer of a kilobyte, takes 25 to 29 KB
 // of heap on loop and no goroutine; over iwarp 35 to 41 KB of heap and stack, one goroutine
 // and one descriptor (10 000 connections, `go run ./bench idle --streams`, with --ia loop
 // too). An end that has carried more keeps its larger ring and image until it is closed.
 //
-// # The wire format, version 2
+// # The wire format, version 3
 //
 // All numbers are little-endian. The private data of the connection request is a hello, and
 // so is that of the accept:
@@ -73,16 +79,32 @@
 //	          bit 1, RING: the 16 bytes behind the header are address, context and size of
 //	                 a second ring, as in a hello, which is larger than the first; inline is 0
 //	          bit 2, MOVED: the bytes that this message counts are the first in that ring
+//	          bit 3, BUFFER: the 16 bytes behind the header are address, context and size of
+//	                 a buffer, of 4 KiB or more, for the bytes of the other direction behind
+//	                 consumed; inline is 0
+//	          bit 4, DIRECT: the bytes that this message counts are in the buffer that the
+//	                 peer has offered for them, from its beginning on; inline is 0
+//
+// RING and BUFFER do not come together, nor do MOVED and DIRECT.
 //
 // A RING comes at most once in each direction. The peer need not use the ring; once it has
 // said MOVED, which also comes once, it uses no other.
 //
-// Byte n of a stream lies at n modulo the size of its ring. What is produced and not
-// consumed is never more than the size of the ring that is used, so an end writes no byte
-// before the peer has consumed the one that lay there before. It sends no message without a
-// receive granted for it. Of the receives granted, a message with bytes leaves two, as does
-// a RING, or a report of bytes consumed, alone; a report that grants half of the receives
-// leaves one, and a FIN none. So a FIN never waits, and ends whose buffers are full never wait for each other's
+// Byte n of a stream lies at n modulo the size of its ring, unless a DIRECT counts it. A
+// message that counts bytes in the ring leaves no more than the ring's size produced and not
+// consumed, so an end writes no byte before the peer has consumed the one that lay there
+// before.
+//
+// A BUFFER says that its sender has consumed all that had come. So it is of use only to a peer
+// that has produced no more meanwhile. The first message that counts bytes behind that place
+// ends the offer: it is a DIRECT, with one RDMA write before it, or the peer uses the buffer no
+// more. For each place there is one BUFFER at most. Bytes of a DIRECT may be more than the
+// ring has room for. They count as unread like all others, so the next bytes go to the ring
+// when the reader has consumed them, or into another buffer.
+//
+// An end sends no message without a receive granted for it. Of the receives granted, a message
+// with bytes leaves two, as does a RING, a BUFFER, or a report of bytes consumed, alone; a
+// report that grants half of the receives leaves one, and a FIN none. So a FIN never waits, and ends whose buffers are full never wait for each other's
 // grants (send.go). An end that has sent its FIN leaves one less.
 //
 // An end that closes sends a FIN and then disconnects gracefully. A stream that ends
@@ -93,10 +115,12 @@
 // An end believes no counter. It ends the connection with [ErrProtocol] when produced or
 // consumed or granted go back, when produced passes what the ring has room for, when
 // consumed passes what was sent, when granted passes the receives that there can be, when
-// bytes follow a FIN, when a ring is used that was not offered, or offered that can't be,
-// and when a message is too short or says what this version does not know. The rings are
-// the only memory that the peer can write to, and their zone belongs to the connection
-// alone. A peer may still write into its own stream's bytes before they are read.
-// [Conn.Read] copies them once; a writer that [Conn.WriteTo] gives them to reads them in
-// the ring, and must not read a byte twice if it trusts the first look.
+// bytes follow a FIN, when a ring or a buffer is used that was not offered, or offered that
+// can't be, and when a message is too short or says what this version does not know. The
+// rings, and the buffer that a Read has offered until that Read returns, are the only
+// memory that the peer can write to, and their zone belongs to the connection alone. A peer may
+// still write into its own stream's bytes before they are read. [Conn.Read] copies them
+// once, or has them in its buffer, which nobody writes any more when it returns; a writer
+// that [Conn.WriteTo] gives them to reads them in the ring, and must not read a byte twice
+// if it trusts the first look.
 package stream

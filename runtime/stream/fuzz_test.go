@@ -34,6 +34,8 @@ func bareConn(size int) *Conn {
 	c.in.first.mem, c.in.slots = make([]byte, size), make([]byte, messages*slotSize)
 	c.out.image.mem, c.out.slots = make([]byte, size), make([]byte, messages*slotSize)
 	c.in.movedAt.Store(notMoved)
+	c.in.at.Store(notOffered)
+	c.out.bufferAt.Store(notOffered)
 	c.out.peer.Len, c.out.smallest = uint32(size), uint32(size)
 	c.out.toldGranted.Store(messages)
 	c.out.receives = messages
@@ -47,6 +49,10 @@ func FuzzMessages(f *testing.F) {
 	f.Add(uint16(9), append(
 		encode(message{produced: slotSize - headerSize, consumed: 3, granted: messages + 1}, string(make([]byte, slotSize-headerSize))),
 		encode(message{produced: 300, consumed: 5, granted: messages + 2, fin: true}, "")...))
+	f.Add(uint16(9), append(
+		append(encode(message{produced: 1, consumed: 8, granted: messages, buffer: true, ring: dat.RemoteSegment{Len: leastRing}}, ""),
+			make([]byte, slotSize-headerSize-16)...),
+		encode(message{produced: 1 + 2*leastRing, granted: messages, direct: true}, "")...))
 	f.Fuzz(func(t *testing.T, sent uint16, script []byte) {
 		c := bareConn(leastRing)
 		c.out.sent.Store(uint64(sent))
@@ -68,12 +74,19 @@ func FuzzMessages(f *testing.F) {
 			assert.GreaterOrEqual(t, c.in.produced.Load(), produced)
 			assert.GreaterOrEqual(t, c.out.consumed.Load(), consumed)
 			assert.GreaterOrEqual(t, c.out.granted.Load(), granted)
-			assert.LessOrEqual(t, c.in.produced.Load()-c.in.consumed.Load(), uint64(leastRing))
+			room := uint64(leastRing)
+			if c.in.end.Load() > c.in.consumed.Load() {
+				room = uint64(c.in.size)
+			}
+			assert.LessOrEqual(t, c.in.produced.Load()-c.in.consumed.Load(), room)
 			assert.LessOrEqual(t, c.out.consumed.Load(), 2*uint64(sent))
 			assert.LessOrEqual(t, c.out.granted.Load(), uint64(sent)+messages)
 			assert.True(t, !fin || c.in.produced.Load() == produced)
 			if n%2 == 0 { // the program reads a part
 				c.in.consumed.Add(uint64(len(c.readable(0)) / 2))
+			} else if at := c.in.consumed.Add(uint64(len(c.readable(0)))); at == c.in.produced.Load() { // and offers a buffer
+				c.in.mem, c.in.size = make([]byte, 2*leastRing), 2*leastRing
+				c.in.at.Store(at)
 			}
 		}
 	})
@@ -95,10 +108,10 @@ func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
 	}
 	golden := message{produced: 0x0102, consumed: 3, granted: 4, inline: 5, fin: true}
 	golden.put(b)
-	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 2}, b[:headerSize])
+	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 3}, b[:headerSize])
 	h := hello{dat.RemoteSegment{Addr: 0x0102, Len: leastRing, Context: 3}, 16}
 	assert.Equal(t, append([]byte("DATS"),
-		2, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0), h.append(nil))
+		3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0), h.append(nil))
 	for i := 25; i < headerSize; i++ {
 		golden.put(b)
 		b[i] ^= 0x80

@@ -8,13 +8,16 @@ import (
 )
 
 // Read reads bytes of the stream. At its end it returns io.EOF; if the connection ended
-// without the end of the stream, it returns all bytes that came, and then why.
+// without the end of the stream, it returns all bytes that came, and then why. Where p has
+// 64 KiB or more, the peer may write straight into it: until Read returns p is not the
+// caller's, and behind the n bytes it may hold anything then. A connection on which such a
+// Read has passed its deadline keeps a buffer of the same length until bytes come.
 func (c *Conn) Read(p []byte) (int, error) {
-	b, err := c.beginRead(len(p) > 0)
+	b, err := c.beginRead(p, len(p) > 0)
 	if err != nil {
 		return 0, c.readError(err)
 	}
-	n := copy(p, b)
+	n := copy(p, b)  // nothing, if the peer has written the bytes into p
 	if n == len(b) { // there may be more at the beginning of the ring
 		n += copy(p[n:], c.readable(uint64(n)))
 	}
@@ -27,7 +30,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 // the bytes, nor change them. It answers to io.WriterTo, which io.Copy uses.
 func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	for {
-		b, err := c.beginRead(true)
+		b, err := c.beginRead(nil, true)
 		if err == io.EOF {
 			return total, nil
 		}
@@ -49,9 +52,9 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	}
 }
 
-// beginRead takes the reader's turn, and waits for bytes if wait is set. On success the
-// caller unlocks reading when it has used them.
-func (c *Conn) beginRead(wait bool) (b []byte, err error) {
+// beginRead takes the reader's turn, and waits for bytes if wait is set, which may come
+// straight into p. On success the caller unlocks reading when it has used them.
+func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 	c.reading.Lock()
 	for {
 		// The end comes after the last bytes: if it is seen here, they are seen below.
@@ -70,7 +73,11 @@ func (c *Conn) beginRead(wait bool) (b []byte, err error) {
 			err = over.err
 		default:
 			c.report()
-			c.wait(&c.reader, c.mayRead)
+			if !c.offerBuffer(p) {
+				c.wait(&c.reader, c.mayRead)
+			} else if b = c.land(p); len(b) > 0 {
+				return b, nil
+			}
 			continue
 		}
 		c.reading.Unlock()
@@ -87,15 +94,21 @@ func (f *flow) readable(skip uint64) []byte {
 // consume says that the program has read n bytes.
 func (c *Conn) consume(n int) {
 	c.in.consumed.Store(c.in.consumed.Load() + uint64(n))
+	if c.in.mem != nil {
+		c.in.clear()
+	}
 	if c.due() {
 		c.report()
 	}
 }
 
 // mayRead reports whether a reader has something to do.
-func (c *Conn) mayRead() bool {
+func (c *Conn) mayRead() bool { return c.mustRead() || c.due() }
+
+// mustRead reports whether a reader has waited long enough.
+func (c *Conn) mustRead() bool {
 	return c.in.produced.Load() != c.in.consumed.Load() || c.in.fin.Load() || c.ended.Load() != nil ||
-		c.reader.passed.Load() || c.closed.Load() || c.due()
+		c.reader.passed.Load() || c.closed.Load()
 }
 
 // readError is the error of a Read: io.EOF as it is, others with the addresses.

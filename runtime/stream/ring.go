@@ -51,6 +51,12 @@ func (in *inbound) fill() []byte {
 // in one piece.
 func (in *inbound) piece(at uint64) []byte {
 	end := in.produced.Load()
+	if at == end {
+		return nil
+	}
+	if b := in.landed(at); b != nil {
+		return b
+	}
 	mem := in.first.mem
 	// movedAt was written before the produced that counts the first byte behind it.
 	if moved := in.movedAt.Load(); at >= moved {
@@ -86,7 +92,7 @@ func (c *Conn) grow() {
 	c.in.second = second
 	c.in.offer.Store(offerMade)
 	if c.reportDue() {
-		_ = c.post(nil, false) // if it fails, the connection has ended
+		_ = c.post(nil, message{}) // if it fails, the connection has ended
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *Conn) report() {
 	}
 	c.repost()
 	if c.reportDue() {
-		_ = c.post(nil, false) // if it fails, the connection has ended
+		_ = c.post(nil, message{}) // if it fails, the connection has ended
 	}
 }
 
@@ -87,7 +87,7 @@ func (c *Conn) trySend(b []byte) (bool, error) {
 	if c.credits() <= reportCredit {
 		return false, nil
 	}
-	return true, c.post(b, false)
+	return true, c.post(b, message{})
 }
 
 // finish sends the FIN, once.
@@ -97,14 +97,15 @@ func (c *Conn) finish() error {
 	if c.out.fin.Load() || c.ended.Load() != nil || c.out.granted.Load() == 0 {
 		return nil
 	}
-	return c.post(nil, true)
+	return c.post(nil, message{fin: true})
 }
 
-// post posts a message with the bytes b, which grants all receives whose messages have
-// come. The caller holds sending, has a credit, and if there are bytes holds writing.
-func (c *Conn) post(b []byte, fin bool) error {
+// post posts a message with the bytes b, which says what m does, and grants all receives
+// whose messages have come. The caller holds sending, has a credit, and if there are bytes
+// holds writing.
+func (c *Conn) post(b []byte, m message) error {
 	c.repost()
-	_, err := c.endpoint.PostBatch(c.next(b, fin))
+	_, err := c.endpoint.PostBatch(c.next(b, &m))
 	if err == nil {
 		return nil
 	}
@@ -113,27 +114,28 @@ func (c *Conn) post(b []byte, fin bool) error {
 }
 
 // next makes the next message and counts it. The bytes travel within the message if they
-// are few, and otherwise by a write before it, from the image or from what a Write has lent.
-func (c *Conn) next(b []byte, fin bool) []dat.DTO {
+// are few, and otherwise by a write before it, from the image or from what a Write has lent:
+// into the buffer that the peer has offered, or into its ring.
+func (c *Conn) next(b []byte, m *message) []dat.DTO {
 	o := &c.out
 	sent, from, n := o.sent.Load(), o.produced.Load(), len(b)
 	place := int(sent % messages)
-	m := message{produced: from + uint64(n), consumed: c.in.consumed.Load(), granted: messages + c.in.reposted.Load(), fin: fin}
+	m.produced, m.consumed, m.granted = from+uint64(n), c.in.consumed.Load(), messages+c.in.reposted.Load()
 	batch := c.batch[:0]
 	slot := o.slots[place*slotSize:][:slotSize]
-	if n > 0 {
+	m.direct = n > 0 && o.direct(n) == n
+	if n > 0 && !m.direct {
 		m.moved, o.moving = o.moving, false
 	}
 	if n > maxInline {
 		batch = append(batch, dat.DTO{
 			Op: dat.OpWrite, Flags: dat.Suppress, Cookie: writeCookie,
-			Segment: o.source(from, n),
-			Remote:  o.peer.Slice(int(from)&int(o.peer.Len-1), n),
+			Segment: o.source(from, n), Remote: o.sink(from, n, m.direct),
 		})
 	} else {
 		m.inline = copy(slot[headerSize:], b)
 	}
-	if m.inline == 0 && c.in.offer.Load() == offerMade {
+	if m.inline == 0 && !m.buffer && c.in.offer.Load() == offerMade {
 		m.offers, m.ring = true, c.in.second.region.Remote(0, len(c.in.second.mem))
 		c.in.offer.Store(offerSent)
 	}
@@ -141,7 +143,7 @@ func (c *Conn) next(b []byte, fin bool) []dat.DTO {
 	o.upTo[place] = m.produced
 	o.toldConsumed.Store(m.consumed)
 	o.toldGranted.Store(m.granted)
-	o.fin.Store(o.fin.Load() || fin)
+	o.fin.Store(o.fin.Load() || m.fin)
 	o.produced.Store(m.produced) // before the peer can report it as read
 	o.sent.Store(sent + 1)
 	return append(batch, dat.DTO{

@@ -11,17 +11,19 @@ import (
 // The wire format is drawn in the package documentation.
 const (
 	magic      = "DATS"
-	version    = 2
+	version    = 3
 	helloSize  = 32
 	headerSize = 32
 
 	leastReceives = 8
 	mostReceives  = 1 << 16
 
-	flagFIN   = 1
-	flagRing  = 2
-	flagMoved = 4
-	flags     = flagFIN | flagRing | flagMoved
+	flagFIN    = 1
+	flagRing   = 2
+	flagMoved  = 4
+	flagOffer  = 8
+	flagDirect = 16
+	flags      = flagFIN | flagRing | flagMoved | flagOffer | flagDirect
 )
 
 // ErrProtocol is matched by the error of a connection whose peer did not keep to the
@@ -104,7 +106,9 @@ type message struct {
 	fin                         bool
 	moved                       bool              // this message's bytes are the first in the larger ring
 	offers                      bool              // the sender offers ring
-	ring                        dat.RemoteSegment // the larger one
+	buffer                      bool              // ring is the buffer of a Read
+	direct                      bool              // this message's bytes are in the buffer that was offered
+	ring                        dat.RemoteSegment // the larger one, or the buffer
 }
 
 // put encodes the message, but for its bytes, into b, and returns its length.
@@ -119,9 +123,17 @@ func (m *message) put(b []byte) int {
 	if m.moved {
 		last |= flagMoved << 16
 	}
-	n := headerSize + m.inline
 	if m.offers {
 		last |= flagRing << 16
+	}
+	if m.buffer {
+		last |= flagOffer << 16
+	}
+	if m.direct {
+		last |= flagDirect << 16
+	}
+	n := headerSize + m.inline
+	if m.offers || m.buffer {
 		n = len(appendRing(b[:headerSize], m.ring))
 	}
 	binary.LittleEndian.PutUint64(b[24:], last)
@@ -140,8 +152,22 @@ func parseMessage(b []byte) (m message, ok bool) {
 	m.inline = int(last & 0xffff)
 	m.fin = last&(flagFIN<<16) != 0
 	m.moved = last&(flagMoved<<16) != 0
-	if m.offers = last&(flagRing<<16) != 0; m.offers {
+	m.offers = last&(flagRing<<16) != 0
+	m.buffer = last&(flagOffer<<16) != 0
+	m.direct = last&(flagDirect<<16) != 0
+	if m.offers || m.buffer {
 		m.ring = parseRing(b[headerSize:])
 	}
-	return m, last&^(0xffff|flags<<16) == version<<56 && m.inline <= maxInline && !(m.offers && m.inline > 0)
+	return m, last&^(0xffff|flags<<16) == version<<56 && m.inline <= maxInline && m.consistent()
+}
+
+// consistent reports whether a message says nothing twice.
+func (m *message) consistent() bool {
+	switch {
+	case m.offers && m.buffer, m.direct && m.moved:
+		return false
+	case m.offers, m.buffer, m.direct:
+		return m.inline == 0
+	}
+	return true
 }

@@ -178,6 +178,9 @@ func (f *flow) vacant(want int) int {
 		return 0
 	}
 	produced := o.produced.Load()
+	if n := o.direct(want); n > 0 {
+		return n
+	}
 	want = min(want, int(o.peer.Len/2), mostPiece)
 	free := int(o.peer.Len) - int(produced-o.consumed.Load())
 	if want > maxInline {
