@@ -200,6 +200,20 @@ func TestTheReceiverEndsAConnectionWithTheErrorThatAConsumerFinds(t *testing.T) 
 	}
 }
 
+// The consumer has the receiver's state, so Break's caller leaves the receives alone.
+func TestReceivesAreNotFlushedBesideAConsumerThatReads(t *testing.T) {
+	b := newNode(t, New(Config{}), noCRC).peer()
+	b.recv()
+	_, _ = accepted(t, b, plain())
+	r := takeRight(t, b, started)
+	b.broken = true
+	b.qp.Break(false)
+	assert.Equal(t, 0, b.completed())
+	giveUp(r)
+	b.end(false)
+	assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
+}
+
 // The limit for the rest of an FPDU passes while a consumer has the right, which then
 // reads that rest.
 func TestADeadlineThatAConsumerMadeOutdatedEndsNothing(t *testing.T) {
