@@ -9,8 +9,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +48,24 @@ func TestGuestRunsAProgramAndReturnsItsOutputAndStatus(t *testing.T) {
 	assert.Equal(t, "unlimited\n", string(limit))
 	assert.FileExists(t, filepath.Join(dir, "links"))
 	assert.NoFileExists(t, filepath.Join(dir, "root"), "the host's root is read-only")
+}
+
+// init kills what the program leaves behind, and reports the exit status meanwhile. The end
+// of each of these processes is a signal to init.
+func TestReportOfInitIsWholeWhileProcessesEnd(t *testing.T) {
+	const reports = 5000
+	_, report, ok := strings.Cut(string(initScript), "\nreport() ")
+	require.True(t, ok)
+	report, _, ok = strings.Cut(report, "\n# ")
+	require.True(t, ok)
+	file := filepath.Join(t.TempDir(), "reports")
+	script := fmt.Sprintf("exec 3<>/dev/tty\nSECRET=word\nreport() %s\n"+
+		"for i in $(seq %d); do true & true & true & true & report exit 7; done\n", report, reports)
+	require.NoError(t, os.WriteFile(file, []byte(script), 0o600))
+	// script, the program, gives its child a terminal.
+	out, err := exec.CommandContext(t.Context(), "script", "-qec", "busybox sh "+file, os.DevNull).Output()
+	require.NoError(t, err)
+	assert.Equal(t, reports, strings.Count(string(out), "word exit 7"))
 }
 
 func TestHostReachesAPortOfTheGuest(t *testing.T) {

@@ -15,11 +15,13 @@ exec 3<>/dev/ttyS1
 stty raw -echo <&3
 . /job/settings
 
-# stty waits until everything that was written to the line has left it.
-report() {
+# stty waits until everything that was written to the line has left it. The subshell is
+# there for the signals: the end of a process that init has inherited interrupts a write of
+# init's own, which printf then gives up.
+report() (
   printf '\n%s %s\n' "$SECRET" "$*" >&3
   stty raw -echo <&3
-}
+)
 # Bytes on their way to the host may be lost when the machine powers off, so init waits
 # until the host has answered the last report, but no longer than 60 s: a host that is
 # gone does not answer.
