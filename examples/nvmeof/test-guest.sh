@@ -4,7 +4,8 @@
 # has a time limit, and prints whether it passed and how long it took; guest/ has them.
 #
 #   test-guest.sh            the target in the guest: the steps of a few minutes
-#   test-guest.sh long       the target in the guest: all steps, as often as they are worth
+#   test-guest.sh long [STEP...]  the target in the guest: all steps, or these, as often as
+#                            they are worth
 #   test-guest.sh outside    the target on this machine, on hw/iwarp: over QEMU's user
 #                            network, and over a tap device in a network namespace, where
 #                            the guest is killed under load too
@@ -125,7 +126,8 @@ case ${1:-} in
 "") boot "$provider" 10.0.2.15:4420 -- "${quick[@]}" ;;
 long)
   resets=50 kills=20 amount=16
-  boot "$provider" 10.0.2.15:4420 -cpus 4 -- "${all[@]}"
+  shift
+  boot "$provider" 10.0.2.15:4420 -cpus 4 -- "${@:-${all[@]}}"
   ;;
 outside) outside ;;
 beside) boot "$provider" 10.0.2.15:4420 -module nvmet-rdma -module brd -- beside ;;

@@ -3,6 +3,7 @@
 kernel_nqn=nqn.2026-01.example.kernel:disk kernel_port=4421
 rounds=7
 cells=$(echo {randread,randwrite}:{4k,128k}:{1,32})
+declare -A disks # of the one target and the other, as the initiator sees them
 
 # serve_from_kernel sets up nvmet-rdma with the ram disk.
 serve_from_kernel() {
@@ -20,17 +21,21 @@ serve_from_kernel() {
   ln -s "$root/subsystems/$kernel_nqn" "$root/ports/1/subsystems/"
 }
 
-# measure DISK FIO-ARGUMENT... CELLS: I/Os per second of each cell, a line each.
-jobs_of() {
-  local cell kind size depth
-  for cell in $cells; do
-    IFS=: read -r kind size depth <<<"$cell"
-    echo "--name=$cell --stonewall --rw=$kind --bs=$size --iodepth=$depth"
-  done
+# load_of WHO CELL: fio's arguments for a cell on that target's disk.
+load_of() {
+  local kind size depth
+  IFS=: read -r kind size depth <<<"$2"
+  echo "--name=$2/$1 --filename=${disks[$1]} --rw=$kind --bs=$size --iodepth=$depth --size=96M"
 }
+
+# measure WHO OTHER: I/Os per second of each cell, the one target's turn right before the
+# other's.
 measure() {
-  fio --ioengine=libaio --direct=1 --minimal --filename="$1" --size=96M --time_based --runtime=1500ms $(jobs_of) |
-    awk -F';' -v who="$2" '{ print $3, who, $8 + $49 }'
+  local cell who jobs=()
+  for cell in $cells; do
+    for who; do jobs+=(--stonewall $(load_of "$who" "$cell") --time_based --ramp_time=200ms --runtime=1500ms); done
+  done
+  fio --ioengine=libaio --direct=1 --minimal "${jobs[@]}" | awk -F'[;/]' '{ print $3, $4, $9 + $50 }'
 }
 
 # switches: context switches of the system, and those of the target in which it waited.
@@ -38,56 +43,53 @@ switches() {
   awk '/^ctxt/ { print $2 }' /proc/stat
   cat /proc/"$(cat pid)"/task/*/status | awk '/^voluntary/ { n += $2 } END { print n }'
 }
-# count DISK WHO CELL: context switches per I/O.
+# count WHO CELL: context switches per I/O.
 count() {
-  local kind size depth before after n=3000
-  IFS=: read -r kind size depth <<<"$3"
+  local before after n=2000
   before=$(switches)
-  fio --ioengine=libaio --direct=1 --minimal --filename="$1" --size=96M --name=count --rw="$kind" --bs="$size" \
-    --iodepth="$depth" --number_ios="$n" >/dev/null
+  fio --ioengine=libaio --direct=1 --minimal $(load_of "$@") --number_ios="$n" >/dev/null
   after=$(switches)
-  echo "$3" "$2" $before $after | awk -v n="$n" '{ printf "%s %s %.2f %.2f\n", $1, $2, ($5 - $3) / n, ($6 - $4) / n }'
+  echo "$2" "$1" $before $after | awk -v n="$n" '{ printf "%s %s %.2f %.2f\n", $1, $2, ($5 - $3) / n, ($6 - $4) / n }'
 }
 
 step_beside() { # 1200
-  local ours theirs round cell
+  local round cell
   serve_from_kernel
   serve 4096 /dev/ram0
   nvme connect -t rdma -a "$address" -s "$port" -n "$nqn" --hostnqn="$host_a" --hostid="$id_a" -i 2 >/dev/null
   nvme connect -t rdma -a "$address" -s "$kernel_port" -n "$kernel_nqn" --hostnqn="$host_b" --hostid="$id_b" -i 2 >/dev/null
   until_true has_disk 1 "$host_a"
   until_true has_disk 1 "$host_b"
-  ours=$(disk 1 "$host_a") theirs=$(disk 1 "$host_b")
-  rm -f rates counts
+  disks=([ours]=$(disk 1 "$host_a") [theirs]=$(disk 1 "$host_b"))
   for round in $(seq "$rounds"); do
-    if ((round % 2)); then measure "$ours" ours && measure "$theirs" theirs; else measure "$theirs" theirs && measure "$ours" ours; fi
+    if ((round % 2)); then measure ours theirs; else measure theirs ours; fi
   done >rates
-  for cell in randread:4k:{1,32} randwrite:4k:{1,32}; do
-    count "$ours" ours "$cell"
-    count "$theirs" theirs "$cell"
-  done >counts
-  report
+  for cell in $cells; do count ours "$cell" && count theirs "$cell"; done >counts
   nvme disconnect-all
+  report
 }
 
-# report prints the medians of the rounds, and the median of the rounds' ratios.
+# report prints the medians of the rounds, the median of the rounds' ratios, and context
+# switches. It fails if a ratio is less than its aim.
 report() {
   awk '
     function median(list, n,  i, j, t) {
       for (i = 2; i <= n; i++) for (j = i; j > 1 && list[j] < list[j-1]; j--) { t = list[j]; list[j] = list[j-1]; list[j-1] = t }
       return list[int((n + 1) / 2)]
     }
-    FILENAME == "rates" { k = $1 " " $2; v[k, ++n[k]] = $3; if (!seen[$1]++) order[++cells] = $1 }
+    FILENAME == "rates" { k = $1 " " $2; v[k, ++n[k]] = $3; if (n[k] == 1 && $2 == "ours") order[++cells] = $1 }
     FILENAME == "counts" { all[$1 " " $2] = $3; waits[$1 " " $2] = $4 }
     END {
-      print "# I/O, this target and the kernel in I/Os per second, ratio, aim; context switches per I/O of the system with each, waits of this target"
+      print "#                           I/Os per second              switches per I/O    waits of"
+      print "# I/O                    ours  kernel  ratio   aim        with ours  kernel     ours"
       for (c = 1; c <= cells; c++) {
         cell = order[c]; a = cell " ours"; b = cell " theirs"; m = n[a]
         for (i = 1; i <= m; i++) { r[i] = v[a, i] / v[b, i]; x[i] = v[a, i]; y[i] = v[b, i] }
         aim = cell ~ /:32$/ ? 0.95 : 0.80; ratio = median(r, m)
-        line = sprintf("# %-18s %7.0f %7.0f  %.2f  >= %.2f %s", cell, median(x, m), median(y, m), ratio, aim, ratio >= aim ? "met" : "missed")
-        if (a in all) line = line sprintf("; %.1f %.1f, %.2f", all[a], all[b], waits[a])
-        print line
+        if (ratio < aim) missed++
+        printf "# %-18s %8.0f %7.0f  %5.2f  %.2f %s  %9.1f %7.1f  %7.2f\n", cell, median(x, m), median(y, m), ratio, aim,
+          ratio < aim ? "missed" : "met   ", all[a], all[b], waits[a]
       }
+      if (!cells || missed) exit 1
     }' rates counts
 }

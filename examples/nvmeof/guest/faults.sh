@@ -34,6 +34,7 @@ step_resets() { # 600
   hammer --filename="$(disk 2)"
   for _ in $(seq "$RESETS"); do
     sleep 0.5
+    until_true loaded 2
     nvme reset "/dev/$(controller)"
     until_true live
   done
@@ -47,6 +48,7 @@ step_kills() { # 900
   hammer --directory=m
   for _ in $(seq "$KILLS"); do
     sleep 1.5
+    until_true loaded 1
     end KILL
     until_true broken
     serve 4096
@@ -61,7 +63,7 @@ step_stop() { # 240
   with 4096 5
   mounted
   hammer --directory=m
-  sleep 1
+  until_true loaded 1
   kill -STOP "$(cat pid)"
   until_true broken # after the Keep Alive time
   sleep 5
@@ -77,7 +79,7 @@ step_link() { # 240
   with 4096 5
   mounted
   hammer --directory=m
-  sleep 1
+  until_true loaded 1
   ip link set eth0 down
   until_true broken
   sleep 3
@@ -90,15 +92,16 @@ step_link() { # 240
 }
 
 # The host's controller is deleted under load: its I/O fails, and the target lets go of
-# the controller. What was flushed before is there afterwards.
+# the controller. What was flushed before is there afterwards. fio must not make a file in
+# the place of a device that is gone, since the kernel then makes no device of that name.
 step_host() { # 240
   local before status=0
   with 4096
   kept
   before=$(lines)
-  load --name=lost --filename="$(disk 1)" --offset=32M --rw=randwrite --bs=4k --size=64M --iodepth=64 --numjobs=2 2>/dev/null &
+  load --name=lost --filename="$(disk 1)" --offset=32M --rw=randwrite --bs=4k --size=64M --iodepth=64 --numjobs=2 --allow_file_create=0 2>/dev/null &
   local fio=$!
-  sleep 2
+  until_true loaded 1
   echo 1 >"/sys/class/nvme/$(controller)/delete_controller"
   wait "$fio" || status=$?
   ((status != 0)) # otherwise it had nothing under way
@@ -114,7 +117,7 @@ step_victim() { # 240
   with 4096 5
   kept
   hammer --filename="$(disk 2)"
-  sleep 2
+  until_true loaded 2
   echo "under load" >/dev/ttyS1
   wait "$hammer"
 }

@@ -57,7 +57,7 @@ controller() {
   done
   false
 }
-attached() { controller "$@" >/dev/null; }
+attached() { controller >/dev/null; }
 detached() { ! attached; }
 live() { [[ $(cat "/sys/class/nvme/$(controller)/state" 2>/dev/null) == live ]]; }
 broken() { ! live; }
@@ -69,6 +69,13 @@ disk() {
     if [[ $(cat "$d/nsid" 2>/dev/null) == "$1" ]]; then echo "/dev/${d##*/}" && return; fi
   done
   false
+}
+# loaded NAMESPACE: I/O is under way on that disk.
+loaded() {
+  local d reads writes
+  d=$(disk "$1")
+  read -r reads writes <"/sys/block/${d#/dev/}/inflight"
+  ((reads + writes > 0))
 }
 has_disk() { local d && d=$(disk "$@") && [[ -b $d ]]; }
 failed_attempts() { dmesg | grep -c 'Failed reconnect attempt' || true; }
