@@ -9,7 +9,9 @@
 #   test-guest.sh outside    the target on this machine, on hw/iwarp: over QEMU's user
 #                            network, and over a tap device in a network namespace, where
 #                            the guest is killed under load too
-#   test-guest.sh beside     the target and the kernel's (nvmet-rdma), compared
+#   test-guest.sh beside     the target and the kernel's (nvmet-rdma), compared: a table of
+#                            ratios, and a failure when one is less than its aim. It takes
+#                            6 minutes, and means something on a quiet machine only
 #   test-guest.sh STEP...    these steps
 #
 # The script skips nothing. It exits with 123 when the guest's kernel failed or did not

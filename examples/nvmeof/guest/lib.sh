@@ -3,6 +3,7 @@
 nqn=nqn.2026-01.example.godat:disk
 host_a=nqn.2026-01.example.host:a id_a=11111111-1111-4111-8111-111111111111
 host_b=nqn.2026-01.example.host:b id_b=22222222-2222-4222-8222-222222222222
+missed=99 # the exit status of a step whose figures are less than asked
 delay=1 # seconds between the initiator's attempts to connect again
 address=${TARGET%:*} port=${TARGET#*:}
 

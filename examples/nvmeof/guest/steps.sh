@@ -120,6 +120,10 @@ run() {
     run "$1" $((${2:-1} + 1))
     return
   fi
+  if ((status == missed)); then
+    echo "FAIL $1, $took: figures are less than asked"
+    return 1
+  fi
   echo "FAIL $1, $took: exit status $status, 124 is the time limit of $((limit * SLOW)) s"
   tail -n 40 out
   if [[ -s stuck ]]; then cat stuck; fi
