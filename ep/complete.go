@@ -126,7 +126,7 @@ func (q *queue) complete(wcs []hw.WC) {
 func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, to *delivery.Queue) {
 	i := uint32(wc.ID) & q.mask
 	if i != r&q.mask {
-		r = q.passTo(r, i)
+		r = q.passTo(r, r+(i-r)&q.mask)
 	}
 	retired = (r + 1) & ticketMask
 	s := &q.slots[i]
@@ -135,7 +135,10 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 		if s.op == hw.OpBind {
 			q.endBind(i, wc.Status)
 		}
-		unreserve(to)
+		if to != nil {
+			to.Suppressed(q.e, s.cookie)
+			to.Release(1)
+		}
 		return retired, nil
 	}
 	// Field by field: the compiler builds a literal elsewhere and copies it in
@@ -181,19 +184,28 @@ func (q *queue) received(ev *event.Event, wc *hw.WC) {
 	}
 }
 
-// passTo retires the suppressed requests before slot i and returns the ticket of i.
-func (q *queue) passTo(r, i uint32) uint32 {
-	for ; r&q.mask != i; r = (r + 1) & ticketMask {
-		q.pass(r)
+// passTo retires the suppressed requests from ticket r on up to a ticket, which it
+// returns. They succeeded.
+func (q *queue) passTo(r, ticket uint32) uint32 {
+	var to *delivery.Queue
+	n := 0 // places of to
+	for ; (ticket-r)&ticketMask != 0; r = (r + 1) & ticketMask {
+		s := q.slot(r)
+		if s.to != to {
+			if n != 0 {
+				to.Release(n)
+			}
+			to, n = s.to, 0
+		}
+		if to != nil {
+			to.Suppressed(q.e, s.cookie)
+			n++
+		}
+	}
+	if n != 0 {
+		to.Release(n)
 	}
 	return r
-}
-
-// pass retires a suppressed request that succeeded.
-func (q *queue) pass(ticket uint32) {
-	if to := q.slot(ticket).to; to != nil {
-		to.Release(1)
-	}
 }
 
 // endInBand handles the queue's last completion. A request that has not completed
@@ -201,9 +213,7 @@ func (q *queue) pass(ticket uint32) {
 // completer.
 func (q *queue) endInBand() {
 	q.completer.Check()
-	for r := q.retired.Load(); r != q.next; r = (r + 1) & ticketMask {
-		q.pass(r)
-	}
+	q.passTo(q.retired.Load(), q.next)
 	q.retired.Store(q.next)
 	q.completer.Release()
 	q.e.box.tell(q.endInput)

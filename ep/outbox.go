@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"godat/hw"
+	"godat/internal/door"
 )
 
 // Outbox gathers requests for an endpoint and posts them together: a server that
@@ -12,7 +13,8 @@ import (
 // after NewOutbox.
 type Outbox struct {
 	ep   *Endpoint
-	dtos []DTO
+	dtos []DTO // all beyond its length are empty
+	last int   // how many requests there are up to the last one of NextHeard
 }
 
 // NewOutbox makes an outbox that holds up to n requests for e. It panics unless n
@@ -28,16 +30,40 @@ func NewOutbox(e *Endpoint, n int) *Outbox {
 // error, which is Flush's, the request was not added. A nil outbox is
 // INVALID_HANDLE.
 func (o *Outbox) Add(d DTO) error {
+	next, err := o.Next()
+	if err != nil {
+		return err
+	}
+	*next = d
+	return nil
+}
+
+// Next is Add for a caller that fills in the request where it is, which saves a copy. The
+// request is empty. It is the caller's until the next call of the outbox.
+func (o *Outbox) Next() (*DTO, error) {
 	if o == nil {
-		return nilOutbox("ep.Outbox.Add")
+		return nil, nilOutbox("ep.Outbox.Add")
 	}
 	if len(o.dtos) == cap(o.dtos) {
 		if err := o.Flush(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	o.dtos = append(o.dtos, d)
-	return nil
+	n := len(o.dtos)
+	o.dtos = o.dtos[:n+1]
+	return &o.dtos[n], nil
+}
+
+// NextHeard is Next for a request of whose success only a filter hears, with the flag
+// Suppress. Of those that go out together Flush suppresses all but the last, behind whose
+// completion the filter hears of all. Only a connection of package runtime calls it.
+func (o *Outbox) NextHeard(door.Key) (*DTO, error) {
+	d, err := o.Next()
+	if err == nil {
+		d.Flags = hw.Suppress
+		o.last = len(o.dtos)
+	}
+	return d, err
 }
 
 // Flush posts the gathered requests, in order, as one batch. If it returns an error
@@ -52,7 +78,11 @@ func (o *Outbox) Flush() error {
 	if len(o.dtos) == 0 {
 		return nil
 	}
+	if o.last > 0 {
+		o.dtos[o.last-1].Flags &^= hw.Suppress
+	}
 	n, err := o.ep.PostBatch(o.dtos)
+	o.last = max(o.last-n, 0)
 	o.keep(copy(o.dtos, o.dtos[n:]))
 	return err
 }
@@ -60,6 +90,7 @@ func (o *Outbox) Flush() error {
 // Reset drops the gathered requests.
 func (o *Outbox) Reset() {
 	if o != nil {
+		o.last = 0
 		o.keep(0)
 	}
 }

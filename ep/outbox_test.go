@@ -7,7 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -143,4 +146,42 @@ func TestOwedCreditsArePaidOnce(t *testing.T) {
 	assert.Equal(t, 3, c.Pay())
 	assert.Zero(t, c.Pay())
 	assert.Zero(t, c.Left(), "what is owed to the peer gives this end nothing")
+}
+
+// A filter hears of requests that are suppressed, each once and in their order, when one
+// behind them completes; an outbox asks for that completion once in each flush.
+func TestAFilterHearsOfAllThatAnOutboxHasSent(t *testing.T) {
+	const n = 21 // of twice as many in a flush the endpoint signals two to the provider by itself
+	r := newRig(t)
+	to := r.dispatcher(evd.ModeChannel, 2*n)
+	var heard []uint64
+	wiring(to).SetFilter(func(_ any, number event.Number, status hw.Status, cookie uint64, _ any) bool {
+		assert.Equal(t, event.DTOCompletion, number)
+		assert.Equal(t, hw.StatusSuccess, status)
+		heard = append(heard, cookie)
+		return false
+	})
+	a := r.endpointOf(Config{PZ: r.pz, Request: to, Conn: r.conn, Attr: &Attr{MaxRequestDTOs: 2 * n}})
+	r.connect(a, r.endpoint(nil))
+	o := NewOutbox(a, 2*n)
+	var want []uint64
+	for round := range uint64(3) {
+		for i := range uint64(n) {
+			for _, next := range []func() (*DTO, error){o.Next, func() (*DTO, error) { return o.NextHeard(door.Key{}) }} {
+				d, err := next()
+				require.NoError(t, err)
+				require.Equal(t, DTO{Flags: d.Flags}, *d, "it is empty")
+				d.Op, d.Segment, d.Remote, d.Cookie = hw.OpWrite, r.lmr.Segment(0, 8), r.lmr.Remote(8, 8), 2*(100*round+i)
+				if d.Flags == hw.Suppress {
+					d.Cookie++
+				}
+				want = append(want, d.Cookie)
+				d.Flags |= hw.Suppress
+			}
+		}
+		require.NoError(t, o.Flush())
+		require.Equal(t, want, heard)
+	}
+	require.NoError(t, a.Close())
+	require.NoError(t, to.Close())
 }

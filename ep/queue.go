@@ -50,8 +50,7 @@ type queue struct {
 
 	// Guarded by the endpoint's counted.mu, which a poster also holds while its
 	// ticket wraps tail.
-	rounds  uint64 // how often tail has wrapped
-	skipped uint64 // tickets that are not counted as posts
+	rounds uint64 // how often tail has wrapped
 
 	// Immutable.
 	endID     uint64
@@ -59,7 +58,7 @@ type queue struct {
 	tailShift uint8 // where tail is in the endpoint's word
 	_         [3]byte
 
-	near memory.Near // shared: the region that the last post named
+	near memory.Near // shared: the regions that the last posts named
 
 	// Owned by the completer; posters read retired.
 	completer owner.Tag
@@ -78,7 +77,8 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []hw.WC // under mu: what has taken the detour
-	_       [24]byte
+	skipped uint64  // tickets that are not counted as posts; guarded as rounds
+	_       [16]byte
 }
 
 const ticketMask = 1<<30 - 1

@@ -91,20 +91,36 @@ func (p *BufferPool) Get() *Buffer {
 	return b
 }
 
-// GetLent is Get for a buffer that goes to an operation at once, with its whole length.
-// It returns the tag by which [Buffer.PutLent] takes the buffer back. Only a connection of
+// lendAtOnce is the most buffers that GetAllLent takes from the free ones by one swap.
+const lendAtOnce = 16
+
+// GetAllLent is Get of up to len(tags) buffers that go to operations at once, with their
+// whole length. It returns how many there were, and the tags by which [Buffer.PutLent]
+// takes them back; the low 32 bits of a tag are the buffer's index. Only a connection of
 // package runtime calls it.
-func (p *BufferPool) GetLent(door.Key) (b *Buffer, tag uint64) {
-	b = p.take()
-	if b == nil {
-		return nil, 0
+func (p *BufferPool) GetAllLent(_ door.Key, tags []uint64) (n int) {
+	var free [lendAtOnce]uint32
+	for n < len(tags) && !p.lmr.dead.Load() {
+		some := free[:min(lendAtOnce, len(tags)-n)]
+		some = some[:p.free.TakeAll(some)]
+		for i, index := range some {
+			tags[n+i] = p.lend(&p.buffers[index])
+		}
+		if n += len(some); len(some) == 0 {
+			break
+		}
 	}
+	return n
+}
+
+// lend gives an operation a buffer that was free.
+func (p *BufferPool) lend(b *Buffer) (tag uint64) {
 	b.n = len(b.memory)
 	tag = b.owner.GetLent()
 	if p.watch != nil {
 		p.watch.got(b)
 	}
-	return b, tag
+	return tag
 }
 
 // take takes a buffer from the free ones; nil if there is none.

@@ -71,7 +71,10 @@ func TestABufferIsWrittenAsFarAsItHasRoom(t *testing.T) {
 func TestAnOperationPutsTheBufferOfItsOwnTurnAlone(t *testing.T) {
 	for _, debug := range []bool{false, true} {
 		p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8, Debug: debug})
-		b, first := p.GetLent(door.Key{})
+		var tags [2]uint64
+		require.Equal(t, 1, p.GetAllLent(door.Key{}, tags[:]))
+		first := tags[0]
+		b := p.At(int(uint32(first)))
 		assert.Equal(t, memory.Operation, b.Ownership(door.Key{}).Owner())
 		assert.EqualValues(t, 8, b.Segment().Len)
 		b.Return(0)
@@ -82,14 +85,28 @@ func TestAnOperationPutsTheBufferOfItsOwnTurnAlone(t *testing.T) {
 		assert.False(t, b.PutLent(door.Key{}, second), "a buffer is put once")
 		b.Free(door.Key{})
 		assert.Same(t, b, p.Get())
-		none, _ := p.GetLent(door.Key{})
-		assert.Nil(t, none)
+		assert.Zero(t, p.GetAllLent(door.Key{}, tags[:]))
 		b.Put()
 		require.NoError(t, p.Close())
 		b.Free(door.Key{}) // the pool is closed: Free does nothing
-		none, _ = p.GetLent(door.Key{})
-		assert.Nil(t, none)
+		assert.Zero(t, p.GetAllLent(door.Key{}, tags[:]))
 	}
+}
+
+func TestManyBuffersAreTakenAtOnce(t *testing.T) {
+	const count = 2*lendAtOnce + 3
+	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
+	var tags [count + 1]uint64
+	require.Equal(t, count, p.GetAllLent(door.Key{}, tags[:]))
+	seen := make(map[*Buffer]bool)
+	for _, tag := range tags[:count] {
+		b := p.At(int(uint32(tag)))
+		seen[b] = true
+		assert.True(t, b.PutLent(door.Key{}, tag))
+		b.Free(door.Key{})
+	}
+	assert.Len(t, seen, count)
+	require.NoError(t, p.Close())
 }
 
 // A connection takes a message while another goroutine closes its pool.

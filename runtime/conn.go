@@ -48,8 +48,9 @@ type Conn struct {
 	peer     string    // what String returns
 	apart    bool      // events belongs to this connection alone
 	ended    chan struct{}
+	up       chan struct{} // of IA.Dial, which waits for a value; nil otherwise
 
-	missing atomic.Int32 // receives that are not posted, for want of a buffer
+	missing atomic.Int32 // receives that are not posted
 	taken   atomic.Int32 // buffers that Buffer gave out and that are not back
 	own     []bool       // by index: Buffer gave the buffer out; the buffer's owner writes it
 	closed  atomic.Bool
@@ -109,8 +110,8 @@ func (c *Conn) leave() {
 }
 
 // filterConn keeps two kinds of completions from the channel: those of sends, and those
-// of receives without a message. It returns their buffers to the pool. It is a
-// delivery.Filter.
+// of receives without a message. It returns their buffers to the pool. It also keeps
+// back the ESTABLISHED event for which IA.Dial waits. It is a delivery.Filter.
 func filterConn(source any, number event.Number, status hw.Status, cookie uint64, data any) bool {
 	e, _ := source.(*ep.Endpoint)
 	c, _ := e.Context().(*Conn)
@@ -126,10 +127,21 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 		if private, _ := data.([]byte); private != nil {
 			c.private.Store(&private)
 		}
+		return !c.dialed()
 	case number.Stream() == event.StreamConnection:
 		c.end()
 	}
 	return true
+}
+
+// dialed tells IA.Dial that the connection is up, and reports whether IA.Dial made it.
+func (c *Conn) dialed() bool {
+	select {
+	case c.up <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // end marks the connection as over.
@@ -165,6 +177,22 @@ func (c *Conn) Events() <-chan Event {
 		return nil
 	}
 	return c.events.C()
+}
+
+// Batches is Events for a connection with ConnConfig.Batches, nil for others: the same
+// events, many at a time. The program calls Release for each batch when it has handled
+// its events:
+//
+//	case batch := <-c.Batches():
+//		for _, ev := range batch.Events() {
+//			// as an event of Events
+//		}
+//		batch.Release()
+func (c *Conn) Batches() <-chan *Batch {
+	if c == nil {
+		return nil
+	}
+	return c.events.Batches()
 }
 
 // PZ is the zone of the connection's memory.
@@ -267,29 +295,9 @@ func (c *Conn) Message(ev Event) *Buffer {
 		return nil
 	}
 	b.SetLen(door.Key{}, int(ev.Length))
-	c.receive()
-	return b
-}
-
-// receive posts one receive. Without a buffer for it, refill posts it later.
-func (c *Conn) receive() {
-	b, tag := c.pool.GetLent(door.Key{})
-	if b == nil {
-		c.missing.Add(1)
-		return
-	}
-	if c.Endpoint.PostRecv(connCookie|tag, hw.Default, b.Segment()) == nil {
-		return
-	}
-	c.retire(tag) // the connection is over
 	c.missing.Add(1)
-}
-
-// refill posts the missing receives, as far as there are buffers.
-func (c *Conn) refill() {
-	for n := c.missing.Swap(0); n > 0; n-- {
-		c.receive()
-	}
+	c.refill()
+	return b
 }
 
 // Send sends the bytes in use of a buffer as one message. It takes the buffer from the
@@ -312,9 +320,7 @@ func (c *Conn) Send(b *Buffer) error {
 	if err != nil {
 		c.retire(tag)
 	}
-	if c.missing.Load() != 0 {
-		c.refill()
-	}
+	c.refill()
 	return err
 }
 
@@ -322,18 +328,18 @@ func (c *Conn) Send(b *Buffer) error {
 // the next Flush, together with all that was queued. One goroutine at a time calls
 // Queue, Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
 func (c *Conn) Queue(b *Buffer) error {
-	return c.queue("runtime.Conn.Queue", b, ep.DTO{Op: hw.OpSend})
+	return c.queue("runtime.Conn.Queue", b, hw.OpSend, 0)
 }
 
 // QueueInvalidate is Queue for a message that also invalidates a context of the peer's
 // (see [ep.Endpoint.PostSendInvalidate]), on an adapter whose Attr().Ops has
 // OpSendInvalidate. On others the next Flush fails with MODEL_NOT_SUPPORTED.
 func (c *Conn) QueueInvalidate(b *Buffer, context uint32) error {
-	return c.queue("runtime.Conn.QueueInvalidate", b, ep.DTO{Op: hw.OpSendInvalidate, Immediate: context})
+	return c.queue("runtime.Conn.QueueInvalidate", b, hw.OpSendInvalidate, context)
 }
 
 // queue adds the send of a buffer to the outbox.
-func (c *Conn) queue(op string, b *Buffer, send ep.DTO) error {
+func (c *Conn) queue(op string, b *Buffer, send hw.Op, context uint32) error {
 	if !c.has(b) || c.closed.Load() {
 		return c.whyNot(op, b)
 	}
@@ -341,12 +347,13 @@ func (c *Conn) queue(op string, b *Buffer, send ep.DTO) error {
 	if !ok {
 		return c.whyNot(op, b)
 	}
-	send.Cookie, send.Segment = sendCookie|tag, b.Segment()
-	err := c.outbox.Add(send)
+	d, err := c.outbox.NextHeard(door.Key{})
 	if err != nil {
 		c.retire(tag)
+		return err
 	}
-	return err
+	d.Op, d.Cookie, d.Segment, d.Immediate = send, sendCookie|tag, b.Segment(), context
+	return nil
 }
 
 // Outbox is the connection's outbox. What the program adds to it goes out with the
@@ -366,9 +373,7 @@ func (c *Conn) Flush() error {
 		return closedConn("runtime.Conn.Flush")
 	}
 	err := c.outbox.Flush()
-	if c.missing.Load() != 0 {
-		c.refill()
-	}
+	c.refill()
 	return err
 }
 
@@ -400,7 +405,5 @@ func (c *Conn) Release(b *Buffer) {
 		return
 	}
 	c.put(b)
-	if c.missing.Load() != 0 {
-		c.refill()
-	}
+	c.refill()
 }

@@ -38,7 +38,9 @@ func (c *Conn) SendBytes(p []byte) error {
 // peer has ended the connection in order, the error is io.EOF; when the connection broke,
 // it is that of its end (see [event.Event.Err]). When this end has closed the connection,
 // the error is INVALID_HANDLE/EP, as for a nil connection, and matches [net.ErrClosed];
-// a call that waits while Shutdown runs may return io.EOF. When ctx ends, the error is its cause. A nil ctx is INVALID_PARAMETER.
+// a call that waits while Shutdown runs may return io.EOF. When ctx ends, the error is its
+// cause. A nil ctx is INVALID_PARAMETER, a connection with ConnConfig.Batches
+// INVALID_STATE.
 func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	const op = "runtime.Conn.Receive"
 	if c == nil {
@@ -46,6 +48,9 @@ func (c *Conn) Receive(ctx context.Context) (*Buffer, error) {
 	}
 	if ctx == nil {
 		return nil, nilContext(op)
+	}
+	if c.cfg.Batches {
+		return nil, hw.Errorf(op, hw.InvalidState, hw.NoSubtype, "the messages come in Batches")
 	}
 	for {
 		select {

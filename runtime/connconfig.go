@@ -62,10 +62,15 @@ type ConnConfig struct {
 	Refusal []byte
 	// Apart gives each connection of a listener a channel of its own.
 	Apart bool
+	// Batches brings the events on the channel [Conn.Batches], many at a time, and none
+	// on Events. It costs a server that has many messages under way less.
+	Batches bool
 
 	// Debug lets the connections watch over their buffers: see
 	// [mem.BufferPoolConfig.Debug].
 	Debug bool
+
+	batch int // receives that are posted at a time
 }
 
 const (
@@ -87,18 +92,23 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Depth is %d; it may be 1 to %d", cfg.Depth, mostDepth)
 	case cfg.Message < 0 || uint64(cfg.Message) > dev.MaxMessage:
 		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Message is %d; this device sends 1 to %d bytes", cfg.Message, dev.MaxMessage)
-	case cfg.Conns < 0 || cfg.Conns > evd.MaxQLen/cfg.places():
-		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Conns is %d; with this depth there may be 1 to %d", cfg.Conns, evd.MaxQLen/cfg.places())
 	}
 	attr := ep.Attr{}
 	if cfg.Attr != nil {
 		attr = *cfg.Attr
 	}
-	attr.MaxRecvDTOs = cmp.Or(attr.MaxRecvDTOs, cfg.Depth)
+	cfg.batch = 1 // a program that sets MaxRecvDTOs may need all of them
+	if attr.MaxRecvDTOs == 0 {
+		cfg.batch = max(1, min(cfg.Depth/2, mostAtOnce, dev.MaxDepth-cfg.Depth+1))
+	}
+	attr.MaxRecvDTOs = cmp.Or(attr.MaxRecvDTOs, cfg.receives())
 	attr.MaxRequestDTOs = cmp.Or(attr.MaxRequestDTOs, requestsPerDepth*cfg.Depth)
 	attr.MaxReadIn = cmp.Or(attr.MaxReadIn, min(cfg.Depth, dev.MaxReadsIn))
 	attr.MaxReadOut = cmp.Or(attr.MaxReadOut, min(cfg.Depth, dev.MaxReadsOut))
 	cfg.Attr = &attr
+	if most := evd.MaxQLen / cfg.places(); cfg.Conns < 0 || cfg.Conns > most {
+		return hw.Errorf(op, hw.InvalidParameter, hw.NoSubtype, "ConnConfig.Conns is %d; with this depth there may be 1 to %d", cfg.Conns, most)
+	}
 	return nil
 }
 
@@ -113,6 +123,9 @@ const (
 	buffersPerDepth = 1 + requestsPerDepth + 1
 )
 
+// receives is how many receives a connection has: those that refill waits for, and Depth.
+func (cfg *ConnConfig) receives() int { return cfg.Depth + cfg.batch - 1 }
+
 // places is how many events of a connection may wait at a time.
 func (cfg *ConnConfig) places() int {
 	recvs, requests := cfg.Depth, requestsPerDepth*cfg.Depth
@@ -124,7 +137,11 @@ func (cfg *ConnConfig) places() int {
 
 // newEvents makes a dispatcher with places for the events of conns connections.
 func (cfg *ConnConfig) newEvents(ia *IA, conns int) (*evd.Dispatcher, error) {
-	d, err := ia.NewDispatcher(evd.Config{Mode: evd.ModeChannel, QLen: conns * cfg.places()})
+	mode := evd.ModeChannel
+	if cfg.Batches {
+		mode = evd.ModeBatch
+	}
+	d, err := ia.NewDispatcher(evd.Config{Mode: mode, QLen: conns * cfg.places()})
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +155,8 @@ func newConn(ia *IA, cfg *ConnConfig, l *Listener, peer string, private []byte) 
 	c := &Conn{ia: ia, cfg: *cfg, pz: cfg.PZ, listener: l, peer: peer, ended: make(chan struct{})}
 	if l != nil {
 		c.events = l.events
+	} else {
+		c.up = make(chan struct{}, 1)
 	}
 	c.apart = c.events == nil
 	if private != nil {
@@ -178,7 +197,7 @@ func (c *Conn) make() (err error) {
 			return err
 		}
 	}
-	c.own = make([]bool, buffersPerDepth*cfg.Depth)
+	c.own = make([]bool, buffersPerDepth*cfg.Depth+cfg.batch-1)
 	c.pool, err = c.pz.NewBufferPool(mem.BufferPoolConfig{
 		Count: len(c.own), Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
 	})
@@ -192,8 +211,6 @@ func (c *Conn) make() (err error) {
 		return err
 	}
 	c.outbox = ep.NewOutbox(c.Endpoint, cfg.Attr.MaxRequestDTOs)
-	for range cfg.Depth {
-		c.receive()
-	}
+	c.receive(cfg.receives())
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"godat/ep"
 	"godat/hw"
-	"godat/hw/event"
 )
 
 // Dial connects to address, "host:port", and returns when the connection is up. The
@@ -103,20 +102,27 @@ func (ia *IA) mayDial(ctx context.Context, op string, cfg *ConnConfig) error {
 
 // established waits until the connection is up.
 func (c *Conn) established(ctx context.Context) error {
-	for {
-		select {
-		case ev, ok := <-c.events.C():
-			switch {
-			case !ok || c.closed.Load():
-				return closedConn("runtime.Dial")
-			case ev.Number == event.Established:
-				return nil
-			case ev.Ended():
-				return ev.Err()
-			}
-			// The event is of an operation that Setup posted and that was flushed.
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	select {
+	case <-c.up:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.ended:
+	case <-c.ia.down: // the close of the adapter breaks the connection without an event
 	}
+	select {
+	case <-c.up: // before it ended
+		return nil
+	default:
+	}
+	for ev := range c.events.Events(ctx) {
+		if ev.Ended() && !c.closed.Load() {
+			return ev.Err()
+		}
+		// Other events are of operations that Setup posted and that were flushed.
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return closedConn("runtime.Dial")
 }

@@ -31,7 +31,7 @@
 //
 //   - [IA.Dial] connects to "host:port"; [IA.Listen] listens there
 //   - a [Listener]: [Listener.Requests] to [Listener.Accept] or [ep.CR.Reject], [Listener.Addr], [Listener.Dial] for connections on its own channel
-//   - [Conn.Events] and [Listener.Events] are where receives and ends come; [ConnOf] tells whose; [Conn.Receive] waits for a message
+//   - [Conn.Events] and [Listener.Events] are where receives and ends come; [ConnOf] tells whose; [Conn.Batches] and [Listener.Batches] are the same for many at a time; [Conn.Receive] waits for a message
 //   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one; [Conn.Send] and [Conn.Release] give buffers back; [Conn.SendBytes] copies
 //   - many messages at once: [Conn.Queue], [Conn.QueueInvalidate], [Conn.Outbox], [Conn.Flush]
 //   - about the peer: [Conn.Private]; memory of the connection's own, for RDMA: [Conn.Alloc], [Conn.Register], [Conn.PZ]
@@ -75,7 +75,7 @@
 //   - messages: [ep.Endpoint.PostSend], [ep.Endpoint.PostRecv], [ep.Endpoint.PostSendInvalidate]
 //   - the peer's memory: [ep.Endpoint.PostRDMAWrite], [ep.Endpoint.PostRDMARead], [ep.Endpoint.PostRDMAWriteImmediate]
 //   - atomics: [ep.Endpoint.PostFetchAdd], [ep.Endpoint.PostCompareSwap]
-//   - many at once: [ep.Endpoint.PostBatch], [ep.Endpoint.PostRecvBatch]; gathered first, [NewOutbox]: [ep.Outbox.Add], [ep.Outbox.Flush], [ep.Outbox.Reset]
+//   - many at once: [ep.Endpoint.PostBatch], [ep.Endpoint.PostRecvBatch]; gathered first, [NewOutbox]: [ep.Outbox.Add], [ep.Outbox.Next], [ep.Outbox.Flush], [ep.Outbox.Reset]
 //   - no more than the peer has receives for, [NewCredits]: [ep.Credits.Take], [ep.Credits.Grant], [ep.Credits.Left], [ep.Credits.Owe], [ep.Credits.Pay]
 //   - a value for each operation, [NewContexts]: [evd.Contexts.Put], [evd.Contexts.Take]
 //   - datagrams, which no provider has: [ep.Endpoint.PostSendUD], [ep.Endpoint.FreeAddressHandle], [ep.Endpoint.FreeUDConnection]

@@ -395,7 +395,7 @@ func (c *caller) drawStruct(p *tape, v reflect.Value, depth int) {
 // a pattern, which takes over ten seconds for 8 GiB.
 func boundDebug(config reflect.Value) {
 	for i := range config.NumField() {
-		if f := config.Field(i); f.CanInt() {
+		if f := config.Field(i); f.CanInt() && f.CanSet() {
 			f.SetInt(min(f.Int(), 1<<10))
 		}
 	}

@@ -143,6 +143,15 @@ func (l *Listener) Events() <-chan Event {
 	return l.events.C()
 }
 
+// Batches is Events with ConnConfig.Batches: see [Conn.Batches]. It is nil otherwise, and
+// with ConnConfig.Apart.
+func (l *Listener) Batches() <-chan *Batch {
+	if l == nil {
+		return nil
+	}
+	return l.events.Batches()
+}
+
 // String names the listener by its address. It may be called at any time, like the
 // String of every handle.
 func (l *Listener) String() string {

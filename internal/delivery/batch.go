@@ -79,13 +79,41 @@ func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
 }
 
 func (b *batcher) put(ev *event.Event, silent bool) {
+	if !b.q.accepts(ev) {
+		b.q.Release(1)
+		return
+	}
 	b.mu.Lock()
 	b.add(ev, silent)
 	b.sendIfHalf()
 	b.mu.Unlock()
 }
 
+// putAll puts the events that the filter accepts, a run of them at a time.
 func (b *batcher) putAll(evs []event.Event) {
+	if b.q.filter == nil {
+		b.putRun(evs)
+		return
+	}
+	from, refused := 0, 0
+	for i := range evs {
+		if !b.q.accepts(&evs[i]) {
+			b.putRun(evs[from:i])
+			from = i + 1
+			refused++
+		}
+	}
+	b.putRun(evs[from:])
+	if refused > 0 {
+		b.q.Release(refused)
+	}
+}
+
+// putRun puts events that follow each other.
+func (b *batcher) putRun(evs []event.Event) {
+	if len(evs) == 0 {
+		return
+	}
 	b.mu.Lock()
 	for len(evs) > 0 {
 		n := min(len(evs), b.size-len(b.cur.evs))

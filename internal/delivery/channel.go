@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"godat/hw"
 	"godat/hw/event"
 	"godat/internal/yield"
 )
@@ -18,9 +17,8 @@ import (
 // producer locks mu.
 type channel struct {
 	// Immutable.
-	q      *Queue
-	ch     chan event.Event
-	filter Filter // nil: none
+	q  *Queue
+	ch chan event.Event
 
 	held     atomic.Int32 // len(hold)
 	finished atomic.Bool
@@ -53,11 +51,6 @@ func (c *channel) init(q *Queue, maxLen int) {
 	c.q = q
 	c.ch = make(chan event.Event, maxLen+slack+asyncRoom)
 	c.hold = make([]event.Event, 0, maxLen/2+1)
-}
-
-// accepts reports whether the filter accepts an event with these fields.
-func (c *channel) accepts(source any, number event.Number, status hw.Status, cookie uint64, data any) bool {
-	return c.filter == nil || c.filter(source, number, status, cookie, data)
 }
 
 // send puts ev into the channel, which has room, because the place was reserved.
@@ -132,7 +125,7 @@ func (c *channel) sendAll(evs []event.Event) {
 
 // direct counts the first of evs that go into the channel without a lock.
 func (c *channel) direct(evs []event.Event) (n int) {
-	if c.held.Load() != 0 || c.filter != nil {
+	if c.held.Load() != 0 || c.q.filter != nil {
 		return 0
 	}
 	for n < len(evs) && (evs[n].Flags&event.Silent == 0 || !maySilence(&evs[n])) {

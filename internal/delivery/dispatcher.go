@@ -29,7 +29,7 @@ type Config struct {
 	Closing func()
 }
 
-// Filter reports whether an event goes into a channel. If it reports false, the
+// Filter reports whether an event goes into a channel or a batch. If it reports false, the
 // event is dropped and its place is free again. The goroutine that completes the
 // operation calls the filter, so the filter must not block, and of this library it
 // may call only mem.Buffer.Put and what only reads.
@@ -106,17 +106,18 @@ func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 	q.channel.init(q, maxLen)
 }
 
-// SetFilter sets the filter that sees each event of KindChannel before the event goes
-// into the channel. The filter does not see connection requests, asynchronous errors,
-// and the events of routes and one-shots. The dispatcher's maker calls SetFilter before
-// the first event.
-func (d *Dispatcher) SetFilter(f Filter) { d.main.channel.filter = f }
+// SetFilter sets the filter that sees each event of KindChannel or KindBatch before the
+// event goes into the channel or a batch. It also sees each success of a suppressed
+// request, which makes no event whatever the filter reports. The filter does not see
+// connection requests, asynchronous errors, and the events of routes and one-shots. The
+// dispatcher's maker calls SetFilter before the first event.
+func (d *Dispatcher) SetFilter(f Filter) { d.main.filter = f }
 
 // SetSink is SetFilter for a filter that refuses every event. So the dispatcher may have
 // as many places as its feeds need, and its channel takes memory for listed events alone.
 func (d *Dispatcher) SetSink(f Filter) {
+	d.SetFilter(f)
 	c := &d.main.channel
-	c.filter = f
 	c.ch, c.hold = make(chan event.Event, asyncRoom), nil
 }
 

@@ -11,27 +11,70 @@ import (
 	"godat/hw"
 )
 
-func TestARefusedEventTakesNoPlace(t *testing.T) {
-	var seen []uint64
-	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
-	d.SetFilter(func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
-		seen = append(seen, cookie)
-		return cookie%2 == 0
-	})
-	q := d.Main()
-	room := int(q.places.limit.Load())
-	for range 3 { // if a refused event kept its place, the second Reserve would fail
-		require.True(t, q.Reserve(room))
-		for i := range room - 2 {
-			q.PutSuccess(nil, uint64(2*i+1), hw.OpSend, 0)
-		}
-		q.PutAll([]event.Event{{Number: event.DTOCompletion, Cookie: 1}, {Number: event.DTOCompletion, Cookie: 2}})
-		q.Flush()
-		ev := <-d.C()
-		assert.EqualValues(t, 2, ev.Cookie)
-		assert.Empty(t, d.C())
+// takeOne takes the only event that is ready.
+func takeOne(t *testing.T, d *Dispatcher, kind Kind) event.Event {
+	t.Helper()
+	if kind == KindChannel {
+		require.Len(t, d.C(), 1)
+		return <-d.C()
 	}
-	assert.Len(t, seen, 3*room)
+	all := ready(d)
+	require.Len(t, all, 1)
+	require.Len(t, all[0].Events(), 1)
+	defer all[0].Release()
+	return all[0].Events()[0]
+}
+
+func TestARefusedEventTakesNoPlace(t *testing.T) {
+	for _, kind := range []Kind{KindChannel, KindBatch} {
+		var seen []uint64
+		d := newDispatcher(t, Config{QLen: 4, Kind: kind})
+		d.SetFilter(func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
+			seen = append(seen, cookie)
+			return cookie%2 == 0
+		})
+		q := d.Main()
+		room := int(q.places.limit.Load())
+		for range 3 { // if a refused event kept its place, the second Reserve would fail
+			require.True(t, q.Reserve(room))
+			for i := range room - 3 {
+				q.PutSuccess(nil, uint64(2*i+1), hw.OpSend, 0)
+			}
+			q.PutAll([]event.Event{*dto(1), *dto(2), *dto(3)})
+			q.Flush()
+			assert.EqualValues(t, 2, takeOne(t, d, kind).Cookie)
+		}
+		assert.Len(t, seen, 3*room)
+		require.NoError(t, d.Close())
+	}
+}
+
+func TestTheFilterHearsOfSuppressedRequestsWhichMakeNoEvents(t *testing.T) {
+	for _, kind := range []Kind{KindRing, KindChannel, KindBatch} {
+		var seen []uint64
+		d := newDispatcher(t, Config{QLen: 4, Kind: kind})
+		if kind != KindRing {
+			d.SetFilter(func(source any, number event.Number, status hw.Status, cookie uint64, _ any) bool {
+				assert.Equal(t, "source", source)
+				assert.Equal(t, event.DTOCompletion, number)
+				assert.Equal(t, hw.StatusSuccess, status)
+				seen = append(seen, cookie)
+				return true
+			})
+		}
+		q := d.Main()
+		require.True(t, q.Reserve(2))
+		q.Suppressed("source", 7)
+		q.Suppressed("source", 8)
+		q.Release(2)
+		q.Flush()
+		if kind != KindRing {
+			assert.Equal(t, []uint64{7, 8}, seen)
+			assert.Empty(t, d.C())
+			assert.Empty(t, ready(d))
+		}
+		require.NoError(t, d.Close())
+	}
 }
 
 func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {

@@ -30,7 +30,8 @@ type Queue struct {
 	batches *batcher // KindBatch
 	shot    *OneShot // kindOneShot
 	route   *Route   // of a route's queue
-	_       [64 - 7*wordSize]byte
+	filter  Filter   // KindChannel, KindBatch; nil: none
+	_       [64 - 8*wordSize]byte
 
 	consumer Consumer // KindRing, KindCallback
 	places   places
@@ -140,7 +141,7 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 		q.consumer.notice.mark(silent)
 	case KindChannel:
 		c := &q.channel
-		if !c.accepts(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data) {
+		if !q.accepts(ev) {
 			q.Release(1)
 			return
 		}
@@ -223,12 +224,25 @@ func (q *Queue) putSuccess(source any, cookie uint64, op hw.Op, length uint32) {
 		q.Put(&ev, false)
 		return
 	}
-	if !c.accepts(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
+	if q.filter != nil && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
 		q.Release(1)
 		return
 	}
 	c.ch <- event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
 	q.sent()
+}
+
+// Suppressed tells the filter, if there is one, of a suppressed request that has
+// succeeded. The request's place is still to be released.
+func (q *Queue) Suppressed(source any, cookie uint64) {
+	if q.filter != nil {
+		q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
+	}
+}
+
+// accepts reports whether the filter accepts an event.
+func (q *Queue) accepts(ev *event.Event) bool {
+	return q.filter == nil || q.filter(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data)
 }
 
 // PutAll delivers evs in order, each in a reserved place, at a fraction of the cost

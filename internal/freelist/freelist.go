@@ -46,6 +46,27 @@ func (l *List) Take() (n uint32, ok bool) {
 	}
 }
 
+// TakeAll takes up to len(buf) numbers at once, those that were given back last, and
+// returns how many it took.
+//
+// The chain is read without a right to it. Another goroutine may take a number of the
+// chain meanwhile and give it back with another one behind it; then head has changed, and
+// the swap fails.
+func (l *List) TakeAll(buf []uint32) int {
+	for {
+		h := l.head.Load()
+		n, next := 0, uint32(h)
+		for ; n < len(buf) && next != 0; n++ {
+			buf[n] = next - 1
+			next = l.next[next-1].Load()
+		}
+		yield.Point()
+		if n == 0 || l.head.CompareAndSwap(h, (h>>32+1)<<32|uint64(next)) {
+			return n
+		}
+	}
+}
+
 // Give makes a number free again that was taken.
 func (l *List) Give(n uint32) {
 	for {

@@ -35,6 +35,22 @@ func TestAnEmptyListHasNothing(t *testing.T) {
 	assert.False(t, ok)
 }
 
+func TestManyNumbersAreTakenAtOnce(t *testing.T) {
+	var l List
+	l.Init(4)
+	buf := make([]uint32, 3)
+	require.Equal(t, 3, l.TakeAll(buf))
+	assert.Equal(t, []uint32{0, 1, 2}, buf)
+	assert.Equal(t, 1, l.TakeAll(buf), "as many as there are")
+	assert.EqualValues(t, 3, buf[0])
+	assert.Zero(t, l.TakeAll(buf))
+	l.Give(2)
+	l.Give(0)
+	require.Equal(t, 2, l.TakeAll(buf))
+	assert.Equal(t, []uint32{0, 2}, buf[:2])
+	assert.Zero(t, l.TakeAll(nil))
+}
+
 func TestNoNumberHasTwoHoldersAtATime(t *testing.T) {
 	const numbers, goroutines, rounds = 3, 4, 3000
 	var (
@@ -48,12 +64,14 @@ func TestNoNumberHasTwoHoldersAtATime(t *testing.T) {
 			for range rounds {
 				// Each goroutine takes two numbers at a time, so that the order of
 				// the free numbers changes.
-				var taken []uint32
-				for range 2 {
-					if n, ok := l.Take(); ok {
-						assert.EqualValues(t, 1, held[n].Add(1))
-						taken = append(taken, n)
-					}
+				var buf [2]uint32
+				taken := buf[:l.TakeAll(buf[:])]
+				for _, n := range taken {
+					assert.EqualValues(t, 1, held[n].Add(1))
+				}
+				if n, ok := l.Take(); ok {
+					assert.EqualValues(t, 1, held[n].Add(1))
+					taken = append(taken, n)
 				}
 				for _, n := range taken {
 					held[n].Add(-1)
@@ -85,5 +103,15 @@ func TestAHeadNeverComesBack(t *testing.T) {
 		require.Equal(t, a, c)
 		l.Give(b)
 		l.Give(a)
+	}
+	for range 5 { // at once
+		var two [2]uint32
+		require.Equal(t, 2, l.TakeAll(two[:]))
+		l.Give(two[0])
+		require.False(t, seen[l.head.Load()])
+		seen[l.head.Load()] = true
+		require.Equal(t, 1, l.TakeAll(two[:1]))
+		l.Give(two[1])
+		l.Give(two[0])
 	}
 }

@@ -23,12 +23,13 @@ type entry[T any] struct {
 // dead is a bit that no key has.
 const dead = 1 << 32
 
-// Near is what a look-up found, for the next one, which is often of the same key. Any
+// Near is what the last look-ups found, for the next one, which is often of the same key,
+// or of the one before: a server sends messages from one region and data from another. Any
 // goroutine may use it at any time; it belongs to one table.
-type Near[T any] struct{ found atomic.Pointer[entry[T]] }
+type Near[T any] struct{ found, before atomic.Pointer[entry[T]] }
 
-// Lookup is [Table.Lookup] of the key that [Table.LookupNear] found last. For another
-// key it returns nil.
+// Lookup is [Table.Lookup] of the key that [Table.LookupNear] found last in the table. For
+// another key it returns nil.
 func (n *Near[T]) Lookup(key uint32) *T {
 	if e := n.found.Load(); e != nil && e.key.Load() == uint64(key) {
 		return &e.val
@@ -71,12 +72,16 @@ func (t *Table[T]) Lookup(key uint32) *T {
 	return nil
 }
 
-// LookupNear is Lookup, and leaves in n what it found.
+// LookupNear is Lookup, and leaves in n what it found unless it is there.
 func (t *Table[T]) LookupNear(n *Near[T], key uint32) *T {
+	if e := n.before.Load(); e != nil && e.key.Load() == uint64(key) {
+		return &e.val
+	}
 	e := t.slots.Find(key)
 	if e == nil || e.key.Load() != uint64(key) {
 		return nil
 	}
+	n.before.Store(n.found.Load())
 	n.found.Store(e)
 	return &e.val
 }

@@ -51,12 +51,14 @@ func TestALookUpNearARemovedKeyFindsNothing(t *testing.T) {
 	var n Near[uint32]
 	assert.Nil(t, n.Lookup(key))
 	assert.Nil(t, n.Lookup(0))
+	assert.Same(t, v, tab.LookupNear(&n, key))
+	assert.Same(t, v, n.Lookup(key))
+	assert.Nil(t, n.Lookup(other))
 	for range 2 {
-		assert.Same(t, v, tab.LookupNear(&n, key))
-		assert.Same(t, v, n.Lookup(key))
-		assert.Nil(t, n.Lookup(other))
 		assert.Same(t, w, tab.LookupNear(&n, other))
+		assert.Same(t, w, n.Lookup(other), "of two keys the first to be found last stays")
 		assert.Nil(t, n.Lookup(key))
+		assert.Same(t, v, tab.LookupNear(&n, key), "the one before is near, too")
 	}
 	assert.True(t, tab.Remove(other))
 	for _, dead := range []uint32{other, 0, ^uint32(0)} {
@@ -64,6 +66,14 @@ func TestALookUpNearARemovedKeyFindsNothing(t *testing.T) {
 		assert.Nil(t, tab.LookupNear(&n, dead))
 	}
 	assert.Same(t, v, tab.LookupNear(&n, key), "the other key lives")
+	third, x, err := tab.Insert(same)
+	require.NoError(t, err)
+	assert.Same(t, x, tab.LookupNear(&n, third))
+	for _, k := range []uint32{third, key} {
+		assert.True(t, tab.Remove(k))
+		assert.Nil(t, n.Lookup(k))
+		assert.Nil(t, tab.LookupNear(&n, k))
+	}
 }
 
 func TestAFullTableTakesNoMoreKeys(t *testing.T) {
