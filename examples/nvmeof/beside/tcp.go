@@ -52,8 +52,8 @@ func (s *server) run() {
 func (s *server) serve(b []byte) (used int, err error) {
 	s.out = s.pieces[:0]
 	for answers := 0; len(b)-used >= nvme.CommandLen; answers++ {
-		c, err := nvme.ParseCommand(b[used:])
-		if err != nil {
+		var c nvme.Command
+		if err := c.Parse(b[used:]); err != nil {
 			return 0, err
 		}
 		off, end := int(c.LBA())*size, int(c.LBA()+c.Blocks())*size

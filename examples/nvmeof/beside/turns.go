@@ -25,34 +25,43 @@ type way struct {
 	run  func(ctx context.Context) (commands int64, err error)
 }
 
-// compare lets two ways take turns, and prints the median of the ratio of their rates.
+// compare lets two ways take turns, and prints the medians of the ratios of their rates:
+// by elapsed time, and by the processor time of both ends, which tells more on a machine
+// that is busy with something else.
 func compare(ctx context.Context, cfg Config, out io.Writer, a, b way) error {
-	var ratios []float64
+	var elapsed, used []float64
 	for range cfg.Turns {
-		first, err := rate(ctx, cfg, a)
+		first, err := measure(ctx, cfg, a)
 		if err != nil {
 			return err
 		}
-		second, err := rate(ctx, cfg, b)
+		second, err := measure(ctx, cfg, b)
 		if err != nil {
 			return err
 		}
-		ratios = append(ratios, first/second)
+		elapsed = append(elapsed, float64(second.elapsed)/float64(first.elapsed))
+		used = append(used, float64(second.used)/float64(max(first.used, 1)))
 	}
-	slices.Sort(ratios)
-	_, err := fmt.Fprintf(out, "%s / %s: %.2f (%.2f to %.2f in %d turns)\n",
-		a.name, b.name, ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], len(ratios))
+	slices.Sort(elapsed)
+	slices.Sort(used)
+	middle, last := cfg.Turns/2, cfg.Turns-1
+	_, err := fmt.Fprintf(out, "%s / %s: %.2f (%.2f to %.2f in %d turns), %.2f by processor time\n",
+		a.name, b.name, elapsed[middle], elapsed[0], elapsed[last], cfg.Turns, used[middle])
 	return err
 }
 
-// rate is a way's commands per second in one turn.
-func rate(ctx context.Context, cfg Config, w way) (float64, error) {
+// cost is what a command takes.
+type cost struct{ elapsed, used time.Duration }
+
+// measure measures a way in one turn.
+func measure(ctx context.Context, cfg Config, w way) (cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Turn)
 	defer cancel()
-	begin := time.Now()
+	begin, before := time.Now(), processorTime()
 	n, err := w.run(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", w.name, err)
+		return cost{}, fmt.Errorf("%s: %w", w.name, err)
 	}
-	return float64(max(n, 1)) / time.Since(begin).Seconds(), nil
+	n = max(n, 1)
+	return cost{time.Since(begin) / time.Duration(n), (processorTime() - before) / time.Duration(n)}, nil
 }

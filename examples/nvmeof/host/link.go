@@ -41,6 +41,7 @@ type Slot struct {
 
 	index   int
 	capsule []byte // in the same registered memory, right before Data
+	local   dat.Segment
 	remote  dat.RemoteSegment
 	owed    owed // what is to come before the command is done
 	call    call // of a queue
@@ -69,7 +70,7 @@ func openLink(ctx context.Context, ia *dat.IA, cfg *Config, id uint16, depth, tr
 		asked.Controller = controller
 	}
 	// A completion is all that the target sends.
-	conn, err := ia.Dial(ctx, cfg.Addr, dat.ConnConfig{Depth: depth, Message: nvme.CompletionLen, Private: asked.Append(nil)})
+	conn, err := ia.Dial(ctx, cfg.Addr, dat.ConnConfig{Depth: depth, Message: nvme.CompletionLen, Private: asked.Append(nil), Batches: true})
 	if err != nil {
 		var cause *dat.Cause
 		if errors.As(err, &cause) {
@@ -105,6 +106,7 @@ func (l *link) makeSlots(n, transfer int) (err error) {
 		s, at := &l.slots[i], i*stride
 		s.index = i
 		s.capsule, s.Data = memory[at:][:nvme.CommandLen], memory[at:][nvme.CommandLen:stride:stride]
+		s.local = l.region.Segment(at, stride)
 		s.remote = l.region.Remote(at+nvme.CommandLen, transfer)
 		s.call.done = make(chan struct{}, 1)
 	}
@@ -123,7 +125,8 @@ func (l *link) connect(ctx context.Context, cfg *Config, controller uint16) erro
 	if l.id == 0 && cfg.KeepAlive > 0 {
 		asked.KeepAlive = uint32(cfg.KeepAlive.Milliseconds())
 	}
-	l.submit(s, asked.Command(), nvme.ConnectDataLen, false)
+	command := asked.Command()
+	l.submit(s, &command, nvme.ConnectDataLen, false)
 	if err := l.wait(ctx); err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func (l *link) connect(ctx context.Context, cfg *Config, controller uint16) erro
 // submit queues a slot's next command, whose data are the first n bytes of Data. With
 // inline they travel in the capsule if they fit, and by RDMA otherwise. The slot is not
 // under way.
-func (l *link) submit(s *Slot, c nvme.Command, n int, inline bool) {
+func (l *link) submit(s *Slot, c *nvme.Command, n int, inline bool) {
 	c.CID, c.Flags = uint16(s.index), nvme.UsesList
 	length := nvme.CommandLen
 	switch {
@@ -148,10 +151,11 @@ func (l *link) submit(s *Slot, c nvme.Command, n int, inline bool) {
 	}
 	c.Put(s.capsule)
 	s.owed = owesCompletion | owesSend
-	l.batch = append(l.batch, dat.DTO{
-		Op: dat.OpSend, Flags: dat.Suppress, Cookie: l.submitted,
-		Segment: l.region.Segment(s.index*(nvme.CommandLen+len(s.Data)), length),
-	})
+	at := len(l.batch)
+	l.batch = l.batch[:at+1]
+	d := &l.batch[at] // field by field: of the others none is ever set
+	d.Op, d.Flags, d.Cookie, d.Segment = dat.OpSend, dat.Suppress, l.submitted, s.local
+	d.Segment.Len = uint32(length)
 	l.order[l.submitted%uint64(len(l.order))] = s
 	l.submitted++
 }
@@ -169,44 +173,56 @@ func (l *link) flush() {
 	l.batch = l.batch[:0]
 }
 
-// wait flushes, and handles events until a command is done. It forgets what was done
-// before.
+// wait flushes, and handles events until a command is done, and then those that are at
+// hand behind it. It forgets what was done before.
 func (l *link) wait(ctx context.Context) error {
 	l.done = l.done[:0]
 	l.flush()
 	for len(l.done) == 0 {
-		var ev dat.Event
+		var batch *dat.Batch
 		select {
-		case ev = <-l.conn.Events(): // without a look at ctx, which takes longer
+		case batch = <-l.conn.Batches(): // without a look at ctx, which takes longer
 		default:
 			select {
-			case ev = <-l.conn.Events():
+			case batch = <-l.conn.Batches():
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
 		}
-		if l.handleAll(ev) {
+		if l.handleAll(batch) {
 			return l.why()
 		}
 	}
 	return nil
 }
 
-// handleAll handles an event and those that are at hand behind it. It reports whether the
-// connection has ended.
-func (l *link) handleAll(ev dat.Event) (ended bool) {
-	for n := len(l.conn.Events()); !l.handle(ev); n-- {
+// handleAll handles the events of a batch, and of those that are at hand behind it; nil is
+// the batch of a closed channel. It reports whether the connection has ended.
+func (l *link) handleAll(batch *dat.Batch) (ended bool) {
+	for n := len(l.conn.Batches()); !l.handleBatch(batch); n-- {
 		if n == 0 {
 			return false
 		}
-		ev = <-l.conn.Events()
+		batch = <-l.conn.Batches()
 	}
 	return true
 }
 
-// handle handles an event. That of a closed channel has no source.
-func (l *link) handle(ev dat.Event) (ended bool) {
-	switch b := l.conn.Message(ev); {
+// handleBatch handles the events of a batch.
+func (l *link) handleBatch(batch *dat.Batch) (ended bool) {
+	defer batch.Release()
+	events := batch.Events()
+	for i := range events {
+		if l.handle(&events[i]) {
+			return true
+		}
+	}
+	return batch == nil
+}
+
+// handle handles an event.
+func (l *link) handle(ev *dat.Event) (ended bool) {
+	switch b := l.conn.Message(*ev); {
 	case b != nil:
 		c, err := nvme.ParseCompletion(b.Bytes())
 		l.conn.Release(b)
@@ -216,7 +232,7 @@ func (l *link) handle(ev dat.Event) (ended bool) {
 		if err != nil {
 			l.breakOff(err)
 		}
-	case ev.Source == nil || ev.Ended():
+	case ev.Ended():
 		if l.err == nil {
 			l.err = ev.Err()
 		}

@@ -35,13 +35,13 @@ func openRaw(t *testing.T, slots int) *link {
 func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
 	l := openRaw(t, 4)
 	sent := func(cookie uint64) {
-		require.False(t, l.handle(dat.Event{
+		require.False(t, l.handle(&dat.Event{
 			Number: dat.DTOCompletion, Source: l.conn.Endpoint, Op: dat.OpSend, Status: dat.StatusSuccess, Cookie: cookie,
 		}))
 	}
 	completed := func(cid uint16) { require.NoError(t, l.complete(nvme.Completion{CID: cid, Result: uint64(cid)})) }
 	for i := range 3 {
-		l.submit(&l.slots[i], nvme.Command{Opcode: nvme.IOFlush}, 0, false)
+		l.submit(&l.slots[i], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
 	}
 	completed(1)
 	completed(0)
@@ -59,7 +59,7 @@ func TestACompletionOfNoCommandUnderWayIsAnError(t *testing.T) {
 	l := openRaw(t, 2)
 	require.Error(t, l.complete(nvme.Completion{CID: 2}), "there is no such slot")
 	require.Error(t, l.complete(nvme.Completion{CID: 0}), "it has no command")
-	l.submit(&l.slots[0], nvme.Command{Opcode: nvme.IOFlush}, 0, false)
+	l.submit(&l.slots[0], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
 	require.NoError(t, l.complete(nvme.Completion{CID: 0}))
 	require.Error(t, l.complete(nvme.Completion{CID: 0}), "it is completed already, though its capsule's send is not")
 }

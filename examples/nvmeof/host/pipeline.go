@@ -65,14 +65,14 @@ func (p *Pipeline) move(op nvme.Opcode, d *Disk, s *Slot, n int, off int64) erro
 	if err := d.aim(&c, off, int64(n)); err != nil {
 		return err
 	}
-	return p.submit(s, c, n, op != nvme.IORead)
+	return p.submit(s, &c, n, op != nvme.IORead)
 }
 
 // Submit submits any I/O command, with the first n bytes of the slot's Data for its data;
 // see Write.
-func (p *Pipeline) Submit(s *Slot, c nvme.Command, n int) error { return p.submit(s, c, n, false) }
+func (p *Pipeline) Submit(s *Slot, c nvme.Command, n int) error { return p.submit(s, &c, n, false) }
 
-func (p *Pipeline) submit(s *Slot, c nvme.Command, n int, inline bool) error {
+func (p *Pipeline) submit(s *Slot, c *nvme.Command, n int, inline bool) error {
 	if n < 0 || n > len(s.Data) {
 		return fmt.Errorf("host: %d bytes of data; a slot has %d", n, len(s.Data))
 	}

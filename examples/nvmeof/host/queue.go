@@ -50,8 +50,8 @@ func (q *queue) run() {
 			runtime.Gosched()
 			q.submitAll(s)
 			q.flush()
-		case ev := <-q.conn.Events():
-			ended := q.handleAll(ev)
+		case batch := <-q.conn.Batches():
+			ended := q.handleAll(batch)
 			for _, s := range q.done {
 				s.call.done <- struct{}{} // which has room
 			}
@@ -68,7 +68,7 @@ func (q *queue) run() {
 // submitAll submits the command of a slot, and those at hand behind it.
 func (q *queue) submitAll(s *Slot) {
 	for n := len(q.calls); ; n-- {
-		q.submit(s, s.call.command, s.call.n, s.call.inline)
+		q.submit(s, &s.call.command, s.call.n, s.call.inline)
 		if n == 0 {
 			return
 		}

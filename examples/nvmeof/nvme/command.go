@@ -71,33 +71,36 @@ type Command struct {
 	CDW10, CDW11, CDW12, CDW13, CDW14, CDW15 uint32
 }
 
-// ParseCommand decodes the command at the beginning of a capsule. What follows it is
-// the capsule's data.
-func ParseCommand(b []byte) (Command, error) {
+// Parse decodes the command at the beginning of a capsule. What follows it is the
+// capsule's data.
+func (c *Command) Parse(b []byte) error {
 	if len(b) < CommandLen {
-		return Command{}, fmt.Errorf("nvme: a capsule of %d bytes has no command", len(b))
+		return fmt.Errorf("nvme: a capsule of %d bytes has no command", len(b))
 	}
 	le := binary.LittleEndian
-	return Command{
-		Opcode: Opcode(b[0]), Flags: b[1], CID: le.Uint16(b[2:]), NSID: le.Uint32(b[4:]),
-		Data:  parseDescriptor(b[24:40]),
-		CDW10: le.Uint32(b[40:]), CDW11: le.Uint32(b[44:]), CDW12: le.Uint32(b[48:]),
-		CDW13: le.Uint32(b[52:]), CDW14: le.Uint32(b[56:]), CDW15: le.Uint32(b[60:]),
-	}, nil
+	b = b[:CommandLen]
+	c.Opcode, c.Flags, c.CID, c.NSID = Opcode(b[0]), b[1], le.Uint16(b[2:]), le.Uint32(b[4:])
+	c.Data.parse(b[24:40])
+	c.CDW10, c.CDW11, c.CDW12 = le.Uint32(b[40:]), le.Uint32(b[44:]), le.Uint32(b[48:])
+	c.CDW13, c.CDW14, c.CDW15 = le.Uint32(b[52:]), le.Uint32(b[56:]), le.Uint32(b[60:])
+	return nil
 }
 
 // Put encodes the command into the first CommandLen bytes of b.
 func (c *Command) Put(b []byte) {
 	le := binary.LittleEndian
 	b = b[:CommandLen]
-	clear(b)
+	clear(b[8:40])
 	b[0], b[1] = byte(c.Opcode), c.Flags
 	le.PutUint16(b[2:], c.CID)
 	le.PutUint32(b[4:], c.NSID)
 	c.Data.put(b[24:40])
-	for i, dword := range [...]uint32{c.CDW10, c.CDW11, c.CDW12, c.CDW13, c.CDW14, c.CDW15} {
-		le.PutUint32(b[40+4*i:], dword)
-	}
+	le.PutUint32(b[40:], c.CDW10)
+	le.PutUint32(b[44:], c.CDW11)
+	le.PutUint32(b[48:], c.CDW12)
+	le.PutUint32(b[52:], c.CDW13)
+	le.PutUint32(b[56:], c.CDW14)
+	le.PutUint32(b[60:], c.CDW15)
 }
 
 // FabricsType is the type of a command whose opcode is OpFabrics.

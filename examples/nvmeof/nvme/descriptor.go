@@ -34,16 +34,15 @@ const MaxKeyed = 1<<24 - 1
 // IsKeyed reports whether the data is in the host's memory.
 func (d Descriptor) IsKeyed() bool { return d.Type == Keyed || d.Type == KeyedInvalidate }
 
-func parseDescriptor(b []byte) Descriptor {
+func (d *Descriptor) parse(b []byte) {
 	le := binary.LittleEndian
-	d := Descriptor{Type: DescriptorType(b[15]), Address: le.Uint64(b), Length: le.Uint32(b[8:])}
+	d.Type, d.Address, d.Length, d.Key = DescriptorType(b[15]), le.Uint64(b), le.Uint32(b[8:]), 0
 	if d.Type>>4 == Keyed>>4 {
 		d.Length, d.Key = d.Length&MaxKeyed, le.Uint32(b[11:])
 	}
-	return d
 }
 
-func (d Descriptor) put(b []byte) {
+func (d *Descriptor) put(b []byte) {
 	le := binary.LittleEndian
 	le.PutUint64(b, d.Address)
 	le.PutUint32(b[8:], d.Length)

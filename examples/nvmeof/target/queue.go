@@ -77,8 +77,8 @@ func (q *queue) run() {
 	down := q.target.down
 	for ended := false; !ended; {
 		select {
-		case ev, ok := <-q.conn.Events():
-			ended = !ok || q.handle(ev) || q.handleMore()
+		case batch, ok := <-q.conn.Batches():
+			ended = !ok || q.handleAll(batch)
 		case r := <-q.results:
 			c := &q.commands[r.command]
 			c.next(q, c, r.err)
@@ -96,12 +96,12 @@ func (q *queue) run() {
 			down = nil
 			q.leaving = true
 		}
-		if len(q.conn.Events()) == 0 {
+		if len(q.conn.Batches()) == 0 {
 			// The provider may be about to bring more commands, whose completions then go
 			// out in the same batch.
 			runtime.Gosched()
 		}
-		if len(q.conn.Events()) == 0 {
+		if len(q.conn.Batches()) == 0 {
 			q.flush()
 		}
 	}
@@ -113,11 +113,12 @@ func (q *queue) run() {
 	q.disks.giveBack()
 }
 
-// handleMore handles the events that are at hand, without a select for each.
-func (q *queue) handleMore() (ended bool) {
-	for range len(q.conn.Events()) {
-		ev, ok := <-q.conn.Events()
-		if !ok || q.handle(ev) {
+// handleAll handles the events of a batch. It reports whether the last one was among them.
+func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
+	defer batch.Release()
+	events := batch.Events()
+	for i := range events {
+		if q.handle(&events[i]) {
 			return true
 		}
 	}
@@ -125,8 +126,8 @@ func (q *queue) handleMore() (ended bool) {
 }
 
 // handle handles an event of the connection. It reports whether it was the last one.
-func (q *queue) handle(ev dat.Event) (ended bool) {
-	switch b := q.conn.Message(ev); {
+func (q *queue) handle(ev *dat.Event) (ended bool) {
+	switch b := q.conn.Message(*ev); {
 	case b != nil:
 		q.received(b)
 	case ev.Ended():
@@ -141,7 +142,8 @@ func (q *queue) handle(ev dat.Event) (ended bool) {
 
 // received takes the command of a capsule.
 func (q *queue) received(b *dat.Buffer) {
-	parsed, err := nvme.ParseCommand(b.Bytes())
+	c, capsule := &q.commands[b.Index()], b.Bytes()
+	err := c.Parse(capsule)
 	if err == nil && q.outstanding > int(q.asked.SendSize) {
 		err = fmt.Errorf("more commands than the queue's %d entries", int(q.asked.SendSize)+1)
 	}
@@ -158,11 +160,10 @@ func (q *queue) received(b *dat.Buffer) {
 	if q.head > q.asked.SendSize {
 		q.head = 0
 	}
-	c := &q.commands[b.Index()]
 	if q.batch.IsZero() {
 		q.batch = time.Now()
 	}
-	*c = command{Command: parsed, capsule: b, inside: len(b.Bytes()) - data, begun: q.batch}
+	c.capsule, c.inside, c.at, c.begun = b, len(capsule)-data, 0, q.batch
 	switch {
 	case c.Opcode == nvme.OpFabrics:
 		q.fabrics(c)

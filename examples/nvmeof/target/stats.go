@@ -1,6 +1,7 @@
 package target
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -80,8 +81,31 @@ func newRecord() record {
 	return r
 }
 
-// add adds a command that was completed at a time.
-func (r *record) add(c *finished, at time.Time) {
+// addAll adds commands that were completed at a time. Those that came together are one
+// look into a histogram.
+func (r *record) addAll(all []finished, at time.Time) {
+	same := 0
+	for i := range all {
+		c := &all[i]
+		r.count(c)
+		same++
+		if i+1 < len(all) && c.isLike(&all[i+1]) {
+			continue
+		}
+		if !c.neutral {
+			_ = r.latency[c.kind].RecordValues(min(int64(at.Sub(c.begun)), longest), int64(same)) // never out of range
+		}
+		same = 0
+	}
+}
+
+// isLike reports whether two commands that were completed together have the same latency.
+func (c *finished) isLike(o *finished) bool {
+	return c.kind == o.kind && c.neutral == o.neutral && c.begun.Equal(o.begun)
+}
+
+// count counts a command.
+func (r *record) count(c *finished) {
 	switch {
 	case c.failed:
 		r.Failures++
@@ -93,9 +117,6 @@ func (r *record) add(c *finished, at time.Time) {
 		r.BytesWritten += uint64(c.bytes)
 	default:
 		r.Others++
-	}
-	if !c.neutral {
-		_ = r.latency[c.kind].RecordValue(min(int64(at.Sub(c.begun)), longest)) // never out of range
 	}
 }
 
@@ -138,9 +159,7 @@ func (s *queueStats) add(batch []finished) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range batch {
-		s.record.add(&batch[i], now)
-	}
+	s.addAll(batch, now)
 }
 
 // statistics has the records of a target. Its methods may be called from any goroutine.
@@ -195,7 +214,10 @@ func (t *Target) Stats() Stats {
 
 // note notes that a command is completed.
 func (q *queue) note(c *command, status nvme.Status) {
-	f := finished{begun: c.begun, kind: kindOther, failed: status.Code() != nvme.Success, bytes: c.Data.Length}
+	n := len(q.finished)
+	q.finished = slices.Grow(q.finished, 1)[:n+1]
+	f := &q.finished[n]
+	f.begun, f.kind, f.failed, f.neutral, f.bytes = c.begun, kindOther, status.Code() != nvme.Success, false, c.Data.Length
 	switch {
 	case q.asked.QueueID == 0:
 		f.neutral = c.Opcode == nvme.AdminAsyncEvent
@@ -205,5 +227,4 @@ func (q *queue) note(c *command, status nvme.Status) {
 	case c.Opcode == nvme.IOWrite:
 		f.kind = kindWrite
 	}
-	q.finished = append(q.finished, f)
 }

@@ -44,7 +44,7 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	conns := cfg.Controllers * (cfg.Queues + 1)
 	var err error
 	t.ln, err = ia.Listen(ctx, cfg.Addr, dat.ConnConfig{
-		Depth: cfg.Depth, Message: nvme.CommandLen + inCapsule, Conns: conns, Apart: true,
+		Depth: cfg.Depth, Message: nvme.CommandLen + inCapsule, Conns: conns, Apart: true, Batches: true,
 		Setup: t.setup, Refusal: nvme.RejectNoResources.Append(nil),
 		// A host may have the completions of a queue's commands, and send others, before
 		// this end knows that their transfers and completions have been sent.

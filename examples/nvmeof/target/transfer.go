@@ -45,11 +45,15 @@ func (c *command) inline() []byte {
 // transfer queues an RDMA operation for a command. A write has no event: the completion
 // behind it tells the host. A read goes on with the command's next step.
 func (q *queue) transfer(op dat.Op, c *command, local dat.Segment, at int) {
-	d := dat.DTO{Op: op, Cookie: uint64(c.capsule.Index()), Segment: local, Remote: c.remote(at, int(local.Len))}
+	d, err := q.conn.Outbox().Next()
+	if err != nil {
+		q.check(err)
+		return
+	}
+	d.Op, d.Cookie, d.Segment, d.Remote = op, uint64(c.capsule.Index()), local, c.remote(at, int(local.Len))
 	if op == dat.OpWrite {
 		d.Flags = dat.Suppress
 	}
-	q.check(q.conn.Outbox().Add(d))
 }
 
 // short is the memory of a command for n bytes of data, behind the command in its

@@ -1,0 +1,6 @@
+package beside
+
+import "time"
+
+// processorTime is not known.
+func processorTime() time.Duration { return 0 }
