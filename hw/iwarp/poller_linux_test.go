@@ -46,7 +46,7 @@ func TestConsumersPollEachOfADevicesConnections(t *testing.T) {
 		froms, tos = append(froms, a), append(tos, b)
 		poller.mu.Lock()
 		assert.Equal(t, n > 1, poller.opened, "%d connections", n)
-		assert.Equal(t, n == 1, poller.alone != nil, "%d connections", n)
+		assert.Equal(t, n == 1, poller.alone.Load() != nil, "%d connections", n)
 		poller.mu.Unlock()
 		for i := range tos {
 			readByConsumers(t, froms[i], tos[i])
@@ -69,7 +69,7 @@ func TestTheConnectionAfterTheOnlyOneIsPolledToo(t *testing.T) {
 		join(a, b)
 		r := takeRight(t, b, started)
 		poller.mu.Lock()
-		assert.Same(t, r, poller.alone)
+		assert.Same(t, r, poller.alone.Load())
 		poller.mu.Unlock()
 		giveUp(r)
 		a.end(true)
@@ -77,7 +77,7 @@ func TestTheConnectionAfterTheOnlyOneIsPolledToo(t *testing.T) {
 		b.end(true)
 		<-r.link.rxDone
 		poller.mu.Lock()
-		assert.Nil(t, poller.alone)
+		assert.Nil(t, poller.alone.Load())
 		assert.False(t, poller.opened)
 		poller.mu.Unlock()
 	}
@@ -105,5 +105,6 @@ func TestTheCallAfterAReadReadsNothing(t *testing.T) {
 			poller.progress()
 		}
 		assert.True(t, poller.read.Load())
+		assert.EqualValues(t, 1, poller.calls.Load(), "a read that finds octets costs less than a call in vain")
 	}
 }

@@ -14,6 +14,10 @@ type port struct {
 	portState
 }
 
+// brief is the most bytes of a read or write that is over before the Go runtime would
+// notice that its goroutine is in a system call.
+const brief = 8 << 10
+
 func (p *port) staged() bool { return p.raw == nil }
 
 // openPort finds out what kind of connection conn is.

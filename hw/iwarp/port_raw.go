@@ -4,7 +4,6 @@ package iwarp
 
 import (
 	"io"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,10 +13,11 @@ const haveRaw = true
 // portState is the state of the callbacks of a raw connection. The token's holder owns
 // it; the writer calls await, which does not use it.
 type portState struct {
-	writeFn, awaitFn func(fd uintptr) bool
-	out              *outbox
-	wn               int
-	werr             error
+	writeFn func(fd uintptr)
+	awaitFn func(fd uintptr) bool
+	out     *outbox
+	wn      int
+	werr    error
 }
 
 // bind makes the callbacks once, because a method value allocates.
@@ -25,16 +25,17 @@ func (p *port) bind() {
 	p.writeFn, p.awaitFn = p.doWrite, p.doAwait
 }
 
-// write writes as much of the outbox as the socket takes without waiting.
+// write writes as much of the outbox as the socket takes without waiting. It needs neither
+// the lock nor the deadline of a net.Conn's Write: the token's holder alone writes.
 func (p *port) write(o *outbox) (int, error) {
 	p.out = o
-	if err := p.raw.Write(p.writeFn); err != nil {
+	if err := p.raw.Control(p.writeFn); err != nil {
 		return 0, err
 	}
 	return p.wn, p.werr
 }
 
-func (p *port) doWrite(fd uintptr) bool {
+func (p *port) doWrite(fd uintptr) {
 	for {
 		p.wn, p.werr = p.out.writev(int(fd))
 		if p.werr == unix.EINTR {
@@ -46,7 +47,6 @@ func (p *port) doWrite(fd uintptr) bool {
 		p.wn, p.werr = 0, nil
 	}
 	p.wn = max(p.wn, 0)
-	return true
 }
 
 // await waits until the socket takes more.
@@ -63,7 +63,7 @@ func (p *port) doAwait(fd uintptr) bool {
 // readInto reads without waiting; again means that nothing has come yet.
 func readInto(fd int, b []byte) (n int, again bool, err error) {
 	for {
-		n, err = syscall.Read(fd, b)
+		n, err = readNow(fd, b)
 		switch {
 		case err == unix.EINTR:
 			continue

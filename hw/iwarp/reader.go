@@ -19,8 +19,9 @@ type reader struct {
 	own   owner.Tag
 	in    inbuf
 	first [firstSize]byte
-	need  int // size of the incomplete FPDU, as far as known
-	left  int // octets of a payload that are still to be read straight into memory
+	need  int  // size of the incomplete FPDU, as far as known
+	left  int  // octets of a payload that are still to be read straight into memory
+	scant bool // the last read into the buffer got few octets, so the next asks for few
 
 	limits int // how often limit was called
 

@@ -134,7 +134,14 @@ func (r *receiver) readMore(fd int) (again bool) {
 		return r.readDirect(fd)
 	}
 	r.in.ready(r.need)
-	n, again, err := readInto(fd, r.in.buf[r.in.w:])
+	b := r.in.buf[r.in.w:]
+	if r.scant && r.need-(r.in.w-r.in.r) <= brief {
+		b = b[:min(len(b), brief)]
+	}
+	n, again, err := readInto(fd, b)
+	if !again {
+		r.scant = n < brief
+	}
 	r.in.w += n
 	r.seen = r.seen || n > 0
 	r.err = err

@@ -116,6 +116,33 @@ func TestAPollReadsOnAfterAPartOfAnFPDU(t *testing.T) {
 	assert.Equal(t, 2, b.completed())
 }
 
+// The first message is short, so the next read asks for few octets; it gets a part of a
+// message, and the read behind it asks for all that has come.
+func TestAReadAsksForFewOctetsAfterAReadThatGotFew(t *testing.T) {
+	const messages = 40
+	n := newNode(t, New(Config{}), stalling(time.Minute))
+	b, m := n.peer(), n.memory(1<<10, hw.LocalWrite)
+	for range 1 + messages {
+		b.recv(m.sge(0, 1<<10))
+	}
+	s, _ := accepted(t, b, plain())
+	r := takeRight(t, b, started)
+	defer giveUp(r)
+	s.write(sendFPDU(1, 0))
+	pollNow(t, r)
+	assert.Equal(t, 1, b.completed())
+	assert.True(t, r.scant)
+	var all []byte
+	for i := range uint32(messages) {
+		all = append(all, sendFPDU(i+2, 1<<10)...)
+	}
+	s.write(all)
+	awaitOctets(t, r, len(all))
+	require.NoError(t, r.raw.Control(r.right.pollFn))
+	assert.Equal(t, 1+messages, b.completed())
+	assert.False(t, r.scant)
+}
+
 // The consumer reads once, and then never again.
 func TestTheReceiverReadsWhatAConsumerLeaves(t *testing.T) {
 	n := newNode(t, New(Config{}), stalling(time.Minute))

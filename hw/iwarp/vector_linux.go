@@ -3,6 +3,7 @@
 package iwarp
 
 import (
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,9 +24,18 @@ func (v *vector) fill(parts [][]byte) {
 	}
 }
 
-// brief is the most bytes of a write that is over before the Go runtime would notice
-// that its goroutine is in a system call.
-const brief = 8 << 10
+// readNow reads. It reads into a short slice without telling the Go runtime of the system call, for
+// the same reasons as writev.
+func readNow(fd int, b []byte) (int, error) {
+	if len(b) > brief {
+		return syscall.Read(fd, b)
+	}
+	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
 
 // writev writes a single short part, which is what a small message is, without telling
 // the Go runtime of the system call: the socket doesn't block, and a call that takes a

@@ -27,4 +27,6 @@ func (*vector) writev(fd int, parts [][]byte) (n int, err error) {
 	return n, nil
 }
 
+func readNow(fd int, b []byte) (int, error) { return syscall.Read(fd, b) }
+
 func (*vector) readv(fd int, parts [][]byte) (int, error) { return syscall.Read(fd, parts[0]) }
