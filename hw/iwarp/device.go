@@ -133,15 +133,18 @@ func (d *device) Close() error {
 	return nil
 }
 
-// addConnection and removeConnection keep the set of connections that grace looks at.
+// addConnection and removeConnection keep the sets of connections that grace and
+// [soft.MR.Settle] look at.
 func (d *device) addConnection(c *connection) {
 	d.connsMu.Lock()
 	d.conns[c] = struct{}{}
 	d.connsMu.Unlock()
+	c.qp.Zone.Enter(c)
 }
 
 func (d *device) removeConnection(c *connection) {
 	d.connsMu.Lock()
 	delete(d.conns, c)
 	d.connsMu.Unlock()
+	c.qp.Zone.Leave(c)
 }

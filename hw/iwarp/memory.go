@@ -59,10 +59,21 @@ func (u *inUse) ended() bool {
 // If a placer calls grace, it passes itself: it touches no memory meanwhile.
 func (d *device) grace(placer *placer) {
 	for _, u := range d.inProgress(placer, nil, nil) {
-		for spin := 0; !u.ended(); spin++ {
-			pause(spin)
-		}
+		u.await()
 	}
+}
+
+// await waits until the accesses have ended.
+func (u *inUse) await() {
+	for spin := 0; !u.ended(); spin++ {
+		pause(spin)
+	}
+}
+
+// Settle is grace for one connection; see [soft.Accessor].
+func (c *connection) Settle() {
+	u := inUse{c, c.token.Load(), c.recv.place.touch.Load()}
+	u.await()
 }
 
 // awaitUsers is grace for the token's holder. It returns false if it would have to wait

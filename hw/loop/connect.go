@@ -40,6 +40,8 @@ func (c *connection) install(b *connection, ab, ba *pipe) bool {
 		if p.to.qp.dev != p.from.qp.dev {
 			p.to.qp.dev.addPipe(p)
 		}
+		p.from.qp.Zone.Enter(p)
+		p.to.qp.Zone.Enter(p)
 	}
 	// The answering side's owner is in Accept and makes no other call. If the provider
 	// reports something to it before Accept returns, it finds the pipes.

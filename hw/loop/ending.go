@@ -110,4 +110,6 @@ func (p *pipe) retire() {
 	if p.to.qp.dev != p.from.qp.dev {
 		p.to.qp.dev.dropPipe(p)
 	}
+	p.from.qp.Zone.Leave(p)
+	p.to.qp.Zone.Leave(p)
 }

@@ -1,6 +1,11 @@
 package loop
 
-import "godat/internal/token"
+import (
+	"godat/hw/internal/soft"
+	"godat/internal/token"
+)
+
+var _ soft.Accessor = (*pipe)(nil)
 
 // busy is a pipe that is held, and its word at that time.
 type busy struct {
@@ -14,9 +19,21 @@ type busy struct {
 // grace sees idle finds the key dead.
 func (d *device) grace() {
 	for _, b := range d.inProgress(nil, nil) {
-		for spin := 0; !b.p.token.MovedOn(b.w); spin++ {
-			pause(spin)
-		}
+		b.p.await(b.w)
+	}
+}
+
+// await waits until the access that was in progress at that word of the token has ended.
+func (p *pipe) await(w uint64) {
+	for spin := 0; !p.token.MovedOn(w); spin++ {
+		pause(spin)
+	}
+}
+
+// Settle is grace for one pipe; see [soft.Accessor].
+func (p *pipe) Settle() {
+	if w := p.token.Load(); w&token.Held != 0 {
+		p.await(w)
 	}
 }
 

@@ -1,6 +1,7 @@
 package soft
 
 import (
+	"sync"
 	"unsafe"
 
 	"godat/hw"
@@ -15,6 +16,9 @@ type Zone struct {
 	dev    *Device
 	closed bool
 	users  int // queue pairs, regions, shared queues and windows
+
+	accessMu  sync.Mutex // a leaf; guards accessors
+	accessors map[Accessor]struct{}
 }
 
 // NewZone makes a protection zone.
@@ -191,10 +195,11 @@ func (m *MR) Remap(mem []byte) error {
 	return nil
 }
 
-// Settle waits for the accesses in progress on the device.
+// Settle waits for the accesses in progress in the region's zone. No window reaches the
+// region: Remap, which the caller has called before, refuses one that is bound.
 func (m *MR) Settle() {
 	yield.Point()
-	m.dev.cfg.Grace()
+	m.zone.settle()
 }
 
 // Invalidate invalidates a remote key on a peer's behalf, and reports whether the key

@@ -10,16 +10,23 @@ import (
 	"godat/hw"
 )
 
-// remapped is a region on a device of its own, and a count of the device's waits for
-// accesses in progress.
-func remapped(t *testing.T, split bool, size int) (d *Device, m *MR, base uint64, waits *int) {
-	d, waits = &Device{}, new(int)
+// settled counts the waits for its accesses in progress.
+type settled int
+
+func (s *settled) Settle() { *s++ }
+
+// remapped is a region on a device of its own, and a count of the waits for the accesses
+// in progress in the region's zone.
+func remapped(t *testing.T, split bool, size int) (d *Device, m *MR, base uint64, waits *settled) {
+	d, waits = &Device{}, new(settled)
 	d.Init(Config{
-		Provider: "soft", Split: split, Grace: func() { *waits++ },
+		Provider: "soft", Split: split, Grace: func() {},
 		Attr: hw.Attr{MaxMR: 1 << 20, MaxMRs: 10, MaxZones: 1, MaxQPs: 1},
 	})
 	zone, err := d.NewZone()
 	require.NoError(t, err)
+	zone.(*Zone).Enter(waits)
+	zone.(*Zone).Enter(waits) // once is enough
 	mem := make([]byte, size)
 	mr, err := d.Register(zone, mem, hw.LocalRead|hw.RemoteRead)
 	require.NoError(t, err)
@@ -44,7 +51,10 @@ func TestARegionKeepsItsKeysAndItsAddressWhenItsMemoryIsExchanged(t *testing.T) 
 			}
 		}
 		m.Settle()
-		assert.Equal(t, 1, *waits)
+		assert.EqualValues(t, 1, *waits)
+		m.zone.Leave(waits)
+		m.Settle()
+		assert.EqualValues(t, 1, *waits, "it accesses nothing any more")
 	}
 }
 
