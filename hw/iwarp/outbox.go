@@ -96,11 +96,12 @@ func (o *outbox) room(n int) bool {
 
 // begin records where the next FPDU begins.
 func (o *outbox) begin(slot uint64, response bool) {
-	f := frame{piece: len(o.pieces), slot: slot, response: response}
+	o.frames = append(o.frames, frame{})
+	f := &o.frames[len(o.frames)-1] // set field by field, as the placer's completions are
+	f.piece, f.slot, f.response = len(o.pieces), slot, response
 	if n := len(o.pieces); n > 0 && o.pieces[n-1].key == 0 {
 		f.piece, f.off = n-1, len(o.pieces[n-1].mem)
 	}
-	o.frames = append(o.frames, f)
 }
 
 // addArena adds the arena's octets from start on. They extend the last piece if that

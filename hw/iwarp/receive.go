@@ -202,7 +202,7 @@ func (r *receiver) fault(err error, ulpdu []byte, length int) error {
 		return err
 	}
 	if p := &r.place; p.open && p.failed != hw.StatusSuccess {
-		p.received(hw.WC{Status: p.failed, Op: hw.OpRecv})
+		p.received(hw.OpRecv, 0).Status = p.failed
 		p.failed = hw.StatusSuccess
 	}
 	end := ending{why: hw.ReasonBroken, cause: faultCause(e), verdict: r.place.verdict}

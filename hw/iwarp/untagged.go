@@ -79,32 +79,36 @@ func (p *placer) finishSend(h *wire.Header, n int) error {
 	if !h.Last {
 		return nil
 	}
-	wc := hw.WC{Len: p.got, Op: hw.OpRecv}
-	if h.Opcode.Invalidates() {
-		if !p.invalidate(h.STag) {
-			p.failed = hw.StatusBindFailed
-			return wire.ErrInvalidate
-		}
+	invalidates := h.Opcode.Invalidates()
+	if invalidates && !p.invalidate(h.STag) {
+		p.failed = hw.StatusBindFailed
+		return wire.ErrInvalidate
+	}
+	wc := p.received(hw.OpRecv, p.got)
+	if invalidates {
 		wc.Op, wc.Flags, wc.Imm = hw.OpRecvInvalidate, hw.WCInvalidated, h.STag
 	}
 	if h.Opcode.Solicited() {
 		wc.Flags |= hw.WCSolicited
 	}
-	p.received(wc)
 	return nil
 }
 
-// received completes the receive of the present message.
-func (p *placer) received(wc hw.WC) {
-	wc.ID = p.rq.claimed().ID
+// received completes the receive of the present message, with success and a length. It
+// returns the completion, of which the caller sets the rest. A composite literal would be
+// built on the stack and copied in wider pieces, for which the processor waits.
+func (p *placer) received(op hw.Op, length uint32) *hw.WC {
+	wc := &p.wcs[p.n]
+	p.n++
+	wc.ID, wc.Len, wc.Op, wc.Status = p.rq.claimed().ID, length, op, hw.StatusSuccess
+	wc.Imm, wc.QP, wc.Flags = 0, 0, 0
 	if p.rq.srq != nil {
 		wc.QP = p.link.qp.cfg.Number
 	} else {
 		p.rq.head++
 	}
-	p.wcs[p.n] = wc
-	p.n++
 	p.open, p.wrote = false, 0
+	return wc
 }
 
 // immediate claims a receive for immediate data. The completion's length is the number of
@@ -120,14 +124,11 @@ func (p *placer) immediate(h *wire.Header, b []byte) error {
 	if err := p.beginMessage(h, 0); err != nil {
 		return err
 	}
-	wc := hw.WC{
-		Imm: binary.BigEndian.Uint32(data[:]), Len: uint32(min(p.wrote, math.MaxUint32)),
-		Op: hw.OpRecvImm, Flags: hw.WCImm,
-	}
+	wc := p.received(hw.OpRecvImm, uint32(min(p.wrote, math.MaxUint32)))
+	wc.Imm, wc.Flags = binary.BigEndian.Uint32(data[:]), hw.WCImm
 	if h.Opcode.Solicited() {
 		wc.Flags |= hw.WCSolicited
 	}
-	p.received(wc)
 	return nil
 }
 
