@@ -119,7 +119,8 @@ const (
 	// buffersPerDepth counts, for each message of Depth, the buffer of a posted receive,
 	// those of the requests that may be outstanding, and one that the program may have.
 	// So a peer that waits for answers always finds a receive, even if an answer reaches
-	// it before this end knows that the answer was sent.
+	// it before this end knows that the answer was sent. The receives beyond Depth are
+	// posted only as long as there are buffers for them.
 	buffersPerDepth = 1 + requestsPerDepth + 1
 )
 
@@ -197,7 +198,7 @@ func (c *Conn) make() (err error) {
 			return err
 		}
 	}
-	c.own = make([]bool, buffersPerDepth*cfg.Depth+cfg.batch-1)
+	c.own = make([]bool, buffersPerDepth*cfg.Depth)
 	c.pool, err = c.pz.NewBufferPool(mem.BufferPoolConfig{
 		Count: len(c.own), Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
 	})
