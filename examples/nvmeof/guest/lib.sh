@@ -81,12 +81,13 @@ loaded() {
 has_disk() { local d && d=$(disk "$@") && [[ -b $d ]]; }
 failed_attempts() { dmesg | grep -c 'Failed reconnect attempt' || true; }
 
-# attach KEEPALIVE: connects, with a queue of each kind for each processor.
+# attach KEEPALIVE: connects, with a queue of each kind for each processor. Linux sends no
+# Keep Alive before it has all queues, which takes a slow machine a while.
 attach() {
   local n
   n=$(nproc)
   nvme connect -t rdma -a "$address" -s "$port" -n "$nqn" --hostnqn="$host_a" --hostid="$id_a" --nr-io-queues="$n" \
-    --nr-write-queues="$n" --queue-size=128 --reconnect-delay="$delay" --keep-alive-tmo="$1" >/dev/null
+    --nr-write-queues="$n" --queue-size=128 --reconnect-delay="$delay" --keep-alive-tmo="$(($1 * SLOW))" >/dev/null
   has_disks "$host_a"
 }
 # attach_second connects a second host, which nvme-cli takes for the first one, with

@@ -25,8 +25,10 @@ type Config struct {
 	Controllers     int // at a time; default 16
 	HostControllers int // of one host at a time; default 4
 
-	ConnectTime time.Duration // from a connection to its Connect command at most; default 10 s
-	Log         *slog.Logger  // nil means no log
+	// ConnectTime is the most time from a connection to its Connect command; default 60 s. Linux
+	// makes the connections of all its queues before it sends their Connect commands.
+	ConnectTime time.Duration
+	Log         *slog.Logger // nil means no log
 }
 
 const (
@@ -50,7 +52,7 @@ func (cfg *Config) complete() error {
 	cfg.Depth = cmp.Or(cfg.Depth, 128)
 	cfg.Controllers = cmp.Or(cfg.Controllers, 16)
 	cfg.HostControllers = cmp.Or(cfg.HostControllers, 4)
-	cfg.ConnectTime = cmp.Or(cfg.ConnectTime, 10*time.Second)
+	cfg.ConnectTime = cmp.Or(cfg.ConnectTime, time.Minute)
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case cfg.Queues < 1 || cfg.Queues > mostQueues:
