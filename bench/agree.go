@@ -61,7 +61,7 @@ func (a *agreeCommand) Run(c *command, out io.Writer) error {
 		for i := range pair {
 			r, err := c.again.measured(args)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s made no report to compare: %w", strings.Join(args, " "), err)
 			}
 			pair[i] = r
 		}

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var background = context.Background()
 
-// attempts is how often a test tries what depends on who comes first.
+// attempts is how many rounds a test runs whose outcome depends on which goroutine is
+// first.
 func attempts() uint64 {
 	if testing.Short() {
 		return 300

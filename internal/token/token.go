@@ -7,7 +7,8 @@ import (
 	"godat/internal/yield"
 )
 
-// The flags of a token's word. The user has the bits below Kicked.
+// The flags of a token's word. The bits below Kicked belong to the package
+// that uses the token.
 const (
 	Held   uint64 = 1 << 63 // a goroutine holds the token, or the token waits in a list for one
 	Kicked uint64 = 1 << 62 // the holder looks for work before it releases the token
