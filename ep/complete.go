@@ -58,13 +58,15 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		yield.Point()
 		cell.Publish(at)
 		to.Note()
+		to.Flush()
 	} else {
 		cookie := s.cookie
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
-		to.PutSuccess(q.e, cookie, op, n)
+		if !to.PutSuccess(q.e, cookie, op, n) {
+			to.Flush()
+		}
 	}
-	to.Flush()
 	q.completer.Release()
 }
 

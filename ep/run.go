@@ -82,7 +82,7 @@ func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) (to *de
 		if region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
 			return nil
 		}
-		lkeys[i%batchDTOs] = region.LKey
+		lkeys[uint(i)%batchDTOs] = region.LKey
 		if next := wiring(r.evd).For(d.Cookie); next != to {
 			if to != nil {
 				return nil
@@ -105,7 +105,7 @@ func (q *queue) fillRun(ticket uint32, dtos []DTO, lkeys *[batchDTOs]uint32, to 
 		s.cookie = d.Cookie
 		s.to = to
 		seg, sge := d.single(), &s.sge[0]
-		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[i%batchDTOs]
+		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchDTOs]
 		s.addr, s.rkey = d.Remote.Addr, d.Remote.Context
 	}
 }

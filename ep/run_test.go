@@ -72,6 +72,21 @@ func TestABatchRunsTheCallbacksOfBothEnds(t *testing.T) {
 	}
 }
 
+func TestABatchOfOneRunsACallback(t *testing.T) {
+	r := newRig(t)
+	d, events := r.callbacks()
+	defer func() { require.NoError(t, d.Close()) }()
+	a := r.endpointOf(Config{PZ: r.pz, Request: d, Conn: r.conn})
+	b := r.endpointOf(Config{PZ: r.pz, Conn: r.conn})
+	defer func() { require.NoError(t, b.Close()) }()
+	defer func() { require.NoError(t, a.Close()) }()
+	r.connect(a, b)
+	write := DTO{Op: hw.OpWrite, Cookie: 7, Segment: r.lmr.Segment(0, 8), Remote: r.lmr.Remote(8, 8)}
+	_, err := a.PostBatch([]DTO{write})
+	require.NoError(t, err)
+	assert.EqualValues(t, 7, r.nextOf(events).Cookie)
+}
+
 // Receives that were posted before Modify may complete to another dispatcher than the
 // later ones.
 func TestABatchFlushesEveryDispatcherThatItCompletesTo(t *testing.T) {

@@ -162,11 +162,29 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 
 // PutSuccess is Put of the DTO_COMPLETION event of a success that is not silent. A
 // producer that has something to do before the event is visible calls Claim, Success,
-// Publish and Note by itself, if Claim returns a cell.
-func (q *Queue) PutSuccess(source any, cookie uint64, op hw.Op, length uint32) {
+// Publish and Note by itself, if Claim returns a cell. PutSuccess reports whether the event
+// is where the consumer sees it without a Flush.
+func (q *Queue) PutSuccess(source any, cookie uint64, op hw.Op, length uint32) (seen bool) {
+	c := &q.channel
+	if q.kind != KindChannel || c.held.Load() != 0 || assertions {
+		q.putSuccess(source, cookie, op, length)
+		return false
+	}
+	if q.filter != nil && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
+		q.Release(1)
+		return true
+	}
+	c.ch <- event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
+	q.sent()
+	return true
+}
+
+// putSuccess is PutSuccess for queues without a channel, and for one that holds events.
+func (q *Queue) putSuccess(source any, cookie uint64, op hw.Op, length uint32) {
 	cell, at := q.Claim()
 	if cell == nil {
-		q.putSuccess(source, cookie, op, length)
+		ev := event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
+		q.Put(&ev, false)
 		return
 	}
 	Success(&cell.Value, source, cookie, op, length)
@@ -214,22 +232,6 @@ func (q *Queue) Note() {
 		q.checkRing()
 	}
 	q.consumer.notice.mark(false)
-}
-
-// putSuccess is PutSuccess for queues without a ring.
-func (q *Queue) putSuccess(source any, cookie uint64, op hw.Op, length uint32) {
-	c := &q.channel
-	if q.kind != KindChannel || c.held.Load() != 0 || assertions {
-		ev := event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
-		q.Put(&ev, false)
-		return
-	}
-	if q.filter != nil && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
-		q.Release(1)
-		return
-	}
-	c.ch <- event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
-	q.sent()
 }
 
 // Suppressed tells the filter, if there is one, of a suppressed request that has
