@@ -11,6 +11,7 @@ import (
 	"godat/hw"
 	"godat/internal/door"
 	"godat/internal/keys"
+	"godat/internal/workers"
 	"godat/mem"
 )
 
@@ -30,8 +31,8 @@ type Adapter struct {
 
 	endpoints *keys.Table[*Endpoint]
 	counters  counters
-	workers   workers
-	alarms    sync.WaitGroup // set, or going off now
+	workers   workers.Pool[mailbox] // they serve what posters leave; see handOver
+	alarms    sync.WaitGroup        // set, or going off now
 
 	mu     sync.Mutex
 	eps    map[*Endpoint]struct{}
@@ -90,7 +91,7 @@ func NewAdapter(_ door.Key, cfg AdapterConfig) *Adapter {
 		crs:       make(map[*CR]struct{}),
 		rules:     make(map[hw.Op]weak.Pointer[rules]),
 	}
-	a.workers.start()
+	a.workers.Start(serveLeft, func(b *mailbox) **mailbox { return &b.nextInList })
 	return a
 }
 
@@ -212,7 +213,7 @@ func (a *Adapter) Close() error {
 	err := errors.Join(errs...)
 	if err == nil {
 		a.alarms.Wait()
-		a.workers.stop()
+		a.workers.Stop()
 	}
 	return err
 }

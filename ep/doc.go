@@ -6,7 +6,7 @@
 // the token free takes it and runs the step inline. A poster that finds it taken
 // sets a mark and returns, and the holder looks again before it releases the token.
 // See package token for the protocol and why it loses nothing. A poster that has worked
-// long enough leaves the token to a worker of the adapter (workers.go).
+// long enough leaves the token to a worker of the adapter (handOver in token.go).
 //
 // Everything that may change an endpoint's state is an input to its step: the calls
 // of a program, the facts that a provider reports, a timer. One table says what

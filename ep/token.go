@@ -149,7 +149,7 @@ func (b *mailbox) run(byWorker bool) {
 			continue
 		}
 		switch {
-		case byWorker && b.e.adapter.workers.idle():
+		case byWorker && b.e.adapter.workers.Idle():
 			runtime.Gosched()
 		case b.handOver():
 			return
@@ -158,7 +158,9 @@ func (b *mailbox) run(byWorker bool) {
 	}
 }
 
-// handOver leaves the token, still held, to a worker. It fails if the endpoint is
+// handOver leaves the token, still held, to a worker of the adapter: a poster that has
+// executed a budget's worth of posts leaves the rest, so that no poster works for others
+// without end. An endpoint has nothing for a worker most of the time. It fails if the endpoint is
 // closed, because the workers end when all endpoints are.
 func (b *mailbox) handOver() bool {
 	b.token.Check()
@@ -166,6 +168,12 @@ func (b *mailbox) handOver() bool {
 		return false
 	}
 	b.token.Leave()
-	b.e.adapter.workers.add(b)
+	b.e.adapter.workers.Add(b)
 	return true
+}
+
+// serveLeft is a worker's turn with a mailbox that was left to it.
+func serveLeft(b *mailbox) {
+	b.token.Resume()
+	b.run(true)
 }

@@ -6,6 +6,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/soft"
+	"godat/internal/workers"
 )
 
 // The device's limits.
@@ -35,7 +36,7 @@ type device struct {
 
 	// Immutable after newDevice.
 	node     *node
-	workers  *workers
+	workers  *workers.Pool[pipe]
 	watch    *watch
 	handover uint32 // see the parameter
 
@@ -91,7 +92,7 @@ func (d *device) Close() error {
 		return err
 	}
 	d.watch.stop()
-	d.workers.stop()
+	d.workers.Stop()
 	d.node.detach()
 	return nil
 }

@@ -160,7 +160,7 @@ func TestBreakFlushesTheReceiveThatWasTaken(t *testing.T) {
 	_, err := q.PostRecv([]hw.RecvWR{one, two})
 	require.NoError(t, err)
 	workers := xs[0].dev.(*device).workers
-	workers.mu.Lock() // no worker takes the pipe up, which the poster puts in their list below
+	workers.Lock() // no worker takes the pipe up, which the poster puts in their list below
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -169,7 +169,7 @@ func TestBreakFlushesTheReceiveThatWasTaken(t *testing.T) {
 	p := xs[0].qp.(*queuePair).out.Load()
 	spinUntil(t, func() bool { return p.token.Load()&token.Parked != 0 })
 	p.attention.Or(broken | lost)
-	workers.mu.Unlock()
+	workers.Unlock()
 	<-done
 	wcs := ys[0].recvs.wait(1)
 	assert.Equal(t, []hw.WC{{ID: 1, QP: 100, Status: hw.StatusFlushed, Op: hw.OpRecv}}, wcs)

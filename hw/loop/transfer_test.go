@@ -221,8 +221,8 @@ func TestACallCopiesUpToTheHandoverByItself(t *testing.T) {
 				connect(t, a, b)
 				x, y := newArea(t, a), newArea(t, b)
 				p, workers := a.qp.(*queuePair).out.Load(), dev.(*device).workers
-				workers.mu.Lock()
-				unlock := sync.OnceFunc(workers.mu.Unlock)
+				workers.Lock()
+				unlock := sync.OnceFunc(workers.Unlock)
 				defer unlock()
 				post := func(n int) {
 					sge := x.sge(a, 0, n)

@@ -1,41 +1,18 @@
 package loop
 
 import (
-	"runtime"
-	"sync"
-
+	"godat/internal/workers"
 	"godat/internal/yield"
 )
 
-// workers do what is too long for a poster: long messages, and long queues of sends that
+// Workers do what is too long for a poster: long messages, and long queues of sends that
 // a single receive set free. A pipe waits for a worker in a list, with its token held
 // and parked. A pipe that has had its turn goes to the end of the list if others wait.
-type workers struct {
-	wg sync.WaitGroup
 
-	mu          sync.Mutex
-	work        sync.Cond
-	first, last *pipe
-	stopped     bool
-}
-
-func startWorkers() *workers {
-	s := &workers{}
-	s.work.L = &s.mu
-	for range runtime.GOMAXPROCS(0) {
-		s.wg.Add(1)
-		go s.serve()
-	}
+func startWorkers() *workers.Pool[pipe] {
+	s := new(workers.Pool[pipe])
+	s.Start((*pipe).resume, func(p *pipe) **pipe { return &p.nextQueued })
 	return s
-}
-
-// stop ends the workers. The list is empty and stays so.
-func (s *workers) stop() {
-	s.mu.Lock()
-	s.stopped = true
-	s.mu.Unlock()
-	s.work.Broadcast()
-	s.wg.Wait()
 }
 
 // handOver leaves the pipe, which the caller holds, to a worker.
@@ -43,57 +20,19 @@ func (p *pipe) handOver() {
 	p.exec.byWorker = false
 	p.token.Leave()
 	yield.Point()
-	s := p.from.qp.dev.workers
-	s.mu.Lock()
-	if s.last == nil {
-		s.first = p
-	} else {
-		s.last.nextQueued = p
-	}
-	s.last = p
-	s.mu.Unlock()
-	s.work.Signal()
+	p.from.qp.dev.workers.Add(p)
 }
 
-func (s *workers) take() *pipe {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.first == nil {
-		if s.stopped {
-			return nil
-		}
-		s.work.Wait()
-	}
-	p := s.first
-	if s.first, p.nextQueued = p.nextQueued, nil; s.first == nil {
-		s.last = nil
-	}
-	return p
-}
-
-func (s *workers) idle() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.first == nil
-}
-
-// serve is a worker's goroutine.
-func (s *workers) serve() {
-	defer s.wg.Done()
-	for p := s.take(); p != nil; p = s.take() {
-		p.token.Resume()
-		p.exec.byWorker = true
-		s.finish(p)
-	}
-}
-
-// finish runs a pipe until nothing is left to do, or its turn is over and others wait.
-func (s *workers) finish(p *pipe) {
+// resume is a worker's turn: it runs the pipe until nothing is left to do, or the turn is
+// over and others wait.
+func (p *pipe) resume() {
+	p.token.Resume()
+	p.exec.byWorker = true
 	for {
 		p.ops, p.exec.bytes = maxOps, maxChunk
 		more := p.drain()
 		switch {
-		case more && !s.idle():
+		case more && !p.from.qp.dev.workers.Idle():
 			p.handOver()
 			return
 		case more:

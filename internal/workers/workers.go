@@ -1,0 +1,92 @@
+// Package workers has goroutines that do in turns what other goroutines leave to them.
+package workers
+
+import (
+	"runtime"
+	"sync"
+)
+
+// Pool is a worker for each processor, and a list of what waits for one. What waits stands
+// in the list once, and holds the link to what waits behind it, so Add allocates nothing.
+// A worker takes nothing off the list while another goroutine holds the pool's lock, which
+// is a leaf.
+type Pool[T any] struct {
+	// Immutable after Start.
+	serve func(*T)
+	link  func(*T) **T
+	wg    sync.WaitGroup
+
+	sync.Mutex
+	work        sync.Cond
+	first, last *T
+	stopped     bool
+}
+
+// Start starts the workers. serve gives one its turn; what has not done everything by then
+// goes to the end of the list by Add, if others wait. link returns where the pool keeps what
+// waits behind one, which the pool's lock guards.
+func (p *Pool[T]) Start(serve func(*T), link func(*T) **T) {
+	p.serve, p.link = serve, link
+	p.work.L = p
+	for range runtime.GOMAXPROCS(0) {
+		p.wg.Add(1)
+		go p.run()
+	}
+}
+
+// Stop ends the workers once the list is empty. Nothing is added any more. A second call
+// does nothing.
+func (p *Pool[T]) Stop() {
+	p.Lock()
+	p.stopped = true
+	p.Unlock()
+	p.work.Broadcast()
+	p.wg.Wait()
+}
+
+// Add puts t at the end of the list.
+func (p *Pool[T]) Add(t *T) {
+	p.Lock()
+	if p.last == nil {
+		p.first = t
+	} else {
+		*p.link(p.last) = t
+	}
+	p.last = t
+	p.Unlock()
+	p.work.Signal()
+}
+
+// Idle reports whether nothing waits.
+func (p *Pool[T]) Idle() bool {
+	p.Lock()
+	defer p.Unlock()
+	return p.first == nil
+}
+
+// run is a worker's goroutine.
+func (p *Pool[T]) run() {
+	defer p.wg.Done()
+	for t := p.take(); t != nil; t = p.take() {
+		p.serve(t)
+	}
+}
+
+// take waits for the first of the list, and takes it off. It returns nil when the workers
+// are stopped.
+func (p *Pool[T]) take() *T {
+	p.Lock()
+	defer p.Unlock()
+	for p.first == nil {
+		if p.stopped {
+			return nil
+		}
+		p.work.Wait()
+	}
+	t := p.first
+	next := p.link(t)
+	if p.first, *next = *next, nil; p.first == nil {
+		p.last = nil
+	}
+	return t
+}
