@@ -78,8 +78,7 @@ func filter(source any, number dat.EventNumber, status dat.Status, cookie uint64
 		if cookie < messages {
 			c.arrive(int(cookie))
 		} else if cookie == sendCookie {
-			c.out.complete()
-			c.writer.notify()
+			c.sent()
 		}
 	case number == dat.DTOCompletion:
 		if status != dat.StatusFlushed { // why the queues are flushed, the event of the end says
@@ -112,6 +111,16 @@ func (c *Conn) establish(private []byte) {
 	c.writer.notify()
 }
 
+// sent records that the oldest message under way has been sent, and wakes who waits for
+// its slot.
+func (c *Conn) sent() {
+	c.out.complete()
+	c.writer.notify()
+	if c.due() { // there was no slot for a report
+		c.reader.notify()
+	}
+}
+
 // complete records that the oldest message under way has been sent.
 func (o *outbound) complete() {
 	n := o.completed.Load()
@@ -135,7 +144,7 @@ func (c *Conn) arrive(slot int) {
 		c.stop(fmt.Errorf("%w: %s", ErrProtocol, lie))
 		return
 	}
-	received := c.in.received.Add(1)
+	c.in.received.Add(1)
 	old := c.in.produced.Load()
 	if m.moved {
 		c.in.movedAt.Store(old)
@@ -164,7 +173,7 @@ func (c *Conn) arrive(slot int) {
 		c.in.growing = true
 		c.growing.Go(c.grow)
 	}
-	if m.produced != old || m.fin || received-c.in.reposted.Load() >= messages/2 {
+	if m.produced != old || m.fin || c.due() {
 		c.reader.notify()
 	}
 	c.writer.notify()

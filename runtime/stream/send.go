@@ -39,8 +39,8 @@ func (f *flow) due() bool {
 // reportDue reports whether the peer may wait for a report, and one can be sent.
 func (f *flow) reportDue() bool {
 	credits := f.credits()
-	if credits > 0 && messages+f.in.reposted.Load()-f.out.toldGranted.Load() >= messages/2 {
-		return true
+	if credits > 0 && messages+f.in.received.Load()-f.out.toldGranted.Load() >= messages/2 {
+		return true // also for receives that were not posted again yet: report does that first
 	}
 	if credits <= reportCredit {
 		return false

@@ -1,0 +1,52 @@
+package stream
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A reader has read half of the ring and had no credit to say so. It is woken when there is
+// one: by a message that grants it, and by a send that leaves its slot. Nobody else may
+// ever report.
+func TestAReaderIsWokenWhenItsReportGetsACredit(t *testing.T) {
+	blocked := func() *Conn {
+		c := bareConn(leastRing)
+		c.reader.wake = make(chan struct{}, 1)
+		c.in.produced.Store(leastRing / 2)
+		c.in.consumed.Store(leastRing / 2)
+		c.out.sent.Store(messages - 2)
+		c.out.completed.Store(messages)
+		c.reader.waiting.Store(true)
+		return c
+	}
+	t.Run("granted", func(t *testing.T) {
+		c := blocked()
+		assert.False(t, c.mayRead())
+		c.in.slots = append(encode(message{produced: leastRing / 2, granted: messages + 8}, ""), make([]byte, messages*slotSize)...)
+		c.arrive(0)
+		assert.True(t, c.mayRead())
+		assert.Len(t, c.reader.wake, 1)
+	})
+	t.Run("completed", func(t *testing.T) {
+		c := blocked()
+		c.out.granted.Store(4 * messages)
+		c.out.sent.Store(messages)
+		c.out.completed.Store(0)
+		assert.False(t, c.mayRead())
+		for range 3 {
+			c.sent()
+		}
+		assert.True(t, c.mayRead())
+		assert.Len(t, c.reader.wake, 1)
+	})
+}
+
+// A reader waits while fourteen messages without bytes come, in two lots for each of
+// which alone it would not grant receives. The peer needs a third credit for its bytes.
+func TestReceivesThatAreNotPostedAgainYetAreGranted(t *testing.T) {
+	c := bareConn(leastRing)
+	c.in.received.Store(14)
+	c.in.reposted.Store(7)
+	assert.True(t, c.due())
+}
