@@ -60,7 +60,7 @@ func (s *file) mapAll(size int) error {
 	if s.disk {
 		size = max(size, int(have))
 		if size > 0 {
-			err = unix.Fallocate(s.fd(), 0, 0, int64(size))
+			err = allocate(s.fd(), size)
 		}
 	} else {
 		size = int(have)
@@ -118,6 +118,23 @@ func (s *file) Flush(off, n int) error {
 		return nil
 	}
 	return unix.Msync(s.data[begin:off+n], unix.MS_SYNC)
+}
+
+// allocate allocates the space of a file, piece by piece: a signal interrupts fallocate,
+// which then gives back what it has, and Go's runtime sends its threads signals at any time.
+func allocate(fd, size int) error {
+	const piece = 8 << 20
+	for off := 0; off < size; {
+		n := min(piece, size-off)
+		switch err := unix.Fallocate(fd, 0, int64(off), int64(n)); err {
+		case nil:
+			off += n
+		case unix.EINTR:
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // Zero writes zeros through the mapping. The file system's own call for it (fallocate)
