@@ -30,7 +30,7 @@
 // # Connections with all that they need
 //
 //   - [IA.Dial] connects to "host:port"; [IA.Listen] listens there
-//   - a [Listener]: [Listener.Requests] to [Listener.Accept] or [ep.CR.Reject], [Listener.Addr], [Listener.Dial] for connections on its own channel
+//   - a [Listener]: [Listener.Requests] to [Listener.Accept], [Listener.AcceptWith] or [ep.CR.Reject], [Listener.Addr], [Listener.Dial] for connections on its own channel
 //   - [Conn.Events] and [Listener.Events] are where receives and ends come; [ConnOf] tells whose; [Conn.Batches] and [Listener.Batches] are the same for many at a time; [Conn.Receive] waits for a message
 //   - messages: [Conn.Message] takes one from its event; [Conn.Buffer] is for a new one; [Conn.Send] and [Conn.Release] give buffers back; [Conn.SendBytes] copies
 //   - many messages at once: [Conn.Queue], [Conn.QueueInvalidate], [Conn.Outbox], [Conn.Flush]

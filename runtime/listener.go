@@ -168,14 +168,32 @@ func (l *Listener) String() string {
 // unless the request was answered already. With ConnConfig.Conns connections the error
 // is INSUFFICIENT_RESOURCES, on a closed listener INVALID_HANDLE/PSP.
 func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
-	const op = "runtime.Listener.Accept"
+	return l.accept("runtime.Listener.Accept", cr, nil, private)
+}
+
+// AcceptWith is Accept of a connection with settings of its own, which a server makes of
+// the peer's private data: a Depth that the peer asks for, or a Setup that knows what the
+// request was. The peer gets cfg.Private. Conns, Refusal, Apart and Batches are the
+// listener's, whatever cfg has. A connection that needs more places for events than the
+// listener's settings give it is INVALID_PARAMETER, unless it has a channel of its own.
+func (l *Listener) AcceptWith(cr *CR, cfg ConnConfig) (*Conn, error) {
+	return l.accept("runtime.Listener.AcceptWith", cr, &cfg, cfg.Private)
+}
+
+// accept accepts a request with settings; nil are the listener's.
+func (l *Listener) accept(op string, cr *CR, cfg *ConnConfig, private []byte) (c *Conn, err error) {
 	asked, err := cr.Query()
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.newConn(op, asked.Remote.String(), asked.Private, private, func(c *Conn, private []byte) error {
-		return cr.Accept(c.Endpoint, private)
-	})
+	if cfg != nil && l != nil {
+		err = l.adopt(op, cfg)
+	}
+	if err == nil {
+		c, err = l.newConn(op, cfg, asked.Remote.String(), asked.Private, private, func(c *Conn, private []byte) error {
+			return cr.Accept(c.Endpoint, private)
+		})
+	}
 	if err != nil {
 		if e := cr.Reject(l.refusal()); e != nil && !errors.Is(e, hw.ErrInvalidHandle) {
 			err = errors.Join(err, e)
@@ -183,6 +201,16 @@ func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// adopt completes the settings of one connection with the listener's.
+func (l *Listener) adopt(op string, cfg *ConnConfig) error {
+	cfg.Conns, cfg.Refusal, cfg.Apart, cfg.Batches = l.cfg.Conns, l.cfg.Refusal, l.cfg.Apart, l.cfg.Batches
+	err := l.ia.mayDial(context.Background(), op, cfg)
+	if need, most := cfg.places(), l.cfg.places(); err == nil && !cfg.Apart && need > most {
+		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "the connection needs %d places for events; those of the listener have %d", need, most)
+	}
+	return err
 }
 
 // refusal is the private data for a peer that the listener rejects.
@@ -204,18 +232,22 @@ func (l *Listener) Dial(address string, private []byte) (*Conn, error) {
 	if l == nil {
 		return nil, closedListener(op)
 	}
-	return l.newConn(op, l.ia.dialed(address), nil, private, func(c *Conn, private []byte) error {
+	return l.newConn(op, nil, l.ia.dialed(address), nil, private, func(c *Conn, private []byte) error {
 		return c.connect(op, address, private)
 	})
 }
 
-// newConn makes one more connection. heard is the private data that came from the peer,
-// told the private data for it. Close waits for newConn.
-func (l *Listener) newConn(op, peer string, heard, told []byte, connect func(c *Conn, told []byte) error) (*Conn, error) {
+// newConn makes one more connection, with settings of its own unless they are nil. heard is
+// the private data that came from the peer, told the private data for it. Close waits for
+// newConn.
+func (l *Listener) newConn(op string, cfg *ConnConfig, peer string, heard, told []byte, connect func(c *Conn, told []byte) error) (*Conn, error) {
 	if l == nil {
 		return nil, closedListener(op)
 	}
-	c := newConn(l.ia, &l.cfg, l, peer, heard)
+	if cfg == nil {
+		cfg = &l.cfg
+	}
+	c := newConn(l.ia, cfg, l, peer, heard)
 	if err := l.remember(op, c); err != nil {
 		return nil, err
 	}

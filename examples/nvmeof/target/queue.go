@@ -57,10 +57,11 @@ type step func(q *queue, c *command, err error)
 const data = nvme.CommandLen
 
 func newQueue(t *Target, c *dat.Conn, asked nvme.ConnectRequest) *queue {
-	buffers := 4 * t.cfg.Depth // as many as a dat.Conn of this depth has
+	depth := int(asked.SendSize) + 1
+	buffers := 4 * depth // as many as a dat.Conn of this depth has
 	q := &queue{
 		target: t, conn: c, asked: asked, commands: make([]command, buffers), results: make(chan result, buffers),
-		finished: make([]finished, 0, t.cfg.Depth), stats: queueStats{record: newRecord()},
+		finished: make([]finished, 0, depth), stats: queueStats{record: newRecord()},
 	}
 	q.admin.q = q
 	q.disks.target, q.disks.conn = t, c

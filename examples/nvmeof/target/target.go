@@ -19,7 +19,8 @@ type Target struct {
 	cfg         Config
 	log         *slog.Logger
 	ln          *dat.Listener
-	invalidates bool // the provider has send with invalidate
+	conns       dat.ConnConfig // of all but the depth, which the host says
+	invalidates bool           // the provider has send with invalidate
 
 	down   chan struct{}  // closed when the queues are to end
 	queues sync.WaitGroup // running queues
@@ -42,15 +43,13 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	t.controllers.init(&t.cfg)
 	t.statistics.init()
 	conns := cfg.Controllers * (cfg.Queues + 1)
-	var err error
-	t.ln, err = ia.Listen(ctx, cfg.Addr, dat.ConnConfig{
+	t.conns = dat.ConnConfig{
 		Depth: cfg.Depth, Message: nvme.CommandLen + inCapsule, Conns: conns, Apart: true, Batches: true,
-		Setup: t.setup, Refusal: nvme.RejectNoResources.Append(nil),
-		// A host may have the completions of a queue's commands, and send others, before
-		// this end knows that their transfers and completions have been sent.
-		Attr: &dat.EndpointAttr{MaxRequestDTOs: 4 * cfg.Depth},
-	})
-	if err != nil {
+		Refusal: nvme.RejectNoResources.Append(nil),
+		Private: nvme.AppendAccept(nil, uint16(cfg.Depth)),
+	}
+	var err error
+	if t.ln, err = ia.Listen(ctx, cfg.Addr, t.conns); err != nil {
 		return nil, fmt.Errorf("target: listen on %s: %w", cfg.Addr, err)
 	}
 	t.namespaces.init(cfg.Namespaces)
@@ -112,48 +111,42 @@ func (t *Target) answer(cr *dat.CR) {
 	if err != nil {
 		return // the request is gone
 	}
-	if status := t.check(asked.Private); status != 0 {
+	r, status := t.check(asked.Private)
+	if status != 0 {
 		t.log.Warn("connection rejected", "host", asked.Remote, "reason", status)
 		if err := cr.Reject(status.Append(nil)); err != nil {
 			t.log.Debug("reject", "host", asked.Remote, "error", err)
 		}
 		return
 	}
-	c, err := t.ln.Accept(cr, nil)
+	cfg := t.conns
+	cfg.Depth = int(r.SendSize) + 1
+	// A host may have the completions of a queue's commands, and send others, before this
+	// end knows that their transfers and completions have been sent.
+	cfg.Attr = &dat.EndpointAttr{MaxRequestDTOs: 4 * cfg.Depth}
+	c, err := t.ln.AcceptWith(cr, cfg)
 	if err != nil {
 		t.log.Warn("connection not accepted", "host", asked.Remote, "error", err)
 		return
 	}
-	q := c.Context.(*queue)
+	q := newQueue(t, c, r)
 	q.local = asked.Local.String()
 	t.queues.Go(q.run)
 }
 
 // check checks the private data of a connection request.
-func (t *Target) check(private []byte) nvme.RejectStatus {
+func (t *Target) check(private []byte) (nvme.ConnectRequest, nvme.RejectStatus) {
 	r, status := nvme.ParseConnectRequest(private)
 	switch {
 	case status != 0:
-		return status
 	case int(r.QueueID) > t.cfg.Queues:
-		return nvme.RejectQueueID
+		status = nvme.RejectQueueID
 	case int(r.SendSize)+1 > t.cfg.Depth || int(r.SendSize)+1 < fewestEntries:
-		return nvme.RejectSendSize
+		status = nvme.RejectSendSize
 	case r.RecvSize < fewestEntries:
-		return nvme.RejectRecvSize
+		status = nvme.RejectRecvSize
 	}
-	return 0
-}
-
-// setup makes the queue of a connection that is about to be accepted, and returns the
-// private data for the host.
-func (t *Target) setup(c *dat.Conn) ([]byte, error) {
-	asked, status := nvme.ParseConnectRequest(c.Private())
-	if status != 0 {
-		return nil, errors.New(status.String())
-	}
-	c.Context = newQueue(t, c, asked)
-	return nvme.AppendAccept(nil, uint16(t.cfg.Depth)), nil
+	return r, status
 }
 
 // allows reports whether a host is on the list.
