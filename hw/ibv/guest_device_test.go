@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -243,39 +242,6 @@ func TestAnAcceptorThatBreaksBeforeTheConfirmationTellsThePeer(t *testing.T) {
 	confirm()
 	from.until("Down", func() bool { return from.down != hw.ReasonNone })
 	require.NoError(t, l.Close())
-}
-
-// Soft-RoCE counts each wait for a receive, and the packets behind the send that waits, as
-// packets that got lost.
-func TestSendsThatMayWaitWithoutEndOutlastTheRetriesOfSoftRoCE(t *testing.T) {
-	b := newBench(t, nil, patiently, nil)
-	from, to := b.ends[0], b.ends[1]
-	if onSIW(t) {
-		require.False(t, from.dev.Attr().NotReadyWait, "its sends don't wait")
-		return
-	}
-	const sends = 3
-	for i := range uint64(sends) {
-		from.send(hw.SendWR{ID: 1 + i, Op: hw.OpSend, Flags: hw.WRSignaled})
-	}
-	before := counter(t, "completer_retry_err")
-	from.until("more retries than a packet that got lost may have", func() bool {
-		return counter(t, "completer_retry_err") > before+2*mostRetries
-	})
-	for i := range uint64(sends) {
-		to.recv(1 + i)
-		require.Equal(t, hw.StatusSuccess, to.completion(1+i).Status)
-		require.Equal(t, hw.StatusSuccess, from.completion(1+i).Status)
-	}
-}
-
-// counter is a counter of the device's port.
-func counter(t testing.TB, name string) int {
-	text, err := os.ReadFile("/sys/class/infiniband/" + guestDevice(t) + "/ports/1/hw_counters/" + name)
-	require.NoError(t, err)
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	require.NoError(t, err)
-	return n
 }
 
 // An iWARP device's connection is one of TCP, and the connection manager chooses its

@@ -99,14 +99,12 @@ func (d *device) checkQP(op string, cfg *hw.QPConfig) error {
 	return nil
 }
 
-// How often the transport repeats a packet that is not acknowledged. Verbs allow seven,
-// but soft-RoCE takes seven to mean without end. Soft-RoCE also counts a packet as not
-// acknowledged for each time that a send waited for a receive, so sends that may wait
-// without end need seven: with six, a wait of some four seconds breaks the connection.
-const (
-	usualRetries = 6
-	mostRetries  = 7
-)
+// mostRetries is how often the transport repeats a packet that is not acknowledged.
+// Verbs allow seven, but soft-RoCE takes seven to mean without end, and then a read of
+// memory that the peer has freed meanwhile may never fail. Soft-RoCE also counts a packet
+// as not acknowledged for each time that a send waited for a receive, so there a wait of
+// some four seconds breaks the connection.
+const mostRetries = 6
 
 // configure writes the C half's configuration.
 func (q *queuePair) configure() {
@@ -126,13 +124,9 @@ func (q *queuePair) configure() {
 		q.ccfg.iwarp = 1
 	}
 	retries, code := rnr(cfg.NotReady)
-	lost := usualRetries
-	if retries == rnrForever {
-		lost = mostRetries
-	}
 	q.up = C.struct_gd_up{
 		reads_in: C.uint8_t(cfg.ReadsIn), reads_out: C.uint8_t(cfg.ReadsOut), least_out: C.uint8_t(min(1, d.attr.MaxReadsOut)),
-		min_rnr: C.uint8_t(code), rnr_retry: C.uint8_t(retries), timeout: C.uint8_t(d.params.ackTimeout), retry: C.uint8_t(lost),
+		min_rnr: C.uint8_t(code), rnr_retry: C.uint8_t(retries), timeout: C.uint8_t(d.params.ackTimeout), retry: mostRetries,
 	}
 }
 
