@@ -45,6 +45,9 @@ var dtoCases = []Case{
 		if r.differs(EarlyCompletion) {
 			want = append(want, dat.StatusSuccess)
 		}
+		if r.differs(FailsHere) {
+			want = append(want, dat.StatusLocalEP)
+		}
 		assert.Contains(r, want, ev.Status)
 		brokenBoth(server, client)
 	}},

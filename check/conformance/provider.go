@@ -74,9 +74,12 @@ const (
 	// MayWakeForAll: any receive may wake a waiter that asked for solicited ones,
 	// if something else makes the provider poll its completions.
 	MayWakeForAll
+	// FailsHere: a send that the end of the connection overtakes may fail at this end,
+	// with LOCAL_EP.
+	FailsHere
 )
 
-var gapNames = []string{"early", "lax-reads", "lax-credit", "wakes-for-all", "may-wake-for-all"}
+var gapNames = []string{"early", "lax-reads", "lax-credit", "wakes-for-all", "may-wake-for-all", "fails-here"}
 
 // Set implements flag.Value.
 func (g *Gap) Set(text string) error {

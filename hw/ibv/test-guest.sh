@@ -77,7 +77,7 @@ kind=${GODAT_GUEST_DEVICE%[0-9]}
 # the number that the initiator asks for (relaxed_ird_negotiation).
 # may-wake-for-all: no completion on soft-RoCE says that its receive was solicited.
 set -- -conformance.gaps may-wake-for-all
-if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps early,lax-reads,lax-credit,wakes-for-all; fi
+if [ "$kind" = siw ]; then set -- -conformance.params tail=on -conformance.gaps early,lax-reads,lax-credit,wakes-for-all,fails-here; fi
 "$work/conformance.test" -test.v -test.timeout "$limit" -test.run '^TestConformance$' "$@" \
   -conformance.ia "$device" -conformance.table "$kind" -conformance.absent 10.0.2.99 \
   -conformance.scale 1/256 -conformance.patience 2m || status=$?
