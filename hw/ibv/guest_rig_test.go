@@ -93,7 +93,7 @@ func (b *bench) connect(seen func([]byte)) {
 	require.NoError(b.t, l.Close())
 }
 
-// accept has the second end accept the first, and returns the listener.
+// accept dials the second end from the first, accepts there, and returns the listener.
 func (b *bench) accept(seen func([]byte)) hw.Listener {
 	t := b.t
 	t.Helper()

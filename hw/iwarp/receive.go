@@ -11,10 +11,12 @@ import (
 	"godat/internal/yield"
 )
 
-// receiver is the receiving half of a connection: it reads the socket, finds the FPDUs in
-// its octets, and has their segments placed. Whoever has the right to read owns it: the goroutine that runs
-// receive, or a consumer; see readRight. Before that goroutine runs, the start-up owns it,
-// and once idleRecv is set the token's holder. The methods assert the owner, except
+// receiver is the receiving half of a connection: it reads octets from the socket, finds
+// the FPDUs in them, and gives their segments to the placer.
+//
+// The holder of the right to read owns it: the goroutine that runs receive, or a consumer
+// (readRight). Before that goroutine runs, the start-up owns it, and once idleRecv is set
+// the token's holder does. The methods assert the owner, except
 // those that run for each FPDU, because an assertion may take a microsecond (see
 // owner.Goroutine).
 type receiver struct {

@@ -111,8 +111,8 @@ func (c *Conn) establish(private []byte) {
 	c.writer.notify()
 }
 
-// sent records that the oldest message under way has been sent, and wakes who waits for
-// its slot.
+// sent records that the oldest message under way has been sent. That frees its slot, so
+// sent wakes a writer, and a reader whose report is due.
 func (c *Conn) sent() {
 	c.out.complete()
 	c.writer.notify()
