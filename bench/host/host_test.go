@@ -17,3 +17,8 @@ func TestALineNamesTheMachineAndTheProgram(t *testing.T) {
 	assert.Contains(t, l.String(), l.Go)
 	assert.NotEmpty(t, l.Commit)
 }
+
+func TestALineNamesTheCongestionControlWhereTheSystemSaysIt(t *testing.T) {
+	assert.Contains(t, Line{Governor: "performance", Congestion: "cubic", Go: "go1"}.String(), "governor performance, TCP cubic, go1,")
+	assert.Contains(t, Line{Governor: "performance", Go: "go1"}.String(), "governor performance, go1,")
+}
