@@ -8,8 +8,6 @@ import (
 	"godat/evd"
 	"godat/hw"
 	"godat/hw/event"
-	"godat/internal/door"
-	"godat/internal/memory"
 	"godat/mem"
 )
 
@@ -70,26 +68,6 @@ const (
 	sendCookie = connCookie | 1<<62
 )
 
-// takeBack takes the buffer of a completed operation back for a holder. It is nil if
-// the program took the buffer back itself, by Return, or has had the message already.
-func (c *Conn) takeBack(cookie uint64) *mem.Buffer {
-	b := c.pool.At(int(uint32(cookie)))
-	if !b.Ownership(door.Key{}).Return(cookie & memory.TagMask) {
-		return nil
-	}
-	return b
-}
-
-// retire gives the pool the buffer of an operation that has completed or was not posted,
-// unless the program took it back itself.
-func (c *Conn) retire(cookie uint64) {
-	b := c.pool.At(int(uint32(cookie)))
-	if b.PutLent(door.Key{}, cookie&memory.TagMask) {
-		c.disown(b)
-		b.Free(door.Key{})
-	}
-}
-
 // ConnOf is the connection that an event is about, or nil if the event belongs to no
 // Conn. For the event that ends a connection, it also gives the connection's place in
 // its listener back (see [ConnConfig].Conns): that event is the last one, so the program
@@ -148,20 +126,6 @@ func (c *Conn) dialed() bool {
 func (c *Conn) end() {
 	if !c.over.Swap(true) {
 		close(c.ended)
-	}
-}
-
-// put gives a buffer back to the pool. The caller holds it.
-func (c *Conn) put(b *mem.Buffer) {
-	c.disown(b)
-	b.Put()
-}
-
-// disown counts a buffer that Buffer gave out as one that has come back.
-func (c *Conn) disown(b *mem.Buffer) {
-	if i := b.Index(); c.own[i] {
-		c.own[i] = false
-		c.taken.Add(-1)
 	}
 }
 
@@ -259,151 +223,4 @@ func (c *Conn) String() string {
 		return "no connection"
 	}
 	return c.peer
-}
-
-// Buffer takes a buffer of length 0 from the pool, for RDMA or for a message that
-// answers none. It is nil, which means that there is no buffer at the moment, when the
-// program has Depth such buffers that it has not released, or whose messages are still
-// being sent; and when the connection is closed. A Write to a nil buffer is
-// [io.ErrShortBuffer], and Send of one INVALID_PARAMETER.
-func (c *Conn) Buffer() *Buffer {
-	if c == nil || c.closed.Load() {
-		return nil
-	}
-	if int(c.taken.Add(1)) > c.cfg.Depth {
-		c.taken.Add(-1)
-		return nil
-	}
-	b := c.pool.Get()
-	if b == nil {
-		c.taken.Add(-1)
-		return nil
-	}
-	c.own[b.Index()] = true
-	return b
-}
-
-// Message is the buffer with the message that a receive brought. The program owns it
-// from then on. It is nil when Message is called again for an event, for all other
-// events, also for those of other connections, and when the connection is closed.
-func (c *Conn) Message(ev Event) *Buffer {
-	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() {
-		return nil
-	}
-	b := c.takeBack(ev.Cookie)
-	if b == nil {
-		return nil
-	}
-	b.SetLen(door.Key{}, int(ev.Length))
-	c.missing.Add(1)
-	c.refill()
-	return b
-}
-
-// Send sends the bytes in use of a buffer as one message. It takes the buffer from the
-// program, also when it fails, and returns it to the pool when the message has been
-// sent; no event tells of that. On a connection that has ended, and that is not closed,
-// Send succeeds and sends nothing. Errors are those of [ep.Endpoint.PostSend].
-//
-// INVALID_PARAMETER is a nil buffer, one of another connection or pool, and one that the
-// program does not have any more, because it has sent or released it; nothing happens
-// to that buffer. A nil or closed connection is INVALID_HANDLE/EP.
-func (c *Conn) Send(b *Buffer) error {
-	if !c.has(b) || c.closed.Load() {
-		return c.whyNot("runtime.Conn.Send", b)
-	}
-	tag, ok := b.Ownership(door.Key{}).Lend()
-	if !ok {
-		return c.whyNot("runtime.Conn.Send", b)
-	}
-	err := c.Endpoint.PostSend(sendCookie|tag, hw.Default, b.Segment())
-	if err != nil {
-		c.retire(tag)
-	}
-	c.refill()
-	return err
-}
-
-// Queue is Send for a server that has more messages to send: the message goes out with
-// the next Flush, together with all that was queued. One goroutine at a time calls
-// Queue, Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
-func (c *Conn) Queue(b *Buffer) error {
-	return c.queue("runtime.Conn.Queue", b, hw.OpSend, 0)
-}
-
-// QueueInvalidate is Queue for a message that also invalidates a context of the peer's
-// (see [ep.Endpoint.PostSendInvalidate]), on an adapter whose Attr().Ops has
-// OpSendInvalidate. On others the next Flush fails with MODEL_NOT_SUPPORTED.
-func (c *Conn) QueueInvalidate(b *Buffer, context uint32) error {
-	return c.queue("runtime.Conn.QueueInvalidate", b, hw.OpSendInvalidate, context)
-}
-
-// queue adds the send of a buffer to the outbox.
-func (c *Conn) queue(op string, b *Buffer, send hw.Op, context uint32) error {
-	if !c.has(b) || c.closed.Load() {
-		return c.whyNot(op, b)
-	}
-	tag, ok := b.Ownership(door.Key{}).Lend()
-	if !ok {
-		return c.whyNot(op, b)
-	}
-	d, err := c.outbox.NextHeard(door.Key{})
-	if err != nil {
-		c.retire(tag)
-		return err
-	}
-	d.Op, d.Cookie, d.Segment, d.Immediate = send, sendCookie|tag, b.Segment(), context
-	return nil
-}
-
-// Outbox is the connection's outbox. What the program adds to it goes out with the
-// queued messages, in order: for example an RDMA write before the message that tells of
-// it.
-func (c *Conn) Outbox() *Outbox {
-	if c == nil {
-		return nil
-	}
-	return c.outbox
-}
-
-// Flush posts all that was queued as one batch. Errors are those of [ep.Outbox.Flush];
-// a nil or closed connection is INVALID_HANDLE/EP.
-func (c *Conn) Flush() error {
-	if c == nil || c.closed.Load() {
-		return closedConn("runtime.Conn.Flush")
-	}
-	err := c.outbox.Flush()
-	c.refill()
-	return err
-}
-
-// whyNot says why a buffer can't be sent.
-func (c *Conn) whyNot(op string, b *Buffer) error {
-	switch {
-	case c == nil:
-		return closedConn(op)
-	case b == nil:
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed, or has none left")
-	case c.closed.Load():
-		return closedConn(op)
-	case !c.has(b):
-		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection")
-	}
-	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "this buffer has been sent or released")
-}
-
-// has reports whether a buffer is one of the connection's.
-func (c *Conn) has(b *Buffer) bool {
-	return c != nil && b != nil && c.pool.At(b.Index()) == b
-}
-
-// Release gives back a buffer that the program does not send. It does nothing for nil,
-// for a buffer of another connection or pool, and on a closed connection. It panics, as
-// [mem.Buffer.Put] does, if the buffer has been sent or released already.
-func (c *Conn) Release(b *Buffer) {
-	if !c.has(b) {
-		return
-	}
-	c.put(b)
-	c.refill()
 }

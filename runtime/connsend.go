@@ -1,0 +1,98 @@
+package runtime
+
+import (
+	"godat/hw"
+	"godat/internal/door"
+)
+
+// Send sends the bytes in use of a buffer as one message. It takes the buffer from the
+// program, also when it fails, and returns it to the pool when the message has been
+// sent; no event tells of that. On a connection that has ended, and that is not closed,
+// Send succeeds and sends nothing. Errors are those of [ep.Endpoint.PostSend].
+//
+// INVALID_PARAMETER is a nil buffer, one of another connection or pool, and one that the
+// program does not have any more, because it has sent or released it; nothing happens
+// to that buffer. A nil or closed connection is INVALID_HANDLE/EP.
+func (c *Conn) Send(b *Buffer) error {
+	if !c.has(b) || c.closed.Load() {
+		return c.whyNot("runtime.Conn.Send", b)
+	}
+	tag, ok := b.Ownership(door.Key{}).Lend()
+	if !ok {
+		return c.whyNot("runtime.Conn.Send", b)
+	}
+	err := c.Endpoint.PostSend(sendCookie|tag, hw.Default, b.Segment())
+	if err != nil {
+		c.retire(tag)
+	}
+	c.refill()
+	return err
+}
+
+// Queue is Send for a server that has more messages to send: the message goes out with
+// the next Flush, together with all that was queued. One goroutine at a time calls
+// Queue, Outbox and Flush. Errors are those of Send and of [ep.Outbox.Add].
+func (c *Conn) Queue(b *Buffer) error {
+	return c.queue("runtime.Conn.Queue", b, hw.OpSend, 0)
+}
+
+// QueueInvalidate is Queue for a message that also invalidates a context of the peer's
+// (see [ep.Endpoint.PostSendInvalidate]), on an adapter whose Attr().Ops has
+// OpSendInvalidate. On others the next Flush fails with MODEL_NOT_SUPPORTED.
+func (c *Conn) QueueInvalidate(b *Buffer, context uint32) error {
+	return c.queue("runtime.Conn.QueueInvalidate", b, hw.OpSendInvalidate, context)
+}
+
+// queue adds the send of a buffer to the outbox.
+func (c *Conn) queue(op string, b *Buffer, send hw.Op, context uint32) error {
+	if !c.has(b) || c.closed.Load() {
+		return c.whyNot(op, b)
+	}
+	tag, ok := b.Ownership(door.Key{}).Lend()
+	if !ok {
+		return c.whyNot(op, b)
+	}
+	d, err := c.outbox.NextHeard(door.Key{})
+	if err != nil {
+		c.retire(tag)
+		return err
+	}
+	d.Op, d.Cookie, d.Segment, d.Immediate = send, sendCookie|tag, b.Segment(), context
+	return nil
+}
+
+// Outbox is the connection's outbox. What the program adds to it goes out with the
+// queued messages, in order: for example an RDMA write before the message that tells of
+// it.
+func (c *Conn) Outbox() *Outbox {
+	if c == nil {
+		return nil
+	}
+	return c.outbox
+}
+
+// Flush posts all that was queued as one batch. Errors are those of [ep.Outbox.Flush];
+// a nil or closed connection is INVALID_HANDLE/EP.
+func (c *Conn) Flush() error {
+	if c == nil || c.closed.Load() {
+		return closedConn("runtime.Conn.Flush")
+	}
+	err := c.outbox.Flush()
+	c.refill()
+	return err
+}
+
+// whyNot says why a buffer can't be sent.
+func (c *Conn) whyNot(op string, b *Buffer) error {
+	switch {
+	case c == nil:
+		return closedConn(op)
+	case b == nil:
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "no buffer: the connection is closed, or has none left")
+	case c.closed.Load():
+		return closedConn(op)
+	case !c.has(b):
+		return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "the buffer is not of this connection")
+	}
+	return hw.Errorf(op, hw.InvalidParameter, hw.Arg1, "this buffer has been sent or released")
+}
