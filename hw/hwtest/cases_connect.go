@@ -110,11 +110,13 @@ var connectCases = []contractCase{
 		l := r.b.listen(hw.ListenConfig{})
 		a, c := r.a.newEnd(), r.a.newEnd()
 		before := time.Now()
-		r.must.NoError(a.tryConnect(hw.ConnectConfig{Addr: r.b.attr.Address, Qual: l.Qual(), Timeout: shortWait}))
-		l.next()
-		// The second attempt has no timeout and outlives the first.
-		c.connect(l, nil)
-		req := l.next()
+		r.must.NoError(a.tryConnect(hw.ConnectConfig{
+			Addr: r.b.attr.Address, Qual: l.Qual(), Timeout: shortWait, Private: []byte("first"),
+		}))
+		// The first request doesn't come if its attempt runs out of time before. The second
+		// attempt has no timeout and outlives the first.
+		c.connect(l, []byte("second"))
+		req := l.nextOf("second")
 		a.waitFor(3*shortWait, func() bool { return a.refused != hw.ReasonNone })
 		a.breakNow(false)
 		a.awaitEnd()

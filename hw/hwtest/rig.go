@@ -1,6 +1,7 @@
 package hwtest
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"sync"
@@ -324,6 +325,16 @@ func (l *listener) onRequest(r hw.Request) bool {
 // next waits for a request and returns it.
 func (l *listener) next() hw.Request {
 	return receive(l.host.rig, l.requests, "a connection request on "+l.host.name)
+}
+
+// nextOf waits for the request whose private data begins like that, and drops those before.
+func (l *listener) nextOf(private string) hw.Request {
+	for {
+		req := l.next()
+		if got, _ := req.Private(); bytes.HasPrefix(got, []byte(private)) {
+			return req
+		}
+	}
 }
 
 func (l *listener) close() {
