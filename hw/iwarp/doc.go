@@ -57,7 +57,7 @@
 // A send that finds no receive breaks the connection at once. Memory is checked per
 // FPDU, by key, zone, bounds and privilege, and again when a socket that was full
 // takes more; a half-written FPDU is finished from a copy. With CRCs, the sender copies a
-// payload before it computes the CRC and sends, and the receiver places a payload after
+// payload and computes the CRC of the copy, and the receiver places a payload after
 // it has checked the CRC, because others may use the memory meanwhile. A region's local
 // and remote keys differ, and a send with invalidate kills the remote one only.
 //

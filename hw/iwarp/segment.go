@@ -85,11 +85,15 @@ func (s *sender) segment(m *message) bool {
 // always is: otherwise others could write to the memory between the computation of the
 // CRC and the write, and the peer would see a corrupt connection.
 func (s *sender) appendCopied(m *message, n int) bool {
-	o := &s.out
-	start := len(o.arena)
+	o, crc := &s.out, s.link.agreed.crc
+	start, length := len(o.arena), m.h.Size()+m.extraLen+n
 	o.arena = m.h.AppendFramed(o.arena, m.extraLen+n)
 	if m.extraLen > 0 {
 		o.arena = append(o.arena, m.extra[:m.extraLen]...)
+	}
+	var sum uint32
+	if crc {
+		sum = wire.UpdateCRC(0, o.arena[start:])
 	}
 	for n > 0 {
 		mem := s.mem.next(&m.c, n)
@@ -97,11 +101,16 @@ func (s *sender) appendCopied(m *message, n int) bool {
 			o.arena = o.arena[:start]
 			return false
 		}
-		o.arena = append(o.arena, mem...)
+		at := len(o.arena)
+		if o.arena = o.arena[:at+len(mem)]; crc { // segment has looked for the room
+			sum = wire.CopyCRC(sum, o.arena[at:], mem)
+		} else {
+			copy(o.arena[at:], mem)
+		}
 		m.c.off += uint32(len(mem))
 		n -= len(mem)
 	}
-	o.arena = wire.SealFPDU(o.arena, start, s.link.agreed.crc)
+	o.arena = wire.AppendTrailer(o.arena, length, sum, crc)
 	o.addArena(start)
 	return true
 }

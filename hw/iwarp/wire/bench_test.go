@@ -68,6 +68,14 @@ func BenchmarkCRC(b *testing.B) {
 				sum = wire.UpdateCRC(sum, p)
 			}
 		})
+		b.Run("copied/size="+strconv.Itoa(size), func(b *testing.B) {
+			p, to := make([]byte, size), make([]byte, size)
+			b.SetBytes(int64(size))
+			var sum uint32
+			for b.Loop() {
+				sum = wire.CopyCRC(sum, to, p)
+			}
+		})
 	}
 }
 

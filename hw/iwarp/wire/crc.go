@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"unsafe"
 )
 
 // castagnoli is the table with which package crc32 uses the processor's CRC
@@ -12,7 +13,34 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // UpdateCRC adds p to sum, a CRC-32C (RFC 5044 section 4.4), and returns the result;
 // the CRC of no octets is 0. The CRC of an FPDU covers all octets from ULPDU_Length, or
 // the marker right before it, to the last one before the CRC field.
-func UpdateCRC(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+func UpdateCRC(sum uint32, p []byte) uint32 {
+	if n := len(p) &^ (foldBlock - 1); canFold && n > 0 {
+		sum = ^foldCRC(^sum, unsafe.SliceData(p), n)
+		p = p[n:]
+	}
+	return crc32.Update(sum, castagnoli, p)
+}
+
+// CopyCRC copies src to dst, which is as long, and adds it to sum as [UpdateCRC] does. The
+// CRC is that of the copy, whoever writes to src meanwhile.
+func CopyCRC(sum uint32, dst, src []byte) uint32 {
+	dst = dst[:len(src)]
+	if n := len(src) &^ (foldBlock - 1); canFold && n > 0 {
+		sum = ^copyFoldCRC(^sum, unsafe.SliceData(dst), unsafe.SliceData(src), n)
+		dst, src = dst[n:], src[n:]
+	}
+	for len(src) > copyBlock {
+		copy(dst[:copyBlock], src)
+		sum = crc32.Update(sum, castagnoli, dst[:copyBlock])
+		dst, src = dst[copyBlock:], src[copyBlock:]
+	}
+	copy(dst, src)
+	return crc32.Update(sum, castagnoli, dst)
+}
+
+// copyBlock bytes that were copied are still in the nearest cache when their CRC is
+// computed.
+const copyBlock = 8 << 10
 
 // AppendCRC appends a CRC field. The field is little-endian: iSCSI's bit order,
 // which RFC 5044 adopts, puts the reflected sum's low octet first.
