@@ -26,8 +26,8 @@ type control struct {
 type controls struct {
 	e *Endpoint // immutable
 	sync.Mutex
-	pending *control      // under the lock; read by the machine
-	over    chan struct{} // closed by the machine when both queues have ended; replaced by Reset
+	pending *control // under the lock; read by the machine
+	over    latch    // the machine opens it when both queues have ended, and shuts it when it resets
 
 	// Under the lock.
 	freed    bool
@@ -35,7 +35,7 @@ type controls struct {
 	replaced []modification // whose old parts are not given back yet; one that failed stands here the other way round
 }
 
-func (ctl *controls) init(e *Endpoint) { ctl.e, ctl.over = e, make(chan struct{}) }
+func (ctl *controls) init(e *Endpoint) { ctl.e = e }
 
 // do passes c to the token's holder and waits until it is executed. The caller
 // holds e.ctl.
@@ -110,7 +110,7 @@ func (e *Endpoint) Reset() error {
 	e.ctl.Lock()
 	defer e.ctl.Unlock()
 	if e.State() == Disconnected {
-		<-e.ctl.over
+		e.ctl.over.wait()
 		e.ctl.releaseOwed()
 	}
 	return e.ctl.do(&control{op: op, in: inReset})
@@ -143,7 +143,7 @@ func (e *Endpoint) Close() error {
 // free gives back what a closed endpoint has taken of others. The caller holds
 // e.ctl.
 func (ctl *controls) free(op string) error {
-	<-ctl.over
+	ctl.over.wait()
 	if err := ctl.closeReplaced(); err != nil {
 		return wrap(op, err)
 	}

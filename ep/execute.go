@@ -122,7 +122,7 @@ func (m *machine) forget() {
 	m.e.profile.setTarget("", 0)
 	m.e.profile.setAddresses(nil, nil)
 	m.e.profile.agree(0, 0)
-	m.e.ctl.over = make(chan struct{})
+	m.e.ctl.over.shut()
 }
 
 // close makes the handle dead and ends the connection, if there is one.

@@ -204,11 +204,7 @@ func (m *machine) announceEnd() {
 	}
 	m.outcome = none
 	m.releaseConnRoom()
-	select {
-	case <-m.e.ctl.over:
-	default:
-		close(m.e.ctl.over)
-	}
+	m.e.ctl.over.open()
 }
 
 // emit delivers a connection event, for which begin reserved room.
