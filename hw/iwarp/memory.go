@@ -146,7 +146,7 @@ func (a *access) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wi
 	switch {
 	case r.Priv&soft.Remote == 0:
 		return wire.ErrSTag
-	case r.Zone != a.view.Zone && r.Zone != a.view.Scope:
+	case !a.view.Within(r.Zone):
 		return wire.ErrStream
 	case r.Priv&need != need:
 		return wire.ErrAccess

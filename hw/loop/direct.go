@@ -136,10 +136,17 @@ func (x *executor) one(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey 
 		if rr.n != 1 || n > d.Len {
 			return false
 		}
-		from := x.src.Reach(sge.Addr, n, sge.LKey, hw.LocalRead)
-		to := t.Reach(d.Addr, d.Len, d.LKey, hw.LocalWrite)
-		if from == nil || to == nil {
-			return false
+		from := x.src.Again(sge.Addr, n, sge.LKey, hw.LocalRead)
+		if from == nil {
+			if from = x.src.Reach(sge.Addr, n, sge.LKey, hw.LocalRead); from == nil {
+				return false
+			}
+		}
+		to := t.Again(d.Addr, d.Len, d.LKey, hw.LocalWrite)
+		if to == nil {
+			if to = t.Reach(d.Addr, d.Len, d.LKey, hw.LocalWrite); to == nil {
+				return false
+			}
 		}
 		copyBytes(to, from, n)
 		receive, marks := rr.id, more

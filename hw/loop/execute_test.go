@@ -17,7 +17,7 @@ import (
 func TestExactlyTheRangesWithinARegionAreReached(t *testing.T) {
 	a := newSide(t, open(t, uniqueName()), nil)
 	d := a.dev.(*device)
-	e := soft.NewView(&d.Keys, a.zone.(*soft.Zone), nil)
+	e := soft.NewView(&d.Keys, &soft.QP{Zone: a.zone.(*soft.Zone)})
 	first := a.addr(0)
 	near := rapid.Custom(func(t *rapid.T) uint64 {
 		at := rapid.SampledFrom([]uint64{0, first, first + memLen, first + memLen/2, 1 << 63, 1 << 32}).Draw(t, "at")

@@ -14,7 +14,7 @@ func BenchmarkReach(b *testing.B) {
 	r, _ := area(&z, 64, 0)
 	key, err := tab.insert(r)
 	require.NoError(b, err)
-	v := NewView(tab, &z, nil)
+	v := NewView(tab, &QP{Zone: &z})
 	for b.Loop() {
 		if v.Reach(8, 8, key, hw.LocalRead) == nil {
 			b.Fatal("not reached")

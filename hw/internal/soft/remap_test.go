@@ -36,7 +36,7 @@ func remapped(t *testing.T, split bool, size int) (d *Device, m *MR, base uint64
 func TestARegionKeepsItsKeysAndItsAddressWhenItsMemoryIsExchanged(t *testing.T) {
 	for _, split := range []bool{false, true} {
 		d, m, at, waits := remapped(t, split, 8)
-		v := NewView(&d.Keys, m.zone, nil)
+		v := NewView(&d.Keys, &QP{Zone: m.zone})
 		for _, size := range []uint32{8, 16, 4} { // the same, more, less
 			mem := make([]byte, size)
 			require.NoError(t, m.Remap(mem))
@@ -63,14 +63,14 @@ func TestARegionThatIsGoneGetsNoOtherMemory(t *testing.T) {
 	require.ErrorIs(t, m.Remap(nil), hw.ErrLength)
 	require.NoError(t, m.Deregister())
 	require.ErrorIs(t, m.Remap(make([]byte, 8)), hw.ErrInvalidHandle)
-	v := NewView(&d.Keys, m.zone, nil)
+	v := NewView(&d.Keys, &QP{Zone: m.zone})
 	assert.Nil(t, v.Reach(at, 8, m.LKey(), hw.LocalRead))
 }
 
 // While memory of the same length takes the place of the former one, the key is alive.
 func TestNoLookUpFindsTheKeyDeadWhileItsMemoryIsExchanged(t *testing.T) {
 	d, m, at, _ := remapped(t, false, 8)
-	v := NewView(&d.Keys, m.zone, nil)
+	v := NewView(&d.Keys, &QP{Zone: m.zone})
 	stop, done := make(chan struct{}), make(chan int)
 	go func() {
 		dead := 0

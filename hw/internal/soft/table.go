@@ -171,28 +171,31 @@ func (p *place) set(key uint32, r *Region) {
 
 // View is the table as a queue pair sees it. One goroutine at a time uses it.
 type View struct {
-	Keys  *Table
-	Zone  *Zone
-	Scope *Zone  // see QP.Scope
-	near  *place // the one that Reach found last
+	Keys *Table
+	of   *QP
+	near *place // the one that Reach found last
+	word uint64 // near's word at that time
 }
 
 // nowhere is the place that a View begins with. It has no key.
 var nowhere place
 
-// NewView returns the part of a table that is in a zone or a scope.
-func NewView(keys *Table, zone, scope *Zone) View { return View{keys, zone, scope, &nowhere} }
+// NewView returns the part of a table that a queue pair may reach.
+func NewView(keys *Table, of *QP) View { return View{Keys: keys, of: of, near: &nowhere} }
 
 // View returns the part of the device's table that the queue pair may reach.
-func (q *QP) View(d *Device) View { return NewView(&d.Keys, q.Zone, &q.Scope) }
+func (q *QP) View(d *Device) View { return NewView(&d.Keys, q) }
+
+// Within reports whether a region's zone is the queue pair's zone or scope.
+func (v *View) Within(zone *Zone) bool { return zone == v.of.Zone || zone == &v.of.Scope }
 
 // Reach returns where the n bytes at addr begin in memory, or nil if the key is dead
 // or does not allow the access. n is not 0. The caller uses the pointer only for as
 // long as [Config.Grace] waits for it; after that it calls Reach again.
 //
-// Most requests name the same region as the request before. So Reach first compares the
-// word of the place that it found then: a dead key is in no word, and two places never
-// have the same key.
+// Most requests name the same region as the request before. So Reach first looks at the
+// place that it found then: a dead key is in no word, and two places never have the same
+// key.
 func (v *View) Reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Pointer {
 	p := v.near
 	w := atomic.LoadUint64(&p.word)
@@ -200,18 +203,30 @@ func (v *View) Reach(addr uint64, n, key uint32, need hw.Privileges) unsafe.Poin
 		if p = v.Keys.slots.Find(key); p == nil {
 			return nil
 		}
-		v.near = p
 		w = atomic.LoadUint64(&p.word)
 	}
-	zone, priv := (*Zone)(atomic.LoadPointer(&p.zone)), hw.Privileges(atomic.LoadUint32(&p.priv))
-	if uint32(w) != key || priv&need != need || zone != v.Zone && zone != v.Scope {
+	if uint32(w) != key || !v.Within((*Zone)(atomic.LoadPointer(&p.zone))) {
 		return nil
 	}
-	base, size := atomic.LoadPointer(&p.base), atomic.LoadUint64(&p.size)
 	yield.Point()
-	off := addr - atomic.LoadUint64(&p.addr) // wraps far out of bounds when addr is below the region
-	if off > size || uint64(n) > size-off || atomic.LoadUint64(&p.word) != w {
+	v.near, v.word = p, w
+	return v.Again(addr, n, key, need)
+}
+
+// Again is Reach of the key that the last Reach has found, and nil for any other. It is to
+// be inlined, before a call of Reach. As long as the place has the word that it had then, the
+// region is the same one, and so is its zone. Words only grow, so if the word is the same
+// after the other fields were read, these belong together. Memory and privileges are read
+// each time, since they may change under the same word.
+func (v *View) Again(addr uint64, n, key uint32, need hw.Privileges) unsafe.Pointer {
+	p := v.near
+	base := atomic.LoadPointer(&p.base)
+	yield.Point()
+	addr -= atomic.LoadUint64(&p.addr) // an offset: far out of bounds if the address is below the region
+	size := atomic.LoadUint64(&p.size)
+	if uint32(v.word) != key || uint32(need)&^atomic.LoadUint32(&p.priv) != 0 || addr > size || uint64(n) > size-addr ||
+		atomic.LoadUint64(&p.word) != v.word {
 		return nil
 	}
-	return unsafe.Add(base, off)
+	return unsafe.Add(base, addr)
 }

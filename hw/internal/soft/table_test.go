@@ -1,7 +1,6 @@
 package soft
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 	"unsafe"
@@ -34,7 +33,7 @@ func TestADeadKeyNamesNoRegion(t *testing.T) {
 	r, base := area(&z, 8, 100)
 	key, err := tab.insert(r)
 	require.NoError(t, err)
-	v := NewView(tab, &z, nil)
+	v := NewView(tab, &QP{Zone: &z})
 	assert.Equal(t, r, tab.Lookup(key))
 	assert.Equal(t, base, v.Reach(100, 8, key, hw.LocalRead))
 	for _, other := range []uint32{0, 1, key ^ 1, key + 256, key - 256, ^uint32(0)} {
@@ -60,7 +59,7 @@ func TestADeadKeyNamesNoRegion(t *testing.T) {
 func TestAViewFindsARegionByItsKeyThoughItFoundAnotherInItsPlace(t *testing.T) {
 	var z Zone
 	tab := newTable(2)
-	v := NewView(tab, &z, nil)
+	v := NewView(tab, &QP{Zone: &z})
 	old, a := area(&z, 8, 100)
 	was, err := tab.insert(old)
 	require.NoError(t, err)
@@ -100,20 +99,24 @@ func TestALookUpFindsOneRegionOrNone(t *testing.T) {
 			p.set(key, &to)
 		},
 	} {
-		for _, again := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, again=%v", name, again), func(t *testing.T) {
+		for _, way := range []string{"Reach", "Reach and Reach", "Reach and Again"} {
+			t.Run(name+", "+way, func(t *testing.T) {
 				yield.Interleave(func() (first, second, check func()) {
 					tab := newTable(1)
 					old, a := area(&z, 64, 0)
 					now, b := area(&z, 64, 32)
 					key, err := tab.insert(old)
 					require.NoError(t, err)
-					v := NewView(tab, &z, nil)
-					if again {
+					v := NewView(tab, &QP{Zone: &z})
+					look := v.Reach
+					if way != "Reach" {
 						require.Equal(t, a, v.Reach(0, 8, key, hw.LocalRead))
 					}
+					if way == "Reach and Again" {
+						look = v.Again
+					}
 					var got unsafe.Pointer
-					return func() { got = v.Reach(32, 8, key, hw.LocalRead) },
+					return func() { got = look(32, 8, key, hw.LocalRead) },
 						func() { change(tab, key, now) },
 						func() { assert.Contains(t, []unsafe.Pointer{nil, unsafe.Add(a, 32), b}, got) }
 				})
@@ -134,7 +137,7 @@ func TestLookUpsDoNotRaceWithChangesOfTheTable(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range zones {
 		wg.Go(func() {
-			v := NewView(tab, &zones[i], nil)
+			v := NewView(tab, &QP{Zone: &zones[i]})
 			for key := range current {
 				if p := v.Reach(regions[i].Addr, 64, key, hw.LocalRead); p != nil {
 					assert.Equal(t, regions[i].Base, p)
