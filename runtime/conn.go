@@ -40,7 +40,7 @@ type Conn struct {
 	ia       *IA
 	cfg      ConnConfig
 	pz       *mem.PZ
-	pool     *mem.BufferPool
+	pool     *mem.BufferPool // nil with ConnConfig.OwnReceives
 	events   *evd.Dispatcher
 	listener *Listener // nil if it was dialed
 	peer     string    // what String returns
@@ -91,11 +91,14 @@ func (c *Conn) leave() {
 // of receives without a message. It returns their buffers to the pool. It also keeps
 // back the ESTABLISHED event for which IA.Dial waits. It is a delivery.Filter.
 func filterConn(source any, number event.Number, status hw.Status, cookie uint64, data any) bool {
+	if cookie&connCookie == 0 && number == event.DTOCompletion {
+		return true
+	}
 	e, _ := source.(*ep.Endpoint)
 	c, _ := e.Context().(*Conn)
 	switch {
 	case c == nil:
-	case cookie&connCookie != 0:
+	case cookie&connCookie != 0 && c.pool != nil:
 		if cookie&sendCookie == connCookie && status == hw.StatusSuccess {
 			return true
 		}

@@ -69,7 +69,7 @@ func (c *Conn) Buffer() *Buffer {
 // from then on. It is nil when Message is called again for an event, for all other
 // events, also for those of other connections, and when the connection is closed.
 func (c *Conn) Message(ev Event) *Buffer {
-	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() {
+	if c == nil || ev.Source != c.Endpoint || ev.Cookie&sendCookie != connCookie || ev.Status != hw.StatusSuccess || c.closed.Load() || c.pool == nil {
 		return nil
 	}
 	b := c.takeBack(ev.Cookie)

@@ -65,6 +65,12 @@ type ConnConfig struct {
 	// Batches brings the events on the channel [Conn.Batches], many at a time, and none
 	// on Events. It costs a server that has many messages under way less.
 	Batches bool
+	// OwnReceives makes a connection without buffers, for a program that gives each
+	// message a place in memory of its own. The program posts the receives to Endpoint,
+	// Attr.MaxRecvDTOs of them or else Depth, the first ones in Setup, and posts its sends
+	// there, too. It chooses all cookies, and has an event of each send that it does not
+	// suppress. Message and Privileges mean nothing; Buffer and Message return nil.
+	OwnReceives bool
 
 	// Debug lets the connections watch over their buffers: see
 	// [mem.BufferPoolConfig.Debug].
@@ -98,7 +104,7 @@ func (cfg *ConnConfig) complete(op string, dev hw.Attr) error {
 		attr = *cfg.Attr
 	}
 	cfg.batch = 1 // a program that sets MaxRecvDTOs may need all of them
-	if attr.MaxRecvDTOs == 0 {
+	if attr.MaxRecvDTOs == 0 && !cfg.OwnReceives {
 		cfg.batch = max(1, min(cfg.Depth/2, mostAtOnce, dev.MaxDepth-cfg.Depth+1))
 	}
 	attr.MaxRecvDTOs = cmp.Or(attr.MaxRecvDTOs, cfg.receives())
@@ -198,12 +204,14 @@ func (c *Conn) make() (err error) {
 			return err
 		}
 	}
-	c.own = make([]bool, buffersPerDepth*cfg.Depth)
-	c.pool, err = c.pz.NewBufferPool(mem.BufferPoolConfig{
-		Count: len(c.own), Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
-	})
-	if err != nil {
-		return err
+	if !cfg.OwnReceives {
+		c.own = make([]bool, buffersPerDepth*cfg.Depth)
+		c.pool, err = c.pz.NewBufferPool(mem.BufferPoolConfig{
+			Count: len(c.own), Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
+		})
+		if err != nil {
+			return err
+		}
 	}
 	c.Endpoint, err = ia.NewEndpoint(ep.Config{
 		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: cfg.Attr, Context: c,
@@ -212,6 +220,8 @@ func (c *Conn) make() (err error) {
 		return err
 	}
 	c.outbox = ep.NewOutbox(c.Endpoint, cfg.Attr.MaxRequestDTOs)
-	c.receive(cfg.receives())
+	if !cfg.OwnReceives {
+		c.receive(cfg.receives())
+	}
 	return nil
 }

@@ -25,10 +25,16 @@ type link struct {
 	done  []*Slot   // finished commands, whose outcome is in the slot
 	err   error     // why the connection has ended
 
+	// Memory for as many completions as there are slots. Those that were read are received
+	// into again before the next capsules go out, so each command finds a receive.
+	completions []byte
+	first       dat.Segment // of them
+	receives    []dat.DTO   // that wait for flush
+
 	// Sends complete in order, so only the last capsule of a batch asks for an event: it
-	// tells of the ones before. The n-th capsule is that of order[n % len(order)].
-	order           []*Slot
-	submitted, sent uint64
+	// tells of the ones before.
+	submitted, sent uint64  // capsules
+	early           []*Slot // that have their completion, and whose capsule is not sent
 }
 
 // Slot is what one command under way has.
@@ -43,17 +49,19 @@ type Slot struct {
 	capsule []byte // in the same registered memory, right before Data
 	local   dat.Segment
 	remote  dat.RemoteSegment
-	owed    owed // what is to come before the command is done
-	call    call // of a queue
+	stage   stage
+	number  uint64 // of its capsule
+	call    call   // of a queue
 }
 
-// owed is a set of what a command under way waits for. Its completion may come before the
-// event of its capsule's send, without which the memory is not free.
-type owed uint8
+// stage is how far a slot's command is. Its completion may come before the event of its
+// capsule's send, without which the memory is not free.
+type stage uint8
 
 const (
-	owesCompletion owed = 1 << iota
-	owesSend
+	idle stage = iota
+	submitted
+	completed
 )
 
 // ErrEnded is the error of calls on a controller whose connection is over, without an
@@ -69,8 +77,11 @@ func openLink(ctx context.Context, ia *dat.IA, cfg *Config, id uint16, depth, tr
 	if id != 0 {
 		asked.Controller = controller
 	}
-	// A completion is all that the target sends.
-	conn, err := ia.Dial(ctx, cfg.Addr, dat.ConnConfig{Depth: depth, Message: nvme.CompletionLen, Private: asked.Append(nil), Batches: true})
+	l := &link{id: id}
+	_, err := ia.Dial(ctx, cfg.Addr, dat.ConnConfig{
+		Depth: depth, Private: asked.Append(nil), Batches: true, OwnReceives: true,
+		Setup: func(c *dat.Conn) ([]byte, error) { return nil, l.make(c, depth-1, transfer) },
+	})
 	if err != nil {
 		var cause *dat.Cause
 		if errors.As(err, &cause) {
@@ -80,28 +91,30 @@ func openLink(ctx context.Context, ia *dat.IA, cfg *Config, id uint16, depth, tr
 		}
 		return nil, fmt.Errorf("host: queue %d: %w", id, err)
 	}
-	l := &link{id: id, conn: conn}
-	err = l.makeSlots(depth-1, transfer)
-	if err == nil {
-		err = l.connect(ctx, cfg, controller)
-	}
-	if err != nil {
+	if err := l.connect(ctx, cfg, controller); err != nil {
 		return nil, errors.Join(fmt.Errorf("host: queue %d: %w", id, err), l.close())
 	}
 	return l, nil
 }
 
-// makeSlots makes the slots. Their memory is the Go heap's, because a call that ends while
-// the connection is closed may still copy its data.
-func (l *link) makeSlots(n, transfer int) (err error) {
+// make makes what the link has on its connection: n slots, and receives for their
+// completions. The slots' memory is the Go heap's, because a call that ends while the
+// connection is closed may still copy its data.
+func (l *link) make(c *dat.Conn, n, transfer int) (err error) {
+	l.conn = c
 	stride := nvme.CommandLen + transfer
 	memory := make([]byte, n*stride)
 	l.region, err = l.conn.Register(memory, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite)
 	if err != nil {
 		return err
 	}
-	l.slots, l.order = make([]Slot, n), make([]*Slot, n)
-	l.batch, l.done = make([]dat.DTO, 0, n), make([]*Slot, 0, n)
+	completions, err := l.conn.Alloc(n*nvme.CompletionLen, dat.LocalWrite)
+	if err != nil {
+		return err
+	}
+	l.completions, l.first = completions.Bytes(), completions.Segment(0, nvme.CompletionLen)
+	l.slots, l.done, l.early = make([]Slot, n), make([]*Slot, 0, n), make([]*Slot, 0, n)
+	l.batch, l.receives = make([]dat.DTO, 0, n), make([]dat.DTO, 0, n)
 	for i := range l.slots {
 		s, at := &l.slots[i], i*stride
 		s.index = i
@@ -109,8 +122,25 @@ func (l *link) makeSlots(n, transfer int) (err error) {
 		s.local = l.region.Segment(at, stride)
 		s.remote = l.region.Remote(at+nvme.CommandLen, transfer)
 		s.call.done = make(chan struct{}, 1)
+		l.receive(i)
 	}
-	return nil
+	return l.postReceives()
+}
+
+// receive adds a receive into the memory of a completion.
+func (l *link) receive(i int) {
+	n := len(l.receives)
+	l.receives = l.receives[:n+1] // each is posted or here
+	d := &l.receives[n]           // field by field, as in submit
+	d.Cookie, d.Segment = uint64(i), l.first
+	d.Segment.Addr += uint64(i * nvme.CompletionLen)
+}
+
+// postReceives posts the receives that were added.
+func (l *link) postReceives() error {
+	_, err := l.conn.Endpoint.PostRecvBatch(l.receives)
+	l.receives = l.receives[:0]
+	return err
 }
 
 // connect sends the Connect command.
@@ -150,13 +180,12 @@ func (l *link) submit(s *Slot, c *nvme.Command, n int, inline bool) {
 		c.Data = nvme.Descriptor{Type: nvme.Keyed, Address: s.remote.Addr, Length: uint32(n), Key: s.remote.Context}
 	}
 	c.Put(s.capsule)
-	s.owed = owesCompletion | owesSend
+	s.stage, s.number = submitted, l.submitted
 	at := len(l.batch)
 	l.batch = l.batch[:at+1]
 	d := &l.batch[at] // field by field: of the others none is ever set
 	d.Op, d.Flags, d.Cookie, d.Segment = dat.OpSend, dat.Suppress, l.submitted, s.local
 	d.Segment.Len = uint32(length)
-	l.order[l.submitted%uint64(len(l.order))] = s
 	l.submitted++
 }
 
@@ -167,7 +196,11 @@ func (l *link) flush() {
 		return
 	}
 	l.batch[len(l.batch)-1].Flags = dat.Default
-	if _, err := l.conn.Endpoint.PostBatch(l.batch); err != nil {
+	err := l.postReceives()
+	if err == nil {
+		_, err = l.conn.Endpoint.PostBatch(l.batch)
+	}
+	if err != nil {
 		l.breakOff(err)
 	}
 	l.batch = l.batch[:0]
@@ -222,45 +255,64 @@ func (l *link) handleBatch(batch *dat.Batch) (ended bool) {
 
 // handle handles an event.
 func (l *link) handle(ev *dat.Event) (ended bool) {
-	switch b := l.conn.Message(*ev); {
-	case b != nil:
-		c, err := nvme.ParseCompletion(b.Bytes())
-		l.conn.Release(b)
-		if err == nil {
-			err = l.complete(c)
-		}
-		if err != nil {
-			l.breakOff(err)
+	switch {
+	case ev.Number == dat.DTOCompletion && ev.Status == dat.StatusSuccess:
+		if ev.Op == dat.OpRecv {
+			l.received(int(ev.Cookie), int(ev.Length))
+		} else {
+			l.wasSent(ev.Cookie)
 		}
 	case ev.Ended():
 		if l.err == nil {
 			l.err = ev.Err()
 		}
 		return true
-	case ev.Op == dat.OpSend && ev.Status == dat.StatusSuccess:
-		for ; l.sent <= ev.Cookie; l.sent++ {
-			l.arrived(l.order[l.sent%uint64(len(l.order))], owesSend)
-		}
 	}
 	return false // other failures end the connection, which tells of it
 }
 
+// received takes a completion of n bytes.
+func (l *link) received(i, n int) {
+	c, err := nvme.ParseCompletion(l.completions[i*nvme.CompletionLen:][:n])
+	l.receive(i)
+	if err == nil {
+		err = l.complete(&c)
+	}
+	if err != nil {
+		l.breakOff(err)
+	}
+}
+
 // complete notes the outcome of a command.
-func (l *link) complete(c nvme.Completion) error {
-	if int(c.CID) >= len(l.slots) || l.slots[c.CID].owed&owesCompletion == 0 {
+func (l *link) complete(c *nvme.Completion) error {
+	if int(c.CID) >= len(l.slots) || l.slots[c.CID].stage != submitted {
 		return errBadCompletion
 	}
 	s := &l.slots[c.CID]
 	s.Result, s.Err = c.Result, c.Status.Err()
-	l.arrived(s, owesCompletion)
+	if s.number >= l.sent {
+		s.stage = completed
+		l.early = append(l.early, s)
+		return nil
+	}
+	s.stage = idle
+	l.done = append(l.done, s)
 	return nil
 }
 
-// arrived notes that something has come for which a slot's command waits.
-func (l *link) arrived(s *Slot, what owed) {
-	if s.owed &^= what; s.owed == 0 {
+// wasSent notes that the capsules up to that number were sent.
+func (l *link) wasSent(number uint64) {
+	l.sent = number + 1
+	waiting := l.early[:0]
+	for _, s := range l.early {
+		if s.number >= l.sent {
+			waiting = append(waiting, s)
+			continue
+		}
+		s.stage = idle
 		l.done = append(l.done, s)
 	}
+	l.early = waiting
 }
 
 // breakOff breaks the connection. Its last event follows.

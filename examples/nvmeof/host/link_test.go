@@ -17,17 +17,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 func openRaw(t *testing.T, slots int) *link {
 	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
-	ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Depth: slots, Message: nvme.CommandLen + nvme.PageLen})
+	ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Depth: slots, OwnReceives: true})
 	require.NoError(t, err)
 	l := new(link)
-	l.conn, err = ln.Dial(ln.Addr(), nil)
+	c, err := ln.Dial(ln.Addr(), nil)
 	require.NoError(t, err)
 	_, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
 	require.NoError(t, err)
 	for range 2 {
 		require.NoError(t, (<-ln.Events()).Err())
 	}
-	require.NoError(t, l.makeSlots(slots, nvme.PageLen))
+	require.NoError(t, l.make(c, slots, nvme.PageLen))
 	t.Cleanup(func() { require.NoError(t, ia.Close()) })
 	return l
 }
@@ -39,7 +39,7 @@ func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
 			Number: dat.DTOCompletion, Source: l.conn.Endpoint, Op: dat.OpSend, Status: dat.StatusSuccess, Cookie: cookie,
 		}))
 	}
-	completed := func(cid uint16) { require.NoError(t, l.complete(nvme.Completion{CID: cid, Result: uint64(cid)})) }
+	completed := func(cid uint16) { require.NoError(t, l.complete(&nvme.Completion{CID: cid, Result: uint64(cid)})) }
 	for i := range 3 {
 		l.submit(&l.slots[i], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
 	}
@@ -47,19 +47,19 @@ func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
 	completed(0)
 	assert.Empty(t, l.done, "no capsule was sent")
 	sent(1) // and so the one before it
-	assert.Equal(t, []*Slot{&l.slots[0], &l.slots[1]}, l.done)
+	assert.Equal(t, []*Slot{&l.slots[1], &l.slots[0]}, l.done)
 	sent(2)
 	assert.Len(t, l.done, 2, "its completion has not come")
 	completed(2)
-	assert.Equal(t, []*Slot{&l.slots[0], &l.slots[1], &l.slots[2]}, l.done)
+	assert.Equal(t, []*Slot{&l.slots[1], &l.slots[0], &l.slots[2]}, l.done)
 	assert.EqualValues(t, 2, l.slots[2].Result)
 }
 
 func TestACompletionOfNoCommandUnderWayIsAnError(t *testing.T) {
 	l := openRaw(t, 2)
-	require.Error(t, l.complete(nvme.Completion{CID: 2}), "there is no such slot")
-	require.Error(t, l.complete(nvme.Completion{CID: 0}), "it has no command")
+	require.Error(t, l.complete(&nvme.Completion{CID: 2}), "there is no such slot")
+	require.Error(t, l.complete(&nvme.Completion{CID: 0}), "it has no command")
 	l.submit(&l.slots[0], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
-	require.NoError(t, l.complete(nvme.Completion{CID: 0}))
-	require.Error(t, l.complete(nvme.Completion{CID: 0}), "it is completed already, though its capsule's send is not")
+	require.NoError(t, l.complete(&nvme.Completion{CID: 0}))
+	require.Error(t, l.complete(&nvme.Completion{CID: 0}), "it is completed already, though its capsule's send is not")
 }

@@ -76,7 +76,7 @@ func (p *Pipeline) submit(s *Slot, c *nvme.Command, n int, inline bool) error {
 	if n < 0 || n > len(s.Data) {
 		return fmt.Errorf("host: %d bytes of data; a slot has %d", n, len(s.Data))
 	}
-	if s.owed != 0 {
+	if s.stage != idle {
 		return fmt.Errorf("host: the command of slot %d is under way", s.index)
 	}
 	p.link.submit(s, c, n, inline)

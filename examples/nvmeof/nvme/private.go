@@ -22,6 +22,9 @@ type ConnectRequest struct {
 	Controller   uint16 // of an I/O queue, for targets that connect by it; else 0
 }
 
+// Entries is how many entries the queue has.
+func (r ConnectRequest) Entries() int { return int(r.SendSize) + 1 }
+
 // ParseConnectRequest decodes the private data of a connection request. Some networks
 // append zeros.
 func ParseConnectRequest(b []byte) (ConnectRequest, RejectStatus) {

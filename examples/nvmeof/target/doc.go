@@ -11,11 +11,13 @@
 //	data moves        queue.read       the store's memory by RDMA write, and behind it the completion, as one batch
 //	                  queue.write      RDMA read into the store's memory, or a copy out of the capsule
 //	store works       worker           flush and zero, which may block
-//	completion        queue.complete   in the buffer that the capsule came in
+//	completion        queue.complete   goes out with the next flush
 //
-// The buffer of a capsule is all that a command needs: the completion goes out in its
-// first bytes, and short data behind the command's 64 bytes. The data of reads and
-// writes is moved between the host's memory and the store's without a copy.
+// A capsule comes into a slot, which is all that a command needs: short data is there
+// behind the command's 64 bytes. A queue has a slot for each of its entries, and posts the
+// receives of slots that are free again, the transfers and the completions of all commands
+// at hand as one batch each. The data of reads and writes is moved between the host's
+// memory and the store's without a copy.
 //
 // The namespaces are in a table that is replaced as a whole when one changes. A queue
 // registers the memory of a namespace in its connection's zone at the first use, and

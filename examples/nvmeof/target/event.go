@@ -56,7 +56,7 @@ func (a *admin) asyncEvent(c *command) {
 		a.q.complete(c, nvme.AsyncEventLimitExceeded|nvme.DoNotRetry)
 		return
 	}
-	a.waiting = append(a.waiting, int32(c.capsule.Index()))
+	a.waiting = append(a.waiting, int32(c.slot))
 	a.notify()
 }
 

@@ -41,9 +41,9 @@ func (q *queue) connect(c *command) {
 	}
 }
 
-// connected goes on with a Connect whose data is in the capsule's memory.
+// connected goes on with a Connect whose data is in its slot.
 func (q *queue) connected(c *command, _ error) {
-	q.connectTo(c, c.capsule.Bytes()[data:])
+	q.connectTo(c, c.short())
 }
 
 // connectTo connects the queue to a controller. For an admin queue it makes one.

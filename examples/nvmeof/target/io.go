@@ -56,10 +56,10 @@ func (q *queue) readOrWrite(c *command) {
 		q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
 	case c.Opcode == nvme.IORead && c.forced():
 		// The blocks must be stable, also if another host has only just written them.
-		c.next = (*queue).read
+		c.next = (*queue).readStable
 		q.submit(c, job{off: off, n: n, flush: true})
 	case c.Opcode == nvme.IORead:
-		q.read(c, nil)
+		q.readBlocks(c, off, n)
 	case c.Opcode == nvme.IOWrite:
 		q.write(c, off, n)
 	case c.Data.IsKeyed():
@@ -86,13 +86,18 @@ func (q *queue) accessible(c *command, off, n int) bool {
 	return false
 }
 
-// read writes blocks into the host's memory. The completion goes in the same batch.
-func (q *queue) read(c *command, err error) {
+// readStable goes on with a Read whose blocks were flushed.
+func (q *queue) readStable(c *command, err error) {
 	if err != nil {
 		q.finish(c, err)
 		return
 	}
 	off, n, _ := c.span()
+	q.readBlocks(c, off, n)
+}
+
+// readBlocks writes blocks into the host's memory. The completion goes in the same batch.
+func (q *queue) readBlocks(c *command, off, n int) {
 	if q.accessible(c, off, n) {
 		q.transfer(dat.OpWrite, c, c.disk.region.Segment(off, n), 0)
 		q.complete(c, nvme.Success)
@@ -126,7 +131,7 @@ func (q *queue) written(c *command, _ error) {
 
 // compare compares a part of a Compare's data, which is in the capsule's memory, and gets
 // the next part.
-func (q *queue) compare(c *command, _ error) { q.compareWith(c, c.capsule.Bytes()[data:]) }
+func (q *queue) compare(c *command, _ error) { q.compareWith(c, c.short()) }
 
 // compareWith compares the blocks from c.at on with a part of the data.
 func (q *queue) compareWith(c *command, part []byte) {
@@ -185,15 +190,15 @@ func (q *queue) dataset(c *command) {
 		q.fetch(c, 0, n, (*queue).deallocate)
 	default:
 		ranges := c.inline()[:n]
-		list, _ := c.short(n)
-		copy(list, ranges)
+		c.inside = n
+		copy(c.short(), ranges)
 		q.deallocate(c, nil)
 	}
 }
 
 // deallocate deallocates the next range of the list, which is in the capsule's memory.
 func (q *queue) deallocate(c *command, err error) {
-	list := c.capsule.Bytes()[data:]
+	list := c.short()
 	if err != nil || c.at == len(list) {
 		q.finish(c, err)
 		return
@@ -212,7 +217,7 @@ func (q *queue) deallocate(c *command, err error) {
 // submit gives a job to the worker of the command's disk. The command's next step
 // gets the result.
 func (q *queue) submit(c *command, j job) {
-	j.from, j.command, j.cid = q, int32(c.capsule.Index()), c.CID
+	j.from, j.command, j.cid = q, int32(c.slot), c.CID
 	c.disk.worker.submit(j)
 }
 

@@ -22,18 +22,19 @@ type queue struct {
 	results chan result // has room for the result of each command
 
 	// Owned by run.
-	controller  *controller // nil before Connect; a worker reads it for a job of this queue
-	admin       admin
-	disks       disks
-	gone        <-chan struct{} // of an I/O queue: closed when its controller is gone
-	commands    []command       // by the index of their capsule's buffer
-	outstanding int             // commands that have no completion yet
-	head        uint16          // in the host's submission queue
-	timer       *time.Timer     // bounds the time until Connect, and then that between two Keep Alives
+	controller *controller // nil before Connect; a worker reads it for a job of this queue
+	admin      admin
+	disks      disks
+	gone       <-chan struct{} // of an I/O queue: closed when its controller is gone
+	slots
+	outstanding int         // commands that have no completion yet
+	head        uint16      // in the host's submission queue
+	timer       *time.Timer // bounds the time until Connect, and then that between two Keep Alives
 	keepAlive   time.Duration
-	leaving     bool       // it takes no more commands
-	finished    []finished // commands that were completed since the last flush
-	batch       time.Time  // when the first event since the last flush came; zero if none has
+	leaving     bool          // it takes no more commands
+	finished    []finished    // commands that were completed since the last flush
+	batch       time.Duration // when the first command since the last flush came; 0 if none has
+	quick       tally         // reads and writes that came and were completed since the last flush
 
 	stats queueStats
 }
@@ -41,12 +42,14 @@ type queue struct {
 // command is a command that has no completion yet.
 type command struct {
 	nvme.Command
-	capsule *dat.Buffer
-	disk    disk // of an I/O command
-	inside  int  // bytes of data in the capsule
-	next    step // what the end of its transfer or job leads to
-	at      int  // how far a command of several steps is
-	begun   time.Time
+	slot   int
+	memory []byte      // the slot's
+	local  dat.Segment // the same
+	disk   disk        // of an I/O command
+	inside int         // bytes of data in the slot, behind the command
+	next   step        // what the end of its transfer or job leads to
+	at     int         // how far a command of several steps is
+	begun  time.Duration
 }
 
 // step goes on with a command when its transfer or its job has ended; err is that of the
@@ -56,16 +59,20 @@ type step func(q *queue, c *command, err error)
 // data is where the data of a capsule begins.
 const data = nvme.CommandLen
 
-func newQueue(t *Target, c *dat.Conn, asked nvme.ConnectRequest) *queue {
-	depth := int(asked.SendSize) + 1
-	buffers := 4 * depth // as many as a dat.Conn of this depth has
+func newQueue(t *Target, asked nvme.ConnectRequest) *queue {
+	entries := asked.Entries()
 	q := &queue{
-		target: t, conn: c, asked: asked, commands: make([]command, buffers), results: make(chan result, buffers),
-		finished: make([]finished, 0, depth), stats: queueStats{record: newRecord()},
+		target: t, asked: asked, results: make(chan result, entries+1),
+		finished: make([]finished, 0, entries+1), stats: queueStats{record: newRecord()},
 	}
 	q.admin.q = q
-	q.disks.target, q.disks.conn = t, c
 	return q
+}
+
+// setup makes what the queue has on its connection, before the host may send.
+func (q *queue) setup(c *dat.Conn) ([]byte, error) {
+	q.conn, q.disks.target, q.disks.conn = c, q.target, c
+	return nil, q.slots.make(c, q.asked.Entries(), requestsPerEntry*q.asked.Entries())
 }
 
 // run serves the queue until its connection has ended.
@@ -128,28 +135,31 @@ func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
 
 // handle handles an event of the connection. It reports whether it was the last one.
 func (q *queue) handle(ev *dat.Event) (ended bool) {
-	switch b := q.conn.Message(*ev); {
-	case b != nil:
-		q.received(b)
+	switch {
+	case ev.Number == dat.DTOCompletion && ev.Status == dat.StatusSuccess:
+		c := &q.commands[ev.Cookie]
+		if ev.Op == dat.OpRecv {
+			q.received(c, int(ev.Length))
+		} else {
+			c.next(q, c, nil) // its read has ended; nothing else has an event
+		}
 	case ev.Ended():
 		q.target.log.Info("queue ended", "host", q.conn, "queue", q.asked.QueueID, "error", ev.Err())
 		return true
-	case ev.Number == dat.DTOCompletion && ev.Op == dat.OpRead && ev.Status == dat.StatusSuccess:
-		c := &q.commands[ev.Cookie]
-		c.next(q, c, nil)
+	case ev.Number == dat.IBDTOEvent:
+		q.breakOff(errors.New("a capsule with immediate data"))
 	}
 	return false // other failures end the connection, which tells of it
 }
 
-// received takes the command of a capsule.
-func (q *queue) received(b *dat.Buffer) {
-	c, capsule := &q.commands[b.Index()], b.Bytes()
-	err := c.Parse(capsule)
-	if err == nil && q.outstanding > int(q.asked.SendSize) {
-		err = fmt.Errorf("more commands than the queue's %d entries", int(q.asked.SendSize)+1)
+// received takes the command of a capsule of n bytes.
+func (q *queue) received(c *command, n int) {
+	err := c.Parse(c.memory[:n])
+	if err == nil && q.outstanding >= q.asked.Entries() {
+		err = fmt.Errorf("more commands than the queue's %d entries", q.asked.Entries())
 	}
 	if err != nil || q.leaving {
-		q.conn.Release(b)
+		q.receive(c)
 		q.check(err)
 		return
 	}
@@ -161,10 +171,10 @@ func (q *queue) received(b *dat.Buffer) {
 	if q.head > q.asked.SendSize {
 		q.head = 0
 	}
-	if q.batch.IsZero() {
-		q.batch = time.Now()
+	if q.batch == 0 {
+		q.batch = now()
 	}
-	c.capsule, c.inside, c.at, c.begun = b, len(capsule)-data, 0, q.batch
+	c.inside, c.at, c.begun = n-data, 0, q.batch
 	switch {
 	case c.Opcode == nvme.OpFabrics:
 		q.fabrics(c)
@@ -188,26 +198,18 @@ func (q *queue) answer(c *command, status nvme.Status, result uint64) {
 	if status.Code() != nvme.Success {
 		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.Opcode, "status", status)
 	}
-	b := c.capsule
-	c.capsule = nil
-	completion := nvme.Completion{Result: result, SQHead: q.head, SQID: q.asked.QueueID, CID: c.CID, Status: status}
-	completion.Put(b.Resize(nvme.CompletionLen))
+	d := q.completion(&nvme.Completion{Result: result, SQHead: q.head, SQID: q.asked.QueueID, CID: c.CID, Status: status})
 	if c.Data.Type == nvme.KeyedInvalidate && c.Data.Length != 0 && q.target.invalidates {
-		q.check(q.conn.QueueInvalidate(b, c.Data.Key))
-	} else {
-		q.check(q.conn.Queue(b))
+		d.Op, d.Immediate = dat.OpSendInvalidate, c.Data.Key
 	}
+	q.receive(c)
 }
 
 // flush posts what was queued, and adds to the statistics. A queue that takes no more
 // commands and has completed all ends here.
 func (q *queue) flush() {
-	q.check(q.conn.Flush())
-	q.batch = time.Time{}
-	if len(q.finished) != 0 {
-		q.stats.add(q.finished)
-		q.finished = q.finished[:0]
-	}
+	q.check(q.slots.flush(q.conn.Endpoint))
+	q.account()
 	if q.leaving && q.outstanding == len(q.admin.waiting) {
 		q.disconnect(dat.Graceful)
 	}

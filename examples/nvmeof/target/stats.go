@@ -55,7 +55,7 @@ const (
 
 // finished is a command that was completed since the last flush.
 type finished struct {
-	begun   time.Time
+	begun   time.Duration // as now
 	kind    uint8
 	failed  bool
 	neutral bool // it waited for an event: its latency means nothing
@@ -67,6 +67,11 @@ type record struct {
 	Counters
 	latency [kinds]*hdrhistogram.Histogram // in nanoseconds
 }
+
+// now is a point in time, after 0.
+func now() time.Duration { return time.Since(began) }
+
+var began = time.Now()
 
 const (
 	shortest = int64(time.Microsecond)
@@ -81,9 +86,26 @@ func newRecord() record {
 	return r
 }
 
+// tally is the number of the writes and reads, in this order, that came and were completed
+// together, and their bytes.
+type tally struct{ count, bytes [2]uint64 }
+
+// addQuick adds commands that took the same time.
+func (r *record) addQuick(t *tally, took time.Duration) {
+	r.Writes += t.count[0]
+	r.BytesWritten += t.bytes[0]
+	r.Reads += t.count[1]
+	r.BytesRead += t.bytes[1]
+	for i, kind := range [2]int{kindWrite, kindRead} {
+		if t.count[i] != 0 {
+			_ = r.latency[kind].RecordValues(min(int64(took), longest), int64(t.count[i])) // never out of range
+		}
+	}
+}
+
 // addAll adds commands that were completed at a time. Those that came together are one
 // look into a histogram.
-func (r *record) addAll(all []finished, at time.Time) {
+func (r *record) addAll(all []finished, at time.Duration) {
 	same := 0
 	for i := range all {
 		c := &all[i]
@@ -93,7 +115,7 @@ func (r *record) addAll(all []finished, at time.Time) {
 			continue
 		}
 		if !c.neutral {
-			_ = r.latency[c.kind].RecordValues(min(int64(at.Sub(c.begun)), longest), int64(same)) // never out of range
+			_ = r.latency[c.kind].RecordValues(min(int64(at-c.begun), longest), int64(same)) // never out of range
 		}
 		same = 0
 	}
@@ -101,7 +123,7 @@ func (r *record) addAll(all []finished, at time.Time) {
 
 // isLike reports whether two commands that were completed together have the same latency.
 func (c *finished) isLike(o *finished) bool {
-	return c.kind == o.kind && c.neutral == o.neutral && c.begun.Equal(o.begun)
+	return c.kind == o.kind && c.neutral == o.neutral && c.begun == o.begun
 }
 
 // count counts a command.
@@ -154,12 +176,23 @@ type queueStats struct {
 	record
 }
 
-// add adds the commands of a batch that was posted just now.
-func (s *queueStats) add(batch []finished) {
-	now := time.Now()
+// account adds the commands that were completed since the last flush, which was just now.
+func (q *queue) account() {
+	if q.quick.count != [2]uint64{} || len(q.finished) != 0 {
+		q.stats.add(&q.quick, q.batch, q.finished)
+		q.quick, q.finished = tally{}, q.finished[:0]
+	}
+	q.batch = 0
+}
+
+// add adds the commands of a batch that was posted just now: those that came in it, and
+// others.
+func (s *queueStats) add(quick *tally, begun time.Duration, others []finished) {
+	at := now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.addAll(batch, now)
+	s.addQuick(quick, at-begun)
+	s.addAll(others, at)
 }
 
 // statistics has the records of a target. Its methods may be called from any goroutine.
@@ -214,6 +247,11 @@ func (t *Target) Stats() Stats {
 
 // note notes that a command is completed.
 func (q *queue) note(c *command, status nvme.Status) {
+	if kind := c.Opcode - nvme.IOWrite; kind <= 1 && c.begun == q.batch && status == nvme.Success && q.asked.QueueID != 0 {
+		q.quick.count[kind]++
+		q.quick.bytes[kind] += uint64(c.Data.Length)
+		return
+	}
 	n := len(q.finished)
 	q.finished = slices.Grow(q.finished, 1)[:n+1]
 	f := &q.finished[n]

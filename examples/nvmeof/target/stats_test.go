@@ -11,15 +11,15 @@ import (
 )
 
 func TestARecordCountsCommandsByKindAndKeepsTheirLatencies(t *testing.T) {
-	r, begun := newRecord(), time.Unix(1, 0)
+	r, begun := newRecord(), time.Second
 	for i := range 50 {
 		pair := []finished{{begun: begun, kind: kindRead, bytes: 512}, {begun: begun, kind: kindRead, bytes: 512}}
 		if i%2 == 0 { // those that begin at different times are told apart
-			pair[1].begun = begun.Add(-time.Millisecond)
+			pair[1].begun = begun - time.Millisecond
 		}
-		r.addAll(pair, begun.Add(time.Duration(2*i+1)*time.Millisecond))
+		r.addAll(pair, begun+time.Duration(2*i+1)*time.Millisecond)
 	}
-	r.addAll([]finished{{begun: begun, kind: kindWrite, bytes: 4096}}, begun.Add(time.Hour))
+	r.addAll([]finished{{begun: begun, kind: kindWrite, bytes: 4096}}, begun+time.Hour)
 	r.addAll([]finished{{kind: kindOther, neutral: true}, {begun: begun, kind: kindOther, failed: true, bytes: 9}}, begun)
 	all := newRecord()
 	all.merge(&r)

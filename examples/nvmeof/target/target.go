@@ -44,7 +44,7 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	t.statistics.init()
 	conns := cfg.Controllers * (cfg.Queues + 1)
 	t.conns = dat.ConnConfig{
-		Depth: cfg.Depth, Message: nvme.CommandLen + inCapsule, Conns: conns, Apart: true, Batches: true,
+		Depth: cfg.Depth, Conns: conns, Apart: true, Batches: true, OwnReceives: true,
 		Refusal: nvme.RejectNoResources.Append(nil),
 		Private: nvme.AppendAccept(nil, uint16(cfg.Depth)),
 	}
@@ -119,20 +119,22 @@ func (t *Target) answer(cr *dat.CR) {
 		}
 		return
 	}
+	q := newQueue(t, r)
+	q.local = asked.Local.String()
 	cfg := t.conns
-	cfg.Depth = int(r.SendSize) + 1
-	// A host may have the completions of a queue's commands, and send others, before this
-	// end knows that their transfers and completions have been sent.
-	cfg.Attr = &dat.EndpointAttr{MaxRequestDTOs: 4 * cfg.Depth}
-	c, err := t.ln.AcceptWith(cr, cfg)
-	if err != nil {
+	cfg.Depth, cfg.Setup = r.Entries(), q.setup
+	cfg.Attr = &dat.EndpointAttr{MaxRecvDTOs: cfg.Depth + 1, MaxRequestDTOs: requestsPerEntry * cfg.Depth}
+	if _, err := t.ln.AcceptWith(cr, cfg); err != nil {
 		t.log.Warn("connection not accepted", "host", asked.Remote, "error", err)
 		return
 	}
-	q := newQueue(t, c, r)
-	q.local = asked.Local.String()
 	t.queues.Go(q.run)
 }
+
+// requestsPerEntry is how many requests a queue has for each of its entries. A command has
+// two, and a host may have the completions of a queue's commands, and send others, before
+// this end knows that their transfers and completions have been sent.
+const requestsPerEntry = 4
 
 // check checks the private data of a connection request.
 func (t *Target) check(private []byte) (nvme.ConnectRequest, nvme.RejectStatus) {
@@ -141,7 +143,7 @@ func (t *Target) check(private []byte) (nvme.ConnectRequest, nvme.RejectStatus) 
 	case status != 0:
 	case int(r.QueueID) > t.cfg.Queues:
 		status = nvme.RejectQueueID
-	case int(r.SendSize)+1 > t.cfg.Depth || int(r.SendSize)+1 < fewestEntries:
+	case r.Entries() > t.cfg.Depth || r.Entries() < fewestEntries:
 		status = nvme.RejectSendSize
 	case r.RecvSize < fewestEntries:
 		status = nvme.RejectRecvSize

@@ -39,38 +39,32 @@ func (c *command) describesLeast(n int) nvme.Status {
 
 // inline is the data of a command that describes it in its capsule.
 func (c *command) inline() []byte {
-	return c.capsule.Bytes()[data:][c.Data.Address:][:c.Data.Length]
+	return c.memory[data:][c.Data.Address:][:c.Data.Length]
 }
 
 // transfer queues an RDMA operation for a command. A write has no event: the completion
 // behind it tells the host. A read goes on with the command's next step.
 func (q *queue) transfer(op dat.Op, c *command, local dat.Segment, at int) {
-	d, err := q.conn.Outbox().Next()
-	if err != nil {
-		q.check(err)
-		return
-	}
-	d.Op, d.Cookie, d.Segment, d.Remote = op, uint64(c.capsule.Index()), local, c.remote(at, int(local.Len))
+	d := q.request()
+	d.Op, d.Cookie, d.Segment, d.Remote = op, uint64(c.slot), local, c.remote(at, int(local.Len))
 	if op == dat.OpWrite {
 		d.Flags = dat.Suppress
 	}
 }
 
-// short is the memory of a command for n bytes of data, behind the command in its
-// capsule, and the segment that names it.
-func (c *command) short(n int) ([]byte, dat.Segment) {
-	b := c.capsule.Resize(data + n)
-	s := c.capsule.Segment()
-	s.Addr, s.Len = s.Addr+data, uint32(n)
-	return b[data:], s
+// short is the memory of a slot for data, behind the command.
+func (c *command) short() []byte { return c.memory[data:][:c.inside] }
+
+// behind is the same memory for a local operation, n bytes.
+func (c *command) behind(n int) dat.Segment {
+	return dat.Segment{Addr: c.local.Addr + data, Len: uint32(n), Context: c.local.Context}
 }
 
-// fetch gets n bytes of data of a command into its capsule's memory, from an offset on,
-// and then calls next.
+// fetch gets n bytes of data of a command into its slot, from an offset on, and then calls
+// next.
 func (q *queue) fetch(c *command, at, n int, next step) {
-	c.next = next
-	_, s := c.short(n)
-	q.transfer(dat.OpRead, c, s, at)
+	c.next, c.inside = next, n
+	q.transfer(dat.OpRead, c, c.behind(n), at)
 }
 
 // give completes a command with data, at most nvme.PageLen bytes, which fill writes.
@@ -83,10 +77,9 @@ func (q *queue) give(c *command, n int, fill func(page []byte)) {
 		q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
 		return
 	}
-	page, s := c.short(nvme.PageLen)
-	clear(page)
-	fill(page)
-	s.Len = uint32(min(n, nvme.PageLen))
-	q.transfer(dat.OpWrite, c, s, 0)
+	c.inside = nvme.PageLen
+	clear(c.short())
+	fill(c.short())
+	q.transfer(dat.OpWrite, c, c.behind(min(n, nvme.PageLen)), 0)
 	q.complete(c, nvme.Success)
 }
