@@ -22,19 +22,22 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 		return false
 	}
 	var lkeys [batchDTOs]uint32
-	to := r.checkRun(q, dtos, &lkeys)
+	to, places := r.checkRun(q, dtos, &lkeys)
 	n := uint32(len(dtos))
-	if to == nil || !to.Reserve(int(n)) {
+	if to == nil || !to.Reserve(places) {
 		return false
 	}
 	yield.Point()
 	w, ok := b.takePlain(q, q.tailShift&63, n)
 	if !ok {
-		to.Release(int(n))
+		to.Release(places)
 		return false
 	}
 	ticket := q.tail(w)
 	q.fillRun(ticket, dtos, &lkeys, to)
+	if places != len(dtos) {
+		q.routeRun(ticket, dtos, r)
+	}
 	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
 		b.submit(q, ticket, n, w&token.Held == 0)
 		return true
@@ -51,46 +54,55 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 }
 
 // checkRun checks operations, and looks up the keys of their segments. It returns the
-// queue that takes the completions of all of them; nil if one can't go the short way.
-func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) (to *delivery.Queue) {
+// queue in which their completions need so many places; nil if one can't go the short way.
+// The others complete to sinks.
+func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) (to *delivery.Queue, places int) {
+	var sink *delivery.Queue
 	for i := range dtos {
 		d := &dtos[i]
 		op, need, longest := d.Op, hw.LocalRead, r.longest
 		seg := d.single()
 		switch {
 		case seg == nil || d.OneShot != nil:
-			return nil
+			return nil, 0
 		case q.plain == hw.OpRecv:
 			op, need = hw.OpRecv, hw.LocalWrite
 		case op == hw.OpSend:
 		case d.Remote.Addr == math.MaxUint64: // see checkRDMA
-			return nil
+			return nil, 0
 		case op == hw.OpWrite && seg.Len <= d.Remote.Len:
 			longest = r.longestRDMA
 		case op == hw.OpRead && seg.Len == d.Remote.Len:
 			need, longest = hw.LocalWrite, r.longestRDMA
 		default:
-			return nil
+			return nil, 0
 		}
 		if (uint32(d.Flags)|always)&r.illegal[op&31] != 0 || uint64(seg.Len)-1 >= longest {
-			return nil
+			return nil, 0
 		}
 		region := q.near.Lookup(seg.Context)
 		if region == nil {
 			region = r.zone.Find(&q.near, seg.Context)
 		}
 		if region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
-			return nil
+			return nil, 0
 		}
 		lkeys[uint(i)%batchDTOs] = region.LKey
-		if next := wiring(r.evd).For(d.Cookie); next != to {
-			if to != nil {
-				return nil
-			}
-			to = next
+		switch next := wiring(r.evd).For(d.Cookie); {
+		case next == to:
+			places++
+		case next.Sink():
+			sink = next
+		case to == nil:
+			to, places = next, 1
+		default:
+			return nil, 0
 		}
 	}
-	return to
+	if to == nil {
+		return sink, len(dtos)
+	}
+	return to, places
 }
 
 // fillRun writes the slots of operations that checkRun has checked, from ticket on.
@@ -107,6 +119,13 @@ func (q *queue) fillRun(ticket uint32, dtos []DTO, lkeys *[batchDTOs]uint32, to 
 		seg, sge := d.single(), &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchDTOs]
 		s.addr, s.rkey = d.Remote.Addr, d.Remote.Context
+	}
+}
+
+// routeRun corrects the queues in the slots of operations that do not all complete to one.
+func (q *queue) routeRun(ticket uint32, dtos []DTO, r *rules) {
+	for i := range dtos {
+		q.slot(ticket + uint32(i)).to = wiring(r.evd).For(dtos[i].Cookie)
 	}
 }
 

@@ -203,3 +203,53 @@ func TestABatchStopsAtAWrongOperation(t *testing.T) {
 		})
 	}
 }
+
+// A batch takes places for those of its completions alone that do not go to a sink.
+func TestABatchMayCompleteToASinkInPart(t *testing.T) {
+	for name, sunk := range map[string]func(cookie uint64) bool{
+		"some": func(cookie uint64) bool { return cookie%2 != 0 },
+		"all":  func(uint64) bool { return true },
+		"none": func(uint64) bool { return false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			d := r.dispatcher(evd.ModeQueue, 6)
+			defer func() { require.NoError(t, d.Close()) }()
+			var refused, want []uint64
+			wiring(d).SinkRoute(1<<63, 1<<63, func(source any, number event.Number, status hw.Status, cookie uint64, _ any) bool {
+				assert.Equal(t, event.DTOCompletion, number)
+				assert.Equal(t, hw.StatusSuccess, status)
+				refused = append(refused, cookie&^(1<<63))
+				return false
+			})
+			a := r.endpointOf(Config{PZ: r.pz, Request: d, Conn: r.conn})
+			b := r.endpointOf(Config{PZ: r.pz, Conn: r.conn})
+			defer func() { require.NoError(t, b.Close()) }()
+			defer func() { require.NoError(t, a.Close()) }()
+			r.connect(a, b)
+			for round := range 5 { // a place that is kept is missing later
+				dtos := make([]DTO, 6)
+				var wantRefused []uint64
+				want, refused = nil, nil
+				for i := range dtos {
+					cookie := uint64(6*round + i)
+					dtos[i] = DTO{Op: hw.OpWrite, Cookie: cookie, Segment: r.lmr.Segment(0, 8), Remote: r.lmr.Remote(8, 8)}
+					if sunk(cookie) {
+						dtos[i].Cookie |= 1 << 63
+						wantRefused = append(wantRefused, cookie)
+					} else {
+						want = append(want, cookie)
+					}
+				}
+				n, err := a.PostBatch(dtos)
+				require.NoError(t, err)
+				require.Equal(t, len(dtos), n)
+				for _, cookie := range want {
+					assert.Equal(t, cookie, r.next(d).Cookie)
+				}
+				assert.Equal(t, wantRefused, refused)
+				r.none(d)
+			}
+		})
+	}
+}

@@ -87,9 +87,19 @@ func (c *Conn) leave() {
 	}
 }
 
-// filterConn keeps two kinds of completions from the channel: those of sends, and those
-// of receives without a message. It returns their buffers to the pool. It also keeps
-// back the ESTABLISHED event for which IA.Dial waits. It is a delivery.Filter.
+// filterSend returns the buffers of completed sends to the pool. It is the delivery.Filter
+// of a sink.
+func filterSend(source any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
+	e, _ := source.(*ep.Endpoint)
+	if c, _ := e.Context().(*Conn); c != nil {
+		c.retire(cookie)
+	}
+	return false
+}
+
+// filterConn keeps the completions of receives without a message from the channel, and
+// returns their buffers to the pool. It also keeps back the ESTABLISHED event for which
+// IA.Dial waits. It is a delivery.Filter.
 func filterConn(source any, number event.Number, status hw.Status, cookie uint64, data any) bool {
 	if cookie&connCookie == 0 && number == event.DTOCompletion {
 		return true
@@ -99,7 +109,7 @@ func filterConn(source any, number event.Number, status hw.Status, cookie uint64
 	switch {
 	case c == nil:
 	case cookie&connCookie != 0 && c.pool != nil:
-		if cookie&sendCookie == connCookie && status == hw.StatusSuccess {
+		if status == hw.StatusSuccess {
 			return true
 		}
 		c.retire(cookie)

@@ -153,6 +153,9 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int) (*evd.Dispatcher, error) {
 		return nil, err
 	}
 	wiring(d).SetFilter(filterConn)
+	if !cfg.OwnReceives { // whose cookies may be any
+		wiring(d).SinkRoute(sendCookie, sendCookie, filterSend)
+	}
 	return d, nil
 }
 

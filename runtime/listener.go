@@ -173,9 +173,10 @@ func (l *Listener) Accept(cr *CR, private []byte) (*Conn, error) {
 
 // AcceptWith is Accept of a connection with settings of its own, which a server makes of
 // the peer's private data: a Depth that the peer asks for, or a Setup that knows what the
-// request was. The peer gets cfg.Private. Conns, Refusal, Apart and Batches are the
-// listener's, whatever cfg has. A connection that needs more places for events than the
-// listener's settings give it is INVALID_PARAMETER, unless it has a channel of its own.
+// request was. The peer gets cfg.Private. Conns, Refusal, Apart, Batches and OwnReceives
+// are the listener's, whatever cfg has. A connection that needs more places for events
+// than the listener's settings give it is INVALID_PARAMETER, unless it has a channel of
+// its own.
 func (l *Listener) AcceptWith(cr *CR, cfg ConnConfig) (*Conn, error) {
 	return l.accept("runtime.Listener.AcceptWith", cr, &cfg, cfg.Private)
 }
@@ -205,7 +206,8 @@ func (l *Listener) accept(op string, cr *CR, cfg *ConnConfig, private []byte) (c
 
 // adopt completes the settings of one connection with the listener's.
 func (l *Listener) adopt(op string, cfg *ConnConfig) error {
-	cfg.Conns, cfg.Refusal, cfg.Apart, cfg.Batches = l.cfg.Conns, l.cfg.Refusal, l.cfg.Apart, l.cfg.Batches
+	cfg.Conns, cfg.Refusal = l.cfg.Conns, l.cfg.Refusal
+	cfg.Apart, cfg.Batches, cfg.OwnReceives = l.cfg.Apart, l.cfg.Batches, l.cfg.OwnReceives
 	err := l.ia.mayDial(context.Background(), op, cfg)
 	if need, most := cfg.places(), l.cfg.places(); err == nil && !cfg.Apart && need > most {
 		err = hw.Errorf(op, hw.InvalidParameter, hw.Arg2, "the connection needs %d places for events; those of the listener have %d", need, most)

@@ -50,7 +50,7 @@ func (q *Queue) counters() (c Counters) {
 	case KindRing, KindCallback:
 		c.Taken = q.consumer.turn.taken() + delivered
 		c.Events = q.consumer.ring.Tail() + delivered + waiting
-	case KindChannel: // listed events are sent like others
+	case KindChannel, kindSink: // listed events are sent like others
 		inside := uint64(len(q.channel.ch))
 		sent := q.places.sends()
 		c.Taken = since(sent, inside)

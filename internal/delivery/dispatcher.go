@@ -113,10 +113,13 @@ func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 // dispatcher's maker calls SetFilter before the first event.
 func (d *Dispatcher) SetFilter(f Filter) { d.main.filter = f }
 
-// SetSink is SetFilter for a filter that refuses every event. So the dispatcher may have
-// as many places as its feeds need, and its channel takes memory for listed events alone.
+// SetSink is SetFilter for a filter of KindChannel that refuses every event. No event
+// takes a place then: every post is admitted, and none is counted. The channel takes
+// memory for listed events alone, and is closed with the dispatcher.
 func (d *Dispatcher) SetSink(f Filter) {
 	d.SetFilter(f)
+	d.main.kind = kindSink
+	d.main.places.limit.Store(0) // of what is counted, all is beyond the limit
 	c := &d.main.channel
 	c.ch, c.hold = make(chan event.Event, asyncRoom), nil
 }

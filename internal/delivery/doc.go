@@ -13,6 +13,7 @@
 //	upcalls   KindCallback: the task that calls back
 //	channel   KindChannel: the channel, and the silent events held before it
 //	batcher   KindBatch
+//	filter    kindSink: the events go no further
 //
 // Beside its queue a dispatcher has the [Feeds], which are the objects attached to it;
 // the events that bring places of their own (asyncList) and the connection requests

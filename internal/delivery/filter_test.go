@@ -95,6 +95,57 @@ func TestTheFilterSeesSilentEventsAndConnectionEvents(t *testing.T) {
 	assert.False(t, open, "nothing is held back for what was refused")
 }
 
+func TestASinkRouteTakesNoPlaces(t *testing.T) {
+	for _, kind := range []Kind{KindRing, KindChannel, KindBatch} {
+		const sunk = 1 << 63
+		var seen []uint64
+		d := newDispatcher(t, Config{QLen: 4, Kind: kind})
+		d.SinkRoute(sunk, sunk, func(_ any, _ event.Number, status hw.Status, cookie uint64, _ any) bool {
+			if status == hw.StatusSuccess {
+				seen = append(seen, cookie&^sunk)
+			}
+			return true // which does not matter
+		})
+		assert.Same(t, d.Main(), d.For(1))
+		q := d.For(sunk | 1)
+		require.True(t, q.Sink())
+		assert.False(t, d.Main().Sink())
+		require.True(t, q.Reserve(1000))
+		require.True(t, q.TryReserve())
+		q.PutSuccess(nil, sunk|1, hw.OpSend, 0)
+		q.Put(dto(2), true)
+		q.PutAll([]event.Event{*dto(3), *dto(4), *flushed(5)})
+		q.Suppressed(nil, 6)
+		q.Release(1)
+		q.Flush()
+		d.Flush()
+		assert.Equal(t, list(1, 2, 3, 4, 6), seen)
+		assert.Zero(t, d.Counters(false).Events)
+		require.True(t, d.Main().Reserve(4), "the others have all places")
+		d.Main().Release(4)
+		require.NoError(t, d.Close(), "a sink loses no events")
+	}
+}
+
+// A channel is closed behind the last event. A sink has none, so nobody waits for those
+// of operations under way.
+func TestADispatcherWithASinkClosesItsChannelAtOnce(t *testing.T) {
+	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
+	seen := 0
+	d.SetSink(func(any, event.Number, hw.Status, uint64, any) bool {
+		seen++
+		return false
+	})
+	require.True(t, d.Main().Reserve(2))
+	d.Abort()
+	_, open := <-d.C()
+	assert.False(t, open)
+	d.Main().PutSuccess(nil, 1, hw.OpSend, 0)
+	d.Main().Put(&event.Event{Number: event.Disconnected}, false)
+	d.PutAsync(&AsyncNode{Event: event.Event{Number: event.AsyncEPBroken}})
+	assert.Equal(t, 2, seen)
+}
+
 func TestADispatcherWithASinkKeepsRoomForListedEventsAlone(t *testing.T) {
 	const places = 1000
 	d := newDispatcher(t, Config{QLen: places, Kind: KindChannel})

@@ -12,9 +12,10 @@ const (
 	kindOneShot              // the channel of a one-shot request
 
 	kindOvercommitted // a ring that may be full
+	kindSink          // a filter that refuses every event; of a dispatcher, with a channel for listed events
 )
 
 // String names the kind.
 func (k Kind) String() string {
-	return [...]string{"ring", "callback", "channel", "batch", "one-shot", "over-committed"}[k]
+	return [...]string{"ring", "callback", "channel", "batch", "one-shot", "over-committed", "sink"}[k]
 }

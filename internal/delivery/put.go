@@ -40,6 +40,8 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 		q.shot.put(ev)
 	case kindOvercommitted:
 		q.putOver(ev, silent)
+	case kindSink:
+		q.accepts(ev)
 	}
 }
 
@@ -49,6 +51,10 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 // is where the consumer sees it without a Flush.
 func (q *Queue) PutSuccess(source any, cookie uint64, op hw.Op, length uint32) (seen bool) {
 	c := &q.channel
+	if q.kind == kindSink {
+		q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
+		return true
+	}
 	if q.kind != KindChannel || c.held.Load() != 0 || assertions {
 		q.putSuccess(source, cookie, op, length)
 		return false

@@ -27,7 +27,7 @@ type Queue struct {
 	batches *batcher // KindBatch
 	shot    *OneShot // kindOneShot
 	route   *Route   // of a route's queue
-	filter  Filter   // KindChannel, KindBatch; nil: none
+	filter  Filter   // KindChannel, KindBatch, kindSink; nil: none
 	_       [64 - 8*wordSize]byte
 
 	consumer Consumer // KindRing, KindCallback
@@ -37,12 +37,17 @@ type Queue struct {
 
 // Reserve takes n places, all or none. It reports false when there is no room or
 // the queue is closed: INSUFFICIENT_RESOURCES/TEVD for the poster. Each place is
-// used by one Put or given back by Release.
-func (q *Queue) Reserve(n int) bool { return q.places.reserve(n) || q.reserveSlow(n, 0) }
+// used by one Put or given back by Release. A sink has no places, and takes everything.
+func (q *Queue) Reserve(n int) bool {
+	return q.kind == kindSink || q.places.reserve(n) || q.reserveSlow(n, 0)
+}
+
+// Sink reports whether the queue is a sink, whose events take no places.
+func (q *Queue) Sink() bool { return q.kind == kindSink }
 
 // TryReserve is Reserve of one place without a fresh count of the free ones, to be
 // inlined: a caller whom it refuses calls Reserve.
-func (q *Queue) TryReserve() bool { return q.places.reserve(1) }
+func (q *Queue) TryReserve() bool { return q.kind == kindSink || q.places.reserve(1) }
 
 // reserveSlow is Reserve with a fresh count of the free places, and with so many
 // places beyond the limit.
@@ -78,7 +83,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 func (q *Queue) freed(done uint64) uint64 {
 	yield.Point()
 	switch q.kind {
-	case KindChannel:
+	case KindChannel, kindSink:
 		return done - uint64(len(q.channel.ch))
 	case KindRing, KindCallback:
 		return done + q.consumer.turn.taken()
@@ -101,12 +106,14 @@ func (q *Queue) Release(n int) {
 
 // releaseUnringed is Release of a queue without a ring.
 func (q *Queue) releaseUnringed(n int) {
-	if q.kind == kindOneShot {
+	switch q.kind {
+	case kindSink: // nothing was counted
+	case kindOneShot:
 		q.shot.disarm()
-		return
+	default:
+		q.places.unused.Add(uint64(n))
+		q.giveBack(uint64(n))
 	}
-	q.places.unused.Add(uint64(n))
-	q.giveBack(uint64(n))
 }
 
 // giveBack counts n places as done. Of the places of a closed queue the last one to
@@ -179,7 +186,7 @@ func (q *Queue) expose() {
 // takeListed delivers listed events, or lets the consumer know of them.
 func (q *Queue) takeListed() {
 	switch q.kind {
-	case KindChannel:
+	case KindChannel, kindSink:
 		q.d.async.send(&q.channel)
 	case KindBatch:
 		q.batches.putListed()
@@ -225,7 +232,7 @@ func (q *Queue) refuse() bool {
 		switch q.kind {
 		case KindRing, KindCallback:
 			came += q.consumer.ring.Tail()
-		case KindChannel, KindBatch, kindOneShot:
+		case KindChannel, KindBatch, kindOneShot, kindSink:
 			came = r
 		default:
 		}
@@ -247,6 +254,10 @@ func (q *Queue) tryFinish() {
 		q.batches.tryFinish()
 	case KindChannel:
 		q.channel.tryFinish()
+	case kindSink:
+		if q.channel.ch != nil { // the sink of some operations alone has none
+			q.channel.tryFinish()
+		}
 	default: // a ring has nothing to close
 	}
 }

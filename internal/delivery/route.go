@@ -33,6 +33,14 @@ func (d *Dispatcher) AddRoute(r *Route, mask, value uint64, qlen int) bool {
 	return d.routes.add(r, &d.main)
 }
 
+// SinkRoute is SetSink for the operations whose cookie, masked, is value: the route is for
+// good and has no channel. The dispatcher's maker calls it before the first post.
+func (d *Dispatcher) SinkRoute(mask, value uint64, f Filter) {
+	r := &Route{mask: mask, value: value}
+	r.queue.kind, r.queue.d, r.queue.filter = kindSink, d, f
+	d.routes.add(r, &d.main)
+}
+
 // add adds r unless the dispatcher, whose main queue is given, is closed.
 func (t *routes) add(r *Route, main *Queue) bool {
 	t.mu.Lock()
