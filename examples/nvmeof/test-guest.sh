@@ -122,7 +122,11 @@ outside() {
 
 kernel="nvme_core.multipath=N brd.rd_nr=1 brd.rd_size=131072"
 quick=(discover connect ext4 discard random large overlap resets kills stop two_hosts full xfs)
-all=(discover connect ext4 discard random large overlap two_hosts resets kills stop link host full xfs)
+all=(discover connect ext4 discard random large overlap two_hosts resets kills stop host full xfs)
+# While the link is down, sends of soft-RoCE's connection manager fail or never complete
+# (cm_destroy_id_wait_timeout). From then on it receives nothing until the device is made
+# anew, which ends the host's controller.
+if [[ $device != rxe0 ]]; then all+=(link); fi
 resets=3 kills=2 amount=2
 case ${1:-} in
 "") boot "$provider" 10.0.2.15:4420 -- "${quick[@]}" ;;
