@@ -12,6 +12,14 @@ back() {
   longest=$(awk "BEGIN { print ($took > ${longest:-0}) ? $took : ${longest:-0} }")
 }
 
+# given_up counts the connections whose first command a target on siw missed. Linux's siw
+# sends its answer to a connection before it takes over the socket, and does not look at
+# what comes in between until more comes. The initiator gives up after a minute and tries
+# again, but its reset fails. A target on another provider misses nothing.
+given_up() {
+  if [[ $PROVIDER == ibv:siw* ]]; then dmesg | grep -c 'Connect command failed' || true; else echo 0; fi
+}
+
 # mounted mounts an ext4 with a file whose checksum is known; unharmed compares it, and
 # checks the file system.
 mounted() {
@@ -30,12 +38,14 @@ unharmed() {
 }
 
 step_resets() { # 600
+  local before
   with 4096
   hammer --filename="$(disk 2)"
   for _ in $(seq "$RESETS"); do
     sleep 0.5
     until_true loaded 2
-    nvme reset "/dev/$(controller)"
+    before=$(given_up)
+    nvme reset "/dev/$(controller)" || (($(given_up) > before))
     until_true live
   done
   relent
