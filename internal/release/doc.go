@@ -22,8 +22,9 @@
 //     which a program learns of it.
 //   - loop's receive tail: the swap by which the poster releases its endpoint's token
 //     comes between the store and the look at the pipe (hw.Direct).
-//   - token.Counted.ReleaseSoon, of a pipe of loop: kickers mark what they leave before
-//     they kick, and the same swap comes between the store and the look at the marks.
+//   - token.Counted.ReleaseSoon, of a pipe of loop, by Uint64If: kickers mark what they
+//     leave before they kick, and the same swap comes between the store and the look at
+//     the marks.
 //   - freelist.List.Give: the swap that makes the number the first free one follows.
 //   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.
 //

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"godat/internal/owner"
 	"godat/internal/release"
 	"godat/internal/yield"
 )
@@ -42,12 +43,14 @@ func (t *Counted) ReleaseIf(w uint64) bool {
 // later and then looks at what they say: either it sees that, or the kicker finds the token
 // free.
 func (t *Counted) ReleaseSoon(w uint64) bool {
-	if t.word.Load() != w|Held {
-		return false
+	if owner.Enabled {
+		t.own.Release()
 	}
-	t.own.Release()
-	release.Uint64(&t.word, w+1)
-	return true
+	ok := release.Uint64If(&t.word, w|Held, w+1)
+	if owner.Enabled && !ok {
+		t.own.Acquire()
+	}
+	return ok
 }
 
 // Leave is [Token.Leave]. A token that was left has no access in progress.
