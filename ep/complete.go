@@ -43,16 +43,15 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		return
 	}
 	r := q.retired.Load()
-	i := uint32(id) & q.mask
-	s := &q.slots[i]
+	s := &q.slots[uint32(id)&q.mask]
 	to := s.to
-	if i != r&q.mask || q.watched.Load() != 0 || to == nil || s.op != op ||
-		s.flags&(hw.Suppress|hw.Unsignalled) != 0 || flags != 0 {
+	if s.odd(op)|(uint32(id)^r)&q.mask|q.watched.Load()|uint32(flags) != 0 || to == nil {
 		q.completeOdd(id, op, n, flags&^hw.WCMore)
 		return
 	}
 	q.completer.Acquire()
-	if cell, at := to.Claim(); cell != nil {
+	if to.HasRing() {
+		cell, at := to.ClaimRing()
 		delivery.Success(&cell.Value, q.e, s.cookie, op, n)
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
@@ -68,6 +67,11 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		}
 	}
 	q.completer.Release()
+}
+
+// odd is not 0 if the success of op is not one of the slot's that has an event like most.
+func (s *slot) odd(op hw.Op) uint32 {
+	return uint32(s.op^op) | uint32(s.flags&(hw.Suppress|hw.Unsignalled))
 }
 
 func (q *queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {

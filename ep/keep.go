@@ -21,11 +21,9 @@ const maxKept = 64 << 10
 // The slot is the completer's until retired moves past it. The provider has done with the
 // segment, so the completion's length takes the place of the segment's.
 func (q *queue) keep(id uint64, op hw.Op, n uint32) {
-	i := uint32(id) & q.mask
-	s := &q.slots[i]
+	s := &q.slots[uint32(id)&q.mask]
 	to := s.to
-	if i != (q.retired.Load()+q.kept)&q.mask || q.watched.Load() != 0 || to == nil || s.op != op ||
-		s.flags&(hw.Suppress|hw.Unsignalled) != 0 {
+	if s.odd(op)|(uint32(id)^(q.retired.Load()+q.kept))&q.mask|q.watched.Load() != 0 || to == nil {
 		q.completeOdd(id, op, n, 0)
 		return
 	}

@@ -46,9 +46,11 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	}
 	region := q.near.Lookup(seg.Context)
 	if region == nil {
-		region = r.zone.Find(&q.near, seg.Context)
+		if region = r.zone.Find(&q.near, seg.Context); region == nil {
+			return slow()
+		}
 	}
-	if uint64(seg.Len)-1 >= longest || region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
+	if uint64(seg.Len)-1 >= longest || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
 		return slow()
 	}
 	to := wiring(r.evd).For(cookie)
@@ -60,8 +62,10 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		return slow()
 	}
 	yield.Point()
-	w, ok := b.tryTicket(q, requestShift)
-	if !ok {
+	w := b.token.Load()
+	word := (w + 1<<requestShift) | token.Held
+	if word&guards != 0 || (uint32(w>>requestShift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
+		var ok bool
 		if w, ok = b.takePlain(q, requestShift, 1); !ok {
 			to.Release(1)
 			return slow()
@@ -82,7 +86,7 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return nil
 	}
-	word := w + 1<<requestShift
+	word = w + 1<<requestShift
 	direct := b.direct
 	if direct == nil {
 		b.handOne(q, ticket, word)
@@ -122,14 +126,16 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 	b, seg := &e.box, &segs[0]
 	q := &b.recvs
 	r := q.rules.Load()
-	if (uint32(flags)|always)&r.illegal[hw.OpRecv] != 0 || b.state.Load() != uint32(Connected) || uint64(seg.Len)-1 >= r.longest {
+	if (uint32(flags)|always)&r.illegal[hw.OpRecv] != 0 || b.state.Load() != uint32(Connected) {
 		return slow()
 	}
 	region := q.near.Lookup(seg.Context)
 	if region == nil {
-		region = r.zone.Find(&q.near, seg.Context)
+		if region = r.zone.Find(&q.near, seg.Context); region == nil {
+			return slow()
+		}
 	}
-	if region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), hw.LocalWrite) {
+	if uint64(seg.Len)-1 >= r.longest || !region.Allows(r.zone, (*memory.Segment)(seg), hw.LocalWrite) {
 		return slow()
 	}
 	to := wiring(r.evd).For(cookie)
@@ -141,8 +147,10 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		return slow()
 	}
 	yield.Point()
-	w, ok := b.tryTicket(q, recvShift)
-	if !ok {
+	w := b.token.Load()
+	word := (w + 1<<recvShift) | token.Held
+	if word&guards != 0 || (uint32(w>>recvShift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
+		var ok bool
 		if w, ok = b.takePlain(q, recvShift, 1); !ok {
 			to.Release(1)
 			return slow()
@@ -160,7 +168,7 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return nil
 	}
-	word := w + 1<<recvShift
+	word = w + 1<<recvShift
 	direct := b.direct
 	if direct == nil {
 		b.handOne(q, ticket, word)
@@ -212,14 +220,6 @@ func (b *mailbox) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 		return nil
 	}
 	return to
-}
-
-// tryTicket is takePlain of one ticket without a second try, to be inlined.
-func (b *mailbox) tryTicket(q *queue, shift uint8) (w uint64, ok bool) {
-	w = b.token.Load()
-	word := (w + 1<<shift) | token.Held
-	return w, word&guards == 0 && (uint32(w>>shift)-q.retired.Load())&ticketMask < q.depth.Load() &&
-		b.token.Swap(w, word)
 }
 
 // takePlain is takeTickets for posts that meet nothing unusual: it takes n tickets or

@@ -90,6 +90,14 @@ func (q *Queue) Claim() (cell *ring.Cell[event.Event], at uint64) {
 	return q.consumer.ring.newest.Load().r.Claim()
 }
 
+// HasRing reports whether events go into a ring.
+func (q *Queue) HasRing() bool { return q.kind == KindRing }
+
+// ClaimRing is Claim of a queue that has a ring.
+func (q *Queue) ClaimRing() (cell *ring.Cell[event.Event], at uint64) {
+	return q.consumer.ring.newest.Load().r.Claim()
+}
+
 // ClaimAll returns the ring in which the cells of the next n events lie, and the position of
 // the first; nil for a queue without a ring. The caller writes the events, publishes them,
 // and calls Note.
