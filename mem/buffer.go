@@ -153,7 +153,7 @@ func (b *Buffer) Put() {
 	if w != nil {
 		w.put(b)
 	}
-	b.pool.free.Give(b.index)
+	b.pool.giveBack(b.index)
 }
 
 // PutLent takes the buffer from the operation with that tag for the caller, which calls
@@ -169,7 +169,7 @@ func (b *Buffer) Free(door.Key) {
 	if w := b.pool.watch; w != nil {
 		w.put(b)
 	}
-	b.pool.free.Give(b.index)
+	b.pool.giveBack(b.index)
 }
 
 // check panics, under Debug, unless the buffer has that owner.

@@ -27,15 +27,17 @@ type BufferPoolConfig struct {
 
 // BufferPool is registered memory cut into buffers of one size, which a program
 // gets and puts; each buffer has one owner at a time. Its methods may be called
-// from any goroutine. Get and Put allocate nothing, and without Debug take no lock.
+// from any goroutine. Get and Put allocate nothing, and without Debug take no lock unless
+// somebody waits for a buffer.
 type BufferPool struct {
 	// Immutable after NewBufferPool.
 	lmr     *LMR
 	buffers []Buffer
 	watch   *watch // nil unless Debug
 
-	free   freelist.List
-	closed atomic.Bool
+	free    freelist.List
+	closed  atomic.Bool
+	waiters waiters
 }
 
 // stride divides the distance between two buffers: a cache line, so that two owners
@@ -70,6 +72,8 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 		b.watch.poison(&b.buffers[i])
 	}
 	b.free.Init(cfg.Count)
+	wake := b.waiters.wakeAll
+	lmr.whenDead.Store(&wake)
 	return b, nil
 }
 
@@ -77,12 +81,17 @@ func (p *PZ) NewBufferPool(cfg BufferPoolConfig) (*BufferPool, error) {
 const MaxBuffers = 1 << 20
 
 // Get returns a free buffer, with length 0. It returns nil if none is free, or if
-// the pool is nil or closed, by itself or with its adapter.
+// the pool is nil or closed, by itself or with its adapter. See [BufferPool.Wait].
 func (p *BufferPool) Get() *Buffer {
 	b := p.take()
 	if b == nil {
 		return nil
 	}
+	return p.got(b)
+}
+
+// got gives the caller a buffer that was free.
+func (p *BufferPool) got(b *Buffer) *Buffer {
 	b.n = 0
 	b.owner.Get()
 	if p.watch != nil {

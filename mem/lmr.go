@@ -30,7 +30,8 @@ type LMR struct {
 	shared  SharedID // of MemSharedVirtual: the memory's id
 	unmap   bool
 
-	dead atomic.Bool // set by the first Free that is not refused, before it does anything else
+	dead     atomic.Bool            // set by the first Free that is not refused, before it does anything else
+	whenDead atomic.Pointer[func()] // what Free calls then; nil: nothing
 
 	mu    sync.Mutex // Free holds it from beginning to end
 	freed bool       // written under mu and memory
@@ -180,6 +181,9 @@ func (l *LMR) free() error {
 	if l.dead.CompareAndSwap(false, true) {
 		// Once only: a later Free might remove another region that got the context.
 		l.pz.domain.table.Remove(l.context)
+	}
+	if wake := l.whenDead.Load(); wake != nil {
+		(*wake)()
 	}
 	yield.Point()
 	l.mu.Lock()

@@ -49,7 +49,7 @@
 //   - what peers need to know: [mem.RemoteSegment.AppendBinary], [ParseRemoteSegment]
 //   - about a region: [mem.LMR.Query], [mem.LMR.Context], [mem.LMR.RemoteContext], [mem.LMR.PZ]; its end: [mem.LMR.Free]
 //   - where a device needs it, which none does yet: [IA.SyncRDMARead], [IA.SyncRDMAWrite]
-//   - a pool of buffers: [mem.PZ.NewBufferPool], [mem.BufferPool.Get], [mem.BufferPool.At], [mem.BufferPool.Close]
+//   - a pool of buffers: [mem.PZ.NewBufferPool], [mem.BufferPool.Get], [mem.BufferPool.Wait], [mem.BufferPool.At], [mem.BufferPool.Close]
 //   - a buffer: [mem.Buffer.Bytes], [mem.Buffer.Cap], [mem.Buffer.Resize], [mem.Buffer.Write], [mem.Buffer.Segment], [mem.Buffer.Remote], [mem.Buffer.Index], [mem.Buffer.Put]
 //   - watched while an operation has it: [mem.Buffer.Lend], [mem.Buffer.Return]
 //
