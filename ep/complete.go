@@ -142,7 +142,9 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 			q.endBind(i, wc.Status)
 		}
 		if to != nil {
-			to.Suppressed(q.e, s.cookie)
+			if to.Filters(s.cookie) {
+				to.Suppressed(q.e, s.cookie)
+			}
 			to.Release(1)
 		}
 		return retired, nil
@@ -203,9 +205,11 @@ func (q *queue) passTo(r, ticket uint32) uint32 {
 			}
 			to, n = s.to, 0
 		}
-		if to != nil {
+		if to == nil {
+			continue
+		}
+		if n++; to.Filters(s.cookie) {
 			to.Suppressed(q.e, s.cookie)
-			n++
 		}
 	}
 	if n != 0 {

@@ -96,7 +96,7 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	q.ready = q.next
 	wrFlags := hw.WRSignaled
 	if flags != 0 {
-		wrFlags = b.wrFlags(s)
+		wrFlags = b.wrFlags(s, true)
 	}
 	posted := direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr)
 	if !posted {

@@ -141,8 +141,13 @@ func (b *mailbox) requestRun(ticket, n uint32) bool {
 		i := ticket & q.mask
 		s := &q.slots[i]
 		wrFlags := hw.WRSignaled
-		if s.flags != 0 {
-			wrFlags = b.wrFlags(s)
+		switch {
+		case s.flags == 0:
+		case s.flags == hw.Suppress && n > 1 && b.unsignaled+1 < b.signalEvery: // as wrFlags
+			wrFlags = 0
+			b.unsignaled++
+		default:
+			wrFlags = b.wrFlags(s, n == 1)
 		}
 		q.next = (ticket + 1) & ticketMask
 		if !b.direct.RunOne(s.op, wrFlags, q.id|uint64(i), &s.sge[0], s.rkey, s.addr) {

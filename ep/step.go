@@ -177,7 +177,7 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 	wr.Op = s.op
 	wr.Flags = hw.WRSignaled
 	if s.flags != 0 {
-		wr.Flags = b.wrFlags(s)
+		wr.Flags = b.wrFlags(s, true)
 	}
 	wr.SGL = q.segments(t, int(s.nseg))
 	wr.RKey, wr.RemoteAddr = s.rkey, s.addr
@@ -201,10 +201,11 @@ func (b *mailbox) describe(wr *hw.SendWR, t uint32) {
 // A suppressed request is also signaled when it took the last place of its
 // dispatcher. So silent requests never hold all places of a dispatcher for good: of
 // the requests that hold them, from however many endpoints, the last one to come
-// here finds all places taken and is signaled.
-func (b *mailbox) wrFlags(s *slot) (w hw.WRFlags) {
+// here finds all places taken and is signaled. Requests of one run have taken their places
+// together, and the last one of the run looks for all; a sink is always full.
+func (b *mailbox) wrFlags(s *slot, last bool) (w hw.WRFlags) {
 	f := s.flags
-	if f&hw.Suppress == 0 || b.unsignaled+1 >= b.signalEvery || s.to != nil && s.to.Full() {
+	if f&hw.Suppress == 0 || b.unsignaled+1 >= b.signalEvery || last && s.to != nil && s.to.Full() {
 		w = hw.WRSignaled
 		b.unsignaled = 0
 	} else {

@@ -22,7 +22,7 @@ func TestSuppressedRequestsAloneNeverUseUpAnyDispatcher(t *testing.T) {
 		batch int
 	}{
 		"queue": {evd.ModeQueue, 1}, "channel": {evd.ModeChannel, 1}, "batches": {evd.ModeBatch, 1},
-		"posted in batches": {evd.ModeQueue, 5},
+		"posted in batches": {evd.ModeQueue, 5}, "in batches that fill it": {evd.ModeQueue, 7},
 	} {
 		for _, qlen := range []int{1, 2, 3, 7} {
 			for _, depth := range []int{1, 2, 5, 64, 256} {

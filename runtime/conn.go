@@ -101,9 +101,6 @@ func filterSend(source any, _ event.Number, _ hw.Status, cookie uint64, _ any) b
 // returns their buffers to the pool. It also keeps back the ESTABLISHED event for which
 // IA.Dial waits. It is a delivery.Filter.
 func filterConn(source any, number event.Number, status hw.Status, cookie uint64, data any) bool {
-	if cookie&connCookie == 0 && number == event.DTOCompletion {
-		return true
-	}
 	e, _ := source.(*ep.Endpoint)
 	c, _ := e.Context().(*Conn)
 	switch {

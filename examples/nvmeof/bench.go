@@ -69,7 +69,7 @@ func (l *load) connect(ctx context.Context, c *host.Controller, queues int) erro
 func (l *load) run(ctx context.Context, d time.Duration, out io.Writer) error {
 	for _, phase := range []struct {
 		name string
-		work func(ctx context.Context, p *host.Pipeline, first int) (int, error)
+		work func(ctx context.Context, p *host.Pipeline, first int) (int64, error)
 	}{{"writes", l.write}, {"reads", l.read}} {
 		var commands atomic.Int64
 		timed, cancel := context.WithTimeout(ctx, d)
@@ -79,7 +79,7 @@ func (l *load) run(ctx context.Context, d time.Duration, out io.Writer) error {
 			first := next // part of the pipeline
 			workers.Go(func() error {
 				n, err := phase.work(timed, p, first)
-				commands.Add(int64(n))
+				commands.Add(n)
 				return err
 			})
 			next += len(p.Slots())
@@ -97,7 +97,7 @@ func (l *load) run(ctx context.Context, d time.Duration, out io.Writer) error {
 }
 
 // write writes to the parts of a pipeline over and over. The first one is that of a number.
-func (l *load) write(ctx context.Context, p *host.Pipeline, first int) (n int, err error) {
+func (l *load) write(ctx context.Context, p *host.Pipeline, first int) (commands int64, err error) {
 	at := make([]int64, len(p.Slots())) // where in its part the slot writes next
 	begin := func(s *host.Slot) error {
 		i := s.Index()
@@ -109,11 +109,11 @@ func (l *load) write(ctx context.Context, p *host.Pipeline, first int) (n int, e
 		s := &p.Slots()[i]
 		copy(s.Data, l.contents(first+i))
 	}
-	return l.keepBusy(ctx, p, begin) // each slot writes at least what read checks
+	return p.KeepBusy(ctx, begin) // each slot writes at least what read checks
 }
 
 // read reads the first command's bytes of the parts of a pipeline, and checks them.
-func (l *load) read(ctx context.Context, p *host.Pipeline, first int) (n int, err error) {
+func (l *load) read(ctx context.Context, p *host.Pipeline, first int) (commands int64, err error) {
 	want := make([][]byte, len(p.Slots()))
 	for i := range want {
 		want[i] = l.contents(first + i)
@@ -128,36 +128,7 @@ func (l *load) read(ctx context.Context, p *host.Pipeline, first int) (n int, er
 		clear(s.Data[:l.size])
 		return p.Read(l.disk, s, l.size, int64(first+i)*l.part)
 	}
-	return l.keepBusy(ctx, p, begin)
-}
-
-// keepBusy begins a command in each slot, and the next one when it is done, until ctx
-// ends. It returns how many were done.
-func (l *load) keepBusy(ctx context.Context, p *host.Pipeline, begin func(*host.Slot) error) (n int, err error) {
-	under := len(p.Slots())
-	for i := range p.Slots() {
-		if err := begin(&p.Slots()[i]); err != nil {
-			return 0, err
-		}
-	}
-	for under > 0 {
-		done, err := p.Wait(context.Background())
-		if err != nil {
-			return n, err
-		}
-		for _, s := range done {
-			n++
-			if s.Err != nil {
-				return n, s.Err
-			}
-			if ctx.Err() != nil {
-				under--
-			} else if err := begin(s); err != nil {
-				return n, err
-			}
-		}
-	}
-	return n, nil
+	return p.KeepBusy(ctx, begin)
 }
 
 // flush makes stable what all pipelines have written.

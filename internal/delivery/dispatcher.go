@@ -113,6 +113,11 @@ func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 // dispatcher's maker calls SetFilter before the first event.
 func (d *Dispatcher) SetFilter(f Filter) { d.main.filter = f }
 
+// FilterMarked keeps from the filter all completions whose cookie has not its highest bit
+// set: it would accept them. The dispatcher's maker calls FilterMarked before the first
+// event.
+func (d *Dispatcher) FilterMarked() { d.main.marked = true }
+
 // SetSink is SetFilter for a filter of KindChannel that refuses every event. No event
 // takes a place then: every post is admitted, and none is counted. The channel takes
 // memory for listed events alone, and is closed with the dispatcher.

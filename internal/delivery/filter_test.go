@@ -64,8 +64,11 @@ func TestTheFilterHearsOfSuppressedRequestsWhichMakeNoEvents(t *testing.T) {
 		}
 		q := d.Main()
 		require.True(t, q.Reserve(2))
-		q.Suppressed("source", 7)
-		q.Suppressed("source", 8)
+		for cookie := range uint64(2) {
+			if assert.Equal(t, kind != KindRing, q.Filters(7+cookie)); kind != KindRing {
+				q.Suppressed("source", 7+cookie)
+			}
+		}
 		q.Release(2)
 		q.Flush()
 		if kind != KindRing {
@@ -73,6 +76,43 @@ func TestTheFilterHearsOfSuppressedRequestsWhichMakeNoEvents(t *testing.T) {
 			assert.Empty(t, d.C())
 			assert.Empty(t, ready(d))
 		}
+		require.NoError(t, d.Close())
+	}
+}
+
+func TestAFilterOfMarkedCompletionsSeesNoOthers(t *testing.T) {
+	const mark = 1 << 63
+	for _, kind := range []Kind{KindChannel, KindBatch} {
+		d := newDispatcher(t, Config{QLen: 8, Kind: kind})
+		d.FilterMarked()
+		assert.False(t, d.Main().Filters(mark), "there is none")
+		var seen []uint64
+		d.SetFilter(func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
+			seen = append(seen, cookie)
+			return cookie != mark|2
+		})
+		q := d.Main()
+		assert.False(t, q.Filters(mark-1))
+		assert.True(t, q.Filters(mark))
+		require.True(t, q.Reserve(7))
+		q.PutSuccess(nil, 1, hw.OpSend, 0)
+		q.PutAll([]event.Event{*dto(2), *dto(mark | 2), *dto(3)})
+		q.PutSuccess(nil, mark|2, hw.OpSend, 0)
+		q.Put(&event.Event{Number: event.Disconnected, Cookie: 4}, false)
+		q.Put(dto(mark|5), false)
+		q.Flush()
+		var got []uint64
+		if kind == KindChannel {
+			for range 5 {
+				got = append(got, (<-d.C()).Cookie)
+			}
+		} else {
+			for _, b := range ready(d) {
+				got = append(got, cookies(b.Events())...)
+			}
+		}
+		assert.Equal(t, []uint64{1, 2, 3, 4, mark | 5}, got)
+		assert.Equal(t, []uint64{mark | 2, mark | 2, 4, mark | 5}, seen)
 		require.NoError(t, d.Close())
 	}
 }

@@ -59,7 +59,7 @@ func (q *Queue) PutSuccess(source any, cookie uint64, op hw.Op, length uint32) (
 		q.putSuccess(source, cookie, op, length)
 		return false
 	}
-	if q.filter != nil && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
+	if q.Filters(cookie) && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
 		q.Release(1)
 		return true
 	}
@@ -131,17 +131,21 @@ func (q *Queue) Note() {
 	q.consumer.notice.mark(false)
 }
 
-// Suppressed tells the filter, if there is one, of a suppressed request that has
-// succeeded. The request's place is still to be released.
+// Suppressed tells the filter of a suppressed request that has succeeded, if Filters says
+// that it is to hear of it. The request's place is still to be released.
 func (q *Queue) Suppressed(source any, cookie uint64) {
-	if q.filter != nil {
-		q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
-	}
+	q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
 }
 
 // accepts reports whether the filter accepts an event.
 func (q *Queue) accepts(ev *event.Event) bool {
-	return q.filter == nil || q.filter(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data)
+	return ev.Number == event.DTOCompletion && !q.Filters(ev.Cookie) ||
+		q.filter == nil || q.filter(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data)
+}
+
+// Filters reports whether there is a filter that sees completions with a cookie.
+func (q *Queue) Filters(cookie uint64) bool {
+	return q.filter != nil && (!q.marked || cookie>>63 != 0)
 }
 
 // PutAll delivers evs in order, each in a reserved place, at a fraction of the cost

@@ -23,6 +23,7 @@ const wordSize = bits.UintSize / 8
 type Queue struct {
 	// Immutable. With the consumer's first two words this is one cache line.
 	kind    Kind
+	marked  bool // of completions, filter sees those with a marked cookie alone
 	d       *Dispatcher
 	batches *batcher // KindBatch
 	shot    *OneShot // kindOneShot

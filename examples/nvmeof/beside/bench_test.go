@@ -25,7 +25,7 @@ func BenchmarkCommand(b *testing.B) {
 		for _, o := range ops {
 			b.Run("way="+p.name+"/op="+o.name, func(b *testing.B) {
 				require.NoError(b, withDisk(b.Context(), p.device, p.address, func(_ *dat.IA, d *disk) error {
-					return move(b, 1, with("", o.op, d.run))
+					return move(b, depth, with("", o.op, d.run))
 				}))
 			})
 		}

@@ -124,40 +124,15 @@ type disk struct {
 	disk     *host.Disk
 }
 
-// begin submits a slot's next command, which reads or writes a block.
-func (d *disk) begin(s *host.Slot, op nvme.Opcode, block int) error {
-	if op == nvme.IORead {
-		return d.pipeline.Read(d.disk, s, size, int64(block)*size)
-	}
-	return d.pipeline.Write(d.disk, s, size, int64(block)*size)
-}
-
 // run reads or writes blocks, one in each slot, until ctx is done.
 func (d *disk) run(ctx context.Context, op nvme.Opcode) (n int64, err error) {
-	slots := d.pipeline.Slots()
-	for i := range slots {
-		if err := d.begin(&slots[i], op, i); err != nil {
-			return 0, err
-		}
+	move := d.pipeline.Write
+	if op == nvme.IORead {
+		move = d.pipeline.Read
 	}
-	for under := len(slots); under > 0; {
-		done, err := d.pipeline.Wait(context.Background())
-		if err != nil {
-			return n, err
-		}
-		for _, s := range done {
-			n++
-			if s.Err != nil {
-				return n, s.Err
-			}
-			if ctx.Err() != nil {
-				under--
-			} else if err := d.begin(s, op, s.Index()); err != nil {
-				return n, err
-			}
-		}
-	}
-	return n, nil
+	return d.pipeline.KeepBusy(ctx, func(s *host.Slot) error {
+		return move(d.disk, s, size, int64(s.Index())*size)
+	})
 }
 
 // plain writes blocks to the other end of a connection by RDMA, depth at a time, each with

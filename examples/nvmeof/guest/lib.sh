@@ -29,7 +29,8 @@ lines() { wc -l <said; }
 says() { tail -n "+$(($1 + 1))" said | grep -q -- "$2"; }
 inside() { [[ -n $PROVIDER ]]; }
 
-# serve BLOCK [DISK...]: starts the target, and waits until it listens.
+# serve BLOCK [DISK...]: starts the target, and waits until it listens. It fails when the
+# target has ended.
 serve() {
   local block=$1 args=() disk before
   shift
@@ -39,8 +40,13 @@ serve() {
   setsid "$WORK/nvmeof" --provider "$PROVIDER" serve --listen "$TARGET" --block "$block" "${args[@]}" >>said 2>&1 &
   echo $! >pid
   echo "$block" >block
-  until_true says "$before" '^serving'
+  until_true serving_or_ended "$before"
+  if ended; then
+    echo "the target has ended: $(tail -n 1 said)"
+    false
+  fi
 }
+serving_or_ended() { says "$1" '^serving' || ended; }
 
 # end SIGNAL: ends the target.
 end() {

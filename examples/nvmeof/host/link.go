@@ -211,14 +211,15 @@ func (l *link) flush() {
 func (l *link) wait(ctx context.Context) error {
 	l.done = l.done[:0]
 	l.flush()
+	over := ctx.Done()
 	for len(l.done) == 0 {
 		var batch *dat.Batch
-		select {
-		case batch = <-l.conn.Batches(): // without a look at ctx, which takes longer
-		default:
+		if over == nil || len(l.conn.Batches()) != 0 {
+			batch = <-l.conn.Batches() // without a select, which takes longer
+		} else {
 			select {
 			case batch = <-l.conn.Batches():
-			case <-ctx.Done():
+			case <-over:
 				return context.Cause(ctx)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // Pipeline is an I/O queue of one goroutine's own, which keeps many commands under way
 // without a goroutine for each. The goroutine gives slots to the pipeline, each with a
-// command, and Wait gives back those that are done:
+// command, and Wait gives back those that are done. KeepBusy is this loop:
 //
 //	for i := range p.Slots() {
 //		err := p.Write(disk, &p.Slots()[i], n, off) // goes out with the next Wait
@@ -93,6 +93,42 @@ func (p *Pipeline) Flush() { p.link.flush() }
 func (p *Pipeline) Wait(ctx context.Context) ([]*Slot, error) {
 	err := p.link.wait(ctx)
 	return p.link.done, err
+}
+
+// KeepBusy keeps a command under way in each slot until ctx ends, and then waits for those
+// that are. It calls begin for each slot, and again when the slot's command is done;
+// begin submits the slot's next command. It returns how many commands were done. When a
+// command or begin fails, it returns that error at once, and leaves the others under way.
+func (p *Pipeline) KeepBusy(ctx context.Context, begin func(*Slot) error) (commands int64, err error) {
+	slots := p.Slots()
+	for i := range slots {
+		if err := begin(&slots[i]); err != nil {
+			return 0, err
+		}
+	}
+	for under := len(slots); under > 0; {
+		done, err := p.Wait(context.Background())
+		if err != nil {
+			return commands, err
+		}
+		over := ctx.Err() != nil
+		if over {
+			under -= len(done)
+		}
+		for _, s := range done {
+			commands++
+			if s.Err != nil {
+				return commands, s.Err
+			}
+			if over {
+				continue
+			}
+			if err := begin(s); err != nil {
+				return commands, err
+			}
+		}
+	}
+	return commands, nil
 }
 
 // Close ends the connection in order. Commands under way are lost.

@@ -22,10 +22,9 @@ func ParseCompletion(b []byte) (Completion, error) {
 	if len(b) != CompletionLen {
 		return Completion{}, fmt.Errorf("nvme: a completion of %d bytes", len(b))
 	}
-	le := binary.LittleEndian
+	low, high := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 	return Completion{
-		Result: le.Uint64(b), SQHead: le.Uint16(b[8:]), SQID: le.Uint16(b[10:]), CID: le.Uint16(b[12:]),
-		Status: Status(le.Uint16(b[14:]) >> 1),
+		Result: low, SQHead: uint16(high), SQID: uint16(high >> 16), CID: uint16(high >> 32), Status: Status(high >> 49),
 	}, nil
 }
 
@@ -35,8 +34,5 @@ func (c *Completion) Put(b []byte) {
 	le := binary.LittleEndian
 	b = b[:CompletionLen]
 	le.PutUint64(b, c.Result)
-	le.PutUint16(b[8:], c.SQHead)
-	le.PutUint16(b[10:], c.SQID)
-	le.PutUint16(b[12:], c.CID)
-	le.PutUint16(b[14:], uint16(c.Status)<<1)
+	le.PutUint64(b[8:], uint64(c.SQHead)|uint64(c.SQID)<<16|uint64(c.CID)<<32|uint64(c.Status)<<49)
 }

@@ -8,7 +8,12 @@ import (
 // disk is a namespace whose memory is registered in the zone of a connection.
 type disk struct {
 	*namespace
-	region *dat.LMR
+	local dat.Segment // all of the memory, but for its length, which may be more than a segment's
+}
+
+// segment is a range of the memory, which span has checked.
+func (d *disk) segment(off, n int) dat.Segment {
+	return dat.Segment{Addr: d.local.Addr + uint64(off), Len: uint32(n), Context: d.local.Context}
 }
 
 // disks are those of a queue, whose goroutine owns them.
@@ -49,7 +54,7 @@ func (d *disks) add(nsid uint32) (disk, nvme.Status) {
 	for len(d.open) < int(nsid) {
 		d.open = append(d.open, disk{})
 	}
-	d.open[nsid-1] = disk{ns, region}
+	d.open[nsid-1] = disk{ns, region.Segment(0, 1)}
 	return d.open[nsid-1], nvme.Success
 }
 

@@ -72,8 +72,13 @@ func (q *queue) readOrWrite(c *command) {
 // accessible probes n bytes from an offset on, right before the target or the provider
 // accesses them. If they can't be accessed it completes the command.
 func (q *queue) accessible(c *command, off, n int) bool {
+	return c.disk.prober == nil || q.probed(c, off, n)
+}
+
+// probed is accessible for a disk whose memory may fail.
+func (q *queue) probed(c *command, off, n int) bool {
 	write := c.Opcode == nvme.IOWrite
-	err := c.disk.probe(off, n, write)
+	err := c.disk.prober.Probe(off, n, write)
 	if err == nil {
 		return true
 	}
@@ -99,7 +104,7 @@ func (q *queue) readStable(c *command, err error) {
 // readBlocks writes blocks into the host's memory. The completion goes in the same batch.
 func (q *queue) readBlocks(c *command, off, n int) {
 	if q.accessible(c, off, n) {
-		q.transfer(dat.OpWrite, c, c.disk.region.Segment(off, n), 0)
+		q.transfer(dat.OpWrite, c, c.disk.segment(off, n), 0)
 		q.complete(c, nvme.Success)
 	}
 }
@@ -111,7 +116,7 @@ func (q *queue) write(c *command, off, n int) {
 	}
 	if c.Data.IsKeyed() {
 		c.next = (*queue).written
-		q.transfer(dat.OpRead, c, c.disk.region.Segment(off, n), 0)
+		q.transfer(dat.OpRead, c, c.disk.segment(off, n), 0)
 		return
 	}
 	copy(c.disk.memory[off:off+n], c.inline())

@@ -58,14 +58,6 @@ func newNamespace(ns Namespace) *namespace {
 	}
 }
 
-// probe returns an error for a range that can't be accessed.
-func (ns *namespace) probe(off, n int, write bool) error {
-	if ns.prober == nil {
-		return nil
-	}
-	return ns.prober.Probe(off, n, write)
-}
-
 // span is a range of blocks as an offset and a length in bytes; ok is false for a range
 // beyond the namespace.
 func (ns *namespace) span(lba, blocks uint64) (off, n int, ok bool) {

@@ -104,9 +104,9 @@ func (q *queue) run() {
 			down = nil
 			q.leaving = true
 		}
-		if len(q.conn.Batches()) == 0 {
+		if len(q.receives) < int(q.asked.SendSize) && len(q.conn.Batches()) == 0 {
 			// The provider may be about to bring more commands, whose completions then go
-			// out in the same batch.
+			// out in the same batch: the host is not waiting for all that it may have sent.
 			runtime.Gosched()
 		}
 		if len(q.conn.Batches()) == 0 {
@@ -198,7 +198,7 @@ func (q *queue) answer(c *command, status nvme.Status, result uint64) {
 	if status.Code() != nvme.Success {
 		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.Opcode, "status", status)
 	}
-	d := q.completion(&nvme.Completion{Result: result, SQHead: q.head, SQID: q.asked.QueueID, CID: c.CID, Status: status})
+	d := q.completion(nvme.Completion{Result: result, SQHead: q.head, SQID: q.asked.QueueID, CID: c.CID, Status: status})
 	if c.Data.Type == nvme.KeyedInvalidate && c.Data.Length != 0 && q.target.invalidates {
 		d.Op, d.Immediate = dat.OpSendInvalidate, c.Data.Key
 	}

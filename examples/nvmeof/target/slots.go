@@ -70,7 +70,7 @@ func (s *slots) request() *dat.DTO {
 }
 
 // completion adds the send of a completion. Nobody hears of it; see slots.
-func (s *slots) completion(c *nvme.Completion) *dat.DTO {
+func (s *slots) completion(c nvme.Completion) *dat.DTO {
 	at := s.turn * nvme.CompletionLen
 	if s.turn++; s.turn == s.turns {
 		s.turn = 0
