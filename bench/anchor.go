@@ -1,6 +1,7 @@
 package main
 
 import (
+	"hash/crc32"
 	"io"
 	"net"
 	"runtime"
@@ -120,6 +121,33 @@ func connBulk(name string, a, b net.Conn, size int) contestant {
 			must(a.Write(buf))
 		}
 		<-done
+	}}
+}
+
+// connBulkWithCRCs is connBulk with CRCs of what is written and of what was read, as package
+// crc32 computes them: what a program would do that wants them over a plain connection.
+func connBulkWithCRCs(name string, a, b net.Conn, size int) contestant {
+	castagnoli := crc32.MakeTable(crc32.Castagnoli)
+	return contestant{name, func(n int) {
+		var sums [2]uint32
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			buf := make([]byte, size)
+			for range n {
+				must(io.ReadFull(b, buf))
+				sums[1] = crc32.Update(sums[1], castagnoli, buf)
+			}
+		}()
+		buf := make([]byte, size)
+		for range n {
+			sums[0] = crc32.Update(sums[0], castagnoli, buf)
+			must(a.Write(buf))
+		}
+		<-done
+		if sums[0] != sums[1] {
+			panic("the CRCs differ")
+		}
 	}}
 }
 

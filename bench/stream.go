@@ -47,19 +47,23 @@ func streams(w io.Writer, c contest) (list []target) {
 	const size = 1 << 20
 	conn, peer := tcpPair()
 	defer closeAll(conn, peer)
+	summed, other := tcpPair()
+	defer closeAll(summed, other)
 	pipe, end := net.Pipe()
 	defer closeAll(pipe, end)
-	bulk := []contestant{connBulk("net.Conn", conn, peer, size), connBulk("net.Pipe", pipe, end, size)}
+	const floor = "net.Conn with a CRC-32C at both ends"
+	bulk := []contestant{connBulk("net.Conn", conn, peer, size), connBulkWithCRCs(floor, summed, other, size), connBulk("net.Pipe", pipe, end, size)}
 	trips := []contestant{connPingPong("net.Conn", conn, peer, messageSize), connPingPong("net.Pipe", pipe, end, messageSize)}
 
 	ways := []struct {
 		what, provider, anchor string
 		params                 map[string]string
 		bytes, trip            float64 // the bounds: of the bytes, and of the time
+		summed                 bool    // with CRCs
 	}{
-		{"iwarp", "iwarp:127.0.0.1", "net.Conn", nil, 0.9, 1.5},
-		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5},
-		{"loop", "loop", "net.Pipe", nil, 0.7, 0.5},
+		{"iwarp", "iwarp:127.0.0.1", "net.Conn", nil, 0.9, 1.5, true},
+		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5, false},
+		{"loop", "loop", "net.Pipe", nil, 0.7, 0.5, false},
 	}
 	rings := []int{64 << 10, 256 << 10, 1 << 20}
 	name := func(what string, ring int) string {
@@ -75,9 +79,13 @@ func streams(w io.Writer, c contest) (list []target) {
 	}
 	carried, there := c.run(bulk...), c.run(trips...)
 	printWork(w, c, bulk)
+	list = append(list, target{"bytes", floor + " / net.Conn", carried.speed(floor, "net.Conn"), true, none})
 	for _, way := range ways {
 		for _, ring := range rings {
 			what := name(way.what, ring)
+			if way.summed {
+				list = append(list, target{"bytes", what + " / " + floor, carried.speed(what, floor), true, none})
+			}
 			list = append(list,
 				target{"bytes", what + " / " + way.anchor, carried.speed(what, way.anchor), true, way.bytes},
 				target{"round trip", what + " / " + way.anchor, there.ratio(what, way.anchor), false, way.trip},
