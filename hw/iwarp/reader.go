@@ -21,7 +21,7 @@ type reader struct {
 	first [firstSize]byte
 	need  int  // size of the incomplete FPDU, as far as known
 	left  int  // octets of a payload that are still to be read straight into memory
-	scant bool // the last read into the buffer got few octets, so the next asks for few
+	scant bool // the next read into the buffer asks for few octets, as the last one got few
 
 	limits int // how often limit was called
 

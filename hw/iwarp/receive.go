@@ -141,9 +141,9 @@ func (r *receiver) readMore(fd int) (again bool) {
 		b = b[:min(len(b), brief)]
 	}
 	n, again, err := readInto(fd, b)
-	if !again {
-		r.scant = n < brief
-	}
+	// Where payloads are read straight into memory, what comes after a pause is read with
+	// few octets, too: they have the header of the first one.
+	r.scant = n < brief && (!again || r.scant || !r.link.agreed.crc)
 	r.in.w += n
 	r.seen = r.seen || n > 0
 	r.err = err

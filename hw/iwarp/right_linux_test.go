@@ -141,6 +141,8 @@ func TestAReadAsksForFewOctetsAfterAReadThatGotFew(t *testing.T) {
 	require.NoError(t, r.raw.Control(r.right.pollFn))
 	assert.Equal(t, 1+messages, b.completed())
 	assert.False(t, r.scant)
+	require.NoError(t, r.raw.Control(r.right.pollFn)) // nothing has come
+	assert.True(t, r.scant, "the payload behind the next header is for its memory, not for the buffer")
 }
 
 // The consumer reads once, and then never again.
