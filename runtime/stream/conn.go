@@ -128,6 +128,9 @@ func (c *Conn) free() error {
 	c.growing.Wait() // no message comes any more that starts it
 	c.sending.Lock() // for a stage under way
 	defer c.sending.Unlock()
+	if c.in.late != nil {
+		c.in.late.Stop()
+	}
 	var errs []error
 	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.in.landing.region, c.out.image.region, c.out.loan.region, c.slots} {
 		if region != nil {

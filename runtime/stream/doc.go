@@ -20,7 +20,9 @@
 // A Read of 64 KiB or more that finds nothing to read offers its buffer to the peer, on the
 // same providers. A writer whose next bytes are those that the buffer is for writes them
 // there instead of into the ring (offer.go). So a large Write and a large Read that meet
-// copy nothing. The writer never waits for an offer, and the reader never for its use.
+// copy nothing. The writer never waits for an offer, and the reader never for its use. Where
+// such Reads follow each other at once, the offer of each reports what the one before has
+// read (hold.go).
 //
 // A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
 // reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"godat/internal/door"
 	"godat/internal/yield"
@@ -42,6 +43,7 @@ type landing struct {
 	refused bool     // the device can't exchange the memory of a region
 	from    uint64   // before this place of the stream nothing is offered
 	pause   uint64   // bytes from one offer to the next, if the first one brings little
+	holding          // of a report, for the next offer
 
 	mem  []byte        // what the region was lent; nil once the offer has ended and all was read
 	size int           // bytes of the offer; written before at
@@ -82,6 +84,8 @@ func (c *Conn) lendLanding(p []byte) bool {
 			return false
 		}
 		l.region = region
+		l.late = time.AfterFunc(longestHold, c.reportLate)
+		l.late.Stop() // until hold starts it
 	}
 	l.refused = l.region.Lend(door.Key{}, p) != nil // because the adapter's close has freed the region
 	return !l.refused

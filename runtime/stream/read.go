@@ -21,7 +21,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if n == len(b) { // there may be more at the beginning of the ring
 		n += copy(p[n:], c.readable(uint64(n)))
 	}
-	c.consume(n)
+	c.consume(n, len(p) >= leastOffered)
 	c.reading.Unlock()
 	return n, nil
 }
@@ -43,7 +43,7 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 		} else if n < len(b) && err == nil {
 			err = io.ErrShortWrite
 		}
-		c.consume(n)
+		c.consume(n, false)
 		c.reading.Unlock()
 		total += int64(n)
 		if err != nil {
@@ -56,6 +56,7 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 // straight into p. On success the caller unlocks reading when it has used them.
 func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 	c.reading.Lock()
+	c.in.resume()
 	for {
 		// The end comes after the last bytes: if it is seen here, they are seen below.
 		over, fin := c.ended.Load(), c.in.fin.Load()
@@ -72,8 +73,8 @@ func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 		case over != nil:
 			err = over.err
 		default:
-			c.report()
-			if !c.offerBuffer(p) {
+			if !c.offerBuffer(p) { // an offer also reports what was read
+				c.report()
 				c.wait(&c.reader, c.mayRead)
 			} else if b = c.land(p); len(b) > 0 {
 				return b, nil
@@ -91,13 +92,14 @@ func (f *flow) readable(skip uint64) []byte {
 	return f.in.piece(f.in.consumed.Load() + skip)
 }
 
-// consume says that the program has read n bytes.
-func (c *Conn) consume(n int) {
+// consume says that the program has read n bytes, and whether it was a Read of which the
+// next one may offer its buffer.
+func (c *Conn) consume(n int, large bool) {
 	c.in.consumed.Store(c.in.consumed.Load() + uint64(n))
 	if c.in.mem != nil {
 		c.in.clear()
 	}
-	if c.due() {
+	if c.due() && !(large && c.hold()) {
 		c.report()
 	}
 }

@@ -39,13 +39,18 @@ func (f *flow) due() bool {
 // reportDue reports whether the peer may wait for a report, and one can be sent.
 func (f *flow) reportDue() bool {
 	credits := f.credits()
-	if credits > 0 && messages+f.in.received.Load()-f.out.toldGranted.Load() >= messages/2 {
+	if credits > 0 && f.grantsDue() {
 		return true // also for receives that were not posted again yet: report does that first
 	}
 	if credits <= reportCredit {
 		return false
 	}
 	return f.in.offer.Load() == offerMade || f.in.consumed.Load()-f.out.toldConsumed.Load() >= uint64(len(f.in.fill())/2)
+}
+
+// grantsDue reports whether half of the receives are not granted.
+func (f *flow) grantsDue() bool {
+	return messages+f.in.received.Load()-f.out.toldGranted.Load() >= messages/2
 }
 
 // report posts receives again and tells the peer, as far as that is due.
