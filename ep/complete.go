@@ -62,7 +62,7 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		cookie := s.cookie
 		release.Uint32(&q.retired, (r+1)&ticketMask)
 		yield.Point()
-		if !to.PutSuccess(q.e, cookie, op, n) {
+		if !to.PutSuccess(&q.lane, q.e, cookie, op, n) {
 			to.Flush()
 		}
 	}
@@ -225,6 +225,7 @@ func (q *queue) endInBand() {
 	q.completer.Check()
 	q.passTo(q.retired.Load(), q.next)
 	q.retired.Store(q.next)
+	q.lane.Leave()
 	q.completer.Release()
 	q.e.box.tell(q.endInput)
 }

@@ -66,6 +66,7 @@ type queue struct {
 	kept      uint32          // completions kept from retired on; see run.go
 	keptBytes uint32          // their lengths together
 	unflushed *delivery.Queue // it has events that Flush is to flush, or gets those kept
+	lane      delivery.Lane   // counts the events that went into a channel
 
 	// What few posts have beyond their slot. Modify changes it as the slots.
 	sges     annex[hw.SGE] // iov of them for each slot
@@ -78,7 +79,7 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []hw.WC // under mu: what has taken the detour
 	skipped uint64  // tickets that are not counted as posts; guarded as rounds
-	_       [16]byte
+	_       [8]byte
 }
 
 const ticketMask = 1<<30 - 1

@@ -17,8 +17,9 @@ import (
 // producer locks mu.
 type channel struct {
 	// Immutable.
-	q  *Queue
-	ch chan event.Event
+	q     *Queue
+	ch    chan event.Event
+	lanes []laneCount
 
 	held     atomic.Int32 // len(hold)
 	finished atomic.Bool
@@ -51,6 +52,10 @@ func (c *channel) init(q *Queue, maxLen int) {
 	c.q = q
 	c.ch = make(chan event.Event, maxLen+slack+asyncRoom)
 	c.hold = make([]event.Event, 0, maxLen/2+1)
+	c.lanes = make([]laneCount, lanes)
+	for i := range c.lanes {
+		c.lanes[i].q = q
+	}
 }
 
 // send puts ev into the channel, which has room, because the place was reserved.
@@ -152,7 +157,7 @@ func (c *channel) takeListed(l *asyncList) bool {
 		c.send(&ev)
 		c.q.sent()
 		c.listed++
-		c.listedAt = c.q.places.sends()
+		c.listedAt = c.q.sends()
 	}
 	return true
 }
@@ -166,7 +171,7 @@ func (c *channel) mayList() bool {
 	if c.listed < asyncRoom {
 		return true
 	}
-	sends := c.q.places.sends()
+	sends := c.q.sends()
 	inside := uint64(len(c.ch))
 	if inside == 0 || int64(sends-inside-c.listedAt) >= inFlight {
 		c.listed = 0
@@ -178,7 +183,7 @@ func (c *channel) mayList() bool {
 // no producer can send any more.
 func (c *channel) tryFinish() {
 	q := c.q
-	if q.places.idle() && c.finished.CompareAndSwap(false, true) {
+	if q.idle() && c.finished.CompareAndSwap(false, true) {
 		close(c.ch)
 		if q.route != nil {
 			q.d.routes.drop(q.route)

@@ -82,7 +82,7 @@ func complete(q *Queue, cookie uint64) {
 	for !q.Reserve(1) {
 		runtime.Gosched()
 	}
-	q.PutSuccess(nil, cookie, hw.OpSend, 0)
+	q.PutSuccess(new(Lane), nil, cookie, hw.OpSend, 0)
 	q.Flush()
 }
 

@@ -35,7 +35,7 @@ func TestPutSuccessIsPut(t *testing.T) {
 					require.Equal(t, full, next(t, d))
 				}
 				require.True(t, q.Reserve(1))
-				q.PutSuccess(source, c.Cookie, c.Op, c.Length)
+				q.PutSuccess(new(Lane), source, c.Cookie, c.Op, c.Length)
 				q.Flush()
 				d.Flush()
 				assert.Equal(t, c, next(t, d))

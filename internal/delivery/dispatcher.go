@@ -126,7 +126,7 @@ func (d *Dispatcher) SetSink(f Filter) {
 	d.main.kind = kindSink
 	d.main.places.limit.Store(0) // of what is counted, all is beyond the limit
 	c := &d.main.channel
-	c.ch, c.hold = make(chan event.Event, asyncRoom), nil
+	c.ch, c.hold, c.lanes = make(chan event.Event, asyncRoom), nil, nil
 }
 
 // C is the channel of events of KindChannel.

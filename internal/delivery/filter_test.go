@@ -38,7 +38,7 @@ func TestARefusedEventTakesNoPlace(t *testing.T) {
 		for range 3 { // if a refused event kept its place, the second Reserve would fail
 			require.True(t, q.Reserve(room))
 			for i := range room - 3 {
-				q.PutSuccess(nil, uint64(2*i+1), hw.OpSend, 0)
+				q.PutSuccess(new(Lane), nil, uint64(2*i+1), hw.OpSend, 0)
 			}
 			q.PutAll([]event.Event{*dto(1), *dto(2), *dto(3)})
 			q.Flush()
@@ -95,9 +95,9 @@ func TestAFilterOfMarkedCompletionsSeesNoOthers(t *testing.T) {
 		assert.False(t, q.Filters(mark-1))
 		assert.True(t, q.Filters(mark))
 		require.True(t, q.Reserve(7))
-		q.PutSuccess(nil, 1, hw.OpSend, 0)
+		q.PutSuccess(new(Lane), nil, 1, hw.OpSend, 0)
 		q.PutAll([]event.Event{*dto(2), *dto(mark | 2), *dto(3)})
-		q.PutSuccess(nil, mark|2, hw.OpSend, 0)
+		q.PutSuccess(new(Lane), nil, mark|2, hw.OpSend, 0)
 		q.Put(&event.Event{Number: event.Disconnected, Cookie: 4}, false)
 		q.Put(dto(mark|5), false)
 		q.Flush()
@@ -152,7 +152,7 @@ func TestASinkRouteTakesNoPlaces(t *testing.T) {
 		assert.False(t, d.Main().Sink())
 		require.True(t, q.Reserve(1000))
 		require.True(t, q.TryReserve())
-		q.PutSuccess(nil, sunk|1, hw.OpSend, 0)
+		q.PutSuccess(new(Lane), nil, sunk|1, hw.OpSend, 0)
 		q.Put(dto(2), true)
 		q.PutAll([]event.Event{*dto(3), *dto(4), *flushed(5)})
 		q.Suppressed(nil, 6)
@@ -180,7 +180,7 @@ func TestADispatcherWithASinkClosesItsChannelAtOnce(t *testing.T) {
 	d.Abort()
 	_, open := <-d.C()
 	assert.False(t, open)
-	d.Main().PutSuccess(nil, 1, hw.OpSend, 0)
+	d.Main().PutSuccess(new(Lane), nil, 1, hw.OpSend, 0)
 	d.Main().Put(&event.Event{Number: event.Disconnected}, false)
 	d.PutAsync(&AsyncNode{Event: event.Event{Number: event.AsyncEPBroken}})
 	assert.Equal(t, 2, seen)
@@ -199,7 +199,7 @@ func TestADispatcherWithASinkKeepsRoomForListedEventsAlone(t *testing.T) {
 	for range 3 {
 		require.True(t, q.Reserve(places))
 		for range places / 2 {
-			q.PutSuccess(nil, 1, hw.OpSend, 0)
+			q.PutSuccess(new(Lane), nil, 1, hw.OpSend, 0)
 			q.Put(&event.Event{Number: event.Disconnected}, false)
 		}
 	}

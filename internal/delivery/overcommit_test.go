@@ -40,7 +40,7 @@ func TestAnOvercommittedDispatcherLosesEventsThatFindNoRoom(t *testing.T) {
 		}
 		assert.Empty(t, overflows(t, async), "it is full, and nothing is lost")
 		q.Put(dto(3), true)
-		q.PutSuccess(t, 4, hw.OpRecv, 0)
+		q.PutSuccess(new(Lane), t, 4, hw.OpRecv, 0)
 		q.PutAll([]event.Event{*dto(5)})
 		q.Flush()
 		assert.Equal(t, []event.Event{{Number: 0x08001, Source: d.public, Data: event.EVDOverflow}}, overflows(t, async),
@@ -49,7 +49,7 @@ func TestAnOvercommittedDispatcherLosesEventsThatFindNoRoom(t *testing.T) {
 		q.Put(dto(6), false)
 		q.Release(1)
 		q.Flush()
-		assert.True(t, q.places.idle())
+		assert.True(t, q.idle())
 		assert.Empty(t, overflows(t, async))
 		assert.Equal(t, list(6), drain(t, d), "it goes on")
 	}

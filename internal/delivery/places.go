@@ -18,7 +18,8 @@ type places struct {
 	limit    atomic.Uint64
 	_        [40]byte
 
-	// The completers' side: how many places were given back, or used in a channel.
+	// The completers' side: how many places were given back, or used in a channel. Events
+	// that a completer with a lane has sent are counted there instead.
 	done   atomic.Uint64
 	unused atomic.Uint64 // places in done that had no event; of a channel or batches
 	_      [48]byte
@@ -56,10 +57,3 @@ func (p *places) closed() bool { return p.reserved.Load() >= closedBit }
 
 // granted counts the reservations so far.
 func (p *places) granted() uint64 { return p.reserved.Load() &^ closedBit }
-
-// idle reports whether nothing is reserved or queued.
-func (p *places) idle() bool { return p.granted() == p.done.Load() }
-
-// sends counts the events that were sent, without those that their sender has not
-// counted yet.
-func (p *places) sends() uint64 { return p.done.Load() - p.unused.Load() }

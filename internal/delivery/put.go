@@ -47,38 +47,54 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 
 // PutSuccess is Put of the DTO_COMPLETION event of a success that is not silent. A
 // producer that has something to do before the event is visible calls Claim, Success,
-// Publish and Note by itself, if Claim returns a cell. PutSuccess reports whether the event
-// is where the consumer sees it without a Flush.
-func (q *Queue) PutSuccess(source any, cookie uint64, op hw.Op, length uint32) (seen bool) {
+// Publish and Note by itself, if Claim returns a cell. lane is the completer's own.
+// PutSuccess reports whether the event is where the consumer sees it without a Flush.
+func (q *Queue) PutSuccess(lane *Lane, source any, cookie uint64, op hw.Op, length uint32) (seen bool) {
 	c := &q.channel
-	if q.kind == kindSink {
-		q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
-		return true
-	}
-	if q.kind != KindChannel || c.held.Load() != 0 || assertions {
-		q.putSuccess(source, cookie, op, length)
-		return false
+	if q.kind != KindChannel || c.held.Load() != 0 {
+		return q.putSuccess(source, cookie, op, length)
 	}
 	if q.Filters(cookie) && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
 		q.Release(1)
 		return true
 	}
-	c.ch <- event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
-	q.sent()
+	n := lane.n
+	if n == nil || n.q != q {
+		if n = q.enter(lane); n == nil {
+			c.send(&event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source})
+			q.sent()
+			return true
+		}
+	}
+	at := n.begin()
+	if assertions {
+		c.send(&event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source})
+	} else {
+		c.ch <- event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
+	}
+	n.end(at)
+	if q.closed() {
+		q.tryFinish()
+	}
 	return true
 }
 
 // putSuccess is PutSuccess for queues without a channel, and for one that holds events.
-func (q *Queue) putSuccess(source any, cookie uint64, op hw.Op, length uint32) {
+func (q *Queue) putSuccess(source any, cookie uint64, op hw.Op, length uint32) (seen bool) {
+	if q.kind == kindSink {
+		q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
+		return true
+	}
 	cell, at := q.Claim()
 	if cell == nil {
 		ev := event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
 		q.Put(&ev, false)
-		return
+		return false
 	}
 	Success(&cell.Value, source, cookie, op, length)
 	cell.Publish(at)
 	q.Note()
+	return false
 }
 
 // Claim returns the cell of the next event and its position; nil for a queue without a

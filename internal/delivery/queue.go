@@ -60,7 +60,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 			return false
 		}
 		yield.Point()
-		done := p.done.Load()
+		done := q.done()
 		free := q.freed(done)
 		if int64(r-free)+int64(n) <= int64(p.limit.Load()+beyond) {
 			if p.reserved.CompareAndSwap(r, r+uint64(n)) {
@@ -70,7 +70,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 			continue
 		}
 		// If either changed meanwhile, an event may have counted twice: look again.
-		if p.done.Load() == done && p.reserved.Load() == r {
+		if q.done() == done && p.reserved.Load() == r {
 			q.expose()
 			return false
 		}
@@ -78,7 +78,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 }
 
 // freed counts the places that are free again, given those that producers counted
-// in done. Of a channel these are the events that are not in it any more. An event
+// as done. Of a channel these are the events that are not in it any more. An event
 // that was sent after done was loaded is in the channel's length but not in done,
 // so its place counts as not free, twice. freed is never too high.
 func (q *Queue) freed(done uint64) uint64 {

@@ -73,6 +73,7 @@ func (b *books) await(t *testing.T) {
 // one notifies. produce gives some reservations back.
 func produce(q *Queue, producer uint64, n int, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, producer))
+	var lane Lane
 	evs := make([]event.Event, 0, 8)
 	for i := 0; i < n; i += len(evs) {
 		evs = evs[:0]
@@ -96,7 +97,11 @@ func produce(q *Queue, producer uint64, n int, seed uint64) {
 			q.PutAll(evs)
 		} else {
 			for j := range evs {
-				q.Put(&evs[j], evs[j].Flags&event.Silent != 0)
+				if ev := &evs[j]; ev.Flags == 0 && ev.Status == hw.StatusSuccess {
+					q.PutSuccess(&lane, nil, ev.Cookie, ev.Op, 0)
+				} else {
+					q.Put(ev, ev.Flags&event.Silent != 0)
+				}
 			}
 		}
 		q.Release(1)
@@ -200,8 +205,12 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 			wg     sync.WaitGroup
 			failed atomic.Bool
 		)
-		for range posters {
+		for p := range posters {
 			wg.Go(func() {
+				var own *laneCount
+				if p%2 == 0 {
+					own = q.enter(new(Lane))
+				}
 				for i := range uint64(each) {
 					for !q.Reserve(1) {
 						if failed.Load() {
@@ -213,12 +222,20 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 						q.Release(1)
 						continue
 					}
+					var at uint64
+					if own != nil {
+						at = own.begin()
+					}
 					select {
 					case q.channel.ch <- event.Event{Cookie: i}:
-						q.sent()
 					default:
 						failed.Store(true)
 						return
+					}
+					if own != nil {
+						own.end(at)
+					} else {
+						q.sent()
 					}
 				}
 			})
@@ -248,6 +265,7 @@ func TestCloseRacesWithPosters(t *testing.T) {
 				granted := make([]int, 3)
 				for p := range granted {
 					wg.Go(func() {
+						var lane Lane
 						for i := range uint64(20) {
 							q := d.For(i)
 							if !q.Reserve(1) {
@@ -258,7 +276,11 @@ func TestCloseRacesWithPosters(t *testing.T) {
 								continue
 							}
 							granted[p]++
-							q.Put(dto(i), i%3 == 0)
+							if i%3 == 0 {
+								q.Put(dto(i), true)
+							} else {
+								q.PutSuccess(&lane, nil, i, hw.OpSend, 0)
+							}
 							q.Flush()
 						}
 					})

@@ -25,6 +25,9 @@
 //   - token.Counted.ReleaseSoon, of a pipe of loop, by Uint64If: kickers mark what they
 //     leave before they kick, and the same swap comes between the store and the look at
 //     the marks.
+//   - delivery's laneCount: the send into the channel, which locks it, comes between the
+//     store of what has begun and the look whether the queue is closed. A closer waits for
+//     the counts of the sends that have begun.
 //   - freelist.List.Give: the swap that makes the number the first free one follows.
 //   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.
 //

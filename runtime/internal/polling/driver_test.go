@@ -43,7 +43,7 @@ func (d *delivered) Complete(wcs []hw.WC) {
 	d.by = owner.Goroutine()
 	for _, wc := range wcs {
 		q := wiring(d.to[wc.CQ]).Main()
-		q.PutSuccess(nil, wc.ID, hw.OpRecv, 0)
+		q.PutSuccess(new(delivery.Lane), nil, wc.ID, hw.OpRecv, 0)
 		q.Flush()
 	}
 }
@@ -278,7 +278,7 @@ func TestAConsumersPollAllocatesNothing(t *testing.T) {
 	d := newDispatcher(t)
 	engine := undriven(t, newPolled(), completeFunc(func(wcs []hw.WC) {
 		for i := range wcs {
-			wiring(d).Main().PutSuccess(nil, wcs[i].ID, hw.OpRecv, 0)
+			wiring(d).Main().PutSuccess(new(delivery.Lane), nil, wcs[i].ID, hw.OpRecv, 0)
 		}
 		wiring(d).Main().Flush()
 	}))

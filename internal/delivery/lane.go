@@ -1,0 +1,104 @@
+package delivery
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"godat/internal/release"
+	"godat/internal/yield"
+)
+
+// A Lane is a completer's own count of the events that it has sent into a channel. The
+// other producers count theirs together, in places.done, by a locked instruction for
+// each event. A lane has one writer at a time, so it counts by plain stores.
+//
+// The zero Lane is ready for use. It belongs to the goroutine that completes: PutSuccess
+// finds it a count in the channel, and Leave gives that back.
+type Lane struct{ n *laneCount }
+
+// lanes is how many completers of a channel count for themselves.
+const lanes = 8
+
+// laneCount is what a Lane counts in.
+type laneCount struct {
+	q *Queue // immutable
+
+	// Both only grow, whoever has the lane: sends that have begun, and those that are
+	// over.
+	begun, sent atomic.Uint64
+
+	taken atomic.Bool // a Lane has it
+	_     [64 - 16 - 8 - wordSize]byte
+}
+
+// enter gives a lane a count of q in place of the one that it has; nil if q has none left.
+//
+//go:noinline
+func (q *Queue) enter(l *Lane) *laneCount {
+	l.Leave()
+	for i := range q.channel.lanes {
+		if n := &q.channel.lanes[i]; !n.taken.Load() && n.taken.CompareAndSwap(false, true) {
+			l.n = n
+			break
+		}
+	}
+	return l.n
+}
+
+// Leave lets another completer have the lane's count. What was counted stays counted.
+func (l *Lane) Leave() {
+	if n := l.n; n != nil {
+		l.n = nil
+		n.taken.Store(false)
+	}
+}
+
+// begin notes that the completer is about to send. The send itself, which locks the
+// channel, orders this store before the completer's look at the closed bit, which follows
+// end.
+func (n *laneCount) begin() (at uint64) {
+	at = n.sent.Load() + 1
+	release.Uint64(&n.begun, at)
+	yield.Point()
+	return at
+}
+
+// end counts the send. The completer's look at the closed bit, which follows, may come
+// before a closer sees the count. But a closer that sets the bit after the look sees that
+// the send has begun, and waits in settled.
+func (n *laneCount) end(at uint64) {
+	yield.Point()
+	release.Uint64(&n.sent, at)
+}
+
+// settled waits until the sends are counted that have begun. It takes as long as a
+// completer takes from begin to end, in which nothing blocks: there is room in the
+// channel.
+func (n *laneCount) settled() {
+	for begun := n.begun.Load(); n.sent.Load() < begun; {
+		runtime.Gosched()
+	}
+}
+
+// done counts the places that were given back, or used in a channel.
+func (q *Queue) done() uint64 {
+	n := q.places.done.Load()
+	for i := range q.channel.lanes {
+		n += q.channel.lanes[i].sent.Load()
+	}
+	return n
+}
+
+// idle reports whether nothing is reserved or queued, of a closed queue. Of the
+// completers that send meanwhile, idle waits for each whose send has begun. The send of
+// any other comes after the closed bit was set, so that completer sees the bit.
+func (q *Queue) idle() bool {
+	for i := range q.channel.lanes {
+		q.channel.lanes[i].settled()
+	}
+	return q.places.granted() == q.done()
+}
+
+// sends counts the events that were sent, without those that their sender has not
+// counted yet.
+func (q *Queue) sends() uint64 { return q.done() - q.places.unused.Load() }

@@ -1,0 +1,174 @@
+package delivery
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/hw"
+	"godat/hw/event"
+)
+
+// More completers than lanes, which come and go: each event is counted once, whoever
+// counts it.
+func TestEachSendIsCountedByOne(t *testing.T) {
+	const completers, rounds = lanes + 3, 5
+	d := newDispatcher(t, Config{Kind: KindChannel, QLen: completers})
+	q := d.Main()
+	var ls [completers]Lane
+	for round := range uint64(rounds) {
+		for i := range ls {
+			require.True(t, q.Reserve(1))
+			q.PutSuccess(&ls[i], nil, uint64(i), hw.OpSend, 0)
+		}
+		for i := range ls {
+			assert.EqualValues(t, i, (<-d.C()).Cookie)
+		}
+		has := make(map[*laneCount]bool)
+		for i := range ls {
+			has[ls[i].n] = true
+		}
+		assert.Len(t, has, lanes+1, "each has its own, but those that have none")
+		sent := (round + 1) * completers
+		assert.Equal(t, sent, q.sends())
+		assert.Equal(t, sent, d.Counters(false).Events)
+		assert.Equal(t, sent, d.Counters(false).Taken)
+		ls[round].Leave()
+		ls[round].Leave() // again
+		ls[lanes].Leave() // which may have none
+	}
+	require.True(t, q.Reserve(1), "one place is in use when the dispatcher is closed")
+	require.NoError(t, d.Close())
+	assert.False(t, q.channel.finished.Load())
+	q.PutSuccess(&ls[lanes-1], nil, 7, hw.OpSend, 0)
+	assert.EqualValues(t, 7, (<-d.C()).Cookie)
+	_, open := <-d.C()
+	assert.False(t, open)
+}
+
+func TestALaneIsOfOneQueue(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindChannel})
+	other := newDispatcher(t, Config{Kind: KindChannel})
+	var l Lane
+	for range 3 * lanes { // each time it leaves the count that it had
+		for _, d := range []*Dispatcher{d, other} {
+			require.True(t, d.Main().Reserve(1))
+			d.Main().PutSuccess(&l, nil, 1, hw.OpSend, 0)
+			<-d.C()
+			assert.Zero(t, d.Main().places.done.Load(), "it finds a count")
+		}
+	}
+	l.Leave()
+	for _, d := range []*Dispatcher{d, other} {
+		require.NoError(t, d.Close())
+		_, open := <-d.C()
+		assert.False(t, open)
+	}
+}
+
+// The completer of the last event and the closer look at each other's words. If both
+// missed each other, nobody would close the channel.
+func TestACloserAndACompleterWithALaneDoNotMissEachOther(t *testing.T) {
+	const completers = 2
+	for round := range int(10 * attempts()) {
+		d := makeDispatcher(Config{Kind: KindChannel})
+		q := d.Main()
+		var (
+			ls    [completers]Lane
+			ready atomic.Int32
+			wg    sync.WaitGroup
+		)
+		for i := range ls {
+			require.True(t, q.Reserve(2))
+			q.PutSuccess(&ls[i], nil, 0, hw.OpSend, 0)
+			wg.Go(func() {
+				for ready.Add(1); ready.Load() <= completers; {
+					runtime.Gosched()
+				}
+				q.PutSuccess(&ls[i], nil, 0, hw.OpSend, 0)
+			})
+		}
+		for ready.Load() < completers {
+			runtime.Gosched()
+		}
+		ready.Add(1)
+		for range round % 64 {
+			ready.Load()
+		}
+		q.shut()
+		wg.Wait()
+		for range 2 * completers {
+			<-d.C()
+		}
+		select {
+		case _, open := <-d.C():
+			require.False(t, open)
+		default:
+			require.Fail(t, "nobody has closed the channel", round)
+		}
+		d.Abort()
+	}
+}
+
+// spinUntil waits for another goroutine, which is about to be there.
+func spinUntil(cond func() bool) {
+	for n := 1; !cond(); n++ {
+		if n%1000 == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// The same for the few instructions that matter: either the completer sees that the
+// queue is closed, or the closer sees that the event was sent. The closer goes ahead a
+// moment after the send has begun, each round another one.
+func TestEitherTheCloserOrTheCompleterSeesThatAllIsSent(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindChannel})
+	q := d.Main()
+	var (
+		lane        Lane
+		n           = q.enter(&lane)
+		round, past atomic.Uint64
+		closed      bool // the completer has seen it
+		wg          sync.WaitGroup
+	)
+	rounds := 50 * attempts()
+	end := time.Now().Add(2 * time.Second)
+	wg.Go(func() {
+		for r := uint64(1); ; r++ {
+			spinUntil(func() bool { return round.Load() >= r })
+			if round.Load() > rounds {
+				return
+			}
+			at := n.begin()
+			q.channel.ch <- event.Event{}
+			n.end(at)
+			closed = q.closed()
+			past.Store(r)
+		}
+	})
+	missed := 0
+	for r := uint64(1); r <= rounds && time.Now().Before(end); r++ {
+		q.places.reserved.Store(r)
+		round.Store(r)
+		spinUntil(func() bool { return n.begun.Load() == r })
+		for range r % 256 {
+			n.sent.Load() // which makes the completer's store take long
+		}
+		q.places.close()
+		idle := q.idle()
+		spinUntil(func() bool { return past.Load() == r })
+		if !idle && !closed {
+			missed++
+		}
+		<-d.C()
+	}
+	round.Store(rounds + 1)
+	wg.Wait()
+	assert.Zero(t, missed)
+}
