@@ -24,7 +24,8 @@ type Buffer struct {
 	memory []byte
 
 	// Owned by the buffer's owner.
-	n int // bytes in use
+	n       int  // bytes in use
+	isApart bool // it comes back to those that are set apart
 
 	owner memory.Ownership
 }
@@ -153,7 +154,7 @@ func (b *Buffer) Put() {
 	if w != nil {
 		w.put(b)
 	}
-	b.pool.giveBack(b.index)
+	b.pool.give(b)
 }
 
 // PutLent takes the buffer from the operation with that tag for the caller, which calls
@@ -169,7 +170,7 @@ func (b *Buffer) Free(door.Key) {
 	if w := b.pool.watch; w != nil {
 		w.put(b)
 	}
-	b.pool.giveBack(b.index)
+	b.pool.give(b)
 }
 
 // check panics, under Debug, unless the buffer has that owner.

@@ -38,6 +38,7 @@ type BufferPool struct {
 	free    freelist.List
 	closed  atomic.Bool
 	waiters waiters
+	apart
 }
 
 // stride divides the distance between two buffers: a cache line, so that two owners
@@ -115,9 +116,10 @@ func (p *BufferPool) GetAllLent(_ door.Key, tags []uint64) (n int) {
 		for i, index := range some {
 			tags[n+i] = p.lend(&p.buffers[index])
 		}
-		if n += len(some); len(some) == 0 {
+		if len(some) == 0 && !p.join() {
 			break
 		}
+		n += len(some)
 	}
 	return n
 }

@@ -49,8 +49,6 @@ type Conn struct {
 	up       chan struct{} // of IA.Dial, which waits for a value; nil otherwise
 
 	missing atomic.Int32 // receives that are not posted
-	taken   atomic.Int32 // buffers that Buffer gave out and that are not back
-	own     []bool       // by index: Buffer gave the buffer out; the buffer's owner writes it
 	closed  atomic.Bool
 	over    atomic.Bool // set when ended is closed
 	private atomic.Pointer[[]byte]

@@ -113,7 +113,7 @@ func TestDepthReceivesAreAlwaysPosted(t *testing.T) {
 				require.GreaterOrEqual(t, server.cfg.receives()-int(server.missing.Load()), depth, i)
 				require.NotNil(t, b)
 				server.Release(b)
-				require.Eventually(t, func() bool { return client.taken.Load() == 0 }, patience, time.Microsecond)
+				require.Eventually(t, func() bool { return allBack(client) }, patience, time.Microsecond)
 			}
 			require.NoError(t, l.Close())
 			require.NoError(t, client.Close())
@@ -127,12 +127,12 @@ func TestReceivesThatFoundNoBufferArePostedLater(t *testing.T) {
 		const depth = 8
 		l, client, server := both(t, ia, ConnConfig{Depth: depth, Message: 64})
 		var kept []*Buffer
-		for range len(server.own) {
+		for range buffersPerDepth * depth {
 			require.NoError(t, client.SendBytes([]byte("message")))
 			kept = append(kept, server.Message(nextEvent(t, server.Events())))
 			require.NotNil(t, kept[len(kept)-1])
 			require.Less(t, kept[len(kept)-1].Index(), 4*depth, "programs count on it")
-			require.Eventually(t, func() bool { return client.taken.Load() == 0 }, patience, time.Microsecond)
+			require.Eventually(t, func() bool { return allBack(client) }, patience, time.Microsecond)
 		}
 		assert.EqualValues(t, server.cfg.receives(), server.missing.Load(), "the program has all buffers")
 		for _, b := range kept {

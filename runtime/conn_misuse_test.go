@@ -71,7 +71,7 @@ func TestABufferIsSentOnce(t *testing.T) {
 					for heard := ""; heard != fmt.Sprint(i); {
 						heard = hear(t, server)
 					}
-					require.Eventually(t, func() bool { return client.taken.Load() == 0 || name == "put" }, patience, time.Millisecond)
+					require.Eventually(t, func() bool { return allBack(client) || name == "put" }, patience, time.Millisecond)
 				}
 			})
 		})
@@ -112,7 +112,7 @@ func TestABufferIsReleasedOnce(t *testing.T) {
 				require.NoError(t, leave(client, b))
 				if name == "sent" {
 					require.Equal(t, "", hear(t, server))
-					require.Eventually(t, func() bool { return client.taken.Load() == 0 }, patience, time.Millisecond)
+					require.Eventually(t, func() bool { return allBack(client) }, patience, time.Millisecond)
 				}
 				require.Panics(t, func() { client.Release(b) })
 				say(t, client, "it goes on")

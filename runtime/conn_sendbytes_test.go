@@ -19,7 +19,7 @@ func TestSendBytesSendsACopy(t *testing.T) {
 			copy(p, "changed!")
 			require.Equal(t, "the copy", hear(t, server))
 			copy(p, "the copy")
-			require.Eventually(t, func() bool { return client.taken.Load() == 0 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return allBack(client) }, patience, time.Millisecond)
 		}
 		require.NoError(t, client.SendBytes(nil))
 		require.Empty(t, hear(t, server), "a message without bytes")
@@ -42,7 +42,7 @@ func TestSendBytesThatFailsKeepsNoBuffer(t *testing.T) {
 		require.True(t, nextEvent(t, client.Events()).Ended())
 		for range 3 { // each send is flushed, and its buffer comes back
 			require.NoError(t, client.SendBytes([]byte("x")))
-			require.Eventually(t, func() bool { return client.taken.Load() == 0 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return allBack(client) }, patience, time.Millisecond)
 		}
 		require.NoError(t, client.Close(), "no buffer is missing")
 		requireCode(t, client.SendBytes(nil), hw.InvalidHandle, hw.HandleEP)

@@ -338,7 +338,7 @@ func TestAConnectionThatDoesNotEndIsBrokenOff(t *testing.T) {
 	l, client, server := both(t, ia, ConnConfig{Depth: 1, Message: 64, Attr: &ep.Attr{ReceiverNotReady: time.Hour}})
 	for range 2 {
 		say(t, server, "a message")
-		require.Eventually(t, func() bool { return server.taken.Load() == 0 || client.missing.Load() != 0 || len(client.Events()) > 0 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return allBack(server) || client.missing.Load() != 0 || len(client.Events()) > 0 }, patience, time.Millisecond)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -24,22 +24,7 @@ func (c *Conn) takeBack(cookie uint64) *mem.Buffer {
 func (c *Conn) retire(cookie uint64) {
 	b := c.pool.At(int(uint32(cookie)))
 	if b.PutLent(door.Key{}, cookie&memory.TagMask) {
-		c.disown(b)
 		b.Free(door.Key{})
-	}
-}
-
-// put gives a buffer back to the pool. The caller holds it.
-func (c *Conn) put(b *mem.Buffer) {
-	c.disown(b)
-	b.Put()
-}
-
-// disown counts a buffer that Buffer gave out as one that has come back.
-func (c *Conn) disown(b *mem.Buffer) {
-	if i := b.Index(); c.own[i] {
-		c.own[i] = false
-		c.taken.Add(-1)
 	}
 }
 
@@ -52,17 +37,7 @@ func (c *Conn) Buffer() *Buffer {
 	if c == nil || c.closed.Load() {
 		return nil
 	}
-	if int(c.taken.Add(1)) > c.cfg.Depth {
-		c.taken.Add(-1)
-		return nil
-	}
-	b := c.pool.Get()
-	if b == nil {
-		c.taken.Add(-1)
-		return nil
-	}
-	c.own[b.Index()] = true
-	return b
+	return c.pool.GetApart(door.Key{})
 }
 
 // Message is the buffer with the message that a receive brought. The program owns it
@@ -94,6 +69,6 @@ func (c *Conn) Release(b *Buffer) {
 	if !c.has(b) {
 		return
 	}
-	c.put(b)
+	b.Put()
 	c.refill()
 }

@@ -8,6 +8,7 @@ import (
 	"godat/ep"
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/door"
 	"godat/mem"
 )
 
@@ -209,13 +210,13 @@ func (c *Conn) make() (err error) {
 		}
 	}
 	if !cfg.OwnReceives {
-		c.own = make([]bool, buffersPerDepth*cfg.Depth)
 		c.pool, err = c.pz.NewBufferPool(mem.BufferPoolConfig{
-			Count: len(c.own), Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
+			Count: buffersPerDepth * cfg.Depth, Size: cfg.Message, Privileges: cfg.Privileges, Debug: cfg.Debug,
 		})
 		if err != nil {
 			return err
 		}
+		c.pool.SetApart(door.Key{}, cfg.Depth)
 	}
 	c.Endpoint, err = ia.NewEndpoint(ep.Config{
 		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Attr: cfg.Attr, Context: c,

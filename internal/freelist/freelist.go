@@ -31,6 +31,9 @@ func (l *List) Init(n int) {
 	}
 }
 
+// InitEmpty makes l a list for numbers below n, none of which is free.
+func (l *List) InitEmpty(n int) { l.next = make([]atomic.Uint32, n) }
+
 // Take takes the number that was given back last; ok is false when none is free.
 func (l *List) Take() (n uint32, ok bool) {
 	for {

@@ -1,0 +1,115 @@
+package mem
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/internal/door"
+)
+
+// allApart takes the buffers that are set apart.
+func allApart(p *BufferPool) (all []*Buffer) {
+	for b := p.GetApart(door.Key{}); b != nil; b = p.GetApart(door.Key{}) {
+		all = append(all, b)
+	}
+	return all
+}
+
+func TestBuffersThatAreSetApartComeBackThere(t *testing.T) {
+	const count, apart = 5, 2
+	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8, Debug: true})
+	p.SetApart(door.Key{}, apart)
+	for range 3 {
+		all := allApart(p)
+		require.Len(t, all, apart)
+		var others []*Buffer
+		for b := p.Get(); b != nil; b = p.Get() {
+			others = append(others, b)
+		}
+		assert.Len(t, others, count-apart)
+		for _, b := range others {
+			b.Put()
+		}
+		assert.Nil(t, p.GetApart(door.Key{}), "the others do not make it up")
+		assert.Empty(t, all[0].Bytes())
+		all[0].Put()
+		tag, ok := all[1].Ownership(door.Key{}).Lend()
+		require.True(t, ok)
+		require.True(t, all[1].PutLent(door.Key{}, tag))
+		all[1].Free(door.Key{})
+	}
+	require.NoError(t, p.Close())
+	assert.Nil(t, p.GetApart(door.Key{}))
+	assert.Nil(t, (*BufferPool)(nil).GetApart(door.Key{}))
+}
+
+// Operations may need all buffers. What they took is made up for when they give back any
+// buffer.
+func TestOperationsGetTheBuffersThatAreSetApartWhenNoOtherIsFree(t *testing.T) {
+	const count, apart = 6, 3
+	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
+	p.SetApart(door.Key{}, apart)
+	one := p.GetApart(door.Key{})
+	var tags [count]uint64
+	require.Equal(t, count-1, p.GetAllLent(door.Key{}, tags[:]))
+	assert.Nil(t, p.GetApart(door.Key{}))
+	give := func(tags ...uint64) {
+		for _, tag := range tags {
+			b := p.At(int(uint32(tag)))
+			require.True(t, b.PutLent(door.Key{}, tag))
+			b.Free(door.Key{})
+		}
+	}
+	give(tags[0])
+	two := p.GetApart(door.Key{})
+	require.NotNil(t, two)
+	assert.Nil(t, p.GetApart(door.Key{}))
+	give(tags[1:5]...)
+	three := p.GetApart(door.Key{})
+	require.NotNil(t, three)
+	assert.Nil(t, p.GetApart(door.Key{}), "so many, and no more")
+	for _, b := range []*Buffer{one, two, three} {
+		b.Put()
+	}
+	assert.Len(t, allApart(p), apart)
+	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, tags[:]))
+}
+
+func TestAProgramAndOperationsShareAPool(t *testing.T) {
+	const count, apart, rounds = 5, 2, 3000
+	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
+	p.SetApart(door.Key{}, apart)
+	var (
+		has atomic.Int32
+		wg  sync.WaitGroup
+	)
+	for range 3 {
+		wg.Go(func() {
+			for range rounds {
+				if b := p.GetApart(door.Key{}); b != nil {
+					assert.LessOrEqual(t, has.Add(1), int32(apart))
+					has.Add(-1)
+					b.Put()
+				}
+			}
+		})
+		wg.Go(func() {
+			var tags [count - 1]uint64
+			for range rounds {
+				for _, tag := range tags[:p.GetAllLent(door.Key{}, tags[:])] {
+					b := p.At(int(uint32(tag)))
+					assert.True(t, b.PutLent(door.Key{}, tag))
+					b.Free(door.Key{})
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.Len(t, allApart(p), apart)
+	var tags [count]uint64
+	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, tags[:]), "none is lost")
+}
