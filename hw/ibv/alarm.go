@@ -18,6 +18,7 @@ const (
 	alarmFlushed                        // a request was flushed, and no event has named a cause
 	alarmForce                          // the device has not flushed all requests
 	alarmShared                         // no event says that the device takes no more shared receives
+	alarmNudge                          // soft-iWARP may have missed what this side sent first
 	alarmKinds
 )
 
@@ -28,6 +29,7 @@ var alarmDelays = [alarmKinds]time.Duration{
 	alarmFlushed:       time.Second,
 	alarmForce:         5 * time.Second,
 	alarmShared:        200 * time.Millisecond,
+	alarmNudge:         250 * time.Millisecond,
 }
 
 // alarm belongs to one life of a queue pair.
@@ -110,6 +112,8 @@ func (q *queuePair) alarm(kind alarmKind, life uint64) {
 		q.farewellStuck(life)
 	case alarmFetched:
 		q.peerLeft(life)
+	case alarmNudge:
+		q.nudge(life)
 	case alarmFlushed:
 		q.mu.Lock()
 		up := q.life == life && q.at() == phaseUp

@@ -36,6 +36,7 @@ enum { GD_WAS_FLUSHED = 1, GD_BY_ITSELF };
 #define GD_ID_RECV (1ull << 31)
 #define GD_ID_MARKER (1ull << 30)
 #define GD_ID_FETCHED (GD_ID_MARKER | 1)
+#define GD_ID_NUDGE (GD_ID_MARKER | 2)
 
 // gd_queue is one queue of a queue pair. Positions count requests and wrap at 2^32;
 // a position's slot is pos & mask. done <= reaped <= posted. Requests between hw_end and

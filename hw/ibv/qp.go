@@ -46,6 +46,7 @@ type queuePair struct {
 	mu      sync.Mutex
 	life    uint64 // counts connections: Reset begins the next
 	conn    *conn
+	nudged  int    // how often this life was nudged
 	leaving bool   // an orderly Break waits for its farewell
 	telling bool   // a goroutine is in tell's loop
 	untold  []fact // facts that this goroutine still has to tell
@@ -152,6 +153,7 @@ func (q *queuePair) Reset() error {
 	q.rings = C.gd_rings_of(q.c)
 	q.sendPos, q.recvPos = 0, 0
 	q.life++
+	q.nudged = 0
 	c := q.conn
 	q.conn, q.leaving = nil, false
 	q.become(phaseNew)

@@ -182,6 +182,8 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 {
 	struct gd_queue *k = &q->sq;
 	uint32_t ahead = (low - k->done) & GD_POSITION, posted = atomic_load(&k->posted) - k->done;
+	if ((wc->wr_id & GD_ID_NUDGE) == GD_ID_NUDGE)
+		return 0; // it was flushed
 	end_of_silence(q, wc, 0);
 	if ((wc->wr_id & GD_ID_FETCHED) == GD_ID_FETCHED) {
 		note(q, GD_NOTICE_FETCHED);
