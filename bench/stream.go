@@ -77,8 +77,9 @@ func streams(w io.Writer, c contest) (list []target) {
 			trips = append(trips, connPingPong(name(way.what, ring), r.a, r.b, messageSize))
 		}
 	}
-	carried, there := c.run(bulk...), c.run(trips...)
+	carried, there := c.run(bulk...), c.run(append(trips, bareTrips()...)...)
 	printWork(w, c, bulk)
+	printTrips(w, c, there, "net.Pipe")
 	list = append(list, target{"bytes", floor + " / net.Conn", carried.speed(floor, "net.Conn"), true, none})
 	for _, way := range ways {
 		for _, ring := range rings {
