@@ -150,7 +150,7 @@ func (ia *IA) NewDispatcher(cfg DispatcherConfig) (*Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ia.progress != nil && cfg.Mode == ModeQueue {
+	if ia.progress != nil && (cfg.Mode == ModeQueue || cfg.Mode == ModeChannel) {
 		wiring(d).Consumer().SetPollDevice(ia.progress)
 	}
 	ia.mu.Lock()

@@ -21,6 +21,8 @@ type channel struct {
 	ch    chan event.Event
 	lanes []laneCount
 
+	ended func() // of a sink: called when ch has been closed
+
 	held     atomic.Int32 // len(hold)
 	finished atomic.Bool
 
@@ -185,6 +187,9 @@ func (c *channel) tryFinish() {
 	q := c.q
 	if q.idle() && c.finished.CompareAndSwap(false, true) {
 		close(c.ch)
+		if c.ended != nil {
+			c.ended()
+		}
 		if q.route != nil {
 			q.d.routes.drop(q.route)
 		}

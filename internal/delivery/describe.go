@@ -22,6 +22,9 @@ func (q *Queue) Name() string {
 // Full reports whether every place is reserved or has an event in it. It counts the
 // free places afresh only if the queue was full by the last one.
 func (q *Queue) Full() bool {
+	if q.kind == kindSink {
+		return false
+	}
 	p := &q.places
 	limit := p.limit.Load()
 	return p.reserved.Load()-p.seen.Load() >= limit && p.reserved.Load()-q.freed(p.done.Load()) >= limit

@@ -120,13 +120,14 @@ func (d *Dispatcher) FilterMarked() { d.main.marked = true }
 
 // SetSink is SetFilter for a filter of KindChannel that refuses every event. No event
 // takes a place then: every post is admitted, and none is counted. The channel takes
-// memory for listed events alone, and is closed with the dispatcher.
-func (d *Dispatcher) SetSink(f Filter) {
+// memory for listed events alone, and is closed with the dispatcher; then ended is called,
+// which must not block.
+func (d *Dispatcher) SetSink(f Filter, ended func()) {
 	d.SetFilter(f)
 	d.main.kind = kindSink
 	d.main.places.limit.Store(0) // of what is counted, all is beyond the limit
 	c := &d.main.channel
-	c.ch, c.hold, c.lanes = make(chan event.Event, asyncRoom), nil, nil
+	c.ch, c.hold, c.lanes, c.ended = make(chan event.Event, asyncRoom), nil, nil, ended
 }
 
 // C is the channel of events of KindChannel.

@@ -152,6 +152,7 @@ func TestASinkRouteTakesNoPlaces(t *testing.T) {
 		assert.False(t, d.Main().Sink())
 		require.True(t, q.Reserve(1000))
 		require.True(t, q.TryReserve())
+		require.False(t, q.Full())
 		q.PutSuccess(new(Lane), nil, sunk|1, hw.OpSend, 0)
 		q.Put(dto(2), true)
 		q.PutAll([]event.Event{*dto(3), *dto(4), *flushed(5)})
@@ -171,15 +172,17 @@ func TestASinkRouteTakesNoPlaces(t *testing.T) {
 // of operations under way.
 func TestADispatcherWithASinkClosesItsChannelAtOnce(t *testing.T) {
 	d := newDispatcher(t, Config{QLen: 4, Kind: KindChannel})
-	seen := 0
+	seen, ended := 0, 0
 	d.SetSink(func(any, event.Number, hw.Status, uint64, any) bool {
 		seen++
 		return false
-	})
+	}, func() { ended++ })
 	require.True(t, d.Main().Reserve(2))
+	require.False(t, d.Main().Full())
 	d.Abort()
 	_, open := <-d.C()
 	assert.False(t, open)
+	assert.Equal(t, 1, ended)
 	d.Main().PutSuccess(new(Lane), nil, 1, hw.OpSend, 0)
 	d.Main().Put(&event.Event{Number: event.Disconnected}, false)
 	d.PutAsync(&AsyncNode{Event: event.Event{Number: event.AsyncEPBroken}})
@@ -189,11 +192,11 @@ func TestADispatcherWithASinkClosesItsChannelAtOnce(t *testing.T) {
 func TestADispatcherWithASinkKeepsRoomForListedEventsAlone(t *testing.T) {
 	const places = 1000
 	d := newDispatcher(t, Config{QLen: places, Kind: KindChannel})
-	seen := 0
+	seen, ended := 0, 0
 	d.SetSink(func(any, event.Number, hw.Status, uint64, any) bool {
 		seen++
 		return false
-	})
+	}, func() { ended++ })
 	assert.Equal(t, asyncRoom, cap(d.C()))
 	q := d.Main()
 	for range 3 {
@@ -210,7 +213,9 @@ func TestADispatcherWithASinkKeepsRoomForListedEventsAlone(t *testing.T) {
 	for range 2 * asyncRoom {
 		assert.Equal(t, event.AsyncEPBroken, (<-d.C()).Number)
 	}
+	assert.Zero(t, ended)
 	require.NoError(t, d.Close())
 	_, open := <-d.C()
 	assert.False(t, open)
+	assert.Equal(t, 1, ended)
 }

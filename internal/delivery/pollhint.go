@@ -50,6 +50,13 @@ func (c *Consumer) BeforeSleep() {
 	}
 }
 
+// Asks reports whether consumers have to ask the device for completions, or may.
+func (c *Consumer) Asks() bool { return c.parked.Load()&pollBit != 0 }
+
+// PollAgain polls the device that Asks speaks of, for a goroutine that has called
+// BeforeSleep, and yields and looks a few times more before it sleeps.
+func (c *Consumer) PollAgain() { c.poll(PollAgain) }
+
 // Taken counts the events that consumers have taken from the ring. By it the device's
 // back-stop tells a consumer that is busy with events from one that has stopped.
 func (c *Consumer) Taken() uint64 { return c.turn.taken() }

@@ -29,6 +29,9 @@
 //     store of what has begun and the look whether the queue is closed. A closer waits for
 //     the counts of the sends that have begun.
 //   - freelist.List.Give: the swap that makes the number the first free one follows.
+//   - stream's counters: of what a message and the completion of a send change, the last
+//     store is a locked one, behind which they look whether a call waits. Whoever posts
+//     looks at nothing behind its stores: they only make less due.
 //   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.
 //
 // # Why a plain store will do on amd64

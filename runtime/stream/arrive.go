@@ -5,10 +5,17 @@ import (
 	"io"
 	"sync/atomic"
 
+	"godat/internal/release"
 	dat "godat/runtime"
 )
 
 // flow is what passes between the two ends: bytes, messages and their credits.
+//
+// Its counters have one writer each, which stores most of them without a locked
+// instruction (package release). No wake-up is lost: a call that waits says so by a locked
+// store, and then looks at the counters; arrive and sent store the counters, received and
+// completed last and by a locked store, and then look whether a call waits. What a post or
+// a Read stores wakes nobody, and one who sees it late finds more due than there is.
 type flow struct {
 	in  inbound
 	out outbound
@@ -40,11 +47,13 @@ type inbound struct {
 // but for those that say otherwise.
 type outbound struct {
 	image    ring              // writes take their bytes from here; the holder of Conn.writing fills it
+	imaged   uint64            // the end of the newest bytes that were sent from there; the same
 	loan                       // of Write's argument
 	target                     // what a Read of the peer has offered
 	slots    []byte            // of the messages under way
 	peer     dat.RemoteSegment // the peer's ring; the holder of Conn.writing changes it
 	moving   bool              // the next bytes are the first in that ring; the same
+	held     bool              // a call that writes holds Conn.writing; the holder of Conn.sending writes it
 	smallest uint32            // bytes of the peer's first ring
 	receives uint64            // receives that the peer has posted, at most
 
@@ -69,16 +78,13 @@ type outbound struct {
 // filter records a completion or a change of the connection. It is a delivery.Filter: the
 // goroutine that completes the operation calls it, so it takes no lock and posts nothing.
 // It refuses all events, so that none takes memory in a channel.
-func filter(source any, number dat.EventNumber, status dat.Status, cookie uint64, data any) bool {
-	e, _ := source.(*dat.Endpoint)
-	c, _ := e.Context().(*Conn)
+func (c *Conn) filter(_ any, number dat.EventNumber, status dat.Status, cookie uint64, data any) bool {
 	switch {
-	case c == nil:
 	case number == dat.DTOCompletion && status == dat.StatusSuccess:
 		if cookie < messages {
 			c.arrive(int(cookie))
-		} else if cookie == sendCookie {
-			c.sent()
+		} else if place := cookie - sendCookie; place < messages {
+			c.sent(place)
 		}
 	case number == dat.DTOCompletion:
 		if status != dat.StatusFlushed { // why the queues are flushed, the event of the end says
@@ -111,21 +117,21 @@ func (c *Conn) establish(private []byte) {
 	c.writer.notify()
 }
 
-// sent records that the oldest message under way has been sent. That frees its slot, so
-// sent wakes a writer, and a reader whose report is due.
-func (c *Conn) sent() {
-	c.out.complete()
+// sent records that the message of a slot has been sent, and those before it. That frees
+// slots, so sent wakes a writer, and a reader whose report is due.
+func (c *Conn) sent(place uint64) {
+	c.out.complete(place)
 	c.writer.notify()
 	if c.due() { // there was no slot for a report
 		c.reader.notify()
 	}
 }
 
-// complete records that the oldest message under way has been sent.
-func (o *outbound) complete() {
+// complete records that the message of a slot has been sent, and those before it.
+func (o *outbound) complete(place uint64) {
+	release.Uint64(&o.done, o.upTo[place])
 	n := o.completed.Load()
-	o.done.Store(o.upTo[n%messages])
-	o.completed.Store(n + 1)
+	o.completed.Store(n + (place-n)%messages + 1) // last, and locked: see flow
 }
 
 // arrive records a message of the peer.
@@ -144,7 +150,6 @@ func (c *Conn) arrive(slot int) {
 		c.stop(fmt.Errorf("%w: %s", ErrProtocol, lie))
 		return
 	}
-	c.in.received.Add(1)
 	old := c.in.produced.Load()
 	if m.moved {
 		c.in.movedAt.Store(old)
@@ -159,16 +164,17 @@ func (c *Conn) arrive(slot int) {
 		c.out.offered = m.ring
 		c.out.hasOffer.Store(true)
 	}
-	c.out.consumed.Store(m.consumed)
+	release.Uint64(&c.out.consumed, m.consumed)
 	if m.buffer {
 		c.out.buffer = m.ring
 		c.out.bufferAt.Store(m.consumed)
 	}
-	c.out.granted.Store(m.granted)
-	c.in.produced.Store(m.produced)
+	release.Uint64(&c.out.granted, m.granted)
+	release.Uint64(&c.in.produced, m.produced)
 	if m.fin {
 		c.in.fin.Store(true)
 	}
+	c.in.received.Store(c.in.received.Load() + 1) // last, and locked: see flow
 	if !c.in.growing && c.tight() {
 		c.in.growing = true
 		c.growing.Go(c.grow)

@@ -35,9 +35,11 @@ const (
 	// each request that finds none idle, long before the server accepts the first.
 	defaultBacklog = 1024
 
-	messages  = 16  // receives posted, and messages outstanding, at each end
-	slotSize  = 256 // bytes of a message, at most
-	maxInline = slotSize - headerSize
+	messages   = 16  // receives posted, and messages outstanding, at each end
+	receiveLot = 4   // receives posted again at a time
+	sendLot    = 4   // messages for which one completion is made
+	slotSize   = 256 // bytes of a message, at most
+	maxInline  = slotSize - headerSize
 
 	mostPiece = 256 << 10 // bytes of a write, at most
 	mostImage = 2 * mostPiece

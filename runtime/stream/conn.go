@@ -49,10 +49,11 @@ const (
 	slotBytes = 2 * messages * slotSize
 )
 
-// The cookies of a connection's operations. Those of receives are the number of the slot.
+// The cookies of a connection's operations: those of receives are the number of the slot,
+// those of signaled messages sendCookie and the number of the slot.
 const (
-	sendCookie  = 1 << 32
-	writeCookie = 1 << 33
+	sendCookie   = 1 << 32
+	silentCookie = 1 << 33 // of operations whose success says nothing
 )
 
 // newConn makes a connection and posts its receives.
@@ -80,7 +81,7 @@ func (c *Conn) make(ia *dat.IA) (err error) {
 	if err != nil {
 		return err
 	}
-	c.events.Wiring(door.Key{}).SetSink(filter)
+	c.events.Wiring(door.Key{}).SetSink(c.filter, c.endCalls)
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
@@ -98,8 +99,8 @@ func (c *Conn) make(ia *dat.IA) (err error) {
 			MaxRecvDTOs: messages, MaxRequestDTOs: 2 * messages, MaxRecvIOV: 1, MaxRequestIOV: 1,
 		},
 	})
-	for slot := 0; err == nil && slot < messages; slot++ {
-		err = c.postReceive(slot)
+	for slot := uint64(0); err == nil && slot < messages; slot += receiveLot {
+		_, err = c.postReceives(slot, receiveLot)
 	}
 	return err
 }
@@ -250,14 +251,16 @@ func (c *Conn) setDeadline(w *waiter, t time.Time) error {
 	return nil
 }
 
-// wait waits for ready, or for the close of the adapter, which closes the channel of events.
-// Where consumers poll the device, it polls once and leaves the device to the adapter.
+// wait waits for ready. Where consumers poll the device or help it, it polls first, and
+// leaves the device to the adapter.
 func (c *Conn) wait(w *waiter, ready func() bool) {
-	c.events.Wiring(door.Key{}).Consumer().BeforeSleep()
-	if !w.wait(c.events.C(), ready) {
-		c.stop(net.ErrClosed)
-	}
+	device := c.events.Wiring(door.Key{}).Consumer()
+	device.BeforeSleep()
+	w.wait(device, ready)
 }
+
+// endCalls ends all calls, because the close of the adapter has closed the dispatcher.
+func (c *Conn) endCalls() { c.stop(net.ErrClosed) }
 
 // opError is an error of a call, with the connection's addresses.
 func (c *Conn) opError(op string, err error) error {

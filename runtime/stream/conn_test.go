@@ -301,8 +301,10 @@ func TestEachEndReadsFromARingOfItsOwnSize(t *testing.T) {
 		r.cfg.Ring = 1 << 20
 		client, server := r.pair()
 		for range 2 {
-			crossing(t, client, server, body(3_000_000, 1))
-			crossing(t, server, client, body(3_000_000, 2))
+			for _, size := range []int{leastOffered - 1, 3_000_000} { // the second may go past the rings
+				crossing(t, client, server, body(size, 1))
+				crossing(t, server, client, body(size, 2))
+			}
 		}
 		assert.Len(t, client.in.fill(), 1<<20)
 		assert.Len(t, server.in.fill(), 8192)

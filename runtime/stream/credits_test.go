@@ -15,7 +15,7 @@ type exchange struct {
 	t    *testing.T
 	ends [2]*Conn
 	way  [2][][]byte // from each end
-	late [2]int      // sends of each end that have not completed
+	late [2][]uint64 // the cookies of each end's sends that have not completed
 }
 
 func newExchange(t *testing.T) *exchange {
@@ -27,10 +27,10 @@ func (x *exchange) post(from, n int, fin bool) { x.postBytes(from, make([]byte, 
 
 func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 	c := x.ends[from]
-	require.Less(x.t, x.late[from], messages, "the message finds a slot")
+	require.Less(x.t, len(x.late[from]), messages, "the message finds a slot")
 	slot := int(c.out.sent.Load() % messages)
 	c.in.reposted.Store(c.in.received.Load())
-	c.next(bytes, &message{fin: fin})
+	cookie, _, _ := c.next(bytes, &message{fin: fin})
 	b := make([]byte, slotSize)
 	copy(b, c.out.slots[slot*slotSize:])
 	if m, _ := parseMessage(b); m.offers { // these ends have no region to offer
@@ -38,7 +38,7 @@ func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 		m.put(b)
 	}
 	x.way[from] = append(x.way[from], b)
-	x.late[from]++
+	x.late[from] = append(x.late[from], cookie)
 	require.LessOrEqual(x.t, c.out.sent.Load(), c.out.granted.Load(), "the message has a receive")
 	if !c.out.fin.Load() {
 		require.Less(x.t, c.out.sent.Load(), c.out.granted.Load(), "the FIN has a receive left")
@@ -47,9 +47,11 @@ func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 
 // complete completes an end's oldest send.
 func (x *exchange) complete(from int) {
-	if x.late[from] > 0 {
-		x.late[from]--
-		x.ends[from].out.complete()
+	if late := x.late[from]; len(late) > 0 {
+		x.late[from] = late[1:]
+		if late[0] != silentCookie {
+			x.ends[from].out.complete(late[0] - sendCookie)
+		}
 	}
 }
 
@@ -103,7 +105,7 @@ func (x *exchange) settle() {
 			for len(x.way[end]) > 0 {
 				x.deliver(end)
 			}
-			for x.late[end] > 0 {
+			for len(x.late[end]) > 0 {
 				x.complete(end)
 			}
 			x.read(end, leastRing)

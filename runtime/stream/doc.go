@@ -35,8 +35,8 @@
 // again and report what was read, so a peer whose partner calls neither is held up when
 // the ring or the receives are used up, as on TCP. The larger ring alone is made by a
 // goroutine, which ends when it has offered that. On an adapter whose consumers poll
-// (dat.PollerConfig), a call that waits polls once and then leaves the device to the
-// adapter, as dat.Dispatcher.Wait does.
+// (dat.PollerConfig), and over iwarp, a call that waits polls a few times, as
+// dat.Dispatcher.Wait does, and then leaves the device to the adapter.
 //
 // # What it costs
 //

@@ -193,7 +193,7 @@ func (o *outbound) direct(want int) int {
 	if o.lent == nil {
 		size := len(o.image.mem)
 		want = min(want, mostPiece, size-int(produced)&(size-1))
-		if want <= maxInline || size-int(produced-o.done.Load()) < want {
+		if want <= maxInline || o.imageRoom() < want {
 			return 0
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"os"
+
+	"godat/internal/release"
 )
 
 // Read reads bytes of the stream. At its end it returns io.EOF; if the connection ended
@@ -17,8 +19,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if err != nil {
 		return 0, c.readError(err)
 	}
-	n := copy(p, b)  // nothing, if the peer has written the bytes into p
-	if n == len(b) { // there may be more at the beginning of the ring
+	n := copy(p, b)                // nothing, if the peer has written the bytes into p
+	if n == len(b) && n < len(p) { // there may be more at the beginning of the ring
 		n += copy(p[n:], c.readable(uint64(n)))
 	}
 	c.consume(n, len(p) >= leastOffered)
@@ -95,7 +97,7 @@ func (f *flow) readable(skip uint64) []byte {
 // consume says that the program has read n bytes, and whether it was a Read of which the
 // next one may offer its buffer.
 func (c *Conn) consume(n int, large bool) {
-	c.in.consumed.Store(c.in.consumed.Load() + uint64(n))
+	release.Uint64(&c.in.consumed, c.in.consumed.Load()+uint64(n))
 	if c.in.mem != nil {
 		c.in.clear()
 	}

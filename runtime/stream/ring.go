@@ -113,12 +113,22 @@ func (o *outbound) adopt() {
 // mayAdopt reports whether the peer has offered a ring that is not used yet.
 func (o *outbound) mayAdopt() bool { return o.hasOffer.Load() && o.peer != o.offered }
 
+// imageRoom is how many bytes of the image no send reads, from the place of the next byte
+// on. Of messages that have their bytes in them, none need say that it was sent.
+func (o *outbound) imageRoom() int {
+	size, done := len(o.image.mem), o.done.Load()
+	if done >= o.imaged {
+		return size
+	}
+	return size - int(o.produced.Load()-done)
+}
+
 // stage makes the image, or a larger one when the peer's ring has become larger and no
 // send uses the old one. The caller holds writing.
 func (c *Conn) stage() error {
 	o := &c.out
 	size := min(int(o.peer.Len), mostImage)
-	if len(o.image.mem) >= size || o.image.mem != nil && o.done.Load() != o.produced.Load() {
+	if len(o.image.mem) >= size || o.imageRoom() < len(o.image.mem) {
 		return nil
 	}
 	c.sending.Lock() // so that Close sees the image, or stage the close

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"godat/internal/release"
 	dat "godat/runtime"
 )
 
@@ -55,12 +56,15 @@ func (f *flow) grantsDue() bool {
 
 // report posts receives again and tells the peer, as far as that is due.
 func (c *Conn) report() {
+	if !c.due() {
+		return
+	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	if c.ended.Load() != nil || c.out.granted.Load() == 0 {
 		return
 	}
-	c.repost()
+	c.repost(1)
 	if c.reportDue() {
 		_ = c.post(nil, message{}) // if it fails, the connection has ended
 	}
@@ -83,16 +87,16 @@ func (c *Conn) send(b []byte) (int, error) {
 }
 
 // trySend is send if there is a credit.
-func (c *Conn) trySend(b []byte) (bool, error) {
+func (c *Conn) trySend(b []byte) (sent bool, err error) {
 	c.sending.Lock()
-	defer c.sending.Unlock()
-	if c.out.fin.Load() { // Close has sent it meanwhile
-		return false, c.mayNotWrite()
+	switch {
+	case c.out.fin.Load(): // Close has sent it meanwhile
+		err = c.mayNotWrite()
+	case c.credits() > reportCredit:
+		sent, err = true, c.post(b, message{})
 	}
-	if c.credits() <= reportCredit {
-		return false, nil
-	}
-	return true, c.post(b, message{})
+	c.sending.Unlock()
+	return sent, err
 }
 
 // finish sends the FIN, once.
@@ -109,8 +113,15 @@ func (c *Conn) finish() error {
 // whose messages have come. The caller holds sending, has a credit, and if there are bytes
 // holds writing.
 func (c *Conn) post(b []byte, m message) error {
-	c.repost()
-	_, err := c.endpoint.PostBatch(c.next(b, &m))
+	c.repost(receiveLot)
+	cookie, flags, slot := c.next(b, &m)
+	var err error
+	if len(b) > maxInline {
+		c.batch[1] = dat.DTO{Op: dat.OpSend, Flags: flags, Cookie: cookie, Segment: slot}
+		_, err = c.endpoint.PostBatch(c.batch[:])
+	} else {
+		err = c.endpoint.PostSend(cookie, flags, slot)
+	}
 	if err == nil {
 		return nil
 	}
@@ -118,25 +129,33 @@ func (c *Conn) post(b []byte, m message) error {
 	return c.ended.Load().err
 }
 
-// next makes the next message and counts it. The bytes travel within the message if they
-// are few, and otherwise by a write before it, from the image or from what a Write has lent:
-// into the buffer that the peer has offered, or into its ring.
-func (c *Conn) next(b []byte, m *message) []dat.DTO {
+// next makes the next message, counts it, and returns how to send it. The bytes travel
+// within the message if they are few, and otherwise by a write before it, which it makes in
+// batch: from the image or from what a Write has lent, into the buffer that the peer has
+// offered, or into its ring.
+//
+// Of few bytes, only the last of sendLot messages says that it was sent, for all of them.
+// So some slots may look taken, but fewer than half, and a Write waits only for sends that
+// say so.
+func (c *Conn) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segment dat.Segment) {
 	o := &c.out
 	sent, from, n := o.sent.Load(), o.produced.Load(), len(b)
 	place := int(sent % messages)
 	m.produced, m.consumed, m.granted = from+uint64(n), c.in.consumed.Load(), messages+c.in.reposted.Load()
-	batch := c.batch[:0]
 	slot := o.slots[place*slotSize:][:slotSize]
+	quiet := n == 0 || n <= maxInline && o.lent == nil
 	m.direct = n > 0 && o.direct(n) == n
 	if n > 0 && !m.direct {
 		m.moved, o.moving = o.moving, false
 	}
 	if n > maxInline {
-		batch = append(batch, dat.DTO{
-			Op: dat.OpWrite, Flags: dat.Suppress, Cookie: writeCookie,
+		c.batch[0] = dat.DTO{
+			Op: dat.OpWrite, Flags: dat.Suppress, Cookie: silentCookie,
 			Segment: o.source(from, n), Remote: o.sink(from, n, m.direct),
-		})
+		}
+		if o.lent == nil {
+			o.imaged = m.produced
+		}
 	} else {
 		m.inline = copy(slot[headerSize:], b)
 	}
@@ -146,29 +165,44 @@ func (c *Conn) next(b []byte, m *message) []dat.DTO {
 	}
 	length := m.put(slot)
 	o.upTo[place] = m.produced
-	o.toldConsumed.Store(m.consumed)
-	o.toldGranted.Store(m.granted)
-	o.fin.Store(o.fin.Load() || m.fin)
-	o.produced.Store(m.produced) // before the peer can report it as read
-	o.sent.Store(sent + 1)
-	return append(batch, dat.DTO{
-		Op: dat.OpSend, Cookie: sendCookie,
-		Segment: c.slots.Segment(sendSlots+place*slotSize, length),
-	})
+	release.Uint64(&o.toldConsumed, m.consumed)
+	release.Uint64(&o.toldGranted, m.granted)
+	if m.fin {
+		o.fin.Store(true)
+	}
+	release.Uint64(&o.produced, m.produced) // before the peer can report it as read
+	release.Uint64(&o.sent, sent+1)
+	segment = c.slots.Segment(sendSlots+place*slotSize, length)
+	if quiet && !m.fin && (sent+1)%sendLot != 0 {
+		return silentCookie, dat.Suppress, segment
+	}
+	return sendCookie + uint64(place), dat.Default, segment
 }
 
-// repost posts the receives again whose messages have come. The caller holds sending.
-func (c *Conn) repost() {
-	next := c.in.reposted.Load()
-	for ; next != c.in.received.Load(); next++ {
-		if c.postReceive(int(next%messages)) != nil {
+// repost posts the receives again whose messages have come, if they are so many at least.
+// The caller holds sending.
+func (c *Conn) repost(least uint64) {
+	next, end := c.in.reposted.Load(), c.in.received.Load()
+	if end-next < least {
+		return
+	}
+	for next != end {
+		n, err := c.postReceives(next, min(end-next, receiveLot))
+		if next += uint64(n); err != nil {
 			break // the connection has ended
 		}
 	}
-	c.in.reposted.Store(next)
+	release.Uint64(&c.in.reposted, next)
 }
 
-// postReceive posts the receive of a slot.
-func (c *Conn) postReceive(slot int) error {
-	return c.endpoint.PostRecv(uint64(slot), dat.Default, c.slots.Segment(recvSlots+slot*slotSize, slotSize))
+// postReceives posts n receives from a number on, receiveLot at most, and returns how many
+// it has posted.
+func (c *Conn) postReceives(first, n uint64) (int, error) {
+	var lot [receiveLot]dat.DTO
+	for i := range n {
+		slot := (first + i) % messages
+		lot[i].Cookie = slot
+		lot[i].Segment = c.slots.Segment(recvSlots+int(slot)*slotSize, slotSize)
+	}
+	return c.endpoint.PostRecvBatch(lot[:n])
 }

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/internal/delivery"
 	"godat/internal/yield"
-	dat "godat/runtime"
 )
 
 // waiter is where a Read or a Write waits: one goroutine at a time. Whatever may end the
@@ -17,9 +17,13 @@ import (
 // changes the state and then looks at waiting. So at least one of the two sees what the
 // other did. A token in wake that nobody needed any more costs a later wait one more look.
 type waiter struct {
-	waiting  atomic.Bool
-	wake     chan struct{} // of length 1
-	patience int           // looks before a wait; of the goroutine that waits
+	waiting atomic.Bool
+	wake    chan struct{} // of length 1
+
+	// Of the goroutine that waits.
+	patience int  // looks before a wait
+	waits    uint // so far
+	alone    bool // the program has one processor
 
 	passed atomic.Bool // the deadline has passed
 
@@ -34,9 +38,29 @@ const mostPatience = 16
 // soon reports whether ready reports true after other goroutines have run. On a provider
 // that carries bytes within the process that is often so, and saves a wake-up. Its
 // patience doubles when it was right, and halves when it was not.
-func (w *waiter) soon(ready func() bool) bool {
+//
+// On several processors it lets none run. There a goroutine that yields moves to another
+// processor, away from its memory's caches, and the two ends, each yielding on its own,
+// share the scheduler's lock. A goroutine that is woken runs where its waker waits next.
+//
+// If the device can be asked, soon asks it before each look: a call that reads the socket
+// itself need not be woken by the goroutine that would read it.
+func (w *waiter) soon(device *delivery.Consumer, ready func() bool) bool {
+	if w.waits%64 == 0 { // the question costs as much as a wake-up
+		w.alone = runtime.GOMAXPROCS(0) == 1
+	}
+	w.waits++
+	asks := device.Asks()
+	if !w.alone && !asks {
+		return false
+	}
 	for range w.patience {
-		runtime.Gosched()
+		if w.alone {
+			runtime.Gosched()
+		}
+		if asks {
+			device.PollAgain()
+		}
 		if ready() {
 			w.patience = min(2*w.patience, mostPatience)
 			return true
@@ -46,26 +70,21 @@ func (w *waiter) soon(ready func() bool) bool {
 	return false
 }
 
-// wait returns when ready reports true, and possibly before. It returns false when gone is
-// closed, on which nothing is sent.
-func (w *waiter) wait(gone <-chan dat.Event, ready func() bool) bool {
-	return w.soon(ready) || w.sleep(gone, ready)
+// wait returns when ready reports true, and possibly before.
+func (w *waiter) wait(device *delivery.Consumer, ready func() bool) {
+	if !w.soon(device, ready) {
+		w.sleep(ready)
+	}
 }
 
 // sleep is wait without patience.
-func (w *waiter) sleep(gone <-chan dat.Event, ready func() bool) bool {
+func (w *waiter) sleep(ready func() bool) {
 	w.waiting.Store(true)
-	defer w.waiting.Store(false)
 	yield.Point()
-	if ready() {
-		return true
+	if !ready() {
+		<-w.wake
 	}
-	select {
-	case <-w.wake:
-		return true
-	case <-gone:
-		return false
-	}
+	w.waiting.Store(false)
 }
 
 // notify wakes the goroutine that waits, if there is one. It does not block.

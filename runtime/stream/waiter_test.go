@@ -2,12 +2,18 @@ package stream
 
 import (
 	"math"
+	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/internal/delivery"
+	"godat/internal/door"
 )
 
 func newWaiter() *waiter { return &waiter{wake: make(chan struct{}, 1)} }
@@ -35,7 +41,7 @@ func TestAWaitEndsAtTheDeadlineThatWasSetLast(t *testing.T) {
 					w.setDeadline(at)
 				}
 				for !w.passed.Load() {
-					assert.True(t, w.wait(nil, w.passed.Load))
+					w.wait(new(delivery.Consumer), w.passed.Load)
 				}
 				assert.Equal(t, c.want, time.Since(begin))
 			})
@@ -64,7 +70,7 @@ func TestAWaiterMissesNoChange(t *testing.T) {
 		go func() {
 			for turn := me; turn < turns; turn += 2 {
 				for done.Load() != turn {
-					waiters[me].sleep(nil, func() bool { return done.Load() == turn })
+					waiters[me].sleep(func() bool { return done.Load() == turn })
 				}
 				done.Store(turn + 1)
 				waiters[1-me].notify()
@@ -82,11 +88,12 @@ func TestAWaiterMissesNoChange(t *testing.T) {
 }
 
 func TestAWaiterLooksAsOftenAsThatHasHelped(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	w := newWaiter()
 	looks := 0
 	wait := func(readyAt int) bool {
 		looks = 0
-		return w.soon(func() bool {
+		return w.soon(new(delivery.Consumer), func() bool {
 			looks++
 			return looks == readyAt
 		})
@@ -103,4 +110,32 @@ func TestAWaiterLooksAsOftenAsThatHasHelped(t *testing.T) {
 	assert.True(t, wait(1))
 	assert.False(t, wait(-1))
 	assert.Equal(t, 2, looks, "it was right once")
+}
+
+// Over TCP a call that waits reads the socket itself, however many processors there are.
+func TestAWaiterAsksTheDevice(t *testing.T) {
+	w, device, asked := newWaiter(), new(delivery.Consumer), 0
+	w.patience = 4
+	device.SetPollDevice(func(h delivery.PollHint) {
+		assert.Equal(t, delivery.PollAgain, h)
+		asked++
+	})
+	assert.True(t, w.soon(device, func() bool { return asked == 3 }))
+	for provider, asks := range map[string]bool{"loop": false, "iwarp:127.0.0.1": true} {
+		client, _ := newRig(t, provider, Config{}).pair()
+		assert.Equal(t, asks, client.events.Wiring(door.Key{}).Consumer().Asks(), provider)
+	}
+}
+
+// The close of the adapter closes the dispatcher: a call that waits hears of it whether or
+// not the connection has an event for it.
+func TestADispatcherThatIsClosedEndsCalls(t *testing.T) {
+	client, _ := newRig(t, "loop", Config{}).pair()
+	read := write(func() error {
+		_, err := client.Read(make([]byte, 1))
+		return err
+	})
+	require.Eventually(t, client.reader.waiting.Load, 10*time.Second, time.Millisecond)
+	client.events.Wiring(door.Key{}).Abort()
+	require.ErrorIs(t, <-read, net.ErrClosed)
 }

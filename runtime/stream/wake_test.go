@@ -34,9 +34,7 @@ func TestAReaderIsWokenWhenItsReportGetsACredit(t *testing.T) {
 		c.out.sent.Store(messages)
 		c.out.completed.Store(0)
 		assert.False(t, c.mayRead())
-		for range 3 {
-			c.sent()
-		}
+		c.sent(2)
 		assert.True(t, c.mayRead())
 		assert.Len(t, c.reader.wake, 1)
 	})

@@ -1,0 +1,63 @@
+package stream
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"godat/internal/yield"
+)
+
+// What arrives, or leaves its slot, and a call that begins to wait at the same time do not
+// miss each other, though most counters are stored without a locked instruction.
+func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
+	rounds := 200_000
+	if testing.Short() {
+		rounds /= 20
+	}
+	for name, set := range map[string]func() (c *Conn, w *waiter, ready func() bool, happen, again func()){
+		"a message": func() (*Conn, *waiter, func() bool, func(), func()) {
+			c := bareConn(leastRing)
+			var produced uint64
+			return c, &c.reader, func() bool { return c.in.produced.Load() != c.in.consumed.Load() }, func() {
+					produced++
+					slot := c.in.slots[c.in.received.Load()%messages*slotSize:]
+					copy(slot, encode(message{produced: produced, granted: messages}, "b"))
+					c.arrive(int(c.in.received.Load() % messages))
+				}, func() {
+					c.in.consumed.Store(c.in.produced.Load())
+					c.in.reposted.Store(c.in.received.Load())
+					c.out.toldConsumed.Store(c.in.consumed.Load())
+					c.out.toldGranted.Store(messages + c.in.received.Load())
+				}
+		},
+		"a completed send": func() (*Conn, *waiter, func() bool, func(), func()) {
+			c := bareConn(leastRing)
+			c.out.granted.Store(1 << 40)
+			full := func() { c.out.sent.Store(c.out.completed.Load() + messages) }
+			full()
+			return c, &c.writer, func() bool { return c.credits() > reportCredit }, func() { c.sent((c.out.completed.Load() + 3) % messages) }, full
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, w, ready, happen, again := set()
+			w.wake = make(chan struct{}, 1)
+			waits := func() { // sleep, but that it spins
+				select {
+				case <-w.wake: // of the last round
+				default:
+				}
+				w.waiting.Store(true)
+				if !ready() {
+					yield.Until(func() bool { return len(w.wake) > 0 })
+				}
+				w.waiting.Store(false)
+				yield.Until(ready)
+				again()
+			}
+			assert.True(t, yield.Meet(rounds, 30*time.Second, happen, waits), "a wake-up was lost")
+			assert.Nil(t, c.ended.Load())
+		})
+	}
+}
