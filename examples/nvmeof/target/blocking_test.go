@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"io"
+	"runtime"
 	"testing"
 	"time"
 
@@ -77,12 +78,16 @@ func TestAQueueThatIsFloodedEnds(t *testing.T) {
 }
 
 func TestACommandUnderWayIsCompletedWhenTheTargetStops(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the queue gets its turns however busy the machine is
 	f, s, q := startSlow(t)
 	require.NoError(t, q.SendBytes(rawCommand(flush)))
 	<-s.flushing
 	stopped := make(chan error, 1)
 	go func() { stopped <- f.stop() }()
 	<-f.target.down
+	for range 1000 {
+		runtime.Gosched() // the queue hears of the stop before the flush ends
+	}
 	s.release <- nil
 	assert.Equal(t, nvme.Success, rawCompletion(f, q).Status)
 	require.NoError(t, <-stopped)
