@@ -62,7 +62,8 @@ func (t *tree) link(path string, d fs.DirEntry, err error) error {
 }
 
 // addLibrary adds package runtime/stream and all that it imports: this module's packages
-// as standard ones, and those of other modules as vendored ones.
+// as standard ones, and those of other modules as vendored ones. What Go's tree vendors
+// already serves both.
 func (t *tree) addLibrary(ctx context.Context) error {
 	list, err := output(ctx, "go", "list", "-deps", "-f",
 		"{{if not .Standard}}{{.ImportPath}} {{.Dir}}{{if not .Module.Main}} {{.Module.Path}} {{.Module.Version}}{{end}}{{end}}",
@@ -82,6 +83,9 @@ func (t *tree) addLibrary(ctx context.Context) error {
 		into := filepath.Join(t.src, fields[0])
 		if len(fields) == 4 {
 			into = filepath.Join(t.src, "vendor", fields[0])
+			if _, err := os.Stat(filepath.Join(t.from, "src", "vendor", fields[0])); err == nil {
+				continue
+			}
 			v.add(fields[0], fields[2], fields[3])
 		}
 		if err := linkPackage(fields[1], into); err != nil {
