@@ -45,7 +45,7 @@ func TestTheOfferOfAReadReportsWhatTheReadBeforeTook(t *testing.T) {
 			landed(t, client, server)
 		}
 		assert.Equal(t, sent+5, server.out.sent.Load(), "a message for each Read")
-		assert.Zero(t, time.Since(begin), "nobody has waited for a timer")
+		assert.Less(t, time.Since(begin), longestHold, "no report has waited for its timer")
 	})
 }
 
