@@ -109,8 +109,10 @@ func TestANotReadyOfZeroHasNoRetriesAndALongOneHasNoEnd(t *testing.T) {
 	retries, code := rnr(0)
 	assert.Zero(t, retries)
 	assert.GreaterOrEqual(t, rnrMost*rnrDelays[code], rnrUsual, "the peer's sends get the usual time")
-	retries, _ = rnr(time.Hour)
+	retries, code = rnr(time.Hour)
 	assert.Equal(t, rnrForever, retries)
+	assert.Less(t, rnrDelays[code], rnrUsual/2, "of many senders that wait for shared receives, each asks often")
+	assert.GreaterOrEqual(t, rnrMost*rnrDelays[code], rnrUsual, "the peer's sends get the usual time")
 }
 
 func TestTheCauseOfAFailedCompletionNamesItsVerbsStatus(t *testing.T) {

@@ -29,14 +29,16 @@ const (
 // rnr translates NotReady into verbs' terms: how often this side's sends are retried,
 // and the code of the delay that its receive side asks of the peer each time. The delay
 // of this side's sends is the peer's, so the total is right when both sides configure
-// the same NotReady. A wait longer than verbs can express (4 s) never runs out.
+// the same NotReady. A wait longer than verbs can express (4 s) never runs out, so its
+// delay is the usual one: of several senders that wait for the same shared receives, each
+// asks often enough that none is kept waiting by the others.
 func rnr(notReady time.Duration) (retries, code int) {
 	if notReady <= 0 {
 		return 0, rnrCode(rnrUsual)
 	}
 	code = rnrCode(notReady)
 	if notReady > rnrMost*rnrDelays[code] {
-		return rnrForever, code
+		return rnrForever, rnrCode(rnrUsual)
 	}
 	return int(math.Ceil(float64(notReady) / float64(rnrDelays[code]))), code
 }
