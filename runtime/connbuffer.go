@@ -7,7 +7,7 @@ import (
 	"godat/mem"
 )
 
-// The buffers of a connection: who has one, and how it comes back.
+// This file has the ways by which a connection gets its buffers back.
 
 // takeBack takes the buffer of a completed operation back for a holder. It is nil if
 // the program took the buffer back itself, by Return, or has had the message already.

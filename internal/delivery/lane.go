@@ -23,8 +23,8 @@ const lanes = 8
 type laneCount struct {
 	q *Queue // immutable
 
-	// Both only grow, whoever has the lane: sends that have begun, and those that are
-	// over.
+	// begun counts the sends that have begun, sent those that are over. A new Lane
+	// counts on from there.
 	begun, sent atomic.Uint64
 
 	taken atomic.Bool // a Lane has it

@@ -30,8 +30,8 @@
 //     the counts of the sends that have begun.
 //   - freelist.List.Give: the swap that makes the number the first free one follows.
 //   - stream's counters: of what a message and the completion of a send change, the last
-//     store is a locked one, behind which they look whether a call waits. Whoever posts
-//     looks at nothing behind its stores: they only make less due.
+//     store is a locked one, and the completer looks behind it whether a call waits. A
+//     poster looks at nothing behind its stores, since they only make less due.
 //   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.
 //
 // # Why a plain store will do on amd64
