@@ -81,6 +81,10 @@ func (s *sender) segment(m *message) bool {
 	return true
 }
 
+// passingMin is the least payload, in bytes, whose CRC is computed while it is copied.
+// For fewer bytes one pass over the whole FPDU costs less than a pass for each of its parts.
+const passingMin = 1 << 10
+
 // appendCopied appends an FPDU that is copied to the arena as a whole. An FPDU with a CRC
 // always is: otherwise others could write to the memory between the computation of the
 // CRC and the write, and the peer would see a corrupt connection.
@@ -91,8 +95,9 @@ func (s *sender) appendCopied(m *message, n int) bool {
 	if m.extraLen > 0 {
 		o.arena = append(o.arena, m.extra[:m.extraLen]...)
 	}
+	inPassing := crc && n >= passingMin
 	var sum uint32
-	if crc {
+	if inPassing {
 		sum = wire.UpdateCRC(0, o.arena[start:])
 	}
 	for n > 0 {
@@ -102,7 +107,7 @@ func (s *sender) appendCopied(m *message, n int) bool {
 			return false
 		}
 		at := len(o.arena)
-		if o.arena = o.arena[:at+len(mem)]; crc { // segment has looked for the room
+		if o.arena = o.arena[:at+len(mem)]; inPassing { // segment has looked for the room
 			sum = wire.CopyCRC(sum, o.arena[at:], mem)
 		} else {
 			copy(o.arena[at:], mem)
@@ -110,7 +115,11 @@ func (s *sender) appendCopied(m *message, n int) bool {
 		m.c.off += uint32(len(mem))
 		n -= len(mem)
 	}
-	o.arena = wire.AppendTrailer(o.arena, length, sum, crc)
+	if inPassing {
+		o.arena = wire.AppendTrailer(o.arena, length, sum, true)
+	} else {
+		o.arena = wire.SealFPDU(o.arena, start, crc)
+	}
 	o.addArena(start)
 	return true
 }

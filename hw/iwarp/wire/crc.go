@@ -18,8 +18,15 @@ func UpdateCRC(sum uint32, p []byte) uint32 {
 		sum = ^foldCRC(^sum, unsafe.SliceData(p), n)
 		p = p[n:]
 	}
+	if canWord && len(p) <= wordsMost {
+		return ^wordCRC(^sum, unsafe.SliceData(p), len(p))
+	}
 	return crc32.Update(sum, castagnoli, p)
 }
+
+// wordsMost is the most bytes whose CRC is computed one word after the other. Of more bytes
+// package crc32 computes three parts at the same time.
+const wordsMost = 503
 
 // CopyCRC copies src to dst, which is as long, and adds it to sum as [UpdateCRC] does. The
 // CRC is that of the copy, whoever writes to src meanwhile.
@@ -35,7 +42,7 @@ func CopyCRC(sum uint32, dst, src []byte) uint32 {
 		dst, src = dst[copyBlock:], src[copyBlock:]
 	}
 	copy(dst, src)
-	return crc32.Update(sum, castagnoli, dst)
+	return UpdateCRC(sum, dst)
 }
 
 // copyBlock bytes that were copied are still in the nearest cache when their CRC is

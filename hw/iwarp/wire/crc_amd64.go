@@ -10,6 +10,16 @@ const foldBlock = 256
 // canFold is set on processors that multiply polynomials in vectors of 64 bytes.
 var canFold = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
 
+// canWord is set on processors with instructions that compute CRC-32Cs.
+var canWord = cpu.X86.HasSSE42
+
+// wordCRC adds the n bytes at p to the state of a CRC-32C, eight at a time. For few bytes
+// it takes less time than package crc32, which looks at the table, the processor and the
+// bytes' alignment first.
+//
+//go:noescape
+func wordCRC(state uint32, p *byte, n int) uint32
+
 // foldCRC adds the n bytes at p, a multiple of foldBlock that is not 0, to the state of a
 // CRC-32C, which is the complement of the sum. It keeps four vectors of 64 bytes that
 // stand for all before them: for each further 256 bytes it multiplies the vectors by what

@@ -134,3 +134,54 @@ done:
 	REDUCE
 	MOVL AX, ret+32(FP)
 	RET
+
+// func wordCRC(state uint32, p *byte, n int) uint32
+TEXT ·wordCRC(SB), NOSPLIT, $0-28
+	MOVL state+0(FP), AX
+	MOVQ p+8(FP), SI
+	MOVQ n+16(FP), CX
+	SUBQ $32, CX
+	JLT  words
+
+quads:
+	CRC32Q 0(SI), AX
+	CRC32Q 8(SI), AX
+	CRC32Q 16(SI), AX
+	CRC32Q 24(SI), AX
+	ADDQ   $32, SI
+	SUBQ   $32, CX
+	JGE    quads
+
+words: // CX is 32 less than what is left: its low bits are those of what is left
+	TESTQ  $16, CX
+	JZ     eight
+	CRC32Q 0(SI), AX
+	CRC32Q 8(SI), AX
+	ADDQ   $16, SI
+
+eight:
+	TESTQ  $8, CX
+	JZ     four
+	CRC32Q 0(SI), AX
+	ADDQ   $8, SI
+
+four:
+	TESTQ  $4, CX
+	JZ     two
+	CRC32L 0(SI), AX
+	ADDQ   $4, SI
+
+two:
+	TESTQ  $2, CX
+	JZ     one
+	CRC32W 0(SI), AX
+	ADDQ   $2, SI
+
+one:
+	TESTQ  $1, CX
+	JZ     done
+	CRC32B 0(SI), AX
+
+done:
+	MOVL AX, ret+24(FP)
+	RET

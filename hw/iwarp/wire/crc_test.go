@@ -13,9 +13,13 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// crcLengths are around each border: of the vectors, of blocks, and of what is left.
+// crcLengths are around each border: of words, of the vectors, of blocks, and of what is
+// left.
 func crcLengths() []int {
-	list := []int{0, 1, 7, 63, 255, 256, 511}
+	list := []int{127, 128, 255, 256, 503, 504, 511}
+	for n := range 70 {
+		list = append(list, n)
+	}
 	for _, n := range []int{1 << 10, 2 << 10, 8 << 10, 24 << 10, 64 << 10} {
 		list = append(list, n-1, n, n+1, n+255, n+256, n+261)
 	}
