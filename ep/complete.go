@@ -58,6 +58,11 @@ func (q *queue) CompleteOne(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
 		cell.Publish(at)
 		to.Note()
 		to.Flush()
+	} else if ev := q.lane.Claim(to); ev != nil {
+		ev.Op, ev.Length, ev.Cookie = op, n, s.cookie
+		release.Uint32(&q.retired, (r+1)&ticketMask)
+		yield.Point()
+		q.lane.Send()
 	} else {
 		cookie := s.cookie
 		release.Uint32(&q.retired, (r+1)&ticketMask)
@@ -142,7 +147,7 @@ func (q *queue) describe(ev *event.Event, wc *hw.WC, r uint32) (retired uint32, 
 			q.endBind(i, wc.Status)
 		}
 		if to != nil {
-			if to.Filters(s.cookie) {
+			if to.HearsSuccesses() {
 				to.Suppressed(q.e, s.cookie)
 			}
 			to.Release(1)
@@ -208,7 +213,7 @@ func (q *queue) passTo(r, ticket uint32) uint32 {
 		if to == nil {
 			continue
 		}
-		if n++; to.Filters(s.cookie) {
+		if n++; to.HearsSuccesses() {
 			to.Suppressed(q.e, s.cookie)
 		}
 	}

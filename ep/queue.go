@@ -66,7 +66,7 @@ type queue struct {
 	kept      uint32          // completions kept from retired on; see run.go
 	keptBytes uint32          // their lengths together
 	unflushed *delivery.Queue // it has events that Flush is to flush, or gets those kept
-	lane      delivery.Lane   // counts the events that went into a channel
+	lane      delivery.Lane   // its way into a channel
 
 	// What few posts have beyond their slot. Modify changes it as the slots.
 	sges     annex[hw.SGE] // iov of them for each slot

@@ -154,8 +154,8 @@ func (cfg *ConnConfig) newEvents(ia *IA, conns int) (*evd.Dispatcher, error) {
 		return nil, err
 	}
 	wiring(d).SetFilter(filterConn)
-	wiring(d).FilterMarked() // connCookie
-	if !cfg.OwnReceives {    // whose cookies may be any
+	wiring(d).FilterFailures() // of connCookie
+	if !cfg.OwnReceives {      // whose cookies may be any
 		wiring(d).SinkRoute(sendCookie, sendCookie, filterSend)
 	}
 	return d, nil

@@ -113,10 +113,10 @@ func (q *Queue) initChannel(d *Dispatcher, qlen, maxLen int) {
 // dispatcher's maker calls SetFilter before the first event.
 func (d *Dispatcher) SetFilter(f Filter) { d.main.filter = f }
 
-// FilterMarked keeps from the filter all completions whose cookie has not its highest bit
-// set: it would accept them. The dispatcher's maker calls FilterMarked before the first
-// event.
-func (d *Dispatcher) FilterMarked() { d.main.marked = true }
+// FilterFailures keeps from the filter all completions but failures whose cookie has its
+// highest bit set: the filter would accept the others. The dispatcher's maker calls
+// FilterFailures before the first event.
+func (d *Dispatcher) FilterFailures() { d.main.failures = true }
 
 // SetSink is SetFilter for a filter of KindChannel that refuses every event. No event
 // takes a place then: every post is admitted, and none is counted. The channel takes

@@ -65,7 +65,7 @@ func TestTheFilterHearsOfSuppressedRequestsWhichMakeNoEvents(t *testing.T) {
 		q := d.Main()
 		require.True(t, q.Reserve(2))
 		for cookie := range uint64(2) {
-			if assert.Equal(t, kind != KindRing, q.Filters(7+cookie)); kind != KindRing {
+			if assert.Equal(t, kind != KindRing, q.HearsSuccesses()); kind != KindRing {
 				q.Suppressed("source", 7+cookie)
 			}
 		}
@@ -80,26 +80,24 @@ func TestTheFilterHearsOfSuppressedRequestsWhichMakeNoEvents(t *testing.T) {
 	}
 }
 
-func TestAFilterOfMarkedCompletionsSeesNoOthers(t *testing.T) {
+func TestAFilterOfFailuresSeesNoOtherCompletions(t *testing.T) {
 	const mark = 1 << 63
 	for _, kind := range []Kind{KindChannel, KindBatch} {
 		d := newDispatcher(t, Config{QLen: 8, Kind: kind})
-		d.FilterMarked()
-		assert.False(t, d.Main().Filters(mark), "there is none")
+		d.FilterFailures()
 		var seen []uint64
 		d.SetFilter(func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool {
 			seen = append(seen, cookie)
 			return cookie != mark|2
 		})
 		q := d.Main()
-		assert.False(t, q.Filters(mark-1))
-		assert.True(t, q.Filters(mark))
+		assert.False(t, q.HearsSuccesses())
 		require.True(t, q.Reserve(7))
-		q.PutSuccess(new(Lane), nil, 1, hw.OpSend, 0)
-		q.PutAll([]event.Event{*dto(2), *dto(mark | 2), *dto(3)})
-		q.PutSuccess(new(Lane), nil, mark|2, hw.OpSend, 0)
+		q.PutSuccess(new(Lane), nil, mark|1, hw.OpSend, 0)
+		q.PutAll([]event.Event{*dto(mark | 2), *flushed(mark | 2), *flushed(3)})
+		q.Put(flushed(mark|2), false)
 		q.Put(&event.Event{Number: event.Disconnected, Cookie: 4}, false)
-		q.Put(dto(mark|5), false)
+		q.Put(flushed(mark|5), false)
 		q.Flush()
 		var got []uint64
 		if kind == KindChannel {
@@ -111,7 +109,7 @@ func TestAFilterOfMarkedCompletionsSeesNoOthers(t *testing.T) {
 				got = append(got, cookies(b.Events())...)
 			}
 		}
-		assert.Equal(t, []uint64{1, 2, 3, 4, mark | 5}, got)
+		assert.Equal(t, []uint64{mark | 1, mark | 2, 3, 4, mark | 5}, got)
 		assert.Equal(t, []uint64{mark | 2, mark | 2, 4, mark | 5}, seen)
 		require.NoError(t, d.Close())
 	}

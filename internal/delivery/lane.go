@@ -3,23 +3,52 @@ package delivery
 import (
 	"runtime"
 	"sync/atomic"
+	"unsafe"
 
+	"godat/hw/event"
 	"godat/internal/release"
 	"godat/internal/yield"
 )
 
-// A Lane is a completer's own count of the events that it has sent into a channel. The
-// other producers count theirs together, in places.done, by a locked instruction for
-// each event. A lane has one writer at a time, so it counts by plain stores.
+// A Lane is a completer's own way into a channel: the event that it sends next, and the
+// count of those that it has sent. The other producers count theirs together, in
+// places.done, by a locked instruction for each event. A lane has one writer at a time, so
+// it counts by plain stores, and what all its events have in common stays where it is.
 //
 // The zero Lane is ready for use. It belongs to the goroutine that completes: PutSuccess
-// finds it a count in the channel, and Leave gives that back.
+// finds it a place in the channel, and Leave gives that back.
 type Lane struct{ n *laneCount }
 
-// lanes is how many completers of a channel count for themselves.
+// Claim returns the event that Send sends to q, of a success whose operation, length and
+// cookie the caller writes. It is nil if PutSuccess is to put the success into q.
+func (l *Lane) Claim(q *Queue) *event.Event {
+	n := l.n
+	if n == nil || n.q != q || q.channel.held.Load() != 0 {
+		return nil
+	}
+	return &n.event
+}
+
+// Send sends the event that Claim has returned.
+func (l *Lane) Send() {
+	n := l.n
+	q := n.q
+	at := n.begin()
+	if assertions {
+		q.channel.send(&n.event)
+	} else {
+		q.channel.ch <- n.event
+	}
+	n.end(at)
+	if q.closed() {
+		q.tryFinish()
+	}
+}
+
+// lanes is how many completers of a channel have a lane.
 const lanes = 8
 
-// laneCount is what a Lane counts in.
+// laneCount is what a Lane has of a channel.
 type laneCount struct {
 	q *Queue // immutable
 
@@ -27,28 +56,30 @@ type laneCount struct {
 	// counts on from there.
 	begun, sent atomic.Uint64
 
+	event event.Event // the completer's
 	taken atomic.Bool // a Lane has it
-	_     [64 - 16 - 8 - wordSize]byte
+	_     [128 - 16 - 8 - wordSize - unsafe.Sizeof(event.Event{})]byte
 }
 
-// enter gives a lane a count of q in place of the one that it has; nil if q has none left.
-//
-//go:noinline
-func (q *Queue) enter(l *Lane) *laneCount {
+// enter gives a lane a place in q's channel in place of the one that it has, for a
+// completer whose events have that source; false if q has none left.
+func (q *Queue) enter(l *Lane, source any) bool {
 	l.Leave()
 	for i := range q.channel.lanes {
 		if n := &q.channel.lanes[i]; !n.taken.Load() && n.taken.CompareAndSwap(false, true) {
+			n.event = event.Event{Number: event.DTOCompletion, Source: source}
 			l.n = n
-			break
+			return true
 		}
 	}
-	return l.n
+	return false
 }
 
-// Leave lets another completer have the lane's count. What was counted stays counted.
+// Leave lets another completer have the lane's place. What was counted stays counted.
 func (l *Lane) Leave() {
 	if n := l.n; n != nil {
 		l.n = nil
+		n.event = event.Event{}
 		n.taken.Store(false)
 	}
 }

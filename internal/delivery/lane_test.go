@@ -14,6 +14,36 @@ import (
 	"godat/hw/event"
 )
 
+// What a lane sends has nothing of what another completer, or another queue, had there.
+func TestALaneSendsItsCompletersEvents(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindChannel})
+	q := d.Main()
+	var l Lane
+	assert.Nil(t, l.Claim(q))
+	for _, source := range []any{"a", "b"} {
+		require.True(t, q.Reserve(2))
+		q.PutSuccess(&l, source, 1, hw.OpSend, 64)
+		assert.Equal(t, event.Event{Number: event.DTOCompletion, Op: hw.OpSend, Length: 64, Cookie: 1, Source: source}, <-d.C())
+		ev := l.Claim(q)
+		require.NotNil(t, ev)
+		ev.Op, ev.Length, ev.Cookie = hw.OpRecv, 0, 2
+		l.Send()
+		assert.Equal(t, event.Event{Number: event.DTOCompletion, Op: hw.OpRecv, Cookie: 2, Source: source}, <-d.C())
+		l.Leave()
+		assert.Zero(t, q.channel.lanes[0].event, "a lane that nobody has keeps nothing alive")
+		assert.Nil(t, l.Claim(q))
+	}
+	require.True(t, q.Reserve(3))
+	q.PutSuccess(&l, nil, 3, hw.OpSend, 0)
+	q.Put(&event.Event{Number: event.DTOCompletion, Flags: event.Silent, Cookie: 4}, true)
+	assert.Nil(t, l.Claim(q), "an event that notifies goes behind silent ones that are held")
+	q.PutSuccess(&l, nil, 5, hw.OpSend, 0)
+	for _, cookie := range list(3, 4, 5) {
+		assert.Equal(t, cookie, (<-d.C()).Cookie)
+	}
+	assert.NotNil(t, l.Claim(q))
+}
+
 // More completers than lanes, which come and go: each event is counted once, whoever
 // counts it.
 func TestEachSendIsCountedByOne(t *testing.T) {
@@ -132,7 +162,8 @@ func TestEitherTheCloserOrTheCompleterSeesThatAllIsSent(t *testing.T) {
 	q := d.Main()
 	var (
 		lane        Lane
-		n           = q.enter(&lane)
+		_           = q.enter(&lane, nil)
+		n           = lane.n
 		round, past atomic.Uint64
 		closed      bool // the completer has seen it
 		wg          sync.WaitGroup

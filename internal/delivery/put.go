@@ -47,42 +47,16 @@ func (q *Queue) Put(ev *event.Event, silent bool) {
 
 // PutSuccess is Put of the DTO_COMPLETION event of a success that is not silent. A
 // producer that has something to do before the event is visible calls Claim, Success,
-// Publish and Note by itself, if Claim returns a cell. lane is the completer's own.
-// PutSuccess reports whether the event is where the consumer sees it without a Flush.
+// Publish and Note by itself, if Claim returns a cell; or Send, if the Claim of its lane
+// returns an event. lane is the completer's own, and so is source. PutSuccess reports
+// whether the event is where the consumer sees it without a Flush.
 func (q *Queue) PutSuccess(lane *Lane, source any, cookie uint64, op hw.Op, length uint32) (seen bool) {
-	c := &q.channel
-	if q.kind != KindChannel || c.held.Load() != 0 {
-		return q.putSuccess(source, cookie, op, length)
-	}
-	if q.Filters(cookie) && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil) {
-		q.Release(1)
-		return true
-	}
-	n := lane.n
-	if n == nil || n.q != q {
-		if n = q.enter(lane); n == nil {
-			c.send(&event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source})
-			q.sent()
-			return true
-		}
-	}
-	at := n.begin()
-	if assertions {
-		c.send(&event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source})
-	} else {
-		c.ch <- event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source}
-	}
-	n.end(at)
-	if q.closed() {
-		q.tryFinish()
-	}
-	return true
-}
-
-// putSuccess is PutSuccess for queues without a channel, and for one that holds events.
-func (q *Queue) putSuccess(source any, cookie uint64, op hw.Op, length uint32) (seen bool) {
 	if q.kind == kindSink {
 		q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
+		return true
+	}
+	if q.kind == KindChannel && q.channel.held.Load() == 0 {
+		q.sendSuccess(lane, source, cookie, op, length)
 		return true
 	}
 	cell, at := q.Claim()
@@ -95,6 +69,22 @@ func (q *Queue) putSuccess(source any, cookie uint64, op hw.Op, length uint32) (
 	cell.Publish(at)
 	q.Note()
 	return false
+}
+
+// sendSuccess is PutSuccess of a channel. It finds the completer a lane, if the channel
+// has no filter that hears of successes.
+func (q *Queue) sendSuccess(lane *Lane, source any, cookie uint64, op hw.Op, length uint32) {
+	switch hears := q.HearsSuccesses(); {
+	case hears && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil):
+		q.Release(1)
+	case !hears && (lane.Claim(q) != nil || q.enter(lane, source)):
+		ev := &lane.n.event
+		ev.Op, ev.Length, ev.Cookie = op, length, cookie
+		lane.Send()
+	default:
+		q.channel.send(&event.Event{Number: event.DTOCompletion, Op: op, Length: length, Cookie: cookie, Source: source})
+		q.sent()
+	}
 }
 
 // Claim returns the cell of the next event and its position; nil for a queue without a
@@ -147,22 +137,21 @@ func (q *Queue) Note() {
 	q.consumer.notice.mark(false)
 }
 
-// Suppressed tells the filter of a suppressed request that has succeeded, if Filters says
-// that it is to hear of it. The request's place is still to be released.
+// Suppressed tells the filter of a suppressed request that has succeeded, if
+// HearsSuccesses says that it is to hear of it. The request's place is still to be released.
 func (q *Queue) Suppressed(source any, cookie uint64) {
 	q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil)
 }
 
 // accepts reports whether the filter accepts an event.
 func (q *Queue) accepts(ev *event.Event) bool {
-	return ev.Number == event.DTOCompletion && !q.Filters(ev.Cookie) ||
-		q.filter == nil || q.filter(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data)
+	return q.filter == nil ||
+		q.failures && ev.Number == event.DTOCompletion && (ev.Status == hw.StatusSuccess || ev.Cookie>>63 == 0) ||
+		q.filter(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data)
 }
 
-// Filters reports whether there is a filter that sees completions with a cookie.
-func (q *Queue) Filters(cookie uint64) bool {
-	return q.filter != nil && (!q.marked || cookie>>63 != 0)
-}
+// HearsSuccesses reports whether there is a filter that sees completions of success.
+func (q *Queue) HearsSuccesses() bool { return q.filter != nil && !q.failures }
 
 // PutAll delivers evs in order, each in a reserved place, at a fraction of the cost
 // of single Puts. Events with the flag Silent are silent.

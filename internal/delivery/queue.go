@@ -22,14 +22,14 @@ const wordSize = bits.UintSize / 8
 // Flush.
 type Queue struct {
 	// Immutable. With the consumer's first two words this is one cache line.
-	kind    Kind
-	marked  bool // of completions, filter sees those with a marked cookie alone
-	d       *Dispatcher
-	batches *batcher // KindBatch
-	shot    *OneShot // kindOneShot
-	route   *Route   // of a route's queue
-	filter  Filter   // KindChannel, KindBatch, kindSink; nil: none
-	_       [64 - 8*wordSize]byte
+	kind     Kind
+	failures bool // of completions, filter sees failures with a marked cookie alone
+	d        *Dispatcher
+	batches  *batcher // KindBatch
+	shot     *OneShot // kindOneShot
+	route    *Route   // of a route's queue
+	filter   Filter   // KindChannel, KindBatch, kindSink; nil: none
+	_        [64 - 8*wordSize]byte
 
 	consumer Consumer // KindRing, KindCallback
 	places   places

@@ -207,10 +207,11 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 		)
 		for p := range posters {
 			wg.Go(func() {
-				var own *laneCount
+				var lane Lane
 				if p%2 == 0 {
-					own = q.enter(new(Lane))
+					q.enter(&lane, nil)
 				}
+				own := lane.n
 				for i := range uint64(each) {
 					for !q.Reserve(1) {
 						if failed.Load() {
