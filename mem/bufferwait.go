@@ -99,7 +99,9 @@ func (p *BufferPool) serve() {
 		if b == nil {
 			return
 		}
+		yield.Point()
 		if !p.waiters.hand(int(b.index)) {
+			yield.Point()
 			p.free.Give(b.index)
 			yield.Point()
 		}

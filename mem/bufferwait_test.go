@@ -173,6 +173,25 @@ func TestACallThatGivesUpLeavesTheBufferToOthers(t *testing.T) {
 	})
 }
 
+// A call that gives up may leave a buffer to nobody, while another call begins to wait.
+func TestACallThatBeginsToWaitGetsWhatAnotherLeftWhenItGaveUp(t *testing.T) {
+	yield.InterleaveTwo(func() (first, second, third, check func()) {
+		p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
+		b := p.Get()
+		gone, left := p.queueUp(), false
+		var w waiter
+		second = func() { left = p.waiters.remove(gone) }
+		third = func() { w = p.queueUp() }
+		return b.Put, second, third, func() {
+			if left {
+				require.Len(t, w, 1)
+			} else {
+				require.Len(t, gone, 1)
+			}
+		}
+	})
+}
+
 func TestManyCallsWaitForFewBuffers(t *testing.T) {
 	const buffers, goroutines, rounds = 2, 8, 500
 	p, ctx := newTestPool(t, BufferPoolConfig{Count: buffers, Size: 8}), soon(t)

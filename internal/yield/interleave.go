@@ -35,3 +35,46 @@ func Interleave(begin func() (first, second, check func())) {
 		}
 	}
 }
+
+// InterleaveTwo is Interleave with two others: it calls second while first is at one of
+// its points, and third while first is at the same or a later one, in each way that there
+// is. The points of second and third do not count.
+func InterleaveTwo(begin func() (first, second, third, check func())) {
+	defer setVisit(nil)
+	me := owner.Goroutine()
+	for at, until := 0, 0; ; until++ {
+		first, second, third, check := begin()
+		passed, inside := 0, false
+		others := func(n int) {
+			inside = true
+			if n == at {
+				second()
+			}
+			if n == until {
+				third()
+			}
+			inside = false
+		}
+		setVisit(func() {
+			if owner.Goroutine() != me || inside {
+				return
+			}
+			others(passed)
+			passed++
+		})
+		first()
+		setVisit(nil)
+		last := passed <= until
+		for n := passed; n <= max(at, until); n++ {
+			others(n)
+		}
+		check()
+		switch {
+		case last && passed <= at:
+			return
+		case last:
+			at++
+			until = at - 1
+		}
+	}
+}

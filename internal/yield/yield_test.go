@@ -82,3 +82,28 @@ func TestInterleaveMeetsEveryPoint(t *testing.T) {
 	}
 	assert.Equal(t, want, rounds)
 }
+
+func TestInterleaveTwoMeetsEveryPairOfPoints(t *testing.T) {
+	var rounds []string
+	InterleaveTwo(func() (first, second, third, check func()) {
+		text := ""
+		return func() {
+				text += "a"
+				Point()
+				text += "b"
+				Point()
+				text += "c"
+			},
+			func() {
+				text += "-"
+				Point() // counts for nothing
+			},
+			func() { text += "+" },
+			func() { rounds = append(rounds, text) }
+	})
+	want := []string{"abc-+"}
+	if enabled {
+		want = []string{"a-+bc", "a-b+c", "a-bc+", "ab-+c", "ab-c+", "abc-+"}
+	}
+	assert.Equal(t, want, rounds)
+}

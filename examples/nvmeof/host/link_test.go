@@ -13,27 +13,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
 
-// openRaw returns a link without a target: what comes is up to the test.
-func openRaw(t *testing.T, slots int) *link {
+// openRaw returns a link without a target: what comes is up to the test. The other end
+// receives a capsule into the memory.
+func openRaw(t *testing.T, slots int) (l *link, memory []byte) {
 	ia, err := dat.Open(t.Context(), "loop")
 	require.NoError(t, err)
 	ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{Depth: slots, OwnReceives: true})
 	require.NoError(t, err)
-	l := new(link)
+	l = new(link)
 	c, err := ln.Dial(ln.Addr(), nil)
 	require.NoError(t, err)
-	_, err = ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+	other, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
 	require.NoError(t, err)
 	for range 2 {
 		require.NoError(t, (<-ln.Events()).Err())
 	}
 	require.NoError(t, l.make(c, slots, nvme.PageLen))
+	region, err := other.Alloc(nvme.CommandLen, dat.LocalWrite)
+	require.NoError(t, err)
+	_, err = other.Endpoint.PostRecvBatch([]dat.DTO{{Segment: region.Segment(0, nvme.CommandLen)}})
+	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, ia.Close()) })
-	return l
+	return l, region.Bytes()
 }
 
 func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
-	l := openRaw(t, 4)
+	l, _ := openRaw(t, 4)
 	sent := func(cookie uint64) {
 		require.False(t, l.handle(&dat.Event{
 			Number: dat.DTOCompletion, Source: l.conn.Endpoint, Op: dat.OpSend, Status: dat.StatusSuccess, Cookie: cookie,
@@ -56,10 +61,19 @@ func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
 }
 
 func TestACompletionOfNoCommandUnderWayIsAnError(t *testing.T) {
-	l := openRaw(t, 2)
+	l, _ := openRaw(t, 2)
 	require.Error(t, l.complete(&nvme.Completion{CID: 2}), "there is no such slot")
 	require.Error(t, l.complete(&nvme.Completion{CID: 0}), "it has no command")
 	l.submit(&l.slots[0], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
 	require.NoError(t, l.complete(&nvme.Completion{CID: 0}))
 	require.Error(t, l.complete(&nvme.Completion{CID: 0}), "it is completed already, though its capsule's send is not")
+}
+
+func TestReceivesForCompletionsArePostedBeforeTheCapsules(t *testing.T) {
+	l, got := openRaw(t, 2)
+	l.submit(&l.slots[0], &nvme.Command{Opcode: nvme.IOFlush, NSID: 1}, 0, false)
+	l.receive(0) // one more than the endpoint takes
+	l.flush()
+	assert.Error(t, l.err)
+	assert.Equal(t, make([]byte, nvme.CommandLen), got, "the completion of this capsule could find no receive")
 }

@@ -1,0 +1,57 @@
+package target
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
+)
+
+// rawSlots are the slots of a queue of some entries on loop, its connection, and the
+// memory into which the other end receives. What a flush sends is there when it returns.
+func rawSlots(t *testing.T, entries int) (*slots, *dat.Conn, []byte) {
+	ia, err := dat.Open(t.Context(), "loop")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ia.Close()) })
+	ln, err := ia.Listen(t.Context(), "", dat.ConnConfig{
+		Depth: entries, OwnReceives: true, Attr: &dat.EndpointAttr{MaxRecvDTOs: entries + 1},
+	})
+	require.NoError(t, err)
+	host, err := ln.Dial(ln.Addr(), nil)
+	require.NoError(t, err)
+	c, err := ln.Accept(dat.RequestOf(<-ln.Requests()), nil)
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, (<-ln.Events()).Err())
+	}
+	memory, err := host.Alloc(nvme.CompletionLen, dat.LocalWrite)
+	require.NoError(t, err)
+	_, err = host.Endpoint.PostRecvBatch([]dat.DTO{{Segment: memory.Segment(0, nvme.CompletionLen)}})
+	require.NoError(t, err)
+	s := new(slots)
+	require.NoError(t, s.make(c, entries, requestsPerEntry*entries))
+	return s, c, memory.Bytes()
+}
+
+func TestAQueueReceivesOneCommandMoreThanItHasEntries(t *testing.T) {
+	_, c, _ := rawSlots(t, 4)
+	posted, _, err := c.Endpoint.RecvQuery()
+	require.NoError(t, err)
+	assert.Equal(t, 5, posted, "the command that is one too many must come in: it breaks the connection")
+}
+
+func TestTheReceiveOfASlotIsPostedBeforeItsCompletion(t *testing.T) {
+	s, c, got := rawSlots(t, 4)
+	s.completion(nvme.Completion{CID: 7})
+	s.receive(&s.commands[0]) // one more than the endpoint takes
+	require.Error(t, s.flush(c.Endpoint))
+	assert.Equal(t, make([]byte, nvme.CompletionLen), got, "a host with this completion could send a command that finds no receive")
+
+	require.NoError(t, s.flush(c.Endpoint))
+	completion, err := nvme.ParseCompletion(got)
+	require.NoError(t, err)
+	assert.EqualValues(t, 7, completion.CID, "it was only put off")
+}
