@@ -37,18 +37,17 @@ func (r *receiver) consume() error {
 			return nil
 		}
 		length := wire.ULPDULength(b)
-		r.need = wire.FPDUSize(length)
-		if len(b) < r.need {
+		n := wire.FPDUSize(length)
+		if r.need = n; len(b) < n {
 			if direct, err := r.beginDirect(b, length); !direct {
 				return err
 			}
 			continue
 		}
-		ulpdu, n, err := wire.ParseFPDU(b, r.link.agreed.crc)
-		if err != nil {
-			return r.fault(err, nil, 0)
+		if r.link.agreed.crc && !wire.IntactFPDU(b[:n]) {
+			return r.fault(wire.ErrCRC, nil, 0)
 		}
-		if err = r.handle(ulpdu); err != nil {
+		if err := r.handle(b[wire.FPDULengthSize:][:length:length]); err != nil {
 			return err
 		}
 		r.in.r += n

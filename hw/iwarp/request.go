@@ -8,7 +8,8 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// nextMessage begins the next message that may be sent, and reports whether there is one.
+// nextMessage begins the next message that may be sent, or appends the whole of it, and
+// reports whether there is one.
 func (s *sender) nextMessage() bool {
 	if s.lastDue || s.writer.shut {
 		return false
@@ -27,8 +28,8 @@ func (s *sender) nextMessage() bool {
 	return s.nextRequest() || owed && s.beginResponse()
 }
 
-// nextRequest begins the next request that is to be sent, and executes the binds before
-// it.
+// nextRequest begins the next request that is to be sent, or appends the whole of it, and
+// executes the binds before it.
 func (s *sender) nextRequest() bool {
 	for !s.stop && s.next != s.sq.Tail.Load() {
 		wr := &s.sq.Slots[s.next&s.sq.Mask]
@@ -36,7 +37,7 @@ func (s *sender) nextRequest() bool {
 			return false
 		}
 		if wr.Op != hw.OpBind {
-			return s.beginRequest(wr)
+			return s.appendShort(wr) || s.beginRequest(wr)
 		}
 		if !s.bind(wr) {
 			return false

@@ -22,6 +22,9 @@ type message struct {
 func (s *sender) assemble() bool {
 	s.link.token.Check()
 	for s.active || s.nextMessage() {
+		if !s.active { // the whole message is in the outbox
+			continue
+		}
 		if s.out.sendBuf == nil {
 			s.out.ready()
 		}

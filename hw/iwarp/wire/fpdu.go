@@ -113,9 +113,15 @@ func ParseFPDU(b []byte, crc bool) (ulpdu []byte, n int, err error) {
 	if n = FPDUSize(length); len(b) < n {
 		return nil, 0, ErrIncomplete
 	}
-	end := FPDULengthSize + length
-	if crc && UpdateCRC(0, b[:n-CRCSize]) != fieldCRC(b[n-CRCSize:]) {
+	if crc && !IntactFPDU(b[:n]) {
 		return nil, 0, ErrCRC
 	}
+	end := FPDULengthSize + length
 	return b[FPDULengthSize:end:end], n, nil
+}
+
+// IntactFPDU reports whether an FPDU without markers, which b is, has the right CRC.
+func IntactFPDU(b []byte) bool {
+	n := len(b) - CRCSize
+	return UpdateCRC(0, b[:n]) == fieldCRC(b[n:])
 }
