@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"godat/examples/nvmeof/nvme"
+	dat "godat/runtime"
 )
 
 // admin is what an admin queue has beside a queue. The queue's goroutine owns it.
@@ -13,13 +14,15 @@ type admin struct {
 	q       *queue
 	notices <-chan struct{} // namespaces have changed; nil before Connect
 	waiting []int32         // Async Event Requests that wait for an event
+
+	keepAlive time.Duration // how long the host may be silent; 0 means for ever
 }
 
 // serve serves an admin command.
 func (a *admin) serve(c *command) {
 	switch c.Opcode {
 	case nvme.AdminKeepAlive:
-		a.q.alive()
+		a.alive()
 		a.q.complete(c, nvme.Success)
 	case nvme.AdminIdentify:
 		a.identify(c)
@@ -47,15 +50,15 @@ func (a *admin) identify(c *command) {
 	switch page := nvme.Selector(c.CDW10); {
 	case page == nvme.IdentifyControllerPage:
 		id := a.about()
-		a.q.give(c, nvme.PageLen, id.Put)
+		a.give(c, nvme.PageLen, id.Put)
 	case page == nvme.IdentifyCommandSet:
-		a.q.give(c, nvme.PageLen, func([]byte) {}) // no limits beside those of the controller
+		a.give(c, nvme.PageLen, func([]byte) {}) // no limits beside those of the controller
 	case page == nvme.IdentifyActiveList:
-		a.q.give(c, nvme.PageLen, func(b []byte) { a.listNamespaces(b, c.NSID) })
+		a.give(c, nvme.PageLen, func(b []byte) { a.listNamespaces(b, c.NSID) })
 	case page == nvme.IdentifyNamespacePage && ns != nil:
-		a.q.give(c, nvme.PageLen, ns.page.Put)
+		a.give(c, nvme.PageLen, ns.page.Put)
 	case page == nvme.IdentifyDescriptors && ns != nil:
-		a.q.give(c, nvme.PageLen, ns.page.PutNames)
+		a.give(c, nvme.PageLen, ns.page.PutNames)
 	case page == nvme.IdentifyNamespacePage || page == nvme.IdentifyDescriptors:
 		a.q.complete(c, nvme.InvalidNamespace|nvme.DoNotRetry)
 	default:
@@ -105,7 +108,7 @@ func (a *admin) setFeature(c *command) {
 		}
 		a.q.answer(c, nvme.Success, uint64(nvme.Queues(n)))
 	case nvme.FeatureKeepAlive:
-		a.q.keepAliveEvery(time.Duration(c.CDW11) * time.Millisecond)
+		a.keepAliveEvery(time.Duration(c.CDW11) * time.Millisecond)
 		a.q.complete(c, nvme.Success)
 	case nvme.FeatureAsyncEvents:
 		a.q.controller.asyncConfig = c.CDW11
@@ -125,7 +128,7 @@ func (a *admin) getFeature(c *command) {
 	case nvme.FeatureQueues:
 		value = nvme.Queues(a.q.target.cfg.Queues)
 	case nvme.FeatureKeepAlive:
-		value = uint32(a.q.keepAlive / time.Millisecond)
+		value = uint32(a.keepAlive / time.Millisecond)
 	case nvme.FeatureAsyncEvents:
 		value = a.q.controller.asyncConfig
 	case nvme.FeatureVolatileCache:
@@ -159,7 +162,7 @@ func (a *admin) logPage(c *command) {
 	case offset > uint64(len(page)) || offset%4 != 0 || length > maxTransfer:
 		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
 	default:
-		a.q.give(c, int(length), func(b []byte) { copy(b, page[offset:]) })
+		a.give(c, int(length), func(b []byte) { copy(b, page[offset:]) })
 	}
 }
 
@@ -178,4 +181,21 @@ func (a *admin) ways() []nvme.DiscoveryEntry {
 		IPv6: ip != nil && ip.To4() == nil, Subsystem: a.q.target.cfg.Subsystem, Address: host, Service: port,
 		Port: 1, AdminSize: adminEntries,
 	}}
+}
+
+// give completes a command with data, at most nvme.PageLen bytes, which fill writes.
+func (a *admin) give(c *command, n int, fill func(page []byte)) {
+	if status := c.describes(n); status != nvme.Success {
+		a.q.complete(c, status)
+		return
+	}
+	if !c.Data.IsKeyed() {
+		a.q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
+		return
+	}
+	c.inside = nvme.PageLen
+	clear(c.short())
+	fill(c.short())
+	a.q.transfer(dat.OpWrite, c, c.behind(min(n, nvme.PageLen)), 0)
+	a.q.complete(c, nvme.Success)
 }

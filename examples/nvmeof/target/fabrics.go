@@ -21,9 +21,9 @@ func (q *queue) fabrics(c *command) {
 	case q.controller == nil || kind == nvme.FabricsConnect:
 		q.complete(c, nvme.CommandSequenceError|nvme.DoNotRetry)
 	case kind == nvme.FabricsPropertyGet && q.asked.QueueID == 0:
-		q.propertyGet(c)
+		q.admin.propertyGet(c)
 	case kind == nvme.FabricsPropertySet && q.asked.QueueID == 0:
-		q.propertySet(c)
+		q.admin.propertySet(c)
 	default:
 		q.complete(c, nvme.InvalidOpcode|nvme.DoNotRetry)
 	}
@@ -74,7 +74,7 @@ func (q *queue) connectTo(c *command, told []byte) {
 	q.timer.Stop()
 	if q.asked.QueueID == 0 {
 		q.admin.notices = q.controller.notices
-		q.keepAliveEvery(time.Duration(asked.KeepAlive) * time.Millisecond)
+		q.admin.keepAliveEvery(time.Duration(asked.KeepAlive) * time.Millisecond)
 	}
 	q.answer(c, nvme.Success, uint64(q.controller.id))
 }
@@ -101,66 +101,4 @@ func (q *queue) mayConnect(asked nvme.Connect, d *nvme.ConnectData) (status nvme
 		return nvme.ConnectInvalidHost | nvme.DoNotRetry, 0
 	}
 	return nvme.Success, 0
-}
-
-// keepAliveEvery sets how long the host may be silent; 0 means for ever. The target may
-// take up to twice as long to notice, as a command counts for the whole time it came in.
-func (q *queue) keepAliveEvery(d time.Duration) {
-	q.keepAlive = d
-	q.alive()
-}
-
-// alive begins the Keep Alive time anew.
-func (q *queue) alive() {
-	if q.keepAlive > 0 {
-		q.timer.Reset(q.keepAlive)
-	} else {
-		q.timer.Stop()
-	}
-}
-
-// propertyGet serves a Property Get.
-func (q *queue) propertyGet(c *command) {
-	var value uint64
-	switch p := c.Property(); {
-	case p == nvme.PropertyCAP && c.PropertyLen8():
-		const readyTime = 15 // in 500 ms
-		value = nvme.Capabilities(q.target.cfg.Depth, readyTime)
-	case c.PropertyLen8():
-		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
-		return
-	case p == nvme.PropertyVS:
-		value = nvme.Version14
-	case p == nvme.PropertyCC:
-		value = uint64(q.controller.config.Load())
-	case p == nvme.PropertyCSTS:
-		value = uint64(q.controller.status.Load())
-	default:
-		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
-		return
-	}
-	q.answer(c, nvme.Success, value)
-}
-
-// propertySet serves a Property Set: the host enables, resets or shuts down the
-// controller.
-func (q *queue) propertySet(c *command) {
-	if c.Property() != nvme.PropertyCC || c.PropertyLen8() {
-		q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
-		return
-	}
-	ctl, config := q.controller, c.CDW12
-	before := ctl.config.Swap(config)
-	status := uint32(0)
-	switch {
-	case config&nvme.ConfigShutdownMask != 0:
-		status = nvme.StatusShutdownComplete
-		q.target.controllers.reset(ctl)
-	case config&nvme.ConfigEnable != 0:
-		status = nvme.StatusReady
-	case before&nvme.ConfigEnable != 0:
-		q.target.controllers.reset(ctl)
-	}
-	ctl.status.Store(status)
-	q.complete(c, nvme.Success)
 }

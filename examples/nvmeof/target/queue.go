@@ -27,10 +27,9 @@ type queue struct {
 	disks      disks
 	gone       <-chan struct{} // of an I/O queue: closed when its controller is gone
 	slots
-	outstanding int         // commands that have no completion yet
-	head        uint16      // in the host's submission queue
-	timer       *time.Timer // bounds the time until Connect, and then that between two Keep Alives
-	keepAlive   time.Duration
+	outstanding int           // commands that have no completion yet
+	head        uint16        // in the host's submission queue
+	timer       *time.Timer   // bounds the time until Connect, and then that between two Keep Alives
 	leaving     bool          // it takes no more commands
 	finished    []finished    // commands that were completed since the last flush
 	batch       time.Duration // when the first command since the last flush came; 0 if none has
@@ -239,17 +238,12 @@ func (q *queue) late() {
 	switch {
 	case q.controller == nil:
 		q.breakOff(errors.New("no Connect command in time"))
-	case q.expired():
+	case q.admin.expired():
 		q.breakOff(errors.New("neither a command nor a Keep Alive in time"))
 	default:
-		q.alive()
+		q.admin.alive()
 	}
 }
-
-// expired reports whether the host was silent for the Keep Alive time, on all queues.
-// Any command keeps the controller alive: a host may be slow to send its first Keep
-// Alive, and Linux sends none while others complete.
-func (q *queue) expired() bool { return q.keepAlive > 0 && !q.controller.busy.Swap(false) }
 
 // leave takes the queue from its controller; the admin queue takes the controller and
 // its other queues along.

@@ -173,12 +173,13 @@ func TestAHostThatKeepsNoKeepAliveLosesItsQueues(t *testing.T) {
 }
 
 func TestAnyCommandKeepsAControllerAlive(t *testing.T) {
-	q := &queue{controller: new(controller), keepAlive: time.Hour}
+	q := &queue{controller: new(controller)}
+	a := &admin{q: q, keepAlive: time.Hour}
 	q.controller.mark()
-	assert.False(t, q.expired(), "a command has come")
-	assert.True(t, q.expired(), "none since")
-	q.keepAlive = 0
-	assert.False(t, q.expired(), "this host asks for no time-out")
+	assert.False(t, a.expired(), "a command has come")
+	assert.True(t, a.expired(), "none since")
+	a.keepAlive = 0
+	assert.False(t, a.expired(), "this host asks for no time-out")
 
 	f := start(t, "loop", nil)
 	d := f.disk(f.connect(nil), 1)

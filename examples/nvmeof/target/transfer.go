@@ -66,20 +66,3 @@ func (q *queue) fetch(c *command, at, n int, next step) {
 	c.next, c.inside = next, n
 	q.transfer(dat.OpRead, c, c.behind(n), at)
 }
-
-// give completes a command with data, at most nvme.PageLen bytes, which fill writes.
-func (q *queue) give(c *command, n int, fill func(page []byte)) {
-	if status := c.describes(n); status != nvme.Success {
-		q.complete(c, status)
-		return
-	}
-	if !c.Data.IsKeyed() {
-		q.complete(c, nvme.DescriptorTypeInvalid|nvme.DoNotRetry)
-		return
-	}
-	c.inside = nvme.PageLen
-	clear(c.short())
-	fill(c.short())
-	q.transfer(dat.OpWrite, c, c.behind(min(n, nvme.PageLen)), 0)
-	q.complete(c, nvme.Success)
-}

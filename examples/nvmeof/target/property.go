@@ -1,0 +1,49 @@
+package target
+
+import "godat/examples/nvmeof/nvme"
+
+// propertyGet serves a Property Get.
+func (a *admin) propertyGet(c *command) {
+	var value uint64
+	switch p := c.Property(); {
+	case p == nvme.PropertyCAP && c.PropertyLen8():
+		const readyTime = 15 // in 500 ms
+		value = nvme.Capabilities(a.q.target.cfg.Depth, readyTime)
+	case c.PropertyLen8():
+		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		return
+	case p == nvme.PropertyVS:
+		value = nvme.Version14
+	case p == nvme.PropertyCC:
+		value = uint64(a.q.controller.config.Load())
+	case p == nvme.PropertyCSTS:
+		value = uint64(a.q.controller.status.Load())
+	default:
+		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		return
+	}
+	a.q.answer(c, nvme.Success, value)
+}
+
+// propertySet serves a Property Set: the host enables, resets or shuts down the
+// controller.
+func (a *admin) propertySet(c *command) {
+	if c.Property() != nvme.PropertyCC || c.PropertyLen8() {
+		a.q.complete(c, nvme.InvalidField|nvme.DoNotRetry)
+		return
+	}
+	ctl, config := a.q.controller, c.CDW12
+	before := ctl.config.Swap(config)
+	status := uint32(0)
+	switch {
+	case config&nvme.ConfigShutdownMask != 0:
+		status = nvme.StatusShutdownComplete
+		a.q.target.controllers.reset(ctl)
+	case config&nvme.ConfigEnable != 0:
+		status = nvme.StatusReady
+	case before&nvme.ConfigEnable != 0:
+		a.q.target.controllers.reset(ctl)
+	}
+	ctl.status.Store(status)
+	a.q.complete(c, nvme.Success)
+}
