@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"godat/internal/delivery"
 	"godat/internal/release"
 	dat "godat/runtime"
 )
@@ -75,17 +76,26 @@ type outbound struct {
 	hasOffer atomic.Bool
 }
 
-// filter records a completion or a change of the connection. It is a delivery.Filter: the
-// goroutine that completes the operation calls it, so it takes no lock and posts nothing.
-// It refuses all events, so that none takes memory in a channel.
-func (c *Conn) filter(_ any, number dat.EventNumber, status dat.Status, cookie uint64, data any) bool {
-	switch {
-	case number == dat.DTOCompletion && status == dat.StatusSuccess:
-		if cookie < messages {
+// filter is the delivery.Filter of the connection's events. It refuses all events, so that
+// none takes memory in a channel. It is made here, because the value of a method would be a
+// function that calls it.
+func (c *Conn) filter() delivery.Filter {
+	return func(_ any, number dat.EventNumber, status dat.Status, cookie uint64, data any) bool {
+		if number != dat.DTOCompletion || status != dat.StatusSuccess {
+			c.change(number, status, data)
+		} else if cookie < messages {
 			c.arrive(int(cookie))
 		} else if place := cookie - sendCookie; place < messages {
 			c.sent(place)
 		}
+		return false
+	}
+}
+
+// change records a failure or a change of the connection. As for arrive and sent, the
+// goroutine that completes the operation calls it, so it takes no lock and posts nothing.
+func (c *Conn) change(number dat.EventNumber, status dat.Status, data any) {
+	switch {
 	case number == dat.DTOCompletion:
 		if status != dat.StatusFlushed { // why the queues are flushed, the event of the end says
 			c.stop(dat.Event{Number: number, Status: status, Data: data}.Err())
@@ -97,7 +107,6 @@ func (c *Conn) filter(_ any, number dat.EventNumber, status dat.Status, cookie u
 		c.stop(dat.Event{Number: number, Data: data}.Err())
 		close(c.down)
 	}
-	return false
 }
 
 // establish begins the flow of bytes. A connection that was dialed has the peer's hello in

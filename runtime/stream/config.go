@@ -37,7 +37,7 @@ const (
 
 	messages   = 16  // receives posted, and messages outstanding, at each end
 	receiveLot = 4   // receives posted again at a time
-	sendLot    = 4   // messages for which one completion is made
+	sendLot    = 8   // messages for which one completion is made
 	slotSize   = 256 // bytes of a message, at most
 	maxInline  = slotSize - headerSize
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/internal/delivery"
 	"godat/internal/door"
 	dat "godat/runtime"
 )
@@ -19,6 +20,7 @@ type Conn struct {
 	local, remote addr
 	linger        time.Duration
 	events        *dat.Dispatcher
+	device        *delivery.Consumer // of events, which polls the device
 	pz            *dat.PZ
 	slots         *dat.LMR // of messages
 	endpoint      *dat.Endpoint
@@ -81,7 +83,8 @@ func (c *Conn) make(ia *dat.IA) (err error) {
 	if err != nil {
 		return err
 	}
-	c.events.Wiring(door.Key{}).SetSink(c.filter, c.endCalls)
+	c.events.Wiring(door.Key{}).SetSink(c.filter(), c.endCalls)
+	c.device = c.events.Wiring(door.Key{}).Consumer()
 	if c.pz, err = ia.NewPZ(); err != nil {
 		return err
 	}
@@ -254,9 +257,8 @@ func (c *Conn) setDeadline(w *waiter, t time.Time) error {
 // wait waits for ready. Where consumers poll the device or help it, it polls first, and
 // leaves the device to the adapter.
 func (c *Conn) wait(w *waiter, ready func() bool) {
-	device := c.events.Wiring(door.Key{}).Consumer()
-	device.BeforeSleep()
-	w.wait(device, ready)
+	c.device.BeforeSleep()
+	w.wait(c.device, ready)
 }
 
 // endCalls ends all calls, because the close of the adapter has closed the dispatcher.

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"godat/internal/door"
 	"godat/internal/release"
 	dat "godat/runtime"
 )
@@ -37,16 +38,24 @@ func (f *flow) due() bool {
 	return f.reportDue()
 }
 
-// reportDue reports whether the peer may wait for a report, and one can be sent.
+// reportDue reports whether the peer may wait for a report, and one can be sent. It looks
+// at the credits last, since most often there is nothing to tell.
 func (f *flow) reportDue() bool {
-	credits := f.credits()
-	if credits > 0 && f.grantsDue() {
-		return true // also for receives that were not posted again yet: report does that first
-	}
-	if credits <= reportCredit {
+	grants := f.grantsDue() // also receives that were not posted again yet: report does that first
+	if !grants && !f.newsDue() {
 		return false
 	}
-	return f.in.offer.Load() == offerMade || f.in.consumed.Load()-f.out.toldConsumed.Load() >= uint64(len(f.in.fill())/2)
+	credits := f.credits()
+	return credits > reportCredit || grants && credits > 0
+}
+
+// newsDue reports whether there is a ring to offer, or half of the peer's ring was read.
+func (f *flow) newsDue() bool {
+	if f.in.offer.Load() == offerMade {
+		return true
+	}
+	read := f.in.consumed.Load() - f.out.toldConsumed.Load()
+	return read >= leastRing/2 && read >= uint64(len(f.in.fill())/2)
 }
 
 // grantsDue reports whether half of the receives are not granted.
@@ -185,6 +194,9 @@ func (c *Conn) repost(least uint64) {
 	next, end := c.in.reposted.Load(), c.in.received.Load()
 	if end-next < least {
 		return
+	}
+	if c.endpoint.PostRecvAgain(door.Key{}, uint32(end-next), slotSize) {
+		next = end
 	}
 	for next != end {
 		n, err := c.postReceives(next, min(end-next, receiveLot))
