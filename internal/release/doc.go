@@ -32,6 +32,8 @@
 //   - stream's counters: of what a message and the completion of a send change, the last
 //     store is a locked one, and the completer looks behind it whether a call waits. A
 //     poster looks at nothing behind its stores, since they only make less due.
+//   - stream's announcement that a Read waits: the mutex that the Read locks then comes
+//     between.
 //   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.
 //
 // # Why a plain store will do on amd64

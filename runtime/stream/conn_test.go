@@ -94,7 +94,7 @@ func TestCloseEndsCallsThatWait(t *testing.T) {
 			return err
 		})
 		require.Eventually(t, func() bool {
-			return client.reader.waiting.Load() && client.writer.waiting.Load() && client.out.produced.Load() == defaultRing
+			return client.reader.announced() && client.writer.announced() && client.out.produced.Load() == defaultRing
 		}, 10*time.Second, time.Millisecond)
 		require.NoError(t, client.Close())
 		for _, err := range []error{<-read, <-wrote} {
@@ -123,7 +123,7 @@ func TestAClosedAdapterEndsCallsThatWait(t *testing.T) {
 				_, err := r.ln.Accept()
 				return err
 			})
-			require.Eventually(t, client.reader.waiting.Load, 10*time.Second, time.Millisecond)
+			require.Eventually(t, client.reader.announced, 10*time.Second, time.Millisecond)
 			require.NoError(t, r.ia.Close())
 			require.Error(t, <-read)
 			require.ErrorIs(t, <-accept, net.ErrClosed)

@@ -107,7 +107,7 @@ func TestCloseGivesTheBytesOfAWriteBack(t *testing.T) {
 		clear(p) // a race with the device, if it reads p
 		return err
 	})
-	require.Eventually(t, func() bool { return client.writer.waiting.Load() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return client.writer.announced() }, 10*time.Second, time.Millisecond)
 	closed := write(client.Close)
 	require.ErrorIs(t, <-sent, net.ErrClosed)
 	shut.Unlock()

@@ -16,21 +16,31 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 	if testing.Short() {
 		rounds /= 20
 	}
+	message := func() (c *Conn, ready func() bool, happen, again func()) {
+		c = bareConn(leastRing)
+		var produced uint64
+		return c, func() bool { return c.in.produced.Load() != c.in.consumed.Load() }, func() {
+				produced++
+				slot := c.in.slots[c.in.received.Load()%messages*slotSize:]
+				copy(slot, encode(message{produced: produced, granted: messages}, "b"))
+				c.arrive(int(c.in.received.Load() % messages))
+			}, func() {
+				c.in.consumed.Store(c.in.produced.Load())
+				c.in.reposted.Store(c.in.received.Load())
+				c.out.toldConsumed.Store(c.in.consumed.Load())
+				c.out.toldGranted.Store(messages + c.in.received.Load())
+			}
+	}
+	announces := false
 	for name, set := range map[string]func() (c *Conn, w *waiter, ready func() bool, happen, again func()){
 		"a message": func() (*Conn, *waiter, func() bool, func(), func()) {
-			c := bareConn(leastRing)
-			var produced uint64
-			return c, &c.reader, func() bool { return c.in.produced.Load() != c.in.consumed.Load() }, func() {
-					produced++
-					slot := c.in.slots[c.in.received.Load()%messages*slotSize:]
-					copy(slot, encode(message{produced: produced, granted: messages}, "b"))
-					c.arrive(int(c.in.received.Load() % messages))
-				}, func() {
-					c.in.consumed.Store(c.in.produced.Load())
-					c.in.reposted.Store(c.in.received.Load())
-					c.out.toldConsumed.Store(c.in.consumed.Load())
-					c.out.toldGranted.Store(messages + c.in.received.Load())
-				}
+			c, ready, happen, again := message()
+			return c, &c.reader, ready, happen, again
+		},
+		"a message, for a Read that announces": func() (*Conn, *waiter, func() bool, func(), func()) {
+			announces = true
+			c, ready, happen, again := message()
+			return c, &c.reader, ready, happen, again
 		},
 		"a completed send": func() (*Conn, *waiter, func() bool, func(), func()) {
 			c := bareConn(leastRing)
@@ -41,6 +51,7 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			announces = false
 			c, w, ready, happen, again := set()
 			w.wake = make(chan struct{}, 1)
 			waits := func() { // sleep, but that it spins
@@ -48,11 +59,19 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 				case <-w.wake: // of the last round
 				default:
 				}
-				w.waiting.Store(true)
+				if announces {
+					c.lockReading(true)
+				} else {
+					w.waiting.Store(1)
+				}
 				if !ready() {
 					yield.Until(func() bool { return len(w.wake) > 0 })
 				}
-				w.waiting.Store(false)
+				if announces {
+					c.endRead()
+				} else {
+					w.withdraw()
+				}
 				yield.Until(ready)
 				again()
 			}

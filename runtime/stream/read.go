@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"godat/internal/release"
+	"godat/internal/yield"
 )
 
 // Read reads bytes of the stream. At its end it returns io.EOF; if the connection ended
@@ -24,7 +25,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		n += copy(p[n:], c.readable(uint64(n)))
 	}
 	c.consume(n, len(p) >= leastOffered)
-	c.reading.Unlock()
+	c.endRead()
 	return n, nil
 }
 
@@ -46,7 +47,7 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 			err = io.ErrShortWrite
 		}
 		c.consume(n, false)
-		c.reading.Unlock()
+		c.endRead()
 		total += int64(n)
 		if err != nil {
 			return total, err
@@ -55,11 +56,13 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 }
 
 // beginRead takes the reader's turn, and waits for bytes if wait is set, which may come
-// straight into p. On success the caller unlocks reading when it has used them.
+// straight into p. On success the caller calls endRead when it has used them.
 func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
-	c.reading.Lock()
+	c.lockReading(wait)
 	c.in.resume()
 	for {
+		announced := c.reader.announced() // before all looks
+		yield.Point()
 		// The end comes after the last bytes: if it is seen here, they are seen below.
 		over, fin := c.ended.Load(), c.in.fin.Load()
 		b = c.readable(0)
@@ -75,16 +78,45 @@ func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 		case over != nil:
 			err = over.err
 		default:
-			if !c.offerBuffer(p) { // an offer also reports what was read
-				c.report()
-				c.wait(&c.reader, c.mayRead)
-			} else if b = c.land(p); len(b) > 0 {
-				return b, nil
+			if c.offerBuffer(p) { // an offer also reports what was read
+				if b = c.land(p); len(b) > 0 {
+					return b, nil
+				}
+				continue
 			}
+			c.awaitBytes(announced)
 			continue
 		}
-		c.reading.Unlock()
+		c.endRead()
 		return nil, err
+	}
+}
+
+// lockReading takes the reader's turn. A call that is about to wait announces it first: the
+// lock orders the announcement before what the call looks at then.
+func (c *Conn) lockReading(wait bool) {
+	if wait && c.in.produced.Load() == c.in.consumed.Load() {
+		c.reader.announce(c.device)
+	}
+	c.reading.Lock()
+}
+
+// endRead ends the reader's turn.
+func (c *Conn) endRead() {
+	c.reader.withdraw()
+	c.reading.Unlock()
+}
+
+// awaitBytes waits, for a caller that has looked whether it need not, and reports first
+// what is due. It says whether the caller was announced when it looked.
+func (c *Conn) awaitBytes(announced bool) {
+	switch {
+	case c.due():
+		c.report()
+	case announced && !c.device.Asks():
+		c.reader.park()
+	default:
+		c.wait(&c.reader, c.mayRead)
 	}
 }
 

@@ -7,23 +7,33 @@ import (
 	"time"
 
 	"godat/internal/delivery"
+	"godat/internal/release"
 	"godat/internal/yield"
 )
 
 // waiter is where a Read or a Write waits: one goroutine at a time. Whatever may end the
 // wait first changes the state that the waiting call looks at, and then calls notify.
 //
-// No wake-up is lost: sleep sets waiting and then looks at the state, notify's caller
-// changes the state and then looks at waiting. So at least one of the two sees what the
-// other did. A token in wake that nobody needed any more costs a later wait one more look.
+// No wake-up is lost: the waiting call sets waiting and then looks at the state, notify's
+// caller changes the state and then looks at waiting. So at least one of the two sees what
+// the other did. A token in wake that nobody needed any more costs a later wait one more
+// look.
+//
+// sleep sets waiting by a locked store. A call that expects to wait spares that: it calls
+// announce, which stores without one, before it locks the mutex of its turn. The lock is a
+// locked instruction, and comes between announce and the look. The call before may have
+// withdrawn the announcement meanwhile, so the call loads waiting once it has the mutex. If
+// it finds 1 then, notify's callers do: the call's own store came before the lock, and
+// a store of another processor is visible to all once it is to one. From there on only the
+// holder of the mutex stores 0.
 type waiter struct {
-	waiting atomic.Bool
+	waiting atomic.Uint32 // 1 while a call waits, or may be about to
 	wake    chan struct{} // of length 1
+	alone   atomic.Bool   // the program has one processor; the goroutine that waits writes it
 
 	// Of the goroutine that waits.
 	patience int  // looks before a wait
 	waits    uint // so far
-	alone    bool // the program has one processor
 
 	passed atomic.Bool // the deadline has passed
 
@@ -46,16 +56,13 @@ const mostPatience = 16
 // If the device can be asked, soon asks it before each look: a call that reads the socket
 // itself need not be woken by the goroutine that would read it.
 func (w *waiter) soon(device *delivery.Consumer, ready func() bool) bool {
-	if w.waits%64 == 0 { // the question costs as much as a wake-up
-		w.alone = runtime.GOMAXPROCS(0) == 1
-	}
-	w.waits++
-	asks := device.Asks()
-	if !w.alone && !asks {
+	w.count()
+	asks, alone := device.Asks(), w.alone.Load()
+	if !alone && !asks {
 		return false
 	}
 	for range w.patience {
-		if w.alone {
+		if alone {
 			runtime.Gosched()
 		}
 		if asks {
@@ -70,6 +77,43 @@ func (w *waiter) soon(device *delivery.Consumer, ready func() bool) bool {
 	return false
 }
 
+// count counts a wait, and asks now and then for the number of processors: the question
+// costs as much as a wake-up.
+func (w *waiter) count() {
+	if w.waits%64 == 0 {
+		if alone := runtime.GOMAXPROCS(0) == 1; alone != w.alone.Load() {
+			w.alone.Store(alone)
+		}
+	}
+	w.waits++
+}
+
+// announce says that the caller is about to wait, before it locks the mutex of its turn. It
+// says nothing where soon looks again and again: a notify would wake a goroutine that runs.
+func (w *waiter) announce(device *delivery.Consumer) {
+	if !w.alone.Load() && !device.Asks() {
+		release.Uint32(&w.waiting, 1)
+	}
+}
+
+// announced reports whether notify wakes the caller, which holds the mutex, when something
+// changes that it looks at from now on.
+func (w *waiter) announced() bool { return w.waiting.Load() != 0 }
+
+// withdraw takes an announcement back. A notify that does not see that yet leaves a token
+// that nobody needs.
+func (w *waiter) withdraw() {
+	if w.waiting.Load() != 0 {
+		release.Uint32(&w.waiting, 0)
+	}
+}
+
+// park waits for a notify. The caller was announced before it looked.
+func (w *waiter) park() {
+	w.count()
+	<-w.wake
+}
+
 // wait returns when ready reports true, and possibly before.
 func (w *waiter) wait(device *delivery.Consumer, ready func() bool) {
 	if !w.soon(device, ready) {
@@ -79,18 +123,18 @@ func (w *waiter) wait(device *delivery.Consumer, ready func() bool) {
 
 // sleep is wait without patience.
 func (w *waiter) sleep(ready func() bool) {
-	w.waiting.Store(true)
+	w.waiting.Store(1)
 	yield.Point()
 	if !ready() {
 		<-w.wake
 	}
-	w.waiting.Store(false)
+	w.withdraw()
 }
 
 // notify wakes the goroutine that waits, if there is one. It does not block.
 func (w *waiter) notify() {
 	yield.Point()
-	if w.waiting.Load() {
+	if w.waiting.Load() != 0 {
 		select {
 		case w.wake <- struct{}{}:
 		default: // a token is there already

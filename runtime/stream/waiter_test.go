@@ -135,7 +135,7 @@ func TestADispatcherThatIsClosedEndsCalls(t *testing.T) {
 		_, err := client.Read(make([]byte, 1))
 		return err
 	})
-	require.Eventually(t, client.reader.waiting.Load, 10*time.Second, time.Millisecond)
+	require.Eventually(t, client.reader.announced, 10*time.Second, time.Millisecond)
 	client.events.Wiring(door.Key{}).Abort()
 	require.ErrorIs(t, <-read, net.ErrClosed)
 }

@@ -1,9 +1,12 @@
 package stream
 
 import (
+	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A reader has read half of the ring and had no credit to say so. It is woken when there is
@@ -17,7 +20,7 @@ func TestAReaderIsWokenWhenItsReportGetsACredit(t *testing.T) {
 		c.in.consumed.Store(leastRing / 2)
 		c.out.sent.Store(messages - 2)
 		c.out.completed.Store(messages)
-		c.reader.waiting.Store(true)
+		c.reader.waiting.Store(1)
 		return c
 	}
 	t.Run("granted", func(t *testing.T) {
@@ -47,4 +50,36 @@ func TestReceivesThatAreNotPostedAgainYetAreGranted(t *testing.T) {
 	c.in.received.Store(14)
 	c.in.reposted.Store(7)
 	assert.True(t, c.due())
+}
+
+// A Read announces that it waits, and then waits for its turn. The call before it takes the
+// announcement back.
+func TestAReadWhoseAnnouncementWasTakenBackIsWoken(t *testing.T) {
+	client, server := newRig(t, "loop", Config{}).pair()
+	client.reading.Lock()
+	read := write(func() error {
+		_, err := client.Read(make([]byte, 1))
+		return err
+	})
+	require.Eventually(t, client.reader.announced, 10*time.Second, time.Millisecond)
+	client.endRead()
+	require.Eventually(t, client.reader.announced, 10*time.Second, time.Millisecond, "it waits unseen")
+	_, err := server.Write([]byte("x"))
+	require.NoError(t, err)
+	require.NoError(t, <-read)
+}
+
+// A receive takes a message of any length, however short the one was that it took before.
+// A message behind bytes that were written to the ring is as short as a message can be.
+func TestAReceiveThatIsPostedAgainTakesAnyMessage(t *testing.T) {
+	client, server := newRig(t, "loop", Config{}).pair()
+	for _, size := range []int{maxInline + 1, maxInline} {
+		p, got := make([]byte, size), make([]byte, size)
+		for range 3 * messages {
+			_, err := client.Write(p)
+			require.NoError(t, err)
+			_, err = io.ReadFull(server, got)
+			require.NoError(t, err)
+		}
+	}
 }
