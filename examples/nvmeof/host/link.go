@@ -277,7 +277,7 @@ func (l *link) received(i, n int) {
 	c, err := nvme.ParseCompletion(l.completions[i*nvme.CompletionLen:][:n])
 	l.receive(i)
 	if err == nil {
-		err = l.complete(&c)
+		err = l.complete(c)
 	}
 	if err != nil {
 		l.breakOff(err)
@@ -285,7 +285,7 @@ func (l *link) received(i, n int) {
 }
 
 // complete notes the outcome of a command.
-func (l *link) complete(c *nvme.Completion) error {
+func (l *link) complete(c nvme.Completion) error {
 	if int(c.CID) >= len(l.slots) || l.slots[c.CID].stage != submitted {
 		return errBadCompletion
 	}

@@ -44,7 +44,7 @@ func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
 			Number: dat.DTOCompletion, Source: l.conn.Endpoint, Op: dat.OpSend, Status: dat.StatusSuccess, Cookie: cookie,
 		}))
 	}
-	completed := func(cid uint16) { require.NoError(t, l.complete(&nvme.Completion{CID: cid, Result: uint64(cid)})) }
+	completed := func(cid uint16) { require.NoError(t, l.complete(nvme.Completion{CID: cid, Result: uint64(cid)})) }
 	for i := range 3 {
 		l.submit(&l.slots[i], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
 	}
@@ -62,11 +62,11 @@ func TestASlotIsFreeWhenItsCapsuleWasSentAndItsCompletionHasCome(t *testing.T) {
 
 func TestACompletionOfNoCommandUnderWayIsAnError(t *testing.T) {
 	l, _ := openRaw(t, 2)
-	require.Error(t, l.complete(&nvme.Completion{CID: 2}), "there is no such slot")
-	require.Error(t, l.complete(&nvme.Completion{CID: 0}), "it has no command")
+	require.Error(t, l.complete(nvme.Completion{CID: 2}), "there is no such slot")
+	require.Error(t, l.complete(nvme.Completion{CID: 0}), "it has no command")
 	l.submit(&l.slots[0], &nvme.Command{Opcode: nvme.IOFlush}, 0, false)
-	require.NoError(t, l.complete(&nvme.Completion{CID: 0}))
-	require.Error(t, l.complete(&nvme.Completion{CID: 0}), "it is completed already, though its capsule's send is not")
+	require.NoError(t, l.complete(nvme.Completion{CID: 0}))
+	require.Error(t, l.complete(nvme.Completion{CID: 0}), "it is completed already, though its capsule's send is not")
 }
 
 func TestReceivesForCompletionsArePostedBeforeTheCapsules(t *testing.T) {

@@ -63,12 +63,15 @@ const UsesList = 1 << 6
 // methods give those of fabrics commands names.
 type Command struct {
 	Opcode Opcode
-	Flags  uint8  // fused operation, and UsesList
 	CID    uint16 // names the command in its completion
 	NSID   uint32
 	Data   Descriptor
 
 	CDW10, CDW11, CDW12, CDW13, CDW14, CDW15 uint32
+
+	// Flags are the fused operation, and UsesList. They are not next to Opcode as in a
+	// capsule: Put would load both at once, and wait for the stores of each.
+	Flags uint8
 }
 
 // Parse decodes the command at the beginning of a capsule. What follows it is the

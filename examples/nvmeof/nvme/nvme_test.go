@@ -56,7 +56,7 @@ func TestAnEncodedCommandIsParsedToItself(t *testing.T) {
 }
 
 func TestAnEncodedCompletionIsParsedToItself(t *testing.T) {
-	c := Completion{Result: 0x0102030405060708, SQHead: 1, SQID: 2, CID: 0x0304, Status: LBAOutOfRange | DoNotRetry}
+	c := Completion{Result: 0x0102030405060708, SQ: SQ{Head: 1, ID: 2}, CID: 0x0304, Status: LBAOutOfRange | DoNotRetry}
 	b := encoded(CompletionLen, c.Put)
 	assert.Equal(t, []byte{8, 7, 6, 5, 4, 3, 2, 1, 1, 0, 2, 0, 4, 3, 0, 0x81}, b)
 	got, err := ParseCompletion(b)

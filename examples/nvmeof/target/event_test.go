@@ -122,7 +122,7 @@ func TestAnEventIsFollowedByNoOtherUntilTheHostHasReadTheLogPage(t *testing.T) {
 	}
 	event := func(cid uint16) {
 		completion := rawCompletion(t, f.admin)
-		assert.Equal(t, nvme.Completion{Result: uint64(nvme.NamespaceChanged), SQHead: completion.SQHead, CID: cid}, completion)
+		assert.Equal(t, nvme.Completion{Result: uint64(nvme.NamespaceChanged), SQ: completion.SQ, CID: cid}, completion)
 	}
 	set(7)
 	exchange(nvme.SetFeature(nvme.FeatureAsyncEvents, 0))

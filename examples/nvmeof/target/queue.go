@@ -197,7 +197,7 @@ func (q *queue) answer(c *command, status nvme.Status, result uint64) {
 	if status.Code() != nvme.Success {
 		q.target.log.Debug("command failed", "host", q.conn, "queue", q.asked.QueueID, "opcode", c.Opcode, "status", status)
 	}
-	d := q.completion(nvme.Completion{Result: result, SQHead: q.head, SQID: q.asked.QueueID, CID: c.CID, Status: status})
+	d := q.completion(nvme.Completion{Result: result, SQ: nvme.SQ{Head: q.head, ID: q.asked.QueueID}, CID: c.CID, Status: status})
 	if c.Data.Type == nvme.KeyedInvalidate && c.Data.Length != 0 && q.target.invalidates {
 		d.Op, d.Immediate = dat.OpSendInvalidate, c.Data.Key
 	}

@@ -245,7 +245,7 @@ func TestCommandsBeforeConnectAndEnableAreOutOfSequence(t *testing.T) {
 	assert.Equal(t, outOfSequence, exchange(capsule).Status)
 	connected := exchange(rawConnect(0, nvme.DynamicController))
 	assert.Equal(t, nvme.Success, connected.Status)
-	assert.EqualValues(t, 2, connected.SQHead)
+	assert.EqualValues(t, 2, connected.SQ.Head)
 	assert.Equal(t, outOfSequence, exchange(rawConnect(0, nvme.DynamicController)).Status)
 	assert.Equal(t, outOfSequence, exchange(capsule).Status)
 	enable := nvme.PropertySet(nvme.PropertyCC, nvme.ConfigEnable|nvme.ConfigEntrySizes)
