@@ -131,7 +131,7 @@ func (c *Controller) openQueues(ctx context.Context) error {
 // openIO connects the I/O queue with an index, from 0.
 func (c *Controller) openIO(ctx context.Context, index int) (*link, error) {
 	l, err := openLink(ctx, c.ia, &c.cfg, uint16(index+1), c.cfg.Depth, c.cfg.Transfer, c.id)
-	if err == nil {
+	if err == nil && c.ia.Attr().Provider != "loop" { // where an RDMA read copies once, and a capsule twice
 		l.inCapsule = c.identity.InCapsule
 	}
 	return l, err

@@ -110,17 +110,23 @@ func (q *queue) readBlocks(c *command, off, n int) {
 }
 
 // write reads blocks from the host's memory, or copies them out of the capsule.
+//
+// On loop an RDMA read has ended when it was posted, so the completion goes in the same
+// batch, behind a fence. Over a network a fence would keep back the requests behind it for
+// as long as the read takes, so there the end of the read is an event.
 func (q *queue) write(c *command, off, n int) {
-	if !q.accessible(c, off, n) {
-		return
-	}
-	if c.Data.IsKeyed() {
+	switch {
+	case !q.accessible(c, off, n):
+	case !c.Data.IsKeyed():
+		copy(c.disk.memory[off:off+n], c.inline())
+		q.written(c, nil)
+	case q.target.fences && !c.forced():
+		q.transfer(dat.OpRead, c, c.disk.segment(off, n), 0).Flags = dat.Suppress
+		q.answer(c, nvme.Success, 0).Flags |= dat.BarrierFence
+	default:
 		c.next = (*queue).written
 		q.transfer(dat.OpRead, c, c.disk.segment(off, n), 0)
-		return
 	}
-	copy(c.disk.memory[off:off+n], c.inline())
-	q.written(c, nil)
 }
 
 // written goes on with a Write whose data is in the store.

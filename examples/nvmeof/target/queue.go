@@ -191,7 +191,7 @@ func (q *queue) complete(c *command, status nvme.Status) { q.answer(c, status, 0
 
 // answer answers a command with a status and a result. The completion goes out with the
 // next flush, behind the data that was queued before.
-func (q *queue) answer(c *command, status nvme.Status, result uint64) {
+func (q *queue) answer(c *command, status nvme.Status, result uint64) *dat.DTO {
 	q.outstanding--
 	q.note(c, status)
 	if status.Code() != nvme.Success {
@@ -202,6 +202,7 @@ func (q *queue) answer(c *command, status nvme.Status, result uint64) {
 		d.Op, d.Immediate = dat.OpSendInvalidate, c.Data.Key
 	}
 	q.receive(c)
+	return d
 }
 
 // flush posts what was queued, and adds to the statistics. A queue that takes no more

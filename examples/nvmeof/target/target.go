@@ -21,6 +21,7 @@ type Target struct {
 	ln          *dat.Listener
 	conns       dat.ConnConfig // of all but the depth, which the host says
 	invalidates bool           // the provider has send with invalidate
+	fences      bool           // a fence costs nothing: see queue.write
 
 	down   chan struct{}  // closed when the queues are to end
 	queues sync.WaitGroup // running queues
@@ -39,7 +40,11 @@ func New(ctx context.Context, ia *dat.IA, cfg Config) (*Target, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	t := &Target{cfg: cfg, log: cfg.Log, invalidates: ia.Attr().Ops.Has(dat.OpSendInvalidate), down: make(chan struct{})}
+	attr := ia.Attr()
+	t := &Target{
+		cfg: cfg, log: cfg.Log, invalidates: attr.Ops.Has(dat.OpSendInvalidate), fences: attr.Provider == "loop",
+		down: make(chan struct{}),
+	}
 	t.controllers.init(&t.cfg)
 	t.statistics.init()
 	conns := cfg.Controllers * (cfg.Queues + 1)
