@@ -119,3 +119,30 @@ func TestTheLastDeviceClosesTheEventfd(t *testing.T) {
 		assert.Equal(t, before, users())
 	}
 }
+
+// A writer that has written its share waits for a consumer that is parked until the
+// scheduler polls the network, unless a wait was slow a short while ago.
+func TestAWriterThatPausesWaitsForAParkedConsumer(t *testing.T) {
+	w := &connections(newNode(t, New(Config{}), nil).peer())[0].send.writer
+	network.mu.Lock()
+	network.parked.Store(true)
+	w.own.Acquire()
+	w.passed = 1
+	w.pause()
+	w.own.Release()
+	var moved atomic.Bool
+	late := make(chan bool)
+	go func() {
+		w.own.Acquire()
+		defer w.own.Release()
+		w.pause()
+		late <- moved.Load()
+	}()
+	for range 100 {
+		runtime.Gosched()
+	}
+	moved.Store(true)
+	network.parked.Store(false)
+	network.mu.Unlock()
+	assert.True(t, <-late)
+}

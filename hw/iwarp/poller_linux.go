@@ -82,6 +82,9 @@ func (p *poller) progress() {
 	}
 }
 
+// join waits if a consumer is parked until the scheduler polls the network.
+func (p *poller) join() { network.join() }
+
 // pollReady polls the receivers whose sockets the epoll descriptor reports, and returns
 // how many have read octets. work is false if there is nothing to do: the device is
 // closed, or another consumer is here.

@@ -7,6 +7,8 @@ type poller struct{ dev *device }
 
 func (*poller) progress() {}
 
+func (*poller) join() {}
+
 func (*poller) add(*receiver) {}
 
 func (*poller) remove(*receiver) {}
