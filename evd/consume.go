@@ -41,7 +41,7 @@ func (d *Dispatcher) Dequeue(buf []event.Event) (int, error) {
 	if d == nil {
 		return 0, errDequeueNil
 	}
-	return d.inner.Consumer().Dequeue(buf)
+	return d.inner.Dequeue(buf)
 }
 
 // Wait waits until threshold events are queued, and returns the first one and how

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"godat/hw/event"
+	"godat/internal/release"
 	"godat/internal/yield"
 )
 
@@ -40,7 +41,8 @@ type batcher struct {
 	min  int // the fewest, unless an event is urgent
 	room int // the most events that there can be
 
-	notice notice // due if flush may have something to send
+	notice notice     // due if flush has something to send
+	done   *laneCount // of the places of events in batches that were released; written under mu
 
 	mu     sync.Mutex
 	cur    *Batch   // being filled; nil when no batch is free
@@ -66,7 +68,8 @@ func newBatcher(q *Queue, maxLen, minimum, size int) *batcher {
 	room := maxLen + asyncRoom
 	size = min(size, room, max(usualBatch, room/spareBatches)) // so the spare ones hold no more than room
 	n := (room+size-1)/size + spareBatches
-	b := &batcher{q: q, all: make([]Batch, n), size: size, min: minimum, room: room}
+	q.places.lanes = make([]laneCount, 1)
+	b := &batcher{q: q, all: make([]Batch, n), size: size, min: minimum, room: room, done: &q.places.lanes[0]}
 	evs := make([]event.Event, n*size)
 	b.free = make([]*Batch, n)
 	b.nfree = n
@@ -135,7 +138,11 @@ func (b *batcher) addAll(evs []event.Event) {
 		return
 	}
 	for i := range evs {
-		b.note(&evs[i], evs[i].Flags&event.Silent != 0 && maySilence(&evs[i]))
+		if ev := &evs[i]; !maySilence(ev) {
+			b.loud, b.urgent = true, true
+		} else if ev.Flags&event.Silent == 0 {
+			b.loud = true
+		}
 	}
 }
 
@@ -172,10 +179,13 @@ func (b *batcher) sendIfHalf() {
 	if len(b.cur.evs) >= b.half() {
 		b.trySend()
 	}
-	if b.loud && !b.notice.due() {
+	if b.due() && !b.notice.due() {
 		b.notice.set()
 	}
 }
+
+// due reports whether the current batch is to go out with the next Flush.
+func (b *batcher) due() bool { return b.urgent || b.loud && len(b.cur.evs) >= b.min }
 
 // flush sends the current batch: with force in any case, else if it has an urgent
 // event, or one that notifies and at least min events.
@@ -185,7 +195,7 @@ func (b *batcher) flush(force bool) {
 	if b.cur == nil || len(b.cur.evs) == 0 {
 		return
 	}
-	if force || b.urgent || b.loud && len(b.cur.evs) >= b.min {
+	if force || b.due() {
 		b.trySend()
 	}
 }
@@ -247,7 +257,7 @@ func (b *batcher) release(c *Batch) {
 	c.sent = false
 	b.out -= n
 	b.errs -= c.errs
-	b.q.places.done.Add(uint64(n - c.errs))
+	release.Uint64(&b.done.sent, b.done.sent.Load()+uint64(n-c.errs)) // the unlock orders it
 	c.errs = 0
 	c.evs = c.evs[:0]
 	b.free[b.after(b.nfree)] = c
@@ -314,7 +324,7 @@ func (b *batcher) finish() {
 			pending = len(b.cur.evs)
 		}
 	}
-	producers := q.places.granted() - q.places.done.Load() - uint64(b.out+pending-b.errs)
+	producers := q.places.granted() - q.places.allDone() - uint64(b.out+pending-b.errs)
 	if producers == 0 && pending == 0 {
 		b.ended = true
 		b.end()

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"sync"
 	"testing"
 
 	"godat/hw/event"
@@ -216,5 +217,58 @@ func TestTheMemoryOfBatchesIsBoundedByTheLength(t *testing.T) {
 				batch.Release()
 			}
 		}
+	}
+}
+
+// Each place of a batch is counted as free once, however many goroutines release batches.
+func TestBatchesAreReleasedBySeveralGoroutines(t *testing.T) {
+	const places, releasers = 64, 4
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: places, BatchMax: 1})
+	q := d.Main()
+	for range attempts() {
+		require.True(t, q.Reserve(places), "all places are free")
+		for cookie := range uint64(places) {
+			q.Put(dto(cookie), false)
+		}
+		all := ready(d)
+		require.Len(t, all, places)
+		var wg sync.WaitGroup
+		for i := range releasers {
+			wg.Go(func() {
+				for ; i < len(all); i += releasers {
+					all[i].Release()
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// A batch that is below the minimum takes no lock when its producer flushes.
+func TestAFlushThatSendsNothingIsNotDue(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 64, BatchMin: 4})
+	q := d.Main()
+	b := q.batches
+	require.True(t, q.Reserve(8))
+	for _, step := range []struct {
+		ev  *event.Event
+		due bool
+	}{{dto(1), false}, {dto(2), false}, {dto(3), false}, {dto(4), true}, {dto(5), false}, {flushed(6), true}} {
+		q.PutAll([]event.Event{*step.ev})
+		assert.Equal(t, step.due, b.notice.due(), step.ev.Cookie)
+		q.Flush()
+	}
+	q.Put(dto(7), false)
+	assert.False(t, b.notice.due())
+	q.Put(flushed(8), false)
+	assert.True(t, b.notice.due())
+	q.Flush()
+	all := ready(d)
+	require.Len(t, all, 3)
+	assert.Equal(t, list(1, 2, 3, 4), cookies(all[0].Events()))
+	assert.Equal(t, list(5, 6), cookies(all[1].Events()))
+	assert.Equal(t, list(7, 8), cookies(all[2].Events()))
+	for _, batch := range all {
+		batch.Release()
 	}
 }

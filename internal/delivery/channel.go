@@ -19,8 +19,6 @@ type channel struct {
 	// Immutable.
 	q     *Queue
 	ch    chan event.Event
-	lanes []laneCount
-
 	ended func() // of a sink: called when ch has been closed
 
 	held     atomic.Int32 // len(hold)
@@ -54,9 +52,9 @@ func (c *channel) init(q *Queue, maxLen int) {
 	c.q = q
 	c.ch = make(chan event.Event, maxLen+slack+asyncRoom)
 	c.hold = make([]event.Event, 0, maxLen/2+1)
-	c.lanes = make([]laneCount, lanes)
-	for i := range c.lanes {
-		c.lanes[i].q = q
+	q.places.lanes = make([]laneCount, lanes)
+	for i := range q.places.lanes {
+		q.places.lanes[i].q = q
 	}
 }
 
@@ -159,7 +157,7 @@ func (c *channel) takeListed(l *asyncList) bool {
 		c.send(&ev)
 		c.q.sent()
 		c.listed++
-		c.listedAt = c.q.sends()
+		c.listedAt = c.q.places.sends()
 	}
 	return true
 }
@@ -173,7 +171,7 @@ func (c *channel) mayList() bool {
 	if c.listed < asyncRoom {
 		return true
 	}
-	sends := c.q.sends()
+	sends := c.q.places.sends()
 	inside := uint64(len(c.ch))
 	if inside == 0 || int64(sends-inside-c.listedAt) >= inFlight {
 		c.listed = 0
@@ -185,7 +183,7 @@ func (c *channel) mayList() bool {
 // no producer can send any more.
 func (c *channel) tryFinish() {
 	q := c.q
-	if q.idle() && c.finished.CompareAndSwap(false, true) {
+	if q.places.idle() && c.finished.CompareAndSwap(false, true) {
 		close(c.ch)
 		if c.ended != nil {
 			c.ended()

@@ -72,7 +72,7 @@ func TestADequeueWithACNOAwaitsClaimedEvents(t *testing.T) {
 	var publishing sync.WaitGroup
 	publishing.Go(publish)
 	defer publishing.Wait()
-	n, err := d.Consumer().Dequeue(make([]event.Event, 4))
+	n, err := d.Dequeue(make([]event.Event, 4))
 	require.NoError(t, err)
 	assert.Equal(t, 2, n, "no producer triggers the CNO again")
 }

@@ -58,7 +58,7 @@ func next(t *testing.T, d *Dispatcher) event.Event {
 		return b.Events()[0]
 	default:
 		var buf [1]event.Event
-		n, err := d.Consumer().Dequeue(buf[:])
+		n, err := d.Dequeue(buf[:])
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		return buf[0]

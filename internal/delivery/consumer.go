@@ -107,9 +107,10 @@ func (c *Consumer) queued() int {
 // empty reports whether no event waits for a consumer.
 func (c *Consumer) empty() bool { return c.queued() == 0 && c.d.async.count.Load() == 0 }
 
-// Dequeue moves queued events to buf; see evd.Dispatcher.Dequeue.
-func (c *Consumer) Dequeue(buf []event.Event) (n int, err error) {
-	q := &c.d.main
+// Dequeue moves queued events to buf; see evd.Dispatcher.Dequeue. It is the dispatcher's
+// and not its Consumer's so that evd's is inlined.
+func (d *Dispatcher) Dequeue(buf []event.Event) (n int, err error) {
+	q, c := &d.main, &d.main.consumer
 	if q.closed() {
 		return 0, errDequeueClosed
 	}
@@ -117,7 +118,7 @@ func (c *Consumer) Dequeue(buf []event.Event) (n int, err error) {
 		return 0, errDequeueWaiter
 	}
 	w, tail := c.turn.word.Load(), c.ring.Tail()
-	if w == tail<<turnShift && c.d.async.count.Load() == 0 {
+	if w == tail<<turnShift && d.async.count.Load() == 0 {
 		if c.parked.Load()&pollBit != 0 {
 			return c.dequeuePolled(buf)
 		}
@@ -127,7 +128,7 @@ func (c *Consumer) Dequeue(buf []event.Event) (n int, err error) {
 		return 0, errDequeueWaiter
 	}
 	s := c.ring.newest.Load()
-	if queued := tail - w>>turnShift; s.older != nil || c.d.async.count.Load() != 0 {
+	if queued := tail - w>>turnShift; s.older != nil || d.async.count.Load() != 0 {
 		n = c.takeListed(buf)
 	} else if queued < uint64(len(buf)) {
 		n = s.r.Take(buf[:queued]) // so Take does not look behind the last one

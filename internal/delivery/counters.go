@@ -52,12 +52,12 @@ func (q *Queue) counters() (c Counters) {
 		c.Events = q.consumer.ring.Tail() + delivered + waiting
 	case KindChannel, kindSink: // listed events are sent like others
 		inside := uint64(len(q.channel.ch))
-		sent := q.sends()
+		sent := q.places.sends()
 		c.Taken = since(sent, inside)
 		c.Events = sent + uint64(q.channel.held.Load()) + waiting
 	case KindBatch:
 		queued, errs := q.batches.counts()
-		c.Taken = q.sends() + since(delivered, errs)
+		c.Taken = q.places.sends() + since(delivered, errs)
 		c.Events = c.Taken + queued + waiting
 	default:
 	}

@@ -180,7 +180,7 @@ func putEvent(t testing.TB, q *Queue, ev *event.Event, silent bool) {
 func drain(t testing.TB, d *Dispatcher) []uint64 {
 	t.Helper()
 	buf := make([]event.Event, 1<<12)
-	n, err := d.Consumer().Dequeue(buf)
+	n, err := d.Dequeue(buf)
 	require.NoError(t, err)
 	return cookies(buf[:n])
 }

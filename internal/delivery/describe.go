@@ -3,7 +3,7 @@ package delivery
 // Places returns how many places of the queue are reserved and how many there are,
 // for messages: both numbers may be out of date at once.
 func (q *Queue) Places() (reserved, limit uint64) {
-	freed := q.freed(q.places.done.Load())
+	freed := q.freed(q.places.allDone())
 	r := q.places.granted()
 	return r - min(freed, r), q.places.limit.Load()
 }
@@ -27,5 +27,5 @@ func (q *Queue) Full() bool {
 	}
 	p := &q.places
 	limit := p.limit.Load()
-	return p.reserved.Load()-p.seen.Load() >= limit && p.reserved.Load()-q.freed(p.done.Load()) >= limit
+	return p.reserved.Load()-p.seen.Load() >= limit && p.reserved.Load()-q.freed(p.allDone()) >= limit
 }

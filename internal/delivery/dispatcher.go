@@ -127,7 +127,8 @@ func (d *Dispatcher) SetSink(f Filter, ended func()) {
 	d.main.kind = kindSink
 	d.main.places.limit.Store(0) // of what is counted, all is beyond the limit
 	c := &d.main.channel
-	c.ch, c.hold, c.lanes, c.ended = make(chan event.Event, asyncRoom), nil, nil, ended
+	c.ch, c.hold, c.ended = make(chan event.Event, asyncRoom), nil, ended
+	d.main.places.lanes = nil
 }
 
 // C is the channel of events of KindChannel.

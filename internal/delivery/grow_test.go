@@ -43,7 +43,7 @@ func TestAnEventIsNotOvertakenInALongerRing(t *testing.T) {
 		"no consumer looks": func(*Dispatcher) []uint64 { return nil },
 		"a Dequeue": func(d *Dispatcher) []uint64 {
 			buf := make([]event.Event, 4)
-			n, _ := d.Consumer().Dequeue(buf)
+			n, _ := d.Dequeue(buf)
 			return cookies(buf[:n])
 		},
 		"a Wait": func(d *Dispatcher) []uint64 {

@@ -76,7 +76,7 @@ func TestAnIteratorLeavesTheEventsItDidNotYield(t *testing.T) {
 	put(t, d.Main(), 1, 2, 3)
 	for ev := range d.Events(background) {
 		assert.EqualValues(t, 1, ev.Cookie)
-		n, err := d.Consumer().Dequeue(make([]event.Event, 1))
+		n, err := d.Dequeue(make([]event.Event, 1))
 		assert.NoError(t, err, "between two events others may dequeue")
 		assert.Equal(t, 1, n)
 		break

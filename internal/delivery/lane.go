@@ -65,8 +65,8 @@ type laneCount struct {
 // completer whose events have that source; false if q has none left.
 func (q *Queue) enter(l *Lane, source any) bool {
 	l.Leave()
-	for i := range q.channel.lanes {
-		if n := &q.channel.lanes[i]; !n.taken.Load() && n.taken.CompareAndSwap(false, true) {
+	for i := range q.places.lanes {
+		if n := &q.places.lanes[i]; !n.taken.Load() && n.taken.CompareAndSwap(false, true) {
 			n.event = event.Event{Number: event.DTOCompletion, Source: source}
 			l.n = n
 			return true
@@ -110,26 +110,3 @@ func (n *laneCount) settled() {
 		runtime.Gosched()
 	}
 }
-
-// done counts the places that were given back, or used in a channel.
-func (q *Queue) done() uint64 {
-	n := q.places.done.Load()
-	for i := range q.channel.lanes {
-		n += q.channel.lanes[i].sent.Load()
-	}
-	return n
-}
-
-// idle reports whether nothing is reserved or queued, of a closed queue. Of the
-// completers that send meanwhile, idle waits for each whose send has begun. The send of
-// any other comes after the closed bit was set, so that completer sees the bit.
-func (q *Queue) idle() bool {
-	for i := range q.channel.lanes {
-		q.channel.lanes[i].settled()
-	}
-	return q.places.granted() == q.done()
-}
-
-// sends counts the events that were sent, without those that their sender has not
-// counted yet.
-func (q *Queue) sends() uint64 { return q.done() - q.places.unused.Load() }

@@ -30,7 +30,7 @@ func TestALaneSendsItsCompletersEvents(t *testing.T) {
 		l.Send()
 		assert.Equal(t, event.Event{Number: event.DTOCompletion, Op: hw.OpRecv, Cookie: 2, Source: source}, <-d.C())
 		l.Leave()
-		assert.Zero(t, q.channel.lanes[0].event, "a lane that nobody has keeps nothing alive")
+		assert.Zero(t, q.places.lanes[0].event, "a lane that nobody has keeps nothing alive")
 		assert.Nil(t, l.Claim(q))
 	}
 	require.True(t, q.Reserve(3))
@@ -65,7 +65,7 @@ func TestEachSendIsCountedByOne(t *testing.T) {
 		}
 		assert.Len(t, has, lanes+1, "each has its own, but those that have none")
 		sent := (round + 1) * completers
-		assert.Equal(t, sent, q.sends())
+		assert.Equal(t, sent, q.places.sends())
 		assert.Equal(t, sent, d.Counters(false).Events)
 		assert.Equal(t, sent, d.Counters(false).Taken)
 		ls[round].Leave()
@@ -79,6 +79,28 @@ func TestEachSendIsCountedByOne(t *testing.T) {
 	assert.EqualValues(t, 7, (<-d.C()).Cookie)
 	_, open := <-d.C()
 	assert.False(t, open)
+}
+
+// What lanes count is part of what messages and the step that hands on requests look at.
+func TestPlacesThatLanesCountAreFree(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindChannel, QLen: 4})
+	q := d.Main()
+	var l Lane
+	_, limit := q.Places()
+	for cookie := range 2 * limit {
+		require.True(t, q.Reserve(1))
+		q.PutSuccess(&l, nil, cookie, hw.OpSend, 0)
+		<-d.C()
+		assert.False(t, q.Full())
+	}
+	require.True(t, q.Reserve(1))
+	reserved, _ := q.Places()
+	assert.EqualValues(t, 1, reserved)
+	require.True(t, q.Reserve(int(limit)-1))
+	assert.True(t, q.Full())
+	reserved, _ = q.Places()
+	assert.Equal(t, limit, reserved)
+	q.Release(int(limit))
 }
 
 func TestALaneIsOfOneQueue(t *testing.T) {
@@ -192,7 +214,7 @@ func TestEitherTheCloserOrTheCompleterSeesThatAllIsSent(t *testing.T) {
 			n.sent.Load() // which makes the completer's store take long
 		}
 		q.places.close()
-		idle := q.idle()
+		idle := q.places.idle()
 		spinUntil(func() bool { return past.Load() == r })
 		if !idle && !closed {
 			missed++

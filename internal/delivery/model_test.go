@@ -212,7 +212,7 @@ func (w *world) close(t *rapid.T) {
 
 func (w *world) dequeue(t *rapid.T) {
 	buf := make([]event.Event, rapid.IntRange(0, 8).Draw(t, "n"))
-	n, err := w.d.Consumer().Dequeue(buf)
+	n, err := w.d.Dequeue(buf)
 	if w.closed {
 		require.ErrorIs(t, err, hw.ErrInvalidHandle)
 		return

@@ -26,7 +26,7 @@ func over(t testing.TB, cfg Config) (d, async *Dispatcher) {
 func overflows(t testing.TB, async *Dispatcher) []event.Event {
 	t.Helper()
 	buf := make([]event.Event, 8)
-	n, err := async.Consumer().Dequeue(buf)
+	n, err := async.Dequeue(buf)
 	require.NoError(t, err)
 	return buf[:n]
 }
@@ -49,7 +49,7 @@ func TestAnOvercommittedDispatcherLosesEventsThatFindNoRoom(t *testing.T) {
 		q.Put(dto(6), false)
 		q.Release(1)
 		q.Flush()
-		assert.True(t, q.idle())
+		assert.True(t, q.places.idle())
 		assert.Empty(t, overflows(t, async))
 		assert.Equal(t, list(6), drain(t, d), "it goes on")
 	}

@@ -16,10 +16,11 @@ type places struct {
 	reserved atomic.Uint64
 	seen     atomic.Uint64
 	limit    atomic.Uint64
-	_        [40]byte
+	lanes    []laneCount // of completers that count for themselves, or one of batches; immutable
+	_        [40 - 3*wordSize]byte
 
-	// The completers' side: how many places were given back, or used in a channel. Events
-	// that a completer with a lane has sent are counted there instead.
+	// The completers' side: how many places were given back, or used in a channel, without
+	// those that lanes count.
 	done   atomic.Uint64
 	unused atomic.Uint64 // places in done that had no event; of a channel or batches
 	_      [48]byte
@@ -49,6 +50,29 @@ func (p *places) giveBack(n uint64) (closed bool) {
 	}
 	return r >= closedBit
 }
+
+// allDone counts the places that were given back, or used in a channel.
+func (p *places) allDone() uint64 {
+	n := p.done.Load()
+	for i := range p.lanes {
+		n += p.lanes[i].sent.Load()
+	}
+	return n
+}
+
+// idle reports whether nothing is reserved or queued, of a closed queue. Of the
+// completers that send meanwhile, idle waits for each whose send has begun. The send of
+// any other comes after the closed bit was set, so that completer sees the bit.
+func (p *places) idle() bool {
+	for i := range p.lanes {
+		p.lanes[i].settled()
+	}
+	return p.granted() == p.allDone()
+}
+
+// sends counts the events that were sent, without those that their sender has not
+// counted yet.
+func (p *places) sends() uint64 { return p.allDone() - p.unused.Load() }
 
 // close refuses further reservations.
 func (p *places) close() { p.reserved.Or(closedBit) }

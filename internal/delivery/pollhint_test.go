@@ -18,7 +18,7 @@ func TestACallerThatFindsTooFewEventsPollsTheDevice(t *testing.T) {
 	cancel()
 	buf := make([]event.Event, 1)
 	dequeue := func(t *testing.T, d *Dispatcher) {
-		n, err := d.Consumer().Dequeue(buf)
+		n, err := d.Dequeue(buf)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		assert.EqualValues(t, 7, buf[0].Cookie)
@@ -63,7 +63,7 @@ func TestACallerThatFindsTooFewEventsPollsTheDevice(t *testing.T) {
 			c.look(t, d)
 			assert.Equal(t, []PollHint{c.how}, asked)
 			d.Consumer().SetPollDevice(nil)
-			n, err := d.Consumer().Dequeue(buf)
+			n, err := d.Dequeue(buf)
 			require.NoError(t, err)
 			assert.Zero(t, n)
 			assert.Len(t, asked, 1)

@@ -60,7 +60,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 			return false
 		}
 		yield.Point()
-		done := q.done()
+		done := p.allDone()
 		free := q.freed(done)
 		if int64(r-free)+int64(n) <= int64(p.limit.Load()+beyond) {
 			if p.reserved.CompareAndSwap(r, r+uint64(n)) {
@@ -70,7 +70,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 			continue
 		}
 		// If either changed meanwhile, an event may have counted twice: look again.
-		if q.done() == done && p.reserved.Load() == r {
+		if p.allDone() == done && p.reserved.Load() == r {
 			q.expose()
 			return false
 		}

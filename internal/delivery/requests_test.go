@@ -87,7 +87,7 @@ func TestAFloodOfRequestsLeavesCompletionsTheirTurn(t *testing.T) {
 			requests := 0
 			buf := make([]event.Event, tc.buf)
 			for range tc.each {
-				n, err := d.Consumer().Dequeue(buf)
+				n, err := d.Dequeue(buf)
 				require.NoError(t, err)
 				require.Equal(t, tc.buf, n, "there is more")
 				for _, ev := range buf {
@@ -98,7 +98,7 @@ func TestAFloodOfRequestsLeavesCompletionsTheirTurn(t *testing.T) {
 			}
 			assert.Equal(t, tc.requests, requests)
 			rest := make([]event.Event, 60) // half of it has no room for all requests
-			n, err := d.Consumer().Dequeue(rest)
+			n, err := d.Dequeue(rest)
 			require.NoError(t, err)
 			assert.Equal(t, 58-tc.buf*tc.each, n, "a Dequeue that does not fill the array has taken all")
 		})

@@ -52,7 +52,7 @@ func TestPlaceIsFreeWhenItsEventWasTaken(t *testing.T) {
 		mode Kind
 		take func(d *Dispatcher) // takes one event
 	}{
-		"a dequeued one":        {KindRing, func(d *Dispatcher) { _, _ = d.Consumer().Dequeue(make([]event.Event, 1)) }},
+		"a dequeued one":        {KindRing, func(d *Dispatcher) { _, _ = d.Dequeue(make([]event.Event, 1)) }},
 		"one that Wait returns": {KindRing, func(d *Dispatcher) { _, _, _ = waitOne(d, background, 1) }},
 		"a received one":        {KindChannel, func(d *Dispatcher) { <-d.C() }},
 		"an iterated one": {KindRing, func(d *Dispatcher) {

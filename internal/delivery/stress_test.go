@@ -171,7 +171,7 @@ func TestEveryEventArrivesOnceAndInOrder(t *testing.T) {
 func dequeueUntil(d *Dispatcher, b *books, ordered bool) {
 	buf := make([]event.Event, 7)
 	for {
-		n, err := d.Consumer().Dequeue(buf)
+		n, err := d.Dequeue(buf)
 		if err != nil {
 			return
 		}

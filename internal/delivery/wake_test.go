@@ -142,7 +142,7 @@ func TestNoWakeUpIsLostAtAThreshold(t *testing.T) {
 				if err != nil {
 					return
 				}
-				n, err := d.Consumer().Dequeue(buf)
+				n, err := d.Dequeue(buf)
 				if err != nil {
 					return
 				}
