@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"godat/examples/nvmeof/linger"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
@@ -24,6 +25,8 @@ type link struct {
 	batch []dat.DTO // capsules that wait for flush
 	done  []*Slot   // finished commands, whose outcome is in the slot
 	err   error     // why the connection has ended
+
+	waiter linger.Waiter // of wait
 
 	// Memory for as many completions as there are slots. Those that were read are received
 	// into again before the next capsules go out, so each command finds a receive.
@@ -101,7 +104,7 @@ func openLink(ctx context.Context, ia *dat.IA, cfg *Config, id uint16, depth, tr
 // completions. The slots' memory is the Go heap's, because a call that ends while the
 // connection is closed may still copy its data.
 func (l *link) make(c *dat.Conn, n, transfer int) (err error) {
-	l.conn = c
+	l.conn, l.waiter = c, linger.On(func() bool { return len(c.Batches()) != 0 })
 	stride := nvme.CommandLen + transfer
 	memory := make([]byte, n*stride)
 	l.region, err = l.conn.Register(memory, dat.LocalRead|dat.LocalWrite|dat.RemoteRead|dat.RemoteWrite)
@@ -213,6 +216,7 @@ func (l *link) wait(ctx context.Context) error {
 	l.flush()
 	over := ctx.Done()
 	for len(l.done) == 0 {
+		l.waiter.Linger()
 		var batch *dat.Batch
 		if over == nil || len(l.conn.Batches()) != 0 {
 			batch = <-l.conn.Batches() // without a select, which takes longer

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"godat/examples/nvmeof/linger"
 	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
@@ -19,7 +20,8 @@ type queue struct {
 	asked  nvme.ConnectRequest
 	local  string // the address at which the host reached the target
 
-	results chan result // has room for the result of each command
+	results  chan result // has room for the result of each command
+	together int         // how many commands of a batch are completed at a time
 
 	// Owned by run.
 	controller *controller // nil before Connect; a worker reads it for a job of this queue
@@ -55,6 +57,10 @@ type command struct {
 // job.
 type step func(q *queue, c *command, err error)
 
+// fewTogether lets a host on another processor go on while the target completes the rest of
+// a batch. On a single processor, that would only take more posts.
+const fewTogether = 16
+
 // data is where the data of a capsule begins.
 const data = nvme.CommandLen
 
@@ -63,6 +69,9 @@ func newQueue(t *Target, asked nvme.ConnectRequest) *queue {
 	q := &queue{
 		target: t, asked: asked, results: make(chan result, entries+1),
 		finished: make([]finished, 0, entries+1), stats: queueStats{record: newRecord()},
+	}
+	if q.together = entries + 1; runtime.GOMAXPROCS(0) > 1 {
+		q.together = fewTogether
 	}
 	q.admin.q = q
 	return q
@@ -81,8 +90,9 @@ func (q *queue) run() {
 	if q.asked.QueueID != 0 {
 		q.disks.openAll()
 	}
-	down := q.target.down
+	down, waiter := q.target.down, linger.On(q.atHand)
 	for ended := false; !ended; {
+		waiter.Linger()
 		select {
 		case batch, ok := <-q.conn.Batches():
 			ended = !ok || q.handleAll(batch)
@@ -120,6 +130,9 @@ func (q *queue) run() {
 	q.disks.giveBack()
 }
 
+// atHand reports whether run has something to handle that does not come rarely.
+func (q *queue) atHand() bool { return len(q.conn.Batches()) != 0 || len(q.results) != 0 }
+
 // handleAll handles the events of a batch. It reports whether the last one was among them.
 func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
 	defer batch.Release()
@@ -127,6 +140,9 @@ func (q *queue) handleAll(batch *dat.Batch) (ended bool) {
 	for i := range events {
 		if q.handle(&events[i]) {
 			return true
+		}
+		if len(q.receives) >= q.together {
+			q.flush()
 		}
 	}
 	return false
