@@ -38,7 +38,7 @@ func main() {
 // run is the program.
 func run(ctx context.Context, command string, o *options, out, log io.Writer) error {
 	if command == "beside" {
-		return beside.Run(ctx, beside.Config{Turns: max(o.Beside.Turns, 1), Turn: o.Beside.Turn}, out)
+		return beside.Run(ctx, beside.Config(o.Beside), out)
 	}
 	params, err := o.params()
 	if err != nil {

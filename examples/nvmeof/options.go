@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,12 +52,22 @@ type benchOptions struct {
 type besideOptions struct {
 	Turns int           `help:"Turns of each way." default:"7"`
 	Turn  time.Duration `help:"How long a turn is." default:"500ms"`
+
+	Processors []int `help:"Measure with so many processors (GOMAXPROCS), one after the other." default:"1,2"`
 }
 
 // Validate refuses values that make no sense. Kong calls it.
 func (o *benchOptions) Validate() error {
 	if o.Depth < 1 || o.Depth > 1023 || o.Queues < 1 || o.Size < 512 || o.Time <= 0 {
 		return errors.New("--depth must be 1 to 1023, --queues at least 1, --size at least 512, --time positive")
+	}
+	return nil
+}
+
+// Validate refuses values that make no sense. Kong calls it.
+func (o *besideOptions) Validate() error {
+	if o.Turns < 1 || o.Turn <= 0 || len(o.Processors) == 0 || slices.Min(o.Processors) < 1 {
+		return errors.New("--turns, --turn and --processors must be positive")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,8 +63,9 @@ func move(b *testing.B, batch int, w way) error {
 	b.Helper()
 	b.ReportAllocs()
 	b.ResetTimer()
-	before := processorTime()
+	begin, before := time.Now(), processorTime()
 	n, err := w.run(&counted{b.Context(), b.N / batch})
+	b.ReportMetric(float64(time.Since(begin))/float64(n), "ns/op")
 	b.ReportMetric(float64(processorTime()-before)/float64(n), "cpu-ns/op")
 	return err
 }

@@ -15,8 +15,9 @@ const (
 
 // Config says how long to measure.
 type Config struct {
-	Turns int           // of each way
-	Turn  time.Duration // how long one is
+	Turns      int           // of each way
+	Turn       time.Duration // how long one is
+	Processors []int         // measure with so many (GOMAXPROCS), one after the other
 }
 
 // way is a way to move blocks. run moves some for a while, and returns how many.
@@ -25,9 +26,10 @@ type way struct {
 	run  func(ctx context.Context) (commands int64, err error)
 }
 
-// compare lets two ways take turns, and prints the medians of the ratios of their rates:
-// by elapsed time, and by the processor time of both ends, which tells more on a machine
-// that is busy with something else.
+// compare lets two ways take turns, and prints the medians of the ratios of their rates,
+// and of the commands for a second of the processor time of both ends. The latter tells
+// more on a machine that is busy with something else, and less about two processors, on
+// which the ends run beside each other.
 func compare(ctx context.Context, cfg Config, out io.Writer, a, b way) error {
 	var elapsed, used []float64
 	for range cfg.Turns {
@@ -45,7 +47,7 @@ func compare(ctx context.Context, cfg Config, out io.Writer, a, b way) error {
 	slices.Sort(elapsed)
 	slices.Sort(used)
 	middle, last := cfg.Turns/2, cfg.Turns-1
-	_, err := fmt.Fprintf(out, "%s / %s: %.2f (%.2f to %.2f in %d turns), %.2f by processor time\n",
+	_, err := fmt.Fprintf(out, "%s / %s: rate %.2f (%.2f to %.2f in %d turns), by processor time %.2f\n",
 		a.name, b.name, elapsed[middle], elapsed[0], elapsed[last], cfg.Turns, used[middle])
 	return err
 }

@@ -3,8 +3,10 @@ package beside
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,9 +23,17 @@ const (
 )
 
 // Run measures, and prints ratios: on loop beside plain RDMA writes, and on iwarp over
-// loopback beside a net.Conn.
+// loopback beside a net.Conn. It sets GOMAXPROCS meanwhile.
 func Run(ctx context.Context, cfg Config, out io.Writer) error {
-	return errors.Join(onLoop(ctx, cfg, out), onIwarp(ctx, cfg, out))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, n := range cfg.Processors {
+		runtime.GOMAXPROCS(n)
+		fmt.Fprintf(out, "GOMAXPROCS=%d\n", n)
+		if err := errors.Join(onLoop(ctx, cfg, out), onIwarp(ctx, cfg, out)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func onLoop(ctx context.Context, cfg Config, out io.Writer) error {
