@@ -25,8 +25,8 @@ func (e *Endpoint) PostRecvAgain(_ door.Key, n, length uint32) bool {
 		return false
 	}
 	yield.Point()
-	w, ok := b.takePlain(q, recvShift, n)
-	if !ok {
+	w := b.takePlain(q, nil, uint64(n)<<recvShift, n)
+	if w == noTicket {
 		return false
 	}
 	ticket := q.tail(w)

@@ -45,7 +45,7 @@ func TestCallsAndConnectionsAreCounted(t *testing.T) {
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
 }
 
-// A program may post more than 2^30 times between two calls of Counters.
+// A program may post more than 2^24 times between two calls of Counters.
 func TestPostsAreCountedHoweverRarelyAProgramAsks(t *testing.T) {
 	const numbers = ticketMask + 1
 	r := newRig(t)

@@ -256,7 +256,7 @@ func (b *mailbox) enlarge(q *queue, depth, iov int) {
 	for t := first; t != tail; t = (t + 1) & ticketMask {
 		next := (t + 1) & ticketMask
 		o := &old[t&was]
-		q.slot(next).set(o, next)
+		q.slot(next).set(o)
 		if o.nseg > 1 {
 			copy(q.segments(next, int(o.nseg)), oldSGEs[int(t&was)*oldIOV:])
 		}
@@ -291,11 +291,10 @@ func (b *mailbox) skip(q *queue) (ticket uint32) {
 	}
 }
 
-// set copies another slot's post into this slot, under a ticket of its own.
-func (s *slot) set(o *slot, ticket uint32) {
+// set copies another slot's post into this slot.
+func (s *slot) set(o *slot) {
 	s.op, s.nseg, s.flags, s.cookie = o.op, o.nseg, o.flags, o.cookie
 	s.to, s.sge, s.addr, s.rkey, s.imm = o.to, o.sge, o.addr, o.rkey, o.imm
-	s.seq.Store(ticket + 1)
 }
 
 // changes reports whether a poster that found no ticket should look again: Modify

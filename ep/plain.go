@@ -54,20 +54,24 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		return slow()
 	}
 	to := wiring(r.evd).For(cookie)
-	if shot != nil {
+	w, take := b.token.Load(), uint64(1)<<requestShift
+	switch {
+	case shot != nil:
 		if to = b.arm(shot, r.evd); to == nil {
 			return slow()
 		}
-	} else if !to.TryReserve() && !to.Reserve(1) {
+	case w&(placeMask*requestPlace) != 0 && q.lender.Load() == to:
+		take -= requestPlace // the place is the word's
+	case !to.TryReserve() && !to.Reserve(1):
 		return slow()
 	}
 	yield.Point()
-	w := b.token.Load()
-	word := (w + 1<<requestShift) | token.Held
+	word := (w + take) | token.Held
 	if word&guards != 0 || (uint32(w>>requestShift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
-		var ok bool
-		if w, ok = b.takePlain(q, requestShift, 1); !ok {
-			to.Release(1)
+		if w = b.takePlain(q, to, take, 1); w == noTicket {
+			if take == 1<<requestShift {
+				to.Release(1)
+			}
 			return slow()
 		}
 	}
@@ -86,7 +90,7 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return nil
 	}
-	word = w + 1<<requestShift
+	word = w + take
 	direct := b.direct
 	if direct == nil {
 		b.handOne(q, ticket, word)
@@ -101,6 +105,9 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	posted := direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr)
 	if !posted {
 		b.handAgain(q, ticket, wrFlags)
+	}
+	if word&(placeMask*requestPlace|leaseAt<<requestShift) == 0 {
+		word = b.lease(q, to, word)
 	}
 	if !b.letGo(word) {
 		b.run(false)
@@ -139,20 +146,24 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		return slow()
 	}
 	to := wiring(r.evd).For(cookie)
-	if shot != nil {
+	w, take := b.token.Load(), uint64(1)<<recvShift
+	switch {
+	case shot != nil:
 		if to = b.arm(shot, r.evd); to == nil {
 			return slow()
 		}
-	} else if !to.TryReserve() && !to.Reserve(1) {
+	case w&(placeMask*recvPlace) != 0 && q.lender.Load() == to:
+		take -= recvPlace // the place is the word's
+	case !to.TryReserve() && !to.Reserve(1):
 		return slow()
 	}
 	yield.Point()
-	w := b.token.Load()
-	word := (w + 1<<recvShift) | token.Held
+	word := (w + take) | token.Held
 	if word&guards != 0 || (uint32(w>>recvShift)-q.retired.Load())&ticketMask >= q.depth.Load() || !b.token.Swap(w, word) {
-		var ok bool
-		if w, ok = b.takePlain(q, recvShift, 1); !ok {
-			to.Release(1)
+		if w = b.takePlain(q, to, take, 1); w == noTicket {
+			if take == 1<<recvShift {
+				to.Release(1)
+			}
 			return slow()
 		}
 	}
@@ -168,7 +179,7 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		b.submit(q, ticket, 1, w&token.Held == 0)
 		return nil
 	}
-	word = w + 1<<recvShift
+	word = w + take
 	direct := b.direct
 	if direct == nil {
 		b.handOne(q, ticket, word)
@@ -180,6 +191,9 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 		b.handAgain(q, ticket, 0)
 	}
 	q.noteHanded(ticket)
+	if word&(placeMask*recvPlace|leaseAt<<recvShift) == 0 {
+		word = b.lease(q, to, word)
+	}
 	if !b.letGo(word) {
 		b.run(false)
 	}
@@ -222,17 +236,25 @@ func (b *mailbox) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 	return to
 }
 
+// noTicket is no word: Kicked is set in none that is not Held.
+const noTicket = token.Kicked
+
 // takePlain is takeTickets for posts that meet nothing unusual: it takes n tickets or
-// none. w is the word from which it took them, and the token unless w has held in it.
-func (b *mailbox) takePlain(q *queue, shift uint8, n uint32) (w uint64, ok bool) {
+// none. take is what that adds to the word, less a place if the post takes one of those
+// that to has lent. It returns the word from which it took them, and the token unless the
+// word has Held in it; or noTicket.
+func (b *mailbox) takePlain(q *queue, to *delivery.Queue, take uint64, n uint32) (w uint64) {
+	shift := q.tailShift & 63
+	lent := take != uint64(n)<<shift
 	for {
 		w = b.token.Load()
-		word := (w + uint64(n)<<shift) | token.Held
-		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask+n > q.depth.Load() {
-			return w, false
+		word := (w + take) | token.Held
+		if word&guards != 0 || (uint32(w>>shift)-q.retired.Load())&ticketMask+n > q.depth.Load() ||
+			lent && (w>>(shift-placeBits)&placeMask == 0 || q.lender.Load() != to) {
+			return noTicket
 		}
 		if b.token.Swap(w, word) {
-			return w, true
+			return w
 		}
 	}
 }

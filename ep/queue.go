@@ -9,11 +9,12 @@ import (
 	"godat/internal/delivery"
 	"godat/internal/memory"
 	"godat/internal/owner"
+	"godat/internal/release"
 )
 
 // queue is one direction of an endpoint: a ring of slots that is its mailbox, its
 // admission and its bookkeeping at once. Each post has a number, its ticket; its
-// slot is the ticket modulo the ring, and tickets wrap at 2^30.
+// slot is the ticket modulo the ring, and tickets wrap at 2^24.
 //
 //	retired ≤ next ≤ tail ≤ retired + depth
 //
@@ -43,14 +44,14 @@ type queue struct {
 	before uint32 // tail when a control call was made
 	// Written by the token's holder: the provider has all tickets before it, or
 	// they were flushed. It is kept for a prompt queue only. Posts that go the short
-	// way move it rarely, but before it is 2^29 tickets behind, which would look like
-	// 2^29 tickets ahead.
+	// way move it rarely, but before it is 2^23 tickets behind, which would look like
+	// 2^23 tickets ahead.
 	handed atomic.Uint32
 	ended  bool // the provider has nothing of this queue any more
 
-	// Guarded by the endpoint's counted.mu, which a poster also holds while its
-	// ticket wraps tail.
-	rounds uint64 // how often tail has wrapped
+	// Written by the token's holder: the queue that lends the places in the word, while the
+	// endpoint is connected; or nil. See lease.go.
+	lender atomic.Pointer[delivery.Queue]
 
 	// Immutable.
 	endID     uint64
@@ -65,6 +66,7 @@ type queue struct {
 	retired   atomic.Uint32
 	kept      uint32          // completions kept from retired on; see run.go
 	keptBytes uint32          // their lengths together
+	moving    atomic.Int32    // shared: see lease.go
 	unflushed *delivery.Queue // it has events that Flush is to flush, or gets those kept
 	lane      delivery.Lane   // its way into a channel
 
@@ -79,10 +81,10 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []hw.WC // under mu: what has taken the detour
 	skipped uint64  // tickets that are not counted as posts; guarded as rounds
-	_       [8]byte
+	rounds  uint64  // how often tail has wrapped; guarded by the endpoint's counted.mu
 }
 
-const ticketMask = 1<<30 - 1
+const ticketMask = 1<<24 - 1
 
 // The bits of queue.watched. While it is 0, the success of a plain operation goes the
 // short way.
@@ -108,7 +110,7 @@ func (q *queue) noteHanded(ticket uint32) {
 // It is as long as a cache line. The allocator puts 8 bytes before most arrays of
 // slots, so the end of a slot, which no operation uses, lies on the next line.
 type slot struct {
-	seq    atomic.Uint32 // ticket+1 once the slot is filled
+	seq    atomic.Uint32 // ticket+1 once the slot is filled; 0 once the holder knows it
 	op     hw.Op
 	nseg   uint8
 	flags  hw.Flags
@@ -190,9 +192,11 @@ func (b *mailbox) publishedNext(q *queue) bool {
 		return true
 	}
 	t := q.next
-	if q.slot(t).seq.Load() != t+1 {
+	seq := &q.slot(t).seq
+	if seq.Load() != t+1 {
 		return false
 	}
+	release.Uint32(seq, 0) // or, 2^24 tickets later, an unfilled slot would look published
 	q.ready = (t + 1) & ticketMask
 	return true
 }

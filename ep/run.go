@@ -28,8 +28,8 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 		return false
 	}
 	yield.Point()
-	w, ok := b.takePlain(q, q.tailShift&63, n)
-	if !ok {
+	w := b.takePlain(q, to, uint64(n)<<(q.tailShift&63), n)
+	if w == noTicket {
 		to.Release(places)
 		return false
 	}

@@ -8,9 +8,10 @@ import (
 )
 
 // The user's bits of the endpoint's token (package token) are the tails of both
-// directions, so that an uncontended post takes its ticket and the token in one swap:
+// directions, and the places that each has leased of its dispatcher (lease.go). So an
+// uncontended post takes its ticket, the token and the place of its event in one swap:
 //
-//	guard:1 | request tail:30 | guard:1 | receive tail:30
+//	guard:1 | request tail:24 | places:6 | guard:1 | receive tail:24 | places:6
 //
 // A guard catches the carry of the tail below it when the tail wraps. The poster
 // that wraps a tail clears the guard in the same swap, and counts the wrap.
@@ -27,8 +28,11 @@ import (
 const (
 	guards uint64 = 1<<61 | 1<<30
 
-	requestShift = 31
-	recvShift    = 0
+	placeBits    = 6
+	requestShift = 31 + placeBits
+	recvShift    = placeBits
+	requestPlace = 1 << (requestShift - placeBits) // one place
+	recvPlace    = 1 << (recvShift - placeBits)
 )
 
 // budget is the most posts a holder executes before it leaves the rest to the

@@ -61,6 +61,7 @@ type Dispatcher struct {
 	shots    shotPool
 	overflow overflow
 	feeds    Feeds
+	lessees  lessees
 	length   length
 	tally    tally
 	closing  sync.Once

@@ -69,6 +69,7 @@ func (q *Queue) reserveSlow(n int, beyond uint64) bool {
 			}
 			continue
 		}
+		q.reclaim()
 		// If either changed meanwhile, an event may have counted twice: look again.
 		if p.allDone() == done && p.reserved.Load() == r {
 			q.expose()
@@ -217,6 +218,7 @@ func (q *Queue) queued() int {
 func (q *Queue) shut() {
 	q.places.close()
 	yield.Point()
+	q.reclaim()
 	q.expose()
 	q.tryFinish()
 }

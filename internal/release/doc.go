@@ -20,6 +20,8 @@
 //   - delivery's turn, when a Dequeue leaves: no goroutine sleeps until a Dequeue leaves.
 //   - ep's queue.retired: nobody waits for it, and a later store publishes the event by
 //     which a program learns of it.
+//   - ep's slot.seq, when the token's holder clears it: nobody looks at anything for it. The
+//     next poster that publishes the slot has seen a later value of retired.
 //   - loop's receive tail: the swap by which the poster releases its endpoint's token
 //     comes between the store and the look at the pipe (hw.Direct).
 //   - token.Counted.ReleaseSoon, of a pipe of loop, by Uint64If: kickers mark what they
