@@ -32,8 +32,11 @@
 //     the counts of the sends that have begun.
 //   - freelist.List.Give: the swap that makes the number the first free one follows.
 //   - stream's counters: of what a message and the completion of a send change, the last
-//     store is a locked one, and the completer looks behind it whether a call waits. A
-//     poster looks at nothing behind its stores, since they only make less due.
+//     store is a locked one, and the completer looks behind it whether a call waits. It does
+//     without where it has just woken a Read: the send into the channel, which locks it,
+//     came between. A poster looks at nothing behind its stores, since they only make less
+//     due.
+//   - stream's turn, when a short call leaves: the calls that wait for it spin.
 //   - stream's announcement that a Read waits: the mutex that the Read locks then comes
 //     between.
 //   - memory.Ownership, when a buffer leaves the pool: nobody looks at anything for it.

@@ -17,6 +17,11 @@ import (
 // store, and then looks at the counters; arrive and sent store the counters, received and
 // completed last and by a locked store, and then look whether a call waits. What a post or
 // a Read stores wakes nobody, and one who sees it late finds more due than there is.
+//
+// A reader that waits most often waits for bytes. When they come, arrive looks for it before
+// the locked store, and does without that one if it has woken the reader: the channel by
+// which it did is locked by such an instruction, too, behind the counters and before the
+// look for a writer.
 type flow struct {
 	in  inbound
 	out outbound
@@ -160,53 +165,67 @@ func (c *Conn) arrive(slot int) {
 		return
 	}
 	old := c.in.produced.Load()
-	if m.moved {
-		c.in.movedAt.Store(old)
+	release.Uint64(&c.out.consumed, m.consumed)
+	if m.has(flagMoved | flagDirect | flagRing | flagOffer) {
+		c.arriveRing(&m, old)
 	}
 	if m.inline > 0 {
 		place(c.in.fill(), old, b[headerSize:][:m.inline])
 	}
-	if m.direct {
-		c.in.end.Store(m.produced)
-	}
-	if m.offers {
-		c.out.offered = m.ring
-		c.out.hasOffer.Store(true)
-	}
-	release.Uint64(&c.out.consumed, m.consumed)
-	if m.buffer {
-		c.out.buffer = m.ring
-		c.out.bufferAt.Store(m.consumed)
-	}
 	release.Uint64(&c.out.granted, m.granted)
 	release.Uint64(&c.in.produced, m.produced)
-	if m.fin {
+	if m.has(flagFIN) {
 		c.in.fin.Store(true)
 	}
-	c.in.received.Store(c.in.received.Load() + 1) // last, and locked: see flow
+	received := c.in.received.Load() + 1
+	release.Uint64(&c.in.received, received)
 	if !c.in.growing && c.tight() {
 		c.in.growing = true
 		c.growing.Go(c.grow)
 	}
-	if m.produced != old || m.fin || c.due() {
-		c.reader.notify()
+	if more := m.produced != old || m.has(flagFIN); !more || !c.reader.notify() {
+		c.in.received.Store(received) // once more, and locked: see flow
+		if more || c.due() {
+			c.reader.notify()
+		}
 	}
 	c.writer.notify()
+}
+
+// arriveRing records what a message says of rings and buffers, before its bytes count.
+// There were old bytes before.
+func (c *Conn) arriveRing(m *message, old uint64) {
+	if m.has(flagMoved) {
+		c.in.movedAt.Store(old)
+	}
+	if m.has(flagDirect) {
+		c.in.end.Store(m.produced)
+	}
+	if m.has(flagRing) {
+		c.out.offered = m.ring
+		c.out.hasOffer.Store(true)
+	}
+	if m.has(flagOffer) {
+		c.out.buffer = m.ring
+		c.out.bufferAt.Store(m.consumed)
+	}
 }
 
 // check says what is wrong with the counters of a message, or nothing. Counters of this
 // end that grow meanwhile only allow more.
 func (f *flow) check(m *message) string {
 	produced, consumed, granted := f.in.produced.Load(), f.out.consumed.Load(), f.out.granted.Load()
-	if lie := f.checkRings(m); lie != "" {
-		return lie
+	if m.flags != 0 {
+		if lie := f.checkRings(m); lie != "" {
+			return lie
+		}
 	}
 	switch {
 	case m.produced < produced || m.consumed < consumed || m.granted < granted:
 		return "a counter went back"
-	case m.direct && (f.in.at.Load() != produced || m.produced-produced-1 >= uint64(f.in.size)):
+	case m.has(flagDirect) && (f.in.at.Load() != produced || m.produced-produced-1 >= uint64(f.in.size)):
 		return "it wrote bytes to a buffer that was not offered for them"
-	case !m.direct && m.produced != produced && m.produced-f.in.consumed.Load() > f.in.room(m):
+	case !m.has(flagDirect) && m.produced != produced && m.produced-f.in.consumed.Load() > f.in.room(m):
 		return "it wrote more bytes than the ring has room for"
 	case m.inline > 0 && m.produced-produced != uint64(m.inline):
 		return "the bytes of a message are not those that it counts"
@@ -214,7 +233,7 @@ func (f *flow) check(m *message) string {
 		return "it has read more bytes than were sent"
 	case m.granted > f.out.sent.Load()+f.out.receives:
 		return "it grants more receives than it has"
-	case f.in.fin.Load() && (m.fin || m.produced != produced):
+	case f.in.fin.Load() && (m.has(flagFIN) || m.produced != produced):
 		return "bytes after the end of the stream"
 	}
 	return ""
@@ -222,7 +241,7 @@ func (f *flow) check(m *message) string {
 
 // room is how many bytes there may be in the ring that a message uses.
 func (in *inbound) room(m *message) uint64 {
-	if m.moved {
+	if m.has(flagMoved) {
 		return uint64(len(in.second.mem))
 	}
 	return uint64(len(in.fill()))
@@ -230,13 +249,13 @@ func (in *inbound) room(m *message) uint64 {
 
 // checkRings is check for what a message says of rings.
 func (f *flow) checkRings(m *message) string {
-	if m.moved && (f.in.offer.Load() != offerSent || f.in.movedAt.Load() != notMoved) {
+	if m.has(flagMoved) && (f.in.offer.Load() != offerSent || f.in.movedAt.Load() != notMoved) {
 		return "it uses a ring that was not offered"
 	}
-	if m.buffer {
+	if m.has(flagOffer) {
 		return f.checkBuffer(m)
 	}
-	if !m.offers {
+	if !m.has(flagRing) {
 		return ""
 	}
 	if f.out.hasOffer.Load() || m.ring.Len <= f.out.smallest {

@@ -35,7 +35,7 @@ type Conn struct {
 
 	reading sync.Mutex // held by Read and WriteTo
 	writing sync.Mutex // held by Write, WriteBuffers and ReadFrom
-	sending sync.Mutex // held while messages and receives are posted; after the other two
+	sending turn       // held while messages and receives are posted; after the other two
 	closing sync.Mutex // held by Close
 	batch   [2]dat.DTO // the holder of sending uses it
 	growing sync.WaitGroup

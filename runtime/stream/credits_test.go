@@ -30,10 +30,14 @@ func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 	require.Less(x.t, len(x.late[from]), messages, "the message finds a slot")
 	slot := int(c.out.sent.Load() % messages)
 	c.in.reposted.Store(c.in.received.Load())
-	cookie, _, _ := c.next(bytes, &message{fin: fin})
+	var m message
+	if fin {
+		m.flags = flagFIN
+	}
+	cookie, _, _ := c.next(bytes, &m)
 	b := make([]byte, slotSize)
 	copy(b, c.out.slots[slot*slotSize:])
-	if m, _ := parseMessage(b); m.offers { // these ends have no region to offer
+	if m, _ := parseMessage(b); m.has(flagRing) { // these ends have no region to offer
 		m.ring = dat.RemoteSegment{Len: uint32(len(c.in.second.mem))}
 		m.put(b)
 	}

@@ -49,11 +49,11 @@ func FuzzMessages(f *testing.F) {
 	f.Add(uint16(0), encode(message{produced: 4, granted: messages}, "true"))
 	f.Add(uint16(9), append(
 		encode(message{produced: slotSize - headerSize, consumed: 3, granted: messages + 1}, string(make([]byte, slotSize-headerSize))),
-		encode(message{produced: 300, consumed: 5, granted: messages + 2, fin: true}, "")...))
+		encode(message{produced: 300, consumed: 5, granted: messages + 2, flags: flagFIN}, "")...))
 	f.Add(uint16(9), append(
-		append(encode(message{produced: 1, consumed: 8, granted: messages, buffer: true, ring: dat.RemoteSegment{Len: leastRing}}, ""),
+		append(encode(message{produced: 1, consumed: 8, granted: messages, flags: flagOffer, ring: dat.RemoteSegment{Len: leastRing}}, ""),
 			make([]byte, slotSize-headerSize-16)...),
-		encode(message{produced: 1 + 2*leastRing, granted: messages, direct: true}, "")...))
+		encode(message{produced: 1 + 2*leastRing, granted: messages, flags: flagDirect}, "")...))
 	f.Fuzz(func(t *testing.T, sent uint16, script []byte) {
 		c := bareConn(leastRing)
 		c.out.sent.Store(uint64(sent))
@@ -97,17 +97,17 @@ func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
 	b := make([]byte, slotSize)
 	for _, want := range []message{
 		{},
-		{produced: 1 << 63, consumed: 1<<63 - 1, granted: 77, inline: maxInline, fin: true},
-		{produced: 1, inline: 1, moved: true},
-		{consumed: 1, offers: true, ring: dat.RemoteSegment{Addr: 1 << 40, Len: 1 << 20, Context: 9}},
+		{produced: 1 << 63, consumed: 1<<63 - 1, granted: 77, inline: maxInline, flags: flagFIN},
+		{produced: 1, inline: 1, flags: flagMoved},
+		{consumed: 1, flags: flagRing, ring: dat.RemoteSegment{Addr: 1 << 40, Len: 1 << 20, Context: 9}},
 	} {
 		length := want.put(b)
 		got, ok := parseMessage(b)
-		assert.Equal(t, length > headerSize, want.inline > 0 || want.offers)
+		assert.Equal(t, length > headerSize, want.inline > 0 || want.has(flagRing))
 		assert.True(t, ok)
 		assert.Equal(t, want, got)
 	}
-	golden := message{produced: 0x0102, consumed: 3, granted: 4, inline: 5, fin: true}
+	golden := message{produced: 0x0102, consumed: 3, granted: 4, inline: 5, flags: flagFIN}
 	golden.put(b)
 	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 3}, b[:headerSize])
 	h := hello{dat.RemoteSegment{Addr: 0x0102, Len: leastRing, Context: 3}, 16}

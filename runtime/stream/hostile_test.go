@@ -96,7 +96,7 @@ func TestALieEndsTheConnectionBehindTheBytesThatCame(t *testing.T) {
 func TestBytesBehindTheEndOfTheStreamAreALie(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		p, c := r.meetScripted()
-		require.NoError(t, p.SendBytes(encode(message{produced: 4, granted: messages, fin: true}, "last")))
+		require.NoError(t, p.SendBytes(encode(message{produced: 4, granted: messages, flags: flagFIN}, "last")))
 		require.NoError(t, p.SendBytes(encode(message{produced: 5, granted: messages}, "!")))
 		got, err := io.ReadAll(c)
 		require.NoError(t, err)
@@ -203,11 +203,11 @@ func TestAPeerWithoutItsRingBreaksItsOwnConnection(t *testing.T) {
 
 // ringOf is a message that offers a ring.
 func ringOf(size uint32) []byte {
-	return encode(message{granted: messages, offers: true, ring: dat.RemoteSegment{Addr: 1 << 20, Len: size}}, "")
+	return encode(message{granted: messages, flags: flagRing, ring: dat.RemoteSegment{Addr: 1 << 20, Len: size}}, "")
 }
 
 func TestALieAboutARingEndsTheConnection(t *testing.T) {
-	moved := encode(message{produced: 4, granted: messages, moved: true}, "four")
+	moved := encode(message{produced: 4, granted: messages, flags: flagMoved}, "four")
 	half := encode(message{produced: leastRing/2 + 1, granted: messages}, "")
 	lies := map[string][][]byte{
 		"a ring that was not offered":                     {moved},
@@ -215,7 +215,7 @@ func TestALieAboutARingEndsTheConnection(t *testing.T) {
 		"a second ring twice, or one that is not larger:": {ringOf(2 * leastRing), ringOf(4 * leastRing)},
 		"a size that no ring has":                         {ringOf(3 * leastRing)},
 		"more bytes than the ring has room":               {half, encode(message{produced: 2*leastRing + 1, granted: messages}, "")},
-		"a ring that was not offered:":                    {half, encode(message{produced: leastRing, granted: messages, moved: true}, "")},
+		"a ring that was not offered:":                    {half, encode(message{produced: leastRing, granted: messages, flags: flagMoved}, "")},
 		"a message of an unknown form": {func() []byte {
 			b := ringOf(2 * leastRing)
 			b[24]++ // a byte of the stream, too
@@ -242,12 +242,12 @@ func TestAPeerMovesOnce(t *testing.T) {
 		p, c := r.meetScripted()
 		require.NoError(t, p.SendBytes(encode(message{produced: leastRing, granted: messages}, "")))
 		require.Eventually(t, func() bool { return c.in.offer.Load() == offerSent }, 10*time.Second, time.Millisecond)
-		require.NoError(t, p.SendBytes(encode(message{produced: leastRing + 4, granted: messages, moved: true}, "four")))
+		require.NoError(t, p.SendBytes(encode(message{produced: leastRing + 4, granted: messages, flags: flagMoved}, "four")))
 		got := make([]byte, leastRing+4)
 		_, err := io.ReadFull(c, got)
 		require.NoError(t, err)
 		assert.Equal(t, "four", string(got[leastRing:]))
-		require.NoError(t, p.SendBytes(encode(message{produced: leastRing + 5, granted: messages, moved: true}, "!")))
+		require.NoError(t, p.SendBytes(encode(message{produced: leastRing + 5, granted: messages, flags: flagMoved}, "!")))
 		_, err = c.Read(got)
 		require.ErrorIs(t, err, ErrProtocol)
 	})

@@ -51,12 +51,12 @@ type landing struct {
 	end  atomic.Uint64 // the end of the newest bytes that came by an offer; arrive writes it, before produced
 }
 
-// offerBuffer offers p to the peer, and reports whether it did: then the caller calls land.
-// Everything that has come was read.
+// offerBuffer offers p, which has leastOffered bytes or more, to the peer, and reports
+// whether it did: then the caller calls land. Everything that has come was read.
 func (c *Conn) offerBuffer(p []byte) bool {
 	in := &c.in
 	at := in.consumed.Load()
-	if len(p) < leastOffered || in.refused || in.mem != nil || at < in.from {
+	if in.refused || in.mem != nil || at < in.from {
 		return false
 	}
 	p = p[:min(len(p), mostOffered)]
@@ -68,7 +68,7 @@ func (c *Conn) offerBuffer(p []byte) bool {
 	in.mem, in.size = p, len(p)
 	in.at.Store(at) // behind the size, for check
 	if in.produced.Load() == at {
-		_ = c.post(nil, message{buffer: true, ring: in.landing.region.Remote(0, len(p))}) // if it fails, the connection has ended
+		_ = c.post(nil, &message{flags: flagOffer, ring: in.landing.region.Remote(0, len(p))}) // if it fails, the connection has ended
 	}
 	return true
 }

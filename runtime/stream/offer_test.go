@@ -320,7 +320,7 @@ func TestAnOfferIsUsedByAnEndThatLendsNothing(t *testing.T) {
 		c.out.loan.refused = true
 		memory, err := p.Alloc(100<<10, dat.LocalWrite|dat.RemoteWrite)
 		require.NoError(t, err)
-		require.NoError(t, p.SendBytes(encode(message{granted: messages, buffer: true, ring: memory.Remote(0, 100<<10)}, "")))
+		require.NoError(t, p.SendBytes(encode(message{granted: messages, flags: flagOffer, ring: memory.Remote(0, 100<<10)}, "")))
 		awaitOffer(t, c)
 		want := body(leastRing, 1)
 		_, err = c.Write(want)
@@ -329,7 +329,7 @@ func TestAnOfferIsUsedByAnEndThatLendsNothing(t *testing.T) {
 		require.NoError(t, err)
 		m, ok := parseMessage(append(b.Bytes(), make([]byte, slotSize)...))
 		assert.True(t, ok)
-		assert.True(t, m.direct)
+		assert.True(t, m.has(flagDirect))
 		assert.Equal(t, uint64(len(want)), m.produced)
 		assert.Equal(t, want, memory.Bytes()[:len(want)])
 	})
@@ -337,24 +337,24 @@ func TestAnOfferIsUsedByAnEndThatLendsNothing(t *testing.T) {
 
 func TestALieAboutABufferEndsTheConnection(t *testing.T) {
 	buffer := func(at uint64, size uint32) message {
-		return message{consumed: at, granted: messages, buffer: true, ring: dat.RemoteSegment{Addr: 1 << 20, Len: size}}
+		return message{consumed: at, granted: messages, flags: flagOffer, ring: dat.RemoteSegment{Addr: 1 << 20, Len: size}}
 	}
-	direct := message{granted: messages, direct: true}
+	direct := message{granted: messages, flags: flagDirect}
 	for lie, script := range map[string][]message{
 		"too short":               {buffer(5, leastRing-1)},
-		"has no end":              {{granted: messages, buffer: true, ring: dat.RemoteSegment{Addr: 1<<64 - 1, Len: leastRing}}},
+		"has no end":              {{granted: messages, flags: flagOffer, ring: dat.RemoteSegment{Addr: 1<<64 - 1, Len: leastRing}}},
 		"same bytes":              {buffer(5, leastRing), buffer(5, leastRing)},
 		"same bytes:":             {buffer(5, leastRing), buffer(5, 2*leastRing)},
 		"than were sent":          {buffer(11, leastRing)},
-		"not offered for them":    {{produced: 10, granted: messages, direct: true}, {produced: 11, granted: messages, direct: true}},
-		"not offered for them:":   {{produced: 4, granted: messages}, {produced: 5, granted: messages, direct: true}},
-		"not offered for them::":  {{produced: leastOffered + 1, granted: messages, direct: true}},
+		"not offered for them":    {{produced: 10, granted: messages, flags: flagDirect}, {produced: 11, granted: messages, flags: flagDirect}},
+		"not offered for them:":   {{produced: 4, granted: messages}, {produced: 5, granted: messages, flags: flagDirect}},
+		"not offered for them::":  {{produced: leastOffered + 1, granted: messages, flags: flagDirect}},
 		"not offered for them:::": {direct},
-		"room for":                {{produced: leastOffered, granted: messages, direct: true}, {produced: leastOffered + 1, granted: messages}},
-		"unknown form":            {{produced: 1, granted: messages, direct: true, inline: 1}},
-		"unknown form:":           {{granted: messages, direct: true, moved: true}},
-		"unknown form::":          {{granted: messages, buffer: true, offers: true}},
-		"unknown form:::":         {{produced: 1, granted: messages, buffer: true, inline: 1}},
+		"room for":                {{produced: leastOffered, granted: messages, flags: flagDirect}, {produced: leastOffered + 1, granted: messages}},
+		"unknown form":            {{produced: 1, granted: messages, flags: flagDirect, inline: 1}},
+		"unknown form:":           {{granted: messages, flags: flagDirect | flagMoved}},
+		"unknown form::":          {{granted: messages, flags: flagOffer | flagRing}},
+		"unknown form:::":         {{produced: 1, granted: messages, flags: flagOffer, inline: 1}},
 	} {
 		c := bareConn(leastRing)
 		c.in.size = leastOffered

@@ -78,7 +78,7 @@ func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 		case over != nil:
 			err = over.err
 		default:
-			if c.offerBuffer(p) { // an offer also reports what was read
+			if len(p) >= leastOffered && c.offerBuffer(p) { // an offer also reports what was read
 				if b = c.land(p); len(b) > 0 {
 					return b, nil
 				}

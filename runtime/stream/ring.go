@@ -32,7 +32,9 @@ func newRing(pz *dat.PZ, size int, priv dat.Privileges) (r ring, err error) {
 // place copies bytes into a ring, at a place of the stream.
 func place(mem []byte, at uint64, b []byte) {
 	at &= uint64(len(mem) - 1)
-	copy(mem, b[copy(mem[at:], b):])
+	if n := copy(mem[at:], b); n < len(b) {
+		copy(mem, b[n:])
+	}
 }
 
 // forPeer are the privileges of a ring that the peer writes into.
@@ -92,7 +94,7 @@ func (c *Conn) grow() {
 	c.in.second = second
 	c.in.offer.Store(offerMade)
 	if c.reportDue() {
-		_ = c.post(nil, message{}) // if it fails, the connection has ended
+		_ = c.post(nil, &message{}) // if it fails, the connection has ended
 	}
 }
 

@@ -75,7 +75,7 @@ func (c *Conn) report() {
 	}
 	c.repost(1)
 	if c.reportDue() {
-		_ = c.post(nil, message{}) // if it fails, the connection has ended
+		_ = c.post(nil, &message{}) // if it fails, the connection has ended
 	}
 }
 
@@ -102,7 +102,7 @@ func (c *Conn) trySend(b []byte) (sent bool, err error) {
 	case c.out.fin.Load(): // Close has sent it meanwhile
 		err = c.mayNotWrite()
 	case c.credits() > reportCredit:
-		sent, err = true, c.post(b, message{})
+		sent, err = true, c.post(b, &message{})
 	}
 	c.sending.Unlock()
 	return sent, err
@@ -115,15 +115,15 @@ func (c *Conn) finish() error {
 	if c.out.fin.Load() || c.ended.Load() != nil || c.out.granted.Load() == 0 {
 		return nil
 	}
-	return c.post(nil, message{fin: true})
+	return c.post(nil, &message{flags: flagFIN})
 }
 
 // post posts a message with the bytes b, which says what m does, and grants all receives
 // whose messages have come. The caller holds sending, has a credit, and if there are bytes
 // holds writing.
-func (c *Conn) post(b []byte, m message) error {
+func (c *Conn) post(b []byte, m *message) error {
 	c.repost(receiveLot)
-	cookie, flags, slot := c.next(b, &m)
+	cookie, flags, slot := c.next(b, m)
 	var err error
 	if len(b) > maxInline {
 		c.batch[1] = dat.DTO{Op: dat.OpSend, Flags: flags, Cookie: cookie, Segment: slot}
@@ -153,14 +153,16 @@ func (c *Conn) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 	m.produced, m.consumed, m.granted = from+uint64(n), c.in.consumed.Load(), messages+c.in.reposted.Load()
 	slot := o.slots[place*slotSize:][:slotSize]
 	quiet := n == 0 || n <= maxInline && o.lent == nil
-	m.direct = n > 0 && o.direct(n) == n
-	if n > 0 && !m.direct {
-		m.moved, o.moving = o.moving, false
+	if n > maxInline && o.direct(n) == n {
+		m.flags |= flagDirect
+	} else if n > 0 && o.moving {
+		m.flags |= flagMoved
+		o.moving = false
 	}
 	if n > maxInline {
 		c.batch[0] = dat.DTO{
 			Op: dat.OpWrite, Flags: dat.Suppress, Cookie: silentCookie,
-			Segment: o.source(from, n), Remote: o.sink(from, n, m.direct),
+			Segment: o.source(from, n), Remote: o.sink(from, n, m.has(flagDirect)),
 		}
 		if o.lent == nil {
 			o.imaged = m.produced
@@ -168,21 +170,22 @@ func (c *Conn) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 	} else {
 		m.inline = copy(slot[headerSize:], b)
 	}
-	if m.inline == 0 && !m.buffer && c.in.offer.Load() == offerMade {
-		m.offers, m.ring = true, c.in.second.region.Remote(0, len(c.in.second.mem))
+	if m.inline == 0 && !m.has(flagOffer) && c.in.offer.Load() == offerMade {
+		m.flags |= flagRing
+		m.ring = c.in.second.region.Remote(0, len(c.in.second.mem))
 		c.in.offer.Store(offerSent)
 	}
 	length := m.put(slot)
 	o.upTo[place] = m.produced
 	release.Uint64(&o.toldConsumed, m.consumed)
 	release.Uint64(&o.toldGranted, m.granted)
-	if m.fin {
+	if m.has(flagFIN) {
 		o.fin.Store(true)
 	}
 	release.Uint64(&o.produced, m.produced) // before the peer can report it as read
 	release.Uint64(&o.sent, sent+1)
 	segment = c.slots.Segment(sendSlots+place*slotSize, length)
-	if quiet && !m.fin && (sent+1)%sendLot != 0 {
+	if quiet && !m.has(flagFIN) && (sent+1)%sendLot != 0 {
 		return silentCookie, dat.Suppress, segment
 	}
 	return sendCookie + uint64(place), dat.Default, segment

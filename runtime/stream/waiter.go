@@ -131,15 +131,18 @@ func (w *waiter) sleep(ready func() bool) {
 	w.withdraw()
 }
 
-// notify wakes the goroutine that waits, if there is one. It does not block.
-func (w *waiter) notify() {
+// notify wakes the goroutine that waits, if there is one. It does not block. It reports
+// whether it has sent to the channel, which takes a locked instruction.
+func (w *waiter) notify() bool {
 	yield.Point()
 	if w.waiting.Load() != 0 {
 		select {
 		case w.wake <- struct{}{}:
+			return true
 		default: // a token is there already
 		}
 	}
+	return false
 }
 
 // setDeadline sets the time at which waits end; zero means never.

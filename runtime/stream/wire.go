@@ -23,7 +23,7 @@ const (
 	flagMoved  = 4
 	flagOffer  = 8
 	flagDirect = 16
-	flags      = flagFIN | flagRing | flagMoved | flagOffer | flagDirect
+	allFlags   = flagFIN | flagRing | flagMoved | flagOffer | flagDirect
 )
 
 // ErrProtocol is matched by the error of a connection whose peer did not keep to the
@@ -103,41 +103,30 @@ func checkGreeting(b []byte) error {
 type message struct {
 	produced, consumed, granted uint64
 	inline                      int
-	fin                         bool
-	moved                       bool              // this message's bytes are the first in the larger ring
-	offers                      bool              // the sender offers ring
-	buffer                      bool              // ring is the buffer of a Read
-	direct                      bool              // this message's bytes are in the buffer that was offered
+	flags                       uint64            // flagFIN and so on, see has
 	ring                        dat.RemoteSegment // the larger one, or the buffer
 }
 
+// has reports whether a message has one of the flags:
+//
+//	flagFIN     the sender sends no bytes behind this message
+//	flagRing    it offers ring, which is larger
+//	flagMoved   this message's bytes are the first in the larger ring
+//	flagOffer   ring is the buffer of a Read
+//	flagDirect  this message's bytes are in the buffer that was offered
+func (m *message) has(flags uint64) bool { return m.flags&flags != 0 }
+
 // put encodes the message, but for its bytes, into b, and returns its length.
 func (m *message) put(b []byte) int {
+	b = b[:slotSize]
 	binary.LittleEndian.PutUint64(b, m.produced)
 	binary.LittleEndian.PutUint64(b[8:], m.consumed)
 	binary.LittleEndian.PutUint64(b[16:], m.granted)
-	last := uint64(m.inline) | version<<56
-	if m.fin {
-		last |= flagFIN << 16
+	binary.LittleEndian.PutUint64(b[24:], uint64(m.inline)|m.flags<<16|version<<56)
+	if m.has(flagRing | flagOffer) {
+		return len(appendRing(b[:headerSize], m.ring))
 	}
-	if m.moved {
-		last |= flagMoved << 16
-	}
-	if m.offers {
-		last |= flagRing << 16
-	}
-	if m.buffer {
-		last |= flagOffer << 16
-	}
-	if m.direct {
-		last |= flagDirect << 16
-	}
-	n := headerSize + m.inline
-	if m.offers || m.buffer {
-		n = len(appendRing(b[:headerSize], m.ring))
-	}
-	binary.LittleEndian.PutUint64(b[24:], last)
-	return n
+	return headerSize + m.inline
 }
 
 // parseMessage takes a header from a slot. ok is false for one that this version does not
@@ -150,24 +139,18 @@ func parseMessage(b []byte) (m message, ok bool) {
 	m.granted = binary.LittleEndian.Uint64(b[16:])
 	last := binary.LittleEndian.Uint64(b[24:])
 	m.inline = int(last & 0xffff)
-	m.fin = last&(flagFIN<<16) != 0
-	m.moved = last&(flagMoved<<16) != 0
-	m.offers = last&(flagRing<<16) != 0
-	m.buffer = last&(flagOffer<<16) != 0
-	m.direct = last&(flagDirect<<16) != 0
-	if m.offers || m.buffer {
+	m.flags = last >> 16 & allFlags
+	if m.has(flagRing | flagOffer) {
 		m.ring = parseRing(b[headerSize:])
 	}
-	return m, last&^(0xffff|flags<<16) == version<<56 && m.inline <= maxInline && m.consistent()
+	return m, last&^(0xffff|allFlags<<16) == version<<56 && m.inline <= maxInline && (m.flags == 0 || m.consistent())
 }
 
 // consistent reports whether a message says nothing twice.
 func (m *message) consistent() bool {
-	switch {
-	case m.offers && m.buffer, m.direct && m.moved:
+	const ofRing, ofPlace = flagRing | flagOffer, flagDirect | flagMoved
+	if m.flags&ofRing == ofRing || m.flags&ofPlace == ofPlace {
 		return false
-	case m.offers, m.buffer, m.direct:
-		return m.inline == 0
 	}
-	return true
+	return m.inline == 0 || !m.has(flagRing|flagOffer|flagDirect)
 }
