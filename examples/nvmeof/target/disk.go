@@ -20,17 +20,17 @@ func (d *disk) segment(off, n int) dat.Segment {
 type disks struct {
 	target *Target
 	conn   *dat.Conn
-	open   []disk       // by namespace id, from 1
+	open   []*disk      // by namespace id, from 1
 	held   []*namespace // those that giveBack gives back
 }
 
 // disk is the disk of a namespace that is there. The first command for one that was put
 // in the table after the queue began registers its memory. The queue keeps a disk that
 // was replaced or removed until it ends: transfers to and from it may be under way.
-func (d *disks) disk(nsid uint32) (disk, nvme.Status) {
+func (d *disks) disk(nsid uint32) (*disk, nvme.Status) {
 	ns := d.target.namespaces.at(nsid)
 	if ns == nil {
-		return disk{}, nvme.InvalidNamespace | nvme.DoNotRetry
+		return nil, nvme.InvalidNamespace | nvme.DoNotRetry
 	}
 	if uint64(nsid) <= uint64(len(d.open)) && d.open[nsid-1].namespace == ns {
 		return d.open[nsid-1], nvme.Success
@@ -39,22 +39,22 @@ func (d *disks) disk(nsid uint32) (disk, nvme.Status) {
 }
 
 // add registers the memory of a namespace.
-func (d *disks) add(nsid uint32) (disk, nvme.Status) {
+func (d *disks) add(nsid uint32) (*disk, nvme.Status) {
 	ns := d.target.namespaces.acquire(nsid)
 	if ns == nil {
-		return disk{}, nvme.InvalidNamespace | nvme.DoNotRetry
+		return nil, nvme.InvalidNamespace | nvme.DoNotRetry
 	}
 	region, err := d.conn.Register(ns.memory, dat.LocalRead|dat.LocalWrite)
 	if err != nil {
 		d.target.namespaces.release(ns)
 		d.target.log.Error("register a namespace", "host", d.conn, "namespace", nsid, "error", err)
-		return disk{}, nvme.InternalError
+		return nil, nvme.InternalError
 	}
 	d.held = append(d.held, ns)
 	for len(d.open) < int(nsid) {
-		d.open = append(d.open, disk{})
+		d.open = append(d.open, new(disk))
 	}
-	d.open[nsid-1] = disk{ns, region.Segment(0, 1)}
+	d.open[nsid-1] = &disk{ns, region.Segment(0, 1)}
 	return d.open[nsid-1], nvme.Success
 }
 

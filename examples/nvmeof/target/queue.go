@@ -46,7 +46,7 @@ type command struct {
 	slot   int
 	memory []byte      // the slot's
 	local  dat.Segment // the same
-	disk   disk        // of an I/O command
+	disk   *disk       // of an I/O command
 	inside int         // bytes of data in the slot, behind the command
 	next   step        // what the end of its transfer or job leads to
 	at     int         // how far a command of several steps is

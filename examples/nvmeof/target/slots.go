@@ -63,10 +63,12 @@ func (s *slots) receive(c *command) {
 	d.Cookie, d.Segment = uint64(c.slot), c.local
 }
 
-// request adds an empty request. There are two at most for each slot between two flushes.
+// request adds a request: what it says is of an earlier one, and the caller sets all that
+// its operation uses. There are two at most for each slot between two flushes.
 func (s *slots) request() *dat.DTO {
-	s.requests = append(s.requests, dat.DTO{})
-	return &s.requests[len(s.requests)-1]
+	n := len(s.requests)
+	s.requests = s.requests[:n+1]
+	return &s.requests[n]
 }
 
 // completion adds the send of a completion. Nobody hears of it; see slots.

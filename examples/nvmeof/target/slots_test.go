@@ -62,7 +62,7 @@ func TestAWriteOnLoopIsCompletedBehindAFence(t *testing.T) {
 	q := &queue{slots: *s, conn: c, target: &Target{fences: true}, outstanding: 2}
 	q.receives = q.receives[:0]
 	write := &q.commands[0]
-	write.disk, write.Opcode = disk{namespace: ns}, nvme.IOWrite
+	write.disk, write.Opcode = &disk{namespace: ns}, nvme.IOWrite
 	write.Data = nvme.Descriptor{Type: nvme.Keyed, Length: 4096}
 	q.write(write, 0, 4096)
 	require.Len(t, q.requests, 2)

@@ -46,7 +46,7 @@ func (c *command) inline() []byte {
 // behind it tells the host. A read goes on with the command's next step.
 func (q *queue) transfer(op dat.Op, c *command, local dat.Segment, at int) *dat.DTO {
 	d := q.request()
-	d.Op, d.Cookie, d.Segment, d.Remote = op, uint64(c.slot), local, c.remote(at, int(local.Len))
+	d.Op, d.Flags, d.Cookie, d.Segment, d.Remote = op, dat.Default, uint64(c.slot), local, c.remote(at, int(local.Len))
 	if op == dat.OpWrite {
 		d.Flags = dat.Suppress
 	}
