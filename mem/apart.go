@@ -5,6 +5,9 @@ import (
 
 	"godat/internal/door"
 	"godat/internal/freelist"
+	"godat/internal/owner"
+	"godat/internal/release"
+	"godat/internal/yield"
 )
 
 // apart has the buffers of a pool that a connection has set apart for its program. There
@@ -17,6 +20,13 @@ import (
 type apart struct {
 	list   freelist.List
 	joined atomic.Int32 // how many have joined the others, and none has left them in their place
+
+	// The index, plus one, of a buffer that a send gave back; 0 for none. Who takes the
+	// buffer makes it 0 by a swap. The completer of the sends alone makes it another
+	// number, and only where it finds 0, so that takes a plain store: until then nobody
+	// else changes it.
+	sent      atomic.Uint32
+	completer owner.Tag
 }
 
 // SetApart sets so many of the free buffers apart, for GetApart. Only a connection of
@@ -36,7 +46,7 @@ func (p *BufferPool) GetApart(door.Key) *Buffer {
 	if p == nil || p.lmr.dead.Load() {
 		return nil
 	}
-	i, ok := p.list.Take()
+	i, ok := p.takeApart()
 	if !ok {
 		if i, ok = p.leave(); !ok {
 			return nil
@@ -45,9 +55,32 @@ func (p *BufferPool) GetApart(door.Key) *Buffer {
 	return p.got(&p.buffers[i])
 }
 
+// takeApart takes a buffer that is set apart.
+func (p *BufferPool) takeApart() (i uint32, ok bool) {
+	i = p.sent.Load()
+	yield.Point()
+	if i != 0 && p.sent.CompareAndSwap(i, 0) {
+		return i - 1, true
+	}
+	return p.list.Take()
+}
+
+// FreeSent is Free for the goroutine that completes the sends of a connection. Nobody takes
+// the buffer of a pool that was closed meanwhile.
+func (b *Buffer) FreeSent(k door.Key) {
+	p := b.pool
+	if p.watch != nil || !b.isApart || p.sent.Load() != 0 {
+		b.Free(k)
+		return
+	}
+	p.completer.Acquire()
+	release.Uint32(&p.sent, b.index+1)
+	p.completer.Release()
+}
+
 // join moves a buffer that is set apart to the free ones; false if there is none.
 func (p *BufferPool) join() bool {
-	i, ok := p.list.Take()
+	i, ok := p.takeApart()
 	if ok {
 		p.buffers[i].isApart = false
 		p.joined.Add(1)

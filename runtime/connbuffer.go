@@ -28,6 +28,14 @@ func (c *Conn) retire(cookie uint64) {
 	}
 }
 
+// sent is retire for a send that has completed.
+func (c *Conn) sent(cookie uint64) {
+	b := c.pool.At(int(uint32(cookie)))
+	if b.PutLent(door.Key{}, cookie&memory.TagMask) {
+		b.FreeSent(door.Key{})
+	}
+}
+
 // Buffer takes a buffer of length 0 from the pool, for RDMA or for a message that
 // answers none. It is nil, which means that there is no buffer at the moment, when the
 // program has Depth such buffers that it has not released, or whose messages are still

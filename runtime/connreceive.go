@@ -13,9 +13,12 @@ const mostAtOnce = 16
 // at least Depth are posted while the others wait.
 func (c *Conn) refill() {
 	if int(c.missing.Load()) >= c.cfg.batch {
-		c.receive(int(c.missing.Swap(0)))
+		c.receiveMissing()
 	}
 }
+
+//go:noinline
+func (c *Conn) receiveMissing() { c.receive(int(c.missing.Swap(0))) }
 
 // receive posts n receives. Those for which there is no buffer are missing, until a
 // later refill.
