@@ -70,6 +70,31 @@ type Progresser interface {
 	Progress()
 }
 
+// Watchable is a QP of a device that completes by itself. A goroutine that waits for the
+// QP's messages can wait where they come in, and process them itself.
+type Watchable interface {
+	// Watcher returns where the messages of the QP's connection come in, also before there
+	// is one; after a Reset it is another one. The QP's owner makes the call.
+	Watcher() Watcher
+}
+
+// Watcher is where the messages of a connection come in. Any goroutine may call its methods.
+type Watcher interface {
+	// Watch waits until look reports true, or Disturb is called, or the connection needs
+	// its own goroutine. It calls sinks. It returns false at once if the caller is to wait in
+	// another way, for instance because another goroutine watches.
+	//
+	// Watch calls look from its own goroutine: with parks just before it sleeps, and
+	// without as soon as it runs again. A goroutine that changes what look reports calls
+	// Disturb, if the last call of look was with parks.
+	Watch(look func(parks bool) bool) bool
+	// Disturb ends a Watch that is under way. It does not block.
+	Disturb()
+	// Need is called with true before the caller sleeps until a sink wakes it, and before
+	// it looks for the last time whether it must; and with false when it has slept.
+	Need(sleeps bool)
+}
+
 // SharedReceiver is a Device with shared receive queues.
 type SharedReceiver interface {
 	// NewSRQ makes a shared receive queue. The memory of its receives is of cfg.Zone.

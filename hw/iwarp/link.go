@@ -54,6 +54,7 @@ type link struct {
 	up        atomic.Bool   // posts are taken
 	reads     readQueue     // the sender pushes, the receiver retires
 	answers   responseQueue // the receiver pushes, the sender retires
+	watch     watch
 
 	// mu decides which of several events ends an attempt to connect or a connection. Its
 	// holder calls nothing but cancel and the setters of the socket's deadlines.
@@ -65,6 +66,9 @@ type link struct {
 	sendErr error    // why the socket takes nothing more; nil while it does
 	conn    net.Conn // immutable once begun
 	cancel  context.CancelFunc
+	// The deadline of the receiver's wait, and whether an interrupt hides it; see watch.
+	readAt      time.Time
+	interrupted bool
 
 	_ [soft.CacheLine]byte
 
@@ -156,6 +160,7 @@ var past = time.Unix(1, 0)
 // die ends the connection, and interrupts the goroutines that wait for its socket.
 // Only the first ending counts. The caller kicks the token, or holds it.
 func (l *link) die(e ending) {
+	defer l.watch.reclaim() // a watcher gives the socket back itself
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
@@ -190,7 +195,7 @@ func (l *link) limitRead(d time.Duration) {
 	}
 	l.mu.Lock()
 	if !l.dead && l.attention.Load()&bounded == 0 {
-		_ = l.conn.SetReadDeadline(t)
+		l.setReadAt(t)
 	}
 	l.mu.Unlock()
 }
@@ -200,9 +205,10 @@ func (l *link) limitEnd() {
 	l.mu.Lock()
 	l.attention.Or(bounded)
 	if !l.dead {
-		_ = l.conn.SetReadDeadline(time.Now().Add(l.dev.set.linger))
+		l.setReadAt(time.Now().Add(l.dev.set.linger))
 	}
 	l.mu.Unlock()
+	l.watch.reclaim()
 }
 
 // limitWrite bounds the writer's next write or wait, or removes the bound. After die the
@@ -217,4 +223,26 @@ func (l *link) limitWrite(on bool) {
 		_ = l.conn.SetWriteDeadline(t)
 	}
 	l.mu.Unlock()
+}
+
+// setReadAt sets the deadline of the receiver's wait. mu is held.
+func (l *link) setReadAt(t time.Time) {
+	l.readAt = t
+	if !l.interrupted {
+		_ = l.conn.SetReadDeadline(t)
+	}
+}
+
+// settle ends an interrupt, and reports whether there was one.
+func (l *link) settle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.interrupted
+	if was {
+		l.interrupted = false
+		if !l.dead {
+			_ = l.conn.SetReadDeadline(l.readAt)
+		}
+	}
+	return was
 }

@@ -150,6 +150,7 @@ func gone(op string) error {
 func (q *queuePair) Drain() {
 	if c := q.conn; c != nil && c.up.Load() {
 		c.attention.Or(draining)
+		c.watch.reclaim() // the peer's end is awaited
 		c.kick(posterBudget)
 	}
 }
@@ -159,6 +160,14 @@ func (q *queuePair) Break(orderly bool) {
 	if q.conn != nil {
 		q.conn.breakOff(orderly)
 	}
+}
+
+// Watcher implements [hw.Watchable].
+func (q *queuePair) Watcher() hw.Watcher {
+	if q.conn == nil {
+		return nil
+	}
+	return &q.conn.recv
 }
 
 // Reset gives the queue pair a new connection, unless its present one is still new.

@@ -50,6 +50,7 @@ func (r *receiver) init(l *link, mem access, depth int) {
 	r.link = l
 	r.place.init(l, mem, depth, &r.own)
 	r.workFn, r.right.pollFn = r.work, r.pollOnce
+	l.watch.init(r.watchRead)
 	r.right.mu.Lock()
 }
 
@@ -62,11 +63,15 @@ func (r *receiver) receive() {
 		r.limit(r.patience())
 	}
 	r.link.dev.poller.add(r)
+	if !r.staged() {
+		r.link.watch.begin()
+	}
 	err := r.process()
 	for err == nil {
 		err = r.next()
 	}
 	r.link.dev.poller.remove(r)
+	r.endWatch()
 	var fault *wire.Error
 	if errors.As(err, &fault) {
 		r.discard()
@@ -94,6 +99,10 @@ func (r *receiver) next() error {
 	} else {
 		err = r.raw.Read(r.workFn)
 		r.resume()
+		if err != nil && r.link.settle() {
+			err = nil // an interrupt, for a watcher
+			r.lend()
+		}
 	}
 	switch {
 	case r.end != nil:

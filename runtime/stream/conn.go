@@ -102,6 +102,14 @@ func (c *Conn) make(ia *dat.IA) (err error) {
 			MaxRecvDTOs: messages, MaxRequestDTOs: 2 * messages, MaxRecvIOV: 1, MaxRequestIOV: 1,
 		},
 	})
+	if err != nil {
+		return err
+	}
+	c.reader.watcher = c.endpoint.Watcher(door.Key{})
+	c.writer.watcher = c.reader.watcher
+	if c.reader.watcher != nil {
+		c.reader.ready, c.reader.lookFn = c.mayRead, c.reader.look
+	}
 	for slot := uint64(0); err == nil && slot < messages; slot += receiveLot {
 		_, err = c.postReceives(slot, receiveLot)
 	}
@@ -193,6 +201,8 @@ func (c *Conn) disconnect() {
 // await waits until done is closed, and reports whether it was. It gives up when the
 // connection or the adapter is down, and when it is late.
 func (c *Conn) await(done <-chan struct{}, late <-chan time.Time) bool {
+	c.writer.need(true)
+	defer c.writer.need(false)
 	select {
 	case <-done:
 		return true
@@ -255,8 +265,12 @@ func (c *Conn) setDeadline(w *waiter, t time.Time) error {
 }
 
 // wait waits for ready. Where consumers poll the device or help it, it polls first, and
-// leaves the device to the adapter.
+// leaves the device to the adapter. Where messages can be waited for as they come in, a
+// reader does so.
 func (c *Conn) wait(w *waiter, ready func() bool) {
+	if w.watch() {
+		return
+	}
 	c.device.BeforeSleep()
 	w.wait(c.device, ready)
 }

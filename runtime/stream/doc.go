@@ -36,7 +36,9 @@
 // the ring or the receives are used up, as on TCP. The larger ring alone is made by a
 // goroutine, which ends when it has offered that. On an adapter whose consumers poll
 // (dat.PollerConfig), and over iwarp, a call that waits polls a few times, as
-// dat.Dispatcher.Wait does, and then leaves the device to the adapter.
+// dat.Dispatcher.Wait does, and then leaves the device to the adapter. Over iwarp, where the
+// program has several processors, a Read that waits often waits in the socket itself, as one of a
+// net.Conn does.
 //
 // # What it costs
 //

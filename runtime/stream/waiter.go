@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"godat/hw"
 	"godat/internal/delivery"
 	"godat/internal/release"
 	"godat/internal/yield"
@@ -26,6 +27,8 @@ import (
 // it finds 1 then, notify's callers do: the call's own store came before the lock, and
 // a store of another processor is visible to all once it is to one. From there on only the
 // holder of the mutex stores 0.
+//
+// A call that waits in the watcher sets parked in place of waiting; see look.
 type waiter struct {
 	waiting atomic.Uint32 // 1 while a call waits, or may be about to
 	wake    chan struct{} // of length 1
@@ -34,6 +37,12 @@ type waiter struct {
 	// Of the goroutine that waits.
 	patience int  // looks before a wait
 	waits    uint // so far
+
+	// Where the connection's messages come in; nil if there is no such place. Immutable.
+	watcher hw.Watcher
+	ready   func() bool
+	lookFn  func(parks bool) bool
+	parked  atomic.Bool // the waiting call sleeps in the watcher
 
 	passed atomic.Bool // the deadline has passed
 
@@ -114,6 +123,26 @@ func (w *waiter) park() {
 	<-w.wake
 }
 
+// watch waits where the messages come in, until ready reports true, and possibly less
+// long. It returns false at once if the call is to wait in another way. So it is
+// where the program has one processor: there goroutines that yield to each other find
+// the messages without asking the system twice for each.
+func (w *waiter) watch() bool {
+	if w.ready == nil {
+		return false
+	}
+	w.count()
+	return !w.alone.Load() && w.watcher.Watch(w.lookFn)
+}
+
+// look is what watch looks at. It says before that whether the call sleeps, for notify.
+func (w *waiter) look(parks bool) bool {
+	if w.parked.Load() != parks {
+		w.parked.Store(parks)
+	}
+	return w.ready()
+}
+
 // wait returns when ready reports true, and possibly before.
 func (w *waiter) wait(device *delivery.Consumer, ready func() bool) {
 	if !w.soon(device, ready) {
@@ -123,26 +152,41 @@ func (w *waiter) wait(device *delivery.Consumer, ready func() bool) {
 
 // sleep is wait without patience.
 func (w *waiter) sleep(ready func() bool) {
+	w.need(true)
 	w.waiting.Store(1)
 	yield.Point()
 	if !ready() {
 		<-w.wake
 	}
 	w.withdraw()
+	w.need(false)
+}
+
+// need tells the watcher that the call sleeps, or has slept.
+func (w *waiter) need(sleeps bool) {
+	if w.watcher != nil {
+		w.watcher.Need(sleeps)
+	}
 }
 
 // notify wakes the goroutine that waits, if there is one. It does not block. It reports
-// whether it has sent to the channel, which takes a locked instruction.
-func (w *waiter) notify() bool {
+// whether it has sent to the channel or disturbed the watcher, which both take a locked
+// instruction. It looks at parked also when it has sent: it may have found a 1 that the
+// call has withdrawn meanwhile.
+func (w *waiter) notify() (woken bool) {
 	yield.Point()
 	if w.waiting.Load() != 0 {
 		select {
 		case w.wake <- struct{}{}:
-			return true
+			woken = true
 		default: // a token is there already
 		}
 	}
-	return false
+	if w.parked.Load() {
+		w.watcher.Disturb()
+		woken = true
+	}
+	return woken
 }
 
 // setDeadline sets the time at which waits end; zero means never.

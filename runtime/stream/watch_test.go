@@ -1,0 +1,74 @@
+package stream
+
+import (
+	"net"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// watchedPair is a connection whose client's Reads wait in the socket.
+func watchedPair(t *testing.T) (client, server *Conn) {
+	t.Helper()
+	client, server = newRig(t, "iwarp:127.0.0.1", Config{}).pair()
+	if client.reader.ready == nil {
+		t.Skip("capability: reads of the socket without the receiver")
+	}
+	for i, parked := 0, false; i < 1000 && !parked; i++ {
+		read := readOne(client)
+		require.Eventually(t, func() bool {
+			parked = client.reader.parked.Load()
+			return parked || client.reader.announced()
+		}, 10*time.Second, 10*time.Microsecond)
+		_, err := server.Write([]byte{1})
+		require.NoError(t, err)
+		require.NoError(t, <-read)
+	}
+	return client, server
+}
+
+// readOne reads a byte.
+func readOne(c *Conn) (read <-chan error) {
+	return write(func() error {
+		_, err := c.Read(make([]byte, 1))
+		return err
+	})
+}
+
+// Several processors: with one, calls that wait yield to each other.
+func TestAReadWaitsInTheSocket(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+	for name, c := range map[string]struct {
+		happen func(t *testing.T, client, server *Conn)
+		want   error
+	}{
+		"bytes": {func(t *testing.T, _, server *Conn) {
+			_, err := server.Write([]byte{1})
+			require.NoError(t, err)
+		}, nil},
+		"a deadline that passes": {func(t *testing.T, client, _ *Conn) {
+			require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Millisecond)))
+		}, os.ErrDeadlineExceeded},
+		"a deadline that has passed": {func(t *testing.T, client, _ *Conn) {
+			require.NoError(t, client.SetReadDeadline(time.Unix(1, 0)))
+		}, os.ErrDeadlineExceeded},
+		"a Close": {func(t *testing.T, client, _ *Conn) { require.NoError(t, client.Close()) }, net.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, server := watchedPair(t)
+			for range 3 { // also behind an end that leaves the connection up
+				read := readOne(client)
+				require.Eventually(t, client.reader.parked.Load, 10*time.Second, 10*time.Microsecond)
+				c.happen(t, client, server)
+				require.ErrorIs(t, <-read, c.want)
+				if client.closed.Load() {
+					return
+				}
+				require.NoError(t, client.SetReadDeadline(time.Time{}))
+			}
+		})
+	}
+}
