@@ -154,7 +154,8 @@ func (c *Conn) arrive(slot int) {
 		return
 	}
 	b := c.in.slots[slot*slotSize:][:slotSize]
-	m, ok := parseMessage(b)
+	var m message
+	ok := m.parse(b)
 	b[headerSize-1] = 0 // for a message that is too short
 	if !ok {
 		c.stop(fmt.Errorf("%w: a message of an unknown form", ErrProtocol))

@@ -37,7 +37,7 @@ func (x *exchange) postBytes(from int, bytes []byte, fin bool) {
 	cookie, _, _ := c.next(bytes, &m)
 	b := make([]byte, slotSize)
 	copy(b, c.out.slots[slot*slotSize:])
-	if m, _ := parseMessage(b); m.has(flagRing) { // these ends have no region to offer
+	if m := (message{}); m.parse(b) && m.has(flagRing) { // these ends have no region to offer
 		m.ring = dat.RemoteSegment{Len: uint32(len(c.in.second.mem))}
 		m.put(b)
 	}

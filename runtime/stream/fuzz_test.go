@@ -102,7 +102,8 @@ func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
 		{consumed: 1, flags: flagRing, ring: dat.RemoteSegment{Addr: 1 << 40, Len: 1 << 20, Context: 9}},
 	} {
 		length := want.put(b)
-		got, ok := parseMessage(b)
+		var got message
+		ok := got.parse(b)
 		assert.Equal(t, length > headerSize, want.inline > 0 || want.has(flagRing))
 		assert.True(t, ok)
 		assert.Equal(t, want, got)
@@ -116,7 +117,7 @@ func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
 	for i := 25; i < headerSize; i++ {
 		golden.put(b)
 		b[i] ^= 0x80
-		_, ok := parseMessage(b)
+		ok := new(message).parse(b)
 		assert.False(t, ok, "byte %d", i)
 	}
 }

@@ -20,7 +20,8 @@ type holding struct {
 	prompt bool        // the Read behind the one before came promptly
 }
 
-// resume begins a Read, and records how long after such a report that is.
+// resume begins a Read of a connection that has made an offer, and records how long after
+// such a report that is.
 func (h *holding) resume() {
 	if !h.since.IsZero() {
 		h.prompt = time.Since(h.since) < promptly

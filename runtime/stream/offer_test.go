@@ -327,7 +327,8 @@ func TestAnOfferIsUsedByAnEndThatLendsNothing(t *testing.T) {
 		require.NoError(t, err)
 		b, err := p.Receive(t.Context())
 		require.NoError(t, err)
-		m, ok := parseMessage(append(b.Bytes(), make([]byte, slotSize)...))
+		var m message
+		ok := m.parse(append(b.Bytes(), make([]byte, slotSize)...))
 		assert.True(t, ok)
 		assert.True(t, m.has(flagDirect))
 		assert.Equal(t, uint64(len(want)), m.produced)

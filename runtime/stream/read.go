@@ -59,7 +59,9 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 // straight into p. On success the caller calls endRead when it has used them.
 func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 	c.lockReading(wait)
-	c.in.resume()
+	if c.in.region != nil {
+		c.in.resume()
+	}
 	for {
 		announced := c.reader.announced() // before all looks
 		yield.Point()

@@ -83,3 +83,15 @@ func TestAReceiveThatIsPostedAgainTakesAnyMessage(t *testing.T) {
 		}
 	}
 }
+
+// Bytes in a buffer that the peer has offered are unread, too, and may be more than its
+// ring has room for. Then the ring has room for none.
+func TestNoMessageHasRoomWhileMoreIsUnreadThanTheRingHolds(t *testing.T) {
+	c := bareConn(leastRing)
+	c.out.produced.Store(2*leastRing - 1)
+	c.out.consumed.Store(leastRing)
+	assert.True(t, c.takes(1))
+	assert.False(t, c.takes(2))
+	c.out.produced.Store(2*leastRing + 1)
+	assert.False(t, c.takes(1))
+}

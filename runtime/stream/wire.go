@@ -129,10 +129,13 @@ func (m *message) put(b []byte) int {
 	return headerSize + m.inline
 }
 
-// parseMessage takes a header from a slot. ok is false for one that this version does not
-// know. Before a receive is posted, byte 31 of its slot is zero, so a message that is
-// shorter than a header is not taken for the one before it.
-func parseMessage(b []byte) (m message, ok bool) {
+// parse takes a header from a slot into m, which is empty. It returns false for one that
+// this version does not know. Before a receive is posted, byte 31 of its slot is zero, so a
+// message that is shorter than a header is not taken for the one before it.
+//
+// It returns no message: that would be copied in wider pieces than it was written in, for
+// which the processor waits.
+func (m *message) parse(b []byte) bool {
 	b = b[:slotSize]
 	m.produced = binary.LittleEndian.Uint64(b)
 	m.consumed = binary.LittleEndian.Uint64(b[8:])
@@ -143,7 +146,7 @@ func parseMessage(b []byte) (m message, ok bool) {
 	if m.has(flagRing | flagOffer) {
 		m.ring = parseRing(b[headerSize:])
 	}
-	return m, last&^(0xffff|allFlags<<16) == version<<56 && m.inline <= maxInline && (m.flags == 0 || m.consistent())
+	return last&^(0xffff|allFlags<<16) == version<<56 && m.inline <= maxInline && (m.flags == 0 || m.consistent())
 }
 
 // consistent reports whether a message says nothing twice.

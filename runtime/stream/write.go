@@ -41,7 +41,7 @@ func (c *Conn) writeFew(p []byte) (ok bool) {
 	if !short {
 		c.sending.Lock()
 	}
-	if !c.out.held && c.mayNotWrite() == nil && !c.out.mayAdopt() && c.vacant(len(p)) > 0 {
+	if !c.out.held && c.mayNotWrite() == nil && !c.out.mayAdopt() && c.takes(len(p)) {
 		ok = c.post(p, &message{}) == nil
 	}
 	if short {
@@ -235,6 +235,13 @@ func (f *flow) vacant(want int) int {
 		return 0
 	}
 	return want
+}
+
+// takes is vacant for the bytes of one message: whether there is room for all of them. More
+// bytes may be unread than the ring has room for, since those in an offered buffer count.
+func (f *flow) takes(n int) bool {
+	o := &f.out
+	return f.credits() > reportCredit && int(o.peer.Len)-int(o.produced.Load()-o.consumed.Load()) >= n
 }
 
 // mayWrite reports whether a writer has something to do.
