@@ -2,12 +2,16 @@ package ep
 
 import (
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"godat/evd"
+	"godat/hw/event"
+	"godat/internal/owner"
 	"godat/internal/yield"
 )
 
@@ -25,7 +29,7 @@ func newLenders(r *rig) *lenders {
 	l := &lenders{r: r, d: r.dispatcher(evd.ModeQueue, lenderLen)}
 	for i := range l.ends {
 		peer := r.endpoint(nil)
-		l.ends[i] = r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: l.d, Conn: r.conn})
+		l.ends[i] = r.endpointOf(Config{PZ: r.pz, Recv: r.dto, Request: l.d, Conn: r.conn, Attr: &Attr{MaxRecvDTOs: 32}})
 		r.connect(l.ends[i], peer)
 		l.all = append(l.all, l.ends[i], peer)
 	}
@@ -135,6 +139,49 @@ func TestAPostToARouteTakesNoPlaceOfTheQueueThatLends(t *testing.T) {
 	l.close()
 }
 
+func TestAReceiveForARouteTakesNoPlaceOfTheQueueThatLends(t *testing.T) {
+	l := newLenders(newRig(t))
+	recvs := func(n int, cookie uint64) {
+		for range n {
+			require.NoError(t, l.ends[0].PostRecv(cookie, 0, l.r.lmr.Segment(0, 8)))
+		}
+	}
+	leased := func() uint64 { return l.ends[0].box.token.Load() & placeMask }
+	recvs(leaseAt+1, 1)
+	require.EqualValues(t, leaseSize, leased())
+	route, err := l.r.dto.Route(1<<40, 1<<40, 4)
+	require.NoError(t, err)
+	recvs(4, 1<<40)
+	assert.EqualValues(t, leaseSize, leased())
+	recvs(4, 1)
+	assert.EqualValues(t, leaseSize-4, leased())
+	l.close()
+	assert.Zero(t, leased())
+	for range 4 {
+		<-route.C()
+	}
+	route.Close()
+	l.r.drop(l.r.dto)
+}
+
+// Two posts want the last place that is leased; one of them takes its own.
+func TestTheLastLeasedPlaceIsTakenOnce(t *testing.T) {
+	r := newRig(t)
+	yield.Interleave(func() (first, second, check func()) {
+		l := newLenders(r)
+		l.lease(0)
+		l.posts(0, leaseSize-1)
+		require.EqualValues(t, 1, l.leased(0))
+		post := func() { l.posts(0, 1) }
+		return post, post, func() {
+			w := l.ends[0].box.token.Load()
+			require.EqualValues(t, leaseAt+1+leaseSize+1, l.ends[0].box.requests.tail(w))
+			r.takeEvents(l.d, leaseSize+1)
+			l.close()
+		}
+	})
+}
+
 // beside lets an endpoint post so many requests in another goroutine, at a point of a
 // call, and waits some time for the end of that. The function that it returns tells how
 // many were taken.
@@ -216,4 +263,54 @@ func TestASlotIsNotPublishedOnceItsPostHasBeenTaken(t *testing.T) {
 	require.NoError(t, a.Close())
 	r.drop(all)
 	require.NoError(t, all.Close())
+}
+
+// Posters that share a dispatcher leave each other room: each has no more requests and events
+// than its share. So none is refused, whoever has leased what.
+func TestPostersThatKeepToTheirSharesAreNotRefused(t *testing.T) {
+	for _, others := range []int{1, 2} {
+		l := newLenders(newRig(t))
+		share := lenderLen / (others + 1)
+		rounds := 200 * lenderLen
+		if testing.Short() || owner.Enabled {
+			rounds = 20 * lenderLen
+		}
+		var posters sync.WaitGroup
+		var taken [3]atomic.Int64
+		var refused atomic.Int64
+		for i := range others + 1 {
+			posters.Go(func() {
+				for n := range rounds {
+					for n-int(taken[i].Load()) >= share {
+						runtime.Gosched()
+					}
+					if l.ends[i].PostRDMAWrite(uint64(i), 0, l.r.lmr.Remote(8, 8), l.r.lmr.Segment(0, 8)) != nil {
+						refused.Add(1)
+						taken[i].Add(1)
+					}
+				}
+			})
+		}
+		done := make(chan struct{})
+		go func() { posters.Wait(); close(done) }()
+		var buf [32]event.Event
+		for open := true; open; {
+			select {
+			case <-done:
+				open = false
+			default:
+			}
+			n, err := l.d.Dequeue(buf[:])
+			require.NoError(t, err)
+			for _, ev := range buf[:n] {
+				taken[ev.Cookie].Add(1)
+			}
+			if n == 0 {
+				runtime.Gosched()
+			}
+			open = open || n > 0
+		}
+		assert.Zero(t, refused.Load())
+		l.close()
+	}
 }
