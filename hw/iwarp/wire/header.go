@@ -150,7 +150,7 @@ func (h *Header) Parse(b []byte, length int) (n int, err error) {
 		return 0, ErrIncomplete
 	}
 	if b[0]&ddpTagged != 0 {
-		return h.parseTagged(b, length)
+		return h.parseTagged((*[TaggedHeaderSize]byte)(b), length)
 	}
 	if length < UntaggedHeaderSize {
 		return 0, ErrULPDUShort
@@ -158,15 +158,15 @@ func (h *Header) Parse(b []byte, length int) (n int, err error) {
 	if len(b) < UntaggedHeaderSize {
 		return 0, ErrIncomplete
 	}
-	return h.parseUntagged(b, length)
+	return h.parseUntagged((*[UntaggedHeaderSize]byte)(b), length)
 }
 
-// parseTagged parses b, which holds a tagged header at least.
-func (h *Header) parseTagged(b []byte, length int) (n int, err error) {
+// parseTagged parses a tagged header.
+func (h *Header) parseTagged(b *[TaggedHeaderSize]byte, length int) (n int, err error) {
 	if b[0]&ddpVersionMask != ddpVersion {
 		return 0, ErrTaggedVersion
 	}
-	info, err := h.parseControl(b)
+	info, err := h.parseControl(b[0], b[1])
 	if err != nil {
 		return 0, err
 	}
@@ -184,8 +184,8 @@ func (h *Header) parseTagged(b []byte, length int) (n int, err error) {
 	return TaggedHeaderSize, nil
 }
 
-// parseUntagged parses b, which holds an untagged header at least.
-func (h *Header) parseUntagged(b []byte, length int) (n int, err error) {
+// parseUntagged parses an untagged header.
+func (h *Header) parseUntagged(b *[UntaggedHeaderSize]byte, length int) (n int, err error) {
 	if b[0]&ddpVersionMask != ddpVersion {
 		return 0, ErrUntaggedVersion
 	}
@@ -193,7 +193,7 @@ func (h *Header) parseUntagged(b []byte, length int) (n int, err error) {
 	if qn >= queues {
 		return 0, ErrQueue
 	}
-	info, err := h.parseControl(b)
+	info, err := h.parseControl(b[0], b[1])
 	if err != nil {
 		return 0, err
 	}
@@ -219,13 +219,13 @@ func (h *Header) parseUntagged(b []byte, length int) (n int, err error) {
 	return UntaggedHeaderSize, nil
 }
 
-// parseControl takes the flags and RDMAP's control octet.
-func (h *Header) parseControl(b []byte) (*opcodeInfo, error) {
-	if b[1]&rdmapVersionMask != rdmapVersion {
+// parseControl takes DDP's and RDMAP's control octets.
+func (h *Header) parseControl(ddp, rdmap byte) (*opcodeInfo, error) {
+	if rdmap&rdmapVersionMask != rdmapVersion {
 		return nil, ErrRDMAPVersion
 	}
-	h.Opcode = Opcode(b[1] & opcodeMask)
-	h.Last = b[0]&ddpLast != 0
+	h.Opcode = Opcode(rdmap & opcodeMask)
+	h.Last = ddp&ddpLast != 0
 	info := h.Opcode.info()
 	if !info.known {
 		return nil, ErrOpcode
