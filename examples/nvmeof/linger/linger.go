@@ -25,9 +25,10 @@ const (
 )
 
 // On returns a Waiter for a goroutine that waits until ready reports true. On a single
-// processor it never lingers: the other end needs that processor.
+// processor it lets others run once: the other end may be among them, and a goroutine that
+// yields takes less than one that sleeps and is woken.
 func On(ready func() bool) Waiter {
-	w := Waiter{ready: ready}
+	w := Waiter{ready: ready, rounds: 1}
 	if runtime.GOMAXPROCS(0) > 1 {
 		w.rounds = mostRounds
 	}
@@ -39,7 +40,7 @@ func On(ready func() bool) Waiter {
 // slow costs next to nothing.
 func (w *Waiter) Linger() {
 	switch {
-	case w.rounds == 0 || w.ready():
+	case w.ready():
 		return
 	case w.skips > 0:
 		w.skips--

@@ -61,6 +61,10 @@ type step func(q *queue, c *command, err error)
 // a batch. On a single processor, that would only take more posts.
 const fewTogether = 16
 
+// busyTurns is how many turns a queue takes for each select while its host keeps it busy. A
+// plain receive takes less, and the select sees that the other channels have their turn.
+const busyTurns = 8
+
 // data is where the data of a capsule begins.
 const data = nvme.CommandLen
 
@@ -91,27 +95,31 @@ func (q *queue) run() {
 		q.disks.openAll()
 	}
 	down, waiter := q.target.down, linger.On(q.atHand)
-	for ended := false; !ended; {
+	for ended, turn := false, 0; !ended; turn++ {
 		waiter.Linger()
-		select {
-		case batch, ok := <-q.conn.Batches():
-			ended = !ok || q.handleAll(batch)
-		case r := <-q.results:
-			c := &q.commands[r.command]
-			c.next(q, c, r.err)
-		case <-q.timer.C:
-			q.late()
-		case <-q.admin.notices:
-			q.admin.notify()
-		case <-q.gone:
-			q.gone = nil // the controller is
-			q.leaving = true
-			if !q.target.stopping() {
-				q.disconnect(dat.Graceful)
-			} // and otherwise flush disconnects when the commands under way are completed
-		case <-down:
-			down = nil
-			q.leaving = true
+		if turn%busyTurns != 0 && len(q.conn.Batches()) != 0 {
+			ended = q.handleAll(<-q.conn.Batches())
+		} else {
+			select {
+			case batch, ok := <-q.conn.Batches():
+				ended = !ok || q.handleAll(batch)
+			case r := <-q.results:
+				c := &q.commands[r.command]
+				c.next(q, c, r.err)
+			case <-q.timer.C:
+				q.late()
+			case <-q.admin.notices:
+				q.admin.notify()
+			case <-q.gone:
+				q.gone = nil // the controller is
+				q.leaving = true
+				if !q.target.stopping() {
+					q.disconnect(dat.Graceful)
+				} // and otherwise flush disconnects when the commands under way are completed
+			case <-down:
+				down = nil
+				q.leaving = true
+			}
 		}
 		if len(q.receives) < int(q.asked.SendSize) && len(q.conn.Batches()) == 0 {
 			// The provider may be about to bring more commands, whose completions then go
