@@ -83,8 +83,12 @@ func (q *Queue) Lend(n int) bool {
 		return false
 	}
 	yield.Point()
-	taken := r - q.freed(p.allDone()) + uint64(n)
-	return taken <= p.limit.Load()/2 && p.reserved.CompareAndSwap(r, r+uint64(n))
+	free := q.freed(p.allDone())
+	if r-free+uint64(n) > p.limit.Load()/2 || !p.reserved.CompareAndSwap(r, r+uint64(n)) {
+		return false
+	}
+	p.seen.Store(free)
+	return true
 }
 
 // reclaim has the lessees of the queue give back what they have.
