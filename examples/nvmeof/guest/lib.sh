@@ -30,14 +30,14 @@ says() { tail -n "+$(($1 + 1))" said | grep -q -- "$2"; }
 inside() { [[ -n $PROVIDER ]]; }
 
 # serve BLOCK [DISK...]: starts the target, and waits until it listens. It fails when the
-# target has ended.
+# target has ended. The variable options may have further options of the target.
 serve() {
   local block=$1 args=() disk before
   shift
   if (($# == 0)); then set -- disk.img:192M mem:320M; fi
   for disk; do args+=(--disk "$disk"); done
   before=$(lines)
-  setsid "$WORK/nvmeof" --provider "$PROVIDER" serve --listen "$TARGET" --block "$block" "${args[@]}" >>said 2>&1 &
+  setsid "$WORK/nvmeof" --provider "$PROVIDER" ${options:-} serve --listen "$TARGET" --block "$block" "${args[@]}" >>said 2>&1 &
   echo $! >pid
   echo "$block" >block
   until_true serving_or_ended "$before"
