@@ -146,37 +146,3 @@ func TestAWriterThatPausesWaitsForAParkedConsumer(t *testing.T) {
 	network.mu.Unlock()
 	assert.True(t, <-late)
 }
-
-// Beside a goroutine that only yields, one processor does not poll the network: without
-// the writer's help nothing would be read until the socket is full.
-func TestAWriterThatPausesLetsReceiversRunOnOneProcessor(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	w := &connections(newNode(t, New(Config{}), nil).peer())[0].send.writer
-	a, b := tcpPair(t)
-	const rounds = 20
-	atOnce := 0
-	for range rounds {
-		var got atomic.Bool
-		done := make(chan error, 1)
-		go func() {
-			var octet [1]byte
-			_, err := b.Read(octet[:])
-			got.Store(true)
-			done <- err
-		}()
-		runtime.Gosched() // b.Read waits in the network poller
-		_, err := a.Write([]byte("x"))
-		require.NoError(t, err)
-		w.own.Acquire()
-		w.passed = 0
-		w.pause()
-		w.passed = 0
-		w.pause()
-		w.own.Release()
-		if got.Load() {
-			atOnce++
-		}
-		require.NoError(t, <-done)
-	}
-	assert.Greater(t, atOnce, rounds/2)
-}

@@ -1,7 +1,6 @@
 package iwarp
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -41,12 +40,11 @@ type poller struct {
 	// has left: it finds the right to read taken for good.
 	alone atomic.Pointer[receiver]
 
-	mu      sync.Mutex // its holder takes no lock but connsMu and the netpoll's
-	begun   bool       // connections are entered
-	closed  bool
-	network bool // the process's netpoll is open for the device
-	opened  bool // epoll is open
-	epoll   int
+	mu     sync.Mutex // its holder takes no lock but connsMu and the netpoll's
+	begun  bool       // connections are entered
+	closed bool
+	opened bool // epoll is open
+	epoll  int
 	// The receivers of the epoll descriptor's sockets, by the number in their events. A
 	// number that is used again makes a consumer poll another socket in vain, once.
 	receivers []*receiver
@@ -84,34 +82,8 @@ func (p *poller) progress() {
 	}
 }
 
-// pause lets others run: also a consumer that is parked until the scheduler polls the
-// network. If there is one processor and no consumer polls, the receivers are parked until
-// then, too, and pause has the scheduler poll the network itself.
-func (p *poller) pause() {
-	runtime.Gosched()
-	if runtime.GOMAXPROCS(0) == 1 && p.unpolled() {
-		network.run()
-	} else {
-		network.join()
-	}
-}
-
-// unpolled reports that no consumer polls, and that the scheduler can be had poll the
-// network.
-func (p *poller) unpolled() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.begun && p.openNetwork()
-}
-
-// openNetwork opens the process's netpoll for the device, once, and reports whether it is
-// open. mu is held.
-func (p *poller) openNetwork() bool {
-	if !p.network && !p.closed {
-		p.network = network.open() == nil
-	}
-	return p.network && !p.closed
-}
+// join waits if a consumer is parked until the scheduler polls the network.
+func (p *poller) join() { network.join() }
 
 // pollReady polls the receivers whose sockets the epoll descriptor reports, and returns
 // how many have read octets. work is false if there is nothing to do: the device is
@@ -155,7 +127,7 @@ func (p *poller) begin() bool {
 	if p.begun || p.closed {
 		return !p.closed
 	}
-	if !p.openNetwork() {
+	if network.open() != nil {
 		return false
 	}
 	p.begun = true
@@ -259,7 +231,7 @@ func (p *poller) close() {
 	if p.opened {
 		_ = unix.Close(p.epoll)
 	}
-	if p.network {
+	if p.begun {
 		network.close()
 	}
 }

@@ -81,18 +81,18 @@ func (w *writer) run() {
 }
 
 // pause lets others run between two writes: what this process has sent to itself is best
-// taken while it is in the processor's cache. Whoever is parked until the scheduler polls
-// the network runs only if the writer parks too; see netpoll. On a processor that has much
-// else to run that takes up to 10 ms, and then the next pauses do no more than yield.
+// taken while it is in the processor's cache. A consumer that is parked until the scheduler
+// polls the network runs only if the writer parks too; see netpoll. On a processor that
+// has much else to run that takes up to 10 ms, and then the next pauses do not wait.
 func (w *writer) pause() {
 	w.own.Check()
+	runtime.Gosched()
 	if w.passed > 0 {
 		w.passed--
-		runtime.Gosched()
 		return
 	}
 	start := time.Now()
-	w.link.dev.poller.pause()
+	w.link.dev.poller.join()
 	if time.Since(start) > slowPause {
 		w.passed = slowPauses
 	}
