@@ -38,7 +38,7 @@ func TestOneCallHasTheTurn(t *testing.T) {
 		use()
 		turn.unlockShort()
 	}
-	rounds := 400_000
+	rounds := 200_000
 	if testing.Short() {
 		rounds /= 20
 	}
