@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"godat/hw"
 )
 
 // watchedPair is a connection whose client's Reads wait in the socket.
@@ -70,5 +72,27 @@ func TestAReadWaitsInTheSocket(t *testing.T) {
 				require.NoError(t, client.SetReadDeadline(time.Time{}))
 			}
 		})
+	}
+}
+
+// disturbed is a watcher that counts how often it was disturbed.
+type disturbed struct {
+	hw.Watcher
+	times int
+}
+
+func (d *disturbed) Disturb() { d.times++ }
+
+// The call has slept before, and waits in the watcher now. A notify may still find that it
+// sleeps: the call withdraws that without a locked instruction.
+func TestANotifyThatFindsACallAsleepDisturbsTheWatcherToo(t *testing.T) {
+	for _, waiting := range []uint32{0, 1} {
+		w, d := newWaiter(), &disturbed{}
+		w.watcher = d
+		w.waiting.Store(waiting)
+		w.parked.Store(true)
+		require.True(t, w.notify())
+		require.Equal(t, 1, d.times)
+		require.Len(t, w.wake, int(waiting))
 	}
 }
