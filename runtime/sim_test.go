@@ -71,6 +71,9 @@ func TestEachPostOfTheProgramIsOneCallOfTheDevice(t *testing.T) {
 				return list
 			}
 			all := func(_ int, err error) error { return err }
+			for _, e := range []*Endpoint{p.a, p.b} {
+				p.idle(t, e, func() uint64 { return s.dev.Calls().PostRecvs })
+			}
 			for what, c := range map[string]struct {
 				post   func() error
 				events int
@@ -97,6 +100,18 @@ func TestEachPostOfTheProgramIsOneCallOfTheDevice(t *testing.T) {
 				assert.Equal(t, c.want, got, what)
 			}
 		})
+	}
+}
+
+// idle waits until a post to the endpoint is executed at once. The goroutine that has
+// announced the connection may still be at work on the endpoint, and execute it later.
+func (p *pair) idle(t *testing.T, e *Endpoint, executed func() uint64) {
+	for n := executed() + 1; ; n++ {
+		require.NoError(t, e.PostRecv(0, Default, p.mem.Segment(0, 8)))
+		if executed() == n {
+			return
+		}
+		require.Eventually(t, func() bool { return executed() == n }, 10*time.Second, time.Millisecond)
 	}
 }
 
