@@ -44,7 +44,7 @@ func (b *mailbox) lease(q *queue, to *delivery.Queue, word uint64) uint64 {
 	}
 	q.moving.Add(1)
 	yield.Point()
-	if to.Lend(leaseSize) {
+	if to.Lessees().Lend(leaseSize) {
 		yield.Point()
 		leased := word + leaseSize<<(q.tailShift-placeBits)
 		if b.token.Swap(word|token.Held, leased|token.Held) {
@@ -91,12 +91,12 @@ func (b *mailbox) leaseWhileConnected() {
 		d, lender := q.rules.Load().evd, q.lender.Load()
 		switch {
 		case b.State() == Connected:
-			if lender == nil && d != nil && b.direct != nil && q.srq == nil && wiring(d).AddLessee(q) {
+			if lender == nil && d != nil && b.direct != nil && q.srq == nil && wiring(d).Main().Lessees().Add(q) {
 				q.lender.Store(wiring(d).Main())
 			}
 		case lender != nil:
 			q.GiveBack()
-			lender.RemoveLessee(q)
+			lender.Lessees().Remove(q)
 			q.lender.Store(nil)
 		}
 	}

@@ -61,9 +61,9 @@ type laneCount struct {
 	_     [128 - 16 - 8 - wordSize - unsafe.Sizeof(event.Event{})]byte
 }
 
-// enter gives a lane a place in q's channel in place of the one that it has, for a
+// enter gives the lane a place in q's channel in place of the one that it has, for a
 // completer whose events have that source; false if q has none left.
-func (q *Queue) enter(l *Lane, source any) bool {
+func (l *Lane) enter(q *Queue, source any) bool {
 	l.Leave()
 	for i := range q.places.lanes {
 		if n := &q.places.lanes[i]; !n.taken.Load() && n.taken.CompareAndSwap(false, true) {

@@ -184,7 +184,7 @@ func TestEitherTheCloserOrTheCompleterSeesThatAllIsSent(t *testing.T) {
 	q := d.Main()
 	var (
 		lane        Lane
-		_           = q.enter(&lane, nil)
+		_           = lane.enter(q, nil)
 		n           = lane.n
 		round, past atomic.Uint64
 		closed      bool // the completer has seen it

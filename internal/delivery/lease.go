@@ -26,37 +26,38 @@ type Lessee interface {
 	Settled() bool
 }
 
-// lessees are the lessees of a dispatcher.
-type lessees struct {
+// Lessees are the lessees of a dispatcher.
+type Lessees struct {
+	q    *Queue                   // the dispatcher's main one; immutable
 	list atomic.Pointer[[]Lessee] // nil: none
 	mu   sync.Mutex               // held by writers of list
 }
 
+// Lessees returns the lessees of the dispatcher that the queue belongs to.
+func (q *Queue) Lessees() *Lessees { return &q.d.lessees }
+
 // maxLessees bounds what a poster does that finds no room.
 const maxLessees = 8
 
-// AddLessee makes l a lessee. It reports false if the dispatcher lends no places: because
+// Add makes l a lessee. It reports false if the dispatcher lends no places: because
 // its queue is of a kind that does not, or because it has lessees enough.
-func (d *Dispatcher) AddLessee(l Lessee) bool {
-	q := &d.main
-	if d.front != nil || q.kind != KindRing && q.kind != KindChannel {
+func (s *Lessees) Add(l Lessee) bool {
+	if s.q.d.front != nil || s.q.kind != KindRing && s.q.kind != KindChannel {
 		return false
 	}
-	d.lessees.mu.Lock()
-	defer d.lessees.mu.Unlock()
-	all := d.lessees.all()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.all()
 	if len(all) >= maxLessees {
 		return false
 	}
 	all = append(slices.Clone(all), l)
-	d.lessees.list.Store(&all)
+	s.list.Store(&all)
 	return true
 }
 
-// RemoveLessee undoes AddLessee of the dispatcher whose main queue q is. The lessee has
-// given back its places before, and gets no others.
-func (q *Queue) RemoveLessee(l Lessee) {
-	s := &q.d.lessees
+// Remove undoes Add. The lessee has given back its places before, and gets no others.
+func (s *Lessees) Remove(l Lessee) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.DeleteFunc(slices.Clone(s.all()), func(o Lessee) bool { return o == l })
@@ -67,23 +68,23 @@ func (q *Queue) RemoveLessee(l Lessee) {
 	}
 }
 
-func (s *lessees) all() []Lessee {
+func (s *Lessees) all() []Lessee {
 	if all := s.list.Load(); all != nil {
 		return *all
 	}
 	return nil
 }
 
-// Lend reserves n places for a lessee of the queue. It lends only while half of all places
+// Lend reserves n places of the dispatcher's main queue for a lessee. It lends only while half of all places
 // remain free, so that the lessees of a short queue don't take them from each other.
-func (q *Queue) Lend(n int) bool {
-	p := &q.places
+func (s *Lessees) Lend(n int) bool {
+	p := &s.q.places
 	r := p.reserved.Load()
 	if r >= closedBit {
 		return false
 	}
 	yield.Point()
-	free := q.freed(p.allDone())
+	free := s.q.freed(p.allDone())
 	if r-free+uint64(n) > p.limit.Load()/2 || !p.reserved.CompareAndSwap(r, r+uint64(n)) {
 		return false
 	}
@@ -91,12 +92,13 @@ func (q *Queue) Lend(n int) bool {
 	return true
 }
 
-// reclaim has the lessees of the queue give back what they have.
-func (q *Queue) reclaim() {
-	if q != &q.d.main {
+// reclaim has the lessees give back what they have of q, which lends nothing unless it
+// is the main queue.
+func (s *Lessees) reclaim(q *Queue) {
+	if q != s.q {
 		return
 	}
-	for _, l := range q.d.lessees.all() {
+	for _, l := range s.all() {
 		settle(l)
 		l.GiveBack()
 		settle(l)

@@ -77,7 +77,7 @@ func (q *Queue) sendSuccess(lane *Lane, source any, cookie uint64, op hw.Op, len
 	switch hears := q.HearsSuccesses(); {
 	case hears && !q.filter(source, event.DTOCompletion, hw.StatusSuccess, cookie, nil):
 		q.Release(1)
-	case !hears && (lane.Claim(q) != nil || q.enter(lane, source)):
+	case !hears && (lane.Claim(q) != nil || lane.enter(q, source)):
 		ev := &lane.n.event
 		ev.Op, ev.Length, ev.Cookie = op, length, cookie
 		lane.Send()

@@ -209,7 +209,7 @@ func TestNoReservationIsGrantedTwice(t *testing.T) {
 			wg.Go(func() {
 				var lane Lane
 				if p%2 == 0 {
-					q.enter(&lane, nil)
+					lane.enter(q, nil)
 				}
 				own := lane.n
 				for i := range uint64(each) {
