@@ -120,13 +120,14 @@ func (d *Dispatcher) SetFilter(f Filter) { d.main.filter = f }
 // FilterFailures before the first event.
 func (d *Dispatcher) FilterFailures() { d.main.failures = true }
 
-// SetSink is SetFilter for a filter of KindChannel that refuses every event. No event
-// takes a place then: every post is admitted, and none is counted. The channel takes
+// SetSink is SetFilter for a filter of KindChannel that refuses every event, and does not
+// hear of suppressed requests that succeed. No event takes a place then: every post is
+// admitted, and none is counted. The channel takes
 // memory for listed events alone, and is closed with the dispatcher; then ended is called,
 // which must not block.
 func (d *Dispatcher) SetSink(f Filter, ended func()) {
 	d.SetFilter(f)
-	d.main.kind = kindSink
+	d.main.kind, d.main.quiet = kindSink, true
 	d.main.places.limit.Store(0) // of what is counted, all is beyond the limit
 	c := &d.main.channel
 	c.ch, c.hold, c.ended = make(chan event.Event, asyncRoom), nil, ended

@@ -150,8 +150,9 @@ func (q *Queue) accepts(ev *event.Event) bool {
 		q.filter(ev.Source, ev.Number, ev.Status, ev.Cookie, ev.Data)
 }
 
-// HearsSuccesses reports whether there is a filter that sees completions of success.
-func (q *Queue) HearsSuccesses() bool { return q.filter != nil && !q.failures }
+// HearsSuccesses reports whether there is a filter that sees completions of success, also
+// those of suppressed requests.
+func (q *Queue) HearsSuccesses() bool { return q.filter != nil && !q.failures && !q.quiet }
 
 // PutAll delivers evs in order, each in a reserved place, at a fraction of the cost
 // of single Puts. Events with the flag Silent are silent.

@@ -24,6 +24,7 @@ type Queue struct {
 	// Immutable. With the consumer's first two words this is one cache line.
 	kind     Kind
 	failures bool // of completions, filter sees failures with a marked cookie alone
+	quiet    bool // filter does not hear of suppressed requests
 	d        *Dispatcher
 	batches  *batcher // KindBatch
 	shot     *OneShot // kindOneShot

@@ -22,7 +22,8 @@ type Conn struct {
 	events        *dat.Dispatcher
 	device        *delivery.Consumer // of events, which polls the device
 	pz            *dat.PZ
-	slots         *dat.LMR // of messages
+	slots         *dat.LMR    // of messages
+	sends         dat.Segment // of slots, which are to be sent
 	endpoint      *dat.Endpoint
 	up            chan struct{} // closed when the connection is established
 	down          chan struct{} // closed when it has ended, or an attempt at it
@@ -105,6 +106,8 @@ func (c *Conn) make(ia *dat.IA) (err error) {
 	if err != nil {
 		return err
 	}
+	c.sends = c.slots.Segment(sendSlots, recvSlots-sendSlots)
+	c.sending.short = c.endpoint.NewClaim(door.Key{})
 	c.reader.watcher = c.endpoint.Watcher(door.Key{})
 	c.writer.watcher = c.reader.watcher
 	if c.reader.watcher != nil {

@@ -184,7 +184,9 @@ func (c *Conn) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 	}
 	release.Uint64(&o.produced, m.produced) // before the peer can report it as read
 	release.Uint64(&o.sent, sent+1)
-	segment = c.slots.Segment(sendSlots+place*slotSize, length)
+	segment = c.sends
+	segment.Addr += uint64(place * slotSize)
+	segment.Len = uint32(length)
 	if quiet && !m.has(flagFIN) && (sent+1)%sendLot != 0 {
 		return silentCookie, dat.Suppress, segment
 	}
@@ -208,6 +210,20 @@ func (c *Conn) repost(least uint64) {
 		}
 	}
 	release.Uint64(&c.in.reposted, next)
+}
+
+// repostClaimed is repost by a holder of sending that has claimed the endpoint, for a message
+// with bytes. It returns false if that is to be done in another way.
+func (c *Conn) repostClaimed() bool {
+	next, end := c.in.reposted.Load(), c.in.received.Load()
+	if end-next < receiveLot {
+		return true
+	}
+	if !c.sending.short.RecvAgain(uint32(end-next), slotSize) {
+		return false
+	}
+	release.Uint64(&c.in.reposted, end)
+	return true
 }
 
 // postReceives posts n receives from a number on, receiveLot at most, and returns how many

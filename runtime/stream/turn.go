@@ -5,12 +5,15 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"godat/ep"
 	"godat/internal/release"
 	"godat/internal/yield"
+	dat "godat/runtime"
 )
 
-// turn is a mutex with a short way for what is done most often: tryShort takes it by one
-// locked instruction, and unlockShort gives it back without one.
+// turn is a mutex with a short way for what is done most often: a call that posts one send on
+// an idle endpoint takes the turn by a claim on the endpoint. A post takes and releases
+// the endpoint's token anyway, so the turn costs no locked instruction beyond those two.
 //
 // The two ways exclude each other, because each says that it comes by a locked
 // instruction, and then looks at what the other says. If both see each other, the short way
@@ -19,7 +22,7 @@ import (
 type turn struct {
 	mu    sync.Mutex
 	long  atomic.Uint32 // 1 while the holder of mu has the turn, or waits for the short way
-	short atomic.Uint32 // 1 while a call has the turn by the short way
+	short ep.Claim      // of the endpoint; a call on the short way has it
 }
 
 // Lock takes the turn by the long way.
@@ -27,7 +30,7 @@ func (t *turn) Lock() {
 	t.mu.Lock()
 	t.long.Store(1)
 	yield.Point()
-	for t.short.Load() != 0 {
+	for t.short.Claimed() {
 		runtime.Gosched()
 	}
 }
@@ -39,18 +42,16 @@ func (t *turn) Unlock() {
 	t.mu.Unlock()
 }
 
-// tryShort takes the turn by the short way, if no call has it.
-func (t *turn) tryShort() bool {
-	if t.long.Load() != 0 || !t.short.CompareAndSwap(0, 1) {
+// claim takes the turn by the short way, for a send from within a segment, if no call has
+// it. Send or Release of t.short gives the turn back.
+func (t *turn) claim(from *dat.Segment) bool {
+	if t.long.Load() != 0 || !t.short.Claim(from) {
 		return false
 	}
 	yield.Point()
 	if t.long.Load() == 0 {
 		return true
 	}
-	t.unlockShort()
+	t.short.Release()
 	return false
 }
-
-// unlockShort gives back what tryShort has taken. Nobody sleeps until it does.
-func (t *turn) unlockShort() { release.Uint32(&t.short, 0) }

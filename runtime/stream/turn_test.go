@@ -12,8 +12,10 @@ import (
 
 // The two ways to take a turn exclude each other, and themselves.
 func TestOneCallHasTheTurn(t *testing.T) {
+	client, _ := newRig(t, "loop", Config{}).pair()
+	client.await(client.up, nil)
 	var (
-		turn     turn
+		turn     = &client.sending
 		has      atomic.Int32 // calls that have the turn
 		overlaps atomic.Int32
 		guarded  int // by the turn, for the race detector
@@ -29,16 +31,20 @@ func TestOneCallHasTheTurn(t *testing.T) {
 		}
 	}
 	long := func() {
-		turn.Lock()
-		use()
-		turn.Unlock()
+		for range 20 {
+			turn.Lock()
+			use()
+			turn.Unlock()
+		}
 	}
 	short := func() {
-		yield.Until(turn.tryShort)
-		use()
-		turn.unlockShort()
+		for range 20 {
+			yield.Until(func() bool { return turn.claim(&client.sends) })
+			use()
+			turn.short.Release()
+		}
 	}
-	rounds := 200_000
+	rounds := 40_000
 	if testing.Short() {
 		rounds /= 20
 	}

@@ -72,14 +72,22 @@ func TestAReadWhoseAnnouncementWasTakenBackIsWoken(t *testing.T) {
 // A receive takes a message of any length, however short the one was that it took before.
 // A message behind bytes that were written to the ring is as short as a message can be.
 func TestAReceiveThatIsPostedAgainTakesAnyMessage(t *testing.T) {
-	client, server := newRig(t, "loop", Config{}).pair()
-	for _, size := range []int{maxInline + 1, maxInline} {
-		p, got := make([]byte, size), make([]byte, size)
-		for range 3 * messages {
-			_, err := client.Write(p)
-			require.NoError(t, err)
-			_, err = io.ReadFull(server, got)
-			require.NoError(t, err)
+	for _, answers := range []bool{false, true} { // an answer posts receives again, too
+		client, server := newRig(t, "loop", Config{}).pair()
+		for _, size := range []int{maxInline + 1, maxInline} {
+			p, got := make([]byte, size), make([]byte, size)
+			for range 3 * messages {
+				_, err := client.Write(p)
+				require.NoError(t, err)
+				_, err = io.ReadFull(server, got)
+				require.NoError(t, err)
+				if answers {
+					_, err = server.Write(got[:1])
+					require.NoError(t, err)
+					_, err = io.ReadFull(client, got[:1])
+					require.NoError(t, err)
+				}
+			}
 		}
 	}
 }

@@ -35,21 +35,36 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 }
 
 // writeFew writes the bytes of one message, if no call holds writing and nothing is to be
-// waited for. It takes one lock where a Write takes three, by the short way if it can.
+// waited for. It takes one lock where a Write takes three, or goes by the short way.
 func (c *Conn) writeFew(p []byte) (ok bool) {
-	short := c.sending.tryShort()
-	if !short {
-		c.sending.Lock()
+	if c.sending.claim(&c.sends) && c.writeShort(p) {
+		return true
 	}
-	if !c.out.held && c.mayNotWrite() == nil && !c.out.mayAdopt() && c.takes(len(p)) {
+	c.sending.Lock()
+	if c.mayWriteFew(len(p)) {
 		ok = c.post(p, &message{}) == nil
 	}
-	if short {
-		c.sending.unlockShort()
-	} else {
-		c.sending.Unlock()
-	}
+	c.sending.Unlock()
 	return ok
+}
+
+// writeShort is writeFew by the short way. It ends the claim. It leaves it to the long way to
+// post receives again that the short way does not post.
+func (c *Conn) writeShort(p []byte) bool {
+	claim := &c.sending.short
+	if !c.mayWriteFew(len(p)) || !c.repostClaimed() {
+		claim.Release()
+		return false
+	}
+	cookie, flags, slot := c.next(p, &message{})
+	claim.Send(cookie, flags, slot.Addr, slot.Len)
+	return true
+}
+
+// mayWriteFew reports whether a Write may send n bytes in one message now. The caller holds
+// sending.
+func (c *Conn) mayWriteFew(n int) bool {
+	return !c.out.held && c.mayNotWrite() == nil && !c.out.mayAdopt() && c.takes(n)
 }
 
 // beginWrite takes the writer's turn: no other call sends bytes until endWrite.
