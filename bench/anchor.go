@@ -126,8 +126,7 @@ func connBulk(name string, a, b net.Conn, size int) contestant {
 
 // connBulkWithCRCs is connBulk with CRCs of what is written and of what was read, as the
 // iWARP provider computes them: what anything takes at least that has CRCs over TCP. It
-// copies nothing, unlike the provider, which sends a copy with its CRC and checks a CRC
-// before it places anything.
+// copies nothing, unlike the provider, which checks a CRC before it places anything.
 func connBulkWithCRCs(name string, a, b net.Conn, size int) contestant {
 	return contestant{name, func(n int) {
 		var sums [2]uint32

@@ -127,7 +127,7 @@ func copies(name string) string {
 	case strings.HasPrefix(name, "stream over iwarp without CRCs"):
 		return "0"
 	case strings.HasPrefix(name, "stream"):
-		return "1: into FPDUs with CRCs"
+		return "1: behind the check of a CRC"
 	case name == "net.Pipe":
 		return "1"
 	default:

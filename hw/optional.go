@@ -177,6 +177,10 @@ type Remapper interface {
 	// With mem of the same length, requests by its keys succeed at every moment, and
 	// those outstanding go on in mem. With another length they may fail. It fails with
 	// LMR_IN_USE while a window is bound to the region, and then does nothing.
+	//
+	// If the region allows LocalRead alone, the caller answers for it that nobody changes
+	// mem while a request reads it. So the device may compute a CRC over mem before it
+	// sends mem; a change in between breaks the connection.
 	Remap(mem []byte) error
 	// Settle waits until every access that began before the call has ended: after a
 	// Remap, no byte of the former memory is read or changed any more. It waits for a

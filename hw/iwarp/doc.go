@@ -58,8 +58,9 @@
 // FPDU, by key, zone, bounds and privilege, and again when a socket that was full
 // takes more; a half-written FPDU is finished from a copy. With CRCs, the sender copies a
 // payload and computes the CRC of the copy, and the receiver places a payload after
-// it has checked the CRC, because others may use the memory meanwhile. A region's local
-// and remote keys differ, and a send with invalidate kills the remote one only.
+// it has checked the CRC, because others may use the memory meanwhile. The sender does not
+// copy what is lent for reading alone ([hw.Remapper]): its lender answers for it. A region's
+// local and remote keys differ, and a send with invalidate kills the remote one only.
 //
 // An end of this package that leaves in order sends a farewell first, a write of no octets
 // (cause.go). So if its stream ends without one, its process counts as dead, and the
@@ -97,8 +98,8 @@
 //	overrun a receive                a message is checked against its receive (errors_test.go)
 //	lie about a length               a completion counts the bytes placed, atomics are aligned by address
 //	                                 (abuse_extended_test.go, room_unix_test.go)
-//	break a connection by writing    a CRC is computed over a copy, and checked before the payload is
-//	where others read or write       placed (live_test.go)
+//	break a connection by writing    a CRC is computed over a copy, or over memory that no peer can write
+//	where others read or write       to, and checked before the payload is placed (live_test.go, full_test.go)
 //	have anything placed out of turn sequence numbers and offsets are exact (errors_test.go)
 //	force allocations by a length    private data is at most 512 octets, an FPDU fits the buffer that a
 //	                                 connection has while it receives, and reads of gigabytes are sent a

@@ -47,7 +47,7 @@ func (s *sender) segment(m *message) bool {
 		limit = s.link.agreed.tagged
 	}
 	n := int(min(m.left, uint64(limit)))
-	copied := s.port.staged() || s.link.agreed.markersOut || s.link.agreed.crc || n <= inlined
+	copied := s.port.staged() || s.link.agreed.markersOut || n <= inlined || s.link.agreed.crc && !s.steady(&m.c, n)
 	need := frameSpare
 	if copied {
 		need += n + n/wire.MarkerInterval*wire.MarkerSize + 4*wire.MarkerSize
@@ -84,13 +84,20 @@ func (s *sender) segment(m *message) bool {
 	return true
 }
 
+// steady reports whether the n octets at the cursor are of one region, whose memory nobody
+// changes while it is sent.
+func (s *sender) steady(c *cursor, n int) bool {
+	at := &c.sgl[0]
+	return n <= int(at.Len-c.off) && s.mem.view.Keys.Steady(at.LKey)
+}
+
 // passingMin is the least payload, in bytes, whose CRC is computed while it is copied.
 // For fewer bytes one pass over the whole FPDU costs less than a pass for each of its parts.
 const passingMin = 1 << 10
 
 // appendCopied appends an FPDU that is copied to the arena as a whole. An FPDU with a CRC
-// always is: otherwise others could write to the memory between the computation of the
-// CRC and the write, and the peer would see a corrupt connection.
+// is, unless its memory is steady: otherwise others could write to the memory between the
+// computation of the CRC and the write, and the peer would see a corrupt connection.
 func (s *sender) appendCopied(m *message, n int) bool {
 	o, crc := &s.out, s.link.agreed.crc
 	start, length := len(o.arena), m.h.Size()+m.extraLen+n
@@ -127,24 +134,31 @@ func (s *sender) appendCopied(m *message, n int) bool {
 	return true
 }
 
-// appendVector appends an FPDU without a CRC, whose payload stays in its region.
+// appendVector appends an FPDU whose payload stays in its region.
 func (s *sender) appendVector(m *message, n int) bool {
-	o := &s.out
+	o, crc := &s.out, s.link.agreed.crc
 	start := len(o.arena)
 	o.arena = m.h.AppendFramed(o.arena, n)
 	length := m.h.Size() + n
+	var sum uint32
+	if crc {
+		sum = wire.UpdateCRC(0, o.arena[start:])
+	}
 	o.addArena(start)
 	for n > 0 {
 		mem := s.mem.next(&m.c, n)
 		if mem == nil {
 			return false
 		}
+		if crc {
+			sum = wire.UpdateCRC(sum, mem)
+		}
 		o.addMemory(mem, &m.c)
 		m.c.off += uint32(len(mem))
 		n -= len(mem)
 	}
 	start = len(o.arena)
-	o.arena = wire.AppendTrailer(o.arena, length, 0, false)
+	o.arena = wire.AppendTrailer(o.arena, length, sum, crc)
 	o.addArena(start)
 	return true
 }

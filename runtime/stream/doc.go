@@ -126,5 +126,6 @@
 // still write into its own stream's bytes before they are read. [Conn.Read] copies them
 // once, or has them in its buffer, which nobody writes any more when it returns; a writer
 // that [Conn.WriteTo] gives them to reads them in the ring, and must not read a byte twice
-// if it trusts the first look.
+// if it trusts the first look. Another Conn copies them first: over iwarp with CRCs the peer
+// could end that connection otherwise.
 package stream

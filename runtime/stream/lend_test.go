@@ -114,6 +114,33 @@ func TestCloseGivesTheBytesOfAWriteBack(t *testing.T) {
 	require.NoError(t, <-closed)
 }
 
+// What lies in a ring is not lent on, because the ring's peer can still change it.
+func TestAConnThatGetsTheBytesOfARingCopiesThem(t *testing.T) {
+	onEachWith(t, Config{Ring: 1 << 20}, func(t *testing.T, r *rig) {
+		from, left := r.pair()
+		right, to := r.pair()
+		crossing(t, from, left, body(mostLent, 1)) // the ring is large from here on
+		want, got := body(200<<10, 2), make([]byte, 200<<10)
+		sent := write(func() error {
+			if _, err := from.Write(want); err != nil {
+				return err
+			}
+			return from.CloseWrite()
+		})
+		require.Eventually(t, left.in.fin.Load, 10*time.Second, time.Millisecond)
+		relayed := write(func() error {
+			_, err := left.WriteTo(right)
+			return err
+		})
+		_, err := io.ReadFull(to, got)
+		require.NoError(t, err)
+		require.NoError(t, <-sent)
+		require.NoError(t, <-relayed)
+		assert.Equal(t, want, got)
+		assert.Nil(t, right.out.loan.region)
+	})
+}
+
 func TestAnIdleConnectionKeepsNothingThatWasWritten(t *testing.T) {
 	r := newRig(t, "loop", Config{})
 	client, server := r.pair()

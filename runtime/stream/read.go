@@ -30,7 +30,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // WriteTo writes the stream to w until its end: straight from the ring, so w must not keep
-// the bytes, nor change them. It answers to io.WriterTo, which io.Copy uses.
+// the bytes, nor change them. If w is a Conn, w copies them first. It answers to io.WriterTo,
+// which io.Copy uses.
 func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	for {
 		b, err := c.beginRead(nil, true)
@@ -40,7 +41,7 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 		if err != nil {
 			return total, c.readError(err)
 		}
-		n, err := w.Write(b)
+		n, err := give(w, b)
 		if n < 0 || n > len(b) {
 			n, err = 0, fmt.Errorf("stream: a writer of %d bytes says that it wrote %d", len(b), n)
 		} else if n < len(b) && err == nil {
@@ -53,6 +54,15 @@ func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 			return total, err
 		}
 	}
+}
+
+// give writes bytes of a ring to w. The peer may still write into the ring. So another Conn
+// doesn't lend the bytes to its device: the peer could end that connection, too.
+func give(w io.Writer, b []byte) (int, error) {
+	if to, ok := w.(*Conn); ok {
+		return to.write(b, false)
+	}
+	return w.Write(b)
 }
 
 // beginRead takes the reader's turn, and waits for bytes if wait is set, which may come

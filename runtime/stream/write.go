@@ -11,8 +11,13 @@ import (
 
 // Write writes p to the stream. It returns when the bytes are on their way: p is the
 // caller's again. It waits while the peer's ring is full. An error comes with the number
-// of bytes that were posted before.
-func (c *Conn) Write(p []byte) (n int, err error) {
+// of bytes that were posted before. As with any io.Writer nobody may change p meanwhile: over
+// iwarp with CRCs the peer would end the connection, because a CRC does not fit the bytes.
+func (c *Conn) Write(p []byte) (n int, err error) { return c.write(p, true) }
+
+// write is Write. Bytes that others may change meanwhile are not to be lent, since the
+// device may read those twice; see [hw.Remapper].
+func (c *Conn) write(p []byte, mayLend bool) (n int, err error) {
 	if len(p) > 0 && len(p) <= maxInline && c.writeFew(p) {
 		return len(p), nil
 	}
@@ -20,7 +25,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	err = c.mayNotWrite()
 	for err == nil && n < len(p) {
 		var sent int
-		if b := p[n:]; c.out.mayLend(len(b)) {
+		if b := p[n:]; mayLend && c.out.mayLend(len(b)) {
 			sent, err = c.writeLent(b[:min(len(b), mostLent)])
 		} else {
 			sent, err = c.writeCopied(b)

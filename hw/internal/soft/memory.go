@@ -11,6 +11,10 @@ import (
 // Remote is the set of the privileges that peers can have.
 const Remote = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
 
+// steady marks, beside its privileges, a key whose memory nobody changes while requests
+// read it; see [hw.Remapper].
+const steady hw.Privileges = 1 << 7
+
 // Zone is a protection zone. The device's lock guards its counts.
 type Zone struct {
 	dev    *Device
@@ -188,9 +192,13 @@ func (m *MR) Remap(mem []byte) error {
 	case m.bound > 0:
 		return d.errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", m.bound)
 	}
-	d.Keys.remap(m.lkey, mem)
+	var mark hw.Privileges
+	if m.priv == hw.LocalRead {
+		mark = steady
+	}
+	d.Keys.remap(m.lkey, mem, mark)
 	if d.cfg.Split && m.rkey != 0 {
-		d.Keys.remap(m.rkey, mem)
+		d.Keys.remap(m.rkey, mem, 0)
 	}
 	return nil
 }

@@ -119,14 +119,16 @@ func (t *Table) set(key uint32, r *Region) {
 }
 
 // remap gives a key other memory under the same address. If the length stays, one store
-// exchanges the memory, and no look-up finds the key dead meanwhile.
-func (t *Table) remap(key uint32, mem []byte) {
+// exchanges the memory, and no look-up finds the key dead meanwhile. mark is added to the
+// key's privileges.
+func (t *Table) remap(key uint32, mem []byte, mark hw.Privileges) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.slots.Find(key)
 	if p == nil {
 		return
 	}
+	atomic.OrUint32(&p.priv, uint32(mark))
 	base, size := unsafe.Pointer(unsafe.SliceData(mem)), uint64(len(mem))
 	if p.size == size {
 		atomic.StorePointer(&p.base, base)
@@ -168,6 +170,9 @@ func (p *place) set(key uint32, r *Region) {
 	atomic.StoreUint32(&p.priv, uint32(r.Priv))
 	atomic.StoreUint64(&p.word, (changes+2)<<32|uint64(key))
 }
+
+// Steady reports whether nobody changes the memory of a key while requests read it.
+func (t *Table) Steady(key uint32) bool { return t.Lookup(key).Priv&steady != 0 }
 
 // View is the table as a queue pair sees it. One goroutine at a time uses it.
 type View struct {
