@@ -2,7 +2,6 @@ package ep
 
 import (
 	"godat/internal/door"
-	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -33,14 +32,6 @@ func (e *Endpoint) PostRecvAgain(_ door.Key, n, length uint32) bool {
 	for i := range n {
 		q.slot(ticket + i).sge[0].Len = length // keep has overwritten it
 	}
-	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
-		b.submit(q, ticket, n, w&token.Held == 0)
-		return true
-	}
-	q.ready = (ticket + n) & ticketMask
-	if !b.recvRun(ticket, n) || !b.letGo(w+uint64(n)<<recvShift) {
-		b.run(false)
-	}
-	b.direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+	b.handRecvs(w, ticket, n)
 	return true
 }

@@ -69,7 +69,7 @@ func TestEachBufferThatASendGaveBackIsTakenOnce(t *testing.T) {
 				freeSent(t, b)
 			}
 		}
-		require.Equal(t, count, p.GetAllLent(door.Key{}, tags[:]), "operations get it, too")
+		require.Equal(t, count, p.GetAllLent(door.Key{}, 0, tags[:]), "operations get it, too")
 		for _, tag := range tags {
 			b := p.At(int(uint32(tag)))
 			require.True(t, b.PutLent(door.Key{}, tag))
@@ -134,7 +134,7 @@ func TestOperationsGetTheBuffersThatAreSetApartWhenNoOtherIsFree(t *testing.T) {
 	p.SetApart(door.Key{}, apart)
 	one := p.GetApart(door.Key{})
 	var tags [count]uint64
-	require.Equal(t, count-1, p.GetAllLent(door.Key{}, tags[:]))
+	require.Equal(t, count-1, p.GetAllLent(door.Key{}, 0, tags[:]))
 	assert.Nil(t, p.GetApart(door.Key{}))
 	give := func(tags ...uint64) {
 		for _, tag := range tags {
@@ -155,7 +155,7 @@ func TestOperationsGetTheBuffersThatAreSetApartWhenNoOtherIsFree(t *testing.T) {
 		b.Put()
 	}
 	assert.Len(t, allApart(p), apart)
-	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, tags[:]))
+	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, 0, tags[:]))
 }
 
 func TestAProgramAndOperationsShareAPool(t *testing.T) {
@@ -179,7 +179,7 @@ func TestAProgramAndOperationsShareAPool(t *testing.T) {
 		wg.Go(func() {
 			var tags [count - 1]uint64
 			for range rounds {
-				for _, tag := range tags[:p.GetAllLent(door.Key{}, tags[:])] {
+				for _, tag := range tags[:p.GetAllLent(door.Key{}, 0, tags[:])] {
 					b := p.At(int(uint32(tag)))
 					assert.True(t, b.PutLent(door.Key{}, tag))
 					b.Free(door.Key{})
@@ -190,5 +190,5 @@ func TestAProgramAndOperationsShareAPool(t *testing.T) {
 	wg.Wait()
 	assert.Len(t, allApart(p), apart)
 	var tags [count]uint64
-	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, tags[:]), "none is lost")
+	assert.Equal(t, count-apart, p.GetAllLent(door.Key{}, 0, tags[:]), "none is lost")
 }

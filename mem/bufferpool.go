@@ -106,15 +106,15 @@ const lendAtOnce = 16
 
 // GetAllLent is Get of up to len(tags) buffers that go to operations at once, with their
 // whole length. It returns how many there were, and the tags by which [Buffer.PutLent]
-// takes them back; the low 32 bits of a tag are the buffer's index. Only a connection of
-// package runtime calls it.
-func (p *BufferPool) GetAllLent(_ door.Key, tags []uint64) (n int) {
+// takes them back, each with the bits of mark; the low 32 bits of a tag are the buffer's
+// index. Only a connection of package runtime calls it.
+func (p *BufferPool) GetAllLent(_ door.Key, mark uint64, tags []uint64) (n int) {
 	var free [lendAtOnce]uint32
 	for n < len(tags) && !p.lmr.dead.Load() {
 		some := free[:min(lendAtOnce, len(tags)-n)]
 		some = some[:p.free.TakeAll(some)]
 		for i, index := range some {
-			tags[n+i] = p.lend(&p.buffers[index])
+			tags[n+i] = mark | p.lend(&p.buffers[index])
 		}
 		if len(some) == 0 && !p.join() {
 			break
@@ -122,6 +122,16 @@ func (p *BufferPool) GetAllLent(_ door.Key, tags []uint64) (n int) {
 		n += len(some)
 	}
 	return n
+}
+
+// Pieces returns all of the first buffer, and the distance from each buffer to the next.
+// Only a connection of package runtime calls it.
+func (p *BufferPool) Pieces(door.Key) (first Segment, step uint64) {
+	b := &p.buffers[0]
+	if len(p.buffers) > 1 {
+		step = uint64(p.buffers[1].at)
+	}
+	return p.lmr.Segment(b.at, len(b.memory)), step
 }
 
 // lend gives an operation a buffer that was free.

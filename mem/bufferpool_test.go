@@ -72,7 +72,7 @@ func TestAnOperationPutsTheBufferOfItsOwnTurnAlone(t *testing.T) {
 	for _, debug := range []bool{false, true} {
 		p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8, Debug: debug})
 		var tags [2]uint64
-		require.Equal(t, 1, p.GetAllLent(door.Key{}, tags[:]))
+		require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]))
 		first := tags[0]
 		b := p.At(int(uint32(first)))
 		assert.Equal(t, memory.Operation, b.Ownership(door.Key{}).Owner())
@@ -85,11 +85,11 @@ func TestAnOperationPutsTheBufferOfItsOwnTurnAlone(t *testing.T) {
 		assert.False(t, b.PutLent(door.Key{}, second), "a buffer is put once")
 		b.Free(door.Key{})
 		assert.Same(t, b, p.Get())
-		assert.Zero(t, p.GetAllLent(door.Key{}, tags[:]))
+		assert.Zero(t, p.GetAllLent(door.Key{}, 0, tags[:]))
 		b.Put()
 		require.NoError(t, p.Close())
 		b.Free(door.Key{}) // the pool is closed: Free does nothing
-		assert.Zero(t, p.GetAllLent(door.Key{}, tags[:]))
+		assert.Zero(t, p.GetAllLent(door.Key{}, 0, tags[:]))
 	}
 }
 
@@ -97,7 +97,7 @@ func TestManyBuffersAreTakenAtOnce(t *testing.T) {
 	const count = 2*lendAtOnce + 3
 	p := newTestPool(t, BufferPoolConfig{Count: count, Size: 8})
 	var tags [count + 1]uint64
-	require.Equal(t, count, p.GetAllLent(door.Key{}, tags[:]))
+	require.Equal(t, count, p.GetAllLent(door.Key{}, 0, tags[:]))
 	seen := make(map[*Buffer]bool)
 	for _, tag := range tags[:count] {
 		b := p.At(int(uint32(tag)))

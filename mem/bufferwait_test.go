@@ -62,7 +62,7 @@ func TestCallsThatWaitGetBuffersInTheOrderInWhichTheyCame(t *testing.T) {
 func TestAnOperationThatEndsServesACallThatWaits(t *testing.T) {
 	p := newTestPool(t, BufferPoolConfig{Count: 1, Size: 8})
 	var tags [1]uint64
-	require.Equal(t, 1, p.GetAllLent(door.Key{}, tags[:]))
+	require.Equal(t, 1, p.GetAllLent(door.Key{}, 0, tags[:]))
 	got := make(chan *Buffer)
 	go func() {
 		b, _ := p.Wait(soon(t))

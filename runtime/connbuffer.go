@@ -60,8 +60,9 @@ func (c *Conn) Message(ev Event) *Buffer {
 		return nil
 	}
 	b.SetLen(door.Key{}, int(ev.Length))
-	c.missing.Add(1)
-	c.refill()
+	if int(c.missing.Add(1)) >= c.cfg.batch {
+		c.receiveMissing()
+	}
 	return b
 }
 

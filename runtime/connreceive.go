@@ -23,20 +23,13 @@ func (c *Conn) receiveMissing() { c.receive(int(c.missing.Swap(0))) }
 // receive posts n receives. Those for which there is no buffer are missing, until a
 // later refill.
 func (c *Conn) receive(n int) {
-	var (
-		tags [mostAtOnce]uint64
-		dtos [mostAtOnce]ep.DTO
-	)
+	var cookies [mostAtOnce]uint64
 	for n > 0 {
 		want := min(n, mostAtOnce)
-		got := c.pool.GetAllLent(door.Key{}, tags[:want])
-		for i, tag := range tags[:got] {
-			d := &dtos[i]
-			d.Cookie, d.Segment = connCookie|tag, c.pool.At(int(uint32(tag))).Segment()
-		}
-		posted, err := c.Endpoint.PostRecvBatch(dtos[:got])
-		for _, tag := range tags[posted:got] {
-			c.retire(tag)
+		got := c.pool.GetAllLent(door.Key{}, connCookie, cookies[:want])
+		posted, err := c.receiveInto(cookies[:got])
+		for _, cookie := range cookies[posted:got] {
+			c.retire(cookie)
 		}
 		n -= posted
 		if err != nil || got < want { // the connection is over, or has no buffer now
@@ -44,4 +37,24 @@ func (c *Conn) receive(n int) {
 			return
 		}
 	}
+}
+
+// receiveInto posts a receive into the buffer of each cookie, and returns how many it
+// posted.
+func (c *Conn) receiveInto(cookies []uint64) (posted int, err error) {
+	first, step := c.pool.Pieces(door.Key{})
+	if c.Endpoint.PostRecvPieces(door.Key{}, first, step, cookies) {
+		return len(cookies), nil
+	}
+	return c.receiveSlowly(cookies)
+}
+
+// receiveSlowly is receiveInto by DTOs.
+func (c *Conn) receiveSlowly(cookies []uint64) (posted int, err error) {
+	var dtos [mostAtOnce]ep.DTO
+	for i, cookie := range cookies {
+		d := &dtos[i]
+		d.Cookie, d.Segment = cookie, c.pool.At(int(uint32(cookie))).Segment()
+	}
+	return c.Endpoint.PostRecvBatch(dtos[:len(cookies)])
 }

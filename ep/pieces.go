@@ -1,0 +1,79 @@
+package ep
+
+import (
+	"godat/hw"
+	"godat/internal/door"
+	"godat/internal/memory"
+	"godat/internal/token"
+	"godat/internal/yield"
+	"godat/mem"
+)
+
+// PostRecvPieces posts a receive for each cookie, into pieces of memory that have one size
+// and lie one beside the other in a region: first is piece 0, step the distance from one
+// piece to the next, and the low 32 bits of a cookie are the number of its piece. It is for
+// package runtime, whose connections receive into the buffers of a pool. It costs less
+// than PostRecvBatch: there is one key to look up, and one queue to find, which takes the
+// completions of all.
+//
+// It returns false, and nothing has happened, if something else than a plain post is to be
+// done, or if there are no cookies or more than 32; then the caller uses [Endpoint.PostRecvBatch].
+func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, cookies []uint64) bool {
+	if e == nil {
+		return false
+	}
+	b := &e.box
+	q := &b.recvs
+	r := q.rules.Load()
+	if b.direct == nil || b.state.Load() != uint32(Connected) || uint(len(cookies)-1) >= batchDTOs || always&r.illegal[hw.OpRecv] != 0 {
+		return false
+	}
+	region := r.zone.Find(&q.near, first.Context)
+	if region == nil || uint64(first.Len)-1 >= r.longest {
+		return false
+	}
+	seg := first
+	for _, cookie := range cookies {
+		seg.Addr = first.Addr + uint64(uint32(cookie))*step
+		if !region.Allows(r.zone, (*memory.Segment)(&seg), hw.LocalWrite) {
+			return false
+		}
+	}
+	n := uint32(len(cookies))
+	to := wiring(r.evd).For(cookies[0])
+	if !to.Reserve(len(cookies)) {
+		return false
+	}
+	yield.Point()
+	w := b.takePlain(q, to, uint64(n)<<recvShift, n)
+	if w == noTicket {
+		to.Release(len(cookies))
+		return false
+	}
+	ticket := q.tail(w)
+	for i, cookie := range cookies {
+		s := q.slot(ticket + uint32(i))
+		s.op, s.nseg, s.flags = hw.OpRecv, 1, 0
+		s.cookie = cookie
+		s.to = to
+		sge := &s.sge[0]
+		sge.Addr, sge.Len, sge.LKey = first.Addr+uint64(uint32(cookie))*step, first.Len, region.LKey
+	}
+	b.handRecvs(w, ticket, n)
+	return true
+}
+
+// handRecvs hands on n receives whose slots are filled. w is the word from which the poster
+// took their tickets.
+func (b *mailbox) handRecvs(w uint64, ticket, n uint32) {
+	q := &b.recvs
+	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
+		b.submit(q, ticket, n, w&token.Held == 0)
+		return
+	}
+	q.ready = (ticket + n) & ticketMask
+	if !b.recvRun(ticket, n) || !b.letGo(w+uint64(n)<<recvShift) {
+		b.run(false)
+	}
+	b.direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+}
