@@ -131,7 +131,8 @@ func (c *Claim) Send(cookie uint64, flags hw.Flags, addr uint64, n uint32) {
 	if flags != 0 {
 		wrFlags = b.wrFlags(s, true)
 	}
-	posted := b.direct.PostOne(hw.OpSend, wrFlags, q.id|uint64(i), sge, 0, 0)
+	direct := b.direct
+	posted := direct.PostOne(hw.OpSend, wrFlags, q.id|uint64(i), sge, 0, 0)
 	if !posted {
 		c.enter()
 		b.handAgain(q, ticket, wrFlags)
@@ -140,11 +141,10 @@ func (c *Claim) Send(cookie uint64, flags hw.Flags, addr uint64, n uint32) {
 		c.enter()
 		b.run(false)
 	}
-	if posted {
-		b.direct.LookAgain() // the word was swapped, which orders LookAgain behind PostOne
-	}
 	if kick {
-		b.direct.Kick() // and Kick behind RecvOne
+		direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+	} else {
+		direct.LookAgain()
 	}
 }
 
@@ -163,11 +163,14 @@ func (c *Claim) enter() {
 // Release ends the claim without a send.
 func (c *Claim) Release() {
 	b, kick := c.b, c.used != 0
+	direct := b.direct
 	if yield.Point(); c.left || !b.token.ReleaseAs(c.word, c.word+c.used) {
 		c.enter()
 		b.run(false)
 	}
 	if kick {
-		b.direct.Kick()
+		direct.Kick()
+	} else if direct != nil {
+		direct.LookAgain()
 	}
 }

@@ -43,21 +43,69 @@ func TestAReceiveKicksTheDeviceWhenItHasReleasedTheToken(t *testing.T) {
 	b.box.direct = k.Direct
 }
 
-// PostOne releases the device's pipe by no locked instruction, so the same holds for
-// LookAgain. A request that the device leaves alone goes another way, and needs no look.
-func TestARequestLooksAtTheDeviceAgainWhenItHasReleasedTheToken(t *testing.T) {
+// PostOne leaves it to LookAgain to see what others have asked of the device meanwhile (Own).
+// So the endpoint calls it after each release of its token, whoever held that for what.
+func TestTheEndpointLooksAtTheDeviceAgainWheneverItHasReleasedTheToken(t *testing.T) {
 	r := newRig(t)
 	a, b := r.pair(nil)
 	k := &kicked{Direct: a.box.direct, box: &a.box}
 	a.box.direct = k
-	require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(8, 8)))
-	require.NoError(t, a.PostSend(2, 0, r.lmr.Segment(0, 8)))
-	assert.Equal(t, []bool{false}, k.held)
-	require.NoError(t, a.PostSend(3, 0, r.lmr.Segment(0, 8)), "it waits for a receive")
-	assert.Len(t, k.held, 1)
-	require.NoError(t, b.PostRecv(4, 0, r.lmr.Segment(8, 8)))
-	for range 4 {
-		require.NoError(t, r.next(r.dto).Err())
+	seg := r.lmr.Segment(0, 8)
+	for name, call := range map[string]func() error{
+		"a request that the device takes at once": func() error { return a.PostSend(1, 0, seg) },
+		"a receive": func() error { return a.PostRecv(1, 0, seg) },
+		"a batch": func() error {
+			_, err := a.PostBatch([]DTO{{Op: hw.OpSend, Segment: seg}, {Op: hw.OpSend, Segment: seg}})
+			return err
+		},
+		"a batch of receives": func() error { _, err := a.PostRecvBatch([]DTO{{Segment: seg}, {Segment: seg}}); return err },
+		"a step":              func() error { a.box.kickStep(); return nil },
+	} {
+		for range 2 {
+			require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(8, 8)))
+		}
+		k.held = nil
+		require.NoError(t, call(), name)
+		assert.NotEmpty(t, k.held, name)
+		assert.NotContains(t, k.held, true, name)
 	}
+	for range 4 {
+		require.NoError(t, a.PostSend(1, 0, seg))
+	}
+	k.held = nil
+	require.NoError(t, a.PostSend(1, 0, seg), "it waits for a receive")
+	assert.NotEmpty(t, k.held)
+	assert.NotContains(t, k.held, true)
+	a.box.direct = k.Direct
+}
+
+// A worker that finds work without end releases the token now and then, and looks at the
+// device.
+func TestAWorkerLooksAtTheDeviceBetweenBudgets(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(&Attr{MaxRequestDTOs: 3 * budget})
+	k := &kicked{Direct: a.box.direct, box: &a.box}
+	a.box.direct = k
+	require.True(t, a.box.token.TakeOrKick())
+	for range 2*budget + 1 {
+		require.NoError(t, a.PostSend(1, 0, r.lmr.Segment(0, 8)))
+	}
+	a.box.run(true)
+	assert.Equal(t, []bool{false, false, false}, k.held)
+	a.box.direct = k.Direct
+}
+
+// The same at the end of a claim.
+func TestAClaimThatEndsLooksAtTheDeviceAgain(t *testing.T) {
+	r := newRig(t)
+	a, b, _ := r.sinkPair(nil)
+	require.NoError(t, b.PostRecv(1, 0, r.lmr.Segment(8, 8)))
+	k := &kicked{Direct: a.box.direct, box: &a.box}
+	a.box.direct = k
+	r.claimed(a).Release()
+	assert.Equal(t, []bool{false}, k.held)
+	r.sendClaimed(a, 1, 0)
+	assert.Equal(t, []bool{false, false}, k.held)
+	r.takeEvents(r.dto, 1)
 	a.box.direct = k.Direct
 }

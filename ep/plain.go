@@ -112,9 +112,7 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	if !b.letGo(word) {
 		b.run(false)
 	}
-	if posted {
-		direct.LookAgain() // the word was swapped, which orders LookAgain behind PostOne
-	}
+	direct.LookAgain()
 	return nil
 }
 
@@ -278,8 +276,11 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 	}
 	b.handArray(q, ticket)
 	q.noteHanded(ticket)
+	direct := b.direct
 	if !b.letGo(word) {
 		b.run(false)
+	} else if direct != nil {
+		direct.LookAgain()
 	}
 }
 

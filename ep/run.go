@@ -44,11 +44,14 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	}
 	q.ready = (ticket + n) & ticketMask
 	all := q == &b.recvs && b.recvRun(ticket, n) || q == &b.requests && b.requestRun(ticket, n)
+	direct := b.direct
 	if !all || !b.letGo(w+uint64(n)<<(q.tailShift&63)) {
 		b.run(false)
 	}
 	if q == &b.recvs {
-		b.direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+		direct.Kick() // the word was swapped, which orders Kick behind RecvOne
+	} else {
+		direct.LookAgain()
 	}
 	return true
 }

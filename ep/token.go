@@ -147,7 +147,11 @@ func (b *mailbox) run(byWorker bool) {
 		left = b.step(left)
 		if left > 0 {
 			yield.Point()
+			direct := b.direct
 			if b.token.Release() {
+				if direct != nil {
+					direct.LookAgain()
+				}
 				return
 			}
 			continue
@@ -155,11 +159,27 @@ func (b *mailbox) run(byWorker bool) {
 		switch {
 		case byWorker && b.e.adapter.workers.Idle():
 			runtime.Gosched()
+			if !b.pause() {
+				return
+			}
 		case b.handOver():
 			return
 		}
 		left = budget
 	}
+}
+
+// pause releases the token in the midst of work, so that the device hears what others have
+// left to the endpoint meanwhile, however long there is work. It returns false if another
+// goroutine has taken the token, and goes on.
+func (b *mailbox) pause() bool {
+	direct := b.direct
+	for !b.token.Release() { // the next holder looks for work anyhow
+	}
+	if direct != nil {
+		direct.LookAgain()
+	}
+	return b.token.TakeOrKick()
 }
 
 // handOver leaves the token, still held, to a worker of the adapter: a poster that has

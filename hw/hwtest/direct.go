@@ -1,10 +1,6 @@
 package hwtest
 
-import (
-	"sync/atomic"
-
-	"godat/hw"
-)
+import "godat/hw"
 
 // directSink implements [hw.DirectSink] as well. It keeps completions with WCMore to
 // itself until the next one without, or Flush.
@@ -55,8 +51,9 @@ func (e *end) postDirectly(wrs []hw.SendWR) (n int) {
 	}
 	direct := e.qp.(hw.Direct)
 	post := func(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+		e.word.Or(atWork)
 		ok := direct.PostOne(op, flags, id, sge, rkey, addr)
-		swapped.Add(1)
+		e.word.And(^atWork)
 		direct.LookAgain()
 		return ok
 	}
@@ -85,12 +82,12 @@ func (e *end) recvOne(wr *hw.RecvWR) bool {
 		return false
 	}
 	direct := e.qp.(hw.Direct)
+	e.word.Or(atWork)
 	ok := direct.RecvOne(wr.ID, &wr.SGL[0])
-	swapped.Add(1)
+	e.word.And(^atWork)
 	direct.Kick()
 	return ok
 }
 
-// swapped is what an owner changes by a locked instruction, as the word of its token, between
-// two calls.
-var swapped atomic.Int32
+// atWork is set in an end's word while the end makes a call.
+const atWork uint64 = 1 << 63

@@ -19,7 +19,8 @@ type end struct {
 	qp    hw.QP
 	cqs   []hw.CQ // completion queues that only this end uses
 
-	calls sync.Mutex // serializes calls on qp
+	calls sync.Mutex    // serializes calls on qp
+	word  atomic.Uint64 // as an owner has it that posts directly
 
 	mu     sync.Mutex
 	cond   sync.Cond

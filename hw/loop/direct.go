@@ -5,7 +5,6 @@ import (
 
 	"godat/hw"
 	"godat/internal/release"
-	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -15,39 +14,38 @@ import (
 
 var _ hw.Direct = (*queuePair)(nil)
 
-// PostOne implements [hw.Direct]. See PostSend for why the order is kept.
+// PostOne implements [hw.Direct]. See owner.go for why it needs no token, and PostSend for
+// why the order is kept.
 func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
 	p := q.out.Load()
-	if p == nil {
+	if p == nil || sge.Len-1 >= p.budget {
 		return false
 	}
-	w := p.token.Load()
-	yield.Point()
-	if w&token.Held != 0 || !p.token.Swap(w, w|token.Held) {
+	if p.owner == nil {
+		return p.takeOne(op, flags, id, sge, rkey, addr)
+	}
+	if !p.free() {
 		return false
 	}
-	ok := p.attention.Load() == 0 && sge.Len-1 < p.budget && p.exec.one(op, flags, id, sge, rkey, addr, 0)
+	ok := p.exec.one(op, flags, id, sge, rkey, addr, 0)
 	yield.Point()
-	if ok && p.token.ReleaseSoon(w) {
-		return true
+	p.moveOn()
+	return ok
+}
+
+// takeOne is PostOne of a queue pair that knows no word of its owner's.
+func (p *pipe) takeOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	w, ok := p.token.TryTake()
+	if !ok {
+		return false
 	}
+	ok = p.attention.Load() == 0 && p.exec.one(op, flags, id, sge, rkey, addr, 0)
+	yield.Point()
 	if !p.token.ReleaseIf(w) {
 		p.grant()
 		p.run()
 	}
 	return ok
-}
-
-// LookAgain implements [hw.Direct]. A goroutine that kicks the pipe has set a bit of the
-// attention word before, by a locked instruction, and the owner's locked instruction after
-// PostOne comes before the load of the word here. So the kicker finds the token free, or
-// this call finds the bit. Only a receive sets none: it kicks because it found one, or the
-// target in its shared queue's line, where a target is as long as the bit stalled is set.
-// If that bit was cleared since, no send waits, and one that stalls later finds the receive.
-func (q *queuePair) LookAgain() {
-	if p := q.out.Load(); p != nil && p.attention.Load() != 0 {
-		p.kick()
-	}
 }
 
 // BeginRun implements [hw.Direct]. A run is one hold of the pipe.
@@ -118,6 +116,7 @@ func (q *queuePair) Kick() {
 	if p := q.in.Load(); p != nil && p.attention.Load() != 0 {
 		p.kick()
 	}
+	q.LookAgain()
 }
 
 // one executes a plain request, which is not empty and within the budget, and completes

@@ -34,7 +34,6 @@ type source struct {
 	n     int     // number of completions in wcs
 	queue *soft.SendQueue
 	head  uint64 // position of the first request
-	freed uint64 // slots given back, as last published
 
 	end
 }

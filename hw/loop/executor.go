@@ -96,7 +96,7 @@ func (x *executor) full() bool { return x.src.n == len(x.src.wcs) || x.dst.n == 
 // emit hands out the completions gathered. It gives slots back first, because the owner
 // may post as soon as it sees a completion.
 func (x *executor) emit() {
-	if x.src.head != x.src.freed || x.dst.head >= x.dst.freeAt {
+	if x.src.head != x.src.queue.Freed.Load() || x.dst.head >= x.dst.freeAt {
 		x.giveBack()
 	}
 	if n := x.dst.n; n > 0 {
@@ -126,7 +126,6 @@ func (x *executor) makeRoom() {
 
 // giveBack gives back the slots before the heads of both queues.
 func (x *executor) giveBack() {
-	x.src.freed = x.src.head
 	x.src.queue.Freed.Store(x.src.head)
 	x.dst.freeAt = x.dst.queue.free(x.dst.head)
 }

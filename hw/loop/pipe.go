@@ -22,6 +22,7 @@ const (
 	orderly               // broken by the peer in order
 	srcClosed             // the source's owner called Break
 	dstClosed             // the target's owner called Break
+	look                  // something was left to the source's owner; see owner.go
 )
 
 // The budgets: a poster moves up to pipe.budget bytes in one hold, with maxOps
@@ -38,29 +39,31 @@ const (
 )
 
 // pipe carries the operations of one queue pair, the source, on another, the target.
-// Only the holder of its token takes from both queues, moves bytes, completes, flushes
-// and ends. Its executor executes the operations; the pipe decides when, and whether
+// Only one who has the pipe (owner.go) takes from both queues, moves bytes, completes,
+// flushes and ends. Its executor executes the operations; the pipe decides when, and whether
 // the connection breaks.
 type pipe struct {
 	// Shared; it changes rarely. PostRecv reads it, so it lies on a cache line that the
 	// holder does not write. What follows on the line is immutable after newPipe, or
 	// guarded by the locks of the devices and of the workers.
 	attention  atomic.Uint32
-	neverWaits bool   // NotReady is 0
 	budget     uint32 // bytes that a poster may move in one hold, at most maxChunk
 	from, to   *connection
 	reverse    *pipe
-	places     [2]int // in each device's list
+	owner      *atomic.Uint64 // the word of the source's owner; nil: every post takes the token
 	nextQueued *pipe
+	places     [2]int32 // in each device's list
+	neverWaits bool     // NotReady is 0
 
 	// A plain request needs the next three cache lines: the token, and the executor's two
-	// ends. Deregister waits for the accesses that the token counts (memory.go).
+	// ends. Deregister waits for the accesses that token and calls count (memory.go).
 	token token.Counted
+	calls atomic.Uint64 // grows with the calls of the source's owner, which writes it; see memory.go
 
-	// Owned by the token's holder.
+	// Owned by who has the pipe.
 	exec    executor
-	ops     int  // how many operations this hold may still do
-	waiting bool // the stalled bit is set
+	ops     int32 // how many operations this hold may still do
+	waiting bool  // the stalled bit is set
 	ending  ending
 
 	// Shared, off the data path.
@@ -73,7 +76,7 @@ type pipe struct {
 // newPipe makes a pipe, whose token the caller holds.
 func newPipe(from, to *connection) *pipe {
 	src, dst := from.qp, to.qp
-	p := &pipe{from: from, to: to, neverWaits: src.cfg.NotReady == 0, budget: src.dev.handover}
+	p := &pipe{from: from, to: to, owner: src.owner, neverWaits: src.cfg.NotReady == 0, budget: src.dev.handover}
 	p.exec = executor{
 		pipe: p,
 		src: source{
@@ -106,15 +109,6 @@ func (p *pipe) side(d *device) int {
 		return 0
 	}
 	return 1
-}
-
-// kick makes sure that a holder looks at the pipe after this call: the present one, or
-// else the caller itself.
-func (p *pipe) kick() {
-	if p.token.TakeOrKick() {
-		p.grant()
-		p.run()
-	}
 }
 
 // grant gives the holder a poster's budget.
@@ -156,6 +150,9 @@ func (p *pipe) rest(n int, wrs []hw.SendWR) (int, error) {
 
 // run drains the pipe and releases it, or hands it over to a worker.
 func (p *pipe) run() {
+	if p.attention.Load()&look != 0 {
+		p.attention.And(^uint32(look))
+	}
 	for { // no Check here: drain has one
 		if p.drain() {
 			p.handOver()

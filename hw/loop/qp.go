@@ -5,6 +5,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/internal/soft"
+	"godat/internal/token"
 	"godat/internal/yield"
 )
 
@@ -13,6 +14,8 @@ type queuePair struct {
 	// Shared: the side that answers a request installs the pipes of both.
 	out, in atomic.Pointer[pipe] // nil until connected
 
+	due atomic.Bool // LookAgain kicks in
+
 	// Owned by the queue pair's owner; nil in a closed queue pair.
 	conn *connection
 	rq   *recvQueue // the connection's
@@ -20,7 +23,8 @@ type queuePair struct {
 	// Immutable.
 	segments int // the most a receive may have; -1 refuses all
 	dev      *device
-	srq      *sharedQueue // may be nil
+	srq      *sharedQueue   // may be nil
+	owner    *atomic.Uint64 // see Own; may be nil
 	soft.QP
 	cfg hw.QPConfig
 }
@@ -105,11 +109,12 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	if p == nil {
 		return 0, q.unconnected()
 	}
+	p.moveOn()
 	w, ok := p.token.TryTake()
 	if !ok {
 		n, err := q.enqueue(wrs)
 		yield.Point()
-		p.kick()
+		p.kickOwn()
 		return n, err
 	}
 	p.grant()
@@ -167,6 +172,9 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	if rq == nil {
 		return 0, gone("loop.PostRecv")
 	}
+	if p := q.out.Load(); p != nil {
+		p.moveOn()
+	}
 	n, tail, limit := 0, rq.tail.Load(), rq.limit.Load()
 	for n < len(wrs) && tail != limit && len(wrs[n].SGL) <= q.segments {
 		rq.slots[tail&rq.mask].set(wrs[n].ID, wrs[n].SGL)
@@ -179,7 +187,9 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	// before it loads the tail. So one of the two sees the other. A pipe installed
 	// meanwhile looks at the queue when it first needs a receive.
 	if p := q.in.Load(); p != nil && p.attention.Load() != 0 {
-		p.kick()
+		if q.due.Store(true); q.owner == nil || q.owner.Load()&token.Held == 0 {
+			q.LookAgain()
+		}
 	}
 	if n < len(wrs) {
 		return n, q.recvRefusal(&wrs[n])
@@ -204,7 +214,7 @@ func (q *queuePair) recvRefusal(wr *hw.RecvWR) error {
 func (q *queuePair) Drain() {
 	if p := q.out.Load(); p != nil {
 		p.attention.Or(draining)
-		p.kick()
+		p.kickOwn()
 	}
 }
 
@@ -224,7 +234,7 @@ func (q *queuePair) Break(inOrder bool) {
 	out.attention.Or(broken | srcClosed)
 	yield.Point()
 	in.kick()
-	out.kick()
+	out.kickOwn()
 }
 
 // Reset gives the queue pair a new connection, unless its present one is still new.

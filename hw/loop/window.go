@@ -80,12 +80,14 @@ func (x *executor) quiesce(d *device, scope *queuePair) bool {
 	if scope == nil {
 		wait = d.inProgress(x.pipe, wait)
 	} else if in := scope.in.Load(); in != nil && in != x.pipe {
-		wait = append(wait, busy{in, in.token.Load()})
+		if b, ok := in.busy(); ok {
+			wait = append(wait, b)
+		}
 	}
 	x.others = wait
 	defer clear(wait) // keep no pipe alive
-	for _, b := range wait {
-		for spin := 0; !b.p.token.MovedOn(b.w); spin++ {
+	for i := range wait {
+		for spin := 0; !wait[i].over(); spin++ {
 			if !x.byWorker {
 				return false
 			}

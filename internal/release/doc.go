@@ -24,9 +24,9 @@
 //     next poster that publishes the slot has seen a later value of retired.
 //   - loop's receive tail: the swap by which the poster releases its endpoint's token
 //     comes between the store and the look at the pipe (hw.Direct).
-//   - token.Counted.ReleaseSoon, of a pipe of loop, by Uint64If: kickers mark what they
-//     leave before they kick, and the same swap comes between the store and the look at
-//     the marks.
+//   - loop's count of the calls of a pipe's owner: who waits for an access in progress looks
+//     until the count has changed or the owner's word is free. The swap that frees the word
+//     comes behind the store.
 //   - delivery's laneCount: the send into the channel, which locks it, comes between the
 //     store of what has begun and the look whether the queue is closed. A closer waits for
 //     the counts of the sends that have begun.

@@ -12,18 +12,6 @@ import (
 //go:noinline
 func Uint32(x *atomic.Uint32, v uint32) { *(*uint32)(unsafe.Pointer(x)) = v }
 
-// Uint64If stores v into x and returns true, if the caller sees old in x. It is no
-// compare-and-swap: a value that another goroutine stores meanwhile may be lost.
-//
-//go:noinline
-func Uint64If(x *atomic.Uint64, old, v uint64) bool {
-	if x.Load() != old {
-		return false
-	}
-	*(*uint64)(unsafe.Pointer(x)) = v
-	return true
-}
-
 // Uint64 stores v into x.
 //
 //go:noinline

@@ -1,10 +1,6 @@
 package token
 
-import (
-	"godat/internal/owner"
-	"godat/internal/release"
-	"godat/internal/yield"
-)
+import "godat/internal/yield"
 
 // Parked is set in the word of a Counted that was left and not yet resumed.
 const Parked uint64 = 1 << 61
@@ -34,23 +30,6 @@ func (t *Counted) ReleaseIf(w uint64) bool {
 	}
 	t.own.Acquire()
 	return false
-}
-
-// ReleaseSoon is [Token.ReleaseIf] by a store that other goroutines may see late, which
-// saves a locked instruction. It sees each kick of the caller's own goroutine. A kick of
-// another one may come at the same moment and be lost. So it is for users whose kickers say
-// first, by a locked instruction, what they leave. The caller executes a locked instruction
-// later and then looks at what they say: either it sees that, or the kicker finds the token
-// free.
-func (t *Counted) ReleaseSoon(w uint64) bool {
-	if owner.Enabled {
-		t.own.Release()
-	}
-	ok := release.Uint64If(&t.word, w|Held, w+1)
-	if owner.Enabled && !ok {
-		t.own.Acquire()
-	}
-	return ok
 }
 
 // Leave is [Token.Leave]. A token that was left has no access in progress.

@@ -22,10 +22,8 @@ func TestATokenMovesOnWhenItsAccessHasEnded(t *testing.T) {
 		"a step":                       {func(c *Counted) { c.Step() }, true},
 		"a release":                    {func(c *Counted) { c.Release() }, true},
 		"a release of the short way":   {func(c *Counted) { c.ReleaseIf(0) }, true},
-		"a release that is seen late":  {func(c *Counted) { c.ReleaseSoon(0) }, true},
 		"another hold":                 {func(c *Counted) { c.Release(); c.TakeOrKick() }, true},
 		"another hold, of a short way": {func(c *Counted) { c.ReleaseIf(0); c.TryTake() }, true},
-		"another hold, of a late one":  {func(c *Counted) { c.ReleaseSoon(0); c.TryTake() }, true},
 		"a hand-over":                  {func(c *Counted) { c.Leave() }, true},
 	} {
 		var counted Counted
@@ -75,12 +73,6 @@ func TestNoHolderAccessesMemoryAfterItMovedOn(t *testing.T) {
 			a.access()
 			assert.True(t, a.ReleaseIf(w))
 		},
-		"holds of one access that end by a store": func(a *area) {
-			w, ok := a.TryTake()
-			assert.True(t, ok)
-			a.access()
-			assert.True(t, a.ReleaseSoon(w))
-		},
 		"a hold that steps": func(a *area) {
 			assert.True(t, a.TakeOrKick())
 			a.access()
@@ -105,14 +97,4 @@ func TestNoHolderAccessesMemoryAfterItMovedOn(t *testing.T) {
 			assert.Zero(t, a.unequal)
 		})
 	}
-}
-
-func TestAReleaseByAStoreSeesTheKicksOfItsOwnGoroutine(t *testing.T) {
-	var c Counted
-	w, ok := c.TryTake()
-	require.True(t, ok)
-	assert.False(t, c.TakeOrKick())
-	assert.False(t, c.ReleaseSoon(w))
-	assert.False(t, c.Release(), "the kick is still there")
-	assert.True(t, c.Release())
 }

@@ -52,9 +52,6 @@
 // holder does the work that it knows of, which is its own, and nobody has left other
 // work: before the word became free, a holder saw all that was left until then.
 //
-// ReleaseSoon of a [Counted] stores over a kick that it has not seen. So its users have
-// their kickers say elsewhere what they leave, and the holder looks there later.
-//
 // # What is no token
 //
 // A right that a goroutine waits for, or whose holder owes nothing to one that did not
