@@ -32,6 +32,6 @@ func (e *Endpoint) PostRecvAgain(_ door.Key, n, length uint32) bool {
 	for i := range n {
 		q.slot(ticket + i).sge[0].Len = length // keep has overwritten it
 	}
-	b.handRecvs(w, ticket, n)
+	run{b, q, ticket, n}.handRecvs(w)
 	return true
 }

@@ -163,7 +163,7 @@ func (s *batch) reserve(b *mailbox, dtos []DTO) (int, error) {
 					if s.q.rules.Load() != s.r {
 						return i, nil
 					}
-					return i, b.noEventRoom(dtos[i].call(s.q), to)
+					return i, noEventRoom(b.e, dtos[i].call(s.q), to)
 				}
 				n = 1
 			}

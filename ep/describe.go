@@ -53,10 +53,11 @@ func (n *noRoom) Error() string {
 
 // fullQueue returns the error of a post, or of the start of a connection, that
 // found no room in to.
-func (b *mailbox) fullQueue(op string, to *delivery.Queue) error {
+func fullQueue(e *Endpoint, op string, to *delivery.Queue) error {
+	b := &e.box
 	w := b.token.Load()
 	n := &noRoom{
-		queue: to.Name(), endpoint: b.e.String(),
+		queue: to.Name(), endpoint: e.String(),
 		requests: (b.requests.tail(w) - b.requests.retired.Load()) & ticketMask,
 		recvs:    (b.recvs.tail(w) - b.recvs.retired.Load()) & ticketMask,
 	}

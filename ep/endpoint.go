@@ -101,7 +101,7 @@ func (a *Adapter) make(op string, cfg Config, attr Attr) (*Endpoint, error) {
 	e.box.recvs.prompt = !a.attr.NotReadyWait
 	e.box.recvs.srq = cfg.SRQ
 	e.marks.init(e, attr.SoftHighWatermark)
-	e.box.setParts(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
+	fitting{&e.box}.set(&parts{pz: cfg.PZ, recv: cfg.Recv, request: cfg.Request, conn: cfg.Conn, attr: attr})
 	if err := a.furnish(op, e); err != nil {
 		return nil, err
 	}

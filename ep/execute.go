@@ -46,7 +46,7 @@ func (m *machine) begin(c *control) error {
 		return &hw.Error{Op: c.op, Type: hw.InvalidState, Sub: hw.StateEPEVDConnect}
 	}
 	if !wiring(m.e.profile.conn).Main().Reserve(2) { // the outcome and the end
-		return m.box.fullQueue(c.op, wiring(m.e.profile.conn).Main())
+		return fullQueue(m.e, c.op, wiring(m.e.profile.conn).Main())
 	}
 	m.connRoom = 2
 	m.box.requests.watched.Or(detour)

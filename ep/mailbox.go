@@ -51,17 +51,3 @@ func (b *mailbox) tell(what uint32) {
 	b.inputs.Or(what)
 	b.kickStep()
 }
-
-// setParts makes p the parts that later posts are checked against. The maker of the
-// endpoint and the token's holder call it.
-func (b *mailbox) setParts(p *parts) {
-	attr := &p.attr
-	b.e.profile.set(p.conn, attr)
-	b.setRules(p)
-	if attr.RecvFlags&hw.SolicitedWait != 0 {
-		b.recvs.watched.Or(solicitedOnly)
-	} else {
-		b.recvs.watched.And(^solicitedOnly)
-	}
-	b.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
-}

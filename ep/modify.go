@@ -210,7 +210,7 @@ func (m *machine) modify(c *control) error {
 	if mod.mask&FieldRecvFlags != 0 && mod.now.attr.RecvFlags != mod.old.attr.RecvFlags && m.box.recvs.outstanding(m.box.token.Load()) {
 		return wrap(c.op, &hw.Error{Type: hw.InvalidState, Sub: subtypes[s], Text: "receives are posted"})
 	}
-	m.box.refit(&mod.old, &mod.now)
+	fitting{m.box}.change(&mod.old, &mod.now)
 	if mod.mask&FieldSoftHighWater != 0 {
 		m.e.marks.setSoft(m.e, mod.now.attr.SoftHighWatermark)
 	}
@@ -218,17 +218,36 @@ func (m *machine) modify(c *control) error {
 	return nil
 }
 
-// refit swaps the parts of a modified endpoint. If the queue pair is a new one, the
+// fitting fits a mailbox out with the parts that its endpoint is made of.
+type fitting struct{ b *mailbox }
+
+// set makes p the parts that later posts are checked against. The maker of the
+// endpoint and the token's holder call it.
+func (f fitting) set(p *parts) {
+	b := f.b
+	attr := &p.attr
+	b.e.profile.set(p.conn, attr)
+	f.setRules(p)
+	if attr.RecvFlags&hw.SolicitedWait != 0 {
+		b.recvs.watched.Or(solicitedOnly)
+	} else {
+		b.recvs.watched.And(^solicitedOnly)
+	}
+	b.signalEvery = max(1, min(16, attr.MaxRequestDTOs/2))
+}
+
+// change swaps the parts of a modified endpoint. If the queue pair is a new one, the
 // step that follows posts the receives to it again: the old one never connected, so
 // its receives do not complete.
-func (b *mailbox) refit(old, now *parts) {
+func (f fitting) change(old, now *parts) {
+	b := f.b
 	b.token.Check()
 	b.changing.Store(true)
-	b.enlarge(&b.requests, now.attr.MaxRequestDTOs, now.attr.MaxRequestIOV)
-	b.enlarge(&b.recvs, now.attr.MaxRecvDTOs, now.attr.MaxRecvIOV)
+	f.enlarge(&b.requests, now.attr.MaxRequestDTOs, now.attr.MaxRequestIOV)
+	f.enlarge(&b.recvs, now.attr.MaxRecvDTOs, now.attr.MaxRecvIOV)
 	b.changing.Store(false)
 	b.recvs.feed = now.feed
-	b.setParts(now)
+	f.set(now)
 	if now.qp != old.qp {
 		b.recvs.next = b.recvs.retired.Load()
 	}
@@ -239,13 +258,13 @@ func (b *mailbox) refit(old, now *parts) {
 // have an unpublished ticket or get a new one. So it sets the depth to 0, and takes
 // one ticket itself: that changes the word, and the swap of a poster that read the
 // old depth fails. The posts already queued move on by that one ticket.
-func (b *mailbox) enlarge(q *queue, depth, iov int) {
-	b.token.Check()
+func (f fitting) enlarge(q *queue, depth, iov int) {
+	f.b.token.Check()
 	if depth <= int(q.depth.Load()) && iov <= q.iov {
 		return
 	}
 	q.depth.Store(0)
-	tail := b.skip(q)
+	tail := f.skip(q)
 	for !q.published(tail) {
 		runtime.Gosched() // its poster has the ticket and only has to publish it
 	}
@@ -274,7 +293,8 @@ func (b *mailbox) enlarge(q *queue, depth, iov int) {
 }
 
 // skip takes a ticket without a post, and returns it.
-func (b *mailbox) skip(q *queue) (ticket uint32) {
+func (f fitting) skip(q *queue) (ticket uint32) {
+	b := f.b
 	b.token.Check()
 	b.e.counted.mu.Lock()
 	defer b.e.counted.mu.Unlock()

@@ -59,20 +59,20 @@ func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, co
 		sge := &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = first.Addr+uint64(uint32(cookie))*step, first.Len, region.LKey
 	}
-	b.handRecvs(w, ticket, n)
+	run{b, q, ticket, n}.handRecvs(w)
 	return true
 }
 
-// handRecvs hands on n receives whose slots are filled. w is the word from which the poster
+// handRecvs hands on receives whose slots are filled. w is the word from which the poster
 // took their tickets.
-func (b *mailbox) handRecvs(w uint64, ticket, n uint32) {
-	q := &b.recvs
+func (r run) handRecvs(w uint64) {
+	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
 		b.submit(q, ticket, n, w&token.Held == 0)
 		return
 	}
 	q.ready = (ticket + n) & ticketMask
-	if !b.recvRun(ticket, n) || !b.letGo(w+uint64(n)<<recvShift) {
+	if !r.recvs() || !b.letGo(w+uint64(n)<<recvShift) {
 		b.run(false)
 	}
 	b.direct.Kick() // the word was swapped, which orders Kick behind RecvOne

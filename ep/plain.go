@@ -57,7 +57,7 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	w, take := b.token.Load(), uint64(1)<<requestShift
 	switch {
 	case shot != nil:
-		if to = b.arm(shot, r.evd); to == nil {
+		if to = b.e.adapter.arm(shot, r.evd); to == nil {
 			return slow()
 		}
 	case w&(placeMask*requestPlace) != 0 && q.lender.Load() == to:
@@ -147,7 +147,7 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 	w, take := b.token.Load(), uint64(1)<<recvShift
 	switch {
 	case shot != nil:
-		if to = b.arm(shot, r.evd); to == nil {
+		if to = b.e.adapter.arm(shot, r.evd); to == nil {
 			return slow()
 		}
 	case w&(placeMask*recvPlace) != 0 && q.lender.Load() == to:
@@ -222,9 +222,9 @@ func (b *mailbox) postOne(q *queue, d *DTO) error {
 
 // arm returns the queue of a one-shot for one event, or nil if a post may not name the
 // one-shot now.
-func (b *mailbox) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
+func (a *Adapter) arm(shot *evd.OneShot, d *evd.Dispatcher) *delivery.Queue {
 	s := shot.Wiring(door.Key{})
-	if !s.Serves(wiring(d), b.e.adapter.ia) {
+	if !s.Serves(wiring(d), a.ia) {
 		return nil
 	}
 	to, err := s.Arm()

@@ -125,7 +125,7 @@ func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uin
 	case err != nil:
 		return 0, 0, false, wrap(callOf(w.op), err)
 	case to != nil && shot == nil && !to.Reserve(1):
-		return 0, 0, false, b.noEventRoom(callOf(w.op), to)
+		return 0, 0, false, noEventRoom(b.e, callOf(w.op), to)
 	}
 	ticket, n, word, mine := b.takeTickets(q, 1)
 	if n == 0 {
@@ -139,11 +139,11 @@ func (b *mailbox) admit(q *queue, r *rules, w *work, shot *evd.OneShot, lkey uin
 // noEventRoom returns why a post found no room for its event. A dispatcher that was
 // aborted with its adapter has no room either; its endpoint was closed before, and
 // the error says so.
-func (b *mailbox) noEventRoom(op string, to *delivery.Queue) error {
-	if b.State() == closed {
+func noEventRoom(e *Endpoint, op string, to *delivery.Queue) error {
+	if e.State() == closed {
 		return stateError(op, closed)
 	}
-	return b.fullQueue(op, to)
+	return fullQueue(e, op, to)
 }
 
 // fill writes the slot of a ticket; lkey is the key of a single segment.
@@ -159,12 +159,12 @@ func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 		sge := &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = w.segs[0].Addr, w.segs[0].Len, lkey
 	} else {
-		q.translate(q.segments(ticket, len(w.segs)), w.segs)
+		w.translate(q.segments(ticket, len(w.segs)), q.rules.Load().zone)
 	}
 	if operations[w.op&31].special {
 		s.addr, s.rkey = w.remote.Addr, w.remote.Context
 		if w.op == hw.OpRead {
-			q.trim(ticket, w)
+			w.trim(q.segments(ticket, len(w.segs)))
 		}
 	}
 	if w.ext != nil {
@@ -177,13 +177,13 @@ func (q *queue) fill(ticket uint32, w *work, to *delivery.Queue, lkey uint32) {
 
 // translate writes a slot's segments. They were checked; a region that was freed
 // since gives a key that every provider refuses, with LOCAL_PROTECTION.
-func (q *queue) translate(sges []hw.SGE, segs []mem.Segment) {
-	zone := q.rules.Load().zone
-	for i := range segs {
+func (w *work) translate(sges []hw.SGE, zone *memory.Zone) {
+	for i := range w.segs {
+		seg := &w.segs[i]
 		sges[i] = hw.SGE{}
-		if segs[i].Len != 0 {
-			lkey, _ := zone.LKey((*memory.Segment)(&segs[i]), hw.NoPrivileges)
-			sges[i] = hw.SGE{Addr: segs[i].Addr, Len: segs[i].Len, LKey: lkey}
+		if seg.Len != 0 {
+			lkey, _ := zone.LKey((*memory.Segment)(seg), hw.NoPrivileges)
+			sges[i] = hw.SGE{Addr: seg.Addr, Len: seg.Len, LKey: lkey}
 		}
 	}
 }
@@ -197,9 +197,8 @@ func sgesOf(sges []hw.SGE, segs []mem.Segment) []hw.SGE {
 }
 
 // trim cuts the sink of an RDMA read to the length of its source.
-func (q *queue) trim(ticket uint32, w *work) {
+func (w *work) trim(sges []hw.SGE) {
 	left := w.remote.Len
-	sges := q.segments(ticket, len(w.segs))
 	for i := range sges {
 		sges[i].Len = min(sges[i].Len, left)
 		left -= sges[i].Len

@@ -187,7 +187,7 @@ func (q *queue) several(ticket uint32, n int) []hw.SGE {
 
 // publishedNext reports whether the post with ticket q.next is published, so that
 // the holder may take it.
-func (b *mailbox) publishedNext(q *queue) bool {
+func publishedNext(q *queue) bool {
 	if q.next != q.ready {
 		return true
 	}

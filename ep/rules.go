@@ -134,7 +134,8 @@ type rules struct {
 }
 
 // setRules replaces the rules of both queues by those for p.
-func (b *mailbox) setRules(p *parts) {
+func (f fitting) setRules(p *parts) {
+	b := f.b
 	a := &p.attr
 	r := rules{
 		pz: p.pz, zone: p.pz.Zone(door.Key{}), dev: &b.e.adapter.attr, readIOV: a.MaxReadIOV, writeIOV: a.MaxWriteIOV,

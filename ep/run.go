@@ -34,16 +34,17 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 		return false
 	}
 	ticket := q.tail(w)
-	q.fillRun(ticket, dtos, &lkeys, to)
+	posts := run{b, q, ticket, n}
+	posts.fill(dtos, &lkeys, to)
 	if places != len(dtos) {
-		q.routeRun(ticket, dtos, r)
+		posts.route(dtos, r)
 	}
 	if w&token.Held != 0 || q.next != ticket || b.state.Load() != uint32(Connected) {
 		b.submit(q, ticket, n, w&token.Held == 0)
 		return true
 	}
 	q.ready = (ticket + n) & ticketMask
-	all := q == &b.recvs && b.recvRun(ticket, n) || q == &b.requests && b.requestRun(ticket, n)
+	all := q == &b.recvs && posts.recvs() || q == &b.requests && posts.requests()
 	direct := b.direct
 	if !all || !b.letGo(w+uint64(n)<<(q.tailShift&63)) {
 		b.run(false)
@@ -108,8 +109,16 @@ func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) (to *de
 	return to, places
 }
 
-// fillRun writes the slots of operations that checkRun has checked, from ticket on.
-func (q *queue) fillRun(ticket uint32, dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
+// run is n posts that have consecutive tickets and go the short way together.
+type run struct {
+	b         *mailbox
+	q         *queue
+	ticket, n uint32
+}
+
+// fill writes the slots of operations that checkRun has checked.
+func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
+	q, ticket := r.q, r.ticket
 	for i := range dtos {
 		d := &dtos[i]
 		s := q.slot(ticket + uint32(i))
@@ -125,18 +134,18 @@ func (q *queue) fillRun(ticket uint32, dtos []DTO, lkeys *[batchDTOs]uint32, to 
 	}
 }
 
-// routeRun corrects the queues in the slots of operations that do not all complete to one.
-func (q *queue) routeRun(ticket uint32, dtos []DTO, r *rules) {
+// route corrects the queues in the slots of operations that do not all complete to one.
+func (r run) route(dtos []DTO, rules *rules) {
 	for i := range dtos {
-		q.slot(ticket + uint32(i)).to = wiring(r.evd).For(dtos[i].Cookie)
+		r.q.slot(r.ticket + uint32(i)).to = wiring(rules.evd).For(dtos[i].Cookie)
 	}
 }
 
-// requestRun hands n requests to the provider. It reports whether the provider has all;
-// if not, the step hands on the rest.
-func (b *mailbox) requestRun(ticket, n uint32) bool {
+// requests hands the requests to the provider. It reports whether the provider has all; if
+// not, the step hands on the rest. The caller holds the token.
+func (r run) requests() bool {
+	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	b.token.Check()
-	q := &b.requests
 	if !b.direct.BeginRun() {
 		return false
 	}
@@ -164,10 +173,10 @@ func (b *mailbox) requestRun(ticket, n uint32) bool {
 	return true
 }
 
-// recvRun is requestRun for receives.
-func (b *mailbox) recvRun(ticket, n uint32) bool {
+// recvs is requests for receives.
+func (r run) recvs() bool {
+	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	b.token.Check()
-	q := &b.recvs
 	for ; n > 0; n-- {
 		i := ticket & q.mask
 		q.next = (ticket + 1) & ticketMask

@@ -91,7 +91,7 @@ func (b *mailbox) path(q *queue) path {
 // drain hands on the published posts of q, as far as the budget goes, and returns
 // what is left of the budget.
 func (b *mailbox) drain(q *queue, left int) int {
-	for left > 0 && b.publishedNext(q) {
+	for left > 0 && publishedNext(q) {
 		switch b.path(q) {
 		case toHold:
 			return left
@@ -146,7 +146,7 @@ func (b *mailbox) recvWR(i int) *hw.RecvWR {
 func (b *mailbox) gatherRecvs(most int) int {
 	q := &b.recvs
 	n := 0
-	for n < most && b.publishedNext(q) {
+	for n < most && publishedNext(q) {
 		t := q.next
 		wr := b.recvWR(n)
 		wr.ID, wr.SGL = q.id|uint64(t&q.mask), q.segments(t, int(q.slot(t).nseg))
@@ -159,7 +159,7 @@ func (b *mailbox) gatherRecvs(most int) int {
 func (b *mailbox) gatherRequests(most int) int {
 	q := &b.requests
 	n := 0
-	for n < most && b.publishedNext(q) {
+	for n < most && publishedNext(q) {
 		t := q.next
 		b.describe(b.sendWR(n), t)
 		q.next = (t + 1) & ticketMask
