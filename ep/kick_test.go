@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"godat/evd"
 	"godat/hw"
 	"godat/internal/token"
 )
@@ -83,15 +84,19 @@ func TestTheEndpointLooksAtTheDeviceAgainWheneverItHasReleasedTheToken(t *testin
 // device.
 func TestAWorkerLooksAtTheDeviceBetweenBudgets(t *testing.T) {
 	r := newRig(t)
-	a, _ := r.pair(&Attr{MaxRequestDTOs: 3 * budget})
+	const posts = pauseEvery * budget
+	d := r.dispatcher(evd.ModeQueue, posts)
+	attr := &Attr{MaxRequestDTOs: posts}
+	a, b := r.endpointOf(Config{PZ: r.pz, Recv: d, Request: d, Conn: r.conn, Attr: attr}), r.endpoint(nil)
+	r.connect(a, b)
 	k := &kicked{Direct: a.box.direct, box: &a.box}
 	a.box.direct = k
 	require.True(t, a.box.token.TakeOrKick())
-	for range 2*budget + 1 {
+	for range posts {
 		require.NoError(t, a.PostSend(1, 0, r.lmr.Segment(0, 8)))
 	}
 	a.box.run(true)
-	assert.Equal(t, []bool{false, false, false}, k.held)
+	assert.Equal(t, []bool{false, false}, k.held)
 	a.box.direct = k.Direct
 }
 

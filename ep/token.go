@@ -39,6 +39,11 @@ const (
 // adapter's workers, so that no poster works for others without end.
 const budget = 64
 
+// pauseEvery is after how many budgets a worker pauses that always finds work. A pause after
+// each one would end the worker's turn, because a poster takes the token meanwhile: two
+// posters on two processors then take 1.5 times as long.
+const pauseEvery = 64
+
 // takeTickets takes n consecutive tickets of q, or as many as there is room for,
 // and the token if it is free. word is the word that it stored, without Held; mine
 // reports whether it took the token.
@@ -143,7 +148,7 @@ func (b *mailbox) kickStep() {
 // for a worker.
 func (b *mailbox) run(byWorker bool) {
 	left := budget
-	for {
+	for budgets := 1; ; {
 		left = b.step(left)
 		if left > 0 {
 			yield.Point()
@@ -159,7 +164,7 @@ func (b *mailbox) run(byWorker bool) {
 		switch {
 		case byWorker && b.e.adapter.workers.Idle():
 			runtime.Gosched()
-			if !b.pause() {
+			if budgets++; budgets%pauseEvery == 0 && !b.pause() {
 				return
 			}
 		case b.handOver():
