@@ -35,7 +35,7 @@ type inbound struct {
 	first      ring
 	second     ring         // written once, before offer is
 	secondSize int          // of second; immutable
-	offer      atomic.Int32 // of the second ring; the holder of Conn.sending writes it
+	offer      atomic.Int32 // of the second ring; the holder of line.sending writes it
 	slots      []byte       // of the receives
 
 	// Written by the goroutine that completes receives, one at a time.
@@ -46,10 +46,10 @@ type inbound struct {
 	growing  bool          // grow was started
 
 	consumed atomic.Uint64 // bytes that the program has read; the holder of Conn.reading writes it
-	reposted atomic.Uint64 // receives posted again; the holder of Conn.sending writes it
+	reposted atomic.Uint64 // receives posted again; the holder of line.sending writes it
 }
 
-// outbound is the direction to the peer. The holder of Conn.sending writes its counters,
+// outbound is the direction to the peer. The holder of line.sending writes its counters,
 // but for those that say otherwise.
 type outbound struct {
 	image    ring              // writes take their bytes from here; the holder of Conn.writing fills it
@@ -59,7 +59,7 @@ type outbound struct {
 	slots    []byte            // of the messages under way
 	peer     dat.RemoteSegment // the peer's ring; the holder of Conn.writing changes it
 	moving   bool              // the next bytes are the first in that ring; the same
-	held     bool              // a call that writes holds Conn.writing; the holder of Conn.sending writes it
+	held     bool              // a call that writes holds Conn.writing; the holder of line.sending writes it
 	smallest uint32            // bytes of the peer's first ring
 	receives uint64            // receives that the peer has posted, at most
 
@@ -84,7 +84,7 @@ type outbound struct {
 // filter is the delivery.Filter of the connection's events. It refuses all events, so that
 // none takes memory in a channel. It is made here, because the value of a method would be a
 // function that calls it.
-func (c *Conn) filter() delivery.Filter {
+func (c *line) filter() delivery.Filter {
 	return func(_ any, number dat.EventNumber, status dat.Status, cookie uint64, data any) bool {
 		if number != dat.DTOCompletion || status != dat.StatusSuccess {
 			c.change(number, status, data)
@@ -99,7 +99,7 @@ func (c *Conn) filter() delivery.Filter {
 
 // change records a failure or a change of the connection. As for arrive and sent, the
 // goroutine that completes the operation calls it, so it takes no lock and posts nothing.
-func (c *Conn) change(number dat.EventNumber, status dat.Status, data any) {
+func (c *line) change(number dat.EventNumber, status dat.Status, data any) {
 	switch {
 	case number == dat.DTOCompletion:
 		if status != dat.StatusFlushed { // why the queues are flushed, the event of the end says
@@ -116,7 +116,7 @@ func (c *Conn) change(number dat.EventNumber, status dat.Status, data any) {
 
 // establish begins the flow of bytes. A connection that was dialed has the peer's hello in
 // the private data of the accept.
-func (c *Conn) establish(private []byte) {
+func (c *line) establish(private []byte) {
 	if c.out.receives == 0 {
 		h, err := parseHello(private)
 		if err != nil {
@@ -133,7 +133,7 @@ func (c *Conn) establish(private []byte) {
 
 // sent records that the message of a slot has been sent, and those before it. That frees
 // slots, so sent wakes a writer, and a reader whose report is due.
-func (c *Conn) sent(place uint64) {
+func (c *line) sent(place uint64) {
 	c.out.complete(place)
 	c.writer.notify()
 	if c.due() { // there was no slot for a report
@@ -149,7 +149,7 @@ func (o *outbound) complete(place uint64) {
 }
 
 // arrive records a message of the peer.
-func (c *Conn) arrive(slot int) {
+func (c *line) arrive(slot int) {
 	if c.ended.Load() != nil {
 		return
 	}
@@ -195,7 +195,7 @@ func (c *Conn) arrive(slot int) {
 
 // arriveRing records what a message says of rings and buffers, before its bytes count.
 // There were old bytes before.
-func (c *Conn) arriveRing(m *message, old uint64) {
+func (c *line) arriveRing(m *message, old uint64) {
 	if m.has(flagMoved) {
 		c.in.movedAt.Store(old)
 	}
@@ -278,7 +278,7 @@ func (f *flow) checkBuffer(m *message) string {
 }
 
 // stop records why the connection is over: the first reason stays.
-func (c *Conn) stop(err error) {
+func (c *line) stop(err error) {
 	if err == nil { // the peer has disconnected in order; a reader knows whether a FIN came before
 		err = io.ErrUnexpectedEOF
 	}

@@ -4,11 +4,8 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"godat/internal/delivery"
-	"godat/internal/door"
 	dat "godat/runtime"
 )
 
@@ -16,52 +13,17 @@ import (
 // make one. Any goroutine may call its methods; calls of Read, and calls of Write, take
 // turns.
 type Conn struct {
-	// Immutable.
-	local, remote addr
-	linger        time.Duration
-	events        *dat.Dispatcher
-	device        *delivery.Consumer // of events, which polls the device
-	pz            *dat.PZ
-	slots         *dat.LMR    // of messages
-	sends         dat.Segment // of slots, which are to be sent
-	endpoint      *dat.Endpoint
-	up            chan struct{} // closed when the connection is established
-	down          chan struct{} // closed when it has ended, or an attempt at it
-
-	flow
-	reader waiter
-	writer waiter
-	ended  atomic.Pointer[end] // why the connection is over
-	closed atomic.Bool         // Close was called
+	local, remote addr // immutable
+	line
 
 	reading sync.Mutex // held by Read and WriteTo
 	writing sync.Mutex // held by Write, WriteBuffers and ReadFrom
-	sending turn       // held while messages and receives are posted; after the other two
 	closing sync.Mutex // held by Close
-	batch   [2]dat.DTO // the holder of sending uses it
-	growing sync.WaitGroup
 }
-
-// end is why a connection is over.
-type end struct{ err error }
-
-// The offsets in Conn.slots.
-const (
-	sendSlots = 0
-	recvSlots = messages * slotSize
-	slotBytes = 2 * messages * slotSize
-)
-
-// The cookies of a connection's operations: those of receives are the number of the slot,
-// those of signaled messages sendCookie and the number of the slot.
-const (
-	sendCookie   = 1 << 32
-	silentCookie = 1 << 33 // of operations whose success says nothing
-)
 
 // newConn makes a connection and posts its receives.
 func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
-	c := &Conn{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}
+	c := &Conn{line: line{linger: cfg.Linger, up: make(chan struct{}), down: make(chan struct{})}}
 	c.reader.wake = make(chan struct{}, 1)
 	c.writer.wake = make(chan struct{}, 1)
 	c.in.secondSize = cfg.Ring
@@ -74,99 +36,6 @@ func newConn(ia *dat.IA, cfg *Config) (*Conn, error) {
 		return nil, errors.Join(err, c.free())
 	}
 	return c, nil
-}
-
-// make makes the connection's parts.
-func (c *Conn) make(ia *dat.IA) (err error) {
-	// Of a message's two requests and its receive, each has a place; two are for the
-	// connection's beginning and end. The filter refuses all events.
-	c.events, err = ia.NewDispatcher(dat.DispatcherConfig{Mode: dat.ModeChannel, QLen: 3*messages + 2})
-	if err != nil {
-		return err
-	}
-	c.events.Wiring(door.Key{}).SetSink(c.filter(), c.endCalls)
-	c.device = c.events.Wiring(door.Key{}).Consumer()
-	if c.pz, err = ia.NewPZ(); err != nil {
-		return err
-	}
-	if c.in.first, err = newRing(c.pz, leastRing, forPeer); err != nil {
-		return err
-	}
-	slots := make([]byte, slotBytes)
-	c.in.slots, c.out.slots = slots[recvSlots:], slots[sendSlots:recvSlots]
-	if c.slots, err = c.pz.Register(slots, dat.LocalRead|dat.LocalWrite); err != nil {
-		return err
-	}
-	c.endpoint, err = ia.NewEndpoint(dat.EndpointConfig{
-		PZ: c.pz, Recv: c.events, Request: c.events, Conn: c.events, Context: c,
-		Attr: &dat.EndpointAttr{
-			MaxRecvDTOs: messages, MaxRequestDTOs: 2 * messages, MaxRecvIOV: 1, MaxRequestIOV: 1,
-		},
-	})
-	if err != nil {
-		return err
-	}
-	c.sends = c.slots.Segment(sendSlots, recvSlots-sendSlots)
-	c.sending.short = c.endpoint.NewClaim(door.Key{})
-	c.reader.watcher = c.endpoint.Watcher(door.Key{})
-	c.writer.watcher = c.reader.watcher
-	if c.reader.watcher != nil {
-		c.reader.ready, c.reader.lookFn = c.mayRead, c.reader.look
-	}
-	for slot := uint64(0); err == nil && slot < messages; slot += receiveLot {
-		_, err = c.postReceives(slot, receiveLot)
-	}
-	return err
-}
-
-// hello is what this end tells the peer.
-func (f *flow) hello() []byte {
-	return hello{f.in.first.region.Remote(0, leastRing), messages}.append(nil)
-}
-
-// meet takes the peer's hello, before any message can come or go.
-func (f *flow) meet(h hello) {
-	f.out.peer = h.ring
-	f.out.smallest = h.ring.Len
-	f.out.receives = uint64(h.receives)
-}
-
-// free gives back everything. The rings stay for a call that still reads them, such as a
-// WriteTo whose writer is slow: they are of the Go heap, and no device knows them any more.
-// What the adapter's close has taken already is no error.
-func (c *Conn) free() error {
-	if c.endpoint != nil {
-		if err := c.endpoint.Close(); err != nil {
-			return gone(err) // the endpoint still uses the rest
-		}
-	}
-	c.growing.Wait() // no message comes any more that starts it
-	c.sending.Lock() // for a stage under way
-	defer c.sending.Unlock()
-	if c.in.late != nil {
-		c.in.late.Stop()
-	}
-	var errs []error
-	for _, region := range []*dat.LMR{c.in.first.region, c.in.second.region, c.in.landing.region, c.out.image.region, c.out.loan.region, c.slots} {
-		if region != nil {
-			errs = append(errs, gone(region.Free()))
-		}
-	}
-	if c.pz != nil {
-		errs = append(errs, gone(c.pz.Close()))
-	}
-	if c.events != nil {
-		errs = append(errs, gone(c.events.Close()))
-	}
-	return errors.Join(errs...)
-}
-
-// gone drops the error of an object that is closed already.
-func gone(err error) error {
-	if errors.Is(err, dat.ErrInvalidHandle) {
-		return nil
-	}
-	return err
 }
 
 // Close ends the connection. It unblocks all calls, sends a FIN behind what was written,
@@ -186,34 +55,6 @@ func (c *Conn) Close() error {
 		return c.opError("close", err)
 	}
 	return nil
-}
-
-// disconnect sends a FIN and ends the connection: gracefully, unless that takes too long. A
-// connection that is not up yet may come up first.
-func (c *Conn) disconnect() {
-	if c.linger > 0 {
-		late := time.NewTimer(c.linger)
-		defer late.Stop()
-		if c.await(c.up, late.C) && c.finish() == nil && c.endpoint.Disconnect(dat.Graceful) == nil {
-			c.await(c.down, late.C)
-		}
-	}
-	_ = c.endpoint.Disconnect(dat.Abrupt) // not if it has ended
-}
-
-// await waits until done is closed, and reports whether it was. It gives up when the
-// connection or the adapter is down, and when it is late.
-func (c *Conn) await(done <-chan struct{}, late <-chan time.Time) bool {
-	c.writer.need(true)
-	defer c.writer.need(false)
-	select {
-	case <-done:
-		return true
-	case <-c.down:
-	case <-c.events.C():
-	case <-late:
-	}
-	return false
 }
 
 // CloseWrite sends a FIN behind what was written: the peer reads all of it and then
@@ -266,20 +107,6 @@ func (c *Conn) setDeadline(w *waiter, t time.Time) error {
 	w.setDeadline(t)
 	return nil
 }
-
-// wait waits for ready. Where consumers poll the device or help it, it polls first, and
-// leaves the device to the adapter. Where messages can be waited for as they come in, a
-// reader does so.
-func (c *Conn) wait(w *waiter, ready func() bool) {
-	if w.watch() {
-		return
-	}
-	c.device.BeforeSleep()
-	w.wait(c.device, ready)
-}
-
-// endCalls ends all calls, because the close of the adapter has closed the dispatcher.
-func (c *Conn) endCalls() { c.stop(net.ErrClosed) }
 
 // opError is an error of a call, with the connection's addresses.
 func (c *Conn) opError(op string, err error) error {

@@ -65,7 +65,7 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 }
 
 // established waits until the connection is up.
-func (c *Conn) established(ctx context.Context) error {
+func (c *line) established(ctx context.Context) error {
 	select {
 	case <-c.up:
 	case <-c.down:

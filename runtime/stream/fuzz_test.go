@@ -31,7 +31,7 @@ func FuzzHello(f *testing.F) {
 
 // bareConn is a connection that is up and has no endpoint: what its receiving side needs.
 func bareConn(size int) *Conn {
-	c := &Conn{up: make(chan struct{}), down: make(chan struct{}), device: new(delivery.Consumer)}
+	c := &Conn{line: line{up: make(chan struct{}), down: make(chan struct{}), device: new(delivery.Consumer)}}
 	c.in.first.mem, c.in.slots = make([]byte, size), make([]byte, messages*slotSize)
 	c.out.image.mem, c.out.slots = make([]byte, size), make([]byte, messages*slotSize)
 	c.in.movedAt.Store(notMoved)

@@ -15,7 +15,7 @@ const (
 
 // holding is what is known of reports that could wait. The holder of Conn.reading writes it.
 type holding struct {
-	late   *time.Timer // makes the report that no offer made; the holder of Conn.sending makes it
+	late   *time.Timer // makes the report that no offer made; the holder of line.sending makes it
 	since  time.Time   // when the newest Read ended that had such a report; zero once the next began
 	prompt bool        // the Read behind the one before came promptly
 }
@@ -31,7 +31,7 @@ func (h *holding) resume() {
 
 // hold reports whether the report that is due may wait for the next Read. Nothing but the
 // bytes read is due in it: neither receives nor a ring.
-func (c *Conn) hold() bool {
+func (c *line) hold() bool {
 	in := &c.in
 	switch at := in.consumed.Load(); {
 	case in.produced.Load() != at || at < in.from || in.mem != nil || in.region == nil || in.refused:
@@ -49,7 +49,7 @@ func (c *Conn) hold() bool {
 
 // reportLate makes a report that waits for a Read. It is the function of a timer, and may
 // come when the report was made, or the connection is over.
-func (c *Conn) reportLate() {
+func (c *line) reportLate() {
 	if !c.closed.Load() {
 		c.report()
 	}

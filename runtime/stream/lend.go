@@ -96,7 +96,7 @@ func (c *Conn) takeBack() {
 func (o *outbound) wasRead() bool { return o.done.Load() >= o.loan.until }
 
 // mayTakeBack reports whether takeBack has something to do.
-func (c *Conn) mayTakeBack() bool { return c.out.wasRead() || c.mayNotWrite() != nil }
+func (c *line) mayTakeBack() bool { return c.out.wasRead() || c.mayNotWrite() != nil }
 
 // source is where the n bytes of the stream behind from lie that a write reads.
 func (o *outbound) source(from uint64, n int) dat.Segment {

@@ -53,7 +53,7 @@ type landing struct {
 
 // offerBuffer offers p, which has leastOffered bytes or more, to the peer, and reports
 // whether it did: then the caller calls land. Everything that has come was read.
-func (c *Conn) offerBuffer(p []byte) bool {
+func (c *line) offerBuffer(p []byte) bool {
 	in := &c.in
 	at := in.consumed.Load()
 	if in.refused || in.mem != nil || at < in.from {
@@ -75,7 +75,7 @@ func (c *Conn) offerBuffer(p []byte) bool {
 
 // lendLanding gives the region of the offers the memory p. If that can't be, it sets
 // refused. The caller holds sending.
-func (c *Conn) lendLanding(p []byte) bool {
+func (c *line) lendLanding(p []byte) bool {
 	l := &c.in.landing
 	if l.region == nil {
 		region, err := c.pz.NewLoan(door.Key{}, mostOffered, forPeer)
@@ -93,7 +93,7 @@ func (c *Conn) lendLanding(p []byte) bool {
 
 // land waits until the offer of p has ended, or Read must return, and takes p back. It
 // returns the part of p that the peer has filled.
-func (c *Conn) land(p []byte) []byte {
+func (c *line) land(p []byte) []byte {
 	for !c.mustRead() {
 		c.report()
 		c.wait(&c.reader, c.mayRead)
@@ -118,7 +118,7 @@ func (c *Conn) land(p []byte) []byte {
 // before and after the exchange. Bytes that were there before are in the copy that the peer
 // is left, bytes that came in between differ and are copied now, and all others come
 // into the new buffer. No byte comes twice, because an offer takes one write.
-func (c *Conn) leave() {
+func (c *line) leave() {
 	in := &c.in
 	before := make([]byte, len(in.mem))
 	glance(before, in.mem)

@@ -140,7 +140,7 @@ func (f *flow) readable(skip uint64) []byte {
 
 // consume says that the program has read n bytes, and whether it was a Read of which the
 // next one may offer its buffer.
-func (c *Conn) consume(n int, large bool) {
+func (c *line) consume(n int, large bool) {
 	release.Uint64(&c.in.consumed, c.in.consumed.Load()+uint64(n))
 	if c.in.mem != nil {
 		c.in.clear()
@@ -151,10 +151,10 @@ func (c *Conn) consume(n int, large bool) {
 }
 
 // mayRead reports whether a reader has something to do.
-func (c *Conn) mayRead() bool { return c.mustRead() || c.due() }
+func (c *line) mayRead() bool { return c.mustRead() || c.due() }
 
 // mustRead reports whether a reader has waited long enough.
-func (c *Conn) mustRead() bool {
+func (c *line) mustRead() bool {
 	return c.in.produced.Load() != c.in.consumed.Load() || c.in.fin.Load() || c.ended.Load() != nil ||
 		c.reader.passed.Load() || c.closed.Load()
 }

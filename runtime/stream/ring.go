@@ -81,7 +81,7 @@ func (f *flow) tight() bool {
 // grow makes the second ring and offers it, at once if there is a credit. It is a
 // goroutine that runs once in a connection's life, because arrive may not wait for locks,
 // and the program need not be in a call. If there is no memory the first ring stays.
-func (c *Conn) grow() {
+func (c *line) grow() {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	if c.ended.Load() != nil || c.closed.Load() {
@@ -127,7 +127,7 @@ func (o *outbound) imageRoom() int {
 
 // stage makes the image, or a larger one when the peer's ring has become larger and no
 // send uses the old one. The caller holds writing.
-func (c *Conn) stage() error {
+func (c *line) stage() error {
 	o := &c.out
 	size := min(int(o.peer.Len), mostImage)
 	if len(o.image.mem) >= size || o.imageRoom() < len(o.image.mem) {

@@ -64,7 +64,7 @@ func (f *flow) grantsDue() bool {
 }
 
 // report posts receives again and tells the peer, as far as that is due.
-func (c *Conn) report() {
+func (c *line) report() {
 	if !c.due() {
 		return
 	}
@@ -96,7 +96,7 @@ func (c *Conn) send(b []byte) (int, error) {
 }
 
 // trySend is send if there is a credit.
-func (c *Conn) trySend(b []byte) (sent bool, err error) {
+func (c *line) trySend(b []byte) (sent bool, err error) {
 	c.sending.Lock()
 	switch {
 	case c.out.fin.Load(): // Close has sent it meanwhile
@@ -109,7 +109,7 @@ func (c *Conn) trySend(b []byte) (sent bool, err error) {
 }
 
 // finish sends the FIN, once.
-func (c *Conn) finish() error {
+func (c *line) finish() error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	if c.out.fin.Load() || c.ended.Load() != nil || c.out.granted.Load() == 0 {
@@ -121,7 +121,7 @@ func (c *Conn) finish() error {
 // post posts a message with the bytes b, which says what m does, and grants all receives
 // whose messages have come. The caller holds sending, has a credit, and if there are bytes
 // holds writing.
-func (c *Conn) post(b []byte, m *message) error {
+func (c *line) post(b []byte, m *message) error {
 	c.repost(receiveLot)
 	cookie, flags, slot := c.next(b, m)
 	var err error
@@ -146,7 +146,7 @@ func (c *Conn) post(b []byte, m *message) error {
 // Of few bytes, only the last of sendLot messages says that it was sent, for all of them.
 // So some slots may look taken, but fewer than half, and a Write waits only for sends that
 // say so.
-func (c *Conn) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segment dat.Segment) {
+func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segment dat.Segment) {
 	o := &c.out
 	sent, from, n := o.sent.Load(), o.produced.Load(), len(b)
 	place := int(sent % messages)
@@ -195,7 +195,7 @@ func (c *Conn) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 
 // repost posts the receives again whose messages have come, if they are so many at least.
 // The caller holds sending.
-func (c *Conn) repost(least uint64) {
+func (c *line) repost(least uint64) {
 	next, end := c.in.reposted.Load(), c.in.received.Load()
 	if end-next < least {
 		return
@@ -214,7 +214,7 @@ func (c *Conn) repost(least uint64) {
 
 // repostClaimed is repost by a holder of sending that has claimed the endpoint, for a message
 // with bytes. It returns false if that is to be done in another way.
-func (c *Conn) repostClaimed() bool {
+func (c *line) repostClaimed() bool {
 	next, end := c.in.reposted.Load(), c.in.received.Load()
 	if end-next < receiveLot {
 		return true
@@ -228,7 +228,7 @@ func (c *Conn) repostClaimed() bool {
 
 // postReceives posts n receives from a number on, receiveLot at most, and returns how many
 // it has posted.
-func (c *Conn) postReceives(first, n uint64) (int, error) {
+func (c *line) postReceives(first, n uint64) (int, error) {
 	var lot [receiveLot]dat.DTO
 	for i := range n {
 		slot := (first + i) % messages

@@ -68,7 +68,7 @@ func (c *Conn) writeShort(p []byte) bool {
 
 // mayWriteFew reports whether a Write may send n bytes in one message now. The caller holds
 // sending.
-func (c *Conn) mayWriteFew(n int) bool {
+func (c *line) mayWriteFew(n int) bool {
 	return !c.out.held && c.mayNotWrite() == nil && !c.out.mayAdopt() && c.takes(n)
 }
 
@@ -182,7 +182,7 @@ func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 }
 
 // mayNotWrite says why a Write fails.
-func (c *Conn) mayNotWrite() error {
+func (c *line) mayNotWrite() error {
 	switch over := c.ended.Load(); {
 	case c.closed.Load():
 		return net.ErrClosed
