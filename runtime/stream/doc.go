@@ -26,19 +26,22 @@
 //
 // A connection begins with a ring of 4 KiB. When more than half of it waits to be read, the
 // reading end makes a ring of Config.Ring bytes and offers that to the peer. A writer's
-// image, of up to 512 KiB, is made when it first writes more than a message takes, and does
-// not lend that.
+// image, of up to 512 KiB, is made by the first Write that neither fits into a message nor
+// lends its bytes.
 //
 // A connection has no goroutine of its own. The goroutine that completes a receive
 // records what its message says (arrive.go): it counts, and wakes a Read or Write that
 // waits. It takes no lock and posts nothing. The calls of Read and Write post the receives
-// again and report what was read, so a peer whose partner calls neither is held up when
-// the ring or the receives are used up, as on TCP. The larger ring alone is made by a
-// goroutine, which ends when it has offered that. On an adapter whose consumers poll
-// (dat.PollerConfig), and over iwarp, a call that waits polls a few times, as
+// again and report what was read. So when the ring or the receives are used up, a peer
+// whose partner calls neither waits, as on TCP. The larger ring alone is made by a goroutine,
+// which ends when it has offered that.
+//
+// How a call waits depends on the provider (waiter.go). It sleeps until a completion wakes it.
+// Where the program has one processor it first lets other goroutines run. On an adapter
+// whose consumers poll (dat.PollerConfig), and over iwarp, it first polls a few times, as
 // dat.Dispatcher.Wait does, and then leaves the device to the adapter. Over iwarp, where the
-// program has several processors, a Read that waits often waits in the socket itself, as one of a
-// net.Conn does.
+// program has several processors, a Read often sleeps in the socket itself, as one of a net.Conn
+// does.
 //
 // # What it costs
 //
@@ -101,15 +104,23 @@
 //
 // A BUFFER says that its sender has consumed all that had come. So it is of use only to a peer
 // that has produced no more meanwhile. The first message that counts bytes behind that place
-// ends the offer: it is a DIRECT, with one RDMA write before it, or the peer uses the buffer no
-// more. For each place there is one BUFFER at most. Bytes of a DIRECT may be more than the
-// ring has room for. They count as unread like all others, so the next bytes go to the ring
-// when the reader has consumed them, or into another buffer.
+// ends the offer. Either it is a DIRECT, whose bytes one RDMA write has put into the buffer; or
+// its bytes are in the ring, and the peer does not use the buffer any more. For each place
+// there is one BUFFER at most.
 //
-// An end sends no message without a receive granted for it. Of the receives granted, a message
-// with bytes leaves two, as does a RING, a BUFFER, or a report of bytes consumed, alone; a
-// report that grants half of the receives leaves one, and a FIN none. So a FIN never waits, and ends whose buffers are full never wait for each other's
-// grants (send.go). An end that has sent its FIN leaves one less.
+// The bytes of a DIRECT may be more than the ring has room for. They count as unread like
+// all others, so the bytes behind them go to the ring when the reader has consumed enough, or
+// into another buffer.
+//
+// An end sends no message without a receive that the peer has granted for it. Of those
+// granted, it leaves some for the messages that must not wait:
+//
+//	a FIN                                      leaves none
+//	a report that grants half of the receives  leaves one, for the FIN
+//	any other message                          leaves two, one of them for such a report
+//
+// An end that has sent its FIN leaves one less. So a FIN never waits, and two ends whose
+// buffers are full never wait for each other's grants (send.go).
 //
 // An end that closes sends a FIN and then disconnects gracefully. A stream that ends
 // without a FIN was cut: its reader gets the bytes that came, and then an error.

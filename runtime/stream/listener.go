@@ -73,8 +73,9 @@ func listen(ctx context.Context, ia *dat.IA, address string, cfg Config) (*Liste
 
 // Accept waits for a connection and returns it, a *Conn. It refuses peers that speak
 // another protocol, and goes on. It rejects a peer for which there are no resources; the
-// error is a temporary one then, after which the program may call Accept again. A connection that it returns may still be on its way up:
-// its first Read or Write waits for that.
+// error is a temporary one then, after which the program may call Accept again. A
+// connection that it returns may still be on its way up: its first Read or Write waits for
+// that.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		ev, ok := <-l.requests.C()

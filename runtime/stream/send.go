@@ -6,9 +6,9 @@ import (
 	dat "godat/runtime"
 )
 
-// reportCredit is the credit that messages with bytes, and reports of bytes read or offers
-// of a ring alone, leave for a report that grants receives. So two ends whose buffers are full never wait
-// for each other's grants for ever:
+// reportCredit is the credit that other messages leave for a report that grants receives:
+// those with bytes, reports of bytes read, and offers of a ring or a buffer. So two ends
+// whose buffers are full never wait for each other's grants for ever:
 //
 // Suppose that all messages have arrived, and that neither end has a credit. Then the last
 // message of each end, but for the FIN, was a report that granted more than its message
