@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string) error {
 	only := flags.String("run", "", "only mutations whose name, after its directory's, matches this regular expression, as in ^loop:")
 	dir := flags.String("patches", "check/mutate/mutations", "directory of the directories of patches, from the module's root")
 	parallel := flags.Int("j", min(2, runtime.GOMAXPROCS(0)), "mutations at a time")
-	limit := flags.Duration("timeout", 40*time.Second, "time limit of one test run")
+	limit := flags.Duration("timeout", 20*time.Second, "time limit of one test run")
 	kills := flags.Int("kills", 1, "how often each mutation is to be killed; more find the tests that leave it to chance")
 	short := flags.Bool("short", false, "measure instead how many the inner loop kills: all tests of the named test's package, once, with -short, without -race")
 	list := flags.Bool("list", false, "list the mutations and stop")
