@@ -3,7 +3,6 @@
 package iwarp
 
 import (
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +12,8 @@ import (
 // more than a few.
 type vector struct{ iov []unix.Iovec }
 
-func (v *vector) fill(parts [][]byte) {
+// fill sets the iovecs, and returns how many bytes they have.
+func (v *vector) fill(parts [][]byte) (total int) {
 	v.iov = v.iov[:0]
 	for _, p := range parts {
 		if len(p) == 0 {
@@ -21,45 +21,56 @@ func (v *vector) fill(parts [][]byte) {
 		}
 		v.iov = append(v.iov, unix.Iovec{Base: unsafe.SliceData(p)})
 		v.iov[len(v.iov)-1].SetLen(len(p))
+		total += len(p)
 	}
+	return total
 }
 
-// readNow reads. It reads into a short slice without telling the Go runtime of the system call, for
-// the same reasons as writev.
+// readNow reads into a buffer of the connection's.
 func readNow(fd int, b []byte) (int, error) {
-	if len(b) > brief {
-		return syscall.Read(fd, b)
-	}
-	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), nil
+	return untold(unix.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(b)), len(b))
 }
 
-// writev writes a single short part, which is what a small message is, without telling
-// the Go runtime of the system call: the socket doesn't block, and a call that takes a
-// microsecond is not worth the telling.
-func (v *vector) writev(fd int, parts [][]byte) (int, error) {
-	if len(parts) != 1 || len(parts[0]) > brief {
-		return v.call(unix.SYS_WRITEV, fd, parts)
+// writev writes. It takes an iovec array for more than one part only: a small message is one part.
+func (v *vector) writev(fd int, parts [][]byte) (n int, err error) {
+	if len(parts) == 1 && len(parts[0]) <= brief {
+		return untold(unix.SYS_WRITE, fd, unsafe.Pointer(unsafe.SliceData(parts[0])), len(parts[0]))
 	}
-	b := parts[0]
-	n, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
-	if errno != 0 {
-		return 0, errno
+	call := told
+	if v.fill(parts) <= brief {
+		call = untold
 	}
-	return int(n), nil
-}
-
-func (v *vector) readv(fd int, parts [][]byte) (int, error) { return v.call(unix.SYS_READV, fd, parts) }
-
-func (v *vector) call(trap uintptr, fd int, parts [][]byte) (int, error) {
-	v.fill(parts)
-	n, _, errno := unix.Syscall(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(v.iov))), uintptr(len(v.iov)))
+	n, err = call(unix.SYS_WRITEV, fd, unsafe.Pointer(unsafe.SliceData(v.iov)), len(v.iov))
 	clear(v.iov)
+	return n, err
+}
+
+// readv reads into memory of the program's, whose pages may have to be fetched first.
+func (v *vector) readv(fd int, parts [][]byte) (int, error) {
+	v.fill(parts)
+	n, err := told(unix.SYS_READV, fd, unsafe.Pointer(unsafe.SliceData(v.iov)), len(v.iov))
+	clear(v.iov)
+	return n, err
+}
+
+// untold makes a system call without telling the Go runtime. Nothing waits in the call, since
+// the socket does not block: it copies what has come, or does not write much. Telling costs
+// as much as some of these calls, and more while nothing else runs: the runtime's monitor
+// sleeps then. A call that the runtime is told of wakes it, and it looks every 20 µs for a while.
+func untold(trap uintptr, fd int, p unsafe.Pointer, n int) (int, error) {
+	done, _, errno := unix.RawSyscall(trap, uintptr(fd), uintptr(p), uintptr(n))
 	if errno != 0 {
 		return 0, errno
 	}
-	return int(n), nil
+	return int(done), nil
+}
+
+// told makes a system call that may take long. A large write may do the work of the peer's
+// end of the connection, too.
+func told(trap uintptr, fd int, p unsafe.Pointer, n int) (int, error) {
+	done, _, errno := unix.Syscall(trap, uintptr(fd), uintptr(p), uintptr(n))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(done), nil
 }
