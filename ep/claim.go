@@ -17,8 +17,8 @@ import (
 // While an endpoint is claimed, its holder alone posts on it: other calls of the package
 // wait until Claimed reports false, and nobody else has the endpoint. So the holder knows the
 // next tickets, and adds what it has used to the word in the swap that releases the token.
-// Until then retired may be ahead of the tails in the word, for those who look without the
-// token.
+// Until then a goroutine that looks without the token may find retired ahead of the tails
+// in the word.
 //
 // The holder ends the claim by Send or Release, once. A Claim serves one claim after the other;
 // its fields are the holder's, but for b.

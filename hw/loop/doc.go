@@ -17,7 +17,7 @@
 // # How it works
 //
 // A connection is two pipes, one for each direction. A pipe joins one side's
-// send queue to the other's receive queue. Only one who has the pipe takes from both
+// send queue to the other's receive queue. Only the pipe's user takes from both
 // queues, copies, completes and flushes: the holder of the pipe's token, or the owner
 // of the sending queue pair while it posts a plain request (owner.go). A goroutine takes
 // the token by a compare-and-swap, and none ever waits for it: one that finds it held

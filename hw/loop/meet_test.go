@@ -73,7 +73,7 @@ func TestAKickMeetsADirectRequestOnTwoProcessors(t *testing.T) {
 		yield.Until(func() bool { return posted.Load() == 0 })
 	}
 	kick := func() {
-		p.attention.Or(expired) // one who has the pipe, and finds no send waiting, clears it
+		p.attention.Or(expired) // the pipe's user clears it when no send waits
 		p.kick()
 		yield.Until(func() bool { return posted.Load() == 1 })
 		if p.attention.Load() != 0 {

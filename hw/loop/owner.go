@@ -14,7 +14,7 @@ import (
 //
 // # The right to a pipe
 //
-// A goroutine has the pipe if it
+// A goroutine has the pipe, and is the pipe's user, if it
 //
 //   - holds the token, and began to hold it in a call of the owner, or saw the word's
 //     highest bit clear since it took the token; or
@@ -29,23 +29,23 @@ import (
 // the owner does, PostOne leaves the request alone. If the holder does, it does not have
 // the pipe (kick): it sets the bit look of the attention word, and releases the token.
 //
-// What the owner did in PostOne comes before the instruction that clears the bit, and so
-// before all that a holder does who has seen it clear. What a holder did comes before its
-// release, and so before all that an owner does who has found the token free.
+// What the owner did in PostOne comes before the instruction that clears the bit. So it
+// comes before all that a holder does after it saw the bit clear. What a holder did comes
+// before its release, and so before all that the owner does after it found the token free.
 //
 // # Why nothing is lost
 //
 // A goroutine that finds the owner at work sets look, and after that finds the bit still
 // set. The owner clears the bit later, and after that looks at the attention word
 // (LookAgain): it finds look, and kicks the pipe. If it finds the token held, its kick keeps
-// the holder from releasing the token, and the holder looks at the bit again. Look is cleared
-// by one who has the pipe, before it looks at anything else. Nobody sets it beside one who
-// has the pipe, since that takes the token.
+// the holder from releasing the token, and the holder looks at the bit again. The pipe's
+// user clears look before it looks at anything else. No other goroutine sets look
+// meanwhile, since only a holder of the token does.
 //
 // # Why nobody waits for an endpoint
 //
-// No one who has a pipe, and no owner that makes a call, waits for another: they leave a
-// mark and go on. So two endpoints that are connected with each other, and disconnect or
+// A pipe's user and an owner that makes a call wait for no other: they leave a mark and
+// go on. So two endpoints that are connected with each other, and disconnect or
 // are reset at the same time, break each other's pipes and wait for nothing. Only
 // Deregister, Settle and workers wait until the accesses in progress have ended
 // (memory.go). The first two hold nothing. A worker that waits holds its pipe's token, and
@@ -57,8 +57,7 @@ import (
 // srcClosed. From then on nobody leaves the pipe to it: it may be reset, have another pipe
 // out, and not look at this one any more.
 
-// kick makes sure that somebody who has the pipe looks at it after this call: the present
-// holder, or the owner when it has ended its calls, or else the caller itself.
+// kick makes sure that the pipe's user looks at it after this call: the present holder, or the owner when it has ended its calls, or else the caller itself.
 func (p *pipe) kick() {
 	if !p.token.TakeOrKick() {
 		return

@@ -39,7 +39,7 @@ const (
 )
 
 // pipe carries the operations of one queue pair, the source, on another, the target.
-// Only one who has the pipe (owner.go) takes from both queues, moves bytes, completes,
+// Only the pipe's user (owner.go) takes from both queues, moves bytes, completes,
 // flushes and ends. Its executor executes the operations; the pipe decides when, and whether
 // the connection breaks.
 type pipe struct {
@@ -60,7 +60,7 @@ type pipe struct {
 	token token.Counted
 	calls atomic.Uint64 // grows with the calls of the source's owner, which writes it; see memory.go
 
-	// Owned by who has the pipe.
+	// Owned by the pipe's user.
 	exec    executor
 	ops     int32 // how many operations this hold may still do
 	waiting bool  // the stalled bit is set
