@@ -94,7 +94,7 @@ func (x *executor) fastRead(wr *hw.SendWR) bool {
 // fastAffords reports whether the fast path may move n bytes. It may not move 0 bytes,
 // whose address must not be checked: n-1 wraps.
 func (x *executor) fastAffords(n uint32) bool {
-	return n-1 < uint32(x.bytes) && x.src.n < len(x.src.wcs)
+	return n-1 < uint32(x.bytes) && int(x.src.n) < len(x.src.wcs)
 }
 
 // move copies n bytes and completes the request.

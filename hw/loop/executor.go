@@ -91,7 +91,7 @@ func (x *executor) failBoth(wr *hw.SendWR, status, atReceiver hw.Status) verdict
 func (x *executor) affords(n uint64) bool { return int64(n) <= x.bytes || x.byWorker }
 
 // full reports whether an operation might find no room for its completions.
-func (x *executor) full() bool { return x.src.n == len(x.src.wcs) || x.dst.n == len(x.dst.wcs) }
+func (x *executor) full() bool { return int(x.src.n) == len(x.src.wcs) || x.dst.n == len(x.dst.wcs) }
 
 // emit hands out the completions gathered. It gives slots back first, because the owner
 // may post as soon as it sees a completion.
