@@ -2,6 +2,7 @@ package ep
 
 import (
 	"math"
+	"unsafe"
 
 	"godat/hw"
 	"godat/internal/delivery"
@@ -22,7 +23,10 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 		return false
 	}
 	var lkeys [batchDTOs]uint32
-	to, places := r.checkRun(q, dtos, &lkeys)
+	if !r.checkRun(q, dtos, &lkeys) {
+		return false
+	}
+	to, places := r.destinations(dtos)
 	n := uint32(len(dtos))
 	if to == nil || !to.Reserve(places) {
 		return false
@@ -35,7 +39,7 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	}
 	ticket := q.tail(w)
 	posts := run{b, q, ticket, n}
-	posts.fill(dtos, &lkeys, to)
+	sends := posts.fill(dtos, &lkeys, to)
 	if places != len(dtos) {
 		posts.route(dtos, r)
 	}
@@ -44,7 +48,15 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 		return true
 	}
 	q.ready = (ticket + n) & ticketMask
-	all := q == &b.recvs && posts.recvs() || q == &b.requests && posts.requests()
+	var all bool
+	switch {
+	case q == &b.recvs:
+		all = posts.recvs()
+	case sends:
+		all = posts.sends()
+	default:
+		all = posts.requests()
+	}
 	direct := b.direct
 	if !all || !b.letGo(w+uint64(n)<<(q.tailShift&63)) {
 		b.run(false)
@@ -57,42 +69,53 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	return true
 }
 
-// checkRun checks operations, and looks up the keys of their segments. It returns the
-// queue in which their completions need so many places; nil if one can't go the short way.
-// The others complete to sinks.
-func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) (to *delivery.Queue, places int) {
-	var sink *delivery.Queue
+// checkRun checks operations, and looks up the keys of their segments. It returns false if
+// one can't go the short way.
+func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) bool {
 	for i := range dtos {
 		d := &dtos[i]
 		op, need, longest := d.Op, hw.LocalRead, r.longest
 		seg := d.single()
 		switch {
 		case seg == nil || d.OneShot != nil:
-			return nil, 0
+			return false
 		case q.plain == hw.OpRecv:
 			op, need = hw.OpRecv, hw.LocalWrite
 		case op == hw.OpSend:
 		case d.Remote.Addr == math.MaxUint64: // see checkRDMA
-			return nil, 0
+			return false
 		case op == hw.OpWrite && seg.Len <= d.Remote.Len:
 			longest = r.longestRDMA
 		case op == hw.OpRead && seg.Len == d.Remote.Len:
 			need, longest = hw.LocalWrite, r.longestRDMA
 		default:
-			return nil, 0
+			return false
 		}
 		if (uint32(d.Flags)|always)&r.illegal[op&31] != 0 || uint64(seg.Len)-1 >= longest {
-			return nil, 0
+			return false
 		}
 		region := q.near.Lookup(seg.Context)
 		if region == nil {
 			region = r.zone.Find(&q.near, seg.Context)
 		}
 		if region == nil || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
-			return nil, 0
+			return false
 		}
 		lkeys[uint(i)%batchDTOs] = region.LKey
-		switch next := wiring(r.evd).For(d.Cookie); {
+	}
+	return true
+}
+
+// destinations returns the queue in which the completions of operations need so many
+// places; the others complete to sinks. It returns nil if they need places in several.
+func (r *rules) destinations(dtos []DTO) (to *delivery.Queue, places int) {
+	d := wiring(r.evd)
+	if to = d.ForAll(); to != nil {
+		return to, len(dtos)
+	}
+	var sink *delivery.Queue
+	for i := range dtos {
+		switch next := d.For(dtos[i].Cookie); {
 		case next == to:
 			places++
 		case next.Sink():
@@ -116,9 +139,11 @@ type run struct {
 	ticket, n uint32
 }
 
-// fill writes the slots of operations that checkRun has checked.
-func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
+// fill writes the slots of operations that checkRun has checked. It reports whether all are
+// sends without flags.
+func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) (sends bool) {
 	q, ticket := r.q, r.ticket
+	var other uint32
 	for i := range dtos {
 		d := &dtos[i]
 		s := q.slot(ticket + uint32(i))
@@ -131,7 +156,9 @@ func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) {
 		seg, sge := d.single(), &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchDTOs]
 		s.addr, s.rkey = d.Remote.Addr, d.Remote.Context
+		other |= uint32(d.Op^hw.OpSend) | uint32(d.Flags)
 	}
+	return other == 0
 }
 
 // route corrects the queues in the slots of operations that do not all complete to one.
@@ -139,6 +166,38 @@ func (r run) route(dtos []DTO, rules *rules) {
 	for i := range dtos {
 		r.q.slot(r.ticket + uint32(i)).to = wiring(rules.evd).For(dtos[i].Cookie)
 	}
+}
+
+// sends is requests of sends without flags, which the provider gets together.
+func (r run) sends() bool {
+	b, q, ticket, n := r.b, r.q, r.ticket, r.n
+	b.token.Check()
+	if !b.direct.BeginRun() {
+		return false
+	}
+	for n > 0 {
+		id, sge, some := q.stretch(ticket, n)
+		q.next = (ticket + some) & ticketMask
+		done := uint32(b.direct.RunSends(id, sge, slotSize, int(some)))
+		ticket, n = ticket+done, n-done
+		if done < some {
+			q.next = (ticket + 1) & ticketMask
+			b.direct.EndRun()
+			b.handAgain(q, ticket, hw.WRSignaled)
+			return n == 1
+		}
+	}
+	b.direct.EndRun()
+	return true
+}
+
+const slotSize = unsafe.Sizeof(slot{})
+
+// stretch describes the posts from ticket on, up to n, whose slots lie one behind the other:
+// the id and the segment of the first, and how many there are.
+func (q *queue) stretch(ticket, n uint32) (id uint64, sge *hw.SGE, some uint32) {
+	i := ticket & q.mask
+	return q.id | uint64(i), &q.slots[i].sge[0], min(n, q.mask+1-i)
 }
 
 // requests hands the requests to the provider. It reports whether the provider has all; if
@@ -173,19 +232,23 @@ func (r run) requests() bool {
 	return true
 }
 
-// recvs is requests for receives.
+// recvs is sends for receives.
 func (r run) recvs() bool {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	b.token.Check()
-	for ; n > 0; n-- {
-		i := ticket & q.mask
-		q.next = (ticket + 1) & ticketMask
-		if !b.direct.RecvOne(q.id|uint64(i), &q.slots[i].sge[0]) {
+	for n > 0 {
+		id, sge, some := q.stretch(ticket, n)
+		q.next = (ticket + some) & ticketMask
+		posted := uint32(b.direct.RecvRun(id, sge, slotSize, int(some)))
+		if noted := (ticket + handedEvery - 1) &^ (handedEvery - 1); noted-ticket < posted {
+			q.noteHanded(noted & ticketMask)
+		}
+		ticket, n = ticket+posted, n-posted
+		if posted < some {
+			q.next = (ticket + 1) & ticketMask
 			b.handAgain(q, ticket, 0)
 			return n == 1
 		}
-		q.noteHanded(ticket & ticketMask)
-		ticket++
 	}
 	return true
 }

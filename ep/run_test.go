@@ -113,8 +113,9 @@ func TestABatchFlushesEveryDispatcherThatItCompletesTo(t *testing.T) {
 }
 
 func TestABatchThatRunsOutOfReceivesGoesOnWhenTheyCome(t *testing.T) {
-	for receives := range 6 {
-		t.Run(fmt.Sprint(receives), func(t *testing.T) {
+	for i := range 12 {
+		receives, flags := i%6, hw.Flags(i/6)*hw.SolicitedWait
+		t.Run(fmt.Sprintf("%d/%v", receives, flags), func(t *testing.T) {
 			r := newRig(t)
 			sent, received := r.dispatcher(evd.ModeQueue, 64), r.dispatcher(evd.ModeQueue, 64)
 			defer func() { require.NoError(t, received.Close()) }()
@@ -129,7 +130,11 @@ func TestABatchThatRunsOutOfReceivesGoesOnWhenTheyCome(t *testing.T) {
 				_, err := b.PostRecvBatch(recvs[:receives%5])
 				require.NoError(t, err)
 			}
-			n, err := a.PostBatch(r.batchOf(5))
+			sends := r.batchOf(5)
+			for i := range sends {
+				sends[i].Flags = flags
+			}
+			n, err := a.PostBatch(sends)
 			require.NoError(t, err)
 			require.Equal(t, 5, n)
 			_, err = b.PostRecvBatch(recvs[receives%5:])
@@ -251,5 +256,84 @@ func TestABatchMayCompleteToASinkInPart(t *testing.T) {
 				r.none(d)
 			}
 		})
+	}
+}
+
+// grudging is a queue pair that takes at most so many posts of a run together.
+type grudging struct {
+	hw.Direct
+	most         int
+	sends, recvs int // calls
+}
+
+func (g *grudging) RunSends(id uint64, sge *hw.SGE, stride uintptr, n int) int {
+	g.sends++
+	return g.Direct.RunSends(id, sge, stride, min(n, g.most))
+}
+
+func (g *grudging) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
+	g.recvs++
+	return g.Direct.RecvRun(id, sge, stride, min(n, g.most))
+}
+
+// The device gets the posts of a batch in as many calls as their slots have stretches. What
+// it does not take then it gets in arrays.
+func TestABatchGoesToTheDeviceWhateverItTakesTogether(t *testing.T) {
+	for most := range 6 {
+		r := newRig(t)
+		sent, received := r.dispatcher(evd.ModeQueue, 64), r.dispatcher(evd.ModeQueue, 64)
+		attr := &Attr{MaxRecvDTOs: 8, MaxRequestDTOs: 8}
+		a := r.endpointOf(Config{PZ: r.pz, Request: sent, Conn: r.conn, Attr: attr})
+		b := r.endpointOf(Config{PZ: r.pz, Recv: received, Conn: r.conn, Attr: attr})
+		r.connect(a, b)
+		fromA, toB := &grudging{Direct: a.box.direct, most: most}, &grudging{Direct: b.box.direct, most: most}
+		a.box.direct, b.box.direct = fromA, toB
+		const rounds = 8
+		for range rounds {
+			_, err := b.PostRecvBatch(r.batchOf(5))
+			require.NoError(t, err)
+			n, err := a.PostBatch(r.batchOf(5))
+			require.NoError(t, err)
+			require.Equal(t, 5, n)
+			for i := range uint64(5) {
+				for _, d := range []*evd.Dispatcher{sent, received} {
+					ev := r.next(d)
+					require.NoError(t, ev.Err())
+					require.Equal(t, i, ev.Cookie)
+					require.EqualValues(t, 8, ev.Length)
+				}
+			}
+		}
+		if most == 5 {
+			assert.Equal(t, rounds+4, fromA.sends, "4 batches lie at both ends of the ring of 8 slots")
+			assert.Equal(t, rounds+4, toB.recvs)
+		} else {
+			assert.Positive(t, fromA.sends)
+		}
+		a.box.direct, b.box.direct = fromA.Direct, toB.Direct
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+		require.NoError(t, sent.Close())
+		require.NoError(t, received.Close())
+	}
+}
+
+// As the post of one does: every 2^20 tickets.
+func TestABatchNotesThatTheProviderHasItsReceives(t *testing.T) {
+	r := newRig(t)
+	a, b := r.pair(nil)
+	q := &b.box.recvs
+	const first = 2*handedEvery - 1
+	w := b.box.token.Load()
+	require.True(t, b.box.token.Swap(w, w&^(ticketMask<<recvShift)|first<<recvShift))
+	q.next, q.ready = first, first
+	q.retired.Store(first)
+	_, err := b.PostRecvBatch(r.batchOf(3))
+	require.NoError(t, err)
+	assert.EqualValues(t, first+2, q.handed.Load())
+	_, err = a.PostBatch(r.batchOf(3))
+	require.NoError(t, err)
+	for range 6 {
+		require.NoError(t, r.next(r.dto).Err())
 	}
 }

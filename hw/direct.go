@@ -33,6 +33,10 @@ type Direct interface {
 	// RunOne is PostOne within a run. When it returns false, the owner ends the run and
 	// posts what is left in another way.
 	RunOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
+	// RunSends is RunOne of up to n sends whose only flag is WRSignaled. The first has that
+	// id and segment; the ids of the others follow it, and their segments lie stride bytes
+	// apart in one array. RunSends returns how many it has executed.
+	RunSends(id uint64, sge *SGE, stride uintptr, n int) int
 	// EndRun ends a run. Completions of its requests may be held back until then: they
 	// have WCMore.
 	EndRun()
@@ -41,6 +45,9 @@ type Direct interface {
 	// the two calls the owner executes a swap, compare-and-swap or addition of
 	// sync/atomic, which orders them; so RecvOne needs none.
 	RecvOne(id uint64, sge *SGE) bool
+	// RecvRun is RecvOne of up to n receives, whose ids and segments lie as those of RunSends.
+	// It returns how many it has posted.
+	RecvRun(id uint64, sge *SGE, stride uintptr, n int) int
 	// Kick executes the sends that wait for the receives of earlier calls of RecvOne, and
 	// then does what LookAgain does.
 	// Unlike the other methods, any goroutine may call it at any time, also while the

@@ -80,6 +80,27 @@ func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, r
 	return true
 }
 
+// RunSends implements [hw.Direct].
+func (q *queuePair) RunSends(id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
+	p := q.out.Load()
+	x := &p.exec
+	for n = min(n, int(p.ops)); done < n; done++ {
+		s := segmentAt(sge, stride, done)
+		k := int64(s.Len) // as in RunOne
+		if uint64(k)-1 >= uint64(x.bytes) || !x.one(hw.OpSend, hw.WRSignaled, id+uint64(done), s, 0, 0, hw.WCMore) {
+			break
+		}
+		x.bytes -= k
+	}
+	p.ops -= int32(done)
+	return done
+}
+
+// segmentAt returns the i-th of the segments that lie stride bytes apart.
+func segmentAt(sge *hw.SGE, stride uintptr, i int) *hw.SGE {
+	return (*hw.SGE)(unsafe.Add(unsafe.Pointer(sge), uintptr(i)*stride))
+}
+
 // EndRun implements [hw.Direct].
 func (q *queuePair) EndRun() {
 	p := q.out.Load()
@@ -107,6 +128,23 @@ func (q *queuePair) RecvOne(id uint64, sge *hw.SGE) bool {
 	release.Uint64(&rq.tail, tail+1)
 	yield.Point()
 	return true
+}
+
+// RecvRun implements [hw.Direct].
+func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
+	rq := q.rq
+	if rq == nil || q.segments < 1 {
+		return 0
+	}
+	tail := rq.tail.Load()
+	n = int(min(uint64(n), rq.limit.Load()-tail))
+	for i := range n {
+		slot := &rq.slots[(tail+uint64(i))&rq.mask]
+		slot.id, slot.sgl, slot.n = id+uint64(i), segmentAt(sge, stride, i), 1
+	}
+	release.Uint64(&rq.tail, tail+uint64(n))
+	yield.Point()
+	return n
 }
 
 // Kick implements [hw.Direct]. The owner's locked instruction after RecvOne publishes

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -138,4 +139,62 @@ func TestOnlyAPlainSendIsTakenTogetherWithItsReceive(t *testing.T) {
 	assert.Len(t, a.sends.all(), 1)
 	require.Len(t, b.recvs.all(), 2)
 	assert.Equal(t, hw.WCSolicited, b.recvs.all()[1].Flags)
+}
+
+// posted is a segment within something longer, as its owner keeps it.
+type posted struct {
+	_   [3]uint64
+	sge hw.SGE
+	_   uint64
+}
+
+const stride = unsafe.Sizeof(posted{})
+
+func TestARunOfSendsEndsAtTheFirstWithoutAReceive(t *testing.T) {
+	a, b := pair(t, nil)
+	direct := a.qp.(hw.Direct)
+	var in, out [5]posted
+	for i := range in {
+		in[i].sge, out[i].sge = b.sge(64*i, 64), a.sge(8*i, i+1)
+		a.mem[8*i] = byte(i + 1)
+	}
+	require.Equal(t, 3, b.qp.(hw.Direct).RecvRun(20, &in[0].sge, stride, 3))
+	b.received.Add(1) // the locked instruction that Kick needs
+	b.qp.(hw.Direct).Kick()
+	require.True(t, direct.BeginRun())
+	assert.Equal(t, 3, direct.RunSends(10, &out[0].sge, stride, 5))
+	direct.EndRun()
+	require.Len(t, a.sends.all(), 3)
+	require.Len(t, b.recvs.all(), 3)
+	for i := range 3 {
+		assert.Equal(t, hw.WC{ID: uint64(10 + i), Op: hw.OpSend, Len: uint32(i + 1)}, a.sends.all()[i])
+		assert.Equal(t, hw.WC{ID: uint64(20 + i), Op: hw.OpRecv, Len: uint32(i + 1)}, b.recvs.all()[i])
+		assert.EqualValues(t, i+1, b.mem[64*i])
+	}
+}
+
+func TestARunOfSendsEndsWhenAPostersBudgetIsUsedUp(t *testing.T) {
+	a, b := pair(t, func(cfg *hw.QPConfig) { cfg.RecvDepth = 2 * maxOps })
+	direct, p := a.qp.(hw.Direct), a.qp.(*queuePair).out.Load()
+	run := func(n int, length int) int {
+		recv, out := b.sge(0, length), a.sge(0, length)
+		require.Equal(t, 2*maxOps, b.qp.(hw.Direct).RecvRun(1, &recv, 0, 2*maxOps))
+		require.True(t, direct.BeginRun())
+		taken := direct.RunSends(1, &out, 0, n)
+		assert.Zero(t, direct.RunSends(1, &out, 0, 1), "the next run takes it")
+		direct.EndRun()
+		for range 2*maxOps - taken { // uses the receives up
+			a.post(send(1, out))
+		}
+		return taken
+	}
+	assert.Equal(t, maxOps, run(maxOps+1, 8))
+	assert.Equal(t, 2, run(3, int(p.budget/2)))
+}
+
+func TestARunOfReceivesTakesAsManyAsThereIsRoomFor(t *testing.T) {
+	_, b := pair(t, func(cfg *hw.QPConfig) { cfg.RecvDepth = 4 })
+	recv := b.sge(0, 8)
+	assert.Equal(t, 4, b.qp.(hw.Direct).RecvRun(1, &recv, 0, 5))
+	assert.Equal(t, 0, b.qp.(hw.Direct).RecvRun(1, &recv, 0, 1))
 }

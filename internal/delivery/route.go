@@ -114,6 +114,14 @@ func (d *Dispatcher) For(cookie uint64) *Queue {
 	return d.routed(*rs, cookie)
 }
 
+// ForAll returns the queue for the events of all cookies, or nil if there are routes.
+func (d *Dispatcher) ForAll() *Queue {
+	if d.routes.list.Load() == nil {
+		return &d.main
+	}
+	return nil
+}
+
 func (d *Dispatcher) routed(rs []*Route, cookie uint64) *Queue {
 	for _, r := range rs {
 		if cookie&r.mask == r.value {
