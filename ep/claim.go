@@ -52,7 +52,7 @@ func (c *Claim) Claim(from *mem.Segment) bool {
 			return false
 		}
 	}
-	to := wiring(r.evd).Main()
+	to := r.queues.Main()
 	if uint64(from.Len)-1 >= r.longest || !region.Allows(r.zone, (*memory.Segment)(from), hw.LocalRead) || !to.Sink() {
 		return false
 	}

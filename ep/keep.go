@@ -71,12 +71,18 @@ func (q *queue) deliver() {
 		q.deliverEvents(to, n)
 		return
 	}
-	for i := range n {
-		s := q.slot(r + uint32(i))
-		delivery.Success(ring.At(first+uint64(i)), q.e, s.cookie, s.op, s.sge[0].Len)
+	e := q.e
+	for done := 0; done < n; {
+		slots := q.slots[(r+uint32(done))&q.mask:]
+		cells := ring.Stretch(first+uint64(done), min(n-done, len(slots)))
+		for i := range cells {
+			s := &slots[i]
+			delivery.Success(&cells[i].Value, e, s.cookie, s.op, s.sge[0].Len)
+		}
+		done += len(cells)
 	}
 	release.Uint32(&q.retired, (r+uint32(n))&ticketMask)
-	ring.PublishAll(first, n)
+	ring.At(first).PublishAll(first, n)
 	to.Note()
 }
 

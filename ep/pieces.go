@@ -40,7 +40,7 @@ func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, co
 		}
 	}
 	n := uint32(len(cookies))
-	to := wiring(r.evd).For(cookies[0])
+	to := r.queues.For(cookies[0])
 	if !to.Reserve(len(cookies)) {
 		return false
 	}

@@ -53,7 +53,7 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	if uint64(seg.Len)-1 >= longest || !region.Allows(r.zone, (*memory.Segment)(seg), need) {
 		return slow()
 	}
-	to := wiring(r.evd).For(cookie)
+	to := r.queues.For(cookie)
 	w, take := b.token.Load(), uint64(1)<<requestShift
 	switch {
 	case shot != nil:
@@ -99,7 +99,12 @@ func (e *Endpoint) postRequest(op hw.Op, cookie uint64, flags hw.Flags, segs []m
 	q.next = (ticket + 1) & ticketMask
 	q.ready = q.next
 	wrFlags := hw.WRSignaled
-	if flags != 0 {
+	switch {
+	case flags == 0:
+	case flags == hw.Suppress && take != 1<<requestShift && word&(placeMask*requestPlace) != 0 && b.unsignaled+1 < b.signalEvery:
+		wrFlags = 0 // as wrFlags says of a request that leaves leased places
+		b.unsignaled++
+	default:
 		wrFlags = b.wrFlags(s, true)
 	}
 	posted := direct.PostOne(op, wrFlags, q.id|uint64(i), sge, s.rkey, s.addr)
@@ -143,7 +148,7 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 	if uint64(seg.Len)-1 >= r.longest || !region.Allows(r.zone, (*memory.Segment)(seg), hw.LocalWrite) {
 		return slow()
 	}
-	to := wiring(r.evd).For(cookie)
+	to := r.queues.For(cookie)
 	w, take := b.token.Load(), uint64(1)<<recvShift
 	switch {
 	case shot != nil:

@@ -6,6 +6,7 @@ import (
 
 	"godat/evd"
 	"godat/hw"
+	"godat/internal/delivery"
 	"godat/internal/door"
 	"godat/internal/memory"
 	"godat/mem"
@@ -119,13 +120,14 @@ func illegalFlags(ops hw.OpSet, attr *Attr) (table [len(operations)]uint32) {
 // replaced, so a post is checked against one set of them.
 type rules struct {
 	pz                *mem.PZ
-	zone              *memory.Zone    // the pz's
-	evd               *evd.Dispatcher // nil: completions of this direction are dropped
-	admits            uint32          // states in which posting is no error, as bits
-	shared            bool            // receives come from a shared queue
-	longest           uint64          // the most bytes of a message that goes the short way; 0 for none
-	longestRDMA       uint64          // the most bytes of a write or read that goes the short way; 0 for none
-	iov               int             // segments
+	zone              *memory.Zone         // the pz's
+	evd               *evd.Dispatcher      // nil: completions of this direction are dropped
+	queues            *delivery.Dispatcher // what is behind evd
+	admits            uint32               // states in which posting is no error, as bits
+	shared            bool                 // receives come from a shared queue
+	longest           uint64               // the most bytes of a message that goes the short way; 0 for none
+	longestRDMA       uint64               // the most bytes of a write or read that goes the short way; 0 for none
+	iov               int                  // segments
 	readIOV, writeIOV int
 	dev               *hw.Attr
 	maxMessage        uint64
@@ -152,7 +154,7 @@ func (f fitting) setRules(p *parts) {
 }
 
 func (q *queue) setRules(r rules, states uint32, d *evd.Dispatcher, iov int, longest uint64) {
-	r.admits, r.evd, r.iov = states, d, iov
+	r.admits, r.evd, r.queues, r.iov = states, d, wiring(d), iov
 	if iov > 0 && d != nil && states>>Connected&1 != 0 {
 		r.longest = longest
 		if min(r.readIOV, r.writeIOV) > 0 {

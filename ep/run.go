@@ -109,7 +109,7 @@ func (r *rules) checkRun(q *queue, dtos []DTO, lkeys *[batchDTOs]uint32) bool {
 // destinations returns the queue in which the completions of operations need so many
 // places; the others complete to sinks. It returns nil if they need places in several.
 func (r *rules) destinations(dtos []DTO) (to *delivery.Queue, places int) {
-	d := wiring(r.evd)
+	d := r.queues
 	if to = d.ForAll(); to != nil {
 		return to, len(dtos)
 	}
@@ -164,7 +164,7 @@ func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) (sen
 // route corrects the queues in the slots of operations that do not all complete to one.
 func (r run) route(dtos []DTO, rules *rules) {
 	for i := range dtos {
-		r.q.slot(r.ticket + uint32(i)).to = wiring(rules.evd).For(dtos[i].Cookie)
+		r.q.slot(r.ticket + uint32(i)).to = rules.queues.For(dtos[i].Cookie)
 	}
 }
 

@@ -93,9 +93,9 @@ func completeAll(q *Queue, n int) {
 	}
 	r, first := q.ClaimAll(n)
 	for i := range n {
-		Success(r.At(first+uint64(i)), nil, uint64(i), hw.OpSend, 0)
+		Success(&r.At(first+uint64(i)).Value, nil, uint64(i), hw.OpSend, 0)
 	}
-	r.PublishAll(first, n)
+	r.At(first).PublishAll(first, n)
 	q.Note()
 	q.Flush()
 }

@@ -113,14 +113,21 @@ func (r *Reserved[T]) putBatch(vs []T) {
 // first. The others follow it; At finds each.
 func (r *Reserved[T]) ClaimAll(n int) (first uint64) { return r.tail.Add(uint64(n)) - uint64(n) }
 
-// At returns where the value of a claimed position lies.
-func (r *Reserved[T]) At(position uint64) *T { return &r.cells[position&uint64(len(r.cells)-1)].Value }
+// At returns the cell of a claimed position.
+func (r *Reserved[T]) At(position uint64) *Cell[T] { return &r.cells[position&uint64(len(r.cells)-1)] }
 
-// PublishAll publishes a batch that ClaimAll has claimed. What [Cell.Publish] says of later
-// loads holds for it, too.
-func (r *Reserved[T]) PublishAll(first uint64, n int) {
+// Stretch returns the cells of up to n claimed positions, from position on, that lie one behind
+// the other.
+func (r *Reserved[T]) Stretch(position uint64, n int) []Cell[T] {
+	at := int(position & uint64(len(r.cells)-1))
+	return r.cells[at:min(at+n, len(r.cells))]
+}
+
+// PublishAll publishes a batch that ClaimAll has claimed, whose first value has that cell and
+// position. What [Cell.Publish] says of later loads holds for it, too.
+func (c *Cell[T]) PublishAll(first uint64, n int) {
 	yield.Point()
-	release.Uint64(&r.cells[first&uint64(len(r.cells)-1)].word, first<<countBits|uint64(n))
+	release.Uint64(&c.word, first<<countBits|uint64(n))
 }
 
 // publish fills the cell at position t. Until then the consumer stops before the

@@ -113,8 +113,8 @@ func TestUnpublishedValueHoldsUpThoseBehindIt(t *testing.T) {
 	assert.Zero(t, r.Ready(1))
 	assert.Zero(t, r.Take(make([]int, 4)))
 	batch := r.ClaimAll(2)
-	*r.At(batch), *r.At(batch + 1) = 5, 6
-	r.PublishAll(batch, 2)
+	r.At(batch).Value, r.At(batch+1).Value = 5, 6
+	r.At(batch).PublishAll(batch, 2)
 	assert.Zero(t, r.Ready(1))
 	one := 1
 	r.publish(first, &one)
@@ -126,6 +126,20 @@ func TestUnpublishedValueHoldsUpThoseBehindIt(t *testing.T) {
 	assert.EqualValues(t, 3, r.Next())
 	assert.Equal(t, 3, r.Take(out), "the rest of a batch, and values that were filled where they lie")
 	assert.Equal(t, []int{4, 5, 6}, out)
+}
+
+func TestTheCellsOfABatchLieInStretches(t *testing.T) {
+	r := NewReserved[int](4)
+	r.PutAll([]int{1, 2, 3})
+	r.Take(make([]int, 3))
+	first := r.ClaimAll(3)
+	one := r.Stretch(first, 3)
+	two := r.Stretch(first+uint64(len(one)), 3-len(one))
+	assert.Len(t, one, 1)
+	assert.Len(t, two, 2)
+	for i, c := range []*Cell[int]{&one[0], &two[0], &two[1]} {
+		assert.Same(t, r.At(first+uint64(i)), c)
+	}
 }
 
 // A batch leaves the words of its later cells as they were, from an earlier round;
