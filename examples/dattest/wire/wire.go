@@ -171,7 +171,8 @@ func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
 func (r *reader) flag() bool  { return r.u32() != 0 }
 
 func (r *reader) text() string {
-	s, _, _ := bytes.Cut(r.take(nameSize), []byte{0})
+	s, _, ended := bytes.Cut(r.take(nameSize), []byte{0})
+	r.want(ended, "a name of more than %d bytes", nameSize-1)
 	return string(s)
 }
 

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -132,6 +134,21 @@ func TestImpossibleCommandsOfAPeerAreRefused(t *testing.T) {
 		_, err = ParseTransaction(good().Append(nil)[:n])
 		require.ErrorIs(t, err, ErrFormat, n)
 	}
+}
+
+func TestANameWithoutAnEndIsRefused(t *testing.T) {
+	c := &Performance{Device: strings.Repeat("d", nameSize-1), Iterations: 1, Pipeline: 1, Op: Op{Segments: 1, Size: 1}}
+	b := c.Append(nil)
+	got, err := ParsePerformance(b)
+	require.NoError(t, err)
+	require.Equal(t, c, got)
+
+	end := bytes.LastIndexByte(b, 'd') + 1
+	require.Zero(t, b[end])
+	b[end] = 'd'
+	_, err = ParsePerformance(b)
+	require.ErrorIs(t, err, ErrFormat)
+	require.ErrorContains(t, err, "more than 255 bytes")
 }
 
 func FuzzParse(f *testing.F) {
