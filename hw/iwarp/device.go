@@ -41,7 +41,8 @@ type device struct {
 	host     string         // the local address; empty for all
 	running  sync.WaitGroup // the goroutines of connections
 
-	poller poller // what consumers do; see Progress
+	poller  poller // what consumers do; see Progress
+	hangups hangups
 
 	rejecting atomic.Int64 // rejected connections that wait for the peer to close
 
@@ -130,6 +131,7 @@ func (d *device) Close() error {
 	}
 	d.running.Wait()
 	d.poller.close()
+	d.hangups.close()
 	return nil
 }
 

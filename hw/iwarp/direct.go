@@ -117,14 +117,15 @@ func (r *receiver) readDirect(fd int) (again bool) {
 		c.off += uint32(len(mem))
 		n -= len(mem)
 	}
-	direct := len(parts)
+	direct, room := len(parts), r.left-n
 	if n == 0 {
-		parts = append(parts, r.behind())
+		b := r.behind()
+		parts, room = append(parts, b), room+len(b)
 	}
 	r.parts = parts
 	yield.Point()
 	got, again, err := readVector(fd, &r.vec, parts)
-	r.err = err
+	r.err, r.emptied = err, got < room
 	r.seen = r.seen || got > 0
 	for _, mem := range parts[:direct] {
 		k := min(got, len(mem))

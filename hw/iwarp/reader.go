@@ -22,6 +22,8 @@ type reader struct {
 	need  int  // size of the incomplete FPDU, as far as known
 	left  int  // octets of a payload that are still to be read straight into memory
 	scant bool // the next read into the buffer asks for few octets, as the last one got few
+	// The last read got less than it asked for.
+	emptied bool
 
 	limits int // how often limit was called
 

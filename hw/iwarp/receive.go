@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"godat/hw"
@@ -27,12 +28,15 @@ type receiver struct {
 
 	// Shared.
 	right readRight
+	hung  atomic.Bool // the stream has ended, or the socket has failed; see hangups
 
 	// Owned by the receiver.
 	place    placer
 	h        wire.Header
 	pos      uint64 // position in a stream that has markers
 	promised bool   // the initiator has promised a first FPDU
+	warned   bool   // hangups warns the receiver
+	number   int32  // there
 	err      error  // error of the socket
 	end      error  // what ends the connection, in the peer's octets
 
@@ -66,11 +70,13 @@ func (r *receiver) receive() {
 	if !r.staged() {
 		r.link.watch.begin()
 	}
+	r.link.dev.hangups.add(r)
 	err := r.process()
 	for err == nil {
 		err = r.next()
 	}
 	r.link.dev.poller.remove(r)
+	r.link.dev.hangups.remove(r)
 	r.endWatch()
 	var fault *wire.Error
 	if errors.As(err, &fault) {
@@ -135,8 +141,31 @@ func (r *receiver) work(fd uintptr) bool {
 		if r.link.attention.Load()&(broken|bounded) != 0 {
 			break
 		}
+		if r.dry() {
+			r.pause()
+			r.park()
+			return false
+		}
 	}
 	return true
+}
+
+// dry reports whether the last read has emptied the socket, so that the next one would get
+// nothing; see hangups.
+func (r *receiver) dry() bool {
+	return r.emptied && r.warned && !r.hung.Load() && r.err == nil && r.end == nil && r.link.dev.set.spin == 0
+}
+
+// pause says that nothing has come. Where payloads are read straight into memory, what comes
+// after a pause is read with few octets: they have the header of the first one.
+func (r *receiver) pause() { r.scant = r.scant || r.left == 0 && !r.link.agreed.crc }
+
+// hang makes the receiver read until it finds the end of the stream, or the error.
+func (r *receiver) hang() {
+	r.hung.Store(true)
+	yield.Point()
+	r.link.watch.need(true)
+	r.interrupt(1<<watchOwn | 1<<watchAsked | 1<<watchHeld)
 }
 
 // readMore reads what has come, to where it belongs; again means that nothing has come.
@@ -150,9 +179,12 @@ func (r *receiver) readMore(fd int) (again bool) {
 		b = b[:min(len(b), brief)]
 	}
 	n, again, err := readInto(fd, b)
-	// Where payloads are read straight into memory, what comes after a pause is read with
-	// few octets, too: they have the header of the first one.
-	r.scant = n < brief && (!again || r.scant || !r.link.agreed.crc)
+	r.emptied = n < len(b)
+	if again {
+		r.pause()
+	} else {
+		r.scant = n < brief
+	}
 	r.in.w += n
 	r.seen = r.seen || n > 0
 	r.err = err

@@ -29,4 +29,21 @@ func (*vector) writev(fd int, parts [][]byte) (n int, err error) {
 
 func readNow(fd int, b []byte) (int, error) { return syscall.Read(fd, b) }
 
-func (*vector) readv(fd int, parts [][]byte) (int, error) { return syscall.Read(fd, parts[0]) }
+func (*vector) readv(fd int, parts [][]byte) (n int, err error) {
+	for _, p := range parts {
+		if len(p) == 0 {
+			continue
+		}
+		k, err := syscall.Read(fd, p)
+		if err != nil {
+			if n > 0 {
+				return n, nil
+			}
+			return 0, err
+		}
+		if n += k; k < len(p) {
+			break
+		}
+	}
+	return n, nil
+}

@@ -97,7 +97,7 @@ func (r *receiver) Watch(look func(parks bool) bool) bool {
 			if !w.move(s, watchAsked) {
 				continue
 			}
-			r.interrupt(watchAsked)
+			r.interrupt(1 << watchAsked)
 			if !<-w.lent {
 				return false
 			}
@@ -123,14 +123,15 @@ func (w *watch) need(sleeps bool) {
 }
 
 // Disturb implements [hw.Watcher].
-func (r *receiver) Disturb() { r.interrupt(watchHeld) }
+func (r *receiver) Disturb() { r.interrupt(1 << watchHeld) }
 
-// interrupt ends the present wait for octets, or the next one, if the watch is in that phase.
-func (r *receiver) interrupt(phase uint64) {
+// interrupt ends the present wait for octets, or the next one, if the watch is in one of the
+// phases, of which each is a bit.
+func (r *receiver) interrupt(phases uint64) {
 	l := r.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.watch.word.Load()&watchPhase == phase && !l.dead && !l.interrupted {
+	if phases>>(l.watch.word.Load()&watchPhase)&1 != 0 && !l.dead && !l.interrupted {
 		l.interrupted = true
 		_ = l.conn.SetReadDeadline(past)
 	}
@@ -169,6 +170,9 @@ func (r *receiver) watchRead(fd uintptr) bool {
 				r.end = r.process()
 			}
 			came = w.look(false)
+			if parks = !came && r.dry(); parks {
+				r.pause()
+			}
 		}
 	}
 	if r.end == nil {
