@@ -69,9 +69,9 @@ func (s *sink) Complete(wcs []hw.WC) {
 	for _, wc := range wcs {
 		s.end.completeLocked(s.queue, wc)
 	}
+	s.busy.Store(false) // before a case sees the queue's end, after which another life may begin
 	s.end.mu.Unlock()
 	s.end.cond.Broadcast()
-	s.busy.Store(false)
 }
 
 func (e *end) completeLocked(q direction, wc hw.WC) {
