@@ -230,11 +230,22 @@ func TestTheSuiteSeesADeviceThat(t *testing.T) {
 			t.Parallel()
 			for _, one := range c.cases {
 				require.Empty(t, failures(t, one, Config{Provider: sim.New(sim.Config{Seed: 1})}), "%s: the straight device", one)
-				said := failures(t, one, Config{Provider: &bentProvider{sim.New(sim.Config{Seed: 1}), c.bend}, Patience: teethPatience})
-				assert.NotEmpty(t, said, "%s: the bent device", one)
+				assert.True(t, seen(t, one, c.bend), "%s: the bent device", one)
 			}
 		})
 	}
+}
+
+// seen says whether one of ten runs of the case fails on a device bent by b. A case that gives a
+// device a moment to do something wrong can't see one that a busy machine keeps from doing it.
+func seen(t *testing.T, name string, b bend) bool {
+	t.Helper()
+	for range 10 {
+		if len(failures(t, name, Config{Provider: &bentProvider{sim.New(sim.Config{Seed: 1}), b}, Patience: teethPatience})) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // bentProvider opens simulated devices that break the contract in the way of bend.
