@@ -28,13 +28,15 @@ emulate() {
 # where each instruction is emulated.
 export GOARCH=386
 without='^$'
+at_once=2
 mapfile -t packages < <(go list ./... | grep -v /check/mutate)
 if ! runs; then
   export GOARCH=arm
   runs || { emulate && runs; } || { echo "neither this kernel nor qemu-arm-static runs 32-bit programs"; exit 1; }
   echo "as arm, emulated"
+  at_once=1 # the emulator is slow, and tests wait for what other goroutines do
   # It counts mappings under a limit of the address space, which the emulator shares.
   without='^TestAllocTakesBackWhatFreedRegionsLeftWhenTheAddressSpaceIsShort$'
   mapfile -t packages < <(go list ./internal/... ./hw/... ./mem ./evd ./ep ./runtime/...)
 fi
-bash .ci/gotest.sh "$CI_TEMP/narrow.log" go test -short -skip "$without" "${packages[@]}"
+bash .ci/again.sh narrow go test -short -p "$at_once" -skip "$without" -- "${packages[@]}"
