@@ -88,14 +88,13 @@ func (c *Claim) RecvAgain(n, length uint32) bool {
 	}
 	c.used = uint64(n) << recvShift
 	q.ready = (ticket + n) & ticketMask
-	for ; n > 0; n-- {
-		if !b.direct.RecvOne(q.id|uint64(ticket&q.mask), &q.slots[ticket&q.mask].sge[0]) {
-			c.left = true
-			break
-		}
-		q.noteHanded(ticket)
-		ticket = (ticket + 1) & ticketMask
+	for n > 0 && !c.left {
+		id, sge, some := q.stretch(ticket, n)
+		posted := uint32(b.direct.RecvRun(id, sge, slotSize, int(some)))
+		q.noteRun(ticket, posted)
+		ticket, n = (ticket+posted)&ticketMask, n-posted
 		q.next = ticket
+		c.left = posted < some
 	}
 	return true
 }
@@ -128,7 +127,12 @@ func (c *Claim) Send(cookie uint64, flags hw.Flags, addr uint64, n uint32) {
 	}
 	q.next = q.ready
 	wrFlags := hw.WRSignaled
-	if flags != 0 {
+	switch {
+	case flags == 0:
+	case b.unsignaled+1 < b.signalEvery: // as wrFlags; a sink is never full
+		wrFlags = 0
+		b.unsignaled++
+	default:
 		wrFlags = b.wrFlags(s, true)
 	}
 	direct := b.direct

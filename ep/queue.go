@@ -104,6 +104,13 @@ func (q *queue) noteHanded(ticket uint32) {
 	}
 }
 
+// noteRun is noteHanded for the n tickets from one on.
+func (q *queue) noteRun(ticket, n uint32) {
+	if noted := (ticket + handedEvery - 1) &^ (handedEvery - 1); noted-ticket < n {
+		q.noteHanded(noted & ticketMask)
+	}
+}
+
 // slot is one post. Its poster fills it and publishes it by seq, unless the poster
 // runs the step itself.
 //
