@@ -32,19 +32,22 @@ func (f *flow) credits() int64 {
 // due reports whether receives have to be posted, or the peer has to be told something
 // that it may wait for.
 func (f *flow) due() bool {
-	if f.in.received.Load()-f.in.reposted.Load() >= messages/2 {
-		return true
+	grants := f.grantsDue() // where receives are to be posted, these are to be granted
+	if !grants && !f.newsDue() {
+		return false
 	}
-	return f.reportDue()
+	return f.in.received.Load()-f.in.reposted.Load() >= messages/2 || f.mayReport(grants)
 }
 
 // reportDue reports whether the peer may wait for a report, and one can be sent. It looks
 // at the credits last, since most often there is nothing to tell.
 func (f *flow) reportDue() bool {
 	grants := f.grantsDue() // also receives that were not posted again yet: report does that first
-	if !grants && !f.newsDue() {
-		return false
-	}
+	return (grants || f.newsDue()) && f.mayReport(grants)
+}
+
+// mayReport reports whether there is a credit for a report, which grants receives or not.
+func (f *flow) mayReport(grants bool) bool {
 	credits := f.credits()
 	return credits > reportCredit || grants && credits > 0
 }
@@ -176,21 +179,41 @@ func (c *line) next(b []byte, m *message) (cookie uint64, flags dat.Flags, segme
 		c.in.offer.Store(offerSent)
 	}
 	length := m.put(slot)
-	o.upTo[place] = m.produced
-	release.Uint64(&o.toldConsumed, m.consumed)
-	release.Uint64(&o.toldGranted, m.granted)
 	if m.has(flagFIN) {
 		o.fin.Store(true)
+		quiet = false
 	}
-	release.Uint64(&o.produced, m.produced) // before the peer can report it as read
-	release.Uint64(&o.sent, sent+1)
 	segment = c.sends
 	segment.Addr += uint64(place * slotSize)
 	segment.Len = uint32(length)
-	if quiet && !m.has(flagFIN) && (sent+1)%sendLot != 0 {
-		return silentCookie, dat.Suppress, segment
+	cookie, flags = o.count(sent, m.produced, m.consumed, m.granted, quiet)
+	return cookie, flags, segment
+}
+
+// nextFew is next for the bytes of a short Write, which say nothing else.
+func (c *line) nextFew(b []byte) (cookie uint64, flags dat.Flags, addr uint64) {
+	o := &c.out
+	sent := o.sent.Load()
+	at := sent % messages * slotSize
+	slot := o.slots[at:][:slotSize]
+	produced, consumed, granted := o.produced.Load()+uint64(len(b)), c.in.consumed.Load(), messages+c.in.reposted.Load()
+	putCounters(slot, produced, consumed, granted, uint64(copy(slot[headerSize:], b)))
+	cookie, flags = o.count(sent, produced, consumed, granted, true)
+	return cookie, flags, c.sends.Addr + at
+}
+
+// count counts a message that is about to be posted, and returns how.
+func (o *outbound) count(sent, produced, consumed, granted uint64, quiet bool) (cookie uint64, flags dat.Flags) {
+	place := sent % messages
+	o.upTo[place] = produced
+	release.Uint64(&o.toldConsumed, consumed)
+	release.Uint64(&o.toldGranted, granted)
+	release.Uint64(&o.produced, produced) // before the peer can report it as read
+	release.Uint64(&o.sent, sent+1)
+	if quiet && (sent+1)%sendLot != 0 {
+		return silentCookie, dat.Suppress
 	}
-	return sendCookie + uint64(place), dat.Default, segment
+	return sendCookie + place, dat.Default
 }
 
 // repost posts the receives again whose messages have come, if they are so many at least.

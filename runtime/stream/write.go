@@ -57,12 +57,12 @@ func (c *Conn) writeFew(p []byte) (ok bool) {
 // post receives again that the short way does not post.
 func (c *Conn) writeShort(p []byte) bool {
 	claim := &c.sending.short
-	if !c.mayWriteFew(len(p)) || !c.repostClaimed() {
+	if !c.mayWriteFew(len(p)) || c.out.moving || !c.repostClaimed() {
 		claim.Release()
 		return false
 	}
-	cookie, flags, slot := c.next(p, &message{})
-	claim.Send(cookie, flags, slot.Addr, slot.Len)
+	cookie, flags, addr := c.nextFew(p)
+	claim.Send(cookie, flags, addr, uint32(headerSize+len(p)))
 	return true
 }
 
