@@ -60,7 +60,7 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 				default:
 				}
 				if announces {
-					c.lockReading(true)
+					c.lockReading(true, false)
 				} else {
 					w.waiting.Store(1)
 				}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 
 	"godat/internal/release"
 	"godat/internal/yield"
@@ -68,7 +69,7 @@ func give(w io.Writer, b []byte) (int, error) {
 // beginRead takes the reader's turn, and waits for bytes if wait is set, which may come
 // straight into p. On success the caller calls endRead when it has used them.
 func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
-	c.lockReading(wait)
+	c.lockReading(wait, len(p) < leastOffered)
 	if c.in.region != nil {
 		c.in.resume()
 	}
@@ -105,12 +106,23 @@ func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 }
 
 // lockReading takes the reader's turn. A call that is about to wait announces it first: the
-// lock orders the announcement before what the call looks at then.
-func (c *Conn) lockReading(wait bool) {
-	if wait && c.in.produced.Load() == c.in.consumed.Load() {
+// lock orders the announcement before what the call looks at then. On one processor a call
+// that offers no buffer yields in place of that: most often the bytes are there when it has
+// the turn, and it looks once.
+func (c *Conn) lockReading(wait, yields bool) {
+	if !wait || c.in.produced.Load() != c.in.consumed.Load() {
+		c.reading.Lock()
+		return
+	}
+	if yields = yields && c.reader.yields(c.device); yields {
+		runtime.Gosched()
+	} else {
 		c.reader.announce(c.device)
 	}
 	c.reading.Lock()
+	if yields {
+		c.reader.count()
+	}
 }
 
 // endRead ends the reader's turn.

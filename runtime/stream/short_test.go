@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,4 +66,16 @@ func TestAShortWriteLeavesTheMoveToTheLongWay(t *testing.T) {
 		require.Equal(t, !moving, client.writeShort([]byte("x")))
 		client.out.moving = false
 	}
+}
+
+// A Read that yields before it has its turn most often waits in no other way.
+func TestAReadNoticesThatTheProgramHasMoreProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+	client, _ := newRig(t, "loop", Config{}).pair()
+	client.reader.alone.Store(true)
+	for range 64 {
+		client.lockReading(true, true)
+		client.endRead()
+	}
+	require.False(t, client.reader.alone.Load())
 }

@@ -105,6 +105,9 @@ func (w *waiter) announce(device *delivery.Consumer) {
 	}
 }
 
+// yields reports whether soon would only let other goroutines run.
+func (w *waiter) yields(device *delivery.Consumer) bool { return w.alone.Load() && !device.Asks() }
+
 // announced reports whether notify wakes the caller, which holds the mutex, when something
 // changes that it looks at from now on.
 func (w *waiter) announced() bool { return w.waiting.Load() != 0 }
@@ -171,10 +174,18 @@ func (w *waiter) need(sleeps bool) {
 
 // notify wakes the goroutine that waits, if there is one. It does not block. It reports
 // whether it has sent to the channel or disturbed the watcher, which both take a locked
-// instruction. It looks at parked also when it has sent: it may have found a 1 that the
-// call has withdrawn meanwhile.
+// instruction.
 func (w *waiter) notify() (woken bool) {
 	yield.Point()
+	if w.waiting.Load() == 0 && !w.parked.Load() {
+		return false
+	}
+	return w.rouse()
+}
+
+// rouse is notify once there is, or was, a call that waits. It looks at parked also when it
+// has sent: it may have found a 1 that the call has withdrawn meanwhile.
+func (w *waiter) rouse() (woken bool) {
 	if w.waiting.Load() != 0 {
 		select {
 		case w.wake <- struct{}{}:
