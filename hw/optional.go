@@ -181,6 +181,13 @@ type Remapper interface {
 	// If the region allows LocalRead alone, the caller answers for it that nobody changes
 	// mem while a request reads it. So the device may compute a CRC over mem before it
 	// sends mem; a change in between breaks the connection.
+	//
+	// If of the remote privileges the region allows RemoteWrite alone, it takes one write of a
+	// peer between two exchanges. From the first Remap on its memory, the former too, is the
+	// device's until it is exchanged: beside the bytes of a write that is complete it may hold
+	// anything. So the device may place octets of a peer's stream there before it knows which
+	// of them are the write's, and check a CRC over the memory; a change by others breaks the
+	// connection.
 	Remap(mem []byte) error
 	// Settle waits until every access that began before the call has ended: after a
 	// Remap, no byte of the former memory is read or changed any more. It waits for a

@@ -6,8 +6,9 @@ import (
 )
 
 // directMin is the least part of a payload, in bytes, that the receiver reads straight
-// into memory. It never does so with a CRC: it checks the CRC before it places the
-// payload, and over a copy, because the program may write to the memory meanwhile.
+// into memory. With a CRC it does so only where the memory may hold anything (ahead.go):
+// elsewhere it checks the CRC before it places the payload, and over a copy, because the
+// program may write to the memory meanwhile.
 const directMin = 8 << 10
 
 // aloneMin is the least payload, in bytes, that is read by a call of its own: the call
@@ -18,10 +19,13 @@ const aloneMin = 32 << 10
 // payload is read straight into memory. It returns false if the FPDU is to be read into
 // the buffer instead.
 func (r *receiver) beginDirect(b []byte, length int) (begun bool, err error) {
-	if r.staged() || r.link.agreed.crc || !r.heard || r.need-len(b) < directMin {
+	if r.staged() || !r.heard || r.need-len(b) < directMin {
 		return false, nil
 	}
-	if readSize-r.in.r < readSize/2 {
+	if r.scratch = r.forScratch(b[wire.FPDULengthSize:], length); !r.scratch && r.link.agreed.crc {
+		return false, nil
+	}
+	if len(r.in.buf)-r.in.r < readSize/2 {
 		r.in.ready(readSize) // room for the octets behind the payload
 		b = r.in.bytes()
 	}
@@ -55,6 +59,9 @@ func (r *receiver) placeDirect(b []byte, n, length int) error {
 	}
 	r.directing, r.length, r.payload = true, length, length-n
 	r.left = length - n - len(have)
+	if r.scratch && r.link.agreed.crc {
+		r.sum = wire.UpdateCRC(0, r.in.bytes())
+	}
 	r.in.w = r.in.r + wire.FPDULengthSize + n
 	r.trailer = r.in.w
 	r.need = 0 // so that no read moves the octets in the buffer
@@ -71,7 +78,7 @@ func (r *receiver) finishDirect() (done bool, err error) {
 	if r.left > 0 {
 		return false, nil
 	}
-	n, err := wire.ParseTrailer(r.in.buf[r.trailer:r.in.w], r.length, 0, false)
+	n, err := wire.ParseTrailer(r.in.buf[r.trailer:r.in.w], r.length, r.sum, r.link.agreed.crc)
 	switch err {
 	case nil:
 	case wire.ErrIncomplete:
@@ -104,6 +111,9 @@ func (r *receiver) behind() []byte {
 // the receiver waits; again means that nothing has come.
 func (r *receiver) readDirect(fd int) (again bool) {
 	r.own.Check()
+	if r.scratch {
+		return r.readAhead(fd)
+	}
 	r.place.touch.Add(1)
 	parts, c, n := r.parts[:0], *r.place.dst, r.left
 	for n > 0 && len(parts) < maxSegments {

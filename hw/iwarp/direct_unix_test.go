@@ -22,8 +22,10 @@ func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
 	defer d.removeConnection(l)
 	l.recv.in.ready(readSize)
 	defer l.recv.in.drop()
-	for !freeUnderRead(t, n, l) {
-		l.recv.dead = false
+	for _, ahead := range []bool{false, true} {
+		for !freeUnderRead(t, n, l, ahead) {
+			l.recv.dead = false
+		}
 	}
 }
 
@@ -39,9 +41,14 @@ func TestBehindALargePayloadThereIsRoomForTheNextHeaderOnly(t *testing.T) {
 
 // freeUnderRead deregisters a region that is being read into. It returns false if the
 // region was gone before the read looked it up.
-func freeUnderRead(t *testing.T, n *node, l *connection) bool {
-	m, d := n.memory(8, hw.LocalWrite), n.dev.(*device)
-	l.recv.place.dst, l.recv.left = &cursor{sgl: []hw.SGE{m.sge(0, 8)}, need: hw.LocalWrite}, 8
+func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
+	m, d := n.memory(8, hw.LocalWrite|hw.RemoteWrite), n.dev.(*device)
+	l.recv.place.dst, l.recv.left, l.recv.scratch = &cursor{sgl: []hw.SGE{m.sge(0, 8)}, need: hw.LocalWrite}, 8, ahead
+	if ahead {
+		require.NoError(t, m.MR.(hw.Remapper).Remap(m.buf))
+		l.recv.h = wire.Header{Opcode: wire.OpWrite, STag: m.RKey(), TO: m.base, Last: true}
+		require.NoError(t, l.recv.place.begin(&l.recv.h, 8))
+	}
 	var fds [2]int
 	require.NoError(t, syscall.Pipe(fds[:]))
 	defer func() { require.NoError(t, syscall.Close(fds[0])) }()
@@ -52,7 +59,7 @@ func freeUnderRead(t *testing.T, n *node, l *connection) bool {
 		defer l.recv.own.Release()
 		l.recv.readDirect(fds[0])
 	}()
-	key := m.LKey()
+	key := m.RKey()
 	require.Eventually(t, func() bool { return len(d.inProgress(nil, nil, nil)) == 1 }, patience, tick, "the read is under way")
 	go func() { freed <- m.Deregister() }()
 	require.Eventually(t, func() bool { return d.Keys.Lookup(key).Size == 0 }, patience, tick, "the region is being freed")

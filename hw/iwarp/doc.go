@@ -59,7 +59,8 @@
 // takes more; a half-written FPDU is finished from a copy. With CRCs, the sender copies a
 // payload and computes the CRC of the copy, and the receiver places a payload after
 // it has checked the CRC, because others may use the memory meanwhile. The sender does not
-// copy what is lent for reading alone ([hw.Remapper]): its lender answers for it. A region's
+// copy what is lent for reading alone ([hw.Remapper]): its lender answers for it. And what is
+// lent for a peer's writes alone takes a payload before its CRC is checked (ahead.go). A region's
 // local and remote keys differ, and a send with invalidate kills the remote one only.
 //
 // An end of this package that leaves in order sends a farewell first, a write of no octets
@@ -103,7 +104,9 @@
 //	have anything placed out of turn sequence numbers and offsets are exact (errors_test.go)
 //	force allocations by a length    private data is at most 512 octets, an FPDU fits the buffer that a
 //	                                 connection has while it receives, and reads of gigabytes are sent a
-//	                                 buffer at a time (limits_test.go)
+//	                                 buffer at a time (limits_test.go); a larger buffer, for what a read
+//	                                 ahead did not expect, is given back before the next read
+//	                                 (ahead_unix_test.go)
 //	ask without end                  outstanding reads are bounded by the agreement (errors_test.go,
 //	                                 abuse_extended_test.go); empty messages do not keep the program from
 //	                                 sending (limits_test.go)

@@ -49,7 +49,7 @@ func (r *reader) fillStaged() error {
 	if r.in.buf == nil {
 		if n, err = r.link.conn.Read(r.first[:]); n > 0 {
 			r.in.ready(r.need)
-			r.in.w = copy(r.in.buf[:], r.first[:n])
+			r.in.w = copy(r.in.buf, r.first[:n])
 		}
 	} else {
 		r.in.ready(r.need)

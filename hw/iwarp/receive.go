@@ -42,10 +42,12 @@ type receiver struct {
 
 	// The FPDU whose payload is read straight into memory; see direct.go.
 	directing bool
-	trailer   int  // where its trailer begins in the buffer
-	length    int  // of its ULPDU
-	payload   int  // octets of its payload
-	dead      bool // its key has died
+	trailer   int    // where its trailer begins in the buffer
+	length    int    // of its ULPDU
+	payload   int    // octets of its payload
+	scratch   bool   // it goes to memory that may hold anything; see ahead.go
+	sum       uint32 // the CRC of what has come of it, if scratch
+	dead      bool   // its key has died
 	parts     [][]byte
 	vec       vector
 }
@@ -158,7 +160,7 @@ func (r *receiver) dry() bool {
 
 // pause says that nothing has come. Where payloads are read straight into memory, what comes
 // after a pause is read with few octets: they have the header of the first one.
-func (r *receiver) pause() { r.scant = r.scant || r.left == 0 && !r.link.agreed.crc }
+func (r *receiver) pause() { r.scant = r.scant || r.left == 0 && (!r.link.agreed.crc || r.scratch) }
 
 // hang makes the receiver read until it finds the end of the stream, or the error.
 func (r *receiver) hang() {
@@ -205,6 +207,7 @@ func (r *receiver) spin(fd int) (again bool) {
 // process handles the octets in the buffer, and hands out what they complete.
 func (r *receiver) process() error {
 	err := r.consume()
+	r.trailer -= r.in.unspill()
 	r.place.emit()
 	return err
 }

@@ -15,6 +15,10 @@ const Remote = hw.RemoteRead | hw.RemoteWrite | hw.RemoteAtomic
 // read it; see [hw.Remapper].
 const steady hw.Privileges = 1 << 7
 
+// scratch marks a key whose memory may hold anything behind what was written to it; see
+// [hw.Remapper].
+const scratch hw.Privileges = 1 << 3
+
 // Zone is a protection zone. The device's lock guards its counts.
 type Zone struct {
 	dev    *Device
@@ -193,12 +197,15 @@ func (m *MR) Remap(mem []byte) error {
 		return d.errorf(op, hw.InvalidState, hw.StateLMRInUse, "%d windows are bound to it", m.bound)
 	}
 	var mark hw.Privileges
-	if m.priv == hw.LocalRead {
+	switch {
+	case m.priv == hw.LocalRead:
 		mark = steady
+	case m.priv&Remote == hw.RemoteWrite:
+		mark = scratch
 	}
 	d.Keys.remap(m.lkey, mem, mark)
 	if d.cfg.Split && m.rkey != 0 {
-		d.Keys.remap(m.rkey, mem, 0)
+		d.Keys.remap(m.rkey, mem, mark)
 	}
 	return nil
 }

@@ -93,3 +93,33 @@ func TestNoLookUpFindsTheKeyDeadWhileItsMemoryIsExchanged(t *testing.T) {
 	close(stop)
 	assert.Zero(t, <-done)
 }
+
+func TestOnlyMemoryForWritesOfAPeerThatWasExchangedMayHoldAnything(t *testing.T) {
+	for _, split := range []bool{false, true} {
+		for _, priv := range []hw.Privileges{
+			hw.LocalWrite | hw.RemoteWrite, hw.LocalRead | hw.LocalWrite | hw.RemoteWrite,
+			hw.RemoteRead | hw.RemoteWrite, hw.LocalWrite | hw.RemoteWrite | hw.RemoteAtomic, hw.LocalWrite, hw.LocalRead,
+		} {
+			d, first, _, _ := remapped(t, split, 8)
+			mem := make([]byte, 8)
+			mr, err := d.Register(first.zone, mem, priv)
+			require.NoError(t, err)
+			m, at := mr.(*MR), uint64(uintptr(unsafe.Pointer(&mem[0])))
+			v := NewView(&d.Keys, &QP{Zone: m.zone})
+			stranger := NewView(&d.Keys, &QP{Zone: new(Zone)})
+			assert.Nil(t, v.Scratch(at, m.RKey()), "before an exchange")
+			require.NoError(t, m.Remap(mem))
+			if priv&Remote != hw.RemoteWrite {
+				assert.Nil(t, v.Scratch(at, m.RKey()), priv)
+				continue
+			}
+			assert.Equal(t, unsafe.SliceData(mem[3:]), unsafe.SliceData(v.Scratch(at+3, m.RKey())))
+			assert.Len(t, v.Scratch(at+3, m.RKey()), 5)
+			assert.Nil(t, v.Scratch(at+8, m.RKey()))
+			assert.Nil(t, v.Scratch(at-1, m.RKey()))
+			assert.Nil(t, stranger.Scratch(at, m.RKey()))
+			require.NoError(t, m.Deregister())
+			assert.Nil(t, v.Scratch(at, m.RKey()))
+		}
+	}
+}

@@ -174,6 +174,19 @@ func (p *place) set(key uint32, r *Region) {
 // Steady reports whether nobody changes the memory of a key while requests read it.
 func (t *Table) Steady(key uint32) bool { return t.Lookup(key).Priv&steady != 0 }
 
+// Scratch returns the memory behind addr, up to the end of its region, if that may hold
+// anything behind what is written to it; otherwise nil. The queue pair may write there on
+// a peer's behalf. The caller uses the memory as long as that of Reach.
+func (v *View) Scratch(addr uint64, key uint32) []byte {
+	r := v.Keys.Lookup(key)
+	const need = scratch | hw.RemoteWrite
+	off := addr - r.Addr
+	if r.Priv&need != need || !v.Within(r.Zone) || off >= r.Size {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(r.Base, off)), r.Size-off)
+}
+
 // View is the table as a queue pair sees it. One goroutine at a time uses it.
 type View struct {
 	Keys *Table

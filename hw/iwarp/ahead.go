@@ -1,0 +1,146 @@
+package iwarp
+
+import (
+	"godat/hw"
+	"godat/hw/iwarp/wire"
+	"godat/internal/yield"
+)
+
+// A stream lends a large Read's argument to the device, and that memory may hold anything
+// behind the bytes of complete writes ([hw.Remapper]). So one call reads several FPDUs of a
+// write into such memory: each payload to where it belongs if it has as many octets as the
+// one before, and what comes between two payloads into the buffer. An end of this package
+// cuts its messages so, and sends nothing between two FPDUs of one message.
+//
+//	memory   | payload     | payload     | payload …
+//	buffer   header | trailer, header | trailer, header | … the octets behind
+//
+// The receiver then looks at each header. If that is not the one expected, everything from
+// its payload on is copied out of the memory, behind the header in the buffer, before
+// anybody else may exchange the memory. The octets are then consumed as any others. So what
+// a peer sends decides only what lies in that memory behind the write; it may write there
+// anyway.
+//
+// With CRCs, the receiver computes them over the memory as the payloads come. A payload is in
+// its place before its CRC is checked, but nobody uses it then: the memory takes one write,
+// which is not complete, and if the CRC is wrong the connection ends. Who takes the memory
+// back in the middle of a write, as a Read whose deadline has passed, finds there what the
+// write has in these places, and anything only behind it: no FPDU of a write has another place
+// than the one expected, but those of a peer that spoils its own stream.
+const (
+	// mostAhead is the most payloads that one call reads beside the present one. That
+	// is 1 MiB, in the longest FPDUs.
+	mostAhead = 16
+	// gapSize is the most octets between two payloads.
+	gapSize = wire.MaxTrailerSize + wire.FPDULengthSize + wire.TaggedHeaderSize
+	// behindAhead is how many octets are read behind the last payload: a short message or
+	// two.
+	behindAhead = 256
+)
+
+// forScratch reports whether the ULPDU of length octets that b begins is part of a write
+// into memory that may hold anything. A CRC may prove later that it is not.
+func (r *receiver) forScratch(b []byte, length int) bool {
+	var h wire.Header
+	n, err := h.Parse(b, length)
+	if err != nil || h.Opcode != wire.OpWrite || r.place.mem.remoteFault(h.TO, uint32(length-n), h.STag, hw.RemoteWrite) != nil {
+		return false
+	}
+	return r.link.agreed.extended && r.place.mem.view.Scratch(h.TO, h.STag) != nil
+}
+
+// readAhead is readDirect for memory that may hold anything.
+func (r *receiver) readAhead(fd int) (again bool) {
+	r.own.Check()
+	r.place.touch.Add(1)
+	to := &r.place.one[0]
+	mem := r.place.mem.view.Scratch(to.Addr+uint64(r.place.remote.off), to.LKey)
+	if len(mem) < r.left {
+		r.place.touch.Add(1)
+		r.dead = true
+		return false
+	}
+	if len(r.in.buf)-r.trailer < readSize/2 {
+		r.trailer -= r.in.compact()
+	}
+	room := r.expect(mem)
+	yield.Point()
+	got, again, err := readVector(fd, &r.vec, r.parts)
+	r.err, r.emptied = err, got < room
+	r.seen = r.seen || got > 0
+	r.sort(got)
+	clear(r.parts)
+	r.place.touch.Add(1)
+	return again
+}
+
+// expect sets parts to where the octets go: in turns a payload to mem, and what comes
+// behind it to the buffer. It returns for how many octets they have room.
+func (r *receiver) expect(mem []byte) (room int) {
+	b := r.in.buf[r.trailer:] // no octet behind the payload has come
+	gap := wire.FPDUSize(r.length) - r.length + wire.TaggedHeaderSize
+	r.parts = append(r.parts[:0], mem[:r.left])
+	mem = mem[r.left:]
+	for n := 0; n < mostAhead && !r.h.Last && len(mem) > 0; n++ {
+		k := min(r.payload, len(mem))
+		r.parts = append(r.parts, b[:gap], mem[:k])
+		b, mem = b[gap:], mem[k:]
+		gap = wire.FPDUSize(wire.TaggedHeaderSize+k) - k
+	}
+	r.parts = append(r.parts, b[:min(len(b), gap+behindAhead)])
+	for _, p := range r.parts {
+		room += len(p)
+	}
+	return room
+}
+
+// sort accounts for got octets that were read into parts.
+func (r *receiver) sort(got int) {
+	for i := 0; ; i += 2 {
+		k := min(got, len(r.parts[i]))
+		if r.link.agreed.crc {
+			r.sum = wire.UpdateCRC(r.sum, r.parts[i][:k])
+		}
+		r.place.dst.skip(k)
+		r.left -= k
+		got -= k
+		k = min(got, len(r.parts[i+1]))
+		r.in.w += k
+		if got -= k; got == 0 {
+			return
+		}
+		if !r.asExpected(len(r.parts[i+2])) {
+			r.in.spill(r.parts[i+2:], got)
+			return
+		}
+	}
+}
+
+// asExpected ends the FPDU, and begins the next one, if that has n octets of payload which
+// belong behind those of this one. Its header is the end of the buffer. Of an FPDU with an error it
+// returns false, so that consume finds the error.
+func (r *receiver) asExpected(n int) bool {
+	skip, err := wire.ParseTrailer(r.in.buf[r.trailer:r.in.w], r.length, r.sum, r.link.agreed.crc)
+	if err != nil {
+		return false
+	}
+	at := r.trailer + skip
+	b := r.in.buf[at:r.in.w]
+	length := wire.ULPDULength(b)
+	var h wire.Header
+	size, err := h.Parse(b[wire.FPDULengthSize:], length)
+	if err != nil || h.Opcode != wire.OpWrite || length-size != n || h.STag != r.h.STag || h.TO != r.h.TO+uint64(r.payload) {
+		return false
+	}
+	if r.place.begin(&h, n) != nil {
+		return false
+	}
+	r.place.finishWrite(&r.h, r.payload)
+	r.unlimitRest()
+	r.in.r, r.trailer = at, r.in.w
+	r.h, r.length, r.payload, r.left = h, length, n, n
+	if r.link.agreed.crc {
+		r.sum = wire.UpdateCRC(0, b)
+	}
+	return true
+}
