@@ -41,6 +41,9 @@ const (
 // forScratch reports whether the ULPDU of length octets that b begins is part of a write
 // into memory that may hold anything. A CRC may prove later that it is not.
 func (r *receiver) forScratch(b []byte, length int) bool {
+	if !r.link.dev.haul.ahead {
+		return false
+	}
 	var h wire.Header
 	n, err := h.Parse(b, length)
 	if err != nil || h.Opcode != wire.OpWrite || r.place.mem.remoteFault(h.TO, uint32(length-n), h.STag, hw.RemoteWrite) != nil {

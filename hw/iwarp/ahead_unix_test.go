@@ -37,6 +37,7 @@ type aheadRig struct {
 
 func newAheadRig(tb tester, crc bool) *aheadRig {
 	n := newNode(tb, New(Config{}), noCRC)
+	n.dev.(*device).haul = haulFor(1)
 	const priv = hw.LocalWrite | hw.RemoteWrite
 	g := &aheadRig{peer: n.peer(), lent: n.memory(lentRoom, priv), kept: n.memory(lentRoom, priv)}
 	require.NoError(tb, g.lent.MR.(hw.Remapper).Remap(g.lent.buf))
@@ -194,7 +195,8 @@ func TestNothingIsReadAheadIntoMemoryThatKeepsItsContents(t *testing.T) {
 		for range 1000 {
 			stream = append(stream, fpdu(crc, wire.Header{Opcode: wire.OpWrite, Last: true})...)
 		}
-		require.NoError(t, g.take(stream, 1<<20))
+		require.NoError(t, g.take(stream[:3000], 3000)) // so that the rest of the first payload is not read into the buffer
+		require.NoError(t, g.take(stream[3000:], 1<<20))
 		assert.Equal(t, string(image), string(g.kept.buf), "not an octet but those that were written")
 	}
 }
@@ -203,6 +205,7 @@ func TestNothingIsReadAheadIntoMemoryThatKeepsItsContents(t *testing.T) {
 // write.
 func lender(t *testing.T, crc bool) (s *script, m *memory, r *receiver) {
 	n := newNode(t, New(Config{}), noCRC)
+	n.dev.(*device).haul = haulFor(1)
 	b := n.peer()
 	m = n.memory(lentRoom, hw.LocalWrite|hw.RemoteWrite)
 	require.NoError(t, m.MR.(hw.Remapper).Remap(m.buf))
@@ -219,8 +222,14 @@ func TestAWrongCRCIsFoundInWhatIsReadAhead(t *testing.T) {
 		s, m, r := lender(t, true)
 		stream, _ := segments(true, m, aheadCases["all of one length"])
 		stream[at] ^= 4
+		s.write(stream[:3000])
+		require.Eventually(t, func() bool {
+			r.right.mu.Lock()
+			defer r.right.mu.Unlock()
+			return r.left > 0
+		}, patience, tick, "what has come is placed")
 		r.right.mu.Lock() // the receiver waits until everything has come
-		s.write(stream)
+		s.write(stream[3000:])
 		r.right.mu.Unlock()
 		assert.Equal(t, wire.ErrCRC.Term, s.terminate().Code)
 	}

@@ -83,7 +83,7 @@ func (c *connection) breakOff(orderly bool) {
 		term = farewell()
 	}
 	c.die(ending{why: hw.ReasonNone, term: term})
-	c.kick(posterBudget)
+	c.kick(byPoster)
 }
 
 // ended reports whether both queues have ended.
@@ -97,8 +97,8 @@ func (c *connection) unused() bool {
 }
 
 // step does the work that there is for the token's holder.
-func (c *connection) step(budget int) {
-	if !c.send.step(budget) {
+func (c *connection) step(by holder) {
+	if !c.send.step(by) {
 		c.flush()
 	}
 }

@@ -17,7 +17,7 @@ func (c *connection) awaitFull() {
 	for full := false; !full; pause(0) {
 		c.takeToken()
 		full = c.busy.Load() && c.send.writer.job.kind == jobWait
-		c.run(posterBudget)
+		c.run(byPoster)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestABreakFinishesAHalfWrittenFPDUThoughTheWriterWasInterrupted(t *testing.
 	for l.busy.Load() {
 		pause(0)
 	}
-	l.run(posterBudget)
+	l.run(byPoster)
 	a.end(false)
 	clear(m.buf)
 	unstuff(t, s, m)
@@ -148,7 +148,7 @@ func TestSteadyMemoryWithACRCIsNotCopied(t *testing.T) {
 				inMemory++
 			}
 		}
-		l.run(posterBudget)
+		l.run(byPoster)
 		assert.Equal(t, lent, inMemory > 0)
 	}
 }

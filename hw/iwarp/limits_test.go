@@ -70,7 +70,7 @@ func TestReadsThatThePeerDoesNotTakeAreNotBuffered(t *testing.T) {
 		l := idle(b)
 		assert.NotZero(t, l.send.out.queued)
 		assert.LessOrEqual(t, cap(l.send.out.arena), arenaSize)
-		assert.LessOrEqual(t, l.send.out.queued-l.send.out.written, uint64(mostSent+wire.FPDUSize(1<<16-1)))
+		assert.LessOrEqual(t, l.send.out.queued-l.send.out.written, l.send.out.most+uint64(wire.FPDUSize(1<<16-1)))
 		_ = s.conn.Close()
 		b.awaitDown()
 	})

@@ -125,7 +125,7 @@ func (l *link) announce(then phase, report func()) {
 	l.mu.Lock()
 	l.phase = then
 	l.mu.Unlock()
-	l.kick(receiverBudget)
+	l.kick(byReceiver)
 }
 
 // refuse reports that the attempt failed.

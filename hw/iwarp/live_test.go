@@ -27,7 +27,7 @@ func TestMemoryMayChangeWhileItIsBeingSent(t *testing.T) {
 	for i := range m.buf {
 		m.buf[i] = byte(i)
 	}
-	l.run(posterBudget)
+	l.run(byPoster)
 	for got := 0; got < size; {
 		_, body := s.next()
 		got += len(body)

@@ -37,7 +37,7 @@ func (r *reader) nudgePeer() {
 	} else {
 		r.nudgeAfter *= 2
 		r.link.attention.Or(nudging)
-		r.link.kick(receiverBudget)
+		r.link.kick(byReceiver)
 	}
 	r.limit(r.patience())
 }

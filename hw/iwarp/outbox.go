@@ -10,7 +10,6 @@ import (
 // Sizes of a send buffer.
 const (
 	arenaSize = 128 << 10 // at least two of the longest FPDUs
-	mostSent  = 256 << 10 // bytes gathered for one write
 	mostParts = 256
 	// Payloads of up to inlined bytes are copied, which costs less than an iovec each.
 	inlined = 512
@@ -64,6 +63,7 @@ type outbox struct {
 	first, skip     int    // the first piece not wholly written, and how much of it is
 	queued, written uint64 // positions
 	base            uint64 // position of the buffer's first octet
+	most            uint64 // bytes gathered for one write; immutable
 }
 
 func (o *outbox) empty() bool { return o.queued == o.written }
@@ -91,7 +91,7 @@ func (o *outbox) release() {
 // room reports whether there is room for an FPDU that takes n octets of the arena.
 func (o *outbox) room(n int) bool {
 	return len(o.pieces)+spareParts <= mostParts && len(o.frames) < mostParts &&
-		cap(o.arena)-len(o.arena) >= n && o.queued-o.written < mostSent
+		cap(o.arena)-len(o.arena) >= n && o.queued-o.written < o.most
 }
 
 // begin records where the next FPDU begins.

@@ -133,7 +133,7 @@ func (p *placer) emit() {
 	}
 	if p.kickDue {
 		p.kickDue = false
-		p.link.kick(receiverBudget)
+		p.link.kick(byReceiver)
 	}
 }
 

@@ -60,7 +60,7 @@ func (r *reader) checkPulse() error {
 		r.silent++
 		if r.link.reads.outstanding() == 0 {
 			r.link.attention.Or(probing)
-			r.link.kick(receiverBudget)
+			r.link.kick(byReceiver)
 		} else if r.silent >= looks-1 {
 			r.link.die(ending{why: hw.ReasonBroken, cause: &hw.Cause{
 				Layer: hw.LayerRDMAP, Err: hw.ErrTimeout,

@@ -92,7 +92,7 @@ func (q *queuePair) PostSend(wrs []hw.SendWR) (int, error) {
 	soft.SpendBinds(wrs[:n])
 	yield.Point()
 	if n > 0 {
-		c.kick(posterBudget)
+		c.kick(byPoster)
 	}
 	return n, err
 }
@@ -125,7 +125,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	// The tail is published before attention is loaded; the receiver sets idleRecv before
 	// its kick has the queue flushed. So one of the two sees the other.
 	if c.attention.Load()&(broken|idleRecv) == broken|idleRecv {
-		c.kick(posterBudget)
+		c.kick(byPoster)
 	}
 	if n == len(wrs) {
 		return n, nil
@@ -151,7 +151,7 @@ func (q *queuePair) Drain() {
 	if c := q.conn; c != nil && c.up.Load() {
 		c.attention.Or(draining)
 		c.watch.reclaim() // the peer's end is awaited
-		c.kick(posterBudget)
+		c.kick(byPoster)
 	}
 }
 

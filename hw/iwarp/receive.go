@@ -91,7 +91,7 @@ func (r *receiver) receive() {
 	r.own.Release()
 	r.link.attention.Or(idleRecv)
 	yield.Point()
-	r.link.kick(receiverBudget)
+	r.link.kick(byReceiver)
 	r.discardRest()
 }
 

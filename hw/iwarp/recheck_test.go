@@ -63,7 +63,7 @@ func TestRequestsBeforeAFreedRegionAreSentAndThoseBehindItAreNot(t *testing.T) {
 func waiting(l *connection) (slot uint64, ok bool) {
 	l.awaitFull()
 	l.takeToken()
-	defer l.run(posterBudget)
+	defer l.run(byPoster)
 	n := len(l.send.out.frames)
 	if n < 6 || l.send.out.start(n-6) <= l.send.out.written {
 		return 0, false

@@ -20,7 +20,7 @@ func TestAPostBesideATokenHolderIsSentByTheHolder(t *testing.T) {
 	l.takeToken()
 	a.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled})
 	require.False(t, l.token.Release(), "there is something to look at")
-	l.run(posterBudget)
+	l.run(byPoster)
 	h, _ := s.next()
 	assert.Equal(t, wire.OpSend, h.Opcode)
 	assert.Equal(t, hw.WC{Op: hw.OpSend}, a.sent(0))
@@ -42,7 +42,7 @@ func TestAPostLeavesABusyWriterAlone(t *testing.T) {
 		runtime.Gosched()
 	}
 	l.takeToken()
-	l.run(posterBudget)
+	l.run(byPoster)
 
 	one := hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled}
 	a.post(one)

@@ -7,12 +7,13 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// step sends as much as it can, and leaves the rest to the writer after about budget
-// octets. It returns false when the connection is over.
-func (s *sender) step(budget int) (alive bool) {
+// step sends as much as it can, and leaves the rest to the writer after about as
+// many octets as the holder may send. It returns false when the connection is over.
+func (s *sender) step(by holder) (alive bool) {
 	s.link.token.Check()
 	l := s.link
-	s.mayBlock = budget == writerBudget
+	s.mayBlock = by == byWriter
+	budget := l.dev.haul.budgets[by]
 	for {
 		if a := l.attention.Load(); a&broken != 0 {
 			return false

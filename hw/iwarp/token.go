@@ -1,25 +1,49 @@
 package iwarp
 
-// The number of bytes that a holder of a connection's token may send before it leaves the
-// rest to the writer. The writer itself lets other goroutines run then; see writer.run.
+// holder says who holds a connection's token, and so how much it may send.
+type holder uint8
+
 const (
-	posterBudget   = 256 << 10
-	receiverBudget = 64 << 10
-	writerBudget   = 512 << 10
+	byPoster   holder = iota
+	byReceiver        // also for the network and timers, which come by the receiver
+	byWriter          // alone it may block
+	holders
 )
+
+// haul says how many bytes one write gathers, and how many each holder may send before it
+// leaves the rest to the writer. The writer itself lets other goroutines run then; see
+// writer.run.
+type haul struct {
+	write   uint64
+	budgets [holders]int
+	ahead   bool // a receiver reads ahead; see ahead.go
+}
+
+// haulFor is the haul of a program that may use so many processors. Where the peer is in
+// the same program and there is another processor for it, it reads what came by one write
+// while the next is written. On one processor it can't: there fewer calls are better, and
+// a write takes 1 MiB of payload and a message behind it. A poster then leaves nothing of
+// such a write to the writer, and a receiver reads ahead. With several processors a receiver
+// does not: it places one payload while the next ones come.
+func haulFor(procs int) haul {
+	if procs == 1 {
+		return haul{1088 << 10, [holders]int{byPoster: 1152 << 10, byReceiver: 64 << 10, byWriter: 1088 << 10}, true}
+	}
+	return haul{256 << 10, [holders]int{byPoster: 256 << 10, byReceiver: 64 << 10, byWriter: 512 << 10}, false}
+}
 
 // kick makes sure that a holder of the token looks for work after this call: the present
 // one, or the caller itself if the token is free.
-func (l *link) kick(budget int) {
+func (l *link) kick(by holder) {
 	if l.token.TakeOrKick() {
-		l.run(budget)
+		l.run(by)
 	}
 }
 
 // run does the holder's work and releases the token.
-func (l *link) run(budget int) {
+func (l *link) run(by holder) {
 	for {
-		l.owner.step(budget)
+		l.owner.step(by)
 		if l.token.Release() {
 			return
 		}

@@ -78,7 +78,7 @@ func TestABindWaitsForTheUsersOfItsOldKey(t *testing.T) {
 	b.mu.Lock()
 	assert.Len(t, b.sends, 1)
 	b.mu.Unlock()
-	other.run(posterBudget)
+	other.run(byPoster)
 	assert.Equal(t, hw.WC{Op: hw.OpBind}, b.sent(1))
 	assert.Equal(t, hw.StatusSuccess, b.sent(2).Status)
 }
@@ -101,7 +101,7 @@ func TestTwoBindsDoNotWaitForEachOther(t *testing.T) {
 			wg.Go(func() {
 				l.token.Token.Resume()
 				assert.True(t, l.send.awaitUsers())
-				l.run(posterBudget)
+				l.run(byPoster)
 			})
 		}
 		wg.Wait()
@@ -128,7 +128,7 @@ func TestAFlushedBindBindsNothing(t *testing.T) {
 	tx := connections(a)[0]
 	tx.takeToken()
 	done := tx.send.next - tx.send.head
-	tx.run(posterBudget)
+	tx.run(byPoster)
 	require.Greater(t, done, uint64(1), "a bind is done and not reported")
 	a.end(true)
 	bound, binds, keys := 0, 0, node.dev.(*device).Keys.Len()

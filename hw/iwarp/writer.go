@@ -76,7 +76,7 @@ func (w *writer) run() {
 			return
 		}
 		w.link.busy.Store(false)
-		w.link.kick(writerBudget)
+		w.link.kick(byWriter)
 	}
 }
 

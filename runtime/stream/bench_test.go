@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	dat "godat/runtime"
 )
 
 // BenchmarkBytes is the time of 1 MiB that one end writes and the other one reads.
@@ -84,11 +86,14 @@ func onEachPair(b *testing.B, f func(b *testing.B, from, to net.Conn)) {
 		f(b, from, to)
 		_, _, _ = from.Close(), to.Close(), l.Close()
 	})
-	for _, provider := range []string{"loop", "iwarp:127.0.0.1"} {
+	for _, way := range []struct{ name, provider, crc string }{{"loop", "loop", ""}, {"iwarp", "iwarp:127.0.0.1", "true"}, {"iwarp-nocrc", "iwarp:127.0.0.1", "false"}} {
 		for _, ring := range []int{64 << 10, 1 << 20} {
-			b.Run(fmt.Sprintf("over=%s/ring=%dKiB", provider, ring>>10), func(b *testing.B) {
-				r := newRig(b, provider, Config{Ring: ring})
-				from, to := r.pair()
+			b.Run(fmt.Sprintf("over=%s/ring=%dKiB", way.name, ring>>10), func(b *testing.B) {
+				var opts []dat.Option
+				if way.crc != "" {
+					opts = append(opts, dat.WithParams(map[string]string{"crc": way.crc}))
+				}
+				from, to := openRig(b, way.provider, Config{Ring: ring}, opts...).pair()
 				f(b, from, to)
 			})
 		}
