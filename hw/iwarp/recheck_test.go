@@ -16,6 +16,7 @@ import (
 func TestRequestsBeforeAFreedRegionAreSentAndThoseBehindItAreNot(t *testing.T) {
 	const size, writes = 4 << 10, 4096
 	n := newNode(t, New(Config{}), noCRC)
+	n.dev.(*device).haul = haulFor(2) // so that much is left behind the first write
 	a := n.peer(func(c *hw.QPConfig) { c.SendDepth = writes })
 	_, s := answering(t, a, hw.ConnectConfig{})
 	reply := obliging(s.request())
