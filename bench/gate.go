@@ -40,7 +40,9 @@ func (g gateFlags) judge(c *command, out io.Writer, measure gate) error {
 		}
 		for procs := 1; procs <= min(2, runtime.NumCPU()); procs++ { // one processor first, because its figures are the steady ones
 			began := time.Now()
+			before := runtime.GOMAXPROCS(procs) // devices ask for the number when they are opened
 			outcomes[procs-1].add(measure(also, c.contest(procs)))
+			runtime.GOMAXPROCS(before)
 			fmt.Fprintf(os.Stderr, "run %d of %d with GOMAXPROCS=%d took %v\n", run+1, g.Runs, procs, time.Since(began).Round(time.Second))
 		}
 	}

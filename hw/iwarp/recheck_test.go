@@ -65,6 +65,9 @@ func waiting(l *connection) (slot uint64, ok bool) {
 	l.awaitFull()
 	l.takeToken()
 	defer l.run(byPoster)
+	if l.send.out.sendBuf == nil { // another holder has sent it all meanwhile
+		return 0, false
+	}
 	n := len(l.send.out.frames)
 	if n < 6 || l.send.out.start(n-6) <= l.send.out.written {
 		return 0, false

@@ -15,8 +15,8 @@ import (
 // without the end of the stream, it returns all bytes that came, and then why. Where p has
 // 64 KiB or more, the peer may write straight into it: until Read returns p is not the
 // caller's, and behind the n bytes it may hold anything then. Over iwarp with CRCs the device
-// checks them in p, so a caller that changes p meanwhile ends the connection. A connection on which such a
-// Read has passed its deadline keeps a buffer of the same length until bytes come.
+// may check them in p, so a caller that changes p meanwhile ends the connection. A connection
+// on which such a Read has passed its deadline keeps a buffer of the same length until bytes come.
 func (c *Conn) Read(p []byte) (int, error) {
 	b, err := c.beginRead(p, len(p) > 0)
 	if err != nil {
