@@ -28,7 +28,7 @@ emulate() {
 # where each instruction is emulated.
 export GOARCH=386
 without='^$'
-at_once=2
+at_once=$(nproc)
 mapfile -t packages < <(go list ./... | grep -v /check/mutate)
 if ! runs; then
   export GOARCH=arm

@@ -91,7 +91,7 @@ func (c *Claim) RecvAgain(n, length uint32) bool {
 	for n > 0 && !c.left {
 		id, sge, some := q.stretch(ticket, n)
 		posted := uint32(b.direct.RecvRun(id, sge, slotSize, int(some)))
-		q.noteRun(ticket, posted)
+		q.noteHanded(ticket, posted)
 		ticket, n = (ticket+posted)&ticketMask, n-posted
 		q.next = ticket
 		c.left = posted < some

@@ -193,7 +193,7 @@ func (e *Endpoint) postRecv(cookie uint64, flags hw.Flags, segs []mem.Segment, s
 	if !direct.RecvOne(q.id|uint64(i), sge) {
 		b.handAgain(q, ticket, 0)
 	}
-	q.noteHanded(ticket)
+	q.noteHanded(ticket, 1)
 	if word&(placeMask*recvPlace|leaseAt<<recvShift) == 0 {
 		word = b.lease(q, to, word)
 	}
@@ -280,7 +280,7 @@ func (b *mailbox) handOne(q *queue, ticket uint32, word uint64) {
 		b.describe(b.sendWR(0), ticket)
 	}
 	b.handArray(q, ticket)
-	q.noteHanded(ticket)
+	q.noteHanded(ticket, 1)
 	direct := b.direct
 	if !b.letGo(word) {
 		b.run(false)

@@ -96,18 +96,11 @@ const (
 // handedEvery is how often a receive that goes the short way moves handed.
 const handedEvery = 1 << 20
 
-// noteHanded notes that the provider has the post of that ticket, which went the short
-// way, if it is time to.
-func (q *queue) noteHanded(ticket uint32) {
-	if ticket%handedEvery == 0 {
-		q.handed.Store((ticket + 1) & ticketMask)
-	}
-}
-
-// noteRun is noteHanded for the n tickets from one on.
-func (q *queue) noteRun(ticket, n uint32) {
+// noteHanded notes that the provider has the posts of the n tickets from one on, which went
+// the short way, if it is time to.
+func (q *queue) noteHanded(ticket, n uint32) {
 	if noted := (ticket + handedEvery - 1) &^ (handedEvery - 1); noted-ticket < n {
-		q.noteHanded(noted & ticketMask)
+		q.handed.Store((noted + 1) & ticketMask)
 	}
 }
 

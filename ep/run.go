@@ -240,7 +240,7 @@ func (r run) recvs() bool {
 		id, sge, some := q.stretch(ticket, n)
 		q.next = (ticket + some) & ticketMask
 		posted := uint32(b.direct.RecvRun(id, sge, slotSize, int(some)))
-		q.noteRun(ticket, posted)
+		q.noteHanded(ticket, posted)
 		ticket, n = ticket+posted, n-posted
 		if posted < some {
 			q.next = (ticket + 1) & ticketMask

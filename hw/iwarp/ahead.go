@@ -1,7 +1,6 @@
 package iwarp
 
 import (
-	"godat/hw"
 	"godat/hw/iwarp/wire"
 	"godat/internal/yield"
 )
@@ -21,12 +20,13 @@ import (
 // a peer sends decides only what lies in that memory behind the write; it may write there
 // anyway.
 //
-// With CRCs, the receiver computes them over the memory as the payloads come. A payload is in
-// its place before its CRC is checked, but nobody uses it then: the memory takes one write,
-// which is not complete, and if the CRC is wrong the connection ends. Who takes the memory
-// back in the middle of a write, as a Read whose deadline has passed, finds there what the
-// write has in these places, and anything only behind it: no FPDU of a write has another place
-// than the one expected, but those of a peer that spoils its own stream.
+// With CRCs, the receiver computes them over the memory as the payloads come, so a payload is
+// in its place before the receiver checks it. Nobody uses it by then: the memory takes one
+// write, which is not complete, and a wrong CRC ends the connection.
+//
+// A Read whose deadline passes takes the memory back in the middle of a write. It finds each
+// octet of the write that has come in its place, because an honest peer sends the FPDUs of a
+// write in order. A peer that does not spoils its own stream alone.
 const (
 	// mostAhead is the most payloads that one call reads beside the present one. That
 	// is 1 MiB, in the longest FPDUs.
@@ -40,16 +40,13 @@ const (
 
 // forScratch reports whether the ULPDU of length octets that b begins is part of a write
 // into memory that may hold anything. A CRC may prove later that it is not.
-func (r *receiver) forScratch(b []byte, length int) bool {
-	if !r.link.dev.haul.ahead {
+func (p *placer) forScratch(b []byte, length int) bool {
+	if !p.link.dev.haul.ahead || !p.link.agreed.extended {
 		return false
 	}
 	var h wire.Header
 	n, err := h.Parse(b, length)
-	if err != nil || h.Opcode != wire.OpWrite || r.place.mem.remoteFault(h.TO, uint32(length-n), h.STag, hw.RemoteWrite) != nil {
-		return false
-	}
-	return r.link.agreed.extended && r.place.mem.view.Scratch(h.TO, h.STag) != nil
+	return err == nil && h.Opcode == wire.OpWrite && len(p.mem.view.Scratch(h.TO, h.STag)) >= length-n
 }
 
 // readAhead is readDirect for memory that may hold anything.

@@ -153,16 +153,21 @@ func TestAnyWritesThatAreReadAheadComeToTheirPlaces(t *testing.T) {
 	})
 }
 
+// readOnce makes the receiver take the first octets of a stream, and then read once what else
+// comes. The caller owns the receiver then.
+func (g *aheadRig) readOnce(stream []byte) {
+	require.NoError(g.tb, g.take(stream[:100], 100))
+	g.r.own.Acquire()
+	_, err := syscall.Write(g.fds[1], stream[100:])
+	require.NoError(g.tb, err)
+	require.False(g.tb, g.r.readMore(g.fds[0]))
+}
+
 func TestOneCallReadsManyPayloads(t *testing.T) {
 	g := newAheadRig(t, true)
-	list := aheadCases["all of one length"]
-	stream, image := segments(true, g.lent, list)
-	require.NoError(t, g.take(stream[:100], 100))
-	g.r.own.Acquire()
+	stream, image := segments(true, g.lent, aheadCases["all of one length"])
+	g.readOnce(stream)
 	defer g.r.own.Release()
-	_, err := syscall.Write(g.fds[1], stream[100:])
-	require.NoError(t, err)
-	require.False(t, g.r.readMore(g.fds[0]))
 	assert.True(t, g.r.emptied, "the call got less than it asked for")
 	require.True(t, g.r.readMore(g.fds[0]), "everything has come by one call")
 	assert.Equal(t, string(image[5:48000]), string(g.lent.buf[5:48000]))
@@ -174,12 +179,8 @@ func TestAReadAheadThatGetsAllItAsksForMayHaveLeftOctets(t *testing.T) {
 	for range 100 {
 		stream = append(stream, fpdu(true, wire.Header{Opcode: wire.OpWrite, Last: true})...)
 	}
-	require.NoError(t, g.take(stream[:100], 100))
-	g.r.own.Acquire()
+	g.readOnce(stream)
 	defer g.r.own.Release()
-	_, err := syscall.Write(g.fds[1], stream[100:])
-	require.NoError(t, err)
-	require.False(t, g.r.readMore(g.fds[0]))
 	assert.Zero(t, g.r.left, "all payloads have come")
 	assert.False(t, g.r.emptied, "there is more in the socket")
 	require.NoError(t, g.r.process())

@@ -108,7 +108,7 @@ func rejection(text string) *hw.Cause {
 
 // readCause is the cause of a read that failed, when the peer has not ended its stream
 // in order.
-func (r *receiver) readCause(err error) *hw.Cause {
+func (r *reader) readCause(err error) *hw.Cause {
 	r.own.Check()
 	r.link.mu.Lock()
 	sent := r.link.sendErr

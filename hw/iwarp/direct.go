@@ -22,7 +22,7 @@ func (r *receiver) beginDirect(b []byte, length int) (begun bool, err error) {
 	if r.staged() || !r.heard || r.need-len(b) < directMin {
 		return false, nil
 	}
-	if r.scratch = r.forScratch(b[wire.FPDULengthSize:], length); !r.scratch && r.link.agreed.crc {
+	if r.scratch = r.place.forScratch(b[wire.FPDULengthSize:], length); !r.scratch && r.link.agreed.crc {
 		return false, nil
 	}
 	if len(r.in.buf)-r.in.r < readSize/2 {

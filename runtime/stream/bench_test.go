@@ -86,14 +86,17 @@ func onEachPair(b *testing.B, f func(b *testing.B, from, to net.Conn)) {
 		f(b, from, to)
 		_, _, _ = from.Close(), to.Close(), l.Close()
 	})
-	for _, way := range []struct{ name, provider, crc string }{{"loop", "loop", ""}, {"iwarp", "iwarp:127.0.0.1", "true"}, {"iwarp-nocrc", "iwarp:127.0.0.1", "false"}} {
+	for _, way := range []struct {
+		name, provider string
+		params         map[string]string
+	}{
+		{"loop", "loop", nil},
+		{"iwarp", "iwarp:127.0.0.1", nil},
+		{"iwarp-nocrc", "iwarp:127.0.0.1", map[string]string{"crc": "false"}},
+	} {
 		for _, ring := range []int{64 << 10, 1 << 20} {
 			b.Run(fmt.Sprintf("over=%s/ring=%dKiB", way.name, ring>>10), func(b *testing.B) {
-				var opts []dat.Option
-				if way.crc != "" {
-					opts = append(opts, dat.WithParams(map[string]string{"crc": way.crc}))
-				}
-				from, to := openRig(b, way.provider, Config{Ring: ring}, opts...).pair()
+				from, to := openRig(b, way.provider, Config{Ring: ring}, dat.WithParams(way.params)).pair()
 				f(b, from, to)
 			})
 		}

@@ -60,7 +60,7 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 				default:
 				}
 				if announces {
-					c.lockReading(true, false)
+					c.lockReading(true, true)
 				} else {
 					w.waiting.Store(1)
 				}

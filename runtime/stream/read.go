@@ -70,7 +70,7 @@ func give(w io.Writer, b []byte) (int, error) {
 // beginRead takes the reader's turn, and waits for bytes if wait is set, which may come
 // straight into p. On success the caller calls endRead when it has used them.
 func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
-	c.lockReading(wait, len(p) < leastOffered)
+	c.lockReading(wait, len(p) >= leastOffered)
 	if c.in.region != nil {
 		c.in.resume()
 	}
@@ -110,12 +110,13 @@ func (c *Conn) beginRead(p []byte, wait bool) (b []byte, err error) {
 // lock orders the announcement before what the call looks at then. On one processor a call
 // that offers no buffer yields in place of that: most often the bytes are there when it has
 // the turn, and it looks once.
-func (c *Conn) lockReading(wait, yields bool) {
+func (c *Conn) lockReading(wait, offers bool) {
 	if !wait || c.in.produced.Load() != c.in.consumed.Load() {
 		c.reading.Lock()
 		return
 	}
-	if yields = yields && c.reader.yields(c.device); yields {
+	yields := !offers && c.reader.yields(c.device)
+	if yields {
 		runtime.Gosched()
 	} else {
 		c.reader.announce(c.device)

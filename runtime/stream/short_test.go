@@ -74,7 +74,7 @@ func TestAReadNoticesThatTheProgramHasMoreProcessors(t *testing.T) {
 	client, _ := newRig(t, "loop", Config{}).pair()
 	client.reader.alone.Store(true)
 	for range 64 {
-		client.lockReading(true, true)
+		client.lockReading(true, false)
 		client.endRead()
 	}
 	require.False(t, client.reader.alone.Load())
