@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"godat/internal/yield"
 )
@@ -52,4 +53,39 @@ func TestOneCallHasTheTurn(t *testing.T) {
 		assert.True(t, yield.Meet(rounds, time.Minute, short, second), name)
 		assert.Zero(t, overlaps.Load(), name)
 	}
+}
+
+// A call on the long way may come before a claim, post behind it, and go before the claim is
+// looked at. No post is lost, wherever the one on the short way is meanwhile.
+func TestAShortWriteGivesWayToACallThatHasComeAndGone(t *testing.T) {
+	client, server := newRig(t, "loop", Config{}).pair()
+	client.await(client.up, nil)
+	turn := &client.sending
+	rounds := 0
+	yield.InterleaveTwo(func() (first, second, third, check func()) {
+		rounds++
+		has := false // the call on the long way has the turn
+		return func() {
+				if turn.claim(&client.sends) {
+					client.writeShort([]byte{1})
+				}
+			}, func() {
+				turn.mu.Lock()
+				turn.come()
+				has = !turn.short.Claimed()
+			}, func() {
+				if has {
+					assert.NoError(t, client.post([]byte{2}, &message{}))
+				}
+				turn.Unlock()
+			}, func() {
+				sent := client.out.produced.Load()
+				require.Equal(t, sent, server.in.produced.Load(), "round %d", rounds)
+				for server.in.consumed.Load() < sent {
+					_, err := server.Read(make([]byte, 8))
+					require.NoError(t, err)
+				}
+				client.report()
+			}
+	})
 }
