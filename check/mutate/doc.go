@@ -24,6 +24,8 @@
 // make a patch, change the code and print the change with git diff -U1. Of the flags,
 // -race and -tags go to the compiler, the others to the test. With -count=10 the test
 // runs ten times, so that a race has ten chances to be lost; the first failure ends it.
+// -timeout is the most that a run may take. A run is ended sooner, as one that hangs, when it
+// takes twenty times what it took without the mutation, and five seconds at least.
 //
 // mutate changes no file of the tree: a changed file reaches the compiler through its
 // overlay. A run fails when a mutation survives, when its old text is not found, when

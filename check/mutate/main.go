@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -134,18 +135,18 @@ func (c *campaign) run(ctx context.Context) error {
 }
 
 // baselines runs each distinct test once without any change. Tests of the same
-// binary are run by one call of baseline, which compiles it once.
+// binary are run by one call of baseline, which compiles it once. What each takes is
+// known then.
 func (c *campaign) baselines(ctx context.Context) error {
 	seen := make(map[string]bool)
 	place := make(map[string]int) // index in shared, by binary
 	var shared [][]mutation
 	for _, m := range c.all {
-		binary := fmt.Sprint(m.pkg, m.build)
-		test := fmt.Sprint(binary, m.test, m.run)
-		if seen[test] {
+		binary := m.binary()
+		if seen[m.trial()] {
 			continue
 		}
-		seen[test] = true
+		seen[m.trial()] = true
 		if _, ok := place[binary]; !ok {
 			place[binary] = len(shared)
 			shared = append(shared, nil)
@@ -156,6 +157,13 @@ func (c *campaign) baselines(ctx context.Context) error {
 	each(ctx, c.parallel, len(shared), func(ctx context.Context, i int) {
 		errs[i] = c.runner.baseline(ctx, shared[i])
 	})
+	usual := make(map[string]time.Duration) // by trial
+	for _, m := range slices.Concat(shared...) {
+		usual[m.trial()] = m.usual
+	}
+	for i := range c.all {
+		c.all[i].usual = usual[c.all[i].trial()]
+	}
 	return errors.Join(append(errs, ctx.Err())...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/textproto"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,11 +30,19 @@ type mutation struct {
 	build   []string      // flags for the compiler
 	run     []string      // flags for the test binary
 	limit   time.Duration // time limit of its runs; 0 is the runner's
+	times   int           // how often a run runs the test; 0 is once
+	usual   time.Duration // what the test takes once without the change; 0 if that is not known
 	changes []change
 }
 
 // title is the name of the mutation's directory, a colon and the mutation's name.
 func (m *mutation) title() string { return filepath.Dir(m.where) + ": " + m.name }
+
+// binary names the test binary that the mutation is tried with.
+func (m *mutation) binary() string { return fmt.Sprint(m.pkg, m.build) }
+
+// trial names the test and how it is run.
+func (m *mutation) trial() string { return fmt.Sprint(m.binary(), m.test, m.run) }
 
 // inShort returns the mutation with all short tests of its package in place of the
 // named test: those that a programmer runs after each change.
@@ -122,6 +131,12 @@ func (m *mutation) flags(words []string) error {
 				return err
 			}
 			continue
+		}
+		if times, ok := strings.CutPrefix(f, "-count="); ok {
+			var err error
+			if m.times, err = strconv.Atoi(times); err != nil {
+				return err
+			}
 		}
 		if f == "-race" || strings.HasPrefix(f, "-tags=") {
 			m.build = append(m.build, f)

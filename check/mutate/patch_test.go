@@ -37,7 +37,7 @@ func TestPatchIsReadAsWritten(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, mutation{
 		where: "t/first.patch", name: "first: of two", pkg: "./a", test: "TestX/sub",
-		build: []string{"-race"}, run: []string{"-test.count=3", "-test.cpu=1,2", "-model.programs=5"}, limit: time.Minute,
+		build: []string{"-race"}, run: []string{"-test.count=3", "-test.cpu=1,2", "-model.programs=5"}, limit: time.Minute, times: 3,
 		changes: []change{
 			{"a/x.go", "\tif a {\n\t\tb()\n\t\tc()\n", "\tif a {\n\t\td()\n"},
 			{"a/x.go", "e\n", "e\nf\n"},
@@ -58,6 +58,7 @@ func TestBadPatchIsRefused(t *testing.T) {
 		"no change":                 {"Subject: a\nTest: ./a T\n\n", "and a change"},
 		"a test without a package":  {"Subject: a\nTest: TestX\n" + diff, "field Test: TestX: want"},
 		"a time limit that is none": {"Subject: a\nTest: ./a T\nFlags: -timeout=soon\n" + diff, "soon"},
+		"a count that is none":      {"Subject: a\nTest: ./a T\nFlags: -count=often\n" + diff, "often"},
 		"a hunk that is cut short":  {"Subject: a\nTest: ./a T\n\n--- a/x.go\n+++ b/x.go\n@@ -1,2 +1 @@\n-x\n", "miscounts lines"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,8 @@ type runner struct {
 var errNoTest = errors.New("no test has that name")
 
 // baseline compiles the package of ms without a change and runs the named test of
-// each. The test must exist and pass; otherwise its failure would show nothing.
+// each, and notes what that takes. The test must exist and pass; otherwise its failure
+// would show nothing.
 func (r *runner) baseline(ctx context.Context, ms []mutation) error {
 	dir, err := os.MkdirTemp(r.temp, "base")
 	if err != nil {
@@ -71,9 +72,12 @@ func (r *runner) baseline(ctx context.Context, ms []mutation) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", ms[0].where, err, out)
 	}
-	for _, m := range ms {
+	for i := range ms {
+		m := ms[i]
+		start := time.Now()
 		// Of a test that runs many times to lose a race, one pass is enough here.
 		out, err = r.runTest(ctx, bin, m, "-test.count=1")
+		ms[i].usual = time.Since(start)
 		if err != nil {
 			return fmt.Errorf("%s: %s %s must pass without the change: %w\n%s", m.where, m.pkg, m.test, err, tail(out))
 		}
@@ -184,7 +188,7 @@ func (r *runner) compile(ctx context.Context, dir string, m mutation, overlay st
 // limit is shorter than the one of its process, so that the output shows where it
 // hung.
 func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...string) ([]byte, error) {
-	limit := cmp.Or(m.limit, r.timeout)
+	limit := r.limit(m)
 	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
 	args := []string{"-test.v", "-test.failfast", "-test.run=" + runPattern(m.test), "-test.timeout=" + limit.String()}
@@ -192,7 +196,7 @@ func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...s
 	if usesRapid(ctx, bin) {
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms") // a failing example is not needed
 	}
-	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd := testBinary(ctx, bin, args...)
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(m.pkg))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -201,10 +205,34 @@ func (r *runner) runTest(ctx context.Context, bin string, m mutation, flags ...s
 	return out.Bytes(), err
 }
 
+// A run that takes so much longer than without the change, and so long at least, hangs.
+const (
+	hangsFactor = 20
+	leastHang   = 5 * time.Second
+)
+
+// limit is the time limit of a run of m's test. Many mutations are killed by it, so it is
+// no longer than shows a hang.
+func (r *runner) limit(m mutation) time.Duration {
+	limit := cmp.Or(m.limit, r.timeout)
+	if m.usual == 0 {
+		return limit
+	}
+	return min(limit, max(leastHang, hangsFactor*time.Duration(max(1, m.times))*m.usual))
+}
+
+// testBinary is a call of a test binary. One for the race detector would sleep for a second
+// when it ends.
+func testBinary(ctx context.Context, bin string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Env = append(os.Environ(), "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	return cmd
+}
+
 // usesRapid reports whether a test binary has rapid's flags. A rapid test that
 // fails would otherwise leave a file in the tree.
 func usesRapid(ctx context.Context, bin string) bool {
-	usage, _ := exec.CommandContext(ctx, bin, "-help").CombinedOutput() // ends with an error by design
+	usage, _ := testBinary(ctx, bin, "-help").CombinedOutput() // ends with an error by design
 	return bytes.Contains(usage, []byte("-rapid.nofailfile"))
 }
 

@@ -142,9 +142,11 @@ func TestBaselineDemandsATestThatPasses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := r.baseline(t.Context(), []mutation{{pkg: tc.pkg, test: tc.test}})
+			ms := []mutation{{pkg: tc.pkg, test: tc.test}}
+			err := r.baseline(t.Context(), ms)
 			if tc.want == "" {
 				assert.NoError(t, err)
+				assert.NotZero(t, ms[0].usual)
 				return
 			}
 			assert.ErrorContains(t, err, tc.want)
@@ -166,4 +168,22 @@ func TestChangesOfOneFileAddUp(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(r.root, "v/v.go"))
 	require.NoError(t, err)
 	assert.Contains(t, string(whole), "a + b", "the tree itself is not touched")
+}
+
+func TestAHangIsOneByWhatTheTestTakesWithoutTheChange(t *testing.T) {
+	r := runner{timeout: time.Minute}
+	for _, tc := range []struct {
+		m    mutation
+		want time.Duration
+	}{
+		{mutation{}, time.Minute},
+		{mutation{usual: time.Millisecond}, leastHang},
+		{mutation{usual: time.Second}, 20 * time.Second},
+		{mutation{usual: time.Second, times: 2}, 40 * time.Second},
+		{mutation{usual: time.Second, times: 20}, time.Minute},
+		{mutation{usual: time.Second, limit: 10 * time.Second}, 10 * time.Second},
+		{mutation{limit: 2 * time.Minute}, 2 * time.Minute},
+	} {
+		assert.Equal(t, tc.want, r.limit(tc.m), tc.m)
+	}
 }
