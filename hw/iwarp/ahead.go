@@ -8,25 +8,27 @@ import (
 // A stream lends a large Read's argument to the device, and that memory may hold anything
 // behind the bytes of complete writes ([hw.Remapper]). So one call reads several FPDUs of a
 // write into such memory: each payload to where it belongs if it has as many octets as the
-// one before, and what comes between two payloads into the buffer. An end of this package
-// cuts its messages so, and sends nothing between two FPDUs of one message.
+// one before, or is the last one of the write and shorter, and what comes between two payloads
+// into the buffer. An end of this package cuts its messages so, and sends nothing between two
+// FPDUs of one message.
 //
 //	memory   | payload     | payload     | payload …
 //	buffer   header | trailer, header | trailer, header | … the octets behind
 //
 // The receiver then looks at each header. If that is not the one expected, everything from
 // its payload on is copied out of the memory, behind the header in the buffer, before
-// anybody else may exchange the memory. The octets are then consumed as any others. So what
-// a peer sends decides only what lies in that memory behind the write; it may write there
-// anyway.
+// anybody else may exchange the memory; so is what came behind a shorter last payload. The octets
+// are then consumed as any others. So what a peer sends decides only what lies in that memory
+// behind the write; it may write there anyway.
 //
 // With CRCs, the receiver computes them over the memory as the payloads come, so a payload is
 // in its place before the receiver checks it. Nobody uses it by then: the memory takes one
 // write, which is not complete, and a wrong CRC ends the connection.
 //
 // A Read whose deadline passes takes the memory back in the middle of a write. It finds each
-// octet of the write that has come in its place, because an honest peer sends the FPDUs of a
-// write in order. A peer that does not spoils its own stream alone.
+// octet of the write that has come in its place, and none of them comes to the memory that it
+// left, because an honest peer sends the FPDUs of a write in order, cut as above. A peer that does
+// not spoils its own stream alone.
 const (
 	// mostAhead is the most payloads that one call reads beside the present one. That
 	// is 1 MiB, in the longest FPDUs.
@@ -41,7 +43,7 @@ const (
 // forScratch reports whether the ULPDU of length octets that b begins is part of a write
 // into memory that may hold anything. A CRC may prove later that it is not.
 func (p *placer) forScratch(b []byte, length int) bool {
-	if !p.link.dev.haul.ahead || !p.link.agreed.extended {
+	if !p.link.agreed.extended {
 		return false
 	}
 	var h wire.Header
@@ -97,13 +99,18 @@ func (r *receiver) expect(mem []byte) (room int) {
 // sort accounts for got octets that were read into parts.
 func (r *receiver) sort(got int) {
 	for i := 0; ; i += 2 {
-		k := min(got, len(r.parts[i]))
+		k := min(got, r.left)
 		if r.link.agreed.crc {
 			r.sum = wire.UpdateCRC(r.sum, r.parts[i][:k])
 		}
 		r.place.dst.skip(k)
 		r.left -= k
 		got -= k
+		if behind := r.parts[i][k:]; got > 0 && len(behind) > 0 { // the last payload of a write is shorter
+			r.parts[i] = behind
+			r.in.spill(r.parts[i:], got)
+			return
+		}
 		k = min(got, len(r.parts[i+1]))
 		r.in.w += k
 		if got -= k; got == 0 {
@@ -116,10 +123,10 @@ func (r *receiver) sort(got int) {
 	}
 }
 
-// asExpected ends the FPDU, and begins the next one, if that has n octets of payload which
-// belong behind those of this one. Its header is the end of the buffer. Of an FPDU with an error it
-// returns false, so that consume finds the error.
-func (r *receiver) asExpected(n int) bool {
+// asExpected ends the FPDU, and begins the next one, if that has most octets of payload which
+// belong behind those of this one, or fewer and is the last one of its write. Its header is the
+// end of the buffer. Of an FPDU with an error it returns false, so that consume finds the error.
+func (r *receiver) asExpected(most int) bool {
 	skip, err := wire.ParseTrailer(r.in.buf[r.trailer:r.in.w], r.length, r.sum, r.link.agreed.crc)
 	if err != nil {
 		return false
@@ -129,7 +136,11 @@ func (r *receiver) asExpected(n int) bool {
 	length := wire.ULPDULength(b)
 	var h wire.Header
 	size, err := h.Parse(b[wire.FPDULengthSize:], length)
-	if err != nil || h.Opcode != wire.OpWrite || length-size != n || h.STag != r.h.STag || h.TO != r.h.TO+uint64(r.payload) {
+	n := length - size
+	if err != nil || h.Opcode != wire.OpWrite || h.STag != r.h.STag || h.TO != r.h.TO+uint64(r.payload) {
+		return false
+	}
+	if n != most && (!h.Last || n <= 0 || n > most) {
 		return false
 	}
 	if r.place.begin(&h, n) != nil {

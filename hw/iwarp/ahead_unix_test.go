@@ -37,7 +37,6 @@ type aheadRig struct {
 
 func newAheadRig(tb tester, crc bool) *aheadRig {
 	n := newNode(tb, New(Config{}), noCRC)
-	n.dev.(*device).haul = haulFor(1)
 	const priv = hw.LocalWrite | hw.RemoteWrite
 	g := &aheadRig{peer: n.peer(), lent: n.memory(lentRoom, priv), kept: n.memory(lentRoom, priv)}
 	require.NoError(tb, g.lent.MR.(hw.Remapper).Remap(g.lent.buf))
@@ -173,6 +172,23 @@ func TestOneCallReadsManyPayloads(t *testing.T) {
 	assert.Equal(t, string(image[5:48000]), string(g.lent.buf[5:48000]))
 }
 
+// A Read may exchange the memory between two looks of the receiver. What has come to its place
+// by then does not come to the other memory, too.
+func TestWhatIsReadAheadComesOnce(t *testing.T) {
+	for _, crc := range []bool{false, true} {
+		g := newAheadRig(t, crc)
+		list := aheadCases["all of one length"]
+		stream, image := segments(crc, g.lent, list)
+		g.readOnce(append(stream, done(crc)...))
+		instead := make([]byte, lentRoom)
+		require.NoError(t, g.lent.MR.(hw.Remapper).Remap(instead))
+		require.NoError(t, g.r.process())
+		g.r.own.Release()
+		g.check(image, list)
+		assert.Equal(t, make([]byte, lentRoom), instead)
+	}
+}
+
 func TestAReadAheadThatGetsAllItAsksForMayHaveLeftOctets(t *testing.T) {
 	g := newAheadRig(t, true)
 	stream, _ := segments(true, g.lent, aheadCases["up to the end"])
@@ -206,7 +222,6 @@ func TestNothingIsReadAheadIntoMemoryThatKeepsItsContents(t *testing.T) {
 // write.
 func lender(t *testing.T, crc bool) (s *script, m *memory, r *receiver) {
 	n := newNode(t, New(Config{}), noCRC)
-	n.dev.(*device).haul = haulFor(1)
 	b := n.peer()
 	m = n.memory(lentRoom, hw.LocalWrite|hw.RemoteWrite)
 	require.NoError(t, m.MR.(hw.Remapper).Remap(m.buf))

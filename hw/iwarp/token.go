@@ -16,20 +16,18 @@ const (
 type haul struct {
 	write   uint64
 	budgets [holders]int
-	ahead   bool // a receiver reads ahead; see ahead.go
 }
 
 // haulFor is the haul of a program that may use so many processors. Where the peer is in
 // the same program and there is another processor for it, it reads what came by one write
 // while the next is written. On one processor it can't: there fewer calls are better, and
 // a write takes 1 MiB of payload and a message behind it. A poster then leaves nothing of
-// such a write to the writer, and a receiver reads ahead. With several processors a receiver
-// does not: it places one payload while the next ones come.
+// such a write to the writer.
 func haulFor(procs int) haul {
 	if procs == 1 {
-		return haul{1088 << 10, [holders]int{byPoster: 1152 << 10, byReceiver: 64 << 10, byWriter: 1088 << 10}, true}
+		return haul{1088 << 10, [holders]int{byPoster: 1152 << 10, byReceiver: 64 << 10, byWriter: 1088 << 10}}
 	}
-	return haul{256 << 10, [holders]int{byPoster: 256 << 10, byReceiver: 64 << 10, byWriter: 512 << 10}, false}
+	return haul{256 << 10, [holders]int{byPoster: 256 << 10, byReceiver: 64 << 10, byWriter: 512 << 10}}
 }
 
 // kick makes sure that a holder of the token looks for work after this call: the present
