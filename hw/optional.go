@@ -187,7 +187,8 @@ type Remapper interface {
 	// device's until it is exchanged: beside the bytes of a write that is complete it may hold
 	// anything. So the device may place octets of a peer's stream there before it knows which
 	// of them are the write's, and check a CRC over the memory; a change by others breaks the
-	// connection.
+	// connection. A byte of the write that has come to the former memory does not come to
+	// the next one, too.
 	Remap(mem []byte) error
 	// Settle waits until every access that began before the call has ended: after a
 	// Remap, no byte of the former memory is read or changed any more. It waits for a
