@@ -124,10 +124,6 @@ func copies(name string) string {
 	switch {
 	case strings.HasPrefix(name, "stream over loop"):
 		return "1: the RDMA write"
-	case strings.HasPrefix(name, "stream over iwarp without CRCs"):
-		return "0"
-	case strings.HasPrefix(name, "stream"):
-		return "1: behind the check of a CRC"
 	case name == "net.Pipe":
 		return "1"
 	default:

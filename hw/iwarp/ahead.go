@@ -65,23 +65,34 @@ func (r *receiver) readAhead(fd int) (again bool) {
 	if len(r.in.buf)-r.trailer < readSize/2 {
 		r.trailer -= r.in.compact()
 	}
-	room := r.expect(mem)
-	yield.Point()
-	got, again, err := readVector(fd, &r.vec, r.parts)
-	r.err, r.emptied = err, got < room
-	r.seen = r.seen || got > 0
-	r.sort(got)
+	r.parts = r.parts[:0]
+	r.expect(mem)
+	got, again := r.readParts(fd)
+	r.sort(r.parts, got)
 	clear(r.parts)
 	r.place.touch.Add(1)
 	return again
 }
 
-// expect sets parts to where the octets go: in turns a payload to mem, and what comes
-// behind it to the buffer. It returns for how many octets they have room.
-func (r *receiver) expect(mem []byte) (room int) {
+// readParts reads once into parts.
+func (r *receiver) readParts(fd int) (got int, again bool) {
+	room := 0
+	for _, p := range r.parts {
+		room += len(p)
+	}
+	yield.Point()
+	got, again, err := readVector(fd, &r.vec, r.parts)
+	r.err, r.emptied = err, got < room
+	r.seen = r.seen || got > 0
+	return got, again
+}
+
+// expect appends to parts where the octets go: in turns a payload to mem, and what comes
+// behind it to the buffer.
+func (r *receiver) expect(mem []byte) {
 	b := r.in.buf[r.trailer:] // no octet behind the payload has come
 	gap := wire.FPDUSize(r.length) - r.length + wire.TaggedHeaderSize
-	r.parts = append(r.parts[:0], mem[:r.left])
+	r.parts = append(r.parts, mem[:r.left])
 	mem = mem[r.left:]
 	for n := 0; n < mostAhead && !r.h.Last && len(mem) > 0; n++ {
 		k := min(r.payload, len(mem))
@@ -90,54 +101,61 @@ func (r *receiver) expect(mem []byte) (room int) {
 		gap = wire.FPDUSize(wire.TaggedHeaderSize+k) - k
 	}
 	r.parts = append(r.parts, b[:min(len(b), gap+behindAhead)])
-	for _, p := range r.parts {
-		room += len(p)
-	}
-	return room
 }
 
-// sort accounts for got octets that were read into parts.
-func (r *receiver) sort(got int) {
-	for i := 0; ; i += 2 {
+// sort accounts for got octets that were read into parts, of which the first is for the
+// rest of the payload.
+func (r *receiver) sort(parts [][]byte, got int) {
+	for ; ; parts = parts[2:] {
 		k := min(got, r.left)
 		if r.link.agreed.crc {
-			r.sum = wire.UpdateCRC(r.sum, r.parts[i][:k])
+			r.sum = wire.UpdateCRC(r.sum, parts[0][:k])
 		}
 		r.place.dst.skip(k)
 		r.left -= k
 		got -= k
-		if behind := r.parts[i][k:]; got > 0 && len(behind) > 0 { // the last payload of a write is shorter
-			r.parts[i] = behind
-			r.in.spill(r.parts[i:], got)
+		if behind := parts[0][k:]; got > 0 && len(behind) > 0 { // the last payload of a write is shorter
+			parts[0] = behind
+			r.in.spill(parts, got)
 			return
 		}
-		k = min(got, len(r.parts[i+1]))
+		k = min(got, len(parts[1]))
 		r.in.w += k
 		if got -= k; got == 0 {
 			return
 		}
-		if !r.asExpected(len(r.parts[i+2])) {
-			r.in.spill(r.parts[i+2:], got)
+		if !r.asExpected(len(parts[2])) {
+			r.in.spill(parts[2:], got)
 			return
 		}
 	}
 }
 
-// asExpected ends the FPDU, and begins the next one, if that has most octets of payload which
-// belong behind those of this one, or fewer and is the last one of its write. Its header is the
-// end of the buffer. Of an FPDU with an error it returns false, so that consume finds the error.
+// asExpected ends the FPDU, and begins the next one, if that is of the same write; see begin.
+// Of an FPDU with an error it returns false, so that consume finds the error.
 func (r *receiver) asExpected(most int) bool {
 	skip, err := wire.ParseTrailer(r.in.buf[r.trailer:r.in.w], r.length, r.sum, r.link.agreed.crc)
 	if err != nil {
 		return false
 	}
-	at := r.trailer + skip
+	last, n := r.h, r.payload
+	if !r.begin(r.trailer+skip, last.STag, last.TO+uint64(n), most) {
+		return false
+	}
+	r.place.finishWrite(&last, n)
+	r.unlimitRest()
+	return true
+}
+
+// begin begins an FPDU whose header is the end of the buffer, from at on, if it is of a write to
+// that place, and has most octets of payload, or fewer and is the last one of the write.
+func (r *receiver) begin(at int, stag uint32, to uint64, most int) bool {
 	b := r.in.buf[at:r.in.w]
 	length := wire.ULPDULength(b)
 	var h wire.Header
 	size, err := h.Parse(b[wire.FPDULengthSize:], length)
 	n := length - size
-	if err != nil || h.Opcode != wire.OpWrite || h.STag != r.h.STag || h.TO != r.h.TO+uint64(r.payload) {
+	if err != nil || h.Opcode != wire.OpWrite || h.STag != stag || h.TO != to {
 		return false
 	}
 	if n != most && (!h.Last || n <= 0 || n > most) {
@@ -146,8 +164,6 @@ func (r *receiver) asExpected(most int) bool {
 	if r.place.begin(&h, n) != nil {
 		return false
 	}
-	r.place.finishWrite(&r.h, r.payload)
-	r.unlimitRest()
 	r.in.r, r.trailer = at, r.in.w
 	r.h, r.length, r.payload, r.left = h, length, n, n
 	if r.link.agreed.crc {

@@ -189,6 +189,20 @@ func TestWhatIsReadAheadComesOnce(t *testing.T) {
 	}
 }
 
+// What has come where another payload was expected is copied into a larger buffer, and that
+// goes back when it is consumed.
+func TestAConnectionKeepsNoLargerBuffer(t *testing.T) {
+	g := newAheadRig(t, false)
+	list := []stretch{{n: 12000}, {to: 12000, n: 11000}, {to: 23000, n: 12000}, {to: 35000, n: 12000}}
+	stream, image := segments(false, g.lent, list)
+	g.readOnce(append(stream, done(false)...))
+	defer g.r.own.Release()
+	require.Len(t, g.r.in.buf, spillSize)
+	require.NoError(t, g.r.process())
+	assert.Less(t, len(g.r.in.buf), spillSize)
+	g.check(image, list)
+}
+
 func TestAReadAheadThatGetsAllItAsksForMayHaveLeftOctets(t *testing.T) {
 	g := newAheadRig(t, true)
 	stream, _ := segments(true, g.lent, aheadCases["up to the end"])

@@ -202,6 +202,8 @@ func (c *connection) start(a agreement) bool {
 		return false
 	}
 	c.agreed = a
+	c.haul = haulFor(c.dev.procs, paced(tcpUnder(c.conn)))
+	c.send.out.most = c.haul.write
 	c.send.port = openPort(c.conn)
 	c.send.port.bind()
 	c.recv.raw = c.send.port.raw

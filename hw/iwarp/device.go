@@ -39,8 +39,8 @@ type device struct {
 	// Immutable after newDevice.
 	provider *Provider
 	set      settings
-	host     string // the local address; empty for all
-	haul     haul
+	host     string         // the local address; empty for all
+	procs    int            // that the program may use
 	running  sync.WaitGroup // the goroutines of connections
 
 	poller  poller // what consumers do; see Progress
@@ -56,7 +56,7 @@ func newDevice(p *Provider, host string, set settings) *device {
 	if host == Name {
 		host = ""
 	}
-	d := &device{provider: p, set: set, host: host, haul: haulFor(runtime.GOMAXPROCS(0)), conns: make(map[*connection]struct{})}
+	d := &device{provider: p, set: set, host: host, procs: runtime.GOMAXPROCS(0), conns: make(map[*connection]struct{})}
 	d.poller.dev = d
 	d.Init(soft.Config{
 		Provider: Name, Attr: d.attributes(), Split: true, Grace: func() { d.grace(nil) },

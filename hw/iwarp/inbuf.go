@@ -73,9 +73,14 @@ func recycle(buf []byte) {
 	}
 }
 
-// spill appends the first n octets of parts, which may lie in the buffer itself, and
-// changes to a buffer that has room for them. r stays.
+// spill appends the first n octets of parts, which may lie in the buffer itself. If they are not
+// all of the first part, or the buffer has no room for them, it changes to a buffer that has.
+// r stays.
 func (in *inbuf) spill(parts [][]byte, n int) {
+	if n <= min(len(parts[0]), len(in.buf)-in.w) {
+		in.w += copy(in.buf[in.w:], parts[0][:n])
+		return
+	}
 	old, from := in.buf, in.w
 	in.buf = spillBufs.Get().(*[spillSize]byte)[:]
 	copy(in.buf[in.r:], old[in.r:from])

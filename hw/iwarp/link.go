@@ -47,6 +47,7 @@ type link struct {
 
 	// Immutable once begun.
 	agreed agreement
+	haul   haul
 	rxDone chan struct{} // closed when the receiver has gone
 
 	// Shared.

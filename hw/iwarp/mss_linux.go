@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"net"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,23 @@ func segmentSize(tcp *net.TCPConn) (mss int) {
 		}
 	})
 	return mss
+}
+
+// paced reports whether TCP spreads over time what it is given to send, as the congestion
+// control bbr does.
+func paced(tcp *net.TCPConn) (yes bool) {
+	if tcp == nil {
+		return false
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		name, err := unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+		yes = err == nil && strings.HasPrefix(name, "bbr")
+	})
+	return yes
 }
 
 // limitUnacked bounds how long sent data may stay unacknowledged before TCP gives up.

@@ -175,6 +175,14 @@ func (r *receiver) readMore(fd int) (again bool) {
 	if r.left > 0 {
 		return r.readDirect(fd)
 	}
+	if r.mayOpen() {
+		if again, done := r.readOpening(fd); done {
+			if again {
+				r.pause()
+			}
+			return again
+		}
+	}
 	r.in.ready(r.need)
 	b := r.in.buf[r.in.w:]
 	if r.scant && r.need-(r.in.w-r.in.r) <= brief {

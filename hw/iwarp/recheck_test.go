@@ -16,13 +16,13 @@ import (
 func TestRequestsBeforeAFreedRegionAreSentAndThoseBehindItAreNot(t *testing.T) {
 	const size, writes = 4 << 10, 4096
 	n := newNode(t, New(Config{}), noCRC)
-	n.dev.(*device).haul = haulFor(2) // so that much is left behind the first write
 	a := n.peer(func(c *hw.QPConfig) { c.SendDepth = writes })
 	_, s := answering(t, a, hw.ConnectConfig{})
 	reply := obliging(s.request())
 	reply.BigFPDU = true // an FPDU for each
 	s.write(reply.Append(nil))
 	a.awaitUp()
+	connections(a)[0].carry(haulFor(2, true)) // so that much is left behind the first write
 	var regions [writes]*memory
 	var wrs []hw.SendWR
 	for i := range regions {
@@ -57,6 +57,13 @@ func TestRequestsBeforeAFreedRegionAreSentAndThoseBehindItAreNot(t *testing.T) {
 		}
 		assert.Equal(t, want, wc.Status, "write %d", int(victim)+i)
 	}
+}
+
+// carry changes the haul of a connection that has nothing to send.
+func (c *connection) carry(h haul) {
+	c.takeToken()
+	c.haul, c.send.out.most = h, h.write
+	c.run(byPoster)
 }
 
 // waiting waits until the socket is full, and returns the request of an FPDU that has not

@@ -60,7 +60,6 @@ type sender struct {
 
 func (s *sender) init(l *link, mem access, depth int) {
 	s.link, s.mem, s.sq = l, mem, newSendQueue(depth)
-	s.out.most = l.dev.haul.write
 	s.writer.link, s.writer.port, s.writer.out = l, &s.port, &s.out
 }
 

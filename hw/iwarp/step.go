@@ -13,7 +13,7 @@ func (s *sender) step(by holder) (alive bool) {
 	s.link.token.Check()
 	l := s.link
 	s.mayBlock = by == byWriter
-	budget := l.dev.haul.budgets[by]
+	budget := l.haul.budgets[by]
 	for {
 		if a := l.attention.Load(); a&broken != 0 {
 			return false

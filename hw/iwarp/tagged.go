@@ -29,9 +29,13 @@ func (p *placer) beginWrite(h *wire.Header, n int) error {
 func (p *placer) finishWrite(h *wire.Header, n int) {
 	if !p.writing {
 		p.wrote = 0
+		p.opening = opening{stag: h.STag, to: h.TO, n: n}
 	}
 	p.wrote += uint64(n)
 	p.writing = !h.Last
+	if h.Last && p.wrote > uint64(n) && p.opening.n >= directMin {
+		p.opening.likely, p.opening.changes = true, p.mem.view.Keys.Changes(h.STag)
+	}
 }
 
 // failRead records that this end's oldest read fails with status.

@@ -187,6 +187,16 @@ func (v *View) Scratch(addr uint64, key uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(r.Base, off)), r.Size-off)
 }
 
+// Changes counts the changes of a key's region. An exchange of the memory for some of another
+// length is one. The count of a region that has not changed stays.
+func (t *Table) Changes(key uint32) uint64 {
+	p := t.slots.Find(key)
+	if p == nil {
+		return 0
+	}
+	return atomic.LoadUint64(&p.word) >> 32
+}
+
 // View is the table as a queue pair sees it. One goroutine at a time uses it.
 type View struct {
 	Keys *Table

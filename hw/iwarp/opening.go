@@ -1,0 +1,64 @@
+package iwarp
+
+import "godat/hw/iwarp/wire"
+
+// A large Read's memory takes one write, and the next Read's memory, under the same STag, most
+// often the next write. So behind a write of several FPDUs the receiver reads as if the next
+// write began like that one: a header to the buffer, payloads to the memory. That saves the
+// call which would read the first header. If something else comes, it is copied out of the
+// memory as in a read ahead.
+//
+// The receiver does so only once the memory was exchanged for some of another length, as it is
+// between two Reads: until then the bytes of a complete write are there.
+
+// headerSize is the size in bytes of what comes before the payload of a write's FPDU.
+const headerSize = wire.FPDULengthSize + wire.TaggedHeaderSize
+
+// opening is how the peer's last write began. If that had several FPDUs, it is likely the
+// opening of the next one, too.
+type opening struct {
+	stag    uint32
+	to      uint64
+	n       int // octets of the first payload
+	likely  bool
+	changes uint64 // of the memory's key, when the write had ended
+}
+
+// mayOpen reports whether the peer is likely to begin a write as it began the last one, and
+// nothing has come behind that.
+func (r *receiver) mayOpen() bool {
+	o := &r.place.opening
+	return o.likely && r.in.r == r.in.w && r.link.agreed.extended && !r.link.agreed.markersIn &&
+		r.place.mem.view.Keys.Changes(o.stag) != o.changes
+}
+
+// readOpening is readMore where mayOpen holds. It returns false for done if it has not read,
+// because the memory has no room for the first payload.
+func (r *receiver) readOpening(fd int) (again, done bool) {
+	r.own.Check()
+	o := &r.place.opening
+	r.place.touch.Add(1)
+	defer r.place.touch.Add(1)
+	mem := r.place.mem.view.Scratch(o.to, o.stag)
+	if len(mem) < o.n {
+		return false, false
+	}
+	r.in.ready(r.need)
+	r.h.Last = false
+	r.length, r.payload, r.left = wire.TaggedHeaderSize+o.n, o.n, o.n
+	r.trailer = headerSize
+	r.parts = append(r.parts[:0], r.in.buf[:headerSize])
+	r.expect(mem)
+	got, again := r.readParts(fd)
+	r.in.w = min(got, headerSize)
+	got -= r.in.w
+	if got > 0 && r.begin(0, o.stag, o.to, o.n) {
+		r.directing, r.scratch, r.need = true, true, 0
+		r.sort(r.parts[1:], got)
+	} else {
+		r.left, o.likely = 0, again
+		r.in.spill(r.parts[1:], got)
+	}
+	clear(r.parts)
+	return again, true
+}
