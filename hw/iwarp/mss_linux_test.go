@@ -39,10 +39,7 @@ func steered(t *testing.T, name string) func(context.Context, string) (net.Conn,
 
 func TestAWriteGathersLessWhereTCPPaces(t *testing.T) {
 	for _, name := range controls(t) {
-		for procs, bulk := range map[int]uint64{1: 1088 << 10, 2: 1088 << 10} {
-			if procs > 1 && name == "bbr" {
-				bulk = 256 << 10
-			}
+		for _, procs := range []int{1, 2} {
 			n := newNode(t, New(Config{Dial: steered(t, name)}), noCRC)
 			n.dev.(*device).procs = procs
 			a := n.peer()
@@ -50,21 +47,28 @@ func TestAWriteGathersLessWhereTCPPaces(t *testing.T) {
 			reply := obliging(s.request())
 			s.write(reply.Append(nil))
 			a.awaitUp()
-			l := connections(a)[0]
-			assert.Equal(t, bulk, l.send.out.most, "%s on %d processors", name, procs)
-			assert.GreaterOrEqual(t, uint64(l.haul.budgets[byPoster]), bulk)
+			l, want := connections(a)[0], haulFor(procs, name == "bbr")
+			assert.Equal(t, want, l.haul, "%s on %d processors", name, procs)
+			assert.Equal(t, want.write, l.send.out.most)
 		}
 	}
 }
 
 // The congestion controls of this machine may all be of one kind.
-func TestAHaulIsSmallOnlyForSeveralProcessorsAndATCPThatPaces(t *testing.T) {
+func TestAHaulIsSmallerWhereTCPPaces(t *testing.T) {
 	for _, c := range []struct {
-		procs int
-		paced bool
-		bulk  uint64
-	}{{1, false, 1088 << 10}, {1, true, 1088 << 10}, {2, false, 1088 << 10}, {2, true, 256 << 10}, {8, true, 256 << 10}} {
-		assert.Equal(t, c.bulk, haulFor(c.procs, c.paced).write, "%+v", c)
+		procs         int
+		paced         bool
+		write, poster uint64
+	}{
+		{1, false, 1088 << 10, 1152 << 10},
+		{2, false, 1088 << 10, 1152 << 10},
+		{1, true, 256 << 10, 1152 << 10},
+		{2, true, 256 << 10, 256 << 10},
+	} {
+		h := haulFor(c.procs, c.paced)
+		assert.Equal(t, c.write, h.write, "%+v", c)
+		assert.EqualValues(t, c.poster, h.budgets[byPoster], "%+v", c)
 	}
 	assert.False(t, paced(nil))
 }

@@ -20,14 +20,20 @@ type haul struct {
 
 // haulFor is the haul of a connection, in a program that may use so many processors. Fewer
 // calls are better, so a write takes 1 MiB of payload and a message behind it, and a poster
-// leaves nothing of such a write to the writer. Where TCP paces what it sends, the octets of so
-// large a write leave by timers: then the peer, on another processor, wakes up for a few at a
-// time, and both together take twice as long.
+// leaves nothing of such a write to the writer.
+//
+// Where TCP paces what it sends, what a write gathers beyond a part leaves by timers: 1 MiB at
+// once may take twice as long. A peer on another processor then wakes up for a few octets at
+// a time, unless the sender pauses between its writes, as the writer does.
 func haulFor(procs int, paced bool) haul {
-	if procs > 1 && paced {
-		return haul{256 << 10, [holders]int{byPoster: 256 << 10, byReceiver: 64 << 10, byWriter: 512 << 10}}
+	h := haul{1088 << 10, [holders]int{byPoster: 1152 << 10, byReceiver: 64 << 10, byWriter: 1088 << 10}}
+	if paced {
+		h.write = 256 << 10
 	}
-	return haul{1088 << 10, [holders]int{byPoster: 1152 << 10, byReceiver: 64 << 10, byWriter: 1088 << 10}}
+	if paced && procs > 1 {
+		h.budgets[byPoster], h.budgets[byWriter] = 256<<10, 512<<10
+	}
+	return h
 }
 
 // kick makes sure that a holder of the token looks for work after this call: the present
