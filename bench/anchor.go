@@ -124,24 +124,31 @@ func connBulk(name string, a, b net.Conn, size int) contestant {
 	}}
 }
 
-// connBulkWithCRCs is connBulk with CRCs of what is written and of what was read, as the
-// iWARP provider computes them: what anything takes at least that has CRCs over TCP. It
-// copies nothing, unlike the provider, which checks a CRC before it places anything.
-func connBulkWithCRCs(name string, a, b net.Conn, size int) contestant {
+// connBulkAsked is connBulk whose reader asks for all that it reads by a short message, as a
+// large Read of a stream does, and with CRCs, if summed, of what is written and of what was
+// read: what any stream takes at least that has such messages and CRCs over TCP.
+func connBulkAsked(name string, a, b net.Conn, size int, summed bool) contestant {
+	add := func(sum *uint32, p []byte) {
+		if summed {
+			*sum = wire.UpdateCRC(*sum, p)
+		}
+	}
 	return contestant{name, func(n int) {
 		var sums [2]uint32
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			buf := make([]byte, size)
+			buf, ask := make([]byte, size), make([]byte, messageSize)
 			for range n {
+				must(b.Write(ask))
 				must(io.ReadFull(b, buf))
-				sums[1] = wire.UpdateCRC(sums[1], buf)
+				add(&sums[1], buf)
 			}
 		}()
-		buf := make([]byte, size)
+		buf, ask := make([]byte, size), make([]byte, messageSize)
 		for range n {
-			sums[0] = wire.UpdateCRC(sums[0], buf)
+			add(&sums[0], buf)
+			must(io.ReadFull(a, ask))
 			must(a.Write(buf))
 		}
 		<-done

@@ -49,9 +49,10 @@ func streams(w io.Writer, c contest) (list []target) {
 	defer closeAll(conn, peer)
 	pipe, end := net.Pipe()
 	defer closeAll(pipe, end)
-	const floor = "net.Conn with a CRC-32C at both ends"
-	bulk := []contestant{ // the first two share a connection, because one may be quicker than another for as long as it lasts
-		connBulk("net.Conn", conn, peer, size), connBulkWithCRCs(floor, conn, peer, size), connBulk("net.Pipe", pipe, end, size),
+	const asked, summed = "net.Conn that asks", "net.Conn that asks, with a CRC-32C at both ends"
+	bulk := []contestant{ // the first three share a connection, because one may be quicker than another for as long as it lasts
+		connBulk("net.Conn", conn, peer, size), connBulkAsked(asked, conn, peer, size, false), connBulkAsked(summed, conn, peer, size, true),
+		connBulk("net.Pipe", pipe, end, size),
 	}
 	trips := []contestant{connPingPong("net.Conn", conn, peer, messageSize), connPingPong("net.Pipe", pipe, end, messageSize)}
 
@@ -59,11 +60,11 @@ func streams(w io.Writer, c contest) (list []target) {
 		what, provider, anchor string
 		params                 map[string]string
 		bytes, trip            float64 // the bounds: of the bytes, and of the time
-		summed                 bool    // with CRCs
+		floor                  string  // does the least that such a stream can do; empty if none does
 	}{
-		{"iwarp", "iwarp:127.0.0.1", "net.Conn", nil, 0.9, 1.5, true},
-		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5, false},
-		{"loop", "loop", "net.Pipe", nil, 0.7, 0.5, false},
+		{"iwarp", "iwarp:127.0.0.1", "net.Conn", nil, 0.9, 1.5, summed},
+		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5, asked},
+		{"loop", "loop", "net.Pipe", nil, 0.7, 0.5, ""},
 	}
 	rings := []int{64 << 10, 256 << 10, 1 << 20}
 	name := func(what string, ring int) string {
@@ -80,12 +81,14 @@ func streams(w io.Writer, c contest) (list []target) {
 	carried, there := c.run(bulk...), c.run(append(trips, bareTrips()...)...)
 	printWork(w, c, bulk)
 	printTrips(w, c, there, "net.Pipe")
-	list = append(list, target{"bytes", floor + " / net.Conn", carried.speed(floor, "net.Conn"), true, none})
+	for _, floor := range []string{asked, summed} {
+		list = append(list, target{"bytes", floor + " / net.Conn", carried.speed(floor, "net.Conn"), true, none})
+	}
 	for _, way := range ways {
 		for _, ring := range rings {
 			what := name(way.what, ring)
-			if way.summed {
-				list = append(list, target{"bytes", what + " / " + floor, carried.speed(what, floor), true, none})
+			if way.floor != "" {
+				list = append(list, target{"bytes", what + " / " + way.floor, carried.speed(what, way.floor), true, none})
 			}
 			list = append(list,
 				target{"bytes", what + " / " + way.anchor, carried.speed(what, way.anchor), true, way.bytes},
