@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -43,6 +44,11 @@ func run(ctx context.Context, command string, o *options, out, log io.Writer) er
 	params, err := o.params()
 	if err != nil {
 		return err
+	}
+	if command == "serve" { // before the device is opened, which asks for the number
+		have := runtime.GOMAXPROCS(0)
+		runtime.GOMAXPROCS(o.Serve.processors(o.Provider, have))
+		defer runtime.GOMAXPROCS(have)
 	}
 	ia, err := dat.Open(ctx, o.Provider, dat.WithParams(params))
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -69,9 +70,33 @@ func TestACommandLineThatIsWrongIsRefused(t *testing.T) {
 	}
 	require.Error(t, run(t.Context(), "serve", &options{Provider: "loop", Param: []string{"crc"}}, io.Discard, io.Discard))
 	require.Error(t, (&benchOptions{}).Validate())
+	require.Error(t, (&serveOptions{Processors: -1}).Validate())
 	n, err := parseSize("3G")
 	if uint64(maxSize) > 1<<32 {
 		require.NoError(t, err)
 		assert.Equal(t, 3<<20, n>>10)
 	}
+}
+
+func TestATargetOnIWARPLeavesHalfOfTheProcessorsToTheSystem(t *testing.T) {
+	if had, set := os.LookupEnv("GOMAXPROCS"); set {
+		require.NoError(t, os.Unsetenv("GOMAXPROCS"))
+		defer os.Setenv("GOMAXPROCS", had)
+	}
+	for _, c := range []struct {
+		provider         string
+		asked, have, got int
+	}{
+		{"iwarp:127.0.0.1", 0, 1, 1},
+		{"iwarp:127.0.0.1", 0, 2, 1},
+		{"iwarp", 0, 9, 4},
+		{"iwarp", 3, 2, 3},
+		{"ibv:rxe0", 0, 2, 2},
+		{"loop", 0, 8, 8},
+	} {
+		o := serveOptions{Processors: c.asked}
+		assert.Equal(t, c.got, o.processors(c.provider, c.have), "%+v", c)
+	}
+	t.Setenv("GOMAXPROCS", "2")
+	assert.Equal(t, 2, (&serveOptions{}).processors("iwarp", 2), "the environment has said")
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,20 @@ type serveOptions struct {
 	Queues    int      `help:"I/O queues of a controller." default:"8"`
 	Depth     int      `help:"Entries of a queue." default:"128"`
 	Verbose   bool     `help:"Log commands that fail, too." short:"v"`
+
+	Processors int `help:"Processors for the target (GOMAXPROCS). 0 takes half of them on iwarp, since the system's network needs the others, and else what Go takes." default:"0"`
+}
+
+// processors is how many processors the target takes on a provider, of those that Go has.
+func (o *serveOptions) processors(provider string, have int) int {
+	_, set := os.LookupEnv("GOMAXPROCS")
+	switch {
+	case o.Processors > 0:
+		return o.Processors
+	case set || !strings.HasPrefix(provider, "iwarp"):
+		return have
+	}
+	return max(1, have/2)
 }
 
 type discoverOptions struct {
@@ -54,6 +69,14 @@ type besideOptions struct {
 	Turn  time.Duration `help:"How long a turn is." default:"500ms"`
 
 	Processors []int `help:"Measure with so many processors (GOMAXPROCS), one after the other." default:"1,2"`
+}
+
+// Validate refuses values that make no sense. Kong calls it.
+func (o *serveOptions) Validate() error {
+	if o.Processors < 0 {
+		return errors.New("--processors must not be negative")
+	}
+	return nil
 }
 
 // Validate refuses values that make no sense. Kong calls it.

@@ -14,8 +14,7 @@ type port struct {
 	portState
 }
 
-// brief is the most bytes of a read or write that is over before the Go runtime would
-// notice that its goroutine is in a system call.
+// brief is how many bytes a read into the buffer asks for where few are expected.
 const brief = 8 << 10
 
 func (p *port) staged() bool { return p.raw == nil }

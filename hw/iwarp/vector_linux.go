@@ -33,30 +33,39 @@ func readNow(fd int, b []byte) (int, error) {
 
 // writev writes. It takes an iovec array for more than one part only: a small message is one part.
 func (v *vector) writev(fd int, parts [][]byte) (n int, err error) {
-	if len(parts) == 1 && len(parts[0]) <= brief {
+	if len(parts) == 1 && len(parts[0]) <= mostUntold {
 		return untold(unix.SYS_WRITE, fd, unsafe.Pointer(unsafe.SliceData(parts[0])), len(parts[0]))
 	}
-	call := told
-	if v.fill(parts) <= brief {
-		call = untold
+	return v.call(unix.SYS_WRITEV, fd, parts)
+}
+
+// readv reads into memory of the program's.
+func (v *vector) readv(fd int, parts [][]byte) (int, error) {
+	return v.call(unix.SYS_READV, fd, parts)
+}
+
+// call makes a system call with an iovec array.
+func (v *vector) call(trap uintptr, fd int, parts [][]byte) (n int, err error) {
+	f := untold
+	if v.fill(parts) > mostUntold {
+		f = told
 	}
-	n, err = call(unix.SYS_WRITEV, fd, unsafe.Pointer(unsafe.SliceData(v.iov)), len(v.iov))
+	n, err = f(trap, fd, unsafe.Pointer(unsafe.SliceData(v.iov)), len(v.iov))
 	clear(v.iov)
 	return n, err
 }
 
-// readv reads into memory of the program's, whose pages may have to be fetched first.
-func (v *vector) readv(fd int, parts [][]byte) (int, error) {
-	v.fill(parts)
-	n, err := told(unix.SYS_READV, fd, unsafe.Pointer(unsafe.SliceData(v.iov)), len(v.iov))
-	clear(v.iov)
-	return n, err
-}
+// mostUntold is the most bytes of a call that the Go runtime is not told of. They take less
+// than the 20 µs after which the runtime's monitor would look.
+const mostUntold = 256 << 10
 
 // untold makes a system call without telling the Go runtime. Nothing waits in the call, since
 // the socket does not block: it copies what has come, or does not write much. Telling costs
 // as much as some of these calls, and more while nothing else runs: the runtime's monitor
-// sleeps then. A call that the runtime is told of wakes it, and it looks every 20 µs for a while.
+// sleeps then. A call that the runtime is told of wakes it, and it looks every 20 µs for a
+// while, and gives the processor of a call that it finds to another thread. A page of the
+// program's memory that has to be fetched first keeps the processor, as in a Go program's own
+// access to it.
 func untold(trap uintptr, fd int, p unsafe.Pointer, n int) (int, error) {
 	done, _, errno := unix.RawSyscall(trap, uintptr(fd), uintptr(p), uintptr(n))
 	if errno != 0 {
