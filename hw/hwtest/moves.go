@@ -96,12 +96,17 @@ func ifWaits(run func(*rig)) func(*rig) {
 }
 
 // atTarget lists the statuses that are allowed for a send or write which the target
-// refuses with want: with EarlyCompletion it may also have succeeded.
+// refuses with want: with EarlyCompletion it may also have succeeded, with Overtakes it may
+// have been flushed.
 func (r *rig) atTarget(want hw.Status) []hw.Status {
+	may := []hw.Status{want}
 	if r.cfg.Gaps&EarlyCompletion != 0 {
-		return []hw.Status{want, hw.StatusSuccess}
+		may = append(may, hw.StatusSuccess)
 	}
-	return []hw.Status{want}
+	if r.cfg.Overtakes {
+		may = append(may, hw.StatusFlushed)
+	}
+	return may
 }
 
 // broken checks that each end gets Down(ReasonBroken).

@@ -25,6 +25,10 @@ type Config struct {
 	// probes each: it fails when a declared gap is absent, and when a gap is present
 	// and not declared.
 	Gaps Gap
+	// Overtakes allows that the news of the connection's end overtakes the answer of a
+	// target that refuses a send or write: the request is flushed then. It is a race,
+	// which no probe can show.
+	Overtakes bool
 	// Direct makes the suite post each plain request by [hw.Direct], which the queue pairs
 	// then implement, and its sinks take plain successes one at a time.
 	Direct bool
