@@ -96,14 +96,14 @@ func ifWaits(run func(*rig)) func(*rig) {
 }
 
 // atTarget lists the statuses that are allowed for a send or write which the target
-// refuses with want: with EarlyCompletion it may also have succeeded, with Overtakes it may
-// have been flushed.
+// refuses with want: with EarlyCompletion it may also have succeeded. With Overtakes one
+// whose receive failed may have been flushed.
 func (r *rig) atTarget(want hw.Status) []hw.Status {
 	may := []hw.Status{want}
 	if r.cfg.Gaps&EarlyCompletion != 0 {
 		may = append(may, hw.StatusSuccess)
 	}
-	if r.cfg.Overtakes {
+	if r.cfg.Overtakes && want == hw.StatusRemoteResponder {
 		may = append(may, hw.StatusFlushed)
 	}
 	return may

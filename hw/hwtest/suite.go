@@ -25,9 +25,9 @@ type Config struct {
 	// probes each: it fails when a declared gap is absent, and when a gap is present
 	// and not declared.
 	Gaps Gap
-	// Overtakes allows that the news of the connection's end overtakes the answer of a
-	// target that refuses a send or write: the request is flushed then. It is a race,
-	// which no probe can show.
+	// Overtakes allows that the news of the connection's end overtakes the answer to a
+	// send whose receive failed: the send is flushed then. It is a race, which no probe
+	// can show.
 	Overtakes bool
 	// Direct makes the suite post each plain request by [hw.Direct], which the queue pairs
 	// then implement, and its sinks take plain successes one at a time.

@@ -27,12 +27,19 @@ func sent(crc bool, msn uint32, body string) []byte {
 	return fpdu(crc, wire.Header{Opcode: wire.OpSend, Last: true, MSN: msn}, []byte(body))
 }
 
+// behindAWrite is a rig whose receiver has taken a write of these segments, and what the memory
+// holds since.
+func behindAWrite(t *testing.T, crc bool, list []stretch) (g *aheadRig, image []byte) {
+	g = newAheadRig(t, crc)
+	stream, image := segments(crc, g.lent, list)
+	require.NoError(t, g.take(stream, 1<<20))
+	return g, image
+}
+
 func TestOneCallReadsAWriteThatBeginsAsTheLastOne(t *testing.T) {
 	for _, crc := range []bool{false, true} {
-		g := newAheadRig(t, crc)
 		list := aheadCases["all of one length"]
-		stream, _ := segments(crc, g.lent, list)
-		require.NoError(t, g.take(stream, 1<<20))
+		g, _ := behindAWrite(t, crc, list)
 		g.exchange()
 		stream, image := segments(crc, g.lent, list)
 		g.r.own.Acquire()
@@ -49,10 +56,8 @@ func TestOneCallReadsAWriteThatBeginsAsTheLastOne(t *testing.T) {
 // What comes behind a write does not come to its memory before that was exchanged.
 func TestNothingIsReadIntoTheMemoryOfACompleteWrite(t *testing.T) {
 	for _, crc := range []bool{false, true} {
-		g := newAheadRig(t, crc)
 		list := aheadCases["all of one length"]
-		stream, image := segments(crc, g.lent, list)
-		require.NoError(t, g.take(stream, 1<<20))
+		g, image := behindAWrite(t, crc, list)
 		require.NoError(t, g.take(done(crc), 1<<20))
 		g.check(image, list)
 	}
@@ -78,9 +83,7 @@ func TestNothingIsReadIntoTheMemoryInWhichAWriteEnded(t *testing.T) {
 func TestAMessageInThePlaceOfAWriteArrives(t *testing.T) {
 	for _, crc := range []bool{false, true} {
 		for _, atOnce := range []int{1, 15, 16, 17, 30, 1 << 20} {
-			g := newAheadRig(t, crc)
-			stream, _ := segments(crc, g.lent, aheadCases["all of one length"])
-			require.NoError(t, g.take(stream, 1<<20))
+			g, _ := behindAWrite(t, crc, aheadCases["all of one length"])
 			g.exchange()
 			require.NoError(t, g.take(sent(crc, 1, "message"), atOnce))
 			assert.EqualValues(t, len("message"), g.received(0).Len)

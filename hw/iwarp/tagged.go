@@ -29,7 +29,8 @@ func (p *placer) beginWrite(h *wire.Header, n int) error {
 func (p *placer) finishWrite(h *wire.Header, n int) {
 	if !p.writing {
 		p.wrote = 0
-		p.opening = opening{stag: h.STag, to: h.TO, n: n}
+		o := &p.opening // set field by field, as the completions are
+		o.stag, o.to, o.n, o.likely = h.STag, h.TO, n, false
 	}
 	p.wrote += uint64(n)
 	p.writing = !h.Last

@@ -55,8 +55,9 @@ func (v *vector) call(trap uintptr, fd int, parts [][]byte) (n int, err error) {
 	return n, err
 }
 
-// mostUntold is the most bytes of a call that the Go runtime is not told of. They take less
-// than the 20 µs after which the runtime's monitor would look.
+// mostUntold is the most bytes of a call that the Go runtime is not told of. The longest, a
+// write over the loopback device, took 19 µs where that was measured; after 20 µs the
+// runtime's monitor would look.
 const mostUntold = 256 << 10
 
 // untold makes a system call without telling the Go runtime. Nothing waits in the call, since
