@@ -17,7 +17,7 @@ import (
 // completions of all.
 //
 // It returns false, and nothing has happened, if something else than a plain post is to be
-// done, or if there are no cookies or more than 32; then the caller uses [Endpoint.PostRecvBatch].
+// done, or if there are no cookies or more than 64; then the caller uses [Endpoint.PostRecvBatch].
 func (e *Endpoint) PostRecvPieces(_ door.Key, first mem.Segment, step uint64, cookies []uint64) bool {
 	if e == nil {
 		return false

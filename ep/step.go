@@ -3,7 +3,7 @@ package ep
 import "godat/hw"
 
 // scratchWRs is the most work requests handed to a provider in one call.
-const scratchWRs = 32
+const scratchWRs = 64
 
 // step hands on receives first, then requests, then handles inputs. It returns what
 // is left of the budget. It asserts the owner once for the methods below that run

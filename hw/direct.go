@@ -9,10 +9,9 @@ import "sync/atomic"
 // owner then posts it in an array, and learns what is wrong with it, if anything is.
 type Direct interface {
 	QP
-	// PostOne posts an OpSend, OpWrite or OpRead. It executes the request before it
-	// returns. flags has WRSignaled, WRSolicited and WRFence; rkey and addr name the
-	// peer's memory, for OpWrite and OpRead. sge stays unchanged until the request has
-	// completed, and no longer.
+	// PostOne posts an OpSend, OpWrite or OpRead. flags has WRSignaled, WRSolicited and
+	// WRFence; rkey and addr name the peer's memory, for OpWrite and OpRead. sge stays
+	// unchanged until PostOne returns or the request has completed, whichever comes first.
 	PostOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
 	// Own tells the queue pair, before it is connected, of a word by which its owner sees to
 	// it that its calls come one at a time. The owner sets the word's highest bit before a
@@ -35,10 +34,10 @@ type Direct interface {
 	RunOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
 	// RunSends is RunOne of up to n sends whose only flag is WRSignaled. The first has that
 	// id and segment; the ids of the others follow it, and their segments lie stride bytes
-	// apart in one array. RunSends returns how many it has executed.
+	// apart in one array. RunSends returns how many it has taken.
 	RunSends(id uint64, sge *SGE, stride uintptr, n int) int
-	// EndRun ends a run. Completions of its requests may be held back until then: they
-	// have WCMore.
+	// EndRun ends a run. Requests may wait until then, and completions may be held back:
+	// they have WCMore.
 	EndRun()
 	// RecvOne posts a receive. sge stays unchanged until the receive has completed. A
 	// send that waits for the receive may go on waiting until Kick is called. Between

@@ -51,7 +51,7 @@ func (e *end) plain(wr *hw.SendWR) bool {
 
 // postDirectly posts the first of the requests directly, if the suite is to: a single
 // one by PostOne, and several in a run. It returns how many it posted. It passes a copy
-// of each segment, which it overwrites after the post: the request is executed by then.
+// of each segment, which it overwrites after the post: the queue pair has done with it.
 func (e *end) postDirectly(wrs []hw.SendWR) (n int) {
 	if len(wrs) == 0 || !e.plain(&wrs[0]) {
 		return 0
@@ -75,12 +75,23 @@ func (e *end) postDirectly(wrs []hw.SendWR) (n int) {
 		wr := &wrs[n]
 		sge := wr.SGL[0]
 		ok := post(wr.Op, wr.Flags, wr.ID, &sge, wr.RKey, wr.RemoteAddr)
-		sge = hw.SGE{Addr: ^uint64(0), Len: 1, LKey: 0xdeadbeef}
+		sge = nowhere
 		if !ok {
 			return n
 		}
 	}
 	return n
+}
+
+// nowhere is a segment that no key allows.
+var nowhere = hw.SGE{Addr: ^uint64(0), Len: 1, LKey: 0xdeadbeef}
+
+// note enters a request that a case posts by itself in the books, and returns its id.
+func (e *end) note(q direction, op hw.Op, length uint32) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := e.books[q].post(entry{id: e.id(q, uint32(len(e.books[q].entries))), op: op, length: length, signaled: true})
+	return e.books[q].entries[at].id
 }
 
 // recvOne posts a receive of one segment by RecvOne, if the suite is to.

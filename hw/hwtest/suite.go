@@ -61,6 +61,7 @@ func contract() []contractGroup {
 		{"memory", memoryCases},
 		{"deregister", deregisterCases},
 		{"send", sendCases},
+		{"direct", directCases},
 		{"rdma", rdmaCases},
 		{"failure", failureCases},
 		{"connect", connectCases},

@@ -2,9 +2,9 @@ package iwarp
 
 import "sync"
 
-// readSize is the size of a receive buffer in bytes: more than the longest FPDU with
-// markers.
-const readSize = 128 << 10
+// readSize is the size of a receive buffer in bytes: one read takes what the peer has
+// gathered for one write. It is more than the longest FPDU with markers.
+const readSize = arenaSize
 
 // firstSize is the size in bytes of the buffer with which a receiver without a
 // descriptor waits for the beginning of an FPDU.

@@ -109,8 +109,17 @@ func (c *connection) refusal(wr *hw.SendWR) error {
 	return c.dev.CheckBind(wr.Bind)
 }
 
-// PostRecv enqueues receives. If the receiver has left a broken connection, it kicks the
-// token, so that a holder flushes them.
+// flushLate has receives flushed that were posted after the receiver has left a broken
+// connection. The tail is published before attention is loaded; the receiver sets idleRecv
+// before its kick has the queue flushed. So one of the two sees the other.
+func (c *connection) flushLate() {
+	yield.Point()
+	if c.attention.Load()&(broken|idleRecv) == broken|idleRecv {
+		c.kick(byPoster)
+	}
+}
+
+// PostRecv enqueues receives.
 func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 	const op = "iwarp.PostRecv"
 	c := q.conn
@@ -121,12 +130,7 @@ func (q *queuePair) PostRecv(wrs []hw.RecvWR) (int, error) {
 		return 0, hw.Errorf(op, hw.InvalidState, hw.StateSRQInUse, "receives come from the shared receive queue")
 	}
 	n := c.recv.place.rq.push(wrs, q.cfg.RecvSegments)
-	yield.Point()
-	// The tail is published before attention is loaded; the receiver sets idleRecv before
-	// its kick has the queue flushed. So one of the two sees the other.
-	if c.attention.Load()&(broken|idleRecv) == broken|idleRecv {
-		c.kick(byPoster)
-	}
+	c.flushLate()
 	if n == len(wrs) {
 		return n, nil
 	}

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"godat/hw"
 	"godat/hw/internal/soft"
@@ -14,14 +15,30 @@ type sendQueue struct {
 	// octet; and the number of the read or atomic, counted from 1, or 0.
 	ends  []uint64
 	reads []uint64
+
+	ones []hw.SGE // the segments of plain requests, per slot; the poster's, as the slots
 }
 
 func newSendQueue(depth int) *sendQueue {
 	q := &sendQueue{}
 	q.Init(depth)
 	n := soft.RingLen(depth)
-	q.ends, q.reads = make([]uint64, n), make([]uint64, n)
+	q.ends, q.reads, q.ones = make([]uint64, n), make([]uint64, n), make([]hw.SGE, n)
 	return q
+}
+
+// addPlain adds a request of one segment, of which it keeps a copy. It returns false if there
+// is no room.
+func (q *sendQueue) addPlain(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	i, ok := q.Add()
+	if !ok {
+		return false
+	}
+	q.ones[i] = *sge
+	wr := &q.Slots[i] // field by field: plain requests have no others
+	wr.ID, wr.Op, wr.Flags, wr.SGL = id, op, flags, q.ones[i:i+1:i+1]
+	wr.RKey, wr.RemoteAddr = rkey, addr
+	return true
 }
 
 // recvQueue holds receives, as a [soft.SendQueue] holds requests, or takes them from a
@@ -79,6 +96,20 @@ func (q *recvQueue) push(wrs []hw.RecvWR, segments int) int {
 		q.tail.Store(tail + n)
 	}
 	return int(n)
+}
+
+// pushRun is push of up to n receives of one segment each, as [hw.Direct] describes a run.
+func (q *recvQueue) pushRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
+	tail := q.tail.Load()
+	n = int(min(uint64(n), q.freed.Load()+q.depth-tail))
+	for i := range n {
+		wr := &q.slots[(tail+uint64(i))&q.mask]
+		wr.ID, wr.SGL = id+uint64(i), unsafe.Slice(soft.SegmentAt(sge, stride, i), 1)
+	}
+	if n > 0 {
+		q.tail.Store(tail + uint64(n))
+	}
+	return n
 }
 
 // read is an outstanding read or atomic of this end.

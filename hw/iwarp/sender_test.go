@@ -118,3 +118,39 @@ func TestARemoteKeyIsNotALocalKey(t *testing.T) {
 	a.post(hw.SendWR{Op: hw.OpSend, SGL: []hw.SGE{{Addr: m.base, Len: 8, LKey: m.RKey()}}})
 	assert.Equal(t, hw.StatusLocalProtection, a.sent(0).Status)
 }
+
+// A server answers a batch of reads with one call: blocks of 4 KiB, with an answer behind
+// each. Over a pipe a Read gets what one Write has.
+func TestABatchOfBlocksGoesOutWithOneWrite(t *testing.T) {
+	const blocks, size = 32, 4096
+	near, far := net.Pipe()
+	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
+	n := newNode(t, New(Config{Dial: dial}), map[string]string{"fpdu": "16384"})
+	a := n.peer(func(c *hw.QPConfig) { c.SendDepth = 2 * blocks })
+	require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: "there", Qual: 1}))
+	s := newScript(t, far)
+	reply := obliging(s.request())
+	reply.CRC = true
+	s.write(reply.Append(nil))
+	a.awaitUp()
+	l := connections(a)[0]
+	for l.busy.Load() { // until the writer's last write has returned
+		runtime.Gosched()
+	}
+
+	m := n.memory(size, hw.LocalRead)
+	block, answer := m.sge(0, size), m.sge(0, 64)
+	direct := a.qp.(hw.Direct)
+	require.True(t, direct.BeginRun())
+	for range blocks {
+		require.True(t, direct.RunOne(hw.OpWrite, 0, 0, &block, 1, 0))
+		require.True(t, direct.RunOne(hw.OpSend, 0, 0, &answer, 0, 0))
+	}
+	direct.EndRun()
+	got, err := far.Read(make([]byte, 2*arenaSize))
+	require.NoError(t, err)
+	fpdus := wire.FPDUSize(wire.TaggedHeaderSize+size) + wire.FPDUSize(wire.UntaggedHeaderSize+64)
+	assert.Equal(t, blocks*fpdus, got)
+	require.NoError(t, far.Close())
+	a.awaitDown()
+}

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/internal/release"
 	"godat/internal/yield"
 )
@@ -85,7 +86,7 @@ func (q *queuePair) RunSends(id uint64, sge *hw.SGE, stride uintptr, n int) (don
 	p := q.out.Load()
 	x := &p.exec
 	for n = min(n, int(p.ops)); done < n; done++ {
-		s := segmentAt(sge, stride, done)
+		s := soft.SegmentAt(sge, stride, done)
 		k := int64(s.Len) // as in RunOne
 		if uint64(k)-1 >= uint64(x.bytes) || !x.one(hw.OpSend, hw.WRSignaled, id+uint64(done), s, 0, 0, hw.WCMore) {
 			break
@@ -94,11 +95,6 @@ func (q *queuePair) RunSends(id uint64, sge *hw.SGE, stride uintptr, n int) (don
 	}
 	p.ops -= int32(done)
 	return done
-}
-
-// segmentAt returns the i-th of the segments that lie stride bytes apart.
-func segmentAt(sge *hw.SGE, stride uintptr, i int) *hw.SGE {
-	return (*hw.SGE)(unsafe.Add(unsafe.Pointer(sge), uintptr(i)*stride))
 }
 
 // EndRun implements [hw.Direct].
@@ -140,7 +136,7 @@ func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	n = int(min(uint64(n), rq.limit.Load()-tail))
 	for i := range n {
 		slot := &rq.slots[(tail+uint64(i))&rq.mask]
-		slot.id, slot.sgl, slot.n = id+uint64(i), segmentAt(sge, stride, i), 1
+		slot.id, slot.sgl, slot.n = id+uint64(i), soft.SegmentAt(sge, stride, i), 1
 	}
 	release.Uint64(&rq.tail, tail+uint64(n))
 	yield.Point()

@@ -8,14 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"godat/examples/nvmeof/nvme"
 	dat "godat/runtime"
 )
-
-var ops = []struct {
-	name string
-	op   nvme.Opcode
-}{{"read", nvme.IORead}, {"write", nvme.IOWrite}}
 
 // BenchmarkCommand measures each way alone, by elapsed and by processor time; Run
 // measures them in turns.
@@ -31,12 +25,14 @@ func BenchmarkCommand(b *testing.B) {
 			})
 		}
 	}
-	for _, o := range ops {
-		b.Run("way=net/op="+o.name, func(b *testing.B) {
-			c, s, err := tcpPair()
-			require.NoError(b, err)
-			require.NoError(b, errors.Join(move(b, 1, with("", o.op, c.run)), c.close(), <-s.ended))
-		})
+	for name, sums := range map[string]bool{"net": false, "net-crc": true} {
+		for _, o := range ops {
+			b.Run("way="+name+"/op="+o.name, func(b *testing.B) {
+				c, s, err := tcpPair(sums)
+				require.NoError(b, err)
+				require.NoError(b, errors.Join(move(b, 1, with("", o.op, c.run)), c.close(), <-s.ended))
+			})
+		}
 	}
 	for _, device := range []string{"loop", "iwarp:127.0.0.1"} {
 		for _, o := range ops {
@@ -49,7 +45,7 @@ func BenchmarkCommand(b *testing.B) {
 			})
 		}
 	}
-	b.Run("way=plain/op=write", func(b *testing.B) {
+	b.Run("way=plain/op=writes", func(b *testing.B) {
 		ia, err := dat.Open(b.Context(), "loop")
 		require.NoError(b, err)
 		p, err := newPlain(b.Context(), ia)

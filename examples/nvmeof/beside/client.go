@@ -14,6 +14,7 @@ import (
 type client struct {
 	conn  net.Conn
 	slots [depth]slot
+	sum   sum
 
 	pieces [2 * depth][]byte
 	out    net.Buffers // what begin has added since the last flush
@@ -29,8 +30,8 @@ type slot struct {
 	data    [size]byte
 }
 
-func newClient(conn net.Conn) *client {
-	c := &client{conn: conn, in: make([]byte, depth*(nvme.CompletionLen+size))}
+func newClient(conn net.Conn, sums bool) *client {
+	c := &client{conn: conn, sum: sum{on: sums}, in: make([]byte, depth*(nvme.CompletionLen+size))}
 	c.out = c.pieces[:0]
 	return c
 }
@@ -67,6 +68,7 @@ func (c *client) begin(i int, op nvme.Opcode, block int) {
 	command.Put(s.capsule[:])
 	c.out = append(c.out, s.capsule[:])
 	if s.read = op == nvme.IORead; !s.read {
+		c.sum.add(s.data[:])
 		c.out = append(c.out, s.data[:])
 	}
 }
@@ -109,6 +111,7 @@ func (c *client) complete(b []byte, done func(i int)) (used int, err error) {
 			break
 		}
 		used += nvme.CompletionLen
+		c.sum.add(b[used:][:inside])
 		copy(s.data[:], b[used:][:inside])
 		used += inside
 		if err := completion.Status.Err(); err != nil {

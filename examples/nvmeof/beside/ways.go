@@ -23,7 +23,8 @@ const (
 )
 
 // Run measures, and prints ratios: on loop beside plain RDMA writes, and on iwarp over
-// loopback beside a net.Conn. It sets GOMAXPROCS meanwhile.
+// loopback beside a net.Conn. It also says what is left of the net.Conn's rate when its ends
+// compute the CRCs that iWARP has. It sets GOMAXPROCS meanwhile.
 func Run(ctx context.Context, cfg Config, out io.Writer) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, n := range cfg.Processors {
@@ -42,10 +43,10 @@ func onLoop(ctx context.Context, cfg Config, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		plain := way{"plain RDMA writes", p.run}
-		err = compare(ctx, cfg, out, with("NVMe writes on loop", nvme.IOWrite, d.run), plain)
-		if err == nil {
-			err = compare(ctx, cfg, out, with("NVMe reads on loop", nvme.IORead, d.run), plain)
+		for _, op := range ops {
+			if err == nil {
+				err = compare(ctx, cfg, out, with("NVMe "+op.name+" on loop", op.op, d.run), way{"plain RDMA writes", p.run})
+			}
 		}
 		return errors.Join(err, p.close())
 	})
@@ -53,22 +54,35 @@ func onLoop(ctx context.Context, cfg Config, out io.Writer) error {
 
 func onIwarp(ctx context.Context, cfg Config, out io.Writer) error {
 	return withDisk(ctx, "iwarp:127.0.0.1", "127.0.0.1:0", func(_ *dat.IA, d *disk) error {
-		c, s, err := tcpPair()
+		c, s, err := tcpPair(false)
 		if err != nil {
 			return err
 		}
-		for _, op := range []nvme.Opcode{nvme.IOWrite, nvme.IORead} {
-			what := map[nvme.Opcode]string{nvme.IOWrite: "writes", nvme.IORead: "reads"}[op]
+		summing, summed, err := tcpPair(true)
+		if err != nil {
+			return errors.Join(err, c.close(), <-s.ended)
+		}
+		for _, op := range ops {
+			conn := with(op.name+" on a net.Conn", op.op, c.run)
 			if err == nil {
-				err = compare(ctx, cfg, out, with("NVMe "+what+" on iwarp", op, d.run), with(what+" on a net.Conn", op, c.run))
+				err = compare(ctx, cfg, out, with("NVMe "+op.name+" on iwarp", op.op, d.run), conn)
+			}
+			if err == nil {
+				err = compare(ctx, cfg, out, with(op.name+" on a net.Conn with CRCs", op.op, summing.run), conn)
 			}
 		}
-		return errors.Join(err, c.close(), <-s.ended)
+		return errors.Join(err, c.close(), <-s.ended, summing.close(), <-summed.ended)
 	})
 }
 
-// tcpPair connects a client and a server.
-func tcpPair() (*client, *server, error) {
+// ops are what a way is measured with.
+var ops = []struct {
+	name string
+	op   nvme.Opcode
+}{{"writes", nvme.IOWrite}, {"reads", nvme.IORead}}
+
+// tcpPair connects a client and a server, which compute the CRCs of the blocks if sums.
+func tcpPair(sums bool) (*client, *server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
@@ -81,9 +95,9 @@ func tcpPair() (*client, *server, error) {
 	if err = errors.Join(err, l.Close()); err != nil {
 		return nil, nil, errors.Join(err, near.Close())
 	}
-	s := newServer(far, make([]byte, diskSize))
+	s := newServer(far, make([]byte, diskSize), sums)
 	go s.run()
-	return newClient(near), s, nil
+	return newClient(near, sums), s, nil
 }
 
 // withDisk serves a disk in memory, and calls f with the disk as a host sees it.

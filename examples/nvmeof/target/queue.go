@@ -58,7 +58,8 @@ type command struct {
 type step func(q *queue, c *command, err error)
 
 // fewTogether lets a host on another processor go on while the target completes the rest of
-// a batch. On a single processor, that would only take more posts.
+// a batch. On a single processor that would only take more posts, and over a network more
+// calls of the system.
 const fewTogether = 16
 
 // busyTurns is how many turns a queue takes for each select while its host keeps it busy. A
@@ -74,7 +75,7 @@ func newQueue(t *Target, asked nvme.ConnectRequest) *queue {
 		target: t, asked: asked, results: make(chan result, entries+1),
 		finished: make([]finished, 0, entries+1), stats: queueStats{record: newRecord()},
 	}
-	if q.together = entries + 1; runtime.GOMAXPROCS(0) > 1 {
+	if q.together = entries + 1; t.fences && runtime.GOMAXPROCS(0) > 1 {
 		q.together = fewTogether
 	}
 	q.admin.q = q

@@ -21,7 +21,7 @@ type Target struct {
 	ln          *dat.Listener
 	conns       dat.ConnConfig // of all but the depth, which the host says
 	invalidates bool           // the provider has send with invalidate
-	fences      bool           // a fence costs nothing: see queue.write
+	fences      bool           // a post executes requests at once: see queue.write
 
 	down   chan struct{}  // closed when the queues are to end
 	queues sync.WaitGroup // running queues

@@ -3,6 +3,7 @@ package soft
 import (
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 
 	"godat/hw"
 )
@@ -37,7 +38,7 @@ func (d *Device) CheckQP(op string, cfg *hw.QPConfig) error {
 
 // SendQueue is a ring of requests with one producer, the owner of the queue pair,
 // and one consumer, which keeps its position by itself. Positions only grow. The
-// producer publishes once per call; the consumer gives slots back before it hands out
+// producer publishes once for all that it has added; the consumer gives slots back before it hands out
 // a completion that could make the owner post again. The owner leaves segment lists
 // unchanged until completion, so a slot refers to the owner's list.
 type SendQueue struct {
@@ -49,7 +50,8 @@ type SendQueue struct {
 	binds []hw.Bind // copies, one per slot
 
 	Tail  atomic.Uint64 // written by the producer
-	_     [CacheLine - 8]byte
+	added uint64        // requests before it have their slots; the producer's
+	_     [CacheLine - 16]byte
 	Freed atomic.Uint64 // slots given back; written by the consumer
 	_     [CacheLine - 8]byte
 }
@@ -61,24 +63,41 @@ func (q *SendQueue) Init(depth int) {
 
 // Push appends as many requests as there is room for and returns their number. Only
 // the producer calls it.
-func (q *SendQueue) Push(wrs []hw.SendWR) int {
-	tail := q.Tail.Load()
-	n := min(uint64(len(wrs)), q.Freed.Load()+q.Depth-tail)
-	if q.Slots == nil && n > 0 {
-		q.Slots = make([]hw.SendWR, q.Mask+1)
-	}
-	for i := range wrs[:n] {
-		at := (tail + uint64(i)) & q.Mask
-		s := &q.Slots[at]
-		*s = wrs[i]
+func (q *SendQueue) Push(wrs []hw.SendWR) (n int) {
+	for ; n < len(wrs); n++ {
+		i, ok := q.Add()
+		if !ok {
+			break
+		}
+		s := &q.Slots[i]
+		*s = wrs[n]
 		if s.Op == hw.OpBind {
-			s.Bind = q.keep(at, s.Bind)
+			s.Bind = q.keep(i, s.Bind)
 		}
 	}
-	if n > 0 {
-		q.Tail.Store(tail + n)
+	q.Publish()
+	return n
+}
+
+// Add finds a slot for the next request, if there is one. The consumer sees the request after
+// Publish. Only the producer calls it.
+func (q *SendQueue) Add() (slot uint64, ok bool) {
+	at := q.added
+	if at-q.Freed.Load() >= q.Depth {
+		return 0, false
 	}
-	return int(n)
+	if q.Slots == nil {
+		q.Slots = make([]hw.SendWR, q.Mask+1)
+	}
+	q.added = at + 1
+	return at & q.Mask, true
+}
+
+// Publish publishes the requests that were added. Only the producer calls it.
+func (q *SendQueue) Publish() {
+	if q.added != q.Tail.Load() {
+		q.Tail.Store(q.added)
+	}
 }
 
 // keep copies the argument of a bind, because the owner may use it again when the
@@ -89,4 +108,9 @@ func (q *SendQueue) keep(at uint64, b *hw.Bind) *hw.Bind {
 	}
 	q.binds[at] = *b
 	return &q.binds[at]
+}
+
+// SegmentAt returns the i-th of the segments that lie stride bytes apart.
+func SegmentAt(sge *hw.SGE, stride uintptr, i int) *hw.SGE {
+	return (*hw.SGE)(unsafe.Add(unsafe.Pointer(sge), uintptr(i)*stride))
 }

@@ -1,0 +1,71 @@
+package iwarp
+
+import (
+	"sync/atomic"
+
+	"godat/hw"
+	"godat/hw/internal/soft"
+	"godat/internal/yield"
+)
+
+// Plain requests, one at a time or in runs (hw.Direct): they take slots of the send queue as
+// those of PostSend do, without an array in between, and the run is published as a whole.
+
+var _ hw.Direct = (*queuePair)(nil)
+
+// PostOne implements [hw.Direct].
+func (q *queuePair) PostOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	if !q.BeginRun() || !q.RunOne(op, flags, id, sge, rkey, addr) {
+		return false
+	}
+	q.EndRun()
+	return true
+}
+
+// BeginRun implements [hw.Direct].
+func (q *queuePair) BeginRun() bool { return q.conn != nil && q.conn.up.Load() }
+
+// RunOne implements [hw.Direct].
+func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
+	c := q.conn
+	return c.agreed.ops.Has(op) && q.cfg.SendSegments > 0 && c.send.sq.addPlain(op, flags, id, sge, rkey, addr)
+}
+
+// RunSends implements [hw.Direct].
+func (q *queuePair) RunSends(id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
+	for done < n && q.RunOne(hw.OpSend, hw.WRSignaled, id+uint64(done), soft.SegmentAt(sge, stride, done), 0, 0) {
+		done++
+	}
+	return done
+}
+
+// EndRun implements [hw.Direct].
+func (q *queuePair) EndRun() {
+	q.conn.send.sq.Publish()
+	yield.Point()
+	q.conn.kick(byPoster)
+}
+
+// RecvOne implements [hw.Direct].
+func (q *queuePair) RecvOne(id uint64, sge *hw.SGE) bool { return q.RecvRun(id, sge, 0, 1) == 1 }
+
+// RecvRun implements [hw.Direct].
+func (q *queuePair) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
+	c := q.conn
+	if c == nil || q.srq != nil || q.cfg.RecvSegments < 1 {
+		return 0
+	}
+	n = c.recv.place.rq.pushRun(id, sge, stride, n)
+	c.flushLate()
+	return n
+}
+
+// Own implements [hw.Direct]. The connection's token orders the calls of others behind those
+// of the owner.
+func (q *queuePair) Own(*atomic.Uint64) {}
+
+// LookAgain implements [hw.Direct]. Nobody leaves anything to the owner.
+func (q *queuePair) LookAgain() {}
+
+// Kick implements [hw.Direct]. No send waits for a receive.
+func (q *queuePair) Kick() {}
