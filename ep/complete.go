@@ -79,7 +79,16 @@ func (s *slot) odd(op hw.Op) uint32 {
 	return uint32(s.op^op) | uint32(s.flags&(hw.Suppress|hw.Unsignalled))
 }
 
+// completeOdd is CompleteOne of what is not like most.
 func (q *queue) completeOdd(id uint64, op hw.Op, n uint32, flags hw.WCFlags) {
+	i := uint32(id) & q.mask
+	if s := &q.slots[i]; s.op == op && s.flags&hw.Suppress != 0 && q.watched.Load()|q.kept == 0 {
+		q.completer.Acquire()
+		r := q.retired.Load()
+		q.retired.Store(q.passTo(r, (r+(i-r)&q.mask+1)&ticketMask))
+		q.completer.Release()
+		return
+	}
 	q.completeArray([]hw.WC{{ID: id, Op: op, Len: n, Flags: flags}})
 }
 

@@ -2,7 +2,6 @@ package ep
 
 import (
 	"godat/hw"
-	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/release"
 	"godat/internal/yield"
@@ -88,16 +87,16 @@ func (q *queue) deliver() {
 
 // deliverEvents is deliver to a queue without a ring.
 func (q *queue) deliverEvents(to *delivery.Queue, n int) {
-	var evs [16]event.Event
-	for r := q.retired.Load(); n > 0; n -= len(evs) {
-		some := evs[:min(n, len(evs))]
+	var list [16]delivery.Succeeded
+	for r := q.retired.Load(); n > 0; n -= len(list) {
+		some := list[:min(n, len(list))]
 		for i := range some {
-			s := q.slot(r + uint32(i))
-			delivery.Success(&some[i], q.e, s.cookie, s.op, s.sge[0].Len)
+			s, one := q.slot(r+uint32(i)), &some[i]
+			one.Cookie, one.Length, one.Op = s.cookie, s.sge[0].Len, s.op
 		}
 		r = (r + uint32(len(some))) & ticketMask
 		release.Uint32(&q.retired, r)
 		yield.Point()
-		to.PutAll(some)
+		to.PutSuccesses(&q.lane, q.e, some)
 	}
 }

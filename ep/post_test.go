@@ -1,6 +1,7 @@
 package ep
 
 import (
+	"slices"
 	"bytes"
 	"fmt"
 	"sync"
@@ -314,6 +315,13 @@ func TestSuppressedSendsNeverUseUpTheDispatcher(t *testing.T) {
 	for i := range 64 {
 		require.NoError(t, b.PostRecv(uint64(i), 0, r.lmr.Segment(0, 8)))
 		require.NoError(t, a.PostSend(uint64(i), hw.Suppress, r.lmr.Segment(0, 8)))
+	}
+	for range 16 { // sends that wait for receives, and then complete together
+		for i := range 4 {
+			require.NoError(t, a.PostSend(uint64(i), hw.Suppress, r.lmr.Segment(0, 8), r.lmr.Segment(8, 8)))
+		}
+		_, err := b.PostRecvBatch(slices.Repeat([]DTO{{Segment: r.lmr.Segment(0, 16)}}, 4))
+		require.NoError(t, err)
 	}
 	r.none(small)
 	require.NoError(t, a.Close())

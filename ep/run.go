@@ -39,7 +39,7 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	}
 	ticket := q.tail(w)
 	posts := run{b, q, ticket, n}
-	sends := posts.fill(dtos, &lkeys, to)
+	sends, flags := posts.fill(dtos, &lkeys, to)
 	if places != len(dtos) {
 		posts.route(dtos, r)
 	}
@@ -52,8 +52,8 @@ func (b *mailbox) postRun(q *queue, dtos []DTO) bool {
 	switch {
 	case q == &b.recvs:
 		all = posts.recvs()
-	case sends:
-		all = posts.sends()
+	case sends && flags&^hw.Suppress == 0:
+		all = posts.sends(flags != 0)
 	default:
 		all = posts.requests()
 	}
@@ -140,10 +140,10 @@ type run struct {
 }
 
 // fill writes the slots of operations that checkRun has checked. It reports whether all are
-// sends without flags.
-func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) (sends bool) {
+// sends, and returns all flags that one of them has.
+func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) (sends bool, flags hw.Flags) {
 	q, ticket := r.q, r.ticket
-	var other uint32
+	var other hw.Op
 	for i := range dtos {
 		d := &dtos[i]
 		s := q.slot(ticket + uint32(i))
@@ -156,9 +156,10 @@ func (r run) fill(dtos []DTO, lkeys *[batchDTOs]uint32, to *delivery.Queue) (sen
 		seg, sge := d.single(), &s.sge[0]
 		sge.Addr, sge.Len, sge.LKey = seg.Addr, seg.Len, lkeys[uint(i)%batchDTOs]
 		s.addr, s.rkey = d.Remote.Addr, d.Remote.Context
-		other |= uint32(d.Op^hw.OpSend) | uint32(d.Flags)
+		other |= d.Op ^ hw.OpSend
+		flags |= d.Flags
 	}
-	return other == 0
+	return other == 0, flags
 }
 
 // route corrects the queues in the slots of operations that do not all complete to one.
@@ -168,8 +169,9 @@ func (r run) route(dtos []DTO, rules *rules) {
 	}
 }
 
-// sends is requests of sends without flags, which the provider gets together.
-func (r run) sends() bool {
+// sends is requests of sends without flags or, if some are, suppressed. The provider gets
+// those together that have the same flags for it.
+func (r run) sends(suppressed bool) bool {
 	b, q, ticket, n := r.b, r.q, r.ticket, r.n
 	b.token.Check()
 	if !b.direct.BeginRun() {
@@ -177,18 +179,47 @@ func (r run) sends() bool {
 	}
 	for n > 0 {
 		id, sge, some := q.stretch(ticket, n)
+		flags := hw.WRSignaled
+		if suppressed {
+			flags, some = r.alike(ticket, some, n)
+		}
 		q.next = (ticket + some) & ticketMask
-		done := uint32(b.direct.RunSends(id, sge, slotSize, int(some)))
+		done := uint32(b.direct.RunSends(flags, id, sge, slotSize, int(some)))
 		ticket, n = ticket+done, n-done
 		if done < some {
 			q.next = (ticket + 1) & ticketMask
+			if flags&hw.WRSignaled == 0 {
+				b.unsignaled -= int(some - done - 1) // the step asks again for the others'
+			}
 			b.direct.EndRun()
-			b.handAgain(q, ticket, hw.WRSignaled)
+			b.handAgain(q, ticket, flags)
 			return n == 1
 		}
 	}
 	b.direct.EndRun()
 	return true
+}
+
+// alike returns the flags that the send of a ticket has for the provider, and how many of the
+// sends from there on, up to most, have the same. The run has left sends from the ticket on.
+// Suppressed ones are signaled as wrFlags says.
+func (r run) alike(ticket, most, left uint32) (flags hw.WRFlags, n uint32) {
+	b, q := r.b, r.q
+	if q.slot(ticket).flags == 0 {
+		for n = 1; n < most && q.slot(ticket+n).flags == 0; {
+			n++
+		}
+		return hw.WRSignaled, n
+	}
+	most = uint32(min(int(most), int(left)-1, b.signalEvery-1-b.unsignaled))
+	for n < most && q.slot(ticket+n).flags != 0 {
+		n++
+	}
+	if n == 0 {
+		return b.wrFlags(q.slot(ticket), left == 1), 1
+	}
+	b.unsignaled += int(n)
+	return 0, n
 }
 
 const slotSize = unsafe.Sizeof(slot{})

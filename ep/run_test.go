@@ -266,14 +266,82 @@ type grudging struct {
 	sends, recvs int // calls
 }
 
-func (g *grudging) RunSends(id uint64, sge *hw.SGE, stride uintptr, n int) int {
+func (g *grudging) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	g.sends++
-	return g.Direct.RunSends(id, sge, stride, min(n, g.most))
+	return g.Direct.RunSends(flags, id, sge, stride, min(n, g.most))
 }
 
 func (g *grudging) RecvRun(id uint64, sge *hw.SGE, stride uintptr, n int) int {
 	g.recvs++
 	return g.Direct.RecvRun(id, sge, stride, min(n, g.most))
+}
+
+// watched is a queue pair that takes at most so many sends of a run together, and notes which
+// of all sends were signaled.
+type watched struct {
+	grudging
+	signaled []bool
+}
+
+func (w *watched) note(flags hw.WRFlags, n int) {
+	for range n {
+		w.signaled = append(w.signaled, flags&hw.WRSignaled != 0)
+	}
+}
+
+func (w *watched) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) int {
+	done := w.grudging.RunSends(flags, id, sge, stride, n)
+	w.note(flags, done)
+	return done
+}
+
+func (w *watched) PostSend(wrs []hw.SendWR) (int, error) {
+	done, err := w.Direct.PostSend(wrs)
+	for i := range wrs[:done] {
+		w.note(wrs[i].Flags, 1)
+	}
+	return done, err
+}
+
+// Of suppressed sends each fourth is signaled here, however many the device takes together.
+// What it leaves of a run is counted once.
+func TestASeriesOfSuppressedSendsIsSignaledNowAndThen(t *testing.T) {
+	const rounds, length = 12, 5
+	for most := range length + 1 {
+		r := newRig(t)
+		received := r.dispatcher(evd.ModeQueue, 64)
+		attr := &Attr{MaxRecvDTOs: 8, MaxRequestDTOs: 8}
+		a := r.endpointOf(Config{PZ: r.pz, Request: r.dto, Conn: r.conn, Attr: attr})
+		b := r.endpointOf(Config{PZ: r.pz, Recv: received, Conn: r.conn, Attr: attr})
+		r.connect(a, b)
+		require.Equal(t, 4, a.box.signalEvery)
+		w := &watched{grudging: grudging{Direct: a.box.direct, most: most}}
+		a.box.direct, a.box.qp = w, w
+		sends := r.batchOf(length)
+		for i := range sends {
+			sends[i].Flags = hw.Suppress
+		}
+		for range rounds {
+			_, err := b.PostRecvBatch(r.batchOf(length))
+			require.NoError(t, err)
+			n, err := a.PostBatch(sends)
+			require.NoError(t, err)
+			require.Equal(t, length, n)
+			for i := range uint64(length) {
+				require.Equal(t, i, r.next(received).Cookie)
+			}
+		}
+		want := make([]bool, rounds*length)
+		for i := 3; i < len(want); i += 4 {
+			want[i] = true
+		}
+		assert.Equal(t, want, w.signaled, "at most %d together", most)
+		r.none(r.dto)
+		a.box.direct, a.box.qp = w.Direct, w.Direct
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+		require.NoError(t, received.Close())
+	}
 }
 
 // The device gets the posts of a batch in as many calls as their slots have stretches. What

@@ -32,10 +32,10 @@ type Direct interface {
 	// RunOne is PostOne within a run. When it returns false, the owner ends the run and
 	// posts what is left in another way.
 	RunOne(op Op, flags WRFlags, id uint64, sge *SGE, rkey uint32, addr uint64) bool
-	// RunSends is RunOne of up to n sends whose only flag is WRSignaled. The first has that
-	// id and segment; the ids of the others follow it, and their segments lie stride bytes
-	// apart in one array. RunSends returns how many it has taken.
-	RunSends(id uint64, sge *SGE, stride uintptr, n int) int
+	// RunSends is RunOne of up to n sends with the same flags. The first has that id and
+	// segment; the ids of the others follow it, and their segments lie stride bytes apart in
+	// one array. RunSends returns how many it has taken.
+	RunSends(flags WRFlags, id uint64, sge *SGE, stride uintptr, n int) int
 	// EndRun ends a run. Requests may wait until then, and completions may be held back:
 	// they have WCMore.
 	EndRun()

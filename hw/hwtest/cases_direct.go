@@ -91,7 +91,7 @@ func inArrays(r *rig) {
 	direct := a.qp.(hw.Direct)
 	first, out := run(a, sendQueue, hw.OpSend, src)
 	r.must.True(direct.BeginRun())
-	r.must.Equal(messages, direct.RunSends(first, &out[0].sge, stride, messages))
+	r.must.Equal(messages, direct.RunSends(hw.WRSignaled, first, &out[0].sge, stride, messages))
 	for i := range out {
 		out[i].sge = nowhere
 	}

@@ -48,7 +48,7 @@ func newAheadRig(tb tester, crc bool) *aheadRig {
 	}
 	in, out := os.NewFile(uintptr(g.fds[0]), "in"), os.NewFile(uintptr(g.fds[1]), "out")
 	g.r = &connections(g.peer)[0].recv
-	g.r.raw, err = in.SyscallConn()
+	g.r.port.raw, err = in.SyscallConn()
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		g.r.in.drop()

@@ -204,9 +204,8 @@ func (c *connection) start(a agreement) bool {
 	c.agreed = a
 	c.haul = haulFor(c.dev.procs, paced(tcpUnder(c.conn)))
 	c.send.out.most = c.haul.write
-	c.send.port = openPort(c.conn)
+	c.send.port = openPort(c.conn, c.dev.provider.owns)
 	c.send.port.bind()
-	c.recv.raw = c.send.port.raw
 	c.recv.pulseAfter = c.pulse()
 	c.reads.init(a.readsOut + 1)
 	c.answers.init(a.readsIn)

@@ -39,6 +39,7 @@ func newConnection(q *queuePair) *connection {
 	mem := access{q.View(&q.dev.Device)}
 	c.send.init(&c.link, mem, q.cfg.SendDepth)
 	c.recv.init(&c.link, mem, q.cfg.RecvDepth)
+	c.recv.port = &c.send.port
 	c.attention.Store(idleRecv)
 	return c
 }

@@ -122,7 +122,7 @@ func (h *hangups) remove(r *receiver) {
 
 func (h *hangups) control(r *receiver, op int, ev *unix.EpollEvent) error {
 	var err error
-	if e := r.raw.Control(func(fd uintptr) { err = unix.EpollCtl(h.epoll, op, int(fd), ev) }); e != nil {
+	if e := r.port.raw.Control(func(fd uintptr) { err = unix.EpollCtl(h.epoll, op, int(fd), ev) }); e != nil {
 		return e
 	}
 	return err

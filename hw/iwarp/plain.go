@@ -32,8 +32,8 @@ func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, r
 }
 
 // RunSends implements [hw.Direct].
-func (q *queuePair) RunSends(id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
-	for done < n && q.RunOne(hw.OpSend, hw.WRSignaled, id+uint64(done), soft.SegmentAt(sge, stride, done), 0, 0) {
+func (q *queuePair) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
+	for done < n && q.RunOne(hw.OpSend, flags, id+uint64(done), soft.SegmentAt(sge, stride, done), 0, 0) {
 		done++
 	}
 	return done

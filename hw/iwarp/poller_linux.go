@@ -214,7 +214,7 @@ func (p *poller) remove(r *receiver) {
 
 func (p *poller) control(r *receiver, op int, ev *unix.EpollEvent) error {
 	var err error
-	if e := r.raw.Control(func(fd uintptr) { err = unix.EpollCtl(p.epoll, op, int(fd), ev) }); e != nil {
+	if e := r.port.raw.Control(func(fd uintptr) { err = unix.EpollCtl(p.epoll, op, int(fd), ev) }); e != nil {
 		return e
 	}
 	return err

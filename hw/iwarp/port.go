@@ -10,7 +10,12 @@ import (
 // descriptor that this package can use: then only the writer writes, and the receiver
 // reads nothing straight into memory, because both may block.
 type port struct {
+	// Immutable.
 	raw syscall.RawConn // nil if the connection is staged
+	// fd is the descriptor if owned, which says that nobody else may close the connection.
+	fd    uintptr
+	owned bool
+
 	portState
 }
 
@@ -19,8 +24,8 @@ const brief = 8 << 10
 
 func (p *port) staged() bool { return p.raw == nil }
 
-// openPort finds out what kind of connection conn is.
-func openPort(conn net.Conn) port {
+// openPort finds out what kind of connection conn is, which nobody else closes if owned.
+func openPort(conn net.Conn, owned bool) port {
 	var p port
 	if haveRaw {
 		// Only these two types: a type that embeds one may do more in its Write.
@@ -30,6 +35,9 @@ func openPort(conn net.Conn) port {
 		case *net.UnixConn:
 			p.raw, _ = c.SyscallConn()
 		}
+	}
+	if owned && p.raw != nil {
+		_ = p.raw.Control(func(fd uintptr) { p.fd, p.owned = fd, true })
 	}
 	return p
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+
+	"godat/internal/owner"
 )
 
 const haveRaw = true
@@ -14,6 +16,7 @@ const haveRaw = true
 // it; the writer calls await, which does not use it.
 type portState struct {
 	writeFn func(fd uintptr)
+	checkFn func(fd uintptr)
 	awaitFn func(fd uintptr) bool
 	out     *outbox
 	wn      int
@@ -22,14 +25,37 @@ type portState struct {
 
 // bind makes the callbacks once, because a method value allocates.
 func (p *port) bind() {
-	p.writeFn, p.awaitFn = p.doWrite, p.doAwait
+	p.writeFn, p.checkFn, p.awaitFn = p.doWrite, p.doCheck, p.doAwait
+}
+
+// call calls f with the descriptor. The caller holds the token, of a connection that is not
+// broken, or the right to read. The connection is closed by the writer's last job, which begins
+// when the connection is broken, and waits until the receiver has left with the right. So the
+// descriptor stays valid during the call. If others may close the connection, RawConn sees to
+// that, at a price.
+func (p *port) call(f func(fd uintptr)) error {
+	if !p.owned {
+		return p.raw.Control(f)
+	}
+	if owner.Enabled && p.raw.Control(p.checkFn) != nil {
+		panic("iwarp: a connection was closed while it was in use")
+	}
+	f(p.fd)
+	return nil
+}
+
+// doCheck asserts that the descriptor is the connection's.
+func (p *port) doCheck(fd uintptr) {
+	if fd != p.fd {
+		panic("iwarp: a connection has another descriptor")
+	}
 }
 
 // write writes as much of the outbox as the socket takes without waiting. It needs neither
 // the lock nor the deadline of a net.Conn's Write: the token's holder alone writes.
 func (p *port) write(o *outbox) (int, error) {
 	p.out = o
-	if err := p.raw.Control(p.writeFn); err != nil {
+	if err := p.call(p.writeFn); err != nil {
 		return 0, err
 	}
 	return p.wn, p.werr

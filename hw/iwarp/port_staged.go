@@ -15,6 +15,8 @@ var errNoRaw = errors.New("iwarp: no raw connections on this system")
 
 func (*port) bind() {}
 
+func (*port) call(func(fd uintptr)) error { return errNoRaw }
+
 func (*port) write(*outbox) (int, error) { return 0, errNoRaw }
 
 func (*port) await() error { return errNoRaw }

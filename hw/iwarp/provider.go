@@ -84,12 +84,13 @@ type Config struct {
 type Provider struct {
 	cfg    Config
 	system bool // the provider listens at the system's addresses
+	owns   bool // nobody else has the connections
 }
 
 // New makes a provider. It does not register it: a caller that wants the provider to be
 // found by name calls hw.Register.
 func New(cfg Config) *Provider {
-	system := cfg.Listen == nil
+	p := &Provider{system: cfg.Listen == nil, owns: cfg.Listen == nil && cfg.Dial == nil}
 	if cfg.Name == "" {
 		cfg.Name = Name
 	}
@@ -99,7 +100,8 @@ func New(cfg Config) *Provider {
 	if cfg.Listen == nil {
 		cfg.Listen = listenTCP
 	}
-	return &Provider{cfg: cfg, system: system}
+	p.cfg = cfg
+	return p
 }
 
 // Name is the provider's name.

@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"io"
-	"syscall"
 	"time"
 
 	"godat/internal/owner"
@@ -13,7 +12,7 @@ import (
 type reader struct {
 	// Immutable once begun.
 	link *link
-	raw  syscall.RawConn // nil if the connection is staged; see port
+	port *port // the sender's
 
 	// Owned by the receiver.
 	own   owner.Tag
@@ -36,7 +35,7 @@ type reader struct {
 }
 
 // staged reports whether only a blocking Read tells if octets have come.
-func (r *reader) staged() bool { return r.raw == nil }
+func (r *reader) staged() bool { return r.port.staged() }
 
 // fillStaged reads the octets that come on a staged connection: the receiver waits in
 // Read, with a small buffer while no part of an FPDU has come.

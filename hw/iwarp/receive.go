@@ -105,7 +105,7 @@ func (r *receiver) next() error {
 			r.end = r.process()
 		}
 	} else {
-		err = r.raw.Read(r.workFn)
+		err = r.port.raw.Read(r.workFn)
 		r.resume()
 		if err != nil && r.link.settle() {
 			err = nil // an interrupt, for a watcher

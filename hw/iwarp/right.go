@@ -69,9 +69,9 @@ func (r *receiver) poll() (came bool) {
 	}
 	r.own.Acquire()
 	r.right.came = false
-	// Not Read: the receiver holds that lock while it waits. The descriptor stays valid
-	// inside of Control. If it is closed already, the receiver finds that out.
-	_ = r.raw.Control(r.right.pollFn)
+	// Not Read of a RawConn: the receiver holds that lock while it waits. If the connection
+	// is closed already, the receiver finds that out.
+	_ = r.port.call(r.right.pollFn)
 	came = r.right.came
 	r.own.Release()
 	yield.Point()

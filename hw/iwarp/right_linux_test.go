@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"context"
 	"net"
 	"runtime"
 	"sync/atomic"
@@ -47,7 +48,7 @@ func pollNow(t *testing.T, r *receiver) {
 	for deadline := time.Now().Add(patience); !unread(r.link.conn); { // does not yield
 		require.Less(t, time.Now(), deadline)
 	}
-	require.NoError(t, r.raw.Control(r.right.pollFn))
+	require.NoError(t, r.port.raw.Control(r.right.pollFn))
 }
 
 // sendFPDU is a message of so many octets.
@@ -76,6 +77,21 @@ func TestAConsumerThatPollsReadsTheSocket(t *testing.T) {
 	readByConsumers(t, a, b)
 }
 
+// Others may have a connection that a program has made, and close it: then the descriptor may
+// be another file's by the next call.
+func TestOnlyASocketOfItsOwnIsUsedByItsDescriptor(t *testing.T) {
+	dial := func(ctx context.Context, addr string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	}
+	for name, provider := range map[string]*Provider{"its own": New(Config{}), "the program's": New(Config{Dial: dial})} {
+		a := newNode(t, provider, noCRC).peer()
+		scripted(t, a)
+		p := &connections(a)[0].send.port
+		require.False(t, p.staged())
+		assert.Equal(t, name == "its own", p.owned)
+	}
+}
+
 func TestAConsumerThatPollsAllocatesNothing(t *testing.T) {
 	a, _ := pair(t, nil)
 	dev := a.dev.(hw.Progresser)
@@ -90,7 +106,7 @@ func awaitOctets(t *testing.T, r *receiver, octets int) {
 	t.Helper()
 	n := 0
 	for deadline := time.Now().Add(patience); n < octets; {
-		require.NoError(t, r.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) }))
+		require.NoError(t, r.port.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) }))
 		require.Less(t, time.Now(), deadline)
 	}
 }
@@ -107,11 +123,11 @@ func TestAPollReadsOnAfterAPartOfAnFPDU(t *testing.T) {
 	first, second := sendFPDU(1, aloneMin), sendFPDU(2, 1<<10)
 	s.write(first[:64])
 	awaitOctets(t, r, 64)
-	require.NoError(t, r.raw.Control(r.right.pollFn))
+	require.NoError(t, r.port.raw.Control(r.right.pollFn))
 	assert.Equal(t, 0, b.completed())
 	s.write(append(first[64:], second...))
 	awaitOctets(t, r, len(first)-64+len(second))
-	require.NoError(t, r.raw.Control(r.right.pollFn))
+	require.NoError(t, r.port.raw.Control(r.right.pollFn))
 	giveUp(r)
 	assert.Equal(t, 2, b.completed())
 }
@@ -138,10 +154,10 @@ func TestAReadAsksForFewOctetsAfterAReadThatGotFew(t *testing.T) {
 	}
 	s.write(all)
 	awaitOctets(t, r, len(all))
-	require.NoError(t, r.raw.Control(r.right.pollFn))
+	require.NoError(t, r.port.raw.Control(r.right.pollFn))
 	assert.Equal(t, 1+messages, b.completed())
 	assert.False(t, r.scant)
-	require.NoError(t, r.raw.Control(r.right.pollFn)) // nothing has come
+	require.NoError(t, r.port.raw.Control(r.right.pollFn)) // nothing has come
 	assert.True(t, r.scant, "the payload behind the next header is for its memory, not for the buffer")
 }
 
@@ -216,10 +232,10 @@ func TestTheReceiverEndsAConnectionWithTheErrorThatAConsumerFinds(t *testing.T) 
 			r := takeRight(t, b, started)
 			c.say(t, s)
 			for deadline := time.Now().Add(patience); r.err == nil && r.end == nil; { // does not yield
-				require.NoError(t, r.raw.Control(r.right.pollFn))
+				require.NoError(t, r.port.raw.Control(r.right.pollFn))
 				require.Less(t, time.Now(), deadline)
 			}
-			require.NoError(t, r.raw.Control(r.right.pollFn), "does nothing any more")
+			require.NoError(t, r.port.raw.Control(r.right.pollFn), "does nothing any more")
 			giveUp(r)
 			c.check(t, s, b)
 			_ = s.conn.Close()

@@ -13,6 +13,28 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
+// piped connects a peer to a script by a pipe, with CRCs if params say so. The goroutine that
+// made the connection has become the receiver when piped returns, so a post finds the token
+// free, and the writer has nothing to do.
+func piped(t *testing.T, params map[string]string, opts ...func(*hw.QPConfig)) (*peer, *script) {
+	near, far := net.Pipe()
+	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
+	a := newNode(t, New(Config{Dial: dial}), params).peer(opts...)
+	a.recv()
+	require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: "there", Qual: 1}))
+	s := newScript(t, far)
+	reply := obliging(s.request())
+	reply.CRC = params["crc"] != "false"
+	s.write(reply.Append(nil))
+	s.write(fpdu(reply.CRC, wire.Header{Opcode: wire.OpSend, Last: true, MSN: 1}))
+	a.awaitUp()
+	require.Equal(t, hw.WC{Op: hw.OpRecv}, a.received(0))
+	for connections(a)[0].busy.Load() { // until the writer's last write has returned
+		runtime.Gosched()
+	}
+	return a, s
+}
+
 func TestAPostBesideATokenHolderIsSentByTheHolder(t *testing.T) {
 	a := newNode(t, New(Config{}), noCRC).peer()
 	s := scripted(t, a)
@@ -29,20 +51,8 @@ func TestAPostBesideATokenHolderIsSentByTheHolder(t *testing.T) {
 // On a pipe the writer writes, and is busy until the peer has read. Requests posted
 // meanwhile are sent after that, and give the writer no second job.
 func TestAPostLeavesABusyWriterAlone(t *testing.T) {
-	near, far := net.Pipe()
-	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
-	a := newNode(t, New(Config{Dial: dial}), noCRC).peer()
-	require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: "there", Qual: 1}))
-	s := newScript(t, far)
-	reply := obliging(s.request())
-	s.write(reply.Append(nil))
-	a.awaitUp()
+	a, s := piped(t, noCRC)
 	l := connections(a)[0]
-	for l.busy.Load() { // until the writer's last write has returned
-		runtime.Gosched()
-	}
-	l.takeToken()
-	l.run(byPoster)
 
 	one := hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled}
 	a.post(one)
@@ -123,22 +133,8 @@ func TestARemoteKeyIsNotALocalKey(t *testing.T) {
 // each. Over a pipe a Read gets what one Write has.
 func TestABatchOfBlocksGoesOutWithOneWrite(t *testing.T) {
 	const blocks, size = 32, 4096
-	near, far := net.Pipe()
-	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
-	n := newNode(t, New(Config{Dial: dial}), map[string]string{"fpdu": "16384"})
-	a := n.peer(func(c *hw.QPConfig) { c.SendDepth = 2 * blocks })
-	require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: "there", Qual: 1}))
-	s := newScript(t, far)
-	reply := obliging(s.request())
-	reply.CRC = true
-	s.write(reply.Append(nil))
-	a.awaitUp()
-	l := connections(a)[0]
-	for l.busy.Load() { // until the writer's last write has returned
-		runtime.Gosched()
-	}
-
-	m := n.memory(size, hw.LocalRead)
+	a, s := piped(t, map[string]string{"crc": "true", "fpdu": "16384"}, func(c *hw.QPConfig) { c.SendDepth = 2 * blocks })
+	m := a.memory(size, hw.LocalRead)
 	block, answer := m.sge(0, size), m.sge(0, 64)
 	direct := a.qp.(hw.Direct)
 	require.True(t, direct.BeginRun())
@@ -147,10 +143,10 @@ func TestABatchOfBlocksGoesOutWithOneWrite(t *testing.T) {
 		require.True(t, direct.RunOne(hw.OpSend, 0, 0, &answer, 0, 0))
 	}
 	direct.EndRun()
-	got, err := far.Read(make([]byte, 2*arenaSize))
+	got, err := s.conn.Read(make([]byte, 2*arenaSize))
 	require.NoError(t, err)
 	fpdus := wire.FPDUSize(wire.TaggedHeaderSize+size) + wire.FPDUSize(wire.UntaggedHeaderSize+64)
 	assert.Equal(t, blocks*fpdus, got)
-	require.NoError(t, far.Close())
+	require.NoError(t, s.conn.Close())
 	a.awaitDown()
 }

@@ -141,7 +141,7 @@ func (r *receiver) interrupt(phases uint64) {
 func (r *receiver) watchNow(look func(parks bool) bool) {
 	w := &r.link.watch
 	w.look, w.over = look, false
-	err := r.raw.Read(w.fn)
+	err := r.port.raw.Read(w.fn)
 	if err != nil { // of a wait
 		look(false)
 		w.over = w.over || !r.link.settle()

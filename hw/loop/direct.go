@@ -82,13 +82,13 @@ func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, r
 }
 
 // RunSends implements [hw.Direct].
-func (q *queuePair) RunSends(id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
+func (q *queuePair) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
 	p := q.out.Load()
 	x := &p.exec
 	for n = min(n, int(p.ops)); done < n; done++ {
 		s := soft.SegmentAt(sge, stride, done)
 		k := int64(s.Len) // as in RunOne
-		if uint64(k)-1 >= uint64(x.bytes) || !x.one(hw.OpSend, hw.WRSignaled, id+uint64(done), s, 0, 0, hw.WCMore) {
+		if uint64(k)-1 >= uint64(x.bytes) || !x.one(hw.OpSend, flags, id+uint64(done), s, 0, 0, hw.WCMore) {
 			break
 		}
 		x.bytes -= k

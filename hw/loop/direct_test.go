@@ -162,7 +162,7 @@ func TestARunOfSendsEndsAtTheFirstWithoutAReceive(t *testing.T) {
 	b.received.Add(1) // the locked instruction that Kick needs
 	b.qp.(hw.Direct).Kick()
 	require.True(t, direct.BeginRun())
-	assert.Equal(t, 3, direct.RunSends(10, &out[0].sge, stride, 5))
+	assert.Equal(t, 3, direct.RunSends(hw.WRSignaled, 10, &out[0].sge, stride, 5))
 	direct.EndRun()
 	require.Len(t, a.sends.all(), 3)
 	require.Len(t, b.recvs.all(), 3)
@@ -180,8 +180,8 @@ func TestARunOfSendsEndsWhenAPostersBudgetIsUsedUp(t *testing.T) {
 		recv, out := b.sge(0, length), a.sge(0, length)
 		require.Equal(t, 2*maxOps, b.qp.(hw.Direct).RecvRun(1, &recv, 0, 2*maxOps))
 		require.True(t, direct.BeginRun())
-		taken := direct.RunSends(1, &out, 0, n)
-		assert.Zero(t, direct.RunSends(1, &out, 0, 1), "the next run takes it")
+		taken := direct.RunSends(hw.WRSignaled, 1, &out, 0, n)
+		assert.Zero(t, direct.RunSends(hw.WRSignaled, 1, &out, 0, 1), "the next run takes it")
 		direct.EndRun()
 		for range 2*maxOps - taken { // uses the receives up
 			a.post(send(1, out))

@@ -127,6 +127,27 @@ func (b *batcher) putRun(evs []event.Event) {
 	b.mu.Unlock()
 }
 
+// putSuccesses puts the events of successes, which it writes in their places.
+func (b *batcher) putSuccesses(source any, some []Succeeded) {
+	b.mu.Lock()
+	for len(some) > 0 {
+		c := b.cur
+		n := len(c.evs)
+		c.evs = c.evs[:min(n+len(some), b.size)] // within its capacity
+		evs := c.evs[n:]
+		for i := range some[:len(evs)] {
+			s := &some[i]
+			Success(&evs[i], source, s.Cookie, s.Op, s.Length)
+		}
+		some = some[len(evs):]
+		if b.loud = true; len(c.evs) == b.size {
+			b.send()
+		}
+	}
+	b.sendIfHalf()
+	b.mu.Unlock()
+}
+
 // addAll appends events to the current batch, which has room for them, and sends
 // the batch when it is full. The caller holds mu, as for every method below that
 // does not lock it.

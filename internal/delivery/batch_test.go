@@ -57,6 +57,61 @@ func TestBatchGoesOutWhenItIsFullOrTheProducerHasNoMore(t *testing.T) {
 	assert.Equal(t, [][]uint64{{7}}, contents(ready(d)))
 }
 
+// A completer puts the successes of a run together.
+func TestSuccessesThatCompleteTogetherAreBatched(t *testing.T) {
+	d := newDispatcher(t, Config{Kind: KindBatch, QLen: 32, BatchMax: 3})
+	q, source := d.Main(), new(int)
+	require.True(t, q.Reserve(7))
+	some := make([]Succeeded, 7)
+	for i := range some {
+		some[i] = Succeeded{Cookie: uint64(i), Length: uint32(8 * i), Op: hw.OpSend}
+	}
+	q.PutSuccesses(new(Lane), source, some)
+	full := ready(d)
+	assert.Equal(t, [][]uint64{{0, 1, 2}, {3, 4, 5}}, contents(full))
+	assert.Equal(t, event.Event{Number: event.DTOCompletion, Op: hw.OpSend, Length: 16, Cookie: 2, Source: source}, full[0].Events()[2])
+	q.Flush()
+	rest := ready(d)
+	assert.Equal(t, [][]uint64{{6}}, contents(rest))
+	for _, b := range append(full, rest...) {
+		b.Release()
+	}
+}
+
+// Each kind of dispatcher has the events that PutSuccess would put, one after the other.
+func TestSuccessesThatCompleteTogetherAreThoseOfEach(t *testing.T) {
+	refuse := func(_ any, _ event.Number, _ hw.Status, cookie uint64, _ any) bool { return cookie != 1 }
+	for name, c := range map[string]struct {
+		kind   Kind
+		filter Filter
+		want   []uint64
+	}{
+		"channel":                   {KindChannel, nil, []uint64{0, 1, 2}},
+		"channel, with a filter":    {KindChannel, refuse, []uint64{0, 2}},
+		"in batches, with a filter": {KindBatch, refuse, []uint64{0, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDispatcher(t, Config{Kind: c.kind, QLen: 32})
+			d.SetFilter(c.filter)
+			q := d.Main()
+			require.True(t, q.Reserve(3))
+			q.PutSuccesses(new(Lane), nil, []Succeeded{{Cookie: 0}, {Cookie: 1}, {Cookie: 2}})
+			q.Flush()
+			var got []uint64
+			if c.kind == KindBatch {
+				for _, b := range ready(d) {
+					got = append(got, cookies(b.Events())...)
+					b.Release()
+				}
+			} else {
+				got = received(d.C())
+			}
+			assert.Equal(t, c.want, got)
+			assert.Zero(t, d.main.places.granted()-d.main.places.allDone(), "places")
+		})
+	}
+}
+
 func TestBatchesHaveAMinimum(t *testing.T) {
 	for name, tc := range map[string]struct {
 		do   func(t *testing.T, d *Dispatcher)

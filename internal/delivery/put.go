@@ -171,6 +171,25 @@ func (q *Queue) PutAll(evs []event.Event) {
 	}
 }
 
+// Succeeded is a success that is not silent, without what those of one completer share.
+type Succeeded struct {
+	Cookie uint64
+	Length uint32
+	Op     hw.Op
+}
+
+// PutSuccesses is PutSuccess of several.
+func (q *Queue) PutSuccesses(lane *Lane, source any, some []Succeeded) {
+	if q.kind == KindBatch && !q.HearsSuccesses() {
+		q.batches.putSuccesses(source, some)
+		return
+	}
+	for i := range some {
+		s := &some[i]
+		q.PutSuccess(lane, source, s.Cookie, s.Op, s.Length)
+	}
+}
+
 // putEach is PutAll for the kinds that take one event at a time.
 func (q *Queue) putEach(evs []event.Event) {
 	for len(evs) > 0 {
