@@ -1,9 +1,9 @@
 package ep
 
 import (
-	"slices"
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
