@@ -55,6 +55,8 @@ count() {
 step_beside() { # 1200
   local round cell who options=
   serve_from_kernel
+  # The kernel's target has no pages that the system writes back beside the load.
+  echo 0 >/proc/sys/vm/dirty_writeback_centisecs
   # The kernel's two ends agree on no CRCs, so ours asks for none either.
   if [[ $PROVIDER == iwarp:* ]]; then options="--param crc=false"; fi
   serve 4096 /dev/ram0
