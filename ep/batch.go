@@ -79,7 +79,7 @@ func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
 		}
 		var took int
 		if took, err = b.postSome(q, some); took > 0 {
-			err = nil // it may be over: the device may have completed what was posted
+			err = nil // the device may have completed what was posted, so there may be room
 		}
 		n += took
 	}

@@ -9,8 +9,8 @@ import (
 
 // Sizes of a send buffer.
 const (
-	// So a batch of 32 requests of 4 KiB goes out with one write. There is room for at least
-	// two of the longest FPDUs.
+	// A batch of 32 requests of 4 KiB goes out with one write. There is room for at least two
+	// of the longest FPDUs.
 	arenaSize = 160 << 10
 	mostParts = 256
 	// Payloads of up to inlined bytes are copied, which costs less than an iovec each.

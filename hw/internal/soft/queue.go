@@ -38,9 +38,9 @@ func (d *Device) CheckQP(op string, cfg *hw.QPConfig) error {
 
 // SendQueue is a ring of requests with one producer, the owner of the queue pair,
 // and one consumer, which keeps its position by itself. Positions only grow. The
-// producer publishes once for all that it has added; the consumer gives slots back before it hands out
-// a completion that could make the owner post again. The owner leaves segment lists
-// unchanged until completion, so a slot refers to the owner's list.
+// producer publishes once for all that it has added; the consumer gives slots back
+// before it hands out a completion that could make the owner post again. The owner
+// leaves segment lists unchanged until completion, so a slot refers to the owner's list.
 type SendQueue struct {
 	// The producer makes Slots at the first request, before it moves Tail, and binds at
 	// the first bind.
