@@ -78,9 +78,7 @@ func (b *mailbox) postBatch(q *queue, dtos []DTO) (n int, err error) {
 			continue
 		}
 		var took int
-		if took, err = b.postSome(q, some); took > 0 {
-			err = nil // the device may have completed what was posted, so there may be room
-		}
+		took, err = b.postSome(q, some)
 		n += took
 	}
 	return n, err

@@ -50,24 +50,24 @@ func TestRDMAMovesBytesWithoutThePeer(t *testing.T) {
 
 func TestABatchIsTakenInOrderAndAsFarAsThereIsRoom(t *testing.T) {
 	r := newRig(t)
-	a, b := r.pair(&Attr{MaxRequestDTOs: 40, MaxRecvDTOs: 64})
-	recvs := make([]DTO, 64)
+	a, b := r.pair(&Attr{MaxRequestDTOs: 70, MaxRecvDTOs: 96})
+	recvs := make([]DTO, 96)
 	for i := range recvs {
 		recvs[i] = DTO{Cookie: uint64(1000 + i), Segments: []mem.Segment{r.lmr.Segment(0, 8)}}
 	}
 	n, err := b.PostRecvBatch(recvs)
 	require.NoError(t, err)
-	assert.Equal(t, 64, n)
-	sends := make([]DTO, 64)
+	assert.Equal(t, 96, n)
+	sends := make([]DTO, 96)
 	for i := range sends {
 		sends[i] = DTO{Op: hw.OpSend, Cookie: uint64(i), Segments: []mem.Segment{r.lmr.Segment(i, 8)}}
 	}
-	sends[50].Segments[0].Context = 0xBAD
+	sends[80].Segments[0].Context = 0xBAD
 	n, err = a.PostBatch(sends)
 	require.ErrorIs(t, err, hw.ErrInvalidHandle)
-	assert.Equal(t, 50, n, "loop completes while posting, so the depth of 40 is no limit here")
+	assert.Equal(t, 80, n, "loop completes while posting, so the depth of 70 is no limit here")
 	var sent, received int
-	for range 100 {
+	for range 160 {
 		ev := r.next(r.dto)
 		require.NoError(t, ev.Err())
 		if ev.Op == hw.OpSend {

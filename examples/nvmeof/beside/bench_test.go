@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"godat/hw/iwarp/wire"
 	dat "godat/runtime"
 )
 
@@ -25,10 +26,10 @@ func BenchmarkCommand(b *testing.B) {
 			})
 		}
 	}
-	for name, sums := range map[string]bool{"net": false, "net-crc": true} {
+	for name, checksum := range map[string]func(uint32, []byte) uint32{"net": nil, "net-crc": wire.UpdateCRC} {
 		for _, o := range ops {
 			b.Run("way="+name+"/op="+o.name, func(b *testing.B) {
-				c, s, err := tcpPair(sums)
+				c, s, err := tcpPair(checksum)
 				require.NoError(b, err)
 				require.NoError(b, errors.Join(move(b, 1, with("", o.op, c.run)), c.close(), <-s.ended))
 			})

@@ -30,8 +30,8 @@ type slot struct {
 	data    [size]byte
 }
 
-func newClient(conn net.Conn, sums bool) *client {
-	c := &client{conn: conn, sum: sum{on: sums}, in: make([]byte, depth*(nvme.CompletionLen+size))}
+func newClient(conn net.Conn) *client {
+	c := &client{conn: conn, in: make([]byte, depth*(nvme.CompletionLen+size))}
 	c.out = c.pieces[:0]
 	return c
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"godat/examples/nvmeof/nvme"
-	"godat/hw/iwarp/wire"
 )
 
 // server serves the commands Read and Write of one connection: a command capsule with the
@@ -25,8 +24,8 @@ type server struct {
 	ended   chan error
 }
 
-func newServer(conn net.Conn, memory []byte, sums bool) *server {
-	return &server{conn: conn, memory: memory, sum: sum{on: sums}, in: make([]byte, 2*depth*(nvme.CommandLen+size)), ended: make(chan error, 1)}
+func newServer(conn net.Conn, memory []byte) *server {
+	return &server{conn: conn, memory: memory, in: make([]byte, 2*depth*(nvme.CommandLen+size)), ended: make(chan error, 1)}
 }
 
 // run serves until the client has closed the connection.
@@ -86,15 +85,15 @@ func (s *server) serve(b []byte) (used int, err error) {
 	return used, err
 }
 
-// sum is the CRC-32C of the blocks that an end has sent and received: work that iWARP has and
-// a net.Conn has not. Nobody compares it.
+// sum is a checksum of the blocks that an end has sent and received, as iWARP has it and a
+// net.Conn has not. Nobody compares it.
 type sum struct {
-	on  bool
-	crc uint32
+	update func(sum uint32, p []byte) uint32 // or nil
+	sum    uint32
 }
 
 func (s *sum) add(block []byte) {
-	if s.on {
-		s.crc = wire.UpdateCRC(s.crc, block)
+	if s.update != nil {
+		s.sum = s.update(s.sum, block)
 	}
 }

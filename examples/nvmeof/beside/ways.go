@@ -23,8 +23,7 @@ const (
 )
 
 // Run measures, and prints ratios: on loop beside plain RDMA writes, and on iwarp over
-// loopback beside a net.Conn. It also says what is left of the net.Conn's rate when its ends
-// compute the CRCs that iWARP has. It sets GOMAXPROCS meanwhile.
+// loopback beside a net.Conn. It sets GOMAXPROCS meanwhile.
 func Run(ctx context.Context, cfg Config, out io.Writer) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, n := range cfg.Processors {
@@ -54,24 +53,16 @@ func onLoop(ctx context.Context, cfg Config, out io.Writer) error {
 
 func onIwarp(ctx context.Context, cfg Config, out io.Writer) error {
 	return withDisk(ctx, "iwarp:127.0.0.1", "127.0.0.1:0", func(_ *dat.IA, d *disk) error {
-		c, s, err := tcpPair(false)
+		c, s, err := tcpPair(nil)
 		if err != nil {
 			return err
 		}
-		summing, summed, err := tcpPair(true)
-		if err != nil {
-			return errors.Join(err, c.close(), <-s.ended)
-		}
 		for _, op := range ops {
-			conn := with(op.name+" on a net.Conn", op.op, c.run)
 			if err == nil {
-				err = compare(ctx, cfg, out, with("NVMe "+op.name+" on iwarp", op.op, d.run), conn)
-			}
-			if err == nil {
-				err = compare(ctx, cfg, out, with(op.name+" on a net.Conn with CRCs", op.op, summing.run), conn)
+				err = compare(ctx, cfg, out, with("NVMe "+op.name+" on iwarp", op.op, d.run), with(op.name+" on a net.Conn", op.op, c.run))
 			}
 		}
-		return errors.Join(err, c.close(), <-s.ended, summing.close(), <-summed.ended)
+		return errors.Join(err, c.close(), <-s.ended)
 	})
 }
 
@@ -81,8 +72,9 @@ var ops = []struct {
 	op   nvme.Opcode
 }{{"writes", nvme.IOWrite}, {"reads", nvme.IORead}}
 
-// tcpPair connects a client and a server, which compute the CRCs of the blocks if sums.
-func tcpPair(sums bool) (*client, *server, error) {
+// tcpPair connects a client and a server, which compute a checksum of the blocks unless it is
+// nil.
+func tcpPair(checksum func(sum uint32, p []byte) uint32) (*client, *server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
@@ -95,9 +87,10 @@ func tcpPair(sums bool) (*client, *server, error) {
 	if err = errors.Join(err, l.Close()); err != nil {
 		return nil, nil, errors.Join(err, near.Close())
 	}
-	s := newServer(far, make([]byte, diskSize), sums)
+	c, s := newClient(near), newServer(far, make([]byte, diskSize))
+	c.sum.update, s.sum.update = checksum, checksum
 	go s.run()
-	return newClient(near, sums), s, nil
+	return c, s, nil
 }
 
 // withDisk serves a disk in memory, and calls f with the disk as a host sees it.
