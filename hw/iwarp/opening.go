@@ -9,7 +9,9 @@ import "godat/hw/iwarp/wire"
 // memory as in a read ahead.
 //
 // The receiver does so only once the memory was exchanged for some of another length, as it is
-// between two Reads: until then the bytes of a complete write are there.
+// between two Reads: until then the bytes of a complete write are there. Nor does it once the
+// reader is about to exchange the memory again, because its deadline has passed: what came there
+// in vain would look like bytes of the write (OnlyWrites of [hw.Remapper]).
 
 // headerSize is the size in bytes of what comes before the payload of a write's FPDU.
 const headerSize = wire.FPDULengthSize + wire.TaggedHeaderSize
@@ -39,7 +41,7 @@ func (r *receiver) readOpening(fd int) (again, done bool) {
 	o := &r.place.opening
 	r.place.touch.Add(1)
 	defer r.place.touch.Add(1)
-	mem := r.place.mem.view.Scratch(o.to, o.stag)
+	mem := r.place.mem.view.Early(o.to, o.stag)
 	if len(mem) < o.n {
 		return false, false
 	}

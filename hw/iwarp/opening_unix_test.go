@@ -63,6 +63,18 @@ func TestNothingIsReadIntoTheMemoryOfACompleteWrite(t *testing.T) {
 	}
 }
 
+// A reader that is about to exchange the memory, in the midst of a write maybe, must tell the
+// bytes of the write from others.
+func TestNothingIsReadInVainIntoMemoryThatTakesOnlyWrites(t *testing.T) {
+	for _, crc := range []bool{false, true} {
+		g, _ := behindAWrite(t, crc, aheadCases["all of one length"])
+		g.exchange()
+		g.lent.MR.(hw.Remapper).OnlyWrites()
+		require.NoError(t, g.take(done(crc), 1<<20))
+		assert.Equal(t, make([]byte, lentRoom), g.lent.buf)
+	}
+}
+
 // A Read whose deadline passes exchanges the memory in the middle of a write, which goes on in
 // the other.
 func TestNothingIsReadIntoTheMemoryInWhichAWriteEnded(t *testing.T) {

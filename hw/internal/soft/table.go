@@ -177,9 +177,14 @@ func (t *Table) Steady(key uint32) bool { return t.Lookup(key).Priv&steady != 0 
 // Scratch returns the memory behind addr, up to the end of its region, if that may hold
 // anything behind what is written to it; otherwise nil. The queue pair may write there on
 // a peer's behalf. The caller uses the memory as long as that of Reach.
-func (v *View) Scratch(addr uint64, key uint32) []byte {
+func (v *View) Scratch(addr uint64, key uint32) []byte { return v.marked(addr, key, scratch) }
+
+// Early is Scratch for octets that may be of no write at all.
+func (v *View) Early(addr uint64, key uint32) []byte { return v.marked(addr, key, early) }
+
+func (v *View) marked(addr uint64, key uint32, mark hw.Privileges) []byte {
 	r := v.Keys.Lookup(key)
-	const need = scratch | hw.RemoteWrite
+	need := mark | hw.RemoteWrite
 	off := addr - r.Addr
 	if r.Priv&need != need || !v.Within(r.Zone) || off >= r.Size {
 		return nil
