@@ -54,11 +54,11 @@ func (p *placer) forScratch(b []byte, length int) bool {
 // readAhead is readDirect for memory that may hold anything.
 func (r *receiver) readAhead(fd int) (again bool) {
 	r.own.Check()
-	r.place.touch.Add(1)
+	r.place.beginTouch()
 	to := &r.place.one[0]
 	mem := r.place.mem.view.Scratch(to.Addr+uint64(r.place.remote.off), to.LKey)
 	if len(mem) < r.left {
-		r.place.touch.Add(1)
+		r.place.endTouch()
 		r.dead = true
 		return false
 	}
@@ -70,7 +70,7 @@ func (r *receiver) readAhead(fd int) (again bool) {
 	got, again := r.readParts(fd)
 	r.sort(r.parts, got)
 	clear(r.parts)
-	r.place.touch.Add(1)
+	r.place.endTouch()
 	return again
 }
 

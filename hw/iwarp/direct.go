@@ -114,12 +114,12 @@ func (r *receiver) readDirect(fd int) (again bool) {
 	if r.scratch {
 		return r.readAhead(fd)
 	}
-	r.place.touch.Add(1)
+	r.place.beginTouch()
 	parts, c, n := r.parts[:0], *r.place.dst, r.left
 	for n > 0 && len(parts) < maxSegments {
 		mem := r.place.mem.next(&c, n)
 		if mem == nil {
-			r.place.touch.Add(1)
+			r.place.endTouch()
 			r.dead = true
 			return false
 		}
@@ -145,6 +145,6 @@ func (r *receiver) readDirect(fd int) (again bool) {
 	}
 	r.in.w += got
 	clear(r.parts)
-	r.place.touch.Add(1)
+	r.place.endTouch()
 	return again
 }

@@ -140,8 +140,12 @@ func (a *access) allows(sgl []hw.SGE, need hw.Privileges) bool {
 // follows at once, and its failure means the same to the program.
 func checkedByAccess(sgl []hw.SGE, n uint64) bool { return len(sgl) == 1 && n > 0 }
 
-// remoteFault is the error of a peer's reference to memory, in RDMAP's words, or nil.
+// remoteFault is the error of a peer's reference to memory, in RDMAP's words, or nil. need is
+// a remote privilege.
 func (a *access) remoteFault(addr uint64, n, key uint32, need hw.Privileges) *wire.Error {
+	if a.view.Reach(addr, n, key, need) != nil {
+		return nil
+	}
 	r := a.view.Keys.Lookup(key)
 	switch {
 	case r.Priv&soft.Remote == 0:

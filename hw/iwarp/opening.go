@@ -39,8 +39,8 @@ func (r *receiver) mayOpen() bool {
 func (r *receiver) readOpening(fd int) (again, done bool) {
 	r.own.Check()
 	o := &r.place.opening
-	r.place.touch.Add(1)
-	defer r.place.touch.Add(1)
+	r.place.beginTouch()
+	defer r.place.endTouch()
 	mem := r.place.mem.view.Early(o.to, o.stag)
 	if len(mem) < o.n {
 		return false, false

@@ -6,6 +6,7 @@ import (
 	"godat/hw"
 	"godat/hw/iwarp/wire"
 	"godat/internal/owner"
+	"godat/internal/release"
 	"godat/internal/yield"
 )
 
@@ -107,11 +108,11 @@ func (p *placer) store(b []byte) bool {
 	if len(b) == 0 {
 		return true
 	}
-	p.touch.Add(1)
+	p.beginTouch()
 	for len(b) > 0 {
 		mem := p.mem.next(p.dst, len(b))
 		if mem == nil {
-			p.touch.Add(1)
+			p.endTouch()
 			return false
 		}
 		yield.Point()
@@ -119,9 +120,16 @@ func (p *placer) store(b []byte) bool {
 		p.dst.off += uint32(n)
 		b = b[n:]
 	}
-	p.touch.Add(1)
+	p.endTouch()
 	return true
 }
+
+// beginTouch says that the receiver is about to look keys up, and to touch their memory.
+func (p *placer) beginTouch() { p.touch.Add(1) }
+
+// endTouch says that it touches none any more. Who waits for that looks until the count has
+// changed.
+func (p *placer) endTouch() { release.Uint64(&p.touch, p.touch.Load()+1) }
 
 // emit hands out the completions of receives, and kicks the token if there is work for
 // the sender.

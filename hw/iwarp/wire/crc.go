@@ -14,7 +14,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // the CRC of no octets is 0. The CRC of an FPDU covers all octets from ULPDU_Length, or
 // the marker right before it, to the last one before the CRC field.
 func UpdateCRC(sum uint32, p []byte) uint32 {
-	if n := len(p) &^ (foldBlock - 1); canFold && n > 0 {
+	if n := len(p) &^ (foldBlock - 1); canFold && n >= foldLeast {
 		sum = ^foldCRC(^sum, unsafe.SliceData(p), n)
 		p = p[n:]
 	}
@@ -32,7 +32,7 @@ const wordsMost = 503
 // CRC is that of the copy, whoever writes to src meanwhile.
 func CopyCRC(sum uint32, dst, src []byte) uint32 {
 	dst = dst[:len(src)]
-	if n := len(src) &^ (foldBlock - 1); canFold && n > 0 {
+	if n := len(src) &^ (foldBlock - 1); canFold && n >= foldLeast {
 		sum = ^copyFoldCRC(^sum, unsafe.SliceData(dst), unsafe.SliceData(src), n)
 		dst, src = dst[n:], src[n:]
 	}

@@ -4,8 +4,12 @@ package wire
 
 import "golang.org/x/sys/cpu"
 
-// foldBlock is the number of bytes of which foldCRC takes multiples.
-const foldBlock = 256
+// foldLeast is the least number of bytes that foldCRC takes, and foldBlock that of which it
+// takes multiples.
+const (
+	foldLeast = 256
+	foldBlock = 64
+)
 
 // canFold is set on processors that multiply polynomials in vectors of 64 bytes.
 var canFold = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
@@ -20,10 +24,11 @@ var canWord = cpu.X86.HasSSE42
 //go:noescape
 func wordCRC(state uint32, p *byte, n int) uint32
 
-// foldCRC adds the n bytes at p, a multiple of foldBlock that is not 0, to the state of a
-// CRC-32C, which is the complement of the sum. It keeps four vectors of 64 bytes that
-// stand for all before them: for each further 256 bytes it multiplies the vectors by what
-// x to the power of 2048 leaves modulo the polynomial, and adds the bytes.
+// foldCRC adds the n bytes at p, a multiple of foldBlock that is at least foldLeast, to the
+// state of a CRC-32C, which is the complement of the sum. It keeps four vectors of 64 bytes
+// that stand for all before them: for each further 256 bytes it multiplies the vectors by what
+// x to the power of 2048 leaves modulo the polynomial, and adds the bytes. Then it does the
+// same with one vector, for each further 64 bytes.
 //
 //go:noescape
 func foldCRC(state uint32, p *byte, n int) uint32

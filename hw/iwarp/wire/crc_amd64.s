@@ -23,12 +23,16 @@ GLOBL fold128<>(SB), RODATA|NOPTR, $16
 	VMOVDQA64  in, acc           \
 	VPTERNLOGQ $0x96, Z8, Z9, acc
 
-// REDUCE makes AX of the four vectors Z0 to Z3.
-#define REDUCE \
+// JOIN makes Z0 of the four vectors Z0 to Z3. It leaves the multipliers of FOLD over 64
+// bytes in Z10.
+#define JOIN \
 	VBROADCASTI32X4 fold512<>(SB), Z10 \
 	FOLD(Z10, Z0, Z1)                  \
 	FOLD(Z10, Z0, Z2)                  \
-	FOLD(Z10, Z0, Z3)                  \
+	FOLD(Z10, Z0, Z3)
+
+// REDUCE makes AX of the vector Z0.
+#define REDUCE \
 	VMOVDQU       fold128<>(SB), X10   \
 	VEXTRACTI32X4 $1, Z0, X1           \
 	VEXTRACTI32X4 $2, Z0, X2           \
@@ -65,8 +69,8 @@ TEXT ·foldCRC(SB), NOSPLIT, $0-28
 	VMOVDQU64 128(SI), Z2
 	VMOVDQU64 192(SI), Z3
 	ADDQ      $256, SI
-	SUBQ      $256, CX
-	JZ        done
+	SUBQ      $512, CX
+	JLT       join
 
 	VBROADCASTI32X4 fold2048<>(SB), Z10
 
@@ -81,7 +85,19 @@ loop:
 	FOLD(Z10, Z3, Z7)
 	ADDQ      $256, SI
 	SUBQ      $256, CX
-	JNZ       loop
+	JGE       loop
+
+join:
+	JOIN
+	ADDQ $256, CX // what is left
+	JZ   done
+
+rest:
+	VMOVDQU64 0(SI), Z4
+	FOLD(Z10, Z0, Z4)
+	ADDQ      $64, SI
+	SUBQ      $64, CX
+	JNZ       rest
 
 done:
 	REDUCE
@@ -107,8 +123,8 @@ TEXT ·copyFoldCRC(SB), NOSPLIT, $0-36
 	VPXORQ    Z4, Z0, Z0
 	ADDQ      $256, SI
 	ADDQ      $256, DI
-	SUBQ      $256, CX
-	JZ        done
+	SUBQ      $512, CX
+	JLT       join
 
 	VBROADCASTI32X4 fold2048<>(SB), Z10
 
@@ -128,7 +144,21 @@ loop:
 	ADDQ      $256, SI
 	ADDQ      $256, DI
 	SUBQ      $256, CX
-	JNZ       loop
+	JGE       loop
+
+join:
+	JOIN
+	ADDQ $256, CX // what is left
+	JZ   done
+
+rest:
+	VMOVDQU64 0(SI), Z4
+	VMOVDQU64 Z4, 0(DI)
+	FOLD(Z10, Z0, Z4)
+	ADDQ      $64, SI
+	ADDQ      $64, DI
+	SUBQ      $64, CX
+	JNZ       rest
 
 done:
 	REDUCE

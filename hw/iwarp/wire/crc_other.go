@@ -2,10 +2,11 @@
 
 package wire
 
-// foldBlock, canFold and canWord say that package crc32 does all: no such code is for this
+// canFold and canWord say that package crc32 does all: no such code is for this
 // processor, and the race detector sees no access of code that is not Go's.
 const (
-	foldBlock = 256
+	foldLeast = 256
+	foldBlock = 64
 	canFold   = false
 	canWord   = false
 )

@@ -16,7 +16,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // crcLengths are around each border: of words, of the vectors, of blocks, and of what is
 // left.
 func crcLengths() []int {
-	list := []int{127, 128, 255, 256, 503, 504, 511}
+	list := []int{127, 128, 255, 256, 319, 320, 383, 384, 448, 503, 504, 511, 575, 576, 640, 1440}
 	for n := range 70 {
 		list = append(list, n)
 	}
