@@ -27,8 +27,9 @@ func bulkOverTCP(c contest) (list []target) {
 	const size = 1 << 20
 	a, b := tcpPair()
 	defer closeAll(a, b)
+	const asked, summed = "net.Conn that asks", "net.Conn that asks, with a CRC-32C at both ends"
 	conn := connBulk("net.Conn", a, b, size)
-	all := []contestant{conn}
+	all := []contestant{conn, connBulkAsked(asked, a, b, size, false), connBulkAsked(summed, a, b, size, true)}
 	ways := []struct {
 		what   string
 		params map[string]string
@@ -44,6 +45,9 @@ func bulkOverTCP(c contest) (list []target) {
 		all = append(all, writesOverTCP(r, way.what, size))
 	}
 	got := c.run(all...)
+	for _, floor := range []string{asked, summed} {
+		list = append(list, target{"T12", floor + " / net.Conn, bytes", got.speed(floor, conn.name), true, none})
+	}
 	for _, way := range ways {
 		bound := way.bounds[min(c.procs, 2)-1]
 		list = append(list, target{"T12", way.what + " / net.Conn, bytes", got.speed(way.what, conn.name), true, bound})

@@ -13,6 +13,8 @@ import (
 	dat "godat/runtime"
 )
 
+const bareRead = "read from a bare socket, and sent on a channel"
+
 // tripsOverTCP makes the ways to take the message of a round trip take turns with a
 // plain connection.
 func tripsOverTCP(c contest) (list []target) {
@@ -35,7 +37,13 @@ func tripsOverTCP(c contest) (list []target) {
 		defer r.close()
 		all = append(all, named(way.what, way.trip(r)))
 	}
-	got := c.run(all...)
+	x, y := tcpPair()
+	defer closeAll(x, y)
+	bare := bareReaders(x, y)
+	got := c.run(append(all, bare...)...)
+	for _, b := range bare {
+		list = append(list, target{"T13", "round trip " + b.name + " / net.Conn", got.ratio(b.name, conn.name), false, none})
+	}
 	for _, way := range ways {
 		bound := way.bounds[min(c.procs, 2)-1]
 		list = append(list, target{"T13", "round trip " + way.what + " / net.Conn", got.ratio(way.what, conn.name), false, bound})

@@ -87,7 +87,11 @@ func tripTargets(r result, procs int) []target {
 			target{"T3", "net.Pipe / round trip polled", r.speed(poll, pipe), true, 3.5},
 		)
 	} else {
-		list = append(list, target{"T3", "round trip polled / over channels", r.ratio(poll, channel), false, 1})
+		list = append(
+			list,
+			target{"T3", "round trip polled / over channels", r.ratio(poll, channel), false, 1},
+			target{"T3", "raw rings / round trip over channels", r.ratio(ring, channel), false, none},
+		)
 	}
 	return append(
 		list,

@@ -47,6 +47,7 @@ func (r *receiver) consume() error {
 		if r.link.agreed.crc && !wire.IntactFPDU(b[:n]) {
 			return r.fault(wire.ErrCRC, nil, 0)
 		}
+		r.place.more = len(b) > n
 		if err := r.handle(b[wire.FPDULengthSize:][:length:length]); err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func (s *sender) flush(v *verdict) {
 		s.head++
 		if n == batch || s.head == q.Tail.Load() {
 			q.Freed.Store(s.head)
-			s.link.qp.cfg.SendSink.Complete(s.wcs[:n])
+			s.sink.Complete(s.wcs[:n])
 			n = 0
 		}
 	}

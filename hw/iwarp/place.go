@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 	"godat/internal/owner"
 	"godat/internal/release"
@@ -19,6 +20,7 @@ type placer struct {
 	mem  access
 	rq   *recvQueue // the poster fills it
 	own  *owner.Tag // the receiver's
+	sink hw.DirectSink
 
 	// Shared. touch is odd while the receiver touches memory.
 	touch atomic.Uint64
@@ -32,8 +34,10 @@ type placer struct {
 	got  uint32 // octets of the message so far
 	room uint64 // octets of its receive, at most as many as a message may have
 	msg  cursor
-	wcs  [batch]hw.WC // completions of receives that are not handed out
+	wcs  [batch]hw.WC // completions of receives that are not handed out, behind those that the sink keeps
 	n    int          // number of completions in wcs
+	kept bool         // the sink keeps completions until Flush
+	more bool         // octets have come behind the present FPDU
 
 	// The peer's requests, and its responses to this end's.
 	readMSN  uint32
@@ -56,6 +60,7 @@ type placer struct {
 
 func (p *placer) init(l *link, mem access, depth int, own *owner.Tag) {
 	p.link, p.mem, p.rq, p.own = l, mem, newRecvQueue(depth, l.qp.srq), own
+	p.sink = soft.DirectSink(l.qp.cfg.RecvSink)
 }
 
 // arrive takes a segment with its payload.
@@ -135,15 +140,25 @@ func (p *placer) endTouch() { release.Uint64(&p.touch, p.touch.Load()+1) }
 // the sender.
 func (p *placer) emit() {
 	p.own.Check()
-	if n := p.n; n > 0 {
-		p.n = 0
-		p.rq.freed.Store(p.rq.head)
-		p.link.qp.cfg.RecvSink.Complete(p.wcs[:n])
+	if p.n > 0 {
+		p.handOut()
+	}
+	if p.kept {
+		p.kept = false
+		p.sink.Flush()
 	}
 	if p.kickDue {
 		p.kickDue = false
 		p.link.kick(byReceiver)
 	}
+}
+
+// handOut hands out the completions in wcs, and so those that the sink keeps before them.
+func (p *placer) handOut() {
+	n := p.n
+	p.n, p.kept = 0, false
+	p.rq.freed.Store(p.rq.head)
+	p.sink.Complete(p.wcs[:n])
 }
 
 // flush completes the queue pair's receives with StatusFlushed; with a shared receive
@@ -156,7 +171,7 @@ func (p *placer) flush() {
 	if q.srq != nil && p.open {
 		p.open = false
 		p.wcs[0] = hw.WC{ID: q.drawn.ID, QP: cfg.Number, Status: hw.StatusFlushed, Op: hw.OpRecv}
-		cfg.RecvSink.Complete(p.wcs[:1])
+		p.sink.Complete(p.wcs[:1])
 	}
 	for q.head != q.tail.Load() {
 		wr := &q.slots[q.head&q.mask]
@@ -165,7 +180,7 @@ func (p *placer) flush() {
 		q.head++
 		if n == batch || q.head == q.tail.Load() {
 			q.freed.Store(q.head)
-			cfg.RecvSink.Complete(p.wcs[:n])
+			p.sink.Complete(p.wcs[:n])
 			n = 0
 		}
 	}

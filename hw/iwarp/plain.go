@@ -27,13 +27,21 @@ func (q *queuePair) BeginRun() bool { return q.conn != nil && q.conn.up.Load() }
 
 // RunOne implements [hw.Direct].
 func (q *queuePair) RunOne(op hw.Op, flags hw.WRFlags, id uint64, sge *hw.SGE, rkey uint32, addr uint64) bool {
-	c := q.conn
-	return c.agreed.ops.Has(op) && q.cfg.SendSegments > 0 && c.send.sq.addPlain(op, flags, id, sge, rkey, addr)
+	return q.takesPlain(op) && q.conn.send.sq.addPlain(op, flags, id, sge, rkey, addr)
+}
+
+// takesPlain reports whether the connection may have requests of an operation, with a segment.
+func (q *queuePair) takesPlain(op hw.Op) bool {
+	return q.conn.agreed.ops.Has(op) && q.cfg.SendSegments > 0
 }
 
 // RunSends implements [hw.Direct].
 func (q *queuePair) RunSends(flags hw.WRFlags, id uint64, sge *hw.SGE, stride uintptr, n int) (done int) {
-	for done < n && q.RunOne(hw.OpSend, flags, id+uint64(done), soft.SegmentAt(sge, stride, done), 0, 0) {
+	if !q.takesPlain(hw.OpSend) {
+		return 0
+	}
+	sq := q.conn.send.sq
+	for done < n && sq.addPlain(hw.OpSend, flags, id+uint64(done), soft.SegmentAt(sge, stride, done), 0, 0) {
 		done++
 	}
 	return done

@@ -2,6 +2,7 @@ package iwarp
 
 import (
 	"godat/hw"
+	"godat/hw/internal/soft"
 	"godat/hw/iwarp/wire"
 )
 
@@ -14,6 +15,7 @@ type sender struct {
 	link *link
 	mem  access
 	sq   *sendQueue // the poster fills it
+	sink hw.DirectSink
 
 	// Immutable once begun.
 	port port
@@ -60,6 +62,7 @@ type sender struct {
 
 func (s *sender) init(l *link, mem access, depth int) {
 	s.link, s.mem, s.sq = l, mem, newSendQueue(depth)
+	s.sink = soft.DirectSink(l.qp.cfg.SendSink)
 	s.writer.link, s.writer.port, s.writer.out = l, &s.port, &s.out
 }
 

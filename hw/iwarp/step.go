@@ -5,6 +5,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/iwarp/wire"
+	"godat/internal/release"
 )
 
 // step sends as much as it can, and leaves the rest to the writer after about as
@@ -170,7 +171,7 @@ func (s *sender) allSent() {
 // complete completes the requests that have succeeded, in order.
 func (s *sender) complete() {
 	s.link.token.Check()
-	q, n := s.sq, 0
+	q, kept := s.sq, false
 	from := s.head
 	for s.head < s.next {
 		i := s.head & q.Mask
@@ -182,27 +183,33 @@ func (s *sender) complete() {
 			break
 		}
 		wr := &q.Slots[i]
-		if wr.Flags&hw.WRSignaled != 0 {
-			op := wr.Op
-			if op == hw.OpSendInvalidate {
-				op = hw.OpSend
-			}
-			s.wcs[n] = hw.WC{ID: wr.ID, Len: uint32(total(wr.SGL)), Op: op}
-			n++
-		}
 		s.head++
-		if n == batch {
-			q.Freed.Store(s.head)
-			s.link.qp.cfg.SendSink.Complete(s.wcs[:n])
-			n = 0
+		if wr.Flags&hw.WRSignaled == 0 {
+			continue
 		}
+		id, op, n := wr.ID, wr.Op, uint32(total(wr.SGL))
+		release.Uint64(&q.Freed, s.head) // before a poster can see the completion
+		if op <= hw.OpRecv {
+			var flags hw.WCFlags
+			if kept = kept || s.head < s.next; kept {
+				flags = hw.WCMore
+			}
+			s.sink.CompleteOne(id, op, n, flags)
+			continue
+		}
+		kept = false
+		if op == hw.OpSendInvalidate {
+			op = hw.OpSend
+		}
+		s.wcs[0] = hw.WC{ID: id, Len: n, Op: op}
+		s.sink.Complete(s.wcs[:1])
 	}
 	if s.head == from {
 		return
 	}
-	q.Freed.Store(s.head)
-	if n > 0 {
-		s.link.qp.cfg.SendSink.Complete(s.wcs[:n])
+	release.Uint64(&q.Freed, s.head)
+	if kept {
+		s.sink.Flush()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"godat/hw"
 	"godat/hw/iwarp/wire"
+	"godat/internal/release"
 )
 
 // control handles a message whose payload is not placed in memory as it comes.
@@ -79,6 +80,10 @@ func (p *placer) finishSend(h *wire.Header, n int) error {
 	if !h.Last {
 		return nil
 	}
+	if h.Opcode == wire.OpSend && p.rq.srq == nil {
+		p.receivedPlain()
+		return nil
+	}
 	invalidates := h.Opcode.Invalidates()
 	if invalidates && !p.invalidate(h.STag) {
 		p.failed = hw.StatusBindFailed
@@ -92,6 +97,23 @@ func (p *placer) finishSend(h *wire.Header, n int) error {
 		wc.Flags |= hw.WCSolicited
 	}
 	return nil
+}
+
+// receivedPlain is received for most messages: a send without a mark, which took a receive of
+// the queue pair's own. The sink keeps the completions of several messages of one read.
+func (p *placer) receivedPlain() {
+	if p.n > 0 {
+		p.handOut()
+	}
+	id := p.rq.claimed().ID
+	p.rq.head++
+	release.Uint64(&p.rq.freed, p.rq.head) // before a poster can see the completion
+	p.open, p.wrote = false, 0
+	var flags hw.WCFlags
+	if p.kept = p.kept || p.more; p.kept {
+		flags = hw.WCMore
+	}
+	p.sink.CompleteOne(id, hw.OpRecv, p.got, flags)
 }
 
 // received completes the receive of the present message, with success and a length. It

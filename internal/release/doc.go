@@ -29,6 +29,8 @@
 //     comes behind the store.
 //   - iwarp's placer, when it has touched memory: who waits for an access in progress looks
 //     until the count has changed. The next access begins by a locked addition.
+//   - iwarp's queues, when they give slots back: nobody waits for a slot, and a later store
+//     publishes the event by which a program learns of it.
 //   - delivery's laneCount: the send into the channel, which locks it, comes between the
 //     store of what has begun and the look whether the queue is closed. A closer waits for
 //     the counts of the sends that have begun.

@@ -1,0 +1,8 @@
+//go:build !linux && !darwin
+
+package main
+
+import "net"
+
+// bareReaders is empty: on this system no goroutine reads a bare socket.
+func bareReaders(net.Conn, net.Conn) []contestant { return nil }
