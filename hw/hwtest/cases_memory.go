@@ -1,6 +1,7 @@
 package hwtest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -62,6 +63,53 @@ var memoryCases = []contractCase{
 		roundTrip(r, a, b)
 		r.also.Equal(src.buf, buf)
 	})},
+	{"a write goes to the memory that a region got in the last exchange", ifLends(func(r *rig) { r.lend(false) })},
+	{"after OnlyWrites nothing but a write changes a region's memory", ifLends(func(r *rig) { r.lend(true) })},
+}
+
+// lentSize is longer than any FPDU, in bytes.
+const lentSize = 256 << 10
+
+// ifLends runs a case on devices that have writes, and exchange the memory of a region.
+func ifLends(run func(*rig)) func(*rig) {
+	return ifHas(hw.OpWrite, only(func(r *rig) bool {
+		_, ok := r.b.mem(1, hw.RemoteWrite).mr.(hw.Remapper)
+		return ok
+	}, "the device exchanges no region's memory", run))
+}
+
+// lend exchanges the memory of a region several times, and writes to it from the peer each time.
+// With restrict it calls OnlyWrites before the write, and a message comes, which changes no
+// memory.
+func (r *rig) lend(restrict bool) {
+	a, b := r.pair()
+	near, far := r.a.mem(lentSize, hw.LocalRead), r.b.mem(lentSize, hw.LocalRead|hw.RemoteWrite)
+	m := far.mr.(hw.Remapper)
+	former := far.buf
+	for round := range byte(4) {
+		mem := make([]byte, lentSize)
+		r.must.NoError(m.Remap(mem[:1])) // of another length, as between two users of a region
+		r.must.NoError(m.Remap(mem))
+		m.Settle()
+		clear(former)
+		if restrict {
+			m.OnlyWrites()
+			m.OnlyWrites() // does nothing more
+			r.message(a, b, 1000, round)
+			r.also.True(bytes.Equal(make([]byte, lentSize), mem), "a message changed the memory")
+		}
+		fill(near.buf, round)
+		in := b.recv()
+		out := a.post(writeTo(far, 0, near.all()), sendOf())
+		if restrict {
+			m.OnlyWrites() // perhaps in the midst of the write
+		}
+		b.received(in)
+		r.also.True(bytes.Equal(near.buf, mem), "round %d", round)
+		r.also.True(bytes.Equal(make([]byte, lentSize), former), "the write changed the former memory")
+		r.also.Equal(hw.StatusSuccess, a.sent(out+1).Status)
+		former = mem
+	}
 }
 
 // probe is an operation that accesses a region, locally or by its remote key, and the
