@@ -51,106 +51,106 @@ func (p *placer) forScratch(b []byte, length int) bool {
 	return err == nil && h.Opcode == wire.OpWrite && len(p.mem.view.Scratch(h.TO, h.STag)) >= length-n
 }
 
-// readAhead is readDirect for memory that may hold anything.
-func (r *receiver) readAhead(fd int) (again bool) {
-	r.own.Check()
-	r.place.beginTouch()
-	to := &r.place.one[0]
-	mem := r.place.mem.view.Scratch(to.Addr+uint64(r.place.remote.off), to.LKey)
-	if len(mem) < r.left {
-		r.place.endTouch()
-		r.dead = true
+// readAhead is read for memory that may hold anything.
+func (d *direct) readAhead(fd int) (again bool) {
+	d.own.Check()
+	d.place.beginTouch()
+	to := &d.place.one[0]
+	mem := d.place.mem.view.Scratch(to.Addr+uint64(d.place.remote.off), to.LKey)
+	if len(mem) < d.left {
+		d.place.endTouch()
+		d.dead = true
 		return false
 	}
-	if len(r.in.buf)-r.trailer < readSize/2 {
-		r.trailer -= r.in.compact()
+	if len(d.in.buf)-d.trailer < readSize/2 {
+		d.trailer -= d.in.compact()
 	}
-	r.parts = r.parts[:0]
-	r.expect(mem)
-	got, again := r.readParts(fd)
-	r.sort(r.parts, got)
-	clear(r.parts)
-	r.place.endTouch()
+	d.parts = d.parts[:0]
+	d.expect(mem)
+	got, again := d.readParts(fd)
+	d.sort(d.parts, got)
+	clear(d.parts)
+	d.place.endTouch()
 	return again
 }
 
 // readParts reads once into parts.
-func (r *receiver) readParts(fd int) (got int, again bool) {
+func (d *direct) readParts(fd int) (got int, again bool) {
 	room := 0
-	for _, p := range r.parts {
+	for _, p := range d.parts {
 		room += len(p)
 	}
 	yield.Point()
-	got, again, err := readVector(fd, &r.vec, r.parts)
-	r.err, r.emptied = err, got < room
-	r.seen = r.seen || got > 0
+	got, again, err := readVector(fd, &d.vec, d.parts)
+	d.err, d.emptied = err, got < room
+	d.seen = d.seen || got > 0
 	return got, again
 }
 
 // expect appends to parts where the octets go: in turns a payload to mem, and what comes
 // behind it to the buffer.
-func (r *receiver) expect(mem []byte) {
-	b := r.in.buf[r.trailer:] // no octet behind the payload has come
-	gap := wire.FPDUSize(r.length) - r.length + wire.TaggedHeaderSize
-	r.parts = append(r.parts, mem[:r.left])
-	mem = mem[r.left:]
-	for n := 0; n < mostAhead && !r.h.Last && len(mem) > 0; n++ {
-		k := min(r.payload, len(mem))
-		r.parts = append(r.parts, b[:gap], mem[:k])
+func (d *direct) expect(mem []byte) {
+	b := d.in.buf[d.trailer:] // no octet behind the payload has come
+	gap := wire.FPDUSize(d.length) - d.length + wire.TaggedHeaderSize
+	d.parts = append(d.parts, mem[:d.left])
+	mem = mem[d.left:]
+	for n := 0; n < mostAhead && !d.h.Last && len(mem) > 0; n++ {
+		k := min(d.payload, len(mem))
+		d.parts = append(d.parts, b[:gap], mem[:k])
 		b, mem = b[gap:], mem[k:]
 		gap = wire.FPDUSize(wire.TaggedHeaderSize+k) - k
 	}
-	r.parts = append(r.parts, b[:min(len(b), gap+behindAhead)])
+	d.parts = append(d.parts, b[:min(len(b), gap+behindAhead)])
 }
 
 // sort accounts for got octets that were read into parts, of which the first is for the
 // rest of the payload.
-func (r *receiver) sort(parts [][]byte, got int) {
+func (d *direct) sort(parts [][]byte, got int) {
 	for ; ; parts = parts[2:] {
-		k := min(got, r.left)
-		if r.link.agreed.crc {
-			r.sum = wire.UpdateCRC(r.sum, parts[0][:k])
+		k := min(got, d.left)
+		if d.link.agreed.crc {
+			d.sum = wire.UpdateCRC(d.sum, parts[0][:k])
 		}
-		r.place.dst.skip(k)
-		r.left -= k
+		d.place.dst.skip(k)
+		d.left -= k
 		got -= k
 		if behind := parts[0][k:]; got > 0 && len(behind) > 0 { // the last payload of a write is shorter
 			parts[0] = behind
-			r.in.spill(parts, got)
+			d.in.spill(parts, got)
 			return
 		}
 		k = min(got, len(parts[1]))
-		r.in.w += k
+		d.in.w += k
 		if got -= k; got == 0 {
 			return
 		}
-		if !r.asExpected(len(parts[2])) {
-			r.in.spill(parts[2:], got)
+		if !d.asExpected(len(parts[2])) {
+			d.in.spill(parts[2:], got)
 			return
 		}
 	}
 }
 
-// asExpected ends the FPDU, and begins the next one, if that is of the same write; see begin.
+// asExpected ends the FPDU, and begins the next one, if that is of the same write; see beginAt.
 // Of an FPDU with an error it returns false, so that consume finds the error.
-func (r *receiver) asExpected(most int) bool {
-	skip, err := wire.ParseTrailer(r.in.buf[r.trailer:r.in.w], r.length, r.sum, r.link.agreed.crc)
+func (d *direct) asExpected(most int) bool {
+	skip, err := wire.ParseTrailer(d.in.buf[d.trailer:d.in.w], d.length, d.sum, d.link.agreed.crc)
 	if err != nil {
 		return false
 	}
-	last, n := r.h, r.payload
-	if !r.begin(r.trailer+skip, last.STag, last.TO+uint64(n), most) {
+	last, n := d.h, d.payload
+	if !d.beginAt(d.trailer+skip, last.STag, last.TO+uint64(n), most) {
 		return false
 	}
-	r.place.finishWrite(&last, n)
-	r.unlimitRest()
+	d.place.finishWrite(&last, n)
+	d.unlimitRest()
 	return true
 }
 
-// begin begins an FPDU whose header is the end of the buffer, from at on, if it is of a write to
+// beginAt begins an FPDU whose header is the end of the buffer, from at on, if it is of a write to
 // that place, and has most octets of payload, or fewer and is the last one of the write.
-func (r *receiver) begin(at int, stag uint32, to uint64, most int) bool {
-	b := r.in.buf[at:r.in.w]
+func (d *direct) beginAt(at int, stag uint32, to uint64, most int) bool {
+	b := d.in.buf[at:d.in.w]
 	length := wire.ULPDULength(b)
 	var h wire.Header
 	size, err := h.Parse(b[wire.FPDULengthSize:], length)
@@ -161,13 +161,13 @@ func (r *receiver) begin(at int, stag uint32, to uint64, most int) bool {
 	if n != most && (!h.Last || n <= 0 || n > most) {
 		return false
 	}
-	if r.place.begin(&h, n) != nil {
+	if d.place.begin(&h, n) != nil {
 		return false
 	}
-	r.in.r, r.trailer = at, r.in.w
-	r.h, r.length, r.payload, r.left = h, length, n, n
-	if r.link.agreed.crc {
-		r.sum = wire.UpdateCRC(0, b)
+	d.in.r, d.trailer = at, d.in.w
+	d.h, d.length, d.payload, d.left = h, length, n, n
+	if d.link.agreed.crc {
+		d.sum = wire.UpdateCRC(0, b)
 	}
 	return true
 }

@@ -8,9 +8,11 @@ import (
 func (r *receiver) consume() error {
 	r.own.Check()
 	for {
-		if r.directing {
-			if done, err := r.finishDirect(); !done {
-				return err
+		if d := &r.direct; d.begun {
+			if done, err := d.finish(); err != nil {
+				return r.fault(err, d.ulpdu(), d.length)
+			} else if !done {
+				return nil
 			}
 			r.unlimitRest()
 		}
@@ -39,8 +41,10 @@ func (r *receiver) consume() error {
 		length := wire.ULPDULength(b)
 		n := wire.FPDUSize(length)
 		if r.need = n; len(b) < n {
-			if direct, err := r.beginDirect(b, length); !direct {
-				return err
+			if begun, err := r.direct.begin(b, length); err != nil {
+				return r.fault(err, r.in.bytes()[wire.FPDULengthSize:], length)
+			} else if !begun {
+				return nil
 			}
 			continue
 		}

@@ -15,82 +15,101 @@ const directMin = 8 << 10
 // takes the next FPDU's header too, and none of its payload.
 const aloneMin = 32 << 10
 
-// beginDirect begins an incomplete FPDU of which b has come, so that the rest of its
-// payload is read straight into memory. It returns false if the FPDU is to be read into
-// the buffer instead.
-func (r *receiver) beginDirect(b []byte, length int) (begun bool, err error) {
-	if r.staged() || !r.heard || r.need-len(b) < directMin {
+// direct reads the payload of a large FPDU straight into memory, and with it the FPDUs that
+// are likely to follow (ahead.go, opening.go). The receiver's owner owns it. An error that a
+// method returns is one in the peer's octets, and the receiver decides what it ends.
+type direct struct {
+	// Immutable.
+	*reader // the receiver's
+	place   *placer
+
+	// The FPDU that is read so. The buffer keeps its header, for a Terminate, and takes the
+	// octets behind the payload.
+	begun   bool // there is one
+	h       wire.Header
+	trailer int    // where its trailer begins in the buffer
+	length  int    // of its ULPDU
+	payload int    // octets of its payload
+	scratch bool   // it, or the last one, goes to memory that may hold anything; see ahead.go
+	sum     uint32 // the CRC of what has come of it, if scratch
+	dead    bool   // its key has died
+
+	// The present read.
+	parts [][]byte
+	vec   vector
+}
+
+// begin begins an incomplete FPDU of which b has come, so that the rest of its payload is
+// read straight into memory. It returns false if the FPDU is to be read into the buffer
+// instead.
+func (d *direct) begin(b []byte, length int) (begun bool, err error) {
+	if d.staged() || !d.heard || d.need-len(b) < directMin {
 		return false, nil
 	}
-	if r.scratch = r.place.forScratch(b[wire.FPDULengthSize:], length); !r.scratch && r.link.agreed.crc {
+	if d.scratch = d.place.forScratch(b[wire.FPDULengthSize:], length); !d.scratch && d.link.agreed.crc {
 		return false, nil
 	}
-	if len(r.in.buf)-r.in.r < readSize/2 {
-		r.in.ready(readSize) // room for the octets behind the payload
-		b = r.in.bytes()
+	if len(d.in.buf)-d.in.r < readSize/2 {
+		d.in.ready(readSize) // room for the octets behind the payload
+		b = d.in.bytes()
 	}
 	b = b[wire.FPDULengthSize:]
-	n, err := r.h.Parse(b, length)
+	n, err := d.h.Parse(b, length)
+	if err == wire.ErrIncomplete {
+		return false, nil
+	}
+	if err != nil || !carries(d.h.Opcode) {
+		return false, err
+	}
+	err = d.storeFirst(b, n, length)
+	return err == nil, err
+}
+
+// storeFirst places what has come of the payload behind the header, which has n octets, in a
+// ULPDU of length octets of which b has come.
+func (d *direct) storeFirst(b []byte, n, length int) error {
+	if err := d.place.begin(&d.h, length-n); err != nil {
+		return err
+	}
+	have := b[n:min(len(b), length)]
+	if !d.place.store(have) {
+		return d.place.storeFault(d.h.Opcode)
+	}
+	d.begun, d.length, d.payload = true, length, length-n
+	d.left = length - n - len(have)
+	if d.scratch && d.link.agreed.crc {
+		d.sum = wire.UpdateCRC(0, d.in.bytes())
+	}
+	d.in.w = d.in.r + wire.FPDULengthSize + n
+	d.trailer = d.in.w
+	d.need = 0 // so that no read moves the octets in the buffer
+	return nil
+}
+
+// ulpdu is what the buffer keeps of the FPDU's ULPDU: the header.
+func (d *direct) ulpdu() []byte { return d.in.buf[d.in.r+wire.FPDULengthSize : d.trailer] }
+
+// finish ends the FPDU, if all of it has come.
+func (d *direct) finish() (done bool, err error) {
+	if d.dead {
+		d.dead = false
+		return false, d.place.storeFault(d.h.Opcode)
+	}
+	if d.left > 0 {
+		return false, nil
+	}
+	n, err := wire.ParseTrailer(d.in.buf[d.trailer:d.in.w], d.length, d.sum, d.link.agreed.crc)
 	if err == wire.ErrIncomplete {
 		return false, nil
 	}
 	if err != nil {
-		return false, r.fault(err, b, length)
+		return false, err
 	}
-	if !carries(r.h.Opcode) {
-		return false, nil
+	d.begun = false
+	if err = d.place.finishSegment(&d.h, d.payload); err != nil {
+		return false, err
 	}
-	if err := r.placeDirect(b, n, length); err != nil {
-		return false, r.fault(err, b, length)
-	}
-	return true, nil
-}
-
-// placeDirect places what has come of the payload behind the header, which has n octets,
-// in a ULPDU of length octets of which b has come. The buffer keeps the header, for a
-// Terminate, and takes the octets behind the payload.
-func (r *receiver) placeDirect(b []byte, n, length int) error {
-	if err := r.place.begin(&r.h, length-n); err != nil {
-		return err
-	}
-	have := b[n:min(len(b), length)]
-	if !r.place.store(have) {
-		return r.place.storeFault(r.h.Opcode)
-	}
-	r.directing, r.length, r.payload = true, length, length-n
-	r.left = length - n - len(have)
-	if r.scratch && r.link.agreed.crc {
-		r.sum = wire.UpdateCRC(0, r.in.bytes())
-	}
-	r.in.w = r.in.r + wire.FPDULengthSize + n
-	r.trailer = r.in.w
-	r.need = 0 // so that no read moves the octets in the buffer
-	return nil
-}
-
-// finishDirect ends the FPDU, if all of it has come.
-func (r *receiver) finishDirect() (done bool, err error) {
-	ulpdu := r.in.buf[r.in.r+wire.FPDULengthSize : r.trailer]
-	if r.dead {
-		r.dead = false
-		return false, r.fault(r.place.storeFault(r.h.Opcode), ulpdu, r.length)
-	}
-	if r.left > 0 {
-		return false, nil
-	}
-	n, err := wire.ParseTrailer(r.in.buf[r.trailer:r.in.w], r.length, r.sum, r.link.agreed.crc)
-	switch err {
-	case nil:
-	case wire.ErrIncomplete:
-		return false, nil
-	default:
-		return false, r.fault(err, nil, 0)
-	}
-	r.directing = false
-	if err = r.place.finishSegment(&r.h, r.payload); err != nil {
-		return false, r.fault(err, ulpdu, r.length)
-	}
-	r.in.r = r.trailer + n
+	d.in.r = d.trailer + n
 	return true, nil
 }
 
@@ -98,53 +117,57 @@ func (r *receiver) finishDirect() (done bool, err error) {
 // large payload it has room for the next FPDU's header, so that the next payload is read
 // straight into memory too, and not copied out of the buffer. Behind a small payload it is
 // all of the buffer: copies of small payloads cost less than a system call for each.
-func (r *receiver) behind() []byte {
-	b := r.in.buf[r.in.w:]
-	if r.payload < aloneMin {
+func (d *direct) behind() []byte {
+	b := d.in.buf[d.in.w:]
+	if d.payload < aloneMin {
 		return b
 	}
-	return b[:min(len(b), r.trailer-r.in.w+wire.MaxTrailerSize+wire.MaxFramedHeaderSize)]
+	return b[:min(len(b), d.trailer-d.in.w+wire.MaxTrailerSize+wire.MaxFramedHeaderSize)]
 }
 
-// readDirect reads what has come: the r.left octets of a payload to dst, and the octets
-// behind them into the buffer. It looks the memory up each time, and touches none while
-// the receiver waits; again means that nothing has come.
-func (r *receiver) readDirect(fd int) (again bool) {
-	r.own.Check()
-	if r.scratch {
-		return r.readAhead(fd)
+// read reads what has come: the left octets of the payload to the placer's dst, and the
+// octets behind them into the buffer. It looks the memory up each time, and touches none
+// while the receiver waits; again means that nothing has come.
+func (d *direct) read(fd int) (again bool) {
+	d.own.Check()
+	if d.scratch {
+		return d.readAhead(fd)
 	}
-	r.place.beginTouch()
-	parts, c, n := r.parts[:0], *r.place.dst, r.left
+	d.place.beginTouch()
+	parts, c, n := d.parts[:0], *d.place.dst, d.left
 	for n > 0 && len(parts) < maxSegments {
-		mem := r.place.mem.next(&c, n)
+		mem := d.place.mem.next(&c, n)
 		if mem == nil {
-			r.place.endTouch()
-			r.dead = true
+			d.place.endTouch()
+			d.dead = true
 			return false
 		}
 		parts = append(parts, mem)
 		c.off += uint32(len(mem))
 		n -= len(mem)
 	}
-	direct, room := len(parts), r.left-n
+	inMemory, room := len(parts), d.left-n
 	if n == 0 {
-		b := r.behind()
+		b := d.behind()
 		parts, room = append(parts, b), room+len(b)
 	}
-	r.parts = parts
+	d.parts = parts
 	yield.Point()
-	got, again, err := readVector(fd, &r.vec, parts)
-	r.err, r.emptied = err, got < room
-	r.seen = r.seen || got > 0
-	for _, mem := range parts[:direct] {
+	got, again, err := readVector(fd, &d.vec, parts)
+	d.err, d.emptied = err, got < room
+	d.seen = d.seen || got > 0
+	for _, mem := range parts[:inMemory] {
 		k := min(got, len(mem))
-		r.place.dst.skip(k)
-		r.left -= k
+		d.place.dst.skip(k)
+		d.left -= k
 		got -= k
 	}
-	r.in.w += got
-	clear(r.parts)
-	r.place.endTouch()
+	d.in.w += got
+	clear(d.parts)
+	d.place.endTouch()
 	return again
 }
+
+// pause says that nothing has come. Where payloads are read straight into memory, what comes
+// after a pause is read with few octets: they have the header of the first one.
+func (d *direct) pause() { d.scant = d.scant || d.left == 0 && (!d.link.agreed.crc || d.scratch) }

@@ -25,7 +25,7 @@ func TestDeregisterWaitsForAReadIntoMemory(t *testing.T) {
 	defer l.recv.in.drop()
 	for _, ahead := range []bool{false, true} {
 		for !freeUnderRead(t, n, l, ahead) {
-			l.recv.dead = false
+			l.recv.direct.dead = false
 		}
 	}
 }
@@ -34,10 +34,10 @@ func TestBehindALargePayloadThereIsRoomForTheNextHeaderOnly(t *testing.T) {
 	r := &connections(newNode(t, New(Config{}), noCRC).peer())[0].recv
 	r.in.ready(readSize)
 	defer r.in.drop()
-	r.payload = aloneMin - 1
-	assert.Len(t, r.behind(), readSize)
-	r.payload = aloneMin
-	assert.Len(t, r.behind(), wire.MaxTrailerSize+wire.MaxFramedHeaderSize)
+	r.direct.payload = aloneMin - 1
+	assert.Len(t, r.direct.behind(), readSize)
+	r.direct.payload = aloneMin
+	assert.Len(t, r.direct.behind(), wire.MaxTrailerSize+wire.MaxFramedHeaderSize)
 }
 
 // freeUnderRead deregisters a region that is being read into. It returns false if the
@@ -45,11 +45,11 @@ func TestBehindALargePayloadThereIsRoomForTheNextHeaderOnly(t *testing.T) {
 func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
 	const size = 1 << 20
 	m, d := n.memory(size, hw.LocalWrite|hw.RemoteWrite), n.dev.(*device)
-	l.recv.place.dst, l.recv.left, l.recv.scratch = &cursor{sgl: []hw.SGE{m.sge(0, size)}, need: hw.LocalWrite}, size, ahead
+	l.recv.place.dst, l.recv.left, l.recv.direct.scratch = &cursor{sgl: []hw.SGE{m.sge(0, size)}, need: hw.LocalWrite}, size, ahead
 	if ahead {
 		require.NoError(t, m.MR.(hw.Remapper).Remap(m.buf))
-		l.recv.h = wire.Header{Opcode: wire.OpWrite, STag: m.RKey(), TO: m.base, Last: true}
-		require.NoError(t, l.recv.place.begin(&l.recv.h, size))
+		l.recv.direct.h = wire.Header{Opcode: wire.OpWrite, STag: m.RKey(), TO: m.base, Last: true}
+		require.NoError(t, l.recv.place.begin(&l.recv.direct.h, size))
 	}
 	var fds [2]int
 	require.NoError(t, syscall.Pipe(fds[:]))
@@ -59,7 +59,7 @@ func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
 		defer close(read)
 		l.recv.own.Acquire()
 		defer l.recv.own.Release()
-		l.recv.readDirect(fds[0])
+		l.recv.direct.read(fds[0])
 	}()
 	key := m.RKey()
 	require.Eventually(t, func() bool { return len(d.inProgress(nil, nil, nil)) == 1 }, patience, tick, "the read is under way")
@@ -71,7 +71,7 @@ func freeUnderRead(t *testing.T, n *node, l *connection, ahead bool) bool {
 	require.NoError(t, syscall.Close(fds[1])) // the race detector's build reads once more
 	<-read
 	require.NoError(t, <-freed)
-	if l.recv.dead {
+	if l.recv.direct.dead {
 		return false
 	}
 	assert.Zero(t, early, "it waited")

@@ -28,39 +28,42 @@ type opening struct {
 
 // mayOpen reports whether the peer is likely to begin a write as it began the last one, and
 // nothing has come behind that.
-func (r *receiver) mayOpen() bool {
-	o := &r.place.opening
-	return o.likely && r.in.r == r.in.w && r.link.agreed.extended && !r.link.agreed.markersIn &&
-		r.place.mem.view.Keys.Changes(o.stag) != o.changes
+func (d *direct) mayOpen() bool {
+	o := &d.place.opening
+	return o.likely && d.in.r == d.in.w && d.link.agreed.extended && !d.link.agreed.markersIn &&
+		d.place.mem.view.Keys.Changes(o.stag) != o.changes
 }
 
 // readOpening is readMore where mayOpen holds. It returns false for done if it has not read,
 // because the memory has no room for the first payload.
-func (r *receiver) readOpening(fd int) (again, done bool) {
-	r.own.Check()
-	o := &r.place.opening
-	r.place.beginTouch()
-	defer r.place.endTouch()
-	mem := r.place.mem.view.Early(o.to, o.stag)
+func (d *direct) readOpening(fd int) (again, done bool) {
+	d.own.Check()
+	o := &d.place.opening
+	d.place.beginTouch()
+	defer d.place.endTouch()
+	mem := d.place.mem.view.Early(o.to, o.stag)
 	if len(mem) < o.n {
 		return false, false
 	}
-	r.in.ready(r.need)
-	r.h.Last = false
-	r.length, r.payload, r.left = wire.TaggedHeaderSize+o.n, o.n, o.n
-	r.trailer = headerSize
-	r.parts = append(r.parts[:0], r.in.buf[:headerSize])
-	r.expect(mem)
-	got, again := r.readParts(fd)
-	r.in.w = min(got, headerSize)
-	got -= r.in.w
-	if got > 0 && r.begin(0, o.stag, o.to, o.n) {
-		r.directing, r.scratch, r.need = true, true, 0
-		r.sort(r.parts[1:], got)
+	d.in.ready(d.need)
+	d.h.Last = false
+	d.length, d.payload, d.left = wire.TaggedHeaderSize+o.n, o.n, o.n
+	d.trailer = headerSize
+	d.parts = append(d.parts[:0], d.in.buf[:headerSize])
+	d.expect(mem)
+	got, again := d.readParts(fd)
+	d.in.w = min(got, headerSize)
+	got -= d.in.w
+	if got > 0 && d.beginAt(0, o.stag, o.to, o.n) {
+		d.begun, d.scratch, d.need = true, true, 0
+		d.sort(d.parts[1:], got)
 	} else {
-		r.left, o.likely = 0, again
-		r.in.spill(r.parts[1:], got)
+		d.left, o.likely = 0, again
+		d.in.spill(d.parts[1:], got)
 	}
-	clear(r.parts)
+	if again {
+		d.pause()
+	}
+	clear(d.parts)
 	return again, true
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // reader is the receiving half of the socket: the octets that have come and are not
-// consumed, and how long to wait for more. The receiver owns it.
+// consumed, and how long to wait for more. The receiver owns it, and its part direct uses it, too.
 type reader struct {
 	// Immutable once begun.
 	link *link
@@ -23,6 +23,7 @@ type reader struct {
 	scant bool // the next read into the buffer asks for few octets, as the last one got few
 	// The last read got less than it asked for.
 	emptied bool
+	err     error // of the socket
 
 	limits int // how often limit was called
 

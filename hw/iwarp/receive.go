@@ -13,7 +13,8 @@ import (
 )
 
 // receiver is the receiving half of a connection: it reads octets from the socket, finds
-// the FPDUs in them, and gives their segments to the placer.
+// the FPDUs in them, and gives their segments to the placer. Its part direct reads large
+// payloads straight into memory.
 //
 // The holder of the right to read owns it: the goroutine that runs receive, or a consumer
 // (readRight). Before that goroutine runs, the start-up owns it, and once idleRecv is set
@@ -37,24 +38,14 @@ type receiver struct {
 	promised bool   // the initiator has promised a first FPDU
 	warned   bool   // hangups warns the receiver
 	number   int32  // there
-	err      error  // error of the socket
 	end      error  // what ends the connection, in the peer's octets
-
-	// The FPDU whose payload is read straight into memory; see direct.go.
-	directing bool
-	trailer   int    // where its trailer begins in the buffer
-	length    int    // of its ULPDU
-	payload   int    // octets of its payload
-	scratch   bool   // it goes to memory that may hold anything; see ahead.go
-	sum       uint32 // the CRC of what has come of it, if scratch
-	dead      bool   // its key has died
-	parts     [][]byte
-	vec       vector
+	direct   direct
 }
 
 func (r *receiver) init(l *link, mem access, depth int) {
 	r.link = l
 	r.place.init(l, mem, depth, &r.own)
+	r.direct.reader, r.direct.place = &r.reader, &r.place
 	r.workFn, r.right.pollFn = r.work, r.pollOnce
 	l.watch.init(r.watchRead)
 	r.right.mu.Lock()
@@ -144,7 +135,7 @@ func (r *receiver) work(fd uintptr) bool {
 			break
 		}
 		if r.dry() {
-			r.pause()
+			r.direct.pause()
 			r.park()
 			return false
 		}
@@ -158,10 +149,6 @@ func (r *receiver) dry() bool {
 	return r.emptied && r.warned && !r.hung.Load() && r.err == nil && r.end == nil && r.link.dev.set.spin == 0
 }
 
-// pause says that nothing has come. Where payloads are read straight into memory, what comes
-// after a pause is read with few octets: they have the header of the first one.
-func (r *receiver) pause() { r.scant = r.scant || r.left == 0 && (!r.link.agreed.crc || r.scratch) }
-
 // hang makes the receiver read until it finds the end of the stream, or the error.
 func (r *receiver) hang() {
 	r.hung.Store(true)
@@ -173,13 +160,10 @@ func (r *receiver) hang() {
 // readMore reads what has come, to where it belongs; again means that nothing has come.
 func (r *receiver) readMore(fd int) (again bool) {
 	if r.left > 0 {
-		return r.readDirect(fd)
+		return r.direct.read(fd)
 	}
-	if r.mayOpen() {
-		if again, done := r.readOpening(fd); done {
-			if again {
-				r.pause()
-			}
+	if r.direct.mayOpen() {
+		if again, done := r.direct.readOpening(fd); done {
 			return again
 		}
 	}
@@ -191,7 +175,7 @@ func (r *receiver) readMore(fd int) (again bool) {
 	n, again, err := readInto(fd, b)
 	r.emptied = n < len(b)
 	if again {
-		r.pause()
+		r.direct.pause()
 	} else {
 		r.scant = n < brief
 	}
@@ -215,7 +199,7 @@ func (r *receiver) spin(fd int) (again bool) {
 // process handles the octets in the buffer, and hands out what they complete.
 func (r *receiver) process() error {
 	err := r.consume()
-	r.trailer -= r.in.unspill()
+	r.direct.trailer -= r.in.unspill()
 	r.place.emit()
 	return err
 }

@@ -171,7 +171,7 @@ func (r *receiver) watchRead(fd uintptr) bool {
 			}
 			came = w.look(false)
 			if parks = !came && r.dry(); parks {
-				r.pause()
+				r.direct.pause()
 			}
 		}
 	}
