@@ -197,6 +197,8 @@ type Remapper interface {
 	// Settle waits until every access that began before the call has ended: after a
 	// Remap, no byte of the former memory is read or changed any more. It waits for a
 	// chunk of a copy at most, never for a peer.
+	//
+	// Of a region that is gone Remap fails, and OnlyWrites and Settle change nothing.
 	Settle()
 }
 

@@ -110,6 +110,10 @@ func (r *rig) lend(restrict bool) {
 		r.also.Equal(hw.StatusSuccess, a.sent(out+1).Status)
 		former = mem
 	}
+	r.must.NoError(far.free())
+	r.also.ErrorIs(m.Remap(former), hw.ErrInvalidHandle)
+	m.OnlyWrites()
+	m.Settle()
 }
 
 // probe is an operation that accesses a region, locally or by its remote key, and the
