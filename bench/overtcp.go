@@ -26,10 +26,11 @@ const overLocalhost = "iwarp:127.0.0.1"
 func bulkOverTCP(c contest) (list []target) {
 	const size = 1 << 20
 	a, b := tcpPair()
-	defer closeAll(a, b)
+	x, y := tcpPair() // another one, because who asks may make a connection slow for as long as it lasts
+	defer closeAll(a, b, x, y)
 	const asked, summed = "net.Conn that asks", "net.Conn that asks, with a CRC-32C at both ends"
 	conn := connBulk("net.Conn", a, b, size)
-	all := []contestant{conn, connBulkAsked(asked, a, b, size, false), connBulkAsked(summed, a, b, size, true)}
+	all := []contestant{conn, connBulkAsked(asked, x, y, size, false), connBulkAsked(summed, x, y, size, true)}
 	ways := []struct {
 		what   string
 		params map[string]string
