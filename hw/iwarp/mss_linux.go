@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -37,6 +38,46 @@ func paced(tcp *net.TCPConn) (yes bool) {
 		yes = err == nil && strings.HasPrefix(name, "bbr")
 	})
 	return yes
+}
+
+// steer gives a connection its congestion control: the one that was asked for, or one that does
+// not pace if both ends are on this host. A connection that the program has made keeps its own.
+func (d *device) steer(tcp *net.TCPConn) {
+	name := d.set.congestion
+	if name == "" {
+		if !d.provider.owns || !sameHost(tcp.LocalAddr(), tcp.RemoteAddr()) || !paced(tcp) {
+			return
+		}
+		name = "reno" // every system has it
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+	})
+}
+
+// sameHost reports whether the ends of a connection are on one host: they have one address, or
+// addresses of the loopback device.
+func sameHost(local, remote net.Addr) bool {
+	a, _ := local.(*net.TCPAddr)
+	b, _ := remote.(*net.TCPAddr)
+	return a != nil && b != nil && (b.IP.IsLoopback() || b.IP.Equal(a.IP))
+}
+
+// mayHave returns why connections can't have a congestion control, or nil.
+func mayHave(congestion string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestion); err != nil {
+		return fmt.Errorf("%w (net.ipv4.tcp_allowed_congestion_control has those that a program may choose)", err)
+	}
+	return nil
 }
 
 // limitUnacked bounds how long sent data may stay unacknowledged before TCP gives up.

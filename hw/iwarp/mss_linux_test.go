@@ -37,6 +37,70 @@ func steered(t *testing.T, name string) func(context.Context, string) (net.Conn,
 	}
 }
 
+// congestion is the congestion control of a connection.
+func congestion(t *testing.T, tcp *net.TCPConn) (name string) {
+	raw, err := tcp.SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) {
+		name, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+		require.NoError(t, err)
+	}))
+	return strings.TrimRight(name, "\x00")
+}
+
+func TestNothingIsPacedWithinAHost(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	allowed := controls(t)
+	for _, name := range allowed {
+		dial := steered(t, name)
+		tuned := func(p *Provider, params map[string]string) string {
+			conn, err := dial(t.Context(), ln.Addr().String())
+			require.NoError(t, err)
+			defer conn.Close()
+			newNode(t, p, params).dev.(*device).tune(conn)
+			return congestion(t, conn.(*net.TCPConn))
+		}
+		want := name
+		if name == "bbr" {
+			want = "reno"
+		}
+		assert.Equal(t, want, tuned(New(Config{}), nil))
+		assert.Equal(t, name, tuned(New(Config{Dial: dial}), nil), "a connection of the program's")
+		for _, asked := range allowed {
+			assert.Equal(t, asked, tuned(New(Config{}), map[string]string{"congestion": asked}))
+			assert.Equal(t, asked, tuned(New(Config{Dial: dial}), map[string]string{"congestion": asked}))
+		}
+	}
+}
+
+func TestACongestionControlThatCannotBeIsRefused(t *testing.T) {
+	_, err := New(Config{}).Open(hw.OpenConfig{Params: map[string]string{"congestion": "none"}})
+	require.ErrorIs(t, err, hw.ErrInvalidParameter)
+	require.ErrorIs(t, err, unix.ENOENT)
+	assert.ErrorContains(t, err, "tcp_allowed_congestion_control")
+}
+
+func TestWhoIsOnTheSameHost(t *testing.T) {
+	for _, c := range []struct {
+		local, remote string
+		same          bool
+	}{
+		{"127.0.0.1", "127.0.0.1", true},
+		{"127.0.0.1", "127.0.0.2", true},
+		{"::1", "::1", true},
+		{"192.0.2.1", "192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"2001:db8::1", "2001:db8::1", true},
+		{"2001:db8::1", "2001:db8::2", false},
+	} {
+		addr := func(s string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(s), Port: 1} }
+		assert.Equal(t, c.same, sameHost(addr(c.local), addr(c.remote)), "%+v", c)
+	}
+	assert.False(t, sameHost(nil, nil))
+}
+
 func TestAWriteGathersLessWhereTCPPaces(t *testing.T) {
 	for _, name := range controls(t) {
 		for _, procs := range []int{1, 2} {

@@ -3,6 +3,7 @@
 package iwarp
 
 import (
+	"errors"
 	"net"
 	"time"
 )
@@ -12,6 +13,12 @@ func segmentSize(*net.TCPConn) int { return 0 }
 
 // paced returns false: it is unknown on this system.
 func paced(*net.TCPConn) bool { return false }
+
+// steer does nothing: the system's congestion control stays.
+func (*device) steer(*net.TCPConn) {}
+
+// mayHave returns an error: this system lets no program choose.
+func mayHave(string) error { return errors.ErrUnsupported }
 
 // limitUnacked does nothing: the system's own bound counts.
 func limitUnacked(*net.TCPConn, time.Duration) {}

@@ -50,6 +50,7 @@ func (d *device) tune(conn net.Conn) {
 		return
 	}
 	_ = tcp.SetNoDelay(true)
+	d.steer(tcp)
 	if set.buffer > 0 {
 		_ = tcp.SetReadBuffer(set.buffer)
 		_ = tcp.SetWriteBuffer(set.buffer)

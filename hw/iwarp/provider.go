@@ -71,6 +71,11 @@ type Config struct {
 	//	spin        how long the receiver polls the socket before it sleeps: shorter
 	//	            round trips at the price of a processor (0)
 	//	buffer      socket buffers in bytes; 0 leaves them to the system (0)
+	//	congestion  the TCP congestion control, of those that the system allows. Without
+	//	            it, a connection has the system's, unless that paces what it sends (bbr)
+	//	            and the peer is on the same host: there pacing only costs, and the
+	//	            device takes reno, where nobody else has made the connection. On
+	//	            systems other than Linux there is no such parameter
 	Params map[string]string
 
 	// Trace makes the file for a connection's packets, in the pcapng format that

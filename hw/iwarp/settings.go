@@ -15,6 +15,8 @@ type settings struct {
 	fpdu, revision, private, buffer int
 	halfOpen, halfOpenIP            int // 0: from the backlog; see startupsOf
 
+	congestion string // empty: see steer
+
 	mpa, reply, grace, nudge, keepalive, stall, linger, spin time.Duration
 }
 
@@ -82,6 +84,8 @@ func (s *settings) apply(key, value string) error {
 		s.linger, err = positive(value)
 	case "spin":
 		s.spin, err = time.ParseDuration(value)
+	case "congestion":
+		s.congestion, err = value, mayHave(value)
 	default:
 		return s.applyNumber(key, value)
 	}
