@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,6 +29,7 @@ func hoard(t *testing.T) (files []*os.File) {
 	low := was
 	low.Cur = min(was.Cur, 256)
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	runtime.GC() // closes sockets and files that earlier tests have dropped, before they are counted
 	t.Cleanup(func() {
 		assert.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 		for _, f := range files {
