@@ -124,6 +124,9 @@ func connBulk(name string, a, b net.Conn, size int) contestant {
 	}}
 }
 
+// The names of connBulkAsked's contestants, without and with CRCs.
+const connAsked, connSummed = "net.Conn that asks", "net.Conn that asks, with a CRC-32C at both ends"
+
 // connBulkAsked is connBulk whose reader asks for all that it reads by a short message, as a
 // large Read of a stream does, and with CRCs, if summed, of what is written and of what was
 // read: what any stream takes at least that has such messages and CRCs over TCP.

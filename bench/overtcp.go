@@ -28,9 +28,8 @@ func bulkOverTCP(c contest) (list []target) {
 	a, b := tcpPair()
 	x, y := tcpPair() // another one, because who asks may make a connection slow for as long as it lasts
 	defer closeAll(a, b, x, y)
-	const asked, summed = "net.Conn that asks", "net.Conn that asks, with a CRC-32C at both ends"
 	conn := connBulk("net.Conn", a, b, size)
-	all := []contestant{conn, connBulkAsked(asked, x, y, size, false), connBulkAsked(summed, x, y, size, true)}
+	all := []contestant{conn, connBulkAsked(connAsked, x, y, size, false), connBulkAsked(connSummed, x, y, size, true)}
 	ways := []struct {
 		what   string
 		params map[string]string
@@ -46,7 +45,7 @@ func bulkOverTCP(c contest) (list []target) {
 		all = append(all, writesOverTCP(r, way.what, size))
 	}
 	got := c.run(all...)
-	for _, floor := range []string{asked, summed} {
+	for _, floor := range []string{connAsked, connSummed} {
 		list = append(list, target{"T12", floor + " / net.Conn, bytes", got.speed(floor, conn.name), true, none})
 	}
 	for _, way := range ways {

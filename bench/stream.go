@@ -49,9 +49,8 @@ func streams(w io.Writer, c contest) (list []target) {
 	defer closeAll(conn, peer)
 	pipe, end := net.Pipe()
 	defer closeAll(pipe, end)
-	const asked, summed = "net.Conn that asks", "net.Conn that asks, with a CRC-32C at both ends"
 	bulk := []contestant{ // the first three share a connection, because one may be quicker than another for as long as it lasts
-		connBulk("net.Conn", conn, peer, size), connBulkAsked(asked, conn, peer, size, false), connBulkAsked(summed, conn, peer, size, true),
+		connBulk("net.Conn", conn, peer, size), connBulkAsked(connAsked, conn, peer, size, false), connBulkAsked(connSummed, conn, peer, size, true),
 		connBulk("net.Pipe", pipe, end, size),
 	}
 	trips := []contestant{connPingPong("net.Conn", conn, peer, messageSize), connPingPong("net.Pipe", pipe, end, messageSize)}
@@ -62,8 +61,8 @@ func streams(w io.Writer, c contest) (list []target) {
 		bytes, trip            float64 // the bounds: of the bytes, and of the time
 		floor                  string  // does the least that such a stream can do; empty if none does
 	}{
-		{"iwarp", "iwarp:127.0.0.1", "net.Conn", nil, 0.9, 1.5, summed},
-		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5, asked},
+		{"iwarp", "iwarp:127.0.0.1", "net.Conn", nil, 0.9, 1.5, connSummed},
+		{"iwarp without CRCs", "iwarp:127.0.0.1", "net.Conn", map[string]string{"crc": "false"}, 0.9, 1.5, connAsked},
 		{"loop", "loop", "net.Pipe", nil, 0.7, 0.5, ""},
 	}
 	rings := []int{64 << 10, 256 << 10, 1 << 20}
@@ -81,7 +80,7 @@ func streams(w io.Writer, c contest) (list []target) {
 	carried, there := c.run(bulk...), c.run(append(trips, bareTrips()...)...)
 	printWork(w, c, bulk)
 	printTrips(w, c, there, "net.Pipe")
-	for _, floor := range []string{asked, summed} {
+	for _, floor := range []string{connAsked, connSummed} {
 		list = append(list, target{"bytes", floor + " / net.Conn", carried.speed(floor, "net.Conn"), true, none})
 	}
 	for _, way := range ways {

@@ -63,8 +63,8 @@ var memoryCases = []contractCase{
 		roundTrip(r, a, b)
 		r.also.Equal(src.buf, buf)
 	})},
-	{"a write goes to the memory that a region got in the last exchange", ifLends(func(r *rig) { r.lend(false) })},
-	{"after OnlyWrites nothing but a write changes a region's memory", ifLends(func(r *rig) { r.lend(true) })},
+	{"a write goes to the memory that a region got in the last exchange", ifLends(func(r *rig) { lend(r, false) })},
+	{"after OnlyWrites nothing but a write changes a region's memory", ifLends(func(r *rig) { lend(r, true) })},
 }
 
 // lentSize is longer than any FPDU, in bytes.
@@ -81,7 +81,7 @@ func ifLends(run func(*rig)) func(*rig) {
 // lend exchanges the memory of a region several times, and writes to it from the peer each time.
 // With restrict it calls OnlyWrites before the write, and a message comes, which changes no
 // memory.
-func (r *rig) lend(restrict bool) {
+func lend(r *rig, restrict bool) {
 	a, b := r.pair()
 	near, far := r.a.mem(lentSize, hw.LocalRead), r.b.mem(lentSize, hw.LocalRead|hw.RemoteWrite)
 	m := far.mr.(hw.Remapper)

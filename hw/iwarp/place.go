@@ -37,7 +37,7 @@ type placer struct {
 	wcs  [batch]hw.WC // completions of receives that are not handed out, behind those that the sink keeps
 	n    int          // number of completions in wcs
 	kept bool         // the sink keeps completions until Flush
-	more bool         // octets have come behind the present FPDU
+	more bool         // consume has seen octets behind the FPDU, so that a message is likely to follow
 
 	// The peer's requests, and its responses to this end's.
 	readMSN  uint32
@@ -132,8 +132,8 @@ func (p *placer) store(b []byte) bool {
 // beginTouch says that the receiver is about to look keys up, and to touch their memory.
 func (p *placer) beginTouch() { p.touch.Add(1) }
 
-// endTouch says that it touches none any more. Who waits for that looks until the count has
-// changed.
+// endTouch says that it touches none any more. A goroutine that waits for the access looks
+// until the count has changed.
 func (p *placer) endTouch() { release.Uint64(&p.touch, p.touch.Load()+1) }
 
 // emit hands out the completions of receives, and kicks the token if there is work for
@@ -157,7 +157,7 @@ func (p *placer) emit() {
 func (p *placer) handOut() {
 	n := p.n
 	p.n, p.kept = 0, false
-	p.rq.freed.Store(p.rq.head)
+	release.Uint64(&p.rq.freed, p.rq.head) // before a poster can see the completions
 	p.sink.Complete(p.wcs[:n])
 }
 

@@ -29,7 +29,7 @@ func hoard(t *testing.T) (files []*os.File) {
 	low := was
 	low.Cur = min(was.Cur, 256)
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
-	runtime.GC() // closes sockets and files that earlier tests have dropped, before they are counted
+	runtime.GC() // so that what earlier tests have dropped is closed now rather than during the test
 	t.Cleanup(func() {
 		assert.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 		for _, f := range files {

@@ -27,7 +27,7 @@
 //   - loop's count of the calls of a pipe's owner: who waits for an access in progress looks
 //     until the count has changed or the owner's word is free. The swap that frees the word
 //     comes behind the store.
-//   - iwarp's placer, when it has touched memory: who waits for an access in progress looks
+//   - iwarp's placer, when it has touched memory: a goroutine that waits for the access looks
 //     until the count has changed. The next access begins by a locked addition.
 //   - iwarp's queues, when they give slots back: nobody waits for a slot, and a later store
 //     publishes the event by which a program learns of it.

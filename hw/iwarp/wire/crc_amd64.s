@@ -23,6 +23,13 @@ GLOBL fold128<>(SB), RODATA|NOPTR, $16
 	VMOVDQA64  in, acc           \
 	VPTERNLOGQ $0x96, Z8, Z9, acc
 
+// FOLD4 carries the four vectors Z0 to Z3 over 256 bytes, and adds those in Z4 to Z7.
+#define FOLD4 \
+	FOLD(Z10, Z0, Z4) \
+	FOLD(Z10, Z1, Z5) \
+	FOLD(Z10, Z2, Z6) \
+	FOLD(Z10, Z3, Z7)
+
 // JOIN makes Z0 of the four vectors Z0 to Z3. It leaves the multipliers of FOLD over 64
 // bytes in Z10.
 #define JOIN \
@@ -79,10 +86,7 @@ loop:
 	VMOVDQU64 64(SI), Z5
 	VMOVDQU64 128(SI), Z6
 	VMOVDQU64 192(SI), Z7
-	FOLD(Z10, Z0, Z4)
-	FOLD(Z10, Z1, Z5)
-	FOLD(Z10, Z2, Z6)
-	FOLD(Z10, Z3, Z7)
+	FOLD4
 	ADDQ      $256, SI
 	SUBQ      $256, CX
 	JGE       loop
@@ -137,10 +141,7 @@ loop:
 	VMOVDQU64 Z5, 64(DI)
 	VMOVDQU64 Z6, 128(DI)
 	VMOVDQU64 Z7, 192(DI)
-	FOLD(Z10, Z0, Z4)
-	FOLD(Z10, Z1, Z5)
-	FOLD(Z10, Z2, Z6)
-	FOLD(Z10, Z3, Z7)
+	FOLD4
 	ADDQ      $256, SI
 	ADDQ      $256, DI
 	SUBQ      $256, CX

@@ -9,14 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// withSocket calls f with a connection's descriptor, unless the connection is closed.
+func withSocket(tcp *net.TCPConn, f func(fd int)) {
+	if raw, err := tcp.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { f(int(fd)) })
+	}
+}
+
 // segmentSize is the number of octets that TCP puts into a segment; 0 if unknown.
 func segmentSize(tcp *net.TCPConn) (mss int) {
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+	withSocket(tcp, func(fd int) {
+		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
 			mss = int(info.Snd_mss)
 		}
 	})
@@ -29,12 +32,8 @@ func paced(tcp *net.TCPConn) (yes bool) {
 	if tcp == nil {
 		return false
 	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return false
-	}
-	_ = raw.Control(func(fd uintptr) {
-		name, err := unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	withSocket(tcp, func(fd int) {
+		name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 		yes = err == nil && strings.HasPrefix(name, "bbr")
 	})
 	return yes
@@ -48,14 +47,10 @@ func (d *device) steer(tcp *net.TCPConn) {
 		if !d.provider.owns || !sameHost(tcp.LocalAddr(), tcp.RemoteAddr()) || !paced(tcp) {
 			return
 		}
-		name = "reno" // every system has it
+		name = "reno" // it is part of every kernel
 	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+	withSocket(tcp, func(fd int) {
+		_ = unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
 	})
 }
 
@@ -82,11 +77,7 @@ func mayHave(congestion string) error {
 
 // limitUnacked bounds how long sent data may stay unacknowledged before TCP gives up.
 func limitUnacked(tcp *net.TCPConn, d time.Duration) {
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+	withSocket(tcp, func(fd int) {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
 	})
 }
