@@ -27,8 +27,8 @@ import (
 
 const (
 	guestAddress  = "10.0.2.15"
-	guestPatience = 3 * time.Minute // for one command line
-	guestFarewell = time.Minute     // for a server that was asked to quit
+	guestPatience = time.Minute // for one command line
+	guestFarewell = time.Minute // for a server that was asked to quit
 
 	guestMix = "client RW 4096 1 server RW 2048 4 server RR 1024 1 client RR 2048 1 client SR 1024 3 -f server SR 256 3 -f"
 )
@@ -151,22 +151,21 @@ func TestAgainstTheCProgram(t *testing.T) {
 
 func playAgainst(t *testing.T, server, client side) {
 	guestPort += 100
-	port := strconv.Itoa(guestPort)
-	serverOut := &output{ready: make(chan struct{}, 100)}
-	serving := server.command(t.Context(), t, "-T", "S", "-n", port)
-	serving.Stdout, serving.Stderr = serverOut, serverOut
+	v := &visits{client: client, port: strconv.Itoa(guestPort), server: &output{ready: make(chan struct{}, 100)}}
+	serving := server.command(t.Context(), t, "-T", "S", "-n", v.port)
+	serving.Stdout, serving.Stderr = v.server, v.server
 	require.NoError(t, serving.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- serving.Wait() }()
 	t.Cleanup(func() {
 		_ = serving.Process.Kill() // it has ended already if all went well
 		if t.Failed() {
-			t.Logf("the server said:\n%s", serverOut)
+			t.Logf("the server said:\n%s", v.server)
 		}
 	})
 	for _, line := range guestLines {
 		ok := t.Run(line.test+" "+line.args, func(t *testing.T) {
-			printed := ask(t, serverOut, client, port, append([]string{"-T", line.test}, strings.Fields(line.args)...))
+			printed := v.ask(t, append([]string{"-T", line.test}, strings.Fields(line.args)...))
 			if line.raw != "" {
 				assert.Contains(t, printed, "raw: "+line.raw)
 				return
@@ -179,7 +178,12 @@ func playAgainst(t *testing.T, server, client side) {
 		}
 	}
 	t.Run("Q", func(t *testing.T) {
-		ask(t, serverOut, client, port, []string{"-T", "Q"})
+		printed, err := v.visit(t, []string{"-T", "Q"})
+		if why := client.excuse(printed, err); why != "" {
+			fmt.Printf("different: %s, when it asked the server to quit\n", why)
+		} else {
+			inOrder(t, printed, err)
+		}
 		select {
 		case err := <-ended:
 			if server.program == theirs().program && err != nil && err.Error() == "signal: segmentation fault" {
@@ -190,35 +194,82 @@ func playAgainst(t *testing.T, server, client side) {
 		case <-time.After(guestFarewell):
 			t.Fatal("the server does not quit")
 		}
-		assert.NotRegexp(t, trouble, serverOut.String())
-		assert.Equal(t, 5, strings.Count(serverOut.String(), "Server: Transaction Test Finished for this client"))
+		assert.NotRegexp(t, trouble, v.server.String())
+		assert.Equal(t, v.transactions, strings.Count(v.server.String(), "Server: Transaction Test Finished for this client"))
 	})
 }
 
-func waitReady(t *testing.T, serverOut *output) {
+// visits are a client's visits to a server, one after the other.
+type visits struct {
+	client       side
+	port         string
+	server       *output
+	transactions int // transaction tests that the server must have finished
+}
+
+// ask has the client run one test, and returns what the client printed. A C client that
+// fails by no fault of the server's is run once more, when the server has ended that test
+// and waits again.
+func (v *visits) ask(t *testing.T, args []string) string {
+	t.Helper()
+	printed, err := v.visit(t, args)
+	if why := v.client.excuse(printed, err); why != "" {
+		fmt.Printf("different: %s; the C client was run once more: %v\n", why, args)
+		printed, err = v.visit(t, args)
+	}
+	inOrder(t, printed, err)
+	return printed
+}
+
+// inOrder checks that a client met no trouble.
+func inOrder(t *testing.T, printed string, err error) {
+	t.Helper()
+	require.NoError(t, err, printed)
+	require.NotRegexp(t, trouble, printed)
+}
+
+// visit runs the client to its end when the server waits for one.
+func (v *visits) visit(t *testing.T, args []string) (printed string, err error) {
 	t.Helper()
 	select {
-	case <-serverOut.ready:
+	case <-v.server.ready:
 	case <-time.After(guestPatience):
 		t.Fatal("the server does not wait for a client")
 	}
+	if args[1] == "T" {
+		v.transactions++
+	}
+	return v.client.run(t, v.port, args)
 }
 
-// ask runs a client to its end when the server waits for one, and returns what it
-// printed. The C client crashed once in some seventy runs when its test was over. If the
-// server has ended that test in order and waits again, the client is run once more.
-func ask(t *testing.T, serverOut *output, client side, port string, args []string) string {
-	t.Helper()
-	waitReady(t, serverOut)
-	printed, err := client.run(t, port, args)
-	if client == theirs() && crashed(err) {
-		fmt.Printf("different: the C client ended with %v and was run once more: %v\n", err, args)
-		waitReady(t, serverOut)
-		printed, err = client.run(t, port, args)
+// failedSend is what libdapl2 says of a send that the device completed with an error.
+var failedSend = regexp.MustCompile(`DTO completion ERR: status 2, op OP_SEND`)
+
+// errNoEnd says that a client was killed when the patience was at its end.
+var errNoEnd = errors.New("the client did not end")
+
+// excuse says why a client that ended so may have failed by no fault of the server's. It
+// is empty if there is no such reason.
+//
+// The C client ends with a memory fault in one of some seven hundred runs on a busy
+// machine: libdapl2 is unloaded while a thread of it still returns from its lock.
+//
+// siw completes a send with an error, though the peer has the message, if the peer
+// closes the connection before siw looks whether it may go on (siw_qp_sq_proc_tx). The
+// client sends the last message of a test, and the server closes when it has come. A C
+// client whose last send failed so says it, or waits without end.
+func (s side) excuse(printed string, err error) string {
+	switch {
+	case s != theirs():
+	case crashed(err):
+		return fmt.Sprintf("the C client ended with %v", err)
+	case !strings.HasPrefix(s.device, "siw"):
+	case failedSend.MatchString(printed):
+		return "siw failed a send that its peer has received"
+	case errors.Is(err, errNoEnd):
+		return "the C client waited without end"
 	}
-	require.NoError(t, err, printed)
-	require.NotRegexp(t, trouble, printed)
-	return printed
+	return ""
 }
 
 // run runs a client to its end.
@@ -227,6 +278,9 @@ func (s side) run(t *testing.T, port string, args []string) (printed string, err
 	defer cancel()
 	args = append(args[:2:2], append([]string{"-s", guestAddress, "-n", port}, args[2:]...)...)
 	out, err := s.command(ctx, t, args...).CombinedOutput()
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w in %v: %w", errNoEnd, guestPatience, err)
+	}
 	return string(out), err
 }
 

@@ -146,10 +146,12 @@ for device in "${devices[@]}"; do
   line="$mode on $device: $passed cases passed, $bad failed, ${want:-?} expected, in $((SECONDS - began)) s"
   if ((status || bad || skipped)) || [[ -z $want ]] || ((passed < want)); then
     if ((status == machine && !bad)); then blamed=1; else failed=1; fi
-    grep -vE '^ *(=== (RUN|PAUSE|CONT)|--- PASS)' "$log" | cut -c1-400 | tail -n 200
+    grep -vE '^ *(=== (RUN|PAUSE|CONT)|--- PASS)|^different: ' "$log" | cut -c1-400 | tail -n 200
     line+=": FAILED (exit status $status)"
   fi
   grep '^different: ' "$log" | sort -u || true
+  # What the assertions said comes last: of a long record, often the end alone is kept.
+  if ((bad)); then grep -A 30 'Error Trace:' "$log" | grep -v '^different: ' | cut -c1-400 | head -n 60 || true; fi
   echo "$line"
   summary+=$line$'\n'
 done
