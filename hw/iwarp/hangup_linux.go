@@ -27,17 +27,13 @@ import (
 //     in another way (watch.needs), so the watcher gives the socket back when it leaves,
 //     and the receiver's goroutine reads next.
 type hangups struct {
-	mu     sync.Mutex // its holder takes no lock but those of links
-	opened bool
-	closed bool
-	epoll  int
-	file   *os.File
-	raw    syscall.RawConn // of file
-	gone   chan struct{}   // closed when the goroutine has gone
-	// The receivers of the sockets, by the number in their events.
-	receivers []*receiver
-	free      []int32
-	events    [pollSockets]unix.EpollEvent
+	mu      sync.Mutex // its holder takes no lock but those of links
+	opened  bool
+	closed  bool
+	sockets epollSet
+	file    *os.File        // of the epoll descriptor
+	raw     syscall.RawConn // of file
+	gone    chan struct{}   // closed when the goroutine has gone
 }
 
 // add has hangups warn a receiver. If the descriptor can't be had, the receiver makes the
@@ -48,38 +44,25 @@ func (h *hangups) add(r *receiver) {
 	if r.staged() || h.closed || !h.opened && !h.open() {
 		return
 	}
-	i := int32(len(h.receivers))
-	if k := len(h.free); k > 0 {
-		i = h.free[k-1]
-	}
 	// The kernel adds errors, and the end of both directions.
-	err := h.control(r, unix.EPOLL_CTL_ADD, &unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: i})
-	switch {
-	case err != nil:
-		return
-	case i == int32(len(h.receivers)):
-		h.receivers = append(h.receivers, r)
-	default:
-		h.free = h.free[:len(h.free)-1]
-		h.receivers[i] = r
+	if i, err := h.sockets.add(r, unix.EPOLLRDHUP|unix.EPOLLONESHOT); err == nil {
+		r.warned, r.number = true, i
 	}
-	r.warned, r.number = true, i
 }
 
 // open begins the work, and reports whether it could. mu is held.
 func (h *hangups) open() bool {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
+	if h.sockets.open() != nil {
 		return false
 	}
-	_ = unix.SetNonblock(fd, true) // for the network poller
-	file := os.NewFile(uintptr(fd), "hangups")
+	_ = unix.SetNonblock(h.sockets.fd, true) // for the network poller
+	file := os.NewFile(uintptr(h.sockets.fd), "hangups")
 	raw, err := file.SyscallConn()
 	if err != nil {
 		_ = file.Close()
 		return false
 	}
-	h.epoll, h.file, h.raw, h.gone, h.opened = fd, file, raw, make(chan struct{}), true
+	h.file, h.raw, h.gone, h.opened = file, raw, make(chan struct{}), true
 	go h.run()
 	return true
 }
@@ -96,12 +79,12 @@ func (h *hangups) warn(uintptr) (over bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for !h.closed {
-		n, err := unix.EpollWait(h.epoll, h.events[:], 0)
-		if n <= 0 && err != unix.EINTR {
+		events, err := h.sockets.ready()
+		if len(events) == 0 && err != unix.EINTR {
 			return false
 		}
-		for i := range max(n, 0) {
-			h.receivers[h.events[i].Fd].hang()
+		for i := range events {
+			h.sockets.receivers[events[i].Fd].hang()
 		}
 	}
 	return true
@@ -115,17 +98,7 @@ func (h *hangups) remove(r *receiver) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r.warned = false
-	_ = h.control(r, unix.EPOLL_CTL_DEL, nil)
-	h.receivers[r.number] = nil
-	h.free = append(h.free, r.number)
-}
-
-func (h *hangups) control(r *receiver, op int, ev *unix.EpollEvent) error {
-	var err error
-	if e := r.port.raw.Control(func(fd uintptr) { err = unix.EpollCtl(h.epoll, op, int(fd), ev) }); e != nil {
-		return e
-	}
-	return err
+	h.sockets.remove(r, r.number)
 }
 
 // close ends the work, and waits for the goroutine.

@@ -43,13 +43,9 @@ type poller struct {
 	mu     sync.Mutex // its holder takes no lock but connsMu and the netpoll's
 	begun  bool       // connections are entered
 	closed bool
-	opened bool // epoll is open
-	epoll  int
-	// The receivers of the epoll descriptor's sockets, by the number in their events. A
-	// number that is used again makes a consumer poll another socket in vain, once.
-	receivers []*receiver
-	free      []int32
-	events    [pollSockets]unix.EpollEvent
+	opened bool // sockets is open
+	// A number that is used again makes a consumer poll another socket in vain, once.
+	sockets epollSet
 }
 
 // progress does what Progress does.
@@ -106,12 +102,12 @@ func (p *poller) ready(all *[pollSockets]*receiver) (n int, work bool) {
 		return 0, false
 	}
 	defer p.mu.Unlock()
-	if p.closed || len(p.receivers) == len(p.free) {
+	if p.closed || p.sockets.empty() {
 		return 0, !p.closed
 	}
-	got, _ := unix.EpollWait(p.epoll, p.events[:], 0)
-	for i := range max(got, 0) {
-		if r := p.receivers[p.events[i].Fd]; r != nil {
+	events, _ := p.sockets.ready()
+	for i := range events {
+		if r := p.sockets.receivers[events[i].Fd]; r != nil {
 			all[n] = r
 			n++
 		}
@@ -164,12 +160,11 @@ func (p *poller) enter(r *receiver) {
 		r.right.slot = alone
 		p.alone.Store(r)
 	case !p.opened:
-		fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-		if err != nil {
+		if p.sockets.open() != nil {
 			return
 		}
 		first := p.alone.Swap(nil)
-		p.epoll, p.opened = fd, true
+		p.opened = true
 		first.right.slot = notEntered
 		p.watch(first)
 		p.watch(r)
@@ -180,21 +175,9 @@ func (p *poller) enter(r *receiver) {
 
 // watch has the epoll descriptor report a receiver's socket. mu is held.
 func (p *poller) watch(r *receiver) {
-	i := int32(len(p.receivers))
-	if k := len(p.free); k > 0 {
-		i = p.free[k-1]
+	if i, err := p.sockets.add(r, unix.EPOLLIN); err == nil {
+		r.right.slot = int(i) + 1
 	}
-	err := p.control(r, unix.EPOLL_CTL_ADD, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: i})
-	switch {
-	case err != nil:
-		return
-	case i == int32(len(p.receivers)):
-		p.receivers = append(p.receivers, r)
-	default:
-		p.free = p.free[:len(p.free)-1]
-		p.receivers[i] = r
-	}
-	r.right.slot = int(i) + 1
 }
 
 // remove undoes add, for good. The receiver calls it when it has the right for good.
@@ -205,19 +188,9 @@ func (p *poller) remove(r *receiver) {
 	case r.right.slot == alone:
 		p.alone.Store(nil)
 	case i >= 0 && !p.closed:
-		_ = p.control(r, unix.EPOLL_CTL_DEL, nil)
-		p.receivers[i] = nil
-		p.free = append(p.free, int32(i))
+		p.sockets.remove(r, int32(i))
 	}
 	r.right.slot = left
-}
-
-func (p *poller) control(r *receiver, op int, ev *unix.EpollEvent) error {
-	var err error
-	if e := r.port.raw.Control(func(fd uintptr) { err = unix.EpollCtl(p.epoll, op, int(fd), ev) }); e != nil {
-		return e
-	}
-	return err
 }
 
 // close ends the work of consumers.
@@ -229,7 +202,7 @@ func (p *poller) close() {
 	}
 	p.closed = true
 	if p.opened {
-		_ = unix.Close(p.epoll)
+		_ = unix.Close(p.sockets.fd)
 	}
 	if p.begun {
 		network.close()
