@@ -29,7 +29,7 @@ func hoard(t *testing.T) (files []*os.File) {
 	low := was
 	low.Cur = min(was.Cur, 256)
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
-	runtime.GC() // so that what earlier tests have dropped is closed now rather than during the test
+	closeDropped(t)
 	t.Cleanup(func() {
 		assert.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 		for _, f := range files {
@@ -43,6 +43,20 @@ func hoard(t *testing.T) (files []*os.File) {
 			return files
 		}
 		files = append(files, f)
+	}
+}
+
+// closeDropped waits until the files that earlier tests have dropped are closed, so that
+// none of them is closed during the test. The collector hands their finalizers to one
+// goroutine, which takes those that wait and runs them in any order. So what the first
+// round's finalizer did not wait for has run before the second one's.
+func closeDropped(t *testing.T) {
+	t.Helper()
+	for range 2 {
+		ran := make(chan struct{})
+		runtime.SetFinalizer(&struct{ self *testing.T }{t}, func(any) { close(ran) })
+		runtime.GC()
+		await(t, ran)
 	}
 }
 
