@@ -107,12 +107,13 @@ awk '
   }
   END {
     least["bandwidth"] = 0.95; least["dapl"] = 1.0; least["naive/pinned"] = 30
-    most["latency"] = 1.05; most["pinned/unlocked"] = 3
+    most["pinned/unlocked"] = 3
+    most["latency posts/op"] = 3 # ib_send_lat posts a send and a receive; one crossing more is allowed
     for (name in n) {
       for (i = 1; i <= n[name]; i++)
         for (j = i; j > 1 && r[name, j] < r[name, j - 1]; j--) { t = r[name, j]; r[name, j] = r[name, j - 1]; r[name, j - 1] = t }
       median = r[name, int((n[name] + 1) / 2)]
       printf "%s: %.3f%s (median of %d pairs, %.3f to %.3f)%s\n", name, median, name ~ "/" ? "" : " of the C tool", n[name], r[name, 1], r[name, n[name]], verdict(name, median)
     }
-    for (name in crossing) print name ": " crossing[name]
+    for (name in crossing) print name ": " crossing[name] verdict(name, crossing[name])
   }' "$work/log"
