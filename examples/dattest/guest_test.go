@@ -251,13 +251,14 @@ var errNoEnd = errors.New("the client did not end")
 // excuse says why a client that ended so may have failed by no fault of the server's. It
 // is empty if there is no such reason.
 //
-// The C client ends with a memory fault in one of some seven hundred runs on a busy
-// machine: libdapl2 is unloaded while a thread of it still returns from its lock.
+// The C client ended with a memory fault in one of 755 runs on a busy machine. By its
+// source, libdapl2 does not join its thread, which may still return from a lock when the
+// library is unloaded.
 //
 // siw completes a send with an error, though the peer has the message, if the peer
 // closes the connection before siw looks whether it may go on (siw_qp_sq_proc_tx). The
-// client sends the last message of a test, and the server closes when it has come. A C
-// client whose last send failed so says it, or waits without end.
+// client sends the last message of a test, and the server closes when it has come. Where
+// that call was delayed on purpose, some C clients said so, and some waited without end.
 func (s side) excuse(printed string, err error) string {
 	switch {
 	case s != theirs():
