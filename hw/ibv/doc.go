@@ -91,7 +91,8 @@
 // the peer refused as flushed, lets peers read any region that has a remote key, and
 // takes as many reads at a time as the peer asks for. It completes a send with an error
 // although the peer has the message, if the peer ends the connection before the call
-// that sends has returned.
+// that sends has returned. It may never answer a peer that connects before Listen has
+// returned.
 // On soft-iWARP an attempt to connect can't be given up before the peer's transport has
 // answered; only then are the objects free that the attempt uses. An acceptor on
 // soft-iWARP may not look at what the initiator sends first until more comes, so on

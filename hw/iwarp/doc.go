@@ -70,7 +70,7 @@
 //
 // # Linux's soft-iWARP as the peer
 //
-// Two of its faults are worth knowing (Linux 6.1). Its kernel stops (BUG in iwcm.c)
+// Three of its faults are worth knowing (Linux 6.1). Its kernel stops (BUG in iwcm.c)
 // when an initiator that promised a ready-to-receive leaves too early, so by default an
 // initiator promises none to other implementations: the parameter peer2peer. That costs
 // nothing between ends of this package, which send a ready-to-receive without a promise,
@@ -84,6 +84,10 @@
 // and again after each new attempt. A network that cuts the stream into new segments
 // causes this, such as the user-mode network of QEMU. siw itself asks for no CRCs; to
 // have none, set crc=false here, whichever side connects.
+//
+// And siw may never answer a connection that comes while its program is inside
+// rdma_listen: the socket listens before siw's state says so (siw_create_listen). So
+// don't find out by attempts whether such a program listens; have it say so.
 //
 // # What a peer can't do
 //

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -89,14 +90,14 @@ func (c *closer) closeAtOnce(t *testing.T, n *node, most, before int) (closed in
 		_ = cmd.Wait()
 	}()
 	if c.asked != 0 {
-		awaitListener(t, c.asked)
+		awaitListener(t, cmd, c.asked)
 		conn, err := net.Dial("tcp", net.JoinHostPort(guestAddress, strconv.Itoa(c.asked)))
 		require.NoError(t, err)
 		defer conn.Close()
 		_, err = conn.Read(make([]byte, 1))
 		require.NoError(t, err)
 	}
-	awaitListener(t, int(c.port))
+	awaitListener(t, cmd, int(c.port))
 	for closed < most {
 		p := n.peer()
 		cfg := hw.ConnectConfig{Addr: guestAddress, Qual: c.port, Timeout: patience / 2, Private: dtestPrivate}
@@ -114,13 +115,21 @@ func (c *closer) closeAtOnce(t *testing.T, n *node, most, before int) (closed in
 	return closed
 }
 
-// awaitListener waits until the kernel listens at a port.
-func awaitListener(t *testing.T, port int) {
+// awaitListener waits until a C program listens at a port: until the kernel knows the
+// port, and the program's main thread sleeps in another call than rdma_listen, which is
+// a write to a file. siw may never answer a connection that comes before rdma_listen
+// has returned.
+func awaitListener(t *testing.T, program *exec.Cmd, port int) {
 	t.Helper()
+	listens := fmt.Appendf(nil, ":%04X 00000000:0000 0A", port)
+	writes := fmt.Appendf(nil, "%d ", syscall.SYS_WRITE)
 	require.Eventually(t, func() bool {
 		table, err := os.ReadFile("/proc/net/tcp")
-		require.NoError(t, err)
-		return bytes.Contains(table, fmt.Appendf(nil, ":%04X 00000000:0000 0A", port))
+		if !assert.NoError(t, err) || !bytes.Contains(table, listens) {
+			return false
+		}
+		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", program.Process.Pid))
+		return assert.NoError(t, err) && !bytes.HasPrefix(call, []byte("running")) && !bytes.HasPrefix(call, writes)
 	}, time.Minute, 20*time.Millisecond)
 }
 

@@ -30,7 +30,7 @@ func TestTheRejectOfACProgramIsReportedAsItsConsumers(t *testing.T) {
 				_ = cmd.Process.Kill()
 				_ = cmd.Wait()
 			})
-			awaitListener(t, rejecterPort)
+			awaitListener(t, cmd, rejecterPort)
 			p := guestNode(t, nil, "").peer()
 			require.NoError(t, p.qp.Connect(hw.ConnectConfig{Addr: guestAddress, Qual: rejecterPort}))
 			p.await("refusal", func() bool { return p.refused != 0 })

@@ -39,18 +39,18 @@ var captures = os.Getenv("GODAT_CAPTURES")
 
 // rping starts the C program. As a server it runs for a whole test, which takes minutes
 // on a busy host.
-func rping(t *testing.T, args ...string) (out *bytes.Buffer, wait func() error) {
+func rping(t *testing.T, args ...string) (program *exec.Cmd, out *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	cmd := exec.CommandContext(ctx, "rping", append(args, "-a", guestAddress)...)
+	program = exec.CommandContext(ctx, "rping", append(args, "-a", guestAddress)...)
 	out = new(bytes.Buffer)
-	cmd.Stdout, cmd.Stderr = out, out
-	require.NoError(t, cmd.Start())
+	program.Stdout, program.Stderr = out, out
+	require.NoError(t, program.Start())
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // a second time it is an error, or the server was ended
+		_ = program.Wait() // a second time it is an error, or the server was ended
 	})
-	return out, cmd.Wait
+	return program, out
 }
 
 // guestNode is a device in the guest. If capture is set, it is the name of the file for
@@ -204,8 +204,8 @@ func ways(client bool) (all []map[string]string) {
 }
 
 func TestOurClientPingsTheCServer(t *testing.T) {
-	rping(t, "-s", "-P", "-S", "65535")
-	awaitListener(t, rpingPort)
+	server, _ := rping(t, "-s", "-P", "-S", "65535")
+	awaitListener(t, server, rpingPort)
 	for _, params := range ways(true) {
 		for _, size := range rpingSizes {
 			for _, traced := range []bool{false, true} {
@@ -238,7 +238,7 @@ func TestTheCClientPingsOurServer(t *testing.T) {
 					n := guestNode(t, params, captureName(traced, name))
 					p := newPinger(n, size)
 					ln, requests := n.listen(hw.ListenConfig{Qual: rpingPort})
-					said, wait := rping(t, "-c", "-V", "-C", strconv.Itoa(pings), "-S", strconv.Itoa(size))
+					client, said := rping(t, "-c", "-V", "-C", strconv.Itoa(pings), "-S", strconv.Itoa(size))
 					var r hw.Request
 					select {
 					case r = <-requests:
@@ -248,7 +248,7 @@ func TestTheCClientPingsOurServer(t *testing.T) {
 					require.NoError(t, r.Accept(p.qp, nil))
 					p.awaitUp()
 					assert.Equal(t, pings, p.server())
-					assert.NoError(t, wait(), "rping: %v", said)
+					assert.NoError(t, client.Wait(), "rping: %v", said)
 					p.awaitDown()
 					assert.Equal(t, hw.ReasonPeer, p.down)
 					require.NoError(t, ln.Close())
@@ -268,14 +268,14 @@ func captureName(traced bool, name string) string {
 func TestSiwReceivesAReject(t *testing.T) {
 	n := guestNode(t, nil, "")
 	_, requests := n.listen(hw.ListenConfig{Qual: rpingPort})
-	said, wait := rping(t, "-c", "-C", "1")
+	client, said := rping(t, "-c", "-C", "1")
 	select {
 	case r := <-requests:
 		require.NoError(t, r.Reject([]byte("no")))
 	case <-time.After(time.Minute):
 		require.Fail(t, "no request", said.String())
 	}
-	require.Error(t, wait())
+	require.Error(t, client.Wait())
 	assert.Contains(t, said.String(), "REJECTED")
 }
 
@@ -284,7 +284,7 @@ func TestSiwDoesNotTakeAReplyThatAsksForMarkers(t *testing.T) {
 	n := guestNode(t, map[string]string{"markers": "true", "grace": "10s"}, "")
 	p := n.peer()
 	_, requests := n.listen(hw.ListenConfig{Qual: rpingPort})
-	said, wait := rping(t, "-c", "-C", "1")
+	client, said := rping(t, "-c", "-C", "1")
 	select {
 	case r := <-requests:
 		require.NoError(t, r.Accept(p.qp, nil))
@@ -295,14 +295,14 @@ func TestSiwDoesNotTakeAReplyThatAsksForMarkers(t *testing.T) {
 	p.awaitUp()
 	p.awaitDown()
 	assert.Equal(t, hw.ReasonPeer, p.down)
-	require.Error(t, wait())
+	require.Error(t, client.Wait())
 	assert.Contains(t, said.String(), "REJECTED")
 }
 
 // siw's Terminates are read with the right meaning.
 func TestARefusalOfSiwHasItsStatus(t *testing.T) {
-	rping(t, "-s", "-P", "-S", "65535")
-	awaitListener(t, rpingPort)
+	server, _ := rping(t, "-s", "-P", "-S", "65535")
+	awaitListener(t, server, rpingPort)
 	connect := func(t *testing.T, params map[string]string) *pinger {
 		n := guestNode(t, params, "")
 		p := newPinger(n, 64)
