@@ -18,7 +18,7 @@ const (
 	alarmFlushed                        // a request was flushed, and no event has named a cause
 	alarmForce                          // the device has not flushed all requests
 	alarmShared                         // no event says that the device takes no more shared receives
-	alarmNudge                          // soft-iWARP may have missed what this side sent first
+	alarmNudge                          // soft-iWARP may have missed what the initiator sent first
 	alarmKinds
 )
 

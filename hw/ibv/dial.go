@@ -313,9 +313,5 @@ func (a *attempt) established(e event) bool {
 	c.mu.Unlock()
 	info := c.info(e)
 	info.Private = data
-	up := a.qp.established(a.life, info)
-	if up && c.dev.siw {
-		c.dev.watcher.setAlarm(alarmNudge, a.qp, a.life)
-	}
-	return up
+	return a.qp.established(a.life, info)
 }

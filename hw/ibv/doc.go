@@ -95,11 +95,11 @@
 // returned.
 // On soft-iWARP an attempt to connect can't be given up before the peer's transport has
 // answered; only then are the objects free that the attempt uses. An acceptor on
-// soft-iWARP may not look at what the initiator sends first until more comes, so on
-// that device an initiator sends some writes of no bytes. Soft-iWARP checks a region
-// when a request begins and not again, so Deregister ends each connection with an
-// outstanding request that names the region; the first such request fails with a
-// protection error.
+// soft-iWARP may not look at what the initiator sends first until more comes. So on that
+// device an initiator sends some writes of no bytes, and an acceptor that has received
+// nothing a read of none. Soft-iWARP checks a region when a request begins and not again,
+// so Deregister ends each connection with an outstanding request that names the region;
+// the first such request fails with a protection error.
 //
 // A send can invalidate a key of the peer's (hw.OpSendInvalidate) where the device says
 // that it has the memory management extensions, as soft-RoCE, soft-iWARP and the

@@ -48,6 +48,9 @@ func (q *queuePair) established(life uint64, info hw.ConnInfo) bool {
 		return false
 	}
 	q.become(phaseUp)
+	if q.dev.siw {
+		q.dev.watcher.setAlarm(alarmNudge, q, life)
+	}
 	q.tell(func(f hw.Facts) { f.Established(info) })
 	return true
 }

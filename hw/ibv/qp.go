@@ -46,7 +46,7 @@ type queuePair struct {
 	mu      sync.Mutex
 	life    uint64 // counts connections: Reset begins the next
 	conn    *conn
-	nudged  int    // how often this life was nudged
+	nudged  int    // how many of its alarms for nudges this life has had
 	leaving bool   // an orderly Break waits for its farewell
 	telling bool   // a goroutine is in tell's loop
 	untold  []fact // facts that this goroutine still has to tell

@@ -229,6 +229,7 @@ void gd_hold(struct gd_qp *q, int on);
 void gd_tell(struct gd_qp *q, int delta);
 struct gd_rings gd_rings_of(struct gd_qp *q);
 int gd_has_ended(struct gd_qp *q);
+int gd_heard(struct gd_qp *q);
 
 // shim_post.c
 int gd_post_send(struct gd_qp *q, uint32_t n, uint32_t *taken);
@@ -236,7 +237,7 @@ int gd_post_recv(struct gd_qp *q, uint32_t n, uint32_t *taken);
 int gd_post_farewell(struct gd_qp *q, uint64_t from, uint32_t lkey, uint64_t to, uint32_t rkey, uint32_t *posted);
 int gd_fetch_farewell(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t from, uint32_t rkey);
 int gd_unready(struct gd_qp *q);
-void gd_nudge(struct gd_qp *q);
+void gd_nudge(struct gd_qp *q, int read);
 int gd_drain(struct gd_qp *q, uint32_t *posted);
 int gd_idle(struct gd_qp *q);
 

@@ -216,6 +216,7 @@ static int reap_send(struct gd_qp *q, uint32_t low, const struct gv_wc *wc, stru
 // fill_recv marks all of them.
 static void fill_recv(struct gd_qp *q, struct gd_slot *s, struct gv_sge *sges, const struct gv_wc *wc)
 {
+	q->heard = 1;
 	s->wc_status = say_failed(q, status_of(q, 1, s, sges, wc->status));
 	s->wc_len = wc->byte_len;
 	s->wc_op = wc->opcode == GV_WC_RECV_RDMA_WITH_IMM ? GD_OP_RECV_IMM : GD_OP_RECV;

@@ -250,17 +250,18 @@ int gd_fetch_farewell(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t fr
 	return err < 0 ? -err : err;
 }
 
-// gd_nudge posts a write of no bytes, which completes without waking a poll. It uses no
-// slot of the ring, as gd_fetch_farewell, and the places in the device's queue that
-// soft-iWARP leaves free: those of the marker and of gd_drain's request.
-void gd_nudge(struct gd_qp *q)
+// gd_nudge posts a write of no bytes, or a read if the peer is to answer, which completes
+// without waking a poll. It uses no slot of the ring, as gd_fetch_farewell, and the places
+// in the device's queue that soft-iWARP leaves free: those of the marker and of gd_drain's
+// request.
+void gd_nudge(struct gd_qp *q, int read)
 {
 	struct gv_sge none = {0};
 	struct gv_send_wr *bad = NULL, wr = {
 		.wr_id = gd_wr_id(q, 0, 0) | GD_ID_NUDGE,
 		.sg_list = &none,
 		.num_sge = 1,
-		.opcode = GV_WR_RDMA_WRITE,
+		.opcode = read ? GV_WR_RDMA_READ : GV_WR_RDMA_WRITE,
 		.wr.rdma = {.rkey = 1},
 	};
 	pthread_mutex_lock(&q->mu);

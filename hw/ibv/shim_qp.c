@@ -236,7 +236,7 @@ int gd_renew_qp(struct gd_qp *q, const struct gd_qp_config *cfg, struct gv_qp **
 		renew_queue(&q->sq);
 		renew_queue(&q->rq);
 		q->last_signaled = 0;
-		q->dead = q->hold = q->over = q->forced = q->last_wqe = q->draining = q->dry = 0;
+		q->dead = q->hold = q->heard = q->over = q->forced = q->last_wqe = q->draining = q->dry = 0;
 		q->failed_status = q->failed_word = 0;
 		unlist(q);
 	}
@@ -279,6 +279,15 @@ int gd_has_ended(struct gd_qp *q)
 	int ended = q->sq.ended && q->rq.ended;
 	pthread_mutex_unlock(&q->dev->mu);
 	return ended;
+}
+
+// gd_heard reports whether a receive has completed in this life.
+int gd_heard(struct gd_qp *q)
+{
+	pthread_mutex_lock(&q->dev->mu);
+	int heard = q->heard;
+	pthread_mutex_unlock(&q->dev->mu);
+	return heard;
 }
 
 int gd_destroy_hw(struct gv_qp *qp) { return gd_lib.destroy_qp(qp); }

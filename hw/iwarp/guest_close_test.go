@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -116,20 +115,18 @@ func (c *closer) closeAtOnce(t *testing.T, n *node, most, before int) (closed in
 }
 
 // awaitListener waits until a C program listens at a port: until the kernel knows the
-// port, and the program's main thread sleeps in another call than rdma_listen, which is
-// a write to a file. siw may never answer a connection that comes before rdma_listen
-// has returned.
+// port, and the program's main thread sleeps until something happens. Inside rdma_listen
+// it only sleeps uninterruptibly, and siw may never answer a connection that comes then.
 func awaitListener(t *testing.T, program *exec.Cmd, port int) {
 	t.Helper()
 	listens := fmt.Appendf(nil, ":%04X 00000000:0000 0A", port)
-	writes := fmt.Appendf(nil, "%d ", syscall.SYS_WRITE)
 	require.Eventually(t, func() bool {
 		table, err := os.ReadFile("/proc/net/tcp")
 		if !assert.NoError(t, err) || !bytes.Contains(table, listens) {
 			return false
 		}
-		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", program.Process.Pid))
-		return assert.NoError(t, err) && !bytes.HasPrefix(call, []byte("running")) && !bytes.HasPrefix(call, writes)
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", program.Process.Pid))
+		return assert.NoError(t, err) && bytes.Contains(status, []byte("\nState:\tS"))
 	}, time.Minute, 20*time.Millisecond)
 }
 
