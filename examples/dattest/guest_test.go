@@ -198,7 +198,11 @@ func playAgainst(t *testing.T, server, client side) {
 		case <-time.After(guestFarewell):
 			t.Fatal("the server does not quit")
 		}
-		assert.NotRegexp(t, trouble, v.server.String())
+		said := v.server.String()
+		if v.refused {
+			said = endedTest.ReplaceAllString(said, "")
+		}
+		assert.NotRegexp(t, trouble, said)
 		assert.Equal(t, v.transactions, strings.Count(v.server.String(), "Server: Transaction Test Finished for this client"))
 	})
 }
@@ -208,17 +212,19 @@ type visits struct {
 	client       side
 	port         string
 	server       *output
-	transactions int // transaction tests that the server must have finished
+	transactions int  // transaction tests that the server must have finished
+	refused      bool // a connection failed by siw's fault and the C server's
 }
 
-// ask has the client run one test, and returns what the client printed. A C client that
-// fails by no fault of the server's is run once more, when the server has ended that test
-// and waits again.
+// ask has the client run one test, and returns what the client printed. A client that
+// fails by no fault of ours is run once more, when the server has ended that test and
+// waits again.
 func (v *visits) ask(t *testing.T, args []string) string {
 	t.Helper()
 	printed, err := v.visit(t, args)
 	if why := v.client.excuse(printed, err); why != "" {
-		fmt.Printf("different: %s; the C client was run once more: %v\n", why, args)
+		fmt.Printf("different: %s; the client was run once more: %v\n", why, args)
+		v.refused = v.refused || v.client != theirs()
 		printed, err = v.visit(t, args)
 	}
 	inOrder(t, printed, err)
@@ -246,11 +252,17 @@ func (v *visits) visit(t *testing.T, args []string) (printed string, err error) 
 	return v.client.run(t, v.port, args)
 }
 
-// failedSend is what libdapl2 says of a send that the device completed with an error.
-var failedSend = regexp.MustCompile(`DTO completion ERR: status 2, op OP_SEND`)
+var (
+	// failedSend is what libdapl2 says of a send that the device completed with an error.
+	failedSend = regexp.MustCompile(`DTO completion ERR: status 2, op OP_SEND`)
+	// refusedAnswer is what our client on siw says when siw refuses the peer's answer.
+	refusedAnswer = regexp.MustCompile(`UNREACHABLE: verbs: RDMA_CM_EVENT_CONNECT_ERROR: invalid argument`)
+	// endedTest is what the C server then says of a performance test.
+	endedTest = regexp.MustCompile(`Test Error: Received Sync_Msg-reaping DTO problem, status = FAILURE\n\s*Length mismatch.*\nServer: Test Failed\n`)
+)
 
-// excuse says why a client that ended so may have failed by no fault of the server's. It
-// is empty if there is no such reason.
+// excuse says why a client that ended so may have failed by no fault of ours. It is empty
+// if there is no such reason.
 //
 // The C client ended with a memory fault in one of 755 runs on a busy machine. By its
 // source, libdapl2 does not join its thread, which may still return from a lock when the
@@ -260,13 +272,20 @@ var failedSend = regexp.MustCompile(`DTO completion ERR: status 2, op OP_SEND`)
 // closes the connection before siw looks whether it may go on (siw_qp_sq_proc_tx). The
 // client sends the last message of a test, and the server closes when it has come. Where
 // that call was delayed on purpose, some C clients said so, and some waited without end.
+//
+// siw refuses an answer to a request for a connection when a message is close behind it
+// (siw_recv_mpa_rr). The C server of a performance test sends first. Where that call was
+// delayed by 20 ms, our client met this in eight of ten runs.
 func (s side) excuse(printed string, err error) string {
+	onSIW := strings.Contains(s.device, "siw")
 	switch {
 	case s != theirs():
+		if onSIW && refusedAnswer.MatchString(printed) {
+			return "siw refused an answer with a message close behind it"
+		}
 	case crashed(err):
 		return fmt.Sprintf("the C client ended with %v", err)
-	case !strings.HasPrefix(s.device, "siw"):
-	case failedSend.MatchString(printed):
+	case onSIW && failedSend.MatchString(printed):
 		return "siw failed a send that its peer has received"
 	}
 	return ""
