@@ -11,16 +11,17 @@ import "C"
 // So both ends of a connection on soft-iWARP nudge each other: they send requests of no
 // bytes, which have no effect on any peer.
 //
-// The initiator does not know when the acceptor takes over the socket, which a busy
-// machine may delay. It sends writes, at its alarms 1, 2, 4, and so on up to lastNudge.
+// A connection that is up has an alarm each 250 ms (alarmDelays). The initiator does not
+// know when the acceptor takes over the socket, which a busy machine may delay. It sends
+// writes, at the alarms 1, 2, 4, and so on.
 //
 // The acceptor has taken over its socket when its device tells that the connection is up.
-// If it has not heard of the initiator by the alarm readNudge, it sends a read, whose
-// answer makes siw look. It does not do so earlier, since an initiator on siw refuses the
-// connection if something comes behind the answer before it has looked at that.
+// If it has received nothing by the alarm readNudge, it sends a read, whose answer makes
+// siw look. It does not do so earlier, since an initiator on siw refuses the connection if
+// something comes close behind the answer to its request.
 const (
 	readNudge = 4
-	lastNudge = 16
+	lastNudge = 16 // of the initiator
 )
 
 // nudge handles an alarm of a life, which nudges the peer if its turn has come.
