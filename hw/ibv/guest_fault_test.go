@@ -63,16 +63,16 @@ func (e *benchEnd) load(from far) {
 		}
 		return
 	}
-	e.read(from, benchDepth)
+	e.read(from, 0, benchDepth)
 }
 
-// read posts n reads of the peer's memory.
-func (e *benchEnd) read(from far, n int) {
+// read posts n reads of the peer's memory, whose identifiers begin with first.
+func (e *benchEnd) read(from far, first, n int) {
 	e.b.t.Helper()
 	sink := e.sink()
 	for i := range n {
 		e.send(hw.SendWR{
-			ID: uint64(i), Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{sink.sge(0, len(sink.buf))},
+			ID: uint64(first + i), Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{sink.sge(0, len(sink.buf))},
 			RKey: from.rkey, RemoteAddr: from.addr,
 		})
 	}
@@ -207,7 +207,8 @@ func TestLinkThatGoesDownIsReportedAndNothingIsLost(t *testing.T) {
 
 // TestMemoryFreedUnderReadsFailsThemAndNothingIsLost frees memory when the first of
 // many reads of it has completed. Soft-RoCE, connected to itself, executes reads while
-// they are posted; so there a send that waits for its receive holds the reads back.
+// they are posted; so there a send that waits for its receive holds the reads back, and
+// another one the second half of them until the memory is freed.
 func TestMemoryFreedUnderReadsFailsThemAndNothingIsLost(t *testing.T) {
 	b := newFaultBench(t, 0)
 	a, peer := b.ends[0], b.ends[1]
@@ -215,20 +216,27 @@ func TestMemoryFreedUnderReadsFailsThemAndNothingIsLost(t *testing.T) {
 	for i := range benchDepth {
 		a.recv(uint64(1000 + i))
 	}
-	reads, received := benchDepth, 0
-	if a.dev.Attr().NotReadyWait {
-		reads, received = benchDepth-1, 1
+	held := a.dev.Attr().NotReadyWait
+	if held {
+		const half = benchDepth / 2
 		a.send(hw.SendWR{ID: benchDepth - 1, Op: hw.OpSend, Flags: hw.WRSignaled})
-		a.read(from, reads)
+		a.read(from, 0, half-2)
+		a.send(hw.SendWR{ID: benchDepth - 2, Op: hw.OpSend, Flags: hw.WRSignaled})
+		a.read(from, half-2, half)
 		peer.recv(0)
 	} else {
-		a.read(from, reads)
+		a.read(from, 0, benchDepth)
 	}
 	a.until("a read", func() bool { return slices.ContainsFunc(a.wcs, func(wc hw.WC) bool { return wc.ID == 0 }) })
 	began := time.Now()
 	require.NoError(t, peer.regions[0].Deregister())
 	assert.Less(t, time.Since(began), patience/2, "it waits for no peer")
 	peer.regions = nil
+	received := 0
+	if held {
+		peer.recv(1)
+		received = 2
+	}
 	a.until("Down", func() bool { return a.down != hw.ReasonNone })
 	peer.qp.Break(false)
 	a.struck()
