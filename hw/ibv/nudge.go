@@ -16,7 +16,7 @@ import "C"
 // writes, at the alarms 1, 2, 4, and so on.
 //
 // The acceptor has taken over its socket when its device tells that the connection is up.
-// If it has received nothing by the alarm readNudge, it sends a read, whose answer makes
+// If no receive has completed by the alarm readNudge, it sends a read, whose answer makes
 // siw look. It does not do so earlier, since an initiator on siw refuses the connection if
 // something comes close behind the answer to its request.
 const (

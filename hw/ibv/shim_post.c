@@ -250,10 +250,10 @@ int gd_fetch_farewell(struct gd_qp *q, uint64_t into, uint32_t lkey, uint64_t fr
 	return err < 0 ? -err : err;
 }
 
-// gd_nudge posts a write of no bytes, or a read if the peer is to answer, which completes
-// without waking a poll. It uses no slot of the ring, as gd_fetch_farewell, and the places
-// in the device's queue that soft-iWARP leaves free: those of the marker and of gd_drain's
-// request.
+// gd_nudge posts a write of no bytes, or a read of none, which the peer answers. Either
+// completes without waking a poll. It uses no slot of the ring, as gd_fetch_farewell, and
+// the places in the device's queue that soft-iWARP leaves free: those of the marker and of
+// gd_drain's request.
 void gd_nudge(struct gd_qp *q, int read)
 {
 	struct gv_sge none = {0};
