@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"godat/ep"
 	"godat/hw"
@@ -16,8 +17,8 @@ import (
 // peer's program, such as ConnConfig.Refusal of a listener that is full. Over iwarp, a
 // peer that hangs up or resets may have too many start-ups at a time: see the parameter
 // halfopenip in [godat/hw/iwarp.Config]. An adapter that is closed before or while Dial waits is
-// INVALID_HANDLE/IA; a connection that is closed meanwhile, by a goroutine that has it
-// from Setup, is INVALID_HANDLE/EP; a zone that is closed or another adapter's is
+// INVALID_HANDLE/IA; a connection that is closed, shut down or disconnected before it is
+// up, by a goroutine that has it from Setup, is INVALID_HANDLE/EP; a zone that is closed or another adapter's is
 // INVALID_HANDLE/PZ; a nil ctx is INVALID_PARAMETER.
 func (ia *IA) Dial(ctx context.Context, address string, cfg ConnConfig) (*Conn, error) {
 	const op = "runtime.Dial"
@@ -117,12 +118,24 @@ func (c *Conn) established(ctx context.Context) error {
 	}
 	for ev := range c.events.Events(ctx) {
 		if ev.Ended() && !c.closed.Load() {
-			return ev.Err()
+			return neverUp(ev)
 		}
 		// Other events are of operations that Setup posted and that were flushed.
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	return closedConn("runtime.Dial")
+	return neverUp(Event{})
+}
+
+// neverUp is the error of a connection that ended with ev before it was up. An orderly
+// end is an error, too: the peer hung up in place of an answer, or this side gave up.
+func neverUp(ev Event) error {
+	if err := ev.Err(); err != nil {
+		return err
+	}
+	if cause := ev.Cause(); cause != nil && cause.Found == hw.SidePeer {
+		return fmt.Errorf("%w before the connection was up: %w", EventError(Disconnected), cause)
+	}
+	return hw.Errorf("runtime.Dial", hw.InvalidHandle, hw.HandleEP, "this side ended the connection before it was up: %w", net.ErrClosed)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"godat/hw"
+	"godat/hw/event"
+	"godat/internal/door"
 )
 
 func TestADialWithoutAnAnswerEndsWithItsTimeout(t *testing.T) {
@@ -143,6 +145,53 @@ func TestTheErrorOfADialHasWhatThePeerRejectedItWith(t *testing.T) {
 			require.NoError(t, l.Close())
 		})
 	}
+}
+
+func TestADialThatItsOwnSideEndsInOrderFails(t *testing.T) {
+	for name, end := range map[string]func(c *Conn) error{
+		"Close":               (*Conn).Close,
+		"Shutdown":            func(c *Conn) error { return c.Shutdown(context.Background()) },
+		"graceful Disconnect": func(c *Conn) error { return c.Endpoint.Disconnect(Graceful) },
+		"abrupt Disconnect":   func(c *Conn) error { return c.Endpoint.Disconnect(Abrupt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, ia *IA) {
+				l := listen(t, ia, ConnConfig{}) // its program never answers
+				for range 10 {
+					made := make(chan *Conn, 1)
+					ended := make(chan error, 1)
+					go func() {
+						c := <-made
+						<-l.Requests()
+						ended <- end(c)
+					}()
+					c, err := ia.Dial(within(t), l.Addr(), ConnConfig{Setup: func(c *Conn) ([]byte, error) {
+						made <- c
+						return nil, nil
+					}})
+					require.Nil(t, c)
+					requireCode(t, err, hw.InvalidHandle, hw.HandleEP)
+					require.ErrorIs(t, err, net.ErrClosed)
+					assert.ErrorContains(t, err, l.Addr())
+					require.NoError(t, answer(t, ended))
+				}
+				require.NoError(t, l.Close())
+			})
+		})
+	}
+}
+
+// A peer's orderly end before its answer is not what a provider reports today. A program
+// gets no connection of it all the same.
+func TestADialWhoseConnectionEndedBeforeItWasUpFails(t *testing.T) {
+	byPeer := &hw.Cause{Text: "the peer disconnected", Found: hw.SidePeer}
+	err := neverUp(event.ConnectionEnd(door.Key{}, Disconnected, nil, nil, byPeer))
+	require.ErrorIs(t, err, EventError(Disconnected))
+	require.ErrorIs(t, err, byPeer)
+	err = neverUp(event.ConnectionEnd(door.Key{}, Disconnected, nil, nil, nil))
+	require.ErrorIs(t, err, net.ErrClosed)
+	err = neverUp(event.ConnectionEnd(door.Key{}, TimedOut, nil, nil, nil))
+	require.ErrorIs(t, err, EventError(TimedOut))
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {

@@ -1,12 +1,15 @@
 package stream
 
 import (
+	"io"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"godat/internal/yield"
+	dat "godat/runtime"
 )
 
 // What arrives, or leaves its slot, and a call that begins to wait at the same time do not
@@ -79,4 +82,17 @@ func TestACallThatWaitsMissesNothingThatComes(t *testing.T) {
 			assert.Nil(t, c.ended.Load())
 		})
 	}
+}
+
+func TestADialWhoseConnectionEndsInOrderBeforeItIsUpFails(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) { // nobody accepts
+		cfg := r.cfg
+		require.NoError(t, cfg.complete())
+		c, err := newConn(r.ia, &cfg)
+		require.NoError(t, err)
+		require.NoError(t, c.endpoint.CommonConnect(r.ln.Addr().String(), dat.ConnectConfig{Private: c.hello()}))
+		require.NoError(t, c.endpoint.Disconnect(dat.Abrupt))
+		require.ErrorIs(t, c.established(t.Context()), io.ErrUnexpectedEOF)
+		require.NoError(t, c.free())
+	})
 }
