@@ -13,10 +13,9 @@ type agreement struct {
 	crc               bool
 	markersIn         bool // in the stream that this end receives
 	markersOut        bool
-	extended          bool // the operations of RFC 7306
+	extended          bool // the peer is of this package, and speaks RFC 7306
 	tagged, untagged  int  // most payload of an FPDU, bytes
 	readsIn, readsOut int
-	askable           bool // the peer answers a read of no octets; see pulse.go
 }
 
 // offer is the enhanced data of a request: what the queue pair offers. Its bits name
@@ -52,12 +51,6 @@ func atMost(own int, peers uint16) int {
 	return min(own, int(peers))
 }
 
-// askable reports whether a peer answers a read of no octets. A peer of this package
-// always does; another one does if its frame states a depth of reads.
-func askable(a *agreement, ird uint16) bool {
-	return a.extended || a.readsOut > 0 && ird != wire.NotNegotiated
-}
-
 // requestFrame is the frame that asks for a connection.
 func (c *connection) requestFrame(revision int, private []byte) wire.MPARequest {
 	set := &c.dev.set
@@ -85,7 +78,6 @@ func (c *connection) agree(req *wire.MPARequest, reply *wire.MPAReply) (a agreem
 	d := &reply.Data
 	a.extended = req.Data.SendRTR && d.SendRTR && reply.BigFPDU
 	a.readsOut = atMost(cfg.ReadsOut, d.IRD)
-	a.askable = askable(&a, d.IRD)
 	if d.ORD != wire.NotNegotiated {
 		if int(d.ORD) > cfg.ReadsIn {
 			return a, 0, false, wire.ErrMPAIRD
@@ -135,7 +127,6 @@ func (c *connection) answer(req *wire.MPARequest, private []byte) (a agreement, 
 	}
 	a.extended = d.SendRTR && reply.BigFPDU && set.extensions
 	reply.Data.SendRTR = a.extended
-	a.askable = askable(&a, d.IRD)
 	a.allow()
 	return a, reply, d.PeerToPeer || a.extended, nil
 }

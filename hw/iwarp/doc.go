@@ -70,7 +70,7 @@
 //
 // # Linux's soft-iWARP as the peer
 //
-// Three of its faults are worth knowing (Linux 6.1). Its kernel stops (BUG in iwcm.c)
+// Four of its faults are worth knowing (Linux 6.1). Its kernel stops (BUG in iwcm.c)
 // when an initiator that promised a ready-to-receive leaves too early, so by default an
 // initiator promises none to other implementations: the parameter peer2peer. That costs
 // nothing between ends of this package, which send a ready-to-receive without a promise,
@@ -84,6 +84,12 @@
 // and again after each new attempt. A network that cuts the stream into new segments
 // causes this, such as the user-mode network of QEMU. siw itself asks for no CRCs; to
 // have none, set crc=false here, whichever side connects.
+//
+// And siw answers a read of no octets with the octets of its last message, if it is sending
+// when the request comes (siw_activate_tx). The answer is longer than the read, so it ends
+// the connection. Don't post such a read to siw, to learn that writes before it have
+// arrived; read an octet of the peer's memory. This package sends one unasked to its own
+// ends only (pulse.go).
 //
 // And siw may never answer a connection that comes while its program is inside
 // rdma_listen: the socket listens before siw's state says so (siw_create_listen). So
@@ -122,8 +128,8 @@
 //	take all descriptors             a listener keeps a spare one, with which it closes what it can't serve, at
 //	                                 once, and reports it (spare_unix_test.go)
 //	be slow, or stuck, or gone       mpa, reply, grace, stall, linger and keepalive bound each wait for a peer
-//	                                 (deadline_test.go, pulse_test.go, stopped_unix_test.go); a peer that has
-//	                                 agreed to no read may be stuck unnoticed while its kernel is not
+//	                                 (deadline_test.go, pulse_test.go, stopped_unix_test.go); a peer of another
+//	                                 kind that owes no answer may be stuck unnoticed while its kernel is not
 //	crash a parser                   each parser has a fuzz target, and the live engine two (fuzz_test.go)
 //
 // The rate of start-ups is limited only by how many may be in progress, and by how many

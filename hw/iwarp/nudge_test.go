@@ -18,7 +18,10 @@ import (
 func nudged(t *testing.T, params map[string]string) (a *peer, s *script) {
 	near, far := net.Pipe()
 	dial := func(context.Context, string) (net.Conn, error) { return near, nil }
-	params["crc"], params["keepalive"], params["linger"] = "false", "0", "1s"
+	params["crc"], params["linger"] = "false", "1s"
+	if params["keepalive"] == "" {
+		params["keepalive"] = "0"
+	}
 	a = newNode(t, New(Config{Dial: dial}), params).peer()
 	require.NoError(t, a.qp.Connect(hw.ConnectConfig{Addr: "there", Qual: 1}))
 	s = newScript(t, far)

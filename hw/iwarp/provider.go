@@ -57,10 +57,15 @@ type Config struct {
 	//	            another implementation before it sends a write of no octets, which
 	//	            Linux's siw may need; twice as long before each further one, 0 means
 	//	            never (50ms)
-	//	keepalive   how long a peer may be dead, or, if it has agreed to a read, stuck
-	//	            before this end notices; 0 means without a limit (30s)
+	//	keepalive   how long a peer's host may be gone, a peer of this package stuck, or
+	//	            a read without an answer, before this end notices. Over TCP it is
+	//	            two seconds or more. 0 means without a limit of this package's: TCP's
+	//	            keep-alive stays as the dialer or the listener has set it, and with
+	//	            Go's defaults it notices a host that is gone after two and a half
+	//	            minutes (30s)
 	//	stall       how long a peer may take no octets while this end sends, or leave
-	//	            an FPDU incomplete (30s)
+	//	            an FPDU incomplete; over TCP on Linux a peer that takes none has
+	//	            no longer than keepalive (30s)
 	//	linger      how long each of the two stages of a connection's end may take (1s)
 	//	halfopen    most connections per listener whose request has not come; the
 	//	            oldest gives way to a new one, when it has had 100ms (four times

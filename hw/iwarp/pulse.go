@@ -9,18 +9,24 @@ import (
 	"godat/hw/iwarp/wire"
 )
 
-// TCP's keep-alive notices a host that is gone without a word. It does not notice a
-// peer that is stuck, because the peer's kernel answers for it, and not every connection
-// is TCP. So the receiver checks four times in the time of the parameter keepalive
-// whether octets have come. If none have come since the last look, the sender probes
-// the peer: it sends a read of no octets, which any live peer answers. The probe takes
-// the place of one of the reads that the peer has agreed to. The sender sends it only
-// while no read of this end is outstanding, because an outstanding read shows as much.
-// How long a peer may take no octets is another bound, of the parameter stall.
+// TCP's keep-alive notices a host that is gone without a word, and the system of a process
+// that has died closes its connections. Neither notices a peer that is stuck, because the
+// peer's kernel answers for it, and not every connection is TCP. So the receiver looks four
+// times in the time of the parameter keepalive whether octets have come. The connection
+// ends when none have come for about that time while the peer owes the answer to a read.
 //
-// A peer that has agreed to no read can't be probed: TCP's keep-alive shows only that its
-// host is there. Where a kernel speaks iWARP for the peer's process, as with Linux's
-// siw, the kernel answers the probe, and the process may be stuck all the same.
+// If a peer of this package owes nothing, the sender probes it: it sends a read of no
+// octets, which such a peer always answers. The probe takes the place of one of the reads
+// that the peer has agreed to, or a place of its own if there is none.
+//
+// No peer of another kind is probed. Linux's siw answers a read of no octets with the
+// octets of its last message, if it is sending then (siw_activate_tx in siw_qp.c leaves
+// the length of that message), and so breaks the connection. Nothing else that RDMAP has
+// makes such a peer answer: a read of one octet needs a key of the peer's. So of such a
+// peer's process this end learns what its system says, and whether it owes an answer.
+// A kernel that speaks iWARP for the process, as siw is, answers a read for it, too.
+//
+// How long a peer may take no octets is another bound, of the parameter stall.
 
 // looks is the number of looks in the time keepalive.
 const looks = 4
@@ -42,29 +48,32 @@ func tcpUnder(conn net.Conn) *net.TCPConn {
 
 // pulse is how long the receiver waits between two looks; 0 means that it never looks.
 func (l *link) pulse() time.Duration {
-	if !l.agreed.askable {
+	if !l.agreed.extended && l.agreed.readsOut == 0 { // the peer can owe nothing
 		return 0
 	}
 	return max(l.dev.set.keepalive, 0) / looks
 }
 
-// checkPulse is one look: it has a silent peer probed, and ends the connection if the
-// peer has not answered a read for the time keepalive. It returns nil to go on.
+// checkPulse is one look: it has a silent peer of this package probed, and ends the
+// connection if the peer has not answered a read for the time keepalive. It returns nil to
+// go on.
 func (r *reader) checkPulse() error {
 	r.own.Check()
+	l := r.link
+	owed := l.reads.outstanding() > 0
 	switch {
-	case r.seen:
+	case r.seen, !owed && !l.agreed.extended:
 		r.seen, r.silent = false, 0
-	case r.link.busy.Load(): // the peer may be taking what the writer writes
+	case l.busy.Load(): // the peer may be taking what the writer writes
 	default:
 		r.silent++
-		if r.link.reads.outstanding() == 0 {
-			r.link.attention.Or(probing)
-			r.link.kick(byReceiver)
+		if !owed {
+			l.attention.Or(probing)
+			l.kick(byReceiver)
 		} else if r.silent >= looks-1 {
-			r.link.die(ending{why: hw.ReasonBroken, cause: &hw.Cause{
+			l.die(ending{why: hw.ReasonBroken, cause: &hw.Cause{
 				Layer: hw.LayerRDMAP, Err: hw.ErrTimeout,
-				Text: fmt.Sprintf("the peer has not answered a read for %v", r.link.dev.set.keepalive),
+				Text: fmt.Sprintf("the peer has not answered a read for %v", l.dev.set.keepalive),
 			}})
 			return errOver
 		}

@@ -42,33 +42,60 @@ func acceptedByPipe(tb tester, ways *pipes, b *peer, req wire.MPARequest) *scrip
 	return s
 }
 
+// ready sends the ready-to-receive, if req is a request of this package.
+func (s *script) ready(req wire.MPARequest) {
+	s.tb.Helper()
+	if req.Data.SendRTR && req.BigFPDU {
+		s.write(rtrFPDU)
+	}
+}
+
+// kinByPipe is a script of this package's kind that b has accepted over a pipe.
+func kinByPipe(tb tester, ways *pipes, b *peer) *script {
+	tb.Helper()
+	s := acceptedByPipe(tb, ways, b, ours())
+	s.ready(ours())
+	b.awaitUp()
+	return s
+}
+
+// isProbed reads a probe.
+func (s *script) isProbed(msn uint32) {
+	s.tb.Helper()
+	h, body := s.next()
+	require.Equal(s.tb, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: msn}, h)
+	var r wire.ReadRequest
+	_, err := r.Parse(body)
+	require.NoError(s.tb, err)
+	require.Equal(s.tb, wire.ReadRequest{SinkSTag: 1, SrcSTag: 1}, r)
+}
+
 // swallow makes the peer read everything and send nothing more.
 func (s *script) swallow() {
 	go func() { _, _ = io.Copy(io.Discard, s.conn) }()
 }
 
 func TestAPeerThatVanishesIsNoticedWithinTheKeepAlive(t *testing.T) {
+	nothing := func(*peer, *memory) {}
+	read := func(b *peer, m *memory) {
+		b.post(hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}, RKey: 1})
+	}
 	for _, c := range []struct {
 		name  string
+		req   wire.MPARequest
 		last  []byte // what the peer sends before it falls silent
 		work  func(b *peer, m *memory)
 		sends int // number of completions of the work
 	}{
-		{"idle", nil, func(*peer, *memory) {}, 0},
-		{"a read is outstanding", nil, func(b *peer, m *memory) {
-			b.post(hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}, RKey: 1})
-		}, 1},
-		{"sends are posted", nil, func(b *peer, m *memory) {
+		{"idle", ours(), nil, nothing, 0},
+		{"a read is outstanding", ours(), nil, read, 1},
+		{"a read is outstanding with a peer of another kind", plain(), nil, read, 1},
+		{"sends are posted", ours(), nil, func(b *peer, m *memory) {
 			for range 3 {
 				b.post(hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}})
 			}
 		}, 3},
-		{
-			"in the middle of a message",
-			fpdu(false, wire.Header{Opcode: wire.OpSend, MSN: 1}, []byte("half")),
-			func(*peer, *memory) {},
-			0,
-		},
+		{"in the middle of a message", ours(), fpdu(false, wire.Header{Opcode: wire.OpSend, MSN: 1}, []byte("half")), nothing, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -76,7 +103,8 @@ func TestAPeerThatVanishesIsNoticedWithinTheKeepAlive(t *testing.T) {
 				n := newNode(t, New(ways.config()), params)
 				b, m := n.peer(), n.memory(8, hw.LocalWrite|hw.LocalRead)
 				b.recv(m.sge(0, 8))
-				s := acceptedByPipe(t, ways, b, plain())
+				s := acceptedByPipe(t, ways, b, c.req)
+				s.ready(c.req)
 				b.awaitUp()
 				if c.last != nil {
 					s.write(c.last)
@@ -101,43 +129,60 @@ func TestAPeerThatIsStuckIsNoticedOverTCP(t *testing.T) {
 	t.Parallel()
 	b := newNode(t, New(Config{}), map[string]string{"crc": "false", "keepalive": "100ms", "linger": "10ms"}).peer()
 	b.recv()
-	s, _ := accepted(t, b, plain())
+	s, _ := accepted(t, b, ours())
+	s.ready(ours())
 	b.awaitUp()
-	h, body := s.next()
-	assert.Equal(t, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 1}, h)
-	var r wire.ReadRequest
-	_, err := r.Parse(body)
-	require.NoError(t, err)
-	assert.Equal(t, wire.ReadRequest{SinkSTag: 1, SrcSTag: 1}, r)
+	s.isProbed(1)
 	b.awaitDown()
 	assert.Equal(t, hw.ReasonBroken, b.down)
 	assert.Equal(t, hw.StatusFlushed, b.received(0).Status)
 }
 
-// A probe would be one read too many for a peer that takes no reads, or has not said how
-// many it takes.
-func TestAPeerThatAgreedToNoReadIsNotProbed(t *testing.T) {
-	for name, req := range map[string]wire.MPARequest{
-		"takes none":  {Revision: 2, Enhanced: true, Data: wire.EnhancedData{ORD: 4}},
-		"did not say": {Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: wire.NotNegotiated, ORD: wire.NotNegotiated}},
-		"could not":   {Revision: 1},
-	} {
+// strangers are requests of peers of other kinds. A read of no octets breaks the connection
+// to one of them, siw, if it is sending then.
+var strangers = map[string]wire.MPARequest{
+	"as siw asks":       plain(),
+	"takes no read":     {Revision: 2, Enhanced: true, Data: wire.EnhancedData{ORD: 4}},
+	"does not say":      {Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: wire.NotNegotiated, ORD: wire.NotNegotiated}},
+	"can't say":         {Revision: 1},
+	"takes big FPDUs":   {Revision: 2, Enhanced: true, BigFPDU: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}},
+	"sends to be ready": {Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4, SendRTR: true, WriteRTR: true}},
+	"reads to be ready": {Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: 4, ORD: 4, ReadRTR: true}},
+	"takes one read":    {Revision: 2, Enhanced: true, Data: wire.EnhancedData{IRD: 1}},
+	"wants CRCs":        {Revision: 2, Enhanced: true, CRC: true, Data: wire.EnhancedData{IRD: 4, ORD: 4}},
+}
+
+func TestAPeerOfAnotherKindIsNeverSentAReadThatNobodyPosted(t *testing.T) {
+	for name, req := range strangers {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ways, params := pulsing()
 				n := newNode(t, New(ways.config()), params)
 				b := n.peer()
 				s := acceptedByPipe(t, ways, b, req)
+				s.crc = req.CRC
 				b.awaitUp()
-				time.Sleep(time.Hour)
-				b.post(hw.SendWR{Op: hw.OpSend})
-				h, _ := s.next()
-				assert.Equal(t, wire.OpSend, h.Opcode)
+				for i := range uint32(3) {
+					time.Sleep(time.Hour)
+					b.recv()
+					s.write(fpdu(req.CRC, wire.Header{Opcode: wire.OpSend, Last: true, MSN: i + 1}))
+					b.received(int(i))
+					time.Sleep(keepAlive / looks / 2)
+					b.post(hw.SendWR{Op: hw.OpSend})
+					h, _ := s.next()
+					assert.Equal(t, wire.OpSend, h.Opcode)
+				}
 				_ = s.conn.Close()
 				b.awaitDown()
 			})
 		})
 	}
+	t.Run("that this end connects to", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a, s := nudged(t, map[string]string{"nudge": "0", "keepalive": keepAlive.String()})
+			s.receivesNothing(a)
+		})
+	})
 }
 
 // The probe takes one of the places for reads that the peer has agreed to, and gives it
@@ -147,16 +192,14 @@ func TestAReadThatIsPostedDuringAProbeWaitsItsTurn(t *testing.T) {
 		ways, params := pulsing()
 		n := newNode(t, New(ways.config()), params)
 		b, m := n.peer(func(c *hw.QPConfig) { c.ReadsOut = 1 }), n.memory(8, hw.LocalWrite)
-		s := acceptedByPipe(t, ways, b, plain())
-		b.awaitUp()
-		h, _ := s.next()
-		require.Equal(t, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: 1}, h)
+		s := kinByPipe(t, ways, b)
+		s.isProbed(1)
 		b.post(
 			hw.SendWR{Op: hw.OpSend, Flags: hw.WRSignaled},
 			hw.SendWR{Op: hw.OpRead, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 8)}, RKey: 7},
 			hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled},
 		)
-		h, _ = s.next()
+		h, _ := s.next()
 		require.Equal(t, wire.OpSend, h.Opcode)
 		synctest.Wait()
 		b.mu.Lock()
@@ -214,14 +257,9 @@ func TestASilentPeerIsProbedByAnEmptyRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ways, params := pulsing()
 		b := newNode(t, New(ways.config()), params).peer()
-		s := acceptedByPipe(t, ways, b, plain())
+		s := kinByPipe(t, ways, b)
 		for i := range uint32(100) {
-			h, body := s.next()
-			require.Equal(t, wire.Header{Opcode: wire.OpReadRequest, Last: true, MSN: i + 1}, h)
-			var r wire.ReadRequest
-			_, err := r.Parse(body)
-			require.NoError(t, err)
-			require.Equal(t, wire.ReadRequest{SinkSTag: 1, SrcSTag: 1}, r)
+			s.isProbed(i + 1)
 			s.write(fpdu(false, wire.Header{Opcode: wire.OpReadResponse, Last: true, STag: 1}))
 		}
 		assert.Zero(t, b.down)
@@ -234,8 +272,7 @@ func TestWithoutKeepAliveADeadPeerIsKept(t *testing.T) {
 		ways, params := pulsing()
 		params["keepalive"] = "0"
 		b := newNode(t, New(ways.config()), params).peer()
-		s := acceptedByPipe(t, ways, b, plain())
-		b.awaitUp()
+		s := kinByPipe(t, ways, b)
 		s.swallow()
 		time.Sleep(24 * time.Hour)
 		b.mu.Lock()
@@ -253,8 +290,7 @@ func TestASlowPeerIsNotTakenForDead(t *testing.T) {
 		params["stall"] = "9h"
 		n := newNode(t, New(ways.config()), params)
 		b, m := n.peer(), n.memory(1<<20, hw.LocalRead)
-		s := acceptedByPipe(t, ways, b, plain())
-		b.awaitUp()
+		s := kinByPipe(t, ways, b)
 		b.post(hw.SendWR{Op: hw.OpWrite, Flags: hw.WRSignaled, SGL: []hw.SGE{m.sge(0, 1<<20)}, RKey: 1})
 		for got := 0; got < 1<<20; time.Sleep(time.Minute) {
 			h, body := s.next()

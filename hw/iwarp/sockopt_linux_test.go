@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -135,4 +136,56 @@ func TestAHaulIsSmallerWhereTCPPaces(t *testing.T) {
 		assert.EqualValues(t, c.poster, h.budgets[byPoster], "%+v", c)
 	}
 	assert.False(t, paced(nil))
+}
+
+// keepAliveOf is what TCP does to find out whether a connection's peer is there.
+type keepAliveOf struct {
+	on             bool
+	idle, interval time.Duration
+	unacked        time.Duration
+}
+
+func keepAliveNow(t *testing.T, conn net.Conn) (k keepAliveOf) {
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) {
+		get := func(level, option int, unit time.Duration) time.Duration {
+			v, err := unix.GetsockoptInt(int(fd), level, option)
+			require.NoError(t, err)
+			return time.Duration(v) * unit
+		}
+		k.on = get(unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1) != 0
+		k.idle = get(unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, time.Second)
+		k.interval = get(unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, time.Second)
+		k.unacked = get(unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, time.Millisecond)
+	}))
+	return k
+}
+
+// A peer of another kind is not probed, so TCP alone finds that its host is gone.
+func TestTCPFindsAHostThatIsGoneWithinTheKeepAlive(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	tuned := func(d net.Dialer, keepalive string) (before, after keepAliveOf) {
+		conn, err := d.DialContext(t.Context(), "tcp", ln.Addr().String())
+		require.NoError(t, err)
+		defer conn.Close()
+		before = keepAliveNow(t, conn)
+		newNode(t, New(Config{}), map[string]string{"keepalive": keepalive}).dev.(*device).tune(conn)
+		return before, keepAliveNow(t, conn)
+	}
+	_, got := tuned(net.Dialer{}, "30s")
+	assert.Equal(t, keepAliveOf{true, 10 * time.Second, 5 * time.Second, 30 * time.Second}, got)
+	_, got = tuned(net.Dialer{}, "1s")
+	assert.Equal(t, keepAliveOf{true, time.Second, time.Second, time.Second}, got, "TCP counts in seconds")
+	_, got = tuned(net.Dialer{KeepAlive: -1}, "30s")
+	assert.True(t, got.on)
+
+	before, got := tuned(net.Dialer{}, "0")
+	assert.True(t, got.on, "the parameter 0 leaves TCP's own keep-alive on")
+	assert.Equal(t, before, got)
+	before, got = tuned(net.Dialer{KeepAlive: -1}, "0")
+	assert.False(t, got.on, "as the program has set it")
+	assert.Equal(t, before, got)
 }
