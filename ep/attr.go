@@ -50,7 +50,7 @@ type ServiceType uint8
 // The service types.
 const (
 	ReliableConnection ServiceType = 0 // the only one that an endpoint can have
-	UnreliableDatagram ServiceType = 1
+	UnreliableDatagram ServiceType = 1 // MODEL_NOT_SUPPORTED
 )
 
 // QoS is a quality of service: DAT_QOS.

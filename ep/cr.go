@@ -16,6 +16,8 @@ import (
 // too, when the adapter closes, and when the dispatcher that holds its event is
 // closed before RequestOf took the request out. Its methods may be called from any
 // goroutine.
+//
+// [RequestOf] takes one from its event. Exactly one of Accept, Reject and Handoff answers it.
 type CR struct {
 	// Immutable once it is announced.
 	at        *point

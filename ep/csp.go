@@ -10,6 +10,8 @@ import (
 // CSP is a common service point: it listens as a socket does, at an address that
 // says both host and port. Its methods may be called from any goroutine. It
 // answers to DAT_CSP_HANDLE.
+//
+// [godat/runtime.IA.NewCSP] makes one, [Endpoint.CommonConnect] connects to it.
 type CSP struct {
 	point point
 	comm  Comm
@@ -80,10 +82,10 @@ type CSPField uint32
 
 // The fields of CSPParam.
 const (
-	CSPFieldIA   CSPField = 0x1
-	CSPFieldComm CSPField = 0x2
-	CSPFieldAddr CSPField = 0x4
-	CSPFieldEVD  CSPField = 0x8
+	CSPFieldIA   CSPField = 0x1 // IA
+	CSPFieldComm CSPField = 0x2 // Comm
+	CSPFieldAddr CSPField = 0x4 // Addr
+	CSPFieldEVD  CSPField = 0x8 // Dispatcher
 	CSPFieldAll  CSPField = 0xF
 )
 

@@ -10,6 +10,11 @@ import (
 
 // Endpoint is one end of a connection: DAT_EP_HANDLE. Its methods may be called
 // from any goroutine. Close frees it.
+//
+// [godat/runtime.IA.NewEndpoint] makes one, UNCONNECTED. Connect and [CR.Accept] begin a connection,
+// whose outcome is an event. Posts return at once, and each request that they take ends in
+// exactly one completion. Its zone, dispatchers and shared receive queue can't be closed before
+// it. A [godat/runtime.Conn] is an endpoint whose memory, receives and events are arranged already.
 type Endpoint struct {
 	// Posters and the token's holder share the mailbox. It is the first field, so
 	// that its address is the endpoint's and a post needs no second pointer.

@@ -10,6 +10,9 @@ import (
 // PSP is a public service point: it listens for connection requests until it is
 // closed. Its methods may be called from any goroutine. It answers to
 // DAT_PSP_HANDLE.
+//
+// [godat/runtime.IA.NewPSP] makes one. Requests that have come stay valid when it closes.
+// [godat/runtime.IA.Listen] makes a service point that also accepts.
 type PSP struct {
 	point point
 	flags PSPFlags
@@ -22,12 +25,12 @@ type PSPFlags uint8
 // The makers of endpoints.
 const (
 	// PSPConsumer: the program accepts with an endpoint that it made.
-	PSPConsumer PSPFlags = 0
+	PSPConsumer PSPFlags = 0 // the program, which accepts with one of its own
 	// PSPProvider: each request comes with an endpoint in state
 	// TENTATIVE_CONNECTION_PENDING, without zone and dispatchers. The program sets
 	// those with Modify, and accepts with CR.Accept(nil, …). The endpoint is freed
 	// when its request is rejected or handed off.
-	PSPProvider PSPFlags = 1
+	PSPProvider PSPFlags = 1 // each request brings an endpoint, which Modify completes
 )
 
 // PSPConfig says where a service point listens, and which dispatcher gets its
@@ -113,10 +116,10 @@ type PSPField uint32
 
 // The fields of PSPParam.
 const (
-	PSPFieldIA    PSPField = 0x1
-	PSPFieldQual  PSPField = 0x2
-	PSPFieldEVD   PSPField = 0x4
-	PSPFieldFlags PSPField = 0x8
+	PSPFieldIA    PSPField = 0x1 // IA
+	PSPFieldQual  PSPField = 0x2 // Qual
+	PSPFieldEVD   PSPField = 0x4 // Dispatcher
+	PSPFieldFlags PSPField = 0x8 // Flags
 	PSPFieldAll   PSPField = 0xF
 )
 

@@ -10,6 +10,8 @@ import (
 // RSP is a reserved service point: it listens for one connection request, for one
 // endpoint. Its methods may be called from any goroutine. It answers to
 // DAT_RSP_HANDLE.
+//
+// [godat/runtime.IA.NewRSP] makes one; Close releases the endpoint if no request has come.
 type RSP struct {
 	point    point
 	endpoint *Endpoint
@@ -95,10 +97,10 @@ type RSPField uint32
 
 // The fields of RSPParam.
 const (
-	RSPFieldIA       RSPField = 0x1
-	RSPFieldQual     RSPField = 0x2
-	RSPFieldEVD      RSPField = 0x4
-	RSPFieldEndpoint RSPField = 0x8
+	RSPFieldIA       RSPField = 0x1 // IA
+	RSPFieldQual     RSPField = 0x2 // Qual
+	RSPFieldEVD      RSPField = 0x4 // Dispatcher
+	RSPFieldEndpoint RSPField = 0x8 // Endpoint
 	RSPFieldAll      RSPField = 0xF
 )
 

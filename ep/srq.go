@@ -19,6 +19,8 @@ import (
 // completions come in any order. Receives that no endpoint has taken stay when an
 // endpoint closes. Its methods may be called from any goroutine. It answers to
 // DAT_SRQ_HANDLE.
+//
+// [godat/runtime.IA.NewSRQ] makes one, and [Config] names it. Close fails while an endpoint takes from it.
 type SRQ struct {
 	// Immutable after NewSRQ.
 	adapter *Adapter

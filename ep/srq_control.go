@@ -35,7 +35,7 @@ const (
 	SRQFieldLowWatermark                      // LowWatermark
 	SRQFieldAvailable                         // Available
 	SRQFieldOutstanding                       // Outstanding
-	SRQFieldAll          = 1<<iota - 1
+	SRQFieldAll          SRQField = 1<<iota - 1
 )
 
 // Unknown is a count that the device can't tell: DAT_VALUE_UNKNOWN.

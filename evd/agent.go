@@ -134,7 +134,7 @@ type CNOField uint32
 const (
 	CNOFieldIA        CNOField = 0x1
 	CNOFieldProxyType CNOField = 0x2
-	CNOFieldProxy     CNOField = 0x4
+	CNOFieldProxy     CNOField = 0x4 // Agent or FD
 	CNOFieldAll       CNOField = 0x7
 )
 

@@ -24,6 +24,9 @@ import (
 // that the next Wait could miss.
 //
 // Methods may be called from any goroutine.
+//
+// [godat/runtime.IA.NewCNO] makes one; [Config] or [Dispatcher.ModifyCNO] says which dispatchers
+// trigger it.
 type CNO struct {
 	// Immutable.
 	ia     any

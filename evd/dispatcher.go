@@ -78,6 +78,10 @@ type Config struct {
 
 // Dispatcher is DAT's event dispatcher (EVD): the object that takes events and
 // delivers them to their consumer. Its methods may be called from any goroutine.
+//
+// [godat/runtime.IA.NewDispatcher] makes one, and [Config] says how it delivers. It outlives the
+// endpoints that it serves: Close fails while an object sends its events there. The rules that
+// hold for every way of delivery are in the package documentation of godat/evd.
 type Dispatcher struct {
 	inner delivery.Dispatcher // first, so that it has the Dispatcher's address
 

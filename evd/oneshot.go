@@ -15,6 +15,8 @@ import (
 //
 // Any goroutine may call its methods; its holder decides which goroutine posts with
 // it, receives its event and releases it.
+//
+// [Dispatcher.NewOneShot] makes one, and a [godat/ep.DTO] names it.
 type OneShot struct{ inner delivery.OneShot }
 
 // NewOneShot takes a OneShot from the dispatcher's pool, or makes one. Its events

@@ -7,6 +7,8 @@ import (
 )
 
 // Route sends the events of some cookies to a channel of its own.
+//
+// [Dispatcher.Route] makes one. By it a worker gets the completions of its requests and no others.
 type Route struct{ inner delivery.Route }
 
 // Route makes a channel for the events of the operations whose cookie, masked with

@@ -8,13 +8,13 @@ type Mode uint8
 // The modes.
 const (
 	// ModeQueue keeps events until the program calls Dequeue or Wait, as DAT does.
-	ModeQueue Mode = iota
+	ModeQueue Mode = iota // Dequeue, Wait, Events and CNOs: DAT's own way
 	// ModeChannel sends each event on the channel C.
-	ModeChannel
+	ModeChannel // each event on the channel C
 	// ModeBatch sends recycled batches of events on the channel Batches.
-	ModeBatch
+	ModeBatch // batches of events on the channel Batches
 	// ModeCallback calls Config.Callback, one call at a time.
-	ModeCallback
+	ModeCallback // calls of DispatcherConfig.Callback
 )
 
 func (m Mode) String() string {

@@ -6,30 +6,30 @@ type Type uint16
 // The return types.
 const (
 	Success                   Type = 0
-	Abort                     Type = 1
-	ConnQualInUse             Type = 2
-	InsufficientResources     Type = 3
-	InternalError             Type = 4
-	InvalidHandle             Type = 5
-	InvalidParameter          Type = 6
-	InvalidState              Type = 7
-	LengthError               Type = 8
-	ModelNotSupported         Type = 9
-	ProviderNotFound          Type = 10
-	PrivilegesViolation       Type = 11
-	ProtectionViolation       Type = 12
+	Abort                     Type = 1  // the object was closed meanwhile
+	ConnQualInUse             Type = 2  // the address or qualifier has a listener already
+	InsufficientResources     Type = 3  // no more room, or memory; Sub says what ran out
+	InternalError             Type = 4  // something failed inside the library, the provider or the device
+	InvalidHandle             Type = 5  // nil, closed, or of another adapter; Sub says which handle
+	InvalidParameter          Type = 6  // Text says which parameter, and why
+	InvalidState              Type = 7  // not in this state, which Sub names
+	LengthError               Type = 8  // too long, or of no length
+	ModelNotSupported         Type = 9  // the provider does not have that
+	ProviderNotFound          Type = 10 // Sub says what no provider has
+	PrivilegesViolation       Type = 11 // a region's privileges forbid it
+	ProtectionViolation       Type = 12 // a region's zone or bounds forbid it
 	QueueEmpty                Type = 13
 	QueueFull                 Type = 14
-	TimeoutExpired            Type = 15
+	TimeoutExpired            Type = 15 // a context's deadline
 	ProviderAlreadyRegistered Type = 16
-	ProviderInUse             Type = 17
-	InvalidAddress            Type = 18
-	InterruptedCall           Type = 19
+	ProviderInUse             Type = 17 // an adapter of it is open
+	InvalidAddress            Type = 18 // Sub says why
+	InterruptedCall           Type = 19 // a context was canceled
 	ConnQualUnavailable       Type = 20
 	ReservedLMR               Type = 21
 	PortInUse                 Type = 22
 	CommNotSupported          Type = 23
-	ExtensionBase             Type = 0x1000
+	ExtensionBase             Type = 0x1000 // extensions' types begin here
 	NotImplemented            Type = 0x3fff
 )
 

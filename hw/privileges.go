@@ -15,7 +15,7 @@ const (
 	RemoteAtomic Privileges = 0x40 // target of a peer's atomics (InfiniBand extension)
 
 	NoPrivileges  Privileges = 0
-	AllPrivileges            = LocalRead | RemoteRead | LocalWrite | RemoteWrite
+	AllPrivileges            = LocalRead | RemoteRead | LocalWrite | RemoteWrite // all but RemoteAtomic
 )
 
 func (p Privileges) String() string {

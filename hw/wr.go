@@ -6,18 +6,18 @@ type Op uint8
 
 // The operations.
 const (
-	OpSend           Op = 0
-	OpWrite          Op = 1 // RDMA write
-	OpRead           Op = 2 // RDMA read
-	OpRecv           Op = 3
-	OpRecvInvalidate Op = 4 // a receive whose send invalidated a key
-	OpBind           Op = 5 // bind or unbind a memory window
-	OpFastRegister   Op = 6 // DAT's LMR_FMR; not offered
-	OpInvalidate     Op = 7 // DAT's LMR_INVALIDATE; not offered
-	OpWriteImm       Op = 8 // RDMA write with immediate data
-	OpRecvImm        Op = 9 // a receive that a write with immediate data consumed
-	OpFetchAdd       Op = 10
-	OpCompareSwap    Op = 11
+	OpSend           Op = 0  // also the completion of OpSendInvalidate
+	OpWrite          Op = 1  // RDMA write
+	OpRead           Op = 2  // RDMA read
+	OpRecv           Op = 3  // a receive, of a send
+	OpRecvInvalidate Op = 4  // a receive whose send invalidated a key
+	OpBind           Op = 5  // bind or unbind a memory window
+	OpFastRegister   Op = 6  // DAT's LMR_FMR; not offered
+	OpInvalidate     Op = 7  // DAT's LMR_INVALIDATE; not offered
+	OpWriteImm       Op = 8  // RDMA write with immediate data
+	OpRecvImm        Op = 9  // a receive that a write with immediate data consumed
+	OpFetchAdd       Op = 10 // InfiniBand extension
+	OpCompareSwap    Op = 11 // InfiniBand extension
 
 	// DAT has no numbers for the rest: events never carry them.
 

@@ -16,6 +16,9 @@ import (
 // LMR is a local memory region: memory that work requests of endpoints of its zone
 // may name, and that peers may access as far as its privileges allow. Its methods
 // may be called from any goroutine. It answers to DAT_LMR_HANDLE.
+//
+// [PZ.Alloc] makes one of memory outside the Go heap, [PZ.Register] of the caller's. Once Free has
+// returned, no byte of the memory changes.
 type LMR struct {
 	// Immutable once the region is made.
 	pz      *PZ

@@ -8,6 +8,9 @@ import (
 
 // PZ is a protection zone: an endpoint can use only memory of its own zone. Its
 // methods may be called from any goroutine. It answers to DAT_PZ_HANDLE.
+//
+// [godat/runtime.IA.NewPZ] makes one. It lives until Close, which fails while something is in it, or until
+// the adapter closes.
 type PZ struct {
 	domain *Domain
 	zone   *memory.Zone
@@ -46,7 +49,7 @@ type PZField uint32
 // The fields of a zone.
 const (
 	PZFieldIA  PZField = 1 << iota // IA
-	PZFieldAll         = 1<<iota - 1
+	PZFieldAll PZField = 1<<iota - 1
 )
 
 // PZParam describes a zone: DAT_PZ_PARAM.

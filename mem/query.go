@@ -19,7 +19,7 @@ const (
 	LMRFieldRemoteContext                          // RemoteContext
 	LMRFieldRegisteredSize                         // RegisteredSize
 	LMRFieldRegisteredAddress                      // RegisteredAddress
-	LMRFieldAll               = 1<<iota - 1
+	LMRFieldAll               LMRField = 1<<iota - 1
 )
 
 // MemType says where a region has its memory from: DAT_MEM_TYPE.

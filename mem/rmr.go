@@ -11,6 +11,8 @@ import (
 // ([godat/ep.Endpoint.PostBind]), which is cheap compared with making a region, and
 // each bind gives another context. Its methods may be called from any goroutine. It
 // answers to DAT_RMR_HANDLE.
+//
+// [PZ.NewRMR] makes one for the endpoints of a zone, [godat/ep.Endpoint.NewRMR] for one endpoint.
 type RMR struct {
 	pz     *PZ
 	window *memory.Window
@@ -126,7 +128,7 @@ const (
 	RMRFieldRemoteContext                      // RemoteContext
 	RMRFieldScope                              // Scope
 	RMRFieldVAType                             // ZeroBased
-	RMRFieldAll           = 1<<iota - 1
+	RMRFieldAll           RMRField = 1<<iota - 1
 )
 
 // RMRParam describes a window: DAT_RMR_PARAM. While the window is not bound

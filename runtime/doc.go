@@ -11,7 +11,8 @@
 //
 // A program needs no other package of the library: objects, events, operations,
 // statuses, flags, fields of queries and return codes have names here. Many of them are
-// declared in ep, evd, mem and hw; go doc shows their methods and fields there, as in
+// declared in ep, evd, mem and hw, and go doc lists the methods of these with the type;
+// all that it says of one it says there, as in
 //
 //	go doc godat/ep Endpoint.PostSend
 //
@@ -126,3 +127,5 @@
 // (PollerConfig.ConsumerPolls), it runs a single goroutine instead. For dispatchers with a callback it runs the tasks of a pool. Close
 // ends all of it.
 package runtime
+
+//go:generate go run ./internal/names

@@ -8,9 +8,6 @@ import (
 	"godat/hw"
 )
 
-// ProviderInfo identifies a provider; see [hw.Info].
-type ProviderInfo = hw.Info
-
 // Providers lists what [Open] opens by name: the registered providers, and those names
 // of the static registry (see [StaticRegistry]) whose provider is registered. An error
 // tells of the static registry; the list is still good. It answers to

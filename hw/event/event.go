@@ -159,12 +159,12 @@ type Reason uint32
 
 // The reasons.
 const (
-	IACatastrophic      Reason = 0
-	EPToError           Reason = 0
-	EVDOverflow         Reason = 0
-	SRQToError          Reason = 0
+	IACatastrophic      Reason = 0 // IA
+	EPToError           Reason = 0 // EP: the device put its queue pair into the error state
+	EVDOverflow         Reason = 0 // EVD
+	SRQToError          Reason = 0 // SRQ: the device put it into the error state
 	MemoryOther         Reason = 0 // OTHER, of LMR, RMR and PZ
 	ReasonOther         Reason = 1 // OTHER, of IA, EP, EVD and SRQ
 	EPSoftHighWatermark Reason = 2 // the endpoint holds many receives of its shared queue
-	SRQLowWatermark     Reason = 2
+	SRQLowWatermark     Reason = 2 // SRQ: few receives are left
 )

@@ -12,9 +12,9 @@ type Number uint32
 
 // The event numbers.
 const (
-	DTOCompletion         Number = 0x00001
-	BindCompletion        Number = 0x01001
-	ConnectionRequest     Number = 0x02001
+	DTOCompletion         Number = 0x00001 // of a send, a receive, an RDMA read or write
+	BindCompletion        Number = 0x01001 // of a bind; RMROf
+	ConnectionRequest     Number = 0x02001 // RequestOf
 	Established           Number = 0x04001 // both sides; the endpoint is CONNECTED already
 	PeerRejected          Number = 0x04002 // the remote consumer rejected; private data may be there
 	NonPeerRejected       Number = 0x04003 // nobody listens, or the remote provider refused
@@ -24,13 +24,13 @@ const (
 	TimedOut              Number = 0x04007 // the consumer's time limit for connecting ran out
 	Unreachable           Number = 0x04008 // no such address, or no way there
 	AsyncEVDOverflow      Number = 0x08001 // only with Config.Overcommit, or of a device's queue
-	AsyncIACatastrophic   Number = 0x08002
-	AsyncEPBroken         Number = 0x08003
+	AsyncIACatastrophic   Number = 0x08002 // the device or its port has failed
+	AsyncEPBroken         Number = 0x08003 // of endpoints and shared receive queues; Reason says why
 	AsyncTimedOut         Number = 0x08004
 	AsyncProviderError    Number = 0x08005
 	AsyncDownTo1          Number = 0x08101 // HA_DOWN_TO_1
 	AsyncUpToMultiPath    Number = 0x08102 // HA_UP_TO_MULTI_PATH
-	SoftwareEvent         Number = 0x10001
+	SoftwareEvent         Number = 0x10001 // of Dispatcher.PostSoftware
 	ExtensionEvent        Number = 0x20000 // extension numbers begin here
 	IBDTOEvent            Number = 0x40000 // InfiniBand extension: atomics, write with immediate, UD
 	IBUDConnectionRequest Number = 0x40001

@@ -8,15 +8,15 @@ type Streams uint32
 
 // The streams.
 const (
-	StreamSoftware   Streams = 0x001
-	StreamCR         Streams = 0x010
-	StreamDTO        Streams = 0x020
-	StreamConnection Streams = 0x040
-	StreamBind       Streams = 0x080
-	StreamAsync      Streams = 0x100
+	StreamSoftware   Streams = 0x001 // what the program posts
+	StreamCR         Streams = 0x010 // connection requests
+	StreamDTO        Streams = 0x020 // completions, those of the InfiniBand extension too
+	StreamConnection Streams = 0x040 // beginnings and ends of connections
+	StreamBind       Streams = 0x080 // completions of binds
+	StreamAsync      Streams = 0x100 // asynchronous errors
 
 	// DefaultStreams is everything but software events.
-	DefaultStreams Streams = 0x1f0
+	DefaultStreams Streams = 0x1f0 // all but software events
 )
 
 var streamText = []struct {

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheNamesAreCurrent(t *testing.T) {
+	want, err := generate("../../..")
+	require.NoError(t, err)
+	have, err := os.ReadFile("../../names.go")
+	require.NoError(t, err)
+	assert.True(t, string(want) == string(have), "run go generate ./runtime")
+}
+
+func TestANameThatIsGoneIsAnError(t *testing.T) {
+	defer func(aliases []alias) { table[0].aliases = aliases }(table[0].aliases)
+	table[0].aliases = append([]alias{{name: "Nothing"}}, table[0].aliases...)
+	_, err := generate("../../..")
+	assert.ErrorContains(t, err, "package ep has no Nothing")
+}
