@@ -105,6 +105,8 @@ func (c *line) change(number dat.EventNumber, status dat.Status, data any) {
 		if status != dat.StatusFlushed { // why the queues are flushed, the event of the end says
 			c.stop(dat.Event{Number: number, Status: status, Data: data}.Err())
 		}
+	case number == dat.IBDTOEvent:
+		c.stop(fmt.Errorf("%w: a write with immediate data", ErrProtocol))
 	case number == dat.Established:
 		private, _ := data.([]byte)
 		c.establish(private)

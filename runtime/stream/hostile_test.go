@@ -106,6 +106,25 @@ func TestBytesBehindTheEndOfTheStreamAreALie(t *testing.T) {
 	})
 }
 
+func TestAWriteWithImmediateDataEndsTheConnection(t *testing.T) {
+	onEach(t, func(t *testing.T, r *rig) {
+		if !r.ia.Attr().Ops.Has(dat.OpWriteImm) {
+			t.Skip("capability: writes with immediate data")
+		}
+		for _, n := range []int{0, slotSize + 1} {
+			p, c := r.meetScripted()
+			from, err := p.Alloc(leastRing, dat.LocalRead)
+			require.NoError(t, err)
+			require.NoError(t, p.Do(t.Context(), dat.DTO{Op: dat.OpWriteImm, Segment: from.Segment(0, n), Remote: p.to.ring}))
+			_, err = c.Read(make([]byte, 1))
+			require.ErrorIs(t, err, ErrProtocol)
+			require.NoError(t, p.Close())
+			<-c.down
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
 func TestAStreamWithoutAFINWasCut(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		p, c := r.meetScripted()
