@@ -2,15 +2,22 @@ package ep
 
 import (
 	"godat/hw"
+	"godat/hw/event"
 	"godat/internal/delivery"
 	"godat/internal/release"
+	"godat/internal/ring"
 	"godat/internal/yield"
 )
 
 // The completions of a run. The provider says that more follow (hw.WCMore), so the
 // completer keeps a completion in its slot. It delivers those kept together, by one claim
-// of cells and one store of retired, when the provider calls Flush, and before that when
-// the run has moved so much that a consumer on another processor had better begin.
+// of cells, one store of retired and one flush of the dispatcher's queue, when the provider
+// ends the series, and before that when the run has moved so much that a consumer on another
+// processor had better begin.
+//
+// What is kept is the only debt that the completer has between two calls: deliver flushes
+// the queue into which it has put the events. While something is kept, retired is behind the
+// next completion, so no short way overlooks the debt, and completeArray pays it.
 
 // maxKept is how many bytes the operations move whose completions are kept.
 const maxKept = 64 << 10
@@ -27,9 +34,9 @@ func (q *queue) keep(id uint64, op hw.Op, n uint32) {
 		return
 	}
 	q.completer.Acquire()
-	if q.unflushed != to {
-		q.flush()
-		q.unflushed = to
+	if q.keptFor != to {
+		q.deliver()
+		q.keptFor = to
 	}
 	s.sge[0].Len = n
 	q.kept++
@@ -42,34 +49,32 @@ func (q *queue) keep(id uint64, op hw.Op, n uint32) {
 // Flush ends a series of completions from the provider.
 func (q *queue) Flush() {
 	q.completer.Acquire()
-	q.flush()
+	q.deliver()
 	q.completer.Release()
 }
 
-// flush delivers the completions kept, and flushes the dispatcher's queue that they go to.
-func (q *queue) flush() {
-	q.completer.Check()
-	if to := q.unflushed; to != nil {
-		if q.kept != 0 {
-			q.deliver()
-		}
-		q.unflushed = nil
-		to.Flush()
-	}
-}
-
-// deliver delivers the completions kept. As in CompleteOne, retired moves after the slots
-// were read, and before a consumer can see an event.
+// deliver delivers the completions kept, if there are some, and flushes the dispatcher's
+// queue that they go to.
 func (q *queue) deliver() {
 	q.completer.Check()
-	n, r := int(q.kept), q.retired.Load()
-	q.kept, q.keptBytes = 0, 0
-	to := q.unflushed
-	ring, first := to.ClaimAll(n)
-	if ring == nil {
-		q.deliverEvents(to, n)
+	to := q.keptFor
+	if to == nil {
 		return
 	}
+	n := int(q.kept)
+	q.kept, q.keptBytes, q.keptFor = 0, 0, nil
+	if ring, first := to.ClaimAll(n); ring != nil {
+		q.deliverCells(to, ring, first, n)
+	} else {
+		q.deliverEvents(to, n)
+	}
+	to.Flush()
+}
+
+// deliverCells is deliver of n completions into cells of a ring. As in CompleteOne, retired
+// moves after the slots were read, and before a consumer can see an event.
+func (q *queue) deliverCells(to *delivery.Queue, ring *ring.Reserved[event.Event], first uint64, n int) {
+	r := q.retired.Load()
 	e := q.e
 	for done := 0; done < n; {
 		slots := q.slots[(r+uint32(done))&q.mask:]

@@ -64,10 +64,10 @@ type queue struct {
 	// Owned by the completer; posters read retired.
 	completer owner.Tag
 	retired   atomic.Uint32
-	kept      uint32          // completions kept from retired on; see run.go
+	kept      uint32          // completions kept from retired on; see keep.go
 	keptBytes uint32          // their lengths together
 	moving    atomic.Int32    // shared: see lease.go
-	unflushed *delivery.Queue // it has events that Flush is to flush, or gets those kept
+	keptFor   *delivery.Queue // it gets those kept; nil: none are
 	lane      delivery.Lane   // its way into a channel
 
 	// What few posts have beyond their slot. Modify changes it as the slots.

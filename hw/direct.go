@@ -36,8 +36,8 @@ type Direct interface {
 	// segment; the ids of the others follow it, and their segments lie stride bytes apart in
 	// one array. RunSends returns how many it has taken.
 	RunSends(flags WRFlags, id uint64, sge *SGE, stride uintptr, n int) int
-	// EndRun ends a run. Requests may wait until then, and completions may be held back:
-	// they have WCMore.
+	// EndRun ends a run. Requests may wait until then, and so may completions: they have
+	// WCMore, and EndRun ends their series; see [DirectSink].
 	EndRun()
 	// RecvOne posts a receive. sge stays unchanged until the receive has completed. A
 	// send that waits for the receive may go on waiting until Kick is called. Between
@@ -56,6 +56,13 @@ type Direct interface {
 
 // DirectSink is a [Sink] that also takes plain successes one at a time. Its calls count
 // as calls of Complete, and keep their order.
+//
+// Completions with WCMore are a series. The sink may keep them to itself until the series
+// ends: with the next call of CompleteOne without WCMore, of Complete or of Flush. Each side
+// has one duty. The caller ends each series before it waits for anything, and before it leaves
+// completing to another goroutine; another request may never come. In the call that ends a
+// series the sink hands on all that it has kept, before what the call brings, and wakes every
+// consumer to whom it has handed something: whatever the completions are, and wherever they go.
 type DirectSink interface {
 	Sink
 	// CompleteOne is Complete of a success of OpSend, OpWrite, OpRead or OpRecv, whose
@@ -66,6 +73,6 @@ type DirectSink interface {
 	// caller may make both. CompleteSend returns false, and has done nothing, if the sinks
 	// can't take the two together.
 	CompleteSend(id uint64, receiver DirectSink, recvID uint64, n uint32) bool
-	// Flush ends a series of calls of CompleteOne that had WCMore.
+	// Flush ends a series, if there is one.
 	Flush()
 }

@@ -105,7 +105,7 @@ const (
 	WCSolicited   WCFlags = 1 << iota // the peer's send asked for a notification
 	WCImm                             // Imm is immediate data
 	WCInvalidated                     // Imm is the key that the send invalidated
-	WCMore                            // another completion, or DirectSink.Flush, follows soon; of CompleteOne only
+	WCMore                            // of CompleteOne only: the sink may keep this one until the series ends; see DirectSink
 )
 
 // WC is a work completion. Unless Status is StatusSuccess only ID, Status, QP and

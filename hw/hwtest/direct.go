@@ -2,8 +2,8 @@ package hwtest
 
 import "godat/hw"
 
-// directSink implements [hw.DirectSink] as well. It keeps completions with WCMore to
-// itself until the next one without, or Flush.
+// directSink implements [hw.DirectSink] as well. It keeps each series to itself until its end,
+// so that a case waits in vain for a completion of a series that the device does not end.
 type directSink struct {
 	sink
 	kept []hw.WC

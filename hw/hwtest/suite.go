@@ -63,6 +63,7 @@ func contract() []contractGroup {
 		{"send", sendCases},
 		{"direct", directCases},
 		{"rdma", rdmaCases},
+		{"series", seriesCases},
 		{"failure", failureCases},
 		{"connect", connectCases},
 		{"end", endCases},
