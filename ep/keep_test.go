@@ -173,3 +173,57 @@ func TestAConsumerThatHasTheEventsOfABatchMayPostAgain(t *testing.T) {
 		require.NoError(t, d.Close())
 	}
 }
+
+// A receiver that waits for solicited messages hears of no other one in a batch.
+func TestABatchWakesNoReceiverThatWaitsForSolicitedMessages(t *testing.T) {
+	r := newRig(t)
+	cno, err := evd.NewCNO(evd.CNOConfig{})
+	require.NoError(t, err)
+	d := r.dispatcher(evd.ModeQueue, 64)
+	require.NoError(t, d.ModifyCNO(cno))
+	a := r.endpoint(nil)
+	b := r.endpointOf(Config{PZ: r.pz, Recv: d, Conn: r.conn, Attr: &Attr{RecvFlags: hw.SolicitedWait}})
+	r.connect(a, b)
+	_, err = b.PostRecvBatch(r.batchOf(6))
+	require.NoError(t, err)
+	sends := r.batchOf(3)
+	_, err = a.PostBatch(sends)
+	require.NoError(t, err)
+	_, err = cno.Trigger()
+	require.ErrorIs(t, err, &hw.Error{Type: hw.QueueEmpty}, "no message was solicited")
+	sends[1].Flags = hw.SolicitedWait
+	_, err = a.PostBatch(sends)
+	require.NoError(t, err)
+	_, err = cno.Trigger()
+	require.NoError(t, err)
+	assert.Len(t, r.takeEvents(d, 6), 6)
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+	require.NoError(t, d.Close())
+	require.NoError(t, cno.Close())
+}
+
+// Completions that come before ESTABLISHED is announced wait for it, also those of a series.
+func TestASeriesThatComesBeforeEstablishedWaitsForIt(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.pair(nil)
+	b, q := &a.box, &a.box.requests
+	qp := b.qp
+	b.useQP(mute{qp.(hw.Direct)})
+	for i := range uint64(3) {
+		require.NoError(t, a.PostRDMAWrite(i, 0, r.lmr.Remote(0, 8), r.lmr.Segment(0, 8)))
+	}
+	q.watched.Or(detour)
+	for i := range uint64(3) {
+		q.CompleteOne(q.id|i, hw.OpWrite, 8, hw.WCMore)
+	}
+	q.Flush()
+	r.none(r.dto)
+	require.True(t, b.token.TakeOrKick())
+	q.endDetour()
+	b.useQP(qp)
+	b.run(false)
+	for i := range uint64(3) {
+		assert.Equal(t, i, r.next(r.dto).Cookie)
+	}
+}
